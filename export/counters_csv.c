@@ -20,7 +20,7 @@ static void put_name(struct buf *line, struct buf *cell, const char *name, size_
 	buf_free(&part);
 }
 
-/* The unit is that which the name says; most say none. */
+/* The unit that the counter's name states; most state none. */
 static void put_value(struct buf *line, struct buf *cell, const struct incident *in,
 		      const struct incident_event *e, bool excel)
 {

@@ -11,7 +11,7 @@
 
 /* ---- one incident of two --------------------------------------------------------------------- */
 
-/* Where an incident's things are in the joint one; UINT32_MAX = not taken yet. */
+/* The indices of an incident's entries in the joint incident; UINT32_MAX = not joined yet. */
 struct join {
 	const struct incident *from;
 	struct incident *to;
@@ -57,7 +57,7 @@ static uint32_t frame_of(struct join *j, uint32_t frame)
 	return j->frames[frame];
 }
 
-/* Those that samples of the stream use; callers come first. */
+/* Join the stacks that samples of the stream use; callers come first. */
 static int join_stacks(struct join *j)
 {
 	const struct incident *from = j->from;
@@ -75,8 +75,9 @@ static int join_stacks(struct join *j)
 		if (j->stacks[i] == UINT32_MAX)
 			continue;
 		parent = from->stacks[i].parent;
-		j->stacks[i] = incident_add_stack(j->to, parent == STACK_NONE ? STACK_NONE : j->stacks[parent],
-						  frame_of(j, from->stacks[i].frame));
+		j->stacks[i] = incident_add_stack(
+			j->to, parent == STACK_NONE ? STACK_NONE : j->stacks[parent],
+			frame_of(j, from->stacks[i].frame));
 		if (j->stacks[i] == UINT32_MAX)
 			return ERR_MEMORY;
 	}
@@ -135,16 +136,18 @@ static int join_side(struct diff *d, struct diff_side *side, const struct incide
 	return rc;
 }
 
-/* Triggers at one time, and no sample before 0. */
+/* Both triggers at one time, and no sample before 0. */
 static void align(struct incident_head *h, const struct incident_head *a,
 		  const struct incident_head *b)
 {
-	int64_t before_a = (int64_t)(a->trigger_ns - a->t0_ns), after_a = (int64_t)(a->t1_ns - a->trigger_ns);
-	int64_t before_b = (int64_t)(b->trigger_ns - b->t0_ns), after_b = (int64_t)(b->t1_ns - b->trigger_ns);
+	int64_t before_a = (int64_t)(a->trigger_ns - a->t0_ns);
+	int64_t before_b = (int64_t)(b->trigger_ns - b->t0_ns);
+	int64_t after_a = (int64_t)(a->t1_ns - a->trigger_ns);
+	int64_t after_b = (int64_t)(b->t1_ns - b->trigger_ns);
 	int64_t before = before_a > before_b ? before_a : before_b;
 	int64_t after = after_a > after_b ? after_a : after_b;
 
-	/* A part of the window may lie behind the trigger, or before it. */
+	/* A filtered window may begin after the trigger, or end before it. */
 	h->trigger_ns = before > 0 ? (uint64_t)before : 0;
 	h->t1_ns = (uint64_t)((int64_t)h->trigger_ns + (after > 0 ? after : 0));
 	h->trigger_wall_ns = b->trigger_wall_ns;
@@ -166,8 +169,8 @@ static int check_side(const struct diff *d, const struct diff_side *side, const 
 
 	if (side->weight)
 		return 0;
-	return err_set(err, ERR_NOT_FOUND, "the %s, incident %" PRId64 ", has no %s in the selected "
-		       "part%s%s; there is nothing to compare", which, side->head->id,
+	return err_set(err, ERR_NOT_FOUND, "the %s, incident %" PRId64 ", has no %s in the "
+		       "selected part%s%s; there is nothing to compare", which, side->head->id,
 		       stream_title(d->stream), why ? ": " : "", why ? why : "");
 }
 
@@ -245,8 +248,8 @@ static void put_side(struct buf *out, const struct diff *d, const struct diff_si
 	name_put(out, h->host && *h->host ? h->host : "?");
 	buf_puts(out, "; ");
 	name_put(out, h->reason && *h->reason ? h->reason : "?");
-	buf_printf(out, "\n%s window: %.3f s to %.3f s from its trigger, %.3f s; %" PRIu64 " samples, ",
-		   label, ((double)h->t0_ns - (double)h->trigger_ns) / 1e9,
+	buf_printf(out, "\n%s window: %.3f s to %.3f s from its trigger, %.3f s; %" PRIu64
+		   " samples, ", label, ((double)h->t0_ns - (double)h->trigger_ns) / 1e9,
 		   ((double)h->t1_ns - (double)h->trigger_ns) / 1e9, (double)side->window_ns / 1e9,
 		   side->samples);
 	put_weight(out, d, (double)side->weight);
@@ -275,7 +278,7 @@ void diff_notes_put(struct buf *out, const struct diff *d)
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* Test and base of one order of additions on every host, so the same bits. */
+/* Additions are done in one order on every host, so that the bits are the same. */
 static void weigh(struct diff_tree *t, const struct diff *d)
 {
 	uint32_t i, caller;
@@ -354,7 +357,8 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 		const struct stack_tree_node *node = &t->tree.nodes[i];
 
 		roots[i] = node->caller == STACK_TREE_NONE ? i : roots[node->caller];
-		if (!stack_tree_is_frame(&t->tree, i) || (process != STACK_TREE_NONE && roots[i] != process))
+		if (!stack_tree_is_frame(&t->tree, i) ||
+		    (process != STACK_TREE_NONE && roots[i] != process))
 			continue;
 		all[node->text].own_base += t->base[i];
 		all[node->text].own_test += t->test[i];

@@ -1,11 +1,12 @@
 /*
- * Two incidents compared: the samples of both as one incident with one call tree, and two weights for
- * everything in it. A format prints the tree; a new one is one file and one line in diff_formats[].
+ * Compares two incidents: joins their samples into one incident with one call tree, and gives every
+ * node two weights. A format prints the tree; a new format is one file and a line in
+ * diff_formats[].
  *
- * What a sample weighs is its weight in its stream's unit, CPU time in ns, so that rates of sampling
- * may differ. The base's weights are multiplied by `factor`, so that windows may differ in length.
- * Names are without process and thread numbers; a number in the name of a thread ("worker-12") becomes
- * '#', or the threads of a pool would not be compared. exports-and-store.md, section 2.11. One thread.
+ * A sample weighs its weight in its stream's unit (CPU time in ns), so sampling rates may differ.
+ * The base's weights are multiplied by `factor`, so the windows may differ in length. Names have no
+ * process and thread numbers, and digits in a thread's name ("worker-12") become '#', so that the
+ * threads of a pool are compared. See exports-and-store.md, section 2.11. One thread.
  */
 #ifndef EXPORT_DIFF_H
 #define EXPORT_DIFF_H
@@ -13,14 +14,14 @@
 #include "export/export_tree.h"
 
 enum diff_normalize {
-	DIFF_BY_DURATION,                    /* as if the base's window were as long as the test's */
-	DIFF_BY_WEIGHT,                      /* as if both had the same weight in all: shares */
+	DIFF_BY_DURATION,                    /* scale the base to the length of the test's window */
+	DIFF_BY_WEIGHT,                      /* scale the base to the test's total: shares */
 	DIFF_AS_RECORDED,
 };
 
 struct diff_side {
 	const struct incident_head *head;    /* borrowed */
-	const char *store;                   /* borrowed; NULL = of no importance; set it after diff_make() */
+	const char *store;                   /* for notes; borrowed; set after diff_make() */
 	uint64_t samples, weight;            /* of the stream, as recorded */
 	uint64_t window_ns;
 };
@@ -30,12 +31,12 @@ struct diff {
 	enum diff_normalize normalize;
 	struct diff_side base, test;
 	double factor;
-	struct incident in;                  /* no events; triggers at one time, head.trigger_ns */
-	uint32_t nbase;                      /* its first samples are the base's, the others the test's */
+	struct incident in;                  /* no events; both triggers are at head.trigger_ns */
+	uint32_t nbase;                      /* its first samples; the others are the test's */
 };
 
 /*
- * base, test  what is to be compared of them; borrowed, heads until diff_free()
+ * base, test  already filtered; borrowed, their heads until diff_free()
  * d           untouched on failure
  * returns     0; ERR_NOT_FOUND when one has no samples of the stream; ERR_MEMORY
  */
@@ -43,7 +44,7 @@ int diff_make(struct diff *d, const struct incident *base, const struct incident
 	      enum stream stream, enum diff_normalize normalize, struct err *err);
 void diff_free(struct diff *d);
 
-/* What a weight is printed in: weight / per, "us of CPU time". */
+/* The unit that weights are printed in: weight / per, "us of CPU time". */
 struct diff_unit {
 	double per;
 	const char *text;
@@ -52,8 +53,8 @@ struct diff_unit {
 struct diff_unit diff_unit(const struct diff *d);
 
 /*
- * Append what was compared, one fact a line "Label: text", each ending in LF: both incidents with their
- * windows, samples and losses, the factor, and what came of it in all. Plain text.
+ * Append what was compared as plain text, a fact a line, "Label: text\n": both incidents with their
+ * windows, samples and losses, the factor, and both totals.
  */
 void diff_notes_put(struct buf *out, const struct diff *d);
 
@@ -61,8 +62,8 @@ void diff_notes_put(struct buf *out, const struct diff *d);
 
 struct diff_tree {
 	struct stack_tree tree;
-	double *base, *test;                 /* of the samples that end at a node; the base's times factor */
-	double *all_base, *all_test;         /* with those of its callees */
+	double *base, *test;                 /* of each node itself; the base's times factor */
+	double *all_base, *all_test;         /* of each node with its callees */
 	double base_sum, test_sum;
 };
 
@@ -75,7 +76,7 @@ int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff
 		    const struct stack_tree_style *style, struct err *err);
 void diff_tree_free(struct diff_tree *t);
 
-/* A function's inclusive weights, each stack once however often the function is in it; and its own. */
+/* A function's inclusive weights, which count each sample once, and its own. */
 struct diff_function {
 	uint32_t text;
 	double base, test;
@@ -83,8 +84,8 @@ struct diff_function {
 };
 
 /*
- * Of one process (its node), or of all (STACK_TREE_NONE); in the order of their texts' numbers; free() the
- * result. ERR_MEMORY.
+ * The functions of one process (its node), or of all (STACK_TREE_NONE), in the order of their
+ * texts' numbers; free() the result. ERR_MEMORY.
  */
 int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_function **out,
 		   uint32_t *n, struct err *err);
@@ -92,7 +93,7 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 /* ---- formats -------------------------------------------------------------------------------- */
 
 struct diff_format {
-	const char *name;                    /* that of an exporter, whose suffix it has */
+	const char *name;                    /* as the exporter's; the suffix too */
 	int (*write)(const struct diff *d, const struct diff_options *opt, struct out *out,
 		     struct err *err);
 };
@@ -100,7 +101,7 @@ struct diff_format {
 /* Ending in NULL. */
 extern const struct diff_format *const diff_formats[];
 
-/* NULL when there is none for what this exporter writes. */
+/* The diff format that goes with an exporter; NULL when there is none. */
 const struct diff_format *diff_format_of(const struct exporter *e);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Folded stacks with two columns, as difffolded.pl writes them: "stack base test". flamegraph.pl makes
- * a differential flame graph of it, as wide as the test.
+ * Folded stacks with two columns, as difffolded.pl writes them: "stack base test". flamegraph.pl
+ * makes a differential flame graph of it, as wide as the test.
  *
- * Integers in diff_unit(); 0 where a side has no such stack. A stack that rounds to 0 on both sides has
- * no line.
+ * Columns are integers in diff_unit(), 0 where a side does not have the stack. A stack that rounds
+ * to 0 on both sides has no line.
  */
 #include "export/diff.h"
 #include "export/folded.h"

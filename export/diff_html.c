@@ -1,9 +1,10 @@
 /*
- * HTML page of a diff: the call tree of both incidents with two weights, as the report shows one. The
- * scripts are export/report/diff.js and those of the report that it uses.
+ * HTML page of a diff: the call tree of both incidents, with two weights where the report has one.
+ * The scripts are export/report/diff.js and those scripts of the report that it uses.
  *
- * The data has the shape of the report's (report_data.h) with two buckets in place of stretches of
- * time: the first is the base, its weights multiplied by the factor, the second the test. Besides:
+ * The data has the shape of the report's (report_data.h), but its buckets are not stretches of
+ * time: the first is the base, its weights multiplied by the factor, the second the test. It also
+ * has:
  *
  *	"base":3, "test":7, "unit":"us of CPU time"
  */
@@ -18,7 +19,7 @@
 
 #include <inttypes.h>
 
-/* Only nodes that weigh something: how many, then pairs. */
+/* How many nodes weigh something, then a pair for each. */
 static void put_side(struct json *j, const struct stack_tree *t, const double *weights, double per)
 {
 	uint32_t i, n = 0, last = 0;
@@ -64,10 +65,11 @@ static int put_head(const struct diff *d, struct out *out)
 	int rc;
 
 	diff_notes_put(&notes, d);
-	buf_printf(&text, "<title>Incident %" PRId64 " against incident %" PRId64 "</title>\n<style>\n",
-		   d->test.head->id, d->base.head->id);
+	buf_printf(&text, "<title>Incident %" PRId64 " against incident %" PRId64 "</title>\n"
+		   "<style>\n", d->test.head->id, d->base.head->id);
 	buf_puts(&text, report_report_css);
-	buf_printf(&text, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Where two recordings differ</p>\n"
+	buf_printf(&text, "</style>\n</head>\n<body>\n<header>\n"
+		   "<p class=\"kind\">Where two recordings differ</p>\n"
 		   "<h1>Incident %" PRId64 " against incident %" PRId64 "</h1>\n<dl>\n",
 		   d->test.head->id, d->base.head->id);
 	html_put_notes(&text, &notes);

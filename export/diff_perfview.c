@@ -1,9 +1,9 @@
 /*
- * PerfView's compact XML of a diff: samples of both, those of the base with negative weights, so that
- * every sum in the viewer is test - base. Triggers are at the same time.
+ * PerfView's compact XML of a diff: the samples of both incidents, those of the base with negative
+ * weights, so that every sum in the viewer is test - base. Both triggers are at the same time.
  *
- * Times are in ms, bytes and events as they are, with 3 decimals. What rounding leaves goes on to the
- * side's next sample, so the sums are right to the last decimal; a sample may be off by one of it.
+ * Metrics are ms, bytes or events with 3 decimals. The rest that rounding leaves goes to the side's
+ * next sample: a sample may be off by 0.001, but sums are right to the last decimal.
  */
 #include "export/diff.h"
 #include "export/names.h"
@@ -37,7 +37,8 @@ static void put_thousandths(struct buf *line, int64_t v)
 		ms_put(line, v * 1000);
 }
 
-static void put_samples(const struct stack_tree *t, const struct diff *d, struct buf *line, struct out *out)
+static void put_samples(const struct stack_tree *t, const struct diff *d, struct buf *line,
+			struct out *out)
 {
 	bool is_time = d->stream == STREAM_CPU || d->stream == STREAM_OFF_CPU;
 	double scale = is_time ? 1e-3 : 1e3;
@@ -62,8 +63,8 @@ static void put_samples(const struct stack_tree *t, const struct diff *d, struct
 	out_puts(out, "</Samples>\n");
 }
 
-static int diff_perfview_write(const struct diff *d, const struct diff_options *opt, struct out *out,
-			       struct err *err)
+static int diff_perfview_write(const struct diff *d, const struct diff_options *opt,
+			       struct out *out, struct err *err)
 {
 	struct export_options eo = {.stream = d->stream, .addresses = opt->addresses};
 	struct stack_tree tree = {0};
@@ -86,4 +87,7 @@ static int diff_perfview_write(const struct diff *d, const struct diff_options *
 	return rc;
 }
 
-const struct diff_format diff_perfview_format = {.name = "perfview-xml", .write = diff_perfview_write};
+const struct diff_format diff_perfview_format = {
+	.name = "perfview-xml",
+	.write = diff_perfview_write,
+};

@@ -1,7 +1,7 @@
 /*
- * An aggregation as DTrace prints it: three lines of header, then per stack its frames leaf first,
- * its count and an empty line; the smallest count first. Grammar and the readers' traps:
- * exports-and-store.md, section 2.3.
+ * An aggregation as DTrace prints it: three lines of header, then for each stack its frames leaf
+ * first, its count and an empty line; the smallest count comes first. Grammar and pitfalls of the
+ * readers: exports-and-store.md, section 2.3.
  */
 #include "export/names.h"
 #include "export/sums.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Readers split "a->b" into a caller and what was inlined into it: part the arrows of names. */
+/* Readers take "a->b" for b inlined into a: make the arrows of names "- >". */
 static void part_arrows(struct buf *text, size_t start, struct buf *scratch)
 {
 	const char *at, *end;
@@ -45,8 +45,8 @@ static const char *function_of(const struct incident *in, uint32_t frame)
 }
 
 /*
- * One line for frames[outer] and the `ninlined` frames before it, which were inlined into it. The
- * offset is written always: readers cut at the last '+', also that of operator+.
+ * One line for frames[outer] and the `ninlined` frames before it, which were inlined into it. It
+ * always has an offset: readers cut at the last '+', even that of operator+.
  */
 static void put_frame(const struct incident *in, const uint32_t *frames, uint32_t outer,
 		      uint32_t ninlined, struct buf *text, struct buf *scratch)
@@ -69,7 +69,7 @@ static void put_frame(const struct incident *in, const uint32_t *frames, uint32_
 		   frame_is_named(in, frame) ? frame_offset(in, frame) : frame_address(in, frame));
 }
 
-/* The process as the root: stacks of two must not become one. */
+/* The process is the root, so that stacks of two processes stay apart. */
 static void put_process(const struct incident *in, const struct export_options *opt,
 			const struct sum *s, struct buf *text, struct buf *scratch)
 {
@@ -112,7 +112,7 @@ static int dtrace_write(const struct incident *in, const struct export_options *
 	rc = sums_make(&sums, in, opt, SUMS_BY_PROCESS, err);
 	if (!rc)
 		rc = sums_sort(&sums, in, err);
-	/* One reader skips three lines, another all to the first empty one. */
+	/* One reader skips three lines, another skips to the first empty line. */
 	out_printf(out, "CPU     ID                    FUNCTION:NAME\n"
 			"  0      1                        :incident-%" PRId64 "\n\n", in->head.id);
 	for (i = sums.n; i-- > 0 && !rc && !out_failed(out);) {

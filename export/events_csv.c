@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* The frames root first, parted by semicolons, as folded stacks have them. */
+/* The frames as in folded stacks: root first, with semicolons between them. */
 static void put_stack(struct buf *out, const struct incident *in, const struct path *path)
 {
 	uint32_t i;

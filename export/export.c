@@ -77,7 +77,8 @@ static const struct exporter *by_suffix(const char *path, size_t path_n)
 
 	for (i = 0; exporters[i]; i++) {
 		n = exporters[i]->suffix ? strlen(exporters[i]->suffix) : 0;
-		if (n > best_n && n <= path_n && same_bytes_fold(path + path_n - n, exporters[i]->suffix, n)) {
+		if (n > best_n && n <= path_n &&
+		    same_bytes_fold(path + path_n - n, exporters[i]->suffix, n)) {
 			best = exporters[i];
 			best_n = n;
 		}

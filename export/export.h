@@ -12,21 +12,21 @@ struct export_options {
 	enum stream stream;                  /* which samples; CPU unless it is set */
 	bool annotate;                       /* folded: _[k] and _[j] suffixes */
 	bool ids;                            /* pid and tid in the names of root frames */
-	bool addresses;                      /* numbers in place of missing names */
-	bool offsets;                        /* folded: LiveStacks' own, with offsets in functions */
-	bool evented;                        /* speedscope: calls and returns in place of samples */
-	bool excel;                          /* CSV: no cell that a spreadsheet would compute */
-	uint32_t top;                        /* livestacks: so many stacks; 0 = all */
-	uint64_t min_weight;                 /* livestacks: none below */
-	const char *file_name;               /* base name of the output; for archives; may be NULL */
+	bool addresses;                      /* addresses in place of missing names */
+	bool offsets;                        /* folded: LiveStacks' variant with offsets */
+	bool evented;                        /* speedscope: calls and returns, not samples */
+	bool excel;                          /* CSV: quote cells that a spreadsheet would compute */
+	uint32_t top;                        /* livestacks: how many stacks; 0 = all */
+	uint64_t min_weight;                 /* livestacks: leave out lighter stacks */
+	const char *file_name;               /* the output's base name, for archives; or NULL */
 };
 
 struct exporter {
 	const char *name;                    /* --format NAME */
-	const char *suffix;                  /* ".folded"; chosen by the suffix of -o; NULL = none */
+	const char *suffix;                  /* ".folded": -o chooses by it; NULL = none */
 	const char *summary;                 /* for --help: at most 40 characters */
 	bool binary;                         /* not for a terminal */
-	bool usual;                          /* one of those that --all writes */
+	bool usual;                          /* --all writes it */
 	int (*write)(const struct incident *in, const struct export_options *opt, struct out *out,
 		     struct err *err);
 };
@@ -35,8 +35,8 @@ struct exporter {
 extern const struct exporter *const exporters[];
 
 /*
- * Whether a sample is of the stream that is exported, and what it counts there: its weight in the
- * stream's unit; a CPU sample is one sample, or microseconds (incident_units()).
+ * Whether a sample belongs to the exported stream, and what it counts: its weight in the stream's
+ * unit, or for CPU samples 1 or microseconds (incident_units()).
  */
 static inline bool export_takes(const struct export_options *opt, const struct incident_sample *s)
 {
@@ -49,13 +49,13 @@ static inline uint64_t export_weight(const struct incident *in, const struct inc
 }
 
 /*
- * By name (case-insensitive), or by the longest matching suffix of a path, before ".gz" for one that is
- * not binary; NULL when none.
+ * The exporter of a name (case-insensitive), or with the longest suffix that a path ends in; a
+ * ".gz" after the suffix of a format that is not binary is ignored. NULL when there is none.
  */
 const struct exporter *exporter_by_name(const char *name);
 const struct exporter *exporter_by_path(const char *path);
 
-/* Whether the file is to be packed by out_pack(): it ends in ".gz", and the format does not pack itself. */
+/* Whether out_pack() is to pack the file: it ends in ".gz" and the format does not pack itself. */
 bool exporter_packs(const struct exporter *e, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The call tree that exports are made of: process, thread, a mark for broken and cut walks, frames;
- * and how most formats write their names. The context of a style is the struct export_options.
+ * The call tree that most exports print: processes, threads, a mark for broken and cut walks,
+ * frames; and the names that most formats give them. A style's ctx is the struct export_options.
  */
 #ifndef EXPORT_EXPORT_TREE_H
 #define EXPORT_EXPORT_TREE_H
@@ -13,7 +13,7 @@ extern const struct stack_tree_style export_tree_plain;
 /* The same as strings of JSON, quotes and all. */
 extern const struct stack_tree_style export_tree_json;
 
-/* For the slot escape: a text as a string of JSON. */
+/* For a style's slot `escape`: a text as a string of JSON. */
 void export_tree_quote(struct buf *out, const char *text, size_t n);
 
 /* The samples of opt's stream; t is untouched on failure. 0 or ERR_MEMORY. */
@@ -21,7 +21,7 @@ int export_tree_build(struct stack_tree *t, const struct incident *in,
 		      const struct export_options *opt, const struct stack_tree_style *style,
 		      struct err *err);
 
-/* What the samples weigh that end at each node, in the stream's unit; free() it; NULL = no memory. */
+/* stack_tree_own() in the stream's unit; free() it; NULL without memory. */
 uint64_t *export_tree_own(const struct stack_tree *t, const struct incident *in);
 
 #endif

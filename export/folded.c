@@ -2,12 +2,13 @@
  * Folded stacks: one line a stack, root first, "a;b;c 42". Read by flamegraph.pl, speedscope,
  * inferno and others; grammar and reasons in exports-and-store.md, section 2.1.
  *
- * 42 are samples, or microseconds of CPU time where the rate of sampling changed within the incident.
+ * 42 counts samples, or microseconds of CPU time where the sampling rate changed within the
+ * incident.
  *
- * Lines are sorted bytewise without ever being held in memory: the children of each node of the
- * call tree are sorted by what follows the common prefix in the file, which is "text;" where more
- * frames come and "text 42" where the line ends. Walking the tree in that order gives sorted lines.
- * The texts themselves are sorted once; only texts of which one begins another are compared again.
+ * Lines are sorted bytewise, but never held in memory: each node's children are sorted by what
+ * follows their common prefix in the file, which is "text;" where more frames come and "text 42"
+ * where the line ends. Walking the tree in that order gives sorted lines. Texts are sorted once;
+ * only where one text is the beginning of another are they compared again.
  */
 #include "export/folded.h"
 #include "export/livestacks.h"
@@ -62,7 +63,7 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 		buf_puts(out, "_[j]");
 }
 
-/* Where the last blank of text stands when a number follows it to the end; else 0. */
+/* Where the blank before a number at the end of text is; 0 when it does not end in one. */
 static size_t number_at_end(const char *text, size_t n)
 {
 	size_t at = n;
@@ -72,7 +73,7 @@ static size_t number_at_end(const char *text, size_t n)
 	return at && at < n && text[at - 1] == ' ' && text[at] != '.' ? at - 1 : 0;
 }
 
-/* A leaf "foo 12" would read as the first of two columns of counts. */
+/* Readers would take the 12 of a leaf "foo 12" for the first of two columns of counts. */
 static bool leaf(char *text, size_t n)
 {
 	size_t blank = number_at_end(text, n);
@@ -94,7 +95,7 @@ const struct stack_tree_style folded_style = {
 
 #define COUNT_MAX_BYTES 20
 
-/* What follows a caller's prefix in the file: the end of a line, or a frame with more to come. */
+/* What may follow a caller's prefix in the file: a leaf that ends the line, or an inner frame. */
 struct branch {
 	const struct folded *f;
 	uint32_t family;                     /* of its text */
@@ -108,7 +109,7 @@ struct folded {
 	const uint64_t *counts;              /* weight of the samples that end at a node */
 	const uint64_t *second;              /* of a second column; NULL = there is none */
 	uint32_t *first;                     /* first[caller + 1]: its branches; one more */
-	uint32_t *next;                      /* the same, moving on during the walk */
+	uint32_t *next;                      /* the next one to write or fill */
 	struct branch *branches;
 	struct buf prefix;
 };
@@ -134,8 +135,8 @@ static int compare_texts(const void *left, const void *right)
 }
 
 /*
- * Number the texts in their order, with one number for a text and all that it begins: of two texts
- * with different numbers, neither begins the other, so the numbers are the order of the lines.
+ * Number the texts in their order; a text and those that begin with it share a number. Of two texts
+ * with different numbers neither is the beginning of the other, so their numbers order the lines.
  */
 static int make_families(struct folded *f)
 {
@@ -177,7 +178,7 @@ static uint32_t tail_of(const struct branch *b, struct buf *to)
 	return (uint32_t)to->len;
 }
 
-/* No branch of a caller begins another, so a difference comes before either ends. */
+/* No branch of a caller is the beginning of another: they differ before either ends. */
 static int compare_bytes(const struct branch *a, const struct branch *b)
 {
 	const struct stack_tree *t = a->f->tree;
@@ -220,7 +221,7 @@ static void branch_add(struct folded *f, uint32_t node, bool ends)
 	};
 }
 
-/* Give each caller its stretch of branches: counted, laid out, filled, sorted. */
+/* Give each caller its stretch of branches: count, lay out, fill, sort. */
 static int lay_out(struct folded *f)
 {
 	uint32_t nnodes = f->tree->nnodes, i;
@@ -263,11 +264,11 @@ static int lay_out(struct folded *f)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Depth first, without recursion: a stack from a file may have any depth. */
+/* Depth first, but without recursion: a stack from a file may have any depth. */
 static int write_lines(struct folded *f, struct out *out)
 {
 	struct buf *prefix = &f->prefix;
-	uint32_t node = STACK_TREE_NONE;           /* its slot is node + 1: 0 for the root */
+	uint32_t node = STACK_TREE_NONE;     /* its slot is node + 1: 0 for the root */
 	const struct stack_tree_text *text;
 	const struct branch *b;
 	size_t start;

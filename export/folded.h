@@ -1,17 +1,17 @@
 /*
- * Folded stacks: names and sorted lines, for the format itself and for that of a diff. Any thread.
+ * Folded stacks: names and sorted lines, for the format and for its diff. Any thread.
  */
 #ifndef EXPORT_FOLDED_H
 #define EXPORT_FOLDED_H
 
 #include "export/export_tree.h"
 
-/* Names without ';', and leaves that do not end in a number. */
+/* Names have no ';', and leaves do not end in a number. */
 extern const struct stack_tree_style folded_style;
 
 /*
- * The lines of a tree of this style, sorted bytewise: "a;b;c 42" for each node with a count of its own,
- * or "a;b;c 42 43" with a second column; then for each that has one in either.
+ * Write the lines of a tree of this style, sorted bytewise: "a;b;c 42" for each node with a count
+ * of its own. With a second column, "a;b;c 42 43" for each node that has a count in either.
  *
  * counts, second  one for each node; second NULL = one column
  * returns         0 or ERR_MEMORY

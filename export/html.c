@@ -1,7 +1,7 @@
 /*
- * HTML report: one file that reads from anywhere without a network. The header in words is plain
- * HTML; all else is drawn by the scripts of export/report/ from packed data (report_data.h):
- * JSON, zlib, base64. exports-and-store.md, section 2.10.
+ * HTML report: one file that needs no network and no server. The header is plain HTML; the scripts
+ * of export/report/ draw the rest from packed data (report_data.h): JSON, zlib, base64. See
+ * exports-and-store.md, section 2.10.
  */
 #include "export/html.h"
 #include "export/markup.h"
@@ -143,7 +143,8 @@ int html_put_data(const struct buf *json, struct out *out, struct err *err)
 	int rc = 0;
 
 	out_puts(out, "<script type=\"text/plain\" id=\"data\">\n");
-	if (!packed || compress2(packed, &size, (const Bytef *)buf_text(json), (uLong)json->len, 6) != Z_OK)
+	if (!packed || compress2(packed, &size, (const Bytef *)buf_text(json), (uLong)json->len,
+				 6) != Z_OK)
 		rc = err_memory(err, "while packing the report's data");
 	if (!rc)
 		put_base64(out, packed, size);
@@ -154,7 +155,7 @@ int html_put_data(const struct buf *json, struct out *out, struct err *err)
 
 /* ---- page ------------------------------------------------------------------------------------ */
 
-/* The policy refuses everything from outside, also to a script that got in by a name. */
+/* The policy lets nothing be loaded, not even by a script that got in through a name. */
 const char html_begin[] =
 	"<!doctype html>\n"
 	"<html lang=\"en\">\n"

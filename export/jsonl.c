@@ -1,5 +1,5 @@
 /*
- * JSON Lines: the incident, then its events, counters and samples, an object a line. Integers over
+ * JSON Lines, an object a line: the incident, its events and counters, its samples. Integers over
  * 2^53 are strings. See exports-and-store.md, section 2.9.
  */
 #include "export/event_json.h"
@@ -103,7 +103,7 @@ static void put_event(struct json *j, const struct incident *in, const struct in
 	json_close(j, '}');
 }
 
-/* "pid":1,"process":"app","tid":2,"thread":"worker", of each thread: made once, when it is met. */
+/* "pid":1,"process":"app","tid":2,"thread":"worker" of each thread, made at its first sample. */
 struct whos {
 	struct {
 		size_t at, n;
@@ -128,8 +128,8 @@ static void put_known_who(struct json *j, const struct incident *in, uint32_t th
 }
 
 /* Frames leaf first; process and thread have keys of their own. */
-static void put_sample(struct json *j, const struct incident *in, const struct stack_tree *t, uint32_t i,
-		       struct whos *whos)
+static void put_sample(struct json *j, const struct incident *in, const struct stack_tree *t,
+		       uint32_t i, struct whos *whos)
 {
 	const struct incident_sample *s = &in->samples[i];
 	struct buf *to = j->out;

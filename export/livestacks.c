@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* "module!function+0x1F", "module!+0x1F", or nothing when not even the module is known. */
+/* "module!function+0x1F", "module!+0x1F", or nothing when the module is unknown too. */
 static void put_frame(const struct incident *in, uint32_t frame, struct buf *text)
 {
 	if (!frame_has_module(in, frame) && !frame_is_named(in, frame))
@@ -41,7 +41,7 @@ static void put_line(const struct incident *in, uint32_t frame, struct buf *text
 	buf_putc(text, '\n');
 }
 
-/* An address of 0 in no module is where a walk ran out, not code. */
+/* Address 0 in no module is the end of a walk, not code. */
 static bool is_nowhere(const struct incident *in, uint32_t frame)
 {
 	return !in->frames[frame].offset && !frame_has_module(in, frame) &&
@@ -76,7 +76,7 @@ static void put_folded_name(struct buf *text, const struct incident *in, uint32_
 		buf_printf(text, "0x%" PRIX64, frame_address(in, frame));
 }
 
-/* The frames root first, each after a semicolon; semicolons of names become colons. */
+/* The frames root first, each after a semicolon. */
 static void put_folded_frames(const struct incident *in, const struct path *path, struct buf *text)
 {
 	uint32_t i;

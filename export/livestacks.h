@@ -1,10 +1,10 @@
-/* Folded stacks as LiveStacks writes them: exports-and-store.md, section 2.1, `--offsets` variant. */
+/* Folded stacks as LiveStacks writes them: exports-and-store.md, section 2.1, `--offsets`. */
 #ifndef EXPORT_LIVESTACKS_H
 #define EXPORT_LIVESTACKS_H
 
 #include "export/export.h"
 
-/* "NAME (PID);module!function+0xOFF 42", most first, no thread frame. */
+/* "NAME (PID);module!function+0xOFF 42", the heaviest first, without threads. */
 int livestacks_write_folded(const struct incident *in, const struct export_options *opt,
 			    struct out *out, struct err *err);
 

@@ -1,21 +1,19 @@
-/*
- * What formats of markup share: escaping; and those for browsers: units and colours. Any thread.
- */
+/* Escaping for XML and HTML, and the units and colours of flame graphs. Any thread. */
 #ifndef EXPORT_MARKUP_H
 #define EXPORT_MARKUP_H
 
 #include "base/buf.h"
 #include "model/incident.h"
 
-/* Append text for XML and HTML, between tags and in quotes. text is clean UTF-8 (name_put()). */
+/* Append text for use between tags and in quotes. text is clean UTF-8 (name_put()). */
 void markup_put(struct buf *out, const char *text, size_t n);
-/* The same without quotes: between tags only. */
+/* The same for use between tags only: quotes stay. */
 void markup_put_text(struct buf *out, const char *text, size_t n);
 
-/* "samples", "us of CPU time", "ns off CPU", "bytes": what export_weight() counts. */
+/* The unit of export_weight(): "samples", "us of CPU time", "ns off CPU", "bytes". */
 const char *markup_unit(const struct incident *in, enum stream stream);
 
-/* The colour of a frame's text, "#rrggbb": the same for all of a module; report.js has the twin. */
+/* The colour of a frame's text, "#rrggbb": one for each module. Its twin is in flame.js. */
 const char *markup_colour(const char *text, size_t n);
 
 #endif

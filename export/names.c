@@ -196,7 +196,7 @@ static void put_samples(struct buf *out, const struct incident *in)
 	buf_puts(out, first ? " none\n" : "\n");
 }
 
-/* Samples whose innermost frame has no name: how much of the picture is missing. */
+/* Samples whose innermost frame has no name: how much of the picture is blank. */
 static void put_unnamed(struct buf *out, const struct incident *in)
 {
 	uint64_t n = 0;
@@ -229,7 +229,8 @@ static void put_lost(struct buf *out, const struct incident_head *h)
 	}
 	buf_puts(out, first ? "\n" : ")\n");
 	if (h->lost_by_kind[LOSS_FLOOD])
-		buf_printf(out, "Left out: %" PRIu64 " events of floods\n", h->lost_by_kind[LOSS_FLOOD]);
+		buf_printf(out, "Left out: %" PRIu64 " events of floods\n",
+			   h->lost_by_kind[LOSS_FLOOD]);
 }
 
 void notes_put(struct buf *out, const struct incident *in)

@@ -5,8 +5,8 @@
  *	TAB hexaddr SP symbol "+0x" hex SP "(" path ")"
  *	(empty line)
  *
- * Addresses are those in the module (file offset, RVA): an incident holds no others. Grammar and
- * the readers' traps: exports-and-store.md, section 2.4.
+ * Addresses are relative to the module (file offset, RVA); an incident has no others. Grammar and
+ * pitfalls of the readers: exports-and-store.md, section 2.4.
  */
 #include "export/export.h"
 #include "export/names.h"
@@ -31,7 +31,7 @@ static const char *event_of(enum stream stream)
 	return names[stream];
 }
 
-/* A name as one word; a line that begins with '#' would be a comment. */
+/* A name as one word that does not begin with '#', which would make the line a comment. */
 static void put_word(struct buf *text, const char *name)
 {
 	size_t start = text->len, i;
@@ -71,12 +71,12 @@ static void put_frame(struct buf *text, const struct incident *in, uint32_t fram
 	buf_puts(text, ")\n");
 }
 
-/* Texts that many samples have, made once and kept in a buf. */
+/* Texts that many samples have, made once. */
 struct kept {
 	size_t at, n;
 };
 
-/* Lines of frames, but those of jitted code, which name a process; and "comm pid/tid " of threads. */
+/* The lines of frames, except jitted ones, which name a process; and threads, "comm pid/tid ". */
 struct lines {
 	struct kept *frames, *threads;
 	struct buf text;
@@ -121,7 +121,7 @@ static void put_who(struct lines *lines, const struct incident *in, uint32_t thr
 	put_kept(lines, kept, text);
 }
 
-/* v with zeros before it, to so many digits. */
+/* v with leading zeros, to that many digits. */
 static void put_padded(struct buf *text, uint32_t v, uint32_t digits)
 {
 	uint32_t least = 1;

@@ -18,7 +18,7 @@ static void put_process(const struct incident *in, const void *ctx, uint32_t thr
 	export_tree_plain.process(in, ctx, thread, out);
 }
 
-/* The viewer drops samples whose second frame does not begin with "Thread (": always so. */
+/* The viewer drops samples whose second frame does not begin with "Thread (". */
 static void put_thread(const struct incident *in, const void *ctx, uint32_t thread,
 			struct buf *out)
 {
@@ -42,7 +42,7 @@ static bool ends_in(const char *name, size_t n, const char *suffix)
 	return n > ns && text_same_fold(name + n - ns, suffix);
 }
 
-/* The bytes of a module's name before .dll, .exe, .sys, .so or .so.6; all when none is left. */
+/* The length of a module's name without .dll, .exe, .sys, .so or .so.6; never 0. */
 static size_t stem(const char *module)
 {
 	size_t n = strlen(module);
@@ -76,7 +76,7 @@ const struct stack_tree_style perfview_style = {
 
 /* ---- the parts around the samples ------------------------------------------------------------ */
 
-/* As a new window of the viewer has them, but for the grouping: one's own functions come first. */
+/* The settings of a new window of the viewer, except that module entries are grouped. */
 static const char filters[] =
 	"<FilterGuiState>\n"
 	"<Start><Value></Value></Start>\n"
@@ -121,8 +121,8 @@ void perfview_put_head(struct out *out)
 }
 
 /*
- * TimeMetric reads the metric as milliseconds; ours counts samples, the same only at 1 kHz, unless
- * their weights differ: then it is milliseconds.
+ * TimeMetric takes the metric for milliseconds. Ours is milliseconds when weights differ; otherwise
+ * it counts samples, which is the same at 1 kHz only.
  */
 static bool is_time(const struct incident *in, enum stream stream)
 {

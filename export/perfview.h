@@ -1,6 +1,6 @@
 /*
- * What the three PerfView formats share. Element order, attributes and what the viewer's reader
- * does with them: exports-and-store.md, section 2.5.
+ * Parts of the three PerfView formats. Element order, attributes, and what the viewer does with
+ * them: exports-and-store.md, section 2.5.
  */
 #ifndef EXPORT_PERFVIEW_H
 #define EXPORT_PERFVIEW_H
@@ -14,10 +14,10 @@ extern const struct stack_tree_style perfview_style;
 int perfview_xml_write(const struct incident *in, const struct export_options *opt,
 		       struct out *out, struct err *err);
 
-/* The beginning of either XML form, up to and with <StackSource>. */
+/* The beginning of either XML form, through <StackSource>. */
 void perfview_put_head(struct out *out);
 
-/* Both lists that samples refer to; line has room for the longest line. */
+/* The frames and stacks that samples refer to; line has room for PERFVIEW_LINE_MAX bytes. */
 #define PERFVIEW_LINE_MAX ((size_t)INCIDENT_TEXT_MAX * 8)
 void perfview_put_tree(const struct stack_tree *t, struct buf *line, struct out *out);
 
@@ -33,12 +33,12 @@ void perfview_put_time(struct buf *out, const struct incident *in,
 		       const struct incident_sample *s);
 
 /*
- * What a sample weighs, in a unit that the reader's 32-bit floats hold: times in ms, bytes in
- * KB once a sample is over 2^24, all else as it is. The divisor is found once for a file.
+ * What to divide weights by, so that the reader's 32-bit floats hold them: times are in ms, bytes
+ * in KB when some sample is over 2^24, everything else is not divided. The same for a whole file.
  */
 uint64_t perfview_divisor(const struct incident *in, const struct export_options *opt);
 
-/* Append the weight: an integer where it is one, else 3 decimals. */
+/* Append the weight: an integer if it is one, else with 3 decimals. */
 void perfview_put_metric(struct buf *out, const struct incident *in,
 			 const struct incident_sample *s, uint64_t divisor);
 

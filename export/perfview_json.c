@@ -1,4 +1,4 @@
-/* PerfView's JSON: no array but Samples may be inside StackSource, its items become samples. */
+/* PerfView's JSON. StackSource has no array but Samples: items of any array become samples. */
 #include "export/names.h"
 #include "export/perfview.h"
 
@@ -16,7 +16,7 @@ static void put_sample(const struct stack_tree *t, const struct incident *in, ui
 	for (node = t->of_sample[sample]; node != STACK_TREE_NONE; node = t->nodes[node].caller) {
 		if (node != t->of_sample[sample])
 			buf_putc(text, ',');
-		buf_put(text, stack_tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
+		buf_puts(text, stack_tree_text(t, t->nodes[node].text));
 	}
 	buf_puts(text, "]}");
 }

@@ -1,9 +1,9 @@
-/* PerfView's simple XML: each sample with its stack as lines of text. Long, but easy to edit. */
+/* PerfView's simple XML: each sample with its stack as lines of text; long, but easy to edit. */
 #include "export/perfview.h"
 
 #include <inttypes.h>
 
-/* Leaf first, a frame a line; no blank line inside, it would be an empty frame. */
+/* A frame a line, leaf first, without a blank line, which would be an empty frame. */
 static void put_sample(const struct stack_tree *t, const struct incident *in, uint32_t sample,
 		       uint64_t divisor, struct buf *text)
 {
@@ -15,7 +15,7 @@ static void put_sample(const struct stack_tree *t, const struct incident *in, ui
 	perfview_put_metric(text, in, &in->samples[sample], divisor);
 	buf_puts(text, "\">\n");
 	for (node = t->of_sample[sample]; node != STACK_TREE_NONE; node = t->nodes[node].caller) {
-		buf_put(text, stack_tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
+		buf_puts(text, stack_tree_text(t, t->nodes[node].text));
 		buf_putc(text, '\n');
 	}
 	buf_puts(text, "</Sample>\n");

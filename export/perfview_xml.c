@@ -12,7 +12,7 @@ static void put_number(struct buf *line, const char *before, uint64_t v, const c
 	buf_puts(line, after);
 }
 
-/* Start tag, text, end tag: the reader throws at a frame that closes itself. */
+/* Always start tag, text, end tag: the reader throws at <Frame />. */
 static void put_frames(const struct stack_tree *t, struct buf *line, struct out *out)
 {
 	uint32_t i;
@@ -85,7 +85,7 @@ int perfview_xml_write(const struct incident *in, const struct export_options *o
 	int rc;
 
 	rc = export_tree_build(&tree, in, opt, &perfview_style, err);
-	/* The longest line's memory first: from here on no line can fail. */
+	/* With room for the longest line, no line can fail from here on. */
 	if (!rc && !buf_reserve(&line, PERFVIEW_LINE_MAX))
 		rc = buf_check(&line, "the XML", err);
 	if (!rc) {

@@ -11,7 +11,8 @@
  *	entry            u16 flags (bit 11: the name is UTF-8), u16 method 8, u16 time, u16 date,
  *	                 u32 crc, u32 packed bytes, u32 plain bytes, u16 name bytes, u16 extra = 0
  *
- * All little endian. Time and date are those of 1980-01-01, so that equal content is an equal file.
+ * Numbers are little endian. Time and date are always 1980-01-01, so equal content gives equal
+ * files.
  */
 #include "export/perfview.h"
 
@@ -93,7 +94,7 @@ static bool is_text(const char *text, size_t n)
 	return len != 0;
 }
 
-/* The base name of the archive without ".zip"; a path in an archive would be a trap. */
+/* The archive's base name without ".zip"; an entry with a path could be unpacked anywhere. */
 static void name_entry(struct zip *z, const char *file_name)
 {
 	const char *at, *name = file_name ? file_name : "";
@@ -116,8 +117,9 @@ static void name_entry(struct zip *z, const char *file_name)
 }
 
 /*
- * The XML is packed as it is written, and nobody holds it whole: a gzip file is what the archive wants
- * between 10 bytes of header (no name, no extra field) and 8 of CRC and length (RFC 1952).
+ * The XML is packed as it is written and never held whole. A gzip file has the data that the
+ * archive needs between 10 bytes of header (no name, no extra field) and 8 bytes of CRC and length
+ * (RFC 1952).
  */
 static int pack(struct zip *z, const struct incident *in, const struct export_options *opt,
 		struct err *err)

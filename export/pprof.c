@@ -1,20 +1,21 @@
 /*
- * pprof's profile.proto, gzipped. The message, field numbers as in the file profile.proto of pprof:
+ * pprof's profile.proto, gzipped. The message, with the field numbers of pprof's profile.proto:
  *
  *	1 sample_type {1 type, 2 unit}                    strings are indices into string_table
  *	2 sample {1 location_id, 2 value (both packed), 3 label {1 key, 2 str, 3 num}}
- *	3 mapping {1 id, 5 filename, 6 build_id, 7 has_functions, 9 has_line_numbers, 10 has_inline_frames}
+ *	3 mapping {1 id, 5 filename, 6 build_id, 7 has_functions, 9 has_line_numbers,
+ *	           10 has_inline_frames}
  *	4 location {1 id, 2 mapping_id, 3 address, 4 line {1 function_id, 2 line}}
  *	5 function {1 id, 2 name, 3 system_name, 4 filename}
  *	6 string_table   9 time_nanos   10 duration_nanos   11 period_type   12 period   13 comment
  *	14 default_sample_type
  *
- * Locations of a sample are leaf first; one location for an address and what was inlined there, its
- * lines innermost first. Addresses are those in the module. What viewers make of the order of the
- * sample types: exports-and-store.md, section 2.7.
+ * The locations of a sample are leaf first. A location is an address with all that was inlined
+ * there, its lines innermost first. Addresses are relative to the module. What viewers make of the
+ * order of sample types: exports-and-store.md, section 2.7.
  *
- * Of a diff the base's samples are negative and have the label that `pprof -diff_base` gives them, so
- * that shares are of the base.
+ * In a diff, the base's samples are negative and have the label that `pprof -diff_base` gives them;
+ * viewers then show shares of the base.
  */
 #include "export/diff.h"
 #include "export/gzip.h"
@@ -34,14 +35,14 @@ struct text_at {
 	size_t at, n;
 };
 
-/* Frames of one location in `chains`, leaf first; the last is the one that was called. */
+/* The frames of one location in `chains`, leaf first; the others are inlined into the last. */
 struct chain {
 	uint32_t first, n;
 };
 
 struct pprof {
 	const struct incident *in;
-	struct buf message;                  /* the profile, but for its strings */
+	struct buf message;                  /* the profile without its strings */
 	struct buf part, inner;              /* a message inside it, and one inside that */
 	struct buf text, ids;                /* scratch */
 	struct buf strings;                  /* bytes of all strings */
@@ -53,8 +54,8 @@ struct pprof {
 	uint32_t *functions;                 /* id by frame; 0 = not written */
 	uint32_t *mappings;                  /* id by module */
 	uint32_t nfunctions, nmappings;
-	uint32_t marks[3];                   /* locations that are no code; 0 = not written */
-	double times;                        /* values are multiplied by it; the base of a diff: < 0 */
+	uint32_t marks[3];                   /* locations that are not code; 0 = not written */
+	double times;                        /* factor of values; < 0 for the base of a diff */
 	int failed;
 };
 
@@ -67,7 +68,7 @@ static void put_varint(struct buf *b, uint64_t v)
 	buf_put(b, bytes, varint_put(bytes, v));
 }
 
-/* Zero is the default and is left out. */
+/* 0 is the default, and is left out. */
 static void put_int(struct buf *b, unsigned field, uint64_t v)
 {
 	if (!v)
@@ -146,7 +147,7 @@ static uint32_t clean_text_of(struct pprof *p, const char *text)
 
 /* ---- mappings, functions, locations ---------------------------------------------------------- */
 
-/* A PDB's GUID in the order of its text form, and the age; else the bytes. */
+/* For a PDB the GUID as text has it, then the age; else the bytes. */
 static uint32_t build_id_of(struct pprof *p, const struct incident_module *m)
 {
 	static const uint8_t guid[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -251,14 +252,15 @@ struct chain_key {
 	uint32_t n;
 };
 
-/* Locations that are no code have no frames, and are never found. */
+/* Locations that are not code have no frames, so they are never found. */
 static bool same_chain(const void *ctx, uint32_t value, const void *key)
 {
 	const struct pprof *p = ctx;
 	const struct chain_key *k = key;
 	const struct chain *c = chain_at(p, value);
 
-	return c->n == k->n && memcmp(frames_at(p, c->first), k->frames, k->n * sizeof(uint32_t)) == 0;
+	return c->n == k->n &&
+	       memcmp(frames_at(p, c->first), k->frames, k->n * sizeof(*k->frames)) == 0;
 }
 
 static uint32_t location_add(struct pprof *p, const uint32_t *frames, uint32_t n)
@@ -308,7 +310,7 @@ static uint32_t location_of(struct pprof *p, const uint32_t *frames, uint32_t n)
 	return id;
 }
 
-/* A location that is no code: where a walk broke, and what a sample without a stack has. */
+/* A location that is not code: a mark, or "[no stack]". */
 static uint32_t mark_location(struct pprof *p, const char *name)
 {
 	uint32_t *id = &p->marks[*name == 'B' ? 0 : name[1] == 't' ? 1 : 2], function;
@@ -353,7 +355,7 @@ static void put_label(struct pprof *p, const char *key, const char *text, uint64
 	put_part(&p->part, 3, &p->inner);
 }
 
-/* A negative int64 is ten bytes long, as two's complement. */
+/* Negative values are two's complement, ten bytes as a varint. */
 static uint64_t times(const struct pprof *p, uint64_t v)
 {
 	if (p->times < 0)
@@ -421,7 +423,7 @@ static void put_value_type(struct pprof *p, unsigned field, const char *type, co
 	put_part(&p->message, field, &p->part);
 }
 
-/* Count first, the metric last: one viewer always takes the last. */
+/* The count first, the metric last: one viewer always shows the last. */
 static void put_head(struct pprof *p, enum stream stream)
 {
 	const struct incident_head *h = &p->in->head;
@@ -433,7 +435,8 @@ static void put_head(struct pprof *p, enum stream stream)
 	put_value_type(p, 11, value_types[stream][0], value_types[stream][1]);
 	put_int(&p->message, 12, h->period_ns[stream]);
 	put_int(&p->message, 14, text_of(p, value_types[stream][0]));
-	put_int(&p->message, 9, h->trigger_wall_ns > before_ns ? h->trigger_wall_ns - before_ns : 0);
+	put_int(&p->message, 9,
+		h->trigger_wall_ns > before_ns ? h->trigger_wall_ns - before_ns : 0);
 	put_int(&p->message, 10, h->t1_ns - h->t0_ns);
 }
 
@@ -456,7 +459,7 @@ static void put_strings(struct pprof *p)
 			  string_at(p, i)->n);
 }
 
-/* Mapping 1 is the main binary to readers: that of the process with most samples. */
+/* Readers take mapping 1 for the main binary: make it that of the process with most samples. */
 static void put_main_mapping(struct pprof *p)
 {
 	uint64_t *counts = calloc((size_t)p->in->nprocesses + 1, sizeof(*counts));
@@ -483,7 +486,7 @@ static void put_main_mapping(struct pprof *p)
 	free(counts);
 }
 
-/* Both sides of a diff, with values of one kind. */
+/* Write one incident, or both sides of a diff. */
 static int put_sides(struct pprof *p, const struct diff *d, const struct export_options *opt,
 		     struct err *err)
 {

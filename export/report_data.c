@@ -14,11 +14,11 @@
 #include <string.h>
 
 enum {
-	BUCKETS = 2000,                      /* of the window: more than a screen has columns */
+	BUCKETS = 2000,                      /* of the window; more than a screen's columns */
 	BUCKETS_OF_MANY = 500,
-	MANY_SAMPLES = 300000,               /* above: fewer buckets, and small nodes are summed */
+	MANY_SAMPLES = 300000,               /* with more: fewer buckets, small nodes summed */
 	SMALL_PER_MILLION = 50,
-	EVENTS_MAX = 20000,                  /* those around the trigger; and all collections */
+	EVENTS_MAX = 20000,                  /* around the trigger; collections not counted */
 };
 
 struct pair {
@@ -32,8 +32,8 @@ struct data {
 	struct stack_tree tree;
 	uint32_t buckets;
 	uint64_t *weight;                    /* of each node with its callees */
-	uint32_t *to;                        /* number in the file: its own or a "(small)" */
-	uint32_t *small;                     /* number of the "(small)" below a node that stays */
+	uint32_t *to;                        /* number in the file: its own, or of a "(small)" */
+	uint32_t *small;                     /* number of the "(small)" below a kept node */
 	struct stack_tree_node *nodes;       /* those of the file */
 	uint32_t nkept, nsmall, nsummed;
 	uint32_t *first;                     /* of each bucket in pairs; one more */
@@ -44,13 +44,13 @@ struct data {
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Processes and threads stay whatever they weigh: one may ask for them. */
+/* Processes and threads stay, whatever they weigh: a reader may select them. */
 static bool stays(const struct data *d, uint32_t node, double least)
 {
 	return !stack_tree_is_frame(&d->tree, node) || (double)d->weight[node] >= least;
 }
 
-/* Those that stay get dense numbers in their order, then each that lost some a "(small)". */
+/* Number the nodes that stay, in their order; then a "(small)" below each that lost callees. */
 static void choose(struct data *d, double least)
 {
 	uint32_t n = d->tree.nnodes, i;
@@ -83,7 +83,7 @@ static void choose(struct data *d, double least)
 			d->nodes[number].caller = d->to[caller];
 			d->nodes[number].text = d->tree.ntexts;
 		}
-		d->small[i] = d->small[caller];   /* for its callees; it never stays */
+		d->small[i] = d->small[caller];   /* for its callees */
 	}
 	for (i = 0; i < n; i++) {
 		if (d->to[i] == STACK_TREE_NONE)
@@ -111,7 +111,7 @@ static int by_node(const void *left, const void *right)
 	return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Count, lay out, fill, sort: first[b + 1] moves on during the filling and ends as b's end. */
+/* Count, lay out, fill, sort. While filling, first[b + 1] is where bucket b's next pair goes. */
 static void fill_buckets(struct data *d)
 {
 	const struct incident *in = d->in;
@@ -137,7 +137,7 @@ static void fill_buckets(struct data *d)
 		      by_node);
 }
 
-/* Equal nodes of a bucket into one pair; returns how many are left. */
+/* Merge pairs of one node; returns how many pairs are left. */
 static uint32_t merge(struct pair *pairs, uint32_t n)
 {
 	uint32_t i, left = 0;
@@ -180,7 +180,7 @@ static int prepare(struct data *d, struct err *err)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Not json_uint(), which prints by format: the arrays have millions of numbers. */
+/* Faster than json_uint(): the arrays have millions of numbers. */
 static void put_number(struct json *j, uint64_t v)
 {
 	if (j->comma)
@@ -189,7 +189,7 @@ static void put_number(struct json *j, uint64_t v)
 	buf_put_uint(j->out, v);
 }
 
-/* Raw text in place of a value. */
+/* A time relative to the trigger, as a value. */
 static void put_ms(struct data *d, uint64_t time_ns)
 {
 	if (d->json.comma)
@@ -325,7 +325,7 @@ static void put_event(struct data *d, const struct incident_event *e)
 	json_close(&d->json, ']');
 }
 
-/* Not those that come for every thread or every CPU and second. */
+/* Whether the page lists it: no events that come for every thread, or every CPU and second. */
 static bool is_listed(const struct incident_event *e)
 {
 	switch (e->kind) {
@@ -337,7 +337,7 @@ static bool is_listed(const struct incident_event *e)
 	}
 }
 
-/* Collections and the pauses for them: the timeline shows them all. */
+/* Whether it is about a garbage collection or its pause; the timeline shows all of these. */
 static bool is_collection(const struct incident_event *e)
 {
 	static const char *const names[] = {
@@ -352,7 +352,7 @@ static bool is_collection(const struct incident_event *e)
 	return false;
 }
 
-/* Of all but collections, how many to leave out at the start: half come from before the trigger. */
+/* Count events without collections. skip: how many to leave out first, so that half are older. */
 static uint32_t count_events(const struct incident *in, uint32_t *skip)
 {
 	uint32_t n = 0, before = 0, i;

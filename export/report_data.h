@@ -1,6 +1,6 @@
 /*
- * What the HTML report's scripts work on: the samples of one stream summed by time and call-tree
- * node, the counters and the events, as JSON. Read by export/report/data.js.
+ * The data of the HTML report as JSON, for export/report/data.js: samples of one stream, summed by
+ * time and node of the call tree, counters and events.
  *
  *	{"incident":7, "unit":"samples", "unit_ns":10000000 or null, "from_ms":-5000.000,
  *	 "to_ms":5000.000, "buckets":2000, "small":1, "samples":12,
@@ -10,12 +10,13 @@
  *	 "events":[[time_ms, "kind", "provider/name", value or null, "process", "fields"], ...],
  *	 "events_left_out":0, "events_from_ms":-5000.000, "events_to_ms":5000.000}
  *
- * Times are relative to the trigger. unit_ns: CPU time that 1 of weight stands for. callers and names
- * have an entry a node, callers before callees; a caller is given as the distance to it, 0 = none.
- * Nodes of depth 0 are processes, those of depth 1 threads. weights: for each bucket the number of
- * pairs and the pairs; a node is the difference to the one before. small: nodes summed as "(small)".
- * Of too many events those around the trigger are here, events_from_ms to events_to_ms; garbage
- * collections and their pauses are never left out.
+ * Times are relative to the trigger. unit_ns is the CPU time that a weight of 1 stands for. callers
+ * and names have an entry for each node, callers before callees; a caller is given as the distance
+ * to it, 0 = none. Nodes of depth 0 are processes, those of depth 1 threads. weights has for each
+ * bucket the number of pairs, then the pairs, in which a node is given as its distance to the one
+ * before. small counts the nodes that were summed as "(small)". When there are too many events,
+ * only those around the trigger are here, from events_from_ms to events_to_ms; garbage collections
+ * and their pauses are never left out.
  */
 #ifndef EXPORT_REPORT_DATA_H
 #define EXPORT_REPORT_DATA_H
@@ -25,7 +26,7 @@
 #include "base/json.h"
 #include "model/stack_tree.h"
 
-/* The parts that the page of a diff has too; more: a last text, or NULL. */
+/* Parts that the page of a diff has too. more: a last text, or NULL. */
 void report_data_put_texts(struct json *j, const struct stack_tree *t, const char *more);
 void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, uint32_t n);
 

@@ -1,6 +1,6 @@
 /*
- * The files of export/report/ within the program, each ending in a NUL: made by the Makefile, which
- * also takes the lines "import" and the words "export" out of the scripts, as they become one.
+ * The files of export/report/ as text in the program, each ending in NUL. The Makefile makes them;
+ * it removes "import" lines and "export" words, because the scripts of a page become one script.
  */
 #ifndef EXPORT_REPORT_FILES_H
 #define EXPORT_REPORT_FILES_H

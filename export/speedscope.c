@@ -1,9 +1,10 @@
 /*
- * speedscope's file format: frames shared by name, a profile per thread, heaviest first. Source: its
- * file-format-schema.json; what the viewer does with it: exports-and-store.md, section 2.6.
+ * speedscope's file format: frames shared by name, a profile for each thread, the heaviest first.
+ * Source: its file-format-schema.json; for what the viewer does with it see exports-and-store.md,
+ * section 2.6.
  *
- * The viewer lays samples end to end, so time without samples is a sample with an empty stack. The
- * weights of the others are those of the incident, each exactly.
+ * The viewer lays samples end to end, so time without samples becomes a sample with an empty stack.
+ * All other weights are exactly those of the incident.
  */
 #include "export/names.h"
 #include "export/export_tree.h"
@@ -19,7 +20,7 @@
 
 /* ---- who has which samples ------------------------------------------------------------------- */
 
-/* Of a thread node of the tree: its samples are order[first] on. */
+/* A thread of the tree; its samples are order[first] and the n - 1 after it. */
 struct lane {
 	uint32_t node, first, n;
 	uint64_t weight;
@@ -31,7 +32,7 @@ struct lanes {
 	uint32_t *order;                     /* samples by lane, then time */
 };
 
-/* The thread above a node, which may be the node itself; thread[node], callers come first. */
+/* For each node the thread it is below, or the node itself; callers come first. */
 static uint32_t *thread_nodes(const struct stack_tree *t)
 {
 	uint32_t *thread = malloc(((size_t)t->nnodes + 1) * sizeof(*thread));
@@ -56,8 +57,9 @@ static int heavier(const void *left, const void *right)
 	return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* One for each thread with samples, the heaviest first. */
-static void weigh_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in, const uint32_t *thread)
+/* Make a lane for each thread with samples, the heaviest first. */
+static void weigh_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in,
+			const uint32_t *thread)
 {
 	uint32_t i;
 
@@ -78,7 +80,7 @@ static void weigh_lanes(struct lanes *l, const struct stack_tree *t, const struc
 	qsort(l->items, l->n, sizeof(*l->items), heavier);
 }
 
-/* lane: by thread node. Those beyond PROFILES_MAX are one lane, by time. */
+/* lane[thread node] becomes its lane's number; lanes beyond PROFILES_MAX are one, by time. */
 static void number_lanes(struct lanes *l, uint32_t *lane)
 {
 	uint32_t i;
@@ -95,8 +97,8 @@ static void number_lanes(struct lanes *l, uint32_t *lane)
 	l->n = PROFILES_MAX + 1;
 }
 
-static void fill_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in, const uint32_t *thread,
-		       const uint32_t *lane)
+static void fill_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in,
+		       const uint32_t *thread, const uint32_t *lane)
 {
 	uint32_t i, at = 0;
 
@@ -140,7 +142,7 @@ struct writer {
 	const struct incident *in;
 	const struct stack_tree *tree;
 	enum stream stream;
-	uint64_t period_ns;                  /* 0 = the weights are no time: no gaps */
+	uint64_t period_ns;                  /* 0 = weights are not times: no gaps */
 	struct out *out;
 	struct buf text;
 	struct json json;
@@ -175,7 +177,7 @@ static const struct incident_sample *sample_of(const struct writer *w, const str
 	return &w->in->samples[l->order[lane->first + i]];
 }
 
-/* The time between this sample and the last that neither accounts for; 0 = none worth showing. */
+/* The time between two samples that neither accounts for; 0 when it is too short to show. */
 static uint64_t gap_before(const struct writer *w, const struct incident_sample *last,
 			   const struct incident_sample *s)
 {
@@ -187,7 +189,7 @@ static uint64_t gap_before(const struct writer *w, const struct incident_sample 
 	return apart > w->period_ns + w->period_ns / 2 && apart > s->weight ? apart - s->weight : 0;
 }
 
-/* Where a lane begins, from the window's start. */
+/* When a lane begins, from the window's start. */
 static uint64_t start_of(const struct writer *w, const struct lanes *l, const struct lane *lane)
 {
 	const struct incident_sample *s = sample_of(w, l, lane, 0);
@@ -209,7 +211,7 @@ static void put_path(struct writer *w)
 	flush(w, false);
 }
 
-/* Samples with equal stacks one after the other are one. */
+/* Successive samples with equal stacks become one. */
 static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struct lane *lane)
 {
 	const struct incident_sample *s, *last = NULL;
@@ -280,7 +282,8 @@ static uint64_t put_evented(struct writer *w, const struct lanes *l, const struc
 		if (gap)
 			close_to(w, 0, at);
 		at += gap;
-		make_path(w, w->tree->of_sample[l->order[lane->first + i]], lane->node == STACK_TREE_NONE);
+		make_path(w, w->tree->of_sample[l->order[lane->first + i]],
+			  lane->node == STACK_TREE_NONE);
 		for (same = 0; same < w->nopen && same < w->path.n &&
 			       w->open[same] == w->path.texts[same];)
 			same++;

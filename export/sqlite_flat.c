@@ -1,7 +1,7 @@
 /*
- * A SQLite database of plain rows, for questions in SQL: the incident's head as keys and values,
- * processes, threads, frames, stacks, samples of all streams, events and counters. Times are ns from
- * the window's start. It is made in memory and written as one file.
+ * A SQLite database of plain rows, for queries: the incident's head as keys and values, processes,
+ * threads, frames, stacks, samples of all streams, events and counters. Times are ns from the
+ * window's start. The database is made in memory and written as one file.
  */
 #include "export/event_json.h"
 #include "export/names.h"
@@ -13,20 +13,22 @@
 
 static const char schema[] =
 	"PRAGMA page_size = 4096;"
-	"PRAGMA secure_delete = ON;"         /* free space is zero, as Debian builds it: equal bytes */
+	"PRAGMA secure_delete = ON;"         /* zero free space, so that bytes are equal */
 	"CREATE TABLE incident(key TEXT PRIMARY KEY, value);"
-	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INT, parent_pid INT, name TEXT, cmdline TEXT);"
+	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INT, parent_pid INT, name TEXT, "
+		"cmdline TEXT);"
 	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process INT, tid INT, name TEXT);"
-	"CREATE TABLE frame(id INTEGER PRIMARY KEY, module TEXT, function TEXT, address INT, offset INT, "
-		"kernel INT, inlined INT, jitted INT, file TEXT, line INT);"
+	"CREATE TABLE frame(id INTEGER PRIMARY KEY, module TEXT, function TEXT, address INT, "
+		"offset INT, kernel INT, inlined INT, jitted INT, file TEXT, line INT);"
 	"CREATE TABLE stack(id INTEGER PRIMARY KEY, caller INT, frame INT);"
 	"CREATE TABLE sample(t_ns INT, stream TEXT, weight INT, thread INT, cpu INT, stack INT, "
 		"quality TEXT);"
-	"CREATE TABLE event(t_ns INT, kind TEXT, provider TEXT, name TEXT, thread INT, cpu INT, stack INT, "
-		"value REAL, payload TEXT);"
+	"CREATE TABLE event(t_ns INT, kind TEXT, provider TEXT, name TEXT, thread INT, cpu INT, "
+		"stack INT, value REAL, payload TEXT);"
 	"CREATE TABLE counter(t_ns INT, name TEXT, value REAL);"
 	"CREATE VIEW v_sample AS SELECT sample.t_ns, stream, weight, process.name AS process, pid, "
-		"thread.name AS thread, tid, cpu, frame.module, frame.function, quality FROM sample "
+		"thread.name AS thread, tid, cpu, frame.module, frame.function, quality "
+		"FROM sample "
 		"LEFT JOIN thread ON thread.id = sample.thread "
 		"LEFT JOIN process ON process.id = thread.process "
 		"LEFT JOIN stack ON stack.id = sample.stack "
@@ -73,7 +75,7 @@ static void put_num(struct flat *f, double v)
 		f->failed = sqlite3_bind_double(f->row, ++f->column, v);
 }
 
-/* Cleaned as every name; NULL stays NULL. */
+/* A cleaned text; NULL stays NULL. */
 static void put_text(struct flat *f, const char *text)
 {
 	struct buf clean = {0};
@@ -92,7 +94,7 @@ static void put_row(struct flat *f)
 {
 	if (!f->failed && sqlite3_step(f->row) != SQLITE_DONE)
 		f->failed = sqlite3_errcode(f->db);
-	if (f->row) {                                /* NULL: it could not be prepared */
+	if (f->row) {                                /* NULL when it could not be prepared */
 		sqlite3_reset(f->row);
 		sqlite3_clear_bindings(f->row);
 	}
@@ -276,7 +278,7 @@ static int flat_write(const struct incident *in, const struct export_options *op
 	sqlite3_int64 n = 0;
 	int rc = 0;
 
-	(void)opt;                           /* names and streams are columns of their own */
+	(void)opt;                           /* no option applies: all is in columns */
 	put_all(&f);
 	bytes = f.failed ? NULL : sqlite3_serialize(f.db, "main", &n, 0);
 	if (bytes)

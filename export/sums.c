@@ -21,10 +21,10 @@ static bool same_sum(const void *ctx, uint32_t value, const void *key)
 
 struct summing {
 	struct table table;
-	uint32_t *recent;                    /* of each stack: the sum it went to last */
+	uint32_t *recent;                    /* for each stack the sum it was last added to */
 };
 
-/* The number of a sum with this key, added when it is new; UINT32_MAX without memory. */
+/* The number of the sum with this key, which may be new; UINT32_MAX without memory. */
 static uint32_t find_sum(struct sums *s, struct summing *t, const struct sum *key)
 {
 	uint32_t *recent = key->stack == STACK_NONE ? NULL : &t->recent[key->stack];
@@ -97,7 +97,7 @@ void sums_free(struct sums *s)
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-/* qsort() has no context, so what is compared goes with it. */
+/* qsort() has no context, so each item carries it. */
 struct sortable {
 	struct sum sum;
 	const struct incident *in;

@@ -1,6 +1,6 @@
 /*
- * Samples summed by who took them and by their exact stack, for formats that print addresses. It is
- * no call tree (export_tree.h): there, stacks are one that only read the same. One thread.
+ * Samples summed by thread or process and by exact stack, for formats that print addresses. In a
+ * call tree (export_tree.h), stacks with the same names would be one. One thread.
  */
 #ifndef EXPORT_SUMS_H
 #define EXPORT_SUMS_H
@@ -9,9 +9,9 @@
 
 struct sum {
 	uint32_t process;                    /* index; UINT32_MAX = not known */
-	uint32_t thread;                     /* any of the samples, or THREAD_NONE */
+	uint32_t thread;                     /* or THREAD_NONE */
 	uint32_t stack;                      /* or STACK_NONE */
-	const char *mark;                    /* stack_tree_mark() of them all */
+	const char *mark;                    /* stack_tree_mark() of its samples */
 	uint64_t count, weight, time_ns;     /* samples, export_weight(), and weights in ns */
 };
 
@@ -27,14 +27,14 @@ int sums_make(struct sums *s, const struct incident *in, const struct export_opt
 	      enum sums_by by, struct err *err);
 void sums_free(struct sums *s);
 
-/* 0, or `otherwise`, when it is not known who took them. */
+/* The process of a sum; 0 or `otherwise` when it is unknown. */
 uint32_t sum_pid(const struct incident *in, const struct sum *s);
 const char *sum_process_name(const struct incident *in, const struct sum *s, const char *otherwise);
 
-/* Heaviest first; of equals the lower pid, then the lower addresses from the leaf on. */
+/* The heaviest first; of equals the lower pid, then the lower addresses, compared from the leaf. */
 int sums_sort(struct sums *s, const struct incident *in, struct err *err);
 
-/* The frames of a stack, leaf first; starts as {0}, is made again and again. */
+/* The frames of a stack, leaf first; starts as {0}, and may be made again and again. */
 struct path {
 	uint32_t *frames;
 	uint32_t n, capacity;

@@ -1,9 +1,9 @@
 /*
- * SVG flame graph: one file for any browser, boxes with titles, zoom and search by one script.
- * exports-and-store.md, section 2.10; the script is export/report/svg.js.
+ * SVG flame graph: one file for any browser, boxes with titles, and one script for zoom and search,
+ * export/report/svg.js. See exports-and-store.md, section 2.10.
  *
- * Of a diff boxes are as wide as both sides together, so that what is gone has its place too; red is
- * more in the test, blue is less.
+ * In a diff, a box is as wide as both sides together, so that functions that are gone have their
+ * place too. Red is more in the test, blue is less.
  */
 #include "export/diff.h"
 #include "export/markup.h"
@@ -24,7 +24,7 @@ enum {
 
 struct flame {
 	struct stack_tree own;
-	const struct stack_tree *tree;             /* own, or that of the diff */
+	const struct stack_tree *tree;       /* own, or that of the diff */
 	const struct incident *in;
 	const struct diff *diff;             /* NULL = one incident */
 	const struct diff_tree *sides;       /* of the diff */
@@ -61,7 +61,7 @@ static void add_up(struct flame *f)
 	}
 }
 
-/* A node by its caller and its text: what the order of boxes depends on. */
+/* What the order of boxes depends on. */
 struct place {
 	uint32_t caller, node, len;          /* caller + 1; 0 = none */
 	const char *text;
@@ -80,7 +80,7 @@ static int compare(const void *left, const void *right)
 	return a->len < b->len ? -1 : a->len > b->len;
 }
 
-/* Callees of one caller by name from left to right; a caller's own place is known before. */
+/* Place the callees of each caller by name, from left to right; callers are placed before. */
 static int lay_out(struct flame *f)
 {
 	uint32_t n = f->tree->nnodes, i;
@@ -95,8 +95,10 @@ static int lay_out(struct flame *f)
 	for (i = 0; i < n; i++) {
 		uint32_t text = f->tree->nodes[i].text;
 
-		places[i] = (struct place){f->tree->nodes[i].caller + 1, i, f->tree->texts[text].len,
-					   stack_tree_text(f->tree, text)};
+		places[i] = (struct place){
+			.caller = f->tree->nodes[i].caller + 1, .node = i,
+			.len = f->tree->texts[text].len, .text = stack_tree_text(f->tree, text),
+		};
 	}
 	qsort(places, n, sizeof(*places), compare);
 	for (i = 0; i < n; i++) {
@@ -112,7 +114,7 @@ static int lay_out(struct flame *f)
 	return 0;
 }
 
-/* Raise the cut until few enough boxes are left. A callee is never wider than its caller. */
+/* Raise the cut until few enough boxes are left. No callee is wider than its caller. */
 static void choose(struct flame *f)
 {
 	uint32_t i;
@@ -127,7 +129,7 @@ static void choose(struct flame *f)
 			if (f->depth[i] > f->deepest)
 				f->deepest = f->depth[i];
 		}
-		if (f->drawn < BOXES_MAX)        /* with the one of all */
+		if (f->drawn < BOXES_MAX)        /* and one more, of all */
 			return;
 	}
 }
@@ -168,7 +170,7 @@ static void put_decimal(struct buf *out, double v, unsigned digits)
 		buf_printf(out, "%" PRIu64 ".%" PRIu64, whole / scale, whole % scale);
 }
 
-/* As many characters as a box has room for; the script does the same after a zoom. */
+/* As many characters as fit into a box. The script does the same after a zoom. */
 static void put_label(struct buf *out, const char *text, size_t n, double w)
 {
 	size_t room = w < 6 + 3 * CHAR_WIDTH ? 0 : (size_t)((w - 6) / CHAR_WIDTH);
@@ -191,7 +193,7 @@ static void put_label(struct buf *out, const char *text, size_t n, double w)
 	buf_puts(out, "..");
 }
 
-/* Both weights of a node, STACK_TREE_NONE = all; and how they differ: -1 only base, 1 only test. */
+/* A node's weights (STACK_TREE_NONE = all); returns their difference, -1 only base, 1 only test. */
 static double sides_of(const struct flame *f, uint32_t node, double *base, double *test)
 {
 	*base = node == STACK_TREE_NONE ? f->sides->base_sum : f->sides->all_base[node];
@@ -206,7 +208,8 @@ static void put_sides(struct flame *f, uint32_t node, uint64_t weight)
 	double base, test;
 
 	sides_of(f, node, &base, &test);
-	buf_printf(&f->line, "base %.0f, test %.0f %s, ", base / unit.per, test / unit.per, unit.text);
+	buf_printf(&f->line, "base %.0f, test %.0f %s, ", base / unit.per, test / unit.per,
+		   unit.text);
 	if (base > 0)
 		buf_printf(&f->line, "%+.1f %%, ", 100 * (test - base) / base);
 	else
@@ -215,7 +218,7 @@ static void put_sides(struct flame *f, uint32_t node, uint64_t weight)
 	buf_puts(&f->line, " % of both");
 }
 
-/* Grey where nothing changed; the square root makes changes of a few percent visible. Twin: diff.js. */
+/* Grey = no change. The square root makes changes of a few percent visible. Its twin: diff.js. */
 static void put_diff_colour(struct flame *f, uint32_t node)
 {
 	double base, test, by = sides_of(f, node, &base, &test);
@@ -278,8 +281,9 @@ static int put_boxes(struct flame *f, struct out *out)
 		uint32_t node = f->order[i], text = f->tree->nodes[node].text;
 
 		if (width_px(f, f->weight[node]) >= f->cut_px)
-			rc = put_box(f, node, stack_tree_text(f->tree, text), f->tree->texts[text].len,
-				     f->weight[node], f->start[node], f->depth[node], out);
+			rc = put_box(f, node, stack_tree_text(f->tree, text),
+				     f->tree->texts[text].len, f->weight[node], f->start[node],
+				     f->depth[node], out);
 	}
 	return rc;
 }
@@ -294,7 +298,8 @@ static const char style_text[] =
 	".f:hover rect { stroke: #000; stroke-width: 1 }\n"
 	".f.below { opacity: .5 } .f.hit rect { fill: #e600e6 } .f.hit text { fill: #fff }\n"
 	"@media (prefers-color-scheme: dark) {\n"
-	".page { fill: #16181c } .f rect { stroke: #16181c } .head, .small { fill: #ddd } .f:hover rect { stroke: #fff }\n"
+	".page { fill: #16181c } .f rect { stroke: #16181c } .head, .small { fill: #ddd } "
+	".f:hover rect { stroke: #fff }\n"
 	"}\n"
 	"</style>\n";
 
@@ -308,7 +313,7 @@ static void put_ids(const struct flame *f, struct buf *line)
 		buf_printf(line, "Incident %" PRId64, f->in->head.id);
 }
 
-/* What fired, or what the colours say. */
+/* What fired, or what the colours mean. */
 static void put_subject(const struct flame *f, struct buf *out)
 {
 	const char *reason = f->in->head.reason ? f->in->head.reason : "?";
@@ -327,7 +332,8 @@ static int put_head(struct flame *f, struct out *out)
 	buf_reset(line);
 	buf_printf(line, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"1200\" "
-		   "height=\"%" PRIu32 "\" viewBox=\"0 0 1200 %" PRIu32 "\">\n<title>", height, height);
+		   "height=\"%" PRIu32 "\" viewBox=\"0 0 1200 %" PRIu32 "\">\n<title>",
+		   height, height);
 	put_ids(f, line);
 	buf_puts(line, "</title>\n<desc>");
 	if (f->diff)
@@ -355,7 +361,7 @@ static int put_head(struct flame *f, struct out *out)
 	return line->failed;
 }
 
-/* What is not drawn is said. */
+/* The total, and how many boxes are not drawn. */
 static void put_foot(struct flame *f, struct out *out)
 {
 	uint32_t y = TOP + (f->deepest + 1) * ROW + 18;
@@ -367,7 +373,8 @@ static void put_foot(struct flame *f, struct out *out)
 	else
 		buf_printf(&f->line, "%" PRIu64 " %s", f->whole, f->unit);
 	if (f->drawn < f->tree->nnodes) {
-		buf_printf(&f->line, "; %" PRIu32 " boxes narrower than ", f->tree->nnodes - f->drawn);
+		buf_printf(&f->line, "; %" PRIu32 " boxes narrower than ",
+			   f->tree->nnodes - f->drawn);
 		put_decimal(&f->line, f->cut_px, 3);
 		buf_puts(&f->line, " px are not drawn, their callers have their weight");
 	}

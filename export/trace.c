@@ -1,11 +1,11 @@
 /*
- * Trace events, the JSON of Chrome's tracing, read by Perfetto and speedscope: samples become nested
- * slices per thread. Keys and phases: the document "Trace Event Format"; what the viewers do with
- * them: exports-and-store.md, section 2.8.
+ * Trace events, the JSON of Chrome's tracing, which Perfetto and speedscope read: samples become
+ * nested slices for each thread. Keys and phases are those of the document "Trace Event Format";
+ * what viewers do with them is in exports-and-store.md, section 2.8.
  *
- * A sample stands for the time before it that it weighs. Slices of one function join over a gap of
- * half a period. A slice in which samples end says in its args what they weigh: their sum is the
- * incident's, where times of a late or early sampling clock are not.
+ * A sample stands for the time before it, as long as its weight. Slices of one function join over a
+ * gap of half a period. A slice in which samples end has their weight in its args: these weights
+ * add up to the incident's, whereas durations follow a sampling clock that may be late or early.
  */
 #include "export/event_json.h"
 #include "export/names.h"
@@ -39,7 +39,7 @@ struct trace {
 	uint32_t *open;                      /* slices that are open, root first */
 	uint32_t open_capacity, nopen;
 	uint64_t tolerance_ns;
-	uint32_t depth_max;                  /* deeper frames count for the one above */
+	uint32_t depth_max;                  /* deeper frames count for their caller */
 	int failed;
 };
 
@@ -112,7 +112,7 @@ static uint64_t width_of(const struct trace *t, const struct incident_sample *s)
 	return time && s->weight > LEAST_NS ? s->weight : LEAST_NS;
 }
 
-/* One sample of a thread whose slices reach to *cursor. */
+/* Add a sample to a thread whose slices reach to *cursor. */
 static int add_sample(struct trace *t, uint32_t sample, uint64_t *cursor)
 {
 	const struct incident_sample *s = &t->in->samples[sample];
@@ -164,7 +164,7 @@ static int make_slices(struct trace *t)
 	return rc;
 }
 
-/* Until they are few enough: join over longer gaps, and leave the innermost frames out. */
+/* Join over longer gaps and leave out innermost frames, until slices are few enough. */
 static int make_few_slices(struct trace *t)
 {
 	int rc;
@@ -252,7 +252,7 @@ static void put_metadata(struct trace *t)
 	}
 }
 
-/* By hand: there are millions of them. Texts of the tree are strings of JSON. */
+/* Written by hand, for there are millions. Texts of the tree are strings of JSON. */
 static void put_slice(struct trace *t, const struct slice *s)
 {
 	const struct stack_tree_text *name = &t->tree.texts[s->text];
@@ -349,7 +349,8 @@ static void put_head(struct trace *t)
 	if (t->depth_max != UINT32_MAX) {
 		buf_puts(&notes, "Slices: too many for a viewer; joined over gaps of ");
 		ms_put(&notes, (int64_t)t->tolerance_ns);
-		buf_printf(&notes, " ms, and frames deeper than %" PRIu32 " left out\n", t->depth_max);
+		buf_printf(&notes, " ms, and frames deeper than %" PRIu32 " left out\n",
+			   t->depth_max);
 	}
 	if (notes.failed)
 		t->failed = notes.failed;
@@ -383,9 +384,10 @@ static int write_trace(struct trace *t, struct err *err)
 		flush(t, true);
 		rc = t->failed;
 	}
-	return rc ? err_set(err, (enum err_code)rc, rc == ERR_LIMIT ?
-			    "too many slices for a trace, even one level deep; select less with "
-			    "--process, --from and --to" : "out of memory while writing a trace") : 0;
+	if (rc == ERR_LIMIT)
+		return err_set(err, ERR_LIMIT, "too many slices for a trace, even one level deep; "
+			       "select less with --process, --from and --to");
+	return rc ? err_memory(err, "while writing a trace") : 0;
 }
 
 static int trace_write(const struct incident *in, const struct export_options *opt,

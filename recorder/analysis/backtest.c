@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TICK_NS (100 * NS_PER_MS)
-#define GAP_TICKS 36000u                 /* a gap of more than an hour has no more ticks than that */
+#define GAP_TICKS 36000u                 /* at most, in a gap between two events */
 
 int backtest_init(struct backtest *b, struct trigger *const *rules, uint32_t n, uint64_t post_ns,
 		  bool only_count, struct err *err)
@@ -36,8 +36,8 @@ void backtest_free(struct backtest *b)
 	memset(b, 0, sizeof(*b));
 }
 
-static int keep_firing(struct backtest *b, uint32_t rule, const struct event *e, const struct buf *why,
-		       struct err *err)
+static int keep_firing(struct backtest *b, uint32_t rule, const struct event *e,
+		       const struct buf *why, struct err *err)
 {
 	struct backtest_firing *f;
 	struct trigger *t = b->rules[rule].trigger;
@@ -71,7 +71,8 @@ static int feed_rules(struct backtest *b, const struct event *e, struct err *err
 		struct trigger *t = r->trigger;
 
 		if (r->in_window && e->time_ns >= r->window_end_ns &&
-		    !(t->ops->lasts && e->time_ns - r->window_end_ns < TRIGGER_LASTS_NS && t->ops->lasts(t, r->fired_ns))) {
+		    !(t->ops->lasts && e->time_ns - r->window_end_ns < TRIGGER_LASTS_NS &&
+		      t->ops->lasts(t, r->fired_ns))) {
 			r->in_window = false;
 			t->ops->fired(t);
 		}

@@ -1,10 +1,10 @@
 /*
- * Rules on what was recorded: an incident's events and counters, or a trace file's.
+ * Tries rules on recorded data: the events and counters of an incident or of a trace file.
  *
- * Each event goes to the rules as it did when it was first delivered, with a tick every 100 ms between,
- * and after a firing a rule rests for the window of the incident that it would have made. So what fires
- * here is what would have fired then; the same input gives the same output. Nothing is recorded. One
- * thread.
+ * Rules see each event in the order in which it was first delivered, with a tick every 100 ms in
+ * between. A rule that fires rests for the window of the incident that it would have made. So a
+ * rule fires here where it would have fired then, and the same input gives the same output. Nothing
+ * is recorded. One thread.
  */
 #ifndef BACKTEST_H
 #define BACKTEST_H
@@ -13,7 +13,7 @@
 #include "model/event.h"
 #include "triggers/trigger.h"
 
-#define BACKTEST_FIRINGS_MAX 100000u     /* kept one by one; more are counted */
+#define BACKTEST_FIRINGS_MAX 100000u     /* kept singly; the rest is counted */
 
 struct backtest_firing {
 	uint32_t rule;

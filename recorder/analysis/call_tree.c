@@ -9,7 +9,7 @@
 
 #define NAME_BYTES 1000u                     /* of a process or thread */
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void put_process(const struct incident *in, const void *ctx, uint32_t thread,
 			struct buf *out)
@@ -39,7 +39,7 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 	incident_frame_text(in, frame, o->addresses, out);
 }
 
-/* The focus by its whole name, else the only one that contains it. Text 0 is the root's. */
+/* The function of that name, else the only one whose name contains it. Text 0 is the root's. */
 static int find_focus(const struct stack_tree *t, const char *focus, uint32_t *out, struct err *err)
 {
 	uint32_t i, several = 0;
@@ -85,7 +85,7 @@ static int build_stacks(const struct incident *in, const struct call_options *o,
 	return rc ? rc : stack_tree_focus(out, in, text, o->callers, err);
 }
 
-/* ---- costs ---------------------------------------------------------------------------------------- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static uint32_t when_of(const struct call_tree *t, uint64_t time_ns)
 {
@@ -117,7 +117,7 @@ static void add_samples(struct call_tree *t, const struct incident *in)
 	}
 }
 
-/* What counts for callers too. */
+/* Add the part of a cost that callers have too. */
 static void add_inclusive(struct call_cost *to, const struct call_cost *from)
 {
 	unsigned i;
@@ -131,7 +131,7 @@ static void add_inclusive(struct call_cost *to, const struct call_cost *from)
 		to->last_ns = from->last_ns;
 }
 
-/* Children come after their parents, so one pass from the end sums up. */
+/* Children come after their parents, so one pass from the end is enough. */
 static void sum(struct call_tree *t)
 {
 	uint32_t i;
@@ -143,14 +143,15 @@ static void sum(struct call_tree *t)
 	}
 }
 
-/* What is too small gives its cost to its caller; nodes that went have no inclusive cost. */
+/* A small node gives its cost to its caller, and has no inclusive cost from then on. */
 static void fold_small(struct call_tree *t, double pct)
 {
 	double least = (double)t->nodes[0].cost.inclusive * pct / 100;
 	uint32_t i;
 
 	for (i = t->nnodes; i-- > 1;) {
-		struct call_cost *cost = &t->nodes[i].cost, *to = &t->nodes[t->nodes[i].parent].cost;
+		struct call_cost *cost = &t->nodes[i].cost;
+		struct call_cost *to = &t->nodes[t->nodes[i].parent].cost;
 
 		if ((double)cost->inclusive >= least)
 			continue;
@@ -164,7 +165,8 @@ static void fold_small(struct call_tree *t, double pct)
 /* By parent, then the most expensive first. */
 static int by_cost(const void *a, const void *b)
 {
-	const struct call_node *m = *(struct call_node *const *)a, *n = *(struct call_node *const *)b;
+	const struct call_node *m = *(struct call_node *const *)a;
+	const struct call_node *n = *(struct call_node *const *)b;
 
 	if (m->parent != n->parent)
 		return m->parent < n->parent ? -1 : 1;
@@ -196,7 +198,7 @@ static int link_children(struct call_tree *t)
 	return 0;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int add_costs(struct call_tree *t, const struct incident *in, double fold_pct)
 {
@@ -240,9 +242,9 @@ void call_tree_free(struct call_tree *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* ---- by name --------------------------------------------------------------------------------------- */
+/* ---- by name --------------------------------------------------------------------------------- */
 
-/* Of equals, what was on the stack first. */
+/* Of equals, the one that was on the stack first. */
 static int by_exclusive_cost(const void *a, const void *b)
 {
 	const struct call_function *x = a, *y = b;
@@ -296,7 +298,8 @@ int call_functions(const struct call_tree *t, bool by_inclusive, struct call_fun
 			all[kept++] = all[i];
 	}
 	if (kept)
-		qsort(all, kept, sizeof(*all), by_inclusive ? by_inclusive_cost : by_exclusive_cost);
+		qsort(all, kept, sizeof(*all),
+		      by_inclusive ? by_inclusive_cost : by_exclusive_cost);
 	*out = all;
 	*n = kept;
 	return 0;

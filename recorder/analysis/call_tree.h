@@ -1,10 +1,10 @@
 /*
- * What each node of an incident's call tree costs, for tables and trees of people: model/stack_tree.h
- * with times. Its header has the rules for functions that call themselves.
+ * An incident's call tree with costs and times, as `report` prints it. The tree is that of
+ * model/stack_tree.h, whose header has the rules for functions that call themselves.
  *
- * Costs are weights of the samples: nanoseconds of the CPU stream. Every sample weighs its period, so
- * shares hold when the rate changed. `when` says when a node was on the stack: its inclusive cost in
- * 32 equal parts of the window.
+ * A cost is the weight of samples, in nanoseconds for CPU time. A sample weighs its period, so
+ * shares hold when the rate changed. `when` shows when a node was on the stack: its inclusive cost
+ * in 32 equal parts of the window.
  */
 #ifndef CALL_TREE_H
 #define CALL_TREE_H
@@ -15,14 +15,14 @@
 #define CALL_NONE STACK_TREE_NONE
 
 struct call_cost {
-	uint64_t inclusive, exclusive;       /* weight */
-	uint64_t samples;                    /* exclusive */
+	uint64_t inclusive, exclusive;       /* weights */
+	uint64_t samples;                    /* that end in it */
 	uint64_t first_ns, last_ns;          /* first and last sample in it */
-	uint32_t folded;                     /* nodes that were too small, and folded into it */
+	uint32_t folded;                     /* small nodes that were folded into it */
 	uint64_t when[CALL_WHEN];
 };
 
-/* Callees stand in the order of inclusive cost, then by name; a node without cost is in no list. */
+/* Callees are ordered by inclusive cost, then by name. A node without cost is in no list. */
 struct call_node {
 	uint32_t parent;                     /* CALL_NONE: the root, node 0 */
 	uint32_t first_child, next;          /* callees, the most expensive first; CALL_NONE */
@@ -40,34 +40,33 @@ struct call_tree {
 struct call_options {
 	enum stream stream;                  /* whose samples */
 	double fold_pct;                     /* fold smaller nodes into their callers; 0 = none */
-	const char *focus;                   /* a function: only what it called; NULL = everything */
-	bool callers;                        /* of the focus: who called it instead */
-	bool processes;                      /* with nodes for processes and threads; not with a focus */
+	const char *focus;                   /* a function: only its callees; NULL = everything */
+	bool callers;                        /* of the focus: its callers instead */
+	bool processes;                      /* add processes and threads; not with a focus */
 	bool addresses;                      /* in place of missing names */
 };
 
 /*
- * With a focus the node below the root is that function, with its inclusive cost.
+ * With a focus, the node below the root is that function, with its inclusive cost.
  *
- * returns  0; ERR_NOT_FOUND when no function of the samples is called like the focus, or several
- *          are; ERR_MEMORY
+ * returns  0; ERR_NOT_FOUND when the focus names no function of the samples, or several; ERR_MEMORY
  */
 int call_tree_new(const struct incident *in, const struct call_options *o, struct call_tree *out,
 		  struct err *err);
 void call_tree_free(struct call_tree *t);
 
-/* A function over the whole tree; the root is one too. */
+/* What a function costs in the whole tree. The root counts as a function. */
 struct call_function {
 	const char *name;
 	uint32_t text;                       /* its number in the tree */
 	struct call_cost cost;
 };
 
-/* Most expensive by itself first (by_inclusive: in all); free() the result. ERR_MEMORY. */
+/* By exclusive cost, or by_inclusive, the most expensive first; free() the result. ERR_MEMORY. */
 int call_functions(const struct call_tree *t, bool by_inclusive, struct call_function **out,
 		   uint32_t *n, struct err *err);
 
-/* CALL_WHEN characters: '_' nothing, '.' under 1 %, 'o' under 10 %, '1' to '9' tenths, of one CPU. */
+/* Shares of one CPU: '_' nothing, '.' under 1 %, 'o' under 10 %, '1' to '9' tenths. */
 void call_when_text(const struct call_tree *t, const uint64_t when[CALL_WHEN],
 		    char out[CALL_WHEN + 1]);
 

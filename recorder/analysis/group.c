@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- presets: those of PerfView's menu ------------------------------------------------------------- */
+/* ---- presets: those of PerfView's menu ------------------------------------------------------- */
 
 static const struct {
 	const char *name, *patterns;
@@ -21,9 +21,10 @@ static const struct {
 	{"module-entry", "[group module entries] @^([^!]+)!=>module $1"},
 	{"class", "[group classes] @^([^!]+![^(]*)(::|[.])->class $1"},
 	{"class-entry", "[group class entries] @^([^!]+![^(]*)(::|[.])=>class $1"},
-	/* What the distribution or the system brought: its entries stay, what is below them does not. */
-	{"just-my-code", "[just my code] ^[%!=>OTHER;^ld-%!=>OTHER;^lib%.so%!=>OTHER;^ntoskrnl%!=>OTHER;"
-			 "^ntdll%!=>OTHER;^kernel%!=>OTHER;^clr%!=>OTHER;^coreclr%!=>OTHER;"
+	/* Of the system's and the distribution's code only the entries stay. */
+	{"just-my-code", "[just my code] ^[%!=>OTHER;^ld-%!=>OTHER;^lib%.so%!=>OTHER;"
+			 "^ntoskrnl%!=>OTHER;^ntdll%!=>OTHER;^kernel%!=>OTHER;^clr%!=>OTHER;"
+			 "^coreclr%!=>OTHER;"
 			 "^mscor%!=>OTHER;^System.%!=>OTHER"},
 };
 
@@ -34,9 +35,10 @@ const char *group_preset(const char *text)
 	for (i = 0; text && i < COUNT_OF(presets); i++) {
 		size_t len = strlen(presets[i].name);
 
-		/* In brackets, as PerfView shows its own, it would be a comment without a pattern. */
+		/* PerfView shows its presets in brackets; as patterns those would be comments. */
 		if (!strcmp(presets[i].name, text) ||
-		    (text[0] == '[' && !strncmp(text + 1, presets[i].name, len) && !strcmp(text + 1 + len, "]")))
+		    (text[0] == '[' && !strncmp(text + 1, presets[i].name, len) &&
+		     !strcmp(text + 1 + len, "]")))
 			return presets[i].patterns;
 	}
 	return text;
@@ -71,7 +73,7 @@ void group_put_presets(const char *text, struct buf *out)
 	nearest_put(&nearest, "'", "'", out);
 }
 
-/* ---- pattern lists -------------------------------------------------------------------------------- */
+/* ---- pattern lists --------------------------------------------------------------------------- */
 
 struct rule {
 	struct name_pattern *pattern;
@@ -114,7 +116,7 @@ static void trim(const char **from, const char **end)
 		(*end)--;
 }
 
-/* One between two ';'. */
+/* Add the pattern from `from` to `end`, between two ';' of `whole`. */
 static int add_rule(struct rules *r, const char *from, const char *end, bool groups,
 		    const char *option, const char *whole, struct err *err)
 {
@@ -190,12 +192,12 @@ static uint64_t match_bits(const struct rules *r, const char *name, size_t n)
 	return bits;
 }
 
-/* ---- frames --------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 #define NO_GROUP UINT32_MAX
 
-struct look {                                /* at one frame, whatever stack it stands in */
-	uint32_t frame;                      /* what it is shown as */
+struct look {                                /* what becomes of a frame in any stack */
+	uint32_t frame;                      /* shown in its place */
 	uint32_t group;                      /* number of its group's name; NO_GROUP */
 	bool entry, fold, discard;
 	uint64_t included;                   /* bit for each include pattern that matches */
@@ -204,7 +206,7 @@ struct look {                                /* at one frame, whatever stack it 
 struct grouping {
 	struct incident *in;
 	struct rules groups, folds, includes, excludes;
-	struct look *looks;                  /* by frame, as far as they were looked at */
+	struct look *looks;                  /* by frame; valid where looked[frame] */
 	bool *looked;
 	uint32_t nlooks;
 	struct table names;                  /* text -> frame that is shown for it */
@@ -214,7 +216,7 @@ struct grouping {
 	uint32_t nnames, names_room;
 	uint32_t no_module;                  /* the module of groups; it has no name */
 	bool no_memory;
-	bool matched;                        /* a group's pattern, some frame */
+	bool matched;                        /* a group's pattern matched some frame */
 };
 
 static bool same_text(const void *ctx, uint32_t value, const void *key)
@@ -235,7 +237,7 @@ static bool names_room(struct grouping *g)
 	return true;
 }
 
-/* The number of a name, shown as `frame` when it is new; NO_GROUP without memory. */
+/* The number of a name. A new one is shown as `frame`. NO_GROUP without memory. */
 static uint32_t name_number(struct grouping *g, const char *text, uint32_t frame)
 {
 	uint64_t hash = hash_bytes(text, strlen(text));
@@ -253,7 +255,7 @@ static uint32_t name_number(struct grouping *g, const char *text, uint32_t frame
 	return g->nnames++;
 }
 
-/* A frame that has this text and nothing else. */
+/* A frame with this text and nothing else. */
 static uint32_t text_frame(struct grouping *g, const char *text)
 {
 	struct incident_frame f = {.module = g->no_module, .flags = FRAME_TEXT, .function = text};
@@ -264,7 +266,7 @@ static uint32_t text_frame(struct grouping *g, const char *text)
 	return incident_add_frame(g->in, &f);
 }
 
-/* Each pattern in turn; true when a group with a name came of it, which is in *name. */
+/* Apply each pattern in turn to *name; true when it is the name of a group in the end. */
 static bool group_of(struct grouping *g, struct buf *name, bool *entry)
 {
 	struct buf next = {0};
@@ -305,9 +307,9 @@ static int look_at(struct grouping *g, uint32_t frame)
 	incident_frame_text(g->in, frame, false, &own);
 	unnamed = !g->in->frames[frame].function;
 	buf_put(&name, own.data, own.len);
-	g->no_memory |= own.failed || name.failed;   /* buf_reset() would forget it */
+	g->no_memory |= own.failed || name.failed;   /* before buf_reset() forgets it */
 	grouped = group_of(g, &name, &look.entry) || unnamed;
-	if (!grouped) {                              /* an empty group's name: as it was */
+	if (!grouped) {                              /* the group's name is empty */
 		buf_reset(&name);
 		buf_put(&name, own.data, own.len);
 	}
@@ -315,7 +317,8 @@ static int look_at(struct grouping *g, uint32_t frame)
 		uint32_t shown = look.entry || strcmp(buf_text(&name), buf_text(&own))
 					 ? text_frame(g, buf_text(&name)) : frame;
 
-		look.group = shown == UINT32_MAX ? NO_GROUP : name_number(g, buf_text(&name), shown);
+		look.group = shown == UINT32_MAX ? NO_GROUP
+						 : name_number(g, buf_text(&name), shown);
 		if (look.group == NO_GROUP)
 			rc = ERR_MEMORY;
 		else
@@ -325,9 +328,10 @@ static int look_at(struct grouping *g, uint32_t frame)
 		buf_printf(&name, " <<%s>>", buf_text(&own));
 		look.frame = text_frame(g, buf_text(&name));
 	}
-	/* The same text is the same frame, wherever in the function it was. */
+	/* One text is one frame, wherever in the function the address is. */
 	number = rc ? NO_GROUP : name_number(g, buf_text(&name), look.frame);
-	if (number == NO_GROUP || look.frame == UINT32_MAX || own.failed || name.failed || g->no_memory)
+	if (number == NO_GROUP || look.frame == UINT32_MAX || own.failed || name.failed ||
+	    g->no_memory)
 		rc = ERR_MEMORY;
 	else if (!grouped || look.entry)
 		look.frame = g->name_frame[number];
@@ -341,7 +345,7 @@ static int look_at(struct grouping *g, uint32_t frame)
 	return rc;
 }
 
-/* ---- stacks --------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 struct place {                               /* what became of one old stack node */
 	uint32_t stack;                      /* new node; STACK_NONE: folded up to the root */
@@ -373,9 +377,9 @@ static int place_node(struct grouping *g, struct place *places, uint32_t node)
 	return to->stack == UINT32_MAX ? ERR_MEMORY : 0;
 }
 
-/* ---- samples -------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
-/* What the names of a thread and its process match. */
+/* The include patterns that the names of a thread and its process match. */
 static uint64_t thread_bits(struct grouping *g, uint32_t thread, bool *discard)
 {
 	const struct incident_thread *t;
@@ -466,7 +470,6 @@ static int apply(struct grouping *g)
 	return rc;
 }
 
-/* Of 64 patterns each has its bit. */
 int group_incident(struct incident *in, const struct group_options *o, struct err *err)
 {
 	struct incident_module module = {.kind = OBJECT_UNKNOWN, .name = "", .path = ""};
@@ -493,7 +496,8 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 			err_memory(err, "for grouping");
 	}
 	if (o->unmatched)
-		*o->unmatched = o->group && *o->group && !text_same_fold(o->group, "[no grouping]") && !g->matched;
+		*o->unmatched = o->group && *o->group && !g->matched &&
+				!text_same_fold(o->group, "[no grouping]");
 	rules_free(&g->groups);
 	rules_free(&g->folds);
 	rules_free(&g->includes);

@@ -19,11 +19,11 @@ enum known_kind { KNOWN_EVENT, KNOWN_COUNTER, KNOWN_PROCESS };
 
 struct known {
 	enum known_kind kind;
-	char *provider, *name;               /* of a process: "" and its name; of a counter: "" and all of it */
-	uint32_t id;                         /* event: its number + 1; 0 = none. process: its pid */
+	char *provider, *name;               /* processes and counters: provider is "" */
+	uint32_t id;                         /* event: its number + 1, 0 = none; process: pid */
 	char *fields[FIELDS_MAX];
 	uint32_t nfields;
-	uint64_t last_fields;                /* hash of the names that came last */
+	uint64_t last_fields;                /* hash of the latest event's field names */
 };
 
 struct known_names {
@@ -33,7 +33,7 @@ struct known_names {
 	bool full;
 };
 
-/* ---- taking ------------------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 int known_names_new(struct known_names **out, struct err *err)
 {
@@ -66,11 +66,12 @@ static bool same_known(const void *ctx, uint32_t value, const void *key)
 	       strcmp(a->provider, b->provider) == 0;
 }
 
-/* The entry of this name, made when it is new; NULL = no memory, or full. */
+/* The entry of a name, added when it is new; NULL without memory, or when the list is full. */
 static struct known *entry_of(struct known_names *k, struct known *key, bool *no_memory)
 {
 	uint64_t hash = hash_pair(hash_bytes(key->name, strlen(key->name)),
-				  hash_bytes(key->provider, strlen(key->provider)) + key->id + (uint64_t)key->kind);
+				  hash_bytes(key->provider, strlen(key->provider)) + key->id +
+				  (uint64_t)key->kind);
 	uint32_t at = table_find(&k->by_name, hash, same_known, k, key);
 	struct known *all;
 
@@ -87,7 +88,8 @@ static struct known *entry_of(struct known_names *k, struct known *key, bool *no
 				   .provider = text_dup(key->provider, SIZE_MAX),
 				   .name = text_dup(key->name, SIZE_MAX)};
 	k->n++;
-	if (!all[k->n - 1].provider || !all[k->n - 1].name || table_add(&k->by_name, hash, k->n - 1))
+	if (!all[k->n - 1].provider || !all[k->n - 1].name ||
+	    table_add(&k->by_name, hash, k->n - 1))
 		return NULL;
 	*no_memory = false;
 	return &all[k->n - 1];
@@ -103,7 +105,7 @@ static bool has_field(const struct known *n, const char *field)
 	return false;
 }
 
-/* Events of one name may have other fields in another version. */
+/* Versions of an event may have different fields. */
 static bool add_fields(struct known *n, const struct event *e)
 {
 	uint64_t hash = e->nfields;
@@ -162,7 +164,7 @@ int known_names_add(struct known_names *k, const struct event *e, struct err *er
 	return no_memory ? err_memory(err, "for the names of a trace") : 0;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 bool known_names_doubted(const struct trigger *t)
 {
@@ -200,9 +202,9 @@ static bool is_event(const struct known *n, const struct trigger_wish *w)
 	return id >= 0 && n->id ? n->id == (uint32_t)id + 1 : event_name_is(w->event, n->name);
 }
 
-/* "; did you mean 'X'?", else "; there are 'A', 'B', ...": the first ones, each once. */
-static void put_choice(struct buf *out, const struct nearest *nearest, const char *const *names, unsigned n,
-		       bool more)
+/* "; did you mean 'X'?", or else the first names: "; there are 'A', 'B', ...". */
+static void put_choice(struct buf *out, const struct nearest *nearest,
+		       const char *const *names, unsigned n, bool more)
 {
 	unsigned i;
 
@@ -260,11 +262,12 @@ static void tell_event(const struct telling *t, const struct trigger_wish *w)
 	for (i = 0; i < t->k->n; i++)
 		if (is_provider(&t->k->all[i], w->provider))
 			offer(&c, t->k->all[i].name);
-	buf_printf(t->out, "%s: provider '%s' has no event '%s' in %s", t->spec, w->provider, w->event, t->where);
+	buf_printf(t->out, "%s: provider '%s' has no event '%s' in %s", t->spec, w->provider,
+		   w->event, t->where);
 	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
 }
 
-/* Those that every event has; see field_filter.h. */
+/* Fields that every event has; see field_filter.h. */
 static bool is_own_field(const char *field)
 {
 	static const char *const own[] = {"ProcessID", "ThreadID", "ProcessName", "ProviderName"};
@@ -293,7 +296,7 @@ static void tell_field(const struct telling *t, const struct trigger_wish *w, co
 	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
 }
 
-/* true: the provider itself is missing. */
+/* Whether the provider itself is missing. */
 static bool tell_names(const struct telling *t, const struct trigger_wish *w)
 {
 	bool provider = false, event = !w->event;
@@ -328,11 +331,12 @@ static void tell_counter(const struct telling *t, const char *counter)
 		offer(&c, t->k->all[i].name);
 	}
 	buf_printf(t->out, "%s: %s has no value of counter '%s'%s", t->spec, t->where, counter,
-		   c.n ? "" : ", nor of any other; a recording keeps those that rules or --monitor-perf-counter name");
+		   c.n ? "" : ", nor of any other; a recording keeps those that rules or "
+			      "--monitor-perf-counter name");
 	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
 }
 
-/* Each process that was named, by name or pid. */
+/* Processes of the filter that were not seen. */
 static void tell_processes(const struct telling *t, const struct process_filter *f)
 {
 	const struct known *n;
@@ -348,9 +352,11 @@ static void tell_processes(const struct telling *t, const struct process_filter 
 			n = &t->k->all[i];
 			if (n->kind != KNOWN_PROCESS)
 				continue;
-			there = f->items[item].pid ? n->id == f->items[item].pid
-						   : process_names_match(&(struct process_names){.comm = n->name},
-									 f->items[item].name);
+			if (f->items[item].pid)
+				there = n->id == f->items[item].pid;
+			else
+				there = process_names_match(
+					&(struct process_names){.comm = n->name}, f->items[item].name);
 			if (!f->items[item].pid)
 				offer(&c, n->name);
 		}
@@ -368,18 +374,19 @@ void known_names_tell(const struct known_names *k, const struct trigger *t, cons
 {
 	struct telling telling = {k, t->spec, where, out};
 	const struct process_filter *processes = NULL;
-	const char *told = "";               /* the provider that is missing: once is enough */
+	const char *told = "";               /* the missing provider, told once */
 	const struct trigger *part;
 	struct trigger_wish wish;
 	unsigned i;
 
 	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
 		known_names_tell(k, part, where, out);
-	/* What did not come because the list was full is not what did not come. */
+	/* A full list says nothing about the names that are not in it. */
 	if (!t->ops->wish || k->full || !known_names_doubted(t))
 		return;
 	for (i = 0; t->ops->wish(t, i, &wish); i++) {
-		if (wish.provider && strcmp(told, wish.provider) != 0 && tell_names(&telling, &wish))
+		if (wish.provider && strcmp(told, wish.provider) != 0 &&
+		    tell_names(&telling, &wish))
 			told = wish.provider;
 		if (wish.counter)
 			tell_counter(&telling, wish.counter);

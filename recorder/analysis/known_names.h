@@ -1,31 +1,33 @@
 /*
- * What was in a trace or an incident, by name, and what of a rule's names was not: a misspelled
- * provider, event, field, process or counter never fires, and must not look like a quiet night.
+ * Finds names of rules that a trace or an incident does not have: a rule with a misspelled
+ * provider, event, field, process or counter never fires, and that must not look like a quiet
+ * night.
  *
- * Feed it every event of what was read, then ask about each rule that did not fire. One thread.
+ * Feed it every event that was read, then ask about each rule that did not fire. One thread.
  */
 #ifndef KNOWN_NAMES_H
 #define KNOWN_NAMES_H
 
 #include "triggers/trigger.h"
 
-#define KNOWN_NAMES_MAX 65536u           /* events of different names; more are not known, and it says so */
+#define KNOWN_NAMES_MAX 65536u           /* names; when there are more, nothing is said */
 
 struct known_names;
 
-int known_names_new(struct known_names **out, struct err *err);   /* 0 or ERR_MEMORY */
-void known_names_free(struct known_names *k);                     /* NULL allowed */
-int known_names_add(struct known_names *k, const struct event *e, struct err *err);   /* 0 or ERR_MEMORY */
+/* new and add return 0 or ERR_MEMORY; free allows NULL. */
+int known_names_new(struct known_names **out, struct err *err);
+void known_names_free(struct known_names *k);
+int known_names_add(struct known_names *k, const struct event *e, struct err *err);
 
 /*
- * Whether asking is worth reading everything once more: some part of the rule saw nothing, or none of
- * what it saw passed.
+ * Whether a rule may have a misspelled name, so that reading everything again is worth it: some
+ * part of the rule saw no event, or rejected all that it saw.
  */
 bool known_names_doubted(const struct trigger *t);
 
 /*
- * Append a line for each name of the rule, or of those that it is made of, that was not there:
- * "provider 'X' has no event 'GC/Strt' in slow.etl; did you mean 'GC/Start'?\n". Nothing when all were.
+ * Append a line for each name in the rule or its parts that was not found: "provider 'X' has no
+ * event 'GC/Strt' in slow.etl; did you mean 'GC/Start'?\n". Append nothing when all were found.
  *
  * where    "slow.etl", "incident 3"
  */

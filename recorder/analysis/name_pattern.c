@@ -113,7 +113,7 @@ bool name_pattern_no_memory(const struct name_pattern *p)
 	return p->no_memory;
 }
 
-/* A capture that took no part, or that is not there, is empty. */
+/* A capture that does not exist, or took no part in the match, is empty. */
 static void put_capture(const struct name_pattern *p, const char *name, unsigned i, struct buf *out)
 {
 	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(p->data);

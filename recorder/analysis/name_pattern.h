@@ -1,8 +1,8 @@
 /*
- * Patterns on names of frames, as PerfView's users write them:
+ * Patterns for names of frames, in PerfView's notation:
  *
  *	*  any characters        %  letters, digits, '.', '_' and '?'      ^  the beginning
- *	|  or                    {} what $1, $2... of a group's name stand for
+ *	|  or                    {} a part that $1, $2... in a group's name stand for
  *	@  in front: the rest is a regular expression
  *
  * Everything else stands for itself; case does not matter; a pattern matches anywhere in a name.
@@ -16,15 +16,15 @@
 
 struct name_pattern;
 
-/* n bytes. option and column: where it stands, for the sentence. ERR_USAGE, ERR_MEMORY. */
+/* text has n bytes. option and column are for the error's sentence. ERR_USAGE, ERR_MEMORY. */
 int name_pattern_open(const char *text, size_t n, const char *option, size_t column,
 		      struct name_pattern **out, struct err *err);
 void name_pattern_close(struct name_pattern *p);     /* NULL allowed */
 
 bool name_pattern_match(struct name_pattern *p, const char *name, size_t n);
-/* Whether a match was given up for lack of memory. */
+/* Whether some match failed for lack of memory. */
 bool name_pattern_no_memory(const struct name_pattern *p);
-/* After a match: the template with $1... and $& replaced by what matched. */
+/* After a match: append the template, with what matched in place of $1... and $&. */
 void name_pattern_expand(const struct name_pattern *p, const char *name, const char *template,
 			 struct buf *out);
 

@@ -24,7 +24,7 @@ static void weigh(struct overweight_row *r, double base_sum, double test_sum)
 	r->minor = part < 2;
 	if (!(r->base > 0))
 		return;
-	/* Equal ones are to be equal, or their order would be that of rounding errors. */
+	/* Rounded, or rounding errors would order rows that are equal. */
 	r->overweight_pct = 100 * (r->test - r->base) / (r->base * (test_sum / base_sum - 1));
 	r->overweight_pct = round(r->overweight_pct * 1e6) / 1e6;
 	if (!(r->test > 0))

@@ -13,19 +13,20 @@
 
 #define PARTS 32u
 
-/* ---- collections ---------------------------------------------------------------------------------- */
+/* ---- collections ----------------------------------------------------------------------------- */
 
 struct collection {
 	const struct incident_event *start;
 	uint64_t duration_ns;
 	int64_t count, generation, reason;   /* NOT_TOLD */
 	bool ended;
-	bool end_lost;                       /* another began on its thread before it ended */
+	bool end_lost;                       /* the thread began another before */
 };
 
-#define NOT_TOLD (-1)                        /* not every runtime counts, or tells the generation */
+#define NOT_TOLD (-1)                        /* some runtimes leave it out */
 
-static int64_t field_int(const struct incident *in, const struct incident_event *e, const char *name)
+static int64_t field_int(const struct incident *in, const struct incident_event *e,
+			 const char *name)
 {
 	uint32_t i;
 
@@ -46,7 +47,10 @@ static uint32_t process_of(const struct incident *in, const struct incident_even
 	return e->thread == THREAD_NONE ? UINT32_MAX : in->threads[e->thread].process;
 }
 
-/* The latest of the process with this count, or of the thread where collections are not counted, that has not ended. */
+/*
+ * The process's latest collection with this count that has not ended; where collections are not
+ * counted, the thread's.
+ */
 static struct collection *find_open(const struct incident *in, struct collection *all, uint32_t n,
 				    const struct incident_event *e, int64_t count)
 {
@@ -74,7 +78,7 @@ static uint32_t find_collections(const struct incident *in, struct collection *a
 		count = field_int(in, e, "Count");
 		c = find_open(in, all, n, e, count);
 		if (start && c && count == NOT_TOLD) {
-			c->end_lost = true;  /* nothing says that this is the same one told twice */
+			c->end_lost = true;  /* it may not be the same one again */
 			c = NULL;
 		}
 		if (start && !c) {
@@ -133,7 +137,8 @@ static void put_collection(const struct incident *in, const struct collection *c
 		buf_puts(out, "  ");
 		utf8_put_clean(out, name, strlen(name), 1000);
 		buf_printf(out, " (%" PRIu32 ")%s\n", pid,
-			   c->ended ? "" : c->end_lost ? ", its end was lost" : ", it did not end in the window");
+			   c->ended ? "" : c->end_lost ? ", its end was lost"
+						       : ", it did not end in the window");
 		return;
 	}
 	json_open(&j, '{');
@@ -164,8 +169,9 @@ int report_collections(const struct incident *in, bool json, uint32_t top, struc
 	for (i = 0; i < n; i++)
 		nopen += !all[i].ended;
 	if (n && !json) {
-		buf_printf(out, "\n%10s  %10s  %3s  %6s  %6s  GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32,
-			   "START S", "TOOK MS", "GEN", "REASON", "COUNT", n);
+		buf_printf(out, "\n%10s  %10s  %3s  %6s  %6s  "
+			   "GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32, "START S", "TOOK MS",
+			   "GEN", "REASON", "COUNT", n);
 		if (nopen)
 			buf_printf(out, ", %" PRIu32 " WITHOUT AN END", nopen);
 		buf_putc(out, '\n');
@@ -176,9 +182,10 @@ int report_collections(const struct incident *in, bool json, uint32_t top, struc
 	return 0;
 }
 
-/* ---- counters ------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
-static void put_course(const struct incident *in, const struct summary_counter *c, char out[PARTS + 1])
+static void put_course(const struct incident *in, const struct summary_counter *c,
+		       char out[PARTS + 1])
 {
 	double span_ns = (double)(in->head.t1_ns - in->head.t0_ns), last[PARTS];
 	bool seen[PARTS] = {false};
@@ -197,25 +204,27 @@ static void put_course(const struct incident *in, const struct summary_counter *
 		seen[part] = true;
 	}
 	for (i = 0; i < PARTS; i++) {
-		double share = c->max > c->min && seen[i] ? (last[i] - c->min) / (c->max - c->min) : 0;
+		double share = c->max > c->min && seen[i] ?
+			       (last[i] - c->min) / (c->max - c->min) : 0;
 
 		out[i] = !seen[i] ? '_' : share >= 1 ? '9' : (char)('0' + (int)(share * 10));
 	}
 	out[PARTS] = '\0';
 }
 
-/* The course is left to terminals that have room for it and the name. */
+/* Narrower terminals have no room for the course beside the name. */
 enum { COURSE_MIN_COLUMNS = 112 };
 
-static void put_counter(const struct incident *in, const struct summary_counter *c, bool json, size_t columns,
-			struct buf *out)
+static void put_counter(const struct incident *in, const struct summary_counter *c, bool json,
+			size_t columns, struct buf *out)
 {
 	char course[PARTS + 1];
 	struct json j = {.out = out};
 
 	put_course(in, c, course);
 	if (!json) {
-		buf_printf(out, "%11.5g  %11.5g  %11.5g  %11.5g  ", c->at_trigger, c->min, c->mean, c->max);
+		buf_printf(out, "%11.5g  %11.5g  %11.5g  %11.5g  ", c->at_trigger, c->min,
+			   c->mean, c->max);
 		if (columns >= COURSE_MIN_COLUMNS)
 			buf_printf(out, "%s  ", course);
 		fit_last(out, c->name, 0, columns);

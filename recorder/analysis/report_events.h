@@ -1,17 +1,17 @@
-/* What report prints of an incident's events: garbage collections and counters. */
+/* The tables of garbage collections and counters that `report` prints. */
 #ifndef REPORT_EVENTS_H
 #define REPORT_EVENTS_H
 
 #include "model/incident.h"
 
 /*
- * The longest collections, from start to stop, as the runtime's GC/Start and GC/Stop events say; each
- * once, though .NET Framework 4 writes two starts. Nothing when there are none.
+ * The longest collections, from the runtime's GC/Start event to its GC/Stop; nothing when there are
+ * none. A collection counts once, although .NET Framework 4 writes two starts.
  */
 int report_collections(const struct incident *in, bool json, uint32_t top, struct buf *out,
 		       struct err *err);
 
-/* Each counter: at the trigger, least, mean, most, and its course in 32 parts, 0 least to 9 most. */
+/* Each counter: value at the trigger, least, mean, most, and its course in 32 digits, 0 to 9. */
 int report_counters(const struct incident *in, bool json, struct buf *out, struct err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- processes ----------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static uint32_t process_of(const struct incident *in, const struct incident_sample *s)
 {
@@ -53,7 +53,7 @@ static int add_processes(const struct incident *in, struct summary *out)
 	return 0;
 }
 
-/* ---- functions ----------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 #define STREAMS_COUNTED (((1u << STREAMS_MAX) - 1) & ~(1u << STREAM_OFF_CPU))
 
@@ -119,7 +119,7 @@ static int add_functions(const struct incident *in, bool addresses, struct summa
 	return rc;
 }
 
-/* ---- stacks -------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 static int compare_stacks(const void *a, const void *b)
 {
@@ -131,7 +131,7 @@ static int compare_stacks(const void *a, const void *b)
 	return order ? order : compare_u64(sa->stack, sb->stack);
 }
 
-/* A process by its index: there may be two of one name and number. */
+/* Not by name and pid: two processes may have both. */
 static void put_process_index(const struct incident *in, const void *ctx, uint32_t thread,
 			      struct buf *out)
 {
@@ -139,7 +139,7 @@ static void put_process_index(const struct incident *in, const void *ctx, uint32
 	buf_put_uint(out, in->threads[thread].process);
 }
 
-/* Frames of one name are one: several call sites, or several copies of a file. Source lines tell. */
+/* Call sites of one function, and copies of one file, differ only by their source lines. */
 static void put_frame_with_line(const struct incident *in, const void *ctx, uint32_t frame,
 				struct buf *out)
 {
@@ -196,7 +196,7 @@ static int add_stacks(const struct incident *in, bool addresses, struct summary 
 	return rc;
 }
 
-/* ---- counters ------------------------------------------------------------------------------------ */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 static int compare_counters(const void *a, const void *b)
 {

@@ -1,12 +1,12 @@
 /*
- * What an incident's samples add up to: processes, functions and stacks, most samples first.
+ * Processes, functions and stacks of an incident by their samples, most samples first.
  *
- * Samples of off-CPU time are left out. Every other sample counts once, whatever its weight, unless
- * the rate changed within the incident: then all counts but without_stack are microseconds of CPU
- * time (incident_units()). A function's inclusive count holds a sample once, however often the
- * function stands in its stack. Equal counts are ordered by name, then by number, so that the result
- * is the same everywhere. Stacks of one process that read the same are one; source lines, where
- * frames have them, are part of it. One thread.
+ * Off-CPU time is left out. Every other sample counts once, whatever its weight, unless the
+ * sampling rate changed within the incident: then all counts but without_stack are microseconds of
+ * CPU time (incident_units()). A function's inclusive count has a sample once, however often the
+ * function stands in its stack. Equal counts are ordered by name, then by number, so the result is
+ * the same everywhere. Stacks of one process with the same names (and source lines, where frames
+ * have them) count as one stack. One thread.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H
@@ -14,7 +14,7 @@
 #include "model/stack_tree.h"
 
 struct summary_process {
-	uint32_t process;                    /* index; UINT32_MAX: samples of no known process */
+	uint32_t process;                    /* index; UINT32_MAX = not known */
 	uint64_t samples;
 	uint64_t quality[QUALITIES];
 };
@@ -32,7 +32,7 @@ struct summary_stack {
 
 struct summary_counter {
 	const char *name;                    /* points into the incident */
-	uint64_t values;                     /* readings; those without an instance do not count */
+	uint64_t values;                     /* readings with a value */
 	double min, max, mean;
 	double at_trigger;                   /* the last reading up to the trigger; NaN = none */
 };
@@ -42,12 +42,12 @@ struct summary {
 	struct summary_function *functions;  /* by self, then inclusive */
 	struct summary_stack *stacks;        /* STACK_NONE is not among them */
 	uint32_t nprocesses, nfunctions, nstacks;
-	uint64_t whole;                      /* all of it, of known processes or not */
+	uint64_t whole;                      /* samples of all processes */
 	uint64_t without_stack;              /* samples */
 	struct stack_tree tree;              /* owns the names */
 };
 
-/* addresses: name frames without a name by their offsets. Free with summary_free(). */
+/* addresses: frames without a name get their offset. Free the result with summary_free(). */
 int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err);
 void summary_free(struct summary *s);
 

@@ -1,11 +1,11 @@
 /*
- * The samples of an incident as one tree of calls: what every table, graph and export adds up.
+ * The samples of an incident as one call tree, which every table, graph and export adds up.
  *
- * A style says what the nodes are called: a root, processes and threads if they are wanted, below
- * them the frames of each stack. What has the same text below the same caller is one node: two
- * addresses of one function, or two threads of one name when ids are left out. Texts and nodes have
- * dense numbers from 0, callers before callees, the same for the same incident on every host.
- * Nothing is here that no sample of the tree uses.
+ * A style names the nodes: optionally a root, processes and threads, and below them the frames of
+ * each stack. Nodes with the same text below the same caller are one: two addresses of one
+ * function, or two threads of one name when ids are left out. Texts and nodes have dense numbers
+ * from 0, callers before callees, which are the same for the same incident on every host. The tree
+ * has no node that none of its samples uses.
  *
  * Recursion: a function may stand in a stack several times. These are PerfView's rules, and every
  * view keeps them; export/report/data.js has them again for the page:
@@ -25,24 +25,25 @@
 
 #define STACK_TREE_NONE UINT32_MAX
 
-/* ctx is the caller's. The functions append to out, and never nothing. */
+/* ctx is the caller's. The functions append a text to out. */
 struct stack_tree_style {
-	/* Text 0, of node 0, above all others, where samples of no known thread end too. NULL:
-	 * there
-	   is no such node, processes have no caller, and a thread that is not known is named too. */
+	/*
+	 * The text (number 0) of node 0, which is above all others, and to which samples of
+	 * unknown threads belong. NULL: there is no root, and unknown threads are named as all.
+	 */
 	const char *root;
-	/* Below the root; NULL, and then no thread either: there are no nodes for them. */
+	/* NULL: there are no nodes for processes, nor for threads. */
 	void (*process)(const struct incident *in, const void *ctx, uint32_t thread,
 			struct buf *out);
-	/* Below the process; NULL: none. */
+	/* NULL: there are no nodes for threads. */
 	void (*thread)(const struct incident *in, const void *ctx, uint32_t thread,
 		       struct buf *out);
-	/* Broken and cut walks show as a node, stack_tree_mark(), above their frames. */
+	/* Broken and cut walks have a node stack_tree_mark() above their frames. */
 	bool marks;
 	void (*frame)(const struct incident *in, const void *ctx, uint32_t frame, struct buf *out);
-	/* Turn such a text into what stands in a file; NULL: it stands there as it is. */
+	/* Turn such a text into what is in the tree; NULL: it stays as it is. */
 	void (*escape)(struct buf *out, const char *text, size_t n);
-	/* Change a text where a stack ends in it, and say whether it did; NULL: no difference. */
+	/* Change a text in place where a stack ends in it; returns whether it did. NULL: never. */
 	bool (*leaf)(char *text, size_t n);
 };
 
@@ -64,7 +65,7 @@ struct stack_tree {
 	struct buf bytes;
 };
 
-/* streams: a bit for each whose samples are wanted. t is untouched on failure. 0 or ERR_MEMORY. */
+/* streams: a bit for each stream to take. t is untouched on failure. 0 or ERR_MEMORY. */
 int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t streams,
 		     const struct stack_tree_style *style, const void *ctx, struct err *err);
 void stack_tree_free(struct stack_tree *t);
@@ -75,15 +76,14 @@ static inline const char *stack_tree_text(const struct stack_tree *t, uint32_t t
 }
 
 /*
- * Make it the tree of what one function called, or of who called it (callers). Below the root,
- * which the tree must have, the function is node 1; samples without it leave the tree. Only a tree
- * without processes has a focus. After a failure only stack_tree_free() is allowed. 0 or
- * ERR_MEMORY.
+ * Turn a tree with a root and without processes into that of one function's callees, or of its
+ * callers. The function is node 1; samples without it leave the tree. After a failure only
+ * stack_tree_free() is allowed. 0 or ERR_MEMORY.
  */
 int stack_tree_focus(struct stack_tree *t, const struct incident *in, uint32_t text, bool callers,
 		     struct err *err);
 
-/* What the samples that end at each node weigh; free() it; NULL without memory. */
+/* The weight of the samples that end at each node; free() it; NULL without memory. */
 typedef uint64_t stack_tree_weight(const struct incident *in, const struct incident_sample *s);
 uint64_t *stack_tree_own(const struct stack_tree *t, const struct incident *in,
 			 stack_tree_weight *weigh);
@@ -94,16 +94,16 @@ void stack_tree_add_up(const struct stack_tree *t, uint64_t *weights);
 /* Whether a node is a frame or a mark, below the root, processes and threads. */
 bool stack_tree_is_frame(const struct stack_tree *t, uint32_t node);
 
-/* Whether a frame has no caller of its text: then its function's samples count here. */
+/* Whether no caller of a frame has its text, so that its inclusive weight counts. */
 bool stack_tree_is_outermost(const struct stack_tree *t, uint32_t node);
 
-/* The texts from the frame that was called first to a node, which may be none; starts as {0}. */
+/* The texts on the way from the root to a node; starts as {0}, free(texts) in the end. */
 struct stack_tree_path {
 	uint32_t *texts;
 	uint32_t n, capacity;
 };
 
-/* skip: how many levels to leave out at the top; the last one there is stays. 0 or ERR_MEMORY. */
+/* skip: how many levels to leave out at the top; the node itself stays. 0 or ERR_MEMORY. */
 int stack_tree_path(const struct stack_tree *t, uint32_t node, uint32_t skip,
 		    struct stack_tree_path *path);
 

@@ -104,7 +104,7 @@ fi
 expect diff_wants_two 2 'which two incidents' diff --base 1
 expect diff_wants_two_different_ones 2 'both incident 1' diff --base 1 --test 1
 expect diff_with_an_unknown_incident 3 'test, incident 99: there is no incident 99' diff --base 1 --test 99
-expect diff_with_an_empty_incident 3 'test, incident 3, holds no CPU samples' diff --base 1 --test 3
+expect diff_with_an_empty_incident 3 'test, incident 3, has no CPU samples' diff --base 1 --test 3
 expect diff_with_a_partial_incident 0 'the test, incident 4, is partial' diff --base 1 --test 4
 expect diff_of_a_process_that_is_not_there 3 'base, incident 1: .*server' diff --base 1 --test 2 --process no
 expect diff_of_a_stream_that_is_not_there 3 'holds no allocated memory' diff --base 1 --test 2 --metric alloc
