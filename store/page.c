@@ -410,21 +410,20 @@ int text_page_pack(struct deflater *d, struct columns *c, const char *const *tex
 static bool cut_texts(struct buf *raw, const uint8_t *at, struct text_page *out)
 {
 	const uint8_t *begin = (const uint8_t *)raw->data, *end = begin + raw->len;
+	size_t text_end;
 	uint64_t len;
 	uint32_t i;
 
 	for (i = 0; i < out->n; i++) {
+		text_end = (size_t)(at - begin);
 		if (!varint_get(&at, end, &len) || len > (uint64_t)(end - at))
 			return false;
+		raw->data[text_end] = '\0';
 		out->texts[i] = raw->data + (at - begin);
 		at += len;
-		out->lengths[i] = (uint32_t)len;
 	}
-	if (at != end)
-		return false;
-	for (i = 0; i < out->n; i++)
-		out->texts[i][out->lengths[i]] = '\0';
-	return true;
+	/* A buf ends in a NUL of its own. */
+	return at == end;
 }
 
 int text_page_decode(struct buf *raw, uint32_t max_texts, struct text_page *out, struct err *err)
@@ -438,8 +437,7 @@ int text_page_decode(struct buf *raw, uint32_t max_texts, struct text_page *out,
 		return err_set(err, ERR_FORMAT, "a page of texts is damaged");
 	out->n = (uint32_t)n;
 	out->texts = malloc((size_t)(n + 1) * sizeof(*out->texts));
-	out->lengths = malloc((size_t)(n + 1) * sizeof(*out->lengths));
-	if (!out->texts || !out->lengths)
+	if (!out->texts)
 		rc = no_memory(err);
 	else if (!cut_texts(raw, at, out))
 		rc = err_set(err, ERR_FORMAT, "a page of texts is damaged");
@@ -467,7 +465,6 @@ int text_page_unpack(const struct blob *blob, uint32_t max_texts, struct text_pa
 void text_page_free(struct text_page *p)
 {
 	free(p->texts);
-	free(p->lengths);
 	buf_free(&p->memory);
 	memset(p, 0, sizeof(*p));
 }

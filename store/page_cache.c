@@ -107,7 +107,7 @@ static int add_page(struct page_cache *c, struct cached_pages *p, const struct p
 
 static size_t text_page_bytes(const struct text_page *p)
 {
-	return p->memory.len + p->n * (sizeof(*p->texts) + sizeof(*p->lengths));
+	return p->memory.len + p->n * sizeof(*p->texts);
 }
 
 static size_t page_bytes(const struct cached_page *p)

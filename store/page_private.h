@@ -64,14 +64,13 @@ static inline uint32_t frame_page_find(const struct page_frame *frames, uint32_t
 
 struct text_page {
 	char **texts;                        /* in `memory`, NUL-terminated */
-	uint32_t *lengths;
 	uint32_t n;
 	struct buf memory;
 };
 
 int text_page_pack(struct deflater *d, struct columns *c, const char *const *texts, uint32_t n,
 		   struct buf *out, struct err *err);
-/* More than max_texts are taken for damage: an empty text is one byte here and 12 in memory. */
+/* More than max_texts are taken for damage: an empty text is one byte here and 8 in memory. */
 int text_page_unpack(const struct blob *blob, uint32_t max_texts, struct text_page *out,
 		     struct err *err);
 /* Takes raw on success. */
