@@ -1,6 +1,6 @@
 /*
  * Exporters: functions from an incident to bytes. A new one is one file, one line in exporters[],
- * one test, one README row.
+ * one test, one row in cli/help/export.md.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H

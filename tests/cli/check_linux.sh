@@ -152,7 +152,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	check root_sees_java_and_net_of_others [ "$("$RECORDER" check --json 2>/dev/null | verdicts)" = '["ok"]' ]
 	check another_user_does_not_and_check_says_so \
 		[ "$(setpriv --reuid 65534 --clear-groups "$RECORDER" check --json 2>/dev/null | verdicts)" = '["note"]' ]
-	# What README's setcap gives is enough to read files of others, not to connect to their sockets.
+	# What the setcap of 'recorder help privileges' gives is enough to read files of others, not to connect to their sockets.
 	caps=+sys_ptrace,+dac_read_search
 	setpriv --reuid 65534 --clear-groups --inh-caps $caps --ambient-caps $caps "$RECORDER" check --json >given 2>/dev/null
 	check with_two_capabilities_java_of_others_is_seen jq -s -e \
