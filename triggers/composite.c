@@ -70,7 +70,8 @@ bool composite_uses(const struct trigger *t, const char *name, size_t len)
 	uint16_t i;
 
 	for (i = 0; t->ops == &composite_trigger && i < c->nrules; i++)
-		if (strlen(c->rules[i].name) == len && strncasecmp(c->rules[i].name, name, len) == 0)
+		if (strlen(c->rules[i].name) == len &&
+		    strncasecmp(c->rules[i].name, name, len) == 0)
 			return true;
 	return false;
 }
@@ -328,7 +329,9 @@ static bool sense_rules(struct composite *c, const struct event *e)
 		if (!part->sense.measured && !part->sense.hit && !part->sense.absent)
 			continue;
 		any = true;
-		part->state = part->sense.absent ? IS_UNKNOWN : part->sense.hit ? IS_TRUE : IS_FALSE;
+		part->state = part->sense.hit ? IS_TRUE : IS_FALSE;
+		if (part->sense.absent)
+			part->state = IS_UNKNOWN;
 		if (!part->sense.hit)
 			continue;
 		part->value = part->sense.value;
@@ -431,7 +434,8 @@ static void composite_status(const struct trigger *t, struct trigger_status *out
 			buf_printf(&line, "%s%s: %s", i ? "; " : "", c->rules[i].name,
 				   truths[c->rules[i].state]);
 		else
-			buf_printf(&line, "%s%s: %.60s", i ? "; " : "", c->rules[i].name, part.text);
+			buf_printf(&line, "%s%s: %.60s", i ? "; " : "", c->rules[i].name,
+				   part.text);
 		if (part.phase == TRIGGER_DEAD)
 			out->phase = TRIGGER_DEAD;
 	}

@@ -18,8 +18,9 @@
  * hint. A moment fires each time. A state fires when it becomes true, and again only after it was
  * false. A state that is not known (a counter without its instance, no value yet) is neither.
  *
- * Times: 500ms, 5s, 2m, 1h, 1d. Percentiles are within 1.1 % of the value (32 buckets per doubling).
- * Memory: at most COMPOSITE_NODES nodes, 70 KB for each percentile, 64 counts for each rate.
+ * Times: 500ms, 5s, 2m, 1h, 1d. Percentiles are within 1.1 % of the value (32 buckets per
+ * doubling). Memory: at most COMPOSITE_NODES nodes, 70 KB for each percentile, 64 counts for each
+ * rate.
  */
 #ifndef TRIGGERS_COMPOSITE_H
 #define TRIGGERS_COMPOSITE_H

@@ -1,5 +1,5 @@
 /*
- * Parsing expressions of rules into nodes. A node comes after its operands, in the order of judging.
+ * Parsing expressions into nodes. A node comes after its operands, in the order of judging.
  *
  *	or      := and { "or" and }
  *	and     := then { "and" then }
@@ -106,7 +106,8 @@ static int parse_time(struct parser *p, uint64_t *out)
 		const char *name;
 		double seconds;
 	} units[] = {
-		{"ms", 1e-3}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400},
+		{"ms", 1e-3}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600},
+		{"d", 86400},
 	};
 	double v;
 	size_t n, i;
@@ -221,7 +222,8 @@ static int open_rule(struct parser *p, const char *text, size_t name_len,
 	rc = kind->open(spec, &env, &part->trigger, p->err);
 	if (rc) {
 		free(name);
-		return rc == ERR_USAGE ? err_prefix(p->err, "--rule %.*s", (int)name_len, text) : rc;
+		return rc == ERR_USAGE ? err_prefix(p->err, "--rule %.*s", (int)name_len, text)
+				       : rc;
 	}
 	part->name = name;
 	part->state = IS_UNKNOWN;
@@ -267,8 +269,9 @@ static int parse_name(struct parser *p, uint16_t *out)
 		if (len != p->len || strncasecmp(p->env->rules[i], p->at, len) != 0)
 			continue;
 		if (is_named_again(p, i, len))
-			return err_set(p->err, ERR_USAGE, "--rule %.*s is given twice; a name stands for "
-				       "one rule", len > 60 ? 60 : (int)len, p->env->rules[i]);
+			return err_set(p->err, ERR_USAGE,
+				       "--rule %.*s is given twice; a name stands for one rule",
+				       len > 60 ? 60 : (int)len, p->env->rules[i]);
 		if (p->c->nrules == COMPOSITE_RULES)
 			return wrong(p, "too many different rules in one expression");
 		rc = open_rule(p, p->env->rules[i], len, kind, spec, out);
@@ -431,8 +434,8 @@ static int parse_rule(struct parser *p, uint16_t *out)
 		return wrong(p, "the name of a rule, not, rate(), p99() or '(' is expected");
 	rc = parse_name(p, &rule);
 	if (!rc)
-		rc = add(p, NODE_RULE, p->c->rules[rule].trigger->ops->is_state, NODE_NONE, NODE_NONE,
-			 out);
+		rc = add(p, NODE_RULE, p->c->rules[rule].trigger->ops->is_state, NODE_NONE,
+			 NODE_NONE, out);
 	if (!rc)
 		p->c->nodes[*out].rule = rule;
 	return rc;
@@ -608,7 +611,9 @@ int composite_parse(struct composite *c, const char *text, const struct trigger_
 	int rc;
 
 	if (strlen(text) > 1000)
-		return err_set(err, ERR_USAGE, "--stop-on '%.100s...': an expression has at most 1000 characters", text);
+		return err_set(err, ERR_USAGE,
+			       "--stop-on '%.100s...': an expression has at most 1000 characters",
+			       text);
 	look(&p);
 	rc = parse_or(&p, &c->root);
 	if (!rc && p.len)

@@ -17,16 +17,18 @@ int duration_head(struct duration *d, const struct spec *s, const char *title, s
 	if (rc)
 		return rc;
 	if (ms < 0)
-		return err_set(err, ERR_USAGE, "%s: '%.60s' is below zero; write milliseconds, like 100, "
-			       "or 0 for off", title, s->text);
+		return err_set(err, ERR_USAGE,
+			       "%s: '%.60s' is below zero; write milliseconds, like 100, "
+			       "or 0 for off",
+			       title, s->text);
 	threshold_init(&d->threshold, COMPARE_OVER, ms);
 	d->off = ms == 0;
 	d->in_flight = true;
 	return 0;
 }
 
-int duration_key(struct duration *d, const struct spec *s, const struct spec_part *part, bool *taken,
-		 struct err *err)
+int duration_key(struct duration *d, const struct spec *s, const struct spec_part *part,
+		 bool *taken, struct err *err)
 {
 	*taken = true;
 	if (spec_key_is(part, "InFlight"))
@@ -77,7 +79,8 @@ static void put_process(const char *name, uint32_t pid, struct buf *out)
 	if (*name)
 		buf_printf(out, " of %s", name);
 	if (pid)
-		buf_printf(out, "%spid %" PRIu32 "%s", *name ? " (" : " of ", pid, *name ? ")" : "");
+		buf_printf(out, "%spid %" PRIu32 "%s", *name ? " (" : " of ", pid,
+			   *name ? ")" : "");
 }
 
 void process_text(const struct process *process, struct buf *out)
@@ -162,8 +165,10 @@ void duration_group(struct duration *d, const struct event *e, const struct dura
 	ms_text(group->least_ms, least);
 	buf_puts(why, d->what);
 	process_text(e->process, why);
-	buf_printf(why, ": %" PRIu64 " %s, reported together, took %s ms in all, the longest at least "
-		   "%s ms, over its limit of ", group->n, things, sum, least);
+	buf_printf(why,
+		   ": %" PRIu64 " %s, reported together, took %s ms in all, the longest at least "
+		   "%s ms, over its limit of ",
+		   group->n, things, sum, least);
 	threshold_text(&d->threshold, why);
 	buf_puts(why, " ms");
 	if (*extra)
@@ -173,7 +178,8 @@ void duration_group(struct duration *d, const struct event *e, const struct dura
 static bool is_overdue(const struct duration *d, const struct pair *pair, uint64_t now_ns)
 {
 	return now_ns > pair->start_ns + IN_FLIGHT_GRACE_NS &&
-	       threshold_hit(&d->threshold, ms_between(pair->start_ns + IN_FLIGHT_GRACE_NS, now_ns));
+	       threshold_hit(&d->threshold,
+			     ms_between(pair->start_ns + IN_FLIGHT_GRACE_NS, now_ns));
 }
 
 /* All overdue starts together are one firing: what hangs seldom hangs alone. */
@@ -194,7 +200,8 @@ static void fire_overdue(struct duration *d, uint64_t now_ns, struct buf *why, s
 		pairs_drop_oldest(&d->pairs);
 	}
 	if (others)
-		buf_printf(why, ", and %" PRIu32 " more have been open for longer than that limit", others);
+		buf_printf(why, ", and %" PRIu32 " more have been open for longer than that limit",
+			   others);
 }
 
 void duration_other(struct duration *d, const struct event *e, struct buf *why, struct sense *out)
@@ -247,8 +254,10 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 		buf_printf(&line, ", %" PRIu32 " open", d->pairs.slots.used);
 	if (d->ngroups) {
 		ms_text(d->group.sum_ms, text);
-		buf_printf(&line, "; %" PRIu64 " reports of several may hide one over it (the longest: "
-			   "%" PRIu64 " in %s ms)", d->ngroups, d->group.n, text);
+		buf_printf(&line,
+			   "; %" PRIu64 " reports of several may hide one over it (the longest: "
+			   "%" PRIu64 " in %s ms)",
+			   d->ngroups, d->group.n, text);
 	}
 	if (t->in_window)
 		buf_puts(&line, ", in its incident's window");

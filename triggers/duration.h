@@ -42,8 +42,8 @@ struct duration {
 int duration_head(struct duration *d, const struct spec *s, const char *title, struct err *err);
 /* Take a key that all these rules have; *taken = it was one. DURATION_KEYS names them. */
 #define DURATION_KEYS "InFlight, Process, " THRESHOLD_KEYS
-int duration_key(struct duration *d, const struct spec *s, const struct spec_part *part, bool *taken,
-		 struct err *err);
+int duration_key(struct duration *d, const struct spec *s, const struct spec_part *part,
+		 bool *taken, struct err *err);
 /* Take decay and processes from env where the spec has none, check all, and make the table. */
 int duration_ready(struct duration *d, const struct trigger_env *env, const struct spec *s,
 		   struct err *err);

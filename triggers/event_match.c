@@ -61,7 +61,8 @@ int event_match_open(const struct trigger_ops *ops, const char *title, const cha
 	m->keywords = UINT64_MAX;
 	m->level = 4;
 	m->spec = text_dup(text, SIZE_MAX);
-	rc = m->spec ? event_match_parse(m, &s, err) : err_memory(err, "for the rule '%.200s'", text);
+	rc = m->spec ? event_match_parse(m, &s, err)
+		     : err_memory(err, "for the rule '%.200s'", text);
 	if (!rc && !m->stop)
 		own.decay_hours = 0;         /* a single event has no limit */
 	if (!rc)
@@ -89,11 +90,13 @@ int event_match_open(const struct trigger_ops *ops, const char *title, const cha
 static int open_event(const char *spec, const struct trigger_env *env, struct trigger **out,
 		      struct err *err)
 {
-	return event_match_open(&event_match_trigger, "StopOnEtwEvent", spec, spec, NULL, env, out, err);
+	return event_match_open(&event_match_trigger, "StopOnEtwEvent", spec, spec, NULL, env, out,
+				err);
 }
 
-/* Join the filters of one field ("" = of all, NULL = of none); filters that do not fit are left out. */
-static void put_conditions(const struct event_match *m, const char *field, char out[EVENT_FILTER_MAX])
+/* Join the filters of one field ("" = all, NULL = none); those that do not fit are left out. */
+static void put_conditions(const struct event_match *m, const char *field,
+			   char out[EVENT_FILTER_MAX])
 {
 	size_t used = 0;
 	unsigned i;
@@ -105,8 +108,8 @@ static void put_conditions(const struct event_match *m, const char *field, char 
 
 		if (*field && !text_same_fold(field, f->field))
 			continue;
-		n = snprintf(out + used, EVENT_FILTER_MAX - used, "%s%s%s%s", used ? ";" : "", f->field,
-			     field_op_text(f->op), f->value);
+		n = snprintf(out + used, EVENT_FILTER_MAX - used, "%s%s%s%s", used ? ";" : "",
+			     f->field, field_op_text(f->op), f->value);
 		if (n < 0 || (size_t)n >= EVENT_FILTER_MAX - used)
 			out[used] = '\0';
 		else
@@ -120,9 +123,12 @@ int event_match_needs(const struct trigger *t, struct needs *out, struct err *er
 	struct need_event *e;
 	int rc = needs_provider(out, m->provider, m->keywords, m->level, err);
 
-	if (rc || strlen(m->start) >= EVENT_NAME_MAX || (m->stop && strlen(m->stop) >= EVENT_NAME_MAX))
-		return rc ? rc : err_set(err, ERR_LIMIT, "'%.100s...': an event's name has at most %d bytes",
-					 m->spec, EVENT_NAME_MAX - 1);
+	if (rc || strlen(m->start) >= EVENT_NAME_MAX ||
+	    (m->stop && strlen(m->stop) >= EVENT_NAME_MAX))
+		return rc ? rc
+			  : err_set(err, ERR_LIMIT,
+				    "'%.100s...': an event's name has at most %d bytes", m->spec,
+				    EVENT_NAME_MAX - 1);
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return err_memory(err, "for the rule '%.200s'", m->spec);
@@ -133,7 +139,7 @@ int event_match_needs(const struct trigger *t, struct needs *out, struct err *er
 	rc = needs_event(out, e, err);
 	if (!rc && m->stop) {
 		strcpy(e->name, m->stop);
-		/* A start and a stop of sys_enter have the same id, so its filter holds for both. */
+		/* Start and stop of sys_enter have the same id, so its filter holds for both. */
 		put_conditions(m, text_same_fold(m->start, "sys_enter") ? "id" : NULL, e->filter);
 		rc = needs_event(out, e, err);
 	}
@@ -268,15 +274,18 @@ void event_match_status(const struct trigger *t, struct trigger_status *out)
 	}
 	if (dead) {
 		out->phase = TRIGGER_DEAD;
-		snprintf(out->text, sizeof(out->text), "dead: the expression '%.60s' took over %u steps "
-			 "%u times and was switched off", dead->value, REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
+		snprintf(out->text, sizeof(out->text),
+			 "dead: the expression '%.60s' took over %u steps %u times and was "
+			 "switched off",
+			 dead->value, REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
 	}
 }
 
 const struct trigger_ops event_match_trigger = {
 	.name = "stop-on-etw-event",
-	.usage = "PROVIDER/EVENT[;FieldFilter=...][;TriggerMSec=...][;StopEvent=...][;StartStopID=...]"
-		 "[;Process=...][;Keywords=...][;Level=...][;InFlight=true][;Stack=true]",
+	.usage = "PROVIDER/EVENT[;FieldFilter=...][;TriggerMSec=...][;StopEvent=...]"
+		 "[;StartStopID=...][;Process=...][;Keywords=...][;Level=...][;InFlight=true][;"
+		 "Stack=true]",
 	.summary = "keep an incident at an event, or when a start takes longer until its stop",
 	.open = open_event,
 	.needs = event_match_needs,

@@ -14,13 +14,14 @@
  *	Level         0 to 5, or Critical to Verbose; default 4
  *	Process       whose events count
  *	FieldFilter   see field_filter.h; may be repeated, and all must pass
- *	TriggerMSec   0 = every such event fires; else a start fires whose stop comes later than this
- *	StopEvent     of the same provider; by default EVENT with Stop for Start, or EventID(n + 1); on
- *	              Linux _exit for _enter and _entry, and for a uprobe the function's return
- *	StartStopID   what a start and its stop share besides their process: a field's name, ThreadID
- *	              or ActivityID; by default the first that exists of: an activity path, the first
- *	              field, the activity, the thread; for stops derived on Linux, V8 and CPython the
- *	              thread
+ *	TriggerMSec   0 = every such event fires; else a start fires if its stop takes longer
+ *	StopEvent     of the same provider; by default EVENT with Stop for Start, or
+ *	              EventID(n + 1); on Linux _exit for _enter and _entry, and for a uprobe the
+ *	              function's return
+ *	StartStopID   what a start and its stop share besides their process: a field's name,
+ *	              ThreadID or ActivityID; by default the first that exists of: an activity
+ *	              path, the first field, the activity, the thread; for stops derived on Linux,
+ *	              V8 and CPython the thread
  *	InFlight      a start that is still open fires too; default false
  *	Stack         the event carries the thread's stack, where the source can read it
  *	Verbose, BufferSizeMB               accepted for PerfView's sake, without effect
@@ -48,7 +49,8 @@ int event_match_open(const struct trigger_ops *ops, const char *title, const cha
 		     struct trigger **out, struct err *err);
 
 int event_match_needs(const struct trigger *t, struct needs *out, struct err *err);
-void event_match_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out);
+void event_match_sense(struct trigger *t, const struct event *e, struct buf *why,
+		       struct sense *out);
 void event_match_status(const struct trigger *t, struct trigger_status *out);
 void event_match_close(struct trigger *t);
 bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *out);

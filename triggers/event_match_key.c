@@ -29,9 +29,9 @@ static bool parse_guid(const char *text, uint32_t out[4])
 }
 
 /*
- * Activity ids of EventSource are paths with a check sum: the last 32 bits are the sum of the others
- * and 0x599D99AD, xor the pid; on old runtimes the last four bits are free. Source: .NET runtime,
- * ActivityTracker.cs, CreateActivityPathGuid (MIT).
+ * Activity ids of EventSource are paths with a check sum: the last 32 bits are the sum of the
+ * others and 0x599D99AD, xor the pid; on old runtimes the last four bits are free. Source: .NET
+ * runtime, ActivityTracker.cs, CreateActivityPathGuid (MIT).
  */
 static bool is_activity_path(const char *text, uint32_t pid)
 {

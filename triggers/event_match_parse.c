@@ -43,12 +43,15 @@ static int parse_head(struct event_match *m, const struct spec *s, struct err *e
 	size_t n = slash ? (size_t)(slash - s->text) : 0;
 
 	if (!n || n + 1 == s->head_len)
-		return err_set(err, ERR_USAGE, "'%.200s': '%.*s' is not PROVIDER/EVENT, like "
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': '%.*s' is not PROVIDER/EVENT, like "
 			       "Microsoft-Windows-DotNETRuntime/GC/Start, or on Linux "
-			       "sched/sched_process_exit", s->text, s->head_len > 100 ? 100 : (int)s->head_len, s->text);
+			       "sched/sched_process_exit",
+			       s->text, s->head_len > 100 ? 100 : (int)s->head_len, s->text);
 	if (n >= PROVIDER_NAME_MAX)
-		return err_set(err, ERR_USAGE, "'%.100s...': a provider's name has at most %d bytes",
-			       s->text, PROVIDER_NAME_MAX - 1);
+		return err_set(err, ERR_USAGE,
+			       "'%.100s...': a provider's name has at most %d bytes", s->text,
+			       PROVIDER_NAME_MAX - 1);
 	return take_text(s, s->text, n, &m->provider, err) ||
 	       take_text(s, slash + 1, s->head_len - n - 1, &m->start, err) ? ERR_MEMORY : 0;
 }
@@ -63,8 +66,9 @@ static int take_keywords(struct event_match *m, const struct spec *s, const stru
 	if (isxdigit((unsigned char)*copy))
 		m->keywords = strtoull(copy, &end, 16);
 	if (end == copy || *end || (end - copy) > 18)
-		return err_set(err, ERR_USAGE, "'%.200s': Keywords '%.*s' is not a hexadecimal number "
-			       "like 0x8000", s->text, part->value_len > 60 ? 60 : (int)part->value_len,
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': Keywords '%.*s' is not a hexadecimal number like 0x8000",
+			       s->text, part->value_len > 60 ? 60 : (int)part->value_len,
 			       part->value);
 	return 0;
 }
@@ -72,8 +76,8 @@ static int take_keywords(struct event_match *m, const struct spec *s, const stru
 static int take_level(struct event_match *m, const struct spec *s, const struct spec_part *part,
 		      struct err *err)
 {
-	static const char *const names[] = {"Always", "Critical", "Error", "Warning", "Informational",
-					    "Verbose"};
+	static const char *const names[] = {"Always", "Critical", "Error",
+					    "Warning", "Informational", "Verbose"};
 	uint8_t i;
 
 	for (i = 0; i < 6; i++) {
@@ -83,8 +87,10 @@ static int take_level(struct event_match *m, const struct spec *s, const struct 
 		m->level = i;
 		return 0;
 	}
-	return err_set(err, ERR_USAGE, "'%.200s': Level is 0 to 5, or Always, Critical, Error, Warning, "
-		       "Informational or Verbose", s->text);
+	return err_set(err, ERR_USAGE,
+		       "'%.200s': Level is 0 to 5, or Always, Critical, Error, Warning, "
+		       "Informational or Verbose",
+		       s->text);
 }
 
 static int take_filter(struct event_match *m, const struct spec *s, const struct spec_part *part,
@@ -93,8 +99,10 @@ static int take_filter(struct event_match *m, const struct spec *s, const struct
 	int rc;
 
 	if (m->nfilters == FIELD_FILTERS_MAX)
-		return err_set(err, ERR_USAGE, "'%.200s': a rule has at most %u filters", s->text, FIELD_FILTERS_MAX);
-	rc = field_filter_open(s->text, part->value, part->value_len, &m->filters[m->nfilters], err);
+		return err_set(err, ERR_USAGE, "'%.200s': a rule has at most %u filters", s->text,
+			       FIELD_FILTERS_MAX);
+	rc = field_filter_open(s->text, part->value, part->value_len, &m->filters[m->nfilters],
+			       err);
 	if (!rc)
 		m->nfilters++;
 	return rc;
@@ -126,14 +134,15 @@ static int take_context(struct event_match *m, const struct spec *s, const struc
 		m->context = CONTEXT_FIELD;
 		return take_text(s, part->value, part->value_len, &m->field, err);
 	} else {
-		return err_set(err, ERR_USAGE, "'%.200s': StartStopID is a field's name, ThreadID or "
-			       "ActivityID", s->text);
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': StartStopID is a field's name, ThreadID or ActivityID",
+			       s->text);
 	}
 	return 0;
 }
 
-static int take_trigger_ms(struct event_match *m, const struct spec *s, const struct spec_part *part,
-			   struct err *err)
+static int take_trigger_ms(struct event_match *m, const struct spec *s,
+			   const struct spec_part *part, struct err *err)
 {
 	double ms = 0;
 	int rc = spec_number(s, "TriggerMSec", part->value, part->value_len, &ms, err);
@@ -156,8 +165,8 @@ static int take_key(struct event_match *m, const struct spec *s, const struct sp
 {
 	static const struct {
 		const char *key;
-		int (*take)(struct event_match *m, const struct spec *s, const struct spec_part *part,
-			    struct err *err);
+		int (*take)(struct event_match *m, const struct spec *s,
+			    const struct spec_part *part, struct err *err);
 	} keys[] = {
 		{"Keywords", take_keywords}, {"Level", take_level}, {"FieldFilter", take_filter},
 		{"StopEvent", take_stop}, {"StartStopID", take_context},
@@ -174,8 +183,10 @@ static int take_key(struct event_match *m, const struct spec *s, const struct sp
 	}
 	rc = duration_key(&m->duration, s, part, &taken, err);
 	if (!rc && !taken)
-		rc = spec_unknown_key(s, part, "Keywords, Level, FieldFilter, TriggerMSec, StopEvent, "
-				      "StartStopID, Stack, Verbose, BufferSizeMB, " DURATION_KEYS, err);
+		rc = spec_unknown_key(s, part,
+				      "Keywords, Level, FieldFilter, TriggerMSec, StopEvent, "
+				      "StartStopID, Stack, Verbose, BufferSizeMB, " DURATION_KEYS,
+				      err);
 	return rc;
 }
 
@@ -236,7 +247,7 @@ static int derive_stop(struct event_match *m, const struct spec *s, struct err *
 	if (n >= 5 && text_same_fold(m->start + n - 5, "Start")) {
 		if (take_text(s, m->start, n, &m->stop, err))
 			return ERR_MEMORY;
-		memcpy(m->stop + n - 5, isupper((unsigned char)m->start[n - 5]) ? "Stop" : "stop", 5);
+		strcpy(m->stop + n - 5, isupper((unsigned char)m->start[n - 5]) ? "Stop" : "stop");
 		return 0;
 	}
 	if (id >= 0) {
@@ -257,10 +268,12 @@ static int check_filters(const struct event_match *m, const struct spec *s, stru
 			const struct field_filter *a = &m->filters[i], *b = &m->filters[k];
 
 			if (field_filters_exclude(a, b))
-				return err_set(err, ERR_USAGE, "'%.200s': no event passes both "
-					       "%.40s%s%.40s and %.40s%s%.40s, so it could never fire",
-					       s->text, a->field, field_op_text(a->op), a->value,
-					       b->field, field_op_text(b->op), b->value);
+				return err_set(
+					err, ERR_USAGE,
+					"'%.200s': no event passes both "
+					"%.40s%s%.40s and %.40s%s%.40s, so it could never fire",
+					s->text, a->field, field_op_text(a->op), a->value, b->field,
+					field_op_text(b->op), b->value);
 		}
 	}
 	return 0;
@@ -291,8 +304,10 @@ int event_match_parse(struct event_match *m, struct spec *s, struct err *err)
 		free(m->stop);               /* PerfView ignores it for single events too */
 		m->stop = NULL;
 		if (threshold_moves(&m->duration.threshold) || m->duration.in_flight)
-			return err_set(err, ERR_USAGE, "'%.200s': InFlight and a limit that moves need "
-				       "TriggerMSec, which is 0", s->text);
+			return err_set(err, ERR_USAGE,
+				       "'%.200s': InFlight and a limit that moves need "
+				       "TriggerMSec, which is 0",
+				       s->text);
 		return 0;
 	}
 	if (!m->stop)

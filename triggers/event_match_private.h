@@ -1,4 +1,6 @@
-/* Shared by event_match.c (judging), event_match_parse.c (making) and event_match_key.c (pairing). */
+/*
+ * Shared by event_match.c (judging), event_match_parse.c (making) and event_match_key.c (pairing).
+ */
 #ifndef TRIGGERS_EVENT_MATCH_PRIVATE_H
 #define TRIGGERS_EVENT_MATCH_PRIVATE_H
 

@@ -22,8 +22,8 @@ static int exception_open(const char *spec, const struct trigger_env *env, struc
 
 	if (!p)
 		return err_memory(err, "for the rule '%.200s'", spec);
-	rc = trigger_init(&p->base, &exception_trigger, "StopOnException", spec, 1u << EVENT_GENERIC,
-			  err);
+	rc = trigger_init(&p->base, &exception_trigger, "StopOnException", spec,
+			  1u << EVENT_GENERIC, err);
 	if (!rc)
 		rc = pattern_open(p, spec, spec, false, env, err);
 	if (rc) {
@@ -34,7 +34,7 @@ static int exception_open(const char *spec, const struct trigger_env *env, struc
 	return 0;
 }
 
-/* C++ only where processes are named, as each throw then costs more in all programs of the library. */
+/* C++ only in named processes: each throw then costs more in all programs of the library. */
 static int exception_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
 	const struct pattern *p = (const struct pattern *)t;
@@ -113,7 +113,8 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 	}
 	t->counts.matched++;
 	out->hit = true;
-	buf_printf(why, "exception %.200s%s%.300s,", *type ? type : "?", *message ? ": " : "", message);
+	buf_printf(why, "exception %.200s%s%.300s,", *type ? type : "?", *message ? ": " : "",
+		   message);
 	process_text(e->process, why);
 	if (e->thread)
 		buf_printf(why, ", thread %" PRIu32, e->thread->tid);

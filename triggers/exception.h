@@ -3,9 +3,9 @@
  * Microsoft-Windows-DotNETRuntime), caught or not. With ;Process= also C++ exceptions of these
  * processes (Linux; provider C++, without messages).
  *
- * The expression is matched anywhere, with case, against "Type: Message" and against the type alone,
- * so that ^System\.IO\.IOException$ finds that very type. An empty expression matches every throw;
- * any other never matches an event that has neither a type nor a message.
+ * The expression is matched anywhere, with case, against "Type: Message" and against the type
+ * alone, so that ^System\.IO\.IOException$ finds that very type. An empty expression matches every
+ * throw; any other never matches an event that has neither a type nor a message.
  *
  * Source: design page triggers.md section 6.
  */

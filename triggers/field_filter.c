@@ -82,11 +82,14 @@ int field_filter_open(const char *spec, const char *text, size_t len, struct fie
 	op = parse_op(copy + name, &f.op);
 	/* "=>" and "==" would compare with a value that begins with '>' or '='. */
 	if (name && op && !copy[name + op] && f.op != FIELD_EQUAL && f.op != FIELD_NOT_EQUAL)
-		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' has nothing to compare with",
-			     spec, copy);
+		rc = err_set(err, ERR_USAGE,
+			     "'%.200s': the filter '%.60s' has nothing to compare with", spec,
+			     copy);
 	else if (!name || !op || (copy[name + op] && strchr("<>=", copy[name + op])))
-		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' is not FIELD, then one of "
-			     "< > <= >= = != ~, then a value, without blanks", spec, copy);
+		rc = err_set(err, ERR_USAGE,
+			     "'%.200s': the filter '%.60s' is not FIELD, then one of "
+			     "< > <= >= = != ~, then a value, without blanks",
+			     spec, copy);
 	if (!rc) {
 		f.field = text_dup(copy, name);
 		f.value = text_dup(copy + name + op, SIZE_MAX);
@@ -250,10 +253,11 @@ static bool value_fails(const struct field_filter *a, const struct field_filter 
 		return false;
 	if (a->is_number && b->is_number)
 		return !decide(b->op, order_numbers(&a->number, &b->number));
-	return !a->is_number && !has_letters(a->value) && !decide(b->op, strcmp(a->value, b->value));
+	return !a->is_number && !has_letters(a->value) &&
+	       !decide(b->op, strcmp(a->value, b->value));
 }
 
-/* Whether it means the event's own process, which has several names, and not a field of that name. */
+/* Whether it means the event's own process, which has several names, and not a field. */
 static bool is_process_name(const char *field, const struct event *e)
 {
 	return text_same_fold(field, "ProcessName") && e->process && !event_field(e, field);

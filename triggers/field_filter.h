@@ -3,11 +3,12 @@
  *
  *	FileName~\.config$    ExitCode!=0    Size>=1048576    Flags=0x10    ProcessName=nginx
  *
- * The field has word characters, OP is one of < > <= >= = != ~, and the value is all that follows. A
- * field that the event does not have never matches. Numbers, decimal or 0x.., are compared exactly;
- * anything else is compared as text: = and != ignore case, ~ is a regular expression that ignores
- * case and may match anywhere. ProcessID, ThreadID, ProcessName and ProviderName are the event's own
- * where it has no field of that name. With = and != each name of a process counts: process_name.h.
+ * The field has word characters, OP is one of < > <= >= = != ~, and the value is all that follows.
+ * A field that the event does not have never matches. Numbers, decimal or 0x.., are compared
+ * exactly; anything else is compared as text: = and != ignore case, ~ is a regular expression that
+ * ignores case and may match anywhere. ProcessID, ThreadID, ProcessName and ProviderName are the
+ * event's own where it has no field of that name. With = and != each name of a process counts:
+ * process_name.h.
  *
  * The merge thread, except open and close.
  */
@@ -38,8 +39,8 @@ int field_filter_open(const char *spec, const char *text, size_t len, struct fie
 		      struct err *err);
 void field_filter_close(struct field_filter *f);    /* a zeroed one too */
 /*
- * Whether it is certain that no event can pass both: A>5 and A<3, A=x and A=y, A=x and A!=x, A=1 and
- * A>5. Numeric bounds are taken as bounds of numbers.
+ * Whether it is certain that no event can pass both: A>5 and A<3, A=x and A=y, A=x and A!=x, A=1
+ * and A>5. Numeric bounds are taken as bounds of numbers.
  */
 bool field_filters_exclude(const struct field_filter *a, const struct field_filter *b);
 bool field_filter_pass(const struct field_filter *f, const struct event *e);

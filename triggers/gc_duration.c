@@ -38,8 +38,10 @@ static int take_measure(struct gc_duration *g, const struct spec *s, const struc
 	else if (spec_value_is(part, "pause"))
 		g->measure = MEASURE_PAUSE;
 	else
-		return err_set(err, ERR_USAGE, "'%.200s': Measure is gc (GC/Start to GC/Stop) or pause "
-			       "(suspend start to restart end)", s->text);
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': Measure is gc (GC/Start to GC/Stop) or pause "
+			       "(suspend start to restart end)",
+			       s->text);
 	return 0;
 }
 
@@ -63,8 +65,11 @@ static int parse_keys(struct gc_duration *g, struct spec *s, struct err *err)
 static const char *what_of(enum measure measure)
 {
 	static const char *const texts[] = {
-		[MEASURE_GC] = "GC", [MEASURE_PAUSE] = "GC pause", [MEASURE_SUSPEND] = "GC suspension",
-		[MEASURE_FINAL_PAUSE] = "final pause of a background GC", [MEASURE_GEN2] = "gen 2 GC",
+		[MEASURE_GC] = "GC",
+		[MEASURE_PAUSE] = "GC pause",
+		[MEASURE_SUSPEND] = "GC suspension",
+		[MEASURE_FINAL_PAUSE] = "final pause of a background GC",
+		[MEASURE_GEN2] = "gen 2 GC",
 	};
 
 	return texts[measure];
@@ -87,8 +92,9 @@ static int gc_make(const struct trigger_ops *ops, const char *title, enum measur
 	if (!rc && measure != MEASURE_GEN2)
 		rc = duration_head(&g->duration, &s, title, err);
 	else if (!rc && s.head_len)
-		rc = err_set(err, ERR_USAGE, "%s: '%.60s' is unexpected; it takes true, false or ;Process=",
-			     title, spec);
+		rc = err_set(err, ERR_USAGE,
+			     "%s: '%.60s' is unexpected; it takes true, false or ;Process=", title,
+			     spec);
 	if (!rc)
 		rc = parse_keys(g, &s, err);
 	g->duration.what = what_of(g->measure);
@@ -113,8 +119,8 @@ static int gc_over_open(const char *spec, const struct trigger_env *env, struct 
 static int gc_suspend_open(const char *spec, const struct trigger_env *env, struct trigger **out,
 			   struct err *err)
 {
-	return gc_make(&gc_suspend_over_trigger, "StopOnGCSuspendOverMSec", MEASURE_SUSPEND, spec, env,
-		       out, err);
+	return gc_make(&gc_suspend_over_trigger, "StopOnGCSuspendOverMSec", MEASURE_SUSPEND, spec,
+		       env, out, err);
 }
 
 static int bgc_open(const char *spec, const struct trigger_env *env, struct trigger **out,
@@ -171,7 +177,8 @@ static double ms_of(const struct event *e, const char *field)
 
 static int64_t gc_type(const struct event *e)
 {
-	static const char *const names[] = {"NonConcurrentGC", "BackgroundGC", "ForegroundGC", NULL};
+	static const char *const names[] = {"NonConcurrentGC", "BackgroundGC", "ForegroundGC",
+					    NULL};
 
 	return number_of(e, "Type", names);
 }
@@ -179,8 +186,9 @@ static int64_t gc_type(const struct event *e)
 static int64_t suspend_reason(const struct event *e)
 {
 	static const char *const names[] = {
-		"SuspendOther", "SuspendForGC", "SuspendForAppDomainShutdown", "SuspendForCodePitching",
-		"SuspendForShutdown", "SuspendForDebugger", "SuspendForGCPrep", NULL,
+		"SuspendOther", "SuspendForGC", "SuspendForAppDomainShutdown",
+		"SuspendForCodePitching", "SuspendForShutdown", "SuspendForDebugger",
+		"SuspendForGCPrep", NULL,
 	};
 
 	return number_of(e, "Reason", names);
@@ -191,7 +199,7 @@ static bool is_counted(const struct event *e)
 	return event_field(e, "Count") != NULL;
 }
 
-/* V8 (an isolate has a thread of its own) and CPython collect on one thread; others stop all threads. */
+/* V8 and CPython collect on one thread (a V8 isolate has its own); others stop all threads. */
 static bool pauses_by_thread(const struct event *e)
 {
 	return strcmp(e->provider, V8_PROVIDER) == 0 || strcmp(e->provider, CPYTHON_PROVIDER) == 0;
@@ -224,8 +232,8 @@ static void key_of(const struct gc_duration *g, const struct event *e, struct pa
 
 /*
  * What to do with a start whose key is open already. With a number it is the same collection,
- * reported twice (.NET Framework 4.5). Without, it is the next one: the end of the first was lost, and
- * the end of the second must not be taken for it.
+ * reported twice (.NET Framework 4.5). Without, it is the next one: the end of the first was lost,
+ * and the end of the second must not be taken for it.
  */
 static enum pair_again again_of(const struct event *e)
 {
@@ -272,7 +280,8 @@ static bool gc_wish(const struct trigger *t, unsigned i, struct trigger_wish *ou
 	if (i > 1 || g->duration.off)
 		return false;
 	*out = (struct trigger_wish){.provider = CLR_PROVIDER,
-				     .event = i ? names_of[g->measure].stop : names_of[g->measure].start,
+				     .event = i ? names_of[g->measure].stop
+						: names_of[g->measure].start,
 				     .processes = &g->duration.processes};
 	return true;
 }
@@ -308,7 +317,8 @@ static void gen2_started(struct gc_duration *g, const struct event *e, struct bu
 		buf_printf(why, ", count %" PRId64, number_of(e, "Count", NULL));
 }
 
-static void started(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
+static void started(struct gc_duration *g, const struct event *e, struct buf *why,
+		    struct sense *out)
 {
 	struct pair_key key;
 
@@ -346,7 +356,8 @@ static bool is_group(const struct event *e, struct duration_group *out)
 }
 
 /* GC/Pauses: several began and ended between two looks. */
-static void group_ended(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
+static void group_ended(struct gc_duration *g, const struct event *e, struct buf *why,
+			struct sense *out)
 {
 	struct duration_group group;
 
@@ -367,14 +378,16 @@ static void extra_text(const struct event *e, char *out, size_t n)
 	char numbers[2][40] = {"", ""};
 
 	if (count)
-		snprintf(numbers[0], sizeof(numbers[0]), "count %" PRId64, number_of(e, "Count", NULL));
+		snprintf(numbers[0], sizeof(numbers[0]), "count %" PRId64,
+			 number_of(e, "Count", NULL));
 	if (generation)
 		snprintf(numbers[1], sizeof(numbers[1]), "generation %" PRId64,
 			 number_of(e, "Depth", NULL));
 	snprintf(out, n, "%s%s%s", numbers[0], count && generation ? ", " : "", numbers[1]);
 }
 
-static void stopped(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
+static void stopped(struct gc_duration *g, const struct event *e, struct buf *why,
+		    struct sense *out)
 {
 	struct duration_group group;
 	struct pair_key key;
@@ -409,7 +422,8 @@ static bool collects(enum measure measure, const char *provider)
 		strcmp(provider, V8_PROVIDER) == 0);
 }
 
-static void gc_event(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
+static void gc_event(struct gc_duration *g, const struct event *e, struct buf *why,
+		     struct sense *out)
 {
 	bool start = strcmp(e->name, names_of[g->measure].start) == 0;
 	bool stop = !start && strcmp(e->name, names_of[g->measure].stop) == 0;

@@ -15,16 +15,18 @@
 struct log_message {
 	struct pattern pattern;
 	char log[LOG_NAME_MAX];
-	const char *near_log;                /* what stands before an '@' looks like this; or NULL */
+	const char *near_log;                /* the text before an '@' looks like this; or NULL */
 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static const char *const logs[] = {"Application", "System", "Security", "Setup", "kernel", "journal"};
+static const char *const logs[] = {
+	"Application", "System", "Security", "Setup", "kernel", "journal",
+};
 
 #define LOGS COUNT_OF(logs)
 
-/* The log whose name this is but for a slip of typing; or NULL. */
+/* The log that this is a misspelled name of, or NULL. */
 static const char *near_log(const char *name, size_t n)
 {
 	char copy[16];
@@ -40,8 +42,9 @@ static const char *near_log(const char *name, size_t n)
 	for (i = 0; i < LOGS; i++) {
 		size_t len = strlen(logs[i]);
 
-		/* A part of a name is near too, but no slip. */
-		if (nearest_distance(copy, logs[i]) <= 1u + (len > 6) && n + 2 >= len && len + 2 >= n)
+		/* A part of a name is near too, but is not a misspelling. */
+		if (nearest_distance(copy, logs[i]) <= 1u + (len > 6) && n + 2 >= len &&
+		    len + 2 >= n)
 			return logs[i];
 	}
 	return NULL;
@@ -57,7 +60,7 @@ static bool is_known_log(const char *name, size_t n)
 	return false;
 }
 
-/* "Microsoft-Windows-Kernel-Power/Thermal": of words, with a '/' or over one '-'. */
+/* "Microsoft-Windows-Kernel-Power/Thermal": words with one '/' or several '-'. */
 static bool is_channel(const char *name, size_t n)
 {
 	size_t i, slashes = 0, dashes = 0;
@@ -77,7 +80,7 @@ static bool is_path(const char *name, size_t n)
 					   (name[2] == '\\' || name[2] == '/')));
 }
 
-/* The length of "LOG@" and the name in it; 0 = there is none. */
+/* The length of "LOG@" and the name in it; 0 = there is no log. */
 static size_t log_prefix(const char *spec, const char **name, size_t *len)
 {
 	const char *at = strchr(spec, '@');
@@ -106,8 +109,8 @@ static int take_log(struct log_message *l, const char *spec, size_t *skip, struc
 		return 0;
 	}
 	if (len >= sizeof(l->log))
-		return err_set(err, ERR_USAGE, "'%.100s...': a log's name has at most %zu bytes", spec,
-			       sizeof(l->log) - 1);
+		return err_set(err, ERR_USAGE, "'%.100s...': a log's name has at most %zu bytes",
+			       spec, sizeof(l->log) - 1);
 	memcpy(l->log, name, len);
 	l->log[len] = '\0';
 	return 0;
@@ -126,11 +129,13 @@ static int log_open_rule(const char *spec, const struct trigger_env *env, struct
 	all.process = NULL;
 	rc = take_log(l, spec, &skip, err);
 	if (!rc)
-		rc = trigger_init(&l->pattern.base, &log_message_trigger, "StopOnEventLogMessage", spec,
-				  1u << EVENT_LOG, err);
+		rc = trigger_init(&l->pattern.base, &log_message_trigger, "StopOnEventLogMessage",
+				  spec, 1u << EVENT_LOG, err);
 	if (!rc && !spec[skip])
-		rc = err_set(err, ERR_USAGE, "StopOnEventLogMessage: '%.100s' has no expression; every "
-			     "line would match", spec);
+		rc = err_set(
+			err, ERR_USAGE,
+			"StopOnEventLogMessage: '%.100s' has no expression; every line would match",
+			spec);
 	if (!rc)
 		rc = pattern_open(&l->pattern, spec, spec + skip, true, &all, err);
 	if (rc) {
@@ -195,14 +200,18 @@ void log_message_doubt(const struct trigger *t, struct buf *out)
 	const struct log_message *l = (const struct log_message *)t;
 
 	if (t->ops == &log_message_trigger && l->near_log)
-		buf_printf(out, "%sthe text before the '@' is not the name of a log, so it counts as part of the "
-			   "expression, which is matched in the log Application; did you mean %s@?",
-			   out->len ? "; " : "", l->near_log);
+		buf_printf(
+			out,
+			"%sthe text before the '@' is not the name of a log, so it counts as part "
+			"of the expression, which is matched in the log Application; did you mean "
+			"%s@?",
+			out->len ? "; " : "", l->near_log);
 }
 
 const struct trigger_ops log_message_trigger = {
 	.name = "stop-on-event-log-message",
-	.usage = "[LOG@]REGEX   (LOG: Application, System, kernel, journal, a channel, or a file's path)",
+	.usage = "[LOG@]REGEX   "
+		 "(LOG: Application, System, kernel, journal, a channel, or a file's path)",
 	.summary = "keep an incident when a line of a log matches",
 	.open = log_open_rule,
 	.needs = log_needs,

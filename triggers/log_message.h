@@ -6,14 +6,14 @@
  *	StopOnEventLogMessage:/var/log/nginx/error.log@upstream timed out
  *	StopOnEventLogMessage:kernel@Out of memory: Killed process
  *
- * LOG@ is one of the logs that every system has (Application, System, Security, Setup; kernel,
- * journal), a channel with '/' or '-' in its name, or the path of a file; "Log=NAME@" takes any name. What
- * else stands before an '@' (user@host) is a part of the expression. Default: Application, which is the
- * journal or syslog on Linux.
+ * LOG@ is a log that every system has (Application, System, Security, Setup; kernel, journal), a
+ * channel with '/' or '-' in its name, or the path of a file; "Log=NAME@" takes any name. Any other
+ * text before an '@' (user@host) is part of the expression. Without LOG@ it is Application, which
+ * on Linux is the journal or syslog.
  *
- * The expression ignores case, may match anywhere, and sees what PerfView shows it:
- * "Type: KIND EventId: ID Message: TEXT", or the text alone where a log has no more. New lines only. No
- * process, no limit.
+ * The expression ignores case, may match anywhere, and sees the same text as in PerfView:
+ * "Type: KIND EventId: ID Message: TEXT", or the message alone where a log has no more. Only new
+ * lines count. The rule has no process and no limit.
  *
  * Source: design page triggers.md section 6. Events: EVENT_LOG with the fields Log and Message, and
  * Type, EventId, Source where a log has them.
@@ -25,7 +25,7 @@
 
 extern const struct trigger_ops log_message_trigger;
 
-/* A sentence when what stands before an '@' looks like a misspelled log; of other rules nothing. */
+/* Append a sentence if the text before an '@' looks like a misspelled log; else nothing. */
 void log_message_doubt(const struct trigger *t, struct buf *out);
 
 #endif

@@ -40,7 +40,7 @@ void pair_key_bytes(struct pair_key *key, const void *bytes, size_t n)
 
 	if (n > PAIR_KEY_BYTES - key->len) {
 		hashes[0] = hash_bytes(bytes, n);
-		/* The second one over other bytes, or it would say the same. */
+		/* The second hash is over other pieces, so that the two are independent. */
 		hashes[1] = hash_pair(hash_bytes(bytes, n / 2),
 				      hash_bytes((const char *)bytes + n / 2, n - n / 2));
 		hashes[2] = n;
@@ -71,7 +71,7 @@ static uint32_t find(const struct pairs *p, const struct pair_key *key)
 	return table_find(&p->table, key_hash(key), same_key, &p->slots, key);
 }
 
-/* ---- the list, oldest to newest ---------------------------------------------------------------- */
+/* ---- the list, oldest to newest -------------------------------------------------------------- */
 
 static struct pair *at(const struct pairs *p, uint32_t number)
 {
@@ -118,7 +118,7 @@ static void remove_pair(struct pairs *p, uint32_t number)
 	slots_free_one(&p->slots, number);
 }
 
-/* ---- starts and stops -------------------------------------------------------------------------- */
+/* ---- starts and stops ------------------------------------------------------------------------ */
 
 static void describe(struct pair *pair, const struct event *e)
 {
@@ -137,18 +137,15 @@ static void add(struct pairs *p, const struct pair_key *key, const struct event 
 	struct pair *pair;
 	uint16_t *count;
 
-	if (number == SLOTS_NONE) {
+	if (number == SLOTS_NONE || table_add(&p->table, key_hash(key), number)) {
+		if (number != SLOTS_NONE)
+			slots_free_one(&p->slots, number);
 		p->refused++;
 		return;
 	}
 	pair = at(p, number);
 	pair->key = *key;
 	describe(pair, e);
-	if (table_add(&p->table, key_hash(key), number) != 0) {
-		slots_free_one(&p->slots, number);
-		p->refused++;
-		return;
-	}
 	link_newest(p, pair, number);
 	count = pid_count(p, pair->pid);
 	if (*count != UINT16_MAX)

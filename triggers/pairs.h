@@ -1,12 +1,12 @@
 /*
  * Starts that wait for their stops: requests, collections, anything that has a duration.
  *
- * A start is found again by the bytes of its key: process, and what tells it from others of that
- * process (a thread, a count, an activity). The table is bounded: at PAIRS_MAX the oldest makes room;
- * one whose stop does not come leaves after its expiry; both are counted. Open starts are kept in
- * the order of their coming, so that the ones that are overdue are found without a search.
+ * The bytes of its key identify a start: the process, and a thread, count or activity of it. The
+ * table is bounded: at PAIRS_MAX the oldest start makes room, and a start whose stop does not come
+ * leaves after its expiry; both are counted. Open starts are kept in order of arrival, so that
+ * overdue ones are found without a search.
  *
- * The merge thread only. Memory grows with the starts that are open, to some 11 MB a rule.
+ * The merge thread only. Memory grows with the open starts, to some 11 MB a rule.
  */
 #ifndef TRIGGERS_PAIRS_H
 #define TRIGGERS_PAIRS_H
@@ -27,10 +27,10 @@ struct pair_key {
 
 struct pair {
 	struct pair_key key;
-	uint32_t newer, older;               /* by their coming; SLOTS_NONE at the ends */
+	uint32_t newer, older;               /* in order of arrival; SLOTS_NONE at the ends */
 	uint64_t start_ns;
 	uint32_t pid, tid;                   /* 0 = not known */
-	char process[PAIR_NAME_BYTES];       /* its name, cut; "" = not known */
+	char process[PAIR_NAME_BYTES];       /* its label, cut; "" = not known */
 };
 
 struct pairs {
@@ -39,7 +39,7 @@ struct pairs {
 	uint32_t oldest, newest;
 	uint32_t max;
 	uint64_t expiry_ns;
-	uint16_t by_pid[1024];               /* open ones per pid modulo 1024; stays at its maximum */
+	uint16_t by_pid[1024];               /* open starts per pid modulo 1024, saturated */
 	uint64_t orphans, overwritten, expired, pushed_out, refused;
 };
 
@@ -47,27 +47,27 @@ struct pairs {
 int pairs_init(struct pairs *p, uint32_t max);
 void pairs_free(struct pairs *p);          /* a zeroed one too */
 
-/* The key of an event's process; more is added behind it. pid reuse makes another key. */
+/* Begin a key with an event's process; a reused pid makes another key. */
 void pair_key_begin(struct pair_key *key, const struct process *process);
 void pair_key_u64(struct pair_key *key, uint64_t v);
-/* A text of any length; what is too long for the key is hashed to 128 bits. */
+/* Append bytes; what is too long for the key is hashed to 128 bits. */
 void pair_key_bytes(struct pair_key *key, const void *bytes, size_t n);
 
-/* What to do with a start whose key is open already. */
+/* What to do with a start whose key is already open. */
 enum pair_again { PAIR_KEEP_FIRST, PAIR_KEEP_LAST };
 
 void pairs_start(struct pairs *p, const struct pair_key *key, const struct event *e,
 		 enum pair_again again);
-/* Take the start of this key out; false = there is none (an orphan, counted). */
+/* Remove the start of this key; false = there is none, which is counted as an orphan. */
 bool pairs_stop(struct pairs *p, const struct pair_key *key, struct pair *out);
-/* The one that has been open for longest, or NULL; good until the next call. */
+/* The start that has been open longest, or NULL; valid until the next call. */
 const struct pair *pairs_oldest(const struct pairs *p);
 void pairs_drop_oldest(struct pairs *p);
-/* Whether one that started at this time is open. Looks at all: not for each event. */
+/* Whether a start of this time is open. Looks at all of them: not for use per event. */
 bool pairs_has_start(const struct pairs *p, uint64_t start_ns);
-/* Those that have been open for over their expiry leave. */
+/* Drop starts that have been open for longer than their expiry. */
 void pairs_expire(struct pairs *p, uint64_t now_ns);
-/* A process has ended: its stops will not come. */
+/* A process has ended: drop its starts, as their stops will not come. */
 void pairs_forget_process(struct pairs *p, const struct process *process);
 
 #endif

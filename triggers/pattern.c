@@ -53,15 +53,20 @@ void pattern_status(const struct trigger *t, struct trigger_status *out)
 	uint64_t gave_up;
 
 	trigger_status_base(t, out);
-	snprintf(out->text, sizeof(out->text), "%s%s", t->counts.seen ? "armed" : "no such event yet",
+	snprintf(out->text, sizeof(out->text), "%s%s",
+		 t->counts.seen ? "armed" : "no such event yet",
 		 t->in_window ? ", in its incident's window" : "");
 	gave_up = p->regex ? regex_gave_up(p->regex) : 0;
 	if (gave_up)
-		snprintf(out->text, sizeof(out->text), "armed; %" PRIu64 " texts were not judged, as the "
-			 "expression took over %u steps on them", gave_up, REGEX_MATCH_LIMIT);
+		snprintf(out->text, sizeof(out->text),
+			 "armed; %" PRIu64 " texts were not judged, as the "
+			 "expression took over %u steps on them",
+			 gave_up, REGEX_MATCH_LIMIT);
 	if (p->regex && regex_is_dead(p->regex)) {
 		out->phase = TRIGGER_DEAD;
-		snprintf(out->text, sizeof(out->text), "dead: its expression took over %u steps %u times "
-			 "and was switched off", REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
+		snprintf(out->text, sizeof(out->text),
+			 "dead: its expression took over %u steps %u times "
+			 "and was switched off",
+			 REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
 	}
 }

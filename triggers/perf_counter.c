@@ -85,7 +85,7 @@ static void perf_counter_close(struct trigger *t)
 	free(p);
 }
 
-/* Where the keys begin: at the first ';' behind the operator, for an instance may hold one. */
+/* The keys begin at the first ';' after the operator, as an instance may contain one. */
 static size_t keys_at(const char *spec)
 {
 	size_t op = strlen(spec);
@@ -145,8 +145,9 @@ static int counter_open(const struct trigger_ops *ops, const char *spec,
 	if (!rc)
 		rc = check_env(env, p->period_sec, err);
 	if (!rc)
-		rc = trigger_init(&p->base, ops, ops == &start_counter_trigger ? "StartOnPerfCounter" : NULL,
-				  spec, 1u << EVENT_COUNTER | 1u << EVENT_TICK, err);
+		rc = trigger_init(&p->base, ops,
+				  ops == &start_counter_trigger ? "StartOnPerfCounter" : NULL, spec,
+				  1u << EVENT_COUNTER | 1u << EVENT_TICK, err);
 	if (!rc && !(p->name = text_dup(name, len)))
 		rc = err_memory(err, "for the rule '%s'", spec);
 	free(head);
@@ -195,7 +196,7 @@ int counter_monitor_parse(const char *spec, struct needs *out, struct err *err)
 	char *end = NULL;
 	int rc;
 
-	/* Digits and a point only: strtod would take "inf" and hexadecimal, which may be names. */
+	/* Digits and a point only: strtod() would take "inf" too, which may be a name. */
 	if (at && at[1] && strspn(at + 1, "0123456789.") == strlen(at + 1))
 		sec = strtod(at + 1, &end);
 	if (end && !*end) {
@@ -217,7 +218,7 @@ int counter_monitor_parse(const char *spec, struct needs *out, struct err *err)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* The value as text; all its digits when it would otherwise read like the limit. */
+/* The value as text, with all its digits if it would otherwise read like the limit. */
 static void value_text(double value, double limit, char out[NUMBER_TEXT_BYTES])
 {
 	char other[NUMBER_TEXT_BYTES];
@@ -268,7 +269,7 @@ static bool judge(struct perf_counter *p, double value, uint64_t time_ns)
 	return p->armed && hold_add(&p->hits, time_ns) && !p->base.in_window;
 }
 
-/* Whether it is a sample of this counter; what it was is in value and absent. */
+/* Whether it is a sample of this counter; if so, value and absent are set. */
 static bool take_sample(struct perf_counter *p, const struct event *e)
 {
 	struct trigger *t = &p->base;
@@ -287,7 +288,7 @@ static bool take_sample(struct perf_counter *p, const struct event *e)
 	return true;
 }
 
-/* One sample alone, however long it has held: "for" does that in rules made of rules. */
+/* Judge one sample alone: in rules made of rules "for" says how long it must hold. */
 static void perf_counter_sense(struct trigger *t, const struct event *e, struct buf *why,
 			       struct sense *out)
 {
@@ -351,7 +352,8 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 	case TRIGGER_DEAD:
 	case TRIGGER_WAITING_DATA:
 		snprintf(out->text, sizeof(out->text), "%s, limit %s %s%s",
-			 p->base.counts.seen ? "no such instance now" : "no value yet", compare, limit, window);
+			 p->base.counts.seen ? "no such instance now" : "no value yet", compare,
+			 limit, window);
 		break;
 	case TRIGGER_DISARMED:
 		snprintf(out->text, sizeof(out->text),
@@ -377,9 +379,8 @@ static bool perf_counter_wish(const struct trigger *t, unsigned i, struct trigge
 
 const struct trigger_ops perf_counter_trigger = {
 	.name = "stop-on-perf-counter",
-	.usage =
-		"CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...   (op: < > <= >=; NUMBER: 80, 0.5, "
-		"1e6, 512M; keys: " THRESHOLD_KEYS ")",
+	.usage = "CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...   "
+		 "(op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M; keys: " THRESHOLD_KEYS ")",
 	.summary = "keep an incident when a counter is over or under a limit for MinSecForTrigger",
 	.is_state = true,
 	.open = perf_counter_open,

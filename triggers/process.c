@@ -23,13 +23,13 @@ struct process_rule {
 	enum code_test code_test;
 	int64_t code;
 	unsigned signal;                     /* 0 = any end */
-	bool stack;                          /* at the signal, with the stack that it hits; not at the end */
+	bool stack;                          /* fire at the signal with its stack, not at the end */
 };
 
 /* How a process ended. */
 struct ending {
 	bool known;
-	int64_t code;                        /* where signal is 0 */
+	int64_t code;                        /* if signal is 0 */
 	unsigned signal;
 	bool fault;
 };
@@ -40,10 +40,11 @@ static const struct {
 	unsigned number;
 	bool fault;
 } signals[] = {
-	{"HUP", 1, false}, {"INT", 2, false}, {"QUIT", 3, true}, {"ILL", 4, true}, {"TRAP", 5, true},
-	{"ABRT", 6, true}, {"BUS", 7, true}, {"FPE", 8, true}, {"KILL", 9, false}, {"USR1", 10, false},
-	{"SEGV", 11, true}, {"USR2", 12, false}, {"PIPE", 13, false}, {"ALRM", 14, false},
-	{"TERM", 15, false}, {"XCPU", 24, true}, {"XFSZ", 25, true}, {"SYS", 31, true},
+	{"HUP", 1, false}, {"INT", 2, false}, {"QUIT", 3, true}, {"ILL", 4, true},
+	{"TRAP", 5, true}, {"ABRT", 6, true}, {"BUS", 7, true}, {"FPE", 8, true},
+	{"KILL", 9, false}, {"USR1", 10, false}, {"SEGV", 11, true}, {"USR2", 12, false},
+	{"PIPE", 13, false}, {"ALRM", 14, false}, {"TERM", 15, false}, {"XCPU", 24, true},
+	{"XFSZ", 25, true}, {"SYS", 31, true},
 };
 
 #define SIGNALS COUNT_OF(signals)
@@ -70,7 +71,8 @@ static int take_on(struct process_rule *p, const struct spec *s, const struct sp
 	else if (spec_value_is(part, "oom"))
 		p->on = ON_OOM;
 	else
-		return err_set(err, ERR_USAGE, "'%.200s': On is start, exit, crash or oom", s->text);
+		return err_set(err, ERR_USAGE, "'%.200s': On is start, exit, crash or oom",
+			       s->text);
 	return 0;
 }
 
@@ -86,7 +88,8 @@ static int take_code(struct process_rule *p, const struct spec *s, const struct 
 	if (p->code_test != CODE_ANY)
 		return err_set(err, ERR_USAGE, "'%.200s': ExitCode is given twice", s->text);
 	if (end == copy || *end)
-		return err_set(err, ERR_USAGE, "'%.200s': ExitCode is a whole number, like 1 or 0xC0000005",
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': ExitCode is a whole number, like 1 or 0xC0000005",
 			       s->text);
 	p->code_test = test;
 	return 0;
@@ -109,8 +112,10 @@ static int take_signal(struct process_rule *p, const struct spec *s, const struc
 		if (spec_value_is(&name, signals[i].name) || spec_value_is(&name, number))
 			p->signal = signals[i].number;
 	}
-	return p->signal ? 0 : err_set(err, ERR_USAGE,
-				       "'%.200s': Signal is a name such as SEGV, KILL or TERM", s->text);
+	if (p->signal)
+		return 0;
+	return err_set(err, ERR_USAGE, "'%.200s': Signal is a name such as SEGV, KILL or TERM",
+		       s->text);
 }
 
 static int take_key(struct process_rule *p, const struct spec *s, const struct spec_part *part,
@@ -141,22 +146,29 @@ static int check_ending(const struct process_rule *p, const char *text, struct e
 	size_t i;
 
 	if (p->stack && (p->on != ON_CRASH || p->code_test != CODE_ANY))
-		return err_set(err, ERR_USAGE, "'%.200s': Stack=true needs On=crash and excludes ExitCode",
-			       text);
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': Stack=true needs On=crash and excludes ExitCode", text);
 	if ((p->on == ON_START || p->on == ON_OOM) && (p->code_test != CODE_ANY || p->signal))
-		return err_set(err, ERR_USAGE, "'%.200s': a %s has no exit code and no signal", text,
-			       p->on == ON_START ? "start" : "kill for lack of memory");
+		return err_set(err, ERR_USAGE, "'%.200s': a %s has no exit code and no signal",
+			       text, p->on == ON_START ? "start" : "kill for lack of memory");
 	if (p->signal && p->code_test == CODE_IS)
-		return err_set(err, ERR_USAGE, "'%.200s': a process killed by a signal has no exit code: "
-			       "give ExitCode= or Signal=, not both", text);
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': a process killed by a signal has no exit code: "
+			       "give ExitCode= or Signal=, not both",
+			       text);
 	for (i = 0; i < SIGNALS; i++)
 		fault |= p->signal == signals[i].number && signals[i].fault;
 	if (p->on == ON_CRASH && p->signal && !fault)
-		return err_set(err, ERR_USAGE, "'%.200s': that signal is not a crash, so this would never "
-			       "fire; leave out On=crash", text);
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': that signal is not a crash, so this would never "
+			       "fire; leave out On=crash",
+			       text);
 	if (p->on == ON_CRASH && p->code_test == CODE_IS && (uint64_t)p->code < WINDOWS_FAULT)
-		return err_set(err, ERR_USAGE, "'%.200s': a crash ends by a signal, or on Windows with a code "
-			       "of 0xC0000000 or more, so this would never fire; leave out On=crash", text);
+		return err_set(
+			err, ERR_USAGE,
+			"'%.200s': a crash ends by a signal, or on Windows with a code "
+			"of 0xC0000000 or more, so this would never fire; leave out On=crash",
+			text);
 	return 0;
 }
 
@@ -200,9 +212,9 @@ static int process_open(const char *spec, const struct trigger_env *env, struct 
 	return 0;
 }
 
-/* Linux: a crash at the moment of the signal, which nobody handles; a kill as the kernel chooses its victim. */
-static int needs_tracepoint(struct needs *out, const char *provider, const char *name, const char *filter,
-			    bool stack, struct err *err)
+/* Linux: a crash at the unhandled signal, or a kill when the kernel chooses its victim. */
+static int needs_tracepoint(struct needs *out, const char *provider, const char *name,
+			    const char *filter, bool stack, struct err *err)
 {
 	struct need_event *e = calloc(1, sizeof(*e));
 	int rc = e ? needs_provider(out, provider, UINT64_MAX, 4, err)
@@ -251,7 +263,7 @@ static void ending_of(const struct event *e, struct ending *out)
 
 	memset(out, 0, sizeof(*out));
 	if (whole(e, "ExitStatus", &v)) {
-		/* An i32 that is an NTSTATUS prints as 0xC0000005. */
+		/* A negative i32 is an NTSTATUS, printed as 0xC0000005. */
 		out->known = true;
 		out->code = v < 0 ? (int64_t)(uint32_t)v : v;
 		out->fault = out->code >= WINDOWS_FAULT;
@@ -287,7 +299,8 @@ static bool ending_counts(const struct process_rule *p, const struct ending *end
 {
 	if (!wants_ending(p))
 		return true;
-	if (!end->known || (p->on == ON_CRASH && !end->fault) || (p->signal && p->signal != end->signal))
+	if (!end->known || (p->on == ON_CRASH && !end->fault) ||
+	    (p->signal && p->signal != end->signal))
 		return false;
 	switch (p->code_test) {
 	case CODE_ANY:
@@ -302,17 +315,19 @@ static bool ending_counts(const struct process_rule *p, const struct ending *end
 
 static bool is_named(const struct event *e, const char *provider, const char *name)
 {
-	return e->name && strcmp(e->name, name) == 0 && e->provider && strcmp(e->provider, provider) == 0;
+	return e->name && strcmp(e->name, name) == 0 && e->provider &&
+	       strcmp(e->provider, provider) == 0;
 }
 
-/* Of a kill for lack of memory: the event is of whoever asked for memory, its fields tell who dies. */
+/* A kill for lack of memory: the event is the asking process's, its fields say which one dies. */
 static bool is_victim(const struct process_rule *p, const char *comm, int64_t pid)
 {
 	return process_filter_pass_named(&p->processes, (uint32_t)pid,
 					 &(struct process_names){.comm = comm});
 }
 
-static void oom_sense(struct process_rule *p, const struct event *e, struct buf *why, struct sense *out)
+static void oom_sense(struct process_rule *p, const struct event *e, struct buf *why,
+		      struct sense *out)
 {
 	const struct event_field *comm = event_field(e, "comm");
 	const char *name = comm && comm->type == FIELD_TEXT && comm->v.text ? comm->v.text : "?";
@@ -329,7 +344,8 @@ static void oom_sense(struct process_rule *p, const struct event *e, struct buf 
 	}
 	p->base.counts.matched++;
 	out->hit = true;
-	buf_printf(why, "process %s (pid %" PRId64 ") is being killed, as the kernel is out of memory",
+	buf_printf(why,
+		   "process %s (pid %" PRId64 ") is being killed, as the kernel is out of memory",
 		   name, pid);
 	if (whole(e, "anon_rss", &kb))
 		buf_printf(why, "; it holds %" PRId64 " MB", kb / 1024);
@@ -347,7 +363,7 @@ static bool is_event_of(const struct process_rule *p, const struct event *e)
 		       whole(e, "sa_handler", &handler) && !handler;
 	if (e->kind == EVENT_GENERIC)
 		return is_named(e, LINUX_PROVIDER, LINUX_PROCESS_EXIT);
-	/* Where the ending is told apart, the plain end is not another one. */
+	/* An end without its cause comes too; rules about causes wait for the one that has it. */
 	return !wants_ending(p) || event_field(e, "ExitStatus") != NULL;
 }
 
@@ -396,12 +412,15 @@ static void process_status(const struct trigger *t, struct trigger_status *out)
 	trigger_status_base(t, out);
 	out->phase = TRIGGER_ARMED;
 	snprintf(out->text, sizeof(out->text), "%" PRIu64 " of %" PRIu64 " processes matched%s",
-		 t->counts.matched, t->counts.seen, t->in_window ? ", in its incident's window" : "");
+		 t->counts.matched, t->counts.seen,
+		 t->in_window ? ", in its incident's window" : "");
 }
 
 const struct trigger_ops process_trigger = {
 	.name = "stop-on-process",
-	.usage = "NAME|PID|*[,...][;On=start|exit|crash|oom][;Stack=true][;ExitCode=N][;ExitCode!=N][;Signal=SEGV]",
+	.usage =
+		"NAME|PID|*[,...][;On=start|exit|crash|oom][;Stack=true][;ExitCode=N][;ExitCode!=N]"
+		"[;Signal=SEGV]",
 	.summary = "keep an incident when a process starts, ends or crashes",
 	.open = process_open,
 	.needs = process_needs,

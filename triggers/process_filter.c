@@ -9,7 +9,8 @@ static int parse_item(const char *text, size_t len, struct process_filter *f, st
 		return err_set(err, ERR_USAGE, "an empty process name; allowed are names and pids, "
 			       "like nginx or 1234,nginx");
 	if (f->n == PROCESS_FILTER_MAX)
-		return err_set(err, ERR_USAGE, "a list has at most %u processes", PROCESS_FILTER_MAX);
+		return err_set(err, ERR_USAGE, "a list has at most %u processes",
+			       PROCESS_FILTER_MAX);
 	if (len < 10 && strspn(text, "0123456789") >= len) {
 		f->items[f->n].pid = (uint32_t)strtoul(text, NULL, 10);
 		/* Events without a process pass no filter: pid 0 is written by name. */

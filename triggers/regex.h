@@ -2,8 +2,8 @@
  * Regular expressions (PCRE2, UTF-8 where the text is valid) with a bounded cost.
  *
  * A match takes at most REGEX_MATCH_LIMIT steps. One that would take more is counted and does not
- * match. After REGEX_GIVE_UP of these the expression is switched off, and its rule says so. The merge
- * thread, except open and close.
+ * match. After REGEX_GIVE_UP of these the expression is switched off, and its rule says so. The
+ * merge thread, except open and close.
  */
 #ifndef TRIGGERS_REGEX_H
 #define TRIGGERS_REGEX_H

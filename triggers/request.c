@@ -17,7 +17,7 @@ struct preset {
 	unsigned nparts;                     /* 0 = off */
 };
 
-/* PROVIDER/EVENT and keys, ending in NULL; TriggerMSec and what the user gave come behind them. */
+/* PROVIDER/EVENT and keys, ending in NULL; TriggerMSec and the user's keys are appended. */
 static const char *const request_lines[] = {
 	"{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}/EventID(1);StopEvent=EventID(2);Level=1",
 	"*Microsoft.AspNetCore.Hosting/Request/Start;StopEvent=Request/Stop;StartStopID=ActivityID",
@@ -56,13 +56,14 @@ static int open_part(struct preset *p, const char *line, const struct spec *s,
 {
 	char text[LINE_BYTES];
 	const char *keys = s->text + s->head_len;
-	int n = snprintf(text, sizeof(text), "%s;TriggerMSec=%.*s%s%s", line, (int)s->head_len, s->text,
-			 has_key(keys, "InFlight") ? "" : ";InFlight=true", keys);
+	int n = snprintf(text, sizeof(text), "%s;TriggerMSec=%.*s%s%s", line, (int)s->head_len,
+			 s->text, has_key(keys, "InFlight") ? "" : ";InFlight=true", keys);
 	int rc;
 
 	if (n < 0 || (size_t)n >= sizeof(text))
-		return err_set(err, ERR_USAGE, "'%.100s...': that is too long", s->text);
-	rc = event_match_open(p->base.ops, NULL, text, text, "request", env, &p->parts[p->nparts], err);
+		return err_set(err, ERR_USAGE, "'%.100s...': the rule is too long", s->text);
+	rc = event_match_open(p->base.ops, NULL, text, text, "request", env, &p->parts[p->nparts],
+			      err);
 	if (!rc)
 		p->nparts++;
 	return rc;
@@ -101,14 +102,15 @@ static int preset_open(const struct trigger_ops *ops, const char *title, const c
 static int request_open(const char *spec, const struct trigger_env *env, struct trigger **out,
 			struct err *err)
 {
-	return preset_open(&request_trigger, "StopOnRequestOverMsec", request_lines, spec, env, out, err);
+	return preset_open(&request_trigger, "StopOnRequestOverMsec", request_lines, spec, env, out,
+			   err);
 }
 
 static int app_fabric_open(const char *spec, const struct trigger_env *env, struct trigger **out,
 			   struct err *err)
 {
-	return preset_open(&app_fabric_trigger, "StopOnAppFabricOverMsec", app_fabric_lines, spec, env,
-			   out, err);
+	return preset_open(&app_fabric_trigger, "StopOnAppFabricOverMsec", app_fabric_lines, spec,
+			   env, out, err);
 }
 
 const char *preset_line(const struct trigger *t, unsigned i)
@@ -131,7 +133,7 @@ static int preset_needs(const struct trigger *t, struct needs *out, struct err *
 	return rc;
 }
 
-/* Two of each part at most. */
+/* Each part has two wishes at most. */
 static bool preset_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
 {
 	const struct preset *p = (const struct preset *)t;
@@ -139,7 +141,7 @@ static bool preset_wish(const struct trigger *t, unsigned i, struct trigger_wish
 	return i / 2 < p->nparts && event_match_wish(p->parts[i / 2], i % 2, out);
 }
 
-/* All parts have one limit: what moves one, moves all. */
+/* All parts share one limit, which moves for all at once. */
 static void share_limit(struct preset *p, const struct threshold *limit)
 {
 	unsigned i;
@@ -149,7 +151,8 @@ static void share_limit(struct preset *p, const struct threshold *limit)
 			*p->parts[i]->limit = *limit;
 }
 
-static void preset_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
+static void preset_sense(struct trigger *t, const struct event *e, struct buf *why,
+			 struct sense *out)
 {
 	struct preset *p = (struct preset *)t;
 	uint64_t covered = t->counts.covered;
@@ -218,17 +221,19 @@ static void preset_status(const struct trigger *t, struct trigger_status *out)
 	buf_free(&line);
 }
 
-#define PRESET_OPS(name_, summary_, open_) { \
-	.name = name_, .usage = "MS[;Process=...][;InFlight=false][;Floor=...]", .summary = summary_, \
-	.open = open_, .needs = preset_needs, .feed = preset_feed, .fired = trigger_fired, \
-	.status = preset_status, .close = preset_close, .sense = preset_sense, \
-	.save = trigger_save_limit, .load = preset_load, .limit_changed = preset_limit_changed, \
-	.wish = preset_wish, \
-}
+#define PRESET_OPS(name_, summary_, open_)                                                      \
+	{                                                                                       \
+		.name = name_, .usage = "MS[;Process=...][;InFlight=false][;Floor=...]",        \
+		.summary = summary_, .open = open_, .needs = preset_needs, .feed = preset_feed, \
+		.fired = trigger_fired, .status = preset_status, .close = preset_close,         \
+		.sense = preset_sense, .save = trigger_save_limit, .load = preset_load,         \
+		.limit_changed = preset_limit_changed, .wish = preset_wish,                     \
+	}
 
-const struct trigger_ops request_trigger = PRESET_OPS(
-	"stop-on-request-over-msec",
-	"keep an incident when a request of IIS or ASP.NET Core takes longer than MS", request_open);
+const struct trigger_ops request_trigger =
+	PRESET_OPS("stop-on-request-over-msec",
+		   "keep an incident when a request of IIS or ASP.NET Core takes longer than MS",
+		   request_open);
 const struct trigger_ops app_fabric_trigger = PRESET_OPS(
-	"stop-on-app-fabric-over-msec", "keep an incident when an AppFabric request takes longer than MS",
-	app_fabric_open);
+	"stop-on-app-fabric-over-msec",
+	"keep an incident when an AppFabric request takes longer than MS", app_fabric_open);

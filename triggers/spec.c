@@ -94,8 +94,10 @@ int spec_number(const struct spec *s, const char *what, const char *text, size_t
 	if (digits && strspn(copy, "0123456789+-.eE") == digits)
 		v = strtod(copy, &end);
 	if (!end || *end || !(fabs(v) <= DBL_MAX))
-		return err_set(err, ERR_USAGE, "'%.200s': %s '%.*s' is not a number; write for example "
-			       "100 or 0.5", s->text, what, len > 60 ? 60 : (int)len, text);
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': %s '%.*s' is not a number; write for example "
+			       "100 or 0.5",
+			       s->text, what, len > 60 ? 60 : (int)len, text);
 	*out = v;
 	return 0;
 }
@@ -107,8 +109,8 @@ int spec_bool(const struct spec *s, const struct spec_part *part, bool *out, str
 	else if (spec_value_is(part, "false"))
 		*out = false;
 	else
-		return err_set(err, ERR_USAGE, "'%.200s': %.*s is true or false, not '%.*s'", s->text,
-			       (int)part->key_len, part->key,
+		return err_set(err, ERR_USAGE, "'%.200s': %.*s is true or false, not '%.*s'",
+			       s->text, (int)part->key_len, part->key,
 			       part->value_len > 60 ? 60 : (int)part->value_len, part->value);
 	return 0;
 }

@@ -26,8 +26,8 @@ struct spec_part {
 void spec_begin(struct spec *s, const char *text);
 
 /*
- * The next part; false at the end. *rc is ERR_USAGE for a part without '=' or without a key, and for
- * a key that is repeated (FieldFilter may be).
+ * The next part; false at the end. *rc is ERR_USAGE for a part without '=' or without a key, and
+ * for a key that is repeated (FieldFilter may be).
  */
 bool spec_next(struct spec *s, struct spec_part *part, int *rc, struct err *err);
 

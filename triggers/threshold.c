@@ -223,8 +223,10 @@ static int check_steering(const struct threshold *t, const char *spec, struct er
 		return err_set(err, ERR_USAGE, "'%.200s': PerDay is a number of incidents a day, "
 			       "above 0 and up to 1000", spec);
 	if (t->decay_hours != 0)
-		return err_set(err, ERR_USAGE, "'%.200s': PerDay and DecayToZeroHours both move the "
-			       "limit; give one of them", spec);
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': PerDay and DecayToZeroHours both move the "
+			       "limit; give one of them",
+			       spec);
 	if (!(t->limit > 0))
 		return err_set(err, ERR_USAGE, "'%.200s': PerDay multiplies the limit, which must "
 			       "therefore be above 0", spec);
@@ -234,11 +236,11 @@ static int check_steering(const struct threshold *t, const char *spec, struct er
 static int check_decay(const struct threshold *t, const char *spec, struct err *err)
 {
 	if (wants_small(t) && !t->has_ceiling)
-		return err_set(
-			err, ERR_USAGE,
-			"'%.200s': DecayToZeroHours moves a limit until it is reached; with '%s' it "
-			"rises, so say how far: add ;Ceiling=NUMBER, or leave out the decay",
-			spec, compare_text(t->compare));
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': DecayToZeroHours moves a limit until it is reached; with "
+			       "'%s' it "
+			       "rises, so say how far: add ;Ceiling=NUMBER, or leave out the decay",
+			       spec, compare_text(t->compare));
 	if (!wants_small(t) && t->limit < 0)
 		return err_set(err, ERR_USAGE,
 			       "'%.200s': a limit below zero cannot decay to zero; leave out "
@@ -388,7 +390,8 @@ int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t aw
 	if (sscanf(copy, "limit1 %20" SCNu64 " %40lf%n", &earlier_ns, &steps, &end) != 2 ||
 	    copy[end] || !(fabs(steps) <= 1e9) || earlier_ns > UINT64_MAX / 4 ||
 	    away_ns > UINT64_MAX / 4)
-		return err_set(err, ERR_FORMAT, "the saved state of a limit cannot be read; the limit "
+		return err_set(err, ERR_FORMAT,
+			       "the saved state of a limit cannot be read; the limit "
 			       "starts afresh");
 	t->earlier_ns = earlier_ns + away_ns;
 	t->fired_steps = steps;

@@ -1,5 +1,6 @@
 /*
- * Limits: the operator and number of a spec, a limit that moves with time, and "true for this long".
+ * Limits: the operator and number of a spec, a limit that moves with time, and "true for this
+ * long".
  *
  * Time is the time of events. Nothing is allocated. The merge thread only.
  */
@@ -37,7 +38,7 @@ struct threshold {
 	double per_day;                      /* 0 = no steering */
 	uint64_t start_ns, now_ns;
 	uint64_t earlier_ns;                 /* time in earlier runs */
-	double fired_steps;                  /* firings, as powers of the factor, within the bounds */
+	double fired_steps; /* firings, as powers of the factor, within the bounds */
 	bool started;
 };
 
@@ -88,9 +89,9 @@ bool threshold_nearer(const struct threshold *t, double a, double b);
 const char *compare_text(enum compare compare);
 
 /*
- * Hits in a row. A condition has held once `need` of them have come and they span `span_ns`: samples
- * that come more often because another rule asked for them do not shorten it, and a jump of the
- * clock does not fulfil it.
+ * Hits in a row. A condition has held once `need` of them have come and they span `span_ns`:
+ * samples that come more often because another rule asked for them do not shorten it, and a jump of
+ * the clock does not fulfil it.
  */
 struct hold {
 	uint32_t need;                       /* MinSec / period, rounded up, plus 1 */

@@ -2,9 +2,9 @@
  * Triggers: rules that watch the stream of events and say when something is worth keeping.
  *
  * A trigger has no clock, no thread and no file. It sees the same ordered events that the ring
- * stores, live or from a file, and its time is the time of events; EVENT_TICK comes every 100 ms. So
- * a rule can be tried on yesterday's data and fires at the same place. The merge thread makes all
- * calls except open() and close().
+ * stores, live or from a file, and its time is the time of events; EVENT_TICK comes every 100 ms.
+ * So a rule can be tried on yesterday's data and fires at the same place. The merge thread makes
+ * all calls except open() and close().
  */
 #ifndef TRIGGERS_TRIGGER_H
 #define TRIGGERS_TRIGGER_H
@@ -38,7 +38,7 @@ struct trigger {                             /* base of every trigger; first mem
 };
 
 struct trigger_env {
-	double min_sec;                      /* MinSecForTrigger: true for this long before it fires */
+	double min_sec; /* MinSecForTrigger: true for this long before it fires */
 	double decay_hours;                  /* DecayToZeroHours; 0 = off */
 	double poll_sec;                     /* poll period of counters; 0 = 1 s */
 	bool already_true_fires;             /* what is true at the start fires once it has held */
@@ -60,7 +60,7 @@ struct trigger_status {
 	double value, limit;                 /* last value and limit now; NaN = none */
 	double nearest;                      /* the value closest to firing so far; NaN = none */
 	uint64_t nearest_ns;                 /* when that was; 0 = never */
-	const char *unit;                    /* of these values: "ms"; NULL = the counter's, or none */
+	const char *unit; /* of these values: "ms"; NULL = the counter's, or none */
 	struct trigger_counts counts;
 	char text[200];                      /* one line for people: "42.1 of > 80, armed" */
 };
@@ -90,7 +90,7 @@ struct trigger_ops {
 	const char *name;                    /* the option: "stop-on-perf-counter" */
 	const char *usage;                   /* grammar in one line */
 	const char *summary;
-	bool is_state;                       /* its judgement lasts until the next value: counters */
+	bool is_state; /* its judgement lasts until the next value: counters */
 	/* Parse a spec. ERR_USAGE says which part is wrong, what was found and what is allowed. */
 	int (*open)(const char *spec, const struct trigger_env *env, struct trigger **out,
 		    struct err *err);
@@ -108,12 +108,13 @@ struct trigger_ops {
 	/* The same judgement without windows, for rules made of rules; NULL = cannot be a part. */
 	void (*sense)(struct trigger *t, const struct event *e, struct buf *why, struct sense *out);
 	/*
-	 * Save what must survive a restart (decay, steering) in at most TRIGGER_STATE_MAX bytes. Its
-	 * twin takes them, and for how long no recorder ran; bytes that it cannot read are
+	 * Save what must survive a restart (decay, steering) in at most TRIGGER_STATE_MAX bytes.
+	 * Its twin takes them, and for how long no recorder ran; bytes that it cannot read are
 	 * ERR_FORMAT, and the rule starts afresh. NULL = there is nothing to save.
 	 */
 	int (*save)(const struct trigger *t, struct buf *out);
-	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err);
+	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
+		    struct err *err);
 	void (*limit_changed)(struct trigger *t);   /* base.limit was set from outside; or NULL */
 	/*
 	 * Whether the thing that fired at this time still goes on. The window of its incident then
