@@ -8,8 +8,7 @@
  * process and thread numbers, and digits in a thread's name ("worker-12") become '#', so that the
  * threads of a pool are compared. See exports-and-store.md, section 2.11. One thread.
  */
-#ifndef EXPORT_DIFF_H
-#define EXPORT_DIFF_H
+#pragma once
 
 #include "export/export_tree.h"
 
@@ -103,5 +102,3 @@ extern const struct diff_format *const diff_formats[];
 
 /* The diff format that goes with an exporter; NULL when there is none. */
 const struct diff_format *diff_format_of(const struct exporter *e);
-
-#endif

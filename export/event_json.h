@@ -1,6 +1,5 @@
 /* The fields of events as JSON. Any thread. */
-#ifndef EXPORT_EVENT_JSON_H
-#define EXPORT_EVENT_JSON_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -11,5 +10,3 @@ void event_json_fields(struct json *j, const struct incident *in, const struct i
 
 /* The field DurationMSec, in ns; 0 when the event has none. */
 uint64_t event_duration_ns(const struct incident *in, const struct incident_event *e);
-
-#endif

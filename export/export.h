@@ -2,8 +2,7 @@
  * Exporters: functions from an incident to bytes. A new one is one file, one line in exporters[],
  * one test, one row in cli/help/export.md.
  */
-#ifndef EXPORT_EXPORT_H
-#define EXPORT_EXPORT_H
+#pragma once
 
 #include "base/out.h"
 #include "model/incident.h"
@@ -57,5 +56,3 @@ const struct exporter *exporter_by_path(const char *path);
 
 /* Whether out_pack() is to pack the file: it ends in ".gz" and the format does not pack itself. */
 bool exporter_packs(const struct exporter *e, const char *path);
-
-#endif

@@ -2,8 +2,7 @@
  * The call tree that most exports print: processes, threads, a mark for broken and cut walks,
  * frames; and the names that most formats give them. A style's ctx is the struct export_options.
  */
-#ifndef EXPORT_EXPORT_TREE_H
-#define EXPORT_EXPORT_TREE_H
+#pragma once
 
 #include "export/export.h"
 #include "model/stack_tree.h"
@@ -23,5 +22,3 @@ int export_tree_build(struct stack_tree *t, const struct incident *in,
 
 /* stack_tree_own() in the stream's unit; free() it; NULL without memory. */
 uint64_t *export_tree_own(const struct stack_tree *t, const struct incident *in);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Folded stacks: names and sorted lines, for the format and for its diff. Any thread.
  */
-#ifndef EXPORT_FOLDED_H
-#define EXPORT_FOLDED_H
+#pragma once
 
 #include "export/export_tree.h"
 
@@ -18,5 +17,3 @@ extern const struct stack_tree_style folded_style;
  */
 int folded_write_tree(const struct stack_tree *tree, const uint64_t *counts, const uint64_t *second,
 		      struct out *out, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parts that both pages for browsers have. Any thread. */
-#ifndef EXPORT_HTML_H
-#define EXPORT_HTML_H
+#pragma once
 
 #include "base/out.h"
 
@@ -12,5 +11,3 @@ void html_put_notes(struct buf *out, const struct buf *notes);
 
 /* The data for unpack() of data.js: zlib, then base64. 0 or ERR_MEMORY. */
 int html_put_data(const struct buf *json, struct out *out, struct err *err);
-
-#endif

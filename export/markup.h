@@ -1,6 +1,5 @@
 /* Escaping for XML and HTML, and the units and colours of flame graphs. Any thread. */
-#ifndef EXPORT_MARKUP_H
-#define EXPORT_MARKUP_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/incident.h"
@@ -15,5 +14,3 @@ const char *markup_unit(const struct incident *in, enum stream stream);
 
 /* The colour of a frame's text, "#rrggbb": one for each module. Its twin is in flame.js. */
 const char *markup_colour(const char *text, size_t n);
-
-#endif

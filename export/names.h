@@ -1,8 +1,7 @@
 /*
  * Names and numbers as exports print them, and notes on an incident for its readers. Any thread.
  */
-#ifndef EXPORT_NAMES_H
-#define EXPORT_NAMES_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -46,5 +45,3 @@ void ms_put(struct buf *out, int64_t ns);
 
 /* Append ns as microseconds with 3 decimals: exact. */
 void us_put(struct buf *out, int64_t ns);
-
-#endif

@@ -2,8 +2,7 @@
  * Parts of the three PerfView formats. Element order, attributes, and what the viewer does with
  * them: exports-and-store.md, section 2.5.
  */
-#ifndef EXPORT_PERFVIEW_H
-#define EXPORT_PERFVIEW_H
+#pragma once
 
 #include "export/export_tree.h"
 
@@ -41,5 +40,3 @@ uint64_t perfview_divisor(const struct incident *in, const struct export_options
 /* Append the weight: an integer if it is one, else with 3 decimals. */
 void perfview_put_metric(struct buf *out, const struct incident *in,
 			 const struct incident_sample *s, uint64_t divisor);
-
-#endif

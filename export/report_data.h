@@ -18,8 +18,7 @@
  * only those around the trigger are here, from events_from_ms to events_to_ms; garbage collections
  * and their pauses are never left out.
  */
-#ifndef EXPORT_REPORT_DATA_H
-#define EXPORT_REPORT_DATA_H
+#pragma once
 
 #include "export/export.h"
 
@@ -33,5 +32,3 @@ void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, 
 /* 0, or ERR_MEMORY or ERR_LIMIT with a sentence. */
 int report_data(const struct incident *in, const struct export_options *opt, struct buf *out,
 		struct err *err);
-
-#endif

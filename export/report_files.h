@@ -2,8 +2,7 @@
  * The files of export/report/ as text in the program, each ending in NUL. The Makefile makes them;
  * it removes "import" lines and "export" words, because the scripts of a page become one script.
  */
-#ifndef EXPORT_REPORT_FILES_H
-#define EXPORT_REPORT_FILES_H
+#pragma once
 
 extern const char report_svg_js[];           /* of the SVG flame graph */
 
@@ -18,5 +17,3 @@ extern const char report_report_js[];
 /* Of a diff: with data.js, table.js and flame.js before it. */
 extern const char report_diff_html[];
 extern const char report_diff_js[];
-
-#endif

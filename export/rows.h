@@ -1,6 +1,5 @@
 /* Cells of the tables of events and counters. Any thread. */
-#ifndef EXPORT_ROWS_H
-#define EXPORT_ROWS_H
+#pragma once
 
 #include "export/export.h"
 
@@ -15,5 +14,3 @@ void row_put_payload(struct buf *out, const struct incident *in, const struct in
 
 /* Split "Process:Working Set:java" into "Process:Working Set" and "java", which may be "". */
 void row_split_counter(const char *name, size_t *counter_bytes, const char **instance);
-
-#endif

@@ -2,8 +2,7 @@
  * Samples summed by thread or process and by exact stack, for formats that print addresses. In a
  * call tree (export_tree.h), stacks with the same names would be one. One thread.
  */
-#ifndef EXPORT_SUMS_H
-#define EXPORT_SUMS_H
+#pragma once
 
 #include "export/export.h"
 
@@ -42,5 +41,3 @@ struct path {
 
 int path_make(struct path *p, const struct incident *in, uint32_t stack);   /* 0 or ERR_MEMORY */
 void path_free(struct path *p);
-
-#endif

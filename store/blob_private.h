@@ -3,8 +3,7 @@
  *
  * The layout is drawn at the head of blob.c. One thread at a time for each deflater.
  */
-#ifndef STORE_BLOB_PRIVATE_H
-#define STORE_BLOB_PRIVATE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/deflate.h"
@@ -45,5 +44,3 @@ int blob_unpack(const struct blob *blob, enum blob_kind kind, size_t max_raw, st
 
 /* The CRC-32 of zlib and gzip. */
 uint32_t blob_crc(const void *raw, size_t n);
-
-#endif

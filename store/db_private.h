@@ -12,8 +12,7 @@
  *
  * Statements are prepared once for each handle and kept until it is closed.
  */
-#ifndef STORE_DB_PRIVATE_H
-#define STORE_DB_PRIVATE_H
+#pragma once
 
 #include "store/blob_private.h"
 
@@ -88,5 +87,3 @@ int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, s
  * the lock, and would rarely find it free in the moment between two transactions.
  */
 int db_transact_and_pause(struct store *s, store_work *work, void *arg, struct err *err);
-
-#endif

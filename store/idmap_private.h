@@ -1,6 +1,5 @@
 /* A map from one integer to another, for one thread at a time. {0} is empty and valid. */
-#ifndef STORE_IDMAP_PRIVATE_H
-#define STORE_IDMAP_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ bool idmap_get(const struct idmap *m, uint64_t key, int64_t *value);
 int idmap_set(struct idmap *m, uint64_t key, int64_t value);
 void idmap_clear(struct idmap *m);           /* keeps its memory */
 void idmap_free(struct idmap *m);
-
-#endif

@@ -6,8 +6,7 @@
  * of each kind. Forgetting is always safe: what comes again is stored again, and readers merge the
  * two. All calls are made inside a transaction of a store opened with STORE_RECORD.
  */
-#ifndef STORE_INTERNER_PRIVATE_H
-#define STORE_INTERNER_PRIVATE_H
+#pragma once
 
 #include "store/store_private.h"
 
@@ -121,5 +120,3 @@ void functions_forget(struct interner *in);
 int text_id(struct store *s, const char *text, int64_t *id, struct err *err);
 int texts_flush(struct store *s, struct err *err);
 void texts_forget(struct interner *in);
-
-#endif

@@ -6,8 +6,7 @@
  * the next one, too. What is found belongs to the cache. All calls are made in the transaction that
  * loads, on one thread. {.s = store} is empty and valid.
  */
-#ifndef STORE_PAGE_CACHE_PRIVATE_H
-#define STORE_PAGE_CACHE_PRIVATE_H
+#pragma once
 
 #include "store/store_private.h"
 
@@ -32,5 +31,3 @@ int page_cache_function(struct page_cache *c, int64_t id, const struct page_func
 			struct err *err);
 int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err);
 void page_cache_free(struct page_cache *c);
-
-#endif

@@ -5,8 +5,7 @@
  * they held is lost. A *_pack() replaces what is in its buf. A *_unpack() takes blobs, a *_decode()
  * what was in them; both return ERR_FORMAT for damaged bytes and leave nothing to be freed then.
  */
-#ifndef STORE_PAGE_PRIVATE_H
-#define STORE_PAGE_PRIVATE_H
+#pragma once
 
 #include "store/blob_private.h"
 
@@ -100,5 +99,3 @@ int function_page_unpack(const struct blob *data, const struct blob *names, int6
 void function_page_free(struct function_page *p);
 /* NULL: it is not there */
 const struct page_function *function_page_find(const struct function_page *p, int64_t id);
-
-#endif

@@ -22,8 +22,7 @@
  * the usual ones are ERR_BUSY (another program locked the file for 5 s), ERR_FORMAT (damage),
  * ERR_FULL (the disk), ERR_ACCESS, ERR_IO and ERR_MEMORY.
  */
-#ifndef STORE_STORE_H
-#define STORE_STORE_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -148,5 +147,3 @@ int store_delete_only(struct store *s, int64_t id, struct err *err);
 void store_clean(struct store *s);
 
 uint64_t store_bytes(struct store *s);               /* size in use, log included */
-
-#endif

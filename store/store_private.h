@@ -27,8 +27,7 @@
  *	sweep.c           deletes what no segment lists any more
  *	sweep_marks.c     what segments list
  */
-#ifndef STORE_STORE_PRIVATE_H
-#define STORE_STORE_PRIVATE_H
+#pragma once
 
 #include "store/store.h"
 
@@ -214,5 +213,3 @@ void store_sweep(struct store *s);
 int sweep_note(struct store *s, struct err *err);
 /* For a recorder that starts: set s->unswept and s->unshrunk as the last one left the file. */
 void sweep_look(struct store *s);
-
-#endif

@@ -4,8 +4,7 @@
  * Ids that were added since the ranges were looked at are above them, and count as marked. Used by
  * the thread that sweeps, inside and outside of transactions.
  */
-#ifndef STORE_SWEEP_MARKS_PRIVATE_H
-#define STORE_SWEEP_MARKS_PRIVATE_H
+#pragma once
 
 #include "store/store_private.h"
 
@@ -59,5 +58,3 @@ int marks_in_sql(struct store *s, struct marks *m);
 
 /* Somebody waits for this thread: see store_set_call_off(). */
 bool sweep_called_off(const struct store *s);
-
-#endif

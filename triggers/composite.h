@@ -22,8 +22,7 @@
  * doubling). Memory: at most COMPOSITE_NODES nodes, 70 KB for each percentile, 64 counts for each
  * rate.
  */
-#ifndef TRIGGERS_COMPOSITE_H
-#define TRIGGERS_COMPOSITE_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -43,5 +42,3 @@ int named_rule_parse(const char *text, size_t *name_len, const struct trigger_op
 
 /* Whether a rule uses this name; names that no rule uses get a warning. */
 bool composite_uses(const struct trigger *t, const char *name, size_t len);
-
-#endif

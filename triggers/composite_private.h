@@ -1,6 +1,5 @@
 /* What composite.c (judging) and composite_parse.c (making) share. */
-#ifndef TRIGGERS_COMPOSITE_PRIVATE_H
-#define TRIGGERS_COMPOSITE_PRIVATE_H
+#pragma once
 
 #include "triggers/composite.h"
 #include "triggers/threshold.h"
@@ -75,5 +74,3 @@ struct composite {
 
 int composite_parse(struct composite *c, const char *text, const struct trigger_env *env,
 		    struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * struct duration is the first member of such a rule. The merge thread only.
  */
-#ifndef TRIGGERS_DURATION_H
-#define TRIGGERS_DURATION_H
+#pragma once
 
 #include "triggers/pairs.h"
 #include "triggers/process_filter.h"
@@ -70,5 +69,3 @@ void duration_status(const struct trigger *t, struct trigger_status *out);
 void ms_text(double ms, char out[NUMBER_TEXT_BYTES]);
 /* " of NAME (pid N)"; nothing without a process. */
 void process_text(const struct process *process, struct buf *out);
-
-#endif

@@ -32,8 +32,7 @@
  *
  * Source: design page triggers.md section 4; activity paths: see event_match_key.c.
  */
-#ifndef TRIGGERS_EVENT_MATCH_H
-#define TRIGGERS_EVENT_MATCH_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -57,5 +56,3 @@ bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *
 
 /* The spec that it works by. Borrowed. */
 const char *event_match_spec(const struct trigger *t);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Shared by event_match.c (judging), event_match_parse.c (making) and event_match_key.c (pairing).
  */
-#ifndef TRIGGERS_EVENT_MATCH_PRIVATE_H
-#define TRIGGERS_EVENT_MATCH_PRIVATE_H
+#pragma once
 
 #include "triggers/duration.h"
 #include "triggers/event_match.h"
@@ -34,5 +33,3 @@ int event_match_parse(struct event_match *m, struct spec *s, struct err *err);
 bool event_match_is_probe(const struct event_match *m);
 /* The key that an event shares with the other end of its pair. */
 void event_match_key(struct event_match *m, const struct event *e, struct pair_key *key);
-
-#endif

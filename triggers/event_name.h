@@ -2,8 +2,7 @@
  * Names of providers and numbers of events, in rules and in events. For names of events see
  * event_name_is() in model/event.h. No state, any thread.
  */
-#ifndef TRIGGERS_EVENT_NAME_H
-#define TRIGGERS_EVENT_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ int event_id_of(const char *name);
 
 /* A GUID's text without its braces, if it has any, and the length. */
 const char *guid_without_braces(const char *guid, size_t *len);
-
-#endif

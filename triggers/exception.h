@@ -9,11 +9,8 @@
  *
  * Source: design page triggers.md section 6.
  */
-#ifndef TRIGGERS_EXCEPTION_H
-#define TRIGGERS_EXCEPTION_H
+#pragma once
 
 #include "triggers/trigger.h"
 
 extern const struct trigger_ops exception_trigger;
-
-#endif

@@ -12,8 +12,7 @@
  *
  * The merge thread, except open and close.
  */
-#ifndef TRIGGERS_FIELD_FILTER_H
-#define TRIGGERS_FIELD_FILTER_H
+#pragma once
 
 #include "model/event.h"
 #include "triggers/regex.h"
@@ -52,5 +51,3 @@ const struct event_field *event_field_or_own(const struct event *e, const char *
 const char *field_op_text(enum field_op op);
 /* A field as text: its own, or printed into out. */
 const char *field_text(const struct event_field *f, char out[FIELD_TEXT_BYTES]);
-
-#endif

@@ -26,8 +26,7 @@
  *
  * Source: design pages triggers.md section 6, etl-format.md section 9.
  */
-#ifndef TRIGGERS_GC_DURATION_H
-#define TRIGGERS_GC_DURATION_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -41,5 +40,3 @@ extern const struct trigger_ops gen2_gc_trigger;
 #define CPYTHON_PROVIDER "CPython"
 #define V8_PROVIDER "V8"
 #define CLR_KEYWORD_GC 0x1u
-
-#endif

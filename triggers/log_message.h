@@ -18,8 +18,7 @@
  * Source: design page triggers.md section 6. Events: EVENT_LOG with the fields Log and Message, and
  * Type, EventId, Source where a log has them.
  */
-#ifndef TRIGGERS_LOG_MESSAGE_H
-#define TRIGGERS_LOG_MESSAGE_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -27,5 +26,3 @@ extern const struct trigger_ops log_message_trigger;
 
 /* Append a sentence if the text before an '@' looks like a misspelled log; else nothing. */
 void log_message_doubt(const struct trigger *t, struct buf *out);
-
-#endif

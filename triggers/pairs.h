@@ -8,8 +8,7 @@
  *
  * The merge thread only. Memory grows with the open starts, to some 11 MB a rule.
  */
-#ifndef TRIGGERS_PAIRS_H
-#define TRIGGERS_PAIRS_H
+#pragma once
 
 #include "base/slots.h"
 #include "base/table.h"
@@ -69,5 +68,3 @@ bool pairs_has_start(const struct pairs *p, uint64_t start_ns);
 void pairs_expire(struct pairs *p, uint64_t now_ns);
 /* A process has ended: drop its starts, as their stops will not come. */
 void pairs_forget_process(struct pairs *p, const struct process *process);
-
-#endif

@@ -4,8 +4,7 @@
  * ;Process=LIST may follow the expression, as the very last thing; any other ';' is part of the
  * expression. The merge thread, except open and close.
  */
-#ifndef TRIGGERS_PATTERN_H
-#define TRIGGERS_PATTERN_H
+#pragma once
 
 #include "triggers/process_filter.h"
 #include "triggers/regex.h"
@@ -29,5 +28,3 @@ int pattern_open(struct pattern *p, const char *spec, const char *text, bool ign
 void pattern_close(struct trigger *t);       /* frees the rule, whose first member is the pattern */
 bool pattern_match(struct pattern *p, const char *text);
 void pattern_status(const struct trigger *t, struct trigger_status *out);
-
-#endif

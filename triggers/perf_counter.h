@@ -26,8 +26,7 @@
  * ;Key=Value for a limit that moves may follow the number, see threshold.h. The clock of decay
  * counts from the first event, through firings too.
  */
-#ifndef TRIGGERS_PERF_COUNTER_H
-#define TRIGGERS_PERF_COUNTER_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -47,5 +46,3 @@ extern const struct trigger_ops start_counter_trigger;
  * The text after the last '@' is the period if it is a number, else part of the instance.
  */
 int counter_monitor_parse(const char *spec, struct needs *out, struct err *err);
-
-#endif

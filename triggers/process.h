@@ -20,8 +20,7 @@
  * Stack=true uses the tracepoint signal/signal_deliver of signals without a handler, On=oom uses
  * oom/mark_victim.
  */
-#ifndef TRIGGERS_PROCESS_H
-#define TRIGGERS_PROCESS_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -29,5 +28,3 @@ extern const struct trigger_ops process_trigger;
 
 #define LINUX_PROVIDER "Linux"
 #define LINUX_PROCESS_EXIT "Process/Exit"
-
-#endif

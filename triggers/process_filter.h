@@ -9,8 +9,7 @@
  * process has: model/process_name.h. An event without a process passes an empty filter only. Merge
  * thread.
  */
-#ifndef TRIGGERS_PROCESS_FILTER_H
-#define TRIGGERS_PROCESS_FILTER_H
+#pragma once
 
 #include "model/event.h"
 
@@ -31,5 +30,3 @@ bool process_filter_pass(const struct process_filter *f, const struct process *p
 bool process_filter_pass_named(const struct process_filter *f, uint32_t pid,
 			       const struct process_names *names);
 bool process_filter_has_names(const struct process_filter *f);
-
-#endif

@@ -5,8 +5,7 @@
  * match. After REGEX_GIVE_UP of these the expression is switched off, and its rule says so. The
  * merge thread, except open and close.
  */
-#ifndef TRIGGERS_REGEX_H
-#define TRIGGERS_REGEX_H
+#pragma once
 
 #include "base/err.h"
 
@@ -35,5 +34,3 @@ bool regex_match(struct regex *re, const char *text, size_t len);
 uint64_t regex_gave_up(const struct regex *re);
 /* Whether it is switched off. */
 bool regex_is_dead(const struct regex *re);
-
-#endif

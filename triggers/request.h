@@ -10,8 +10,7 @@
  *
  * Source: design page triggers.md section 6. ASP.NET Core: HostingEventSource.cs, events 3 and 4.
  */
-#ifndef TRIGGERS_REQUEST_H
-#define TRIGGERS_REQUEST_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -20,5 +19,3 @@ extern const struct trigger_ops app_fabric_trigger;
 
 /* The i-th rule that a preset stands for; NULL after the last. */
 const char *preset_line(const struct trigger *t, unsigned i);
-
-#endif

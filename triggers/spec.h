@@ -4,8 +4,7 @@
  * The head ends at the first ';', a key at its '=', a value at the next ';'. Nothing is trimmed or
  * escaped, as in PerfView. Pointers point into the text that was given. One thread.
  */
-#ifndef TRIGGERS_SPEC_H
-#define TRIGGERS_SPEC_H
+#pragma once
 
 #include "base/err.h"
 
@@ -44,5 +43,3 @@ int spec_bool(const struct spec *s, const struct spec_part *part, bool *out, str
 /* ERR_USAGE: "'SPEC': unknown key 'Foo'; allowed are ALLOWED". */
 int spec_unknown_key(const struct spec *s, const struct spec_part *part, const char *allowed,
 		     struct err *err);
-
-#endif

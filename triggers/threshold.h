@@ -4,8 +4,7 @@
  *
  * Time is the time of events. Nothing is allocated. The merge thread only.
  */
-#ifndef TRIGGERS_THRESHOLD_H
-#define TRIGGERS_THRESHOLD_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -111,5 +110,3 @@ uint32_t hold_progress(const struct hold *h);
 /* A number for people: up to 4 digits, whole numbers in full. */
 #define NUMBER_TEXT_BYTES 40
 void number_text(double v, char out[NUMBER_TEXT_BYTES]);
-
-#endif

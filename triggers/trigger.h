@@ -6,8 +6,7 @@
  * So a rule can be tried on yesterday's data and fires at the same place. The merge thread makes
  * all calls except open() and close().
  */
-#ifndef TRIGGERS_TRIGGER_H
-#define TRIGGERS_TRIGGER_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/event.h"
@@ -165,5 +164,3 @@ int trigger_load_limit(struct trigger *t, const void *bytes, size_t n, uint64_t 
 
 /* Fills in value, limit, nearest and counts; the phase is ARMED or WAITING_DATA. */
 void trigger_status_base(const struct trigger *t, struct trigger_status *out);
-
-#endif

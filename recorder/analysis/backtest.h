@@ -6,8 +6,7 @@
  * rule fires here where it would have fired then, and the same input gives the same output. Nothing
  * is recorded. One thread.
  */
-#ifndef BACKTEST_H
-#define BACKTEST_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/event.h"
@@ -50,5 +49,3 @@ void backtest_free(struct backtest *b);
 int backtest_feed(struct backtest *b, const struct event *e, struct err *err);
 /* The end: ticks up to it, for what would have fired while still open. */
 int backtest_end(struct backtest *b, uint64_t until_ns, struct err *err);
-
-#endif

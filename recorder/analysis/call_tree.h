@@ -6,8 +6,7 @@
  * shares hold when the rate changed. `when` shows when a node was on the stack: its inclusive cost
  * in 32 equal parts of the window.
  */
-#ifndef CALL_TREE_H
-#define CALL_TREE_H
+#pragma once
 
 #include "model/stack_tree.h"
 
@@ -69,5 +68,3 @@ int call_functions(const struct call_tree *t, bool by_inclusive, struct call_fun
 /* Shares of one CPU: '_' nothing, '.' under 1 %, 'o' under 10 %, '1' to '9' tenths. */
 void call_when_text(const struct call_tree *t, const uint64_t when[CALL_WHEN],
 		    char out[CALL_WHEN + 1]);
-
-#endif

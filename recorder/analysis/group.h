@@ -18,8 +18,7 @@
  * change totals. Processes are called "Process NAME (PID)", threads "Thread (TID) NAME".
  * Source: PerfView's guide, "Grouping and Filtering", and its FilterStacks.cs.
  */
-#ifndef GROUP_H
-#define GROUP_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -50,5 +49,3 @@ const char *group_presets(void);
  * ...; near is 'module'". Append nothing when text is a pattern or a preset.
  */
 void group_put_presets(const char *text, struct buf *out);
-
-#endif

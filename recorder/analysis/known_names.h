@@ -5,8 +5,7 @@
  *
  * Feed it every event that was read, then ask about each rule that did not fire. One thread.
  */
-#ifndef KNOWN_NAMES_H
-#define KNOWN_NAMES_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -33,5 +32,3 @@ bool known_names_doubted(const struct trigger *t);
  */
 void known_names_tell(const struct known_names *k, const struct trigger *t, const char *where,
 		      struct buf *out);
-
-#endif

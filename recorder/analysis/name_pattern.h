@@ -9,8 +9,7 @@
  * Matching is bounded (PCRE2's match limit); a name that would take too long does not match. One
  * thread. Source: PerfView's guide, "Simplified Pattern matching", and its FilterStacks.cs.
  */
-#ifndef NAME_PATTERN_H
-#define NAME_PATTERN_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -27,5 +26,3 @@ bool name_pattern_no_memory(const struct name_pattern *p);
 /* After a match: append the template, with what matched in place of $1... and $&. */
 void name_pattern_expand(const struct name_pattern *p, const char *name, const char *template,
 			 struct buf *out);
-
-#endif

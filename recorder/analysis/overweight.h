@@ -3,8 +3,7 @@
  * meaning of the numbers see exports-and-store.md, section 2.11, and PerfView's guide, "Overweight
  * report".
  */
-#ifndef OVERWEIGHT_H
-#define OVERWEIGHT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct overweight_row {
  * count as equal.
  */
 void overweight(struct overweight_row *rows, uint32_t n, double base_sum, double test_sum);
-
-#endif

@@ -1,6 +1,5 @@
 /* The tables of garbage collections and counters that `report` prints. */
-#ifndef REPORT_EVENTS_H
-#define REPORT_EVENTS_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -13,5 +12,3 @@ int report_collections(const struct incident *in, bool json, uint32_t top, struc
 
 /* Each counter: value at the trigger, least, mean, most, and its course in 32 digits, 0 to 9. */
 int report_counters(const struct incident *in, bool json, struct buf *out, struct err *err);
-
-#endif

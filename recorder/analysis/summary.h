@@ -8,8 +8,7 @@
  * the same everywhere. Stacks of one process with the same names (and source lines, where frames
  * have them) count as one stack. One thread.
  */
-#ifndef SUMMARY_H
-#define SUMMARY_H
+#pragma once
 
 #include "model/stack_tree.h"
 
@@ -60,5 +59,3 @@ int summary_counters(const struct incident *in, struct summary_counter **out, ui
 
 /* Reorder the functions: by inclusive, then self. */
 void summary_by_inclusive(struct summary *s);
-
-#endif

@@ -12,8 +12,7 @@
  * Items move when an array grows; the new ones are not zeroed. An owner that wants a ceiling checks
  * its count first.
  */
-#ifndef BASE_ARRAY_H
-#define BASE_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ uint32_t *array_of_none(size_t n);
 /* For the macros. items_at is the address of the array's pointer, whatever its type. */
 int array_grow(void *items_at, uint32_t *capacity, size_t need, size_t item_bytes);
 int array_grow_next(void *items_at, uint32_t n, size_t item_bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * a writer checks once, at the end. After a successful put, data ends in a NUL that len does not
  * count. One thread at a time.
  */
-#ifndef BASE_BUF_H
-#define BASE_BUF_H
+#pragma once
 
 #include "base/err.h"
 
@@ -72,5 +71,3 @@ static inline void buf_putc(struct buf *b, char c)
 {
 	buf_put(b, &c, 1);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Nothing needs to be aligned. The le16() family does not check bounds: its callers do. The cursor
  * does check; use it for bytes that come from outside. No state; any thread.
  */
-#ifndef BASE_BYTES_H
-#define BASE_BYTES_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -162,5 +161,3 @@ static inline const char *cursor_text(struct cursor *c)
 	c->at = nul + 1;
 	return text;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * 4, the first with lazy matching, takes half as long again and saves nothing. Gzip files use level
  * 1. One thread at a time per deflater.
  */
-#ifndef BASE_DEFLATE_H
-#define BASE_DEFLATE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -41,5 +40,3 @@ void deflater_end(struct deflater *d, struct buf *out);
  * returns  0; ERR_FORMAT when it is damaged or gives another number; ERR_MEMORY; no sentence
  */
 int inflate_bytes(const void *from, size_t n, void *to, size_t nraw);
-
-#endif

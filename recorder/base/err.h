@@ -6,8 +6,7 @@
  * do next. Layers above pass it on; only main.c and cli/ print it. A NULL err is allowed
  * everywhere and drops the sentence. Any thread; no allocation.
  */
-#ifndef BASE_ERR_H
-#define BASE_ERR_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -55,5 +54,3 @@ int err_os_code(struct err *err, int os_error, const char *format, ...) PRINTF_L
 
 /* Put "<format>: " in front of the present sentence, keeping its code; returns the code. */
 int err_prefix(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
-
-#endif

@@ -3,8 +3,7 @@
  * wide ones are rare in reasons and names, and only look odd. UTF-8 characters stay whole. Without
  * a terminal nothing is cut or wrapped, for the sake of grep; columns is then FIT_ALL.
  */
-#ifndef BASE_FIT_H
-#define BASE_FIT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -30,5 +29,3 @@ void fit_last(struct buf *out, const char *text, size_t indent, size_t columns);
  * room for words.
  */
 void fit_lines(struct buf *out, const char *text, size_t n, size_t columns);
-
-#endif

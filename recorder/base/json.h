@@ -5,8 +5,7 @@
  *
  *	json_open(&j, '{'); json_key(&j, "id"); json_int(&j, 3); json_close(&j, '}');
  */
-#ifndef BASE_JSON_H
-#define BASE_JSON_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -40,5 +39,3 @@ void num_text(double v, char *out, size_t n);
  * returns  0, ERR_NOT_FOUND, or ERR_FORMAT when the line is not a flat JSON object of ours
  */
 int json_get_str(const char *line, const char *key, char *out, size_t n);
-
-#endif

@@ -4,8 +4,7 @@
  * A value is the stretch of text that it takes. json_read() checks all of it, so later calls need
  * not check again. Borrowed from the text. No state, any thread.
  */
-#ifndef JSON_READ_H
-#define JSON_READ_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -32,5 +31,3 @@ void json_put_text(struct json_value v, struct buf *out);
 
 /* Returns false when the value is no number. */
 bool json_number(struct json_value v, double *out);
-
-#endif

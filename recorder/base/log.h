@@ -5,8 +5,7 @@
  * thread calls log_drain(), which writes the queued lines. When the queue is full, lines are
  * dropped and counted, and the next drain says how many.
  */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 #include "base/err.h"
 
@@ -36,5 +35,3 @@ void log_wakes(struct log *log, struct os_wake *wake);
  */
 int log_reopen(struct log *log, struct err *err);
 /* log NULL = drop the line: tests and tools without a log pass NULL. */
-
-#endif

@@ -4,8 +4,7 @@
  * Distance: letters to add, drop, change, or swap with their neighbour, ignoring case and dashes.
  * A name that contains the other is always near. One thread.
  */
-#ifndef BASE_NEAREST_H
-#define BASE_NEAREST_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -27,5 +26,3 @@ void nearest_put(const struct nearest *nearest, const char *before, const char *
 
 /* The distance; UINT_MAX for names longer than 79 bytes. */
 unsigned nearest_distance(const char *a, const char *b);
-
-#endif

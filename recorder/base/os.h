@@ -4,8 +4,7 @@
  * os_*_linux.c and os_*_windows.c implement it; nobody else includes a system header for these
  * things. Paths and texts are UTF-8 on both hosts; UTF-16 exists only inside os_*_windows.c.
  */
-#ifndef BASE_OS_H
-#define BASE_OS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -276,5 +275,3 @@ void os_ipc_answer(struct os_ipc_call *call, const char *line);   /* takes the c
 /* Send a line and wait at most timeout_ns for the answer. ERR_NOT_FOUND when nobody listens. */
 int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
 	       struct err *err);
-
-#endif

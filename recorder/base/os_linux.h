@@ -1,10 +1,7 @@
 /*
  * What the os_*_linux.c files share. Nobody else includes this.
  */
-#ifndef BASE_OS_LINUX_H
-#define BASE_OS_LINUX_H
+#pragma once
 
 /* Readable while a signal waits for os_signal_wait(); -1 before os_signals_open(). */
 int os_signals_fd(void);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Source: docs, "Service Control Manager", "Service Programs".
  */
-#ifndef BASE_OS_SERVICE_H
-#define BASE_OS_SERVICE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -36,5 +35,3 @@ int os_service_stop(const char *name, struct err *err);
  */
 typedef int os_service_main(void *ctx, struct err *err);
 int os_service_run(const char *name, os_service_main *run, void *ctx, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * What the os_*_windows.c files share: UTF-16 texts and paths, and rights for the owner alone.
  * Nobody else includes this: above os.h there is neither UTF-16 nor a HANDLE. Any thread.
  */
-#ifndef BASE_OS_WINDOWS_H
-#define BASE_OS_WINDOWS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -51,5 +50,3 @@ void os_signals_ignore_logoff(void);
 
 /* A wait in milliseconds, rounded up; UINT64_MAX = INFINITE. */
 DWORD wait_ms(uint64_t timeout_ns);
-
-#endif

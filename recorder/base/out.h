@@ -4,8 +4,7 @@
  * Writes are buffered; errors are sticky and reported by out_close(), so exporters just write.
  * A file is written as "<path>.tmp" and renamed at the end; out_abandon() leaves nothing behind.
  */
-#ifndef BASE_OUT_H
-#define BASE_OUT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -33,5 +32,3 @@ void out_drain(struct out *out, struct buf *text, bool always);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 uint64_t out_bytes(const struct out *out);         /* put so far, counted before packing */
 bool out_failed(const struct out *out);            /* a long writer may stop early */
-
-#endif

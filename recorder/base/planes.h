@@ -3,8 +3,7 @@
  * and so on. That takes as many bytes, but high bytes repeat more when they stand together: deflate
  * makes columns of numbers 8 % smaller when each plane has codes of its own.
  */
-#ifndef BASE_PLANES_H
-#define BASE_PLANES_H
+#pragma once
 
 #include "base/varint.h"
 
@@ -22,5 +21,3 @@ bool planes_join(const uint8_t *planes, size_t n, uint8_t *out);
 size_t planes_put(const uint64_t *values, size_t n, unsigned k, uint8_t *out);
 /* Read all planes of n values; *at moves past. False at the end or for a value over 64 bits. */
 bool planes_get(const uint8_t **at, const uint8_t *end, uint64_t *values, size_t n);
-
-#endif

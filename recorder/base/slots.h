@@ -5,8 +5,7 @@
  * number (u32) can stand for it in compact lists. slots_add() and slots_free_one() need the owner's
  * lock or thread; slots_get() may be called by any thread for a number it holds a reference to.
  */
-#ifndef BASE_SLOTS_H
-#define BASE_SLOTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ static inline void *slots_get(const struct slots *s, uint32_t number)
 
 	return chunk + (number % SLOTS_CHUNK) * s->item_bytes;
 }
-
-#endif

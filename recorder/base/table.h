@@ -5,8 +5,7 @@
  * finds a candidate, equality decides. It serves frames, stack nodes, names, processes: anything
  * that lives in an array and is looked up by its contents. One thread at a time.
  */
-#ifndef BASE_TABLE_H
-#define BASE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ static inline uint32_t table_guess(const struct table *t, uint64_t hash)
 	slot = &t->slots[(uint32_t)hash & (t->nslots - 1)];
 	return slot->hash == (uint32_t)hash ? slot->value : TABLE_NONE;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Small operations on NUL-terminated texts. Any thread. */
-#ifndef BASE_TEXT_H
-#define BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool text_ends_fold(const char *text, const char *end);
  * length without what ends them.
  */
 size_t text_join_arguments(char *bytes, size_t n);
-
-#endif

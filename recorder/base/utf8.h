@@ -1,6 +1,5 @@
 /* UTF-8: made safe to print, decoded, and encoded from code points and UTF-16. */
-#ifndef BASE_UTF8_H
-#define BASE_UTF8_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -23,5 +22,3 @@ uint32_t utf16_next(const uint8_t *units, size_t nunits, size_t *i);
  * with an ellipsis. The rule for every name in an export (exports-and-store.md, section 1).
  */
 void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * byte (LEB128). Signed values are zigzag-folded first. A u64 takes at most 10 bytes.
  * Reading is bounds-checked: bytes come from files.
  */
-#ifndef BASE_VARINT_H
-#define BASE_VARINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ static inline int64_t unzigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
-
-#endif

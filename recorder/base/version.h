@@ -1,8 +1,5 @@
 /* The program's version, as --version prints it and incidents keep it. */
-#ifndef VERSION_H
-#define VERSION_H
+#pragma once
 
 #define RECORDER_VERSION "0.1.0"
 #define RECORDER_DATE "2026-11-22"          /* of this version; manual pages print it */
-
-#endif

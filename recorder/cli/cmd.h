@@ -5,8 +5,7 @@
  * standard output and remarks to standard error, and returns 0 or an error whose sentence main.c
  * prints. main.c makes the exit code of the error code; see exit_code() there.
  */
-#ifndef CMD_H
-#define CMD_H
+#pragma once
 
 #include "base/out.h"
 #include "options/options.h"
@@ -172,5 +171,3 @@ void put_span(struct buf *out, const struct incident_head *h);
 
 /* Append at most `columns` characters of text, cut with an ellipsis, control characters as blanks. */
 void put_cut(struct buf *out, const char *text, size_t columns);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Source: ECMA-48, 8.3.117 (SGR): ESC [ 1 m, 31, 32, 33, 0.
  */
-#ifndef COLOR_H
-#define COLOR_H
+#pragma once
 
 #include "options/options.h"
 
@@ -25,5 +24,3 @@ bool color_wanted(const struct options *o);
 
 /* Append n bytes of whole lines, as `about` prints them, with colour. */
 void color_lines(struct buf *out, enum command about, const char *text, size_t n);
-
-#endif

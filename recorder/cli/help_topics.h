@@ -1,8 +1,5 @@
 /* The files of cli/help/ as text, which the Makefile puts into gen/help_topics.c. */
-#ifndef CLI_HELP_TOPICS_H
-#define CLI_HELP_TOPICS_H
+#pragma once
 
 extern const char topic_conf[], topic_evidence[], topic_export[], topic_linux[], topic_privileges[],
 	topic_runtimes[], topic_store[], topic_thread_time[], topic_triggers[], topic_windows[];
-
-#endif

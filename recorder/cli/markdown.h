@@ -5,8 +5,7 @@
  * and **bold**. A table becomes a list of terms: the first column is the term, the last column its
  * meaning, and columns between them stand in parentheses. "\|" is a '|' in a cell. Any thread.
  */
-#ifndef CLI_MARKDOWN_H
-#define CLI_MARKDOWN_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -18,5 +17,3 @@ enum markdown_form {
 
 /* columns: where lines break; code and tables' terms may be longer. */
 void markdown_put(struct buf *out, const char *text, enum markdown_form form, size_t columns);
-
-#endif

@@ -2,8 +2,7 @@
  * What show prints of an incident's ledger (model/ledger.h): one line in its head, and with --losses
  * tables by CPU and by second.
  */
-#ifndef SHOW_LOSSES_H
-#define SHOW_LOSSES_H
+#pragma once
 
 #include "model/ledger.h"
 
@@ -15,5 +14,3 @@ void losses_tables(const struct ledger *l, struct buf *out);
 
 /* One object per CPU and second, one a line. */
 void losses_json(const struct ledger *l, struct buf *out);
-
-#endif

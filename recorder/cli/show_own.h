@@ -2,8 +2,7 @@
  * What the recorder noted about itself in an incident (model/own_event.h), for show. Bytes from a
  * store: what is missing or of another type is 0.
  */
-#ifndef SHOW_OWN_H
-#define SHOW_OWN_H
+#pragma once
 
 #include "base/json.h"
 #include "model/incident.h"
@@ -12,5 +11,3 @@
 void own_put(const struct incident *in, struct buf *out);
 /* The same as keys of the open object: "rates", and "ring", null when nothing was noted. */
 void own_json(const struct incident *in, struct json *j);
-
-#endif

@@ -2,8 +2,7 @@
  * Where the time of threads went (--thread-time), for show: sums over the samples of stream off-cpu, whose
  * leaf says how each was spent.
  */
-#ifndef SHOW_TIMES_H
-#define SHOW_TIMES_H
+#pragma once
 
 #include "base/json.h"
 #include "model/incident.h"
@@ -12,5 +11,3 @@
 void times_put(const struct incident *in, struct buf *out);
 /* The same as key "thread_time" of the open object; nothing likewise. */
 void times_json(const struct incident *in, struct json *j);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Source lines and inlined functions for a loaded incident, before it is shown or exported.
  */
-#ifndef SOURCE_LINES_H
-#define SOURCE_LINES_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -16,5 +15,3 @@
  * returns  0; ERR_UNSUPPORTED on hosts that cannot at all; ERR_MEMORY, ERR_IO
  */
 int source_lines_add(struct incident *in, struct err *err);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Other text between % signs stays as it is. One thread.
  */
-#ifndef COMMAND_LINE_H
-#define COMMAND_LINE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -43,5 +42,3 @@ int command_line_parse(const char *text, struct command_line *out, struct err *e
 int command_line_expand(const struct command_line *c, const struct command_values *v,
 			struct command_line *out, struct err *err);
 void command_line_free(struct command_line *c);
-
-#endif

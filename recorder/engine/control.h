@@ -24,9 +24,6 @@
  *	                "dropped_by_filter", "stops_without_start", "starts_lost",
  *	                "covered_by_incident"
  */
-#ifndef ENGINE_CONTROL_H
-#define ENGINE_CONTROL_H
+#pragma once
 
 #define CONTROL_SUFFIX ".ctl"
-
-#endif

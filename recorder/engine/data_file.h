@@ -9,8 +9,7 @@
  * PerfView does with CollectMultiple. A file appears whole or not at all. Source: design page
  * triggers.md, section 2.1.
  */
-#ifndef DATA_FILE_H
-#define DATA_FILE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -33,5 +32,3 @@ void data_file_first(const char *name, struct buf *out);
  */
 int data_file_write(const char *store_path, int64_t incident, const char *name, struct buf *path,
 		    struct err *err);
-
-#endif

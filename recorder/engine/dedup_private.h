@@ -1,6 +1,5 @@
 /* --dedup, see dedup.c: what the writer knows of stored incidents. */
-#ifndef ENGINE_DEDUP_PRIVATE_H
-#define ENGINE_DEDUP_PRIVATE_H
+#pragma once
 
 #include "model/event.h"
 
@@ -25,5 +24,3 @@ bool dedup_repeats(struct engine *e, struct pending *p);
 /* Writer: the incident is stored, and has its number. */
 void dedup_stored(struct engine *e, const struct pending *p);
 void dedup_free(struct dedup *d);
-
-#endif

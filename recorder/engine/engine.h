@@ -32,8 +32,7 @@
  * file is one incident, stored as it is read. At the end of the file open windows are cut, and say
  * so.
  */
-#ifndef ENGINE_H
-#define ENGINE_H
+#pragma once
 
 #include "base/log.h"
 #include "model/budget.h"
@@ -110,5 +109,3 @@ double engine_processes_reach_s(double new_s, uint64_t keeps_ns);
 /* ", N events of floods left out", to follow the number of lost events; "" when there are none. */
 #define ENGINE_FLOODED_BYTES 64
 const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES]);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The rest is written before the threads run, or locks for itself.
  */
-#ifndef ENGINE_PRIVATE_H
-#define ENGINE_PRIVATE_H
+#pragma once
 
 #include "base/os.h"
 #include "engine/dedup_private.h"
@@ -51,5 +50,3 @@ struct engine {
 
 /* The control thread, until merge and writer have ended. ERR_STOPPED: not everything was stored. */
 int engine_control(struct engine *e);
-
-#endif

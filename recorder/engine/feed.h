@@ -4,8 +4,7 @@
  * One thread opens the sources, starts them, takes their events and closes them. All of them are
  * open before the first one runs.
  */
-#ifndef FEED_H
-#define FEED_H
+#pragma once
 
 #include "base/os.h"
 #include "source/source.h"
@@ -61,5 +60,3 @@ void feed_set_level(struct feed *f, const struct source_level *level);
 void feed_stop(struct feed *f);              /* any thread; run() of each returns soon */
 void feed_join(struct feed *f);
 void feed_close(struct feed *f);             /* they are joined */
-
-#endif

@@ -2,8 +2,7 @@
  * Events of this machine as they come, without ring, rules or store: `recorder events --live`
  * prints them. The sources of events run on their own threads; each() is called on the caller's.
  */
-#ifndef LIVE_H
-#define LIVE_H
+#pragma once
 
 #include "source/source.h"
 
@@ -25,5 +24,3 @@ struct live {
 
 /* returns  0 when the time is over; what each() returned; or the error of a source that failed */
 int live_read(struct live *l, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The merge thread's: struct merge, and what its files call of each other. */
-#ifndef ENGINE_MERGE_PRIVATE_H
-#define ENGINE_MERGE_PRIVATE_H
+#pragma once
 
 #include "engine/feed.h"
 #include "model/budget.h"
@@ -129,5 +128,3 @@ void tables_sweep_all(struct engine *e);
 void tables_keep_room(struct engine *e);
 /* At the start of each segment: how much of it one process may take. */
 void tables_set_quota(struct engine *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Incidents between firing and store: a list that the merge thread fills and the writer empties. */
-#ifndef ENGINE_PENDING_PRIVATE_H
-#define ENGINE_PENDING_PRIVATE_H
+#pragma once
 
 #include "model/incident.h"
 #include "model/ring.h"
@@ -56,5 +55,3 @@ size_t pending_held_bytes(const struct engine *e, uint64_t evicted_until_ns);
  * incidents give up their oldest segments, and say so. Under the lock.
  */
 void pending_relieve(struct engine *e, uint64_t evicted_until_ns);
-
-#endif

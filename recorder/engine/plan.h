@@ -13,8 +13,7 @@
  * the mean of the two halves and the whole. The first second is not counted: it lists what runs
  * already, which a full ring has once.
  */
-#ifndef PLAN_H
-#define PLAN_H
+#pragma once
 
 #include "model/segment.h"
 #include "source/source.h"
@@ -62,5 +61,3 @@ double plan_segments_held(double ring_bytes, double segment_bytes);
 
 /* returns  0, or why a source cannot be opened */
 int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * nothing. What differs stands in this table; no other file of the engine asks where events come
  * from.
  */
-#ifndef ENGINE_POLICY_PRIVATE_H
-#define ENGINE_POLICY_PRIVATE_H
+#pragma once
 
 #include "engine/shared_private.h"
 
@@ -53,5 +52,3 @@ extern const struct policy replay_policy;    /* as live, in the time of events: 
 extern const struct policy file_policy;
 
 const struct policy *policy_of(const struct engine_config *cfg);
-
-#endif

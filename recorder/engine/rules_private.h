@@ -1,6 +1,5 @@
 /* Rules in the engine, see rules.c. The merge thread's, except where it says otherwise. */
-#ifndef ENGINE_RULES_PRIVATE_H
-#define ENGINE_RULES_PRIVATE_H
+#pragma once
 
 #include "base/err.h"
 #include "model/event.h"
@@ -45,5 +44,3 @@ bool rules_feed(struct engine *e, const struct event *event);
 void rules_publish(struct engine *e);
 /* Copy the rules' states for the writer: every minute, or now. */
 void rules_save(struct engine *e, bool now);
-
-#endif

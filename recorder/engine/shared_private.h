@@ -1,6 +1,5 @@
 /* What the threads of the engine share, under one lock, and how they wake each other. */
-#ifndef ENGINE_SHARED_PRIVATE_H
-#define ENGINE_SHARED_PRIVATE_H
+#pragma once
 
 #include "base/os.h"
 #include "model/budget.h"
@@ -74,5 +73,3 @@ void engine_wake_writer(struct engine *e);
 void engine_hurry_writer(struct engine *e);
 /* Whether the writer's priority never changes. */
 bool engine_keeps_priority(const struct engine *e);
-
-#endif

@@ -4,8 +4,7 @@
  * The source runs on its own thread; each() is called on the caller's, in time order. Memory is the
  * source's own tables, its queue, and the processes in the file.
  */
-#ifndef TRACE_H
-#define TRACE_H
+#pragma once
 
 #include "source/source.h"
 
@@ -25,5 +24,3 @@ struct trace {
 
 /* returns  0 at the end of the file; the source's error, with its sentence; or what each() said */
 int trace_read(struct trace *t, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The writer thread, see writer.c; and the thread of commands, see command.c, which it feeds. */
-#ifndef ENGINE_WRITER_PRIVATE_H
-#define ENGINE_WRITER_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void command_add(struct engine *e, int64_t incident, const char *rule, const cha
 void command_main(void *engine);
 /* Control thread: no further job comes; command_main() returns when all are done. */
 void command_end(struct engine *e);
-
-#endif

@@ -10,8 +10,7 @@
  * had to be undone within the wait, the next attempt waits twice as long, at most 16 minutes. No
  * memory, no locks: a value.
  */
-#ifndef MODEL_BUDGET_H
-#define MODEL_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ enum budget_move budget_feed(struct budget *b, uint64_t now_ns, uint64_t cpu_ns,
 
 /* Over a limit with no step left; the caller reports it. */
 bool budget_exhausted(const struct budget *b);
-
-#endif

@@ -3,8 +3,7 @@
  * engine and its sources hold a copy and obey it. A new recording option is a field here, a row in
  * options/table.c, and the file that obeys it. Texts are borrowed.
  */
-#ifndef MODEL_CAPTURE_H
-#define MODEL_CAPTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ static inline bool capture_switches(const struct capture *c)
 {
 	return c->thread_time || c->wakers;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * A source decodes an event once; beyond the source nobody knows perf or ETW. Everything an event
  * points to is borrowed for the call.
  */
-#ifndef MODEL_EVENT_H
-#define MODEL_EVENT_H
+#pragma once
 
 #include "model/frame.h"
 #include "model/process.h"
@@ -127,5 +126,3 @@ const struct event_field *event_field(const struct event *e, const char *name);
  * MyRequest/Start, the name of its event.
  */
 bool event_name_is(const char *wanted, const char *name);
-
-#endif

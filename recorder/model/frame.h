@@ -10,8 +10,7 @@
  * belong to the merge thread; frame_get() and the fields of a frame may be read by any thread that
  * holds a reference (a segment that lists the frame, or a queued symbol request).
  */
-#ifndef MODEL_FRAME_H
-#define MODEL_FRAME_H
+#pragma once
 
 #include "base/err.h"
 
@@ -138,5 +137,3 @@ struct frames_use {
 	uint64_t refused;
 };
 void frames_use(struct frames *f, struct frames_use *out);
-
-#endif

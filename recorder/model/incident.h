@@ -6,8 +6,7 @@
  * store_load() (or by hand in tests) and then only read. Exporters are functions of it: no symbol
  * lookup, no locale, the same bytes on every host. One thread.
  */
-#ifndef MODEL_INCIDENT_H
-#define MODEL_INCIDENT_H
+#pragma once
 
 #include "model/segment.h"
 
@@ -248,5 +247,3 @@ void incident_process_names(const struct incident *in, uint32_t process,
 /* For lists: see process_names_label(). */
 const char *incident_process_label(const struct incident *in, uint32_t process,
 				   char out[PROCESS_LABEL_BYTES]);
-
-#endif

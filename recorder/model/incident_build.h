@@ -1,8 +1,7 @@
 /*
  * The tables that find an incident's things by contents while it is built; private to incident*.c.
  */
-#ifndef MODEL_INCIDENT_BUILD_H
-#define MODEL_INCIDENT_BUILD_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -30,5 +29,3 @@ struct incident_build {
  */
 int incident_add_tree(struct incident *in, const struct segment_node *nodes, uint32_t n,
 		      const uint32_t *frames, uint32_t *stacks);
-
-#endif

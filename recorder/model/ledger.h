@@ -13,8 +13,7 @@
  * in no sum. Seconds count from the trigger, rounded down: -1 is the second before it. Only samples
  * of the CPU stream count.
  */
-#ifndef MODEL_LEDGER_H
-#define MODEL_LEDGER_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -46,5 +45,3 @@ void ledger_add(struct ledger_counts *to, const struct ledger_counts *n);
 
 /* expected - recorded + uncovered - lost; negative when more came than the busy time says. */
 double ledger_unexplained(const struct ledger_counts *n);
-
-#endif

@@ -13,8 +13,7 @@
  * quarter. After a minute below 3/4 a step is taken back: an eighth of what was shared out. No
  * memory, no locks: a value.
  */
-#ifndef MODEL_MEMORY_BUDGET_H
-#define MODEL_MEMORY_BUDGET_H
+#pragma once
 
 #include "base/err.h"
 
@@ -74,5 +73,3 @@ static inline bool memory_budget_is_tight(const struct memory_budget *m)
 {
 	return m->now.ring_bytes < m->asked.ring_bytes;
 }
-
-#endif

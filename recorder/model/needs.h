@@ -2,8 +2,7 @@
  * What rules ask of sources: counters and their periods, providers of events, logs. The engine
  * merges the rules' needs and gives them to the sources that can meet them.
  */
-#ifndef MODEL_NEEDS_H
-#define MODEL_NEEDS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -71,5 +70,3 @@ int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t
 int needs_log(struct needs *n, const char *name, struct err *err);
 /* Add an event; the same with the same filter once, then with a stack if one of them wants it. */
 int needs_event(struct needs *n, const struct need_event *event, struct err *err);
-
-#endif

@@ -10,8 +10,7 @@
  *	         or none for all CPUs
  *	Memory   a step taken to stay below --max-rss-mb. Text
  */
-#ifndef MODEL_OWN_EVENT_H
-#define MODEL_OWN_EVENT_H
+#pragma once
 
 #define OWN_PROVIDER "Recorder"
 #define OWN_RING "Ring"
@@ -26,5 +25,3 @@
 #define OWN_EVICTED "Evicted"
 #define OWN_EVICTED_SECOND "Second"
 #define OWN_EVICTED_SAMPLES "Samples"
-
-#endif

@@ -9,8 +9,7 @@
  * or process and no segment lists it, processes_sweep() frees it. The merge thread calls that when
  * every event queued up to then has been released, so queued events need no reference.
  */
-#ifndef MODEL_PROCESS_H
-#define MODEL_PROCESS_H
+#pragma once
 
 #include "base/err.h"
 #include "model/process_name.h"
@@ -129,5 +128,3 @@ struct processes_use {
 	uint64_t refused;                    /* additions refused at a ceiling */
 };
 void processes_use(struct processes *p, struct processes_use *out);
-
-#endif

@@ -11,8 +11,7 @@
  * The kernel cuts comm after 15 bytes. The process itself writes its arguments and may change comm,
  * so only the file's name can be trusted: a label never hides it. Pure functions, any thread.
  */
-#ifndef MODEL_PROCESS_NAME_H
-#define MODEL_PROCESS_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ const char *process_names_label(const struct process_names *names, char out[PROC
 
 /* The length of a name without ".exe", in any case. */
 size_t process_name_length(const char *name);
-
-#endif

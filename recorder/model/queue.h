@@ -5,8 +5,7 @@
  * watermark says "nothing older than this follows". When the ring is full queue_put() refuses and
  * counts, and a live source carries on.
  */
-#ifndef MODEL_QUEUE_H
-#define MODEL_QUEUE_H
+#pragma once
 
 #include "model/event.h"
 
@@ -61,5 +60,3 @@ void queue_pop(struct queue *q);
  */
 uint64_t queue_released(const struct queue *q, uint64_t now_ns);
 size_t queue_used_bytes(const struct queue *q);
-
-#endif

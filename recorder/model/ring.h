@@ -5,8 +5,7 @@
  * microseconds, no copy. A segment that an incident holds lives on after its eviction, counted as
  * held. Threads: all functions lock inside; the merge thread calls ring_put().
  */
-#ifndef MODEL_RING_H
-#define MODEL_RING_H
+#pragma once
 
 #include "model/segment.h"
 
@@ -51,5 +50,3 @@ struct ring_use {
 	uint64_t evicted_until_ns;        /* nothing before this is in the ring; 0 = none evicted */
 };
 void ring_use(struct ring *ring, struct ring_use *out);
-
-#endif

@@ -58,8 +58,7 @@
  *
  * Threads: building belongs to the merge thread; sealed segments may be read and released anywhere.
  */
-#ifndef MODEL_SEGMENT_H
-#define MODEL_SEGMENT_H
+#pragma once
 
 #include "model/event.h"
 
@@ -221,5 +220,3 @@ struct segment_content {
  */
 int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err);
 void segment_content_free(struct segment_content *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* The inside of the open segment, for segment_build.c, which fills it, and segment_seal.c. */
-#ifndef MODEL_SEGMENT_BUILDER_H
-#define MODEL_SEGMENT_BUILDER_H
+#pragma once
 
 #include "model/segment_columns.h"
 #include "model/segment_quota.h"
@@ -93,5 +92,3 @@ static inline void column_end_run(struct column *c)
 /* Empty it after its references were passed on (segment_seal.c) or dropped. */
 void segment_builder_reset(struct segment_builder *b);
 void segment_builder_drop_refs(struct segment_builder *b);
-
-#endif

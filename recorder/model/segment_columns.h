@@ -2,8 +2,7 @@
  * The columns of a segment in their order, and what writing and reading them share; private to
  * segment_build.c, segment_seal.c and segment_read.c.
  */
-#ifndef MODEL_SEGMENT_COLUMNS_H
-#define MODEL_SEGMENT_COLUMNS_H
+#pragma once
 
 #include "model/segment.h"
 
@@ -161,5 +160,3 @@ static inline void new_stack_seen(struct new_stack *s, uint32_t stack)
 }
 
 _Static_assert(COLUMN_NODE_CHAIN + 1 == SEGMENT_COLUMNS, "segment.h counts the columns");
-
-#endif

@@ -10,8 +10,7 @@
  * events only have limits of their own, one for starts and ends and one for other events, and do
  * not use up that of the processes with samples. Belongs to the builder; merge thread.
  */
-#ifndef MODEL_SEGMENT_QUOTA_H
-#define MODEL_SEGMENT_QUOTA_H
+#pragma once
 
 #include "base/table.h"
 #include "model/segment.h"
@@ -66,5 +65,3 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
 {
 	return limit && used >= limit;
 }
-
-#endif

@@ -18,8 +18,7 @@
  *
  * One thread.
  */
-#ifndef MODEL_STACK_TREE_H
-#define MODEL_STACK_TREE_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -109,5 +108,3 @@ int stack_tree_path(const struct stack_tree *t, uint32_t node, uint32_t skip,
 
 /* "BROKEN" or "[truncated]" for stacks of that quality; NULL for all others. */
 const char *stack_tree_mark(enum stack_quality quality);
-
-#endif

@@ -5,8 +5,7 @@
  * is taken as it is, without quotes. '#' begins a comment only at the start of a line, because
  * names of counters may contain it. Lists are repeated lines. The command line wins. One thread.
  */
-#ifndef CONFIG_H
-#define CONFIG_H
+#pragma once
 
 #include "options/options.h"
 
@@ -23,5 +22,3 @@ int config_parse(const char *path, const char *text, size_t n, struct options *o
 
 /* Read the file and parse it. An unreadable file is ERR_USAGE. */
 int config_load(const char *path, struct options *o, struct err *err);
-
-#endif

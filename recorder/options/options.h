@@ -19,8 +19,7 @@
  * An en or em dash at the start (word processors make them from '-') counts as '-'. A scalar given
  * twice is an error. The command line wins over the conf file, lists included.
  */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -286,5 +285,3 @@ void options_help(enum command about, struct buf *out);
 void options_keys(struct buf *out);
 /* Append text, escaped for a cell of a table. */
 void help_put_cell(struct buf *out, const char *text);
-
-#endif

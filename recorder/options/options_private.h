@@ -1,8 +1,7 @@
 /*
  * What options.c (names, command line) and value.c (values) share.
  */
-#ifndef OPTIONS_PRIVATE_H
-#define OPTIONS_PRIVATE_H
+#pragma once
 
 #include "options/options.h"
 
@@ -32,5 +31,3 @@ bool option_same_name(const char *name, size_t nname, const char *text, size_t n
 /* A copy for free(), or NULL when memory runs out. */
 char *option_text_copy(const char *text, size_t n);
 int option_no_memory(struct err *err);
-
-#endif

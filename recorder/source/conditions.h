@@ -2,8 +2,7 @@
  * Whether the conditions of a need_event (model/needs.h), as "pid=5;comm=sh", can hold at all,
  * where the fields of its event are known. Portable and pure. Any thread.
  */
-#ifndef SOURCE_CONDITIONS_H
-#define SOURCE_CONDITIONS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -25,5 +24,3 @@ struct known_field {
  */
 int conditions_check(const struct known_field *fields, uint32_t nfields, bool all,
 		     const char *event, const char *conditions, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * The first two colons split, so an instance may hold more. Names compare without regard to case
  * (ASCII). Portable: the sources of both hosts use it. No state, any thread.
  */
-#ifndef SOURCE_COUNTER_NAME_H
-#define SOURCE_COUNTER_NAME_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/needs.h"
@@ -21,5 +20,3 @@ bool name_equal(const char *a, const char *b);
 
 /* Whether text contains the pattern, or as a whole matches it with * and ?. NULL matches all. */
 bool name_matches(const char *pattern, const char *text);
-
-#endif

@@ -5,8 +5,7 @@
  * its queue (model/queue.h) in time order, with a watermark at least every 100 ms unless it rests
  * in the queue while it waits. It never opens a target's files, symbolizes, or touches the store.
  */
-#ifndef SOURCE_SOURCE_H
-#define SOURCE_SOURCE_H
+#pragma once
 
 #include "base/log.h"
 #include "base/out.h"
@@ -155,5 +154,3 @@ struct counter_value {
 	char meant[PROCESS_LABEL_BYTES + 16];   /* the process meant: "node (12)"; "" = not known */
 };
 int counter_read_once(const char *name, struct counter_value *out, struct err *err);
-
-#endif

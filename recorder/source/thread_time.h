@@ -24,8 +24,7 @@
  * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
  * THREAD_TIME_MAX threads, each with a stack.
  */
-#ifndef SOURCE_THREAD_TIME_H
-#define SOURCE_THREAD_TIME_H
+#pragma once
 
 #include "model/event.h"
 #include "symbol/symbol.h"
@@ -103,5 +102,3 @@ bool thread_time_name(const struct object *leaves, const struct frame *frame, st
  */
 uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves,
 			    struct frame_ref *out);
-
-#endif

@@ -4,8 +4,7 @@
  * Parsers of outside formats read through this with pread, never through a mapping: a file that
  * shrinks during the read gives an error, not a SIGBUS. Borrowed: its maker closes the file.
  */
-#ifndef SYMBOL_BYTES_H
-#define SYMBOL_BYTES_H
+#pragma once
 
 #include "base/os.h"
 
@@ -21,5 +20,3 @@ struct bytes bytes_of_file(struct os_file *file, uint64_t size_bytes);
 /* Read exactly n bytes at offset; ERR_FORMAT when `what` lies outside, or ERR_IO. */
 int bytes_read(const struct bytes *in, uint64_t offset, void *to, size_t n, const char *what,
 	       struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * again. Another process that maps it is another chance, at growing intervals. A reference keeps a
  * cached object alive. The worker's thread only.
  */
-#ifndef SYMBOL_CACHE_H
-#define SYMBOL_CACHE_H
+#pragma once
 
 #include "base/log.h"
 #include "symbol/reader.h"
@@ -43,5 +42,3 @@ bool cache_idle(struct cache *c);
 bool cache_has_idle_work(const struct cache *c);
 
 void cache_use(const struct cache *c, struct cache_use *out);
-
-#endif

@@ -16,8 +16,7 @@
  * are not used. Host: dbghelp_windows.c; on Linux there is none. The worker's thread only.
  * Source: Microsoft's "Debug Help Library", SymFindFileInPathW, SymLoadModuleExW, SymFromAddrW.
  */
-#ifndef SYMBOL_DBGHELP_H
-#define SYMBOL_DBGHELP_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/os.h"
@@ -63,5 +62,3 @@ struct dbghelp_function {
 	char name[DBGHELP_NAME_MAX];
 };
 bool dbghelp_name(struct dbghelp *d, uint64_t module, uint32_t rva, struct dbghelp_function *out);
-
-#endif

@@ -5,8 +5,7 @@
  * libdw is loaded on demand, not linked, so that the recorder starts and records on machines
  * without it.
  */
-#ifndef SYMBOL_DEBUG_INFO_LINUX_H
-#define SYMBOL_DEBUG_INFO_LINUX_H
+#pragma once
 
 #include "symbol/elf.h"
 #include "symbol/lines.h"
@@ -33,5 +32,3 @@ void debug_info_close(struct debug_info *d);         /* NULL allowed */
  */
 uint32_t debug_info_find(struct debug_info *d, uint64_t vaddr,
 			 struct incident_line out[LINES_DEPTH_MAX]);
-
-#endif

@@ -5,8 +5,7 @@
  * Anybody could put a file of that name there, so none is trusted before its CRC was computed,
  * which reads it whole. Any thread.
  */
-#ifndef SYMBOL_DEBUGLINK_H
-#define SYMBOL_DEBUGLINK_H
+#pragma once
 
 #include "symbol/elf_file.h"
 
@@ -53,5 +52,3 @@ int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_fi
  */
 int debug_file_open(const struct object *object, uint32_t pid, const struct elf_file *own,
 		    struct buf *linked, struct elf_file *out, struct err *err);
-
-#endif

@@ -9,8 +9,7 @@
  * recursion limit stays on (it leaves C++ names over 1,023 bytes unchanged), and endless output is
  * cut. No host code; any thread.
  */
-#ifndef SYMBOL_DEMANGLE_H
-#define SYMBOL_DEMANGLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@
  * returns  false when raw is readable already; out is then undefined
  */
 bool demangle(const char *raw, char *out, size_t n);
-
-#endif

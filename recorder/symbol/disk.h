@@ -12,8 +12,7 @@
  * 0600). Several recorders of one user may share it, and it may be deleted at any time. Host: on
  * Windows there is none yet, and opening it says so. One thread.
  */
-#ifndef SYMBOL_DISK_H
-#define SYMBOL_DISK_H
+#pragma once
 
 #include "base/os.h"
 #include "model/frame.h"
@@ -49,5 +48,3 @@ struct symbol_disk_use {
 };
 /* Any thread. */
 void symbol_disk_use(const struct symbol_disk *disk, struct symbol_disk_use *out);
-
-#endif

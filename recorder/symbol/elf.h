@@ -10,8 +10,7 @@
  * ceiling gives an error sentence that starts with what is wrong, because the caller knows the
  * path. No host code; any thread, one at a time per index.
  */
-#ifndef SYMBOL_ELF_H
-#define SYMBOL_ELF_H
+#pragma once
 
 #include "model/frame.h"
 #include "symbol/bytes.h"
@@ -100,5 +99,3 @@ bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function
 /* Its name as in the table, cut to n - 1 bytes. Does not read in when elf_index_has_names(). */
 int elf_function_name(const struct elf_index *index, const struct bytes *in,
 		      const struct elf_function *function, char *out, size_t n, struct err *err);
-
-#endif

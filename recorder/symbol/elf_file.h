@@ -5,8 +5,7 @@
  * be a different one in another mount namespace. If the key has a build id, the file must have the
  * same; if not, the inode must be the same. Any thread.
  */
-#ifndef SYMBOL_ELF_FILE_H
-#define SYMBOL_ELF_FILE_H
+#pragma once
 
 #include "symbol/elf.h"
 
@@ -29,5 +28,3 @@ struct elf_file {
 int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 		  const struct elf_file *again, struct elf_file *out, struct err *err);
 void elf_file_close(struct elf_file *f);      /* head and bytes.size stay */
-
-#endif

@@ -28,8 +28,7 @@
  *   align     word       28     48        aligned to 8). Build id: name "GNU\0", type 3.
  *   (bytes)              32     56
  */
-#ifndef SYMBOL_ELF_FORMAT_H
-#define SYMBOL_ELF_FORMAT_H
+#pragma once
 
 #include "symbol/bytes.h"
 
@@ -73,5 +72,3 @@ enum {
 	ELF_STB_WEAK = 2,
 	ELF_EXTENDED = 0xffff,        /* PN_XNUM: the real number stands elsewhere */
 };
-
-#endif

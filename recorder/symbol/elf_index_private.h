@@ -1,6 +1,5 @@
 /* What elf_index.c builds, for elf_saved.c, which writes and reads it. */
-#ifndef SYMBOL_ELF_INDEX_PRIVATE_H
-#define SYMBOL_ELF_INDEX_PRIVATE_H
+#pragma once
 
 #include "symbol/elf.h"
 
@@ -25,5 +24,3 @@ struct elf_index {
 	uint32_t nentries;
 	struct elf_strings strings[TABLES];
 };
-
-#endif

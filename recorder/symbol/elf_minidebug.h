@@ -3,8 +3,7 @@
  * .gnu_debugdata (source: GDB manual, "Debugging information in a special section"). All programs
  * of Fedora, RHEL and their relatives have it; it holds what .dynsym lacks. Any thread.
  */
-#ifndef SYMBOL_ELF_MINIDEBUG_H
-#define SYMBOL_ELF_MINIDEBUG_H
+#pragma once
 
 #include "symbol/elf.h"
 
@@ -18,5 +17,3 @@
  */
 int elf_minidebug_read(const struct bytes *in, const struct elf_head *head, struct buf *out,
 		       struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * own, but a disk may have cut or changed them: a checksum covers them all, and everything that an
  * access depends on is checked as well. Portable; any thread.
  */
-#ifndef SYMBOL_ELF_SAVED_H
-#define SYMBOL_ELF_SAVED_H
+#pragma once
 
 #include "symbol/elf.h"
 
@@ -39,5 +38,3 @@ int elf_saved_read(const struct bytes *in, struct elf_saved *out, struct err *er
 
 /* Does it begin like the file with this checksum? Cheap, for reopening it. */
 bool elf_saved_same(const struct bytes *in, uint32_t checksum);
-
-#endif

@@ -2,8 +2,7 @@
  * One section of an ELF file, by its name: for sections that only their name identifies. Any
  * thread.
  */
-#ifndef SYMBOL_ELF_SECTION_H
-#define SYMBOL_ELF_SECTION_H
+#pragma once
 
 #include "symbol/elf.h"
 
@@ -20,5 +19,3 @@ struct elf_section {
  */
 int elf_section_find(const struct bytes *in, const struct elf_head *head, const char *name,
 		     struct elf_section *out, struct err *err);
-
-#endif

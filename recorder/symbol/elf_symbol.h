@@ -1,8 +1,7 @@
 /*
  * The address of a function, by its name: for probes. Any thread.
  */
-#ifndef SYMBOL_ELF_SYMBOL_H
-#define SYMBOL_ELF_SYMBOL_H
+#pragma once
 
 #include "base/nearest.h"
 #include "symbol/elf.h"
@@ -24,5 +23,3 @@ struct elf_near {
  */
 int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name,
 		    uint64_t *vaddr, struct elf_near *near, struct err *err);
-
-#endif

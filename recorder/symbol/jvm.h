@@ -11,8 +11,7 @@
  * Tool Interface, "JAVA_TOOL_OPTIONS"; hotspot/share/runtime/arguments.cpp, Arguments::parse(): in
  * the order below, a later option wins. Portable, pure; any thread.
  */
-#ifndef SYMBOL_JVM_H
-#define SYMBOL_JVM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool jvm_keeps_frame_pointers(const char *arguments, size_t narguments, const ch
  */
 bool jvm_said_frame_pointers(const char *flags, size_t nflags, const char *arguments,
 			     size_t narguments);
-
-#endif

@@ -5,8 +5,7 @@
  * lines becomes a sorted index of its 80,000 functions; each reaches to the next one. A frame's
  * offset is address - _text, so that it means the same after a reboot with another random base.
  */
-#ifndef SYMBOL_KALLSYMS_H
-#define SYMBOL_KALLSYMS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -62,5 +61,3 @@ bool kallsyms_next(const char **at, const char *end, struct kallsyms_line *out);
 
 /* The sentence about hidden addresses. */
 int kallsyms_hidden(struct err *err);
-
-#endif

@@ -12,8 +12,7 @@
  * only the lines of its object. Reading is host code (lines_linux.c); on Windows there is none. One
  * thread, and no other may run, because of fork().
  */
-#ifndef SYMBOL_LINES_H
-#define SYMBOL_LINES_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -65,5 +64,3 @@ void lines_put_end(struct buf *out);
 
 /* Takes reply, also on failure. returns 0, ERR_FORMAT (cut off, impossible) or ERR_MEMORY */
 int lines_parse(struct buf *reply, uint32_t noffsets, struct lines *out, struct err *err);
-
-#endif

@@ -13,8 +13,7 @@
  * Source: LLVM's "The PDB File Format" (MsfFile, PdbStream, DbiStream, PublicStream); checked on
  * PDBs of lld against llvm-pdbutil.
  */
-#ifndef SYMBOL_PDB_H
-#define SYMBOL_PDB_H
+#pragma once
 
 #include "symbol/bytes.h"
 #include "symbol/rva_index.h"
@@ -34,5 +33,3 @@ int pdb_head_read(const struct bytes *in, struct pdb_head *out, struct err *err)
 
 /* Add to the index. returns  0, ERR_FORMAT, ERR_LIMIT (incl. time), ERR_MEMORY, ERR_IO */
 int pdb_functions(const struct bytes *in, struct rva_index *index, struct err *err);
-
-#endif

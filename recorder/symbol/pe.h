@@ -9,8 +9,7 @@
  * PE32 and PE32+, little-endian. Every byte is checked. No host code; any thread.
  * Source: Microsoft's "PE Format"; the RSDS record: LLVM's "CodeView" of lib/Object/COFF.
  */
-#ifndef SYMBOL_PE_H
-#define SYMBOL_PE_H
+#pragma once
 
 #include "symbol/bytes.h"
 #include "symbol/rva_index.h"
@@ -71,5 +70,3 @@ int pe_functions(const struct bytes *in, const struct pe_head *head, struct rva_
  */
 int pe_bounds(const struct bytes *in, const struct pe_head *head, struct rva_index *index,
 	      struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * the last line that covers it, because runtimes reuse memory. Portable, and bounded for any text;
  * obtaining it is host code (symbol_open.h), reading it again perfmap_reader.c.
  */
-#ifndef SYMBOL_PERFMAP_H
-#define SYMBOL_PERFMAP_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -38,5 +37,3 @@ struct perfmap_function {
 };
 
 bool perfmap_find(const struct perfmap *map, uint64_t address, struct perfmap_function *out);
-
-#endif

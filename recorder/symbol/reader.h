@@ -4,8 +4,7 @@
  * The worker asks the readers in the order of symbol_readers[]; the first one that says it reads an
  * object gets it. Only the worker's thread calls the slots.
  */
-#ifndef SYMBOL_READER_H
-#define SYMBOL_READER_H
+#pragma once
 
 #include "model/frame.h"
 #include "symbol/bytes.h"
@@ -59,5 +58,3 @@ struct symbol_reader {
 extern const struct symbol_reader elf_reader, kallsyms_reader, ksymbol_reader, pe_reader,
 	perfmap_reader;
 extern const struct symbol_reader *const symbol_readers[];   /* ends in NULL */
-
-#endif

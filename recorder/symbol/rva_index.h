@@ -7,8 +7,7 @@
  * their names. Filled once by any number of readers, finished, then only asked. One thread at a
  * time.
  */
-#ifndef SYMBOL_RVA_INDEX_H
-#define SYMBOL_RVA_INDEX_H
+#pragma once
 
 #include "base/err.h"
 
@@ -54,5 +53,3 @@ bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_func
 bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_function *out);
 uint32_t rva_index_count(const struct rva_index *index);   /* functions with names */
 size_t rva_index_bytes(const struct rva_index *index);
-
-#endif

@@ -4,8 +4,7 @@
  * A radix sort. The C library's qsort() is quadratic for chosen input on some hosts, and not stable
  * on others; symbol tables come from outside, and the index must not depend on the host.
  */
-#ifndef SYMBOL_SORT_H
-#define SYMBOL_SORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct sort_item {
 
 /* Ascending by key; equal keys keep their order. scratch has room for n items. */
 void sort_items(struct sort_item *items, struct sort_item *scratch, uint32_t n);
-
-#endif

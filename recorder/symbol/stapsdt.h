@@ -12,8 +12,7 @@
  *
  * ELF64, x86-64. Bytes are not trusted. No host code; any thread.
  */
-#ifndef SYMBOL_STAPSDT_H
-#define SYMBOL_STAPSDT_H
+#pragma once
 
 #include "symbol/elf.h"
 
@@ -52,5 +51,3 @@ struct stapsdt_argument {
 
 /* Parse the arguments of a probe; returns how many, at most STAPSDT_ARGUMENTS_MAX. */
 unsigned stapsdt_arguments(const char *text, struct stapsdt_argument out[STAPSDT_ARGUMENTS_MAX]);
-
-#endif

@@ -10,8 +10,7 @@
  * lock. So nobody ever waits for a disk, except in symbols_settle(), which has a time limit. A full
  * queue drops the request; symbols_settle() makes up for that with an incident's frames.
  */
-#ifndef SYMBOL_SYMBOL_H
-#define SYMBOL_SYMBOL_H
+#pragma once
 
 #include "base/log.h"
 #include "model/frame.h"
@@ -66,5 +65,3 @@ struct symbols_use {
 	uint64_t failed;                /* failed attempts to open an object */
 };
 void symbols_use(struct symbols *s, struct symbols_use *out);
-
-#endif

@@ -4,8 +4,7 @@
  * symbol_open_linux.c and symbol_open_windows.c. They only name paths and our own memory;
  * elf_file.c decides whether a file is the right one. Any thread.
  */
-#ifndef SYMBOL_SYMBOL_OPEN_H
-#define SYMBOL_SYMBOL_OPEN_H
+#pragma once
 
 #include "model/frame.h"
 #include "symbol/bytes.h"
@@ -69,5 +68,3 @@ void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out);
 
 /* Its short name now; false when it has ended. */
 bool symbol_comm(uint32_t pid, char out[16]);
-
-#endif

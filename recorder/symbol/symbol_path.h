@@ -3,8 +3,7 @@
  * directory, or a server with its local stores: srv*C:\sym*https://..., symsrv*DLL*...,
  * cache*C:\sym. Portable; any thread. Source: Microsoft's "Advanced SymSrv Use".
  */
-#ifndef SYMBOL_SYMBOL_PATH_H
-#define SYMBOL_SYMBOL_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool symbol_path_directory(const struct symbol_element *element, unsigned i,
 
 /* Does it name a server? */
 bool symbol_path_is_server(const struct symbol_element *element);
-
-#endif

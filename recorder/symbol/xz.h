@@ -4,8 +4,7 @@
  * Host: the library is loaded at run time (linux-capture.md section 4), so the recorder does not
  * need it where nobody packs symbols (Debian), and starts where it is missing.
  */
-#ifndef SYMBOL_XZ_H
-#define SYMBOL_XZ_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -19,5 +18,3 @@
 #define XZ_MEMORY_BYTES ((uint64_t)80 << 20)     /* xz -9 needs 65 MB */
 #define XZ_MAX_NS (5 * NS_PER_SEC)
 int xz_unpack(const void *in, size_t n, size_t max_bytes, struct buf *out, struct err *err);
-
-#endif

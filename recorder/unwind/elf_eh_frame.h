@@ -16,8 +16,7 @@
  * pointer encodings); DWARF 5, sections 2.5 (expressions) and 6.4 (call frame information); System
  * V ABI for x86-64, figure "DWARF Register Number Mapping".
  */
-#ifndef UNWIND_ELF_EH_FRAME_H
-#define UNWIND_ELF_EH_FRAME_H
+#pragma once
 
 #include "base/err.h"
 
@@ -177,5 +176,3 @@ struct eh_machine {
  */
 enum eh_result eh_evaluate(const uint8_t *bytes, size_t n, const uint64_t *start,
 			   const struct eh_machine *machine, uint64_t *out);
-
-#endif

@@ -2,8 +2,7 @@
  * What elf_eh_frame.c, elf_eh_program.c, elf_eh_expression.c and elf_eh_code.c share: bounded
  * reading, and a parsed FDE. Nobody else includes it.
  */
-#ifndef UNWIND_ELF_EH_PRIVATE_H
-#define UNWIND_ELF_EH_PRIVATE_H
+#pragma once
 
 #include "unwind/elf_eh_frame.h"
 
@@ -86,5 +85,3 @@ struct eh_frame {
 /* Run an FDE's program up to vaddr. EH_OK or EH_BAD. */
 enum eh_result eh_program_run(const struct eh_frame *tables, const struct eh_fde *fde,
 			      uint64_t vaddr, uint32_t *budget, struct eh_row *out);
-
-#endif

@@ -6,8 +6,7 @@
  * ask for, a piece at a time. Portable, nothing allocated, any thread.
  * Source: Microsoft's "PE Format"; the RSDS record: LLVM's "CodeView" of lib/Object/COFF.
  */
-#ifndef UNWIND_PE_LOADED_H
-#define UNWIND_PE_LOADED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ bool pe_loaded_rsds(const uint8_t bytes[PE_LOADED_RSDS_BYTES], uint8_t guid[16],
 /* Search the exception directory: the part of the image with all UNWIND_INFO; false = none. */
 bool pe_loaded_info_span(const uint8_t *pdata, size_t n, uint32_t image_bytes, uint32_t *rva,
 			 uint32_t *nbytes);
-
-#endif

@@ -14,8 +14,7 @@
  * Source: Microsoft, "x64 exception handling" (RUNTIME_FUNCTION, UNWIND_INFO, unwind procedure) and
  * "x64 prolog and epilog". In version 2, the codes that list epilogues are skipped.
  */
-#ifndef UNWIND_PE_PDATA_H
-#define UNWIND_PE_PDATA_H
+#pragma once
 
 #include "unwind/stack_view.h"
 
@@ -81,5 +80,3 @@ typedef const struct pe_tables *pe_find(void *ctx, uint64_t address, uint32_t *r
  */
 uint32_t pe_walk(struct pe_registers *regs, struct stack_view *stack, pe_find *find, void *ctx,
 		 struct pe_frame *frames, uint32_t max, enum pe_step *end);
-
-#endif

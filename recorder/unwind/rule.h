@@ -7,8 +7,7 @@
  *
  * Threads: a cache belongs to one.
  */
-#ifndef UNWIND_RULE_H
-#define UNWIND_RULE_H
+#pragma once
 
 #include "unwind/elf_eh_frame.h"
 
@@ -49,5 +48,3 @@ struct rule_cache {
  */
 struct rule rule_find(struct rule_cache *cache, const struct eh_frame *tables, uint64_t vaddr,
 		      uint32_t *budget);
-
-#endif

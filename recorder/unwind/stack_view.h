@@ -5,8 +5,7 @@
  * Fetched bytes are newer than the sample and may have changed since; `fetched` says that some were
  * used. One thread; the buffer for fetched bytes is allocated once.
  */
-#ifndef UNWIND_STACK_VIEW_H
-#define UNWIND_STACK_VIEW_H
+#pragma once
 
 #include "base/bytes.h"
 
@@ -49,5 +48,3 @@ static inline bool view_read(struct stack_view *v, uint64_t address, unsigned n,
 	}
 	return view_read_far(v, address, n, out);
 }
-
-#endif

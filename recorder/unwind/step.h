@@ -8,8 +8,7 @@
  *
  * Private to unwind/. One thread.
  */
-#ifndef UNWIND_STEP_H
-#define UNWIND_STEP_H
+#pragma once
 
 #include "unwind/rule.h"
 #include "unwind/stack_view.h"
@@ -50,5 +49,3 @@ enum step_result step_frame_pointer(struct stepper *s);
 
 /* The leaf is in no mapping: a call through a wild pointer, with the return address on top. */
 enum step_result step_wild(struct stepper *s);
-
-#endif

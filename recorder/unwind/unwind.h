@@ -20,8 +20,7 @@
  *
  * Threads: an unwinder belongs to one. Nothing is allocated after unwinder_new().
  */
-#ifndef UNWIND_UNWIND_H
-#define UNWIND_UNWIND_H
+#pragma once
 
 #include "model/event.h"
 #include "unwind/elf_eh_frame.h"
@@ -153,5 +152,3 @@ void unwinder_free(struct unwinder *u);      /* NULL allowed */
 void unwinder_walk(struct unwinder *u, const struct unwind_input *in,
 		   const struct unwind_caller *caller, struct unwind_memory *memory,
 		   struct unwind_stack *out);
-
-#endif

@@ -23,8 +23,7 @@
  *
  * A leak on the way out of a failure is found by `make check-asan`.
  */
-#ifndef TESTS_SUPPORT_ALLOC_WALK_H
-#define TESTS_SUPPORT_ALLOC_WALK_H
+#pragma once
 
 /*
  * Let the nth allocation from now return NULL, once; those before and after it succeed.
@@ -46,5 +45,3 @@ unsigned long alloc_walk_count(void);
  * returns  number of runs, the good one included: 1 = the step allocates nothing
  */
 int alloc_walk(int (*step)(void *ctx), void *ctx);
-
-#endif

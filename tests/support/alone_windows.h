@@ -1,6 +1,5 @@
 /* Tests that change what a machine has one of (a key of its registry) run one at a time: call it first. */
-#ifndef TESTS_ALONE_WINDOWS_H
-#define TESTS_ALONE_WINDOWS_H
+#pragma once
 
 #include <windows.h>
 
@@ -9,5 +8,3 @@ static inline void alone_on_this_machine(void)
 {
 	WaitForSingleObject(CreateMutexW(NULL, FALSE, L"Global\\recorder-tests-alone"), 60000);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Files that SQLite opens between bad_disk_install() and bad_disk_remove() are on it, a good one at
  * first. Any thread may write to them; the functions below belong to the test's own thread.
  */
-#ifndef TESTS_SUPPORT_BAD_DISK_H
-#define TESTS_SUPPORT_BAD_DISK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void bad_disk_full_after(long writes);
 
 /* Let no write pass while this file exists; NULL = no such condition. */
 void bad_disk_full_while_exists(const char *path);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * With json the objects go to stdout, one a line with units in the keys, and the text to stderr.
  */
-#ifndef TESTS_SUPPORT_BENCH_ROWS_H
-#define TESTS_SUPPORT_BENCH_ROWS_H
+#pragma once
 
 #include "base/json.h"
 
@@ -21,5 +20,3 @@ void row_num(struct row *r, const char *key, double value);
 void row_most(struct row *r, const char *key, double value, double most);
 void row_least(struct row *r, const char *key, double value, double least);
 void row_close(struct row *r);               /* prints it */
-
-#endif

@@ -29,8 +29,7 @@
  * So --random is too diverse by seven times in one respect, that calls do not repeat, and not enough in
  * most others; it takes as many bytes as it should, for the wrong reason.
  */
-#ifndef TESTS_SUPPORT_BENCH_STREAM_H
-#define TESTS_SUPPORT_BENCH_STREAM_H
+#pragma once
 
 #include "base/os.h"
 #include "model/ring.h"
@@ -77,5 +76,3 @@ void world_sample(const struct world *w, uint64_t number, struct event *e);
 
 /* For segment_stack(); ctx is the world. What the symbol worker does, at once. */
 void world_name_frame(void *ctx, struct frame *frame);
-
-#endif

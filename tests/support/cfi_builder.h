@@ -3,8 +3,7 @@
  * .eh_frame_hdr. struct cfi c = {.vaddr = 0x9000} is empty; each FDE belongs to the CIE before it.
  * cfi_sections() or cfi_tables() ends it and leaves it empty.
  */
-#ifndef TESTS_SUPPORT_CFI_BUILDER_H
-#define TESTS_SUPPORT_CFI_BUILDER_H
+#pragma once
 
 #include "base/buf.h"
 #include "unwind/elf_eh_frame.h"
@@ -49,5 +48,3 @@ void cfi_sections(struct cfi *c, enum cfi_index index, struct eh_sections *out);
 
 /* The same made into tables; NULL when they are refused. */
 struct eh_frame *cfi_tables(struct cfi *c, enum cfi_index index);
-
-#endif

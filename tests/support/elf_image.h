@@ -7,8 +7,7 @@
  *
  * Sections: 1 .text, 2 .data (not executable), 3 .symtab, 4 .strtab, 5 .dynsym, 6 .dynstr.
  */
-#ifndef TESTS_SUPPORT_ELF_IMAGE_H
-#define TESTS_SUPPORT_ELF_IMAGE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -40,5 +39,3 @@ struct elf_image {
 
 /* Appends the image to an empty buffer. */
 void elf_image_build(const struct elf_image *image, struct buf *out);
-
-#endif

@@ -3,8 +3,7 @@
  * before and 2 s after a firing, a store in the test's directory. The weight of a sample is its
  * number.
  */
-#ifndef TESTS_SUPPORT_ENGINE_RIG_H
-#define TESTS_SUPPORT_ENGINE_RIG_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -37,5 +36,3 @@ void remove_store(const char *path);
 
 /* Exactly the samples first..last, each number once and in order. */
 void assert_numbers(const struct incident *in, uint64_t first, uint64_t last);
-
-#endif

@@ -2,8 +2,7 @@
  * Take what a trace file gives as a source, on this thread, while the source runs on its own: by hand-made
  * files (tests/unit/etl/etl.c) and real ones (tests/unit/etl/totals.c). One at a time.
  */
-#ifndef TESTS_ETL_TAKING_H
-#define TESTS_ETL_TAKING_H
+#pragma once
 
 #include "base/os.h"
 #include "source/source.h"
@@ -38,5 +37,3 @@ void take_all(void);
 /* The source's thread alone: run, and finish the queue. */
 void taking_run(void *ctx);
 void end_taking(void);
-
-#endif

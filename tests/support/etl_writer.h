@@ -15,8 +15,7 @@
  *
  * Lack of memory ends the test. One thread.
  */
-#ifndef TESTS_SUPPORT_ETL_WRITER_H
-#define TESTS_SUPPORT_ETL_WRITER_H
+#pragma once
 
 #include "base/buf.h"
 #include "source/etl/file.h"
@@ -89,5 +88,3 @@ void etl_writer_free(struct etl_writer *w);
  * it to a file. For measurements.
  */
 int etl_repeat(const char *from, const char *to, uint64_t payload_bytes, struct err *err);
-
-#endif

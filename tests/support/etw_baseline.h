@@ -6,8 +6,7 @@
  *
  * At most five events of a kind, in the order of the trace; values longer than 20 characters are cut.
  */
-#ifndef TESTS_ETW_BASELINE_H
-#define TESTS_ETW_BASELINE_H
+#pragma once
 
 #include "source/etw/decode.h"
 
@@ -51,5 +50,3 @@ struct baseline_fields {
 
 void baseline_compare(const struct baseline_line *line, const struct etw_decoded *ours,
 		      struct baseline_fields *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Payload bytes and records for ETW tests, written field by field. */
-#ifndef TESTS_ETW_BYTES_H
-#define TESTS_ETW_BYTES_H
+#pragma once
 
 #include "source/etw/record.h"
 
@@ -84,5 +83,3 @@ static inline struct etw_record etw_manifest(const char *guid, uint16_t id, uint
 #define ETW_IMAGE_GUID "2cb15d1d-5fc1-11d2-abe1-00a0c911f518"
 #define ETW_RUNTIME_GUID "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4"
 #define ETW_RUNDOWN_GUID "a669021c-c450-4609-a035-5af59af4df18"
-
-#endif

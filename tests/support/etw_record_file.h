@@ -5,8 +5,7 @@
  *	struct record_file_head, then of each record: struct record_file_record, its items (struct
  *	record_file_item, then its bytes), its payload
  */
-#ifndef TESTS_ETW_RECORD_FILE_H
-#define TESTS_ETW_RECORD_FILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ struct record_file_item {
 	uint16_t type, nbytes;
 };
 #pragma pack(pop)
-
-#endif

@@ -2,8 +2,7 @@
  * A script of ETW records with their stacks, put by hand into etw_stacks, and what comes out of the line: for
  * tests/unit/etl/etw_stacks.c, tests/unit/etw/stacks_keys.c. Records are added in order, each with room of its own for its bytes.
  */
-#ifndef TESTS_ETW_STACK_LAB_H
-#define TESTS_ETW_STACK_LAB_H
+#pragma once
 
 #include "source/etw/stacks.h"
 #include "tests/support/etw_bytes.h"
@@ -73,5 +72,3 @@ void run_file(void);
 struct etw_stacks *run_live(void);
 void stack_is(uint32_t number, const uint64_t *addresses);
 #define STACK_IS(number, ...) stack_is(number, (const uint64_t[]){__VA_ARGS__, 0})
-
-#endif

@@ -13,8 +13,7 @@
  * lab's provider, or of Provider=. A value of digits is a whole number, with a point a fraction, else
  * a text; 'in quotes' it may have blanks and is a text always.
  */
-#ifndef TESTS_EVENT_LAB_H
-#define TESTS_EVENT_LAB_H
+#pragma once
 
 #include "triggers/trigger.h"
 
@@ -45,5 +44,3 @@ void event_lab_stories(const char *kind, const char *provider, const struct lab_
 
 /* The sentence of a spec that must be refused with ERR_USAGE must hold this text. */
 void event_lab_refused(const char *kind, const char *spec, const char *says);
-
-#endif

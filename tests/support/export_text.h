@@ -1,6 +1,5 @@
 /* An export in memory, for the tests of the exporters; and what they read it with. */
-#ifndef TESTS_SUPPORT_EXPORT_TEXT_H
-#define TESTS_SUPPORT_EXPORT_TEXT_H
+#pragma once
 
 #include "export/export.h"
 
@@ -19,5 +18,3 @@ void assert_export_has(const char *format, bool excel, const char *expected);
 
 /* The sum of the last columns of folded text; fails the test at a line that is none. */
 uint64_t folded_total(const char *text);
-
-#endif

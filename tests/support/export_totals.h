@@ -1,7 +1,6 @@
 /* What an export weighs, read from its text by the grammar of its format; fails the test at a line
  * that the grammar does not have. */
-#ifndef TESTS_SUPPORT_EXPORT_TOTALS_H
-#define TESTS_SUPPORT_EXPORT_TOTALS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -21,5 +20,3 @@ struct pprof_totals {
 
 /* Inflate and decode; every id that is used must have been defined or be so before the end. */
 void pprof_read(const struct buf *packed, struct pprof_totals *out);
-
-#endif

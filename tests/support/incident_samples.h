@@ -4,8 +4,7 @@
  * Everything returns 0 or an error, never fails a test by itself, so that it can be used in a step
  * of alloc_walk(). After an error the incident is still to be freed.
  */
-#ifndef TESTS_SUPPORT_INCIDENT_SAMPLES_H
-#define TESTS_SUPPORT_INCIDENT_SAMPLES_H
+#pragma once
 
 #include "model/incident.h"
 
@@ -65,5 +64,3 @@ int sample_hostile(struct incident *in);
  */
 int sample_large(struct incident *in, uint32_t nsamples, uint32_t nstacks, uint32_t depth,
 		 uint32_t nthreads);
-
-#endif

@@ -7,8 +7,7 @@
  *	perf_bytes_trailer(&b, pid, tid, time, cpu);      // all but samples have one
  *	perf_bytes_end(&b);                               // b.bytes, b.n
  */
-#ifndef TESTS_SUPPORT_PERF_BYTES_H
-#define TESTS_SUPPORT_PERF_BYTES_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -92,5 +91,3 @@ static inline void perf_bytes_u64s(struct perf_bytes *b, const uint64_t *v, size
 	perf_bytes_u64(b, n);
 	perf_bytes_put(b, v, n * sizeof(*v));
 }
-
-#endif

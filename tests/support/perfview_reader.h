@@ -4,8 +4,7 @@
  * StackID has its stack as lines of text, leaf first. What PerfView's reader throws at, or takes
  * for something else without a word, fails the test.
  */
-#ifndef TESTS_SUPPORT_PERFVIEW_READER_H
-#define TESTS_SUPPORT_PERFVIEW_READER_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -19,5 +18,3 @@ struct perfview_totals {
  * first, joined by " / ".
  */
 void perfview_read(const char *xml, struct perfview_totals *out, struct buf *stacks);
-
-#endif

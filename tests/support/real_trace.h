@@ -1,6 +1,5 @@
 /* Real traces of Windows, which are not in the repository; a test without its trace skips and says so. */
-#ifndef TESTS_SUPPORT_REAL_TRACE_H
-#define TESTS_SUPPORT_REAL_TRACE_H
+#pragma once
 
 #include "source/etl/file.h"
 
@@ -10,5 +9,3 @@
 const char *real_trace(const char *name);
 /* Open; a trace that is there must be good. */
 struct etl_file *real_trace_open(const char *name);
-
-#endif

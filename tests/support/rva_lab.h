@@ -1,8 +1,7 @@
 /*
  * Files of tests/data/pdb and the functions that a reader finds in them: for tests of symbol/pe.h and pdb.h.
  */
-#ifndef TESTS_SUPPORT_RVA_LAB_H
-#define TESTS_SUPPORT_RVA_LAB_H
+#pragma once
 
 #include "base/buf.h"
 #include "symbol/bytes.h"
@@ -19,5 +18,3 @@ typedef int rva_reader(const struct bytes *in, struct rva_index *index);
 void rva_lab_damage(const struct buf *file, size_t cut_step, size_t change_step, bool zeros, rva_reader *read);
 /* How many allocations of a reading were made to fail: alloc_walk(). */
 int rva_lab_walk(const struct buf *file, rva_reader *read);
-
-#endif

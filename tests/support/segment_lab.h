@@ -8,8 +8,7 @@
  * Functions that return int or a pointer do not fail a test by themselves, so that alloc_walk() can
  * use them; seglab_open() after a failure is closed as after a success.
  */
-#ifndef TESTS_SUPPORT_SEGMENT_LAB_H
-#define TESTS_SUPPORT_SEGMENT_LAB_H
+#pragma once
 
 #include "model/segment.h"
 
@@ -48,5 +47,3 @@ size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room);
 
 /* Events of each kind of contents: names, fields of every type, extreme numbers. 0 or an error. */
 int seglab_rich(struct seglab *lab);
-
-#endif

@@ -1,6 +1,5 @@
 /* What every decoded segment must be, whatever bytes it came from. For tests and the fuzz target. */
-#ifndef TESTS_SUPPORT_SEGMENT_SOUND_H
-#define TESTS_SUPPORT_SEGMENT_SOUND_H
+#pragma once
 
 #include "model/segment.h"
 
@@ -66,5 +65,3 @@ static inline bool segment_sound(const struct segment_content *c)
 	}
 	return true;
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Every function fails the test instead of returning an error, unless it says so.
  */
-#ifndef TESTS_SUPPORT_STORE_LAB_H
-#define TESTS_SUPPORT_STORE_LAB_H
+#pragma once
 
 #include "store/store.h"
 
@@ -74,5 +73,3 @@ const char *lab_samples(struct store *s, int64_t id);
 int64_t lab_sql(const char *path, const char *sql);
 /* SQLite's integrity check, and that of foreign keys, must say "ok". */
 void lab_check_integrity(const char *path);
-
-#endif

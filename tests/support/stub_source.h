@@ -2,8 +2,7 @@
  * A source for tests that say themselves what it does while it runs: a copy of stub_source with a
  * run() of theirs, which puts into queue until it is stopping.
  */
-#ifndef TESTS_SUPPORT_STUB_SOURCE_H
-#define TESTS_SUPPORT_STUB_SOURCE_H
+#pragma once
 
 #include "source/source.h"
 
@@ -18,5 +17,3 @@ extern const struct source_ops stub_source;
 
 /* Now: what synthetic_trigger() fires at. Returns its time. */
 uint64_t stub_source_fire(struct stub_source *s);
-
-#endif

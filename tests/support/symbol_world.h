@@ -1,6 +1,5 @@
 /* Tables and a symbol worker of their own, for tests of how frames get names. Every function fails the test. */
-#ifndef TESTS_SUPPORT_SYMBOL_WORLD_H
-#define TESTS_SUPPORT_SYMBOL_WORLD_H
+#pragma once
 
 #include "symbol/symbol.h"
 
@@ -17,5 +16,3 @@ void symbol_world_close(struct symbol_world *w);
 /* The name that a frame of this process gets within 20 s, in a world of its own; out: n bytes, "" = none. */
 void symbol_world_name(const struct symbol_env *env, struct log *log, const struct object_key *key, uint64_t offset,
 		       char *out, size_t n);
-
-#endif

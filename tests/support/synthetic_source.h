@@ -2,8 +2,7 @@
  * A source that a test writes by hand: numbered samples at a steady rate in trace time, and "fire"
  * events at given times. The weight of a sample is its number, so a gap shows in any incident.
  */
-#ifndef TESTS_SUPPORT_SYNTHETIC_SOURCE_H
-#define TESTS_SUPPORT_SYNTHETIC_SOURCE_H
+#pragma once
 
 #include "source/source.h"
 #include "triggers/trigger.h"
@@ -38,5 +37,3 @@ extern const struct source_ops synthetic_source;
 struct trigger *synthetic_trigger(void);
 /* What it fires goes on until this time; 0 = it does not. Of all rules that it gives. */
 void synthetic_lasts(uint64_t until_ns);
-
-#endif

@@ -9,8 +9,7 @@
  * A test's name is a sentence. main() lists them by cmocka_unit_test(). A test that needs what a setup
  * function made is written out, with its void **state.
  */
-#ifndef TESTS_SUPPORT_TEST_H
-#define TESTS_SUPPORT_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,5 +19,3 @@
 #include <cmocka.h>
 
 #define TEST(name) static void name(void **state __attribute__((unused)))
-
-#endif

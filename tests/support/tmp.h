@@ -1,6 +1,5 @@
 /* Names in the empty directory that tests/run.sh gives each test program (TEST_TMP). */
-#ifndef TESTS_SUPPORT_TMP_H
-#define TESTS_SUPPORT_TMP_H
+#pragma once
 
 #include "base/os.h"
 
@@ -19,5 +18,3 @@ static inline const char *tmp_path(const char *name)
 	snprintf(path, TMP_BYTES, "%s/%s", dir ? dir : "build", name);
 	return path;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The unwind tables of a real ELF64 file, for tests: sections found by the section headers, or by
  * PT_GNU_EH_FRAME alone, as in a file without them. Trusts the file, which is one of this machine.
  */
-#ifndef TESTS_SUPPORT_UNWIND_FILE_H
-#define TESTS_SUPPORT_UNWIND_FILE_H
+#pragma once
 
 #include "unwind/elf_eh_frame.h"
 
@@ -27,5 +26,3 @@ void unwind_file_close(struct unwind_file *file);
 
 /* File offset -> vaddr; UINT64_MAX when no segment holds it. */
 uint64_t unwind_file_vaddr(const struct unwind_file *file, uint64_t offset);
-
-#endif

@@ -5,8 +5,7 @@
  * whose tables are still being loaded, and nothing at all lie elsewhere. The stack has LAB_WORDS
  * words from LAB_STACK up, of which the sample has copied copy_words.
  */
-#ifndef TESTS_SUPPORT_UNWIND_LAB_H
-#define TESTS_SUPPORT_UNWIND_LAB_H
+#pragma once
 
 #include "unwind/unwind.h"
 
@@ -65,5 +64,3 @@ void unwind_lab_leaf(struct unwind_lab *lab, uint64_t rip, uint32_t word);
 uint64_t unwind_lab_at(uint32_t word);
 
 void unwind_lab_walk(struct unwind_lab *lab);
-
-#endif

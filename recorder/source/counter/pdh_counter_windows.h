@@ -6,8 +6,7 @@
  * A process that takes over an instance's name is another: it is absent once, so that what the one was
  * at does not count for the other. Source: docs, "Performance Data Helper (PDH)".
  */
-#ifndef SOURCE_PDH_COUNTER_WINDOWS_H
-#define SOURCE_PDH_COUNTER_WINDOWS_H
+#pragma once
 
 #include "base/err.h"
 #include "source/counter/poll.h"
@@ -27,5 +26,3 @@ enum counter_result pdh_counter_read(struct pdh_counter *c, double *value);
 /* It comes from the system, not from PDH. */
 bool pdh_counter_is_fallback(const struct pdh_counter *c);
 void pdh_counter_close(struct pdh_counter *c);    /* NULL allowed */
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Source: docs, "Specifying a Counter Path".
  */
-#ifndef SOURCE_PDH_NAME_H
-#define SOURCE_PDH_NAME_H
+#pragma once
 
 #include "source/counter_name.h"
 
@@ -32,5 +31,3 @@ int pdh_name_read(const char *name, struct pdh_name *out, struct err *err);
 
 /* PDH_SUM: whether an instance that came is one of those meant. */
 bool pdh_name_takes(const struct pdh_name *name, const char *instance);
-
-#endif

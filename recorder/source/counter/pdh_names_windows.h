@@ -1,8 +1,7 @@
 /*
  * Names of PDH: categories, their counters and instances, in the language of this Windows. One thread.
  */
-#ifndef SOURCE_PDH_NAMES_WINDOWS_H
-#define SOURCE_PDH_NAMES_WINDOWS_H
+#pragma once
 
 #include "base/buf.h"
 #include "source/counter/pdh_name.h"
@@ -22,5 +21,3 @@ void pdh_texts_free(struct pdh_texts *texts);
 
 /* Append the names nearest to the one that is wrong; true: the category is right, so the counter's. */
 bool pdh_nearest(const struct pdh_name *name, struct buf *out);
-
-#endif

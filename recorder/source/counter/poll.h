@@ -6,8 +6,7 @@
  * How a counter is read is the source's business. The thread of counter_poll_run() owns it until that
  * returns; counter_poll_stop() and _events() are for any thread.
  */
-#ifndef SOURCE_COUNTER_POLL_H
-#define SOURCE_COUNTER_POLL_H
+#pragma once
 
 #include "model/needs.h"
 #include "model/queue.h"
@@ -44,5 +43,3 @@ uint64_t counter_poll_events(const struct counter_poll *p);  /* that went into t
  * time is where the grids begin.
  */
 uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops *ops, void *ctx, uint64_t now_ns);
-
-#endif

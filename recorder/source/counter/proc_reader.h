@@ -12,8 +12,7 @@
  * process because "name" has ended. "name" alone goes on with the lowest number that lives, so that
  * it survives a restart that overlaps. "pid=N" stays bound to the first process seen with that pid.
  */
-#ifndef SOURCE_PROC_READER_H
-#define SOURCE_PROC_READER_H
+#pragma once
 
 #include "base/err.h"
 #include "source/counter/proc_table.h"
@@ -53,5 +52,3 @@ void proc_instance_put_meant(const struct proc_instance *instance, struct buf *o
 typedef bool proc_instance_found(void *ctx, const char *name, bool also);
 void proc_reader_list(struct proc_reader *r, const struct counter_category *category,
 		      proc_instance_found *found, void *ctx);
-
-#endif

@@ -5,8 +5,7 @@
  * proc_tasks_linux.c    processes
  * proc_volumes_linux.c  mounted disks and control groups
  */
-#ifndef SOURCE_PROC_READER_PARTS_H
-#define SOURCE_PROC_READER_PARTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/process_name.h"
@@ -99,5 +98,3 @@ enum counter_result volume_read(struct proc_reader *r, struct proc_instance *i);
 void volume_list(struct proc_reader *r, proc_instance_found *found, void *ctx);
 enum counter_result cgroup_read(struct proc_reader *r, struct proc_instance *i);
 void cgroup_list(struct proc_reader *r, proc_instance_found *found, void *ctx);
-
-#endif

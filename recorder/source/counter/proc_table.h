@@ -5,8 +5,7 @@
  * counter is a rule of calculation over fields of one or two readings. So a reader only fills
  * fields, and a new counter over known fields is one line here. Portable and without state.
  */
-#ifndef SOURCE_PROC_TABLE_H
-#define SOURCE_PROC_TABLE_H
+#pragma once
 
 #include "base/err.h"
 #include "source/counter_name.h"
@@ -111,5 +110,3 @@ uint32_t counter_fields(const struct counter_def *def);
 /* before NULL = there is none. A field that went back (a reset) gives COUNTER_NOT_YET. */
 enum counter_result counter_value(const struct counter_def *def, const struct counter_raw *before,
 				  const struct counter_raw *now, double *out);
-
-#endif

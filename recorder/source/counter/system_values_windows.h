@@ -6,8 +6,7 @@
  * GetProcessMemoryInfo(), GetProcessTimes(). Processes that this user may not open count with what
  * Tool Help says of them only.
  */
-#ifndef SOURCE_SYSTEM_VALUES_WINDOWS_H
-#define SOURCE_SYSTEM_VALUES_WINDOWS_H
+#pragma once
 
 #include "source/counter/pdh_name.h"
 
@@ -18,5 +17,3 @@ int system_value_open(const struct pdh_name *name, struct system_value **out, st
 /* enum counter_result */
 int system_value_read(struct system_value *v, double *value);
 void system_value_close(struct system_value *v);  /* NULL allowed */
-
-#endif

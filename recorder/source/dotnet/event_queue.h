@@ -2,8 +2,7 @@
  * A queue that sorts events of several streams by time. It holds each event until no older one can
  * come. Bounded: events that do not fit are refused. One thread.
  */
-#ifndef SOURCE_DOTNET_EVENT_QUEUE_H
-#define SOURCE_DOTNET_EVENT_QUEUE_H
+#pragma once
 
 #include "source/dotnet/nettrace.h"
 
@@ -30,5 +29,3 @@ bool dotnet_queue_is_empty(const struct dotnet_queue *queue);
 /* Pass all events up to until_ns to each(), oldest first; an event is freed after its call. */
 void dotnet_queue_release(struct dotnet_queue *queue, uint64_t until_ns,
 			 void (*each)(void *ctx, const struct dotnet_queued *held), void *ctx);
-
-#endif

@@ -9,8 +9,7 @@
  * started when the name says, and if the process is in our namespaces or has the socket in its own
  * /tmp.
  */
-#ifndef SOURCE_DOTNET_FIND_LINUX_H
-#define SOURCE_DOTNET_FIND_LINUX_H
+#pragma once
 
 #include "source/host/ns_tmp_linux.h"
 
@@ -46,5 +45,3 @@ void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket)
 bool dotnet_find_in_container(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out);
 /* Whether the process still runs, and its pid is not another's by now. */
 bool dotnet_socket_lives(const struct dotnet_socket *socket);
-
-#endif

@@ -12,8 +12,7 @@
  * Portable and pure. Source: github.com/dotnet/diagnostics
  * documentation/design-docs/ipc-protocol.md; checked with .NET 8 programs.
  */
-#ifndef SOURCE_DOTNET_IPC_H
-#define SOURCE_DOTNET_IPC_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -47,5 +46,3 @@ int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct
  * the process in clock ticks.
  */
 bool dotnet_socket_name(const char *name, uint32_t *pid, uint64_t *key);
-
-#endif

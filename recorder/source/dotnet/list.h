@@ -2,8 +2,7 @@
  * Lists the events that rules can name: those of the .NET runtime, and the garbage collections of
  * other runtimes (pause_list.h). See source_ops.list_events. Portable.
  */
-#ifndef SOURCE_DOTNET_LIST_H
-#define SOURCE_DOTNET_LIST_H
+#pragma once
 
 #include "base/err.h"
 #include "base/out.h"
@@ -16,5 +15,3 @@ int dotnet_list_events(const char *pattern, bool json, struct out *out, struct e
  * nearest names are appended to `near`.
  */
 bool dotnet_list_knows(const char *event, struct buf *near);
-
-#endif

@@ -25,8 +25,7 @@
  * Sources: github.com/microsoft/perfview src/TraceEvent/EventPipe/NetTraceFormat_v5.md (it
  * describes this version); checked on streams of .NET 8 programs.
  */
-#ifndef SOURCE_NETTRACE_H
-#define SOURCE_NETTRACE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -94,5 +93,3 @@ bool nettrace_ended(const struct nettrace *t);       /* the end mark was read */
 const struct nettrace_facts *nettrace_facts(const struct nettrace *t);
 /* Events that the program dropped, counted by gaps in the sequence numbers. */
 uint64_t nettrace_lost(const struct nettrace *t);
-
-#endif

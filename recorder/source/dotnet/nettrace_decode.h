@@ -3,8 +3,7 @@
  * runtime by their known classes (etw/class.h), events of EventSources by their description in the
  * stream ("RequestStart" becomes "Request/Start"). Portable; one thread at a time.
  */
-#ifndef SOURCE_NETTRACE_DECODE_H
-#define SOURCE_NETTRACE_DECODE_H
+#pragma once
 
 #include "source/etw/decode.h"
 #include "source/dotnet/nettrace.h"
@@ -17,5 +16,3 @@ void nettrace_decode_free(struct nettrace_decode *d);       /* NULL allowed */
 /* An ActivityID, if any, becomes the last field. Texts live until the next call. */
 void nettrace_decode_event(struct nettrace_decode *d, const struct nettrace_event *event,
 			   uint32_t pointer_bytes, struct etw_decoded *out);
-
-#endif

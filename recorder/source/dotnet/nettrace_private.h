@@ -1,6 +1,5 @@
 /* Shared by nettrace.c (the stream) and nettrace_meta.c (the kinds of events). */
-#ifndef SOURCE_NETTRACE_IMPL_H
-#define SOURCE_NETTRACE_IMPL_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/table.h"
@@ -43,5 +42,3 @@ void nettrace_metas_free(struct nettrace_metas *m);
 const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);
 /* Add a kind of event, from the payload of a metadata event; known kinds are not changed. */
 int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t n, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The .NET programs that run now, for messages about rules that only they can fire. Any thread. */
-#ifndef SOURCE_DOTNET_RUNNING_H
-#define SOURCE_DOTNET_RUNNING_H
+#pragma once
 
 #include "model/process_name.h"
 
@@ -9,5 +8,3 @@ typedef void dotnet_running_one(void *ctx, uint32_t pid, const struct process_na
 
 /* Call one() for each program, for some twice. false = this system cannot tell. */
 bool dotnet_running(dotnet_running_one *one, void *ctx);
-
-#endif

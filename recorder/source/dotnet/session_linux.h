@@ -6,8 +6,7 @@
  * not answer, or sends a malformed stream, is disconnected and asked again after growing delays.
  * One thread.
  */
-#ifndef SOURCE_DOTNET_SESSION_LINUX_H
-#define SOURCE_DOTNET_SESSION_LINUX_H
+#pragma once
 
 #include "base/log.h"
 #include "model/needs.h"
@@ -58,5 +57,3 @@ uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s);
 bool dotnet_session_knows_threads(const struct dotnet_session *s);
 /* Its process, with a reference; NULL when the process table is full. */
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes);
-
-#endif

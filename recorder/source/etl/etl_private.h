@@ -1,6 +1,5 @@
 /* The inside of a trace file: what opening it finds and a run reads. */
-#ifndef SOURCE_ETL_IMPL_H
-#define SOURCE_ETL_IMPL_H
+#pragma once
 
 #include "source/etl/file.h"
 #include "symbol/bytes.h"
@@ -90,5 +89,3 @@ int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, c
  * those of the entry; else do nothing.
  */
 int etl_unzip(struct etl_file *file, struct err *err);
-
-#endif

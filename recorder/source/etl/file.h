@@ -19,8 +19,7 @@
  * Source: design page etl-format.md sections 1 to 3. Circular files, clocks other than QPC and
  * sessions of 32-bit systems come from documents only.
  */
-#ifndef SOURCE_ETL_FILE_H
-#define SOURCE_ETL_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "source/etl/records.h"
@@ -115,5 +114,3 @@ int etl_file_crc(struct etl_file *file, uint32_t *crc, struct err *err);
 
 /* The FILETIME of a tick of this trace. */
 uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks);
-
-#endif

@@ -9,8 +9,7 @@
  * Any bytes are safe: every distance and length is checked before it is used. Any thread.
  * Source: [MS-XCA] 2.4; design page etl-format.md section 1.
  */
-#ifndef SOURCE_LZ77_H
-#define SOURCE_LZ77_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ enum lz77_end {
 
 /* *got: valid bytes of out, in every case; at most nout. */
 enum lz77_end lz77_expand(const uint8_t *in, size_t nin, uint8_t *out, size_t nout, size_t *got);
-
-#endif

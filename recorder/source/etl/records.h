@@ -9,8 +9,7 @@
  * Source: design page etl-format.md sections 2, 4 and 8. COMPACT, INSTANCE and MESSAGE headers and
  * PERFINFO's counters come from documents only; no available trace has them.
  */
-#ifndef SOURCE_ETL_RECORDS_H
-#define SOURCE_ETL_RECORDS_H
+#pragma once
 
 #include "source/etw/record.h"
 
@@ -64,5 +63,3 @@ bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t c
  * zeros with the group in bytes[15].
  */
 void etl_kernel_class(uint8_t group, uint8_t opcode, struct etw_guid *out);
-
-#endif

@@ -13,8 +13,7 @@
  * Sources of the layouts: design page etl-format.md sections 4 to 9 (checked on real traces), else
  * the CLR's manifest ClrEtwAll.man and the MOF classes of "NT Kernel Logger" (docs, ETW).
  */
-#ifndef SOURCE_ETW_CLASS_H
-#define SOURCE_ETW_CLASS_H
+#pragma once
 
 #include "source/etw/record.h"
 
@@ -285,5 +284,3 @@ enum {
 	AT_CLR_STACK_CLR, AT_CLR_STACK_GAP, AT_CLR_STACK_COUNT, AT_CLR_STACK_FRAMES,
 	AT_CLR_STACK_FIELDS,
 };
-
-#endif

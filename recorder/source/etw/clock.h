@@ -2,8 +2,7 @@
  * The clock of a trace or a live session: it turns a record's ticks into time. No state; any
  * thread.
  */
-#ifndef SOURCE_ETW_CLOCK_H
-#define SOURCE_ETW_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ uint64_t etw_clock_since(const struct etw_clock *clock, int64_t ticks, uint64_t 
 
 /* The same in nanoseconds. */
 uint64_t etw_clock_ns(const struct etw_clock *clock, int64_t ticks);
-
-#endif

@@ -13,8 +13,7 @@
  * One thread at a time. After etw_code_settle(), and until something is learned again, any thread
  * may call etw_code_name(). Source: design page etl-format.md sections 5, 6 and 9.
  */
-#ifndef SOURCE_ETW_CODE_H
-#define SOURCE_ETW_CODE_H
+#pragma once
 
 #include "model/frame.h"
 #include "source/etw/state.h"
@@ -83,5 +82,3 @@ struct etw_code_use {
 };
 void etw_code_use(const struct etw_code *c, struct etw_code_use *out);
 uint32_t etw_code_methods(const struct etw_code *c, uint32_t pid);   /* of one process */
-
-#endif

@@ -11,8 +11,7 @@
  * counted. A description may follow the events that it describes, so a file is best read twice, the
  * first time only to learn. One thread at a time.
  */
-#ifndef SOURCE_ETW_DECODE_H
-#define SOURCE_ETW_DECODE_H
+#pragma once
 
 #include "base/err.h"
 #include "model/event.h"
@@ -71,5 +70,3 @@ void etw_decode_event(struct etw_decode *decode, const struct etw_record *record
 		      struct etw_decoded *out);
 
 void etw_decode_learned(const struct etw_decode *decode, struct etw_learned *out);
-
-#endif

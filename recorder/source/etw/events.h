@@ -5,8 +5,7 @@
  * etw/decode.h, etw/stacks.h). Here a record with its stack becomes one event of the model, or
  * none, and goes into the source's queue. One thread at a time.
  */
-#ifndef SOURCE_ETW_EVENTS_H
-#define SOURCE_ETW_EVENTS_H
+#pragma once
 
 #include "base/os.h"
 #include "source/etw/clock.h"
@@ -83,5 +82,3 @@ int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n);
 uint64_t etw_events_time(const struct etw_events *s, int64_t ticks);
 /* How many items full tables have refused, and the memory of all tables. */
 uint64_t etw_events_refused(const struct etw_events *s, size_t *bytes);
-
-#endif

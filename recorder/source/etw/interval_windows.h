@@ -12,8 +12,7 @@
  * TraceSampledProfileIntervalInfo; the default of 1 ms: "Notes on WPA Sampling";
  * REG_OPTION_VOLATILE: docs, RegCreateKeyEx().
  */
-#ifndef SOURCE_ETW_INTERVAL_WINDOWS_H
-#define SOURCE_ETW_INTERVAL_WINDOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns);
 void etw_interval_leave(const wchar_t *owner);
 /* The same for all owners that have ended. */
 void etw_interval_clear(void);
-
-#endif

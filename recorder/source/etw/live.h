@@ -9,8 +9,7 @@
  * queue are lost, and the queue counts them. etw_live_trim() forgets ended processes and unloaded
  * code, so that memory stays bounded over months.
  */
-#ifndef SOURCE_ETW_LIVE_H
-#define SOURCE_ETW_LIVE_H
+#pragma once
 
 #include "source/etw/events.h"
 
@@ -67,5 +66,3 @@ void etw_live_end(struct etw_live *l);
 
 bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol *out);
 void etw_live_counts(struct etw_live *l, struct etw_live_counts *out);
-
-#endif

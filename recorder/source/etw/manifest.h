@@ -9,8 +9,7 @@
  * (System.Diagnostics.Tracing.EventSource); TRACE_EVENT_INFO and EVENT_PROPERTY_INFO of tdh.h; both
  * checked on a real trace.
  */
-#ifndef SOURCE_ETW_MANIFEST_H
-#define SOURCE_ETW_MANIFEST_H
+#pragma once
 
 #include "source/etw/schema.h"
 
@@ -57,5 +56,3 @@ void etw_manifest_free(struct etw_manifest *manifest);       /* NULL allowed */
 /* Find an event; NULL = none. */
 const struct etw_manifest_event *etw_manifest_find(const struct etw_manifest *manifest, uint16_t id,
 						   uint8_t version);
-
-#endif

@@ -1,6 +1,5 @@
 /* Builds a struct etw_manifest, for manifest.c and event_info.c. */
-#ifndef SOURCE_ETW_MANIFEST_IMPL_H
-#define SOURCE_ETW_MANIFEST_IMPL_H
+#pragma once
 
 #include "source/etw/manifest.h"
 
@@ -40,5 +39,3 @@ int etw_builder_finish(struct etw_builder *b, struct etw_manifest **out);
  * "win:", and without the trailing blanks of message tables. An empty task: "EventID(n)".
  */
 void etw_builder_event_name(struct buf *out, const char *task, const char *opcode, uint16_t id);
-
-#endif

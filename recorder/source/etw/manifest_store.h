@@ -2,8 +2,7 @@
  * The store of manifests and schemas that a trace contains, for etw/decode.c. Manifests are found
  * by provider and process; a text that many processes write is kept once.
  */
-#ifndef SOURCE_ETW_MANIFEST_STORE_H
-#define SOURCE_ETW_MANIFEST_STORE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/table.h"
@@ -68,5 +67,3 @@ const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manife
 /* The provider's name, for events that its manifest does not list; NULL = unknown. */
 const char *etw_manifest_store_provider(const struct etw_manifest_store *s,
 					const struct etw_guid *guid, uint32_t pid);
-
-#endif

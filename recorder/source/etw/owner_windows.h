@@ -3,8 +3,7 @@
  * recorder. So sessions that a killed recorder left can be told from all others. Windows only, no
  * state.
  */
-#ifndef SOURCE_ETW_OWNER_WINDOWS_H
-#define SOURCE_ETW_OWNER_WINDOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@
 void etw_owner_name(wchar_t out[ETW_OWNER_CHARS]);
 /* Whether this is the name of a recorder that has ended; false when unknown. */
 bool etw_owner_is_gone(const wchar_t *name);
-
-#endif

@@ -8,8 +8,7 @@
  * additions before etw_ranges_settle(), which are searched one by one. One thread at a time;
  * after a settle, any threads may call etw_ranges_find() together until something is added.
  */
-#ifndef SOURCE_ETW_RANGES_H
-#define SOURCE_ETW_RANGES_H
+#pragma once
 
 #include "base/slots.h"
 #include "base/table.h"
@@ -73,5 +72,3 @@ void etw_ranges_each(const struct etw_ranges *r, etw_range_fn *fn, void *ctx);
 /* The range with the address in this layer. */
 uint32_t etw_ranges_layer(const struct etw_ranges *r, uint32_t pid, uint64_t address,
 			  uint32_t layer);
-
-#endif

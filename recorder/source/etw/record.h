@@ -7,8 +7,7 @@
  *
  * Source: design page etl-format.md sections 2, 8 and 11, checked on real traces.
  */
-#ifndef SOURCE_ETW_RECORD_H
-#define SOURCE_ETW_RECORD_H
+#pragma once
 
 #include "base/bytes.h"
 
@@ -60,5 +59,3 @@ static inline uint32_t etw_payload_u32(const struct etw_record *r, uint32_t offs
 {
 	return le32_or(r->payload, r->payload_bytes, offset, ETW_ID_UNKNOWN);
 }
-
-#endif

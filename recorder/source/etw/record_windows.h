@@ -1,6 +1,5 @@
 /* Converts an EVENT_RECORD of ProcessTrace() to struct etw_record. Windows only. */
-#ifndef SOURCE_ETW_RECORD_WINDOWS_H
-#define SOURCE_ETW_RECORD_WINDOWS_H
+#pragma once
 
 #include "source/etw/record.h"
 
@@ -12,5 +11,3 @@
  * Source: docs, EVENT_RECORD, EVENT_HEADER; design page etl-format.md, section 11.
  */
 void etw_record_of(const EVENT_RECORD *event, struct etw_record *out);
-
-#endif

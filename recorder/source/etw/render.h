@@ -5,8 +5,7 @@
  * not fit is cut, and `cut` is set. Control characters become blanks, because texts go to
  * terminals.
  */
-#ifndef SOURCE_ETW_RENDER_H
-#define SOURCE_ETW_RENDER_H
+#pragma once
 
 #include "model/event.h"
 #include "source/etw/class.h"
@@ -44,5 +43,3 @@ void etw_render_composed(struct etw_render *r, const char *name, const char *tex
 /* "3d6fa8d4-fe05-11d0-9dda-00c04fd7ba7c" */
 #define ETW_GUID_TEXT 37
 void etw_guid_text(const uint8_t guid[16], char out[ETW_GUID_TEXT]);
-
-#endif

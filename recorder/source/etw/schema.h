@@ -5,8 +5,7 @@
  * Schemas are not trusted: the payload and a budget of steps bound counts and lengths, a depth
  * bounds structures.
  */
-#ifndef SOURCE_ETW_SCHEMA_H
-#define SOURCE_ETW_SCHEMA_H
+#pragma once
 
 #include "source/etw/render.h"
 
@@ -51,5 +50,3 @@ uint8_t etw_schema_type(uint32_t in_type, enum etw_shown shown);
 /* Read a payload into event fields, up to a field that does not fit; then r->cut is set. */
 void etw_schema_read(const struct etw_schema *schema, const struct etw_record *record,
 		     struct etw_render *r);
-
-#endif

@@ -9,8 +9,7 @@
  * Sources: docs, "Event Tracing Functions", EVENT_TRACE_PROPERTIES, EVENT_FILTER_DESCRIPTOR,
  * TRACE_QUERY_INFO_CLASS; design page windows-build.md, section 6.
  */
-#ifndef SOURCE_ETW_SESSION_WINDOWS_H
-#define SOURCE_ETW_SESSION_WINDOWS_H
+#pragma once
 
 #include "base/log.h"
 #include "source/etw/wanted.h"
@@ -72,5 +71,3 @@ void etw_session_free(struct etw_session *s);     /* stops it; NULL allowed */
 
 /* Stop the sessions of recorders that have ended, and restore their sampling interval. */
 int etw_sessions_clear(uint32_t *n, struct err *err);
-
-#endif

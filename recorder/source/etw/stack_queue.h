@@ -4,8 +4,7 @@
  * A survey copies nothing, but knows the last QUEUE_KNOWN records, also those that a delivery would
  * have passed on. `first` moves by the same rule in both, so both agree on which parts are late.
  */
-#ifndef SOURCE_ETW_STACK_QUEUE_H
-#define SOURCE_ETW_STACK_QUEUE_H
+#pragma once
 
 #include "source/etw/class.h"
 
@@ -70,5 +69,3 @@ void stack_queue_pop(struct stack_queue *q, struct etw_record *out);
  */
 bool stack_queue_find(struct stack_queue *q, int64_t ticks, uint32_t tid, uint16_t cpu, int which,
 	       uint64_t *target);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Source: design page etl-format.md section 7.
  */
-#ifndef SOURCE_ETW_STACK_STORE_H
-#define SOURCE_ETW_STACK_STORE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ uint32_t etw_stack_resolve(struct etw_stack_store *s, bool kernel, uint64_t key,
 void etw_stack_rewind(struct etw_stack_store *s);
 
 size_t etw_stack_store_bytes(const struct etw_stack_store *s);
-
-#endif

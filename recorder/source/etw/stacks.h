@@ -13,8 +13,7 @@
  * One thread at a time. Memory: the queue (ceilings below), pending parts, and etw/stack_store.h.
  * Source: design page etl-format.md sections 7 to 9.
  */
-#ifndef SOURCE_ETW_STACKS_H
-#define SOURCE_ETW_STACKS_H
+#pragma once
 
 #include "base/err.h"
 #include "source/etw/class.h"
@@ -95,5 +94,3 @@ size_t etw_stacks_bytes(const struct etw_stacks *s);   /* all memory */
 uint32_t etw_effective_tid(const struct etw_record *record, const struct etw_class *class);
 /* Whether it is a kernel address on a system with pointers of this size. */
 bool etw_is_kernel_address(uint64_t address, uint32_t os_pointer_bytes);
-
-#endif

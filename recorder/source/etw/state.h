@@ -8,8 +8,7 @@
  * One thread at a time. Texts live as long as the state. Each table has a ceiling; refused items
  * are counted. Source: design page etl-format.md sections 5 and 6.
  */
-#ifndef SOURCE_ETW_STATE_H
-#define SOURCE_ETW_STATE_H
+#pragma once
 
 #include "model/process.h"
 #include "source/etw/class.h"
@@ -96,5 +95,3 @@ void etw_state_use(const struct etw_state *s, struct etw_state_use *out);
 
 /* Keep the text of a UTF-16 or 8-bit field; NULL when the field is absent or empty. */
 const char *etw_keep_text(struct etw_texts *texts, const struct etw_value *value, bool utf16);
-
-#endif

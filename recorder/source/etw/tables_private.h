@@ -1,6 +1,5 @@
 /* Macros and types for the tables of class_*.c. */
-#ifndef SOURCE_ETW_TABLES_H
-#define SOURCE_ETW_TABLES_H
+#pragma once
 
 #include "source/etw/class.h"
 
@@ -32,5 +31,3 @@ extern const struct etw_table etw_kernel_tables[], etw_image_tables[], etw_clr_t
 #define FIELDS(array) .nfields = COUNT_OF(array), .fields = (array)
 #define TABLE(kind, name, array) .header = (kind), .provider = (name), .classes = (array), \
 	.nclasses = COUNT_OF(array)
-
-#endif

@@ -2,8 +2,7 @@
  * Interned texts of a trace: paths, command lines, names of methods. Equal texts are kept once, and
  * all are freed together. One thread adds; any thread may read texts that it got.
  */
-#ifndef SOURCE_ETW_TEXTS_H
-#define SOURCE_ETW_TEXTS_H
+#pragma once
 
 #include "base/slots.h"
 #include "base/table.h"
@@ -34,5 +33,3 @@ const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n);
  * characters and a NUL, at most max (1 or more) bytes. Returns the length without the NUL.
  */
 size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max);
-
-#endif

@@ -7,8 +7,7 @@
  * be read in; ETW does not say which other waits are for a device. Idle threads (tid 0) have no
  * times.
  */
-#ifndef SOURCE_ETW_THREAD_TIME_H
-#define SOURCE_ETW_THREAD_TIME_H
+#pragma once
 
 #include "source/etw/stacks.h"
 #include "source/thread_time.h"
@@ -40,5 +39,3 @@ bool etw_thread_time_take(struct etw_thread_time *t, const struct etw_whole *w,
 			  const struct event *e, bool wakers);
 /* Take a CPU sample, after it was delivered. */
 void etw_thread_time_sample(struct etw_thread_time *t, uint32_t tid, const struct event *e);
-
-#endif

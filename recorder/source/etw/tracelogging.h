@@ -11,8 +11,7 @@
  *
  * Source: TraceLoggingProvider.h of the Windows SDK; design page etl-format.md section 10.
  */
-#ifndef SOURCE_ETW_TRACELOGGING_H
-#define SOURCE_ETW_TRACELOGGING_H
+#pragma once
 
 #include "source/etw/schema.h"
 
@@ -26,5 +25,3 @@ struct etw_tracelogging {
 
 /* False for other records, and without a readable name. Texts are borrowed from the record. */
 bool etw_tracelogging_read(const struct etw_record *record, struct etw_tracelogging *out);
-
-#endif

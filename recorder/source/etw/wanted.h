@@ -18,8 +18,7 @@
  * of CLR keywords: ClrEtwAll.man; of the GUID of a name: docs, EventSource (RFC 4122 version 5,
  * UTF-16BE).
  */
-#ifndef SOURCE_ETW_WANTED_H
-#define SOURCE_ETW_WANTED_H
+#pragma once
 
 #include "base/err.h"
 #include "model/capture.h"
@@ -85,5 +84,3 @@ bool etw_guid_read(const char *text, struct etw_guid *out);
 void etw_guid_of_name(const char *name, struct etw_guid *out);
 
 extern const struct etw_guid etw_clr_guid, etw_clr_rundown_guid;
-
-#endif

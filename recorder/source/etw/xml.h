@@ -5,8 +5,7 @@
  * is not checked, entities cannot be declared; text between tags, comments, <?...?> and <!...>
  * are skipped. Nothing is copied and nothing recurses. An unfinished tag ends the text.
  */
-#ifndef SOURCE_ETW_XML_H
-#define SOURCE_ETW_XML_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -39,5 +38,3 @@ bool etw_slice_is(struct etw_slice s, const char *text);
 
 /* Append a value with its entities resolved (five names, &#N;, &#xN;), safe to print. */
 void etw_xml_put(struct buf *out, struct etw_slice value);
-
-#endif

@@ -11,8 +11,7 @@
  * calls, plus user time, less idle time; in steps of the clock interrupt, normally 15.6 ms. CPUs
  * are numbered as in ETW: a group's CPUs follow all that the earlier groups can have.
  */
-#ifndef SOURCE_BUSY_H
-#define SOURCE_BUSY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void busy_close(struct busy *b);                     /* NULL allowed */
  * Call each() for every CPU that was busy since the last busy_read(); the first call only starts.
  */
 void busy_read(struct busy *b, void (*each)(void *ctx, unsigned cpu, uint64_t busy_ns), void *ctx);
-
-#endif

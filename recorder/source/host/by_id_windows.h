@@ -2,8 +2,7 @@
  * Lists of processes or threads in ascending order of their numbers, for sources of Windows. Any
  * thread.
  */
-#ifndef SOURCE_BY_ID_WINDOWS_H
-#define SOURCE_BY_ID_WINDOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ uint32_t by_id_find(const void *items, size_t item_bytes, uint32_t n, uint32_t i
 
 /* Whether the process or thread of a HANDLE (right SYNCHRONIZE) has ended; false for NULL. */
 bool by_id_has_ended(void *handle);
-
-#endif

@@ -7,8 +7,7 @@
  * gone then fails, by a SIGBUS handler that knows which thread reads. That handler is this module's
  * only state outside its caller; any other SIGBUS ends the process as usual.
  */
-#ifndef SOURCE_MAPPED_LINUX_H
-#define SOURCE_MAPPED_LINUX_H
+#pragma once
 
 #include "base/err.h"
 
@@ -37,5 +36,3 @@ void mapped_close(struct mapped *m);            /* an empty one is allowed */
  *          part
  */
 bool mapped_read(const struct mapped *m, void *to, size_t from, size_t n);
-
-#endif

@@ -4,8 +4,7 @@
  * After fork the child shares the list by reference; the first change makes a copy. A new mapping
  * splits the mappings that it overlaps. Portable; the source's thread only.
  */
-#ifndef SOURCE_MAPS_H
-#define SOURCE_MAPS_H
+#pragma once
 
 #include "model/frame.h"
 
@@ -45,5 +44,3 @@ uint32_t maps_count(const struct maps *maps);
  * cannot be distinguished, and its file is not found.
  */
 void maps_unescape(char *path);
-
-#endif

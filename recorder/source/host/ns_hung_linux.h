@@ -8,8 +8,7 @@
  * thread that was left behind keeps it until it comes back, which may be after its source has
  * closed.
  */
-#ifndef SOURCE_NS_HUNG_LINUX_H
-#define SOURCE_NS_HUNG_LINUX_H
+#pragma once
 
 #include "base/os.h"
 
@@ -40,5 +39,3 @@ void ns_hung_came_back(struct ns_hung *h, const struct ns_group *group, uint64_t
 bool ns_hung_has(struct ns_hung *h, uint64_t mounts, uint64_t pids, uint64_t now_ns);
 uint32_t ns_hung_threads(struct ns_hung *h);         /* that hang now */
 uint32_t ns_hung_back(struct ns_hung *h);            /* that have come back; never waits */
-
-#endif

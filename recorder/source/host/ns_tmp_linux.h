@@ -12,8 +12,7 @@
  * is not its process's user's; no link is followed, and no device opened. Performance data on NFS,
  * SMB, 9P, Ceph or FUSE is not taken: who reads it must not wait for a server.
  */
-#ifndef SOURCE_NS_TMP_LINUX_H
-#define SOURCE_NS_TMP_LINUX_H
+#pragma once
 
 #include "base/log.h"
 
@@ -61,5 +60,3 @@ int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err);
 bool ns_tmp_is_here(uint32_t pid);
 /* Whether one that is not has its file: for check, on a thread that may hang. */
 bool ns_tmp_has(uint32_t pid, const struct ns_tmp_kind *kind);
-
-#endif

@@ -8,8 +8,7 @@
  * Source of the layouts: proc(5), Documentation/admin-guide/iostats.rst, accounting/psi.rst and
  * admin-guide/cgroup-v2.rst of the Linux kernel.
  */
-#ifndef SOURCE_PROC_PARSE_H
-#define SOURCE_PROC_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ bool proc_mount_next(struct text *rest, struct proc_mount *out);
  * " (deleted)" and without ".exe"; comm when exe is empty.
  */
 void proc_display_name(const char *exe, const char *comm, char *out, size_t n);
-
-#endif

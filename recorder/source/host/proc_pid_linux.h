@@ -1,6 +1,5 @@
 /* One process by its pid, from /proc, now. Any thread. */
-#ifndef SOURCE_PROC_PID_LINUX_H
-#define SOURCE_PROC_PID_LINUX_H
+#pragma once
 
 #include "model/process_name.h"
 #include "source/host/proc_parse.h"
@@ -29,5 +28,3 @@ bool proc_names_read(uint32_t pid, struct proc_names *out);
  * What it calls itself, in its own namespace of pids (NSpid); 0 = there is none, or /proc hides it.
  */
 uint32_t proc_pid_inner(uint32_t pid);
-
-#endif

@@ -1,6 +1,5 @@
 /* The names of running programs, for remarks about rules that name none of them. Any thread. */
-#ifndef SOURCE_RUNNING_H
-#define SOURCE_RUNNING_H
+#pragma once
 
 #include "model/process_name.h"
 
@@ -8,5 +7,3 @@ typedef void running_one(void *ctx, uint32_t pid, const struct process_names *na
 
 /* Call one() for each. returns  false when this system cannot list them */
 bool running_each(running_one *one, void *ctx);
-
-#endif

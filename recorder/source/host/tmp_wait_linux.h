@@ -7,8 +7,7 @@
  * A mount ends the wait too (/proc/self/mountinfo, proc(5)): /tmp may then be another directory,
  * which has no watch. One thread.
  */
-#ifndef SOURCE_TMP_WAIT_LINUX_H
-#define SOURCE_TMP_WAIT_LINUX_H
+#pragma once
 
 #include "base/os.h"
 
@@ -37,5 +36,3 @@ void tmp_wait_close(struct tmp_wait *w);     /* after tmp_wait_open() */
  * p         n descriptors of the caller and room for TMP_POLLED more; revents of the n are set
  */
 void tmp_wait(struct tmp_wait *w, uint64_t until_ns, int watch, struct pollfd *p, uint32_t n);
-
-#endif

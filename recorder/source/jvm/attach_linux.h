@@ -9,8 +9,7 @@
  *
  * Source: hotspot/os/linux/attachListener_linux.cpp (posix since 19) of OpenJDK.
  */
-#ifndef SOURCE_JVM_ATTACH_LINUX_H
-#define SOURCE_JVM_ATTACH_LINUX_H
+#pragma once
 
 #include "base/log.h"
 
@@ -28,5 +27,3 @@ struct jvm_attach {
 /* Starts empty. Asks every second at first, then every 30 s. */
 void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log);
 void jvm_attach_close(struct jvm_attach *a);
-
-#endif

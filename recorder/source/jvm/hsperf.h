@@ -9,8 +9,7 @@
  * Every byte is the target's to choose. Portable and pure. Source: hotspot/share/runtime/perfMemory.hpp,
  * services/memoryService and gc/shared/collectorCounters.cpp of OpenJDK; checked against -Xlog:gc.
  */
-#ifndef SOURCE_HSPERF_H
-#define SOURCE_HSPERF_H
+#pragma once
 
 #include "base/err.h"
 
@@ -106,5 +105,3 @@ void hsperf_first_step(struct hsperf_first *first, uint64_t safepoints, uint64_t
  */
 uint32_t hsperf_safepoint_step(struct hsperf_track *track, uint64_t count, uint64_t time, uint64_t now,
 			       struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together);
-
-#endif

@@ -7,8 +7,7 @@
  * has its file some 20 ms after it was started, before its first collection. A file that has no counters yet is tried again. Those of JVMs
  * in containers are found once a second (ns_tmp_linux.h).
  */
-#ifndef SOURCE_JVM_TABLE_LINUX_H
-#define SOURCE_JVM_TABLE_LINUX_H
+#pragma once
 
 #include "base/log.h"
 #include "model/process.h"
@@ -99,5 +98,3 @@ void jvm_pace_note(struct jvm_pace *p, uint64_t collections, uint64_t now_ns);
  * last change may be after now_ns.
  */
 uint64_t jvm_pace_look_every_ns(struct jvm_pace *p, bool open, uint64_t now_ns);
-
-#endif

@@ -6,8 +6,7 @@
  * the time is over that thread is left behind, and the result holds what it found and which process
  * it was looking at.
  */
-#ifndef SOURCE_SURVEY_H
-#define SOURCE_SURVEY_H
+#pragma once
 
 #include "base/err.h"
 
@@ -94,5 +93,3 @@ uint32_t survey_judge(const struct survey_facts *facts);
 
 /* Count a process in its group; beyond SURVEY_GROUPS_MAX groups only in affected. */
 void survey_add(struct survey *s, enum survey_cause cause, const char *name, uint32_t pid);
-
-#endif

@@ -5,8 +5,7 @@
  * lines begin with a blank); journalctl(1), output short-monotonic ("[ 123.456789] name[pid]:
  * text").
  */
-#ifndef SOURCE_LOG_PARSE_H
-#define SOURCE_LOG_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ struct log_cutter {
 /* Pass each line to each(), without LF and CR; skip empty lines, and wait for missing LFs. */
 void log_cut(struct log_cutter *c, const char *bytes, size_t n,
 	     void (*each)(void *ctx, const char *line, size_t len), void *ctx);
-
-#endif

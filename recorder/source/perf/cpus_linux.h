@@ -7,8 +7,7 @@
  * come and go are followed. Only the source's thread may call these functions, except
  * perf_cpus_wake().
  */
-#ifndef SOURCE_PERF_CPUS_LINUX_H
-#define SOURCE_PERF_CPUS_LINUX_H
+#pragma once
 
 #include "base/log.h"
 #include "source/ring/perf_ring_linux.h"
@@ -79,5 +78,3 @@ int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *as
 uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh);
 void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
 			     const struct perf_ring *fresh);
-
-#endif

@@ -8,8 +8,7 @@
  * [__builtin__ftrace] and [__builtin__kprobes] (source: kernel/kallsyms.c). Modules are not among
  * them, since no record reports them (kallsyms_reader.c). Portable; the source's thread only.
  */
-#ifndef SOURCE_KERNEL_SYMBOLS_H
-#define SOURCE_KERNEL_SYMBOLS_H
+#pragma once
 
 #include "base/log.h"
 #include "model/frame.h"
@@ -37,5 +36,3 @@ bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struc
 /* Whether a kernel chain (n addresses, leaf first) leads through execve(2). */
 bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chain, uint32_t n);
 uint32_t kernel_symbols_count(const struct kernel_symbols *k);
-
-#endif

@@ -10,8 +10,7 @@
  * Unless stated otherwise, only the source's thread calls these functions. What loader_get()
  * returns stays valid until the next loader_sweep().
  */
-#ifndef SOURCE_LOADER_H
-#define SOURCE_LOADER_H
+#pragma once
 
 #include "base/log.h"
 #include "model/process.h"
@@ -61,5 +60,3 @@ struct loader_use {
 	size_t bytes;
 };
 void loader_use(struct loader *l, struct loader_use *out);
-
-#endif

@@ -5,8 +5,7 @@
  * exit) in time order. It puts process and image events into the source's queue. The source's
  * thread only.
  */
-#ifndef SOURCE_PERF_STATE_LINUX_H
-#define SOURCE_PERF_STATE_LINUX_H
+#pragma once
 
 #include "model/queue.h"
 #include "source/host/maps.h"
@@ -123,5 +122,3 @@ const char *perf_mapping_path(const char *path, uint64_t start);
  */
 void perf_mapping_kind(const char *path, const struct perf_process *process,
 		       struct object_key *key);
-
-#endif

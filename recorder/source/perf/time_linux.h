@@ -13,8 +13,7 @@
  * At most PERF_TIME_STACKS switches a second and CPU have stacks. Above that, one in n has a stack,
  * and the times of the others are recorded without one.
  */
-#ifndef SOURCE_PERF_TIME_LINUX_H
-#define SOURCE_PERF_TIME_LINUX_H
+#pragma once
 
 #include "model/queue.h"
 #include "source/perf/state_linux.h"
@@ -52,5 +51,3 @@ void perf_time_note(const struct perf_time *t, char *out, size_t n);
 
 /* As source_ops.name_frame. */
 bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct symbol *out);
-
-#endif

@@ -6,8 +6,7 @@
  * The source's thread only. Opens nothing; allocates only when a thread is sampled for the first
  * time.
  */
-#ifndef SOURCE_PERF_WALK_LINUX_H
-#define SOURCE_PERF_WALK_LINUX_H
+#pragma once
 
 #include "source/perf/loader.h"
 #include "source/ring/perf_record.h"
@@ -33,5 +32,3 @@ struct perf_walker {                         /* borrows all of these */
  */
 void perf_walk(struct perf_walker *walker, const struct perf_record *r,
 	       const struct perf_format *format, struct perf_thread *thread);
-
-#endif

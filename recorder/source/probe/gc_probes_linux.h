@@ -12,8 +12,7 @@
  * A probe in libjvm.so is in all that run it: of those that keep such data jvm_linux.c tells the pauses, so only
  * processes that were found without are believed.
  */
-#ifndef SOURCE_GC_PROBES_LINUX_H
-#define SOURCE_GC_PROBES_LINUX_H
+#pragma once
 
 #include "model/needs.h"
 #include "source/probe/uprobe_linux.h"
@@ -64,5 +63,3 @@ struct gc_generations {
 void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments, uint32_t tid,
 		    struct gc_generations *generations, struct event_field fields[GC_PROBE_FIELDS], struct event *out);
 const char *gc_probe_second_name(const struct gc_probe *probe);
-
-#endif

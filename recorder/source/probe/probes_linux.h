@@ -5,8 +5,7 @@
  * A probe that happens too often is switched off for PROBE_REST_NS, on all CPUs; the log says so the
  * first time, status each time. check(): any thread; all else: the source's thread, and open before it.
  */
-#ifndef SOURCE_PROBES_LINUX_H
-#define SOURCE_PROBES_LINUX_H
+#pragma once
 
 #include "base/log.h"
 #include "base/out.h"
@@ -83,5 +82,3 @@ void probes_every(struct probes *p, enum probe_role role, uint64_t n);
 void probes_look(struct probes *p, uint64_t now_ns);
 /* Any thread: which have been switched off, one sentence; "" = none. */
 void probes_note(const struct probes *p, char *out, size_t n);
-
-#endif

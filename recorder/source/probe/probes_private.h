@@ -2,8 +2,7 @@
  * What the parts of probes_linux.h share: probes_linux.c (what is asked for), probe/cpu_linux.c (a CPU's
  * events), probe/events_linux.c (what they say). probe/list_linux.c knows nothing of it.
  */
-#ifndef SOURCE_PROBES_PRIVATE_LINUX_H
-#define SOURCE_PROBES_PRIVATE_LINUX_H
+#pragma once
 
 #include "base/table.h"
 #include "source/probe/gc_probes_linux.h"
@@ -62,5 +61,3 @@ enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, 
 uint32_t probes_place(struct probes *p, uint64_t id);
 /* All its events of a CPU, on or off. */
 void probe_switch(const struct probe *probe, unsigned cpu, bool on);
-
-#endif

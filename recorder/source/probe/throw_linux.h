@@ -5,8 +5,7 @@
  * heap, and a program that throws in a loop has it at the same address each time. The record of a throw is read up
  * to 100 ms later, so what would be found there may be of another throw, and nothing tells.
  */
-#ifndef SOURCE_THROW_LINUX_H
-#define SOURCE_THROW_LINUX_H
+#pragma once
 
 #include "source/ring/perf_record.h"
 #include "source/probe/uprobe_linux.h"
@@ -43,5 +42,3 @@ bool throw_is_of_runtime(const struct throw_text *thrown);
 
 /* What a hit there throws, read from the process, which may be gone by now. */
 void throw_read(const struct perf_record *r, struct throw_text *out);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * Portable; neither text nor record is trusted. Any thread.
  */
-#ifndef SOURCE_TRACE_FORMAT_H
-#define SOURCE_TRACE_FORMAT_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/event.h"
@@ -93,5 +92,3 @@ bool trace_filter(const struct trace_format *format, const char *conditions, str
  */
 int trace_format_check(const struct trace_format *format, const char *event, const char *conditions,
 		       struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Tracepoints of this kernel, from tracefs: which there are, and their formats. Files of the kernel, so
  * any thread but the source's.
  */
-#ifndef SOURCE_TRACEPOINT_LINUX_H
-#define SOURCE_TRACEPOINT_LINUX_H
+#pragma once
 
 #include "base/out.h"
 #include "source/probe/trace_format.h"
@@ -26,5 +25,3 @@ int tracepoint_load(const char *provider, const char *name, struct trace_format 
  */
 typedef int tracepoint_one(void *ctx, const char *provider, const char *name);
 int tracepoint_each(const char *pattern, tracepoint_one *one, void *ctx, struct err *err);
-
-#endif

@@ -6,8 +6,7 @@
  *	                                              first that begins so
  *	usdt    /usr/bin/python3.11:python:gc__start
  */
-#ifndef SOURCE_UPROBE_LINUX_H
-#define SOURCE_UPROBE_LINUX_H
+#pragma once
 
 #include "model/event.h"
 #include "source/ring/perf_record.h"
@@ -50,5 +49,3 @@ unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct 
 
 /* A register of a record by perf's number; false = it has none. */
 bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value);
-
-#endif

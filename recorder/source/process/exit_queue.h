@@ -8,8 +8,7 @@
  *
  * One thread, that of the source. Portable.
  */
-#ifndef SOURCE_EXIT_QUEUE_H
-#define SOURCE_EXIT_QUEUE_H
+#pragma once
 
 #include "base/os.h"
 #include "model/process.h"
@@ -46,5 +45,3 @@ void exit_queue_look(struct exit_queue *q, uint64_t now_ns);
 const struct queued_exit *exit_queue_due(struct exit_queue *q, uint64_t now_ns);
 const struct queued_exit *exit_queue_first(const struct exit_queue *q);
 void exit_queue_drop_first(struct exit_queue *q);
-
-#endif

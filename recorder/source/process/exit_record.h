@@ -10,8 +10,7 @@
  * In the machine's byte order, read as little-endian. Portable and pure. Source: linux/netlink.h,
  * connector.h, cn_proc.h; drivers/connector/cn_proc.c.
  */
-#ifndef SOURCE_EXIT_RECORD_H
-#define SOURCE_EXIT_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct exit_record {
 
 /* Parse one datagram; false = not such a message. */
 bool exit_record_parse(const void *bytes, size_t n, struct exit_record *out);
-
-#endif

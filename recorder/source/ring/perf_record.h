@@ -8,8 +8,7 @@
  *	                     [raw size, bytes]; [regs abi, regs]; [stack size, bytes, dyn_size]
  *	all others header; body; pid,tid; time; cpu,res; identifier (a 32-byte trailer)
  */
-#ifndef SOURCE_PERF_RECORD_H
-#define SOURCE_PERF_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ struct perf_record {
  */
 bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *format,
 		       struct perf_record *out);
-
-#endif

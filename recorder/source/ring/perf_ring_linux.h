@@ -6,8 +6,7 @@
  * The protocol is perf_event_open(2), "MMAP layout": load data_head with acquire, read, store
  * data_tail with release. The source's thread only.
  */
-#ifndef SOURCE_PERF_RING_LINUX_H
-#define SOURCE_PERF_RING_LINUX_H
+#pragma once
 
 #include "base/err.h"
 #include "source/ring/perf_record.h"
@@ -95,5 +94,3 @@ int perf_probe(const struct perf_ask *ask, struct err *err);
 
 /* The highest sampling rate that the kernel allows; 0 = unknown. */
 unsigned perf_max_rate(void);
-
-#endif

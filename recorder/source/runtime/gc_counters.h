@@ -9,8 +9,7 @@
  * (all programs of that name together), pid=N, or _Global_ for all programs; _Global_ of % Time in
  * GC is the highest value of any program. Portable; one thread.
  */
-#ifndef SOURCE_GC_COUNTERS_H
-#define SOURCE_GC_COUNTERS_H
+#pragma once
 
 #include "base/out.h"
 #include "model/event.h"
@@ -52,5 +51,3 @@ void gc_counters_bytes(struct gc_counters *c, uint32_t pid, uint64_t bytes);
  */
 uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns,
 			  void (*deliver)(void *ctx, const struct event *e), void *ctx);
-
-#endif

@@ -3,8 +3,7 @@
  * CPython/GC/Start, V8/GC/Stop. jvm_linux.c and, by probes, gc_probes_linux.c deliver them.
  * Portable, pure.
  */
-#ifndef SOURCE_PAUSE_LIST_H
-#define SOURCE_PAUSE_LIST_H
+#pragma once
 
 #include "base/err.h"
 #include "base/out.h"
@@ -25,5 +24,3 @@ bool pause_wanted(const struct needs *needs, enum pause_provider which);
 int pause_check(const struct needs *needs, struct err *err);
 /* As source_ops.list_events; appends to lines. */
 void pause_list(const char *pattern, bool json, struct buf *lines);
-
-#endif

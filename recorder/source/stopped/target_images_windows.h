@@ -5,8 +5,7 @@
  * An image's tables are read from the process's memory at the first lookup in it, and kept; all
  * images together take at most IMAGES_MAX_BYTES. The process's memory is not trusted. One thread.
  */
-#ifndef SOURCE_TARGET_IMAGES_WINDOWS_H
-#define SOURCE_TARGET_IMAGES_WINDOWS_H
+#pragma once
 
 #include "model/frame.h"
 #include "unwind/pe_pdata.h"
@@ -49,5 +48,3 @@ void target_images_frame(struct target_images *t, const struct pe_frame *frame,
 
 /* Read n bytes, or up to the first unreadable page. Returns how many. */
 size_t target_read(void *process, uint64_t address, void *to, size_t n);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Source: docs, SuspendThread, GetThreadContext; the TEB's stack bounds: NT_TIB of winnt.h.
  */
-#ifndef SOURCE_TARGET_THREADS_WINDOWS_H
-#define SOURCE_TARGET_THREADS_WINDOWS_H
+#pragma once
 
 #include "base/err.h"
 #include "unwind/pe_pdata.h"
@@ -59,5 +58,3 @@ int target_thread_copy(struct target_threads *t, struct target_thread *thread,
 
 /* CPU time since the last call, or since the thread's start; false = unknown. */
 bool target_thread_cpu(struct target_thread *thread, uint64_t *since_ns);
-
-#endif

@@ -5,8 +5,7 @@
  * Windows (x64) only; on Linux thread_stacks_open() says what to use instead. One thread. Frames
  * may be interned and named as usual (model/frame.h, symbol/symbol.h).
  */
-#ifndef SOURCE_THREAD_STACKS_H
-#define SOURCE_THREAD_STACKS_H
+#pragma once
 
 #include "model/event.h"
 #include "model/frame.h"
@@ -68,5 +67,3 @@ void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *
 
 /* The path of its executable; "" = unknown. */
 const char *thread_stacks_path(const struct thread_stacks *s);
-
-#endif
