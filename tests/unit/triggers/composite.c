@@ -27,27 +27,42 @@ TEST(expressions_fire_where_the_story_says)
 {
 	static const struct lab_story stories[] = {
 		{"a state fires when it becomes true, not again", "cpu",
-		 "  1 " CPU("10") "! 2 " CPU("90") "--\n  3 " CPU("91") "  4 " CPU("10") "! 5 " CPU("90")},
+		 "  1 " CPU("10") "! 2 " CPU("90") "--\n"
+		 "  3 " CPU("91") "  4 " CPU("10") "! 5 " CPU("90")},
 		{"already true fires", "cpu", "! 1 " CPU("90")},
 		{"equal is not over", "cpu", "  1 " CPU("80")},
 		{"a moment fires each time", "a", "! 1 A\n--\n! 2 A\n  3 A\n--\n! 4 A\n"},
-		{"and of two states", "cpu and mem", "  1 " CPU("90") "  2 " MEM("50") "! 3 " MEM("5")},
-		{"and of a state and a moment", "cpu and a", "  1 A\n  2 " CPU("90") "! 3 A\n--\n  4 " CPU("9") "  5 A\n"},
+		{"and of two states", "cpu and mem",
+		 "  1 " CPU("90") "  2 " MEM("50") "! 3 " MEM("5")},
+		{"and of a state and a moment", "cpu and a",
+		 "  1 A\n  2 " CPU("90") "! 3 A\n--\n  4 " CPU("9") "  5 A\n"},
 		{"or of two moments", "a or b", "! 1 A\n--\n! 2 B\n"},
-		{"or of a state and a moment", "cpu or a", "! 1 " CPU("90") "--\n  2 " CPU("90") "! 3 A\n"},
-		{"or of states", "cpu or mem", "! 1 " CPU("90") "--\n  2 " MEM("5") "  3 " CPU("9") "  4 " MEM("50") "! 5 " MEM("5")},
+		{"or of a state and a moment", "cpu or a",
+		 "! 1 " CPU("90") "--\n  2 " CPU("90") "! 3 A\n"},
+		{"or of states", "cpu or mem",
+		 "! 1 " CPU("90") "--\n"
+		 "  2 " MEM("5") "  3 " CPU("9") "  4 " MEM("50") "! 5 " MEM("5")},
 		{"not", "not cpu", "  1 " CPU("90") "! 2 " CPU("9")},
-		{"what is absent is neither true nor false", "not cpu", "  1 tick\n  2 " CPU_ABSENT "! 3 " CPU("9")
+		{"what is absent is neither true nor false", "not cpu",
+		 "  1 tick\n  2 " CPU_ABSENT "! 3 " CPU("9")
 		 "--\n  4 " CPU_ABSENT "! 5 " CPU("9")},
 		{"unknown and false is false", "not (cpu and mem)", "! 1 " CPU("9")},
-		{"not binds strongest", "not cpu and a", "  1 " CPU("90") "  2 A\n  3 " CPU("9") "! 4 A\n"},
-		{"and binds stronger than or", "a or b and cpu", "  1 B\n! 2 A\n--\n  3 " CPU("90") "! 4 B\n"},
+		{"not binds strongest", "not cpu and a",
+		 "  1 " CPU("90") "  2 A\n  3 " CPU("9") "! 4 A\n"},
+		{"and binds stronger than or", "a or b and cpu",
+		 "  1 B\n! 2 A\n--\n  3 " CPU("90") "! 4 B\n"},
 		{"parentheses", "(a or b) and cpu", "  1 A\n  2 " CPU("90") "! 3 B\n"},
-		{"for", "cpu for 3s", "  1000 " CPU("90") "  3000 " CPU("90") "  3900 tick\n! 4000 tick\n--\n  5000 " CPU("90")},
+		{"for", "cpu for 3s",
+		 "  1000 " CPU("90") "  3000 " CPU("90") "  3900 tick\n! 4000 tick\n--\n"
+		 "  5000 " CPU("90")},
 		{"for is broken by one false", "cpu for 3s",
-		 "  1000 " CPU("90") "  2000 " CPU("9") "  3000 " CPU("90") "  4500 tick\n! 6000 tick\n"},
-		{"for is broken by absence", "cpu for 3s", "  1000 " CPU("90") "  2000 " CPU_ABSENT "  5000 tick\n"},
-		{"within", "cpu and a within 5s", "  1000 A\n! 6000 " CPU("90") "--\n  6001 tick\n  7000 " CPU("9") "  8000 " CPU("90")},
+		 "  1000 " CPU("90") "  2000 " CPU("9") "  3000 " CPU("90") "  4500 tick\n"
+		 "! 6000 tick\n"},
+		{"for is broken by absence", "cpu for 3s",
+		 "  1000 " CPU("90") "  2000 " CPU_ABSENT "  5000 tick\n"},
+		{"within", "cpu and a within 5s",
+		 "  1000 A\n! 6000 " CPU("90") "--\n  6001 tick\n"
+		 "  7000 " CPU("9") "  8000 " CPU("90")},
 		{"not within", "a and not b within 5s", "  1000 B\n  2000 A\n  6000 A\n! 6001 A\n"},
 		{"then", "a then b within 5s", "  1000 B\n  2000 A\n! 7000 B\n--\n  7001 B\n"},
 		{"then is too late", "a then b within 5s", "  2000 A\n  7001 B\n"},
@@ -55,23 +70,33 @@ TEST(expressions_fire_where_the_story_says)
 		{"then not at once", "a then a within 5s", "  1000 A\n! 2000 A\n--\n! 3000 A\n"},
 		{"then with states: when they become true", "cpu then a within 5s",
 		 "  1000 " CPU("90") "  5000 " CPU("90") "  6001 A\n"},
-		{"then, then", "a then b within 5s then cpu within 5s", "  1000 A\n  2000 B\n! 7000 " CPU("90")},
-		{"rate", "rate(a) > 2/s over 2s", "  1000 A\n  1100 A\n  1200 A\n  1300 A\n! 1400 A\n--\n  1500 A\n"
+		{"then, then", "a then b within 5s then cpu within 5s",
+		 "  1000 A\n  2000 B\n! 7000 " CPU("90")},
+		{"rate", "rate(a) > 2/s over 2s",
+		 "  1000 A\n  1100 A\n  1200 A\n  1300 A\n! 1400 A\n--\n  1500 A\n"
 		 "  9000 tick\n  9100 A\n"},
-		{"rate, fewer than", "rate(a) < 1/s over 2s", "  1000 A\n  1100 A\n  2000 tick\n  2999 tick\n! 3200 tick\n"},
+		{"rate, fewer than", "rate(a) < 1/s over 2s",
+		 "  1000 A\n  1100 A\n  2000 tick\n  2999 tick\n! 3200 tick\n"},
 		{"rate a minute", "rate(a) >= 3/min", "  1000 A\n  20000 A\n! 50000 A\n"},
 		{"percentile", "p50(slow) > 100ms over 10s",
-		 "  1000 R/Start id=1\n  1010 R/Stop id=1\n  1020 R/Start id=2\n  1220 R/Stop id=2\n"
+		 "  1000 R/Start id=1\n  1010 R/Stop id=1\n  1020 R/Start id=2\n"
+		 "  1220 R/Stop id=2\n"
 		 "  1300 R/Start id=3\n! 1500 R/Stop id=3\n"},
 		{"percentile forgets", "p99(slow) > 100 over 2s",
 		 "  1000 R/Start id=1\n! 1200 R/Stop id=1\n--\n  1300 tick\n  5000 tick\n"
 		 "  5100 R/Start id=1\n! 5300 R/Stop id=1\n"},
-		{"percentile of readings", "p90(cpu) < 50 over 10s", "  1000 " CPU("60") "  2000 " CPU("40") "! 14000 " CPU("40")},
-		{"what became true in the window is news after it", "cpu", "! 1 " CPU("90") "  2 " CPU("9") "  3 " CPU("90")
+		{"percentile of readings", "p90(cpu) < 50 over 10s",
+		 "  1000 " CPU("60") "  2000 " CPU("40") "! 14000 " CPU("40")},
+		{"what became true in the window is news after it", "cpu",
+		 "! 1 " CPU("90") "  2 " CPU("9") "  3 " CPU("90")
 		 "--\n! 4 tick\n"},
-		{"unless it is over by then", "cpu", "! 1 " CPU("90") "  2 " CPU("9") "  3 " CPU("90") "  4 " CPU("9") "--\n  5 tick\n"},
-		{"a clock that jumps back", "cpu for 3s", "  9000 " CPU("90") "  1000 " CPU("90") "! 4000 tick\n"},
-		{"capitals and blanks do not matter", " CPU\tFOR 2 s ", "  1000 " CPU("90") "! 3000 tick\n"},
+		{"unless it is over by then", "cpu",
+		 "! 1 " CPU("90") "  2 " CPU("9") "  3 " CPU("90") "  4 " CPU("9") "--\n"
+		 "  5 tick\n"},
+		{"a clock that jumps back", "cpu for 3s",
+		 "  9000 " CPU("90") "  1000 " CPU("90") "! 4000 tick\n"},
+		{"capitals and blanks do not matter", " CPU\tFOR 2 s ",
+		 "  1000 " CPU("90") "! 3000 tick\n"},
 	};
 	struct event_lab lab;
 	size_t i;
@@ -91,7 +116,8 @@ TEST(errors_point_at_the_column)
 		{"", "column 1, at its end: the name of a rule"},
 		{"cpu adn a", "column 5, at 'adn': and, or, then, for, within or the end"},
 		{"cpu and", "column 8, at its end: the name of a rule"},
-		{"cpu and nope", "column 9, at 'nope': no rule has this name; define it with --rule NAME=SPEC"},
+		{"cpu and nope",
+		 "column 9, at 'nope': no rule has this name; define it with --rule NAME=SPEC"},
 		{"(cpu", "column 5, at its end: ')'"},
 		{"cpu)", "column 4, at ')'"},
 		{"cpu for", "column 8, at its end: a time is expected"},
@@ -177,7 +203,8 @@ TEST(why_and_needs_come_from_the_parts)
 	assert_int_equal(needs.ncounters, 1);
 	assert_int_equal(needs.nproviders, 1);
 	event_lab_story(&lab, "  1 " CPU("90") "! 2 A pid=5 exe=shop x=1\n");
-	assert_string_equal(buf_text(&lab.why), "cpu and a; cpu: X:Cpu: was 90, over its limit of 80; "
+	assert_string_equal(buf_text(&lab.why),
+			    "cpu and a; cpu: X:Cpu: was 90, over its limit of 80; "
 			    "a: P/A of shop (pid 5), thread 5: x=1");
 	lab.trigger->ops->status(lab.trigger, &s);
 	assert_string_equal(s.text, "cpu: true; a: armed, in its incident's window");

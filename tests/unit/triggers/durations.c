@@ -1,6 +1,6 @@
 /*
- * What every rule on a duration must do, kind by kind: the same stories, with each kind's own starts and
- * stops in place of <1 (a start on one thread), >1 (its stop), <2 and >2 (on another).
+ * What every rule on a duration must do, kind by kind: the same stories, with each kind's own
+ * starts and stops in place of <1 (a start on one thread), >1 (its stop), <2 and >2 (on another).
  */
 #include "base/array.h"
 #include "tests/support/event_lab.h"
@@ -18,32 +18,53 @@ static const struct kind {
 	const char *kind, *spec, *provider;  /* a limit of 100 ms; keys follow */
 	const char *start[2], *stop[2];
 } kinds[] = {
-	{"stop-on-gc-over-msec", "100", CLR_PROVIDER,
+	{"stop-on-gc-over-msec",
+	 "100",
+	 CLR_PROVIDER,
 	 {"GC/Start pid=1 tid=5 Count=1", "GC/Start pid=1 tid=6 Count=2"},
 	 {"GC/Stop pid=1 tid=5 Count=1", "GC/Stop pid=1 tid=6 Count=2"}},
-	{"stop-on-gc-over-msec", "100;Measure=pause", CLR_PROVIDER,
-	 {"GC/SuspendEEStart pid=1 tid=5 Reason=1", "GC/SuspendEEStart pid=1 tid=6 Reason=1 ClrInstanceID=2"},
+	{"stop-on-gc-over-msec",
+	 "100;Measure=pause",
+	 CLR_PROVIDER,
+	 {"GC/SuspendEEStart pid=1 tid=5 Reason=1",
+	  "GC/SuspendEEStart pid=1 tid=6 Reason=1 ClrInstanceID=2"},
 	 {"GC/RestartEEStop pid=1 tid=5", "GC/RestartEEStop pid=1 tid=6 ClrInstanceID=2"}},
-	{"stop-on-gc-suspend-over-msec", "100", CLR_PROVIDER,
+	{"stop-on-gc-suspend-over-msec",
+	 "100",
+	 CLR_PROVIDER,
 	 {"GC/SuspendEEStart pid=1 tid=5 Reason=1", "GC/SuspendEEStart pid=1 tid=6 Reason=6"},
 	 {"GC/SuspendEEStop pid=1 tid=5", "GC/SuspendEEStop pid=1 tid=6"}},
-	{"stop-on-bgc-final-pause-over-msec", "100", CLR_PROVIDER,
+	{"stop-on-bgc-final-pause-over-msec",
+	 "100",
+	 CLR_PROVIDER,
 	 {"GC/SuspendEEStart pid=1 tid=5 Reason=6", "GC/SuspendEEStart pid=1 tid=6 Reason=6"},
 	 {"GC/RestartEEStop pid=1 tid=5", "GC/RestartEEStop pid=1 tid=6"}},
-	{"stop-on-etw-event", "P/R/Start;TriggerMSec=100", "P",
-	 {"R/Start pid=1 tid=5 id=1", "R/Start pid=1 tid=6 id=2"}, {"R/Stop pid=1 tid=5 id=1", "R/Stop pid=1 tid=6 id=2"}},
-	{"stop-on-etw-event", "P/EventID(7);TriggerMSec=100;StartStopID=ThreadID", "P",
+	{"stop-on-etw-event",
+	 "P/R/Start;TriggerMSec=100",
+	 "P",
+	 {"R/Start pid=1 tid=5 id=1", "R/Start pid=1 tid=6 id=2"},
+	 {"R/Stop pid=1 tid=5 id=1", "R/Stop pid=1 tid=6 id=2"}},
+	{"stop-on-etw-event",
+	 "P/EventID(7);TriggerMSec=100;StartStopID=ThreadID",
+	 "P",
 	 {"A EventID=7 pid=1 tid=5 id=1", "A EventID=7 pid=1 tid=6 id=1"},
 	 {"B EventID=8 pid=1 tid=5 id=1", "B EventID=8 pid=1 tid=6 id=1"}},
-	{"stop-on-request-over-msec", "100", IIS,
+	{"stop-on-request-over-msec",
+	 "100",
+	 IIS,
 	 {"EventID(1) pid=1 tid=5 ContextId=a", "Request/Begin EventID=1 pid=1 tid=6 ContextId=b"},
 	 {"EventID(2) pid=1 tid=5 ContextId=a", "Request/End EventID=2 pid=1 tid=6 ContextId=b"}},
-	{"stop-on-request-over-msec", "100", "Microsoft.AspNetCore.Hosting",
+	{"stop-on-request-over-msec",
+	 "100",
+	 "Microsoft.AspNetCore.Hosting",
 	 {"Request/Start pid=1 tid=5 ActivityID=x", "Request/Start pid=1 tid=6 ActivityID=y"},
 	 {"Request/Stop pid=1 tid=5 ActivityID=x", "Request/Stop pid=1 tid=6 ActivityID=y"}},
 	/* By process only, as in PerfView: the two are of two processes. */
-	{"stop-on-app-fabric-over-msec", "100", APP_FABRIC,
-	 {"EventID(123) pid=1 tid=5", "EventID(123) pid=2 tid=6"}, {"EventID(127) pid=1 tid=5", "EventID(127) pid=2 tid=6"}},
+	{"stop-on-app-fabric-over-msec",
+	 "100",
+	 APP_FABRIC,
+	 {"EventID(123) pid=1 tid=5", "EventID(123) pid=2 tid=6"},
+	 {"EventID(127) pid=1 tid=5", "EventID(127) pid=2 tid=6"}},
 };
 
 static const struct {
@@ -52,19 +73,24 @@ static const struct {
 	{"fires", "", "  10 <1\n! 111 >1\n"},
 	{"does not fire", "", "  10 <1\n  60 >1\n"},
 	{"equal is not over", "", "  10 <1\n  110 >1\n"},
-	{"is armed again after its incident", "", "  10 <1\n! 111 >1\n  112 <1\n  300 >1\n--\n  400 <1\n! 600 >1\n"},
+	{"is armed again after its incident", "",
+	 "  10 <1\n! 111 >1\n  112 <1\n  300 >1\n--\n  400 <1\n! 600 >1\n"},
 	{"a stop without a start", "", "  10 >1\n  900 >1\n"},
 	{"a start without a stop", ";InFlight=false", "  10 <1\n  100 tick\n  3000000 tick\n"},
-	{"a start whose stop does not come in time", ";InFlight=true", "  10 <1\n  200 tick\n! 311 tick\n--\n  400 tick\n"},
-	{"two at once on two threads", ";InFlight=false", "  10 <1\n  60 <2\n! 111 >1\n--\n  160 >2\n"},
+	{"a start whose stop does not come in time", ";InFlight=true",
+	 "  10 <1\n  200 tick\n! 311 tick\n--\n  400 tick\n"},
+	{"two at once on two threads", ";InFlight=false",
+	 "  10 <1\n  60 <2\n! 111 >1\n--\n  160 >2\n"},
 	{"the second of them", ";InFlight=false", "  10 <1\n  60 <2\n  110 >1\n! 161 >2\n"},
 	{"a process that ends", ";InFlight=true", "  10 <1\n  20 exit pid=1\n  900 tick\n"},
 	{"a clock that jumps back", ";InFlight=true", "  5000 <1\n  100 tick\n  200 >1\n"},
 	{"a clock that jumps ahead", ";InFlight=false", "  10 <1\n! 999999 >1\n"},
-	{"decay: at its start", ";InFlight=false;DecayToZeroHours=1", "  0 tick\n  0 <1\n  99.9 >1\n  100 <1\n! 201 >1\n"},
+	{"decay: at its start", ";InFlight=false;DecayToZeroHours=1",
+	 "  0 tick\n  0 <1\n  99.9 >1\n  100 <1\n! 201 >1\n"},
 	{"decay: at a half", ";InFlight=false;DecayToZeroHours=1",
 	 "  0 tick\n  1800000 <1\n  1800049.9 >1\n  1800100 <1\n! 1800151 >1\n"},
-	{"decay: at its end", ";InFlight=false;DecayToZeroHours=1", "  0 tick\n  3600000 <1\n! 3600000.001 >1\n"},
+	{"decay: at its end", ";InFlight=false;DecayToZeroHours=1",
+	 "  0 tick\n  3600000 <1\n! 3600000.001 >1\n"},
 	{"decay: beyond, and never below zero", ";InFlight=false;DecayToZeroHours=1",
 	 "  0 tick\n  5400000 <1\n  5400000 >1\n  5400001 <1\n! 5400001.001 >1\n"},
 	{"decay: goes on after a firing", ";InFlight=false;DecayToZeroHours=1",
@@ -98,7 +124,8 @@ TEST(every_rule_on_a_duration_does_the_same)
 			buf_reset(&lines);
 			buf_printf(&spec, "%s%s", kinds[k].spec, stories[i].keys);
 			put_story(&kinds[k], stories[i].lines, &lines);
-			print_message("  %s %s: %s\n", kinds[k].kind, kinds[k].spec, stories[i].what);
+			print_message("  %s %s: %s\n", kinds[k].kind, kinds[k].spec,
+				      stories[i].what);
 			event_lab_open(&lab, kinds[k].kind, buf_text(&spec), NULL);
 			event_lab_story(&lab, buf_text(&lines));
 			event_lab_close(&lab);
@@ -139,8 +166,11 @@ TEST(a_million_open_starts_are_bounded)
 
 	for (k = 0; k < COUNT_OF(wanted); k++) {
 		struct event_lab lab = {.provider = wanted[k].provider};
-		struct event e = {.kind = EVENT_GENERIC, .provider = wanted[k].provider, .name = wanted[k].name,
-				  .fields = &id, .nfields = 1};
+		struct event e = {.kind = EVENT_GENERIC,
+				  .provider = wanted[k].provider,
+				  .name = wanted[k].name,
+				  .fields = &id,
+				  .nfields = 1};
 		struct trigger_status s;
 
 		event_lab_open(&lab, wanted[k].kind, wanted[k].spec, NULL);

@@ -15,14 +15,17 @@
 
 static const struct lab_story singles[] = {
 	{"fires at the event", "P/A/B", "! 10 A/B pid=1\n"},
-	{"other names and parts of it do not fire", "P/A/B", "  10 A/C pid=1\n  11 A pid=1\n  12 XA/B\n  13 A/B/C\n"},
+	{"other names and parts of it do not fire", "P/A/B",
+	 "  10 A/C pid=1\n  11 A pid=1\n  12 XA/B\n  13 A/B/C\n"},
 	{"in any case", "p/a/b", "! 10 A/B pid=1\n"},
 	{"of another provider", "P/A/B", "  10 A/B Provider=Q\n"},
 	{"an opcode that says nothing", "P/A", "! 10 A/Info\n--\n! 11 A\n"},
 	{"nor does it have to be there", "P/A/Info", "! 10 A\n"},
-	{"as the method of an EventSource is called", "P/MyAStart", "  9 MyA/Stop\n! 10 MyA/Start\n"},
+	{"as the method of an EventSource is called", "P/MyAStart",
+	 "  9 MyA/Stop\n! 10 MyA/Start\n"},
 	{"by number", "P/EventID(17)", "  10 EventID(18)\n! 11 EventID(17)\n"},
-	{"by number, whatever its name is", "P/eventid(17)", "  10 A EventID=18\n! 11 B/Start EventID=17\n"},
+	{"by number, whatever its name is", "P/eventid(17)",
+	 "  10 A EventID=18\n! 11 B/Start EventID=17\n"},
 	{"a number that the provider gave wins over a name that looks like one", "P/EventID(17)",
 	 "  10 EventID(17) EventID=16\n"},
 	{"by the provider's GUID", "{E13C0D23-CCBC-4E12-931B-D9CC2EEE27E4}/GC/Start",
@@ -32,40 +35,50 @@ static const struct lab_story singles[] = {
 	{"*Name of an EventSource", "*P/A", "! 10 A\n"},
 	{"the kernel's provider", "Windows Kernel Trace/FileIO/Create",
 	 "! 10 FileIO/Create Provider='Windows Kernel'\n"},
-	{"the kernel's processes", "Windows Kernel Trace/Process/Start", "! 10 start pid=5\n  11 exit pid=5\n"},
+	{"the kernel's processes", "Windows Kernel Trace/Process/Start",
+	 "! 10 start pid=5\n  11 exit pid=5\n"},
 	{"fires again after its incident, not within it", "P/A", "! 10 A\n  11 A\n--\n! 12 A\n"},
 	{"filter: equal", "P/A;FieldFilter=x=5", "  10 A x=4\n  11 A y=5\n! 12 A x=5\n"},
-	{"filter: not equal; a missing field never matches", "P/A;FieldFilter=x!=5", "  10 A x=5\n  11 A\n! 12 A x=4\n"},
+	{"filter: not equal; a missing field never matches", "P/A;FieldFilter=x!=5",
+	 "  10 A x=5\n  11 A\n! 12 A x=4\n"},
 	{"filter: under", "P/A;FieldFilter=x<5", "  10 A x=5\n! 11 A x=4\n"},
 	{"filter: over", "P/A;FieldFilter=x>5", "  10 A x=5\n! 11 A x=6\n"},
 	{"filter: at most", "P/A;FieldFilter=x<=5", "  10 A x=6\n! 11 A x=5\n"},
 	{"filter: at least", "P/A;FieldFilter=x>=5", "  10 A x=4\n! 11 A x=5\n"},
-	{"filter: at least a fraction is not rounded", "P/A;FieldFilter=x>4.5", "  10 A x=4\n! 11 A x=5\n"},
+	{"filter: at least a fraction is not rounded", "P/A;FieldFilter=x>4.5",
+	 "  10 A x=4\n! 11 A x=5\n"},
 	{"filter: hexadecimal", "P/A;FieldFilter=x=0x1F", "  10 A x=30\n! 11 A x=31\n"},
 	{"filter: negative", "P/A;FieldFilter=x<-5", "  10 A x=-5\n  11 A x=3\n! 12 A x=-6\n"},
 	{"filter: beyond what a double holds", "P/A;FieldFilter=x=9007199254740993",
 	 "  10 A x=9007199254740992\n! 11 A x=9007199254740993\n"},
 	{"filter: a text that is a number", "P/A;FieldFilter=x>9", "  10 A x='8'\n! 11 A x='10'\n"},
-	{"filter: text, in any case", "P/A;FieldFilter=f=Web.Config", "  10 A f=web.confi\n! 11 A f=WEB.config\n"},
+	{"filter: text, in any case", "P/A;FieldFilter=f=Web.Config",
+	 "  10 A f=web.confi\n! 11 A f=WEB.config\n"},
 	{"filter: expression, in any case, anywhere", "P/A;FieldFilter=f~\\.conf(ig)?$",
 	 "  10 A f=a.config.bak\n! 11 A f='C:\\a b.CONFIG'\n"},
 	{"filter: expression on a number", "P/A;FieldFilter=x~^4", "  10 A x=14\n! 11 A x=41\n"},
-	{"filters: all must pass", "P/A;FieldFilter=x=1;FieldFilter=y=2", "  10 A x=1 y=1\n  11 A x=2 y=2\n! 12 A x=1 y=2\n"},
+	{"filters: all must pass", "P/A;FieldFilter=x=1;FieldFilter=y=2",
+	 "  10 A x=1 y=1\n  11 A x=2 y=2\n! 12 A x=1 y=2\n"},
 	{"filter: the process's own", "P/A;FieldFilter=ProcessName=nginx;FieldFilter=ProcessID>5",
 	 "  10 A pid=9 exe=bash\n  11 A pid=5 exe=nginx\n! 12 A pid=6 exe=nginx\n"},
 	{"process", "P/A;Process=nginx", "  10 A pid=9 exe=bash\n  11 A\n! 12 A pid=6 exe=nginx\n"},
-	{"keys that do nothing here", "P/A;Verbose=true;BufferSizeMB=64;Keywords=0xFF;Level=Verbose", "! 10 A\n"},
+	{"keys that do nothing here",
+	 "P/A;Verbose=true;BufferSizeMB=64;Keywords=0xFF;Level=Verbose", "! 10 A\n"},
 };
 
 static const struct lab_story pairs[] = {
-	{"fires at the stop", "P/R/Start;TriggerMSec=100", "  10 R/Start id=7\n! 111 R/Stop id=7\n"},
-	{"equal is not over", "P/R/Start;TriggerMSec=100", "  10 R/Start id=7\n  110 R/Stop id=7\n"},
+	{"fires at the stop", "P/R/Start;TriggerMSec=100",
+	 "  10 R/Start id=7\n! 111 R/Stop id=7\n"},
+	{"equal is not over", "P/R/Start;TriggerMSec=100",
+	 "  10 R/Start id=7\n  110 R/Stop id=7\n"},
 	{"in small letters", "P/r/start;TriggerMSec=100", "  10 R/Start id=7\n! 111 R/Stop id=7\n"},
-	{"by number: the next one stops", "P/EventID(4);TriggerMSec=100", "  10 EventID(4) id=7\n! 111 EventID(5) id=7\n"},
+	{"by number: the next one stops", "P/EventID(4);TriggerMSec=100",
+	 "  10 EventID(4) id=7\n! 111 EventID(5) id=7\n"},
 	{"by number of events that have names", "P/EventID(4);TriggerMSec=100",
 	 "  10 R/Start EventID=4 id=7\n! 111 R/Stop EventID=5 id=7\n"},
 	{"a field that no event has: the process", "P/EventID(4);TriggerMSec=100;StartStopID=1",
-	 "  10 R EventID=4 pid=1 id=7\n  20 R EventID=4 pid=2 id=8\n! 111 S EventID=5 pid=1 id=9\n"},
+	 "  10 R EventID=4 pid=1 id=7\n  20 R EventID=4 pid=2 id=8\n"
+	 "! 111 S EventID=5 pid=1 id=9\n"},
 	{"a stop that was named, with its provider", "P/R/Begin;TriggerMSec=100;StopEvent=P/R/End",
 	 "  10 R/Begin id=7\n! 111 R/End id=7\n"},
 	{"orphan stop", "P/R/Start;TriggerMSec=100", "  10 R/Stop id=7\n  999 R/Stop id=7\n"},
@@ -79,33 +92,41 @@ static const struct lab_story pairs[] = {
 	{"and is a value, not 16 bits of the pid", "P/R/Start;TriggerMSec=100",
 	 "  10 R/Start pid=65537 id=7\n  200 R/Stop pid=1 id=7\n! 201 R/Stop pid=65537 id=7\n"},
 	{"without fields the thread does", "P/R/Start;TriggerMSec=100",
-	 "  10 R/Start pid=1 tid=5\n  20 R/Start pid=1 tid=6\n  30 R/Stop pid=1 tid=6\n! 111 R/Stop pid=1 tid=5\n"},
+	 "  10 R/Start pid=1 tid=5\n  20 R/Start pid=1 tid=6\n  30 R/Stop pid=1 tid=6\n"
+	 "! 111 R/Stop pid=1 tid=5\n"},
 	{"by thread", "P/R/Start;TriggerMSec=100;StartStopID=ThreadID",
-	 "  10 R/Start pid=1 tid=5 id=1\n  115 R/Stop pid=1 tid=6 id=1\n! 120 R/Stop pid=1 tid=5 id=2\n"},
+	 "  10 R/Start pid=1 tid=5 id=1\n  115 R/Stop pid=1 tid=6 id=1\n"
+	 "! 120 R/Stop pid=1 tid=5 id=2\n"},
 	{"by a named field", "P/R/Start;TriggerMSec=100;StartStopID=key",
 	 "  10 R/Start id=1 key=a\n  115 R/Stop id=1 key=b\n! 120 R/Stop id=2 key=a\n"},
 	{"a named field wins over an activity path", "P/R/Start;TriggerMSec=100;StartStopID=key",
-	 "  10 R/Start key=a ActivityID=00000011-0000-0000-0000-0000be999d59\n! 120 R/Stop key=a\n"},
+	 "  10 R/Start key=a ActivityID=00000011-0000-0000-0000-0000be999d59\n"
+	 "! 120 R/Stop key=a\n"},
 	{"by activity", "P/R/Start;TriggerMSec=100;StartStopID=ActivityID",
-	 "  10 R/Start id=1 ActivityID=x\n  115 R/Stop id=1 ActivityID=y\n! 120 R/Stop id=2 ActivityID=x\n"},
+	 "  10 R/Start id=1 ActivityID=x\n  115 R/Stop id=1 ActivityID=y\n"
+	 "! 120 R/Stop id=2 ActivityID=x\n"},
 	/* 0x11 + 0x599D99AD = 0x599D99BE, little-endian at the end. */
 	{"an activity path before the first field", "P/R/Start;TriggerMSec=100",
 	 "  10 R/Start m=GET ActivityID=00000011-0000-0000-0000-0000be999d59\n"
 	 "  115 R/Stop m=GET ActivityID=00000012-0000-0000-0000-0000bf999d59\n"
 	 "! 120 R/Stop m=PUT ActivityID=00000011-0000-0000-0000-0000be999d59\n"},
 	{"other activities are none: the first field", "P/R/Start;TriggerMSec=100",
-	 "  10 R/Start id=1 ActivityID=00000011-0000-0000-0000-000000000059\n! 120 R/Stop id=1 ActivityID=other\n"},
+	 "  10 R/Start id=1 ActivityID=00000011-0000-0000-0000-000000000059\n"
+	 "! 120 R/Stop id=1 ActivityID=other\n"},
 	{"texts that differ late", "P/R/Start;TriggerMSec=100",
-	 "  10 R/Start u=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\n"
-	 "  115 R/Stop u=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2\n"
-	 "! 120 R/Stop u=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\n"},
+	 "  10 R/Start u=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\n"
+	 "  115 R/Stop u=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2\n"
+	 "! 120 R/Stop u=/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\n"},
 	{"filters look at the start only", "P/R/Start;TriggerMSec=100;FieldFilter=u~^/pay",
-	 "  10 R/Start id=1 u=/pay\n  11 R/Start id=2 u=/img\n  500 R/Stop id=2\n! 501 R/Stop id=1\n"},
-	{"TriggerMSec 0: every start fires", "P/R/Start;TriggerMSec=0;StopEvent=R/Stop", "! 10 R/Start id=1\n"},
+	 "  10 R/Start id=1 u=/pay\n  11 R/Start id=2 u=/img\n  500 R/Stop id=2\n"
+	 "! 501 R/Stop id=1\n"},
+	{"TriggerMSec 0: every start fires", "P/R/Start;TriggerMSec=0;StopEvent=R/Stop",
+	 "! 10 R/Start id=1\n"},
 	{"a process that ends takes its starts along", "P/R/Start;TriggerMSec=100;InFlight=true",
 	 "  10 R/Start pid=4 id=1\n  20 exit pid=4\n  900 tick\n"},
 	{"decay", "P/R/Start;TriggerMSec=100;DecayToZeroHours=1",
-	 "  0 tick\n  1800000 R/Start id=1\n! 1800051 R/Stop id=1\n--\n  7200000 R/Start id=1\n! 7200000.001 R/Stop id=1\n"},
+	 "  0 tick\n  1800000 R/Start id=1\n! 1800051 R/Stop id=1\n--\n  7200000 R/Start id=1\n"
+	 "! 7200000.001 R/Stop id=1\n"},
 	{"a clock that jumps back", "P/R/Start;TriggerMSec=100;InFlight=true",
 	 "  5000 R/Start id=1\n  100 tick\n  200 R/Stop id=1\n"},
 };
@@ -154,8 +175,9 @@ TEST(why_names_the_event_and_its_fields)
 
 	event_lab_open(&lab, KIND, "P/R/Start;TriggerMSec=100", NULL);
 	event_lab_story(&lab, "  10 R/Start pid=5 exe=nginx id=7\n! 1260.5 R/Stop pid=5 id=7\n");
-	assert_string_equal(buf_text(&lab.why),
-			    "R/Start of nginx (pid 5) took 1250.5 ms, over its limit of 100 ms, thread 5");
+	assert_string_equal(
+		buf_text(&lab.why),
+		"R/Start of nginx (pid 5) took 1250.5 ms, over its limit of 100 ms, thread 5");
 	assert_true(lab.value == 1250.5 && lab.limit == 100);
 	event_lab_close(&lab);
 }
@@ -168,7 +190,8 @@ TEST(slow_expression_is_given_up_and_said)
 
 	event_lab_open(&lab, KIND, "P/A;FieldFilter=f~^(a+)+$", NULL);
 	for (i = 0; i < 100; i++)
-		assert_false(event_lab_feed(&lab, " 10 A f=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"));
+		assert_false(event_lab_feed(
+			&lab, " 10 A f=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"));
 	lab.trigger->ops->status(lab.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_DEAD);
 	assert_non_null(strstr(s.text, "dead: the expression '^(a+)+$'"));
@@ -199,7 +222,8 @@ TEST(bad_spec_is_told_which_part)
 	event_lab_refused(KIND, "P/A;FieldFilter=x y", "'x y' is not FIELD, then one of");
 	event_lab_refused(KIND, "P/A;FieldFilter=x=>5", "'x=>5' is not FIELD");
 	event_lab_refused(KIND, "P/A;FieldFilter==5", "'=5' is not FIELD");
-	event_lab_refused(KIND, "P/A;FieldFilter=x~(", "'(' is wrong at character 2: missing closing");
+	event_lab_refused(KIND, "P/A;FieldFilter=x~(",
+			  "'(' is wrong at character 2: missing closing");
 	event_lab_refused(KIND, "P/A;Keywords=xyz", "'xyz' is not a hexadecimal number");
 	event_lab_refused(KIND, "P/A;Level=7", "Level is 0 to 5");
 	event_lab_refused(KIND, "P/A;TriggerMSec=5", "add ;StopEvent=NAME");
@@ -212,7 +236,8 @@ TEST(bad_spec_is_told_which_part)
 TEST(filters_that_exclude_each_other_are_refused)
 {
 	static const struct { const char *filters[2]; bool excluded; } cases[] = {
-		{{"A>5", "A<3"}, true}, {{"A<3", "a>=5"}, true}, {{"A>5", "A<5"}, true}, {{"A>=5", "A<5"}, true},
+		{{"A>5", "A<3"}, true}, {{"A<3", "a>=5"}, true}, {{"A>5", "A<5"}, true},
+		{{"A>=5", "A<5"}, true},
 		{{"A>=5", "A<=5"}, false}, {{"A>3", "A<5"}, false}, {{"A>5", "B<3"}, false},
 		{{"A>10", "A<9"}, true}, {{"A=5", "A=5.0"}, false}, {{"A=5", "A=6"}, true},
 		{{"A=16", "A!=0x10"}, true}, {{"A=16", "A!=17"}, false}, {{"A=1", "A>5"}, true},
@@ -230,8 +255,8 @@ TEST(filters_that_exclude_each_other_are_refused)
 		struct err err = {0};
 		int rc;
 
-		snprintf(spec, sizeof(spec), "P/A;FieldFilter=%s;Level=4;FieldFilter=%s", cases[i].filters[0],
-			 cases[i].filters[1]);
+		snprintf(spec, sizeof(spec), "P/A;FieldFilter=%s;Level=4;FieldFilter=%s",
+			 cases[i].filters[0], cases[i].filters[1]);
 		rc = event_match_trigger.open(spec, &env, &t, &err);
 		event_match_trigger.close(t);
 		if (rc != (cases[i].excluded ? ERR_USAGE : 0))
@@ -255,7 +280,8 @@ static int open_step(void *ctx)
 
 TEST(rule_reports_lack_of_memory)
 {
-	assert_true(alloc_walk(open_step, "P/A/Start;TriggerMSec=5;FieldFilter=a=b;StartStopID=id") > 8);
+	assert_true(alloc_walk(open_step,
+			       "P/A/Start;TriggerMSec=5;FieldFilter=a=b;StartStopID=id") > 8);
 }
 
 int main(void)

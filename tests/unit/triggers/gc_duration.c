@@ -20,7 +20,8 @@ static const struct lab_story gc_over[] = {
 	 "  3228.778 GC/Start pid=3676 Count=1\n"
 	 "  3230.112 GC/Stop pid=3676 Count=1\n"},
 	{"equal is not over", "2", "  10 GC/Start pid=1 Count=1\n  12 GC/Stop pid=1 Count=1\n"},
-	{"a nanosecond more is over", "2", "  10 GC/Start pid=1 Count=1\n! 12.000001 GC/Stop pid=1 Count=1\n"},
+	{"a nanosecond more is over", "2",
+	 "  10 GC/Start pid=1 Count=1\n! 12.000001 GC/Stop pid=1 Count=1\n"},
 	{"two start events of one collection are one; the first counts", "5",
 	 "  10 GC/Start pid=1 Count=1\n  14 GC/Start pid=1 Count=1\n! 16 GC/Stop pid=1 Count=1\n"},
 	{"background collections are left out", "1",
@@ -29,9 +30,12 @@ static const struct lab_story gc_over[] = {
 	{"foreground collections count, by number and by name", "1",
 	 "  10 GC/Start pid=1 Count=1 Type=2\n! 20 GC/Stop pid=1 Count=1\n--\n"
 	 "  30 GC/Start pid=1 Count=2 Type=ForegroundGC\n! 40 GC/Stop pid=1 Count=2\n"},
-	{"a stop without a start is ignored", "1", "  10 GC/Stop pid=1 Count=1\n  20 GC/Stop pid=1 Count=1\n"},
-	{"another count is another collection", "1", "  10 GC/Start pid=1 Count=1\n  20 GC/Stop pid=1 Count=2\n"},
-	{"another process is another collection", "1", "  10 GC/Start pid=1 Count=1\n  20 GC/Stop pid=2 Count=1\n"},
+	{"a stop without a start is ignored", "1",
+	 "  10 GC/Stop pid=1 Count=1\n  20 GC/Stop pid=1 Count=1\n"},
+	{"another count is another collection", "1",
+	 "  10 GC/Start pid=1 Count=1\n  20 GC/Stop pid=1 Count=2\n"},
+	{"another process is another collection", "1",
+	 "  10 GC/Start pid=1 Count=1\n  20 GC/Stop pid=2 Count=1\n"},
 	{"two runtimes of one process do not mix", "5",
 	 "  10 GC/Start pid=1 Count=1 ClrInstanceID=8\n"
 	 "  12 GC/Start pid=1 Count=1 ClrInstanceID=9\n"
@@ -52,8 +56,10 @@ static const struct lab_story gc_over[] = {
 	 "  30 GC/Start pid=1 Count=2\n  40 GC/Stop pid=1 Count=2\n--\n"
 	 "  50 GC/Start pid=1 Count=3\n! 60 GC/Stop pid=1 Count=3\n"},
 	{"what hung within its incident does not fire after it", "500",
-	 "  1000 GC/Start pid=1 Count=1\n  1050 GC/Start pid=2 Count=1\n! 1601 tick\n  1651 tick\n--\n  1701 tick\n"},
-	{"0 is off", "0", "  10 GC/Start pid=1 Count=1\n  90 GC/Stop pid=1 Count=1\n  99999 tick\n"},
+	 "  1000 GC/Start pid=1 Count=1\n  1050 GC/Start pid=2 Count=1\n! 1601 tick\n  1651 tick\n"
+	 "--\n  1701 tick\n"},
+	{"0 is off", "0",
+	 "  10 GC/Start pid=1 Count=1\n  90 GC/Stop pid=1 Count=1\n  99999 tick\n"},
 	{"by name, in any case, with .exe, or by pid", "1;Process=APP.exe,77",
 	 "  10 GC/Start pid=1 exe=/opt/app Count=1\n! 20 GC/Stop pid=1 exe=/opt/app Count=1\n--\n"
 	 "  30 GC/Start pid=2 exe=other Count=1\n  40 GC/Stop pid=2 exe=other Count=1\n"
@@ -65,7 +71,8 @@ static const struct lab_story gc_over[] = {
 	{"a stop that never comes is forgotten after an hour", "500;InFlight=false",
 	 "  1000 GC/Start pid=1 Count=1\n  3601001 tick\n  3601002 GC/Stop pid=1 Count=1\n"},
 	{"the pause is from suspension to restart", "5;Measure=pause",
-	 "  10 GC/SuspendEEStart pid=1 Reason=1\n  11 GC/Start pid=1 Count=1\n  13 GC/Stop pid=1 Count=1\n"
+	 "  10 GC/SuspendEEStart pid=1 Reason=1\n  11 GC/Start pid=1 Count=1\n"
+	 "  13 GC/Stop pid=1 Count=1\n"
 	 "! 15.5 GC/RestartEEStop pid=1\n"},
 	{"a suspension for a debugger is no pause of a collection", "5;Measure=pause",
 	 "  10 GC/SuspendEEStart pid=1 Reason=5\n  99 GC/RestartEEStop pid=1\n"
@@ -84,10 +91,14 @@ TEST(pauses_that_are_told_together_fire_when_one_must_be_over_the_limit)
 		{"the mean is over", "10", "! 50 GC/Pauses pid=1 Pauses=3 PauseMSec=30.3\n"},
 		{"the mean is not", "10", "  50 GC/Pauses pid=1 Pauses=3 PauseMSec=30.0\n"},
 		{"one alone is known", "10", "! 50 GC/Pauses pid=1 Pauses=1 PauseMSec=10.5\n"},
-		{"the source knows more", "10", "! 50 GC/Pauses pid=1 Pauses=3 PauseMSec=15.0 PauseMinMSec=11.0\n"},
-		{"pauses of the program too", "10;Measure=pause", "! 50 GC/Pauses pid=1 Pauses=2 PauseMSec=20.2\n"},
-		{"of another process", "10;Process=7", "  50 GC/Pauses pid=1 Pauses=2 PauseMSec=90.0\n"},
-		{"none of them", "10", "  50 GC/Pauses pid=1 Pauses=0 PauseMSec=90.0\n  60 GC/Pauses pid=1\n"},
+		{"the source knows more", "10",
+		 "! 50 GC/Pauses pid=1 Pauses=3 PauseMSec=15.0 PauseMinMSec=11.0\n"},
+		{"pauses of the program too", "10;Measure=pause",
+		 "! 50 GC/Pauses pid=1 Pauses=2 PauseMSec=20.2\n"},
+		{"of another process", "10;Process=7",
+		 "  50 GC/Pauses pid=1 Pauses=2 PauseMSec=90.0\n"},
+		{"none of them", "10",
+		 "  50 GC/Pauses pid=1 Pauses=0 PauseMSec=90.0\n  60 GC/Pauses pid=1\n"},
 		{"an end that stands for several is no pause of their sum", "10",
 		 "  10 GC/Start pid=1 Count=4\n"
 		 "  22 GC/Stop pid=1 Count=4 PauseMSec=12.0 Pauses=2 PauseMinMSec=7.0\n"
@@ -118,7 +129,8 @@ TEST(a_group_that_may_hold_one_over_the_limit_is_told)
 	assert_true(status.nearest > 6.49 && status.nearest < 6.51);
 	assert_int_equal(status.counts.matched, 9);
 	event_lab_story(&lab, "! 80 GC/Pauses pid=1 exe=/opt/java Pauses=2 PauseMSec=25.0\n");
-	assert_string_equal(buf_text(&lab.why), "GC of java (pid 1): 2 pauses, reported together, took "
+	assert_string_equal(buf_text(&lab.why),
+			    "GC of java (pid 1): 2 pauses, reported together, took "
 			    "25 ms in all, the longest at least 12.5 ms, over its limit of 10 ms");
 	event_lab_close(&lab);
 }
@@ -133,7 +145,8 @@ TEST(who_waits_in_vain_for_a_process_is_told)
 	assert_string_equal(status.text, "no such event yet, limit > 10 ms");
 	event_lab_story(&lab, "  50 GC/Start pid=1 exe=/usr/bin/python3.11 Count=1\n");
 	lab.trigger->ops->status(lab.trigger, &status);
-	assert_string_equal(status.text, "no such event of the chosen processes yet, limit > 10 ms");
+	assert_string_equal(status.text,
+			    "no such event of the chosen processes yet, limit > 10 ms");
 	event_lab_story(&lab, "  60 GC/Start pid=2 exe=/usr/bin/python3 Count=1\n");
 	lab.trigger->ops->status(lab.trigger, &status);
 	assert_string_equal(status.text, "none has ended yet, limit > 10 ms, 1 open");
@@ -153,33 +166,46 @@ TEST(full_collections_that_are_told_together_are_of_generation_2)
 TEST(events_of_other_providers_are_not_heard)
 {
 	static const struct lab_story story[] = {
-		{"of another provider", "1", "  10 GC/Start pid=1 Count=1\n  90 GC/Stop pid=1 Count=1\n"},
+		{"of another provider", "1",
+		 "  10 GC/Start pid=1 Count=1\n  90 GC/Stop pid=1 Count=1\n"},
 	};
 
-	event_lab_stories("stop-on-gc-over-msec", "Microsoft-Windows-DotNETRuntimePrivate", story, 1);
+	event_lab_stories("stop-on-gc-over-msec", "Microsoft-Windows-DotNETRuntimePrivate", story,
+			  1);
 }
 
 TEST(suspension_is_by_thread_and_ends_when_all_stand)
 {
 	static const struct lab_story stories[] = {
-		{"fires", "1", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n! 12 GC/SuspendEEStop pid=1 tid=5\n"},
-		{"by thread", "1", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  12 GC/SuspendEEStop pid=1 tid=6\n"},
+		{"fires", "1",
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n"
+		 "! 12 GC/SuspendEEStop pid=1 tid=5\n"},
+		{"by thread", "1",
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n"
+		 "  12 GC/SuspendEEStop pid=1 tid=6\n"},
 		{"overlapping on two threads", "3",
-		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  11 GC/SuspendEEStart pid=1 tid=6 Reason=6\n"
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n"
+		 "  11 GC/SuspendEEStart pid=1 tid=6 Reason=6\n"
 		 "  12 GC/SuspendEEStop pid=1 tid=5\n! 15 GC/SuspendEEStop pid=1 tid=6\n"},
 		{"the restart does not belong to it", "1",
-		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  10.5 GC/SuspendEEStop pid=1 tid=5\n"
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n"
+		 "  10.5 GC/SuspendEEStop pid=1 tid=5\n"
 		 "  20 GC/RestartEEStop pid=1 tid=5\n"},
 	};
 
 	event_lab_stories("stop-on-gc-suspend-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
-/* Java, CPython and V8 tell when a pause begins and when it is over, but not when all stood: its start stayed open. */
+/*
+ * Java, CPython and V8 tell when a pause begins and when it is over, but not when all stood: its
+ * start stayed open.
+ */
 TEST(only_net_says_how_long_suspending_took)
 {
 	static const struct lab_story story[] = {
-		{"a pause", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  60 tick\n  90 GC/Stop pid=1 tid=5\n"
+		{"a pause", "5",
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  60 tick\n"
+		 "  90 GC/Stop pid=1 tid=5\n"
 				 "  90 GC/RestartEEStop pid=1 tid=5\n  200 tick\n"},
 	};
 
@@ -196,11 +222,13 @@ TEST(the_reason_has_only_what_the_collection_told)
 	event_lab_open(&lab, "stop-on-gc-over-msec", "5", NULL);
 	event_lab_story(&lab, "  10 GC/Start pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n"
 			      "! 20 GC/Stop pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n");
-	assert_string_equal(buf_text(&lab.why), "GC of python3 (pid 1) took 10 ms, over its limit of 5 ms, thread 5, "
-						"generation 2");
+	assert_string_equal(buf_text(&lab.why),
+			    "GC of python3 (pid 1) took 10 ms, over its limit of 5 ms, thread 5, "
+			    "generation 2");
 	event_lab_story(&lab, "--\n  30 GC/Start pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n"
 			      "! 40 GC/Stop pid=1 tid=5 exe=/usr/bin/python3\n");
-	assert_string_equal(buf_text(&lab.why), "GC of python3 (pid 1) took 10 ms, over its limit of 5 ms, thread 5");
+	assert_string_equal(buf_text(&lab.why),
+			    "GC of python3 (pid 1) took 10 ms, over its limit of 5 ms, thread 5");
 	event_lab_close(&lab);
 	event_lab_open(&lab, "stop-on-gen2-gc", "", NULL);
 	event_lab_story(&lab, "! 10 GC/Start pid=1 tid=5 exe=/usr/bin/node Depth=2\n");
@@ -208,7 +236,10 @@ TEST(the_reason_has_only_what_the_collection_told)
 	event_lab_close(&lab);
 }
 
-/* V8's isolates (worker threads) collect side by side, and number nothing; nor does CPython, nor do probes in a JVM. */
+/*
+ * V8's isolates (worker threads) collect side by side, and number nothing; nor does CPython, nor do
+ * probes in a JVM.
+ */
 TEST(collections_without_a_number_are_told_apart_by_thread)
 {
 	static const struct lab_story gc[] = {
@@ -216,7 +247,8 @@ TEST(collections_without_a_number_are_told_apart_by_thread)
 		 "  10 GC/Start pid=1 tid=1\n  20 GC/Start pid=1 tid=2\n  25 GC/Stop pid=1 tid=2\n"
 		 "! 110 GC/Stop pid=1 tid=1\n"},
 		{"nor do their pauses mix", "50;Measure=pause",
-		 "  10 GC/SuspendEEStart pid=1 tid=1 Reason=1\n  20 GC/SuspendEEStart pid=1 tid=2 Reason=1\n"
+		 "  10 GC/SuspendEEStart pid=1 tid=1 Reason=1\n"
+		 "  20 GC/SuspendEEStart pid=1 tid=2 Reason=1\n"
 		 "  25 GC/RestartEEStop pid=1 tid=2\n! 110 GC/RestartEEStop pid=1 tid=1\n"},
 	}, gen2[] = {
 		{"each thread begins its own", "",
@@ -234,14 +266,18 @@ TEST(a_lost_stop_makes_no_long_collection_of_the_next)
 {
 	static const struct lab_story gc[] = {
 		{"short", "50;InFlight=false",
-		 "  10 GC/Start pid=1 tid=1\n  1000 GC/Start pid=1 tid=1\n  1005 GC/Stop pid=1 tid=1\n"},
+		 "  10 GC/Start pid=1 tid=1\n  1000 GC/Start pid=1 tid=1\n"
+		 "  1005 GC/Stop pid=1 tid=1\n"},
 		{"a pause", "50;Measure=pause;InFlight=false",
-		 "  10 GC/SuspendEEStart pid=1 tid=1 Reason=1\n  1000 GC/SuspendEEStart pid=1 tid=1 Reason=1\n"
+		 "  10 GC/SuspendEEStart pid=1 tid=1 Reason=1\n"
+		 "  1000 GC/SuspendEEStart pid=1 tid=1 Reason=1\n"
 		 "  1005 GC/RestartEEStop pid=1 tid=1\n"},
 		{"long", "50;InFlight=false",
-		 "  10 GC/Start pid=1 tid=1\n  1000 GC/Start pid=1 tid=1\n! 1060 GC/Stop pid=1 tid=1\n"},
+		 "  10 GC/Start pid=1 tid=1\n  1000 GC/Start pid=1 tid=1\n"
+		 "! 1060 GC/Stop pid=1 tid=1\n"},
 	}, gen2[] = {
-		{"the next begins too", "", "! 10 GC/Start pid=1 tid=1 Depth=2\n--\n! 900 GC/Start pid=1 tid=1 Depth=2\n"},
+		{"the next begins too", "",
+		 "! 10 GC/Start pid=1 tid=1 Depth=2\n--\n! 900 GC/Start pid=1 tid=1 Depth=2\n"},
 	};
 
 	event_lab_stories("stop-on-gc-over-msec", V8_PROVIDER, gc, COUNT_OF(gc));
@@ -252,13 +288,18 @@ TEST(a_lost_stop_makes_no_long_collection_of_the_next)
 TEST(final_pause_is_that_of_reason_6)
 {
 	static const struct lab_story stories[] = {
-		{"reason 6", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=6\n! 20 GC/RestartEEStop pid=1 tid=5\n"},
-		{"reason 1", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  20 GC/RestartEEStop pid=1 tid=5\n"},
+		{"reason 6", "5",
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=6\n"
+		 "! 20 GC/RestartEEStop pid=1 tid=5\n"},
+		{"reason 1", "5",
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n"
+		 "  20 GC/RestartEEStop pid=1 tid=5\n"},
 		{"by name", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=SuspendForGCPrep\n"
 				 "! 20 GC/RestartEEStop pid=1 tid=5\n"},
 	};
 
-	event_lab_stories("stop-on-bgc-final-pause-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
+	event_lab_stories("stop-on-bgc-final-pause-over-msec", CLR_PROVIDER, stories,
+			  COUNT_OF(stories));
 }
 
 TEST(gen2_fires_when_it_begins)
@@ -266,11 +307,13 @@ TEST(gen2_fires_when_it_begins)
 	static const struct lab_story stories[] = {
 		{"generation 2", "", "! 10 GC/Start pid=1 Count=1 Depth=2 Type=0\n"},
 		{"generation 1 and background", "",
-		 "  10 GC/Start pid=1 Count=1 Depth=1 Type=0\n  20 GC/Start pid=1 Count=2 Depth=2 Type=1\n"},
+		 "  10 GC/Start pid=1 Count=1 Depth=1 Type=0\n"
+		 "  20 GC/Start pid=1 Count=2 Depth=2 Type=1\n"},
 		{"twice the same start is one", "",
 		 "! 10 GC/Start pid=1 Count=1 Depth=2\n--\n  11 GC/Start pid=1 Count=1 Depth=2\n"
 		 "  12 GC/Stop pid=1 Count=1\n! 13 GC/Start pid=1 Count=2 Depth=2\n"},
-		{"of a process", ";Process=9", "  10 GC/Start pid=1 Count=1 Depth=2\n! 11 GC/Start pid=9 Count=1 Depth=2\n"},
+		{"of a process", ";Process=9",
+		 "  10 GC/Start pid=1 Count=1 Depth=2\n! 11 GC/Start pid=9 Count=1 Depth=2\n"},
 	};
 
 	event_lab_stories("stop-on-gen2-gc", CLR_PROVIDER, stories, COUNT_OF(stories));
@@ -306,7 +349,8 @@ TEST(why_and_status_say_who_and_how_long)
 	assert_string_equal(s.text, "no such event yet, limit > 5 ms");
 	event_lab_story(&lab, "  9700 GC/Start pid=3988 tid=4032 exe=PerfView.exe Count=1 Depth=1\n"
 			"! 9710.8275 GC/Stop pid=3988 exe=PerfView.exe Count=1 Depth=1\n");
-	assert_string_equal(buf_text(&lab.why), "GC of PerfView (pid 3988) took 10.8275 ms, over its "
+	assert_string_equal(buf_text(&lab.why),
+			    "GC of PerfView (pid 3988) took 10.8275 ms, over its "
 			    "limit of 5 ms, thread 4032, count 1, generation 1");
 	assert_true(fabs(lab.value - 10.8275) < 1e-9 && lab.limit == 5);
 	lab.trigger->ops->status(lab.trigger, &s);
@@ -326,12 +370,14 @@ TEST(limit_decays_from_spec_or_option)
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 
 	event_lab_open(&lab, "stop-on-gc-over-msec", "100", &env);
-	event_lab_story(&lab, "  0 tick\n  3600000 GC/Start pid=1 Count=1\n  3600049 GC/Stop pid=1 Count=1\n"
+	event_lab_story(&lab, "  0 tick\n  3600000 GC/Start pid=1 Count=1\n"
+				"  3600049 GC/Stop pid=1 Count=1\n"
 			"  3600050 GC/Start pid=1 Count=2\n! 3600101 GC/Stop pid=1 Count=2\n");
 	assert_non_null(strstr(buf_text(&lab.why), "(100 at the start, decaying to 0 in 2 h) ms"));
 	event_lab_close(&lab);
 	event_lab_open(&lab, "stop-on-gc-over-msec", "100;DecayToZeroHours=1;Floor=40", &env);
-	event_lab_story(&lab, "  0 tick\n  7200000 GC/Start pid=1 Count=1\n  7200040 GC/Stop pid=1 Count=1\n"
+	event_lab_story(&lab, "  0 tick\n  7200000 GC/Start pid=1 Count=1\n"
+				"  7200040 GC/Stop pid=1 Count=1\n"
 			"  7200100 GC/Start pid=1 Count=2\n! 7200141 GC/Stop pid=1 Count=2\n");
 	event_lab_close(&lab);
 }
@@ -393,10 +439,13 @@ TEST(bad_spec_is_told_which_part)
 	event_lab_refused("stop-on-gc-over-msec", "fast", "'fast' is not a number");
 	event_lab_refused("stop-on-gc-over-msec", "-1", "below zero");
 	event_lab_refused("stop-on-gc-over-msec", "5;Measure=stop", "Measure is gc");
-	event_lab_refused("stop-on-gc-over-msec", "5;Foo=1", "unknown key 'Foo'; allowed are Measure, InFlight");
-	event_lab_refused("stop-on-gc-suspend-over-msec", "5;Measure=pause", "unknown key 'Measure'");
+	event_lab_refused("stop-on-gc-over-msec", "5;Foo=1",
+			  "unknown key 'Foo'; allowed are Measure, InFlight");
+	event_lab_refused("stop-on-gc-suspend-over-msec", "5;Measure=pause",
+			  "unknown key 'Measure'");
 	event_lab_refused("stop-on-gc-over-msec", "5;Process=", "an empty process name");
-	event_lab_refused("stop-on-gc-over-msec", "5;InFlight=maybe", "InFlight is true or false, not 'maybe'");
+	event_lab_refused("stop-on-gc-over-msec", "5;InFlight=maybe",
+			  "InFlight is true or false, not 'maybe'");
 	event_lab_refused("stop-on-gc-over-msec", "5;Floor", "'Floor' is not Key=Value");
 	event_lab_refused("stop-on-gen2-gc", "7", "it takes true, false or ;Process=");
 }
@@ -420,7 +469,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gc_over_fires_where_the_story_says),
-		cmocka_unit_test(pauses_that_are_told_together_fire_when_one_must_be_over_the_limit),
+		cmocka_unit_test(
+			pauses_that_are_told_together_fire_when_one_must_be_over_the_limit),
 		cmocka_unit_test(a_group_that_may_hold_one_over_the_limit_is_told),
 		cmocka_unit_test(who_waits_in_vain_for_a_process_is_told),
 		cmocka_unit_test(full_collections_that_are_told_together_are_of_generation_2),

@@ -1,4 +1,6 @@
-/* Rules on texts and on processes: exceptions, lines of logs, starts and ends; and request presets. */
+/*
+ * Rules on texts and on processes: exceptions, lines of logs, starts and ends; and request presets.
+ */
 #include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
@@ -17,16 +19,20 @@ TEST(exceptions_match_by_type_and_message)
 		{"any", "", "! 10 " THROW "System.IO.IOException ExceptionMessage='disk full'\n"},
 		{"by message", "full$", "  9 " THROW "E ExceptionMessage='full disk'\n"
 		 "! 10 " THROW "E ExceptionMessage='disk full'\n"},
-		{"by type and message", "^E: disk", "! 10 " THROW "E ExceptionMessage='disk full'\n"},
+		{"by type and message", "^E: disk",
+		 "! 10 " THROW "E ExceptionMessage='disk full'\n"},
 		{"by the type alone", "^System\\.IO\\.IOException$",
 		 "  9 " THROW "System.IO.IOExceptionX ExceptionMessage=x\n"
 		 "! 10 " THROW "System.IO.IOException ExceptionMessage=x\n"},
 		{"with regard to case", "disk", "  10 " THROW "E ExceptionMessage='Disk full'\n"},
-		{"without type and message nothing matches but the empty one", ".*", "  10 Exception/Start pid=7\n"},
+		{"without type and message nothing matches but the empty one", ".*",
+		 "  10 Exception/Start pid=7\n"},
 		{"nor does it throw one away", "", "! 10 Exception/Start pid=7\n"},
 		{"of a process", "E;Process=other", "  10 " THROW "E ExceptionMessage=x\n"},
-		{"a ';' may be in the expression", "a;b", "! 10 " THROW "E ExceptionMessage='a;b'\n"},
-		{"of other events", "E", "  10 Exception/Stop pid=7 ExceptionType=E ExceptionMessage=x\n"
+		{"a ';' may be in the expression", "a;b",
+		 "! 10 " THROW "E ExceptionMessage='a;b'\n"},
+		{"of other events", "E",
+		 "  10 Exception/Stop pid=7 ExceptionType=E ExceptionMessage=x\n"
 		 "  11 " THROW "E Provider=Other ExceptionMessage=x\n"},
 		{"again after its incident", "E", "! 10 " THROW "E ExceptionMessage=x\n  11 " THROW
 		 "E ExceptionMessage=x\n--\n! 12 " THROW "E ExceptionMessage=x\n"},
@@ -36,7 +42,8 @@ TEST(exceptions_match_by_type_and_message)
 	event_lab_stories("stop-on-exception", CLR_PROVIDER, stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-exception", "full", NULL);
 	event_lab_story(&lab, "! 10 " THROW "System.IO.IOException ExceptionMessage='disk full'\n");
-	assert_string_equal(buf_text(&lab.why), "exception System.IO.IOException: disk full, of shop "
+	assert_string_equal(buf_text(&lab.why),
+			    "exception System.IO.IOException: disk full, of shop "
 			    "(pid 7), thread 8");
 	assert_string_equal(lab.trigger->spec, "StopOnException:full");
 	event_lab_close(&lab);
@@ -46,11 +53,14 @@ TEST(exceptions_match_by_type_and_message)
 TEST(log_lines_match_by_log_and_text)
 {
 	static const struct lab_story stories[] = {
-		{"in any case, anywhere", "out of memory", "  9 log Log=Application Message='fine'\n"
+		{"in any case, anywhere", "out of memory",
+		 "  9 log Log=Application Message='fine'\n"
 		 "! 10 log Log=Application Message='Out of Memory: Killed'\n"},
 		{"of another log", "x", "  10 log Log=System Message=x\n"},
-		{"a log that is named", "system@x", "  9 log Log=Application Message=x\n! 10 log Log=System Message=x\n"},
-		{"a file", "/var/log/a.log@timed out", "! 10 log Log=/var/log/a.log Message='it timed out'\n"},
+		{"a log that is named", "system@x",
+		 "  9 log Log=Application Message=x\n! 10 log Log=System Message=x\n"},
+		{"a file", "/var/log/a.log@timed out",
+		 "! 10 log Log=/var/log/a.log Message='it timed out'\n"},
 		{"a channel", "Microsoft-Windows-Kernel-Power/Thermal@x",
 		 "! 10 log Log=Microsoft-Windows-Kernel-Power/Thermal Message=x\n"},
 		{"any name", "Log=Shop@x", "! 10 log Log=Shop Message=x\n"},
@@ -58,7 +68,8 @@ TEST(log_lines_match_by_log_and_text)
 		 "! 10 log Log=Application Message='for user@host'\n"},
 		{"as PerfView shows it", "^Type: Error EventId: 1000 Message: a",
 		 "! 10 log Log=Application Type=Error EventId=1000 Message='a fault'\n"},
-		{"within its incident", "x", "! 9 log Log=Application Message=x\n  10 log Log=Application Message=x\n"},
+		{"within its incident", "x",
+		 "! 9 log Log=Application Message=x\n  10 log Log=Application Message=x\n"},
 	};
 	struct event_lab lab = {0};
 	static struct needs needs;
@@ -79,23 +90,33 @@ TEST(log_lines_match_by_log_and_text)
 TEST(processes_start_end_and_crash)
 {
 	static const struct lab_story stories[] = {
-		{"an end", "shop", "  8 start pid=7 exe=shop\n  9 exit pid=8 exe=other\n! 10 exit pid=7 exe=shop\n"},
-		{"a start", "shop;On=start", "! 10 start pid=7 exe=shop\n  11 exit pid=7 exe=shop\n"},
+		{"an end", "shop",
+		 "  8 start pid=7 exe=shop\n  9 exit pid=8 exe=other\n! 10 exit pid=7 exe=shop\n"},
+		{"a start", "shop;On=start",
+		 "! 10 start pid=7 exe=shop\n  11 exit pid=7 exe=shop\n"},
 		{"by pid, of any", "7", "! 10 exit pid=7 exe=x\n"},
 		{"all", "*", "! 10 exit pid=7\n"},
-		{"an exit code of Windows", "shop;ExitCode!=0", "  9 exit pid=7 exe=shop ExitStatus=0\n"
+		{"an exit code of Windows", "shop;ExitCode!=0",
+		 "  9 exit pid=7 exe=shop ExitStatus=0\n"
 		 "! 10 exit pid=7 exe=shop ExitStatus=3\n"},
-		{"an end of which nothing is known", "shop;ExitCode!=0", "  9 exit pid=7 exe=shop\n"},
+		{"an end of which nothing is known", "shop;ExitCode!=0",
+		 "  9 exit pid=7 exe=shop\n"},
 		{"an exit code of Linux", "shop;ExitCode=3", "  8 exit pid=7 exe=shop\n"
-		 "  9 Process/Exit pid=7 ExitCode=2 Signal=0\n! 10 Process/Exit pid=7 ExitCode=3 Signal=0\n"},
+		 "  9 Process/Exit pid=7 ExitCode=2 Signal=0\n"
+		 "! 10 Process/Exit pid=7 ExitCode=3 Signal=0\n"},
 		{"a fault of Linux", "*;On=crash", "  8 Process/Exit pid=7 ExitCode=3 Signal=0\n"
-		 "  9 Process/Exit pid=7 ExitCode=0 Signal=15\n! 10 Process/Exit pid=7 ExitCode=0 Signal=11\n"},
-		{"a fault of Windows", "*;On=crash", "  9 exit pid=7 ExitStatus=1\n! 10 exit pid=7 ExitStatus=-1073741819\n"},
+		 "  9 Process/Exit pid=7 ExitCode=0 Signal=15\n"
+		 "! 10 Process/Exit pid=7 ExitCode=0 Signal=11\n"},
+		{"a fault of Windows", "*;On=crash",
+		 "  9 exit pid=7 ExitStatus=1\n! 10 exit pid=7 ExitStatus=-1073741819\n"},
 		{"a signal", "*;Signal=SIGKILL", "  9 Process/Exit pid=7 ExitCode=0 Signal=11\n"
 		 "! 10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
-		{"a signal is not exit code 0", "*;ExitCode!=0", "! 10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
-		{"nor is it exit code 0 there", "*;ExitCode=0", "  10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
-		{"a crash with its stack: at the signal that nobody handles", "shop;On=crash;Stack=true",
+		{"a signal is not exit code 0", "*;ExitCode!=0",
+		 "! 10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
+		{"nor is it exit code 0 there", "*;ExitCode=0",
+		 "  10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
+		{"a crash with its stack: at the signal that nobody handles",
+		 "shop;On=crash;Stack=true",
 		 "  7 signal_deliver Provider=signal pid=7 exe=shop sig=11 sa_handler=4096\n"
 		 "  8 signal_deliver Provider=signal pid=7 exe=shop sig=15 sa_handler=0\n"
 		 "  9 signal_deliver Provider=signal pid=8 exe=other sig=11 sa_handler=0\n"
@@ -104,31 +125,38 @@ TEST(processes_start_end_and_crash)
 		{"a kill for lack of memory, whoever asked for it", "a_long_process_name;On=oom",
 		 "  9 mark_victim Provider=oom pid=7 exe=a_long_process_name comm=other\n"
 		 "! 10 mark_victim Provider=oom pid=7 exe=other comm=a_long_process_\n"},
-		{"without the code asked, one end is one", "*", "! 10 exit pid=7\n--\n  11 Process/Exit pid=7 ExitCode=0\n"},
+		{"without the code asked, one end is one", "*",
+		 "! 10 exit pid=7\n--\n  11 Process/Exit pid=7 ExitCode=0\n"},
 	};
 	struct event_lab lab = {.provider = "Linux"};
 
 	event_lab_stories("stop-on-process", "Linux", stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-process", "*;On=crash", NULL);
 	event_lab_story(&lab, "! 10 Process/Exit pid=7 exe=shop ExitCode=0 Signal=11\n--\n");
-	assert_string_equal(buf_text(&lab.why), "process shop (pid 7) was killed by signal 11 (SIGSEGV)");
+	assert_string_equal(buf_text(&lab.why),
+			    "process shop (pid 7) was killed by signal 11 (SIGSEGV)");
 	event_lab_story(&lab, "! 10 exit pid=9 exe=svc.exe ExitStatus=3221225477\n");
 	assert_string_equal(buf_text(&lab.why), "process svc (pid 9) ended with code 0xC0000005");
 	event_lab_close(&lab);
 	event_lab_open(&lab, "stop-on-process", "*;On=oom", NULL);
-	event_lab_story(&lab, "! 10 mark_victim Provider=oom pid=7 exe=shop comm=db anon_rss=204800\n");
+	event_lab_story(&lab,
+			"! 10 mark_victim Provider=oom pid=7 exe=shop comm=db anon_rss=204800\n");
 	assert_non_null(strstr(buf_text(&lab.why), "process db (pid "));
-	assert_non_null(strstr(buf_text(&lab.why), "is being killed, as the kernel is out of memory; it holds 200 MB"));
+	assert_non_null(strstr(buf_text(&lab.why),
+			       "is being killed, as the kernel is out of memory; it holds 200 MB"));
 	event_lab_close(&lab);
 	event_lab_refused("stop-on-process", "a;On=exit;Stack=true", "Stack=true needs On=crash");
-	event_lab_refused("stop-on-process", "a;On=oom;ExitCode=1", "a kill for lack of memory has no exit code");
+	event_lab_refused("stop-on-process", "a;On=oom;ExitCode=1",
+			  "a kill for lack of memory has no exit code");
 	event_lab_refused("stop-on-process", "", "an empty process name");
 	event_lab_refused("stop-on-process", "a;On=stop", "On is start, exit, crash or oom");
 	event_lab_refused("stop-on-process", "a;Signal=NO", "Signal is a name");
 	event_lab_refused("stop-on-process", "a;ExitCode=x", "ExitCode is a whole number");
 	event_lab_refused("stop-on-process", "a;On=start;ExitCode=1", "a start has no exit code");
-	event_lab_refused("stop-on-process", "a;Signal=KILL;ExitCode=1", "give ExitCode= or Signal=, not both");
-	event_lab_refused("stop-on-process", "a;On=crash;Signal=TERM", "that signal is not a crash");
+	event_lab_refused("stop-on-process", "a;Signal=KILL;ExitCode=1",
+			  "give ExitCode= or Signal=, not both");
+	event_lab_refused("stop-on-process", "a;On=crash;Signal=TERM",
+			  "that signal is not a crash");
 	event_lab_refused("stop-on-process", "a;On=crash;ExitCode=1", "a crash ends by a signal");
 	event_lab_refused("stop-on-process", "a;ExitCode=1;ExitCode!=1", "ExitCode is given twice");
 	event_lab_refused("stop-on-process", "a;On=exit;on=crash", "on is given twice");
@@ -140,15 +168,20 @@ TEST(processes_start_end_and_crash)
 TEST(requests_are_those_of_iis_and_aspnet_core)
 {
 	static const struct lab_story stories[] = {
-		{"IIS", "100", "  10 EventID(1) pid=7 ContextId=a\n! 111 EventID(2) pid=7 ContextId=a\n"},
+		{"IIS", "100",
+		 "  10 EventID(1) pid=7 ContextId=a\n! 111 EventID(2) pid=7 ContextId=a\n"},
 		{"ASP.NET Core, by activity", "100",
 		 "  10 Request/Start " CORE " pid=7 method=GET ActivityID=x\n"
-		 "  111 Request/Stop " CORE " pid=7 ActivityID=y\n! 112 Request/Stop " CORE " pid=7 ActivityID=x\n"},
+		 "  111 Request/Stop " CORE " pid=7 ActivityID=y\n"
+		 "! 112 Request/Stop " CORE " pid=7 ActivityID=x\n"},
 		{"one that hangs", "100", "  10 EventID(1) pid=7 ContextId=a\n! 300 tick\n"},
-		{"unless that is off", "100;InFlight=false", "  10 EventID(1) pid=7 ContextId=a\n  300 tick\n"},
+		{"unless that is off", "100;InFlight=false",
+		 "  10 EventID(1) pid=7 ContextId=a\n  300 tick\n"},
 		{"0 is off", "0", "  10 EventID(1) pid=7 ContextId=a\n  300 tick\n"},
-		{"equal is not over", "100", "  10 EventID(1) pid=7 ContextId=a\n  110 EventID(2) pid=7 ContextId=a\n"},
-		{"of a process", "100;Process=9", "  10 EventID(1) pid=7 ContextId=a\n  300 tick\n"},
+		{"equal is not over", "100",
+		 "  10 EventID(1) pid=7 ContextId=a\n  110 EventID(2) pid=7 ContextId=a\n"},
+		{"of a process", "100;Process=9",
+		 "  10 EventID(1) pid=7 ContextId=a\n  300 tick\n"},
 		{"an orphan stop", "100", "  10 EventID(2) pid=7 ContextId=a\n"},
 	};
 	struct event_lab lab = {.provider = "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}"};
@@ -156,12 +189,16 @@ TEST(requests_are_those_of_iis_and_aspnet_core)
 
 	event_lab_stories("stop-on-request-over-msec", lab.provider, stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-request-over-msec", "100", NULL);
-	assert_string_equal(preset_line(lab.trigger, 1), "*Microsoft.AspNetCore.Hosting/Request/Start;"
-			    "StopEvent=Request/Stop;StartStopID=ActivityID;TriggerMSec=100;InFlight=true");
+	assert_string_equal(
+		preset_line(lab.trigger, 1),
+		"*Microsoft.AspNetCore.Hosting/Request/Start;"
+		"StopEvent=Request/Stop;StartStopID=ActivityID;TriggerMSec=100;InFlight=true");
 	assert_null(preset_line(lab.trigger, 2));
-	event_lab_story(&lab, "  10 EventID(1) pid=7 exe=w3wp ContextId=a\n! 260 EventID(2) pid=7 ContextId=a\n");
-	assert_string_equal(buf_text(&lab.why),
-			    "request of w3wp (pid 7) took 250 ms, over its limit of 100 ms, thread 7");
+	event_lab_story(&lab, "  10 EventID(1) pid=7 exe=w3wp ContextId=a\n"
+				"! 260 EventID(2) pid=7 ContextId=a\n");
+	assert_string_equal(
+		buf_text(&lab.why),
+		"request of w3wp (pid 7) took 250 ms, over its limit of 100 ms, thread 7");
 	lab.trigger->ops->status(lab.trigger, &s);
 	assert_true(s.value == 250 && s.limit == 100 && s.counts.seen == 2);
 	event_lab_close(&lab);
@@ -198,7 +235,8 @@ TEST(a_text_that_was_given_up_on_is_told_from_the_first_on)
 				"Message=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n");
 	lab.trigger->ops->status(lab.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_ARMED);
-	assert_string_equal(s.text, "armed; 2 texts were not judged, as the expression took over 50000 "
+	assert_string_equal(s.text,
+			    "armed; 2 texts were not judged, as the expression took over 50000 "
 			    "steps on them");
 	event_lab_close(&lab);
 }
@@ -206,7 +244,8 @@ TEST(a_text_that_was_given_up_on_is_told_from_the_first_on)
 TEST(rules_report_lack_of_memory)
 {
 	static struct wanted all[] = {
-		{"stop-on-exception", "a"}, {"stop-on-event-log-message", "a"}, {"stop-on-process", "a"},
+		{"stop-on-exception",
+		 "a"}, {"stop-on-event-log-message", "a"}, {"stop-on-process", "a"},
 		{"stop-on-request-over-msec", "5"},
 	};
 	size_t i;

@@ -183,7 +183,8 @@ static double at_hour(struct threshold t, double hour)
 TEST(limit_moves_to_its_end_and_not_further)
 {
 	struct threshold floor = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=2;Floor=20");
-	struct threshold curve = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=2;Curve=exponential");
+	struct threshold curve =
+		limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=2;Curve=exponential");
 	struct threshold rising = limit_of(COMPARE_UNDER, 100, ";DecayToZeroHours=2;Ceiling=300");
 
 	assert_true(at_hour(floor, 1) == 40);
