@@ -97,47 +97,36 @@ static void put_base_name(const struct command_values *v, struct buf *out)
 		buf_printf(out, ".%" PRId64, v->incident);
 }
 
+static bool starts_with(const char *text, const char *name, size_t *n)
+{
+	*n = strlen(name);
+	return strncmp(text, name, *n) == 0;
+}
+
 /* The value of the variable at the start of text; its length there, or 0. */
 static size_t put_variable(const char *text, const struct command_values *v, struct buf *out)
 {
-	static const char *const names[] = {
-		"%OUTPUTDIR%", "%OUTPUTBASENAME%", "%INCIDENT%", "%STORE%",
-		"%RULE%", "%REASON%", "%HOST%", "%OUTPUTFILE%",
-	};
-	size_t i;
+	size_t n;
 
-	for (i = 0; i < COUNT_OF(names); i++)
-		if (strncmp(text, names[i], strlen(names[i])) == 0)
-			break;
-	switch (i) {
-	case 0:
+	if (starts_with(text, "%OUTPUTDIR%", &n))
 		os_dirname(v->data_file ? v->data_file : v->store, out);
-		break;
-	case 1:
+	else if (starts_with(text, "%OUTPUTBASENAME%", &n))
 		put_base_name(v, out);
-		break;
-	case 2:
-		buf_printf(out, "%" PRId64, v->incident);
-		break;
-	case 3:
-		buf_puts(out, v->store);
-		break;
-	case 4:
-		buf_puts(out, v->rule);
-		break;
-	case 5:
-		buf_puts(out, v->reason);
-		break;
-	case 6:
-		buf_puts(out, v->host);
-		break;
-	case 7:
+	else if (starts_with(text, "%OUTPUTFILE%", &n))
 		buf_puts(out, v->data_file ? v->data_file : "");
-		break;
-	default:
+	else if (starts_with(text, "%INCIDENT%", &n))
+		buf_printf(out, "%" PRId64, v->incident);
+	else if (starts_with(text, "%STORE%", &n))
+		buf_puts(out, v->store);
+	else if (starts_with(text, "%RULE%", &n))
+		buf_puts(out, v->rule);
+	else if (starts_with(text, "%REASON%", &n))
+		buf_puts(out, v->reason);
+	else if (starts_with(text, "%HOST%", &n))
+		buf_puts(out, v->host);
+	else
 		return 0;
-	}
-	return strlen(names[i]);
+	return n;
 }
 
 int command_line_expand(const struct command_line *c, const struct command_values *v,

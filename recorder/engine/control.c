@@ -56,9 +56,7 @@ static void look(struct engine *e, struct snapshot *s)
 	snprintf(s->note, sizeof(s->note), "%s", e->shared.store_note);
 	os_mutex_unlock(e->shared.lock);
 	for (i = 0; i < e->feed.n; i++) {
-		if (!e->feed.sources[i].ops->status)
-			continue;
-		e->feed.sources[i].ops->status(e->feed.sources[i].source, &status);
+		feed_status(&e->feed.sources[i], &status);
 		used = strlen(s->note);
 		if (status.note[0])
 			snprintf(s->note + used, sizeof(s->note) - used, "%s%s", used ? "; " : "",
@@ -137,11 +135,11 @@ static void put_tables(struct engine *e, struct json *j)
 	put_table(j, "pending incidents", e->shared.npending, ENGINE_PENDING_MAX);
 	os_mutex_unlock(e->shared.lock);
 	for (i = 0; i < e->feed.n; i++) {
-		struct source_status status = {0};
+		struct source_status status;
 		char name[64];
 
 		if (e->feed.sources[i].ops->set_memory) {
-			e->feed.sources[i].ops->status(e->feed.sources[i].source, &status);
+			feed_status(&e->feed.sources[i], &status);
 			put_table(j, "unwind tables bytes", status.table_bytes,
 				  status.table_max_bytes);
 		}
@@ -158,11 +156,10 @@ static void put_sources(struct engine *e, struct json *j)
 	json_key(j, "sources");
 	json_open(j, '[');
 	for (i = 0; i < e->feed.n; i++) {
-		struct source_status status = {0};
+		struct source_status status;
 
-		if (!e->feed.sources[i].ops->status)
+		if (!feed_status(&e->feed.sources[i], &status))
 			continue;
-		e->feed.sources[i].ops->status(e->feed.sources[i].source, &status);
 		json_open(j, '{');
 		json_key_str(j, "name", e->feed.sources[i].ops->name);
 		json_key_uint(j, "events", status.events);

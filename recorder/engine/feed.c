@@ -1,5 +1,9 @@
 #include "engine/feed.h"
 
+#include <string.h>
+
+#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)
+
 static void source_main(void *ctx)
 {
 	struct feed_source *s = ctx;
@@ -11,25 +15,44 @@ static void source_main(void *ctx)
 		s->feed->on_end(s->feed->ctx, s);
 }
 
+int feed_open_tables(struct feed *f, struct err *err)
+{
+	int rc = frames_new(&f->frames, err);
+
+	return rc ? rc : processes_new(&f->processes, err);
+}
+
+void feed_sweep(struct feed *f, uint64_t now_ns)
+{
+	if (now_ns <= SWEEP_MARGIN_NS)
+		return;
+	frames_sweep(f->frames, now_ns - SWEEP_MARGIN_NS);
+	processes_sweep(f->processes, now_ns - SWEEP_MARGIN_NS);
+}
+
 int feed_open(struct feed *f, const struct source_ops *ops, const struct source_config *cfg,
 	      const struct needs *needs, struct err *err)
 {
 	struct feed_source *s = &f->sources[f->n];
-	struct source_config with_queue = *cfg;
+	struct source_config own = *cfg;
 	int rc;
 
 	if (f->n == FEED_SOURCES_MAX)
 		return err_set(err, ERR_LIMIT, "over %u sources", FEED_SOURCES_MAX);
-	with_queue.queue = queue_new(QUEUE_BYTES);
-	if (!with_queue.queue)
+	own.queue = queue_new(QUEUE_BYTES);
+	if (!own.queue)
 		return err_memory(err, "for the queue of the %s source", ops->name);
-	rc = ops->open(&with_queue, needs, &s->source, err);
+	if (f->frames) {
+		own.frames = f->frames;
+		own.processes = f->processes;
+	}
+	rc = ops->open(&own, needs, &s->source, err);
 	if (rc) {
-		queue_free(with_queue.queue);
+		queue_free(own.queue);
 		return rc;
 	}
 	s->ops = ops;
-	s->queue = with_queue.queue;
+	s->queue = own.queue;
 	s->feed = f;
 	f->n++;
 	return 0;
@@ -116,6 +139,14 @@ int feed_failure(const struct feed *f, struct err *err)
 	return 0;
 }
 
+bool feed_status(const struct feed_source *s, struct source_status *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (s->ops->status)
+		s->ops->status(s->source, out);
+	return s->ops->status != NULL;
+}
+
 void feed_set_level(struct feed *f, const struct source_level *level)
 {
 	uint32_t i;
@@ -152,4 +183,6 @@ void feed_close(struct feed *f)
 		queue_free(f->sources[i].queue);
 	}
 	f->n = 0;
+	processes_free(f->processes);
+	frames_free(f->frames);
 }

@@ -27,9 +27,16 @@ struct feed_source {
 struct feed {                                /* starts as {0}, or with on_end set; does not move */
 	struct feed_source sources[FEED_SOURCES_MAX];
 	uint32_t n;
+	struct frames *frames;               /* feed_open_tables(); NULL = cfg has them */
+	struct processes *processes;
 	void (*on_end)(void *ctx, const struct feed_source *s);      /* on its thread; or NULL */
 	void *ctx;
 };
+
+/* Give the sources tables of their own, so that no engine is needed. feed_close() frees them. */
+int feed_open_tables(struct feed *f, struct err *err);
+/* Forget what has gone from these tables before a time; 10 s later than needed. */
+void feed_sweep(struct feed *f, uint64_t now_ns);
 
 /*
  * Open one more source, with a queue of its own in place of cfg's.
@@ -41,7 +48,7 @@ int feed_open(struct feed *f, const struct source_ops *ops, const struct source_
 /* Open each source of a list that ends in NULL. */
 int feed_open_all(struct feed *f, const struct source_ops *const *list,
 		  const struct source_config *cfg, const struct needs *needs, struct err *err);
-/* Start a thread for each source. After a failure those that run are to be stopped and joined. */
+/* Start a thread for each source. After a failure stop and join those that run. */
 int feed_start(struct feed *f, struct err *err);
 
 /* The oldest event of all queues, borrowed until feed_pop(from); NULL = all are empty. */
@@ -55,8 +62,10 @@ bool feed_ended(const struct feed *f);
 /* The error of the first source that failed, or 0. */
 int feed_failure(const struct feed *f, struct err *err);
 
+/* Any thread: what a source says of itself; false: nothing. */
+bool feed_status(const struct feed_source *s, struct source_status *out);
 /* Any thread: sample at another rate from now on; see source_ops.set_level. */
 void feed_set_level(struct feed *f, const struct source_level *level);
 void feed_stop(struct feed *f);              /* any thread; run() of each returns soon */
 void feed_join(struct feed *f);
-void feed_close(struct feed *f);             /* they are joined */
+void feed_close(struct feed *f);             /* all are joined; {0} allowed */

@@ -7,26 +7,29 @@
 
 #define LOOK_NS (20 * NS_PER_MS)
 #define SWEEP_NS NS_PER_SEC
-#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)
 
 struct watching {
 	struct live *l;
-	struct frames *frames;
-	struct processes *processes;
 	struct feed feed;
 	struct source_origin origin;
 	uint64_t swept_ns;
 };
 
-static int open_source(struct watching *w, const struct source_ops *ops, struct err *err)
+static int open_sources(struct watching *w, struct err *err)
 {
+	const struct live *l = w->l;
 	const struct source_config cfg = {
-		.frames = w->frames, .processes = w->processes, .log = w->l->log,
 		/* Only the events that the rule names. */
-		.capture = {.freq_hz = 1, .stack_kb = w->l->stack_kb, .only_providers = ""},
+		.log = l->log,
+		.capture = {.freq_hz = 1, .stack_kb = l->stack_kb, .only_providers = ""},
 	};
+	unsigned i;
+	int rc = feed_open_tables(&w->feed, err);
 
-	return feed_open(&w->feed, ops, &cfg, w->l->needs, err);
+	for (i = 0; !rc && l->sources[i]; i++)
+		if (l->sources[i]->events)
+			rc = feed_open(&w->feed, l->sources[i], &cfg, l->needs, err);
+	return rc;
 }
 
 static int take(void *ctx, const struct event *e)
@@ -36,15 +39,6 @@ static int take(void *ctx, const struct event *e)
 	if (e->kind != EVENT_GENERIC && e->kind != EVENT_LOG)
 		return 0;
 	return w->l->each(w->l->ctx, e, &w->origin);
-}
-
-static void sweep(struct watching *w, uint64_t now_ns)
-{
-	if (now_ns - w->swept_ns < SWEEP_NS)
-		return;
-	w->swept_ns = now_ns;
-	frames_sweep(w->frames, now_ns - SWEEP_MARGIN_NS);
-	processes_sweep(w->processes, now_ns - SWEEP_MARGIN_NS);
 }
 
 static int watch(struct watching *w, struct err *err)
@@ -57,7 +51,10 @@ static int watch(struct watching *w, struct err *err)
 		rc = feed_take(&w->feed, take, w);
 		if (!rc)
 			rc = feed_failure(&w->feed, err);
-		sweep(w, os_now_ns());
+		if (os_now_ns() - w->swept_ns >= SWEEP_NS) {
+			w->swept_ns = os_now_ns();
+			feed_sweep(&w->feed, w->swept_ns);
+		}
 	}
 	feed_stop(&w->feed);
 	feed_join(&w->feed);
@@ -74,32 +71,22 @@ static void close_all(struct watching *w)
 	feed_stop(&w->feed);
 	feed_join(&w->feed);
 	for (i = 0; i < w->feed.n; i++) {
-		struct feed_source *s = &w->feed.sources[i];
-
-		s->ops->status(s->source, &status);
-		w->l->lost += status.lost + queue_lost(s->queue);
+		feed_status(&w->feed.sources[i], &status);
+		w->l->lost += status.lost + queue_lost(w->feed.sources[i].queue);
 		if (status.note[0])
 			memcpy(w->l->note, status.note, sizeof(w->l->note));
 	}
 	feed_close(&w->feed);
-	processes_free(w->processes);
-	frames_free(w->frames);
 }
 
 int live_read(struct live *l, struct err *err)
 {
 	struct watching w = {.l = l};
-	unsigned i;
 	int rc = os_signals_open(err);
 
 	if (rc)
 		return rc;
-	rc = frames_new(&w.frames, err);
-	if (!rc)
-		rc = processes_new(&w.processes, err);
-	for (i = 0; !rc && l->sources[i]; i++)
-		if (l->sources[i]->events)
-			rc = open_source(&w, l->sources[i], err);
+	rc = open_sources(&w, err);
 	if (!rc)
 		rc = feed_start(&w.feed, err);
 	if (!rc)

@@ -1,5 +1,6 @@
 #include "engine/plan.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "engine/engine.h"
 #include "engine/feed.h"
@@ -20,8 +21,6 @@ struct piece {
 
 struct planner {
 	const struct plan_config *cfg;
-	struct frames *frames;
-	struct processes *processes;
 	struct segment_builder *builder, *halves[2], *events;
 	unsigned at_half;                    /* which one takes what comes */
 	struct feed feed;
@@ -57,12 +56,8 @@ double plan_segments_held(double ring_bytes, double segment_bytes)
 
 static int open_sources(struct planner *p, struct err *err)
 {
-	struct source_config cfg = p->cfg->source;
-	int rc;
+	int rc = feed_open_all(&p->feed, p->cfg->sources, &p->cfg->source, p->cfg->needs, err);
 
-	cfg.frames = p->frames;
-	cfg.processes = p->processes;
-	rc = feed_open_all(&p->feed, p->cfg->sources, &cfg, p->cfg->needs, err);
 	return rc ? rc : feed_start(&p->feed, err);
 }
 
@@ -167,7 +162,7 @@ static uint32_t processes(const struct planner *p)
 {
 	struct processes_use use;
 
-	processes_use(p->processes, &use);
+	processes_use(p->feed.processes, &use);
 	return use.processes;
 }
 
@@ -229,36 +224,18 @@ static void conclude(struct planner *p, struct plan *out)
 	out->held_samples = (uint64_t)(out->history_s * out->samples_per_s);
 }
 
-static void close_all(struct planner *p)
-{
-	feed_stop(&p->feed);
-	feed_join(&p->feed);
-	feed_close(&p->feed);
-	segment_builder_free(p->builder);
-	segment_builder_free(p->halves[0]);
-	segment_builder_free(p->halves[1]);
-	segment_builder_free(p->events);
-	processes_free(p->processes);
-	frames_free(p->frames);
-}
-
 int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *err)
 {
 	struct planner p = {.cfg = cfg};
+	struct segment_builder **const builders[] = {&p.builder, &p.halves[0], &p.halves[1],
+						     &p.events};
+	unsigned i;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = frames_new(&p.frames, err);
-	if (!rc)
-		rc = processes_new(&p.processes, err);
-	if (!rc)
-		rc = segment_builder_new(p.frames, p.processes, &p.builder, err);
-	if (!rc)
-		rc = segment_builder_new(p.frames, p.processes, &p.halves[0], err);
-	if (!rc)
-		rc = segment_builder_new(p.frames, p.processes, &p.halves[1], err);
-	if (!rc)
-		rc = segment_builder_new(p.frames, p.processes, &p.events, err);
+	rc = feed_open_tables(&p.feed, err);
+	for (i = 0; !rc && i < COUNT_OF(builders); i++)
+		rc = segment_builder_new(p.feed.frames, p.feed.processes, builders[i], err);
 	if (!rc)
 		rc = open_sources(&p, err);
 	if (!rc) {
@@ -269,6 +246,10 @@ int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *er
 		p.event_bytes = seal(p.events).bytes;
 		conclude(&p, out);
 	}
-	close_all(&p);
+	feed_stop(&p.feed);
+	feed_join(&p.feed);
+	for (i = 0; i < COUNT_OF(builders); i++)
+		segment_builder_free(*builders[i]);
+	feed_close(&p.feed);
 	return rc;
 }

@@ -7,29 +7,20 @@
 
 #define IDLE_NS NS_PER_MS
 #define SWEEP_EACH 65536u                    /* events */
-#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)
 
 struct reading {
 	struct trace *t;
-	struct frames *frames;
-	struct processes *processes;
 	struct feed feed;
 };
 
 static int open_reading(struct reading *r, struct err *err)
 {
 	static const struct needs none;
-	struct source_config cfg = {.log = r->t->log, .capture = {.file = r->t->path},
-				    .every_event = true};
-	int rc = frames_new(&r->frames, err);
+	const struct source_config cfg = {.log = r->t->log, .capture = {.file = r->t->path},
+					  .every_event = true};
+	int rc = feed_open_tables(&r->feed, err);
 
-	if (!rc)
-		rc = processes_new(&r->processes, err);
-	if (rc)
-		return rc;
-	cfg.frames = r->frames;
-	cfg.processes = r->processes;
-	return feed_open(&r->feed, r->t->ops, &cfg, &none, err);
+	return rc ? rc : feed_open(&r->feed, r->t->ops, &cfg, &none, err);
 }
 
 static void ask_origin(struct reading *r)
@@ -46,10 +37,8 @@ static int take(void *ctx, const struct event *e)
 
 	if (!t->events++)
 		ask_origin(r);
-	if (t->events % SWEEP_EACH == 0 && e->time_ns > SWEEP_MARGIN_NS) {
-		frames_sweep(r->frames, e->time_ns - SWEEP_MARGIN_NS);
-		processes_sweep(r->processes, e->time_ns - SWEEP_MARGIN_NS);
-	}
+	if (t->events % SWEEP_EACH == 0)
+		feed_sweep(&r->feed, e->time_ns);
 	return t->each(t->ctx, e, &t->origin);
 }
 
@@ -84,7 +73,5 @@ int trace_read(struct trace *t, struct err *err)
 		ask_origin(&r);
 	}
 	feed_close(&r.feed);
-	processes_free(r.processes);
-	frames_free(r.frames);
 	return rc;
 }

@@ -112,7 +112,7 @@ TEST(a_ring_too_small_for_the_window_says_so)
 	assert_non_null(strstr(in.head.gap_reason, "held only the last"));
 	assert_int_equal(in.samples[0].time_ns, in.head.t0_ns);
 	assert_numbers(&in, in.samples[0].weight, 65200);
-	/* Requested from 50 s on, sample 5,000: those before the first one held had left the ring. */
+	/* From 50 s on, sample 5,000, was requested; samples before the first had left the ring. */
 	assert_int_equal(ledger_new(&in, &ledger, NULL), 0);
 	assert_true(ledger.total.evicted > 8192);
 	assert_int_equal(ledger.total.evicted, in.samples[0].weight - 5000);
@@ -304,7 +304,7 @@ TEST(a_window_goes_on_while_what_fired_does)
 	rig_run(&r);
 	synthetic_lasts(0);
 	rig_load(&r, 1, &in);
-	assert_in_range(in.head.t1_ns, START_NS + SEC(92), START_NS + SEC(92.2));  /* + 60 s at most */
+	assert_in_range(in.head.t1_ns, START_NS + SEC(92), START_NS + SEC(92.2)); /* <= 60 s more */
 	incident_free(&in);
 	remove_store(r.path);
 }
