@@ -13,7 +13,7 @@ export function moduleOf(name) {
   return bang < 0 ? "" : name.slice(0, bang);
 }
 
-/** The raw JSON as typed arrays, with what every sum needs. */
+/** The raw JSON as typed arrays, and what every sum needs. */
 export function prepare(raw) {
   const n = raw.callers.length;
   const caller = new Int32Array(n), depth = new Int32Array(n), outermost = new Uint8Array(n);
@@ -48,7 +48,10 @@ export function prepare(raw) {
     if (caller[i] < 0) roots.push(i);
     else (children[caller[i]] ??= []).push(i);
   }
-  const byName = (a, b) => raw.texts[name[a]] < raw.texts[name[b]] ? -1 : raw.texts[name[a]] > raw.texts[name[b]] ? 1 : a - b;
+  const byName = (a, b) => {
+    const one = raw.texts[name[a]], other = raw.texts[name[b]];
+    return one < other ? -1 : one > other ? 1 : a - b;
+  };
   roots.sort(byName);
   for (const list of children) list?.sort(byName);
 
@@ -57,7 +60,7 @@ export function prepare(raw) {
            bucketMs: (raw.to_ms - raw.from_ms) / raw.buckets };
 }
 
-/** The bucket that a time in seconds is in; ends are given as the bucket after. */
+/** The bucket of a time in seconds; the end of a range is the bucket after it. */
 export function bucketAt(data, seconds) {
   const b = Math.round((seconds * 1000 - data.from_ms) / (data.bucketMs || 1));
   return Math.min(Math.max(b, 0), data.buckets);
@@ -99,8 +102,8 @@ export function functions(data, sums) {
 }
 
 /**
- * When functions were on the stack: (text number) => { first, last, parts }. first and last are buckets;
- * parts is the inclusive weight in so many equal parts of buckets [from, to).
+ * When functions were on the stack: (text number) => { first, last, parts }. first and last are
+ * buckets; parts has the inclusive weight in equal parts of buckets [from, to).
  */
 export function whens(data, from, to, who, parts) {
   const { n, caller, depth, name, outermost } = data, texts = data.texts.length;
@@ -128,7 +131,8 @@ export function whens(data, from, to, who, parts) {
   }
   const weights = new Float64Array(texts * parts), total = new Float64Array(n);
   for (let part = 0; part < parts; part++) {
-    const start = from + Math.floor((to - from) * part / parts), end = from + Math.floor((to - from) * (part + 1) / parts);
+    const start = from + Math.floor((to - from) * part / parts);
+    const end = from + Math.floor((to - from) * (part + 1) / parts);
     total.fill(0);
     for (let i = data.first[start]; i < data.first[end]; i++) {
       if (who < 0 || of[data.nodes[i]] === who) total[data.nodes[i]] += data.weight[i];
@@ -139,25 +143,27 @@ export function whens(data, from, to, who, parts) {
       if (outermost[i] && depth[i] >= 2) weights[name[i] * parts + part] += total[i];
     }
   }
-  return text => ({ first: firsts[text], last: lasts[text], parts: weights.subarray(text * parts, (text + 1) * parts) });
+  return text => ({ first: firsts[text], last: lasts[text],
+                    parts: weights.subarray(text * parts, (text + 1) * parts) });
 }
 
 /**
- * One character a part, as in the terminal: _ nothing, . under 1 %, o under 10 %, 1 to 9 its tenths; of one
- * CPU, or of the largest part where weight is no time. partNs: the time that a part stands for.
+ * One character for each part, as in the terminal: _ nothing, . under 1 %, o under 10 %, 1 to 9
+ * tenths of one CPU, or of the largest part where weights are not times. partNs: a part's time.
  */
 export function whenText(parts, unitNs, partNs) {
   const most = unitNs ? partNs / unitNs : Math.max(...parts);
   return [...parts].map(v => {
     const share = most > 0 ? v / most : 0;
-    return v === 0 ? "_" : share < 0.01 ? "." : share < 0.1 ? "o" : String(Math.min(Math.floor(share * 10), 9));
+    if (v === 0) return "_";
+    return share < 0.01 ? "." : share < 0.1 ? "o" : String(Math.min(Math.floor(share * 10), 9));
   }).join("");
 }
 
 /**
- * Who calls a function, and whom it calls. A sample with N calls of it counts as 1/N at each of them: so
- * the callers add up to its inclusive weight, and recursion shows. In A>B>C>B>D, A and C call B with a
- * half each, and B calls C and D.
+ * The callers and callees of a function, and its own weight. A sample with N calls of the function
+ * counts as 1/N at each: recursion shows, and the callers add up to the inclusive weight. In
+ * A>B>C>B>D, A and C call B with a half each, and B calls C and D with a half each.
  */
 export function around(data, sums, text) {
   const { n, caller, depth, name } = data, callers = new Map(), callees = new Map();
@@ -193,7 +199,7 @@ export function changed(data, from, to, who) {
   return rows.sort((a, b) => b.grew - a.grew || a.text - b.text);
 }
 
-/** Garbage collections and the pauses for them, as { from, to, kind, who } in seconds. */
+/** Garbage collections and their pauses, as { from, to, kind, who } in seconds. */
 export function collections(data) {
   const open = new Map(), found = [];
   for (const [ms, kind, name, , who, fields] of data.events) {
@@ -220,12 +226,14 @@ export function collections(data) {
   }
 }
 
-/** Counter values by name: { name, points: [[seconds, value or null], ...], min, max, mean, last }. */
+/** Counters: { name, points: [[seconds, value or null], ...], min, max, sum, n, last }. */
 export function counters(data) {
   const found = new Map();
   for (let i = 0; i < data.counters.length; i += 3) {
     const [ms, name, value] = data.counters.slice(i, i + 3);
-    if (!found.has(name)) found.set(name, { name, points: [], min: Infinity, max: -Infinity, sum: 0, n: 0, last: null });
+    if (!found.has(name))
+      found.set(name, { name, points: [], min: Infinity, max: -Infinity, sum: 0, n: 0,
+                        last: null });
     const c = found.get(name);
     c.points.push([ms / 1000, value]);
     if (value === null) continue;

@@ -2,7 +2,8 @@ import { around, functions, prepare, sum, unpack } from "./data.js";
 import { Flame, count, percent } from "./flame.js";
 import { element, table } from "./table.js";
 
-// The page of a diff: two sums over one call tree. Bucket 0 of the data is the base, bucket 1 the test.
+// The page of a diff: two sums over one call tree. Bucket 0 of the data is the base, bucket 1 the
+// test.
 
 const $ = id => document.getElementById(id);
 
@@ -23,31 +24,39 @@ class DiffFlame extends Flame {
 
   // The twin of put_diff_colour() in export/svg.c.
   colourAt(node) {
-    const [base, test] = this.sidesOf(node), by = base + test > 0 ? (test - base) / (base + test) : 0;
+    const [base, test] = this.sidesOf(node);
+    const by = base + test > 0 ? (test - base) / (base + test) : 0;
     const pale = 235 - Math.round(125 * Math.sqrt(Math.abs(by)));
     return by > 0 ? `rgb(255,${pale},${pale})` : by < 0 ? `rgb(${pale},${pale},255)` : "#eee";
   }
 
   say(node) {
-    const [base, test] = this.sidesOf(node);
-    this.on.said(`${this.nameOf(node)} — base ${count(base)}, test ${count(test)} ${this.data.unit}` +
-                 ` (${change(base, test)}); ${percent(base, this.sides.base.whole)} → ${percent(test, this.sides.test.whole)}`);
+    const [base, test] = this.sidesOf(node), sides = this.sides;
+    this.on.said(`${this.nameOf(node)} — base ${count(base)}, test ${count(test)} ` +
+                 `${this.data.unit} (${change(base, test)}); ` +
+                 `${percent(base, sides.base.whole)} → ${percent(test, sides.test.whole)}`);
   }
 }
 
-/** As overweight.c has it: the part of the change, the change against the expected one, how telling. */
+/** The twin of overweight.c: the part of the change, its relation to the expected, how telling. */
 function weigh(rows, base, test) {
   for (const r of rows) {
     r.grew = r.test - r.base;
     r.responsible = test === base ? NaN : 100 * r.grew / (test - base);
-    r.overweight = test === base || r.base === 0 ? NaN : 100 * r.grew / (r.base * (test / base - 1));
+    r.overweight = test === base || r.base === 0 ? NaN
+                   : 100 * r.grew / (r.base * (test / base - 1));
     const part = Math.abs(r.responsible);
-    r.interest = r.base === 0 || r.test === 0 || test === base ? 0 : (Math.abs(r.overweight) > 110) + (part > 5) + (part > 20) + (part > 100) +
+    r.interest = r.base === 0 || r.test === 0 || test === base ? 0 :
+      (Math.abs(r.overweight) > 110) + (part > 5) + (part > 20) + (part > 100) +
       (r.test / test < 0.95) + (r.test / test < 0.75);
   }
   const last = v => isNaN(v) ? -Infinity : v;
   return rows.sort((a, b) => b.interest - a.interest || last(b.overweight) - last(a.overweight) ||
                              Math.abs(b.grew) - Math.abs(a.grew) || a.text - b.text);
+}
+
+function byChange(a, b) {
+  return Math.abs(b.test - b.base) - Math.abs(a.test - a.base) || a.text - b.text;
 }
 
 function start(data) {
@@ -60,10 +69,13 @@ function start(data) {
   });
 
   const number = (title, value, show) => ({ title, value, show, number: true });
+  const sortable = v => isNaN(v) ? -Infinity : v;
   const orNone = v => isNaN(v) ? "n/a" : signed(v, 0) + " %";
   const sides = () => [
-    number(`base, ${data.unit}`, r => r.base, r => count(r.base)), number(`test, ${data.unit}`, r => r.test, r => count(r.test)),
-    { ...number("change", r => r.test - r.base, r => change(r.base, r.test)), kind: r => r.test > r.base ? "more" : "less" },
+    number(`base, ${data.unit}`, r => r.base, r => count(r.base)),
+    number(`test, ${data.unit}`, r => r.test, r => count(r.test)),
+    { ...number("change", r => r.test - r.base, r => change(r.base, r.test)),
+      kind: r => r.test > r.base ? "more" : "less" },
   ];
   const shares = () => [number("of base", r => r.base, r => percent(r.base, state.base.whole)),
                         number("of test", r => r.test, r => percent(r.test, state.test.whole))];
@@ -79,13 +91,17 @@ function start(data) {
     state.base = sum(data, 0, 1, state.who);
     state.test = sum(data, 1, 2, state.who);
     flame.sides = state;
-    flame.show($("width").value === "base" ? state.base : $("width").value === "test" ? state.test : sum(data, 0, 2, state.who));
-    const rows = weigh(joined(functions(data, state.base), functions(data, state.test), f => f?.inclusive),
+    const width = $("width").value;
+    flame.show(width === "base" ? state.base : width === "test" ? state.test
+                                                                : sum(data, 0, 2, state.who));
+    const base = functions(data, state.base), test = functions(data, state.test);
+    const rows = weigh(joined(base, test, f => f?.inclusive),
                        state.base.whole, state.test.whole);
     rows.forEach((r, i) => { r.place = i; });
     table($("functions"), [
-      number("interest", r => r.interest), number("overweight", r => isNaN(r.overweight) ? -Infinity : r.overweight, r => orNone(r.overweight)),
-      number("responsible", r => isNaN(r.responsible) ? -Infinity : r.responsible, r => orNone(r.responsible)),
+      number("interest", r => r.interest),
+      number("overweight", r => sortable(r.overweight), r => orNone(r.overweight)),
+      number("responsible", r => sortable(r.responsible), r => orNone(r.responsible)),
       ...sides(), ...shares(), name("function", { pick: r => focus(r.text, true) }),
     ], rows, { filter: true });
     threads();
@@ -97,9 +113,11 @@ function start(data) {
     if (text < 0) return;
     const base = around(data, state.base, text), test = around(data, state.test, text);
     const inFunctions = new Set(data.name.filter((_, i) => data.depth[i] >= 2));
-    const columns = title => [...sides(), name(title, { pick: r => { if (inFunctions.has(r.text)) focus(r.text); } })];
-    $("focus").textContent = `${textOf(text)} — itself ${count(base.self)} → ${count(test.self)} ${data.unit}`;
-    const heavy = rows => rows.sort((a, b) => Math.abs(b.test - b.base) - Math.abs(a.test - a.base) || a.text - b.text);
+    const pick = r => { if (inFunctions.has(r.text)) focus(r.text); };
+    const columns = title => [...sides(), name(title, { pick })];
+    $("focus").textContent =
+      `${textOf(text)} — itself ${count(base.self)} → ${count(test.self)} ${data.unit}`;
+    const heavy = rows => rows.sort(byChange);
     table($("callers"), columns("called by"), heavy(joined(base.callers, test.callers)));
     table($("callees"), columns("calls"), heavy(joined(base.callees, test.callees)));
     if (scroll) $("h-callers").scrollIntoView({ behavior: "smooth", block: "start" });
@@ -108,11 +126,13 @@ function start(data) {
   function threads() {
     const rows = [];
     for (let i = 0; i < data.n; i++) {
-      const row = { text: data.name[i], process: data.name[data.processOf[i]], base: state.base.total[i], test: state.test.total[i] };
+      const row = { text: data.name[i], process: data.name[data.processOf[i]],
+                    base: state.base.total[i], test: state.test.total[i] };
       if (data.depth[i] === 1 && row.base + row.test > 0) rows.push(row);
     }
-    rows.sort((a, b) => Math.abs(b.test - b.base) - Math.abs(a.test - a.base) || a.text - b.text);
-    table($("threads"), [...sides(), ...shares(), { title: "process", value: r => textOf(r.process) }, name("thread")], rows, { filter: true });
+    rows.sort(byChange);
+    const process = { title: "process", value: r => textOf(r.process) };
+    table($("threads"), [...sides(), ...shares(), process, name("thread")], rows, { filter: true });
   }
 
   function chooseWho() {

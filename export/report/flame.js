@@ -4,8 +4,10 @@ import { moduleOf } from "./data.js";
 
 const rowHeight = 18, charWidth = 7.2;
 // The twin of markup_colour() in export/markup.c.
-const palette = ["#f4a582", "#fdc086", "#ffe08a", "#d9e68b", "#a6d99c", "#8fd7c0", "#8ecfe0", "#9fc3f0",
-                 "#b7b5f2", "#d3b0ea", "#f0b0d8", "#f5a9b3", "#d8c3a5", "#c9d3b0", "#b5cbd1", "#e6b58a"];
+const palette = [
+  "#f4a582", "#fdc086", "#ffe08a", "#d9e68b", "#a6d99c", "#8fd7c0", "#8ecfe0", "#9fc3f0",
+  "#b7b5f2", "#d3b0ea", "#f0b0d8", "#f5a9b3", "#d8c3a5", "#c9d3b0", "#b5cbd1", "#e6b58a",
+];
 const utf8 = new TextEncoder();
 
 export function colourOf(name) {
@@ -29,8 +31,9 @@ export function sharp(canvas, height) {
 export class Flame {
   /** on: { said(text), matched(text), chosen(text number) } */
   constructor(canvas, data, on) {
-    Object.assign(this, { canvas, data, on, sums: null, zoomed: -1, at: -1, word: "", icicle: false, boxes: [] });
-    const known = new Map();             // of each module: there are few, and thousands of functions
+    Object.assign(this, { canvas, data, on, sums: null, zoomed: -1, at: -1, word: "",
+                          icicle: false, boxes: [] });
+    const known = new Map();             // by module: few, for thousands of functions
     this.colours = data.texts.map(name => {
       const module = name.includes("!") ? moduleOf(name) : null;
       if (!known.has(module)) known.set(module, colourOf(name));
@@ -80,7 +83,8 @@ export class Flame {
   layOut(width) {
     const boxes = [], callers = [];
     for (let n = this.zoomed; n >= 0; n = this.data.caller[n]) callers.push(this.data.caller[n]);
-    callers.reverse().forEach((node, row) => boxes.push({ node, x: 0, w: width, row, caller: true }));
+    callers.reverse().forEach(
+      (node, row) => boxes.push({ node, x: 0, w: width, row, caller: true }));
     const todo = [{ node: this.zoomed, x: 0, w: width, row: callers.length }];
     const scale = width / (this.weightOf(this.zoomed) || 1);
     while (todo.length) {
@@ -97,7 +101,8 @@ export class Flame {
   }
 
   draw() {
-    this.hitTexts = this.data.texts.map(t => this.word !== "" && t.toLowerCase().includes(this.word));
+    this.hitTexts = this.data.texts.map(
+      t => this.word !== "" && t.toLowerCase().includes(this.word));
     this.boxes = this.layOut(this.canvas.clientWidth || 1000);
     this.rows = this.boxes.reduce((most, b) => Math.max(most, b.row), 0) + 1;
     const height = this.rows * rowHeight + 2, [g, width] = sharp(this.canvas, height);
@@ -120,7 +125,8 @@ export class Flame {
       const room = Math.floor((box.w - 6) / charWidth);
       if (room >= 3) this.label(g, box, y, room, hit);
     }
-    if (this.icicle !== this.wasIcicle || this.rows !== this.hadRows) scroller.scrollTop = this.icicle ? 0 : height;
+    if (this.icicle !== this.wasIcicle || this.rows !== this.hadRows)
+      scroller.scrollTop = this.icicle ? 0 : height;
     this.wasIcicle = this.icicle;
     this.hadRows = this.rows;
     this.tellMatched();
@@ -154,8 +160,10 @@ export class Flame {
   }
 
   find(event) {
-    const at = this.canvas.getBoundingClientRect(), x = event.clientX - at.left, y = event.clientY - at.top;
-    return this.boxes.find(b => x >= b.x && x < b.x + b.w && y >= this.yOf(b) && y < this.yOf(b) + rowHeight) ?? null;
+    const at = this.canvas.getBoundingClientRect();
+    const x = event.clientX - at.left, y = event.clientY - at.top;
+    return this.boxes.find(b => x >= b.x && x < b.x + b.w &&
+                                y >= this.yOf(b) && y < this.yOf(b) + rowHeight) ?? null;
   }
 
   point(box) {
@@ -165,20 +173,24 @@ export class Flame {
 
   say(node) {
     const total = this.weightOf(node), self = node < 0 ? 0 : this.sums.self[node];
-    this.on.said(`${this.nameOf(node)} — ${count(total)} ${this.data.unit}, ${percent(total, this.sums.whole)}` +
+    this.on.said(`${this.nameOf(node)} — ${count(total)} ${this.data.unit}, ` +
+                 `${percent(total, this.sums.whole)}` +
                  `; itself ${percent(self, this.sums.whole)}`);
   }
 
   key(e) {
     const shown = list => list.filter(c => this.sums.total[c] > 0);
     const up = this.at < 0 ? -1 : this.data.caller[this.at];
-    const siblings = this.at < 0 ? [] : shown(this.childrenOf(up)), here = siblings.indexOf(this.at);
-    const heaviest = list => shown(list).sort((a, b) => this.sums.total[b] - this.sums.total[a])[0] ?? this.at;
+    const siblings = this.at < 0 ? [] : shown(this.childrenOf(up));
+    const here = siblings.indexOf(this.at);
+    const heavier = (a, b) => this.sums.total[b] - this.sums.total[a];
+    const heaviest = list => shown(list).sort(heavier)[0] ?? this.at;
     const out = this.icicle ? "ArrowDown" : "ArrowUp", back = this.icicle ? "ArrowUp" : "ArrowDown";
     if (e.key === out) this.at = heaviest(this.childrenOf(this.at));
     else if (e.key === back) this.at = up;
     else if (e.key === "ArrowLeft" && here > 0) this.at = siblings[here - 1];
-    else if (e.key === "ArrowRight" && here >= 0 && here + 1 < siblings.length) this.at = siblings[here + 1];
+    else if (e.key === "ArrowRight" && here >= 0 && here + 1 < siblings.length)
+      this.at = siblings[here + 1];
     else if (e.key === "Enter") {
       this.zoom(this.at);
       if (this.at >= 0 && this.data.depth[this.at] >= 2) this.on.chosen(this.data.name[this.at]);

@@ -1,4 +1,5 @@
-import { around, bucketAt, changed, counters, functions, moduleOf, prepare, secondsAt, sum, unpack, whens, whenText } from "./data.js";
+import { around, bucketAt, changed, counters, functions, moduleOf, prepare } from "./data.js";
+import { secondsAt, sum, unpack, whens, whenText } from "./data.js";
 import { Flame, count, percent } from "./flame.js";
 import { Timeline, brief } from "./timeline.js";
 import { element, table } from "./table.js";
@@ -25,8 +26,10 @@ function start(data) {
 
   function rangeText() {
     const all = state.from === 0 && state.to === data.buckets;
-    return (all ? "the whole window" : `${secondsAt(data, state.from).toFixed(3)} s to ${secondsAt(data, state.to).toFixed(3)} s`) +
-      `: ${count(whole())} ${data.unit}` + (data.unit_ns ? `, ${(whole() * data.unit_ns / 1e9).toFixed(2)} s of CPU time` : "");
+    const seconds = bucket => `${secondsAt(data, bucket).toFixed(3)} s`;
+    const range = all ? "the whole window" : `${seconds(state.from)} to ${seconds(state.to)}`;
+    const cpu = data.unit_ns ? `, ${(whole() * data.unit_ns / 1e9).toFixed(2)} s of CPU time` : "";
+    return `${range}: ${count(whole())} ${data.unit}${cpu}`;
   }
 
   function choose(from, to) {
@@ -49,7 +52,8 @@ function start(data) {
     const pick = row => focus(row.text, true);
     const times = whens(data, state.from, state.to, state.who, whenParts);
     const partNs = (state.to - state.from) * data.bucketMs * 1e6 / whenParts;
-    const at = (title, value) => ({ title, value, number: true, show: r => secondsAt(data, value(r)).toFixed(3) });
+    const at = (title, value) => ({ title, value, number: true,
+                                    show: r => secondsAt(data, value(r)).toFixed(3) });
     table($("functions"), [
       weight("itself", r => r.self, -1), weight("inclusive", r => r.inclusive),
       { title: data.unit, value: r => r.self, number: true, show: r => count(r.self) },
@@ -84,9 +88,11 @@ function start(data) {
       .sort((a, b) => state.sums.self[b] - state.sums.self[a] || a - b).slice(0, stacksMost);
     $("stacks").replaceChildren(...heavy.map(node => {
       const d = element("details"), list = element("ol");
-      d.append(element("summary", `${percent(state.sums.self[node], whole())}  ${textOf(data.name[node])}, in ` +
-                                  textOf(data.name[data.processOf[node]])));
-      for (let at = node; at >= 0; at = data.caller[at]) list.append(element("li", textOf(data.name[at])));
+      const process = textOf(data.name[data.processOf[node]]);
+      d.append(element("summary", `${percent(state.sums.self[node], whole())}  ` +
+                                  `${textOf(data.name[node])}, in ${process}`));
+      for (let at = node; at >= 0; at = data.caller[at])
+        list.append(element("li", textOf(data.name[at])));
       d.append(list);
       return d;
     }));
@@ -96,12 +102,14 @@ function start(data) {
     const rows = [];
     for (let i = 0; i < data.n; i++) {
       if (data.depth[i] === 1 && state.sums.total[i] > 0)
-        rows.push({ text: data.name[i], process: data.name[data.processOf[i]], weight: state.sums.total[i] });
+        rows.push({ text: data.name[i], process: data.name[data.processOf[i]],
+                    weight: state.sums.total[i] });
     }
     const time = data.unit_ns ? [{ title: "CPU ms", value: r => r.weight, number: true,
                                    show: r => (r.weight * data.unit_ns / 1e6).toFixed(1) }] : [];
     table($("threads"), [weight("share", r => r.weight, -1), ...time,
-                         { title: "process", value: r => textOf(r.process) }, name("thread")], rows, { filter: true });
+                         { title: "process", value: r => textOf(r.process) }, name("thread")],
+          rows, { filter: true });
   }
 
   function modules() {
@@ -113,16 +121,19 @@ function start(data) {
       found.get(module).self += state.sums.self[i];
       if (/!(\?$|\+0x)|^0x/.test(text)) found.get(module).unnamed += state.sums.self[i];
     }
-    table($("modules"), [weight("itself", r => r.self, -1), weight("without a name", r => r.unnamed),
-                         { title: "module", value: r => r.module }], [...found.values()], { filter: true });
+    table($("modules"), [weight("itself", r => r.self, -1), weight("unnamed", r => r.unnamed),
+                         { title: "module", value: r => r.module }],
+          [...found.values()], { filter: true });
   }
 
   function showChanged() {
     const trigger = bucketAt(data, 0), seconds = Math.max(+$("last").value || 0, 0);
-    const rows = changed(data, Math.max(Math.min(bucketAt(data, -seconds), trigger - 1), 0), trigger, state.who);
+    const from = Math.max(Math.min(bucketAt(data, -seconds), trigger - 1), 0);
+    const rows = changed(data, from, trigger, state.who);
     const share = key => ({ title: key, value: r => r[key], number: true });
     table($("changed"), [
-      { ...share("grew"), title: "change", show: r => (r.grew >= 0 ? "+" : "−") + Math.abs(100 * r.grew).toFixed(1) + " points",
+      { ...share("grew"), title: "change",
+        show: r => (r.grew >= 0 ? "+" : "−") + Math.abs(100 * r.grew).toFixed(1) + " points",
         kind: r => r.grew >= 0.005 ? "more" : "less", sort: -1 },
       { ...share("share"), title: "share then", show: r => percent(r.share, 1) },
       { ...share("then"), title: "share in the rest", show: r => percent(r.then, 1) },
@@ -136,7 +147,8 @@ function start(data) {
     for (const p of [...data.roots].sort((a, b) => heavy[b] - heavy[a] || a - b)) {
       select.append(element("option", textOf(data.name[p]), { value: String(p) }));
       const own = [...data.children[p] ?? []].sort((a, b) => heavy[b] - heavy[a] || a - b);
-      for (const t of own) select.append(element("option", "\u2003" + textOf(data.name[t]), { value: String(t) }));
+      for (const t of own)
+        select.append(element("option", "\u2003" + textOf(data.name[t]), { value: String(t) }));
     }
     select.addEventListener("change", () => {
       state.who = timeline.who = +select.value;
@@ -149,21 +161,27 @@ function start(data) {
   function fixedTables() {
     table($("counters"), [
       { title: "counter", value: r => r.name },
-      ...["min", "mean", "max", "last"].map(key => ({ title: key === "last" ? "at the trigger" : key, number: true,
+      ...["min", "mean", "max", "last"].map(key => ({
+        title: key === "last" ? "at the trigger" : key, number: true,
         value: r => key === "mean" ? r.sum / r.n : r[key] ?? NaN,
         show: r => key === "mean" ? brief(r.sum / r.n) : r[key] === null ? "" : brief(r[key]) })),
     ], counters(data), { filter: true });
     table($("events"), [
       { title: "s", value: r => r[0], number: true, show: r => (r[0] / 1000).toFixed(3), sort: 1 },
       { title: "kind", value: r => r[1] }, { title: "event", value: r => r[2] },
-      { title: "value", value: r => r[3] ?? 0, number: true, show: r => r[3] === null ? "" : brief(r[3]) },
+      { title: "value", value: r => r[3] ?? 0, number: true,
+        show: r => r[3] === null ? "" : brief(r[3]) },
       { title: "process", value: r => r[4] }, { title: "fields", value: r => r[5] },
     ], data.events, { filter: true, most: 1000 });
     if (data.events_left_out > 0)
-      $("events").append(element("p", `${count(data.events_left_out)} events further from the trigger are not in this file: those from ${(data.events_from_ms / 1000).toFixed(3)} s to ` +
-        `${(data.events_to_ms / 1000).toFixed(3)} s are`, { class: "hint" }));
+      $("events").append(element("p",
+        `Only events from ${(data.events_from_ms / 1000).toFixed(3)} s to ` +
+        `${(data.events_to_ms / 1000).toFixed(3)} s are in this file; ` +
+        `${count(data.events_left_out)} others, further from the trigger, are left out.`,
+        { class: "hint" }));
     if (data.small > 0)
-      $("flame-box").after(element("p", `${count(data.small)} nodes under 0.005 % are summed as (small)`, { class: "hint" }));
+      $("flame-box").after(element("p",
+        `${count(data.small)} nodes under 0.005 % are summed as (small).`, { class: "hint" }));
   }
 
   function wire() {

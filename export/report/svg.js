@@ -7,7 +7,8 @@
     const rect = g.querySelector("rect"), text = g.querySelector("text");
     const title = g.querySelector("title").textContent;
     return { g, rect, text, title, name: title.replace(/ \([^()]*\)$/, ""),
-             x: +rect.getAttribute("x"), w: +rect.getAttribute("width"), y: +rect.getAttribute("y") };
+             x: +rect.getAttribute("x"), w: +rect.getAttribute("width"),
+             y: +rect.getAttribute("y") };
   });
   const say = document.getElementById("said"), matched = document.getElementById("matched");
   const reset = document.getElementById("reset");
@@ -27,7 +28,8 @@
     }
     const chars = [...box.name.slice(0, 2 * room + 2)];
     box.text.setAttribute("x", x + 3);
-    box.text.textContent = chars.length <= room ? box.name : chars.slice(0, room - 2).join("") + "..";
+    box.text.textContent = chars.length <= room ? box.name
+                                                : chars.slice(0, room - 2).join("") + "..";
   }
 
   function zoom(to) {

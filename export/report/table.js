@@ -1,4 +1,4 @@
-// A table that sorts by its heads and filters by a word. Everything is set as text, never as markup.
+// A table that sorts by its heads and filters by a word. Contents are set as text, never as markup.
 
 export function element(tag, text, attributes = {}) {
   const e = document.createElement(tag);
@@ -49,9 +49,11 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
   }
 
   function fill() {
-    const fits = row => word === "" || columns.some(c => !c.number && String(c.value(row)).toLowerCase().includes(word));
+    const fits = row => word === "" ||
+      columns.some(c => !c.number && String(c.value(row)).toLowerCase().includes(word));
     const shown = rows.filter(fits);
-    if (by) shown.sort((a, b) => direction * (by.value(a) < by.value(b) ? -1 : by.value(a) > by.value(b) ? 1 : 0));
+    const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+    if (by) shown.sort((a, b) => direction * order(by.value(a), by.value(b)));
     for (const c of columns) {
       if (c === by) c.th.setAttribute("aria-sort", direction < 0 ? "descending" : "ascending");
       else c.th.removeAttribute("aria-sort");
@@ -61,10 +63,12 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
       tr.append(...columns.map(c => cell(c, row)));
       return tr;
     }));
-    note.textContent = shown.length > most ? `${most} of ${shown.length} rows are shown` : shown.length === 0 ? "nothing" : "";
+    note.textContent = shown.length > most ? `${most} of ${shown.length} rows are shown`
+                       : shown.length === 0 ? "nothing" : "";
   }
 
-  const t = element("table"), scroll = element("div", undefined, { class: "scroll", tabindex: "0" });
+  const t = element("table");
+  const scroll = element("div", undefined, { class: "scroll", tabindex: "0" });
   t.append(head, body);
   scroll.append(t);
   const parts = [scroll, note];

@@ -1,7 +1,8 @@
 import { bucketAt, collections, counters, secondsAt } from "./data.js";
 import { sharp } from "./flame.js";
 
-// Lanes over one axis of time: CPU of processes (or of one's threads), counters, collections, events.
+// Lanes over one axis of time: CPU of processes, or of the threads of one; counters, collections,
+// events.
 // Dragging chooses a range of buckets.
 
 const laneHeight = 34, axisHeight = 22, gap = 6, lanesMost = 8, countersMost = 8;
@@ -41,17 +42,20 @@ export class Timeline {
   }
 
   key(e) {
-    const step = Math.max(1, Math.round(this.data.buckets / 50)) * (e.key === "ArrowLeft" ? -1 : 1), most = this.data.buckets;
+    const most = this.data.buckets;
+    const step = Math.max(1, Math.round(most / 50)) * (e.key === "ArrowLeft" ? -1 : 1);
     if (e.key === "Escape") return this.on.range(0, most);
     if (e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;
     e.preventDefault();
-    const to = Math.min(Math.max(this.to + step, e.shiftKey ? this.from + 1 : this.to - this.from), most);
+    const least = e.shiftKey ? this.from + 1 : this.to - this.from;
+    const to = Math.min(Math.max(this.to + step, least), most);
     this.on.range(e.shiftKey ? this.from : to - (this.to - this.from), to);
   }
 
   x(seconds) {
     const { from_ms, to_ms } = this.data;
-    return this.left + (seconds * 1000 - from_ms) / ((to_ms - from_ms) || 1) * (this.width - this.left);
+    const part = (seconds * 1000 - from_ms) / ((to_ms - from_ms) || 1);
+    return this.left + part * (this.width - this.left);
   }
 
   bucketUnder(e) {
@@ -68,7 +72,8 @@ export class Timeline {
     }
     const close = 4 / (this.width - this.left) * (this.data.to_ms - this.data.from_ms) / 1000;
     const near = this.collections.find(c => seconds >= c.from - close && seconds <= c.to + close);
-    if (near) parts.push(`${near.kind} of ${((near.to - near.from) * 1000).toFixed(1)} ms in ${near.who}`);
+    if (near)
+      parts.push(`${near.kind} of ${((near.to - near.from) * 1000).toFixed(1)} ms in ${near.who}`);
     const event = this.events.find(v => Math.abs(v[0] / 1000 - seconds) <= close);
     if (event) parts.push(`${event[2] || event[1]} ${event[4]}`);
     this.on.said(parts.join("; "));
@@ -102,7 +107,8 @@ export class Timeline {
     const columns = Math.min(data.buckets, Math.max(20, Math.floor((this.width - this.left) / 3)));
     const all = this.lanes(columns), lanes = all.slice(0, lanesMost);
     const marks = (this.collections.length ? 1 : 0) + (this.events.length ? 1 : 0);
-    const height = (lanes.length + this.counters.length) * (laneHeight + gap) + marks * (16 + gap) + axisHeight + 20;
+    const height = (lanes.length + this.counters.length) * (laneHeight + gap) +
+                   marks * (16 + gap) + axisHeight + 20;
     const [g] = sharp(this.canvas, height);
     this.ink = colour("--ink");
     this.dim = colour("--dim");
@@ -114,7 +120,9 @@ export class Timeline {
     const most = lanes.reduce((m, l) => Math.max(m, ...l.at), 0);
     for (const lane of lanes) {
       this.area(g, lane, y, most, columns, colour("--area"), colour("--line"));
-      const peak = data.unit_ns ? (Math.max(...lane.at) * data.unit_ns / columnNs).toFixed(1) + " CPUs" : brief(Math.max(...lane.at));
+      const own = Math.max(...lane.at);
+      const peak = data.unit_ns ? (own * data.unit_ns / columnNs).toFixed(1) + " CPUs"
+                   : brief(own);
       this.title(g, data.texts[data.name[lane.node]], "peak " + peak, y);
       y += laneHeight + gap;
     }
@@ -127,7 +135,8 @@ export class Timeline {
       this.title(g, "GC", "", y - 9);
       for (const c of this.collections) {
         g.fillStyle = c.kind === "pause" ? colour("--alarm") : colour("--area");
-        g.fillRect(this.x(c.from), y + (c.kind === "pause" ? 0 : 7), Math.max(this.x(c.to) - this.x(c.from), 1.5), 7);
+        g.fillRect(this.x(c.from), y + (c.kind === "pause" ? 0 : 7),
+                   Math.max(this.x(c.to) - this.x(c.from), 1.5), 7);
       }
       y += 16 + gap;
     }
@@ -155,7 +164,8 @@ export class Timeline {
     g.textAlign = "left";
     if (all.length > lanes.length) {
       g.fillStyle = this.dim;
-      g.fillText(`${lanes.length} of ${all.length} ${this.who >= 0 ? "threads" : "processes"}`, 0, y + 12);
+      g.fillText(`${lanes.length} of ${all.length} ${this.who >= 0 ? "threads" : "processes"}`,
+                 0, y + 12);
     }
   }
 
@@ -196,7 +206,8 @@ export class Timeline {
     let pen = false;
     for (const [seconds, value] of counter.points) {
       if (value === null) { pen = false; continue; }
-      const x = this.x(seconds), at = y + laneHeight - 2 - (value - counter.min) / span * (laneHeight - 4);
+      const x = this.x(seconds);
+      const at = y + laneHeight - 2 - (value - counter.min) / span * (laneHeight - 4);
       if (pen) g.lineTo(x, at);
       else g.moveTo(x, at);
       pen = true;
@@ -206,9 +217,11 @@ export class Timeline {
 
   axis(g, y, line) {
     const span = (this.data.to_ms - this.data.from_ms) / 1000;
-    const step = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600].find(s => span / s <= 12) ?? span / 10;
+    const steps = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600];
+    const step = steps.find(s => span / s <= 12) ?? span / 10;
     g.textAlign = "center";
-    for (let s = Math.ceil(this.data.from_ms / 1000 / step) * step; s <= this.data.to_ms / 1000 + 1e-9; s += step) {
+    const first = Math.ceil(this.data.from_ms / 1000 / step) * step;
+    for (let s = first; s <= this.data.to_ms / 1000 + 1e-9; s += step) {
       g.fillStyle = line;
       g.fillRect(this.x(s), 16, 1, y - 12);
       g.fillStyle = this.dim;
@@ -226,5 +239,6 @@ function fitted(g, text, room) {
 }
 
 export function brief(v) {
-  return Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toPrecision(4) : String(+v.toFixed(3));
+  const extreme = Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3);
+  return extreme ? v.toPrecision(4) : String(+v.toFixed(3));
 }
