@@ -107,7 +107,7 @@ expect diff_with_an_unknown_incident 3 'test, incident 99: there is no incident 
 expect diff_with_an_empty_incident 3 'test, incident 3, has no CPU samples' diff --base 1 --test 3
 expect diff_with_a_partial_incident 0 'the test, incident 4, is partial' diff --base 1 --test 4
 expect diff_of_a_process_that_is_not_there 3 'base, incident 1: .*server' diff --base 1 --test 2 --process no
-expect diff_of_a_stream_that_is_not_there 3 'holds no allocated memory' diff --base 1 --test 2 --metric alloc
+expect diff_of_a_stream_that_is_not_there 3 'has no allocated memory' diff --base 1 --test 2 --metric alloc
 expect diff_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' diff --base 1 --test 2 --metric gpu
 expect diff_scaled_by_what 2 'duration, samples, none' diff --base 1 --test 2 --normalize yes
 expect diff_in_an_unknown_format 2 'folded, perfview-xml, pprof, svg, html' diff --base 1 --test 2 --format speedscope
