@@ -1,6 +1,6 @@
 /*
- * JSON, written piece by piece into a buf; the writer puts the commas. Also the small reader that a
- * one-line command needs. Strings are UTF-8; invalid bytes become U+FFFD, so any bytes may be
+ * JSON, written piece by piece into a buf; the writer puts the commas. base/json_read.h reads it.
+ * Strings are UTF-8; invalid bytes become U+FFFD, so any bytes may be
  * given.
  *
  *	json_open(&j, '{'); json_key(&j, "id"); json_int(&j, 3); json_close(&j, '}');
@@ -33,9 +33,3 @@ void json_key_bool(struct json *j, const char *key, bool v);
 
 /* A double as the shortest decimal text that reads back the same; the point is always '.'. */
 void num_text(double v, char *out, size_t n);
-
-/*
- * Find the string value of a key in a flat object on one line; at most n-1 bytes, unescaped.
- * returns  0, ERR_NOT_FOUND, or ERR_FORMAT when the line is not a flat JSON object of ours
- */
-int json_get_str(const char *line, const char *key, char *out, size_t n);

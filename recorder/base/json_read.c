@@ -1,5 +1,7 @@
 #include "base/json_read.h"
 
+#include "base/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +10,43 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t\r\n");
 }
 
+/* The four digits of a \u escape, or -1. */
+static int hex4(const char *at)
+{
+	int v = 0;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		char c = (char)(at[i] | 32);
+
+		if (at[i] >= '0' && at[i] <= '9')
+			v = v * 16 + (at[i] - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v * 16 + (c - 'a' + 10);
+		else
+			return -1;
+	}
+	return v;
+}
+
 /* Each skip returns the place after the thing at `at`, or NULL when it is malformed. */
 static const char *skip_string(const char *at)
 {
 	if (*at++ != '"')
 		return NULL;
-	for (; *at && *at != '"'; at++) {
-		if (*at == '\\' && !*++at)
+	while (*at != '"') {
+		if ((unsigned char)*at < 0x20)
+			return NULL;
+		if (*at++ != '\\')
+			continue;
+		if (*at == 'u' && hex4(at + 1) >= 0)
+			at += 5;
+		else if (*at && strchr("\"\\/bfnrt", *at))
+			at++;
+		else
 			return NULL;
 	}
-	return *at ? at + 1 : NULL;
+	return at + 1;
 }
 
 static const char *skip_word(const char *at)
@@ -136,25 +165,39 @@ struct json_value json_next(struct json_value array, struct json_value before)
 	return *at == ']' ? none : value_at(at);
 }
 
-static const char *put_escape(const char *at, struct buf *out)
+/* Decode one character of a checked string to its bytes; *at moves past it. */
+static size_t next_char(const char **at, char to[4])
 {
-	static const char from[] = "nrtbf", to[] = "\n\r\t\b\f";
-	const char *known = *at ? strchr(from, *at) : NULL;
-	unsigned v = 0, i;
+	static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
+	const char *s = *at;
+	const char *name;
+	size_t n;
+	unsigned v, low;
 
-	if (known) {
-		buf_putc(out, to[known - from]);
-		return at + 1;
+	if (*s != '\\') {
+		n = utf8_char(s, s + strnlen(s, 4));
+		n = n ? n : 1;
+		memcpy(to, s, n);
+		*at = s + n;
+		return n;
 	}
-	if (*at != 'u') {
-		buf_putc(out, *at);
-		return at + 1;
+	if (s[1] != 'u') {
+		name = strchr(names, s[1]);
+		to[0] = name ? values[name - names] : s[1];
+		*at = s + 2;
+		return 1;
 	}
-	for (i = 0, at++; i < 4 && strchr("0123456789abcdefABCDEF", *at) && *at; i++, at++)
-		v = v * 16 + (unsigned)(*at <= '9' ? *at - '0' : (*at | 32) - 'a' + 10);
-	/* Our own writer escapes control characters only; the rest is UTF-8. */
-	buf_putc(out, v && v < 0x80 ? (char)v : '?');
-	return at;
+	v = (unsigned)hex4(s + 2);
+	*at = s + 6;
+	if (v >= 0xd800 && v <= 0xdbff && s[6] == '\\' && s[7] == 'u') {
+		low = (unsigned)hex4(s + 8);
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
+			*at = s + 12;
+		}
+	}
+	/* A lone half of a surrogate pair is no character; NUL would end our string. */
+	return utf8_encode(v == 0 || (v >= 0xd800 && v <= 0xdfff) ? 0xfffd : v, to);
 }
 
 void json_put_text(struct json_value v, struct buf *out)
@@ -168,10 +211,10 @@ void json_put_text(struct json_value v, struct buf *out)
 		return;
 	}
 	for (at++; at < v.end - 1;) {
-		if (*at == '\\')
-			at = put_escape(at + 1, out);
-		else
-			buf_putc(out, *at++);
+		char bytes[4];
+		size_t n = next_char(&at, bytes);
+
+		buf_put(out, bytes, n);
 	}
 }
 
@@ -181,4 +224,26 @@ bool json_number(struct json_value v, double *out)
 		return false;
 	*out = strtod(v.at, NULL);
 	return true;
+}
+
+int json_get_str(const char *line, const char *key, char *out, size_t n)
+{
+	struct json_value all, value;
+	char bytes[4];
+	size_t used = 0, len;
+	const char *at;
+
+	if (!json_read(line, &all) || *all.at != '{')
+		return ERR_FORMAT;
+	value = json_member(all, key);
+	if (!value.at || *value.at != '"')
+		return ERR_NOT_FOUND;
+	for (at = value.at + 1; at < value.end - 1; used += len) {
+		len = next_char(&at, bytes);
+		if (used + len >= n)
+			break;
+		memcpy(out + used, bytes, len);
+	}
+	out[used] = '\0';
+	return 0;
 }

@@ -3,6 +3,7 @@
  * status line, and the log, whose lines the other threads only queue.
  */
 #include "base/json.h"
+#include "base/json_read.h"
 #include "base/text.h"
 #include "engine/control.h"
 #include "engine/engine_private.h"
