@@ -85,6 +85,21 @@ int table_add(struct table *t, uint64_t hash, uint32_t value)
 	return 0;
 }
 
+uint32_t table_add_slot(struct table *t, uint64_t hash, struct slots *s, uint32_t older)
+{
+	uint32_t number = slots_add(s);
+
+	if (number == SLOTS_NONE)
+		return SLOTS_NONE;
+	if (older != SLOTS_NONE)
+		table_remove(t, hash, older);
+	if (table_add(t, hash, number)) {
+		slots_free_one(s, number);
+		return SLOTS_NONE;
+	}
+	return number;
+}
+
 bool table_remove(struct table *t, uint64_t hash, uint32_t value)
 {
 	uint32_t mask = t->nslots - 1;

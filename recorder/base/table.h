@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "base/slots.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +38,12 @@ int table_add(struct table *t, uint64_t hash, uint32_t value);
 
 /* Remove this very value (found by its hash); false when it is absent. */
 bool table_remove(struct table *t, uint64_t hash, uint32_t value);
+
+/*
+ * Add a zeroed slot that this hash finds, in place of the slot `older` (SLOTS_NONE = none). Returns
+ * its number, or SLOTS_NONE at the ceiling or without memory.
+ */
+uint32_t table_add_slot(struct table *t, uint64_t hash, struct slots *s, uint32_t older);
 
 void table_clear(struct table *t);   /* empty, keeps memory */
 void table_free(struct table *t);

@@ -76,18 +76,13 @@ static struct one *find_or_add(struct thread_time *t, uint32_t tid)
 
 	if (one)
 		return one;
-	number = slots_add(&t->slots);
+	number = table_add_slot(&t->by_tid, hash_u64(tid), &t->slots, SLOTS_NONE);
 	if (number == SLOTS_NONE) {
 		t->refused++;
 		return NULL;
 	}
 	one = slots_get(&t->slots, number);
 	one->tid = tid;
-	if (table_add(&t->by_tid, hash_u64(tid), number)) {
-		slots_free_one(&t->slots, number);
-		t->refused++;
-		return NULL;
-	}
 	return one;
 }
 

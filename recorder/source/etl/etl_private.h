@@ -59,7 +59,6 @@ struct etl_file {
 	uint8_t *stored;                     /* compressed bytes of the buffer being opened */
 	size_t stored_cap;
 	atomic_bool stopped;
-	_Atomic uint64_t progress_bytes;
 };
 
 /* A buffer's payload, expanded. */

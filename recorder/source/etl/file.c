@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* From 1601-01-01, the start of FILETIME, to 1970-01-01, in units of 100 ns. */
 #define FILETIME_TO_1970 116444736000000000ULL
@@ -25,14 +24,6 @@ enum {
 	NAMES_AFTER_BOOT = 32,
 	PAYLOAD_MAX_LEAST = 1u << 20, /* buffers are slightly larger than their session says */
 };
-
-uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks)
-{
-	uint64_t since = etw_clock_since(&facts->clock, ticks, FILETIME_HZ);
-
-	return since > UINT64_MAX - facts->start_filetime ? UINT64_MAX
-							  : facts->start_filetime + since;
-}
 
 /* ---- one buffer ------------------------------------------------------------------------------ */
 
@@ -305,19 +296,6 @@ static int order_of_flush(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int order_of_file(const void *a, const void *b)
-{
-	const struct etl_buffer *x = a, *y = b;
-
-	return (x->number > y->number) - (x->number < y->number);
-}
-
-static void sort_buffers(struct etl_file *file, int (*order)(const void *, const void *))
-{
-	if (file->nbuffers)
-		qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order);
-}
-
 static int read_index(struct etl_file *file, struct err *err)
 {
 	uint64_t offset = 0, size = file->facts.trace_bytes, step = 1;
@@ -345,7 +323,8 @@ static int read_index(struct etl_file *file, struct err *err)
 	if (step && offset < size && !file->facts.limited)
 		file->facts.truncated = true;
 	file->facts.nbuffers = number;
-	sort_buffers(file, order_of_flush);
+	if (file->nbuffers)
+		qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_flush);
 	return 0;
 }
 
@@ -444,31 +423,4 @@ const struct etl_facts *etl_file_facts(const struct etl_file *file)
 void etl_file_stop(struct etl_file *file)
 {
 	atomic_store(&file->stopped, true);
-}
-
-uint64_t etl_file_progress(const struct etl_file *file)
-{
-	return atomic_load(&file->progress_bytes);
-}
-
-int etl_file_crc(struct etl_file *file, uint32_t *crc, struct err *err)
-{
-	struct etl_payload payload = {0};
-	uLong sum = crc32(0, NULL, 0);
-	const char *why;
-	int rc = 0;
-
-	sort_buffers(file, order_of_file);
-	for (size_t i = 0; i < file->nbuffers && !rc; i++) {
-		rc = etl_buffer_load(file, &file->buffers[i], &payload, &why, err);
-		if (payload.nbytes)
-			sum = crc32(sum, payload.bytes, (uInt)payload.nbytes);
-		if (!rc && atomic_load(&file->stopped))
-			rc = err_set(err, ERR_STOPPED, "reading %s was stopped", file->name);
-	}
-	sort_buffers(file, order_of_flush);
-	free(payload.bytes);
-	if (!rc)
-		*crc = (uint32_t)sum;
-	return rc;
 }

@@ -14,7 +14,7 @@
  *
  * Every byte is checked. A file cut anywhere gives the records before the cut. A buffer that cannot
  * be read is skipped, counted and named in struct etl_counts. One thread at a time per file, except
- * for etl_file_stop() and etl_file_progress().
+ * for etl_file_stop().
  *
  * Source: design page etl-format.md sections 1 to 3. Circular files, clocks other than QPC and
  * sessions of 32-bit systems come from documents only.
@@ -105,12 +105,3 @@ int etl_file_run(struct etl_file *file, etl_record_fn *fn, void *ctx, struct etl
 
 /* Any thread: the current run and every later one end soon with ERR_STOPPED. */
 void etl_file_stop(struct etl_file *file);
-
-/* Any thread: how many of facts.trace_bytes the latest run has read. */
-uint64_t etl_file_progress(const struct etl_file *file);
-
-/* zlib's CRC-32 of the payloads of all readable buffers, in file order. */
-int etl_file_crc(struct etl_file *file, uint32_t *crc, struct err *err);
-
-/* The FILETIME of a tick of this trace. */
-uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks);

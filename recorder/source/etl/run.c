@@ -120,7 +120,6 @@ static int open_next(struct merge *m, struct stream *s, struct err *err)
 		rc = take_fresh(m, s, err);
 	if (rc)
 		return rc;
-	atomic_fetch_add_explicit(&m->file->progress_bytes, b->stored_bytes, memory_order_relaxed);
 	if (why) {
 		leave_damaged(m, s, why);
 		return 0;
@@ -299,7 +298,6 @@ int etl_file_run(struct etl_file *file, etl_record_fn *fn, void *ctx, struct etl
 	int rc;
 
 	*m.counts = file->found;
-	atomic_store(&file->progress_bytes, 0);
 	rc = open_streams(&m, err);
 	if (!rc)
 		rc = deliver_all(&m, fn, ctx, err);

@@ -19,8 +19,5 @@ struct etw_clock {
 	enum etw_clock_kind kind;
 };
 
-/* The time since t0, in units of 1 / unit_hz s; 0 before t0, UINT64_MAX when it does not fit. */
-uint64_t etw_clock_since(const struct etw_clock *clock, int64_t ticks, uint64_t unit_hz);
-
-/* The same in nanoseconds. */
+/* The time since t0 in ns; 0 before t0, UINT64_MAX when it does not fit. */
 uint64_t etw_clock_ns(const struct etw_clock *clock, int64_t ticks);

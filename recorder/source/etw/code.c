@@ -73,7 +73,7 @@ static int64_t since(const struct etw_code *c, uint32_t pid, int64_t ticks)
 {
 	const struct etw_process *p = etw_state_process(c->state, pid, ticks);
 
-	return p ? p->from : ETW_ALWAYS;
+	return p ? p->life.from : ETW_ALWAYS;
 }
 
 static void add_image(struct etw_code *c, const struct etw_image *image, int64_t from,
@@ -163,7 +163,6 @@ static void learn_pdb(struct etw_code *c, const struct etw_record *r, const stru
 	struct etw_value v[AT_RSDS_FIELDS];
 	struct pdb pdb = {.ticks = r->ticks};
 	uint32_t number;
-	uint64_t hash;
 
 	etw_class_read(class, r, v, AT_RSDS_FIELDS);
 	if (!etw_value_is(&v[AT_RSDS_AGE]) || v[AT_RSDS_GUID].nbytes != sizeof(pdb.pdb.guid))
@@ -174,19 +173,11 @@ static void learn_pdb(struct etw_code *c, const struct etw_record *r, const stru
 	pdb.pdb.age = (uint32_t)v[AT_RSDS_AGE].u;
 	pdb.pdb.name = etw_keep_text(etw_state_texts(c->state), &v[AT_RSDS_PDB], false);
 	pdb.older = latest_pdb(c, pdb.pid, pdb.base);
-	hash = hash_pair(pdb.base, pdb.pid);
-	number = slots_add(&c->pdbs);
-	if (number == NONE) {
+	number = table_add_slot(&c->by_pdb, hash_pair(pdb.base, pdb.pid), &c->pdbs, pdb.older);
+	if (number == NONE)
 		c->refused++;
-		return;
-	}
-	if (pdb.older != NONE)
-		table_remove(&c->by_pdb, hash, pdb.older);
-	*pdb_at(c, number) = pdb;
-	if (table_add(&c->by_pdb, hash, number)) {
-		slots_free_one(&c->pdbs, number);
-		c->refused++;
-	}
+	else
+		*pdb_at(c, number) = pdb;
 }
 
 /* Merging writes it with the ticks of the image's record; otherwise the nearest one counts. */
@@ -208,7 +199,7 @@ bool etw_code_pdb(const struct etw_code *c, const struct etw_image *image, struc
 	return best != NULL;
 }
 
-struct object *etw_code_object(struct etw_code *c, uint32_t number)
+static struct object *object_of(struct etw_code *c, uint32_t number)
 {
 	struct etw_image *image = image_at(c, number);
 	struct object_key key = {.kind = OBJECT_PE};
@@ -230,14 +221,6 @@ struct object *etw_code_object(struct etw_code *c, uint32_t number)
 	}
 	image->object = objects_get(c->frames, &key, 0);
 	return image->object;
-}
-
-uint32_t etw_code_image_at(const struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks)
-{
-	int64_t from = ETW_ALWAYS, until = ETW_EVER;
-	uint32_t number = etw_ranges_find(&c->image_ranges, pid, address, ticks, &from, &until);
-
-	return number == ETW_RANGE_NONE ? number : etw_range(&c->image_ranges, number)->value;
 }
 
 /* ---- managed modules and methods ------------------------------------------------------------- */
@@ -268,7 +251,6 @@ static void learn_module(struct etw_code *c, const struct etw_record *r,
 	struct module added = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
 	struct module *open;
 	const char *path;
-	uint64_t hash;
 	uint32_t number;
 
 	etw_class_read(class, r, v, AT_MODULE_FIELDS);
@@ -292,19 +274,12 @@ static void learn_module(struct etw_code *c, const struct etw_record *r,
 		added.from = since(c, r->pid, r->ticks);
 	if (class->id == ETW_MODULE_UNLOAD)
 		added.until = r->ticks;
-	hash = hash_pair(added.id, added.pid);
-	number = slots_add(&c->modules);
-	if (number == NONE) {
+	number = table_add_slot(&c->by_module, hash_pair(added.id, added.pid), &c->modules,
+				added.older);
+	if (number == NONE)
 		c->refused++;
-		return;
-	}
-	if (added.older != NONE)
-		table_remove(&c->by_module, hash, added.older);
-	*module_at(c, number) = added;
-	if (table_add(&c->by_module, hash, number)) {
-		slots_free_one(&c->modules, number);
-		c->refused++;
-	}
+	else
+		*module_at(c, number) = added;
 }
 
 /* The name of the module with this id during the range, else at any time. */
@@ -408,16 +383,6 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	add_method(c, &method, &range);
 }
 
-uint32_t etw_code_methods(const struct etw_code *c, uint32_t pid)
-{
-	uint32_t i, n = 0;
-
-	for (i = 0; i < c->methods.end; i++)
-		if (method_at(c, i)->range != ETW_RANGE_NONE)
-			n += etw_range(&c->method_ranges, method_at(c, i)->range)->pid == pid;
-	return n;
-}
-
 /* ---- records --------------------------------------------------------------------------------- */
 
 void etw_code_learn(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
@@ -488,24 +453,16 @@ static struct object *jit_object(struct etw_code *c, uint32_t pid, uint32_t laye
 	struct jit wanted = {.pid = pid, .layer = layer};
 	uint64_t hash = hash_pair(pid, layer);
 	uint32_t number = table_find(&c->by_jit, hash, same_jit, c, &wanted);
-	struct jit *jit;
 
 	if (number != TABLE_NONE)
 		return ((struct jit *)slots_get(&c->jits, number))->object;
-	number = slots_add(&c->jits);
-	if (number == NONE)
-		return NULL;
-	jit = slots_get(&c->jits, number);
-	*jit = wanted;
-	jit->object = objects_get(c->frames, &key, pid);
-	if (!jit->object || table_add(&c->by_jit, hash, number)) {
-		if (jit->object)
-			object_drop(jit->object, 1);
-		jit->object = NULL;
-		slots_free_one(&c->jits, number);
-		return NULL;
-	}
-	return jit->object;
+	wanted.object = objects_get(c->frames, &key, pid);
+	number = wanted.object ? table_add_slot(&c->by_jit, hash, &c->jits, NONE) : NONE;
+	if (number != NONE)
+		*(struct jit *)slots_get(&c->jits, number) = wanted;
+	else if (wanted.object)
+		object_drop(wanted.object, 1);
+	return number == NONE ? NULL : wanted.object;
 }
 
 static bool in_method(struct etw_code *c, struct place *p, int64_t ticks)
@@ -536,7 +493,7 @@ static bool in_image(struct etw_code *c, struct place *p, int64_t ticks)
 	if (number == ETW_RANGE_NONE)
 		return false;
 	range = etw_range(&c->image_ranges, number);
-	object = etw_code_object(c, range->value);
+	object = object_of(c, range->value);
 	if (!object)
 		return false;
 	p->kind = ETW_PLACE_IMAGE;
@@ -654,12 +611,11 @@ static void renew_module(struct renewal *r, const struct module *latest)
 	added.older = NONE;
 	added.name =
 		etw_texts_keep(etw_state_texts(r->to->state), latest->name, strlen(latest->name));
-	number = added.name ? slots_add(&r->to->modules) : NONE;
-	if (number == NONE)
-		return;
-	*module_at(r->to, number) = added;
-	if (table_add(&r->to->by_module, hash_pair(added.id, added.pid), number))
-		slots_free_one(&r->to->modules, number);
+	number = !added.name ? NONE : table_add_slot(&r->to->by_module,
+						      hash_pair(added.id, added.pid),
+						      &r->to->modules, NONE);
+	if (number != NONE)
+		*module_at(r->to, number) = added;
 }
 
 int etw_code_renew(struct etw_code *old, struct etw_state *state, int64_t since,

@@ -70,15 +70,9 @@ bool etw_code_name(const struct etw_code *c, const struct object *object, uint64
 /* An image by number, below use.images; and its PDB, false = unknown. */
 const struct etw_image *etw_code_image(const struct etw_code *c, uint32_t number);
 bool etw_code_pdb(const struct etw_code *c, const struct etw_image *image, struct etw_pdb *out);
-/* An image's object; etw_code owns the reference. NULL at a ceiling. */
-struct object *etw_code_object(struct etw_code *c, uint32_t number);
-/* The number of the image mapped there at that time, or ETW_RANGE_NONE. */
-uint32_t etw_code_image_at(const struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks);
-
 struct etw_code_use {
 	uint32_t images, pdbs, methods, modules;
 	size_t bytes;
 	uint64_t refused;
 };
 void etw_code_use(const struct etw_code *c, struct etw_code_use *out);
-uint32_t etw_code_methods(const struct etw_code *c, uint32_t pid);   /* of one process */

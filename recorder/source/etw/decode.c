@@ -68,7 +68,7 @@ static const char *safe(struct etw_render *r, const char *text)
 	return etw_render_end(r);
 }
 
-static void by_tracelogging(struct etw_decode *d, const struct etw_record *record, bool fields,
+static void by_tracelogging(struct etw_decode *d, const struct etw_record *record,
 			    struct etw_render *r, struct etw_decoded *out)
 {
 	struct etw_schema schema = {d->logging.fields, d->logging.nfields};
@@ -78,15 +78,13 @@ static void by_tracelogging(struct etw_decode *d, const struct etw_record *recor
 		out->provider = safe(r, d->logging.provider);
 	if (*d->logging.name)
 		out->name = safe(r, d->logging.name);
-	if (!fields)
-		return;
 	for (uint32_t i = 0; i < d->logging.nfields; i++)
 		d->logging.fields[i].field.name = safe(r, d->logging.fields[i].field.name);
 	etw_schema_read(&schema, record, r);
 	r->cut |= d->logging.cut;
 }
 
-static void by_class(struct etw_decode *d, const struct etw_record *record, bool fields,
+static void by_class(struct etw_decode *d, const struct etw_record *record,
 		     struct etw_render *r, struct etw_decoded *out)
 {
 	const struct etw_manifest_event *event = NULL;
@@ -101,8 +99,6 @@ static void by_class(struct etw_decode *d, const struct etw_record *record, bool
 	if (!class->nfields)                 /* the trace may have the layout */
 		event = etw_manifest_store_find(&d->store, record, &(const char *){NULL});
 	out->described |= event != NULL;
-	if (!fields)
-		return;
 	if (event)
 		etw_schema_read(&event->schema, record, r);
 	n = etw_class_read(class, record, values, ETW_CLASS_MAX_FIELDS);
@@ -112,7 +108,7 @@ static void by_class(struct etw_decode *d, const struct etw_record *record, bool
 					 record->pointer_bytes);
 }
 
-static bool by_manifest(struct etw_decode *d, const struct etw_record *record, bool fields,
+static bool by_manifest(struct etw_decode *d, const struct etw_record *record,
 			struct etw_render *r, struct etw_decoded *out)
 {
 	const struct etw_manifest_event *event =
@@ -122,13 +118,12 @@ static bool by_manifest(struct etw_decode *d, const struct etw_record *record, b
 		return false;
 	out->described = true;
 	out->name = event->name;
-	if (fields)
-		etw_schema_read(&event->schema, record, r);
+	etw_schema_read(&event->schema, record, r);
 	return true;
 }
 
 /* A piece of a manifest is an event itself. */
-static bool by_piece(const struct etw_record *record, bool fields, struct etw_render *r,
+static bool by_piece(const struct etw_record *record, struct etw_render *r,
 		     struct etw_decoded *out)
 {
 	static const struct etw_schema_field piece[] = {
@@ -145,8 +140,7 @@ static bool by_piece(const struct etw_record *record, bool fields, struct etw_re
 		return false;
 	out->described = true;
 	out->name = "ManifestData";
-	if (fields)
-		etw_schema_read(&schema, record, r);
+	etw_schema_read(&schema, record, r);
 	return true;
 }
 
@@ -169,8 +163,8 @@ static void by_numbers(struct etw_decode *d, const struct etw_record *record,
 	out->name = d->name;
 }
 
-static void decode(struct etw_decode *d, const struct etw_record *record, bool fields,
-		   struct etw_decoded *out)
+void etw_decode_event(struct etw_decode *d, const struct etw_record *record,
+		      struct etw_decoded *out)
 {
 	struct etw_render r = {.fields = out->fields, .text = d->text};
 
@@ -178,26 +172,15 @@ static void decode(struct etw_decode *d, const struct etw_record *record, bool f
 	out->described = false;
 	out->class = etw_class_find(record);
 	if (out->class) {
-		by_class(d, record, fields, &r, out);
+		by_class(d, record, &r, out);
 	} else {
 		by_numbers(d, record, out);
 		if (record->nitems && etw_tracelogging_read(record, &d->logging))
-			by_tracelogging(d, record, fields, &r, out);
-		else if (!by_piece(record, fields, &r, out))
-			by_manifest(d, record, fields, &r, out);
+			by_tracelogging(d, record, &r, out);
+		else if (!by_piece(record, &r, out))
+			by_manifest(d, record, &r, out);
 	}
 	out->nfields = r.nfields;
 	out->hex = r.hex;
 	out->cut = r.cut;
-}
-
-void etw_decode_name(struct etw_decode *d, const struct etw_record *record, struct etw_decoded *out)
-{
-	decode(d, record, false, out);
-}
-
-void etw_decode_event(struct etw_decode *d, const struct etw_record *record,
-		      struct etw_decoded *out)
-{
-	decode(d, record, true, out);
 }

@@ -61,11 +61,6 @@ void etw_decode_free(struct etw_decode *decode);                    /* NULL allo
 /* Learn what a record says about other records; cheap for all other records. */
 void etw_decode_learn(struct etw_decode *decode, const struct etw_record *record);
 
-/* Decode provider, name and class, but no fields. */
-void etw_decode_name(struct etw_decode *decode, const struct etw_record *record,
-		     struct etw_decoded *out);
-
-/* Decode all of a record. */
 void etw_decode_event(struct etw_decode *decode, const struct etw_record *record,
 		      struct etw_decoded *out);
 

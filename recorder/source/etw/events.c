@@ -97,18 +97,18 @@ static struct process *process_of(struct etw_events *s, uint32_t pid, int64_t ti
 
 	if (!p)
 		return NULL;
-	if (p->model && ticks <= p->until)
+	if (p->model && ticks <= p->life.until)
 		return p->model;
 	model = process_add(s->cfg.processes, pid,
-			    p->from == ETW_ALWAYS ? 0 : etw_events_time(s, p->from), 0, p->parent,
-			    NULL);
+			    p->life.from == ETW_ALWAYS ? 0 : etw_events_time(s, p->life.from), 0,
+			    p->parent, NULL);
 	if (!model)
 		return NULL;
 	if (p->image)
 		process_set_exe(s->cfg.processes, model, p->image);
 	if (p->command_line)
 		process_set_cmdline(s->cfg.processes, model, p->command_line);
-	p->model = ticks <= p->until ? model : NULL;
+	p->model = ticks <= p->life.until ? model : NULL;
 	if (!p->model)
 		process_drop(s->cfg.processes, model, now_ns);
 	return model;
@@ -124,11 +124,13 @@ static struct thread *thread_of(struct etw_events *s, struct process *process, u
 
 	if (!t || !process)
 		return NULL;
-	lives = ticks <= t->until && ticks <= etw_state_need_process(s->state, pid, ticks)->until;
+	lives = ticks <= t->life.until &&
+		ticks <= etw_state_need_process(s->state, pid, ticks)->life.until;
 	if (t->model && lives)
 		return t->model;
 	model = thread_add_started(s->cfg.processes, process, tid,
-				   t->from == ETW_ALWAYS ? 0 : etw_events_time(s, t->from));
+				   t->life.from == ETW_ALWAYS ? 0
+							      : etw_events_time(s, t->life.from));
 	if (!model)
 		return NULL;
 	if (t->name)
@@ -404,7 +406,7 @@ static bool is_gone(void *ctx, uint32_t tid)
 	struct etw_events *s = ctx;
 	const struct etw_thread *t = etw_state_thread(s->state, tid, s->time.now_ticks);
 
-	return !t || t->until < s->time.now_ticks;
+	return !t || t->life.until < s->time.now_ticks;
 }
 
 /* Move thread time on. Only a live session needs ticks: a file has the ends of all waits. */

@@ -86,13 +86,9 @@ static struct space *get_space(struct etw_ranges *r, uint32_t pid)
 
 	if (space)
 		return space;
-	number = slots_add(&r->spaces);
+	number = table_add_slot(&r->by_pid, hash_u64(pid), &r->spaces, SLOTS_NONE);
 	if (number == SLOTS_NONE)
 		return NULL;
-	if (table_add(&r->by_pid, hash_u64(pid), number)) {
-		slots_free_one(&r->spaces, number);
-		return NULL;
-	}
 	space = space_at(r, number);
 	space->pid = pid;
 	return space;
@@ -128,7 +124,7 @@ uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
 
 	if (space && !ARRAY_ROOM(space->numbers, space->max, space->n + 1) &&
 	    !ARRAY_ROOM(space->ends, space->ends_max, space->n + 1))
-		number = slots_add(&r->items);
+		number = table_add_slot(&r->by_start, hash, &r->items, older);
 	if (number == SLOTS_NONE) {
 		r->refused += range->end > range->start;
 		return ETW_RANGE_NONE;
@@ -137,13 +133,6 @@ uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
 	*added = *range;
 	added->older = older;
 	added->layer = LAYER_NONE;
-	if (older != TABLE_NONE)
-		table_remove(&r->by_start, hash, older);
-	if (table_add(&r->by_start, hash, number)) {
-		slots_free_one(&r->items, number);
-		r->refused++;
-		return ETW_RANGE_NONE;
-	}
 	space->numbers[space->n++] = number;
 	if (r->settled && space->n - space->nsorted > TAIL_MAX + space->nsorted / 32)
 		sort_space(r, space);

@@ -121,7 +121,6 @@ uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uin
 			uint32_t pointer_bytes)
 {
 	struct frames_key key = {.n = n};
-	struct stack *stack;
 	uint64_t hash, *to;
 	uint32_t number, i;
 
@@ -137,15 +136,11 @@ uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uin
 	number = table_find(&s->by_frames, hash, same_frames, s, &key);
 	if (number != TABLE_NONE)
 		return number;
-	number = slots_add(&s->stacks);
+	number = table_add_slot(&s->by_frames, hash, &s->stacks, NONE);
 	if (number == NONE)
 		return ETW_STACK_NONE;
-	stack = slots_get(&s->stacks, number);
-	*stack = (struct stack){s->nchunks - 1, s->used, n};
-	if (table_add(&s->by_frames, hash, number)) {
-		slots_free_one(&s->stacks, number);
-		return ETW_STACK_NONE;
-	}
+	*(struct stack *)slots_get(&s->stacks, number) =
+		(struct stack){s->nchunks - 1, s->used, n};
 	s->used += n;
 	return number;
 }
@@ -175,15 +170,11 @@ static struct key *find_key(const struct etw_stack_store *s, bool kernel, uint64
 
 static struct key *add_key(struct etw_stack_store *s, bool kernel, uint64_t key)
 {
-	uint32_t number = slots_add(&s->keys);
+	uint32_t number = table_add_slot(&s->by_key, key_hash(kernel, key), &s->keys, NONE);
 	struct key *added;
 
 	if (number == NONE)
 		return NULL;
-	if (table_add(&s->by_key, key_hash(kernel, key), number)) {
-		slots_free_one(&s->keys, number);
-		return NULL;
-	}
 	added = slots_get(&s->keys, number);
 	*added = (struct key){key, kernel, NONE, NONE, NONE};
 	return added;

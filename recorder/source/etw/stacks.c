@@ -130,11 +130,7 @@ static struct thread *get_thread(struct etw_stacks *s, uint32_t tid)
 
 	if (t)
 		return t;
-	number = slots_add(&s->threads);
-	if (number != NONE && table_add(&s->by_tid, hash_u64(tid), number)) {
-		slots_free_one(&s->threads, number);
-		number = NONE;
-	}
+	number = table_add_slot(&s->by_tid, hash_u64(tid), &s->threads, NONE);
 	if (number == NONE) {
 		s->count.refused++;
 		return NULL;

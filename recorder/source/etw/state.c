@@ -8,10 +8,16 @@
 #define RECENT 1024u                         /* power of two */
 
 struct file {
-	uint64_t key;
-	int64_t from, until;
+	struct etw_life life;
 	const char *path;
-	uint32_t older;
+};
+
+/* All owners of numbers of one kind. */
+struct owners {
+	struct slots items;                  /* each begins with a struct etw_life */
+	struct table latest;                 /* the latest owner of each number */
+	/* A cache: a long trace reuses numbers often, and is read in time order. */
+	struct etw_life *recent[RECENT];
 };
 
 struct volume {
@@ -25,27 +31,33 @@ struct runtime {
 
 struct etw_state {
 	struct etw_texts texts;
-	/*
-	 * Caches of the last results: a long trace reuses numbers often, and is read in time
-	 * order.
-	 */
-	struct etw_process *recent_processes[RECENT];
-	struct etw_thread *recent_threads[RECENT];
-	struct slots processes, threads, files, runtimes;
-	struct table by_pid, by_tid, by_file, by_runtime;  /* the latest of each number */
+	struct owners processes, threads, files;
+	struct slots runtimes;
+	struct table by_runtime;
 	struct volume volumes[ETW_VOLUMES_MAX];
 	uint32_t nvolumes;
 	uint64_t refused;
 };
+
+static void free_owners(struct owners *o)
+{
+	slots_free(&o->items);
+	table_free(&o->latest);
+}
+
+static size_t owners_bytes(const struct owners *o)
+{
+	return slots_bytes(&o->items) + table_bytes(&o->latest);
+}
 
 int etw_state_new(struct etw_state **out, struct err *err)
 {
 	struct etw_state *s = calloc(1, sizeof(*s));
 
 	if (!s || etw_texts_init(&s->texts) ||
-	    slots_init(&s->processes, sizeof(struct etw_process), ETW_PROCESSES_MAX) ||
-	    slots_init(&s->threads, sizeof(struct etw_thread), ETW_THREADS_MAX) ||
-	    slots_init(&s->files, sizeof(struct file), ETW_FILES_MAX) ||
+	    slots_init(&s->processes.items, sizeof(struct etw_process), ETW_PROCESSES_MAX) ||
+	    slots_init(&s->threads.items, sizeof(struct etw_thread), ETW_THREADS_MAX) ||
+	    slots_init(&s->files.items, sizeof(struct file), ETW_FILES_MAX) ||
 	    slots_init(&s->runtimes, sizeof(struct runtime), ETW_RUNTIMES_MAX)) {
 		etw_state_free(s);
 		return err_memory(err, "for the processes of a trace");
@@ -59,13 +71,10 @@ void etw_state_free(struct etw_state *s)
 	if (!s)
 		return;
 	etw_texts_free(&s->texts);
-	slots_free(&s->processes);
-	slots_free(&s->threads);
-	slots_free(&s->files);
+	free_owners(&s->processes);
+	free_owners(&s->threads);
+	free_owners(&s->files);
 	slots_free(&s->runtimes);
-	table_free(&s->by_pid);
-	table_free(&s->by_tid);
-	table_free(&s->by_file);
 	table_free(&s->by_runtime);
 	free(s);
 }
@@ -77,14 +86,13 @@ struct etw_texts *etw_state_texts(struct etw_state *s)
 
 void etw_state_use(const struct etw_state *s, struct etw_state_use *out)
 {
-	out->processes = s->processes.used;
-	out->threads = s->threads.used;
-	out->files = s->files.used;
+	out->processes = s->processes.items.used;
+	out->threads = s->threads.items.used;
+	out->files = s->files.items.used;
 	out->volumes = s->nvolumes;
-	out->bytes = sizeof(*s) + etw_texts_bytes(&s->texts) + slots_bytes(&s->processes) +
-		     slots_bytes(&s->threads) + slots_bytes(&s->files) + slots_bytes(&s->runtimes) +
-		     table_bytes(&s->by_pid) + table_bytes(&s->by_tid) + table_bytes(&s->by_file) +
-		     table_bytes(&s->by_runtime);
+	out->bytes = sizeof(*s) + etw_texts_bytes(&s->texts) + owners_bytes(&s->processes) +
+		     owners_bytes(&s->threads) + owners_bytes(&s->files) +
+		     slots_bytes(&s->runtimes) + table_bytes(&s->by_runtime);
 	out->refused = s->refused + s->texts.refused;
 }
 
@@ -102,79 +110,77 @@ const char *etw_keep_text(struct etw_texts *texts, const struct etw_value *value
 	return n ? etw_texts_keep(texts, text, n) : NULL;
 }
 
-/* Make a new item the latest of its number; false without memory. */
-static bool link_latest(struct table *t, uint64_t hash, uint32_t older, uint32_t number)
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+static bool same_number(const void *ctx, uint32_t value, const void *key)
 {
-	if (older != NONE)
-		table_remove(t, hash, older);
-	return table_add(t, hash, number) == 0;
+	const struct etw_life *life = slots_get(&((const struct owners *)ctx)->items, value);
+
+	return life->number == *(const uint64_t *)key;
+}
+
+static void *owner_at(const struct owners *o, uint32_t i)
+{
+	return i == NONE ? NULL : slots_get(&o->items, i);
+}
+
+static void *latest_owner(const struct owners *o, uint64_t number)
+{
+	return owner_at(o, table_find(&o->latest, hash_u64(number), same_number, o, &number));
+}
+
+/* NULL at the ceiling or without memory. */
+static void *add_owner(struct etw_state *s, struct owners *o, uint64_t number, int64_t from,
+		       int64_t until)
+{
+	uint64_t hash = hash_u64(number);
+	uint32_t older = table_find(&o->latest, hash, same_number, o, &number);
+	uint32_t i = table_add_slot(&o->latest, hash, &o->items, older);
+	struct etw_life *life = owner_at(o, i);
+
+	if (!life) {
+		s->refused++;
+		return NULL;
+	}
+	*life = (struct etw_life){number, from, until, older};
+	o->recent[number % RECENT] = NULL;
+	return life;
+}
+
+static bool is_alive(const struct etw_life *life, int64_t ticks)
+{
+	return ticks >= life->from && ticks <= life->until;
+}
+
+/* The owner at that time, else the last one that ended before. */
+static void *find_owner(struct owners *o, uint64_t number, int64_t ticks)
+{
+	struct etw_life *life = o->recent[number % RECENT], *ended = NULL;
+
+	/* Not at its end itself, which may be the start of the number's next owner. */
+	if (life && life->number == number && ticks >= life->from && ticks < life->until)
+		return life;
+	life = latest_owner(o, number);
+	for (; life && !is_alive(life, ticks); life = owner_at(o, life->older))
+		if (!ended && life->until < ticks)
+			ended = life;
+	if (life)
+		o->recent[number % RECENT] = life;
+	return life ? life : ended;
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static bool same_pid(const void *ctx, uint32_t value, const void *key)
-{
-	const struct etw_state *s = ctx;
-	const struct etw_process *p = slots_get(&s->processes, value);
-
-	return p->pid == *(const uint32_t *)key;
-}
-
-static uint32_t latest_process(const struct etw_state *s, uint32_t pid)
-{
-	return table_find(&s->by_pid, hash_u64(pid), same_pid, s, &pid);
-}
-
-static struct etw_process *process_at(const struct etw_state *s, uint32_t number)
-{
-	return number == NONE ? NULL : slots_get(&s->processes, number);
-}
-
-static struct etw_process *add_process(struct etw_state *s, uint32_t pid, int64_t from,
-				       int64_t until)
-{
-	uint32_t older = latest_process(s, pid), number = slots_add(&s->processes);
-	struct etw_process *p;
-
-	if (number == NONE) {
-		s->refused++;
-		return NULL;
-	}
-	p = process_at(s, number);
-	p->pid = pid;
-	p->from = from;
-	p->until = until;
-	p->older = older;
-	if (!link_latest(&s->by_pid, hash_u64(pid), older, number)) {
-		slots_free_one(&s->processes, number);
-		s->refused++;
-		return NULL;
-	}
-	s->recent_processes[pid % RECENT] = NULL;
-	return p;
-}
-
 struct etw_process *etw_state_process(struct etw_state *s, uint32_t pid, int64_t ticks)
 {
-	struct etw_process *p = s->recent_processes[pid % RECENT], *ended = NULL;
-
-	/* Not at its end itself, which may be the start of the number's next process. */
-	if (p && p->pid == pid && ticks >= p->from && ticks < p->until)
-		return p;
-	p = process_at(s, latest_process(s, pid));
-	for (; p && (ticks < p->from || ticks > p->until); p = process_at(s, p->older))
-		if (!ended && p->until < ticks)
-			ended = p;
-	if (p)
-		s->recent_processes[pid % RECENT] = p;
-	return p ? p : ended;
+	return find_owner(&s->processes, pid, ticks);
 }
 
 struct etw_process *etw_state_need_process(struct etw_state *s, uint32_t pid, int64_t ticks)
 {
 	struct etw_process *p = etw_state_process(s, pid, ticks);
 
-	return p ? p : add_process(s, pid, ETW_ALWAYS, ETW_EVER);
+	return p ? p : add_owner(s, &s->processes, pid, ETW_ALWAYS, ETW_EVER);
 }
 
 /*
@@ -184,20 +190,20 @@ struct etw_process *etw_state_need_process(struct etw_state *s, uint32_t pid, in
 static struct etw_process *process_of_record(struct etw_state *s, uint32_t pid, uint32_t id,
 					     int64_t ticks)
 {
-	struct etw_process *p = process_at(s, latest_process(s, pid));
-	bool open = p && p->until == ETW_EVER;
+	struct etw_process *p = latest_owner(&s->processes, pid);
+	bool open = p && p->life.until == ETW_EVER;
 
 	if (id == ETW_PROCESS_START) {
 		if (open)
-			p->until = ticks;
-		return add_process(s, pid, ticks, ETW_EVER);
+			p->life.until = ticks;
+		return add_owner(s, &s->processes, pid, ticks, ETW_EVER);
 	}
 	if (id == ETW_PROCESS_DEFUNCT && p)
 		return p;
 	if (!open)
-		p = add_process(s, pid, p ? p->until : ETW_ALWAYS, ETW_EVER);
+		p = add_owner(s, &s->processes, pid, p ? p->life.until : ETW_ALWAYS, ETW_EVER);
 	if (p && (id == ETW_PROCESS_STOP || id == ETW_PROCESS_DEFUNCT))
-		p->until = ticks;
+		p->life.until = ticks;
 	return p;
 }
 
@@ -226,62 +232,18 @@ static void learn_process(struct etw_state *s, const struct etw_record *r,
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static bool same_tid(const void *ctx, uint32_t value, const void *key)
+static struct etw_thread *add_thread(struct etw_state *s, uint32_t tid, uint32_t pid, int64_t from)
 {
-	const struct etw_state *s = ctx;
-	const struct etw_thread *t = slots_get(&s->threads, value);
+	struct etw_thread *t = add_owner(s, &s->threads, tid, from, ETW_EVER);
 
-	return t->tid == *(const uint32_t *)key;
-}
-
-static uint32_t latest_thread(const struct etw_state *s, uint32_t tid)
-{
-	return table_find(&s->by_tid, hash_u64(tid), same_tid, s, &tid);
-}
-
-static struct etw_thread *thread_at(const struct etw_state *s, uint32_t number)
-{
-	return number == NONE ? NULL : slots_get(&s->threads, number);
-}
-
-static struct etw_thread *add_thread(struct etw_state *s, uint32_t tid, uint32_t pid, int64_t from,
-				     int64_t until)
-{
-	uint32_t older = latest_thread(s, tid), number = slots_add(&s->threads);
-	struct etw_thread *t;
-
-	if (number == NONE) {
-		s->refused++;
-		return NULL;
-	}
-	t = thread_at(s, number);
-	t->tid = tid;
-	t->pid = pid;
-	t->from = from;
-	t->until = until;
-	t->older = older;
-	if (!link_latest(&s->by_tid, hash_u64(tid), older, number)) {
-		slots_free_one(&s->threads, number);
-		s->refused++;
-		return NULL;
-	}
-	s->recent_threads[tid % RECENT] = NULL;
+	if (t)
+		t->pid = pid;
 	return t;
 }
 
 struct etw_thread *etw_state_thread(struct etw_state *s, uint32_t tid, int64_t ticks)
 {
-	struct etw_thread *t = s->recent_threads[tid % RECENT], *ended = NULL;
-
-	if (t && t->tid == tid && ticks >= t->from && ticks < t->until)
-		return t;
-	t = thread_at(s, latest_thread(s, tid));
-	for (; t && (ticks < t->from || ticks > t->until); t = thread_at(s, t->older))
-		if (!ended && t->until < ticks)
-			ended = t;
-	if (t)
-		s->recent_threads[tid % RECENT] = t;
-	return t ? t : ended;
+	return find_owner(&s->threads, tid, ticks);
 }
 
 struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint32_t pid,
@@ -290,11 +252,11 @@ struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint
 	struct etw_thread *t = etw_state_thread(s, tid, ticks);
 
 	if (t && t->pid != pid) {
-		t = thread_at(s, latest_thread(s, tid));
-		while (t && (ticks < t->from || ticks > t->until || t->pid != pid))
-			t = thread_at(s, t->older);
+		t = latest_owner(&s->threads, tid);
+		while (t && (!is_alive(&t->life, ticks) || t->pid != pid))
+			t = owner_at(&s->threads, t->life.older);
 	}
-	return t ? t : add_thread(s, tid, pid, ETW_ALWAYS, ETW_EVER);
+	return t ? t : add_thread(s, tid, pid, ETW_ALWAYS);
 }
 
 static void learn_thread(struct etw_state *s, const struct etw_record *r,
@@ -310,64 +272,33 @@ static void learn_thread(struct etw_state *s, const struct etw_record *r,
 		return;
 	tid = (uint32_t)v[AT_THREAD_TID].u;
 	pid = (uint32_t)v[AT_THREAD_PID].u;
-	t = thread_at(s, latest_thread(s, tid));
-	open = t && t->until == ETW_EVER;
+	t = latest_owner(&s->threads, tid);
+	open = t && t->life.until == ETW_EVER;
 	if (open && (class->id == ETW_THREAD_START || t->pid != pid)) {
-		/*
-		 * All CPUs' idle threads are thread 0; other threads end before their number is
-		 * reused.
-		 */
-		t->until = r->ticks;
+		/* All CPUs' idle threads are thread 0; others end before their tid is reused. */
+		t->life.until = r->ticks;
 		open = false;
 	}
 	if (class->id == ETW_THREAD_START)
-		t = add_thread(s, tid, pid, r->ticks, ETW_EVER);
+		t = add_thread(s, tid, pid, r->ticks);
 	else if (!open)
-		t = add_thread(s, tid, pid, t ? t->until : ETW_ALWAYS, ETW_EVER);
+		t = add_thread(s, tid, pid, t ? t->life.until : ETW_ALWAYS);
 	if (!t)
 		return;
 	if (class->id == ETW_THREAD_STOP)
-		t->until = r->ticks;
+		t->life.until = r->ticks;
 	if (!t->name && etw_value_is(&v[AT_THREAD_NAME]))
 		t->name = etw_keep_text(&s->texts, &v[AT_THREAD_NAME], true);
 }
 
 /* ---- names of files -------------------------------------------------------------------------- */
 
-static bool same_key(const void *ctx, uint32_t value, const void *key)
-{
-	const struct etw_state *s = ctx;
-	const struct file *f = slots_get(&s->files, value);
-
-	return f->key == *(const uint64_t *)key;
-}
-
-static uint32_t latest_file(const struct etw_state *s, uint64_t key)
-{
-	return table_find(&s->by_file, hash_u64(key), same_key, s, &key);
-}
-
-static struct file *file_at(const struct etw_state *s, uint32_t number)
-{
-	return number == NONE ? NULL : slots_get(&s->files, number);
-}
-
 static struct file *add_file(struct etw_state *s, uint64_t key, const char *path, int64_t from)
 {
-	uint32_t older = latest_file(s, key), number = slots_add(&s->files);
-	struct file *f;
+	struct file *f = add_owner(s, &s->files, key, from, ETW_EVER);
 
-	if (number == NONE) {
-		s->refused++;
-		return NULL;
-	}
-	f = file_at(s, number);
-	*f = (struct file){key, from, ETW_EVER, path, older};
-	if (!link_latest(&s->by_file, hash_u64(key), older, number)) {
-		slots_free_one(&s->files, number);
-		s->refused++;
-		return NULL;
-	}
+	if (f)
+		f->path = path;
 	return f;
 }
 
@@ -386,25 +317,25 @@ static void learn_file(struct etw_state *s, const struct etw_record *r,
 	if (!path)
 		return;
 	key = v[AT_FILE_KEY].u;
-	f = file_at(s, latest_file(s, key));
-	if (!created && f && f->until == ETW_EVER && f->path == path) {
+	f = latest_owner(&s->files, key);
+	if (!created && f && f->life.until == ETW_EVER && f->path == path) {
 		if (class->id == ETW_FILE_DELETE)
-			f->until = r->ticks;
+			f->life.until = r->ticks;
 		return;
 	}
-	if (f && f->until == ETW_EVER)
-		f->until = r->ticks;
-	f = add_file(s, key, path, created ? r->ticks : f ? f->until : ETW_ALWAYS);
+	if (f && f->life.until == ETW_EVER)
+		f->life.until = r->ticks;
+	f = add_file(s, key, path, created ? r->ticks : f ? f->life.until : ETW_ALWAYS);
 	if (f && class->id == ETW_FILE_DELETE)
-		f->until = r->ticks;
+		f->life.until = r->ticks;
 }
 
 const char *etw_state_file(const struct etw_state *s, uint64_t key, int64_t ticks)
 {
-	const struct file *f = file_at(s, latest_file(s, key)), *nearest = NULL;
+	const struct file *f = latest_owner(&s->files, key), *nearest = NULL;
 
-	for (; f && (ticks < f->from || ticks > f->until); f = file_at(s, f->older))
-		if (!nearest || nearest->from > ticks)
+	for (; f && !is_alive(&f->life, ticks); f = owner_at(&s->files, f->life.older))
+		if (!nearest || nearest->life.from > ticks)
 			nearest = f;
 	f = f ? f : nearest;
 	return f ? f->path : NULL;
@@ -513,14 +444,11 @@ bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r,
 		*last = key;
 		return twin;
 	}
-	number = slots_add(&s->runtimes);
-	if (number == NONE || table_add(&s->by_runtime, hash, number)) {
-		if (number != NONE)
-			slots_free_one(&s->runtimes, number);
+	number = table_add_slot(&s->by_runtime, hash, &s->runtimes, NONE);
+	if (number == NONE)
 		s->refused++;
-		return false;
-	}
-	*(struct runtime *)slots_get(&s->runtimes, number) = key;
+	else
+		*(struct runtime *)slots_get(&s->runtimes, number) = key;
 	return false;
 }
 
@@ -534,65 +462,64 @@ static const char *keep(struct etw_state *s, const char *text)
 	return text ? etw_texts_keep(&s->texts, text, strlen(text)) : NULL;
 }
 
-/* Added oldest first, so that the table has the latest. */
-static void renew_processes(struct etw_state *to, struct etw_process *latest,
-			    const struct etw_state *from, int64_t since)
+static void renew_process(struct etw_state *to, const struct etw_process *old)
 {
-	struct etw_process *chain[CHAIN_MAX], *p;
-	uint32_t n = 0;
+	struct etw_process *p = add_owner(to, &to->processes, old->life.number, old->life.from,
+					  old->life.until);
 
-	for (p = latest; p && p->until >= since && n < CHAIN_MAX; p = process_at(from, p->older))
-		chain[n++] = p;
-	while (n-- > 0) {
-		p = add_process(to, chain[n]->pid, chain[n]->from, chain[n]->until);
-		if (!p)
-			return;
-		p->parent = chain[n]->parent;
-		p->has_exit = chain[n]->has_exit;
-		p->exit_code = chain[n]->exit_code;
-		p->image = keep(to, chain[n]->image);
-		p->command_line = keep(to, chain[n]->command_line);
-		p->model = chain[n]->model;
+	if (!p)
+		return;
+	p->parent = old->parent;
+	p->has_exit = old->has_exit;
+	p->exit_code = old->exit_code;
+	p->image = keep(to, old->image);
+	p->command_line = keep(to, old->command_line);
+	p->model = old->model;
+}
+
+static void renew_thread(struct etw_state *to, const struct etw_thread *old)
+{
+	struct etw_thread *t = add_owner(to, &to->threads, old->life.number, old->life.from,
+					 old->life.until);
+
+	if (!t)
+		return;
+	t->pid = old->pid;
+	t->name = keep(to, old->name);
+	t->model = old->model;
+}
+
+/* Each number's owners since then, oldest first, so that the table gets the latest. */
+static void renew_owners(struct etw_state *to, const struct etw_state *from, int64_t since,
+			 bool threads)
+{
+	const struct owners *o = threads ? &from->threads : &from->processes;
+	const struct etw_life *chain[CHAIN_MAX], *life;
+	uint32_t i, n;
+
+	for (i = 0; i < o->latest.nslots; i++) {
+		life = owner_at(o, o->latest.slots[i].value);
+		for (n = 0; life && life->until >= since && n < CHAIN_MAX;
+		     life = owner_at(o, life->older))
+			chain[n++] = life;
+		while (n-- > 0)
+			if (threads)
+				renew_thread(to, (const struct etw_thread *)chain[n]);
+			else
+				renew_process(to, (const struct etw_process *)chain[n]);
 	}
 }
 
-static void renew_threads(struct etw_state *to, struct etw_thread *latest,
-			  const struct etw_state *from, int64_t since)
+static void renew_files(struct etw_state *to, const struct owners *from, int64_t since)
 {
-	struct etw_thread *chain[CHAIN_MAX], *t;
-	uint32_t n = 0;
+	uint32_t i;
 
-	for (t = latest; t && t->until >= since && n < CHAIN_MAX; t = thread_at(from, t->older))
-		chain[n++] = t;
-	while (n-- > 0) {
-		t = add_thread(to, chain[n]->tid, chain[n]->pid, chain[n]->from, chain[n]->until);
-		if (!t)
-			return;
-		t->name = keep(to, chain[n]->name);
-		t->model = chain[n]->model;
-	}
-}
-
-static void renew_tables(struct etw_state *to, const struct etw_state *from, int64_t since)
-{
-	uint32_t i, value;
-
-	for (i = 0; i < from->by_pid.nslots; i++) {
-		value = from->by_pid.slots[i].value;
-		if (value != TABLE_NONE)
-			renew_processes(to, process_at(from, value), from, since);
-	}
-	for (i = 0; i < from->by_tid.nslots; i++) {
-		value = from->by_tid.slots[i].value;
-		if (value != TABLE_NONE)
-			renew_threads(to, thread_at(from, value), from, since);
-	}
-	for (i = 0; from->files.used <= RENEWED_FILES_MAX && i < from->by_file.nslots; i++) {
-		const struct file *f = file_at(from, from->by_file.slots[i].value);
-		const char *path = f && f->until >= since ? keep(to, f->path) : NULL;
+	for (i = 0; from->items.used <= RENEWED_FILES_MAX && i < from->latest.nslots; i++) {
+		const struct file *f = owner_at(from, from->latest.slots[i].value);
+		const char *path = f && f->life.until >= since ? keep(to, f->path) : NULL;
 
 		if (path)
-			add_file(to, f->key, path, f->from);
+			add_file(to, f->life.number, path, f->life.from);
 	}
 }
 
@@ -606,7 +533,9 @@ int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out
 		return rc;
 	for (i = 0; i < old->nvolumes; i++)
 		etw_state_add_volume(s, old->volumes[i].nt, old->volumes[i].dos);
-	renew_tables(s, old, since);
+	renew_owners(s, old, since, false);
+	renew_owners(s, old, since, true);
+	renew_files(s, &old->files, since);
 	*out = s;
 	return 0;
 }

@@ -21,9 +21,19 @@
 #define ETW_VOLUMES_MAX 256u
 #define ETW_RUNTIMES_MAX (1u << 16)
 
-struct etw_process {
-	uint32_t pid, parent, older;         /* older: the pid's previous process */
+/*
+ * The time in which a pid, tid or file key had one owner. Numbers are reused: `older` leads to the
+ * previous owners. The first member of each owner.
+ */
+struct etw_life {
+	uint64_t number;                     /* the pid, tid or key */
 	int64_t from, until;                 /* ticks; ETW_ALWAYS, ETW_EVER */
+	uint32_t older;
+};
+
+struct etw_process {
+	struct etw_life life;
+	uint32_t parent;
 	bool has_exit;
 	int32_t exit_code;
 	const char *image;                   /* file name without path; NULL = unknown */
@@ -32,8 +42,8 @@ struct etw_process {
 };
 
 struct etw_thread {
-	uint32_t tid, pid, older;
-	int64_t from, until;
+	struct etw_life life;
+	uint32_t pid;
 	const char *name;                    /* NULL = none */
 	struct thread *model;                /* for the sender of events; NULL at first */
 };

@@ -65,16 +65,13 @@ const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n)
 	struct text_key key = {text, n > ETW_TEXT_MAX ? ETW_TEXT_MAX : n};
 	uint64_t hash = hash_bytes(text, key.n);
 	uint32_t number = table_find(&t->by_text, hash, same_text, t, &key);
-	char *kept = NULL;
+	char *kept;
 
 	if (number != TABLE_NONE)
 		return *(const char **)slots_get(&t->texts, number);
-	number = slots_add(&t->texts);
-	if (number != SLOTS_NONE)
-		kept = room(t, key.n + 1);
-	if (!kept || table_add(&t->by_text, hash, number)) {
-		if (number != SLOTS_NONE)
-			slots_free_one(&t->texts, number);
+	kept = room(t, key.n + 1);
+	number = kept ? table_add_slot(&t->by_text, hash, &t->texts, SLOTS_NONE) : SLOTS_NONE;
+	if (number == SLOTS_NONE) {
 		t->refused++;
 		return NULL;
 	}

@@ -1,11 +1,13 @@
 /* The real traces, number by number: design page etl-format.md section 12. */
 #include "base/os.h"
-#include "source/etl/file.h"
+#include "source/etl/etl_private.h"
 #include "tests/support/real_trace.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 struct seen {
 	uint64_t sum;                        /* of ticks - t0 */
@@ -34,12 +36,26 @@ static void run(struct etl_file *file, struct etl_counts *counts, struct seen *s
 	assert_int_equal(counts->nbuffers, etl_file_facts(file)->nbuffers);
 }
 
+/* zlib's CRC-32 of the payloads of all readable buffers, in file order. */
 static uint32_t crc_of(struct etl_file *file)
 {
-	uint32_t crc = 0;
+	struct etl_payload payload = {0};
+	uLong crc = crc32(0, NULL, 0);
+	const char *why;
+	uint32_t number;
+	size_t i;
 
-	assert_int_equal(etl_file_crc(file, &crc, NULL), 0);
-	return crc;
+	for (number = 0; number < etl_file_facts(file)->nbuffers; number++) {
+		for (i = 0; i < file->nbuffers && file->buffers[i].number != number; i++)
+			;
+		if (i == file->nbuffers)
+			continue;
+		assert_int_equal(etl_buffer_load(file, &file->buffers[i], &payload, &why, NULL), 0);
+		if (payload.nbytes)
+			crc = crc32(crc, payload.bytes, (uInt)payload.nbytes);
+	}
+	free(payload.bytes);
+	return (uint32_t)crc;
 }
 
 /* Microseconds after t0, rounded as the page rounds. */
@@ -98,7 +114,6 @@ TEST(a_second_run_gives_the_same_as_the_first)
 	struct seen a, b;
 
 	run(file, &first, &a);
-	assert_int_equal(etl_file_progress(file), 4879401);
 	run(file, &second, &b);
 	assert_int_equal(a.sum, b.sum);
 	assert_memory_equal(&first, &second, sizeof(first));

@@ -261,11 +261,14 @@ TEST(method_has_the_name_of_module_type_and_method)
 
 TEST(method_told_at_the_end_was_there_all_the_time)
 {
+	struct etw_code_use use;
+
 	method(ETW_RUNDOWN_GUID, RUNDOWN_END, 9000, 50, 0x5000, 0x100, "Main");
 	method(ETW_RUNDOWN_GUID, RUNDOWN_END, 9001, 50, 0x5000, 0x100, "Main");
 	etw_code_settle(lab.code);
 	assert_string_equal(place(50, 0x5004, 1), "?!Test.Program.Main+0x4");
-	assert_int_equal(etw_code_methods(lab.code, 50), 1);
+	etw_code_use(lab.code, &use);
+	assert_int_equal(use.methods, 1);
 }
 
 TEST(managed_code_wins_over_the_image_around_it)

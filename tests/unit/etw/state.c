@@ -98,8 +98,8 @@ TEST(process_number_given_again_means_the_one_of_that_time)
 	p = etw_state_process(state_of, 50, 1500);
 	assert_string_equal(p->image, "old.exe");
 	assert_string_equal(p->command_line, "a b");
-	assert_int_equal(p->from, 1000);
-	assert_int_equal(p->until, 2000);
+	assert_int_equal(p->life.from, 1000);
+	assert_int_equal(p->life.until, 2000);
 	assert_true(p->has_exit);
 	assert_int_equal(p->exit_code, -7);
 	assert_string_equal(etw_state_process(state_of, 50, 3000)->image, "new.exe");
@@ -118,9 +118,9 @@ TEST(process_of_a_snapshot_was_there_all_the_time)
 	process(DEFUNCT, 100, 63, "d.exe", 0);
 	assert_string_equal(etw_state_process(state_of, 60, 0)->image, "a.exe");
 	assert_string_equal(etw_state_process(state_of, 61, 0)->image, "b.exe");
-	assert_int_equal(etw_state_process(state_of, 61, 0)->until, ETW_EVER);
-	assert_int_equal(etw_state_process(state_of, 62, 0)->until, 5000);
-	assert_int_equal(etw_state_process(state_of, 63, 0)->until, 100);
+	assert_int_equal(etw_state_process(state_of, 61, 0)->life.until, ETW_EVER);
+	assert_int_equal(etw_state_process(state_of, 62, 0)->life.until, 5000);
+	assert_int_equal(etw_state_process(state_of, 63, 0)->life.until, 100);
 	etw_state_use(state_of, &use);
 	assert_int_equal(use.processes, 4);
 }
