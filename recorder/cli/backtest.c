@@ -1,6 +1,6 @@
 /*
- * backtest: when rules would have fired on a stored incident or a trace file, and how often with other
- * limits.
+ * backtest: when rules would have fired on a stored incident or a trace file, and how often with
+ * other limits.
  */
 #include "analysis/backtest.h"
 #include "cli/cmd.h"
@@ -36,7 +36,7 @@ struct run {
 	struct err *err;
 };
 
-/* ---- rules ------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* "10:200:10": from, to, step. */
 static int parse_sweep(const char *text, struct sweep *out, struct err *err)
@@ -44,12 +44,14 @@ static int parse_sweep(const char *text, struct sweep *out, struct err *err)
 	double n;
 	int end = 0;
 
-	if (sscanf(text, "%40lf:%40lf:%40lf%n", &out->from, &out->to, &out->step, &end) != 3 || text[end] ||
-	    !(out->step > 0) || !(out->to >= out->from))
-		return err_set(err, ERR_USAGE, "--sweep '%.60s' is not FROM:TO:STEP, like 10:200:10", text);
+	if (sscanf(text, "%40lf:%40lf:%40lf%n", &out->from, &out->to, &out->step, &end) != 3 ||
+	    text[end] || !(out->step > 0) || !(out->to >= out->from))
+		return err_set(err, ERR_USAGE,
+			       "--sweep '%.60s' is not FROM:TO:STEP, like 10:200:10", text);
 	n = floor((out->to - out->from) / out->step + 1e-9) + 1;
 	if (!(n <= SWEEP_MAX))
-		return err_set(err, ERR_USAGE, "--sweep '%.60s' has over %u limits; take a larger step", text,
+		return err_set(err, ERR_USAGE,
+			       "--sweep '%.60s' has over %u limits; take a larger step", text,
 			       SWEEP_MAX);
 	out->n = (uint32_t)n;
 	return 0;
@@ -70,7 +72,8 @@ static int open_sweep(struct run *r, struct err *err)
 	int rc = 0;
 
 	if (r->o->rules.n != 1)
-		return err_set(err, ERR_USAGE, "--sweep is for one rule; %" PRIu32 " are given", r->o->rules.n);
+		return err_set(err, ERR_USAGE, "--sweep is for one rule; %" PRIu32 " are given",
+			       r->o->rules.n);
 	for (i = 0; !rc && i < r->sweep.n; i++) {
 		rc = open_rule(r, &r->o->rules.items[0], err);
 		if (!rc && !r->triggers[i]->limit)
@@ -104,8 +107,8 @@ static int open_rules(struct run *r, struct err *err)
 	for (i = 0; !rc && !r->sweep.n && i < r->o->rules.n; i++)
 		rc = open_rule(r, &r->o->rules.items[i], err);
 	if (!rc)
-		rc = backtest_init(&r->test, r->triggers, r->ntriggers, (uint64_t)r->o->capture.post_ns,
-				   r->sweep.n > 0, err);
+		rc = backtest_init(&r->test, r->triggers, r->ntriggers,
+				   (uint64_t)r->o->capture.post_ns, r->sweep.n > 0, err);
 	return rc;
 }
 
@@ -121,20 +124,24 @@ static void run_free(struct run *r)
 	free(r->needs);
 }
 
-/* ---- what was recorded --------------------------------------------------------------------------- */
+/* ---- what was recorded ----------------------------------------------------------------------- */
 
 static int each_of_file(void *ctx, const struct event *e, const struct source_origin *origin)
 {
 	struct run *r = ctx;
 
 	if (!r->test.started)
-		r->zero_ns = origin->start_ns && origin->start_ns <= e->time_ns ? origin->start_ns : e->time_ns;
+		r->zero_ns = origin->start_ns && origin->start_ns <= e->time_ns ? origin->start_ns
+										: e->time_ns;
 	return backtest_feed(&r->test, e, r->err);
 }
 
 static int read_file(struct run *r, struct err *err)
 {
-	struct trace t = {.ops = file_sources(r->o->capture.file)[0], .path = r->o->capture.file, .each = each_of_file, .ctx = r};
+	struct trace t = {.ops = file_sources(r->o->capture.file)[0],
+			  .path = r->o->capture.file,
+			  .each = each_of_file,
+			  .ctx = r};
 	int rc;
 
 	rc = cmd_check_file(t.path, r->needs, err);
@@ -171,15 +178,23 @@ static int make_threads(const struct incident *in, struct processes *all, struct
 	return 0;
 }
 
-static void event_of(const struct incident *in, uint32_t i, struct thread *const *threads, struct event *out)
+static void event_of(const struct incident *in, uint32_t i, struct thread *const *threads,
+		     struct event *out)
 {
 	const struct incident_event *from = &in->events[i];
 
 	*out = (struct event){
-		.time_ns = from->time_ns, .kind = from->kind, .flags = from->flags, .cpu = from->cpu,
-		.provider = from->provider, .name = from->name, .value = from->value,
-		.fields = in->fields + from->first_field, .nfields = from->nfields,
-		.stack = STACK_NONE, .stream = STREAM_EVENT,
+		.time_ns = from->time_ns,
+		.kind = from->kind,
+		.flags = from->flags,
+		.cpu = from->cpu,
+		.provider = from->provider,
+		.name = from->name,
+		.value = from->value,
+		.fields = in->fields + from->first_field,
+		.nfields = from->nfields,
+		.stack = STACK_NONE,
+		.stream = STREAM_EVENT,
 	};
 	if (from->thread != THREAD_NONE) {
 		out->thread = threads[from->thread];
@@ -249,12 +264,13 @@ static int read_incident(struct run *r, struct err *err)
 	return rc;
 }
 
-/* ---- what comes out ------------------------------------------------------------------------------ */
+/* ---- what comes out -------------------------------------------------------------------------- */
 
 static void put_firing(const struct run *r, const struct backtest_firing *f, struct buf *out)
 {
 	int64_t ns = (int64_t)(f->time_ns - r->zero_ns);
-	double seconds = ns > -500 && ns < 0 ? 0 : (double)ns / 1e9;   /* stored times are of 100 ns */
+	/* stored times are of 100 ns */
+	double seconds = ns > -500 && ns < 0 ? 0 : (double)ns / 1e9;
 	struct json j = {.out = out};
 
 	if (!r->o->json) {
@@ -315,7 +331,9 @@ static void remark_silent(const struct run *r)
 	buf_free(&why);
 }
 
-/* As live, a rule rests for the delay after a firing: what it saw then would be in that incident. */
+/*
+ * As live, a rule rests for the delay after a firing: what it saw then would be in that incident.
+ */
 static void remark_held_back(const struct run *r)
 {
 	char n[CMD_NUMBER_BYTES], delay[CMD_NUMBER_BYTES];
@@ -328,8 +346,10 @@ static void remark_held_back(const struct run *r)
 		r->triggers[i]->ops->status(r->triggers[i], &s);
 		held += s.counts.covered;
 		if (s.counts.covered && !r->sweep.n)
-			cmd_note("%s: %s more within the delay of %s after a firing: --delay-after-trigger-sec 0 "
-				 "shows them", r->triggers[i]->spec, text_count(s.counts.covered, n), delay);
+			cmd_note("%s: %s more within the delay of %s after a firing: "
+				 "--delay-after-trigger-sec 0 "
+				 "shows them",
+				 r->triggers[i]->spec, text_count(s.counts.covered, n), delay);
 	}
 	if (held && r->sweep.n)
 		cmd_note("what comes within the delay of %s after an incident is a part of it: "
@@ -352,8 +372,8 @@ static int outcome(const struct run *r, struct err *err)
 {
 	if (r->sweep.n || r->test.nfirings)
 		return 0;
-	return err_set(err, ERR_NOT_FOUND, "no rule would have fired (%" PRIu64 " events, %.3f s)", r->test.events,
-		       (double)(r->test.last_ns - r->test.first_ns) / 1e9);
+	return err_set(err, ERR_NOT_FOUND, "no rule would have fired (%" PRIu64 " events, %.3f s)",
+		       r->test.events, (double)(r->test.last_ns - r->test.first_ns) / 1e9);
 }
 
 static int print(const struct run *r, struct err *err)

@@ -101,7 +101,7 @@ static void put(struct check *c, const struct finding *f)
 		buf_printf(&c->out, "%18s%s\n", "", f->text);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------ */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static const char *origin_text(enum option_origin origin)
 {
@@ -163,7 +163,7 @@ static void check_settings(struct check *c)
 	buf_free(&line);
 }
 
-/* ---- the store ----------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static int check_store(struct check *c, struct err *err)
 {
@@ -196,7 +196,7 @@ static int check_store(struct check *c, struct err *err)
 	return 0;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static int check_counters(const struct check *c, struct needs *needs, struct counter_value *value,
 			  struct err *err)
@@ -240,8 +240,8 @@ static void put_missing_logs(const struct needs *needs, struct buf *out)
 
 	for (i = 0; i < needs->nlogs; i++)
 		if (needs->logs[i].name[0] == '/' && !os_exists(needs->logs[i].name))
-			buf_printf(out, "%sthe log %s does not exist yet; waiting for it", out->len ? "; " : "",
-				   needs->logs[i].name);
+			buf_printf(out, "%sthe log %s does not exist yet; waiting for it",
+				   out->len ? "; " : "", needs->logs[i].name);
 }
 
 static void check_rule(struct check *c, const struct rule_spec *rule, struct needs *needs)
@@ -337,7 +337,7 @@ static int check_rules(struct check *c, struct err *err)
 	return 0;
 }
 
-/* ---- privileges ---------------------------------------------------------------------------------- */
+/* ---- privileges ------------------------------------------------------------------------------ */
 
 /* What of a source may be missing while the rest works. */
 static void check_parts(struct check *c, const struct source_ops *source)
@@ -355,11 +355,13 @@ static void check_parts(struct check *c, const struct source_ops *source)
 		f.name = part.name;
 		f.text = part.summary;
 		if (rc) {
-			bool asked = capture_switches(&c->o->capture) && strcmp(part.name, "tracepoints") == 0;
+			bool asked = capture_switches(&c->o->capture) &&
+				     strcmp(part.name, "tracepoints") == 0;
 
 			if (asked)
 				err_prefix(&why, "%s cannot do without it (%s)",
-					   c->o->capture.thread_time ? "--thread-time" : "--wakers", part.summary);
+					   c->o->capture.thread_time ? "--thread-time" : "--wakers",
+					   part.summary);
 			else
 				err_prefix(&why, "not here (%s)", part.summary);
 			f.verdict = asked ? "missing" : "note";
@@ -374,8 +376,12 @@ static void check_sources(struct check *c)
 {
 	struct source_config cfg = {.capture = c->o->capture};
 	struct finding none = {
-		.what = "source", .verdict = "missing", .name = "none", .limit = NAN,
-		.text = "this program has no live source on this system; incidents recorded elsewhere "
+		.what = "source",
+		.verdict = "missing",
+		.name = "none",
+		.limit = NAN,
+		.text = "this program has no live source on this system; incidents recorded "
+			"elsewhere "
 			"can be listed, shown and exported",
 	};
 	unsigned i;
@@ -390,7 +396,9 @@ static void check_sources(struct check *c)
 			bool optional = c->sources.all[i]->optional;
 
 			f.verdict = optional ? "note" : "missing";
-			err_prefix(&why, optional ? "not here (%s)" : "without it nothing is recorded (%s)",
+			err_prefix(&why,
+				   optional ? "not here (%s)"
+					    : "without it nothing is recorded (%s)",
 				   c->sources.all[i]->summary);
 			f.text = why.text;
 			c->cannot_record |= !optional;
@@ -436,25 +444,31 @@ static void put_plan(struct check *c, const struct plan *plan, const char *text)
 	buf_putc(&c->out, '\n');
 }
 
-static void plan_text(const struct check *c, const struct plan *plan, double ring_mb, char *text, size_t n)
+static void plan_text(const struct check *c, const struct plan *plan, double ring_mb, char *text,
+		      size_t n)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], most[CMD_NUMBER_BYTES];
 	const char *more = "--pre-sec asks for more";
 
 	if (!(plan->history_s > 0))
-		snprintf(text, n, "no sample came in %.0f s, so there is nothing to say: try it under load",
+		snprintf(text, n,
+			 "no sample came in %.0f s, so there is nothing to say: try it under load",
 			 plan->measured_s);
 	else if (plan->by_processes)
-		snprintf(text, n, "%s of what went on here in the last %.0f s will be held: %.1f processes a second were new, "
+		snprintf(text, n,
+			 "%s of what went on here in the last %.0f s will be held: %.1f processes "
+			 "a second were new, "
 			 "and %s are remembered; %.3g MB would hold %s: %s",
 			 text_seconds(plan->history_s, a), plan->measured_s, plan->new_processes_s,
 			 text_count(PROCESSES_MAX, most), ring_mb, text_seconds(plan->ring_s, b),
 			 reaches(c, plan) ? "a smaller buffer will do" : more);
 	else
-		snprintf(text, n, "%.3g MB will hold %s of what went on here in the last %.0f s "
-			 "(%.0f samples a second of %.1f bytes), in %s of memory in all%s%s", ring_mb,
-			 text_seconds(plan->history_s, a), plan->measured_s, plan->samples_per_s,
-			 plan->bytes_per_sample, text_bytes(plan->memory_bytes, b), reaches(c, plan) ? "" : ": ",
+		snprintf(text, n,
+			 "%.3g MB will hold %s of what went on here in the last %.0f s "
+			 "(%.0f samples a second of %.1f bytes), in %s of memory in all%s%s",
+			 ring_mb, text_seconds(plan->history_s, a), plan->measured_s,
+			 plan->samples_per_s, plan->bytes_per_sample,
+			 text_bytes(plan->memory_bytes, b), reaches(c, plan) ? "" : ": ",
 			 reaches(c, plan) ? "" : more);
 }
 
@@ -512,7 +526,8 @@ static int check_plan(struct check *c, struct err *err)
 }
 static void check_data_file(struct check *c)
 {
-	struct finding f = {.what = "file", .verdict = "ok", .name = c->o->capture.data_file, .limit = NAN};
+	struct finding f = {
+		.what = "file", .verdict = "ok", .name = c->o->capture.data_file, .limit = NAN};
 	struct buf name = {0};
 	struct err err = {0};
 
@@ -526,7 +541,8 @@ static void check_data_file(struct check *c)
 
 static void check_stop_command(struct check *c)
 {
-	struct finding f = {.what = "command", .verdict = "ok", .name = c->o->stop_command, .limit = NAN};
+	struct finding f = {
+		.what = "command", .verdict = "ok", .name = c->o->stop_command, .limit = NAN};
 	struct command_line line = {0};
 	struct err why = {0};
 	int rc;
@@ -535,8 +551,10 @@ static void check_stop_command(struct check *c)
 		return;
 	rc = command_line_parse(f.name, &line, &why);
 	if (!rc && !os_finds_program(line.args[0]))
-		rc = err_set(&why, ERR_NOT_FOUND, "there is no program '%.200s' that can be run, in PATH or at "
-			     "that path", line.args[0]);
+		rc = err_set(&why, ERR_NOT_FOUND,
+			     "there is no program '%.200s' that can be run, in PATH or at "
+			     "that path",
+			     line.args[0]);
 	put_rule(c, &f, rc, &why);
 	command_line_free(&line);
 }
@@ -586,9 +604,11 @@ int cmd_check(const struct options *o, struct err *err)
 		rc = cmd_print_colored(o, &c.out, err);
 	}
 	if (!rc && c.wrong)
-		rc = err_set(err, ERR_USAGE, "%u of the rules, monitored counters, commands and files %s wrong%s: %s",
-			     c.wrong, c.wrong == 1 ? "is" : "are", c.wrong == 1 ? "" : "; the first",
-			     c.first_wrong.text);
+		rc = err_set(
+			err, ERR_USAGE,
+			"%u of the rules, monitored counters, commands and files %s wrong%s: %s",
+			c.wrong, c.wrong == 1 ? "is" : "are", c.wrong == 1 ? "" : "; the first",
+			c.first_wrong.text);
 	else if (!rc && c.no_store)
 		rc = err_set(err, ERR_IO, "the store cannot be used");
 	else if (!rc && c.cannot_record)

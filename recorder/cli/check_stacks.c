@@ -30,7 +30,7 @@ static int most_first(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* ---- one remark -------------------------------------------------------------------------------- */
+/* ---- one remark ------------------------------------------------------------------------------ */
 
 static void put_json(struct buf *out, const struct remark *r, const struct survey *s)
 {
@@ -78,13 +78,15 @@ static void put(const struct options *o, struct buf *out, struct remark *r, cons
 	buf_free(&r->name);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void put_cause(const struct options *o, struct buf *out, const struct survey *s,
 		      enum survey_cause cause)
 {
 	struct remark r = {
-		.verdict = "note", .cause = survey_cause_name(cause), .text = survey_cause_text(cause, os_is_admin()),
+		.verdict = "note",
+		.cause = survey_cause_name(cause),
+		.text = survey_cause_text(cause, os_is_admin()),
 	};
 	struct buf names = {0};
 	uint32_t i, listed = 0;
@@ -122,7 +124,8 @@ static void put_all(const struct options *o, struct buf *out, const struct surve
 		buf_printf(&r.name, "%" PRIu32 " of %" PRIu32 " processes will have gaps",
 			   s->affected, s->looked_at);
 	else
-		buf_printf(&r.name, "nothing in the way of complete stacks in %" PRIu32 " processes",
+		buf_printf(&r.name,
+			   "nothing in the way of complete stacks in %" PRIu32 " processes",
 			   s->looked_at);
 	put(o, out, &r, s);
 	for (i = 0; i < SURVEY_CAUSES; i++)
@@ -152,7 +155,8 @@ void check_stacks(const struct options *o, struct buf *out)
 		put_all(o, out, s);
 		if (!o->capture.stack_kb) {
 			buf_puts(&r.name, "--stack-kb 0");
-			r.text = "all programs are followed by frame pointers, which most do not have: "
+			r.text = "all programs are followed by frame pointers, which most do not "
+				 "have: "
 				 "their stacks will be short";
 			put(o, out, &r, s);
 		}

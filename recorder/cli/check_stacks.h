@@ -6,5 +6,7 @@
 
 #include "options/options.h"
 
-/* Append findings in the form of check's others; with --json one object a line. Takes at most 2 s. */
+/*
+ * Append findings in the form of check's others; with --json one object a line. Takes at most 2 s.
+ */
 void check_stacks(const struct options *o, struct buf *out);

@@ -34,7 +34,7 @@ void cmd_complete(int n, char *const *words);
 /* The i-th topic of help, until it says that there are no more; both texts until the next call. */
 bool help_topic(unsigned i, const char **name, const char **summary);
 
-/* ---- what the commands share: cli/common.c ------------------------------------------------------ */
+/* ---- what the commands share: cli/common.c --------------------------------------------------- */
 
 /*
  * Where the store is: --store, $RECORDER_STORE, the conf file, the user's own. A reader (mode not
@@ -54,7 +54,10 @@ int cmd_store_open(const struct options *o, enum store_mode mode, struct store *
 int cmd_store_open_at(const struct options *o, const char *path, enum store_mode mode,
 		      struct store **out, struct err *err);
 
-/* The whole of the one incident that was asked for: --id, else the newest, with a note that says which. */
+/*
+ * The whole of the one incident that was asked for: --id, else the newest, with a note that says
+ * which.
+ */
 int cmd_load(const struct options *o, struct incident *out, struct err *err);
 
 /* --metric; ERR_USAGE with the list. */
@@ -63,11 +66,17 @@ int cmd_stream(const struct options *o, enum stream *out, struct err *err);
 /* In place: what --process, --thread, --from, --to and --no-kernel leave; incident_filter(). */
 int cmd_filter(const struct options *o, struct incident *in, struct err *err);
 
-/* The same, then --group, --fold, --inc and --exc; ask cmd_check_patterns() before the store is read. */
+/*
+ * The same, then --group, --fold, --inc and --exc; ask cmd_check_patterns() before the store is
+ * read.
+ */
 int cmd_narrow(const struct options *o, struct incident *in, struct err *err);
 int cmd_check_patterns(const struct options *o, struct err *err);
 
-/* ERR_ACCESS with a sentence that says whose the thing is and how to get at it ("sudo recorder list"). */
+/*
+ * ERR_ACCESS with a sentence that says whose the thing is and how to get at it ("sudo recorder
+ * list").
+ */
 int cmd_not_ours(const struct options *o, const char *path, struct err *err);
 
 /*
@@ -87,7 +96,10 @@ struct cmd_sources {
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err);
 /* What --runtime-events, --gc-collect-only and --enable-perf-map ask for. */
 int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *err);
-/* What --buffer-mb and --max-rss-mb come to: everything as by default without a limit. ERR_USAGE: too low. */
+/*
+ * What --buffer-mb and --max-rss-mb come to: everything as by default without a limit. ERR_USAGE:
+ * too low.
+ */
 struct memory_share;
 int cmd_memory(const struct options *o, struct memory_share *out, struct err *err);
 
@@ -98,17 +110,20 @@ int cmd_memory(const struct options *o, struct memory_share *out, struct err *er
 int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, struct err *err);
 
 /*
- * Whether a trace file can be read and can meet what rules ask: counters and logs it has none of, and a
- * rule that silently never fires is worse than none.
+ * Whether a trace file can be read and can meet what rules ask: counters and logs it has none of,
+ * and a rule that silently never fires is worse than none.
  */
 int cmd_check_file(const char *path, const struct needs *needs, struct err *err);
 
-/* What rules that saw nothing name and the file does not have, a line each; reads it once more if any. */
+/*
+ * What rules that saw nothing name and the file does not have, a line each; reads it once more if
+ * any.
+ */
 void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out);
 
 /*
- * Why a rule has not fired, as status says it: "; nearest 10.83 ms at 4.755 s; 264 seen, 1 dropped by a
- * filter". Times are from zero_ns.
+ * Why a rule has not fired, as status says it: "; nearest 10.83 ms at 4.755 s; 264 seen, 1 dropped
+ * by a filter". Times are from zero_ns.
  */
 void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns);
 
@@ -129,10 +144,14 @@ void cmd_put_meant(const struct process_filter *filter, struct buf *out);
 /* Whether --process is a list of names and pids, also when no rule asks. */
 int cmd_check_process(const struct options *o, struct err *err);
 
-/* One line about names of --rule that no expression uses, and a --process that no rule asks; or "". */
+/*
+ * One line about names of --rule that no expression uses, and a --process that no rule asks; or "".
+ */
 void cmd_unused_rules(const struct options *o, struct buf *out);
 
-/* Whether a file can be read. One that is missing is a failure (exit 1), not "nothing found" (3). */
+/*
+ * Whether a file can be read. One that is missing is a failure (exit 1), not "nothing found" (3).
+ */
 int cmd_file_there(const char *path, struct err *err);
 
 /* A remark on standard error: "recorder: ..." and a line feed. */
@@ -142,10 +161,13 @@ void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
 int cmd_print(const struct buf *text, struct err *err);
 /* The same with colour, where it is wanted (color.h). */
 int cmd_print_colored(const struct options *o, const struct buf *text, struct err *err);
-/* The same; on a terminal, and without --json, lines that are too long for it are broken (base/fit.h). */
+/*
+ * The same; on a terminal, and without --json, lines that are too long for it are broken
+ * (base/fit.h).
+ */
 int cmd_print_fitted(const struct options *o, const struct buf *text, struct err *err);
 
-/* ---- files of other programs: cli/output.c -------------------------------------------------------- */
+/* ---- files of other programs: cli/output.c --------------------------------------------------- */
 
 /* What can be refused before the store is even read; path "-" = standard output. */
 struct exporter;
@@ -169,5 +191,7 @@ const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES]);
 /* An incident's window from its trigger: "120 s before to 5 s after the trigger". */
 void put_span(struct buf *out, const struct incident_head *h);
 
-/* Append at most `columns` characters of text, cut with an ellipsis, control characters as blanks. */
+/*
+ * Append at most `columns` characters of text, cut with an ellipsis, control characters as blanks.
+ */
 void put_cut(struct buf *out, const char *text, size_t columns);

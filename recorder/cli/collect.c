@@ -44,9 +44,9 @@ static int check_stack_kb(uint32_t kb, struct err *err)
 {
 	if (kb == 0 || kb == 8 || kb == 16 || kb == 32)
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "--stack-kb: %u is not allowed; 8, 16 or 32 KB, or 0 to follow frame pointers",
-		       kb);
+	return err_set(
+		err, ERR_USAGE,
+		"--stack-kb: %u is not allowed; 8, 16 or 32 KB, or 0 to follow frame pointers", kb);
 }
 
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
@@ -73,7 +73,8 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	if (rc)
 		return rc;
 	/* Before a store is made for it. */
-	return o->capture.file ? cmd_check_file(o->capture.file, needs, err) : cmd_check_live(&c->sources, needs, err);
+	return o->capture.file ? cmd_check_file(o->capture.file, needs, err)
+			       : cmd_check_live(&c->sources, needs, err);
 }
 
 static const char *how_often(const struct engine_config *e)
@@ -92,8 +93,10 @@ static void announce_file(const struct collect *c)
 		 c->ntriggers ? how_often(e) : "all of it becomes one incident",
 		 e->store_path);
 	if (c->ntriggers)
-		log_line(e->log, LOG_INFO, "an incident keeps %.0f s before and %.0f s after it, of the "
-			 "trace's time", (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9);
+		log_line(e->log, LOG_INFO,
+			 "an incident keeps %.0f s before and %.0f s after it, of the "
+			 "trace's time",
+			 (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9);
 	for (i = 0; i < c->ntriggers; i++)
 		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
 }
@@ -120,8 +123,10 @@ static void announce_data_file(const struct collect *c)
 	if (!c->engine.capture.data_file)
 		return;
 	data_file_first(c->engine.capture.data_file, &name);
-	log_line(c->engine.log, LOG_INFO, "each incident is also written to %s; one that is there is kept, "
-		 "and the next gets a number", buf_text(&name));
+	log_line(c->engine.log, LOG_INFO,
+		 "each incident is also written to %s; one that is there is kept, "
+		 "and the next gets a number",
+		 buf_text(&name));
 	buf_free(&name);
 }
 
@@ -130,8 +135,10 @@ static void announce_stop_command(const struct collect *c)
 	const char *program = c->stop_command.nargs ? c->stop_command.args[0] : NULL;
 
 	if (program && !os_finds_program(program))
-		log_line(c->engine.log, LOG_WARN, "the stop command cannot be started as things are: there is no "
-			 "program '%.200s' that can be run, in PATH or at that path", program);
+		log_line(c->engine.log, LOG_WARN,
+			 "the stop command cannot be started as things are: there is no "
+			 "program '%.200s' that can be run, in PATH or at that path",
+			 program);
 }
 
 static bool gives_stacks(const struct engine_config *e)
@@ -151,7 +158,8 @@ static void announce_memory(const struct collect *c)
 
 	if (!o->max_rss_mb || m->ring_bytes == (uint64_t)o->buffer_mb << 20)
 		return;
-	log_line(c->engine.log, options_origin(o, "buffer-mb") == FROM_DEFAULT ? LOG_INFO : LOG_WARN,
+	log_line(c->engine.log,
+		 options_origin(o, "buffer-mb") == FROM_DEFAULT ? LOG_INFO : LOG_WARN,
 		 "--max-rss-mb %u leaves %.1f MB for the buffer, not --buffer-mb %u", o->max_rss_mb,
 		 (double)m->ring_bytes / 1048576, o->buffer_mb);
 }
@@ -198,15 +206,22 @@ static void announce_recording(void *ctx)
 	const struct options *o = c->options;
 
 	if (gives_stacks(e))
-		log_line(e->log, LOG_INFO, "recording %s%s at %u Hz into %.3g MB; an incident keeps %.0f s before and "
-			 "%.0f s after it, in %s", o->capture.only_process ? "process " : "this machine",
-			 o->capture.only_process ? o->capture.only_process : "", e->capture.freq_hz, (double)e->ring_bytes / 1048576,
-			 (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9, e->store_path);
+		log_line(
+			e->log, LOG_INFO,
+			"recording %s%s at %u Hz into %.3g MB; an incident keeps %.0f s before and "
+			"%.0f s after it, in %s",
+			o->capture.only_process ? "process " : "this machine",
+			o->capture.only_process ? o->capture.only_process : "", e->capture.freq_hz,
+			(double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
+			(double)e->capture.post_ns / 1e9, e->store_path);
 	else
-		log_line(e->log, LOG_INFO, "recording %scounters, logs and processes, but no stacks, into %.3g MB; an "
-			 "incident keeps %.0f s before and %.0f s after it, in %s",
-			 o->capture.gc_collect_only ? "collections, " : "", (double)e->ring_bytes / 1048576,
-			 (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9, e->store_path);
+		log_line(
+			e->log, LOG_INFO,
+			"recording %scounters, logs and processes, but no stacks, into %.3g MB; an "
+			"incident keeps %.0f s before and %.0f s after it, in %s",
+			o->capture.gc_collect_only ? "collections, " : "",
+			(double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
+			(double)e->capture.post_ns / 1e9, e->store_path);
 }
 
 static void configure(const struct options *o, struct collect *c)
@@ -263,7 +278,10 @@ static void log_why_silent(const struct collect *c, const struct engine_result *
 	buf_free(&why);
 }
 
-/* What a rule names and the file does not have, if it was read to its end; else that it saw nothing. */
+/*
+ * What a rule names and the file does not have, if it was read to its end; else that it saw
+ * nothing.
+ */
 static void put_doubts(const struct collect *c, const struct engine_result *result)
 {
 	uint32_t wanted = c->engine.capture.incidents ? c->engine.capture.incidents : 1, i;
@@ -273,8 +291,10 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 
 	for (i = 0; i < c->ntriggers && result->firings >= wanted; i++) {
 		if (known_names_doubted(c->triggers[i]))
-			log_line(c->engine.log, LOG_WARN, "%s saw nothing that it waits for in the %.3f s that "
-				 "were read", c->triggers[i]->spec, (double)result->read_ns / 1e9);
+			log_line(c->engine.log, LOG_WARN,
+				 "%s saw nothing that it waits for in the %.3f s that "
+				 "were read",
+				 c->triggers[i]->spec, (double)result->read_ns / 1e9);
 	}
 	if (result->firings < wanted)
 		cmd_tell_file(c->engine.capture.file, c->triggers, c->ntriggers, &lines);
@@ -285,24 +305,29 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 	buf_free(&lines);
 }
 
-/* 0 when it is as asked; 3 when there is nothing of what was asked for; 1 when it was not read whole. */
-static int file_outcome(const struct collect *c, const struct engine_result *result, struct err *err)
+/*
+ * 0 when it is as asked; 3 when there is nothing of what was asked for; 1 when it was not read
+ * whole.
+ */
+static int file_outcome(const struct collect *c, const struct engine_result *result,
+			struct err *err)
 {
 	const char *file = c->engine.capture.file;
 	char events[CMD_NUMBER_BYTES];
 
 	text_count(result->events, events);
 	if (result->interrupted)
-		return err_set(err, ERR_IO, "%s was not read to its end: stopped after %.3f s of it; %u "
-			       "incidents are stored", file, (double)result->read_ns / 1e9,
-			       result->stored);
+		return err_set(err, ERR_IO,
+			       "%s was not read to its end: stopped after %.3f s of it; %u "
+			       "incidents are stored",
+			       file, (double)result->read_ns / 1e9, result->stored);
 	if (!result->events)
 		return err_set(err, ERR_NOT_FOUND, "%s holds no events", file);
 	put_doubts(c, result);
 	if (c->ntriggers && !result->stored) {
 		log_why_silent(c, result);
-		return err_set(err, ERR_NOT_FOUND, "no rule fired in %s (%s events, %.3f s)", file, events,
-			       (double)result->read_ns / 1e9);
+		return err_set(err, ERR_NOT_FOUND, "no rule fired in %s (%s events, %.3f s)", file,
+			       events, (double)result->read_ns / 1e9);
 	}
 	return 0;
 }
@@ -324,9 +349,11 @@ static int record(struct collect *c, struct err *err)
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
 	if (!rc && c->engine.capture.file)
 		log_line(c->engine.log, LOG_INFO,
-			 "done: %" PRIu64 " events in %.3f s of the trace, %" PRIu64 " of them samples; %u "
-			 "stored; see them with `recorder list`", result.events,
-			 (double)result.read_ns / 1e9, result.samples, result.stored);
+			 "done: %" PRIu64 " events in %.3f s of the trace, %" PRIu64
+			 " of them samples; %u "
+			 "stored; see them with `recorder list`",
+			 result.events, (double)result.read_ns / 1e9, result.samples,
+			 result.stored);
 	else if (!rc)
 		log_line(c->engine.log, LOG_INFO,
 			 "done: %" PRIu64 " samples, %" PRIu64 " lost%s, %u stored; see them with "

@@ -10,7 +10,8 @@ enum { LABEL_COLUMNS = 10, VERDICT_AT = 9, SPANS_MAX = 8, NO_COLUMN = 0 };
 #define HOT_PCT 10.0
 #define CHANGED_PART 0.1              /* of the larger amount; less is noise */
 
-static const char bold[] = "\033[1m", red[] = "\033[31m", green[] = "\033[32m", yellow[] = "\033[33m";
+static const char bold[] = "\033[1m", red[] = "\033[31m", green[] = "\033[32m",
+		  yellow[] = "\033[33m";
 
 /* What a line gets; and what later lines must know of those before them. */
 struct painter {
@@ -25,7 +26,7 @@ struct painter {
 	unsigned nspans;
 };
 
-/* ---- whether ------------------------------------------------------------------------------------- */
+/* ---- whether --------------------------------------------------------------------------------- */
 
 int color_check(const struct options *o, struct err *err)
 {
@@ -49,7 +50,7 @@ bool color_wanted(const struct options *o)
 	return terminal && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
 }
 
-/* ---- words of a line ----------------------------------------------------------------------------- */
+/* ---- words of a line ------------------------------------------------------------------------- */
 
 /* In order from left to right. */
 static void span(struct painter *p, const char *from, const char *to, const char *style)
@@ -139,7 +140,7 @@ static const char *cell(const struct painter *p, size_t column_end, double *v)
 	return number(from, to, v) ? from : NULL;
 }
 
-/* ---- kinds of lines ------------------------------------------------------------------------------ */
+/* ---- kinds of lines -------------------------------------------------------------------------- */
 
 /* Capitals only, below an empty line; its last cell may stand on a line of its own. */
 static bool is_heading(const struct painter *p)
@@ -246,7 +247,8 @@ static void put_row(struct painter *p)
 		last = v;
 		if (!begins(to, p->end, " %"))
 			continue;
-		share = is_digit(*at) && to - at > 2 && to[-2] == '.';       /* one decimal, no sign */
+		/* one decimal, no sign */
+		share = is_digit(*at) && to - at > 2 && to[-2] == '.';
 		to += 2;
 		if (share && v >= HOT_PCT)
 			span(p, at, to, bold);
@@ -264,7 +266,9 @@ static void put_finding(struct painter *p)
 	span(p, at, to, begins(at, to, "ok") ? green : begins(at, to, "note") ? yellow : red);
 }
 
-/* "12.345  process(1) 1 cpu 0  PROVIDER/NAME field=...", or a list of names with fields below them. */
+/*
+ * "12.345 process(1) 1 cpu 0 PROVIDER/NAME field=...", or a list of names with fields below them.
+ */
 static void put_event(struct painter *p)
 {
 	const char *at = skip_blanks(p->line, p->end), *to = word_end(at, p->end);
@@ -300,8 +304,8 @@ static void put_page_line(struct painter *p)
 		put_title(p);
 	else if (p->value_style && at - p->line >= LABEL_COLUMNS)
 		span(p, at, p->end, p->value_style);
-	else if (at < p->end && (is_digit(*at) || *at == '+' || *at == '-' || begins(at, p->end, "all ") ||
-				begins(at, p->end, "n/a ")))
+	else if (at < p->end && (is_digit(*at) || *at == '+' || *at == '-' ||
+				 begins(at, p->end, "all ") || begins(at, p->end, "n/a ")))
 		put_row(p);
 	if (at == p->end)
 		p->value_style = NULL;
@@ -309,7 +313,7 @@ static void put_page_line(struct painter *p)
 	p->after_blank = at == p->end;
 }
 
-/* ---- the text ------------------------------------------------------------------------------------ */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static void put_spans(const struct painter *p, struct buf *out)
 {

@@ -1,6 +1,7 @@
 /*
- * Colour for a terminal: a pass over the text of a command, when it is finished and fitted, so that nothing
- * that makes the text knows of it. Escape sequences are added, no other byte is changed. Any thread.
+ * Colour for a terminal: a pass over the text of a command, when it is finished and fitted, so that
+ * nothing that makes the text knows of it. Escape sequences are added, no other byte is changed.
+ * Any thread.
  *
  * bold     labels, table heads, names of events, shares of 10 % and more
  * green    what check finds good; in diff what became less
@@ -17,8 +18,8 @@
 int color_check(const struct options *o, struct err *err);
 
 /*
- * Whether standard output gets colour. auto (the default): it is a terminal that takes escape sequences,
- * NO_COLOR is not set or empty (no-color.org), TERM is not "dumb". Never with --json.
+ * Whether standard output gets colour. auto (the default): it is a terminal that takes escape
+ * sequences, NO_COLOR is not set or empty (no-color.org), TERM is not "dumb". Never with --json.
  */
 bool color_wanted(const struct options *o);
 

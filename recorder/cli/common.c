@@ -95,7 +95,7 @@ int cmd_print_fitted(const struct options *o, const struct buf *text, struct err
 	return rc;
 }
 
-/* ---- the store ----------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 /* Whether there is a file; one in a directory that is closed to us counts as there. */
 static bool is_there(const char *path)
@@ -152,9 +152,12 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err)
 		buf_free(&dir);
 	}
 	if (!rc && info.uid != os_uid())
-		snprintf(owner, sizeof(owner), info.uid ? "user number %" PRIu32 : "root", info.uid);
-	return err_set(err, ERR_ACCESS, "%s belongs to %s and is closed to others; try: sudo recorder "
-		       "%s%s%s", path, owner, command_table[o->command].name,
+		snprintf(owner, sizeof(owner), info.uid ? "user number %" PRIu32 : "root",
+			 info.uid);
+	return err_set(err, ERR_ACCESS,
+		       "%s belongs to %s and is closed to others; try: sudo recorder "
+		       "%s%s%s",
+		       path, owner, command_table[o->command].name,
 		       cmd_named_store(o) ? " --store " : "", cmd_named_store(o) ? path : "");
 }
 
@@ -169,8 +172,10 @@ static int no_store(const struct options *o, const char *path, struct err *err)
 	case ERR_ACCESS:
 		return cmd_not_ours(o, path, err);
 	default:
-		return err_set(err, ERR_NOT_FOUND, "there is no store at %s; 'recorder collect' makes "
-			       "one, --store names another", path);
+		return err_set(err, ERR_NOT_FOUND,
+			       "there is no store at %s; 'recorder collect' makes "
+			       "one, --store names another",
+			       path);
 	}
 }
 
@@ -199,7 +204,8 @@ int cmd_store_open(const struct options *o, enum store_mode mode, struct store *
 }
 
 /* --id, else the newest, with a note that says which. */
-static int which_incident(const struct options *o, struct store *store, int64_t *id, struct err *err)
+static int which_incident(const struct options *o, struct store *store, int64_t *id,
+			  struct err *err)
 {
 	int rc;
 
@@ -230,7 +236,7 @@ int cmd_load(const struct options *o, struct incident *out, struct err *err)
 	return rc;
 }
 
-/* ---- the part of an incident that was asked for -------------------------------------------------- */
+/* ---- the part of an incident that was asked for ---------------------------------------------- */
 
 int cmd_stream(const struct options *o, enum stream *out, struct err *err)
 {
@@ -243,8 +249,11 @@ int cmd_stream(const struct options *o, enum stream *out, struct err *err)
 			return 0;
 		}
 	}
-	return o->metric ? err_set(err, ERR_USAGE, "unknown metric %.100s; --metric is one of: cpu, "
-				   "off-cpu, alloc, event", o->metric) : 0;
+	return o->metric ? err_set(err, ERR_USAGE,
+				   "unknown metric %.100s; --metric is one of: cpu, "
+				   "off-cpu, alloc, event",
+				   o->metric)
+			 : 0;
 }
 
 int cmd_filter(const struct options *o, struct incident *in, struct err *err)
@@ -263,8 +272,9 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 int cmd_check_patterns(const struct options *o, struct err *err)
 {
 	if (o->addresses && (o->group || o->fold || o->include || o->exclude))
-		return err_set(err, ERR_USAGE,
-			       "--addresses and patterns on names do not go together: leave one away");
+		return err_set(
+			err, ERR_USAGE,
+			"--addresses and patterns on names do not go together: leave one away");
 	return 0;
 }
 
@@ -274,8 +284,8 @@ static void note_unmatched(const struct options *o, const struct incident *in)
 	struct buf presets = {0};
 
 	group_put_presets(o->group, &presets);
-	cmd_note("--group '%.200s' matches no frame of incident %" PRId64 "%s", o->group, in->head.id,
-		 buf_text(&presets));
+	cmd_note("--group '%.200s' matches no frame of incident %" PRId64 "%s", o->group,
+		 in->head.id, buf_text(&presets));
 	buf_free(&presets);
 }
 
@@ -295,7 +305,7 @@ int cmd_narrow(const struct options *o, struct incident *in, struct err *err)
 	return rc;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static void trigger_env(const struct options *o, struct trigger_env *out)
 {
@@ -344,7 +354,8 @@ static bool asks_process(const struct options *o)
 int cmd_check_process(const struct options *o, struct err *err)
 {
 	struct process_filter filter;
-	int rc = o->process ? process_filter_parse(o->process, strlen(o->process), &filter, err) : 0;
+	int rc =
+		o->process ? process_filter_parse(o->process, strlen(o->process), &filter, err) : 0;
 
 	return rc ? err_prefix(err, "--process '%.100s'", o->process) : 0;
 }
@@ -362,8 +373,11 @@ void cmd_unused_rules(const struct options *o, struct buf *out)
 	if (out->len)
 		buf_puts(out, ": no --stop-on uses it, so it does nothing");
 	if (o->process && !asks_process(o))
-		buf_printf(out, "%s--process says whose events may fire rules on events, and there are none; "
-			   "--record-process says whose stacks are taken", out->len ? "; " : "");
+		buf_printf(out,
+			   "%s--process says whose events may fire rules on events, and there are "
+			   "none; "
+			   "--record-process says whose stacks are taken",
+			   out->len ? "; " : "");
 }
 
 int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
@@ -375,7 +389,8 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 	int rc;
 
 	if (!kind)
-		return err_set(err, ERR_USAGE, "--%s: this program has no such trigger", rule->kind);
+		return err_set(err, ERR_USAGE, "--%s: this program has no such trigger",
+			       rule->kind);
 	trigger_env(o, &env);
 	rc = kind->open(rule->spec, &env, &t, err);
 	/* Which of the options it was, unless the sentence begins with that. */
@@ -397,7 +412,8 @@ static void doubt_pids(const struct process_filter *f, struct buf *out)
 
 	for (i = 0; i < f->n; i++)
 		if (f->items[i].pid && !os_process_exists(f->items[i].pid))
-			buf_printf(out, "%sno process has the pid %" PRIu32 " now; one may get it later",
+			buf_printf(out,
+				   "%sno process has the pid %" PRIu32 " now; one may get it later",
 				   out->len ? "; " : "", f->items[i].pid);
 }
 
@@ -538,16 +554,22 @@ static void note_dotnet(void *ctx, uint32_t pid, const struct process_names *nam
 	s->found |= process_filter_pass_named(s->processes, pid, names);
 }
 
-/* How long a program takes to stand still, and background collections, no runtime but .NET tells. */
-static void doubt_dotnet(const struct trigger *t, const struct process_filter *processes, struct buf *out)
+/*
+ * How long a program takes to stand still, and background collections, no runtime but .NET tells.
+ */
+static void doubt_dotnet(const struct trigger *t, const struct process_filter *processes,
+			 struct buf *out)
 {
 	struct dotnet_search s = {.processes = processes};
 
 	if (t->ops != &gc_suspend_over_trigger && t->ops != &bgc_final_pause_over_trigger)
 		return;
 	if (dotnet_running(note_dotnet, &s) && !s.found)
-		buf_printf(out, "%sonly .NET programs can fire it, and %s runs now (of Java, Python and Node.js use "
-			   "StopOnGCOverMsec)", out->len ? "; " : "", processes->n ? "none that it names" : "none");
+		buf_printf(out,
+			   "%sonly .NET programs can fire it, and %s runs now (of Java, Python and "
+			   "Node.js use "
+			   "StopOnGCOverMsec)",
+			   out->len ? "; " : "", processes->n ? "none that it names" : "none");
 }
 
 static void doubt_off(const struct trigger *t, struct buf *out)
@@ -556,7 +578,8 @@ static void doubt_off(const struct trigger *t, struct buf *out)
 
 	t->ops->status(t, &status);
 	if (strncmp(status.text, "off:", 4) == 0)
-		buf_printf(out, "%sit is %s, so it never fires, as in PerfView", out->len ? "; " : "", status.text);
+		buf_printf(out, "%sit is %s, so it never fires, as in PerfView",
+			   out->len ? "; " : "", status.text);
 }
 
 /* Newer runtimes may have others, but those come by number. */
@@ -566,8 +589,11 @@ static void doubt_event(const struct trigger_wish *wish, struct buf *out)
 
 	if (wish->provider && wish->event && text_same_fold(wish->provider, CLR_PROVIDER) &&
 	    !dotnet_list_knows(wish->event, &near))
-		buf_printf(out, "%sthe .NET runtime has no event '%.100s' that is known here%s%s; 'recorder events "
-			   "%s' lists them", out->len ? "; " : "", wish->event, near.len ? "; near are " : "",
+		buf_printf(out,
+			   "%sthe .NET runtime has no event '%.100s' that is known here%s%s; "
+			   "'recorder events "
+			   "%s' lists them",
+			   out->len ? "; " : "", wish->event, near.len ? "; near are " : "",
 			   buf_text(&near), CLR_PROVIDER);
 	buf_free(&near);
 }
@@ -613,7 +639,9 @@ static bool live_delivers(const struct cmd_sources *from, enum delivery what)
 	for (i = 0; from->all[i]; i++) {
 		const struct source_ops *s = from->all[i];
 
-		if (what == DELIVERS_EVENTS ? s->events : what == DELIVERS_LOGS ? s->logs : s->endings)
+		if (what == DELIVERS_EVENTS ? s->events
+		    : what == DELIVERS_LOGS ? s->logs
+					    : s->endings)
 			return true;
 	}
 	return false;
@@ -625,16 +653,21 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 	int rc = 0;
 
 	if (needs->nproviders && !live_delivers(from, DELIVERS_EVENTS))
-		return err_set(err, ERR_UNSUPPORTED,
-			       "no source on this system delivers events of %s, so the rule on them could "
-			       "never fire", needs->providers[0].name);
+		return err_set(
+			err, ERR_UNSUPPORTED,
+			"no source on this system delivers events of %s, so the rule on them could "
+			"never fire",
+			needs->providers[0].name);
 	if (needs->nlogs && !live_delivers(from, DELIVERS_LOGS))
-		return err_set(err, ERR_UNSUPPORTED,
-			       "no source on this system delivers the log '%s', so the rule on it could "
-			       "never fire", needs->logs[0].name);
+		return err_set(
+			err, ERR_UNSUPPORTED,
+			"no source on this system delivers the log '%s', so the rule on it could "
+			"never fire",
+			needs->logs[0].name);
 	if (needs->endings && !live_delivers(from, DELIVERS_ENDINGS))
 		return err_set(err, ERR_UNSUPPORTED,
-			       "no source on this system tells how processes ended, so a rule on exit codes, "
+			       "no source on this system tells how processes ended, so a rule on "
+			       "exit codes, "
 			       "signals or crashes could never fire");
 	for (i = 0; !rc && from->all[i]; i++) {
 		if (from->all[i]->check)
@@ -646,11 +679,15 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 {
 	if (needs->ncounters)
-		return err_set(err, ERR_USAGE, "the counter '%s': a trace file holds none; with --from rules are "
-			       "on events, as /StopOnGCOverMsec:200", needs->counters[0].name);
+		return err_set(err, ERR_USAGE,
+			       "the counter '%s': a trace file holds none; with --from rules are "
+			       "on events, as /StopOnGCOverMsec:200",
+			       needs->counters[0].name);
 	if (needs->nlogs)
-		return err_set(err, ERR_USAGE, "the log '%s' is none of a trace file; with --from rules are "
-			       "on events, as /StopOnGCOverMsec:200", needs->logs[0].name);
+		return err_set(err, ERR_USAGE,
+			       "the log '%s' is none of a trace file; with --from rules are "
+			       "on events, as /StopOnGCOverMsec:200",
+			       needs->logs[0].name);
 	return cmd_file_there(path, err);
 }
 
@@ -670,13 +707,16 @@ void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t ze
 
 	if (s->nearest == s->nearest) {
 		number_text(s->nearest, text);
-		buf_printf(out, "; nearest %s%s%s", text, s->unit ? " " : "", s->unit ? s->unit : "");
+		buf_printf(out, "; nearest %s%s%s", text, s->unit ? " " : "",
+			   s->unit ? s->unit : "");
 		if (s->nearest_ns)
-			buf_printf(out, " at %.3f s", ((double)s->nearest_ns - (double)zero_ns) / 1e9);
+			buf_printf(out, " at %.3f s",
+				   ((double)s->nearest_ns - (double)zero_ns) / 1e9);
 	}
 	for (i = 0; i < COUNT_OF(counts); i++)
 		if (counts[i].n || i == 0)
-			buf_printf(out, "%s%s %s", i ? ", " : "; ", text_count(counts[i].n, text), counts[i].text);
+			buf_printf(out, "%s%s %s", i ? ", " : "; ", text_count(counts[i].n, text),
+				   counts[i].text);
 }
 
 static int take_name(void *ctx, const struct event *e, const struct source_origin *origin)
@@ -720,7 +760,7 @@ int cmd_file_there(const char *path, struct err *err)
 	return err_set(err, rc == ERR_NOT_FOUND ? ERR_IO : (enum err_code)rc, "%s", why.text);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES])
 {

@@ -1,5 +1,6 @@
 /*
- * status, snapshot, stop, abort: one line to the running recorder, one line back; see engine/control.h.
+ * status, snapshot, stop, abort: one line to the running recorder, one line back; see
+ * engine/control.h.
  */
 #include "cli/cmd.h"
 #include "engine/control.h"
@@ -26,7 +27,7 @@ static void put_question(const struct options *o, struct buf *line)
 	json_close(&j, '}');
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static int ask_at(const struct buf *store, const char *question, struct buf *answer,
 		  struct err *err)
@@ -63,14 +64,16 @@ static int ask(const struct options *o, const char *question, struct buf *answer
 	if (rc == ERR_ACCESS && !os_is_admin())
 		rc = cmd_not_ours(o, buf_text(other.len ? &other : &store), err);
 	else if (rc == ERR_NOT_FOUND)
-		rc = err_set(err, ERR_NOT_FOUND, "no recorder is running on %s; start one with "
-			     "'recorder collect', or name its store with --store", buf_text(&store));
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "no recorder is running on %s; start one with "
+			     "'recorder collect', or name its store with --store",
+			     buf_text(&store));
 	buf_free(&other);
 	buf_free(&store);
 	return rc;
 }
 
-/* ---- status for people --------------------------------------------------------------------------- */
+/* ---- status for people ----------------------------------------------------------------------- */
 
 static double number(struct json_value status, const char *key)
 {
@@ -115,7 +118,8 @@ static void put_use(struct buf *out, const char *label, double used, double max)
 /* How far back it reaches, at what density, and what had to go for it. */
 static void put_history(struct buf *out, struct json_value status, double history_s)
 {
-	double samples = number(status, "history_samples"), bytes = number(status, "bytes_per_sample");
+	double samples = number(status, "history_samples"),
+	       bytes = number(status, "bytes_per_sample");
 	double gone = number(status, "evicted_samples");
 	char a[CMD_NUMBER_BYTES];
 
@@ -235,10 +239,13 @@ static void put_limits(struct buf *out, struct json_value limits)
 	if (hour < 0)
 		return;
 	put_label(out, "Limits");
-	buf_printf(out, "for each rule %.0f incidents an hour and %.0f a day, %s open starts; incidents go "
-		   "after %.0f days\n", hour, number(limits, "incidents_per_rule_and_day"),
-		   text_count((uint64_t)number(limits, "open_starts_per_rule"), n),
-		   number(limits, "keep_days"));
+	buf_printf(
+		out,
+		"for each rule %.0f incidents an hour and %.0f a day, %s open starts; incidents go "
+		"after %.0f days\n",
+		hour, number(limits, "incidents_per_rule_and_day"),
+		text_count((uint64_t)number(limits, "open_starts_per_rule"), n),
+		number(limits, "keep_days"));
 	if (dropped <= 0)
 		return;
 	put_label(out, "");
@@ -252,9 +259,14 @@ static void put_why(struct buf *out, struct json_value rule)
 	static const struct {
 		const char *key, *text;
 	} counts[] = {
-		{"seen", "seen"}, {"matched", "matched"}, {"fired", "fired"}, {"held_back", "held back"},
-		{"dropped_by_process", "of other processes"}, {"dropped_by_filter", "dropped by a filter"},
-		{"stops_without_start", "stops without a start"}, {"starts_lost", "starts lost"},
+		{"seen", "seen"},
+		{"matched", "matched"},
+		{"fired", "fired"},
+		{"held_back", "held back"},
+		{"dropped_by_process", "of other processes"},
+		{"dropped_by_filter", "dropped by a filter"},
+		{"stops_without_start", "stops without a start"},
+		{"starts_lost", "starts lost"},
 		{"covered_by_incident", "within an incident"},
 	};
 	double v = number(rule, "nearest_ago_s");
@@ -317,7 +329,7 @@ static void put_status(struct buf *out, struct json_value status)
 	buf_free(&state);
 }
 
-/* ---- the commands -------------------------------------------------------------------------------- */
+/* ---- the commands ---------------------------------------------------------------------------- */
 
 static int print_answer(const struct options *o, const struct buf *answer, struct err *err)
 {

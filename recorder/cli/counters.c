@@ -27,7 +27,8 @@ int cmd_counters(const struct options *o, struct err *err)
 	else
 		out_abandon(out);
 	if (!rc && !nlists)
-		rc = err_set(err, ERR_UNSUPPORTED, "no source of counters is built into this program");
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "no source of counters is built into this program");
 	else if (!rc && !text.len)
 		rc = err_set(err, ERR_NOT_FOUND, "no counter matches '%.200s'; 'recorder counters' "
 			     "lists all", o->pattern ? o->pattern : "");

@@ -1,6 +1,6 @@
 /*
- * delete: incidents by number. Each is one short transaction, beside a running recorder too; what only they had is
- * swept once, behind the last.
+ * delete: incidents by number. Each is one short transaction, beside a running recorder too; what
+ * only they had is swept once, behind the last.
  */
 #include "cli/cmd.h"
 
@@ -14,7 +14,8 @@ int cmd_delete(const struct options *o, struct err *err)
 	int rc, first = 0;
 
 	if (!o->ids.n)
-		return err_set(err, ERR_USAGE, "which incident? delete takes --id N; 'recorder list' "
+		return err_set(err, ERR_USAGE,
+			       "which incident? delete takes --id N; 'recorder list' "
 			       "shows the numbers");
 	rc = cmd_store_open(o, STORE_EDIT, &store, err);
 	/* One that is not there is no reason to leave the others; the first refusal is reported. */

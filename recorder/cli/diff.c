@@ -20,7 +20,7 @@
 /* A terminal that is narrower goes without the change, then without the shares. */
 enum { CHANGE_MIN_COLUMNS = 106, SHARES_MIN_COLUMNS = 74 };
 
-/* ---- the report ---------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 struct view {
 	const struct options *o;
@@ -83,7 +83,8 @@ static void put_amounts(const struct view *v, const struct overweight_row *r, do
 	if (v->columns >= CHANGE_MIN_COLUMNS)
 		buf_printf(v->out, "%+11.1f", (r->test - r->base) / v->per);
 	if (v->columns >= SHARES_MIN_COLUMNS)
-		buf_printf(v->out, "  %5.1f %% %5.1f %%", base_sum > 0 ? 100 * r->base / base_sum : 0,
+		buf_printf(v->out, "  %5.1f %% %5.1f %%",
+			   base_sum > 0 ? 100 * r->base / base_sum : 0,
 			   test_sum > 0 ? 100 * r->test / test_sum : 0);
 	buf_puts(v->out, "  ");
 	fit_last(v->out, r->name, 0, v->columns);
@@ -167,14 +168,16 @@ static int by_change(const void *left, const void *right)
 }
 
 /* Of use also where the whole has hardly changed, and overweight says little. */
-static void put_own(const struct view *v, const char *process, const struct diff_function *functions,
-		    uint32_t n, struct overweight_row *rows, double base_sum, double test_sum)
+static void put_own(const struct view *v, const char *process,
+		    const struct diff_function *functions, uint32_t n, struct overweight_row *rows,
+		    double base_sum, double test_sum)
 {
 	uint32_t i, put = 0, changed = 0;
 
 	for (i = 0; i < n; i++) {
 		rows[i] = (struct overweight_row){.name = name_of(v, functions[i].text),
-						  .base = functions[i].own_base, .test = functions[i].own_test};
+						  .base = functions[i].own_base,
+						  .test = functions[i].own_test};
 	}
 	overweight(rows, n, base_sum, test_sum);
 	if (n)
@@ -271,8 +274,8 @@ static int put_processes(const struct view *v, struct err *err)
 			put_heading(v, false, "PROCESS");
 		put_process(v, &rows[i]);
 		if (v->o->per_process)
-			rc = put_functions(v, rows[i].node, rows[i].row.name, rows[i].row.base, rows[i].row.test,
-					   err);
+			rc = put_functions(v, rows[i].node, rows[i].row.name, rows[i].row.base,
+					   rows[i].row.test, err);
 	}
 	if (i < n && !v->o->json)
 		buf_printf(v->out, "  and %" PRIu32 " more; --rows shows more\n", n - i);
@@ -311,14 +314,22 @@ static void put_head(const struct view *v)
 	buf_putc(v->out, '\n');
 }
 
-static int print_report(const struct options *o, const struct diff *d, const struct diff_options *opt,
-			struct err *err)
+static int print_report(const struct options *o, const struct diff *d,
+			const struct diff_options *opt, struct err *err)
 {
 	struct diff_tree tree = {0};
 	struct buf out = {0};
 	struct view v = {
-		.o = o, .d = d, .t = &tree, .out = &out, .columns = fit_columns(), .per = is_time(d) ? 1e6 : 1,
-		.unit = is_time(d) ? "MS" : "", .key = is_time(d) ? "ms" : d->stream == STREAM_ALLOC ? "bytes" : "count",
+		.o = o,
+		.d = d,
+		.t = &tree,
+		.out = &out,
+		.columns = fit_columns(),
+		.per = is_time(d) ? 1e6 : 1,
+		.unit = is_time(d) ? "MS" : "",
+		.key = is_time(d)		   ? "ms"
+		       : d->stream == STREAM_ALLOC ? "bytes"
+						   : "count",
 	};
 	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
 
@@ -335,7 +346,7 @@ static int print_report(const struct options *o, const struct diff *d, const str
 	return rc;
 }
 
-/* ---- formats ------------------------------------------------------------------------------------- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 static int no_format(const char *why, const char *what, struct err *err)
 {
@@ -344,7 +355,8 @@ static int no_format(const char *why, const char *what, struct err *err)
 
 	for (i = 0; diff_formats[i]; i++)
 		buf_printf(&list, "%s%s", i ? ", " : "", diff_formats[i]->name);
-	err_set(err, ERR_USAGE, "%s%s; --format of a diff is one of: %s", why, what, buf_text(&list));
+	err_set(err, ERR_USAGE, "%s%s; --format of a diff is one of: %s", why, what,
+		buf_text(&list));
 	buf_free(&list);
 	return ERR_USAGE;
 }
@@ -362,7 +374,8 @@ static int choose_format(const struct options *o, const struct diff_format **out
 		e = exporter_by_path(path);
 	*out = e ? diff_format_of(e) : NULL;
 	if (!*out)
-		return no_format(o->format ? "no such format of a diff: " : "no format of a diff has the suffix of ",
+		return no_format(o->format ? "no such format of a diff: "
+					   : "no format of a diff has the suffix of ",
 				 o->format ? o->format : path, err);
 	return cmd_check_output(o, path, e, err);
 }
@@ -385,16 +398,18 @@ static int write_format(const struct options *o, const struct diff_format *forma
 {
 	struct job job = {format, d, opt};
 
-	return cmd_write_output(o, o->output ? o->output : "-", exporter_by_name(format->name), write_job,
-				&job, err);
+	return cmd_write_output(o, o->output ? o->output : "-", exporter_by_name(format->name),
+				write_job, &job, err);
 }
 
-/* ---- the command --------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int choose_scale(const struct options *o, enum diff_normalize *out, struct err *err)
 {
 	static const char *const names[] = {
-		[DIFF_BY_DURATION] = "duration", [DIFF_BY_WEIGHT] = "samples", [DIFF_AS_RECORDED] = "none",
+		[DIFF_BY_DURATION] = "duration",
+		[DIFF_BY_WEIGHT] = "samples",
+		[DIFF_AS_RECORDED] = "none",
 	};
 	unsigned i;
 
@@ -405,8 +420,11 @@ static int choose_scale(const struct options *o, enum diff_normalize *out, struc
 			return 0;
 		}
 	}
-	return o->normalize ? err_set(err, ERR_USAGE, "unknown --normalize %.100s; it is one of: duration, "
-				      "samples, none", o->normalize) : 0;
+	return o->normalize ? err_set(err, ERR_USAGE,
+				      "unknown --normalize %.100s; it is one of: duration, "
+				      "samples, none",
+				      o->normalize)
+			    : 0;
 }
 
 static int check_request(const struct options *o, const struct diff_format **format,
@@ -415,13 +433,17 @@ static int check_request(const struct options *o, const struct diff_format **for
 	int rc;
 
 	if (!o->base_id || !o->test_id)
-		return err_set(err, ERR_USAGE, "which two incidents? recorder diff BASE TEST; 'recorder list' has "
+		return err_set(err, ERR_USAGE,
+			       "which two incidents? recorder diff BASE TEST; 'recorder list' has "
 			       "their numbers");
 	if (o->base_id == o->test_id && !o->base_store)
-		return err_set(err, ERR_USAGE, "--base and --test are both incident %" PRIu32 "; a diff wants "
-			       "two, or --base-store", o->base_id);
+		return err_set(err, ERR_USAGE,
+			       "--base and --test are both incident %" PRIu32 "; a diff wants "
+			       "two, or --base-store",
+			       o->base_id);
 	if ((o->per_process || o->json) && (o->format || o->output))
-		return err_set(err, ERR_USAGE, "--per-process and --json are of the report: leave --format and "
+		return err_set(err, ERR_USAGE,
+			       "--per-process and --json are of the report: leave --format and "
 			       "-o away");
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
@@ -434,8 +456,8 @@ static int check_request(const struct options *o, const struct diff_format **for
 }
 
 /*
- * What was asked for of one; an error says of which. Formats have stacks as export has them, the report
- * as report has them: there unnamed frames of a module in a row are one.
+ * What was asked for of one; an error says of which. Formats have stacks as export has them, the
+ * report as report has them: there unnamed frames of a module in a row are one.
  */
 static int load_side(const struct options *o, struct store *store, uint32_t id, const char *which,
 		     struct incident *in, struct err *err)
@@ -449,7 +471,9 @@ static int load_side(const struct options *o, struct store *store, uint32_t id, 
 		rc = cmd_filter(o, in, &why);
 	else if (!rc)
 		rc = cmd_narrow(o, in, &why);
-	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRIu32 ": %s", which, id, why.text) : 0;
+	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRIu32 ": %s", which, id,
+			    why.text)
+		  : 0;
 }
 
 /* Both. */
@@ -473,8 +497,8 @@ static int load(const struct options *o, struct incident *base, struct incident 
 static void remark(const struct diff_side *side, const char *which)
 {
 	if (side->head->state != INCIDENT_COMPLETE)
-		cmd_note("the %s, incident %" PRId64 ", is %s: what there is of it is compared", which,
-			 side->head->id, incident_state_text(side->head->state));
+		cmd_note("the %s, incident %" PRId64 ", is %s: what there is of it is compared",
+			 which, side->head->id, incident_state_text(side->head->state));
 }
 
 int cmd_diff(const struct options *o, struct err *err)
@@ -495,7 +519,8 @@ int cmd_diff(const struct options *o, struct err *err)
 		d.base.store = o->base_store ? os_base_name(o->base_store) : NULL;
 		remark(&d.base, "base");
 		remark(&d.test, "test");
-		rc = format ? write_format(o, format, &d, &opt, err) : print_report(o, &d, &opt, err);
+		rc = format ? write_format(o, format, &d, &opt, err)
+			    : print_report(o, &d, &opt, err);
 	}
 	diff_free(&d);
 	incident_free(&base);

@@ -1,5 +1,6 @@
 /*
- * events: what can be named here; events as they come, or of a trace file, one a line, or how many of each.
+ * events: what can be named here; events as they come, or of a trace file, one a line, or how many
+ * of each.
  */
 #include "cli/cmd.h"
 #include "cli/color.h"
@@ -27,7 +28,8 @@
 
 struct event_name {
 	char *provider, *name;
-	uint64_t seen, shown;                /* in the file; of these, what the options let through */
+	/* in the file; of these, what the options let through */
+	uint64_t seen, shown;
 };
 
 struct listing {
@@ -40,13 +42,14 @@ struct listing {
 	struct event_name *names;
 	uint32_t nnames, room;
 	uint64_t shown;
-	struct trigger *rule;                /* of --live: what passes it is wanted; NULL = a file */
+	/* of --live: what passes it is wanted; NULL = a file */
+	struct trigger *rule;
 	uint64_t most;                       /* --rows; 0 = all */
 	size_t columns;                      /* of the terminal */
 	struct err *err;
 };
 
-/* ---- which -------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 static const char *provider_of(const struct event *e)
 {
@@ -79,7 +82,7 @@ static bool is_wanted(struct listing *l, const struct event *e)
 	       (!o->process || is_process(l, e));
 }
 
-/* ---- how many ----------------------------------------------------------------------------------- */
+/* ---- how many -------------------------------------------------------------------------------- */
 
 struct name_key {
 	const char *provider, *name;
@@ -187,7 +190,8 @@ static void put_counts(struct listing *l)
 		} else {
 			buf_printf(&l->line, "%10" PRIu64 "  ", n->shown);   /* for sort -n */
 			if (*n->provider) {
-				utf8_put_clean(&l->line, n->provider, strlen(n->provider), SIZE_MAX);
+				utf8_put_clean(&l->line, n->provider, strlen(n->provider),
+					       SIZE_MAX);
 				buf_putc(&l->line, n->name[0] == '/' ? ':' : '/');
 			}
 			utf8_put_clean(&l->line, n->name, strlen(n->name), SIZE_MAX);
@@ -198,7 +202,7 @@ static void put_counts(struct listing *l)
 	}
 }
 
-/* ---- each --------------------------------------------------------------------------------------- */
+/* ---- each ------------------------------------------------------------------------------------ */
 
 /* Milliseconds since the file's start; before it, in a damaged one, is below zero. */
 static double ms_of(const struct event *e, const struct source_origin *origin)
@@ -366,7 +370,7 @@ static int each(void *ctx, const struct event *e, const struct source_origin *or
 	return out_failed(l->out) ? ERR_STOPPED : 0;
 }
 
-/* ---- the command -------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int nothing(struct listing *l, const char *path, struct err *err)
 {
@@ -382,8 +386,8 @@ static int nothing(struct listing *l, const char *path, struct err *err)
 		buf_puts(&near, "; near are ");
 		nearest_put(&nearest, "", "", &near);
 	}
-	err_set(err, ERR_NOT_FOUND, "no event of %s is as asked for%s; --count lists what there is", path,
-		buf_text(&near));
+	err_set(err, ERR_NOT_FOUND, "no event of %s is as asked for%s; --count lists what there is",
+		path, buf_text(&near));
 	buf_free(&near);
 	return ERR_NOT_FOUND;
 }
@@ -403,7 +407,7 @@ static void listing_free(struct listing *l)
 	buf_free(&l->colored);
 }
 
-/* ---- what there is ------------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static int list_events(const struct options *o, struct err *err)
 {
@@ -432,7 +436,8 @@ static int list_events(const struct options *o, struct err *err)
 			*err = first;
 	}
 	if (!rc && !nlists)
-		rc = err_set(err, ERR_USAGE, "events: of which trace? --from FILE.etl names it; this system's own "
+		rc = err_set(err, ERR_USAGE,
+			     "events: of which trace? --from FILE.etl names it; this system's own "
 			     "events cannot be listed");
 	if (!rc)
 		rc = cmd_print_fitted(o, &text, err);
@@ -440,7 +445,7 @@ static int list_events(const struct options *o, struct err *err)
 	return rc;
 }
 
-/* ---- as they come -------------------------------------------------------------------------------- */
+/* ---- as they come ---------------------------------------------------------------------------- */
 
 /* Before somebody waits for what cannot come. */
 static void note_doubts(const struct trigger *rule)
@@ -499,7 +504,8 @@ static int watch_events(const struct options *o, struct err *err)
 	if (!rc)
 		rc = watch(&l, &live, needs, err);
 	if (!rc && !l.shown)
-		rc = err_set(err, ERR_NOT_FOUND, "no event of %s in %.1f s", o->live, (double)o->seconds_ns / 1e9);
+		rc = err_set(err, ERR_NOT_FOUND, "no event of %s in %.1f s", o->live,
+			     (double)o->seconds_ns / 1e9);
 	if (l.rule)
 		l.rule->ops->close(l.rule);
 	listing_free(&l);
@@ -511,14 +517,19 @@ int cmd_events(const struct options *o, struct err *err)
 {
 	struct listing l = {.o = o, .err = err, .columns = fit_columns(),
 			    .color = color_wanted(o)};
-	struct trace t = {.ops = file_sources(o->capture.file)[0], .path = o->capture.file, .each = each, .ctx = &l};
+	struct trace t = {.ops = file_sources(o->capture.file)[0],
+			  .path = o->capture.file,
+			  .each = each,
+			  .ctx = &l};
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
 	if (!o->capture.file)
 		return o->live ? watch_events(o, err) : list_events(o, err);
 	if (o->live)
-		rc = err_set(err, ERR_USAGE, "events: --live is of this machine, --from of a file: give one of them");
+		rc = err_set(
+			err, ERR_USAGE,
+			"events: --live is of this machine, --from of a file: give one of them");
 	if (!rc)
 		rc = cmd_file_there(o->capture.file, err);
 	if (!rc)

@@ -66,7 +66,8 @@ static void put_why_none(const struct incident *in, struct buf *out)
 
 	for (i = 0; i < STREAMS_MAX; i++)
 		if (count_stream(in, (enum stream)i))
-			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has those of ", stream_text((enum stream)i));
+			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has those of ",
+				   stream_text((enum stream)i));
 	if (n)
 		return;
 	buf_puts(out, in->head.gap_reason ? in->head.gap_reason :
@@ -75,8 +76,12 @@ static void put_why_none(const struct incident *in, struct buf *out)
 		buf_puts(out, "; its events: --format events-csv or jsonl");
 }
 
-/* Before the filter. Samples that were asked for by their name, and are not there, are no empty file. */
-static int check_stream(const struct options *o, const struct incident *in, enum stream stream, struct err *err)
+/*
+ * Before the filter. Samples that were asked for by their name, and are not there, are no empty
+ * file.
+ */
+static int check_stream(const struct options *o, const struct incident *in, enum stream stream,
+			struct err *err)
 {
 	struct buf why = {0};
 	int rc = 0;
@@ -85,11 +90,12 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 		return 0;
 	put_why_none(in, &why);
 	if (o->metric)
-		rc = err_set(err, ERR_NOT_FOUND, "incident %" PRId64 " holds no samples of %s: %s", in->head.id,
-			     stream_text(stream), buf_text(&why));
+		rc = err_set(err, ERR_NOT_FOUND, "incident %" PRId64 " holds no samples of %s: %s",
+			     in->head.id, stream_text(stream), buf_text(&why));
 	else
-		cmd_note("incident %" PRId64 " holds no samples%s%s: %s", in->head.id, in->nsamples ? " of " : "",
-			 in->nsamples ? stream_text(stream) : "", buf_text(&why));
+		cmd_note("incident %" PRId64 " holds no samples%s%s: %s", in->head.id,
+			 in->nsamples ? " of " : "", in->nsamples ? stream_text(stream) : "",
+			 buf_text(&why));
 	buf_free(&why);
 	return rc;
 }
@@ -101,8 +107,10 @@ static void remark(const struct incident *in, enum stream stream, uint64_t sampl
 		cmd_note("no sample of incident %" PRId64 " is in the part that was asked for",
 			 in->head.id);
 	if (in->several_periods)
-		cmd_note("the rate of sampling changed within incident %" PRId64 ": its values are CPU "
-			 "time, in folded stacks microseconds, not samples", in->head.id);
+		cmd_note("the rate of sampling changed within incident %" PRId64
+			 ": its values are CPU "
+			 "time, in folded stacks microseconds, not samples",
+			 in->head.id);
 	if (in->head.state != INCIDENT_COMPLETE)
 		cmd_note("incident %" PRId64 " is %s: what there is of it is written",
 			 in->head.id, incident_state_text(in->head.state));
@@ -180,7 +188,7 @@ static int write_all(const struct options *o, const struct incident *in, enum st
 	return rc;
 }
 
-/* ---- a file for each process ------------------------------------------------------------------- */
+/* ---- a file for each process ----------------------------------------------------------------- */
 
 enum { NAME_IN_PATH_MAX = 60 };
 
@@ -197,7 +205,10 @@ static void put_process(const struct incident_process *p, struct buf *out)
 	buf_printf(out, "-%" PRIu32, p->pid);
 }
 
-/* How many before this one would have the same name in a path, in any case of letters; out may fail. */
+/*
+ * How many before this one would have the same name in a path, in any case of letters; out may
+ * fail.
+ */
 static uint32_t namesakes(const struct incident *in, uint32_t process, struct buf *out)
 {
 	struct buf name = {0}, other = {0};
@@ -218,7 +229,9 @@ static uint32_t namesakes(const struct incident *in, uint32_t process, struct bu
 	return n;
 }
 
-/* "cpu.pb.gz" of process 100 "nginx" is cpu-nginx-100.pb.gz; of a second one cpu-nginx-100.2.pb.gz */
+/*
+ * "cpu.pb.gz" of process 100 "nginx" is cpu-nginx-100.pb.gz; of a second one cpu-nginx-100.2.pb.gz
+ */
 static int path_of_process(const char *path, const struct exporter *e, const struct incident *in,
 			   uint32_t process, struct buf *out, struct err *err)
 {
@@ -307,8 +320,10 @@ static int write_processes(const struct options *o, const char *path, const stru
 		}
 	}
 	if (!rc && !n)
-		rc = err_set(err, ERR_NOT_FOUND, "no process of incident %" PRId64 " has such samples: no "
-			     "file is written", in->head.id);
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "no process of incident %" PRId64 " has such samples: no "
+			     "file is written",
+			     in->head.id);
 	free(has);
 	free(part.samples);
 	free(part.events);
@@ -325,13 +340,16 @@ static int check_request(const struct options *o, const char *path, const struct
 
 	if (o->all_dir) {
 		if (o->output || o->format || o->sqlite_flat)
-			return err_set(err, ERR_USAGE, "--all chooses files and formats itself: leave "
+			return err_set(err, ERR_USAGE,
+				       "--all chooses files and formats itself: leave "
 				       "-o and --format away");
-		return o->per_process ? err_set(err, ERR_USAGE, "--all and --per-process do not go together")
+		return o->per_process ? err_set(err, ERR_USAGE,
+						"--all and --per-process do not go together")
 				      : 0;
 	}
 	if (o->per_process && strcmp(path, "-") == 0)
-		return err_set(err, ERR_USAGE, "--per-process writes a file for each process: give -o FILE");
+		return err_set(err, ERR_USAGE,
+			       "--per-process writes a file for each process: give -o FILE");
 	rc = choose_format(o, path, e, err);
 	return rc || o->per_process ? rc : cmd_check_output(o, path, *e, err);
 }

@@ -34,7 +34,7 @@ static double window_s(const struct incident_head *h)
 	return (double)(h->t1_ns - h->t0_ns) / 1e9;
 }
 
-/* ---- --json -------------------------------------------------------------------------------------- */
+/* ---- --json ---------------------------------------------------------------------------------- */
 
 static int put_json(void *ctx, const struct incident_head *h)
 {
@@ -59,7 +59,7 @@ static int put_json(void *ctx, const struct incident_head *h)
 	return 0;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static char *what_text(const struct incident_head *h)
 {

@@ -13,8 +13,10 @@ int cmd_pin(const struct options *o, struct err *err)
 	int rc;
 
 	if (!o->ids.n)
-		return err_set(err, ERR_USAGE, "which incident? %s takes --id N; 'recorder list' shows "
-			       "the numbers", command_table[o->command].name);
+		return err_set(err, ERR_USAGE,
+			       "which incident? %s takes --id N; 'recorder list' shows "
+			       "the numbers",
+			       command_table[o->command].name);
 	rc = cmd_store_open(o, STORE_EDIT, &store, err);
 	for (i = 0; !rc && i < o->ids.n; i++) {
 		rc = store_pin(store, o->ids.items[i], pinned, err);

@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* On a narrow terminal a row is its numbers and its name; what the WHEN column says is left to wider ones. */
+/*
+ * On a narrow terminal a row is its numbers and its name; what the WHEN column says is left to
+ * wider ones.
+ */
 enum { INDENT_MAX = 40, WHEN_MIN_COLUMNS = 100 };
 
 struct view {
@@ -28,7 +31,7 @@ struct view {
 	size_t columns;                      /* of the terminal */
 };
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static double share(const struct view *v, uint64_t part)
 {
@@ -91,7 +94,8 @@ static void put_row(const struct view *v, const struct call_tree *t, const struc
 	}
 	call_when_text(t, r->cost->when, when);
 	buf_printf(v->out, "%10.1f %5.1f %% %10.1f %5.1f %%  ", (double)r->cost->exclusive / 1e6,
-		   share(v, r->cost->exclusive), (double)r->cost->inclusive / 1e6, share(v, r->cost->inclusive));
+		   share(v, r->cost->exclusive), (double)r->cost->inclusive / 1e6,
+		   share(v, r->cost->inclusive));
 	if (v->columns >= WHEN_MIN_COLUMNS)
 		buf_printf(v->out, "%s  ", when);
 	fit_last(v->out, r->name, r->depth < INDENT_MAX ? r->depth : INDENT_MAX, v->columns);
@@ -105,7 +109,7 @@ static struct row row_of(const struct call_tree *t, uint32_t node, const char *k
 	return (struct row){kind, n->name, depth, &n->cost};
 }
 
-/* ---- tables --------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static int put_functions(const struct view *v, const struct call_tree *t, bool by_inclusive,
 			 struct err *err)
@@ -166,8 +170,8 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 
 		put_row(v, t, &r);
 		put++;
-		for (thread = t->nodes[process].first_child; thread != CALL_NONE && put < v->o->rows;
-		     thread = t->nodes[thread].next) {
+		for (thread = t->nodes[process].first_child;
+		     thread != CALL_NONE && put < v->o->rows; thread = t->nodes[thread].next) {
 			r = row_of(t, thread, "thread", 1);
 			put_row(v, t, &r);
 			put++;
@@ -175,12 +179,15 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 	}
 }
 
-/* ---- views ---------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 static int put_tree_view(const struct view *v, const char *focus, bool callers, struct err *err)
 {
-	struct call_options co = {.stream = v->stream, .fold_pct = v->o->fold_percent, .focus = focus,
-				  .callers = callers, .processes = !focus,
+	struct call_options co = {.stream = v->stream,
+				  .fold_pct = v->o->fold_percent,
+				  .focus = focus,
+				  .callers = callers,
+				  .processes = !focus,
 				  .addresses = v->o->addresses};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
@@ -249,8 +256,8 @@ static void put_head(const struct view *v)
 	put_clean(v->out, h->host);
 	buf_puts(v->out, "; ");
 	put_span(v->out, h);
-	buf_printf(v->out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n), v->whole / 1e9,
-		   v->stream == STREAM_CPU ? "CPU time" : "threads' time");
+	buf_printf(v->out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n),
+		   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "threads' time");
 }
 
 static int put_report(const struct options *o, const struct incident *in, struct buf *out,
@@ -261,7 +268,8 @@ static int put_report(const struct options *o, const struct incident *in, struct
 	int rc = cmd_stream(o, &v.stream, err);
 
 	if (!rc && v.stream != STREAM_CPU && v.stream != STREAM_OFF_CPU)
-		rc = err_set(err, ERR_USAGE, "--metric %s: report is about time: cpu or off-cpu", o->metric);
+		rc = err_set(err, ERR_USAGE, "--metric %s: report is about time: cpu or off-cpu",
+			     o->metric);
 	if (rc)
 		return rc;
 	for (i = 0; i < in->nsamples; i++) {
@@ -269,7 +277,8 @@ static int put_report(const struct options *o, const struct incident *in, struct
 			v.whole += (double)in->samples[i].weight;
 	}
 	if (v.stream == STREAM_OFF_CPU && v.whole <= 0)
-		return err_set(err, ERR_NOT_FOUND, "this incident has no times of threads: record with --thread-time");
+		return err_set(err, ERR_NOT_FOUND,
+			       "this incident has no times of threads: record with --thread-time");
 	put_head(&v);
 	if (o->callers)
 		return put_tree_view(&v, o->callers, true, err);
@@ -282,7 +291,7 @@ static int put_report(const struct options *o, const struct incident *in, struct
 	return put_whole(&v, err);
 }
 
-/* ---- the command ----------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 int cmd_report(const struct options *o, struct err *err)
 {
@@ -291,8 +300,9 @@ int cmd_report(const struct options *o, struct err *err)
 	int rc;
 
 	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name > 1)
-		return err_set(err, ERR_USAGE,
-			       "--callers, --callees, --tree and --by-name are views: give one of them");
+		return err_set(
+			err, ERR_USAGE,
+			"--callers, --callees, --tree and --by-name are views: give one of them");
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
 		rc = cmd_load(o, &in, err);

@@ -10,8 +10,8 @@
 #define SERVICE_NAME "recorder"
 #define NAME_MAX_BYTES 80u
 
-static const char description[] =
-	"Keeps the recent call stacks of this machine, and stores those around what its rules find.";
+static const char description[] = "Keeps the recent call stacks of this machine, and stores those "
+				  "around what its rules find.";
 
 static const char *name_of(const struct options *o)
 {
@@ -20,53 +20,64 @@ static const char *name_of(const struct options *o)
 
 static int check_name(const char *name, struct err *err)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
 	if (*name && strlen(name) <= NAME_MAX_BYTES && strspn(name, allowed) == strlen(name))
 		return 0;
-	return err_set(err, ERR_USAGE, "--service-name: '%.80s' is none: letters, digits and dashes, at most %u",
+	return err_set(err, ERR_USAGE,
+		       "--service-name: '%.80s' is none: letters, digits and dashes, at most %u",
 		       name, NAME_MAX_BYTES);
 }
 
-/* ---- installing ------------------------------------------------------------------------------- */
+/* ---- installing ------------------------------------------------------------------------------ */
 
 /* The service manager starts it elsewhere, where a relative path means another file. */
 static bool is_absolute(const char *path)
 {
-	return path[0] == '\\' || (path[0] && path[1] == ':' && (path[2] == '\\' || path[2] == '/'));
+	return path[0] == '\\' ||
+	       (path[0] && path[1] == ':' && (path[2] == '\\' || path[2] == '/'));
 }
 
 static int check_paths(const struct options *o, struct err *err)
 {
 	if (!is_absolute(o->config))
-		return err_set(err, ERR_USAGE, "--config: '%s': a service needs the whole path, like C:\\%s", o->config,
-			       text_base_name(o->config));
+		return err_set(err, ERR_USAGE,
+			       "--config: '%s': a service needs the whole path, like C:\\%s",
+			       o->config, text_base_name(o->config));
 	if (o->store && !is_absolute(o->store))
-		return err_set(err, ERR_USAGE, "%s: store = %s: a service needs the whole path", o->config, o->store);
+		return err_set(err, ERR_USAGE, "%s: store = %s: a service needs the whole path",
+			       o->config, o->store);
 	if (o->log_file && !is_absolute(o->log_file))
-		return err_set(err, ERR_USAGE, "%s: log-file = %s: a service needs the whole path", o->config,
-			       o->log_file);
+		return err_set(err, ERR_USAGE, "%s: log-file = %s: a service needs the whole path",
+			       o->config, o->log_file);
 	return 0;
 }
 
-/* main.c has read the conf file already, so that what is wrong in it is told now and not at night. */
+/*
+ * main.c has read the conf file already, so that what is wrong in it is told now and not at night.
+ */
 static int install(const struct options *o, struct err *err)
 {
-	char *argv[] = {"service", "run", "--service-name", (char *)name_of(o), "--config", o->config, NULL};
+	char *argv[] = {"service", "run", "--service-name", (char *)name_of(o), "--config",
+			o->config, NULL};
 	int rc;
 
 	if (!o->config)
-		return err_set(err, ERR_USAGE, "service install: --config FILE says what to record");
+		return err_set(err, ERR_USAGE,
+			       "service install: --config FILE says what to record");
 	rc = check_paths(o, err);
 	if (!rc)
 		rc = os_service_install(name_of(o), description, argv, err);
 	if (!rc)
-		cmd_note("the service '%s' is installed and starts with the machine; 'recorder service start' starts "
-			 "it now", name_of(o));
+		cmd_note("the service '%s' is installed and starts with the machine; 'recorder "
+			 "service start' starts "
+			 "it now",
+			 name_of(o));
 	return rc;
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static int record(void *ctx, struct err *err)
 {

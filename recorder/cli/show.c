@@ -29,7 +29,8 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_TABLE] = "stacks of samples that were kept, a table being full",
 	[LOSS_LATE] = "events out of their order (kept)",
 	[LOSS_FLOOD] = "events of floods: of one process, or of very many that came and went",
-	[LOSS_EVENTS] = "events (tracepoints, probes, context switches, .NET) that came faster than they could be read",
+	[LOSS_EVENTS] = "events (tracepoints, probes, context switches, .NET) that came faster "
+			"than they could be read",
 };
 
 static const char *const quality_words[QUALITIES] = {
@@ -52,7 +53,7 @@ static double after_s(const struct incident_head *h)
 	return ((double)h->t1_ns - (double)h->trigger_ns) / 1e9;
 }
 
-/* ---- --json -------------------------------------------------------------------------------------- */
+/* ---- --json ---------------------------------------------------------------------------------- */
 
 static uint32_t count_stacks(const struct incident *in)
 {
@@ -60,7 +61,8 @@ static uint32_t count_stacks(const struct incident *in)
 	uint32_t i, n = 0;
 
 	for (i = 0; seen && i < in->nsamples; i++) {
-		uint32_t stack = in->samples[i].stream == STREAM_OFF_CPU ? STACK_NONE : in->samples[i].stack;
+		uint32_t stack =
+			in->samples[i].stream == STREAM_OFF_CPU ? STACK_NONE : in->samples[i].stack;
 
 		if (stack != STACK_NONE && !seen[stack]) {
 			seen[stack] = true;
@@ -304,7 +306,7 @@ static int put_json(struct buf *out, struct incident *in, const struct options *
 	return rc;
 }
 
-/* ---- for people: the head ------------------------------------------------------------------------ */
+/* ---- for people: the head -------------------------------------------------------------------- */
 
 static void put_label(struct buf *out, const char *label)
 {
@@ -376,7 +378,8 @@ static void put_losses(struct buf *out, const struct incident_head *h)
 	if (!h->lost_by_kind[LOSS_FLOOD])
 		return;
 	put_label(out, "Left out");
-	buf_printf(out, "%s %s\n", text_count(h->lost_by_kind[LOSS_FLOOD], n), loss_words[LOSS_FLOOD]);
+	buf_printf(out, "%s %s\n", text_count(h->lost_by_kind[LOSS_FLOOD], n),
+		   loss_words[LOSS_FLOOD]);
 }
 
 static void put_quality(struct buf *out, const struct incident_head *h)
@@ -387,8 +390,8 @@ static void put_quality(struct buf *out, const struct incident_head *h)
 	put_label(out, "Stacks");
 	for (i = 0; i < QUALITIES; i++) {
 		if (h->quality[i])
-			buf_printf(out, "%s%s %s", items++ ? ", " : "", text_count(h->quality[i], n),
-				   quality_words[i]);
+			buf_printf(out, "%s%s %s", items++ ? ", " : "",
+				   text_count(h->quality[i], n), quality_words[i]);
 	}
 	buf_puts(out, items ? "\n" : "none\n");
 }
@@ -413,7 +416,8 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 		   h->state == INCIDENT_COMPLETE ? "" : ", ",
 		   h->state == INCIDENT_COMPLETE ? "" : incident_state_text(h->state),
 		   h->pinned ? ", pinned" : "",
-		   h->state == INCIDENT_PARTIAL ? ": its recorder ended before it was complete" : "");
+		   h->state == INCIDENT_PARTIAL ? ": its recorder ended before it was complete"
+						: "");
 	put_text_line(out, "Fired", h->reason);
 	put_text_line(out, "Rule", h->rule);
 	put_label(out, "When");
@@ -440,7 +444,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 	put_text_line(out, "Note", h->note);
 }
 
-/* ---- for people: what was hot -------------------------------------------------------------------- */
+/* ---- for people: what was hot ---------------------------------------------------------------- */
 
 struct page {
 	struct buf *out;
@@ -469,7 +473,8 @@ static void put_process_quality(struct buf *out, const struct summary_process *p
 	for (i = QUALITY_COMPLETE; i < QUALITIES; i++) {
 		if (p->quality[i])
 			buf_printf(out, "%s%.0f %% %s", items++ ? ", " : "",
-				   100 * (double)p->quality[i] / (double)p->samples, quality_words[i]);
+				   100 * (double)p->quality[i] / (double)p->samples,
+				   quality_words[i]);
 	}
 	if (!items)
 		buf_puts(out, "no stacks");
@@ -496,14 +501,16 @@ static const char *stack_advice(const struct page *p, const struct summary_proce
 	/* Elsewhere than on Linux nothing is copied. */
 	if (s->process != UINT32_MAX && 20 * s->quality[QUALITY_TRUNCATED] >= s->samples &&
 	    p->in->head.host_text && !strncmp(p->in->head.host_text, "Linux", 5))
-		return "truncated: deeper than what is copied of a stack, 32 KB unless --stack-kb asked for less";
+		return "truncated: deeper than what is copied of a stack, 32 KB unless --stack-kb "
+		       "asked for less";
 	if (s->process == UINT32_MAX ||
 	    2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) < s->samples)
 		return NULL;
 	process = &p->in->processes[s->process];
 	if (strcmp(process->name, "java") == 0 &&
 	    !strstr(process->cmdline, "-XX:+PreserveFramePointer"))
-		return "a JVM keeps no frame pointers unless started with -XX:+PreserveFramePointer";
+		return "a JVM keeps no frame pointers unless started with "
+		       "-XX:+PreserveFramePointer";
 	return NULL;
 }
 
@@ -529,7 +536,8 @@ static void put_processes(const struct page *p, const struct summary *s)
 			buf_printf(p->out, "%22s  %s\n", "", advice);
 	}
 	if (s->nprocesses > TOP_PROCESSES)
-		buf_printf(p->out, "%22s  and %" PRIu32 " more\n", "", s->nprocesses - TOP_PROCESSES);
+		buf_printf(p->out, "%22s  and %" PRIu32 " more\n", "",
+			   s->nprocesses - TOP_PROCESSES);
 }
 
 static void put_functions(const struct page *p, const struct summary *s, bool inclusive)
@@ -594,7 +602,8 @@ static void put_event_stack(const struct page *p, bool addresses)
 	if (node == STACK_NONE)
 		return;
 	buf_printf(p->out, "\n%22s  STACK OF THE EVENT THAT FIRED, LEAF FIRST\n%22s  ", "", "");
-	put_process_name(p, e->thread == THREAD_NONE ? UINT32_MAX : p->in->threads[e->thread].process);
+	put_process_name(p,
+			 e->thread == THREAD_NONE ? UINT32_MAX : p->in->threads[e->thread].process);
 	buf_putc(p->out, '\n');
 	put_frames(p, node, addresses);
 }
@@ -614,8 +623,8 @@ static void put_hot(const struct page *p, struct summary *s, const struct option
 	for (i = 0; i < s->nstacks && i < TOP_STACKS; i++)
 		put_stack(p, &s->stacks[i], o->addresses);
 	if (s->without_stack)
-		buf_printf(p->out, "\n%s samples have no stack%s.\n", text_count(s->without_stack, n),
-			   user_only ? " outside the kernel" : "");
+		buf_printf(p->out, "\n%s samples have no stack%s.\n",
+			   text_count(s->without_stack, n), user_only ? " outside the kernel" : "");
 	if (user_only)
 		buf_puts(p->out, "\nKernel frames are left out; --kernel shows them.\n");
 }
@@ -630,8 +639,8 @@ static const char *reading(double v, char out[CMD_NUMBER_BYTES])
 	return out;
 }
 
-static void put_counter(struct buf *out, const char *at, const char *min, const char *mean, const char *max,
-			const char *name, size_t columns)
+static void put_counter(struct buf *out, const char *at, const char *min, const char *mean,
+			const char *max, const char *name, size_t columns)
 {
 	buf_printf(out, "%11s  %11s  %11s  %11s  ", at, min, mean, max);
 	fit_last(out, name, 0, columns);
@@ -654,8 +663,8 @@ static int put_counters(struct buf *out, const struct incident *in, size_t colum
 	}
 	for (i = 0; i < n; i++)
 		put_counter(out, reading(counters[i].at_trigger, at), reading(counters[i].min, min),
-			    reading(counters[i].mean, mean), reading(counters[i].max, max), counters[i].name,
-			    columns);
+			    reading(counters[i].mean, mean), reading(counters[i].max, max),
+			    counters[i].name, columns);
 	free(counters);
 	return 0;
 }
@@ -704,7 +713,8 @@ static int narrow(struct incident *in, const struct options *o, struct err *err)
 
 int cmd_show(const struct options *o, struct err *err)
 {
-	struct ledger ledger = {0};          /* of the whole; a part has no expectations of its own */
+	/* of the whole; a part has no expectations of its own */
+	struct ledger ledger = {0};
 	struct incident in = {0};
 	struct buf out = {0};
 	int rc = cmd_load(o, &in, err);

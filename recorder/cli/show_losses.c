@@ -30,25 +30,29 @@ void losses_line(const struct ledger *l, struct buf *out)
 		return;
 	}
 	buf_printf(out, "%s samples; %s of them recorded, %s lost, %s %s (%.1f %%)",
-		   text_count((uint64_t)(n->expected + 0.5), a), text_count(n->recorded - n->uncovered, b),
-		   text_count(lost_samples(n), c), text_count((uint64_t)(fabs(unexplained) + 0.5), d),
+		   text_count((uint64_t)(n->expected + 0.5), a),
+		   text_count(n->recorded - n->uncovered, b), text_count(lost_samples(n), c),
+		   text_count((uint64_t)(fabs(unexplained) + 0.5), d),
 		   unexplained < -0.5 ? "more than expected" : "unexplained",
 		   percent(fabs(unexplained), n->expected));
 	if (n->uncovered)
 		buf_printf(out, "; %s newer than that count", text_count(n->uncovered, a));
 	if (n->evicted)
-		buf_printf(out, "; %s before it evicted from the buffer", text_count(n->evicted, a));
+		buf_printf(out, "; %s before it evicted from the buffer",
+			   text_count(n->evicted, a));
 }
 
-/* ---- tables -------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void put_heading(struct buf *out, const char *first)
 {
 	buf_printf(out, "\n%8s  %9s  %9s  %8s  %8s  %9s  %8s  %9s  %8s  %11s\n", first, "EXPECTED",
-		   "RECORDED", "LOST", "EVICTED", "THROTTLED", "BROKEN", "TRUNCATED", "UNNAMED", "UNEXPLAINED");
+		   "RECORDED", "LOST", "EVICTED", "THROTTLED", "BROKEN", "TRUNCATED", "UNNAMED",
+		   "UNEXPLAINED");
 }
 
-static void put_row(struct buf *out, const char *first, const struct ledger_counts *n, bool expected)
+static void put_row(struct buf *out, const char *first, const struct ledger_counts *n,
+		    bool expected)
 {
 	char a[CMD_NUMBER_BYTES] = "-", b[CMD_NUMBER_BYTES] = "-";
 
@@ -57,10 +61,10 @@ static void put_row(struct buf *out, const char *first, const struct ledger_coun
 		snprintf(b, sizeof(b), "%.0f", round(ledger_unexplained(n)) + 0.0);   /* no -0 */
 	}
 	buf_printf(out,
-		   "%8s  %9s  %9" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %9" PRIu64 "  %8" PRIu64 "  %9" PRIu64
-		   "  %8" PRIu64 "  %11s\n",
-		   first, a, n->recorded, lost_samples(n), n->evicted, n->lost[LOSS_THROTTLED], n->broken,
-		   n->truncated, n->unnamed, b);
+		   "%8s  %9s  %9" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %9" PRIu64 "  %8" PRIu64
+		   "  %9" PRIu64 "  %8" PRIu64 "  %11s\n",
+		   first, a, n->recorded, lost_samples(n), n->evicted, n->lost[LOSS_THROTTLED],
+		   n->broken, n->truncated, n->unnamed, b);
 }
 
 static void put_seconds(const struct ledger *l, struct buf *out)
@@ -111,11 +115,16 @@ static void put_cpus(const struct ledger *l, struct buf *out)
 
 void losses_tables(const struct ledger *l, struct buf *out)
 {
-	buf_puts(out, "\nExpected = busy time of the CPU x sampling rate = recorded + lost + unexplained."
-		      "\nBroken, truncated and unnamed (the leaf) are parts of recorded; throttled is how"
-		      "\noften the kernel held sampling back. Seconds count from the trigger; at the end of"
-		      "\nthe window up to one is recorded before it is known what to expect. Evicted were recorded"
-		      "\nand had left the buffer when it fired: they lie before the window that is here.\n");
+	buf_puts(
+		out,
+		"\nExpected = busy time of the CPU x sampling rate = recorded + lost + unexplained."
+		"\nBroken, truncated and unnamed (the leaf) are parts of recorded; throttled is how"
+		"\noften the kernel held sampling back. Seconds count from the trigger; at the end "
+		"of"
+		"\nthe window up to one is recorded before it is known what to expect. Evicted "
+		"were recorded"
+		"\nand had left the buffer when it fired: they lie before the window that is "
+		"here.\n");
 	put_cpus(l, out);
 	put_seconds(l, out);
 }

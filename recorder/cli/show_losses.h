@@ -1,6 +1,6 @@
 /*
- * What show prints of an incident's ledger (model/ledger.h): one line in its head, and with --losses
- * tables by CPU and by second.
+ * What show prints of an incident's ledger (model/ledger.h): one line in its head, and with
+ * --losses tables by CPU and by second.
  */
 #pragma once
 

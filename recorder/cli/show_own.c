@@ -61,7 +61,8 @@ static void put_rates(const struct incident *in, struct buf *out)
 		if (e->kind != EVENT_RATE || !(e->value >= 1 && e->value < 1e18))
 			continue;
 		buf_printf(out, "%-10sfrom %+.1f s on %.0f Hz", "Rate",
-			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9, 1e9 / e->value);
+			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9,
+			   1e9 / e->value);
 		if (field(in, e, "StackKb"))
 			buf_printf(out, " with %.0f KB of stack", number(in, e, "StackKb"));
 		buf_puts(out, ": ");
@@ -77,7 +78,8 @@ static void put_memory(const struct incident *in, struct buf *out)
 
 	for (i = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
-		const struct event_field *text = is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
+		const struct event_field *text =
+			is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
 
 		if (!text || text->type != FIELD_TEXT)
 			continue;
@@ -96,7 +98,8 @@ static void json_memory(const struct incident *in, struct json *j)
 	json_open(j, '[');
 	for (i = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
-		const struct event_field *text = is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
+		const struct event_field *text =
+			is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
 
 		if (!text || text->type != FIELD_TEXT)
 			continue;

@@ -36,7 +36,8 @@ static bool add_up(const struct incident *in, struct times *out)
 		if (s->stream != STREAM_OFF_CPU || s->stack == STACK_NONE)
 			continue;
 		/* The leaf, or above the stack of who ended the wait. */
-		for (node = s->stack, k = KINDS; node != STACK_NONE && k == KINDS; node = in->stacks[node].parent) {
+		for (node = s->stack, k = KINDS; node != STACK_NONE && k == KINDS;
+		     node = in->stacks[node].parent) {
 			leaf = in->frames[in->stacks[node].frame].function;
 			for (k = 0; k < KINDS && !(leaf && strcmp(leaf, kinds[k].leaf) == 0); k++)
 				;

@@ -1,6 +1,6 @@
 /*
- * Where the time of threads went (--thread-time), for show: sums over the samples of stream off-cpu, whose
- * leaf says how each was spent.
+ * Where the time of threads went (--thread-time), for show: sums over the samples of stream
+ * off-cpu, whose leaf says how each was spent.
  */
 #pragma once
 

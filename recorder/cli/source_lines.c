@@ -45,7 +45,7 @@ static int no_memory(struct err *err)
 	return err_memory(err, "for source lines");
 }
 
-/* ---- which frames ------------------------------------------------------------------------------ */
+/* ---- which frames ---------------------------------------------------------------------------- */
 
 static bool has_lines(const struct incident *in, uint32_t frame)
 {
@@ -145,7 +145,7 @@ static int prepare(struct work *w, struct err *err)
 	return 0;
 }
 
-/* ---- reading and joining ----------------------------------------------------------------------- */
+/* ---- reading and joining --------------------------------------------------------------------- */
 
 static int read_module(struct work *w, uint32_t module, uint64_t end_ns, struct err *err)
 {
@@ -195,7 +195,8 @@ static int join(struct work *w, uint32_t *nlines, struct err *err)
 		for (k = 0; k < p->nframes && p->lines.nlines; k++) {
 			struct incident_expansion e = p->lines.of_offset[k];
 
-			memcpy(w->lines + *nlines, p->lines.lines + e.first, e.n * sizeof(*w->lines));
+			memcpy(w->lines + *nlines, p->lines.lines + e.first,
+			       e.n * sizeof(*w->lines));
 			e.first = *nlines;
 			*nlines += e.n;
 			w->of_frame[p->frames[k]] = e;
@@ -204,7 +205,7 @@ static int join(struct work *w, uint32_t *nlines, struct err *err)
 	return 0;
 }
 
-/* ---- what could not be had --------------------------------------------------------------------- */
+/* ---- what could not be had ------------------------------------------------------------------- */
 
 /* The modules in a state, a few by name; how many there are. */
 static uint32_t list_modules(const struct work *w, enum lines_state state, struct buf *out)
@@ -233,8 +234,10 @@ static void remark(const struct work *w)
 		if (!p->nframes)
 			continue;
 		if (p->lines.state == LINES_CHANGED)
-			cmd_note("%s is not the file that was recorded (its build id differs): no source "
-				 "lines, names stay as they were recorded", w->in->modules[i].path);
+			cmd_note("%s is not the file that was recorded (its build id differs): no "
+				 "source "
+				 "lines, names stay as they were recorded",
+				 w->in->modules[i].path);
 		if (p->lines.state == LINES_FAILED)
 			cmd_note("%s: no source lines: %s", w->in->modules[i].path, p->lines.why);
 	}
@@ -243,12 +246,16 @@ static void remark(const struct work *w)
 			 buf_text(&list));
 	buf_reset(&list);
 	if (list_modules(w, LINES_NO_BUILD_ID, &list))
-		cmd_note("no source lines, nothing telling whether the file is the recorded one (it had "
-			 "no build id): %s", buf_text(&list));
+		cmd_note("no source lines, nothing telling whether the file is the recorded one "
+			 "(it had "
+			 "no build id): %s",
+			 buf_text(&list));
 	buf_reset(&list);
 	if (list_modules(w, LINES_NO_DEBUG_INFO, &list))
-		cmd_note("no source lines, no debug information being installed (packages -dbg, -dbgsym, "
-			 "-debuginfo): %s", buf_text(&list));
+		cmd_note("no source lines, no debug information being installed (packages -dbg, "
+			 "-dbgsym, "
+			 "-debuginfo): %s",
+			 buf_text(&list));
 	buf_free(&list);
 }
 

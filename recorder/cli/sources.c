@@ -32,7 +32,8 @@ static const struct source_ops *of_stacks(const char *name)
 	unsigned i;
 
 	for (i = 0; live_sources[i]; i++)
-		if (live_sources[i]->stacks && (!name || text_same_fold(name, live_sources[i]->name)))
+		if (live_sources[i]->stacks &&
+		    (!name || text_same_fold(name, live_sources[i]->name)))
 			return live_sources[i];
 	return NULL;
 }
@@ -54,7 +55,8 @@ int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *
 	needs->perf_maps = o->enable_perf_map;
 	if (!keywords || o->capture.file)
 		return 0;
-	return needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords, CLR_INFORMATIONAL, err);
+	return needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords, CLR_INFORMATIONAL,
+			      err);
 }
 
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err)
@@ -70,17 +72,27 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 	if (!chosen && !none && o->source && !o->capture.gc_collect_only)
 		return not_one_of(o->source, err);
 	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
-		return err_set(err, ERR_USAGE, "--%s: only an ETW session has that: on Windows, with --source "
-			       "etw", session_option(o));
+		return err_set(err, ERR_USAGE,
+			       "--%s: only an ETW session has that: on Windows, with --source "
+			       "etw",
+			       session_option(o));
 	if (capture_switches(&o->capture) && !o->capture.file && !chosen && of_stacks(NULL))
-		return err_set(err, ERR_USAGE, "--%s: context switches come with stacks, which --%s leaves out: give one of "
-			       "the two", o->capture.wakers ? "wakers" : "thread-time", none ? "source none" : "gc-collect-only");
-	if (capture_switches(&o->capture) && !o->capture.file && !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
-		return err_set(err, ERR_USAGE, "--thread-time: on Windows only an ETW session has context switches: "
-			       "with --source etw");
+		return err_set(err, ERR_USAGE,
+			       "--%s: context switches come with stacks, which --%s leaves out: "
+			       "give one of "
+			       "the two",
+			       o->capture.wakers ? "wakers" : "thread-time",
+			       none ? "source none" : "gc-collect-only");
+	if (capture_switches(&o->capture) && !o->capture.file &&
+	    !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
+		return err_set(
+			err, ERR_USAGE,
+			"--thread-time: on Windows only an ETW session has context switches: "
+			"with --source etw");
 	for (i = 0; live_sources[i] && n < CMD_SOURCES_MAX; i++) {
-		if (live_sources[i]->stacks ? live_sources[i] != chosen
-					    : live_sources[i]->instead_of_events && chosen && chosen->events)
+		if (live_sources[i]->stacks
+			    ? live_sources[i] != chosen
+			    : live_sources[i]->instead_of_events && chosen && chosen->events)
 			continue;
 		out->all[n++] = live_sources[i];
 	}

@@ -45,7 +45,7 @@ struct stacks {
 	bool failed;                         /* no memory, or no room for a frame */
 };
 
-/* ---- taking ----------------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 static bool make_room(struct stacks *s, uint32_t nframes)
 {
@@ -115,12 +115,14 @@ static int name_all(struct stacks *s, struct err *err)
 		rc = log_open(NULL, &s->log, err);
 	if (!rc)
 		rc = symbols_open(s->table, s->processes, &s->env, s->log, &s->symbols, err);
-	if (!rc && symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS) && os_now_ns() - start_ns >= NAMES_NS)
-		cmd_note("names are missing: to read them takes longer than %u s", (unsigned)(NAMES_NS / NS_PER_SEC));
+	if (!rc && symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS) &&
+	    os_now_ns() - start_ns >= NAMES_NS)
+		cmd_note("names are missing: to read them takes longer than %u s",
+			 (unsigned)(NAMES_NS / NS_PER_SEC));
 	return rc;
 }
 
-/* ---- printing --------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
 {
@@ -137,7 +139,8 @@ static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
 		buf_putc(out, '!');
 		utf8_put_clean(out, function->name, strlen(function->name), FUNCTION_NAME_MAX);
 	} else {
-		buf_printf(out, "!+0x%" PRIX64, f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
+		buf_printf(out, "!+0x%" PRIX64,
+			   f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
 	}
 }
 
@@ -147,8 +150,9 @@ static void put_text(const struct stacks *s, struct buf *out)
 	uint32_t i, k;
 
 	thread_stacks_use(s->threads, &use);
-	buf_printf(out, "process %u  %s  %u threads, the longest stopped for %.3f ms\n", (unsigned)s->pid,
-		   thread_stacks_path(s->threads), (unsigned)s->ntaken, (double)use.longest_ns / 1e6);
+	buf_printf(out, "process %u  %s  %u threads, the longest stopped for %.3f ms\n",
+		   (unsigned)s->pid, thread_stacks_path(s->threads), (unsigned)s->ntaken,
+		   (double)use.longest_ns / 1e6);
 	for (i = 0; i < s->ntaken; i++) {
 		const struct taken *t = &s->taken[i];
 
@@ -209,13 +213,22 @@ static void put_json(const struct stacks *s, struct buf *out)
 	}
 }
 
-/* ---- storing ---------------------------------------------------------------------------------------- */
+/* ---- storing --------------------------------------------------------------------------------- */
 
-/* A thread is one event with its stack: a picture says where threads stand, not what time they spent there. */
-static int add_thread(const struct stacks *s, struct segment_builder *b, struct process *process, const struct taken *t)
+/*
+ * A thread is one event with its stack: a picture says where threads stand, not what time they
+ * spent there.
+ */
+static int add_thread(const struct stacks *s, struct segment_builder *b, struct process *process,
+		      const struct taken *t)
 {
-	struct event e = {.time_ns = t->time_ns, .kind = EVENT_SAMPLE, .process = process, .cpu = CPU_NONE,
-			  .stream = STREAM_EVENT, .quality = (uint8_t)t->quality, .value = 1};
+	struct event e = {.time_ns = t->time_ns,
+			  .kind = EVENT_SAMPLE,
+			  .process = process,
+			  .cpu = CPU_NONE,
+			  .stream = STREAM_EVENT,
+			  .quality = (uint8_t)t->quality,
+			  .value = 1};
 	struct frame_ref refs[STACK_MAX_FRAMES];
 	uint32_t i, n = t->n < STACK_MAX_FRAMES ? t->n : STACK_MAX_FRAMES;
 
@@ -227,7 +240,8 @@ static int add_thread(const struct stacks *s, struct segment_builder *b, struct 
 	for (i = 0; i < n; i++) {
 		const struct frame *f = s->frames[t->first + i];
 
-		refs[i] = (struct frame_ref){.object = f->object, .offset = f->offset, .flags = f->flags};
+		refs[i] = (struct frame_ref){
+			.object = f->object, .offset = f->offset, .flags = f->flags};
 	}
 	e.stack = segment_stack(b, refs, n, NULL, NULL);
 	return segment_add(b, &e);
@@ -236,7 +250,8 @@ static int add_thread(const struct stacks *s, struct segment_builder *b, struct 
 static int make_segment(const struct stacks *s, struct segment **out, struct err *err)
 {
 	struct segment_builder *b = NULL;
-	struct process *process = process_add(s->processes, s->pid, s->taken[0].time_ns, 0, 0, NULL);
+	struct process *process =
+		process_add(s->processes, s->pid, s->taken[0].time_ns, 0, 0, NULL);
 	uint32_t i;
 	int rc = segment_builder_new(s->table, s->processes, &b, err);
 
@@ -244,14 +259,16 @@ static int make_segment(const struct stacks *s, struct segment **out, struct err
 		process_set_exe(s->processes, process, thread_stacks_path(s->threads));
 	for (i = 0; !rc && i < s->ntaken; i++)
 		if (!process || add_thread(s, b, process, &s->taken[i]))
-			rc = err_memory(err, "for storing the stacks of process %u", (unsigned)s->pid);
+			rc = err_memory(err, "for storing the stacks of process %u",
+					(unsigned)s->pid);
 	if (!rc)
 		rc = segment_seal(b, out, err);
 	segment_builder_free(b);
 	return rc;
 }
 
-static int store_segment(struct store *store, struct incident_head *h, struct segment *segment, struct err *err)
+static int store_segment(struct store *store, struct incident_head *h, struct segment *segment,
+			 struct err *err)
 {
 	int rc = store_begin(store, h, err);
 
@@ -264,8 +281,13 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 {
 	const char *path = thread_stacks_path(s->threads);
 	char rule[] = "stacks", version[] = RECORDER_VERSION, host[256], host_text[256];
-	struct incident_head h = {.rule = rule, .host = host, .host_text = host_text, .recorder_version = version,
-				  .value = NAN, .limit = NAN, .trigger_wall_ns = os_wall_ns()};
+	struct incident_head h = {.rule = rule,
+				  .host = host,
+				  .host_text = host_text,
+				  .recorder_version = version,
+				  .value = NAN,
+				  .limit = NAN,
+				  .trigger_wall_ns = os_wall_ns()};
 	struct segment *segment = NULL;
 	struct store *store = NULL;
 	struct buf reason = {0};
@@ -273,8 +295,8 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 
 	if (!s->ntaken)
 		return err_set(err, ERR_NOT_FOUND, "there is no stack to store");
-	buf_printf(&reason, "where the %u threads of process %u (%s) stood", (unsigned)s->ntaken, (unsigned)s->pid,
-		   text_base_name(path));
+	buf_printf(&reason, "where the %u threads of process %u (%s) stood", (unsigned)s->ntaken,
+		   (unsigned)s->pid, text_base_name(path));
 	os_host_name(host, sizeof(host));
 	os_host_text(host_text, sizeof(host_text));
 	h.trigger_ns = h.t0_ns = s->taken[0].time_ns;
@@ -295,7 +317,7 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 	return rc;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int find(const char *name, uint32_t *pid, struct err *err)
 {
@@ -304,15 +326,17 @@ static int find(const char *name, uint32_t *pid, struct err *err)
 	int rc = 0;
 
 	if (!name)
-		return err_set(err, ERR_USAGE, "stacks of which process? -p takes its name or number");
+		return err_set(err, ERR_USAGE,
+			       "stacks of which process? -p takes its name or number");
 	n = thread_stacks_find(name, pids, PROCESSES_TRIED);
 	if (!n)
 		return err_set(err, ERR_NOT_FOUND, "there is no process '%.200s'", name);
 	for (i = 0; i < n; i++)
 		buf_printf(&text, "%s%u", i ? ", " : "", (unsigned)pids[i]);
 	if (n > 1)
-		rc = err_set(err, ERR_USAGE, "there are several processes '%.200s': %s; give the number of one", name,
-			     buf_text(&text));
+		rc = err_set(err, ERR_USAGE,
+			     "there are several processes '%.200s': %s; give the number of one",
+			     name, buf_text(&text));
 	buf_free(&text);
 	*pid = pids[0];
 	return rc;
@@ -327,7 +351,8 @@ static void tell_missing(const struct stacks *s)
 		cmd_note("%u of %u threads are missing: they may not be stopped, or not be read",
 			 (unsigned)use.refused, (unsigned)use.threads);
 	if (use.threads > s->ntaken + use.refused)
-		cmd_note("%u threads ended meanwhile", (unsigned)(use.threads - s->ntaken - use.refused));
+		cmd_note("%u threads ended meanwhile",
+			 (unsigned)(use.threads - s->ntaken - use.refused));
 }
 
 static void close_all(struct stacks *s)
@@ -365,7 +390,10 @@ int cmd_stacks(const struct options *o, struct err *err)
 	}
 	if (!rc)
 		rc = cmd_print(&text, err);
-	/* A store that others are named by elsewhere (RECORDER_STORE) is a recorder's: here it has to be said. */
+	/*
+	 * A store that others are named by elsewhere (RECORDER_STORE) is a recorder's: here it has
+	 * to be said.
+	 */
 	if (!rc && options_origin(o, "store") == FROM_ARGS)
 		rc = keep_picture(o, &s, err);
 	buf_free(&text);

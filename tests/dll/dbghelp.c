@@ -1,6 +1,6 @@
 /*
- * A stand-in for dbghelp.dll, for tests under Wine, whose own knows no symbol servers: SymFindFileInPathW answers as
- * one that has a store for its server. It names nothing.
+ * A stand-in for dbghelp.dll, for tests under Wine, whose own knows no symbol servers:
+ * SymFindFileInPathW answers as one that has a store for its server. It names nothing.
  *
  *	STANDIN_SERVER   the store: DIR\NAME\IDENTITY\NAME
  *	STANDIN_ASKED    a file to which each question is added: path, a blank, NAME\IDENTITY
@@ -23,10 +23,12 @@ static void identity(const GUID *g, DWORD age, char out[64])
 	snprintf(out + n, 64 - (size_t)n, "%lX", age);
 }
 
-EXPORT BOOL WINAPI SymFindFileInPathW(HANDLE h, PCWSTR path, PCWSTR name, PVOID id, DWORD two, DWORD three, DWORD flags,
-				      PWSTR found, void *callback, PVOID ctx)
+EXPORT BOOL WINAPI SymFindFileInPathW(HANDLE h, PCWSTR path, PCWSTR name, PVOID id, DWORD two,
+				      DWORD three, DWORD flags, PWSTR found, void *callback,
+				      PVOID ctx)
 {
-	const char *server = getenv("STANDIN_SERVER"), *asked = getenv("STANDIN_ASKED"), *slow = getenv("STANDIN_SLOW");
+	const char *server = getenv("STANDIN_SERVER"), *asked = getenv("STANDIN_ASKED"),
+		   *slow = getenv("STANDIN_SLOW");
 	FILE *log = asked ? fopen(asked, "a") : NULL;
 	char key[64] = "image";
 
@@ -63,10 +65,11 @@ EXPORT DWORD WINAPI SymSetOptions(DWORD options)
 	return options;
 }
 
-EXPORT DWORD64 WINAPI SymLoadModuleExW(HANDLE h, HANDLE file, PCWSTR image, PCWSTR name, DWORD64 base, DWORD size,
-				       void *data, DWORD flags)
+EXPORT DWORD64 WINAPI SymLoadModuleExW(HANDLE h, HANDLE file, PCWSTR image, PCWSTR name,
+				       DWORD64 base, DWORD size, void *data, DWORD flags)
 {
-	(void)h, (void)file, (void)image, (void)name, (void)base, (void)size, (void)data, (void)flags;
+	(void)h, (void)file, (void)image, (void)name, (void)base, (void)size, (void)data,
+		(void)flags;
 	return 0;
 }
 

@@ -1,11 +1,13 @@
 /*
  * A stand-in for PDH, for tests under Wine: in the place of pdh.dll it gives the values of a file.
  *
- *	STANDIN_PDH     lines of a path, a tab, and what successive collections give: "\Memory\Pages/sec<tab>? 3 5"
- *	                a number; - no such instance now; ? no value yet (a rate). The last one stays.
+ *	STANDIN_PDH lines of a path, a tab, and what successive collections give:
+ *	"\Memory\Pages/sec<tab>? 3 5"
+ *	                a number; - no such instance now; ? no value yet (a rate). The last one
+ *	                stays.
  *
- * A path whose instance has a '*' gives all instances that match; a category or counter that no line has
- * is not known; an instance that no line has is refused, as some providers do.
+ * A path whose instance has a '*' gives all instances that match; a category or counter that no
+ * line has is not known; an instance that no line has is refused, as some providers do.
  */
 #include <windows.h>
 #include <pdh.h>
@@ -122,7 +124,8 @@ EXPORT PDH_STATUS WINAPI PdhCloseQuery(PDH_HQUERY handle)
 	return 0;
 }
 
-EXPORT PDH_STATUS WINAPI PdhAddEnglishCounterW(PDH_HQUERY handle, LPCWSTR path, DWORD_PTR user, PDH_HCOUNTER *out)
+EXPORT PDH_STATUS WINAPI PdhAddEnglishCounterW(PDH_HQUERY handle, LPCWSTR path, DWORD_PTR user,
+					       PDH_HCOUNTER *out)
 {
 	struct query *q = handle;
 	struct counter *c = calloc(1, sizeof(*c));
@@ -159,8 +162,8 @@ EXPORT PDH_STATUS WINAPI PdhCollectQueryData(PDH_HQUERY handle)
 	return 0;
 }
 
-EXPORT PDH_STATUS WINAPI PdhGetFormattedCounterValue(PDH_HCOUNTER handle, DWORD format, LPDWORD type,
-						     PPDH_FMT_COUNTERVALUE out)
+EXPORT PDH_STATUS WINAPI PdhGetFormattedCounterValue(PDH_HCOUNTER handle, DWORD format,
+						     LPDWORD type, PPDH_FMT_COUNTERVALUE out)
 {
 	const struct counter *c = handle;
 	int i;
@@ -176,8 +179,9 @@ EXPORT PDH_STATUS WINAPI PdhGetFormattedCounterValue(PDH_HCOUNTER handle, DWORD 
 	return (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE;
 }
 
-EXPORT PDH_STATUS WINAPI PdhGetFormattedCounterArrayW(PDH_HCOUNTER handle, DWORD format, LPDWORD bytes,
-						      LPDWORD n, PPDH_FMT_COUNTERVALUE_ITEM_W out)
+EXPORT PDH_STATUS WINAPI PdhGetFormattedCounterArrayW(PDH_HCOUNTER handle, DWORD format,
+						      LPDWORD bytes, LPDWORD n,
+						      PPDH_FMT_COUNTERVALUE_ITEM_W out)
 {
 	const struct counter *c = handle;
 	DWORD room = *bytes;
@@ -235,8 +239,8 @@ static PDH_STATUS put_texts(size_t offset, const char *category, LPWSTR out, LPD
 	return 0;
 }
 
-EXPORT PDH_STATUS WINAPI PdhEnumObjectsW(LPCWSTR source, LPCWSTR machine, LPWSTR out, LPDWORD chars, DWORD detail,
-					 WINBOOL refresh)
+EXPORT PDH_STATUS WINAPI PdhEnumObjectsW(LPCWSTR source, LPCWSTR machine, LPWSTR out, LPDWORD chars,
+					 DWORD detail, WINBOOL refresh)
 {
 	(void)source;
 	(void)machine;
@@ -245,9 +249,9 @@ EXPORT PDH_STATUS WINAPI PdhEnumObjectsW(LPCWSTR source, LPCWSTR machine, LPWSTR
 	return put_texts(offsetof(struct line, category), NULL, out, chars);
 }
 
-EXPORT PDH_STATUS WINAPI PdhEnumObjectItemsW(LPCWSTR source, LPCWSTR machine, LPCWSTR category, LPWSTR counters,
-					     LPDWORD ncounters, LPWSTR instances, LPDWORD ninstances,
-					     DWORD detail, DWORD flags)
+EXPORT PDH_STATUS WINAPI PdhEnumObjectItemsW(LPCWSTR source, LPCWSTR machine, LPCWSTR category,
+					     LPWSTR counters, LPDWORD ncounters, LPWSTR instances,
+					     LPDWORD ninstances, DWORD detail, DWORD flags)
 {
 	char name[64] = "";
 	PDH_STATUS a, b;

@@ -1,10 +1,10 @@
 /*
- * A stand-in for Windows' ETW, for tests under Wine: it takes the place of tdh.dll, which the recorder
- * loads right before it starts a session, and points the program's imports of the control and
- * consumer functions of advapi32 at its own. The program is the one that is shipped, unchanged.
+ * A stand-in for Windows' ETW, for tests under Wine: it takes the place of tdh.dll, which the
+ * recorder loads right before it starts a session, and points the program's imports of the control
+ * and consumer functions of advapi32 at its own. The program is the one that is shipped, unchanged.
  *
- * ProcessTrace() hands out the records of a file (tests/support/etw_record_file.h) as EVENT_RECORDs at
- * the pace at which they were recorded, their ticks moved to now. Every control call is logged.
+ * ProcessTrace() hands out the records of a file (tests/support/etw_record_file.h) as EVENT_RECORDs
+ * at the pace at which they were recorded, their ticks moved to now. Every control call is logged.
  *
  *	STANDIN_LOG         where to write what was called, a line each
  *	STANDIN_RECORDS     the file; none = a session without events
@@ -12,7 +12,8 @@
  *	STANDIN_LOST        "EVENTS BUFFERS", as the session says from its second query on
  *	STANDIN_SESSIONS    names that QueryAllTracesW lists, ',' between
  *	STANDIN_AFTER_STOP  so many records again after the session was stopped
- *	STANDIN_MACHINE     a folder that several programs share: the sessions that there are, a file each, and
+ *	STANDIN_MACHINE a folder that several programs share: the sessions that there are, a file
+ *	each, and
  *	                    the sampling interval, in a file of this name; none = each is alone
  */
 #include "tests/support/etw_record_file.h"
@@ -56,7 +57,7 @@ static void say(const char *format, ...)
 	fclose(log);
 }
 
-/* ---- what all programs of a machine share -------------------------------------------------------- */
+/* ---- what all programs of a machine share ---------------------------------------------------- */
 
 static FILE *machine_file(const char *name, const char *mode)
 {
@@ -118,13 +119,13 @@ static const char *guid_text(const GUID *g)
 	static int at;
 	char *out = text[at++ & 3];
 
-	sprintf(out, "%08lx-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", g->Data1, g->Data2, g->Data3,
-		g->Data4[0], g->Data4[1], g->Data4[2], g->Data4[3], g->Data4[4], g->Data4[5], g->Data4[6],
-		g->Data4[7]);
+	sprintf(out, "%08lx-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", g->Data1, g->Data2,
+		g->Data3, g->Data4[0], g->Data4[1], g->Data4[2], g->Data4[3], g->Data4[4],
+		g->Data4[5], g->Data4[6], g->Data4[7]);
 	return out;
 }
 
-/* ---- control ---------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static ULONG WINAPI start_trace(PTRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_PROPERTIES p)
 {
@@ -133,10 +134,11 @@ static ULONG WINAPI start_trace(PTRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_
 
 	if (error && strstr(env("STANDIN_START"), "once") && standin.started++)
 		error = 0;
-	say("start name=%ls mode=0x%08lx flags=0x%08lx clock=%lu own_guid=%d traced=%d timer=%lu error=%lu", name,
-	    p->LogFileMode, p->EnableFlags, p->Wnode.ClientContext,
-	    memcmp(&p->Wnode.Guid, &none, sizeof(none)) != 0, (p->Wnode.Flags & WNODE_FLAG_TRACED_GUID) != 0,
-	    p->FlushTimer, error);
+	say("start name=%ls mode=0x%08lx flags=0x%08lx clock=%lu own_guid=%d traced=%d timer=%lu "
+	    "error=%lu",
+	    name, p->LogFileMode, p->EnableFlags, p->Wnode.ClientContext,
+	    memcmp(&p->Wnode.Guid, &none, sizeof(none)) != 0,
+	    (p->Wnode.Flags & WNODE_FLAG_TRACED_GUID) != 0, p->FlushTimer, error);
 	if (error)
 		return error;
 	if (!machine_start(name))
@@ -146,7 +148,8 @@ static ULONG WINAPI start_trace(PTRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_
 	return 0;
 }
 
-static ULONG WINAPI control_trace(TRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_PROPERTIES p, ULONG code)
+static ULONG WINAPI control_trace(TRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_PROPERTIES p,
+				  ULONG code)
 {
 	unsigned long events = 0, buffers = 0;
 
@@ -164,16 +167,18 @@ static ULONG WINAPI control_trace(TRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE
 	return 0;
 }
 
-static ULONG WINAPI enable_trace(TRACEHANDLE handle, LPCGUID guid, ULONG code, UCHAR level, ULONGLONG any,
-				 ULONGLONG every, ULONG timeout, PENABLE_TRACE_PARAMETERS p)
+static ULONG WINAPI enable_trace(TRACEHANDLE handle, LPCGUID guid, ULONG code, UCHAR level,
+				 ULONGLONG any, ULONGLONG every, ULONG timeout,
+				 PENABLE_TRACE_PARAMETERS p)
 {
 	ULONG i, k;
 
 	(void)every;
 	(void)timeout;
-	say("enable handle=0x%llx guid=%s code=%lu level=%u keywords=0x%llx property=%lu filters=%lu",
-	    (unsigned long long)handle, guid_text(guid), code, level, any, p ? p->EnableProperty : 0,
-	    p ? p->FilterDescCount : 0);
+	say("enable handle=0x%llx guid=%s code=%lu level=%u keywords=0x%llx property=%lu "
+	    "filters=%lu",
+	    (unsigned long long)handle, guid_text(guid), code, level, any,
+	    p ? p->EnableProperty : 0, p ? p->FilterDescCount : 0);
 	for (i = 0; p && i < p->FilterDescCount; i++) {
 		const EVENT_FILTER_DESCRIPTOR *f = &p->EnableFilterDesc[i];
 		char bytes[256] = "";
@@ -200,7 +205,8 @@ static ULONG WINAPI set_information(TRACEHANDLE handle, TRACE_INFO_CLASS class, 
 	return 0;
 }
 
-static ULONG WINAPI query_information(TRACEHANDLE handle, TRACE_INFO_CLASS class, PVOID info, ULONG n, PULONG out)
+static ULONG WINAPI query_information(TRACEHANDLE handle, TRACE_INFO_CLASS class, PVOID info,
+				      ULONG n, PULONG out)
 {
 	(void)handle;
 	if (class != TraceSampledProfileIntervalInfo || n < 8)
@@ -225,7 +231,8 @@ static FARPROC WINAPI get_proc_address(HMODULE module, LPCSTR name)
 static void add_session(PEVENT_TRACE_PROPERTIES *all, ULONG max, PULONG n, const char *name)
 {
 	if (*n < max)
-		swprintf((wchar_t *)((char *)all[*n] + all[*n]->LoggerNameOffset), 100, L"%hs", name);
+		swprintf((wchar_t *)((char *)all[*n] + all[*n]->LoggerNameOffset), 100, L"%hs",
+			 name);
 	*n += *n < max;
 }
 
@@ -254,7 +261,7 @@ static ULONG WINAPI query_all(PEVENT_TRACE_PROPERTIES *all, ULONG max, PULONG n)
 	return 0;
 }
 
-/* ---- consuming -------------------------------------------------------------------------------- */
+/* ---- consuming ------------------------------------------------------------------------------- */
 
 static TRACEHANDLE WINAPI open_trace(PEVENT_TRACE_LOGFILEW file)
 {
@@ -319,8 +326,12 @@ static size_t give(const uint8_t *at, LONGLONG shift)
 	e.EventHeader.TimeStamp.QuadPart = r.ticks + shift;
 	memcpy(&e.EventHeader.ProviderId, r.guid, 16);
 	memcpy(&e.EventHeader.ActivityId, r.activity, 16);
-	e.EventHeader.EventDescriptor = (EVENT_DESCRIPTOR){.Id = r.id, .Version = r.version, .Channel = r.channel,
-							   .Level = r.level, .Opcode = r.opcode, .Task = r.task,
+	e.EventHeader.EventDescriptor = (EVENT_DESCRIPTOR){.Id = r.id,
+							   .Version = r.version,
+							   .Channel = r.channel,
+							   .Level = r.level,
+							   .Opcode = r.opcode,
+							   .Task = r.task,
 							   .Keyword = r.keyword};
 	e.BufferContext.ProcessorIndex = r.cpu;
 	e.ExtendedDataCount = r.nitems;
@@ -384,15 +395,17 @@ static ULONG WINAPI process_trace(PTRACEHANDLE handles, ULONG n, LPFILETIME from
 	return 0;
 }
 
-/* ---- taking the place of advapi32 --------------------------------------------------------------- */
+/* ---- taking the place of advapi32 ------------------------------------------------------------ */
 
 static const struct {
 	const char *name;
 	void *function;
 } own[] = {
-	{"StartTraceW", start_trace}, {"ControlTraceW", control_trace}, {"EnableTraceEx2", enable_trace},
-	{"TraceSetInformation", set_information}, {"QueryAllTracesW", query_all}, {"OpenTraceW", open_trace},
-	{"ProcessTrace", process_trace}, {"CloseTrace", close_trace}, {"GetProcAddress", get_proc_address},
+	{"StartTraceW", start_trace},	      {"ControlTraceW", control_trace},
+	{"EnableTraceEx2", enable_trace},     {"TraceSetInformation", set_information},
+	{"QueryAllTracesW", query_all},	      {"OpenTraceW", open_trace},
+	{"ProcessTrace", process_trace},      {"CloseTrace", close_trace},
+	{"GetProcAddress", get_proc_address},
 };
 
 static void replace(void **slot, const char *name)
@@ -422,13 +435,17 @@ static void replace_imports(void)
 
 		for (; names->u1.AddressOfData; names++, slots++)
 			if (!IMAGE_SNAP_BY_ORDINAL(names->u1.Ordinal))
-				replace(slots, (const char *)((IMAGE_IMPORT_BY_NAME *)(base + names->u1.AddressOfData))
-						       ->Name);
+				replace(slots,
+					(const char *)((IMAGE_IMPORT_BY_NAME
+								*)(base + names->u1.AddressOfData))
+						->Name);
 	}
 }
 
-__declspec(dllexport) ULONG WINAPI TdhGetEventInformation(PEVENT_RECORD, ULONG, void *, void *, ULONG *);
-__declspec(dllexport) ULONG WINAPI TdhGetEventInformation(PEVENT_RECORD event, ULONG n, void *context, void *out, ULONG *bytes)
+__declspec(dllexport) ULONG WINAPI
+	TdhGetEventInformation(PEVENT_RECORD, ULONG, void *, void *, ULONG *);
+__declspec(dllexport) ULONG WINAPI
+	TdhGetEventInformation(PEVENT_RECORD event, ULONG n, void *context, void *out, ULONG *bytes)
 {
 	(void)event;
 	(void)n;

@@ -1,10 +1,11 @@
 /*
- * A stand-in for the Windows event log, for tests under Wine: in the place of wevtapi.dll it gives the
- * events of a file, 300 ms after a channel was subscribed to.
+ * A stand-in for the Windows event log, for tests under Wine: in the place of wevtapi.dll it gives
+ * the events of a file, 300 ms after a channel was subscribed to.
  *
- *	STANDIN_EVENTS  lines of channel, provider, id, level, keywords (hex), message, with tabs between; the
+ *	STANDIN_EVENTS lines of channel, provider, id, level, keywords (hex), message, with tabs
+ *	between; the
  *	                message of a provider that is not installed is "!" and its strings
- *	STANDIN_ETW     set: loads tdh.dll as well, for commands that look at sessions without recording
+ *	STANDIN_ETW set: loads tdh.dll as well, for commands that look at sessions without recording
  *
  * The channels that the file names exist, and "Locked", which is closed to everybody.
  */
@@ -42,8 +43,8 @@ static void load(void)
 	while (file && nlines < LINES && fgets(text, sizeof(text), file)) {
 		struct line *l = &lines[nlines];
 
-		if (sscanf(text, "%63[^\t]\t%63[^\t]\t%u\t%u\t%llx\t%255[^\r\n]", channel, provider, &l->id, &l->level,
-			   &l->keywords, message) != 6)
+		if (sscanf(text, "%63[^\t]\t%63[^\t]\t%u\t%u\t%llx\t%255[^\r\n]", channel, provider,
+			   &l->id, &l->level, &l->keywords, message) != 6)
 			continue;
 		MultiByteToWideChar(CP_UTF8, 0, channel, -1, l->channel, 64);
 		MultiByteToWideChar(CP_UTF8, 0, provider, -1, l->provider, 64);
@@ -63,9 +64,9 @@ static DWORD WINAPI signal_later(void *ctx)
 	return 0;
 }
 
-EXPORT EVT_HANDLE WINAPI EvtSubscribe(EVT_HANDLE session, HANDLE signal, LPCWSTR channel, LPCWSTR query,
-				      EVT_HANDLE bookmark, PVOID context, EVT_SUBSCRIBE_CALLBACK callback,
-				      DWORD flags)
+EXPORT EVT_HANDLE WINAPI EvtSubscribe(EVT_HANDLE session, HANDLE signal, LPCWSTR channel,
+				      LPCWSTR query, EVT_HANDLE bookmark, PVOID context,
+				      EVT_SUBSCRIBE_CALLBACK callback, DWORD flags)
 {
 	struct subscription *s = calloc(1, sizeof(*s));
 	int i;
@@ -76,7 +77,8 @@ EXPORT EVT_HANDLE WINAPI EvtSubscribe(EVT_HANDLE session, HANDLE signal, LPCWSTR
 	for (i = 0; i < nlines && _wcsicmp(lines[i].channel, channel); i++)
 		;
 	if (i == nlines || callback || wcscmp(query, L"*") || flags != EvtSubscribeToFutureEvents) {
-		SetLastError(_wcsicmp(channel, L"Locked") ? ERROR_EVT_CHANNEL_NOT_FOUND : ERROR_ACCESS_DENIED);
+		SetLastError(_wcsicmp(channel, L"Locked") ? ERROR_EVT_CHANNEL_NOT_FOUND
+							  : ERROR_ACCESS_DENIED);
 		return NULL;
 	}
 	wcscpy(s->channel, channel);
@@ -86,13 +88,15 @@ EXPORT EVT_HANDLE WINAPI EvtSubscribe(EVT_HANDLE session, HANDLE signal, LPCWSTR
 	return s;
 }
 
-EXPORT BOOL WINAPI EvtNext(EVT_HANDLE handle, DWORD max, EVT_HANDLE *out, DWORD timeout, DWORD flags, PDWORD n)
+EXPORT BOOL WINAPI EvtNext(EVT_HANDLE handle, DWORD max, EVT_HANDLE *out, DWORD timeout,
+			   DWORD flags, PDWORD n)
 {
 	struct subscription *s = handle;
 
 	(void)timeout;
 	(void)flags;
-	for (*n = 0; *n < max && s->next < nlines && GetTickCount64() - s->start_ms >= 290; s->next++)
+	for (*n = 0; *n < max && s->next < nlines && GetTickCount64() - s->start_ms >= 290;
+	     s->next++)
 		if (!_wcsicmp(lines[s->next].channel, s->channel))
 			out[(*n)++] = &lines[s->next];
 	SetLastError(ERROR_NO_MORE_ITEMS);
@@ -112,8 +116,8 @@ EXPORT EVT_HANDLE WINAPI EvtCreateRenderContext(DWORD n, LPCWSTR *paths, DWORD f
 	return (EVT_HANDLE)(uintptr_t)(flags + 1);
 }
 
-EXPORT BOOL WINAPI EvtRender(EVT_HANDLE context, EVT_HANDLE event, DWORD flags, DWORD bytes, PVOID out, PDWORD used,
-			     PDWORD n)
+EXPORT BOOL WINAPI EvtRender(EVT_HANDLE context, EVT_HANDLE event, DWORD flags, DWORD bytes,
+			     PVOID out, PDWORD used, PDWORD n)
 {
 	struct line *l = event;
 	EVT_VARIANT *v = out;
@@ -144,8 +148,8 @@ EXPORT BOOL WINAPI EvtRender(EVT_HANDLE context, EVT_HANDLE event, DWORD flags, 
 	return TRUE;
 }
 
-EXPORT EVT_HANDLE WINAPI EvtOpenPublisherMetadata(EVT_HANDLE session, LPCWSTR name, LPCWSTR path, LCID locale,
-						  DWORD flags)
+EXPORT EVT_HANDLE WINAPI EvtOpenPublisherMetadata(EVT_HANDLE session, LPCWSTR name, LPCWSTR path,
+						  LCID locale, DWORD flags)
 {
 	(void)session;
 	(void)path;
@@ -155,7 +159,8 @@ EXPORT EVT_HANDLE WINAPI EvtOpenPublisherMetadata(EVT_HANDLE session, LPCWSTR na
 }
 
 EXPORT BOOL WINAPI EvtFormatMessage(EVT_HANDLE metadata, EVT_HANDLE event, DWORD id, DWORD nvalues,
-				    PEVT_VARIANT values, DWORD flags, DWORD chars, LPWSTR out, PDWORD used)
+				    PEVT_VARIANT values, DWORD flags, DWORD chars, LPWSTR out,
+				    PDWORD used)
 {
 	const struct line *l = event;
 

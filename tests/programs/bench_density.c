@@ -1,13 +1,13 @@
 /*
- * How diverse a recording is, and what it takes in the ring: its incident is fed to the open segment as the
- * merge thread does, in segments of at most 8,192 samples.
+ * How diverse a recording is, and what it takes in the ring: its incident is fed to the open
+ * segment as the merge thread does, in segments of at most 8,192 samples.
  *
  *	bench_density [--json] STORE [ID]          the newest incident if no ID is given
  *
- * Diversity is the mean over every 4,000 samples in turn (all when there are fewer): how many different
- * stacks, threads, nodes of the stack tree and frames they have. Of the nodes of segments: new frames are
- * those that the segment had not met; strange ones it had met, but never under this caller. Alone: a
- * thread that its CPU did not run at the sample before.
+ * Diversity is the mean over every 4,000 samples in turn (all when there are fewer): how many
+ * different stacks, threads, nodes of the stack tree and frames they have. Of the nodes of
+ * segments: new frames are those that the segment had not met; strange ones it had met, but never
+ * under this caller. Alone: a thread that its CPU did not run at the sample before.
  */
 #include "base/os.h"
 #include "store/store.h"
@@ -26,11 +26,12 @@ struct lab {
 	struct segment_builder *builder;
 	struct object **objects;
 	struct thread **threads;
-	uint64_t encoded_bytes, lists_bytes, memory_bytes, segments, nodes, new_frames, strange_frames;
+	uint64_t encoded_bytes, lists_bytes, memory_bytes, segments, nodes, new_frames,
+		strange_frames;
 	uint64_t build_ns;
 };
 
-/* ---- diversity --------------------------------------------------------------------------------------- */
+/* ---- diversity ------------------------------------------------------------------------------- */
 
 struct diversity {
 	uint32_t *stacks, *nodes, *frames, *threads;    /* the last window that saw each */
@@ -45,14 +46,16 @@ static bool fresh(uint32_t *seen, uint32_t at, uint32_t window)
 	return true;
 }
 
-static void note_stack(struct diversity *d, const struct incident *in, uint32_t stack, uint32_t window)
+static void note_stack(struct diversity *d, const struct incident *in, uint32_t stack,
+		       uint32_t window)
 {
 	uint32_t at;
 
 	for (at = stack; at != STACK_NONE; at = in->stacks[at].parent)
 		d->steps++;
 	d->nstacks += fresh(d->stacks, stack, window);
-	for (at = stack; at != STACK_NONE && fresh(d->nodes, at, window); at = in->stacks[at].parent) {
+	for (at = stack; at != STACK_NONE && fresh(d->nodes, at, window);
+	     at = in->stacks[at].parent) {
 		d->nnodes++;
 		d->nframes += fresh(d->frames, in->stacks[at].frame, window);
 	}
@@ -105,7 +108,7 @@ static int print_diversity(const struct incident *in, bool json)
 	return 0;
 }
 
-/* ---- segments ------------------------------------------------------------------------------------------ */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static int make_tables(struct lab *l)
 {
@@ -128,10 +131,11 @@ static int make_tables(struct lab *l)
 	}
 	for (i = 0; i < in->nthreads; i++) {
 		const struct incident_process *p = &in->processes[in->threads[i].process];
-		struct process *process = process_add(l->processes, p->pid, p->start_ns, p->exec, p->parent_pid,
-						      p->name);
+		struct process *process = process_add(l->processes, p->pid, p->start_ns, p->exec,
+						      p->parent_pid, p->name);
 
-		l->threads[i] = process ? thread_add(l->processes, process, in->threads[i].tid) : NULL;
+		l->threads[i] =
+			process ? thread_add(l->processes, process, in->threads[i].tid) : NULL;
 		if (!l->threads[i])
 			return ERR_MEMORY;
 	}
@@ -159,7 +163,8 @@ static int count_nodes(struct lab *l, const struct segment *s, struct err *err)
 	for (i = 0; pairs && i < c.nnodes; i++) {
 		uint32_t parent = c.nodes[i].parent;
 
-		pairs[i] = (uint64_t)(parent == STACK_NONE ? c.nframes : c.nodes[parent].frame) << 32 |
+		pairs[i] = (uint64_t)(parent == STACK_NONE ? c.nframes : c.nodes[parent].frame)
+				   << 32 |
 			   c.nodes[i].frame;
 	}
 	if (pairs)
@@ -226,8 +231,12 @@ static int add(struct lab *l, struct event *e, uint32_t thread, uint32_t stack, 
 
 static int add_sample(struct lab *l, const struct incident_sample *s, struct err *err)
 {
-	struct event e = {.time_ns = s->time_ns, .kind = EVENT_SAMPLE, .cpu = s->cpu, .stream = s->stream,
-			  .quality = s->quality, .value = (double)s->weight};
+	struct event e = {.time_ns = s->time_ns,
+			  .kind = EVENT_SAMPLE,
+			  .cpu = s->cpu,
+			  .stream = s->stream,
+			  .quality = s->quality,
+			  .value = (double)s->weight};
 
 	return add(l, &e, s->thread, s->stack, err);
 }
@@ -255,7 +264,8 @@ static int print_density(struct lab *l, bool json, struct err *err)
 		bool sample = i < in->nsamples &&
 			      (j >= in->nevents || in->samples[i].time_ns <= in->events[j].time_ns);
 
-		rc = sample ? add_sample(l, &in->samples[i++], err) : add_event(l, &in->events[j++], err);
+		rc = sample ? add_sample(l, &in->samples[i++], err)
+			    : add_event(l, &in->events[j++], err);
 	}
 	if (!rc)
 		rc = seal(l, err);

@@ -65,16 +65,17 @@ static int measure(const char *path, struct result *out, struct err *err)
 static void print(const struct result *r, bool as_json)
 {
 	if (as_json)
-		printf("{\"row\": \"etl walk\", \"payload_mb_per_s\": %.0f, \"records_per_s\": %.0f, "
+		printf("{\"row\": \"etl walk\", \"payload_mb_per_s\": %.0f, \"records_per_s\": "
+		       "%.0f, "
 		       "\"payload_mb\": %.1f, \"records\": %" PRIu64 ", \"damaged\": %" PRIu64
-		       ", \"open_ms\": %.2f, \"rss_kb\": %" PRIu64 "}\n", r->mb_per_s,
-		       r->records_per_s, r->payload_mb, r->nrecords, r->ndamaged, r->open_ms,
-		       r->rss_bytes / 1024);
-	else
-		printf("%-22s  payload mb per s %.0f  records per s %.0f  payload mb %.1f  records %"
-		       PRIu64 "  damaged %" PRIu64 "  open ms %.2f  rss kb %" PRIu64 "\n", "etl walk",
+		       ", \"open_ms\": %.2f, \"rss_kb\": %" PRIu64 "}\n",
 		       r->mb_per_s, r->records_per_s, r->payload_mb, r->nrecords, r->ndamaged,
 		       r->open_ms, r->rss_bytes / 1024);
+	else
+		printf("%-22s  payload mb per s %.0f  records per s %.0f  payload mb %.1f  records "
+		       "%" PRIu64 "  damaged %" PRIu64 "  open ms %.2f  rss kb %" PRIu64 "\n",
+		       "etl walk", r->mb_per_s, r->records_per_s, r->payload_mb, r->nrecords,
+		       r->ndamaged, r->open_ms, r->rss_bytes / 1024);
 }
 
 int main(int argc, char **argv)

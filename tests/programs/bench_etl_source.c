@@ -4,9 +4,9 @@
  *
  *	bench_etl_source [--json] FILE
  *
- * Seconds are of CPU time of both threads together, as one core would take. The first two rates are of
- * decoding, binding and interning; "sealed" is with the sealing of segments, which compresses them.
- * Resident memory is the greatest of the process.
+ * Seconds are of CPU time of both threads together, as one core would take. The first two rates are
+ * of decoding, binding and interning; "sealed" is with the sealing of segments, which compresses
+ * them. Resident memory is the greatest of the process.
  */
 #include "base/os.h"
 #include "model/segment.h"
@@ -160,18 +160,21 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	seconds = (double)(end_ns - start_ns) / 1e9;
-	sealing = (double)b.seal_ns / 1e9;          /* beside it, on the same CPUs: not part of reading */
+	/* beside it, on the same CPUs: not part of reading */
+	sealing = (double)b.seal_ns / 1e9;
 	mb = (double)counts.payload_bytes / MB;
-	printf(as_json ? "{\"row\": \"etl source\", \"payload_mb_per_s\": %.0f, \"records_per_s\": %.0f, "
-			 "\"sealed_payload_mb_per_s\": %.0f, \"cpu_ms\": %.0f, \"seal_ms\": %.0f, \"wall_ms\": %.0f, \"payload_mb\": %.1f, "
+	printf(as_json ? "{\"row\": \"etl source\", \"payload_mb_per_s\": %.0f, \"records_per_s\": "
+			 "%.0f, "
+			 "\"sealed_payload_mb_per_s\": %.0f, \"cpu_ms\": %.0f, \"seal_ms\": %.0f, "
+			 "\"wall_ms\": %.0f, \"payload_mb\": %.1f, "
 			 "\"records\": %" PRIu64 ", \"events\": %" PRIu64 ", \"stacks\": %" PRIu64
 			 ", \"frames\": %" PRIu64 ", \"rss_kb\": %" PRIu64 "}\n"
-		       : "etl source  payload mb per s %.0f  records per s %.0f  sealed payload mb per s %.0f  cpu ms %.0f  seal ms %.0f  "
+		       : "etl source  payload mb per s %.0f  records per s %.0f  sealed payload mb "
+			 "per s %.0f  cpu ms %.0f  seal ms %.0f  "
 			 "wall ms %.0f  payload mb %.1f  records %" PRIu64 "  events %" PRIu64
 			 "  stacks %" PRIu64 "  frames %" PRIu64 "  rss kb %" PRIu64 "\n",
-	       mb / (seconds - sealing), (double)counts.nrecords / (seconds - sealing), mb / seconds,
-	       seconds * 1e3, (double)b.seal_ns / 1e6,
-	       (double)wall_ns / 1e6, mb, counts.nrecords, b.events, b.stacks, b.frames_seen,
-	       b.rss_bytes / 1024);
+	       mb / (seconds - sealing), (double)counts.nrecords / (seconds - sealing),
+	       mb / seconds, seconds * 1e3, (double)b.seal_ns / 1e6, (double)wall_ns / 1e6, mb,
+	       counts.nrecords, b.events, b.stacks, b.frames_seen, b.rss_bytes / 1024);
 	return 0;
 }

@@ -3,10 +3,10 @@
  *
  *	bench_export_linux [--json] RECORDER STORE DIR [FORMAT...]
  *
- * Exports incident 1 of STORE into DIR (removed again) in every format, or in those named. cpu_ms is
- * user and system time, max_rss_mb the most memory that was resident; both are the kernel's account of
- * the process (wait4(2)). The best of 3, of 1 when it takes over 2 s. The first row is a file without
- * samples: what loading alone costs. bench_pipeline --keep leaves such a store.
+ * Exports incident 1 of STORE into DIR (removed again) in every format, or in those named. cpu_ms
+ * is user and system time, max_rss_mb the most memory that was resident; both are the kernel's
+ * account of the process (wait4(2)). The best of 3, of 1 when it takes over 2 s. The first row is a
+ * file without samples: what loading alone costs. bench_pipeline --keep leaves such a store.
  */
 #include "base/os.h"
 #include "export/export.h"
@@ -61,13 +61,14 @@ static int run(char *const *args, struct cost *out, struct err *err)
 	return 0;
 }
 
-static int bench_format(const struct bench *b, const char *name, const char *format, struct err *err)
+static int bench_format(const struct bench *b, const char *name, const char *format,
+			struct err *err)
 {
 	char path[600], format_text[64];
-	char export[] = "export", store[] = "--store", id[] = "--id", one[] = "1", as[] = "--format",
-	     output[] = "-o", force[] = "--force";
-	char *args[] = {b->recorder, export, store, b->store, as, format_text, id, one, output, path,
-			force, NULL};
+	char export[] = "export", store[] = "--store", id[] = "--id", one[] = "1",
+	     as[] = "--format", output[] = "-o", force[] = "--force";
+	char *args[] = {b->recorder, export, store,  b->store, as,    format_text,
+			id,	     one,    output, path,     force, NULL};
 	struct cost best = {0}, cost = {0};
 	struct stat file;
 	struct row row;

@@ -4,8 +4,8 @@
  *
  *	bench_load STORE ID [REPS [FORMAT]]
  *
- * With a format each repetition also exports in it, to nowhere. To compare two builds, let theirs run
- * by turns: the machine's caches and clock are then the same for both.
+ * With a format each repetition also exports in it, to nowhere. To compare two builds, let theirs
+ * run by turns: the machine's caches and clock are then the same for both.
  */
 #include "base/os.h"
 #include "export/export.h"
@@ -28,7 +28,8 @@ static void keep_least(uint64_t *least, uint64_t now, uint64_t before)
 
 static int export(const struct incident *in, const struct exporter *x, struct err *err)
 {
-	const struct export_options options = {.annotate = true, .ids = true, .file_name = "bench.out"};
+	const struct export_options options = {
+		.annotate = true, .ids = true, .file_name = "bench.out"};
 	struct out *out = NULL;
 	int rc = out_open("/dev/null", true, &out, err);
 
@@ -41,7 +42,8 @@ static int export(const struct incident *in, const struct exporter *x, struct er
 	return rc;
 }
 
-static int once(const char *path, int64_t id, const struct exporter *x, struct least *least, struct err *err)
+static int once(const char *path, int64_t id, const struct exporter *x, struct least *least,
+		struct err *err)
 {
 	uint64_t start_ns = os_now_ns(), before_ns, loaded_ns, exported_ns, rss_bytes;
 	struct incident in = {0};

@@ -3,16 +3,18 @@
  *
  *	bench_months [--json] [--dir DIR] [--samples N]
  *
- * A made source feeds N samples (1e8; 198 of them are a second of trace time, so that is 5.8 days and
- * 1e9 two months) through the real engine: queue, merge, interner, ring of 64 MB, symbol worker, a
- * counter rule that fires every six hours, writer and store. All the while code and processes churn:
- * 10,000 processes an hour come and go with pids that are used again, every one with a region of
- * jitted code of its own, and every 16th sample has an address that was never seen before.
+ * A made source feeds N samples (1e8; 198 of them are a second of trace time, so that is 5.8 days
+ * and 1e9 two months) through the real engine: queue, merge, interner, ring of 64 MB, symbol
+ * worker, a counter rule that fires every six hours, writer and store. All the while code and
+ * processes churn: 10,000 processes an hour come and go with pids that are used again, every one
+ * with a region of jitted code of its own, and every 16th sample has an address that was never seen
+ * before.
  *
- * What counts is the resident memory once the ring has been full for a while (from 10 to 25 % of the
- * samples) and at the end (the last 15 %): growth_pct; and that nothing was lost. The ring is full after
- * FILL_SAMPLES: with less than four times as many there is nothing to compare, and growth_pct is "?" (null).
- * One line of text; --json: one object; how far it is to stderr at every 5 %.
+ * What counts is the resident memory once the ring has been full for a while (from 10 to 25 % of
+ * the samples) and at the end (the last 15 %): growth_pct; and that nothing was lost. The ring is
+ * full after FILL_SAMPLES: with less than four times as many there is nothing to compare, and
+ * growth_pct is "?" (null). One line of text; --json: one object; how far it is to stderr at every
+ * 5 %.
  */
 #include "base/json.h"
 #include "base/os.h"
@@ -121,12 +123,19 @@ static void start_process(struct months *m, struct slot *s)
 
 static void put_sample(struct months *m, uint64_t number)
 {
-	struct slot *s = &m->slots[chance(m, SLOTS / 4) * 4 + chance(m, 1 + (uint32_t)(number / 512 % 4))];
+	struct slot *s =
+		&m->slots[chance(m, SLOTS / 4) * 4 + chance(m, 1 + (uint32_t)(number / 512 % 4))];
 	struct frame_ref leaf_first[DEPTH_MAX];
-	struct event e = {.time_ns = m->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)(number % 2),
-			  .process = s->process, .thread = s->thread, .stream = STREAM_CPU,
-			  .quality = QUALITY_COMPLETE, .value = (double)(2 * STEP_NS),
-			  .stack = STACK_NONE, .stack_frames = leaf_first};
+	struct event e = {.time_ns = m->time_ns,
+			  .kind = EVENT_SAMPLE,
+			  .cpu = (uint16_t)(number % 2),
+			  .process = s->process,
+			  .thread = s->thread,
+			  .stream = STREAM_CPU,
+			  .quality = QUALITY_COMPLETE,
+			  .value = (double)(2 * STEP_NS),
+			  .stack = STACK_NONE,
+			  .stack_frames = leaf_first};
 	uint32_t depth = 8 + chance(m, DEPTH_MAX - 8), function = 0, i;
 
 	if (!s->process)
@@ -268,7 +277,7 @@ static const struct source_ops months_source = {
 	.close = months_close,
 };
 
-/* ---- the run ------------------------------------------------------------------------------------ */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static int run(const char *dir, struct engine_result *result, struct err *err)
 {
@@ -278,9 +287,15 @@ static int run(const char *dir, struct engine_result *result, struct err *err)
 	struct trigger *rule = NULL;
 	char path[600];
 	struct engine_config cfg = {
-		.store_path = path, .sources = sources, .triggers = &rule, .ntriggers = 1,
-		.ring_bytes = (size_t)64 << 20, .pinned_bytes = ENGINE_PINNED_BYTES,
-		.capture = {.pre_ns = 120 * NS_PER_SEC, .post_ns = 5 * NS_PER_SEC, .incidents = 1000000,
+		.store_path = path,
+		.sources = sources,
+		.triggers = &rule,
+		.ntriggers = 1,
+		.ring_bytes = (size_t)64 << 20,
+		.pinned_bytes = ENGINE_PINNED_BYTES,
+		.capture = {.pre_ns = 120 * NS_PER_SEC,
+			    .post_ns = 5 * NS_PER_SEC,
+			    .incidents = 1000000,
 			    .freq_hz = SAMPLES_PER_S / 2},
 	};
 	int rc = kind->open(COUNTER ">50", &env, &rule, err);
@@ -296,7 +311,9 @@ static int run(const char *dir, struct engine_result *result, struct err *err)
 static void print(bool json, const struct engine_result *result, double seconds)
 {
 	bool compared = outcome.early_rss != 0;
-	double growth_pct = compared ? 100 * ((double)outcome.late_rss / (double)outcome.early_rss - 1) : (double)NAN;
+	double growth_pct =
+		compared ? 100 * ((double)outcome.late_rss / (double)outcome.early_rss - 1)
+			 : (double)NAN;
 	double ns = seconds * 1e9 / (double)outcome.samples;
 	double days = (double)outcome.samples / SAMPLES_PER_S / 86400, cpu_ns_per_sample;
 	/* What the engine counts as lost, and what it was given and has not counted as recorded. */
@@ -306,17 +323,19 @@ static void print(bool json, const struct engine_result *result, double seconds)
 	char early[24] = "?", growth[24] = "?";
 
 	if (compared) {
-		snprintf(early, sizeof(early), "%llu", (unsigned long long)(outcome.early_rss / 1024));
+		snprintf(early, sizeof(early), "%llu",
+			 (unsigned long long)(outcome.early_rss / 1024));
 		snprintf(growth, sizeof(growth), "%.2f", growth_pct);
 	}
 	os_self_usage(&cpu_ns, &rss);
 	cpu_ns_per_sample = (double)cpu_ns / (double)outcome.samples;
 	fprintf(json ? stderr : stdout,
-		"months                  samples %llu  lost %llu  days %.1f  incidents %u  ns per sample %.0f  "
+		"months                  samples %llu  lost %llu  days %.1f  incidents %u  ns per "
+		"sample %.0f  "
 		"cpu ns per sample %.0f  rss early kb %s  rss late kb %llu  growth pct %s\n",
 		(unsigned long long)outcome.samples, (unsigned long long)lost, days,
-		(unsigned)result->stored, ns, cpu_ns_per_sample,
-		early, (unsigned long long)(outcome.late_rss / 1024), growth);
+		(unsigned)result->stored, ns, cpu_ns_per_sample, early,
+		(unsigned long long)(outcome.late_rss / 1024), growth);
 	if (!json)
 		return;
 	json_open(&j, '{');
@@ -327,7 +346,8 @@ static void print(bool json, const struct engine_result *result, double seconds)
 	json_key_uint(&j, "incidents", result->stored);
 	json_key_num(&j, "ns_per_sample", ns);
 	json_key_num(&j, "cpu_ns_per_sample", cpu_ns_per_sample);
-	json_key_num(&j, "rss_early_kb", compared ? (double)(outcome.early_rss / 1024) : (double)NAN);
+	json_key_num(&j, "rss_early_kb",
+		     compared ? (double)(outcome.early_rss / 1024) : (double)NAN);
 	json_key_uint(&j, "rss_late_kb", outcome.late_rss / 1024);
 	json_key_num(&j, "growth_pct", growth_pct);
 	json_close(&j, '}');

@@ -10,8 +10,8 @@
  * and exports are written to DIR (the current directory) and removed again; what is measured is
  * therefore DIR's disk. --keep leaves the store of all samples as DIR/bench.db.
  *
- * The stream, and how diverse it is beside real recordings: tests/support/bench_stream.h. That of earlier
- * versions is --random --stacks 20000 --frames 20000 --threads 200.
+ * The stream, and how diverse it is beside real recordings: tests/support/bench_stream.h. That of
+ * earlier versions is --random --stacks 20000 --frames 20000 --threads 200.
  */
 #include "base/array.h"
 #include "base/os.h"
@@ -31,7 +31,7 @@ enum { REPS = 3 };
 
 #define SLOW_NS (4 * NS_PER_SEC) /* what takes longer is not repeated */
 
-/* ---- queue, interner, segments --------------------------------------------------------------------- */
+/* ---- queue, interner, segments --------------------------------------------------------------- */
 
 /* From the source thread to the merge thread and out again, here without the threads. */
 static int bench_queue(struct world *w)
@@ -109,7 +109,8 @@ static int next_segment(struct world *w, uint64_t most, struct pass *p, struct s
 		world_sample(w, w->next, &e);
 		if (segment_is_full(w->builder, e.time_ns))
 			break;
-		e.stack = segment_stack(w->builder, e.stack_frames, e.nstack_frames, world_name_frame, w);
+		e.stack = segment_stack(w->builder, e.stack_frames, e.nstack_frames,
+					world_name_frame, w);
 		rc = e.stack == STACK_NONE ? ERR_MEMORY : segment_add(w->builder, &e);
 	}
 	segment_set_period(w->builder, STREAM_CPU, BENCH_PERIOD_NS);
@@ -171,7 +172,7 @@ static int bench_segments(struct world *w, struct err *err)
 	return 0;
 }
 
-/* ---- ring ---------------------------------------------------------------------------------------- */
+/* ---- ring ------------------------------------------------------------------------------------ */
 
 static int fill_ring(struct world *w, struct ring *ring, struct err *err)
 {
@@ -263,7 +264,7 @@ out:
 	return rc;
 }
 
-/* ---- store ----------------------------------------------------------------------------------------- */
+/* ---- store ----------------------------------------------------------------------------------- */
 
 static void remove_store(const char *path)
 {
@@ -288,10 +289,11 @@ static uint64_t spent_ns(const struct stored *s)
 }
 
 /*
- * What DIR's disk alone takes to keep what was appended: best and worst of 10. An incident waits for it twice,
- * for the log's head and for the commit; its other transactions do not.
+ * What DIR's disk alone takes to keep what was appended: best and worst of 10. An incident waits
+ * for it twice, for the log's head and for the commit; its other transactions do not.
  */
-static int sync_after(struct os_file *file, size_t bytes, double *best_ms, double *worst_ms, struct err *err)
+static int sync_after(struct os_file *file, size_t bytes, double *best_ms, double *worst_ms,
+		      struct err *err)
 {
 	char *some = calloc(1, bytes);
 	int rep, rc = some ? 0 : ERR_MEMORY;
@@ -387,7 +389,8 @@ static int write_incident(struct world *w, const char *path, uint32_t first, str
 	out->cpu_ns -= cpu_start_ns;
 	out->samples = h.samples;
 	out->id = h.id;
-	store_close(s);                      /* its log goes into it: up to 16 MB that are nobody's for long */
+	/* its log goes into it: up to 16 MB that are nobody's for long */
+	store_close(s);
 	if (!rc)
 		rc = os_path_info(path, &file, err);
 	out->bytes = file.size_bytes;
@@ -490,7 +493,7 @@ static int bench_store(struct world *w, const char *path, struct incident *in, s
 	return 0;
 }
 
-/* ---- exports ------------------------------------------------------------------------------------- */
+/* ---- exports --------------------------------------------------------------------------------- */
 
 static int bench_export(const struct settings *s, const struct exporter *x,
 			const struct incident *in, struct err *err)
@@ -535,7 +538,7 @@ static int bench_export(const struct settings *s, const struct exporter *x,
 	return 0;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void print_stream(const struct world *w)
 {
@@ -657,7 +660,8 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv, &settings)) {
 		fprintf(stderr,
 			"usage: bench_pipeline [--json] [--dir DIR] [--samples N] [--stacks N] "
-			"[--frames N] [--threads N] [--ring-mb N] [--random] [--no-exports] [--keep]\n");
+			"[--frames N] [--threads N] [--ring-mb N] [--random] [--no-exports] "
+			"[--keep]\n");
 		return 2;
 	}
 	rc = bench(&world, &settings, &err);

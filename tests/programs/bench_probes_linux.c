@@ -1,12 +1,12 @@
 /*
- * What a system call and a switch between two threads cost, for tests/bench/probes.sh, which runs it with and
- * without a recorder beside it.
+ * What a system call and a switch between two threads cost, for tests/bench/probes.sh, which runs
+ * it with and without a recorder beside it.
  *
  *	bench_probes_linux syscall|switch SECONDS
  *
- * Prints nanoseconds of one: the least of many batches, of CPU time (switch: of both threads, of one way between
- * two on one CPU, which never rests: what the kernel does between them counts as theirs. By the wall clock it was
- * three times as much on a machine that others used).
+ * Prints nanoseconds of one: the least of many batches, of CPU time (switch: of both threads, of
+ * one way between two on one CPU, which never rests: what the kernel does between them counts as
+ * theirs. By the wall clock it was three times as much on a machine that others used).
  */
 #include <pthread.h>
 #include <sched.h>

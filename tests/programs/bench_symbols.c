@@ -1,8 +1,8 @@
 /*
  * bench_symbols [--json] FILE [DIR]: the cost of names in an ELF file.
  *
- * Best of 5, of this program's CPU time, which other load on the machine disturbs least; the file is in
- * the page cache.
+ * Best of 5, of this program's CPU time, which other load on the machine disturbs least; the file
+ * is in the page cache.
  *
  * index     reading its symbols into a sorted index, and what that holds
  * lookup    finding the function of an address, at pseudo-random addresses of its code

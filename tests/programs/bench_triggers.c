@@ -1,12 +1,12 @@
 /*
- * What rules cost on the merge thread: 20 active rules of all kinds on a made stream of a busy machine,
- * and a week of simulated time for limits that move.
+ * What rules cost on the merge thread: 20 active rules of all kinds on a made stream of a busy
+ * machine, and a week of simulated time for limits that move.
  *
  *	bench_triggers [--json]
  *
- * The stream, per 1000 events: 900 samples, 60 of GC and of other providers, 20 counters, 10 starts and
- * ends of processes, 5 lines of a log, 5 ticks. Dispatch is that of engine/rules.c: a mask of kinds,
- * then feed(). Best of 5.
+ * The stream, per 1000 events: 900 samples, 60 of GC and of other providers, 20 counters, 10 starts
+ * and ends of processes, 5 lines of a log, 5 ticks. Dispatch is that of engine/rules.c: a mask of
+ * kinds, then feed(). Best of 5.
  */
 #include "base/os.h"
 #include "tests/support/bench_rows.h"
@@ -43,7 +43,8 @@ static char *const named[] = {
 
 static struct trigger *open_rule(const char *kind, const char *spec)
 {
-	struct trigger_env env = {.min_sec = 3, .already_true_fires = true, .rules = named, .nrules = 2};
+	struct trigger_env env = {
+		.min_sec = 3, .already_true_fires = true, .rules = named, .nrules = 2};
 	struct trigger *t = NULL;
 	struct err err;
 
@@ -56,8 +57,8 @@ static struct trigger *open_rule(const char *kind, const char *spec)
 
 static void make(struct event *e, uint32_t i, struct event_field *fields)
 {
-	static const char *const names[] = {"GC/SuspendEEStart", "GC/Start", "GC/Stop", "GC/RestartEEStop",
-					    "Order/Start", "Order/Stop"};
+	static const char *const names[] = {"GC/SuspendEEStart", "GC/Start",	"GC/Stop",
+					    "GC/RestartEEStop",	 "Order/Start", "Order/Stop"};
 	uint32_t at = i % 1000;
 
 	e->time_ns += 10000;
@@ -87,8 +88,11 @@ static double once(uint32_t nrules)
 	static struct process process = {.pid = 7, .start_ns = 1};
 	static struct thread thread = {.tid = 8, .process = &process};
 	struct event_field fields[3] = {
-		{.name = "Count", .type = FIELD_UINT}, {.name = "Log", .type = FIELD_TEXT, .v.text = "kernel"},
-		{.name = "Message", .type = FIELD_TEXT, .v.text = "eth0: link is up, 1000 Mbps, full duplex"},
+		{.name = "Count", .type = FIELD_UINT},
+		{.name = "Log", .type = FIELD_TEXT, .v.text = "kernel"},
+		{.name = "Message",
+		 .type = FIELD_TEXT,
+		 .v.text = "eth0: link is up, 1000 Mbps, full duplex"},
 	};
 	struct event e = {.process = &process, .thread = &thread, .fields = fields, .nfields = 3};
 	struct trigger *open[RULES];
@@ -125,7 +129,9 @@ static double best(uint32_t nrules)
 	return best_ns;
 }
 
-/* Seven days in ticks of 100 ms, a value every 10 s, for a limit that decays and one that steers. */
+/*
+ * Seven days in ticks of 100 ms, a value every 10 s, for a limit that decays and one that steers.
+ */
 static void week(struct row *r)
 {
 	uint64_t day_ns = 86400 * NS_PER_SEC, ns, start_ns = os_now_ns();

@@ -1,15 +1,17 @@
 /*
- * bench_unwind [--json] COMMAND [ARGUMENT...]: the cost of unwinding real stacks with a warm rule cache.
+ * bench_unwind [--json] COMMAND [ARGUMENT...]: the cost of unwinding real stacks with a warm rule
+ * cache.
  *
- * COMMAND runs here, its output goes nowhere. It is stopped by ptrace(2) every 4 ms for its registers and
- * 16 KiB of stack, as a sample has them, 400 times or until it ends. Then all are unwound again and again:
- * best of 5 rounds of 50, of this program's CPU time. A step asks which mapping holds the address and
- * which tables describe it, as the recorder does; the tables are the program's own and its libraries'.
- * The copies are 6 MB together, so they come from memory as in a ring; the tables and rules are warm, which
- * in a recorder that wakes up among busy programs they are not (tests/bench/stacks.sh measures that).
+ * COMMAND runs here, its output goes nowhere. It is stopped by ptrace(2) every 4 ms for its
+ * registers and 16 KiB of stack, as a sample has them, 400 times or until it ends. Then all are
+ * unwound again and again: best of 5 rounds of 50, of this program's CPU time. A step asks which
+ * mapping holds the address and which tables describe it, as the recorder does; the tables are the
+ * program's own and its libraries'. The copies are 6 MB together, so they come from memory as in a
+ * ring; the tables and rules are warm, which in a recorder that wakes up among busy programs they
+ * are not (tests/bench/stacks.sh measures that).
  *
- * The row: user frames per stack, microseconds per stack, and per 17 frames of it (the design's measure).
- * Text goes to stderr, with --json an object to stdout (tests/bench/run.sh).
+ * The row: user frames per stack, microseconds per stack, and per 17 frames of it (the design's
+ * measure). Text goes to stderr, with --json an object to stdout (tests/bench/run.sh).
  */
 #include "base/os.h"
 #include "source/host/maps.h"
@@ -65,7 +67,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* ---- the program ----------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static pid_t run(char **command)
 {
@@ -84,9 +86,9 @@ static pid_t run(char **command)
 
 static void take_registers(const struct user_regs_struct *r, uint64_t out[REGISTERS])
 {
-	const uint64_t regs[REGISTERS] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->rsp,
-					  r->rip, r->r8,  r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14,
-					  r->r15};
+	const uint64_t regs[REGISTERS] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi,
+					  r->rbp, r->rsp, r->rip, r->r8,  r->r9,  r->r10,
+					  r->r11, r->r12, r->r13, r->r14, r->r15};
 
 	memcpy(out, regs, sizeof(regs));
 }
@@ -111,7 +113,7 @@ static bool take_copy(struct bench *b)
 	return ptrace(PTRACE_CONT, b->pid, NULL, NULL) == 0;
 }
 
-/* ---- what is mapped -------------------------------------------------------------------------------- */
+/* ---- what is mapped -------------------------------------------------------------------------- */
 
 static void add_mapping(struct bench *b, struct mapping *m, const char *path)
 {
@@ -140,8 +142,9 @@ static void read_maps(struct bench *b)
 	if (!in)
 		fail(name);
 	while (fgets(line, sizeof(line), in)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %399s", &m.start, &m.end,
-			   perms, &m.pgoff, path) == 5 && perms[2] == 'x' && path[0] == '/')
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %399s", &m.start,
+			   &m.end, perms, &m.pgoff, path) == 5 &&
+		    perms[2] == 'x' && path[0] == '/')
 			add_mapping(b, &m, path);
 	}
 	fclose(in);
@@ -163,7 +166,7 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	out->vaddr = unwind_file_vaddr(file, out->ref.offset);
 }
 
-/* ---- unwinding ------------------------------------------------------------------------------------- */
+/* ---- unwinding ------------------------------------------------------------------------------- */
 
 static void walk(struct bench *b, const struct stack_copy *copy)
 {
@@ -217,12 +220,15 @@ static void report(struct bench *b, const char *command, bool json)
 	us = pass_us(b) / b->ncopies;
 	frames = (double)nframes / b->ncopies;
 	pct = 100.0 * complete / b->ncopies;
-	fprintf(stderr, "unwind %-15s  stacks %u  complete %.1f %%  frames %.1f  us %.2f  us of 17 frames %.2f"
-		"  (goal 4)\n", name, b->ncopies, pct, frames, us, us * 17 / frames);
+	fprintf(stderr,
+		"unwind %-15s  stacks %u  complete %.1f %%  frames %.1f  us %.2f  us of 17 frames "
+		"%.2f"
+		"  (goal 4)\n",
+		name, b->ncopies, pct, frames, us, us * 17 / frames);
 	if (json)
 		printf("{\"row\":\"unwind %s\",\"stacks\":%u,\"complete_pct\":%.1f,\"frames\":%.2f,"
-		       "\"us_per_stack\":%.3f,\"us_per_17_frames\":%.3f,\"goal_us\":4}\n", name, b->ncopies,
-		       pct, frames, us, us * 17 / frames);
+		       "\"us_per_stack\":%.3f,\"us_per_17_frames\":%.3f,\"goal_us\":4}\n",
+		       name, b->ncopies, pct, frames, us, us * 17 / frames);
 }
 
 int main(int argc, char **argv)
@@ -235,7 +241,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (!b || frames_new(&b->frames, NULL) || !(b->maps = maps_new()) ||
-	    !(b->copies = calloc(SAMPLES, sizeof(*b->copies))) || unwinder_new(0, &b->unwinder, NULL))
+	    !(b->copies = calloc(SAMPLES, sizeof(*b->copies))) ||
+	    unwinder_new(0, &b->unwinder, NULL))
 		fail("memory");
 	b->pid = run(argv + 1 + json);
 	os_sleep_ns(WARM_UP_NS);

@@ -1,9 +1,10 @@
 /*
  * bpf_filter NAME SECONDS: load a BPF program by that name and keep it busy.
  *
- * A socket filter of some thousand multiplications is attached to a datagram socket of the loopback,
- * which this process sends to; the kernel runs the filter on the sender's CPU time. Prints "ready" when
- * it runs. Exit 77: not allowed here, or BPF is not compiled to machine code (nothing to sample).
+ * A socket filter of some thousand multiplications is attached to a datagram socket of the
+ * loopback, which this process sends to; the kernel runs the filter on the sender's CPU time.
+ * Prints "ready" when it runs. Exit 77: not allowed here, or BPF is not compiled to machine code
+ * (nothing to sample).
  */
 #include <arpa/inet.h>
 #include <linux/bpf.h>
@@ -35,11 +36,13 @@ static int load(const char *name)
 	union bpf_attr attr;
 	size_t n = 0;
 
-	program[n++] = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 3};
+	program[n++] =
+		(struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 3};
 	while (n <= INSNS)
 		program[n++] = (struct bpf_insn){.code = BPF_ALU64 | BPF_DIV | BPF_K, .dst_reg = 0,
 						 .imm = 7};
-	program[n++] = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0};
+	program[n++] =
+		(struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0};
 	program[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
@@ -63,7 +66,8 @@ static int jit_is_on(void)
 int main(int argc, char **argv)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
-	int program, receiver = socket(AF_INET, SOCK_DGRAM, 0), sender = socket(AF_INET, SOCK_DGRAM, 0);
+	int program, receiver = socket(AF_INET, SOCK_DGRAM, 0),
+		     sender = socket(AF_INET, SOCK_DGRAM, 0);
 	socklen_t n = sizeof(address);
 	time_t end;
 

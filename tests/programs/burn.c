@@ -3,11 +3,11 @@
  *
  *	burn SECONDS [ON_SECONDS OFF_SECONDS]
  *
- * With ON and OFF it works in bursts. Both functions do the same work per turn, alpha three times as
- * many turns, so the shares follow from the counts and need no clock. The turns differ from round to
- * round: rounds of one length would beat with the sampling clock, and a sampler that always meets the
- * same few phases of a round sees other shares than there are (79.8 % of 1,990 samples, once).
- * Built with frame pointers.
+ * With ON and OFF it works in bursts. Both functions do the same work per turn, alpha three times
+ * as many turns, so the shares follow from the counts and need no clock. The turns differ from
+ * round to round: rounds of one length would beat with the sampling clock, and a sampler that
+ * always meets the same few phases of a round sees other shares than there are (79.8 % of 1,990
+ * samples, once). Built with frame pointers.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -69,7 +69,8 @@ int main(int argc, char **argv)
 		burn_until(seconds() + on < start + length ? seconds() + on : start + length);
 		if (off > 0) {
 			struct timespec pause = {.tv_sec = (time_t)off,
-						 .tv_nsec = (long)((off - (double)(time_t)off) * 1e9)};
+						 .tv_nsec =
+							 (long)((off - (double)(time_t)off) * 1e9)};
 
 			nanosleep(&pause, NULL);
 		}

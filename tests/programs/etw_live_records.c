@@ -2,8 +2,8 @@
  * A trace file's records as a live session would have given them: etw_live_records TRACE OUT.
  *
  * A live session has no stack keys (their uses become stacks), no records that merging adds, and no
- * snapshots at its end; what the CLR's rundown says at the file's end, it says at a session's start.
- * Stacks are resolved here anew, from the definitions, not by the program's own store.
+ * snapshots at its end; what the CLR's rundown says at the file's end, it says at a session's
+ * start. Stacks are resolved here anew, from the definitions, not by the program's own store.
  */
 #include "source/etl/file.h"
 #include "source/etw/class.h"
@@ -48,7 +48,7 @@ static void *grown(void *old, size_t n)
 	return p;
 }
 
-/* ---- definitions of keys ---------------------------------------------------------------------- */
+/* ---- definitions of keys --------------------------------------------------------------------- */
 
 static void add_definition(const struct etw_record *r)
 {
@@ -80,7 +80,7 @@ static const struct definition *resolve(uint64_t key, bool kernel)
 	return NULL;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void append(uint8_t **to, const void *bytes, size_t n)
 {
@@ -141,7 +141,7 @@ static void write_key(const struct etw_record *from, bool kernel)
 	write_record(&r, true);
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static bool is_rundown(const struct etw_record *r)
 {
@@ -173,7 +173,8 @@ static void write_rundown(int64_t ticks)
 
 		for (i = 0; i < r->nitems; i++)
 			n += sizeof(struct record_file_item) +
-			     ((struct record_file_item *)(all.rundown + at + n - r->payload_bytes))->nbytes;
+			     ((struct record_file_item *)(all.rundown + at + n - r->payload_bytes))
+				     ->nbytes;
 		r->ticks = ticks;
 		at += n;
 	}
@@ -184,7 +185,8 @@ static void write_rundown(int64_t ticks)
 /* What only a file has: added by merging, or said at a session's end. */
 static bool is_of_files(const struct etw_record *r, uint32_t id)
 {
-	static const uint8_t image_id[4] = {0xd7, 0x75, 0xe6, 0xb3}, volumes[4] = {0x91, 0xee, 0x79, 0x9b};
+	static const uint8_t image_id[4] = {0xd7, 0x75, 0xe6, 0xb3},
+			     volumes[4] = {0x91, 0xee, 0x79, 0x9b};
 	static const uint8_t schemas[4] = {0xc6, 0xf1, 0xcb, 0xbb};
 
 	return id == ETW_PROCESS_DCSTOP || id == ETW_THREAD_DCSTOP || id == ETW_IMAGE_DCSTOP ||
@@ -243,9 +245,11 @@ int main(int argc, char **argv)
 	if (etl_file_run(file, each, NULL, NULL, &err))
 		fail(err.text);
 	head.nrecords = (uint32_t)all.written;
-	if (fseek(all.out, 0, SEEK_SET) || fwrite(&head, sizeof(head), 1, all.out) != 1 || fclose(all.out))
+	if (fseek(all.out, 0, SEEK_SET) || fwrite(&head, sizeof(head), 1, all.out) != 1 ||
+	    fclose(all.out))
 		fail("cannot write");
-	printf("%" PRIu64 " records, %" PRIu64 " of the rundown; %zu definitions, %" PRIu64 " keys without one\n",
+	printf("%" PRIu64 " records, %" PRIu64 " of the rundown; %zu definitions, %" PRIu64
+	       " keys without one\n",
 	       all.written, all.nrundown, all.n, all.unresolved);
 	etl_file_close(file);
 	return 0;

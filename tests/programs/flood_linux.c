@@ -3,11 +3,12 @@
  *
  *	flood_linux forks|threads|crowd|execs|code N SECONDS
  *
- * N children in turn, eight at a time; N threads in turn, 64 at a time, each of which works a little; the same
- * with as many alive at once as the machine has numbers and memory for, less half of them for others; N
- * execs of itself; or N functions of code that is made anew all the time, each at an address of its own
- * and 64 in a stack, with a line of /tmp/perf-PID.map for each, as a JIT compiler writes them. It ends when
- * SECONDS are over, whatever is left. Prints how many there were.
+ * N children in turn, eight at a time; N threads in turn, 64 at a time, each of which works a
+ * little; the same with as many alive at once as the machine has numbers and memory for, less half
+ * of them for others; N execs of itself; or N functions of code that is made anew all the time,
+ * each at an address of its own and 64 in a stack, with a line of /tmp/perf-PID.map for each, as a
+ * JIT compiler writes them. It ends when SECONDS are over, whatever is left. Prints how many there
+ * were.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -82,7 +83,7 @@ static unsigned threads(unsigned n, double end_s)
 	return made;
 }
 
-/* ---- a crowd: threads that wait for each other ----------------------------------------------------- */
+/* ---- a crowd: threads that wait for each other ----------------------------------------------- */
 
 #define CROWD_STACK ((size_t)32 << 10)       /* two pages of it are touched */
 #define CROWD_MAX 50000u
@@ -132,7 +133,8 @@ static unsigned room_for_threads(void)
 	max = least(max, read_limit("/sys/fs/cgroup/pids.max", max));
 	max = max > running ? (max - running) / 2 : 0;
 	/* 24 KB each of the kernel and the stack: an eighth of the memory. */
-	max = least(max, (unsigned long)sysconf(_SC_PHYS_PAGES) / 8 * (unsigned long)sysconf(_SC_PAGESIZE) / 24576);
+	max = least(max, (unsigned long)sysconf(_SC_PHYS_PAGES) / 8 *
+				 (unsigned long)sysconf(_SC_PAGESIZE) / 24576);
 	return (unsigned)least(max, CROWD_MAX);
 }
 
@@ -172,7 +174,8 @@ static unsigned execs(char **argv, unsigned n, double end_s)
 		return n;
 	snprintf(left, sizeof(left), "%u", n - 1);
 	snprintf(end, sizeof(end), "@%.6f", end_s);
-	execl("/proc/self/exe", argv[0], argv[1], left, end, argv[4] ? argv[4] : argv[2], (char *)NULL);
+	execl("/proc/self/exe", argv[0], argv[1], left, end, argv[4] ? argv[4] : argv[2],
+	      (char *)NULL);
 	return n;
 }
 
@@ -184,7 +187,8 @@ static const uint8_t spin[] = {0xb9, 0x40, 0x0d, 0x03, 0x00, 0xff, 0xc9, 0x75, 0
 /* A page of functions that call one another; never unmapped, so that the next one is elsewhere. */
 static void *make_chain(void)
 {
-	uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned i;
 
 	if (page == MAP_FAILED)
@@ -209,7 +213,8 @@ static unsigned code(unsigned n, double end_s)
 		if (!chain.data)
 			break;
 		for (i = 0; i < CHAIN; i++)
-			fprintf(map, "%lx 20 made_%u\n", (unsigned long)(uintptr_t)chain.data + i * 32, made++);
+			fprintf(map, "%lx 20 made_%u\n",
+				(unsigned long)(uintptr_t)chain.data + i * 32, made++);
 		fflush(map);
 		chain.call();
 	}

@@ -4,7 +4,7 @@
  *	shapes brief MS          spin for MS of CPU time in brief_spin(), then end
  *	shapes handler SECONDS   leaf_spin(), a leaf, interrupted by a signal whose handler_spin() takes
  *	                         about half of the time
- *	shapes deep N SECONDS    a thread that goes N times 2 KiB deep by deep_down(), spins there in
+ *	shapes deep N SECONDS a thread that goes N times 2 KiB deep by deep_down(), spins there in
  *	                         deep_spin(), comes back to deep_main(), and so on
  *	shapes mappings N SECONDS  N executable mappings, one by one, then spin in brief_spin()
  *
@@ -54,7 +54,7 @@ KEPT static void BRIEF_SPIN(double cpu_s)
 		turns(TURNS);
 }
 
-/* ---- a handler over a leaf ---------------------------------------------------------------------- */
+/* ---- a handler over a leaf ------------------------------------------------------------------- */
 
 KEPT static void handler_spin(void)
 {
@@ -85,7 +85,7 @@ KEPT static void handler(double seconds)
 		leaf_spin();
 }
 
-/* ---- deep ---------------------------------------------------------------------------------------- */
+/* ---- deep ------------------------------------------------------------------------------------ */
 
 struct deep {
 	unsigned levels;
@@ -120,17 +120,21 @@ KEPT static void *deep_main(void *ctx)
 	return NULL;
 }
 
-/* ---- mappings ------------------------------------------------------------------------------------ */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 static void mappings(unsigned n)
 {
-	char *at = mmap(NULL, ((size_t)n * 2 + 1) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = mmap(NULL, ((size_t)n * 2 + 1) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
 	unsigned i;
 
 	if (at == MAP_FAILED)
 		exit(1);
 	munmap(at, ((size_t)n * 2 + 1) * PAGE);
-	/* From the top down, as the kernel places them by itself; a hole after each keeps them apart. */
+	/*
+	 * From the top down, as the kernel places them by itself; a hole after each keeps them
+	 * apart.
+	 */
 	for (i = n; i-- > 0;) {
 		if (mmap(at + (size_t)i * 2 * PAGE, PAGE, PROT_READ | PROT_EXEC,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
@@ -159,7 +163,8 @@ int main(int argc, char **argv)
 		mappings((unsigned)atoi(argv[2]));
 		BRIEF_SPIN(amount);
 	} else {
-		fprintf(stderr, "usage: shapes brief MS | handler SECONDS | deep N SECONDS | mappings N SECONDS\n");
+		fprintf(stderr, "usage: shapes brief MS | handler SECONDS | deep N SECONDS | "
+				"mappings N SECONDS\n");
 		return 2;
 	}
 	return 0;

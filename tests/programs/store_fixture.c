@@ -1,10 +1,11 @@
 /*
  * Write a store with incidents made by hand, so that the commands that read stores can be tested on
- * both hosts without a recording: `store_fixture FILE [N]`. Everything in it but uuids is constant; one
- * of N samples of "server" is in burn_beta, of 4 unless N says otherwise.
+ * both hosts without a recording: `store_fixture FILE [N]`. Everything in it but uuids is constant;
+ * one of N samples of "server" is in burn_beta, of 4 unless N says otherwise.
  *
  *	1   a rule on a counter; "server" (75 % burn_alpha, 25 % burn_beta, some of it in the kernel)
- *	    and "batch" (a frame without a name, jitted code); 7 samples lost; a window cut at its start
+ *	    and "batch" (a frame without a name, jitted code); 7 samples lost; a window cut at its
+ *	    start
  *	2   manual, pinned; shares a segment with 1
  *	3   no samples
  *	4   left open by a recorder that ended: partial
@@ -37,7 +38,10 @@ struct world {
 static struct object *object(struct world *w, enum object_kind kind, const char *path, uint8_t id)
 {
 	struct object_key key = {
-		.kind = kind, .path = path, .build_id_bytes = id ? 20 : 0, .build_id = {id, 1, 2, 3},
+		.kind = kind,
+		.path = path,
+		.build_id_bytes = id ? 20 : 0,
+		.build_id = {id, 1, 2, 3},
 		.pid = kind == OBJECT_JIT ? 200 : 0,
 	};
 
@@ -80,7 +84,7 @@ static void world_free(struct world *w)
 	processes_free(w->processes);
 }
 
-/* ---- stacks -------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 static int name(struct world *w, const struct frame_ref *ref, const char *text)
 {
@@ -89,8 +93,9 @@ static int name(struct world *w, const struct frame_ref *ref, const char *text)
 
 	if (number == FRAME_NONE)
 		return ERR_MEMORY;
-	return text ? frame_set_function(w->frames, frame_get(w->frames, number), ref->offset & ~15ULL,
-					 text, NULL, NULL) : 0;
+	return text ? frame_set_function(w->frames, frame_get(w->frames, number),
+					 ref->offset & ~15ULL, text, NULL, NULL)
+		    : 0;
 }
 
 struct named_ref {
@@ -119,12 +124,16 @@ static int add_sample(struct world *w, uint64_t time_ns, struct thread *thread,
 	return segment_add(w->builder, &e);
 }
 
-/* Of four samples three are in burn_alpha; every tenth is in the kernel below it; every fifth batch. */
+/*
+ * Of four samples three are in burn_alpha; every tenth is in the kernel below it; every fifth
+ * batch.
+ */
 static int add_samples(struct world *w, unsigned from, unsigned to)
 {
 	const struct named_ref batch[] = {
 		{{w->libc, 0x21004, 0}, NULL},
-		{{w->jit, 0x7f0000001010, FRAME_JIT | FRAME_RETURN_ADDRESS}, "Batch::Run(int; long)"},
+		{{w->jit, 0x7f0000001010, FRAME_JIT | FRAME_RETURN_ADDRESS},
+		 "Batch::Run(int; long)"},
 	};
 	unsigned i;
 	int rc = 0;
@@ -141,8 +150,8 @@ static int add_samples(struct world *w, unsigned from, unsigned to)
 		unsigned skip = i % 10 != 3;
 
 		if (i % 5 == 4)
-			rc = add_sample(w, t, w->batch_thread, batch, 2, i % 50 == 4 ? QUALITY_BROKEN
-										     : QUALITY_FP);
+			rc = add_sample(w, t, w->batch_thread, batch, 2,
+					i % 50 == 4 ? QUALITY_BROKEN : QUALITY_FP);
 		else
 			rc = add_sample(w, t, w->server_threads[i % 2], server + skip, 4 - skip,
 					QUALITY_COMPLETE);
@@ -178,7 +187,7 @@ static int make_segments(struct world *w, struct segment *segments[2], struct er
 	return rc ? err_memory(err, "for this program") : 0;
 }
 
-/* ---- incidents ----------------------------------------------------------------------------------- */
+/* ---- incidents ------------------------------------------------------------------------------- */
 
 static char host[] = "web-1", host_text[] = "Linux 6.1.0 x86_64", version[] = "0.1.0";
 
@@ -191,7 +200,8 @@ struct plan {
 };
 
 static char cpu_rule[] = "Processor:% Processor Time:_Total>80";
-static char cpu_reason[] = "Processor:% Processor Time:_Total was 93.5, over its limit of 80, for 4 s";
+static char cpu_reason[] =
+	"Processor:% Processor Time:_Total was 93.5, over its limit of 80, for 4 s";
 static char cpu_gap[] = "the recorder had started 12 s before the trigger";
 static char manual[] = "manual", manual_reason[] = "checkout is slow \xe2\x80\x94 again";
 static char end[] = "max-collect-sec", end_reason[] = "MaxCollectSec: 60 s have passed";
@@ -210,13 +220,22 @@ static int put_incident(struct store *s, const struct plan *p, struct segment **
 			struct err *err)
 {
 	struct incident_head h = {
-		.rule = p->rule, .reason = p->reason, .gap_reason = p->gap, .host = host,
-		.host_text = host_text, .recorder_version = version, .value = p->value,
-		.limit = p->limit, .trigger_ns = p->trigger_s * SEC,
+		.rule = p->rule,
+		.reason = p->reason,
+		.gap_reason = p->gap,
+		.host = host,
+		.host_text = host_text,
+		.recorder_version = version,
+		.value = p->value,
+		.limit = p->limit,
+		.trigger_ns = p->trigger_s * SEC,
 		.trigger_wall_ns = WALL_NS + p->trigger_s * SEC + 678000000,
 		.asked_pre_ns = (p->gap ? 120 : p->trigger_s - p->from_s) * SEC,
-		.asked_post_ns = (p->to_s - p->trigger_s) * SEC, .t0_ns = p->from_s * SEC,
-		.t1_ns = p->to_s * SEC, .recorder_cpu_ns = 310000000, .recorder_rss_bytes = 42000000,
+		.asked_post_ns = (p->to_s - p->trigger_s) * SEC,
+		.t0_ns = p->from_s * SEC,
+		.t1_ns = p->to_s * SEC,
+		.recorder_cpu_ns = 310000000,
+		.recorder_rss_bytes = 42000000,
 	};
 	unsigned i;
 	int rc = store_begin(s, &h, err);

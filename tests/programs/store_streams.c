@@ -1,11 +1,11 @@
 /*
  * Write a store with one incident of all streams and names that could break a format, for
- * tests/cli/formats.sh: `store_streams FILE`. Everything in it but uuids is constant. Prints a line a
- * stream: its name, its samples, and what they weigh together.
+ * tests/cli/formats.sh: `store_streams FILE`. Everything in it but uuids is constant. Prints a line
+ * a stream: its name, its samples, and what they weigh together.
  *
- * Each name is a process, a thread, a module and a function; below it, in the kernel and jitted, it is
- * a function again. Sample k (from 1) of a stream weighs 10,000,000 ns of CPU, 1,000,001 * k ns off
- * CPU, 700,000 * k bytes (over 2^24 in the end), or 1 event.
+ * Each name is a process, a thread, a module and a function; below it, in the kernel and jitted, it
+ * is a function again. Sample k (from 1) of a stream weighs 10,000,000 ns of CPU, 1,000,001 * k ns
+ * off CPU, 700,000 * k bytes (over 2^24 in the end), or 1 event.
  */
 #include "store/store.h"
 #include "tests/support/incident_samples.h"
@@ -46,11 +46,12 @@ static int name_frame(struct world *w, const struct frame_ref *ref, const char *
 
 	if (number == FRAME_NONE)
 		return ERR_MEMORY;
-	return frame_set_function(w->frames, frame_get(w->frames, number), ref->offset, name, NULL, NULL);
+	return frame_set_function(w->frames, frame_get(w->frames, number), ref->offset, name, NULL,
+				  NULL);
 }
 
-static int add_sample(struct world *w, struct thread *thread, const struct frame_ref *refs, uint32_t n,
-		      enum stream stream)
+static int add_sample(struct world *w, struct thread *thread, const struct frame_ref *refs,
+		      uint32_t n, enum stream stream)
 {
 	uint64_t k = ++w->samples[stream], weight = weight_of(stream, k);
 	struct event e = {
@@ -67,7 +68,9 @@ static int add_sample(struct world *w, struct thread *thread, const struct frame
 /* All that a name can be, in every stream; CPU samples thrice. */
 static int add_name(struct world *w, const char *name, uint32_t number)
 {
-	struct object_key key = {.kind = OBJECT_ELF, .path = *name ? name : "/", .build_id_bytes = 20,
+	struct object_key key = {.kind = OBJECT_ELF,
+				 .path = *name ? name : "/",
+				 .build_id_bytes = 20,
 				 .build_id = {(uint8_t)number, 1}};
 	struct object *object = objects_get(w->frames, &key, 100);
 	struct process *process = process_add(w->processes, 1000 + number, SEC, 0, 1, name);
@@ -126,9 +129,19 @@ static int write_store(const char *path, struct segment *segment, struct err *er
 {
 	static char text[] = "manual", host[] = "web-1";
 	struct incident_head h = {
-		.rule = text, .reason = text, .host = host, .host_text = host, .recorder_version = text,
-		.value = NAN, .limit = NAN, .trigger_ns = 4 * SEC, .trigger_wall_ns = WALL_NS,
-		.asked_pre_ns = SEC, .asked_post_ns = 2 * SEC, .t0_ns = 3 * SEC, .t1_ns = 6 * SEC,
+		.rule = text,
+		.reason = text,
+		.host = host,
+		.host_text = host,
+		.recorder_version = text,
+		.value = NAN,
+		.limit = NAN,
+		.trigger_ns = 4 * SEC,
+		.trigger_wall_ns = WALL_NS,
+		.asked_pre_ns = SEC,
+		.asked_post_ns = 2 * SEC,
+		.t0_ns = 3 * SEC,
+		.t1_ns = 6 * SEC,
 	};
 	struct store *s = NULL;
 	int rc = store_open(path, STORE_RECORD, &s, err);

@@ -1,6 +1,7 @@
 /*
- * A program whose stacks are known: THREADS threads, number i of them i % 12 + 1 calls of descend() deep,
- * named "worker i"; at the bottom they wait in wait_here(), or with "busy" they go up and down all the time.
+ * A program whose stacks are known: THREADS threads, number i of them i % 12 + 1 calls of descend()
+ * deep, named "worker i"; at the bottom they wait in wait_here(), or with "busy" they go up and
+ * down all the time.
  *
  *	threads THREADS READY_FILE [busy]
  *

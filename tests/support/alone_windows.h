@@ -1,4 +1,7 @@
-/* Tests that change what a machine has one of (a key of its registry) run one at a time: call it first. */
+/*
+ * Tests that change what a machine has one of (a key of its registry) run one at a time: call it
+ * first.
+ */
 #pragma once
 
 #include <windows.h>

@@ -16,7 +16,10 @@ struct row {
 void row_open(struct row *r, bool as_json, const char *name);
 /* key: words with '_' between them, the unit last. */
 void row_num(struct row *r, const char *key, double value);
-/* The same, and whether it is at most, or at least, what is wanted; in JSON as KEY_goal and KEY_holds. */
+/*
+ * The same, and whether it is at most, or at least, what is wanted; in JSON as KEY_goal and
+ * KEY_holds.
+ */
 void row_most(struct row *r, const char *key, double value, double most);
 void row_least(struct row *r, const char *key, double value, double least);
 void row_close(struct row *r);               /* prints it */

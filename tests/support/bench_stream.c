@@ -7,7 +7,7 @@ enum { DEPTH_MIN = 10 };
 
 #define START_NS (1000 * NS_PER_SEC)
 
-/* ---- chance, the same on every host -------------------------------------------------------------- */
+/* ---- chance, the same on every host ---------------------------------------------------------- */
 
 static uint64_t chance_state;
 
@@ -77,21 +77,23 @@ static uint32_t mixed(uint32_t v)
 }
 
 /*
- * What is called at a frame: mostly the same function, at times one of a few others. So a stack that leaves
- * a known one soon meets calls that were made before.
+ * What is called at a frame: mostly the same function, at times one of a few others. So a stack
+ * that leaves a known one soon meets calls that were made before.
  */
-static struct frame_ref called_by(const struct world *w, const struct frame_ref *caller, struct object *program,
-				  bool kernel, bool leaf)
+static struct frame_ref called_by(const struct world *w, const struct frame_ref *caller,
+				  struct object *program, bool kernel, bool leaf)
 {
 	uint32_t number = (uint32_t)(caller->offset / 128) * 8 + caller->object->number * 1000003u;
-	uint32_t next = mixed(number + (chance(100) < BENCH_USUAL_PERCENT ? 0 : 1 + chance(BENCH_OTHERS)));
+	uint32_t next =
+		mixed(number + (chance(100) < BENCH_USUAL_PERCENT ? 0 : 1 + chance(BENCH_OTHERS)));
 	struct object *object = kernel ? w->kernel : next % 8 ? program : w->libc;
 
 	return step(object, next / 8 % w->frames_each, leaf);
 }
 
 /* Any function, whatever calls it. */
-static struct frame_ref called_at_random(const struct world *w, struct object *program, bool kernel, bool leaf)
+static struct frame_ref called_at_random(const struct world *w, struct object *program, bool kernel,
+					 bool leaf)
 {
 	if (kernel)
 		return step(w->kernel, pick(w->frames_each), leaf);
@@ -99,7 +101,8 @@ static struct frame_ref called_at_random(const struct world *w, struct object *p
 }
 
 /* Like an earlier one from the root on, then along the calls of the program, or at random. */
-static void make_stack(const struct world *w, struct object *program, struct bench_stack *first, uint32_t i)
+static void make_stack(const struct world *w, struct object *program, struct bench_stack *first,
+		       uint32_t i)
 {
 	const struct bench_stack *like = i ? &first[chance(i)] : NULL;
 	struct bench_stack *s = &first[i];
@@ -166,8 +169,9 @@ static int make_samples(struct world *w)
 	int rc = threads && stacks ? 0 : ERR_MEMORY;
 
 	for (i = 0; !rc && i < w->settings->samples; i++) {
-		uint32_t rank =
-			i >= BENCH_CPUS && chance(100) < stay_percent ? w->thread_of[i - BENCH_CPUS] : zipf(threads, nthreads);
+		uint32_t rank = i >= BENCH_CPUS && chance(100) < stay_percent
+					? w->thread_of[i - BENCH_CPUS]
+					: zipf(threads, nthreads);
 		uint32_t process = rank / BENCH_THREADS_PER_PROCESS;
 
 		w->thread_of[i] = (uint16_t)rank;
@@ -195,7 +199,8 @@ int world_make(struct world *w, const struct settings *s, struct err *err)
 		rc = segment_builder_new(w->frames, w->processes, &w->builder, err);
 	if (rc)
 		return rc;
-	w->threads = calloc((size_t)w->nprocesses * BENCH_THREADS_PER_PROCESS, sizeof(struct thread *));
+	w->threads =
+		calloc((size_t)w->nprocesses * BENCH_THREADS_PER_PROCESS, sizeof(struct thread *));
 	w->stacks = calloc((size_t)w->nprocesses * w->stacks_each, sizeof(*w->stacks));
 	w->thread_of = calloc(s->samples, sizeof(*w->thread_of));
 	w->stack_of = calloc(s->samples, sizeof(*w->stack_of));
@@ -250,8 +255,9 @@ void world_sample(const struct world *w, uint64_t number, struct event *e)
 }
 
 /*
- * What the symbol worker does, at once: every four frames a name of about 45 bytes. Of the recordings in
- * bench_stream.h 3.8 and 4.3 frames had a function in common, whose name and linker's name took 48 and 61.
+ * What the symbol worker does, at once: every four frames a name of about 45 bytes. Of the
+ * recordings in bench_stream.h 3.8 and 4.3 frames had a function in common, whose name and linker's
+ * name took 48 and 61.
  */
 void world_name_frame(void *ctx, struct frame *frame)
 {

@@ -3,15 +3,15 @@
  *
  * Threads in processes of five, each process with a program of its own, all with one libc and one
  * kernel. A stack shares a root part of random length with an earlier one of its process, as call
- * trees do; from there on a frame mostly calls what it called before, at times one of six others. Threads
- * and stacks are drawn by Zipf's law (exponent 1); one sample in eight sees the thread that its CPU ran
- * before. Timers are up to 25 us late. Two CPUs, 99 Hz each.
+ * trees do; from there on a frame mostly calls what it called before, at times one of six others.
+ * Threads and stacks are drawn by Zipf's law (exponent 1); one sample in eight sees the thread that
+ * its CPU ran before. Timers are up to 25 us late. Two CPUs, 99 Hz each.
  *
- * How diverse that is beside real recordings, by bench_density, which says what the words mean: the programs
- * of tests/bench/load.sh on two CPUs that did much else; two C++ compilers, javac, node, python3 and a
- * browser at once; the trace net.4.5.2.x64. --random is the stream of earlier versions, with 20,000 stacks
- * and frames and 200 threads: a function by chance at each new step, half of the samples see the thread
- * before, timers are punctual.
+ * How diverse that is beside real recordings, by bench_density, which says what the words mean: the
+ * programs of tests/bench/load.sh on two CPUs that did much else; two C++ compilers, javac, node,
+ * python3 and a browser at once; the trace net.4.5.2.x64. --random is the stream of earlier
+ * versions, with 20,000 stacks and frames and 200 threads: a function by chance at each new step,
+ * half of the samples see the thread before, timers are punctual.
  *
  *	of 4,000 samples       load.sh   compilers   trace   this stream   --random
  *	  stacks                 2,674       3,014   1,641         2,055      1,723
@@ -26,8 +26,8 @@
  *	encoded bytes a sample    7.95        8.77   34.6           6.86       8.75
  *	  of them for events  some 2.2         1.7   29                0          0
  *
- * So --random is too diverse by seven times in one respect, that calls do not repeat, and not enough in
- * most others; it takes as many bytes as it should, for the wrong reason.
+ * So --random is too diverse by seven times in one respect, that calls do not repeat, and not
+ * enough in most others; it takes as many bytes as it should, for the wrong reason.
  */
 #pragma once
 

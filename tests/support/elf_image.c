@@ -62,8 +62,8 @@ static void fill(const struct elf_image *image, bool dynamic, struct table *t)
 	zeros(&t->strings, t->strings.len + (dynamic ? 0 : image->padding));
 }
 
-static void put_program(const struct elf_image *image, struct buf *b, uint32_t type, uint64_t offset,
-			uint64_t vaddr, uint64_t size)
+static void put_program(const struct elf_image *image, struct buf *b, uint32_t type,
+			uint64_t offset, uint64_t vaddr, uint64_t size)
 {
 	unsigned word = image->is32 ? 4 : 8;
 
@@ -133,8 +133,11 @@ static void put_sections(const struct elf_image *image, struct buf *b, const str
 	put_section(image, b, 1, 6, image->vaddr, ELF_IMAGE_TEXT_AT, image->text_bytes, 0, 0);
 	put_section(image, b, 1, 3, image->vaddr, 0, image->text_bytes, 0, 0);
 	for (i = 0; i < 2; i++) {
-		put_section(image, b, i ? 11 : image->no_symtab ? 1 : 2, 0, 0, tables[i].symbols_at, tables[i].symbols.len,
-			    4 + 2 * i, each);
+		put_section(image, b,
+			    i		       ? 11
+			    : image->no_symtab ? 1
+					       : 2,
+			    0, 0, tables[i].symbols_at, tables[i].symbols.len, 4 + 2 * i, each);
 		put_section(image, b, 3, 0, 0, tables[i].strings_at, tables[i].strings.len, 0, 0);
 	}
 }

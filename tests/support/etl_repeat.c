@@ -41,7 +41,8 @@ static void move_record(uint8_t *at, const struct etl_head *head, int64_t by)
 		move(at + payload, by);
 }
 
-static int repeat_buffer(struct repeat *r, const struct etl_buffer *b, int64_t round, struct err *err)
+static int repeat_buffer(struct repeat *r, const struct etl_buffer *b, int64_t round,
+			 struct err *err)
 {
 	uint8_t header[BUFFER_HEAD_BYTES];
 	struct etl_head head;

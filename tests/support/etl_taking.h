@@ -1,6 +1,6 @@
 /*
- * Take what a trace file gives as a source, on this thread, while the source runs on its own: by hand-made
- * files (tests/unit/etl/etl.c) and real ones (tests/unit/etl/totals.c). One at a time.
+ * Take what a trace file gives as a source, on this thread, while the source runs on its own: by
+ * hand-made files (tests/unit/etl/etl.c) and real ones (tests/unit/etl/totals.c). One at a time.
  */
 #pragma once
 
@@ -30,7 +30,9 @@ struct etl_taking {
 
 extern struct etl_taking taking;
 
-/* Open the file as a source; as open() returns, with taking.err. more: NULL = with kernel frames. */
+/*
+ * Open the file as a source; as open() returns, with taking.err. more: NULL = with kernel frames.
+ */
 int begin_taking(const char *path, size_t queue_bytes, const struct source_config *more);
 /* Run it to its end; each event goes to taking.each, which keeps it unless it is set to another. */
 void take_all(void);

@@ -60,7 +60,7 @@ static void patch(struct buf *b, size_t at, uint64_t v, unsigned n)
 		b->data[at + i] = (char)(v >> 8 * i & 255);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static void put_buffer(struct etl_writer *w, unsigned cpu, unsigned type, bool compressed,
 		       const struct buf *payload)
@@ -115,7 +115,7 @@ void etl_write_raw(struct etl_writer *w, unsigned cpu, const void *bytes, size_t
 	put_bytes(&w->open[cpu], bytes, n);
 }
 
-/* ---- the session's header ------------------------------------------------------------------------ */
+/* ---- the session's header -------------------------------------------------------------------- */
 
 static void put_session(struct etl_writer *w, struct buf *b)
 {
@@ -218,7 +218,7 @@ void etl_writer_free(struct etl_writer *w)
 	buf_free(&w->starts);
 }
 
-/* ---- records ------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void put_ids(struct buf *b, const struct etw_record *r)
 {

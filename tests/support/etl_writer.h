@@ -1,13 +1,15 @@
 /*
  * Trace files of Windows, written for tests: any header, any clock, several CPUs, damage by hand.
  *
- * Records go into the open buffer of their CPU; when one has no room it is flushed and gets the next
- * sequence number, as ETW does. Bytes are what etl-format.md says, not what the reader expects.
+ * Records go into the open buffer of their CPU; when one has no room it is flushed and gets the
+ * next sequence number, as ETW does. Bytes are what etl-format.md says, not what the reader
+ * expects.
  *
  *	struct etl_writer w;
  *
  *	etl_writer_begin(&w, &(struct etl_session){.pointer_bytes = 8, .perf_hz = 10000000});
- *	etl_write_kernel(&w, &(struct etw_record){.ticks = 5, .cpu = 1, .pid = 4, .tid = 8, .opcode = 1,
+ *	etl_write_kernel(&w, &(struct etw_record){.ticks = 5, .cpu = 1, .pid = 4, .tid = 8, .opcode
+ *	= 1,
  *			 .payload = p, .payload_bytes = n}, 3);
  *	etl_writer_end(&w);
  *	... w.out holds the file ...
@@ -60,8 +62,10 @@ void etl_write(struct etl_writer *w, enum etl_kind kind, unsigned group,
 /* The same, the kind chosen by record->pointer_bytes, or the session's if that is 0. */
 void etl_write_kernel(struct etl_writer *w, const struct etw_record *record, unsigned group);
 void etl_write_perfinfo(struct etl_writer *w, const struct etw_record *record, unsigned group);
-void etl_write_classic(struct etl_writer *w, const struct etw_record *record);   /* FULL: guid, opcode */
-void etl_write_event(struct etl_writer *w, const struct etw_record *record);     /* guid, id, items */
+/* FULL: guid, opcode */
+void etl_write_classic(struct etl_writer *w, const struct etw_record *record);
+/* guid, id, items */
+void etl_write_event(struct etl_writer *w, const struct etw_record *record);
 
 /* Bytes as they are, a whole number of 8, e.g. a record that is none. */
 void etl_write_raw(struct etl_writer *w, unsigned cpu, const void *bytes, size_t n);
@@ -73,8 +77,8 @@ void etl_writer_flush(struct etl_writer *w, unsigned cpu);
 void etl_writer_end(struct etl_writer *w);
 
 /*
- * After the end: the last n buffers come right behind the first one, as a circular file that wrapped
- * has them. etl_writer_start() is of no use then.
+ * After the end: the last n buffers come right behind the first one, as a circular file that
+ * wrapped has them. etl_writer_start() is of no use then.
  */
 void etl_writer_rotate(struct etl_writer *w, size_t n);
 

@@ -45,7 +45,8 @@ static uint32_t value_of(const char *line, const char *key)
 
 static void read_event(char *line, struct baseline_line *out)
 {
-	char *name = strstr(line, ": "), *pid = strstr(line, " PID="), *nbytes = strstr(line, "DataLen=");
+	char *name = strstr(line, ": "), *pid = strstr(line, " PID="),
+	     *nbytes = strstr(line, "DataLen=");
 
 	out->ms = number_of(line);
 	out->cpu = value_of(line, "ProceNum=");
@@ -63,7 +64,8 @@ bool baseline_open(const char *path, struct baseline *b)
 	size_t max = 0;
 
 	*b = (struct baseline){.nlines = 0};
-	if (!os_exists(path) || os_open(path, OS_READ, &file, NULL) || os_read_all(file, FILE_MAX, &text, NULL)) {
+	if (!os_exists(path) || os_open(path, OS_READ, &file, NULL) ||
+	    os_read_all(file, FILE_MAX, &text, NULL)) {
 		os_close(file);
 		return false;
 	}
@@ -108,14 +110,17 @@ struct baseline_count *baseline_count(struct baseline *b, const char *provider, 
 	return NULL;
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool is_time(const char *text)
 {
 	return strlen(text) > 20 && text[4] == '-' && text[10] == 'T';
 }
 
-/* As PerfView prints a text: 2020-07-29T00:07:10.69... as 20/07/29 00:07:10.69..., cut after 20 characters. */
+/*
+ * As PerfView prints a text: 2020-07-29T00:07:10.69... as 20/07/29 00:07:10.69..., cut after 20
+ * characters.
+ */
 static void as_printed(const char *text, char *out, size_t size)
 {
 	char copy[128];
@@ -163,14 +168,14 @@ static bool is_digits(const char *text)
 	return *text && text[strspn(text, "-0123456789,.")] == '\0';
 }
 
-static void differ(const struct baseline_line *line, const char *name, const char *theirs, const char *ours,
-		   struct baseline_fields *out)
+static void differ(const struct baseline_line *line, const char *name, const char *theirs,
+		   const char *ours, struct baseline_fields *out)
 {
 	size_t n = strlen(out->differences);
 
 	out->different++;
-	snprintf(out->differences + n, sizeof(out->differences) - n, "%s %s: %s, %s\n", line->name, name, theirs,
-		 ours);
+	snprintf(out->differences + n, sizeof(out->differences) - n, "%s %s: %s, %s\n", line->name,
+		 name, theirs, ours);
 }
 
 static void compare(const struct baseline_line *line, const char *name, const char *theirs,

@@ -53,7 +53,8 @@ static inline struct etw_guid etw_guid_of(const char *text)
 
 		if (!digit)
 			continue;
-		guid.bytes[order[i / 2]] = (uint8_t)(guid.bytes[order[i / 2]] << 4 | (digit - digits));
+		guid.bytes[order[i / 2]] =
+			(uint8_t)(guid.bytes[order[i / 2]] << 4 | (digit - digits));
 		i++;
 	}
 	return guid;
@@ -62,9 +63,14 @@ static inline struct etw_guid etw_guid_of(const char *text)
 static inline struct etw_record etw_classic(const char *guid, uint8_t opcode, uint16_t version,
 					    const struct etw_bytes *payload)
 {
-	return (struct etw_record){.header = ETW_CLASSIC, .guid = etw_guid_of(guid), .opcode = opcode,
-				   .version = version, .pointer_bytes = 8, .payload = payload->at,
-				   .payload_bytes = payload->n, .pid = ETW_ID_UNKNOWN,
+	return (struct etw_record){.header = ETW_CLASSIC,
+				   .guid = etw_guid_of(guid),
+				   .opcode = opcode,
+				   .version = version,
+				   .pointer_bytes = 8,
+				   .payload = payload->at,
+				   .payload_bytes = payload->n,
+				   .pid = ETW_ID_UNKNOWN,
 				   .tid = ETW_ID_UNKNOWN};
 }
 

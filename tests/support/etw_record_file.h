@@ -30,7 +30,8 @@ struct record_file_record {
 	uint8_t version, opcode, level, channel;
 	uint16_t task;
 	uint64_t keyword;
-	uint8_t ticks_inside;                /* the payload begins with ticks, which move with the header's */
+	/* the payload begins with ticks, which move with the header's */
+	uint8_t ticks_inside;
 	uint8_t nitems;
 	uint16_t payload_bytes;
 };

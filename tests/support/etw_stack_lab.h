@@ -1,6 +1,7 @@
 /*
- * A script of ETW records with their stacks, put by hand into etw_stacks, and what comes out of the line: for
- * tests/unit/etl/etw_stacks.c, tests/unit/etw/stacks_keys.c. Records are added in order, each with room of its own for its bytes.
+ * A script of ETW records with their stacks, put by hand into etw_stacks, and what comes out of the
+ * line: for tests/unit/etl/etw_stacks.c, tests/unit/etw/stacks_keys.c. Records are added in order,
+ * each with room of its own for its bytes.
  */
 #pragma once
 
@@ -25,7 +26,8 @@ struct script {
 	struct etw_record record[SCRIPT];
 	struct etw_bytes bytes[SCRIPT];
 	uint32_t n;
-	uint32_t filler_after, nfiller;      /* so many records of no interest stand behind that one */
+	/* so many records of no interest stand behind that one */
+	uint32_t filler_after, nfiller;
 };
 
 /* What left the line, by number of the record in the script. */

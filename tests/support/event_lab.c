@@ -19,7 +19,8 @@ struct line {
 	const char *exe;
 };
 
-void event_lab_open(struct event_lab *lab, const char *kind, const char *spec, const struct trigger_env *env)
+void event_lab_open(struct event_lab *lab, const char *kind, const char *spec,
+		    const struct trigger_env *env)
 {
 	static const struct trigger_env usual = {.min_sec = 0, .already_true_fires = true};
 	const struct trigger_ops *ops = trigger_kind(kind);
@@ -30,7 +31,8 @@ void event_lab_open(struct event_lab *lab, const char *kind, const char *spec, c
 	lab->provider = provider;
 	if (!ops)
 		fail_msg("no kind of rule is called %s", kind);
-	if (processes_new(&lab->processes, &err) || ops->open(spec, env ? env : &usual, &lab->trigger, &err))
+	if (processes_new(&lab->processes, &err) ||
+	    ops->open(spec, env ? env : &usual, &lab->trigger, &err))
 		fail_msg("%s", err.text);
 }
 
@@ -105,7 +107,8 @@ static void set_key(struct line *l, char *word, bool quoted)
 	else if (strcmp(word, "value") == 0)
 		l->event.value = strtod(value, NULL), l->event.flags = 0;
 	else if (strcmp(word, "EventID") == 0)
-		l->event.flags = EVENT_FLAG_ID | (uint32_t)strtoul(value, NULL, 10) << EVENT_ID_SHIFT;
+		l->event.flags = EVENT_FLAG_ID | (uint32_t)strtoul(value, NULL, 10)
+							 << EVENT_ID_SHIFT;
 	else if (strcmp(word, "Provider") == 0)
 		l->event.provider = value;
 	else if (strcmp(word, "Name") == 0 && l->event.kind == EVENT_COUNTER)
@@ -218,7 +221,8 @@ void event_lab_story(struct event_lab *lab, const char *lines)
 	}
 }
 
-void event_lab_stories(const char *kind, const char *provider, const struct lab_story *stories, size_t n)
+void event_lab_stories(const char *kind, const char *provider, const struct lab_story *stories,
+		       size_t n)
 {
 	struct event_lab lab;
 	size_t i;

@@ -10,8 +10,8 @@
  *
  * Names with a meaning: tick; start and exit (of a process; value = its exit code); counter (its
  * name in Name=, absent when there is no value); log; sample. Any other is a generic event of the
- * lab's provider, or of Provider=. A value of digits is a whole number, with a point a fraction, else
- * a text; 'in quotes' it may have blanks and is a text always.
+ * lab's provider, or of Provider=. A value of digits is a whole number, with a point a fraction,
+ * else a text; 'in quotes' it may have blanks and is a text always.
  */
 #pragma once
 
@@ -28,7 +28,8 @@ struct event_lab {
 };
 
 /* Open a rule of this kind; fails the test when the spec is refused. env NULL = the usual one. */
-void event_lab_open(struct event_lab *lab, const char *kind, const char *spec, const struct trigger_env *env);
+void event_lab_open(struct event_lab *lab, const char *kind, const char *spec,
+		    const struct trigger_env *env);
 void event_lab_close(struct event_lab *lab);
 
 /* Feed one line (to '\n' or the end); true = it fired. */
@@ -40,7 +41,8 @@ struct lab_story {
 	const char *what, *spec, *lines;
 };
 /* Each story with a rule of its own. */
-void event_lab_stories(const char *kind, const char *provider, const struct lab_story *stories, size_t n);
+void event_lab_stories(const char *kind, const char *provider, const struct lab_story *stories,
+		       size_t n);
 
 /* The sentence of a spec that must be refused with ERR_USAGE must hold this text. */
 void event_lab_refused(const char *kind, const char *spec, const char *says);

@@ -153,7 +153,8 @@ uint64_t speedscope_total(const char *text)
 		assert_non_null(weights);
 		samples += strlen("\"samples\":[");
 		weights += strlen("\"weights\":[");
-		for (; *samples == '['; samples = strchr(samples, ']') + 1, samples += *samples == ',') {
+		for (; *samples == '[';
+		     samples = strchr(samples, ']') + 1, samples += *samples == ',') {
 			weight = strtoull(weights, &end, 10);
 			assert_true(end > weights && (*end == ',' || *end == ']'));
 			total += samples[1] == ']' ? 0 : weight;

@@ -17,7 +17,8 @@ struct frame_spec {
 
 /*
  * Empty incident 7, rule and reason given, from 100 s to 110 s with the trigger at 105 s (wall
- * clock 2026-01-02T03:04:05.678Z), 10 ms period, 120 s + 5 s asked for, 2 kernel and 1 queue losses.
+ * clock 2026-01-02T03:04:05.678Z), 10 ms period, 120 s + 5 s asked for, 2 kernel and 1 queue
+ * losses.
  */
 int sample_incident(struct incident *in);
 
@@ -44,9 +45,10 @@ int sample_add(struct incident *in, uint32_t thread, uint32_t stack, enum stack_
 int sample_small(struct incident *in);
 
 /*
- * sample_small() with samples of two other streams between: 3 of off-CPU time, 1,000,001 + 20 + 7 ns,
- * and 2 of allocated memory, 4,096 + 100,000,000 bytes; a counter with 3 values, one of them absent,
- * a garbage collection of 12.5 ms with fields, and a log line with markup, quotes and a line feed.
+ * sample_small() with samples of two other streams between: 3 of off-CPU time, 1,000,001 + 20 + 7
+ * ns, and 2 of allocated memory, 4,096 + 100,000,000 bytes; a counter with 3 values, one of them
+ * absent, a garbage collection of 12.5 ms with fields, and a log line with markup, quotes and a
+ * line feed.
  */
 int sample_streams(struct incident *in);
 #define STREAMS_OFF_CPU_NS 1000028u

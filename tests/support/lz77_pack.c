@@ -49,7 +49,8 @@ static void put_match(struct packer *p, size_t distance, size_t length)
 	uint32_t nibble;
 
 	put_flag(p, 1);
-	put_le(p->out, (uint32_t)(distance - 1) << 3 | (rest < LENGTH_IN_TOKEN ? rest : LENGTH_IN_TOKEN),
+	put_le(p->out,
+	       (uint32_t)(distance - 1) << 3 | (rest < LENGTH_IN_TOKEN ? rest : LENGTH_IN_TOKEN),
 	       2);
 	if (rest < LENGTH_IN_TOKEN)
 		return;
@@ -84,7 +85,8 @@ static uint32_t hash4(const uint8_t *at)
 
 void lz77_pack(const uint8_t *bytes, size_t n, struct buf *out)
 {
-	static uint32_t last[1u << HASH_BITS];       /* place + 1 of the latest 4 bytes that hash so */
+	/* place + 1 of the latest 4 bytes that hash so */
+	static uint32_t last[1u << HASH_BITS];
 	struct packer p = {.out = out};
 	size_t at = 0;
 

@@ -1,4 +1,7 @@
-/* Real traces of Windows, which are not in the repository; a test without its trace skips and says so. */
+/*
+ * Real traces of Windows, which are not in the repository; a test without its trace skips and says
+ * so.
+ */
 #pragma once
 
 #include "source/etl/file.h"

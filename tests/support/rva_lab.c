@@ -31,7 +31,10 @@ const char *name_at(const struct rva_index *index, uint32_t rva)
 	return f.name;
 }
 
-/* The first n bytes, one of them inverted; n = none. In memory of just that size, for the sanitizer. */
+/*
+ * The first n bytes, one of them inverted; n = none. In memory of just that size, for the
+ * sanitizer.
+ */
 static void read_damaged(const struct buf *file, size_t n, size_t inverted, rva_reader *read)
 {
 	struct rva_index *index = rva_index_new();
@@ -49,7 +52,8 @@ static void read_damaged(const struct buf *file, size_t n, size_t inverted, rva_
 	free(exact);
 }
 
-void rva_lab_damage(const struct buf *file, size_t cut_step, size_t change_step, bool zeros, rva_reader *read)
+void rva_lab_damage(const struct buf *file, size_t cut_step, size_t change_step, bool zeros,
+		    rva_reader *read)
 {
 	size_t i;
 

@@ -76,8 +76,10 @@ struct segment *seglab_segment(struct seglab *lab, uint64_t start_ns, uint32_t n
 int seglab_rich(struct seglab *lab)
 {
 	struct event_field fields[] = {
-		{"Least", FIELD_INT, {.i = INT64_MIN}}, {"Most", FIELD_UINT, {.u = UINT64_MAX}},
-		{"NotANumber", FIELD_DOUBLE, {.d = NAN}}, {"Message", FIELD_TEXT, {.text = "h\xc3\xa9!"}},
+		{"Least", FIELD_INT, {.i = INT64_MIN}},
+		{"Most", FIELD_UINT, {.u = UINT64_MAX}},
+		{"NotANumber", FIELD_DOUBLE, {.d = NAN}},
+		{"Message", FIELD_TEXT, {.text = "h\xc3\xa9!"}},
 		{"", FIELD_TEXT, {.text = ""}},
 	};
 	struct event e = {.time_ns = 5000, .kind = EVENT_GENERIC, .thread = lab->threads[1],

@@ -1,6 +1,6 @@
 /*
- * Tables and an open segment to test the model with: one program "app" (pid 100) with threads 100 and
- * 101, and frames that are letters: 'a' is offset 10 of /opt/app, 'b' 11, and so on.
+ * Tables and an open segment to test the model with: one program "app" (pid 100) with threads 100
+ * and 101, and frames that are letters: 'a' is offset 10 of /opt/app, 'b' 11, and so on.
  *
  *	seglab_sample(&lab, 10, 0, "abc");      at 10 ns, thread 0, a called b called c
  *	segment = seglab_seal(&lab);
@@ -40,8 +40,8 @@ struct segment *seglab_segment(struct seglab *lab, uint64_t start_ns, uint32_t n
 /* Where its columns begin. */
 size_t seglab_head_bytes(const struct segment *s);
 /*
- * The bytes of a segment with its columns as they are instead of compressed: what a test or a fuzzer
- * changes should reach the columns. Returns how many; 0 when they do not fit.
+ * The bytes of a segment with its columns as they are instead of compressed: what a test or a
+ * fuzzer changes should reach the columns. Returns how many; 0 when they do not fit.
  */
 size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room);
 

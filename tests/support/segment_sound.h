@@ -1,4 +1,6 @@
-/* What every decoded segment must be, whatever bytes it came from. For tests and the fuzz target. */
+/*
+ * What every decoded segment must be, whatever bytes it came from. For tests and the fuzz target.
+ */
 #pragma once
 
 #include "model/segment.h"

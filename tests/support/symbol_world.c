@@ -12,7 +12,9 @@ void symbol_world_open(struct symbol_world *w, const struct symbol_env *env, str
 
 	assert_int_equal(frames_new(&w->frames, NULL), 0);
 	assert_int_equal(processes_new(&w->processes, NULL), 0);
-	assert_int_equal(symbols_open(w->frames, w->processes, env ? env : &live, log, &w->symbols, NULL), 0);
+	assert_int_equal(
+		symbols_open(w->frames, w->processes, env ? env : &live, log, &w->symbols, NULL),
+		0);
 }
 
 void symbol_world_close(struct symbol_world *w)
@@ -22,8 +24,8 @@ void symbol_world_close(struct symbol_world *w)
 	frames_free(w->frames);
 }
 
-void symbol_world_name(const struct symbol_env *env, struct log *log, const struct object_key *key, uint64_t offset,
-		       char *out, size_t n)
+void symbol_world_name(const struct symbol_env *env, struct log *log, const struct object_key *key,
+		       uint64_t offset, char *out, size_t n)
 {
 	struct frame_ref ref = {.offset = offset};
 	struct symbol_world w;

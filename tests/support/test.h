@@ -6,8 +6,8 @@
  *		...
  *	}
  *
- * A test's name is a sentence. main() lists them by cmocka_unit_test(). A test that needs what a setup
- * function made is written out, with its void **state.
+ * A test's name is a sentence. main() lists them by cmocka_unit_test(). A test that needs what a
+ * setup function made is written out, with its void **state.
  */
 #pragma once
 

@@ -16,21 +16,22 @@
 
 /* Functions, 0x100 bytes each; a return address into one is its number + 1 or more. */
 enum lab_function {
-	LAB_USUAL = LAB_CODE + 0x1000,  /* push rbp; at 4 CFA = rbp + 16; at 0xf0 popped */
-	LAB_SUB24 = LAB_CODE + 0x1100,  /* CFA = rsp + 32, nothing saved */
-	LAB_ROOT = LAB_CODE + 0x1200,   /* the return address is undefined */
+	LAB_USUAL = LAB_CODE + 0x1000,	   /* push rbp; at 4 CFA = rbp + 16; at 0xf0 popped */
+	LAB_SUB24 = LAB_CODE + 0x1100,	   /* CFA = rsp + 32, nothing saved */
+	LAB_ROOT = LAB_CODE + 0x1200,	   /* the return address is undefined */
 	LAB_RESTORER = LAB_CODE + 0x1300,  /* a signal frame, described as glibc does; to 0xf0 */
 	LAB_REALIGNED = LAB_CODE + 0x1400, /* CFA = [rbp - 8] */
-	LAB_BY_RBX = LAB_CODE + 0x1500, /* CFA = rbx + 16 */
+	LAB_BY_RBX = LAB_CODE + 0x1500,	   /* CFA = rbx + 16 */
 	LAB_SAVES_RBX = LAB_CODE + 0x1600, /* CFA = rsp + 24, rbx saved at -16 */
-	LAB_BIG = LAB_CODE + 0x1700,    /* CFA = rsp + 4096 */
-	LAB_WRONG = LAB_CODE + 0x1800,  /* its program makes no sense */
-	LAB_STUCK = LAB_CODE + 0x1900,  /* CFA = rsp */
-	LAB_BARE = LAB_CODE + 0x1a00,   /* no FDE */
-	LAB_CLONE = LAB_CODE + 0x1b00,  /* CFA = rsp + 8; its FDE ends before its system call, at 0x100 */
-	LAB_CHILD = LAB_CODE + 0x1c0a,  /* the FDE after that gap: the return address is undefined */
-	LAB_VFORK = LAB_CODE + 0x1d20,  /* CFA = rsp: the return address has been popped into rdi */
-	LAB_ENTRY = LAB_CODE + 0x1f00,  /* where the kernel starts the program; no FDE */
+	LAB_BIG = LAB_CODE + 0x1700,	   /* CFA = rsp + 4096 */
+	LAB_WRONG = LAB_CODE + 0x1800,	   /* its program makes no sense */
+	LAB_STUCK = LAB_CODE + 0x1900,	   /* CFA = rsp */
+	LAB_BARE = LAB_CODE + 0x1a00,	   /* no FDE */
+	/* CFA = rsp + 8; its FDE ends before its system call, at 0x100 */
+	LAB_CLONE = LAB_CODE + 0x1b00,
+	LAB_CHILD = LAB_CODE + 0x1c0a, /* the FDE after that gap: the return address is undefined */
+	LAB_VFORK = LAB_CODE + 0x1d20, /* CFA = rsp: the return address has been popped into rdi */
+	LAB_ENTRY = LAB_CODE + 0x1f00, /* where the kernel starts the program; no FDE */
 	LAB_JIT = 0x500000,
 	LAB_PENDING = 0x600000,
 	LAB_NOWHERE = 0x700000,

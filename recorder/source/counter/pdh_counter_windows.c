@@ -14,10 +14,12 @@
 #include <pdhmsg.h>
 
 /* In the library, not in mingw-w64 10's header. */
-PDH_FUNCTION PdhAddEnglishCounterW(PDH_HQUERY query, LPCWSTR path, DWORD_PTR user, PDH_HCOUNTER *out);
+PDH_FUNCTION PdhAddEnglishCounterW(PDH_HQUERY query, LPCWSTR path, DWORD_PTR user,
+				   PDH_HCOUNTER *out);
 
 #define FORMAT (PDH_FMT_DOUBLE | PDH_FMT_NOCAP100)
-#define RETRY_NS NS_PER_SEC                  /* for an instance that PDH refuses until it is there */
+/* for an instance that PDH refuses until it is there */
+#define RETRY_NS NS_PER_SEC
 #define ITEMS_MAX_BYTES (16u << 20)
 
 /* An array of instances, kept between readings. */
@@ -36,11 +38,12 @@ struct pdh_counter {
 	struct system_value *fallback;       /* in place of all that; or NULL */
 };
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool is_unknown_name(PDH_STATUS status)
 {
-	return status == (PDH_STATUS)PDH_CSTATUS_NO_OBJECT || status == (PDH_STATUS)PDH_CSTATUS_NO_COUNTER ||
+	return status == (PDH_STATUS)PDH_CSTATUS_NO_OBJECT ||
+	       status == (PDH_STATUS)PDH_CSTATUS_NO_COUNTER ||
 	       status == (PDH_STATUS)PDH_CSTATUS_BAD_COUNTERNAME;
 }
 
@@ -66,23 +69,27 @@ static PDH_STATUS add(struct pdh_counter *c)
 	return status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE ? 0 : status;
 }
 
-static int unknown(const char *name, const struct pdh_name *parts, PDH_STATUS status, struct err *err)
+static int unknown(const char *name, const struct pdh_name *parts, PDH_STATUS status,
+		   struct err *err)
 {
 	struct buf text = {0};
 	bool has_category = pdh_nearest(parts, &text);
 	int rc;
 
 	if (!is_unknown_name(status))
-		rc = err_set(err, ERR_USAGE, "the counter '%s' cannot be read: PDH says 0x%08lx", name,
-			     (unsigned long)status);
+		rc = err_set(err, ERR_USAGE, "the counter '%s' cannot be read: PDH says 0x%08lx",
+			     name, (unsigned long)status);
 	else if (has_category)
-		rc = err_set(err, ERR_USAGE, "the counter '%s': the category '%s' has no counter '%s'%s%s", name,
-			     parts->name.category, parts->name.counter, text.len ? "; near are " : "",
-			     buf_text(&text));
-	else
-		rc = err_set(err, ERR_USAGE, "the counter '%s': there is no category '%s'%s%s; 'recorder "
-			     "counters' lists all", name, parts->name.category,
+		rc = err_set(err, ERR_USAGE,
+			     "the counter '%s': the category '%s' has no counter '%s'%s%s", name,
+			     parts->name.category, parts->name.counter,
 			     text.len ? "; near are " : "", buf_text(&text));
+	else
+		rc = err_set(err, ERR_USAGE,
+			     "the counter '%s': there is no category '%s'%s%s; 'recorder "
+			     "counters' lists all",
+			     name, parts->name.category, text.len ? "; near are " : "",
+			     buf_text(&text));
 	buf_free(&text);
 	return rc;
 }
@@ -132,7 +139,7 @@ void pdh_counter_close(struct pdh_counter *c)
 	free(c);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum counter_result result_of(PDH_STATUS status, const PDH_FMT_COUNTERVALUE *v)
 {
@@ -147,7 +154,8 @@ static enum counter_result result_of(PDH_STATUS status, const PDH_FMT_COUNTERVAL
 static enum counter_result read_value(PDH_HCOUNTER counter, double *value)
 {
 	PDH_FMT_COUNTERVALUE v = {0};
-	enum counter_result result = result_of(PdhGetFormattedCounterValue(counter, FORMAT, NULL, &v), &v);
+	enum counter_result result =
+		result_of(PdhGetFormattedCounterValue(counter, FORMAT, NULL, &v), &v);
 
 	*value = v.doubleValue;
 	return result;
@@ -169,7 +177,8 @@ static enum counter_result read_one(struct pdh_counter *c, double *value)
 static PDH_STATUS read_items(PDH_HCOUNTER counter, struct items *items)
 {
 	DWORD bytes = items->bytes;
-	PDH_STATUS status = PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
+	PDH_STATUS status =
+		PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
 	void *more;
 
 	while (status == (PDH_STATUS)PDH_MORE_DATA && bytes <= ITEMS_MAX_BYTES) {
@@ -179,7 +188,8 @@ static PDH_STATUS read_items(PDH_HCOUNTER counter, struct items *items)
 			return (PDH_STATUS)PDH_MEMORY_ALLOCATION_FAILURE;
 		items->at = more;
 		items->bytes = bytes;
-		status = PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
+		status =
+			PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
 	}
 	if (status)
 		items->n = 0;
@@ -203,8 +213,10 @@ static enum counter_result read_sum(struct pdh_counter *c, double *value)
 	DWORD i;
 
 	if (status)
-		return status == (PDH_STATUS)PDH_NO_DATA || status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE
-			       ? COUNTER_ABSENT : COUNTER_NOT_YET;
+		return status == (PDH_STATUS)PDH_NO_DATA ||
+				       status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE
+			       ? COUNTER_ABSENT
+			       : COUNTER_NOT_YET;
 	for (*value = 0, i = 0; i < c->values.n; i++) {
 		const PDH_FMT_COUNTERVALUE_ITEM_W *item = &c->values.at[i];
 

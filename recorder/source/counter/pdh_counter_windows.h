@@ -1,10 +1,10 @@
 /*
- * One counter of Windows, to be read again and again: by PDH under its English name, or, where PDH fails
- * (its registry is damaged, as it is on some old servers), by what the system says itself, for the most
- * used ones (system_values_windows.h). One thread at a time per counter.
+ * One counter of Windows, to be read again and again: by PDH under its English name, or, where PDH
+ * fails (its registry is damaged, as it is on some old servers), by what the system says itself,
+ * for the most used ones (system_values_windows.h). One thread at a time per counter.
  *
- * A process that takes over an instance's name is another: it is absent once, so that what the one was
- * at does not count for the other. Source: docs, "Performance Data Helper (PDH)".
+ * A process that takes over an instance's name is another: it is absent once, so that what the one
+ * was at does not count for the other. Source: docs, "Performance Data Helper (PDH)".
  */
 #pragma once
 

@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define RATE_NS (250 * NS_PER_MS)            /* between the two readings */
-#define READ_MAX 500u                        /* of more only names are given: each is a query of PDH */
+/* of more only names are given: each is a query of PDH */
+#define READ_MAX 500u
 #define LISTED_MAX 100000u
 
 int pdh_list(const char *pattern, bool json, struct out *out, struct err *err);
@@ -32,7 +33,7 @@ struct listing {
 	uint32_t n, room;
 };
 
-/* ---- finding ---------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static void free_row(struct listed *row)
 {
@@ -42,7 +43,8 @@ static void free_row(struct listed *row)
 	free(row->name);
 }
 
-static bool add_row(struct listing *l, const char *category, const char *counter, const char *instance)
+static bool add_row(struct listing *l, const char *category, const char *counter,
+		    const char *instance)
 {
 	struct listed row = {.value = NAN};
 	struct buf name = {0};
@@ -103,7 +105,8 @@ static bool add_category(struct listing *l, const wchar_t *wide)
 			ok = add_row(l, buf_text(&category), buf_text(&counter), "");
 		for (i = instances.at; ok && *i; i += wcslen(i) + 1) {
 			number_instance(instances.at, i, &instance);
-			ok = add_row(l, buf_text(&category), buf_text(&counter), buf_text(&instance));
+			ok = add_row(l, buf_text(&category), buf_text(&counter),
+				     buf_text(&instance));
 		}
 	}
 	buf_free(&category);
@@ -114,7 +117,7 @@ static bool add_category(struct listing *l, const wchar_t *wide)
 	return ok;
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void read_values(struct listing *l)
 {
@@ -140,7 +143,7 @@ static void read_values(struct listing *l)
 	free(counters);
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void put_json(const struct listed *row, struct buf *scratch, struct out *out)
 {
@@ -166,7 +169,8 @@ static void put_row(const struct listed *row, struct buf *scratch, struct out *o
 	if (row->value == floor(row->value) || fabs(row->value) >= 1e5)
 		snprintf(value, sizeof(value), "%.0f", row->value);
 	else if (row->value == row->value)
-		snprintf(value, sizeof(value), fabs(row->value) >= 0.01 ? "%.2f" : "%.3g", row->value);
+		snprintf(value, sizeof(value), fabs(row->value) >= 0.01 ? "%.2f" : "%.3g",
+			 row->value);
 	buf_reset(scratch);
 	utf8_put_clean(scratch, row->name, strlen(row->name), COUNTER_NAME_MAX);
 	out_printf(out, "%-64s %16s\n", buf_text(scratch), value);
@@ -196,7 +200,9 @@ int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 			put_row(&l.rows[i], &scratch, out);
 	}
 	if (!rc && !json && l.n > READ_MAX)
-		out_printf(out, "(values are read of up to %u counters: name a part of what you look for)\n",
+		out_printf(out,
+			   "(values are read of up to %u counters: name a part of what you look "
+			   "for)\n",
 			   READ_MAX);
 	if (!rc)
 		rc = buf_check(&scratch, "a counter's line", err);

@@ -16,7 +16,8 @@ static const char *id_counter(const char *category)
 	return strncmp(category, clr, sizeof(clr) - 1) == 0 ? "Process ID" : NULL;
 }
 
-static void put_path(const struct counter_name *name, const char *counter, const char *instance, char *out)
+static void put_path(const struct counter_name *name, const char *counter, const char *instance,
+		     char *out)
 {
 	if (*instance)
 		snprintf(out, PDH_PATH_MAX, "\\%s(%s)\\%s", name->category, instance, counter);
@@ -55,13 +56,16 @@ int pdh_name_read(const char *text, struct pdh_name *out, struct err *err)
 	if (rc)
 		return rc;
 	if (strpbrk(name->category, "\\()*") || strpbrk(name->counter, "\\*"))
-		return err_set(err, ERR_USAGE, "the counter '%s': only its instance may have a '*', and its "
-			       "category no bracket", text);
+		return err_set(err, ERR_USAGE,
+			       "the counter '%s': only its instance may have a '*', and its "
+			       "category no bracket",
+			       text);
 	id = id_counter(name->category);
 	snprintf(instance, sizeof(instance), "%s", name->instance);
 	if (read_pid(name->instance, &out->pid)) {
 		if (!id)
-			return err_set(err, ERR_USAGE, "the counter '%s': instances of %s have no pid", text,
+			return err_set(err, ERR_USAGE,
+				       "the counter '%s': instances of %s have no pid", text,
 				       name->category);
 		out->want = PDH_PID;
 		strcpy(instance, "*");
@@ -82,7 +86,8 @@ bool pdh_name_takes(const struct pdh_name *name, const char *instance)
 	size_t n = all_numbers(name->name.instance);
 	char wanted[COUNTER_NAME_MAX], base[COUNTER_NAME_MAX];
 
-	if (!n)                              /* PDH has matched it; the sum of all is not a part of itself */
+	/* PDH has matched it; the sum of all is not a part of itself */
+	if (!n)
 		return !text_same_fold(instance, "_Total");
 	/* "java" and "java#1"; not "javaw". */
 	if (strcspn(instance, "#") != n)

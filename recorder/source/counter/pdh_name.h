@@ -1,12 +1,12 @@
 /*
- * Counter names of rules as paths of PDH (Performance Data Helper): what to ask for, and which of the
- * instances that come are meant. Portable, no state, any thread.
+ * Counter names of rules as paths of PDH (Performance Data Helper): what to ask for, and which of
+ * the instances that come are meant. Portable, no state, any thread.
  *
  *	Memory:Available MBytes:          \Memory\Available MBytes
  *	Process:Working Set:java          \Process(java)\Working Set
  *	Process:Working Set:java#*        \Process(java*)\Working Set, the sum of java, java#1, ...
  *	Process:Working Set:w3*           \Process(w3*)\Working Set, the sum of all that match
- *	Process:Working Set:pid=4711      \Process(*)\Working Set, of whom \Process(*)\ID Process is 4711
+ *	Process:Working Set:pid=4711 \Process(*)\Working Set, of whom \Process(*)\ID Process is 4711
  *
  * Source: docs, "Specifying a Counter Path".
  */

@@ -41,16 +41,18 @@ int pdh_categories(struct pdh_texts *out, struct err *err)
 	if (!status && out->at)
 		return 0;
 	pdh_texts_free(out);
-	return err_set(err, ERR_UNSUPPORTED, "PDH does not list its counters (0x%08lx); if they are damaged, "
-		       "'lodctr /r' makes them anew", (unsigned long)status);
+	return err_set(err, ERR_UNSUPPORTED,
+		       "PDH does not list its counters (0x%08lx); if they are damaged, "
+		       "'lodctr /r' makes them anew",
+		       (unsigned long)status);
 }
 
 int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_texts *instances,
 	      struct err *err)
 {
 	DWORD ncounters = 0, ninstances = 0;
-	PDH_STATUS status = PdhEnumObjectItemsW(NULL, NULL, category, NULL, &ncounters, NULL, &ninstances,
-						DETAIL, 0);
+	PDH_STATUS status = PdhEnumObjectItemsW(NULL, NULL, category, NULL, &ncounters, NULL,
+						&ninstances, DETAIL, 0);
 
 	counters->at = instances->at = NULL;
 	if (status == (PDH_STATUS)PDH_MORE_DATA || !status) {
@@ -59,8 +61,8 @@ int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_te
 			pdh_texts_free(counters);
 			return err_memory(err, "for the names of counters");
 		}
-		status = PdhEnumObjectItemsW(NULL, NULL, category, counters->at, &ncounters, instances->at,
-					     &ninstances, DETAIL, 0);
+		status = PdhEnumObjectItemsW(NULL, NULL, category, counters->at, &ncounters,
+					     instances->at, &ninstances, DETAIL, 0);
 	}
 	if (!status)
 		return 0;
@@ -90,7 +92,8 @@ static bool offer(const struct pdh_texts *texts, struct nearest *closest, struct
 
 bool pdh_nearest(const struct pdh_name *name, struct buf *out)
 {
-	struct nearest categories = {.wanted = name->name.category}, counters = {.wanted = name->name.counter};
+	struct nearest categories = {.wanted = name->name.category},
+		       counters = {.wanted = name->name.counter};
 	struct pdh_texts all = {0}, of = {0}, instances = {0};
 	struct buf names = {0};
 	wchar_t *category = wide_text(name->name.category);

@@ -1,5 +1,6 @@
 /*
- * Names of PDH: categories, their counters and instances, in the language of this Windows. One thread.
+ * Names of PDH: categories, their counters and instances, in the language of this Windows. One
+ * thread.
  */
 #pragma once
 
@@ -19,5 +20,7 @@ int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_te
 	      struct err *err);
 void pdh_texts_free(struct pdh_texts *texts);
 
-/* Append the names nearest to the one that is wrong; true: the category is right, so the counter's. */
+/*
+ * Append the names nearest to the one that is wrong; true: the category is right, so the counter's.
+ */
 bool pdh_nearest(const struct pdh_name *name, struct buf *out);

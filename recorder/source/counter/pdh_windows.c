@@ -70,12 +70,13 @@ static int add(struct pdh *s, const struct need_counter *need, struct log *log, 
 		return rc;
 	counter_poll_add(s->poll, need);
 	if (pdh_counter_is_fallback(s->counters[s->n++]))
-		log_line(log, LOG_WARN, "PDH fails for '%s'; its value comes from the system itself", need->name);
+		log_line(log, LOG_WARN,
+			 "PDH fails for '%s'; its value comes from the system itself", need->name);
 	return 0;
 }
 
-static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		       struct err *err)
+static int open_source(const struct source_config *cfg, const struct needs *needs,
+		       struct source **out, struct err *err)
 {
 	struct pdh *s = calloc(1, sizeof(*s));
 	uint32_t i;
@@ -84,7 +85,8 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (s) {
 		s->base.ops = &pdh_source;
 		s->queue = cfg->queue;
-		s->counters = calloc(needs->ncounters ? needs->ncounters : 1, sizeof(struct pdh_counter *));
+		s->counters = calloc(needs->ncounters ? needs->ncounters : 1,
+				     sizeof(struct pdh_counter *));
 	}
 	if (!s || !s->counters)
 		rc = err_memory(err, "for the source of counters");

@@ -6,7 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define LAG_NS NS_PER_MS                     /* a value's time is later than the end of the rest before it */
+/* a value's time is later than the end of the rest before it */
+#define LAG_NS NS_PER_MS
 #define PERIOD_DEFAULT_NS NS_PER_SEC
 
 struct polled {
@@ -26,8 +27,8 @@ struct counter_poll {
 	atomic_uint_fast64_t events;
 };
 
-int counter_poll_new(struct queue *queue, uint32_t max, uint64_t period_min_ns, struct counter_poll **out,
-		     struct err *err)
+int counter_poll_new(struct queue *queue, uint32_t max, uint64_t period_min_ns,
+		     struct counter_poll **out, struct err *err)
 {
 	struct counter_poll *p = calloc(1, sizeof(*p));
 
@@ -75,7 +76,8 @@ static void deliver(struct counter_poll *p, const struct polled *c, double value
 	struct event e = {
 		.time_ns = os_now_ns(),
 		.kind = EVENT_COUNTER,
-		.flags = (absent ? EVENT_FLAG_ABSENT : 0u) | (c->need.monitor ? EVENT_FLAG_MONITOR : 0u),
+		.flags = (absent ? EVENT_FLAG_ABSENT : 0u) |
+			 (c->need.monitor ? EVENT_FLAG_MONITOR : 0u),
 		.cpu = CPU_NONE,
 		.stream = STREAM_EVENT,
 		.name = c->need.name,
@@ -87,7 +89,8 @@ static void deliver(struct counter_poll *p, const struct polled *c, double value
 		atomic_fetch_add_explicit(&p->events, 1, memory_order_relaxed);
 }
 
-uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops *ops, void *ctx, uint64_t now_ns)
+uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops *ops, void *ctx,
+			  uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX;
 	enum counter_result result;
@@ -108,7 +111,8 @@ uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops 
 			result = ops->read(ctx, i, &value);
 			if (result != COUNTER_NOT_YET)
 				deliver(p, c, value, result == COUNTER_ABSENT);
-			c->next_ns += ((now_ns - c->next_ns) / c->need.period_ns + 1) * c->need.period_ns;
+			c->next_ns +=
+				((now_ns - c->next_ns) / c->need.period_ns + 1) * c->need.period_ns;
 		}
 		if (c->next_ns < next_ns)
 			next_ns = c->next_ns;
@@ -125,7 +129,8 @@ static bool wait_until(struct counter_poll *p, uint64_t next_ns)
 
 	os_mutex_lock(p->lock);
 	if (!p->stopping && next_ns > now_ns)
-		os_cond_wait(p->wake, p->lock, next_ns < UINT64_MAX ? next_ns - now_ns : UINT64_MAX);
+		os_cond_wait(p->wake, p->lock,
+			     next_ns < UINT64_MAX ? next_ns - now_ns : UINT64_MAX);
 	stopping = p->stopping;
 	os_mutex_unlock(p->lock);
 	return !stopping;

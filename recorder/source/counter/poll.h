@@ -1,10 +1,11 @@
 /*
- * Polling counters: what the sources of counters of both hosts share. Each counter is read at its own
- * period, on a grid from the start: a reading that was missed is not made up for. A value becomes
- * EVENT_COUNTER with the name that the rule gave; between readings the queue's producer rests (model/queue.h).
+ * Polling counters: what the sources of counters of both hosts share. Each counter is read at its
+ * own period, on a grid from the start: a reading that was missed is not made up for. A value
+ * becomes EVENT_COUNTER with the name that the rule gave; between readings the queue's producer
+ * rests (model/queue.h).
  *
- * How a counter is read is the source's business. The thread of counter_poll_run() owns it until that
- * returns; counter_poll_stop() and _events() are for any thread.
+ * How a counter is read is the source's business. The thread of counter_poll_run() owns it until
+ * that returns; counter_poll_stop() and _events() are for any thread.
  */
 #pragma once
 
@@ -13,8 +14,9 @@
 
 enum counter_result {
 	COUNTER_VALUE,
-	COUNTER_NOT_YET,                     /* needs a reading before, or time between them; nothing is told */
-	COUNTER_ABSENT,                      /* the instance is not there, or the system does not tell */
+	COUNTER_NOT_YET, /* needs a reading before, or time between them; nothing is told */
+	/* the instance is not there, or the system does not tell */
+	COUNTER_ABSENT,
 };
 
 struct counter_poll;
@@ -28,8 +30,8 @@ struct counter_poll_ops {
 };
 
 /* max: how many will be added. period_min_ns: more often none is read. queue: borrowed. */
-int counter_poll_new(struct queue *queue, uint32_t max, uint64_t period_min_ns, struct counter_poll **out,
-		     struct err *err);
+int counter_poll_new(struct queue *queue, uint32_t max, uint64_t period_min_ns,
+		     struct counter_poll **out, struct err *err);
 void counter_poll_free(struct counter_poll *p);              /* NULL allowed */
 /* The next one, 0, 1, 2...; a period of 0 is 1 s. */
 void counter_poll_add(struct counter_poll *p, const struct need_counter *need);
@@ -39,7 +41,8 @@ void counter_poll_stop(struct counter_poll *p);
 uint64_t counter_poll_events(const struct counter_poll *p);  /* that went into the queue */
 
 /*
- * One round, for tests: read what is due at now_ns; returns when the next one will be. The first call's
- * time is where the grids begin.
+ * One round, for tests: read what is due at now_ns; returns when the next one will be. The first
+ * call's time is where the grids begin.
  */
-uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops *ops, void *ctx, uint64_t now_ns);
+uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops *ops, void *ctx,
+			  uint64_t now_ns);

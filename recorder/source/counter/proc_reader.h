@@ -7,10 +7,11 @@
  *
  * Processes. A name is bound to a process when it is first seen and stays bound while that process
  * lives under that name. Each name of a process counts (model/process_name.h); it is listed, and
- * numbered, by the one that people typed. Processes of one name are numbered from 0 by age; a number stays with its
- * process, and a later process takes the lowest that is free, so "name#1" does not become another
- * process because "name" has ended. "name" alone goes on with the lowest number that lives, so that
- * it survives a restart that overlaps. "pid=N" stays bound to the first process seen with that pid.
+ * numbered, by the one that people typed. Processes of one name are numbered from 0 by age; a
+ * number stays with its process, and a later process takes the lowest that is free, so "name#1"
+ * does not become another process because "name" has ended. "name" alone goes on with the lowest
+ * number that lives, so that it survives a restart that overlaps. "pid=N" stays bound to the first
+ * process seen with that pid.
  */
 #pragma once
 

@@ -268,7 +268,8 @@ static int unknown_category(const char *name, const struct counter_name *parts, 
 	for (i = 0; !near.n && i < PROC_CATEGORIES; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "", counter_categories[i].name);
 	err_set(err, ERR_NOT_FOUND,
-		"the counter '%s': there is no category '%s'; %s %s%s ('recorder counters' lists all)",
+		"the counter '%s': there is no category '%s'; %s %s%s ('recorder counters' lists "
+		"all)",
 		name, parts->category, near.n ? "did you mean" : "there are", buf_text(&text),
 		near.n ? "?" : "");
 	buf_free(&text);
@@ -323,8 +324,8 @@ static int check_instance(const char *name, const struct counter_category *categ
 		good = is_number(instance + 4);
 	if (good)
 		return 0;
-	return err_set(err, ERR_USAGE, "the counter '%s': '%s' is no instance of %s; allowed: %s", name,
-		       instance, category->name, category->instances);
+	return err_set(err, ERR_USAGE, "the counter '%s': '%s' is no instance of %s; allowed: %s",
+		       name, instance, category->name, category->instances);
 }
 
 int proc_counter_find(const char *name, struct proc_counter *out, struct err *err)

@@ -45,7 +45,7 @@ struct system_value {
 	bool has_before;
 };
 
-/* ---- obtaining -------------------------------------------------------------------------------- */
+/* ---- obtaining ------------------------------------------------------------------------------- */
 
 static uint64_t ticks_of(const FILETIME *t)
 {
@@ -61,10 +61,12 @@ static void add_process(struct process_sum *sum, const PROCESSENTRY32W *entry)
 	DWORD handles = 0;
 
 	if (!process)
-		process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, entry->th32ProcessID);
+		process =
+			OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, entry->th32ProcessID);
 	sum->n++;
 	sum->threads += entry->cntThreads;
-	if (process && GetProcessMemoryInfo(process, (PROCESS_MEMORY_COUNTERS *)&memory, sizeof(memory))) {
+	if (process &&
+	    GetProcessMemoryInfo(process, (PROCESS_MEMORY_COUNTERS *)&memory, sizeof(memory))) {
 		sum->working_set += (double)memory.WorkingSetSize;
 		sum->private_bytes += (double)memory.PrivateUsage;
 	}
@@ -88,7 +90,8 @@ static bool is_meant(const struct pdh_name *name, const PROCESSENTRY32W *entry, 
 		return entry->th32ProcessID == name->pid;
 	if (text_same_fold(name->name.instance, "_Total"))
 		return entry->th32ProcessID != 0;
-	if (WideCharToMultiByte(CP_UTF8, 0, entry->szExeFile, -1, exe, sizeof(exe), NULL, NULL) <= 0)
+	if (WideCharToMultiByte(CP_UTF8, 0, entry->szExeFile, -1, exe, sizeof(exe), NULL, NULL) <=
+	    0)
 		return false;
 	n = strlen(exe);
 	if (n > 4 && text_same_fold(exe + n - 4, ".exe"))
@@ -97,9 +100,11 @@ static bool is_meant(const struct pdh_name *name, const PROCESSENTRY32W *entry, 
 		return number && !strcmp(number, "#*") ? pdh_name_takes(name, exe)
 						       : name_matches(name->name.instance, exe);
 	snprintf(wanted, sizeof(wanted), "%.*s",
-		 (int)(number ? (size_t)(number - name->name.instance) : strlen(name->name.instance)),
+		 (int)(number ? (size_t)(number - name->name.instance)
+			      : strlen(name->name.instance)),
 		 name->name.instance);
-	return text_same_fold(wanted, exe) && (*seen)++ == (number ? strtoul(number + 1, NULL, 10) : 0);
+	return text_same_fold(wanted, exe) &&
+	       (*seen)++ == (number ? strtoul(number + 1, NULL, 10) : 0);
 }
 
 static bool read_processes(const struct pdh_name *name, struct process_sum *out)
@@ -134,9 +139,10 @@ static bool read_moment(const struct system_value *v, struct moment *out)
 	return true;
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-static double share(uint64_t part, uint64_t before, const struct moment *now, const struct moment *then)
+static double share(uint64_t part, uint64_t before, const struct moment *now,
+		    const struct moment *then)
 {
 	double all = (double)(now->kernel + now->user) - (double)(then->kernel + then->user);
 
@@ -292,7 +298,8 @@ int system_value_open(const struct pdh_name *name, struct system_value **out, st
 	if (i == COUNT_OF(defs))
 		return ERR_NOT_FOUND;
 	/* Of the processors only their sum is known. */
-	if (text_same_fold(name->name.category, "Processor") && !text_same_fold(name->name.instance, "_Total"))
+	if (text_same_fold(name->name.category, "Processor") &&
+	    !text_same_fold(name->name.instance, "_Total"))
 		return ERR_NOT_FOUND;
 	v = calloc(1, sizeof(*v));
 	if (!v)

@@ -1,6 +1,6 @@
 /*
- * Values of the most used counters from documented functions of Windows, for machines where PDH fails:
- * processor, memory, processes, the system. Names are PDH's; one thread at a time per value.
+ * Values of the most used counters from documented functions of Windows, for machines where PDH
+ * fails: processor, memory, processes, the system. Names are PDH's; one thread at a time per value.
  *
  * Source: docs: GetSystemTimes(), GlobalMemoryStatusEx(), GetPerformanceInfo(), Tool Help,
  * GetProcessMemoryInfo(), GetProcessTimes(). Processes that this user may not open count with what

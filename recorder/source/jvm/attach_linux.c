@@ -104,7 +104,8 @@ static int dial(uint32_t pid, uint32_t uid)
 		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (uint32_t)peer.pid == pid && peer.uid == uid)
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (uint32_t)peer.pid == pid &&
+	    peer.uid == uid)
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -113,7 +114,8 @@ static int dial(uint32_t pid, uint32_t uid)
 
 static bool ask(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns)
 {
-	static const char order[] = "1\0jcmd\0Compiler.perfmap\0\0";   /* and the literal's own NUL */
+	/* and the literal's own NUL */
+	static const char order[] = "1\0jcmd\0Compiler.perfmap\0\0";
 	int fd = dial(pid, uid);
 
 	if (fd < 0)
@@ -147,7 +149,8 @@ static void listen_to(struct jvm_attach *a, uint32_t pid, uint64_t now_ns, struc
 		rest(a, now_ns);
 }
 
-void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log)
+void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
+		     struct log *log)
 {
 	char path[80];
 
@@ -161,7 +164,8 @@ void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t 
 			trigger_path(pid, path, sizeof(path));
 			unlink(path);
 			if (a->state != ATTACH_ASKED)
-				never(a, pid, log, "it does not listen (-XX:+DisableAttachMechanism)");
+				never(a, pid, log,
+				      "it does not listen (-XX:+DisableAttachMechanism)");
 		}
 		break;
 	case ATTACH_ASKED:

@@ -1,9 +1,9 @@
 /*
- * Asking a JVM for the map of its compiled code (JDK 17 and later), by its attach mechanism, as jcmd does:
- * /tmp/.java_pidN is its socket; where there is none, a file /tmp/.attach_pidN and SIGQUIT make
- * it listen (only if it catches that signal). Then
+ * Asking a JVM for the map of its compiled code (JDK 17 and later), by its attach mechanism, as
+ * jcmd does: /tmp/.java_pidN is its socket; where there is none, a file /tmp/.attach_pidN and
+ * SIGQUIT make it listen (only if it catches that signal). Then
  *
- *	"1" NUL "jcmd" NUL "Compiler.perfmap" NUL NUL NUL  ->  "0" LF, or an error's number and a text
+ *	"1" NUL "jcmd" NUL "Compiler.perfmap" NUL NUL NUL -> "0" LF, or an error's number and a text
  *
  * and /tmp/perf-PID.map is written. Never blocks: look() does what can be done now. One thread.
  *
@@ -25,5 +25,6 @@ struct jvm_attach {
 };
 
 /* Starts empty. Asks every second at first, then every 30 s. */
-void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log);
+void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
+		     struct log *log);
 void jvm_attach_close(struct jvm_attach *a);

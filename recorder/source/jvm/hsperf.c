@@ -19,7 +19,8 @@ static void widen(struct hsperf *range, uint32_t at)
 
 static void take_collector(struct hsperf *h, const char *name, uint32_t at)
 {
-	static const char *const values[] = {"invocations", "time", "lastEntryTime", "lastExitTime"};
+	static const char *const values[] = {"invocations", "time", "lastEntryTime",
+					     "lastExitTime"};
 	static const char prefix[] = "sun.gc.collector.";
 	const char *rest = name + sizeof(prefix) - 1;
 	uint32_t i;
@@ -32,7 +33,10 @@ static void take_collector(struct hsperf *h, const char *name, uint32_t at)
 			h->collectors[rest[0] - '0'].at[i] = at;
 }
 
-/* sun.gc.generation.G.space.S.used: of every collector, though of some the generations are names only */
+/*
+ * sun.gc.generation.G.space.S.used: of every collector, though of some the generations are names
+ * only
+ */
 static void take_space(struct hsperf *h, const char *name, uint32_t at)
 {
 	static const char prefix[] = "sun.gc.generation.";
@@ -125,22 +129,28 @@ static int finish(struct hsperf *h, struct err *err)
 		}
 	}
 	if (!any || !h->frequency_hz || h->frequency_hz > 100000000000u)
-		return err_set(err, ERR_NOT_FOUND, "the JVM's performance data has no counters of a collector");
+		return err_set(err, ERR_NOT_FOUND,
+			       "the JVM's performance data has no counters of a collector");
 	return 0;
 }
 
-static int read_head(const unsigned char *b, size_t n, uint32_t *at, uint32_t *count, struct err *err)
+static int read_head(const unsigned char *b, size_t n, uint32_t *at, uint32_t *count,
+		     struct err *err)
 {
 	static const unsigned char magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
 
-	if (n < HEAD_BYTES || n > HSPERF_MAX_BYTES || memcmp(b, magic, 4) != 0 || b[4] != 1 || b[5] != 2)
-		return err_set(err, ERR_FORMAT, "no performance data of a JVM (hsperfdata 2, little endian)");
+	if (n < HEAD_BYTES || n > HSPERF_MAX_BYTES || memcmp(b, magic, 4) != 0 || b[4] != 1 ||
+	    b[5] != 2)
+		return err_set(err, ERR_FORMAT,
+			       "no performance data of a JVM (hsperfdata 2, little endian)");
 	if (b[7] != 1)
-		return err_set(err, ERR_NOT_FOUND, "the JVM has not written its performance data yet");
+		return err_set(err, ERR_NOT_FOUND,
+			       "the JVM has not written its performance data yet");
 	*at = le32(b + 24);
 	*count = le32(b + 28);
 	if (*count > ENTRIES_MAX)
-		return err_set(err, ERR_FORMAT, "performance data of a JVM with over %u counters", ENTRIES_MAX);
+		return err_set(err, ERR_FORMAT, "performance data of a JVM with over %u counters",
+			       ENTRIES_MAX);
 	return 0;
 }
 
@@ -166,7 +176,8 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 	return rc;
 }
 
-bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text, size_t *text_bytes)
+bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text,
+		 size_t *text_bytes)
 {
 	const unsigned char *b = bytes;
 	size_t name_bytes = strlen(name) + 1;
@@ -192,7 +203,7 @@ bool hsperf_text(const void *bytes, size_t n, const char *name, const char **tex
 	return false;
 }
 
-/* ---- pauses -------------------------------------------------------------------------------------- */
+/* ---- pauses ---------------------------------------------------------------------------------- */
 
 #define WAITS_MAX 3u
 
@@ -230,22 +241,26 @@ static void ends(struct edges *e, const struct hsperf_track *t, uint64_t exit, u
 
 /*
  * Another pause began since. What ended in between is in the sum of times, and one of its ends is
- * known: the last one's entry and exit, or, when a pause is open now, the exit before it. That tells
- * two pauses exactly, and the length of a third.
+ * known: the last one's entry and exit, or, when a pause is open now, the exit before it. That
+ * tells two pauses exactly, and the length of a third.
  */
-static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES], bool running,
-			 struct edges *e, struct hsperf_together *together)
+static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
+			 bool running, struct edges *e, struct hsperf_together *together)
 {
-	uint64_t count = now[HSPERF_INVOCATIONS], entry = now[HSPERF_ENTRY], exit = now[HSPERF_EXIT];
-	uint64_t sum = minus(now[HSPERF_TIME], t->v[HSPERF_TIME]), rest = minus(sum, running ? 0 : exit - entry);
-	uint64_t others = minus(count, t->v[HSPERF_INVOCATIONS] + 1), until;  /* begun and ended, not the last */
+	uint64_t count = now[HSPERF_INVOCATIONS], entry = now[HSPERF_ENTRY],
+		 exit = now[HSPERF_EXIT];
+	uint64_t sum = minus(now[HSPERF_TIME], t->v[HSPERF_TIME]),
+		 rest = minus(sum, running ? 0 : exit - entry);
+	/* begun and ended, not the last */
+	uint64_t others = minus(count, t->v[HSPERF_INVOCATIONS] + 1), until;
 
 	if (t->open) {
 		until = running && !others ? exit : t->v[HSPERF_ENTRY] + rest;
 		ends(e, t, until < entry ? until : entry, 1 + others);
 	} else if (others == 1) {
 		until = running ? exit : entry;
-		rest = minus(until, rest) > t->v[HSPERF_EXIT] ? minus(until, rest) : t->v[HSPERF_EXIT];
+		rest = minus(until, rest) > t->v[HSPERF_EXIT] ? minus(until, rest)
+							      : t->v[HSPERF_EXIT];
 		pause(e, rest, until, count - 1, 1);
 	} else if (others) {
 		together->pauses += others;
@@ -257,11 +272,15 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 		pause(e, entry, exit, count, 1);
 }
 
-/* At a pause's beginning the collector counts it before it notes the time, at its end the sum comes last. */
+/*
+ * At a pause's beginning the collector counts it before it notes the time, at its end the sum comes
+ * last.
+ */
 static bool is_half_written(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES])
 {
 	bool counted = now[HSPERF_INVOCATIONS] != t->v[HSPERF_INVOCATIONS];
-	bool entered = now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY], ended = now[HSPERF_EXIT] != t->v[HSPERF_EXIT];
+	bool entered = now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY],
+	     ended = now[HSPERF_EXIT] != t->v[HSPERF_EXIT];
 
 	if (counted && !entered)
 		return true;
@@ -290,8 +309,8 @@ uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 	return e.n;
 }
 
-void hsperf_first_note(struct hsperf_first *f, const uint64_t now[HSPERF_VALUES], uint64_t safepoints,
-		       uint64_t safepoint_time)
+void hsperf_first_note(struct hsperf_first *f, const uint64_t now[HSPERF_VALUES],
+		       uint64_t safepoints, uint64_t safepoint_time)
 {
 	if (!now[HSPERF_INVOCATIONS] || now[HSPERF_EXIT] < now[HSPERF_ENTRY])
 		return;
@@ -307,9 +326,12 @@ void hsperf_first_step(struct hsperf_first *f, uint64_t safepoints, uint64_t saf
 		f->end = f->entry + more;
 }
 
-/* Of a track of safepoints v[HSPERF_ENTRY] is how many have begun and are not known to have ended. */
+/*
+ * Of a track of safepoints v[HSPERF_ENTRY] is how many have begun and are not known to have ended.
+ */
 uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t time, uint64_t now,
-			       struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together)
+			       struct hsperf_edge edges[HSPERF_EDGES],
+			       struct hsperf_together *together)
 {
 	uint64_t ended = minus(time, t->v[HSPERF_TIME]), gap = minus(now, t->v[HSPERF_EXIT]);
 	uint64_t begun = t->v[HSPERF_ENTRY];
@@ -318,9 +340,12 @@ uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t 
 	if (t->begun)
 		begun += minus(count, t->v[HSPERF_INVOCATIONS]);
 	if (t->begun && ended) {
-		/* Behind the one that was open the others fit into the gap; the last may be open. */
+		/*
+		 * Behind the one that was open the others fit into the gap; the last may be open.
+		 */
 		if (begun <= 1 || (t->open && ended > gap)) {
-			pause(&e, minus(now, ended), now, count - minus(begun, 1), begun ? begun : 1);
+			pause(&e, minus(now, ended), now, count - minus(begun, 1),
+			      begun ? begun : 1);
 		} else {
 			together->pauses += begun;
 			together->ticks += ended;

@@ -1,29 +1,33 @@
 /*
  * Pauses of Java programs on Linux, from the performance data that each HotSpot JVM keeps in
- * /tmp/hsperfdata_USER/PID: nothing has to be prepared, and nothing runs in the JVM. Open only when a
- * rule on collections asks.
+ * /tmp/hsperfdata_USER/PID: nothing has to be prepared, and nothing runs in the JVM. Open only when
+ * a rule on collections asks.
  *
  * Every 50 ms the entry and exit times of each collector's last pause are read: exact, by the JVM's
- * own clock, however late we are. With the sum of the pauses' times that tells two of them, however close they
- * are (hsperf.h). A JVM whose pauses follow each other within a second is looked at every 10 ms, which tells
- * every pause over 5 ms; and when over 5 ms of them were passed over, more often yet for a while.
+ * own clock, however late we are. With the sum of the pauses' times that tells two of them, however
+ * close they are (hsperf.h). A JVM whose pauses follow each other within a second is looked at
+ * every 10 ms, which tells every pause over 5 ms; and when over 5 ms of them were passed over, more
+ * often yet for a while.
  *
- * A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start
- * at its entry, GC/Stop at its exit (as long as -Xlog:gc says) and GC/RestartEEStop when the program went on (as
- * long as -Xlog:safepoint says), with the fields that those of .NET have (Reason, Count, Depth: 2 for a full
- * collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its name; the last two with
- * PauseMSec, their time since the beginning, which may lie before the window; with Pauses where it may contain so
- * many: then PauseMSec is their sum, and the longest of them took PauseMinMSec or more. Those that were passed over
- * are one event GC/Pauses, with their number, the sum of their times (PauseMSec) and their mean (PauseMinMSec). Collections of Serial, which go on after
- * their exit, end with their pause. Of Shenandoah every safepoint is told, when it has ended.
+ * A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start at its
+ * entry, GC/Stop at its exit (as long as -Xlog:gc says) and GC/RestartEEStop when the program went
+ * on (as long as -Xlog:safepoint says), with the fields that those of .NET have (Reason, Count,
+ * Depth: 2 for a full collection, else 0; Type 0; ClrInstanceID: the collector's number) and
+ * Collector, its name; the last two with PauseMSec, their time since the beginning, which may lie
+ * before the window; with Pauses where it may contain so many: then PauseMSec is their sum, and the
+ * longest of them took PauseMinMSec or more. Those that were passed over are one event GC/Pauses,
+ * with their number, the sum of their times (PauseMSec) and their mean (PauseMinMSec). Collections
+ * of Serial, which go on after their exit, end with their pause. Of Shenandoah every safepoint is
+ * told, when it has ended.
  *
- * A JVM that was there before: a pause that is open at the first look has its exact beginning, too; one that was
- * over by then is told if it ended, or the program went on, after recording began. Of those before it in that time
- * nothing is known.
+ * A JVM that was there before: a pause that is open at the first look has its exact beginning, too;
+ * one that was over by then is told if it ended, or the program went on, after recording began. Of
+ * those before it in that time nothing is known.
  *
- * The JVM's clock begins when it starts. Up to JDK 21 it notes it every 50 ms: reading every millisecond
- * after a JVM was found tells its beginning to 2 ms. Later ones tell it by what they say of their beginning by the
- * wall clock, to 1 ms, and by their pauses, to a look. Durations do not depend on that.
+ * The JVM's clock begins when it starts. Up to JDK 21 it notes it every 50 ms: reading every
+ * millisecond after a JVM was found tells its beginning to 2 ms. Later ones tell it by what they
+ * say of their beginning by the wall clock, to 1 ms, and by their pauses, to a look. Durations do
+ * not depend on that.
  */
 #include "base/array.h"
 #include "base/os.h"
@@ -47,10 +51,12 @@
 #define NOBODY_NS NS_PER_SEC                 /* there are none, and none is made */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
-#define OPEN_NS NS_PER_MS                    /* while a safepoint of Shenandoah is open, for OPEN_FOR_NS */
+/* while a safepoint of Shenandoah is open, for OPEN_FOR_NS */
+#define OPEN_NS NS_PER_MS
 #define OPEN_FOR_NS (200 * NS_PER_MS)
 #define LONG_NS (5 * NS_PER_MS)              /* what no pause is that is passed over */
-#define SETTLE_NS (NS_PER_MS / 10)               /* after this a collector has written all of a pause */
+/* after this a collector has written all of a pause */
+#define SETTLE_NS (NS_PER_MS / 10)
 #define ALL_NS (200 * NS_PER_MS)             /* counters are read at least so often */
 #define HEAP_BYTES_MAX (UINT64_C(1) << 50)   /* of a space; what says more is no JVM */
 #define SAFEPOINTS HSPERF_COLLECTORS         /* their track */
@@ -65,7 +71,8 @@ struct jvm_source {
 	unsigned char *image, *again;                /* of a JVM's counters */
 	struct tmp_wait wait;
 	uint64_t quick_until_ns;
-	uint64_t gap_ns;                             /* since the last look at the JVM that is looked at now */
+	/* since the last look at the JVM that is looked at now */
+	uint64_t gap_ns;
 	struct gc_counters *counters;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, together, together_ns;
@@ -83,7 +90,7 @@ static bool wants_gc(const struct needs *needs)
 	return gc_counters_wanted(needs, GC_JVM) || pause_wanted(needs, PAUSES_OF_JVM);
 }
 
-/* ---- events ---------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void deliver(void *ctx, const struct event *e)
 {
@@ -95,10 +102,12 @@ static void deliver(void *ctx, const struct event *e)
 
 static const char *collector_name(const struct jvm *j, uint32_t collector)
 {
-	return collector == SAFEPOINTS ? "Shenandoah (safepoints)" : j->data.collectors[collector].name;
+	return collector == SAFEPOINTS ? "Shenandoah (safepoints)"
+				       : j->data.collectors[collector].name;
 }
 
-static struct event event_of(struct jvm_source *s, const struct jvm *j, struct process *process, uint64_t time_ns)
+static struct event event_of(struct jvm_source *s, const struct jvm *j, struct process *process,
+			     uint64_t time_ns)
 {
 	struct event e = {
 		.time_ns = time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE, .stream = STREAM_EVENT,
@@ -114,7 +123,10 @@ static double ms_of(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-/* The first of so many was open at the last look, and the others have come since; the longest is the mean at least. */
+/*
+ * The first of so many was open at the last look, and the others have come since; the longest is
+ * the mean at least.
+ */
 static double least_ms(const struct jvm_source *s, uint64_t sum_ns, uint32_t pauses)
 {
 	uint64_t first_ns = sum_ns > s->gap_ns ? sum_ns - s->gap_ns : 0, mean_ns = sum_ns / pauses;
@@ -122,8 +134,8 @@ static double least_ms(const struct jvm_source *s, uint64_t sum_ns, uint32_t pau
 	return ms_of(first_ns > mean_ns ? first_ns : mean_ns);
 }
 
-static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, const struct hsperf_edge *edge,
-		uint64_t zero_ns, struct process *process)
+static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector,
+		const struct hsperf_edge *edge, uint64_t zero_ns, struct process *process)
 {
 	static const char *const names[2][2] = {{"GC/Stop", "GC/RestartEEStop"},
 						{"GC/SuspendEEStart", "GC/Start"}};
@@ -156,7 +168,8 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, c
 		}
 		if (!edge->start) {
 			fields[ncommon].v.d = ms_of(jvm_ticks_to_ns(j, length));
-			fields[ncommon + 2].v.d = least_ms(s, jvm_ticks_to_ns(j, length), edge->pauses);
+			fields[ncommon + 2].v.d =
+				least_ms(s, jvm_ticks_to_ns(j, length), edge->pauses);
 		}
 		deliver(s, &e);
 		gc_counters_event(s->counters, j->pid, &e);
@@ -226,7 +239,7 @@ static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector
 	atomic_fetch_add_explicit(&s->together_ns, ns, memory_order_relaxed);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Of the JVM that was read last. */
 static uint64_t value(const struct jvm_source *s, const struct jvm *j, uint32_t at)
@@ -249,7 +262,8 @@ static bool passes_over(const struct jvm_source *s, const struct jvm *j)
 
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
 		at = j->data.collectors[i].at[HSPERF_INVOCATIONS];
-		if (at && j->tracks[i].begun && value(s, j, at) > j->tracks[i].v[HSPERF_INVOCATIONS] + 1)
+		if (at && j->tracks[i].begun &&
+		    value(s, j, at) > j->tracks[i].v[HSPERF_INVOCATIONS] + 1)
 			return true;
 	}
 	return false;
@@ -282,7 +296,8 @@ static bool has_changed(const struct jvm_source *s, const struct jvm *j)
 
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		for (k = 0; k < HSPERF_VALUES && j->data.collectors[i].at[0]; k++)
-			if (!j->tracks[i].begun || value(s, j, j->data.collectors[i].at[k]) != j->tracks[i].v[k])
+			if (!j->tracks[i].begun ||
+			    value(s, j, j->data.collectors[i].at[k]) != j->tracks[i].v[k])
 				return true;
 	return false;
 }
@@ -311,7 +326,8 @@ static bool clock_is_exact(const struct jvm *j, uint64_t now_ns)
 
 static void read_clock(struct jvm *j)
 {
-	uint64_t ticks, began_ms, before_ns = os_now_ns(), wall_ns = os_wall_ns(), now_ns = os_now_ns();
+	uint64_t ticks, began_ms, before_ns = os_now_ns(), wall_ns = os_wall_ns(),
+				  now_ns = os_now_ns();
 
 	/* Not if we had to wait for a CPU between the two clocks. */
 	if (j->data.began_at && !j->zero_wall_ns && now_ns - before_ns < NS_PER_MS / 4 &&
@@ -321,12 +337,14 @@ static void read_clock(struct jvm *j)
 		return;
 	if (!mapped_read(&j->map, &ticks, j->data.ticks_at, sizeof(ticks)) || !ticks)
 		return;
-	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks ? j->read_ns : 0, os_now_ns());
+	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks ? j->read_ns : 0,
+		       os_now_ns());
 	j->ticks = ticks;
 }
 
 /* Beginning and end of a pause are stamps of the JVM's clock too. */
-static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t n, uint64_t done_ns)
+static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t n,
+			uint64_t done_ns)
 {
 	uint32_t i;
 
@@ -334,8 +352,12 @@ static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t
 		jvm_clock_note(j, jvm_ticks_to_ns(j, edges[i].ticks), j->taken_ns, done_ns);
 }
 
-/* Times of the other collectors since no pause was open; false = one of them began or ended later than this. */
-static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t collector, uint64_t exit, uint64_t *others)
+/*
+ * Times of the other collectors since no pause was open; false = one of them began or ended later
+ * than this.
+ */
+static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t collector,
+		    uint64_t exit, uint64_t *others)
 {
 	bool last = true;
 	uint32_t i;
@@ -347,23 +369,25 @@ static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t co
 		if (i == collector || !at[0] ||
 		    value(s, j, at[HSPERF_INVOCATIONS]) == j->safepoints.collectors[i].invocations)
 			continue;
-		last &= value(s, j, at[HSPERF_EXIT]) <= exit && value(s, j, at[HSPERF_ENTRY]) <= exit;
+		last &= value(s, j, at[HSPERF_EXIT]) <= exit &&
+			value(s, j, at[HSPERF_ENTRY]) <= exit;
 		*others += value(s, j, at[HSPERF_TIME]) - j->safepoints.collectors[i].time;
 	}
 	return last;
 }
 
 /*
- * The program stands still for longer than its collection, up to the end of the safepoint: Serial's full
- * collection resizes the generations after its exit, which takes a millisecond or more; and any JVM may have to
- * wait for a CPU, or for its log's disk, then. The time of safepoints since no pause was open, less that of other
- * collections, tells when it went on; *end 0 = at the exit, for all that can be told. false = the safepoint is not
- * over yet.
+ * The program stands still for longer than its collection, up to the end of the safepoint: Serial's
+ * full collection resizes the generations after its exit, which takes a millisecond or more; and
+ * any JVM may have to wait for a CPU, or for its log's disk, then. The time of safepoints since no
+ * pause was open, less that of other collections, tells when it went on; *end 0 = at the exit, for
+ * all that can be told. false = the safepoint is not over yet.
  */
 #define WAIT_NS (200 * NS_PER_MS)
-#define OTHER_SAFEPOINTS 8u                  /* beside it, of microseconds each, or of other collections */
-static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES],
-			 uint64_t now_ns, uint64_t *end)
+/* beside it, of microseconds each, or of other collections */
+#define OTHER_SAFEPOINTS 8u
+static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i,
+			 const uint64_t now[HSPERF_VALUES], uint64_t now_ns, uint64_t *end)
 {
 	const struct jvm_safepoints *calm = &j->safepoints;
 	uint64_t time = value(s, j, j->data.safepoint_time_at) - calm->time, others;
@@ -375,7 +399,10 @@ static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i, 
 		j->exit_seen_ns = 0;
 		return true;
 	}
-	/* Of several pauses that are seen at once the last one is the longer one; of Serial's the full one is. */
+	/*
+	 * Of several pauses that are seen at once the last one is the longer one; of Serial's the
+	 * full one is.
+	 */
 	if (!is_last(s, j, i, now[HSPERF_EXIT], &others) && !(j->data.ends_late && i == 1)) {
 		j->exit_seen_ns = 0;
 		return true;
@@ -413,7 +440,10 @@ static void note_calm(const struct jvm_source *s, struct jvm *j)
 	}
 }
 
-/* It is told if it ended after recording began; when that can be said, and before what came after it. */
+/*
+ * It is told if it ended after recording began; when that can be said, and before what came after
+ * it.
+ */
 static void tell_first(struct jvm_source *s, struct jvm *j, uint32_t i)
 {
 	struct hsperf_first *first = &j->firsts[i];
@@ -431,11 +461,13 @@ static void tell_first(struct jvm_source *s, struct jvm *j, uint32_t i)
 	j->nfirsts--;
 }
 
-static void note_first(struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES])
+static void note_first(struct jvm_source *s, struct jvm *j, uint32_t i,
+		       const uint64_t now[HSPERF_VALUES])
 {
 	const struct hsperf *data = &j->data;
 
-	hsperf_first_note(&j->firsts[i], now, data->safepoints_at ? value(s, j, data->safepoints_at) : 0,
+	hsperf_first_note(&j->firsts[i], now,
+			  data->safepoints_at ? value(s, j, data->safepoints_at) : 0,
 			  data->safepoints_at ? value(s, j, data->safepoint_time_at) : 0);
 	j->nfirsts += j->firsts[i].waits;
 }
@@ -455,8 +487,12 @@ static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 		tell_first(s, j, i);
 }
 
-/* One collector's; *zero_ns: found once for all of them. False: what it is about is told by a later look. */
-static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns, uint64_t *zero_ns)
+/*
+ * One collector's; *zero_ns: found once for all of them. False: what it is about is told by a later
+ * look.
+ */
+static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns,
+			      uint64_t *zero_ns)
 {
 	uint64_t now[HSPERF_VALUES], end = 0;
 	struct hsperf_edge edges[HSPERF_EDGES];
@@ -527,14 +563,18 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 	put_together(s, j, SAFEPOINTS, &together);
 }
 
-/* The number of safepoints, which rises when a pause begins, and their time, which does when it ends, are the same. */
+/*
+ * The number of safepoints, which rises when a pause begins, and their time, which does when it
+ * ends, are the same.
+ */
 static bool nothing_happened(const struct jvm *j)
 {
 	uint64_t count, time;
 
-	return j->safepoints.count && mapped_read(&j->map, &count, j->data.safepoints_at, sizeof(count)) &&
-	       mapped_read(&j->map, &time, j->data.safepoint_time_at, sizeof(time)) && count == j->safepoints.count &&
-	       time == j->safepoints.time;
+	return j->safepoints.count &&
+	       mapped_read(&j->map, &count, j->data.safepoints_at, sizeof(count)) &&
+	       mapped_read(&j->map, &time, j->data.safepoint_time_at, sizeof(time)) &&
+	       count == j->safepoints.count && time == j->safepoints.time;
 }
 
 /* For a counter: it is there before the first collection, too. */
@@ -547,7 +587,8 @@ static void note_heap(struct jvm_source *s, struct jvm *j)
 	if (!j->data.nused || !gc_counters_want_bytes(s->counters))
 		return;
 	for (i = 0; i < j->data.nused; i++) {
-		if (!mapped_read(&j->map, &used, j->data.used_at[i], sizeof(used)) || used > HEAP_BYTES_MAX)
+		if (!mapped_read(&j->map, &used, j->data.used_at[i], sizeof(used)) ||
+		    used > HEAP_BYTES_MAX)
 			return;
 		sum += used;
 	}
@@ -565,8 +606,8 @@ static void look(void *ctx, struct jvm *j)
 
 	if (!j->ready)
 		return;
-	if (began_ns - j->all_read_ns < ALL_NS && clock_is_exact(j, began_ns) && !j->zero_ns && !j->exit_seen_ns &&
-	    !j->open_ns && !j->nfirsts && nothing_happened(j)) {
+	if (began_ns - j->all_read_ns < ALL_NS && clock_is_exact(j, began_ns) && !j->zero_ns &&
+	    !j->exit_seen_ns && !j->open_ns && !j->nfirsts && nothing_happened(j)) {
 		j->read_ns = j->taken_ns = began_ns;
 		return;
 	}
@@ -593,7 +634,7 @@ static void look(void *ctx, struct jvm *j)
 		j->taken_ns = began_ns;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* When to look at it again: all of them at the same time, as far as that goes. */
 static uint64_t next_look(const struct jvm_source *s, struct jvm *j, uint64_t now_ns)
@@ -614,13 +655,19 @@ static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 	if (!j->elsewhere) {
 		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, s->log);
 	} else if (j->attach.state != ATTACH_NEVER) {
-		log_line(s->log, LOG_WARN, "Java program with pid %u writes no map of its code: it is in a container, where "
-			 "it is not asked (run jcmd PID Compiler.perfmap in it)", j->pid);
+		log_line(s->log, LOG_WARN,
+			 "Java program with pid %u writes no map of its code: it is in a "
+			 "container, where "
+			 "it is not asked (run jcmd PID Compiler.perfmap in it)",
+			 j->pid);
 		j->attach.state = ATTACH_NEVER;
 	}
 }
 
-/* Look at those that are due; returns when the next one is. *seen_ns: what was before it is known of all. */
+/*
+ * Look at those that are due; returns when the next one is. *seen_ns: what was before it is known
+ * of all.
+ */
 static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *seen_ns)
 {
 	uint64_t next_ns = now_ns + NOBODY_NS;
@@ -677,10 +724,14 @@ static int jvm_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
 		next_ns = look_at_all(s, now_ns, &seen_ns);
-		counters_ns = gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
+		counters_ns =
+			gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
 		if (counters_ns < next_ns - JVM_CLOCK_EXACT_NS)
 			next_ns = counters_ns + JVM_CLOCK_EXACT_NS;
-		/* What begins from here on is seen by the next look; its clock may be off by a little. */
+		/*
+		 * What begins from here on is seen by the next look; its clock may be off by a
+		 * little.
+		 */
 		queue_watermark(s->queue, seen_ns - JVM_CLOCK_EXACT_NS);
 		if (s->table.nready)
 			wait_until(s, next_ns, -1);
@@ -730,7 +781,8 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 	if (!rc)
 		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);
 	if (!rc && s->wanted)
-		rc = jvm_table_open(&s->table, s->processes, s->counters, s->wait.wake, s->log, err);
+		rc = jvm_table_open(&s->table, s->processes, s->counters, s->wait.wake, s->log,
+				    err);
 	if (rc) {
 		jvm_close((struct source *)s);
 		return rc;
@@ -756,8 +808,10 @@ static void jvm_status(struct source *source, struct source_status *out)
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->queue);
 	if (together)
-		snprintf(out->note, sizeof(out->note), "%llu pauses of Java programs, %.1f ms in all, followed each "
-			 "other so quickly that they are told together (GC/Pauses)", (unsigned long long)together,
+		snprintf(out->note, sizeof(out->note),
+			 "%llu pauses of Java programs, %.1f ms in all, followed each "
+			 "other so quickly that they are told together (GC/Pauses)",
+			 (unsigned long long)together,
 			 (double)atomic_load_explicit(&s->together_ns, memory_order_relaxed) / 1e6);
 }
 
@@ -772,7 +826,8 @@ static int jvm_part(unsigned i, struct source_part *out, struct err *err)
 
 const struct source_ops jvm_source = {
 	.name = "java",
-	.summary = "pauses of Java programs (HotSpot, from /tmp/hsperfdata_*), for rules on collections",
+	.summary = "pauses of Java programs (HotSpot, from /tmp/hsperfdata_*), for rules on "
+		   "collections",
 	.events = true,
 	.optional = true,
 	.part = jvm_part,

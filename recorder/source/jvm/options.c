@@ -31,8 +31,8 @@ bool jvm_options_keep_frame_pointers(uint32_t pid)
 	if (ask_itself(pid, &keeps))
 		return keeps;
 	symbol_start_text(pid, TEXT_MAX_BYTES, &arguments, &environment);
-	keeps |= jvm_keeps_frame_pointers(buf_text(&arguments), arguments.len, buf_text(&environment),
-					  environment.len);
+	keeps |= jvm_keeps_frame_pointers(buf_text(&arguments), arguments.len,
+					  buf_text(&environment), environment.len);
 	buf_free(&arguments);
 	buf_free(&environment);
 	return keeps;

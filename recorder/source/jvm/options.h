@@ -1,6 +1,7 @@
 /*
- * Whether the JVM of a process keeps frame pointers, by what it says of itself in its performance data, else by
- * its arguments and environment (symbol/jvm.h). Opens files of /proc: for threads that may wait for them.
+ * Whether the JVM of a process keeps frame pointers, by what it says of itself in its performance
+ * data, else by its arguments and environment (symbol/jvm.h). Opens files of /proc: for threads
+ * that may wait for them.
  */
 #pragma once
 

@@ -21,7 +21,8 @@
 #define USERS_MAX 1024u                      /* directories and files looked at in one scan */
 #define READS_MAX 64u                        /* of changes in /tmp, in one look */
 #define PREFIX "hsperfdata_"
-#define CALM_NS (50 * NS_PER_MS)             /* a wake-up costs some 50 us: 20 a second, 0.1 % of a core */
+/* a wake-up costs some 50 us: 20 a second, 0.1 % of a core */
+#define CALM_NS (50 * NS_PER_MS)
 #define CLOSE_NS NS_PER_SEC                  /* pauses no farther apart: every POLL_NS */
 #define POLL_NS (10 * NS_PER_MS)             /* until QUIET_AFTER_NS without one, */
 #define QUIET_AFTER_NS (200 * NS_PER_MS)
@@ -29,7 +30,7 @@
 #define CALM_AFTER_NS (2 * NS_PER_SEC)
 #define ALONE_NS (100 * NS_PER_MS)           /* a lone pause: every QUIET_NS until then */
 
-/* ---- clock ------------------------------------------------------------------------------------- */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 uint64_t jvm_ticks_to_ns(const struct jvm *j, uint64_t ticks)
 {
@@ -94,7 +95,7 @@ uint64_t jvm_pace_look_every_ns(struct jvm_pace *p, bool open, uint64_t now_ns)
 	return p->brisk || quiet_ns < ALONE_NS ? QUIET_NS : CALM_NS;
 }
 
-/* ---- one file ---------------------------------------------------------------------------------- */
+/* ---- one file -------------------------------------------------------------------------------- */
 
 static void forget(struct jvm_table *t, uint32_t i)
 {
@@ -139,14 +140,15 @@ static bool parse(struct jvm *j)
 	ssize_t n;
 	bool ok = false;
 
-	if (fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != j->uid || st.st_nlink != 1 ||
-	    st.st_size <= 0 || (uint64_t)st.st_size > HSPERF_MAX_BYTES)
+	if (fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != j->uid ||
+	    st.st_nlink != 1 || st.st_size <= 0 || (uint64_t)st.st_size > HSPERF_MAX_BYTES)
 		return false;
 	image = malloc((size_t)st.st_size);
 	n = image ? pread(j->fd, image, (size_t)st.st_size, 0) : 0;
 	if (n > 0)
 		ok = hsperf_parse(image, (size_t)n, &j->data, &err) == 0 &&
-		     j->data.high - j->data.low <= JVM_RANGE_MAX && mapped_open(&j->map, j->fd, (size_t)n, &err) == 0;
+		     j->data.high - j->data.low <= JVM_RANGE_MAX &&
+		     mapped_open(&j->map, j->fd, (size_t)n, &err) == 0;
 	free(image);
 	return ok;
 }
@@ -172,12 +174,15 @@ static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 }
 
 /* Takes fd. */
-static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool elsewhere, uint64_t now_ns)
+static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool elsewhere,
+		uint64_t now_ns)
 {
 	if (t->n == JVMS_MAX) {
 		if (!t->full_told)
-			log_line(t->log, LOG_WARN, "over %u Java programs run: the pauses of the others are not "
-				 "seen", JVMS_MAX);
+			log_line(t->log, LOG_WARN,
+				 "over %u Java programs run: the pauses of the others are not "
+				 "seen",
+				 JVMS_MAX);
 		t->full_told = true;
 		close(fd);
 		return;
@@ -193,8 +198,8 @@ static void add_named(struct jvm_table *t, int dir, const char *name, uid_t owne
 	unsigned long pid = strtoul(name, &end, 10);
 	int fd;
 
-	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX || find(t, (uint32_t)pid) < t->n ||
-	    !is_its_process((uint32_t)pid, owner))
+	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX ||
+	    find(t, (uint32_t)pid) < t->n || !is_its_process((uint32_t)pid, owner))
 		return;
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0)
@@ -206,7 +211,8 @@ static bool is_over(const struct jvm *j)
 {
 	struct stat st;
 
-	return fstat(j->fd, &st) != 0 || !st.st_nlink || (kill((pid_t)j->pid, 0) != 0 && errno == ESRCH);
+	return fstat(j->fd, &st) != 0 || !st.st_nlink ||
+	       (kill((pid_t)j->pid, 0) != 0 && errno == ESRCH);
 }
 
 static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
@@ -226,13 +232,14 @@ static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
 	}
 }
 
-/* ---- all of them ------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Twice is one watch. */
 static void watch(struct jvm_table *t, const char *path, uint32_t how)
 {
-	t->unwatched |= t->watch < 0 ||
-			inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | how) < 0;
+	t->unwatched |=
+		t->watch < 0 ||
+		inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | how) < 0;
 }
 
 /* A directory of one user, which only that user can write to. */
@@ -275,7 +282,9 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 		closedir(tmp);
 }
 
-/* Whether something was made where JVMs make their files. Others make files in /tmp all the time. */
+/*
+ * Whether something was made where JVMs make their files. Others make files in /tmp all the time.
+ */
 static bool has_changed(struct jvm_table *t)
 {
 	_Alignas(struct inotify_event) char bytes[4096];

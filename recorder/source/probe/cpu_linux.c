@@ -63,8 +63,8 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 	if (probe->uprobe)
 		attr_uprobe(p, probe->uprobe, place, attr);
 	attr->sample_period = 1;
-	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-			    PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
 	if (format->nregs) {
 		attr->sample_type |= PERF_SAMPLE_REGS_USER;
 		attr->sample_regs_user = PERF_REGS_MASK;
@@ -78,24 +78,34 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 		return;
 	attr->exclude_callchain_user = 1;
 	attr->sample_type |= PERF_SAMPLE_STACK_USER;
-	attr->sample_stack_user = probe->gc.edge ? GC_STACK_BYTES : (probe->role == PROBE_EVENT ? p->stack_kb : PROBE_SWITCH_STACK_KB) * 1024 - 8;
+	attr->sample_stack_user =
+		probe->gc.edge
+			? GC_STACK_BYTES
+			: (probe->role == PROBE_EVENT ? p->stack_kb : PROBE_SWITCH_STACK_KB) *
+					  1024 -
+				  8;
 }
 
 /* Without it all events come, and rules judge them: right, and dearer. */
 static void set_filter(struct probes *p, struct probe *probe, int fd)
 {
-	if (!probe->filter.len || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, buf_text(&probe->filter)) == 0)
+	if (!probe->filter.len ||
+	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, buf_text(&probe->filter)) == 0)
 		return;
-	log_line(p->log, LOG_WARN, "%s/%s: the kernel does not take the filter '%s' (%s), so all these events "
-		 "are looked at", probe->provider, probe->name, buf_text(&probe->filter), strerror(errno));
+	log_line(p->log, LOG_WARN,
+		 "%s/%s: the kernel does not take the filter '%s' (%s), so all these events "
+		 "are looked at",
+		 probe->provider, probe->name, buf_text(&probe->filter), strerror(errno));
 	buf_reset(&probe->filter);
 }
 
 static int refused(const struct probe *probe, int os_error, struct err *err)
 {
 	if (os_error == EACCES || os_error == EPERM)
-		return err_set(err, ERR_ACCESS, "this user may not watch %s/%s: run as root, or give the program %s",
-			       probe->provider, probe->name, probe->uprobe ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
+		return err_set(err, ERR_ACCESS,
+			       "this user may not watch %s/%s: run as root, or give the program %s",
+			       probe->provider, probe->name,
+			       probe->uprobe ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
 	if (probe->uprobe && os_error == EINVAL)
 		return err_set(err, ERR_USAGE, "the kernel cannot put a probe at %s", probe->name);
 	return err_os_code(err, os_error, "cannot watch %s/%s", probe->provider, probe->name);
@@ -111,7 +121,8 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 	attr_of(p, probe, place, &attr);
 	fd = perf_event_fd(&attr, cpu);
 	if (fd < 0 && (probe->gc.edge || (probe->throws && errno != EACCES && errno != EPERM)))
-		return 0;                    /* the process by which its file was found is gone; see also add_gc() */
+		/* the process by which its file was found is gone; see also add_gc() */
+		return 0;
 	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
 	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &p->ids[at].id) != 0)
 		os_error = errno;
@@ -128,7 +139,8 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 	return 0;
 }
 
-int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], struct err *err)
+int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS],
+		    struct err *err)
 {
 	uint32_t i, place;
 	int rc = 0;
@@ -142,7 +154,8 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 		struct perf_ring *ring = &rings[number];
 
 		if (ring->fd < 0)
-			rc = perf_ring_open_probes(ring, cpu, number, ring_bytes[number], number == RING_SWITCH, err);
+			rc = perf_ring_open_probes(ring, cpu, number, ring_bytes[number],
+						   number == RING_SWITCH, err);
 		for (place = 0; !rc && place < p->all[i].nplaces; place++)
 			rc = open_place(p, &p->all[i], place, cpu, ring, err);
 	}

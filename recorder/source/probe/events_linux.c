@@ -16,7 +16,8 @@ static void put_probe_name(const struct probe *probe, char *out, size_t n)
 		snprintf(out, n, "collections of %s in %.*s", programs[probe->gc.program],
 			 (int)strcspn(probe->name, ":"), probe->name);
 	else
-		snprintf(out, n, "%s%c%s", probe->provider, probe->name[0] == '/' ? ':' : '/', probe->name);
+		snprintf(out, n, "%s%c%s", probe->provider, probe->name[0] == '/' ? ':' : '/',
+			 probe->name);
 }
 
 static void rest(struct probes *p, struct probe *probe, uint64_t now_ns)
@@ -30,8 +31,10 @@ static void rest(struct probes *p, struct probe *probe, uint64_t now_ns)
 	for (cpu = 0; cpu < p->ncpus; cpu++)
 		probe_switch(probe, cpu, false);
 	if (!probe->told)
-		log_line(p->log, LOG_WARN, "%s happened over %u times within a second: not watched for "
-			 "%u s, and again each time that this happens; rules on it miss what happens then%s",
+		log_line(p->log, LOG_WARN,
+			 "%s happened over %u times within a second: not watched for "
+			 "%u s, and again each time that this happens; rules on it miss what "
+			 "happens then%s",
 			 name, probe->limit, (unsigned)(PROBE_REST_NS / NS_PER_SEC),
 			 probe->uprobe ? "" : " (narrow it down with FieldFilter)");
 	probe->told = true;
@@ -61,7 +64,8 @@ bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t 
 {
 	int64_t number;
 
-	if (!trace_format_number(&probe->format, probe->pid, r->u.sample.raw, r->u.sample.raw_bytes, &number))
+	if (!trace_format_number(&probe->format, probe->pid, r->u.sample.raw, r->u.sample.raw_bytes,
+				 &number))
 		return false;
 	*pid = (uint32_t)number;
 	return number > 0;
@@ -77,11 +81,13 @@ void probes_every(struct probes *p, enum probe_role role, uint64_t n)
 				ioctl(p->all[i].fds[at], PERF_EVENT_IOC_PERIOD, &n);
 }
 
-bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out)
+bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r,
+		 struct event *out)
 {
 	uint64_t start_ns = out->process ? out->process->start_ns : 0;
 
-	if ((probe->gc.edge && !gc_probe_is_of(&probe->gc, r->pid, start_ns)) || !within_rate(p, probe, r->time_ns))
+	if ((probe->gc.edge && !gc_probe_is_of(&probe->gc, r->pid, start_ns)) ||
+	    !within_rate(p, probe, r->time_ns))
 		return false;
 	out->kind = EVENT_GENERIC;
 	out->stream = STREAM_EVENT;
@@ -98,14 +104,18 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 		out->nfields = 1;
 	} else if (probe->uprobe) {
 		out->fields = p->fields;
-		out->nfields = uprobe_fields(probe->uprobe, probes_place(p, r->u.sample.id), r, p->fields);
+		out->nfields =
+			uprobe_fields(probe->uprobe, probes_place(p, r->u.sample.id), r, p->fields);
 		if (probe->gc.edge) {
-			gc_probe_event(&probe->gc, p->fields, out->nfields, r->tid, &p->generations, p->gc_fields, out);
+			gc_probe_event(&probe->gc, p->fields, out->nfields, r->tid, &p->generations,
+				       p->gc_fields, out);
 			return true;
 		}
-		out->hex_fields = probe->uprobe->is_usdt || probe->uprobe->is_return ? 0 : UINT64_MAX;
+		out->hex_fields =
+			probe->uprobe->is_usdt || probe->uprobe->is_return ? 0 : UINT64_MAX;
 	} else {
-		trace_format_read(&probe->format, r->u.sample.raw, r->u.sample.raw_bytes, &p->values);
+		trace_format_read(&probe->format, r->u.sample.raw, r->u.sample.raw_bytes,
+				  &p->values);
 		out->fields = p->values.fields;
 		out->nfields = p->values.nfields;
 		out->hex_fields = p->values.hex_fields;
@@ -129,13 +139,17 @@ bool probe_has_stack(const struct probe *probe)
 	return probe->stack;
 }
 
-/* Ends of collections stay on for a second more than their beginnings, or these would seem to go on. */
+/*
+ * Ends of collections stay on for a second more than their beginnings, or these would seem to go
+ * on.
+ */
 static void follow_gc(struct probes *p, uint32_t end)
 {
 	const struct probe *begin = end ? &p->all[end - 1] : NULL;
 	unsigned cpu;
 
-	if (p->all[end].gc.edge != GC_ENDS || !begin || !begin->rests_until_ns || p->all[end].rests_until_ns)
+	if (p->all[end].gc.edge != GC_ENDS || !begin || !begin->rests_until_ns ||
+	    p->all[end].rests_until_ns)
 		return;
 	p->all[end].rests_until_ns = begin->rests_until_ns;
 	for (cpu = 0; cpu < p->ncpus; cpu++)
@@ -178,11 +192,13 @@ void probes_note(const struct probes *p, char *out, size_t n)
 		if (!rests || out[0])
 			continue;
 		put_probe_name(&p->all[i], name, sizeof(name));
-		snprintf(out, n, "%.120s happened too often: switched off %" PRIu64 " time%s, for %u s each", name, rests,
-			 rests == 1 ? "" : "s", (unsigned)(PROBE_REST_NS / NS_PER_SEC));
+		snprintf(
+			out, n,
+			"%.120s happened too often: switched off %" PRIu64 " time%s, for %u s each",
+			name, rests, rests == 1 ? "" : "s", (unsigned)(PROBE_REST_NS / NS_PER_SEC));
 	}
 	used = strlen(out);
 	if (others)
-		snprintf(out + used, n - used, "; so %s %u other%s", others == 1 ? "was" : "were", others,
-			 others == 1 ? "" : "s");
+		snprintf(out + used, n - used, "; so %s %u other%s", others == 1 ? "was" : "were",
+			 others, others == 1 ? "" : "s");
 }

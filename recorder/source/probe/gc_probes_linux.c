@@ -24,12 +24,13 @@ bool gc_probes_wanted(const struct needs *needs)
 	uint32_t i;
 
 	for (i = 0; needs && i < needs->nproviders; i++)
-		if (text_same_fold(needs->providers[i].name, CLR) && needs->providers[i].keywords & CLR_KEYWORD_GC)
+		if (text_same_fold(needs->providers[i].name, CLR) &&
+		    needs->providers[i].keywords & CLR_KEYWORD_GC)
 			return true;
 	return pause_wanted(needs, PAUSE_PROVIDERS);
 }
 
-/* ---- which programs --------------------------------------------------------------------------------- */
+/* ---- which programs -------------------------------------------------------------------------- */
 
 struct search {
 	struct need_event *events;
@@ -39,7 +40,8 @@ struct search {
 	unsigned first[GC_PROGRAMS_MAX];     /* of the probes of a libjvm.so; NO_PROBES */
 };
 
-static void add(struct search *s, enum gc_program program, const char *path, const char *what, enum gc_edge edge)
+static void add(struct search *s, enum gc_program program, const char *path, const char *what,
+		enum gc_edge edge)
 {
 	struct need_event *e = &s->events[s->n];
 
@@ -88,7 +90,10 @@ static unsigned file_of(struct search *s, const char *path, bool *is_new)
 	return i;
 }
 
-/* start-end perms pgoff major:minor inode path: of the first mapping that has this in its path; NULL = none */
+/*
+ * start-end perms pgoff major:minor inode path: of the first mapping that has this in its path;
+ * NULL = none
+ */
 static const char *path_with(const char *maps, const char *text, size_t *length)
 {
 	const char *hit = strstr(maps, text), *line = hit;
@@ -145,8 +150,8 @@ static void look_at_node(struct search *s, const char *path)
 }
 
 /*
- * Python of Fedora, RHEL and others, node of Debian: all of it is in a library, which those that start later
- * share.
+ * Python of Fedora, RHEL and others, node of Debian: all of it is in a library, which those that
+ * start later share.
  */
 static void look_for_library(struct search *s, const char *pid, const char *begin,
 			     void (*look_at)(struct search *s, const char *path))
@@ -159,7 +164,8 @@ static void look_for_library(struct search *s, const char *pid, const char *begi
 	snprintf(maps_path, sizeof(maps_path), "/proc/%.16s/maps", pid);
 	if (os_load(maps_path, MAPS_MAX_BYTES, &maps, NULL) == 0)
 		at = path_with(buf_text(&maps), begin, &length);
-	if (at && (size_t)snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid, (int)length, at) < sizeof(path))
+	if (at && (size_t)snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid, (int)length,
+				   at) < sizeof(path))
 		look_at(s, path);
 	buf_free(&maps);
 }
@@ -194,9 +200,11 @@ static bool is_blind_jvm(uint32_t pid, char *library, size_t n, uint64_t *start_
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	if (os_load(path, MAPS_MAX_BYTES, &maps, NULL) == 0) {
 		at = path_with(buf_text(&maps), "/hsperfdata_", &length);
-		blind = !at || (length > ndeleted && memcmp(at + length - ndeleted, deleted, ndeleted) == 0);
+		blind = !at || (length > ndeleted &&
+				memcmp(at + length - ndeleted, deleted, ndeleted) == 0);
 		at = path_with(buf_text(&maps), "/libjvm.so\n", &length);
-		blind &= at && (size_t)snprintf(library, n, "/proc/%u/root%.*s", pid, (int)length, at) < n;
+		blind &= at && (size_t)snprintf(library, n, "/proc/%u/root%.*s", pid, (int)length,
+						at) < n;
 	}
 	buf_free(&maps);
 	return blind;
@@ -234,12 +242,14 @@ bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_n
 	unsigned i;
 
 	for (i = 0; i < probe->npids; i++)
-		if (probe->pids[i] == pid && (!start_ns || start_ns <= probe->starts_ns[i] + NS_PER_SEC))
+		if (probe->pids[i] == pid &&
+		    (!start_ns || start_ns <= probe->starts_ns[i] + NS_PER_SEC))
 			return true;
 	return probe->program != GC_HOTSPOT;
 }
 
-unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc_probe probes[2 * GC_PROGRAMS_MAX])
+unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX],
+			struct gc_probe probes[2 * GC_PROGRAMS_MAX])
 {
 	struct search s = {.events = events, .probes = probes};
 	char path[64], target[UPROBE_PATH_MAX];
@@ -266,7 +276,7 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc
 	return s.n;
 }
 
-/* ---- what they say ---------------------------------------------------------------------------------- */
+/* ---- what they say --------------------------------------------------------------------------- */
 
 static const char *const names[2][2] = {
 	{"GC/SuspendEEStart", "GC/Start"},
@@ -300,14 +310,16 @@ static uint64_t generation(enum gc_program program, const struct event_field *ar
 	}
 }
 
-void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments, uint32_t tid,
-		    struct gc_generations *generations, struct event_field fields[GC_PROBE_FIELDS], struct event *out)
+void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments,
+		    unsigned narguments, uint32_t tid, struct gc_generations *generations,
+		    struct event_field fields[GC_PROBE_FIELDS], struct event *out)
 {
 	static const char *const providers[] = {"CPython", "V8", "JVM"};
 	static const char *const collectors[] = {"CPython", "V8", "HotSpot (probes)"};
 	bool ends = probe->edge == GC_ENDS;
 	unsigned at = tid % GC_THREADS;
-	uint64_t depth = ends ? generations->last[at].depth : generation(probe->program, arguments, narguments);
+	uint64_t depth = ends ? generations->last[at].depth
+			      : generation(probe->program, arguments, narguments);
 
 	fields[0] = (struct event_field){.name = "Reason", .type = FIELD_UINT, .v.u = 1};
 	fields[1] = (struct event_field){.name = "Type", .type = FIELD_UINT};
@@ -317,7 +329,8 @@ void gc_probe_event(const struct gc_probe *probe, const struct event_field *argu
 	out->provider = providers[probe->program];
 	out->name = names[ends][0];
 	out->fields = fields;
-	out->nfields = ends && generations->last[at].tid != tid ? GC_PROBE_FIELDS - 1 : GC_PROBE_FIELDS;
+	out->nfields =
+		ends && generations->last[at].tid != tid ? GC_PROBE_FIELDS - 1 : GC_PROBE_FIELDS;
 	out->hex_fields = 0;
 	generations->last[at].tid = ends ? 0 : tid;
 	generations->last[at].depth = (uint8_t)depth;

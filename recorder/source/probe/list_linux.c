@@ -39,7 +39,8 @@ static void put_fields(struct listing *l)
 		}
 		json_open(&j, '{');
 		json_key_str(&j, "name", f->name);
-		json_key_str(&j, "type", f->kind == TRACE_NUMBER && f->is_signed ? "signed" : types[f->kind]);
+		json_key_str(&j, "type",
+			     f->kind == TRACE_NUMBER && f->is_signed ? "signed" : types[f->kind]);
 		json_close(&j, '}');
 	}
 	if (l->json)

@@ -15,7 +15,8 @@ static bool is_ours(const struct need_event *e)
 	return tracepoint_provider(e->provider) || throw_provider(e->provider);
 }
 
-static int check_tracepoint(const struct need_event *e, struct trace_format *format, struct err *err)
+static int check_tracepoint(const struct need_event *e, struct trace_format *format,
+			    struct err *err)
 {
 	char event[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
 	int rc = tracepoint_load(e->provider, e->name, format, err);
@@ -64,7 +65,8 @@ static struct probe *find_probe(struct probes *p, const struct need_event *e)
 	return NULL;
 }
 
-static int make_probe(struct probes *p, const struct need_event *e, struct probe **out, struct err *err)
+static int make_probe(struct probes *p, const struct need_event *e, struct probe **out,
+		      struct err *err)
 {
 	struct probe *probe = &p->all[p->n];
 	unsigned i;
@@ -82,7 +84,8 @@ static int make_probe(struct probes *p, const struct need_event *e, struct probe
 		probe->uprobe = calloc(1, sizeof(*probe->uprobe));
 		rc = probe->uprobe ? uprobe_pmu(&p->pmu, err) : err_memory(err, "for a probe");
 		if (!rc)
-			rc = uprobe_resolve(probe->throws ? "uprobe" : e->provider, e->name, probe->uprobe, err);
+			rc = uprobe_resolve(probe->throws ? "uprobe" : e->provider, e->name,
+					    probe->uprobe, err);
 		if (!rc)
 			probe->nplaces = probe->uprobe->n;
 	} else {
@@ -118,7 +121,8 @@ static int add_one(struct probes *p, const struct need_event *e, struct err *err
 	if (probe->uprobe || !trace_filter(&probe->format, e->filter, &filter))
 		probe->unfiltered = true;
 	if (!probe->unfiltered)
-		buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "", buf_text(&filter));
+		buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "",
+			   buf_text(&filter));
 	if (probe->unfiltered || probe->filter.failed || filter.failed)
 		buf_reset(&probe->filter);
 	buf_free(&filter);
@@ -138,8 +142,8 @@ static void take_back(struct probes *p, uint32_t n)
 }
 
 /*
- * Throws of C++ are seen in each library for them that programs use now, or by default, and in the programs
- * that the rule names, run now and have a library of their own in them, not stripped.
+ * Throws of C++ are seen in each library for them that programs use now, or by default, and in the
+ * programs that the rule names, run now and have a library of their own in them, not stripped.
  */
 static int add_throws(struct probes *p, const struct need_event *e, struct err *err)
 {
@@ -151,7 +155,8 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 
 	n += throw_programs(e->filter, paths + n);
 	if (!rc && !n)
-		rc = err_set(err, ERR_UNSUPPORTED, "no C++ library is to be found, in whose __cxa_throw exceptions "
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "no C++ library is to be found, in whose __cxa_throw exceptions "
 			     "would be seen");
 	for (i = 0; !rc && i < n; i++) {
 		before = p->n;
@@ -160,7 +165,8 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 		snprintf(one->name, sizeof(one->name), "%s:__cxa_throw", paths[i]);
 		rc = add_one(p, one, err);
 		if (rc && rc != ERR_MEMORY && i >= libraries) {
-			take_back(p, before);        /* it uses a shared one, or throws not at all */
+			/* it uses a shared one, or throws not at all */
+			take_back(p, before);
 			rc = 0;
 		}
 	}
@@ -173,7 +179,9 @@ static int add_need(struct probes *p, const struct need_event *e, struct err *er
 	return throw_provider(e->provider) ? add_throws(p, e, err) : add_one(p, e, err);
 }
 
-/* Wake-ups and the stacks of switches, for the times of threads; the switches are the ring's own. */
+/*
+ * Wake-ups and the stacks of switches, for the times of threads; the switches are the ring's own.
+ */
 static int add_time(struct probes *p, bool wakers, struct err *err)
 {
 	static const struct {
@@ -197,8 +205,10 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 		strcpy(e->name, wanted[i].name);
 		rc = make_probe(p, e, &probe, err);
 		if (!rc && !trace_format_find(&probe->format, wanted[i].pid, &probe->pid))
-			rc = err_set(err, ERR_UNSUPPORTED, "this kernel's sched/%s has no %s, so the times of threads "
-				     "cannot be had", e->name, wanted[i].pid);
+			rc = err_set(err, ERR_UNSUPPORTED,
+				     "this kernel's sched/%s has no %s, so the times of threads "
+				     "cannot be had",
+				     e->name, wanted[i].pid);
 		if (rc)
 			break;
 		probe->role = wanted[i].role;
@@ -211,8 +221,8 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 }
 
 /*
- * Where programs collect, for rules on that, as far as it can be had: without these probes .NET's and Java's
- * collections are seen all the same.
+ * Where programs collect, for rules on that, as far as it can be had: without these probes .NET's
+ * and Java's collections are seen all the same.
  */
 static int add_gc(struct probes *p, struct err *err)
 {
@@ -231,10 +241,12 @@ static int add_gc(struct probes *p, struct err *err)
 			probe->gc = gc[i];
 			probe->unfiltered = true;
 			if (gc[i].edge == GC_ENDS)
-				probe->limit = PROBE_RATE_MAX;   /* it rests after its beginnings: follow_gc() */
+				/* it rests after its beginnings: follow_gc() */
+				probe->limit = PROBE_RATE_MAX;
 			continue;
 		}
-		take_back(p, before);                /* stripped, or a kernel without uprobes: nothing to watch */
+		/* stripped, or a kernel without uprobes: nothing to watch */
+		take_back(p, before);
 	}
 	free(events);
 	return 0;
@@ -242,13 +254,15 @@ static int add_gc(struct probes *p, struct err *err)
 
 static unsigned count_wanted(const struct probes_config *cfg)
 {
-	unsigned n = (capture_switches(cfg->capture) ? 4 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
+	unsigned n = (capture_switches(cfg->capture) ? 4 : 0) +
+		     (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
 	uint32_t i;
 
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
 		const struct need_event *e = &cfg->needs->events[i];
 
-		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX : is_ours(e);
+		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX
+						 : is_ours(e);
 	}
 	return n;
 }
@@ -257,7 +271,9 @@ static void set_formats(struct probes *p)
 {
 	p->formats[RING_PLAIN] = (struct perf_format){.raw = true};
 	p->formats[RING_REGS] = (struct perf_format){.raw = true, .nregs = PERF_REGS_COUNT};
-	p->formats[RING_STACK] = (struct perf_format){.raw = true, .callchain = true, .stack = p->stack_kb != 0,
+	p->formats[RING_STACK] = (struct perf_format){.raw = true,
+						      .callchain = true,
+						      .stack = p->stack_kb != 0,
 						      .nregs = PERF_REGS_COUNT};
 	p->formats[RING_SWITCH] = p->formats[RING_PLAIN];
 	p->formats[RING_SWITCH_STACK] = p->formats[RING_STACK];

@@ -1,9 +1,11 @@
 /*
  * Events of the kernel and of programs that rules ask for: tracepoints, uprobes, USDT probes; perf
- * events, in rings of their own per CPU, that the perf source drains and puts in order with its samples.
+ * events, in rings of their own per CPU, that the perf source drains and puts in order with its
+ * samples.
  *
- * A probe that happens too often is switched off for PROBE_REST_NS, on all CPUs; the log says so the
- * first time, status each time. check(): any thread; all else: the source's thread, and open before it.
+ * A probe that happens too often is switched off for PROBE_REST_NS, on all CPUs; the log says so
+ * the first time, status each time. check(): any thread; all else: the source's thread, and open
+ * before it.
  */
 #pragma once
 
@@ -16,7 +18,10 @@
 #include "source/probe/trace_format.h"
 
 #define PROBES_MAX NEEDS_MAX_EVENTS
-/* Per CPU: plain, with stacks, with registers, switches and wake-ups, their stacks; one drops none of another. */
+/*
+ * Per CPU: plain, with stacks, with registers, switches and wake-ups, their stacks; one drops none
+ * of another.
+ */
 #define PROBE_RINGS 5u
 #define PROBE_RING_OF_SWITCHES 3u
 #define PROBE_SWITCH_RING_BYTES ((size_t)1 << 20)
@@ -25,7 +30,8 @@
 #define PROBE_PLAIN_RING_BYTES ((size_t)256 << 10)
 #define PROBE_STACK_RING_BYTES ((size_t)2 << 20)   /* 64 events with 32 KiB of stack */
 #define PROBE_RATE_MAX 10000u                /* a second; see also below */
-#define PROBE_RATE_STACK_MAX 1000u           /* with stacks, and of probes in programs: 5 to 20 us each */
+/* with stacks, and of probes in programs: 5 to 20 us each */
+#define PROBE_RATE_STACK_MAX 1000u
 #define PROBE_REST_NS (60 * NS_PER_SEC)
 
 struct probe;
@@ -37,7 +43,10 @@ int probes_list(const char *pattern, bool json, struct out *out, struct err *err
 /* Tracepoints, uprobes; see source_ops.part. */
 int probes_part(unsigned i, struct source_part *out, struct err *err);
 
-/* Whether all events of this system that these needs name are there; the sentence gives the nearest. */
+/*
+ * Whether all events of this system that these needs name are there; the sentence gives the
+ * nearest.
+ */
 int probes_check(const struct needs *needs, struct err *err);
 
 struct probes_config {
@@ -52,7 +61,8 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 void probes_free(struct probes *p);
 
 /* Rings and events of one CPU, disabled; a ring that no probe writes to stays closed (fd -1). */
-int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], struct err *err);
+int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS],
+		    struct err *err);
 void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS]);
 void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on);
 /* What records of ring number i look like. */
@@ -66,8 +76,11 @@ struct probe *probes_find(struct probes *p, uint64_t id);
  * Provider, name and fields of a record, into *out; good until the next call. false: it is over its
  * rate and left out.
  */
-bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out);
-/* The same event under another name too, as collections are two of .NET's; true = put it once more. */
+bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r,
+		 struct event *out);
+/*
+ * The same event under another name too, as collections are two of .NET's; true = put it once more.
+ */
 bool probes_again(const struct probe *probe, struct event *e);
 
 /* What a record is for, other than for rules: see source/thread_time.h. */

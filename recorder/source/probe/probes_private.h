@@ -1,6 +1,6 @@
 /*
- * What the parts of probes_linux.h share: probes_linux.c (what is asked for), probe/cpu_linux.c (a CPU's
- * events), probe/events_linux.c (what they say). probe/list_linux.c knows nothing of it.
+ * What the parts of probes_linux.h share: probes_linux.c (what is asked for), probe/cpu_linux.c (a
+ * CPU's events), probe/events_linux.c (what they say). probe/list_linux.c knows nothing of it.
  */
 #pragma once
 

@@ -1,4 +1,7 @@
-/* Whether this user may have tracepoints and probes in programs, by asking the kernel for one; see probes_linux.h. */
+/*
+ * Whether this user may have tracepoints and probes in programs, by asking the kernel for one; see
+ * probes_linux.h.
+ */
 #include "source/probe/probes_linux.h"
 
 #include "base/array.h"
@@ -38,12 +41,16 @@ static int may_have_tracepoints(struct err *err)
 	free(format);
 	os_error = rc ? 0 : try_event(&attr);
 	if (os_error == EACCES || os_error == EPERM)
-		return err_set(err, ERR_ACCESS, "this user may not watch them: run as root, or give the program "
+		return err_set(err, ERR_ACCESS,
+			       "this user may not watch them: run as root, or give the program "
 			       "CAP_PERFMON (before Linux 5.8 CAP_SYS_ADMIN)");
 	return rc ? rc : os_error ? err_os_code(err, os_error, "the kernel refuses them") : 0;
 }
 
-/* The kernel looks at rights before it looks for the file: none has that name, and no program is touched. */
+/*
+ * The kernel looks at rights before it looks for the file: none has that name, and no program is
+ * touched.
+ */
 static int may_have_uprobes(struct err *err)
 {
 	struct perf_event_attr attr;
@@ -58,16 +65,20 @@ static int may_have_uprobes(struct err *err)
 	attr.sample_period = 1;
 	os_error = try_event(&attr);
 	if (os_error == EACCES || os_error == EPERM)
-		return err_set(err, ERR_ACCESS, "this user may not put them in: run as root, or give the program "
+		return err_set(err, ERR_ACCESS,
+			       "this user may not put them in: run as root, or give the program "
 			       "CAP_SYS_ADMIN");
-	return os_error && os_error != ENOENT ? err_os_code(err, os_error, "the kernel refuses them") : 0;
+	return os_error && os_error != ENOENT
+		       ? err_os_code(err, os_error, "the kernel refuses them")
+		       : 0;
 }
 
 int probes_part(unsigned i, struct source_part *out, struct err *err)
 {
 	static const struct source_part parts[] = {
 		{"tracepoints", "events of the kernel, for rules on them and --thread-time"},
-		{"uprobes", "probes in programs, for rules on them, collections of CPython and V8, throws of C++"},
+		{"uprobes", "probes in programs, for rules on them, collections of CPython and V8, "
+			    "throws of C++"},
 	};
 
 	if (i >= COUNT_OF(parts)) {

@@ -22,7 +22,7 @@ bool throw_provider(const char *provider)
 	return strcmp(provider, THROW_PROVIDER) == 0;
 }
 
-/* ---- where -------------------------------------------------------------------------------------------- */
+/* ---- where ----------------------------------------------------------------------------------- */
 
 #define FILES_MAX THROW_LIBRARIES_MAX
 _Static_assert(THROW_PROGRAMS_MAX <= FILES_MAX, "both are files");
@@ -58,8 +58,8 @@ static void add_mapped(struct files *l, const char *pid, const struct buf *maps,
 		for (slash = at; slash > buf_text(maps) && slash[-1] != ' '; slash--)
 			;
 		end = at + strcspn(at, "\n");
-		snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid, (int)(end - slash < 300 ? end - slash : 300),
-			 slash);
+		snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid,
+			 (int)(end - slash < 300 ? end - slash : 300), slash);
 		add(l, path);
 		at = end;
 	}
@@ -80,7 +80,9 @@ static void add_of_process(struct files *l, const char *pid, struct buf *maps)
 unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 {
 	static const char *const usual[] = {
-		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/usr/lib64/libstdc++.so.6",
+		"/usr/lib/libstdc++.so.6",
 	};
 	struct files l = {.paths = paths};
 	struct buf maps = {0};
@@ -100,7 +102,10 @@ unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 	return l.n;
 }
 
-/* By its own path, which stays when it ends, unless that is another file by now or in another file system. */
+/*
+ * By its own path, which stays when it ends, unless that is another file by now or in another file
+ * system.
+ */
 static void add_program(struct files *l, const char *pid, const char *target)
 {
 	struct os_file_info running, named;
@@ -108,8 +113,10 @@ static void add_program(struct files *l, const char *pid, const char *target)
 
 	snprintf(exe, sizeof(exe), "/proc/%.16s/exe", pid);
 	if (os_path_info(exe, &running, NULL) == 0)
-		add(l, os_path_info(target, &named, NULL) == 0 && named.dev == running.dev && named.ino == running.ino ?
-		    target : exe);
+		add(l, os_path_info(target, &named, NULL) == 0 && named.dev == running.dev &&
+				       named.ino == running.ino
+			       ? target
+			       : exe);
 }
 
 static const char *after(const char *text, const char *head)
@@ -135,7 +142,8 @@ unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROB
 	ssize_t n;
 
 	while (proc && l.n < THROW_PROGRAMS_MAX && (entry = readdir(proc)) != NULL) {
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || (wanted && strcmp(wanted, entry->d_name) != 0))
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+		    (wanted && strcmp(wanted, entry->d_name) != 0))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%.16s/exe", entry->d_name);
 		n = readlink(path, target, sizeof(target) - 1);
@@ -148,7 +156,7 @@ unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROB
 	return l.n;
 }
 
-/* ---- what was thrown -------------------------------------------------------------------------------- */
+/* ---- what was thrown ------------------------------------------------------------------------- */
 
 static size_t peek(uint32_t pid, uint64_t at, void *to, size_t n)
 {
@@ -183,7 +191,8 @@ void throw_read(const struct perf_record *r, struct throw_text *out)
 		return;
 	/* '*': types that are equal by address only */
 	snprintf(raw, sizeof(raw), "_ZTI%s", name + (name[0] == '*'));
-	if (demangle(raw, readable, sizeof(readable)) && strncmp(readable, prefix, sizeof(prefix) - 1) == 0)
+	if (demangle(raw, readable, sizeof(readable)) &&
+	    strncmp(readable, prefix, sizeof(prefix) - 1) == 0)
 		snprintf(out->type, sizeof(out->type), "%.500s", readable + sizeof(prefix) - 1);
 	else
 		snprintf(out->type, sizeof(out->type), "%.399s", name);

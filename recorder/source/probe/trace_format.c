@@ -15,7 +15,7 @@
 #define GLOB_MAX 200u                        /* the kernel takes 255 */
 #define CONDITION_FIELD_MAX TRACE_NAME_MAX
 
-/* ---- the format -------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 /* The number behind KEY in a line of ';' between its parts. */
 static bool number_after(const char *line, const char *key, uint32_t *out)
@@ -33,7 +33,10 @@ static bool number_after(const char *line, const char *key, uint32_t *out)
 	return true;
 }
 
-/* "unsigned long args[6]" -> name "args", elements 6; returns where the name begins, NULL = no name. */
+/*
+ * "unsigned long args[6]" -> name "args", elements 6; returns where the name begins, NULL = no
+ * name.
+ */
 static const char *split_name(const char *declaration, size_t n, char name[TRACE_NAME_MAX],
 			      uint32_t *elements)
 {
@@ -90,8 +93,8 @@ static bool has_word(const char *text, size_t n, const char *word)
 	size_t w = strlen(word), i;
 
 	for (i = 0; i + w <= n; i++)
-		if (memcmp(text + i, word, w) == 0 && (!i || !(isalnum((unsigned char)text[i - 1]) ||
-							       text[i - 1] == '_')))
+		if (memcmp(text + i, word, w) == 0 &&
+		    (!i || !(isalnum((unsigned char)text[i - 1]) || text[i - 1] == '_')))
 			return true;
 	return false;
 }
@@ -163,10 +166,11 @@ int trace_format_parse(const char *text, size_t n, struct trace_format *out, str
 	if (has_id)
 		*out = *f;
 	free(f);
-	return has_id ? 0 : err_set(err, ERR_FORMAT, "that is no format of a tracepoint: it has no ID");
+	return has_id ? 0
+		      : err_set(err, ERR_FORMAT, "that is no format of a tracepoint: it has no ID");
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static const char *keep_text(struct trace_values *out, const char *from, size_t n)
 {
@@ -209,7 +213,8 @@ static void read_number(const uint8_t *at, const struct trace_field *f, struct e
 }
 
 /* Where the value is; false when it lies outside. */
-static bool place(const struct trace_field *f, const uint8_t *raw, size_t n, size_t *at, size_t *size)
+static bool place(const struct trace_field *f, const uint8_t *raw, size_t n, size_t *at,
+		  size_t *size)
 {
 	uint32_t loc;
 
@@ -276,8 +281,8 @@ bool trace_format_find(const struct trace_format *format, const char *name, uint
 	return i < format->nfields;
 }
 
-bool trace_format_number(const struct trace_format *format, uint32_t field, const void *raw, size_t n,
-			 int64_t *out)
+bool trace_format_number(const struct trace_format *format, uint32_t field, const void *raw,
+			 size_t n, int64_t *out)
 {
 	const struct trace_field *f = &format->fields[field];
 	struct event_field value;
@@ -290,7 +295,7 @@ bool trace_format_number(const struct trace_format *format, uint32_t field, cons
 	return true;
 }
 
-/* ---- the kernel's filter ------------------------------------------------------------------------- */
+/* ---- the kernel's filter --------------------------------------------------------------------- */
 
 struct condition {
 	char field[CONDITION_FIELD_MAX], op[3];
@@ -347,7 +352,10 @@ static bool put_number(const struct trace_field *f, const struct condition *c, s
 	return true;
 }
 
-/* Equal in any case of letters: each letter becomes a set of two. Signs with a meaning there do not pass. */
+/*
+ * Equal in any case of letters: each letter becomes a set of two. Signs with a meaning there do not
+ * pass.
+ */
 static bool put_glob(const struct trace_field *f, const struct condition *c, struct buf *out)
 {
 	char glob[GLOB_MAX + 4];
@@ -359,7 +367,8 @@ static bool put_glob(const struct trace_field *f, const struct condition *c, str
 		if (used >= GLOB_MAX || ch < ' ' || ch > '~' || strchr("*?[]\\\"'", ch))
 			return false;
 		if (isalpha(ch))
-			used += (size_t)snprintf(glob + used, 5, "[%c%c]", tolower(ch), toupper(ch));
+			used += (size_t)snprintf(glob + used, 5, "[%c%c]", tolower(ch),
+						 toupper(ch));
 		else
 			glob[used++] = (char)ch;
 	}
@@ -370,7 +379,8 @@ static bool put_glob(const struct trace_field *f, const struct condition *c, str
 	return true;
 }
 
-static bool put_condition(const struct trace_format *format, const struct condition *c, struct buf *out)
+static bool put_condition(const struct trace_format *format, const struct condition *c,
+			  struct buf *out)
 {
 	uint32_t i;
 
@@ -386,7 +396,8 @@ static bool put_condition(const struct trace_format *format, const struct condit
 		/* A text that is a number is compared as a number. */
 		if (strspn(c->value, "0123456789+-.xX") >= c->value_len)
 			return false;
-		return (f->kind == TRACE_CHARS || f->kind == TRACE_LOC_CHARS) && put_glob(f, c, out);
+		return (f->kind == TRACE_CHARS || f->kind == TRACE_LOC_CHARS) &&
+		       put_glob(f, c, out);
 	}
 	return false;
 }
@@ -412,7 +423,7 @@ bool trace_filter(const struct trace_format *format, const char *conditions, str
 	return any && !out->failed;
 }
 
-/* ---- conditions that can never hold ---------------------------------------------------------------- */
+/* ---- conditions that can never hold ---------------------------------------------------------- */
 
 int trace_format_check(const struct trace_format *format, const char *event, const char *conditions,
 		       struct err *err)
@@ -421,7 +432,9 @@ int trace_format_check(const struct trace_format *format, const char *event, con
 	uint32_t i;
 
 	for (i = 0; i < format->nfields; i++)
-		fields[i] = (struct known_field){format->fields[i].name, format->fields[i].kind == TRACE_NUMBER};
+		fields[i] = (struct known_field){format->fields[i].name,
+						 format->fields[i].kind == TRACE_NUMBER};
 	/* Of a format with more fields than are kept, not all are known. */
-	return conditions_check(fields, format->nfields, format->nfields < TRACE_FIELDS_MAX, event, conditions, err);
+	return conditions_check(fields, format->nfields, format->nfields < TRACE_FIELDS_MAX, event,
+				conditions, err);
 }

@@ -1,6 +1,6 @@
 /*
- * The layout of a tracepoint's record, as its `format` file in tracefs describes it, and its fields'
- * values by name.
+ * The layout of a tracepoint's record, as its `format` file in tracefs describes it, and its
+ * fields' values by name.
  *
  *	name: sched_process_exit
  *	ID: 369
@@ -12,9 +12,9 @@
  *
  *	print fmt: ...
  *
- * __data_loc: 4 bytes that say where in the record the value is, length << 16 | offset; __rel_loc: the
- * same, the offset being from the end of these 4 bytes. Source: Documentation/trace/events.rst of the
- * kernel, and linux-capture.md section 7.
+ * __data_loc: 4 bytes that say where in the record the value is, length << 16 | offset; __rel_loc:
+ * the same, the offset being from the end of these 4 bytes. Source: Documentation/trace/events.rst
+ * of the kernel, and linux-capture.md section 7.
  *
  * Portable; neither text nor record is trusted. Any thread.
  */
@@ -70,13 +70,13 @@ void trace_format_read(const struct trace_format *format, const void *raw, size_
 /* Which field has this name; false = none. */
 bool trace_format_find(const struct trace_format *format, const char *name, uint32_t *out);
 /* One number of a record, and no more work than that; false when it lies outside, or is none. */
-bool trace_format_number(const struct trace_format *format, uint32_t field, const void *raw, size_t n,
-			 int64_t *out);
+bool trace_format_number(const struct trace_format *format, uint32_t field, const void *raw,
+			 size_t n, int64_t *out);
 
 /*
- * The conditions of a need_event (model/needs.h) as a filter of the kernel: what that cannot express is
- * left out, so that what passes here is a part of what passes there. Numbers of whole fields; texts that
- * are to be equal, in any case of letters, as globs.
+ * The conditions of a need_event (model/needs.h) as a filter of the kernel: what that cannot
+ * express is left out, so that what passes here is a part of what passes there. Numbers of whole
+ * fields; texts that are to be equal, in any case of letters, as globs.
  *
  * out      gets "pid == 5 && comm ~ \"[nN]ginx\""
  * returns  whether there is one
@@ -84,8 +84,9 @@ bool trace_format_number(const struct trace_format *format, uint32_t field, cons
 bool trace_filter(const struct trace_format *format, const char *conditions, struct buf *out);
 
 /*
- * Whether these conditions can hold at all: each names a field of the format, or one that every event has
- * (ProcessID, ThreadID, ProcessName, ProviderName), and none wants a number to equal what is none.
+ * Whether these conditions can hold at all: each names a field of the format, or one that every
+ * event has (ProcessID, ThreadID, ProcessName, ProviderName), and none wants a number to equal what
+ * is none.
  *
  * event    "sched/sched_switch", for the sentence
  * returns  0, or ERR_USAGE with the nearest fields, and all of them

@@ -14,18 +14,21 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define NAMES_MAX 65536                      /* of one directory; a kernel has some 2,500 tracepoints in all */
+/* of one directory; a kernel has some 2,500 tracepoints in all */
+#define NAMES_MAX 65536
 #define PATH_BYTES 700
 
 bool tracepoint_provider(const char *provider)
 {
-	return *provider && strspn(provider, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(provider);
+	return *provider &&
+	       strspn(provider, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(provider);
 }
 
 /* Where tracefs is: its own place, or the old one below debugfs. */
 static int find_root(const char **out, struct err *err)
 {
-	static const char *const roots[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
+	static const char *const roots[] = {"/sys/kernel/tracing/events",
+					    "/sys/kernel/debug/tracing/events"};
 	size_t i;
 	DIR *dir;
 	bool refused = false;
@@ -40,13 +43,15 @@ static int find_root(const char **out, struct err *err)
 		refused |= errno == EACCES || errno == EPERM;
 	}
 	if (refused)
-		return err_set(err, ERR_ACCESS, "tracepoints are closed to this user: run as root, or give the "
+		return err_set(err, ERR_ACCESS,
+			       "tracepoints are closed to this user: run as root, or give the "
 			       "program CAP_DAC_READ_SEARCH");
-	return err_set(err, ERR_UNSUPPORTED, "tracepoints cannot be found, as tracefs is not mounted: mount -t "
+	return err_set(err, ERR_UNSUPPORTED,
+		       "tracepoints cannot be found, as tracefs is not mounted: mount -t "
 		       "tracefs tracefs /sys/kernel/tracing");
 }
 
-/* ---- names ----------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct names {
 	struct dirent **all;
@@ -103,18 +108,23 @@ static int unknown(const char *root, const char *provider, const char *name, str
 	snprintf(before, sizeof(before), "%.100s/", provider);
 	put_near(known ? path : root, known ? name : provider, known ? before : "", &near);
 	if (known)
-		err_set(err, ERR_USAGE, "this kernel has no tracepoint %.100s/%.100s%s; 'recorder events %.100s' "
-			"lists those that there are", provider, name, buf_text(&near), provider);
+		err_set(err, ERR_USAGE,
+			"this kernel has no tracepoint %.100s/%.100s%s; 'recorder events %.100s' "
+			"lists those that there are",
+			provider, name, buf_text(&near), provider);
 	else
-		err_set(err, ERR_USAGE, "no source on this system delivers events of %.100s%s; 'recorder events' "
-			"lists what there is", provider, buf_text(&near));
+		err_set(err, ERR_USAGE,
+			"no source on this system delivers events of %.100s%s; 'recorder events' "
+			"lists what there is",
+			provider, buf_text(&near));
 	buf_free(&near);
 	return ERR_USAGE;
 }
 
-/* ---- formats --------------------------------------------------------------------------------------- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
-int tracepoint_load(const char *provider, const char *name, struct trace_format *out, struct err *err)
+int tracepoint_load(const char *provider, const char *name, struct trace_format *out,
+		    struct err *err)
 {
 	struct buf text = {0};
 	const char *root;
@@ -136,7 +146,7 @@ int tracepoint_load(const char *provider, const char *name, struct trace_format 
 	return rc;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static bool contains_fold(const char *text, const char *part)
 {
@@ -182,12 +192,14 @@ int tracepoint_each(const char *pattern, tracepoint_one *one, void *ctx, struct 
 	names_read(root, &providers);
 	for (i = 0; i < providers.n && !rc; i++) {
 		/* "ftrace" are records of the tracer itself: no events. */
-		if (providers.all[i]->d_type == DT_DIR && strcmp(providers.all[i]->d_name, "ftrace") != 0)
+		if (providers.all[i]->d_type == DT_DIR &&
+		    strcmp(providers.all[i]->d_name, "ftrace") != 0)
 			rc = each_of(root, providers.all[i]->d_name, pattern, one, ctx, &any);
 	}
 	names_free(&providers);
 	if (!rc && !any)
-		rc = err_set(err, ERR_NOT_FOUND, "no tracepoint matches '%.100s'; 'recorder events' lists all",
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "no tracepoint matches '%.100s'; 'recorder events' lists all",
 			     pattern ? pattern : "");
 	return rc;
 }

@@ -8,7 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REG_AX = 0, REG_CX = 2, REG_DX = 3, REG_SI = 4, REG_DI = 5, REG_SP = 7, REG_R8 = 16, REG_R9 = 17 };
+enum {
+	REG_AX = 0,
+	REG_CX = 2,
+	REG_DX = 3,
+	REG_SI = 4,
+	REG_DI = 5,
+	REG_SP = 7,
+	REG_R8 = 16,
+	REG_R9 = 17
+};
 
 #define ARGUMENTS_OF_CALLS 6u
 
@@ -24,11 +33,13 @@ int uprobe_pmu(uint32_t *type, struct err *err)
 
 	*type = rc ? 0 : (uint32_t)strtoul(buf_text(&text), NULL, 10);
 	buf_free(&text);
-	return *type ? 0 : err_set(err, ERR_UNSUPPORTED, "this kernel has no probes in programs (CONFIG_UPROBE_EVENTS, "
-				   "since Linux 4.17)");
+	return *type ? 0
+		     : err_set(err, ERR_UNSUPPORTED,
+			       "this kernel has no probes in programs (CONFIG_UPROBE_EVENTS, "
+			       "since Linux 4.17)");
 }
 
-/* ---- the file --------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 struct program {
 	struct os_file *file;
@@ -55,23 +66,31 @@ static int program_open(const char *path, struct program *out, struct err *err)
 	return err_set(err, ERR_USAGE, "a probe cannot be put into %.200s: %s", path, why.text);
 }
 
-/* ---- a function ------------------------------------------------------------------------------------- */
+/* ---- a function ------------------------------------------------------------------------------ */
 
-static int unknown_function(const char *path, const char *name, const struct elf_near *near, struct err *err)
+static int unknown_function(const char *path, const char *name, const struct elf_near *near,
+			    struct err *err)
 {
 	struct buf text = {0};
 	unsigned i;
 
 	for (i = 0; i < near->n; i++)
-		buf_printf(&text, "%s%.150s", !i ? "; near are " : i + 1 < near->n ? ", " : " and ", near->names[i]);
-	err_set(err, ERR_USAGE, "%.200s has no function '%.150s' in its tables of symbols%s%s", path, name,
-		buf_text(&text), near->n ? "" : " (C++ names are those of the linker, as nm prints them; a stripped "
-		"program has only what it exports)");
+		buf_printf(&text, "%s%.150s",
+			   !i		     ? "; near are "
+			   : i + 1 < near->n ? ", "
+					     : " and ",
+			   near->names[i]);
+	err_set(err, ERR_USAGE, "%.200s has no function '%.150s' in its tables of symbols%s%s",
+		path, name, buf_text(&text),
+		near->n ? ""
+			: " (C++ names are those of the linker, as nm prints them; a stripped "
+			  "program has only what it exports)");
 	buf_free(&text);
 	return ERR_USAGE;
 }
 
-static int find_function(const struct program *in, const char *symbol, struct uprobe *out, struct err *err)
+static int find_function(const struct program *in, const char *symbol, struct uprobe *out,
+			 struct err *err)
 {
 	struct elf_near *near = calloc(1, sizeof(*near));
 	char name[ELF_SYMBOL_NAME_MAX];
@@ -95,13 +114,14 @@ static int find_function(const struct program *in, const char *symbol, struct up
 	if (rc == ERR_NOT_FOUND)
 		rc = unknown_function(out->path, name, near, err);
 	if (!rc && !elf_offset(&in->head, vaddr + more, &out->places[0].offset))
-		rc = err_set(err, ERR_USAGE, "%.200s: %.150s lies in no part of the file", out->path, symbol);
+		rc = err_set(err, ERR_USAGE, "%.200s: %.150s lies in no part of the file",
+			     out->path, symbol);
 	out->n = 1;
 	free(near);
 	return rc;
 }
 
-/* ---- a probe that it brings ------------------------------------------------------------------------- */
+/* ---- a probe that it brings ------------------------------------------------------------------ */
 
 struct usdt_search {
 	struct uprobe *out;
@@ -120,7 +140,8 @@ static int take_usdt(void *ctx, const struct stapsdt *probe)
 	snprintf(name, sizeof(s->near[0]), "%s:%s", probe->provider, probe->name);
 	if (strcmp(name, s->wanted) != 0) {
 		nearest_offer(&s->nearest, name);
-		if (s->nearest.names[0] != name && s->nearest.names[1] != name && s->nearest.names[2] != name)
+		if (s->nearest.names[0] != name && s->nearest.names[1] != name &&
+		    s->nearest.names[2] != name)
 			s->n -= s->n < 63;   /* its place is free again */
 		return 0;
 	}
@@ -133,7 +154,8 @@ static int take_usdt(void *ctx, const struct stapsdt *probe)
 	return 0;
 }
 
-static int find_usdt(const struct program *in, const char *wanted, struct uprobe *out, struct err *err)
+static int find_usdt(const struct program *in, const char *wanted, struct uprobe *out,
+		     struct err *err)
 {
 	struct usdt_search *s = calloc(1, sizeof(*s));
 	struct buf near = {0};
@@ -150,7 +172,8 @@ static int find_usdt(const struct program *in, const char *wanted, struct uprobe
 		if (s->nearest.n)
 			buf_puts(&near, "; near are ");
 		nearest_put(&s->nearest, "", "", &near);
-		rc = err_set(err, ERR_USAGE, "%.200s has no probe '%.150s'%s; 'recorder events %.200s' lists them",
+		rc = err_set(err, ERR_USAGE,
+			     "%.200s has no probe '%.150s'%s; 'recorder events %.200s' lists them",
 			     out->path, wanted, buf_text(&near), out->path);
 		buf_free(&near);
 	}
@@ -168,13 +191,15 @@ int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, s
 	out->is_usdt = text_same_fold(provider, "usdt");
 	if (name[0] != '/' || !colon || !colon[1] || colon - name >= UPROBE_PATH_MAX ||
 	    (out->is_usdt && !strchr(colon + 1, ':')))
-		return err_set(err, ERR_USAGE, "%s:%.200s is not %s", provider, name, out->is_usdt ?
-			       "usdt:/path/of/program:provider:name" : "uprobe:/path/of/program:function");
+		return err_set(err, ERR_USAGE, "%s:%.200s is not %s", provider, name,
+			       out->is_usdt ? "usdt:/path/of/program:provider:name"
+					    : "uprobe:/path/of/program:function");
 	snprintf(out->path, sizeof(out->path), "%.*s", (int)(colon - name), name);
 	rc = program_open(out->path, &in, err);
 	if (rc)
 		return rc;
-	rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err) : find_function(&in, colon + 1, out, err);
+	rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err)
+			  : find_function(&in, colon + 1, out, err);
 	os_close(in.file);
 	return rc;
 }
@@ -192,7 +217,7 @@ int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err)
 	return rc;
 }
 
-/* ---- a hit ------------------------------------------------------------------------------------------ */
+/* ---- a hit ----------------------------------------------------------------------------------- */
 
 /* PERF_REGS_MASK (perf_ring_linux.h): numbers 0 to 8 and 16 to 23. */
 bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value)
@@ -243,12 +268,15 @@ static bool argument(const struct stapsdt_argument *a, const struct perf_record 
 }
 
 static const char *const names[STAPSDT_ARGUMENTS_MAX] = {
-	"Arg1", "Arg2", "Arg3", "Arg4", "Arg5", "Arg6", "Arg7", "Arg8", "Arg9", "Arg10", "Arg11", "Arg12",
+	"Arg1", "Arg2", "Arg3", "Arg4",	 "Arg5",  "Arg6",
+	"Arg7", "Arg8", "Arg9", "Arg10", "Arg11", "Arg12",
 };
 
-static unsigned call_fields(const struct uprobe *probe, const struct perf_record *r, struct event_field *out)
+static unsigned call_fields(const struct uprobe *probe, const struct perf_record *r,
+			    struct event_field *out)
 {
-	static const uint8_t regs[ARGUMENTS_OF_CALLS] = {REG_DI, REG_SI, REG_DX, REG_CX, REG_R8, REG_R9};
+	static const uint8_t regs[ARGUMENTS_OF_CALLS] = {REG_DI, REG_SI, REG_DX,
+							 REG_CX, REG_R8, REG_R9};
 	unsigned i, n = 0;
 	uint64_t v;
 

@@ -1,8 +1,9 @@
 /*
- * Where probes in programs go: functions by name, and the probes that programs bring with them (USDT).
- * Reads the program's file, so any thread but the source's.
+ * Where probes in programs go: functions by name, and the probes that programs bring with them
+ * (USDT). Reads the program's file, so any thread but the source's.
  *
- *	uprobe  /usr/sbin/mysqld:dispatch_command     its first instruction; +0x1c behind it; %return: its end; a* the
+ *	uprobe /usr/sbin/mysqld:dispatch_command its first instruction; +0x1c behind it; %return:
+ *	its end; a* the
  *	                                              first that begins so
  *	usdt    /usr/bin/python3.11:python:gc__start
  */
@@ -41,8 +42,9 @@ int uprobe_pmu(uint32_t *type, struct err *err);
 int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err);
 
 /*
- * What a hit says: Arg1 ... as of a function (by the calling convention) or of the probe's notes, Ret at a
- * return. Arguments in memory are known only with a copy of the stack that holds them. Returns how many.
+ * What a hit says: Arg1 ... as of a function (by the calling convention) or of the probe's notes,
+ * Ret at a return. Arguments in memory are known only with a copy of the stack that holds them.
+ * Returns how many.
  */
 unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct perf_record *r,
 		       struct event_field out[STAPSDT_ARGUMENTS_MAX]);

@@ -71,7 +71,7 @@ static void start_at(uint64_t head)
 	memset(ring.map, 0, (size_t)sysconf(_SC_PAGESIZE));
 	page()->data_head = ring.head = ring.tail = head;
 	ring.have = false;
-	ring.damaged = ring.untold = 0;
+	ring.damaged = ring.unreported = 0;
 }
 
 TEST(records_come_in_order_and_give_their_room_back)
