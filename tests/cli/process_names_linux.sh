@@ -89,7 +89,7 @@ if [ "$python" ]; then
 	"$RECORDER" show --store python.db --id 1 >show 2>err
 	[ "$file" = python3 ] || check the_list_shows_what_was_typed_and_the_file \
 		grep -qF "python3 [$file] ($python_pid)" show
-	expect another_name_is_refused_with_what_there_is 3 "those with most samples: python3" \
+	expect another_name_is_refused_with_what_there_is 3 "busiest are python3" \
 		show --store python.db --id 1 --process nobody-s-name
 else
 	echo "skip record_process_takes_the_script_s_name: no python3 in /usr/bin"
