@@ -29,8 +29,7 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_TABLE] = "stacks of samples that were kept, a table being full",
 	[LOSS_LATE] = "events out of their order (kept)",
 	[LOSS_FLOOD] = "events of floods: of one process, or of very many that came and went",
-	[LOSS_EVENTS] = "events (tracepoints, probes, context switches, .NET) that came faster "
-			"than they could be read",
+	[LOSS_EVENTS] = "events (tracepoints, probes, switches, .NET) too fast to be read",
 };
 
 static const char *const quality_words[QUALITIES] = {
