@@ -270,7 +270,7 @@ void event_match_status(const struct trigger *t, struct trigger_status *out)
 		trigger_status_base(t, out);
 		snprintf(out->text, sizeof(out->text), "%s%s",
 			 t->counts.seen ? "armed" : "no such event yet",
-			 t->in_window ? ", in its incident's window" : "");
+			 trigger_window_text(t));
 	}
 	if (dead) {
 		out->phase = TRIGGER_DEAD;
