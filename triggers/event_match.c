@@ -163,11 +163,6 @@ bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *
 	return true;
 }
 
-const char *event_match_spec(const struct trigger *t)
-{
-	return ((const struct event_match *)t)->spec;
-}
-
 /* ---- judging --------------------------------------------------------------------------------- */
 
 static bool filters_pass(struct event_match *m, const struct event *e)

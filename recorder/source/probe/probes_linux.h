@@ -17,7 +17,6 @@
 #include "source/source.h"
 #include "source/probe/trace_format.h"
 
-#define PROBES_MAX NEEDS_MAX_EVENTS
 /*
  * Per CPU: plain, with stacks, with registers, switches and wake-ups, their stacks; one drops none
  * of another.
