@@ -196,7 +196,7 @@ TEST(suspension_is_by_thread_and_ends_when_all_threads_stand_still)
 	event_lab_stories("stop-on-gc-suspend-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
-/* Java, CPython and V8 report when a pause begins and ends, but not when all threads stood still. */
+/* Java, CPython and V8 report when a pause begins and ends, but not when all threads stand. */
 TEST(only_dotnet_reports_how_long_suspending_took)
 {
 	static const struct lab_story story[] = {
