@@ -122,7 +122,7 @@ check it_says_whether_tracepoints_can_be_had \
 check and_probes_in_programs jq -s -e 'any(.check == "source" and .name == "uprobes")' found
 "$RECORDER" check --store s.db --stop-on-gc-suspend-over-msec '5;Process=check-plain' >rule 2>err
 check a_rule_that_only_net_programs_can_fire_is_noted \
-	grep -q 'only .NET programs can fire it, and none that it names runs' rule
+	grep -q 'only .NET programs can fire it, and none of those it names runs' rule
 
 # What would be silence at night: a rule that is off, names that there are not, a source that an
 # option needs.
@@ -156,8 +156,8 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	unshare -m bash untraced.sh
 	check thread_time_without_tracefs_is_no_success [ "$(cat status)" = 1 ]
 	check and_says_that_it_is_missing grep -q '^source   missing  tracepoints' without
-	check and_for_which_option sh -c "grep -q -e '--thread-time cannot do' without &&
-		grep -q -e '--wakers cannot do' wakers"
+	check and_for_which_option sh -c "grep -q -e '--thread-time needs' without &&
+		grep -q -e '--wakers needs' wakers"
 else
 	echo "skip thread_time_without_tracefs_is_no_success: not root, or no namespaces here"
 fi

@@ -21,7 +21,7 @@ check a_refusal_is_one_line [ "$(wc -l <err)" = 1 ]
 expect collect_refuses_it_as_well 1 'none.etl' collect --from none.etl --store none.db
 expect a_file_that_is_missing 1 'gone.etl' collect --from gone.etl --store gone.db
 check no_store_is_made_for_a_missing_file [ ! -e gone.db ]
-expect counters_are_not_in_a_file 2 'a trace file holds none' \
+expect counters_are_not_in_a_file 2 'a trace file has no counters' \
 	collect --from none.etl --store none.db \
 	'/StopOnPerfCounter:Processor:% Processor Time:_Total>80'
 
@@ -67,7 +67,7 @@ expect a_trace_that_is_cut_gives_what_precedes_the_cut 0 '131,[0-9]{3} events' \
 expect a_trace_without_context_switches_says_so 0 'has no context switches' \
 	collect --from $net --thread-time \
 	--store times.db
-expect and_has_no_times 3 'no times of threads' report --id 1 --metric off-cpu --store times.db
+expect and_has_no_times 3 'no thread times' report --id 1 --metric off-cpu --store times.db
 
 # ---- collect: which GCs took over a millisecond --------------------------------------------------
 

@@ -17,10 +17,10 @@ for suffix in folded perfView.xml.zip speedscope.json pb.gz trace.json events.cs
 	check "export_all_writes_$suffix" [ -s "all/incident-1.$suffix" ]
 done
 expect export_all_does_not_overwrite 1 '--force' export --id 1 --all all
-expect export_all_chooses_itself 2 'leave -o and --format away' export --id 1 --all all -f
+expect export_all_chooses_itself 2 'omit -o and --format' export --id 1 --all all -f
 check export_all_leaves_no_temporary_file sh -c '! ls all | grep -q tmp'
 expect export_of_another_stream_says_what_there_is 3 \
-	'no samples of off-cpu: it has those of --metric cpu$' \
+	'no samples of off-cpu: it has samples of --metric cpu$' \
 	export --id 1 -f --metric off-cpu -o none.folded
 check and_writes_no_empty_file [ ! -e none.folded ]
 expect export_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' export --id 1 -f --metric gpu
@@ -45,7 +45,7 @@ expect export_of_each_process_begins_nothing 1 'batch-200' \
 	export --id 1 --per-process -o each/cpu.folded
 check export_of_each_process_has_begun_nothing [ ! -e each/cpu-server-100.folded ]
 expect export_of_each_process_wants_a_file 2 'give -o FILE' export --id 1 --per-process -f
-expect export_of_each_process_of_nothing 3 'no file is written' \
+expect export_of_each_process_of_nothing 3 'no file was written' \
 	export --id 3 --per-process -o each/none.pb.gz
 
 # What stackcollapse.pl does with DTrace's text, as a stand-in: 3 lines of header, then frames leaf

@@ -40,7 +40,7 @@ expect show_says_which_is_newest 0 'incident 4, the newest' show
 expect show_an_incident 0 '' show --id 1
 check show_says_what_fired grep -q '^Fired .*93.5, over its limit of 80' out
 check show_says_why_the_window_differs grep -q 'the recorder had started 12 s before' out
-check show_says_what_was_lost_in_words grep -q "7 samples, the kernel's buffer being full" out
+check show_says_what_was_lost_in_words grep -q "7 samples (the kernel's buffer was full)" out
 check show_names_the_hottest_function grep -qE '^ +600 +60.0 % +server!burn_alpha' out
 check show_counts_inclusively grep -qE '^ +800 +80.0 % +server!main' out
 check show_leaves_kernel_frames_out sh -c '! grep -q "do_page_fault" out'
@@ -123,7 +123,7 @@ check color_marks_labels_losses_and_shares sh -c \
 	grep -qF '^[[33m7 samples' seen && grep -qF '^[[1m60.0 %^[[0m  server!burn_alpha' seen"
 expect color_is_not_in_json 0 '' list --json --color always
 check color_is_not_in_json_at_all cmp out list.json
-expect color_of_another_word_is_refused 2 'auto, always, never' list --color sometimes
+expect color_of_another_word_is_refused 2 'is not auto, always or never' list --color sometimes
 if command -v script >/dev/null; then
 	# colored ENVIRONMENT ARG...: whether there are sequences on a terminal
 	colored()
@@ -170,7 +170,7 @@ check export_leaves_no_temporary_file [ ! -e a.perfView.xml.tmp ]
 expect export_to_a_directory_that_is_missing 1 'no/such' export --id 1 -o no/such/a.folded
 expect export_unknown_format_lists_the_formats 2 'folded.*perfview-xml' export --id 1 --format nope
 expect export_unknown_suffix_lists_the_formats 2 'folded.*perfview-xml' export --id 1 -o a.b
-expect export_to_stdout_wants_a_format 2 'which format' export --id 1
+expect export_to_stdout_wants_a_format 2 'no format was given' export --id 1
 expect export_an_empty_incident_says_so 0 'holds no samples' export --id 3 -f
 expect export_an_unknown_incident 3 'there is no incident 99.*4, 3, 2, 1' export --id 99 -f
 expect export_the_newest_says_which 0 'incident 4, the newest' export -f

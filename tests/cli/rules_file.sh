@@ -137,9 +137,9 @@ check a_sweep_is_checked \
 # As live, a rule rests for the delay after a firing; and the output says so.
 "$RECORDER" backtest --from "$net" /StopOnGCOverMsec:1 >fired 2>err
 check what_the_delay_hides_is_told eval 'test "$(wc -l <fired)" = 1 &&
-	grep -q "^recorder: StopOnGCOverMsec:1: 1 more within the delay of 5 s after a firing: --delay-after" err'
+	grep -q "^recorder: StopOnGCOverMsec:1: 1 more firings within the delay of 5 s after one; --delay-after" err'
 "$RECORDER" backtest --from "$net" --sweep 1:11:5 /StopOnGCOverMsec:7 >sweep 2>err
-check by_a_sweep_too grep -q "^recorder: what comes within the delay of 5 s after an incident" err
+check by_a_sweep_too grep -q "^recorder: firings within the delay of 5 s after an incident" err
 "$RECORDER" backtest --from "$net" --delay-after-trigger-sec 0 /StopOnGCOverMsec:1 >fired 2>err
 check without_a_delay_there_is_nothing_to_tell eval \
 	'test "$(wc -l <fired)" = 2 && ! grep -q "within the delay" err'

@@ -129,7 +129,7 @@ check all_its_times_add_up_to_its_life \
 	between "$(said whole)" "$(seconds . 'CPU|BLOCKED|DISK|READIED|UNKNOWN')" "$(said outside)"
 if jq -e '.thread_time.unknown_s > 0.02' show.json >json.out; then
 	check what_is_not_known_is_said eval \
-		'"$RECORDER" show --store time.db --process spends 2>err | grep -q "s not known"'
+		'"$RECORDER" show --store time.db --process spends 2>err | grep -q "s unknown"'
 	echo "skip times_are_where_they_were_spent: the kernel lost switches, or they were not recorded yet when it began"
 	exit 0
 fi

@@ -30,7 +30,7 @@ expect a_wrong_spec_says_whose_it_is 2 \
 	"^recorder: --stop-on-gc-over-msec: '1;Measur=x': unknown key 'Measur'" \
 	collect '/StopOnGCOverMsec:1;Measur=x' --store s.db
 expect a_stop_command_that_is_not_there_is_found_by_check 2 \
-	'no program .no-such-program. that can be run' \
+	'no executable program .no-such-program.' \
 	check --store s.db --stop-command 'no-such-program %INCIDENT%'
 expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
 check nothing_was_written [ ! -e "$TMP/state" ]
