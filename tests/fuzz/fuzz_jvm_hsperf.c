@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		memcpy(v, data + i, sizeof(v));
 		hsperf_first_step(&first, v[0], v[1]);
 		hsperf_first_note(&first, v, v[0] / 2, v[1] / 2);
-		if (first.waits && first.exit < first.entry)
+		if (first.pending && first.exit < first.entry)
 			abort();
 		if (hsperf_step(&track, v, edges, &together) > HSPERF_EDGES)
 			abort();

@@ -13,25 +13,26 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define AGAIN_NS (30 * NS_PER_SEC)           /* code is compiled all the time, */
-#define AGAIN_FIRST_NS NS_PER_SEC            /* most of it at the beginning */
-#define AGAIN_FIRST 5u
-#define CALL_NS (3 * NS_PER_SEC)             /* for its socket to appear */
-#define ANSWER_NS (5 * NS_PER_SEC)
+#define REQUEST_EVERY_NS (30 * NS_PER_SEC)   /* programs compile code all the time, */
+#define FIRST_REQUESTS_EVERY_NS NS_PER_SEC   /* but most of it soon after their start */
+#define FIRST_REQUESTS 5u
+#define SOCKET_WAIT_NS (3 * NS_PER_SEC)      /* how long its socket may take to appear */
+#define ANSWER_WAIT_NS (5 * NS_PER_SEC)
 #define STATUS_MAX_BYTES 16384u
 
-static void never(struct jvm_attach *a, uint32_t pid, struct log *log, const char *why)
+static void give_up(struct jvm_attach *a, uint32_t pid, struct log *log, const char *why)
 {
-	log_line(log, LOG_WARN, "Java program with pid %u writes no map of its code: %s", pid, why);
+	log_line(log, LOG_WARN, "Java program with pid %u does not write a map of its code: %s",
+		 pid, why);
 	jvm_attach_close(a);
-	a->state = ATTACH_NEVER;
+	a->state = ATTACH_REFUSED;
 }
 
 void jvm_attach_close(struct jvm_attach *a)
 {
-	if (a->state == ATTACH_ASKED)
+	if (a->state == ATTACH_WAITING)
 		close(a->fd);
-	a->state = ATTACH_REST;
+	a->state = ATTACH_IDLE;
 }
 
 static void trigger_path(uint32_t pid, char *out, size_t n)
@@ -42,10 +43,11 @@ static void trigger_path(uint32_t pid, char *out, size_t n)
 static void rest(struct jvm_attach *a, uint64_t now_ns)
 {
 	jvm_attach_close(a);
-	a->next_ns = now_ns + (a->asked++ < AGAIN_FIRST ? AGAIN_FIRST_NS : AGAIN_NS);
+	a->next_ns = now_ns +
+		     (a->nrequests++ < FIRST_REQUESTS ? FIRST_REQUESTS_EVERY_NS : REQUEST_EVERY_NS);
 }
 
-/* One that ends at SIGQUIT, because it was started with -Xrs, must not get it. */
+/* A JVM started with -Xrs would end at SIGQUIT, so it must not get it. */
 static bool catches_quit(uint32_t pid)
 {
 	struct buf text = {0};
@@ -62,35 +64,35 @@ static bool catches_quit(uint32_t pid)
 	return caught;
 }
 
-/* Make it listen. The file's owner must be that of the JVM, or root. */
+/* Make the JVM listen. The owner of the file must be the owner of the JVM, or root. */
 static void call(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log)
 {
 	char path[80];
 	int fd;
 
 	if (!catches_quit(pid)) {
-		never(a, pid, log, "it takes no orders (-Xrs)");
+		give_up(a, pid, log, "it does not accept attach requests (-Xrs)");
 		return;
 	}
 	trigger_path(pid, path, sizeof(path));
 	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
-		never(a, pid, log, "/tmp/.attach_pid* cannot be made");
+		give_up(a, pid, log, "cannot create /tmp/.attach_pid*");
 		return;
 	}
 	if (fchown(fd, uid, (gid_t)-1) != 0 && geteuid() != uid && geteuid() != 0)
-		never(a, pid, log, "it is another user's");
+		give_up(a, pid, log, "it belongs to another user");
 	close(fd);
-	if (a->state == ATTACH_NEVER) {
+	if (a->state == ATTACH_REFUSED) {
 		unlink(path);
 		return;
 	}
 	kill((pid_t)pid, SIGQUIT);
-	a->state = ATTACH_CALLED;
-	a->deadline_ns = now_ns + CALL_NS;
+	a->state = ATTACH_SIGNALLED;
+	a->deadline_ns = now_ns + SOCKET_WAIT_NS;
 }
 
-/* Its socket: of its owner, and served by that process. */
+/* Connect to its socket, which must belong to its owner and be served by that process. */
 static int dial(uint32_t pid, uint32_t uid)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -114,7 +116,7 @@ static int dial(uint32_t pid, uint32_t uid)
 
 static bool ask(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns)
 {
-	/* and the literal's own NUL */
+	/* the literal adds the last NUL */
 	static const char order[] = "1\0jcmd\0Compiler.perfmap\0\0";
 	int fd = dial(pid, uid);
 
@@ -126,8 +128,8 @@ static bool ask(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_n
 	}
 	a->fd = fd;
 	a->nanswer = 0;
-	a->state = ATTACH_ASKED;
-	a->deadline_ns = now_ns + ANSWER_NS;
+	a->state = ATTACH_WAITING;
+	a->deadline_ns = now_ns + ANSWER_WAIT_NS;
 	return true;
 }
 
@@ -139,12 +141,12 @@ static void listen_to(struct jvm_attach *a, uint32_t pid, uint64_t now_ns, struc
 		return;
 	a->nanswer += n > 0 ? (uint32_t)n : 0;
 	if (n > 0 && a->nanswer < sizeof(a->answer) - 1)
-		return;                      /* it closes after its last byte */
+		return;                      /* the JVM closes the socket after its last byte */
 	a->answer[a->nanswer] = '\0';
 	if (n < 0)
-		never(a, pid, log, "it did not answer within 5 s");
+		give_up(a, pid, log, "it did not answer within 5 s");
 	else if (a->answer[0] != '0' || strstr(a->answer, "Exception"))
-		never(a, pid, log, "it does not know that order (it needs a JDK of 17 or later)");
+		give_up(a, pid, log, "it does not know the command (JDK 17 or later is needed)");
 	else
 		rest(a, now_ns);
 }
@@ -155,23 +157,23 @@ void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t 
 	char path[80];
 
 	switch (a->state) {
-	case ATTACH_REST:
+	case ATTACH_IDLE:
 		if (now_ns >= a->next_ns && !ask(a, pid, uid, now_ns))
 			call(a, pid, uid, now_ns, log);
 		break;
-	case ATTACH_CALLED:
+	case ATTACH_SIGNALLED:
 		if (ask(a, pid, uid, now_ns) || now_ns >= a->deadline_ns) {
 			trigger_path(pid, path, sizeof(path));
 			unlink(path);
-			if (a->state != ATTACH_ASKED)
-				never(a, pid, log,
+			if (a->state != ATTACH_WAITING)
+				give_up(a, pid, log,
 				      "it does not listen (-XX:+DisableAttachMechanism)");
 		}
 		break;
-	case ATTACH_ASKED:
+	case ATTACH_WAITING:
 		listen_to(a, pid, now_ns, log);
 		break;
-	case ATTACH_NEVER:
+	case ATTACH_REFUSED:
 		break;
 	}
 }

@@ -33,10 +33,7 @@ static void take_collector(struct hsperf *h, const char *name, uint32_t at)
 			h->collectors[rest[0] - '0'].at[i] = at;
 }
 
-/*
- * sun.gc.generation.G.space.S.used: of every collector, though of some the generations are names
- * only
- */
+/* sun.gc.generation.G.space.S.used, which every collector has; some generations are only names. */
 static void take_space(struct hsperf *h, const char *name, uint32_t at)
 {
 	static const char prefix[] = "sun.gc.generation.";
@@ -61,7 +58,7 @@ static void take_text(struct hsperf *h, const char *name, const char *text, size
 		 (int)(n < 47 ? n : 47), text);
 }
 
-/* One entry of `length` bytes at `at`; all of it is in the file. */
+/* One entry of `length` bytes at `at`, which lies within the file. */
 static void take_entry(struct hsperf *h, const unsigned char *b, uint32_t at, uint32_t length)
 {
 	uint32_t name_at = le32(b + at + 4), nvector = le32(b + at + 8), data = le32(b + at + 16);
@@ -101,7 +98,7 @@ static bool is_named(const struct hsperf *h, const char *part)
 	return false;
 }
 
-/* Shenandoah's collectors count phases too: its safepoints are what stops the program. */
+/* Shenandoah's collectors count phases too, but only its safepoints stop the program. */
 static int finish(struct hsperf *h, struct err *err)
 {
 	bool safepoints = h->safepoints_at && h->safepoint_time_at, any, whole;
@@ -142,7 +139,7 @@ static int read_head(const unsigned char *b, size_t n, uint32_t *at, uint32_t *c
 	if (n < HEAD_BYTES || n > HSPERF_MAX_BYTES || memcmp(b, magic, 4) != 0 || b[4] != 1 ||
 	    b[5] != 2)
 		return err_set(err, ERR_FORMAT,
-			       "no performance data of a JVM (hsperfdata 2, little endian)");
+			       "not the performance data of a JVM (hsperfdata 2, little endian)");
 	if (b[7] != 1)
 		return err_set(err, ERR_NOT_FOUND,
 			       "the JVM has not written its performance data yet");
@@ -205,7 +202,7 @@ bool hsperf_text(const void *bytes, size_t n, const char *name, const char **tex
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
 
-#define WAITS_MAX 3u
+#define SKIPPED_MAX 3u
 
 struct edges {
 	struct hsperf_edge *all;
@@ -230,7 +227,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* The one that was open. */
+/* The open pause ends. */
 static void ends(struct edges *e, const struct hsperf_track *t, uint64_t exit, uint64_t pauses)
 {
 	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
@@ -240,9 +237,9 @@ static void ends(struct edges *e, const struct hsperf_track *t, uint64_t exit, u
 }
 
 /*
- * Another pause began since. What ended in between is in the sum of times, and one of its ends is
- * known: the last one's entry and exit, or, when a pause is open now, the exit before it. That
- * tells two pauses exactly, and the length of a third.
+ * Another pause has begun since. The sum of times covers all that ended in between, and one end is
+ * known: the last pause's entry and exit or, if a pause is open now, the exit before it. So two
+ * pauses are exact, and so is the length of a third.
  */
 static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 			 bool running, struct edges *e, struct hsperf_together *together)
@@ -251,7 +248,7 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 		 exit = now[HSPERF_EXIT];
 	uint64_t sum = minus(now[HSPERF_TIME], t->v[HSPERF_TIME]),
 		 rest = minus(sum, running ? 0 : exit - entry);
-	/* begun and ended, not the last */
+	/* pauses that began and ended, except the last */
 	uint64_t others = minus(count, t->v[HSPERF_INVOCATIONS] + 1), until;
 
 	if (t->open) {
@@ -273,7 +270,7 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 }
 
 /*
- * At a pause's beginning the collector counts it before it notes the time, at its end the sum comes
+ * When a pause begins, the collector writes the count before the time. When it ends, the sum comes
  * last.
  */
 static bool is_half_written(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES])
@@ -294,9 +291,9 @@ uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 	bool running = now[HSPERF_EXIT] < now[HSPERF_ENTRY];
 	struct edges e = {.all = edges};
 
-	if (t->begun && is_half_written(t, now) && t->waits++ < WAITS_MAX)
+	if (t->begun && is_half_written(t, now) && t->nskipped++ < SKIPPED_MAX)
 		return 0;
-	t->waits = 0;
+	t->nskipped = 0;
 	if (!t->begun && running)
 		begins(&e, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS]);
 	else if (t->begun && now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY])
@@ -322,12 +319,13 @@ void hsperf_first_step(struct hsperf_first *f, uint64_t safepoints, uint64_t saf
 {
 	uint64_t more = minus(safepoint_time, f->time);
 
-	if (f->waits && safepoints == f->safepoints && more > f->exit - f->entry)
+	if (f->pending && safepoints == f->safepoints && more > f->exit - f->entry)
 		f->end = f->entry + more;
 }
 
 /*
- * Of a track of safepoints v[HSPERF_ENTRY] is how many have begun and are not known to have ended.
+ * In a track of safepoints, v[HSPERF_ENTRY] counts those that have begun and are not known to have
+ * ended.
  */
 uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t time, uint64_t now,
 			       struct hsperf_edge edges[HSPERF_EDGES],
@@ -340,9 +338,7 @@ uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t 
 	if (t->begun)
 		begun += minus(count, t->v[HSPERF_INVOCATIONS]);
 	if (t->begun && ended) {
-		/*
-		 * Behind the one that was open the others fit into the gap; the last may be open.
-		 */
+		/* The others fit into the gap after the open one; the last of them may be open. */
 		if (begun <= 1 || (t->open && ended > gap)) {
 			pause(&e, minus(now, ended), now, count - minus(begun, 1),
 			      begun ? begun : 1);

@@ -1,33 +1,33 @@
 /*
  * Pauses of Java programs on Linux, from the performance data that each HotSpot JVM keeps in
- * /tmp/hsperfdata_USER/PID: nothing has to be prepared, and nothing runs in the JVM. Open only when
- * a rule on collections asks.
+ * /tmp/hsperfdata_USER/PID. Nothing has to be prepared, and nothing runs in the JVM. Open only when
+ * a rule on collections needs it.
  *
- * Every 50 ms the entry and exit times of each collector's last pause are read: exact, by the JVM's
- * own clock, however late we are. With the sum of the pauses' times that tells two of them, however
- * close they are (hsperf.h). A JVM whose pauses follow each other within a second is looked at
- * every 10 ms, which tells every pause over 5 ms; and when over 5 ms of them were passed over, more
- * often yet for a while.
+ * Every 50 ms the entry and exit times of each collector's last pause are read. They are exact by
+ * the JVM's own clock, however late the reading is. Together with the sum of pause times they give
+ * two pauses exactly, however close those are (hsperf.h). A JVM whose pauses follow each other
+ * within a second is read every 10 ms, which finds every pause over 5 ms; after more than 5 ms of
+ * pauses were missed, it is read even more often for a while.
  *
  * A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start at its
- * entry, GC/Stop at its exit (as long as -Xlog:gc says) and GC/RestartEEStop when the program went
- * on (as long as -Xlog:safepoint says), with the fields that those of .NET have (Reason, Count,
- * Depth: 2 for a full collection, else 0; Type 0; ClrInstanceID: the collector's number) and
- * Collector, its name; the last two with PauseMSec, their time since the beginning, which may lie
- * before the window; with Pauses where it may contain so many: then PauseMSec is their sum, and the
- * longest of them took PauseMinMSec or more. Those that were passed over are one event GC/Pauses,
+ * entry, GC/Stop at its exit (as -Xlog:gc reports it) and GC/RestartEEStop when the program resumed
+ * (as -Xlog:safepoint reports it). They have the fields of the .NET events (Reason, Count, Depth: 2
+ * for a full collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its
+ * name. The last two events also have PauseMSec, the time since the pause began, which may be
+ * before the window. If that time may contain several pauses, Pauses is their number, PauseMSec
+ * their sum, and the longest took PauseMinMSec or more. Missed pauses become one event GC/Pauses
  * with their number, the sum of their times (PauseMSec) and their mean (PauseMinMSec). Collections
- * of Serial, which go on after their exit, end with their pause. Of Shenandoah every safepoint is
- * told, when it has ended.
+ * of Serial, which continue after their exit, end with their pause. For Shenandoah every safepoint
+ * is reported once it has ended.
  *
- * A JVM that was there before: a pause that is open at the first look has its exact beginning, too;
- * one that was over by then is told if it ended, or the program went on, after recording began. Of
- * those before it in that time nothing is known.
+ * For a JVM that was already running: a pause that is open at the first look has its exact start.
+ * One that had ended is reported if it ended, or the program resumed, after recording began.
+ * Earlier pauses of that time are not known.
  *
- * The JVM's clock begins when it starts. Up to JDK 21 it notes it every 50 ms: reading every
- * millisecond after a JVM was found tells its beginning to 2 ms. Later ones tell it by what they
- * say of their beginning by the wall clock, to 1 ms, and by their pauses, to a look. Durations do
- * not depend on that.
+ * The JVM's clock begins when the JVM starts. Up to JDK 21 the JVM writes it every 50 ms, so
+ * reading every millisecond after the JVM was found gives its start to 2 ms. For later ones the
+ * start comes from the wall-clock time that they state, to 1 ms, and from their pauses, to one
+ * look. Durations do not depend on it.
  */
 #include "base/array.h"
 #include "base/os.h"
@@ -46,20 +46,19 @@
 #include <unistd.h>
 
 #define CLR_KEYWORD_EXCEPTION 0x8000u
-#define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
-#define QUICK_FOR_NS (10 * NS_PER_SEC)
-#define NOBODY_NS NS_PER_SEC                 /* there are none, and none is made */
-#define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
+#define FAST_LOOK_NS (2500 * NS_PER_MS / 1000) /* for FAST_LOOKS_FOR_NS after missed pauses */
+#define FAST_LOOKS_FOR_NS (10 * NS_PER_SEC)
+#define NO_JVM_WAIT_NS NS_PER_SEC            /* when there is no JVM and none is starting */
+#define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM is found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
-/* while a safepoint of Shenandoah is open, for OPEN_FOR_NS */
-#define OPEN_NS NS_PER_MS
-#define OPEN_FOR_NS (200 * NS_PER_MS)
-#define LONG_NS (5 * NS_PER_MS)              /* what no pause is that is passed over */
-/* after this a collector has written all of a pause */
-#define SETTLE_NS (NS_PER_MS / 10)
-#define ALL_NS (200 * NS_PER_MS)             /* counters are read at least so often */
-#define HEAP_BYTES_MAX (UINT64_C(1) << 50)   /* of a space; what says more is no JVM */
-#define SAFEPOINTS HSPERF_COLLECTORS         /* their track */
+/* while a safepoint of Shenandoah is open, for SAFEPOINT_LOOKS_FOR_NS */
+#define SAFEPOINT_LOOK_NS NS_PER_MS
+#define SAFEPOINT_LOOKS_FOR_NS (200 * NS_PER_MS)
+#define MISSED_PAUSE_MAX_NS (5 * NS_PER_MS)  /* longer pauses are never missed */
+#define SETTLE_NS (NS_PER_MS / 10)           /* by then a collector has written all of a pause */
+#define ALL_COUNTERS_NS (200 * NS_PER_MS)    /* all counters are read at least this often */
+#define HEAP_BYTES_MAX (UINT64_C(1) << 50)   /* of one heap space; a larger value is not a JVM's */
+#define SAFEPOINTS HSPERF_COLLECTORS         /* the index of their track */
 
 struct jvm_source {
 	struct source base;
@@ -68,11 +67,10 @@ struct jvm_source {
 	struct log *log;
 	bool wanted, maps;
 	struct jvm_table table;
-	unsigned char *image, *again;                /* of a JVM's counters */
+	unsigned char *image, *again;        /* two readings of a JVM's counters */
 	struct tmp_wait wait;
-	uint64_t quick_until_ns;
-	/* since the last look at the JVM that is looked at now */
-	uint64_t gap_ns;
+	uint64_t fast_until_ns;
+	uint64_t gap_ns;                     /* the time since the last look at the current JVM */
 	struct gc_counters *counters;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, together, together_ns;
@@ -124,8 +122,8 @@ static double ms_of(uint64_t ns)
 }
 
 /*
- * The first of so many was open at the last look, and the others have come since; the longest is
- * the mean at least.
+ * The least duration of the longest of n pauses. The first was open at the last look and the others
+ * have come since; the longest is at least the mean.
  */
 static double least_ms(const struct jvm_source *s, uint64_t sum_ns, uint32_t pauses)
 {
@@ -155,7 +153,7 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector,
 	uint64_t length = edge->length;
 	unsigned i;
 
-	/* A start has no length yet, and of one alone it need not be said that it is one. */
+	/* A start has no length yet, and for a single pause no number is needed. */
 	if (edge->start)
 		fields[ncommon] = fields[ncommon + 1];
 	e.fields = fields;
@@ -176,7 +174,7 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector,
 	}
 }
 
-/* One that no other source knows lives as long as the JVM is in our table. */
+/* A process that no other source knows lives as long as the JVM is in our table. */
 static struct process *process_of(struct jvm_source *s, struct jvm *j)
 {
 	struct process *process = process_find(s->processes, j->pid, UINT64_MAX);
@@ -205,7 +203,7 @@ static void put_edges(struct jvm_source *s, struct jvm *j, uint32_t collector,
 		process_unref(process);
 }
 
-/* Pauses that were passed over: what is known of them. */
+/* Report missed pauses by what is known of them. */
 static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector,
 			 const struct hsperf_together *together)
 {
@@ -233,15 +231,15 @@ static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector
 	gc_counters_event(s->counters, j->pid, &e);
 	if (process)
 		process_unref(process);
-	if (ns > LONG_NS)
-		s->quick_until_ns = os_now_ns() + QUICK_FOR_NS;
+	if (ns > MISSED_PAUSE_MAX_NS)
+		s->fast_until_ns = os_now_ns() + FAST_LOOKS_FOR_NS;
 	atomic_fetch_add_explicit(&s->together, together->pauses, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->together_ns, ns, memory_order_relaxed);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Of the JVM that was read last. */
+/* A counter of the JVM that was read last. */
 static uint64_t value(const struct jvm_source *s, const struct jvm *j, uint32_t at)
 {
 	uint64_t v;
@@ -255,8 +253,11 @@ static bool read_counters(const struct jvm *j, unsigned char *image)
 	return mapped_read(&j->map, image, j->data.low, j->data.high - j->data.low);
 }
 
-/* Of several pauses since the last look the sum of times counts, which a collector writes last. */
-static bool passes_over(const struct jvm_source *s, const struct jvm *j)
+/*
+ * Whether some collector had several pauses since the last look: then the sum of times matters,
+ * which a collector writes last.
+ */
+static bool several_pauses_since(const struct jvm_source *s, const struct jvm *j)
 {
 	uint32_t i, at;
 
@@ -269,14 +270,14 @@ static bool passes_over(const struct jvm_source *s, const struct jvm *j)
 	return false;
 }
 
-/* Twice the same, after one reading: nothing changed in the middle. */
+/* Read until two readings in a row are equal: then nothing changed during the reading. */
 static bool read_steadily(struct jvm_source *s, const struct jvm *j)
 {
 	unsigned char *image;
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		if (passes_over(s, j))
+		if (several_pauses_since(s, j))
 			os_sleep_ns(SETTLE_NS);
 		image = s->again;
 		s->again = s->image;
@@ -289,7 +290,7 @@ static bool read_steadily(struct jvm_source *s, const struct jvm *j)
 	return false;
 }
 
-/* Most looks see what the one before saw. */
+/* Most looks see no change. */
 static bool has_changed(const struct jvm_source *s, const struct jvm *j)
 {
 	uint32_t i, k;
@@ -302,7 +303,7 @@ static bool has_changed(const struct jvm_source *s, const struct jvm *j)
 	return false;
 }
 
-/* Of all collectors. */
+/* The number of collections of all collectors. */
 static uint64_t collections(const struct jvm_source *s, const struct jvm *j)
 {
 	uint64_t n = 0;
@@ -329,7 +330,7 @@ static void read_clock(struct jvm *j)
 	uint64_t ticks, began_ms, before_ns = os_now_ns(), wall_ns = os_wall_ns(),
 				  now_ns = os_now_ns();
 
-	/* Not if we had to wait for a CPU between the two clocks. */
+	/* Not if this thread had to wait for a CPU between reading the two clocks. */
 	if (j->data.began_at && !j->zero_wall_ns && now_ns - before_ns < NS_PER_MS / 4 &&
 	    mapped_read(&j->map, &began_ms, j->data.began_at, sizeof(began_ms)))
 		jvm_clock_note_wall(j, began_ms, wall_ns, now_ns);
@@ -342,7 +343,7 @@ static void read_clock(struct jvm *j)
 	j->ticks = ticks;
 }
 
-/* Beginning and end of a pause are stamps of the JVM's clock too. */
+/* The start and end of a pause are time stamps of the JVM's clock too. */
 static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t n,
 			uint64_t done_ns)
 {
@@ -353,8 +354,8 @@ static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t
 }
 
 /*
- * Times of the other collectors since no pause was open; false = one of them began or ended later
- * than this.
+ * Sum the times of the other collectors since no pause was open. returns  false when one of them
+ * began or ended after `exit`
  */
 static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t collector,
 		    uint64_t exit, uint64_t *others)
@@ -377,15 +378,14 @@ static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t co
 }
 
 /*
- * The program stands still for longer than its collection, up to the end of the safepoint: Serial's
- * full collection resizes the generations after its exit, which takes a millisecond or more; and
- * any JVM may have to wait for a CPU, or for its log's disk, then. The time of safepoints since no
- * pause was open, less that of other collections, tells when it went on; *end 0 = at the exit, for
- * all that can be told. false = the safepoint is not over yet.
+ * The program is stopped for longer than its collection: until the end of the safepoint. Serial's
+ * full collection resizes the generations after its exit, which takes a millisecond or more, and
+ * any JVM may then have to wait for a CPU or for the disk of its log. The safepoint time since no
+ * pause was open, less that of other collections, tells when the program resumed. *end 0 = at the
+ * exit, as far as can be known. returns  false when the safepoint is not over yet
  */
 #define WAIT_NS (200 * NS_PER_MS)
-/* beside it, of microseconds each, or of other collections */
-#define OTHER_SAFEPOINTS 8u
+#define OTHER_SAFEPOINTS 8u   /* further safepoints, of microseconds each or of other collections */
 static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i,
 			 const uint64_t now[HSPERF_VALUES], uint64_t now_ns, uint64_t *end)
 {
@@ -394,14 +394,15 @@ static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i,
 
 	*end = 0;
 	if (now[HSPERF_ENTRY] == j->tracks[i].v[HSPERF_ENTRY] && !j->tracks[i].open)
-		return true;                 /* nothing of this one; another may be waited for */
+		/* no time of this collector; another one's safepoint may still be open */
+		return true;
 	if (!calm->count || now[HSPERF_EXIT] < now[HSPERF_ENTRY]) {
 		j->exit_seen_ns = 0;
 		return true;
 	}
 	/*
-	 * Of several pauses that are seen at once the last one is the longer one; of Serial's the
-	 * full one is.
+	 * If several pauses are seen at once, the last one is the longer; for Serial it is the full
+	 * one.
 	 */
 	if (!is_last(s, j, i, now[HSPERF_EXIT], &others) && !(j->data.ends_late && i == 1)) {
 		j->exit_seen_ns = 0;
@@ -441,10 +442,10 @@ static void note_calm(const struct jvm_source *s, struct jvm *j)
 }
 
 /*
- * It is told if it ended after recording began; when that can be said, and before what came after
- * it.
+ * Report the first pause if it ended after recording began: once that is known, and before all that
+ * came after it.
  */
-static void tell_first(struct jvm_source *s, struct jvm *j, uint32_t i)
+static void report_first(struct jvm_source *s, struct jvm *j, uint32_t i)
 {
 	struct hsperf_first *first = &j->firsts[i];
 	uint64_t zero_ns = jvm_clock_zero(j), stop = j->data.ends_late ? first->end : first->exit;
@@ -453,11 +454,11 @@ static void tell_first(struct jvm_source *s, struct jvm *j, uint32_t i)
 		{false, stop, first->count, 1, stop - first->entry, first->end},
 	};
 
-	if (!first->waits)
+	if (!first->pending)
 		return;
 	if (zero_ns + jvm_ticks_to_ns(j, first->end) >= s->table.opened_ns)
 		put_edges(s, j, i, edges, 2, zero_ns);
-	first->waits = false;
+	first->pending = false;
 	j->nfirsts--;
 }
 
@@ -469,10 +470,10 @@ static void note_first(struct jvm_source *s, struct jvm *j, uint32_t i,
 	hsperf_first_note(&j->firsts[i], now,
 			  data->safepoints_at ? value(s, j, data->safepoints_at) : 0,
 			  data->safepoints_at ? value(s, j, data->safepoint_time_at) : 0);
-	j->nfirsts += j->firsts[i].waits;
+	j->nfirsts += j->firsts[i].pending;
 }
 
-/* Of several collectors the one that had its pause last is that of the safepoint. */
+/* If there are several collectors, the safepoint belongs to the one with the last pause. */
 static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
 	uint32_t i, last = 0;
@@ -484,12 +485,12 @@ static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 		hsperf_first_step(&j->firsts[last], value(s, j, j->data.safepoints_at),
 				  value(s, j, j->data.safepoint_time_at));
 	for (i = 0; i < HSPERF_COLLECTORS && now_ns - j->found_ns > CLOCK_FOR_NS; i++)
-		tell_first(s, j, i);
+		report_first(s, j, i);
 }
 
 /*
- * One collector's; *zero_ns: found once for all of them. False: what it is about is told by a later
- * look.
+ * Look at one collector; *zero_ns is found once for all of them. returns  false when a later look
+ * will report what happened
  */
 static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns,
 			      uint64_t *zero_ns)
@@ -506,7 +507,7 @@ static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 	if (!j->tracks[i].begun)
 		note_first(s, j, i, now);
 	else if (now[HSPERF_INVOCATIONS] != j->tracks[i].v[HSPERF_INVOCATIONS])
-		tell_first(s, j, i);
+		report_first(s, j, i);
 	n = hsperf_step(&j->tracks[i], now, edges, &together);
 	note_stamps(j, edges, n, done_ns);
 	if (end && n && !edges[n - 1].start) {
@@ -520,10 +521,10 @@ static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 		*zero_ns = jvm_clock_zero(j);
 	put_edges(s, j, i, edges, n, *zero_ns);
 	put_together(s, j, i, &together);
-	return !j->tracks[i].waits;
+	return !j->tracks[i].nskipped;
 }
 
-/* False: one of them is to be asked again. */
+/* returns  false when one of them must be read again */
 static bool look_at_collectors(struct jvm_source *s, struct jvm *j)
 {
 	uint64_t done_ns = os_now_ns(), zero_ns = j->zero_ns;
@@ -534,7 +535,7 @@ static bool look_at_collectors(struct jvm_source *s, struct jvm *j)
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->data.collectors[i].at[0])
 			taken &= look_at_collector(s, j, i, done_ns, &zero_ns);
-	/* A pause that is open ends by the clock that it began with. */
+	/* An open pause ends by the same zero of the clock as it began. */
 	j->zero_ns = 0;
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->tracks[i].open)
@@ -564,8 +565,8 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 }
 
 /*
- * The number of safepoints, which rises when a pause begins, and their time, which does when it
- * ends, are the same.
+ * Whether the number of safepoints, which rises when a pause begins, and their time, which rises
+ * when it ends, are unchanged.
  */
 static bool nothing_happened(const struct jvm *j)
 {
@@ -577,7 +578,7 @@ static bool nothing_happened(const struct jvm *j)
 	       count == j->safepoints.count && time == j->safepoints.time;
 }
 
-/* For a counter: it is there before the first collection, too. */
+/* For a counter, which exists before the first collection too. */
 static void note_heap(struct jvm_source *s, struct jvm *j)
 {
 	uint64_t used, sum = 0;
@@ -606,8 +607,8 @@ static void look(void *ctx, struct jvm *j)
 
 	if (!j->ready)
 		return;
-	if (began_ns - j->all_read_ns < ALL_NS && clock_is_exact(j, began_ns) && !j->zero_ns &&
-	    !j->exit_seen_ns && !j->open_ns && !j->nfirsts && nothing_happened(j)) {
+	if (began_ns - j->all_read_ns < ALL_COUNTERS_NS && clock_is_exact(j, began_ns) &&
+	    !j->zero_ns && !j->exit_seen_ns && !j->open_ns && !j->nfirsts && nothing_happened(j)) {
 		j->read_ns = j->taken_ns = began_ns;
 		return;
 	}
@@ -636,17 +637,17 @@ static void look(void *ctx, struct jvm *j)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* When to look at it again: all of them at the same time, as far as that goes. */
+/* When to look at it next: at the same time as at all others, if possible. */
 static uint64_t next_look(const struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
 	uint64_t every_ns = jvm_pace_look_every_ns(&j->pace, j->zero_ns || j->exit_seen_ns, now_ns);
 
 	if (!clock_is_exact(j, now_ns))
 		every_ns = CLOCK_POLL_NS;
-	else if (j->open_ns && now_ns - j->open_ns < OPEN_FOR_NS)
-		every_ns = OPEN_NS;
-	else if (now_ns < s->quick_until_ns)
-		every_ns = QUICK_NS;
+	else if (j->open_ns && now_ns - j->open_ns < SAFEPOINT_LOOKS_FOR_NS)
+		every_ns = SAFEPOINT_LOOK_NS;
+	else if (now_ns < s->fast_until_ns)
+		every_ns = FAST_LOOK_NS;
 	return (now_ns / every_ns + 1) * every_ns;
 }
 
@@ -654,23 +655,23 @@ static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
 	if (!j->elsewhere) {
 		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, s->log);
-	} else if (j->attach.state != ATTACH_NEVER) {
+	} else if (j->attach.state != ATTACH_REFUSED) {
 		log_line(s->log, LOG_WARN,
-			 "Java program with pid %u writes no map of its code: it is in a "
-			 "container, where "
-			 "it is not asked (run jcmd PID Compiler.perfmap in it)",
+			 "Java program with pid %u does not write a map of its code: it is in a "
+			 "container, where it is not asked for one (run jcmd PID Compiler.perfmap "
+			 "there)",
 			 j->pid);
-		j->attach.state = ATTACH_NEVER;
+		j->attach.state = ATTACH_REFUSED;
 	}
 }
 
 /*
- * Look at those that are due; returns when the next one is. *seen_ns: what was before it is known
- * of all.
+ * Look at all JVMs that are due. *seen_ns: all that happened before it is known. returns  when the
+ * next one is due
  */
 static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *seen_ns)
 {
-	uint64_t next_ns = now_ns + NOBODY_NS;
+	uint64_t next_ns = now_ns + NO_JVM_WAIT_NS;
 	uint32_t i;
 
 	*seen_ns = now_ns;
@@ -703,8 +704,8 @@ static void wait_until(struct jvm_source *s, uint64_t until_ns, int watch)
 	s->wait.replaced = false;
 }
 
-/* Without a JVM: until there may be one. */
-static void rest(struct jvm_source *s, uint64_t until_ns)
+/* Without a JVM, wait until there may be one. */
+static void wait_for_jvm(struct jvm_source *s, uint64_t until_ns)
 {
 	queue_rest(s->queue, JVM_CLOCK_EXACT_NS);
 	wait_until(s, until_ns, s->table.watch);
@@ -717,7 +718,7 @@ static int jvm_run(struct source *source, struct err *err)
 	uint64_t now_ns, next_ns, seen_ns, counters_ns;
 
 	(void)err;
-	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may pass over a pause */
+	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may miss a pause */
 	s->table.last_look = look;
 	s->table.last_look_ctx = s;
 	while (s->wanted && !atomic_load(&s->stopping)) {
@@ -728,15 +729,12 @@ static int jvm_run(struct source *source, struct err *err)
 			gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
 		if (counters_ns < next_ns - JVM_CLOCK_EXACT_NS)
 			next_ns = counters_ns + JVM_CLOCK_EXACT_NS;
-		/*
-		 * What begins from here on is seen by the next look; its clock may be off by a
-		 * little.
-		 */
+		/* The next look sees what begins from here on; its clock may be off by a little. */
 		queue_watermark(s->queue, seen_ns - JVM_CLOCK_EXACT_NS);
 		if (s->table.nready)
 			wait_until(s, next_ns, -1);
 		else
-			rest(s, next_ns);
+			wait_for_jvm(s, next_ns);
 	}
 	s->table.last_look = NULL;
 	queue_finish(s->queue);
@@ -810,7 +808,7 @@ static void jvm_status(struct source *source, struct source_status *out)
 	if (together)
 		snprintf(out->note, sizeof(out->note),
 			 "%llu pauses of Java programs, %.1f ms in all, followed each "
-			 "other so quickly that they are told together (GC/Pauses)",
+			 "other so quickly that they are reported together (GC/Pauses)",
 			 (unsigned long long)together,
 			 (double)atomic_load_explicit(&s->together_ns, memory_order_relaxed) / 1e6);
 }

@@ -1,7 +1,7 @@
 /*
- * Whether the JVM of a process keeps frame pointers, by what it says of itself in its performance
- * data, else by its arguments and environment (symbol/jvm.h). Opens files of /proc: for threads
- * that may wait for them.
+ * Whether the JVM of a process keeps frame pointers. Its performance data tells; else its arguments
+ * and environment do (symbol/jvm.h). Opens files of /proc, so only for threads that may wait for
+ * them.
  */
 #pragma once
 

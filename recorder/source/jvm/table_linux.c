@@ -15,20 +15,20 @@
 #include <unistd.h>
 
 #define SCAN_NS NS_PER_SEC
-#define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* where inotify tells what is new */
-#define TRY_NS (10 * NS_PER_MS)              /* for TRY_FOR_NS after a file was found */
+#define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* where inotify reports new files */
+#define TRY_NS (10 * NS_PER_MS)              /* for TRY_FOR_NS after a file is found */
 #define TRY_FOR_NS (5 * NS_PER_SEC)
-#define USERS_MAX 1024u                      /* directories and files looked at in one scan */
-#define READS_MAX 64u                        /* of changes in /tmp, in one look */
+#define USERS_MAX 1024u                      /* directories and files examined in one scan */
+#define READS_MAX 64u                        /* reads of changes in /tmp in one look */
 #define PREFIX "hsperfdata_"
-/* a wake-up costs some 50 us: 20 a second, 0.1 % of a core */
-#define CALM_NS (50 * NS_PER_MS)
-#define CLOSE_NS NS_PER_SEC                  /* pauses no farther apart: every POLL_NS */
-#define POLL_NS (10 * NS_PER_MS)             /* until QUIET_AFTER_NS without one, */
-#define QUIET_AFTER_NS (200 * NS_PER_MS)
-#define QUIET_NS (20 * NS_PER_MS)            /* then every QUIET_NS until CALM_AFTER_NS */
-#define CALM_AFTER_NS (2 * NS_PER_SEC)
-#define ALONE_NS (100 * NS_PER_MS)           /* a lone pause: every QUIET_NS until then */
+/* a wake-up costs about 50 us: 20 a second take 0.1 % of a core */
+#define LOOK_SELDOM_NS (50 * NS_PER_MS)
+#define FREQUENT_GAP_NS NS_PER_SEC           /* pauses closer than this: look every LOOK_OFTEN_NS */
+#define LOOK_OFTEN_NS (10 * NS_PER_MS)       /* until LESS_AFTER_NS without a pause, */
+#define LESS_AFTER_NS (200 * NS_PER_MS)
+#define LOOK_LESS_NS (20 * NS_PER_MS)        /* then this often until SELDOM_AFTER_NS */
+#define SELDOM_AFTER_NS (2 * NS_PER_SEC)
+#define LONE_PAUSE_NS (100 * NS_PER_MS)      /* after a lone pause, LOOK_LESS_NS for so long */
 
 /* ---- clock ----------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ void jvm_clock_note_wall(struct jvm *j, uint64_t began_ms, uint64_t wall_now_ns,
 {
 	uint64_t ago_ns = wall_now_ns - began_ms * NS_PER_MS;
 
-	/* In the middle of its millisecond. */
+	/* The middle of the stated millisecond. */
 	if (began_ms && began_ms < wall_now_ns / NS_PER_MS && ago_ns < now_ns)
 		j->zero_wall_ns = now_ns - ago_ns + NS_PER_MS / 2;
 }
@@ -79,7 +79,8 @@ void jvm_pace_note(struct jvm_pace *p, uint64_t collections, uint64_t now_ns)
 	p->changed_ns = now_ns;
 	if (collections == p->collections)
 		return;
-	p->brisk |= collections - p->collections > 1 || now_ns - p->collected_ns < CLOSE_NS;
+	p->frequent |=
+		collections - p->collections > 1 || now_ns - p->collected_ns < FREQUENT_GAP_NS;
 	p->collections = collections;
 	p->collected_ns = now_ns;
 }
@@ -88,11 +89,11 @@ uint64_t jvm_pace_look_every_ns(struct jvm_pace *p, bool open, uint64_t now_ns)
 {
 	uint64_t quiet_ns = now_ns > p->changed_ns ? now_ns - p->changed_ns : 0;
 
-	if (quiet_ns >= CALM_AFTER_NS)
-		p->brisk = false;
-	if (open || (p->brisk && quiet_ns < QUIET_AFTER_NS))
-		return POLL_NS;
-	return p->brisk || quiet_ns < ALONE_NS ? QUIET_NS : CALM_NS;
+	if (quiet_ns >= SELDOM_AFTER_NS)
+		p->frequent = false;
+	if (open || (p->frequent && quiet_ns < LESS_AFTER_NS))
+		return LOOK_OFTEN_NS;
+	return p->frequent || quiet_ns < LONE_PAUSE_NS ? LOOK_LESS_NS : LOOK_SELDOM_NS;
 }
 
 /* ---- one file -------------------------------------------------------------------------------- */
@@ -111,7 +112,7 @@ static void forget(struct jvm_table *t, uint32_t i)
 	t->all[i] = t->all[--t->n];
 }
 
-/* t->n = there is none. */
+/* returns  its index; t->n = none */
 static uint32_t find(const struct jvm_table *t, uint32_t pid)
 {
 	uint32_t i;
@@ -121,7 +122,9 @@ static uint32_t find(const struct jvm_table *t, uint32_t pid)
 	return i;
 }
 
-/* Its process: of the same user, and in our namespaces, else the number is another's. */
+/*
+ * Whether the process belongs to the owner and is in our namespaces; else the number means another.
+ */
 static bool is_its_process(uint32_t pid, uid_t owner)
 {
 	char path[40];
@@ -131,7 +134,7 @@ static bool is_its_process(uint32_t pid, uid_t owner)
 	return stat(path, &st) == 0 && st.st_uid == owner && ns_tmp_is_here(pid);
 }
 
-/* Where its counters are, by one reading; then the file is mapped. */
+/* Find the counters in one reading, then map the file. */
 static bool parse(struct jvm *j)
 {
 	unsigned char *image;
@@ -153,7 +156,7 @@ static bool parse(struct jvm *j)
 	return ok;
 }
 
-/* Its counters come one after another while it starts, the collectors' after their names. */
+/* While a JVM starts, its counters appear one after another; a collector's follow its name. */
 static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 {
 	struct proc_pid process;
@@ -168,7 +171,7 @@ static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 		return;
 	j->zero_low_ns = process.start_ns;
 	j->young = process.start_ns > t->opened_ns;
-	/* What it has done so far is news. */
+	/* All that it has done so far is new. */
 	for (i = 0; j->young && i <= HSPERF_COLLECTORS; i++)
 		j->tracks[i].begun = true;
 }
@@ -178,12 +181,12 @@ static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool els
 		uint64_t now_ns)
 {
 	if (t->n == JVMS_MAX) {
-		if (!t->full_told)
+		if (!t->full_logged)
 			log_line(t->log, LOG_WARN,
-				 "over %u Java programs run: the pauses of the others are not "
+				 "more than %u Java programs run: pauses of the others are not "
 				 "seen",
 				 JVMS_MAX);
-		t->full_told = true;
+		t->full_logged = true;
 		close(fd);
 		return;
 	}
@@ -206,7 +209,7 @@ static void add_named(struct jvm_table *t, int dir, const char *name, uid_t owne
 		add(t, fd, (uint32_t)pid, owner, false, now_ns);
 }
 
-/* The JVM removes its file at its end; one that was killed is gone. */
+/* The JVM removes its file when it ends; if it was killed, the process is gone. */
 static bool is_over(const struct jvm *j)
 {
 	struct stat st;
@@ -220,7 +223,7 @@ static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
 	struct ns_tmp_file file;
 	uint32_t i;
 
-	/* One that is taken is not found again. */
+	/* A file that was taken is not found again. */
 	while (t->n < JVMS_MAX && ns_tmp_take(t->elsewhere, now_ns, &file)) {
 		i = find(t, file.pid);
 		if (i < t->n && is_over(&t->all[i]))
@@ -234,7 +237,7 @@ static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Twice is one watch. */
+/* Adding a watch twice makes one. */
 static void watch(struct jvm_table *t, const char *path, uint32_t how)
 {
 	t->unwatched |=
@@ -242,7 +245,7 @@ static void watch(struct jvm_table *t, const char *path, uint32_t how)
 		inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | how) < 0;
 }
 
-/* A directory of one user, which only that user can write to. */
+/* Scan the directory of a user, which only that user may be able to write to. */
 static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t now_ns)
 {
 	int fd = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -274,7 +277,8 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 	unsigned found = 0;
 
 	t->unwatched = false;
-	watch(t, "/tmp", 0);                    /* again: something may have been mounted on it */
+	/* again: a file system may have been mounted on it */
+	watch(t, "/tmp", 0);
 	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)
 			scan_user(t, dirfd(tmp), entry->d_name, now_ns);
@@ -283,7 +287,7 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 }
 
 /*
- * Whether something was made where JVMs make their files. Others make files in /tmp all the time.
+ * Whether an entry appeared where JVMs create their files; other programs create files in /tmp too.
  */
 static bool has_changed(struct jvm_table *t)
 {
@@ -313,7 +317,7 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 	bool changed = has_changed(t);
 	uint32_t i;
 
-	/* Before a new one is looked for, which may have the number of one that has ended. */
+	/* Before the scan for new ones: a new JVM may have the pid of one that has ended. */
 	if (changed || now_ns >= t->next_check_ns) {
 		for (i = t->n; i--;)
 			if (is_over(&t->all[i]))
@@ -333,7 +337,8 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
 		   struct os_wake *wake, struct log *log, struct err *err)
 {
-	*t = (struct jvm_table){.processes = processes, .counters = counters, .log = log, .opened_ns = os_now_ns()};
+	*t = (struct jvm_table){.processes = processes, .counters = counters, .log = log,
+				.opened_ns = os_now_ns()};
 	t->all = calloc(JVMS_MAX, sizeof(*t->all));
 	if (!t->all)
 		return err_memory(err, "for the table of Java programs");

@@ -1,12 +1,11 @@
 /*
- * The HotSpot JVMs of this machine, by their files /tmp/hsperfdata_USER/PID: which there are, and
- * how their clocks stand to ours. The files are read, never mapped (their owner could truncate
- * them), and only if they are plain files of the owner of their directory and of the process. One
- * thread.
+ * The HotSpot JVMs of this machine, found by their files /tmp/hsperfdata_USER/PID, and the relation
+ * of their clocks to ours. A file is used only if it is a plain file that belongs to the owner of
+ * its directory and of the process. One thread.
  *
- * New files are found within a look (inotify; where that is refused once a second, else every 10 s
- * too): a JVM has its file some 20 ms after it was started, before its first collection. A file
- * that has no counters yet is tried again. Those of JVMs in containers are found once a second
+ * New files are found at the next look (by inotify; every 10 s too, or once a second where inotify
+ * is refused): a JVM has its file about 20 ms after it starts, before its first collection. A file
+ * that has no counters yet is read again later. JVMs in containers are found once a second
  * (ns_tmp_linux.h).
  */
 #pragma once
@@ -21,102 +20,100 @@
 
 #define JVMS_MAX 256u
 #define JVM_CLOCK_EXACT_NS (2 * NS_PER_MS)
-#define JVM_RANGE_MAX 65536u                 /* from the first to the last counter that is read */
+#define JVM_RANGE_MAX 65536u             /* bytes from the first to the last counter that is read */
 
-/* How closely its collections follow each other; starts empty. */
+/* How closely the collections of a JVM follow each other. Starts empty. */
 struct jvm_pace {
 	/* how many there were, and when a look saw the last one begin */
 	uint64_t collections, collected_ns;
-	uint64_t changed_ns;                 /* when a look saw one begin, go on, or end */
-	bool brisk;
+	uint64_t changed_ns;                 /* when a look saw one begin, continue or end */
+	bool frequent;
 };
 
 struct jvm {
 	uint32_t pid, uid;
 	int fd;
-	struct mapped map;                   /* when ready; of the whole file */
-	bool ready;                          /* its counters are known; else all below is empty */
-	bool young;                          /* began after the table was opened */
-	bool elsewhere;                      /* in other namespaces than ours */
+	struct mapped map;                   /* the whole file, once `ready` */
+	bool ready;                      /* its counters are known; until then all below is empty */
+	bool young;                          /* it started after the table was opened */
+	bool elsewhere;                      /* its namespaces are not ours */
 	struct hsperf data;
-	struct hsperf_track tracks[HSPERF_COLLECTORS + 1];   /* the last: safepoints */
-	/* pauses that the first look came too late for */
+	struct hsperf_track tracks[HSPERF_COLLECTORS + 1]; /* the last one is for safepoints */
+	/* pauses that had ended before the first look */
 	struct hsperf_first firsts[HSPERF_COLLECTORS];
-	uint32_t nfirsts;                    /* of these wait to be told */
-	struct jvm_safepoints {              /* when no pause was open */
+	uint32_t nfirsts;                    /* how many of them are pending */
+	struct jvm_safepoints {              /* as they were when no pause was open */
 		uint64_t count, time;
 		struct {
 			uint64_t invocations, time;
 		} collectors[HSPERF_COLLECTORS];
 	} safepoints;
-	uint64_t exit_seen_ns;               /* a collector's, whose safepoint goes on; 0 = none */
+	/* when a collector's exit was seen whose safepoint continues; 0 = none */
+	uint64_t exit_seen_ns;
 	uint64_t found_ns, next_try_ns;
 	uint64_t due_ns;                     /* the next look */
 	struct jvm_pace pace;
-	uint64_t all_read_ns;                /* all counters were, not those of safepoints alone */
-	/* a safepoint of Shenandoah was first seen to be open; 0 */
+	uint64_t all_read_ns;   /* when all counters were last read, not only those of safepoints */
+	/* when an open safepoint of Shenandoah was first seen; 0 = none is open */
 	uint64_t open_ns;
-	/* of the last reading: the JVM's clock, and when it began */
-	uint64_t ticks, read_ns;
-	/* the last one all of which was taken: what comes is later */
-	uint64_t taken_ns;
-	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */
-	/* the same by what it says of its beginning, to 1 ms; 0 = not known yet */
+	uint64_t ticks, read_ns; /* the last reading: the JVM's clock, and when the reading began */
+	uint64_t taken_ns;                /* the last complete reading: all that follows is later */
+	uint64_t zero_low_ns, zero_high_ns;  /* the bounds of the time when its clock was 0 */
+	/* the same time from the start that the JVM states, to 1 ms; 0 = not known yet */
 	uint64_t zero_wall_ns;
-	uint64_t zero_ns;                    /* what an open pause was told by; 0 = none is open */
+	uint64_t zero_ns;      /* the zero used for the start of the open pause; 0 = none is open */
 	struct jvm_attach attach;
-	/* one that no other source knew; dropped with the JVM */
-	struct process *own;
+	struct process *own;        /* a process that no other source knew; released with the JVM */
 };
 
 struct jvm_table {
 	struct jvm *all;
 	uint32_t n, nready;
 	struct processes *processes;
-	struct gc_counters *counters;        /* are told of those that have ended */
-	/* before one is let go: its last pause may be news */
+	struct gc_counters *counters;        /* informed when a JVM has ended */
+	/* called before a JVM is removed, because its last pause may be new */
 	void (*last_look)(void *ctx, struct jvm *j);
 	void *last_look_ctx;
 	struct log *log;
 	struct ns_tmp *elsewhere;
 	int watch;
 	uint64_t opened_ns, next_scan_ns, next_check_ns;
-	bool full_told, unwatched;           /* unwatched: a directory was not at the last scan */
+	bool full_logged, unwatched;      /* unwatched: the last scan could not watch a directory */
 };
 
 /*
- * wake: woken when there is something new for jvm_table_look(); outlives the table. So does, by
- * poll(), t->watch.
+ * wake: woken when jvm_table_look() has something to do; it outlives the table. A poll() on
+ * t->watch reports the same.
  */
 int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
 		   struct os_wake *wake, struct log *log, struct err *err);
-void jvm_table_close(struct jvm_table *t);    /* an empty one too */
+void jvm_table_close(struct jvm_table *t);    /* an empty table is allowed */
 
-/* Find new ones, let go of those that have ended. */
+/* Find new JVMs and remove those that have ended. */
 void jvm_table_look(struct jvm_table *t, uint64_t now_ns);
 
 /*
- * A stamp of the JVM's clock was in a reading done at done_ns, and is later than after_ns; 0 = not
- * known.
+ * A reading that ended at done_ns held a time stamp of the JVM's clock, made later than after_ns (0
+ * = not known).
  */
 void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, uint64_t after_ns, uint64_t done_ns);
 /*
- * What it says of its beginning, by the wall clock, which may have been set since: believed within
- * bounds only.
+ * The start that the JVM states by the wall clock, which may have been set since; believed only
+ * within bounds.
  */
 void jvm_clock_note_wall(struct jvm *j, uint64_t began_ms, uint64_t wall_now_ns, uint64_t now_ns);
 /*
- * Its middle, when its clock can have been 0 is known to CLOCK_EXACT_NS; else what it says, if that
- * can be.
+ * When the JVM's clock was 0: the middle of the bounds if they are within JVM_CLOCK_EXACT_NS; else
+ * the start that the JVM states, if it is plausible.
  */
 uint64_t jvm_clock_zero(const struct jvm *j);
 uint64_t jvm_ticks_to_ns(const struct jvm *j, uint64_t ticks);
 
-/* A look at now_ns saw that something has changed; there were so many collections. */
+/* A look at now_ns saw a change; `collections` is their number by then. */
 void jvm_pace_note(struct jvm_pace *p, uint64_t collections, uint64_t now_ns);
 /*
- * How often to look: two pauses between two looks are told exactly (hsperf.h), so that one every
- * few seconds needs no close looks, but for a moment, as it may be the first of many. open: one is,
- * or its end is not known yet. The last change may be after now_ns.
+ * How often to look. Two pauses between two looks are still exact (hsperf.h), so a JVM with a pause
+ * every few seconds needs frequent looks only for a moment after one, which may be the first of
+ * many. open: a pause is open, or its end is not known yet. The last change may be after now_ns.
  */
 uint64_t jvm_pace_look_every_ns(struct jvm_pace *p, bool open, uint64_t now_ns);

@@ -1,4 +1,4 @@
-/* Rings and perf events of a CPU; see probes_linux.h. */
+/* The rings and perf events of a CPU; see probes_linux.h. */
 #include "source/probe/probes_private.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define GC_STACK_BYTES 512u                  /* where arguments may lie */
+#define GC_STACK_BYTES 512u                  /* room for arguments in memory */
 #define STACK_DEPTH_MAX 127u
 
 static const size_t ring_bytes[PROBE_RINGS] = {
@@ -42,7 +42,7 @@ static unsigned ring_of(const struct probe *probe)
 	return probe->stack || probe->gc.edge ? RING_STACK : probe->uprobe ? RING_REGS : RING_PLAIN;
 }
 
-/* perf_event.h: config bit 0 = at the return, bits 32 to 63 = the semaphore's place in the file. */
+/* perf_event.h: config bit 0 = at the return, bits 32 to 63 = file offset of the semaphore. */
 static void attr_uprobe(const struct probes *p, const struct uprobe *u, uint32_t place,
 			struct perf_event_attr *attr)
 {
@@ -86,15 +86,15 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 				  8;
 }
 
-/* Without it all events come, and rules judge them: right, and dearer. */
+/* Without a filter all events arrive and the rules check them: correct, but slower. */
 static void set_filter(struct probes *p, struct probe *probe, int fd)
 {
 	if (!probe->filter.len ||
 	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, buf_text(&probe->filter)) == 0)
 		return;
 	log_line(p->log, LOG_WARN,
-		 "%s/%s: the kernel does not take the filter '%s' (%s), so all these events "
-		 "are looked at",
+		 "%s/%s: the kernel rejects the filter '%s' (%s), so the recorder checks "
+		 "all these events",
 		 probe->provider, probe->name, buf_text(&probe->filter), strerror(errno));
 	buf_reset(&probe->filter);
 }
@@ -121,7 +121,7 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 	attr_of(p, probe, place, &attr);
 	fd = perf_event_fd(&attr, cpu);
 	if (fd < 0 && (probe->gc.edge || (probe->throws && errno != EACCES && errno != EPERM)))
-		/* the process by which its file was found is gone; see also add_gc() */
+		/* the process through which its file was found is gone; see also add_gc() */
 		return 0;
 	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
 	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &p->ids[at].id) != 0)
@@ -206,6 +206,6 @@ void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_
 	if (rings[RING_SWITCH].fd >= 0)
 		perf_ring_enable(&rings[RING_SWITCH], on);
 	for (i = 0; i < p->n; i++)
-		if (!p->all[i].rests_until_ns)
+		if (!p->all[i].paused_until_ns)
 			probe_switch(&p->all[i], cpu, on);
 }

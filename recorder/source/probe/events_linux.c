@@ -1,4 +1,4 @@
-/* What records of probes say, and how often they come; see probes_linux.h. */
+/* The content of probes' records, and the limit of their rate; see probes_linux.h. */
 #include "source/probe/probes_private.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* As a rule names it; of collections, which rules do not name, whose they are. */
+/* The name that a rule uses; for collections, which rules do not name, whose they are. */
 static void put_probe_name(const struct probe *probe, char *out, size_t n)
 {
 	static const char *const programs[] = {"CPython", "V8", "HotSpot"};
@@ -20,38 +20,38 @@ static void put_probe_name(const struct probe *probe, char *out, size_t n)
 			 probe->name);
 }
 
-static void rest(struct probes *p, struct probe *probe, uint64_t now_ns)
+static void pause_probe(struct probes *p, struct probe *probe, uint64_t now_ns)
 {
 	char name[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
 	unsigned cpu;
 
 	put_probe_name(probe, name, sizeof(name));
-	probe->rests_until_ns = now_ns + PROBE_REST_NS;
-	atomic_fetch_add(&probe->rests, 1);
+	probe->paused_until_ns = now_ns + PROBE_PAUSE_NS;
+	atomic_fetch_add(&probe->npauses, 1);
 	for (cpu = 0; cpu < p->ncpus; cpu++)
 		probe_switch(probe, cpu, false);
-	if (!probe->told)
+	if (!probe->pause_logged)
 		log_line(p->log, LOG_WARN,
-			 "%s happened over %u times within a second: not watched for "
-			 "%u s, and again each time that this happens; rules on it miss what "
-			 "happens then%s",
-			 name, probe->limit, (unsigned)(PROBE_REST_NS / NS_PER_SEC),
+			 "%s happened more than %u times in a second: switched off for "
+			 "%u s, now and each time this happens; rules on it miss what "
+			 "happens meanwhile%s",
+			 name, probe->limit, (unsigned)(PROBE_PAUSE_NS / NS_PER_SEC),
 			 probe->uprobe ? "" : " (narrow it down with FieldFilter)");
-	probe->told = true;
+	probe->pause_logged = true;
 }
 
-/* Counted in seconds of the events' own time. */
+/* Count per second by the events' own times. */
 static bool within_rate(struct probes *p, struct probe *probe, uint64_t time_ns)
 {
 	if (time_ns - probe->second_ns >= NS_PER_SEC) {
 		probe->second_ns = time_ns;
 		probe->hits = 0;
 	}
-	if (!probe->rests_until_ns && ++probe->hits <= probe->limit)
+	if (!probe->paused_until_ns && ++probe->hits <= probe->limit)
 		return true;
-	if (!probe->rests_until_ns)
-		rest(p, probe, time_ns);
-	atomic_fetch_add_explicit(&probe->left_out, 1, memory_order_relaxed);
+	if (!probe->paused_until_ns)
+		pause_probe(p, probe, time_ns);
+	atomic_fetch_add_explicit(&probe->nleft_out, 1, memory_order_relaxed);
 	return false;
 }
 
@@ -140,18 +140,18 @@ bool probe_has_stack(const struct probe *probe)
 }
 
 /*
- * Ends of collections stay on for a second more than their beginnings, or these would seem to go
- * on.
+ * The ends of collections are switched off a second after their starts: else a collection that had
+ * begun would seem to continue.
  */
-static void follow_gc(struct probes *p, uint32_t end)
+static void pause_gc_end(struct probes *p, uint32_t end)
 {
 	const struct probe *begin = end ? &p->all[end - 1] : NULL;
 	unsigned cpu;
 
-	if (p->all[end].gc.edge != GC_ENDS || !begin || !begin->rests_until_ns ||
-	    p->all[end].rests_until_ns)
+	if (p->all[end].gc.edge != GC_ENDS || !begin || !begin->paused_until_ns ||
+	    p->all[end].paused_until_ns)
 		return;
-	p->all[end].rests_until_ns = begin->rests_until_ns;
+	p->all[end].paused_until_ns = begin->paused_until_ns;
 	for (cpu = 0; cpu < p->ncpus; cpu++)
 		probe_switch(&p->all[end], cpu, false);
 }
@@ -164,19 +164,19 @@ void probes_look(struct probes *p, uint64_t now_ns)
 	for (i = 0; i < p->n; i++) {
 		struct probe *probe = &p->all[i];
 
-		if (probe->gc.edge == GC_ENDS && p->all[i - 1].rests_until_ns + NS_PER_SEC <
-		    now_ns + PROBE_REST_NS)
-			follow_gc(p, i);
-		if (!probe->rests_until_ns || now_ns < probe->rests_until_ns)
+		if (probe->gc.edge == GC_ENDS && p->all[i - 1].paused_until_ns + NS_PER_SEC <
+		    now_ns + PROBE_PAUSE_NS)
+			pause_gc_end(p, i);
+		if (!probe->paused_until_ns || now_ns < probe->paused_until_ns)
 			continue;
-		probe->rests_until_ns = 0;
+		probe->paused_until_ns = 0;
 		probe->second_ns = probe->hits = 0;
 		for (cpu = 0; cpu < p->ncpus; cpu++)
 			probe_switch(probe, cpu, true);
 	}
 }
 
-/* The first by name, and how many more. */
+/* Name the first probe and the number of the others. */
 void probes_note(const struct probes *p, char *out, size_t n)
 {
 	char name[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
@@ -186,16 +186,17 @@ void probes_note(const struct probes *p, char *out, size_t n)
 
 	out[0] = '\0';
 	for (i = 0; i < p->n; i++) {
-		uint64_t rests = atomic_load(&p->all[i].rests);
+		uint64_t npauses = atomic_load(&p->all[i].npauses);
 
-		others += rests && out[0];
-		if (!rests || out[0])
+		others += npauses && out[0];
+		if (!npauses || out[0])
 			continue;
 		put_probe_name(&p->all[i], name, sizeof(name));
-		snprintf(
-			out, n,
-			"%.120s happened too often: switched off %" PRIu64 " time%s, for %u s each",
-			name, rests, rests == 1 ? "" : "s", (unsigned)(PROBE_REST_NS / NS_PER_SEC));
+		snprintf(out, n,
+			 "%.120s happened too often: switched off %" PRIu64
+			 " time%s, for %u s each",
+			 name, npauses, npauses == 1 ? "" : "s",
+			 (unsigned)(PROBE_PAUSE_NS / NS_PER_SEC));
 	}
 	used = strlen(out);
 	if (others)

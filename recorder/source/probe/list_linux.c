@@ -1,4 +1,4 @@
-/* The events that there are to be named, a line each; see probes_linux.h. */
+/* List the events that rules can name, one a line; see probes_linux.h. */
 #include "source/probe/probes_linux.h"
 
 #include "base/json.h"
@@ -10,7 +10,7 @@
 
 struct listing {
 	bool json;
-	const char *path;                    /* of a program */
+	const char *path;                    /* a program's file */
 	struct out *out;
 	struct buf line;
 	struct trace_format format;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILTER_MAX_BYTES 3000u               /* the kernel takes less than a page */
+#define FILTER_MAX_BYTES 3000u               /* the kernel's limit is just below a page */
 
-/* Names of other providers are for other sources to judge. */
+/* Other providers belong to other sources. */
 static bool is_ours(const struct need_event *e)
 {
 	return tracepoint_provider(e->provider) || throw_provider(e->provider);
@@ -104,7 +104,7 @@ static int make_probe(struct probes *p, const struct need_event *e, struct probe
 	return 0;
 }
 
-/* Several rules on one event: what one of them wants passes. */
+/* If several rules use one event, its filter passes what any of them wants. */
 static int add_one(struct probes *p, const struct need_event *e, struct err *err)
 {
 	struct probe *probe = find_probe(p, e);
@@ -117,7 +117,7 @@ static int add_one(struct probes *p, const struct need_event *e, struct err *err
 		probe->stack = true;
 		probe->limit = PROBE_RATE_STACK_MAX;
 	}
-	/* uprobes have no fields that the kernel knows. */
+	/* The kernel knows no fields of uprobes. */
 	if (probe->uprobe || !trace_filter(&probe->format, e->filter, &filter))
 		probe->unfiltered = true;
 	if (!probe->unfiltered)
@@ -129,7 +129,7 @@ static int add_one(struct probes *p, const struct need_event *e, struct err *err
 	return 0;
 }
 
-/* Of a probe that could not be made. */
+/* Undo a probe that could not be created. */
 static void take_back(struct probes *p, uint32_t n)
 {
 	for (; p->n > n; p->n--) {
@@ -142,8 +142,8 @@ static void take_back(struct probes *p, uint32_t n)
 }
 
 /*
- * Throws of C++ are seen in each library for them that programs use now, or by default, and in the
- * programs that the rule names, run now and have a library of their own in them, not stripped.
+ * Throws of C++ are seen in each C++ library that programs use now or by default, and in the
+ * programs that the rule names if they run now and contain the library themselves, not stripped.
  */
 static int add_throws(struct probes *p, const struct need_event *e, struct err *err)
 {
@@ -156,8 +156,8 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 	n += throw_programs(e->filter, paths + n);
 	if (!rc && !n)
 		rc = err_set(err, ERR_UNSUPPORTED,
-			     "no C++ library is to be found, in whose __cxa_throw exceptions "
-			     "would be seen");
+			     "no C++ library was found whose __cxa_throw would show the "
+			     "exceptions");
 	for (i = 0; !rc && i < n; i++) {
 		before = p->n;
 		*one = *e;
@@ -165,7 +165,7 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 		snprintf(one->name, sizeof(one->name), "%s:__cxa_throw", paths[i]);
 		rc = add_one(p, one, err);
 		if (rc && rc != ERR_MEMORY && i >= libraries) {
-			/* it uses a shared one, or throws not at all */
+			/* it uses a shared library, or never throws */
 			take_back(p, before);
 			rc = 0;
 		}
@@ -180,7 +180,7 @@ static int add_need(struct probes *p, const struct need_event *e, struct err *er
 }
 
 /*
- * Wake-ups and the stacks of switches, for the times of threads; the switches are the ring's own.
+ * Add wake-ups and the stacks of switches for --thread-time. The ring itself records the switches.
  */
 static int add_time(struct probes *p, bool wakers, struct err *err)
 {
@@ -206,14 +206,14 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 		rc = make_probe(p, e, &probe, err);
 		if (!rc && !trace_format_find(&probe->format, wanted[i].pid, &probe->pid))
 			rc = err_set(err, ERR_UNSUPPORTED,
-				     "this kernel's sched/%s has no %s, so the times of threads "
-				     "cannot be had",
+				     "this kernel's sched/%s has no %s, so thread times are not "
+				     "available",
 				     e->name, wanted[i].pid);
 		if (rc)
 			break;
 		probe->role = wanted[i].role;
 		probe->stack = probe->role == PROBE_SWITCH_STACK || probe->role == PROBE_WAKER;
-		if (probe->role == PROBE_SWITCH_STACK)            /* the idle task has none */
+		if (probe->role == PROBE_SWITCH_STACK)            /* the idle task has no stack */
 			buf_puts(&probe->filter, "prev_pid != 0");
 	}
 	free(e);
@@ -221,8 +221,8 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 }
 
 /*
- * Where programs collect, for rules on that, as far as it can be had: without these probes .NET's
- * and Java's collections are seen all the same.
+ * Add probes where programs collect garbage, for rules on that, as far as possible. Without them
+ * the collections of .NET and Java are still seen.
  */
 static int add_gc(struct probes *p, struct err *err)
 {
@@ -241,11 +241,11 @@ static int add_gc(struct probes *p, struct err *err)
 			probe->gc = gc[i];
 			probe->unfiltered = true;
 			if (gc[i].edge == GC_ENDS)
-				/* it rests after its beginnings: follow_gc() */
+				/* switched off after its start: pause_gc_end() */
 				probe->limit = PROBE_RATE_MAX;
 			continue;
 		}
-		/* stripped, or a kernel without uprobes: nothing to watch */
+		/* stripped, or the kernel has no uprobes: nothing to watch */
 		take_back(p, before);
 	}
 	free(events);

@@ -1,11 +1,11 @@
 /*
- * Events of the kernel and of programs that rules ask for: tracepoints, uprobes, USDT probes; perf
- * events, in rings of their own per CPU, that the perf source drains and puts in order with its
- * samples.
+ * Events of the kernel and of programs that rules ask for: tracepoints, uprobes and USDT probes.
+ * They are perf events in rings of their own on each CPU; the perf source drains these and puts the
+ * records in order with its samples.
  *
- * A probe that happens too often is switched off for PROBE_REST_NS, on all CPUs; the log says so
- * the first time, status each time. check(): any thread; all else: the source's thread, and open
- * before it.
+ * A probe that fires too often is switched off for PROBE_PAUSE_NS on all CPUs. The log says so the
+ * first time, the status each time. probes_check() may be called on any thread, probes_new() and
+ * the opening before the source's thread starts, all else on the source's thread.
  */
 #pragma once
 
@@ -17,9 +17,10 @@
 #include "source/source.h"
 #include "source/probe/trace_format.h"
 
+#define PROBES_MAX NEEDS_MAX_EVENTS
 /*
- * Per CPU: plain, with stacks, with registers, switches and wake-ups, their stacks; one drops none
- * of another.
+ * The rings of a CPU: plain, with stacks, with registers, switches and wake-ups, their stacks. A
+ * full ring drops no records of another one.
  */
 #define PROBE_RINGS 5u
 #define PROBE_RING_OF_SWITCHES 3u
@@ -27,70 +28,67 @@
 #define PROBE_SWITCH_STACK_RING_BYTES ((size_t)4 << 20)
 #define PROBE_SWITCH_STACK_KB 8u
 #define PROBE_PLAIN_RING_BYTES ((size_t)256 << 10)
-#define PROBE_STACK_RING_BYTES ((size_t)2 << 20)   /* 64 events with 32 KiB of stack */
-#define PROBE_RATE_MAX 10000u                /* a second; see also below */
-/* with stacks, and of probes in programs: 5 to 20 us each */
-#define PROBE_RATE_STACK_MAX 1000u
-#define PROBE_REST_NS (60 * NS_PER_SEC)
+#define PROBE_STACK_RING_BYTES ((size_t)2 << 20) /* holds 64 events with 32 KiB of stack */
+#define PROBE_RATE_MAX 10000u                /* events a second */
+#define PROBE_RATE_STACK_MAX 1000u        /* the same with stacks or in programs: 5 to 20 us each */
+#define PROBE_PAUSE_NS (60 * NS_PER_SEC)
 
 struct probe;
 struct probes;
 
-/* Those that there are, a line each; see source_ops.list_events. */
+/* List the events that exist, one a line; see source_ops.list_events. */
 int probes_list(const char *pattern, bool json, struct out *out, struct err *err);
 
 /* Tracepoints, uprobes; see source_ops.part. */
 int probes_part(unsigned i, struct source_part *out, struct err *err);
 
-/*
- * Whether all events of this system that these needs name are there; the sentence gives the
- * nearest.
- */
+/* Whether all events that these needs name exist here; the error gives the nearest names. */
 int probes_check(const struct needs *needs, struct err *err);
 
 struct probes_config {
 	const struct needs *needs;           /* NULL = none */
 	struct log *log;
 	const struct capture *capture;
-	unsigned ncpus;                      /* of the rings that will be opened */
+	unsigned ncpus;                      /* for how many CPUs rings will be opened */
 };
 
-/* *out NULL: nothing of this kind is asked for. */
+/* *out stays NULL when the needs name no such event. */
 int probes_new(const struct probes_config *cfg, struct probes **out, struct err *err);
 void probes_free(struct probes *p);
 
-/* Rings and events of one CPU, disabled; a ring that no probe writes to stays closed (fd -1). */
+/* Open the rings and events of one CPU, disabled; a ring without probes stays closed (fd -1). */
 int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS],
 		    struct err *err);
 void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS]);
 void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on);
-/* What records of ring number i look like. */
+/* The format of records in ring number i. */
 const struct perf_format *probes_format(const struct probes *p, unsigned i);
-/* Whether its events have a stack to be unwound. */
+/* Whether its events carry a stack to unwind. */
 bool probe_has_stack(const struct probe *probe);
 
-/* Whose a record is; NULL = nobody's. It is of ring number probe_ring(). */
+/* The probe of a record of ring probe_ring(); NULL = none. */
 struct probe *probes_find(struct probes *p, uint64_t id);
 /*
- * Provider, name and fields of a record, into *out; good until the next call. false: it is over its
- * rate and left out.
+ * Put provider, name and fields of a record into *out; they are valid until the next call. false:
+ * the probe is over its rate, and the record is left out.
  */
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r,
 		 struct event *out);
 /*
- * The same event under another name too, as collections are two of .NET's; true = put it once more.
+ * Give the event its second name, because a collection is two events as in .NET. true: deliver it
+ * once more.
  */
 bool probes_again(const struct probe *probe, struct event *e);
 
-/* What a record is for, other than for rules: see source/thread_time.h. */
+/* What a record is for besides rules: see source/thread_time.h. */
 enum probe_role { PROBE_EVENT, PROBE_SWITCH_STACK, PROBE_WAKEUP, PROBE_WAKER };
 enum probe_role probe_role(const struct probe *probe);
-/* Of a wake-up: whose. false: the record is too short. */
+/* Which thread was woken up. false: the record is too short. */
 bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t *pid);
-/* Let only every n-th of this role come. */
+/* Record only every n-th event of this role. */
 void probes_every(struct probes *p, enum probe_role role, uint64_t n);
 
-/* Once a second: those that have rested go on. */
+/* Call once a second: switches on the probes whose pause has ended. */
 void probes_look(struct probes *p, uint64_t now_ns);
-/* Any thread: which have been switched off, one sentence; "" = none. */
+/* Any thread: one sentence about the probes that were switched off; "" = none. */
 void probes_note(const struct probes *p, char *out, size_t n);

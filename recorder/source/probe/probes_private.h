@@ -1,6 +1,6 @@
 /*
- * What the parts of probes_linux.h share: probes_linux.c (what is asked for), probe/cpu_linux.c (a
- * CPU's events), probe/events_linux.c (what they say). probe/list_linux.c knows nothing of it.
+ * What the parts of probes_linux.h share: probes_linux.c (which events are wanted), cpu_linux.c
+ * (the events of a CPU), events_linux.c (the content of records). list_linux.c does not use it.
  */
 #pragma once
 
@@ -15,21 +15,21 @@
 struct probe {
 	char provider[PROVIDER_NAME_MAX], name[EVENT_NAME_MAX];
 	struct trace_format format;          /* of a tracepoint */
-	struct uprobe *uprobe;               /* NULL: a tracepoint */
+	struct uprobe *uprobe;               /* NULL = a tracepoint */
 	bool throws;                         /* a uprobe where C++ throws */
 	struct gc_probe gc;                  /* a uprobe where a program collects */
 	enum probe_role role;
-	uint32_t pid;                        /* which field of its format: of a wake-up */
-	uint32_t first_place, nplaces;       /* of probes.nplaces */
-	struct buf filter;                   /* the kernel's; empty = all events */
+	uint32_t pid;                        /* of a wake-up: the index of its field `pid` */
+	uint32_t first_place, nplaces;       /* its part of probes.nplaces */
+	struct buf filter;                   /* the kernel's filter; empty = all events */
 	bool unfiltered;                     /* some rule wants what no filter can express */
 	bool stack;
 	unsigned limit;                      /* events a second */
 	int *fds;                            /* by CPU and place; -1 = closed */
-	uint64_t second_ns, hits;            /* in the second that began then */
-	uint64_t rests_until_ns;
-	_Atomic uint64_t rests, left_out;
-	bool told;
+	uint64_t second_ns, hits;            /* hits in the second that began at second_ns */
+	uint64_t paused_until_ns;
+	_Atomic uint64_t npauses, nleft_out;
+	bool pause_logged;
 };
 
 struct id {
@@ -43,12 +43,12 @@ struct probes {
 	bool kernel_stacks;
 	struct probe *all;
 	uint32_t n;
-	uint32_t nplaces;                    /* of all */
-	uint32_t pmu;                        /* of uprobes */
-	struct id *ids;                      /* nplaces * ncpus, by CPU then place; id 0 = none */
+	uint32_t nplaces;                    /* all places of all probes */
+	uint32_t pmu;                        /* perf's type number of uprobes */
+	struct id *ids;                      /* nplaces * ncpus, by CPU, then place; id 0 = none */
 	struct table by_id;
 	struct perf_format formats[PROBE_RINGS];
-	struct trace_values values;          /* of the last event */
+	struct trace_values values;          /* the last event */
 	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
 	struct event_field gc_fields[GC_PROBE_FIELDS];
 	struct gc_generations generations;
@@ -57,7 +57,7 @@ struct probes {
 
 enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, RING_SWITCH_STACK };
 
-/* Which of its places an event is of. */
+/* The place of the event with this id. */
 uint32_t probes_place(struct probes *p, uint64_t id);
-/* All its events of a CPU, on or off. */
+/* Switch all its events of a CPU on or off. */
 void probe_switch(const struct probe *probe, unsigned cpu, bool on);

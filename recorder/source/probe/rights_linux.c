@@ -1,5 +1,5 @@
 /*
- * Whether this user may have tracepoints and probes in programs, by asking the kernel for one; see
+ * Whether this user may use tracepoints and probes in programs: tries one of each. See
  * probes_linux.h.
  */
 #include "source/probe/probes_linux.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* On CPU 0: where that is offline, it is said when others are opened. errno, 0 = it may be had. */
+/* Open it on CPU 0; if that is offline, opening others reports it. returns  errno; 0 = allowed */
 static int try_event(struct perf_event_attr *attr)
 {
 	int fd = perf_event_fd(attr, 0), os_error = fd < 0 ? errno : 0;
@@ -42,14 +42,14 @@ static int may_have_tracepoints(struct err *err)
 	os_error = rc ? 0 : try_event(&attr);
 	if (os_error == EACCES || os_error == EPERM)
 		return err_set(err, ERR_ACCESS,
-			       "this user may not watch them: run as root, or give the program "
+			       "this user may not use them: run as root, or give the program "
 			       "CAP_PERFMON (before Linux 5.8 CAP_SYS_ADMIN)");
 	return rc ? rc : os_error ? err_os_code(err, os_error, "the kernel refuses them") : 0;
 }
 
 /*
- * The kernel looks at rights before it looks for the file: none has that name, and no program is
- * touched.
+ * The kernel checks the rights before it looks for the file, so a name that no file has touches no
+ * program.
  */
 static int may_have_uprobes(struct err *err)
 {
@@ -66,7 +66,7 @@ static int may_have_uprobes(struct err *err)
 	os_error = try_event(&attr);
 	if (os_error == EACCES || os_error == EPERM)
 		return err_set(err, ERR_ACCESS,
-			       "this user may not put them in: run as root, or give the program "
+			       "this user may not place them: run as root, or give the program "
 			       "CAP_SYS_ADMIN");
 	return os_error && os_error != ENOENT
 		       ? err_os_code(err, os_error, "the kernel refuses them")
@@ -76,7 +76,7 @@ static int may_have_uprobes(struct err *err)
 int probes_part(unsigned i, struct source_part *out, struct err *err)
 {
 	static const struct source_part parts[] = {
-		{"tracepoints", "events of the kernel, for rules on them and --thread-time"},
+		{"tracepoints", "kernel events, for rules on them and for --thread-time"},
 		{"uprobes", "probes in programs, for rules on them, collections of CPython and V8, "
 			    "throws of C++"},
 	};

@@ -103,8 +103,8 @@ unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 }
 
 /*
- * By its own path, which stays when it ends, unless that is another file by now or in another file
- * system.
+ * Use its own path, which remains when the process ends, unless that is another file by now or on
+ * another file system.
  */
 static void add_program(struct files *l, const char *pid, const char *target)
 {
@@ -166,7 +166,7 @@ static size_t peek(uint32_t pid, uint64_t at, void *to, size_t n)
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* A text at an address: up to the end of its page in one step, then from the next. */
+/* Read a text at an address: in one step to the end of its page, then from the next page. */
 static bool peek_text(uint32_t pid, uint64_t at, char *to, size_t room)
 {
 	size_t first = 4096 - (size_t)(at & 4095), got;
@@ -189,7 +189,7 @@ void throw_read(const struct perf_record *r, struct throw_text *out)
 	    peek(r->pid, type_info, words, sizeof(words)) != sizeof(words) ||
 	    !peek_text(r->pid, words[1], name, sizeof(name)) || !name[0])
 		return;
-	/* '*': types that are equal by address only */
+	/* '*' marks types that are compared by address only */
 	snprintf(raw, sizeof(raw), "_ZTI%s", name + (name[0] == '*'));
 	if (demangle(raw, readable, sizeof(readable)) &&
 	    strncmp(readable, prefix, sizeof(prefix) - 1) == 0)

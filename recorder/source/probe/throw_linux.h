@@ -1,10 +1,11 @@
 /*
  * Where C++ programs throw: __cxa_throw(object, type_info *, destructor) of their library (Itanium
- * C++ ABI, 2.4.3), and the name of what they throw: type_info is {vtable pointer, const char *name}
- * (2.9.5), and lies still for as long as the program lives. The object itself, and with it what()
- * says, does not: it is on the heap, and a program that throws in a loop has it at the same address
- * each time. The record of a throw is read up to 100 ms later, so what would be found there may be
- * of another throw, and nothing tells.
+ * C++ ABI, 2.4.3), and the name of the thrown type. type_info is {vtable pointer, const char *name}
+ * (2.9.5) and stays in place while the program lives.
+ *
+ * The object, and with it what(), is not read. It is on the heap, and a program that throws in a
+ * loop has it at the same address each time. The record of a throw is read up to 100 ms later, so
+ * the object might by then be that of another throw, without a sign.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 #include "source/probe/uprobe_linux.h"
 
 #define THROW_PROVIDER "C++"
-#define THROW_EVENT "Exception/Start"        /* field ExceptionType, as .NET has it */
+#define THROW_EVENT "Exception/Start"        /* field ExceptionType, as in .NET */
 #define THROW_LIBRARIES_MAX 8u
 #define THROW_PROGRAMS_MAX 8u
 #define THROW_TYPE_BYTES 512
@@ -24,24 +25,23 @@ struct throw_text {
 bool throw_provider(const char *provider);
 
 /*
- * The C++ libraries (of gcc, of clang) that programs map now, each file once, and the usual one of
- * this system; returns how many. Reads /proc: not the source's thread.
+ * The C++ libraries (gcc's and clang's) that programs map now, each file once, and the usual one of
+ * this system. Reads /proc, so not on the source's thread. returns  how many
  */
 unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX]);
 
 /*
- * Programs that run now, each file once: those that could have a library of their own in them,
- * linked statically. filter is ProcessName=NAME or ProcessID=PID, as of a need_event; "" = none.
- * Returns how many. Reads /proc.
+ * Programs that run now and may have a C++ library linked statically, each file once. filter is
+ * ProcessName=NAME or ProcessID=PID, as in a need_event; "" = none. Reads /proc. returns  how many
  */
 unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX]);
 
 /*
- * Of the runtime of .NET: the way in which an exception of a program leaves native frames. The
- * program's own is told by an event of .NET, with its type and message. Source: coreclr,
+ * Whether the .NET runtime threw this to let a program's exception leave native frames. An event of
+ * .NET reports the program's own exception with its type and message. Source: coreclr,
  * pal/inc/pal.h; seen with 3.1 and 8.
  */
 bool throw_is_of_runtime(const struct throw_text *thrown);
 
-/* What a hit there throws, read from the process, which may be gone by now. */
+/* Read what a hit throws from the process, which may be gone by now. */
 void throw_read(const struct perf_record *r, struct throw_text *out);

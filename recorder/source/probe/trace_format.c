@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ELEMENTS_MAX 16u                     /* of an array that becomes fields of its own */
+#define ELEMENTS_MAX 16u                     /* of an array whose elements become fields */
 #define HEX_BYTES_MAX 32u
-#define GLOB_MAX 200u                        /* the kernel takes 255 */
+#define GLOB_MAX 200u                        /* the kernel's limit is 255 */
 #define CONDITION_FIELD_MAX TRACE_NAME_MAX
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* The number behind KEY in a line of ';' between its parts. */
+/* The number after the key, in a line whose parts are separated by ';'. */
 static bool number_after(const char *line, const char *key, uint32_t *out)
 {
 	const char *at = strstr(line, key);
@@ -34,8 +34,7 @@ static bool number_after(const char *line, const char *key, uint32_t *out)
 }
 
 /*
- * "unsigned long args[6]" -> name "args", elements 6; returns where the name begins, NULL = no
- * name.
+ * "unsigned long args[6]" -> name "args", elements 6. returns  where the name begins; NULL = none
  */
 static const char *split_name(const char *declaration, size_t n, char name[TRACE_NAME_MAX],
 			      uint32_t *elements)
@@ -153,7 +152,7 @@ int trace_format_parse(const char *text, size_t n, struct trace_format *out, str
 
 		len = newline ? (size_t)(newline - (text + at)) : n - at;
 		if (len >= sizeof(line))
-			continue;            /* the print fmt */
+			continue;            /* the rest is the print fmt */
 		memcpy(line, text + at, len);
 		line[len] = '\0';
 		if (strncmp(line, "ID: ", 4) == 0 && isdigit((unsigned char)line[4])) {
@@ -167,7 +166,8 @@ int trace_format_parse(const char *text, size_t n, struct trace_format *out, str
 		*out = *f;
 	free(f);
 	return has_id ? 0
-		      : err_set(err, ERR_FORMAT, "that is no format of a tracepoint: it has no ID");
+		      : err_set(err, ERR_FORMAT,
+				"this is not the format of a tracepoint: it has no ID");
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ static void read_number(const uint8_t *at, const struct trace_field *f, struct e
 		out->v.u = v;
 }
 
-/* Where the value is; false when it lies outside. */
+/* Find the place of the value; false when it lies outside of the record. */
 static bool place(const struct trace_field *f, const uint8_t *raw, size_t n, size_t *at,
 		  size_t *size)
 {
@@ -303,7 +303,7 @@ struct condition {
 	size_t value_len;
 };
 
-/* One of "pid=5;comm=sh"; false when it cannot be read. */
+/* Read one condition of "pid=5;comm=sh"; false when it is invalid. */
 static bool read_condition(const char *text, size_t n, struct condition *out)
 {
 	size_t name = 0, op = 0;
@@ -319,13 +319,14 @@ static bool read_condition(const char *text, size_t n, struct condition *out)
 	memcpy(out->op, text + name, op);
 	out->op[op] = '\0';
 	if (out->op[0] == '~')
-		return false;                /* an expression: not for the kernel */
+		/* an expression, which the kernel's filter cannot express */
+		return false;
 	out->value = text + name + op;
 	out->value_len = n - name - op;
 	return true;
 }
 
-/* A whole number that the field can hold, or the kernel would compare with another one. */
+/* Only a whole number that the field can hold: the kernel would compare another one. */
 static bool put_number(const struct trace_field *f, const struct condition *c, struct buf *out)
 {
 	char text[24] = "", *end;
@@ -353,8 +354,8 @@ static bool put_number(const struct trace_field *f, const struct condition *c, s
 }
 
 /*
- * Equal in any case of letters: each letter becomes a set of two. Signs with a meaning there do not
- * pass.
+ * For a comparison in any case, each letter becomes a set of two. Characters that have a meaning in
+ * globs are not supported.
  */
 static bool put_glob(const struct trace_field *f, const struct condition *c, struct buf *out)
 {
@@ -393,7 +394,7 @@ static bool put_condition(const struct trace_format *format, const struct condit
 			return false;
 		if (f->kind == TRACE_NUMBER)
 			return !f->is_pointer && put_number(f, c, out);
-		/* A text that is a number is compared as a number. */
+		/* A value that is a number is compared as a number. */
 		if (strspn(c->value, "0123456789+-.xX") >= c->value_len)
 			return false;
 		return (f->kind == TRACE_CHARS || f->kind == TRACE_LOC_CHARS) &&
@@ -434,7 +435,7 @@ int trace_format_check(const struct trace_format *format, const char *event, con
 	for (i = 0; i < format->nfields; i++)
 		fields[i] = (struct known_field){format->fields[i].name,
 						 format->fields[i].kind == TRACE_NUMBER};
-	/* Of a format with more fields than are kept, not all are known. */
+	/* If the format has more fields than are kept, not all are known. */
 	return conditions_check(fields, format->nfields, format->nfields < TRACE_FIELDS_MAX, event,
 				conditions, err);
 }

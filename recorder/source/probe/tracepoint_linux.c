@@ -14,8 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* of one directory; a kernel has some 2,500 tracepoints in all */
-#define NAMES_MAX 65536
+#define NAMES_MAX 65536          /* in one directory; a kernel has about 2,500 tracepoints in all */
 #define PATH_BYTES 700
 
 bool tracepoint_provider(const char *provider)
@@ -24,7 +23,7 @@ bool tracepoint_provider(const char *provider)
 	       strspn(provider, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(provider);
 }
 
-/* Where tracefs is: its own place, or the old one below debugfs. */
+/* Find tracefs: at its own place, or at the old one below debugfs. */
 static int find_root(const char **out, struct err *err)
 {
 	static const char *const roots[] = {"/sys/kernel/tracing/events",
@@ -44,10 +43,10 @@ static int find_root(const char **out, struct err *err)
 	}
 	if (refused)
 		return err_set(err, ERR_ACCESS,
-			       "tracepoints are closed to this user: run as root, or give the "
+			       "this user may not read the tracepoints: run as root, or give the "
 			       "program CAP_DAC_READ_SEARCH");
 	return err_set(err, ERR_UNSUPPORTED,
-		       "tracepoints cannot be found, as tracefs is not mounted: mount -t "
+		       "cannot find tracepoints, because tracefs is not mounted: mount -t "
 		       "tracefs tracefs /sys/kernel/tracing");
 }
 
@@ -80,7 +79,7 @@ static void names_read(const char *path, struct names *out)
 	}
 }
 
-/* The nearest of a directory as a part of a sentence. */
+/* Append the nearest names of a directory as a part of a sentence. */
 static void put_near(const char *path, const char *wanted, const char *before, struct buf *out)
 {
 	struct nearest nearest = {.wanted = wanted};
@@ -91,7 +90,7 @@ static void put_near(const char *path, const char *wanted, const char *before, s
 	for (i = 0; i < names.n; i++)
 		nearest_offer(&nearest, names.all[i]->d_name);
 	if (nearest.n) {
-		buf_puts(out, "; near are ");
+		buf_puts(out, "; the nearest are ");
 		nearest_put(&nearest, before, "", out);
 	}
 	names_free(&names);
@@ -110,12 +109,12 @@ static int unknown(const char *root, const char *provider, const char *name, str
 	if (known)
 		err_set(err, ERR_USAGE,
 			"this kernel has no tracepoint %.100s/%.100s%s; 'recorder events %.100s' "
-			"lists those that there are",
+			"lists them",
 			provider, name, buf_text(&near), provider);
 	else
 		err_set(err, ERR_USAGE,
 			"no source on this system delivers events of %.100s%s; 'recorder events' "
-			"lists what there is",
+			"lists all",
 			provider, buf_text(&near));
 	buf_free(&near);
 	return ERR_USAGE;
@@ -191,7 +190,7 @@ int tracepoint_each(const char *pattern, tracepoint_one *one, void *ctx, struct 
 		return rc;
 	names_read(root, &providers);
 	for (i = 0; i < providers.n && !rc; i++) {
-		/* "ftrace" are records of the tracer itself: no events. */
+		/* "ftrace" holds records of the tracer itself, which are not events. */
 		if (providers.all[i]->d_type == DT_DIR &&
 		    strcmp(providers.all[i]->d_name, "ftrace") != 0)
 			rc = each_of(root, providers.all[i]->d_name, pattern, one, ctx, &any);

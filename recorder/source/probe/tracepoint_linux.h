@@ -1,6 +1,6 @@
 /*
- * Tracepoints of this kernel, from tracefs: which there are, and their formats. Files of the
- * kernel, so any thread but the source's.
+ * The tracepoints of this kernel and their formats, from tracefs. Reads files of the kernel, so any
+ * thread but the source's.
  */
 #pragma once
 
@@ -8,21 +8,21 @@
 #include "source/probe/trace_format.h"
 
 /*
- * Whether a provider's name can be that of tracepoints ("sched"): small letters, digits, '_'. Names
- * of other providers have capitals, '-', '.', '*' or '{'.
+ * Whether a provider's name ("sched") can be that of tracepoints: lower-case letters, digits, '_'.
+ * Names of other providers have capitals, '-', '.', '*' or '{'.
  */
 bool tracepoint_provider(const char *provider);
 
 /*
- * The format of sched/sched_process_exit. ERR_USAGE: there is none of that name, and which are
- * near; ERR_UNSUPPORTED: tracefs is not mounted; ERR_ACCESS.
+ * Load a format, such as that of sched/sched_process_exit. returns  0; ERR_USAGE when there is no
+ * such tracepoint, with the nearest names; ERR_UNSUPPORTED when tracefs is not mounted; ERR_ACCESS
  */
 int tracepoint_load(const char *provider, const char *name, struct trace_format *out,
 		    struct err *err);
 
 /*
- * Each tracepoint whose "provider/name" contains the pattern (any case; NULL = all), sorted, to
- * one(): non-zero ends it and is returned. ERR_NOT_FOUND: none.
+ * Call one() for each tracepoint whose "provider/name" contains the pattern (any case; NULL = all),
+ * sorted. A non-zero result ends the walk and is returned. ERR_NOT_FOUND: none matches.
  */
 typedef int tracepoint_one(void *ctx, const char *provider, const char *name);
 int tracepoint_each(const char *pattern, tracepoint_one *one, void *ctx, struct err *err);

@@ -63,7 +63,7 @@ static int program_open(const char *path, struct program *out, struct err *err)
 		return 0;
 	os_close(out->file);
 	out->file = NULL;
-	return err_set(err, ERR_USAGE, "a probe cannot be put into %.200s: %s", path, why.text);
+	return err_set(err, ERR_USAGE, "cannot put a probe into %.200s: %s", path, why.text);
 }
 
 /* ---- a function ------------------------------------------------------------------------------ */
@@ -76,14 +76,14 @@ static int unknown_function(const char *path, const char *name, const struct elf
 
 	for (i = 0; i < near->n; i++)
 		buf_printf(&text, "%s%.150s",
-			   !i		     ? "; near are "
+			   !i		     ? "; the nearest are "
 			   : i + 1 < near->n ? ", "
 					     : " and ",
 			   near->names[i]);
-	err_set(err, ERR_USAGE, "%.200s has no function '%.150s' in its tables of symbols%s%s",
+	err_set(err, ERR_USAGE, "%.200s has no function '%.150s' in its symbol tables%s%s",
 		path, name, buf_text(&text),
 		near->n ? ""
-			: " (C++ names are those of the linker, as nm prints them; a stripped "
+			: " (write C++ names as nm prints them; a stripped "
 			  "program has only what it exports)");
 	buf_free(&text);
 	return ERR_USAGE;
@@ -114,7 +114,7 @@ static int find_function(const struct program *in, const char *symbol, struct up
 	if (rc == ERR_NOT_FOUND)
 		rc = unknown_function(out->path, name, near, err);
 	if (!rc && !elf_offset(&in->head, vaddr + more, &out->places[0].offset))
-		rc = err_set(err, ERR_USAGE, "%.200s: %.150s lies in no part of the file",
+		rc = err_set(err, ERR_USAGE, "%.200s: %.150s is in no part of the file",
 			     out->path, symbol);
 	out->n = 1;
 	free(near);
@@ -142,7 +142,7 @@ static int take_usdt(void *ctx, const struct stapsdt *probe)
 		nearest_offer(&s->nearest, name);
 		if (s->nearest.names[0] != name && s->nearest.names[1] != name &&
 		    s->nearest.names[2] != name)
-			s->n -= s->n < 63;   /* its place is free again */
+			s->n -= s->n < 63;   /* its place is reused */
 		return 0;
 	}
 	if (s->out->n == UPROBE_PLACES_MAX)
@@ -167,10 +167,10 @@ static int find_usdt(const struct program *in, const char *wanted, struct uprobe
 	s->wanted = s->nearest.wanted = wanted;
 	rc = stapsdt_each(&in->bytes, &in->head, take_usdt, s, err);
 	if (rc == ERR_NOT_FOUND)
-		rc = err_set(err, ERR_USAGE, "%.200s brings no probes with it (USDT)", out->path);
+		rc = err_set(err, ERR_USAGE, "%.200s has no probes of its own (USDT)", out->path);
 	if (!rc && !out->n) {
 		if (s->nearest.n)
-			buf_puts(&near, "; near are ");
+			buf_puts(&near, "; the nearest are ");
 		nearest_put(&s->nearest, "", "", &near);
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s has no probe '%.150s'%s; 'recorder events %.200s' lists them",
@@ -212,14 +212,14 @@ int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err)
 	if (!rc)
 		rc = stapsdt_each(&in.bytes, &in.head, one, ctx, err);
 	if (rc == ERR_NOT_FOUND)
-		err_set(err, ERR_NOT_FOUND, "%.200s brings no probes with it (USDT)", path);
+		err_set(err, ERR_NOT_FOUND, "%.200s has no probes of its own (USDT)", path);
 	os_close(in.file);
 	return rc;
 }
 
 /* ---- a hit ----------------------------------------------------------------------------------- */
 
-/* PERF_REGS_MASK (perf_ring_linux.h): numbers 0 to 8 and 16 to 23. */
+/* PERF_REGS_MASK (perf_ring_linux.h) has numbers 0 to 8 and 16 to 23. */
 bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value)
 {
 	if (!r->u.sample.regs || r->u.sample.regs_abi != 2 || reg > 23 || (reg > 8 && reg < 16))

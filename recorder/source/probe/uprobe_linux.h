@@ -1,10 +1,10 @@
 /*
- * Where probes in programs go: functions by name, and the probes that programs bring with them
- * (USDT). Reads the program's file, so any thread but the source's.
+ * Where probes in programs go: functions by name, and the probes that programs contain (USDT).
+ * Reads the program's file, so any thread but the source's.
  *
- *	uprobe /usr/sbin/mysqld:dispatch_command its first instruction; +0x1c behind it; %return:
- *	its end; a* the
- *	                                              first that begins so
+ *	uprobe  /usr/sbin/mysqld:dispatch_command   the function's first instruction
+ *	                                            NAME+0x1c: so far behind it; NAME%return: its
+ *	                                            end; NA*: the first function that begins so
  *	usdt    /usr/bin/python3.11:python:gc__start
  */
 #pragma once
@@ -13,11 +13,11 @@
 #include "source/ring/perf_record.h"
 #include "symbol/stapsdt.h"
 
-#define UPROBE_PLACES_MAX 16u                /* a compiler may make several of one probe */
+#define UPROBE_PLACES_MAX 16u                /* a compiler may make several places of one probe */
 #define UPROBE_PATH_MAX 400
 
 struct uprobe_place {
-	uint64_t offset, semaphore;          /* in the file; semaphore 0 = none */
+	uint64_t offset, semaphore;          /* offsets in the file; semaphore 0 = none */
 	unsigned narguments;
 	struct stapsdt_argument arguments[STAPSDT_ARGUMENTS_MAX];
 };
@@ -32,22 +32,25 @@ struct uprobe {
 /* "uprobe" or "usdt". */
 bool uprobe_provider(const char *provider);
 
-/* name: as above. ERR_USAGE: no such file, function or probe, and which names are near. */
+/*
+ * name: as above. returns  0; ERR_USAGE when there is no such file, function or probe, with the
+ * nearest names
+ */
 int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, struct err *err);
 
-/* The number of perf's device for them; ERR_UNSUPPORTED: this kernel has none. */
+/* perf's type number of uprobes; ERR_UNSUPPORTED: this kernel has none. */
 int uprobe_pmu(uint32_t *type, struct err *err);
 
-/* The probes of a file, one() as in stapsdt_each(); ERR_NOT_FOUND: it has none. */
+/* List the probes of a file; one() as in stapsdt_each(). ERR_NOT_FOUND: it has none. */
 int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err);
 
 /*
- * What a hit says: Arg1 ... as of a function (by the calling convention) or of the probe's notes,
+ * Read the fields of a hit: Arg1 ... by a function's calling convention or the notes of the probe,
  * Ret at a return. Arguments in memory are known only with a copy of the stack that holds them.
- * Returns how many.
+ * returns how many
  */
 unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct perf_record *r,
 		       struct event_field out[STAPSDT_ARGUMENTS_MAX]);
 
-/* A register of a record by perf's number; false = it has none. */
+/* A register of a record by perf's number; false = the record lacks it. */
 bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value);

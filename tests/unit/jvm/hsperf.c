@@ -110,11 +110,11 @@ TEST(a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoi
 	struct hsperf_first f = {0};
 
 	hsperf_first_note(&f, none, 7, 1000);
-	assert_false(f.waits);
+	assert_false(f.pending);
 	hsperf_first_note(&f, open, 7, 1000);            /* hsperf_step() has its beginning */
-	assert_false(f.waits);
+	assert_false(f.pending);
 	hsperf_first_note(&f, over, 7, 1000);
-	assert_true(f.waits);
+	assert_true(f.pending);
 	assert_int_equal(f.entry, 100);
 	assert_int_equal(f.exit, 110);
 	assert_int_equal(f.count, 5);

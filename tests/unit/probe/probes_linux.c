@@ -73,7 +73,7 @@ TEST(a_function_is_found_and_a_wrong_name_gives_the_nearest)
 	assert_int_equal(open_probes(&err), 0);
 	need("asked_four");
 	assert_int_equal(probes_check(needs, &err), ERR_USAGE);
-	assert_non_null(strstr(err.text, "near are asked_for"));
+	assert_non_null(strstr(err.text, "the nearest are asked_for"));
 	assert_int_equal(open_probes(&err), ERR_USAGE);
 }
 
