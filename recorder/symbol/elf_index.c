@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "symbol/elf_format.h"
+#include "symbol/elf_section.h"
 #include "symbol/elf_index_private.h"
 #include "symbol/sort.h"
 
@@ -46,17 +47,12 @@ static bool guessed(const struct sort_item *c)
 	return c->key & KEY_GUESSED;
 }
 
-struct section {
-	uint32_t type, link;
-	uint64_t flags, addr, offset, size, entsize;
-};
-
 /* A file whose symbol table is read: the object's own, or the one packed into it. */
 struct view {
 	const struct bytes *in;
 	const struct elf_layout *layout;
 	const struct elf_head *head;   /* locates its section headers */
-	struct section *sections;
+	struct elf_section *sections;
 };
 
 struct builder {
@@ -74,40 +70,7 @@ struct builder {
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static int read_sections(struct builder *b, struct view *v)
-{
-	const struct elf_layout *l = v->layout;
-	size_t n = v->head->nsections;
-	uint8_t *table;
-	size_t i;
-	int rc;
-
-	v->sections = calloc(n ? n : 1, sizeof(*v->sections));
-	table = malloc(n ? n * l->section.bytes : 1);
-	if (!v->sections || !table) {
-		free(table);
-		return err_memory(b->err, "for its section headers");
-	}
-	rc = bytes_read(v->in, v->head->sections_at, table, n * l->section.bytes,
-			"its section header table", b->err);
-	for (i = 0; !rc && i < n; i++) {
-		const uint8_t *at = table + i * l->section.bytes;
-
-		v->sections[i] = (struct section){
-			.type = le32(at + 4),
-			.link = le32(at + l->section.link),
-			.flags = le_sized(at + ELF_SECTION_FLAGS_AT, l->word),
-			.addr = le_sized(at + l->section.addr, l->word),
-			.offset = le_sized(at + l->section.offset, l->word),
-			.size = le_sized(at + l->section.size, l->word),
-			.entsize = le_sized(at + l->section.entsize, l->word),
-		};
-	}
-	free(table);
-	return rc;
-}
-
-static const struct section *find_section(const struct view *v, uint32_t type)
+static const struct elf_section *find_section(const struct view *v, uint32_t type)
 {
 	uint32_t i;
 
@@ -208,7 +171,7 @@ static unsigned rank(unsigned type, unsigned binding)
 /* Lower *room to the bytes up to the section's end; false when value is not in that section. */
 static bool section_room(const struct view *v, uint32_t shndx, uint64_t value, uint64_t *room)
 {
-	const struct section *s = shndx < v->head->nsections ? &v->sections[shndx] : NULL;
+	const struct elf_section *s = shndx < v->head->nsections ? &v->sections[shndx] : NULL;
 
 	if (!s || value < s->addr || value - s->addr >= s->size)
 		return false;
@@ -254,7 +217,7 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	return push(b, &c);
 }
 
-static int find_strings(struct builder *b, unsigned table, const struct section *section)
+static int find_strings(struct builder *b, unsigned table, const struct elf_section *section)
 {
 	struct elf_strings *strings = &b->index->strings[table];
 	const struct view *v = b->views[table];
@@ -272,7 +235,7 @@ static int find_strings(struct builder *b, unsigned table, const struct section 
 	return is_kept(b, table) ? load_names(b, table) : 0;
 }
 
-static int read_symbols(struct builder *b, unsigned table, const struct section *section)
+static int read_symbols(struct builder *b, unsigned table, const struct elf_section *section)
 {
 	const struct view *v = b->views[table];
 	unsigned each = v->layout->symbol.bytes;
@@ -307,7 +270,7 @@ static int read_symbols(struct builder *b, unsigned table, const struct section 
 
 static int read_table(struct builder *b, unsigned table, uint32_t type)
 {
-	const struct section *section = find_section(b->views[table], type);
+	const struct elf_section *section = find_section(b->views[table], type);
 	int rc;
 
 	if (!section)
@@ -475,7 +438,7 @@ static int use_mini(struct builder *b, const struct bytes *in, struct elf_head *
 		return err_set(b->err, ERR_FORMAT, "its packed symbols are for another machine");
 	b->mini = view_of(in, head);
 	b->views[0] = &b->mini;
-	return read_sections(b, &b->mini);
+	return elf_sections_read(b->mini.in, b->mini.head, &b->mini.sections, b->err);
 }
 
 int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
@@ -497,7 +460,7 @@ int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
 	if (!rc)
 		rc = find_base(&b);
 	if (!rc)
-		rc = read_sections(&b, &b.own);
+		rc = elf_sections_read(in, head, &b.own.sections, err);
 	if (!rc)
 		rc = use_mini(&b, mini, mini_head);
 	if (!rc)

@@ -13,72 +13,84 @@
 
 enum { SHSTRNDX_AT32 = 50, SHSTRNDX_AT64 = 62, SHT_NOBITS = 8 };
 
-static struct elf_section section_of(const uint8_t *header, const struct elf_layout *l)
+int elf_sections_read(const struct bytes *in, const struct elf_head *head,
+		      struct elf_section **out, struct err *err)
 {
-	return (struct elf_section){le_sized(header + l->section.offset, l->word),
-				    le_sized(header + l->section.size, l->word)};
+	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
+	size_t each = l->section.bytes, n = head->nsections, i;
+	struct elf_section *sections = malloc((n + 1) * sizeof(*sections));
+	uint8_t *table = malloc(n * each + 1);
+	int rc;
+
+	if (sections && table)
+		rc = bytes_read(in, head->sections_at, table, n * each, "its section header table",
+				err);
+	else
+		rc = err_memory(err, "for its section headers");
+	for (i = 0; !rc && i < n; i++) {
+		const uint8_t *at = table + i * each;
+
+		sections[i] = (struct elf_section){
+			.name = le32(at),
+			.type = le32(at + 4),
+			.link = le32(at + l->section.link),
+			.flags = le_sized(at + ELF_SECTION_FLAGS_AT, l->word),
+			.addr = le_sized(at + l->section.addr, l->word),
+			.offset = le_sized(at + l->section.offset, l->word),
+			.size = le_sized(at + l->section.size, l->word),
+			.entsize = le_sized(at + l->section.entsize, l->word),
+		};
+	}
+	free(table);
+	if (rc)
+		free(sections);
+	else
+		*out = sections;
+	return rc;
 }
 
 /* Compared in the file, because only a few bytes of the name table matter. */
-static bool is_named(const struct bytes *in, const struct elf_section *names, const uint8_t *header,
-		     const char *name)
+static bool is_named(const struct bytes *in, const struct elf_section *names,
+		     const struct elf_section *section, const char *name)
 {
 	char there[ELF_SECTION_NAME_MAX + 1];
 	size_t n = strlen(name) + 1;
-	uint64_t at = le32(header);
+	uint64_t at = section->name;
 
 	assert(n <= sizeof(there));
-	if (le32(header + 4) == SHT_NOBITS || names->size < n || at > names->size - n ||
+	if (section->type == SHT_NOBITS || names->size < n || at > names->size - n ||
 	    names->offset + at < at)
 		return false;
 	return !bytes_read(in, names->offset + at, there, n, "a section's name", NULL) &&
 	       !memcmp(there, name, n);
 }
 
-static int find(const struct bytes *in, const struct elf_head *head, const uint8_t *table,
-		const char *name, struct elf_section *out, struct err *err)
-{
-	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
-	struct elf_section names;
-	uint8_t number[2];
-	uint32_t i, at;
-	int rc;
-
-	rc = bytes_read(in, head->is64 ? SHSTRNDX_AT64 : SHSTRNDX_AT32, number, sizeof(number),
-			"the ELF header", err);
-	if (rc)
-		return rc;
-	at = le16(number);
-	if (at >= head->nsections)
-		return err_set(err, ERR_NOT_FOUND, "its sections have no names");
-	names = section_of(table + (size_t)at * l->section.bytes, l);
-	for (i = 0; i < head->nsections; i++) {
-		const uint8_t *header = table + (size_t)i * l->section.bytes;
-
-		if (is_named(in, &names, header, name)) {
-			*out = section_of(header, l);
-			return 0;
-		}
-	}
-	return err_set(err, ERR_NOT_FOUND, "it has no section %s", name);
-}
-
 int elf_section_find(const struct bytes *in, const struct elf_head *head, const char *name,
 		     struct elf_section *out, struct err *err)
 {
-	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
-	size_t n = (size_t)head->nsections * l->section.bytes;
-	uint8_t *table;
+	struct elf_section *sections = NULL;
+	uint8_t number[2];
+	uint32_t i = 0, names;
 	int rc;
 
-	if (!n)
+	if (!head->nsections)
 		return err_set(err, ERR_NOT_FOUND, "it has no sections");
-	table = malloc(n);
-	if (!table)
-		return err_memory(err, "for its section headers");
-	rc = bytes_read(in, head->sections_at, table, n, "its section header table", err);
+	rc = bytes_read(in, head->is64 ? SHSTRNDX_AT64 : SHSTRNDX_AT32, number, sizeof(number),
+			"the ELF header", err);
 	if (!rc)
-		rc = find(in, head, table, name, out, err);
-	free(table);
+		rc = elf_sections_read(in, head, &sections, err);
+	if (rc)
+		return rc;
+	names = le16(number);
+	if (names < head->nsections)
+		while (i < head->nsections && !is_named(in, &sections[names], &sections[i], name))
+			i++;
+	if (names >= head->nsections)
+		rc = err_set(err, ERR_NOT_FOUND, "its sections have no names");
+	else if (i == head->nsections)
+		rc = err_set(err, ERR_NOT_FOUND, "it has no section %s", name);
+	else
+		*out = sections[i];
+	free(sections);
 	return rc;
 }

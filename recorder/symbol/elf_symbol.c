@@ -2,15 +2,12 @@
 
 #include "base/bytes.h"
 #include "symbol/elf_format.h"
+#include "symbol/elf_section.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { SYMBOLS_AT_ONCE = 1024, TABLES_MAX = 4 };   /* a file has one of each type */
-
-struct range {
-	uint64_t offset, size;
-};
 
 struct search {
 	const struct bytes *in;
@@ -66,7 +63,7 @@ static bool look(struct search *s, const uint8_t *at)
 	return false;
 }
 
-static int search_table(struct search *s, const struct range *table, struct err *err)
+static int search_table(struct search *s, const struct elf_section *table, struct err *err)
 {
 	size_t each = s->l->symbol.bytes, n, i;
 	uint64_t left = table->size / each, at = table->offset;
@@ -88,15 +85,9 @@ static int search_table(struct search *s, const struct range *table, struct err 
 	return rc;
 }
 
-static struct range range_of(const uint8_t *header, const struct elf_layout *l)
-{
-	return (struct range){le_sized(header + l->section.offset, l->word),
-			      le_sized(header + l->section.size, l->word)};
-}
-
 /* A table of symbols and, through its link, their names. */
-static int search_pair(struct search *s, const struct range *table, const struct range *names,
-		       struct err *err)
+static int search_pair(struct search *s, const struct elf_section *table,
+		       const struct elf_section *names, struct err *err)
 {
 	int rc;
 
@@ -115,24 +106,19 @@ static int search_pair(struct search *s, const struct range *table, const struct
 	return rc;
 }
 
-static int search_type(struct search *s, const struct elf_head *head, const uint8_t *sections,
+static int search_type(struct search *s, const struct elf_section *sections, uint32_t n,
 		       uint32_t type, struct err *err)
 {
-	const struct elf_layout *l = s->l;
-	uint32_t i, n = 0;
+	uint32_t i, ntables = 0;
 	int rc = 0;
 
-	for (i = 0; !rc && !s->vaddr && i < head->nsections && n < TABLES_MAX; i++) {
-		const uint8_t *header = sections + (size_t)i * l->section.bytes;
-		uint64_t link = le32(header + l->section.link);
-		struct range table, names;
+	for (i = 0; !rc && !s->vaddr && i < n && ntables < TABLES_MAX; i++) {
+		const struct elf_section *table = &sections[i];
 
-		if (le32(header + 4) != type || link >= head->nsections)
+		if (table->type != type || table->link >= n)
 			continue;
-		n++;
-		table = range_of(header, l);
-		names = range_of(sections + link * l->section.bytes, l);
-		rc = search_pair(s, &table, &names, err);
+		ntables++;
+		rc = search_pair(s, table, &sections[table->link], err);
 	}
 	return rc;
 }
@@ -144,21 +130,18 @@ int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const c
 			   .l = head->is64 ? &elf_layout64 : &elf_layout32,
 			   .name = name,
 			   .near = near};
-	size_t n = (size_t)head->nsections * s.l->section.bytes;
-	uint8_t *sections = malloc(n + 1);
+	struct elf_section *sections = NULL;
 	int rc;
 
 	if (near)
 		near->n = 0;
 	if (name[0] && name[strlen(name) - 1] == '*')
 		s.prefix_bytes = strlen(name) - 1;
-	if (!sections)
-		return err_memory(err, "for its section headers");
-	rc = bytes_read(in, head->sections_at, sections, n, "its section header table", err);
+	rc = elf_sections_read(in, head, &sections, err);
 	if (!rc)
-		rc = search_type(&s, head, sections, ELF_SHT_SYMTAB, err);
+		rc = search_type(&s, sections, head->nsections, ELF_SHT_SYMTAB, err);
 	if (!rc && !s.vaddr)
-		rc = search_type(&s, head, sections, ELF_SHT_DYNSYM, err);
+		rc = search_type(&s, sections, head->nsections, ELF_SHT_DYNSYM, err);
 	free(sections);
 	if (rc)
 		return rc;
