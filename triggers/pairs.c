@@ -133,13 +133,11 @@ static void describe(struct pair *pair, const struct event *e)
 
 static void add(struct pairs *p, const struct pair_key *key, const struct event *e)
 {
-	uint32_t number = slots_add(&p->slots);
+	uint32_t number = table_add_slot(&p->table, key_hash(key), &p->slots, SLOTS_NONE);
 	struct pair *pair;
 	uint16_t *count;
 
-	if (number == SLOTS_NONE || table_add(&p->table, key_hash(key), number)) {
-		if (number != SLOTS_NONE)
-			slots_free_one(&p->slots, number);
+	if (number == SLOTS_NONE) {
 		p->refused++;
 		return;
 	}

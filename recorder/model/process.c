@@ -113,21 +113,17 @@ static void set_once(_Atomic(char *) *slot, char *text)
 static struct process *process_new(struct processes *p, const struct process_key *key,
 				   uint32_t parent_pid, const char *comm)
 {
-	uint32_t number = slots_add(&p->process_slots);
+	uint64_t hash = process_hash(key->pid, key->exec, key->start_ns);
+	uint32_t number = table_add_slot(&p->by_process, hash, &p->process_slots, SLOTS_NONE);
 	struct process *process;
 
 	if (number == SLOTS_NONE)
 		return NULL;
-	if (table_add(&p->by_process, process_hash(key->pid, key->exec, key->start_ns), number)) {
-		slots_free_one(&p->process_slots, number);
-		return NULL;
-	}
 	process = slots_get(&p->process_slots, number);
 	process->number = number;
 	process->pid = key->pid;
 	if (make_newest(p, key->pid, number)) {
-		table_remove(&p->by_process, process_hash(key->pid, key->exec, key->start_ns),
-			     number);
+		table_remove(&p->by_process, hash, number);
 		slots_free_one(&p->process_slots, number);
 		return NULL;
 	}
@@ -311,15 +307,12 @@ static bool thread_same(const void *ctx, uint32_t value, const void *key)
 static struct thread *thread_new(struct processes *p, struct process *process,
 				 const struct thread_key *key)
 {
-	uint32_t number = slots_add(&p->thread_slots);
+	uint32_t number = table_add_slot(&p->by_thread, thread_hash(key), &p->thread_slots,
+					 SLOTS_NONE);
 	struct thread *thread;
 
 	if (number == SLOTS_NONE)
 		return NULL;
-	if (table_add(&p->by_thread, thread_hash(key), number)) {
-		slots_free_one(&p->thread_slots, number);
-		return NULL;
-	}
 	thread = slots_get(&p->thread_slots, number);
 	thread->number = number;
 	thread->tid = key->tid;

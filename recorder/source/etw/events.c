@@ -363,7 +363,7 @@ static bool is_delivered(struct etw_events *s, const struct etw_whole *w)
 		!(id == ETW_GC_START && etw_state_gc_twin(s->state, w->record, w->class)));
 }
 
-static int put(struct etw_events *s, const struct event *e)
+static int send_event(struct etw_events *s, const struct event *e)
 {
 	while (s->waits && !queue_offer(s->cfg.queue, e)) {
 		if (atomic_load(&s->stopping))
@@ -398,7 +398,7 @@ static void put_time(void *ctx, const struct thread_time_piece *piece)
 	if (!is_wanted_process(s, e.process))
 		return;
 	e.nstack_frames = thread_time_frames(piece, s->time.leaves, s->time.scratch);
-	put(s, &e);
+	send_event(s, &e);
 }
 
 static bool is_gone(void *ctx, uint32_t tid)
@@ -479,7 +479,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (w->record->header == ETW_MANIFEST)
 			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
 	}
-	rc = put(s, &e);
+	rc = send_event(s, &e);
 	if (s->time.threads && e.kind == EVENT_SAMPLE)
 		etw_thread_time_sample(&s->time, w->tid, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
@@ -521,7 +521,7 @@ int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n)
 			  .value = (double)n, .name = loss_kind_text(kind)};
 
 	e.time_ns = s->last_ns ? s->last_ns : s->start_ns;
-	return n ? put(s, &e) : 0;
+	return n ? send_event(s, &e) : 0;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */

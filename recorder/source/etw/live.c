@@ -146,7 +146,7 @@ static void put_idle(struct etw_live *l, int64_t ticks)
 	pass(l, ticks);
 }
 
-static void put(struct etw_live *l, const struct etw_record *record)
+static void put_record(struct etw_live *l, const struct etw_record *record)
 {
 	const struct etw_class *class = etw_events_class(&l->e, record);
 
@@ -165,7 +165,7 @@ static void put(struct etw_live *l, const struct etw_record *record)
 void etw_live_put(struct etw_live *l, const struct etw_record *record)
 {
 	os_mutex_lock(l->lock);
-	put(l, record);
+	put_record(l, record);
 	os_mutex_unlock(l->lock);
 }
 

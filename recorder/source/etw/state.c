@@ -384,7 +384,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return !*prefix;
 }
 
-static size_t put(char *out, size_t n, size_t max, const char *text)
+static size_t append(char *out, size_t n, size_t max, const char *text)
 {
 	size_t k = strlen(text), left = max - 1 - n;
 
@@ -401,12 +401,12 @@ size_t etw_state_path(const struct etw_state *s, const char *path, char *out, si
 
 	for (i = 0; i < s->nvolumes; i++) {
 		if (starts_with(path, s->volumes[i].nt)) {
-			n = put(out, 0, max, s->volumes[i].dos);
+			n = append(out, 0, max, s->volumes[i].dos);
 			path += strlen(s->volumes[i].nt);
 			break;
 		}
 	}
-	n = put(out, n, max, path);
+	n = append(out, n, max, path);
 	out[n] = '\0';
 	return n;
 }
