@@ -239,8 +239,9 @@ $(BUILD)/headers:
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan check-tsan \
-        check-bare bench bench-stacks bench-beside fuzz install uninstall clean distclean help
+.PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
+        check-tsan check-bare bench bench-stacks bench-beside fuzz install uninstall clean \
+        distclean help
 
 all: $(recorder) ## build/linux/recorder (the default)
 

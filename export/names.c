@@ -61,13 +61,6 @@ const char *stream_title(enum stream stream)
 	return titles[stream];
 }
 
-const char *stream_unit(enum stream stream)
-{
-	if (stream == STREAM_OFF_CPU)
-		return "ns";
-	return stream == STREAM_ALLOC ? "bytes" : "count";
-}
-
 uint64_t frame_address(const struct incident *in, uint32_t frame)
 {
 	const struct incident_frame *f = &in->frames[frame];

@@ -14,9 +14,8 @@ struct who {
 /* thread may be THREAD_NONE. A thread without a name has that of its process. */
 void who_of(const struct incident *in, uint32_t thread, struct who *out);
 
-/* What a stream counts, and its unit: "CPU samples" and "count", "off-CPU time" and "ns". */
+/* What a stream counts: "CPU samples", "off-CPU time". */
 const char *stream_title(enum stream stream);
-const char *stream_unit(enum stream stream);
 
 /* A frame's address in its module, as people look it up, and in its function (0 = no function). */
 uint64_t frame_address(const struct incident *in, uint32_t frame);

@@ -29,8 +29,6 @@
 #define STORE_VERSION 3                      /* the format: user_version */
 #define STORE_MIN_READER 3                   /* the oldest format whose readers can read this one */
 #define STORE_APPLICATION_ID 0x52454344      /* "RECD" */
-#define STORE_MAX_MB_DEFAULT 1024u
-#define STORE_MAX_DAYS_DEFAULT 30u
 #define STORE_MAX_INCIDENTS_DEFAULT 500u
 
 struct store;

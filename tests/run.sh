@@ -17,16 +17,18 @@
 #                                 "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test.
 #
 # A crash, a timeout, a non-zero exit without a failed test, and silence count as one failure. The
-# limit is 240 s; a script sets another by a line "# time limit: SECONDS". Two run at a time, but a script
-# that records this machine (a line "need_perf", see cli.sh) alone. From outside: BUILD (for RECORDER), TIME_LIMIT, JOBS.
+# limit is 240 s; a script sets another by a line "# time limit: SECONDS". Two run at a time, but a
+# script that records this machine (a line "need_perf", see cli.sh) alone. From outside: BUILD (for
+# RECORDER), TIME_LIMIT, JOBS.
 #
-# A live script, tests/cli/X_linux.sh, records this machine while it runs, and what else runs there is no
-# part of the test: one that failed is run once more, and counts as it ends then. That is said aloud, with
-# all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first run". Nothing else has
-# a second run: what is read from files and what unit tests do comes out the same each time.
+# A live script, tests/cli/X_linux.sh, records this machine while it runs, and what else runs there
+# is no part of the test: one that failed is run once more, and counts as it ends then. That is said
+# aloud, with all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first
+# run". Nothing else has a second run: what is read from files and what unit tests do comes out the
+# same each time.
 #
-# Last lines: "N scripts needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1 if any
-# failed or none passed.
+# Last lines: "N scripts needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1
+# if any failed or none passed.
 set -u
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -36,13 +38,15 @@ WINE_RUN="$TOP/tests/support/wine.sh run"
 export TOP BUILD WINE_RUN
 export RECORDER=$BUILD/recorder RECORDER_EXE=$TOP/build/windows/recorder.exe
 
-# cmocka would turn a sanitizer's report of a bad access into a mere "exception": 2 = nobody else may handle it.
+# cmocka would turn a sanitizer's report of a bad access into a mere "exception": 2 = nobody else
+# may handle it.
 GIVEN_ASAN_OPTIONS=${ASAN_OPTIONS:-}
 asan_options()
 {
 	local sigbus=2
 	case $1 in
-	*/host/mapped_linux | */jvm/jvm_linux) sigbus=1 ;;  # read what may be cut off: mapped_linux.h
+	# read what may be cut off: mapped_linux.h
+	*/host/mapped_linux | */jvm/jvm_linux) sigbus=1 ;;
 	esac
 	echo "${GIVEN_ASAN_OPTIONS:-handle_segv=2:handle_sigbus=$sigbus:handle_sigfpe=2:detect_leaks=1}"
 }
@@ -154,7 +158,8 @@ run_one()
 	fi
 	echo "$passed $failed $skipped" >>"$WORK/totals"
 	printf '%-4s %-46s %4d passed %3d failed %3d skipped %6.1f s%s\n' \
-		"$([ "$failed" = 0 ] && echo ok || echo FAIL)" "$name" "$passed" "$failed" "$skipped" \
+		"$([ "$failed" = 0 ] && echo ok || echo FAIL)" "$name" \
+		"$passed" "$failed" "$skipped" \
 		"$(echo "$start $EPOCHREALTIME" | awk '{ print $2 - $1 }')" "${verdict:+: $verdict}"
 	[ -z "$skips" ] || sed 's/^/       /' <<<"$skips"
 	[ "$failed" = 0 ] || show_log "$log"
@@ -208,7 +213,8 @@ fi
 
 # The long ones first: then no CPU has nothing to do at the end.
 [ $((${#scripts[@]} + ${#programs[@]})) = 0 ] ||
-	printf '%s\0' "${scripts[@]}" "${programs[@]}" | xargs -0 -n 1 -P "${JOBS:-2}" "$0" --one 8>&-
+	printf '%s\0' "${scripts[@]}" "${programs[@]}" |
+	xargs -0 -n 1 -P "${JOBS:-2}" "$0" --one 8>&-
 for script in "${alone[@]}"; do
 	"$0" --one "$script" 8>&-
 done

@@ -439,8 +439,7 @@ static void composite_status(const struct trigger *t, struct trigger_status *out
 		if (part.phase == TRIGGER_DEAD)
 			out->phase = TRIGGER_DEAD;
 	}
-	if (t->in_window)
-		buf_puts(&line, ", in its incident's window");
+	buf_puts(&line, trigger_window_text(t));
 	snprintf(out->text, sizeof(out->text), "%s", buf_text(&line));
 	buf_free(&line);
 }

@@ -259,8 +259,7 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 			   "%" PRIu64 " in %s ms)",
 			   d->ngroups, d->group.n, text);
 	}
-	if (t->in_window)
-		buf_puts(&line, ", in its incident's window");
+	buf_puts(&line, trigger_window_text(t));
 	snprintf(out->text, sizeof(out->text), "%s", buf_text(&line));
 	buf_free(&line);
 }

@@ -163,11 +163,6 @@ bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *
 	return true;
 }
 
-const char *event_match_spec(const struct trigger *t)
-{
-	return ((const struct event_match *)t)->spec;
-}
-
 /* ---- judging --------------------------------------------------------------------------------- */
 
 static bool filters_pass(struct event_match *m, const struct event *e)
@@ -270,7 +265,7 @@ void event_match_status(const struct trigger *t, struct trigger_status *out)
 		trigger_status_base(t, out);
 		snprintf(out->text, sizeof(out->text), "%s%s",
 			 t->counts.seen ? "armed" : "no such event yet",
-			 t->in_window ? ", in its incident's window" : "");
+			 trigger_window_text(t));
 	}
 	if (dead) {
 		out->phase = TRIGGER_DEAD;

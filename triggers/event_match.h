@@ -54,5 +54,3 @@ void event_match_status(const struct trigger *t, struct trigger_status *out);
 void event_match_close(struct trigger *t);
 bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *out);
 
-/* The spec that it works by. Borrowed. */
-const char *event_match_spec(const struct trigger *t);

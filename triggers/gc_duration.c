@@ -456,7 +456,7 @@ static void gen2_status(const struct trigger *t, struct trigger_status *out)
 	trigger_status_base(t, out);
 	snprintf(out->text, sizeof(out->text), "%" PRIu64 " collections of generation 2, %s%s",
 		 t->counts.matched, t->counts.seen ? "armed" : "no collection yet",
-		 t->in_window ? ", in its incident's window" : "");
+		 trigger_window_text(t));
 }
 
 #define GC_OPS(name_, usage_, summary_, open_, status_, lasts_) { \

@@ -55,7 +55,7 @@ void pattern_status(const struct trigger *t, struct trigger_status *out)
 	trigger_status_base(t, out);
 	snprintf(out->text, sizeof(out->text), "%s%s",
 		 t->counts.seen ? "armed" : "no such event yet",
-		 t->in_window ? ", in its incident's window" : "");
+		 trigger_window_text(t));
 	gave_up = p->regex ? regex_gave_up(p->regex) : 0;
 	if (gave_up)
 		snprintf(out->text, sizeof(out->text),

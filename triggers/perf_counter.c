@@ -341,7 +341,7 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 {
 	const struct perf_counter *p = (const struct perf_counter *)t;
 	const char *compare = compare_text(p->threshold.compare);
-	const char *window = p->base.in_window ? ", in its incident's window" : "";
+	const char *window = trigger_window_text(t);
 	char value[NUMBER_TEXT_BYTES], limit[NUMBER_TEXT_BYTES];
 
 	trigger_status_base(t, out);

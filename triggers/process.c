@@ -413,7 +413,7 @@ static void process_status(const struct trigger *t, struct trigger_status *out)
 	out->phase = TRIGGER_ARMED;
 	snprintf(out->text, sizeof(out->text), "%" PRIu64 " of %" PRIu64 " processes matched%s",
 		 t->counts.matched, t->counts.seen,
-		 t->in_window ? ", in its incident's window" : "");
+		 trigger_window_text(t));
 }
 
 const struct trigger_ops process_trigger = {

@@ -216,7 +216,7 @@ static void preset_status(const struct trigger *t, struct trigger_status *out)
 	buf_printf(&line, "%s%s, limit > ", t->value != t->value ? "no request has ended yet" : ms,
 		   t->value != t->value ? "" : " ms");
 	threshold_text(t->limit, &line);
-	buf_printf(&line, " ms%s", t->in_window ? ", in its incident's window" : "");
+	buf_printf(&line, " ms%s", trigger_window_text(t));
 	snprintf(out->text, sizeof(out->text), "%s", buf_text(&line));
 	buf_free(&line);
 }

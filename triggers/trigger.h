@@ -162,5 +162,8 @@ int trigger_save_limit(const struct trigger *t, struct buf *out);
 int trigger_load_limit(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
 		       struct err *err);
 
+/* ", in its incident's window", or "". */
+const char *trigger_window_text(const struct trigger *t);
+
 /* Fills in value, limit, nearest and counts; the phase is ARMED or WAITING_DATA. */
 void trigger_status_base(const struct trigger *t, struct trigger_status *out);

@@ -79,6 +79,11 @@ int trigger_load_limit(struct trigger *t, const void *bytes, size_t n, uint64_t 
 	return threshold_load(t->limit, bytes, n, away_ns, err);
 }
 
+const char *trigger_window_text(const struct trigger *t)
+{
+	return t->in_window ? ", in its incident's window" : "";
+}
+
 void trigger_status_base(const struct trigger *t, struct trigger_status *out)
 {
 	memset(out, 0, sizeof(*out));

@@ -157,7 +157,6 @@ int os_rename(const char *from, const char *to, struct err *err);   /* replaces 
 int os_remove(const char *path, struct err *err);
 int os_mkdirs(const char *path, struct err *err);  /* with parents, 0700 */
 bool os_exists(const char *path);
-int os_chmod_private(const char *path, struct err *err);  /* 0600 / owner ACL */
 int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, struct err *err);
 
 /* File descriptor 1, for os_write(); not closed by os_close(). */

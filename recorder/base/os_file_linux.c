@@ -353,13 +353,6 @@ bool os_exists(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-int os_chmod_private(const char *path, struct err *err)
-{
-	if (chmod(path, 0600) != 0)
-		return err_os(err, "cannot make %s private", path);
-	return 0;
-}
-
 int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, struct err *err)
 {
 	struct statvfs st;

@@ -524,22 +524,6 @@ int os_mkdirs(const char *path, struct err *err)
 	return ok ? 0 : cannot_write(err, "cannot make the directory %s", path);
 }
 
-int os_chmod_private(const char *path, struct err *err)
-{
-	SECURITY_ATTRIBUTES owner_only;
-	wchar_t *name = wide_path(path);
-	bool ok = false;
-
-	if (name && private_open(PRIVATE_FILE, &owner_only)) {
-		ok = SetFileSecurityW(name, DACL_SECURITY_INFORMATION |
-					    PROTECTED_DACL_SECURITY_INFORMATION,
-				      owner_only.lpSecurityDescriptor);
-		private_free(&owner_only);
-	}
-	wide_free(name);
-	return ok ? 0 : err_os(err, "cannot make %s private", path);
-}
-
 /* ---- standard streams and the terminal ------------------------------------------------------- */
 
 /*

@@ -51,7 +51,7 @@ static int parse_sweep(const char *text, struct sweep *out, struct err *err)
 	n = floor((out->to - out->from) / out->step + 1e-9) + 1;
 	if (!(n <= SWEEP_MAX))
 		return err_set(err, ERR_USAGE,
-			       "--sweep '%.60s' has over %u limits; take a larger step", text,
+			       "--sweep '%.60s' has over %u limits; use a larger step", text,
 			       SWEEP_MAX);
 	out->n = (uint32_t)n;
 	return 0;
@@ -72,7 +72,7 @@ static int open_sweep(struct run *r, struct err *err)
 	int rc = 0;
 
 	if (r->o->rules.n != 1)
-		return err_set(err, ERR_USAGE, "--sweep is for one rule; %" PRIu32 " are given",
+		return err_set(err, ERR_USAGE, "--sweep takes one rule; %" PRIu32 " were given",
 			       r->o->rules.n);
 	for (i = 0; !rc && i < r->sweep.n; i++) {
 		rc = open_rule(r, &r->o->rules.items[0], err);
@@ -91,8 +91,8 @@ static int open_rules(struct run *r, struct err *err)
 	int rc = 0;
 
 	if (!r->o->rules.n)
-		return err_set(err, ERR_USAGE, "backtest: which rule? Give it as to collect, like "
-			       "/StopOnGCOverMsec:100");
+		return err_set(err, ERR_USAGE, "backtest: which rule? Give it as for collect, like "
+					       "/StopOnGCOverMsec:100");
 	rc = cmd_check_process(r->o, err);
 	if (!rc && r->o->sweep)
 		rc = parse_sweep(r->o->sweep, &r->sweep, err);
@@ -346,13 +346,12 @@ static void remark_held_back(const struct run *r)
 		r->triggers[i]->ops->status(r->triggers[i], &s);
 		held += s.counts.covered;
 		if (s.counts.covered && !r->sweep.n)
-			cmd_note("%s: %s more within the delay of %s after a firing: "
-				 "--delay-after-trigger-sec 0 "
-				 "shows them",
+			cmd_note("%s: %s more firings within the delay of %s after one; "
+				 "--delay-after-trigger-sec 0 shows them",
 				 r->triggers[i]->spec, text_count(s.counts.covered, n), delay);
 	}
 	if (held && r->sweep.n)
-		cmd_note("what comes within the delay of %s after an incident is a part of it: "
+		cmd_note("firings within the delay of %s after an incident are part of it; "
 			 "--delay-after-trigger-sec 0 counts each", delay);
 }
 

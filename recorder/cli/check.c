@@ -181,7 +181,7 @@ static int check_store(struct check *c, struct err *err)
 	f.name = buf_text(&path);
 	rc = store_open(f.name, STORE_READ, &store, &why);
 	if (rc == ERR_NOT_FOUND) {
-		f.text = "is not there yet; collect makes it";
+		f.text = "does not exist yet; collect creates it";
 	} else if (rc) {
 		f.verdict = "wrong";
 		f.text = why.text;
@@ -319,7 +319,7 @@ static int check_rules(struct check *c, struct err *err)
 {
 	struct finding none = {
 		.what = "rule", .verdict = "note", .name = "none", .limit = NAN,
-		.text = "collect would record until it is stopped, and write one incident then",
+		.text = "collect would record until it is stopped, then write one incident",
 	};
 	struct needs *needs = malloc(sizeof(*needs));        /* 100 KB: too much for a stack */
 	uint32_t i;
@@ -359,11 +359,11 @@ static void check_parts(struct check *c, const struct source_ops *source)
 				     strcmp(part.name, "tracepoints") == 0;
 
 			if (asked)
-				err_prefix(&why, "%s cannot do without it (%s)",
+				err_prefix(&why, "%s needs it (%s)",
 					   c->o->capture.thread_time ? "--thread-time" : "--wakers",
 					   part.summary);
 			else
-				err_prefix(&why, "not here (%s)", part.summary);
+				err_prefix(&why, "not available (%s)", part.summary);
 			f.verdict = asked ? "missing" : "note";
 			f.text = why.text;
 			c->cannot_record |= asked;
@@ -397,7 +397,7 @@ static void check_sources(struct check *c)
 
 			f.verdict = optional ? "note" : "missing";
 			err_prefix(&why,
-				   optional ? "not here (%s)"
+				   optional ? "not available (%s)"
 					    : "without it nothing is recorded (%s)",
 				   c->sources.all[i]->summary);
 			f.text = why.text;
@@ -452,20 +452,21 @@ static void plan_text(const struct check *c, const struct plan *plan, double rin
 
 	if (!(plan->history_s > 0))
 		snprintf(text, n,
-			 "no sample came in %.0f s, so there is nothing to say: try it under load",
+			 "no sample arrived in %.0f s, so there is nothing to measure: try again "
+			 "under load",
 			 plan->measured_s);
 	else if (plan->by_processes)
 		snprintf(text, n,
-			 "%s of what went on here in the last %.0f s will be held: %.1f processes "
-			 "a second were new, "
-			 "and %s are remembered; %.3g MB would hold %s: %s",
+			 "the history will reach back %s at the load of the last %.0f s: %.1f new "
+			 "processes per second fill the process table (%s entries) before the "
+			 "buffer; %.3g MB would hold %s: %s",
 			 text_seconds(plan->history_s, a), plan->measured_s, plan->new_processes_s,
 			 text_count(PROCESSES_MAX, most), ring_mb, text_seconds(plan->ring_s, b),
-			 reaches(c, plan) ? "a smaller buffer will do" : more);
+			 reaches(c, plan) ? "a smaller buffer is enough" : more);
 	else
 		snprintf(text, n,
-			 "%.3g MB will hold %s of what went on here in the last %.0f s "
-			 "(%.0f samples a second of %.1f bytes), in %s of memory in all%s%s",
+			 "%.3g MB will hold %s at the load of the last %.0f s (%.0f samples per "
+			 "second of %.1f bytes each); the recorder will use %s of memory%s%s",
 			 ring_mb, text_seconds(plan->history_s, a), plan->measured_s,
 			 plan->samples_per_s, plan->bytes_per_sample,
 			 text_bytes(plan->memory_bytes, b), reaches(c, plan) ? "" : ": ",
@@ -552,8 +553,7 @@ static void check_stop_command(struct check *c)
 	rc = command_line_parse(f.name, &line, &why);
 	if (!rc && !os_finds_program(line.args[0]))
 		rc = err_set(&why, ERR_NOT_FOUND,
-			     "there is no program '%.200s' that can be run, in PATH or at "
-			     "that path",
+			     "no executable program '%.200s' in PATH or at that path",
 			     line.args[0]);
 	put_rule(c, &f, rc, &why);
 	command_line_free(&line);

@@ -125,17 +125,17 @@ static void put_all(const struct options *o, struct buf *out, const struct surve
 			   s->affected, s->looked_at);
 	else
 		buf_printf(&r.name,
-			   "nothing in the way of complete stacks in %" PRIu32 " processes",
+			   "nothing prevents complete stacks in %" PRIu32 " processes",
 			   s->looked_at);
 	put(o, out, &r, s);
 	for (i = 0; i < SURVEY_CAUSES; i++)
 		put_cause(o, out, s, (enum survey_cause)i);
 	if (s->looked_at < s->processes) {
 		r.verdict = "note";
-		buf_printf(&r.name, "%" PRIu32 " processes were not looked at",
+		buf_printf(&r.name, "%" PRIu32 " processes were not examined",
 			   s->processes - s->looked_at);
 		if (*s->stuck_at)
-			buf_printf(&text, "looking at %s takes too long: a file system that hangs?",
+			buf_printf(&text, "reading %s takes too long: does its file system hang?",
 				   s->stuck_at);
 		r.text = buf_text(&text);
 		put(o, out, &r, s);
@@ -155,13 +155,12 @@ void check_stacks(const struct options *o, struct buf *out)
 		put_all(o, out, s);
 		if (!o->capture.stack_kb) {
 			buf_puts(&r.name, "--stack-kb 0");
-			r.text = "all programs are followed by frame pointers, which most do not "
-				 "have: "
-				 "their stacks will be short";
+			r.text = "stacks are followed by frame pointers only; most programs have "
+				 "none, so their stacks will be short";
 			put(o, out, &r, s);
 		}
 	} else if (rc != ERR_UNSUPPORTED) {
-		buf_puts(&r.name, "the running processes could not be looked at");
+		buf_puts(&r.name, "the running processes could not be examined");
 		r.text = err.text;
 		put(o, out, &r, s);
 	}

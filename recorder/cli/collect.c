@@ -80,7 +80,7 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 static const char *how_often(const struct engine_config *e)
 {
 	return e->rule_per_hour || e->rule_per_day || e->capture.min_interval_ns
-	       ? "a firing becomes an incident as often as was asked for"
+	       ? "firings become incidents up to the given limits"
 	       : "each firing becomes an incident";
 }
 
@@ -94,8 +94,8 @@ static void announce_file(const struct collect *c)
 		 e->store_path);
 	if (c->ntriggers)
 		log_line(e->log, LOG_INFO,
-			 "an incident keeps %.0f s before and %.0f s after it, of the "
-			 "trace's time",
+			 "an incident keeps %.0f s before and %.0f s after its trigger, in trace "
+			 "time",
 			 (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9);
 	for (i = 0; i < c->ntriggers; i++)
 		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
@@ -124,8 +124,8 @@ static void announce_data_file(const struct collect *c)
 		return;
 	data_file_first(c->engine.capture.data_file, &name);
 	log_line(c->engine.log, LOG_INFO,
-		 "each incident is also written to %s; one that is there is kept, "
-		 "and the next gets a number",
+		 "each incident is also written to %s; an existing file is kept, and the next name "
+		 "gets a number",
 		 buf_text(&name));
 	buf_free(&name);
 }
@@ -136,8 +136,8 @@ static void announce_stop_command(const struct collect *c)
 
 	if (program && !os_finds_program(program))
 		log_line(c->engine.log, LOG_WARN,
-			 "the stop command cannot be started as things are: there is no "
-			 "program '%.200s' that can be run, in PATH or at that path",
+			 "the stop command cannot start: no executable program '%.200s' in PATH or "
+			 "at that path",
 			 program);
 }
 
@@ -192,9 +192,9 @@ static void announce(void *ctx)
 		announce_rule(e->log, c->triggers[i]);
 	if (!c->ntriggers)
 		log_line(e->log, LOG_INFO,
-			 "no rule was given: everything is recorded until %s",
-			 o->capture.max_collect_ns ? "the time is over or Ctrl-C, and stored then"
-					   : "Ctrl-C, and stored then");
+			 "no rule was given: recording until %s, then storing all of it",
+			 o->capture.max_collect_ns ? "the time is over or Ctrl-C"
+					   : "Ctrl-C");
 	buf_free(&ignored);
 }
 
@@ -209,7 +209,7 @@ static void announce_recording(void *ctx)
 		log_line(
 			e->log, LOG_INFO,
 			"recording %s%s at %u Hz into %.3g MB; an incident keeps %.0f s before and "
-			"%.0f s after it, in %s",
+			"%.0f s after its trigger, in %s",
 			o->capture.only_process ? "process " : "this machine",
 			o->capture.only_process ? o->capture.only_process : "", e->capture.freq_hz,
 			(double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
@@ -218,7 +218,7 @@ static void announce_recording(void *ctx)
 		log_line(
 			e->log, LOG_INFO,
 			"recording %scounters, logs and processes, but no stacks, into %.3g MB; an "
-			"incident keeps %.0f s before and %.0f s after it, in %s",
+			"incident keeps %.0f s before and %.0f s after its trigger, in %s",
 			o->capture.gc_collect_only ? "collections, " : "",
 			(double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
 			(double)e->capture.post_ns / 1e9, e->store_path);
@@ -292,8 +292,7 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 	for (i = 0; i < c->ntriggers && result->firings >= wanted; i++) {
 		if (known_names_doubted(c->triggers[i]))
 			log_line(c->engine.log, LOG_WARN,
-				 "%s saw nothing that it waits for in the %.3f s that "
-				 "were read",
+				 "%s saw none of its events in the %.3f s that were read",
 				 c->triggers[i]->spec, (double)result->read_ns / 1e9);
 	}
 	if (result->firings < wanted)

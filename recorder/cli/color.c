@@ -33,7 +33,7 @@ int color_check(const struct options *o, struct err *err)
 	if (!o->color || strcmp(o->color, "auto") == 0 || strcmp(o->color, "always") == 0 ||
 	    strcmp(o->color, "never") == 0)
 		return 0;
-	return err_set(err, ERR_USAGE, "--color: '%.60s' is none of auto, always, never", o->color);
+	return err_set(err, ERR_USAGE, "--color: '%.60s' is not auto, always or never", o->color);
 }
 
 bool color_wanted(const struct options *o)

@@ -173,8 +173,8 @@ static int no_store(const struct options *o, const char *path, struct err *err)
 		return cmd_not_ours(o, path, err);
 	default:
 		return err_set(err, ERR_NOT_FOUND,
-			       "there is no store at %s; 'recorder collect' makes "
-			       "one, --store names another",
+			       "there is no store at %s; 'recorder collect' creates one, --store "
+			       "names another",
 			       path);
 	}
 }
@@ -274,7 +274,8 @@ int cmd_check_patterns(const struct options *o, struct err *err)
 	if (o->addresses && (o->group || o->fold || o->include || o->exclude))
 		return err_set(
 			err, ERR_USAGE,
-			"--addresses and patterns on names do not go together: leave one away");
+			"--addresses cannot be combined with patterns on names: use one or the "
+			"other");
 	return 0;
 }
 
@@ -301,7 +302,7 @@ int cmd_narrow(const struct options *o, struct incident *in, struct err *err)
 	if (!rc && unmatched)
 		note_unmatched(o, in);
 	if (!rc && !in->nsamples && (o->include || o->exclude))
-		rc = err_set(err, ERR_NOT_FOUND, "no sample is left by --inc and --exc");
+		rc = err_set(err, ERR_NOT_FOUND, "--inc and --exc leave no samples");
 	return rc;
 }
 
@@ -374,9 +375,8 @@ void cmd_unused_rules(const struct options *o, struct buf *out)
 		buf_puts(out, ": no --stop-on uses it, so it does nothing");
 	if (o->process && !asks_process(o))
 		buf_printf(out,
-			   "%s--process says whose events may fire rules on events, and there are "
-			   "none; "
-			   "--record-process says whose stacks are taken",
+			   "%s--process limits rules on events, and there are none; "
+			   "--record-process limits whose stacks are recorded",
 			   out->len ? "; " : "");
 }
 
@@ -566,10 +566,9 @@ static void doubt_dotnet(const struct trigger *t, const struct process_filter *p
 		return;
 	if (dotnet_running(note_dotnet, &s) && !s.found)
 		buf_printf(out,
-			   "%sonly .NET programs can fire it, and %s runs now (of Java, Python and "
-			   "Node.js use "
-			   "StopOnGCOverMsec)",
-			   out->len ? "; " : "", processes->n ? "none that it names" : "none");
+			   "%sonly .NET programs can fire it, and %s runs now (for Java, Python "
+			   "and Node.js use StopOnGCOverMsec)",
+			   out->len ? "; " : "", processes->n ? "none of those it names" : "none");
 }
 
 static void doubt_off(const struct trigger *t, struct buf *out)
@@ -590,8 +589,7 @@ static void doubt_event(const struct trigger_wish *wish, struct buf *out)
 	if (wish->provider && wish->event && text_same_fold(wish->provider, CLR_PROVIDER) &&
 	    !dotnet_list_knows(wish->event, &near))
 		buf_printf(out,
-			   "%sthe .NET runtime has no event '%.100s' that is known here%s%s; "
-			   "'recorder events "
+			   "%sthe .NET runtime has no known event '%.100s'%s%s; 'recorder events "
 			   "%s' lists them",
 			   out->len ? "; " : "", wish->event, near.len ? "; near are " : "",
 			   buf_text(&near), CLR_PROVIDER);
@@ -666,9 +664,8 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 			needs->logs[0].name);
 	if (needs->endings && !live_delivers(from, DELIVERS_ENDINGS))
 		return err_set(err, ERR_UNSUPPORTED,
-			       "no source on this system tells how processes ended, so a rule on "
-			       "exit codes, "
-			       "signals or crashes could never fire");
+			       "no source on this system reports how processes end, so a rule on "
+			       "exit codes, signals or crashes could never fire");
 	for (i = 0; !rc && from->all[i]; i++) {
 		if (from->all[i]->check)
 			rc = from->all[i]->check(needs, err);
@@ -680,13 +677,13 @@ int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 {
 	if (needs->ncounters)
 		return err_set(err, ERR_USAGE,
-			       "the counter '%s': a trace file holds none; with --from rules are "
-			       "on events, as /StopOnGCOverMsec:200",
+			       "the counter '%s': a trace file has no counters; with --from use "
+			       "rules on events, such as /StopOnGCOverMsec:200",
 			       needs->counters[0].name);
 	if (needs->nlogs)
 		return err_set(err, ERR_USAGE,
-			       "the log '%s' is none of a trace file; with --from rules are "
-			       "on events, as /StopOnGCOverMsec:200",
+			       "the log '%s': a trace file has no logs; with --from use rules on "
+			       "events, such as /StopOnGCOverMsec:200",
 			       needs->logs[0].name);
 	return cmd_file_there(path, err);
 }

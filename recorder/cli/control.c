@@ -128,9 +128,9 @@ static void put_history(struct buf *out, struct json_value status, double histor
 	if (samples >= 0)
 		buf_printf(out, ", %s samples", text_count((uint64_t)samples, a));
 	if (bytes > 0)
-		buf_printf(out, ", %.1f bytes a sample", bytes);
+		buf_printf(out, ", %.1f bytes per sample", bytes);
 	if (gone > 0)
-		buf_printf(out, "; %s older ones had to go", text_count((uint64_t)gone, a));
+		buf_printf(out, "; %s older ones were evicted", text_count((uint64_t)gone, a));
 	buf_putc(out, '\n');
 }
 
@@ -241,15 +241,15 @@ static void put_limits(struct buf *out, struct json_value limits)
 	put_label(out, "Limits");
 	buf_printf(
 		out,
-		"for each rule %.0f incidents an hour and %.0f a day, %s open starts; incidents go "
-		"after %.0f days\n",
+		"per rule: %.0f incidents an hour, %.0f a day, %s open starts; incidents are "
+		"deleted after %.0f days\n",
 		hour, number(limits, "incidents_per_rule_and_day"),
 		text_count((uint64_t)number(limits, "open_starts_per_rule"), n),
 		number(limits, "keep_days"));
 	if (dropped <= 0)
 		return;
 	put_label(out, "");
-	buf_printf(out, "%s frames were not looked up, the symbol queue being full\n",
+	buf_printf(out, "%s frames were not looked up because the symbol queue was full\n",
 		   text_count((uint64_t)dropped, n));
 }
 
@@ -338,7 +338,7 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 	int rc = 0;
 
 	if (!json_read(buf_text(answer), &all))
-		return err_set(err, ERR_FORMAT, "the recorder's answer is no JSON: %.200s",
+		return err_set(err, ERR_FORMAT, "the recorder's answer is not JSON: %.200s",
 			       buf_text(answer));
 	error = json_member(all, "error");
 	json_put_text(error, &text);
@@ -369,7 +369,8 @@ static bool clear_left(struct err *err)
 		if (live_sources[i]->clear && !live_sources[i]->clear(&n, err))
 			all += n;
 	if (all)
-		cmd_note("no recorder is running; stopped %u %s that a killed one had left", all,
+		cmd_note("no recorder is running; stopped %u %s that a killed recorder had left "
+			 "behind", all,
 			 all == 1 ? "session" : "sessions");
 	return all > 0;
 }

@@ -186,7 +186,7 @@ static void put_own(const struct view *v, const char *process,
 		changed++;
 	for (i = 0; i < changed && put < v->o->rows; i++, put++) {
 		if (!i && !v->o->json)
-			put_heading(v, false, "FUNCTION, BY THE CHANGE OF ITS OWN TIME");
+			put_heading(v, false, "FUNCTION, BY CHANGE OF SELF TIME");
 		if (v->o->json)
 			put_json_row(v, "own", process, &rows[i], base_sum, test_sum);
 		else
@@ -355,7 +355,7 @@ static int no_format(const char *why, const char *what, struct err *err)
 
 	for (i = 0; diff_formats[i]; i++)
 		buf_printf(&list, "%s%s", i ? ", " : "", diff_formats[i]->name);
-	err_set(err, ERR_USAGE, "%s%s; --format of a diff is one of: %s", why, what,
+	err_set(err, ERR_USAGE, "%s%s; --format of diff is one of: %s", why, what,
 		buf_text(&list));
 	buf_free(&list);
 	return ERR_USAGE;
@@ -369,13 +369,13 @@ static int choose_format(const struct options *o, const struct diff_format **out
 	if (o->format)
 		e = exporter_by_name(o->format);
 	else if (strcmp(path, "-") == 0)
-		return no_format("which format is wanted", "", err);
+		return no_format("no format was given", "", err);
 	else
 		e = exporter_by_path(path);
 	*out = e ? diff_format_of(e) : NULL;
 	if (!*out)
-		return no_format(o->format ? "no such format of a diff: "
-					   : "no format of a diff has the suffix of ",
+		return no_format(o->format ? "diff has no format "
+					   : "no format of diff has the suffix of ",
 				 o->format ? o->format : path, err);
 	return cmd_check_output(o, path, e, err);
 }
@@ -434,17 +434,17 @@ static int check_request(const struct options *o, const struct diff_format **for
 
 	if (!o->base_id || !o->test_id)
 		return err_set(err, ERR_USAGE,
-			       "which two incidents? recorder diff BASE TEST; 'recorder list' has "
-			       "their numbers");
+			       "which two incidents? use recorder diff BASE TEST; 'recorder list' "
+			       "shows their numbers");
 	if (o->base_id == o->test_id && !o->base_store)
 		return err_set(err, ERR_USAGE,
-			       "--base and --test are both incident %" PRIu32 "; a diff wants "
-			       "two, or --base-store",
+			       "--base and --test are both incident %" PRIu32
+			       "; give two different ones, or --base-store",
 			       o->base_id);
 	if ((o->per_process || o->json) && (o->format || o->output))
 		return err_set(err, ERR_USAGE,
-			       "--per-process and --json are of the report: leave --format and "
-			       "-o away");
+			       "--per-process and --json apply to the report only: omit --format "
+			       "and -o");
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
 		rc = cmd_stream(o, stream, err);
@@ -497,7 +497,8 @@ static int load(const struct options *o, struct incident *base, struct incident 
 static void remark(const struct diff_side *side, const char *which)
 {
 	if (side->head->state != INCIDENT_COMPLETE)
-		cmd_note("the %s, incident %" PRId64 ", is %s: what there is of it is compared",
+		cmd_note("the %s, incident %" PRId64
+			 ", is %s: the part that was stored is compared",
 			 which, side->head->id, incident_state_text(side->head->state));
 }
 

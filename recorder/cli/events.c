@@ -386,7 +386,7 @@ static int nothing(struct listing *l, const char *path, struct err *err)
 		buf_puts(&near, "; near are ");
 		nearest_put(&nearest, "", "", &near);
 	}
-	err_set(err, ERR_NOT_FOUND, "no event of %s is as asked for%s; --count lists what there is",
+	err_set(err, ERR_NOT_FOUND, "no event of %s matches%s; --count lists what there is",
 		path, buf_text(&near));
 	buf_free(&near);
 	return ERR_NOT_FOUND;
@@ -437,8 +437,8 @@ static int list_events(const struct options *o, struct err *err)
 	}
 	if (!rc && !nlists)
 		rc = err_set(err, ERR_USAGE,
-			     "events: of which trace? --from FILE.etl names it; this system's own "
-			     "events cannot be listed");
+			     "events: this system's own events cannot be listed; name a trace with "
+			     "--from FILE.etl");
 	if (!rc)
 		rc = cmd_print_fitted(o, &text, err);
 	buf_free(&text);
@@ -485,7 +485,7 @@ static int watch(struct listing *l, struct live *live, struct needs *needs, stru
 	if (live->note[0])
 		cmd_note("%s", live->note);
 	if (live->lost)
-		cmd_note("%s events were lost: they came faster than they could be read",
+		cmd_note("%s events were lost: they arrived faster than they could be read",
 			 text_count(live->lost, lost));
 	return rc;
 }
@@ -529,7 +529,8 @@ int cmd_events(const struct options *o, struct err *err)
 	if (o->live)
 		rc = err_set(
 			err, ERR_USAGE,
-			"events: --live is of this machine, --from of a file: give one of them");
+			"events: --live watches this machine, --from reads a file; give one of "
+			"them");
 	if (!rc)
 		rc = cmd_file_there(o->capture.file, err);
 	if (!rc)
@@ -547,7 +548,7 @@ int cmd_events(const struct options *o, struct err *err)
 	if (!rc && !l.shown)
 		rc = nothing(&l, o->capture.file, err);
 	else if (!rc && o->count && !o->json)
-		cmd_note("%s events of %s", text_count(l.shown, number), text_count(t.events, of));
+		cmd_note("%s of %s events", text_count(l.shown, number), text_count(t.events, of));
 	listing_free(&l);
 	return rc;
 }

@@ -43,7 +43,7 @@ static int choose_format(const struct options *o, const char *path, const struct
 		return *out ? 0 : no_format("unknown format ", o->format, err);
 	}
 	if (strcmp(path, "-") == 0)
-		return no_format("which format is wanted", "", err);
+		return no_format("no format was given", "", err);
 	*out = exporter_by_path(path);
 	return *out ? 0 : no_format("no format has the suffix of ", path, err);
 }
@@ -66,14 +66,14 @@ static void put_why_none(const struct incident *in, struct buf *out)
 
 	for (i = 0; i < STREAMS_MAX; i++)
 		if (count_stream(in, (enum stream)i))
-			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has those of ",
+			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has samples of ",
 				   stream_text((enum stream)i));
 	if (n)
 		return;
 	buf_puts(out, in->head.gap_reason ? in->head.gap_reason :
 		      in->nevents ? "it has events only" : "its window is empty");
 	if (in->nevents)
-		buf_puts(out, "; its events: --format events-csv or jsonl");
+		buf_puts(out, "; write its events with --format events-csv or jsonl");
 }
 
 /*
@@ -104,15 +104,14 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 static void remark(const struct incident *in, enum stream stream, uint64_t samples_before)
 {
 	if (samples_before && !count_stream(in, stream))
-		cmd_note("no sample of incident %" PRId64 " is in the part that was asked for",
+		cmd_note("the requested part of incident %" PRId64 " has no samples",
 			 in->head.id);
 	if (in->several_periods)
-		cmd_note("the rate of sampling changed within incident %" PRId64
-			 ": its values are CPU "
-			 "time, in folded stacks microseconds, not samples",
+		cmd_note("the sampling rate changed within incident %" PRId64
+			 ": its values are CPU time (microseconds in folded stacks), not samples",
 			 in->head.id);
 	if (in->head.state != INCIDENT_COMPLETE)
-		cmd_note("incident %" PRId64 " is %s: what there is of it is written",
+		cmd_note("incident %" PRId64 " is %s: the part that was stored is written",
 			 in->head.id, incident_state_text(in->head.state));
 }
 
@@ -321,8 +320,8 @@ static int write_processes(const struct options *o, const char *path, const stru
 	}
 	if (!rc && !n)
 		rc = err_set(err, ERR_NOT_FOUND,
-			     "no process of incident %" PRId64 " has such samples: no "
-			     "file is written",
+			     "no process of incident %" PRId64
+			     " has such samples; no file was written",
 			     in->head.id);
 	free(has);
 	free(part.samples);
@@ -341,15 +340,15 @@ static int check_request(const struct options *o, const char *path, const struct
 	if (o->all_dir) {
 		if (o->output || o->format || o->sqlite_flat)
 			return err_set(err, ERR_USAGE,
-				       "--all chooses files and formats itself: leave "
-				       "-o and --format away");
+				       "--all chooses files and formats itself: omit -o and "
+				       "--format");
 		return o->per_process ? err_set(err, ERR_USAGE,
-						"--all and --per-process do not go together")
+						"--all and --per-process cannot be combined")
 				      : 0;
 	}
 	if (o->per_process && strcmp(path, "-") == 0)
 		return err_set(err, ERR_USAGE,
-			       "--per-process writes a file for each process: give -o FILE");
+			       "--per-process writes one file per process: give -o FILE");
 	rc = choose_format(o, path, e, err);
 	return rc || o->per_process ? rc : cmd_check_output(o, path, *e, err);
 }

@@ -22,7 +22,7 @@ int cmd_pin(const struct options *o, struct err *err)
 		rc = store_pin(store, o->ids.items[i], pinned, err);
 		if (!rc)
 			cmd_note("incident %" PRId64 " is %s", o->ids.items[i],
-				 pinned ? "pinned: age and size do not delete it" : "unpinned");
+				 pinned ? "pinned: retention will not delete it" : "unpinned");
 	}
 	store_close(store);
 	return rc;

@@ -120,7 +120,7 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 
 	if (rc)
 		return rc;
-	put_heading(v, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY ITS OWN TIME");
+	put_heading(v, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY SELF TIME");
 	for (i = 0; i < n && put < v->o->rows; i++) {
 		struct row r = {"function", functions[i].name, 0, &functions[i].cost};
 
@@ -257,7 +257,7 @@ static void put_head(const struct view *v)
 	buf_puts(v->out, "; ");
 	put_span(v->out, h);
 	buf_printf(v->out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n),
-		   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "threads' time");
+		   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "thread time");
 }
 
 static int put_report(const struct options *o, const struct incident *in, struct buf *out,
@@ -268,8 +268,8 @@ static int put_report(const struct options *o, const struct incident *in, struct
 	int rc = cmd_stream(o, &v.stream, err);
 
 	if (!rc && v.stream != STREAM_CPU && v.stream != STREAM_OFF_CPU)
-		rc = err_set(err, ERR_USAGE, "--metric %s: report is about time: cpu or off-cpu",
-			     o->metric);
+		rc = err_set(err, ERR_USAGE,
+			     "--metric %s: report shows time only; use cpu or off-cpu", o->metric);
 	if (rc)
 		return rc;
 	for (i = 0; i < in->nsamples; i++) {
@@ -278,7 +278,7 @@ static int put_report(const struct options *o, const struct incident *in, struct
 	}
 	if (v.stream == STREAM_OFF_CPU && v.whole <= 0)
 		return err_set(err, ERR_NOT_FOUND,
-			       "this incident has no times of threads: record with --thread-time");
+			       "this incident has no thread times; record with --thread-time");
 	put_head(&v);
 	if (o->callers)
 		return put_tree_view(&v, o->callers, true, err);
@@ -302,7 +302,7 @@ int cmd_report(const struct options *o, struct err *err)
 	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name > 1)
 		return err_set(
 			err, ERR_USAGE,
-			"--callers, --callees, --tree and --by-name are views: give one of them");
+			"--callers, --callees, --tree and --by-name exclude each other; give one");
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
 		rc = cmd_load(o, &in, err);

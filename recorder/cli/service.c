@@ -26,7 +26,8 @@ static int check_name(const char *name, struct err *err)
 	if (*name && strlen(name) <= NAME_MAX_BYTES && strspn(name, allowed) == strlen(name))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "--service-name: '%.80s' is none: letters, digits and dashes, at most %u",
+		       "--service-name: '%.80s' is not a valid name: use letters, digits and "
+		       "dashes, at most %u",
 		       name, NAME_MAX_BYTES);
 }
 

@@ -22,15 +22,14 @@
 enum { TOP_FUNCTIONS = 10, TOP_PROCESSES = 10, TOP_STACKS = 3, STACK_FRAMES = 12, LABEL = 10 };
 
 static const char *const loss_words[LOSS_KINDS] = {
-	[LOSS_KERNEL] = "samples, the kernel's buffer being full",
-	[LOSS_THROTTLED] = "times sampling was throttled by the kernel",
-	[LOSS_QUEUE] = "samples, the recorder's own queue being full",
+	[LOSS_KERNEL] = "samples (the kernel's buffer was full)",
+	[LOSS_THROTTLED] = "times the kernel throttled sampling",
+	[LOSS_QUEUE] = "samples (the recorder's queue was full)",
 	[LOSS_SIDEBAND] = "records of processes and mappings",
-	[LOSS_TABLE] = "stacks of samples that were kept, a table being full",
-	[LOSS_LATE] = "events out of their order (kept)",
-	[LOSS_FLOOD] = "events of floods: of one process, or of very many that came and went",
-	[LOSS_EVENTS] = "events (tracepoints, probes, context switches, .NET) that came faster "
-			"than they could be read",
+	[LOSS_TABLE] = "stacks (a table was full; their samples are kept)",
+	[LOSS_LATE] = "events that arrived out of order (kept)",
+	[LOSS_FLOOD] = "events of floods (one busy process, or very many short-lived ones)",
+	[LOSS_EVENTS] = "events (tracepoints, probes, switches, .NET) too fast to be read",
 };
 
 static const char *const quality_words[QUALITIES] = {
@@ -325,7 +324,7 @@ static void put_window(struct buf *out, const struct incident_head *h)
 	put_label(out, "Window");
 	put_span(out, h);
 	if (h->gap_reason && *h->gap_reason) {
-		buf_printf(out, "; asked were %s and %s\n",
+		buf_printf(out, "; requested: %s before, %s after\n",
 			   text_seconds((double)h->asked_pre_ns / 1e9, a),
 			   text_seconds((double)h->asked_post_ns / 1e9, b));
 		put_label(out, "");
@@ -348,7 +347,7 @@ static void put_samples(struct buf *out, const struct incident *in)
 	buf_puts(out, text_count(h->samples, n));
 	for (i = 0; i < STREAMS_MAX; i++) {
 		if (i == STREAM_CPU && in->several_periods)
-			buf_puts(out, "; of unequal weight, so CPU time is compared");
+			buf_puts(out, "; their weights differ, so CPU time is compared");
 		else if (h->period_ns[i] && h->samples)
 			buf_printf(out, "; %s: one every %.4g ms", stream_text((enum stream)i),
 				   (double)h->period_ns[i] / 1e6);
@@ -372,7 +371,7 @@ static void put_losses(struct buf *out, const struct incident_head *h)
 	if (!lines && h->lost)
 		buf_printf(out, "%s\n", text_count(h->lost, n));
 	else if (!lines && h->note && *h->note)
-		buf_puts(out, "nothing that was counted; see the note below\n");
+		buf_puts(out, "nothing was counted; see the note below\n");
 	else if (!lines)
 		buf_puts(out, "nothing\n");
 	if (!h->lost_by_kind[LOSS_FLOOD])
@@ -416,7 +415,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 		   h->state == INCIDENT_COMPLETE ? "" : ", ",
 		   h->state == INCIDENT_COMPLETE ? "" : incident_state_text(h->state),
 		   h->pinned ? ", pinned" : "",
-		   h->state == INCIDENT_PARTIAL ? ": its recorder ended before it was complete"
+		   h->state == INCIDENT_PARTIAL ? ": the recorder ended before it was complete"
 						: "");
 	put_text_line(out, "Fired", h->reason);
 	put_text_line(out, "Rule", h->rule);
@@ -433,7 +432,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 	put_losses(out, h);
 	put_quality(out, h);
 	put_label(out, "Names");
-	buf_printf(out, "%" PRIu32 " of %" PRIu32 " frames have one\n", named, nframes);
+	buf_printf(out, "%" PRIu32 " of %" PRIu32 " frames have a name\n", named, nframes);
 	put_label(out, "Recorder");
 	buf_printf(out, "%s of CPU time so far, %s of memory; version %s\n",
 		   text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
@@ -501,8 +500,8 @@ static const char *stack_advice(const struct page *p, const struct summary_proce
 	/* Elsewhere than on Linux nothing is copied. */
 	if (s->process != UINT32_MAX && 20 * s->quality[QUALITY_TRUNCATED] >= s->samples &&
 	    p->in->head.host_text && !strncmp(p->in->head.host_text, "Linux", 5))
-		return "truncated: deeper than what is copied of a stack, 32 KB unless --stack-kb "
-		       "asked for less";
+		return "truncated: deeper than the copied part of a stack (32 KB unless --stack-kb "
+		       "says less)";
 	if (s->process == UINT32_MAX ||
 	    2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) < s->samples)
 		return NULL;
@@ -725,7 +724,7 @@ int cmd_show(const struct options *o, struct err *err)
 		rc = ledger_new(&in, &ledger, err);
 	if (!rc && o->losses && (o->process || o->tid))
 		rc = err_set(err, ERR_USAGE,
-			     "--losses is about CPUs: leave --process and --tid away");
+			     "--losses is about CPUs: omit --process and --thread");
 	if (!rc && o->json && o->losses)
 		losses_json(&ledger, &out);
 	else if (!rc)

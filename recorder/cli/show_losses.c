@@ -26,7 +26,7 @@ void losses_line(const struct ledger *l, struct buf *out)
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], c[CMD_NUMBER_BYTES], d[CMD_NUMBER_BYTES];
 
 	if (!l->has_expected) {
-		buf_puts(out, "not known: this source does not say how busy the CPUs were");
+		buf_puts(out, "unknown: this source does not report how busy the CPUs were");
 		return;
 	}
 	buf_printf(out, "%s samples; %s of them recorded, %s lost, %s %s (%.1f %%)",
@@ -36,9 +36,9 @@ void losses_line(const struct ledger *l, struct buf *out)
 		   unexplained < -0.5 ? "more than expected" : "unexplained",
 		   percent(fabs(unexplained), n->expected));
 	if (n->uncovered)
-		buf_printf(out, "; %s newer than that count", text_count(n->uncovered, a));
+		buf_printf(out, "; %s recorded after the last count", text_count(n->uncovered, a));
 	if (n->evicted)
-		buf_printf(out, "; %s before it evicted from the buffer",
+		buf_printf(out, "; %s evicted from the buffer before the window",
 			   text_count(n->evicted, a));
 }
 
@@ -117,14 +117,12 @@ void losses_tables(const struct ledger *l, struct buf *out)
 {
 	buf_puts(
 		out,
-		"\nExpected = busy time of the CPU x sampling rate = recorded + lost + unexplained."
-		"\nBroken, truncated and unnamed (the leaf) are parts of recorded; throttled is how"
-		"\noften the kernel held sampling back. Seconds count from the trigger; at the end "
-		"of"
-		"\nthe window up to one is recorded before it is known what to expect. Evicted "
-		"were recorded"
-		"\nand had left the buffer when it fired: they lie before the window that is "
-		"here.\n");
+		"\nExpected = busy time of the CPU x sampling rate = recorded + lost + "
+		"unexplained.\nBroken, truncated and unnamed (the leaf) are parts of recorded. "
+		"Throttled is how\noften the kernel held sampling back. Seconds count from the "
+		"trigger; the last one\nmay have no expectation yet. Evicted samples were "
+		"recorded, but had left the\nbuffer when the rule fired: they lie before this "
+		"window.\n");
 	put_cpus(l, out);
 	put_seconds(l, out);
 }

@@ -60,7 +60,7 @@ static void put_rates(const struct incident *in, struct buf *out)
 
 		if (e->kind != EVENT_RATE || !(e->value >= 1 && e->value < 1e18))
 			continue;
-		buf_printf(out, "%-10sfrom %+.1f s on %.0f Hz", "Rate",
+		buf_printf(out, "%-10sat %+.1f s changed to %.0f Hz", "Rate",
 			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9,
 			   1e9 / e->value);
 		if (field(in, e, "StackKb"))
@@ -144,11 +144,11 @@ void own_put(const struct incident *in, struct buf *out)
 	if (!ring)
 		return;
 	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
-	buf_printf(out, "%-10s%s held in %s", "Ring",
+	buf_printf(out, "%-10sholds %s in %s", "Ring",
 		   text_seconds(number(in, ring, OWN_RING_SECONDS), a),
 		   text_bytes((uint64_t)number(in, ring, OWN_RING_BYTES), b));
 	if (per_sample > 0)
-		buf_printf(out, ", %.1f bytes a sample", per_sample);
+		buf_printf(out, ", %.1f bytes per sample", per_sample);
 	buf_putc(out, '\n');
 }
 

@@ -13,8 +13,8 @@ static const struct {
 	{"CPU_TIME", "on a CPU", "cpu_s"},
 	{"BLOCKED_TIME", "blocked", "blocked_s"},
 	{"DISK_TIME", "waiting for devices", "disk_s"},
-	{"READIED_TIME", "ready without a CPU", "readied_s"},
-	{"UNKNOWN_TIME", "not known, as records of switches are missing", "unknown_s"},
+	{"READIED_TIME", "ready but without a CPU", "readied_s"},
+	{"UNKNOWN_TIME", "unknown because records of switches are missing", "unknown_s"},
 };
 
 struct times {

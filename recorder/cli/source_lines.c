@@ -234,27 +234,24 @@ static void remark(const struct work *w)
 		if (!p->nframes)
 			continue;
 		if (p->lines.state == LINES_CHANGED)
-			cmd_note("%s is not the file that was recorded (its build id differs): no "
-				 "source "
-				 "lines, names stay as they were recorded",
+			cmd_note("%s is not the file that was recorded (its build id differs): it "
+				 "gets no source lines, and its names stay as recorded",
 				 w->in->modules[i].path);
 		if (p->lines.state == LINES_FAILED)
 			cmd_note("%s: no source lines: %s", w->in->modules[i].path, p->lines.why);
 	}
 	if (list_modules(w, LINES_NO_FILE, &list))
-		cmd_note("no source lines, the file not being here (or not readable): %s",
+		cmd_note("no source lines because the file is missing or unreadable: %s",
 			 buf_text(&list));
 	buf_reset(&list);
 	if (list_modules(w, LINES_NO_BUILD_ID, &list))
-		cmd_note("no source lines, nothing telling whether the file is the recorded one "
-			 "(it had "
-			 "no build id): %s",
+		cmd_note("no source lines because without a build id nothing tells whether the "
+			 "file is the recorded one: %s",
 			 buf_text(&list));
 	buf_reset(&list);
 	if (list_modules(w, LINES_NO_DEBUG_INFO, &list))
-		cmd_note("no source lines, no debug information being installed (packages -dbg, "
-			 "-dbgsym, "
-			 "-debuginfo): %s",
+		cmd_note("no source lines because no debug information is installed (packages "
+			 "-dbg, -dbgsym, -debuginfo): %s",
 			 buf_text(&list));
 	buf_free(&list);
 }

@@ -15,7 +15,8 @@ static int not_one_of(const char *name, struct err *err)
 	for (i = 0; live_sources[i]; i++)
 		if (live_sources[i]->stacks)
 			buf_printf(&text, "%s, ", live_sources[i]->name);
-	rc = err_set(err, ERR_USAGE, "--source: '%s' gives no stacks on this system; %snone", name,
+	rc = err_set(err, ERR_USAGE,
+		     "--source: '%s' gives no stacks on this system; use one of: %snone", name,
 		     buf_text(&text));
 	buf_free(&text);
 	return rc;
@@ -73,22 +74,20 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 		return not_one_of(o->source, err);
 	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
 		return err_set(err, ERR_USAGE,
-			       "--%s: only an ETW session has that: on Windows, with --source "
-			       "etw",
+			       "--%s needs an ETW session: on Windows, with --source etw",
 			       session_option(o));
 	if (capture_switches(&o->capture) && !o->capture.file && !chosen && of_stacks(NULL))
 		return err_set(err, ERR_USAGE,
-			       "--%s: context switches come with stacks, which --%s leaves out: "
-			       "give one of "
-			       "the two",
+			       "--%s: context switches come with stacks, which --%s omits: use one "
+			       "or the other",
 			       o->capture.wakers ? "wakers" : "thread-time",
 			       none ? "source none" : "gc-collect-only");
 	if (capture_switches(&o->capture) && !o->capture.file &&
 	    !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
 		return err_set(
 			err, ERR_USAGE,
-			"--thread-time: on Windows only an ETW session has context switches: "
-			"with --source etw");
+			"--thread-time: on Windows context switches need an ETW session: use "
+			"--source etw");
 	for (i = 0; live_sources[i] && n < CMD_SOURCES_MAX; i++) {
 		if (live_sources[i]->stacks
 			    ? live_sources[i] != chosen

@@ -117,7 +117,7 @@ static int name_all(struct stacks *s, struct err *err)
 		rc = symbols_open(s->table, s->processes, &s->env, s->log, &s->symbols, err);
 	if (!rc && symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS) &&
 	    os_now_ns() - start_ns >= NAMES_NS)
-		cmd_note("names are missing: to read them takes longer than %u s",
+		cmd_note("some names are missing: reading them takes longer than %u s",
 			 (unsigned)(NAMES_NS / NS_PER_SEC));
 	return rc;
 }
@@ -295,7 +295,7 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 
 	if (!s->ntaken)
 		return err_set(err, ERR_NOT_FOUND, "there is no stack to store");
-	buf_printf(&reason, "where the %u threads of process %u (%s) stood", (unsigned)s->ntaken,
+	buf_printf(&reason, "the stacks of the %u threads of process %u (%s)", (unsigned)s->ntaken,
 		   (unsigned)s->pid, text_base_name(path));
 	os_host_name(host, sizeof(host));
 	os_host_text(host_text, sizeof(host_text));
@@ -348,7 +348,7 @@ static void tell_missing(const struct stacks *s)
 
 	thread_stacks_use(s->threads, &use);
 	if (use.refused)
-		cmd_note("%u of %u threads are missing: they may not be stopped, or not be read",
+		cmd_note("%u of %u threads are missing: they could not be stopped or read",
 			 (unsigned)use.refused, (unsigned)use.threads);
 	if (use.threads > s->ntaken + use.refused)
 		cmd_note("%u threads ended meanwhile",

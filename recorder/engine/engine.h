@@ -40,8 +40,6 @@
 #include "store/store.h"
 #include "triggers/trigger.h"
 
-#define ENGINE_PRE_SEC_DEFAULT 120
-#define ENGINE_POST_SEC_DEFAULT 5
 #define ENGINE_PINNED_BYTES ((size_t)64 << 20)   /* evicted segments that incidents still hold */
 #define ENGINE_TABLE_BYTES ((size_t)256 << 20)   /* unwind tables */
 #define ENGINE_PENDING_MAX 32u

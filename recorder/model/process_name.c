@@ -246,11 +246,26 @@ size_t process_name_length(const char *name)
 	return n > 4 && strcasecmp(name + n - 4, ".exe") == 0 ? n - 4 : n;
 }
 
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_end(const char *rest)
+{
+	return !*rest || (*rest == '.' && strcasecmp(rest, ".exe") == 0);
+}
+
+/* Most names differ in their first letter, and this is asked for every event. */
 static bool same_name(const char *a, const char *b)
 {
-	size_t n = a ? process_name_length(a) : 0;
-
-	return n && n == process_name_length(b) && strncasecmp(a, b, n) == 0;
+	if (!a || !*a || !*b)
+		return false;
+	while (*a && lower(*a) == lower(*b)) {
+		a++;
+		b++;
+	}
+	return is_end(a) && is_end(b);
 }
 
 /* Is comm the name, which the kernel may have cut? */

@@ -144,13 +144,6 @@ static bool place(const struct queue *q, size_t need, size_t *skip)
 	return need + *skip <= q->size - (size_t)(head - tail);
 }
 
-bool queue_fits(const struct queue *q, const struct event *e)
-{
-	size_t skip;
-
-	return place(q, record_bytes(e), &skip);
-}
-
 bool queue_offer(struct queue *q, const struct event *e)
 {
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);

@@ -23,10 +23,6 @@ struct os_cond;
 void queue_wakes(struct queue *q, struct os_cond *wake);
 
 /*
- * Producer: does the event fit now? A source that must lose nothing (a file) waits until it does.
- */
-bool queue_fits(const struct queue *q, const struct event *e);
-/*
  * Producer. Copies the event, its frames, fields and texts; a field without name or text gets "".
  * Returns false when full, and counts the event as lost. A record of up to half the ring always
  * fits into an empty ring.

@@ -17,7 +17,6 @@
 #include "base/os.h"
 #include "model/frame.h"
 
-#define SYMBOL_DISK_DEFAULT_MB 256u
 #define SYMBOL_DISK_FILES_MAX 65536u
 
 struct symbol_disk;

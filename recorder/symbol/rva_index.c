@@ -152,11 +152,6 @@ bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_fun
 	return true;
 }
 
-bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_function *out)
-{
-	return rva_index_range(index, rva, out) && out->name;
-}
-
 uint32_t rva_index_count(const struct rva_index *index)
 {
 	return index->nnamed;

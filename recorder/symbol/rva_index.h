@@ -48,7 +48,6 @@ int rva_index_bound(struct rva_index *index, uint32_t rva, uint32_t end, struct 
 /* Call once, after the last of these. */
 int rva_index_finish(struct rva_index *index, struct err *err);
 
-bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_function *out);
 /* Find the function that holds rva; its name may be NULL. False: no function is known there. */
 bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_function *out);
 uint32_t rva_index_count(const struct rva_index *index);   /* functions with names */

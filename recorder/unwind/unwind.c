@@ -345,50 +345,21 @@ static bool has_registers(const struct unwind_input *in)
 	return in->regs_abi == 2 || (in->regs_abi == 1 && in->nuser < 2);
 }
 
-static void unwind(struct walk *w)
-{
-	struct unwind_stack *out = w->out;
-
-	out->nframes = 0;
-	out->quality = QUALITY_FP;
-	out->pending = false;
-	out->nframe_pointer = 0;
-	if (!put_chain(w, w->in->kernel_chain, w->in->nkernel, true))
-		return;
-	w->first = out->nframes;
-	if (w->u && has_registers(w->in))
-		walk_user(w);
-	else
-		put_user_chain(w);
-}
-
 void unwinder_walk(struct unwinder *u, const struct unwind_input *in,
 		   const struct unwind_caller *caller, struct unwind_memory *memory,
 		   struct unwind_stack *out)
 {
 	struct walk w = {.u = u, .in = in, .caller = caller, .memory = memory, .out = out};
 
-	unwind(&w);
-}
-
-struct locator {
-	unwind_locate *locate;
-	void *ctx;
-};
-
-static void find_by_locate(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
-{
-	const struct locator *locator = ctx;
-
-	locator->locate(locator->ctx, address, kernel, &out->ref);
-}
-
-void unwind_user_and_kernel(const struct unwind_input *in, unwind_locate *locate, void *ctx,
-			    struct unwind_stack *out)
-{
-	struct locator locator = {locate, ctx};
-	struct unwind_caller caller = {.find = find_by_locate, .ctx = &locator};
-	struct walk w = {.in = in, .caller = &caller, .out = out};
-
-	unwind(&w);
+	out->nframes = 0;
+	out->quality = QUALITY_FP;
+	out->pending = false;
+	out->nframe_pointer = 0;
+	if (!put_chain(&w, in->kernel_chain, in->nkernel, true))
+		return;
+	w.first = out->nframes;
+	if (has_registers(in))
+		walk_user(&w);
+	else
+		put_user_chain(&w);
 }

@@ -56,13 +56,6 @@ struct unwind_stack {
 	uint32_t nframe_pointer;             /* steps that had to follow a frame pointer */
 };
 
-/* Which object an address belongs to; fills object and offset. kernel tells the address space. */
-typedef void unwind_locate(void *ctx, uint64_t address, bool kernel, struct frame_ref *out);
-
-/* Use the callchain only: no registers, no stack. */
-void unwind_user_and_kernel(const struct unwind_input *in, unwind_locate *locate, void *ctx,
-			    struct unwind_stack *out);
-
 /* What the caller knows about an address. */
 struct unwind_place {
 	struct frame_ref ref;                /* object and offset; FRAME_JIT is added for jit */

@@ -1,22 +1,25 @@
 #!/bin/bash
-# make bench-beside: the recorder and perf record --call-graph dwarf,16384 at the same time on the same
-# load (tests/bench/load.sh). For each program the ten functions with the largest inclusive share by
-# either: both shares, and whether they differ by at most 3 points + 3 sigma of the two counts.
-# BESIDE_S=120 is for how long, BESIDE_HZ=499 how often; 20 s are enough to see whether it works.
+# make bench-beside: the recorder and perf record --call-graph dwarf,16384 at the same time on the
+# same load (tests/bench/load.sh). For each program the ten functions with the largest inclusive
+# share by either: both shares, and whether they differ by at most 3 points + 3 sigma of the two
+# counts. BESIDE_S=120 is for how long, BESIDE_HZ=499 how often; 20 s are enough to see whether it
+# works.
 #
-# On a quiet machine:  BESIDE_S=120 make bench-beside     (10 minutes, of which perf script takes most)
+# On a quiet machine: BESIDE_S=120 make bench-beside (10 minutes, of which perf script takes most)
 # Other programs beside it only make the counts smaller, and sigma larger with them; the load's own
 # processes are told from others by pid, and cc1 by a name of its own.
 #
-# sigma is that of the difference of two shares p and q, of n and m stacks: sqrt(p(1-p)/n + q(1-q)/m).
-# Samples of one run are not as independent as that takes them to be: neighbours are alike.
+# sigma is that of the difference of two shares p and q, of n and m stacks: sqrt(p(1-p)/n +
+# q(1-q)/m). Samples of one run are not as independent as that takes them to be: neighbours are
+# alike.
 #
-# What is compared: stacks that reach a root (_start, a thread's start), of both. perf cuts at 16 KiB and
-# does not say where; the share that is compared is printed for each side. Roots and functions without a
-# name are left out of the ten. Names of one address (malloc, __libc_malloc) count as one, as nm lists them.
+# What is compared: stacks that reach a root (_start, a thread's start), of both. perf cuts at 16
+# KiB and does not say where; the share that is compared is printed for each side. Roots and
+# functions without a name are left out of the ten. Names of one address (malloc, __libc_malloc)
+# count as one, as nm lists them.
 #
-# Exit 1 when a row differs by more. perf.data takes 16 MB a second and busy pair of CPUs; it is below
-# build/bench/beside and is removed at the end. perf script takes its minutes.
+# Exit 1 when a row differs by more. perf.data takes 16 MB a second and busy pair of CPUs; it is
+# below build/bench/beside and is removed at the end. perf script takes its minutes.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
@@ -29,29 +32,33 @@ mkdir -p "$TOP/build/bench/beside" && cd "$TOP/build/bench/beside" || exit 1
 rm -rf live.db* ./*.perf ./*.perf.all ./*.ours perf.data*
 . "$TOP/tests/bench/load.sh"
 recorder=
-trap 'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null; rm -f perf.data* script.txt' EXIT
+trap \
+	'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null; rm -f perf.data* script.txt' EXIT
 trap 'exit 130' INT TERM
 
 load_start $((FOR_S + 60))
 sleep 3                                 # JITs warm up
-"$RECORDER" collect --freq "$HZ" --max-cpu-percent 0 --pre-sec "$FOR_S" --store live.db --delay-after-trigger-sec 0 \
+"$RECORDER" collect --freq "$HZ" --max-cpu-percent 0 --pre-sec "$FOR_S" --store live.db \
+	--delay-after-trigger-sec 0 \
 	--max-collect-sec "$FOR_S" 2>live.log &
 recorder=$!
-# --buildid-mmap: the kernel (6.18 at least) marks mmap records of all perf events as having a build id when
-# one of them asks for it, as the recorder does, and perf script dies of those that have none.
-# In slices, so that if it dies all the same only that slice is missing.
+# --buildid-mmap: the kernel (6.18 at least) marks mmap records of all perf events as having a build
+# id when one of them asks for it, as the recorder does, and perf script dies of those that have
+# none. In slices, so that if it dies all the same only that slice is missing.
 perf record -q -N --buildid-mmap -F "$HZ" -e cpu-clock -p "$(IFS=,; echo "${load_task[*]}")" \
-	--call-graph dwarf,16384 -m 8M --switch-output=10s -o perf.data sleep "$FOR_S" >perf.log 2>&1 ||
+	--call-graph dwarf,16384 -m 8M --switch-output=10s -o perf.data sleep \
+	"$FOR_S" >perf.log 2>&1 ||
 	{ tail -n 3 perf.log; exit 1; }
 wait "$recorder" || { tail -n 3 live.log; exit 1; }
 recorder=
 load_stop
 
-# ---- aliases: "name <tab> the first name of its address", for the libraries with most of them ------
+# ---- aliases: "name <tab> the first name of its address", for the libraries with most of them ----
 
 libc=$(ldd /usr/bin/env | awk '/libc\.so/ { print $3 }')
 id=$(readelf -n "$libc" 2>/dev/null | awk '/Build ID/ { print $3 }')
-for file in "$libc" "/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug" /usr/bin/python3 /usr/bin/dash \
+for file in "$libc" "/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug" \
+		/usr/bin/python3 /usr/bin/dash \
 	/usr/lib/x86_64-linux-gnu/libsqlite3.so.0; do
 	[ -e "$file" ] || continue
 	{ nm --defined-only "$file"; nm -D --defined-only "$file"; } 2>/dev/null
@@ -60,7 +67,7 @@ done | awk '$1 == "end" { module++; next }
 	$2 ~ /[TtWwi]/ { sub(/@.*/, "", $3); print module + 0 "." $1, $3 }' | sort -u |
 	awk '$1 != at { at = $1; first = $2 } $2 != first { print $2 "\t" first }' >aliases
 
-# ---- both as "count root;...;leaf" with bare names -------------------------------------------------
+# ---- both as "count root;...;leaf" with bare names -----------------------------------------------
 
 bare='
 	function bare(name) {
@@ -75,8 +82,8 @@ bare='
 	}
 	BEGIN { while ((getline line < "aliases") > 0) { split(line, p, "\t"); alias[p[1]] = p[2] } }'
 
-# perf script: a line of the thread with its pid, a line per frame leaf first, an empty line. To NAME.perf
-# of each program; pids: "pid=name pid=name", comms likewise.
+# perf script: a line of the thread with its pid, a line per frame leaf first, an empty line. To
+# NAME.perf of each program; pids: "pid=name pid=name", comms likewise.
 perf_stacks()
 {
 	local pids='' comms='' name
@@ -90,7 +97,8 @@ perf_stacks()
 	slices=0 dead=0
 	for slice in perf.data.*; do
 		slices=$((slices + 1))
-		perf script -i "$slice" --no-inline -F comm,pid,ip,sym,dso 2>script.log >script.txt ||
+		perf script -i "$slice" \
+			--no-inline -F comm,pid,ip,sym,dso 2>script.log >script.txt ||
 			dead=$((dead + 1))
 		awk -v pids="$pids" -v comms="$comms" "$bare"'
 		BEGIN {
@@ -127,7 +135,8 @@ perf_stacks()
 
 our_stacks()
 {
-	"$RECORDER" export --store live.db --id 1 --process "$1" --no-ids -f 2>/dev/null | awk "$bare"'
+	"$RECORDER" export --store live.db --id 1 --process "$1" --no-ids -f 2>/dev/null |
+		awk "$bare"'
 	{
 		count = $NF
 		sub(/ [0-9]+$/, "")
@@ -144,8 +153,8 @@ our_stacks()
 	}'
 }
 
-# perf cannot walk through code that a JIT made: of those programs the part of a stack is compared that
-# lies between the leaf and the first jitted frame, of all samples.
+# perf cannot walk through code that a JIT made: of those programs the part of a stack is compared
+# that lies between the leaf and the first jitted frame, of all samples.
 compare()
 {
 	awk -v program="$1" '
@@ -181,7 +190,8 @@ compare()
 	}
 	END {
 		leaf = whole[2] < all[2] / 2
-		printf "\n%s: ours %d samples, %.1f %% with a root; perf %d, %.1f %%%s\n", program, all[1],
+		printf "\n%s: ours %d samples, %.1f %% with a root; perf %d, %.1f %%%s\n",
+		program, all[1],
 			100 * whole[1] / all[1], all[2], 100 * whole[2] / all[2],
 			leaf ? ": compared below jitted code" : ""
 		for (side = 1; side <= 2; side++)
@@ -190,7 +200,8 @@ compare()
 			print "NOT compared: one side has nothing"
 			exit 1
 		}
-		printf "    %8s %8s %8s %8s %8s  %s\n", "ours %", "perf %", "differ", "sigma", "allowed", "function"
+		printf "    %8s %8s %8s %8s %8s  %s\n", "ours %", "perf %", "differ",
+		"sigma", "allowed", "function"
 		for (side = 1; side <= 2; side++) {
 			split("", taken)
 			for (k = 0; k < 10; k++) {
@@ -198,7 +209,8 @@ compare()
 				for (f in names)
 					if (!(f in taken) && (best == "" ||
 					    hits[leaf, side, f] > hits[leaf, side, best] ||
-					    (hits[leaf, side, f] == hits[leaf, side, best] && f < best)))
+					    (hits[leaf, side, f] == hits[leaf, side, best] &&
+					    f < best)))
 						best = f
 				if (best == "" || !hits[leaf, side, best])
 					break
@@ -214,12 +226,15 @@ compare()
 				ok = d <= allowed && -d <= allowed
 				bad += !ok
 				rows++
-				worst = sigma && (d < 0 ? -d : d) / sigma > worst ? (d < 0 ? -d : d) / sigma : worst
-				printf "%s %8.2f %8.2f %8.2f %8.2f %8.2f  %s\n", ok ? "ok " : "NOT", 100 * a,
+				worst = sigma &&
+				(d < 0 ? -d : d) / sigma > worst ? (d < 0 ? -d : d) / sigma : worst
+				printf "%s %8.2f %8.2f %8.2f %8.2f %8.2f  %s\n",
+				ok ? "ok " : "NOT", 100 * a,
 					100 * b, d, sigma, allowed, substr(best, 1, 80)
 			}
 		}
-		printf "    %d rows, %d beyond their limit; the largest difference is %.1f sigma\n", rows, bad, worst
+		printf "    %d rows, %d beyond their limit; the largest difference is %.1f sigma\n",
+		rows, bad, worst
 		exit bad > 0
 	}' side=1 "$1.ours" side=2 "$1.perf"
 }
@@ -232,11 +247,13 @@ grep -i -E 'lost|chunk' perf.log
 perf_stacks
 echo "perf script: $slices slices, died of $dead"
 for name in "${load_names[@]}"; do
-	[ "$name" != java ] || { echo; echo "java: without frame pointers neither has its stacks"; continue; }
+	[ "$name" != java ] ||
+		{ echo; echo "java: without frame pointers neither has its stacks"; continue; }
 	process=${load_process[$name]}
 	our_stacks "$process" >"$name.ours"
 	compare "$name" || bad=$((bad + 1))
 done
 echo
-[ $bad = 0 ] && echo "every row within its limit" || echo "$bad programs have rows beyond their limit"
+[ $bad = 0 ] && echo "every row within its limit" ||
+	echo "$bad programs have rows beyond their limit"
 [ $bad = 0 ]

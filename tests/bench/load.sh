@@ -3,9 +3,10 @@
 #	load_start SECONDS      each is ended after that many seconds at the latest
 #	load_stop
 #
-# What runs is in load_names (sh python3 sqlite3 cc1 node java java-fp), and by name in load_process:
-# what `recorder show --process` is told, a name or a pid, and in load_task its first process. What is not installed is skipped aloud.
-# Everything is written in the current directory; TOP is the repository, whose sources gcc compiles.
+# What runs is in load_names (sh python3 sqlite3 cc1 node java java-fp), and by name in
+# load_process: what `recorder show --process` is told, a name or a pid, and in load_task its first
+# process. What is not installed is skipped aloud. Everything is written in the current directory;
+# TOP is the repository, whose sources gcc compiles.
 # shellcheck shell=bash
 load_names=()
 declare -A load_process load_task load_pid
@@ -89,12 +90,15 @@ JAVA
 			with recursive c(x) as (select 1 union all select x + 1 from c)
 				select sum((select count(*) from t where a between x % 50021 and x % 50021 + 40
 					and b like '%7%') + length(hex(x))) from c;"
-	# gcc's compiler by a name of its own: somebody else may be compiling. Each run is a short process.
+	# gcc's compiler by a name of its own: somebody else may be compiling. Each run is a short
+	# process.
 	if load_has /usr/bin/gcc cc1; then
 		cp "$(gcc -print-prog-name=cc1)" ./cc1-load
-		load_one cc1 cc1-load "$s" /bin/bash -c 'while :; do for c in "$0"/recorder/*/*.c; do
+		load_one cc1 cc1-load "$s" /bin/bash \
+			-c 'while :; do for c in "$0"/recorder/*/*.c; do
 			./cc1-load -quiet -O2 -D_GNU_SOURCE -w -imultiarch x86_64-linux-gnu \
-				-iquote "$0" -iquote "$0/recorder" -o /dev/null "$c"; done; done' "$TOP"
+				-iquote "$0" -iquote "$0/recorder" -o /dev/null "$c"; done; done' \
+				"$TOP"
 	fi
 	load_has /usr/bin/node node &&
 		load_one node pid "$s" /usr/bin/node load.js
@@ -102,7 +106,8 @@ JAVA
 	if load_has $java java && load_has /usr/bin/javac java; then
 		[ -s java/Load.class ] || javac -d java java/Load.java || return
 		load_one java pid "$s" $java -Xmx256m -XX:+UseSerialGC -cp java Load
-		load_one java-fp pid "$s" $java -Xmx256m -XX:+UseSerialGC -XX:+PreserveFramePointer \
+		load_one java-fp pid "$s" $java -Xmx256m -XX:+UseSerialGC \
+			-XX:+PreserveFramePointer \
 			-cp java Load
 	fi
 }

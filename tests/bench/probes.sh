@@ -1,6 +1,7 @@
 #!/bin/bash
-# What rules on tracepoints, and --thread-time, add to a system call and to a switch between two threads;
-# by turns without and with a recorder, five times, the least of each. Prints rows; needs root.
+# What rules on tracepoints, and --thread-time, add to a system call and to a switch between two
+# threads; by turns without and with a recorder, five times, the least of each. Prints rows; needs
+# root.
 #
 #   tests/bench/probes.sh [SECONDS]      of each measurement (1); RECORDER names another program
 set -u
@@ -12,11 +13,13 @@ SECONDS_EACH=${1:-1}
 if [ -z "${IN_OWN_MOUNTS:-}" ] && [ ! -d /sys/kernel/tracing/events ]; then
 	unshare -m mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null ||
 		{ echo "skip probes: tracefs cannot be mounted in a namespace of its own"; exit 0; }
-	IN_OWN_MOUNTS=1 exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$0" "$@"
+	IN_OWN_MOUNTS=1 exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing &&
+		exec "$@"' sh bash "$0" "$@"
 fi
 work=$(mktemp -d) || exit 1
 pid=
-finish() { [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; rm -rf "$work"; }
+finish() { [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null &&
+	wait "$pid" 2>/dev/null; rm -rf "$work"; }
 trap finish EXIT
 
 # with NAME WHAT OPTION...: one row.
@@ -27,7 +30,8 @@ with()
 	for i in 1 2 3 4 5; do
 		n=$("$BENCH" "$what" "$SECONDS_EACH")
 		[ "$n" -lt "$without" ] && without=$n
-		"$RECORDER" collect --store "$work/store.db" --symbol-cache-mb 0 "$@" 2>"$work/log" & pid=$!
+		"$RECORDER" collect --store "$work/store.db" --symbol-cache-mb 0 \
+			"$@" 2>"$work/log" & pid=$!
 		for _ in $(seq 100); do grep -q recording "$work/log" && break; sleep 0.1; done
 		sleep 0.5
 		n=$("$BENCH" "$what" "$SECONDS_EACH")
@@ -36,10 +40,12 @@ with()
 		wait "$pid" 2>/dev/null
 		pid=
 	done
-	printf '%-34s  without ns %5d  with ns %5d  added ns %5d\n' "$name" "$without" "$with" $((with - without))
+	printf '%-34s  without ns %5d  with ns %5d  added ns %5d\n' "$name" "$without" \
+		"$with" $((with - without))
 }
 
 with 'recorder, no rule' syscall
-with 'sys_enter, kernel filter, no match' syscall '/StopOnEvent:raw_syscalls/sys_enter;FieldFilter=id=999999'
+with 'sys_enter, kernel filter, no match' syscall \
+	'/StopOnEvent:raw_syscalls/sys_enter;FieldFilter=id=999999'
 with 'sys_enter_fsync' syscall '/StopOnEvent:syscalls/sys_enter_fsync;FieldFilter=fd=999999'
 with 'switch, --thread-time' switch --thread-time

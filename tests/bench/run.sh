@@ -1,6 +1,7 @@
 #!/bin/bash
-# make bench: what the recorder costs and holds, beside perf where perf is installed. About 6 minutes,
-# most of them for the months (BENCH_MONTHS=1e7 samples: 2 minutes less; memory is not compared then).
+# make bench: what the recorder costs and holds, beside perf where perf is installed. About 6
+# minutes, most of them for the months (BENCH_MONTHS=1e7 samples: 2 minutes less; memory is not
+# compared then).
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
 #    bench_export_linux: `recorder export` of that stream, store to file, with its memory; and how long
@@ -49,8 +50,9 @@ finish()
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# row NAME COMMAND KEY VALUE...: values are numbers; one that is none becomes "?" and null. KEY may end
-# with what is wanted, as in load_ms<=300: the row then says whether that holds (bench_rows.h does the same).
+# row NAME COMMAND KEY VALUE...: values are numbers; one that is none becomes "?" and null. KEY may
+# end with what is wanted, as in load_ms<=300: the row then says whether that holds (bench_rows.h
+# does the same).
 row()
 {
 	local name=$1 command=$2 text object='{}' key goal value holds
@@ -64,7 +66,8 @@ row()
 		if [ "$goal" ] && [ "$value" != null ]; then
 			holds=$(awk "BEGIN { print ($value $goal ? \"true\" : \"false\") }")
 			text+=" (${goal/=/= }: $([ "$holds" = true ] && echo holds || echo MISSED))"
-			object=$(jq -c --arg k "$key" --arg goal "${goal/=/= }" --argjson holds "$holds" \
+			object=$(jq -c --arg k "$key" --arg goal "${goal/=/= }" \
+				--argjson holds "$holds" \
 				'. + {($k + "_goal"): $goal, ($k + "_holds"): $holds}' <<<"$object")
 		fi
 		shift 2
@@ -81,7 +84,8 @@ calc()
 	shift
 	[[ " $* " == *'=? '* || " $* " == *'= '* ]] && { echo '?'; return; }
 	awk "BEGIN { $(printf '%s; ' "$@") v = $expression
-		printf((v >= 100 || v == int(v)) ? \"%.0f\" : \"%.4g\", v) }" 2>/dev/null || echo '?'
+		printf((v >= 100 || v == int(v)) ? \"%.0f\" : \"%.4g\", v) }" 2>/dev/null ||
+		echo '?'
 }
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
@@ -89,7 +93,8 @@ status() { "$RECORDER" status --json --store work/live.db 2>/dev/null; }
 field()  { jq -r ".$2 // \"?\"" <<<"$1" 2>/dev/null || echo '?'; }
 forks()  { awk '/^processes/ { print $2 }' /proc/stat; }
 load()   { cut -d ' ' -f 1 /proc/loadavg; }
-# The smaller of that many seconds and what is left of the 175 that part 3, and then part 4, may take.
+# The smaller of that many seconds and what is left of the 175 that part 3, and then part 4, may
+# take.
 left()   { local s=$((175 - SECONDS)); [ $s -gt "$1" ] && s=$1; [ "$s" -gt 1 ] || s=1; echo "$s"; }
 
 # timed SECONDS OUT COMMAND...: ms into $took; when it failed, "?" and why into $failure.
@@ -114,7 +119,7 @@ jq -nc --arg kernel "$(uname -srm)" --argjson cpus "$cpus" --arg date "$(date -u
 	--argjson load "$(load)" '{row: "machine", kernel: $kernel, cpus: $cpus, cpu_model: $model,
 	date: $date, load_average_1m: $load, command: "uname -srm; nproc; date -u"}' >>results.jsonl
 
-# ---- 1. the pipeline -------------------------------------------------------------------------------
+# ---- 1. the pipeline -----------------------------------------------------------------------------
 
 echo
 echo "Pipeline: a made stream, best of 3"
@@ -127,7 +132,7 @@ case $? in
 esac
 jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
-# ---- exports: the whole command ---------------------------------------------------------------------
+# ---- exports: the whole command ------------------------------------------------------------------
 
 # The HTML report of it in a browser: until it can be used.
 html_load()
@@ -139,18 +144,22 @@ html_load()
 		return
 	fi
 	"$RECORDER" export --store work/bench.db --id 1 -o work/report.html --force &&
-		ms=$(timeout 60 node "$TOP/tests/bench/html_load.mjs" "$chromium" "$playwright" work/report.html) ||
+		ms=$(timeout 60 node "$TOP/tests/bench/html_load.mjs" "$chromium" \
+		"$playwright" work/report.html) ||
 		{ echo "skip: html load: the browser failed or took more than 60 s"; return; }
-	row "html load" "recorder export -o report.html; node tests/bench/html_load.mjs chromium playwright-core report.html" \
+	local html_load="node tests/bench/html_load.mjs chromium playwright-core report.html"
+	row "html load" "recorder export -o report.html; $html_load" \
 		load_ms "$ms" file_mb "$(calc "b / 1e6" b="$(stat -c %s work/report.html)")"
 }
 
 echo
 echo "Exports: recorder export of the same stream from a store; CPU time with loading, best of 3"
 if [ -e work/bench.db ]; then
-	exports=(build/linux/programs/bench_export_linux --json build/linux/recorder build/bench/work/bench.db build/bench/work)
+	exports=(build/linux/programs/bench_export_linux --json build/linux/recorder \
+		build/bench/work/bench.db build/bench/work)
 	(cd "$TOP" && timeout 180 "${exports[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
-		echo "skip: the rest of the exports' rows: bench_export_linux failed or took more than 180 s"
+		echo "skip: the rest of the exports' rows:" \
+			"bench_export_linux failed or took more than 180 s"
 	jq -c --arg command "${exports[*]}" '. + {command: $command}' work/rows >>results.jsonl
 	html_load
 	rm -f work/bench.db* work/report.html
@@ -158,7 +167,7 @@ else
 	echo "skip: exports: bench_pipeline left no store"
 fi
 
-# ---- months: memory under churn ---------------------------------------------------------------------
+# ---- months: memory under churn ------------------------------------------------------------------
 
 echo
 echo "Months: everything churns; BENCH_MONTHS=$MONTHS samples (5.8 days)"
@@ -167,7 +176,7 @@ months=(build/linux/programs/bench_months --json --dir build/bench/work --sample
 	{ echo "bench: bench_months failed" >&2; exit 1; }
 jq -c --arg command "${months[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
-# ---- rules ------------------------------------------------------------------------------------------
+# ---- rules ---------------------------------------------------------------------------------------
 
 echo
 echo "Rules: 20 of all kinds on a made stream; a week of limits that move"
@@ -176,7 +185,7 @@ rules=(build/linux/programs/bench_triggers --json)
 	echo "skip: the rows of rules: bench_triggers failed or took more than 30 s"
 jq -c --arg command "${rules[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
-# ---- unwinding ---------------------------------------------------------------------------------------
+# ---- unwinding -----------------------------------------------------------------------------------
 
 # unwind COMMAND...: a row, or why there is none
 unwind()
@@ -197,8 +206,10 @@ def walk(n, rows):
 while True:
     walk(12, list(range(50)))
 PY
-awk 'BEGIN { for (i = 0; i < 3000; i++) printf "int f%d(int *a, int n)\n{\n\tint s = %d, i;\n\tfor (i = 0; i < n; i++)\n\t\t" \
-	"switch (a[i] & 7) { case 1: s += a[s & 3]; break; case 2: s ^= n; break; default: s = s * 5 + i; }\n" \
+awk 'BEGIN { for (i = 0; i < 3000; i++)
+	printf "int f%d(int *a, int n)\n{\n\tint s = %d, i;\n\tfor (i = 0; i < n; i++)\n\t\t" \
+	"switch (a[i] & 7) { case 1: s += a[s & 3]; break; " \
+	"case 2: s ^= n; break; default: s = s * 5 + i; }\n" \
 	"\treturn s;\n}\n", i, i }' >work/unwind.c
 unwind python3 work/unwind.py
 unwind sqlite3 :memory: "with recursive c(x) as (select 1 union all select x + 1 from c)
@@ -206,13 +217,15 @@ unwind sqlite3 :memory: "with recursive c(x) as (select 1 union all select x + 1
 unwind dash -c 'i=0; while :; do i=$((i + 1)); case $i in *7) test "$i" = 1 ;; esac; done'
 unwind "$(gcc -print-prog-name=cc1)" -quiet -O2 -o /dev/null work/unwind.c
 
-# ---- 2. symbols: a binary of some 80,000 functions: node, else one that is made here --------------------
+# ---- 2. symbols: a binary of some 80,000 functions: node, else one that is made here -------------
 
 echo
 binary=$(readlink -f "$(command -v node)")
 if [ -z "$binary" ]; then
 	binary=$DIR/work/functions
-	awk 'BEGIN { print ".text"; for (i = 0; i < 86000; i++) printf ".globl function_%d\n.type function_%d,@function\nfunction_%d: ret\n.size function_%d, 1\n", i, i, i, i }' >work/functions.s
+	awk 'BEGIN { print ".text"; for (i = 0; i < 86000; i++)
+		printf ".globl function_%d\n.type function_%d,@function\n" \
+			"function_%d: ret\n.size function_%d, 1\n", i, i, i, i }' >work/functions.s
 	gcc -shared -nostdlib -o "$binary" work/functions.s || binary=
 fi
 echo "Symbols: $binary"
@@ -223,14 +236,16 @@ jq -c --arg command "${symbols[*]}" '. + {command: $command}' work/rows >>result
 
 SECONDS=0                               # what comes now has 175 s of its own: see left()
 
-# ---- 3. a trace file of Windows ---------------------------------------------------------------------
+# ---- 3. a trace file of Windows ------------------------------------------------------------------
 
-# etl NAME FILE [PROGRAM]: the file layer alone through a real trace, or another program's row of it.
+# etl NAME FILE [PROGRAM]: the file layer alone through a real trace, or another program's row of
+# it.
 etl()
 {
 	local command="build/linux/programs/${3:-bench_etl} --json $2" out
 	out=$(cd "$TOP" && timeout "$(left 60)" $command) || { echo "skip: $1: it failed"; return; }
-	jq -c --arg row "$1" --arg command "$command" '. + {row: $row, command: $command}' <<<"$out" \
+	jq -c --arg row "$1" --arg command "$command" \
+		'. + {row: $row, command: $command}' <<<"$out" \
 		>>results.jsonl
 	jq -r --arg row "$1" '"\($row): payload \(.payload_mb) mb, \(.records) records; "
 		+ "\(.payload_mb_per_s) mb per s, \(.records_per_s) records per s, rss kb \(.rss_kb)"' <<<"$out"
@@ -242,7 +257,8 @@ if [ -e "$TOP/$trace" ]; then
 	echo "Trace files: reading alone, best of 3; then decoded, stacks bound and interned, sealed"
 	etl "etl walk" "$trace"
 	etl "etl events" "$trace" bench_etl_source
-	if (cd "$TOP" && build/linux/programs/bench_etl repeat "$trace" build/bench/work/long.etl 1000); then
+	if (cd "$TOP" && build/linux/programs/bench_etl repeat "$trace" \
+			build/bench/work/long.etl 1000); then
 		etl "etl walk 1 GB" build/bench/work/long.etl
 		etl "etl events 1 GB" build/bench/work/long.etl bench_etl_source
 		rm -f work/long.etl
@@ -253,7 +269,7 @@ fi
 
 SECONDS=0
 
-# ---- 4. live ---------------------------------------------------------------------------------------
+# ---- 4. live -------------------------------------------------------------------------------------
 
 echo
 echo "Live: one burn on each of $cpus CPUs, recorder and perf beside each other at $FREQ Hz, $LIVE_S s"
@@ -266,7 +282,8 @@ for ((i = 0; i < cpus; i++)); do
 	"$BUILD/programs/burn" 180 >/dev/null & started+=($!)
 done
 collect="recorder collect --freq $FREQ --max-cpu-percent 0 --delay-after-trigger-sec 0"
-"$RECORDER" collect --freq $FREQ --max-cpu-percent 0 --delay-after-trigger-sec 0 --store work/live.db 2>work/live.log & recorder=$!
+"$RECORDER" collect --freq $FREQ --max-cpu-percent 0 --delay-after-trigger-sec 0 \
+	--store work/live.db 2>work/live.log & recorder=$!
 started+=("$recorder")
 if [ "$peer" ]; then
 	# --buildid-mmap: why, says beside_perf.sh
@@ -306,7 +323,8 @@ forks_per_s=$(calc "(b - a) / e" a="$forks_before" b="$forks_after" e="$elapsed_
 read -r burn_percent depth < <(awk '
 	{ n = $NF; all += n; frames += n * (gsub(/;/, ";") - 1) }
 	/^burn[ ;(]/ { burn += n }
-	END { if (all) printf "%.1f %.1f\n", 100 * burn / all, frames / all; else print "? ?" }' work/our.folded)
+	END { if (all) printf "%.1f %.1f\n", 100 * burn / all, frames / all; else print "? ?" }' \
+	work/our.folded)
 bytes_per_sample=$(calc "b / n" b="$(field "$sealed" ring_bytes)" n="$(field "$sealed" samples)")
 our_s_per_mb=$(calc "1048576 / (b / s)" b="$(field "$sealed" ring_bytes)" \
 	s="$(field "$sealed" history_s)")
@@ -322,17 +340,20 @@ row "recorder start" "$collect" cpu_ms "$(field "$before" cpu_ms)" \
 row "recorder history" "$collect; recorder snapshot; recorder status --json" \
 	bytes_per_sample "$bytes_per_sample" s_per_mb "$our_s_per_mb" \
 	samples "$(field "$sealed" samples)" frames_per_stack "$depth"
-row "recorder snapshot" "kill -USR2 (recorder); recorder export -f" "durable_ms<=150" "$snapshot_ms" \
+row "recorder snapshot" "kill -USR2 (recorder); recorder export -f" \
+	"durable_ms<=150" "$snapshot_ms" \
 	readable_ms "$our_readable_ms" window_s "$(calc "a + b" a="$(field "$head" pre_s)" \
 	b="$(field "$head" post_s)")" samples "$(field "$head" samples)"
 
-# dump NAME PID: one snapshot of a peer. Its file, ms until it was there, samples and the mean over the
-# CPUs of the time between a ring's first and last sample, ms until it was text; "?" for what failed.
+# dump NAME PID: one snapshot of a peer. Its file, ms until it was there, samples and the mean over
+# the CPUs of the time between a ring's first and last sample, ms until it was text; "?" for what
+# failed.
 dump()
 {
 	samples='?' span='?' took='?' failure=
 	rm -f work/"$1".data.*
-	file_ms=$(timeout "$(left 15)" "$BUILD/programs/bench_latency_linux" "$2" files work "$1.data." \
+	file_ms=$(timeout "$(left 15)" "$BUILD/programs/bench_latency_linux" \
+		"$2" files work "$1.data." \
 		2>work/err)
 	file=$(find work -name "$1.data.*" | head -1)
 	[ -n "$file" ] || { failure="no file came: $(tail -n 1 "work/$1.log")"; return 1; }
@@ -348,8 +369,8 @@ dump()
 	[ "$took" != '?' ]
 }
 
-# peer NAME PID RING_KB FILL_S COMMAND: its row. perf script 6.1 crashes on some of its own snapshots:
-# then once more, when the ring has had FILL_S to fill again.
+# peer NAME PID RING_KB FILL_S COMMAND: its row. perf script 6.1 crashes on some of its own
+# snapshots: then once more, when the ring has had FILL_S to fill again.
 peer()
 {
 	local name=$1 pid=$2 ring_kb=$3 fill_s=$4 command=$5
@@ -364,7 +385,8 @@ peer()
 	peer_s_per_mb=$(calc "s / (kb * c / 1024)" s="$span" kb="$ring_kb" c="$cpus")
 	row "perf $name" "$command; kill -USR2 (perf); perf script --no-inline" \
 		s_per_mb "$peer_s_per_mb" \
-		bytes_per_sample "$(calc "kb * 1024 * c / n" kb="$ring_kb" c="$cpus" n="$samples")" \
+		bytes_per_sample \
+		"$(calc "kb * 1024 * c / n" kb="$ring_kb" c="$cpus" n="$samples")" \
 		window_s "$span" samples "$samples" file_ms "$peer_ms" readable_ms "$took" \
 		ring_kb_per_cpu "$ring_kb"
 	if awk -v s="$span" -v all="$LIVE_S" 'BEGIN { exit !(s + 0 > all + 0) }'; then
@@ -375,18 +397,22 @@ peer()
 # wanted RATIO LEAST: what is wanted of it, and whether it holds; nothing without LEAST
 wanted()
 {
-	[ -z "$2" ] || awk "BEGIN { printf(\", >= $2: %s\", \"$1\" + 0 >= $2 ? \"holds\" : \"MISSED\") }"
+	[ -z "$2" ] ||
+		awk "BEGIN { printf(\", >= $2: %s\", \"$1\" + 0 >= $2 ? \"holds\" : \"MISSED\") }"
 }
 
-# ratio NAME OURS FP DWARF EXPRESSION [FP_LEAST DWARF_LEAST]: how many times better we are; below 1 = worse
+# ratio NAME OURS FP DWARF EXPRESSION [FP_LEAST DWARF_LEAST]: how many times better we are; below 1
+# = worse
 headline=()
 ratio()
 {
 	local fp_ratio dwarf_ratio
 	fp_ratio=$(calc "$5" o="$2" p="$3")
 	dwarf_ratio=$(calc "$5" o="$2" p="$4")
-	headline+=("$(printf '%-22s  %s; perf -g %s (x %s%s), perf dwarf %s (x %s%s)' "$1" "$2" "$3" \
-		"$fp_ratio" "$(wanted "$fp_ratio" "${6-}")" "$4" "$dwarf_ratio" "$(wanted "$dwarf_ratio" "${7-}")")")
+	headline+=("$(printf '%-22s  %s; perf -g %s (x %s%s), perf dwarf %s (x %s%s)' \
+		"$1" "$2" "$3" \
+		"$fp_ratio" "$(wanted "$fp_ratio" "${6-}")" "$4" "$dwarf_ratio" \
+		"$(wanted "$dwarf_ratio" "${7-}")")")
 	jq -nc --arg row "ratio $1" --arg fp "$fp_ratio" --arg dwarf "$dwarf_ratio" \
 		'{row: $row, to_perf_fp_ratio: ($fp | tonumber? // null),
 		to_perf_dwarf_ratio: ($dwarf | tonumber? // null), command: "tests/bench/run.sh"}' \
@@ -399,7 +425,8 @@ if [ "$peer" ]; then
 	peer dwarf "$dwarf" $DWARF_RING_KB 5 "$perf_dwarf"
 	ratio "history, s per MB" "$our_s_per_mb" "$fp_s" "$peer_s_per_mb" "o / p" 10 800
 	ratio "signal to disk, ms" "$snapshot_ms" "$fp_ms" "$peer_ms" "p / o"
-	ratio "disk to readable, ms" "$our_readable_ms" "$fp_readable_ms" "$peer_readable_ms" "p / o"
+	ratio "disk to readable, ms" "$our_readable_ms" "$fp_readable_ms" \
+		"$peer_readable_ms" "p / o"
 	echo
 	echo "Headline: recorder against $peer, same load, same time; x = times better, below 1 worse"
 	printf '%s\n' "${headline[@]}"

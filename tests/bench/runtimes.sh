@@ -1,7 +1,8 @@
 #!/bin/bash
-# What rules on collections cost beside 10 JVMs and 5 .NET programs: the recorder's own CPU time (status), by
-# turns with and without such a rule (the same programs, a recorder without sampling each). Prints a row. The
-# JVMs allocate 2 MB a second each, so that they collect every few seconds, as services do.
+# What rules on collections cost beside 10 JVMs and 5 .NET programs: the recorder's own CPU time
+# (status), by turns with and without such a rule (the same programs, a recorder without sampling
+# each). Prints a row. The JVMs allocate 2 MB a second each, so that they collect every few seconds,
+# as services do.
 #
 #   tests/bench/runtimes.sh [SECONDS [TURNS]]      of each measurement (20, 3); RECORDER names another program
 set -u
@@ -46,14 +47,16 @@ javac --release 11 Service.java || exit 1
 limit=$(((SECONDS_EACH + 8) * TURNS * 2 + 60))
 collectors=(Serial G1 Parallel)
 for ((i = 0; i < JVMS; i++)); do
-	java "-XX:+Use${collectors[i % 3]}GC" -Xmx32m -XX:CICompilerCount=2 -cp . Service $limit & pids+=($!)
+	java "-XX:+Use${collectors[i % 3]}GC" -Xmx32m -XX:CICompilerCount=2 -cp . \
+		Service $limit & pids+=($!)
 done
 # It waits for its input, which never comes: a .NET program that is there.
 cp "$tool" multitool && chmod +x multitool
 mkfifo input.sarif
 sleep $limit >input.sarif & pids+=($!)
 for ((i = 0; i < NETS; i++)); do
-	timeout $limit ./multitool rewrite input.sarif --output "out$i.sarif" >/dev/null 2>&1 & pids+=($!)
+	timeout $limit ./multitool rewrite input.sarif \
+		--output "out$i.sarif" >/dev/null 2>&1 & pids+=($!)
 done
 for _ in $(seq 300); do
 	[ "$(ls /tmp/dotnet-diagnostic-*-socket 2>/dev/null | wc -l)" -ge "$NETS" ] && break
@@ -68,7 +71,8 @@ one()
 {
 	local before after t0 t1 recorder
 	rm -f store.db*
-	"$RECORDER" collect --store store.db --source none --max-cpu-percent 0 --symbol-cache-mb 0 "$@" 2>log & recorder=$!
+	"$RECORDER" collect --store store.db --source none --max-cpu-percent 0 \
+		--symbol-cache-mb 0 "$@" 2>log & recorder=$!
 	pids+=("$recorder")
 	for _ in $(seq 200); do grep -q recording log && break; sleep 0.1; done
 	sleep 4
@@ -76,11 +80,13 @@ one()
 	sleep "$SECONDS_EACH"
 	after=$(field .cpu_ms) t1=$(field .elapsed_s)
 	events=$("$RECORDER" status --store store.db --json 2>/dev/null |
-		jq -r '[.sources[] | select(.name == "java" or .name == "dotnet") | "\(.name) \(.events)"] | join(", ")')
+		jq -r '[.sources[] | select(.name == "java" or .name == "dotnet") |
+		"\(.name) \(.events)"] | join(", ")')
 	"$RECORDER" abort --store store.db >/dev/null 2>&1
 	wait "$recorder" 2>/dev/null
 	unset 'pids[-1]'
-	took=$(awk -v a="$before" -v b="$after" -v s="$t0" -v t="$t1" 'BEGIN { printf "%d", (b - a) / (t - s) * 100 }')
+	took=$(awk -v a="$before" -v b="$after" -v s="$t0" -v t="$t1" \
+		'BEGIN { printf "%d", (b - a) / (t - s) * 100 }')
 }
 
 without=999999999 with=999999999
@@ -91,5 +97,6 @@ for ((turn = 0; turn < TURNS; turn++)); do
 	[ "$took" -lt "$with" ] && with=$took
 done
 printf '%-34s  without %% of a core %6.3f  with %6.3f  added %6.3f  (goal 0.3; events: %s)\n' \
-	"$JVMS JVMs, $NETS .NET programs" "$(awk "BEGIN { print $without / 1000 }")" "$(awk "BEGIN { print $with / 1000 }")" \
+	"$JVMS JVMs, $NETS .NET programs" "$(awk "BEGIN { print $without / 1000 }")" \
+	"$(awk "BEGIN { print $with / 1000 }")" \
 	"$(awk "BEGIN { print ($with - $without) / 1000 }")" "${events:-none}"

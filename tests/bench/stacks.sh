@@ -1,11 +1,11 @@
 #!/bin/bash
-# make bench-stacks: how many stacks of the programs of tests/bench/load.sh reach their root, and what
-# recording them costs. STACKS_S=30 is for how long, STACKS_HZ=499 how often, STACKS_KB=32 what --stack-kb
-# is; what the recorder promises for 99 Hz is measured by STACKS_HZ=99 STACKS_S=66.
+# make bench-stacks: how many stacks of the programs of tests/bench/load.sh reach their root, and
+# what recording them costs. STACKS_S=30 is for how long, STACKS_HZ=499 how often, STACKS_KB=32 what
+# --stack-kb is; what the recorder promises for 99 Hz is measured by STACKS_HZ=99 STACKS_S=66.
 #
-# The cost is CPU time by thread, from schedstat, of which the kernel's is a part: waking up, draining on
-# its behalf. To drain, unwind and intern are the threads perf and merge; beside them the others: names
-# (symbols), unwind tables (loader), and what the whole recorder takes.
+# The cost is CPU time by thread, from schedstat, of which the kernel's is a part: waking up,
+# draining on its behalf. To drain, unwind and intern are the threads perf and merge; beside them
+# the others: names (symbols), unwind tables (loader), and what the whole recorder takes.
 #
 # Rows go to stdout, and as JSON to build/bench/stacks.jsonl; everything else is below
 # build/bench/stacks. Exit 1 when a row is short of its goal.
@@ -25,8 +25,8 @@ recorder=
 trap 'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# Lines "TIME thread NAME NS WAKE-UPS" of the recorder's threads, NS their CPU time; and from its own status
-# "TIME status SAMPLES LOST MS", for how long it has run. TIME is $1.
+# Lines "TIME thread NAME NS WAKE-UPS" of the recorder's threads, NS their CPU time; and from its
+# own status "TIME status SAMPLES LOST MS", for how long it has run. TIME is $1.
 costs()
 {
 	local task ns
@@ -40,8 +40,10 @@ costs()
 
 load_start $((SECONDS_TO_RECORD + 60))
 sleep 3                                 # JITs warm up
-"$RECORDER" collect --freq "$HZ" --stack-kb "$KB" --max-cpu-percent 0 --pre-sec "$SECONDS_TO_RECORD" \
-	--store live.db --delay-after-trigger-sec 0 --max-collect-sec $((SECONDS_TO_RECORD + 10)) 2>live.log &
+"$RECORDER" collect --freq "$HZ" --stack-kb "$KB" --max-cpu-percent 0 \
+	--pre-sec "$SECONDS_TO_RECORD" \
+	--store live.db --delay-after-trigger-sec 0 \
+	--max-collect-sec $((SECONDS_TO_RECORD + 10)) 2>live.log &
 recorder=$!                             # it goes on for 10 s, so that it is there when it is asked
 sleep 8                                 # tables and names of what runs already
 costs from >costs.txt
@@ -58,7 +60,8 @@ echo "Stacks of ${#load_names[@]} busy programs, $HZ Hz, $SECONDS_TO_RECORD s, $
 printf '%-9s %8s %9s %9s %9s %9s %9s %9s  %s\n' program samples complete stitched remote fp \
 	truncated broken verdict
 for name in "${load_names[@]}"; do
-	"$RECORDER" show --store live.db --id 1 --process "${load_process[$name]}" --json >one.json || continue
+	"$RECORDER" show --store live.db --id 1 --process "${load_process[$name]}" \
+		--json >one.json || continue
 	case $name in
 	java)    goal=0 ;;
 	java-fp) goal=99 ;;
@@ -66,16 +69,19 @@ for name in "${load_names[@]}"; do
 	esac
 	jq -r --arg name "$name" --argjson goal $goal '.samples as $n | .stack_quality as $q |
 		def pct(k): 10000 * ($q[k] // 0) / $n | round / 100;
-		{program: $name, samples: $n, complete_pct: pct("complete"), stitched_pct: pct("stitched"),
+		{program: $name, samples: $n, complete_pct: pct("complete"),
+		stitched_pct: pct("stitched"),
 		 remote_pct: pct("remote"), fp_pct: pct("fp"), truncated_pct: pct("truncated"),
 		 broken_pct: pct("broken"), goal_pct: $goal}' one.json >row.json || continue
 	jq -c . row.json >>"$TOP/build/bench/stacks.jsonl"
 	verdict=$(jq -r 'if .goal_pct == 0 then "incomplete: see below"
-		elif .complete_pct + .stitched_pct + .remote_pct >= .goal_pct then "ok, \(.goal_pct) % asked"
+		elif .complete_pct + .stitched_pct + .remote_pct >= .goal_pct
+		then "ok, \(.goal_pct) % asked"
 		else "SHORT of \(.goal_pct) %" end' row.json)
 	[[ $verdict != SHORT* ]] || short=1
 	printf '%-9s %8s %9s %9s %9s %9s %9s %9s  %s\n' $(jq -r '.program, .samples, .complete_pct,
-		.stitched_pct, .remote_pct, .fp_pct, .truncated_pct, .broken_pct' row.json) "$verdict"
+		.stitched_pct, .remote_pct, .fp_pct, .truncated_pct, .broken_pct' row.json) \
+		"$verdict"
 done
 echo
 jq -R -s -c --argjson hz "$HZ" --argjson load "$(cut -d " " -f 1 /proc/loadavg)" '
@@ -98,12 +104,14 @@ jq -r '"Cost at \(.hz) Hz, CPU time of \(.samples) samples in \(.seconds | round
 	"  \(.all_us) us a sample, \(.all_pct) % of a core: all threads (goal at 99 Hz, two busy CPUs: 0.5 %)",
 	"  \(.lost) samples lost (goal at 99 Hz: 0)",
 	"  thread     us a sample  wake-ups a second",
-	(.threads[] | "  \((.name + "         ")[:10]) \(("           \(.us)")[-11:])  \(("                 \(.wakes_per_s)")[-17:])")' \
+	(.threads[] |
+	"  \((.name + "         ")[:10]) \(("           \(.us)")[-11:])  \(("                 \(.wakes_per_s)")[-17:])")' \
 	cost.json
 if [ "${load_process[java]:-}" ]; then
 	echo
 	echo "What show says of the JVM that was started without -XX:+PreserveFramePointer:"
 	grep -A 1 -F "java (${load_process[java]})" all.txt | head -n 2
-	grep -A 1 -F "java (${load_process[java]})" all.txt | grep -q PreserveFramePointer || short=1
+	grep -A 1 -F "java (${load_process[java]})" all.txt |
+		grep -q PreserveFramePointer || short=1
 fi
 exit $short

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Java and .NET programs in namespaces of mounts, or of pids, of their own, with a /tmp of their own: what
-# they keep there is found, and events are of the process as this machine numbers it.
+# Java and .NET programs in namespaces of mounts, or of pids, of their own, with a /tmp of their
+# own: what they keep there is found, and events are of the process as this machine numbers it.
 . "$TOP/tests/support/cli.sh"
 need_perf
-if ! unshare -m mount -t tmpfs tmpfs /tmp 2>/dev/null || ! unshare -m -pf --mount-proc true 2>/dev/null; then
+if ! unshare -m mount -t tmpfs tmpfs /tmp 2>/dev/null ||
+		! unshare -m -pf --mount-proc true 2>/dev/null; then
 	echo "skip programs in containers: this user may not make namespaces of mounts and pids"
 	exit 0
 fi
@@ -11,7 +12,8 @@ fi
 # contained COMMAND...: in namespaces of its own; the current directory is /mnt there.
 contained()
 {
-	exec unshare -m -pf --mount-proc sh -c 'mount --bind "$1" /mnt && mount -t tmpfs tmpfs /tmp && cd /mnt && shift && exec "$@"' \
+	exec unshare -m -pf --mount-proc sh -c 'mount --bind "$1" /mnt &&
+		mount -t tmpfs tmpfs /tmp && cd /mnt && shift && exec "$@"' \
 		sh "$PWD" "$@"
 }
 
@@ -32,7 +34,8 @@ record()
 {
 	local name=$1
 	shift
-	timeout 40 "$RECORDER" collect --store "$name.db" --source none --delay-after-trigger-sec 0.5 --max-collect-sec 30 \
+	timeout 40 "$RECORDER" collect --store "$name.db" --source none \
+		--delay-after-trigger-sec 0.5 --max-collect-sec 30 \
 		"$@" 2>"$name.log" & collect=$!
 }
 
@@ -43,7 +46,7 @@ ends()
 	wait "$@" 2>/dev/null
 }
 
-# ---- Java --------------------------------------------------------------------------------------------
+# ---- Java ----------------------------------------------------------------------------------------
 
 if command -v javac >/dev/null && javac --release 11 --version >/dev/null 2>&1; then
 	cat >Waste.java <<-'END'
@@ -60,29 +63,33 @@ if command -v javac >/dev/null && javac --release 11 --version >/dev/null 2>&1; 
 	}
 	END
 	javac --release 11 Waste.java || exit 1
-	# With its own pids alone it would take away the files of this machine's JVMs, whose pids it does not know.
+	# With its own pids alone it would take away the files of this machine's JVMs, whose pids it
+	# does not know.
 	(contained java -XX:+UseSerialGC -Xmx32m -cp . Waste) & program=$!
 	wait_for 10 has_forked $program
 	pid=$(inner $program)
 	wait_for 10 has_data "$pid"
 	record java --stop-on-gc-over-msec "0.1;Process=$pid"
 	wait $collect
-	check a_pause_of_java_fires grep -qE "fired: GC of java \(pid $pid\) (took|is still open)" java.log
+	check a_pause_of_java_fires \
+		grep -qE "fired: GC of java \(pid $pid\) (took|is still open)" java.log
 	"$RECORDER" check --json 2>/dev/null >check.json
 	check check_knows_that_it_is_seen jq -s -e --argjson pid "$pid" \
-		'[.[] | select(.cause? == "java-pauses-unseen") | .programs[].pid] | index($pid) == null' check.json
+		'[.[] | select(.cause? == "java-pauses-unseen") | .programs[].pid] |
+		index($pid) == null' check.json
 	ends "$pid" $program
 else
 	echo "skip Java in containers: no javac here (install a JDK of 11 or later)"
 fi
 
-# ---- .NET --------------------------------------------------------------------------------------------
+# ---- .NET ----------------------------------------------------------------------------------------
 
 need_dotnet '.NET in containers' @microsoft/sarif-multitool-linux 'sarif-multitool' boxedtool
 awk 'BEGIN {
 	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},\"results\":["
 	for (i = 0; i < 60000; i++)
-		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"number %d of some text\"}}", i ? "," : "", i % 50, i
+		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"number %d of some text\"}}",
+		i ? "," : "", i % 50, i
 	printf "]}]}"
 }' >big.sarif
 record net --stop-on-gc-over-msec '0.1;Process=boxedtool'

@@ -11,13 +11,14 @@ for command in status snapshot stop abort; do
 done
 expect reason_belongs_to_snapshot 2 'option of snapshot' stop --reason x
 
-# ---- check: what is wrong is said, all of it, and nothing is written --------------------------------
+# ---- check: what is wrong is said, all of it, and nothing is written -----------------------------
 
 cpu='Processor:% Processor Time:_Total'
 expect check_shows_the_value_of_a_good_rule 0 'now [0-9]' \
 	check --store "$TMP/x.db" --stop-on-perf-counter "$cpu>80"
 check check_records_nothing [ ! -e "$TMP/x.db" ]
-expect check_a_spec_without_a_limit 2 'rule +wrong' check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu"
+expect check_a_spec_without_a_limit 2 'rule +wrong' \
+	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu"
 expect check_a_spec_without_colons 2 'wrong' check --store "$TMP/x.db" /StopOnPerfCounter:"CPU>80"
 expect check_a_bad_number 2 'wrong' check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>8x"
 expect check_an_unknown_category_names_the_nearest 2 'Processor' \
@@ -32,18 +33,22 @@ check as_a_note_and_no_error grep -q '^rule     note     StopOnProcess:99999999'
 expect check_a_pid_that_is_there 0 'rule +ok' check --store "$TMP/x.db" --stop-on-process $$
 expect check_a_misspelled_log_is_noted 0 'did you mean Application@' \
 	check --store "$TMP/x.db" --stop-on-event-log-message Aplication@x
-expect check_a_user_at_a_host_is_none 0 '^rule +ok' check --store "$TMP/x.db" --stop-on-event-log-message user@host
+expect check_a_user_at_a_host_is_none 0 '^rule +ok' \
+	check --store "$TMP/x.db" --stop-on-event-log-message user@host
 expect check_names_options_without_effect 0 'without effect here' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80" /Zip:true /AcceptEULA
 expect check_several_rules_in_one_option 2 '1 of the rules' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80,$cpu>90" /StopOnPerfCounter:nonsense
-check check_ends_with_what_is_wrong grep -q "1 of the rules.* is wrong: .*'nonsense': no operator" err
+check check_ends_with_what_is_wrong \
+	grep -q "1 of the rules.* is wrong: .*'nonsense': no operator" err
 check check_prints_each_rule sh -c '[ "$(grep -c "^rule" out)" = 3 ]'
 expect check_json 0 '' check --json --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80"
 if command -v jq >/dev/null; then
-	check check_json_is_one_object_a_line jq -e -s 'length > 5 and all(has("check") and has("name") and
+	check check_json_is_one_object_a_line \
+		jq -e -s 'length > 5 and all(has("check") and has("name") and
 		has("verdict"))' out
-	check check_json_has_the_rule jq -e -s 'map(select(.check == "rule"))[0] | .verdict == "ok" and
+	check check_json_has_the_rule \
+		jq -e -s 'map(select(.check == "rule"))[0] | .verdict == "ok" and
 		.limit == 80 and (.value | type) == "number"' out
 else
 	echo "skip check_json_keys: no jq here"
@@ -51,7 +56,7 @@ fi
 echo foreign >foreign.db
 expect check_a_store_that_cannot_be_used 1 'store +wrong' check --store foreign.db
 
-# ---- counters ---------------------------------------------------------------------------------------
+# ---- counters ------------------------------------------------------------------------------------
 
 expect counters_by_pattern 0 'Memory:Available MBytes:' counters 'available mbytes'
 expect counters_that_match_nothing 3 'no counter matches' counters no-such-counter

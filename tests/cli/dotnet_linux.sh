@@ -1,6 +1,7 @@
 #!/bin/bash
-# Events of a real .NET program, started without any preparation: sarif-multitool of npm, which brings its
-# runtime, of .NET 8 and of Core 3.1. Collections fire a rule, so do exceptions and the events of an EventSource.
+# Events of a real .NET program, started without any preparation: sarif-multitool of npm, which
+# brings its runtime, of .NET 8 and of Core 3.1. Collections fire a rule, so do exceptions and the
+# events of an EventSource.
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
@@ -19,7 +20,8 @@ record()
 {
 	local name=$1
 	shift
-	timeout 60 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 1 --max-cpu-percent 0 \
+	timeout 60 "$RECORDER" collect --store "$name.db" \
+		--delay-after-trigger-sec 1 --max-cpu-percent 0 \
 		--max-collect-sec 45 "$@" 2>"$name.log" & collect=$!
 	wait_for 20 grep -q recording "$name.log"
 }
@@ -27,13 +29,17 @@ record()
 record gc --stop-on-gc-over-msec '1;Process=multitool'
 ./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
 wait $collect
-check a_collection_of_a_net_program_fires grep -qE 'fired: GC of multitool \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' gc.log
+check a_collection_of_a_net_program_fires \
+	grep -qE 'fired: GC of multitool \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' \
+	gc.log
 "$RECORDER" export --store gc.db --format jsonl -o events 2>err
-check its_incident_has_the_pause jq -n -e '[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime") | .name] |
+check its_incident_has_the_pause \
+	jq -n -e '[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime") | .name] |
 	contains(["GC/SuspendEEStart", "GC/Start", "GC/Stop", "GC/RestartEEStop"])' events
 # Other .NET programs may run here; and the first events may come before its name is known.
 check the_program_is_its_own_process jq -n -e --argjson pid $program \
-	'[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime" and .pid == $pid) | .name] |
+	'[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime" and
+	.pid == $pid) | .name] |
 	contains(["GC/Start", "GC/Stop"])' events
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
@@ -46,35 +52,42 @@ done
 wait $collect
 check an_exception_of_a_net_program_fires grep -q 'fired: .*Newtonsoft.Json.Json' throw.log
 
-record source --stop-on-etw-event '*System.Buffers.ArrayPoolEventSource/BufferRented;Level=5;FieldFilter=bufferSize>=16'
+record source --stop-on-etw-event \
+	'*System.Buffers.ArrayPoolEventSource/BufferRented;Level=5;FieldFilter=bufferSize>=16'
 while kill -0 $collect 2>/dev/null; do
 	./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
 done
 wait $collect
 check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.log
 
-# ---- without a rule: counters, names of managed functions --------------------------------------------
+# ---- without a rule: counters, names of managed functions ----------------------------------------
 
 record counter --enable-perf-map --min-sec-for-trigger 0 --poll-sec 0.5 \
 	--stop-on-perf-counter '.NET CLR Memory:% Time in GC:multitool>0.5'
 ./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
 wait $collect
-check time_in_gc_is_a_counter grep -q 'fired: .NET CLR Memory:% Time in GC:multitool was' counter.log
+check time_in_gc_is_a_counter \
+	grep -q 'fired: .NET CLR Memory:% Time in GC:multitool was' counter.log
 "$RECORDER" export --store counter.db -f -o folded 2>err
 check managed_functions_have_names grep -q '^multitool.*Newtonsoft.Json' folded
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
-# ---- the oldest: .NET Core 3.1 -------------------------------------------------------------------------
+# ---- the oldest: .NET Core 3.1 -------------------------------------------------------------------
 
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
 need_dotnet 'events of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
-# Any exception: that by which the runtime itself leaves native frames (of C++) is none of the program's.
-record core31 --collect-multiple 2 --max-per-hour 1 --stop-on-gc-over-msec '1;Process=core31' --stop-on-exception '.;Process=core31'
+# Any exception: that by which the runtime itself leaves native frames (of C++) is none of the
+# program's.
+record core31 --collect-multiple 2 --max-per-hour 1 --stop-on-gc-over-msec '1;Process=core31' \
+	--stop-on-exception '.;Process=core31'
 while kill -0 $collect 2>/dev/null; do
 	./core31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1
 done
 wait $collect
-check a_collection_of_core_3_1_fires grep -qE 'fired: GC of core31 \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' core31.log
-check an_exception_of_core_3_1_fires_with_its_message grep -qE 'fired: exception [A-Za-z.]+Exception: .*, of core31' core31.log
+check a_collection_of_core_3_1_fires \
+	grep -qE 'fired: GC of core31 \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' \
+	core31.log
+check an_exception_of_core_3_1_fires_with_its_message \
+	grep -qE 'fired: exception [A-Za-z.]+Exception: .*, of core31' core31.log
 rm -rf bundle

@@ -12,44 +12,54 @@ if ! "$BUILD/programs/store_fixture" s.db; then
 fi
 
 expect export_all_writes_the_usual_set 0 'incident-1' export --id 1 --all all
-for suffix in folded perfView.xml.zip speedscope.json pb.gz trace.json events.csv counters.csv jsonl svg html; do
+for suffix in folded perfView.xml.zip speedscope.json pb.gz trace.json events.csv \
+		counters.csv jsonl svg html; do
 	check "export_all_writes_$suffix" [ -s "all/incident-1.$suffix" ]
 done
 expect export_all_does_not_overwrite 1 '--force' export --id 1 --all all
-expect export_all_chooses_itself 2 'leave -o and --format away' export --id 1 --all all -f
+expect export_all_chooses_itself 2 'omit -o and --format' export --id 1 --all all -f
 check export_all_leaves_no_temporary_file sh -c '! ls all | grep -q tmp'
-expect export_of_another_stream_says_what_there_is 3 'no samples of off-cpu: it has those of --metric cpu$' \
+expect export_of_another_stream_says_what_there_is 3 \
+	'no samples of off-cpu: it has samples of --metric cpu$' \
 	export --id 1 -f --metric off-cpu -o none.folded
 check and_writes_no_empty_file [ ! -e none.folded ]
 expect export_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' export --id 1 -f --metric gpu
 
 # Packed by its suffix: what is in it is the same.
 expect export_packs_by_suffix 0 '' export --id 1 -o all/packed.trace.json.gz
-check export_packed_is_the_same sh -c 'gzip -dc all/packed.trace.json.gz | cmp - all/incident-1.trace.json'
+check export_packed_is_the_same sh -c \
+	'gzip -dc all/packed.trace.json.gz | cmp - all/incident-1.trace.json'
 rm all/packed.trace.json.gz
 
 # A file for each process, together all of it.
 mkdir each
-expect export_of_each_process 0 'each/cpu-server-100.folded' export --id 1 --per-process -o each/cpu.folded
-check export_of_each_process_adds_up sh -c "[ \$(cat each/*.folded | awk '{ n += \$NF } END { print n }') = 1000 ]"
+expect export_of_each_process 0 'each/cpu-server-100.folded' \
+	export --id 1 --per-process -o each/cpu.folded
+check export_of_each_process_adds_up sh -c \
+	"[ \$(cat each/*.folded | awk '{ n += \$NF } END { print n }') = 1000 ]"
 check export_of_each_process_has_its_own sh -c "! grep -v '^batch (200);' each/cpu-batch-200.folded"
-expect export_of_each_process_overwrites_nothing 1 '--force' export --id 1 --per-process -o each/cpu.folded
+expect export_of_each_process_overwrites_nothing 1 '--force' \
+	export --id 1 --per-process -o each/cpu.folded
 rm each/cpu-server-100.folded
-expect export_of_each_process_begins_nothing 1 'batch-200' export --id 1 --per-process -o each/cpu.folded
+expect export_of_each_process_begins_nothing 1 'batch-200' \
+	export --id 1 --per-process -o each/cpu.folded
 check export_of_each_process_has_begun_nothing [ ! -e each/cpu-server-100.folded ]
 expect export_of_each_process_wants_a_file 2 'give -o FILE' export --id 1 --per-process -f
-expect export_of_each_process_of_nothing 3 'no file is written' export --id 3 --per-process -o each/none.pb.gz
+expect export_of_each_process_of_nothing 3 'no file was written' \
+	export --id 3 --per-process -o each/none.pb.gz
 
-# What stackcollapse.pl does with DTrace's text, as a stand-in: 3 lines of header, then frames leaf first
-# until a count; what follows the last + goes. The stacks and counts of the folded file must come out,
-# but for its threads and for the names of what is no code.
-sums() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (s in sum) print s, sum[s] }' | sort; }
+# What stackcollapse.pl does with DTrace's text, as a stand-in: 3 lines of header, then frames leaf
+# first until a count; what follows the last + goes. The stacks and counts of the folded file must
+# come out, but for its threads and for the names of what is no code.
+sums() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END {
+	for (s in sum) print s, sum[s] }' | sort; }
 "$RECORDER" export --id 1 --format dtrace | awk '
 	NR <= 3 { next }
 	/^ *[0-9]+$/ { print stack, $1; stack = ""; next }
 	/^ *$/ { next }
 	{
-		sub(/^ */, ""); sub(/[+][^+]*$/, ""); sub(/`/, "!"); gsub(/;/, ":"); sub(/^(process|walk)!/, "")
+		sub(/^ */, ""); sub(/[+][^+]*$/, ""); sub(/`/, "!"); gsub(/;/, ":");
+		sub(/^(process|walk)!/, "")
 		stack = stack == "" ? $0 : $0 ";" stack
 	}' | sums >collapsed
 "$RECORDER" export --id 1 -f --no-annotate | sed 's/;[^;]*//' | sums >folded

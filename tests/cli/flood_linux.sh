@@ -1,8 +1,9 @@
 #!/bin/bash
-# Floods, each bounded in count and time (tests/programs/flood_linux.c): short-lived children, threads,
-# 100,000 of them with as many alive at once as there is room for, execs, code that is made anew all the time.
-# The recorder's memory stays bounded; another program's history stays whole beside them, no sample is
-# lost for them, and what is over a process's share ends in [more] with its weight.
+# Floods, each bounded in count and time (tests/programs/flood_linux.c): short-lived children,
+# threads, 100,000 of them with as many alive at once as there is room for, execs, code that is made
+# anew all the time. The recorder's memory stays bounded; another program's history stays whole
+# beside them, no sample is lost for them, and what is over a process's share ends in [more] with
+# its weight.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -12,15 +13,18 @@ recorder=$!
 wait_for 10 test -S f.db.ctl
 "$BUILD/programs/burn" 90 >/dev/null & burn=$!
 trap 'kill $burn 2>/dev/null' EXIT
-for flood in 'forks 20000 2' 'threads 100000 2' 'crowd 100000 12' 'execs 20000 2' 'code 100000 4'; do
+for flood in 'forks 20000 2' 'threads 100000 2' 'crowd 100000 12' \
+		'execs 20000 2' 'code 100000 4'; do
 	# shellcheck disable=SC2086
 	"$BUILD/programs/flood_linux" $flood >>made
 done
 cat made >&2
 "$RECORDER" status --store f.db --json >status.json
-jq -c '{rss_kb, ring_bytes, held_bytes, tables: [.tables[] | select(.table | test("frames|processes|threads"))]}' status.json >&2
+jq -c '{rss_kb, ring_bytes, held_bytes, tables: [.tables[] | select(.table |
+	test("frames|processes|threads"))]}' status.json >&2
 "$RECORDER" snapshot --store f.db >/dev/null
-cpu_s=$(awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) / hz }' /proc/$burn/stat)
+cpu_s=$(awk -v hz="$(getconf CLK_TCK)" \
+	'{ sub(/.*\) /, ""); print ($12 + $13) / hz }' /proc/$burn/stat)
 wait_for 20 sh -c '"$RECORDER" list --store f.db --json | grep -q complete'
 kill -INT $recorder
 wait $recorder
@@ -37,11 +41,15 @@ fi
 check each_flood_was_one test -s made
 # 64 MB and what the frames of everything else on a busy machine take: 94,000 of them were seen.
 check its_memory_stays_bounded jq -e '(.rss_kb * 1024 - .ring_bytes) / 1048576 < 100' status.json
-check no_sample_was_lost_to_a_queue_or_a_table jq -e '.lost_by_reason.queue == 0 and .lost_by_reason.table == 0' \
+check no_sample_was_lost_to_a_queue_or_a_table \
+	jq -e '.lost_by_reason.queue == 0 and .lost_by_reason.table == 0' \
 	show.json
-check the_history_of_all_the_time_is_there jq -e '.gap_reason | startswith("recording had begun")' show.json
-check another_program_lost_nothing awk -v cpu="$cpu_s" -v seen="$burnt_s" 'BEGIN { exit !(cpu > 1 && seen > 0.85 * cpu && seen < 1.15 * cpu) }'
-check its_stacks_are_complete awk '/^burn[ ;(]/ { n += $NF } /^burn[ ;(].*main.*burn_(alpha|beta)/ { whole += $NF }
+check the_history_of_all_the_time_is_there \
+	jq -e '.gap_reason | startswith("recording had begun")' show.json
+check another_program_lost_nothing awk -v cpu="$cpu_s" -v seen="$burnt_s" \
+	'BEGIN { exit !(cpu > 1 && seen > 0.85 * cpu && seen < 1.15 * cpu) }'
+check its_stacks_are_complete \
+	awk '/^burn[ ;(]/ { n += $NF } /^burn[ ;(].*main.*burn_(alpha|beta)/ { whole += $NF }
 	END { exit !(whole > 0.9 * n) }' all.folded
 check what_is_too_much_ends_in_more grep -q '^flood_linux.*\[more\]' all.folded
 check every_sample_keeps_its_weight sh -c '

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Every format of three incidents - recorded here, of a trace of Windows, made with all streams and with
-# hostile names - weighs what the incident does, and is the same bytes when it is written again, and when
-# the Windows program writes it under Wine.
+# Every format of three incidents - recorded here, of a trace of Windows, made with all streams and
+# with hostile names - weighs what the incident does, and is the same bytes when it is written
+# again, and when the Windows program writes it under Wine.
 # time limit: 240
 set -u
 unset RECORDER_CONFIG RECORDER_STORE
@@ -21,16 +21,20 @@ if [ ! "$wine" ] || [ ! -e "$RECORDER_EXE" ]; then
 	wine=
 fi
 
-# formats DIR STORE STREAM PROGRAM...: all formats into DIR; into "short" the usual ones, by one command.
+# formats DIR STORE STREAM PROGRAM...: all formats into DIR; into "short" the usual ones, by one
+# command.
 formats()
 {
 	local dir=$1 store=$2 stream=$3 format
 	shift 3
-	mkdir "$dir" && "$@" export --store "$store" --id 1 --metric "$stream" --all "$dir" || return
+	mkdir "$dir" &&
+		"$@" export --store "$store" --id 1 --metric "$stream" --all "$dir" || return
 	[ "$dir" != short ] || return 0
-	for format in livestacks:livestacks.txt dtrace:stacks perf-script:perf.data.txt perfview-xml:perfView.xml \
+	for format in livestacks:livestacks.txt dtrace:stacks perf-script:perf.data.txt \
+			perfview-xml:perfView.xml \
 		perfview-simple:simple.xml perfview-json:perfView.json sqlite-flat:flat.db; do
-		"$@" export --store "$store" --id 1 --metric "$stream" --format "${format%:*}" --top 0 \
+		"$@" export --store "$store" --id 1 --metric "$stream" \
+			--format "${format%:*}" --top 0 \
 			-o "$dir/incident-1.${format#*:}" || return
 	done
 }
@@ -50,12 +54,14 @@ try()
 {
 	local name=$1 store=$2 stream=$3 file dir
 	rm -rf one two other short
-	formats one "$store" "$stream" "$RECORDER" >log 2>&1 || { echo "not ok formats_of_$name: $(tail -1 log)"; return; }
+	formats one "$store" "$stream" "$RECORDER" >log 2>&1 ||
+		{ echo "not ok formats_of_$name: $(tail -1 log)"; return; }
 	formats two "$store" "$stream" "$RECORDER" >log 2>&1
 	check "${name}_is_the_same_when_written_again" same two
 	if [ "$wine" ]; then
 		dir=other
-		[ "$stream" = cpu ] || dir=short     # what formats have of their own, samples of the CPU try
+		# what formats have of their own, samples of the CPU try
+		[ "$stream" = cpu ] || dir=short
 		formats $dir "$store" "$stream" $wine "$RECORDER_EXE" >log 2>&1
 		check "${name}_is_the_same_by_the_windows_program" same $dir
 	fi
@@ -66,14 +72,14 @@ try()
 		sed "s/weight_of_incident-1/${name}_weight/"
 }
 
-# ---- made: all streams, hostile names ----------------------------------------------------------------
+# ---- made: all streams, hostile names ------------------------------------------------------------
 
 "$BUILD/programs/store_streams" made.db >made || { echo "not ok store_streams: failed"; exit 0; }
 while read -r stream samples weight; do
 	try "made_$stream" made.db "$stream" "$samples" "$weight"
 done <made
 
-# ---- recorded, and of a trace ---------------------------------------------------------------------------
+# ---- recorded, and of a trace --------------------------------------------------------------------
 
 # What is stored is asked of the rows of the flat database: samples, and ns.
 stored()
@@ -97,7 +103,8 @@ fi
 need_perf
 "$BUILD/programs/burn" 20 >/dev/null & burn=$!
 trap 'kill $burn 2>/dev/null' EXIT
-timeout 30 "$RECORDER" collect --store live.db --freq 99 --max-cpu-percent 0 --max-collect-sec 2 >log 2>&1
+timeout 30 "$RECORDER" collect --store live.db --freq 99 --max-cpu-percent 0 \
+	--max-collect-sec 2 >log 2>&1
 read -r samples weight < <(stored live.db)
 "$RECORDER" show --store live.db --id 1 --json >show.json 2>>log
 check the_recording_has_the_samples_that_show_says [ "$(jq .samples show.json)" = "$samples" ]

@@ -162,7 +162,8 @@ for shell in bash zsh fish; do
 		continue
 	fi
 	check "${shell}_completes_commands" completes $shell snapshot sna
-	check "${shell}_completes_options" completes $shell --delay-after-trigger-sec collect --delay
+	check "${shell}_completes_options" \
+		completes $shell --delay-after-trigger-sec collect --delay
 	check "${shell}_completes_formats" completes $shell speedscope export --format spee
 	check "${shell}_completes_processes" completes $shell sleep export --process slee
 	check "${shell}_completes_choices" completes $shell never list --color ne

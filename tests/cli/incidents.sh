@@ -10,17 +10,20 @@ if ! "$BUILD/programs/store_fixture" s.db; then
 	exit 0
 fi
 
-# ---- list -----------------------------------------------------------------------------------------
+# ---- list ----------------------------------------------------------------------------------------
 
 expect list_is_for_people 0 '' list
-check list_is_newest_first_with_a_heading sh -c "awk 'NR == 2 && \$1 == 4 { ok = 1 } END { exit !ok }' out"
-check list_marks_partial_and_pinned sh -c "grep -q '\\[partial\\]' out && grep -q '\\[pinned\\]' out"
+check list_is_newest_first_with_a_heading sh -c \
+	"awk 'NR == 2 && \$1 == 4 { ok = 1 } END { exit !ok }' out"
+check list_marks_partial_and_pinned sh -c \
+	"grep -q '\\[partial\\]' out && grep -q '\\[pinned\\]' out"
 expect list_json 0 '' list --json
 cp out list.json
 if command -v jq >/dev/null; then
 	check list_json_is_one_object_a_line sh -c '[ "$(jq -c . list.json | wc -l)" = 4 ]'
 	check list_json_has_the_keys_that_tools_rely_on jq -e -s 'all(has("id") and has("uuid") and
-		has("state") and has("trigger") and has("reason") and has("time_utc") and has("window_s")
+		has("state") and has("trigger") and has("reason") and
+		has("time_utc") and has("window_s")
 		and has("samples") and has("lost") and has("bytes") and has("pinned"))' list.json
 	check list_json_values jq -e -s '.[3] | .id == 1 and .samples == 1000 and .lost == 7 and
 		.window_s == 17 and .state == "complete" and .pinned == false and
@@ -28,72 +31,85 @@ if command -v jq >/dev/null; then
 else
 	echo "skip list_json_keys: no jq here"
 fi
-check head_closing_the_pipe_is_quiet bash -c '"$RECORDER" list 2>err | head -n 1 >/dev/null; [ ! -s err ]'
+check head_closing_the_pipe_is_quiet bash -c \
+	'"$RECORDER" list 2>err | head -n 1 >/dev/null; [ ! -s err ]'
 
-# ---- show -----------------------------------------------------------------------------------------
+# ---- show ----------------------------------------------------------------------------------------
 
 expect show_says_which_is_newest 0 'incident 4, the newest' show
 expect show_an_incident 0 '' show --id 1
 check show_says_what_fired grep -q '^Fired .*93.5, over its limit of 80' out
 check show_says_why_the_window_differs grep -q 'the recorder had started 12 s before' out
-check show_says_what_was_lost_in_words grep -q "7 samples, the kernel's buffer being full" out
+check show_says_what_was_lost_in_words grep -q "7 samples (the kernel's buffer was full)" out
 check show_names_the_hottest_function grep -qE '^ +600 +60.0 % +server!burn_alpha' out
 check show_counts_inclusively grep -qE '^ +800 +80.0 % +server!main' out
 check show_leaves_kernel_frames_out sh -c '! grep -q "do_page_fault" out'
 expect show_kernel_frames_on_demand 0 'do_page_fault' show --id 1 --kernel
 expect show_one_process 0 'batch \(200\)' show --id 1 --process batch
 check show_of_one_process_has_no_other sh -c '! grep -q server out'
-expect report_of_a_part_before_the_trigger 0 '; 10 s to 5 s before the trigger; ' report --id 1 --from -10 --to -5
+expect report_of_a_part_before_the_trigger 0 '; 10 s to 5 s before the trigger; ' \
+	report --id 1 --from -10 --to -5
 expect show_of_a_part_after_it 0 'Window +1 s to 4 s after the trigger' show --id 1 --from 1 --to 4
 expect show_an_unknown_process_names_some 3 'server' show --id 1 --process nobody
 expect show_an_empty_incident 0 'the machine was idle' show --id 3
 expect show_a_partial_incident 0 'partial' show --id 4
 expect show_json 0 '' show --id 1 --json
 if command -v jq >/dev/null; then
-	check show_json_has_its_keys jq -e '.asked_pre_s == 120 and .asked_post_s == 5 and .pre_s == 12 and
-		.post_s == 5 and .processes == 2 and .threads == 3 and .frames == 7 and .frames_named == 6
-		and has("stacks") and .stack_quality.complete == 800 and .stack_quality.truncated == 0 and
-		.stack_quality.broken == 20 and .lost_by_reason.kernel == 7 and .recorder.cpu_ms == 310 and
+	check show_json_has_its_keys \
+		jq -e '.asked_pre_s == 120 and .asked_post_s == 5 and .pre_s == 12 and
+		.post_s == 5 and .processes == 2 and .threads == 3 and
+		.frames == 7 and .frames_named == 6
+		and has("stacks") and .stack_quality.complete == 800 and
+		.stack_quality.truncated == 0 and
+		.stack_quality.broken == 20 and .lost_by_reason.kernel == 7 and
+		.recorder.cpu_ms == 310 and
 		.recorder.rss_kb == 41015' out
 else
 	echo "skip show_json_keys: no jq here"
 fi
 
-# ---- the terminal's width ---------------------------------------------------------------------------
+# ---- the terminal's width ------------------------------------------------------------------------
 
 # on_terminal COLUMNS ARG...: the lines that the recorder prints there, in the file out
 on_terminal()
 {
 	local columns=$1
 	shift
-	script -qec "stty cols $columns; NO_COLOR=1 '$RECORDER' $*" /dev/null </dev/null | tr -d '\r' >out
+	script -qec "stty cols $columns; NO_COLOR=1 '$RECORDER' $*" /dev/null </dev/null |
+		tr -d '\r' >out
 }
-if command -v script >/dev/null && [ "$(script -qec 'stty cols 47; stty size' /dev/null </dev/null | tr -d '\r')" = '0 47' ]; then
+if command -v script >/dev/null && [ "$(script -qec 'stty cols 47; stty size' /dev/null </dev/null |
+		tr -d '\r')" = '0 47' ]; then
 	for columns in 40 60 80 132; do
 		too_long=
-		for words in list 'show --id 1' 'report --id 1' 'report --id 1 --by-name' 'report --id 1 --tree' \
+		for words in list 'show --id 1' 'report --id 1' \
+				'report --id 1 --by-name' 'report --id 1 --tree' \
 			     'diff --base 1 --test 2'; do
 			on_terminal $columns $words
-			[ -s out ] && [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $columns ] || too_long="$too_long $words;"
+			[ -s out ] && [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $columns ] ||
+				too_long="$too_long $words;"
 		done
 		check lines_fit_a_terminal_of_${columns}_columns [ ! "$too_long" ]
 	done
 	on_terminal 40 report --id 1 --by-name
 	check a_narrow_terminal_has_the_name_below_its_numbers sh -c \
-		"grep -A1 '^    5000.0  50.0 %     6000.0  60.0 % *\$' out | grep -qx '    server!burn_alpha'"
+		"grep -A1 '^    5000.0  50.0 %     6000.0  60.0 % *\$' out |
+		grep -qx '    server!burn_alpha'"
 	on_terminal 40 list --json
-	check json_is_never_broken sh -c 'grep -c . list.json out | cut -d: -f2 | uniq | grep -qx 4 && cmp -s list.json out'
+	check json_is_never_broken sh -c \
+		'grep -c . list.json out | cut -d: -f2 | uniq | grep -qx 4 && cmp -s list.json out'
 else
 	echo "skip lines_fit_a_terminal: no script(1) here, or its terminal has no size"
 fi
 expect lines_into_a_pipe_are_whole 0 '' report --id 1 --by-name
 check lines_into_a_pipe_have_all_columns grep -q 'WHEN  *FUNCTION' out
 
-# ---- colour -----------------------------------------------------------------------------------------
+# ---- colour --------------------------------------------------------------------------------------
 
 plain() { sed 's/\x1b\[[0-9]*m//g'; }
 same=1
-for words in list 'show --id 1' 'show --id 4' 'report --id 1 --tree' 'show --id 1 --losses' 'diff --base 1 --test 2'; do
+for words in list 'show --id 1' 'show --id 4' 'report --id 1 --tree' 'show --id 1 --losses' \
+		'diff --base 1 --test 2'; do
 	"$RECORDER" $words >without
 	"$RECORDER" $words --color always >with
 	grep -q "$(printf '\033')" without && same=
@@ -102,18 +118,20 @@ for words in list 'show --id 1' 'show --id 4' 'report --id 1 --tree' 'show --id 
 done
 check color_adds_sequences_and_changes_nothing [ "$same" ]
 expect color_always_colors_a_pipe 0 '' show --id 1 --color always
-check color_marks_labels_losses_and_shares sh -c "cat -v out >seen && grep -q '^^\[\[1mFired^\[\[0m  ' seen &&
+check color_marks_labels_losses_and_shares sh -c \
+	"cat -v out >seen && grep -q '^^\[\[1mFired^\[\[0m  ' seen &&
 	grep -qF '^[[33m7 samples' seen && grep -qF '^[[1m60.0 %^[[0m  server!burn_alpha' seen"
 expect color_is_not_in_json 0 '' list --json --color always
 check color_is_not_in_json_at_all cmp out list.json
-expect color_of_another_word_is_refused 2 'auto, always, never' list --color sometimes
+expect color_of_another_word_is_refused 2 'is not auto, always or never' list --color sometimes
 if command -v script >/dev/null; then
 	# colored ENVIRONMENT ARG...: whether there are sequences on a terminal
 	colored()
 	{
 		local set=$1
 		shift
-		script -qec "env -u NO_COLOR TERM=xterm $set '$RECORDER' $*" /dev/null </dev/null | grep -q "$(printf '\033')"
+		script -qec "env -u NO_COLOR TERM=xterm $set '$RECORDER' $*" /dev/null </dev/null |
+			grep -q "$(printf '\033')"
 	}
 	check color_is_on_at_a_terminal colored '' list
 	check color_is_on_with_an_empty_NO_COLOR colored NO_COLOR= list
@@ -125,7 +143,7 @@ else
 	echo "skip color_is_on_at_a_terminal: no script(1) here"
 fi
 
-# ---- export ---------------------------------------------------------------------------------------
+# ---- export --------------------------------------------------------------------------------------
 
 expect export_folded_to_stdout 0 '' export --id 1 -f
 check export_folded_counts_every_sample sh -c \
@@ -152,18 +170,19 @@ check export_leaves_no_temporary_file [ ! -e a.perfView.xml.tmp ]
 expect export_to_a_directory_that_is_missing 1 'no/such' export --id 1 -o no/such/a.folded
 expect export_unknown_format_lists_the_formats 2 'folded.*perfview-xml' export --id 1 --format nope
 expect export_unknown_suffix_lists_the_formats 2 'folded.*perfview-xml' export --id 1 -o a.b
-expect export_to_stdout_wants_a_format 2 'which format' export --id 1
+expect export_to_stdout_wants_a_format 2 'no format was given' export --id 1
 expect export_an_empty_incident_says_so 0 'holds no samples' export --id 3 -f
 expect export_an_unknown_incident 3 'there is no incident 99.*4, 3, 2, 1' export --id 99 -f
 expect export_the_newest_says_which 0 'incident 4, the newest' export -f
 if command -v script >/dev/null; then
-	script -qec "'$RECORDER' export --id 1 --format perfview-xml-zip" typescript >/dev/null 2>&1 </dev/null
+	script -qec "'$RECORDER' export --id 1 --format perfview-xml-zip" \
+		typescript >/dev/null 2>&1 </dev/null
 	check export_refuses_binary_on_a_terminal grep -q 'spoil the terminal' typescript
 else
 	echo "skip export_refuses_binary_on_a_terminal: no script(1) here"
 fi
 
-# ---- pin, delete ------------------------------------------------------------------------------------
+# ---- pin, delete ---------------------------------------------------------------------------------
 
 expect pin 0 'incident 1 is pinned' pin --id 1
 expect unpin 0 'incident 2 is unpinned' unpin --id 2
@@ -173,11 +192,12 @@ expect delete_without_a_number 2 'which incident' delete
 expect delete_two 0 'incident 2 is deleted' delete --id 2,3
 expect delete_what_is_gone 3 'no incident 2' delete --id 2
 expect show_survives_the_delete_of_its_neighbour 0 '' show --id 1
-expect delete_the_others_although_one_is_missing 3 'incident 4 is deleted' delete --id 99 --id 4 --id 1
+expect delete_the_others_although_one_is_missing 3 'incident 4 is deleted' \
+	delete --id 99 --id 4 --id 1
 expect list_of_an_empty_store_finds_nothing 3 'no incidents' list
 expect show_of_an_empty_store_finds_nothing 3 'no incidents yet' show
 
-# ---- stores that are none -----------------------------------------------------------------------------
+# ---- stores that are none ------------------------------------------------------------------------
 
 expect store_that_is_missing 3 'there is no store at none.db' list --store none.db
 check a_missing_store_is_not_made [ ! -e none.db ]
@@ -187,13 +207,16 @@ expect store_that_is_foreign 1 'foreign.db is not a store' list --store foreign.
 if command -v sqlite3 >/dev/null; then
 	sqlite3 newer.db "UPDATE meta SET value = 999 WHERE key = 'min_reader'"
 	expect store_of_a_newer_version 1 'newer.db' list --store newer.db
-	# One of its two segments: what the other holds is printed, and the exit says that it is not all.
+	# One of its two segments: what the other holds is printed, and the exit says that it is not
+	# all.
 	"$BUILD/programs/store_fixture" damaged.db
 	sqlite3 damaged.db "UPDATE segment SET data = substr(data, 1, 40) WHERE id = 1"
-	expect show_of_a_damaged_incident_says_which_part_is_missing 1 '^Damaged +1 of its 2 segments.*500 samples' \
+	expect show_of_a_damaged_incident_says_which_part_is_missing 1 \
+		'^Damaged +1 of its 2 segments.*500 samples' \
 		show --store damaged.db --id 1
 	check show_of_a_damaged_incident_shows_the_rest grep -qE '^Samples +500' out
-	expect export_of_a_damaged_incident_warns 1 'incident 1 is damaged: 1 of its 2 segments cannot be read' \
+	expect export_of_a_damaged_incident_warns 1 \
+		'incident 1 is damaged: 1 of its 2 segments cannot be read' \
 		export --store damaged.db --id 1 -o rest.folded
 	check export_of_a_damaged_incident_writes_the_rest \
 		awk '{ n += $NF } END { exit n != 500 }' rest.folded
@@ -201,7 +224,8 @@ if command -v sqlite3 >/dev/null; then
 else
 	echo "skip store_of_a_newer_version, damage: no sqlite3 shell here"
 fi
-expect own_store_by_default 3 'state/recorder|there is no store|no incidents|lib/recorder' list --store "$TMP/state/x.db"
+expect own_store_by_default 3 'state/recorder|there is no store|no incidents|lib/recorder' \
+	list --store "$TMP/state/x.db"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	mkdir -p closed && cp newer.db closed/s.db && chmod 700 closed && chmod 755 "$TMP"
 	setpriv --reuid 65534 --clear-groups "$RECORDER" list --store "$TMP/closed/s.db" >out 2>err

@@ -58,10 +58,10 @@ wait $collect
 kill $before $after
 wait $before $after 2>/dev/null
 
-# Every pause over 5 ms ends within 50 ms of the log's line and is as long, to 0.5 ms: the collection as the log
-# says of it, or the program's standing still as it says of the safepoint, if the JVM lost its CPU between
-# the two. One in ten may be told less exactly, such as the sum of several (GC/Pauses): who looks may have to
-# wait for a CPU too. None is left out.
+# Every pause over 5 ms ends within 50 ms of the log's line and is as long, to 0.5 ms: the
+# collection as the log says of it, or the program's standing still as it says of the safepoint, if
+# the JVM lost its CPU between the two. One in ten may be told less exactly, such as the sum of
+# several (GC/Pauses): who looks may have to wait for a CPU too. None is left out.
 "$RECORDER" export --store java.db --format jsonl -o events 2>err
 cat >compare.jq <<'EOF'
 def ms: .[11:23] | split(":") | (.[0] | tonumber) * 3600000 + (.[1] | tonumber) * 60000 + (.[2] | tonumber) * 1000;
@@ -85,13 +85,14 @@ spans("GC/Start"; "GC/Stop") as $collections
 EOF
 pauses_agree()
 {
-	jq -n -r --argjson pid "$1" --arg from "$began" --arg until "$ended" --rawfile log "$2.gc" -f compare.jq events | tee verdict
+	jq -n -r --argjson pid "$1" --arg from "$began" --arg until "$ended" --rawfile log "$2.gc" \
+		-f compare.jq events | tee verdict
 	[ "$(tail -n 1 verdict)" = true ]
 }
 check pauses_of_a_jvm_that_starts_later_are_those_of_its_log pauses_agree $after after
 check pauses_of_a_jvm_that_ran_before_are_those_of_its_log pauses_agree $before before
 
-# ---- a rule, and what its incident holds --------------------------------------------------------------
+# ---- a rule, and what its incident holds ---------------------------------------------------------
 
 (churn fires Parallel 90) & fires=$!
 wait_for 20 grep -q Pause fires.gc
@@ -101,7 +102,8 @@ check a_pause_fires grep -q "fired: .*GC .*java (pid $fires)" log
 kill $fires
 wait $fires 2>/dev/null
 "$RECORDER" export --store fires.db --format jsonl -o events 2>err
-check the_window_contains_the_pause jq -n -e '[inputs | select(.name? == "GC/Stop" and .payload.Collector)] | length > 0' events
+check the_window_contains_the_pause \
+	jq -n -e '[inputs | select(.name? == "GC/Stop" and .payload.Collector)] | length > 0' events
 "$RECORDER" export --store fires.db --process $fires -f -o folded 2>err
 check and_the_stacks_of_java_threads grep -q '^java' folded
 if java -version 2>&1 | grep -qE '"(1[7-9]|[2-9][0-9])'; then
@@ -110,7 +112,7 @@ else
 	echo "skip whose_functions_have_names: Java of 17 or later only"
 fi
 
-# ---- without performance data: by probes in libjvm.so --------------------------------------------------
+# ---- without performance data: by probes in libjvm.so --------------------------------------------
 
 (JAVA_TOOL_OPTIONS=-XX:-UsePerfData churn blind G1 90 2>/dev/null) & blind=$!
 wait_for 20 grep -q Pause blind.gc
@@ -121,12 +123,15 @@ elif ! jq -s -e 'any(.[]; .cause? == "java-by-probes")' check.json >/dev/null; t
 	echo "skip a_pause_of_a_jvm_without_performance_data_fires: this JVM has no probes (built without dtrace)"
 else
 	sleep 1                        # one that has just begun may have its data in a moment
-	timeout 60 "$RECORDER" collect --store blind.db --delay-after-trigger-sec 1 --max-collect-sec 40 \
+	timeout 60 "$RECORDER" collect --store blind.db \
+		--delay-after-trigger-sec 1 --max-collect-sec 40 \
 		--stop-on-gc-over-msec "1;Process=$blind" 2>log
-	check a_pause_of_a_jvm_without_performance_data_fires grep -qE "fired: .*GC of java \(pid $blind\) (took|is still open)" log
+	check a_pause_of_a_jvm_without_performance_data_fires \
+		grep -qE "fired: .*GC of java \(pid $blind\) (took|is still open)" log
 	"$RECORDER" export --store blind.db --format jsonl -o events 2>err
 	check it_is_told_once_for_each_jvm jq -n -e --argjson pid $blind \
-		'[inputs | select(.provider? == "JVM") | (.pid == $pid) == (.payload.Collector == "HotSpot (probes)")] | all' events
+		'[inputs | select(.provider? == "JVM") |
+		(.pid == $pid) == (.payload.Collector == "HotSpot (probes)")] | all' events
 fi
 kill $blind
 wait $blind 2>/dev/null

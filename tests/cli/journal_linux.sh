@@ -1,11 +1,12 @@
 #!/bin/bash
-# A rule on the journal fires for real: systemd's journald and journalctl, in a mount namespace of their
-# own, so that the machine's journal is neither needed nor touched.
+# A rule on the journal fires for real: systemd's journald and journalctl, in a mount namespace of
+# their own, so that the machine's journal is neither needed nor touched.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
 journald=/lib/systemd/systemd-journald
-if [ ! -x $journald ] || [ ! -x /usr/bin/journalctl ] || ! unshare -m --propagation private true 2>/dev/null; then
+if [ ! -x $journald ] || [ ! -x /usr/bin/journalctl ] ||
+		! unshare -m --propagation private true 2>/dev/null; then
 	echo "skip journal: no $journald, no journalctl, or no mount namespaces for this user"
 	exit 0
 fi
@@ -37,6 +38,7 @@ if [ ! -e rc ]; then
 	exit 0
 fi
 check a_line_of_the_journal_fires test "$(cat rc)" = 0
-check the_sentence_is_the_new_line grep -qE 'fired: log Application: app\[[0-9]+\]: now we are Out of Wine' log
+check the_sentence_is_the_new_line \
+	grep -qE 'fired: log Application: app\[[0-9]+\]: now we are Out of Wine' log
 check no_old_line_fires eval '! grep -q cheese log'
 check journalctl_has_ended_with_it eval '! grep -q "journalctl has ended" log'

@@ -21,23 +21,27 @@ more_stored() # THAN
 	[ "$(grep -c '^[^ ]* incident [0-9]* stored' log)" -gt "$1" ]
 }
 
-# What may not change: the bytes of its segments, and how much each thread has of the samples that an
-# export of it gives. A function's name may still be filled in, when a later recorder meets the same file.
+# What may not change: the bytes of its segments, and how much each thread has of the samples that
+# an export of it gives. A function's name may still be filled in, when a later recorder meets the
+# same file.
 sum_of() # ID
 {
 	echo "$1 $("$RECORDER" export --store k.db --id "$1" -f 2>/dev/null |
 		awk -F ';' '{ n = $NF; sub(/.* /, "", n); t[$1 ";" $2] += n }
 			END { for (i in t) print i, t[i] }' | sort | md5sum)" \
-		"$(sqlite3 k.db "SELECT hex(lists), hex(data) FROM incident_segment JOIN segment ON id = segment_id
+		"$(sqlite3 k.db \
+		"SELECT hex(lists), hex(data) FROM incident_segment JOIN segment ON id = segment_id
 			WHERE incident_id = $1 ORDER BY id" | md5sum)"
 }
 
 for ((round = 1; round <= rounds; round++)); do
 	rm -f k.db.ctl                   # of the one that was killed: it must not look ready
-	"$RECORDER" collect --store k.db --pre-sec 2 /DelayAfterTriggerSec:0 --freq 499 --max-cpu-percent 0 2>>log &
+	"$RECORDER" collect --store k.db --pre-sec 2 /DelayAfterTriggerSec:0 --freq 499 \
+		--max-cpu-percent 0 2>>log &
 	recorder=$!
 	wait_for 10 test -S k.db.ctl && wait_for 10 has_samples
-	# One incident that is complete; then keep the writer busy, and kill it in the middle of something.
+	# One incident that is complete; then keep the writer busy, and kill it in the middle of
+	# something.
 	stored=$(grep -c '^[^ ]* incident [0-9]* stored' log)
 	kill -USR2 $recorder
 	wait_for 10 more_stored "$stored"
@@ -69,7 +73,8 @@ check the_store_opens_after_each_kill test $opened -eq $rounds
 check integrity_check_is_ok_after_each_kill test $sound -eq $rounds
 check earlier_incidents_are_what_they_were cmp known.sums last.sums
 check at_most_one_incident_is_incomplete_after_a_kill test $one_partial -eq $rounds
-check complete_incidents_were_there_to_compare test "$(awk '{ print $2 }' known.sums | sort -u | wc -l)" -ge 15
+check complete_incidents_were_there_to_compare \
+	test "$(awk '{ print $2 }' known.sums | sort -u | wc -l)" -ge 15
 check every_partial_incident_can_be_shown_and_exported bash -c '
 	for id in $(sed -n "s/^partial //p" states); do
 		"$RECORDER" show --store k.db --id $id >/dev/null || exit 1

@@ -6,13 +6,15 @@ for tool in g++ addr2line sqlite3 jq; do
 	command -v $tool >/dev/null || { echo "skip lines_linux: no $tool here"; exit 0; }
 done
 
-# ---- record ---------------------------------------------------------------------------------------
+# ---- record --------------------------------------------------------------------------------------
 
 g++ -g -O2 -Wl,--build-id -o inlined "$TOP/tests/data/lines/inlined.cc" || exit 1
 ./inlined 60 >/dev/null & program=$!
 trap 'kill $program 2>/dev/null' EXIT
-# Until there are enough samples for a look at many frames: a second or two, longer on a busy machine.
-"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --record-process $program 2>log & recorder=$!
+# Until there are enough samples for a look at many frames: a second or two, longer on a busy
+# machine.
+"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 \
+	--record-process $program 2>log & recorder=$!
 has_samples() { [ "$("$RECORDER" status --store s.db --json | jq .samples)" -ge 800 ]; }
 wait_for 50 has_samples
 "$RECORDER" stop --store s.db >/dev/null 2>&1
@@ -26,7 +28,9 @@ fi
 
 total() { awk '{ n += $NF } END { print n }' "$1"; }
 check inlined_functions_change_no_total test "$(total lines.folded)" = "$(total plain.folded)"
-check inlined_functions_are_marked grep -q 'inlined!mix::spin;inlined!mix::state::step_\[i\];inlined!mix::stir<24>_\[i\]' lines.folded
+check inlined_functions_are_marked \
+	grep -q 'inlined!mix::spin;inlined!mix::state::step_\[i\];inlined!mix::stir<24>_\[i\]' \
+	lines.folded
 check without_the_option_there_are_none sh -c '! grep -q "_\[i\]" plain.folded'
 check every_stack_without_inlined_functions_is_a_recorded_one sh -c '
 	sed -E "s/;[^;]*_\[i\]//g" lines.folded | sed "s/ [0-9]*$//" | sort -u >a
@@ -42,7 +46,7 @@ check json_has_file_and_line jq -e --arg file "$TOP/tests/data/lines/inlined.cc"
 check json_counts_are_those_without_lines sh -c \
 	'[ "$(jq "[.samples, .stacks, .frames]" show.json)" = "$(jq "[.samples, .stacks, .frames]" plain.json)" ]'
 
-# ---- without libdw ----------------------------------------------------------------------------------
+# ---- without libdw -------------------------------------------------------------------------------
 
 mkdir fake && : >fake/libdw.so.1
 check without_libdw_the_option_is_refused expect_exit 1 env LD_LIBRARY_PATH=fake \
@@ -51,11 +55,12 @@ check and_says_what_to_install grep -q 'install libdw1' expect.out
 check everything_else_works_without_libdw expect_exit 0 env LD_LIBRARY_PATH=fake \
 	"$RECORDER" export --store s.db -f
 
-# ---- every recorded frame, against addr2line ------------------------------------------------------
+# ---- every recorded frame, against addr2line -----------------------------------------------------
 
 # As hexadecimal file offsets; PIE: lines_at prints the addresses that addr2line wants.
 "$RECORDER" export --store s.db --format sqlite-flat -o rows.db 2>>err
-sqlite3 rows.db "SELECT DISTINCT printf('%x', address) FROM frame WHERE module = 'inlined' ORDER BY address" >offsets
+sqlite3 rows.db \
+	"SELECT DISTINCT printf('%x', address) FROM frame WHERE module = 'inlined' ORDER BY address" >offsets
 "$BUILD/programs/lines_at_linux" "$PWD/inlined" --offsets <offsets >ours.all
 grep '^0x' ours.all >addresses
 addr2line -a -f -i -e inlined <addresses >theirs.all
@@ -66,13 +71,17 @@ simple theirs.all >theirs
 check there_are_frames_to_compare test "$(grep -c '^0x' ours)" -gt 20
 check files_and_lines_are_those_of_addr2line diff ours theirs
 
-# ---- a binary that has changed since ---------------------------------------------------------------
+# ---- a binary that has changed since -------------------------------------------------------------
 
-g++ -g -O1 -Wl,--build-id -o inlined.new "$TOP/tests/data/lines/inlined.cc" && mv inlined.new inlined
+g++ -g -O1 -Wl,--build-id -o inlined.new "$TOP/tests/data/lines/inlined.cc" &&
+	mv inlined.new inlined
 "$RECORDER" export --store s.db -f --inlines >changed.folded 2>changed.err
 check a_changed_binary_is_an_export_all_the_same test $? -eq 0
-check a_changed_binary_is_named_once test "$(grep -c "$PWD/inlined is not the file" changed.err)" = 1
-check its_names_stay_as_recorded sh -c 'sed -E "s/;libc[^;]*_\[i\]//g" changed.folded | cmp - plain.folded'
+check a_changed_binary_is_named_once \
+	test "$(grep -c "$PWD/inlined is not the file" changed.err)" = 1
+check its_names_stay_as_recorded sh -c \
+	'sed -E "s/;libc[^;]*_\[i\]//g" changed.folded | cmp - plain.folded'
 rm inlined
 "$RECORDER" export --store s.db -f --inlines >gone.folded 2>gone.err
-check a_binary_that_is_gone_is_said grep -q "the file not being here (or not readable): .*/inlined" gone.err
+check a_binary_that_is_gone_is_said \
+	grep -q "the file not being here (or not readable): .*/inlined" gone.err

@@ -1,6 +1,6 @@
 #!/bin/bash
-# --max-rss-mb: the buffer becomes what fits below it, what floods the recorder's tables does not push it over
-# it for long, and a limit that cannot be kept is refused.
+# --max-rss-mb: the buffer becomes what fits below it, what floods the recorder's tables does not
+# push it over it for long, and a limit that cannot be kept is refused.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -15,15 +15,19 @@ for flood in 'code 100000 2' 'threads 100000 2' 'forks 20000 2'; do
 	echo "$flood: $(resident_mb) MB resident"
 done >&2
 wait_for 15 below
-echo "$(resident_mb) MB resident, $(awk '/^VmHWM/ { printf "%.0f\n", $2 / 1024 }' "/proc/$recorder/status") at most" >&2
+echo "$(resident_mb) MB resident, $(awk '/^VmHWM/ {
+	printf "%.0f\n", $2 / 1024 }' "/proc/$recorder/status") at most" >&2
 check what_is_resident_stays_below_the_limit below
 "$RECORDER" status --store m.db --json >status.json
-jq -c '[.budget.max_rss_mb, .ring_max_bytes, (.tables[] | select(.table | test("unwind|symbol cache bytes$")))]' status.json >&2
-check the_buffer_is_what_fits jq -e '.budget.max_rss_mb == 44 and .ring_max_bytes <= 2.5 * 1048576' status.json
+jq -c '[.budget.max_rss_mb, .ring_max_bytes, (.tables[] | select(.table |
+	test("unwind|symbol cache bytes$")))]' status.json >&2
+check the_buffer_is_what_fits \
+	jq -e '.budget.max_rss_mb == 44 and .ring_max_bytes <= 2.5 * 1048576' status.json
 check it_says_so grep -q 'max-rss-mb 44 leaves 2.5 MB for the buffer, not --buffer-mb 64' log
 kill -INT $recorder
 wait $recorder
 check what_was_recorded_is_stored grep -q 'incident 1 stored' log
-check a_limit_that_cannot_be_kept_is_refused expect_exit 2 "$RECORDER" collect --store n.db --max-rss-mb 43
+check a_limit_that_cannot_be_kept_is_refused \
+	expect_exit 2 "$RECORDER" collect --store n.db --max-rss-mb 43
 check with_what_could grep -q 'give it 44 or more' expect.out
 check and_so_does_check expect_exit 2 "$RECORDER" check --store n.db --max-rss-mb 43

@@ -8,10 +8,11 @@ need_perf
 shapes=$TOP/tests/programs/shapes_linux.c
 gcc -O2 -w -pthread -o brief "$shapes" || exit 1
 
-# Each copy has a build id of its own, with its number as first byte, and a function of its own: none gets its names
-# from another.
+# Each copy has a build id of its own, with its number as first byte, and a function of its own:
+# none gets its names from another.
 id=10251121
-gcc -O2 -w -pthread -Wl,--build-id=0x${id}00000000000000000000000000000000 -o gone "$shapes" || exit 1
+gcc -O2 -w -pthread -Wl,--build-id=0x${id}00000000000000000000000000000000 -o gone "$shapes" ||
+	exit 1
 at=$(LC_ALL=C grep -obUaP '\x10\x25\x11\x21\x00' gone | head -n 1 | cut -d : -f 1)
 for ((i = 10; i < 40; i++)); do
 	mkdir -p copies/$i
@@ -33,7 +34,8 @@ count()
 		END { print n + 0 }' out.folded
 }
 
-# mostly PERCENT PATTERN OF LEAST: so many of the samples that match OF, which are LEAST or more, match
+# mostly PERCENT PATTERN OF LEAST: so many of the samples that match OF, which are LEAST or more,
+# match
 mostly()
 {
 	local n hits
@@ -63,7 +65,8 @@ mkdir real mounted
 gcc -O2 -w -pthread -DBRIEF_SPIN=inner_spin -o real/inside "$shapes" &&
 	gcc -O2 -w -pthread -DBRIEF_SPIN=outer_spin -o mounted/inside "$shapes" || exit 1
 why_not_inside=$(unshare -m true 2>&1) && {
-	unshare -m sh -c 'mount --bind real mounted && exec "$PWD/mounted/inside" brief 60000' & started+=($!)
+	unshare -m sh -c 'mount --bind real mounted &&
+		exec "$PWD/mounted/inside" brief 60000' & started+=($!)
 }
 
 if command -v node >/dev/null; then
@@ -76,11 +79,12 @@ JS
 	started+=($node)
 fi
 
-"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 120 /DelayAfterTriggerSec:0 2>log & recorder=$!
+"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 120 \
+	/DelayAfterTriggerSec:0 2>log & recorder=$!
 started+=($recorder)
 wait_for 10 "$RECORDER" status --store s.db
 
-# ---- 300 processes of 20 ms, and 30 whose file goes 10 ms after their start -----------------------
+# ---- 300 processes of 20 ms, and 30 whose file goes 10 ms after their start ----------------------
 
 twice() { "$@" & "$@" & wait; }
 briefly() { for ((i = 0; i < 150; i++)); do ./brief brief 20; done; }
@@ -105,7 +109,8 @@ check and_none_is_without_stack mostly 75 'brief!brief_spin' . 500
 of gone
 echo "note: $(count 'gone!brief_sp[0-9]') of $(count 'gone!') samples of programs that were removed 10 ms after their start have names"
 check what_is_removed_after_10_ms_is_recorded mostly 75 'gone!' . 50
-check its_names_are_right_or_none mostly 100 'gone!(brief_sp[0-9]+|\?)|gone!(_start|main|turns|now_s)[^;]*( [0-9]+$|;[^g])' 'gone!' 50
+check its_names_are_right_or_none mostly 100 \
+	'gone!(brief_sp[0-9]+|\?)|gone!(_start|main|turns|now_s)[^;]*( [0-9]+$|;[^g])' 'gone!' 50
 "$RECORDER" export --store s.db --id 1 --process gone -f >gone.folded 2>>err
 check and_those_of_the_copy_that_ran awk 'NR == FNR { number[$1] = $2; next }
 	match($0, /brief_sp[0-9]+/) { own = substr($0, RSTART + 8, RLENGTH - 8)
@@ -128,9 +133,12 @@ fi
 
 if [ "${node:-}" ]; then
 	of $node
-	# V8 may have put the one into the other, the script's top level, which has the file as its name.
-	check javascript_functions_have_names mostly 80 'JS:[*~^+]*(spinInJavaScript)? .*spin.js:' . 30
-	check and_they_are_those_of_the_script mostly 10 'JS:[*~^+]*spinInJavaScript .*spin.js:1' . 30
+	# V8 may have put the one into the other, the script's top level, which has the file as its
+	# name.
+	check javascript_functions_have_names \
+		mostly 80 'JS:[*~^+]*(spinInJavaScript)? .*spin.js:' . 30
+	check and_they_are_those_of_the_script \
+		mostly 10 'JS:[*~^+]*spinInJavaScript .*spin.js:1' . 30
 else
 	echo "skip javascript_functions_have_names: node is not installed"
 fi

@@ -1,13 +1,16 @@
 #!/bin/bash
-# Files of .NET programs (.nettrace) as the source of events: rules fire as they would have, damage is told.
+# Files of .NET programs (.nettrace) as the source of events: rules fire as they would have, damage
+# is told.
 . "$TOP/tests/support/cli.sh"
 gc=$TOP/tests/data/nettrace/gc.nettrace
 
 "$RECORDER" collect --store a.db --from "$gc" --stop-on-gc-over-msec 50 --collect-multiple 9 2>log
 check collections_over_50_ms_fire test "$(grep -c 'fired: GC of Sarif.Multitool' log)" = 2
-check they_have_the_times_of_the_runtime grep -q 'took 74.0941 ms, over its limit of 50 ms, thread 5391, count 5' log
+check they_have_the_times_of_the_runtime \
+	grep -q 'took 74.0941 ms, over its limit of 50 ms, thread 5391, count 5' log
 check exceptions_have_their_type grep -q 'fired: exception Newtonsoft.Json.JsonReaderException' <(
-	"$RECORDER" collect --store b.db --from "${gc%/*}/exceptions.nettrace" --stop-on-exception JsonReader 2>&1)
+	"$RECORDER" collect --store b.db --from "${gc%/*}/exceptions.nettrace" \
+		--stop-on-exception JsonReader 2>&1)
 "$RECORDER" events --from "$gc" --count >count 2>err
 check its_events_are_listed grep -qE ' 10  Microsoft-Windows-DotNETRuntime/GC/Start$' count
 head -c 9000 "$gc" >cut.nettrace
@@ -20,7 +23,9 @@ check damage_is_no_crash test $? -le 3
 head -c 20 "$gc" >tiny.nettrace
 check a_file_without_events_is_refused expect_exit 1 "$RECORDER" events --from tiny.nettrace --count
 echo 'this is text, longer than the magic word' >text.nettrace
-check and_one_that_is_none_is_not_called_an_etl eval '! "$RECORDER" events --from text.nettrace 2>err &&
+check and_one_that_is_none_is_not_called_an_etl eval \
+	'! "$RECORDER" events --from text.nettrace 2>err &&
 	grep -q "text.nettrace is not a .NET trace: it does not begin with" err'
 "$RECORDER" events GC/Start >list 2>err
-check events_of_the_runtime_can_be_listed_with_their_fields grep -q '^Microsoft-Windows-DotNETRuntime/GC/Start  Count Depth' list
+check events_of_the_runtime_can_be_listed_with_their_fields \
+	grep -q '^Microsoft-Windows-DotNETRuntime/GC/Start  Count Depth' list

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Rules on events of the kernel that fire for real: tracepoints with filters, pairs, crashes with their
-# stacks; and what is refused.
+# Rules on events of the kernel that fire for real: tracepoints with filters, pairs, crashes with
+# their stacks; and what is refused.
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_tracefs "$0"
@@ -11,14 +11,16 @@ recording()
 	local name=$1 n
 	shift
 	n=$(printf '%s\n' "$@" | grep -c '^/Stop')
-	timeout 30 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 --collect-multiple "$n" \
+	timeout 30 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 \
+		--collect-multiple "$n" \
 		--min-interval-sec 60 "$@" 2>"$name.log" &
 	collect=$!
 	run=$name
 	wait_for 10 grep -q recording "$name.log"
 }
 
-# fires NAME REASON COMMAND...: again until it fires, as a kernel that has much to do may drop the first.
+# fires NAME REASON COMMAND...: again until it fires, as a kernel that has much to do may drop the
+# first.
 fires()
 {
 	local name=$1 reason=$2
@@ -34,7 +36,8 @@ fires()
 shown()
 {
 	local id
-	id=$("$RECORDER" list --store "$run.db" --json | jq -r --arg r "$1" 'select(.reason | test($r)) | .id' | head -1)
+	id=$("$RECORDER" list --store "$run.db" --json |
+		jq -r --arg r "$1" 'select(.reason | test($r)) | .id' | head -1)
 	"$RECORDER" show --store "$run.db" --id "$id" --json >show.json 2>err
 }
 
@@ -42,7 +45,8 @@ cp /bin/true once
 recording begun '/StopOnEvent:sched/sched_process_exec;FieldFilter=filename~once$'
 ./once
 wait $collect
-check what_comes_after_it_says_that_it_records_is_seen grep -q 'fired: sched/sched_process_exec of once' begun.log
+check what_comes_after_it_says_that_it_records_is_seen \
+	grep -q 'fired: sched/sched_process_exec of once' begun.log
 
 cat >probed.c <<'END'
 #include <time.h>
@@ -63,16 +67,21 @@ recording kernel \
 	'/StopOnEvent:syscalls/sys_enter_clock_nanosleep;TriggerMSec=50;Process=probed' \
 	'/StopOnProcess:probed;On=crash;Stack=true'
 fires an_event_fires_whose_fields_pass 'sched/sched_process_exit of probed .* comm=probed' ./probed
-fires a_system_call_that_takes_long_fires 'sys_enter_clock_nanosleep of probed .* took (7|8|9|1.)[0-9.]+ ms, over' ./probed long
-fires a_crash_fires_with_its_stack 'process probed \(pid [0-9]+\) was killed by signal 11 \(SIGSEGV\)' ./probed crash 2>/dev/null
+fires a_system_call_that_takes_long_fires \
+	'sys_enter_clock_nanosleep of probed .* took (7|8|9|1.)[0-9.]+ ms, over' ./probed long
+fires a_crash_fires_with_its_stack \
+	'process probed \(pid [0-9]+\) was killed by signal 11 \(SIGSEGV\)' \
+	./probed crash 2>/dev/null
 wait $collect
 check all_of_them_end_the_run test $? -eq 0
 shown SIGSEGV
-check its_stack_is_that_of_the_fault jq -e '[.event_stack[0:3][].frame] == ["probed!innermost", "probed!middle", "probed!main"]' show.json
-check and_the_fields_of_events_are_kept eval '"$RECORDER" export --store kernel.db --format jsonl 2>err |
+check its_stack_is_that_of_the_fault jq -e '[.event_stack[0:3][].frame] == ["probed!innermost",
+	"probed!middle", "probed!main"]' show.json
+check and_the_fields_of_events_are_kept eval \
+	'"$RECORDER" export --store kernel.db --format jsonl 2>err |
 	jq -es "any(.name == \"sched_process_exit\" and .payload.pid > 1)"'
 
-# ---- in programs ------------------------------------------------------------------------------------
+# ---- in programs ---------------------------------------------------------------------------------
 
 cat >thrower.cc <<'END'
 #include <stdexcept>
@@ -89,13 +98,17 @@ END
 if ! g++ -O1 -o thrower thrower.cc 2>gxx.out; then
 	echo "skip probes_in_cxx_programs: no C++ compiler"
 else
-	recording cxx '/StopOnException:^shop::no_;Process=thrower' "/StopOnEvent:uprobe:$PWD/thrower:handle;TriggerMSec=20"
+	recording cxx '/StopOnException:^shop::no_;Process=thrower' \
+		"/StopOnEvent:uprobe:$PWD/thrower:handle;TriggerMSec=20"
 	fires a_throw_of_cxx_fires_with_its_type 'exception shop::no_stock, of thrower' ./thrower
-	fires a_function_that_takes_long_fires ':handle of thrower .* took [3-9][0-9.]+ ms, over' ./thrower
+	fires a_function_that_takes_long_fires \
+		':handle of thrower .* took [3-9][0-9.]+ ms, over' ./thrower
 	wait $collect
 	shown no_stock
-	check and_with_its_stack jq -e '[.event_stack[1:3][].frame] == ["thrower!order", "thrower!handle"]' show.json
-	timeout 20 "$RECORDER" events --live "uprobe:$PWD/thrower:handle%return" --rows 1 --json >ret.json 2>err & live=$!
+	check and_with_its_stack \
+		jq -e '[.event_stack[1:3][].frame] == ["thrower!order", "thrower!handle"]' show.json
+	timeout 20 "$RECORDER" events --live "uprobe:$PWD/thrower:handle%return" --rows 1 \
+		--json >ret.json 2>err & live=$!
 	while kill -0 $live 2>/dev/null; do ./thrower; sleep 0.1; done
 	check a_return_has_its_value jq -e '.fields.Ret == 7' ret.json
 fi
@@ -112,8 +125,10 @@ else
 	recording inside '/StopOnException:^shop::no_;Process=inside'
 	wait $collect
 	shown no_stock
-	check a_throw_of_a_library_in_the_program_fires grep -q 'fired: .*exception shop::no_stock, of inside' inside.log
-	check and_with_its_stack_too jq -e '[.event_stack[1:3][].frame] == ["inside!order", "inside!handle"]' show.json
+	check a_throw_of_a_library_in_the_program_fires \
+		grep -q 'fired: .*exception shop::no_stock, of inside' inside.log
+	check and_with_its_stack_too \
+		jq -e '[.event_stack[1:3][].frame] == ["inside!order", "inside!handle"]' show.json
 	kill $inside
 	wait $inside 2>/dev/null
 fi
@@ -122,20 +137,24 @@ python=$(realpath /usr/bin/python3)
 if ! "$RECORDER" events "$python" 2>&1 | grep -q ':python:gc__start  Arg1'; then
 	echo "skip probes_that_programs_bring: $python brings none with it"
 else
-	timeout 20 "$RECORDER" events --live "usdt:$python:python:gc__start;FieldFilter=Arg1=1;Stack=true" --rows 1 \
+	timeout 20 "$RECORDER" events \
+		--live "usdt:$python:python:gc__start;FieldFilter=Arg1=1;Stack=true" --rows 1 \
 		--json >usdt.json 2>err & live=$!
 	while kill -0 $live 2>/dev/null; do "$python" -c 'import gc; gc.collect(1)'; sleep 0.1; done
 	check a_probe_of_a_program_is_seen_with_its_argument jq -e '.fields.Arg1 == 1' usdt.json
 
 	recording a_collection_of_python_fires '/StopOnGen2GC' --process "$(basename "$python")"
-	fires a_collection_of_python_fires "GC of generation 2 of python" "$python" -c 'import gc; gc.collect(1); gc.collect()'
+	fires a_collection_of_python_fires "GC of generation 2 of python" "$python" \
+		-c 'import gc; gc.collect(1); gc.collect()'
 fi
 node=/usr/bin/node
-if [ ! -x $node ] || ! nm "$node" 2>/dev/null | grep -q 'T _ZN2v88internal4Heap24PerformGarbageCollection'; then
+if [ ! -x $node ] || ! nm "$node" 2>/dev/null |
+		grep -q 'T _ZN2v88internal4Heap24PerformGarbageCollection'; then
 	echo "skip a_collection_of_node_fires: no node with a table of symbols"
 else
 	recording a_collection_of_node_fires /StopOnGCOverMsec:0.01 --process node
-	fires a_collection_of_node_fires 'GC of node .* took [0-9.]+ ms' "$node" --expose-gc -e 'gc()'
+	fires a_collection_of_node_fires 'GC of node .* took [0-9.]+ ms' \
+		"$node" --expose-gc -e 'gc()'
 fi
 
 # Node of Debian is a small program, and V8 is in a library; this one collects for 20 ms at a time.
@@ -164,23 +183,25 @@ collect=$!
 wait_for 10 grep -q recording flood.log
 timeout 3 dd if=/dev/zero of=/dev/null bs=1 2>dd.err
 wait $collect
-check what_happens_too_often_is_switched_off_and_said grep -q 'raw_syscalls/sys_enter happened more than 10000 times' flood.log
+check what_happens_too_often_is_switched_off_and_said \
+	grep -q 'raw_syscalls/sys_enter happened more than 10000 times' flood.log
 
-# ---- what there is, and as it comes -----------------------------------------------------------------
+# ---- what there is, and as it comes --------------------------------------------------------------
 
 check tracepoints_are_listed_with_their_fields eval \
 	'"$RECORDER" events sched_process_exit | grep -q "^sched/sched_process_exit  comm pid prio"'
 check as_objects_with_types eval '"$RECORDER" events --json mark_victim |
 	jq -e ".provider == \"oom\" and .fields[0] == {name: \"pid\", type: \"signed\"}"'
 check what_is_not_there_is_said expect_exit 3 "$RECORDER" events no_such_event
-timeout 20 "$RECORDER" events --live 'sched/sched_process_exec;FieldFilter=filename~/probed$' --rows 2 \
+timeout 20 "$RECORDER" events \
+	--live 'sched/sched_process_exec;FieldFilter=filename~/probed$' --rows 2 \
 	--seconds 15 --json >live.json 2>live.err & live=$!
 while kill -0 $live 2>/dev/null; do ./probed; sleep 0.1; done
 wait $live
 check live_events_are_printed_as_they_come eval 'test $? -eq 0 && jq -es "length == 2 and
 	all(.name == \"sched_process_exec\" and .process == \"probed\" and .fields.pid == .pid)" live.json'
 
-# ---- what is refused --------------------------------------------------------------------------------
+# ---- what is refused -----------------------------------------------------------------------------
 
 # refused RULE SENTENCE
 refused()
@@ -191,14 +212,20 @@ refused()
 check a_tracepoint_that_is_not_there_is_refused refused /StopOnEvent:sched/sched_proces_exit \
 	'the nearest are sched/sched_process_exit'
 check nor_is_its_provider refused /StopOnEvent:shed/sched_process_exit 'the nearest are sched'
-check a_field_that_it_does_not_have_is_refused refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=prioo=3' \
+check a_field_that_it_does_not_have_is_refused \
+	refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=prioo=3' \
 	"sched_process_exit has no field 'prioo'; near are prio; it has comm, pid, prio"
-check a_number_that_is_to_be_a_text_is_refused refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=pid=abc' \
+check a_number_that_is_to_be_a_text_is_refused \
+	refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=pid=abc' \
 	"'pid' is a number, and never equals 'abc'"
 check a_name_is_not_a_path refused /StopOnEvent:sched/../../../etc 'this kernel has no tracepoint'
-check a_function_that_is_not_there_is_refused refused "/StopOnEvent:uprobe:$PWD/probed:mian" 'the nearest are main'
-check nor_is_a_file_that_is_no_program refused "/StopOnEvent:uprobe:$PWD/probed.c:main" 'cannot put a probe into'
-check a_program_without_probes_is_refused refused "/StopOnEvent:usdt:$PWD/probed:x:y" 'has no probes of its own'
+check a_function_that_is_not_there_is_refused \
+	refused "/StopOnEvent:uprobe:$PWD/probed:mian" 'the nearest are main'
+check nor_is_a_file_that_is_no_program \
+	refused "/StopOnEvent:uprobe:$PWD/probed.c:main" 'cannot put a probe into'
+check a_program_without_probes_is_refused \
+	refused "/StopOnEvent:usdt:$PWD/probed:x:y" 'has no probes of its own'
 umount /sys/kernel/tracing && [ ! -d /sys/kernel/tracing/events ] &&
-	check without_tracefs_that_is_what_it_says refused /StopOnEvent:sched/sched_process_exit 'tracefs is not mounted'
+	check without_tracefs_that_is_what_it_says \
+	refused /StopOnEvent:sched/sched_process_exit 'tracefs is not mounted'
 true

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Processes by the names that people use: sh is dash here, python3 a link to python3.11; a shell
-# script and an applet of busybox are known by their own names. In rules, filters, counters and lists.
+# script and an applet of busybox are known by their own names. In rules, filters, counters and
+# lists.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -13,7 +14,8 @@ ln -s /bin/sh links/a-shell-with-a-long-name
 printf '#!/bin/sh\nsleep "${1:-30}"\ntrue\n' >backup.sh
 chmod +x backup.sh
 
-# recorded NAME RULE COMMAND...: the rule must fire into NAME.db while the command runs; log: NAME.log
+# recorded NAME RULE COMMAND...: the rule must fire into NAME.db while the command runs; log:
+# NAME.log
 recorded()
 {
 	local name=$1 rule=$2 collect
@@ -89,7 +91,7 @@ if [ "$python" ]; then
 	"$RECORDER" show --store python.db --id 1 >show 2>err
 	[ "$file" = python3 ] || check the_list_shows_what_was_typed_and_the_file \
 		grep -qF "python3 [$file] ($python_pid)" show
-	expect another_name_is_refused_with_what_there_is 3 "those with most samples: python3" \
+	expect another_name_is_refused_with_what_there_is 3 "busiest are python3" \
 		show --store python.db --id 1 --process nobody-s-name
 else
 	echo "skip record_process_takes_the_script_s_name: no python3 in /usr/bin"
@@ -108,7 +110,8 @@ if command -v busybox >/dev/null; then
 	check and_a_rule_on_it_fires recorded applet 'usleep;On=exit;Signal=TERM' \
 		sh -c "sleep 0.5; kill -TERM $applet"
 	check which_says_so \
-		grep -qE "process usleep \[busybox\] \(pid $applet\) was killed by signal 15" applet.log
+		grep -qE "process usleep \[busybox\] \(pid $applet\) was killed by signal 15" \
+		applet.log
 else
 	echo "skip an_applet_of_busybox_is_known_by_its_link: no busybox"
 fi

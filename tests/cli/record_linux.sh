@@ -3,11 +3,12 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-# ---- a counter trigger on a known load ------------------------------------------------------------
+# ---- a counter trigger on a known load -----------------------------------------------------------
 
 "$BUILD/programs/burn" 40 >/dev/null & burn=$!
 trap 'kill $burn 2>/dev/null' EXIT
-timeout 60 "$RECORDER" collect --store s.db --freq 199 --max-cpu-percent 0 --pre-sec 10 /MinSecForTrigger:11 \
+timeout 60 "$RECORDER" collect --store s.db --freq 199 --max-cpu-percent 0 \
+	--pre-sec 10 /MinSecForTrigger:11 \
 	/DelayAfterTriggerSec:0 "/StopOnPerfCounter:Process:% Processor Time:burn>2" 2>log
 check collect_ends_with_0_after_its_incident test $? -eq 0
 kill $burn
@@ -53,7 +54,7 @@ check what_is_expected_is_recorded_but_for_15_percent \
 	awk '{ exit !($1 > -15 && $1 < 15) }' unexplained
 check the_window_is_what_was_asked_for jq -e '.pre_s > 9.9 and .pre_s < 10.1' show.json
 
-# ---- every format agrees --------------------------------------------------------------------------
+# ---- every format agrees -------------------------------------------------------------------------
 
 "$RECORDER" export --store s.db --id 1 -f >all.folded 2>>err
 "$RECORDER" export --store s.db --id 1 --format perfview-xml -o all.perfView.xml 2>>err
@@ -69,20 +70,22 @@ check the_store_passes_an_integrity_check \
 	test "$(sqlite3 s.db 'PRAGMA integrity_check')" = ok
 check the_store_is_private test "$(stat -c %a s.db)" = 600
 
-# ---- Ctrl-C, MaxCollectSec, snapshot, status, a second recorder --------------------------------------
+# ---- Ctrl-C, MaxCollectSec, snapshot, status, a second recorder ----------------------------------
 
 "$RECORDER" collect --store run.db --pre-sec 60 2>run.log & recorder=$!
 wait_for 10 "$RECORDER" status --store run.db
 sleep 1
 check status_says_recording \
 	sh -c '"$RECORDER" status --store run.db --json | jq -e ".state == \"recording\""'
-check status_names_the_limits_that_have_no_table sh -c '"$RECORDER" status --store run.db --json | jq -e "
+check status_names_the_limits_that_have_no_table sh -c \
+	'"$RECORDER" status --store run.db --json | jq -e "
 	.limits.incidents_per_rule_and_hour == 10 and .limits.incidents_per_rule_and_day == 100 and
 	.limits.open_starts_per_rule == 65536 and .limits.keep_days == 30 and .budget.max_cpu_pct >= 1"'
 if [ "$(id -u)" = 0 ]; then
 	# "writer 10 idle": name, nice value, I/O class of each thread.
 	for task in /proc/$recorder/task/*; do
-		echo "$(cat "$task/comm") $(sed 's/.*) //' "$task/stat" | cut -d' ' -f17) $(ionice -p "${task##*/}")"
+		echo "$(cat "$task/comm") $(sed 's/.*) //' "$task/stat" |
+			cut -d' ' -f17) $(ionice -p "${task##*/}")"
 	done >threads
 	check what_drains_goes_first_and_what_writes_last sh -c 'grep -q "^perf -10 " threads &&
 		grep -q "^merge -10 " threads && grep -q "^writer 10 idle" threads &&
@@ -93,7 +96,8 @@ fi
 check status_says_what_the_ring_holds sh -c '"$RECORDER" status --store run.db --json | jq -e "
 	.history_s > 0 and .history_samples >= 0 and .bytes_per_sample >= 0 and .evicted_samples == 0 and
 	.evicted_segments == 0"'
-check status_counts_the_events_of_each_source sh -c '"$RECORDER" status --store run.db --json | jq -e "
+check status_counts_the_events_of_each_source sh -c \
+	'"$RECORDER" status --store run.db --json | jq -e "
 	.sources | map(select(.name == \"perf\" and .events >= 0 and .lost >= 0)) | length == 1"'
 "$RECORDER" collect --store run.db 2>second.log
 rc=$?
@@ -108,7 +112,8 @@ check ctrl_c_ends_with_0 test $? -eq 0
 check a_snapshot_and_a_last_incident_are_stored test "$(wc -l <run.list)" -eq 2
 check the_snapshot_keeps_its_reason grep -q '"by hand"' run.list
 check show_says_what_the_ring_held \
-	sh -c '"$RECORDER" show --store run.db --id 1 --json | jq -e ".ring.held_s > 0 and .ring.bytes > 0"'
+	sh -c '"$RECORDER" show --store run.db --id 1 --json |
+	jq -e ".ring.held_s > 0 and .ring.bytes > 0"'
 check the_last_one_says_who_stopped_it grep -q 'Ctrl-C or a signal' run.list
 check status_without_a_recorder_is_3 expect_exit 3 "$RECORDER" status --store run.db
 

@@ -17,4 +17,5 @@ unusual="$TOP/tests/browser/unusual.mjs"
 node "$unusual" "$chromium" "$playwright" empty.html a_report_without_samples_is_usable 0
 "$BUILD/programs/store_streams" hostile.db >hostile.log
 expect report_of_hostile_names_is_written 0 '' export --store hostile.db --id 1 -o hostile.html
-node "$unusual" "$chromium" "$playwright" hostile.html hostile_names_are_text 81 '<script>alert(1)</script>'
+node "$unusual" "$chromium" "$playwright" hostile.html hostile_names_are_text 81 \
+	'<script>alert(1)</script>'

@@ -10,12 +10,13 @@ echo "args=$# incident=$1 reason=$2" | tee "$3/note.txt"
 END
 chmod +x note.sh
 
-# ---- a line of a file, which is rotated in between; and StopCommand ---------------------------------
+# ---- a line of a file, which is rotated in between; and StopCommand ------------------------------
 
 echo before >app.log
 timeout 100 "$RECORDER" collect --store log.db --delay-after-trigger-sec 0 \
 	--stop-command "$PWD/note.sh %INCIDENT% %REASON% %OUTPUTDIR%" \
-	--stop-on-event-log-message "$PWD/app.log@"'out of [a-z]+: \$\(touch owned\)' 2>log & collect=$!
+	--stop-on-event-log-message "$PWD/app.log@"'out of [a-z]+: \$\(touch owned\)' 2>log \
+	& collect=$!
 for i in $(seq 100); do grep -q recording log && break; sleep 0.1; done
 echo "nothing of interest" >>app.log
 mv app.log app.log.1
@@ -23,14 +24,16 @@ echo 'Out of Memory: $(touch owned) killed' >>app.log
 wait $collect
 check a_log_rule_fires_on_the_line_after_a_rotation test $? -eq 0
 "$RECORDER" show --store log.db --id 1 --json >show.json 2>err
-check its_reason_is_the_line jq -e '.reason | endswith("app.log: Out of Memory: $(touch owned) killed")' show.json
+check its_reason_is_the_line \
+	jq -e '.reason | endswith("app.log: Out of Memory: $(touch owned) killed")' show.json
 check stop_command_ran_with_its_arguments grep -q 'args=3 incident=1 reason=log .*killed' note.txt
 check its_output_is_in_the_log grep -q 'stop command: args=3 incident=1' log
 check and_no_text_of_an_event_is_a_command test ! -e owned
 
-# ---- the same again is counted, and takes nothing of the rule's hour ---------------------------------
+# ---- the same again is counted, and takes nothing of the rule's hour -----------------------------
 
-timeout 100 "$RECORDER" collect --store again.db --delay-after-trigger-sec 0 --dedup 100 --max-per-hour 2 \
+timeout 100 "$RECORDER" collect --store again.db --delay-after-trigger-sec 0 \
+	--dedup 100 --max-per-hour 2 \
 	--collect-multiple 50 --stop-on-event-log-message "$PWD/app.log@again" 2>log & collect=$!
 wait_for 30 grep -q recording log
 for i in 1 2 3 4; do
@@ -43,7 +46,7 @@ wait $collect
 check the_same_again_is_counted_beyond_the_hours_number \
 	eval '"$RECORDER" show --store again.db --id 1 | grep -q "fired again 3 times"'
 
-# ---- the end of a process, as a part of an expression -----------------------------------------------
+# ---- the end of a process, as a part of an expression --------------------------------------------
 
 cp "$(command -v sleep)" ./napper
 timeout 100 "$RECORDER" collect --store exit.db --delay-after-trigger-sec 0 \
@@ -54,16 +57,19 @@ sleep 1
 ./napper 0.5
 wait $collect
 check a_process_rule_fires_at_the_end_of_the_process test $? -eq 0
-check and_says_which grep -qE 'fired: mem and gone; mem: .*; gone: process napper \(pid [0-9]+\) ended' log
+check and_says_which \
+	grep -qE 'fired: mem and gone; mem: .*; gone: process napper \(pid [0-9]+\) ended' log
 
-# ---- a counter ----------------------------------------------------------------------------------------
+# ---- a counter -----------------------------------------------------------------------------------
 
-timeout 100 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 0 --min-sec-for-trigger 0 \
+timeout 100 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 0 \
+	--min-sec-for-trigger 0 \
 	--poll-sec 0.2 --stop-on-perf-counter 'Memory:Available Bytes:>1' 2>log
 check a_counter_rule_fires test $? -eq 0
-check what_cannot_fire_is_refused eval '! "$RECORDER" check --stop-on-event-log-message /no/such/x@y >out 2>&1'
+check what_cannot_fire_is_refused eval \
+	'! "$RECORDER" check --stop-on-event-log-message /no/such/x@y >out 2>&1'
 
-# ---- how a process ended ---------------------------------------------------------------------------
+# ---- how a process ended -------------------------------------------------------------------------
 
 no_endings=$("$RECORDER" check --json --stop-on-process 'x;ExitCode=3' |
 	jq -r 'select(.check == "rule" and .verdict == "wrong") | .text')
@@ -71,7 +77,8 @@ if [ "$no_endings" ]; then
 	echo "skip rules on exit codes and signals: $no_endings"
 	exit 0
 fi
-printf 'int main(int n, char **a) { if (n > 1) *(volatile int *)0 = n; (void)a; return 3; }\n' >dies.c
+printf 'int main(int n, char **a) { if (n > 1) *(volatile int *)0 = n; (void)a; return 3; }\n' \
+	>dies.c
 gcc -O0 -o dies dies.c && cp dies crashes
 
 # fires NAME RULE REASON COMMAND...: as soon as the recorder runs.
@@ -82,7 +89,8 @@ fires()
 	timeout 60 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 \
 		--stop-on-process "$rule" 2>log & collect=$!
 	wait_for 30 grep -q recording log
-	# Again until it fires: on a machine with too much to do the first may come before the source runs.
+	# Again until it fires: on a machine with too much to do the first may come before the
+	# source runs.
 	while kill -0 $collect 2>/dev/null; do
 		"$@" >/dev/null 2>&1
 		sleep 0.3
@@ -93,5 +101,6 @@ fires()
 # Of a machine that starts programs all the time, as it does when the recorder starts.
 (while :; do /bin/true; sleep 0.02; done) & others=$!
 fires an_exit_code_fires 'dies;ExitCode=3' 'process dies \(pid [0-9]+\) ended with code 3' ./dies
-fires a_crash_fires 'crashes;On=crash' 'process crashes \(pid [0-9]+\) was killed by signal 11 \(SIGSEGV\)' ./crashes now
+fires a_crash_fires 'crashes;On=crash' \
+	'process crashes \(pid [0-9]+\) was killed by signal 11 \(SIGSEGV\)' ./crashes now
 kill $others

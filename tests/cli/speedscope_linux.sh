@@ -1,5 +1,6 @@
 #!/bin/bash
-# Exports in the real speedscope, in a real browser: tests/browser/speedscope.mjs says what is compared.
+# Exports in the real speedscope, in a real browser: tests/browser/speedscope.mjs says what is
+# compared.
 set -u
 . "$TOP/tests/support/cli.sh"
 . "$TOP/tests/support/browser.sh" speedscope_in_a_browser
@@ -15,5 +16,6 @@ expect folded_for_speedscope 0 '' export --id 1 --no-annotate -o a.folded
 for file in a.speedscope.json a.pb.gz a.perf.data.txt; do
 	expect "${file}_for_speedscope" 0 '' export --id 1 -o $file
 done
-node "$TOP/tests/browser/speedscope.mjs" "$chromium" "$playwright" "$npm/speedscope/dist/release" 10000000 \
+node "$TOP/tests/browser/speedscope.mjs" "$chromium" "$playwright" \
+	"$npm/speedscope/dist/release" 10000000 \
 	a.folded a.folded a.speedscope.json a.pb.gz a.perf.data.txt

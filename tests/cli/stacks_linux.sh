@@ -1,5 +1,6 @@
 #!/bin/bash
-# Stacks of awkward shapes, recorded for real: a throw, a signal handler, assembly, 32 bits, 24 and 200 KiB.
+# Stacks of awkward shapes, recorded for real: a throw, a signal handler, assembly, 32 bits, 24 and
+# 200 KiB.
 # time limit: 240
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -18,8 +19,10 @@ trap 'kill "${pids[@]}" $recorder 2>/dev/null' EXIT
 # look NAME: at this program's stacks, in out.folded with frames named "module!function".
 look()
 {
-	"$RECORDER" show --store s.db --id 1 --from "$from" --process "${pids[$1]}" --json >show.json 2>>err
-	"$RECORDER" export --store s.db --id 1 --from "$from" --process "${pids[$1]}" --no-ids -f >out.folded 2>>err
+	"$RECORDER" show --store s.db --id 1 --from "$from" \
+		--process "${pids[$1]}" --json >show.json 2>>err
+	"$RECORDER" export --store s.db --id 1 --from "$from" --process "${pids[$1]}" \
+		--no-ids -f >out.folded 2>>err
 }
 
 # at_least PERCENT PATTERN: of the samples, 30 or more, match
@@ -37,7 +40,8 @@ at_least()
 rooted()
 {
 	jq -e --argjson want "$1" '.samples >= 30 and (.stack_quality as $q |
-		100 * ($q.complete + $q.stitched + $q.remote) / .samples >= $want)' show.json && return
+		100 * ($q.complete + $q.stitched + $q.remote) / .samples >= $want)' show.json &&
+		return
 	cat show.json
 	return 1
 }
@@ -45,7 +49,8 @@ rooted()
 # within_copy PERCENT: so many reach it by what was copied with the sample alone
 within_copy()
 {
-	jq -e --argjson want "$1" '.samples >= 30 and 100 * .stack_quality.complete / .samples >= $want' \
+	jq -e --argjson want "$1" \
+		'.samples >= 30 and 100 * .stack_quality.complete / .samples >= $want' \
 		show.json && return
 	cat show.json
 	return 1
@@ -57,7 +62,8 @@ start deep ./shapes deep 100 200
 start kib24 ./shapes deep 12 200
 
 why_no_throw="g++ is not installed"
-command -v g++ >/dev/null && why_no_throw=$(g++ -O2 -o throw50 "$TOP/tests/programs/throw50.cc" 2>&1) &&
+command -v g++ >/dev/null &&
+	why_no_throw=$(g++ -O2 -o throw50 "$TOP/tests/programs/throw50.cc" 2>&1) &&
 	start throw50 ./throw50 200
 
 command -v openssl >/dev/null && for what in sha256 aes-256-gcm; do
@@ -77,8 +83,10 @@ if why_no_32=$(gcc -m32 -nostdlib -static -ffreestanding -fno-pie -no-pie -O1 \
 	[ $? != 124 ] || start bits32 ./bits32
 fi
 
-# By CPU time, for a loaded machine takes its time: 200 samples of each, after its unwind tables are loaded.
-"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 200 /DelayAfterTriggerSec:0 2>log & recorder=$!
+# By CPU time, for a loaded machine takes its time: 200 samples of each, after its unwind tables are
+# loaded.
+"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 200 \
+	/DelayAfterTriggerSec:0 2>log & recorder=$!
 wait_for 20 "$RECORDER" status --store s.db
 all_burn 100 "${pids[@]}"
 from=$EPOCHREALTIME
@@ -90,8 +98,10 @@ check and_ends_well test $? -eq 0
 
 look handler
 check a_handlers_stack_goes_on_in_the_leaf_it_interrupted \
-	at_least 15 'shapes!main;(shapes!handler;)?shapes!leaf_spin;[^;]*;shapes!on_alarm;shapes!handler_spin'
-check the_leafs_stack_goes_on_to_main at_least 95 '_start;.*shapes!main;(shapes!handler;)?shapes!leaf_spin'
+	at_least 15 \
+	'shapes!main;(shapes!handler;)?shapes!leaf_spin;[^;]*;shapes!on_alarm;shapes!handler_spin'
+check the_leafs_stack_goes_on_to_main \
+	at_least 95 '_start;.*shapes!main;(shapes!handler;)?shapes!leaf_spin'
 check stacks_with_a_handler_are_complete rooted 97
 
 look kib24
@@ -105,7 +115,8 @@ check nearly_all_of_them_reach_their_root rooted 90
 
 if [ "${pids[throw50]:-}" ]; then
 	look throw50
-	check a_throw_through_50_frames_is_seen at_least 80 'throw50!throw_below.*;throw50!throw_below.*Unwind_'
+	check a_throw_through_50_frames_is_seen \
+		at_least 80 'throw50!throw_below.*;throw50!throw_below.*Unwind_'
 	check stacks_within_the_throw_are_complete rooted 97
 else
 	echo "skip stacks_within_the_throw_are_complete: $(head -n 1 <<<"$why_no_throw")"

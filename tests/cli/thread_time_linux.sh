@@ -1,6 +1,6 @@
 #!/bin/bash
-# Thread time: a program that burns, sleeps, waits for a lock and reads a cold file, and measures itself;
-# each of these is found where it belongs, and each thread's times add up to its life.
+# Thread time: a program that burns, sleeps, waits for a lock and reads a cold file, and measures
+# itself; each of these is found where it belongs, and each thread's times add up to its life.
 # time limit: 90
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -89,12 +89,13 @@ gcc -O1 -pthread -o spends spends.c
 head -c 16000000 /dev/urandom >cold.bin
 sync cold.bin
 
-timeout 80 "$RECORDER" collect --store time.db --wakers --delay-after-trigger-sec 1 --stop-on-process spends \
+timeout 80 "$RECORDER" collect --store time.db --wakers --delay-after-trigger-sec 1 \
+	--stop-on-process spends \
 	2>log & collect=$!
 wait_for 15 grep -q recording log
 sleep 0.5
-# What interrupts and a hypervisor took of the CPUs, in s (proc(5)): the clock of who is on one goes on, and the kernel
-# does not count it as his.
+# What interrupts and a hypervisor took of the CPUs, in s (proc(5)): the clock of who is on one goes
+# on, and the kernel does not count it as his.
 taken() { awk -v hz="$(getconf CLK_TCK)" '$1 == "cpu" {print ($7 + $8 + $9) / hz}' /proc/stat; }
 began=$EPOCHREALTIME
 taken=$(taken)
@@ -116,16 +117,19 @@ seconds()
 }
 said() { awk -v what="$1" '$1 == what {print $2}' said; }
 # near A B PERCENT SLACK: A is B within the percentage, or the slack in seconds
-near() { echo "$1 $2" && awk -v a="$1" -v b="$2" -v p="$3" -v s="$4" 'BEGIN {d = a > b ? a - b : b - a; exit !(d <= b * p / 100 + s)}'; }
+near() { echo "$1 $2" && awk -v a="$1" -v b="$2" -v p="$3" -v s="$4" \
+	'BEGIN {d = a > b ? a - b : b - a; exit !(d <= b * p / 100 + s)}'; }
 
 # between A B C: B is, but for 2 % and 0.03 s, neither less than A nor more than C
-between() { echo "$1 $2 $3" && awk -v a="$1" -v b="$2" -v c="$3" 'BEGIN {exit !(b >= a * 0.98 - 0.03 && b <= c * 1.02 + 0.03)}'; }
+between() { echo "$1 $2 $3" && awk -v a="$1" -v b="$2" -v c="$3" \
+	'BEGIN {exit !(b >= a * 0.98 - 0.03 && b <= c * 1.02 + 0.03)}'; }
 
 # What it measures itself begins after its first instruction and ends before its last.
 check all_its_times_add_up_to_its_life \
 	between "$(said whole)" "$(seconds . 'CPU|BLOCKED|DISK|READIED|UNKNOWN')" "$(said outside)"
 if jq -e '.thread_time.unknown_s > 0.02' show.json >json.out; then
-	check what_is_not_known_is_said eval '"$RECORDER" show --store time.db --process spends 2>err | grep -q "s not known"'
+	check what_is_not_known_is_said eval \
+		'"$RECORDER" show --store time.db --process spends 2>err | grep -q "s unknown"'
 	echo "skip times_are_where_they_were_spent: the kernel lost switches, or they were not recorded yet when it began"
 	exit 0
 fi
@@ -135,7 +139,8 @@ check its_cpu_time_is_what_the_kernel_counts cpu_is "$(seconds . CPU)" "$(said c
 if [ "$(said no_schedstat)" ]; then
 	echo "skip its_time_without_a_cpu_is_what_the_kernel_counts: this kernel counts none (CONFIG_SCHED_INFO)"
 else
-	check its_time_without_a_cpu_is_what_the_kernel_counts near "$(seconds . READIED)" "$(said ready)" 10 0.1
+	check its_time_without_a_cpu_is_what_the_kernel_counts \
+		near "$(seconds . READIED)" "$(said ready)" 10 0.1
 fi
 if grep -q 'context switches a second' log; then
 	echo "skip times_are_where_they_were_spent: over 10,000 context switches a second here, not all have stacks"
@@ -143,21 +148,29 @@ elif jq -e '.lost > 0' show.json >json.out; then
 	echo "skip times_are_where_they_were_spent: the kernel lost $(jq .lost show.json) records, which may be their stacks"
 else
 	check what_it_slept_is_blocked_there near "$(seconds '!sleeps;' BLOCKED)" \
-		"$(awk -v s="$(said sleeps)" -v r="$(seconds '!sleeps;' READIED)" 'BEGIN {print s - r}')" 5 0
-	check what_it_waited_for_a_lock_is_blocked_there near "$(seconds '!waits;' 'BLOCKED|READIED')" "$(said waits)" 5 0.02
+		"$(awk -v s="$(said sleeps)" -v r="$(seconds '!sleeps;' READIED)" \
+		'BEGIN {print s - r}')" 5 0
+	check what_it_waited_for_a_lock_is_blocked_there \
+		near "$(seconds '!waits;' 'BLOCKED|READIED')" "$(said waits)" 5 0.02
 	check what_it_burnt_is_cpu_there cpu_is "$(seconds '!burns;' CPU)" 0.7
-	check what_it_read_is_where_it_reads near "$(seconds '!reads_cold;' 'CPU|BLOCKED|DISK|READIED')" "$(said reads_cold)" 5 0.03
+	check what_it_read_is_where_it_reads near \
+		"$(seconds '!reads_cold;' 'CPU|BLOCKED|DISK|READIED')" "$(said reads_cold)" 5 0.03
 	check a_wait_has_the_stack_of_who_ended_it \
 		grep -qE '!waits;.*!BLOCKED_TIME;\[thread\]!READIED_BY;.*!holds;.*unlock' folded
 	disk=$(seconds '!reads_cold;' DISK)
-	rest=$(awk -v r="$(said reads_cold)" -v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')
+	rest=$(awk -v r="$(said reads_cold)" \
+		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')
 	if awk -v r="$rest" 'BEGIN {exit !(r < 0.03)}'; then
 		echo "skip waits_for_the_disk_are_disk_time: the file was in memory, or its disk is as fast"
 	else
 		check waits_for_the_disk_are_disk_time near "$disk" "$rest" 10 0.03
 	fi
 fi
-check show_says_what_they_are_in_all jq -e '.thread_time.threads == 2 and .thread_time.blocked_s > 1.5' show.json
-check report_has_them_as_a_tree eval '"$RECORDER" report --store time.db --metric off-cpu --process spends \
-	--by-name --json 2>err | jq -es "any(.name == \"[thread]!BLOCKED_TIME\" and .inclusive_ms > 1500)"'
-check samples_of_the_cpu_are_counted_alone jq -e '[.hottest[].stack[].frame | select(endswith("_TIME"))] == []' show.json
+check show_says_what_they_are_in_all \
+	jq -e '.thread_time.threads == 2 and .thread_time.blocked_s > 1.5' show.json
+check report_has_them_as_a_tree eval \
+	'"$RECORDER" report --store time.db --metric off-cpu --process spends \
+	--by-name --json 2>err |
+	jq -es "any(.name == \"[thread]!BLOCKED_TIME\" and .inclusive_ms > 1500)"'
+check samples_of_the_cpu_are_counted_alone \
+	jq -e '[.hottest[].stack[].frame | select(endswith("_TIME"))] == []' show.json

@@ -1,6 +1,6 @@
 #!/bin/bash
-# recorder events against what PerfView says of the same traces: how many of each kind, and of the first
-# five of each kind when, on which CPU, how long. Skips where the traces are not there.
+# recorder events against what PerfView says of the same traces: how many of each kind, and of the
+# first five of each kind when, on which CPU, how long. Skips where the traces are not there.
 . "$TOP/tests/support/cli.sh"
 
 traces=$TOP/../shared/data/etl
@@ -8,7 +8,8 @@ if [ ! -d "$traces" ]; then
 	echo "skip trace_events: $traces is not there"
 	exit 0
 fi
-if "$RECORDER" events --from "$traces/lxcore_kernel.etl" --count 2>&1 | grep -q 'reads no trace files'; then
+if "$RECORDER" events --from "$traces/lxcore_kernel.etl" --count 2>&1 |
+		grep -q 'reads no trace files'; then
 	echo "skip trace_events: this version reads no trace files"
 	exit 0
 fi
@@ -30,7 +31,8 @@ our_counts()
 		nidle=$("$RECORDER" events --from "$1" --name PerfInfo/Sample --json |
 			grep -c "$idle")
 	fi
-	jq -r --argjson nidle "$nidle" 'if .name == "PerfInfo/Sample" then .count -= $nidle else . end |
+	jq -r --argjson nidle "$nidle" \
+		'if .name == "PerfInfo/Sample" then .count -= $nidle else . end |
 		"\(.provider)/\(.name):\(.count)"' counts.json
 }
 
@@ -74,11 +76,14 @@ listed_events_are_the_same()
 	paste -d '\n' theirs.listed ours.listed | awk '
 		NR % 2 { ms = $1; $1 = ""; rest = $0; next }
 		{ d = $1 - ms; $1 = ""; n++ }
-		d > 0.00051 || d < -0.00051 || $0 != rest { print "theirs " ms rest "; ours off by " d " ms:" $0; bad++ }
+		d > 0.00051 || d < -0.00051 || $0 != rest {
+		print "theirs " ms rest "; ours off by " d " ms:" $0; bad++ }
 		END { print n " events"; exit bad > 0 }'
 }
 
 for trace in net.4.5.2.x64 gcevents primitive-types; do
-	check "$trace.counts" counts_are_the_same "$traces/$trace.etl.zip" "$traces/$trace.baseline.txt"
-	check "$trace.listed" listed_events_are_the_same "$traces/$trace.etl.zip" "$traces/$trace.baseline.txt"
+	check "$trace.counts" \
+		counts_are_the_same "$traces/$trace.etl.zip" "$traces/$trace.baseline.txt"
+	check "$trace.listed" \
+		listed_events_are_the_same "$traces/$trace.etl.zip" "$traces/$trace.baseline.txt"
 done

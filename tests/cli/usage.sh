@@ -7,24 +7,30 @@ export XDG_STATE_HOME=$TMP/state HOME=$TMP
 
 expect no_command_is_wrong_usage 2 'no command was given'
 expect unknown_command_names_the_nearest 2 "unknown command 'lsit'; did you mean list\?" lsit
-expect a_process_is_checked_also_without_a_rule 2 "--process ',': an empty process name" collect /Process:,
+expect a_process_is_checked_also_without_a_rule 2 "--process ',': an empty process name" \
+	collect /Process:,
 expect unknown_option_names_the_nearest 2 'did you mean --buffer-mb' collect --bufer-mb 3
 expect unknown_perfview_option_names_the_nearest 2 'did you mean --stop-on-perf-counter' \
 	collect /StopOnPerfCountr:a:b:c
-expect option_of_another_command_says_whose_it_is 2 'option of export and diff, not of list' list --format x
+expect option_of_another_command_says_whose_it_is 2 'option of export and diff, not of list' \
+	list --format x
 expect bad_number_says_what_is_allowed 2 \
 	"--freq: 'x' is not a whole number; allowed: 1 to 10000 Hz" collect --freq x
 expect number_out_of_bounds 2 '/CircularMB: .0. is out of range' collect /CircularMB:0
 expect repeated_scalar 2 '--freq was already given' collect --freq 9 /CpuSampleMSec:10
 expect value_behind_a_blank_in_perfview_form 2 'after a colon' collect /MaxCollectSec 60
 expect stop_command_is_checked 2 'a quote is not closed' collect --stop-command "x 'y" --store s.db
-expect what_belongs_to_a_flag_is_no_file 2 "^recorder: unexpected argument ';Process=x'; write it after the option" \
+expect what_belongs_to_a_flag_is_no_file 2 \
+	"^recorder: unexpected argument ';Process=x'; write it after the option" \
 	collect --stop-on-gen2-gc ';Process=x'
-expect a_path_that_is_not_there_is_no_unknown_option 2 "unknown option '/no/such/program', and there is no file of that name" \
+expect a_path_that_is_not_there_is_no_unknown_option 2 \
+	"unknown option '/no/such/program', and there is no file of that name" \
 	events /no/such/program
-expect a_wrong_spec_says_whose_it_is 2 "^recorder: --stop-on-gc-over-msec: '1;Measur=x': unknown key 'Measur'" \
+expect a_wrong_spec_says_whose_it_is 2 \
+	"^recorder: --stop-on-gc-over-msec: '1;Measur=x': unknown key 'Measur'" \
 	collect '/StopOnGCOverMsec:1;Measur=x' --store s.db
-expect a_stop_command_that_is_not_there_is_found_by_check 2 'no program .no-such-program. that can be run' \
+expect a_stop_command_that_is_not_there_is_found_by_check 2 \
+	'no executable program .no-such-program.' \
 	check --store s.db --stop-command 'no-such-program %INCIDENT%'
 expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
 check nothing_was_written [ ! -e "$TMP/state" ]
@@ -40,7 +46,8 @@ expect version 0 '' --version
 check version_is_one_line grep -qE '^recorder [0-9.]+$' out
 
 printf 'freq = 99\nbufer-mb = 1\n' >bad.conf
-expect conf_error_says_file_line_and_nearest 2 "bad.conf:2: unknown key 'bufer-mb'; did you mean buffer-mb" \
+expect conf_error_says_file_line_and_nearest 2 \
+	"bad.conf:2: unknown key 'bufer-mb'; did you mean buffer-mb" \
 	list --config bad.conf
 expect conf_from_the_environment 2 'bad.conf:2' list --config bad.conf
 RECORDER_CONFIG=bad.conf expect conf_from_RECORDER_CONFIG 2 'bad.conf:2' list
@@ -51,4 +58,5 @@ head -c 1100000 /dev/zero >big.conf
 expect conf_that_is_too_large 2 'big.conf' list --config big.conf
 expect conf_that_is_a_directory 2 'configuration' list --config .
 
-expect shipped_conf_is_good 0 'rule +note +none' check --store "$TMP/x.db" --config "$TOP/conf/recorder.conf"
+expect shipped_conf_is_good 0 'rule +note +none' \
+	check --store "$TMP/x.db" --config "$TOP/conf/recorder.conf"

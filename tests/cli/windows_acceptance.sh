@@ -1,6 +1,7 @@
 #!/bin/bash
-# tests/windows-acceptance.cmd: its steps are those of tests/README.md, and the shell runs it to its end. What
-# it finds is for a real Windows; here recorder.exe and the tools are empty shells that end well (findstr is real).
+# tests/windows-acceptance.cmd: its steps are those of tests/README.md, and the shell runs it to its
+# end. What it finds is for a real Windows; here recorder.exe and the tools are empty shells that
+# end well (findstr is real).
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 
@@ -10,7 +11,8 @@ sed -n 's/^| \([0-9]*\) | .*/& /p' "$TOP/tests/README.md" | grep -v '(by hand)[^
 	sed 's/^| \([0-9]*\).*/\1/' | sort -nu >table
 grep -oE 'call :(is|has|hasnot) [0-9]+_' "$script" | grep -oE '[0-9]+' | sort -nu >labels
 check the_script_has_the_steps_of_the_table diff table labels
-check each_label_is_there_once [ "$(grep -oE 'call :(is|has|hasnot) [0-9a-z_]+' "$script" | sort | uniq -d | wc -l)" = 0 ]
+check each_label_is_there_once \
+	[ "$(grep -oE 'call :(is|has|hasnot) [0-9a-z_]+' "$script" | sort | uniq -d | wc -l)" = 0 ]
 
 tools=$TOP/build/windows/programs/tools_windows.exe
 if [ ! "$WINE_RUN" ] || [ ! -e "$tools" ]; then
@@ -23,8 +25,10 @@ for name in findstr logman wpr net ping powershell eventcreate taskkill sc recor
 done
 cp "$script" .
 cp "$tools" recorder.exe
-# Ours come first: Wine has some of these as shells that end badly, or findstr as one that finds all.
-timeout 180 $WINE_RUN cmd /c 'set PATH=%CD%\shells;%PATH%&windows-acceptance.cmd' >out 2>err </dev/null
+# Ours come first: Wine has some of these as shells that end badly, or findstr as one that finds
+# all.
+timeout 180 $WINE_RUN cmd /c \
+	'set PATH=%CD%\shells;%PATH%&windows-acceptance.cmd' >out 2>err </dev/null
 code=$?
 tr -d '\r' <out | grep -oE '^(passed|failed) [0-9a-z_]+' | sed 's/.* //' | sort >ran
 grep -oE 'call :(is|has|hasnot) [0-9a-z_]+' "$script" | sed 's/.* //' | sort >meant
@@ -34,4 +38,5 @@ passed=$(grep -c '^passed' out) failed=$(grep -c '^failed' out)
 check its_last_line_has_the_sums grep -q "^$passed passed, $failed failed; " out
 # Of shells that say nothing: exit codes are right, nothing unwanted is said, and nothing wanted.
 check exit_codes_and_what_must_not_be_said_pass sh -c \
-	"grep -q '^passed 1_check_exit_code' out && grep -q '^passed 3_lost_nothing' out && grep -q '^failed 1_etw: no .etw. in ' out"
+	"grep -q '^passed 1_check_exit_code' out && grep -q '^passed 3_lost_nothing' out &&
+	grep -q '^failed 1_etw: no .etw. in ' out"

@@ -8,14 +8,16 @@ need_windows_program windows_etw dll/tdh.dll
 export WINEDLLOVERRIDES='mscoree,mshtml=;tdh=n'
 own_wine windows_etw tdh.dll
 
-# collect NAME ARG...: into NAME.db, with what the session was told in NAME.log, remarks in NAME.err, and the
-# exit code in NAME.code. In the background: there are many, and they wait most of the time.
+# collect NAME ARG...: into NAME.db, with what the session was told in NAME.log, remarks in
+# NAME.err, and the exit code in NAME.code. In the background: there are many, and they wait most of
+# the time.
 collect()
 {
 	local name=$1
 	shift
 	{
-		STANDIN_LOG=$name.log timeout 240 $WINE_RUN "$RECORDER_EXE" collect --store "$name.db" "$@" \
+		STANDIN_LOG=$name.log timeout 240 $WINE_RUN "$RECORDER_EXE" collect \
+			--store "$name.db" "$@" \
 			>"$name.out" 2>"$name.err" </dev/null
 		echo $? >"$name.code"
 	} &
@@ -29,61 +31,75 @@ data=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
 replaying=
 if [ -e "$data" ] && command -v unzip >/dev/null && unzip -oq "$data" net.4.5.2.x64.etl &&
 	"$BUILD/programs/etw_live_records" net.4.5.2.x64.etl live.rec >records.out; then
-	STANDIN_RECORDS=live.rec STANDIN_AFTER_STOP=2000 STANDIN_LOST='700 3' collect live --cpu-sample-msec 1
+	STANDIN_RECORDS=live.rec STANDIN_AFTER_STOP=2000 STANDIN_LOST='700 3' \
+		collect live --cpu-sample-msec 1
 	replaying=$pids
 	pids=
 fi
 collect plain --max-collect-sec 0.2 --freq 1000
 collect unknown --max-collect-sec 0.2 /ClrEvents:GC+Exception
-collect chosen --max-collect-sec 0.2 /ThreadTime /KernelEvents:Profile,DiskIO,DiskIOInit /ClrEvents:GC \
+collect chosen --max-collect-sec 0.2 /ThreadTime \
+	/KernelEvents:Profile,DiskIO,DiskIOInit /ClrEvents:GC \
 	'/Providers:*MyEventSource:0x30:Verbose:@StacksEnabled=true;@ProcessIDFilter=12 34,{11111111-2222-3333-4444-555566667777}::4:@EventIDsToEnable=7 300,*Other:@ProcessNameFilter=a.exe b;@EventIDStacksToDisable=258'
 collect only --max-collect-sec 0.2 '/OnlyProviders:*MyEventSource'
 STANDIN_START=5 collect denied --max-collect-sec 0.2
 STANDIN_START=1450 collect full --max-collect-sec 0.2
 STANDIN_START='183 once' collect taken --max-collect-sec 0.2
 STANDIN_START=183 collect foreign --max-collect-sec 0.2
-STANDIN_SESSIONS='NT Kernel Logger,recorder-session-999999-1d0,other' collect left --max-collect-sec 0.2
+STANDIN_SESSIONS='NT Kernel Logger,recorder-session-999999-1d0,other' collect \
+	left --max-collect-sec 0.2
 wait $pids
 
-# ---- what the session is told -------------------------------------------------------------------------
+# ---- what the session is told --------------------------------------------------------------------
 
 check a_run_without_events_ends_well code 0 plain
-check the_session_is_real_time_of_the_system_logger grep -q '^start name=recorder-session-.* mode=0x02000110 ' plain.log
-check it_has_a_guid_and_clock_of_its_own grep -q ' clock=1 own_guid=1 traced=1 timer=100 error=0' plain.log
+check the_session_is_real_time_of_the_system_logger \
+	grep -q '^start name=recorder-session-.* mode=0x02000110 ' plain.log
+check it_has_a_guid_and_clock_of_its_own \
+	grep -q ' clock=1 own_guid=1 traced=1 timer=100 error=0' plain.log
 check its_flags_are_processes_threads_images_profile grep -q ' flags=0x01000007 ' plain.log
 check the_rate_is_asked_of_the_system grep -q '^interval 10000' plain.log
 check samples_come_with_stacks grep -q '^stack ce1dbfb4-137e-4da6-87b0-3f59aa102cbc 46' plain.log
 check stacks_are_asked_before_the_session_is_read sh -c \
-	"[ \$(grep -n '^stack' plain.log | tail -1 | cut -d: -f1) -lt \$(grep -n '^open' plain.log | cut -d: -f1) ]"
-check dotnet_is_enabled grep -q '^enable .*guid=e13c0d23-.* code=1 level=5 keywords=0x4000c039 property=0 filters=0' plain.log
-check running_dotnet_code_is_asked_for grep -q '^enable .*guid=a669021c-.* code=1 level=5 keywords=0x78 ' plain.log
-check it_is_read_raw_as_event_records grep -q '^open name=recorder-session-.* mode=0x10001100 own_name=1' plain.log
-check it_is_stopped_once sh -c "[ \$(grep -c '^stop' plain.log) = 1 ] && [ \$(grep -c '^close' plain.log) = 1 ]"
+	"[ \$(grep -n '^stack' plain.log | tail -1 |
+	cut -d: -f1) -lt \$(grep -n '^open' plain.log | cut -d: -f1) ]"
+check dotnet_is_enabled \
+	grep -q '^enable .*guid=e13c0d23-.* code=1 level=5 keywords=0x4000c039 property=0 filters=0' plain.log
+check running_dotnet_code_is_asked_for \
+	grep -q '^enable .*guid=a669021c-.* code=1 level=5 keywords=0x78 ' plain.log
+check it_is_read_raw_as_event_records \
+	grep -q '^open name=recorder-session-.* mode=0x10001100 own_name=1' plain.log
+check it_is_stopped_once sh -c \
+	"[ \$(grep -c '^stop' plain.log) = 1 ] && [ \$(grep -c '^close' plain.log) = 1 ]"
 
 check an_unknown_keyword_is_refused_with_the_nearest grep -q "no keyword 'GC+Exception'" unknown.err
 check kernel_events_as_asked grep -q ' flags=0x01000d17 ' chosen.log
 check stacks_of_switches_and_readied_threads sh -c \
 	"grep -q '^stack 3d6fa8d1-.* 36' chosen.log && grep -q '^stack 3d6fa8d1-.* 50' chosen.log"
-check an_event_source_by_its_name grep -q 'guid=8983a2e6-c5d2-5a1f-691f-db243cb1f681.* code=1 level=5 keywords=0x30 property=4 filters=1' chosen.log
+check an_event_source_by_its_name \
+	grep -q 'guid=8983a2e6-c5d2-5a1f-691f-db243cb1f681.* code=1 level=5 keywords=0x30 property=4 filters=1' chosen.log
 check a_filter_of_processes grep -q '^filter type=0x80000004 bytes=0c00000022000000' chosen.log
 check a_filter_of_events grep -q '^filter type=0x80000200 bytes=0100020007002c01' chosen.log
-check a_filter_of_programs grep -q "^filter type=0x80000008 bytes=61002e006500780065003b0062000000" chosen.log
+check a_filter_of_programs \
+	grep -q "^filter type=0x80000008 bytes=61002e006500780065003b0062000000" chosen.log
 check a_filter_of_stacks grep -q "^filter type=0x80001000 bytes=000001000201" chosen.log
 check only_providers_is_no_system_logger grep -q ' mode=0x00000110 flags=0x00000000 ' only.log
 check only_providers_asks_for_no_stacks_nor_dotnet sh -c "! grep -qE '^stack|e13c0d23' only.log"
 
-# ---- what may go wrong --------------------------------------------------------------------------------
+# ---- what may go wrong ---------------------------------------------------------------------------
 
 check access_denied_is_said grep -q 'access is denied; run the recorder as administrator' denied.err
 check its_exit_code_is_1 code 1 denied
 check no_room_for_a_session_is_said grep -q 'no room for another' full.err
 check a_session_of_our_name_is_replaced sh -c \
-	"[ \$(cat taken.code) = 0 ] && [ \$(grep -c '^start' taken.log) = 2 ] && sed -n '/^start/,\$p' taken.log | sed -n 2p | grep -q '^stop .*name=recorder-session-'"
+	"[ \$(cat taken.code) = 0 ] && [ \$(grep -c '^start' taken.log) = 2 ] &&
+	sed -n '/^start/,\$p' taken.log | sed -n 2p | grep -q '^stop .*name=recorder-session-'"
 check a_name_that_stays_taken_is_said grep -q 'is there and cannot be stopped' foreign.err
 check a_session_that_was_left_is_stopped_and_no_other sh -c \
-	"[ \$(grep -c '^stop .*name=.' left.log) = 1 ] && grep -q '^stop .*name=recorder-session-999999-1d0' left.log"
+	"[ \$(grep -c '^stop .*name=.' left.log) = 1 ] &&
+	grep -q '^stop .*name=recorder-session-999999-1d0' left.log"
 
-# ---- a real trace's records ---------------------------------------------------------------------------
+# ---- a real trace's records ----------------------------------------------------------------------
 
 if [ ! "$replaying" ]; then
 	echo "skip windows_etw_real_trace: no ../shared/data/etl, or no unzip"
@@ -102,7 +118,8 @@ for name in live file; do
 		awk -f "$TOP/tests/support/samples.awk" >$name.samples
 done
 check all_samples_have_come [ "$(wc -l <live.samples)" = 6320 ]
-# Times are printed in us: what was rounded differently may differ by one, and by another for the first.
+# Times are printed in us: what was rounded differently may differ by one, and by another for the
+# first.
 check each_sample_is_that_of_the_file awk -F'\t' '
 	NR == FNR { line[FNR] = $0; next }
 	{
@@ -112,5 +129,6 @@ check each_sample_is_that_of_the_file awk -F'\t' '
 	}
 	END { exit bad || n != 6320 }' live.samples file.samples
 "$RECORDER" show --store live.db --json >live.json 2>/dev/null
-check losses_of_the_session_are_in_the_incident sh -c "jq -e '.lost_by_reason.kernel == 703' live.json"
+check losses_of_the_session_are_in_the_incident sh -c \
+	"jq -e '.lost_by_reason.kernel == 703' live.json"
 check lost_buffers_are_said grep -q 'ETW lost 3 buffers' live.err

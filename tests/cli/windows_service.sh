@@ -14,7 +14,7 @@ monitor-perf-counter = Memory:Available MBytes:@0.2
 delay-after-trigger-sec = 0
 EOF
 
-# ---- the service --------------------------------------------------------------------------------------
+# ---- the service ---------------------------------------------------------------------------------
 
 check there_is_none_yet expect_exit 3 exe service start
 check install_wants_a_conf_file expect_exit 2 exe service install
@@ -24,7 +24,8 @@ check install exe service install --config "$here\\svc.conf"
 check twice_is_refused expect_exit 1 exe service install --config "$here\\svc.conf"
 check start exe service start
 check it_answers wait_for 60 exe status --store svc.db
-check it_writes_its_log_beside_the_store wait_for 60 grep -q 'counters, logs and processes' svc.db.log
+check it_writes_its_log_beside_the_store \
+	wait_for 60 grep -q 'counters, logs and processes' svc.db.log
 check a_snapshot_is_taken exe snapshot --store svc.db --reason now
 check a_snapshot_is_stored wait_for 60 grep -q 'incident 1 stored' svc.db.log
 check stop exe service stop
@@ -36,14 +37,16 @@ check it_answers_again wait_for 60 exe status --store svc.db
 pid=$(pgrep -f "service run --service-name recorder --config .*$(basename "$PWD")" | head -1)
 check its_process_is_found [ "$pid" ]
 [ ! "$pid" ] || kill -9 "$pid"
-check after_a_kill_the_store_opens sh -c "[ \$(\"$RECORDER\" list --store svc.db --json | wc -l) -ge 2 ]"
+check after_a_kill_the_store_opens sh -c \
+	"[ \$(\"$RECORDER\" list --store svc.db --json | wc -l) -ge 2 ]"
 check uninstall exe service uninstall
 check it_is_gone expect_exit 3 exe service stop
 check run_is_for_the_service_manager expect_exit 2 exe service run
 
-# ---- the console --------------------------------------------------------------------------------------
+# ---- the console ---------------------------------------------------------------------------------
 
-timeout -s INT 120 $WINE_RUN "$RECORDER_EXE" collect --source none --store ctrl.db --log-file ctrl.log </dev/null &
+timeout -s INT 120 $WINE_RUN "$RECORDER_EXE" collect --source none --store ctrl.db \
+	--log-file ctrl.log </dev/null &
 wait_for 60 grep -q 'no rule was given' ctrl.log
 kill -INT $!
 wait $!

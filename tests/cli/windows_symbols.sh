@@ -1,6 +1,7 @@
 #!/bin/bash
-# Names from symbol paths and servers by the Windows program, under Wine: of a program whose PDB, by clang and lld, is
-# not beside it. Stand-ins (tests/dll/dbghelp.c, symsrv.c) take the place of Windows' symbol handler and its server.
+# Names from symbol paths and servers by the Windows program, under Wine: of a program whose PDB, by
+# clang and lld, is not beside it. Stand-ins (tests/dll/dbghelp.c, symsrv.c) take the place of
+# Windows' symbol handler and its server.
 # time limit: 240
 . "$TOP/tests/support/cli.sh"
 
@@ -20,7 +21,8 @@ int main(int argc, char **argv)
 }
 C
 gcc_dir=$(dirname "$(x86_64-w64-mingw32-gcc -print-libgcc-file-name 2>/dev/null)")
-if ! clang --target=x86_64-w64-mingw32 -O1 -g -gcodeview -fuse-ld=lld -L"$gcc_dir" -Wl,--pdb=waits.pdb -Wl,-s \
+if ! clang --target=x86_64-w64-mingw32 -O1 -g -gcodeview -fuse-ld=lld -L"$gcc_dir" \
+		-Wl,--pdb=waits.pdb -Wl,-s \
 	-o waits.exe waits.c >clang.log 2>&1; then
 	echo "skip windows_symbols: clang and lld make no program with a PDB here: $(tail -n 1 clang.log)"
 	exit 0
@@ -45,9 +47,11 @@ look()
 {
 	local name=$1
 	shift
-	timeout 60 $WINE_RUN "$RECORDER_EXE" stacks -p "$pid" "$@" >"$name.out" 2>"$name.err" </dev/null
+	timeout 60 $WINE_RUN "$RECORDER_EXE" stacks -p "$pid" \
+		"$@" >"$name.out" 2>"$name.err" </dev/null
 	code=$?
-	tr -d '\r' <"$name.out" | sed -n 's/^ *waits.exe\(!.*\)/\1/p' | head -n 3 | tr '\n' ' ' >"$name.names"
+	tr -d '\r' <"$name.out" | sed -n 's/^ *waits.exe\(!.*\)/\1/p' | head -n 3 |
+		tr '\n' ' ' >"$name.names"
 }
 has() { [ $code = 0 ] && [ "$(cat "$1.names")" = "$named" ]; }
 lacks() { [ $code = 0 ] && ! grep -q '!middle' "$1.names" && grep -q '^!+0x' "$1.names"; }
@@ -66,7 +70,8 @@ check without_symsrv_no_server_is_asked sh -c \
 check and_names_come_from_local_files lacks lacking
 cp "$dlls/symsrv.dll" "$system/"
 _NT_SYMBOL_PATH='away2;srv*https://symbols.test/x' look asking
-check a_server_is_asked_for_the_pdb_by_guid_and_age grep -qE '^srv\*https://symbols.test/x waits.pdb\\[0-9A-F]{33}.?$' asked
+check a_server_is_asked_for_the_pdb_by_guid_and_age \
+	grep -qE '^srv\*https://symbols.test/x waits.pdb\\[0-9A-F]{33}.?$' asked
 check a_server_that_has_it_not_costs_the_names_only lacks asking
 store=server/$(sed -n 's/\r//; s/.* waits.pdb.\([0-9A-F]*\)$/waits.pdb\/\1/p' asked | head -n 1)
 mkdir -p "$store"

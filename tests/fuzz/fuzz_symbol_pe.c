@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (index && !pe_functions(&in, &head, index, &err) &&
 	    !pe_bounds(&in, &head, index, &err) && !rva_index_finish(index, &err))
 		for (uint32_t rva = 0; rva < 0x8000; rva += 7)
-			if (rva_index_find(index, rva, &f) &&
+			if (rva_index_range(index, rva, &f) && f.name &&
 			    (rva < f.rva || rva >= f.end || !*f.name))
 				__builtin_trap();
 	rva_index_free(index);

@@ -71,9 +71,8 @@ static uint32_t chance(struct months *m, uint32_t below)
 
 static void put(struct months *m, const struct event *e)
 {
-	while (!queue_fits(m->cfg.queue, e) && !m->stopping)
+	while (!queue_offer(m->cfg.queue, e) && !m->stopping)
 		os_sleep_ns(2 * NS_PER_MS);          /* it holds 30 ms of the merge thread's work */
-	queue_put(m->cfg.queue, e);
 }
 
 static void put_life(struct months *m, const struct slot *s, enum event_kind process,

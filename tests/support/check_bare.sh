@@ -25,7 +25,8 @@ if [ "${1:-}" != --inside ]; then
 	command -v mmdebstrap >/dev/null || skip "no mmdebstrap ('make deps' installs it)"
 	[ "$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 6 ] ||
 		skip "less than 6 GB of memory are free"
-	why=$(unshare --mount --pid --fork mount -t tmpfs tmpfs /mnt 2>&1) || skip "no namespaces: $why"
+	why=$(unshare --mount --pid --fork mount -t tmpfs tmpfs /mnt 2>&1) ||
+		skip "no namespaces: $why"
 	exec unshare --mount "$0" --inside
 fi
 

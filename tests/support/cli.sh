@@ -19,8 +19,8 @@ check()
 	fi
 }
 
-# PATTERN is an extended regular expression that must be found in stderr or stdout; '' = stderr must be
-# empty. What the recorder printed is left in the files out and err, its exit code in $code.
+# PATTERN is an extended regular expression that must be found in stderr or stdout; '' = stderr must
+# be empty. What the recorder printed is left in the files out and err, its exit code in $code.
 expect()
 {
 	local name=$1 want=$2 pattern=$3
@@ -95,7 +95,8 @@ need_perf()
 	exit 0
 }
 
-# need_tracefs SCRIPT: where tracefs is mounted, if need be in a mount namespace of its own; skipped, aloud, without.
+# need_tracefs SCRIPT: where tracefs is mounted, if need be in a mount namespace of its own;
+# skipped, aloud, without.
 need_tracefs()
 {
 	[ "${IN_OWN_MOUNTS:-}" ] || [ -d /sys/kernel/tracing/events ] && return
@@ -103,11 +104,13 @@ need_tracefs()
 		echo "skip $(basename "$1" .sh): this user may not mount tracefs in a namespace of its own"
 		exit 0
 	fi
-	IN_OWN_MOUNTS=1 exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$1"
+	IN_OWN_MOUNTS=1 exec unshare -m sh \
+		-c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$1"
 }
 
-# need_dotnet WHAT PACKAGE TOOL NAME: ./NAME is the .NET program Sarif.Multitool of that npm package, which brings its
-# runtime; the script ends here, aloud, where WHAT cannot be tried as it is not installed or does not run.
+# need_dotnet WHAT PACKAGE TOOL NAME: ./NAME is the .NET program Sarif.Multitool of that npm
+# package, which brings its runtime; the script ends here, aloud, where WHAT cannot be tried as it
+# is not installed or does not run.
 need_dotnet()
 {
 	local file=$TOP/build/deps/npm/node_modules/$2/Sarif.Multitool
@@ -122,8 +125,9 @@ need_dotnet()
 	fi
 }
 
-# need_windows_program SCRIPT [FILE...]: the Windows program runs here, and these of its test files in build/windows were
-# built; else skipped, aloud. Ours are no stores or conf files of who runs the tests.
+# need_windows_program SCRIPT [FILE...]: the Windows program runs here, and these of its test files
+# in build/windows were built; else skipped, aloud. Ours are no stores or conf files of who runs the
+# tests.
 need_windows_program()
 {
 	local script=$1 file
@@ -140,8 +144,8 @@ need_windows_program()
 	done
 }
 
-# own_wine SCRIPT [DLL...]: in a prefix of its own, with these stand-ins (build/windows/dll) as DLLs of the system; gone
-# when the script ends. WINEDLLOVERRIDES is the script's.
+# own_wine SCRIPT [DLL...]: in a prefix of its own, with these stand-ins (build/windows/dll) as DLLs
+# of the system; gone when the script ends. WINEDLLOVERRIDES is the script's.
 own_wine()
 {
 	local script=$1
@@ -157,7 +161,8 @@ own_wine()
 	exit 0
 }
 
-# exe NAME ARG...: what the Windows program says is NAME.out, its remarks NAME.err, its exit code $code.
+# exe NAME ARG...: what the Windows program says is NAME.out, its remarks NAME.err, its exit code
+# $code.
 exe()
 {
 	local name=$1

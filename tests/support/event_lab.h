@@ -1,7 +1,7 @@
 /*
  * Stories for rules on events: one event a line, fed by hand.
  *
- *	TIME_MS NAME [pid=N] [tid=N] [exe=NAME] [value=X] [Field=Value]...
+ *	TIME_MS NAME [pid=N] [tid=N] [exe=NAME] [args=TEXT] [value=X] [Field=Value]...
  *
  *	"  3228.778 GC/Start pid=3676 tid=3680 Count=1 Type=0\n"
  *	"! 3230.112 GC/Stop pid=3676 tid=3680 Count=1\n"        '!': here it fires, and only there

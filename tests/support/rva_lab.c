@@ -25,7 +25,7 @@ const char *name_at(const struct rva_index *index, uint32_t rva)
 {
 	struct rva_function f;
 
-	if (!rva_index_find(index, rva, &f))
+	if (!rva_index_range(index, rva, &f) || !f.name)
 		return "";
 	assert_in_range(rva, f.rva, f.end - 1);
 	return f.name;

@@ -54,9 +54,8 @@ static int synthetic_open(const struct source_config *cfg, const struct needs *n
 
 static void put(struct synthetic *s, const struct event *e)
 {
-	while (!queue_fits(s->cfg.queue, e) && !s->stopping)
+	while (!queue_offer(s->cfg.queue, e) && !s->stopping)
 		os_sleep_ns(NS_PER_MS / 10);
-	queue_put(s->cfg.queue, e);
 }
 
 /* A shell's child: its start, one sample, its end. */

@@ -2,11 +2,11 @@
 # Run Windows programs under Wine, in a prefix of this clone's own (build/deps/wineprefix).
 #
 #   wine.sh run PROG.exe [ARG...]   run it; its exit code is the answer
-#   wine.sh start | stop            keep one wineserver running between programs (0.3 s less for each);
-#                                   stop ends it and every program left behind
+#   wine.sh start | stop            keep one wineserver running between programs (0.3 s less for
+#                                   each); stop ends it and every program left behind
 #   wine.sh init                    make the prefix, if there is none
-#   wine.sh clone DIR               a copy of it that costs no space, for tests that replace its DLLs (with
-#                                   cp --remove-destination); TEST_WINEPREFIX=DIR then means that one
+#   wine.sh clone DIR               a copy of it that costs no space, for tests that replace its DLLs
+#                                   (cp --remove-destination); TEST_WINEPREFIX=DIR then means it
 #   wine.sh find                    print where the loader is; fails when there is no Wine
 #
 # No display and no 32-bit Wine are needed. Drive Z: is the host's root and the current directory is
@@ -34,7 +34,8 @@ init()
 {
 	rm -rf "$WINEPREFIX"
 	mkdir -p "$WINEPREFIX"
-	"$wine" wineboot -i && "$wine" winecfg -v win10 && "$server" -w && touch "$WINEPREFIX/complete"
+	"$wine" wineboot -i && "$wine" winecfg -v win10 && "$server" -w &&
+		touch "$WINEPREFIX/complete"
 }
 
 case ${1:-} in

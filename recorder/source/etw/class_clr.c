@@ -22,53 +22,37 @@ static const struct etw_field gc_start[] = {
 };
 
 static const struct etw_field gc_stop[] = {
-	[AT_GC_STOP_COUNT] = F("Count", ETW_U32),
-	[AT_GC_STOP_GENERATION] = F("Depth", ETW_U32, .from = 1),
-	[AT_GC_STOP_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
+	F("Count", ETW_U32), F("Depth", ETW_U32, .from = 1), F("ClrInstanceID", ETW_U16, .from = 1),
 };
 
 static const struct etw_field suspend_start[] = {
-	[AT_SUSPEND_REASON] = F("Reason", ETW_U32, .from = 1),
-	[AT_SUSPEND_COUNT] = F("Count", ETW_U32, .from = 1),
-	[AT_SUSPEND_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
+	F("Reason", ETW_U32, .from = 1), F("Count", ETW_U32, .from = 1),
+	F("ClrInstanceID", ETW_U16, .from = 1),
 };
 
-static const struct etw_field clr_only[] = {[AT_RESTART_CLR] = CLR};
+static const struct etw_field clr_only[] = {[0] = CLR};
 
 static const struct etw_field triggered[] = {
-	[AT_TRIGGERED_REASON] = F("Reason", ETW_U32),
-	[AT_TRIGGERED_CLR] = CLR,
+	F("Reason", ETW_U32), CLR,
 };
 
 static const struct etw_field heap_stats[] = {
-	[AT_HEAP_SIZE0] = F("GenerationSize0", ETW_U64),
-	[AT_HEAP_PROMOTED0] = F("TotalPromotedSize0", ETW_U64),
-	[AT_HEAP_SIZE1] = F("GenerationSize1", ETW_U64),
-	[AT_HEAP_PROMOTED1] = F("TotalPromotedSize1", ETW_U64),
-	[AT_HEAP_SIZE2] = F("GenerationSize2", ETW_U64),
-	[AT_HEAP_PROMOTED2] = F("TotalPromotedSize2", ETW_U64),
-	[AT_HEAP_SIZE3] = F("GenerationSize3", ETW_U64),
-	[AT_HEAP_PROMOTED3] = F("TotalPromotedSize3", ETW_U64),
-	[AT_HEAP_FINAL_BYTES] = F("FinalizationPromotedSize", ETW_U64),
-	[AT_HEAP_FINAL_COUNT] = F("FinalizationPromotedCount", ETW_U64),
-	[AT_HEAP_PINNED] = F("PinnedObjectCount", ETW_U32),
-	[AT_HEAP_SYNC_BLOCKS] = F("SinkBlockCount", ETW_U32),
-	[AT_HEAP_HANDLES] = F("GCHandleCount", ETW_U32),
-	[AT_HEAP_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
-	[AT_HEAP_SIZE4] = F("GenerationSize4", ETW_U64, .from = 2),
-	[AT_HEAP_PROMOTED4] = F("TotalPromotedSize4", ETW_U64, .from = 2),
+	F("GenerationSize0", ETW_U64), F("TotalPromotedSize0", ETW_U64),
+	F("GenerationSize1", ETW_U64), F("TotalPromotedSize1", ETW_U64),
+	F("GenerationSize2", ETW_U64), F("TotalPromotedSize2", ETW_U64),
+	F("GenerationSize3", ETW_U64), F("TotalPromotedSize3", ETW_U64),
+	F("FinalizationPromotedSize", ETW_U64), F("FinalizationPromotedCount", ETW_U64),
+	F("PinnedObjectCount", ETW_U32), F("SinkBlockCount", ETW_U32), F("GCHandleCount", ETW_U32),
+	F("ClrInstanceID", ETW_U16, .from = 1), F("GenerationSize4", ETW_U64, .from = 2),
+	F("TotalPromotedSize4", ETW_U64, .from = 2),
 };
 
 static const struct etw_field allocation_tick[] = {
-	[AT_ALLOCATION_AMOUNT] = F("AllocationAmount", ETW_U32),
-	[AT_ALLOCATION_KIND] = F("AllocationKind", ETW_U32),
-	[AT_ALLOCATION_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
-	[AT_ALLOCATION_AMOUNT64] = F("AllocationAmount64", ETW_U64, .from = 2),
-	[AT_ALLOCATION_TYPE_ID] = F("TypeID", ETW_POINTER, .from = 2),
-	[AT_ALLOCATION_TYPE_NAME] = F("TypeName", ETW_UTF16Z, .from = 2),
-	[AT_ALLOCATION_HEAP] = F("HeapIndex", ETW_U32, .from = 2),
-	[AT_ALLOCATION_ADDRESS] = F("Address", ETW_POINTER, .from = 3),
-	[AT_ALLOCATION_OBJECT_BYTES] = F("ObjectSize", ETW_U64, .from = 4),
+	F("AllocationAmount", ETW_U32), F("AllocationKind", ETW_U32),
+	F("ClrInstanceID", ETW_U16, .from = 1), F("AllocationAmount64", ETW_U64, .from = 2),
+	F("TypeID", ETW_POINTER, .from = 2), F("TypeName", ETW_UTF16Z, .from = 2),
+	F("HeapIndex", ETW_U32, .from = 2), F("Address", ETW_POINTER, .from = 3),
+	F("ObjectSize", ETW_U64, .from = 4),
 };
 
 static const struct etw_field create_segment[] = {
@@ -153,12 +137,9 @@ static const struct etw_field exception_block[] = {
 };
 
 static const struct etw_field exception[] = {
-	[AT_EXCEPTION_TYPE] = F("ExceptionType", ETW_UTF16Z, .from = 1),
-	[AT_EXCEPTION_MESSAGE] = F("ExceptionMessage", ETW_UTF16Z, .from = 1),
-	[AT_EXCEPTION_IP] = F("ExceptionEIP", ETW_POINTER, .from = 1),
-	[AT_EXCEPTION_HRESULT] = F("ExceptionHRESULT", ETW_I32, .from = 1),
-	[AT_EXCEPTION_FLAGS] = F("ExceptionFlags", ETW_X16, .from = 1),
-	[AT_EXCEPTION_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
+	F("ExceptionType", ETW_UTF16Z, .from = 1), F("ExceptionMessage", ETW_UTF16Z, .from = 1),
+	F("ExceptionEIP", ETW_POINTER, .from = 1), F("ExceptionHRESULT", ETW_I32, .from = 1),
+	F("ExceptionFlags", ETW_X16, .from = 1), F("ClrInstanceID", ETW_U16, .from = 1),
 };
 
 static const struct etw_field contention_start[] = {F("ContentionFlags", ETW_U8), CLR};

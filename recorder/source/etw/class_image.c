@@ -9,8 +9,7 @@
 #define CONTROL "KernelTraceControl"
 
 static const struct etw_field paths[] = {
-	[AT_PATHS_SYSTEM] = F("SystemDirectory", ETW_UTF16Z),
-	[AT_PATHS_WINDOWS] = F("SystemWindowsDirectory", ETW_UTF16Z),
+	F("SystemDirectory", ETW_UTF16Z), F("SystemWindowsDirectory", ETW_UTF16Z),
 };
 
 static const struct etw_field unmapped[] = {[AT_VOLUME_NT] = F("Value", ETW_UTF16Z)};
@@ -35,11 +34,8 @@ static const struct etw_class config[] = {
 };
 
 static const struct etw_field image_id[] = {
-	[AT_IMAGE_ID_BASE] = F("ImageBase", ETW_POINTER),
-	[AT_IMAGE_ID_BYTES] = F("ImageSize", ETW_SIZE),
-	[AT_IMAGE_ID_PID] = F("ProcessID", ETW_U32),
-	[AT_IMAGE_ID_TIMESTAMP] = F("TimeDateStamp", ETW_I32),
-	[AT_IMAGE_ID_NAME] = F("OriginalFileName", ETW_UTF16Z),
+	F("ImageBase", ETW_POINTER), F("ImageSize", ETW_SIZE), F("ProcessID", ETW_U32),
+	F("TimeDateStamp", ETW_I32), F("OriginalFileName", ETW_UTF16Z),
 };
 
 static const struct etw_field rsds[] = {

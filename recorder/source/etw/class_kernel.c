@@ -114,7 +114,7 @@ static const struct etw_class processes[] = {
 	PROCESS(39, ETW_PROCESS_DEFUNCT, "Defunct"),
 };
 
-static const struct etw_field address[] = {[AT_HYPERCALL_ADDRESS] = F("ImageBase", ETW_POINTER)};
+static const struct etw_field address[] = {F("ImageBase", ETW_POINTER)};
 
 static const struct etw_class images[] = {
 	IMAGE(2, ETW_IMAGE_UNLOAD, "Unload"),
@@ -203,22 +203,17 @@ static const struct etw_class perf_info[] = {
 };
 
 static const struct etw_field stack[] = {
-	[AT_STACK_TICKS] = F("EventTimeStamp", ETW_U64),
-	[AT_STACK_PID] = F("StackProcess", ETW_U32),
-	[AT_STACK_TID] = F("StackThread", ETW_U32),
-	[AT_STACK_FRAMES] = F("Stack", ETW_ADDRESSES),
+	F("EventTimeStamp", ETW_U64), F("StackProcess", ETW_U32), F("StackThread", ETW_U32),
+	F("Stack", ETW_ADDRESSES),
 };
 
 static const struct etw_field stack_use[] = {
-	[AT_STACK_USE_TICKS] = F("EventTimeStamp", ETW_U64),
-	[AT_STACK_USE_PID] = F("StackProcess", ETW_U32),
-	[AT_STACK_USE_TID] = F("StackThread", ETW_U32),
-	[AT_STACK_USE_KEY] = F("StackKey", ETW_POINTER),
+	F("EventTimeStamp", ETW_U64), F("StackProcess", ETW_U32), F("StackThread", ETW_U32),
+	F("StackKey", ETW_POINTER),
 };
 
 static const struct etw_field stack_key[] = {
-	[AT_STACK_KEY] = F("StackKey", ETW_POINTER),
-	[AT_STACK_KEY_FRAMES] = F("Stack", ETW_ADDRESSES),
+	F("StackKey", ETW_POINTER), F("Stack", ETW_ADDRESSES),
 };
 
 static const struct etw_class stacks[] = {
@@ -245,16 +240,12 @@ static const struct etw_field disk[] = {
 };
 
 static const struct etw_field flush[] = {
-	[AT_FLUSH_NUMBER] = F("DiskNumber", ETW_U32),
-	[AT_FLUSH_FLAGS] = F("IrpFlags", ETW_X32),
-	[AT_FLUSH_ELAPSED] = F("HighResResponseTime", ETW_U64),
-	[AT_FLUSH_IRP] = F("Irp", ETW_POINTER),
-	[AT_FLUSH_TID] = F("IssuingThreadId", ETW_U32, .from = 3),
+	F("DiskNumber", ETW_U32), F("IrpFlags", ETW_X32), F("HighResResponseTime", ETW_U64),
+	F("Irp", ETW_POINTER), F("IssuingThreadId", ETW_U32, .from = 3),
 };
 
 static const struct etw_field disk_init[] = {
-	[AT_DISK_INIT_IRP] = F("Irp", ETW_POINTER),
-	[AT_DISK_INIT_TID] = F("IssuingThreadId", ETW_U32, .from = 3),
+	F("Irp", ETW_POINTER), F("IssuingThreadId", ETW_U32, .from = 3),
 };
 
 #define DISK(key, what, called, layout) \
@@ -291,10 +282,8 @@ static const struct etw_field fault[] = {
 };
 
 static const struct etw_field virtual[] = {
-	[AT_VIRTUAL_BASE] = F("BaseAddr", ETW_POINTER),
-	[AT_VIRTUAL_BYTES] = F("Length", ETW_SIZE),
-	[AT_VIRTUAL_PID] = F("ProcessID", ETW_U32),
-	[AT_VIRTUAL_FLAGS] = F("Flags", ETW_X32),
+	F("BaseAddr", ETW_POINTER), F("Length", ETW_SIZE), F("ProcessID", ETW_U32),
+	F("Flags", ETW_X32),
 };
 
 static const struct etw_class memory[] = {

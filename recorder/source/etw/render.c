@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,18 @@ const char *etw_render_end(struct etw_render *r)
 void etw_render_puts(struct etw_render *r, const char *text)
 {
 	put(r, text, strlen(text));
+}
+
+__attribute__((format(printf, 2, 3)))
+static void put_format(struct etw_render *r, const char *format, ...)
+{
+	char text[64];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	etw_render_puts(r, text);
 }
 
 static bool is_control(uint32_t c)
@@ -100,18 +113,14 @@ static void put_sid(struct etw_render *r, const struct etw_value *value)
 {
 	const uint8_t *sid = value->bytes;
 	uint64_t authority = 0;
-	char text[32];
 
 	if (value->nbytes < 8)
 		return;
 	for (int i = 2; i < 8; i++)
 		authority = authority << 8 | sid[i];
-	snprintf(text, sizeof(text), "S-%u-%" PRIu64, sid[0], authority);
-	etw_render_puts(r, text);
-	for (uint32_t i = 8; i + 4 <= value->nbytes; i += 4) {
-		snprintf(text, sizeof(text), "-%" PRIu32, le32(sid + i));
-		etw_render_puts(r, text);
-	}
+	put_format(r, "S-%u-%" PRIu64, sid[0], authority);
+	for (uint32_t i = 8; i + 4 <= value->nbytes; i += 4)
+		put_format(r, "-%" PRIu32, le32(sid + i));
 }
 
 /* The date of a day since 1970. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
@@ -134,38 +143,29 @@ static void put_filetime(struct etw_render *r, uint64_t filetime)
 	uint64_t seconds = filetime / 10000000, day_seconds = seconds % 86400;
 	int64_t year;
 	uint32_t month, day;
-	char text[64];
 
 	civil((int64_t)(seconds / 86400) - 134774, &year, &month, &day);
-	snprintf(text, sizeof(text), "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%07uZ", year, month,
-		 day, (unsigned)(day_seconds / 3600), (unsigned)(day_seconds / 60 % 60),
-		 (unsigned)(day_seconds % 60), (unsigned)(filetime % 10000000));
-	etw_render_puts(r, text);
+	put_format(r, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%07uZ", year, month,
+		   day, (unsigned)(day_seconds / 3600), (unsigned)(day_seconds / 60 % 60),
+		   (unsigned)(day_seconds % 60), (unsigned)(filetime % 10000000));
 }
 
 /* Eight u16: year, month, weekday, day, hour, minute, second, ms; the time zone is unknown. */
 static void put_systemtime(struct etw_render *r, const uint8_t *at)
 {
-	char text[64];
-
-	snprintf(text, sizeof(text), "%04u-%02u-%02uT%02u:%02u:%02u.%03u", le16(at), le16(at + 2),
-		 le16(at + 6), le16(at + 8), le16(at + 10), le16(at + 12), le16(at + 14));
-	etw_render_puts(r, text);
+	put_format(r, "%04u-%02u-%02uT%02u:%02u:%02u.%03u", le16(at), le16(at + 2),
+		   le16(at + 6), le16(at + 8), le16(at + 10), le16(at + 12), le16(at + 14));
 }
 
 static void put_ip4(struct etw_render *r, const uint8_t *at)
 {
-	char text[20];
-
-	snprintf(text, sizeof(text), "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
-	etw_render_puts(r, text);
+	put_format(r, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
 }
 
 /* RFC 5952: lower case, the longest run of two or more zero groups as "::", the first of equals. */
 static void put_ip6(struct etw_render *r, const uint8_t *at)
 {
 	int best = -1, length = 1;
-	char text[8];
 
 	for (int i = 0; i < 8; i++) {
 		int n = 0;
@@ -183,10 +183,8 @@ static void put_ip6(struct etw_render *r, const uint8_t *at)
 			i += length - 1;
 			continue;
 		}
-		snprintf(text, sizeof(text), "%s%x",
-			 i && i != best + (best >= 0 ? length : 0) ? ":" : "",
-			 (unsigned)at[2 * i] << 8 | at[2 * i + 1]);
-		etw_render_puts(r, text);
+		put_format(r, "%s%x", i && i != best + (best >= 0 ? length : 0) ? ":" : "",
+			   (unsigned)at[2 * i] << 8 | at[2 * i + 1]);
 	}
 }
 
@@ -197,7 +195,6 @@ static void put_ip6(struct etw_render *r, const uint8_t *at)
 static bool put_socket(struct etw_render *r, const struct etw_value *value)
 {
 	const uint8_t *at = value->bytes;
-	char text[16];
 
 	if (value->nbytes >= 8 && le16(at) == 2) {
 		put_ip4(r, at + 4);
@@ -208,19 +205,14 @@ static bool put_socket(struct etw_render *r, const struct etw_value *value)
 	} else {
 		return false;
 	}
-	snprintf(text, sizeof(text), ":%u", (unsigned)at[2] << 8 | at[3]);
-	etw_render_puts(r, text);
+	put_format(r, ":%u", (unsigned)at[2] << 8 | at[3]);
 	return true;
 }
 
 static void put_hex(struct etw_render *r, const struct etw_value *value)
 {
-	char text[4];
-
-	for (uint32_t i = 0; i < value->nbytes && i < BYTES_SHOWN; i++) {
-		snprintf(text, sizeof(text), "%02X", value->bytes[i]);
-		etw_render_puts(r, text);
-	}
+	for (uint32_t i = 0; i < value->nbytes && i < BYTES_SHOWN; i++)
+		put_format(r, "%02X", value->bytes[i]);
 	if (value->nbytes > BYTES_SHOWN) {
 		etw_render_puts(r, "...");
 		r->cut = true;
@@ -230,13 +222,9 @@ static void put_hex(struct etw_render *r, const struct etw_value *value)
 static void put_addresses(struct etw_render *r, const struct etw_value *value,
 			  uint32_t pointer_bytes)
 {
-	char text[24];
-
-	for (uint64_t i = 0; i < value->u && r->used < r->limit; i++) {
-		snprintf(text, sizeof(text), "%s0x%" PRIx64, i ? "," : "[",
-			 etw_value_address(value, pointer_bytes, i));
-		etw_render_puts(r, text);
-	}
+	for (uint64_t i = 0; i < value->u && r->used < r->limit; i++)
+		put_format(r, "%s0x%" PRIx64, i ? "," : "[",
+			   etw_value_address(value, pointer_bytes, i));
 	etw_render_puts(r, value->u ? "]" : "[]");
 }
 
@@ -259,17 +247,14 @@ static bool is_number(uint8_t type)
 static void put_number(struct etw_render *r, const struct etw_field *field,
 		       const struct etw_value *value)
 {
-	char text[40];
-
 	if (is_hex(field->type))
-		snprintf(text, sizeof(text), "0x%" PRIx64, value->u);
+		put_format(r, "0x%" PRIx64, value->u);
 	else if (is_signed(field->type))
-		snprintf(text, sizeof(text), "%" PRId64, (int64_t)value->u);
+		put_format(r, "%" PRId64, (int64_t)value->u);
 	else if (field->type == ETW_F32 || field->type == ETW_F64)
-		snprintf(text, sizeof(text), "%.17g", etw_value_double(value));
+		put_format(r, "%.17g", etw_value_double(value));
 	else
-		snprintf(text, sizeof(text), "%" PRIu64, value->u);
-	etw_render_puts(r, text);
+		put_format(r, "%" PRIu64, value->u);
 }
 
 void etw_render_value(struct etw_render *r, const struct etw_field *field,

@@ -287,61 +287,48 @@ static bool is_kernel(const struct etw_stacks *s, const struct fragment *f, uint
 	return etw_is_kernel_address(address(f, i), s->os_pointer_bytes);
 }
 
+/* Bind a part of the event with this record's ticks, pid and tid. */
+static void bind_found(struct etw_stacks *s, const struct etw_record *r, int which,
+		       const struct fragment *f)
+{
+	uint32_t pid = le32(r->payload + 8), tid = le32(r->payload + 12);
+	uint64_t own = 0;
+	bool found =
+		stack_queue_find(&s->queue, (int64_t)le64(r->payload), tid, r->cpu, which, &own);
+
+	if (which == USER)
+		bind_user(s, found, own, tid, f);
+	else if (found)
+		bind_kernel(s, own, pid, tid, f);
+	else
+		s->count.orphans += s->tally;
+}
+
 /* Opcode 32: ticks, pid, tid, addresses. */
 static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 {
 	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
-	uint32_t pid, tid;
-	uint64_t own = 0;
-	bool kernel, found;
+	bool kernel;
 
-	if (r->payload_bytes < 16u + r->pointer_bytes) {
-		s->count.malformed += s->tally;
-		return;
-	}
 	f.addresses = r->payload + 16;
 	f.n = (r->payload_bytes - 16) / r->pointer_bytes;
-	pid = le32(r->payload + 8);
-	tid = le32(r->payload + 12);
 	kernel = is_kernel(s, &f, f.n - 1);
 	f.whole = !kernel && is_kernel(s, &f, 0);
 	s->count.whole_stacks += f.whole * s->tally;
 	s->count.kernel_parts += kernel * s->tally;
 	s->count.user_parts += (!kernel && !f.whole) * s->tally;
-	found = stack_queue_find(&s->queue, (int64_t)le64(r->payload), tid, r->cpu,
-			    kernel || f.whole ? KERNEL : USER, &own);
-	if (!kernel && !f.whole)
-		bind_user(s, found, own, tid, &f);
-	else if (found)
-		bind_kernel(s, own, pid, tid, &f);
-	else
-		s->count.orphans += s->tally;
+	bind_found(s, r, kernel || f.whole ? KERNEL : USER, &f);
 }
 
 /* Opcodes 37 and 38: ticks, pid, tid, key. */
 static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 {
 	struct fragment f = {.record = r, .is_key = true, .pointer_bytes = r->pointer_bytes};
-	uint32_t pid, tid;
-	uint64_t own = 0;
-	bool found;
 
-	if (r->payload_bytes < 16u + r->pointer_bytes) {
-		s->count.malformed += s->tally;
-		return;
-	}
-	pid = le32(r->payload + 8);
-	tid = le32(r->payload + 12);
 	f.key = le_sized(r->payload + 16, r->pointer_bytes);
 	s->count.kernel_keys += (which == KERNEL) * s->tally;
 	s->count.user_keys += (which == USER) * s->tally;
-	found = stack_queue_find(&s->queue, (int64_t)le64(r->payload), tid, r->cpu, which, &own);
-	if (which == USER)
-		bind_user(s, found, own, tid, &f);
-	else if (found)
-		bind_kernel(s, own, pid, tid, &f);
-	else
-		s->count.orphans += s->tally;
+	bind_found(s, r, which, &f);
 }
 
 /* Opcodes 35 and 36: key, addresses. */
@@ -470,13 +457,14 @@ static void interpret(struct etw_stacks *s, const struct etw_record *r,
 		put_items(s, r);
 	switch (class ? class->id : ETW_OTHER) {
 	case ETW_STACK:
-		put_stack(s, r);
-		break;
 	case ETW_STACK_KEY_KERNEL:
-		put_key(s, r, KERNEL);
-		break;
 	case ETW_STACK_KEY_USER:
-		put_key(s, r, USER);
+		if (r->payload_bytes < 16u + r->pointer_bytes)
+			s->count.malformed += s->tally;
+		else if (class->id == ETW_STACK)
+			put_stack(s, r);
+		else
+			put_key(s, r, class->id == ETW_STACK_KEY_USER ? USER : KERNEL);
 		break;
 	case ETW_STACK_KEY_DELETE:
 	case ETW_STACK_KEY_RUNDOWN:
@@ -608,6 +596,19 @@ static int no_memory(struct err *err)
 	return err_memory(err, "for binding stacks to events");
 }
 
+static int init_threads(struct etw_stacks *s)
+{
+	return slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
+	       slots_init(&s->pending, sizeof(struct pending), ETW_STACKS_PENDING_MAX);
+}
+
+static void free_threads(struct etw_stacks *s)
+{
+	slots_free(&s->threads);
+	slots_free(&s->pending);
+	table_free(&s->by_tid);
+}
+
 int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_stacks **out,
 		   struct err *err)
 {
@@ -624,8 +625,7 @@ int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_
 	if (pass != ETW_STACKS_SURVEY)
 		s->queue.ring = malloc(QUEUE_RING_BYTES);
 	if (!s->store || (pass != ETW_STACKS_SURVEY && !s->queue.ring) ||
-	    slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
-	    slots_init(&s->pending, sizeof(struct pending), ETW_STACKS_PENDING_MAX)) {
+	    init_threads(s)) {
 		etw_stacks_free(s);
 		return no_memory(err);
 	}
@@ -638,9 +638,7 @@ void etw_stacks_free(struct etw_stacks *s)
 	if (!s)
 		return;
 	etw_stack_store_free(s->store);
-	slots_free(&s->threads);
-	slots_free(&s->pending);
-	table_free(&s->by_tid);
+	free_threads(s);
 	free(s->late);
 	free(s->queue.ring);
 	free(s);
@@ -670,11 +668,8 @@ int etw_stacks_deliver(struct etw_stacks *s, struct err *err)
 	if (s->nlate)
 		qsort(s->late, s->nlate, sizeof(*s->late), by_target);
 	etw_stack_rewind(s->store);
-	slots_free(&s->threads);
-	slots_free(&s->pending);
-	table_free(&s->by_tid);
-	if (slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
-	    slots_init(&s->pending, sizeof(struct pending), ETW_STACKS_PENDING_MAX))
+	free_threads(s);
+	if (init_threads(s))
 		return no_memory(err);
 	s->queue.first = s->queue.next = s->queue.known = 0;
 	s->queue.held_bytes = 0;

@@ -19,6 +19,8 @@ bool running_each(running_one *one, void *ctx)
 		buf_reset(&file);
 		wide_put(&file, entry.szExeFile);
 		names.file = buf_text(&file);
+		if (file.len)
+			file.data[process_name_length(file.data)] = '\0';
 		one(ctx, entry.th32ProcessID, &names);
 	}
 	CloseHandle(list);

@@ -459,7 +459,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 			.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue,
 			.log = cfg->log, .only_process = capture->only_process,
 			.build_ids = s->cpus.ask.build_ids, .ksymbols = s->cpus.ask.ksymbols,
-			.command_lines = cfg->capture.only_process || needs->command_lines,
+			.command_lines = capture->only_process || (needs && needs->command_lines),
 		};
 
 		rc = perf_state_new(&state, &s->state, err);

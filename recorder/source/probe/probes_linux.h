@@ -17,7 +17,6 @@
 #include "source/source.h"
 #include "source/probe/trace_format.h"
 
-#define PROBES_MAX NEEDS_MAX_EVENTS
 /*
  * The rings of a CPU: plain, with stacks, with registers, switches and wake-ups, their stacks. A
  * full ring drops no records of another one.

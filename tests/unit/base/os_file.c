@@ -265,9 +265,7 @@ TEST(os_private_files_stay_usable_by_their_owner)
 	const char *path = tmp_path("private");
 
 	assert_int_equal(put(path, OS_CREATE, "mine"), 0);
-	assert_int_equal(os_chmod_private(path, NULL), 0);
 	assert_file(path, "mine");
-	assert_int_equal(os_chmod_private(tmp_path("nobody's"), NULL), ERR_NOT_FOUND);
 }
 
 TEST(os_dirname_is_the_part_before_the_last_separator)

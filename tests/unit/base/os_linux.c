@@ -117,9 +117,6 @@ TEST(os_files_and_directories_are_their_owner_s)
 	assert_int_equal(mode_of(tmp_path("own")), 0600);
 	assert_int_equal(os_mkdirs(tmp_path("dir/below"), NULL), 0);
 	assert_int_equal(mode_of(tmp_path("dir")), 0700);
-	assert_int_equal(chmod(tmp_path("own"), 0644), 0);
-	assert_int_equal(os_chmod_private(tmp_path("own"), NULL), 0);
-	assert_int_equal(mode_of(tmp_path("own")), 0600);
 	umask(022);
 }
 

@@ -18,7 +18,7 @@ TEST(an_incident_says_how_far_back_the_ring_reached)
 	rig_run(&r);
 	rig_load(&r, 1, &in);
 	own_put(&in, &line);
-	assert_non_null(strstr(buf_text(&line), "Ring      30.0 s held in "));
+	assert_non_null(strstr(buf_text(&line), "Ring      holds 30.0 s in "));
 	buf_free(&line);
 	assert_int_equal(in.nevents, 2);     /* with the one that fired */
 	assert_string_equal(in.events[1].name, "Ring");
@@ -41,7 +41,7 @@ TEST(a_change_of_rate_is_in_the_incident_and_its_samples_weigh)
 	rig_load(&r, 1, &in);
 	assert_true(in.several_periods);
 	own_put(&in, &line);
-	assert_non_null(strstr(buf_text(&line), "Rate      from -5.0 s on 50 Hz"));
+	assert_non_null(strstr(buf_text(&line), "Rate      at -5.0 s changed to 50 Hz"));
 	assert_non_null(strstr(buf_text(&line), ": it was told to\n"));
 	buf_free(&line);
 	incident_free(&in);

@@ -1,4 +1,7 @@
-/* What is said to a .NET program and what it answers, byte by byte; and the queue that puts events in order. */
+/*
+ * What is said to a .NET program and what it answers, byte by byte; and the queue that puts
+ * events in order.
+ */
 #include "base/array.h"
 #include "source/dotnet/ipc.h"
 #include "source/dotnet/event_queue.h"
@@ -35,14 +38,17 @@ TEST(an_answer_is_whole_refused_or_nonsense)
 
 	for (n = 0; n < 28; n++)
 		assert_int_equal(dotnet_answer(yes, n, &answer, &err), 0);
-	assert_int_equal(dotnet_answer(yes, sizeof(yes) - 1, &answer, &err), 28);    /* the stream follows */
+	/* The stream follows. */
+	assert_int_equal(dotnet_answer(yes, sizeof(yes) - 1, &answer, &err), 28);
 	assert_false(answer.refused);
 	assert_true(answer.value == 0x0102030405060708u);
 	assert_int_equal(dotnet_answer(no, sizeof(no) - 1, &answer, &err), 24);
 	assert_true(answer.refused && answer.value == 0x80131385u);
 	assert_int_equal(dotnet_answer("HTTP", 4, &answer, &err), ERR_FORMAT);
-	assert_int_equal(dotnet_answer("DOTNET_IPC_V1\0\x02\0\xff\0\0\0", 20, &answer, &err), ERR_FORMAT);
-	assert_int_equal(dotnet_answer("DOTNET_IPC_V1\0\xff\xff\xff\0\0\0", 20, &answer, &err), ERR_FORMAT);
+	assert_int_equal(dotnet_answer("DOTNET_IPC_V1\0\x02\0\xff\0\0\0", 20, &answer, &err),
+			 ERR_FORMAT);
+	assert_int_equal(dotnet_answer("DOTNET_IPC_V1\0\xff\xff\xff\0\0\0", 20, &answer, &err),
+			 ERR_FORMAT);
 }
 
 TEST(a_socket_is_known_by_its_name)
@@ -80,7 +86,8 @@ TEST(events_leave_the_line_in_the_order_of_time)
 
 	assert_int_equal(dotnet_queue_new(&queue, &err), 0);
 	for (i = 0; i < COUNT_OF(events); i++) {
-		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text, .payload_bytes = 1};
+		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text,
+					   .payload_bytes = 1};
 
 		assert_true(dotnet_queue_put(queue, events[i].time_ns, NULL, &nheld, &e));
 	}

@@ -1,7 +1,8 @@
 /*
- * Streams of .NET programs, and damaged ones. Those of tests/data/nettrace were had from sarif-multitool
- * 5.7.0 of npm (.NET 8), over its diagnostic socket: collections while it rewrote a file for 3 s; and
- * exceptions of one that is cut, with the events of ArrayPool, which the stream describes.
+ * Streams of .NET programs, and damaged ones. Those of tests/data/nettrace were had from
+ * sarif-multitool 5.7.0 of npm (.NET 8), over its diagnostic socket: collections while it rewrote
+ * a file for 3 s; and exceptions of one that is cut, with the events of ArrayPool, which the
+ * stream describes.
  */
 #include "base/os.h"
 #include "source/dotnet/nettrace.h"
@@ -95,11 +96,12 @@ TEST(a_stream_gives_the_same_events_in_whatever_portions_it_comes)
 
 	load(&file);
 	feed(&file, file.len, &whole);
-	print_message("%u events, %u GCs from number %u to %u, %u pauses of %.3f ms in all\n", whole.events,
-		      whole.starts, (unsigned)whole.first_count, (unsigned)whole.last_count, whole.pauses,
-		      (double)whole.paused_ns / 1e6);
+	print_message("%u events, %u GCs from number %u to %u, %u pauses of %.3f ms in all\n",
+		      whole.events, whole.starts, (unsigned)whole.first_count,
+		      (unsigned)whole.last_count, whole.pauses, (double)whole.paused_ns / 1e6);
 	assert_true(whole.starts >= 5);
-	assert_int_equal(whole.last_count - whole.first_count + 1, whole.starts);   /* none is missing */
+	/* None is missing. */
+	assert_int_equal(whole.last_count - whole.first_count + 1, whole.starts);
 	for (n = 1; n < 300; n = n * 3 + 1) {
 		feed(&file, n, &parts);
 		parts.decode = whole.decode;
@@ -121,7 +123,8 @@ static int see_exception(void *ctx, const struct nettrace_event *event)
 
 	nettrace_decode_event(s->decode, event, 8, &d);
 	if (strcmp(d.name, "Exception/Start") == 0 && !s->thrown++)
-		snprintf(s->first, sizeof(s->first), "%s: %s", d.fields[0].v.text, d.fields[1].v.text);
+		snprintf(s->first, sizeof(s->first), "%s: %s", d.fields[0].v.text,
+			 d.fields[1].v.text);
 	if (strcmp(d.name, "BufferRented") != 0)
 		return 0;
 	s->rented++;
@@ -129,7 +132,8 @@ static int see_exception(void *ctx, const struct nettrace_event *event)
 	assert_int_equal(d.nfields, 4);
 	assert_string_equal(d.fields[0].name, "bufferId");
 	assert_string_equal(d.fields[1].name, "bufferSize");
-	assert_true(d.fields[1].v.i >= 16 && d.fields[1].v.i % 16 == 0);     /* sizes that the pool has */
+	/* Sizes that the pool has. */
+	assert_true(d.fields[1].v.i >= 16 && d.fields[1].v.i % 16 == 0);
 	return 0;
 }
 
@@ -140,14 +144,18 @@ TEST(exceptions_and_events_of_an_event_source_have_their_fields)
 	struct nettrace *t;
 	struct err err;
 
-	assert_int_equal(os_load("tests/data/nettrace/exceptions.nettrace", 1 << 20, &file, NULL), 0);
+	assert_int_equal(os_load("tests/data/nettrace/exceptions.nettrace", 1 << 20, &file, NULL),
+			 0);
 	assert_int_equal(nettrace_new(&t, &err), 0);
 	assert_int_equal(nettrace_decode_new(&s.decode, &err), 0);
 	assert_int_equal(nettrace_feed(t, file.data, file.len, see_exception, &s, &err), 0);
 	assert_true(nettrace_ended(t));
 	print_message("%u thrown, %u rented; %s\n", s.thrown, s.rented, s.first);
-	assert_int_equal(strncmp(s.first, "Newtonsoft.Json.JsonReaderException: Invalid character after "
-				 "parsing property name.", 80), 0);
+	assert_int_equal(strncmp(s.first,
+				 "Newtonsoft.Json.JsonReaderException: Invalid character after "
+				 "parsing property name.",
+				 80),
+			 0);
 	assert_true(s.rented > 40);
 	nettrace_decode_free(s.decode);
 	nettrace_free(t);
@@ -229,7 +237,8 @@ TEST(what_is_no_stream_of_version_4_is_refused_at_its_first_bytes)
 	assert_int_equal(nettrace_feed(t, "Nettrace", 8, count, &events, &err), ERR_FORMAT);
 	nettrace_free(t);
 	assert_int_equal(nettrace_new(&t, &err), 0);
-	assert_int_equal(nettrace_feed(t, "Nettrace\0\0\0\0\6\0\0\0", 16, count, &events, &err), ERR_FORMAT);
+	assert_int_equal(nettrace_feed(t, "Nettrace\0\0\0\0\6\0\0\0", 16, count, &events, &err),
+			 ERR_FORMAT);
 	assert_non_null(strstr(err.text, "later"));
 	nettrace_free(t);
 }

@@ -9,7 +9,8 @@
 
 static struct needs needs;
 
-static int check_filter(const char *provider, const char *event, const char *filter, struct err *err)
+static int check_filter(const char *provider, const char *event, const char *filter,
+			struct err *err)
 {
 	struct need_event e = {0};
 
@@ -37,7 +38,8 @@ TEST(a_rule_may_name_what_an_incident_shows)
 	assert_false(pause_wanted(&needs, PAUSES_OF_V8));
 	assert_int_equal(check("cpython", "GC/SuspendEEStart", &err), 0);
 	assert_true(pause_wanted(&needs, PAUSES_OF_CPYTHON));
-	assert_int_equal(check("Microsoft-Windows-DotNETRuntime", "GC/Strt", &err), 0);  /* another's to judge */
+	/* Another's to judge. */
+	assert_int_equal(check("Microsoft-Windows-DotNETRuntime", "GC/Strt", &err), 0);
 	assert_false(pause_wanted(&needs, PAUSE_PROVIDERS));
 }
 
@@ -66,8 +68,10 @@ TEST(an_event_that_there_is_not_is_told_those_that_there_are)
 	struct err err;
 
 	assert_int_equal(check("JVM", "GC/Strt", &err), ERR_USAGE);
-	assert_string_equal(err.text, "JVM has no event 'GC/Strt'; it has GC/Start, GC/Stop, GC/SuspendEEStart and "
-				      "GC/RestartEEStop, and GC/Pauses; 'recorder events JVM' lists them");
+	assert_string_equal(
+		err.text,
+		"JVM has no event 'GC/Strt'; it has GC/Start, GC/Stop, GC/SuspendEEStart and "
+		"GC/RestartEEStop, and GC/Pauses; 'recorder events JVM' lists them");
 	assert_int_equal(check("V8", "GC/Pauses", &err), ERR_USAGE);
 }
 
@@ -76,16 +80,23 @@ TEST(a_field_that_the_event_has_not_is_told_those_that_it_has)
 {
 	struct err err;
 
-	assert_int_equal(check_filter("JVM", "GC/Stop", "PauseMSec>50;pausemsec<99;ProcessName~x;Collector=G1", &err), 0);
+	assert_int_equal(check_filter("JVM", "GC/Stop",
+				      "PauseMSec>50;pausemsec<99;ProcessName~x;Collector=G1", &err),
+			 0);
 	assert_int_equal(check_filter("V8", "gcstop", "Depth=2;Collector=V8;ThreadID=5", &err), 0);
 	assert_int_equal(check_filter("JVM", "GC/Stop", "PausMSec>50", &err), ERR_USAGE);
-	assert_string_equal(err.text, "JVM/GC/Stop has no field 'PausMSec'; near are PauseMSec or Pauses; it has Reason, "
-				      "Count, Depth, Type, ClrInstanceID, Collector, PauseMSec, Pauses, PauseMinMSec");
+	assert_string_equal(
+		err.text,
+		"JVM/GC/Stop has no field 'PausMSec'; near are PauseMSec or Pauses; it has Reason, "
+		"Count, Depth, Type, ClrInstanceID, Collector, PauseMSec, Pauses, PauseMinMSec");
 	assert_int_equal(check_filter("cpython", "GCStop", "PauseMSec>50", &err), ERR_USAGE);
-	assert_string_equal(err.text, "CPython/GC/Stop has no field 'PauseMSec'; it has Reason, Type, Collector, Depth");
+	assert_string_equal(
+		err.text,
+		"CPython/GC/Stop has no field 'PauseMSec'; it has Reason, Type, Collector, Depth");
 	assert_int_equal(check_filter("JVM", "GC/Start", "PauseMSec>50", &err), ERR_USAGE);
 	assert_int_equal(check_filter("V8", "GC/Start", "Depth=full", &err), ERR_USAGE);
-	assert_string_equal(err.text, "V8/GC/Start: the field 'Depth' is a number, and never equals 'full'");
+	assert_string_equal(err.text,
+			    "V8/GC/Start: the field 'Depth' is a number, and never equals 'full'");
 }
 
 TEST(the_list_is_of_names_with_their_fields)
@@ -97,10 +108,11 @@ TEST(the_list_is_of_names_with_their_fields)
 					      "V8/GC/Stop  Reason Type Collector Depth\n");
 	buf_reset(&lines);
 	pause_list("GC/Pauses", true, &lines);
-	assert_string_equal(buf_text(&lines),
-			    "{\"provider\":\"JVM\",\"name\":\"GC/Pauses\",\"fields\":[{\"name\":\"Depth\"},"
-			    "{\"name\":\"ClrInstanceID\"},{\"name\":\"Collector\"},{\"name\":\"Pauses\"},"
-			    "{\"name\":\"PauseMSec\"},{\"name\":\"PauseMinMSec\"}]}\n");
+	assert_string_equal(
+		buf_text(&lines),
+		"{\"provider\":\"JVM\",\"name\":\"GC/Pauses\",\"fields\":[{\"name\":\"Depth\"},"
+		"{\"name\":\"ClrInstanceID\"},{\"name\":\"Collector\"},{\"name\":\"Pauses\"},"
+		"{\"name\":\"PauseMSec\"},{\"name\":\"PauseMinMSec\"}]}\n");
 	buf_free(&lines);
 }
 

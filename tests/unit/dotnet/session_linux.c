@@ -1,6 +1,6 @@
 /*
- * A program's side of a diagnostic socket, played by this process: one that answers well, one that says
- * nothing, one that talks nonsense, one that hangs up. Time is told, not waited for.
+ * A program's side of a diagnostic socket, played by this process: one that answers well, one
+ * that says nothing, one that talks nonsense, one that hangs up. Time is told, not waited for.
  */
 #include "base/os.h"
 #include "source/dotnet/session_linux.h"
@@ -44,15 +44,16 @@ static void open_lab(struct lab *l)
 	memset(l, 0, sizeof(*l));
 	l->socket = (struct dotnet_socket){.pid = (uint32_t)getpid(), .uid = geteuid(), .fd = -1,
 					   .key = start_of(getpid())};
-	snprintf(l->socket.path, sizeof(l->socket.path), "%s/dn-%u", os_env("TEST_TMP") ? os_env("TEST_TMP") : "/tmp",
-		 (unsigned)getpid());
+	snprintf(l->socket.path, sizeof(l->socket.path), "%s/dn-%u",
+		 os_env("TEST_TMP") ? os_env("TEST_TMP") : "/tmp", (unsigned)getpid());
 	strcpy(address.sun_path, l->socket.path);
 	unlink(address.sun_path);
 	l->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(l->listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(l->listener, 4), 0);
 	strcpy(l->ask.names[0], "A");
-	l->ask.providers[0] = (struct dotnet_provider){.name = l->ask.names[0], .keywords = 1, .level = 4};
+	l->ask.providers[0] =
+		(struct dotnet_provider){.name = l->ask.names[0], .keywords = 1, .level = 4};
 	l->ask.n = 1;
 	assert_int_equal(log_open("/dev/null", &l->log, NULL), 0);
 	assert_int_equal(dotnet_queue_new(&l->queue, NULL), 0);
@@ -123,7 +124,8 @@ TEST(a_program_that_answers_gives_its_events)
 
 	open_lab(&l);
 	take_call(&l);
-	say(&l, yes, 10);                            /* in two parts, the second with the stream's first bytes */
+	/* In two parts, the second with the stream's first bytes. */
+	say(&l, yes, 10);
 	assert_int_equal(os_load("tests/data/nettrace/gc.nettrace", 1 << 20, &file, NULL), 0);
 	assert_int_equal(send(l.peer, yes + 10, 18, MSG_NOSIGNAL), 18);
 	for (at = 0; at < file.len; at += n) {
@@ -133,7 +135,8 @@ TEST(a_program_that_answers_gives_its_events)
 	dotnet_queue_release(l.queue, UINT64_MAX, count, &events);
 	assert_int_equal(events, 208);
 	assert_int_equal(dotnet_session_lost(l.session), 0);
-	assert_int_equal(fd_of(&l), -1);             /* it has ended its stream: asked again later */
+	/* It has ended its stream: asked again later. */
+	assert_int_equal(fd_of(&l), -1);
 	l.now_ns += 2 * NS_PER_SEC;
 	close(l.peer);
 	take_call(&l);
@@ -162,7 +165,9 @@ TEST(one_that_says_nothing_is_given_up_and_asked_again_later)
 
 TEST(one_that_talks_nonsense_is_given_up)
 {
-	static const char *const talks[] = {"GET / HTTP/1.1\r\n\r\n", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"};
+	static const char *const talks[] = {
+		"GET / HTTP/1.1\r\n\r\n",
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"};
 	struct lab l;
 	unsigned i;
 

@@ -18,7 +18,7 @@
 
 enum { PROCESS = 3, THREAD = 5, PERF_INFO = 15, IMAGE = 20, STACK = 24 };   /* kernel groups */
 
-/* ---- hand-made files --------------------------------------------------------------------------- */
+/* ---- hand-made files ------------------------------------------------------------------------- */
 
 static struct etl_writer writer;
 
@@ -106,7 +106,8 @@ static void image(uint8_t opcode, int64_t ticks, uint32_t pid, uint64_t base, co
 	kernel(IMAGE, opcode, 3, ticks, pid, 8, &b);
 }
 
-static void stack(int64_t of_ticks, int64_t ticks, uint32_t pid, uint32_t tid, const uint64_t *addresses)
+static void stack(int64_t of_ticks, int64_t ticks, uint32_t pid, uint32_t tid,
+		  const uint64_t *addresses)
 {
 	struct etw_bytes b = {.n = 0};
 
@@ -141,7 +142,7 @@ static void read_file(const struct source_config *more)
 	assert_int_equal(taking.rc, 0);
 }
 
-/* ---- events ------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 TEST(processes_and_threads_begin_and_end)
 {
@@ -270,7 +271,8 @@ TEST(kernel_frames_can_be_left_out)
 	read_file(&no_kernel);
 	assert_int_equal(taking.events[0].nstack_frames, 1);
 	assert_int_equal(taking.frames_of[0][0].offset, U(1));
-	assert_int_equal(taking.events[0].quality, QUALITY_BROKEN);  /* threads begin in ntdll.dll */
+	/* Threads begin in ntdll.dll. */
+	assert_int_equal(taking.events[0].quality, QUALITY_BROKEN);
 	end_taking();
 }
 
@@ -303,7 +305,7 @@ TEST(stack_without_its_user_part_is_broken)
 	assert_int_equal(taking.events[0].quality, QUALITY_BROKEN);
 }
 
-/* ---- names of frames --------------------------------------------------------------------------- */
+/* ---- names of frames ------------------------------------------------------------------------- */
 
 TEST(managed_frame_is_named_by_the_source)
 {
@@ -369,7 +371,7 @@ TEST(second_version_of_a_gc_start_is_no_event)
 	assert_string_equal(taking.names[0], "GC/Start");
 }
 
-/* ---- losses, ends, errors ---------------------------------------------------------------------- */
+/* ---- losses, ends, errors -------------------------------------------------------------------- */
 
 TEST(losses_of_the_session_are_an_event_and_a_note)
 {

@@ -1,6 +1,6 @@
 /*
- * Stacks find their events: rules of design page etl-format.md sections 7 to 9, by hand. Keys, late parts, live
- * sessions and extended items are etw/stacks_keys.c's.
+ * Stacks find their events: rules of design page etl-format.md sections 7 to 9, by hand. Keys,
+ * late parts, live sessions and extended items are etw/stacks_keys.c's.
  */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_stack_lab.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parts ------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 TEST(kernel_part_and_user_part_make_one_stack)
 {
@@ -41,7 +41,8 @@ TEST(stack_from_kernel_to_user_is_whole)
 
 TEST(one_user_part_serves_all_events_since_the_thread_entered_the_kernel)
 {
-	uint32_t first = sample(1000, 7, 0), second = event(1500, 100, 7), other = sample(1600, 8, 0);
+	uint32_t first = sample(1000, 7, 0), second = event(1500, 100, 7),
+		 other = sample(1600, 8, 0);
 
 	STACK(1000, 100, 7, K(1));
 	STACK(1500, 100, 7, K(2));
@@ -70,7 +71,8 @@ TEST(a_served_thread_is_not_served_again)
 
 TEST(idle_and_system_process_have_no_user_part)
 {
-	uint32_t system = sample(1000, 40, 0), idle = sample(1100, 0, 0), user = sample(1200, 40, 0);
+	uint32_t system = sample(1000, 40, 0), idle = sample(1100, 0, 0),
+		 user = sample(1200, 40, 0);
 
 	STACK(1000, 4, 40, K(1));
 	STACK(1100, 0, 0, K(2));
@@ -92,7 +94,7 @@ TEST(a_kernel_that_calls_back_into_the_program_is_one_part)
 	STACK_IS(e, K(1), U(1), K(2), U(2));
 }
 
-/* ---- which event ------------------------------------------------------------------------------- */
+/* ---- which event ----------------------------------------------------------------------------- */
 
 TEST(part_goes_to_its_own_thread_among_equal_times)
 {
@@ -117,7 +119,8 @@ TEST(same_cpu_decides_between_two_events_of_a_thread)
 
 TEST(event_without_a_thread_takes_what_is_left_for_it)
 {
-	uint32_t there = event(1000, 4, ETW_ID_UNKNOWN), here = event(1000, 4, ETW_ID_UNKNOWN), named;
+	uint32_t there = event(1000, 4, ETW_ID_UNKNOWN), here = event(1000, 4, ETW_ID_UNKNOWN),
+		 named;
 
 	script.record[there].cpu = 5;
 	STACK(1000, 4, 7, K(1));
@@ -250,7 +253,7 @@ TEST(short_records_are_counted_and_nothing_else)
 	assert_int_equal(result.count.malformed, 5);
 }
 
-/* ---- the CLR's stacks -------------------------------------------------------------------------- */
+/* ---- the CLR's stacks ------------------------------------------------------------------------ */
 
 TEST(runtime_stack_belongs_to_the_record_before_it)
 {
@@ -260,7 +263,8 @@ TEST(runtime_stack_belongs_to_the_record_before_it)
 	uint32_t other = event_of(ETW_RUNTIME_GUID, 1300, 100, 8);
 
 	runtime_stack(ETW_RUNTIME_GUID, 1400, 7, U(1));
-	runtime_stack(ETW_RUNTIME_GUID, 1500, 7, U(2));     /* the one before has its stack already */
+	/* The one before has its stack already. */
+	runtime_stack(ETW_RUNTIME_GUID, 1500, 7, U(2));
 	runtime_stack(ETW_RUNTIME_GUID, 1600, 9, U(3));
 	run_file();
 	STACK_IS(first, 0);
@@ -283,7 +287,7 @@ TEST(runtime_stack_says_how_long_it_is)
 	STACK_IS(e, U(1));
 }
 
-/* ---- 32-bit systems, ceilings, memory ---------------------------------------------------------- */
+/* ---- 32-bit systems, ceilings, memory -------------------------------------------------------- */
 
 TEST(system_of_32_bits_has_its_kernel_above_2_gb)
 {

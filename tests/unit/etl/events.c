@@ -31,7 +31,10 @@ static bool is_left_out(const struct etw_record *record, const struct etw_decode
 		return v[AT_SAMPLE_TID].u == 0 && !(v[AT_SAMPLE_FLAGS].u & 3);
 	case ETW_THREAD_DCSTART: case ETW_THREAD_DCSTOP:
 	case ETW_FILE_NAME: case ETW_FILE_CREATE: case ETW_FILE_DELETE: case ETW_FILE_RUNDOWN:
-	case ETW_STACK: case ETW_STACK_KEY_KERNEL: case ETW_STACK_KEY_USER: case ETW_STACK_KEY_DELETE:
+	case ETW_STACK:
+	case ETW_STACK_KEY_KERNEL:
+	case ETW_STACK_KEY_USER:
+	case ETW_STACK_KEY_DELETE:
 	case ETW_STACK_KEY_RUNDOWN:
 	case ETW_CLR_STACK: case ETW_METHOD_DCSTOP_VERBOSE: case ETW_HYPERCALL_PAGE:
 		return true;
@@ -81,7 +84,8 @@ static int check(void *ctx, const struct etw_record *record)
 	count = baseline_count(&real->baseline, real->event.provider, real->event.name);
 	if (!count) {
 		if (real->unknown < 20)
-			printf("%s/%s is not in the baseline\n", real->event.provider, real->event.name);
+			printf("%s/%s is not in the baseline\n", real->event.provider,
+			       real->event.name);
 		real->unknown++;
 		return 0;
 	}
@@ -106,11 +110,13 @@ static void run_real(struct real *real, const char *trace, const char *baseline)
 	assert_int_equal(real->unknown, 0);
 	for (uint32_t i = 0; i < real->baseline.ncounts; i++)
 		if (real->baseline.counts[i].seen != real->baseline.counts[i].n)
-			fail_msg("%s: %u, not %u", real->baseline.counts[i].name, real->baseline.counts[i].seen,
-				 real->baseline.counts[i].n);
-	printf("%s: %u kinds, %u events; values: %u equal, %u named, %u without a field of ours, %u different\n%s\n",
-	       trace, real->baseline.ncounts, real->next_line, real->fields.equal, real->fields.named,
-	       real->fields.absent, real->fields.different, real->fields.differences);
+			fail_msg("%s: %u, not %u", real->baseline.counts[i].name,
+				 real->baseline.counts[i].seen, real->baseline.counts[i].n);
+	printf("%s: %u kinds, %u events; values: %u equal, %u named, %u without a field of ours, "
+	       "%u different\n%s\n",
+	       trace, real->baseline.ncounts, real->next_line, real->fields.equal,
+	       real->fields.named, real->fields.absent, real->fields.different,
+	       real->fields.differences);
 }
 
 static void close_real(struct real *real)
@@ -132,9 +138,10 @@ TEST(net452_has_every_kind_and_listed_event_of_the_baseline)
 	assert_int_equal(learned.unreadable + learned.refused + learned.torn, 0);
 	assert_int_equal(learned.nmanifests, 3);
 	/*
-	 * Different: 22 paths that PerfView prints with a drive letter, 5 services' processes that it knows
-	 * itself, 3 options that it masks, 5 ids that it reads from the upper half of the size, 1 address that
-	 * it prints as a signed number. Without a field of ours: what it derives, and zeros of later versions.
+	 * Different: 22 paths that PerfView prints with a drive letter, 5 services' processes
+	 * that it knows itself, 3 options that it masks, 5 ids that it reads from the upper half
+	 * of the size, 1 address that it prints as a signed number. Without a field of ours: what
+	 * it derives, and zeros of later versions.
 	 */
 	assert_int_equal(real.fields.equal, 2177);
 	assert_int_equal(real.fields.named, 142);
@@ -161,7 +168,8 @@ TEST(primitive_types_have_the_values_of_the_baseline)
 	run_real(&real, "primitive-types.etl.zip", "primitive-types.baseline.txt");
 	assert_int_equal(real.baseline.nlines, 6);
 	assert_int_equal(real.fields.equal, 76);
-	assert_int_equal(real.fields.different, 5);  /* PerfView prints SYSTEMTIME's weekday for the fraction */
+	/* PerfView prints SYSTEMTIME's weekday for the fraction. */
+	assert_int_equal(real.fields.different, 5);
 	close_real(&real);
 }
 

@@ -210,8 +210,11 @@ TEST(buffers_that_wait_on_disk_give_the_same_records)
 						   .compressed = true});
 	for (unsigned i = 0; i < 400; i++) {
 		payload[0] = (uint8_t)i;
-		etl_write_kernel(&w, &(struct etw_record){.ticks = i, .cpu = (uint16_t)(i * 7 % 5), .tid = i,
-				 .payload = payload, .payload_bytes = i % 4 ? 1000 : 60000}, 5);
+		etl_write_kernel(&w,
+				 &(struct etw_record){.ticks = i, .cpu = (uint16_t)(i * 7 % 5),
+						      .tid = i, .payload = payload,
+						      .payload_bytes = i % 4 ? 1000 : 60000},
+				 5);
 	}
 	etl_writer_end(&w);
 	/* A ceiling for none, for one, for all of them. */
@@ -290,7 +293,7 @@ TEST(buffers_marked_as_lossy_are_counted)
 	etl_writer_free(&w);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 /* A compressed or plain file of 3 buffers of one CPU behind the first: tids 0 to 5. */
 static void three_buffers(struct etl_writer *w, bool compressed)
@@ -403,12 +406,14 @@ TEST(a_trace_cut_at_any_byte_gives_what_precedes_the_cut)
 			struct err err;
 
 			if (cut < 72 + session_bytes) {
-				assert_int_equal(etl_file_open_memory("x.etl", w.out.data, cut, &file,
-								      &err), ERR_FORMAT);
+				assert_int_equal(
+					etl_file_open_memory("x.etl", w.out.data, cut, &file, &err),
+					ERR_FORMAT);
 				assert_non_null(strstr(err.text, "x.etl is not a Windows trace"));
 				continue;
 			}
-			assert_int_equal(etl_file_open_memory("x.etl", w.out.data, cut, &file, &err), 0);
+			assert_int_equal(
+				etl_file_open_memory("x.etl", w.out.data, cut, &file, &err), 0);
 			run(file, &log, &counts);
 			assert_int_equal(counts.ndamaged, 0);
 			assert_true(log.n >= before);
@@ -419,7 +424,8 @@ TEST(a_trace_cut_at_any_byte_gives_what_precedes_the_cut)
 				assert_int_equal(log.entries[i].tid, i - 1);
 			assert_int_equal(etl_file_facts(file)->truncated,
 					 cut < w.out.len && cut != etl_writer_start(&w, 1) &&
-					 cut != etl_writer_start(&w, 2) && cut != etl_writer_start(&w, 3));
+						 cut != etl_writer_start(&w, 2) &&
+						 cut != etl_writer_start(&w, 3));
 			etl_file_close(file);
 		}
 		assert_int_equal(before, 7);
@@ -430,7 +436,10 @@ TEST(a_trace_cut_at_any_byte_gives_what_precedes_the_cut)
 TEST(what_is_no_trace_is_refused_in_one_sentence)
 {
 	static const char *const texts[] = {
-		"", "x", "#!/bin/sh\necho this is longer than the header of a buffer, by some bytes, as it must be\n",
+		"",
+		"x",
+		"#!/bin/sh\necho this is longer than the header of a buffer, by some bytes, as it "
+		"must be\n",
 		"H\0\0\0H\0\0\0................................................................",
 	};
 	static const size_t sizes[] = {0, 1, 92, 72};
@@ -440,7 +449,8 @@ TEST(what_is_no_trace_is_refused_in_one_sentence)
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(etl_file_open_memory("notes.txt", texts[i], sizes[i], &file, &err),
 				 ERR_FORMAT);
-		assert_ptr_equal(strstr(err.text, "notes.txt is not a Windows trace (.etl): "), err.text);
+		assert_ptr_equal(strstr(err.text, "notes.txt is not a Windows trace (.etl): "),
+				 err.text);
 		assert_null(file);
 	}
 	assert_int_equal(etl_file_open(tmp_path("absent.etl"), &file, &err), ERR_NOT_FOUND);
@@ -448,7 +458,7 @@ TEST(what_is_no_trace_is_refused_in_one_sentence)
 	assert_null(file);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 TEST(a_run_ends_when_the_callback_says_so)
 {

@@ -27,12 +27,19 @@ TEST(the_document_s_examples_expand)
 
 TEST(each_form_of_a_length_is_read)
 {
-	/* 'a', then distance 1 and: token 2 -> 5; nibble 4 -> 14; byte 9 -> 34; u16 300 -> 303; u32. */
+	/*
+	 * 'a', then distance 1 and: token 2 -> 5; nibble 4 -> 14; byte 9 -> 34; u16 300 -> 303;
+	 * u32.
+	 */
 	assert_int_equal(EXPAND("\0\0\0\x40" "a" "\x02\0", 6), LZ77_WHOLE);
 	assert_int_equal(EXPAND("\0\0\0\x40" "a" "\x07\0\x04", 15), LZ77_WHOLE);
 	assert_int_equal(EXPAND("\0\0\0\x40" "a" "\x07\0\x0f\x09", 35), LZ77_WHOLE);
 	assert_int_equal(EXPAND("\0\0\0\x40" "a" "\x07\0\x0f\xff\x2c\x01", 304), LZ77_WHOLE);
-	assert_int_equal(EXPAND("\0\0\0\x40" "a" "\x07\0\x0f\xff\0\0\0\0\x01\0", 65540), LZ77_WHOLE);
+	assert_int_equal(EXPAND("\0\0\0\x40"
+				"a"
+				"\x07\0\x0f\xff\0\0\0\0\x01\0",
+				65540),
+			 LZ77_WHOLE);
 	assert_int_equal(out[65539], 'a');
 	/* The second long length takes the high half of the first one's nibble: 4 and 5. */
 	assert_int_equal(EXPAND("\0\0\0\x60" "a" "\x07\0\x54" "\x07\0", 1 + 14 + 15), LZ77_WHOLE);
@@ -70,7 +77,9 @@ TEST(what_the_packer_packs_expands_to_the_same)
 
 		for (size_t i = 0; i < run; i++) {
 			seed = seed * 1664525 + 1013904223;
-			plain[n++] = (uint8_t)(noise ? seed >> 24 : run % 5 ? i % (run % 5 + 1) : 7);
+			plain[n++] = (uint8_t)(noise	 ? seed >> 24
+					       : run % 5 ? i % (run % 5 + 1)
+							 : 7);
 		}
 		seed = seed * 1664525 + 1013904223;
 	}
@@ -80,13 +89,15 @@ TEST(what_the_packer_packs_expands_to_the_same)
 
 		assert_non_null(exact);
 		lz77_pack(plain, size, &packed);
-		assert_int_equal(lz77_expand((const uint8_t *)buf_text(&packed), packed.len, exact, size,
-					     &got), LZ77_WHOLE);
+		assert_int_equal(lz77_expand((const uint8_t *)buf_text(&packed), packed.len, exact,
+					     size, &got),
+				 LZ77_WHOLE);
 		assert_memory_equal(exact, plain, size);
 		/* Cut anywhere, what comes out is the beginning of it. */
 		for (size_t cut = 0; cut < packed.len; cut += 1 + packed.len / 50) {
-			assert_int_equal(lz77_expand((const uint8_t *)buf_text(&packed), cut, exact, size,
-						     &got), LZ77_SHORT);
+			assert_int_equal(lz77_expand((const uint8_t *)buf_text(&packed), cut, exact,
+						     size, &got),
+					 LZ77_SHORT);
 			assert_memory_equal(exact, plain, got);
 		}
 		free(exact);

@@ -27,7 +27,8 @@ static struct reading {
 	struct etw_stacks *stacks;
 	bool delivering;
 
-	uint32_t targets[ETW_CLASS_IDS];     /* events with a stack of the kernel's walker, by class */
+	/* Events with a stack of the kernel's walker, by class. */
+	uint32_t targets[ETW_CLASS_IDS];
 	uint32_t samples, idle, kept, with_stack, both, kernel_only, user_only;
 	uint64_t frames_seen, managed, kernel, image, unknown, of_unloaded, sum;
 	uint32_t deepest;
@@ -179,7 +180,8 @@ static void take(const struct etw_whole *w)
 	if (id == ETW_DISK_READ || id == ETW_DISK_WRITE) {
 		etw_class_read(w->class, w->record, v, AT_DISK_FIELDS);
 		r.disk_keys++;
-		r.disk_named += etw_state_file(r.state, v[AT_DISK_FILE].u, w->record->ticks) != NULL;
+		r.disk_named +=
+			etw_state_file(r.state, v[AT_DISK_FILE].u, w->record->ticks) != NULL;
 	}
 	if (has_item_stack(w->record)) {
 		r.item_stacks++;
@@ -374,7 +376,8 @@ TEST(small_traces_have_no_stacks)
 		read_real(names[i]);
 		etw_stacks_counts(r.stacks, &n);
 		assert_int_equal(n.records, records[i]);
-		assert_int_equal(n.kernel_parts + n.user_parts + n.runtime_stacks + n.item_stacks, 0);
+		assert_int_equal(n.kernel_parts + n.user_parts + n.runtime_stacks + n.item_stacks,
+				 0);
 		assert_int_equal(n.malformed + n.orphans + n.refused, 0);
 		close_real();
 	}

@@ -1,4 +1,7 @@
-/* Times of threads from ETW's context switches, of a file and of a live session: the same records by hand. */
+/*
+ * Times of threads from ETW's context switches, of a file and of a live session: the same records
+ * by hand.
+ */
 #include "source/etw/live.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
@@ -35,9 +38,10 @@ static struct source *source;
 static struct etl_writer writer;
 static char told[2000];
 
-/* ---- records ------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
-static void put(const struct kind *kind, uint8_t opcode, uint16_t version, int ms, uint16_t cpu, const struct etw_bytes *b)
+static void put(const struct kind *kind, uint8_t opcode, uint16_t version, int ms, uint16_t cpu,
+		const struct etw_bytes *b)
 {
 	struct etw_record r = etw_classic(kind->guid, opcode, version, b);
 
@@ -49,7 +53,8 @@ static void put(const struct kind *kind, uint8_t opcode, uint16_t version, int m
 		etl_write_perfinfo(&writer, &r, kind->group);
 }
 
-static void switched(int ms, uint16_t cpu, uint32_t new, uint32_t old, uint8_t state, uint8_t reason)
+static void switched(int ms, uint16_t cpu, uint32_t new, uint32_t old, uint8_t state,
+		     uint8_t reason)
 {
 	struct etw_bytes b = {.n = 0};
 
@@ -141,7 +146,7 @@ static void program(void)
 	image(50, U(0x1000), "\\app.exe");
 }
 
-/* ---- what is told -------------------------------------------------------------------------------- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 static void tables(struct source_config *cfg)
 {
@@ -169,7 +174,8 @@ static void name_of(const struct frame_ref *f, char *out, size_t n)
 	bool fresh;
 	const struct frame *frame = frame_get(frames, frames_intern(frames, f, &fresh));
 
-	if (live ? etw_live_name(live, frame, &symbol) : source->ops->name_frame(source, frame, &symbol))
+	if (live ? etw_live_name(live, frame, &symbol)
+		 : source->ops->name_frame(source, frame, &symbol))
 		snprintf(out, n, " %s", symbol.name);
 	else
 		snprintf(out, n, " %s+%x", f->object->name, (unsigned)f->offset);
@@ -185,8 +191,8 @@ static void read_queue(void)
 	for (; (e = queue_peek(queue)) != NULL; queue_pop(queue)) {
 		if (e->stream != STREAM_OFF_CPU)
 			continue;
-		n += (size_t)snprintf(told + n, sizeof(told) - n, "%u %g", e->thread ? e->thread->tid : 0,
-				      e->value / 1e6);
+		n += (size_t)snprintf(told + n, sizeof(told) - n, "%u %g",
+				      e->thread ? e->thread->tid : 0, e->value / 1e6);
 		for (i = 0; i < e->nstack_frames; i++) {
 			name_of(&e->stack_frames[i], told + n, sizeof(told) - n);
 			n += strlen(told + n);
@@ -209,9 +215,11 @@ static void end(void)
 	frames_free(frames);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Runs 10 ms, waits 300 for thread 8, which runs elsewhere, then 20 for a CPU; runs 10, and ends. */
+/*
+ * Runs 10 ms, waits 300 for thread 8, which runs elsewhere, then 20 for a CPU; runs 10, and ends.
+ */
 static void a_wait(void)
 {
 	program();
@@ -251,11 +259,12 @@ TEST(a_wait_in_a_file_has_its_stack_and_its_waker)
 	a_wait();
 	read_made(cfg);
 	end();
-	assert_string_equal(told,            /* 10 + 300 + 20 + 10 = 440 - 100 */
-			    "7 10 CPU_TIME nt.exe+1 app.exe+10\n"
-			    "7 300 nt.exe+1 app.exe+20 READIED_BY BLOCKED_TIME nt.exe+1 app.exe+10\n"
-			    "7 20 READIED_TIME nt.exe+1 app.exe+10\n"
-			    "7 10 CPU_TIME\n");
+	assert_string_equal(
+		told, /* 10 + 300 + 20 + 10 = 440 - 100 */
+		"7 10 CPU_TIME nt.exe+1 app.exe+10\n"
+		"7 300 nt.exe+1 app.exe+20 READIED_BY BLOCKED_TIME nt.exe+1 app.exe+10\n"
+		"7 20 READIED_TIME nt.exe+1 app.exe+10\n"
+		"7 10 CPU_TIME\n");
 }
 
 TEST(a_live_session_tells_the_same)
@@ -294,9 +303,10 @@ TEST(preempted_is_ready_and_a_page_is_waited_for_as_for_a_device)
 	switched(150, 0, 8, 7, TERMINATED, 0);
 	stack(150, 0, 8, 0x30);
 	end();
-	assert_string_equal(told, "7 4 CPU_TIME\n"
-			    "7 6 CPU_TIME\n7 30 READIED_TIME\n7 10 CPU_TIME\n"
-			    "8 30 CPU_TIME nt.exe+1 app.exe+30\n8 10 DISK_TIME nt.exe+1 app.exe+30\n");
+	assert_string_equal(
+		told, "7 4 CPU_TIME\n"
+		      "7 6 CPU_TIME\n7 30 READIED_TIME\n7 10 CPU_TIME\n"
+		      "8 30 CPU_TIME nt.exe+1 app.exe+30\n8 10 DISK_TIME nt.exe+1 app.exe+30\n");
 }
 
 static void a_long_wait(void)
@@ -328,7 +338,9 @@ TEST(a_file_tells_of_all_of_it_at_its_end)
 	a_long_wait();
 	read_made(cfg);
 	end();
-	assert_non_null(strstr(told, "7 10 CPU_TIME nt.exe+1 app.exe+10\n7 24890 BLOCKED_TIME nt.exe+1 app.exe+10\n"));
+	assert_non_null(strstr(
+		told,
+		"7 10 CPU_TIME nt.exe+1 app.exe+10\n7 24890 BLOCKED_TIME nt.exe+1 app.exe+10\n"));
 }
 
 TEST(without_switches_samples_tell_no_times)

@@ -139,7 +139,8 @@ TEST(net_452_has_these_events)
 	end_taking();
 	assert_int_equal(origin.period_ns, 1000000);
 	assert_int_equal(origin.start_ns, ETL_START);
-	assert_int_equal(origin.start_wall_ns / 1000, 1595981220623616);        /* 00:07:00.623616 */
+	/* 00:07:00.623616. */
+	assert_int_equal(origin.start_wall_ns / 1000, 1595981220623616);
 	assert_string_equal(origin.note, "");
 	assert_int_equal(totals.samples, 6320);
 	assert_int_equal(totals.with_stack, 6318);

@@ -299,7 +299,8 @@ TEST(a_zip_cut_anywhere_is_refused_and_not_trusted)
 
 		assert_non_null(exact);
 		memcpy(exact, z.out.data, cut);
-		assert_int_equal(etl_file_open_memory("t.zip", exact, cut, &file, &err), ERR_FORMAT);
+		assert_int_equal(etl_file_open_memory("t.zip", exact, cut, &file, &err),
+				 ERR_FORMAT);
 		buf_puts(&said, err.text);
 		free(exact);
 	}

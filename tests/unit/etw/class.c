@@ -50,7 +50,8 @@ TEST(a_process_has_its_names_behind_a_sid_of_any_length)
 		assert_int_equal(class->id, ETW_PROCESS_START);
 		assert_string_equal(class->provider, "Windows Kernel");
 		assert_string_equal(class->name, "Process/Start");
-		assert_int_equal(etw_class_read(class, &record, v, AT_PROCESS_FIELDS), AT_PROCESS_FIELDS);
+		assert_int_equal(etw_class_read(class, &record, v, AT_PROCESS_FIELDS),
+				 AT_PROCESS_FIELDS);
 		assert_int_equal(v[AT_PROCESS_PID].u, 3676);
 		assert_int_equal(v[AT_PROCESS_PARENT].u, 3508);
 		assert_int_equal(v[AT_PROCESS_SID].nbytes, 12);
@@ -67,7 +68,8 @@ TEST(a_payload_cut_anywhere_gives_the_fields_before_the_cut)
 	struct etw_value v[AT_PROCESS_FIELDS];
 
 	for (uint32_t n = 0; n <= b.n; n++) {
-		uint8_t *exact = malloc(n ? n : 1);          /* so that a sanitizer sees an over-read */
+		/* So that a sanitizer sees an over-read. */
+		uint8_t *exact = malloc(n ? n : 1);
 		struct etw_record record = etw_classic(ETW_PROCESS_GUID, 1, 4, &b);
 
 		memcpy(exact, b.at, n);
@@ -96,7 +98,8 @@ TEST(a_sample_says_whether_it_was_in_a_dpc)
 	etw_int(&b, 0, 1);
 	record = etw_classic(ETW_PERF_INFO_GUID, 46, 2, &b);
 	assert_int_equal(etw_class_find(&record)->id, ETW_SAMPLE);
-	assert_int_equal(etw_class_read(etw_class_find(&record), &record, v, ETW_CLASS_MAX_FIELDS), 8);
+	assert_int_equal(etw_class_read(etw_class_find(&record), &record, v, ETW_CLASS_MAX_FIELDS),
+			 8);
 	assert_true(v[AT_SAMPLE_IP].u == 0xffffffffffd03003);
 	assert_int_equal(v[AT_SAMPLE_TID].u, 584);
 	assert_int_equal(v[5].u, 1);
@@ -114,7 +117,8 @@ TEST(an_image_of_a_32_bit_record_has_32_bit_addresses)
 	struct etw_value v[AT_IMAGE_FIELDS];
 
 	for (int i = 0; i < 5; i++)
-		etw_int(&b, 0x400000u + (uint32_t)i, 4);     /* base, size, pid, checksum, timestamp */
+		/* Base, size, pid, checksum, timestamp. */
+		etw_int(&b, 0x400000u + (uint32_t)i, 4);
 	etw_int(&b, 0, 4);
 	etw_int(&b, 0x10000000, 4);
 	etw_put(&b, (uint8_t[16]){0}, 16);

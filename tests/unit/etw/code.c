@@ -121,8 +121,9 @@ static const char *place(uint32_t pid, uint64_t address, int64_t ticks)
 		assert_int_equal(ref.object->key.kind, OBJECT_JIT);
 		assert_int_equal(ref.object->key.pid, pid);
 		if (etw_code_name(lab.code, ref.object, ref.offset, &symbol))
-			snprintf(text, sizeof(text), "%s!%s+0x%x", symbol.module ? symbol.module : "?",
-				 symbol.name, (unsigned)(ref.offset - symbol.offset));
+			snprintf(text, sizeof(text), "%s!%s+0x%x",
+				 symbol.module ? symbol.module : "?", symbol.name,
+				 (unsigned)(ref.offset - symbol.offset));
 		else
 			snprintf(text, sizeof(text), "unnamed");
 		break;
@@ -134,7 +135,7 @@ static const char *place(uint32_t pid, uint64_t address, int64_t ticks)
 	return text;
 }
 
-/* ---- images ------------------------------------------------------------------------------------ */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 TEST(image_is_there_from_its_load_to_its_unload)
 {
@@ -246,7 +247,7 @@ TEST(senseless_images_are_left_out)
 	assert_int_equal(use.images, 0);
 }
 
-/* ---- managed code ------------------------------------------------------------------------------ */
+/* ---- managed code ---------------------------------------------------------------------------- */
 
 TEST(method_has_the_name_of_module_type_and_method)
 {
@@ -304,7 +305,8 @@ TEST(live_code_is_found_as_soon_as_it_is_told)
 	uint32_t i;
 
 	for (i = 0; i < 1000; i++) {
-		method(ETW_RUNTIME_GUID, METHOD_LOAD, 1000 + i, 50, 0x500000 - 0x100 * i, 0x100, "Main");
+		method(ETW_RUNTIME_GUID, METHOD_LOAD, 1000 + i, 50, 0x500000 - 0x100 * i, 0x100,
+		       "Main");
 		assert_string_not_equal(place(50, 0x500000 - 0x100 * i, 1000 + i), "?");
 		assert_string_equal(place(50, 0x500000 - 0x100 * (i + 1), 1000 + i), "?");
 	}
@@ -344,9 +346,10 @@ TEST(index_agrees_with_a_plain_search)
 			found = etw_ranges_find(&r, 1, i, k, &from, &until);
 			assert_int_equal(found, best);
 			assert_true(from <= k && k <= until);
-			n = etw_ranges_find(&r, 1, i, from == ETW_ALWAYS ? 0 : from, &(int64_t){ETW_ALWAYS},
-					    &(int64_t){ETW_EVER});
-			assert_int_equal(from == ETW_ALWAYS && best == ETW_RANGE_NONE ? best : n, best);
+			n = etw_ranges_find(&r, 1, i, from == ETW_ALWAYS ? 0 : from,
+					    &(int64_t){ETW_ALWAYS}, &(int64_t){ETW_EVER});
+			assert_int_equal(from == ETW_ALWAYS && best == ETW_RANGE_NONE ? best : n,
+					 best);
 		}
 	}
 	etw_ranges_settle(&r);

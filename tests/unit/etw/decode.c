@@ -1,4 +1,7 @@
-/* What ETW events say, by metadata of their own, by manifests, by schemas; short and hostile ones. */
+/*
+ * What ETW events say, by metadata of their own, by manifests, by schemas; short and hostile
+ * ones.
+ */
 #include "source/etw/decode.h"
 #include "source/etw/manifest_store.h"
 #include "source/etw/manifest.h"
@@ -38,7 +41,7 @@ static struct etw_decode *new_decode(void)
 	return d;
 }
 
-/* ---- TraceLogging ------------------------------------------------------------------------------- */
+/* ---- TraceLogging ---------------------------------------------------------------------------- */
 
 static void meta_field(struct etw_bytes *meta, const char *name, const char *type, uint32_t n)
 {
@@ -46,7 +49,8 @@ static void meta_field(struct etw_bytes *meta, const char *name, const char *typ
 	etw_put(meta, type, n);
 }
 
-static struct etw_record logging(struct etw_bytes *traits, struct etw_bytes *meta, struct etw_bytes *payload)
+static struct etw_record logging(struct etw_bytes *traits, struct etw_bytes *meta,
+				 struct etw_bytes *payload)
 {
 	struct etw_record record = etw_manifest(MAKER, 0, 0, payload);
 
@@ -132,15 +136,18 @@ TEST(tracelogging_cut_anywhere_gives_what_is_before)
 	etw_decode_free(d);
 }
 
-/* ---- manifests ---------------------------------------------------------------------------------- */
+/* ---- manifests ------------------------------------------------------------------------------- */
 
 static const char manifest[] =
-	"<instrumentationManifest><!-- <event value=\"9\"/> --><provider name=\"A&amp;B\" guid=\"{x}\">"
-	"<events><event value=\"2\" version=\"0\" opcode=\"win:Start\" task=\"Tracing\" template=\"T\"/>"
+	"<instrumentationManifest><!-- <event value=\"9\"/> --><provider name=\"A&amp;B\" "
+	"guid=\"{x}\">"
+	"<events><event value=\"2\" version=\"0\" opcode=\"win:Start\" task=\"Tracing\" "
+	"template=\"T\"/>"
 	"<event value='3' version='0' opcode='win:Info' task='Mark'/>"
 	"<event value='4' version='1' symbol='Plain'/><event value='5' version='0'/></events>"
 	"<template tid=\"T\"><data name=\"message\" inType=\"win:UnicodeString\"/>"
-	"<data name=\"n\" inType=\"win:UInt16\"/><data name=\"v\" inType=\"win:Int32\" count=\"n\"/>"
+	"<data name=\"n\" inType=\"win:UInt16\"/><data name=\"v\" inType=\"win:Int32\" "
+	"count=\"n\"/>"
 	"<data name=\"bytes\" inType=\"win:Binary\" length=\"n\"/>"
 	"<struct name=\"s\" count=\"2\"><data name=\"x\" inType=\"win:Boolean\"/></struct>"
 	"<data name=\"id\" inType=\"win:GUID\"/></template></provider></instrumentationManifest>";
@@ -148,7 +155,8 @@ static const char manifest[] =
 /* Piece number i of `total` equal pieces. */
 static void say(struct etw_decode *d, const char *xml, uint32_t pid, uint16_t i, uint16_t total)
 {
-	size_t n = strlen(xml), each = n / total, from = each * i, to = i + 1 == total ? n : from + each;
+	size_t n = strlen(xml), each = n / total, from = each * i,
+	       to = i + 1 == total ? n : from + each;
 	struct etw_bytes b = {.n = 0};
 	struct etw_record record;
 
@@ -164,7 +172,8 @@ static void say(struct etw_decode *d, const char *xml, uint32_t pid, uint16_t i,
 	assert_int_equal(field("TotalChunks")->v.u, total);
 }
 
-static void decode_id(struct etw_decode *d, uint32_t pid, uint16_t id, uint16_t version, struct etw_bytes *payload)
+static void decode_id(struct etw_decode *d, uint32_t pid, uint16_t id, uint16_t version,
+		      struct etw_bytes *payload)
 {
 	struct etw_record record = etw_manifest(MAKER, id, version, payload);
 
@@ -258,7 +267,8 @@ TEST(torn_and_senseless_manifests_are_counted)
 TEST(a_count_larger_than_the_payload_ends_the_event)
 {
 	static const char xml[] =
-		"<provider name=\"P\"/><event value=\"1\" task=\"T\" template=\"A\"/><template tid=\"A\">"
+		"<provider name=\"P\"/><event value=\"1\" task=\"T\" template=\"A\"/><template "
+		"tid=\"A\">"
 		"<data name=\"n\" inType=\"win:UInt32\"/><struct name=\"s\" count=\"n\">"
 		"<data name=\"x\" inType=\"win:Binary\" length=\"0\"/></struct></template>";
 	struct etw_decode *d = new_decode();
@@ -272,7 +282,7 @@ TEST(a_count_larger_than_the_payload_ends_the_event)
 	etw_decode_free(d);
 }
 
-/* ---- schemas of merged traces ------------------------------------------------------------------- */
+/* ---- schemas of merged traces ---------------------------------------------------------------- */
 
 static void at32(struct etw_bytes *b, uint32_t offset, uint32_t v)
 {
@@ -280,7 +290,10 @@ static void at32(struct etw_bytes *b, uint32_t offset, uint32_t v)
 		b->at[offset + (uint32_t)i] = (uint8_t)(v >> 8 * i);
 }
 
-/* A TRACE_EVENT_INFO of event 14 with a u32 Length and a Binary of that length, shown as an address. */
+/*
+ * A TRACE_EVENT_INFO of event 14 with a u32 Length and a Binary of that length, shown as an
+ * address.
+ */
 static struct etw_bytes schema_info(void)
 {
 	struct etw_bytes b = {.n = 112 + 2 * 24};
@@ -315,7 +328,8 @@ TEST(a_schema_of_the_trace_names_what_nobody_knew)
 	struct etw_learned learned;
 
 	etw_int(&payload, 28, 4);
-	etw_put(&payload, "\x17\0\0\x35\0\0\0\0\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0", 28);
+	etw_put(&payload, "\x17\0\0\x35\0\0\0\0\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0",
+		28);
 	event = etw_manifest(MAKER, 14, 0, &payload);
 	for (uint32_t n = 0; n < info.n; n++) {      /* one that is cut is not believed */
 		uint8_t *exact = malloc(n ? n : 1);
@@ -346,7 +360,7 @@ TEST(a_schema_of_the_trace_names_what_nobody_knew)
 	etw_decode_free(d);
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static const char *shown(uint8_t type, const void *bytes, uint32_t n)
 {
@@ -363,12 +377,15 @@ static const char *shown(uint8_t type, const void *bytes, uint32_t n)
 
 TEST(values_become_the_text_people_know)
 {
-	assert_string_equal(shown(ETW_SID, "\1\2\0\0\0\0\0\5\x20\0\0\0\x20\2\0\0", 16), "S-1-5-32-544");
-	assert_string_equal(shown(ETW_FILETIME, "\0\0\0\0\0\0\0\0", 8), "1601-01-01T00:00:00.0000000Z");
+	assert_string_equal(shown(ETW_SID, "\1\2\0\0\0\0\0\5\x20\0\0\0\x20\2\0\0", 16),
+			    "S-1-5-32-544");
+	assert_string_equal(shown(ETW_FILETIME, "\0\0\0\0\0\0\0\0", 8),
+			    "1601-01-01T00:00:00.0000000Z");
 	/* 132274532967890000 */
 	assert_string_equal(shown(ETW_FILETIME, "\x50\xbc\x61\xa6\xfc\xee\xd5\x01", 8),
 			    "2020-02-29T12:34:56.7890000Z");
-	assert_string_equal(shown(ETW_TIME_T, "\xff\xff\xff\xff", 4), "2106-02-07T06:28:15.0000000Z");
+	assert_string_equal(shown(ETW_TIME_T, "\xff\xff\xff\xff", 4),
+			    "2106-02-07T06:28:15.0000000Z");
 	assert_string_equal(shown(ETW_IP4, "\x0a\0\0\xff", 4), "10.0.0.255");
 	assert_string_equal(shown(ETW_IP6, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16), "::");
 	assert_string_equal(shown(ETW_IP6, "\0\1\0\0\0\0\0\2\0\0\0\0\0\0\0\3", 16), "1:0:0:2::3");
@@ -406,7 +423,7 @@ TEST(a_text_of_any_length_is_cut_and_said_so)
 	etw_decode_free(d);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int learn_all(void *ctx)
 {

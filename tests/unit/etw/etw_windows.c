@@ -1,6 +1,7 @@
 /*
- * The live source of Windows, whole, with a session of this file's own making: the linker takes its control
- * functions for those of the system. A CPU gives a sample every 10 ms until it is stopped.
+ * The live source of Windows, whole, with a session of this file's own making: the linker takes
+ * its control functions for those of the system. A CPU gives a sample every 10 ms until it is
+ * stopped.
  */
 #include "source/source.h"
 #include "tests/support/alone_windows.h"
@@ -37,8 +38,8 @@ static ULONG WINAPI control(TRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_PROPE
 	return 0;
 }
 
-static ULONG WINAPI enable(TRACEHANDLE h, LPCGUID g, ULONG c, UCHAR l, ULONGLONG a, ULONGLONG b, ULONG t,
-			   PENABLE_TRACE_PARAMETERS p)
+static ULONG WINAPI enable(TRACEHANDLE h, LPCGUID g, ULONG c, UCHAR l, ULONGLONG a, ULONGLONG b,
+			   ULONG t, PENABLE_TRACE_PARAMETERS p)
 {
 	(void)h;
 	(void)g;
@@ -86,7 +87,8 @@ static ULONG WINAPI close_trace(TRACEHANDLE handle)
 
 static void give_sample(void)
 {
-	static const GUID perf = {0xce1dbfb4, 0x137e, 0x4da6, {0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc}};
+	static const GUID perf = {
+		0xce1dbfb4, 0x137e, 0x4da6, {0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc}};
 	struct { uint64_t ip; uint32_t tid, count; } payload = {0x7F0000000000, 7, 1};
 	EVENT_RECORD e = {.UserData = &payload, .UserDataLength = sizeof(payload),
 			  .UserContext = machine.file.Context};
@@ -156,7 +158,8 @@ static int end(void **state)
 	os_thread_join(thread);
 	source->ops->close(source);
 	assert_int_equal(rc, 0);
-	assert_int_equal(machine.interval, 10000);   /* Wine does not say what it was: the default */
+	/* Wine does not say what it was: the default. */
+	assert_int_equal(machine.interval, 10000);
 	log_close(cfg.log);
 	queue_free(cfg.queue);
 	processes_free(cfg.processes);

@@ -1,6 +1,6 @@
 /*
- * The machine's sampling interval, borrowed and given back. The setting is this file's own: the linker takes
- * its functions for those of the system. The registry is real (Wine's).
+ * The machine's sampling interval, borrowed and given back. The setting is this file's own: the
+ * linker takes its functions for those of the system. The registry is real (Wine's).
  */
 #include "source/etw/interval_windows.h"
 #include "source/etw/owner_windows.h"
@@ -81,7 +81,10 @@ static bool key_is_there(void)
 	return true;
 }
 
-/* Owners that run: this process by its true name. Two of them: its name and one that nobody can judge. */
+/*
+ * Owners that run: this process by its true name. Two of them: its name and one that nobody can
+ * judge.
+ */
 static wchar_t own[ETW_OWNER_CHARS];
 static const wchar_t other[] = L"other";
 static const wchar_t killed[] = L"recorder-session-999999-1d0";
@@ -93,7 +96,8 @@ static void want_and_be_killed(uint32_t interval_100ns)
 
 	assert_int_equal(etw_interval_want(own, &interval_100ns), 0);
 	assert_int_equal(RegOpenKeyExW(HKEY_LOCAL_MACHINE, KEY, 0, KEY_READ | KEY_WRITE, &key), 0);
-	RegSetValueExW(key, killed, 0, REG_DWORD, (const BYTE *)&interval_100ns, sizeof(interval_100ns));
+	RegSetValueExW(key, killed, 0, REG_DWORD, (const BYTE *)&interval_100ns,
+		       sizeof(interval_100ns));
 	RegDeleteValueW(key, own);
 	RegCloseKey(key);
 }

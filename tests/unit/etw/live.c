@@ -1,4 +1,7 @@
-/* A live session's records, put by hand: events wait for their stacks, by the time of the records. */
+/*
+ * A live session's records, put by hand: events wait for their stacks, by the time of the
+ * records.
+ */
 #include "source/etw/live.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
@@ -146,7 +149,8 @@ TEST(losses_are_events_with_their_number)
 	const struct event *e;
 
 	etw_live_lost(live, 40);
-	assert_null(next(EVENT_LOST));       /* no event has told the time yet: at 0 no incident would have it */
+	/* No event has told the time yet: at 0 no incident would have it. */
+	assert_null(next(EVENT_LOST));
 	sample(1000, 7);
 	etw_live_time(live, 1600 * MS);
 	etw_live_lost(live, 1);
@@ -182,7 +186,10 @@ TEST(another_interval_than_asked_is_told_once)
 	assert_true(e && e->value == 2e6);
 }
 
-/* Asked at 1500 ms, between two samples: the first weighs 1 ms, and the mark stands before the second. */
+/*
+ * Asked at 1500 ms, between two samples: the first weighs 1 ms, and the mark stands before the
+ * second.
+ */
 TEST(a_step_holds_from_its_moment_on)
 {
 	const struct event *e;
@@ -229,7 +236,10 @@ TEST(a_step_that_windows_says_as_well_is_marked_once_and_as_ours)
 	assert_null(next(EVENT_RATE));
 }
 
-/* 250 ms of a second at 1000 Hz; at the moment of which it is said, not when the samples come out. */
+/*
+ * 250 ms of a second at 1000 Hz; at the moment of which it is said, not when the samples come
+ * out.
+ */
 TEST(busy_time_is_expected_at_the_rate_of_its_moment)
 {
 	const struct event *e;
@@ -247,7 +257,10 @@ TEST(busy_time_is_expected_at_the_rate_of_its_moment)
 	assert_true(e && e->time_ns == 2500 * NS_PER_MS && e->value == 25);
 }
 
-/* 250 ms at 1000 Hz are 250 samples, also where the next record to come says that it is 50 Hz from then on. */
+/*
+ * 250 ms at 1000 Hz are 250 samples, also where the next record to come says that it is 50 Hz
+ * from then on.
+ */
 TEST(busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before)
 {
 	const struct event *e;
@@ -263,7 +276,10 @@ TEST(busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before)
 	assert_true(e && e->time_ns == 1498 * NS_PER_MS && e->value == 250);
 }
 
-/* More than it has room for, with records that do not come: said at the last moment that has come. */
+/*
+ * More than it has room for, with records that do not come: said at the last moment that has
+ * come.
+ */
 TEST(busy_times_do_not_pile_up)
 {
 	uint64_t last_ns = 0;
@@ -337,8 +353,10 @@ static void method(int64_t ms, uint32_t pid, uint64_t start, const char *name)
 	etw_text16(&b, name);
 	etw_text16(&b, "");
 	etw_int(&b, 0, 2);
-	put((struct etw_record){.header = ETW_MANIFEST, .guid = etw_guid_of(CLR_GUID), .id = 143, .version = 1,
-				.pointer_bytes = 8, .payload = b.at, .payload_bytes = b.n}, ms, pid, 7);
+	put((struct etw_record){.header = ETW_MANIFEST, .guid = etw_guid_of(CLR_GUID), .id = 143,
+				.version = 1, .pointer_bytes = 8, .payload = b.at,
+				.payload_bytes = b.n},
+	    ms, pid, 7);
 }
 
 /* The name of the leaf of the next sample, as the merge thread asks for it. */
@@ -355,7 +373,10 @@ static const char *leaf_name(void)
 	return etw_live_name(live, &frame, &symbol) ? symbol.name : "no name";
 }
 
-/* 17,000 processes with command lines of 1,800 characters take 32 MB: what a day makes of a build server. */
+/*
+ * 17,000 processes with command lines of 1,800 characters take 32 MB: what a day makes of a build
+ * server.
+ */
 TEST(what_has_ended_is_forgotten_and_the_rest_is_not)
 {
 	struct etw_live_counts before, after;

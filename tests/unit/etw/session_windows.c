@@ -48,7 +48,8 @@ TEST(only_sessions_of_recorders_that_are_gone_are_stopped)
 	nnames = 4;
 	swprintf(names[0], 100, L"NT Kernel Logger");
 	swprintf(names[1], 100, L"recorder-session-%lu-%I64x", GetCurrentProcessId(), own_start());
-	swprintf(names[2], 100, L"recorder-session-%lu-%I64x", GetCurrentProcessId(), own_start() - 1);
+	swprintf(names[2], 100, L"recorder-session-%lu-%I64x", GetCurrentProcessId(),
+		 own_start() - 1);
 	swprintf(names[3], 100, L"recorder-session-of somebody else's");
 	assert_int_equal(etw_sessions_clear(&n, NULL), 0);
 	assert_int_equal(n, 1);
@@ -58,7 +59,8 @@ TEST(only_sessions_of_recorders_that_are_gone_are_stopped)
 
 TEST(event_record_becomes_a_record)
 {
-	EVENT_HEADER_EXTENDED_DATA_ITEM items[10] = {{.ExtType = 6, .DataSize = 16, .DataPtr = 0x1000}};
+	EVENT_HEADER_EXTENDED_DATA_ITEM items[10] = {
+		{.ExtType = 6, .DataSize = 16, .DataPtr = 0x1000}};
 	EVENT_RECORD e = {.ExtendedData = items, .ExtendedDataCount = 10, .UserDataLength = 5,
 			  .UserData = items};
 	struct etw_record r;

@@ -1,4 +1,7 @@
-/* Stacks that are told apart from their events: by keys, too late, live, in extended items; see etw/stacks.c. */
+/*
+ * Stacks that are told apart from their events: by keys, too late, live, in extended items; see
+ * etw/stacks.c.
+ */
 #include "tests/support/etw_stack_lab.h"
 #include "tests/support/test.h"
 
@@ -6,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 TEST(key_means_the_stack_that_is_told_after_it)
 {
@@ -71,11 +74,12 @@ TEST(key_that_is_never_told_leaves_a_mark)
 	assert_int_equal(result.count.unresolved, 1);
 }
 
-/* ---- late -------------------------------------------------------------------------------------- */
+/* ---- late ------------------------------------------------------------------------------------ */
 
 TEST(part_that_comes_after_its_event_has_left_is_known_from_the_survey)
 {
-	uint32_t first = sample(1000, 7, 0), second = sample(1100, 7, 0), keyed = sample(1200, 8, 0);
+	uint32_t first = sample(1000, 7, 0), second = sample(1100, 7, 0),
+		 keyed = sample(1200, 8, 0);
 
 	STACK(1000, 100, 7, K(1));
 	STACK(1100, 100, 7, K(2));
@@ -108,7 +112,7 @@ TEST(part_whose_event_is_longer_ago_than_a_survey_knows_is_an_orphan)
 	assert_int_equal(result.count.orphans, 1);
 }
 
-/* ---- live -------------------------------------------------------------------------------------- */
+/* ---- live ------------------------------------------------------------------------------------ */
 
 TEST(live_event_waits_half_a_second_for_its_user_part)
 {
@@ -164,7 +168,7 @@ TEST(live_line_that_is_full_lets_the_oldest_go)
 	etw_stacks_free(s);
 }
 
-/* ---- extended items ---------------------------------------------------------------------------- */
+/* ---- extended items -------------------------------------------------------------------------- */
 
 TEST(stack_in_an_item_is_whole)
 {

@@ -86,7 +86,7 @@ static uint32_t pid_of(uint32_t tid, int64_t ticks)
 	return t ? t->pid : ETW_ID_UNKNOWN;
 }
 
-/* ---- processes --------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 TEST(process_number_given_again_means_the_one_of_that_time)
 {
@@ -103,7 +103,8 @@ TEST(process_number_given_again_means_the_one_of_that_time)
 	assert_true(p->has_exit);
 	assert_int_equal(p->exit_code, -7);
 	assert_string_equal(etw_state_process(state_of, 50, 3000)->image, "new.exe");
-	assert_string_equal(etw_state_process(state_of, 50, 2500)->image, "old.exe");  /* still ending */
+	/* Still ending. */
+	assert_string_equal(etw_state_process(state_of, 50, 2500)->image, "old.exe");
 	assert_null(etw_state_process(state_of, 50, 999));
 }
 
@@ -144,7 +145,7 @@ TEST(cut_process_record_is_not_believed)
 	assert_null(etw_state_process(state_of, 50, 1));
 }
 
-/* ---- threads ----------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 TEST(thread_number_given_again_belongs_to_the_process_of_that_time)
 {
@@ -188,7 +189,7 @@ TEST(needed_thread_is_that_of_the_process)
 	assert_ptr_equal(etw_state_need_thread(state_of, 7, 50, 200), t);
 }
 
-/* ---- names of files ---------------------------------------------------------------------------- */
+/* ---- names of files -------------------------------------------------------------------------- */
 
 TEST(file_has_the_name_of_that_time)
 {
@@ -214,7 +215,7 @@ TEST(name_that_is_told_at_the_end_was_there_before)
 	assert_string_equal(etw_state_file(state_of, 6, 6001), "\\next");
 }
 
-/* ---- volumes ----------------------------------------------------------------------------------- */
+/* ---- volumes --------------------------------------------------------------------------------- */
 
 static void path_is(const char *path, const char *expected)
 {
@@ -255,7 +256,7 @@ TEST(volumes_have_a_ceiling)
 	assert_int_equal(use.refused, 2);
 }
 
-/* ---- garbage collections ----------------------------------------------------------------------- */
+/* ---- garbage collections --------------------------------------------------------------------- */
 
 static bool gc_start(uint16_t version, uint32_t pid, uint32_t count)
 {
@@ -283,7 +284,7 @@ TEST(second_version_of_a_gc_start_is_a_twin)
 	assert_true(gc_start(2, 50, 2));
 }
 
-/* ---- texts ------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void utf16_is(const uint16_t *units, size_t n, const char *expected)
 {
@@ -304,7 +305,8 @@ TEST(utf16_becomes_utf8)
 	uint8_t euro[4] = {0xAC, 0x20, 0xAC, 0x20};
 	char cut[6];
 
-	utf16_is((const uint16_t[]){'a', 0xE9, 0x20AC, 0xD83D, 0xDE00}, 5, "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+	utf16_is((const uint16_t[]){'a', 0xE9, 0x20AC, 0xD83D, 0xDE00}, 5,
+		 "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
 	utf16_is((const uint16_t[]){0xD83D, 'x', 0xDE00}, 3, "\xEF\xBF\xBDx\xEF\xBF\xBD");
 	utf16_is((const uint16_t[]){'a', 0, 'b'}, 3, "a");
 	assert_int_equal(etw_utf16(euro, 2, cut, sizeof(cut)), 3);   /* whole characters */

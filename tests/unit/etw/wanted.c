@@ -64,7 +64,8 @@ TEST(nothing_given_means_samples_and_dotnet)
 {
 	assert_int_equal(read_with(&(struct capture){0}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x01000007);
-	assert_int_equal(w.nstacks, 4);      /* samples, starts of processes and threads, image loads */
+	/* Samples, starts of processes and threads, image loads. */
+	assert_int_equal(w.nstacks, 4);
 	assert_int_equal(w.nproviders, 1);
 	assert_true(w.clr && w.providers[0].has_guid && !w.providers[0].stacks);
 	assert_int_equal(w.providers[0].keywords, 0x4000C039);
@@ -87,7 +88,8 @@ TEST(only_providers_leaves_out_the_rest)
 	assert_int_equal(w.kernel_flags, 0);
 	assert_int_equal(w.nproviders, 1);
 	assert_false(w.clr);
-	assert_int_equal(read_with(&(struct capture){.only_providers = "*A", .clr_events = "GC"}, NULL), 0);
+	assert_int_equal(
+		read_with(&(struct capture){.only_providers = "*A", .clr_events = "GC"}, NULL), 0);
 	assert_true(w.clr);
 	assert_int_equal(w.nproviders, 2);
 }
@@ -96,9 +98,13 @@ TEST(a_provider_has_keywords_level_and_keys)
 {
 	const struct etw_wanted_provider *p = &w.providers[1];
 
-	assert_int_equal(read_with(&(struct capture){
-		.providers = "Some-Provider:0x10:Verbose:@StacksEnabled=true;@ProcessIDFilter=3 4;@EventIDsToDisable=9"},
-				   NULL), 0);
+	assert_int_equal(
+		read_with(
+			&(struct capture){.providers =
+						  "Some-Provider:0x10:Verbose:@StacksEnabled=true;@"
+						  "ProcessIDFilter=3 4;@EventIDsToDisable=9"},
+			NULL),
+		0);
 	assert_string_equal(p->name, "Some-Provider");
 	assert_false(p->has_guid);
 	assert_int_equal(p->keywords, 0x10);
@@ -109,7 +115,9 @@ TEST(a_provider_has_keywords_level_and_keys)
 	assert_int_equal(p->events.n, 1);
 	assert_int_equal(p->events.ids[0], 9);
 	/* Keys may follow the name at once; * is all keywords. */
-	assert_int_equal(read_with(&(struct capture){.providers = "*A:@StacksEnabled=true,*B:*:2"}, NULL), 0);
+	assert_int_equal(
+		read_with(&(struct capture){.providers = "*A:@StacksEnabled=true,*B:*:2"}, NULL),
+		0);
 	assert_true(p->stacks && p->has_guid && p->keywords == 0 && p->level == 5);
 	assert_int_equal(w.providers[2].level, 2);
 }
@@ -118,33 +126,51 @@ TEST(programs_and_stacks_of_some_events_are_keys_too)
 {
 	const struct etw_wanted_provider *p = &w.providers[1];
 
-	assert_int_equal(read_with(&(struct capture){
-		.providers = "*A:@ProcessNameFilter=w3wp.exe  my.exe;@EventIDStacksToEnable=7 10"}, NULL), 0);
+	assert_int_equal(
+		read_with(&(struct capture){.providers = "*A:@ProcessNameFilter=w3wp.exe  "
+							 "my.exe;@EventIDStacksToEnable=7 10"},
+			  NULL),
+		0);
 	assert_string_equal(p->programs, "w3wp.exe;my.exe");
 	assert_true(p->stacks && !p->with_stacks.are_left_out && p->with_stacks.n == 2);
 	assert_int_equal(p->with_stacks.ids[1], 10);
 	assert_int_equal(p->events.n, 0);
-	/* Said twice: what one does not filter comes, and one stack filter is enough where the other asks for none. */
-	assert_int_equal(read_with(&(struct capture){
-		.providers = "*A:@ProcessNameFilter=a.exe;@EventIDStacksToDisable=7,*A:1"}, NULL), 0);
+	/*
+	 * Said twice: what one does not filter comes, and one stack filter is enough where the
+	 * other asks for none.
+	 */
+	assert_int_equal(read_with(&(struct capture){.providers = "*A:@ProcessNameFilter=a.exe;@"
+								  "EventIDStacksToDisable=7,*A:1"},
+				   NULL),
+			 0);
 	assert_int_equal(w.nproviders, 2);
 	assert_string_equal(p->programs, "");
 	assert_int_equal(p->with_stacks.n, 1);
-	assert_int_equal(read_with(&(struct capture){
-		.providers = "*A:@EventIDsToEnable=1;@ProcessIDFilter=5,*A:@EventIDsToEnable=2;@ProcessIDFilter=5"},
-				   NULL), 0);
+	assert_int_equal(
+		read_with(
+			&(struct capture){.providers = "*A:@EventIDsToEnable=1;@ProcessIDFilter=5,*"
+						       "A:@EventIDsToEnable=2;@ProcessIDFilter=5"},
+			NULL),
+		0);
 	assert_true(p->events.n == 0 && p->npids == 1);
 }
 
-/* As PerfView does: processes, threads and images, and the CLR's code, or the stacks would be numbers. */
+/*
+ * As PerfView does: processes, threads and images, and the CLR's code, or the stacks would be
+ * numbers.
+ */
 TEST(only_providers_with_stacks_bring_what_names_them)
 {
-	assert_int_equal(read_with(&(struct capture){.only_providers = "*A:@StacksEnabled=true"}, NULL), 0);
+	assert_int_equal(
+		read_with(&(struct capture){.only_providers = "*A:@StacksEnabled=true"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x7);
 	assert_true(w.clr && w.nproviders == 2);
 	assert_int_equal(w.providers[1].keywords, 0x40000038);
 	assert_int_equal(read_with(&(struct capture){.only_providers = "*A:@StacksEnabled=true",
-							 .kernel_events = "None", .clr_events = "None"}, NULL), 0);
+						     .kernel_events = "None",
+						     .clr_events = "None"},
+				   NULL),
+			 0);
 	assert_true(w.kernel_flags == 0 && !w.clr);
 }
 
@@ -164,13 +190,18 @@ TEST(what_makes_no_sense_is_refused)
 
 TEST(a_rule_adds_its_provider_and_filters_give_way)
 {
-	assert_int_equal(read_with(&(struct capture){.providers = "*A:1:2:@ProcessIDFilter=7"}, "*A"), 0);
+	assert_int_equal(
+		read_with(&(struct capture){.providers = "*A:1:2:@ProcessIDFilter=7"}, "*A"), 0);
 	assert_int_equal(w.nproviders, 2);
 	assert_int_equal(w.providers[1].npids, 0);
 	assert_int_equal(w.providers[1].keywords, 0);        /* all */
 	assert_int_equal(w.providers[1].level, 4);
-	/* A rule on the CLR's events is of the provider that is there already, by name or by GUID. */
-	assert_int_equal(read_with(&(struct capture){0}, "E13C0D23-ccbc-4e12-931b-d9cc2eee27e4"), 0);
+	/*
+	 * A rule on the CLR's events is of the provider that is there already, by name or by
+	 * GUID.
+	 */
+	assert_int_equal(read_with(&(struct capture){0}, "E13C0D23-ccbc-4e12-931b-d9cc2eee27e4"),
+			 0);
 	assert_int_equal(w.nproviders, 1);
 	assert_int_equal(read_with(&(struct capture){.only_providers = "*A"}, "Windows Kernel"), 0);
 	assert_int_equal(w.kernel_flags, 0x01000007);

@@ -36,7 +36,8 @@ static void rig_open(struct rig *r, const char *name)
 
 	r->queue = cfg.queue = queue_new(1 << 20);
 	assert_int_equal(needs_log(&r->needs, name, &err), 0);
-	if (log_source.check(&r->needs, &err) || log_source.open(&cfg, &r->needs, &r->source, &err) ||
+	if (log_source.check(&r->needs, &err) ||
+	    log_source.open(&cfg, &r->needs, &r->source, &err) ||
 	    os_thread_start("log", run, r, &r->thread, &err))
 		fail_msg("%s", err.text);
 }

@@ -10,7 +10,8 @@
 
 TEST(kernel_records_give_level_number_and_text)
 {
-	static const char record[] = "4,1234,5140900,-;Out of memory: Killed process 7\n SUBSYSTEM=mem\n";
+	static const char record[] =
+		"4,1234,5140900,-;Out of memory: Killed process 7\n SUBSYSTEM=mem\n";
 	struct log_line line;
 	uint64_t seq = 0;
 

@@ -188,18 +188,18 @@ TEST(queue_takes_half_of_its_size_wherever_it_stands)
 	queue_free(q);
 }
 
-/* A file's source asks before; a refusal must not be counted as a loss then. */
-TEST(queue_says_whether_an_event_fits)
+/* A file's source waits until an event fits: being refused is no loss then. */
+TEST(queue_that_refuses_an_offer_counts_no_loss)
 {
 	struct event e = {.kind = EVENT_LOG};
 	struct queue *q = queue_new(4096);
 
-	while (queue_fits(q, &e))
-		assert_true(queue_put(q, &e));
+	while (queue_offer(q, &e))
+		;
 	assert_int_equal(queue_used_bytes(q), 4096 / EVENT_BYTES * EVENT_BYTES);
 	assert_int_equal(queue_lost(q), 0);
 	take_number(q);
-	assert_true(queue_fits(q, &e));
+	assert_true(queue_offer(q, &e));
 	queue_free(q);
 }
 
@@ -489,7 +489,7 @@ int main(void)
 		cmocka_unit_test(queue_wraps_and_skips_its_end),
 		cmocka_unit_test(queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory),
 		cmocka_unit_test(queue_takes_half_of_its_size_wherever_it_stands),
-		cmocka_unit_test(queue_says_whether_an_event_fits),
+		cmocka_unit_test(queue_that_refuses_an_offer_counts_no_loss),
 		cmocka_unit_test(queue_refuses_what_could_never_fit),
 		cmocka_unit_test(queue_watermark_never_moves_back),
 		cmocka_unit_test(a_rest_moves_the_watermark_with_the_clock),

@@ -17,7 +17,8 @@ static int setup(void **state)
 	struct lab *l = calloc(1, sizeof(*l));
 
 	*state = l;
-	return !l || processes_new(&l->processes, NULL) || exit_queue_init(&l->queue, l->processes, NULL);
+	return !l || processes_new(&l->processes, NULL) ||
+	       exit_queue_init(&l->queue, l->processes, NULL);
 }
 
 static int teardown(void **state)
@@ -32,12 +33,17 @@ static int teardown(void **state)
 
 static void ends(struct lab *l, uint32_t pid, uint64_t at_ms)
 {
-	const struct queued_exit p = {.record = {.kind = EXIT_RECORD_EXIT, .pid = pid, .tid = pid, .time_ns = at_ms * MS}};
+	const struct queued_exit p = {
+		.record = {
+			.kind = EXIT_RECORD_EXIT, .pid = pid, .tid = pid, .time_ns = at_ms * MS}};
 
 	exit_queue_put(&l->queue, &p);
 }
 
-/* As the recorder does: look, then take what is due. The name of the first that leaves by then, "" = unknown. */
+/*
+ * As the recorder does: look, then take what is due. The name of the first that leaves by then,
+ * "" = unknown.
+ */
 static const char *leaves(struct lab *l, uint64_t at_ms, uint32_t *pid)
 {
 	static char name[PROCESS_NAME_MAX + 1];
@@ -66,7 +72,10 @@ static void an_ending_waits_until_its_process_has_its_name(void **state)
 	assert_null(leaves(l, 1180, &pid));
 }
 
-/* It was: by the time that the unknown one left, the next was forgotten, and so held up the one behind it. */
+/*
+ * It was: by the time that the unknown one left, the next was forgotten, and so held up the one
+ * behind it.
+ */
 static void one_that_nobody_knows_costs_no_other_its_name(void **state)
 {
 	struct lab *l = *state;
@@ -103,9 +112,12 @@ static void endings_leave_in_the_order_of_their_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_ending_waits_until_its_process_has_its_name, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_that_nobody_knows_costs_no_other_its_name, setup, teardown),
-		cmocka_unit_test_setup_teardown(endings_leave_in_the_order_of_their_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_ending_waits_until_its_process_has_its_name,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_nobody_knows_costs_no_other_its_name,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(endings_leave_in_the_order_of_their_times, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* Thread 7 of process `pid` ends with a status of wait(2). */
-static void build(unsigned char out[76], uint32_t what, uint32_t first, uint32_t pid, uint32_t status)
+static void build(unsigned char out[76], uint32_t what, uint32_t first, uint32_t pid,
+		  uint32_t status)
 {
 	static const uint32_t length = 76, one = 1;
 	static const uint64_t time_ns = 5000000123u;

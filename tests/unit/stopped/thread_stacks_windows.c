@@ -1,6 +1,6 @@
 /*
- * Stacks of another process's threads, of which the test knows how deep they are (programs/threads_windows.c),
- * beside the system's own StackWalk64().
+ * Stacks of another process's threads, of which the test knows how deep they are
+ * (programs/threads_windows.c), beside the system's own StackWalk64().
  */
 #include "source/stopped/thread_stacks.h"
 
@@ -71,15 +71,18 @@ static void start(struct target *t, const char *arguments)
 		print_message("no %s; run 'make VARIANT=windows programs'\n", PROGRAM);
 		skip();
 	}
-	snprintf(command, sizeof(command), "%s %.*s \"%s\"%s", PROGRAM, (int)strcspn(arguments, " "), arguments,
-		 tmp_path("ready"), arguments + strcspn(arguments, " "));
+	snprintf(command, sizeof(command), "%s %.*s \"%s\"%s", PROGRAM,
+		 (int)strcspn(arguments, " "), arguments, tmp_path("ready"),
+		 arguments + strcspn(arguments, " "));
 	os_remove(tmp_path("ready"), NULL);
-	assert_true(CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &info, &t->process));
+	assert_true(CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &info,
+				   &t->process));
 	for (waited = 0; !os_exists(tmp_path("ready")) && waited < START_MS; waited += 10)
 		os_sleep_ns(10 * NS_PER_MS);
 	assert_true(waited < START_MS);
 	assert_int_equal(frames_new(&t->frames, NULL), 0);
-	assert_int_equal(thread_stacks_open(t->process.dwProcessId, t->frames, &t->stacks, NULL), 0);
+	assert_int_equal(thread_stacks_open(t->process.dwProcessId, t->frames, &t->stacks, NULL),
+			 0);
 }
 
 static void end(struct target *t)
@@ -92,9 +95,12 @@ static void end(struct target *t)
 	CloseHandle(t->process.hThread);
 }
 
-/* ---- every thread, every frame ------------------------------------------------------------------------ */
+/* ---- every thread, every frame --------------------------------------------------------------- */
 
-/* The range of frames of the program itself, and whether what is around them are the system's images. */
+/*
+ * The range of frames of the program itself, and whether what is around them are the system's
+ * images.
+ */
 static uint32_t frames_of_program(const struct seen *s)
 {
 	uint32_t i, n = 0;
@@ -147,7 +153,8 @@ static void whole_stacks_of(const char *nthreads)
 	assert_known_depths((uint32_t)atoi(nthreads));
 	assert_nobody_is_suspended();
 	thread_stacks_use(t.stacks, &use);
-	print_message("%s threads: the longest was stopped for %" PRIu64 " us\n", nthreads, use.longest_ns / 1000);
+	print_message("%s threads: the longest was stopped for %" PRIu64 " us\n", nthreads,
+		      use.longest_ns / 1000);
 	assert_int_equal(use.refused, 0);
 	assert_int_equal(use.not_resumed, 0);
 	end(&t);
@@ -163,7 +170,7 @@ TEST(two_hundred_threads_have_whole_stacks)
 	whole_stacks_of("200");
 }
 
-/* ---- beside StackWalk64 ------------------------------------------------------------------------------- */
+/* ---- beside StackWalk64 ---------------------------------------------------------------------- */
 
 /* As debuggers do: the thread is stopped while it is walked. Returns the number of frames. */
 static uint32_t system_walk(HANDLE process, uint32_t tid, uint64_t *addresses)
@@ -180,8 +187,10 @@ static uint32_t system_walk(HANDLE process, uint32_t tid, uint64_t *addresses)
 	frame.AddrStack.Offset = context.Rsp;
 	frame.AddrFrame.Offset = context.Rbp;
 	frame.AddrPC.Mode = frame.AddrStack.Mode = frame.AddrFrame.Mode = AddrModeFlat;
-	while (n < DEPTH_MAX && StackWalk64(IMAGE_FILE_MACHINE_AMD64, process, thread, &frame, &context, NULL,
-					     SymFunctionTableAccess64, SymGetModuleBase64, NULL) && frame.AddrPC.Offset)
+	while (n < DEPTH_MAX &&
+	       StackWalk64(IMAGE_FILE_MACHINE_AMD64, process, thread, &frame, &context, NULL,
+			   SymFunctionTableAccess64, SymGetModuleBase64, NULL) &&
+	       frame.AddrPC.Offset)
 		addresses[n++] = frame.AddrPC.Offset;
 	ResumeThread(thread);
 	CloseHandle(thread);
@@ -218,14 +227,15 @@ TEST(frames_are_those_of_the_systems_walk)
 	start_ns = os_now_ns();
 	take(&t);
 	ours_ns = os_now_ns() - start_ns;
-	print_message("50 threads: copies walked later %" PRIu64 " us, StackWalk64 while stopped %" PRIu64
-		      " us: %.1f times\n", ours_ns / 1000, systems_ns / 1000, (double)systems_ns / (double)ours_ns);
+	print_message("50 threads: copies walked later %" PRIu64
+		      " us, StackWalk64 while stopped %" PRIu64 " us: %.1f times\n",
+		      ours_ns / 1000, systems_ns / 1000, (double)systems_ns / (double)ours_ns);
 	assert_true(ours_ns < systems_ns);
 	SymCleanup(t.process.hProcess);
 	end(&t);
 }
 
-/* ---- interrupted anywhere ----------------------------------------------------------------------------- */
+/* ---- interrupted anywhere -------------------------------------------------------------------- */
 
 TEST(threads_at_work_have_whole_stacks_wherever_they_are)
 {
@@ -240,7 +250,8 @@ TEST(threads_at_work_have_whole_stacks_wherever_they_are)
 			if (sscanf(seen[i].name, "worker %d", &number) != 1)
 				continue;
 			depth = frames_of_program(&seen[i]);
-			if (seen[i].quality != QUALITY_COMPLETE || depth < 1 || depth > (uint32_t)number + 3)
+			if (seen[i].quality != QUALITY_COMPLETE || depth < 1 ||
+			    depth > (uint32_t)number + 3)
 				print_message("worker %d: %u frames, %s\n", number, seen[i].nframes,
 					      stack_quality_text(seen[i].quality));
 			else
@@ -251,7 +262,7 @@ TEST(threads_at_work_have_whole_stacks_wherever_they_are)
 	end(&t);
 }
 
-/* ---- refusals ----------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 TEST(this_process_is_refused)
 {

@@ -50,7 +50,7 @@ static unsigned compare(const struct rva_index *own, struct dbghelp *d, uint64_t
 	uint32_t rva;
 
 	for (*named = 0, rva = from; rva < to; rva += step) {
-		if (!rva_index_find(own, rva, &ours))
+		if (!rva_index_range(own, rva, &ours) || !ours.name)
 			continue;
 		++*named;
 		if (!dbghelp_name(d, module, rva, &theirs) || theirs.rva != ours.rva)

@@ -169,7 +169,7 @@ TEST(nesting_and_length_are_bounded)
 	buf_free(&longish);
 }
 
-TEST(names_are_given_by_rules)
+TEST(names_are_defined_by_rules)
 {
 	static char *const again[] = {"x=StopOnGCOverMsec:5", "X=StopOnGen2GC"};
 	static char *const wrong[] = {"x=StopOnNothing:5", "y=StopOnGCOverMsec:fast", "z"};
@@ -237,7 +237,7 @@ int main(void)
 		cmocka_unit_test(expressions_fire_where_the_story_says),
 		cmocka_unit_test(errors_point_at_the_column),
 		cmocka_unit_test(nesting_and_length_are_bounded),
-		cmocka_unit_test(names_are_given_by_rules),
+		cmocka_unit_test(names_are_defined_by_rules),
 		cmocka_unit_test(why_and_needs_come_from_the_parts),
 		cmocka_unit_test(rule_reports_lack_of_memory),
 	};

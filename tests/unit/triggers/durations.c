@@ -155,7 +155,7 @@ TEST(two_rules_fire_in_the_same_millisecond)
 	buf_free(&lines);
 }
 
-/* Of a million starts without stops as many are kept as there is room for; the newest. */
+/* Of a million starts without stops, the table keeps the newest. */
 TEST(a_million_open_starts_are_bounded)
 {
 	static const struct { const char *kind, *spec, *provider, *name; } wanted[] = {

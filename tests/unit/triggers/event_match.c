@@ -61,6 +61,9 @@ static const struct lab_story singles[] = {
 	 "  10 A x=1 y=1\n  11 A x=2 y=2\n! 12 A x=1 y=2\n"},
 	{"filter: the process's own", "P/A;FieldFilter=ProcessName=nginx;FieldFilter=ProcessID>5",
 	 "  10 A pid=9 exe=bash\n  11 A pid=5 exe=nginx\n! 12 A pid=6 exe=nginx\n"},
+	{"filter: each name of the process", "P/A;FieldFilter=ProcessName=sh;"
+	 "FieldFilter=ProcessName!=bash;FieldFilter=ProcessName=dash",
+	 "  10 A pid=5 exe=dash\n  11 A pid=6 exe=sh\n! 12 A pid=7 exe=dash args='sh -x'\n"},
 	{"process", "P/A;Process=nginx", "  10 A pid=9 exe=bash\n  11 A\n! 12 A pid=6 exe=nginx\n"},
 	{"keys that do nothing here",
 	 "P/A;Verbose=true;BufferSizeMB=64;Keywords=0xFF;Level=Verbose", "! 10 A\n"},
@@ -182,7 +185,7 @@ TEST(why_names_the_event_and_its_fields)
 	event_lab_close(&lab);
 }
 
-TEST(slow_expression_is_given_up_and_said)
+TEST(slow_expression_is_switched_off_and_status_says_so)
 {
 	struct event_lab lab = {.provider = "P"};
 	struct trigger_status s;
@@ -213,7 +216,7 @@ TEST(rule_needs_its_provider)
 	event_lab_close(&lab);
 }
 
-TEST(bad_spec_is_told_which_part)
+TEST(bad_spec_error_names_the_part)
 {
 	event_lab_refused(KIND, "GC/", "is not PROVIDER/EVENT");
 	event_lab_refused(KIND, "Provider", "is not PROVIDER/EVENT");
@@ -291,9 +294,9 @@ int main(void)
 		cmocka_unit_test(pairs_fire_where_the_story_says),
 		cmocka_unit_test(collections_of_v8_and_cpython_are_paired_by_thread),
 		cmocka_unit_test(why_names_the_event_and_its_fields),
-		cmocka_unit_test(slow_expression_is_given_up_and_said),
+		cmocka_unit_test(slow_expression_is_switched_off_and_status_says_so),
 		cmocka_unit_test(rule_needs_its_provider),
-		cmocka_unit_test(bad_spec_is_told_which_part),
+		cmocka_unit_test(bad_spec_error_names_the_part),
 		cmocka_unit_test(filters_that_exclude_each_other_are_refused),
 		cmocka_unit_test(rule_reports_lack_of_memory),
 	};

@@ -84,8 +84,8 @@ TEST(gc_over_fires_where_the_story_says)
 	event_lab_stories("stop-on-gc-over-msec", CLR_PROVIDER, gc_over, COUNT_OF(gc_over));
 }
 
-/* Java: what came and went between two looks; the longest of n is their mean at least. */
-TEST(pauses_that_are_told_together_fire_when_one_must_be_over_the_limit)
+/* Java: pauses that came and went between two looks; the longest is at least their mean. */
+TEST(pauses_reported_together_fire_when_one_must_be_over_the_limit)
 {
 	static const struct lab_story stories[] = {
 		{"the mean is over", "10", "! 50 GC/Pauses pid=1 Pauses=3 PauseMSec=30.3\n"},
@@ -112,7 +112,7 @@ TEST(pauses_that_are_told_together_fire_when_one_must_be_over_the_limit)
 	event_lab_stories("stop-on-gc-over-msec", JVM_PROVIDER, stories, COUNT_OF(stories));
 }
 
-TEST(a_group_that_may_hold_one_over_the_limit_is_told)
+TEST(status_says_when_a_group_may_hide_one_over_the_limit)
 {
 	struct event_lab lab = {.provider = JVM_PROVIDER};
 	struct trigger_status status;
@@ -135,7 +135,7 @@ TEST(a_group_that_may_hold_one_over_the_limit_is_told)
 	event_lab_close(&lab);
 }
 
-TEST(who_waits_in_vain_for_a_process_is_told)
+TEST(status_says_when_no_event_is_of_the_chosen_processes)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 	struct trigger_status status;
@@ -153,7 +153,7 @@ TEST(who_waits_in_vain_for_a_process_is_told)
 	event_lab_close(&lab);
 }
 
-TEST(full_collections_that_are_told_together_are_of_generation_2)
+TEST(full_collections_reported_together_are_of_generation_2)
 {
 	static const struct lab_story stories[] = {
 		{"full", "", "! 10 GC/Pauses pid=1 Depth=2 Pauses=3 PauseMSec=1.0\n"},
@@ -163,7 +163,7 @@ TEST(full_collections_that_are_told_together_are_of_generation_2)
 	event_lab_stories("stop-on-gen2-gc", JVM_PROVIDER, stories, COUNT_OF(stories));
 }
 
-TEST(events_of_other_providers_are_not_heard)
+TEST(events_of_other_providers_are_ignored)
 {
 	static const struct lab_story story[] = {
 		{"of another provider", "1",
@@ -174,7 +174,7 @@ TEST(events_of_other_providers_are_not_heard)
 			  1);
 }
 
-TEST(suspension_is_by_thread_and_ends_when_all_stand)
+TEST(suspension_is_by_thread_and_ends_when_all_threads_stand_still)
 {
 	static const struct lab_story stories[] = {
 		{"fires", "1",
@@ -196,11 +196,8 @@ TEST(suspension_is_by_thread_and_ends_when_all_stand)
 	event_lab_stories("stop-on-gc-suspend-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
-/*
- * Java, CPython and V8 tell when a pause begins and when it is over, but not when all stood: its
- * start stayed open.
- */
-TEST(only_net_says_how_long_suspending_took)
+/* Java, CPython and V8 report when a pause begins and ends, but not when all threads stand. */
+TEST(only_dotnet_reports_how_long_suspending_took)
 {
 	static const struct lab_story story[] = {
 		{"a pause", "5",
@@ -214,8 +211,8 @@ TEST(only_net_says_how_long_suspending_took)
 	event_lab_stories("stop-on-gc-suspend-over-msec", V8_PROVIDER, story, 1);
 }
 
-/* What is not known is not said to be 0. */
-TEST(the_reason_has_only_what_the_collection_told)
+/* A number that is not known is left out, not reported as 0. */
+TEST(the_reason_has_only_what_the_runtime_reported)
 {
 	struct event_lab lab = {.provider = CPYTHON_PROVIDER};
 
@@ -240,7 +237,7 @@ TEST(the_reason_has_only_what_the_collection_told)
  * V8's isolates (worker threads) collect side by side, and number nothing; nor does CPython, nor do
  * probes in a JVM.
  */
-TEST(collections_without_a_number_are_told_apart_by_thread)
+TEST(threads_identify_collections_without_a_number)
 {
 	static const struct lab_story gc[] = {
 		{"a worker's does not end that of the main thread", "50",
@@ -261,8 +258,8 @@ TEST(collections_without_a_number_are_told_apart_by_thread)
 	event_lab_stories("stop-on-gen2-gc", V8_PROVIDER, gen2, COUNT_OF(gen2));
 }
 
-/* The second start is no repetition of the first: its collection took 5 ms, not 995. */
-TEST(a_lost_stop_makes_no_long_collection_of_the_next)
+/* The second start does not repeat the first: its collection took 5 ms, not 995. */
+TEST(a_lost_stop_does_not_make_the_next_collection_long)
 {
 	static const struct lab_story gc[] = {
 		{"short", "50;InFlight=false",
@@ -285,7 +282,7 @@ TEST(a_lost_stop_makes_no_long_collection_of_the_next)
 	event_lab_stories("stop-on-gen2-gc", V8_PROVIDER, gen2, COUNT_OF(gen2));
 }
 
-TEST(final_pause_is_that_of_reason_6)
+TEST(final_pause_has_reason_6)
 {
 	static const struct lab_story stories[] = {
 		{"reason 6", "5",
@@ -382,7 +379,7 @@ TEST(limit_decays_from_spec_or_option)
 	event_lab_close(&lab);
 }
 
-/* A million that never stop: the table is bounded, the oldest leave and are counted. */
+/* A million that never stop: the table is bounded; the oldest leave and are counted. */
 TEST(open_collections_are_bounded)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
@@ -434,7 +431,7 @@ TEST(rule_needs_the_runtime_provider)
 	event_lab_close(&lab);
 }
 
-TEST(bad_spec_is_told_which_part)
+TEST(bad_spec_error_names_the_part)
 {
 	event_lab_refused("stop-on-gc-over-msec", "fast", "'fast' is not a number");
 	event_lab_refused("stop-on-gc-over-msec", "-1", "below zero");
@@ -470,17 +467,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gc_over_fires_where_the_story_says),
 		cmocka_unit_test(
-			pauses_that_are_told_together_fire_when_one_must_be_over_the_limit),
-		cmocka_unit_test(a_group_that_may_hold_one_over_the_limit_is_told),
-		cmocka_unit_test(who_waits_in_vain_for_a_process_is_told),
-		cmocka_unit_test(full_collections_that_are_told_together_are_of_generation_2),
-		cmocka_unit_test(events_of_other_providers_are_not_heard),
-		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_stand),
-		cmocka_unit_test(only_net_says_how_long_suspending_took),
-		cmocka_unit_test(the_reason_has_only_what_the_collection_told),
-		cmocka_unit_test(collections_without_a_number_are_told_apart_by_thread),
-		cmocka_unit_test(a_lost_stop_makes_no_long_collection_of_the_next),
-		cmocka_unit_test(final_pause_is_that_of_reason_6),
+			pauses_reported_together_fire_when_one_must_be_over_the_limit),
+		cmocka_unit_test(status_says_when_a_group_may_hide_one_over_the_limit),
+		cmocka_unit_test(status_says_when_no_event_is_of_the_chosen_processes),
+		cmocka_unit_test(full_collections_reported_together_are_of_generation_2),
+		cmocka_unit_test(events_of_other_providers_are_ignored),
+		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_threads_stand_still),
+		cmocka_unit_test(only_dotnet_reports_how_long_suspending_took),
+		cmocka_unit_test(the_reason_has_only_what_the_runtime_reported),
+		cmocka_unit_test(threads_identify_collections_without_a_number),
+		cmocka_unit_test(a_lost_stop_does_not_make_the_next_collection_long),
+		cmocka_unit_test(final_pause_has_reason_6),
 		cmocka_unit_test(gen2_fires_when_it_begins),
 		cmocka_unit_test(a_gen2_collection_lasts_until_its_own_stop),
 		cmocka_unit_test(why_and_status_say_who_and_how_long),
@@ -488,7 +485,7 @@ int main(void)
 		cmocka_unit_test(open_collections_are_bounded),
 		cmocka_unit_test(two_rules_fire_in_the_same_millisecond),
 		cmocka_unit_test(rule_needs_the_runtime_provider),
-		cmocka_unit_test(bad_spec_is_told_which_part),
+		cmocka_unit_test(bad_spec_error_names_the_part),
 		cmocka_unit_test(rule_reports_lack_of_memory),
 	};
 

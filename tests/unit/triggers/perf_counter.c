@@ -202,7 +202,7 @@ TEST(decayed_limit_fires_and_says_both_limits)
 	end(&f);
 }
 
-TEST(keys_behind_the_number_move_the_limit)
+TEST(keys_after_the_number_move_the_limit)
 {
 	struct trigger_env env = usual();
 	struct trigger_status status;
@@ -226,7 +226,7 @@ TEST(keys_behind_the_number_move_the_limit)
 	buf_free(&kept);
 }
 
-TEST(decay_runs_on_any_event_and_over_firings)
+TEST(decay_runs_on_any_event_and_through_firings)
 {
 	struct trigger_env env = usual();
 	struct event tick = { .kind = EVENT_TICK };
@@ -302,7 +302,7 @@ TEST(nothing_fires_in_the_window_and_what_held_fires_after_it)
 	end(&f);
 }
 
-TEST(events_of_others_are_not_heard)
+TEST(events_of_other_counters_are_ignored)
 {
 	struct trigger_env env = usual();
 	struct event e = { .kind = EVENT_GENERIC, .name = NAME, .value = 99 };
@@ -369,7 +369,7 @@ TEST(nearest_is_the_smallest_for_under)
 	end(&f);
 }
 
-TEST(bad_spec_is_told_which_part)
+TEST(bad_spec_error_names_the_part)
 {
 	static const struct { const char *text, *says; } specs[] = {
 		{ "Processor > 80", "'Processor' is not CATEGORY:COUNTER:INSTANCE" },
@@ -486,15 +486,15 @@ int main(void)
 		cmocka_unit_test(why_says_value_limit_and_time),
 		cmocka_unit_test(value_that_prints_like_the_limit_gets_all_its_digits),
 		cmocka_unit_test(decayed_limit_fires_and_says_both_limits),
-		cmocka_unit_test(keys_behind_the_number_move_the_limit),
-		cmocka_unit_test(decay_runs_on_any_event_and_over_firings),
+		cmocka_unit_test(keys_after_the_number_move_the_limit),
+		cmocka_unit_test(decay_runs_on_any_event_and_through_firings),
 		cmocka_unit_test(clock_jump_does_not_fire_early),
 		cmocka_unit_test(two_rules_fire_in_the_same_millisecond),
 		cmocka_unit_test(nothing_fires_in_the_window_and_what_held_fires_after_it),
-		cmocka_unit_test(events_of_others_are_not_heard),
+		cmocka_unit_test(events_of_other_counters_are_ignored),
 		cmocka_unit_test(status_follows_the_rule),
 		cmocka_unit_test(nearest_is_the_smallest_for_under),
-		cmocka_unit_test(bad_spec_is_told_which_part),
+		cmocka_unit_test(bad_spec_error_names_the_part),
 		cmocka_unit_test(bad_settings_are_refused),
 		cmocka_unit_test(rule_needs_its_counter_at_its_period),
 		cmocka_unit_test(monitor_spec_may_end_in_a_period),

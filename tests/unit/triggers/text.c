@@ -94,6 +94,11 @@ TEST(processes_start_end_and_crash)
 		 "  8 start pid=7 exe=shop\n  9 exit pid=8 exe=other\n! 10 exit pid=7 exe=shop\n"},
 		{"a start", "shop;On=start",
 		 "! 10 start pid=7 exe=shop\n  11 exit pid=7 exe=shop\n"},
+		{"a link to the program", "sh",
+		 "! 10 exit pid=7 exe=/bin/dash args='/bin/sh -c x'\n"},
+		{"a script", "manage.py,other",
+		 "  9 exit pid=6 exe=/bin/python3 args='python3 -c manage.py'\n"
+		 "! 10 exit pid=7 exe=/bin/python3 args='python3 -u /srv/manage.py'\n"},
 		{"by pid, of any", "7", "! 10 exit pid=7 exe=x\n"},
 		{"all", "*", "! 10 exit pid=7\n"},
 		{"an exit code of Windows", "shop;ExitCode!=0",
@@ -223,7 +228,7 @@ static int open_step(void *ctx)
 }
 
 /* 48 letters in groups of one or two: more ways than the limit lets it try. */
-TEST(a_text_that_was_given_up_on_is_told_from_the_first_on)
+TEST(status_counts_texts_that_were_not_judged)
 {
 	struct event_lab lab = {0};
 	struct trigger_status s;
@@ -261,7 +266,7 @@ int main(void)
 		cmocka_unit_test(log_lines_match_by_log_and_text),
 		cmocka_unit_test(processes_start_end_and_crash),
 		cmocka_unit_test(requests_are_those_of_iis_and_aspnet_core),
-		cmocka_unit_test(a_text_that_was_given_up_on_is_told_from_the_first_on),
+		cmocka_unit_test(status_counts_texts_that_were_not_judged),
 		cmocka_unit_test(rules_report_lack_of_memory),
 	};
 

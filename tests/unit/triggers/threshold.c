@@ -53,7 +53,7 @@ TEST(spec_gives_its_left_part_operator_and_number)
 	}
 }
 
-TEST(bad_spec_is_told_which_part_and_what_is_allowed)
+TEST(bad_spec_error_names_the_part_and_what_is_allowed)
 {
 	static const struct { const char *text, *says; } specs[] = {
 		{ "a:b:c", "no operator" },
@@ -346,7 +346,7 @@ TEST(more_frequent_samples_do_not_shorten_the_time)
 	assert_true(hold_add(&h, 100 * SEC + 25 * SEC / 10));
 }
 
-TEST(jump_of_the_clock_does_not_make_it_held)
+TEST(clock_jump_does_not_fulfil_a_hold)
 {
 	struct hold h;
 
@@ -383,7 +383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spec_gives_its_left_part_operator_and_number),
-		cmocka_unit_test(bad_spec_is_told_which_part_and_what_is_allowed),
+		cmocka_unit_test(bad_spec_error_names_the_part_and_what_is_allowed),
 		cmocka_unit_test(equal_counts_only_with_the_equal_sign),
 		cmocka_unit_test(limit_decays_on_a_straight_line_to_zero_and_stays),
 		cmocka_unit_test(clock_that_runs_back_does_not_raise_the_limit),
@@ -395,7 +395,7 @@ int main(void)
 		cmocka_unit_test(seven_days_of_steering_give_k_a_day),
 		cmocka_unit_test(number_of_samples_follows_from_time_and_period),
 		cmocka_unit_test(more_frequent_samples_do_not_shorten_the_time),
-		cmocka_unit_test(jump_of_the_clock_does_not_make_it_held),
+		cmocka_unit_test(clock_jump_does_not_fulfil_a_hold),
 		cmocka_unit_test(numbers_print_as_a_person_writes_them),
 	};
 

@@ -9,11 +9,14 @@
 static struct object app = {.key = {.kind = OBJECT_ELF}, .name = "app"};
 static struct object kernel = {.key = {.kind = OBJECT_KERNEL}, .name = "[kernel]"};
 static struct object unknown = {.key = {.kind = OBJECT_UNKNOWN}, .name = "?"};
+static struct unwinder *unwinder;
 static struct unwind_stack out;
 
 /* The program is mapped at [0x1000, 0x2000), the kernel from 0xffff000000000000 on. */
-static void locate(void *ctx, uint64_t address, bool in_kernel, struct frame_ref *ref)
+static void find(void *ctx, uint64_t address, bool in_kernel, struct unwind_place *place)
 {
+	struct frame_ref *ref = &place->ref;
+
 	(void)ctx;
 	ref->offset = in_kernel ? address - 0xffff000000000000u : address - 0x1000;
 	ref->object = in_kernel ? &kernel : &app;
@@ -25,9 +28,11 @@ static void locate(void *ctx, uint64_t address, bool in_kernel, struct frame_ref
 
 static void walk(const uint64_t *user, uint32_t nuser, struct unwind_input in)
 {
+	const struct unwind_caller caller = {.find = find};
+
 	in.user_chain = user;
 	in.nuser = nuser;
-	unwind_user_and_kernel(&in, locate, NULL, &out);
+	unwinder_walk(unwinder, &in, &caller, NULL, &out);
 }
 
 static const struct unwind_input user_thread = {.user_expected = true};
@@ -169,6 +174,19 @@ TEST(scratch_of_the_stack_before_does_not_show)
 	assert_int_equal(out.quality, QUALITY_FP);
 }
 
+static int make_unwinder(void **state)
+{
+	(void)state;
+	return unwinder_new(UNWIND_REMOTE_BYTES, &unwinder, NULL);
+}
+
+static int free_unwinder(void **state)
+{
+	(void)state;
+	unwinder_free(unwinder);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,5 +203,5 @@ int main(void)
 		cmocka_unit_test(scratch_of_the_stack_before_does_not_show),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_unwinder, free_unwinder);
 }
