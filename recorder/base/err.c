@@ -107,8 +107,7 @@ int err_prefix(struct err *err, const char *format, ...)
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
 	used = strlen(err->text);
-	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s",
-		 (int)(sizeof(old) - 1), old);
+	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s", (int)(sizeof(old) - 1), old);
 	end_whole(err);
 	return err->code;
 }

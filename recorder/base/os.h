@@ -52,10 +52,7 @@ enum os_priority {
 int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_thread **out,
 		    struct err *err);
 void os_thread_join(struct os_thread *thread);    /* waits and frees; NULL allowed */
-/*
- * Instead of a join, for a thread that may never return: it frees itself if it does. What it uses
- * must be its own.
- */
+/* For a thread that may never return, instead of a join: it frees itself, and owns what it uses. */
 void os_thread_leave(struct os_thread *thread);
 void os_thread_priority(enum os_priority priority);   /* of the calling thread; best effort */
 /*

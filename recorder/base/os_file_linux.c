@@ -228,10 +228,8 @@ int os_temp(struct os_file **out, struct err *err)
 		dir = "/var/tmp";
 	fd = open_temp(dir);
 	if (fd < 0)
-		return cannot_write(err,
-				    "cannot create a temporary file in %s (TMPDIR names another "
-				    "folder)",
-				    dir);
+		return cannot_write(err, "cannot create a temporary file in %s (TMPDIR names "
+				    "another folder)", dir);
 	file = file_new(fd, "a temporary file");
 	if (!file) {
 		close(fd);

@@ -151,9 +151,8 @@ int os_default_store(struct buf *out, struct err *err)
 	} else if (home && home[0] == '/') {
 		buf_printf(out, "%s/.local/state/recorder/incidents.db", home);
 	} else {
-		return err_set(err, ERR_USAGE,
-			       "neither XDG_STATE_HOME nor HOME is set; say where incidents go "
-			       "with --store FILE");
+		return err_set(err, ERR_USAGE, "neither XDG_STATE_HOME nor HOME is set; say "
+			       "where incidents go with --store FILE");
 	}
 	return buf_check(out, "the store's path", err);
 }

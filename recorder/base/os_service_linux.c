@@ -2,10 +2,9 @@
 
 static int unsupported(struct err *err)
 {
-	return err_set(
-		err, ERR_UNSUPPORTED,
-		"a service of Linux is a unit of systemd, whose ExecStart is "
-		"'recorder collect --config /etc/recorder.conf'; this command is for Windows");
+	return err_set(err, ERR_UNSUPPORTED,
+		       "a service of Linux is a unit of systemd, whose ExecStart is 'recorder "
+		       "collect --config /etc/recorder.conf'; this command is for Windows");
 }
 
 int os_service_install(const char *name, const char *description, char *const *argv,

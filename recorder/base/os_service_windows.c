@@ -35,9 +35,8 @@ static int manager_open(struct control *c, DWORD rights, struct err *err)
 	if (c->manager)
 		return 0;
 	if (GetLastError() == ERROR_ACCESS_DENIED)
-		return err_set(err, ERR_ACCESS,
-			       "only administrators may change services: run this as "
-			       "administrator");
+		return err_set(err, ERR_ACCESS, "only administrators may change services: run "
+			       "this as administrator");
 	return err_os(err, "cannot reach the service manager");
 }
 
@@ -56,10 +55,8 @@ static int service_open(struct control *c, const char *name, DWORD rights, struc
 			       "there is no service '%s'; 'recorder service install' installs it",
 			       name);
 	if (GetLastError() == ERROR_ACCESS_DENIED)
-		return err_set(err, ERR_ACCESS,
-			       "only administrators may change the service '%s': run this "
-			       "as administrator",
-			       name);
+		return err_set(err, ERR_ACCESS, "only administrators may change the service '%s': "
+			       "run this as administrator", name);
 	return err_os(err, "cannot open the service '%s'", name);
 }
 
@@ -131,10 +128,8 @@ int os_service_install(const char *name, const char *description, char *const *a
 				       SERVICE_WIN32_OWN_PROCESS, SERVICE_AUTO_START,
 				       SERVICE_ERROR_NORMAL, line, NULL, NULL, NULL, NULL, NULL);
 		if (!c.service && GetLastError() == ERROR_SERVICE_EXISTS)
-			rc = err_set(err, ERR_EXISTS,
-				     "the service '%s' is installed already; 'recorder service "
-				     "uninstall' removes it",
-				     name);
+			rc = err_set(err, ERR_EXISTS, "the service '%s' is installed already; "
+				     "'recorder service uninstall' removes it", name);
 		else if (!c.service)
 			rc = err_os(err, "cannot install the service '%s'", name);
 		else

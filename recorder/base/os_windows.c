@@ -329,10 +329,7 @@ void os_dirname(const char *path, struct buf *out)
 	buf_put(out, path, n == root + 1 ? n : n - 1);
 }
 
-/*
- * Not from %ProgramData%: a user may set that variable for programs that then run elevated, and so
- * choose where they write.
- */
+/* Not %ProgramData%: users may set that variable for programs that then run elevated. */
 static void put_folder(struct buf *out, int folder)
 {
 	wchar_t path[MAX_PATH];

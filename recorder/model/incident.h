@@ -120,10 +120,7 @@ struct incident {
 	struct event_field *fields;
 	uint32_t nprocesses, nthreads, nmodules, nframes, nstacks, nsamples, nevents, nfields;
 	uint64_t cpu_period_ns;              /* from the first segment with CPU samples; 0 = none */
-	/*
-	 * Another segment had another period, or samples have other weights: then a sample is no
-	 * unit.
-	 */
+	/* If periods or weights differ within the incident: then a sample is no unit. */
 	bool several_periods;
 	char *damage;        /* a sentence about what could not be read; NULL = all was */
 	struct incident_build *build;        /* tables for building; private */
@@ -238,10 +235,7 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
  */
 const char *incident_frame_module(const struct incident *in, uint32_t frame);
 
-/*
- * The names of a process, by its index. Its short name is that of its first thread, if the incident
- * lists that thread.
- */
+/* Names of a process, by index; the short one is its first thread's, if the incident lists that. */
 void incident_process_names(const struct incident *in, uint32_t process,
 			    struct incident_names *out);
 /* For lists: see process_names_label(). */

@@ -5,10 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/*
- * A file name has at most 255 characters; a longer text is no module, and must not hide the
- * function.
- */
+/* A file name has at most 255 characters; a longer text must not hide the function. */
 #define MODULE_TEXT_MAX 1000
 
 const char *incident_frame_module(const struct incident *in, uint32_t frame)

@@ -28,11 +28,10 @@ int memory_share(uint64_t max_bytes, const struct memory_share *wanted, struct m
 	if (!max_bytes)
 		return 0;
 	if (max_bytes < MEMORY_LEAST_BYTES)
-		return err_set(err, ERR_USAGE,
-			       "--max-rss-mb %u is too low: the recorder itself takes some "
-			       "%u MB, and caches and history need room; give it %u or more, or 0 "
-			       "for no limit",
-			       (unsigned)(max_bytes / MB), (unsigned)(MEMORY_BASE_BYTES / MB),
+		return err_set(err, ERR_USAGE, "--max-rss-mb %u is too low: the recorder itself "
+			       "takes some %u MB, and caches and history need room; give it %u or "
+			       "more, or 0 for no limit", (unsigned)(max_bytes / MB),
+			       (unsigned)(MEMORY_BASE_BYTES / MB),
 			       (unsigned)(MEMORY_LEAST_BYTES / MB));
 	room = max_bytes - MEMORY_BASE_BYTES - MEMORY_LEAST_TABLE_BYTES - MEMORY_LEAST_SYMBOL_BYTES;
 	out->ring_bytes = smaller(wanted->ring_bytes, room / 8 * 5);

@@ -61,10 +61,7 @@ struct memory_budget {
 void memory_budget_init(struct memory_budget *m, uint64_t max_bytes,
 			const struct memory_share *asked);
 
-/*
- * ring_bytes: what it holds now. A move is in m->now when it returns; MEMORY_TRIM is the caller's
- * to do.
- */
+/* ring_bytes: held now. A move is in m->now on return; the caller must do MEMORY_TRIM. */
 enum memory_move memory_budget_feed(struct memory_budget *m, uint64_t now_ns, uint64_t rss_bytes,
 				    uint64_t ring_bytes);
 

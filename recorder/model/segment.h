@@ -115,20 +115,11 @@ struct segment_quota {
 	uint32_t frames;                     /* frames that nothing else lists yet */
 	uint32_t threads;
 	uint32_t events, event_bytes;   /* EVENT_GENERIC and EVENT_LOG, per sort; bytes of fields */
-	/*
-	 * Starts and ends of processes and threads. As many processes that no segment has listed
-	 * may have other events.
-	 */
+	/* Starts and ends; as many processes that no segment has listed may have other events. */
 	uint32_t sideband;
-	/*
-	 * Processes with samples that no segment has listed: further ones become "[more]". 0 = no
-	 * quotas.
-	 */
+	/* Processes with samples, not listed before: further ones are "[more]". 0 = no quotas. */
 	uint32_t processes;
-	/*
-	 * The same per second, across segments; unused ones are kept for QUOTA_SAVED_S. 0 = any
-	 * rate.
-	 */
+	/* The same per second; unused ones are kept for QUOTA_SAVED_S. 0 = any rate. */
 	uint32_t processes_s, sideband_s;
 };
 

@@ -181,11 +181,9 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	if (n < 2)
 		return bad(r, "it ends at once");
 	if (h.at[0] != SEGMENT_VERSION)
-		return err_set(
-			r->err, ERR_FORMAT,
-			"a segment has format %u, and this program reads format %u only: use "
-			"the recorder that wrote it",
-			h.at[0], SEGMENT_VERSION);
+		return err_set(r->err, ERR_FORMAT, "a segment has format %u, and this program "
+			       "reads format %u only: use the recorder that wrote it", h.at[0],
+			       SEGMENT_VERSION);
 	codec = h.at[1];
 	h.at += 2;
 	if (!read_times(r, &h))

@@ -18,10 +18,7 @@ struct cache_use {
 	uint64_t failures;
 };
 
-/*
- * NULL = no memory. The log gets the reason once for each unreadable object. env outlives the
- * cache.
- */
+/* NULL = no memory. Logs once why an object is unreadable. env outlives the cache. */
 struct cache *cache_new(const struct symbol_env *env, struct log *log);
 void cache_free(struct cache *c);                    /* NULL allowed */
 

@@ -46,10 +46,7 @@ enum dbghelp_answer {
 	DBGHELP_LATE,               /* it takes too long, or did a moment ago; also answered once */
 };
 
-/*
- * Fetch a file from a server; puts its path into out, emptied first. The caller checks its
- * identity.
- */
+/* Fetch a file from a server, its path into out (emptied first). The caller checks its identity. */
 enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file,
 				  struct buf *out);
 

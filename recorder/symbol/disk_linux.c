@@ -143,10 +143,9 @@ static int check_dir(struct symbol_disk *d, struct err *err)
 	if (fstat(d->fd, &st))
 		return err_os(err, "cannot look at the symbol cache %s", d->path);
 	if (st.st_uid != geteuid())
-		return err_set(err, ERR_ACCESS,
-			       "the symbol cache %s belongs to user %u: choose another "
-			       "directory with --symbol-cache",
-			       d->path, (unsigned)st.st_uid);
+		return err_set(err, ERR_ACCESS, "the symbol cache %s belongs to user %u: choose "
+			       "another directory with --symbol-cache", d->path,
+			       (unsigned)st.st_uid);
 	if ((st.st_mode & 077) && fchmod(d->fd, 0700))
 		return err_os(err, "cannot make the symbol cache %s private", d->path);
 	return 0;

@@ -82,9 +82,8 @@ bool kallsyms_next(const char **at, const char *end, struct kallsyms_line *out)
 
 int kallsyms_hidden(struct err *err)
 {
-	return err_set(err, ERR_ACCESS,
-		       "the kernel hides its addresses: run as root, or with CAP_SYSLOG and sysctl "
-		       "kernel.kptr_restrict at most 1");
+	return err_set(err, ERR_ACCESS, "the kernel hides its addresses: run as root, or with "
+		       "CAP_SYSLOG and sysctl kernel.kptr_restrict at most 1");
 }
 
 /* ---- building -------------------------------------------------------------------------------- */

@@ -2,10 +2,9 @@
 
 int lines_check(struct err *err)
 {
-	return err_set(
-		err, ERR_UNSUPPORTED,
-		"source lines and inlined functions are read on Linux only: leave out the option, "
-		"or copy the store to the Linux machine where it was recorded");
+	return err_set(err, ERR_UNSUPPORTED,
+		       "source lines and inlined functions are read on Linux only: leave out the "
+		       "option, or copy the store to the Linux machine where it was recorded");
 }
 
 int lines_read(const struct object *object, uint32_t pid, const uint64_t *offsets, uint32_t n,

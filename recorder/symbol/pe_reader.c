@@ -106,8 +106,7 @@ static void identity_text(const struct finds *f, bool pdb, char out[64])
 		snprintf(out, 64, "%08X%x", (unsigned)f->key->dev, (unsigned)f->key->ino);
 		return;
 	}
-	n = snprintf(out, 64, "%08X%04X%04X", le32(g), le16(g + 4),
-		     le16(g + 6));
+	n = snprintf(out, 64, "%08X%04X%04X", le32(g), le16(g + 4), le16(g + 6));
 	for (g += 8; g < end; g++)
 		n += snprintf(out + n, 64 - (size_t)n, "%02X", *g);
 	snprintf(out + n, 64 - (size_t)n, "%X", (unsigned)age);
@@ -315,8 +314,7 @@ static int open_pe(const struct symbol_env *env, const struct object *object, ui
 	find_pdb(&f);
 	if (!f.image_file && !f.pdb_file)
 		rc = err_set(err, ERR_NOT_FOUND,
-			     "%s: neither the image nor its PDB is at its path or in "
-			     "--symbol-path",
+			     "%s: neither the image nor its PDB is at its path or in --symbol-path",
 			     object->key.path);
 	else
 		rc = open_table(&f, &t, err);
@@ -342,10 +340,7 @@ static int open_pe(const struct symbol_env *env, const struct object *object, ui
 	return 0;
 }
 
-/*
- * A name from dbghelp at an address that .pdata gives to another function belongs to the one
- * before.
- */
+/* Where .pdata has another function, dbghelp's name belongs to the one before. */
 static bool ask_dbghelp(struct pe_table *t, uint32_t rva, const struct rva_function *range,
 			struct symbol *out)
 {

@@ -38,10 +38,7 @@ struct symbol_reader {
 	bool live;        /* asks this machine as it is now: useless for foreign traces */
 	/* Does it read objects of this kind? Looks at the key only. */
 	bool (*reads)(const struct object *object);
-	/*
-	 * Find, check and index it. pid maps it, or did; 0 in foreign traces. Object and env
-	 * outlive the table.
-	 */
+	/* Find, check and index it. pid maps or mapped it, or 0. Object and env outlive it. */
 	int (*open)(const struct symbol_env *env, const struct object *object, uint32_t pid,
 		    struct symbol_table **out, struct err *err);
 	/* Find the function that holds a frame's offset; false = there is none. */

@@ -44,10 +44,7 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
  */
 int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err);
 
-/*
- * A number for the program that a process runs. It changes when the pid is reused and after exec; 0
- * = no such process.
- */
+/* Identifies the program that a process runs: differs after exec and pid reuse; 0 = no process. */
 uint64_t symbol_process_identity(uint32_t pid);
 
 /* The vDSO of this process, the same for every 64-bit process; ERR_UNSUPPORTED if there is none. */

@@ -84,9 +84,8 @@ int xz_unpack(const void *in, size_t n, size_t max_bytes, struct buf *out, struc
 		memcpy(&decode, &symbol, sizeof(decode));    /* ISO C has no cast for it */
 		rc = attempts(decode, in, n, max_bytes, out, err);
 	} else {
-		rc = err_set(err, ERR_UNSUPPORTED,
-			     "its symbols are packed, and liblzma.so.5, which "
-			     "unpacks them, is missing: install liblzma5 or xz-libs");
+		rc = err_set(err, ERR_UNSUPPORTED, "its symbols are packed, and liblzma.so.5, "
+			     "which unpacks them, is missing: install liblzma5 or xz-libs");
 	}
 	if (library)
 		dlclose(library);

@@ -66,10 +66,7 @@ struct pe_frame {
 	bool returns;                        /* a call returns there */
 };
 
-/*
- * The tables of the image that holds an address, and where in it; NULL = generated code, or
- * nothing.
- */
+/* The tables of the image that holds an address, and the place in it; NULL = no image. */
 typedef const struct pe_tables *pe_find(void *ctx, uint64_t address, uint32_t *rva);
 
 /*

@@ -243,10 +243,7 @@ static bool stitch(struct walk *w)
 	return true;
 }
 
-/*
- * A step needs memory outside the copy. True: try again with remote reading; false: the walk is
- * over, with its quality.
- */
+/* A step needs memory outside the copy. True: try again, reading remotely; false: the end. */
 static bool get_more(struct walk *w)
 {
 	struct stepper *s = &w->u->stepper;
