@@ -5,10 +5,12 @@
 #
 # What a program is shows in its name:
 #
-#   build/VARIANT/tests/unit/ROOM/X   cmocka, on this host; .exe: under Wine. In the repository's top
-#                                 directory, TEST_TMP names an empty directory of its own. A test
-#                                 that skips prints why before it calls skip(). One that does less
-#                                 than elsewhere says so: a line "in part: WHAT", which is shown.
+#   build/VARIANT/tests/unit/ROOM/X
+#                                 cmocka, on this host; .exe: under Wine. It runs in the top
+#                                 directory of the repository, and TEST_TMP names an empty directory
+#                                 of its own. A test that skips prints why before it calls skip().
+#                                 One that does less than elsewhere prints a line "in part: WHAT",
+#                                 which is shown.
 #   build/VARIANT/fuzz/fuzz_X     replays tests/fuzz/corpus/fuzz_X; counts as one test
 #   tests/cli/X.sh                a script about whole programs. Its current directory, TMP, is its
 #                                 own and empty. It finds RECORDER (the Linux program), RECORDER_EXE
@@ -48,7 +50,8 @@ asan_options()
 	# read what may be cut off: mapped_linux.h
 	*/host/mapped_linux | */jvm/jvm_linux) sigbus=1 ;;
 	esac
-	echo "${GIVEN_ASAN_OPTIONS:-handle_segv=2:handle_sigbus=$sigbus:handle_sigfpe=2:detect_leaks=1}"
+	local options=handle_segv=2:handle_sigbus=$sigbus:handle_sigfpe=2:detect_leaks=1
+	echo "${GIVEN_ASAN_OPTIONS:-$options}"
 }
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}

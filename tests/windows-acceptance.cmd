@@ -1,7 +1,7 @@
 @echo off
 rem What Wine cannot show, tried on a real Windows; tests\README.md says what each step means.
-rem From an elevated prompt, in the folder of recorder.exe. Takes about five minutes, changes nothing that stays
-rem but the folder that its last line names.
+rem Run it from an elevated prompt, in the folder of recorder.exe. It takes about five minutes and
+rem leaves nothing behind but the folder that its last line names.
 setlocal enabledelayedexpansion
 set T=%TEMP%\recorder-acceptance-%RANDOM%
 set R="%~dp0recorder.exe"
@@ -23,7 +23,8 @@ call :has 1_etw check.txt "etw"
 call :has 1_counters check.txt "counters"
 call :has 1_eventlog check.txt "eventlog"
 
-start "burn" /b /low powershell -NoProfile -Command "$e=(Get-Date).AddSeconds(100); while((Get-Date) -lt $e){}" >nul 2>&1
+set SPIN=$e=(Get-Date).AddSeconds(100); while((Get-Date) -lt $e){}
+start "burn" /b /low powershell -NoProfile -Command "%SPIN%" >nul 2>&1
 start "collect" /b %R% collect --max-collect-sec 10 --store a.db --log-file a.log
 ping -n 5 127.0.0.1 >nul
 logman query -ets >during.txt
@@ -70,20 +71,23 @@ call :has 8_at_1000_hz f1.txt "one every 1 ms"
 call :has 8_at_99_hz f2.txt "one every 10"
 findstr /b /c:"Samples" f1.txt f2.txt
 
-%R% collect --max-collect-sec 40 --store cpu.db --log-file cpu.log "/StopOnPerfCounter:Processor:%% Processor Time:_Total>5" --delay-after-trigger-sec 1
+set RULE="/StopOnPerfCounter:Processor:%% Processor Time:_Total>5" --delay-after-trigger-sec 1
+%R% collect --max-collect-sec 40 --store cpu.db --log-file cpu.log %RULE%
 call :has 10_counter_rule_fires cpu.log "fired: Processor"
 %R% counters Processor >counters.txt 2>&1
 call :has 11_counters counters.txt "Processor Time:_Total"
 %R% check "/StopOnPerfCounter:Process:Working Set:pid=%P%>1" --store x.db >pid.txt 2>&1
 call :has 12_a_process_that_is_gone_is_absent pid.txt "does not exist now"
 
-start "log" /b %R% collect --source none --max-collect-sec 20 --store log.db --log-file log.log /StopOnEventLogMessage:acceptance --delay-after-trigger-sec 0
+set RULE=/StopOnEventLogMessage:acceptance --delay-after-trigger-sec 0
+start "log" /b %R% collect --source none --max-collect-sec 20 --store log.db --log-file log.log %RULE%
 ping -n 4 127.0.0.1 >nul
 eventcreate /t error /id 77 /l application /so recorder-acceptance /d acceptance >nul
 ping -n 4 127.0.0.1 >nul
 call :has 14_log_event_fires log.log "fired:"
 
-start "exit" /b %R% collect --max-collect-sec 20 --store exit.db --log-file exit.log "/StopOnProcess:cmd;ExitCode=3" --delay-after-trigger-sec 0
+set RULE="/StopOnProcess:cmd;ExitCode=3" --delay-after-trigger-sec 0
+start "exit" /b %R% collect --max-collect-sec 20 --store exit.db --log-file exit.log %RULE%
 ping -n 5 127.0.0.1 >nul
 cmd /c exit 3
 ping -n 5 127.0.0.1 >nul
@@ -113,9 +117,10 @@ call :has 20_thread_time tt.log "1 stored"
 findstr /b /c:"Lost" tt.txt
 findstr /b /c:"Recorder" tt.txt
 
-%R% collect /Providers:Microsoft-Windows-Kernel-Registry --max-collect-sec 5 --store reg.db --log-file reg.log
+set PROVIDER=Microsoft-Windows-Kernel-Registry
+%R% collect /Providers:%PROVIDER% --max-collect-sec 5 --store reg.db --log-file reg.log
 %R% export --store reg.db --format events-csv -o reg.csv >nul 2>&1
-call :has 21_names_of_a_manifest reg.csv "Microsoft-Windows-Kernel-Registry"
+call :has 21_names_of_a_manifest reg.csv "%PROVIDER%"
 
 start "ping" /b ping -n 60 127.0.0.1 >nul
 ping -n 2 127.0.0.1 >nul
@@ -127,12 +132,14 @@ call :hasnot 25_whole stacks.txt "[broken]"
 call :has 30_picture_is_stored pic.txt "stored as incident 1"
 %R% export --store pic.db --id 1 -f -o pic.folded >nul 2>&1
 call :has 30_picture_is_read pic.folded "RtlUserThreadStart"
-%R% collect --source sampler --record-process ping --max-collect-sec 5 --store st.db --log-file st.log
+set OPTIONS=--source sampler --record-process ping --max-collect-sec 5
+%R% collect %OPTIONS% --store st.db --log-file st.log
 call :has 26_sampler_takes_stacks st.log "stacks were taken"
 call :has 26_stored st.log "1 stored"
 
 set L=%T%\long
-for /l %%i in (1,1,6) do set L=!L!\a-folder-whose-name-is-rather-long-so-that-the-path-gets-over-the-limit
+set NAME=a-folder-whose-name-is-rather-long-so-that-the-path-gets-over-the-limit
+for /l %%i in (1,1,6) do set L=!L!\%NAME%
 %R% collect --source none --max-collect-sec 1 --store "%L%\long.db" --log-file long.log
 call :is 23_long_path %ERRORLEVEL% 0
 cmd /c rmdir /s /q "\\?\%T%\long" >nul 2>&1
@@ -140,7 +147,8 @@ cmd /c rmdir /s /q "\\?\%T%\long" >nul 2>&1
 wpr -profileint >interval-after.txt 2>&1
 fc interval-before.txt interval-after.txt >nul 2>&1
 call :is 31_sampling_interval_as_before %ERRORLEVEL% 0
-%R% collect --freq 1000 --max-cpu-percent 0.001 --max-collect-sec 50 --store low.db --log-file low.log
+set OPTIONS=--freq 1000 --max-cpu-percent 0.001 --max-collect-sec 50
+%R% collect %OPTIONS% --store low.db --log-file low.log
 call :has 32_steps_down low.log "sampling continues at 49 Hz"
 %R% show --store low.db >low.txt 2>&1
 call :has 32_and_marks_it low.txt "on 49 Hz"
@@ -153,15 +161,27 @@ if %FAILED%==0 exit /b 0
 exit /b 1
 
 :is
-if "%2"=="%3" (set /a PASSED+=1 & echo passed %1) else (set /a FAILED+=1 & echo failed %1: %2 instead of %3)
-exit /b 0
+if "%2"=="%3" goto passed
+echo failed %1: %2 instead of %3
+goto failed
 
 :has
 findstr /l /c:%3 %2 >nul 2>&1
-if errorlevel 1 (set /a FAILED+=1 & echo failed %1: no %3 in %T%\%2) else (set /a PASSED+=1 & echo passed %1)
-exit /b 0
+if not errorlevel 1 goto passed
+echo failed %1: no %3 in %T%\%2
+goto failed
 
 :hasnot
 findstr /l /c:%3 %2 >nul 2>&1
-if errorlevel 1 (set /a PASSED+=1 & echo passed %1) else (set /a FAILED+=1 & echo failed %1: %3 in %T%\%2)
+if errorlevel 1 goto passed
+echo failed %1: %3 in %T%\%2
+goto failed
+
+:passed
+set /a PASSED+=1
+echo passed %1
+exit /b 0
+
+:failed
+set /a FAILED+=1
 exit /b 0

@@ -32,8 +32,8 @@ mkdir -p "$TOP/build/bench/beside" && cd "$TOP/build/bench/beside" || exit 1
 rm -rf live.db* ./*.perf ./*.perf.all ./*.ours perf.data*
 . "$TOP/tests/bench/load.sh"
 recorder=
-trap \
-	'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null; rm -f perf.data* script.txt' EXIT
+trap 'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null
+	rm -f perf.data* script.txt' EXIT
 trap 'exit 130' INT TERM
 
 load_start $((FOR_S + 60))
@@ -80,7 +80,12 @@ bare='
 		gsub(/ /, "", name)
 		return name in alias ? alias[name] : name
 	}
-	BEGIN { while ((getline line < "aliases") > 0) { split(line, p, "\t"); alias[p[1]] = p[2] } }'
+	BEGIN {
+		while ((getline line < "aliases") > 0) {
+			split(line, p, "\t")
+			alias[p[1]] = p[2]
+		}
+	}'
 
 # perf script: a line of the thread with its pid, a line per frame leaf first, an empty line. To
 # NAME.perf of each program; pids: "pid=name pid=name", comms likewise.
@@ -159,7 +164,8 @@ compare()
 {
 	awk -v program="$1" '
 	function is_root(f) {
-		return f ~ /^(_start|__libc_start_call_main|__libc_start_main|start_thread|_*(GI_)?_*clone3?)$/
+		return f ~ /^(_start|__libc_start_call_main|__libc_start_main)$/ ||
+			f ~ /^(start_thread|_*(GI_)?_*clone3?)$/
 	}
 	function rooted() {
 		return is_root(frame[1]) || (frame[1] == "?" && frame[2] == "__libc_start_main")
@@ -240,8 +246,10 @@ compare()
 }
 
 bad=0
-echo "Load average at the end of the recording: $(cut -d ' ' -f 1 /proc/loadavg) (the load itself is ${#load_names[@]})"
-echo "Inclusive shares, recorder beside $(perf --version) --call-graph dwarf,16384; $HZ Hz, $FOR_S s"
+echo "Load average at the end of the recording:" \
+	"$(cut -d ' ' -f 1 /proc/loadavg) (the load itself is ${#load_names[@]})"
+echo "Inclusive shares, recorder beside $(perf --version) --call-graph dwarf,16384; $HZ Hz," \
+	"$FOR_S s"
 "$RECORDER" show --store live.db --id 1 | grep -E '^(Samples|Lost|Stacks)'
 grep -i -E 'lost|chunk' perf.log
 perf_stacks

@@ -6,7 +6,9 @@ import { pathToFileURL } from "node:url";
 
 const [chromium, playwright, report] = process.argv.slice(2);
 const { chromium: driver } = createRequire(import.meta.url)(playwright);
-const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await driver.launch({
+  executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"],
+});
 let best = Infinity;
 try {
   for (let i = 0; i < 3; i++) {

@@ -30,7 +30,8 @@ load_one()
 load_has()
 {
 	[ -x "$1" ] && return
-	echo "skip: $2 is not in the load: $1 is not installed (Debian: dash python3 sqlite3 gcc nodejs default-jdk-headless)"
+	echo "skip: $2 is not in the load:" \
+		"$1 is not installed (Debian: dash python3 sqlite3 gcc nodejs default-jdk-headless)"
 	return 1
 }
 
@@ -51,7 +52,8 @@ PY
 const fib = n => n < 2 ? n : fib(n - 1) + fib(n - 2);
 for (;;) {
 	fib(20);
-	const rows = Array.from({length: 2000}, (_, i) => ({id: i, name: 'row ' + i * 7919 % 2000}));
+	const rows = Array.from({length: 2000},
+		(_, i) => ({id: i, name: 'row ' + i * 7919 % 2000}));
 	rows.sort((a, b) => a.name < b.name ? -1 : 1);
 	JSON.parse(JSON.stringify(rows)).map(r => r.name.replace(/o(.)/g, '$1'));
 }
@@ -85,10 +87,12 @@ JAVA
 	load_has /usr/bin/sqlite3 sqlite3 &&
 		load_one sqlite3 pid "$s" /usr/bin/sqlite3 :memory: "
 			create table t (a integer, b text);
-			with recursive c(x) as (select 1 union all select x + 1 from c where x < 50000)
+			with recursive c(x) as (
+				select 1 union all select x + 1 from c where x < 50000)
 				insert into t select x * 7919 % 50021, 'row ' || x from c;
 			with recursive c(x) as (select 1 union all select x + 1 from c)
-				select sum((select count(*) from t where a between x % 50021 and x % 50021 + 40
+				select sum((select count(*) from t
+					where a between x % 50021 and x % 50021 + 40
 					and b like '%7%') + length(hex(x))) from c;"
 	# gcc's compiler by a name of its own: somebody else may be compiling. Each run is a short
 	# process.

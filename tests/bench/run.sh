@@ -4,9 +4,10 @@
 # compared then).
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
-#    bench_export_linux: `recorder export` of that stream, store to file, with its memory; and how long
-#    Chromium takes to load its HTML report, where there is one.
-#    bench_months: 5.8 days of churn through the whole engine: memory stays where it is, nothing is lost?
+#    bench_export_linux: `recorder export` of that stream, store to file, with its memory. If
+#    Chromium is installed, also how long it takes to load the HTML report.
+#    bench_months: 5.8 days of churn through the whole engine. Memory must stay where it is, and
+#    nothing may be lost.
 #    bench_triggers: what 20 rules add per event; a week of limits that move.
 #    bench_unwind: real stacks of python3, sqlite3, dash and cc1 with a warm rule cache.
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
@@ -248,13 +249,15 @@ etl()
 		'. + {row: $row, command: $command}' <<<"$out" \
 		>>results.jsonl
 	jq -r --arg row "$1" '"\($row): payload \(.payload_mb) mb, \(.records) records; "
-		+ "\(.payload_mb_per_s) mb per s, \(.records_per_s) records per s, rss kb \(.rss_kb)"' <<<"$out"
+		+ "\(.payload_mb_per_s) mb per s, \(.records_per_s) records per s, "
+		+ "rss kb \(.rss_kb)"' <<<"$out"
 }
 
 echo
 trace=../shared/data/etl/net.4.5.2.x64.etl.zip
 if [ -e "$TOP/$trace" ]; then
-	echo "Trace files: reading alone, best of 3; then decoded, stacks bound and interned, sealed"
+	echo "Trace files: reading alone, best of 3; then decoded, stacks bound and interned," \
+		"sealed"
 	etl "etl walk" "$trace"
 	etl "etl events" "$trace" bench_etl_source
 	if (cd "$TOP" && build/linux/programs/bench_etl repeat "$trace" \
@@ -272,7 +275,8 @@ SECONDS=0
 # ---- 4. live -------------------------------------------------------------------------------------
 
 echo
-echo "Live: one burn on each of $cpus CPUs, recorder and perf beside each other at $FREQ Hz, $LIVE_S s"
+echo "Live: one burn on each of $cpus CPUs, recorder and perf beside each other at $FREQ Hz," \
+	"$LIVE_S s"
 why=$("$RECORDER" check --json 2>/dev/null |
 	jq -r 'select(.check == "source" and .verdict == "missing") | .text' | head -1)
 [ -z "$why" ] || { echo "skip: the live part: $why"; exit 0; }
@@ -287,7 +291,8 @@ collect="recorder collect --freq $FREQ --max-cpu-percent 0 --delay-after-trigger
 started+=("$recorder")
 if [ "$peer" ]; then
 	# --buildid-mmap: why, says beside_perf.sh
-	perf_common="perf record -F $FREQ -e cpu-clock -a --overwrite --switch-output=signal --buildid-mmap"
+	perf_common="perf record -F $FREQ -e cpu-clock -a --overwrite"
+	perf_common+=" --switch-output=signal --buildid-mmap"
 	perf_fp="$perf_common -g -m ${FP_RING_KB}K"
 	perf_dwarf="$perf_common --call-graph dwarf,16384 -m ${DWARF_RING_KB}K"
 	$perf_fp -o work/fp.data >/dev/null 2>work/fp.log & fp=$!
@@ -428,7 +433,8 @@ if [ "$peer" ]; then
 	ratio "disk to readable, ms" "$our_readable_ms" "$fp_readable_ms" \
 		"$peer_readable_ms" "p / o"
 	echo
-	echo "Headline: recorder against $peer, same load, same time; x = times better, below 1 worse"
+	echo "Headline: recorder against $peer, same load, same time; x = times better," \
+		"below 1 worse"
 	printf '%s\n' "${headline[@]}"
 fi
 
@@ -442,20 +448,22 @@ How to read it
   pointers, which few programs of a distribution have.
 - The three snapshots hold different windows (window s): each its whole ring. Ours is durable in
   SQLite with names; perf's file has addresses, and their names are found by perf script.
-- Ours: one snapshot, the first, nothing of it stored yet, taken while every CPU is busy; durable ms is from
-  the signal, which is its moment and, without a delay, its end, until its row says that it is complete: the
-  sources are asked for what they hold, the rest is sealed, named, written and synced. perf's: one each. The
+- Ours is the first snapshot, taken while every CPU is busy and nothing of it is stored yet. Its
+  durable ms run from the signal until its row says that it is complete: the sources hand over what
+  they hold, and the rest is sealed, named, written and synced. perf takes one snapshot each. The
   pipeline's rows are the best of 3; its disk row is what a sync takes there without us.
-- Goals stand behind their numbers, with "holds" or "MISSED"; they are those of two CPUs with nothing else
-  to do.
-- burn's stacks are shallow (frames per stack), which favours perf -g, whose samples grow with depth;
-  the pipeline's density row has deep and diverse ones.
+- Goals stand behind their numbers, with "holds" or "MISSED". They are for two CPUs with nothing
+  else to do.
+- burn's stacks are shallow (frames per stack). That favours perf -g, whose samples grow with
+  depth; the pipeline's density row has deep and diverse stacks.
 - Bytes per sample: the recorder's sealed and open segments; perf's rings without the extra ones it
   maps for side-band records. Tables of frames, threads and names are in rss kb on our side.
 END
 if awk -v b="$burn_percent" -v f="$forks_per_s" 'BEGIN { exit !(b + 0 < 95 || f + 0 > 5) }'; then
-	echo "- NOISY: only $burn_percent % of the samples are the load's, $forks_per_s processes a second were"
-	echo "  started by others: the recorder's CPU use and bytes per sample include what these cost."
+	echo "- NOISY: only $burn_percent % of the samples are the load's," \
+		"$forks_per_s processes a second were"
+	echo "  started by others:" \
+		"the recorder's CPU use and bytes per sample include what these cost."
 fi
 echo
 echo "Rows with their commands: build/bench/results.jsonl"

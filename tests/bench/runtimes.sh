@@ -4,7 +4,9 @@
 # each). Prints a row. The JVMs allocate 2 MB a second each, so that they collect every few seconds,
 # as services do.
 #
-#   tests/bench/runtimes.sh [SECONDS [TURNS]]      of each measurement (20, 3); RECORDER names another program
+#   tests/bench/runtimes.sh [SECONDS [TURNS]]      of each measurement (20, 3)
+#
+# RECORDER names another program.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}

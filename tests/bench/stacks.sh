@@ -32,7 +32,8 @@ costs()
 	local task ns
 	for task in /proc/"$recorder"/task/*; do
 		read -r ns _ <"$task/schedstat"
-		echo "$1 thread $(tr ' ' _ <"$task/comm") $ns $(sed -n 's/^voluntary_ctxt_switches:\s*//p' "$task/status")"
+		echo "$1 thread $(tr ' ' _ <"$task/comm") $ns" \
+			"$(sed -n 's/^voluntary_ctxt_switches:\s*//p' "$task/status")"
 	done
 	"$RECORDER" status --json --store live.db |
 		jq -r --arg time "$1" '"\($time) status \(.samples) \(.lost) \(.elapsed_s * 1000)"'
@@ -56,7 +57,8 @@ recorder=
 
 : >"$TOP/build/bench/stacks.jsonl"
 short=0
-echo "Stacks of ${#load_names[@]} busy programs, $HZ Hz, $SECONDS_TO_RECORD s, $KB KiB of stack copied with each sample"
+echo "Stacks of ${#load_names[@]} busy programs, $HZ Hz, $SECONDS_TO_RECORD s," \
+	"$KB KiB of stack copied with each sample"
 printf '%-9s %8s %9s %9s %9s %9s %9s %9s  %s\n' program samples complete stitched remote fp \
 	truncated broken verdict
 for name in "${load_names[@]}"; do
@@ -86,26 +88,32 @@ done
 echo
 jq -R -s -c --argjson hz "$HZ" --argjson load "$(cut -d " " -f 1 /proc/loadavg)" '
 	[splits("\n") | select(. != "") | split(" ")] |
-	def status: map(select(.[1] == "status")) | map(.[2:] | map(tonumber)) | [.[0], .[-1]] | transpose
-		| map(.[1] - .[0]);
+	def status: map(select(.[1] == "status")) | map(.[2:] | map(tonumber))
+		| [.[0], .[-1]] | transpose | map(.[1] - .[0]);
 	status as [$samples, $lost, $ms] |
 	map(select(.[1] == "thread")) | group_by(.[2]) | map({name: .[0][2],
 		ns: (map((.[3] | tonumber) * (if .[0] == "to" then 1 else -1 end)) | add),
 		wakes: (map((.[4] | tonumber) * (if .[0] == "to" then 1 else -1 end)) | add)}) |
 	def us: . / $samples / 10 | round / 100;
-	{row: "cost", hz: $hz, seconds: ($ms / 1000), samples: $samples, lost: $lost, load_average_1m: $load,
+	{row: "cost", hz: $hz, seconds: ($ms / 1000), samples: $samples, lost: $lost,
+	 load_average_1m: $load,
 	 capture_us: (map(select(.name == "perf" or .name == "merge") | .ns) | add | us),
 	 all_us: (map(.ns) | add | us), all_pct: ((map(.ns) | add) / $ms / 100 | round / 100),
-	 threads: (sort_by(-.ns) | map({name, us: (.ns | us), wakes_per_s: (.wakes * 10000 / $ms | round / 10)}))}' \
+	 threads: (sort_by(-.ns) | map({name, us: (.ns | us),
+		wakes_per_s: (.wakes * 10000 / $ms | round / 10)}))}' \
 	costs.txt >cost.json
 cat cost.json >>"$TOP/build/bench/stacks.jsonl"
-jq -r '"Cost at \(.hz) Hz, CPU time of \(.samples) samples in \(.seconds | round) s, load average \(.load_average_1m):",
-	"  \(.capture_us) us a sample to drain, unwind and intern: the threads perf and merge (goal at 499 Hz: 12)",
-	"  \(.all_us) us a sample, \(.all_pct) % of a core: all threads (goal at 99 Hz, two busy CPUs: 0.5 %)",
+jq -r 'def right($n): tostring | " " * ([$n - length, 0] | max) + .;
+	"Cost at \(.hz) Hz, CPU time of \(.samples) samples in \(.seconds | round) s, " +
+	"load average \(.load_average_1m):",
+	"  \(.capture_us) us a sample to drain, unwind and intern: " +
+	"the threads perf and merge (goal at 499 Hz: 12)",
+	"  \(.all_us) us a sample, \(.all_pct) % of a core: " +
+	"all threads (goal at 99 Hz, two busy CPUs: 0.5 %)",
 	"  \(.lost) samples lost (goal at 99 Hz: 0)",
 	"  thread     us a sample  wake-ups a second",
 	(.threads[] |
-	"  \((.name + "         ")[:10]) \(("           \(.us)")[-11:])  \(("                 \(.wakes_per_s)")[-17:])")' \
+	"  \((.name + "         ")[:10]) \(.us | right(11))  \(.wakes_per_s | right(17))")' \
 	cost.json
 if [ "${load_process[java]:-}" ]; then
 	echo

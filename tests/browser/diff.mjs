@@ -2,8 +2,8 @@
 //
 //   node diff.mjs CHROMIUM PLAYWRIGHT_CORE_FOLDER DIFF.html [SCREENSHOT.png [dark]]
 //
-// What is compared is said in tests/cli/diff.sh: burn_alpha 6,000,000 us -> 4,000,000, burn_beta the
-// other way round from 2,000,000.
+// What is compared is said in tests/cli/diff.sh: burn_alpha 6,000,000 us -> 4,000,000, burn_beta
+// the other way round from 2,000,000.
 import { check as checkNamed, exitCode, launch, openFile } from "./page.mjs";
 
 const [chromium, playwright, report, picture, scheme] = process.argv.slice(2);
@@ -16,7 +16,8 @@ try {
 
   // A number that changes with any pixel; how many are clearly red, how many clearly blue.
   const look = () => page.evaluate(() => {
-    const c = document.getElementById("flame"), p = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    const c = document.getElementById("flame");
+    const p = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
     let hash = 0, red = 0, blue = 0;
     for (let i = 0; i < p.length; i += 4) {
       hash = (Math.imul(hash, 31) + p[i] * 65536 + p[i + 1] * 256 + p[i + 2]) | 0;
@@ -26,15 +27,19 @@ try {
     return { hash, red, blue };
   });
   const row = name => page.evaluate(name => {
-    const tr = [...document.querySelectorAll("#functions tbody tr")].find(r => r.textContent.includes(name));
+    const tr = [...document.querySelectorAll("#functions tbody tr")]
+      .find(r => r.textContent.includes(name));
     return tr ? [...tr.cells].map(c => c.textContent).join("|") : "";
   }, name);
 
   const first = await look();
   check("has_red_and_blue", first.red > 500 && first.blue > 500, JSON.stringify(first));
-  check("says_what_was_compared", /Base window.*1000 samples/.test(await page.textContent("header")));
-  check("has_both_times_of_a_function", (await row("burn_alpha")) ===
-    "0|n/a|n/a|6,000,000|4,000,000|−33.3 %|60.0 %|40.0 %|server!burn_alpha", await row("burn_alpha"));
+  check(
+    "says_what_was_compared", /Base window.*1000 samples/.test(await page.textContent("header")));
+  check("has_both_times_of_a_function",
+    (await row("burn_alpha")) ===
+      "0|n/a|n/a|6,000,000|4,000,000|−33.3 %|60.0 %|40.0 %|server!burn_alpha",
+    await row("burn_alpha"));
   check("has_processes_and_threads", /server.*worker/s.test(await text("threads")));
 
   await page.selectOption("#width", "base");
@@ -46,7 +51,8 @@ try {
   check("comes_back_to_both", (await look()).hash === first.hash);
 
   await page.fill("#search", "burn_beta");
-  check("search_tells_the_share", /^matched: 30.0 %$/.test(await text("matched")), await text("matched"));
+  check("search_tells_the_share", /^matched: 30.0 %$/.test(await text("matched")),
+    await text("matched"));
   await page.fill("#search", "");
   await page.focus("#flame");
   for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowUp");
@@ -65,7 +71,8 @@ try {
 
   check("asks_for_nothing_but_itself", asked.length === 0, asked.join(" "));
   check("leaves_the_console_silent", complaints.length === 0, complaints.join("; "));
-  check("made_no_element_of_a_name", (await page.locator("main script, header script, td script").count()) === 0);
+  check("made_no_element_of_a_name",
+    (await page.locator("main script, header script, td script").count()) === 0);
   if (picture) await page.screenshot({ path: picture, fullPage: true });
 } catch (e) {
   check("can_be_used", false, String(e.message).split("\n")[0]);

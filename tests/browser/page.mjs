@@ -13,14 +13,20 @@ export function check(name, holds, detail = "") {
 export const exitCode = () => failed ? 1 : 0;
 
 // playwright: the folder of playwright-core.
-export const launch = (chromium, playwright, ...more) => createRequire(import.meta.url)(playwright).chromium
-  .launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", ...more] });
+export const launch = (chromium, playwright, ...more) =>
+  createRequire(import.meta.url)(playwright)
+    .chromium.launch({
+      executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", ...more],
+    });
 
-// Open a file and wait until it is ready. own: its URL; asked: what it asked for beside; complaints: errors and dialogs.
+// Open a file and wait until it is ready. own: its URL; asked: other URLs that it requested;
+// complaints: errors and dialogs.
 export async function openFile(browser, file, options = {}, complaints = []) {
   const page = await browser.newPage(options), own = pathToFileURL(file).href, asked = [];
   page.setDefaultTimeout(20000);
-  page.on("request", r => { if (r.url() !== own && !r.url().startsWith("blob:")) asked.push(r.url()); });
+  page.on("request", r => {
+    if (r.url() !== own && !r.url().startsWith("blob:")) asked.push(r.url());
+  });
   page.on("console", m => { if (m.type() === "error") complaints.push(m.text()); });
   page.on("pageerror", e => complaints.push(e.message));
   page.on("dialog", d => { complaints.push("dialog " + d.message()); d.dismiss(); });

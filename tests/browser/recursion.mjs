@@ -6,12 +6,15 @@ import { readFileSync } from "node:fs";
 import { check as checkNamed, exitCode } from "./page.mjs";
 
 const source = readFileSync(process.argv[2], "utf8");
-const { around, functions, prepare, sum } = await import("data:text/javascript," + encodeURIComponent(source));
-const check = (name, got, wanted) => checkNamed("recursion_" + name, got === wanted, `${got}, not ${wanted}`);
+const { around, functions, prepare, sum } =
+  await import("data:text/javascript," + encodeURIComponent(source));
+const check = (name, got, wanted) =>
+  checkNamed("recursion_" + name, got === wanted, `${got}, not ${wanted}`);
 
 // One process, one thread, one bucket: stacks as "ABCBD", root first, with what they weigh.
 function make(stacks) {
-  const texts = ["process", "thread"], callers = [0, 1], names = [0, 1], known = new Map(), weights = [];
+  const texts = ["process", "thread"], callers = [0, 1], names = [0, 1];
+  const known = new Map(), weights = [];
   for (const [stack, weight] of Object.entries(stacks)) {
     let at = 1;
     for (let i = 0; i < stack.length; i++) {
@@ -28,13 +31,17 @@ function make(stacks) {
   }
   const sorted = weights.sort((a, b) => a[0] - b[0]);
   const pairs = sorted.flatMap(([node, weight], i) => [node - (i ? sorted[i - 1][0] : 0), weight]);
-  return prepare({ texts, callers, names, weights: [sorted.length, ...pairs], buckets: 1, from_ms: 0, to_ms: 1 });
+  return prepare({
+    texts, callers, names, weights: [sorted.length, ...pairs], buckets: 1, from_ms: 0, to_ms: 1,
+  });
 }
 
 const list = (data, map) => [...map].map(([text, w]) => data.texts[text] + w).sort().join(" ");
 function views(stacks, focus) {
-  const data = make(stacks), sums = sum(data, 0, 1), { callers, callees, self } = around(data, sums, data.texts.indexOf(focus));
-  const inclusive = [...functions(data, sums).values()].map(f => data.texts[f.text] + f.inclusive).sort().join(" ");
+  const data = make(stacks), sums = sum(data, 0, 1),
+        { callers, callees, self } = around(data, sums, data.texts.indexOf(focus));
+  const inclusive = [...functions(data, sums).values()]
+    .map(f => data.texts[f.text] + f.inclusive).sort().join(" ");
   return { inclusive, callers: list(data, callers), callees: list(data, callees), self };
 }
 
@@ -45,7 +52,8 @@ check("each_of_two_callers_has_a_half", twice.callers, "A3 C3");
 check("each_of_two_callees_has_a_half", twice.callees, "C3 D3");
 check("leaves_nothing_to_itself", twice.self, 0);
 
-// Three calls of B in a row, which ends in itself: a third of the 9 each; and one plain call with 4.
+// Three calls of B in a row, which ends in itself: a third of the 9 each; and one plain call with
+// 4.
 const row = views({ ABBB: 9, AB: 4 }, "B");
 check("callers_add_up_to_the_inclusive_weight", row.callers, "A7 B6");
 check("a_function_is_its_own_callee", row.callees, "B6");

@@ -57,8 +57,9 @@ run ./check-old
 sleep 0.3
 cp libcheck.so again.so && mv again.so libcheck.so
 run ./check-jit code
-[ -x /usr/bin/java ] &&
-	printf 'public class W { public static void main(String[] a) throws Exception { Thread.sleep(60000); } }\n' >W.java && {
+[ -x /usr/bin/java ] && {
+	printf 'public class W { public static void main(String[] a) throws Exception { %s } }\n' \
+		'Thread.sleep(60000);' >W.java
 	run java -Xmx64m W.java
 	java=$!
 }

@@ -86,7 +86,8 @@ fi
 
 need_dotnet '.NET in containers' @microsoft/sarif-multitool-linux 'sarif-multitool' boxedtool
 awk 'BEGIN {
-	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},\"results\":["
+	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
+	printf "\"results\":["
 	for (i = 0; i < 60000; i++)
 		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"number %d of some text\"}}",
 		i ? "," : "", i % 50, i

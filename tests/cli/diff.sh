@@ -26,8 +26,8 @@ sum()
 # ---- the report ----------------------------------------------------------------------------------
 
 expect diff_is_for_people 0 '' $two
-check diff_says_what_was_compared \
-	grep -qE '^Base window: -12.000 s to 5.000 s .*; 1000 samples, 10.000 s of CPU time; 7 lost' out
+base='^Base window: -12.000 s to 5.000 s .*; 1000 samples, 10.000 s of CPU time; 7 lost'
+check diff_says_what_was_compared grep -qE "$base" out
 check diff_says_whose_the_base_is grep -q '^Base: incident 1 of s.db, 2026-01-02' out
 check diff_has_both_times \
 	grep -qE ' n/a +n/a +6000.0 +4000.0 +-2000.0 +60.0 % +40.0 %  server!burn_alpha$' out
@@ -95,7 +95,8 @@ if command -v node >/dev/null && [ -d "$npm/pprof-format" ]; then
 	check pprof_format_reads_the_diff \
 		node "$TOP/tests/support/diff_reader.js" "$npm" d.pb.gz 1000 10000000000
 else
-	echo "skip pprof_format_reads_the_diff: no node, or no pprof-format in build/deps/npm (make deps)"
+	echo "skip pprof_format_reads_the_diff: no node," \
+		"or no pprof-format in build/deps/npm (make deps)"
 fi
 if [ -n "$WINE_RUN" ] && [ -e "$RECORDER_EXE" ]; then
 	for format in folded perfview-xml pprof svg html; do
@@ -167,7 +168,8 @@ fi
 chromium=$(command -v chromium || command -v chromium-browser)
 if [ -z "$chromium" ] || ! command -v node >/dev/null ||
 		[ ! -e "$npm/playwright-core/package.json" ]; then
-	echo "skip diff_in_a_browser: no chromium, no node, or no playwright-core in build/deps/npm (make deps)"
+	echo "skip diff_in_a_browser: no chromium, no node," \
+		"or no playwright-core in build/deps/npm (make deps)"
 	exit 0
 fi
 node "$TOP/tests/browser/diff.mjs" "$chromium" "$npm/playwright-core" d.html shot.png

@@ -8,9 +8,16 @@ need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-mu
 
 # 40,000 results, 10 MB; and the same cut in the middle.
 awk 'BEGIN {
-	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},\"results\":["
-	for (i = 0; i < 40000; i++)
-		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"number %d of some text\"},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"src/f%d.c\"},\"region\":{\"startLine\":%d}}}],\"partialFingerprints\":{\"a\":\"%d\"}}", i ? "," : "", i % 50, i, i % 997, i % 1000 + 1, i * 7919
+	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
+	printf "\"results\":["
+	for (i = 0; i < 40000; i++) {
+		printf "%s{\"ruleId\":\"R%d\",", i ? "," : "", i % 50
+		printf "\"message\":{\"text\":\"number %d of some text\"},\"locations\":[{", i
+		printf "\"physicalLocation\":{"
+		printf "\"artifactLocation\":{\"uri\":\"src/f%d.c\"},", i % 997
+		printf "\"region\":{\"startLine\":%d}}}],", i % 1000 + 1
+		printf "\"partialFingerprints\":{\"a\":\"%d\"}}", i * 7919
+	}
 	printf "]}]}"
 }' >big.sarif
 head -c 6000000 big.sarif >cut.sarif

@@ -5,8 +5,8 @@ set -u
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
-formats='folded livestacks dtrace perf-script perfview-xml perfview-xml-zip perfview-simple perfview-json
-	speedscope pprof trace events-csv counters-csv jsonl sqlite-flat svg html'
+formats='folded livestacks dtrace perf-script perfview-xml perfview-xml-zip perfview-simple
+	perfview-json speedscope pprof trace events-csv counters-csv jsonl sqlite-flat svg html'
 
 "$BUILD/programs/store_fixture" s.db || { echo "not ok store_fixture: failed"; exit 0; }
 

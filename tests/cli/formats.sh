@@ -7,8 +7,8 @@ set -u
 unset RECORDER_CONFIG RECORDER_STORE
 export XDG_STATE_HOME=$TMP/state HOME=$TMP
 npm=$TOP/build/deps/npm
-weighs='folded perfView.xml.zip speedscope.json pb.gz trace.json jsonl svg html livestacks.txt stacks
-	perf.data.txt perfView.xml simple.xml perfView.json flat.db'
+weighs='folded perfView.xml.zip speedscope.json pb.gz trace.json jsonl svg html livestacks.txt
+	stacks perf.data.txt perfView.xml simple.xml perfView.json flat.db'
 
 reader=node
 if ! command -v node >/dev/null || [ ! -d "$npm/node_modules/pprof-format" ]; then

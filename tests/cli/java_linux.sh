@@ -64,24 +64,36 @@ wait $before $after 2>/dev/null
 # several (GC/Pauses): who looks may have to wait for a CPU too. None is left out.
 "$RECORDER" export --store java.db --format jsonl -o events 2>err
 cat >compare.jq <<'EOF'
-def ms: .[11:23] | split(":") | (.[0] | tonumber) * 3600000 + (.[1] | tonumber) * 60000 + (.[2] | tonumber) * 1000;
+def near($at; $ms): (.at - $at | fabs) < 50 and (.ms - $ms | fabs) < 0.5;
+def ms: .[11:23] | split(":") | map(tonumber)
+   | .[0] * 3600000 + .[1] * 60000 + .[2] * 1000;
 [inputs | select(.provider? == "JVM" and .pid == $pid)] as $ours
-| def spans($from; $to): [$ours[] | select(.name == $from or .name == $to)] | group_by(.payload.ClrInstanceID)
+| def spans($from; $to): [$ours[] | select(.name == $from or .name == $to)]
+   | group_by(.payload.ClrInstanceID)
    | [.[] | range(length - 1) as $i | select(.[$i].name == $from and .[$i + 1].name == $to)
       | {at: (.[$i + 1].time_utc | ms), ms: (.[$i + 1].t_ms - .[$i].t_ms)}];
 spans("GC/Start"; "GC/Stop") as $collections
 | spans("GC/SuspendEEStart"; "GC/RestartEEStop") as $pauses
-| [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].* Safepoint .* At safepoint: (?<ns>[0-9]+) ns")
+| [$log | split("\n")[]
+   | capture("^\\[(?<t>[^]+]*)[^]]*\\].* Safepoint .* At safepoint: (?<ns>[0-9]+) ns")
    | {at: (.t | ms), ms: ((.ns | tonumber) / 1e6)}] as $stops
 | [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].* Pause .* (?<ms>[0-9.]+)ms$")
    | select(.t >= $from and .t < $until) | {at: (.t | ms), ms: (.ms | tonumber)} | select(.ms > 5)
-   | . as $l | .stop = ([$stops[] | select(.at >= $l.at - 1 and .ms >= $l.ms - 0.1)] | first | .ms)] as $log
-| [$log[] | . as $l | select((any($collections[]; (.at - $l.at | fabs) < 50 and (.ms - $l.ms | fabs) < 0.5) or
-	any($pauses[]; (.at - $l.at | fabs) < 50 and (.ms - ($l.stop // 0) | fabs) < 0.5)) | not)] as $unseen
-| [$ours[] | select(.name == "GC/Pauses") | {at: (.time_utc | ms), ms: .payload.PauseMSec}] + $pauses + $collections
-| . as $told | [$unseen[] | . as $l | select(any($told[]; (.at - $l.at | fabs) < 500 and .ms > $l.ms / 2) | not)] as $silent
-| "\($log | length) pauses over 5 ms from \($from | ms) to \($until | ms), \($unseen | length) not seen: \($unseen | tojson), \($silent | length) not even told less exactly",
-  (($log | length) >= 3 and ($silent | length) == 0 and ($unseen | length) * 10 <= ($log | length) + 10)
+   | . as $l
+   | .stop = ([$stops[] | select(.at >= $l.at - 1 and .ms >= $l.ms - 0.1)] | first | .ms)] as $log
+| [$log[] | . as $l
+   | select((any($collections[]; near($l.at; $l.ms)) or
+             any($pauses[]; near($l.at; $l.stop // 0))) | not)] as $unseen
+| [$ours[] | select(.name == "GC/Pauses") | {at: (.time_utc | ms), ms: .payload.PauseMSec}]
+  + $pauses + $collections
+| . as $told
+| [$unseen[] | . as $l
+   | select(any($told[]; (.at - $l.at | fabs) < 500 and .ms > $l.ms / 2) | not)] as $silent
+| "\($log | length) pauses over 5 ms from \($from | ms) to \($until | ms), "
+  + "\($unseen | length) not seen: \($unseen | tojson), "
+  + "\($silent | length) not even told less exactly",
+  (($log | length) >= 3 and ($silent | length) == 0 and
+   ($unseen | length) * 10 <= ($log | length) + 10)
 EOF
 pauses_agree()
 {
@@ -118,9 +130,11 @@ fi
 wait_for 20 grep -q Pause blind.gc
 "$RECORDER" check --json 2>/dev/null >check.json
 if [ "$(id -u)" != 0 ] || [ ! -e /sys/bus/event_source/devices/uprobe/type ]; then
-	echo "skip a_pause_of_a_jvm_without_performance_data_fires: probes in programs need root and uprobes"
+	echo "skip a_pause_of_a_jvm_without_performance_data_fires:" \
+		"probes in programs need root and uprobes"
 elif ! jq -s -e 'any(.[]; .cause? == "java-by-probes")' check.json >/dev/null; then
-	echo "skip a_pause_of_a_jvm_without_performance_data_fires: this JVM has no probes (built without dtrace)"
+	echo "skip a_pause_of_a_jvm_without_performance_data_fires:" \
+		"this JVM has no probes (built without dtrace)"
 else
 	sleep 1                        # one that has just begun may have its data in a moment
 	timeout 60 "$RECORDER" collect --store blind.db \

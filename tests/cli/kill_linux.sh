@@ -67,7 +67,8 @@ done
 while read -r id _; do
 	sum_of "$id"
 done <known.sums >last.sums
-echo "$rounds kills: $(wc -l <states) incidents, $partials of them partial; $(wc -l <known.sums) compared" >&2
+echo "$rounds kills: $(wc -l <states) incidents, $partials of them partial;" \
+	"$(wc -l <known.sums) compared" >&2
 
 check the_store_opens_after_each_kill test $opened -eq $rounds
 check integrity_check_is_ok_after_each_kill test $sound -eq $rounds

@@ -44,7 +44,8 @@ check json_has_file_and_line jq -e --arg file "$TOP/tests/data/lines/inlined.cc"
 	'.hottest[0].stack | any(.file == $file and .line > 0 and .inlined)' show.json
 "$RECORDER" show --store s.db --json >plain.json 2>>err
 check json_counts_are_those_without_lines sh -c \
-	'[ "$(jq "[.samples, .stacks, .frames]" show.json)" = "$(jq "[.samples, .stacks, .frames]" plain.json)" ]'
+	'counts="[.samples, .stacks, .frames]" &&
+	[ "$(jq "$counts" show.json)" = "$(jq "$counts" plain.json)" ]'
 
 # ---- without libdw -------------------------------------------------------------------------------
 
@@ -59,8 +60,8 @@ check everything_else_works_without_libdw expect_exit 0 env LD_LIBRARY_PATH=fake
 
 # As hexadecimal file offsets; PIE: lines_at prints the addresses that addr2line wants.
 "$RECORDER" export --store s.db --format sqlite-flat -o rows.db 2>>err
-sqlite3 rows.db \
-	"SELECT DISTINCT printf('%x', address) FROM frame WHERE module = 'inlined' ORDER BY address" >offsets
+sqlite3 rows.db "SELECT DISTINCT printf('%x', address) FROM frame WHERE module = 'inlined'
+	ORDER BY address" >offsets
 "$BUILD/programs/lines_at_linux" "$PWD/inlined" --offsets <offsets >ours.all
 grep '^0x' ours.all >addresses
 addr2line -a -f -i -e inlined <addresses >theirs.all

@@ -71,7 +71,11 @@ why_not_inside=$(unshare -m true 2>&1) && {
 
 if command -v node >/dev/null; then
 	cat >spin.js <<'JS'
-function spinInJavaScript(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
+function spinInJavaScript(n) {
+	let s = 0;
+	for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003;
+	return s;
+}
 const end = Date.now() + 120000;
 while (Date.now() < end) spinInJavaScript(100000);
 JS
@@ -107,7 +111,8 @@ check names_of_processes_of_20_ms mostly 99 'brief!brief_spin' 'brief!' 500
 check and_none_is_without_stack mostly 75 'brief!brief_spin' . 500
 
 of gone
-echo "note: $(count 'gone!brief_sp[0-9]') of $(count 'gone!') samples of programs that were removed 10 ms after their start have names"
+echo "note: $(count 'gone!brief_sp[0-9]') of $(count 'gone!') samples of programs that were" \
+	"removed 10 ms after their start have names"
 check what_is_removed_after_10_ms_is_recorded mostly 75 'gone!' . 50
 check its_names_are_right_or_none mostly 100 \
 	'gone!(brief_sp[0-9]+|\?)|gone!(_start|main|turns|now_s)[^;]*( [0-9]+$|;[^g])' 'gone!' 50

@@ -62,8 +62,9 @@ int main(int n, char **a)
 END
 gcc -O1 -o probed probed.c
 
-recording kernel \
-	'/StopOnEvent:sched/sched_process_exit;FieldFilter=comm=PROBED;FieldFilter=pid>1;FieldFilter=pid<=4194304;FieldFilter=prio!=-1;FieldFilter=comm~^prob' \
+exits='/StopOnEvent:sched/sched_process_exit;FieldFilter=comm=PROBED;FieldFilter=pid>1'
+exits+=';FieldFilter=pid<=4194304;FieldFilter=prio!=-1;FieldFilter=comm~^prob'
+recording kernel "$exits" \
 	'/StopOnEvent:syscalls/sys_enter_clock_nanosleep;TriggerMSec=50;Process=probed' \
 	'/StopOnProcess:probed;On=crash;Stack=true'
 fires an_event_fires_whose_fields_pass 'sched/sched_process_exit of probed .* comm=probed' ./probed
@@ -86,7 +87,9 @@ check and_the_fields_of_events_are_kept eval \
 cat >thrower.cc <<'END'
 #include <stdexcept>
 #include <unistd.h>
-namespace shop { struct no_stock : std::runtime_error { using std::runtime_error::runtime_error; }; }
+namespace shop {
+struct no_stock : std::runtime_error { using std::runtime_error::runtime_error; };
+}
 __attribute__((noinline)) void order(int n) { if (n) throw shop::no_stock("none left"); }
 extern "C" __attribute__((noinline)) int handle(int n)
 {
@@ -117,7 +120,8 @@ fi
 cat >>thrower.cc <<'END'
 extern "C" void each_100_ms() { for (int i = 0; i < 300; i++) { handle(1); usleep(70000); } }
 END
-sed -i 's/^int main() {/extern "C" void each_100_ms();\nint main(int n, char **) { if (n > 1) each_100_ms();/' thrower.cc
+sed -i -e '/^int main() {/i extern "C" void each_100_ms();' \
+	-e 's/^int main() {/int main(int n, char **) { if (n > 1) each_100_ms();/' thrower.cc
 if ! g++ -O1 -static-libstdc++ -static-libgcc -o inside thrower.cc 2>gxx.out; then
 	echo "skip a_throw_of_a_library_in_the_program_fires: $(head -1 gxx.out)"
 else
@@ -165,7 +169,13 @@ END
 cat >node.c <<'END'
 #include <unistd.h>
 void _ZN2v88internal4Heap24PerformGarbageCollectionEv(void *heap, int collector);
-int main(void) { for (int i = 0; i < 300; i++) { _ZN2v88internal4Heap24PerformGarbageCollectionEv(0, 1); usleep(80000); } }
+int main(void)
+{
+	for (int i = 0; i < 300; i++) {
+		_ZN2v88internal4Heap24PerformGarbageCollectionEv(0, 1);
+		usleep(80000);
+	}
+}
 END
 gcc -s -shared -fPIC -o libnode.so.1 v8.c && gcc -s -o nodejs node.c ./libnode.so.1
 ./nodejs & nodejs=$!
@@ -199,7 +209,8 @@ timeout 20 "$RECORDER" events \
 while kill -0 $live 2>/dev/null; do ./probed; sleep 0.1; done
 wait $live
 check live_events_are_printed_as_they_come eval 'test $? -eq 0 && jq -es "length == 2 and
-	all(.name == \"sched_process_exec\" and .process == \"probed\" and .fields.pid == .pid)" live.json'
+	all(.name == \"sched_process_exec\" and .process == \"probed\" and
+		.fields.pid == .pid)" live.json'
 
 # ---- what is refused -----------------------------------------------------------------------------
 

@@ -80,7 +80,8 @@ check status_says_recording \
 check status_names_the_limits_that_have_no_table sh -c \
 	'"$RECORDER" status --store run.db --json | jq -e "
 	.limits.incidents_per_rule_and_hour == 10 and .limits.incidents_per_rule_and_day == 100 and
-	.limits.open_starts_per_rule == 65536 and .limits.keep_days == 30 and .budget.max_cpu_pct >= 1"'
+	.limits.open_starts_per_rule == 65536 and .limits.keep_days == 30 and
+	.budget.max_cpu_pct >= 1"'
 if [ "$(id -u)" = 0 ]; then
 	# "writer 10 idle": name, nice value, I/O class of each thread.
 	for task in /proc/$recorder/task/*; do
@@ -94,8 +95,8 @@ else
 	echo "skip what_drains_goes_first_and_what_writes_last: only root may raise a priority"
 fi
 check status_says_what_the_ring_holds sh -c '"$RECORDER" status --store run.db --json | jq -e "
-	.history_s > 0 and .history_samples >= 0 and .bytes_per_sample >= 0 and .evicted_samples == 0 and
-	.evicted_segments == 0"'
+	.history_s > 0 and .history_samples >= 0 and .bytes_per_sample >= 0 and
+	.evicted_samples == 0 and .evicted_segments == 0"'
 check status_counts_the_events_of_each_source sh -c \
 	'"$RECORDER" status --store run.db --json | jq -e "
 	.sources | map(select(.name == \"perf\" and .events >= 0 and .lost >= 0)) | length == 1"'

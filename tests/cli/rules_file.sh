@@ -136,8 +136,8 @@ check a_sweep_is_checked \
 
 # As live, a rule rests for the delay after a firing; and the output says so.
 "$RECORDER" backtest --from "$net" /StopOnGCOverMsec:1 >fired 2>err
-check what_the_delay_hides_is_told eval 'test "$(wc -l <fired)" = 1 &&
-	grep -q "^recorder: StopOnGCOverMsec:1: 1 more firings within the delay of 5 s after one; --delay-after" err'
+more='^recorder: StopOnGCOverMsec:1: 1 more firings within the delay of 5 s after one; --delay-after'
+check what_the_delay_hides_is_told eval 'test "$(wc -l <fired)" = 1 && grep -q "$more" err'
 "$RECORDER" backtest --from "$net" --sweep 1:11:5 /StopOnGCOverMsec:7 >sweep 2>err
 check by_a_sweep_too grep -q "^recorder: firings within the delay of 5 s after an incident" err
 "$RECORDER" backtest --from "$net" --delay-after-trigger-sec 0 /StopOnGCOverMsec:1 >fired 2>err
@@ -173,5 +173,5 @@ check and_a_backtest_of_the_incident_finds_its_trigger \
 check numbers_of_events_are_in_the_store test -s fired
 "$RECORDER" backtest --store s.db --id 2 '/StopOnPerfCounter:Memory:Available Bytes:>1' >fired 2>err
 check a_counter_that_is_not_in_the_incident_is_told \
-	eval \
-	"test $? -eq 3"' && grep -q "incident 2 has no value of counter .Memory:Available Bytes:., nor of any" err'
+	eval "test $? -eq 3"' &&
+	grep -q "incident 2 has no value of counter .Memory:Available Bytes:., nor of any" err'

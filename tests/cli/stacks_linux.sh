@@ -72,8 +72,14 @@ done
 
 # Freestanding, so that no 32-bit libraries are needed.
 cat >bits32.c <<'C'
-__attribute__((noinline)) static void bits_spin(void) { for (volatile unsigned i = 0; i < 1000000; i++) ; }
-__attribute__((noinline)) static void bits_caller(void) { for (;;) { bits_spin(); __asm__ volatile(""); } }
+__attribute__((noinline)) static void bits_spin(void)
+{
+	for (volatile unsigned i = 0; i < 1000000; i++) ;
+}
+__attribute__((noinline)) static void bits_caller(void)
+{
+	for (;;) { bits_spin(); __asm__ volatile(""); }
+}
 void _start(void) { bits_caller(); __builtin_unreachable(); }
 C
 if why_no_32=$(gcc -m32 -nostdlib -static -ffreestanding -fno-pie -no-pie -O1 \

@@ -34,7 +34,11 @@ __attribute__((noinline)) void burns(double s)
 }
 
 __attribute__((noinline)) void sleeps(unsigned us) { usleep(us); }
-__attribute__((noinline)) void waits(void) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }
+__attribute__((noinline)) void waits(void)
+{
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+}
 
 __attribute__((noinline)) void reads_cold(int fd)
 {
@@ -58,7 +62,13 @@ static double waited_for_a_cpu_s(void)
 	return (double)waited / 1e9;
 }
 
-static void *holds(void *arg) { pthread_mutex_lock(&lock); usleep(700000); pthread_mutex_unlock(&lock); return arg; }
+static void *holds(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	usleep(700000);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
 
 /* What took how long: seconds, one a line. */
 int main(int n, char **v)
@@ -67,7 +77,8 @@ int main(int n, char **v)
 	pthread_t thread;
 	int fd = n > 1 ? open(v[1], O_RDONLY) : -1;
 
-#define SAY(what) printf("%s %.6f\n", what, clock_s(CLOCK_MONOTONIC) - at), at = clock_s(CLOCK_MONOTONIC)
+#define NOW clock_s(CLOCK_MONOTONIC)
+#define SAY(what) printf("%s %.6f\n", what, NOW - at), at = NOW
 	pthread_create(&thread, 0, holds, 0);
 	usleep(100000);
 	SAY("starts");
@@ -81,7 +92,7 @@ int main(int n, char **v)
 	SAY("burns");
 	pthread_join(thread, 0);
 	printf("ready %.6f\n", waited_for_a_cpu_s());
-	printf("cpu %.6f\nwhole %.6f\n", clock_s(CLOCK_THREAD_CPUTIME_ID), clock_s(CLOCK_MONOTONIC) - begin);
+	printf("cpu %.6f\nwhole %.6f\n", clock_s(CLOCK_THREAD_CPUTIME_ID), NOW - begin);
 	return fflush(stdout);
 }
 END
@@ -130,22 +141,26 @@ check all_its_times_add_up_to_its_life \
 if jq -e '.thread_time.unknown_s > 0.02' show.json >json.out; then
 	check what_is_not_known_is_said eval \
 		'"$RECORDER" show --store time.db --process spends 2>err | grep -q "s unknown"'
-	echo "skip times_are_where_they_were_spent: the kernel lost switches, or they were not recorded yet when it began"
+	echo "skip times_are_where_they_were_spent: the kernel lost switches," \
+		"or they were not recorded yet when it began"
 	exit 0
 fi
 # cpu_is SECONDS S: of which S are the CPU time, and what was taken meanwhile
 cpu_is() { between "$2" "$1" "$(awk -v s="$2" -v t="$taken" 'BEGIN {print s + t}')"; }
 check its_cpu_time_is_what_the_kernel_counts cpu_is "$(seconds . CPU)" "$(said cpu)"
 if [ "$(said no_schedstat)" ]; then
-	echo "skip its_time_without_a_cpu_is_what_the_kernel_counts: this kernel counts none (CONFIG_SCHED_INFO)"
+	echo "skip its_time_without_a_cpu_is_what_the_kernel_counts:" \
+		"this kernel counts none (CONFIG_SCHED_INFO)"
 else
 	check its_time_without_a_cpu_is_what_the_kernel_counts \
 		near "$(seconds . READIED)" "$(said ready)" 10 0.1
 fi
 if grep -q 'context switches a second' log; then
-	echo "skip times_are_where_they_were_spent: over 10,000 context switches a second here, not all have stacks"
+	echo "skip times_are_where_they_were_spent: over 10,000 context switches a second here," \
+		"not all have stacks"
 elif jq -e '.lost > 0' show.json >json.out; then
-	echo "skip times_are_where_they_were_spent: the kernel lost $(jq .lost show.json) records, which may be their stacks"
+	echo "skip times_are_where_they_were_spent:" \
+		"the kernel lost $(jq .lost show.json) records, which may be their stacks"
 else
 	check what_it_slept_is_blocked_there near "$(seconds '!sleeps;' BLOCKED)" \
 		"$(awk -v s="$(said sleeps)" -v r="$(seconds '!sleeps;' READIED)" \
@@ -161,7 +176,8 @@ else
 	rest=$(awk -v r="$(said reads_cold)" \
 		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')
 	if awk -v r="$rest" 'BEGIN {exit !(r < 0.03)}'; then
-		echo "skip waits_for_the_disk_are_disk_time: the file was in memory, or its disk is as fast"
+		echo "skip waits_for_the_disk_are_disk_time: the file was in memory," \
+			"or its disk is as fast"
 	else
 		check waits_for_the_disk_are_disk_time near "$disk" "$rest" 10 0.03
 	fi

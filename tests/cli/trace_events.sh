@@ -15,7 +15,8 @@ if "$RECORDER" events --from "$traces/lxcore_kernel.etl" --count 2>&1 |
 fi
 
 # What PerfView's baselines leave out: etl-format.md, section 12.
-left_out='^Windows Kernel/(Thread/DCSt(art|op)|FileIO/(Name|File[A-Z][a-z]+)|StackWalk/.*|.*Opcode\([0-9]+\)):'
+left_out='^Windows Kernel/(Thread/DCSt(art|op)|FileIO/(Name|File[A-Z][a-z]+)'
+left_out+='|StackWalk/.*|.*Opcode\([0-9]+\)):'
 left_out+='|/ClrStack/Walk:|ILToNativeMap|Rundown/Method/DCStopVerbose:|/Image/HypercallPage:'
 
 # Samples of idle CPUs: thread 0, in neither a DPC nor an ISR.
@@ -53,15 +54,18 @@ counts_are_the_same()
 # "ms cpu bytes name", of events whose kind the baseline lists.
 theirs_listed()
 {
+	local line='EVENT ([0-9.,]+): (.*) PID=.*; ProceNum=([0-9]+); DataLen=([0-9]+);.*'
+
 	tr -d '\r' <"$1" | sed -nE '
-		s/^(\xef\xbb\xbf)?EVENT ([0-9.,]+): (.*) PID=.*; ProceNum=([0-9]+); DataLen=([0-9]+);.*/\2 \4 \5 \3/p' |
+		s/^(\xef\xbb\xbf)?'"$line"'/\2 \4 \5 \3/p' |
 		awk '{ gsub(",", "", $1); print }'
 }
 
 ours_listed()
 {
 	"$RECORDER" events --from "$1" --json |
-		grep -vE "$idle"'|"name":"(StackWalk|ClrStack|FileIO|Method/IL|Method/DCStopVerbose)' |
+		grep -vE "$idle" |
+		grep -vE '"name":"(StackWalk|ClrStack|FileIO|Method/IL|Method/DCStopVerbose)' |
 		jq -r '"\(.t_ms) \(.cpu) \(.payload_bytes) \(.provider)/\(.name)"' |
 		awk 'NR == FNR { kinds[substr($0, index($0, $4))]; next }
 		     { name = substr($0, index($0, $4)) }

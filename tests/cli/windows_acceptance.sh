@@ -16,7 +16,8 @@ check each_label_is_there_once \
 
 tools=$TOP/build/windows/programs/tools_windows.exe
 if [ ! "$WINE_RUN" ] || [ ! -e "$tools" ]; then
-	echo "skip windows_acceptance_run: no Wine here, or no $tools; run 'make VARIANT=windows programs'"
+	echo "skip windows_acceptance_run: no Wine here, or no $tools;" \
+		"run 'make VARIANT=windows programs'"
 	exit 0
 fi
 mkdir shells

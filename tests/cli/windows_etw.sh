@@ -38,9 +38,12 @@ if [ -e "$data" ] && command -v unzip >/dev/null && unzip -oq "$data" net.4.5.2.
 fi
 collect plain --max-collect-sec 0.2 --freq 1000
 collect unknown --max-collect-sec 0.2 /ClrEvents:GC+Exception
+providers='/Providers:*MyEventSource:0x30:Verbose:@StacksEnabled=true;@ProcessIDFilter=12 34'
+providers+=',{11111111-2222-3333-4444-555566667777}::4:@EventIDsToEnable=7 300'
+providers+=',*Other:@ProcessNameFilter=a.exe b;@EventIDStacksToDisable=258'
 collect chosen --max-collect-sec 0.2 /ThreadTime \
 	/KernelEvents:Profile,DiskIO,DiskIOInit /ClrEvents:GC \
-	'/Providers:*MyEventSource:0x30:Verbose:@StacksEnabled=true;@ProcessIDFilter=12 34,{11111111-2222-3333-4444-555566667777}::4:@EventIDsToEnable=7 300,*Other:@ProcessNameFilter=a.exe b;@EventIDStacksToDisable=258'
+	"$providers"
 collect only --max-collect-sec 0.2 '/OnlyProviders:*MyEventSource'
 STANDIN_START=5 collect denied --max-collect-sec 0.2
 STANDIN_START=1450 collect full --max-collect-sec 0.2
@@ -61,10 +64,10 @@ check its_flags_are_processes_threads_images_profile grep -q ' flags=0x01000007 
 check the_rate_is_asked_of_the_system grep -q '^interval 10000' plain.log
 check samples_come_with_stacks grep -q '^stack ce1dbfb4-137e-4da6-87b0-3f59aa102cbc 46' plain.log
 check stacks_are_asked_before_the_session_is_read sh -c \
-	"[ \$(grep -n '^stack' plain.log | tail -1 |
-	cut -d: -f1) -lt \$(grep -n '^open' plain.log | cut -d: -f1) ]"
-check dotnet_is_enabled \
-	grep -q '^enable .*guid=e13c0d23-.* code=1 level=5 keywords=0x4000c039 property=0 filters=0' plain.log
+	"[ \$(grep -n '^stack' plain.log | tail -1 | cut -d: -f1) -lt \
+	\$(grep -n '^open' plain.log | cut -d: -f1) ]"
+dotnet='^enable .*guid=e13c0d23-.* code=1 level=5 keywords=0x4000c039 property=0 filters=0'
+check dotnet_is_enabled grep -q "$dotnet" plain.log
 check running_dotnet_code_is_asked_for \
 	grep -q '^enable .*guid=a669021c-.* code=1 level=5 keywords=0x78 ' plain.log
 check it_is_read_raw_as_event_records \
@@ -76,8 +79,9 @@ check an_unknown_keyword_is_refused_with_the_nearest grep -q "no keyword 'GC+Exc
 check kernel_events_as_asked grep -q ' flags=0x01000d17 ' chosen.log
 check stacks_of_switches_and_readied_threads sh -c \
 	"grep -q '^stack 3d6fa8d1-.* 36' chosen.log && grep -q '^stack 3d6fa8d1-.* 50' chosen.log"
-check an_event_source_by_its_name \
-	grep -q 'guid=8983a2e6-c5d2-5a1f-691f-db243cb1f681.* code=1 level=5 keywords=0x30 property=4 filters=1' chosen.log
+source='guid=8983a2e6-c5d2-5a1f-691f-db243cb1f681.*'
+source+=' code=1 level=5 keywords=0x30 property=4 filters=1'
+check an_event_source_by_its_name grep -q "$source" chosen.log
 check a_filter_of_processes grep -q '^filter type=0x80000004 bytes=0c00000022000000' chosen.log
 check a_filter_of_events grep -q '^filter type=0x80000200 bytes=0100020007002c01' chosen.log
 check a_filter_of_programs \

@@ -41,9 +41,12 @@ exe kept stacks -p "$pid" --store k.db
 check a_picture_is_stored_as_an_incident sh -c \
 	"[ $code = 0 ] && grep -q 'stored as incident 1 of k.db' kept.err"
 "$RECORDER" export --id 1 --store k.db -f >kept.folded 2>export.err
+program=threads_windows.exe
+whole="worker 3-[0-9]+;ntdll.dll!RtlUserThreadStart;.*;$program!thread_main"
+whole+="(;$program!descend){4};$program!wait_here;.* 1\$"
 check linux_reads_every_thread_of_it sh -c \
 	"[ \$(wc -l <kept.folded) = 5 ] && [ ! -s export.err ] &&
-	grep -qE 'worker 3-[0-9]+;ntdll.dll!RtlUserThreadStart;.*;threads_windows.exe!thread_main(;threads_windows.exe!descend){4};threads_windows.exe!wait_here;.* 1$' kept.folded"
+	grep -qE '$whole' kept.folded"
 $WINE_RUN "$RECORDER_EXE" export --id 1 --store k.db -f 2>/dev/null </dev/null >kept.windows
 check windows_reads_the_same_of_it cmp kept.folded kept.windows
 "$RECORDER" show --id 1 --store k.db --json >kept.show 2>/dev/null
@@ -72,7 +75,8 @@ check the_sampler_wants_to_know_whose_threads sh -c \
 kill $target
 wait
 start "$threads" 2 pid busy
-at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main;threads_windows.exe!descend'
+at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main'
+at_work+=';threads_windows.exe!descend'
 waits='threads_windows.exe!main;.*!BLOCKED_TIME [0-9]+$'
 # On a machine that is very busy a round of looking is rare: then the window is made longer.
 for delay in 1 4 16; do
@@ -100,19 +104,21 @@ wait
 sqlite=$TOP/build/deps/windows/bin/sqlite3.exe
 if [ -e "$sqlite" ]; then
 	rm -f query.db*
-	echo "CREATE TABLE t (n); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c;" |
+	echo "CREATE TABLE t (n); WITH RECURSIVE c(n) AS" \
+		"(SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c;" |
 		$WINE_RUN "$sqlite" query.db >target.out 2>target.err &
 	target=$!
 	# The table is there: the query runs, or is about to.
 	wait_for 30 test -s query.db
 	pid=sqlite3
+	functions='sqlite3VdbeExec sqlite3_step shell_exec process_input main'
 	whole=0
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		exe sqlite$i stacks -p "$pid"
 		# Through the query up to main and to where threads begin, no name missing.
 		tr -d '\r' <sqlite$i.out | awk -v RS= '/!main$|!main\n/' >main$i
-		[ "$(grep -oE 'sqlite3.exe!(sqlite3VdbeExec|sqlite3_step|shell_exec|process_input|main)$' main$i | tr '\n' ' ')" = \
-			'sqlite3.exe!sqlite3VdbeExec sqlite3.exe!sqlite3_step sqlite3.exe!shell_exec sqlite3.exe!process_input sqlite3.exe!main ' ] &&
+		[ "$(grep -oE "sqlite3.exe!(${functions// /|})\$" main$i)" = \
+			"$(printf 'sqlite3.exe!%s\n' $functions)" ] &&
 			whole=$((whole + 1))
 		[ $whole = 3 ] && break
 	done
@@ -120,7 +126,8 @@ if [ -e "$sqlite" ]; then
 		"[ $whole = 3 ] || { cat sqlite*; false; }"
 	check every_thread_of_sqlite_is_whole_and_named sh -c \
 		"! grep -hE 'broken|truncated|!\+|^ +0x' sqlite*.out &&
-		[ \$(grep -hc '^thread' sqlite1.out) = \$(grep -hc 'ntdll.dll!RtlUserThreadStart' sqlite1.out) ]"
+		[ \$(grep -hc '^thread' sqlite1.out) = \
+		\$(grep -hc 'ntdll.dll!RtlUserThreadStart' sqlite1.out) ]"
 	kill $target
 	wait
 else

@@ -24,7 +24,8 @@ gcc_dir=$(dirname "$(x86_64-w64-mingw32-gcc -print-libgcc-file-name 2>/dev/null)
 if ! clang --target=x86_64-w64-mingw32 -O1 -g -gcodeview -fuse-ld=lld -L"$gcc_dir" \
 		-Wl,--pdb=waits.pdb -Wl,-s \
 	-o waits.exe waits.c >clang.log 2>&1; then
-	echo "skip windows_symbols: clang and lld make no program with a PDB here: $(tail -n 1 clang.log)"
+	echo "skip windows_symbols: clang and lld make no program with a PDB here:" \
+		"$(tail -n 1 clang.log)"
 	exit 0
 fi
 unset _NT_SYMBOL_PATH

@@ -38,7 +38,8 @@ check counters_lists_names_and_values sh -c \
 	grep -qE '^Process:Working Set:java#1 +20' list.out"
 exe json counters 'Processor:*' --json
 check counters_as_json_reads_rates_twice sh -c \
-	"jq -e 'select(.counter == \"Processor:% Processor Time:_Total\" and .value == 10)' json.out"
+	"jq -e 'select(.counter == \"Processor:% Processor Time:_Total\" and
+	.value == 10)' json.out"
 exe none counters nothingofthat
 check counters_that_match_nothing [ $code = 3 ]
 exe near check '/StopOnPerfCounter:Process:Workin Set:java>1' --store x.db
@@ -51,7 +52,8 @@ exe many check '/StopOnPerfCounter:Process:Working Set:java#*>1000' \
 	'/StopOnPerfCounter:Process:Working Set:j*>1000' \
 	'/StopOnPerfCounter:Process:Working Set:gone>1000' --store x.db
 check sums_pids_and_patterns sh -c "[ $code = 0 ] &&
-	[ \"\$(grep -oE 'now [0-9]+|does not exist' many.out | tr '\n' ,)\" = 'now 120,now 7,now 127,does not exist,' ]"
+	[ \"\$(grep -oE 'now [0-9]+|does not exist' many.out | tr '\n' ,)\" = \
+	'now 120,now 7,now 127,does not exist,' ]"
 
 # A value every 0.1 s. The processor is over 90 from its fourth reading on.
 exe cpu collect --source none --poll-sec 0.1 --min-sec-for-trigger 0.2 \
@@ -78,7 +80,8 @@ check windows_exports_the_same cmp cpu.csv win.csv
 $WINE_RUN "$TOP/build/windows/programs/threads_windows.exe" 2 pid busy >target.out 2>&1 </dev/null &
 target=$!
 wait_for 30 test -s pid
-at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main;threads_windows.exe!descend'
+at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main'
+at_work+=';threads_windows.exe!descend'
 # On a machine that is very busy a round of looking is rare: then the window is made longer.
 for delay in 1 4 16; do
 	rm -f sampler.db*

