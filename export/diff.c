@@ -344,7 +344,7 @@ void diff_tree_free(struct diff_tree *t)
 int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_function **out,
 		   uint32_t *n, struct err *err)
 {
-	struct diff_function *all = calloc((size_t)t->tree.ntexts + 1, sizeof(*all));
+	struct diff_function *all = calloc((size_t)t->tree.texts.n + 1, sizeof(*all));
 	uint32_t *roots = array_of_none(t->tree.nnodes);
 	uint32_t i, kept = 0;
 
@@ -367,7 +367,7 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 		all[node->text].base += t->all_base[i];
 		all[node->text].test += t->all_test[i];
 	}
-	for (i = 0; i < t->tree.ntexts; i++) {
+	for (i = 0; i < t->tree.texts.n; i++) {
 		if (!(all[i].base > 0) && !(all[i].test > 0))
 			continue;
 		all[i].text = i;

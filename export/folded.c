@@ -140,7 +140,7 @@ static int compare_texts(const void *left, const void *right)
  */
 static int make_families(struct folded *f)
 {
-	uint32_t n = f->tree->ntexts, family = 0, i;
+	uint32_t n = f->tree->texts.n, family = 0, i;
 	struct ranked *items = malloc(((size_t)n + 1) * sizeof(*items));
 	const struct ranked *head = items;
 
@@ -150,7 +150,8 @@ static int make_families(struct folded *f)
 		return ERR_MEMORY;
 	}
 	for (i = 0; i < n; i++)
-		items[i] = (struct ranked){stack_tree_text(f->tree, i), f->tree->texts[i].len, i};
+		items[i] = (struct ranked){stack_tree_text(f->tree, i),
+					   f->tree->texts.items[i].len, i};
 	qsort(items, n, sizeof(*items), compare_texts);
 	for (i = 0; i < n; i++) {
 		if (items[i].len < head->len || memcmp(items[i].text, head->text, head->len) != 0) {
@@ -182,20 +183,22 @@ static uint32_t tail_of(const struct branch *b, struct buf *to)
 static int compare_bytes(const struct branch *a, const struct branch *b)
 {
 	const struct stack_tree *t = a->f->tree;
-	const struct stack_tree_text *ta = &t->texts[t->nodes[a->node].text];
-	const struct stack_tree_text *tb = &t->texts[t->nodes[b->node].text];
+	const struct text_table_item *ta = &t->texts.items[t->nodes[a->node].text];
+	const struct text_table_item *tb = &t->texts.items[t->nodes[b->node].text];
 	char bytes[2][2 * COUNT_MAX_BYTES + 8];
 	struct buf tails[2] = {{.data = bytes[0], .cap = sizeof(bytes[0])},
 			       {.data = bytes[1], .cap = sizeof(bytes[1])}};
 	uint32_t na = ta->len + tail_of(a, &tails[0]), nb = tb->len + tail_of(b, &tails[1]);
 	uint32_t i = ta->len < tb->len ? ta->len : tb->len;
-	int order = memcmp(t->bytes.data + ta->at, t->bytes.data + tb->at, i);
+	const char *text_a = stack_tree_text(t, t->nodes[a->node].text);
+	const char *text_b = stack_tree_text(t, t->nodes[b->node].text);
+	int order = memcmp(text_a, text_b, i);
 
 	if (order)
 		return order;
 	for (; i < na && i < nb; i++) {
-		char ca = i < ta->len ? t->bytes.data[ta->at + i] : bytes[0][i - ta->len];
-		char cb = i < tb->len ? t->bytes.data[tb->at + i] : bytes[1][i - tb->len];
+		char ca = i < ta->len ? text_a[i] : bytes[0][i - ta->len];
+		char cb = i < tb->len ? text_b[i] : bytes[1][i - tb->len];
 
 		if (ca != cb)
 			return (unsigned char)ca < (unsigned char)cb ? -1 : 1;
@@ -269,7 +272,7 @@ static int write_lines(struct folded *f, struct out *out)
 {
 	struct buf *prefix = &f->prefix;
 	uint32_t node = STACK_TREE_NONE;     /* its slot is node + 1: 0 for the root */
-	const struct stack_tree_text *text;
+	const struct text_table_item *text;
 	const struct branch *b;
 	size_t start;
 
@@ -277,14 +280,14 @@ static int write_lines(struct folded *f, struct out *out)
 		if (f->next[node + 1] == f->first[node + 2]) {
 			if (node == STACK_TREE_NONE)
 				break;
-			prefix->len -= f->tree->texts[f->tree->nodes[node].text].len + 1;
+			prefix->len -= f->tree->texts.items[f->tree->nodes[node].text].len + 1;
 			node = f->tree->nodes[node].caller;
 			continue;
 		}
 		b = &f->branches[f->next[node + 1]++];
-		text = &f->tree->texts[f->tree->nodes[b->node].text];
+		text = &f->tree->texts.items[f->tree->nodes[b->node].text];
 		start = prefix->len;
-		buf_put(prefix, f->tree->bytes.data + text->at, text->len);
+		buf_put(prefix, f->tree->texts.bytes.data + text->at, text->len);
 		tail_of(b, prefix);
 		if (!b->ends) {
 			node = b->node;

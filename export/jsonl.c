@@ -156,13 +156,13 @@ static void put_sample(struct json *j, const struct incident *in, const struct s
 	buf_puts(to, stack_quality_text((enum stack_quality)s->quality));
 	buf_puts(to, "\",\"stack\":[");
 	for (node = t->of_sample[i]; ; node = caller) {
-		const struct stack_tree_text *text = &t->texts[t->nodes[node].text];
+		const struct text_table_item *text = &t->texts.items[t->nodes[node].text];
 
 		caller = t->nodes[node].caller;
 		if (caller == STACK_TREE_NONE || t->nodes[caller].caller == STACK_TREE_NONE)
 			break;
 		buf_puts(to, comma);
-		buf_put(to, t->bytes.data + text->at, text->len);
+		buf_put(to, t->texts.bytes.data + text->at, text->len);
 		comma = ",";
 	}
 	buf_puts(to, "]}");

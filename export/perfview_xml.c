@@ -17,11 +17,11 @@ static void put_frames(const struct stack_tree *t, struct buf *line, struct out 
 {
 	uint32_t i;
 
-	out_printf(out, "<Frames Count=\"%" PRIu32 "\">\n", t->ntexts);
-	for (i = 0; i < t->ntexts; i++) {
+	out_printf(out, "<Frames Count=\"%" PRIu32 "\">\n", t->texts.n);
+	for (i = 0; i < t->texts.n; i++) {
 		buf_reset(line);
 		put_number(line, "<Frame ID=\"", i, "\">");
-		buf_put(line, stack_tree_text(t, i), t->texts[i].len);
+		buf_put(line, stack_tree_text(t, i), t->texts.items[i].len);
 		buf_puts(line, "</Frame>\n");
 		out_put(out, buf_text(line), line->len);
 	}

@@ -23,17 +23,13 @@
 #include "export/sums.h"
 
 #include "base/bytes.h"
-#include "base/table.h"
+#include "base/text_table.h"
 #include "base/varint.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct text_at {
-	size_t at, n;
-};
 
 /* The frames of one location in `chains`, leaf first; the others are inlined into the last. */
 struct chain {
@@ -45,12 +41,11 @@ struct pprof {
 	struct buf message;                  /* the profile without its strings */
 	struct buf part, inner;              /* a message inside it, and one inside that */
 	struct buf text, ids;                /* scratch */
-	struct buf strings;                  /* bytes of all strings */
-	struct buf string_items;             /* struct text_at of each */
+	struct text_table strings;
 	struct buf chains, chain_items;      /* uint32_t frames; struct chain of each location */
 	struct buf function_items;           /* struct function_key of each */
-	struct table string_table, chain_table, function_table;
-	uint32_t nstrings, nlocations;
+	struct table chain_table, function_table;
+	uint32_t nlocations;
 	uint32_t *functions;                 /* id by frame; 0 = not written */
 	uint32_t *mappings;                  /* id by module */
 	uint32_t nfunctions, nmappings;
@@ -93,42 +88,14 @@ static void put_part(struct buf *b, unsigned field, const struct buf *part)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-static const struct text_at *string_at(const struct pprof *p, uint32_t i)
-{
-	return (const struct text_at *)(const void *)p->string_items.data + i;
-}
-
-struct string_key {
-	const char *text;
-	size_t n;
-};
-
-static bool same_string(const void *ctx, uint32_t value, const void *key)
-{
-	const struct pprof *p = ctx;
-	const struct string_key *k = key;
-	const struct text_at *s = string_at(p, value);
-
-	return s->n == k->n && memcmp(buf_text(&p->strings) + s->at, k->text, k->n) == 0;
-}
-
 static uint32_t string_of(struct pprof *p, const char *text, size_t n)
 {
-	struct string_key key = {.text = text, .n = n};
-	uint64_t hash = hash_bytes(text, n);
-	uint32_t found = table_find(&p->string_table, hash, same_string, p, &key);
-	struct text_at item = {.at = p->strings.len, .n = n};
+	uint32_t number = text_table_add(&p->strings, text, n);
 
-	if (found != TABLE_NONE)
-		return found;
-	buf_put(&p->strings, text, n);
-	buf_put(&p->string_items, &item, sizeof(item));
-	if (p->strings.failed || p->string_items.failed ||
-	    table_add(&p->string_table, hash, p->nstrings)) {
-		p->failed = ERR_MEMORY;
-		return 0;
-	}
-	return p->nstrings++;
+	if (number != TABLE_NONE)
+		return number;
+	p->failed = ERR_MEMORY;
+	return 0;
 }
 
 static uint32_t text_of(struct pprof *p, const char *text)
@@ -454,9 +421,8 @@ static void put_strings(struct pprof *p)
 {
 	uint32_t i;
 
-	for (i = 0; i < p->nstrings; i++)
-		put_bytes(&p->message, 6, buf_text(&p->strings) + string_at(p, i)->at,
-			  string_at(p, i)->n);
+	for (i = 0; i < p->strings.n; i++)
+		put_bytes(&p->message, 6, text_table_get(&p->strings, i), p->strings.items[i].len);
 }
 
 /* Readers take mapping 1 for the main binary: make it that of the process with most samples. */
@@ -542,11 +508,9 @@ static int write_profile(const struct incident *in, const struct diff *d,
 	buf_free(&p.inner);
 	buf_free(&p.text);
 	buf_free(&p.ids);
-	buf_free(&p.strings);
-	buf_free(&p.string_items);
+	text_table_free(&p.strings);
 	buf_free(&p.chains);
 	buf_free(&p.chain_items);
-	table_free(&p.string_table);
 	table_free(&p.chain_table);
 	buf_free(&p.function_items);
 	table_free(&p.function_table);

@@ -81,7 +81,7 @@ static void choose(struct data *d, double least)
 
 			d->small[caller] = number;
 			d->nodes[number].caller = d->to[caller];
-			d->nodes[number].text = d->tree.ntexts;
+			d->nodes[number].text = d->tree.texts.n;
 		}
 		d->small[i] = d->small[caller];   /* for its callees */
 	}
@@ -204,7 +204,7 @@ void report_data_put_texts(struct json *j, const struct stack_tree *t, const cha
 
 	json_key(j, "texts");
 	json_open(j, '[');
-	for (i = 0; i < t->ntexts; i++)
+	for (i = 0; i < t->texts.n; i++)
 		json_str(j, stack_tree_text(t, i));
 	if (more)
 		json_str(j, more);

@@ -357,7 +357,7 @@ static void put_head(struct writer *w)
 	json_open(&w->json, '{');
 	json_key(&w->json, "frames");
 	json_open(&w->json, '[');
-	for (i = 0; i < w->tree->ntexts; i++) {
+	for (i = 0; i < w->tree->texts.n; i++) {
 		json_open(&w->json, '{');
 		json_key_str(&w->json, "name", stack_tree_text(w->tree, i));
 		json_close(&w->json, '}');

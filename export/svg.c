@@ -97,7 +97,8 @@ static int lay_out(struct flame *f)
 
 		places[i] = (struct place){
 			.caller = f->tree->nodes[i].caller + 1, .node = i,
-			.len = f->tree->texts[text].len, .text = stack_tree_text(f->tree, text),
+			.len = f->tree->texts.items[text].len,
+			.text = stack_tree_text(f->tree, text),
 		};
 	}
 	qsort(places, n, sizeof(*places), compare);
@@ -282,8 +283,8 @@ static int put_boxes(struct flame *f, struct out *out)
 
 		if (width_px(f, f->weight[node]) >= f->cut_px)
 			rc = put_box(f, node, stack_tree_text(f->tree, text),
-				     f->tree->texts[text].len, f->weight[node], f->start[node],
-				     f->depth[node], out);
+				     f->tree->texts.items[text].len, f->weight[node],
+				     f->start[node], f->depth[node], out);
 	}
 	return rc;
 }

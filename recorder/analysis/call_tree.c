@@ -45,7 +45,7 @@ static int find_focus(const struct stack_tree *t, const char *focus, uint32_t *o
 	uint32_t i, several = 0;
 
 	*out = CALL_NONE;
-	for (i = 1; i < t->ntexts; i++) {
+	for (i = 1; i < t->texts.n; i++) {
 		const char *name = stack_tree_text(t, i);
 
 		if (!strcmp(name, focus)) {
@@ -279,12 +279,12 @@ static void count_node(const struct call_tree *t, uint32_t i, struct call_cost *
 int call_functions(const struct call_tree *t, bool by_inclusive, struct call_function **out,
 		   uint32_t *n, struct err *err)
 {
-	struct call_function *all = calloc((size_t)t->stacks.ntexts + 1, sizeof(*all));
+	struct call_function *all = calloc((size_t)t->stacks.texts.n + 1, sizeof(*all));
 	uint32_t i, kept = 0;
 
 	if (!all)
 		return err_memory(err, "for the functions");
-	for (i = 0; i < t->stacks.ntexts; i++) {
+	for (i = 0; i < t->stacks.texts.n; i++) {
 		all[i].text = i;
 		all[i].name = stack_tree_text(&t->stacks, i);
 		all[i].cost.first_ns = UINT64_MAX;
@@ -293,7 +293,7 @@ int call_functions(const struct call_tree *t, bool by_inclusive, struct call_fun
 		if (t->nodes[i].cost.inclusive)
 			count_node(t, i, &all[t->stacks.nodes[i].text].cost);
 	}
-	for (i = 0; i < t->stacks.ntexts; i++) {
+	for (i = 0; i < t->stacks.texts.n; i++) {
 		if (all[i].cost.inclusive)
 			all[kept++] = all[i];
 	}

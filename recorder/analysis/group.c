@@ -4,8 +4,8 @@
 
 #include "base/array.h"
 #include "base/nearest.h"
-#include "base/table.h"
 #include "base/text.h"
+#include "base/text_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -209,57 +209,32 @@ struct grouping {
 	struct look *looks;                  /* by frame; valid where looked[frame] */
 	bool *looked;
 	uint32_t nlooks;
-	struct table names;                  /* text -> frame that is shown for it */
-	struct buf texts;                    /* NUL-terminated */
-	size_t *text_at;                     /* name number -> text */
-	uint32_t *name_frame;                /* name number -> frame */
-	uint32_t nnames, names_room;
+	struct text_table names;
+	uint32_t *name_frame;                /* name number -> frame that is shown for it */
+	uint32_t name_frames_room;
 	uint32_t no_module;                  /* the module of groups; it has no name */
 	bool no_memory;
 	bool matched;                        /* a group's pattern matched some frame */
 };
 
-static bool same_text(const void *ctx, uint32_t value, const void *key)
-{
-	const struct grouping *g = ctx;
-
-	return strcmp(g->texts.data + g->text_at[value], key) == 0;
-}
-
-static bool names_room(struct grouping *g)
-{
-	uint32_t room = g->names_room;
-
-	if (ARRAY_ROOM(g->text_at, room, g->nnames + 1) ||
-	    ARRAY_ROOM(g->name_frame, g->names_room, g->nnames + 1))
-		return false;
-	g->names_room = room;
-	return true;
-}
-
 /* The number of a name. A new one is shown as `frame`. NO_GROUP without memory. */
 static uint32_t name_number(struct grouping *g, const char *text, uint32_t frame)
 {
-	uint64_t hash = hash_bytes(text, strlen(text));
-	uint32_t found = table_find(&g->names, hash, same_text, g, text);
+	uint32_t n = g->names.n, number;
 
-	if (found != TABLE_NONE)
-		return found;
-	if (!names_room(g))
+	if (ARRAY_ROOM(g->name_frame, g->name_frames_room, n + 1))
 		return NO_GROUP;
-	g->text_at[g->nnames] = g->texts.len;
-	g->name_frame[g->nnames] = frame;
-	buf_put(&g->texts, text, strlen(text) + 1);
-	if (g->texts.failed || table_add(&g->names, hash, g->nnames))
-		return NO_GROUP;
-	return g->nnames++;
+	number = text_table_add(&g->names, text, strlen(text));
+	if (number == n)
+		g->name_frame[n] = frame;
+	return number;
 }
 
 /* A frame with this text and nothing else. */
 static uint32_t text_frame(struct grouping *g, const char *text)
 {
 	struct incident_frame f = {.module = g->no_module, .flags = FRAME_TEXT, .function = text};
-	uint32_t found = table_find(&g->names, hash_bytes(text, strlen(text)), same_text, g, text);
+	uint32_t found = text_table_find(&g->names, text, strlen(text));
 
 	if (found != TABLE_NONE)
 		return g->name_frame[found];
@@ -504,9 +479,7 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 	rules_free(&g->excludes);
 	free(g->looks);
 	free(g->looked);
-	table_free(&g->names);
-	buf_free(&g->texts);
-	free(g->text_at);
+	text_table_free(&g->names);
 	free(g->name_frame);
 	free(g);
 	return rc;

@@ -356,7 +356,8 @@ static void tell_processes(const struct telling *t, const struct process_filter 
 				there = n->id == f->items[item].pid;
 			else
 				there = process_names_match(
-					&(struct process_names){.comm = n->name}, f->items[item].name);
+					&(struct process_names){.comm = n->name},
+					f->items[item].name);
 			if (!f->items[item].pid)
 				offer(&c, n->name);
 		}

@@ -86,7 +86,7 @@ static void count_functions(const struct stack_tree *t, uint64_t *weights, struc
 {
 	uint32_t i, n = 0;
 
-	for (i = 0; i < t->ntexts; i++)
+	for (i = 0; i < t->texts.n; i++)
 		out->functions[i].name = stack_tree_text(t, i);
 	for (i = 1; i < t->nnodes; i++)              /* not the root */
 		out->functions[t->nodes[i].text].self += weights[i];
@@ -95,7 +95,7 @@ static void count_functions(const struct stack_tree *t, uint64_t *weights, struc
 		if (stack_tree_is_outermost(t, i))
 			out->functions[t->nodes[i].text].inclusive += weights[i];
 	}
-	for (i = 0; i < t->ntexts; i++) {
+	for (i = 0; i < t->texts.n; i++) {
 		if (out->functions[i].inclusive)
 			out->functions[n++] = out->functions[i];
 	}
@@ -110,7 +110,7 @@ static int add_functions(const struct incident *in, bool addresses, struct summa
 	int rc = stack_tree_build(&out->tree, in, STREAMS_COUNTED, &style, &addresses, NULL);
 	uint64_t *weights = rc ? NULL : stack_tree_own(&out->tree, in, incident_units);
 
-	out->functions = calloc((size_t)out->tree.ntexts + 1, sizeof(*out->functions));
+	out->functions = calloc((size_t)out->tree.texts.n + 1, sizeof(*out->functions));
 	if (weights && out->functions)
 		count_functions(&out->tree, weights, out);
 	else

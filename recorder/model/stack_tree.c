@@ -21,10 +21,10 @@ struct building {
 	const struct stack_tree_style *style;
 	const void *ctx;
 	uint32_t streams;
-	struct table texts, shapes, tops;
+	struct table shapes, tops;
 	struct stack_tree_node *shape_nodes; /* like nodes, but without a thread */
 	uint32_t nshapes;
-	uint32_t texts_capacity, shapes_capacity, nodes_capacity, path_capacity;
+	uint32_t shapes_capacity, nodes_capacity, path_capacity;
 	uint32_t *frame_texts;               /* of each frame; STACK_TREE_NONE: not made yet */
 	uint32_t *stack_shapes;              /* of each stack; STACK_TREE_NONE: not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
@@ -37,52 +37,18 @@ struct building {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-struct text_key {
-	const char *text;
-	size_t n;
-};
-
-static bool same_text(const void *ctx, uint32_t value, const void *key)
-{
-	const struct stack_tree *t = ctx;
-	const struct text_key *k = key;
-
-	return t->texts[value].len == k->n &&
-	       memcmp(stack_tree_text(t, value), k->text, k->n) == 0;
-}
-
-static uint32_t add_text(struct building *b, const char *text, size_t n)
-{
-	struct stack_tree *t = b->t;
-	struct text_key key = {.text = text, .n = n};
-	uint64_t hash = hash_bytes(text, n);
-	uint32_t found = table_find(&b->texts, hash, same_text, t, &key);
-
-	if (found != TABLE_NONE)
-		return found;
-	if (ARRAY_ROOM(t->texts, b->texts_capacity, t->ntexts + 1))
-		return STACK_TREE_NONE;
-	t->texts[t->ntexts].at = (uint32_t)t->bytes.len;
-	t->texts[t->ntexts].len = (uint32_t)n;
-	buf_put(&t->bytes, text, n);
-	buf_putc(&t->bytes, '\0');
-	if (t->bytes.failed || table_add(&b->texts, hash, t->ntexts))
-		return STACK_TREE_NONE;
-	return t->ntexts++;
-}
-
 /* The same text where a stack ends in it. */
 static uint32_t leaf_text(struct building *b, uint32_t text)
 {
 	if (!b->style->leaf || text == STACK_TREE_NONE)
 		return text;
 	buf_reset(&b->scratch);
-	buf_put(&b->scratch, stack_tree_text(b->t, text), b->t->texts[text].len);
+	buf_put(&b->scratch, stack_tree_text(b->t, text), b->t->texts.items[text].len);
 	if (b->scratch.failed)
 		return STACK_TREE_NONE;
 	if (!b->style->leaf(b->scratch.data, b->scratch.len))
 		return text;
-	return add_text(b, b->scratch.data, b->scratch.len);
+	return text_table_add(&b->t->texts, b->scratch.data, b->scratch.len);
 }
 
 /* What stands in scratch, escaped. */
@@ -97,7 +63,7 @@ static uint32_t scratch_text(struct building *b)
 	}
 	if (b->scratch.failed || done->failed)
 		return STACK_TREE_NONE;
-	return add_text(b, buf_text(done), done->len);
+	return text_table_add(&b->t->texts, buf_text(done), done->len);
 }
 
 static uint32_t frame_text(struct building *b, uint32_t frame)
@@ -406,7 +372,6 @@ static int build(struct building *b)
 
 static void free_building(struct building *b)
 {
-	table_free(&b->texts);
 	table_free(&b->shapes);
 	table_free(&b->tops);
 	free(b->shape_nodes);
@@ -446,10 +411,9 @@ int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t s
 
 void stack_tree_free(struct stack_tree *t)
 {
-	free(t->texts);
+	text_table_free(&t->texts);
 	free(t->nodes);
 	free(t->of_sample);
-	buf_free(&t->bytes);
 	memset(t, 0, sizeof(*t));
 }
 

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "base/text_table.h"
 #include "model/incident.h"
 
 #define STACK_TREE_NONE UINT32_MAX
@@ -46,22 +47,17 @@ struct stack_tree_style {
 	bool (*leaf)(char *text, size_t n);
 };
 
-struct stack_tree_text {
-	uint32_t at, len;                    /* in tree.bytes; a NUL follows */
-};
-
 struct stack_tree_node {
 	uint32_t caller;                     /* STACK_TREE_NONE: it has none */
 	uint32_t text;
 };
 
 struct stack_tree {
-	struct stack_tree_text *texts;
+	struct text_table texts;
 	struct stack_tree_node *nodes;
 	uint32_t *of_sample;             /* node of each sample; STACK_TREE_NONE: not in the tree */
-	uint32_t ntexts, nnodes, nsamples;   /* nsamples: those in the tree */
+	uint32_t nnodes, nsamples;           /* nsamples: those in the tree */
 	uint32_t nlevels;                    /* of root, process and thread, above the frames */
-	struct buf bytes;
 };
 
 /* streams: a bit for each stream to take. t is untouched on failure. 0 or ERR_MEMORY. */
@@ -71,7 +67,7 @@ void stack_tree_free(struct stack_tree *t);
 
 static inline const char *stack_tree_text(const struct stack_tree *t, uint32_t text)
 {
-	return t->bytes.data + t->texts[text].at;
+	return text_table_get(&t->texts, text);
 }
 
 /*

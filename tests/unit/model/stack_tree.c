@@ -95,9 +95,9 @@ static uint32_t text_of(const struct stack_tree *t, const char *name)
 {
 	uint32_t i;
 
-	for (i = 0; i < t->ntexts && strcmp(stack_tree_text(t, i), name); i++)
+	for (i = 0; i < t->texts.n && strcmp(stack_tree_text(t, i), name); i++)
 		;
-	assert_true(i < t->ntexts);
+	assert_true(i < t->texts.n);
 	return i;
 }
 
