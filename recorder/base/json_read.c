@@ -1,5 +1,6 @@
 #include "base/json_read.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -16,16 +17,8 @@ static int hex4(const char *at)
 	int v = 0;
 	int i;
 
-	for (i = 0; i < 4; i++) {
-		char c = (char)(at[i] | 32);
-
-		if (at[i] >= '0' && at[i] <= '9')
-			v = v * 16 + (at[i] - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v * 16 + (c - 'a' + 10);
-		else
-			return -1;
-	}
+	for (i = 0; i < 4 && v >= 0; i++)
+		v = hex_digit(at[i]) < 0 ? -1 : v * 16 + hex_digit(at[i]);
 	return v;
 }
 

@@ -24,3 +24,12 @@ bool text_ends_fold(const char *text, const char *end);
  * length without what ends them.
  */
 size_t text_join_arguments(char *bytes, size_t n);
+
+/* The value of a hexadecimal digit of either case; -1 = not a digit. */
+static inline int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}

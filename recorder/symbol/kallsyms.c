@@ -10,6 +10,7 @@
 #include "symbol/kallsyms.h"
 
 #include "base/array.h"
+#include "base/text.h"
 #include "symbol/sort.h"
 
 #include <stdlib.h>
@@ -36,24 +37,13 @@ enum { MODULES_MAX = 16384, RANK_GLOBAL = 16, RANK_UNDERSCORES = 7 };
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static bool hex_digit(char c, unsigned *out)
-{
-	if (c >= '0' && c <= '9')
-		*out = (unsigned)(c - '0');
-	else if (c >= 'a' && c <= 'f')
-		*out = (unsigned)(c - 'a') + 10;
-	else
-		return false;
-	return true;
-}
-
 static void parse_line(const char *at, const char *end, struct kallsyms_line *out)
 {
 	const char *start = at, *tab;
-	unsigned digit;
+	int digit;
 
-	for (; at < end && at - start < 16 && hex_digit(*at, &digit); at++)
-		out->address = out->address << 4 | digit;
+	for (; at < end && at - start < 16 && (digit = hex_digit(*at)) >= 0; at++)
+		out->address = out->address << 4 | (unsigned)digit;
 	if (at == start || end - at < 4 || at[0] != ' ' || at[2] != ' ')
 		return;
 	out->name = at + 3;

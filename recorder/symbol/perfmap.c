@@ -9,6 +9,7 @@
 #include "symbol/perfmap.h"
 
 #include "base/array.h"
+#include "base/text.h"
 #include "model/frame.h"
 #include "symbol/sort.h"
 
@@ -39,32 +40,19 @@ struct perfmap {
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static bool hex_digit(char c, unsigned *out)
-{
-	if (c >= '0' && c <= '9')
-		*out = (unsigned)(c - '0');
-	else if (c >= 'a' && c <= 'f')
-		*out = (unsigned)(c - 'a') + 10;
-	else if (c >= 'A' && c <= 'F')
-		*out = (unsigned)(c - 'A') + 10;
-	else
-		return false;
-	return true;
-}
-
 /* Read a number and the blanks after it; moves past. The text ends in a NUL, which stops it. */
 static bool hex(const char **at, uint64_t *out)
 {
 	const char *p = *at, *first;
-	unsigned digit;
+	int digit;
 
 	if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
 		p += 2;
 	*out = 0;
-	for (first = p; hex_digit(*p, &digit); p++) {
+	for (first = p; (digit = hex_digit(*p)) >= 0; p++) {
 		if (*out >> 60)
 			return false;
-		*out = *out << 4 | digit;
+		*out = *out << 4 | (unsigned)digit;
 	}
 	if (p == first || *p != ' ')
 		return false;

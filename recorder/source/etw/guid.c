@@ -1,20 +1,13 @@
 #include "source/etw/wanted.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* The position of each byte in the text; the first three groups are little-endian. */
 static const uint8_t place[16] = {6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34};
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 bool etw_guid_read(const char *text, struct etw_guid *out)
 {

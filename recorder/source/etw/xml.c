@@ -1,5 +1,6 @@
 #include "source/etw/xml.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -133,10 +134,7 @@ static char numbered(struct etw_slice s)
 	unsigned base = s.n > 2 && (s.at[2] == 'x' || s.at[2] == 'X') ? 16 : 10, v = 0;
 
 	for (size_t i = base == 16 ? 3 : 2; i + 1 < s.n; i++) {
-		char c = s.at[i];
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0')
-			       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-			       : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 99;
+		unsigned digit = (unsigned)hex_digit(s.at[i]);  /* -1: greater than any base */
 
 		if (digit >= base || v > 127)
 			return '?';
