@@ -1,7 +1,8 @@
 #!/bin/bash
 # The house rules that a compiler does not check, over the files that git knows:
 #
-#   - a room includes and calls exactly the rooms of its uses_ line in the Makefile, and no two use each other
+#   - a room includes and calls exactly the rooms of its uses_ line in the Makefile, and no two
+#     rooms use each other
 #   - NAME_private.h is included from its own folder only
 #   - a folder holds 40 modules at most (a .c, its .h and its twin of the other host are one)
 #   - a line has 100 columns at most, a C file 800 lines, README.md 10 KB
@@ -32,8 +33,8 @@ sources=$(git ls-files 'recorder/*/*.[ch]' 'triggers/*.[ch]' 'store/*.[ch]' 'exp
 # "FROM TO" for each room in a uses_ line.
 listed()
 {
-	sed -n 's/^uses_\([a-z]*\) *[:+]=/\1/p' Makefile | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' |
-		sort -u
+	sed -n 's/^uses_\([a-z]*\) *[:+]=/\1/p' Makefile |
+		awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u
 }
 
 # "FROM TO" for each include; a room is the folder that a file stands in.
@@ -83,8 +84,9 @@ upwards()
 }
 
 if [ "${1:-}" = graph ]; then
-	used | awk '{ to[$1] = to[$1] " " $2; n++ } END { for (r in to) print r " ->" to[r]; print n " arrows" }' |
-		sort
+	used | awk '
+		{ to[$1] = to[$1] " " $2; n++ }
+		END { for (r in to) print r " ->" to[r]; print n " arrows" }' | sort
 	exit
 fi
 
@@ -113,15 +115,16 @@ foreign_private_headers()
 
 crowded_folders()
 {
-	git ls-files 'recorder/*.[ch]' 'triggers/*.[ch]' 'store/*.[ch]' 'export/*.[ch]' 'tests/*.[ch]' |
-		sed 's/\(_linux\|_windows\|_private\)*\.[ch]$//' | sort -u | sed 's|/[^/]*$||' | uniq -c |
-		awk -v except=" $many_modules " '$1 > 40 && !index(except, " " $2 " ") { print $2 ": " $1 " modules" }'
+	git ls-files {recorder,triggers,store,export,tests}'/*.[ch]' |
+		sed 's/\(_linux\|_windows\|_private\)*\.[ch]$//' | sort -u |
+		sed 's|/[^/]*$||' | uniq -c | awk -v except=" $many_modules " '
+			$1 > 40 && !index(except, " " $2 " ") { print $2 ": " $1 " modules" }'
 }
 
 text_files()
 {
-	git ls-files '*.c' '*.h' '*.cc' '*.sh' '*.md' '*.mjs' '*.js' '*.css' '*.html' '*.conf' '*.cmd' Makefile \
-		.clang-format .ci/run | awk -v except="$wide_lines" '
+	git ls-files '*.'{c,h,cc,sh,md,mjs,js,css,html,conf,cmd} \
+		Makefile .clang-format .ci/run | awk -v except="$wide_lines" '
 		BEGIN { n = split(except, folder, " ") }
 		{ for (i = 1; i <= n; i++) if (index($0, folder[i]) == 1) next; print }'
 }
@@ -140,7 +143,8 @@ wide()
 long()
 {
 	git ls-files '*.[ch]' | xargs wc -l | awk -v except=" $long_files " '
-		$2 != "total" && $1 > 800 && !index(except, " " $2 " ") { print $2 ": " $1 " lines" }'
+		$2 != "total" && $1 > 800 && !index(except, " " $2 " ") {
+			print $2 ": " $1 " lines" }'
 }
 
 if [ "${1:-}" = wide ]; then
@@ -149,7 +153,8 @@ if [ "${1:-}" = wide ]; then
 fi
 
 if [ -e build/linux/lib/cli.a ] && [ -e build/windows/lib/cli.a ]; then
-	diff <(listed) <(used) | sed -n 's/^< \(.*\)/listed, never used: \1/p; s/^> \(.*\)/used, not listed: \1/p' |
+	diff <(listed) <(used) |
+		sed -n 's/^< \(.*\)/listed, never used: \1/p; s/^> \(.*\)/used, not listed: \1/p' |
 		report rooms_use_what_their_line_lists
 else
 	echo "skip rooms_use_what_their_line_lists: build both hosts first (make all windows)"

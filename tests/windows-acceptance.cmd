@@ -80,7 +80,8 @@ call :has 11_counters counters.txt "Processor Time:_Total"
 call :has 12_a_process_that_is_gone_is_absent pid.txt "does not exist now"
 
 set RULE=/StopOnEventLogMessage:acceptance --delay-after-trigger-sec 0
-start "log" /b %R% collect --source none --max-collect-sec 20 --store log.db --log-file log.log %RULE%
+set OPTIONS=--source none --max-collect-sec 20
+start "log" /b %R% collect %OPTIONS% --store log.db --log-file log.log %RULE%
 ping -n 4 127.0.0.1 >nul
 eventcreate /t error /id 77 /l application /so recorder-acceptance /d acceptance >nul
 ping -n 4 127.0.0.1 >nul

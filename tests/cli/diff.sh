@@ -125,7 +125,8 @@ expect diff_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' diff --base 1 --
 expect diff_scaled_by_what 2 'duration, samples, none' diff --base 1 --test 2 --normalize yes
 expect diff_in_an_unknown_format 2 'folded, perfview-xml, pprof, svg, html' \
 	diff --base 1 --test 2 --format speedscope
-expect diff_of_each_process_is_a_report 2 'apply to the report only' diff --base 1 --test 2 --per-process -f
+expect diff_of_each_process_is_a_report 2 'apply to the report only' \
+	diff --base 1 --test 2 --per-process -f
 expect diff_with_an_unknown_suffix 2 'folded, perfview-xml, pprof, svg, html' \
 	diff --base 1 --test 2 -o x.txt
 expect diff_to_standard_output_wants_a_format 2 'no format was given' diff --base 1 --test 2 -o -

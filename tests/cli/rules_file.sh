@@ -136,7 +136,7 @@ check a_sweep_is_checked \
 
 # As live, a rule rests for the delay after a firing; and the output says so.
 "$RECORDER" backtest --from "$net" /StopOnGCOverMsec:1 >fired 2>err
-more='^recorder: StopOnGCOverMsec:1: 1 more firings within the delay of 5 s after one; --delay-after'
+more='^recorder: StopOnGCOverMsec:1: 1 more firings within the delay of 5 s after one; --delay'
 check what_the_delay_hides_is_told eval 'test "$(wc -l <fired)" = 1 && grep -q "$more" err'
 "$RECORDER" backtest --from "$net" --sweep 1:11:5 /StopOnGCOverMsec:7 >sweep 2>err
 check by_a_sweep_too grep -q "^recorder: firings within the delay of 5 s after an incident" err

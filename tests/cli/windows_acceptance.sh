@@ -6,9 +6,8 @@
 . "$TOP/tests/support/cli.sh"
 
 script=$TOP/tests/windows-acceptance.cmd
-# Numbers of the steps that need no person, of the table and of the script's labels.
-sed -n 's/^| \([0-9]*\) | .*/& /p' "$TOP/tests/README.md" | grep -v '(by hand)[^|]*|[^|]*| $' |
-	sed 's/^| \([0-9]*\).*/\1/' | sort -nu >table
+# Numbers of the steps that need no person, from the list and from the script's labels.
+sed -n '/(by hand)/d; s/^\([0-9]*\)\. .*/\1/p' "$TOP/tests/README.md" | sort -nu >table
 grep -oE 'call :(is|has|hasnot) [0-9]+_' "$script" | grep -oE '[0-9]+' | sort -nu >labels
 check the_script_has_the_steps_of_the_table diff table labels
 check each_label_is_there_once \

@@ -125,8 +125,7 @@ async function main() {
 			const got = weightOf(group);
 			const times = file.endsWith('.perf.data.txt') ||
 				file.endsWith('.trace.json');
-			// perf script and slices have times, not weights: the profile is there and not
-			// empty.
+			// perf script and slices have times, not weights: something must be there.
 			if (times ? !(got > 0) : Math.abs(got - want) > want * 1e-9)
 				problem = `weight ${got} instead of ${want}`;
 		}
