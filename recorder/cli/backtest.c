@@ -28,11 +28,11 @@ struct run {
 	const struct options *o;
 	struct trigger **triggers;           /* of a sweep: the one rule, with each limit */
 	uint32_t ntriggers;
-	struct needs *needs;                 /* asked of nobody here: what there is, was recorded */
+	struct needs *needs;                 /* not asked of any source: the events are recorded */
 	struct sweep sweep;
 	struct backtest test;
 	uint64_t zero_ns;                    /* times are printed from here */
-	struct buf doubts;                   /* names of rules that were not there, a line each */
+	struct buf doubts;                   /* names in rules that were not found, a line each */
 	struct err *err;
 };
 
@@ -154,7 +154,7 @@ static int read_file(struct run *r, struct err *err)
 	return rc;
 }
 
-/* Processes and threads as events have them, from an incident's tables. */
+/* Make the processes and threads that events refer to, from an incident's tables. */
 static int make_threads(const struct incident *in, struct processes *all, struct thread **threads,
 			struct err *err)
 {
@@ -216,7 +216,7 @@ static int feed_events(struct run *r, const struct incident *in, struct thread *
 	return rc ? rc : backtest_end(&r->test, in->head.t1_ns, err);
 }
 
-/* What rules name and the incident does not hold. */
+/* Collect the names in rules that the incident does not hold. */
 static int tell_incident(struct run *r, const struct incident *in, struct thread *const *threads,
 			 struct err *err)
 {
@@ -269,7 +269,7 @@ static int read_incident(struct run *r, struct err *err)
 static void put_firing(const struct run *r, const struct backtest_firing *f, struct buf *out)
 {
 	int64_t ns = (int64_t)(f->time_ns - r->zero_ns);
-	/* stored times are of 100 ns */
+	/* stored times are multiples of 100 ns */
 	double seconds = ns > -500 && ns < 0 ? 0 : (double)ns / 1e9;
 	struct json j = {.out = out};
 
@@ -311,7 +311,7 @@ static void put_sweep(const struct run *r, struct buf *out)
 	}
 }
 
-/* Rules that did not fire say why: how near they came, how much they saw. */
+/* For rules that did not fire: how near they came, how much they saw. */
 static void remark_silent(const struct run *r)
 {
 	struct trigger_status s;
@@ -332,7 +332,7 @@ static void remark_silent(const struct run *r)
 }
 
 /*
- * As live, a rule rests for the delay after a firing: what it saw then would be in that incident.
+ * As when live, a rule pauses for the delay after a firing: what it sees then is in that incident.
  */
 static void remark_held_back(const struct run *r)
 {
@@ -366,7 +366,7 @@ static void put_doubts(const struct run *r)
 	}
 }
 
-/* As collect --from says it: 3 when there is nothing of what was asked for. */
+/* As for collect --from: exit 3 when no rule would have fired. */
 static int outcome(const struct run *r, struct err *err)
 {
 	if (r->sweep.n || r->test.nfirings)

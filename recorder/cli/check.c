@@ -3,8 +3,8 @@
  *
  * Prints settings, store, rules with their counters' values now, what each live source lacks, and
  * which running processes will have incomplete stacks.
- * The line parser has refused unknown options and bad numbers already; what is left to be wrong are
- * the rules: their grammar, and names that no source knows.
+ * The line parser has refused unknown options and bad numbers already; what can still be
+ * wrong are the rules: their grammar, and names that no source knows.
  */
 #include "cli/check_stacks.h"
 #include "cli/cmd.h"
@@ -31,7 +31,7 @@ struct check {
 	struct cmd_sources sources;
 	struct buf out;
 	unsigned wrong;                      /* rules and monitored counters */
-	struct err first_wrong;              /* told again at the end: the notes between are long */
+	struct err first_wrong;              /* repeated at the end */
 	bool cannot_record;                  /* a source is refused to this user */
 	bool no_store;                       /* the store cannot be used */
 };
@@ -203,7 +203,7 @@ static int check_counters(const struct check *c, struct needs *needs, struct cou
 {
 	int rc = cmd_check_live(&c->sources, needs, err);
 
-	/* A rule has one counter; of more the first is shown. */
+	/* A rule usually has one counter; of several, the first is shown. */
 	if (!rc && needs->ncounters)
 		rc = counter_read_once(needs->counters[0].name, value, err);
 	return rc;
@@ -233,7 +233,7 @@ static void put_presets(const struct trigger *t, struct buf *out)
 		buf_printf(out, "%s%s", i ? " or " : "= ", line);
 }
 
-/* A log that is not there yet may come; or its name is wrong. */
+/* A missing log may appear later, or its name is wrong. */
 static void put_missing_logs(const struct needs *needs, struct buf *out)
 {
 	uint32_t i;
@@ -284,7 +284,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	buf_free(&meant);
 }
 
-/* Whose stacks are taken. */
+/* Whose stacks are recorded. */
 static void check_record_process(struct check *c)
 {
 	struct finding f = {.what = "process", .verdict = "ok", .limit = NAN,
@@ -339,7 +339,7 @@ static int check_rules(struct check *c, struct err *err)
 
 /* ---- privileges ------------------------------------------------------------------------------ */
 
-/* What of a source may be missing while the rest works. */
+/* Parts of a source that may be missing while the rest works. */
 static void check_parts(struct check *c, const struct source_ops *source)
 {
 	unsigned i;
@@ -412,7 +412,7 @@ static void check_sources(struct check *c)
 
 #define PLAN_NS (10 * NS_PER_SEC)
 
-/* As far back as an incident keeps. */
+/* Whether the history reaches as far back as an incident. */
 static bool reaches(const struct check *c, const struct plan *plan)
 {
 	return plan->history_s * 1e9 >= (double)c->o->capture.pre_ns;
@@ -473,7 +473,7 @@ static void plan_text(const struct check *c, const struct plan *plan, double rin
 			 reaches(c, plan) ? "" : more);
 }
 
-/* The rules' counters are events too: they are read meanwhile. */
+/* The rules' counters take room too, so they are read during the measurement. */
 static int plan_needs(const struct options *o, struct needs *needs, struct err *err)
 {
 	struct trigger *t;
@@ -491,7 +491,7 @@ static int plan_needs(const struct options *o, struct needs *needs, struct err *
 	return rc;
 }
 
-/* How far back the ring will reach, from ten seconds of what is going on here now. */
+/* Predict how far back the ring will reach, from ten seconds of the current load. */
 static int check_plan(struct check *c, struct err *err)
 {
 	struct plan_config cfg = {
@@ -525,6 +525,7 @@ static int check_plan(struct check *c, struct err *err)
 	put_plan(c, &plan, text);
 	return 0;
 }
+
 static void check_data_file(struct check *c)
 {
 	struct finding f = {

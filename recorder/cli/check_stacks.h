@@ -1,6 +1,6 @@
 /*
- * The part of check that looks at the processes running now: whose stacks will be incomplete, or
- * without names, and what to do about it. Nothing of it changes check's exit code.
+ * The part of check that examines running processes: which will have incomplete or unnamed stacks,
+ * and what to do about it. It never changes check's exit code.
  */
 #pragma once
 

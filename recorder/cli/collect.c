@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define DAY_NS (86400 * NS_PER_SEC)
-#define THREAD_TIME_COSTS 4                  /* times as much CPU time, where it is not said */
+#define THREAD_TIME_COSTS 4                  /* factor for the default CPU budget */
 
 struct collect {
 	const struct options *options;
@@ -72,7 +72,7 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 		rc = cmd_runtime_needs(o, needs, err);
 	if (rc)
 		return rc;
-	/* Before a store is made for it. */
+	/* Check before a store is created. */
 	return o->capture.file ? cmd_check_file(o->capture.file, needs, err)
 			       : cmd_check_live(&c->sources, needs, err);
 }
@@ -164,7 +164,7 @@ static void announce_memory(const struct collect *c)
 		 (double)m->ring_bytes / 1048576, o->buffer_mb);
 }
 
-/* What is going to happen, once nothing stands in its way. */
+/* Announce the recording once everything is ready. */
 static void announce(void *ctx)
 {
 	const struct collect *c = ctx;
@@ -198,7 +198,7 @@ static void announce(void *ctx)
 	buf_free(&ignored);
 }
 
-/* Who waits for this line before he starts what is to be seen must not have waited in vain. */
+/* Printed only once recording has begun; scripts wait for it. */
 static void announce_recording(void *ctx)
 {
 	const struct collect *c = ctx;
@@ -245,7 +245,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
 	e->stop_command = c->stop_command.nargs ? &c->stop_command : NULL;
-	/* Who asks a file how often wants to know all; a machine must not fill its own disk. */
+	/* A file shows all its firings by default; a live machine must not fill its own disk. */
 	if (!o->capture.file || options_origin(o, "max-per-hour") != FROM_DEFAULT)
 		e->rule_per_hour = o->max_per_hour;
 	if (!o->capture.file || options_origin(o, "max-per-day") != FROM_DEFAULT)
@@ -261,7 +261,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->ready_ctx = c;
 }
 
-/* What each rule came nearest to, so that the next limit is no guess, and where the events went. */
+/* Log how near each rule came, so that the next limit is no guess, and where its events went. */
 static void log_why_silent(const struct collect *c, const struct engine_result *result)
 {
 	struct trigger_status status;
@@ -279,8 +279,7 @@ static void log_why_silent(const struct collect *c, const struct engine_result *
 }
 
 /*
- * What a rule names and the file does not have, if it was read to its end; else that it saw
- * nothing.
+ * Log the names in rules that the file lacks if it was read whole; else the rules that saw nothing.
  */
 static void put_doubts(const struct collect *c, const struct engine_result *result)
 {
@@ -304,10 +303,7 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 	buf_free(&lines);
 }
 
-/*
- * 0 when it is as asked; 3 when there is nothing of what was asked for; 1 when it was not read
- * whole.
- */
+/* ERR_NOT_FOUND without events or firings, ERR_IO when the file was not read whole, else 0. */
 static int file_outcome(const struct collect *c, const struct engine_result *result,
 			struct err *err)
 {
@@ -343,7 +339,7 @@ static int record(struct collect *c, struct err *err)
 	os_signals_close();
 	if (!rc && c->engine.capture.file)
 		rc = file_outcome(c, &result, err);
-	/* main.c prints the error, but not into a log file, and nothing of an abort. */
+	/* main.c prints the error, but not to a log file, and prints nothing for an abort. */
 	if (rc && (c->options->log_file || rc == ERR_STOPPED))
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
 	if (!rc && c->engine.capture.file)

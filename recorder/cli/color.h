@@ -1,12 +1,11 @@
 /*
- * Colour for a terminal: a pass over the text of a command, when it is finished and fitted, so that
- * nothing that makes the text knows of it. Escape sequences are added, no other byte is changed.
- * Any thread.
+ * Colour for a terminal: a last pass over a command's finished text, so that the code that makes
+ * the text knows nothing of colour. It adds escape sequences and changes no other byte. Any thread.
  *
  * bold     labels, table heads, names of events, shares of 10 % and more
- * green    what check finds good; in diff what became less
+ * green    what check finds good; in diff what shrank
  * yellow   remarks of check, losses, incidents that are not whole
- * red      what check finds wrong or missing, damage, what failed; in diff what became more
+ * red      what check finds wrong or missing, damage, what failed; in diff what grew
  *
  * Source: ECMA-48, 8.3.117 (SGR): ESC [ 1 m, 31, 32, 33, 0.
  */

@@ -1,5 +1,5 @@
 /*
- * What several commands need: the store they work on, the incident that is meant, numbers as text.
+ * What several commands share: finding the store and the incident, checking rules, numbers as text.
  */
 #include "cli/cmd.h"
 #include "cli/color.h"
@@ -39,7 +39,7 @@ void cmd_note(const char *format, ...)
 	va_start(args, format);
 	buf_vprintf(&text, format, args);
 	va_end(args);
-	/* Names from outside stand in it: nothing of them may reach the terminal as a command. */
+	/* The text holds names from outside, which must not send commands to the terminal. */
 	buf_puts(&line, "recorder: ");
 	utf8_put_clean(&line, buf_text(&text), text.len, SIZE_MAX);
 	buf_putc(&line, '\n');
@@ -97,7 +97,7 @@ int cmd_print_fitted(const struct options *o, const struct buf *text, struct err
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-/* Whether there is a file; one in a directory that is closed to us counts as there. */
+/* Whether a file exists; one in a directory that is closed to us counts as existing. */
 static bool is_there(const char *path)
 {
 	struct os_file_info info;
@@ -161,7 +161,7 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err)
 		       cmd_named_store(o) ? " --store " : "", cmd_named_store(o) ? path : "");
 }
 
-/* store_open() found nothing: is there nothing, or may we only not see it? */
+/* store_open() found nothing: is there no store, or may we not see it? */
 static int no_store(const struct options *o, const char *path, struct err *err)
 {
 	struct os_file_info info;
@@ -279,7 +279,7 @@ int cmd_check_patterns(const struct options *o, struct err *err)
 	return 0;
 }
 
-/* It may be meant so, of an incident that has no such frames; or its name of a preset is wrong. */
+/* This may be intended, or a preset's name is misspelled. */
 static void note_unmatched(const struct options *o, const struct incident *in)
 {
 	struct buf presets = {0};
@@ -296,7 +296,7 @@ int cmd_narrow(const struct options *o, struct incident *in, struct err *err)
 	struct group_options group = {o->group, o->fold, o->include, o->exclude, &unmatched};
 	int rc = cmd_filter(o, in, err);
 
-	/* Without patterns, too: unnamed frames of a module in a row are one, as in PerfView. */
+	/* Even without patterns, a module's consecutive unnamed frames become one, as in PerfView. */
 	if (!rc && !o->addresses)
 		rc = group_incident(in, &group, err);
 	if (!rc && unmatched)
@@ -320,7 +320,7 @@ static void trigger_env(const struct options *o, struct trigger_env *out)
 	out->nrules = o->named_rules.n;
 }
 
-/* Whether some expression of --stop-on has this word. */
+/* Whether a --stop-on expression contains this word. */
 static bool is_used(const struct options *o, const char *name, size_t len)
 {
 	const char *at;
@@ -340,7 +340,7 @@ static bool is_used(const struct options *o, const char *name, size_t len)
 	return false;
 }
 
-/* Rules on counters and on processes name their own; all others ask /Process. */
+/* Rules on counters and processes name their own processes; all others use /Process. */
 static bool asks_process(const struct options *o)
 {
 	uint32_t i;
@@ -393,7 +393,7 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 			       rule->kind);
 	trigger_env(o, &env);
 	rc = kind->open(rule->spec, &env, &t, err);
-	/* Which of the options it was, unless the sentence begins with that. */
+	/* Name the option, unless the sentence begins with it. */
 	if (rc == ERR_USAGE && strncmp(err->text, "--", 2) != 0)
 		err_prefix(err, "--%s", rule->kind);
 	if (rc)
@@ -474,7 +474,7 @@ static void note_names(void *ctx, uint32_t pid, const struct process_names *name
 		compare_names(&s->all[i], pid, names);
 }
 
-/* NULL = there is no name among them, or nobody knows what runs; searches_free() it. */
+/* NULL = the filter has no names, or nobody knows what runs. Free with searches_free(). */
 static struct name_searches *search_names(const struct process_filter *f)
 {
 	struct name_searches *s = calloc(1, sizeof(*s));
@@ -499,7 +499,7 @@ static void searches_free(struct name_searches *s)
 	free(s);
 }
 
-/* A process that is to start later is no mistake; 'pyth' is one where 'python3' runs. */
+/* A process that starts later is no mistake; 'pyth' where 'python3' runs probably is. */
 static void doubt_names(const struct process_filter *f, struct buf *out)
 {
 	struct name_searches *s = search_names(f);
@@ -554,9 +554,7 @@ static void note_dotnet(void *ctx, uint32_t pid, const struct process_names *nam
 	s->found |= process_filter_pass_named(s->processes, pid, names);
 }
 
-/*
- * How long a program takes to stand still, and background collections, no runtime but .NET tells.
- */
+/* Only .NET reports suspension times and background collections. */
 static void doubt_dotnet(const struct trigger *t, const struct process_filter *processes,
 			 struct buf *out)
 {
@@ -581,7 +579,7 @@ static void doubt_off(const struct trigger *t, struct buf *out)
 			   out->len ? "; " : "", status.text);
 }
 
-/* Newer runtimes may have others, but those come by number. */
+/* Newer runtimes may have more events, but those come by number. */
 static void doubt_event(const struct trigger_wish *wish, struct buf *out)
 {
 	struct buf near = {0};
@@ -627,7 +625,7 @@ void cmd_rule_meant(const struct trigger *t, struct buf *out)
 		cmd_put_meant(wish.processes, out);
 }
 
-/* Whether a live source of this system delivers what one of these says. */
+/* What a live source may deliver. */
 enum delivery { DELIVERS_EVENTS, DELIVERS_LOGS, DELIVERS_ENDINGS };
 
 static bool live_delivers(const struct cmd_sources *from, enum delivery what)
@@ -734,7 +732,7 @@ void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, s
 	if (!doubted || known_names_new(&names, NULL))
 		return;
 	t.ctx = names;
-	/* It was read well a moment ago. */
+	/* The file was readable a moment ago. */
 	if (trace_read(&t, NULL) == 0)
 		for (i = 0; i < n; i++)
 			known_names_tell(names, rules[i], os_base_name(path), out);
@@ -748,7 +746,7 @@ int cmd_file_there(const char *path, struct err *err)
 	struct err why = {0};
 	int rc = os_path_info(path, &info, &why);
 
-	/* A pipe would wait for ever; whoever reads it says what it is. */
+	/* Opening a pipe would wait for ever; its reader reports what it is. */
 	if (!rc && info.regular)
 		rc = os_open(path, OS_READ, &file, &why);
 	os_close(file);
@@ -816,7 +814,7 @@ void put_span(struct buf *out, const struct incident_head *h)
 
 	text_seconds(fabs(from), a);
 	text_seconds(fabs(to), b);
-	/* A part that was asked for may lie on one side of the trigger. */
+	/* A requested part may lie on one side of the trigger. */
 	if (from <= 0 && to >= 0)
 		buf_printf(out, "%s before to %s after the trigger", a, b);
 	else

@@ -45,8 +45,8 @@ static int ask_at(const struct buf *store, const char *question, struct buf *ans
 }
 
 /*
- * The recorder of the store that was named, else the user's own, else the system's. A store that
- * is left over from an earlier recording does not hide the system's recorder.
+ * Ask the recorder of the named store, else the user's own, else the system's. A store left over
+ * from an earlier recording does not hide the system's recorder.
  */
 static int ask(const struct options *o, const char *question, struct buf *answer, struct err *err)
 {
@@ -115,7 +115,7 @@ static void put_use(struct buf *out, const char *label, double used, double max)
 	buf_putc(out, '\n');
 }
 
-/* How far back it reaches, at what density, and what had to go for it. */
+/* How far back the history reaches, at what density, and how much was evicted. */
 static void put_history(struct buf *out, struct json_value status, double history_s)
 {
 	double samples = number(status, "history_samples"),
@@ -134,7 +134,7 @@ static void put_history(struct buf *out, struct json_value status, double histor
 	buf_putc(out, '\n');
 }
 
-/* What it may cost, what it costs, and what it has given up for that. */
+/* The budget, the current cost, and the steps down that were taken. */
 static void put_budget(struct buf *out, struct json_value budget)
 {
 	double cpu = number(budget, "cpu_pct"), max_cpu = number(budget, "max_cpu_pct");
@@ -185,7 +185,7 @@ static void put_counts(struct buf *out, struct json_value status)
 	}
 }
 
-/* Those that had something to tell: "Events    perf: 1,234, lost 5". */
+/* The sources with events or losses: "Events    perf: 1,234, lost 5". */
 static void put_sources(struct buf *out, struct json_value sources)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
@@ -359,7 +359,7 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 	return rc;
 }
 
-/* A recorder that was killed may have left something in the system; true when something was. */
+/* Clear what a killed recorder left in the system; true if there was something. */
 static bool clear_left(struct err *err)
 {
 	uint32_t n, all = 0;

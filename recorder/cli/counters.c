@@ -1,5 +1,5 @@
 /*
- * counters: what rules can name, as the live sources list it.
+ * counters: list the counters that rules can name.
  */
 #include "cli/cmd.h"
 

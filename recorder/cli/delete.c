@@ -1,6 +1,6 @@
 /*
- * delete: incidents by number. Each is one short transaction, beside a running recorder too; what
- * only they had is swept once, behind the last.
+ * delete: remove incidents by number, also while a recorder runs. Each is one short transaction;
+ * data that no other incident uses is swept once, after the last.
  */
 #include "cli/cmd.h"
 
@@ -18,7 +18,7 @@ int cmd_delete(const struct options *o, struct err *err)
 			       "which incident? delete takes --id N; 'recorder list' "
 			       "shows the numbers");
 	rc = cmd_store_open(o, STORE_EDIT, &store, err);
-	/* One that is not there is no reason to leave the others; the first refusal is reported. */
+	/* A missing incident does not stop the others; the first error is returned. */
 	for (i = 0; !rc && i < o->ids.n; i++) {
 		int one = store_delete_only(store, o->ids.items[i], &why);
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A terminal that is narrower goes without the change, then without the shares. */
+/* Narrower terminals lose the change, then the shares. */
 enum { CHANGE_MIN_COLUMNS = 106, SHARES_MIN_COLUMNS = 74 };
 
 /* ---- the report ------------------------------------------------------------------------------ */
@@ -113,7 +113,7 @@ static int place_of(const struct overweight_row *r)
 	return 1;
 }
 
-/* The rows of one place, which stand together. */
+/* Put the rows of one place together. */
 static void put_place(const struct view *v, const char *process, const struct overweight_row *rows,
 		      uint32_t n, int place, double base_sum, double test_sum)
 {
@@ -167,7 +167,7 @@ static int by_change(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* Of use also where the whole has hardly changed, and overweight says little. */
+/* Useful even where the whole has hardly changed and overweight says little. */
 static void put_own(const struct view *v, const char *process,
 		    const struct diff_function *functions, uint32_t n, struct overweight_row *rows,
 		    double base_sum, double test_sum)
@@ -196,7 +196,7 @@ static void put_own(const struct view *v, const char *process,
 		buf_printf(v->out, "  and %" PRIu32 " more; --rows shows more\n", changed - put);
 }
 
-/* All processes, or one: its node, and its name for the rows. */
+/* For all processes, or for one: its node, and its name for the rows. */
 static int put_functions(const struct view *v, uint32_t process, const char *name, double base_sum,
 			 double test_sum, struct err *err)
 {
@@ -456,8 +456,8 @@ static int check_request(const struct options *o, const struct diff_format **for
 }
 
 /*
- * What was asked for of one; an error says of which. Formats have stacks as export has them, the
- * report as report has them: there unnamed frames of a module in a row are one.
+ * Load and filter one side; an error says which. Formats get stacks as export writes them; the
+ * report gets them as report does, where consecutive unnamed frames of a module are one.
  */
 static int load_side(const struct options *o, struct store *store, uint32_t id, const char *which,
 		     struct incident *in, struct err *err)
@@ -476,7 +476,7 @@ static int load_side(const struct options *o, struct store *store, uint32_t id, 
 		  : 0;
 }
 
-/* Both. */
+/* Load both sides. */
 static int load(const struct options *o, struct incident *base, struct incident *test,
 		struct err *err)
 {

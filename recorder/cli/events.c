@@ -1,6 +1,6 @@
 /*
- * events: what can be named here; events as they come, or of a trace file, one a line, or how many
- * of each.
+ * events: list the events that rules can name; or print events, live or from a trace file, one per
+ * line or counted by name.
  */
 #include "cli/cmd.h"
 #include "cli/color.h"
@@ -23,12 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX 65536u                     /* different events that are counted apart */
+#define NAMES_MAX 65536u                     /* distinct names that are counted */
 #define OTHER_NAMES "(others)"
 
 struct event_name {
 	char *provider, *name;
-	/* in the file; of these, what the options let through */
+	/* in the file; of these, passed by the options */
 	uint64_t seen, shown;
 };
 
@@ -42,7 +42,7 @@ struct listing {
 	struct event_name *names;
 	uint32_t nnames, room;
 	uint64_t shown;
-	/* of --live: what passes it is wanted; NULL = a file */
+	/* --live: the rule that selects events; NULL = a file */
 	struct trigger *rule;
 	uint64_t most;                       /* --rows; 0 = all */
 	size_t columns;                      /* of the terminal */
@@ -148,7 +148,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/* The line that is built, for the terminal where it goes to one. */
+/* The finished line, fitted and coloured for the terminal. */
 static const struct buf *fitted_line(struct listing *l)
 {
 	const struct buf *line = &l->line;
@@ -204,7 +204,7 @@ static void put_counts(struct listing *l)
 
 /* ---- each ------------------------------------------------------------------------------------ */
 
-/* Milliseconds since the file's start; before it, in a damaged one, is below zero. */
+/* Milliseconds since the file's start; negative for earlier events of a damaged file. */
 static double ms_of(const struct event *e, const struct source_origin *origin)
 {
 	return (double)(int64_t)(e->time_ns - origin->start_ns) / 1e6;
@@ -273,7 +273,7 @@ static void put_text_event(struct listing *l, const struct event *e,
 		put_field_text(out, &e->fields[i], e->hex_fields >> i & 1);
 }
 
-/* Over 2^53 a reader in JavaScript would round. */
+/* JavaScript would round integers over 2^53: those are strings. */
 static void put_whole(struct json *j, bool negative, uint64_t magnitude)
 {
 	char text[32];
@@ -299,7 +299,7 @@ static void put_field_json(struct json *j, const struct event_field *f, bool as_
 		put_whole(j, f->v.i < 0, f->v.i < 0 ? 0 - (uint64_t)f->v.i : (uint64_t)f->v.i);
 		break;
 	case FIELD_UINT:
-		/* Addresses are texts wherever they lie. */
+		/* Addresses are always strings. */
 		snprintf(hex, sizeof(hex), "0x%" PRIx64, f->v.u);
 		if (as_hex)
 			json_str(j, hex);
@@ -417,7 +417,7 @@ static int list_events(const struct options *o, struct err *err)
 	unsigned i, nlists = 0;
 	int rc = out_to_buf(&text, &out, err), one;
 
-	/* What one has not, another may have; the first says what is missing. */
+	/* Where one source fails, another may have events; keep the first error. */
 	for (i = 0; !rc && live_sources[i]; i++) {
 		if (!live_sources[i]->list_events)
 			continue;
@@ -447,7 +447,7 @@ static int list_events(const struct options *o, struct err *err)
 
 /* ---- as they come ---------------------------------------------------------------------------- */
 
-/* Before somebody waits for what cannot come. */
+/* Warn before somebody waits for events that cannot come. */
 static void note_doubts(const struct trigger *rule)
 {
 	struct buf doubts = {0};
@@ -537,7 +537,7 @@ int cmd_events(const struct options *o, struct err *err)
 		rc = out_open("-", true, &l.out, err);
 	if (!rc) {
 		rc = trace_read(&t, err);
-		/* What there was before a file's damage is shown all the same. */
+		/* Show what came before a file's damage. */
 		if (o->count && rc != ERR_STOPPED)
 			put_counts(&l);
 		closed = out_close(l.out, rc && rc != ERR_STOPPED ? NULL : err);

@@ -48,7 +48,7 @@ static int choose_format(const struct options *o, const char *path, const struct
 	return *out ? 0 : no_format("no format has the suffix of ", path, err);
 }
 
-/* Samples of the stream that is written; others may be there. */
+/* The number of samples of one stream. */
 static uint64_t count_stream(const struct incident *in, enum stream stream)
 {
 	uint64_t n = 0;
@@ -59,7 +59,7 @@ static uint64_t count_stream(const struct incident *in, enum stream stream)
 	return n;
 }
 
-/* Of an incident without samples of the stream: why, or of which others there are. */
+/* Say why an incident has no samples of the stream, or which other streams it has. */
 static void put_why_none(const struct incident *in, struct buf *out)
 {
 	unsigned i, n = 0;
@@ -76,10 +76,7 @@ static void put_why_none(const struct incident *in, struct buf *out)
 		buf_puts(out, "; write its events with --format events-csv or jsonl");
 }
 
-/*
- * Before the filter. Samples that were asked for by their name, and are not there, are no empty
- * file.
- */
+/* Runs before the filter. A named stream without samples is an error, not an empty file. */
 static int check_stream(const struct options *o, const struct incident *in, enum stream stream,
 			struct err *err)
 {
@@ -100,7 +97,7 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 	return rc;
 }
 
-/* A part that is empty is told from an incident that is. */
+/* Tell an empty part from an empty incident. */
 static void remark(const struct incident *in, enum stream stream, uint64_t samples_before)
 {
 	if (samples_before && !count_stream(in, stream))
@@ -159,7 +156,7 @@ static int path_in(const struct options *o, const struct incident *in, const str
 	return buf_check(path, "a file's name", err);
 }
 
-/* Each file appears whole or not at all; nothing is begun when one of them is there already. */
+/* Each file appears whole or not at all. If one of them exists already, none is written. */
 static int write_all(const struct options *o, const struct incident *in, enum stream stream,
 		     struct err *err)
 {
@@ -191,7 +188,7 @@ static int write_all(const struct options *o, const struct incident *in, enum st
 
 enum { NAME_IN_PATH_MAX = 60 };
 
-/* "nginx-100"; what could be more than a name in a path is '_'. */
+/* "nginx-100"; characters that are special in a path become '_'. */
 static void put_process(const struct incident_process *p, struct buf *out)
 {
 	uint32_t i;
@@ -204,10 +201,7 @@ static void put_process(const struct incident_process *p, struct buf *out)
 	buf_printf(out, "-%" PRIu32, p->pid);
 }
 
-/*
- * How many before this one would have the same name in a path, in any case of letters; out may
- * fail.
- */
+/* How many earlier processes have the same name in a path, ignoring case; may set out->failed. */
 static uint32_t namesakes(const struct incident *in, uint32_t process, struct buf *out)
 {
 	struct buf name = {0}, other = {0};
@@ -252,7 +246,7 @@ static int path_of_process(const char *path, const struct exporter *e, const str
 	return buf_check(out, "a file's name", err);
 }
 
-/* The samples and events of one process, in arrays that are there; its tables are those of in. */
+/* Copy one process's samples and events into part's arrays; part shares the tables of in. */
 static void take_process(const struct incident *in, uint32_t process, struct incident *part)
 {
 	uint32_t i;
@@ -273,7 +267,7 @@ static void take_process(const struct incident *in, uint32_t process, struct inc
 	incident_count(part);
 }
 
-/* Of each process, whether it has samples of the stream; NULL without memory. */
+/* For each process, whether it has samples of the stream; NULL when out of memory. */
 static bool *with_samples(const struct incident *in, enum stream stream)
 {
 	bool *has = calloc((size_t)in->nprocesses + 1, sizeof(*has));
@@ -288,7 +282,7 @@ static bool *with_samples(const struct incident *in, enum stream stream)
 	return has;
 }
 
-/* Nothing is begun when one of the files is there already. Samples of nobody known are in none. */
+/* If one of the files exists already, none is written. Samples without a process are left out. */
 static int write_processes(const struct options *o, const char *path, const struct exporter *e,
 			   const struct incident *in, enum stream stream, struct err *err)
 {
@@ -353,7 +347,7 @@ static int check_request(const struct options *o, const char *path, const struct
 	return rc || o->per_process ? rc : cmd_check_output(o, path, *e, err);
 }
 
-/* What nobody chose: CPU time, or what an incident has instead: a picture of stacks has events. */
+/* The default stream: CPU time, else the only one there is (stored stacks have only events). */
 static enum stream only_stream(const struct incident *in)
 {
 	enum stream found = STREAM_CPU;
@@ -400,7 +394,7 @@ int cmd_export(const struct options *o, struct err *err)
 		rc = o->all_dir ? write_all(o, &in, stream, err) :
 		     o->per_process ? write_processes(o, path, e, &in, stream, err)
 				    : write_out(o, path, e, &in, stream, err);
-	if (!rc)                             /* it is written, and is not all that there was */
+	if (!rc)                             /* the file is written; report what is missing */
 		rc = incident_whole(&in, err);
 	incident_free(&in);
 	return rc;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUIET_NS NS_PER_SEC                  /* shorter ones are done before one could read it */
+#define QUIET_NS NS_PER_SEC                  /* shorter writes show no progress */
 #define REPEAT_NS (NS_PER_SEC / 5)
 
 enum { LINE_COLUMNS = 78 };
@@ -37,7 +37,7 @@ struct progress {
 	bool shown;
 };
 
-/* Over what stands in the line; by blanks, as not every terminal knows how to erase. */
+/* Overwrite the line, with blanks first: not every terminal can erase. */
 static void put_line(const char *text, const char *bytes)
 {
 	struct buf line = {0};
@@ -78,7 +78,7 @@ int cmd_write_output(const struct options *o, const char *path, const struct exp
 	if (rc)
 		return rc;
 	progress.out = out;
-	/* Standard output that is a terminal as well would be mixed with it. */
+	/* Progress would mix with standard output on the same terminal. */
 	if (os_is_terminal(os_stderr()) && !(strcmp(path, "-") == 0 && os_is_terminal(os_stdout())))
 		out_watch(out, tell, &progress);
 	if (exporter_packs(e, path))

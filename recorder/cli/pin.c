@@ -1,5 +1,5 @@
 /*
- * pin, unpin: exempt incidents from retention, or no more.
+ * pin, unpin: exempt incidents from retention, or stop exempting them.
  */
 #include "cli/cmd.h"
 

@@ -16,10 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * On a narrow terminal a row is its numbers and its name; what the WHEN column says is left to
- * wider ones.
- */
+/* Narrower terminals get no WHEN column. */
 enum { INDENT_MAX = 40, WHEN_MIN_COLUMNS = 100 };
 
 struct view {
@@ -136,7 +133,7 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 	return 0;
 }
 
-/* Depth first, callees in order of cost, by their links: no recursion. */
+/* Depth first, callees in order of cost; follows the links instead of recursing. */
 static void put_nodes(const struct view *v, const struct call_tree *t)
 {
 	uint32_t node = t->nodes[0].first_child, depth = 0;
@@ -234,7 +231,7 @@ static int put_whole(const struct view *v, struct err *err)
 	return rc;
 }
 
-/* What came from outside, for a terminal. */
+/* Put text from outside in a form that is safe on a terminal. */
 static void put_clean(struct buf *out, const char *text)
 {
 	if (!text || !*text)

@@ -1,4 +1,4 @@
-/* service: record as a service of Windows; os_service.h does it. */
+/* service: record as a Windows service (base/os_service.h). */
 #include "cli/cmd.h"
 
 #include "base/os.h"
@@ -33,7 +33,7 @@ static int check_name(const char *name, struct err *err)
 
 /* ---- installing ------------------------------------------------------------------------------ */
 
-/* The service manager starts it elsewhere, where a relative path means another file. */
+/* The service starts in another folder, where a relative path means another file. */
 static bool is_absolute(const char *path)
 {
 	return path[0] == '\\' ||
@@ -55,9 +55,7 @@ static int check_paths(const struct options *o, struct err *err)
 	return 0;
 }
 
-/*
- * main.c has read the conf file already, so that what is wrong in it is told now and not at night.
- */
+/* main.c has read the conf file already, so its errors were reported before this. */
 static int install(const struct options *o, struct err *err)
 {
 	char *argv[] = {"service", "run", "--service-name", (char *)name_of(o), "--config",

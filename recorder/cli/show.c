@@ -72,7 +72,7 @@ static uint32_t count_stacks(const struct incident *in)
 	return n;
 }
 
-/* Frames that the samples shown have, and how many of them have a name. */
+/* Count the frames of the shown samples, and how many of them have a name. */
 static uint32_t count_frames(const struct incident *in, uint32_t *named)
 {
 	bool *seen_stack = calloc((size_t)in->nstacks + 1, sizeof(*seen_stack));
@@ -209,7 +209,7 @@ static void json_frame(struct json *j, const struct incident *in, uint32_t frame
 	buf_free(&name);
 }
 
-/* Of the event that fired, where it brought one: the faulting stack of a crash; else STACK_NONE. */
+/* The stack of the event that fired, such as the faulting stack of a crash; or STACK_NONE. */
 static uint32_t event_stack(const struct incident *in, const struct incident_event **out)
 {
 	uint32_t i;
@@ -267,8 +267,8 @@ static void json_stacks(struct json *j, const struct incident *in, const struct 
 }
 
 /*
- * What is hot, as people want to see it: without the kernel unless they ask for it, with source
- * lines if they do. What was counted of the incident before is not what it holds afterwards.
+ * Summarize what is hot: without the kernel unless --kernel is given, with source lines if --lines
+ * is. This changes the incident, so whatever counts all of it must run before.
  */
 static int sum_up(struct incident *in, const struct options *o, struct summary *out,
 		  struct err *err)
@@ -448,7 +448,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 struct page {
 	struct buf *out;
 	const struct incident *in;
-	uint64_t whole;                      /* of which counts are shares */
+	uint64_t whole;                      /* shares are parts of this */
 	size_t columns;                      /* of the terminal */
 };
 
@@ -464,7 +464,7 @@ static void put_process_name(const struct page *p, uint32_t process)
 	buf_printf(p->out, " (%" PRIu32 ")", p->in->processes[process].pid);
 }
 
-/* Whether its stacks can be trusted, in shares of its samples. */
+/* The quality of its stacks, as shares of its samples. */
 static void put_process_quality(struct buf *out, const struct summary_process *p)
 {
 	unsigned i, items = 0;
@@ -492,12 +492,12 @@ static void put_count(const struct page *p, uint64_t n)
 	buf_puts(p->out, "  ");
 }
 
-/* Why stacks of a process are incomplete, and what to do, where that is known; else NULL. */
+/* Why a process has incomplete stacks and what to do about it, if known; else NULL. */
 static const char *stack_advice(const struct page *p, const struct summary_process *s)
 {
 	const struct incident_process *process;
 
-	/* Elsewhere than on Linux nothing is copied. */
+	/* Only Linux copies stacks. */
 	if (s->process != UINT32_MAX && 20 * s->quality[QUALITY_TRUNCATED] >= s->samples &&
 	    p->in->head.host_text && !strncmp(p->in->head.host_text, "Linux", 5))
 		return "truncated: deeper than the copied part of a stack (32 KB unless --stack-kb "
@@ -696,7 +696,7 @@ static int put_page(struct buf *out, struct incident *in, const struct ledger *l
 	return rc;
 }
 
-/* The part that was asked for; kernel frames are dealt with later, for they count in --json. */
+/* Filter to the requested part. Kernel frames stay for now, because --json counts them. */
 static int narrow(struct incident *in, const struct options *o, struct err *err)
 {
 	struct incident_filter filter = {
@@ -712,7 +712,7 @@ static int narrow(struct incident *in, const struct options *o, struct err *err)
 
 int cmd_show(const struct options *o, struct err *err)
 {
-	/* of the whole; a part has no expectations of its own */
+	/* of the whole incident: a part has no expectation of its own */
 	struct ledger ledger = {0};
 	struct incident in = {0};
 	struct buf out = {0};

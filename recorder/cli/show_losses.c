@@ -85,7 +85,7 @@ static void put_seconds(const struct ledger *l, struct buf *out)
 	}
 }
 
-/* Rows are by second: one pass per CPU that occurs, in order of CPUs; CPU_NONE is the last. */
+/* Rows are sorted by second, so make one pass per CPU, in CPU order; CPU_NONE comes last. */
 static void put_cpus(const struct ledger *l, struct buf *out)
 {
 	uint32_t cpu = 0, next, i;

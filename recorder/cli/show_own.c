@@ -18,7 +18,7 @@ static const struct event_field *field(const struct incident *in, const struct i
 	return NULL;
 }
 
-/* 0 without the field; what has another type is no number of ours. */
+/* 0 if the field is missing or of another type. */
 static double number(const struct incident *in, const struct incident_event *e, const char *name)
 {
 	const struct event_field *f = field(in, e, name);
@@ -34,7 +34,7 @@ static bool is_own(const struct incident_event *e, const char *name)
 	       strcmp(e->name, name) == 0;
 }
 
-/* Of its own firing: those of others may lie in the same window. */
+/* The event of this incident's own firing; others may lie in the same window. */
 static const struct incident_event *ring_event(const struct incident *in)
 {
 	uint32_t i;

@@ -1,6 +1,6 @@
 /*
- * What the recorder noted about itself in an incident (model/own_event.h), for show. Bytes from a
- * store: what is missing or of another type is 0.
+ * For show: what the recorder noted about itself in an incident (model/own_event.h). The bytes come
+ * from a store: a field that is missing or of another type counts as 0.
  */
 #pragma once
 

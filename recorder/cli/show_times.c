@@ -35,7 +35,7 @@ static bool add_up(const struct incident *in, struct times *out)
 
 		if (s->stream != STREAM_OFF_CPU || s->stack == STACK_NONE)
 			continue;
-		/* The leaf, or above the stack of who ended the wait. */
+		/* The kind is the leaf, or stands above the waker's stack. */
 		for (node = s->stack, k = KINDS; node != STACK_NONE && k == KINDS;
 		     node = in->stacks[node].parent) {
 			leaf = in->frames[in->stacks[node].frame].function;

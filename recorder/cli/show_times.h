@@ -1,6 +1,6 @@
 /*
- * Where the time of threads went (--thread-time), for show: sums over the samples of stream
- * off-cpu, whose leaf says how each was spent.
+ * For show: where the threads' time went (--thread-time), summed over the samples of stream
+ * off-cpu. Each sample's leaf says how its time was spent.
  */
 #pragma once
 
@@ -9,5 +9,5 @@
 
 /* A line "Times"; nothing where context switches were not recorded. */
 void times_put(const struct incident *in, struct buf *out);
-/* The same as key "thread_time" of the open object; nothing likewise. */
+/* The same as key "thread_time" of the open object. */
 void times_json(const struct incident *in, struct json *j);

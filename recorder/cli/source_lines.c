@@ -9,7 +9,7 @@
 
 #define NAMES_LISTED 6u                  /* modules in one remark */
 
-/* What is used of a module: its frames, by offset. */
+/* The used frames of a module, by offset. */
 struct part {
 	uint32_t *frames;                    /* into those of struct work */
 	uint32_t nframes, pid;
@@ -54,7 +54,7 @@ static bool has_lines(const struct incident *in, uint32_t frame)
 	return m->kind == OBJECT_ELF && m->path && m->path[0] == '/';
 }
 
-/* One stack and its callers, as far as they are new; a process that maps each module. */
+/* Mark a stack's frames that are new, and note a process that maps each module. */
 static void mark(struct work *w, bool *seen, uint32_t stack, uint32_t thread)
 {
 	const struct incident *in = w->in;
@@ -105,7 +105,7 @@ static int by_place(const void *left, const void *right)
 	return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-/* w->frames: each module's stretch, ascending by offset. */
+/* Sort each module's part of w->frames by offset. */
 static int sort_frames(struct work *w)
 {
 	const struct incident *in = w->in;
@@ -176,7 +176,7 @@ static int read_all(struct work *w, struct err *err)
 	return rc;
 }
 
-/* All modules' lines in one list. Two frames at one offset (a caller, a leaf) have a copy each. */
+/* Join all modules' lines. Two frames at one offset (a caller, a leaf) get a copy each. */
 static int join(struct work *w, uint32_t *nlines, struct err *err)
 {
 	const struct incident *in = w->in;
@@ -205,9 +205,9 @@ static int join(struct work *w, uint32_t *nlines, struct err *err)
 	return 0;
 }
 
-/* ---- what could not be had ------------------------------------------------------------------- */
+/* ---- what is missing ------------------------------------------------------------------------- */
 
-/* The modules in a state, a few by name; how many there are. */
+/* List the modules in a state, a few by name; returns how many there are. */
 static uint32_t list_modules(const struct work *w, enum lines_state state, struct buf *out)
 {
 	uint32_t i, n = 0;

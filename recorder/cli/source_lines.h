@@ -9,8 +9,8 @@
 
 /*
  * Expand the frames of ELF objects that samples and events use (incident_expand()), from the debug
- * information of the files that have the recorded build id. What cannot be had (a file that
- * changed, no debug information) is said on standard error, and those frames stay as they are.
+ * information of the files that have the recorded build id. Where that fails (a changed file,
+ * no debug information), a note on standard error says so and the frames stay as they are.
  *
  * returns  0; ERR_UNSUPPORTED on hosts that cannot at all; ERR_MEMORY, ERR_IO
  */

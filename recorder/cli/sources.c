@@ -1,4 +1,4 @@
-/* Which of the live sources take part: --source chooses who gives the stacks. */
+/* Choose the live sources of a recording; --source names the one that gives stacks. */
 #include "cli/cmd.h"
 
 #include "base/nearest.h"
@@ -67,7 +67,7 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 	unsigned i, n = 0;
 
 	memset(out, 0, sizeof(*out));
-	/* Of perf only stacks are left away; an ETW session gives the collections. */
+	/* Leave out perf, which would give stacks only; an ETW session gives the collections. */
 	if (o->capture.gc_collect_only && chosen && strcmp(chosen->name, "perf") == 0)
 		chosen = NULL;
 	if (!chosen && !none && o->source && !o->capture.gc_collect_only)

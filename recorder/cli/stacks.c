@@ -1,5 +1,5 @@
 /*
- * stacks: where the threads of a process stand now.
+ * stacks: print or store the current stacks of a process's threads.
  */
 #include "cli/cmd.h"
 #include "base/array.h"
@@ -92,13 +92,13 @@ static int take(struct stacks *s, struct err *err)
 {
 	int rc = frames_new(&s->table, err);
 
-	/* Whoever is stopped waits for this thread. */
+	/* Stopped threads wait for this one. */
 	os_thread_priority(OS_PRIORITY_HIGH);
 	if (!rc)
 		rc = thread_stacks_open(s->pid, s->table, &s->threads, err);
 	if (!rc)
 		rc = thread_stacks_take(s->threads, 0, keep, s, err);
-	/* It may have ended just after the last stack was taken. */
+	/* The process may have ended just after the last stack was taken. */
 	if (rc == ERR_NOT_FOUND && s->ntaken)
 		rc = 0;
 	if (!rc && s->failed)
@@ -215,10 +215,7 @@ static void put_json(const struct stacks *s, struct buf *out)
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-/*
- * A thread is one event with its stack: a picture says where threads stand, not what time they
- * spent there.
- */
+/* Store a thread as an event with a stack, not as a sample: a snapshot says nothing about time. */
 static int add_thread(const struct stacks *s, struct segment_builder *b, struct process *process,
 		      const struct taken *t)
 {
@@ -390,10 +387,7 @@ int cmd_stacks(const struct options *o, struct err *err)
 	}
 	if (!rc)
 		rc = cmd_print(&text, err);
-	/*
-	 * A store that others are named by elsewhere (RECORDER_STORE) is a recorder's: here it has
-	 * to be said.
-	 */
+	/* Only --store on the command line stores the stacks: elsewhere it names a recorder's. */
 	if (!rc && options_origin(o, "store") == FROM_ARGS)
 		rc = keep_picture(o, &s, err);
 	buf_free(&text);
