@@ -13,13 +13,12 @@
 #include <pdh.h>
 #include <pdhmsg.h>
 
-/* In the library, not in mingw-w64 10's header. */
+/* The library has it; the header of mingw-w64 10 does not. */
 PDH_FUNCTION PdhAddEnglishCounterW(PDH_HQUERY query, LPCWSTR path, DWORD_PTR user,
 				   PDH_HCOUNTER *out);
 
 #define FORMAT (PDH_FMT_DOUBLE | PDH_FMT_NOCAP100)
-/* for an instance that PDH refuses until it is there */
-#define RETRY_NS NS_PER_SEC
+#define RETRY_NS NS_PER_SEC    /* how often to retry an instance that PDH refuses until it exists */
 #define ITEMS_MAX_BYTES (16u << 20)
 
 /* An array of instances, kept between readings. */
@@ -31,11 +30,11 @@ struct items {
 struct pdh_counter {
 	struct pdh_name name;
 	PDH_HQUERY query;
-	PDH_HCOUNTER counter, id;            /* NULL: PDH wants the instance to be there first */
+	PDH_HCOUNTER counter, id;            /* NULL: PDH refuses until the instance exists */
 	uint64_t retry_ns;
 	struct items values, ids;
-	double owner;                        /* its process, < 0 = not known yet */
-	struct system_value *fallback;       /* in place of all that; or NULL */
+	double owner;                        /* pid of its process; < 0 = not known yet */
+	struct system_value *fallback;       /* used instead of all the above; or NULL */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -77,7 +76,7 @@ static int unknown(const char *name, const struct pdh_name *parts, PDH_STATUS st
 	int rc;
 
 	if (!is_unknown_name(status))
-		rc = err_set(err, ERR_USAGE, "the counter '%s' cannot be read: PDH says 0x%08lx",
+		rc = err_set(err, ERR_USAGE, "cannot read the counter '%s': PDH returned 0x%08lx",
 			     name, (unsigned long)status);
 	else if (has_category)
 		rc = err_set(err, ERR_USAGE,
@@ -182,7 +181,7 @@ static PDH_STATUS read_items(PDH_HCOUNTER counter, struct items *items)
 	void *more;
 
 	while (status == (PDH_STATUS)PDH_MORE_DATA && bytes <= ITEMS_MAX_BYTES) {
-		bytes += bytes / 4;          /* instances come meanwhile */
+		bytes += bytes / 4;          /* instances may be added meanwhile */
 		more = realloc(items->at, bytes);
 		if (!more)
 			return (PDH_STATUS)PDH_MEMORY_ALLOCATION_FAILURE;
@@ -205,7 +204,10 @@ static bool takes(const struct pdh_counter *c, const wchar_t *instance)
 	return pdh_name_takes(&c->name, name);
 }
 
-/* A sum of none is absent; one of which all are still to be read twice comes later. */
+/*
+ * A sum over no instance is absent. If every instance still needs a second reading, there is no sum
+ * yet.
+ */
 static enum counter_result read_sum(struct pdh_counter *c, double *value)
 {
 	PDH_STATUS status = read_items(c->counter, &c->values);
@@ -231,7 +233,7 @@ static enum counter_result read_sum(struct pdh_counter *c, double *value)
 	return result;
 }
 
-/* Both arrays are of one collection, so in one order. */
+/* Both arrays come from one collection, so their order is the same. */
 static enum counter_result read_pid(struct pdh_counter *c, double *value)
 {
 	DWORD i;

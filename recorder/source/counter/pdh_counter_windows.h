@@ -1,10 +1,10 @@
 /*
- * One counter of Windows, to be read again and again: by PDH under its English name, or, where PDH
- * fails (its registry is damaged, as it is on some old servers), by what the system says itself,
- * for the most used ones (system_values_windows.h). One thread at a time per counter.
+ * One counter of Windows, to be read repeatedly: by PDH under its English name. Where PDH fails
+ * (its registry is damaged, as on some old servers), the most used counters come from the system
+ * directly (system_values_windows.h). One thread at a time per counter.
  *
- * A process that takes over an instance's name is another: it is absent once, so that what the one
- * was at does not count for the other. Source: docs, "Performance Data Helper (PDH)".
+ * If another process takes over an instance's name, the counter is absent once, so that the two
+ * processes are not mixed up. Source: docs, "Performance Data Helper (PDH)".
  */
 #pragma once
 
@@ -16,13 +16,13 @@
 struct pdh_counter;
 
 /*
- * An instance that does not exist yet is no error.
+ * An instance that does not exist yet is not an error.
  *
- * returns  0; ERR_USAGE no such category or counter: the sentence has the nearest; ERR_MEMORY
+ * returns  0; ERR_USAGE no such category or counter: the error names the nearest; ERR_MEMORY
  */
 int pdh_counter_open(const char *name, struct pdh_counter **out, struct err *err);
-/* COUNTER_NOT_YET: a rate needs two readings; or it could not be read. */
+/* COUNTER_NOT_YET: a rate needs two readings, or the reading failed. */
 enum counter_result pdh_counter_read(struct pdh_counter *c, double *value);
-/* It comes from the system, not from PDH. */
+/* Whether the values come from the system instead of PDH. */
 bool pdh_counter_is_fallback(const struct pdh_counter *c);
 void pdh_counter_close(struct pdh_counter *c);    /* NULL allowed */

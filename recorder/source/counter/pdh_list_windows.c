@@ -1,4 +1,4 @@
-/* Counters for people: all that match a pattern, and the value of one now. */
+/* Lists counters for people: all that match a pattern, and the current value of one. */
 
 #include "base/array.h"
 #include "base/json.h"
@@ -16,26 +16,25 @@
 #include <string.h>
 
 #define RATE_NS (250 * NS_PER_MS)            /* between the two readings */
-/* of more only names are given: each is a query of PDH */
-#define READ_MAX 500u
+#define READ_MAX 500u  /* beyond this only names are listed, because each value is a query of PDH */
 #define LISTED_MAX 100000u
 
 int pdh_list(const char *pattern, bool json, struct out *out, struct err *err);
 
-struct listed {
+struct list_row {
 	char *category, *counter, *instance, *name;
 	double value;                        /* NaN = none */
 };
 
 struct listing {
 	const char *pattern;
-	struct listed *rows;
+	struct list_row *rows;
 	uint32_t n, room;
 };
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static void free_row(struct listed *row)
+static void free_row(struct list_row *row)
 {
 	free(row->category);
 	free(row->counter);
@@ -46,7 +45,7 @@ static void free_row(struct listed *row)
 static bool add_row(struct listing *l, const char *category, const char *counter,
 		    const char *instance)
 {
-	struct listed row = {.value = NAN};
+	struct list_row row = {.value = NAN};
 	struct buf name = {0};
 	bool ok;
 
@@ -75,7 +74,7 @@ static void put_text(struct buf *out, const wchar_t *text)
 	wide_put(out, text);
 }
 
-/* Instances of one name get the numbers by which PDH tells them apart: java, java#1, ... */
+/* Number instances of the same name as PDH does: java, java#1, ... */
 static void number_instance(const wchar_t *first, const wchar_t *at, struct buf *out)
 {
 	unsigned n = 0;
@@ -145,7 +144,7 @@ static void read_values(struct listing *l)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void put_json(const struct listed *row, struct buf *scratch, struct out *out)
+static void put_json(const struct list_row *row, struct buf *scratch, struct out *out)
 {
 	struct json j = {scratch, false};
 
@@ -162,7 +161,7 @@ static void put_json(const struct listed *row, struct buf *scratch, struct out *
 	out_printf(out, "%s\n", buf_text(scratch));
 }
 
-static void put_row(const struct listed *row, struct buf *scratch, struct out *out)
+static void put_row(const struct list_row *row, struct buf *scratch, struct out *out)
 {
 	char value[40] = "-";
 
@@ -200,9 +199,7 @@ int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 			put_row(&l.rows[i], &scratch, out);
 	}
 	if (!rc && !json && l.n > READ_MAX)
-		out_printf(out,
-			   "(values are read of up to %u counters: name a part of what you look "
-			   "for)\n",
+		out_printf(out, "(values are shown for up to %u counters: give a part of a name)\n",
 			   READ_MAX);
 	if (!rc)
 		rc = buf_check(&scratch, "a counter's line", err);

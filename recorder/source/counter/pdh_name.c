@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which counter of a category says whose numbers they are. */
+/* The counter of a category that holds the pid of an instance. */
 static const char *id_counter(const char *category)
 {
 	static const char clr[] = ".NET CLR";
@@ -57,7 +57,7 @@ int pdh_name_read(const char *text, struct pdh_name *out, struct err *err)
 		return rc;
 	if (strpbrk(name->category, "\\()*") || strpbrk(name->counter, "\\*"))
 		return err_set(err, ERR_USAGE,
-			       "the counter '%s': only its instance may have a '*', and its "
+			       "the counter '%s': only the instance may contain '*', and the "
 			       "category no bracket",
 			       text);
 	id = id_counter(name->category);
@@ -86,7 +86,7 @@ bool pdh_name_takes(const struct pdh_name *name, const char *instance)
 	size_t n = all_numbers(name->name.instance);
 	char wanted[COUNTER_NAME_MAX], base[COUNTER_NAME_MAX];
 
-	/* PDH has matched it; the sum of all is not a part of itself */
+	/* PDH has matched it; _Total is not part of the sum */
 	if (!n)
 		return !text_same_fold(instance, "_Total");
 	/* "java" and "java#1"; not "javaw". */

@@ -19,7 +19,7 @@ void pdh_texts_free(struct pdh_texts *texts)
 	texts->at = NULL;
 }
 
-/* PDH wants a null pointer with a length of 0, or room. */
+/* PDH needs either a null pointer with length 0, or room. */
 static bool room(struct pdh_texts *texts, DWORD chars)
 {
 	free(texts->at);
@@ -42,8 +42,8 @@ int pdh_categories(struct pdh_texts *out, struct err *err)
 		return 0;
 	pdh_texts_free(out);
 	return err_set(err, ERR_UNSUPPORTED,
-		       "PDH does not list its counters (0x%08lx); if they are damaged, "
-		       "'lodctr /r' makes them anew",
+		       "PDH does not list its counters (0x%08lx); if its registry is damaged, "
+		       "'lodctr /r' rebuilds it",
 		       (unsigned long)status);
 }
 
@@ -56,7 +56,7 @@ int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_te
 
 	counters->at = instances->at = NULL;
 	if (status == (PDH_STATUS)PDH_MORE_DATA || !status) {
-		ninstances += 4096;          /* instances come meanwhile */
+		ninstances += 4096;          /* instances may be added meanwhile */
 		if (!room(counters, ncounters) || !room(instances, ninstances)) {
 			pdh_texts_free(counters);
 			return err_memory(err, "for the names of counters");
@@ -68,10 +68,10 @@ int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_te
 		return 0;
 	pdh_texts_free(counters);
 	pdh_texts_free(instances);
-	return err_set(err, ERR_NOT_FOUND, "PDH says 0x%08lx", (unsigned long)status);
+	return err_set(err, ERR_NOT_FOUND, "PDH returned 0x%08lx", (unsigned long)status);
 }
 
-/* Offer all of them; they are kept in names, which the offers borrow. true: one is it. */
+/* Offer all texts; they are kept in `names`, which the offers borrow. true: one matches exactly. */
 static bool offer(const struct pdh_texts *texts, struct nearest *closest, struct buf *names)
 {
 	const wchar_t *at;

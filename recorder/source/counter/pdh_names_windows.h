@@ -1,6 +1,5 @@
 /*
- * Names of PDH: categories, their counters and instances, in the language of this Windows. One
- * thread.
+ * PDH's names of categories, counters and instances, in the language of this Windows. One thread.
  */
 #pragma once
 
@@ -9,7 +8,7 @@
 
 #include <wchar.h>
 
-/* Texts one after the other, each with its NUL, and one more at the end; free() it. */
+/* Texts in a row, each with its NUL, and an empty one at the end; pdh_texts_free() frees them. */
 struct pdh_texts {
 	wchar_t *at;
 };
@@ -20,7 +19,5 @@ int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_te
 	      struct err *err);
 void pdh_texts_free(struct pdh_texts *texts);
 
-/*
- * Append the names nearest to the one that is wrong; true: the category is right, so the counter's.
- */
+/* Append the nearest names. true: the category exists, so they are counters. */
 bool pdh_nearest(const struct pdh_name *name, struct buf *out);

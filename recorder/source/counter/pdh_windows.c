@@ -1,9 +1,9 @@
 /*
  * The source of counters on Windows: one thread that reads each needed counter at its period.
  *
- * A value becomes EVENT_COUNTER with the name that the rule gave. Rates need two readings, so their
- * first event comes one period after the start: "no value yet" is not 0. An instance that is not
- * there is said at each period (EVENT_FLAG_ABSENT).
+ * A value becomes EVENT_COUNTER with the name that the rule gave. A rate needs two readings, so its
+ * first event comes one period after the start: "no value yet" is not 0. A missing instance is
+ * reported at each period (EVENT_FLAG_ABSENT).
  */
 #include "base/os.h"
 #include "source/counter/poll.h"
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PERIOD_MIN_NS (100 * NS_PER_MS)      /* PDH takes milliseconds for a category */
+#define PERIOD_MIN_NS (100 * NS_PER_MS)      /* PDH needs milliseconds for a category */
 
 struct pdh {
 	struct source base;
 	struct queue *queue;
 	struct counter_poll *poll;
-	struct pdh_counter **counters;       /* as poll counts them */
+	struct pdh_counter **counters;       /* by index of the poll */
 	uint32_t n;
 };
 
@@ -71,7 +71,8 @@ static int add(struct pdh *s, const struct need_counter *need, struct log *log, 
 	counter_poll_add(s->poll, need);
 	if (pdh_counter_is_fallback(s->counters[s->n++]))
 		log_line(log, LOG_WARN,
-			 "PDH fails for '%s'; its value comes from the system itself", need->name);
+			 "PDH fails for '%s'; the value comes from the system directly",
+			 need->name);
 	return 0;
 }
 

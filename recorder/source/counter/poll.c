@@ -6,8 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* a value's time is later than the end of the rest before it */
-#define LAG_NS NS_PER_MS
+#define LAG_NS NS_PER_MS            /* a value's time is later than the end of the preceding wait */
 #define PERIOD_DEFAULT_NS NS_PER_SEC
 
 struct polled {
@@ -20,7 +19,7 @@ struct counter_poll {
 	uint64_t period_min_ns;
 	struct polled *polled;
 	uint32_t npolled, max;
-	bool begun;                          /* the grids have their start */
+	bool begun;                          /* the start of the grids is set */
 	struct os_mutex *lock;
 	struct os_cond *wake;
 	bool stopping;                       /* under lock */
@@ -121,7 +120,7 @@ uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops 
 	return next_ns;
 }
 
-/* Wait for the next counter; false when the source is to end. */
+/* Wait for the next counter; false when the source must end. */
 static bool wait_until(struct counter_poll *p, uint64_t next_ns)
 {
 	uint64_t now_ns = os_now_ns();
@@ -140,7 +139,7 @@ void counter_poll_run(struct counter_poll *p, const struct counter_poll_ops *ops
 {
 	uint64_t next_ns;
 
-	/* On a machine that is too busy counters matter most, and this thread does little. */
+	/* On an overloaded machine counters matter most, and this thread does little. */
 	os_thread_priority(OS_PRIORITY_HIGH);
 	do {
 		queue_resume(p->queue, os_now_ns());

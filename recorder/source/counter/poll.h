@@ -1,11 +1,11 @@
 /*
- * Polling counters: what the sources of counters of both hosts share. Each counter is read at its
- * own period, on a grid from the start: a reading that was missed is not made up for. A value
- * becomes EVENT_COUNTER with the name that the rule gave; between readings the queue's producer
- * rests (model/queue.h).
+ * Polling of counters, shared by the counter sources of both hosts. Each counter is read at its own
+ * period, on a grid from the start; a missed reading is not made up for. A value becomes
+ * EVENT_COUNTER with the name that the rule gave. Between readings the producer of the queue rests
+ * (model/queue.h).
  *
- * How a counter is read is the source's business. The thread of counter_poll_run() owns it until
- * that returns; counter_poll_stop() and _events() are for any thread.
+ * The source decides how a counter is read. The thread of counter_poll_run() owns the object until
+ * that returns; counter_poll_stop() and counter_poll_events() are for any thread.
  */
 #pragma once
 
@@ -14,35 +14,34 @@
 
 enum counter_result {
 	COUNTER_VALUE,
-	COUNTER_NOT_YET, /* needs a reading before, or time between them; nothing is told */
-	/* the instance is not there, or the system does not tell */
-	COUNTER_ABSENT,
+	COUNTER_NOT_YET,                     /* needs an earlier reading, or time since it */
+	COUNTER_ABSENT,                      /* the instance or its value does not exist */
 };
 
 struct counter_poll;
 
-/* What a source gives; ctx is its own. */
+/* What a source provides; ctx is its own. */
 struct counter_poll_ops {
-	/* Before the first reading of a round in which some are due; NULL = nothing to do. */
+	/* Called before the first reading of a round; NULL = nothing to do. */
 	void (*begin)(void *ctx);
-	/* Counter i, as added; *value is 0 before, and counts with COUNTER_VALUE only. */
+	/* Read counter i, in the order added; *value is 0 before; only COUNTER_VALUE uses it. */
 	enum counter_result (*read)(void *ctx, uint32_t i, double *value);
 };
 
-/* max: how many will be added. period_min_ns: more often none is read. queue: borrowed. */
+/* max: the number of counters to be added. period_min_ns: the shortest period. queue: borrowed. */
 int counter_poll_new(struct queue *queue, uint32_t max, uint64_t period_min_ns,
 		     struct counter_poll **out, struct err *err);
 void counter_poll_free(struct counter_poll *p);              /* NULL allowed */
-/* The next one, 0, 1, 2...; a period of 0 is 1 s. */
+/* Add the next counter (0, 1, 2...); a period of 0 means 1 s. */
 void counter_poll_add(struct counter_poll *p, const struct need_counter *need);
-/* Until counter_poll_stop(). */
+/* Run until counter_poll_stop(). */
 void counter_poll_run(struct counter_poll *p, const struct counter_poll_ops *ops, void *ctx);
 void counter_poll_stop(struct counter_poll *p);
-uint64_t counter_poll_events(const struct counter_poll *p);  /* that went into the queue */
+uint64_t counter_poll_events(const struct counter_poll *p);  /* how many went into the queue */
 
 /*
- * One round, for tests: read what is due at now_ns; returns when the next one will be. The first
- * call's time is where the grids begin.
+ * One round, for tests: read the counters due at now_ns. returns  when the next one is due. The
+ * grids begin at the time of the first call.
  */
 uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops *ops, void *ctx,
 			  uint64_t now_ns);

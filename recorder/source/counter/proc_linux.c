@@ -1,10 +1,10 @@
 /*
  * The source of counters on Linux: one thread that reads each needed counter at its period.
  *
- * A value becomes EVENT_COUNTER with the name that the rule gave. Rates need two readings, so their
- * first event comes one period after the start: "no value yet" is not 0. An instance that is not
- * there is said at each period (EVENT_FLAG_ABSENT), and so is, once, that another process has taken
- * over the name: what the one was at must not count for the other.
+ * A value becomes EVENT_COUNTER with the name that the rule gave. A rate needs two readings, so its
+ * first event comes one period after the start: "no value yet" is not 0. A missing instance is
+ * reported at each period (EVENT_FLAG_ABSENT). It is also reported once when another process takes
+ * over the name, so that the two processes are not mixed up.
  */
 
 #include "base/os.h"
@@ -31,7 +31,7 @@ struct proc_source {
 	struct queue *queue;
 	struct proc_reader *reader;
 	struct counter_poll *poll;
-	struct polled *polled;               /* as poll counts them */
+	struct polled *polled;               /* by index of the poll */
 	uint32_t npolled;
 };
 
@@ -40,7 +40,7 @@ int proc_list(const char *pattern, bool json, struct out *out, struct err *err);
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A rule on an unknown counter is a wrong rule. */
+/* A rule on an unknown counter is an error in the rule. */
 static int find_counter(const char *name, struct proc_counter *out, struct err *err)
 {
 	int rc = proc_counter_find(name, out, err);
@@ -115,7 +115,7 @@ static int proc_open(const struct source_config *cfg, const struct needs *needs,
 		rc = counter_poll_new(cfg->queue, needs->ncounters, PERIOD_MIN_NS, &s->poll, err);
 	if (!rc)
 		rc = proc_reader_open("/proc", true, &s->reader, err);
-	/* Those of collections come from the sources that see these. */
+	/* Counters of collections come from the sources that see collections. */
 	for (i = 0; !rc && i < needs->ncounters; i++)
 		if (!gc_counter_is(needs->counters[i].name))
 			rc = add_polled(s, &needs->counters[i], err);

@@ -1,4 +1,4 @@
-/* Counters for people: all that match a pattern, and the value of one now. */
+/* Lists counters for people: all that match a pattern, and the current value of one. */
 
 #include "base/array.h"
 #include "base/nearest.h"
@@ -20,8 +20,8 @@
 
 int proc_list(const char *pattern, bool json, struct out *out, struct err *err);
 
-/* One instance with at least one counter that matches. */
-struct listed {
+/* An instance with at least one counter that matches. */
+struct list_row {
 	const struct counter_category *category;
 	struct proc_instance *instance;
 	char *name;
@@ -33,7 +33,7 @@ struct listing {
 	struct proc_reader *reader;
 	const char *pattern;
 	const struct counter_category *category;
-	struct listed *rows;
+	struct list_row *rows;
 	uint32_t n, room;
 	bool rates;                          /* a second reading is needed */
 	bool no_memory;
@@ -54,7 +54,7 @@ static bool counter_matches(const struct listing *l, const struct counter_catego
 	return name_matches(l->pattern, name);
 }
 
-static struct listed *add_row(struct listing *l)
+static struct list_row *add_row(struct listing *l)
 {
 	if (l->n == LISTED_MAX || ARRAY_ROOM(l->rows, l->room, l->n + 1))
 		return NULL;
@@ -67,7 +67,7 @@ static bool add_instance(void *ctx, const char *name, bool also)
 {
 	struct listing *l = ctx;
 	const struct counter_def *def;
-	struct listed *row;
+	struct list_row *row;
 	uint32_t fields = 0;
 
 	for (def = l->category->counters; def->name; def++) {
@@ -100,7 +100,7 @@ static void read_rows(struct listing *l, bool second)
 
 	proc_reader_begin(l->reader);
 	for (i = 0; i < l->n; i++) {
-		struct listed *row = &l->rows[i];
+		struct list_row *row = &l->rows[i];
 		enum counter_result result = proc_instance_read(l->reader, row->instance, &raw);
 
 		*(second ? &row->second_result : &row->first_result) = result;
@@ -108,8 +108,8 @@ static void read_rows(struct listing *l, bool second)
 	}
 }
 
-/* NaN when it has none now. */
-static double value_of(const struct listing *l, const struct listed *row,
+/* The counter's value; NaN = none now. */
+static double value_of(const struct listing *l, const struct list_row *row,
 		       const struct counter_def *def)
 {
 	const struct counter_raw *now = l->rates ? &row->second : &row->first;
@@ -123,8 +123,8 @@ static double value_of(const struct listing *l, const struct listed *row,
 	return value;
 }
 
-/* Names come from processes and mounts: nothing in them may disturb the terminal. */
-static void clean_name(const struct listed *row, const struct counter_def *def, struct buf *out)
+/* Names come from processes and mounts: remove all that could disturb the terminal. */
+static void clean_name(const struct list_row *row, const struct counter_def *def, struct buf *out)
 {
 	char name[2 * COUNTER_NAME_MAX];
 
@@ -143,7 +143,7 @@ static void value_text(double v, char *out, size_t n)
 		snprintf(out, n, fabs(v) >= 0.01 ? "%.2f" : "%.3g", v);
 }
 
-static bool put_meant(const struct listed *row, struct buf *out)
+static bool put_meant(const struct list_row *row, struct buf *out)
 {
 	struct buf meant = {0};
 
@@ -154,7 +154,7 @@ static bool put_meant(const struct listed *row, struct buf *out)
 	return out->len > 0;
 }
 
-static void put_text(struct listing *l, const struct listed *row, const struct counter_def *def,
+static void put_text(struct listing *l, const struct list_row *row, const struct counter_def *def,
 		     int width, struct buf *scratch, struct out *out)
 {
 	char value[40];
@@ -168,7 +168,7 @@ static void put_text(struct listing *l, const struct listed *row, const struct c
 	out_printf(out, "\n");
 }
 
-static void put_json(struct listing *l, const struct listed *row, const struct counter_def *def,
+static void put_json(struct listing *l, const struct list_row *row, const struct counter_def *def,
 		     struct buf *scratch, struct out *out)
 {
 	char name[2 * COUNTER_NAME_MAX];
@@ -199,10 +199,10 @@ static int put_rows(struct listing *l, bool json, struct out *out, struct err *e
 	int width = 0, rc;
 	uint32_t pass, i;
 
-	/* The first pass only finds how wide the names are. */
+	/* The first pass only measures the names. */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < l->n; i++) {
-			struct listed *row = &l->rows[i];
+			struct list_row *row = &l->rows[i];
 
 			for (def = row->category->counters; def->name; def++) {
 				if (!counter_matches(l, row->category, def, row->name))
@@ -249,7 +249,7 @@ int proc_list(const char *pattern, bool json, struct out *out, struct err *err)
 	uint32_t i;
 	int rc;
 
-	/* Files are not kept open: there are as many as processes. */
+	/* Do not keep files open: there may be as many as processes. */
 	rc = proc_reader_open("/proc", false, &l.reader, err);
 	for (i = 0; !rc && i < PROC_CATEGORIES; i++) {
 		l.category = &counter_categories[i];
@@ -287,7 +287,8 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 	int rc;
 
 	if (gc_counter_is(name)) {
-		*out = (struct counter_value){.absent = true};       /* nothing watches now */
+		/* nothing watches collections now */
+		*out = (struct counter_value){.absent = true};
 		return gc_counter_check(name, err);
 	}
 	rc = proc_counter_find(name, &counter, err);

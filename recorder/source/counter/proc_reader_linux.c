@@ -40,7 +40,7 @@ bool proc_read_fd(int fd, struct buf *out)
 		to = buf_reserve(out, READ_CHUNK);
 		if (!to)
 			return false;
-		/* A short read is not the end: these files come record by record. */
+		/* A short read is not the end: the kernel returns these files record by record. */
 		got = pread(fd, to, READ_CHUNK, (off_t)out->len);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -192,7 +192,7 @@ static enum counter_result read_system(struct proc_reader *r, struct proc_instan
 	return COUNTER_VALUE;
 }
 
-/* KiB of a line of meminfo, in bytes. */
+/* A value of meminfo, which is in KiB, in bytes. */
 static double memory_bytes(struct text all, const char *name)
 {
 	double kib;
@@ -250,7 +250,7 @@ static enum counter_result read_paging_file(struct proc_reader *r, struct proc_i
 	return COUNTER_VALUE;
 }
 
-/* Devices that are made of others or of memory: counting them would count twice. */
+/* Devices built on others or on memory: counting them would count twice. */
 static bool is_virtual_disk(struct text name)
 {
 	static const char *const prefixes[] = {"loop", "ram", "zram", "dm-",
@@ -310,7 +310,7 @@ static enum counter_result read_disk(struct proc_reader *r, struct proc_instance
 	return total || i->raw.v[DISK_COUNT] > 0 ? COUNTER_VALUE : COUNTER_ABSENT;
 }
 
-/* Columns of /proc/net/dev; 8 are received, then 8 sent. */
+/* The columns of /proc/net/dev: 8 for received, then 8 for sent. */
 static void net_fields(struct proc_row *row)
 {
 	static const uint8_t columns[NET_FIELDS] = { 0, 1, 2, 3, 8, 9, 10, 11 };
@@ -538,7 +538,7 @@ int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **
 	r->moment = 1;
 	r->proc_fd = open(proc_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->proc_fd < 0) {
-		int rc = err_os(err, "cannot open '%s', which counters are read from", proc_dir);
+		int rc = err_os(err, "cannot open '%s', the source of counters", proc_dir);
 
 		proc_reader_close(r);
 		return rc;

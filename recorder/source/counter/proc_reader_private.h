@@ -1,5 +1,5 @@
 /*
- * What the files of the reader share; nobody else includes it.
+ * What the files of the reader share.
  *
  * proc_reader_linux.c   kept files, the machine's own categories, moments
  * proc_tasks_linux.c    processes
@@ -25,7 +25,7 @@ enum proc_file {
 struct kept_file {
 	int fd;
 	bool there;
-	uint64_t moment, time_ns;            /* when it was read last */
+	uint64_t moment, time_ns;            /* when it was last read */
 	struct buf text;
 };
 
@@ -40,24 +40,24 @@ struct proc_instance {
 	enum counter_result result;
 	struct counter_raw raw;
 
-	int dir_fd, fds[PROC_KEPT_FDS];      /* of a process or a control group; -1 = closed */
+	int dir_fd, fds[PROC_KEPT_FDS];      /* for a process or a control group; -1 = closed */
 
 	enum task_binding binding;           /* processes only, from here on */
 	char wanted[TASK_NAME_BYTES];        /* "" = all */
 	uint32_t number, pid;
-	uint64_t start_ticks;                /* of the process bound to, or last bound to */
+	uint64_t start_ticks;                /* the process bound now, or the last one */
 	bool was_bound;
 	char comm[PROC_COMM_BYTES];
-	char label[PROCESS_LABEL_BYTES];     /* of the process bound to last */
-	double grown[PROC_FIELDS_MAX];       /* of a sum: growth since the first scan */
-	double sum[PROC_FIELDS_MAX];         /* of a sum: at the last scan */
+	char label[PROCESS_LABEL_BYTES];     /* the last process bound */
+	double grown[PROC_FIELDS_MAX];       /* for a sum: growth since the first scan */
+	double sum[PROC_FIELDS_MAX];         /* for a sum: the values at the last scan */
 };
 
 struct task {
-	uint32_t pid, number;                /* number among those with its name */
+	uint32_t pid, number;                /* number: among processes of its name */
 	uint64_t start_ticks, key;           /* key: hash of the name without case */
 	char name[TASK_NAME_BYTES];          /* what people typed: process_names_typed() */
-	char comm[PROC_COMM_BYTES], file[TASK_NAME_BYTES];   /* file: "" when it is not known */
+	char comm[PROC_COMM_BYTES], file[TASK_NAME_BYTES];   /* file: "" = not known */
 	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
 	double v[PROC_FIELDS_MAX];
 };
@@ -73,17 +73,17 @@ struct proc_reader {
 	struct task *tasks;                  /* by pid */
 	uint32_t ntasks;
 	uint64_t scan_moment, scan_time_ns;  /* 0 = no scan yet */
-	uint32_t sum_fields;                 /* what sums ask of every process */
+	uint32_t sum_fields;                 /* the fields that sums need of every process */
 
-	char cgroup_dir[256];                /* where version 2 is mounted; "" = not looked yet */
+	char cgroup_dir[256];                /* where version 2 is mounted; "" = not searched yet */
 };
 
-/* The whole text of an open file, from its start; false when it cannot be read. */
+/* Read the whole text of an open file from its start; false when it cannot be read. */
 bool proc_read_fd(int fd, struct buf *out);
-/* The text of a file of /proc at this moment; false when it is not there. */
+/* The text of a file of /proc at this moment; false when there is no such file. */
 bool proc_file_text(struct proc_reader *r, enum proc_file file, struct text *out);
 
-/* Open name under dir_fd, or use *kept; read all. Keeps it open when the reader does. */
+/* Read all of `name` in dir_fd, through *kept if that is open; keep_open leaves *kept open. */
 bool proc_read_at(struct proc_reader *r, int dir_fd, const char *name, int *kept,
 		  struct text *out);
 void proc_instance_unbind(struct proc_instance *i);
@@ -91,7 +91,7 @@ void proc_instance_unbind(struct proc_instance *i);
 void task_instance_init(struct proc_reader *r, struct proc_instance *i);
 enum counter_result task_instance_read(struct proc_reader *r, struct proc_instance *i);
 void task_list(struct proc_reader *r, proc_instance_found *found, void *ctx);
-/* Processes that exist now. */
+/* The number of processes that exist now. */
 double task_count(struct proc_reader *r);
 
 enum counter_result volume_read(struct proc_reader *r, struct proc_instance *i);

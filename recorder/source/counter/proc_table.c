@@ -14,11 +14,11 @@
 
 static const struct counter_def processor[] = {
 	{ "% Processor Time", "%", HOW_SHARE, CPU_BUSY, CPU_ALL, 100,
-	  "time that a CPU worked: not idle, not waiting for disks, not stolen" },
+	  "time that a CPU was busy: not idle, not waiting for disks, not stolen" },
 	{ "% User Time", "%", HOW_SHARE, F(CPU_USER) | F(CPU_NICE), CPU_ALL, 100,
 	  "time in programs" },
 	{ "% Privileged Time", "%", HOW_SHARE, CPU_KERNEL, CPU_ALL, 100,
-	  "time in the kernel, interrupts too" },
+	  "time in the kernel, including interrupts" },
 	{ "% Idle Time", "%", HOW_SHARE, F(CPU_IDLE) | F(CPU_IOWAIT), CPU_ALL, 100,
 	  "time without work" },
 	{ "% IO Wait Time", "%", HOW_SHARE, F(CPU_IOWAIT), CPU_ALL, 100,
@@ -27,13 +27,13 @@ static const struct counter_def processor[] = {
 	{ "% DPC Time", "%", HOW_SHARE, F(CPU_SOFTIRQ), CPU_ALL, 100,
 	  "time in deferred interrupt work (softirq)" },
 	{ "% Steal Time", "%", HOW_SHARE, F(CPU_STEAL), CPU_ALL, 100,
-	  "time that the hypervisor gave to others" },
+	  "time that the hypervisor gave to other machines" },
 	{ NULL, NULL, HOW_LEVEL, 0, 0, 0, NULL },
 };
 
 static const struct counter_def sys[] = {
 	{"Processor Queue Length", "threads", HOW_LEVEL, F(SYS_QUEUE), 0, 1,
-	 "threads that are ready beyond the number of CPUs"},
+	 "ready threads in excess of the number of CPUs"},
 	{"Running Threads", "threads", HOW_LEVEL, F(SYS_RUNNING), 0, 1,
 	 "threads that run or are ready"},
 	{"Blocked Threads", "threads", HOW_LEVEL, F(SYS_BLOCKED), 0, 1,
@@ -54,7 +54,7 @@ static const struct counter_def sys[] = {
 
 static const struct counter_def memory[] = {
 	{"Available Bytes", "bytes", HOW_LEVEL, F(MEM_AVAILABLE), 0, 1,
-	 "memory for programs without swapping (MemAvailable)"},
+	 "memory available without swapping (MemAvailable)"},
 	{"Available KBytes", "KiB", HOW_LEVEL, F(MEM_AVAILABLE), 0, 1.0 / 1024, "the same in KiB"},
 	{"Available MBytes", "MiB", HOW_LEVEL, F(MEM_AVAILABLE), 0, 1.0 / 1048576,
 	 "the same in MiB"},
@@ -63,11 +63,11 @@ static const struct counter_def memory[] = {
 	{"Commit Limit", "bytes", HOW_LEVEL, F(MEM_LIMIT), 0, 1,
 	 "what can be promised (CommitLimit)"},
 	{"% Committed Bytes In Use", "%", HOW_LEVEL_SHARE, F(MEM_COMMITTED), F(MEM_LIMIT), 100,
-	 "committed bytes of the commit limit; over 100 where the system overcommits"},
+	 "share of the commit limit in use; over 100 where the system overcommits"},
 	{"Cache Bytes", "bytes", HOW_LEVEL, F(MEM_CACHE), 0, 1,
 	 "file cache and reclaimable kernel memory"},
 	{"Total Bytes", "bytes", HOW_LEVEL, F(MEM_TOTAL), 0, 1, "memory of the machine"},
-	{"Free Bytes", "bytes", HOW_LEVEL, F(MEM_FREE), 0, 1, "memory used for nothing"},
+	{"Free Bytes", "bytes", HOW_LEVEL, F(MEM_FREE), 0, 1, "unused memory"},
 	{"Modified Bytes", "bytes", HOW_LEVEL, F(MEM_DIRTY), 0, 1,
 	 "file pages to be written (Dirty)"},
 	{"Swap Used Bytes", "bytes", HOW_LEVEL, F(MEM_SWAP_TOTAL), F(MEM_SWAP_FREE), 1,
@@ -89,7 +89,7 @@ static const struct counter_def paging_file[] = {
 
 static const struct counter_def process[] = {
 	{ "% Processor Time", "%", HOW_RATE, F(PID_USER) | F(PID_SYSTEM), 0, 100,
-	  "CPU time; 100 is one CPU, so it may be more" },
+	  "CPU time; 100 is one CPU, so values may exceed 100" },
 	{ "% User Time", "%", HOW_RATE, F(PID_USER), 0, 100, "CPU time in the program" },
 	{ "% Privileged Time", "%", HOW_RATE, F(PID_SYSTEM), 0, 100, "CPU time in the kernel" },
 	{ "Working Set", "bytes", HOW_LEVEL, F(PID_RESIDENT), 0, 1,
@@ -110,7 +110,7 @@ static const struct counter_def process[] = {
 	{ "ID Process", "pid", HOW_LEVEL, F(PID_NUMBER), 0, 1, "the process id" },
 	{ "Elapsed Time", "s", HOW_LEVEL, F(PID_ELAPSED), 0, 1, "since the process started" },
 	{ "Process Count", "processes", HOW_LEVEL, F(PID_COUNT), 0, 1,
-	  "processes of the name; for name#* and _Total" },
+	  "processes with this name; for name#* and _Total" },
 	{ NULL, NULL, HOW_LEVEL, 0, 0, 0, NULL },
 };
 
@@ -126,11 +126,11 @@ static const struct counter_def physical_disk[] = {
 	{"Disk Bytes/sec", "bytes/s", HOW_RATE, F(DISK_READ_SECTORS) | F(DISK_WRITE_SECTORS), 0,
 	 512, "both"},
 	{"Avg. Disk sec/Read", "s", HOW_AVERAGE, F(DISK_READ_MS), F(DISK_READS), 0.001,
-	 "time that a read took; 0 when there was none"},
+	 "duration of a read; 0 when there was none"},
 	{"Avg. Disk sec/Write", "s", HOW_AVERAGE, F(DISK_WRITE_MS), F(DISK_WRITES), 0.001,
-	 "time that a write took; 0 when there was none"},
+	 "duration of a write; 0 when there was none"},
 	{"Avg. Disk sec/Transfer", "s", HOW_AVERAGE, F(DISK_READ_MS) | F(DISK_WRITE_MS),
-	 F(DISK_READS) | F(DISK_WRITES), 0.001, "time that a request took; 0 when there was none"},
+	 F(DISK_READS) | F(DISK_WRITES), 0.001, "duration of a request; 0 when there was none"},
 	{"Avg. Disk Queue Length", "requests", HOW_RATE, F(DISK_QUEUE_MS), 0, 0.001,
 	 "requests under way, on average"},
 	{"Current Disk Queue Length", "requests", HOW_LEVEL, F(DISK_IN_FLIGHT), 0, 1,
@@ -176,17 +176,17 @@ static const struct counter_def tcp[] = {
 	{ "Connections Established", "connections", HOW_LEVEL, F(TCP_ESTABLISHED), 0, 1,
 	  "connections that are open" },
 	{ "Connections Active", "connections", HOW_LEVEL, F(TCP_ACTIVE), 0, 1,
-	  "opened from here, since the system started" },
+	  "outgoing connections opened since the system started" },
 	{ "Connections Passive", "connections", HOW_LEVEL, F(TCP_PASSIVE), 0, 1,
-	  "accepted here, since the system started" },
+	  "incoming connections accepted since the system started" },
 	{ "Connection Failures", "connections", HOW_LEVEL, F(TCP_FAILED), 0, 1,
-	  "that could not be opened, since the system started" },
+	  "connections that failed to open since the system started" },
 	{ "Connections Reset", "connections", HOW_LEVEL, F(TCP_RESET), 0, 1,
-	  "that were broken off, since the system started" },
+	  "connections that were reset since the system started" },
 	{ NULL, NULL, HOW_LEVEL, 0, 0, 0, NULL },
 };
 
-/* Not from total=: the kernel moves it every 2 s only; its rate would be 0 or double. */
+/* Not from total=: the kernel updates that only every 2 s, so its rate would be 0 or double. */
 static const struct counter_def pressure[] = {
 	{ "some avg10", "%", HOW_LEVEL, F(PSI_SOME_10), 0, 1,
 	  "time in which a thread waited for the resource, mean of 10 s" },
@@ -205,11 +205,11 @@ static const struct counter_def cgroup[] = {
 	{"% User Time", "%", HOW_RATE, F(CG_USER_US), 0, 0.0001, "CPU time in programs"},
 	{"% Privileged Time", "%", HOW_RATE, F(CG_SYSTEM_US), 0, 0.0001, "CPU time in the kernel"},
 	{"% Throttled Time", "%", HOW_RATE, F(CG_THROTTLED_US), 0, 0.0001,
-	 "time that its CPUs were held back by the group's quota"},
+	 "time that its CPUs were throttled by the group's quota"},
 	{"memory.current", "bytes", HOW_LEVEL, F(CG_MEMORY), 0, 1, "memory in use"},
 	{"memory.swap.current", "bytes", HOW_LEVEL, F(CG_SWAP), 0, 1, "swap in use"},
 	{"% Memory Limit", "%", HOW_LEVEL_SHARE, F(CG_MEMORY), F(CG_MEMORY_MAX), 100,
-	 "memory in use of memory.max; absent without a limit"},
+	 "share of memory.max in use; absent without a limit"},
 	{"memory.events oom_kill", "processes", HOW_LEVEL, F(CG_OOM_KILLS), 0, 1,
 	 "processes killed for lack of memory"},
 	{"pids.current", "threads", HOW_LEVEL, F(CG_PIDS), 0, 1, "threads in the group"},
@@ -285,7 +285,7 @@ static int unknown_counter(const char *name, const struct counter_name *parts,
 
 	for (def = category->counters; def->name; def++)
 		nearest_offer(&near, def->name);
-	/* Nothing is near: show one, so that the sentence has a working example. */
+	/* Nothing is near: name one counter, so that the error shows a working example. */
 	if (!near.n)
 		near.names[near.n++] = category->counters[0].name;
 	nearest_put(&near, "'", "'", &text);
@@ -297,7 +297,7 @@ static int unknown_counter(const char *name, const struct counter_name *parts,
 	return ERR_NOT_FOUND;
 }
 
-/* Up to the largest pid there can be (proc(5), pid_max: 4,194,304); CPUs are far fewer. */
+/* Up to the largest possible pid (proc(5), pid_max: 4,194,304); CPUs are far fewer. */
 static bool is_number(const char *text)
 {
 	size_t n = strspn(text, "0123456789");
@@ -305,9 +305,7 @@ static bool is_number(const char *text)
 	return n > 0 && n <= 7 && !text[n];
 }
 
-/*
- * An instance need not exist now, but it must be one that can: else the rule would wait for ever.
- */
+/* An instance need not exist now, but it must be possible: else the rule would wait for ever. */
 static int check_instance(const char *name, const struct counter_category *category,
 			  const char *instance, struct err *err)
 {
@@ -324,8 +322,9 @@ static int check_instance(const char *name, const struct counter_category *categ
 		good = is_number(instance + 4);
 	if (good)
 		return 0;
-	return err_set(err, ERR_USAGE, "the counter '%s': '%s' is no instance of %s; allowed: %s",
-		       name, instance, category->name, category->instances);
+	return err_set(err, ERR_USAGE,
+		       "the counter '%s': '%s' cannot be an instance of %s; allowed: %s", name,
+		       instance, category->name, category->instances);
 }
 
 int proc_counter_find(const char *name, struct proc_counter *out, struct err *err)
@@ -383,7 +382,7 @@ static double sum(const struct counter_raw *raw, uint32_t fields)
 
 static bool is_unknown(double v)
 {
-	return v != v;                  /* NaN, as isnan() that warns with mingw */
+	return v != v;                       /* NaN; isnan() gives a warning with mingw */
 }
 
 static enum counter_result level(const struct counter_def *def, const struct counter_raw *now,
@@ -420,7 +419,7 @@ enum counter_result counter_value(const struct counter_def *def, const struct co
 		*out = 0;
 		return COUNTER_VALUE;
 	}
-	/* Also false for NaN: a field that has only now become readable. */
+	/* False for NaN too: a field that has just become readable. */
 	if (!(a >= 0 && b > 0))
 		return COUNTER_NOT_YET;
 	*out = def->scale * a / b;

@@ -1,9 +1,9 @@
 /*
  * The counters of Linux: one table that drives reading, listing, units and the errors about names.
  *
- * A category has fields, the raw numbers of one instance of it (a CPU, a process, a disk). A
- * counter is a rule of calculation over fields of one or two readings. So a reader only fills
- * fields, and a new counter over known fields is one line here. Portable and without state.
+ * The fields of a category are the raw numbers of one instance of it (a CPU, a process, a disk). A
+ * counter is a formula over fields of one or two readings. So a reader only fills in fields, and a
+ * new counter over known fields is one line here. Portable, no state.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ enum proc_category_id {
 
 #define PROC_FIELDS_MAX 16
 
-/* Fields of each category, in the order in which the texts have them where that helps. */
+/* The fields of each category, in the order of the kernel's texts where that helps. */
 enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL,
        CPU_FIELDS };
 enum { SYS_SWITCHES, SYS_FORKS, SYS_RUNNING, SYS_BLOCKED, SYS_QUEUE, SYS_LOAD1, SYS_LOAD5,
@@ -57,16 +57,16 @@ enum { CG_MEMORY, CG_SWAP, CG_MEMORY_MAX, CG_OOM_KILLS, CG_PIDS, CG_CPU_US, CG_U
 
 /* One reading of one instance. */
 struct counter_raw {
-	uint64_t time_ns;                    /* when, recorder clock */
-	uint64_t identity; /* of what: another one = another process has the name */
-	double v[PROC_FIELDS_MAX];           /* NaN = the system does not say */
+	uint64_t time_ns;                    /* when, by the recorder's clock */
+	uint64_t identity;                /* differs when another process has taken over the name */
+	double v[PROC_FIELDS_MAX];           /* NaN = not available */
 };
 
 enum counter_how {
 	HOW_LEVEL,                           /* scale * (a - b), now */
 	HOW_LEVEL_SHARE,                     /* scale * a / b, now */
 	HOW_RATE,                            /* scale * growth of a, per second */
-	HOW_RATE_EACH,                       /* the same, divided by b now: mean of several */
+	HOW_RATE_EACH,                       /* the same divided by b now: mean of the instances */
 	HOW_SHARE,                           /* scale * growth of a / growth of b */
 	HOW_AVERAGE,                         /* the same, and 0 when b did not grow */
 };
@@ -74,7 +74,7 @@ enum counter_how {
 struct counter_def {
 	const char *name, *unit;
 	enum counter_how how;
-	uint32_t a, b;                       /* bits of fields, which are summed */
+	uint32_t a, b;                       /* bits of the fields to sum up */
 	double scale;
 	const char *meaning;
 };
@@ -97,16 +97,17 @@ struct proc_counter {
 };
 
 /*
- * Look a full name up. Any instance will do: it need not exist now.
- * returns  0, ERR_USAGE when it has no three parts, ERR_NOT_FOUND with the nearest names
+ * Look up a full name. The instance need not exist now.
+ *
+ * returns  0; ERR_USAGE when it does not have three parts; ERR_NOT_FOUND with the nearest names
  */
 int proc_counter_find(const char *name, struct proc_counter *out, struct err *err);
 
-/* Whether two readings are needed. */
+/* Whether the counter needs two readings. */
 bool counter_needs_two(const struct counter_def *def);
-/* The bits of all fields that the counter looks at. */
+/* The bits of all fields that the counter uses. */
 uint32_t counter_fields(const struct counter_def *def);
 
-/* before NULL = there is none. A field that went back (a reset) gives COUNTER_NOT_YET. */
+/* before: NULL = none. A field that decreased (a reset) gives COUNTER_NOT_YET. */
 enum counter_result counter_value(const struct counter_def *def, const struct counter_raw *before,
 				  const struct counter_raw *now, double *out);

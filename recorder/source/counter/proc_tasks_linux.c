@@ -1,4 +1,4 @@
-/* Processes: scanning them, numbering those of one name, binding, sums. See proc_reader.h. */
+/* Processes: scans them, numbers those of one name, binds names, sums up. See proc_reader.h. */
 
 #include "base/array.h"
 #include "base/os.h"
@@ -50,7 +50,7 @@ static void stat_fields(const struct proc_stat *stat, double *v)
 	v[PID_COUNT] = 1;
 }
 
-/* Since 6.2 the size of the directory is the number of descriptors; before, it is 0. */
+/* Since Linux 6.2 the size of the directory is the number of descriptors; before, it is 0. */
 static double handle_count(int dir_fd)
 {
 	struct dirent *entry;
@@ -74,7 +74,7 @@ static double handle_count(int dir_fd)
 	return n;
 }
 
-/* What is not in stat. fds: the kept ones of TASK_FD_*. */
+/* Read the fields that are not in stat. fds: the kept files, TASK_FD_*. */
 static void more_fields(struct proc_reader *r, int dir_fd, int *fds, uint32_t fields, double *v)
 {
 	double anon, swap = 0;
@@ -153,7 +153,7 @@ static const struct task *find_task(const struct proc_reader *r, uint32_t pid)
 	return r->ntasks ? bsearch(&key, r->tasks, r->ntasks, sizeof(key), by_pid) : NULL;
 }
 
-/* The text is far shorter than this and comes at once: two calls less for every process. */
+/* The text is far shorter and comes in one read, which saves two calls per process. */
 #define STAT_BYTES 2048
 
 static bool read_stat(const struct proc_reader *r, uint32_t pid, struct proc_stat *out)
@@ -171,7 +171,7 @@ static bool read_stat(const struct proc_reader *r, uint32_t pid, struct proc_sta
 	return n > 0 && proc_stat_parse(text_of(text, (size_t)n), out);
 }
 
-/* What is not in stat, for sums. */
+/* Read the fields that are not in stat, for sums. */
 static void scan_more(struct proc_reader *r, int dir_fd, struct task *t)
 {
 	int fds[PROC_KEPT_FDS] = { -1, -1, -1, -1, -1, -1, -1, -1 };
@@ -182,7 +182,7 @@ static void scan_more(struct proc_reader *r, int dir_fd, struct task *t)
 	r->keep_open = keep_open;
 }
 
-/* One process of the scan; false when it has gone meanwhile. */
+/* Scan one process; false when it has ended meanwhile. */
 static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
 {
 	const struct task *old = find_task(r, pid);
@@ -202,7 +202,7 @@ static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
 	stat_fields(&stat, t->v);
 	if (old && old->start_ticks != t->start_ticks)
 		old = NULL;
-	/* Exec changes comm, and while it runs there are no arguments. */
+	/* Exec changes comm, and there are no arguments while it runs. */
 	same = old && strcmp(old->comm, t->comm) == 0 && (*old->called || !*old->file);
 	if (!same || (r->sum_fields & MORE_FIELDS)) {
 		dir_fd = open_task_dir(r, pid);
@@ -246,7 +246,7 @@ static DIR *open_proc(const struct proc_reader *r)
 	return dir;
 }
 
-/* All processes into a new array; false without memory, and then nothing is changed. */
+/* Scan all processes into a new array; false without memory, and nothing is changed. */
 static bool collect_tasks(struct proc_reader *r, struct task **out, uint32_t *nout)
 {
 	uint32_t n = 0, room = 0, pid;
@@ -287,7 +287,7 @@ static int by_name_and_number(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Give those without a number the lowest free one of their name, the oldest first. */
+/* Give processes without a number the lowest free one of their name, the oldest first. */
 static bool number_tasks(struct task *tasks, uint32_t n)
 {
 	struct task **order = malloc((n ? n : 1) * sizeof(*order));
@@ -299,7 +299,7 @@ static bool number_tasks(struct task *tasks, uint32_t n)
 		order[i] = &tasks[i];
 	qsort(order, n, sizeof(struct task *), by_name_and_number);
 	for (first = 0; first < n; first = i) {
-		/* Of one name: first the numbered ones in order, then the others by age. */
+		/* Within a name: first the numbered ones in order, then the others by age. */
 		taken = first;
 		next = 0;
 		for (i = first; i < n && order[i]->key == order[first]->key; i++) {
@@ -323,7 +323,7 @@ static bool task_is(const struct task *t, const char *wanted)
 	return process_names_match(&names, wanted);
 }
 
-/* Add to a sum what its processes are at, and what they grew by since the last scan. */
+/* Add to a sum the values of its processes, and their growth since the last scan. */
 static void add_to_sum(struct proc_reader *r, struct proc_instance *i, const struct task *tasks,
 		       uint32_t ntasks)
 {
@@ -345,12 +345,12 @@ static void add_to_sum(struct proc_reader *r, struct proc_instance *i, const str
 				continue;
 			known |= BIT(k);
 			level[k] += t->v[k];
-			/* A process that is new since the last scan grew from nothing. */
+			/* A process that is new since the last scan grew from 0. */
 			if (r->scan_time_ns && grown > 0)
 				i->grown[k] += grown;
 		}
 	}
-	known &= ~(BIT(PID_NUMBER) | BIT(PID_ELAPSED));     /* their sums mean nothing */
+	known &= ~(BIT(PID_NUMBER) | BIT(PID_ELAPSED));     /* their sums have no meaning */
 	for (k = 0; k < PID_FIELDS; k++) {
 		i->sum[k] = growing & BIT(k) ? i->grown[k] : level[k];
 		if (!(known & BIT(k)))
@@ -416,7 +416,7 @@ void task_instance_init(struct proc_reader *r, struct proc_instance *i)
 		r->sum_fields |= i->fields;
 }
 
-/* The process that the instance is bound to; false when it has ended or is another one by now. */
+/* Read the process that the instance is bound to; false when it has ended or its pid was reused. */
 static bool read_bound(struct proc_reader *r, struct proc_instance *i)
 {
 	struct proc_stat stat;
@@ -454,7 +454,7 @@ static bool bind_task(struct proc_reader *r, struct proc_instance *i, uint32_t p
 	return true;
 }
 
-/* Those that people call so come before those that have it as another name; then by number. */
+/* Processes that people call by this name come before those of which it is another name. */
 static bool comes_before(const struct task *a, const struct task *b, uint64_t key)
 {
 	if ((a->key == key) != (b->key == key))
@@ -462,7 +462,7 @@ static bool comes_before(const struct task *a, const struct task *b, uint64_t ke
 	return a->number < b->number;
 }
 
-/* "name" is any with that name, the lowest number first; "name#2" is number 2 only. */
+/* "name" means any process of that name, the lowest number first; "name#2" only number 2. */
 static bool bind_by_name(struct proc_reader *r, struct proc_instance *i)
 {
 	const struct task *best = NULL;
@@ -562,7 +562,7 @@ static bool is_listed(const struct proc_reader *r, const char *name)
 	return n < r->ntasks;
 }
 
-/* Its other names, each with the first process that has it, unless one is listed by it. */
+/* List its other names, each with the first process that has it, unless one is listed by it. */
 static bool list_others(struct proc_reader *r, const struct task *t, proc_instance_found *found,
 			void *ctx)
 {

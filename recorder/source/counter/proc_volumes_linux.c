@@ -18,7 +18,7 @@
 
 /* ---- volumes --------------------------------------------------------------------------------- */
 
-/* Local disks only: asking a network file system how full it is can hang. */
+/* Local disks only: asking a network file system for its free space can hang. */
 static bool next_volume(struct text *rest, struct proc_mount *mount)
 {
 	while (proc_mount_next(rest, mount))
@@ -58,7 +58,7 @@ enum counter_result volume_read(struct proc_reader *r, struct proc_instance *i)
 	while (nseen < VOLUMES_MAX && next_volume(&all, &mount)) {
 		if (!total && strcmp(mount.dir, i->name) != 0)
 			continue;
-		/* A disk may be mounted at many places; it is one disk. */
+		/* A disk may be mounted at several places; count it once. */
 		for (k = 0; k < nseen && !text_same(seen[k], mount.device);)
 			k++;
 		if (k < nseen)
@@ -87,7 +87,7 @@ void volume_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
 
 enum { CG_FD_MEMORY, CG_FD_SWAP, CG_FD_MAX, CG_FD_EVENTS, CG_FD_PIDS, CG_FD_CPU, CG_FD_IO };
 
-/* Where each field is: a file, and the name before the number ("" = the number is all). */
+/* Where each field is: a file, and the name before the number ("" = the file is the number). */
 static const struct {
 	uint8_t field, fd;
 	const char *file, *name;
@@ -118,7 +118,7 @@ static const char *cgroup_dir(struct proc_reader *r)
 	return r->cgroup_dir;
 }
 
-/* A path inside, not out of it: the name comes from a rule. */
+/* Whether the path stays inside the hierarchy: the name comes from a rule. */
 static bool is_inside(const char *name)
 {
 	const char *at;
@@ -141,7 +141,7 @@ static bool open_cgroup(struct proc_reader *r, struct proc_instance *i)
 	return i->dir_fd >= 0;
 }
 
-/* Bytes of all devices; a group that has not read or written has an empty file. */
+/* Sum the bytes of all devices; the file of a group without reads or writes is empty. */
 static void read_cgroup_io(struct proc_reader *r, struct proc_instance *i)
 {
 	double *v = i->raw.v;
@@ -194,7 +194,7 @@ enum counter_result cgroup_read(struct proc_reader *r, struct proc_instance *i)
 		return COUNTER_ABSENT;
 	there = read_cgroup_fields(r, i);
 	if (!there) {
-		/* Made anew under the same name meanwhile? Its numbers begin again. */
+		/* The group may have been created anew under its name. */
 		proc_instance_unbind(i);
 		for (k = 0; k < PROC_FIELDS_MAX; k++)
 			i->raw.v[k] = 0;

@@ -14,16 +14,16 @@
 #include <psapi.h>
 #include <tlhelp32.h>
 
-/* What of a process, summed over those that are meant. */
+/* The values of a process, summed over the processes of the name. */
 struct process_sum {
 	uint32_t n;
 	double working_set, private_bytes, threads, handles, cpu_100ns;
-	uint64_t who;                        /* changes when other processes are meant */
+	uint64_t who;                        /* changes when the name means other processes */
 };
 
 struct moment {
 	uint64_t time_ns;
-	uint64_t idle, kernel, user;         /* 100 ns; the kernel's include idle */
+	uint64_t idle, kernel, user;         /* in 100 ns; kernel time includes idle time */
 	struct process_sum processes;
 };
 
@@ -79,7 +79,7 @@ static void add_process(struct process_sum *sum, const PROCESSENTRY32W *entry)
 		CloseHandle(process);
 }
 
-/* Instances are programs without ".exe"; "name" alone is the first, name#N the Nth after it. */
+/* An instance is a program without ".exe"; "name" alone is the first, name#N the Nth after it. */
 static bool is_meant(const struct pdh_name *name, const PROCESSENTRY32W *entry, uint32_t *seen)
 {
 	char exe[COUNTER_NAME_MAX], wanted[COUNTER_NAME_MAX];
@@ -297,7 +297,7 @@ int system_value_open(const struct pdh_name *name, struct system_value **out, st
 			break;
 	if (i == COUNT_OF(defs))
 		return ERR_NOT_FOUND;
-	/* Of the processors only their sum is known. */
+	/* Only the sum of all processors is known. */
 	if (text_same_fold(name->name.category, "Processor") &&
 	    !text_same_fold(name->name.instance, "_Total"))
 		return ERR_NOT_FOUND;

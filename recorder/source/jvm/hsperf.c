@@ -311,8 +311,9 @@ void hsperf_first_note(struct hsperf_first *f, const uint64_t now[HSPERF_VALUES]
 {
 	if (!now[HSPERF_INVOCATIONS] || now[HSPERF_EXIT] < now[HSPERF_ENTRY])
 		return;
-	*f = (struct hsperf_first){true, now[HSPERF_INVOCATIONS], now[HSPERF_ENTRY], now[HSPERF_EXIT],
-				   now[HSPERF_EXIT], safepoints, safepoint_time};
+	*f = (struct hsperf_first){true, now[HSPERF_INVOCATIONS], now[HSPERF_ENTRY],
+				   now[HSPERF_EXIT], now[HSPERF_EXIT], safepoints,
+				   safepoint_time};
 }
 
 void hsperf_first_step(struct hsperf_first *f, uint64_t safepoints, uint64_t safepoint_time)

@@ -33,22 +33,24 @@ TEST(name_is_found_without_regard_to_case)
 
 TEST(wrong_name_gets_the_nearest)
 {
-	static const struct { const char *name; int code; const char *says; } table[] = {
-		{ "Processer:% Processor Time:_Total", ERR_NOT_FOUND, "did you mean 'Processor' or" },
-		{ "Disk:% Disk Time:sda", ERR_NOT_FOUND, "'PhysicalDisk' or 'LogicalDisk'" },
-		{ "Xyzzy:a:b", ERR_NOT_FOUND, "there are Processor, System, Memory" },
-		{ "Processor:% Procesor Time:_Total", ERR_NOT_FOUND, "'% Processor Time'" },
-		{ "Processor:Processor Time:_Total", ERR_NOT_FOUND, "'% Processor Time'" },
-		{ "Memory:Availble MBytes:", ERR_NOT_FOUND, "'Available MBytes'" },
-		{ "Memory:zzzzzzzz:", ERR_NOT_FOUND, "'recorder counters Memory:' lists all" },
-		{ "Memory:Available Bytes", ERR_USAGE, "is not CATEGORY:COUNTER:INSTANCE" },
-		{ "", ERR_USAGE, "is not CATEGORY:COUNTER:INSTANCE" },
-		{ ":a:b", ERR_USAGE, "no category" },
-		{ "a::b", ERR_USAGE, "no name between" },
-		{ "Memory:Available MBytes:@x", ERR_USAGE, "'@x' is no instance of Memory" },
-		{ "Processor:% Processor Time:x", ERR_USAGE, "'x' is no instance of Processor" },
-		{ "Process:Thread Count:pid=abc", ERR_USAGE, "'pid=abc' is no instance" },
-		{ "Process:Thread Count:pid=999999999999", ERR_USAGE, "pid=N or _Total" },
+	static const struct { const char *name; int code; const char *says;
+	} table[] = {
+		{"Processer:% Processor Time:_Total", ERR_NOT_FOUND, "did you mean 'Processor' or"},
+		{"Disk:% Disk Time:sda", ERR_NOT_FOUND, "'PhysicalDisk' or 'LogicalDisk'"},
+		{"Xyzzy:a:b", ERR_NOT_FOUND, "there are Processor, System, Memory"},
+		{"Processor:% Procesor Time:_Total", ERR_NOT_FOUND, "'% Processor Time'"},
+		{"Processor:Processor Time:_Total", ERR_NOT_FOUND, "'% Processor Time'"},
+		{"Memory:Availble MBytes:", ERR_NOT_FOUND, "'Available MBytes'"},
+		{"Memory:zzzzzzzz:", ERR_NOT_FOUND, "'recorder counters Memory:' lists all"},
+		{"Memory:Available Bytes", ERR_USAGE, "is not CATEGORY:COUNTER:INSTANCE"},
+		{"", ERR_USAGE, "is not CATEGORY:COUNTER:INSTANCE"},
+		{":a:b", ERR_USAGE, "no category"},
+		{"a::b", ERR_USAGE, "no name between"},
+		{"Memory:Available MBytes:@x", ERR_USAGE, "'@x' cannot be an instance of Memory"},
+		{"Processor:% Processor Time:x", ERR_USAGE,
+		 "'x' cannot be an instance of Processor"},
+		{"Process:Thread Count:pid=abc", ERR_USAGE, "'pid=abc' is no instance"},
+		{"Process:Thread Count:pid=999999999999", ERR_USAGE, "pid=N or _Total"},
 	};
 	struct proc_counter c;
 	size_t i;
