@@ -1,6 +1,7 @@
 #include "model/event.h"
 
-#include <ctype.h>
+#include "base/text.h"
+
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -81,21 +82,12 @@ const char *stream_text(enum stream stream)
 	return stream < STREAMS_MAX ? texts[stream] : "?";
 }
 
-static bool same_name(const char *a, const char *b)
-{
-	while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
-
 const struct event_field *event_field(const struct event *e, const char *name)
 {
 	uint32_t i;
 
 	for (i = 0; i < e->nfields; i++) {
-		if (same_name(e->fields[i].name, name))
+		if (text_same_fold(e->fields[i].name, name))
 			return &e->fields[i];
 	}
 	return NULL;
@@ -105,12 +97,12 @@ bool event_name_is(const char *wanted, const char *name)
 {
 	size_t n = strlen(wanted), m = strlen(name), task = strcspn(name, "/");
 
-	if (same_name(wanted, name))
+	if (text_same_fold(wanted, name))
 		return true;
 	if (m == n + 1 && task < n && strncasecmp(wanted, name, task) == 0 &&
-	    (same_name(name + task, "/Start") || same_name(name + task, "/Stop")))
-		return same_name(wanted + task, name + task + 1);
+	    (text_same_fold(name + task, "/Start") || text_same_fold(name + task, "/Stop")))
+		return text_same_fold(wanted + task, name + task + 1);
 	if (m == n + 5)
-		return strncasecmp(wanted, name, n) == 0 && same_name(name + n, "/Info");
-	return n == m + 5 && strncasecmp(wanted, name, m) == 0 && same_name(wanted + m, "/Info");
+		return strncasecmp(wanted, name, n) == 0 && text_same_fold(name + n, "/Info");
+	return n == m + 5 && strncasecmp(wanted, name, m) == 0 && text_same_fold(wanted + m, "/Info");
 }

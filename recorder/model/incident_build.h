@@ -29,3 +29,6 @@ struct incident_build {
  */
 int incident_add_tree(struct incident *in, const struct segment_node *nodes, uint32_t n,
 		      const uint32_t *frames, uint32_t *stacks);
+
+/* Give each sample and event that has a stack the one that `to` has for it. */
+void incident_restack(struct incident *in, const uint32_t *to);

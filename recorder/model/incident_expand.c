@@ -1,4 +1,4 @@
-#include "model/incident.h"
+#include "model/incident_build.h"
 
 #include <stdlib.h>
 
@@ -85,20 +85,6 @@ static int add_stacks(struct incident *in, const struct incident_expansion *of_f
 	return 0;
 }
 
-static void move(struct incident *in, const uint32_t *to)
-{
-	uint32_t i;
-
-	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stack != STACK_NONE)
-			in->samples[i].stack = to[in->samples[i].stack];
-	}
-	for (i = 0; i < in->nevents; i++) {
-		if (in->events[i].stack != STACK_NONE)
-			in->events[i].stack = to[in->events[i].stack];
-	}
-}
-
 int incident_expand(struct incident *in, const struct incident_expansion *of_frame,
 		    const struct incident_line *lines, uint32_t nlines, struct err *err)
 {
@@ -112,7 +98,7 @@ int incident_expand(struct incident *in, const struct incident_expansion *of_fra
 	if (!rc)
 		rc = add_stacks(in, of_frame, frame_of, used, to);
 	if (!rc)
-		move(in, to);
+		incident_restack(in, to);
 	free(frame_of);
 	free(to);
 	free(used);

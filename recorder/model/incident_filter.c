@@ -1,4 +1,4 @@
-#include "model/incident.h"
+#include "model/incident_build.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -210,20 +210,6 @@ static uint32_t *user_stacks(const struct incident *in)
 	return user;
 }
 
-static void leave_kernel(struct incident *in, const uint32_t *user)
-{
-	uint32_t i;
-
-	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stack != STACK_NONE)
-			in->samples[i].stack = user[in->samples[i].stack];
-	}
-	for (i = 0; i < in->nevents; i++) {
-		if (in->events[i].stack != STACK_NONE)
-			in->events[i].stack = user[in->events[i].stack];
-	}
-}
-
 static bool in_window(const struct incident *in, uint64_t time_ns)
 {
 	return time_ns >= in->head.t0_ns && time_ns <= in->head.t1_ns;
@@ -265,7 +251,7 @@ int incident_filter(struct incident *in, const struct incident_filter *filter, s
 	if (!rc) {
 		keep_chosen(in, keep);
 		if (user)
-			leave_kernel(in, user);
+			incident_restack(in, user);
 		incident_count(in);
 	}
 	free(user);

@@ -113,3 +113,17 @@ int incident_add_tree(struct incident *in, const struct segment_node *nodes, uin
 	free(hashes);
 	return rc;
 }
+
+void incident_restack(struct incident *in, const uint32_t *to)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		if (in->samples[i].stack != STACK_NONE)
+			in->samples[i].stack = to[in->samples[i].stack];
+	}
+	for (i = 0; i < in->nevents; i++) {
+		if (in->events[i].stack != STACK_NONE)
+			in->events[i].stack = to[in->events[i].stack];
+	}
+}

@@ -76,14 +76,6 @@ int debuglink_crc(const struct bytes *in, uint32_t *out, struct err *err)
 	return rc;
 }
 
-static int check_info(const char *path, const struct os_file_info *info, struct err *err)
-{
-	if (info->size_bytes > ELF_FILE_MAX_BYTES)
-		return err_set(err, ERR_LIMIT, "%s is larger than %u GB", path,
-			       (unsigned)(ELF_FILE_MAX_BYTES >> 30));
-	return 0;
-}
-
 static int open_file(const char *path, struct elf_file *out, struct err *err)
 {
 	struct elf_file f = {0};
@@ -93,7 +85,7 @@ static int open_file(const char *path, struct elf_file *out, struct err *err)
 	if (!rc)
 		rc = os_file_info(f.file, &info, err);
 	if (!rc)
-		rc = check_info(path, &info, err);
+		rc = elf_file_check_size(path, &info, err);
 	if (!rc) {
 		f.bytes = bytes_of_file(f.file, info.size_bytes);
 		f.mtime_ns = info.mtime_ns;

@@ -23,7 +23,7 @@ static bool same_inode(const struct object_key *key, const struct os_file_info *
 	return key->ino && key->ino == info->ino && (same_root || key->dev == info->dev);
 }
 
-static int check_info(const char *path, const struct os_file_info *info, struct err *err)
+int elf_file_check_size(const char *path, const struct os_file_info *info, struct err *err)
 {
 	if (info->size_bytes > ELF_FILE_MAX_BYTES)
 		return err_set(err, ERR_LIMIT, "%s is larger than %u GB", path,
@@ -38,7 +38,7 @@ static int check_file(const struct object_key *key, const char *path, bool same_
 	int rc = os_file_info(f->file, &info, err);
 
 	if (!rc)
-		rc = check_info(path, &info, err);
+		rc = elf_file_check_size(path, &info, err);
 	if (rc)
 		return rc;
 	f->bytes = bytes_of_file(f->file, info.size_bytes);

@@ -27,4 +27,6 @@ struct elf_file {
  */
 int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 		  const struct elf_file *again, struct elf_file *out, struct err *err);
+/* 0, or ERR_LIMIT with a sentence: no object has ELF_FILE_MAX_BYTES. */
+int elf_file_check_size(const char *path, const struct os_file_info *info, struct err *err);
 void elf_file_close(struct elf_file *f);      /* head and bytes.size stay */

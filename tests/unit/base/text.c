@@ -35,12 +35,25 @@ TEST(without_memory_there_is_no_copy)
 	alloc_walk_fail_at(0);
 }
 
+TEST(hex_digits_have_values_in_both_cases)
+{
+	assert_int_equal(hex_digit('0'), 0);
+	assert_int_equal(hex_digit('9'), 9);
+	assert_int_equal(hex_digit('a'), 10);
+	assert_int_equal(hex_digit('F'), 15);
+	assert_int_equal(hex_digit('g'), -1);
+	assert_int_equal(hex_digit('@'), -1);
+	assert_int_equal(hex_digit('\0'), -1);
+	assert_int_equal(hex_digit('\xe1'), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_is_cut_at_its_limit),
 		cmocka_unit_test(a_base_name_follows_the_last_separator),
 		cmocka_unit_test(without_memory_there_is_no_copy),
+		cmocka_unit_test(hex_digits_have_values_in_both_cases),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
