@@ -87,7 +87,7 @@ struct cmd_sources {
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err);
 /* Add what --runtime-events, --gc-collect-only and --enable-perf-map need. */
 int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *err);
-/* Divide the memory of --buffer-mb and --max-rss-mb; defaults without a limit. ERR_USAGE: it is too low. */
+/* Divide the memory that --buffer-mb and --max-rss-mb allow. ERR_USAGE: the limit is too low. */
 struct memory_share;
 int cmd_memory(const struct options *o, struct memory_share *out, struct err *err);
 

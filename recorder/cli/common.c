@@ -296,7 +296,7 @@ int cmd_narrow(const struct options *o, struct incident *in, struct err *err)
 	struct group_options group = {o->group, o->fold, o->include, o->exclude, &unmatched};
 	int rc = cmd_filter(o, in, err);
 
-	/* Even without patterns, a module's consecutive unnamed frames become one, as in PerfView. */
+	/* Even without patterns, a module's unnamed frames in a row are one, as in PerfView. */
 	if (!rc && !o->addresses)
 		rc = group_incident(in, &group, err);
 	if (!rc && unmatched)

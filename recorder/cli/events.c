@@ -372,7 +372,7 @@ static int each(void *ctx, const struct event *e, const struct source_origin *or
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int nothing(struct listing *l, const char *path, struct err *err)
+static int report_nothing(struct listing *l, const char *path, struct err *err)
 {
 	struct nearest nearest = {.wanted = l->o->event_name ? l->o->event_name : l->o->provider};
 	struct buf near = {0};
@@ -546,7 +546,7 @@ int cmd_events(const struct options *o, struct err *err)
 	if (!rc && t.origin.note[0])
 		cmd_note("%s: %s", o->capture.file, t.origin.note);
 	if (!rc && !l.shown)
-		rc = nothing(&l, o->capture.file, err);
+		rc = report_nothing(&l, o->capture.file, err);
 	else if (!rc && o->count && !o->json)
 		cmd_note("%s of %s events", text_count(l.shown, number), text_count(t.events, of));
 	listing_free(&l);

@@ -55,7 +55,7 @@ static void put_line(const char *text, const char *bytes)
 	buf_free(&line);
 }
 
-static void tell(void *ctx)
+static void show_progress(void *ctx)
 {
 	struct progress *p = ctx;
 	char bytes[CMD_NUMBER_BYTES];
@@ -80,7 +80,7 @@ int cmd_write_output(const struct options *o, const char *path, const struct exp
 	progress.out = out;
 	/* Progress would mix with standard output on the same terminal. */
 	if (os_is_terminal(os_stderr()) && !(strcmp(path, "-") == 0 && os_is_terminal(os_stdout())))
-		out_watch(out, tell, &progress);
+		out_watch(out, show_progress, &progress);
 	if (exporter_packs(e, path))
 		rc = out_pack(out, err);
 	if (!rc)

@@ -339,7 +339,7 @@ static int find(const char *name, uint32_t *pid, struct err *err)
 	return rc;
 }
 
-static void tell_missing(const struct stacks *s)
+static void note_missing(const struct stacks *s)
 {
 	struct thread_stacks_use use;
 
@@ -382,7 +382,7 @@ int cmd_stacks(const struct options *o, struct err *err)
 		rc = name_all(&s, err);
 	if (!rc) {
 		(o->json ? put_json : put_text)(&s, &text);
-		tell_missing(&s);
+		note_missing(&s);
 		rc = buf_check(&text, "stacks", err);
 	}
 	if (!rc)
