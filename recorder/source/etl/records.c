@@ -271,13 +271,11 @@ bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t c
 	out->ticks = head->ticks;
 	out->pid = out->tid = ETW_ID_UNKNOWN;
 	out->cpu = cpu;
-	out->pointer_bytes = 4;
+	out->pointer_bytes = head->kind & 1 || head->kind == ETL_MESSAGE ? 8 : 4;
 	out->nbytes = head->nbytes;
 	switch (head->kind) {
 	case ETL_SYSTEM64:
 	case ETL_COMPACT64:
-		out->pointer_bytes = 8;
-		/* fall through */
 	case ETL_SYSTEM32:
 	case ETL_COMPACT32:
 		parse_kernel(at, out);
@@ -285,8 +283,6 @@ bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t c
 		parse_ids(at, out);
 		break;
 	case ETL_PERFINFO64:
-		out->pointer_bytes = 8;
-		/* fall through */
 	case ETL_PERFINFO32:
 		parse_kernel(at, out);
 		out->version = at[0];
@@ -294,22 +290,17 @@ bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t c
 		break;
 	case ETL_FULL64:
 	case ETL_INSTANCE64:
-		out->pointer_bytes = 8;
-		/* fall through */
 	case ETL_FULL32:
 	case ETL_INSTANCE32:
 		parse_classic(at, out);
 		parse_ids(at, out);
 		break;
 	case ETL_EVENT64:
-		out->pointer_bytes = 8;
-		/* fall through */
 	case ETL_EVENT32:
 		parse_ids(at, out);
 		payload = parse_event(at, head, out);
 		break;
 	case ETL_MESSAGE:
-		out->pointer_bytes = 8;
 		payload = parse_message(at, out);
 		break;
 	case ETL_KINDS:

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum etl_kind {
+enum etl_kind {                              /* those with pointers of 8 bytes are odd */
 	ETL_SYSTEM32, ETL_SYSTEM64, ETL_COMPACT32, ETL_COMPACT64, ETL_PERFINFO32, ETL_PERFINFO64,
 	ETL_FULL32, ETL_FULL64, ETL_INSTANCE32, ETL_INSTANCE64, ETL_EVENT32, ETL_EVENT64,
 	ETL_MESSAGE,
