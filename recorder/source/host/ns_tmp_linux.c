@@ -18,35 +18,35 @@
 
 #define SCAN_NS NS_PER_SEC
 #define SCAN_MAX_NS (30 * NS_PER_SEC)
-#define SHARE 5000u                          /* of the time; see the header */
-#define SEEN_MAX 65536u                      /* others are asked at every scan */
-#define RESTS_MAX 16u                        /* scans */
+#define REST_PER_CPU_TIME 5000u             /* rests this many times its CPU time; see the header */
+#define SEEN_MAX 65536u                      /* processes beyond this are examined at every scan */
+#define SCANS_SKIPPED_MAX 16u                /* the most scans between two looks at a process */
 #define GROUPS_MAX 512u
-#define PROCESSES_MAX 16384u                 /* elsewhere */
+#define PROCESSES_MAX 16384u                 /* in other namespaces */
 #define KNOWN_MAX 1024u
-#define AGAIN_NS (10 * NS_PER_SEC)           /* for a file whose process is not to be found */
-#define ENTRIES_MAX 65536u                   /* looked at of one group of processes */
+#define UNKNOWN_RETRY_NS (10 * NS_PER_SEC)   /* for a file whose process was not found */
+#define ENTRIES_MAX 65536u                   /* examined for one group of processes */
 #define QUEUE_MAX 64u
 #define HSPERF "hsperfdata_"
 
 const struct ns_tmp_kind ns_tmp_jvm = {.programs = "Java"};
 
 struct member {
-	uint32_t pid, group, inner;          /* inner 0 = not asked yet */
+	uint32_t pid, group, inner;          /* inner: 0 = not read yet */
 };
 
 /*
- * A process in our namespaces, which it may still leave (unshare(2)): asked again 1, 2, 4... scans
- * later.
+ * A process in our namespaces. It may still leave them (unshare(2)), so it is examined again 1, 2,
+ * 4... scans later.
  */
 struct seen {
-	/* of its directory: another process of the same pid has another one */
+	/* inode of its directory, which differs if another process gets the same pid */
 	uint64_t ino;
 	uint32_t pid;
-	uint8_t rests, left;
+	uint8_t skip, due_in;
 };
 
-struct seen_list {                           /* by pid, as /proc lists them */
+struct seen_list {                           /* sorted by pid, as /proc lists them */
 	struct seen *all;
 	uint32_t n, room;
 };
@@ -59,26 +59,26 @@ struct known {
 struct work {
 	const struct ns_tmp_kind *kind;
 	struct ns_hung *hung;
-	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
+	struct os_mutex *lock;         /* guards the fields up to `ended`; nothing else is shared */
 	struct os_cond *wake;
-	/* touched under the lock, and unless abandoned; NULL = none */
-	struct os_wake *taker;
+	/* used only under the lock and before `abandoned`; NULL = none */
+	struct os_wake *taker_wake;
 	struct ns_tmp_file queue[QUEUE_MAX];
 	uint32_t queued;
-	struct ns_group at;                  /* what is being looked at */
-	uint64_t at_since_ns;                /* 0 = nothing */
-	uint32_t entries;                    /* of it that were looked at */
+	struct ns_group at;                  /* the group being examined */
+	uint64_t at_since_ns;                /* since when; 0 = none */
+	uint32_t entries;                    /* how many of its entries were examined */
 	bool stopping, abandoned, ended;
 
-	struct ns_group groups[GROUPS_MAX];  /* from here on the thread's own */
+	struct ns_group groups[GROUPS_MAX];  /* from here on owned by the thread */
 	uint32_t ngroups;
 	struct member *members;
 	uint32_t nmembers, room;
-	struct seen_list seen, now;          /* by the scan before, and by this one */
+	struct seen_list seen, now;          /* from the last scan, and from this one */
 	struct known known[KNOWN_MAX];
 	uint32_t nknown;
 	uint64_t own_mounts, own_pids;
-	uint64_t mean_ns;                    /* of the last scans */
+	uint64_t mean_ns;                    /* mean CPU time of the last scans */
 };
 
 struct ns_tmp {
@@ -88,12 +88,12 @@ struct ns_tmp {
 	struct log *log;
 	const struct ns_tmp_kind *kind;
 	struct ns_hung *hung;
-	uint32_t back_told;
+	uint32_t nback_logged;
 };
 
 /* ---- which processes ------------------------------------------------------------------------- */
 
-/* 0 = there is none, or we may not know. */
+/* returns  0 when there is none or it cannot be read */
 static uint64_t namespace_of(const char *pid, const char *which)
 {
 	char path[64];
@@ -132,26 +132,27 @@ static bool is_here(const struct work *w, const char *pid, uint64_t *mounts, uin
 	return !*pids || (*mounts == w->own_mounts && *pids == w->own_pids);
 }
 
-/* *at: how far the scan before is read. */
+/* *at: the position in the list of the last scan. */
 static void look_at_process(struct work *w, const struct dirent *entry, uint32_t *at)
 {
 	struct seen one = {.ino = entry->d_ino,
 			   .pid = (uint32_t)strtoul(entry->d_name, NULL, 10),
-			   .rests = 1,
-			   .left = 1};
+			   .skip = 1,
+			   .due_in = 1};
 	uint64_t mounts, pids;
 
 	while (*at < w->seen.n && w->seen.all[*at].pid < one.pid)
 		++*at;
 	if (*at < w->seen.n && w->seen.all[*at].pid == one.pid && w->seen.all[*at].ino == one.ino)
 		one = w->seen.all[*at];
-	if (--one.left) {
+	if (--one.due_in) {
 		add_seen(&w->now, &one);
 	} else if (is_here(w, entry->d_name, &mounts, &pids)) {
-		/* From then on not all of them at the same scan. */
-		one.left =
-			one.rests == RESTS_MAX / 2 ? (uint8_t)(1 + one.pid % RESTS_MAX) : one.rests;
-		one.rests = one.rests < RESTS_MAX ? (uint8_t)(one.rests * 2) : one.rests;
+		/* Spread the processes, so that not all are due in the same scan. */
+		one.due_in = one.skip == SCANS_SKIPPED_MAX / 2
+				     ? (uint8_t)(1 + one.pid % SCANS_SKIPPED_MAX)
+				     : one.skip;
+		one.skip = one.skip < SCANS_SKIPPED_MAX ? (uint8_t)(one.skip * 2) : one.skip;
 		add_seen(&w->now, &one);
 	} else {
 		add_member(w, one.pid, mounts, pids);
@@ -176,7 +177,7 @@ static void find_members(struct work *w)
 	w->now = before;
 }
 
-/* The process of a group that calls itself so; 0 = none. */
+/* The process of a group with this inner pid; 0 = none. */
 static uint32_t member_of(struct work *w, uint32_t group, uint32_t inner)
 {
 	uint32_t i;
@@ -207,7 +208,7 @@ static bool is_member(const struct work *w, const struct known *k)
 	return false;
 }
 
-/* Processes that have ended are forgotten, and files that may have got one. */
+/* Forget processes that have ended, and files that may have a process by now. */
 static void forget(struct work *w, uint64_t now_ns)
 {
 	uint32_t i;
@@ -228,12 +229,12 @@ static bool is_known(const struct work *w, const struct ns_group *g, uint64_t in
 	return false;
 }
 
-/* pid 0 = nobody's: to be asked again later. */
+/* pid 0: the file has no process yet and is examined again later. */
 static void note_known(struct work *w, const struct ns_group *g, uint64_t ino, uint32_t pid)
 {
 	if (w->nknown < KNOWN_MAX)
-		w->known[w->nknown++] = (struct known){g->mounts, g->pids, ino,
-						       pid ? 0 : os_now_ns() + AGAIN_NS, pid};
+		w->known[w->nknown++] = (struct known){
+			g->mounts, g->pids, ino, pid ? 0 : os_now_ns() + UNKNOWN_RETRY_NS, pid};
 }
 
 /* ---- one file -------------------------------------------------------------------------------- */
@@ -251,8 +252,9 @@ static bool user_of(uint32_t pid, uid_t *out)
 }
 
 /*
- * What a server or another program answers for: it may stop to, and performance data is read later
- * on, by a thread that must not wait. Source: linux/magic.h, and fs/9p, fs/ceph, fs/smb there.
+ * File systems that depend on a server or another program, which may stop answering. Performance
+ * data is read later, by a thread that must not wait. Source: linux/magic.h, and fs/9p, fs/ceph,
+ * fs/smb.
  */
 static bool may_hang(int fd)
 {
@@ -274,7 +276,7 @@ static bool may_hang(int fd)
 	return false;
 }
 
-/* Performance data; -1 = not what it should be. */
+/* Open performance data; -1 when the file is not as it should be. */
 static int open_own_data(int dir, const char *name, uid_t user)
 {
 	struct os_file *file = NULL;
@@ -290,7 +292,7 @@ static int open_own_data(int dir, const char *name, uid_t user)
 	return fd;
 }
 
-/* By O_PATH, which opens nothing; -1 = not what it should be. */
+/* Get a socket by O_PATH, which does not open it; -1 when it is not as it should be. */
 static int name_own_socket(int dir, const char *name, uid_t user)
 {
 	int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -311,7 +313,7 @@ static bool deliver(struct work *w, const struct ns_tmp_file *file)
 	taken = w->queued < QUEUE_MAX && !w->abandoned;
 	if (taken) {
 		w->queue[w->queued++] = *file;
-		os_wake(w->taker);
+		os_wake(w->taker_wake);
 	}
 	os_mutex_unlock(w->lock);
 	if (!taken)
@@ -322,10 +324,10 @@ static bool deliver(struct work *w, const struct ns_tmp_file *file)
 struct place {
 	struct work *w;
 	uint32_t group;
-	uid_t owner;                         /* of the directory; (uid_t)-1 = does not matter */
+	uid_t owner;                         /* owner of the directory; (uid_t)-1 = any */
 };
 
-/* A name that says to be of the process `inner`. */
+/* Examine a file whose name claims the inner pid `inner`. */
 static void see_name(const struct place *p, int dir, const char *name, uint32_t inner)
 {
 	const struct ns_group *g = &p->w->groups[p->group];
@@ -359,11 +361,8 @@ static DIR *open_dir(int at, const char *name, struct stat *st)
 	return dir;
 }
 
-/*
- * Whether one more entry is to be looked at: not when nobody waits any more, and of each group so
- * many.
- */
-static bool goes_on(struct work *w)
+/* Whether to examine one more entry: the search continues, and the group is below its limit. */
+static bool may_continue(struct work *w)
 {
 	bool on;
 
@@ -373,7 +372,7 @@ static bool goes_on(struct work *w)
 	return on;
 }
 
-/* hsperfdata_USER, which only that user can write to. */
+/* Examine hsperfdata_USER, which only that user may be able to write to. */
 static void see_user(struct place *p, int tmp, const char *name)
 {
 	struct dirent *entry;
@@ -383,7 +382,7 @@ static void see_user(struct place *p, int tmp, const char *name)
 	char *end;
 
 	p->owner = st.st_uid;
-	while (dir && !(st.st_mode & 022) && goes_on(p->w) && (entry = readdir(dir)) != NULL) {
+	while (dir && !(st.st_mode & 022) && may_continue(p->w) && (entry = readdir(dir)) != NULL) {
 		inner = strtoul(entry->d_name, &end, 10);
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && !*end &&
 		    inner <= INT32_MAX)
@@ -416,7 +415,7 @@ static void see_tmp(struct work *w, uint32_t group)
 	struct dirent *entry;
 	uint32_t inner;
 
-	while (tmp && goes_on(w) && (entry = readdir(tmp)) != NULL) {
+	while (tmp && may_continue(w) && (entry = readdir(tmp)) != NULL) {
 		if (w->kind->is_socket) {
 			if (w->kind->is_socket(entry->d_name, &inner))
 				see_name(&place, dirfd(tmp), entry->d_name, inner);
@@ -430,7 +429,7 @@ static void see_tmp(struct work *w, uint32_t group)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* False when nobody waits any more. */
+/* returns  false when the search has ended */
 static bool begin_group(struct work *w, uint32_t group)
 {
 	bool wanted;
@@ -454,7 +453,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* Returns how long to rest. */
+/* returns  how long to rest */
 static uint64_t scan(struct work *w)
 {
 	uint64_t began_ns = cpu_ns(), rest_ns;
@@ -464,9 +463,9 @@ static uint64_t scan(struct work *w)
 	forget(w, os_now_ns());
 	for (i = 0; i < w->ngroups && begin_group(w, i); i++)
 		see_tmp(w, i);
-	/* The first ones ask every process, and are soon followed by cheaper ones. */
+	/* The first scans examine every process; later ones are cheaper. */
 	w->mean_ns = (w->mean_ns * 3 + (cpu_ns() - began_ns)) / 4;
-	rest_ns = w->mean_ns * SHARE;
+	rest_ns = w->mean_ns * REST_PER_CPU_TIME;
 	if (rest_ns < SCAN_NS)
 		return SCAN_NS;
 	return rest_ns < SCAN_MAX_NS ? rest_ns : SCAN_MAX_NS;
@@ -491,7 +490,7 @@ static void ns_tmp_main(void *ctx)
 	uint64_t rest_ns;
 	bool abandoned;
 
-	/* not that of a source, which starts the next one */
+	/* not the priority of a source, whose thread may have started this one */
 	os_thread_priority(OS_PRIORITY_NORMAL);
 	w->own_mounts = namespace_of("self", "mnt");
 	w->own_pids = namespace_of("self", "pid");
@@ -523,7 +522,7 @@ static int start(struct ns_tmp *t, struct err *err)
 
 	if (w) {
 		w->kind = t->kind;
-		w->taker = t->wake;
+		w->taker_wake = t->wake;
 		w->hung = ns_hung_use(t->hung);
 		w->lock = os_mutex_new();
 		w->wake = os_cond_new();
@@ -560,7 +559,7 @@ int ns_tmp_open(const struct ns_tmp_kind *kind, struct os_wake *wake, struct log
 	return 0;
 }
 
-/* It frees what it holds, should it come back. Under its lock. */
+/* Leave the thread behind; it frees its memory if it ever comes back. Called under its lock. */
 static void leave_behind(struct ns_tmp *t)
 {
 	ns_hung_add(t->hung, &t->work->at);
@@ -570,35 +569,33 @@ static void leave_behind(struct ns_tmp *t)
 	t->thread = NULL;
 }
 
-/* Under the lock of the one that is held up; releases it. */
+/* Replace the thread that is held up. Called under its lock, which it releases. */
 static void replace(struct ns_tmp *t)
 {
 	struct work *w = t->work;
 
 	leave_behind(t);
 	log_line(t->log, LOG_WARN,
-		 "the file system of the container of pid %u does not answer: its %s programs are "
-		 "not "
-		 "looked for until it does",
+		 "the file system of the container of pid %u does not answer: until it does, its "
+		 "%s programs are not looked for",
 		 w->at.some_pid, t->kind->programs);
 	if (ns_hung_threads(t->hung) < NS_HUNG_MAX)
 		start(t, NULL);
 	if (!t->work)
 		log_line(t->log, LOG_ERROR,
-			 "%s programs are not looked for in any container any more, until one of "
-			 "the "
-			 "%u file systems that do not answer does",
+			 "%s programs in containers are no longer looked for until one of "
+			 "the %u file systems that do not answer does",
 			 t->kind->programs, NS_HUNG_MAX);
 	os_mutex_unlock(w->lock);
 }
 
-static void see_who_came_back(struct ns_tmp *t)
+static void log_those_back(struct ns_tmp *t)
 {
 	uint32_t back = ns_hung_back(t->hung);
 
-	if (back == t->back_told)
+	if (back == t->nback_logged)
 		return;
-	t->back_told = back;
+	t->nback_logged = back;
 	log_line(t->log, LOG_WARN,
 		 "the file system of a container answers again: its %s programs are looked for in "
 		 "a minute",
@@ -610,7 +607,7 @@ bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
 	struct work *w;
 	bool any;
 
-	see_who_came_back(t);
+	log_those_back(t);
 	if (!t->work && ns_hung_threads(t->hung) < NS_HUNG_MAX)
 		start(t, NULL);
 	w = t->work;
@@ -662,8 +659,8 @@ void ns_tmp_close(struct ns_tmp *t)
 #define CAP_SYS_PTRACE_BIT 19u
 
 /*
- * To read a file of another's takes less than to connect to a socket, which is a right to write
- * (unix(7)).
+ * Reading another user's file takes fewer rights than connecting to a socket, which needs write
+ * permission (unix(7)).
  */
 int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err)
 {
@@ -682,7 +679,7 @@ int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err)
 		return 0;
 	return err_set(
 		err, ERR_ACCESS,
-		"this user may look at programs of its own only: run as root (of the host), or "
+		"this user may examine only its own programs: run as root (of the host), or "
 		"give the program cap_sys_ptrace and %s",
 		kind->is_socket ? "cap_dac_override, to connect to their sockets"
 				: "cap_dac_read_search");

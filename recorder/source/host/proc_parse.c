@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#define NUMBER_MAX 1e30         /* no counter is larger; infinity comes from a hostile text */
-#define STAT_WORDS 24u          /* words after comm that are looked at: state is the first */
+#define NUMBER_MAX 1e30               /* no counter is larger; a hostile text could give infinity */
+#define STAT_WORDS 24u                       /* words read after comm; state is the first */
 
 struct text text_of(const char *bytes, size_t n)
 {
@@ -103,7 +103,7 @@ bool proc_row_next(struct text *rest, struct proc_row *row)
 	while (text_line(rest, &line)) {
 		if (!text_word(&line, &word))
 			continue;
-		/* Old kernels print "eth0:123" without a blank. */
+		/* Old kernels print "eth0:123" without a space. */
 		colon = memchr(word.at, ':', (size_t)(word.end - word.at));
 		row->name = word;
 		if (colon) {
@@ -149,7 +149,7 @@ bool proc_value(struct text all, const char *name, double *out)
 	return false;
 }
 
-/* The word `name` with a colon after it, at the start of the line; the rest stays in *line. */
+/* Whether the line starts with `name` and a colon; *line keeps the rest. */
 static bool begins_with(struct text *line, const char *name)
 {
 	struct text word;
@@ -216,7 +216,7 @@ bool proc_disk_is_part_of(struct text name, struct text disk)
 	if (!n || (size_t)(name.end - name.at) <= n || memcmp(name.at, disk.at, n) != 0)
 		return false;
 	at = name.at + n;
-	/* A disk whose own name ends in a digit puts a 'p' between. */
+	/* If the disk's name ends in a digit, a 'p' stands in between. */
 	if (is_digit(disk.end[-1]) && *at++ != 'p')
 		return false;
 	if (at == name.end)
@@ -234,7 +234,7 @@ bool proc_stat_parse(struct text all, struct proc_stat *out)
 	const char *at;
 	uint32_t n;
 
-	/* The name may hold anything, ')' and line feeds too; after it come letters and numbers. */
+	/* The name may contain anything, even ')' and line feeds; letters and numbers follow it. */
 	comm.at = all.at < all.end ? memchr(all.at, '(', (size_t)(all.end - all.at)) : NULL;
 	if (!comm.at)
 		return false;
@@ -257,7 +257,7 @@ bool proc_stat_parse(struct text all, struct proc_stat *out)
 		if (n == 0)
 			out->state = *word.at;
 		if (!text_number(word, &v[n]))
-			v[n] = 0;               /* the state letter, negative priorities */
+			v[n] = 0;               /* the state letter or a negative priority */
 	}
 	if (n < 22 || v[19] >= 18e18)
 		return false;
@@ -298,7 +298,7 @@ bool proc_mount_next(struct text *rest, struct proc_mount *out)
 				out->dir[n] = *dir.at++;
 		}
 		out->dir[n] = '\0';
-		if (dir.at == dir.end)          /* one that is too long to name is left out */
+		if (dir.at == dir.end)          /* a name that is too long is left out */
 			return true;
 	}
 	return false;

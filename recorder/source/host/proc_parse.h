@@ -1,9 +1,9 @@
 /*
- * Reading the texts of /proc and of a control group: pure functions on buffers.
+ * Parses the texts of /proc and of control groups: pure functions on buffers.
  *
- * Nothing here opens a file, so it is built and tested on both hosts and fuzzed. The texts are not
+ * Nothing here opens a file, so it is built and tested on both hosts, and fuzzed. The texts are not
  * NUL-terminated and are never trusted: a process may call itself ") R 1 (" or put a line feed into
- * its name. Numbers are doubles: exact up to 2^53, which is 9 PB of bytes.
+ * its name. Numbers are doubles, exact up to 2^53, which is 9 PB in bytes.
  *
  * Source of the layouts: proc(5), Documentation/admin-guide/iostats.rst, accounting/psi.rst and
  * admin-guide/cgroup-v2.rst of the Linux kernel.
@@ -24,19 +24,19 @@ struct text {
 
 struct text text_of(const char *bytes, size_t n);
 
-/* The next line without its LF; the next word between blanks; false at the end. */
+/* Take the next line without its LF, or the next word between blanks; false at the end. */
 bool text_line(struct text *rest, struct text *line);
 bool text_word(struct text *rest, struct text *word);
 
-/* Digits with an optional fraction, the whole of the text; false for anything else. */
+/* A number: the whole text must be digits with an optional fraction, else false. */
 bool text_number(struct text t, double *out);
 bool text_is(struct text t, const char *s);
 
-/* Copy what fits, NUL-terminated. */
+/* Copy as much as fits, NUL-terminated. */
 void text_copy(struct text t, char *out, size_t n);
 
 /*
- * One row: a name and the numbers after it, up to the first word that is none.
+ * One row: a name and the numbers after it, up to the first word that is not a number.
  *
  *	cpu0 6843 0 2509 ...             /proc/stat, vmstat, cpu.stat, memory.events
  *	MemTotal:  24684092 kB           /proc/meminfo, /proc/PID/status and io
@@ -46,35 +46,33 @@ void text_copy(struct text t, char *out, size_t n);
 struct proc_row {
 	struct text name;                    /* without its colon */
 	uint32_t n;
-	double v[PROC_ROW_VALUES];           /* those beyond n are 0 */
+	double v[PROC_ROW_VALUES];           /* 0 from index n on */
 };
 
-/* The next row that has a name; rows without a number have n = 0. false at the end. */
+/* Take the next row that has a name; n = 0 if it has no number. false at the end. */
 bool proc_row_next(struct text *rest, struct proc_row *row);
 bool proc_disk_next(struct text *rest, struct proc_row *row);
 
-/* The first value of the row with this name; false when it is not there. */
+/* The first value of the row with this name; false when there is no such row. */
 bool proc_value(struct text all, const char *name, double *out);
 
-/*
- * "Tcp: RtoAlgorithm RtoMin ..." over "Tcp: 1 200 ...": the number under a heading, net/snmp.
- */
+/* The number under a heading in net/snmp: "Tcp: RtoAlgorithm RtoMin ..." above "Tcp: 1 200 ...". */
 bool proc_heading_value(struct text all, const char *row, const char *heading, double *out);
 
 /*
- * Sum of key=NUMBER over the lines that begin with the word `first` (NULL = all lines):
- * "some avg10=0.00 ... total=15220311" of pressure files, "254:0 rbytes=1 wbytes=2" of io.stat.
+ * The sum of key=NUMBER over the lines that begin with the word `first` (NULL = all lines): "some
+ * avg10=0.00 ... total=15220311" of pressure files, "254:0 rbytes=1 wbytes=2" of io.stat.
  */
 bool proc_key_sum(struct text all, const char *first, const char *key, double *out);
 
-/* A partition is its disk's name and a number: sda1, nvme0n1p2; loop10 is none of loop1. */
+/* A partition has its disk's name and a number: sda1, nvme0n1p2; loop10 is not part of loop1. */
 bool proc_disk_is_part_of(struct text name, struct text disk);
 
 /* /proc/PID/stat; times in clock ticks. */
 struct proc_stat {
 	uint32_t pid;
 	char comm[PROC_COMM_BYTES];
-	char state;                          /* R, S, D, Z (dead, not waited for) and so on */
+	char state;                          /* R, S, D, Z (ended, not yet reaped) and so on */
 	double utime, stime, minor_faults, major_faults, threads, virtual_bytes, resident_pages;
 	uint64_t start_ticks;                /* since boot */
 };
@@ -88,7 +86,7 @@ struct proc_mount {
 bool proc_mount_next(struct text *rest, struct proc_mount *out);
 
 /*
- * The display name of a process: the base name of what /proc/PID/exe points to, without
- * " (deleted)" and without ".exe"; comm when exe is empty.
+ * The display name of a process: the base name of the target of /proc/PID/exe, without " (deleted)"
+ * and ".exe"; comm if exe is empty.
  */
 void proc_display_name(const char *exe, const char *comm, char *out, size_t n);

@@ -1,6 +1,6 @@
 /*
- * Processes, threads and mappings that exist already, from /proc (proc(5)): at the start, and again
- * after side-band records were lost.
+ * Reads the processes, threads and mappings that already exist from /proc (proc(5)): at the start,
+ * and again after side-band records were lost.
  */
 #include "base/array.h"
 #include "base/log.h"
@@ -30,7 +30,7 @@ struct stat_line {
 	uint64_t start_ns;
 };
 
-/* Ticks since boot, which counts suspend, to the recorder's clock, which does not. */
+/* Convert time since boot, which includes suspend, to the recorder's clock, which does not. */
 static uint64_t boot_to_recorder_ns(uint64_t boot_ns)
 {
 	struct timespec boot;
@@ -43,7 +43,7 @@ static uint64_t boot_to_recorder_ns(uint64_t boot_ns)
 	return now - (boot_now - boot_ns);
 }
 
-/* The name stands in parentheses and may hold any byte, ')' too: the last one ends it. */
+/* The name is in parentheses and may contain any byte, even ')': the last ')' ends it. */
 static bool read_stat(uint32_t pid, struct stat_line *out)
 {
 	struct buf text = {0};
@@ -70,9 +70,7 @@ static bool read_stat(uint32_t pid, struct stat_line *out)
 	return ok;
 }
 
-/*
- * ---- build ids of mapped files, so that a file is the same object before and after the start ----
- */
+/* ---- build ids of mapped files: a file is the same object before and after the start --------- */
 
 struct known_file {
 	uint64_t dev, ino;
@@ -170,7 +168,7 @@ static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
 	perf_state_map(scan->state, p, &key, start, end, pgoff);
 }
 
-/* In place of what was known of it: records may have been lost. */
+/* Replaces what was known of the process, because records may have been lost. */
 static void read_maps(struct scan *scan, struct perf_process *p)
 {
 	struct buf text = {0};
@@ -192,7 +190,7 @@ static void read_maps(struct scan *scan, struct perf_process *p)
 
 /* ---- threads and names ----------------------------------------------------------------------- */
 
-/* But not a leader that has ended before its threads: its exit record is past. */
+/* Skip a leader that ended before its threads: its exit record is past. */
 static void read_threads(struct scan *scan, struct perf_process *p, bool leader_ended)
 {
 	struct dirent *entry;
@@ -223,7 +221,7 @@ static void read_threads(struct scan *scan, struct perf_process *p, bool leader_
 		closedir(dir);
 }
 
-/* Named already, but otherwise: its exec record was lost. */
+/* The process has another name already: its exec record was lost. */
 static void read_exe(struct scan *scan, struct perf_process *p, const char *comm)
 {
 	char path[64], target[4096];
@@ -236,7 +234,7 @@ static void read_exe(struct scan *scan, struct perf_process *p, const char *comm
 	target[n] = '\0';
 	target[perf_path_length(target)] = '\0';
 	if (strncmp(target, "/memfd:", 7) == 0) {
-		p->exe_known = true;         /* its short name says more */
+		p->exe_known = true;         /* its short name is better */
 		return;
 	}
 	if (p->exe_known && !process_exe_is(p->process, target))
@@ -297,7 +295,7 @@ int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err)
 	DIR *dir = opendir("/proc");
 
 	if (!dir)
-		return err_os(err, "cannot read /proc: processes have no names without it");
+		return err_os(err, "cannot read /proc, so processes have no names");
 	while ((entry = readdir(dir)) != NULL) {
 		if (isdigit((unsigned char)entry->d_name[0]))
 			scan_process(&scan, (uint32_t)strtoul(entry->d_name, NULL, 10));

@@ -17,7 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define PATH_MAX_BYTES 4200u             /* of a mapping: the kernel's PATH_MAX, and a suffix */
+#define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
 /* a thread is remembered this long after its exit record */
 #define FORGET_NS NS_PER_SEC
 
@@ -30,10 +30,10 @@ struct perf_state {
 	struct perf_state_config cfg;
 	struct slots processes, threads;
 	struct table by_pid, by_tid;
-	uint64_t now_ns;                     /* of the newest record; what is queued is not newer */
+	uint64_t now_ns;                  /* time of the newest record; queued ones are not newer */
 	struct object *kernel;
-	uint64_t kernel_base;                /* address of _text; 0 = hidden from us */
-	struct kernel_symbols *kernel_symbols;   /* code that came to it at run time */
+	uint64_t kernel_base;                /* address of _text; 0 = hidden */
+	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
 	uint32_t exited_first, exited_count, exited_room;
 };
@@ -92,7 +92,7 @@ static void put_process_event(struct perf_state *s, enum event_kind kind, struct
 	queue_put(s->cfg.queue, &e);
 }
 
-/* The merge thread has the object opened by the symbol worker while its process lives. */
+/* The merge thread has the symbol worker open the object while its process lives. */
 static void put_image_event(struct perf_state *s, struct perf_process *p, struct object *object,
 			    uint64_t time_ns)
 {
@@ -139,8 +139,8 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process)
 }
 
 /*
- * All threads of a process but one; by a walk, as there is mostly no other when a program is
- * executed.
+ * Remove all threads of a process but one. It walks over them, because usually there is no other
+ * when a program is executed.
  */
 static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid,
 				  uint64_t now_ns)
@@ -175,7 +175,7 @@ static bool wanted(const struct perf_state *s, const struct perf_process *p)
 	return !s->cfg.only_process || process_is_meant(p->process, s->cfg.only_process);
 }
 
-/* Where somebody asks for names: they may be those of argv[0] or of a script. */
+/* Only if names are needed: they may be those of argv[0] or of a script. */
 static void read_command_line(struct perf_state *s, struct perf_process *p)
 {
 	if (s->cfg.command_lines && !p->kernel && !atomic_load(&p->process->cmdline)) {
@@ -222,7 +222,8 @@ struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_proc
 		t = slots_get(&s->threads, number);
 		if (t->process == process && !t->exited_ns)
 			return t;
-		process->nthreads++;                     /* so that it outlives the old thread */
+		/* keeps it alive when the old thread goes */
+		process->nthreads++;
 		remove_thread(s, t, s->now_ns);
 		process->nthreads--;
 	}
@@ -284,10 +285,7 @@ void perf_mapping_kind(const char *path, const struct perf_process *process, str
 	memset(key, 0, sizeof(*key));
 	key->kind = OBJECT_JIT;
 	key->pid = process->pid;
-	/*
-	 * A pid is used again, and exec starts anew: what an address was called before is void
-	 * then.
-	 */
+	/* A pid may be reused, and exec starts anew: earlier names of an address are void then. */
 	key->epoch = (uint32_t)hash_pair(process->start_ns, process->exec);
 	key->path = "[jit]";
 }
@@ -304,15 +302,15 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 	m.object = object;
 	if (key->kind == OBJECT_JIT) {
 		m.flags = FRAME_JIT;
-		m.pgoff = start;             /* offsets in it are addresses */
+		m.pgoff = start;             /* its offsets are addresses */
 	}
 	process->jvm |= strcmp(object->name, "libjvm.so") == 0;
 	rc = maps_insert(&process->maps, &m, s->now_ns);
 	if (rc == ERR_LIMIT && !process->maps_full) {
 		process->maps_full = true;
 		log_line(s->cfg.log, LOG_WARN,
-			 "%s (%u) has over %u executable mappings: frames in the others have no "
-			 "name",
+			 "%s (%u) has more than %u executable mappings: frames in the others have "
+			 "no name",
 			 process_name(process->process), process->pid, MAPS_MAX);
 	}
 	if (!rc)
@@ -371,7 +369,7 @@ static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
 	return p;
 }
 
-/* The child is what its parent is, until it calls exec. */
+/* A child has what its parent has, until it calls exec. */
 static void inherit(struct perf_state *s, struct perf_process *child, const struct perf_record *r)
 {
 	struct perf_process *parent = known_process(s, r->u.task.parent_pid);
@@ -387,7 +385,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	child->kernel = parent->kernel;
 	child->jvm = parent->jvm;
 	if (child->kernel)
-		return;                      /* its name follows in a COMM record */
+		return;                      /* a COMM record with its name follows */
 	if (comm)
 		process_set_comm(s->cfg.processes, child->process, comm);
 	if (parent->exe_known)
@@ -425,7 +423,7 @@ static void on_fork(struct perf_state *s, const struct perf_record *r)
 
 int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, const char *comm)
 {
-	/* First of all: whoever calls exec becomes the leader, which may have exited before. */
+	/* First: the thread that calls exec becomes the leader, which may have exited before. */
 	struct perf_thread *t = perf_state_add_thread(s, p, tid);
 	struct process *fresh = NULL;
 	struct thread *thread = NULL;
@@ -440,7 +438,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	if (!thread) {
 		if (fresh)
 			process_drop(s->cfg.processes, fresh, s->now_ns);
-		return ERR_LIMIT;            /* goes on under its old name */
+		return ERR_LIMIT;            /* it keeps its old name */
 	}
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
@@ -492,19 +490,19 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		memcpy(key.build_id, r->u.mmap.build_id, r->u.mmap.build_id_bytes);
 		key.dev = makedev(r->u.mmap.major, r->u.mmap.minor);
 		key.ino = r->u.mmap.ino;
-		/* /proc/PID/maps does not tell it: the same key for both */
+		/* /proc/PID/maps does not have it, and the key must be the same */
 		key.ino_generation = 0;
 		if (!p->exe_known && path[0] == '/')
 			perf_state_exe(s, p, path);
 	} else {
-		p->exe_known = true;         /* a program in a memfd: its short name says more */
+		p->exe_known = true;         /* a program in a memfd: its short name is better */
 	}
-	read_command_line(s, p);             /* again, if exec had not put it there yet */
+	read_command_line(s, p);             /* again, in case exec had not written it yet */
 	perf_state_map(s, p, &key, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes,
 		       r->u.mmap.pgoff);
 }
 
-/* Remember it for FORGET_NS; without memory it is forgotten when its tid comes again. */
+/* Remember it for FORGET_NS; without memory, until its tid is reused. */
 static void remember_exited(struct perf_state *s, uint32_t tid, uint64_t time_ns)
 {
 	if (s->exited_count == s->exited_room) {
@@ -583,10 +581,7 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 		s->exited_first = s->exited_count = 0;
 }
 
-/*
- * Two pids that no process has: the idle task's, and that of tasks which the kernel took down
- * already.
- */
+/* Two pids belong to no process: the idle task's, and that of tasks that have already exited. */
 static const char *pid_comm(uint32_t pid)
 {
 	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
@@ -618,7 +613,7 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* The kernel's own build id: /sys/kernel/notes holds the ELF notes, "GNU" type 3 among them. */
+/* The kernel's build id: /sys/kernel/notes holds ELF notes, one of them "GNU" type 3. */
 static void read_kernel_build_id(struct object_key *key)
 {
 	struct buf notes = {0};
@@ -707,7 +702,10 @@ void perf_state_free(struct perf_state *s)
 	free(s);
 }
 
-/* Those whose exit record was lost; asked by number, as /proc may hide other users' processes. */
+/*
+ * Forget processes whose exit record was lost. Asks by pid, because /proc may hide other users'
+ * processes.
+ */
 static void forget_dead(struct perf_state *s)
 {
 	uint32_t i;
@@ -724,9 +722,10 @@ static void forget_dead(struct perf_state *s)
 }
 
 /*
- * What runs in the kernel already; 30 ms. Without records it would grow old, and names turn wrong.
+ * Read the symbols of kernel code again, which takes 30 ms. Without records they would become
+ * outdated, and names wrong.
  */
-static void scan_kernel(struct perf_state *s)
+static void rescan_kernel_symbols(struct perf_state *s)
 {
 	struct buf text = {0};
 
@@ -739,6 +738,6 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
-	scan_kernel(s);
+	rescan_kernel_symbols(s);
 	return perf_scan_all(s, s->cfg.build_ids, err);
 }

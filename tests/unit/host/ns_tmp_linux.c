@@ -203,7 +203,7 @@ TEST(nobody_looks_while_four_hang_and_again_when_one_answers)
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	if (n == NS_HUNG_MAX) {
 		assert_int_equal(ns_tmp_open(&ns_tmp_jvm, NULL, log, &t, NULL), 0);
-		take_until_said(t, log, path, "Java programs are not looked for in any container");
+		take_until_said(t, log, path, "Java programs in containers are no longer looked for");
 		pid = child(fill_tmp);
 		end(hangs[0]);
 		hangs[0] = 0;
