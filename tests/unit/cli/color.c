@@ -115,7 +115,7 @@ TEST(only_three_words_are_taken)
 	struct err err = {0};
 
 	assert_int_equal(color_check(&o, &err), ERR_USAGE);
-	assert_non_null(strstr(err.text, "auto, always, never"));
+	assert_non_null(strstr(err.text, "is not auto, always or never"));
 	o.color = "always";
 	assert_int_equal(color_check(&o, &err), 0);
 	assert_true(color_wanted(&o));
