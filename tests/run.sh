@@ -23,11 +23,10 @@
 # script that records this machine (a line "need_perf", see cli.sh) alone. From outside: BUILD (for
 # RECORDER), TIME_LIMIT, JOBS.
 #
-# A live script, tests/cli/X_linux.sh, records this machine while it runs, and what else runs there
-# is no part of the test: one that failed is run once more, and counts as it ends then. That is said
-# aloud, with all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first
-# run". Nothing else has a second run: what is read from files and what unit tests do comes out the
-# same each time.
+# A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load can
+# disturb it. If it fails, it is run once more, and the second result counts. That is reported with
+# all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first run". Nothing
+# else has a second run: unit tests and scripts about files give the same result each time.
 #
 # Last lines: "N scripts needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1
 # if any failed or none passed.
@@ -40,14 +39,14 @@ WINE_RUN="$TOP/tests/support/wine.sh run"
 export TOP BUILD WINE_RUN
 export RECORDER=$BUILD/recorder RECORDER_EXE=$TOP/build/windows/recorder.exe
 
-# cmocka would turn a sanitizer's report of a bad access into a mere "exception": 2 = nobody else
-# may handle it.
+# cmocka would turn a sanitizer's report of a bad access into a mere "exception". The value 2 keeps
+# other handlers out.
 GIVEN_ASAN_OPTIONS=${ASAN_OPTIONS:-}
 asan_options()
 {
 	local sigbus=2
 	case $1 in
-	# read what may be cut off: mapped_linux.h
+	# these read mappings that may be cut off: mapped_linux.h
 	*/host/mapped_linux | */jvm/jvm_linux) sigbus=1 ;;
 	esac
 	local options=handle_segv=2:handle_sigbus=$sigbus:handle_sigfpe=2:detect_leaks=1

@@ -13,10 +13,10 @@
 # q(1-q)/m). Samples of one run are not as independent as that takes them to be: neighbours are
 # alike.
 #
-# What is compared: stacks that reach a root (_start, a thread's start), of both. perf cuts at 16
-# KiB and does not say where; the share that is compared is printed for each side. Roots and
-# functions without a name are left out of the ten. Names of one address (malloc, __libc_malloc)
-# count as one, as nm lists them.
+# The comparison uses stacks of both sides that reach a root (_start, a thread's start). perf cuts
+# stacks at 16 KiB and does not say where; the share that is compared is printed for each side.
+# Roots and functions without a name are left out of the ten. Names of one address (malloc,
+# __libc_malloc) count as one, as nm lists them.
 #
 # Exit 1 when a row differs by more. perf.data takes 16 MB a second and busy pair of CPUs; it is
 # below build/bench/beside and is removed at the end. perf script takes its minutes.

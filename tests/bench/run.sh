@@ -94,8 +94,7 @@ status() { "$RECORDER" status --json --store work/live.db 2>/dev/null; }
 field()  { jq -r ".$2 // \"?\"" <<<"$1" 2>/dev/null || echo '?'; }
 forks()  { awk '/^processes/ { print $2 }' /proc/stat; }
 load()   { cut -d ' ' -f 1 /proc/loadavg; }
-# The smaller of that many seconds and what is left of the 175 that part 3, and then part 4, may
-# take.
+# The smaller of that many seconds and the rest of the 175 s that part 3, and then part 4, may take.
 left()   { local s=$((175 - SECONDS)); [ $s -gt "$1" ] && s=$1; [ "$s" -gt 1 ] || s=1; echo "$s"; }
 
 # timed SECONDS OUT COMMAND...: ms into $took; when it failed, "?" and why into $failure.

@@ -64,8 +64,8 @@ run ./check-jit code
 	java=$!
 }
 cp /bin/sleep check-plain && run ./check-plain 60
-# Three that are called node: with the function that V8 collects in, stripped of its name, and with
-# it in a library.
+# Three programs called node: one has the function that V8 collects in, one is stripped of its name,
+# and one has it in a library.
 echo 'void _ZN2v88internal4Heap24PerformGarbageCollectionEv(void) { }' >v8.c
 echo '#include <unistd.h>
 int main(void) { for (;;) pause(); }' >node.c
@@ -125,8 +125,8 @@ check and_probes_in_programs jq -s -e 'any(.check == "source" and .name == "upro
 check a_rule_that_only_net_programs_can_fire_is_noted \
 	grep -q 'only .NET programs can fire it, and none of those it names runs' rule
 
-# What would be silence at night: a rule that is off, names that there are not, a source that an
-# option needs.
+# Mistakes that would only show as silence: a rule that is off, names that do not exist, a missing
+# source that an option needs.
 doubts() { "$RECORDER" check --json --store s.db "$1" 2>/dev/null |
 	jq -r 'select(.check == "rule").text' >rule; }
 doubts '/StopOnGCOverMsec:0'
@@ -174,8 +174,8 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	check another_user_does_not_and_check_says_so \
 		[ "$(setpriv --reuid 65534 --clear-groups "$RECORDER" check --json 2>/dev/null |
 		verdicts)" = '["note"]' ]
-	# What the setcap of 'recorder help privileges' gives is enough to read files of others, not
-	# to connect to their sockets.
+	# The setcap command of 'recorder help privileges' is enough to read files of other users,
+	# but not to connect to their sockets.
 	caps=+sys_ptrace,+dac_read_search
 	setpriv --reuid 65534 --clear-groups --inh-caps $caps --ambient-caps $caps "$RECORDER" \
 		check --json >given 2>/dev/null

@@ -1,6 +1,5 @@
 #!/bin/bash
-# What an export cannot do, in every format: unknown names, missing folders, full disks, nothing to
-# write.
+# Errors of an export in every format: unknown names, missing folders, full disks, nothing to write.
 set -u
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG

@@ -1,7 +1,7 @@
 #!/bin/bash
-# SIGHUP: a recorder without a terminal opens its log anew and goes on; when its terminal hangs up
-# it saves what it has and ends. Two signals at once are one. And the priorities of its threads with
-# --low-priority.
+# SIGHUP: a recorder without a terminal reopens its log and continues. A recorder whose terminal
+# hangs up saves what it has and ends. Two signals at once count as one. The script also checks the
+# priorities of the threads with --low-priority.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -26,7 +26,7 @@ check and_it_ends_well test $code = 0
 check low_priority_is_the_lowest test "$writer $symbols" = '19 19'
 check low_priority_leaves_sampling_alone test "$merge" -le 0
 
-# As timeout(1) does it: the program, and then its group. Once more if this shell had to wait for a
+# As timeout(1) does: signal the program, then its group. Try again if this shell had to wait for a
 # CPU in between.
 took=1000
 for try in 1 2 3; do

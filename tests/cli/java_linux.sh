@@ -58,10 +58,10 @@ wait $collect
 kill $before $after
 wait $before $after 2>/dev/null
 
-# Every pause over 5 ms ends within 50 ms of the log's line and is as long, to 0.5 ms: the
-# collection as the log says of it, or the program's standing still as it says of the safepoint, if
-# the JVM lost its CPU between the two. One in ten may be told less exactly, such as the sum of
-# several (GC/Pauses): who looks may have to wait for a CPU too. None is left out.
+# Every pause over 5 ms ends within 50 ms of its line in the log and is equally long, to 0.5 ms. It
+# equals the log's collection or, if the JVM lost its CPU between the two, the log's safepoint. One
+# in ten may be less exact, such as the sum of several pauses (GC/Pauses), because the recorder too
+# may have to wait for a CPU. None is left out.
 "$RECORDER" export --store java.db --format jsonl -o events 2>err
 cat >compare.jq <<'EOF'
 def near($at; $ms): (.at - $at | fabs) < 50 and (.ms - $ms | fabs) < 0.5;

@@ -21,9 +21,8 @@ more_stored() # THAN
 	[ "$(grep -c '^[^ ]* incident [0-9]* stored' log)" -gt "$1" ]
 }
 
-# What may not change: the bytes of its segments, and how much each thread has of the samples that
-# an export of it gives. A function's name may still be filled in, when a later recorder meets the
-# same file.
+# These may not change: the bytes of an incident's segments, and each thread's share of the samples
+# in an export. A function's name may still be filled in when a later recorder meets the same file.
 sum_of() # ID
 {
 	echo "$1 $("$RECORDER" export --store k.db --id "$1" -f 2>/dev/null |

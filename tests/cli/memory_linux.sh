@@ -1,6 +1,6 @@
 #!/bin/bash
-# --max-rss-mb: the buffer becomes what fits below it, what floods the recorder's tables does not
-# push it over it for long, and a limit that cannot be kept is refused.
+# --max-rss-mb: the buffer shrinks to fit the limit, a flood of table entries does not exceed it for
+# long, and a limit that cannot be kept is refused.
 . "$TOP/tests/support/cli.sh"
 need_perf
 

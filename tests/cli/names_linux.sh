@@ -138,8 +138,8 @@ fi
 
 if [ "${node:-}" ]; then
 	of $node
-	# V8 may have put the one into the other, the script's top level, which has the file as its
-	# name.
+	# V8 may have inlined the function into the script's top level, which is named after the
+	# file.
 	check javascript_functions_have_names \
 		mostly 80 'JS:[*~^+]*(spinInJavaScript)? .*spin.js:' . 30
 	check and_they_are_those_of_the_script \

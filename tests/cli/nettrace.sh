@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files of .NET programs (.nettrace) as the source of events: rules fire as they would have, damage
-# is told.
+# Trace files of .NET programs (.nettrace): rules fire as they would have live, and damage is
+# reported.
 . "$TOP/tests/support/cli.sh"
 gc=$TOP/tests/data/nettrace/gc.nettrace
 

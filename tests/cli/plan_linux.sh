@@ -1,8 +1,7 @@
 #!/bin/bash
-# check --plan: what it says of the buffer is what a recording needs meanwhile. Both look at the
-# same ten seconds of this machine, so that other load on it disturbs neither. Where it changes
-# within them, the segments of the one hold something else than those of the other: then once more,
-# and once again.
+# check --plan predicts the buffer that a recording needs at the same time. Both look at the same
+# ten seconds of this machine, so other load disturbs neither. If the load changes within them, the
+# segments of the two differ; then the script tries again, three times in all.
 # time limit: 180
 . "$TOP/tests/support/cli.sh"
 need_perf

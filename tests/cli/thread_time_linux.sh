@@ -105,8 +105,8 @@ timeout 80 "$RECORDER" collect --store time.db --wakers --delay-after-trigger-se
 	2>log & collect=$!
 wait_for 15 grep -q recording log
 sleep 0.5
-# What interrupts and a hypervisor took of the CPUs, in s (proc(5)): the clock of who is on one goes
-# on, and the kernel does not count it as his.
+# The time that interrupts and a hypervisor took from the CPUs, in s (proc(5)). The clock of a
+# running thread goes on meanwhile, but the kernel does not count that time as the thread's.
 taken() { awk -v hz="$(getconf CLK_TCK)" '$1 == "cpu" {print ($7 + $8 + $9) / hz}' /proc/stat; }
 began=$EPOCHREALTIME
 taken=$(taken)

@@ -19,8 +19,8 @@ check()
 	fi
 }
 
-# PATTERN is an extended regular expression that must be found in stderr or stdout; '' = stderr must
-# be empty. What the recorder printed is left in the files out and err, its exit code in $code.
+# PATTERN is an extended regular expression that must match stderr or stdout; if it is '', stderr
+# must be empty. The recorder's output is left in the files out and err, its exit code in $code.
 expect()
 {
 	local name=$1 want=$2 pattern=$3
@@ -62,7 +62,7 @@ wait_for()
 	return 1
 }
 
-# burnt PID: CPU time of its threads so far, in ms; what is gone has burnt none.
+# burnt PID: print the CPU time of its threads so far, in ms; 0 for a process that is gone.
 burnt()
 {
 	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / hz) }' \
@@ -95,8 +95,8 @@ need_perf()
 	exit 0
 }
 
-# need_tracefs SCRIPT: where tracefs is mounted, if need be in a mount namespace of its own;
-# skipped, aloud, without.
+# need_tracefs SCRIPT: make sure that tracefs is mounted, if need be in a mount namespace of its
+# own. Where that is not possible, the script is skipped, aloud.
 need_tracefs()
 {
 	[ "${IN_OWN_MOUNTS:-}" ] || [ -d /sys/kernel/tracing/events ] && return
@@ -109,9 +109,9 @@ need_tracefs()
 		-c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$1"
 }
 
-# need_dotnet WHAT PACKAGE TOOL NAME: ./NAME is the .NET program Sarif.Multitool of that npm
-# package, which brings its runtime; the script ends here, aloud, where WHAT cannot be tried as it
-# is not installed or does not run.
+# need_dotnet WHAT PACKAGE TOOL NAME: copy the .NET program Sarif.Multitool of that npm package,
+# which brings its runtime, to ./NAME. If it is not installed or does not run, the script says that
+# WHAT is skipped and ends.
 need_dotnet()
 {
 	local file=$TOP/build/deps/npm/node_modules/$2/Sarif.Multitool
@@ -126,9 +126,9 @@ need_dotnet()
 	fi
 }
 
-# need_windows_program SCRIPT [FILE...]: the Windows program runs here, and these of its test files
-# in build/windows were built; else skipped, aloud. Ours are no stores or conf files of who runs the
-# tests.
+# need_windows_program SCRIPT [FILE...]: skip the script, aloud, unless the Windows program runs
+# here and these test files in build/windows were built. The store and conf file of whoever runs the
+# tests are not used.
 need_windows_program()
 {
 	local script=$1 file
@@ -145,8 +145,8 @@ need_windows_program()
 	done
 }
 
-# own_wine SCRIPT [DLL...]: in a prefix of its own, with these stand-ins (build/windows/dll) as DLLs
-# of the system; gone when the script ends. WINEDLLOVERRIDES is the script's.
+# own_wine SCRIPT [DLL...]: use a Wine prefix of its own, with these stand-ins (build/windows/dll)
+# as system DLLs. The prefix is removed when the script ends. The script sets WINEDLLOVERRIDES.
 own_wine()
 {
 	local script=$1
@@ -162,8 +162,8 @@ own_wine()
 	exit 0
 }
 
-# exe NAME ARG...: what the Windows program says is NAME.out, its remarks NAME.err, its exit code
-# $code.
+# exe NAME ARG...: run the Windows program. Its stdout goes to NAME.out, its stderr to NAME.err, its
+# exit code to $code.
 exe()
 {
 	local name=$1
