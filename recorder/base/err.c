@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A sentence that was cut may end in the middle of a character: remove that part. */
-static void end_whole(struct err *err)
+static void trim_partial_character(struct err *err)
 {
 	size_t n = strlen(err->text);
 	size_t start = n;
@@ -31,7 +31,7 @@ static int set(struct err *err, int code, const char *start, const char *format,
 	err->code = code;
 	used = snprintf(err->text, sizeof(err->text), "%s", start);
 	vsnprintf(err->text + used, sizeof(err->text) - (size_t)used, format, args);
-	end_whole(err);
+	trim_partial_character(err);
 	return code;
 }
 
@@ -67,7 +67,7 @@ static int set_os(struct err *err, int os_error, const char *format, va_list arg
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %s", reason);
-	end_whole(err);
+	trim_partial_character(err);
 	return err->code;
 }
 
@@ -108,6 +108,6 @@ int err_prefix(struct err *err, const char *format, ...)
 	va_end(args);
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s", (int)(sizeof(old) - 1), old);
-	end_whole(err);
+	trim_partial_character(err);
 	return err->code;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void before(struct json *j)
+static void put_comma(struct json *j)
 {
 	if (j->comma)
 		buf_putc(j->out, ',');
@@ -67,7 +67,7 @@ static void put_quoted(struct buf *out, const char *text)
 
 void json_open(struct json *j, char bracket)
 {
-	before(j);
+	put_comma(j);
 	buf_putc(j->out, bracket);
 	j->comma = false;
 }
@@ -80,7 +80,7 @@ void json_close(struct json *j, char bracket)
 
 void json_key(struct json *j, const char *key)
 {
-	before(j);
+	put_comma(j);
 	put_quoted(j->out, key);
 	buf_putc(j->out, ':');
 	j->comma = false;
@@ -92,13 +92,13 @@ void json_str(struct json *j, const char *text)
 		json_null(j);
 		return;
 	}
-	before(j);
+	put_comma(j);
 	put_quoted(j->out, text);
 }
 
 void json_int(struct json *j, int64_t v)
 {
-	before(j);
+	put_comma(j);
 	if (v < 0)
 		buf_putc(j->out, '-');
 	buf_put_uint(j->out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
@@ -106,7 +106,7 @@ void json_int(struct json *j, int64_t v)
 
 void json_uint(struct json *j, uint64_t v)
 {
-	before(j);
+	put_comma(j);
 	buf_put_uint(j->out, v);
 }
 
@@ -139,20 +139,20 @@ void json_num(struct json *j, double v)
 		json_null(j);
 		return;
 	}
-	before(j);
+	put_comma(j);
 	num_text(v, text, sizeof(text));
 	buf_puts(j->out, text);
 }
 
 void json_bool(struct json *j, bool v)
 {
-	before(j);
+	put_comma(j);
 	buf_puts(j->out, v ? "true" : "false");
 }
 
 void json_null(struct json *j)
 {
-	before(j);
+	put_comma(j);
 	buf_puts(j->out, "null");
 }
 

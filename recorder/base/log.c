@@ -15,7 +15,7 @@
 struct log {
 	struct os_file *file;
 	char *path;                   /* NULL = stderr */
-	bool told;                    /* a failed write was reported */
+	bool failure_reported;                    /* a failed write was reported */
 	bool stamped;                 /* a time before each line */
 	struct os_mutex *lock;        /* guards the fields below */
 	unsigned first, count;
@@ -141,9 +141,9 @@ static void write_out(struct log *log, const struct buf *text)
 	struct err err;
 	char line[sizeof(err.text) + 64];
 
-	if (os_write(log->file, text->data, text->len, &err) == 0 || log->told)
+	if (os_write(log->file, text->data, text->len, &err) == 0 || log->failure_reported)
 		return;
-	log->told = true;
+	log->failure_reported = true;
 	snprintf(line, sizeof(line), "recorder: the log stops here: %s\n", err.text);
 	os_write(os_stderr(), line, strlen(line), NULL);
 }
@@ -188,6 +188,6 @@ int log_reopen(struct log *log, struct err *err)
 		return rc;
 	os_close(log->file);
 	log->file = file;
-	log->told = false;
+	log->failure_reported = false;
 	return 0;
 }

@@ -278,7 +278,7 @@ char **os_args(int argc, char **argv)
 static bool has_terminal;
 static int signal_fd = -1;
 
-static void listened(sigset_t *set)
+static void fill_signals(sigset_t *set)
 {
 	struct sigaction hangup;
 
@@ -300,7 +300,7 @@ int os_signals_open(struct err *err)
 	if (has_terminal)
 		close(terminal);
 	signal(SIGPIPE, SIG_IGN);
-	listened(&set);
+	fill_signals(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return err_os(err, "cannot listen to signals");
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -320,7 +320,7 @@ void os_signals_close(void)
 	if (signal_fd >= 0)
 		close(signal_fd);
 	signal_fd = -1;
-	listened(&set);
+	fill_signals(&set);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
@@ -333,7 +333,7 @@ enum os_signal os_signal_wait(uint64_t timeout_ns)
 	sigset_t set;
 	int signal_number;
 
-	listened(&set);
+	fill_signals(&set);
 	signal_number = sigtimedwait(&set, NULL, &t);
 	if (signal_number < 0)
 		return OS_SIGNAL_NONE;

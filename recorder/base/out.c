@@ -168,7 +168,7 @@ static struct buf *target(struct out *out)
 	return out->memory && !out->packer ? out->memory : &out->pending;
 }
 
-static void put_done(struct out *out, const struct buf *to)
+static void flush_if_full(struct out *out, const struct buf *to)
 {
 	if (to == &out->pending && (to->len >= FLUSH_BYTES || to->failed))
 		flush(out, false);
@@ -185,7 +185,7 @@ void out_put(struct out *out, const void *bytes, size_t n)
 		return;
 	}
 	buf_put(to, bytes, n);
-	put_done(out, to);
+	flush_if_full(out, to);
 }
 
 void out_drain(struct out *out, struct buf *text, bool always)
@@ -211,7 +211,7 @@ void out_printf(struct out *out, const char *format, ...)
 	buf_vprintf(to, format, args);
 	va_end(args);
 	out->bytes += to->len - before;
-	put_done(out, to);
+	flush_if_full(out, to);
 }
 
 uint64_t out_bytes(const struct out *out)

@@ -104,5 +104,6 @@ bool event_name_is(const char *wanted, const char *name)
 		return text_same_fold(wanted + task, name + task + 1);
 	if (m == n + 5)
 		return strncasecmp(wanted, name, n) == 0 && text_same_fold(name + n, "/Info");
-	return n == m + 5 && strncasecmp(wanted, name, m) == 0 && text_same_fold(wanted + m, "/Info");
+	return n == m + 5 && strncasecmp(wanted, name, m) == 0 &&
+	       text_same_fold(wanted + m, "/Info");
 }

@@ -105,7 +105,8 @@ static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 	free(counts);
 }
 
-static int nobody(const struct incident *in, const struct incident_filter *filter, struct err *err)
+static int report_no_match(const struct incident *in, const struct incident_filter *filter,
+			   struct err *err)
 {
 	struct buf list = {0};
 	int rc;
@@ -150,7 +151,7 @@ static int choose_threads(const struct incident *in, const struct incident_filte
 	}
 	keep[in->nthreads] = all;
 	free(meant);
-	return found ? 0 : nobody(in, filter, err);
+	return found ? 0 : report_no_match(in, filter, err);
 }
 
 /* ---- when ------------------------------------------------------------------------------------ */

@@ -21,7 +21,7 @@ static bool exists(uint32_t index, uint32_t none, uint32_t n)
 	return index == none || index < n;
 }
 
-static int bad(struct merge *m, const char *what, uint32_t index)
+static int points_nowhere(struct merge *m, const char *what, uint32_t index)
 {
 	return err_set(m->err, ERR_FORMAT, "a segment is damaged: %s %u points nowhere", what,
 		       index);
@@ -35,15 +35,15 @@ static int check_lists(struct merge *m)
 
 	for (i = 0; i < c->nthreads; i++) {
 		if (m->threads[i] >= m->in->nthreads)
-			return bad(m, "thread", i);
+			return points_nowhere(m, "thread", i);
 	}
 	for (i = 0; i < c->nframes; i++) {
 		if (m->frames[i] >= m->in->nframes)
-			return bad(m, "frame", i);
+			return points_nowhere(m, "frame", i);
 	}
 	for (i = 0; i < c->nnodes; i++) {
 		if (!exists(c->nodes[i].parent, STACK_NONE, i) || c->nodes[i].frame >= c->nframes)
-			return bad(m, "stack", i);
+			return points_nowhere(m, "stack", i);
 	}
 	return 0;
 }
@@ -53,7 +53,7 @@ static bool in_window(const struct merge *m, uint64_t time_ns)
 	return time_ns >= m->in->head.t0_ns && time_ns <= m->in->head.t1_ns;
 }
 
-static void need(struct merge *m, uint32_t node)
+static void mark_needed(struct merge *m, uint32_t node)
 {
 	if (node != STACK_NONE)
 		m->stacks[node] = 0;
@@ -71,9 +71,9 @@ static int check_samples(struct merge *m)
 		if (!exists(s->thread, THREAD_NONE, c->nthreads) ||
 		    !exists(s->stack, STACK_NONE, c->nnodes) || s->stream >= STREAMS_MAX ||
 		    s->quality >= QUALITIES)
-			return bad(m, "sample", i);
+			return points_nowhere(m, "sample", i);
 		if (in_window(m, s->time_ns))
-			need(m, s->stack);
+			mark_needed(m, s->stack);
 	}
 	return 0;
 }
@@ -91,9 +91,9 @@ static int check_events(struct merge *m)
 		    !exists(e->provider, UINT32_MAX, c->nnames) ||
 		    !exists(e->name, UINT32_MAX, c->nnames) || e->nfields > EVENT_MAX_FIELDS ||
 		    e->first_field > c->nfields || e->nfields > c->nfields - e->first_field)
-			return bad(m, "event", i);
+			return points_nowhere(m, "event", i);
 		if (in_window(m, e->time_ns))
-			need(m, e->stack);
+			mark_needed(m, e->stack);
 	}
 	return 0;
 }
@@ -106,7 +106,7 @@ static int add_stacks(struct merge *m)
 
 	for (i = c->nnodes; i-- > 0;) {
 		if (m->stacks[i] != STACK_NONE)
-			need(m, c->nodes[i].parent);
+			mark_needed(m, c->nodes[i].parent);
 	}
 	return incident_add_tree(m->in, c->nodes, c->nnodes, m->frames, m->stacks);
 }

@@ -35,7 +35,7 @@ int ring_new(size_t max_bytes, struct ring **out, struct err *err)
 	return 0;
 }
 
-static struct segment *at(const struct ring *ring, uint32_t i)
+static struct segment *segment_at(const struct ring *ring, uint32_t i)
 {
 	return ring->segments[(ring->first + i) % ring->room];
 }
@@ -47,7 +47,7 @@ void ring_free(struct ring *ring)
 	if (!ring)
 		return;
 	for (i = 0; i < ring->count; i++)
-		segment_unref(at(ring, i));
+		segment_unref(segment_at(ring, i));
 	free(ring->segments);
 	os_mutex_free(ring->lock);
 	free(ring);
@@ -61,7 +61,7 @@ void ring_on_evict(struct ring *ring, void (*evicted)(void *ctx, const struct se
 }
 
 /* Release what evict() returned, outside the lock; NULL = nothing. */
-static void let_go(struct ring *ring, struct segment *segment)
+static void drop_evicted(struct ring *ring, struct segment *segment)
 {
 	if (segment && ring->evicted)
 		ring->evicted(ring->evicted_ctx, segment);
@@ -71,7 +71,7 @@ static void let_go(struct ring *ring, struct segment *segment)
 /* Take out the oldest segment; the caller releases it outside the lock. */
 static struct segment *evict(struct ring *ring)
 {
-	struct segment *oldest = at(ring, 0);
+	struct segment *oldest = segment_at(ring, 0);
 
 	ring->first = (ring->first + 1) % ring->room;
 	ring->count--;
@@ -95,7 +95,7 @@ static bool make_room(struct ring *ring)
 	if (!bigger)
 		return false;
 	for (i = 0; i < ring->count; i++)
-		bigger[i] = at(ring, i);
+		bigger[i] = segment_at(ring, i);
 	free(ring->segments);
 	ring->segments = bigger;
 	ring->first = 0;
@@ -121,7 +121,7 @@ void ring_put(struct ring *ring, struct segment *segment)
 		os_mutex_unlock(ring->lock);
 		if (!oldest)
 			return;
-		let_go(ring, oldest);
+		drop_evicted(ring, oldest);
 	}
 }
 
@@ -133,7 +133,7 @@ bool ring_evict_oldest(struct ring *ring)
 	if (ring->count)
 		oldest = evict(ring);
 	os_mutex_unlock(ring->lock);
-	let_go(ring, oldest);
+	drop_evicted(ring, oldest);
 	return oldest != NULL;
 }
 
@@ -148,7 +148,7 @@ void ring_set_max(struct ring *ring, size_t max_bytes)
 		if (ring->count > 1 && ring->bytes > max_bytes)
 			oldest = evict(ring);
 		os_mutex_unlock(ring->lock);
-		let_go(ring, oldest);
+		drop_evicted(ring, oldest);
 	} while (oldest);
 }
 
@@ -170,7 +170,7 @@ int ring_freeze(struct ring *ring, uint64_t t0_ns, uint64_t t1_ns, struct frozen
 
 	os_mutex_lock(ring->lock);
 	for (i = 0; i < ring->count && !rc; i++) {
-		struct segment *s = at(ring, i);
+		struct segment *s = segment_at(ring, i);
 
 		if (s->t1_ns >= t0_ns && s->t0_ns <= t1_ns)
 			rc = frozen_add(&f, s);
@@ -203,8 +203,8 @@ void ring_use(struct ring *ring, struct ring_use *out)
 	out->max_bytes = ring->max_bytes;
 	out->samples = ring->samples;
 	if (ring->count) {
-		out->oldest_ns = at(ring, 0)->t0_ns;
-		out->newest_ns = at(ring, ring->count - 1)->t1_ns;
+		out->oldest_ns = segment_at(ring, 0)->t0_ns;
+		out->newest_ns = segment_at(ring, ring->count - 1)->t1_ns;
 	}
 	out->evicted_segments = ring->evicted_segments;
 	out->evicted_samples = ring->evicted_samples;

@@ -18,7 +18,7 @@ void quota_reset(struct quota_book *q)
 	table_clear(&q->index);
 }
 
-static bool same(const void *ctx, uint32_t value, const void *key)
+static bool same_use(const void *ctx, uint32_t value, const void *key)
 {
 	const struct quota_book *q = ctx;
 
@@ -26,7 +26,7 @@ static bool same(const void *ctx, uint32_t value, const void *key)
 }
 
 /* Take one more new thing, if allowed. */
-static bool take(struct quota_count *c, uint32_t limit, uint32_t limit_s, uint64_t now_ns)
+static bool take_one(struct quota_count *c, uint32_t limit, uint32_t limit_s, uint64_t now_ns)
 {
 	double most = (double)limit_s * QUOTA_SAVED_S;
 
@@ -56,7 +56,7 @@ static struct quota_use *use_of(struct quota_book *q, const struct process *proc
 	bool fresh = process && !atomic_load_explicit(&process->was_listed, memory_order_relaxed);
 	uint32_t number = process ? process->number : UINT32_MAX;
 	uint64_t hash = hash_u64(number);
-	uint32_t at = table_find(&q->index, hash, same, q, &number);
+	uint32_t at = table_find(&q->index, hash, same_use, q, &number);
 
 	if (!q->limit.processes)
 		return NULL;
@@ -64,7 +64,8 @@ static struct quota_use *use_of(struct quota_book *q, const struct process *proc
 		return &q->uses[at];
 	if (ARRAY_ROOM(q->uses, q->room, q->nuses + 1))
 		return NULL;
-	if ((fresh && !take(count, limit, limit_s, now_ns)) || table_add(&q->index, hash, q->nuses))
+	if ((fresh && !take_one(count, limit, limit_s, now_ns)) ||
+	    table_add(&q->index, hash, q->nuses))
 		return NULL;
 	q->uses[q->nuses] = (struct quota_use){.process = number};
 	return &q->uses[q->nuses++];
@@ -110,7 +111,7 @@ bool quota_event(struct quota_book *q, const struct event *e)
 	if (!q->limit.processes)
 		return true;
 	if (quota_is_sideband(e->kind)) {
-		return take(&q->sideband, q->limit.sideband, q->limit.sideband_s, e->time_ns);
+		return take_one(&q->sideband, q->limit.sideband, q->limit.sideband_s, e->time_ns);
 	} else if (is_counted(e)) {
 		use = use_of(q, e->process, e->time_ns, &q->eventful, q->limit.sideband,
 			     q->limit.sideband_s);

@@ -62,7 +62,7 @@ struct dbghelp {
 
 	/* Used by the worker only. */
 	uint64_t rest_until_ns;
-	bool told_symsrv, told_late;
+	bool answered_no_symsrv, answered_late;
 	struct os_thread *thread;
 	struct os_mutex *lock;               /* guards the fields below */
 	struct os_cond *asked, *answered;
@@ -265,10 +265,10 @@ static bool put_text(struct job *job, const char *utf8)
 }
 
 /* An answer that matters once becomes NONE the second time. */
-static enum dbghelp_answer told_once(struct dbghelp *d, enum dbghelp_answer answer)
+static enum dbghelp_answer answer_once(struct dbghelp *d, enum dbghelp_answer answer)
 {
-	bool *told = answer == DBGHELP_NO_SYMSRV ? &d->told_symsrv
-		     : answer == DBGHELP_LATE	 ? &d->told_late
+	bool *told = answer == DBGHELP_NO_SYMSRV ? &d->answered_no_symsrv
+		     : answer == DBGHELP_LATE	 ? &d->answered_late
 						 : NULL;
 	bool again = told && *told;
 
@@ -299,7 +299,7 @@ enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *
 			wide_put(out, job->text);
 	}
 	free(job);
-	return told_once(d, answer);
+	return answer_once(d, answer);
 }
 
 uint64_t dbghelp_load(struct dbghelp *d, const char *path)

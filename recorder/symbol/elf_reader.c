@@ -57,7 +57,7 @@ static void rest(struct symbol_table *table)
 }
 
 /* what: a format with the object's path and the reason. The first note stays. */
-static void tell(struct elf_table *t, const char *what, const char *why)
+static void set_note(struct elf_table *t, const char *what, const char *why)
 {
 	if (t->note.len)
 		return;
@@ -77,12 +77,12 @@ static void use_debug_file(struct elf_table *t)
 	int rc = debug_file_open(t->object, t->pid, &t->names, &t->linked, &debug, &err);
 
 	if (rc && rc != ERR_NOT_FOUND)
-		tell(t, "%s: its debug file is not used: %s", err.text);
+		set_note(t, "%s: its debug file is not used: %s", err.text);
 	if (rc)
 		return;
 	rc = elf_index_new(&debug.bytes, &debug.head, &index, &err);
 	if (rc)
-		tell(t, "%s: its debug file is not used: %s", err.text);
+		set_note(t, "%s: its debug file is not used: %s", err.text);
 	if (rc || elf_index_count(index) <= elf_index_count(t->index)) {
 		elf_index_free(index);
 		elf_file_close(&debug);
@@ -113,7 +113,7 @@ static int index_file(struct elf_table *t, struct err *err)
 	if (!rc)
 		return 0;
 	if (rc != ERR_NOT_FOUND)
-		tell(t, "%s: %s; only its exported functions have names", why.text);
+		set_note(t, "%s: %s; only its exported functions have names", why.text);
 	return elf_index_new(&t->names.bytes, &t->head, &t->index, err);
 }
 
@@ -204,7 +204,7 @@ static void to_disk(struct elf_table *t)
 	if (!rc)
 		rc = symbol_disk_put(t->env->disk, key, image.data, image.len, &err);
 	if (rc)
-		tell(t, "symbols of %s are not kept on disk: %s", err.text);
+		set_note(t, "symbols of %s are not kept on disk: %s", err.text);
 	buf_free(&image);
 }
 

@@ -21,7 +21,7 @@ struct search {
 	unsigned distance[NEAREST_MAX];
 };
 
-static void offer(struct search *s, const char *name)
+static void add_near(struct search *s, const char *name)
 {
 	unsigned d = nearest_distance(s->name, name), i;
 
@@ -42,7 +42,7 @@ static void offer(struct search *s, const char *name)
 }
 
 /* Check one entry of a symbol table; true = it is the one. */
-static bool look(struct search *s, const uint8_t *at)
+static bool check_symbol(struct search *s, const uint8_t *at)
 {
 	uint64_t name = le32(at), value = le_sized(at + s->l->symbol.value, s->l->word);
 	uint64_t section = le16(at + s->l->symbol.shndx);
@@ -59,7 +59,7 @@ static bool look(struct search *s, const uint8_t *at)
 		return true;
 	}
 	if (s->near && *text)
-		offer(s, text);
+		add_near(s, text);
 	return false;
 }
 
@@ -78,7 +78,7 @@ static int search_table(struct search *s, const struct elf_section *table, struc
 	for (; !rc && left && !s->vaddr; left -= n, at += n * each) {
 		n = left < SYMBOLS_AT_ONCE ? (size_t)left : SYMBOLS_AT_ONCE;
 		rc = bytes_read(s->in, at, bytes, n * each, "its symbol table", err);
-		for (i = 0; !rc && i < n && !look(s, bytes + i * each); i++)
+		for (i = 0; !rc && i < n && !check_symbol(s, bytes + i * each); i++)
 			;
 	}
 	free(bytes);

@@ -53,7 +53,7 @@ static void flush(struct job *j)
 	buf_reset(&j->reply);
 }
 
-static void say(struct job *j, enum lines_state state, const char *why)
+static void send_state(struct job *j, enum lines_state state, const char *why)
 {
 	lines_put_state(&j->reply, state, why);
 	flush(j);
@@ -119,7 +119,7 @@ static void read_debug_info(struct job *j, struct elf_file *own, struct elf_file
 	int rc;
 
 	if (!drop_privileges()) {
-		say(j, LINES_FAILED, "its reader could not give up its privileges");
+		send_state(j, LINES_FAILED, "its reader could not give up its privileges");
 		return;
 	}
 	rc = debug_info_open(os_file_fd(own->file), &own->head, &d, NULL);
@@ -128,12 +128,12 @@ static void read_debug_info(struct job *j, struct elf_file *own, struct elf_file
 	if (!rc)
 		find_all(j, d, &own->head);
 	else
-		say(j, rc == ERR_NOT_FOUND ? LINES_NO_DEBUG_INFO : LINES_FAILED,
+		send_state(j, rc == ERR_NOT_FOUND ? LINES_NO_DEBUG_INFO : LINES_FAILED,
 		    "it could not be read");
 	debug_info_close(d);
 }
 
-static void child(struct job *j)
+static void child_main(struct job *j)
 {
 	struct elf_file own = {0}, debug = {0};
 	struct buf linked = {.max_bytes = 8192};
@@ -150,7 +150,7 @@ static void child(struct job *j)
 		bool other = (rc == ERR_FORMAT || rc == ERR_UNSUPPORTED) &&
 			     os_exists(j->object->key.path);
 
-		say(j, other ? LINES_CHANGED : LINES_NO_FILE, err.text);
+		send_state(j, other ? LINES_CHANGED : LINES_NO_FILE, err.text);
 		return;
 	}
 	debug_file_open(j->object, j->pid, &own, &linked, &debug, NULL);
@@ -265,7 +265,7 @@ int lines_read(const struct object *object, uint32_t pid, const uint64_t *offset
 	if (reader == 0) {
 		close(fds[0]);
 		job.fd = fds[1];
-		child(&job);
+		child_main(&job);
 		_exit(0);
 	}
 	close(fds[1]);

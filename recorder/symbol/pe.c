@@ -414,7 +414,8 @@ static int read_exports(const struct bytes *in, const struct pe_head *head,
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 /* A continuation of the function before it: its unwind information says so, without a gap. */
-static bool goes_on(struct piece *infos, uint32_t unwind, uint32_t begin, uint32_t end_before)
+static bool continues_function(struct piece *infos, uint32_t unwind, uint32_t begin,
+			       uint32_t end_before)
 {
 	const uint8_t *flags =
 		begin == end_before && !(unwind & 1) ? piece_at(infos, unwind) : NULL;
@@ -445,7 +446,7 @@ int pe_bounds(const struct bytes *in, const struct pe_head *head, struct rva_ind
 		for (uint32_t i = 0; i < n && !rc; i++) {
 			const uint8_t *b = block + i * BOUND_BYTES;
 
-			if (!goes_on(&infos, le32(b + 8), le32(b), end)) {
+			if (!continues_function(&infos, le32(b + 8), le32(b), end)) {
 				rc = rva_index_bound(index, begin, end, err);
 				begin = le32(b);
 			}

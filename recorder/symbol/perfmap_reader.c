@@ -28,7 +28,7 @@ struct jit_table {
 	struct os_file_info seen;             /* of the file that map was made of */
 	struct perfmap *map;                  /* NULL = none was read */
 	uint64_t look_ns;                     /* do not look before this time */
-	bool told;
+	bool noted;
 	char note[400];
 };
 
@@ -37,11 +37,11 @@ static bool reads(const struct object *object)
 	return object->key.kind == OBJECT_JIT;
 }
 
-static void tell(struct jit_table *t, const char *what)
+static void set_note(struct jit_table *t, const char *what)
 {
-	if (t->told)
+	if (t->noted)
 		return;
-	t->told = true;
+	t->noted = true;
 	snprintf(t->note, sizeof(t->note), "jitted code in process %" PRIu32 ": %.300s", t->pid,
 		 what);
 	t->base.note = t->note;
@@ -85,9 +85,11 @@ static void load(struct jit_table *t)
 		t->map = map;
 		t->seen = info;
 		if (info.size_bytes > PERFMAP_MAX_BYTES)
-			tell(t, "its perf map is larger than 64 MB; only the first 64 MB are read");
+			set_note(
+				t,
+				"its perf map is larger than 64 MB; only the first 64 MB are read");
 		else if (perfmap_full(map))
-			tell(t,
+			set_note(t,
 			     "its perf map has more than 1,048,576 lines; only the first are read");
 	}
 	buf_free(&text);
@@ -97,7 +99,7 @@ static void load(struct jit_table *t)
  * Try the path first, because the file may have been replaced; when it has gone, the open file. A
  * path that belongs to another program by now (pid reused, exec) counts as gone.
  */
-static void look(struct jit_table *t)
+static void refresh(struct jit_table *t)
 {
 	uint64_t start_ns = os_now_ns(), now_ns, wait_ns;
 	struct os_file *file = NULL;
@@ -113,7 +115,7 @@ static void look(struct jit_table *t)
 		t->file = file;
 		t->base.holds_file = true;
 	} else if (rc != ERR_NOT_FOUND && rc != ERR_UNSUPPORTED) {
-		tell(t, err.text);
+		set_note(t, err.text);
 	}
 	if (t->file)
 		load(t);
@@ -136,7 +138,7 @@ static int open_jit(const struct symbol_env *env, const struct object *object, u
 	t->base.reader = &perfmap_reader;
 	t->pid = object->key.pid;
 	t->identity = symbol_process_identity(t->pid);
-	look(t);
+	refresh(t);
 	*out = &t->base;
 	return 0;
 }
@@ -146,7 +148,7 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	struct jit_table *t = (struct jit_table *)table;
 	struct perfmap_function function;
 
-	look(t);
+	refresh(t);
 	if (!t->map || !perfmap_find(t->map, offset, &function))
 		return false;
 	*out = (struct symbol){function.start, function.name, NULL};

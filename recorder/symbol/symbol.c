@@ -66,8 +66,8 @@ struct symbols {
 	struct settle *settles;
 	bool ending, waiting;
 	size_t cache_max_bytes;
-	bool awaited;                  /* the worker's priority is up, because a settle waits */
-	bool hurried;             /* raised by another thread: the worker must still raise itself */
+	bool is_awaited;               /* the worker's priority is up, because a settle waits */
+	bool was_raised;           /* raised by another thread: the worker must still raise itself */
 	struct symbols_use use;   /* `queued` is computed */
 };
 
@@ -104,7 +104,7 @@ static void request_release(const struct request *r)
 }
 
 /* Takes the request; a full queue drops it. */
-static void put(struct symbols *s, struct fifo *f, const struct request *r)
+static void enqueue(struct symbols *s, struct fifo *f, const struct request *r)
 {
 	bool full, wake;
 
@@ -129,7 +129,7 @@ void symbols_want(struct symbols *s, struct frame *frame)
 	if (frame->object->key.kind == OBJECT_UNKNOWN)
 		return;
 	frame_ref(frame);
-	put(s, &s->wanted, &r);
+	enqueue(s, &s->wanted, &r);
 }
 
 void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid)
@@ -137,7 +137,7 @@ void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid)
 	struct request r = {.at.object = object, .kind = REQUEST_OBJECT, .pid = pid};
 
 	object_ref(object);
-	put(s, &s->urgent, &r);
+	enqueue(s, &s->urgent, &r);
 }
 
 void symbols_process(struct symbols *s, struct process *process)
@@ -147,7 +147,7 @@ void symbols_process(struct symbols *s, struct process *process)
 	if (s->env.foreign)
 		return;
 	process_ref(process);
-	put(s, &s->urgent, &r);
+	enqueue(s, &s->urgent, &r);
 }
 
 /* ---- the worker ------------------------------------------------------------------------------ */
@@ -196,7 +196,7 @@ void symbols_read_command_line(struct processes *processes, struct process *proc
 	buf_free(&text);
 }
 
-static void handle(struct symbols *s, const struct request *r)
+static void handle_request(struct symbols *s, const struct request *r)
 {
 	switch (r->kind) {
 	case REQUEST_FRAME:
@@ -285,15 +285,15 @@ static void copy_use(struct symbols *s)
  */
 static void take_priority(struct symbols *s)
 {
-	bool awaited = s->settles != NULL;
+	bool is_awaited = s->settles != NULL;
 
-	if (awaited != s->awaited || s->hurried)
-		os_thread_priority(awaited ? OS_PRIORITY_HIGH : OS_PRIORITY_LOW);
-	s->awaited = awaited;
-	s->hurried = false;
+	if (is_awaited != s->is_awaited || s->was_raised)
+		os_thread_priority(is_awaited ? OS_PRIORITY_HIGH : OS_PRIORITY_LOW);
+	s->is_awaited = is_awaited;
+	s->was_raised = false;
 }
 
-static void work(void *ctx)
+static void worker_main(void *ctx)
 {
 	struct symbols *s = ctx;
 	uint64_t rested_ns = os_now_ns();
@@ -317,7 +317,7 @@ static void work(void *ctx)
 		os_mutex_unlock(s->lock);
 		cache_set_max(s->cache, max_bytes);
 		if (some) {
-			handle(s, &r);
+			handle_request(s, &r);
 			request_release(&r);
 		} else {
 			cache_idle(s->cache);
@@ -364,7 +364,7 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 	settle_add(s, &job);
 	if (!s->env.lowest) {
 		os_thread_hurry(s->thread);
-		s->hurried = true;
+		s->was_raised = true;
 	}
 	os_cond_signal(s->work);
 	while (!job.done && spent_ns < timeout_ns) {
@@ -419,7 +419,7 @@ int symbols_open(struct frames *frames, struct processes *processes, const struc
 	    fifo_init(&s->urgent, SYMBOL_URGENT_MAX) || fifo_init(&s->wanted, SYMBOL_QUEUE_MAX)))
 		rc = err_memory(err, "for the symbol worker");
 	if (!rc)
-		rc = os_thread_start("symbols", work, s, &s->thread, err);
+		rc = os_thread_start("symbols", worker_main, s, &s->thread, err);
 	if (rc)
 		symbols_close(s);
 	else
