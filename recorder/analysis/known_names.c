@@ -166,7 +166,7 @@ int known_names_add(struct known_names *k, const struct event *e, struct err *er
 
 /* ---- reporting ------------------------------------------------------------------------------- */
 
-bool known_names_doubted(const struct trigger *t)
+bool known_names_suspects(const struct trigger *t)
 {
 	struct trigger_wish wish;
 	const struct trigger *part;
@@ -174,7 +174,7 @@ bool known_names_doubted(const struct trigger *t)
 	bool more_than_one = false;
 
 	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
-		if (known_names_doubted(part))
+		if (known_names_suspects(part))
 			return true;
 	if (!t->ops->wish || t->counts.matched || !t->ops->wish(t, 0, &wish))
 		return false;
@@ -182,7 +182,7 @@ bool known_names_doubted(const struct trigger *t)
 	return !t->counts.seen || more_than_one || t->counts.dropped_process == t->counts.seen;
 }
 
-struct telling {
+struct explanation {
 	const struct known_names *k;
 	const char *spec, *where;
 	struct buf *out;
@@ -242,7 +242,7 @@ static void offer(struct choice *c, const char *name)
 		c->more = true;
 }
 
-static void tell_provider(const struct telling *t, const struct trigger_wish *w)
+static void explain_provider(const struct explanation *t, const struct trigger_wish *w)
 {
 	struct choice c = {.nearest.wanted = w->provider + (*w->provider == '*')};
 	uint32_t i;
@@ -254,7 +254,7 @@ static void tell_provider(const struct telling *t, const struct trigger_wish *w)
 	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
 }
 
-static void tell_event(const struct telling *t, const struct trigger_wish *w)
+static void explain_event(const struct explanation *t, const struct trigger_wish *w)
 {
 	struct choice c = {.nearest.wanted = w->event};
 	uint32_t i;
@@ -279,7 +279,7 @@ static bool is_own_field(const char *field)
 	return false;
 }
 
-static void tell_field(const struct telling *t, const struct trigger_wish *w, const char *field)
+static void explain_field(const struct explanation *t, const struct trigger_wish *w, const char *field)
 {
 	struct choice c = {.nearest.wanted = field};
 	uint32_t i, k;
@@ -297,7 +297,7 @@ static void tell_field(const struct telling *t, const struct trigger_wish *w, co
 }
 
 /* Whether the provider itself is missing. */
-static bool tell_names(const struct telling *t, const struct trigger_wish *w)
+static bool explain_names(const struct explanation *t, const struct trigger_wish *w)
 {
 	bool provider = false, event = !w->event;
 	uint32_t i;
@@ -309,16 +309,16 @@ static bool tell_names(const struct telling *t, const struct trigger_wish *w)
 	for (i = 0; i < t->k->n && !provider; i++)
 		provider = is_provider(&t->k->all[i], w->provider);
 	if (!provider)
-		tell_provider(t, w);
+		explain_provider(t, w);
 	else if (!event)
-		tell_event(t, w);
+		explain_event(t, w);
 	for (i = 0; provider && event && i < w->nfields; i++)
 		if (!is_own_field(w->fields[i]))
-			tell_field(t, w, w->fields[i]);
+			explain_field(t, w, w->fields[i]);
 	return !provider;
 }
 
-static void tell_counter(const struct telling *t, const char *counter)
+static void explain_counter(const struct explanation *t, const char *counter)
 {
 	struct choice c = {.nearest.wanted = counter};
 	uint32_t i;
@@ -337,7 +337,7 @@ static void tell_counter(const struct telling *t, const char *counter)
 }
 
 /* Processes of the filter that were not seen. */
-static void tell_processes(const struct telling *t, const struct process_filter *f)
+static void explain_processes(const struct explanation *t, const struct process_filter *f)
 {
 	const struct known *n;
 	unsigned item;
@@ -370,29 +370,29 @@ static void tell_processes(const struct telling *t, const struct process_filter 
 	}
 }
 
-void known_names_tell(const struct known_names *k, const struct trigger *t, const char *where,
+void known_names_explain(const struct known_names *k, const struct trigger *t, const char *where,
 		      struct buf *out)
 {
-	struct telling telling = {k, t->spec, where, out};
+	struct explanation explanation = {k, t->spec, where, out};
 	const struct process_filter *processes = NULL;
-	const char *told = "";               /* the missing provider, told once */
+	const char *explained = "";          /* the missing provider, explained once */
 	const struct trigger *part;
 	struct trigger_wish wish;
 	unsigned i;
 
 	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
-		known_names_tell(k, part, where, out);
+		known_names_explain(k, part, where, out);
 	/* A full list says nothing about the names that are not in it. */
-	if (!t->ops->wish || k->full || !known_names_doubted(t))
+	if (!t->ops->wish || k->full || !known_names_suspects(t))
 		return;
 	for (i = 0; t->ops->wish(t, i, &wish); i++) {
-		if (wish.provider && strcmp(told, wish.provider) != 0 &&
-		    tell_names(&telling, &wish))
-			told = wish.provider;
+		if (wish.provider && strcmp(explained, wish.provider) != 0 &&
+		    explain_names(&explanation, &wish))
+			explained = wish.provider;
 		if (wish.counter)
-			tell_counter(&telling, wish.counter);
+			explain_counter(&explanation, wish.counter);
 		processes = wish.processes;
 	}
 	if (processes)
-		tell_processes(&telling, processes);
+		explain_processes(&explanation, processes);
 }

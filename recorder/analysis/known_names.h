@@ -22,7 +22,7 @@ int known_names_add(struct known_names *k, const struct event *e, struct err *er
  * Whether a rule may have a misspelled name, so that reading everything again is worth it: some
  * part of the rule saw no event, or rejected all that it saw.
  */
-bool known_names_doubted(const struct trigger *t);
+bool known_names_suspects(const struct trigger *t);
 
 /*
  * Append a line for each name in the rule or its parts that was not found: "provider 'X' has no
@@ -30,5 +30,5 @@ bool known_names_doubted(const struct trigger *t);
  *
  * where    "slow.etl", "incident 3"
  */
-void known_names_tell(const struct known_names *k, const struct trigger *t, const char *where,
+void known_names_explain(const struct known_names *k, const struct trigger *t, const char *where,
 		      struct buf *out);

@@ -18,12 +18,12 @@
 struct collection {
 	const struct incident_event *start;
 	uint64_t duration_ns;
-	int64_t count, generation, reason;   /* NOT_TOLD */
+	int64_t count, generation, reason;   /* NOT_KNOWN */
 	bool ended;
 	bool end_lost;                       /* the thread began another before */
 };
 
-#define NOT_TOLD (-1)                        /* some runtimes leave it out */
+#define NOT_KNOWN (-1)                        /* some runtimes leave it out */
 
 static int64_t field_int(const struct incident *in, const struct incident_event *e,
 			 const char *name)
@@ -37,9 +37,9 @@ static int64_t field_int(const struct incident *in, const struct incident_event 
 			continue;
 		if (f->type == FIELD_UINT)
 			return (int64_t)f->v.u;
-		return f->type == FIELD_INT ? f->v.i : NOT_TOLD;
+		return f->type == FIELD_INT ? f->v.i : NOT_KNOWN;
 	}
-	return NOT_TOLD;
+	return NOT_KNOWN;
 }
 
 static uint32_t process_of(const struct incident *in, const struct incident_event *e)
@@ -56,7 +56,7 @@ static struct collection *find_open(const struct incident *in, struct collection
 {
 	while (n--) {
 		if (all[n].count == count && !all[n].ended && !all[n].end_lost &&
-		    (count == NOT_TOLD ? all[n].start->thread == e->thread
+		    (count == NOT_KNOWN ? all[n].start->thread == e->thread
 				       : process_of(in, all[n].start) == process_of(in, e)))
 			return &all[n];
 	}
@@ -77,7 +77,7 @@ static uint32_t find_collections(const struct incident *in, struct collection *a
 			continue;
 		count = field_int(in, e, "Count");
 		c = find_open(in, all, n, e, count);
-		if (start && c && count == NOT_TOLD) {
+		if (start && c && count == NOT_KNOWN) {
 			c->end_lost = true;  /* it may not be the same one again */
 			c = NULL;
 		}
@@ -102,18 +102,18 @@ static int longest_first(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void put_told(struct buf *out, int width, int64_t v)
+static void put_number(struct buf *out, int width, int64_t v)
 {
-	if (v == NOT_TOLD)
+	if (v == NOT_KNOWN)
 		buf_printf(out, "  %*s", width, "-");
 	else
 		buf_printf(out, "  %*" PRId64, width, v);
 }
 
-static void key_told(struct json *j, const char *key, int64_t v)
+static void json_key_number(struct json *j, const char *key, int64_t v)
 {
 	json_key(j, key);
-	if (v == NOT_TOLD)
+	if (v == NOT_KNOWN)
 		json_null(j);
 	else
 		json_int(j, v);
@@ -131,9 +131,9 @@ static void put_collection(const struct incident *in, const struct collection *c
 
 	if (!json) {
 		buf_printf(out, "%10.3f  %10.3f", at_s, (double)c->duration_ns / 1e6);
-		put_told(out, 3, c->generation);
-		put_told(out, 6, c->reason);
-		put_told(out, 6, c->count);
+		put_number(out, 3, c->generation);
+		put_number(out, 6, c->reason);
+		put_number(out, 6, c->count);
 		buf_puts(out, "  ");
 		utf8_put_clean(out, name, strlen(name), 1000);
 		buf_printf(out, " (%" PRIu32 ")%s\n", pid,
@@ -146,9 +146,9 @@ static void put_collection(const struct incident *in, const struct collection *c
 	json_key_num(&j, "start_s", at_s);
 	json_key_num(&j, "duration_ms", (double)c->duration_ns / 1e6);
 	json_key_bool(&j, "ended", c->ended);
-	key_told(&j, "generation", c->generation);
-	key_told(&j, "reason", c->reason);
-	key_told(&j, "count", c->count);
+	json_key_number(&j, "generation", c->generation);
+	json_key_number(&j, "reason", c->reason);
+	json_key_number(&j, "count", c->count);
 	json_key_str(&j, "process", process == UINT32_MAX ? "?" : in->processes[process].name);
 	json_key_uint(&j, "pid", pid);
 	json_close(&j, '}');

@@ -232,7 +232,7 @@ static int tell_incident(struct run *r, const struct incident *in, struct thread
 	}
 	snprintf(where, sizeof(where), "incident %" PRId64, in->head.id);
 	for (i = 0; !rc && i < r->ntriggers && (!i || !r->sweep.n); i++)
-		known_names_tell(names, r->triggers[i], where, &r->doubts);
+		known_names_explain(names, r->triggers[i], where, &r->doubts);
 	known_names_free(names);
 	return rc;
 }

@@ -289,7 +289,7 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 	size_t n;
 
 	for (i = 0; i < c->ntriggers && result->firings >= wanted; i++) {
-		if (known_names_doubted(c->triggers[i]))
+		if (known_names_suspects(c->triggers[i]))
 			log_line(c->engine.log, LOG_WARN,
 				 "%s saw none of its events in the %.3f s that were read",
 				 c->triggers[i]->spec, (double)result->read_ns / 1e9);

@@ -728,14 +728,14 @@ void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, s
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
-		doubted |= known_names_doubted(rules[i]);
+		doubted |= known_names_suspects(rules[i]);
 	if (!doubted || known_names_new(&names, NULL))
 		return;
 	t.ctx = names;
 	/* The file was readable a moment ago. */
 	if (trace_read(&t, NULL) == 0)
 		for (i = 0; i < n; i++)
-			known_names_tell(names, rules[i], os_base_name(path), out);
+			known_names_explain(names, rules[i], os_base_name(path), out);
 	known_names_free(names);
 }
 

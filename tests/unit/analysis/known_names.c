@@ -37,7 +37,7 @@ static int tell(const struct trigger_ops *ops, const char *spec, struct buf *out
 	if (!rc)
 		rc = known_names_add(k, &counter, &err);
 	if (!rc)
-		known_names_tell(k, t, "it", out);
+		known_names_explain(k, t, "it", out);
 	known_names_free(k);
 	if (t)
 		ops->close(t);
