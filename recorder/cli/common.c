@@ -589,7 +589,7 @@ static void doubt_event(const struct trigger_wish *wish, struct buf *out)
 		buf_printf(out,
 			   "%sthe .NET runtime has no known event '%.100s'%s%s; 'recorder events "
 			   "%s' lists them",
-			   out->len ? "; " : "", wish->event, near.len ? "; near are " : "",
+			   out->len ? "; " : "", wish->event, near.len ? "; the nearest are " : "",
 			   buf_text(&near), CLR_PROVIDER);
 	buf_free(&near);
 }

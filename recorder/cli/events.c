@@ -383,7 +383,7 @@ static int report_nothing(struct listing *l, const char *path, struct err *err)
 	for (i = 0; i < l->nnames && nearest.wanted; i++)
 		nearest_offer(&nearest, l->o->event_name ? l->names[i].name : l->names[i].provider);
 	if (nearest.n) {
-		buf_puts(&near, "; near are ");
+		buf_puts(&near, "; the nearest are ");
 		nearest_put(&nearest, "", "", &near);
 	}
 	err_set(err, ERR_NOT_FOUND, "no event of %s matches%s; --count lists what there is",

@@ -29,7 +29,7 @@ static int no_field(const struct known_field *fields, uint32_t nfields, const ch
 		buf_printf(&all, "%s%s", i ? ", " : "", fields[i].name);
 	}
 	if (nearest.n) {
-		buf_puts(&near, "; near are ");
+		buf_puts(&near, "; the nearest are ");
 		nearest_put(&nearest, "", "", &near);
 	}
 	err_set(err, ERR_USAGE, "%.150s has no field '%.60s'%s; it has %.300s", event, field,

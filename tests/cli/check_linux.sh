@@ -138,7 +138,7 @@ doubts '/StopOnGCOverMsec:5;Process=check-plain'
 check and_the_whole_name_is_said_to_mean_it \
 	grep -qE "^'check-plain' now means check-plain \([0-9]+\)$" rule
 doubts '/StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/GC/Strt'
-check an_event_that_net_has_not_is_told_the_nearest grep -q "near are 'GC/Start'" rule
+check an_event_that_net_has_not_is_told_the_nearest grep -q "the nearest are 'GC/Start'" rule
 doubts '/StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/GCStart'
 check and_one_in_another_spelling_is_known [ "$(cat rule)" = "" ]
 doubts '/StopOnEtwEvent:CPython/GCStop;FieldFilter=PauseMSec>50'
@@ -146,7 +146,7 @@ check a_field_that_a_collection_has_not_is_told_those_that_it_has \
 	grep -q "has no field 'PauseMSec'; it has Reason" rule
 timeout 20 "$RECORDER" events --live 'Microsoft-Windows-DotNETRuntime/GC/Strt' \
 	--seconds 0.1 >out 2>err
-check and_events_live_says_so_too grep -q "near are 'GC/Start'" err
+check and_events_live_says_so_too grep -q "the nearest are 'GC/Start'" err
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	cat >untraced.sh <<-'UNTRACED'
 		mount -t tmpfs none /sys/kernel || exit 0

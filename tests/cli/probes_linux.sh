@@ -225,7 +225,7 @@ check a_tracepoint_that_is_not_there_is_refused refused /StopOnEvent:sched/sched
 check nor_is_its_provider refused /StopOnEvent:shed/sched_process_exit 'the nearest are sched'
 check a_field_that_it_does_not_have_is_refused \
 	refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=prioo=3' \
-	"sched_process_exit has no field 'prioo'; near are prio; it has comm, pid, prio"
+	"sched_process_exit has no field 'prioo'; the nearest are prio; it has comm, pid, prio"
 check a_number_that_is_to_be_a_text_is_refused \
 	refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=pid=abc' \
 	"'pid' is a number, and never equals 'abc'"

@@ -44,7 +44,7 @@ exe none counters nothingofthat
 check counters_that_match_nothing [ $code = 3 ]
 exe near check '/StopOnPerfCounter:Process:Workin Set:java>1' --store x.db
 check an_unknown_counter_has_its_nearest sh -c \
-	"[ $code = 2 ] && grep -q \"near are 'Working Set'\" near.out"
+	"[ $code = 2 ] && grep -q \"the nearest are 'Working Set'\" near.out"
 exe nearer check '/StopOnPerfCounter:Proces:Working Set:java>1' --store x.db
 check an_unknown_category_has_its_nearest sh -c "[ $code = 2 ] && grep -q \"'Process'\" nearer.out"
 exe many check '/StopOnPerfCounter:Process:Working Set:java#*>1000' \

@@ -82,12 +82,12 @@ static int unknown(const char *name, const struct pdh_name *parts, PDH_STATUS st
 		rc = err_set(err, ERR_USAGE,
 			     "the counter '%s': the category '%s' has no counter '%s'%s%s", name,
 			     parts->name.category, parts->name.counter,
-			     text.len ? "; near are " : "", buf_text(&text));
+			     text.len ? "; the nearest are " : "", buf_text(&text));
 	else
 		rc = err_set(err, ERR_USAGE,
 			     "the counter '%s': there is no category '%s'%s%s; 'recorder "
 			     "counters' lists all",
-			     name, parts->name.category, text.len ? "; near are " : "",
+			     name, parts->name.category, text.len ? "; the nearest are " : "",
 			     buf_text(&text));
 	buf_free(&text);
 	return rc;

@@ -87,7 +87,8 @@ TEST(a_field_that_the_event_has_not_is_told_those_that_it_has)
 	assert_int_equal(check_filter("JVM", "GC/Stop", "PausMSec>50", &err), ERR_USAGE);
 	assert_string_equal(
 		err.text,
-		"JVM/GC/Stop has no field 'PausMSec'; near are PauseMSec or Pauses; it has Reason, "
+		"JVM/GC/Stop has no field 'PausMSec'; the nearest are PauseMSec or Pauses; it has "
+		"Reason, "
 		"Count, Depth, Type, ClrInstanceID, Collector, PauseMSec, Pauses, PauseMinMSec");
 	assert_int_equal(check_filter("cpython", "GCStop", "PauseMSec>50", &err), ERR_USAGE);
 	assert_string_equal(

@@ -144,7 +144,7 @@ TEST(conditions_that_can_never_hold_are_refused)
 		{"pid=4.5;pid=+5", ""}, {"", ""}, {";;", ""},
 		{"pid=5;nofield=3", "my/mine has no field 'nofield'; it has comm, pid, group_dead, filename, "
 				    "args0, args1, cmd, where, saddr"},
-		{"comn~x", "my/mine has no field 'comn'; near are comm or cmd; it has comm, pid, "
+		{"comn~x", "my/mine has no field 'comn'; the nearest are comm or cmd; it has comm, pid, "
 			   "group_dead, filename, args0, args1, cmd, where, saddr"},
 		{"PID=abc", "my/mine: the field 'pid' is a number, and never equals 'abc'"},
 		{"pid=;comm=sh", "my/mine: the field 'pid' is a number, and never equals ''"},
