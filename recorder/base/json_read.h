@@ -35,6 +35,7 @@ bool json_number(struct json_value v, double *out);
 /*
  * Find the string value of a key in one JSON object: unescaped, at most n-1 bytes, cut between
  * characters.
- * returns  0; ERR_NOT_FOUND when there is no such string; ERR_FORMAT when the line is no JSON object
+ * returns  0; ERR_NOT_FOUND when there is no such string; ERR_FORMAT when the line is no JSON
+ *          object
  */
 int json_get_str(const char *line, const char *key, char *out, size_t n);

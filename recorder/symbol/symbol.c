@@ -67,7 +67,7 @@ struct symbols {
 	bool ending, waiting;
 	size_t cache_max_bytes;
 	bool is_awaited;               /* the worker's priority is up, because a settle waits */
-	bool was_raised;           /* raised by another thread: the worker must still raise itself */
+	bool was_raised;        /* raised by another thread: the worker must still raise itself */
 	struct symbols_use use;   /* `queued` is computed */
 };
 

@@ -1,4 +1,6 @@
-/* Text fitted to a terminal: what is cut, what goes on on the next line, and that a pipe gets all. */
+/*
+ * Text fitted to a terminal: what is cut, what goes on on the next line, and that a pipe gets all.
+ */
 #include "base/fit.h"
 #include "tests/support/test.h"
 
@@ -16,7 +18,8 @@ static void expect_cut(const char *text, size_t columns, const char *want)
 	buf_free(&out);
 }
 
-static void expect_last(const char *before, const char *text, size_t indent, size_t columns, const char *want)
+static void expect_last(const char *before, const char *text, size_t indent, size_t columns,
+			const char *want)
 {
 	struct buf out = {0};
 
@@ -81,7 +84,8 @@ TEST(without_a_terminal_all_of_it_stands_there)
 
 TEST(lines_break_at_blanks_and_go_on_under_their_text)
 {
-	expect_lines("Note      one two three four\nok\n", 26, "Note      one two three\n          four\nok\n");
+	expect_lines("Note      one two three four\nok\n", 26,
+		     "Note      one two three\n          four\nok\n");
 	expect_lines("one two three", 7, "one two\nthree");
 	expect_lines("one two three", 9, "one two\nthree");
 	expect_lines("one  two   ", 4, "one\ntwo");

@@ -21,7 +21,8 @@ static const char *text_of(struct json_value v)
 TEST(members_and_items_are_found_behind_nested_ones)
 {
 	static const char text[] =
-		" { \"note\" : \"a \\\"b\\\", {c}\" , \"rules\":[ {\"rule\":\"x,y\",\"value\":null},"
+		" { \"note\" : \"a \\\"b\\\", {c}\" , \"rules\":[ "
+		"{\"rule\":\"x,y\",\"value\":null},"
 		"{\"rule\":\"z\",\"value\":-1.5e1} ], \"n\": 12, \"e\": [], \"o\":{} }";
 	struct json_value all, rules, r = {0};
 	double number = 0;

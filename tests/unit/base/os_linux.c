@@ -29,11 +29,15 @@ TEST(os_create_and_replace_never_follow_a_link)
 	assert_true(os_exists(tmp_path("link")));
 }
 
-/* Each of these would make a plain open() wait, or do something; a link to a file is what one may ask for. */
+/*
+ * Each of these would make a plain open() wait, or do something; a link to a file is what one may
+ * ask for.
+ */
 TEST(os_plain_opens_no_pipe_no_device_and_no_socket)
 {
 	static const enum os_open ways[] = {OS_READ_PLAIN, OS_READ_NO_LINK};
-	static const char *const others[] = {"pipe", "to_pipe", "to_device", "socket", "/dev/zero", "/proc"};
+	static const char *const others[] = {"pipe",   "to_pipe",   "to_device",
+					     "socket", "/dev/zero", "/proc"};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct os_file *file = NULL;
@@ -66,7 +70,8 @@ TEST(os_plain_follows_a_link_and_no_link_does_not)
 	assert_int_equal(symlink("nowhere", tmp_path("to_nowhere")), 0);
 	assert_int_equal(os_open(tmp_path("to_linked"), OS_READ_NO_LINK, &file, NULL), ERR_ACCESS);
 	assert_int_equal(os_open(tmp_path("to_nowhere"), OS_READ_NO_LINK, &file, NULL), ERR_ACCESS);
-	assert_int_equal(os_open(tmp_path("to_nowhere"), OS_READ_PLAIN, &file, NULL), ERR_NOT_FOUND);
+	assert_int_equal(os_open(tmp_path("to_nowhere"), OS_READ_PLAIN, &file, NULL),
+			 ERR_NOT_FOUND);
 	assert_int_equal(os_open(tmp_path("to_linked"), OS_READ_PLAIN, &file, NULL), 0);
 	/* Whose it is tells the open file, and it stays that file. */
 	assert_int_equal(unlink(tmp_path("linked")), 0);
@@ -281,7 +286,11 @@ TEST(os_ipc_lets_callers_wait_until_a_descriptor_is_free)
 
 TEST(base_name_follows_the_hosts_last_separator)
 {
-	static const char *const pairs[][2] = {{"/a/b", "b"}, {"back\\slash", "back\\slash"}, {"/a/b\\c", "b\\c"}, {"/a/", "a/"}, {"", ""}};
+	static const char *const pairs[][2] = {{"/a/b", "b"},
+					       {"back\\slash", "back\\slash"},
+					       {"/a/b\\c", "b\\c"},
+					       {"/a/", "a/"},
+					       {"", ""}};
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(pairs); i++)

@@ -20,7 +20,9 @@ TEST(output_and_exit_code_come_back)
 	struct err err = {0};
 	int code;
 
-	assert_int_equal(run(&output, &code, 10 * NS_PER_SEC, 100, "echo \"<$1>\"; echo no >&2; exit 3", &err), 0);
+	assert_int_equal(run(&output, &code, 10 * NS_PER_SEC, 100,
+			     "echo \"<$1>\"; echo no >&2; exit 3", &err),
+			 0);
 	assert_string_equal(buf_text(&output), "<a b>\nno\n");
 	assert_int_equal(code, 3);
 	assert_int_equal(run(&output, &code, 10 * NS_PER_SEC, 100, "kill -9 $$", &err), 0);
@@ -57,7 +59,8 @@ TEST(one_that_runs_too_long_is_ended)
 	struct err err = {0};
 	int code;
 
-	assert_int_equal(run(&output, &code, NS_PER_SEC / 5, 100, "echo begun; sleep 100", &err), ERR_LIMIT);
+	assert_int_equal(run(&output, &code, NS_PER_SEC / 5, 100, "echo begun; sleep 100", &err),
+			 ERR_LIMIT);
 	assert_string_equal(buf_text(&output), "begun\n");
 	assert_non_null(strstr(err.text, "sh was ended: it ran for over 0 s"));
 	buf_free(&output);

@@ -240,7 +240,8 @@ TEST(os_wake_wait_ends_by_a_signal_which_stays_to_be_taken)
 
 TEST(base_name_follows_the_hosts_last_separator)
 {
-	static const char *const pairs[][2] = {{"C:\\a\\b", "b"}, {"/a\\b", "b"}, {"a/b", "b"}, {"b", "b"}, {"", ""}};
+	static const char *const pairs[][2] = {
+		{"C:\\a\\b", "b"}, {"/a\\b", "b"}, {"a/b", "b"}, {"b", "b"}, {"", ""}};
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(pairs); i++)

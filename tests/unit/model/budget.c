@@ -9,7 +9,8 @@
 static struct budget budget;
 static uint64_t now_ns, cpu_ns;
 
-static void begin(double max_cpu_pct, uint64_t max_mb, unsigned freq_hz, unsigned stack_kb, bool allow_fp)
+static void begin(double max_cpu_pct, uint64_t max_mb, unsigned freq_hz, unsigned stack_kb,
+		  bool allow_fp)
 {
 	struct budget_limits limits = {max_cpu_pct, max_mb * MB};
 
@@ -81,7 +82,7 @@ TEST(it_climbs_back_after_a_minute_below_half)
 	pass(10, 2, 0);
 	assert_int_equal(budget.level, 2);
 	assert_int_equal(pass(120, 0.8, 0), BUDGET_STAYS);   /* below it, but not below half */
-	assert_int_equal(pass(60, 0.4, 0), BUDGET_STAYS);    /* the first of them begins the minute */
+	assert_int_equal(pass(60, 0.4, 0), BUDGET_STAYS);  /* the first of them begins the minute */
 	assert_int_equal(pass(1, 0.4, 0), BUDGET_UP);
 	assert_int_equal(pass(61, 0.4, 0), BUDGET_UP);
 	assert_int_equal(budget.level, 0);

@@ -59,11 +59,21 @@ TEST(fields_are_found_by_name_whatever_the_case)
 
 TEST(a_name_is_the_one_that_a_rule_means)
 {
-	static const struct { const char *wanted, *name; bool same; } rows[] = {
-		{"GC/Stop", "GC/Stop", true}, {"gc/stop", "GC/Stop", true}, {"GCStop", "GC/Stop", true},
-		{"gcstart", "GC/Start", true}, {"GC/Pauses", "GC/Pauses/Info", true}, {"Task/Info", "Task", true},
-		{"GCStop", "GC/Start", false}, {"GC", "GC/Start", false}, {"GCPauses", "GC/Pauses", false},
-		{"GC/Start", "GCStart", false}, {"", "GC/Start", false}, {"GC/Start", "", false}, {"", "/Info", true},
+	static const struct { const char *wanted, *name; bool same;
+	} rows[] = {
+		{"GC/Stop", "GC/Stop", true},
+		{"gc/stop", "GC/Stop", true},
+		{"GCStop", "GC/Stop", true},
+		{"gcstart", "GC/Start", true},
+		{"GC/Pauses", "GC/Pauses/Info", true},
+		{"Task/Info", "Task", true},
+		{"GCStop", "GC/Start", false},
+		{"GC", "GC/Start", false},
+		{"GCPauses", "GC/Pauses", false},
+		{"GC/Start", "GCStart", false},
+		{"", "GC/Start", false},
+		{"GC/Start", "", false},
+		{"", "/Info", true},
 	};
 	size_t i;
 

@@ -41,7 +41,9 @@ static uint32_t intern(struct frames *f, struct object *object, uint64_t offset,
 	return frames_intern(f, &ref, &fresh);
 }
 
-/* As many sweeps as it takes to look at everything, and once more for the objects of freed frames. */
+/*
+ * As many sweeps as it takes to look at everything, and once more for the objects of freed frames.
+ */
 static void sweep_all(struct frames *f, uint64_t released_ns)
 {
 	unsigned i;
@@ -441,8 +443,8 @@ TEST(churn_does_not_grow_memory)
 		key.epoch = i;
 		object = objects_get(f, &key, 1);
 		for (j = 0; j < 100; j++)
-			frame_set_function(f, frame_get(f, intern(f, object, j, 0)), j, "jitted", NULL,
-					   NULL);
+			frame_set_function(f, frame_get(f, intern(f, object, j, 0)), j, "jitted",
+					   NULL, NULL);
 		object_drop(object, i + 1);
 		sweep_all(f, i + 2);
 		if (i == 1)

@@ -25,7 +25,10 @@ static int make(struct incident *in)
 	return rc ? rc : sample_add(in, thread, main_only, QUALITY_COMPLETE, 1);
 }
 
-/* run() at a.cc:30 calls inner() at b.h:5, which is inlined into it, which calls deepest() at b.h:9. */
+/*
+ * run() at a.cc:30 calls inner() at b.h:5, which is inlined into it, which calls deepest() at
+ * b.h:9.
+ */
 static const struct incident_line lines[] = {
 	{.function = "main", .file = "/src/a.cc", .line = 12},
 	{.function = "other name of run", .file = "/src/a.cc", .line = 30},
@@ -93,7 +96,8 @@ TEST(samples_stay_as_many_and_share_what_they_shared)
 
 TEST(a_frame_without_a_name_gets_one_and_a_named_one_keeps_its_own)
 {
-	const struct incident_line line[] = {{.function = "x"}, {.function = "found", .function_offset = 64}};
+	const struct incident_line line[] = {{.function = "x"},
+					     {.function = "found", .function_offset = 64}};
 	const struct incident_expansion one[] = {{0, 1}, {1, 1}};
 	struct incident in;
 	uint32_t thread, stack;

@@ -50,7 +50,8 @@ static void samples(unsigned n, unsigned before_s, unsigned cpu, uint32_t stack,
 		assert_int_equal(incident_add_sample(&in, &s), 0);
 }
 
-static void event(enum event_kind kind, const char *name, double value, uint64_t time_ns, unsigned cpu)
+static void event(enum event_kind kind, const char *name, double value, uint64_t time_ns,
+		  unsigned cpu)
 {
 	struct incident_event e = {.time_ns = time_ns, .kind = kind, .thread = THREAD_NONE,
 				   .stack = STACK_NONE, .cpu = (uint16_t)cpu, .provider = "",
@@ -89,7 +90,10 @@ static void near(double a, double b)
 	assert_true(a - b < 1e-6 && b - a < 1e-6);
 }
 
-/* CPU 0, second -2: 99 expected = 90 recorded + 5 lost to the kernel + 1 to the queue + 3 unexplained. */
+/*
+ * CPU 0, second -2: 99 expected = 90 recorded + 5 lost to the kernel + 1 to the queue + 3
+ * unexplained.
+ */
 TEST(known_losses_add_up_exactly)
 {
 	expected(99, 3, 0);
@@ -227,9 +231,14 @@ TEST(ledger_without_memory_is_an_error)
 
 static void evicted(int64_t second, uint64_t n, uint64_t time_ns, unsigned cpu)
 {
-	struct incident_event e = {.time_ns = time_ns, .kind = EVENT_GENERIC, .thread = THREAD_NONE,
-				   .stack = STACK_NONE, .cpu = (uint16_t)cpu, .provider = "Recorder",
-				   .name = "Evicted", .nfields = 2};
+	struct incident_event e = {.time_ns = time_ns,
+				   .kind = EVENT_GENERIC,
+				   .thread = THREAD_NONE,
+				   .stack = STACK_NONE,
+				   .cpu = (uint16_t)cpu,
+				   .provider = "Recorder",
+				   .name = "Evicted",
+				   .nfields = 2};
 	struct event_field fields[] = {{.name = "Second", .type = FIELD_INT, .v.i = second},
 				       {.name = "Samples", .type = FIELD_UINT, .v.u = n}};
 

@@ -1,4 +1,7 @@
-/* What --max-rss-mb is shared out to, and the steps that keep below it: a reading a second, no clock. */
+/*
+ * What --max-rss-mb is shared out to, and the steps that keep below it: a reading a second, no
+ * clock.
+ */
 #include "model/memory_budget.h"
 #include "tests/support/test.h"
 
@@ -8,7 +11,10 @@
 #define MB (1ULL << 20)
 
 static const struct memory_share wanted = {
-	.ring_bytes = 64 * MB, .pinned_bytes = 64 * MB, .table_bytes = 256 * MB, .symbol_bytes = 64 * MB,
+	.ring_bytes = 64 * MB,
+	.pinned_bytes = 64 * MB,
+	.table_bytes = 256 * MB,
+	.symbol_bytes = 64 * MB,
 };
 
 static struct memory_budget budget;
@@ -119,7 +125,10 @@ TEST(what_was_given_up_comes_back_by_eighths_after_calm_minutes)
 	assert_int_equal(pass(600, 40, 5), MEMORY_STAYS);
 }
 
-/* Ten machines with more to hold than fits: what the ring gives up is no longer resident, so it settles. */
+/*
+ * Ten machines with more to hold than fits: what the ring gives up is no longer resident, so it
+ * settles.
+ */
 TEST(it_settles_below_the_limit_where_the_ring_is_what_is_too_large)
 {
 	uint64_t base_mb;

@@ -81,8 +81,12 @@ TEST(process_name_is_the_executable_else_comm_else_a_question_mark)
 TEST(process_name_loses_exe_and_no_other_suffix)
 {
 	static const char *const paths[][2] = {
-		{"C:\\Windows\\Explorer.EXE", "Explorer"}, {"/opt/python3.11", "python3.11"},
-		{"a.b.exe", "a.b"}, {".exe", ".exe"}, {"/bin/x.exe.bak", "x.exe.bak"}, {"exe", "exe"},
+		{"C:\\Windows\\Explorer.EXE", "Explorer"},
+		{"/opt/python3.11", "python3.11"},
+		{"a.b.exe", "a.b"},
+		{".exe", ".exe"},
+		{"/bin/x.exe.bak", "x.exe.bak"},
+		{"exe", "exe"},
 	};
 	struct processes *p = open_table();
 	uint32_t i;

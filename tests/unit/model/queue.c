@@ -52,8 +52,13 @@ TEST(queue_copies_frames_fields_and_texts)
 	struct frame_ref frames[2] = {{NULL, 16, 1}, {NULL, 32, 2}};
 	struct event_field fields[2] = {{field_name, FIELD_TEXT, {.text = text}},
 					{"Count", FIELD_INT, {.i = -5}}};
-	struct event e = {.kind = EVENT_GENERIC, .provider = provider, .name = name,
-			  .stack_frames = frames, .nstack_frames = 2, .fields = fields, .nfields = 2};
+	struct event e = {.kind = EVENT_GENERIC,
+			  .provider = provider,
+			  .name = name,
+			  .stack_frames = frames,
+			  .nstack_frames = 2,
+			  .fields = fields,
+			  .nfields = 2};
 	struct queue *q = queue_new(4096);
 	const struct event *got;
 
@@ -241,7 +246,7 @@ TEST(a_rest_moves_the_watermark_with_the_clock)
 	assert_int_equal(queue_released(q, 55), 50);         /* 55 - 9 is less */
 	assert_int_equal(queue_released(q, 100), 90);        /* what has 91 may still come */
 	queue_resume(q, 120);
-	assert_int_equal(queue_released(q, 200), 110);       /* it ended at 120, and no longer follows */
+	assert_int_equal(queue_released(q, 200), 110);  /* it ended at 120, and no longer follows */
 	assert_true(put_number(q, 111));
 	queue_watermark(q, 115);
 	queue_resume(q, 300);                                /* there is none */
@@ -303,7 +308,7 @@ TEST(a_queue_over_a_quarter_full_wakes_who_takes)
 	os_mutex_free(s.lock);
 }
 
-/* ---- two threads: the writer never waits, the reader takes its time ------------------------------ */
+/* ---- two threads: the writer never waits, the reader takes its time -------------------------- */
 
 #define ENOUGH 20000u                   /* events that the reader takes before the writer ends */
 
@@ -441,7 +446,7 @@ TEST(nothing_older_follows_what_a_rest_released)
 		now = atomic_fetch_add(&r.clock, 1) + 1;
 		seen = queue_released(r.q, now);
 		while ((n = take_number(r.q)) != UINT64_MAX) {
-			late += n < released;        /* than what was told before this one was there */
+			late += n < released;     /* than what was told before this one was there */
 			taken++;
 			if (n > seen)
 				break;

@@ -220,7 +220,7 @@ TEST(segments_sealed_later_are_added_to_what_is_frozen)
 	segment_unref(s);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define PUTS 3000u
 
@@ -264,7 +264,8 @@ TEST(ring_is_frozen_by_three_threads_while_a_writer_puts)
 	unsigned i;
 
 	for (i = 0; i < 3; i++)
-		assert_int_equal(os_thread_start("freezer", freeze_and_read, &race, &threads[i], NULL), 0);
+		assert_int_equal(
+			os_thread_start("freezer", freeze_and_read, &race, &threads[i], NULL), 0);
 	for (i = 0; i < PUTS; i++) {
 		ring_put(race.ring, segment_at(100 + i));
 		if (i % 64 == 0)
@@ -273,7 +274,8 @@ TEST(ring_is_frozen_by_three_threads_while_a_writer_puts)
 	atomic_store(&race.ended, true);
 	for (i = 0; i < 3; i++)
 		os_thread_join(threads[i]);
-	print_message("%u freezes of %u segments\n", atomic_load(&race.freezes), atomic_load(&race.held));
+	print_message("%u freezes of %u segments\n", atomic_load(&race.freezes),
+		      atomic_load(&race.held));
 	assert_true(race.freezes >= 3);
 	assert_int_equal(use_of(race.ring).segments + use_of(race.ring).evicted_segments, PUTS);
 	ring_free(race.ring);
@@ -283,7 +285,7 @@ TEST(ring_is_frozen_by_three_threads_while_a_writer_puts)
 	assert_int_equal(use.frames, 0);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int new_step(void *ctx)
 {

@@ -57,7 +57,7 @@ static struct frames_use frames_now(void)
 	return use;
 }
 
-/* ---- contents ------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 TEST(sample_columns_come_back)
 {
@@ -229,7 +229,7 @@ TEST(numbers_that_no_enum_has_stay_readable)
 	segment_content_free(&c);
 }
 
-/* ---- references ----------------------------------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 TEST(sealed_segment_keeps_its_frames_and_threads)
 {
@@ -312,7 +312,7 @@ TEST(stacks_that_begin_alike_share_their_nodes)
 	assert_int_equal(segment_stack(lab.builder, NULL, 0, NULL, NULL), STACK_NONE);
 }
 
-/* ---- sealing and limits --------------------------------------------------------------------------- */
+/* ---- sealing and limits ---------------------------------------------------------------------- */
 
 TEST(sealing_nothing_gives_nothing)
 {
@@ -426,7 +426,7 @@ TEST(stack_that_finds_no_frame_free_is_none)
 	assert_int_not_equal(segment_stack(lab.builder, &ref, 1, NULL, NULL), STACK_NONE);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* The tables' own allocations are walked elsewhere: here they are there before. */
 static int build_step(void *ctx)

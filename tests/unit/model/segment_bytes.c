@@ -36,7 +36,10 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed >> 8;
 }
 
-/* Decodes a copy of exactly n bytes, so that a sanitizer sees a byte too far; true when it was good. */
+/*
+ * Decodes a copy of exactly n bytes, so that a sanitizer sees a byte too far; true when it was
+ * good.
+ */
 static bool decodes(const uint8_t *bytes, size_t n)
 {
 	struct segment_content c;
@@ -126,8 +129,8 @@ TEST(mutated_bytes_are_refused_or_sound)
 }
 
 /* Only the header: version, codec, times 0 0 0, six counts, no streams, 20 column lengths. */
-static size_t head_only(uint8_t *to, uint64_t samples, uint64_t nodes, uint64_t events, uint64_t names,
-			uint64_t last_length)
+static size_t head_only(uint8_t *to, uint64_t samples, uint64_t nodes, uint64_t events,
+			uint64_t names, uint64_t last_length)
 {
 	uint8_t *at = to;
 	unsigned i;
@@ -172,7 +175,8 @@ TEST(another_version_is_refused_by_name)
 
 	b[0] = 2;
 	assert_int_equal(segment_decode(b, n, &c, &err), ERR_FORMAT);
-	assert_string_equal(err.text, "a segment has format 2, and this program reads format 3 only: "
+	assert_string_equal(err.text,
+			    "a segment has format 2, and this program reads format 3 only: "
 			    "use the recorder that wrote it");
 }
 
@@ -191,11 +195,11 @@ TEST(times_that_overflow_are_refused)
 	assert_false(decodes(b, at + n - 3));
 }
 
-/* ---- density --------------------------------------------------------------------------------------- */
+/* ---- density --------------------------------------------------------------------------------- */
 
 /*
- * Two CPUs at 99 Hz; six programs of two threads that run for 8 samples at a time; stacks of 6 to 29
- * frames that keep to the most usual callee in 31 steps of 32, out of 600 functions each, with
+ * Two CPUs at 99 Hz; six programs of two threads that run for 8 samples at a time; stacks of 6 to
+ * 29 frames that keep to the most usual callee in 31 steps of 32, out of 600 functions each, with
  * 16 places in each leaf: 2.5 new nodes a sample, where real programs had 2.2.
  */
 static uint32_t realistic_stack(struct frame_ref *leaf_first, unsigned program, uint32_t *seed)
@@ -205,7 +209,8 @@ static uint32_t realistic_stack(struct frame_ref *leaf_first, unsigned program, 
 	for (i = 0; i < depth; i++) {
 		uint32_t usual = next_random(seed) % 32 < 31;
 
-		function = program * 600 + (function * 7 + (usual ? 1 : next_random(seed) % 8)) % 600;
+		function =
+			program * 600 + (function * 7 + (usual ? 1 : next_random(seed) % 8)) % 600;
 		leaf_first[depth - 1 - i] = (struct frame_ref){lab.object, function * 256ull, 0};
 	}
 	leaf_first[0].offset += next_random(seed) % 16;
@@ -226,8 +231,11 @@ TEST(realistic_sample_takes_at_most_7_bytes)
 	for (i = 0; i < SEGMENT_MAX_SAMPLES; i++) {
 		unsigned program = (i / 8 * 5 + i % 2) % 6;
 		struct event e = {.time_ns = i / 2 * 10101010ull + next_random(&seed) % 200000,
-				  .kind = EVENT_SAMPLE, .thread = threads[program * 2 + i / 64 % 2],
-				  .cpu = (uint16_t)(i % 2), .value = 10101010, .quality = QUALITY_FP};
+				  .kind = EVENT_SAMPLE,
+				  .thread = threads[program * 2 + i / 64 % 2],
+				  .cpu = (uint16_t)(i % 2),
+				  .value = 10101010,
+				  .quality = QUALITY_FP};
 		uint32_t n = realistic_stack(leaf_first, program, &seed);
 
 		e.stack = segment_stack(lab.builder, leaf_first, n, NULL, NULL);
@@ -235,9 +243,10 @@ TEST(realistic_sample_takes_at_most_7_bytes)
 	}
 	s = seglab_seal(&lab);
 	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, &err), 0);
-	print_message("%.1f bytes per sample in memory, %.1f encoded; %.2f nodes per sample, %u frames\n",
-		      (double)s->memory_bytes / s->nsamples, (double)s->nbytes / s->nsamples,
-		      (double)c.nnodes / s->nsamples, c.nframes);
+	print_message(
+		"%.1f bytes per sample in memory, %.1f encoded; %.2f nodes per sample, %u frames\n",
+		(double)s->memory_bytes / s->nsamples, (double)s->nbytes / s->nsamples,
+		(double)c.nnodes / s->nsamples, c.nframes);
 	assert_in_range(c.nnodes, s->nsamples, s->nsamples * 3);
 	assert_true(s->memory_bytes <= 7 * (size_t)s->nsamples);
 	segment_content_free(&c);

@@ -1,4 +1,7 @@
-/* What columns say by what was before: threads and stacks seen not long ago, frames that follow frames. */
+/*
+ * What columns say by what was before: threads and stacks seen not long ago, frames that follow
+ * frames.
+ */
 #include "tests/support/segment_lab.h"
 #include "tests/support/test.h"
 
@@ -26,7 +29,7 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed >> 8;
 }
 
-/* ---- what was put comes back --------------------------------------------------------------------------- */
+/* ---- what was put comes back ----------------------------------------------------------------- */
 
 enum { SAMPLES = 4000, THREADS = 300, LETTERS = 60, DEPTH = 20 };
 
@@ -38,7 +41,8 @@ struct put {
 /* As calls are: half of a stack is like the one before, and 40 callees of a frame are no wonder. */
 static void next_stack(char *stack, uint32_t *seed)
 {
-	uint32_t n = next_random(seed) % DEPTH, i = strlen(stack) < n ? (uint32_t)strlen(stack) / 2 : n / 2;
+	uint32_t n = next_random(seed) % DEPTH,
+		 i = strlen(stack) < n ? (uint32_t)strlen(stack) / 2 : n / 2;
 
 	for (; i < n; i++)
 		stack[i] = (char)('a' + (i % 5 == 4 ? 'x' - 'a' : next_random(seed) % LETTERS));
@@ -57,7 +61,9 @@ static void put_all(struct put *put, struct thread **threads, uint32_t seed)
 		if (!again)
 			next_stack(stack, &seed);
 		strcpy(put[i].stack, again ? put[next_random(&seed) % i].stack : stack);
-		put[i].thread = next_random(&seed) % 50 ? threads[next_random(&seed) % (i / 10 + 1) % THREADS] : NULL;
+		put[i].thread = next_random(&seed) % 50
+					? threads[next_random(&seed) % (i / 10 + 1) % THREADS]
+					: NULL;
 		e.time_ns = i * 1000000ull;
 		e.thread = put[i].thread;
 		e.stack = seglab_stack(&lab, put[i].stack);
@@ -65,7 +71,8 @@ static void put_all(struct put *put, struct thread **threads, uint32_t seed)
 	}
 }
 
-static void stack_is(const struct segment_content *c, struct frame **frames, uint32_t node, const char *stack)
+static void stack_is(const struct segment_content *c, struct frame **frames, uint32_t node,
+		     const char *stack)
 {
 	size_t n = strlen(stack);
 
@@ -110,7 +117,8 @@ TEST(any_stacks_and_threads_come_back)
 		for (i = 0; i < SAMPLES; i++) {
 			stack_is(&c, frames, c.samples[i].stack, put[i].stack);
 			if (put[i].thread)
-				assert_ptr_equal(seglab_thread(&lab, s, c.samples[i].thread), put[i].thread);
+				assert_ptr_equal(seglab_thread(&lab, s, c.samples[i].thread),
+						 put[i].thread);
 			else
 				assert_int_equal(c.samples[i].thread, THREAD_NONE);
 		}

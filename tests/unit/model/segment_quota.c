@@ -1,6 +1,6 @@
 /*
- * A process that floods, beside one that does what it always does: segments are cut as the engine cuts
- * them, and a ring of 1 MB holds as many seconds of history with the flood as without.
+ * A process that floods, beside one that does what it always does: segments are cut as the engine
+ * cuts them, and a ring of 1 MB holds as many seconds of history with the flood as without.
  */
 #include "model/own_event.h"
 #include "model/ring.h"
@@ -102,7 +102,8 @@ static uint32_t bad_stack(struct lab *l, struct frame_ref *refs)
 	uint32_t i;
 
 	for (i = 0; i < 200; i++)
-		refs[i] = (struct frame_ref){l->object, 10000000 + (uint64_t)l->number * 200 + i, 0};
+		refs[i] =
+			(struct frame_ref){l->object, 10000000 + (uint64_t)l->number * 200 + i, 0};
 	return 200;
 }
 
@@ -137,10 +138,17 @@ static void collections(struct lab *l)
 		{.name = "ClrInstanceID", .type = FIELD_UINT},
 		{.name = "Collector", .type = FIELD_TEXT, .v.text = "G1 young collection pauses"},
 	};
-	static const char *const names[] = {"GC/SuspendEEStart", "GC/Start", "GC/Stop", "GC/RestartEEStop"};
-	struct event e = {.time_ns = l->now_ns + (l->number & 2 ? next(l, STEP_NS) : 0), .kind = EVENT_GENERIC,
-			  .stack = STACK_NONE, .process = l->bad, .thread = l->bad_thread, .provider = "JVM",
-			  .name = names[l->number++ % 4], .fields = fields, .nfields = 6};
+	static const char *const names[] = {"GC/SuspendEEStart", "GC/Start", "GC/Stop",
+					    "GC/RestartEEStop"};
+	struct event e = {.time_ns = l->now_ns + (l->number & 2 ? next(l, STEP_NS) : 0),
+			  .kind = EVENT_GENERIC,
+			  .stack = STACK_NONE,
+			  .process = l->bad,
+			  .thread = l->bad_thread,
+			  .provider = "JVM",
+			  .name = names[l->number++ % 4],
+			  .fields = fields,
+			  .nfields = 6};
 
 	l->refused += segment_add(l->builder, &e) == ERR_LIMIT;
 }
@@ -148,9 +156,16 @@ static void collections(struct lab *l)
 static void events(struct lab *l, enum flood flood)
 {
 	struct event_field field = {.name = "Id", .type = FIELD_UINT};
-	struct event e = {.time_ns = l->now_ns, .kind = EVENT_GENERIC, .cpu = 0, .stack = STACK_NONE,
-			  .process = l->bad, .thread = l->bad_thread, .provider = "p", .name = "n",
-			  .fields = &field, .nfields = 1};
+	struct event e = {.time_ns = l->now_ns,
+			  .kind = EVENT_GENERIC,
+			  .cpu = 0,
+			  .stack = STACK_NONE,
+			  .process = l->bad,
+			  .thread = l->bad_thread,
+			  .provider = "p",
+			  .name = "n",
+			  .fields = &field,
+			  .nfields = 1};
 	unsigned i;
 
 	for (i = 0; i < 5; i++) {            /* a thousand in a second */
@@ -190,14 +205,16 @@ static double held(enum flood flood, uint64_t *refused, uint32_t *samples)
 
 TEST(a_flood_takes_no_more_than_a_fifth_of_the_history)
 {
-	static const char *const names[] = {"none", "stacks", "threads", "events", "side-band", "collections"};
+	static const char *const names[] = {"none",   "stacks",	   "threads",
+					    "events", "side-band", "collections"};
 	uint64_t refused;
 	uint32_t samples;
 	double calm = held(FLOOD_NONE, &refused, &samples), seconds;
 	unsigned flood;
 
 	if (PART > 1)
-		printf("in part: a ring and a flood of half the size, as it is slow under a sanitizer\n");
+		printf("in part: a ring and a flood of half the size, as it is slow under a "
+		       "sanitizer\n");
 	print_message("%s: %.0f s, %u samples\n", names[0], calm, samples);
 	assert_int_equal(refused, 0);
 	for (flood = FLOOD_STACKS; flood <= FLOOD_GC; flood++) {
@@ -209,14 +226,18 @@ TEST(a_flood_takes_no_more_than_a_fifth_of_the_history)
 	}
 }
 
-/* ---- what it looks like --------------------------------------------------------------------------- */
+/* ---- what it looks like ---------------------------------------------------------------------- */
 
 static struct seglab lab;
 
 static uint32_t put(const char *root_first, struct process *process, struct thread *thread)
 {
-	struct event e = {.time_ns = 1000, .kind = EVENT_SAMPLE, .process = process, .thread = thread,
-			  .quality = QUALITY_COMPLETE, .value = 7};
+	struct event e = {.time_ns = 1000,
+			  .kind = EVENT_SAMPLE,
+			  .process = process,
+			  .thread = thread,
+			  .quality = QUALITY_COMPLETE,
+			  .value = 7};
 	struct frame_ref refs[8];
 	uint32_t n = (uint32_t)strlen(root_first), i;
 
@@ -317,7 +338,8 @@ TEST(a_process_that_a_segment_lists_is_none_of_the_new_ones)
 	assert_int_equal(c.nthreads, 5);
 	assert_int_equal(seglab_thread(&lab, s, c.samples[1].thread)->process->pid, 301);
 	assert_int_equal(c.samples[2].thread, c.samples[3].thread);
-	assert_string_equal(process_name(seglab_thread(&lab, s, c.samples[3].thread)->process), "[more]");
+	assert_string_equal(process_name(seglab_thread(&lab, s, c.samples[3].thread)->process),
+			    "[more]");
 	assert_ptr_equal(seglab_thread(&lab, s, c.samples[4].thread), lab.threads[0]);
 	assert_int_equal(c.samples[4].stack, c.samples[0].stack);
 	assert_ptr_equal(seglab_thread(&lab, s, c.samples[5].thread), pooled);
@@ -337,8 +359,12 @@ TEST(new_processes_come_at_a_rate_that_segments_do_not_change)
 	segment_set_quota(lab.builder, &slow);
 	for (i = 0; i < 400; i++) {                  /* four a second, for 100 s */
 		struct process *p = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
-		struct event e = {.time_ns = (1000 + i / 4) * 1000000000ULL, .kind = EVENT_SAMPLE, .process = p,
-				  .thread = thread_add(lab.processes, p, 300 + i), .stack = STACK_NONE, .value = 1};
+		struct event e = {.time_ns = (1000 + i / 4) * 1000000000ULL,
+				  .kind = EVENT_SAMPLE,
+				  .process = p,
+				  .thread = thread_add(lab.processes, p, 300 + i),
+				  .stack = STACK_NONE,
+				  .value = 1};
 
 		assert_int_equal(segment_add(lab.builder, &e), 0);
 		named += p->was_listed;
@@ -349,7 +375,10 @@ TEST(new_processes_come_at_a_rate_that_segments_do_not_change)
 	seglab_close(&lab);
 }
 
-/* One event each of processes 300 to 304, of which three may have one; it is left as the last one's. */
+/*
+ * One event each of processes 300 to 304, of which three may have one; it is left as the last
+ * one's.
+ */
 static void put_of_five_others(struct event *e)
 {
 	uint32_t i;
@@ -380,7 +409,8 @@ TEST(starts_and_ends_leave_room_for_the_processes_with_samples)
 	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
 	assert_int_equal(c.nevents, 3);
 	assert_ptr_equal(seglab_thread(&lab, s, c.samples[0].thread), e.thread);
-	assert_string_equal(process_name(seglab_thread(&lab, s, c.samples[1].thread)->process), "[more]");
+	assert_string_equal(process_name(seglab_thread(&lab, s, c.samples[1].thread)->process),
+			    "[more]");
 	assert_ptr_equal(seglab_thread(&lab, s, c.samples[2].thread)->process, other);
 	assert_int_equal(c.samples[2].stack, c.samples[0].stack);
 	process_unref(other);
@@ -392,7 +422,10 @@ TEST(starts_and_ends_leave_room_for_the_processes_with_samples)
 TEST(a_process_with_events_alone_is_none_of_those_with_samples)
 {
 	const struct segment_quota few = {.processes = 1, .sideband = 3};
-	struct event e = {.time_ns = 1000, .kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "Process",
+	struct event e = {.time_ns = 1000,
+			  .kind = EVENT_GENERIC,
+			  .stack = STACK_NONE,
+			  .provider = "Process",
 			  .name = "Exit"};
 	struct segment_content c;
 	struct segment *s;
@@ -402,7 +435,9 @@ TEST(a_process_with_events_alone_is_none_of_those_with_samples)
 	put_of_five_others(&e);
 	put("ab", lab.app, lab.threads[0]);
 	assert_int_equal(segment_add_wanted(lab.builder, &e), 0);    /* a rule fired at it */
-	/* Of one that is listed, by whatever thread; of none; and what the recorder says of itself. */
+	/*
+	 * Of one that is listed, by whatever thread; of none; and what the recorder says of itself.
+	 */
 	e.process = lab.app;
 	e.thread = lab.threads[1];
 	assert_int_equal(segment_add(lab.builder, &e), 0);
@@ -423,8 +458,12 @@ TEST(a_process_with_events_alone_is_none_of_those_with_samples)
 
 static int generic(const char *name)
 {
-	struct event e = {.time_ns = 1000, .kind = EVENT_GENERIC, .process = lab.app, .stack = STACK_NONE,
-			  .provider = "Microsoft-Windows-DotNETRuntime", .name = name};
+	struct event e = {.time_ns = 1000,
+			  .kind = EVENT_GENERIC,
+			  .process = lab.app,
+			  .stack = STACK_NONE,
+			  .provider = "Microsoft-Windows-DotNETRuntime",
+			  .name = name};
 
 	return segment_add(lab.builder, &e);
 }

@@ -48,7 +48,8 @@ static struct incident make(const struct line *lines)
 	thread = sample_thread(&in, "app", 1, "job", 2);
 	for (; lines->stack; lines++) {
 		assert_int_equal(sample_stack(&in, lines->stack, &stack), 0);
-		assert_int_equal(sample_add(&in, thread, stack, QUALITY_COMPLETE, lines->samples), 0);
+		assert_int_equal(sample_add(&in, thread, stack, QUALITY_COMPLETE, lines->samples),
+				 0);
 	}
 	return in;
 }

@@ -1,6 +1,6 @@
 /*
- * Names by dbghelp.dll (Wine's) beside those of our own readers: of a PDB that lld wrote, and of the DWARF of this
- * very program, which has a COFF symbol table for ours.
+ * Names by dbghelp.dll (Wine's) beside those of our own readers: of a PDB that lld wrote, and of
+ * the DWARF of this very program, which has a COFF symbol table for ours.
  */
 #include "symbol/dbghelp.h"
 #include "symbol/pdb.h"
@@ -38,11 +38,11 @@ static struct rva_index *own_names(const char *image_path, const char *pdb_path)
 }
 
 /*
- * How many places in [from, to) both name as the same function; ours *named in all. Of a copy that the compiler
- * made for itself ("f.constprop.0") DWARF tells the source's name.
+ * How many places in [from, to) both name as the same function; ours *named in all. Of a copy that
+ * the compiler made for itself ("f.constprop.0") DWARF tells the source's name.
  */
-static unsigned compare(const struct rva_index *own, struct dbghelp *d, uint64_t module, uint32_t from, uint32_t to,
-			uint32_t step, unsigned *named)
+static unsigned compare(const struct rva_index *own, struct dbghelp *d, uint64_t module,
+			uint32_t from, uint32_t to, uint32_t step, unsigned *named)
 {
 	struct dbghelp_function theirs;
 	struct rva_function ours;
@@ -65,7 +65,8 @@ static unsigned compare(const struct rva_index *own, struct dbghelp *d, uint64_t
 
 TEST(a_pdb_gives_the_names_that_our_reader_gives)
 {
-	struct rva_index *own = own_names("tests/data/pdb/functions.exe", "tests/data/pdb/functions.pdb");
+	struct rva_index *own =
+		own_names("tests/data/pdb/functions.exe", "tests/data/pdb/functions.pdb");
 	struct dbghelp *d = dbghelp_new(NULL);
 	uint64_t module = dbghelp_load(d, "tests/data/pdb/functions.exe");
 	unsigned named, same;
@@ -124,7 +125,8 @@ TEST(a_file_without_debug_information_is_none)
 
 TEST(without_a_server_in_the_path_none_is_asked)
 {
-	const struct dbghelp_file file = {.name = "functions.pdb", .guid = (const uint8_t *)"0123456789abcdef", .age = 1};
+	const struct dbghelp_file file = {
+		.name = "functions.pdb", .guid = (const uint8_t *)"0123456789abcdef", .age = 1};
 	struct dbghelp *d = dbghelp_new("C:\\nowhere;cache*C:\\nothing");
 	struct buf path = {0};
 
@@ -155,10 +157,14 @@ TEST(the_reader_asks_dbghelp_for_what_it_does_not_know)
 	assert_int_equal(os_load(path, 64 << 20, &image, NULL), 0);
 	in = bytes_of_memory(image.data, image.len);
 	assert_int_equal(pe_head_read(&in, &head, NULL), 0);
-	/* Sections' long names are in the string table behind the symbols: it stays, the symbols are no functions. */
+	/*
+	 * Sections' long names are in the string table behind the symbols: it stays, the symbols
+	 * are no functions.
+	 */
 	for (uint32_t i = 0; i < head.nsymbols; i++)
 		image.data[head.symbols_at + i * 18 + 16] = 0;
-	snprintf(path, sizeof(path), "%s/unnamed.exe", getenv("TEST_TMP") ? getenv("TEST_TMP") : ".");
+	snprintf(path, sizeof(path), "%s/unnamed.exe",
+		 getenv("TEST_TMP") ? getenv("TEST_TMP") : ".");
 	assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
 	assert_int_equal(os_write(file, image.data, image.len, NULL), 0);
 	os_close(file);

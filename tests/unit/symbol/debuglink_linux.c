@@ -28,8 +28,10 @@ static bool make_files(const char *dir)
 		 " int main(int n, char **v) { (void)v; return hidden(n); }' > app.c && "
 		 "gcc -O1 -Wl,--build-id=none -o app app.c && "
 		 "objcopy --only-keep-debug app app.dbg && "
-		 "nm app | sed -n 's/^\\([0-9a-f]*\\) t hidden$/\\1/p' > address && test -s address && "
-		 "strip app && objcopy --add-gnu-debuglink=app.dbg app", dir, dir, dir);
+		 "nm app | sed -n 's/^\\([0-9a-f]*\\) t hidden$/\\1/p' > address && test -s "
+		 "address && "
+		 "strip app && objcopy --add-gnu-debuglink=app.dbg app",
+		 dir, dir, dir);
 	return run(command);
 }
 
@@ -94,7 +96,8 @@ TEST(worker_names_a_stripped_program_by_its_linked_debug_file)
 	hidden_name(dir, name);
 	assert_string_equal(name, "hidden");
 	/* Another one by that name comes first in the search: it is not believed. */
-	snprintf(command, sizeof(command), "cd %s && cp .debug/app.dbg . && echo x >> app.dbg", dir);
+	snprintf(command, sizeof(command), "cd %s && cp .debug/app.dbg . && echo x >> app.dbg",
+		 dir);
 	assert_true(run(command));
 	hidden_name(dir, name);
 	assert_string_equal(name, "hidden");
@@ -168,7 +171,8 @@ TEST(debuglink_survives_damaged_files)
 		char was = b.data[i];
 
 		b.data[i] = (char)~b.data[i];
-		if (!elf_head_read(&whole, &head, NULL) && !debuglink_read(&whole, &head, &link, NULL)) {
+		if (!elf_head_read(&whole, &head, NULL) &&
+		    !debuglink_read(&whole, &head, &link, NULL)) {
 			assert_true(link.name[0] && !strchr(link.name, '/'));
 			found++;
 		}

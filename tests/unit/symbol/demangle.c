@@ -13,7 +13,8 @@ TEST(demangle_prints_names_without_parameters_as_perf_does)
 	/* Right column: c++filt --no-params --no-verbose of binutils 2.40. */
 	static const char *const table[][2] = {
 		{"_ZN3foo3barILi3EEEvi", "foo::bar<3>"},
-		{"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back"},
+		{"_ZNSt6vectorIiSaIiEE9push_backERKi",
+		 "std::vector<int, std::allocator<int> >::push_back"},
 		{"_ZNK3foo1K3bazEi", "foo::K::baz"},
 		{"_ZN3foo3barILi3EEEvi.cold", "foo::bar<3>"},
 		{"_ZplRK1AS1_", "operator+"},
@@ -22,7 +23,8 @@ TEST(demangle_prints_names_without_parameters_as_perf_does)
 		{"_RNvCs6xxl1lAjzDf_1a5plain", "a::plain"},
 		{"_RNvMNtCs6xxl1lAjzDf_1a5innerINtB2_1ShE4showB4_", "<a::inner::S<u8>>::show"},
 		{"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"},
-		{"_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE",
+		{"_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$"
+		 "3fmt17h0123456789abcdefE",
 		 "<alloc::string::String as core::fmt::Display>::fmt"},
 		{"memcpy@@GLIBC_2.14", "memcpy"},
 		{"realpath@GLIBC_2.2.5", "realpath"},
@@ -41,9 +43,23 @@ TEST(demangle_prints_names_without_parameters_as_perf_does)
 TEST(demangle_leaves_other_names_alone)
 {
 	static const char *const names[] = {
-		"", "main", "_start", "__libc_start_main", "_Z", "_R", "_Zfoo", "_IO_puts", "@", "@@X",
-		"foo.isra.0", "runtime.mcall", "main.(*T).Run", "Builtins_InterpreterEntryTrampoline",
-		"_Z\377\376", "_RNvC", "?Call@Function@v8@@QEAAXXZ",
+		"",
+		"main",
+		"_start",
+		"__libc_start_main",
+		"_Z",
+		"_R",
+		"_Zfoo",
+		"_IO_puts",
+		"@",
+		"@@X",
+		"foo.isra.0",
+		"runtime.mcall",
+		"main.(*T).Run",
+		"Builtins_InterpreterEntryTrampoline",
+		"_Z\377\376",
+		"_RNvC",
+		"?Call@Function@v8@@QEAAXXZ",
 	};
 	unsigned i;
 

@@ -48,7 +48,8 @@ static struct symbol_disk *open_disk(uint64_t max_bytes)
 
 static struct object_key key_of(uint8_t number)
 {
-	return (struct object_key){.kind = OBJECT_ELF, .build_id_bytes = 2, .build_id = {0xab, number}};
+	return (struct object_key){
+		.kind = OBJECT_ELF, .build_id_bytes = 2, .build_id = {0xab, number}};
 }
 
 static int put(struct symbol_disk *disk, uint8_t number, size_t n)
@@ -173,8 +174,8 @@ TEST(what_is_left_unfinished_goes_and_strange_files_stay)
 	char command[TMP_BYTES * 3];
 
 	symbol_disk_close(open_disk(1 << 20));
-	snprintf(command, sizeof(command), "cd '%s' && touch .new-7 notes && touch -d '1 hour ago' .new-8",
-		 dir);
+	snprintf(command, sizeof(command),
+		 "cd '%s' && touch .new-7 notes && touch -d '1 hour ago' .new-8", dir);
 	assert_int_equal(system(command), 0);
 	symbol_disk_close(open_disk(1 << 20));
 	assert_true(os_exists(in_dir(".new-7")));    /* another recorder may be writing it */
@@ -194,7 +195,8 @@ static const char *make_app(unsigned seed, const char *suffix)
 
 	snprintf(path, sizeof(path), "%s/app", tmp_path("disk"));
 	snprintf(command, sizeof(command),
-		 "mkdir -p '%s' && cd '%s' && awk 'BEGIN { print \".text\"; for (i = 0; i < %d; i++) "
+		 "mkdir -p '%s' && cd '%s' && awk 'BEGIN { print \".text\"; for (i = 0; i < %d; "
+		 "i++) "
 		 "{ f = \"function_\" i \"%s\"; print \".globl \" f \"\\n.type \" f \",@function\\n"
 		 ".p2align 4\\n\" f \": ret\\n.size \" f \", 1\" } print \".data\\n.long %u\" }'"
 		 " > app.s && gcc -shared -nostdlib -Wl,--build-id -o app app.s",
@@ -334,7 +336,9 @@ TEST(damaged_file_of_the_cache_is_ignored_and_written_anew)
 	symbol_disk_close(disk);
 }
 
-/* Build ids are easily forged: what was kept of one file is not believed for another that is there. */
+/*
+ * Build ids are easily forged: what was kept of one file is not believed for another that is there.
+ */
 TEST(file_that_is_there_must_be_the_one_that_was_kept)
 {
 	struct symbol_disk *disk;
@@ -351,7 +355,9 @@ TEST(file_that_is_there_must_be_the_one_that_was_kept)
 	symbol_disk_close(disk);
 }
 
-/* Names of many functions are read from the cache's file, which may have gone when they are needed. */
+/*
+ * Names of many functions are read from the cache's file, which may have gone when they are needed.
+ */
 TEST(evicted_file_of_the_cache_is_replaced_by_the_program)
 {
 	char suffix[301], wanted[320];
@@ -403,11 +409,15 @@ int main(void)
 		cmocka_unit_test_setup(links_and_directories_of_others_are_not_used, set_up),
 		cmocka_unit_test_setup(directory_that_others_could_read_is_made_private, set_up),
 		cmocka_unit_test_setup(what_is_left_unfinished_goes_and_strange_files_stay, set_up),
-		cmocka_unit_test_setup(program_that_was_deleted_has_its_names_from_the_cache, set_up),
-		cmocka_unit_test_setup(worker_writes_the_cache_when_it_has_nothing_else_to_do, set_up),
-		cmocka_unit_test_setup(damaged_file_of_the_cache_is_ignored_and_written_anew, set_up),
+		cmocka_unit_test_setup(program_that_was_deleted_has_its_names_from_the_cache,
+				       set_up),
+		cmocka_unit_test_setup(worker_writes_the_cache_when_it_has_nothing_else_to_do,
+				       set_up),
+		cmocka_unit_test_setup(damaged_file_of_the_cache_is_ignored_and_written_anew,
+				       set_up),
 		cmocka_unit_test_setup(file_that_is_there_must_be_the_one_that_was_kept, set_up),
-		cmocka_unit_test_setup(evicted_file_of_the_cache_is_replaced_by_the_program, set_up),
+		cmocka_unit_test_setup(evicted_file_of_the_cache_is_replaced_by_the_program,
+				       set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,8 @@ TEST(elf_prefers_typed_then_global_then_weak_then_fewer_underscores)
 		{"weak2", BASE + 0x20, 8, ELF_IMAGE_FUNC, ELF_IMAGE_WEAK, 0, false, false},
 		{"weak3", BASE + 0x30, 8, ELF_IMAGE_FUNC, ELF_IMAGE_WEAK, 0, false, false},
 		{"__global3", BASE + 0x30, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
-		{"__libc_malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
+		{"__libc_malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false,
+		 false},
 		{"malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
 		{"_malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, true},
 		{"first", BASE + 0x50, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
@@ -196,7 +197,8 @@ TEST(elf_leaves_out_what_is_no_function)
 		{"in_data", BASE + 0x50, 0, ELF_IMAGE_NOTYPE, ELF_IMAGE_GLOBAL, 2, false, false},
 		{"_etext", BASE + 0x100, 0, ELF_IMAGE_NOTYPE, ELF_IMAGE_GLOBAL, 0, false, false},
 		{"elsewhere", 0x10, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
-		{"absolute", BASE + 0x60, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0xfff1, false, false},
+		{"absolute", BASE + 0x60, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0xfff1, false,
+		 false},
 		{"", BASE + 0x70, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
 	};
 	struct opened o;
@@ -436,7 +438,8 @@ TEST(elf_completes_dynamic_symbols_by_those_of_a_packed_file)
 		{"hidden", BASE + 0x30, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_LOCAL, 0, false, false}};
 	struct elf_image outer = {.vaddr = BASE, .text_bytes = 0x100, .symbols = exported,
 				  .nsymbols = 1, .no_symtab = true};
-	struct elf_image inner = {.vaddr = BASE, .text_bytes = 0x100, .symbols = packed, .nsymbols = 1};
+	struct elf_image inner = {
+		.vaddr = BASE, .text_bytes = 0x100, .symbols = packed, .nsymbols = 1};
 	struct buf text = {0};
 	struct opened o;
 	struct bytes mini;
@@ -458,22 +461,25 @@ TEST(elf_completes_dynamic_symbols_by_those_of_a_packed_file)
 	buf_free(&text);
 }
 
-/* ---- what the dynamic linker calls --------------------------------------------------------------- */
+/* ---- what the dynamic linker calls ----------------------------------------------------------- */
 
 static void put_words(struct buf *out, const uint64_t *words, size_t n)
 {
 	buf_put(out, words, n * 8);
 }
 
-/* One segment, of the whole file at address 0; at 0xb0 a dynamic section, at 0x130 the two arrays. */
+/*
+ * One segment, of the whole file at address 0; at 0xb0 a dynamic section, at 0x130 the two arrays.
+ */
 static void build_dynamic(struct buf *out)
 {
 	static const uint8_t magic[16] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
-	const uint64_t header[] = {(uint64_t)1 << 32 | 62 << 16 | 3, 0, 64, 0, (uint64_t)56 << 48 | (uint64_t)64 << 32,
-				   2};
+	const uint64_t header[] = {(uint64_t)1 << 32 | 62 << 16 | 3,	    0, 64, 0,
+				   (uint64_t)56 << 48 | (uint64_t)64 << 32, 2};
 	const uint64_t load[] = {(uint64_t)5 << 32 | 1, 0, 0, 0, 0x160, 0x160, 8};
 	const uint64_t dynamic[] = {(uint64_t)6 << 32 | 2, 0xb0, 0xb0, 0xb0, 0x80, 0x80, 8};
-	const uint64_t pairs[] = {12, 0x1000, 13, 0x2000, 25, 0x130, 27, 40, 26, 0x158, 28, 8, 0, 0, 13, 0x9999};
+	const uint64_t pairs[] = {12, 0x1000, 13, 0x2000, 25, 0x130, 27, 40,
+				  26, 0x158,  28, 8,	  0,  0,     13, 0x9999};
 	const uint64_t arrays[] = {0x3000, 0, 0x3002, 0x3003, 0x3004, 0x4000};
 
 	memset(out, 0, sizeof(*out));

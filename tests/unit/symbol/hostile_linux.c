@@ -1,4 +1,6 @@
-/* Files that change while they are read, or claim to be huge: an error and a note, never a crash. */
+/*
+ * Files that change while they are read, or claim to be huge: an error and a note, never a crash.
+ */
 #include "symbol/elf.h"
 #include "symbol/symbol.h"
 #include "tests/support/symbol_world.h"
@@ -54,7 +56,9 @@ TEST(file_that_shrinks_before_it_is_indexed_is_an_error)
 	os_close(o.file);
 }
 
-/* Names are in the file where they are many: it is cut to nothing between finding and reading one. */
+/*
+ * Names are in the file where they are many: it is cut to nothing between finding and reading one.
+ */
 TEST(file_that_shrinks_after_it_was_indexed_gives_no_name)
 {
 	const struct elf_function f = {.name = 1};
@@ -112,8 +116,10 @@ TEST(debug_file_of_3_gb_is_not_read_and_the_log_says_so)
 	struct buf said = {0};
 
 	snprintf(command, sizeof(command),
-		 "rm -rf '%s' && mkdir -p '%s' && cd '%s' && echo 'int main(void) { return 0; }' > a.c && "
-		 "gcc -Wl,--build-id=none -o app a.c && objcopy --only-keep-debug app app.dbg && strip app &&"
+		 "rm -rf '%s' && mkdir -p '%s' && cd '%s' && echo 'int main(void) { return 0; }' > "
+		 "a.c && "
+		 "gcc -Wl,--build-id=none -o app a.c && objcopy --only-keep-debug app app.dbg && "
+		 "strip app &&"
 		 " objcopy --add-gnu-debuglink=app.dbg app && truncate -s 3G app.dbg",
 		 tmp_path("linked"), tmp_path("linked"), tmp_path("linked"));
 	if (system(command)) {

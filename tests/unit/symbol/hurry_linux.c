@@ -112,7 +112,8 @@ TEST(worker_is_hurried_amid_a_request_and_slows_down_again)
 	while (!atomic_load(&stuck))
 		os_sleep_ns(NS_PER_MS);
 	assert_int_equal(nice_of(worker), 10);
-	assert_int_equal(symbols_settle(symbols, &frame, 1, 1), 1);  /* 1 ns: it has not been looked at */
+	/* 1 ns: it has not been looked at */
+	assert_int_equal(symbols_settle(symbols, &frame, 1, 1), 1);
 	assert_int_equal(nice_of(worker), -10);
 
 	atomic_store(&go_on, true);

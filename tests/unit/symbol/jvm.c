@@ -44,7 +44,8 @@ TEST(the_later_of_two_wins)
 /* Of a file of flags "+Name" alone; the arguments come after it. */
 TEST(what_it_says_of_itself_counts)
 {
-	static const char flags[] = "+UseSerialGC +PreserveFramePointer", args[] = "-Xmx1g -XX:+PreserveFramePointer";
+	static const char flags[] = "+UseSerialGC +PreserveFramePointer",
+			  args[] = "-Xmx1g -XX:+PreserveFramePointer";
 	static const char not[] = "-XX:-PreserveFramePointer";
 
 	assert_true(jvm_said_frame_pointers(flags, sizeof(flags) - 1, "", 0));

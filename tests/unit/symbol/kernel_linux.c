@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what kallsyms_linux.c would say ------------------------------------------------------------ */
+/* ---- what kallsyms_linux.c would say --------------------------------------------------------- */
 
 static const char *text_now;
 static uint64_t modules_now;
@@ -106,8 +106,10 @@ TEST(what_was_read_stays_when_it_cannot_be_read_again)
 
 TEST(bpf_program_and_trampolines_bear_their_own_name)
 {
-	static const char *const names[] = {"bpf_prog_aa_one", "ftrace_trampoline", "kprobe_insn_page"};
-	static const char *const shown[] = {"[bpf]bpf_prog_aa_one", "[__builtin__ftrace]ftrace_trampoline",
+	static const char *const names[] = {"bpf_prog_aa_one", "ftrace_trampoline",
+					    "kprobe_insn_page"};
+	static const char *const shown[] = {"[bpf]bpf_prog_aa_one",
+					    "[__builtin__ftrace]ftrace_trampoline",
 					    "[__builtin__kprobes]kprobe_insn_page"};
 	size_t i;
 
@@ -117,7 +119,8 @@ TEST(bpf_program_and_trampolines_bear_their_own_name)
 
 		assert_true(ksymbol_reader.reads(&object));
 		assert_false(kallsyms_reader.reads(&object));
-		assert_int_equal(ksymbol_reader.open(&(struct symbol_env){0}, &object, 0, &table, NULL), 0);
+		assert_int_equal(
+			ksymbol_reader.open(&(struct symbol_env){0}, &object, 0, &table, NULL), 0);
 		assert_string_equal(name_at(table, 0x10), shown[i]);
 		ksymbol_reader.close(table);
 	}

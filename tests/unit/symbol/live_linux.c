@@ -58,7 +58,8 @@ static void mapping_at(const void *address, struct mapping *out)
 		unsigned major, minor;
 		char path[512] = "";
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %511[^\n]",
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %511[^\n]",
 			   &start, &end, &offset, &major, &minor, &ino, path) < 6 ||
 		    want < start || want >= end)
 			continue;
@@ -275,7 +276,8 @@ TEST(worker_names_a_deleted_program_while_it_runs)
 	m.key.dev = info.dev;
 	snprintf(deleted, sizeof(deleted), "%s (deleted)", copy);
 	m.key.path = deleted;
-	assert_string_equal(settle(&w, frame_of(&w, &m.key, (uint32_t)pid, m.offset)), "live_static");
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, (uint32_t)pid, m.offset)),
+			    "live_static");
 	symbol_world_close(&w);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

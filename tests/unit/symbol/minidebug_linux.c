@@ -26,14 +26,18 @@ static void make_files(void)
 	char command[1200];
 
 	snprintf(command, sizeof(command),
-		 "cd %s && echo 'static __attribute__((noinline)) int hidden(int x) { return x * 3; }"
+		 "cd %s && echo 'static __attribute__((noinline)) int hidden(int x) { return x * "
+		 "3; }"
 		 " int shown(int n) { return hidden(n) + 1; }"
 		 " int main(int n, char **v) { (void)v; return shown(n); }' > app.c && "
 		 "gcc -O1 -rdynamic -o app app.c && "
-		 "nm app | sed -n 's/^\\([0-9a-f]*\\) [tT] \\(hidden\\|shown\\)$/\\2 \\1/p' | sort > addresses && "
+		 "nm app | sed -n 's/^\\([0-9a-f]*\\) [tT] \\(hidden\\|shown\\)$/\\2 \\1/p' | sort "
+		 "> addresses && "
 		 "objcopy --only-keep-debug app app.dbg && "
-		 "objcopy -S --keep-symbol=hidden app.dbg app.mini && rm -f app.mini.xz && xz app.mini && "
-		 "strip app && objcopy --add-section .gnu_debugdata=app.mini.xz app", path_of("."));
+		 "objcopy -S --keep-symbol=hidden app.dbg app.mini && rm -f app.mini.xz && xz "
+		 "app.mini && "
+		 "strip app && objcopy --add-section .gnu_debugdata=app.mini.xz app",
+		 path_of("."));
 	if (system(command)) {
 		print_message("gcc, objcopy and xz do not make a packed symbol table here\n");
 		skip();
@@ -76,7 +80,8 @@ static const char *name_at(const struct app *app, const struct elf_index *index,
 
 	name[0] = '\0';
 	if (elf_find(index, vaddr, &f))
-		assert_int_equal(elf_function_name(index, &app->bytes, &f, name, sizeof(name), NULL), 0);
+		assert_int_equal(
+			elf_function_name(index, &app->bytes, &f, name, sizeof(name), NULL), 0);
 	return name;
 }
 
@@ -132,7 +137,8 @@ TEST(xz_stops_at_the_ceiling)
 	struct buf packed = {0}, out = {0};
 	char command[600];
 
-	snprintf(command, sizeof(command), "head -c 20000000 /dev/zero | xz -1 > %s", path_of("bomb"));
+	snprintf(command, sizeof(command), "head -c 20000000 /dev/zero | xz -1 > %s",
+		 path_of("bomb"));
 	if (system(command)) {
 		print_message("there is no xz here\n");
 		skip();

@@ -15,8 +15,8 @@ static const char *told(const char *path)
 	text[0] = '\0';
 	while (symbol_path_next(&path, &e)) {
 		for (i = 0; symbol_path_directory(&e, i, &dir); i++)
-			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s", i ? "," : "", (int)dir.nbytes,
-				 dir.text);
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s",
+				 i ? "," : "", (int)dir.nbytes, dir.text);
 		strcat(text, symbol_path_is_server(&e) ? "!;" : ";");
 	}
 	return text;
@@ -34,7 +34,8 @@ TEST(a_server_has_its_local_stores)
 {
 	assert_string_equal(told("srv*C:\\sym*https://s/symbols"), "C:\\sym!;");
 	assert_string_equal(told("SRV*https://s"), "!;");
-	assert_string_equal(told("srv*C:\\a*\\\\host\\b*http://s;C:\\c"), "C:\\a,\\\\host\\b!;C:\\c;");
+	assert_string_equal(told("srv*C:\\a*\\\\host\\b*http://s;C:\\c"),
+			    "C:\\a,\\\\host\\b!;C:\\c;");
 	assert_string_equal(told("symsrv*symsrv.dll*C:\\a*https://s"), "C:\\a!;");
 	assert_string_equal(told("cache*C:\\a;srv*C:\\b"), "C:\\a;C:\\b;");
 	assert_string_equal(told("srv*"), ";");

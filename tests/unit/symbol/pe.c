@@ -1,4 +1,7 @@
-/* Images that lld linked from tests/data/pdb/functions.c; numbers as llvm-readobj and llvm-nm give them. */
+/*
+ * Images that lld linked from tests/data/pdb/functions.c; numbers as llvm-readobj and llvm-nm give
+ * them.
+ */
 #include "symbol/pe.h"
 
 #include "tests/support/rva_lab.h"
@@ -37,7 +40,8 @@ TEST(an_image_says_what_it_is_and_which_pdb_it_has)
 	assert_int_equal(head.image_base, 0x140000000);
 	assert_int_equal(head.nsections, 4);
 	assert_true(head.has_pdb);
-	assert_memory_equal(head.pdb_guid, "\x36\xcb\xce\xf7\x1c\x58\xb8\xff\x4c\x4c\x44\x20\x50\x44\x42\x2e", 16);
+	assert_memory_equal(head.pdb_guid,
+			    "\x36\xcb\xce\xf7\x1c\x58\xb8\xff\x4c\x4c\x44\x20\x50\x44\x42\x2e", 16);
 	assert_int_equal(head.pdb_age, 1);
 	assert_string_equal(head.pdb_name, "functions.pdb");
 	assert_int_equal(pe_section_at(&head, 0x1073)->rva, 0x1000);

@@ -31,8 +31,9 @@ static const char *name_at(const struct perfmap *map, uint64_t address)
 
 TEST(perfmap_names_addresses_from_start_to_end)
 {
-	struct perfmap *map = parse("7f0000001000 100 LazyCompile:~hot /srv/my app.js:1:2\n"
-				    "0x00007F0012345678 3A void [System] Concat(string)[Tier1]\r\n");
+	struct perfmap *map =
+		parse("7f0000001000 100 LazyCompile:~hot /srv/my app.js:1:2\n"
+		      "0x00007F0012345678 3A void [System] Concat(string)[Tier1]\r\n");
 	struct perfmap_function f;
 
 	assert_int_equal(perfmap_count(map), 2);

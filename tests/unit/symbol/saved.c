@@ -32,8 +32,11 @@ static void build(struct lab *lab, size_t padding)
 	memset(lab, 0, sizeof(*lab));
 	elf_image_build(&image, &lab->image);
 	lab->in = bytes_of_memory(lab->image.data, lab->image.len);
-	lab->saved = (struct elf_saved){.build_id_bytes = 20, .build_id = "0123456789abcdefghij",
-					.file_bytes = 4321, .mtime_ns = 1234567890123, .complete = true};
+	lab->saved = (struct elf_saved){.build_id_bytes = 20,
+					.build_id = "0123456789abcdefghij",
+					.file_bytes = 4321,
+					.mtime_ns = 1234567890123,
+					.complete = true};
 	assert_int_equal(elf_head_read(&lab->in, &lab->saved.head, NULL), 0);
 	assert_int_equal(elf_index_new(&lab->in, &lab->saved.head, &lab->saved.index, NULL), 0);
 	assert_int_equal(elf_saved_write(&lab->saved, &lab->in, &lab->file, NULL), 0);

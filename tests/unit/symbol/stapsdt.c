@@ -48,8 +48,12 @@ TEST(arguments_are_read_as_the_assembler_writes_them)
 	}
 	assert_int_equal(stapsdt_arguments("8@%rdx 8@-80(%rbx)", out), 2);
 	assert_int_equal(stapsdt_arguments("", out), 0);
-	assert_int_equal(stapsdt_arguments("1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al "
-					   "1@%al 1@%al", out), STAPSDT_ARGUMENTS_MAX);
+	assert_int_equal(
+		stapsdt_arguments(
+			"1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al 1@%al "
+			"1@%al 1@%al",
+			out),
+		STAPSDT_ARGUMENTS_MAX);
 }
 
 static int keep(void *ctx, const struct stapsdt *probe)
@@ -67,7 +71,9 @@ TEST(notes_give_probes_with_their_places_in_the_file)
 	struct bytes in;
 	struct err err;
 
-	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_symbol_stapsdt/sdt.stripped", 4096, &file, &err), 0);
+	assert_int_equal(
+		os_load("tests/fuzz/corpus/fuzz_symbol_stapsdt/sdt.stripped", 4096, &file, &err),
+		0);
 	in = bytes_of_memory(file.data, file.len);
 	assert_int_equal(elf_head_read(&in, &head, &err), 0);
 	assert_int_equal(stapsdt_each(&in, &head, keep, &probe, &err), 7);
@@ -76,7 +82,7 @@ TEST(notes_give_probes_with_their_places_in_the_file)
 	assert_string_equal(probe.arguments, "8@%rdi -4@12(%rsp) 4@$7");
 	assert_int_equal((uint8_t)file.data[probe.offset], 0x90);        /* nop; ret */
 	assert_int_equal((uint8_t)file.data[probe.offset + 1], 0xc3);
-	assert_int_equal(probe.semaphore % 256, 1);                      /* 0x400401; pages of 256 bytes */
+	assert_int_equal(probe.semaphore % 256, 1);        /* 0x400401; pages of 256 bytes */
 	buf_free(&file);
 }
 
@@ -89,7 +95,8 @@ TEST(a_function_is_found_by_its_name)
 		{"table", CODE + 64, 8, ELF_IMAGE_OBJECT, ELF_IMAGE_GLOBAL, 0, false, false},
 		{"missing", 0, 0, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, true, true},
 	};
-	struct elf_image image = {.vaddr = CODE, .text_bytes = 128, .symbols = symbols, .nsymbols = 5};
+	struct elf_image image = {
+		.vaddr = CODE, .text_bytes = 128, .symbols = symbols, .nsymbols = 5};
 	struct elf_near near;
 	struct elf_head head;
 	struct buf file = {0};
@@ -110,9 +117,12 @@ TEST(a_function_is_found_by_its_name)
 		assert_int_equal(at, CODE + 48);
 		assert_int_equal(elf_symbol_find(&in, &head, "handle_rep*", &at, NULL, &err), 0);
 		assert_int_equal(at, CODE + 32);
-		assert_int_equal(elf_symbol_find(&in, &head, "table", &at, NULL, &err), ERR_NOT_FOUND);
-		assert_int_equal(elf_symbol_find(&in, &head, "missing", &at, NULL, &err), ERR_NOT_FOUND);
-		assert_int_equal(elf_symbol_find(&in, &head, "handle_requst", &at, &near, &err), ERR_NOT_FOUND);
+		assert_int_equal(elf_symbol_find(&in, &head, "table", &at, NULL, &err),
+				 ERR_NOT_FOUND);
+		assert_int_equal(elf_symbol_find(&in, &head, "missing", &at, NULL, &err),
+				 ERR_NOT_FOUND);
+		assert_int_equal(elf_symbol_find(&in, &head, "handle_requst", &at, &near, &err),
+				 ERR_NOT_FOUND);
 		assert_true(near.n >= 1);
 		assert_string_equal(near.names[0], "handle_request");
 	}

@@ -13,12 +13,13 @@
 #include <string.h>
 
 #define BASE 0x401000u
-#define SETTLE_NS (200 * NS_PER_SEC)         /* 20 s were too short under Wine beside a load of 40 */
+#define SETTLE_NS (200 * NS_PER_SEC)        /* 20 s were too short under Wine beside a load of 40 */
 #define ID "0123456789abcdefghij"
 
 static const struct elf_image_symbol functions[] = {
 	{"alpha", BASE + 0x10, 0x20, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
-	{"_ZN3foo3barILi3EEEvi", BASE + 0x40, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
+	{"_ZN3foo3barILi3EEEvi", BASE + 0x40, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false,
+	 false},
 };
 
 static const char *write_image(const char *name, const char *build_id, size_t padding)

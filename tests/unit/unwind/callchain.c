@@ -66,7 +66,8 @@ TEST(kernel_frames_come_before_the_user_ones)
 {
 	const uint64_t kernel_chain[] = {0xffff000000000100, 0xffff000000000200};
 	const uint64_t user[] = {0x1100, 0x1200};
-	struct unwind_input in = {.kernel_chain = kernel_chain, .nkernel = 2, .user_expected = true};
+	struct unwind_input in = {
+		.kernel_chain = kernel_chain, .nkernel = 2, .user_expected = true};
 
 	walk(user, 2, in);
 	assert_int_equal(out.nframes, 4);
@@ -94,7 +95,8 @@ TEST(user_thread_without_a_caller_is_broken)
 {
 	const uint64_t user[] = {0x1100};
 	const uint64_t kernel_chain[] = {0xffff000000000100};
-	struct unwind_input in = {.kernel_chain = kernel_chain, .nkernel = 1, .user_expected = true};
+	struct unwind_input in = {
+		.kernel_chain = kernel_chain, .nkernel = 1, .user_expected = true};
 
 	walk(user, 1, user_thread);
 	assert_int_equal(out.nframes, 1);

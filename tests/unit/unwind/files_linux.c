@@ -287,7 +287,8 @@ TEST(rows_are_those_that_readelf_prints)
 		skip();
 	}
 	if ((int)NREAD < (int)NFILES)
-		printf("in part: %d of %d files, as the largest take long under a sanitizer\n", NREAD, NFILES);
+		printf("in part: %d of %d files, as the largest take long under a sanitizer\n",
+		       NREAD, NFILES);
 	for (i = 0; i < NREAD; i++) {
 		struct unwind_file file;
 		char command[300];

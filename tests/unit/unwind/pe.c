@@ -1,4 +1,7 @@
-/* .pdata and UNWIND_INFO, by hand: one function at 0x1000, what its prologue did, and where it stands. */
+/*
+ * .pdata and UNWIND_INFO, by hand: one function at 0x1000, what its prologue did, and where it
+ * stands.
+ */
 #include "unwind/pe_pdata.h"
 
 #include "base/array.h"
@@ -6,7 +9,14 @@
 
 #include <string.h>
 
-enum { CODE = 0x1000, CODE_END = 0x1100, PDATA = 0x2000, INFO = 0x3000, STACK = 0x7000, WORDS = 64 };
+enum {
+	CODE = 0x1000,
+	CODE_END = 0x1100,
+	PDATA = 0x2000,
+	INFO = 0x3000,
+	STACK = 0x7000,
+	WORDS = 64
+};
 enum { RBX = 3, RSI = 6 };
 
 static struct lab {
@@ -45,7 +55,8 @@ static void set_up(uint32_t at, const uint8_t *info, size_t n)
 				       .nbytes = sizeof(lab.stack)};
 }
 
-#define SET_UP(at, ...) set_up(at, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define SET_UP(at, ...) \
+	set_up(at, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 static enum pe_step step(void)
 {
@@ -127,7 +138,8 @@ TEST(a_description_may_go_on_in_another)
 	assert_caller(107, 8);
 	/* for ever */
 	put_u32(lab.info + 16, INFO);
-	lab.regs = (struct pe_registers){.rip = CODE + 0x50, .interrupted = true, .r[PE_RSP] = STACK};
+	lab.regs =
+		(struct pe_registers){.rip = CODE + 0x50, .interrupted = true, .r[PE_RSP] = STACK};
 	assert_int_equal(step(), PE_STEP_BROKEN);
 }
 
@@ -156,7 +168,8 @@ static void put_code(uint32_t at, const uint8_t *bytes, size_t n)
 	memcpy(lab.code + at, bytes, n);
 }
 
-#define PUT_CODE(at, ...) put_code(at, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define PUT_CODE(at, ...) \
+	put_code(at, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 /* add rsp, 0x20; pop rsi; pop rbx; and how it leaves */
 TEST(an_epilogue_is_followed_from_each_of_its_instructions)

@@ -78,7 +78,8 @@ TEST(what_is_no_x64_image_is_refused)
 
 TEST(the_pdb_is_named_by_its_code_view_record)
 {
-	uint8_t directory[56] = {0}, rsds[PE_LOADED_RSDS_BYTES] = "RSDS0123456789abcdef\x07", guid[16];
+	uint8_t directory[56] = {0}, rsds[PE_LOADED_RSDS_BYTES] = "RSDS0123456789abcdef\x07",
+		guid[16];
 	uint32_t age;
 
 	put_u32(directory + 12, 13);                 /* another kind before it */

@@ -1,6 +1,7 @@
 /*
- * The unwinder on real code: every address of every prologue of real images against the system's own
- * RtlVirtualUnwind(), and every instruction of calls into the system's libraries, stepped one by one.
+ * The unwinder on real code: every address of every prologue of real images against the system's
+ * own RtlVirtualUnwind(), and every instruction of calls into the system's libraries, stepped one
+ * by one.
  */
 #include "unwind/pe_pdata.h"
 
@@ -59,7 +60,9 @@ static void fill(CONTEXT *c, struct pe_registers *regs, uint64_t rip, uint32_t s
 	regs->interrupted = true;
 }
 
-/* Whether both go to the same caller with the same registers; RSP may lie beyond the made-up stack. */
+/*
+ * Whether both go to the same caller with the same registers; RSP may lie beyond the made-up stack.
+ */
 static bool same(const CONTEXT *c, const struct pe_registers *regs)
 {
 	static const uint8_t kept[] = {3, PE_RSP, PE_RBP, 6, 7, 12, 13, 14, 15};
@@ -71,9 +74,11 @@ static bool same(const CONTEXT *c, const struct pe_registers *regs)
 	return c->Rip == regs->rip;
 }
 
-static void compare_at(const struct image *image, RUNTIME_FUNCTION *f, uint32_t rva, struct counts *counts)
+static void compare_at(const struct image *image, RUNTIME_FUNCTION *f, uint32_t rva,
+		       struct counts *counts)
 {
-	struct stack_view view = {.bytes = (const uint8_t *)stack_words, .start = (uint64_t)stack_words,
+	struct stack_view view = {.bytes = (const uint8_t *)stack_words,
+				  .start = (uint64_t)stack_words,
 				  .nbytes = sizeof(stack_words)};
 	struct pe_registers regs;
 	enum pe_step step;
@@ -87,7 +92,8 @@ static void compare_at(const struct image *image, RUNTIME_FUNCTION *f, uint32_t 
 		counts->beyond++;
 		return;
 	}
-	RtlVirtualUnwind(UNW_FLAG_NHANDLER, image->base, context.Rip, f, &context, &data, &frame, NULL);
+	RtlVirtualUnwind(UNW_FLAG_NHANDLER, image->base, context.Rip, f, &context, &data, &frame,
+			 NULL);
 	if (step == PE_STEP_ON && same(&context, &regs))
 		counts->alike++;
 	else
@@ -128,9 +134,15 @@ TEST(every_prologue_of_the_systems_libraries_too)
 	compare_image("msvcrt.dll");
 }
 
-/* ---- every instruction of a call, stepped ---------------------------------------------------------- */
+/* ---- every instruction of a call, stepped ---------------------------------------------------- */
 
-enum { STEPS_MAX = 60000, FRAMES_MAX = 64, IMAGES_MAX = 8, TRAP_FLAG = 0x100, STACK_BYTES = 1 << 20 };
+enum {
+	STEPS_MAX = 60000,
+	FRAMES_MAX = 64,
+	IMAGES_MAX = 8,
+	TRAP_FLAG = 0x100,
+	STACK_BYTES = 1 << 20
+};
 
 static struct {
 	struct image images[IMAGES_MAX];
@@ -149,7 +161,8 @@ static const struct pe_tables *find_image(void *ctx, uint64_t address, uint32_t 
 		const struct image *image = &steps.images[i];
 
 		for (uint32_t k = 0; k < image->tables.nranges; k++) {
-			if (address - image->base - image->ranges[k].rva < image->ranges[k].nbytes) {
+			if (address - image->base - image->ranges[k].rva <
+			    image->ranges[k].nbytes) {
 				*rva = (uint32_t)(address - image->base);
 				return &image->tables;
 			}
@@ -233,14 +246,16 @@ __attribute__((noinline)) static void step_through(char *text, size_t n)
 			 "pushfq\n\t"
 			 "andq $~0x100, (%%rsp)\n\t"
 			 "popfq"
-			 : [rip] "=m"(steps.caller_rip), [rsp] "=m"(steps.caller_rsp), "+c"(text), "+d"(n)
+			 : [rip] "=m"(steps.caller_rip), [rsp] "=m"(steps.caller_rsp), "+c"(text),
+			   "+d"(n)
 			 : [work] "r"(work)
 			 : "rax", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
 TEST(every_instruction_of_a_call_leads_back_to_its_caller)
 {
-	static const char *const names[] = {NULL, "ntdll.dll", "kernel32.dll", "kernelbase.dll", "msvcrt.dll"};
+	static const char *const names[] = {NULL, "ntdll.dll", "kernel32.dll", "kernelbase.dll",
+					    "msvcrt.dll"};
 	void *handler = AddVectoredExceptionHandler(1, on_step);
 	MEMORY_BASIC_INFORMATION stack;
 	char text[64];
@@ -253,8 +268,8 @@ TEST(every_instruction_of_a_call_leads_back_to_its_caller)
 	steps.stepping = true;
 	step_through(text, sizeof(text));
 	RemoveVectoredExceptionHandler(handler);
-	print_message("%u instructions, %u without their caller, the first at %#" PRIx64 "\n", steps.steps,
-		      steps.lost, steps.first_lost);
+	print_message("%u instructions, %u without their caller, the first at %#" PRIx64 "\n",
+		      steps.steps, steps.lost, steps.first_lost);
 	assert_string_equal(text, "1 text 1.500");
 	assert_true(steps.steps > 1000);
 	assert_int_equal(steps.lost, 0);
