@@ -85,4 +85,4 @@ check its_names_stay_as_recorded sh -c \
 rm inlined
 "$RECORDER" export --store s.db -f --inlines >gone.folded 2>gone.err
 check a_binary_that_is_gone_is_said \
-	grep -q "the file not being here (or not readable): .*/inlined" gone.err
+	grep -q "the file is missing or unreadable: .*/inlined" gone.err
