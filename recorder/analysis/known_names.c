@@ -279,7 +279,8 @@ static bool is_own_field(const char *field)
 	return false;
 }
 
-static void explain_field(const struct explanation *t, const struct trigger_wish *w, const char *field)
+static void explain_field(const struct explanation *t, const struct trigger_wish *w,
+			  const char *field)
 {
 	struct choice c = {.nearest.wanted = field};
 	uint32_t i, k;
