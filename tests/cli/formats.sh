@@ -3,7 +3,7 @@
 # with hostile names - weighs what the incident does, and is the same bytes when it is written
 # again, and when the Windows program writes it under Wine.
 # time limit: 240
-set -u
+. "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG RECORDER_STORE
 export XDG_STATE_HOME=$TMP/state HOME=$TMP
 npm=$TOP/build/deps/npm
@@ -99,7 +99,6 @@ else
 	echo "skip formats_of_a_trace: no ../shared/data/etl"
 fi
 
-. "$TOP/tests/support/cli.sh"
 need_perf
 "$BUILD/programs/burn" 20 >/dev/null & burn=$!
 trap 'kill $burn 2>/dev/null' EXIT
