@@ -1,10 +1,9 @@
 /*
  * A stand-in for PDH, for tests under Wine: in the place of pdh.dll it gives the values of a file.
  *
- *	STANDIN_PDH lines of a path, a tab, and what successive collections give:
- *	"\Memory\Pages/sec<tab>? 3 5"
- *	                a number; - no such instance now; ? no value yet (a rate). The last one
- *	                stays.
+ *	STANDIN_PDH     lines of a path, a tab, and what successive collections give:
+ *	                "\Memory\Pages/sec<tab>? 3 5": a number; - no such instance now; ? no
+ *	                value yet (a rate). The last one stays.
  *
  * A path whose instance has a '*' gives all instances that match; a category or counter that no
  * line has is not known; an instance that no line has is refused, as some providers do.

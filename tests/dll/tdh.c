@@ -12,9 +12,9 @@
  *	STANDIN_LOST        "EVENTS BUFFERS", as the session says from its second query on
  *	STANDIN_SESSIONS    names that QueryAllTracesW lists, ',' between
  *	STANDIN_AFTER_STOP  so many records again after the session was stopped
- *	STANDIN_MACHINE a folder that several programs share: the sessions that there are, a file
- *	each, and
- *	                    the sampling interval, in a file of this name; none = each is alone
+ *	STANDIN_MACHINE     a folder that several programs share: the sessions that there are, a
+ *	                    file each, and the sampling interval, in a file of this name; none =
+ *	                    each is alone
  */
 #include "tests/support/etw_record_file.h"
 

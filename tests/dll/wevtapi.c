@@ -2,10 +2,11 @@
  * A stand-in for the Windows event log, for tests under Wine: in the place of wevtapi.dll it gives
  * the events of a file, 300 ms after a channel was subscribed to.
  *
- *	STANDIN_EVENTS lines of channel, provider, id, level, keywords (hex), message, with tabs
- *	between; the
- *	                message of a provider that is not installed is "!" and its strings
- *	STANDIN_ETW set: loads tdh.dll as well, for commands that look at sessions without recording
+ *	STANDIN_EVENTS  lines of channel, provider, id, level, keywords (hex), message, with tabs
+ *	                between; the message of a provider that is not installed is "!" and its
+ *	                strings
+ *	STANDIN_ETW     set: loads tdh.dll as well, for commands that look at sessions without
+ *	                recording
  *
  * The channels that the file names exist, and "Locked", which is closed to everybody.
  */

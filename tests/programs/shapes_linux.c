@@ -2,10 +2,10 @@
  * Programs of awkward shapes, for stacks_linux.sh and names_linux.sh: whose right stacks are known.
  *
  *	shapes brief MS          spin for MS of CPU time in brief_spin(), then end
- *	shapes handler SECONDS   leaf_spin(), a leaf, interrupted by a signal whose handler_spin() takes
- *	                         about half of the time
- *	shapes deep N SECONDS a thread that goes N times 2 KiB deep by deep_down(), spins there in
- *	                         deep_spin(), comes back to deep_main(), and so on
+ *	shapes handler SECONDS   leaf_spin(), a leaf, interrupted by a signal whose handler_spin()
+ *	                         takes about half of the time
+ *	shapes deep N SECONDS    a thread that goes N times 2 KiB deep by deep_down(), spins there
+ *	                         in deep_spin(), comes back to deep_main(), and so on
  *	shapes mappings N SECONDS  N executable mappings, one by one, then spin in brief_spin()
  *
  * The scripts build it by themselves, without frame pointers; brief_spin can be named otherwise:

@@ -3,9 +3,9 @@
  * both hosts without a recording: `store_fixture FILE [N]`. Everything in it but uuids is constant;
  * one of N samples of "server" is in burn_beta, of 4 unless N says otherwise.
  *
- *	1   a rule on a counter; "server" (75 % burn_alpha, 25 % burn_beta, some of it in the kernel)
- *	    and "batch" (a frame without a name, jitted code); 7 samples lost; a window cut at its
- *	    start
+ *	1   a rule on a counter; "server" (75 % burn_alpha, 25 % burn_beta, some of it in the
+ *	    kernel) and "batch" (a frame without a name, jitted code); 7 samples lost; a window cut
+ *	    at its start
  *	2   manual, pinned; shares a segment with 1
  *	3   no samples
  *	4   left open by a recorder that ended: partial

@@ -2,9 +2,12 @@
  * Tools of Windows that Wine lacks or has as empty shells, as far as tests/windows-acceptance.cmd
  * uses them: one program under their names.
  *
- *	findstr [/l] [/b] /c:TEXT|TEXT FILE...   real: lines with TEXT (/b: at their beginning); 1 = none
- *	logman query -ets the sessions of the stand-in for ETW (STANDIN_MACHINE) wpr -profileint its
- *	sampling interval any other does nothing, well
+ *	findstr [/l] [/b] /c:TEXT|TEXT FILE...   real: lines with TEXT (/b: at their beginning);
+ *	                                         1 = none
+ *	logman query -ets                        the sessions of the stand-in for ETW
+ *	                                         (STANDIN_MACHINE)
+ *	wpr -profileint                          its sampling interval
+ *	any other                                does nothing, well
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,9 +8,8 @@
  *	struct etl_writer w;
  *
  *	etl_writer_begin(&w, &(struct etl_session){.pointer_bytes = 8, .perf_hz = 10000000});
- *	etl_write_kernel(&w, &(struct etw_record){.ticks = 5, .cpu = 1, .pid = 4, .tid = 8, .opcode
- *	= 1,
- *			 .payload = p, .payload_bytes = n}, 3);
+ *	etl_write_kernel(&w, &(struct etw_record){.ticks = 5, .cpu = 1, .pid = 4, .tid = 8,
+ *			 .opcode = 1, .payload = p, .payload_bytes = n}, 3);
  *	etl_writer_end(&w);
  *	... w.out holds the file ...
  *	etl_writer_free(&w);

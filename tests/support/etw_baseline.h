@@ -2,7 +2,8 @@
  * What PerfView says of a trace: the *.baseline.txt files of its repository.
  *
  *	EVENT 1,249.834: Windows Kernel/DiskIO/Write PID=4; TID=44; PName=System; ProceNum=0;
- *	DataLen=52; Name=value; ... COUNT Windows Kernel/DiskIO/Write:21
+ *		DataLen=52; Name=value; ...                       (all on one line)
+ *	COUNT Windows Kernel/DiskIO/Write:21
  *
  * At most five events of a kind, in the order of the trace; values longer than 20 characters are
  * cut.

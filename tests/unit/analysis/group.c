@@ -26,7 +26,9 @@ static uint32_t frame(const char *module, const char *function, uint64_t offset)
 /* "app!main;lib!read" root first; each call site of a function has an offset of its own. */
 static void sample(const char *stack, unsigned thread, unsigned times)
 {
-	struct incident_sample s = {.weight = 1000000, .thread = threads[thread], .stack = STACK_NONE,
+	struct incident_sample s = {.weight = 1000000,
+				    .thread = threads[thread],
+				    .stack = STACK_NONE,
 				    .quality = QUALITY_COMPLETE};
 	char text[400], *at, *bang, *rest = text;
 	uint64_t offset = 100;
@@ -38,8 +40,8 @@ static void sample(const char *stack, unsigned thread, unsigned times)
 			*rest++ = '\0';
 		bang = strchr(at, '!');
 		*bang = '\0';
-		s.stack = incident_add_stack(&in, s.stack,
-					     frame(at, strcmp(bang + 1, "?") ? bang + 1 : NULL, offset++));
+		s.stack = incident_add_stack(
+			&in, s.stack, frame(at, strcmp(bang + 1, "?") ? bang + 1 : NULL, offset++));
 	}
 	while (times--) {
 		s.time_ns = clock_ns += 1000000;
@@ -150,19 +152,21 @@ TEST(a_group_that_matches_no_frame_is_told)
 TEST(an_entry_group_keeps_the_name_through_which_it_is_entered)
 {
 	group(&(struct group_options){.group = "^libc!=>C library"});
-	assert_string_equal(stacks(),
-			    "app!main;app!Shop.Cart.add;C library <<libc!malloc>> 4|"
-			    "app!main;app!Shop.Cart.add 5|"
-			    "app!main;C library <<libc!read>>;kernel!sys_read;C library <<libc!memcpy>> 1|"
-			    "db!main;db!? 5|db!main;C library <<libc!read>> 5");
+	assert_string_equal(
+		stacks(),
+		"app!main;app!Shop.Cart.add;C library <<libc!malloc>> 4|"
+		"app!main;app!Shop.Cart.add 5|"
+		"app!main;C library <<libc!read>>;kernel!sys_read;C library <<libc!memcpy>> 1|"
+		"db!main;db!? 5|db!main;C library <<libc!read>> 5");
 }
 
 TEST(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it)
 {
 	/* An empty name: not grouped; what is left is OTHER. */
 	group(&(struct group_options){.group = "[mine] app!->;!->OTHER"});
-	assert_string_equal(stacks(), "app!main;app!Shop.Cart.add;OTHER 4|app!main;app!Shop.Cart.add 5|"
-				      "app!main;OTHER 1|OTHER 10");
+	assert_string_equal(stacks(),
+			    "app!main;app!Shop.Cart.add;OTHER 4|app!main;app!Shop.Cart.add 5|"
+			    "app!main;OTHER 1|OTHER 10");
 	close_incident(NULL);
 	open_incident(NULL);
 	group(&(struct group_options){.group = "{%}!->module $1;module libc->C"});
@@ -207,7 +211,8 @@ TEST(filters_look_at_names_after_grouping)
 
 TEST(a_name_near_a_preset_is_told_them)
 {
-	static const char *const silent[] = {"", "[]", "module", "[class]", "a->b", "[x] a->b", "^main$", "a1"};
+	static const char *const silent[] = {"",     "[]",	 "module", "[class]",
+					     "a->b", "[x] a->b", "^main$", "a1"};
 	struct buf out = {0};
 	size_t i;
 
@@ -215,11 +220,13 @@ TEST(a_name_near_a_preset_is_told_them)
 		group_put_presets(silent[i], &out);
 	assert_string_equal(buf_text(&out), "");
 	group_put_presets("[Modul]", &out);
-	assert_string_equal(buf_text(&out), "; presets are module, module-entry, class, class-entry, just-my-code"
-					    "; near is 'module' or 'module-entry'");
+	assert_string_equal(buf_text(&out),
+			    "; presets are module, module-entry, class, class-entry, just-my-code"
+			    "; near is 'module' or 'module-entry'");
 	buf_reset(&out);
 	group_put_presets("nosuch", &out);
-	assert_string_equal(buf_text(&out), "; presets are module, module-entry, class, class-entry, just-my-code");
+	assert_string_equal(buf_text(&out),
+			    "; presets are module, module-entry, class, class-entry, just-my-code");
 	buf_free(&out);
 }
 
@@ -252,20 +259,27 @@ TEST(signs_of_regular_expressions_stand_for_themselves)
 		const char *pattern, *name;
 		bool matches;
 	} cases[] = {
-		{"operator+", "lib!operator+", true},   {"operator+", "lib!operatorrr", false},
-		{"a.b", "axb", false},                  {"std::vector<int>", "x!std::vector<int>", true},
-		{"f(int)", "m!f(int)", true},           {"^lib", "mylib!f", false},
-		{"^lib", "LIB!f", true},                {"a*z", "xx a...z", true},
-		{"{%}!", "ab.so_1!f", true},            {"x|y", "zzy", true},
-		{"@^a[0-9]+$", "a12", true},            {"@^a[0-9]+$", "a12b", false},
+		{"operator+", "lib!operator+", true},
+		{"operator+", "lib!operatorrr", false},
+		{"a.b", "axb", false},
+		{"std::vector<int>", "x!std::vector<int>", true},
+		{"f(int)", "m!f(int)", true},
+		{"^lib", "mylib!f", false},
+		{"^lib", "LIB!f", true},
+		{"a*z", "xx a...z", true},
+		{"{%}!", "ab.so_1!f", true},
+		{"x|y", "zzy", true},
+		{"@^a[0-9]+$", "a12", true},
+		{"@^a[0-9]+$", "a12b", false},
 		{"\\Temp\\", "C:\\Temp\\a!f", true},
 	};
 	struct name_pattern *p;
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(cases); i++) {
-		assert_int_equal(name_pattern_open(cases[i].pattern, strlen(cases[i].pattern), "group", 1,
-						   &p, NULL), 0);
+		assert_int_equal(name_pattern_open(cases[i].pattern, strlen(cases[i].pattern),
+						   "group", 1, &p, NULL),
+				 0);
 		if (name_pattern_match(p, cases[i].name, strlen(cases[i].name)) != cases[i].matches)
 			fail_msg("%s on %s", cases[i].pattern, cases[i].name);
 		name_pattern_close(p);
@@ -285,7 +299,7 @@ TEST(a_pathological_pattern_ends)
 	assert_int_equal(in.nsamples, 21);
 }
 
-/* ---- call trees ------------------------------------------------------------------------------------ */
+/* ---- call trees ------------------------------------------------------------------------------ */
 
 static uint32_t find_child(const struct call_tree *t, uint32_t node, const char *name)
 {
@@ -397,11 +411,12 @@ TEST(when_shows_where_in_the_window_a_function_ran)
 	call_tree_free(&t);
 }
 
-/* ---- lack of memory -------------------------------------------------------------------------------- */
+/* ---- lack of memory -------------------------------------------------------------------------- */
 
 static int group_and_tree(void *ctx)
 {
-	struct group_options o = {"kernel!->OS", "nosuch", "main", "nosuch", NULL};   /* the same each time */
+	/* the same each time */
+	struct group_options o = {"kernel!->OS", "nosuch", "main", "nosuch", NULL};
 	struct call_tree t = {0};
 	struct err err;
 	int rc;

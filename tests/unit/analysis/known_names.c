@@ -13,15 +13,22 @@ static struct event_field fields[] = {{.name = "Count"}, {.name = "Depth"}, {.na
 
 static struct event event_named(const char *provider, const char *name, uint32_t nfields)
 {
-	return (struct event){.kind = EVENT_GENERIC, .provider = provider, .name = name, .fields = fields,
-			      .nfields = nfields, .flags = EVENT_FLAG_ID | 7u << EVENT_ID_SHIFT};
+	return (struct event){.kind = EVENT_GENERIC,
+			      .provider = provider,
+			      .name = name,
+			      .fields = fields,
+			      .nfields = nfields,
+			      .flags = EVENT_FLAG_ID | 7u << EVENT_ID_SHIFT};
 }
 
-/* The lines about one rule over: P GC/Start (Count, Depth; then also Later) and the counter A:B:. */
+/*
+ * The lines about one rule over: P GC/Start (Count, Depth; then also Later) and the counter A:B:.
+ */
 static int tell(const struct trigger_ops *ops, const char *spec, struct buf *out)
 {
 	struct trigger_env env = {.process = NULL};
-	struct event first = event_named("Provider", "GC/Start", 2), later = event_named("Provider", "GC/Start", 3);
+	struct event first = event_named("Provider", "GC/Start", 2),
+		     later = event_named("Provider", "GC/Start", 3);
 	struct event counter = {.kind = EVENT_COUNTER, .name = "A:B:"};
 	struct known_names *k = NULL;
 	struct trigger *t = NULL;
@@ -57,16 +64,24 @@ static void says(const struct trigger_ops *ops, const char *spec, const char *wa
 TEST(what_is_not_there_is_told_and_what_is_there_is_not)
 {
 	says(&event_match_trigger, "Provider/GC/Start", "");
-	says(&event_match_trigger, "provider/gc/start;FieldFilter=depth>1;FieldFilter=Later=1;FieldFilter=ProcessID=1", "");
+	says(&event_match_trigger,
+	     "provider/gc/start;FieldFilter=depth>1;FieldFilter=Later=1;FieldFilter=ProcessID=1",
+	     "");
 	says(&event_match_trigger, "Provider/EventID(7)", "");
-	says(&event_match_trigger, "Provider/EventID(8)", "provider 'Provider' has no event 'EventID(8)' in it; there are 'GC/Start'\n");
-	says(&event_match_trigger, "Provder/GC/Start", ": it has no event of provider 'Provder'; did you mean 'Provider'?\n");
+	says(&event_match_trigger, "Provider/EventID(8)",
+	     "provider 'Provider' has no event 'EventID(8)' in it; there are 'GC/Start'\n");
+	says(&event_match_trigger, "Provder/GC/Start",
+	     ": it has no event of provider 'Provder'; did you mean 'Provider'?\n");
 	says(&event_match_trigger, "Provider/GC/Strt", "did you mean 'GC/Start'?\n");
-	says(&event_match_trigger, "Provider/GC/Start;TriggerMSec=5", "has no event 'GC/Stop' in it");
-	says(&event_match_trigger, "Provider/GC/Start;FieldFilter=Dept>1", "'GC/Start' has no field 'Dept' in it; did you mean 'Depth'?\n");
-	says(&event_match_trigger, "Provider/GC/Start;Process=nginx", "it has no process 'nginx'\n");
+	says(&event_match_trigger, "Provider/GC/Start;TriggerMSec=5",
+	     "has no event 'GC/Stop' in it");
+	says(&event_match_trigger, "Provider/GC/Start;FieldFilter=Dept>1",
+	     "'GC/Start' has no field 'Dept' in it; did you mean 'Depth'?\n");
+	says(&event_match_trigger, "Provider/GC/Start;Process=nginx",
+	     "it has no process 'nginx'\n");
 	says(&perf_counter_trigger, "A:B:>1", "");
-	says(&perf_counter_trigger, "A:C:>1", "it has no value of counter 'A:C:'; did you mean 'A:B:'?\n");
+	says(&perf_counter_trigger, "A:C:>1",
+	     "it has no value of counter 'A:C:'; did you mean 'A:B:'?\n");
 }
 
 static int step(void *ctx)

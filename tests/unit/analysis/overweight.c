@@ -44,8 +44,8 @@ TEST(the_example_of_the_design_page)
 }
 
 /*
- * x and f: over 110 %, parts over 5 and 20 %, 32 and 55 % of the test: 5 points, x's overweight first.
- * main: a part over 5 and 20 %, but all of the test: 2. g is below them.
+ * x and f: over 110 %, parts over 5 and 20 %, 32 and 55 % of the test: 5 points, x's overweight
+ * first. main: a part over 5 and 20 %, but all of the test: 2. g is below them.
  */
 TEST(the_most_telling_come_first)
 {
@@ -60,7 +60,8 @@ TEST(the_most_telling_come_first)
 	assert_int_equal(rows[0].interest, 5);
 	assert_int_equal(rows[1].interest, 5);
 	assert_int_equal(row_of(rows, 4, "main")->interest, 2);
-	assert_int_equal(row_of(rows, 4, "g")->interest, 2);   /* only for not being everybody's caller */
+	/* only for not being everybody's caller */
+	assert_int_equal(row_of(rows, 4, "g")->interest, 2);
 }
 
 TEST(what_is_on_one_side_only_has_no_overweight_and_comes_last)

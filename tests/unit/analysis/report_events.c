@@ -39,11 +39,17 @@ static uint32_t thread(const char *process, uint32_t pid, uint32_t tid)
 /* count, depth: -1 = the event has none */
 static void event(const char *name, uint32_t thread, unsigned ms, int count, int depth)
 {
-	const struct event_field all[3] = {{.name = "Reason", .type = FIELD_UINT, .v.u = 1},
-					   {.name = "Count", .type = FIELD_UINT, .v.u = (uint64_t)count},
-					   {.name = "Depth", .type = FIELD_UINT, .v.u = (uint64_t)depth}};
-	struct incident_event e = {.time_ns = AT_MS(ms), .kind = EVENT_GENERIC, .thread = thread, .stack = STACK_NONE,
-				   .cpu = CPU_NONE, .provider = "X", .name = name};
+	const struct event_field all[3] = {
+		{.name = "Reason", .type = FIELD_UINT, .v.u = 1},
+		{.name = "Count", .type = FIELD_UINT, .v.u = (uint64_t)count},
+		{.name = "Depth", .type = FIELD_UINT, .v.u = (uint64_t)depth}};
+	struct incident_event e = {.time_ns = AT_MS(ms),
+				   .kind = EVENT_GENERIC,
+				   .thread = thread,
+				   .stack = STACK_NONE,
+				   .cpu = CPU_NONE,
+				   .provider = "X",
+				   .name = name};
 	struct event_field fields[3];
 
 	fields[e.nfields++] = all[0];
@@ -57,17 +63,19 @@ static void event(const char *name, uint32_t thread, unsigned ms, int count, int
 TEST(each_has_what_its_runtime_told)
 {
 	struct buf out = {0};
-	uint32_t net = thread("web", 7, 7), node = thread("node", 8, 8), worker = thread("node", 8, 9);
+	uint32_t net = thread("web", 7, 7), node = thread("node", 8, 8),
+		 worker = thread("node", 8, 9);
 
 	event("GC/Start", net, 100, 5, 1);
 	event("GC/Stop", net, 160, 5, 1);
-	event("GC/Start", node, 200, -1, 2);             /* two threads of one process, which do not count */
+	event("GC/Start", node, 200, -1, 2);    /* two threads of one process, which do not count */
 	event("GC/Start", worker, 210, -1, 0);
 	event("GC/Stop", worker, 223, -1, -1);
 	event("GC/Stop", node, 250, -1, 2);
 	assert_int_equal(report_collections(&in, false, 10, &out, NULL), 0);
 	assert_string_equal(buf_text(&out),
-			    "\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, THE LONGEST OF 3\n"
+			    "\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, "
+			    "THE LONGEST OF 3\n"
 			    "    -0.900      60.000    1       1       5  web (7)\n"
 			    "    -0.800      50.000    2       1       -  node (8)\n"
 			    "    -0.790      13.000    0       1       -  node (8)\n");
@@ -92,13 +100,16 @@ TEST(a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end)
 	event("GC/Stop", net, 913, 5, 1);
 	event("GC/Start", net, 990, 6, 1);
 	assert_int_equal(report_collections(&in, false, 10, &out, NULL), 0);
-	assert_string_equal(buf_text(&out),
-			    "\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, THE LONGEST OF 4, "
-			    "2 WITHOUT AN END\n"
-			    "    -0.100       5.000    2       1       -  node (8)\n"
-			    "    -0.090       3.000    1       1       5  web (7)\n"
-			    "    -0.900       0.000    0       1       -  node (8), its end was lost\n"
-			    "    -0.010       0.000    1       1       6  web (7), it did not end in the window\n");
+	assert_string_equal(
+		buf_text(&out),
+		"\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, THE LONGEST "
+		"OF 4, "
+		"2 WITHOUT AN END\n"
+		"    -0.100       5.000    2       1       -  node (8)\n"
+		"    -0.090       3.000    1       1       5  web (7)\n"
+		"    -0.900       0.000    0       1       -  node (8), its end was lost\n"
+		"    -0.010       0.000    1       1       6  web (7), it did not end in the "
+		"window\n");
 	buf_free(&out);
 }
 
@@ -107,7 +118,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_has_what_its_runtime_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end, setup, teardown),
+			a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end, setup,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

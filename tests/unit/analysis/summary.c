@@ -119,8 +119,12 @@ TEST(stacks_that_differ_only_in_call_sites_are_one)
 
 TEST(counters_have_their_readings)
 {
-	struct incident_event e = {.kind = EVENT_COUNTER, .thread = THREAD_NONE, .stack = STACK_NONE,
-				   .cpu = CPU_NONE, .provider = "", .name = "Memory:Free:"};
+	struct incident_event e = {.kind = EVENT_COUNTER,
+				   .thread = THREAD_NONE,
+				   .stack = STACK_NONE,
+				   .cpu = CPU_NONE,
+				   .provider = "",
+				   .name = "Memory:Free:"};
 	static const double readings[] = {4, 8, 3};          /* at 1, 2 and 3 s; trigger at 2 s */
 	struct incident in = {0};
 	struct summary_counter *counters;

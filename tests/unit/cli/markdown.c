@@ -29,7 +29,8 @@ TEST(blocks_stand_apart_and_items_together)
 
 TEST(a_table_becomes_a_list_of_terms)
 {
-	expect(MARKDOWN_PLAIN, 79, "| a | b |\n|---|---|\n| `x\\|y` | means |\n| `--long VALUE` | more |\n",
+	expect(MARKDOWN_PLAIN, 79,
+	       "| a | b |\n|---|---|\n| `x\\|y` | means |\n| `--long VALUE` | more |\n",
 	       "  x|y           means\n  --long VALUE  more\n");
 	expect(MARKDOWN_PLAIN, 79, "| a | b | c |\n|---|---|---|\n| `x` | 3 | means |\n",
 	       "  x (3)                     means\n");
@@ -42,7 +43,8 @@ TEST(a_manual_page_escapes_what_troff_reads)
 	expect(MARKDOWN_MAN, 78, "## Usage\n\n    recorder 'x' \\ ^~\n\n.so much\n",
 	       ".SH SYNOPSIS\n.RS 4\n.nf\nrecorder \\(aqx\\(aq \\e \\(ha\\(ti\n.fi\n.RE\n.PP\n"
 	       "\\&.so much\n");
-	expect(MARKDOWN_MAN, 78, "### A group\n\n| a | b |\n|---|---|\n| `--an-option` | well-known |\n",
+	expect(MARKDOWN_MAN, 78,
+	       "### A group\n\n| a | b |\n|---|---|\n| `--an-option` | well-known |\n",
 	       ".SS A group\n.TP\n\\fB\\-\\-an\\-option\\fR\nwell-known\n");
 }
 

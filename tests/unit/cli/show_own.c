@@ -45,7 +45,7 @@ TEST(a_change_of_rate_is_in_the_incident_and_its_samples_weigh)
 	assert_non_null(strstr(buf_text(&line), ": it was told to\n"));
 	buf_free(&line);
 	incident_free(&in);
-	rig_load(&r, 2, &in);                /* the end of the file: long after it, so of one rate */
+	rig_load(&r, 2, &in);        /* the end of the file: long after it, so of one rate */
 	assert_false(in.several_periods);
 	assert_int_equal(in.head.period_ns[STREAM_CPU], 20 * NS_PER_MS);
 	incident_free(&in);

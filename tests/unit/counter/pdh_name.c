@@ -19,7 +19,8 @@ static void reads(const char *name, enum pdh_want want, const char *path, const 
 TEST(a_name_becomes_a_path)
 {
 	reads("Memory:Available MBytes:", PDH_ONE, "\\Memory\\Available MBytes", "");
-	reads("Processor:% Processor Time:_Total", PDH_ONE, "\\Processor(_Total)\\% Processor Time", "");
+	reads("Processor:% Processor Time:_Total", PDH_ONE, "\\Processor(_Total)\\% Processor Time",
+	      "");
 	reads("LogicalDisk:% Free Space:C:", PDH_ONE, "\\LogicalDisk(C:)\\% Free Space", "");
 	reads("process:Working Set:java#2", PDH_ONE, "\\process(java#2)\\Working Set",
 	      "\\process(java#2)\\ID Process");
@@ -29,12 +30,14 @@ TEST(a_name_becomes_a_path)
 
 TEST(a_pid_is_looked_for_among_all)
 {
-	reads("Process:Working Set:pid=4711", PDH_PID, "\\Process(*)\\Working Set", "\\Process(*)\\ID Process");
+	reads("Process:Working Set:pid=4711", PDH_PID, "\\Process(*)\\Working Set",
+	      "\\Process(*)\\ID Process");
 	assert_int_equal(n.pid, 4711);
-	reads("Process:Working Set:pid=", PDH_ONE, "\\Process(pid=)\\Working Set", "\\Process(pid=)\\ID Process");
+	reads("Process:Working Set:pid=", PDH_ONE, "\\Process(pid=)\\Working Set",
+	      "\\Process(pid=)\\ID Process");
 	assert_int_equal(pdh_name_read("Memory:Pages:pid=3", &n, NULL), ERR_USAGE);
-	reads("Process:Working Set:pid=99999999999", PDH_ONE, "\\Process(pid=99999999999)\\Working Set",
-	      "\\Process(pid=99999999999)\\ID Process");
+	reads("Process:Working Set:pid=99999999999", PDH_ONE,
+	      "\\Process(pid=99999999999)\\Working Set", "\\Process(pid=99999999999)\\ID Process");
 }
 
 TEST(all_of_a_name_are_summed_and_no_other)

@@ -324,7 +324,8 @@ TEST(process_is_found_by_each_of_its_names)
 	put_link(4, "/bin/sh", "/bin/dash", "sh /srv/run.sh");
 	put_link(5, "/bin/sh", "/bin/dash", "/bin/sh -c x");
 	put_link(6, "/bin/dash", "/bin/dash", "dash");
-	put_link(7, "/usr/bin/python3", "/usr/bin/python3.11", "python3 -u /srv/manage.py runserver");
+	put_link(7, "/usr/bin/python3", "/usr/bin/python3.11",
+		 "python3 -u /srv/manage.py runserver");
 	put_link(8, "/bin/sleep", "/bin/busybox", "sleep 9");
 	start(&f);
 	assert_true(level(&f, "Process:ID Process:dash") == 6);      /* called so */
@@ -437,7 +438,8 @@ TEST(source_delivers_counters_and_watermarks_until_it_is_stopped)
 	os_self_usage(&cpu_ns[0], &rss);
 	assert_int_equal(os_thread_start("counters", run, NULL, &thread, NULL), 0);
 	os_sleep_ns(1500 * NS_PER_MS);
-	assert_in_range(queue_released(queue, os_now_ns()), os_now_ns() - 10 * NS_PER_SEC, os_now_ns());
+	assert_in_range(queue_released(queue, os_now_ns()), os_now_ns() - 10 * NS_PER_SEC,
+			os_now_ns());
 	stop_ns = os_now_ns();
 	os_self_usage(&cpu_ns[1], &rss);
 	used_pct = 100.0 * (double)(cpu_ns[1] - cpu_ns[0]) / (double)(stop_ns - start_ns);

@@ -231,7 +231,9 @@ static int run_export(void *ctx)
 	return rc;
 }
 
-/* SQLite does without some of what it asks for, where it is linked in: only a crash would be wrong. */
+/*
+ * SQLite does without some of what it asks for, where it is linked in: only a crash would be wrong.
+ */
 static void survive_lack_of_memory(struct export_step *step)
 {
 	unsigned long n;

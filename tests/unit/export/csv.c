@@ -9,11 +9,14 @@
 
 TEST(events_have_time_thread_stack_and_payload)
 {
-	assert_export_has("events-csv", false,
-			  "2026-01-02T03:04:05.678Z,5000.000,Microsoft-Windows-DotNETRuntime,GC/Stop,100,app,101,"
-			  "worker,3,12500.000,app!main;app!burn_alpha,\"{\"\"Count\"\":\"\"18446744073709551615\"\","
-			  "\"\"Reason\"\":\"\"=1+1, \\\"\"x\\\"\"\\n\"\",\"\"Delta\"\":-5,\"\"Ratio\"\":0.25,"
-			  "\"\"DurationMSec\"\":12.5}\"\n");
+	assert_export_has(
+		"events-csv", false,
+		"2026-01-02T03:04:05.678Z,5000.000,Microsoft-Windows-DotNETRuntime,GC/"
+		"Stop,100,app,101,"
+		"worker,3,12500.000,app!main;app!burn_alpha,\"{\"\"Count\"\":"
+		"\"\"18446744073709551615\"\","
+		"\"\"Reason\"\":\"\"=1+1, \\\"\"x\\\"\"\\n\"\",\"\"Delta\"\":-5,\"\"Ratio\"\":0.25,"
+		"\"\"DurationMSec\"\":12.5}\"\n");
 }
 
 TEST(counters_have_an_instance_and_a_value_or_none)
@@ -21,13 +24,18 @@ TEST(counters_have_an_instance_and_a_value_or_none)
 	assert_export_has("counters-csv", false,
 			  "time_utc,t_ms,counter,instance,unit,value\n"
 			  "2026-01-02T03:04:00.678Z,0.000,Process:Working Set,app,,1.5\n");
-	assert_export_has("counters-csv", false, "2026-01-02T03:04:02.678Z,2000.000,Process:Working Set,app,,\n");
+	assert_export_has("counters-csv", false,
+			  "2026-01-02T03:04:02.678Z,2000.000,Process:Working Set,app,,\n");
 }
 
 TEST(no_cell_is_a_formula_when_asked)
 {
-	struct incident_event e = {.kind = EVENT_GENERIC, .thread = THREAD_NONE, .stack = STACK_NONE,
-				   .cpu = CPU_NONE, .provider = "=cmd|' /C calc'!A0", .name = "@SUM"};
+	struct incident_event e = {.kind = EVENT_GENERIC,
+				   .thread = THREAD_NONE,
+				   .stack = STACK_NONE,
+				   .cpu = CPU_NONE,
+				   .provider = "=cmd|' /C calc'!A0",
+				   .name = "@SUM"};
 	struct export_options opt = {.excel = true};
 	struct buf text = {0};
 	struct incident in;

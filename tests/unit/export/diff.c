@@ -1,4 +1,7 @@
-/* Two incidents compared: exports-and-store.md, section 2.11. What programs make of it: cli/diff.sh. */
+/*
+ * Two incidents compared: exports-and-store.md, section 2.11. What programs make of it:
+ * cli/diff.sh.
+ */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
@@ -96,8 +99,13 @@ static void assert_diff_is(const struct diff *d, const char *format, struct buf 
 TEST(functions_are_counted_once_a_stack_on_either_side)
 {
 	static const struct line recursive[] = {{"app!main;app!f;app!f;app!f", 7}, {NULL, 0}};
-	static const struct { const char *name; double base, test, own_base, own_test; } wanted[] = {
-		{"app!main", 100, 110, 0, 0}, {"app!f", 50, 60, 40, 40}, {"app!g", 50, 50, 35, 35},
+	static const struct {
+		const char *name;
+		double base, test, own_base, own_test;
+	} wanted[] = {
+		{"app!main", 100, 110, 0, 0},
+		{"app!f", 50, 60, 40, 40},
+		{"app!g", 50, 50, 35, 35},
 		{"app!x", 25, 35, 25, 35},
 	};
 	const struct diff_options opt = {0};
@@ -111,7 +119,9 @@ TEST(functions_are_counted_once_a_stack_on_either_side)
 	assert_int_equal(diff_functions(&t, STACK_TREE_NONE, &f, &n, NULL), 0);
 	assert_int_equal(n, 4);
 	for (k = 0; k < 4; k++) {
-		for (i = 0; strncmp(stack_tree_text(&t.tree, f[i].text), wanted[k].name, strlen(wanted[k].name)); i++)
+		for (i = 0; strncmp(stack_tree_text(&t.tree, f[i].text), wanted[k].name,
+				    strlen(wanted[k].name));
+		     i++)
 			;
 		assert_true(fabs(f[i].base - wanted[k].base * 1e7) < 1);
 		assert_true(fabs(f[i].test - wanted[k].test * 1e7) < 1);
@@ -224,9 +234,13 @@ TEST(perfview_sums_are_test_minus_base)
 	perfview_read(text.data, &totals, NULL);
 	assert_int_equal(totals.samples, 210);
 	assert_true(fabs(totals.metric - 100) < 1e-6);
-	/* 6 s before the base's trigger at the most, so the test's first sample is at 1 s + 10 ms. */
-	assert_non_null(strstr(text.data, "<Sample ID=\"0\" Time=\"10.000\" StackID=\"3\" Metric=\"-10\" />"));
-	assert_non_null(strstr(text.data, "<Sample ID=\"100\" Time=\"1010.000\" StackID=\"3\" Metric=\"10\" />"));
+	/*
+	 * 6 s before the base's trigger at the most, so the test's first sample is at 1 s + 10 ms.
+	 */
+	assert_non_null(strstr(text.data,
+			       "<Sample ID=\"0\" Time=\"10.000\" StackID=\"3\" Metric=\"-10\" />"));
+	assert_non_null(strstr(
+		text.data, "<Sample ID=\"100\" Time=\"1010.000\" StackID=\"3\" Metric=\"10\" />"));
 	assert_non_null(strstr(text.data, "<ScalingPolicy>TimeMetric<"));
 	assert_non_null(strstr(text.data, "<Notes>Base: incident 7, "));
 	buf_free(&text);
@@ -277,18 +291,22 @@ TEST(svg_boxes_have_both_weights_and_a_colour)
 
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	assert_diff_is(&p.d, "svg", &text);
-	assert_non_null(strstr(text.data, "<title>all (base 1000000, test 1100000 us of CPU time, +10.0 %, "
-					  "100.0 % of both)</title>"));
-	assert_non_null(strstr(text.data, "<title>app!g (base 500000, test 500000 us of CPU time, +0.0 %, "
-					  "47.6 % of both)</title>"));
+	assert_non_null(strstr(text.data,
+			       "<title>all (base 1000000, test 1100000 us of CPU time, +10.0 %, "
+			       "100.0 % of both)</title>"));
+	assert_non_null(strstr(text.data,
+			       "<title>app!g (base 500000, test 500000 us of CPU time, +0.0 %, "
+			       "47.6 % of both)</title>"));
 	assert_non_null(strstr(text.data, "fill=\"#eeeeee\""));
 	assert_non_null(strstr(text.data, "<title>Incidents 3 and 7</title>"));
 	buf_reset(&text);
 	free_pair(&p);
 	make_pair(&p, gone, here, DIFF_BY_DURATION);
 	assert_diff_is(&p.d, "svg", &text);
-	assert_non_null(strstr(text.data, "<title>app!gone (base 10000, test 0 us of CPU time, -100.0 %, "));
-	assert_non_null(strstr(text.data, "<title>app!here (base 0, test 10000 us of CPU time, only in the test"));
+	assert_non_null(strstr(text.data,
+			       "<title>app!gone (base 10000, test 0 us of CPU time, -100.0 %, "));
+	assert_non_null(strstr(
+		text.data, "<title>app!here (base 0, test 10000 us of CPU time, only in the test"));
 	assert_non_null(strstr(text.data, "fill=\"#6e6eff\""));
 	assert_non_null(strstr(text.data, "fill=\"#ff6e6e\""));
 	buf_free(&text);
@@ -298,10 +316,13 @@ TEST(svg_boxes_have_both_weights_and_a_colour)
 TEST(the_notes_say_what_was_compared)
 {
 	static const char *const facts[] = {
-		"Base: incident 3, 2026-01-02T03:04:05.678Z, web-1; % Processor Time was 91.5, over",
-		"Base window: -5.000 s to 5.000 s from its trigger, 10.000 s; 100 samples, 1.000 s of CPU "
+		"Base: incident 3, 2026-01-02T03:04:05.678Z, web-1; % Processor Time was 91.5, "
+		"over",
+		"Base window: -5.000 s to 5.000 s from its trigger, 10.000 s; 100 samples, 1.000 s "
+		"of CPU "
 		"time; 3 lost\n",
-		"Test window: -5.000 s to 5.000 s from its trigger, 10.000 s; 110 samples, 1.100 s of CPU "
+		"Test window: -5.000 s to 5.000 s from its trigger, 10.000 s; 110 samples, 1.100 s "
+		"of CPU "
 		"time; 3 lost\n",
 		"Base multiplied by: 1, the test's window is that much longer\n",
 		"Total: 1.000 s of CPU time -> 1.100 s of CPU time, +10.0 %\n",
@@ -329,11 +350,14 @@ TEST(an_incident_without_samples_is_refused)
 
 	fill(&empty, "worker", 100, none);
 	fill(&full, "worker", 100, base_lines);
-	assert_int_equal(diff_make(&d, &empty, &full, STREAM_CPU, DIFF_BY_DURATION, &err), ERR_NOT_FOUND);
+	assert_int_equal(diff_make(&d, &empty, &full, STREAM_CPU, DIFF_BY_DURATION, &err),
+			 ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "the base, incident 7, has no CPU samples"));
-	assert_int_equal(diff_make(&d, &full, &empty, STREAM_CPU, DIFF_BY_DURATION, &err), ERR_NOT_FOUND);
+	assert_int_equal(diff_make(&d, &full, &empty, STREAM_CPU, DIFF_BY_DURATION, &err),
+			 ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "the test, incident 7"));
-	assert_int_equal(diff_make(&d, &full, &full, STREAM_ALLOC, DIFF_BY_DURATION, &err), ERR_NOT_FOUND);
+	assert_int_equal(diff_make(&d, &full, &full, STREAM_ALLOC, DIFF_BY_DURATION, &err),
+			 ERR_NOT_FOUND);
 	assert_int_equal(d.in.nsamples, 0);
 	incident_free(&empty);
 	incident_free(&full);
@@ -346,14 +370,18 @@ TEST(other_streams_have_their_unit)
 
 	assert_int_equal(sample_streams(&p.base), 0);
 	assert_int_equal(sample_streams(&p.test), 0);
-	assert_int_equal(diff_make(&p.d, &p.base, &p.test, STREAM_ALLOC, DIFF_BY_DURATION, NULL), 0);
+	assert_int_equal(diff_make(&p.d, &p.base, &p.test, STREAM_ALLOC, DIFF_BY_DURATION, NULL),
+			 0);
 	assert_diff_is(&p.d, "svg", &text);
-	assert_non_null(strstr(text.data, "<title>all (base 100004096, test 100004096 bytes, +0.0 %, "));
+	assert_non_null(
+		strstr(text.data, "<title>all (base 100004096, test 100004096 bytes, +0.0 %, "));
 	buf_free(&text);
 	free_pair(&p);
 }
 
-/* Every line of the one side is a line with a 0 on the other: "stack base test" by the last blanks. */
+/*
+ * Every line of the one side is a line with a 0 on the other: "stack base test" by the last blanks.
+ */
 TEST(hostile_names_keep_two_columns)
 {
 	struct incident hostile, small;

@@ -1,4 +1,6 @@
-/* HTML report: exports-and-store.md, section 2.10. What a browser makes of it: cli/report_linux.sh. */
+/*
+ * HTML report: exports-and-store.md, section 2.10. What a browser makes of it: cli/report_linux.sh.
+ */
 #include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
@@ -79,14 +81,17 @@ TEST(the_data_is_what_the_file_holds)
 	json = unpacked(&html);
 	assert_string_equal(json, data.data);
 	assert_int_equal(weight_of(json), 12);
-	assert_non_null(strstr(json, "\"unit_ns\":10000000,\"from_ms\":-5000.000,\"to_ms\":5000.000,"
+	assert_non_null(strstr(json,
+			       "\"unit_ns\":10000000,\"from_ms\":-5000.000,\"to_ms\":5000.000,"
 			       "\"buckets\":2000,\"small\":0,\"samples\":12,"));
-	assert_non_null(strstr(json, "\"counters\":[-5000.000,\"Process:Working Set:app\",1.5,-4000.000,"
+	assert_non_null(strstr(json,
+			       "\"counters\":[-5000.000,\"Process:Working Set:app\",1.5,-4000.000,"
 			       "\"Process:Working Set:app\",2e+15,-3000.000,"
 			       "\"Process:Working Set:app\",null]"));
-	assert_non_null(strstr(json, "[0.000,\"event\",\"Microsoft-Windows-DotNETRuntime/GC/Stop\",12.5,"
-			       "\"app (100)\",\"Count=18446744073709551615, Reason==1+1, \\\"x\\\" , "
-			       "Delta=-5, Ratio=0.25, DurationMSec=12.5\"]"));
+	assert_non_null(
+		strstr(json, "[0.000,\"event\",\"Microsoft-Windows-DotNETRuntime/GC/Stop\",12.5,"
+			     "\"app (100)\",\"Count=18446744073709551615, Reason==1+1, \\\"x\\\" , "
+			     "Delta=-5, Ratio=0.25, DurationMSec=12.5\"]"));
 	assert_non_null(strstr(json, "\"events_left_out\":0,\"events_from_ms\":-5000.000,"
 			       "\"events_to_ms\":5000.000}"));
 	free(json);
@@ -95,7 +100,9 @@ TEST(the_data_is_what_the_file_holds)
 	incident_free(&in);
 }
 
-/* 30,000 log lines, a third before the trigger: all those, and as many after it as there is room. */
+/*
+ * 30,000 log lines, a third before the trigger: all those, and as many after it as there is room.
+ */
 TEST(of_too_many_events_those_around_the_trigger_are_kept)
 {
 	struct incident_event e = {
@@ -170,7 +177,8 @@ TEST(hostile_names_are_never_markup)
 TEST(the_header_tells_the_facts)
 {
 	static const char *const facts[] = {
-		"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:",
+		"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+		"img-src data:",
 		"<dt>Host</dt><dd>web-1</dd>",
 		"<dt>Rule</dt><dd>Processor:% Processor Time:_Total&gt;80</dd>",
 		"<dt>Value</dt><dd>91.5, the limit was 80</dd>",

@@ -10,13 +10,17 @@
 TEST(each_line_of_jsonl_is_an_object_with_a_type)
 {
 	assert_export_has("jsonl", false, "{\"type\":\"incident\",\"id\":7,");
-	assert_export_has("jsonl", false, "\n{\"type\":\"counter\",\"time_utc\":\"2026-01-02T03:04:02.678Z\","
-			  "\"t_ms\":2000.000,\"name\":\"Process:Working Set:app\",\"value\":null}\n");
-	assert_export_has("jsonl", false, "\n{\"type\":\"sample\",\"t_ms\":10.000,\"stream\":\"cpu\","
+	assert_export_has(
+		"jsonl", false,
+		"\n{\"type\":\"counter\",\"time_utc\":\"2026-01-02T03:04:02.678Z\","
+		"\"t_ms\":2000.000,\"name\":\"Process:Working Set:app\",\"value\":null}\n");
+	assert_export_has("jsonl", false,
+			  "\n{\"type\":\"sample\",\"t_ms\":10.000,\"stream\":\"cpu\","
 			  "\"weight\":10000000,\"pid\":100,\"process\":\"app\",\"tid\":100,"
 			  "\"thread\":\"app\",\"cpu\":0,\"quality\":\"complete\","
 			  "\"stack\":[\"app!burn_alpha\",\"app!main\"]}\n");
-	assert_export_has("jsonl", false, "\"quality\":\"broken\",\"stack\":[\"app!orphan\",\"BROKEN\"]}\n");
+	assert_export_has("jsonl", false,
+			  "\"quality\":\"broken\",\"stack\":[\"app!orphan\",\"BROKEN\"]}\n");
 }
 
 TEST(what_floods_left_out_is_told_beside_what_was_lost)
@@ -34,9 +38,12 @@ TEST(what_floods_left_out_is_told_beside_what_was_lost)
 
 TEST(perfview_json_is_leaf_first_up_to_the_process)
 {
-	assert_export_has("perfview-json", false, "{\"StackSource\":{\"Samples\":[\n{\"Time\":10.000,\"Metric\":1,"
-			  "\"Stack\":[\"app!burn_alpha\",\"app!main\",\"Thread (100) app\",\"Process app (100)\"]},\n");
-	assert_export_has("perfview-json", false, "\"Stack\":[\"app!orphan\",\"BROKEN\",\"Thread (101) worker\",");
+	assert_export_has("perfview-json", false,
+			  "{\"StackSource\":{\"Samples\":[\n{\"Time\":10.000,\"Metric\":1,"
+			  "\"Stack\":[\"app!burn_alpha\",\"app!main\",\"Thread (100) "
+			  "app\",\"Process app (100)\"]},\n");
+	assert_export_has("perfview-json", false,
+			  "\"Stack\":[\"app!orphan\",\"BROKEN\",\"Thread (101) worker\",");
 }
 
 int main(void)

@@ -62,9 +62,11 @@ TEST(a_caller_shows_its_return_address_from_its_functions_start)
 
 	assert_int_equal(sample_incident(&in), 0);
 	f.module = incident_add_module(&in, &m);
-	assert_int_equal(sample_add(&in, THREAD_NONE,
-				    incident_add_stack(&in, STACK_NONE, incident_add_frame(&in, &f)),
-				    QUALITY_FP, 1), 0);
+	assert_int_equal(
+		sample_add(&in, THREAD_NONE,
+			   incident_add_stack(&in, STACK_NONE, incident_add_frame(&in, &f)),
+			   QUALITY_FP, 1),
+		0);
 	assert_int_equal(export_text(&in, "livestacks", NULL, &text), 0);
 	assert_string_equal(text.data, "           1 [UNKNOWN 0]\n    m!f+0x100\n\n");
 	buf_free(&text);

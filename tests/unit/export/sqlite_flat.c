@@ -36,7 +36,8 @@ TEST(sql_finds_every_sample_event_and_counter)
 	answer(db, "SELECT sum(weight) FROM v_sample WHERE stream = 'cpu'", 120000000);
 	answer(db, "SELECT sum(weight) FROM sample WHERE stream = 'off-cpu'", STREAMS_OFF_CPU_NS);
 	answer(db, "SELECT sum(weight) FROM sample WHERE stream = 'alloc'", STREAMS_ALLOC_BYTES);
-	answer(db, "SELECT count(*) FROM v_sample WHERE function = 'burn_alpha' AND stream = 'cpu'", 4);
+	answer(db, "SELECT count(*) FROM v_sample WHERE function = 'burn_alpha' AND stream = 'cpu'",
+	       4);
 	answer(db, "SELECT count(*) FROM event", 2);
 	answer(db, "SELECT count(*) FROM counter WHERE value IS NULL", 1);
 	answer(db, "SELECT value FROM incident WHERE key = 'lost'", 3);

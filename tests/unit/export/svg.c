@@ -1,4 +1,6 @@
-/* SVG flame graph: exports-and-store.md, section 2.10. What xmllint says of it: test_export_tools. */
+/*
+ * SVG flame graph: exports-and-store.md, section 2.10. What xmllint says of it: test_export_tools.
+ */
 #include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"

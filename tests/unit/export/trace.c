@@ -19,11 +19,12 @@ TEST(events_have_their_durations_and_fields)
 
 	assert_int_equal(sample_streams(&in), 0);
 	assert_int_equal(export_text(&in, "trace", NULL, &text), 0);
-	assert_non_null(strstr(text.data, "{\"ph\":\"X\",\"name\":\"GC/Stop\",\"cat\":"
-			       "\"Microsoft-Windows-DotNETRuntime\",\"pid\":100,\"tid\":101,"
-			       "\"ts\":4987500.000,\"dur\":12500.000,\"args\":"
-			       "{\"Count\":\"18446744073709551615\",\"Reason\":\"=1+1, \\\"x\\\"\\n\","
-			       "\"Delta\":-5,\"Ratio\":0.25,\"DurationMSec\":12.5}}"));
+	assert_non_null(strstr(
+		text.data, "{\"ph\":\"X\",\"name\":\"GC/Stop\",\"cat\":"
+			   "\"Microsoft-Windows-DotNETRuntime\",\"pid\":100,\"tid\":101,"
+			   "\"ts\":4987500.000,\"dur\":12500.000,\"args\":"
+			   "{\"Count\":\"18446744073709551615\",\"Reason\":\"=1+1, \\\"x\\\"\\n\","
+			   "\"Delta\":-5,\"Ratio\":0.25,\"DurationMSec\":12.5}}"));
 	assert_non_null(strstr(text.data, "{\"ph\":\"C\",\"name\":\"Process:Working Set:app\","
 			       "\"pid\":0,\"ts\":0.000,\"args\":{\"value\":1.5}}"));
 	assert_null(strstr(text.data, "\"samples\""));

@@ -28,7 +28,10 @@ static void burn_ns(uint64_t ns)
 	while (now - start < ns);
 }
 
-/* All that this process burnt, and no more than all CPUs had. Ticks of up to 16 ms may be missing at the ends. */
+/*
+ * All that this process burnt, and no more than all CPUs had. Ticks of up to 16 ms may be missing
+ * at the ends.
+ */
 TEST(what_is_burnt_is_busy_time)
 {
 	struct busy *b = busy_open();
@@ -41,7 +44,8 @@ TEST(what_is_burnt_is_busy_time)
 	start = os_now_ns();
 	burn_ns(300 * NS_PER_MS);
 	busy_read(b, add, &sum);
-	print_message("%.0f ms busy of %.0f\n", (double)sum.ns / 1e6, (double)(os_now_ns() - start) / 1e6);
+	print_message("%.0f ms busy of %.0f\n", (double)sum.ns / 1e6,
+		      (double)(os_now_ns() - start) / 1e6);
 	assert_true(sum.ns >= 200 * NS_PER_MS);
 	assert_true(sum.ns <= (os_now_ns() - start + 50 * NS_PER_MS) * (sum.highest + 1));
 	busy_close(b);

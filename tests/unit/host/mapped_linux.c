@@ -120,7 +120,8 @@ TEST(two_threads_read_while_it_is_cut_off)
 	unsigned i;
 
 	for (i = 0; i < 2; i++)
-		assert_int_equal(os_thread_start("reader", read_many, &readers[i], &threads[i], NULL), 0);
+		assert_int_equal(
+			os_thread_start("reader", read_many, &readers[i], &threads[i], NULL), 0);
 	for (i = 0; i < 200; i++) {
 		assert_int_equal(ftruncate(f.fd, PAGE), 0);
 		assert_int_equal(ftruncate(f.fd, 2 * PAGE), 0);

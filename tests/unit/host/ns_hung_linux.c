@@ -37,7 +37,7 @@ TEST(one_that_answers_again_makes_room_when_all_places_are_taken)
 		group.mounts = 100 + i;
 		ns_hung_add(h, &group);
 	}
-	ns_hung_add(h, &other);              /* no place: it will be looked at again, and told again */
+	ns_hung_add(h, &other);        /* no place: it will be looked at again, and told again */
 	assert_false(ns_hung_has(h, 2, 1, NS_PER_SEC));
 	ns_hung_came_back(h, &group, NS_PER_SEC);
 	ns_hung_add(h, &other);

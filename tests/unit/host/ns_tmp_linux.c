@@ -1,6 +1,6 @@
 /*
- * Files in the /tmp of other mount namespaces: of two children, one with a tmpfs there, one with a file
- * system that never answers (FUSE, without a server). Needs root.
+ * Files in the /tmp of other mount namespaces: of two children, one with a tmpfs there, one with a
+ * file system that never answers (FUSE, without a server). Needs root.
  */
 #include "base/os.h"
 #include "source/host/ns_hung_linux.h"
@@ -29,7 +29,10 @@ static void write_file(const char *path)
 	close(fd);
 }
 
-/* hsperfdata_a holds one of this process, one of nobody, and a link; hsperfdata_b everybody can write to. */
+/*
+ * hsperfdata_a holds one of this process, one of nobody, and a link; hsperfdata_b everybody can
+ * write to.
+ */
 static void fill_tmp(void)
 {
 	char path[60];
@@ -69,7 +72,8 @@ static pid_t child(void (*prepare)(void))
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		if (unshare(CLONE_NEWNS) != 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 			_exit(2);
 		prepare();
 		if (write(ready[1], "x", 1) != 1)
@@ -203,7 +207,8 @@ TEST(nobody_looks_while_four_hang_and_again_when_one_answers)
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	if (n == NS_HUNG_MAX) {
 		assert_int_equal(ns_tmp_open(&ns_tmp_jvm, NULL, log, &t, NULL), 0);
-		take_until_said(t, log, path, "Java programs in containers are no longer looked for");
+		take_until_said(t, log, path,
+				"Java programs in containers are no longer looked for");
 		pid = child(fill_tmp);
 		end(hangs[0]);
 		hangs[0] = 0;

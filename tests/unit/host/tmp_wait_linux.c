@@ -1,4 +1,7 @@
-/* What ends the wait of a source of programs that leave files in /tmp; an eventfd stands for inotify. */
+/*
+ * What ends the wait of a source of programs that leave files in /tmp; an eventfd stands for
+ * inotify.
+ */
 #include "source/host/tmp_wait_linux.h"
 #include "tests/support/test.h"
 
@@ -39,7 +42,8 @@ TEST(a_descriptor_of_its_own_ends_it_and_is_said)
 {
 	struct tmp_wait w = {.wake = os_wake_new(), .gather_ns = NS_PER_MS, .mounts = -1};
 	int quiet = eventfd(0, 0), ready = eventfd(1, 0);
-	struct pollfd p[2 + TMP_POLLED] = {{.fd = quiet, .events = POLLIN}, {.fd = ready, .events = POLLIN}};
+	struct pollfd p[2 + TMP_POLLED] = {{.fd = quiet, .events = POLLIN},
+					   {.fd = ready, .events = POLLIN}};
 
 	assert_non_null(w.wake);
 	tmp_wait(&w, os_now_ns() + HOUR_NS, -1, p, 2);
@@ -85,7 +89,7 @@ static int mounts_in_a_namespace_of_its_own(void)
 	failed |= w.replaced;
 	if (mount("none", "/mnt", "tmpfs", 0, NULL) != 0)
 		return 77;
-	tmp_wait(&w, os_now_ns() + HOUR_NS, -1, p, 0);       /* perhaps only what TMP_NOISY_NS put off */
+	tmp_wait(&w, os_now_ns() + HOUR_NS, -1, p, 0);  /* perhaps only what TMP_NOISY_NS put off */
 	tmp_wait(&w, os_now_ns() + 2 * TMP_NOISY_NS, -1, p, 0);
 	failed |= w.replaced << 1;
 	mount("none", "/tmp", "tmpfs", 0, NULL);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* invocations, time, entry, exit */
-static uint32_t step(struct hsperf_track *t, uint64_t n, uint64_t time, uint64_t entry, uint64_t exit,
-		     struct hsperf_edge *edges, struct hsperf_together *together)
+static uint32_t step(struct hsperf_track *t, uint64_t n, uint64_t time, uint64_t entry,
+		     uint64_t exit, struct hsperf_edge *edges, struct hsperf_together *together)
 {
 	const uint64_t now[HSPERF_VALUES] = {n, time, entry, exit};
 
@@ -31,7 +31,7 @@ TEST(a_pause_is_its_entry_and_its_exit)
 	assert_int_equal(step(&t, 7, 170, 300, 400, e, &together), 1);
 	assert_int_equal(e[0].ticks, 400);
 	assert_int_equal(together.pauses, 0);
-	step(&t, 10, 200, 500, 510, e, &together);                   /* 8 and 9 came and went, in 30 - 10 */
+	step(&t, 10, 200, 500, 510, e, &together);        /* 8 and 9 came and went, in 30 - 10 */
 	assert_int_equal(together.pauses, 2);
 	assert_int_equal(together.ticks, 20);
 }
@@ -43,7 +43,8 @@ TEST(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times)
 	struct hsperf_together together = {0};
 
 	assert_int_equal(step(&t, 1, 0, 100, 0, e, &together), 1);
-	assert_int_equal(step(&t, 2, 40, 200, 210, e, &together), 3);  /* 40 in all, the last had 10 */
+	/* 40 in all, the last had 10 */
+	assert_int_equal(step(&t, 2, 40, 200, 210, e, &together), 3);
 	assert_false(e[0].start);
 	assert_int_equal(e[0].ticks, 130);
 	assert_int_equal(e[1].ticks, 200);
@@ -65,8 +66,10 @@ TEST(a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken)
 	unsigned i;
 
 	step(&t, 5, 50, 100, 110, e, &together);
-	assert_int_equal(step(&t, 6, 50, 100, 110, e, &together), 0);  /* counted, its entry not noted yet */
-	assert_int_equal(step(&t, 6, 50, 200, 220, e, &together), 0);  /* its exit is noted, its time not added */
+	/* counted, its entry not noted yet */
+	assert_int_equal(step(&t, 6, 50, 100, 110, e, &together), 0);
+	/* its exit is noted, its time not added */
+	assert_int_equal(step(&t, 6, 50, 200, 220, e, &together), 0);
 	assert_int_equal(step(&t, 6, 70, 200, 220, e, &together), 2);
 	assert_int_equal(e[0].ticks, 200);
 	assert_int_equal(e[1].ticks, 220);
@@ -86,7 +89,7 @@ TEST(of_two_pauses_between_two_looks_both_are_told_with_their_lengths)
 
 	step(&t, 5, 50, 100, 110, e, &together);
 	assert_int_equal(step(&t, 7, 50 + 30 + 20, 300, 320, e, &together), 4);
-	assert_int_equal(e[0].ticks, 270);                           /* 30 long, before the last one */
+	assert_int_equal(e[0].ticks, 270);        /* 30 long, before the last one */
 	assert_int_equal(e[1].ticks, 300);
 	assert_int_equal(e[1].count, 6);
 	assert_int_equal(e[2].ticks, 300);
@@ -103,9 +106,10 @@ TEST(of_two_pauses_between_two_looks_both_are_told_with_their_lengths)
 	assert_int_equal(together.pauses, 0);
 }
 
-TEST(a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoint)
+TEST(a_pause_over_at_the_first_look_is_kept_with_its_safepoint)
 {
-	const uint64_t over[HSPERF_VALUES] = {5, 50, 100, 110}, open[HSPERF_VALUES] = {5, 50, 120, 110};
+	const uint64_t over[HSPERF_VALUES] = {5, 50, 100, 110},
+		       open[HSPERF_VALUES] = {5, 50, 120, 110};
 	const uint64_t none[HSPERF_VALUES] = {0, 0, 0, 0};
 	struct hsperf_first f = {0};
 
@@ -125,7 +129,7 @@ TEST(a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoi
 	hsperf_first_step(&f, 8, 1500);                  /* another one */
 	assert_int_equal(f.end, 125);
 	hsperf_first_note(&f, over, 7, 1000);
-	hsperf_first_step(&f, 7, 1004);                  /* shorter than the pause: one before it, told late */
+	hsperf_first_step(&f, 7, 1004);       /* shorter than the pause: one before it, told late */
 	assert_int_equal(f.end, 110);
 	hsperf_first_step(&f, 7, 900);
 	assert_int_equal(f.end, 110);
@@ -137,16 +141,20 @@ TEST(a_safepoint_is_told_when_its_time_is_there)
 	struct hsperf_track t = {0};
 	struct hsperf_together together = {0};
 
-	assert_int_equal(hsperf_safepoint_step(&t, 3, 100, 1000, e, &together), 0);  /* before we looked */
-	assert_int_equal(hsperf_safepoint_step(&t, 4, 100, 1010, e, &together), 0);  /* it is open */
+	/* before we looked */
+	assert_int_equal(hsperf_safepoint_step(&t, 3, 100, 1000, e, &together), 0);
+	assert_int_equal(hsperf_safepoint_step(&t, 4, 100, 1010, e, &together), 0); /* it is open */
 	assert_int_equal(hsperf_safepoint_step(&t, 4, 125, 1040, e, &together), 2);
 	assert_int_equal(e[0].ticks, 1015);
 	assert_int_equal(e[1].ticks, 1040);
-	assert_int_equal(hsperf_safepoint_step(&t, 7, 150, 1060, e, &together), 0);  /* three: which how long? */
+	/* three: which how long? */
+	assert_int_equal(hsperf_safepoint_step(&t, 7, 150, 1060, e, &together), 0);
 	assert_int_equal(together.pauses, 3);
 	assert_int_equal(together.ticks, 25);
-	assert_int_equal(hsperf_safepoint_step(&t, 8, 150, 1070, e, &together), 0);  /* one is open */
-	assert_int_equal(hsperf_safepoint_step(&t, 9, 180, 1080, e, &together), 2);  /* it has ended, a next began */
+	/* one is open */
+	assert_int_equal(hsperf_safepoint_step(&t, 8, 150, 1070, e, &together), 0);
+	/* it has ended, a next began */
+	assert_int_equal(hsperf_safepoint_step(&t, 9, 180, 1080, e, &together), 2);
 	assert_int_equal(e[0].ticks, 1050);
 	assert_int_equal(e[0].count, 8);
 	assert_int_equal(e[0].pauses, 2);
@@ -188,7 +196,8 @@ static void put_long(unsigned char *b, uint32_t i, const char *name, uint64_t v)
 
 TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 {
-	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = 9};
+	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0,	    1,
+					       2,    0,	   1,	 [24] = 32, [28] = 9};
 	static const char *const names[9] = {
 		"sun.os.hrt.frequency", "sun.gc.collector.0.invocations", "sun.gc.collector.0.time",
 		"sun.gc.collector.0.lastEntryTime", "sun.gc.collector.0.lastExitTime",
@@ -216,7 +225,8 @@ TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 /* Head of 32 bytes, two entries of 48: vmFlags "+A", vmArgs "-Xint"; names at 20, texts at 40. */
 TEST(texts_are_found_by_name_and_cut_at_their_room)
 {
-	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = 2};
+	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0,	    1,
+					       2,    0,	   1,	 [24] = 32, [28] = 2};
 	static const unsigned char entry[20] = {48, [4] = 20, [8] = 8, [12] = 'B', [16] = 40};
 	unsigned char b[128];
 	const char *text = NULL;
@@ -249,7 +259,7 @@ int main(void)
 		cmocka_unit_test(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times),
 		cmocka_unit_test(a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken),
 		cmocka_unit_test(of_two_pauses_between_two_looks_both_are_told_with_their_lengths),
-		cmocka_unit_test(a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoint),
+		cmocka_unit_test(a_pause_over_at_the_first_look_is_kept_with_its_safepoint),
 		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
 		cmocka_unit_test(what_the_heap_holds_is_the_sum_of_its_spaces),
 		cmocka_unit_test(texts_are_found_by_name_and_cut_at_their_room),

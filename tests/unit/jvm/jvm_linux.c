@@ -1,6 +1,6 @@
 /*
- * Pauses of a JVM that was there before the recording: this process, by performance data that it writes itself,
- * of a collector 0 and with a beginning by the wall clock, as OpenJDK 25 has.
+ * Pauses of a JVM that was there before the recording: this process, by performance data that it
+ * writes itself, of a collector 0 and with a beginning by the wall clock, as OpenJDK 25 has.
  */
 #include "base/os.h"
 #include "source/jvm/table_linux.h"
@@ -21,8 +21,13 @@
 #define DIRECTORY "/tmp/hsperfdata_recorder_test"
 
 static const char *const names[] = {
-	"sun.os.hrt.frequency", "sun.rt.createVmBeginTime", "sun.rt.safepoints", "sun.rt.safepointTime",
-	"sun.gc.collector.0.invocations", "sun.gc.collector.0.time", "sun.gc.collector.0.lastEntryTime",
+	"sun.os.hrt.frequency",
+	"sun.rt.createVmBeginTime",
+	"sun.rt.safepoints",
+	"sun.rt.safepointTime",
+	"sun.gc.collector.0.invocations",
+	"sun.gc.collector.0.time",
+	"sun.gc.collector.0.lastEntryTime",
 	"sun.gc.collector.0.lastExitTime",
 };
 enum { FREQUENCY, BEGAN, SAFEPOINTS, SAFEPOINT_TIME, INVOCATIONS, TIME, ENTRY, EXIT, NAMES };
@@ -47,7 +52,8 @@ static void set(unsigned which, uint64_t value)
 
 static int begin(void **state)
 {
-	unsigned char b[32 + NAMES * ENTRY_BYTES] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = NAMES};
+	unsigned char b[32 + NAMES * ENTRY_BYTES] = {0xca, 0xfe, 0xc0, 0xc0,	  1,
+						     2,	   0,	 1,    [24] = 32, [28] = NAMES};
 	uint64_t wall_ns;
 	FILE *f;
 	unsigned i;
@@ -147,7 +153,8 @@ static void next(const char *name, uint64_t *time_ns, uint64_t *count, double *p
 		if (found) {
 			*time_ns = e->time_ns;
 			*count = event_field(e, "Count")->v.u;
-			*pause_ms = event_field(e, "PauseMSec") ? event_field(e, "PauseMSec")->v.d : -1;
+			*pause_ms = event_field(e, "PauseMSec")
+					    ? event_field(e, "PauseMSec")->v.d : -1;
 		}
 		queue_pop(cfg.queue);
 	}
@@ -182,7 +189,8 @@ TEST(a_pause_that_ended_before_the_recording_is_not_told)
 	os_sleep_ns(10 * NS_PER_MS);
 	record();
 	run();
-	os_sleep_ns(50 * NS_PER_MS);             /* too short for the first look: then the one before is not told either */
+	/* too short for the first look: then the one before is not told either */
+	os_sleep_ns(50 * NS_PER_MS);
 	pause_of(2, 2 * NS_PER_MS, NS_PER_MS);
 	next("GC/Start", &start_ns, &count, &ms);
 	assert_int_equal(count, 2);
@@ -249,7 +257,8 @@ TEST(a_lone_pause_is_looked_at_more_closely_for_a_moment)
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now), MS(20));
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(100)), MS(20));
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(101)), MS(50));
-	assert_int_equal(jvm_pace_look_every_ns(&pace, true, now + MS(101)), MS(10));  /* it goes on */
+	/* it goes on */
+	assert_int_equal(jvm_pace_look_every_ns(&pace, true, now + MS(101)), MS(10));
 	jvm_pace_note(&pace, 1, now + MS(200));      /* its end: none has begun since */
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(301)), MS(50));
 	jvm_pace_note(&pace, 2, now + MS(1001));     /* over a second after it */
@@ -281,7 +290,7 @@ TEST(a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be)
 	assert_non_null(wake);
 	assert_int_equal(jvm_table_open(&table, cfg.processes, NULL, wake, NULL, NULL), 0);
 	assert_true(table.watch >= 0);
-	table.unwatched = true;              /* /tmp was not there: until the next scan, a second later */
+	table.unwatched = true;        /* /tmp was not there: until the next scan, a second later */
 	jvm_table_look(&table, now_ns);
 	assert_false(table.unwatched);
 	assert_int_equal(table.next_scan_ns, now_ns + 10 * NS_PER_SEC);
@@ -299,7 +308,7 @@ TEST(what_a_jvm_says_of_its_beginning_is_believed_within_bounds)
 	assert_int_equal(jvm_clock_zero(&j), 150 * s);
 	jvm_clock_note_wall(&j, 4900 * 1000, 5000 * s, 210 * s);     /* 100 s ago */
 	assert_int_equal(jvm_clock_zero(&j), 110 * s + NS_PER_MS / 2);
-	jvm_clock_note_wall(&j, 4999 * 1000, 5000 * s, 210 * s);     /* the clock was set meanwhile */
+	jvm_clock_note_wall(&j, 4999 * 1000, 5000 * s, 210 * s);   /* the clock was set meanwhile */
 	assert_int_equal(jvm_clock_zero(&j), 150 * s);
 	jvm_clock_note_wall(&j, UINT64_MAX / 2, 5000 * s, 210 * s);
 	assert_int_equal(jvm_clock_zero(&j), 150 * s);
@@ -309,14 +318,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told, begin, end),
-		cmocka_unit_test_setup_teardown(a_pause_that_ended_before_the_recording_is_not_told, begin, end),
-		cmocka_unit_test_setup_teardown(a_pause_that_is_open_at_the_first_look_has_its_own_beginning, begin, end),
-		cmocka_unit_test_setup_teardown(a_file_that_is_cut_off_and_comes_back_hurts_nobody, begin, end),
+			a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told,
+			begin, end),
+		cmocka_unit_test_setup_teardown(a_pause_that_ended_before_the_recording_is_not_told,
+						begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_pause_that_is_open_at_the_first_look_has_its_own_beginning, begin, end),
+		cmocka_unit_test_setup_teardown(a_file_that_is_cut_off_and_comes_back_hurts_nobody,
+						begin, end),
 		cmocka_unit_test(a_lone_pause_is_looked_at_more_closely_for_a_moment),
 		cmocka_unit_test(pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm),
-		cmocka_unit_test_setup_teardown(a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be,
-						begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be, begin,
+			end),
 		cmocka_unit_test(what_a_jvm_says_of_its_beginning_is_believed_within_bounds),
 	};
 

@@ -1,6 +1,7 @@
 /*
- * Files of .NET programs as a source. Its queue holds a few events here, so at the first one the rest of the
- * file is not delivered yet: what an event refers to must be known by then, whoever is faster later.
+ * Files of .NET programs as a source. Its queue holds a few events here, so at the first one the
+ * rest of the file is not delivered yet: what an event refers to must be known by then, whoever is
+ * faster later.
  */
 #include "base/os.h"
 #include "source/source.h"
@@ -113,7 +114,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_event_has_the_name_that_the_last_one_tells),
-		cmocka_unit_test(that_it_is_cut_is_known_at_its_first_event_and_without_a_name_it_is_dotnet),
+		cmocka_unit_test(
+			that_it_is_cut_is_known_at_its_first_event_and_without_a_name_it_is_dotnet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

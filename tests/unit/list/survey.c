@@ -21,14 +21,23 @@ TEST(an_ordinary_program_has_no_cause)
 
 TEST(a_jvm_needs_its_frame_pointers)
 {
-	check((struct survey_facts){.is_jvm = true, .has_perf_data = true, .has_perf_map = true, .jit_bytes = MB}, BIT(JVM) | BIT(JAVA));
-	check((struct survey_facts){.is_jvm = true, .has_perf_data = true, .has_perf_map = true, .jit_bytes = MB,
-				    .keeps_frame_pointers = true}, BIT(JAVA));
+	check((struct survey_facts){.is_jvm = true,
+				    .has_perf_data = true,
+				    .has_perf_map = true,
+				    .jit_bytes = MB},
+	      BIT(JVM) | BIT(JAVA));
+	check((struct survey_facts){.is_jvm = true,
+				    .has_perf_data = true,
+				    .has_perf_map = true,
+				    .jit_bytes = MB,
+				    .keeps_frame_pointers = true},
+	      BIT(JAVA));
 }
 
 TEST(a_program_whose_runtime_cannot_be_watched_is_told)
 {
-	check((struct survey_facts){.is_jvm = true, .keeps_frame_pointers = true}, BIT(NO_PERF_DATA));
+	check((struct survey_facts){.is_jvm = true, .keeps_frame_pointers = true},
+	      BIT(NO_PERF_DATA));
 	check((struct survey_facts){.is_dotnet = true, .has_perf_map = true}, BIT(NO_DIAGNOSTICS));
 	check((struct survey_facts){.is_dotnet = true, .has_diagnostics = true}, BIT(DOTNET));
 	check((struct survey_facts){.is_python = true, .has_gc_probes = true}, BIT(PYTHON));

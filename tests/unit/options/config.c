@@ -172,7 +172,8 @@ TEST(the_shipped_file_documents_every_key_with_its_default)
 		size_t name = strcspn(at + 2, " =\n");
 
 		info = option_by_name(at + 2, name);
-		if (!info || !info->conf || !info->unit || info->same_as || strncmp(at + 2 + name, " = ", 3))
+		if (!info || !info->conf || !info->unit || info->same_as ||
+		    strncmp(at + 2 + name, " = ", 3))
 			continue;
 		options_init(&defaults);
 		options_init(&set);

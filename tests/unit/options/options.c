@@ -51,7 +51,7 @@ static void expect_good(struct fixture *f)
 		fail_msg("refused: %s", f->err.text);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static bool is_kebab(const char *name)
 {
@@ -99,8 +99,11 @@ TEST(every_default_is_within_its_bounds)
 	options_init(&o);
 	for (info = option_table; info->name; info++) {
 		assert_true(info->min <= info->max);
-		/* max-cpu-percent's depends on the machine: out of every bound unless it is given. */
-		if (info->unit && !info->same_as && info->group != GROUP_SELECT && info->def > -1e300)
+		/*
+		 * max-cpu-percent's depends on the machine: out of every bound unless it is given.
+		 */
+		if (info->unit && !info->same_as && info->group != GROUP_SELECT &&
+		    info->def > -1e300)
 			assert_true(info->def >= info->min && info->def <= info->max);
 	}
 	assert_int_equal(o.capture.freq_hz, 99);
@@ -133,7 +136,7 @@ TEST(help_of_a_command_names_each_of_its_options)
 	}
 }
 
-/* ---- ways to write an option ---------------------------------------------------------------------- */
+/* ---- ways to write an option ----------------------------------------------------------------- */
 
 TEST(every_spelling_of_a_name_is_one_option)
 {
@@ -240,8 +243,9 @@ TEST(seconds_may_have_a_unit)
 		const char *text;
 		uint64_t ns;
 	} cases[] = {
-		{"90", 90000000000}, {"1.5m", 90000000000}, {"250ms", 250000000},
-		{"2h", 7200000000000}, {"1d", 86400000000000}, {"3s", 3000000000}, {".5", 500000000},
+		{"90", 90000000000},   {"1.5m", 90000000000},  {"250ms", 250000000},
+		{"2h", 7200000000000}, {"1d", 86400000000000}, {"3s", 3000000000},
+		{".5", 500000000},
 	};
 	size_t i;
 
@@ -350,7 +354,7 @@ TEST(an_existing_path_with_a_slash_is_an_operand)
 	expect_refusal(&f, "unknown option");
 }
 
-/* ---- lists of specs ------------------------------------------------------------------------------ */
+/* ---- lists of specs -------------------------------------------------------------------------- */
 
 static void expect_specs(const char *value, uint32_t n, const char *last)
 {
@@ -379,7 +383,8 @@ TEST(monitored_counters_need_no_limit)
 {
 	struct fixture f;
 
-	parse(&f, "collect", "/MonitorPerfCounter:A:B:C@2,D:E:F", "/MonitorPerfCounter:G:H:i,j", NULL);
+	parse(&f, "collect", "/MonitorPerfCounter:A:B:C@2,D:E:F", "/MonitorPerfCounter:G:H:i,j",
+	      NULL);
 	expect_good(&f);
 	assert_int_equal(f.o.monitors.n, 3);
 	assert_string_equal(f.o.monitors.items[0], "A:B:C@2");
@@ -387,7 +392,7 @@ TEST(monitored_counters_need_no_limit)
 	options_free(&f.o);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------ */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 TEST(what_is_wrong_is_said)
 {
@@ -395,7 +400,8 @@ TEST(what_is_wrong_is_said)
 		const char *arguments[4];
 		const char *says;
 	} cases[] = {
-		{{"collect", "--bufer-mb", "3"}, "unknown option 'bufer-mb'; did you mean --buffer-mb"},
+		{{"collect", "--bufer-mb", "3"},
+		 "unknown option 'bufer-mb'; did you mean --buffer-mb"},
 		{{"collect", "/StopOnPerfCountr:x"}, "did you mean --stop-on-perf-counter"},
 		{{"collect", "-Proces:java"}, "did you mean --process"},
 		{{"collect", "--zzzzzz"}, "'recorder help collect' lists them"},
@@ -420,7 +426,8 @@ TEST(what_is_wrong_is_said)
 		{{"collect", "--freq=99", "--freq=99"}, "--freq was already given"},
 		{{"collect", "--log-file="}, "--log-file: the value is empty; expected FILE"},
 		{{"collect", "/StopOnGCOverMsec"}, "needs a value after a colon"},
-		{{"list", "--format", "folded"}, "--format is an option of export and diff, not of list"},
+		{{"list", "--format", "folded"},
+		 "--format is an option of export and diff, not of list"},
 		{{"list", "3"}, "unexpected argument '3'"},
 		{{"counters", "a", "b"}, "unexpected argument 'b'"},
 		{{"export", "-fx"}, "unknown option"},
@@ -458,7 +465,7 @@ TEST(a_value_has_a_ceiling)
 	expect_refusal(&f, "the value is longer than 4096 bytes");
 }
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int parse_much(void *ctx)
 {

@@ -127,8 +127,8 @@ TEST(execve_is_known_by_its_addresses)
 		"ffffffff82000000 d p_syscall_meta__sys_execve\n";
 	static const uint64_t in[] = {0xffffffff81234567, 0xffffffff816c5ed0, 0xffffffff81000100};
 	static const uint64_t in_at[] = {0xffffffff816c5fcf};
-	static const uint64_t around[] = {0xffffffff816c5ea8, 0xffffffff816c5f00, 0xffffffff816c5fd0,
-					  0xffffffff82000010};
+	static const uint64_t around[] = {0xffffffff816c5ea8, 0xffffffff816c5f00,
+					  0xffffffff816c5fd0, 0xffffffff82000010};
 
 	assert_false(kernel_symbols_in_exec(symbols, in, 3));       /* not read yet, or hidden */
 	kernel_symbols_scan(symbols, text, sizeof(text) - 1, 1);

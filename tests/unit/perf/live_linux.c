@@ -21,7 +21,9 @@ static struct os_thread *runner;
 static _Atomic uint32_t burner_tid;
 static volatile uint64_t sink;
 
-/* A leaf function gets no frame of its own, and then its caller is missed, unless it asks for one. */
+/*
+ * A leaf function gets no frame of its own, and then its caller is missed, unless it asks for one.
+ */
 __attribute__((noinline)) static void burn(uint64_t rounds)
 {
 	void *volatile frame = __builtin_frame_address(0);
@@ -62,7 +64,8 @@ static uint64_t file_offset(uintptr_t address)
 
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset) == 3 &&
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset) ==
+			    3 &&
 		    address >= start && address < end)
 			found = address - start + offset;
 	}
@@ -110,9 +113,10 @@ static void start_or_skip(void)
 }
 
 /*
- * Events come in time order. What the source makes itself always does (RATE, EXPECTED). A record of the kernel's
- * may come late, and is delivered then, where a hypervisor takes the CPU away for more than HOLD_BACK_NS between
- * the record's time and its last byte: rarely, and only if time was stolen meanwhile.
+ * Events come in time order. What the source makes itself always does (RATE, EXPECTED). A record of
+ * the kernel's may come late, and is delivered then, where a hypervisor takes the CPU away for more
+ * than HOLD_BACK_NS between the record's time and its last byte: rarely, and only if time was
+ * stolen meanwhile.
  */
 struct order {
 	uint32_t events, unordered, late;
@@ -135,14 +139,17 @@ static uint64_t stolen_so_far(void)
 
 static void look_at_order(const struct event *e, struct order *newest)
 {
-	bool older = e->time_ns < newest->time_ns, own = e->kind == EVENT_RATE || e->kind == EVENT_EXPECTED;
+	bool older = e->time_ns < newest->time_ns,
+	     own = e->kind == EVENT_RATE || e->kind == EVENT_EXPECTED;
 
 	newest->events++;
 	newest->unordered += older && own;
 	newest->late += older && !own;
 	if (older && newest->unordered + newest->late <= 10)
-		print_message("an event of kind %d, CPU %u is %" PRIu64 " ns older than one before it, of kind %d, CPU %u\n",
-			      (int)e->kind, e->cpu, newest->time_ns - e->time_ns, (int)newest->kind, newest->cpu);
+		print_message("an event of kind %d, CPU %u is %" PRIu64
+			      " ns older than one before it, of kind %d, CPU %u\n",
+			      (int)e->kind, e->cpu, newest->time_ns - e->time_ns, (int)newest->kind,
+			      newest->cpu);
 	if (older)
 		return;
 	newest->kind = e->kind;
@@ -153,7 +160,8 @@ static void look_at_order(const struct event *e, struct order *newest)
 static void assert_order(const struct order *order)
 {
 	assert_int_equal(order->unordered, 0);
-	assert_in_range(order->late, 0, stolen_so_far() > order->stolen ? 1 + order->events / 500 : 0);
+	assert_in_range(order->late, 0,
+			stolen_so_far() > order->stolen ? 1 + order->events / 500 : 0);
 }
 
 struct seen {
@@ -218,9 +226,9 @@ TEST(samples_of_a_busy_thread_arrive_with_their_stacks)
 	assert_true(queue_released(cfg.queue, 0) == UINT64_MAX);
 	drain_queue(burn_at, caller_at, &seen);
 	perf_source.status(source, &status);
-	print_message("%u samples, %u in burn(), %u with its caller; %" PRIu64 " of the machine, lost %"
-		      PRIu64 "\n", seen.samples, seen.in_burn, seen.with_caller, status.events,
-		      status.lost);
+	print_message("%u samples, %u in burn(), %u with its caller; %" PRIu64
+		      " of the machine, lost %" PRIu64 "\n",
+		      seen.samples, seen.in_burn, seen.with_caller, status.events, status.lost);
 	/* 99 expected in a second of CPU. */
 	assert_in_range(seen.samples, 70, 130);
 	assert_true(seen.in_burn >= seen.samples * 8 / 10);
@@ -229,7 +237,7 @@ TEST(samples_of_a_busy_thread_arrive_with_their_stacks)
 	assert_true(status.events >= seen.samples);
 }
 
-/* ---- another rate ------------------------------------------------------------------------------ */
+/* ---- another rate ---------------------------------------------------------------------------- */
 
 static _Atomic uint64_t burnt_ns;            /* when the burner was done; 0 = it is not yet */
 
@@ -299,7 +307,10 @@ static unsigned burn_part(struct part *p)
 
 	atomic_store(&burnt_ns, 0);
 	assert_int_equal(os_thread_start("burner", burn_a_part, NULL, &burner, NULL), 0);
-	/* Half a second of CPU time may be ten on the clock, and the queue holds a few of the whole machine. */
+	/*
+	 * Half a second of CPU time may be ten on the clock, and the queue holds a few of the whole
+	 * machine.
+	 */
 	while (!atomic_load(&burnt_ns) || queue_released(cfg.queue, 0) < atomic_load(&burnt_ns)) {
 		os_sleep_ns(10 * NS_PER_MS);
 		drain_part(p);
@@ -351,8 +362,8 @@ static void burn_on(void *ctx)
 }
 
 /*
- * Each look finds another level asked for, also the one of each second that puts events of its own: none of
- * them may be older than what the change has delivered.
+ * Each look finds another level asked for, also the one of each second that puts events of its own:
+ * none of them may be older than what the change has delivered.
  */
 TEST(levels_that_change_all_the_time_keep_the_order)
 {
@@ -387,8 +398,8 @@ TEST(levels_that_change_all_the_time_keep_the_order)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(levels_that_change_all_the_time_keep_the_order, open_source,
-						close_source),
+		cmocka_unit_test_setup_teardown(levels_that_change_all_the_time_keep_the_order,
+						open_source, close_source),
 		cmocka_unit_test_setup_teardown(another_rate_and_stack_take_effect_and_lose_nothing,
 						open_source, close_source),
 		cmocka_unit_test_setup_teardown(samples_of_a_busy_thread_arrive_with_their_stacks,

@@ -84,7 +84,9 @@ TEST(start_code_without_tables_is_read)
 	path[n] = '\0';
 	open_world(&w, path, 0);
 	wait_for(&w, 1, &loaded);
-	/* Its address modulo a page is the file's; the segment that begins with it tells the rest. */
+	/*
+	 * Its address modulo a page is the file's; the segment that begins with it tells the rest.
+	 */
 	for (vaddr = 0; vaddr < 0x1000000 && !code; vaddr += 0x1000)
 		code = eh_frame_find_code(loaded.tables, vaddr + ((uintptr_t)&_init & 0xfff));
 	assert_non_null(code);

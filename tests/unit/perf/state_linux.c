@@ -27,7 +27,7 @@ static struct processes *processes;
 static struct queue *queue;
 static struct perf_state *state_of;
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void feed_task(enum perf_record_kind kind, uint32_t pid, uint32_t tid, uint32_t parent_pid,
 		      uint64_t time_ns)
@@ -74,7 +74,7 @@ static void feed_mmap(uint32_t pid, const char *path, uint64_t start, uint64_t t
 	perf_state_feed(state_of, &r);
 }
 
-/* ---- what came of them -------------------------------------------------------------------------- */
+/* ---- what came of them ----------------------------------------------------------------------- */
 
 static const char *name_of(uint32_t pid)
 {
@@ -148,7 +148,7 @@ static uint32_t live_objects(void)
 	return use.objects;
 }
 
-/* ---- the ground ------------------------------------------------------------------------------- */
+/* ---- the ground ------------------------------------------------------------------------------ */
 
 static int open_with(const char *only, struct log *log)
 {
@@ -187,7 +187,7 @@ static int close_state(void **state)
 	return 0;
 }
 
-/* ---- fork and exec ---------------------------------------------------------------------------- */
+/* ---- fork and exec --------------------------------------------------------------------------- */
 
 TEST(forked_process_has_its_parents_name_and_mappings)
 {
@@ -242,7 +242,10 @@ TEST(process_is_named_after_its_first_mapping)
 	assert_string_equal(file_at(SH, 0x9000), "ld-linux.so.2");
 }
 
-/* As container runtimes start: the program is a sealed copy in memory; its loader is none of its name. */
+/*
+ * As container runtimes start: the program is a sealed copy in memory; its loader is none of its
+ * name.
+ */
 TEST(program_in_a_memfd_keeps_its_short_name)
 {
 	feed_fork(SH, INIT, 200);
@@ -335,7 +338,7 @@ TEST(code_made_at_run_time_is_not_that_of_the_next_program)
 	assert_ptr_equal(locate(SH, 0x30010).object, locate(SH, 0x20010).object);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 TEST(process_ends_with_its_last_thread)
 {
@@ -386,7 +389,7 @@ TEST(kernel_thread_is_named_by_itself_not_by_its_parent)
 	assert_string_equal(name_of(SH), "modprobe");
 }
 
-/* ---- exec of a process with threads ------------------------------------------------------------ */
+/* ---- exec of a process with threads ---------------------------------------------------------- */
 
 TEST(exec_by_the_leader_ends_its_threads)
 {
@@ -439,7 +442,7 @@ TEST(exec_after_the_leader_was_forgotten_counts_too)
 	assert_int_equal(thread_of(SH, SH)->process->pid, SH);
 }
 
-/* ---- numbers that come again -------------------------------------------------------------------- */
+/* ---- numbers that come again ----------------------------------------------------------------- */
 
 TEST(pid_that_comes_again_is_another_process)
 {
@@ -499,7 +502,7 @@ TEST(number_of_a_process_that_ended_may_become_a_thread)
 	assert_int_equal(ended->process->dropped_ns, 3000);
 }
 
-/* ---- what was lost ------------------------------------------------------------------------------ */
+/* ---- what was lost --------------------------------------------------------------------------- */
 
 TEST(child_of_an_unknown_parent_is_kept)
 {
@@ -602,7 +605,7 @@ TEST(scan_puts_its_events_behind_all_that_is_in_the_queue)
 	assert_images_at(300);
 }
 
-/* ---- limits and memory -------------------------------------------------------------------------- */
+/* ---- limits and memory ----------------------------------------------------------------------- */
 
 TEST(only_the_wanted_process_is_recorded)
 {
@@ -643,7 +646,9 @@ TEST(too_many_mappings_are_told_once)
 	os_remove(path, NULL);
 }
 
-/* No thread is free for the new process: it goes on under its old name, without the old mappings. */
+/*
+ * No thread is free for the new process: it goes on under its old name, without the old mappings.
+ */
 TEST(exec_at_the_ceiling_of_threads_keeps_the_old_name)
 {
 	struct process *filler = process_add(processes, 1, 1, 0, 0, "filler");

@@ -1,6 +1,6 @@
 /*
- * Thread time of perf's records of switches, by hand; times in ms. Threads of process APP, whose pid is
- * beyond any that a kernel gives; 0 is the idle task.
+ * Thread time of perf's records of switches, by hand; times in ms. Threads of process APP, whose
+ * pid is beyond any that a kernel gives; 0 is the idle task.
  */
 #include "source/perf/time_linux.h"
 
@@ -25,7 +25,8 @@ static struct perf_time *times;
 
 static void feed_thread(enum perf_record_kind kind, uint32_t tid, uint64_t ms)
 {
-	struct perf_record r = {.kind = kind, .time_ns = ms * MS, .pid = APP, .tid = tid, .u.task = {APP, APP}};
+	struct perf_record r = {
+		.kind = kind, .time_ns = ms * MS, .pid = APP, .tid = tid, .u.task = {APP, APP}};
 
 	perf_state_feed(state_of, &r);
 }
@@ -33,15 +34,22 @@ static void feed_thread(enum perf_record_kind kind, uint32_t tid, uint64_t ms)
 /* The record of who leaves CPU 0 at that time, and the one of who comes. */
 static void leaves(uint32_t tid, uint32_t comes, bool preempted, uint64_t ms)
 {
-	struct perf_record r = {.kind = PERF_KIND_SWITCH, .time_ns = ms * MS, .pid = tid, .tid = tid,
-				.u.change = {.out = true, .preempted = preempted, .other_tid = comes}};
+	struct perf_record r = {
+		.kind = PERF_KIND_SWITCH,
+		.time_ns = ms * MS,
+		.pid = tid,
+		.tid = tid,
+		.u.change = {.out = true, .preempted = preempted, .other_tid = comes}};
 
 	perf_time_switch(times, &r);
 }
 
 static void comes(uint32_t tid, uint32_t left, uint64_t ms)
 {
-	struct perf_record r = {.kind = PERF_KIND_SWITCH, .time_ns = ms * MS, .pid = tid, .tid = tid,
+	struct perf_record r = {.kind = PERF_KIND_SWITCH,
+				.time_ns = ms * MS,
+				.pid = tid,
+				.tid = tid,
 				.u.change = {.other_tid = left}};
 
 	perf_time_switch(times, &r);
@@ -66,12 +74,13 @@ static const char *told(uint64_t ms)
 	perf_time_look(times, ms * MS, 1);
 	for (; (e = queue_peek(queue)) != NULL; queue_pop(queue))
 		if (e->kind == EVENT_SAMPLE)
-			sums[e->thread->tid - APP][e->stack_frames[0].offset] += e->value / (double)MS;
+			sums[e->thread->tid - APP][e->stack_frames[0].offset] +=
+				e->value / (double)MS;
 	text[0] = '\0';
 	for (i = 0; i < 15; i++)
 		if (sums[i / 5][i % 5] > 0)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %g ", names[i / 5], kinds[i % 5],
-					      sums[i / 5][i % 5]);
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %g ", names[i / 5],
+					      kinds[i % 5], sums[i / 5][i % 5]);
 	return text;
 }
 
@@ -81,7 +90,8 @@ static int open_all(void **state)
 	struct perf_process *app;
 
 	(void)state;
-	if (frames_new(&frames, NULL) || processes_new(&processes, NULL) || !(queue = queue_new(1 << 16)))
+	if (frames_new(&frames, NULL) || processes_new(&processes, NULL) ||
+	    !(queue = queue_new(1 << 16)))
 		return -1;
 	cfg.frames = frames;
 	cfg.processes = processes;
@@ -89,7 +99,8 @@ static int open_all(void **state)
 	if (perf_state_new(&cfg, &state_of, NULL))
 		return -1;
 	app = perf_state_add_process(state_of, APP, 1, 50, "app");
-	if (!app || !perf_state_add_thread(state_of, app, A) || !perf_state_add_thread(state_of, app, B) ||
+	if (!app || !perf_state_add_thread(state_of, app, A) ||
+	    !perf_state_add_thread(state_of, app, B) ||
 	    !perf_state_add_thread(state_of, app, HIDDEN))
 		return -1;
 	return perf_time_new(frames, queue, NULL, state_of, NULL, &times, NULL);
@@ -117,14 +128,18 @@ TEST(one_leaves_as_another_comes)
 	assert_string_equal(told(150), "A cpu 15 A blocked 15 A readied 20 B cpu 20 B blocked 20 ");
 }
 
-/* Once A's time on the CPU was left out then, up to a second of it, as its coming was in the hidden record. */
+/*
+ * Once A's time on the CPU was left out then, up to a second of it, as its coming was in the hidden
+ * record.
+ */
 TEST(a_thread_that_comes_after_one_of_which_nothing_is_told_has_its_time)
 {
 	switches(0, A, false, 100);
 	leaves(A, HIDDEN, true, 110);
 	comes(A, HIDDEN, 115);
 	switches(A, 0, false, 815);
-	assert_string_equal(told(900), "A cpu 710 A blocked 85 A readied 5 hidden cpu 5 hidden unknown 785 ");
+	assert_string_equal(told(900),
+			    "A cpu 710 A blocked 85 A readied 5 hidden cpu 5 hidden unknown 785 ");
 }
 
 TEST(of_two_in_a_row_of_which_nothing_is_told_the_time_is_unknown)
@@ -167,7 +182,11 @@ TEST(after_a_loss_nobody_is_on_a_cpu)
 
 TEST(a_cpu_beyond_all_is_taken_as_any_other)
 {
-	struct perf_record r = {.kind = PERF_KIND_SWITCH, .time_ns = 100 * MS, .pid = A, .tid = A, .cpu = 4000000000u,
+	struct perf_record r = {.kind = PERF_KIND_SWITCH,
+				.time_ns = 100 * MS,
+				.pid = A,
+				.tid = A,
+				.cpu = 4000000000u,
 				.u.change = {.other_tid = B}};
 
 	perf_time_switch(times, &r);

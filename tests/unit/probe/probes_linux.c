@@ -1,4 +1,6 @@
-/* Probes that rules ask for, up to the point where they would be opened: this test's own functions. */
+/*
+ * Probes that rules ask for, up to the point where they would be opened: this test's own functions.
+ */
 #include "source/probe/probes_linux.h"
 
 #include "source/probe/uprobe_linux.h"
@@ -54,7 +56,8 @@ static bool no_uprobes(void)
 
 static int open_probes(void *ctx)
 {
-	const struct probes_config cfg = {.needs = needs, .capture = &(struct capture){.stack_kb = 8}, .ncpus = 2};
+	const struct probes_config cfg = {
+		.needs = needs, .capture = &(struct capture){.stack_kb = 8}, .ncpus = 2};
 	struct probes *p = NULL;
 	int rc = probes_new(&cfg, &p, ctx);
 
@@ -79,7 +82,8 @@ TEST(a_function_is_found_and_a_wrong_name_gives_the_nearest)
 
 TEST(who_asks_for_nothing_gets_nothing)
 {
-	const struct probes_config cfg = {.needs = needs, .capture = &(struct capture){0}, .ncpus = 2};
+	const struct probes_config cfg = {
+		.needs = needs, .capture = &(struct capture){0}, .ncpus = 2};
 	struct probes *p = NULL;
 
 	assert_int_equal(probes_new(&cfg, &p, NULL), 0);

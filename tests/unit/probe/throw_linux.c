@@ -71,7 +71,8 @@ TEST(what_the_runtime_of_net_throws_is_no_exception_of_a_program)
 
 TEST(a_type_that_cannot_be_read_is_a_question_mark)
 {
-	struct type_info nowhere = {NULL, (const char *)16}, empty = {NULL, ""}, endless = {NULL, NULL};
+	struct type_info nowhere = {NULL, (const char *)16}, empty = {NULL, ""},
+			 endless = {NULL, NULL};
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(pages, MAP_FAILED);

@@ -34,8 +34,8 @@ static void parse(struct trace_format *f)
 
 TEST(a_format_gives_the_fields_and_not_what_all_have)
 {
-	static const char *const names[] = {"comm", "pid", "group_dead", "filename", "args0", "args1",
-					    "cmd", "where", "saddr"};
+	static const char *const names[] = {"comm",  "pid", "group_dead", "filename", "args0",
+					    "args1", "cmd", "where",	  "saddr"};
 	struct trace_format f;
 	uint32_t i;
 
@@ -113,16 +113,33 @@ TEST(a_text_that_is_no_format_is_refused)
 
 TEST(filters_become_the_kernels_where_it_can_express_them)
 {
-	static const struct { const char *from, *to; } rows[] = {
-		{"pid=5", "pid == 5"}, {"PID!=-1", "pid != -1"}, {"pid>=0x10", "pid >= 16"},
+	static const struct { const char *from, *to;
+	} rows[] = {
+		{"pid=5", "pid == 5"},
+		{"PID!=-1", "pid != -1"},
+		{"pid>=0x10", "pid >= 16"},
 		{"pid<7;group_dead=1", "pid < 7 && group_dead == 1"},
-		{"comm=sh", "comm ~ \"[sS][hH]\""}, {"cmd=a-1", "cmd ~ \"[aA]-1\""},
+		{"comm=sh", "comm ~ \"[sS][hH]\""},
+		{"cmd=a-1", "cmd ~ \"[aA]-1\""},
 		{"pid=5;comm~^x", "pid == 5"},
 		/* Not to be expressed, or not the same there: */
-		{"comm!=sh", ""}, {"comm<b", ""}, {"comm=a*", ""}, {"comm=a\"b", ""}, {"comm=12", ""},
-		{"pid=4.5", ""}, {"pid=x", ""}, {"pid=2147483648", ""}, {"group_dead=256", ""},
-		{"group_dead=-1", ""}, {"args0=5", ""}, {"filename=5", ""}, {"ProcessName=x", ""},
-		{"pid=", ""}, {"", ""}, {";;", ""}, {"=5", ""},
+		{"comm!=sh", ""},
+		{"comm<b", ""},
+		{"comm=a*", ""},
+		{"comm=a\"b", ""},
+		{"comm=12", ""},
+		{"pid=4.5", ""},
+		{"pid=x", ""},
+		{"pid=2147483648", ""},
+		{"group_dead=256", ""},
+		{"group_dead=-1", ""},
+		{"args0=5", ""},
+		{"filename=5", ""},
+		{"ProcessName=x", ""},
+		{"pid=", ""},
+		{"", ""},
+		{";;", ""},
+		{"=5", ""},
 	};
 	struct trace_format f;
 	struct buf out = {0};
@@ -139,13 +156,20 @@ TEST(filters_become_the_kernels_where_it_can_express_them)
 
 TEST(conditions_that_can_never_hold_are_refused)
 {
-	static const struct { const char *conditions, *sentence; } rows[] = {
-		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;pid<x;cmd=5", ""},
-		{"pid=4.5;pid=+5", ""}, {"", ""}, {";;", ""},
-		{"pid=5;nofield=3", "my/mine has no field 'nofield'; it has comm, pid, group_dead, filename, "
-				    "args0, args1, cmd, where, saddr"},
-		{"comn~x", "my/mine has no field 'comn'; the nearest are comm or cmd; it has comm, pid, "
-			   "group_dead, filename, args0, args1, cmd, where, saddr"},
+	static const struct { const char *conditions, *sentence;
+	} rows[] = {
+		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;pid<"
+		 "x;cmd=5",
+		 ""},
+		{"pid=4.5;pid=+5", ""},
+		{"", ""},
+		{";;", ""},
+		{"pid=5;nofield=3",
+		 "my/mine has no field 'nofield'; it has comm, pid, group_dead, filename, "
+		 "args0, args1, cmd, where, saddr"},
+		{"comn~x",
+		 "my/mine has no field 'comn'; the nearest are comm or cmd; it has comm, pid, "
+		 "group_dead, filename, args0, args1, cmd, where, saddr"},
 		{"PID=abc", "my/mine: the field 'pid' is a number, and never equals 'abc'"},
 		{"pid=;comm=sh", "my/mine: the field 'pid' is a number, and never equals ''"},
 	};

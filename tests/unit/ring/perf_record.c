@@ -21,7 +21,8 @@ static bool parse(struct perf_bytes *b, const struct perf_format *format, struct
 }
 
 /* A sample of pid 5, tid 6 at 700 on CPU 8 with this chain. */
-static bool parse_chain(const uint64_t *ips, size_t n, struct perf_bytes *b, struct perf_record *out)
+static bool parse_chain(const uint64_t *ips, size_t n, struct perf_bytes *b,
+			struct perf_record *out)
 {
 	perf_bytes_sample(b, 0x1000, 5, 6, 700, 8);
 	perf_bytes_u64s(b, ips, n);
@@ -84,7 +85,10 @@ TEST(guest_frames_are_nobodys)
 	assert_int_equal(r.u.sample.user[0], 0x11);
 }
 
-/* A context that comes twice: only its first part is one piece, and no marker may pass as an address. */
+/*
+ * A context that comes twice: only its first part is one piece, and no marker may pass as an
+ * address.
+ */
 TEST(only_the_first_part_of_a_context_is_read)
 {
 	const uint64_t ips[] = {USER, 0x11, 0x12, KERNEL, 0xffff1, USER, 0x13, KERNEL, 0xffff2};
@@ -183,7 +187,7 @@ TEST(registers_and_stack_that_cannot_be_are_refused)
 	assert_false(parse(&b, &whole, &r));
 }
 
-/* ---- side-band ------------------------------------------------------------------------------------ */
+/* ---- side-band ------------------------------------------------------------------------------- */
 
 static void put_mmap2(struct perf_bytes *b, uint16_t misc, const void *id, const char *path)
 {
@@ -331,7 +335,7 @@ TEST(switch_has_who_leaves_and_who_comes)
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
-		perf_bytes_begin(&b, 15, cases[i].misc);     /* SWITCH_CPU_WIDE: the other's pid, tid */
+		perf_bytes_begin(&b, 15, cases[i].misc); /* SWITCH_CPU_WIDE: the other's pid, tid */
 		perf_bytes_u32(&b, 50);
 		perf_bytes_u32(&b, 51);
 		perf_bytes_trailer(&b, 5, 6, 700, 8);
@@ -388,7 +392,7 @@ TEST(throttling_is_told_and_unknown_records_are_passed_over)
 	assert_int_equal(r.time_ns, 702);
 }
 
-/* ---- damage --------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 /* A copy of exactly n bytes whose header says n: a sanitizer sees a byte too far. */
 static bool parses(const struct perf_bytes *b, size_t n)

@@ -203,7 +203,7 @@ TEST(closed_ring_is_empty)
 
 TEST(ring_holds_half_a_second_of_stack_copies)
 {
-	assert_int_equal(perf_stack_ring_bytes(99, 32), 4 << 20);        /* 1.6 MB are half a second */
+	assert_int_equal(perf_stack_ring_bytes(99, 32), 4 << 20);     /* 1.6 MB are half a second */
 	assert_int_equal(perf_stack_ring_bytes(499, 16), 4 << 20);
 	assert_int_equal(perf_stack_ring_bytes(499, 32), 8 << 20);
 	assert_int_equal(perf_stack_ring_bytes(997, 32), 16 << 20);

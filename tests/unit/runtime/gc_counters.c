@@ -24,7 +24,8 @@ static void say(void *ctx, const struct event *e)
 		snprintf(said + n, sizeof(said) - n, "%g ", e->value);
 }
 
-static struct gc_counters *counters_of(enum gc_runtime runtime, const char *const *names, unsigned n)
+static struct gc_counters *counters_of(enum gc_runtime runtime, const char *const *names,
+				       unsigned n)
 {
 	struct gc_counters *c;
 	unsigned i;
@@ -43,7 +44,8 @@ static struct gc_counters *counters(const char *const *names, unsigned n)
 	return counters_of(GC_DOTNET, names, n);
 }
 
-static void event(struct gc_counters *c, uint32_t pid, uint64_t at_ms, const char *name, const char *field, uint64_t v)
+static void event(struct gc_counters *c, uint32_t pid, uint64_t at_ms, const char *name,
+		  const char *field, uint64_t v)
 {
 	struct event_field f = {.name = field, .type = FIELD_UINT, .v.u = v};
 	struct event e = {.time_ns = T0 + at_ms * MS, .name = name, .fields = &f, .nfields = 1};
@@ -58,7 +60,8 @@ static void program(struct gc_counters *c, uint32_t pid, const char *name)
 	gc_counters_program(c, process_add(processes, pid, ++start_ns, 0, 1, name));
 }
 
-static void pause(struct gc_counters *c, uint32_t pid, uint64_t from_ms, uint64_t to_ms, uint64_t reason)
+static void pause(struct gc_counters *c, uint32_t pid, uint64_t from_ms, uint64_t to_ms,
+		  uint64_t reason)
 {
 	event(c, pid, from_ms, "GC/SuspendEEStart", "Reason", reason);
 	event(c, pid, to_ms, "GC/RestartEEStop", "ClrInstanceID", 0);
@@ -94,7 +97,8 @@ TEST(pauses_that_are_told_together_are_in_the_share)
 	static const char *const names[] = {".NET CLR Memory:% Time in GC:_Global_"};
 	const struct event_field f[] = {{.name = "Pauses", .type = FIELD_UINT, .v.u = 3},
 					{.name = "PauseMSec", .type = FIELD_DOUBLE, .v.d = 120.0}};
-	const struct event e = {.time_ns = T0 + 500 * MS, .name = "GC/Pauses", .fields = f, .nfields = 2};
+	const struct event e = {
+		.time_ns = T0 + 500 * MS, .name = "GC/Pauses", .fields = f, .nfields = 2};
 	struct gc_counters *c = counters(names, 1);
 
 	program(c, 7, "web");
@@ -108,8 +112,10 @@ TEST(pauses_that_are_told_together_are_in_the_share)
 TEST(collections_are_counted_by_generation_and_bytes_added)
 {
 	static const char *const names[] = {
-		".NET CLR Memory:# Gen 0 Collections:_Global_", ".NET CLR Memory:# Gen 2 Collections:web",
-		".NET CLR Memory:# Bytes in all Heaps:web", "Processor:% Processor Time:_Total",
+		".NET CLR Memory:# Gen 0 Collections:_Global_",
+		".NET CLR Memory:# Gen 2 Collections:web",
+		".NET CLR Memory:# Bytes in all Heaps:web",
+		"Processor:% Processor Time:_Total",
 	};
 	struct gc_counters *c = counters(names, 4);
 
@@ -176,9 +182,12 @@ TEST(a_name_that_is_wrong_is_told_the_nearest)
 	assert_true(gc_counter_is("jvm memory:x:y"));
 	assert_false(gc_counter_is("Memory:Available Bytes:"));
 	assert_int_equal(gc_counter_check("JVM Memory:% Time in GC:java", &err), 0);
-	assert_int_equal(gc_counter_check(".NET CLR Memory:% Time in CG:_Global_", &err), ERR_USAGE);
+	assert_int_equal(gc_counter_check(".NET CLR Memory:% Time in CG:_Global_", &err),
+			 ERR_USAGE);
 	assert_non_null(strstr(err.text, "did you mean '% Time in GC'"));
-	assert_int_equal(gc_counter_check(".NET CLR Memory:Promoted Memory from Gen 0:_Global_", &err), ERR_USAGE);
+	assert_int_equal(
+		gc_counter_check(".NET CLR Memory:Promoted Memory from Gen 0:_Global_", &err),
+		ERR_USAGE);
 	assert_non_null(strstr(err.text, "it has '% Time in GC', '# Gen 0 Collections', "));
 }
 

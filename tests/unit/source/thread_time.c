@@ -27,8 +27,8 @@ static void put(void *ctx, const struct thread_time_piece *p)
 	last_end_ns = p->end_ns;
 	if (p->nframes)
 		snprintf(stack, sizeof(stack), "%u", (unsigned)p->frames[0].offset);
-	snprintf(told + n, sizeof(told) - n, "%u %s %g %s%s\n", p->tid, kinds[p->kind], (double)p->ns / MS, stack,
-		 p->nwaker ? " woken" : "");
+	snprintf(told + n, sizeof(told) - n, "%u %s %g %s%s\n", p->tid, kinds[p->kind],
+		 (double)p->ns / MS, stack, p->nwaker ? " woken" : "");
 }
 
 static bool stays(void *ctx, uint32_t tid)
@@ -126,7 +126,7 @@ TEST(small_times_are_told_with_the_next_of_their_kind)
 	unsigned i;
 
 	thread_time_in(t, at, 7);
-	for (i = 0; i < 40; i++) {                               /* 0.1 on, 0.9 off, two stacks in turn */
+	for (i = 0; i < 40; i++) {        /* 0.1 on, 0.9 off, two stacks in turn */
 		thread_time_stack(t, at += MS / 10, 7, false, i % 2 ? a : b, i % 2 ? 2 : 1, 1);
 		thread_time_out(t, at, 7, OUT_BLOCKED);
 		thread_time_in(t, at += 9 * MS / 10, 7);
@@ -165,7 +165,8 @@ TEST(totals_are_exact_however_often_it_switches)
 		uint64_t on, off, ready;
 
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		on = (seed >> 33) % (9 * MS), off = (seed >> 20) % (7 * MS), ready = (seed >> 40) % (3 * MS);
+		on = (seed >> 33) % (9 * MS), off = (seed >> 20) % (7 * MS),
+		ready = (seed >> 40) % (3 * MS);
 		thread_time_stack(t, at += on, 7, i % 3 == 0, i % 2 ? a : b, 1, 1);
 		thread_time_out(t, at, 7, OUT_BLOCKED);
 		thread_time_woken(t, at += off, 7);
@@ -178,7 +179,8 @@ TEST(totals_are_exact_however_often_it_switches)
 		sums[kind[0] == 'c' ? 0 : kind[0] == 'b' ? 1 : kind[0] == 'd' ? 2 : 3] += ms;
 	}
 	for (i = 0; i < 4; i++)
-		assert_true(sums[i] * MS > (double)spent[i] - 2000 && sums[i] * MS < (double)spent[i] + 2000);
+		assert_true(sums[i] * MS > (double)spent[i] - 2000 &&
+			    sums[i] * MS < (double)spent[i] + 2000);
 	thread_time_free(t);
 }
 
@@ -197,7 +199,8 @@ TEST(a_wait_has_the_stack_of_who_ended_it)
 	thread_time_out(t, 1330 * MS, 7, OUT_BLOCKED);
 	thread_time_woken(t, 1730 * MS, 7);                      /* by whom was not seen */
 	thread_time_in(t, 1740 * MS, 7);
-	assert_string_equal(told, "7 cpu 10 1\n7 blocked 890 1\n7 blocked 310 1 woken\n7 readied 10 1\n"
+	assert_string_equal(told,
+			    "7 cpu 10 1\n7 blocked 890 1\n7 blocked 310 1 woken\n7 readied 10 1\n"
 			    "7 cpu 10 1\n7 blocked 400 1\n7 readied 10 1\n");
 	thread_time_free(t);
 	assert_int_equal(object.refs, 0);
@@ -211,12 +214,12 @@ TEST(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out)
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_PREEMPTED);
-	thread_time_out(t, 400 * MS, 7, OUT_BLOCKED);            /* it was on a CPU, who knows since when */
+	thread_time_out(t, 400 * MS, 7, OUT_BLOCKED);    /* it was on a CPU, who knows since when */
 	thread_time_tick(t, 500 * MS, stays);
 	assert_string_equal(told, "7 cpu 10 1\n7 blocked 100 -\n7 unknown 290 -\n");
 	told[0] = '\0';
 	thread_time_in(t, 510 * MS, 7);
-	thread_time_in(t, 550 * MS, 7);                          /* and was off it since 510 at the earliest */
+	thread_time_in(t, 550 * MS, 7);        /* and was off it since 510 at the earliest */
 	thread_time_out(t, 560 * MS, 7, OUT_BLOCKED);
 	thread_time_tick(t, 600 * MS, stays);
 	assert_string_equal(told, "7 blocked 10 -\n7 unknown 40 -\n7 cpu 10 -\n7 blocked 40 -\n");
@@ -289,7 +292,9 @@ TEST(after_a_loss_nothing_is_known)
 	assert_int_equal(object.refs, 0);
 }
 
-/* What a thread does within 300 ms, with the n-th allocation failing; whether there were so many. */
+/*
+ * What a thread does within 300 ms, with the n-th allocation failing; whether there were so many.
+ */
 static bool lives_without_memory(unsigned long n)
 {
 	struct thread_time *t = begin();
@@ -305,8 +310,10 @@ static bool lives_without_memory(unsigned long n)
 	thread_time_out(t, 330 * MS, 7, OUT_DEAD);
 	met = alloc_walk_count() >= n;
 	alloc_walk_fail_at(0);
-	assert_true(!met || thread_time_refused(t) || !strstr(told, "cpu 10 1\n7 blocked 200 1 woken"));
-	assert_true(met || (!thread_time_refused(t) && strstr(told, "cpu 10 1\n7 blocked 200 1 woken")));
+	assert_true(!met || thread_time_refused(t) ||
+		    !strstr(told, "cpu 10 1\n7 blocked 200 1 woken"));
+	assert_true(met ||
+		    (!thread_time_refused(t) && strstr(told, "cpu 10 1\n7 blocked 200 1 woken")));
 	thread_time_free(t);
 	assert_int_equal(object.refs, 0);
 	return met;
@@ -347,7 +354,8 @@ int main(void)
 		cmocka_unit_test(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out),
 		cmocka_unit_test(why_a_thread_was_switched_out_may_be_unknown),
 		cmocka_unit_test(a_thread_that_has_left_unseen_is_not_on_its_cpu),
-		cmocka_unit_test(a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost),
+		cmocka_unit_test(
+			a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost),
 		cmocka_unit_test(after_a_loss_nothing_is_known),
 		cmocka_unit_test(without_memory_a_thread_lacks_its_stack_or_is_refused_and_counted),
 		cmocka_unit_test(who_is_gone_is_forgotten),
