@@ -125,7 +125,7 @@ exe channel collect --source none --delay-after-trigger-sec 0 --store channel.db
 check a_channel_with_a_slash sh -c "[ $code = 0 ] && grep -q 'fired: ' channel.err"
 exe nolog collect --source none --max-collect-sec 1 --store nolog.db \
 	'/StopOnEventLogMessage:System@x'
-check a_log_that_is_not_there sh -c "[ $code = 2 ] && grep -q \"no log 'System'\" nolog.err"
+check a_log_that_is_not_there sh -c "[ $code = 2 ] && grep -q \"unknown log 'System'\" nolog.err"
 exe locked collect --source none --max-collect-sec 1 --store locked.db \
 	'/StopOnEventLogMessage:Log=Locked@x'
 check a_log_that_is_closed sh -c \
