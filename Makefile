@@ -207,7 +207,7 @@ $(BUILD)/dll/%.dll: tests/dll/%.c $(BUILD)/flags | $(BUILD)/headers
 	$(call say,LINK,$@)
 	$(Q)$(compile) -Wno-pedantic $(WERROR) -shared -static -MMD -MP -o $@ $<
 
-# A fuzz target of a room, fuzz_ROOM_NAME: with clang's engine, else with a main() that replays files.
+# A fuzz target of a room, fuzz_ROOM_NAME: with clang's engine, or a main() that replays files.
 engine := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(BUILD)/obj/tests/support/fuzz_main.o)
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) \
                       $$(call archives,$$(firstword $$(subst _, ,$$*)))
@@ -320,7 +320,8 @@ install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 755 $(recorder) $(DESTDIR)$(PREFIX)/bin/recorder
 	install -D -m 644 -t $(share)/recorder conf/recorder.conf
 	install -D -m 644 -t $(share)/recorder/examples conf/examples/*.conf
-	install -D -m 644 conf/completion/recorder.bash $(share)/bash-completion/completions/recorder
+	install -D -m 644 conf/completion/recorder.bash \
+	    $(share)/bash-completion/completions/recorder
 	install -D -m 644 -t $(share)/zsh/site-functions conf/completion/_recorder
 	install -D -m 644 -t $(share)/fish/vendor_completions.d conf/completion/recorder.fish
 	pages=$$(mktemp -d) && trap "rm -rf $$pages" EXIT && $(NATIVE) help --man $$pages && \

@@ -23,7 +23,8 @@ many_modules='recorder/source/etw'
 # Formats whose lines are data: what other programs wrote, or will read.
 wide_lines='tests/data/ tests/fuzz/corpus/'
 
-long_files=''
+# The pauses of HotSpot's collectors are one state machine.
+long_files='recorder/source/jvm/jvm_linux.c'
 
 # ---- the graph -----------------------------------------------------------------------------------
 
@@ -133,6 +134,8 @@ text_files()
 wide()
 {
 	text_files | xargs awk '
+		# Rows of tables and what a program printed cannot be wrapped in Markdown.
+		FILENAME ~ /\.md$/ && /^(\||    )/ { next }
 		{ gsub(/[\200-\277]/, ""); line = $0; column = 0
 		  while ((at = index(line, "\t")) > 0) {
 			  column += at - 1; column += 8 - column % 8; line = substr(line, at + 1) }

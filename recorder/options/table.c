@@ -373,7 +373,7 @@ const struct option_info option_table[] = {
 		/* As in PerfView; rules on counters name a process themselves. */
 		.help = "Only processes with this pid or name: of the program file (dash), the one "
 			"they were started by (sh), or the script (manage.py). For rules: whose "
-			"events may fire the rules on events (a list such as 1234,nginx is allowed); "
+			"events may fire the rules on events (a list such as 1234,nginx). "
 			"--record-process says whose stacks are recorded.",
 	}, {
 		.name = "thread", .value = "TID", .type = OPTION_INT,

@@ -22,7 +22,8 @@ static void expect(enum command about, const char *text, const char *want)
 TEST(labels_are_bold_and_losses_yellow)
 {
 	expect(CMD_SHOW, "Incident 4, partial: its recorder ended\nFired     MAIN FAILED\n",
-	       BOLD("Incident 4") ", " YELLOW("partial: its recorder ended") "\n" BOLD("Fired") "     MAIN FAILED\n");
+	       BOLD("Incident 4") ", " YELLOW("partial: its recorder ended") "\n" BOLD("Fired")
+	       "     MAIN FAILED\n");
 	expect(CMD_SHOW, "Incident 4, pinned\n", BOLD("Incident 4") ", pinned\n");
 	expect(CMD_SHOW, "Lost      7 samples\n          2 more\nStacks    1\n          on\n",
 	       BOLD("Lost") "      " YELLOW("7 samples") "\n          " YELLOW("2 more") "\n"
@@ -35,8 +36,10 @@ TEST(labels_are_bold_and_losses_yellow)
 
 TEST(shares_of_ten_percent_are_bold)
 {
-	expect(CMD_SHOW, "\n  SELF    SHARE  FUNCTION\n   600   10.0 %  MAIN\n    99    9.9 %  50 %\n",
-	       "\n  " BOLD("SELF    SHARE  FUNCTION") "\n   600   " BOLD("10.0 %") "  MAIN\n    99    9.9 %  50 "
+	expect(CMD_SHOW, "\n  SELF    SHARE  FUNCTION\n   600   10.0 %  MAIN\n"
+	       "    99    9.9 %  50 %\n",
+	       "\n  " BOLD("SELF    SHARE  FUNCTION") "\n   600   " BOLD("10.0 %") "  MAIN\n"
+	       "    99    9.9 %  50 "
 	       "%\n");
 }
 
@@ -49,25 +52,32 @@ TEST(a_frame_in_capitals_is_no_heading)
 TEST(list_marks_losses_and_what_is_not_whole)
 {
 	expect(CMD_LIST,
-	       "ID  LOST  SIZE  WHAT FIRED\n 4     7   1 B  [partial] LOST\n 3     0   1 B  [pinned] x\n",
-	       BOLD("ID  LOST  SIZE  WHAT FIRED") "\n 4     " YELLOW("7") "   1 B  " YELLOW("[partial]")
+	       "ID  LOST  SIZE  WHAT FIRED\n 4     7   1 B  [partial] LOST\n"
+	       " 3     0   1 B  [pinned] x\n",
+	       BOLD("ID  LOST  SIZE  WHAT FIRED") "\n 4     " YELLOW("7") "   1 B  "
+	       YELLOW("[partial]")
 	       " LOST\n 3     0   1 B  [pinned] x\n");
 }
 
 TEST(diff_is_red_where_it_grew_and_green_where_it_shrank)
 {
 	expect(CMD_DIFF,
-	       "\n OVERWEIGHT  BASE  TEST  CHANGE  BASE %  FUNCTION\n     +200 %    10    20   +10.0   1.0 %  a\n"
-	       "        n/a    20    10   -10.0  11.0 %  b\n     +100 %    20    21    +1.0   1.0 %  c\n",
+	       "\n OVERWEIGHT  BASE  TEST  CHANGE  BASE %  FUNCTION\n"
+	       "     +200 %    10    20   +10.0   1.0 %  a\n"
+	       "        n/a    20    10   -10.0  11.0 %  b\n"
+	       "     +100 %    20    21    +1.0   1.0 %  c\n",
 	       "\n " BOLD("OVERWEIGHT  BASE  TEST  CHANGE  BASE %  FUNCTION")
-	       "\n     +200 %    10    20   " RED("+10.0") "   1.0 %  a\n        n/a    20    10   " GREEN("-10.0")
+	       "\n     +200 %    10    20   " RED("+10.0") "   1.0 %  a\n"
+	       "        n/a    20    10   " GREEN("-10.0")
 	       "  " BOLD("11.0 %") "  b\n     +100 %    20    21    +1.0   1.0 %  c\n");
 }
 
 TEST(check_colors_the_verdict_only)
 {
-	expect(CMD_CHECK, "rule     ok       wrong\n                  note\nrule     note     a\nrule     wrong    b\n",
-	       "rule     " GREEN("ok") "       wrong\n                  note\nrule     " YELLOW("note")
+	expect(CMD_CHECK, "rule     ok       wrong\n                  note\nrule     note     a\n"
+	       "rule     wrong    b\n",
+	       "rule     " GREEN("ok") "       wrong\n                  note\nrule     "
+	       YELLOW("note")
 	       "     a\nrule     " RED("wrong") "    b\n");
 }
 
@@ -75,15 +85,18 @@ TEST(events_have_bold_names)
 {
 	expect(CMD_EVENTS, "       1.250  a(7) 8 cpu 0  P/Start x=1\n         12  P/Start\n",
 	       "       1.250  a(7) 8 cpu 0  " BOLD("P/Start") " x=1\n         12  P/Start\n");
-	expect(CMD_EVENTS, "       1.250  -  My Kernel/a b x=1 y=\"c = d\"\n       1.250  -  My Kernel/a\n",
-	       "       1.250  -  " BOLD("My Kernel/a b") " x=1 y=\"c = d\"\n       1.250  -  " BOLD("My Kernel/a") "\n");
+	expect(CMD_EVENTS, "       1.250  -  My Kernel/a b x=1 y=\"c = d\"\n"
+	       "       1.250  -  My Kernel/a\n",
+	       "       1.250  -  " BOLD("My Kernel/a b") " x=1 y=\"c = d\"\n       1.250  -  "
+	       BOLD("My Kernel/a") "\n");
 }
 
 /* Whatever stands there, and wherever it ends: without the sequences it is what it was. */
 TEST(no_other_byte_is_changed)
 {
 	static const char text[] =
-		"Incident 1, damaged\nLost      3\n\n  BASE  TEST  CHANGE   LOST  WHAT FIRED\n   10    20   +10.0   "
+		"Incident 1, damaged\nLost      3\n\n  BASE  TEST  CHANGE   LOST  WHAT FIRED\n"
+		"   10    20   +10.0   "
 		"   7  [x\nall\n-\n+\n 1 %\nA\n\nZ  \xe2\x80\xa6\nrule     \n1.5  a  b";
 	size_t n, i;
 	int about;
