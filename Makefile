@@ -268,6 +268,7 @@ built = $(patsubst %.c,build/$(1)/%,$(filter-out %_windows.c,$(names)))
 wined = $(patsubst %.c,build/windows/%.exe,$(filter-out %_linux.c,$(names)))
 
 unit: ## the Linux unit tests only; T=model/ring: only those named so
+	$(Q)$(if $(tests),,echo "no test in tests/unit is named $(T)*" >&2; exit 1)
 	$(Q)$(MAKE) goals GOALS='$(test_programs)'
 	@tests/run.sh $(test_programs)
 

@@ -329,6 +329,7 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 
 static int record(struct collect *c, struct err *err)
 {
+	const char *store = cmd_named_store(c->options);
 	char flooded[ENGINE_FLOODED_BYTES];
 	struct engine_result result;
 	int rc = os_signals_open(err);
@@ -345,15 +346,15 @@ static int record(struct collect *c, struct err *err)
 	if (!rc && c->engine.capture.file)
 		log_line(c->engine.log, LOG_INFO,
 			 "done: %" PRIu64 " events in %.3f s of the trace, %" PRIu64
-			 " of them samples; %u "
-			 "stored; see them with `recorder list`",
+			 " of them samples; %u stored; see them with `recorder list%s%s`",
 			 result.events, (double)result.read_ns / 1e9, result.samples,
-			 result.stored);
+			 result.stored, store ? " --store " : "", store ? store : "");
 	else if (!rc)
 		log_line(c->engine.log, LOG_INFO,
 			 "done: %" PRIu64 " samples, %" PRIu64 " lost%s, %u stored; see them with "
-			 "`recorder list`", result.samples, result.lost,
-			 engine_flooded_text(result.flooded, flooded), result.stored);
+			 "`recorder list%s%s`", result.samples, result.lost,
+			 engine_flooded_text(result.flooded, flooded), result.stored,
+			 store ? " --store " : "", store ? store : "");
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Rules on the command line: open them, check them against what the sources deliver, and say which of
- * their names match nothing.
+ * Rules on the command line: open them, check them against what the sources deliver, and say which
+ * of their names match nothing.
  */
 #include "cli/cmd.h"
 #include "analysis/known_names.h"

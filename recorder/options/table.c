@@ -158,7 +158,7 @@ const struct option_info option_table[] = {
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
 		FIELD(capture.min_interval_ns),
 		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
-		.help = "Keep no incident of a rule within this time of its last one. 0 = off.",
+		.help = "After an incident, ignore its rule for this long. 0 = off.",
 	}, {
 		.name = "dedup", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
@@ -209,7 +209,7 @@ const struct option_info option_table[] = {
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
 		FIELD(capture.incidents),
 		.def = 0, .min = 0, .max = 1000000,
-		.help = "End after this many incidents. 0 and 1 = after the first.",
+		.help = "End after this many incidents. 0 or 1 = after the first.",
 	}, {
 		.name = "max-collect-sec", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
