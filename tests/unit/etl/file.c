@@ -438,8 +438,8 @@ TEST(what_is_no_trace_is_refused_in_one_sentence)
 	static const char *const texts[] = {
 		"",
 		"x",
-		"#!/bin/sh\necho this is longer than the header of a buffer, by some bytes, as it "
-		"must be\n",
+		("#!/bin/sh\necho this is longer than the header of a buffer, by some bytes, as it "
+		 "must be\n"),
 		"H\0\0\0H\0\0\0................................................................",
 	};
 	static const size_t sizes[] = {0, 1, 92, 72};

@@ -177,8 +177,8 @@ TEST(hostile_names_are_never_markup)
 TEST(the_header_tells_the_facts)
 {
 	static const char *const facts[] = {
-		"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-		"img-src data:",
+		("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+		 "img-src data:"),
 		"<dt>Host</dt><dd>web-1</dd>",
 		"<dt>Rule</dt><dd>Processor:% Processor Time:_Total&gt;80</dd>",
 		"<dt>Value</dt><dd>91.5, the limit was 80</dd>",
