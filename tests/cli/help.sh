@@ -113,7 +113,8 @@ fi
 
 # ---- installation and completion ---------------------------------------------------------------
 
-make_target() { make -s -C "$TOP" "$1" BUILD="$BUILD" DESTDIR="$TMP/root" PREFIX=/usr; }
+# BUILD as make was given it: another spelling of the folder would link everything again.
+make_target() { make -s -C "$TOP" "$1" BUILD="${BUILD#"$TOP"/}" DESTDIR="$TMP/root" PREFIX=/usr; }
 check installation make_target install
 SHARE=$TMP/root/usr/share
 check install_brings_pages_and_completions ls "$SHARE/man/man1/recorder-collect.1" \

@@ -52,8 +52,8 @@ exe many check '/StopOnPerfCounter:Process:Working Set:java#*>1000' \
 	'/StopOnPerfCounter:Process:Working Set:j*>1000' \
 	'/StopOnPerfCounter:Process:Working Set:gone>1000' --store x.db
 check sums_pids_and_patterns sh -c "[ $code = 0 ] &&
-	[ \"\$(grep -oE 'now [0-9]+|does not exist' many.out | tr '\n' ,)\" = \
-	'now 120,now 7,now 127,does not exist,' ]"
+	[ \"\$(grep -oE 'now [0-9]+|instance does not exist' many.out | tr '\n' ,)\" = \
+	'now 120,now 7,now 127,instance does not exist,' ]"
 
 # A value every 0.1 s. The processor is over 90 from its fourth reading on.
 exe cpu collect --source none --poll-sec 0.1 --min-sec-for-trigger 0.2 \
