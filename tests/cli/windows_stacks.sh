@@ -91,7 +91,8 @@ for delay in 1 4 16; do
 done
 check a_rule_on_a_counter_fires_with_the_sampler sh -c \
 	"[ $code = 0 ] && grep -q 'fired: ' sampler.err"
-check the_longest_stop_is_told grep -qE 'the longest suspension of a thread was [0-9.]+ ms' sampler.err
+check the_longest_stop_is_told \
+	grep -qE 'the longest suspension of a thread was [0-9.]+ ms' sampler.err
 check linux_reads_cpu_stacks_of_the_threads_at_work grep -qE "$at_work" cpu.folded
 check and_the_main_thread_waits grep -qE "$waits" off.folded
 $WINE_RUN "$RECORDER_EXE" export --id 1 --store s.db -f 2>/dev/null </dev/null >windows.folded
