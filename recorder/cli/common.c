@@ -2,14 +2,14 @@
  * What several commands share: finding the store and the incident, checking rules, numbers as text.
  */
 #include "cli/cmd.h"
-#include "cli/color.h"
-#include "engine/engine.h"
-#include "analysis/group.h"
 
+#include "analysis/group.h"
 #include "base/fit.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "cli/color.h"
+#include "engine/engine.h"
 #include "model/memory_budget.h"
 
 #include <inttypes.h>

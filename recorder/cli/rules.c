@@ -3,12 +3,13 @@
  * of their names match nothing.
  */
 #include "cli/cmd.h"
-#include "analysis/known_names.h"
-#include "engine/trace.h"
 
+#include "analysis/known_names.h"
 #include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "base/utf8.h"
+#include "engine/trace.h"
 #include "source/dotnet/list.h"
 #include "source/dotnet/running.h"
 #include "source/host/running.h"
@@ -17,12 +18,11 @@
 #include "triggers/log_message.h"
 #include "triggers/process_filter.h"
 #include "triggers/threshold.h"
-#include "base/utf8.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

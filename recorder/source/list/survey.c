@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Less is a regular expression or a callback's stub: everybody has some. */
+/* Less is a compiled regular expression or a callback trampoline: many programs have some. */
 #define JIT_WORTH_A_WORD_BYTES ((uint64_t)1 << 20)
 
 static const struct {
