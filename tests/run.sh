@@ -93,7 +93,7 @@ read_script()
 	}'
 }
 
-# A replay says how many inputs it survived.
+# A replay prints how many inputs it survived.
 read_replay()
 {
 	awk '/^[0-9]+ inputs$/ { whole = 1 } END { print whole + 0, 0, 0, whole + 0 }'
@@ -168,7 +168,7 @@ run_one()
 	rm -f "$log"
 }
 
-# Everything that a program printed.
+# Print everything that a program printed.
 show_log()
 {
 	[ "$(wc -l <"$1")" -le 400 ] || echo "     | (the last 400 lines)"
@@ -187,7 +187,7 @@ WORK=$(mktemp -d)
 export WORK
 finish()
 {
-	# Another run of this clone's may be using the server: the last one ends it.
+	# Another run in this clone may be using the server; the last one ends it.
 	if [ "$wine" ] && flock -x -n 8; then
 		"$TOP/tests/support/wine.sh" stop
 	fi
@@ -213,7 +213,7 @@ if [ "$wine" ]; then
 	"$TOP/tests/support/wine.sh" start 8>&-
 fi
 
-# The long ones first: then no CPU has nothing to do at the end.
+# Start the long ones first, so that both CPUs are busy until the end.
 [ $((${#scripts[@]} + ${#programs[@]})) = 0 ] ||
 	printf '%s\0' "${scripts[@]}" "${programs[@]}" |
 	xargs -0 -n 1 -P "${JOBS:-2}" "$0" --one 8>&-

@@ -9,17 +9,16 @@
 # Other programs beside it only make the counts smaller, and sigma larger with them; the load's own
 # processes are told from others by pid, and cc1 by a name of its own.
 #
-# sigma is that of the difference of two shares p and q, of n and m stacks: sqrt(p(1-p)/n +
-# q(1-q)/m). Samples of one run are not as independent as that takes them to be: neighbours are
-# alike.
+# sigma belongs to the difference of two shares p and q of n and m stacks: sqrt(p(1-p)/n +
+# q(1-q)/m). The formula assumes independent samples; neighbouring samples of one run are alike.
 #
 # The comparison uses stacks of both sides that reach a root (_start, a thread's start). perf cuts
-# stacks at 16 KiB and does not say where; the share that is compared is printed for each side.
-# Roots and functions without a name are left out of the ten. Names of one address (malloc,
-# __libc_malloc) count as one, as nm lists them.
+# stacks at 16 KiB and does not mark the cut; the share of stacks that is compared is printed for
+# each side. Roots and functions without a name cannot be among the ten. Names of one address
+# (malloc, __libc_malloc) count as one, as nm lists them.
 #
-# Exit 1 when a row differs by more. perf.data takes 16 MB a second and busy pair of CPUs; it is
-# below build/bench/beside and is removed at the end. perf script takes its minutes.
+# Exit 1 when a row differs by more. perf.data grows by 16 MB per second and busy pair of CPUs; it
+# is below build/bench/beside and is removed at the end. perf script takes minutes.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
@@ -42,9 +41,9 @@ sleep 3                                 # JITs warm up
 	--delay-after-trigger-sec 0 \
 	--max-collect-sec "$FOR_S" 2>live.log &
 recorder=$!
-# --buildid-mmap: the kernel (6.18 at least) marks mmap records of all perf events as having a build
-# id when one of them asks for it, as the recorder does, and perf script dies of those that have
-# none. In slices, so that if it dies all the same only that slice is missing.
+# --buildid-mmap: when one perf event asks for build ids, as the recorder does, the kernel (6.18 at
+# least) marks the mmap records of all perf events as having one, and perf script crashes on records
+# without. perf runs in slices, so that a crash costs only one slice.
 perf record -q -N --buildid-mmap -F "$HZ" -e cpu-clock -p "$(IFS=,; echo "${load_task[*]}")" \
 	--call-graph dwarf,16384 -m 8M --switch-output=10s -o perf.data sleep \
 	"$FOR_S" >perf.log 2>&1 ||
@@ -158,8 +157,8 @@ our_stacks()
 	}'
 }
 
-# perf cannot walk through code that a JIT made: of those programs the part of a stack is compared
-# that lies between the leaf and the first jitted frame, of all samples.
+# perf cannot walk through JIT code. For programs with a JIT, compare the part of each stack between
+# the leaf and the first jitted frame, in all samples.
 compare()
 {
 	awk -v program="$1" '

@@ -11,7 +11,8 @@
 load_names=()
 declare -A load_process load_task load_pid
 
-# load_one NAME PROCESS SECONDS COMMAND...; PROCESS "pid" = the command's own pid
+# load_one NAME PROCESS SECONDS COMMAND...: start one program; PROCESS "pid" means the command's own
+# pid
 load_one()
 {
 	local name=$1 process=$2 seconds=$3 child=
@@ -94,8 +95,8 @@ JAVA
 				select sum((select count(*) from t
 					where a between x % 50021 and x % 50021 + 40
 					and b like '%7%') + length(hex(x))) from c;"
-	# gcc's compiler by a name of its own: somebody else may be compiling. Each run is a short
-	# process.
+	# gcc's compiler under a name of its own, because somebody else may be compiling. Each run
+	# is a short process.
 	if load_has /usr/bin/gcc cc1; then
 		cp "$(gcc -print-prog-name=cc1)" ./cc1-load
 		load_one cc1 cc1-load "$s" /bin/bash \

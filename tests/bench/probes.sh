@@ -1,7 +1,7 @@
 #!/bin/bash
-# What rules on tracepoints, and --thread-time, add to a system call and to a switch between two
-# threads; by turns without and with a recorder, five times, the least of each. Prints rows; needs
-# root.
+# What rules on tracepoints and --thread-time add to a system call and to a switch between two
+# threads. Measured five times by turns, without and with a recorder; the least of each counts.
+# Prints rows; needs root.
 #
 #   tests/bench/probes.sh [SECONDS]      of each measurement (1); RECORDER names another program
 set -u
@@ -22,7 +22,7 @@ finish() { [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null &&
 	wait "$pid" 2>/dev/null; rm -rf "$work"; }
 trap finish EXIT
 
-# with NAME WHAT OPTION...: one row.
+# with NAME WHAT OPTION...: measure and print one row.
 with()
 {
 	local name=$1 what=$2 without=999999999 with=999999999 n i

@@ -51,9 +51,9 @@ finish()
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# row NAME COMMAND KEY VALUE...: values are numbers; one that is none becomes "?" and null. KEY may
-# end with what is wanted, as in load_ms<=300: the row then says whether that holds (bench_rows.h
-# does the same).
+# row NAME COMMAND KEY VALUE...: print a row. Values are numbers; anything else becomes "?" and
+# null. KEY may end with a goal, as in load_ms<=300: the row then says whether it is met
+# (bench_rows.h does the same).
 row()
 {
 	local name=$1 command=$2 text object='{}' key goal value holds
@@ -94,10 +94,12 @@ status() { "$RECORDER" status --json --store work/live.db 2>/dev/null; }
 field()  { jq -r ".$2 // \"?\"" <<<"$1" 2>/dev/null || echo '?'; }
 forks()  { awk '/^processes/ { print $2 }' /proc/stat; }
 load()   { cut -d ' ' -f 1 /proc/loadavg; }
-# The smaller of that many seconds and the rest of the 175 s that part 3, and then part 4, may take.
+# Print the smaller of that many seconds and the rest of the 175 s that part 3, and then part 4, may
+# take.
 left()   { local s=$((175 - SECONDS)); [ $s -gt "$1" ] && s=$1; [ "$s" -gt 1 ] || s=1; echo "$s"; }
 
-# timed SECONDS OUT COMMAND...: ms into $took; when it failed, "?" and why into $failure.
+# timed SECONDS OUT COMMAND...: run it and put its ms into $took; if it failed, "?" and the reason
+# into $failure.
 timed()
 {
 	local limit=$1 out=$2 start
@@ -134,7 +136,7 @@ jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>resul
 
 # ---- exports: the whole command ------------------------------------------------------------------
 
-# The HTML report of it in a browser: until it can be used.
+# The HTML report of it in a browser, until it can be used.
 html_load()
 {
 	local chromium=$(command -v chromium || command -v chromium-browser) ms
@@ -187,7 +189,7 @@ jq -c --arg command "${rules[*]}" '. + {command: $command}' work/rows >>results.
 
 # ---- unwinding -----------------------------------------------------------------------------------
 
-# unwind COMMAND...: a row, or why there is none
+# unwind COMMAND...: print a row, or why there is none
 unwind()
 {
 	[ -x "$(command -v "$1")" ] || { echo "skip: unwinding: $1 is not installed"; return; }
@@ -238,8 +240,8 @@ SECONDS=0                               # what comes now has 175 s of its own: s
 
 # ---- 3. a trace file of Windows ------------------------------------------------------------------
 
-# etl NAME FILE [PROGRAM]: the file layer alone through a real trace, or another program's row of
-# it.
+# etl NAME FILE [PROGRAM]: run the file layer alone, or another program, through a trace and print
+# its row.
 etl()
 {
 	local command="build/linux/programs/${3:-bench_etl} --json $2" out
@@ -289,7 +291,7 @@ collect="recorder collect --freq $FREQ --max-cpu-percent 0 --delay-after-trigger
 	--store work/live.db 2>work/live.log & recorder=$!
 started+=("$recorder")
 if [ "$peer" ]; then
-	# --buildid-mmap: why, says beside_perf.sh
+	# --buildid-mmap: see beside_perf.sh
 	perf_common="perf record -F $FREQ -e cpu-clock -a --overwrite"
 	perf_common+=" --switch-output=signal --buildid-mmap"
 	perf_fp="$perf_common -g -m ${FP_RING_KB}K"
@@ -311,7 +313,7 @@ if [ -z "$before" ] || [ -z "$after" ]; then
 	exit 1
 fi
 
-# ours: the first snapshot, of which nothing is in the store yet
+# ours: measure the first snapshot, whose samples are not in the store yet
 snapshot_ms=$(timeout "$(left 15)" "$BUILD/programs/bench_latency_linux" $recorder \
 	store work/live.db 2>work/err)
 sleep 0.2
@@ -349,9 +351,9 @@ row "recorder snapshot" "kill -USR2 (recorder); recorder export -f" \
 	readable_ms "$our_readable_ms" window_s "$(calc "a + b" a="$(field "$head" pre_s)" \
 	b="$(field "$head" post_s)")" samples "$(field "$head" samples)"
 
-# dump NAME PID: one snapshot of a peer. Its file, ms until it was there, samples and the mean over
-# the CPUs of the time between a ring's first and last sample, ms until it was text; "?" for what
-# failed.
+# dump NAME PID: take one snapshot of a peer. Prints its file, the ms until the file existed, its
+# samples, the time between a ring's first and last sample (mean over the CPUs), and the ms until it
+# was text; "?" for anything that failed.
 dump()
 {
 	samples='?' span='?' took='?' failure=
@@ -373,8 +375,8 @@ dump()
 	[ "$took" != '?' ]
 }
 
-# peer NAME PID RING_KB FILL_S COMMAND: its row. perf script 6.1 crashes on some of its own
-# snapshots: then once more, when the ring has had FILL_S to fill again.
+# peer NAME PID RING_KB FILL_S COMMAND: print the row of a peer. perf script 6.1 crashes on some of
+# its own snapshots; then take another one after FILL_S, when the ring is full again.
 peer()
 {
 	local name=$1 pid=$2 ring_kb=$3 fill_s=$4 command=$5
@@ -398,15 +400,15 @@ peer()
 	fi
 }
 
-# wanted RATIO LEAST: what is wanted of it, and whether it holds; nothing without LEAST
+# wanted RATIO LEAST: print the goal and whether it is met; nothing without LEAST
 wanted()
 {
 	[ -z "$2" ] ||
 		awk "BEGIN { printf(\", >= $2: %s\", \"$1\" + 0 >= $2 ? \"holds\" : \"MISSED\") }"
 }
 
-# ratio NAME OURS FP DWARF EXPRESSION [FP_LEAST DWARF_LEAST]: how many times better we are; below 1
-# = worse
+# ratio NAME OURS FP DWARF EXPRESSION [FP_LEAST DWARF_LEAST]: print how many times better the
+# recorder is; below 1 it is worse
 headline=()
 ratio()
 {

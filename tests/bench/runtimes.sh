@@ -52,7 +52,7 @@ for ((i = 0; i < JVMS; i++)); do
 	java "-XX:+Use${collectors[i % 3]}GC" -Xmx32m -XX:CICompilerCount=2 -cp . \
 		Service $limit & pids+=($!)
 done
-# It waits for its input, which never comes: a .NET program that is there.
+# An idle .NET program: it waits for input that never comes.
 cp "$tool" multitool && chmod +x multitool
 mkfifo input.sarif
 sleep $limit >input.sarif & pids+=($!)
@@ -68,7 +68,8 @@ sleep 3
 
 field() { "$RECORDER" status --store store.db --json 2>/dev/null | jq -r "$1" | head -n 1; }
 
-# one OPTION...: 1/1,000 % of a core over SECONDS_EACH, in $took; what it delivered, in $events
+# one OPTION...: run a recorder for SECONDS_EACH; its cost in 1/1,000 % of a core goes to $took, the
+# number of its events to $events
 one()
 {
 	local before after t0 t1 recorder

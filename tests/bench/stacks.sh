@@ -3,9 +3,9 @@
 # what recording them costs. STACKS_S=30 is for how long, STACKS_HZ=499 how often, STACKS_KB=32 what
 # --stack-kb is; what the recorder promises for 99 Hz is measured by STACKS_HZ=99 STACKS_S=66.
 #
-# The cost is CPU time by thread, from schedstat, of which the kernel's is a part: waking up,
-# draining on its behalf. To drain, unwind and intern are the threads perf and merge; beside them
-# the others: names (symbols), unwind tables (loader), and what the whole recorder takes.
+# The cost is the CPU time of each thread from schedstat, the kernel's work on its behalf included.
+# The threads perf and merge drain, unwind and intern; rows beside them show names (symbols), unwind
+# tables (loader), and the whole recorder.
 #
 # Rows go to stdout, and as JSON to build/bench/stacks.jsonl; everything else is below
 # build/bench/stacks. Exit 1 when a row is short of its goal.
@@ -25,8 +25,8 @@ recorder=
 trap 'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# Lines "TIME thread NAME NS WAKE-UPS" of the recorder's threads, NS their CPU time; and from its
-# own status "TIME status SAMPLES LOST MS", for how long it has run. TIME is $1.
+# Print "TIME thread NAME NS WAKE-UPS" for each thread of the recorder (NS is its CPU time), and
+# "TIME status SAMPLES LOST MS" from its own status (MS is how long it has run). TIME is $1.
 costs()
 {
 	local task ns

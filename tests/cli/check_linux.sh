@@ -7,7 +7,7 @@ pids=
 trap 'kill $pids 2>/dev/null' EXIT
 run() { "$@" >/dev/null 2>&1 & pids="$pids $!"; }
 
-# A program that waits and has nothing: pause() for ever, by the system call.
+# A program that only waits: it calls pause() for ever, by the bare system call.
 cat >wait64.s <<'S'
 	.globl _start
 _start:	mov $34, %eax
@@ -33,7 +33,7 @@ run ./check-go
 gcc -m32 -nostdlib -static -o check-32 wait32.s 2>err32 && ./check-32 & thirty_two=$!
 pids="$pids $thirty_two"
 
-# One that has a library that is gone, and one with code made at run time.
+# One program whose library was deleted, and one with code made at run time.
 cat >lib.c <<'C'
 int nothing(void) { return 0; }
 C
@@ -77,7 +77,7 @@ run named/node
 run stripped/node
 run shared/nodejs
 
-# check takes at most 2 s for this: again, until all of them are there.
+# check spends at most 2 s on this, so repeat it until it has listed all of them.
 programs() { jq -r --arg c "$1" \
 	'select(.check == "stacks" and .cause == $c).programs[].name' found; }
 all_there()
@@ -125,8 +125,8 @@ check and_probes_in_programs jq -s -e 'any(.check == "source" and .name == "upro
 check a_rule_that_only_net_programs_can_fire_is_noted \
 	grep -q 'only .NET programs can fire it, and none of those it names runs' rule
 
-# Mistakes that would only show as silence: a rule that is off, names that do not exist, a missing
-# source that an option needs.
+# Mistakes that would otherwise stay silent: a rule that is switched off, names that do not exist,
+# an option whose source is missing.
 doubts() { "$RECORDER" check --json --store s.db "$1" 2>/dev/null |
 	jq -r 'select(.check == "rule").text' >rule; }
 doubts '/StopOnGCOverMsec:0'

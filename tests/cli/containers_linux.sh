@@ -1,6 +1,6 @@
 #!/bin/bash
-# Java and .NET programs in namespaces of mounts, or of pids, of their own, with a /tmp of their
-# own: what they keep there is found, and events are of the process as this machine numbers it.
+# Java and .NET programs in mount or pid namespaces of their own, with their own /tmp: the recorder
+# finds the files they keep there, and its events carry the pid that this machine knows.
 . "$TOP/tests/support/cli.sh"
 need_perf
 if ! unshare -m mount -t tmpfs tmpfs /tmp 2>/dev/null ||
@@ -9,7 +9,7 @@ if ! unshare -m mount -t tmpfs tmpfs /tmp 2>/dev/null ||
 	exit 0
 fi
 
-# contained COMMAND...: in namespaces of its own; the current directory is /mnt there.
+# contained COMMAND...: run it in namespaces of its own, where /mnt is the current directory.
 contained()
 {
 	exec unshare -m -pf --mount-proc sh -c 'mount --bind "$1" /mnt &&
@@ -17,7 +17,7 @@ contained()
 		sh "$PWD" "$@"
 }
 
-# inner PID: the process that unshare has forked, if it has, else itself.
+# inner PID: print the pid of the process that unshare forked, or PID itself if it forked none.
 inner()
 {
 	local child
@@ -29,7 +29,7 @@ has_forked() { [ "$(inner "$1")" != "$1" ]; }
 
 has_data() { ls "/proc/$1/root/tmp/hsperfdata_"*/*; }
 
-# record NAME OPTION...: until it fires.
+# record NAME OPTION...: record until a rule fires.
 record()
 {
 	local name=$1
@@ -39,7 +39,7 @@ record()
 		"$@" 2>"$name.log" & collect=$!
 }
 
-# ends PROGRAM...: those that were started here, by pid.
+# ends PROGRAM...: end the processes of these programs that this script started, by pid.
 ends()
 {
 	kill "$@" 2>/dev/null
@@ -63,8 +63,8 @@ if command -v javac >/dev/null && javac --release 11 --version >/dev/null 2>&1; 
 	}
 	END
 	javac --release 11 Waste.java || exit 1
-	# With its own pids alone it would take away the files of this machine's JVMs, whose pids it
-	# does not know.
+	# In a pid namespace the JVM would delete the files of this machine's JVMs, because it does
+	# not see their pids.
 	(contained java -XX:+UseSerialGC -Xmx32m -cp . Waste) & program=$!
 	wait_for 10 has_forked $program
 	pid=$(inner $program)
@@ -95,7 +95,7 @@ awk 'BEGIN {
 }' >big.sarif
 record net --stop-on-gc-over-msec '0.1;Process=boxedtool'
 wait_for 20 grep -q recording net.log
-# Again until it fires: the program may end before the recorder has found it.
+# Try again until the rule fires: the program may end before the recorder has found it.
 pids=
 while kill -0 $collect 2>/dev/null; do
 	(contained ./boxedtool rewrite big.sarif --output /tmp/out.sarif --log ForceOverwrite) \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# status, snapshot, stop, abort when nobody listens; check and counters, which need no recorder.
+# status, snapshot, stop and abort while no recorder runs; check and counters, which need none.
 set -u
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_STORE RECORDER_CONFIG

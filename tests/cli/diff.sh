@@ -1,8 +1,8 @@
 #!/bin/bash
 # diff: two incidents, as a report and in each format, read by the programs that they are for.
 #
-# Synthetic incidents always; those of the real trace in ../shared/data when it is there.
-# flamegraph.pl is that of Debian's libdevel-nytprof-perl.
+# Synthetic incidents always; incidents of the real trace in ../shared/data if it is there.
+# flamegraph.pl comes from Debian's libdevel-nytprof-perl.
 # time limit: 180
 set -u
 . "$TOP/tests/support/cli.sh"
@@ -11,8 +11,8 @@ export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 npm=$TOP/build/deps/npm/node_modules
 flamegraph=/usr/share/perl5/Devel/NYTProf/flamegraph.pl
 
-# Of 1,000 samples of 10 ms 800 are of server: 600 burn_alpha and 200 burn_beta; in the other 400
-# and 400.
+# 1,000 samples of 10 ms, 800 of them in server: 600 burn_alpha and 200 burn_beta before, 400 and
+# 400 after.
 "$BUILD/programs/store_fixture" s.db && "$BUILD/programs/store_fixture" t.db 2 ||
 	{ echo "not ok store_fixture: failed"; exit 0; }
 two="diff --base-store s.db --store t.db --base 1 --test 1"
@@ -135,7 +135,7 @@ expect diff_does_not_overwrite 1 '--force' diff --base 1 --test 2 -o d.svg
 expect diff_overwrites_by_force 0 '' diff --base 1 --test 2 -o d.svg --force
 expect diff_with_a_bad_pattern 2 'column 1' diff --base 1 --test 2 --inc '@('
 
-# A file that may not become longer than 1 KB stands for a disk that is full.
+# A limit of 1 KB on the file stands for a full disk.
 for suffix in perfView.xml svg html; do
 	( trap '' XFSZ; ulimit -f 1; "$RECORDER" diff --base 1 --test 2 --rows 1 \
 		-o "full.$suffix" 2>err )

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Events of a real .NET program, started without any preparation: sarif-multitool of npm, which
-# brings its runtime, of .NET 8 and of Core 3.1. Collections fire a rule, so do exceptions and the
-# events of an EventSource.
+# Events of a real .NET program that was started without any preparation: sarif-multitool from npm,
+# which brings its own runtime (.NET 8 and Core 3.1). Rules fire on collections, on exceptions and
+# on the events of an EventSource.
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
 
-# 40,000 results, 10 MB; and the same cut in the middle.
+# A file of 40,000 results (10 MB), and the same file cut in the middle.
 awk 'BEGIN {
 	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
 	printf "\"results\":["
@@ -22,7 +22,7 @@ awk 'BEGIN {
 }' >big.sarif
 head -c 6000000 big.sarif >cut.sarif
 
-# record NAME OPTION...: a recorder that waits for events.
+# record NAME OPTION...: start a recorder that waits for events.
 record()
 {
 	local name=$1
@@ -43,7 +43,8 @@ check a_collection_of_a_net_program_fires \
 check its_incident_has_the_pause \
 	jq -n -e '[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime") | .name] |
 	contains(["GC/SuspendEEStart", "GC/Start", "GC/Stop", "GC/RestartEEStop"])' events
-# Other .NET programs may run here; and the first events may come before its name is known.
+# Other .NET programs may run here, and the first events may come before the name of this one is
+# known.
 check the_program_is_its_own_process jq -n -e --argjson pid $program \
 	'[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime" and
 	.pid == $pid) | .name] |
@@ -51,7 +52,7 @@ check the_program_is_its_own_process jq -n -e --argjson pid $program \
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
-# Again until it fires: the program may end before the recorder has found it.
+# Try again until the rule fires: the program may end before the recorder has found it.
 record throw --stop-on-exception '^Newtonsoft\.Json\.Json[A-Za-z]*Exception'
 while kill -0 $collect 2>/dev/null; do
 	./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
@@ -84,8 +85,8 @@ wait $program 2>/dev/null || true
 
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
 need_dotnet 'events of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
-# Any exception: that by which the runtime itself leaves native frames (of C++) is none of the
-# program's.
+# Any exception of the program; the C++ exception by which the runtime leaves native frames does not
+# count.
 record core31 --collect-multiple 2 --max-per-hour 1 --stop-on-gc-over-msec '1;Process=core31' \
 	--stop-on-exception '.;Process=core31'
 while kill -0 $collect 2>/dev/null; do

@@ -1,6 +1,5 @@
 #!/bin/bash
-# events and collect --from on a real trace of Windows (../shared/data/etl), with the numbers known
-# of it.
+# events and collect --from on a real Windows trace (../shared/data/etl) whose numbers are known.
 set -u
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG RECORDER_STORE
@@ -93,7 +92,7 @@ expect show_all 0 '' show --store all.db --id 1 --json
 check the_window_is_the_file sh -c \
 	"grep -q '\"state\":\"complete\"' out && grep -q '\"post_s\":12.58' out &&
 	grep -q '\"trigger\":\"file\"' out"
-# The numbers of etl-format.md section 12: samples, by leaf, and all that Main called.
+# Known numbers of this trace: its samples, samples by leaf, and everything that Main called.
 expect export_all 0 '' export --store all.db --id 1 -f
 count() { awk -v what="$1" '$0 ~ what { n += $NF } END { print n + 0 }' out; }
 check all_samples_are_there [ "$(count .)" = 6320 ]

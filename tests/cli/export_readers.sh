@@ -1,5 +1,6 @@
 #!/bin/bash
-# Exports of a store, read by what they are for: speedscope and pprof-format from npm. And --all.
+# Exports of a store, read by the programs they are made for (speedscope and pprof-format from npm),
+# and --all.
 set -u
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
@@ -25,13 +26,13 @@ expect export_of_another_stream_says_what_there_is 3 \
 check and_writes_no_empty_file [ ! -e none.folded ]
 expect export_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' export --id 1 -f --metric gpu
 
-# Packed by its suffix: what is in it is the same.
+# The suffix asks for compression; the content is the same.
 expect export_packs_by_suffix 0 '' export --id 1 -o all/packed.trace.json.gz
 check export_packed_is_the_same sh -c \
 	'gzip -dc all/packed.trace.json.gz | cmp - all/incident-1.trace.json'
 rm all/packed.trace.json.gz
 
-# A file for each process, together all of it.
+# One file per process; together they hold every sample.
 mkdir each
 expect export_of_each_process 0 'each/cpu-server-100.folded' \
 	export --id 1 --per-process -o each/cpu.folded
@@ -48,9 +49,9 @@ expect export_of_each_process_wants_a_file 2 'give -o FILE' export --id 1 --per-
 expect export_of_each_process_of_nothing 3 'no file was written' \
 	export --id 3 --per-process -o each/none.pb.gz
 
-# What stackcollapse.pl does with DTrace's text, as a stand-in: 3 lines of header, then frames leaf
-# first until a count; what follows the last + goes. The stacks and counts of the folded file must
-# come out, but for its threads and for the names of what is no code.
+# A stand-in for stackcollapse.pl on DTrace's text: skip 3 header lines, read frames leaf first
+# until a count, and drop what follows the last +. The result must equal the folded file without its
+# threads and without frames that are not code.
 sums() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END {
 	for (s in sum) print s, sum[s] }' | sort; }
 "$RECORDER" export --id 1 --format dtrace | awk '

@@ -52,7 +52,8 @@ if [ -w /dev/full ]; then
 	check it_is_said_in_one_line [ "$(wc -l <err)" = 1 ]
 fi
 
-# In a file system with so many KB: what does not fit leaves nothing, and what was there stays.
+# fill KB: on a file system of this size, an export that does not fit leaves no file, and an older
+# file stays.
 fill()
 {
 	local kb=$1 format code

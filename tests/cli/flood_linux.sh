@@ -1,9 +1,8 @@
 #!/bin/bash
 # Floods, each bounded in count and time (tests/programs/flood_linux.c): short-lived children,
-# threads, 100,000 of them with as many alive at once as there is room for, execs, code that is made
-# anew all the time. The recorder's memory stays bounded; another program's history stays whole
-# beside them, no sample is lost for them, and what is over a process's share ends in [more] with
-# its weight.
+# 100,000 threads, execs, and code that is generated again and again. The recorder's memory stays
+# bounded, the history of another program stays whole, no sample is lost, and stacks beyond a
+# process's share end in [more] with their weight.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -39,7 +38,7 @@ if ! awk '$2 < ($1 == "crowd" ? 5000 : 100) { bad = 1 } END { exit bad || NR != 
 	exit 0
 fi
 check each_flood_was_one test -s made
-# 64 MB and what the frames of everything else on a busy machine take: 94,000 of them were seen.
+# 64 MB, plus room for the frames of everything else on a busy machine (94,000 were seen).
 check its_memory_stays_bounded jq -e '(.rss_kb * 1024 - .ring_bytes) / 1048576 < 100' status.json
 check no_sample_was_lost_to_a_queue_or_a_table \
 	jq -e '.lost_by_reason.queue == 0 and .lost_by_reason.table == 0' \

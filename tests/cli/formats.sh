@@ -1,7 +1,7 @@
 #!/bin/bash
-# Every format of three incidents - recorded here, of a trace of Windows, made with all streams and
-# with hostile names - weighs what the incident does, and is the same bytes when it is written
-# again, and when the Windows program writes it under Wine.
+# Every format of three incidents: one recorded here, one of a Windows trace, one synthetic with all
+# streams and hostile names. Each export has the weight of its incident, and the same bytes when it
+# is written again or by the Windows program under Wine.
 # time limit: 240
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG RECORDER_STORE
@@ -21,8 +21,8 @@ if [ ! "$wine" ] || [ ! -e "$RECORDER_EXE" ]; then
 	wine=
 fi
 
-# formats DIR STORE STREAM PROGRAM...: all formats into DIR; into "short" the usual ones, by one
-# command.
+# formats DIR STORE STREAM PROGRAM...: write all formats into DIR; if DIR is "short", only the usual
+# ones, which one command writes.
 formats()
 {
 	local dir=$1 store=$2 stream=$3 format
@@ -39,7 +39,8 @@ formats()
 	done
 }
 
-# same DIR: what is there is in one as well, the same bytes; at least the ten usual files.
+# same DIR: DIR holds at least the ten usual files, each byte-identical to the file of that name in
+# "one".
 same()
 {
 	local file
@@ -60,7 +61,7 @@ try()
 	check "${name}_is_the_same_when_written_again" same two
 	if [ "$wine" ]; then
 		dir=other
-		# what formats have of their own, samples of the CPU try
+		# checks of single formats, which need samples of the CPU
 		[ "$stream" = cpu ] || dir=short
 		formats $dir "$store" "$stream" $wine "$RECORDER_EXE" >log 2>&1
 		check "${name}_is_the_same_by_the_windows_program" same $dir
@@ -81,7 +82,7 @@ done <made
 
 # ---- recorded, and of a trace --------------------------------------------------------------------
 
-# What is stored is asked of the rows of the flat database: samples, and ns.
+# The rows of the flat database say what is stored: samples and ns.
 stored()
 {
 	rm -f rows.db

@@ -26,8 +26,8 @@ check and_it_ends_well test $code = 0
 check low_priority_is_the_lowest test "$writer $symbols" = '19 19'
 check low_priority_leaves_sampling_alone test "$merge" -le 0
 
-# As timeout(1) does: signal the program, then its group. Try again if this shell had to wait for a
-# CPU in between.
+# Signal the program and then its group, as timeout(1) does. Try again if this shell had to wait for
+# a CPU in between.
 took=1000
 for try in 1 2 3; do
 	[ $took -lt 150 ] && break

@@ -41,7 +41,7 @@ help_tells_all()
 	return $bad
 }
 
-# Who reads a topic has found help already.
+# --help, --version and --man need no topic.
 topics_tell_all() { grep -vxE -e '--(help|version|man)' <<<"$every_option" | lacking "$1"/*.md; }
 
 # Both ways: every key of the table is in the file, and every key of the file in the table.
@@ -100,7 +100,7 @@ done
 check help_has_no_escape_codes_in_a_pipe fails grep -q "$(printf '\033')" all.txt
 expect an_unknown_topic_has_a_nearest_one 2 \
 	"unknown command or topic 'trigers'; did you mean triggers" help trigers
-# paged PAGER PATTERN: on a terminal of its own
+# paged PAGER PATTERN: run "help" on a pseudo-terminal with that pager
 paged() { PAGER=$1 script -qec "$RECORDER help store" /dev/null | grep -q "$2"; }
 check topics_go_through_the_pager paged 'sed s/^/paged:/' 'paged:.*STORE.lock'
 check a_pager_that_fails_loses_nothing paged false STORE.lock
@@ -113,7 +113,7 @@ fi
 
 # ---- installation and completion ---------------------------------------------------------------
 
-# BUILD as make was given it: another spelling of the folder would link everything again.
+# Pass BUILD as make was given it: another spelling of the folder would link everything again.
 make_target() { make -s -C "$TOP" "$1" BUILD="${BUILD#"$TOP"/}" DESTDIR="$TMP/root" PREFIX=/usr; }
 check installation make_target install
 SHARE=$TMP/root/usr/share

@@ -1,5 +1,5 @@
 #!/bin/bash
-# list, show, export, pin, delete on a store that was written by tests/programs/store_fixture.c.
+# list, show, export, pin and delete on a store written by tests/programs/store_fixture.c.
 set -u
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
@@ -70,7 +70,8 @@ fi
 
 # ---- the terminal's width ------------------------------------------------------------------------
 
-# on_terminal COLUMNS ARG...: the lines that the recorder prints there, in the file out
+# on_terminal COLUMNS ARG...: run the recorder on a terminal of that width; its lines are in the
+# file out
 on_terminal()
 {
 	local columns=$1
@@ -125,7 +126,7 @@ expect color_is_not_in_json 0 '' list --json --color always
 check color_is_not_in_json_at_all cmp out list.json
 expect color_of_another_word_is_refused 2 'is not auto, always or never' list --color sometimes
 if command -v script >/dev/null; then
-	# colored ENVIRONMENT ARG...: whether there are sequences on a terminal
+	# colored ENVIRONMENT ARG...: succeed if the recorder prints escape sequences on a terminal
 	colored()
 	{
 		local set=$1
@@ -207,8 +208,8 @@ expect store_that_is_foreign 1 'foreign.db is not a store' list --store foreign.
 if command -v sqlite3 >/dev/null; then
 	sqlite3 newer.db "UPDATE meta SET value = 999 WHERE key = 'min_reader'"
 	expect store_of_a_newer_version 1 'newer.db' list --store newer.db
-	# One of its two segments: what the other holds is printed, and the exit says that it is not
-	# all.
+	# One of its two segments is damaged: the other one is printed, and the exit code says that
+	# it is not all.
 	"$BUILD/programs/store_fixture" damaged.db
 	sqlite3 damaged.db "UPDATE segment SET data = substr(data, 1, 40) WHERE id = 1"
 	expect show_of_a_damaged_incident_says_which_part_is_missing 1 \

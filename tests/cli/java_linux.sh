@@ -61,7 +61,7 @@ wait $before $after 2>/dev/null
 # Every pause over 5 ms ends within 50 ms of its line in the log and is equally long, to 0.5 ms. It
 # equals the log's collection or, if the JVM lost its CPU between the two, the log's safepoint. One
 # in ten may be less exact, such as the sum of several pauses (GC/Pauses), because the recorder too
-# may have to wait for a CPU. None is left out.
+# may have to wait for a CPU. No pause is missing.
 "$RECORDER" export --store java.db --format jsonl -o events 2>err
 cat >compare.jq <<'EOF'
 def near($at; $ms): (.at - $at | fabs) < 50 and (.ms - $ms | fabs) < 0.5;

@@ -21,7 +21,7 @@ echo "long ago out of cheese" | systemd-cat -t app
 timeout 100 "$RECORDER" collect --store j.db --delay-after-trigger-sec 0 \
 	--stop-on-event-log-message 'out of [a-z]+' 2>log & collect=$!
 for i in $(seq 100); do grep -q recording log 2>/dev/null && break; sleep 0.1; done
-# Again until it fires: journalctl may take its time to begin.
+# Try again until the rule fires: journalctl may start slowly.
 for i in $(seq 100); do
 	kill -0 $collect 2>/dev/null || break
 	echo "all is well" | systemd-cat -t app

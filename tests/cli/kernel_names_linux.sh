@@ -1,6 +1,6 @@
 #!/bin/bash
-# Names of code that comes to the kernel while it runs: a BPF program that was there before the
-# recorder, and one that came later.
+# Names of code that was loaded into the running kernel: a BPF program from before the recorder
+# started, and one from after.
 . "$TOP/tests/support/cli.sh"
 need_perf
 

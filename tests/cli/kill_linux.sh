@@ -1,5 +1,5 @@
 #!/bin/bash
-# kill -9 at random moments, 25 times: the store opens, is sound, and keeps what was complete.
+# kill -9 at random moments, 25 times: the store opens, is sound, and keeps every complete incident.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -39,8 +39,8 @@ for ((round = 1; round <= rounds; round++)); do
 		--max-cpu-percent 0 2>>log &
 	recorder=$!
 	wait_for 10 test -S k.db.ctl && wait_for 10 has_samples
-	# One incident that is complete; then keep the writer busy, and kill it in the middle of
-	# something.
+	# Let one incident become complete, then keep the writer busy and kill the recorder in the
+	# middle of its work.
 	stored=$(grep -c '^[^ ]* incident [0-9]* stored' log)
 	kill -USR2 $recorder
 	wait_for 10 more_stored "$stored"
@@ -59,7 +59,7 @@ for ((round = 1; round <= rounds; round++)); do
 	[ "$(grep -c ^open states)" -le 1 ] && one_partial=$((one_partial + 1))
 	partials=$(grep -c ^partial states)
 
-	# What the newest complete one reads as now: after all kills it must read the same.
+	# How the newest complete incident reads now; it must read the same after all kills.
 	newest=$(awk '$1 == "complete" { print $2; exit }' states)
 	[ -z "$newest" ] || grep -q "^$newest " known.sums || sum_of "$newest" >>known.sums
 done

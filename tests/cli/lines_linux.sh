@@ -11,7 +11,7 @@ done
 g++ -g -O2 -Wl,--build-id -o inlined "$TOP/tests/data/lines/inlined.cc" || exit 1
 ./inlined 60 >/dev/null & program=$!
 trap 'kill $program 2>/dev/null' EXIT
-# Until there are enough samples for a look at many frames: a second or two, longer on a busy
+# Wait until there are samples enough for many different frames: a second or two, longer on a busy
 # machine.
 "$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 \
 	--record-process $program 2>log & recorder=$!
@@ -58,14 +58,14 @@ check everything_else_works_without_libdw expect_exit 0 env LD_LIBRARY_PATH=fake
 
 # ---- every recorded frame, against addr2line -----------------------------------------------------
 
-# As hexadecimal file offsets; PIE: lines_at prints the addresses that addr2line wants.
+# Hexadecimal file offsets; for a PIE, lines_at prints the addresses that addr2line wants.
 "$RECORDER" export --store s.db --format sqlite-flat -o rows.db 2>>err
 sqlite3 rows.db "SELECT DISTINCT printf('%x', address) FROM frame WHERE module = 'inlined'
 	ORDER BY address" >offsets
 "$BUILD/programs/lines_at_linux" "$PWD/inlined" --offsets <offsets >ours.all
 grep '^0x' ours.all >addresses
 addr2line -a -f -i -e inlined <addresses >theirs.all
-# Files and lines of both; what only the symbol table knows (crt1.o) has none here.
+# Compare files and lines; functions that only the symbol table knows (crt1.o) have none.
 simple() { sed -E 's/ \(discriminator [0-9]+\)//; s/:\?$/:0/' "$1" | grep -E '^0x|:[0-9]+$'; }
 simple ours.all >ours
 simple theirs.all >theirs

@@ -1,6 +1,6 @@
 #!/bin/bash
-# True names, recorded for real: of processes that end at once, of files that are gone, hidden in
-# another mount namespace or replaced by another build, and of JavaScript.
+# True names in live recordings: processes that end at once; files that were deleted, hidden in
+# another mount namespace or replaced by another build; JavaScript.
 # time limit: 240
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -8,8 +8,8 @@ need_perf
 shapes=$TOP/tests/programs/shapes_linux.c
 gcc -O2 -w -pthread -o brief "$shapes" || exit 1
 
-# Each copy has a build id of its own, with its number as first byte, and a function of its own:
-# none gets its names from another.
+# Each copy has its own build id, whose first byte is its number, and its own function: no copy can
+# take its names from another.
 id=10251121
 gcc -O2 -w -pthread -Wl,--build-id=0x${id}00000000000000000000000000000000 -o gone "$shapes" ||
 	exit 1
@@ -21,7 +21,7 @@ for ((i = 10; i < 40; i++)); do
 	printf "\\x$i" | dd of=copies/$i/gone bs=1 seek="$at" conv=notrunc status=none || exit 1
 done
 
-# of NAME|PID: its stacks, in out.folded with frames named "module!function"
+# of NAME|PID: write its stacks to out.folded, with frames named "module!function"
 of()
 {
 	"$RECORDER" export --store s.db --id 1 --process "$1" --no-ids -f >out.folded 2>>err
@@ -34,8 +34,7 @@ count()
 		END { print n + 0 }' out.folded
 }
 
-# mostly PERCENT PATTERN OF LEAST: so many of the samples that match OF, which are LEAST or more,
-# match
+# mostly PERCENT PATTERN OF LEAST: LEAST samples or more match OF, and PERCENT of them match PATTERN
 mostly()
 {
 	local n hits
@@ -105,7 +104,7 @@ done)
 wait $recorder
 check it_records_them_all test $? -eq 0
 
-# What the loader, libc or the kernel does before main() and after is no function of the program.
+# Samples in the loader, libc or the kernel before and after main() have no function of the program.
 of brief
 check names_of_processes_of_20_ms mostly 99 'brief!brief_spin' 'brief!' 500
 check and_none_is_without_stack mostly 75 'brief!brief_spin' . 500

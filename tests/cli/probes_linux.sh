@@ -1,11 +1,11 @@
 #!/bin/bash
-# Rules on events of the kernel that fire for real: tracepoints with filters, pairs, crashes with
-# their stacks; and what is refused.
+# Rules on kernel events that fire for real: tracepoints with filters, pairs of events, crashes with
+# their stacks; and rules that are refused.
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_tracefs "$0"
 
-# recording NAME RULE...: in the background, until each rule has fired; its log is NAME.log.
+# recording NAME RULE...: record in the background until each rule has fired, with the log NAME.log.
 recording()
 {
 	local name=$1 n
@@ -19,8 +19,8 @@ recording()
 	wait_for 10 grep -q recording "$name.log"
 }
 
-# fires NAME REASON COMMAND...: again until it fires, as a kernel that has much to do may drop the
-# first.
+# fires NAME REASON COMMAND...: repeat the command until the rule fires, as a busy kernel may drop
+# the first event.
 fires()
 {
 	local name=$1 reason=$2
@@ -32,7 +32,7 @@ fires()
 	check "$name" grep -qE "fired: .*$reason" "$run.log"
 }
 
-# shown REASON: the incident that it gave, as JSON, in show.json
+# shown REASON: write the incident with that reason to show.json, as JSON
 shown()
 {
 	local id
@@ -116,7 +116,7 @@ else
 	check a_return_has_its_value jq -e '.fields.Ret == 7' ret.json
 fi
 
-# The library in the program itself: it must run when recording starts.
+# The library is linked into the program, which must run when recording starts.
 cat >>thrower.cc <<'END'
 extern "C" void each_100_ms() { for (int i = 0; i < 300; i++) { handle(1); usleep(70000); } }
 END
@@ -161,7 +161,7 @@ else
 		"$node" --expose-gc -e 'gc()'
 fi
 
-# Node of Debian is a small program, and V8 is in a library; this one collects for 20 ms at a time.
+# Debian's node is a small program with V8 in a library; this one collects for 20 ms at a time.
 cat >v8.c <<'END'
 #include <unistd.h>
 void _ZN2v88internal4Heap24PerformGarbageCollectionEv(void *heap, int collector) { usleep(20000); }
@@ -186,7 +186,7 @@ check a_collection_of_a_node_in_a_library_fires \
 kill $nodejs
 wait $nodejs 2>/dev/null
 
-# What an event without a limit of its own costs is bounded, and said.
+# The cost of an event without a limit of its own is bounded and reported.
 timeout 20 "$RECORDER" collect --store flood.db --max-collect-sec 2 \
 	'/StopOnEvent:raw_syscalls/sys_enter;FieldFilter=args0=123456789' 2>flood.log &
 collect=$!

@@ -14,7 +14,7 @@ ln -s /bin/sh links/a-shell-with-a-long-name
 printf '#!/bin/sh\nsleep "${1:-30}"\ntrue\n' >backup.sh
 chmod +x backup.sh
 
-# recorded NAME RULE COMMAND...: the rule must fire into NAME.db while the command runs; log:
+# recorded NAME RULE COMMAND...: the rule must fire into NAME.db while the command runs; the log is
 # NAME.log
 recorded()
 {
@@ -31,7 +31,7 @@ recorded()
 # ---- rules ---------------------------------------------------------------------------------------
 
 check a_rule_on_sh_fires_at_the_end_of_dash recorded sh 'sh' sh -c 'sleep 0.5; true'
-# Others may run shells here: what ended first may have been one of theirs.
+# Somebody else may run shells here, and theirs may have ended first.
 check its_reason_shows_the_file_s_name \
 	grep -qE "fired: process .*$shell\]? \(pid [0-9]+\) ended" sh.log
 check a_link_with_a_name_longer_than_the_kernel_s recorded long 'a-shell-with-a-long-name' \

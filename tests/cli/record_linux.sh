@@ -1,5 +1,5 @@
 #!/bin/bash
-# Recording for real, on this machine: evidence against a program whose shares are known.
+# Live recordings of this machine, compared with a program whose shares are known.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -33,7 +33,7 @@ cat shares >&2
 # 1,990 when it has a CPU of its own; other load on this machine may take most of it.
 check ten_seconds_at_199_hz_give_no_more_than_1990_samples \
 	awk -v n="$total" 'BEGIN { exit !(n > 80 && n < 1990 * 1.02) }'
-# Four times what chance does to a share of that many samples: 4 % of 1,990.
+# Four standard deviations of a share of that many samples: 4 % of 1,990.
 shares_are() # ALPHA BETA
 {
 	awk -v a="$alpha" -v b="$beta" -v n="$total" -v wa="$1" -v wb="$2" 'BEGIN {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The HTML report in a real browser: tests/browser/report.mjs says what is tried there.
+# The HTML report in a real browser; tests/browser/report.mjs lists what is tried.
 set -u
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Rules on real traces of Windows (../shared/data/etl): each fires where PerfView's listing and the
-# trace's own records say, with that value; and backtest says the same twice.
+# Rules on real Windows traces (../shared/data/etl): each fires at the time and with the value that
+# PerfView's listing and the trace's own records give, and backtest gives the same answer twice.
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG RECORDER_STORE
 export XDG_STATE_HOME=$PWD/state HOME=$PWD
@@ -12,12 +12,12 @@ if [ ! -e "$net" ]; then
 	exit 0
 fi
 
-# rule NAME TIME VALUE RULE: one for fire_in; its first firing, and that there is one, or none (time
-# null).
+# rule NAME TIME VALUE RULE: add a rule for fire_in, with the time and value of its first firing;
+# time null: it must not fire.
 rules=()
 rule() { rules+=("$@"); }
 
-# fire_in TRACE: all of those rules, which know nothing of each other, in one pass.
+# fire_in TRACE: run all of those rules, which are independent, in one pass.
 fire_in()
 {
 	local trace=$1 given=() i
@@ -30,8 +30,8 @@ fire_in()
 	rules=()
 }
 
-# fired_first NAME TIME VALUE RULE: of what is in fired.json, under the rule's name there; time
-# null: not at all
+# fired_first NAME TIME VALUE RULE: check the rule's first firing in fired.json; time null: there is
+# none
 fired_first()
 {
 	local as=${4/#StopOnEvent:/StopOnEtwEvent:}
@@ -99,7 +99,7 @@ check and_where_the_events_went grep -q 'filenotfound: armed; 1 seen, 1 dropped 
 silent too_late_after_it            "$net" --rule gc=StopOnGCOverMsec:10 \
 	--rule ex=StopOnException:File --stop-on 'gc then ex within 5s'
 
-# What is not in the trace is told, with the nearest names; and the exit code is 3.
+# A name that is not in the trace is reported with the nearest names, and the exit code is 3.
 clr=Microsoft-Windows-DotNETRuntime
 "$RECORDER" backtest --from "$net" "/StopOnEvent:$clr/GC/Start;FieldFilter=Dept>1" \
 	'/StopOnGCOverMsec:1;Process=Test.x46' "/StopOnEvent:$clr/GC/Start;FieldFilter=Depth>1" \
@@ -134,7 +134,7 @@ check a_sweep_needs_a_limit \
 check a_sweep_is_checked \
 	expect_exit 2 "$RECORDER" backtest --from "$net" --sweep 5:1 /StopOnGCOverMsec:1
 
-# As live, a rule rests for the delay after a firing; and the output says so.
+# As in a live recording, a rule pauses for the delay after a firing, and the output says so.
 "$RECORDER" backtest --from "$net" /StopOnGCOverMsec:1 >fired 2>err
 more='^recorder: StopOnGCOverMsec:1: 1 more firings within the delay of 5 s after one; --delay'
 check what_the_delay_hides_is_told eval 'test "$(wc -l <fired)" = 1 && grep -q "$more" err'
@@ -144,8 +144,8 @@ check by_a_sweep_too grep -q "^recorder: firings within the delay of 5 s after a
 check without_a_delay_there_is_nothing_to_tell eval \
 	'test "$(wc -l <fired)" = 2 && ! grep -q "within the delay" err'
 
-# /DataFile: the file is there when StopCommand runs; one that is there is kept, the next is
-# numbered.
+# /DataFile: the file exists when StopCommand runs; an older file is kept and the next one gets a
+# number.
 echo mine >slow.perfView.xml.zip
 "$RECORDER" collect --from "$net" --store d.db --collect-multiple 2 \
 	/StopOnGCOverMsec:1 /DataFile:slow.etl \

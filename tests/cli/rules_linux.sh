@@ -1,5 +1,5 @@
 #!/bin/bash
-# Rules that fire for real, on this machine: a counter, a line of a log, the end of a process; and
+# Rules that fire for real on this machine: a counter, a line in a log, the end of a process; and
 # StopCommand.
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -81,7 +81,7 @@ printf 'int main(int n, char **a) { if (n > 1) *(volatile int *)0 = n; (void)a; 
 	>dies.c
 gcc -O0 -o dies dies.c && cp dies crashes
 
-# fires NAME RULE REASON COMMAND...: as soon as the recorder runs.
+# fires NAME RULE REASON COMMAND...: run the command once the recorder runs; the rule must fire.
 fires()
 {
 	local name=$1 rule=$2 reason=$3
@@ -89,8 +89,8 @@ fires()
 	timeout 60 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 \
 		--stop-on-process "$rule" 2>log & collect=$!
 	wait_for 30 grep -q recording log
-	# Again until it fires: on a machine with too much to do the first may come before the
-	# source runs.
+	# Try again until the rule fires: on an overloaded machine the first event may come before
+	# the source runs.
 	while kill -0 $collect 2>/dev/null; do
 		"$@" >/dev/null 2>&1
 		sleep 0.3
@@ -98,7 +98,7 @@ fires()
 	wait $collect
 	check "$name" grep -qE "fired: .*$reason" log
 }
-# Of a machine that starts programs all the time, as it does when the recorder starts.
+# A machine that starts programs all the time, also while the recorder starts.
 (while :; do /bin/true; sleep 0.02; done) & others=$!
 fires an_exit_code_fires 'dies;ExitCode=3' 'process dies \(pid [0-9]+\) ended with code 3' ./dies
 fires a_crash_fires 'crashes;On=crash' \

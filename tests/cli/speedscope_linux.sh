@@ -1,5 +1,5 @@
 #!/bin/bash
-# Exports in the real speedscope, in a real browser: tests/browser/speedscope.mjs says what is
+# Exports in the real speedscope in a real browser; tests/browser/speedscope.mjs lists what is
 # compared.
 set -u
 . "$TOP/tests/support/cli.sh"

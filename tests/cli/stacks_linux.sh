@@ -5,7 +5,7 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-# All of them run at once, in one recording: NAME -> pid.
+# All programs run at once, in one recording: NAME -> pid.
 declare -A pids
 start()
 {
@@ -16,7 +16,7 @@ start()
 recorder=
 trap 'kill "${pids[@]}" $recorder 2>/dev/null' EXIT
 
-# look NAME: at this program's stacks, in out.folded with frames named "module!function".
+# look NAME: write this program's stacks to out.folded, with frames named "module!function".
 look()
 {
 	"$RECORDER" show --store s.db --id 1 --from "$from" \
@@ -25,7 +25,7 @@ look()
 		--no-ids -f >out.folded 2>>err
 }
 
-# at_least PERCENT PATTERN: of the samples, 30 or more, match
+# at_least PERCENT PATTERN: there are 30 samples or more, and PERCENT of them match
 at_least()
 {
 	awk -v p="$2" -v want="$1" '{ n += $NF } $0 ~ p { hits += $NF }
@@ -36,7 +36,7 @@ at_least()
 	return 1
 }
 
-# rooted PERCENT: so many stacks reach their root
+# rooted PERCENT: at least that many stacks reach their root
 rooted()
 {
 	jq -e --argjson want "$1" '.samples >= 30 and (.stack_quality as $q |
@@ -46,7 +46,7 @@ rooted()
 	return 1
 }
 
-# within_copy PERCENT: so many reach it by what was copied with the sample alone
+# within_copy PERCENT: at least that many reach it with the stack copy of the sample alone
 within_copy()
 {
 	jq -e --argjson want "$1" \
@@ -89,8 +89,8 @@ if why_no_32=$(gcc -m32 -nostdlib -static -ffreestanding -fno-pie -no-pie -O1 \
 	[ $? != 124 ] || start bits32 ./bits32
 fi
 
-# By CPU time, for a loaded machine takes its time: 200 samples of each, after its unwind tables are
-# loaded.
+# Wait by CPU time, because the machine may be loaded: 200 samples of each program after its unwind
+# tables are loaded.
 "$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 200 \
 	/DelayAfterTriggerSec:0 2>log & recorder=$!
 wait_for 20 "$RECORDER" status --store s.db

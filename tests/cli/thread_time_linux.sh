@@ -119,7 +119,8 @@ check a_run_with_thread_time_ends_well test $? -eq 0
 "$RECORDER" export --store time.db --metric off-cpu -f --process spends >folded 2>err
 "$RECORDER" show --store time.db --process spends --json >show.json 2>err
 
-# seconds PATTERN KIND: of the folded stacks that match, ending in that leaf; of the main thread.
+# seconds PATTERN KIND: print the seconds of the main thread's folded stacks that match and end in
+# that leaf.
 main=spends-$(grep -o 'spends (pid [0-9]*' log | head -1 | grep -o '[0-9]*$')
 seconds()
 {
@@ -127,15 +128,15 @@ seconds()
 		awk '{s += $NF} END {printf "%.6f\n", s / 1e9}'
 }
 said() { awk -v what="$1" '$1 == what {print $2}' said; }
-# near A B PERCENT SLACK: A is B within the percentage, or the slack in seconds
+# near A B PERCENT SLACK: A equals B within that percentage or within SLACK seconds
 near() { echo "$1 $2" && awk -v a="$1" -v b="$2" -v p="$3" -v s="$4" \
 	'BEGIN {d = a > b ? a - b : b - a; exit !(d <= b * p / 100 + s)}'; }
 
-# between A B C: B is, but for 2 % and 0.03 s, neither less than A nor more than C
+# between A B C: A <= B <= C, with a tolerance of 2 % and 0.03 s
 between() { echo "$1 $2 $3" && awk -v a="$1" -v b="$2" -v c="$3" \
 	'BEGIN {exit !(b >= a * 0.98 - 0.03 && b <= c * 1.02 + 0.03)}'; }
 
-# What it measures itself begins after its first instruction and ends before its last.
+# Its own measurement begins after its first instruction and ends before its last.
 check all_its_times_add_up_to_its_life \
 	between "$(said whole)" "$(seconds . 'CPU|BLOCKED|DISK|READIED|UNKNOWN')" "$(said outside)"
 if jq -e '.thread_time.unknown_s > 0.02' show.json >json.out; then
@@ -145,7 +146,7 @@ if jq -e '.thread_time.unknown_s > 0.02' show.json >json.out; then
 		"or they were not recorded yet when it began"
 	exit 0
 fi
-# cpu_is SECONDS S: of which S are the CPU time, and what was taken meanwhile
+# cpu_is SECONDS S: SECONDS equal S, give or take the time that the machine took meanwhile
 cpu_is() { between "$2" "$1" "$(awk -v s="$2" -v t="$taken" 'BEGIN {print s + t}')"; }
 check its_cpu_time_is_what_the_kernel_counts cpu_is "$(seconds . CPU)" "$(said cpu)"
 if [ "$(said no_schedstat)" ]; then

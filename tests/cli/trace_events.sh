@@ -1,6 +1,6 @@
 #!/bin/bash
-# recorder events against what PerfView says of the same traces: how many of each kind, and of the
-# first five of each kind when, on which CPU, how long. Skips where the traces are not there.
+# recorder events, compared with PerfView on the same traces: how many events of each kind; the
+# time, CPU and length of the first five of each kind. Skipped if the traces are missing.
 . "$TOP/tests/support/cli.sh"
 
 traces=$TOP/../shared/data/etl
@@ -14,7 +14,7 @@ if "$RECORDER" events --from "$traces/lxcore_kernel.etl" --count 2>&1 |
 	exit 0
 fi
 
-# What PerfView's baselines leave out: etl-format.md, section 12.
+# Events that PerfView's baselines leave out.
 left_out='^Windows Kernel/(Thread/DCSt(art|op)|FileIO/(Name|File[A-Z][a-z]+)'
 left_out+='|StackWalk/.*|.*Opcode\([0-9]+\)):'
 left_out+='|/ClrStack/Walk:|ILToNativeMap|Rundown/Method/DCStopVerbose:|/Image/HypercallPage:'
@@ -22,7 +22,7 @@ left_out+='|/ClrStack/Walk:|ILToNativeMap|Rundown/Method/DCStopVerbose:|/Image/H
 # Samples of idle CPUs: thread 0, in neither a DPC nor an ISR.
 idle='"name":"PerfInfo/Sample".*"ThreadID":0,.*"ExecutingDPC":"False","ExecutingISR":"False"'
 
-# Of the trace $1, as "provider/name:count".
+# Print the events of trace $1 as "provider/name:count".
 our_counts()
 {
 	local nidle=0

@@ -1,7 +1,7 @@
 #!/bin/bash
-# tests/windows-acceptance.cmd: its steps are those of tests/README.md, and the shell runs it to its
-# end. What it finds is for a real Windows; here recorder.exe and the tools are empty shells that
-# end well (findstr is real).
+# tests/windows-acceptance.cmd: its steps are the steps of tests/README.md, and the shell runs it to
+# its end. Only a real Windows can pass them; here recorder.exe and the tools are empty programs
+# that succeed (findstr is real).
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 
@@ -25,8 +25,8 @@ for name in findstr logman wpr net ping powershell eventcreate taskkill sc recor
 done
 cp "$script" .
 cp "$tools" recorder.exe
-# Ours come first: Wine has some of these as shells that end badly, or findstr as one that finds
-# all.
+# Ours come first on the path: Wine's own versions of some tools fail, and its findstr finds
+# everything.
 timeout 180 $WINE_RUN cmd /c \
 	'set PATH=%CD%\shells;%PATH%&windows-acceptance.cmd' >out 2>err </dev/null
 code=$?
@@ -36,7 +36,8 @@ check every_step_says_passed_or_failed diff meant ran
 check steps_that_fail_make_it_fail [ $code = 1 ]
 passed=$(grep -c '^passed' out) failed=$(grep -c '^failed' out)
 check its_last_line_has_the_sums grep -q "^$passed passed, $failed failed; " out
-# Of shells that say nothing: exit codes are right, nothing unwanted is said, and nothing wanted.
+# The empty programs print nothing: exit codes are right, no unwanted text appears, and no wanted
+# one.
 check exit_codes_and_what_must_not_be_said_pass sh -c \
 	"grep -q '^passed 1_check_exit_code' out && grep -q '^passed 3_lost_nothing' out &&
 	grep -q '^failed 1_etw: no .etw. in ' out"

@@ -8,9 +8,9 @@ need_windows_program windows_etw dll/tdh.dll
 export WINEDLLOVERRIDES='mscoree,mshtml=;tdh=n'
 own_wine windows_etw tdh.dll
 
-# collect NAME ARG...: into NAME.db, with what the session was told in NAME.log, remarks in
-# NAME.err, and the exit code in NAME.code. In the background: there are many, and they wait most of
-# the time.
+# collect NAME ARG...: record into NAME.db. The session's calls go to NAME.log, messages to
+# NAME.err, the exit code to NAME.code. It runs in the background, because the many recordings
+# mostly wait.
 collect()
 {
 	local name=$1
@@ -26,7 +26,7 @@ collect()
 pids=
 code() { [ "$(cat "$2.code")" = "$1" ]; }
 
-# A real trace's records take their time, 13 s; meanwhile the others.
+# The records of a real trace take 13 s; the other recordings run meanwhile.
 data=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
 replaying=
 if [ -e "$data" ] && command -v unzip >/dev/null && unzip -oq "$data" net.4.5.2.x64.etl &&
@@ -122,8 +122,7 @@ for name in live file; do
 		awk -f "$TOP/tests/support/samples.awk" >$name.samples
 done
 check all_samples_have_come [ "$(wc -l <live.samples)" = 6320 ]
-# Times are printed in us: what was rounded differently may differ by one, and by another for the
-# first.
+# Times are printed in us: rounding may make them differ by one, and by one more for the first.
 check each_sample_is_that_of_the_file awk -F'\t' '
 	NR == FNR { line[FNR] = $0; next }
 	{

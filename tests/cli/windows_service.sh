@@ -1,5 +1,5 @@
 #!/bin/bash
-# The Windows program as a service, and ended from outside, under Wine: what it saves.
+# The Windows program under Wine as a service, and ended from outside: what it saves.
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 

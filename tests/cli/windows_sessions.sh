@@ -1,7 +1,7 @@
 #!/bin/bash
-# Several recorders on one Windows machine, and what a killed one leaves, under Wine, whose ETW is a
-# stand-in (tests/dll/tdh.c) that keeps the machine's sessions and sampling interval in a folder.
-# Then: odd paths.
+# Several recorders on one Windows machine, what a killed recorder leaves behind, and odd paths.
+# Under Wine, with a stand-in for ETW (tests/dll/tdh.c) that keeps the machine's sessions and
+# sampling interval in a folder.
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 
@@ -12,7 +12,8 @@ export STANDIN_MACHINE=machine STANDIN_ETW=1
 own_wine windows_sessions tdh.dll wevtapi.dll
 
 exe() { timeout 120 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
-# record NAME ARG...: in the background, until its session is there; its process is $pid.
+# record NAME ARG...: start a recording in the background and wait for its session; its pid is in
+# $pid.
 record()
 {
 	local name=$1 before

