@@ -1,4 +1,4 @@
-#include "model/incident_build.h"
+#include "model/incident_build_private.h"
 
 #include <stdlib.h>
 

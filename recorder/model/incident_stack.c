@@ -3,7 +3,7 @@
  * its callers are found. So a tree's nodes can be prefetched, and loading does not wait for memory
  * at each of the millions of nodes that an incident's segments have in common.
  */
-#include "model/incident_build.h"
+#include "model/incident_build_private.h"
 
 #include "base/array.h"
 

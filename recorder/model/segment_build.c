@@ -1,5 +1,5 @@
 /* The open segment: appending. segment_seal.c encodes what is not a column yet. */
-#include "model/segment_builder.h"
+#include "model/segment_builder_private.h"
 
 #include "base/array.h"
 #include "base/bytes.h"

@@ -2,7 +2,7 @@
  * Decoding segments. The bytes may come from a damaged or hostile file: every count is bounded by
  * the bytes that must hold it before anything is allocated, every index by its count.
  */
-#include "model/segment_columns.h"
+#include "model/segment_columns_private.h"
 
 #include "base/bytes.h"
 #include "base/deflate.h"

@@ -1,5 +1,5 @@
 /* Sealing: the open segment becomes one block of encoded, compressed bytes; drawn in segment.h. */
-#include "model/segment_builder.h"
+#include "model/segment_builder_private.h"
 
 #include "base/array.h"
 #include "base/os.h"

@@ -1,6 +1,6 @@
 #include "tests/support/segment_lab.h"
 
-#include "model/segment_columns.h"
+#include "model/segment_columns_private.h"
 
 #include "base/deflate.h"
 #include "base/planes.h"

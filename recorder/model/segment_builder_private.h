@@ -1,8 +1,8 @@
 /* The inside of the open segment, for segment_build.c, which fills it, and segment_seal.c. */
 #pragma once
 
-#include "model/segment_columns.h"
-#include "model/segment_quota.h"
+#include "model/segment_columns_private.h"
+#include "model/segment_quota_private.h"
 
 #include "base/deflate.h"
 #include "base/table.h"
