@@ -7,14 +7,12 @@
 
 const struct command_info command_table[COMMANDS] = {
 	[CMD_NONE] = {
-		.name = "", .operand_text = "", .summary = "flight recorder for call stacks",
-		.about = "", .examples = "",
+		"", OPERAND_NONE, "", "flight recorder for call stacks", "",
+		"",
 	},
 	[CMD_COLLECT] = {
-		.name = "collect",
-		.operands = OPERAND_DATA_FILE,
-		.operand_text = "",
-		.summary = "record; when a rule fires, keep the time around it as an incident",
+		"collect", OPERAND_DATA_FILE, "",
+		"record; when a rule fires, keep the time around it as an incident",
 		.about =
 "Records until --collect-multiple incidents are stored, until --max-collect-sec has\n"
 "passed, or until Ctrl-C or SIGTERM; the last two store a final incident, and so does\n"
@@ -31,58 +29,40 @@ const struct command_info command_table[COMMANDS] = {
 "recorder collect --from slow.etl /StopOnGCOverMsec:200 /CollectMultiple:20\n",
 	},
 	[CMD_STATUS] = {
-		.name = "status",
-		.operand_text = "",
-		.summary = "show how the running recorder is: rules, buffer, losses, cost",
-		.about = "",
-		.examples = "recorder status\nrecorder status --json\n",
+		"status", OPERAND_NONE, "",
+		"show how the running recorder is: rules, buffer, losses, cost", "",
+		"recorder status\nrecorder status --json\n",
 	},
 	[CMD_SNAPSHOT] = {
-		.name = "snapshot",
-		.operand_text = "",
-		.summary = "have the running recorder keep the recent past now",
+		"snapshot", OPERAND_NONE, "", "have the running recorder keep the recent past now",
 		.about =
 "The incident's rule is 'manual'. Recording goes on. SIGUSR2 does the same.\n",
 		.examples = "recorder snapshot --reason 'checkout is slow again'\n",
 	},
 	[CMD_STOP] = {
-		.name = "stop",
-		.operand_text = "",
-		.summary = "end the running recorder after it has stored a last incident",
-		.about = "",
-		.examples = "recorder stop\n",
+		"stop", OPERAND_NONE, "",
+		"end the running recorder after it has stored a last incident", "",
+		"recorder stop\n",
 	},
 	[CMD_ABORT] = {
-		.name = "abort",
-		.operand_text = "",
-		.summary = "end the running recorder without storing anything",
-		.about = "",
-		.examples = "recorder abort\n",
+		"abort", OPERAND_NONE, "", "end the running recorder without storing anything", "",
+		"recorder abort\n",
 	},
 	[CMD_LIST] = {
-		.name = "list",
-		.operand_text = "",
-		.summary = "list the incidents in the store, newest first",
-		.about = "",
-		.examples = "recorder list\nrecorder list --json | jq -r 'select(.lost > 0).id'\n",
+		"list", OPERAND_NONE, "", "list the incidents in the store, newest first", "",
+		"recorder list\nrecorder list --json | jq -r 'select(.lost > 0).id'\n",
 	},
 	[CMD_SHOW] = {
-		.name = "show",
-		.operands = OPERAND_IDS,
-		.operand_text = "[ID]",
-		.summary = "show one incident: what fired, window, losses, hottest stacks",
+		"show", OPERAND_IDS, "[ID]",
+		"show one incident: what fired, window, losses, hottest stacks",
 		.about =
 "The newest incident, unless a number is given. Kernel frames are left out of the\n"
 "hottest functions and stacks unless --kernel is given.\n",
-		.examples =
-"recorder show 3\n"
-"recorder show 3 --process mysqld --kernel\n",
+		.examples = "recorder show 3\nrecorder show 3 --process mysqld --kernel\n",
 	},
 	[CMD_REPORT] = {
-		.name = "report",
-		.operands = OPERAND_IDS,
-		.operand_text = "[ID]",
-		.summary = "show where the time went: functions, call trees, callers",
+		"report", OPERAND_IDS, "[ID]",
+		"show where the time went: functions, call trees, callers",
 		.about =
 "CPU time of processes and threads, functions, garbage collections, counters. --by-name\n"
 "lists all functions, --tree the calls. --group, --fold, --inc and --exc take PerfView's\n"
@@ -96,10 +76,8 @@ const struct command_info command_table[COMMANDS] = {
 "recorder report 3 --callers 'libc.so.6!malloc'\n",
 	},
 	[CMD_EXPORT] = {
-		.name = "export",
-		.operands = OPERAND_IDS,
-		.operand_text = "[ID]",
-		.summary = "write an incident for another program: browser, PerfView, ...",
+		"export", OPERAND_IDS, "[ID]",
+		"write an incident for another program: browser, PerfView, ...",
 		.about =
 "The newest incident, unless a number is given; to standard output unless -o names a\n"
 "file. --format chooses the format, or else the file's suffix. The same incident and\n"
@@ -111,10 +89,8 @@ const struct command_info command_table[COMMANDS] = {
 "recorder export 3 -f --process nginx --from -10 --to 0 --no-kernel\n",
 	},
 	[CMD_DIFF] = {
-		.name = "diff",
-		.operands = OPERAND_PAIR,
-		.operand_text = "[BASE TEST]",
-		.summary = "show what changed from one incident (base) to another (test)",
+		"diff", OPERAND_PAIR, "[BASE TEST]",
+		"show what changed from one incident (base) to another (test)",
 		.about =
 "Compares CPU time by function, inclusive, each stack counted once. The base is scaled to\n"
 "the length of the test's window, so windows and rates may differ.\n"
@@ -135,38 +111,20 @@ const struct command_info command_table[COMMANDS] = {
 "recorder diff --base-store monday.db --base 3 --test 7 -o diff.html\n",
 	},
 	[CMD_DELETE] = {
-		.name = "delete",
-		.operands = OPERAND_IDS,
-		.operand_text = "ID...",
-		.summary = "delete incidents",
-		.about = "",
-		.examples =
-"recorder delete 3\n"
-"recorder delete 3 4 7\n",
+		"delete", OPERAND_IDS, "ID...", "delete incidents", "",
+		"recorder delete 3\nrecorder delete 3 4 7\n",
 	},
 	[CMD_PIN] = {
-		.name = "pin",
-		.operands = OPERAND_IDS,
-		.operand_text = "ID...",
-		.summary = "keep incidents whatever their age and size",
-		.about = "",
-		.examples =
-"recorder pin 3\n",
+		"pin", OPERAND_IDS, "ID...", "keep incidents whatever their age and size", "",
+		"recorder pin 3\n",
 	},
 	[CMD_UNPIN] = {
-		.name = "unpin",
-		.operands = OPERAND_IDS,
-		.operand_text = "ID...",
-		.summary = "undo pin",
-		.about = "",
-		.examples =
-"recorder unpin 3\n",
+		"unpin", OPERAND_IDS, "ID...", "undo pin", "",
+		"recorder unpin 3\n",
 	},
 	[CMD_EVENTS] = {
-		.name = "events",
-		.operands = OPERAND_PATTERN,
-		.operand_text = "[PATTERN]",
-		.summary = "list or watch events that rules can name; read those of a trace",
+		"events", OPERAND_PATTERN, "[PATTERN]",
+		"list or watch events that rules can name; read those of a trace",
 		.about =
 "Lists the events that match the pattern, with their fields (Linux: tracepoints; for the\n"
 "path of a program, the probes that it brings with it, USDT). --live prints events as they\n"
@@ -181,18 +139,13 @@ const struct command_info command_table[COMMANDS] = {
 "recorder events --from slow.etl.zip --json | jq 'select(.fields.Depth == 2)'\n",
 	},
 	[CMD_COUNTERS] = {
-		.name = "counters",
-		.operands = OPERAND_PATTERN,
-		.operand_text = "[PATTERN]",
-		.summary = "list counters as rules name them, with values and units",
-		.about = "",
-		.examples = "recorder counters\nrecorder counters memory\n",
+		"counters", OPERAND_PATTERN, "[PATTERN]",
+		"list counters as rules name them, with values and units", "",
+		"recorder counters\nrecorder counters memory\n",
 	},
 	[CMD_STACKS] = {
-		.name = "stacks",
-		.operands = OPERAND_NONE,
-		.operand_text = "",
-		.summary = "print where all threads of a process are now (Windows)",
+		"stacks", OPERAND_NONE, "",
+		"print where all threads of a process are now (Windows)",
 		.about =
 "Stops each thread of --process for as long as its stack takes to copy; the longest time\n"
 "is printed. Programs of your own need no administrator rights. [fp]: found through\n"
@@ -205,10 +158,8 @@ const struct command_info command_table[COMMANDS] = {
 "recorder stacks -p w3wp --json | jq -r .name\n",
 	},
 	[CMD_CHECK] = {
-		.name = "check",
-		.operands = OPERAND_NONE,
-		.operand_text = "",
-		.summary = "check options, conf file, rules and privileges; record nothing",
+		"check", OPERAND_NONE, "",
+		"check options, conf file, rules and privileges; record nothing",
 		.about =
 "Takes the options of collect. Prints each rule with its counter's value now and the\n"
 "processes that its names mean, which privileges are missing and what that costs, and\n"
@@ -221,10 +172,8 @@ const struct command_info command_table[COMMANDS] = {
 "recorder check /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n",
 	},
 	[CMD_BACKTEST] = {
-		.name = "backtest",
-		.operands = OPERAND_IDS,
-		.operand_text = "[ID]",
-		.summary = "tell when rules would have fired on what was recorded",
+		"backtest", OPERAND_IDS, "[ID]",
+		"tell when rules would have fired on what was recorded",
 		.about =
 "Feeds what was recorded to the rules (the counters of rules and the events, in the order\n"
 "in which they came) and prints when the rules would have fired, with which value. Times are\n"
@@ -236,10 +185,8 @@ const struct command_info command_table[COMMANDS] = {
 "recorder backtest --from prod.etl.zip /StopOnGCOverMsec:1 --sweep 1:20:1\n",
 	},
 	[CMD_SERVICE] = {
-		.name = "service",
-		.operands = OPERAND_PATTERN,
-		.operand_text = "install|uninstall|start|stop",
-		.summary = "record as a Windows service, from the start of the machine on",
+		"service", OPERAND_PATTERN, "install|uninstall|start|stop",
+		"record as a Windows service, from the start of the machine on",
 		.about =
 "install makes a service that records with the options of the file of --config, in the\n"
 "system's account, started with the machine and again after a crash. Paths in that file\n"
@@ -250,10 +197,8 @@ const struct command_info command_table[COMMANDS] = {
 "recorder service start\n",
 	},
 	[CMD_HELP] = {
-		.name = "help",
-		.operands = OPERAND_PATTERN,
-		.operand_text = "[COMMAND|TOPIC]",
-		.summary = "list commands and topics; explain one of them",
+		"help", OPERAND_PATTERN, "[COMMAND|TOPIC]",
+		"list commands and topics; explain one of them",
 		.about =
 "Topics go through $PAGER (or less) on a terminal.\n",
 		.examples = "recorder help export\nrecorder help triggers\n",

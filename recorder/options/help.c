@@ -67,33 +67,37 @@ static void put_table_head(struct buf *out, const char *term)
 	buf_printf(out, "| %s | meaning |\n|---|---|\n", term);
 }
 
-/* Whether help on the command lists the option under this heading. */
-static bool is_in(const struct option_info *info, enum option_group group, enum command about)
+/* Whether help on the command, or (CMD_NONE) on the conf file, lists the option in this group. */
+static bool is_listed(const struct option_info *info, enum option_group group, enum command about)
 {
-	bool no_effect = (info->no_effect >> about) & 1;
-
-	return (info->commands >> about) & 1 &&
-	       (no_effect ? group == GROUP_PERFVIEW : info->group == group);
+	if (about == CMD_NONE)
+		return info->conf && info->group == group;
+	if ((info->no_effect >> about) & 1)
+		return group == GROUP_PERFVIEW;
+	return (info->commands >> about) & 1 && info->group == group;
 }
 
-static void put_group(struct buf *out, enum option_group group, enum command about)
+/* Append the options of a command, or (CMD_NONE) the keys of the conf file, a table a group. */
+static void put_options(struct buf *out, enum command about)
 {
 	const struct option_info *info;
-	unsigned n = 0;
+	unsigned group, n;
 
-	for (info = option_table; info->name; info++) {
-		if (!is_in(info, group, about))
-			continue;
-		if (!n++) {
-			buf_printf(out, "\n### %s\n\n", option_groups[group]);
+	for (group = 0; group < OPTION_GROUPS; group++) {
+		for (n = 0, info = option_table; info->name; info++) {
+			if (!is_listed(info, (enum option_group)group, about))
+				continue;
+			if (!n++) {
+				buf_printf(out, "\n### %s\n\n", option_groups[group]);
+				if (info->help)
+					put_table_head(out, about == CMD_NONE ? "key" : "option");
+			}
+			/* Some options need no explanation. */
 			if (info->help)
-				put_table_head(out, "option");
+				put_option(out, info, about == CMD_NONE ? "" : "--");
+			else
+				buf_printf(out, "--%s\n", info->name);
 		}
-		/* Some options need no explanation. */
-		if (info->help)
-			put_option(out, info, "--");
-		else
-			buf_printf(out, "--%s\n", info->name);
 	}
 }
 
@@ -127,7 +131,6 @@ static void help_all(struct buf *out)
 void options_help(enum command about, struct buf *out)
 {
 	const struct command_info *c = &command_table[about];
-	unsigned group;
 
 	if (about == CMD_NONE) {
 		help_all(out);
@@ -138,28 +141,11 @@ void options_help(enum command about, struct buf *out)
 	if (*c->about)
 		buf_printf(out, "\n## Description\n\n%s", c->about);
 	buf_puts(out, "\n## Options\n");
-	for (group = 0; group < OPTION_GROUPS; group++)
-		put_group(out, (enum option_group)group, about);
+	put_options(out, about);
 	put_examples(out, c->examples);
 }
 
 void options_keys(struct buf *out)
 {
-	const struct option_info *info;
-	unsigned group;
-
-	for (group = 0; group < OPTION_GROUPS; group++) {
-		bool first = true;
-
-		for (info = option_table; info->name; info++) {
-			if (!info->conf || info->group != group)
-				continue;
-			if (first) {
-				buf_printf(out, "\n### %s\n\n", option_groups[group]);
-				put_table_head(out, "key");
-			}
-			first = false;
-			put_option(out, info, "");
-		}
-	}
+	put_options(out, CMD_NONE);
 }

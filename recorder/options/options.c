@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -85,50 +86,6 @@ static void did_you_mean(const struct nearest *nearest, const char *before, stru
 	buf_putc(out, '?');
 }
 
-/* Suggests the nearest options of the command (CMD_NONE: of all), or keys of the conf file. */
-static int unknown_option(const char *as, size_t n, enum command command, bool in_conf,
-			  struct err *err)
-{
-	struct nearest nearest = {0};
-	struct buf near = {0};
-	char name[64];
-	unsigned i;
-
-	while (n && (*as == '-' || *as == '/'))
-		as++, n--;
-	snprintf(name, sizeof(name), "%.*s", n > 60 ? 60 : (int)n, as);
-	nearest.wanted = name;
-	for (i = 0; option_table[i].name; i++) {
-		if (in_conf ? option_table[i].conf
-			    : command == CMD_NONE || (option_table[i].commands >> command) & 1)
-			nearest_offer(&nearest, option_table[i].name);
-	}
-	did_you_mean(&nearest, in_conf ? "" : "--", &near);
-	if (!in_conf && !near.len)
-		buf_printf(&near, "; 'recorder help%s%s' lists them",
-			   command == CMD_NONE ? "" : " ", command_table[command].name);
-	err_set(err, ERR_USAGE, "unknown %s '%s'%s", in_conf ? "key" : "option", name,
-		buf_text(&near));
-	buf_free(&near);
-	return ERR_USAGE;
-}
-
-int options_set_conf(struct options *o, const char *key, const char *value, uint32_t line,
-		     struct err *err)
-{
-	struct setting s = {
-		.o = o, .info = option_by_name(key, strlen(key)), .as = key, .value = value,
-		.origin = FROM_CONF, .line = line,
-	};
-
-	if (!s.info)
-		return unknown_option(key, strlen(key), CMD_NONE, true, err);
-	if (!s.info->conf)
-		return err_set(err, ERR_USAGE, "'%s' belongs on the command line, not in a "
-			       "configuration file", s.info->name);
-	return option_set(&s, err);
-}
-
 /* ---- the command line ------------------------------------------------------------------------ */
 
 struct arguments {
@@ -187,6 +144,59 @@ static int set_argument(struct arguments *a, const struct option_info *info, con
 	return option_set(&s, err);
 }
 
+/* An operand is the value of the option with this name. */
+static int set_operand(struct arguments *a, const char *name, const char *as, const char *value,
+		       struct err *err)
+{
+	return set_argument(a, option_by_name(name, strlen(name)), as, value, err);
+}
+
+/*
+ * An argument or, where a is NULL, a key of the conf file names no option. Suggests the nearest
+ * options of the command, or the nearest keys.
+ */
+static int unknown_option(const struct arguments *a, const char *as, struct err *err)
+{
+	enum command command = a ? command_ahead(a) : CMD_NONE;
+	size_t n = a ? strcspn(as, ":=") : strlen(as);
+	struct nearest nearest = {0};
+	const struct option_info *info;
+	struct buf near = {0};
+	char name[64];
+
+	while (n && (*as == '-' || *as == '/'))
+		as++, n--;
+	snprintf(name, sizeof(name), "%.*s", n > 60 ? 60 : (int)n, as);
+	nearest.wanted = name;
+	for (info = option_table; info->name; info++) {
+		if (a ? command == CMD_NONE || (info->commands >> command) & 1 : info->conf)
+			nearest_offer(&nearest, info->name);
+	}
+	did_you_mean(&nearest, a ? "--" : "", &near);
+	if (a && !near.len)
+		buf_printf(&near, "; 'recorder help%s%s' lists them",
+			   command == CMD_NONE ? "" : " ", command_table[command].name);
+	err_set(err, ERR_USAGE, "unknown %s '%s'%s", a ? "option" : "key", name, buf_text(&near));
+	buf_free(&near);
+	return ERR_USAGE;
+}
+
+int options_set_conf(struct options *o, const char *key, const char *value, uint32_t line,
+		     struct err *err)
+{
+	struct setting s = {
+		.o = o, .info = option_by_name(key, strlen(key)), .as = key, .value = value,
+		.origin = FROM_CONF, .line = line,
+	};
+
+	if (!s.info)
+		return unknown_option(NULL, key, err);
+	if (!s.info->conf)
+		return err_set(err, ERR_USAGE, "'%s' belongs on the command line, not in a "
+			       "configuration file", s.info->name);
+	return option_set(&s, err);
+}
+
 /* The value of an option without an attached one: the next argument, whatever it begins with. */
 static const char *next_value(struct arguments *a, const struct option_info *info)
 {
@@ -195,32 +205,25 @@ static const char *next_value(struct arguments *a, const struct option_info *inf
 	return a->argv[a->at++];
 }
 
-static int long_option(struct arguments *a, const char *arg, size_t ndashes, struct err *err)
-{
-	const char *name = arg + ndashes;
-	size_t n = strcspn(name, ":=");
-	const struct option_info *info = option_by_name(name, n);
-	char as[80];
-
-	snprintf(as, sizeof(as), "%.*s", n > 60 ? 60 : (int)(ndashes + n), arg);
-	if (!info)
-		return unknown_option(arg, ndashes + n, command_ahead(a), false, err);
-	return set_argument(a, info, as, name[n] ? name + n + 1 : next_value(a, info), err);
-}
-
-/* "/Name:value" or "-Name:value"; only a yes/no option may lack the value. */
-static int perfview_option(struct arguments *a, const char *arg, size_t nprefix, struct err *err)
+/*
+ * "--name value", "--name=value", "/Name:value" or "-Name:value"; nprefix bytes stand before the
+ * name. In PerfView's forms only a yes/no option may lack the attached value.
+ */
+static int named_option(struct arguments *a, const char *arg, size_t nprefix, bool perfview,
+			struct err *err)
 {
 	const char *name = arg + nprefix;
 	size_t n = strcspn(name, ":=");
 	const struct option_info *info = option_by_name(name, n);
 	char as[80];
 
+	if (!info)
+		return unknown_option(a, arg, err);
 	snprintf(as, sizeof(as), "%.*s", n > 60 ? 60 : (int)(nprefix + n), arg);
-	if (!name[n] && !option_stands_alone(info))
+	if (perfview && !name[n] && !option_stands_alone(info))
 		return err_set(err, ERR_USAGE, "%s needs a value after a colon: %s:%s", as, as,
 			       info->value);
-	return set_argument(a, info, as, name[n] ? name + n + 1 : NULL, err);
+	return set_argument(a, info, as, name[n] ? name + n + 1 : next_value(a, info), err);
 }
 
 /* "-bufer-mb:64" is more likely a misspelled name than -b with a value. */
@@ -243,42 +246,20 @@ static int short_option(struct arguments *a, const char *arg, size_t ndash, stru
 		s++;
 	info = s->letter ? option_by_name(s->name, strlen(s->name)) : NULL;
 	if (!info || (*rest && (s->value || option_stands_alone(info) || looks_like_name(letter))))
-		return unknown_option(arg, strcspn(arg, ":="), command_ahead(a), false, err);
+		return unknown_option(a, arg, err);
 	value = s->value ? s->value : *rest ? rest : next_value(a, info);
 	return set_argument(a, info, as, value, err);
 }
 
-static int operand(struct arguments *a, const char *text, struct err *err)
+static int name_command(struct options *o, const char *text, struct err *err)
 {
-	enum command command = a->o->command;
+	struct nearest nearest = {.wanted = text};
 	struct buf near = {0};
-	struct nearest nearest = {0};
 	unsigned c;
 
-	if (command != CMD_NONE) {
-		if (command_table[command].operands == OPERAND_IDS)
-			return set_argument(a, option_by_name("id", 2), "the incident", text, err);
-		if (command_table[command].operands == OPERAND_PAIR && !a->o->base_id)
-			return set_argument(a, option_by_name("base", 4), "the base", text, err);
-		if (command_table[command].operands == OPERAND_PAIR && !a->o->test_id)
-			return set_argument(a, option_by_name("test", 4), "the test", text, err);
-		if (command_table[command].operands == OPERAND_NONE ||
-		    command_table[command].operands == OPERAND_PAIR || a->operand)
-			return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; "
-				       "'recorder help %s' shows what %s takes", text,
-				       command_table[command].name, command_table[command].name);
-		if (*text == ';')
-			return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; write it "
-				       "after the option and '=', such as "
-				       "--stop-on-gen2-gc=';Process=NAME'",
-				       text);
-		a->operand = text;
+	o->command = command_by_name(text);
+	if (o->command != CMD_NONE)
 		return 0;
-	}
-	a->o->command = command_by_name(text);
-	if (a->o->command != CMD_NONE)
-		return 0;
-	nearest.wanted = text;
 	for (c = CMD_NONE + 1; c < COMMANDS; c++)
 		nearest_offer(&nearest, command_table[c].name);
 	did_you_mean(&nearest, "", &near);
@@ -286,6 +267,28 @@ static int operand(struct arguments *a, const char *text, struct err *err)
 		near.len ? "" : "; 'recorder help' lists them");
 	buf_free(&near);
 	return ERR_USAGE;
+}
+
+static int operand(struct arguments *a, const char *text, struct err *err)
+{
+	const struct command_info *command = &command_table[a->o->command];
+
+	if (a->o->command == CMD_NONE)
+		return name_command(a->o, text, err);
+	if (command->operands == OPERAND_IDS)
+		return set_operand(a, "id", "the incident", text, err);
+	if (command->operands == OPERAND_PAIR && !a->o->base_id)
+		return set_operand(a, "base", "the base", text, err);
+	if (command->operands == OPERAND_PAIR && !a->o->test_id)
+		return set_operand(a, "test", "the test", text, err);
+	if (command->operands == OPERAND_NONE || command->operands == OPERAND_PAIR || a->operand)
+		return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; 'recorder help %s' "
+			       "shows what %s takes", text, command->name, command->name);
+	if (*text == ';')
+		return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; write it after the "
+			       "option and '=', such as --stop-on-gen2-gc=';Process=NAME'", text);
+	a->operand = text;
+	return 0;
 }
 
 static int argument(struct arguments *a, const char *arg, struct err *err)
@@ -297,12 +300,12 @@ static int argument(struct arguments *a, const char *arg, struct err *err)
 		return operand(a, arg, err);
 	if (two) {
 		if (arg[one + two])
-			return long_option(a, arg, one + two, err);
+			return named_option(a, arg, one + two, false, err);
 		a->only_operands = true;
 		return 0;
 	}
 	if (strcspn(name, ":=") > 1 && option_by_name(name, strcspn(name, ":=")))
-		return perfview_option(a, arg, one ? one : 1, err);
+		return named_option(a, arg, one ? one : 1, true, err);
 	if (one)
 		return short_option(a, arg, one, err);
 	if (os_exists(arg))
@@ -311,39 +314,29 @@ static int argument(struct arguments *a, const char *arg, struct err *err)
 	if (strchr(name, '/') && !strpbrk(arg, ":="))
 		return err_set(err, ERR_USAGE, "unknown option '%.200s', and there is no file of "
 			       "that name", arg);
-	return unknown_option(arg, strcspn(arg, ":="), command_ahead(a), false, err);
+	return unknown_option(a, arg, err);
 }
 
-/* Put the command's operand where it belongs. */
+/* Put the command's pattern or data file where it belongs. */
 static int use_operand(struct arguments *a, struct err *err)
 {
-	struct options *o = a->o;
-	const char *text = a->operand;
-
-	switch (command_table[o->command].operands) {
-	case OPERAND_PATTERN:
-		o->pattern = option_text_copy(text, strlen(text));
-		return o->pattern ? 0 : option_no_memory(err);
-	case OPERAND_DATA_FILE:
-		return set_argument(a, option_by_name("data-file", 9), "the data file", text, err);
-	default:
-		return 0;
-	}
+	if (command_table[a->o->command].operands == OPERAND_DATA_FILE)
+		return set_operand(a, "data-file", "the data file", a->operand, err);
+	a->o->pattern = text_dup(a->operand, SIZE_MAX);
+	return a->o->pattern ? 0 : option_no_memory(err);
 }
 
 /* Append "collect and check": the commands that take an option. */
 static void put_commands(const struct option_info *info, struct buf *out)
 {
-	unsigned c, left = 0;
+	unsigned c;
 
-	for (c = CMD_NONE + 1; c < COMMANDS; c++)
-		left += (info->commands >> c) & 1;
 	for (c = CMD_NONE + 1; c < COMMANDS; c++) {
-		if (!((info->commands >> c) & 1))
-			continue;
-		buf_puts(out, command_table[c].name);
-		left--;
-		buf_puts(out, left > 1 ? ", " : left ? " and " : "");
+		uint32_t later = info->commands >> c >> 1;
+
+		if ((info->commands >> c) & 1)
+			buf_printf(out, "%s%s", command_table[c].name,
+				   later & (later - 1) ? ", " : later ? " and " : "");
 	}
 }
 

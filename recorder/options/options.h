@@ -8,7 +8,7 @@
  * --max-collect-sec 60, --max-collect-sec=60, /MaxCollectSec:60, -maxcollectsec:60 and
  * "max-collect-sec = 60" are the same option. One thread.
  *
- * Grammar of an argument (triggers.md, head):
+ * Grammar of an argument:
  *
  *	--name VALUE  --name=VALUE     long; a yes/no option takes a value only after '='
  *	-x VALUE  -xVALUE              short, see short_options[]; -f is --format folded
@@ -182,7 +182,7 @@ struct options {
 	uint32_t conf_line[OPTIONS_MAX];     /* the conf file's line that set it */
 };
 
-enum option_type {
+enum option_type {              /* those before OPTION_LIST have one value */
 	OPTION_BOOL,            /* bool */
 	OPTION_INT,             /* uint32_t, decimal or 0x */
 	OPTION_FLOAT,           /* double */
@@ -210,18 +210,18 @@ enum option_group {
 
 struct option_info {
 	const char *name;                    /* kebab: --name, and the conf file's key */
-	const char *other_names;             /* PerfView's, separated by blanks; or NULL */
 	const char *value;                   /* placeholder: "MB", or "auto|never"; NULL: yes/no */
 	const char *help;                    /* a sentence or more */
-	const char *unit;                    /* of a number: "MB"; or NULL */
-	const char *same_as;                 /* sets the same value as this option; or NULL */
 	enum option_type type;
 	enum option_group group;
 	uint32_t commands;                   /* bits 1 << enum command that take it */
 	uint32_t no_effect;                  /* those that accept it without effect */
+	bool conf;                           /* allowed in the conf file */
 	size_t offset;                       /* in struct options */
 	double def, min, max;                /* of numbers; times in seconds */
-	bool conf;                           /* allowed in the conf file */
+	const char *unit;                    /* of a number: "MB"; or NULL */
+	const char *other_names;             /* PerfView's, separated by blanks; or NULL */
+	const char *same_as;                 /* sets the same value as this option; or NULL */
 };
 
 extern const struct option_info option_table[];       /* ends with a row without a name */
@@ -268,13 +268,6 @@ const struct option_info *option_by_name(const char *name, size_t n);
 
 /* What set this option. name: as in the table. */
 enum option_origin options_origin(const struct options *o, const char *name);
-
-/*
- * Whether text is a whole spec, so that a ',' before it separates. A spec has two ':' and, for a
- * rule, ends with a comparison with a number. A rule on events is a name, '/' and a name, then ';'
- * or the end.
- */
-bool piece_is_spec(enum option_type type, const char *text, size_t n);
 
 /* A number as text, without an exponent if it is whole: 600, 0.1. */
 void option_number_text(double v, char *out, size_t n);

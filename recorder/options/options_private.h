@@ -28,6 +28,4 @@ bool option_stands_alone(const struct option_info *info);
 /* Whether n bytes of text are this name; case and dashes do not count. */
 bool option_same_name(const char *name, size_t nname, const char *text, size_t n);
 
-/* A copy for free(), or NULL when memory runs out. */
-char *option_text_copy(const char *text, size_t n);
 int option_no_memory(struct err *err);

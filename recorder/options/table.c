@@ -21,7 +21,10 @@
 #define WITH_STORE (RULES | CONTROL | IN(LIST) | INCIDENTS | IN(DIFF))
 #define WITH_CONFIG (WITH_STORE | IN(COUNTERS) | IN(SERVICE))
 
+/* What a row may have after its commands. */
+#define CONF .conf = true
 #define FIELD(name) .offset = offsetof(struct options, name)
+#define NUMBER(def_, min_, max_, unit_) .def = def_, .min = min_, .max = max_, .unit = unit_
 
 const char *const option_groups[OPTION_GROUPS] = {
 	[GROUP_TRIGGER] = "When an incident is kept",
@@ -41,642 +44,399 @@ const struct short_option short_options[] = {
 };
 
 /* An option of PerfView that has no counterpart here. */
-#define UNUSED_BOOL(name_) \
-	{.name = name_, .type = OPTION_BOOL, .group = GROUP_PERFVIEW, .commands = RECORDING, \
-	 .no_effect = RECORDING, FIELD(ignored_bool)}
+#define UNUSED_BOOL(name) \
+	{name, NULL, NULL, OPTION_BOOL, GROUP_PERFVIEW, RECORDING, RECORDING, FIELD(ignored_bool)}
 
 const struct option_info option_table[] = {
 	/* When an incident is kept */
-	{
-		.name = "stop-on-perf-counter", .value = "SPEC", .type = OPTION_RULE,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a counter is beyond a limit: CATEGORY:COUNTER:INSTANCE>NUMBER, "
-			"or with < >= <=; K, M or G may follow the number. 'recorder counters' "
-			"lists the names. Repeatable; any rule fires.",
-	}, {
-		.name = "stop-on-etw-event", .other_names = "StopOnEvent", .value = "SPEC",
-		.type = OPTION_RULE_EVENT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire at an event: PROVIDER/EVENT;Key=Value... With ;TriggerMSec=MS, fire "
-			"when it takes longer than MS until its stop. Keys: FieldFilter (FIELD, "
-			"one of < > <= >= = != ~, and a value; repeatable), StopEvent, "
-			"StartStopID, InFlight, Process, Keywords, Level, and on Linux Stack to "
-			"keep the thread's stack. On Linux: tracepoints "
-			"(sched/sched_process_exit), uprobe:/path:function, "
-			"usdt:/path:provider:name. Repeatable.",
-	}, {
-		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a .NET garbage collection takes longer than MS milliseconds, "
-			"background collections left out. On Linux also a pause of Java (HotSpot) "
-			"and, as root, of CPython and Node.js where they have probes. "
-			";Measure=pause measures the whole pause. Also ;Process= and "
-			";InFlight=false. Repeatable.",
-	}, {
-		.name = "stop-on-gc-suspend-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when suspending a .NET program for a collection takes longer than "
-			"MS.",
-	}, {
-		.name = "stop-on-bgc-final-pause-over-msec", .value = "MS",
-		.type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when the final pause of a background collection takes longer than "
-			"MS.",
-	}, {
-		.name = "stop-on-gen2-gc", .type = OPTION_RULE_FLAG,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a .NET collection of generation 2 begins, background "
-			"collections left out, or a full collection of Java, CPython or Node.js. "
-			"Also --stop-on-gen2-gc=';Process=NAME'.",
-	}, {
-		.name = "stop-on-request-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a request of IIS or ASP.NET Core takes longer than MS, or has "
-			"been open for longer. Also ;Process= and ;InFlight=false.",
-	}, {
-		.name = "stop-on-app-fabric-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "The same for requests of AppFabric (Windows).",
-	}, {
-		.name = "stop-on-exception", .value = "REGEX", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a .NET exception is thrown whose type, or 'Type: Message', "
-			"matches; an empty expression matches every exception. With ;Process= "
-			"also C++ exceptions (Linux), by type. Repeatable.",
-	}, {
-		.name = "stop-on-event-log-message", .value = "[LOG@]REGEX",
-		.type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a new line of a log matches, ignoring case. LOG: kernel, "
-			"journal, the path of a file, Application (the default), System, or any "
-			"channel of Windows. Repeatable.",
-	}, {
-		.name = "stop-on-process", .value = "NAME|PID", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a process ends: a name, a pid, a list of them, or *. Then "
-			";On=start, ;On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. On "
-			"Linux with tracefs also ;On=crash;Stack=true (with the stack that "
-			"crashed) and ;On=oom. Repeatable.",
-	}, {
-		.name = "stop-on", .value = "EXPR", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when rules come together: 'cpu for 10s and not gc within 1m', 'a "
-			"then b within 5s', 'rate(a) > 10/s', 'p99(a) > 200ms over 60s'; also or, "
-			"( ). --rule gives the names. Repeatable.",
-	}, {
-		.name = "rule", .value = "NAME=SPEC", .type = OPTION_TEXTS,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(named_rules),
-		.help = "Name a part of --stop-on, which fires nothing by itself: "
-			"NAME=StopOnGCOverMsec:100, or any other qualifier with its value; a "
-			"counter's rule may stand alone. Repeatable.",
-	}, {
-		.name = "min-sec-for-trigger", .value = "SEC", .type = OPTION_FLOAT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(min_sec),
-		.def = 3, .min = 0, .max = 86400, .unit = "s",
-		.help = "How long a counter must be beyond its limit before its rule fires. As in "
-			"PerfView it takes one sample more than this many seconds; 0 fires at the "
-			"first sample.",
-	}, {
-		.name = "poll-sec", .value = "SEC", .type = OPTION_FLOAT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(poll_sec),
-		.def = 1, .min = 0.1, .max = 86400, .unit = "s",
-		.help = "How often the counters of rules are read.",
-	}, {
-		.name = "decay-to-zero-hours", .value = "HOURS", .type = OPTION_FLOAT,
-		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(decay_hours),
-		.def = 0, .min = 0, .max = 87600, .unit = "hours",
-		.help = "Let the limits of '>' rules sink to zero over this time, so that "
-			"something is caught in the end. 0 = they stay.",
-	}, {
-		.name = "start-on-perf-counter", .value = "SPEC", .type = OPTION_RULE,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		.help = "Arm the other rules only when this counter rule has fired; recording "
-			"runs all the time. Repeatable; any of them arms.",
-	}, {
-		.name = "min-interval-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		FIELD(capture.min_interval_ns),
-		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
-		.help = "After an incident, ignore its rule for this long. 0 = off.",
-	}, {
-		.name = "dedup", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		FIELD(capture.dedup_ns),
-		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
-		.help = "When the same fires again within this time (rule, process and the first "
-			"8 named functions of the stack), count it in the note of the earlier "
-			"incident. 0 = off.",
-	}, {
-		.name = "max-per-hour", .value = "N", .type = OPTION_INT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_hour),
-		.def = 10, .min = 1, .max = 1000,
-		.help = "Incidents of one rule in an hour; further ones are counted, not kept. "
-			"Default 10; with --from only if given.",
-	}, {
-		.name = "max-per-day", .value = "N", .type = OPTION_INT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_day),
-		.def = 100, .min = 1, .max = 10000,
-		.help = "The same in a day. Default 100; with --from only if given.",
-	}, {
-		.name = "stop-command", .value = "COMMAND", .type = OPTION_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(stop_command),
-		.help = "Run this program, without a shell, for each stored incident. "
-			"%OUTPUTFILE% (of --data-file), %OUTPUTDIR%, %OUTPUTBASENAME%, "
-			"%INCIDENT%, %STORE%, %RULE%, %REASON% and %HOST% are replaced. Its "
-			"output goes to the log; its failure does not stop the recorder.",
-	}, {
-		.name = "stop-command-timeout-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		FIELD(capture.stop_command_timeout_ns),
-		.def = 60, .min = 1, .max = 86400, .unit = "s",
-		.help = "End the stop command when it runs for longer.",
-	}, {
-		.name = "data-file", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		FIELD(capture.data_file),
-		.help = "Also write each incident to this file, in the format of its suffix "
-			"(x.html, x.folded; x.etl becomes x.perfView.xml.zip), before the stop "
-			"command runs. Existing files are kept; x.1.html, x.2.html follow. A file "
-			"name after 'collect' is the same.",
-	}, {
-		.name = "sweep", .value = "A:B:STEP", .type = OPTION_TEXT,
-		.group = GROUP_TRIGGER, .commands = IN(BACKTEST), FIELD(sweep),
-		.help = "Count the incidents that each limit from A to B would have given, for "
-			"one rule.",
-	}, {
-		.name = "collect-multiple", .value = "N", .type = OPTION_INT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		FIELD(capture.incidents),
-		.def = 0, .min = 0, .max = 1000000,
-		.help = "End after this many incidents. 0 or 1 = after the first.",
-	}, {
-		.name = "max-collect-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		FIELD(capture.max_collect_ns),
-		.def = 0, .min = 0, .max = 3650.0 * 86400, .unit = "s",
-		.help = "End after this time, with a last incident. 0 = never.",
-	}, {
-		.name = "monitor-perf-counter", .value = "SPEC", .type = OPTION_LIST,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(monitors),
-		.help = "Keep the values of this counter in every incident: "
-			"CATEGORY:COUNTER:INSTANCE[@SEC], every 2 s unless SEC says otherwise "
-			"(0.1 at least). Repeatable.",
-	},
+	{"stop-on-perf-counter", "SPEC",
+	 "Fire when a counter is beyond a limit: CATEGORY:COUNTER:INSTANCE>NUMBER, or with < >= "
+	 "<=; K, M or G may follow the number. 'recorder counters' lists the names. Repeatable; "
+	 "any rule fires.",
+	 OPTION_RULE, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-etw-event", "SPEC",
+	 "Fire at an event: PROVIDER/EVENT;Key=Value... With ;TriggerMSec=MS, fire when it takes "
+	 "longer than MS until its stop. Keys: FieldFilter (FIELD, one of < > <= >= = != ~, and a "
+	 "value; repeatable), StopEvent, StartStopID, InFlight, Process, Keywords, Level, and on "
+	 "Linux Stack to keep the thread's stack. On Linux: tracepoints "
+	 "(sched/sched_process_exit), uprobe:/path:function, usdt:/path:provider:name. Repeatable.",
+	 OPTION_RULE_EVENT, GROUP_TRIGGER, RULES, CONF, .other_names = "StopOnEvent"},
+	{"stop-on-gc-over-msec", "MS",
+	 "Fire when a .NET garbage collection takes longer than MS milliseconds, background "
+	 "collections left out. On Linux also a pause of Java (HotSpot) and, as root, of CPython "
+	 "and Node.js where they have probes. ;Measure=pause measures the whole pause. Also "
+	 ";Process= and ;InFlight=false. Repeatable.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-gc-suspend-over-msec", "MS",
+	 "Fire when suspending a .NET program for a collection takes longer than MS.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-bgc-final-pause-over-msec", "MS",
+	 "Fire when the final pause of a background collection takes longer than MS.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-gen2-gc", NULL,
+	 "Fire when a .NET collection of generation 2 begins, background collections left out, or "
+	 "a full collection of Java, CPython or Node.js. Also --stop-on-gen2-gc=';Process=NAME'.",
+	 OPTION_RULE_FLAG, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-request-over-msec", "MS",
+	 "Fire when a request of IIS or ASP.NET Core takes longer than MS, or has been open for "
+	 "longer. Also ;Process= and ;InFlight=false.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-app-fabric-over-msec", "MS", "The same for requests of AppFabric (Windows).",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-exception", "REGEX",
+	 "Fire when a .NET exception is thrown whose type, or 'Type: Message', matches; an empty "
+	 "expression matches every exception. With ;Process= also C++ exceptions (Linux), by type. "
+	 "Repeatable.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-event-log-message", "[LOG@]REGEX",
+	 "Fire when a new line of a log matches, ignoring case. LOG: kernel, journal, the path of "
+	 "a file, Application (the default), System, or any channel of Windows. Repeatable.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on-process", "NAME|PID",
+	 "Fire when a process ends: a name, a pid, a list of them, or *. Then ;On=start, "
+	 ";On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. On Linux with tracefs also "
+	 ";On=crash;Stack=true (with the stack that crashed) and ;On=oom. Repeatable.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"stop-on", "EXPR",
+	 "Fire when rules come together: 'cpu for 10s and not gc within 1m', 'a then b within 5s', "
+	 "'rate(a) > 10/s', 'p99(a) > 200ms over 60s'; also or, ( ). --rule gives the names. "
+	 "Repeatable.",
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	{"rule", "NAME=SPEC",
+	 "Name a part of --stop-on, which fires nothing by itself: NAME=StopOnGCOverMsec:100, or "
+	 "any other qualifier with its value; a counter's rule may stand alone. Repeatable.",
+	 OPTION_TEXTS, GROUP_TRIGGER, RULES, CONF, FIELD(named_rules)},
+	{"min-sec-for-trigger", "SEC",
+	 "How long a counter must be beyond its limit before its rule fires. As in PerfView it "
+	 "takes one sample more than this many seconds; 0 fires at the first sample.",
+	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(min_sec), NUMBER(3, 0, 86400, "s")},
+	{"poll-sec", "SEC", "How often the counters of rules are read.",
+	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(poll_sec), NUMBER(1, 0.1, 86400, "s")},
+	{"decay-to-zero-hours", "HOURS",
+	 "Let the limits of '>' rules sink to zero over this time, so that something is caught in "
+	 "the end. 0 = they stay.",
+	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(decay_hours),
+	 NUMBER(0, 0, 87600, "hours")},
+	{"start-on-perf-counter", "SPEC",
+	 "Arm the other rules only when this counter rule has fired; recording runs all the time. "
+	 "Repeatable; any of them arms.",
+	 OPTION_RULE, GROUP_TRIGGER, RECORDING, CONF},
+	{"min-interval-sec", "SEC", "After an incident, ignore its rule for this long. 0 = off.",
+	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.min_interval_ns),
+	 NUMBER(0, 0, 30 * 86400, "s")},
+	{"dedup", "SEC",
+	 "When the same fires again within this time (rule, process and the first 8 named "
+	 "functions of the stack), count it in the note of the earlier incident. 0 = off.",
+	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.dedup_ns),
+	 NUMBER(0, 0, 30 * 86400, "s")},
+	{"max-per-hour", "N",
+	 "Incidents of one rule in an hour; further ones are counted, not kept. Default 10; with "
+	 "--from only if given.",
+	 OPTION_INT, GROUP_TRIGGER, RECORDING, CONF, FIELD(max_per_hour),
+	 NUMBER(10, 1, 1000, NULL)},
+	{"max-per-day", "N", "The same in a day. Default 100; with --from only if given.",
+	 OPTION_INT, GROUP_TRIGGER, RECORDING, CONF, FIELD(max_per_day),
+	 NUMBER(100, 1, 10000, NULL)},
+	{"stop-command", "COMMAND",
+	 "Run this program, without a shell, for each stored incident. %OUTPUTFILE% (of "
+	 "--data-file), %OUTPUTDIR%, %OUTPUTBASENAME%, %INCIDENT%, %STORE%, %RULE%, %REASON% and "
+	 "%HOST% are replaced. Its output goes to the log; its failure does not stop the recorder.",
+	 OPTION_TEXT, GROUP_TRIGGER, RECORDING, CONF, FIELD(stop_command)},
+	{"stop-command-timeout-sec", "SEC", "End the stop command when it runs for longer.",
+	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.stop_command_timeout_ns),
+	 NUMBER(60, 1, 86400, "s")},
+	{"data-file", "FILE",
+	 "Also write each incident to this file, in the format of its suffix (x.html, x.folded; "
+	 "x.etl becomes x.perfView.xml.zip), before the stop command runs. Existing files are "
+	 "kept; x.1.html, x.2.html follow. A file name after 'collect' is the same.",
+	 OPTION_TEXT, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.data_file)},
+	{"sweep", "A:B:STEP",
+	 "Count the incidents that each limit from A to B would have given, for one rule.",
+	 OPTION_TEXT, GROUP_TRIGGER, IN(BACKTEST), FIELD(sweep)},
+	{"collect-multiple", "N", "End after this many incidents. 0 or 1 = after the first.",
+	 OPTION_INT, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.incidents),
+	 NUMBER(0, 0, 1000000, NULL)},
+	{"max-collect-sec", "SEC", "End after this time, with a last incident. 0 = never.",
+	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.max_collect_ns),
+	 NUMBER(0, 0, 3650.0 * 86400, "s")},
+	{"monitor-perf-counter", "SPEC",
+	 "Keep the values of this counter in every incident: CATEGORY:COUNTER:INSTANCE[@SEC], "
+	 "every 2 s unless SEC says otherwise (0.1 at least). Repeatable.",
+	 OPTION_LIST, GROUP_TRIGGER, RECORDING, CONF, FIELD(monitors)},
 
 	/* How much is recorded and kept */
-	{
-		.name = "freq", .value = "HZ", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.freq_hz),
-		.def = 99, .min = 1, .max = 10000, .unit = "Hz",
-		.help = "Samples per second and CPU.",
-	}, {
-		.name = "cpu-sample-msec", .value = "MS", .type = OPTION_PERIOD_MS,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.freq_hz),
-		.same_as = "freq", .def = UNSET, .min = 0.1, .max = 1000, .unit = "ms",
-		.help = "The same as the time between two samples: 1 = 1000 Hz.",
-	}, {
-		.name = "pre-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.pre_ns),
-		.def = 120, .min = 0, .max = 86400, .unit = "s",
-		.help = "How much of the time before a firing an incident keeps, as far as the "
-			"buffer reaches.",
-	}, {
-		.name = "delay-after-trigger-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_RECORD, .commands = RULES, .conf = true, FIELD(capture.post_ns),
-		.def = 5, .min = 0, .max = 86400, .unit = "s",
-		.help = "How much of the time after a firing it keeps.",
-	}, {
-		.name = "buffer-mb", .other_names = "CircularMB Circular", .value = "MB",
-		.type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(buffer_mb),
-		.def = 64, .min = 1, .max = 65536, .unit = "MB",
-		.help = "Memory for the recent past.",
-	}, {
-		.name = "no-kernel-stacks", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.no_kernel_stacks),
-		.help = "Record no kernel frames.",
-	}, {
-		.name = "runtime-events", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(runtime_events),
-		.help = "Record collections, exceptions and lock waits of .NET programs and "
-			"pauses of Java programs even when no rule needs them.",
-	}, {
-		.name = "gc-collect-only", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.gc_collect_only),
-		.help = "Record collections of .NET and Java programs and no stacks, for days.",
-	}, {
-		.name = "enable-perf-map", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(enable_perf_map),
-		.help = "Linux: ask .NET (8 or later) and Java programs (17 or later) to write "
-			"maps of their code to /tmp, so that their functions have names. This "
-			"acts in these programs, as jcmd and dotnet-trace do.",
-	}, {
-		.name = "thread-time", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.thread_time),
-		.help = "Record context switches with stacks too (Linux, needs tracefs), which "
-			"tells where the time of every thread went: stream off-cpu, in ns, with "
-			"the leaves CPU_TIME, BLOCKED_TIME, DISK_TIME, READIED_TIME and "
-			"UNKNOWN_TIME. Costs about 5 us for each switch. On Windows: from an ETW "
-			"session, or a trace file that has them; rules do not see the switches "
-			"there.",
-	}, {
-		.name = "wakers", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.wakers),
-		.help = "The same, with a frame READIED_BY below BLOCKED_TIME and DISK_TIME, and "
-			"the stack of the thread that ended the wait.",
-	}, {
-		.name = "stack-kb", .value = "KB", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.stack_kb),
-		.def = 32, .min = 0, .max = 32, .unit = "KB",
-		.help = "How much of a thread's stack is copied with each sample at most, to be "
-			"unwound: 8, 16 or 32. 0 = follow frame pointers instead, which most "
-			"programs lack.",
-	}, {
-		.name = "max-cpu-percent", .value = "PCT", .type = OPTION_FLOAT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(max_cpu_pct),
-		.def = UNSET, .min = 0, .max = 100000, .unit = "%",
-		.help = "How much of one CPU the recorder may take. Over it for 5 s it samples at "
-			"49 Hz, then at 19 Hz, then (Linux) copies 8 KB of stack; later it takes "
-			"the steps back. 0 = no limit. Default: 1, or 0.3 for each CPU; more in "
-			"proportion to a --freq over 99; four times as much with --thread-time.",
-	}, {
-		.name = "max-rss-mb", .value = "MB", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(max_rss_mb),
-		.def = 0, .min = 0, .max = 1048576, .unit = "MB",
-		.help = "How much memory the recorder may have resident. --buffer-mb becomes what "
-			"fits below it; near it caches and then the oldest history are given up; "
-			"over it for 5 s the recorder samples less, too. 44 at least; 0 = no "
-			"limit.",
-	}, {
-		.name = "allow-fp", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.allow_fp),
-		.help = "Let the last step down be to follow frame pointers, which most programs "
-			"lack.",
-	}, {
-		.name = "plan", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = IN(CHECK), FIELD(plan),
-		.help = "Measure for ten seconds what is recorded here; say how far back "
-			"--buffer-mb will reach and how much memory that takes.",
-	}, {
-		.name = "record-process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.only_process),
-		.help = "Record the stacks of processes with this pid or name only: of the program "
-			"file (dash), the one it was started by (sh), or the script (manage.py).",
-	}, {
-		.name = "store-mb", .value = "MB", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(store_mb),
-		.def = 1024, .min = 8, .max = 16777216, .unit = "MB",
-		.help = "Size of the store; the oldest incidents that are not pinned make room.",
-	}, {
-		.name = "symbol-cache-mb", .value = "MB", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(symbol_cache_mb),
-		.def = 256, .min = 0, .max = 1048576, .unit = "MB",
-		.help = "Keep names of large programs on disk for when the programs are gone; the "
-			"least recently used make room. 0 = none.",
-	}, {
-		.name = "keep-days", .value = "DAYS", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(keep_days),
-		.def = 30, .min = 1, .max = 36500, .unit = "days",
-		.help = "Remove incidents that are older than this, unless they are pinned.",
-	},
+	{"freq", "HZ", "Samples per second and CPU.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.freq_hz),
+	 NUMBER(99, 1, 10000, "Hz")},
+	{"cpu-sample-msec", "MS", "The same as the time between two samples: 1 = 1000 Hz.",
+	 OPTION_PERIOD_MS, GROUP_RECORD, RECORDING, CONF, FIELD(capture.freq_hz),
+	 NUMBER(UNSET, 0.1, 1000, "ms"), .same_as = "freq"},
+	{"pre-sec", "SEC",
+	 "How much of the time before a firing an incident keeps, as far as the buffer reaches.",
+	 OPTION_SECONDS, GROUP_RECORD, RECORDING, CONF, FIELD(capture.pre_ns),
+	 NUMBER(120, 0, 86400, "s")},
+	{"delay-after-trigger-sec", "SEC", "How much of the time after a firing it keeps.",
+	 OPTION_SECONDS, GROUP_RECORD, RULES, CONF, FIELD(capture.post_ns),
+	 NUMBER(5, 0, 86400, "s")},
+	{"buffer-mb", "MB", "Memory for the recent past.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(buffer_mb), NUMBER(64, 1, 65536, "MB"),
+	 .other_names = "CircularMB Circular"},
+	{"no-kernel-stacks", NULL, "Record no kernel frames.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.no_kernel_stacks)},
+	{"runtime-events", NULL,
+	 "Record collections, exceptions and lock waits of .NET programs and pauses of Java "
+	 "programs even when no rule needs them.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(runtime_events)},
+	{"gc-collect-only", NULL,
+	 "Record collections of .NET and Java programs and no stacks, for days.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.gc_collect_only)},
+	{"enable-perf-map", NULL,
+	 "Linux: ask .NET (8 or later) and Java programs (17 or later) to write maps of their code "
+	 "to /tmp, so that their functions have names. This acts in these programs, as jcmd and "
+	 "dotnet-trace do.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(enable_perf_map)},
+	{"thread-time", NULL,
+	 "Record context switches with stacks too (Linux, needs tracefs), which tells where the "
+	 "time of every thread went: stream off-cpu, in ns, with the leaves CPU_TIME, "
+	 "BLOCKED_TIME, DISK_TIME, READIED_TIME and UNKNOWN_TIME. Costs about 5 us for each "
+	 "switch. On Windows: from an ETW session, or a trace file that has them; rules do not see "
+	 "the switches there.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.thread_time)},
+	{"wakers", NULL,
+	 "The same, with a frame READIED_BY below BLOCKED_TIME and DISK_TIME, and the stack of the "
+	 "thread that ended the wait.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.wakers)},
+	{"stack-kb", "KB",
+	 "How much of a thread's stack is copied with each sample at most, to be unwound: 8, 16 or "
+	 "32. 0 = follow frame pointers instead, which most programs lack.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.stack_kb),
+	 NUMBER(32, 0, 32, "KB")},
+	{"max-cpu-percent", "PCT",
+	 "How much of one CPU the recorder may take. Over it for 5 s it samples at 49 Hz, then at "
+	 "19 Hz, then (Linux) copies 8 KB of stack; later it takes the steps back. 0 = no limit. "
+	 "Default: 1, or 0.3 for each CPU; more in proportion to a --freq over 99; four times as "
+	 "much with --thread-time.",
+	 OPTION_FLOAT, GROUP_RECORD, RECORDING, CONF, FIELD(max_cpu_pct),
+	 NUMBER(UNSET, 0, 100000, "%")},
+	{"max-rss-mb", "MB",
+	 "How much memory the recorder may have resident. --buffer-mb becomes what fits below it; "
+	 "near it caches and then the oldest history are given up; over it for 5 s the recorder "
+	 "samples less, too. 44 at least; 0 = no limit.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(max_rss_mb), NUMBER(0, 0, 1048576, "MB")},
+	{"allow-fp", NULL,
+	 "Let the last step down be to follow frame pointers, which most programs lack.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.allow_fp)},
+	{"plan", NULL,
+	 "Measure for ten seconds what is recorded here; say how far back --buffer-mb will reach "
+	 "and how much memory that takes.",
+	 OPTION_BOOL, GROUP_RECORD, IN(CHECK), FIELD(plan)},
+	{"record-process", "NAME|PID",
+	 "Record the stacks of processes with this pid or name only: of the program file (dash), "
+	 "the one it was started by (sh), or the script (manage.py).",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.only_process)},
+	{"store-mb", "MB", "Size of the store; the oldest incidents that are not pinned make room.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(store_mb),
+	 NUMBER(1024, 8, 16777216, "MB")},
+	{"symbol-cache-mb", "MB",
+	 "Keep names of large programs on disk for when the programs are gone; the least recently "
+	 "used make room. 0 = none.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(symbol_cache_mb),
+	 NUMBER(256, 0, 1048576, "MB")},
+	{"keep-days", "DAYS", "Remove incidents that are older than this, unless they are pinned.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(keep_days), NUMBER(30, 1, 36500, "days")},
 
 	/* Which incident, and which part of it */
-	{
-		.name = "base", .value = "ID", .type = OPTION_INT,
-		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(base_id), .min = 1,
-		.max = 4294967295.0,
-		.help = "The incident to compare with: how it was before.",
-	}, {
-		.name = "test", .value = "ID", .type = OPTION_INT,
-		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(test_id), .min = 1,
-		.max = 4294967295.0,
-		.help = "The incident to look at: how it is now.",
-	}, {
-		.name = "base-store", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(base_store),
-		.help = "The store of the base, if it is not that of the test.",
-	}, {
-		.name = "id", .value = "ID", .type = OPTION_IDS,
-		.group = GROUP_SELECT, .commands = INCIDENTS | IN(BACKTEST), FIELD(ids),
-		.help = "The incident's number in 'recorder list'.",
-	}, {
-		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_SELECT,
-		.commands = PART_OF | IN(EVENTS) | IN(STACKS) | RECORDING | IN(BACKTEST),
-		.conf = true,
-		FIELD(process),
-		/* As in PerfView; rules on counters name a process themselves. */
-		.help = "Only processes with this pid or name: of the program file (dash), the one "
-			"they were started by (sh), or the script (manage.py). For rules: whose "
-			"events may fire the rules on events (a list such as 1234,nginx). "
-			"--record-process says whose stacks are recorded.",
-	}, {
-		.name = "thread", .value = "TID", .type = OPTION_INT,
-		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(tid),
-		.def = 0, .min = 1, .max = 4294967295.0,
-		.help = "Only this thread.",
-	}, {
-		.name = "from", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS) | IN(BACKTEST),
-		FIELD(capture.file),
-		.help = "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",
-	}, {
-		.name = "from", .other_names = "start", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_SELECT, .commands = PART_OF, FIELD(from_ns),
-		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
-		.help = "Only what comes after this moment; 0 is the trigger, -10 is 10 s before "
-			"it.",
-	}, {
-		.name = "to", .other_names = "end", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_SELECT, .commands = PART_OF, FIELD(to_ns),
-		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
-		.help = "Only what comes before this moment.",
-	}, {
-		.name = "provider", .value = "NAME", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(provider),
-		.help = "Only events of this provider, such as Microsoft-Windows-DotNETRuntime.",
-	}, {
-		.name = "live", .value = "SPEC", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(live),
-		.help = "Watch this machine: PROVIDER/EVENT;Key=Value... as in /StopOnEvent. With "
-			";TriggerMSec= only the stops of what took longer.",
-	}, {
-		.name = "seconds", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(seconds_ns),
-		.def = 10, .min = 0.1, .max = 86400, .unit = "s",
-		.help = "How long --live watches.",
-	}, {
-		.name = "name", .value = "NAME", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(event_name),
-		.help = "Only events of this name, such as GC/Start.",
-	}, {
-		.name = "kernel", .type = OPTION_BOOL,
-		.group = GROUP_SELECT, .commands = IN(SHOW), FIELD(kernel),
-		.help = "Show kernel frames too.",
-	}, {
-		.name = "no-kernel", .type = OPTION_BOOL,
-		.group = GROUP_SELECT, .commands = PART_OF, FIELD(no_kernel),
-		.help = "Leave out kernel frames; their samples count for the caller.",
-	}, {
-		.name = "no-idle", .type = OPTION_BOOL,
-		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(EXPORT) | IN(DIFF),
-		FIELD(no_idle),
-		.help = "Leave out process 0: interrupts on idle CPUs, the idle loop of Windows "
-			"traces.",
-	},
+	{"base", "ID", "The incident to compare with: how it was before.",
+	 OPTION_INT, GROUP_SELECT, IN(DIFF), FIELD(base_id), NUMBER(0, 1, UINT32_MAX, NULL)},
+	{"test", "ID", "The incident to look at: how it is now.",
+	 OPTION_INT, GROUP_SELECT, IN(DIFF), FIELD(test_id), NUMBER(0, 1, UINT32_MAX, NULL)},
+	{"base-store", "FILE", "The store of the base, if it is not that of the test.",
+	 OPTION_TEXT, GROUP_SELECT, IN(DIFF), FIELD(base_store)},
+	{"id", "ID", "The incident's number in 'recorder list'.",
+	 OPTION_IDS, GROUP_SELECT, INCIDENTS | IN(BACKTEST), FIELD(ids)},
+	/* As in PerfView; rules on counters name a process themselves. */
+	{"process", "NAME|PID",
+	 "Only processes with this pid or name: of the program file (dash), the one they were "
+	 "started by (sh), or the script (manage.py). For rules: whose events may fire the rules "
+	 "on events (a list such as 1234,nginx). --record-process says whose stacks are recorded.",
+	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | RECORDING | IN(BACKTEST),
+	 CONF, FIELD(process)},
+	{"thread", "TID", "Only this thread.",
+	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
+	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",
+	 OPTION_TEXT, GROUP_STORE, IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(capture.file)},
+	{"from", "SEC",
+	 "Only what comes after this moment; 0 is the trigger, -10 is 10 s before it.",
+	 OPTION_SECONDS, GROUP_SELECT, PART_OF, FIELD(from_ns), NUMBER(UNSET, -1e8, 1e8, "s"),
+	 .other_names = "start"},
+	{"to", "SEC", "Only what comes before this moment.",
+	 OPTION_SECONDS, GROUP_SELECT, PART_OF, FIELD(to_ns), NUMBER(UNSET, -1e8, 1e8, "s"),
+	 .other_names = "end"},
+	{"provider", "NAME",
+	 "Only events of this provider, such as Microsoft-Windows-DotNETRuntime.",
+	 OPTION_TEXT, GROUP_SELECT, IN(EVENTS), FIELD(provider)},
+	{"live", "SPEC",
+	 "Watch this machine: PROVIDER/EVENT;Key=Value... as in /StopOnEvent. With ;TriggerMSec= "
+	 "only the stops of what took longer.",
+	 OPTION_TEXT, GROUP_SELECT, IN(EVENTS), FIELD(live)},
+	{"seconds", "SEC", "How long --live watches.",
+	 OPTION_SECONDS, GROUP_SELECT, IN(EVENTS), FIELD(seconds_ns), NUMBER(10, 0.1, 86400, "s")},
+	{"name", "NAME", "Only events of this name, such as GC/Start.",
+	 OPTION_TEXT, GROUP_SELECT, IN(EVENTS), FIELD(event_name)},
+	{"kernel", NULL, "Show kernel frames too.",
+	 OPTION_BOOL, GROUP_SELECT, IN(SHOW), FIELD(kernel)},
+	{"no-kernel", NULL, "Leave out kernel frames; their samples count for the caller.",
+	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(no_kernel)},
+	{"no-idle", NULL,
+	 "Leave out process 0: interrupts on idle CPUs, the idle loop of Windows traces.",
+	 OPTION_BOOL, GROUP_SELECT, IN(REPORT) | IN(EXPORT) | IN(DIFF), FIELD(no_idle)},
 
 	/* Output */
-	{
-		.name = "format", .value = "NAME", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(format),
-		.help = "The format; an unknown one prints the list. -f is --format folded.",
-	}, {
-		.name = "output", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(output),
-		.help = "Write to this file; - is standard output. A suffix .gz packs it.",
-	}, {
-		.name = "force", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(force),
-		.help = "Replace the file if it exists.",
-	}, {
-		.name = "all", .value = "DIR", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(all_dir),
-		.help = "Write the usual formats into this directory, as incident-ID.SUFFIX; make "
-			"it if necessary.",
-	}, {
-		.name = "man", .value = "DIR", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(HELP), FIELD(all_dir),
-		.help = "Write the manual pages into this directory, as man1/recorder.1 and so "
-			"on.",
-	}, {
-		.name = "sqlite-flat", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(sqlite_flat),
-		.help = "The same as --format sqlite-flat.",
-	}, {
-		.name = "metric", .value = "cpu|off-cpu|alloc|event", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF) | IN(REPORT),
-		FIELD(metric),
-		.help = "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes) "
-			"or event.",
-	}, {
-		.name = "livestacks", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(livestacks),
-		.help = "Folded: with offsets in functions, without threads, most frequent first, "
-			"as LiveStacks.",
-	}, {
-		.name = "top", .value = "N", .type = OPTION_INT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(top),
-		.def = 10, .min = 0, .max = 4294967295.0,
-		.help = "LiveStacks text: how many stacks; 0 = all.",
-	}, {
-		.name = "min-count", .value = "N", .type = OPTION_INT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(min_count),
-		.def = 0, .min = 0, .max = 4294967295.0,
-		.help = "LiveStacks: leave out stacks that weigh less.",
-	}, {
-		.name = "evented", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(evented),
-		.help = "Speedscope: calls and returns instead of samples.",
-	}, {
-		.name = "excel", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(excel),
-		.help = "CSV: an apostrophe before cells that a spreadsheet would compute.",
-	}, {
-		.name = "no-annotate", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(no_annotate),
-		.help = "Folded: no _[k] after kernel frames and no _[j] after jitted frames.",
-	}, {
-		.name = "no-ids", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(no_ids),
-		.help = "No process and thread numbers in names, so that runs can be compared.",
-	}, {
-		.name = "addresses", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = PART_OF, FIELD(addresses),
-		.help = "Offsets and addresses where names are missing.",
-	}, {
-		.name = "inlines", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(inlines),
-		.help = "Add functions that the compiler inlined, and source lines where the "
-			"format has room, from the debug information installed here now. Files "
-			"that have changed since the recording keep their recorded names. Linux, "
-			"with libdw.",
-	}, {
-		.name = "lines", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(SHOW), FIELD(lines),
-		.help = "Show file, line and inlined functions of the stacks, in the same way as "
-			"export --inlines.",
-	}, {
-		.name = "by-name", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(by_name),
-		.help = "All functions, the most expensive first.",
-	}, {
-		.name = "tree", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(tree),
-		.help = "The calls, from processes and threads on.",
-	}, {
-		.name = "callers", .value = "FUNCTION", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(callers),
-		.help = "Who called this function; part of its name will do if it is the only "
-			"match.",
-	}, {
-		.name = "callees", .value = "FUNCTION", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(callees),
-		.help = "What this function called.",
-	}, {
-		.name = "normalize", .value = "duration|samples|none", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(DIFF), FIELD(normalize),
-		.help = "Scale the base by the windows' duration (the default), by samples "
-			"(compare shares), or not at all.",
-	}, {
-		.name = "per-process", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(per_process),
-		.help = "Write a file for each process, such as cpu-nginx-100.pb.gz. diff: a "
-			"report for each name.",
-	}, {
-		.name = "rows", .value = "N", .type = OPTION_INT,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),
-		.def = 20, .min = 1, .max = 1000000,
-		.help = "Length of tables; events --live: end after this many.",
-	}, {
-		.name = "group", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(group),
-		.help = "Make one frame of those that match; or module, module-entry, class, "
-			"class-entry, just-my-code.",
-	}, {
-		.name = "fold", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(fold),
-		.help = "Give the cost of frames that match to their callers.",
-	}, {
-		.name = "fold-percent", .value = "PCT", .type = OPTION_FLOAT,
-		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(fold_percent),
-		.def = 1, .min = 0, .max = 100, .unit = "percent",
-		.help = "In trees, fold what is smaller than this into its callers.",
-	}, {
-		.name = "inc", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(include),
-		.help = "Only samples whose stack, process or thread matches each of these.",
-	}, {
-		.name = "exc", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(exclude),
-		.help = "No samples whose stack, process or thread matches any of these.",
-	}, {
-		.name = "losses", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(SHOW), FIELD(losses),
-		.help = "What was expected, recorded and lost, by CPU and by second.",
-	}, {
-		.name = "reason", .value = "TEXT", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(SNAPSHOT), FIELD(reason),
-		.help = "Why, for those who read the incident later.",
-	}, {
-		.name = "count", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EVENTS), FIELD(count),
-		.help = "How many events there are of each provider and name.",
-	}, {
-		.name = "json", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT,
-		.commands = IN(LIST) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
-			    IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL,
-		FIELD(json),
-		.help = "One JSON object a line.",
-	}, {
-		.name = "color", .value = "auto|always|never", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT,
-		.commands = IN(LIST) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) |
-			    IN(EVENTS),
-		FIELD(color),
-		.help = "When to use colors. Default auto: on a terminal, unless NO_COLOR is set "
-			"or TERM is dumb.",
-	},
+	{"format", "NAME", "The format; an unknown one prints the list. -f is --format folded.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(format)},
+	{"output", "FILE", "Write to this file; - is standard output. A suffix .gz packs it.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(output)},
+	{"force", NULL, "Replace the file if it exists.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(force)},
+	{"all", "DIR",
+	 "Write the usual formats into this directory, as incident-ID.SUFFIX; make it if "
+	 "necessary.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT), FIELD(all_dir)},
+	{"man", "DIR", "Write the manual pages into this directory, as man1/recorder.1 and so on.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(HELP), FIELD(all_dir)},
+	{"sqlite-flat", NULL, "The same as --format sqlite-flat.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(sqlite_flat)},
+	{"metric", "cpu|off-cpu|alloc|event",
+	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes) or event.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric)},
+	{"livestacks", NULL,
+	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(livestacks)},
+	{"top", "N", "LiveStacks text: how many stacks; 0 = all.",
+	 OPTION_INT, GROUP_OUTPUT, IN(EXPORT), FIELD(top), NUMBER(10, 0, UINT32_MAX, NULL)},
+	{"min-count", "N", "LiveStacks: leave out stacks that weigh less.",
+	 OPTION_INT, GROUP_OUTPUT, IN(EXPORT), FIELD(min_count), NUMBER(0, 0, UINT32_MAX, NULL)},
+	{"evented", NULL, "Speedscope: calls and returns instead of samples.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(evented)},
+	{"excel", NULL, "CSV: an apostrophe before cells that a spreadsheet would compute.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(excel)},
+	{"no-annotate", NULL,
+	 "Folded: no _[k] after kernel frames and no _[j] after jitted frames.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(no_annotate)},
+	{"no-ids", NULL, "No process and thread numbers in names, so that runs can be compared.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(no_ids)},
+	{"addresses", NULL, "Offsets and addresses where names are missing.",
+	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(addresses)},
+	{"inlines", NULL,
+	 "Add functions that the compiler inlined, and source lines where the format has room, "
+	 "from the debug information installed here now. Files that have changed since the "
+	 "recording keep their recorded names. Linux, with libdw.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(inlines)},
+	{"lines", NULL,
+	 "Show file, line and inlined functions of the stacks, in the same way as export "
+	 "--inlines.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(SHOW), FIELD(lines)},
+	{"by-name", NULL, "All functions, the most expensive first.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(by_name)},
+	{"tree", NULL, "The calls, from processes and threads on.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(tree)},
+	{"callers", "FUNCTION",
+	 "Who called this function; part of its name will do if it is the only match.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(callers)},
+	{"callees", "FUNCTION", "What this function called.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(callees)},
+	{"normalize", "duration|samples|none",
+	 "Scale the base by the windows' duration (the default), by samples (compare shares), or "
+	 "not at all.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(DIFF), FIELD(normalize)},
+	{"per-process", NULL,
+	 "Write a file for each process, such as cpu-nginx-100.pb.gz. diff: a report for each "
+	 "name.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(per_process)},
+	{"rows", "N", "Length of tables; events --live: end after this many.",
+	 OPTION_INT, GROUP_OUTPUT, IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),
+	 NUMBER(20, 1, 1000000, NULL)},
+	{"group", "PATTERNS",
+	 "Make one frame of those that match; or module, module-entry, class, class-entry, "
+	 "just-my-code.",
+	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(group)},
+	{"fold", "PATTERNS", "Give the cost of frames that match to their callers.",
+	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(fold)},
+	{"fold-percent", "PCT", "In trees, fold what is smaller than this into its callers.",
+	 OPTION_FLOAT, GROUP_SELECT, IN(REPORT), FIELD(fold_percent), NUMBER(1, 0, 100, "percent")},
+	{"inc", "PATTERNS", "Only samples whose stack, process or thread matches each of these.",
+	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(include)},
+	{"exc", "PATTERNS", "No samples whose stack, process or thread matches any of these.",
+	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(exclude)},
+	{"losses", NULL, "What was expected, recorded and lost, by CPU and by second.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(SHOW), FIELD(losses)},
+	{"reason", "TEXT", "Why, for those who read the incident later.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(SNAPSHOT), FIELD(reason)},
+	{"count", NULL, "How many events there are of each provider and name.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EVENTS), FIELD(count)},
+	{"json", NULL, "One JSON object a line.",
+	 OPTION_BOOL, GROUP_OUTPUT,
+	 IN(LIST) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) | IN(BACKTEST) | IN(CHECK) |
+	 IN(DIFF) | IN(STACKS) | CONTROL,
+	 FIELD(json)},
+	{"color", "auto|always|never",
+	 "When to use colors. Default auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",
+	 OPTION_TEXT, GROUP_OUTPUT,
+	 IN(LIST) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) | IN(EVENTS),
+	 FIELD(color)},
 
 	/* What an ETW session delivers (Windows) */
-	{
-		.name = "source", .value = "perf|etw|sampler|none", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(source),
-		.help = "Where stacks come from: perf (Linux), etw (Windows), or sampler, which "
-			"on Windows records --record-process without administrator rights. none = "
-			"only counters, logs and processes.",
-	}, {
-		.name = "providers", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.providers),
-		.help = "Windows: also events of these providers, separated by ','. Each is a "
-			"registered name, a GUID or *EventSourceName, then :KEYWORDS:LEVEL and "
-			"keys such as :@StacksEnabled=true; see 'recorder help windows'.",
-	}, {
-		.name = "only-providers", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.only_providers),
-		.help = "The same, without samples and .NET events unless they are asked for.",
-	}, {
-		.name = "kernel-events", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.kernel_events),
-		.help = "Windows: Profile, ContextSwitch, DiskIO and so on, as PerfView calls "
-			"them. Default: Process, Thread, ImageLoad, Profile.",
-	}, {
-		.name = "clr-events", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
-		FIELD(capture.clr_events),
-		.help = "Windows: GC, Jit, Exception and so on, as PerfView calls them. None = no "
-			".NET events. Default: GC, Loader, Jit, NGen, Exception, Contention, "
-			"Stack.",
-	},
+	{"source", "perf|etw|sampler|none",
+	 "Where stacks come from: perf (Linux), etw (Windows), or sampler, which on Windows "
+	 "records --record-process without administrator rights. none = only counters, logs and "
+	 "processes.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(source)},
+	{"providers", "LIST",
+	 "Windows: also events of these providers, separated by ','. Each is a registered name, a "
+	 "GUID or *EventSourceName, then :KEYWORDS:LEVEL and keys such as :@StacksEnabled=true; "
+	 "see 'recorder help windows'.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.providers)},
+	{"only-providers", "LIST",
+	 "The same, without samples and .NET events unless they are asked for.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.only_providers)},
+	{"kernel-events", "LIST",
+	 "Windows: Profile, ContextSwitch, DiskIO and so on, as PerfView calls them. Default: "
+	 "Process, Thread, ImageLoad, Profile.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.kernel_events)},
+	{"clr-events", "LIST",
+	 "Windows: GC, Jit, Exception and so on, as PerfView calls them. None = no .NET events. "
+	 "Default: GC, Loader, Jit, NGen, Exception, Contention, Stack.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.clr_events)},
 
 	/* Files */
-	{
-		.name = "store", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = WITH_STORE | IN(STACKS), .conf = true,
-		FIELD(store),
-		.help = "The store of incidents. Otherwise $RECORDER_STORE, then the conf file's, "
-			"then the user's own; readers who have none get the system's.",
-	}, {
-		.name = "symbol-path", .value = "PATH", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = RECORDING | IN(STACKS), .conf = true,
-		FIELD(capture.symbol_path),
-		.help = "Directories of programs and PDB files for names in traces, separated by "
-			"';'; on Windows also symbol servers: srv*DIR*https://... "
-			"$_NT_SYMBOL_PATH is searched after it.",
-	}, {
-		.name = "config", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = WITH_CONFIG, FIELD(config),
-		.help = "A file of these options, one 'name = value' a line. Otherwise "
-			"$RECORDER_CONFIG.",
-	}, {
-		.name = "symbol-cache", .value = "DIR", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = RECORDING, .conf = true,
-		FIELD(capture.symbol_cache),
-		.help = "Directory of the names on disk. Otherwise the store's name and "
-			"'.symbols'.",
-	}, {
-		.name = "log-file", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(log_file),
-		.help = "Append the log to this file. Otherwise it goes to standard error. SIGHUP "
-			"reopens it.",
-	}, {
-		.name = "low-priority", .type = OPTION_BOOL,
-		.group = GROUP_STORE, .commands = RECORDING, .conf = true,
-		FIELD(capture.low_priority),
-		.help = "Store, name and export at the lowest priority (nice 19, idle I/O), even "
-			"while an incident waits for it. This takes longer on a busy machine. "
-			"Sampling keeps its own priority.",
-	}, {
-		.name = "service-name", .value = "NAME", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = IN(SERVICE), FIELD(service_name),
-		.help = "Which service, if there are several. Default: recorder.",
-	}, {
-		.name = "help", .type = OPTION_BOOL,
-		.group = GROUP_STORE, .commands = UINT32_MAX, FIELD(help),
-		.help = "Print this text.",
-	}, {
-		.name = "version", .type = OPTION_BOOL,
-		.group = GROUP_STORE, .commands = UINT32_MAX, FIELD(version),
-		.help = "Print the program's version.",
-	},
+	{"store", "FILE",
+	 "The store of incidents. Otherwise $RECORDER_STORE, then the conf file's, then the user's "
+	 "own; readers who have none get the system's.",
+	 OPTION_TEXT, GROUP_STORE, WITH_STORE | IN(STACKS), CONF, FIELD(store)},
+	{"symbol-path", "PATH",
+	 "Directories of programs and PDB files for names in traces, separated by ';'; on Windows "
+	 "also symbol servers: srv*DIR*https://... $_NT_SYMBOL_PATH is searched after it.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING | IN(STACKS), CONF, FIELD(capture.symbol_path)},
+	{"config", "FILE",
+	 "A file of these options, one 'name = value' a line. Otherwise $RECORDER_CONFIG.",
+	 OPTION_TEXT, GROUP_STORE, WITH_CONFIG, FIELD(config)},
+	{"symbol-cache", "DIR",
+	 "Directory of the names on disk. Otherwise the store's name and '.symbols'.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(capture.symbol_cache)},
+	{"log-file", "FILE",
+	 "Append the log to this file. Otherwise it goes to standard error. SIGHUP reopens it.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(log_file)},
+	{"low-priority", NULL,
+	 "Store, name and export at the lowest priority (nice 19, idle I/O), even while an "
+	 "incident waits for it. This takes longer on a busy machine. Sampling keeps its own "
+	 "priority.",
+	 OPTION_BOOL, GROUP_STORE, RECORDING, CONF, FIELD(capture.low_priority)},
+	{"service-name", "NAME", "Which service, if there are several. Default: recorder.",
+	 OPTION_TEXT, GROUP_STORE, IN(SERVICE), FIELD(service_name)},
+	{"help", NULL, "Print this text.",
+	 OPTION_BOOL, GROUP_STORE, UINT32_MAX, FIELD(help)},
+	{"version", NULL, "Print the program's version.",
+	 OPTION_BOOL, GROUP_STORE, UINT32_MAX, FIELD(version)},
 
 	/* Accepted for PerfView's command lines */
 	UNUSED_BOOL("accept-eula"),
@@ -686,11 +446,8 @@ const struct option_info option_table[] = {
 	UNUSED_BOOL("zip"),
 	UNUSED_BOOL("no-rundown"),
 	UNUSED_BOOL("in-memory-circular-buffer"),
-	{
-		.name = "buffer-size-mb", .other_names = "BufferSize", .value = "MB",
-		.type = OPTION_INT,
-		.group = GROUP_PERFVIEW, .commands = RECORDING, .no_effect = RECORDING,
-		FIELD(ignored_int), .def = 0, .min = 0, .max = 1048576, .unit = "MB",
-	},
+	{"buffer-size-mb", "MB", NULL,
+	 OPTION_INT, GROUP_PERFVIEW, RECORDING, FIELD(ignored_int), NUMBER(0, 0, 1048576, "MB"),
+	 .other_names = "BufferSize", .no_effect = RECORDING},
 	{.name = NULL},
 };

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -18,42 +19,6 @@
 int option_no_memory(struct err *err)
 {
 	return err_memory(err, "while reading the options");
-}
-
-char *option_text_copy(const char *text, size_t n)
-{
-	char *copy = malloc(n + 1);
-
-	if (copy) {
-		memcpy(copy, text, n);
-		copy[n] = '\0';
-	}
-	return copy;
-}
-
-static int text_list_add(struct text_list *list, const char *text, size_t n)
-{
-	if (ARRAY_NEXT(list->items, list->n))
-		return ERR_MEMORY;
-	list->items[list->n] = option_text_copy(text, n);
-	return list->items[list->n] ? (list->n++, 0) : ERR_MEMORY;
-}
-
-static int rule_list_add(struct rule_list *list, const char *kind, const char *text, size_t n)
-{
-	if (ARRAY_NEXT(list->items, list->n))
-		return ERR_MEMORY;
-	list->items[list->n].kind = kind;
-	list->items[list->n].spec = option_text_copy(text, n);
-	return list->items[list->n].spec ? (list->n++, 0) : ERR_MEMORY;
-}
-
-static int id_list_add(struct id_list *list, int64_t id)
-{
-	if (ARRAY_NEXT(list->items, list->n))
-		return ERR_MEMORY;
-	list->items[list->n++] = id;
-	return 0;
 }
 
 static void *field(struct options *o, const struct option_info *info)
@@ -217,11 +182,15 @@ static int parse_int(const struct setting *s, uint32_t *out, struct err *err)
 static int parse_float(const struct setting *s, double *out, struct err *err)
 {
 	size_t n = number_length(s->value);
+	double v;
 
 	if (!n || s->value[n])
 		return bad_number(s, "is not a number", err);
-	*out = strtod(s->value, NULL);
-	return in_bounds(s->info, *out) ? 0 : bad_number(s, "is out of range", err);
+	v = strtod(s->value, NULL);
+	if (!in_bounds(s->info, v))
+		return bad_number(s, "is out of range", err);
+	*out = v;
+	return 0;
 }
 
 static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
@@ -249,9 +218,9 @@ static int parse_bool(const struct setting *s, bool *out, struct err *err)
 {
 	const char *text = s->value;
 
-	if (!text || option_same_name("true", 4, text, strlen(text)))
+	if (!text || text_same_fold(text, "true"))
 		*out = true;
-	else if (!*text || option_same_name("false", 5, text, strlen(text)))
+	else if (!*text || text_same_fold(text, "false"))
 		*out = false;
 	else
 		return err_set(err, ERR_USAGE, "%s: '%.60s' is neither true nor false", s->as,
@@ -296,7 +265,12 @@ static bool is_event_spec(const char *text, size_t n)
 	return text[0] != ' ' && text[0] != '/';
 }
 
-bool piece_is_spec(enum option_type type, const char *text, size_t n)
+/*
+ * Whether text is a whole spec, so that a ',' before it separates. A spec has two ':' and, for a
+ * rule, ends with a comparison with a number. A rule on events is a name, '/' and a name, then ';'
+ * or the end.
+ */
+static bool piece_is_spec(enum option_type type, const char *text, size_t n)
 {
 	const char *first = memchr(text, ':', n);
 	const char *second = first ? memchr(first + 1, ':', n - (size_t)(first + 1 - text)) : NULL;
@@ -324,11 +298,24 @@ static bool spec_begins(enum option_type type, const char *text)
 	return false;
 }
 
-static int add_spec(const struct setting *s, const char *spec, size_t n)
+/* Append n bytes of text to the option's list, or to the rules. */
+static int add_spec(const struct setting *s, const char *text, size_t n, struct err *err)
 {
-	if (s->info->type != OPTION_LIST)
-		return rule_list_add(&s->o->rules, s->info->name, spec, n);
-	return text_list_add(field(s->o, s->info), spec, n);
+	bool is_rule = s->info->type != OPTION_LIST && s->info->type != OPTION_TEXTS;
+	struct text_list *texts = field(s->o, s->info);
+	struct rule_list *rules = &s->o->rules;
+	char *copy = text_dup(text, n);
+
+	if (!copy || (is_rule ? ARRAY_NEXT(rules->items, rules->n)
+			      : ARRAY_NEXT(texts->items, texts->n))) {
+		free(copy);
+		return option_no_memory(err);
+	}
+	if (is_rule)
+		rules->items[rules->n++] = (struct rule_spec){s->info->name, copy};
+	else
+		texts->items[texts->n++] = copy;
+	return 0;
 }
 
 /* "true" is a rule without a spec, "false" no rule; anything else is the spec. */
@@ -336,11 +323,9 @@ static int set_rule_flag(const struct setting *s, struct err *err)
 {
 	const char *text = s->value ? s->value : "";
 
-	if (option_same_name("false", 5, text, strlen(text)))
+	if (text_same_fold(text, "false"))
 		return 0;
-	if (option_same_name("true", 4, text, strlen(text)))
-		text = "";
-	return add_spec(s, text, strlen(text)) ? option_no_memory(err) : 0;
+	return add_spec(s, text_same_fold(text, "true") ? "" : text, SIZE_MAX, err);
 }
 
 /* A ',' separates only where one spec has ended and another begins. */
@@ -355,16 +340,15 @@ static int set_list(const struct setting *s, struct err *err)
 		comma++;
 		if (!piece_is_spec(s->info->type, spec, n) || !spec_begins(s->info->type, comma))
 			continue;
-		rc = add_spec(s, spec, n);
+		rc = add_spec(s, spec, n, err);
 		spec = comma;
 	}
-	if (!rc)
-		rc = add_spec(s, spec, strlen(spec));
-	return rc ? option_no_memory(err) : 0;
+	return rc ? rc : add_spec(s, spec, SIZE_MAX, err);
 }
 
 static int set_ids(const struct setting *s, struct err *err)
 {
+	struct id_list *ids = &s->o->ids;
 	const char *at = s->value;
 
 	for (;;) {
@@ -373,8 +357,9 @@ static int set_ids(const struct setting *s, struct err *err)
 		if (!n || n > 18 || (at[n] && at[n] != ','))
 			return err_set(err, ERR_USAGE, "%s: '%.60s' is not the number of an "
 				       "incident; 'recorder list' shows them", s->as, s->value);
-		if (id_list_add(&s->o->ids, strtoll(at, NULL, 10)))
+		if (ARRAY_NEXT(ids->items, ids->n))
 			return option_no_memory(err);
+		ids->items[ids->n++] = strtoll(at, NULL, 10);
 		if (!at[n])
 			return 0;
 		at += n + 1;
@@ -391,46 +376,36 @@ static int set_text(const struct setting *s, bool store, struct err *err)
 	if (!store)
 		return 0;
 	free(*to);
-	*to = option_text_copy(s->value, strlen(s->value));
+	*to = text_dup(s->value, SIZE_MAX);
 	return *to ? 0 : option_no_memory(err);
 }
 
 /* Check the value and, if store is set, put it where it belongs. */
 static int set_value(const struct setting *s, bool store, struct err *err)
 {
-	void *to = field(s->o, s->info);
 	union {
 		bool yes;
 		uint32_t whole;
 		double number;
 		int64_t ns;
-	} v;
-	size_t size = 0;
-	int rc = 0;
+	} checked;
+	void *to = store ? field(s->o, s->info) : &checked;
+	int rc;
 
 	switch (s->info->type) {
 	case OPTION_BOOL:
-		rc = parse_bool(s, &v.yes, err);
-		size = sizeof(v.yes);
-		break;
+		return parse_bool(s, to, err);
 	case OPTION_INT:
-		rc = parse_int(s, &v.whole, err);
-		size = sizeof(v.whole);
-		break;
+		return parse_int(s, to, err);
 	case OPTION_FLOAT:
-		rc = parse_float(s, &v.number, err);
-		size = sizeof(v.number);
-		break;
+		return parse_float(s, to, err);
 	case OPTION_SECONDS:
-		rc = parse_seconds(s, &v.ns, err);
-		size = sizeof(v.ns);
-		break;
+		return parse_seconds(s, to, err);
 	case OPTION_PERIOD_MS:
-		rc = parse_float(s, &v.number, err);
-		if (!rc)
-			v.whole = (uint32_t)lround(1000 / v.number);
-		size = sizeof(v.whole);
-		break;
+		rc = parse_float(s, &checked.number, err);
+		if (!rc && store)
+			*(uint32_t *)to = (uint32_t)lround(1000 / checked.number);
+		return rc;
 	case OPTION_TEXT:
 		return set_text(s, store, err);
 	case OPTION_LIST:
@@ -438,35 +413,14 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 	case OPTION_RULE_EVENT:
 		return store ? set_list(s, err) : 0;
 	case OPTION_TEXTS:
-		rc = store ? text_list_add(field(s->o, s->info), s->value, strlen(s->value)) : 0;
-		return rc ? option_no_memory(err) : 0;
-	case OPTION_RULE_TEXT:
-		/* An empty spec means any, or the rule refuses it. */
-		return store && add_spec(s, s->value, strlen(s->value)) ? option_no_memory(err) : 0;
+	case OPTION_RULE_TEXT:               /* an empty spec means any, or the rule refuses it */
+		return store ? add_spec(s, s->value, SIZE_MAX, err) : 0;
 	case OPTION_RULE_FLAG:
 		return store ? set_rule_flag(s, err) : 0;
 	case OPTION_IDS:
 		return set_ids(s, err);
 	}
-	if (!rc && store)
-		memcpy(to, &v, size);
-	return rc;
-}
-
-static bool is_scalar(const struct option_info *info)
-{
-	switch (info->type) {
-	case OPTION_LIST:
-	case OPTION_TEXTS:
-	case OPTION_RULE:
-	case OPTION_RULE_EVENT:
-	case OPTION_RULE_TEXT:
-	case OPTION_RULE_FLAG:
-	case OPTION_IDS:
-		return false;
-	default:
-		return true;
-	}
+	return 0;
 }
 
 int option_set(struct setting *s, struct err *err)
@@ -479,7 +433,7 @@ int option_set(struct setting *s, struct err *err)
 	/* Not by name: two rows may have the same one. */
 	s->row = (unsigned)((s->info->same_as ? option_by_name(owner, strlen(owner)) : s->info) -
 			    option_table);
-	if (is_scalar(s->info) && o->origin[s->row] == s->origin) {
+	if (s->info->type < OPTION_LIST && o->origin[s->row] == s->origin) {
 		if (s->origin == FROM_CONF)
 			return err_set(err, ERR_USAGE, "%s is already set on line %" PRIu32, s->as,
 				       o->conf_line[s->row]);
