@@ -27,6 +27,7 @@
 
 #define WAIT_NS (100 * NS_PER_MS)
 #define BATCH 32u
+#define BATCHES_AT_ONCE 64                   /* of one log, then the others' turn */
 #define PUBLISHERS 16u                       /* open metadata; the oldest is closed first */
 #define VALUES_MAX_BYTES 65536u
 #define AUDIT_FAILURE 0x0010000000000000u    /* keywords, winmeta.h */
@@ -322,11 +323,16 @@ static void read_channel(struct eventlog *s, struct channel *c)
 	uint64_t refused = c->refused;
 	EVT_HANDLE events[BATCH];
 	DWORD i, n = 0;
+	int batches;
 
-	while (!atomic_load(&s->stopping) && EvtNext(c->subscription, BATCH, events, 0, 0, &n)) {
+	for (batches = 0; EvtNext(c->subscription, BATCH, events, 0, 0, &n); batches++) {
 		for (i = 0; i < n; i++) {
 			put_event(s, c, events[i]);
 			EvtClose(events[i]);
+		}
+		if (batches == BATCHES_AT_ONCE || atomic_load(&s->stopping)) {
+			SetEvent(c->signal);         /* there may be more: come again */
+			break;
 		}
 	}
 	if (c->refused && !refused)
@@ -348,8 +354,10 @@ static int run(struct source *source, struct err *err)
 		waited[i + 1] = s->channels[i].signal;
 	while (!atomic_load(&s->stopping)) {
 		which = WaitForMultipleObjects(s->nchannels + 1, waited, FALSE, wait_ms(WAIT_NS));
-		if (which > WAIT_OBJECT_0 && which <= WAIT_OBJECT_0 + s->nchannels)
-			read_channel(s, &s->channels[which - WAIT_OBJECT_0 - 1]);
+		/* The first signalled one would starve those after it: read all. */
+		for (i = 0; which > WAIT_OBJECT_0 && which <= WAIT_OBJECT_0 + s->nchannels &&
+			    i < s->nchannels; i++)
+			read_channel(s, &s->channels[i]);
 		queue_watermark(s->queue, os_now_ns());
 	}
 	return 0;

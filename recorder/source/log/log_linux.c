@@ -33,7 +33,8 @@
 #define LOOK_MS 100
 #define RESTART_NS (10 * NS_PER_SEC)
 #define READ_BYTES 65536u
-#define READS_AT_ONCE 64                     /* 4 MB of a file, then the others' turn */
+#define READS_AT_ONCE 64                     /* 4 MB of a log, then the others' turn */
+#define RECORDS_AT_ONCE 1024                 /* of the kernel's log, likewise */
 
 extern char **environ;
 
@@ -45,7 +46,6 @@ struct followed {
 	const char *path;                    /* LOG_OF_FILE */
 	enum log_kind kind;
 	int fd;                              /* -1 = not open now */
-	bool was_there;                      /* else a new file is read from its start */
 	dev_t dev;
 	ino_t ino;
 	off_t at;
@@ -128,41 +128,45 @@ static int resolve(const char *name, enum log_kind *kind, const char **path, str
 		       name);
 }
 
-/* Check that a log can be read. A file may be missing, but its directory must exist. */
-static int check_log(const char *name, struct err *err)
+/* Find a log and check that it can be read. A file may be missing, but not its directory. */
+static int find_log(const char *name, enum log_kind *kind, const char **path, struct err *err)
 {
-	const char *path;
-	enum log_kind kind;
 	struct buf dir = {0};
-	int rc = resolve(name, &kind, &path, err);
+	int rc = resolve(name, kind, path, err);
+	const char *file = rc || *kind == LOG_OF_FILE ? *path : "/dev/kmsg";
 
-	if (rc || kind == LOG_OF_JOURNAL)
+	if (rc || *kind == LOG_OF_JOURNAL || access(file, R_OK) == 0)
 		return rc;
-	if (kind == LOG_OF_KERNEL)
-		path = "/dev/kmsg";
-	if (access(path, R_OK) == 0)
-		return 0;
 	if (errno != ENOENT)
-		return err_os(err, "cannot read the log %s; run as root", path);
-	os_dirname(path, &dir);
-	if (kind == LOG_OF_KERNEL || access(buf_text(&dir), F_OK) != 0)
+		return err_os(err, "cannot read the log %s; run as root", file);
+	os_dirname(file, &dir);
+	if (*kind == LOG_OF_KERNEL || access(buf_text(&dir), F_OK) != 0)
 		rc = err_set(err, ERR_USAGE, "the log %s does not exist, nor does its directory",
-			     path);
+			     file);
 	buf_free(&dir);
 	return rc;
 }
 
 static int log_check(const struct needs *needs, struct err *err)
 {
+	enum log_kind kind;
+	const char *path;
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < needs->nlogs; i++)
-		rc = check_log(needs->logs[i].name, err);
+		rc = find_log(needs->logs[i].name, &kind, &path, err);
 	return rc;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
+
+static void close_log(struct followed *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
 
 static void log_close_source(struct source *source)
 {
@@ -172,8 +176,7 @@ static void log_close_source(struct source *source)
 	if (!s)
 		return;
 	for (i = 0; i < s->nall; i++) {
-		if (s->all[i].fd >= 0)
-			close(s->all[i].fd);
+		close_log(&s->all[i]);
 		if (s->all[i].child > 0) {
 			kill(s->all[i].child, SIGKILL);
 			waitpid(s->all[i].child, NULL, 0);
@@ -192,13 +195,12 @@ static bool open_file(struct followed *f, bool from_its_end)
 	if (f->fd < 0)
 		return false;
 	if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(f->fd);
-		f->fd = -1;
+		close_log(f);
 		return false;
 	}
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
-	f->at = from_its_end ? st.st_size : 0;
+	f->at = lseek(f->fd, 0, from_its_end ? SEEK_END : SEEK_SET);
 	f->cutter.len = 0;
 	f->cutter.skipping = false;
 	return true;
@@ -248,23 +250,17 @@ static void start_journal(struct followed *f)
 static int follow(struct log_source *s, const char *name, struct err *err)
 {
 	struct followed *f = &s->all[s->nall];
-	int rc = check_log(name, err);
+	int rc = find_log(name, &f->kind, &f->path, err);
 
-	if (!rc)
-		rc = resolve(name, &f->kind, &f->path, err);
 	if (rc)
 		return rc;
 	f->source = s;
 	f->name = name;
 	f->fd = -1;
 	s->nall++;
-	if (f->kind == LOG_OF_FILE) {
-		f->was_there = open_file(f, true);
-		if (!f->was_there)
-			log_line(s->log, LOG_WARN, "the log %s %s; waiting for it", f->path,
-				 os_exists(f->path) ? "is not a regular file"
-						    : "does not exist yet");
-	}
+	if (f->kind == LOG_OF_FILE && !open_file(f, true))
+		log_line(s->log, LOG_WARN, "the log %s %s; waiting for it", f->path,
+			 os_exists(f->path) ? "is not a regular file" : "does not exist yet");
 	if (f->kind == LOG_OF_KERNEL)
 		open_kernel(f);
 	if (f->kind == LOG_OF_JOURNAL)
@@ -293,7 +289,7 @@ static int log_open_source(const struct source_config *cfg, const struct needs *
 	for (i = 0; !rc && i < needs->nlogs; i++)
 		rc = follow(s, s->needs.logs[i].name, err);
 	if (rc) {
-		log_close_source((struct source *)s);
+		log_close_source(s ? &s->base : NULL);
 		return rc;
 	}
 	*out = &s->base;
@@ -332,37 +328,29 @@ static void put_line(struct followed *f, const struct log_line *line)
 		atomic_fetch_add_explicit(&f->source->events, 1, memory_order_relaxed);
 }
 
-static void on_file_line(void *ctx, const char *text, size_t len)
+static void put_text(void *ctx, const char *text, size_t len)
 {
-	struct log_line line;
+	struct followed *f = ctx;
+	struct log_line line = {.text = text, .len = len, .level = -1};
 
-	log_parse_plain(text, len, &line);
-	put_line(ctx, &line);
-}
-
-static void on_journal_line(void *ctx, const char *text, size_t len)
-{
-	struct log_line line;
-
-	if (log_parse_journal(text, len, &line))
-		put_line(ctx, &line);
+	if (f->kind == LOG_OF_FILE || log_parse_journal(text, len, &line))
+		put_line(f, &line);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void read_file(struct followed *f)
+/* Read what is there now, within bounds; returns what the last read() did: 0 at an end. */
+static ssize_t read_lines(struct followed *f)
 {
-	struct log_source *s = f->source;
-	ssize_t n;
+	char *buffer = f->source->buffer;
+	ssize_t n = 1;
 	int i;
 
-	for (i = 0; f->fd >= 0 && i < READS_AT_ONCE; i++) {
-		n = pread(f->fd, s->buffer, READ_BYTES, f->at);
-		if (n <= 0)
-			return;
+	for (i = 0; i < READS_AT_ONCE && (n = read(f->fd, buffer, READ_BYTES)) > 0; i++) {
 		f->at += n;
-		log_cut(&f->cutter, s->buffer, (size_t)n, on_file_line, f);
+		log_cut(&f->cutter, buffer, (size_t)n, put_text, f);
 	}
+	return n;
 }
 
 /* Read the rest of the old file, then the new one after rotation or truncation. */
@@ -370,23 +358,23 @@ static void follow_file(struct followed *f)
 {
 	struct stat st;
 
-	read_file(f);
-	if (f->fd >= 0 && fstat(f->fd, &st) == 0 && st.st_size < f->at) {
-		f->at = 0;
-		f->cutter.len = 0;
-		read_file(f);
+	if (f->fd >= 0) {
+		read_lines(f);
+		if (fstat(f->fd, &st) == 0 && st.st_size < f->at) {
+			f->at = lseek(f->fd, 0, SEEK_SET);
+			f->cutter.len = 0;
+			read_lines(f);
+		}
 	}
 	if (stat(f->path, &st) != 0)
 		return;                      /* during a rotation, or missing */
 	if (f->fd >= 0 && st.st_dev == f->dev && st.st_ino == f->ino)
 		return;
-	if (f->fd >= 0) {
-		read_file(f);
-		close(f->fd);
-		f->fd = -1;
-	}
+	if (f->fd >= 0 && read_lines(f) > 0)
+		return;                      /* the rest of the old file comes first */
+	close_log(f);
 	if (open_file(f, false))
-		read_file(f);
+		read_lines(f);
 }
 
 static void read_kernel(struct followed *f)
@@ -395,8 +383,9 @@ static void read_kernel(struct followed *f)
 	struct log_line line;
 	uint64_t seq;
 	ssize_t n;
+	int i;
 
-	for (;;) {
+	for (i = 0; i < RECORDS_AT_ONCE; i++) {
 		n = read(f->fd, s->buffer, READ_BYTES);
 		if (n < 0 && errno == EPIPE)
 			continue;            /* overwritten records: counted by number */
@@ -414,17 +403,11 @@ static void read_kernel(struct followed *f)
 
 static void read_journal(struct followed *f)
 {
-	struct log_source *s = f->source;
-	ssize_t n = -1;
-
-	while (f->fd >= 0 && (n = read(f->fd, s->buffer, READ_BYTES)) > 0)
-		log_cut(&f->cutter, s->buffer, (size_t)n, on_journal_line, f);
-	if (f->fd >= 0 && n == 0) {
-		close(f->fd);
-		f->fd = -1;
+	if (f->fd >= 0 && read_lines(f) == 0) {
+		close_log(f);
 		waitpid(f->child, NULL, 0);
 		f->child = 0;
-		log_line(s->log, LOG_WARN, "journalctl has ended; restarting it");
+		log_line(f->source->log, LOG_WARN, "journalctl has ended; restarting it");
 	}
 	if (f->fd < 0 && os_now_ns() >= f->start_again_ns)
 		start_journal(f);
@@ -456,10 +439,7 @@ static void wait_for_any(struct log_source *s)
 		if (s->all[i].kind != LOG_OF_FILE && s->all[i].fd >= 0)
 			fds[n++] = (struct pollfd){.fd = s->all[i].fd, .events = POLLIN};
 	}
-	if (n)
-		os_poll(fds, n, LOOK_MS * NS_PER_MS);
-	else
-		os_sleep_ns(LOOK_MS * NS_PER_MS);
+	os_poll(fds, n, LOOK_MS * NS_PER_MS);
 }
 
 static int log_run(struct source *source, struct err *err)

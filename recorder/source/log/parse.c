@@ -84,16 +84,7 @@ bool log_parse_journal(const char *line, size_t len, struct log_line *out)
 	return out->len > 0;
 }
 
-void log_parse_plain(const char *line, size_t len, struct log_line *out)
-{
-	memset(out, 0, sizeof(*out));
-	out->text = line;
-	out->len = len;
-	out->level = -1;
-}
-
-static void end_line(struct log_cutter *c, void (*each)(void *ctx, const char *line, size_t len),
-		     void *ctx)
+static void end_line(struct log_cutter *c, log_each *each, void *ctx)
 {
 	size_t len = c->len;
 
@@ -106,8 +97,7 @@ static void end_line(struct log_cutter *c, void (*each)(void *ctx, const char *l
 	c->skipping = false;
 }
 
-void log_cut(struct log_cutter *c, const char *bytes, size_t n,
-	     void (*each)(void *ctx, const char *line, size_t len), void *ctx)
+void log_cut(struct log_cutter *c, const char *bytes, size_t n, log_each *each, void *ctx)
 {
 	const char *end = bytes + n, *lf;
 	size_t part, room;

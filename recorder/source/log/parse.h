@@ -29,8 +29,6 @@ bool log_parse_kmsg(const char *record, size_t len, struct log_line *out, uint64
  * ("-- Boot ...").
  */
 bool log_parse_journal(const char *line, size_t len, struct log_line *out);
-/* A line of a file; all of it is the text. */
-void log_parse_plain(const char *line, size_t len, struct log_line *out);
 
 /* Cuts the bytes of a file or a pipe into lines. */
 struct log_cutter {
@@ -41,5 +39,5 @@ struct log_cutter {
 };
 
 /* Pass each line to each(), without LF and CR; skip empty lines, and wait for missing LFs. */
-void log_cut(struct log_cutter *c, const char *bytes, size_t n,
-	     void (*each)(void *ctx, const char *line, size_t len), void *ctx);
+typedef void log_each(void *ctx, const char *line, size_t len);
+void log_cut(struct log_cutter *c, const char *bytes, size_t n, log_each *each, void *ctx);
