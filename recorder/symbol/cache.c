@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "base/table.h"
+#include "base/text_table.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>
@@ -39,6 +40,7 @@ struct cache {
 	uint32_t idle_work;            /* tables that have some */
 	size_t max_bytes;
 	unsigned logged;               /* failures reported */
+	struct text_table told;        /* whose: build ids and paths */
 	struct entry entries[SYMBOL_OBJECTS_MAX];
 };
 
@@ -152,6 +154,7 @@ void cache_free(struct cache *c)
 	while (c->newest != NONE)
 		evict(c, &c->entries[c->newest]);
 	table_free(&c->by_object);
+	text_table_free(&c->told);
 	free(c);
 }
 
@@ -195,7 +198,25 @@ static const struct symbol_reader *reader_of(const struct cache *c, const struct
 	return NULL;
 }
 
-static void failed(struct cache *c, struct entry *e, uint64_t now_ns, const struct err *err)
+/*
+ * Every container and every sandbox maps a copy of the same library, each an object of its own: say
+ * once what is wrong with it. At most FAILURES_LOGGED are told.
+ */
+static bool is_told(struct cache *c, const struct object_key *key)
+{
+	const char *id = (const char *)key->build_id;
+	size_t nid = key->build_id_bytes, npath = strlen(key->path);
+
+	if (text_table_find(&c->told, key->path, npath) != TABLE_NONE ||
+	    (nid && text_table_find(&c->told, id, nid) != TABLE_NONE))
+		return true;
+	text_table_add(&c->told, key->path, npath);
+	if (nid)
+		text_table_add(&c->told, id, nid);
+	return false;
+}
+
+static void note_failure(struct cache *c, struct entry *e, uint64_t now_ns, const struct err *err)
 {
 	unsigned doublings = e->failures < 10 ? e->failures : 10;
 	uint64_t wait_ns = RETRY_FIRST_NS << doublings;
@@ -205,7 +226,7 @@ static void failed(struct cache *c, struct entry *e, uint64_t now_ns, const stru
 	c->use.failures++;
 	/* Nobody could fix these: not ELF (Wine maps PE files), or a file of another machine. */
 	if (e->failures > 1 || err->code == ERR_UNSUPPORTED || c->logged == FAILURES_LOGGED ||
-	    (c->env->foreign && err->code == ERR_NOT_FOUND))
+	    (c->env->foreign && err->code == ERR_NOT_FOUND) || is_told(c, &e->object->key))
 		return;
 	log_line(c->log, LOG_WARN, "no function names for %s: %s", e->object->key.path, err->text);
 	if (++c->logged == FAILURES_LOGGED)
@@ -260,7 +281,7 @@ static void open_entry(struct cache *c, struct entry *e, const struct symbol_rea
 
 	e->pid = pid;
 	if (reader->open(c->env, e->object, pid, &e->table, &err)) {
-		failed(c, e, now_ns, &err);
+		note_failure(c, e, now_ns, &err);
 		return;
 	}
 	c->use.open++;

@@ -76,35 +76,13 @@ int debuglink_crc(const struct bytes *in, uint32_t *out, struct err *err)
 	return rc;
 }
 
-static int open_file(const char *path, struct elf_file *out, struct err *err)
-{
-	struct elf_file f = {0};
-	struct os_file_info info;
-	int rc = os_open(path, OS_READ_PLAIN, &f.file, err);
-
-	if (!rc)
-		rc = os_file_info(f.file, &info, err);
-	if (!rc)
-		rc = elf_file_check_size(path, &info, err);
-	if (!rc) {
-		f.bytes = bytes_of_file(f.file, info.size_bytes);
-		f.mtime_ns = info.mtime_ns;
-		rc = elf_head_read(&f.bytes, &f.head, err);
-	}
-	if (rc)
-		elf_file_close(&f);
-	else
-		*out = f;
-	return rc;
-}
-
 /* Cheap checks first. */
 static int open_checked(const char *path, const struct elf_head *head, uint32_t crc,
 			struct elf_file *out, struct err *err)
 {
 	struct elf_file f;
 	uint32_t have = 0;
-	int rc = open_file(path, &f, err);
+	int rc = elf_file_open_path(path, &f, err);
 
 	if (rc)
 		return rc;
@@ -127,22 +105,18 @@ int debuglink_open(const struct object *object, uint32_t pid, const struct elf_h
 		   struct err *err)
 {
 	struct err why = {0};
-	int rc = ERR_NOT_FOUND;
 	unsigned which;
 
-	for (which = 0; rc && which < SYMBOL_LINKS; which++) {
+	for (which = 0; which < SYMBOL_LINKS; which++) {
 		struct err one = {0};
 
 		if (!symbol_link_path(object, pid, link->name, which, path))
 			continue;
-		rc = open_checked(buf_text(path), head, link->crc, out, &one);
-		one.code = rc;
-		/* Of several reasons report the first, unless it is only that nothing is there. */
-		if (rc && (!why.code || why.code == ERR_NOT_FOUND))
-			why = one;
+		one.code = open_checked(buf_text(path), head, link->crc, out, &one);
+		if (!one.code)
+			return 0;
+		elf_file_keep_reason(&why, &one);
 	}
-	if (!rc)
-		return 0;
 	buf_reset(path);
 	if (!why.code)
 		return err_set(err, ERR_NOT_FOUND, "%s is no path to a file", object->key.path);
@@ -155,11 +129,11 @@ int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_fi
 		     struct err *err)
 {
 	struct elf_file f;
-	int rc = open_file(path, &f, err);
+	int rc = elf_file_open_path(path, &f, err);
 
 	if (rc)
 		return rc;
-	if (f.mtime_ns != was->mtime_ns || f.bytes.size != was->bytes.size) {
+	if (!elf_file_same(&f, was)) {
 		elf_file_close(&f);
 		return err_set(err, ERR_FORMAT, "%s has been replaced", path);
 	}

@@ -12,7 +12,7 @@
 struct elf_file {
 	struct os_file *file;         /* NULL = not open */
 	struct bytes bytes;
-	uint64_t mtime_ns;
+	uint64_t dev, ino, mtime_ns;
 	struct elf_head head;
 };
 
@@ -27,6 +27,14 @@ struct elf_file {
  */
 int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 		  const struct elf_file *again, struct elf_file *out, struct err *err);
-/* 0, or ERR_LIMIT with a sentence: no object has ELF_FILE_MAX_BYTES. */
-int elf_file_check_size(const char *path, const struct os_file_info *info, struct err *err);
-void elf_file_close(struct elf_file *f);      /* head and bytes.size stay */
+
+/*
+ * Open whatever regular file is at a path, up to ELF_FILE_MAX_BYTES.
+ * returns  0, ERR_NOT_FOUND, ERR_ACCESS, ERR_IO; ERR_FORMAT when it is no ELF file; ERR_LIMIT
+ */
+int elf_file_open_path(const char *path, struct elf_file *out, struct err *err);
+bool elf_file_same(const struct elf_file *a, const struct elf_file *b);   /* by size and time */
+void elf_file_close(struct elf_file *f);      /* everything but `file` stays */
+
+/* Of several candidates' reasons keep the first, unless it is only that nothing is there. */
+void elf_file_keep_reason(struct err *why, const struct err *one);

@@ -143,10 +143,6 @@ static void child_main(struct job *j)
 	limit_self();
 	rc = elf_file_open(j->object, j->pid, false, NULL, &own, &err);
 	if (rc) {
-		/*
-		 * /proc/PID/exe of another process is another file too, but says nothing about
-		 * this.
-		 */
 		bool other = (rc == ERR_FORMAT || rc == ERR_UNSUPPORTED) &&
 			     os_exists(j->object->key.path);
 

@@ -9,6 +9,7 @@
 #include "model/frame.h"
 #include "symbol/bytes.h"
 
+#define SYMBOL_PROGRAM 2u                    /* the candidate that is the program of the process */
 #define SYMBOL_CANDIDATES 3u
 
 /*

@@ -42,7 +42,7 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 	case 1:                                /* looked up in ours: the process may have gone */
 		buf_put(path, name, path_length(name));
 		break;
-	case 2:                                /* a running program that was deleted */
+	case SYMBOL_PROGRAM:                   /* a running program that was deleted */
 		buf_printf(path, "/proc/%" PRIu32 "/exe", pid);
 		break;
 	default:

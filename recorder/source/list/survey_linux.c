@@ -9,7 +9,7 @@
 #include "source/probe/gc_probes_linux.h"
 #include "source/jvm/options.h"
 #include "source/host/maps.h"
-#include "symbol/elf.h"
+#include "symbol/elf_file.h"
 #include "symbol/symbol_open.h"
 
 #include <ctype.h>
@@ -80,23 +80,16 @@ static bool has_go_note(const struct bytes *in)
 
 static void read_file(const char *path, struct known_file *out)
 {
-	struct os_file_info info;
-	struct os_file *file = NULL;
-	struct elf_head *head = malloc(sizeof(*head));
-	struct bytes bytes;
+	struct elf_file *file = malloc(sizeof(*file));
 
-	if (head && os_open(path, OS_READ_PLAIN, &file, NULL) == 0 &&
-	    os_file_info(file, &info, NULL) == 0) {
-		bytes = bytes_of_file(file, info.size_bytes);
-		if (elf_head_read(&bytes, head, NULL) == 0) {
-			out->is_elf = true;
-			out->is_32_bit = !head->is64;
-			out->has_tables = head->unwind.file_bytes != 0;
-			out->is_go = has_go_note(&bytes);
-		}
+	if (file && elf_file_open_path(path, file, NULL) == 0) {
+		out->is_elf = true;
+		out->is_32_bit = !file->head.is64;
+		out->has_tables = file->head.unwind.file_bytes != 0;
+		out->is_go = has_go_note(&file->bytes);
+		elf_file_close(file);
 	}
-	os_close(file);
-	free(head);
+	free(file);
 }
 
 /* Look at a mapped file as far as it can be read; an unreadable one is not called bad. */

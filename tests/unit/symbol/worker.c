@@ -150,6 +150,60 @@ TEST(worker_remembers_what_cannot_be_opened_until_another_process_maps_it)
 	symbol_world_close(&w);
 }
 
+/* The log of a worker that looked for the names of 16 copies of the file: as in 16 containers. */
+static void log_of_copies(const char *path, struct buf *out)
+{
+	enum { COPIES = 16 };
+	const char *log_path = tmp_path("log");
+	struct frame *frames[COPIES];
+	struct symbols_use use;
+	struct log *log = NULL;
+	struct symbol_world w;
+	unsigned i;
+
+	os_remove(log_path, NULL);
+	assert_int_equal(log_open(log_path, &log, NULL), 0);
+	symbol_world_open(&w, NULL, log);
+	for (i = 0; i < COPIES; i++) {
+		struct object_key key = {.kind = OBJECT_ELF, .path = path, .dev = i, .ino = ~0u};
+
+		frames[i] = frame_at(&w, objects_get(w.frames, &key, os_pid()), BASE + 0x18);
+	}
+	assert_int_equal(symbols_settle(w.symbols, frames, COPIES, SETTLE_NS), COPIES);
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.failed, COPIES);
+	assert_int_equal(use.objects_failed, COPIES);
+	symbol_world_close(&w);
+	log_close(log);
+	assert_int_equal(os_load(log_path, 65536, out, NULL), 0);
+}
+
+TEST(a_library_without_names_is_told_once_with_its_place_and_what_helps)
+{
+	const char *path = write_image("libc.so.6", ID, 0), *line;
+	struct buf log = {0}, gone = {0};
+
+	log_of_copies(path, &log);
+	line = strstr(buf_text(&log), "no function names for ");
+	assert_non_null(line);
+	assert_non_null(strstr(line, path));
+	assert_non_null(strstr(line, "is no longer the file that was mapped"));
+	assert_non_null(strstr(line, "restart the processes that still run the old one"));
+	assert_null(strstr(line, "/exe"));
+	assert_string_equal(strchr(line, '\n'), "\n");
+
+	/* Nothing is at its path: the program that maps it is no reason. */
+	os_remove(path, NULL);
+	log_of_copies(path, &gone);
+	line = strstr(buf_text(&gone), "no function names for ");
+	assert_non_null(line);
+	assert_non_null(strstr(line, path));
+	assert_null(strstr(line, "/exe"));
+	assert_string_equal(strchr(line, '\n'), "\n");
+	buf_free(&log);
+	buf_free(&gone);
+}
+
 TEST(worker_refuses_what_is_no_file_or_no_elf)
 {
 	static const char *const paths[] = {"dir", "script", "", "[heap]", "relative/path"};
@@ -367,6 +421,7 @@ int main(void)
 		cmocka_unit_test(worker_refuses_a_file_with_another_build_id),
 		cmocka_unit_test(
 			worker_remembers_what_cannot_be_opened_until_another_process_maps_it),
+		cmocka_unit_test(a_library_without_names_is_told_once_with_its_place_and_what_helps),
 		cmocka_unit_test(worker_refuses_what_is_no_file_or_no_elf),
 		cmocka_unit_test(worker_reads_names_of_a_large_table_from_the_file),
 		cmocka_unit_test(worker_holds_few_files_open_however_many_objects_there_are),
