@@ -1,5 +1,7 @@
 #include "source/host/proc_parse.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 #define NUMBER_MAX 1e30               /* no counter is larger; a hostile text could give infinity */
@@ -7,9 +9,7 @@
 
 struct text text_of(const char *bytes, size_t n)
 {
-	struct text t = { bytes, bytes ? bytes + n : bytes };
-
-	return t;
+	return (struct text){bytes, bytes ? bytes + n : bytes};
 }
 
 bool text_line(struct text *rest, struct text *line)
@@ -84,7 +84,7 @@ void text_copy(struct text t, char *out, size_t n)
 	out[len] = '\0';
 }
 
-static void numbers(struct text line, struct proc_row *row)
+static void read_numbers(struct text line, struct proc_row *row)
 {
 	struct text word;
 
@@ -112,7 +112,7 @@ bool proc_row_next(struct text *rest, struct proc_row *row)
 		}
 		if (row->name.at == row->name.end)
 			continue;
-		numbers(line, row);
+		read_numbers(line, row);
 		return true;
 	}
 	return false;
@@ -128,7 +128,7 @@ bool proc_disk_next(struct text *rest, struct proc_row *row)
 		    !text_word(&line, &minor) || !text_number(minor, &number) ||
 		    !text_word(&line, &row->name))
 			continue;
-		numbers(line, row);
+		read_numbers(line, row);
 		return true;
 	}
 	return false;
@@ -229,7 +229,7 @@ bool proc_disk_is_part_of(struct text name, struct text disk)
 
 bool proc_stat_parse(struct text all, struct proc_stat *out)
 {
-	double v[STAT_WORDS] = { 0 };
+	double v[STAT_WORDS] = {0};
 	struct text comm, word, pid;
 	const char *at;
 	uint32_t n;
@@ -259,9 +259,11 @@ bool proc_stat_parse(struct text all, struct proc_stat *out)
 		if (!text_number(word, &v[n]))
 			v[n] = 0;               /* the state letter or a negative priority */
 	}
-	if (n < 22 || v[19] >= 18e18)
+	if (n < 22 || v[1] > UINT32_MAX || v[6] > UINT32_MAX || v[19] >= 18e18)
 		return false;
 	/* Field k of proc(5) is word k - 3. */
+	out->parent_pid = (uint32_t)v[1];
+	out->flags = (uint32_t)v[6];
 	out->minor_faults = v[7];
 	out->major_faults = v[9];
 	out->utime = v[11];
@@ -273,7 +275,8 @@ bool proc_stat_parse(struct text all, struct proc_stat *out)
 	return true;
 }
 
-static bool octal(const char *at, const char *end, char *out)
+/* Whether an octal escape such as \040 begins here; *out is then its character. */
+static bool unescape(const char *at, const char *end, char *out)
 {
 	if (end - at < 4 || at[0] != '\\' || at[1] < '0' || at[1] > '3' || at[2] < '0' ||
 	    at[2] > '7' || at[3] < '0' || at[3] > '7')
@@ -292,7 +295,7 @@ bool proc_mount_next(struct text *rest, struct proc_mount *out)
 		    !text_word(&line, &out->type))
 			continue;
 		for (n = 0; dir.at < dir.end && n + 1 < sizeof(out->dir); n++) {
-			if (octal(dir.at, dir.end, &out->dir[n]))
+			if (unescape(dir.at, dir.end, &out->dir[n]))
 				dir.at += 4;
 			else
 				out->dir[n] = *dir.at++;
@@ -304,30 +307,20 @@ bool proc_mount_next(struct text *rest, struct proc_mount *out)
 	return false;
 }
 
+/* Cut a suffix, in any case, off a text that has more than that. */
 static void drop_suffix(char *text, const char *suffix)
 {
-	size_t n = strlen(text), m = strlen(suffix), i;
+	size_t n = strlen(text), nsuffix = strlen(suffix);
 
-	if (n <= m)
-		return;
-	for (i = 0; i < m; i++) {
-		char c = text[n - m + i];
-
-		if (c >= 'A' && c <= 'Z')
-			c = (char)(c + 32);
-		if (c != suffix[i])
-			return;
-	}
-	text[n - m] = '\0';
+	if (n > nsuffix && text_ends_fold(text, suffix))
+		text[n - nsuffix] = '\0';
 }
 
 void proc_display_name(const char *exe, const char *comm, char *out, size_t n)
 {
-	const char *slash = strrchr(exe, '/');
-	const char *name = slash ? slash + 1 : exe;
+	const char *slash = strrchr(exe, '/'), *name = slash ? slash + 1 : exe;
 
-	if (!*name)
-		name = comm;
+	name = *name ? name : comm;
 	text_copy(text_of(name, strlen(name)), out, n);
 	drop_suffix(out, " (deleted)");
 	drop_suffix(out, ".exe");

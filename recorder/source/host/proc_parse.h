@@ -70,7 +70,7 @@ bool proc_disk_is_part_of(struct text name, struct text disk);
 
 /* /proc/PID/stat; times in clock ticks. */
 struct proc_stat {
-	uint32_t pid;
+	uint32_t pid, parent_pid, flags;     /* flags: PF_... of the kernel */
 	char comm[PROC_COMM_BYTES];
 	char state;                          /* R, S, D, Z (ended, not yet reaped) and so on */
 	double utime, stime, minor_faults, major_faults, threads, virtual_bytes, resident_pages;

@@ -2,11 +2,48 @@
 
 #include "base/os.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *ctx)
+{
+	DIR *entries = opendir(dir);
+	struct dirent *entry;
+
+	if (!entries)
+		return false;
+	while ((entry = readdir(entries)) != NULL) {
+		const char *name = entry->d_name;
+
+		if (*name >= '1' && *name <= '9' && !one(ctx, (uint32_t)strtoul(name, NULL, 10)))
+			break;
+	}
+	closedir(entries);
+	return true;
+}
+
+bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	return os_load(path, max_bytes, out, NULL) == 0;
+}
+
+size_t proc_pid_exe(uint32_t pid, char *out, size_t n)
+{
+	char path[40];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	got = readlink(path, out, n - 1);
+	out[got > 0 ? got : 0] = '\0';
+	return got > 0 ? (size_t)got : 0;
+}
 
 /* Convert ticks since boot, which include suspend, to the recorder's clock, which does not. */
 static uint64_t ticks_to_recorder_ns(uint64_t ticks)
@@ -22,28 +59,29 @@ static uint64_t ticks_to_recorder_ns(uint64_t ticks)
 	return now - (boot_now - start);
 }
 
+bool proc_pid_stat(uint32_t pid, struct proc_stat *out, uint64_t *start_ns)
+{
+	struct buf text = {0};
+	bool ok = proc_pid_load(pid, "stat", 8192, &text) &&
+		  proc_stat_parse(text_of(buf_text(&text), text.len), out);
+
+	buf_free(&text);
+	if (ok)
+		*start_ns = ticks_to_recorder_ns(out->start_ticks);
+	return ok;
+}
+
 bool proc_pid_read(uint32_t pid, struct proc_pid *out)
 {
-	char path[40], exe[4096];
-	struct buf text = {0};
 	struct proc_stat stat;
-	ssize_t n;
-	bool ok;
+	char exe[4096];
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	ok = os_load(path, 8192, &text, NULL) == 0 &&
-	     proc_stat_parse(text_of(buf_text(&text), text.len), &stat);
-	buf_free(&text);
-	if (!ok)
+	if (!proc_pid_stat(pid, &stat, &out->start_ns))
 		return false;
-	out->start_ns = ticks_to_recorder_ns(stat.start_ticks);
 	out->nthreads = (uint32_t)stat.threads;
 	out->state = stat.state;
 	memcpy(out->comm, stat.comm, sizeof(out->comm));
-	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	exe[n > 0 ? n : 0] = '\0';
-	out->from_exe = n > 0;
+	out->from_exe = proc_pid_exe(pid, exe, sizeof(exe)) != 0;
 	proc_display_name(exe, out->comm, out->name, sizeof(out->name));
 	return true;
 }
@@ -69,10 +107,10 @@ uint32_t proc_pid_inner(uint32_t pid)
 	struct buf text = {0};
 	unsigned long inner = 0, n;
 	const char *line;
-	char path[40], *end;
+	char *end;
 
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	line = os_load(path, 16384, &text, NULL) == 0 ? strstr(buf_text(&text), "\nNSpid:") : NULL;
+	line = proc_pid_load(pid, "status", 16384, &text) ? strstr(buf_text(&text), "\nNSpid:")
+							  : NULL;
 	/* Lists the pid in each namespace, outermost first; kernels before 4.1 have no NSpid. */
 	for (line = line ? line + 7 : ""; *line == '\t'; line = end) {
 		n = strtoul(line + 1, &end, 10);

@@ -1,8 +1,20 @@
-/* One process by its pid, from /proc, now. Any thread. */
+/* Processes from /proc, now (proc(5)). Any thread that may wait for files. */
 #pragma once
 
+#include "base/buf.h"
 #include "model/process_name.h"
 #include "source/host/proc_parse.h"
+
+/* Call one() for each number that names an entry of "/proc" or "/proc/PID/task" until it returns
+ * false. returns  false when the directory cannot be opened; errno says why */
+bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *ctx);
+
+/* Load /proc/PID/NAME, at most max_bytes. returns  whether it could be read */
+bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out);
+/* The target of /proc/PID/exe. returns  its length; 0 = not known, and out is "" */
+size_t proc_pid_exe(uint32_t pid, char *out, size_t n);
+/* /proc/PID/stat. start_ns: on the recorder clock, exact to 10 ms. false: no such process. */
+bool proc_pid_stat(uint32_t pid, struct proc_stat *out, uint64_t *start_ns);
 
 struct proc_pid {
 	uint64_t start_ns;                   /* recorder clock; exact to 10 ms */
@@ -24,7 +36,5 @@ struct proc_names {
 };
 bool proc_names_read(uint32_t pid, struct proc_names *out);
 
-/*
- * What it calls itself, in its own namespace of pids (NSpid); 0 = there is none, or /proc hides it.
- */
+/* Its pid in its own namespace (NSpid); 0 = there is no such process, or /proc hides it. */
 uint32_t proc_pid_inner(uint32_t pid);

@@ -2,22 +2,22 @@
 
 #include "source/host/proc_pid_linux.h"
 
-#include <dirent.h>
-#include <stdlib.h>
+struct listing {
+	running_one *one;
+	void *ctx;
+};
+
+static bool tell_names(void *ctx, uint32_t pid)
+{
+	struct listing *l = ctx;
+	struct proc_names p;
+
+	if (proc_names_read(pid, &p))
+		l->one(l->ctx, pid, &p.is);
+	return true;
+}
 
 bool running_each(running_one *one, void *ctx)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	struct proc_names p;
-
-	while (proc && (entry = readdir(proc)) != NULL) {
-		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-
-		if (pid && proc_names_read(pid, &p))
-			one(ctx, pid, &p.is);
-	}
-	if (proc)
-		closedir(proc);
-	return proc != NULL;
+	return proc_each("/proc", tell_names, &(struct listing){one, ctx});
 }

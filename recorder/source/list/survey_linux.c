@@ -175,7 +175,7 @@ static bool has_v8(struct work *w, const char *path, uint64_t dev, uint64_t ino)
 {
 	if (w->v8.dev != dev || w->v8.ino != ino)
 		w->v8 = (struct known_v8){
-			.dev = dev, .ino = ino, .has_probes = gc_probes_has_v8(path)};
+			.dev = dev, .ino = ino, .has_probes = gc_probes_has(GC_V8, path)};
 	return w->v8.has_probes;
 }
 
@@ -199,7 +199,7 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 	f->is_python |= is_exe && strncmp(v->name, "python", 6) == 0;
 	if (f->is_python && !f->has_gc_probes &&
 	    (is_exe || strncmp(text_base_name(path), "libpython", 9) == 0))
-		f->has_gc_probes = gc_probes_has_python(buf_text(&at));
+		f->has_gc_probes = gc_probes_has(GC_CPYTHON, buf_text(&at));
 	f->is_node |= is_exe && gc_probes_is_node(v->name);
 	if (f->is_node && !f->has_gc_probes &&
 	    (is_exe || strncmp(text_base_name(path), "libnode.so", 10) == 0))
@@ -299,7 +299,7 @@ static void see_rest(const struct work *w, struct process_view *v)
 	if (f->is_jvm) {
 		f->has_perf_data = has_perf_data(v->pid);
 		f->has_gc_probes = !f->has_perf_data && strcmp(v->name, "java") == 0 &&
-				   gc_probes_has_hotspot(v->jvm_library);
+				   gc_probes_has(GC_HOTSPOT, v->jvm_library);
 		f->keeps_frame_pointers = jvm_options_keep_frame_pointers(v->pid);
 	}
 	if (f->jit_bytes && symbol_perf_map(v->pid, &file, NULL) == 0)

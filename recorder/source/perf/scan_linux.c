@@ -3,72 +3,20 @@
  * and again after side-band records were lost.
  */
 #include "base/array.h"
-#include "base/log.h"
 #include "base/os.h"
 #include "base/table.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/perf/state_linux.h"
 #include "symbol/elf.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
-#include <unistd.h>
 
 #define PROC_FILE_MAX_BYTES ((size_t)16 << 20)   /* /proc/PID/maps of 60,000 mappings is 6 MB */
-#define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD, field 9 of /proc/PID/stat */
-
-/* ---- /proc/PID/stat -------------------------------------------------------------------------- */
-
-struct stat_line {
-	char comm[64], state;
-	uint32_t parent_pid, flags;
-	uint64_t start_ns;
-};
-
-/* Convert time since boot, which includes suspend, to the recorder's clock, which does not. */
-static uint64_t boot_to_recorder_ns(uint64_t boot_ns)
-{
-	struct timespec boot;
-	uint64_t now = os_now_ns(), boot_now;
-
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	boot_now = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
-	if (boot_now < boot_ns || boot_now - boot_ns > now)
-		return 0;
-	return now - (boot_now - boot_ns);
-}
-
-/* The name is in parentheses and may contain any byte, even ')': the last ')' ends it. */
-static bool read_stat(uint32_t pid, struct stat_line *out)
-{
-	struct buf text = {0};
-	char path[64];
-	unsigned long long ticks = 0;
-	const char *open_at, *close_at;
-	bool ok = false;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	if (os_load(path, 8192, &text, NULL) == 0) {
-		open_at = strchr(buf_text(&text), '(');
-		close_at = strrchr(buf_text(&text), ')');
-		if (open_at && close_at && close_at > open_at) {
-			snprintf(out->comm, sizeof(out->comm), "%.*s",
-				 (int)(close_at - open_at - 1), open_at + 1);
-			ok = sscanf(close_at + 1,
-				    " %c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-				    "%*d %*d %*d %llu", &out->state, &out->parent_pid, &out->flags,
-				    &ticks) == 4;
-		}
-	}
-	out->start_ns = boot_to_recorder_ns(ticks * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)));
-	buf_free(&text);
-	return ok;
-}
+#define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
 
 /* ---- build ids of mapped files: a file is the same object before and after the start --------- */
 
@@ -123,23 +71,19 @@ static void add_build_id(struct scan *scan, uint32_t pid, struct object_key *key
 	uint64_t hash = hash_pair(file.dev, file.ino);
 	uint32_t at = table_find(&scan->index, hash, file_same, scan, &file);
 
-	if (at == TABLE_NONE) {
+	if (at != TABLE_NONE) {
+		file = scan->files[at];
+	} else {
 		read_build_id(pid, key->path, &file);
-		if (ARRAY_ROOM(scan->files, scan->room, scan->nfiles + 1))
-			return;
-		at = scan->nfiles;
-		scan->files[scan->nfiles++] = file;
-		if (table_add(&scan->index, hash, at))
-			scan->nfiles--;
+		if (!ARRAY_ROOM(scan->files, scan->room, scan->nfiles + 1) &&
+		    !table_add(&scan->index, hash, scan->nfiles))
+			scan->files[scan->nfiles++] = file;
 	}
 	key->build_id_bytes = file.build_id_bytes;
-	if (at < scan->nfiles) {
-		key->build_id_bytes = scan->files[at].build_id_bytes;
-		memcpy(key->build_id, scan->files[at].build_id, BUILD_ID_MAX);
-	}
+	memcpy(key->build_id, file.build_id, BUILD_ID_MAX);
 }
 
-/* ---- /proc/PID/maps -------------------------------------------------------------------------- */
+/* ---- one process ----------------------------------------------------------------------------- */
 
 /* start-end perms pgoff major:minor inode path */
 static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
@@ -172,66 +116,49 @@ static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
 static void read_maps(struct scan *scan, struct perf_process *p)
 {
 	struct buf text = {0};
-	char path[64], *line, *next;
+	char *line, *next;
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
-	os_load(path, PROC_FILE_MAX_BYTES, &text, NULL);
-	if (text.len && perf_state_clear_maps(scan->state, p) == 0) {
-		for (line = text.data; line && *line; line = next) {
-			next = strchr(line, '\n');
-			if (!next)
-				break;
-			*next++ = '\0';
+	proc_pid_load(p->pid, "maps", PROC_FILE_MAX_BYTES, &text);
+	if (text.len && perf_state_clear_maps(scan->state, p) == 0)
+		for (line = text.data; (next = strchr(line, '\n')) != NULL; line = next + 1) {
+			*next = '\0';
 			read_mapping(scan, p, line);
 		}
-	}
 	buf_free(&text);
 }
 
-/* ---- threads and names ----------------------------------------------------------------------- */
+struct task_list {
+	struct perf_state *state;
+	struct perf_process *process;
+	bool leader_ended;
+};
 
 /* Skip a leader that ended before its threads: its exit record is past. */
-static void read_threads(struct scan *scan, struct perf_process *p, bool leader_ended)
+static bool read_thread(void *ctx, uint32_t tid)
 {
-	struct dirent *entry;
-	struct perf_thread *t;
-	char path[300];
-	uint32_t tid;
-	DIR *dir;
+	const struct task_list *l = ctx;
+	struct perf_thread *t = NULL;
+	struct buf comm = {0};
+	char name[32];
 
-	snprintf(path, sizeof(path), "/proc/%u/task", p->pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir)) != NULL) {
-		struct buf comm = {0};
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-		if (leader_ended && tid == p->pid)
-			continue;
-		t = perf_state_add_thread(scan->state, p, tid);
-		snprintf(path, sizeof(path), "/proc/%u/task/%s/comm", p->pid, entry->d_name);
-		if (t && os_load(path, 256, &comm, NULL) == 0 && comm.len) {
-			comm.data[strcspn(comm.data, "\n")] = '\0';
-			thread_set_name(t->thread, comm.data);
-		}
-		buf_free(&comm);
+	if (!l->leader_ended || tid != l->process->pid)
+		t = perf_state_add_thread(l->state, l->process, tid);
+	snprintf(name, sizeof(name), "task/%u/comm", tid);
+	if (t && proc_pid_load(l->process->pid, name, 256, &comm) && comm.len) {
+		comm.data[strcspn(comm.data, "\n")] = '\0';
+		thread_set_name(t->thread, comm.data);
 	}
-	if (dir)
-		closedir(dir);
+	buf_free(&comm);
+	return true;
 }
 
 /* The process has another name already: its exec record was lost. */
 static void read_exe(struct scan *scan, struct perf_process *p, const char *comm)
 {
-	char path[64], target[4096];
-	ssize_t n;
+	char target[4096];
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", p->pid);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n <= 0)
+	if (!proc_pid_exe(p->pid, target, sizeof(target)))
 		return;
-	target[n] = '\0';
 	target[perf_path_length(target)] = '\0';
 	if (strncmp(target, "/memfd:", 7) == 0) {
 		p->exe_known = true;         /* its short name is better */
@@ -245,32 +172,34 @@ static void read_exe(struct scan *scan, struct perf_process *p, const char *comm
 
 static int scan_process(struct scan *scan, uint32_t pid)
 {
-	struct stat_line stat;
+	struct task_list tasks = {.state = scan->state};
 	struct perf_process *p;
-	bool ended;
+	struct proc_stat stat;
+	uint64_t start_ns;
+	char path[32];
 
-	if (!read_stat(pid, &stat))
+	if (!proc_pid_stat(pid, &stat, &start_ns))
 		return ERR_NOT_FOUND;
-	ended = stat.state == 'Z' || stat.state == 'X';
+	tasks.leader_ended = stat.state == 'Z' || stat.state == 'X';
 	p = perf_state_find(scan->state, pid);
 	if (!p)
-		p = perf_state_add_process(scan->state, pid, stat.parent_pid, stat.start_ns,
-					   stat.comm);
+		p = perf_state_add_process(scan->state, pid, stat.parent_pid, start_ns, stat.comm);
 	if (!p)
 		return ERR_LIMIT;
 	p->kernel = (stat.flags & KERNEL_THREAD_FLAG) != 0;
-	if (!p->kernel && !ended) {
+	if (!p->kernel && !tasks.leader_ended) {
 		read_exe(scan, p, stat.comm);
 		read_maps(scan, p);
 	}
-	read_threads(scan, p, ended);
-	if (!p->nthreads && !ended)
+	tasks.process = p;
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	proc_each(path, read_thread, &tasks);
+	if (!p->nthreads && !tasks.leader_ended)
 		perf_state_add_thread(scan->state, p, pid);
-	if (!p->nthreads) {
-		perf_state_tidy(scan->state, p);
-		return ERR_NOT_FOUND;
-	}
-	return 0;
+	if (p->nthreads)
+		return 0;
+	perf_state_tidy(scan->state, p);
+	return ERR_NOT_FOUND;
 }
 
 static void scan_end(struct scan *scan)
@@ -288,19 +217,18 @@ int perf_scan_process(struct perf_state *s, uint32_t pid, bool build_ids)
 	return rc;
 }
 
+static bool scan_one(void *ctx, uint32_t pid)
+{
+	scan_process(ctx, pid);
+	return true;
+}
+
 int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err)
 {
 	struct scan scan = {.state = s, .build_ids = build_ids};
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
 
-	if (!dir)
+	if (!proc_each("/proc", scan_one, &scan))
 		return err_os(err, "cannot read /proc, so processes have no names");
-	while ((entry = readdir(dir)) != NULL) {
-		if (isdigit((unsigned char)entry->d_name[0]))
-			scan_process(&scan, (uint32_t)strtoul(entry->d_name, NULL, 10));
-	}
-	closedir(dir);
 	scan_end(&scan);
 	return 0;
 }

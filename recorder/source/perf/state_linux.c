@@ -1,6 +1,7 @@
 #include "source/perf/state_linux.h"
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/os.h"
 #include "base/slots.h"
@@ -18,8 +19,7 @@
 #include <unistd.h>
 
 #define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
-/* a thread is remembered this long after its exit record */
-#define FORGET_NS NS_PER_SEC
+#define FORGET_NS NS_PER_SEC           /* a thread is remembered this long after its exit record */
 
 struct exited {
 	uint32_t tid;
@@ -35,46 +35,43 @@ struct perf_state {
 	uint64_t kernel_base;                /* address of _text; 0 = hidden */
 	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
-	uint32_t exited_first, exited_count, exited_room;
+	uint32_t exited_first, exited_count, exited_capacity;
 };
 
 /* ---- lookups --------------------------------------------------------------------------------- */
 
 static bool pid_same(const void *ctx, uint32_t value, const void *key)
 {
-	const struct perf_state *s = ctx;
+	const struct perf_process *p = slots_get(&((const struct perf_state *)ctx)->processes, value);
 
-	return ((struct perf_process *)slots_get(&s->processes, value))->pid ==
-	       *(const uint32_t *)key;
+	return p->pid == *(const uint32_t *)key;
 }
 
 static bool tid_same(const void *ctx, uint32_t value, const void *key)
 {
-	const struct perf_state *s = ctx;
+	const struct perf_thread *t = slots_get(&((const struct perf_state *)ctx)->threads, value);
 
-	return ((struct perf_thread *)slots_get(&s->threads, value))->tid == *(const uint32_t *)key;
-}
-
-static uint32_t find_process(const struct perf_state *s, uint32_t pid)
-{
-	return table_find(&s->by_pid, hash_u64(pid), pid_same, s, &pid);
-}
-
-static uint32_t find_thread(const struct perf_state *s, uint32_t tid)
-{
-	return table_find(&s->by_tid, hash_u64(tid), tid_same, s, &tid);
+	return t->tid == *(const uint32_t *)key;
 }
 
 struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid)
 {
-	uint32_t number = find_process(s, pid);
+	uint32_t number = table_find(&s->by_pid, hash_u64(pid), pid_same, s, &pid);
 
 	return number == TABLE_NONE ? NULL : slots_get(&s->processes, number);
 }
 
 struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid)
 {
-	uint32_t number = find_thread(s, tid);
+	uint32_t number = table_find(&s->by_tid, hash_u64(tid), tid_same, s, &tid);
+
+	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+}
+
+/* The thread in a place of the table; NULL = the place is empty. */
+static struct perf_thread *thread_at(const struct perf_state *s, uint32_t place)
+{
+	uint32_t number = s->by_tid.slots[place].value;
 
 	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 }
@@ -109,25 +106,23 @@ static void put_image_event(struct perf_state *s, struct perf_process *p, struct
 
 static void remove_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
 {
-	uint32_t number = find_process(s, p->pid);
-
 	maps_free(p->maps, now_ns);
-	process_drop(s->cfg.processes, p->process, now_ns);
-	table_remove(&s->by_pid, hash_u64(p->pid), number);
-	slots_free_one(&s->processes, number);
+	if (p->process)
+		process_drop(s->cfg.processes, p->process, now_ns);
+	table_remove(&s->by_pid, hash_u64(p->pid), p->number);
+	slots_free_one(&s->processes, p->number);
 }
 
 static void remove_thread(struct perf_state *s, struct perf_thread *t, uint64_t now_ns)
 {
 	struct perf_process *p = t->process;
-	uint32_t number = find_thread(s, t->tid);
 
 	thread_drop(s->cfg.processes, t->thread, now_ns);
 	free(t->memory);
 	if (!t->exited_ns)
 		p->nalive--;
-	table_remove(&s->by_tid, hash_u64(t->tid), number);
-	slots_free_one(&s->threads, number);
+	table_remove(&s->by_tid, hash_u64(t->tid), t->number);
+	slots_free_one(&s->threads, t->number);
 	if (--p->nthreads == 0)
 		remove_process(s, p, now_ns);
 }
@@ -142,37 +137,29 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process)
  * Remove all threads of a process but one. It walks over them, because usually there is no other
  * when a program is executed.
  */
-static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid,
-				  uint64_t now_ns)
+static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid)
 {
-	uint32_t kept = find_thread(s, tid), i = 0, others = p->nthreads;
+	const struct perf_thread *kept = perf_state_find_thread(s, tid);
+	uint32_t i = 0, others = p->nthreads - (kept && kept->process == p);
 
-	if (kept != TABLE_NONE &&
-	    ((struct perf_thread *)slots_get(&s->threads, kept))->process == p)
-		others--;
 	while (others && i < s->by_tid.nslots) {
-		uint32_t number = s->by_tid.slots[i].value;
-		struct perf_thread *t =
-			number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+		struct perf_thread *t = thread_at(s, i);
 
-		if (!t || t->process != p || t->tid == tid) {
+		if (t && t->process == p && t != kept) {
+			others--;
+			remove_thread(s, t, s->now_ns);  /* the last one frees the process too */
+		} else {
 			i++;
-			continue;
 		}
-		if (p->nthreads == 1) {
-			remove_thread(s, t, now_ns);     /* frees the process too */
-			return;
-		}
-		others--;
-		remove_thread(s, t, now_ns);
 	}
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-static bool wanted(const struct perf_state *s, const struct perf_process *p)
+/* Its names have changed: does --record-process still name it? */
+static void update_skipped(const struct perf_state *s, struct perf_process *p)
 {
-	return !s->cfg.only_process || process_is_meant(p->process, s->cfg.only_process);
+	p->skipped = s->cfg.only_process && !process_is_meant(p->process, s->cfg.only_process);
 }
 
 /* Only if names are needed: they may be those of argv[0] or of a script. */
@@ -180,7 +167,7 @@ static void read_command_line(struct perf_state *s, struct perf_process *p)
 {
 	if (s->cfg.command_lines && !p->kernel && !atomic_load(&p->process->cmdline)) {
 		symbols_read_command_line(s->cfg.processes, p->process);
-		p->skipped = !wanted(s, p);
+		update_skipped(s, p);
 	}
 }
 
@@ -191,53 +178,47 @@ struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, 
 	uint32_t number;
 
 	if (p)
-		remove_threads_except(s, p, UINT32_MAX, s->now_ns);  /* its exit was lost */
-	number = slots_add(&s->processes);
+		remove_threads_except(s, p, UINT32_MAX);             /* its exit was lost */
+	number = table_add_slot(&s->by_pid, hash_u64(pid), &s->processes, SLOTS_NONE);
 	if (number == SLOTS_NONE)
 		return NULL;
 	p = slots_get(&s->processes, number);
+	p->number = number;
 	p->pid = pid;
 	p->parent_pid = parent_pid;
 	p->start_ns = start_ns;
 	p->process = process_add(s->cfg.processes, pid, start_ns, 0, parent_pid, comm);
 	p->maps = p->process ? maps_new() : NULL;
-	if (!p->maps || table_add(&s->by_pid, hash_u64(pid), number)) {
-		if (p->process)
-			process_drop(s->cfg.processes, p->process, start_ns);
-		maps_free(p->maps, start_ns);
-		slots_free_one(&s->processes, number);
+	if (!p->maps) {
+		remove_process(s, p, start_ns);
 		return NULL;
 	}
-	p->skipped = !wanted(s, p);
+	update_skipped(s, p);
 	return p;
 }
 
 struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_process *process,
 					  uint32_t tid)
 {
-	uint32_t number = find_thread(s, tid);
-	struct perf_thread *t;
+	struct perf_thread *t = perf_state_find_thread(s, tid);
+	struct thread *thread;
+	uint32_t number;
 
-	if (number != TABLE_NONE) {
-		t = slots_get(&s->threads, number);
-		if (t->process == process && !t->exited_ns)
-			return t;
-		/* keeps it alive when the old thread goes */
-		process->nthreads++;
+	if (t && t->process == process && !t->exited_ns)
+		return t;
+	if (t) {
+		process->nthreads++;         /* keeps it alive when the old thread goes */
 		remove_thread(s, t, s->now_ns);
 		process->nthreads--;
 	}
-	number = slots_add(&s->threads);
+	thread = thread_add(s->cfg.processes, process->process, tid);
+	number = thread ? table_add_slot(&s->by_tid, hash_u64(tid), &s->threads, SLOTS_NONE)
+			: SLOTS_NONE;
 	if (number == SLOTS_NONE)
 		return NULL;
 	t = slots_get(&s->threads, number);
-	t->tid = tid;
-	t->process = process;
-	t->thread = thread_add(s->cfg.processes, process->process, tid);
-	if (!t->thread || table_add(&s->by_tid, hash_u64(tid), number)) {
-		slots_free_one(&s->threads, number);
-		return NULL;
-	}
+	*t = (struct perf_thread){
+		.number = number, .tid = tid, .process = process, .thread = thread};
 	process->nthreads++;
 	process->nalive++;
 	return t;
@@ -247,7 +228,7 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 {
 	process_set_exe(s->cfg.processes, process->process, path);
 	process->exe_known = true;
-	process->skipped = !wanted(s, process);
+	update_skipped(s, process);
 	read_command_line(s, process);
 }
 
@@ -392,19 +373,18 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 		perf_state_exe(s, child, process_name(parent->process));
 	if (cmdline)
 		process_set_cmdline(s->cfg.processes, child->process, cmdline);
-	child->skipped = !wanted(s, child);
+	update_skipped(s, child);
 }
 
 static void on_fork(struct perf_state *s, const struct perf_record *r)
 {
 	bool new_process = r->pid != r->u.task.parent_pid;
-	uint32_t by = find_thread(s, r->u.task.parent_tid);
+	struct perf_thread *t = perf_state_find_thread(s, r->u.task.parent_tid);
 	struct perf_process *p;
-	struct perf_thread *t;
 	char name[16] = "";
 
-	if (by != TABLE_NONE)
-		thread_name(((struct perf_thread *)slots_get(&s->threads, by))->thread, name);
+	if (t)
+		thread_name(t->thread, name);
 	if (new_process)
 		p = perf_state_add_process(s, r->pid, r->u.task.parent_pid, r->time_ns, NULL);
 	else
@@ -430,7 +410,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 
 	if (!t || perf_state_clear_maps(s, p))
 		return ERR_MEMORY;
-	remove_threads_except(s, p, tid, s->now_ns);
+	remove_threads_except(s, p, tid);
 	fresh = process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,
 			    comm);
 	if (fresh)
@@ -445,7 +425,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	p->exec++;
 	p->exe_known = false;
 	p->kernel = false;
-	p->skipped = !wanted(s, p);
+	update_skipped(s, p);
 	read_command_line(s, p);
 	t->thread = thread;
 	if (t->memory)
@@ -458,7 +438,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 static void on_comm(struct perf_state *s, const struct perf_record *r)
 {
 	struct perf_process *p = perf_state_find(s, r->pid);
-	uint32_t number;
+	struct perf_thread *t;
 
 	if (r->u.comm.exec) {
 		if (p)
@@ -467,10 +447,9 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 			known_process(s, r->pid);
 		return;
 	}
-	number = find_thread(s, r->tid);
-	if (number != TABLE_NONE)
-		thread_set_name(((struct perf_thread *)slots_get(&s->threads, number))->thread,
-				r->u.comm.name);
+	t = perf_state_find_thread(s, r->tid);
+	if (t)
+		thread_set_name(t->thread, r->u.comm.name);
 	if (p && p->kernel && r->tid == p->pid)
 		process_set_comm(s->cfg.processes, p->process, r->u.comm.name);
 }
@@ -505,40 +484,19 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 /* Remember it for FORGET_NS; without memory, until its tid is reused. */
 static void remember_exited(struct perf_state *s, uint32_t tid, uint64_t time_ns)
 {
-	if (s->exited_count == s->exited_room) {
-		uint32_t live = s->exited_count - s->exited_first;
-		uint32_t room = live * 2 + 256;
-		struct exited *bigger = malloc(room * sizeof(*bigger));
-
-		if (!bigger)
-			return;
-		if (live)
-			memcpy(bigger, s->exited + s->exited_first, live * sizeof(*bigger));
-		free(s->exited);
-		s->exited = bigger;
-		s->exited_first = 0;
-		s->exited_count = live;
-		s->exited_room = room;
-	}
-	s->exited[s->exited_count++] = (struct exited){tid, time_ns};
+	if (!ARRAY_ROOM(s->exited, s->exited_capacity, s->exited_count + 1))
+		s->exited[s->exited_count++] = (struct exited){tid, time_ns};
 }
 
+/* t: NULL = not known */
 static void thread_exits(struct perf_state *s, struct perf_thread *t)
 {
-	if (t->exited_ns)
+	if (!t || t->exited_ns)
 		return;
 	t->exited_ns = s->now_ns;
 	if (--t->process->nalive == 0)
 		put_process_event(s, EVENT_PROCESS_EXIT, t->process, t->tid, s->now_ns);
 	remember_exited(s, t->tid, s->now_ns);
-}
-
-static void on_exit_record(struct perf_state *s, const struct perf_record *r)
-{
-	uint32_t number = find_thread(s, r->tid);
-
-	if (number != TABLE_NONE)
-		thread_exits(s, slots_get(&s->threads, number));
 }
 
 void perf_state_feed(struct perf_state *s, const struct perf_record *r)
@@ -555,7 +513,7 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 		on_mmap(s, r);
 		break;
 	case PERF_KIND_EXIT:
-		on_exit_record(s, r);
+		thread_exits(s, perf_state_find_thread(s, r->tid));
 		break;
 	case PERF_KIND_KSYMBOL:
 		kernel_symbols_feed(s->kernel_symbols, r);
@@ -569,16 +527,19 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 {
 	while (s->exited_first < s->exited_count &&
 	       s->exited[s->exited_first].time_ns + FORGET_NS < now_ns) {
-		struct exited *e = &s->exited[s->exited_first++];
-		uint32_t number = find_thread(s, e->tid);
-		struct perf_thread *t =
-			number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+		const struct exited *e = &s->exited[s->exited_first++];
+		struct perf_thread *t = perf_state_find_thread(s, e->tid);
 
 		if (t && t->exited_ns == e->time_ns)
 			remove_thread(s, t, now_ns);
 	}
-	if (s->exited_first == s->exited_count)
-		s->exited_first = s->exited_count = 0;
+	/* Move the rest to the front once it is the smaller half. */
+	if (s->exited_first && s->exited_first >= s->exited_count - s->exited_first) {
+		s->exited_count -= s->exited_first;
+		memmove(s->exited, s->exited + s->exited_first,
+			s->exited_count * sizeof(*s->exited));
+		s->exited_first = 0;
+	}
 }
 
 /* Two pids belong to no process: the idle task's, and that of tasks that have already exited. */
@@ -590,16 +551,12 @@ static const char *pid_comm(uint32_t pid)
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
 				      uint64_t now_ns)
 {
-	uint32_t number = find_thread(s, tid);
+	struct perf_thread *t = perf_state_find_thread(s, tid);
 	struct perf_process *p;
-	struct perf_thread *t;
 
 	s->now_ns = now_ns;
-	if (number != TABLE_NONE) {
-		t = slots_get(&s->threads, number);
-		if (t->process->pid == pid)
-			return t;
-	}
+	if (t && t->process->pid == pid)
+		return t;
 	p = known_process(s, pid);
 	if (!p)
 		p = perf_state_add_process(s, pid, 0, now_ns, pid_comm(pid));
@@ -617,27 +574,21 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 static void read_kernel_build_id(struct object_key *key)
 {
 	struct buf notes = {0};
-	size_t at = 0;
-	uint32_t head[3];
+	struct cursor c;
+	uint32_t head[3];                    /* bytes of name and body, type */
 
-	if (os_load("/sys/kernel/notes", 65536, &notes, NULL) != 0)
-		notes.len = 0;
-	while (at + sizeof(head) <= notes.len) {
-		size_t name, body;
+	os_load("/sys/kernel/notes", 65536, &notes, NULL);
+	for (c = cursor_over(notes.data, notes.len); cursor_get(&c, head, sizeof(head));) {
+		const uint8_t *name = cursor_take(&c, (head[0] + UINT64_C(3)) & ~UINT64_C(3));
+		const uint8_t *body = cursor_take(&c, (head[1] + UINT64_C(3)) & ~UINT64_C(3));
 
-		memcpy(head, notes.data + at, sizeof(head));
-		name = at + sizeof(head);
-		if (head[0] > notes.len || head[1] > notes.len)
+		if (!name || !body)
 			break;
-		body = name + ((head[0] + 3u) & ~3u);
-		if (body + head[1] > notes.len)
-			break;
-		if (head[2] == 3 && head[0] == 4 && memcmp(notes.data + name, "GNU", 4) == 0 &&
+		if (head[2] == 3 && head[0] == 4 && memcmp(name, "GNU", 4) == 0 &&
 		    head[1] <= BUILD_ID_MAX) {
 			key->build_id_bytes = (uint8_t)head[1];
-			memcpy(key->build_id, notes.data + body, head[1]);
+			memcpy(key->build_id, body, head[1]);
 		}
-		at = body + ((head[1] + 3u) & ~3u);
 	}
 	buf_free(&notes);
 }
@@ -685,12 +636,9 @@ void perf_state_free(struct perf_state *s)
 			process_drop(s->cfg.processes, p->process, s->now_ns);
 		}
 	}
-	for (i = 0; i < s->by_tid.nslots; i++) {
-		uint32_t number = s->by_tid.slots[i].value;
-
-		if (number != TABLE_NONE)
-			free(((struct perf_thread *)slots_get(&s->threads, number))->memory);
-	}
+	for (i = 0; i < s->by_tid.nslots; i++)
+		if (thread_at(s, i))
+			free(thread_at(s, i)->memory);
 	slots_free(&s->processes);
 	slots_free(&s->threads);
 	table_free(&s->by_pid);
@@ -711,9 +659,7 @@ static void forget_dead(struct perf_state *s)
 	uint32_t i;
 
 	for (i = 0; i < s->by_tid.nslots; i++) {
-		uint32_t number = s->by_tid.slots[i].value;
-		struct perf_thread *t =
-			number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+		struct perf_thread *t = thread_at(s, i);
 
 		if (t && !pid_comm(t->process->pid) &&
 		    syscall(SYS_tgkill, (int)t->process->pid, (int)t->tid, 0) < 0 && errno == ESRCH)

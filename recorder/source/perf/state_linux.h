@@ -13,6 +13,7 @@
 #include "unwind/unwind.h"
 
 struct perf_process {
+	uint32_t number;                     /* of its slot */
 	uint32_t pid, parent_pid, exec;
 	uint64_t start_ns;
 	struct process *process;
@@ -27,6 +28,7 @@ struct perf_process {
 };
 
 struct perf_thread {
+	uint32_t number;                     /* of its slot */
 	uint32_t tid;
 	struct perf_process *process;
 	struct thread *thread;

@@ -20,9 +20,10 @@
 #pragma once
 
 #include "model/needs.h"
+#include "source/probe/programs_linux.h"
 #include "source/probe/uprobe_linux.h"
 
-#define GC_PROGRAMS_MAX 8u
+#define GC_PROGRAMS_MAX PROGRAM_FILES_MAX
 #define GC_PROBE_FIELDS 4u
 #define GC_THREADS 256u
 
@@ -56,15 +57,11 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX],
  * used again.
  */
 bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_ns);
-/* Whether the file has probes of CPython's or HotSpot's collections. Both read it. */
-bool gc_probes_has_python(const char *path);
-bool gc_probes_has_hotspot(const char *path);
-/*
- * Whether a program of this name is node; whether the file has V8's function that collects, which
- * reads it.
- */
+/* Whether the file has the probes, or V8's function, of this program; reads the file. */
+bool gc_probes_has(enum gc_program program, const char *path);
+/* Whether a program of this name is node. */
 bool gc_probes_is_node(const char *name);
-bool gc_probes_has_v8(const char *path);
+
 /*
  * The generation of the last collection that began on a thread, because its end does not carry it.
  * Starts empty.

@@ -2,16 +2,12 @@
 
 #include "base/array.h"
 #include "base/os.h"
-#include "base/text.h"
 #include "source/host/proc_pid_linux.h"
 #include "symbol/demangle.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 enum { REG_SI = 4, NAME_BYTES = 400 };
 
@@ -24,57 +20,38 @@ bool throw_provider(const char *provider)
 
 /* ---- where ----------------------------------------------------------------------------------- */
 
-#define FILES_MAX THROW_LIBRARIES_MAX
-_Static_assert(THROW_PROGRAMS_MAX <= FILES_MAX, "both are files");
-
-struct files {
-	char (*paths)[UPROBE_PATH_MAX];
-	uint64_t dev[FILES_MAX], ino[FILES_MAX];
-	unsigned n;
+struct search {
+	char (*paths)[UPROBE_PATH_MAX];      /* room for PROGRAM_FILES_MAX */
+	struct program_files files;
+	struct buf maps;
+	const char *name;                    /* of the programs that are meant */
 };
 
-static void add(struct files *l, const char *path)
+static void add_file(struct search *s, const char *path)
 {
-	struct os_file_info info;
-	unsigned i;
+	bool is_new;
+	unsigned at = strlen(path) < UPROBE_PATH_MAX ? program_files_add(&s->files, path, &is_new)
+						     : PROGRAM_FILES_MAX;
 
-	if (l->n == FILES_MAX || strlen(path) >= UPROBE_PATH_MAX || strchr(path, ':') ||
-	    os_path_info(path, &info, NULL) != 0 || !info.regular)
-		return;
-	for (i = 0; i < l->n; i++)
-		if (l->dev[i] == info.dev && l->ino[i] == info.ino)
-			return;
-	l->dev[l->n] = info.dev;
-	l->ino[l->n] = info.ino;
-	snprintf(l->paths[l->n++], UPROBE_PATH_MAX, "%s", path);
+	if (at < PROGRAM_FILES_MAX && is_new)
+		strcpy(s->paths[at], path);
 }
 
-static void add_mapped(struct files *l, const char *pid, const struct buf *maps, const char *name)
+static bool add_libraries(void *ctx, uint32_t pid)
 {
-	char path[UPROBE_PATH_MAX + 64];
-	const char *at = buf_text(maps), *slash, *end;
+	static const char *const names[] = {"/libstdc++.so", "/libc++abi.so"};
+	struct search *s = ctx;
+	char path[UPROBE_PATH_MAX];
+	const char *at;
+	size_t i;
 
-	while ((at = strstr(at, name)) != NULL) {
-		for (slash = at; slash > buf_text(maps) && slash[-1] != ' '; slash--)
-			;
-		end = at + strcspn(at, "\n");
-		snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid,
-			 (int)(end - slash < 300 ? end - slash : 300), slash);
-		add(l, path);
-		at = end;
-	}
-}
-
-static void add_of_process(struct files *l, const char *pid, struct buf *maps)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
-	buf_reset(maps);
-	if (os_load(path, MAPS_MAX_BYTES, maps, NULL) != 0)
-		return;
-	add_mapped(l, pid, maps, "/libstdc++.so");
-	add_mapped(l, pid, maps, "/libc++abi.so");
+	buf_reset(&s->maps);
+	if (!proc_pid_load(pid, "maps", MAPS_MAX_BYTES, &s->maps))
+		return true;
+	for (i = 0; i < COUNT_OF(names); i++)
+		for (at = buf_text(&s->maps); program_maps(pid, &at, names[i], path, sizeof(path));)
+			add_file(s, path);
+	return s->files.n < THROW_LIBRARIES_MAX;
 }
 
 unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
@@ -84,76 +61,56 @@ unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 		"/usr/lib64/libstdc++.so.6",
 		"/usr/lib/libstdc++.so.6",
 	};
-	struct files l = {.paths = paths};
-	struct buf maps = {0};
-	struct dirent *entry;
+	struct search s = {.paths = paths};
 	size_t i;
-	DIR *proc;
 
 	for (i = 0; i < COUNT_OF(usual); i++)
-		add(&l, usual[i]);
-	proc = opendir("/proc");
-	while (proc && l.n < THROW_LIBRARIES_MAX && (entry = readdir(proc)) != NULL)
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			add_of_process(&l, entry->d_name, &maps);
-	if (proc)
-		closedir(proc);
-	buf_free(&maps);
-	return l.n;
+		add_file(&s, usual[i]);
+	proc_each("/proc", add_libraries, &s);
+	buf_free(&s.maps);
+	return s.files.n;
 }
 
 /*
  * Use its own path, which remains when the process ends, unless that is another file by now or on
  * another file system.
  */
-static void add_program(struct files *l, const char *pid, const char *target)
+static void add_program(struct search *s, uint32_t pid)
 {
 	struct os_file_info running, named;
-	char exe[64];
+	char exe[64], target[UPROBE_PATH_MAX];
 
-	snprintf(exe, sizeof(exe), "/proc/%.16s/exe", pid);
-	if (os_path_info(exe, &running, NULL) == 0)
-		add(l, os_path_info(target, &named, NULL) == 0 && named.dev == running.dev &&
-				       named.ino == running.ino
-			       ? target
-			       : exe);
+	snprintf(exe, sizeof(exe), "/proc/%u/exe", pid);
+	if (proc_pid_exe(pid, target, sizeof(target)) && os_path_info(exe, &running, NULL) == 0)
+		add_file(s, os_path_info(target, &named, NULL) == 0 && named.dev == running.dev &&
+					    named.ino == running.ino
+				    ? target
+				    : exe);
 }
 
-static const char *after(const char *text, const char *head)
+static bool add_program_by_name(void *ctx, uint32_t pid)
 {
-	return strncmp(text, head, strlen(head)) == 0 ? text + strlen(head) : NULL;
-}
-
-static bool is_called(const char *pid, const char *name)
-{
+	struct search *s = ctx;
 	struct proc_names p;
 
-	return proc_names_read((uint32_t)strtoul(pid, NULL, 10), &p) &&
-	       process_names_match(&p.is, name);
+	if (proc_names_read(pid, &p) && process_names_match(&p.is, s->name))
+		add_program(s, pid);
+	return s->files.n < THROW_PROGRAMS_MAX;
 }
 
 unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX])
 {
-	const char *name = after(filter, "ProcessName="), *wanted = after(filter, "ProcessID=");
-	char path[64], target[UPROBE_PATH_MAX];
-	struct files l = {.paths = paths};
-	struct dirent *entry;
-	DIR *proc = name || wanted ? opendir("/proc") : NULL;
-	ssize_t n;
+	struct search s = {.paths = paths};
+	unsigned pid;
+	char rest;
 
-	while (proc && l.n < THROW_PROGRAMS_MAX && (entry = readdir(proc)) != NULL) {
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    (wanted && strcmp(wanted, entry->d_name) != 0))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%.16s/exe", entry->d_name);
-		n = readlink(path, target, sizeof(target) - 1);
-		target[n > 0 ? n : 0] = '\0';
-		if (n > 0 && (wanted || is_called(entry->d_name, name)))
-			add_program(&l, entry->d_name, target);
+	if (strncmp(filter, "ProcessName=", 12) == 0) {
+		s.name = filter + 12;
+		proc_each("/proc", add_program_by_name, &s);
+	} else if (sscanf(filter, "ProcessID=%u%c", &pid, &rest) == 1) {
+		add_program(&s, pid);
 	}
-	if (proc)
-		closedir(proc);
-	return l.n;
+	return s.files.n;
 }
 
 /* ---- what was thrown ------------------------------------------------------------------------- */

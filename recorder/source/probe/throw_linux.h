@@ -10,12 +10,13 @@
 #pragma once
 
 #include "source/ring/perf_record.h"
+#include "source/probe/programs_linux.h"
 #include "source/probe/uprobe_linux.h"
 
 #define THROW_PROVIDER "C++"
 #define THROW_EVENT "Exception/Start"        /* field ExceptionType, as in .NET */
-#define THROW_LIBRARIES_MAX 8u
-#define THROW_PROGRAMS_MAX 8u
+#define THROW_LIBRARIES_MAX PROGRAM_FILES_MAX
+#define THROW_PROGRAMS_MAX PROGRAM_FILES_MAX
 #define THROW_TYPE_BYTES 512
 
 struct throw_text {
