@@ -9,13 +9,14 @@
 #include <string.h>
 
 #define CPUS_MAX 1024u
-#define POLLED_PER_CPU (2 + PROBE_RINGS)
+
+/* Of a CPU. Records of equal times are read from the last ring to the first; side-band first. */
+enum { SAMPLER, SIDEBAND, PROBES, CPU_RINGS = PROBES + PROBE_RINGS };
 
 struct perf_cpu {
 	bool online;
 	bool failure_logged;                 /* that it cannot be opened */
-	struct perf_ring sampler, sideband;
-	struct perf_ring probes[PROBE_RINGS];
+	struct perf_ring rings[CPU_RINGS];
 };
 
 /* ---- which CPUs ------------------------------------------------------------------------------ */
@@ -45,67 +46,57 @@ static unsigned read_cpus(const char *name, bool online[CPUS_MAX])
 	return count;
 }
 
-static int open_cpu(struct perf_cpus *c, unsigned number, struct err *err)
-{
-	struct perf_cpu *cpu = &c->all[number];
-	int rc = perf_ring_open(&cpu->sideband, number, true, &c->ask, err);
-
-	if (rc)
-		return rc;
-	rc = perf_ring_open(&cpu->sampler, number, false, &c->ask, err);
-	if (rc) {
-		perf_ring_close(&cpu->sideband);
-		return rc;
-	}
-	if (c->probes)
-		rc = probes_open_cpu(c->probes, number, cpu->probes, err);
-	if (rc) {
-		perf_ring_close(&cpu->sampler);
-		perf_ring_close(&cpu->sideband);
-		return rc;
-	}
-	cpu->online = true;
-	return 0;
-}
-
 static void close_cpu(struct perf_cpus *c, unsigned number)
 {
 	struct perf_cpu *cpu = &c->all[number];
 
-	if (cpu->online && c->probes)
-		probes_close_cpu(c->probes, number, cpu->probes);
-	if (cpu->online) {
-		perf_ring_close(&cpu->sampler);
-		perf_ring_close(&cpu->sideband);
-	}
+	if (c->probes)
+		probes_close_cpu(c->probes, number, &cpu->rings[PROBES]);
+	perf_ring_close(&cpu->rings[SAMPLER]);
+	perf_ring_close(&cpu->rings[SIDEBAND]);
 	cpu->online = false;
 }
 
-static void add_polled(struct perf_cpus *c, int fd)
+static int open_cpu(struct perf_cpus *c, unsigned number, struct err *err)
 {
-	c->polled[c->npolled++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	struct perf_cpu *cpu = &c->all[number];
+	int rc = perf_ring_open(&cpu->rings[SIDEBAND], number, true, &c->ask, err);
+
+	if (!rc)
+		rc = perf_ring_open(&cpu->rings[SAMPLER], number, false, &c->ask, err);
+	if (!rc && c->probes)
+		rc = probes_open_cpu(c->probes, number, &cpu->rings[PROBES], err);
+	cpu->online = true;
+	if (rc)
+		close_cpu(c, number);
+	return rc;
 }
 
-/*
- * List open rings only: poll() refuses more entries than the descriptor limit, even negative ones.
- */
-static void rebuild_polled(struct perf_cpus *c)
+/* poll() refuses more entries than the descriptor limit, even negative ones. */
+static void list_open_rings(struct perf_cpus *c)
 {
 	unsigned i, j;
 
-	c->npolled = 0;
-	add_polled(c, os_wake_fd(c->wake));
-	for (i = 0; i < c->n; i++) {
-		const struct perf_cpu *cpu = &c->all[i];
+	c->nopen = 0;
+	for (i = 0; i < c->n; i++)
+		for (j = CPU_RINGS; j--;)
+			if (c->all[i].rings[j].fd >= 0)
+				c->open[c->nopen++] = &c->all[i].rings[j];
+	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
+	for (i = 0; i < c->nopen; i++)
+		c->polled[1 + i] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
+}
 
-		if (!cpu->online)
-			continue;
-		add_polled(c, cpu->sideband.fd);
-		add_polled(c, cpu->sampler.fd);
-		for (j = 0; c->probes && j < PROBE_RINGS; j++)
-			if (cpu->probes[j].fd >= 0)
-				add_polled(c, cpu->probes[j].fd);
-	}
+/* Samplers and probes, or else side-band rings. */
+static void enable_cpu(struct perf_cpus *c, unsigned number, bool sideband, bool on)
+{
+	struct perf_cpu *cpu = &c->all[number];
+
+	if (!cpu->online)
+		return;
+	perf_ring_enable(&cpu->rings[sideband ? SIDEBAND : SAMPLER], on);
+	if (c->probes && !sideband)
+		probes_enable(c->probes, number, &cpu->rings[PROBES], on);
 }
 
 bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
@@ -126,10 +117,8 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
 			close_cpu(c, i);
 			log_line(log, LOG_INFO, "CPU %u went offline", i);
 		} else if (open_cpu(c, i, &err) == 0) {
-			perf_ring_enable(&cpu->sideband, true);
-			perf_ring_enable(&cpu->sampler, true);
-			if (c->probes)
-				probes_enable(c->probes, i, cpu->probes, true);
+			enable_cpu(c, i, true, true);
+			enable_cpu(c, i, false, true);
 			came = true;
 			log_line(log, LOG_INFO, "CPU %u came online and is recorded", i);
 		} else if (!cpu->failure_logged) {
@@ -139,7 +128,7 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
 		}
 	}
 	if (changed)
-		rebuild_polled(c);
+		list_open_rings(c);
 	return came;
 }
 
@@ -147,14 +136,8 @@ void perf_cpus_enable(struct perf_cpus *c, bool sideband, bool on)
 {
 	unsigned i;
 
-	for (i = 0; i < c->n; i++) {
-		struct perf_cpu *cpu = &c->all[i];
-
-		if (cpu->online)
-			perf_ring_enable(sideband ? &cpu->sideband : &cpu->sampler, on);
-		if (cpu->online && c->probes && !sideband)
-			probes_enable(c->probes, i, cpu->probes, on);
-	}
+	for (i = 0; i < c->n; i++)
+		enable_cpu(c, i, sideband, on);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -164,31 +147,22 @@ void perf_cpus_wake(struct perf_cpus *c)
 	os_wake(c->wake);
 }
 
-static bool was_woken(struct perf_cpus *c)
-{
-	if (!c->polled[0].revents)
-		return false;
-	os_wake_clear(c->wake);
-	return true;
-}
-
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 {
-	return os_poll(c->polled, c->npolled, timeout_ns) && !was_woken(c);
+	bool ready = os_poll(c->polled, 1 + c->nopen, timeout_ns) != 0;
+
+	if (!c->polled[0].revents)
+		return ready;
+	os_wake_clear(c->wake);
+	return false;
 }
 
 void perf_cpus_refresh(struct perf_cpus *c)
 {
-	unsigned i, j;
+	unsigned i;
 
-	for (i = 0; i < c->n; i++) {
-		if (!c->all[i].online)
-			continue;
-		perf_ring_refresh(&c->all[i].sideband);
-		perf_ring_refresh(&c->all[i].sampler);
-		for (j = 0; c->probes && j < PROBE_RINGS; j++)
-			perf_ring_refresh(&c->all[i].probes[j]);
-	}
+	for (i = 0; i < c->nopen; i++)
+		perf_ring_refresh(c->open[i]);
 }
 
 struct perf_ring *perf_cpus_oldest(struct perf_cpus *c)
@@ -197,29 +171,14 @@ struct perf_ring *perf_cpus_oldest(struct perf_cpus *c)
 	uint64_t oldest_ns = UINT64_MAX;
 	unsigned i;
 
-	for (i = 0; i < c->n; i++) {
-		struct perf_ring *rings[2] = {&c->all[i].sideband, &c->all[i].sampler};
-		unsigned j;
+	for (i = 0; i < c->nopen; i++) {
+		const struct perf_record *r = perf_ring_peek(c->open[i]);
 
-		for (j = 0; c->probes && c->all[i].online && j < PROBE_RINGS; j++) {
-			struct perf_ring *ring = &c->all[i].probes[j];
-			const struct perf_record *r =
-				perf_ring_peek(ring, probes_format(c->probes, j));
-
-			if (!r || r->time_ns > oldest_ns)
-				continue;
-			oldest = ring;
-			oldest_ns = r->time_ns;
-		}
-		for (j = 0; c->all[i].online && j < 2; j++) {
-			const struct perf_record *r = perf_ring_peek(rings[j], &c->format);
-
-			if (!r || r->time_ns > oldest_ns ||
-			    (r->time_ns == oldest_ns && !rings[j]->sideband))
-				continue;
-			oldest = rings[j];
-			oldest_ns = r->time_ns;
-		}
+		if (!r || r->time_ns > oldest_ns ||
+		    (r->time_ns == oldest_ns && !c->open[i]->sideband))
+			continue;
+		oldest = c->open[i];
+		oldest_ns = r->time_ns;
 	}
 	return oldest;
 }
@@ -227,13 +186,10 @@ struct perf_ring *perf_cpus_oldest(struct perf_cpus *c)
 uint64_t perf_cpus_damaged(const struct perf_cpus *c)
 {
 	uint64_t damaged = 0;
-	unsigned i, j;
+	unsigned i;
 
-	for (i = 0; i < c->n; i++) {
-		damaged += c->all[i].sideband.damaged + c->all[i].sampler.damaged;
-		for (j = 0; c->probes && j < PROBE_RINGS; j++)
-			damaged += c->all[i].probes[j].damaged;
-	}
+	for (i = 0; i < c->nopen; i++)
+		damaged += c->open[i]->damaged;
 	return damaged;
 }
 
@@ -245,8 +201,9 @@ int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns)
 	unsigned i;
 
 	for (i = 0; i < c->n; i++) {
-		os_error =
-			c->all[i].online ? perf_ring_set_period(&c->all[i].sampler, period_ns) : 0;
+		os_error = c->all[i].online
+				   ? perf_ring_set_period(&c->all[i].rings[SAMPLER], period_ns)
+				   : 0;
 		first = first ? first : os_error;
 	}
 	return first;
@@ -277,19 +234,12 @@ uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh)
 
 	for (i = 0; i < c->n; i++)
 		if (c->all[i].online)
-			perf_ring_enable(&c->all[i].sampler, false);
+			perf_ring_enable(&c->all[i].rings[SAMPLER], false);
 	between_ns = os_now_ns();
 	for (i = 0; i < c->n; i++)
 		if (c->all[i].online)
 			perf_ring_enable(&fresh[i], true);
 	return between_ns;
-}
-
-static void set_format(struct perf_cpus *c, unsigned stack_kb)
-{
-	c->format.callchain = true;
-	c->format.nregs = stack_kb ? PERF_REGS_COUNT : 0;
-	c->format.stack = stack_kb != 0;
 }
 
 void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
@@ -300,12 +250,11 @@ void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
 	for (i = 0; i < c->n; i++) {
 		if (!c->all[i].online)
 			continue;
-		perf_ring_close(&c->all[i].sampler);
-		c->all[i].sampler = fresh[i];
+		perf_ring_close(&c->all[i].rings[SAMPLER]);
+		c->all[i].rings[SAMPLER] = fresh[i];
 	}
 	c->ask = *ask;
-	set_format(c, ask->stack_kb);
-	rebuild_polled(c);
+	list_open_rings(c);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -331,18 +280,21 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 {
 	struct probes_config asked = *probes;
 	bool online[CPUS_MAX];
+	unsigned i;
 	int rc = 0;
 
 	*c = (struct perf_cpus){.ask = *ask, .wake = os_wake_new()};
-	set_format(c, ask->stack_kb);
 	if (!c->wake)
 		rc = err_os(err, "cannot open the perf source");
 	asked.ncpus = c->n = read_cpus("possible", online);
 	read_cpus("online", online);
 	c->all = calloc(c->n, sizeof(*c->all));
-	c->polled = calloc(1 + POLLED_PER_CPU * (size_t)c->n, sizeof(*c->polled));
-	if (!rc && (!c->all || !c->polled))
+	c->open = calloc((size_t)c->n * CPU_RINGS, sizeof(*c->open));
+	c->polled = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->polled));
+	if (!rc && (!c->all || !c->open || !c->polled))
 		rc = err_memory(err, "for perf rings");
+	for (i = 0; c->all && i < c->n * CPU_RINGS; i++)
+		c->all[i / CPU_RINGS].rings[i % CPU_RINGS].fd = -1;
 	if (!rc)
 		rc = probes_new(&asked, &c->probes, err);
 	if (!rc)
@@ -350,7 +302,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	if (rc)
 		perf_cpus_close(c);
 	else
-		rebuild_polled(c);
+		list_open_rings(c);
 	return rc;
 }
 
@@ -363,6 +315,7 @@ void perf_cpus_close(struct perf_cpus *c)
 	probes_free(c->probes);
 	os_wake_free(c->wake);
 	free(c->all);
+	free(c->open);
 	free(c->polled);
-	memset(c, 0, sizeof(*c));
+	*c = (struct perf_cpus){0};
 }

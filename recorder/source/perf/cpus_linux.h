@@ -15,12 +15,12 @@
 
 struct perf_cpus {
 	struct perf_ask ask;                 /* what samplers were opened with */
-	struct perf_format format;           /* of records in samplers and side-band rings */
 	struct probes *probes;               /* owned; NULL = no rule asks for any */
 	struct perf_cpu *all;                /* by CPU number */
 	unsigned n;
-	struct pollfd *polled;               /* the wake event, then the rings that are open */
-	unsigned npolled;
+	struct perf_ring **open;             /* the rings that are open; side-band before sampler */
+	unsigned nopen;
+	struct pollfd *polled;               /* the wake event, then the open rings */
 	struct os_wake *wake;
 };
 
@@ -68,9 +68,8 @@ int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns);
  * end:
  *
  *	open     new samplers beside the old ones; fresh has c->n of them. All, or none and an error
- *	start stops the old samplers and starts the new ones; returns a moment that is later than
- *	all
- *	         records of the old ones, on every CPU
+ *	start    stops the old samplers and starts the new ones; returns a moment that is later than
+ *	         all records of the old ones, on every CPU
  *	take     closes the old samplers and uses the new ones
  */
 int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask,

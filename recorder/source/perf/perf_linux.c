@@ -4,7 +4,7 @@
  *
  * Each ring is in time order by itself, but the rings are not ordered among each other. So: note
  * the clock T0, read all rings, release what is older than T0 - 1 ms in time order, and keep the
- * rest. Facts and measurements: linux-capture.md, sections 1 and 2.
+ * rest.
  */
 #include "base/os.h"
 #include "source/host/busy.h"
@@ -32,8 +32,7 @@ struct perf_source {
 	struct perf_state *state;
 	uint64_t period_ns;
 	uint64_t switched_ns, old_period_ns; /* samples before switched_ns weigh the old period */
-	/* EVENT_RATE is still to be put, after those samples */
-	bool rate_due;
+	bool rate_due;                       /* EVENT_RATE is still to be put, after those */
 	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = no change */
 
 	struct perf_time *time;              /* NULL = context switches are not recorded */
@@ -80,15 +79,16 @@ static void put_with_stack(struct perf_source *s, struct event *e)
 }
 
 /* returns  false when its unwind tables are still being loaded and it may wait for them */
-static bool put_sample(struct perf_source *s, const struct perf_record *r, bool may_wait)
+static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
 {
+	const struct perf_record *r = &ring->record;
 	struct perf_thread *thread = thread_of(s, r);
 	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
 			  .stream = STREAM_CPU, .stack = STACK_NONE};
 
 	if (thread && thread->process->skipped)
 		return true;
-	perf_walk(&s->walker, r, &s->cpus.format, thread);
+	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && may_wait)
 		return false;
 	e.process = thread ? thread->process->process : NULL;
@@ -102,19 +102,18 @@ static bool put_sample(struct perf_source *s, const struct perf_record *r, bool 
 }
 
 /* An event that a rule asked for. returns  as put_sample() */
-static bool put_probe(struct perf_source *s, const struct perf_ring *ring,
-		      const struct perf_record *r, bool may_wait)
+static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
 {
+	const struct perf_record *r = &ring->record;
 	struct perf_thread *thread = thread_of(s, r);
 	struct probe *probe = probes_find(s->cpus.probes, r->u.sample.id);
-	const struct perf_format *format = probes_format(s->cpus.probes, ring->probes_at);
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
 
 	if (!probe ||
 	    (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
 		return true;
 	if (probe_has_stack(probe)) {
-		perf_walk(&s->walker, r, format, thread);
+		perf_walk(&s->walker, ring, thread);
 		/* Switches are too frequent: all other records would wait for one of them. */
 		if (s->walker.stack.pending && may_wait && probe_role(probe) == PROBE_EVENT)
 			return false;
@@ -148,14 +147,14 @@ static enum loss_kind loss_of(const struct perf_ring *ring)
 }
 
 /* returns  false when the record is to stay in its ring for now */
-static bool take_record(struct perf_source *s, const struct perf_ring *ring,
-			const struct perf_record *r, uint64_t now_ns)
+static bool put_record(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
 {
+	const struct perf_record *r = &ring->record;
+	bool may_wait = now_ns < r->time_ns + TABLES_WAIT_NS;
+
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
-		if (ring->probes)
-			return put_probe(s, ring, r, now_ns < r->time_ns + TABLES_WAIT_NS);
-		return put_sample(s, r, now_ns < r->time_ns + TABLES_WAIT_NS);
+		return ring->probes ? put_probe(s, ring, may_wait) : put_sample(s, ring, may_wait);
 	case PERF_KIND_LOST:
 		put_lost(s, loss_of(ring), r->u.lost, ring->cpu, r->time_ns);
 		if (ring->sideband && !s->rescan)
@@ -211,7 +210,7 @@ static void deliver(struct perf_source *s, uint64_t until_ns, uint64_t now_ns)
 
 	perf_cpus_refresh(&s->cpus);
 	while ((ring = perf_cpus_oldest(&s->cpus)) != NULL && ring->record.time_ns < until_ns) {
-		if (!take_record(s, ring, &ring->record, now_ns)) {
+		if (!put_record(s, ring, now_ns)) {
 			done_ns = ring->record.time_ns;
 			break;
 		}

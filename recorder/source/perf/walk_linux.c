@@ -1,14 +1,11 @@
 #include "source/perf/walk_linux.h"
 
-#include "source/ring/perf_ring_linux.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 
 #define STACK_DEPTH_MAX 127u
-/* of code from a program's entry on: ld.so's entry has 61 */
-#define ENTRY_BYTES 64u
+#define ENTRY_BYTES 64u              /* of code from a program's entry on: ld.so's entry has 61 */
 
 /* A JVM's compiled code uses RBP as a general register unless an option forbids it. */
 static void find_in_jvm(struct perf_walker *w, struct unwind_place *out)
@@ -65,23 +62,24 @@ static struct unwind_memory *memory_of(struct perf_thread *thread)
 	return thread ? thread->memory : NULL;
 }
 
-void perf_walk(struct perf_walker *w, const struct perf_record *r,
-	       const struct perf_format *format, struct perf_thread *thread)
+void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_thread *thread)
 {
 	const struct unwind_caller caller = {.find = find, .read = read_remote, .ctx = w};
-	struct unwind_input in = {0};
+	const struct perf_record *r = &ring->record;
+	struct unwind_input in = {
+		.kernel_chain = r->u.sample.kernel,
+		.nkernel = w->kernel_stacks ? r->u.sample.nkernel : 0,
+		.user_chain = r->u.sample.user,
+		.nuser = r->u.sample.nuser,
+		.chain_cut = r->u.sample.nkernel + r->u.sample.nuser >= STACK_DEPTH_MAX,
+		.user_expected = thread && !thread->process->kernel && r->pid != 0,
+		.regs_abi = r->u.sample.regs_abi,
+		.regs = r->u.sample.regs,
+		.regs_mask = ring->format.nregs ? PERF_REGS_MASK : 0,
+		.stack = r->u.sample.stack,
+		.stack_bytes = r->u.sample.stack_bytes,
+	};
 
-	in.kernel_chain = r->u.sample.kernel;
-	in.nkernel = w->kernel_stacks ? r->u.sample.nkernel : 0;
-	in.user_chain = r->u.sample.user;
-	in.nuser = r->u.sample.nuser;
-	in.chain_cut = r->u.sample.nkernel + r->u.sample.nuser >= STACK_DEPTH_MAX;
-	in.user_expected = thread && !thread->process->kernel && r->pid != 0;
-	in.regs_abi = r->u.sample.regs_abi;
-	in.regs = r->u.sample.regs;
-	in.regs_mask = format->nregs ? PERF_REGS_MASK : 0;
-	in.stack = r->u.sample.stack;
-	in.stack_bytes = r->u.sample.stack_bytes;
 	if (in.regs_abi && !in.stack_bytes &&
 	    perf_state_in_exec(w->state, in.kernel_chain, in.nkernel))
 		in.regs_abi = 0;             /* as in an ending process: there is no user stack */

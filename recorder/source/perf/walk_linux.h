@@ -9,8 +9,8 @@
 #pragma once
 
 #include "source/perf/loader.h"
-#include "source/ring/perf_record.h"
 #include "source/perf/state_linux.h"
+#include "source/ring/perf_ring_linux.h"
 #include "unwind/unwind.h"
 
 struct perf_walker {                         /* borrows all of these */
@@ -24,11 +24,10 @@ struct perf_walker {                         /* borrows all of these */
 };
 
 /*
- * Unwind the stack of a sample into walker->stack. When stack.pending is set, its unwind tables are
- * still being loaded, and the record may be walked again.
+ * Unwind the stack of ring->record, a sample, into walker->stack. When stack.pending is set, its
+ * unwind tables are still being loaded, and the record may be walked again.
  *
- * format   of the record
  * thread   the sampled thread; NULL = not known
  */
-void perf_walk(struct perf_walker *walker, const struct perf_record *r,
-	       const struct perf_format *format, struct perf_thread *thread);
+void perf_walk(struct perf_walker *walker, const struct perf_ring *ring,
+	       struct perf_thread *thread);

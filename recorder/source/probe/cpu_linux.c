@@ -145,22 +145,16 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 	uint32_t i, place;
 	int rc = 0;
 
-	for (i = 0; i < PROBE_RINGS; i++) {
-		memset(&rings[i], 0, sizeof(rings[i]));
-		rings[i].fd = -1;
-	}
 	for (i = 0; !rc && i < p->n; i++) {
 		uint8_t number = (uint8_t)ring_of(&p->all[i]);
 		struct perf_ring *ring = &rings[number];
 
 		if (ring->fd < 0)
-			rc = perf_ring_open_probes(ring, cpu, number, ring_bytes[number],
-						   number == RING_SWITCH, err);
+			rc = perf_ring_open_probes(ring, cpu, number, &p->formats[number],
+						   ring_bytes[number], number == RING_SWITCH, err);
 		for (place = 0; !rc && place < p->all[i].nplaces; place++)
 			rc = open_place(p, &p->all[i], place, cpu, ring, err);
 	}
-	if (rc)
-		probes_close_cpu(p, cpu, rings);
 	return rc;
 }
 

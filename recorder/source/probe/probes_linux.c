@@ -335,8 +335,3 @@ void probes_free(struct probes *p)
 	table_free(&p->by_id);
 	free(p);
 }
-
-const struct perf_format *probes_format(const struct probes *p, unsigned i)
-{
-	return &p->formats[i];
-}

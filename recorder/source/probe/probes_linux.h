@@ -55,17 +55,18 @@ struct probes_config {
 int probes_new(const struct probes_config *cfg, struct probes **out, struct err *err);
 void probes_free(struct probes *p);
 
-/* Open the rings and events of one CPU, disabled; a ring without probes stays closed (fd -1). */
+/*
+ * Open the rings and events of one CPU, disabled. All are closed (fd -1) before, and a ring without
+ * probes stays so. After an error the caller closes the CPU.
+ */
 int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS],
 		    struct err *err);
 void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS]);
 void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on);
-/* The format of records in ring number i. */
-const struct perf_format *probes_format(const struct probes *p, unsigned i);
 /* Whether its events carry a stack to unwind. */
 bool probe_has_stack(const struct probe *probe);
 
-/* The probe of a record of ring probe_ring(); NULL = none. */
+/* The probe of a record, by its event; NULL = none. */
 struct probe *probes_find(struct probes *p, uint64_t id);
 /*
  * Put provider, name and fields of a record into *out; they are valid until the next call. false:

@@ -50,17 +50,13 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	attr.ksymbol = ask->ksymbols;
 	attr.wakeup_watermark = 1;
 	fd = perf_event_fd(&attr, ring->cpu);
-	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && ask->build_ids) {
+	if (fd >= 0 || (errno != EINVAL && errno != E2BIG) || (!ask->build_ids && !ask->ksymbols))
+		return fd;
+	if (ask->build_ids)
 		ask->build_ids = false;      /* before kernel 5.12 */
-		attr.build_id = 0;
-		fd = perf_event_fd(&attr, ring->cpu);
-	}
-	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && ask->ksymbols) {
+	else
 		ask->ksymbols = false;       /* before kernel 5.1 */
-		attr.ksymbol = 0;
-		fd = perf_event_fd(&attr, ring->cpu);
-	}
-	return fd;
+	return open_sideband(ring, ask);
 }
 
 static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
@@ -145,12 +141,11 @@ static int refused(int os_error, const struct perf_ring *ring, const struct perf
 
 static int map_ring(struct perf_ring *ring, struct err *err)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int os_error;
 
-	ring->page_bytes = page;
-	ring->map = mmap(NULL, page + ring->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			 ring->fd, 0);
+	ring->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	ring->map = mmap(NULL, ring->page_bytes + ring->data_bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, ring->fd, 0);
 	if (ring->map != MAP_FAILED)
 		return 0;
 	os_error = errno;
@@ -167,27 +162,22 @@ static int map_and_scratch(struct perf_ring *ring, struct err *err)
 {
 	int rc = map_ring(ring, err);
 
-	if (!rc) {
-		ring->scratch = malloc(PERF_RECORD_MAX_BYTES);
-		if (!ring->scratch)
-			rc = err_memory(err, "for a perf ring");
-	}
+	if (!rc && !(ring->scratch = malloc(PERF_RECORD_MAX_BYTES)))
+		rc = err_memory(err, "for a perf ring");
 	if (rc)
 		perf_ring_close(ring);
 	return rc;
 }
 
-int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
-			  bool switches, struct err *err)
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at,
+			  const struct perf_format *format, size_t data_bytes, bool switches,
+			  struct err *err)
 {
 	const struct perf_ask none = {0};
 	struct perf_event_attr attr;
 
-	memset(ring, 0, sizeof(*ring));
-	ring->cpu = cpu;
-	ring->probes = true;
-	ring->probes_at = at;
-	ring->data_bytes = data_bytes;
+	*ring = (struct perf_ring){.cpu = cpu, .probes = true, .probes_at = at, .format = *format,
+				   .data_bytes = data_bytes};
 	perf_attr_common(&attr);
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.sample_type =
@@ -215,11 +205,13 @@ size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb)
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
 		   struct err *err)
 {
-	memset(ring, 0, sizeof(*ring));
-	ring->cpu = cpu;
-	ring->sideband = sideband;
-	ring->data_bytes = sideband ? PERF_SIDEBAND_RING_BYTES :
-			   ask->stack_kb ? ask->stack_ring_bytes : PERF_SAMPLE_RING_BYTES;
+	*ring = (struct perf_ring){.cpu = cpu, .sideband = sideband};
+	ring->format = (struct perf_format){.callchain = true,
+					    .nregs = ask->stack_kb ? PERF_REGS_COUNT : 0,
+					    .stack = ask->stack_kb != 0};
+	ring->data_bytes = sideband	   ? PERF_SIDEBAND_RING_BYTES
+			   : ask->stack_kb ? ask->stack_ring_bytes
+					   : PERF_SAMPLE_RING_BYTES;
 	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
 	if (ring->fd < 0)
 		return refused(errno, ring, ask, err);
@@ -233,8 +225,7 @@ void perf_ring_close(struct perf_ring *ring)
 	if (ring->fd >= 0)
 		close(ring->fd);
 	free(ring->scratch);
-	memset(ring, 0, sizeof(*ring));
-	ring->fd = -1;
+	*ring = (struct perf_ring){.fd = -1};
 }
 
 int perf_ring_enable(struct perf_ring *ring, bool on)
@@ -290,7 +281,7 @@ static void tell_damage(struct perf_ring *ring)
 	ring->unreported = 0;
 }
 
-const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format)
+const struct perf_record *perf_ring_peek(struct perf_ring *ring)
 {
 	while (!ring->have && ring->fd >= 0 && ring->tail < ring->head) {
 		const void *bytes = record_bytes(ring, &ring->record_bytes);
@@ -298,7 +289,8 @@ const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct pe
 		if (!bytes) {
 			/* The rest of the ring cannot be trusted: drop it. */
 			ring->record_bytes = (size_t)(ring->head - ring->tail);
-		} else if (perf_record_parse(bytes, ring->record_bytes, format, &ring->record)) {
+		} else if (perf_record_parse(bytes, ring->record_bytes, &ring->format,
+					     &ring->record)) {
 			ring->have = true;
 			if (ring->unreported)
 				tell_damage(ring);
@@ -324,18 +316,14 @@ int perf_probe(const struct perf_ask *ask, struct err *err)
 {
 	struct perf_ask trial = *ask;
 	struct perf_ring ring;
-	unsigned cpu;
+	unsigned cpu, i;
 	int rc = ERR_NOT_FOUND;
 
 	/* CPU 0 may be offline: use the first one that is online. */
-	for (cpu = 0; cpu < 64 && rc == ERR_NOT_FOUND; cpu++) {
-		rc = perf_ring_open(&ring, cpu, true, &trial, err);
-		if (!rc)
+	for (cpu = 0; cpu < 64 && rc == ERR_NOT_FOUND; cpu++)
+		for (i = 0, rc = 0; i < 2 && !rc; i++) {
+			rc = perf_ring_open(&ring, cpu, i == 0, &trial, err);
 			perf_ring_close(&ring);
-		if (!rc)
-			rc = perf_ring_open(&ring, cpu, false, &trial, err);
-		if (!rc)
-			perf_ring_close(&ring);
-	}
+		}
 	return rc;
 }

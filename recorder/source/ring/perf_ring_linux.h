@@ -21,6 +21,7 @@ struct perf_ring {
 	unsigned cpu;
 	bool sideband, probes;
 	uint8_t probes_at;                   /* which of a CPU's probe rings */
+	struct perf_format format;           /* of its samples */
 	void *map;
 	size_t page_bytes, data_bytes;       /* the data start at the second page */
 	uint64_t head, tail;                 /* what may be read now is between them */
@@ -28,19 +29,16 @@ struct perf_ring {
 	size_t record_bytes;
 	struct perf_record record;
 	uint64_t damaged;                    /* records that could not be parsed */
-	/* damaged ones perf_ring_peek() has yet to report */
-	uint64_t unreported;
+	uint64_t unreported;                 /* of these, not reported by perf_ring_peek() yet */
 	uint64_t *scratch;                   /* for a record that wraps; PERF_RECORD_MAX_BYTES */
 };
 
 struct perf_ask {
 	unsigned freq_hz;
 	bool kernel_stacks;
-	/* copy of the user stack; 0 = the kernel's frame pointers */
-	unsigned stack_kb;
+	unsigned stack_kb;                   /* of user stacks; 0 = the kernel's frame pointers */
 	size_t stack_ring_bytes;             /* for samplers that copy stacks, at any level */
-	/* cleared by the first open on a kernel without them */
-	bool build_ids, ksymbols;
+	bool build_ids, ksymbols;            /* cleared by an open on a kernel without them */
 };
 
 /*
@@ -55,12 +53,12 @@ size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb);
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
 		   struct err *err);
 /*
- * A ring for probes. perf_ring_redirect() sends their events to it, and these decide the format of
- * its records. Its own event never happens, but once enabled it reports context switches if
- * switches is set.
+ * A ring for probes. perf_ring_redirect() sends their events, which have this format, to it. Its
+ * own event never happens, but once enabled it reports context switches if switches is set.
  */
-int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
-			  bool switches, struct err *err);
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at,
+			  const struct perf_format *format, size_t data_bytes, bool switches,
+			  struct err *err);
 /* Let a descriptor's event, of the same CPU, write into this ring. 0 or an errno. */
 int perf_ring_redirect(const struct perf_ring *ring, int fd);
 void perf_ring_close(struct perf_ring *ring);
@@ -82,7 +80,7 @@ void perf_ring_refresh(struct perf_ring *ring);
  * followed by a PERF_KIND_LOST record with their number; where the rest of the ring had to be
  * dropped, that is at least 1.
  */
-const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format);
+const struct perf_record *perf_ring_peek(struct perf_ring *ring);
 void perf_ring_next(struct perf_ring *ring);
 
 /* Whether system-wide sampling is allowed; the error says what to set. */

@@ -12,7 +12,6 @@
 
 #define DATA_BYTES 4096u
 
-static const struct perf_format chain = {.callchain = true};
 static struct perf_ring ring;
 
 static int open_ring(void **state)
@@ -20,7 +19,7 @@ static int open_ring(void **state)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	(void)state;
-	memset(&ring, 0, sizeof(ring));
+	ring = (struct perf_ring){.format = {.callchain = true}};
 	ring.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	ring.data_bytes = DATA_BYTES;
 	ring.scratch = malloc(PERF_RECORD_MAX_BYTES);
@@ -79,16 +78,16 @@ TEST(records_come_in_order_and_give_their_room_back)
 	start_at(0);
 	write_sample(100, 1);
 	write_sample(200, 1);
-	assert_null(perf_ring_peek(&ring, &chain));
+	assert_null(perf_ring_peek(&ring));
 	perf_ring_refresh(&ring);
-	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 100);
-	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 100);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 100);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 100);
 	assert_int_equal(page()->data_tail, 0);
 	perf_ring_next(&ring);
 	assert_int_equal(page()->data_tail, 72);
-	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 200);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 200);
 	perf_ring_next(&ring);
-	assert_null(perf_ring_peek(&ring, &chain));
+	assert_null(perf_ring_peek(&ring));
 	assert_int_equal(page()->data_tail, page()->data_head);
 }
 
@@ -102,7 +101,7 @@ TEST(record_that_wraps_is_put_together)
 		start_at(head);
 		write_sample(1000, 100);
 		perf_ring_refresh(&ring);
-		r = perf_ring_peek(&ring, &chain);
+		r = perf_ring_peek(&ring);
 		assert_non_null(r);
 		assert_int_equal(r->u.sample.nuser, 100);
 		for (i = 0; i < 100; i++)
@@ -116,7 +115,7 @@ TEST(record_that_wraps_is_put_together)
 /* The record that stands for so many that could not be read; it is taken. */
 static void assert_lost(uint64_t n, uint64_t time_ns)
 {
-	const struct perf_record *r = perf_ring_peek(&ring, &chain);
+	const struct perf_record *r = perf_ring_peek(&ring);
 
 	assert_non_null(r);
 	assert_int_equal(r->kind, PERF_KIND_LOST);
@@ -136,7 +135,7 @@ TEST(record_that_does_not_parse_is_counted_and_passed_over)
 	write_sample(200, 1);
 	perf_ring_refresh(&ring);
 	assert_lost(1, 200);
-	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 200);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 200);
 	assert_int_equal(ring.damaged, 1);
 }
 
@@ -153,16 +152,16 @@ TEST(damage_is_a_loss_in_front_of_the_next_record)
 		write_bytes(b.bytes, b.n);
 	}
 	perf_ring_refresh(&ring);
-	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 100);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 100);
 	perf_ring_next(&ring);
-	assert_null(perf_ring_peek(&ring, &chain));      /* when is not known yet */
+	assert_null(perf_ring_peek(&ring));      /* when is not known yet */
 	write_sample(200, 1);
 	write_sample(300, 1);
 	perf_ring_refresh(&ring);
 	assert_lost(3, 200);
-	assert_int_equal(perf_ring_peek(&ring, &chain)->u.sample.user[0], 200);
+	assert_int_equal(perf_ring_peek(&ring)->u.sample.user[0], 200);
 	perf_ring_next(&ring);
-	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 300);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 300);
 	assert_int_equal(ring.damaged, 3);
 }
 
@@ -180,13 +179,13 @@ TEST(size_that_cannot_be_drops_what_is_there)
 		header->size = sizes[i];
 		write_sample(200, 1);
 		perf_ring_refresh(&ring);
-		assert_null(perf_ring_peek(&ring, &chain));
+		assert_null(perf_ring_peek(&ring));
 		assert_int_equal(ring.damaged, 1);
 		assert_int_equal(page()->data_tail, page()->data_head);
 		write_sample(300, 1);
 		perf_ring_refresh(&ring);
 		assert_lost(1, 300);
-		assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 300);
+		assert_int_equal(perf_ring_peek(&ring)->time_ns, 300);
 	}
 }
 
@@ -196,7 +195,7 @@ TEST(closed_ring_is_empty)
 
 	closed.fd = -1;
 	perf_ring_refresh(&closed);
-	assert_null(perf_ring_peek(&closed, &chain));
+	assert_null(perf_ring_peek(&closed));
 	perf_ring_close(&closed);
 	assert_int_equal(closed.fd, -1);
 }
