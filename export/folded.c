@@ -287,7 +287,7 @@ static int write_lines(struct folded *f, struct out *out)
 		b = &f->branches[f->next[node + 1]++];
 		text = &f->tree->texts.items[f->tree->nodes[b->node].text];
 		start = prefix->len;
-		buf_put(prefix, f->tree->texts.bytes.data + text->at, text->len);
+		buf_put(prefix, text->text, text->len);
 		tail_of(b, prefix);
 		if (!b->ends) {
 			node = b->node;

@@ -162,7 +162,7 @@ static void put_sample(struct json *j, const struct incident *in, const struct s
 		if (caller == STACK_TREE_NONE || t->nodes[caller].caller == STACK_TREE_NONE)
 			break;
 		buf_puts(to, comma);
-		buf_put(to, t->texts.bytes.data + text->at, text->len);
+		buf_put(to, text->text, text->len);
 		comma = ",";
 	}
 	buf_puts(to, "]}");

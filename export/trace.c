@@ -261,7 +261,7 @@ static void put_slice(struct trace *t, const struct slice *s)
 
 	who_at(t, s->thread, &who);
 	buf_puts(to, t->json.comma ? ",{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
-	buf_put(to, t->tree.texts.bytes.data + name->at, name->len);
+	buf_put(to, name->text, name->len);
 	buf_puts(to, ",\"pid\":");
 	buf_put_uint(to, who.pid);
 	buf_puts(to, ",\"tid\":");

@@ -35,7 +35,7 @@ static void count_samples(struct counting *c, const struct segment_content *cont
 	uint32_t i;
 
 	for (i = 0; i < content->nsamples; i++) {
-		const struct segment_sample *sample = &content->samples[i];
+		const struct incident_sample *sample = &content->samples[i];
 
 		if (!in_window(c, sample->time_ns) || sample->stream == STREAM_OFF_CPU)
 			continue;
@@ -80,12 +80,12 @@ static int count_losses(struct counting *c, const struct segment_content *conten
 	int rc = 0;
 
 	for (i = 0; !rc && i < content->nevents; i++) {
-		const struct segment_event *e = &content->events[i];
+		const struct incident_event *e = &content->events[i];
 
-		if (e->kind != EVENT_LOST || e->name == UINT32_MAX || !in_window(c, e->time_ns) ||
+		if (e->kind != EVENT_LOST || !in_window(c, e->time_ns) ||
 		    !(e->value > 0 && e->value < 1e18))
 			continue;
-		loss.kind = loss_kind_from_text(content->names[e->name]);
+		loss.kind = loss_kind_from_text(e->name);
 		loss.n = (uint64_t)e->value;
 		loss.cpu = e->cpu == CPU_NONE ? -1 : e->cpu;
 		loss.second = second_of(c, e->time_ns);

@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK_BYTES ((size_t)64 << 10)
+
+struct text_block {
+	struct text_block *next;
+	size_t used;
+	char bytes[];
+};
+
 struct text_key {
 	const char *text;
 	size_t n;
@@ -28,27 +36,53 @@ uint32_t text_table_find(const struct text_table *t, const char *text, size_t n)
 	return find(t, text, n, hash_bytes(text, n));
 }
 
+/* Room for n bytes in the first block, or in a new one; NULL without memory. */
+static char *text_room(struct text_table *t, size_t n)
+{
+	struct text_block *block = t->blocks;
+
+	if (!block || block->used + n > BLOCK_BYTES) {
+		block = malloc(sizeof(*block) + (n > BLOCK_BYTES ? n : BLOCK_BYTES));
+		if (!block)
+			return NULL;
+		block->used = 0;
+		block->next = t->blocks;
+		t->blocks = block;
+	}
+	block->used += n;
+	return block->bytes + block->used - n;
+}
+
 uint32_t text_table_add(struct text_table *t, const char *text, size_t n)
 {
 	uint64_t hash = hash_bytes(text, n);
 	uint32_t found = find(t, text, n, hash);
+	char *copy;
 
 	if (found != TABLE_NONE)
 		return found;
-	if (ARRAY_NEXT(t->items, t->n))
+	if (n >= UINT32_MAX - t->bytes || ARRAY_NEXT(t->items, t->n))
 		return TABLE_NONE;
-	t->items[t->n] = (struct text_table_item){(uint32_t)t->bytes.len, (uint32_t)n};
-	buf_put(&t->bytes, text, n);
-	buf_putc(&t->bytes, '\0');
-	if (t->bytes.failed || table_add(&t->numbers, hash, t->n))
+	copy = text_room(t, n + 1);
+	if (!copy || table_add(&t->numbers, hash, t->n))
 		return TABLE_NONE;
+	if (n)
+		memcpy(copy, text, n);
+	copy[n] = '\0';
+	t->bytes += n + 1;
+	t->items[t->n] = (struct text_table_item){copy, (uint32_t)n};
 	return t->n++;
 }
 
 void text_table_free(struct text_table *t)
 {
+	struct text_block *next;
+
+	for (; t->blocks; t->blocks = next) {
+		next = t->blocks->next;
+		free(t->blocks);
+	}
 	free(t->items);
-	buf_free(&t->bytes);
 	table_free(&t->numbers);
 	memset(t, 0, sizeof(*t));
 }

@@ -21,7 +21,7 @@ static uint64_t time_of(const struct engine *e, uint64_t item)
 	return e->merge.start_ns + (item >> 16) * TICK;
 }
 
-static void add(struct engine *e, const struct segment_sample *s)
+static void add(struct engine *e, const struct incident_sample *s)
 {
 	struct evicted_samples *v = &e->merge.evicted;
 	uint64_t since = s->time_ns > e->merge.start_ns ? s->time_ns - e->merge.start_ns : 0;

@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Texts are interned, so equal texts have one address: comparing two frames needs no strcmp, and a
- * function name shared by thousands of frames is stored once.
- */
-#define TEXT_BLOCK_BYTES ((size_t)64 * 1024)
-
-struct text_block {
-	struct text_block *next;
-	size_t used;
-	char bytes[];
-};
-
 int incident_init(struct incident *in)
 {
 	memset(in, 0, sizeof(*in));
@@ -27,22 +15,14 @@ int incident_init(struct incident *in)
 
 static void build_free(struct incident_build *b)
 {
-	struct text_block *next;
-
 	if (!b)
 		return;
-	while (b->blocks) {
-		next = b->blocks->next;
-		free(b->blocks);
-		b->blocks = next;
-	}
-	free(b->texts);
-	table_free(&b->text_table);
-	table_free(&b->process_table);
-	table_free(&b->thread_table);
-	table_free(&b->module_table);
-	table_free(&b->frame_table);
-	table_free(&b->stack_table);
+	text_table_free(&b->texts);
+	table_free(&b->processes.table);
+	table_free(&b->threads.table);
+	table_free(&b->modules.table);
+	table_free(&b->frames.table);
+	table_free(&b->stacks.table);
 	free(b->stack_hashes);
 	free(b);
 }
@@ -72,77 +52,46 @@ int incident_whole(const struct incident *in, struct err *err)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static bool same_text(const void *ctx, uint32_t value, const void *key)
+/*
+ * The interned copy of a text, or NULL without memory. Equal texts have one address: comparing two
+ * frames needs no strcmp, and a function name shared by thousands of frames is stored once.
+ */
+static const char *intern(struct incident_build *b, const char *text)
 {
-	const struct incident_build *b = ctx;
+	uint32_t number;
 
-	return strcmp(b->texts[value], key) == 0;
-}
-
-static char *text_room(struct incident_build *b, size_t n)
-{
-	size_t block_bytes = n > TEXT_BLOCK_BYTES ? n : TEXT_BLOCK_BYTES;
-	struct text_block *block = b->blocks;
-
-	if (!block || TEXT_BLOCK_BYTES < block->used + n) {
-		block = malloc(sizeof(*block) + block_bytes);
-		if (!block)
-			return NULL;
-		block->used = 0;
-		block->next = b->blocks;
-		b->blocks = block;
-	}
-	block->used += n;
-	return block->bytes + block->used - n;
-}
-
-/* The interned copy of a text, or NULL without memory. */
-static const char *text(struct incident_build *b, const char *given)
-{
-	uint64_t hash;
-	uint32_t found;
-	size_t n;
-	char *copy;
-
-	if (!given || !*given)
+	if (!text || !*text)
 		return "";
-	n = strlen(given);
-	hash = hash_bytes(given, n);
-	found = table_find(&b->text_table, hash, same_text, b, given);
-	if (found != TABLE_NONE)
-		return b->texts[found];
-	if (ARRAY_ROOM(b->texts, b->texts_cap, b->ntexts + 1))
-		return NULL;
-	copy = text_room(b, n + 1);
-	if (!copy || table_add(&b->text_table, hash, b->ntexts))
-		return NULL;
-	memcpy(copy, given, n + 1);
-	b->texts[b->ntexts++] = copy;
-	return copy;
+	number = text_table_add(&b->texts, text, strlen(text));
+	return number == TABLE_NONE ? NULL : text_table_get(&b->texts, number);
 }
 
 /* For optional texts: NULL stays NULL; false without memory. */
-static bool text_or_null(struct incident_build *b, const char **at)
+static bool intern_or_null(struct incident_build *b, const char **at)
 {
 	if (!*at)
 		return true;
-	*at = text(b, *at);
+	*at = intern(b, *at);
 	return *at != NULL;
-}
-
-/* An interned text is identified by its address. */
-static uint64_t hash_text(const char *interned)
-{
-	return hash_u64((uint64_t)(uintptr_t)interned);
 }
 
 /* ---- things found by their contents ---------------------------------------------------------- */
 
-/* Enter the item that the caller has put at index *n. */
-static uint32_t entered(struct table *t, uint64_t hash, uint32_t *n)
+/* The index of an item in its array of n, found or added. items_at: the address of the array. */
+static uint32_t find_or_add(struct incident *in, struct incident_index *index, table_same *same,
+			    uint64_t hash, const void *item, size_t item_bytes, void *items_at,
+			    uint32_t *n)
 {
-	if (table_add(t, hash, *n))
+	uint32_t found = table_find(&index->table, hash, same, in, item);
+	char *items;
+
+	if (found != TABLE_NONE)
+		return found;
+	if ((*n == index->capacity && array_grow(items_at, &index->capacity, *n + 1, item_bytes)) ||
+	    table_add(&index->table, hash, *n))
 		return UINT32_MAX;
+	memcpy(&items, items_at, sizeof(items));
+	memcpy(items + *n * item_bytes, item, item_bytes);
 	return (*n)++;
 }
 
@@ -160,19 +109,13 @@ uint32_t incident_add_process(struct incident *in, const struct incident_process
 	struct incident_build *b = in->build;
 	struct incident_process copy = *p;
 	uint64_t hash = hash_pair(hash_pair(p->pid, p->exec), p->start_ns);
-	uint32_t found;
 
-	copy.name = text(b, p->name);
-	copy.cmdline = text(b, p->cmdline);
+	copy.name = intern(b, p->name);
+	copy.cmdline = intern(b, p->cmdline);
 	if (!copy.name || !copy.cmdline)
 		return UINT32_MAX;
-	found = table_find(&b->process_table, hash, same_process, in, &copy);
-	if (found != TABLE_NONE)
-		return found;
-	if (ARRAY_ROOM(in->processes, b->processes_cap, in->nprocesses + 1))
-		return UINT32_MAX;
-	in->processes[in->nprocesses] = copy;
-	return entered(&b->process_table, hash, &in->nprocesses);
+	return find_or_add(in, &b->processes, same_process, hash, &copy, sizeof(copy),
+			   &in->processes, &in->nprocesses);
 }
 
 static bool same_thread(const void *ctx, uint32_t value, const void *key)
@@ -188,18 +131,12 @@ uint32_t incident_add_thread(struct incident *in, const struct incident_thread *
 	struct incident_build *b = in->build;
 	struct incident_thread copy = *t;
 	uint64_t hash = hash_pair(t->process, t->tid);
-	uint32_t found;
 
-	copy.name = text(b, t->name);
+	copy.name = intern(b, t->name);
 	if (!copy.name || t->process >= in->nprocesses)
 		return UINT32_MAX;
-	found = table_find(&b->thread_table, hash, same_thread, in, &copy);
-	if (found != TABLE_NONE)
-		return found;
-	if (ARRAY_ROOM(in->threads, b->threads_cap, in->nthreads + 1))
-		return UINT32_MAX;
-	in->threads[in->nthreads] = copy;
-	return entered(&b->thread_table, hash, &in->nthreads);
+	return find_or_add(in, &b->threads, same_thread, hash, &copy, sizeof(copy), &in->threads,
+			   &in->nthreads);
 }
 
 static bool same_module(const void *ctx, uint32_t value, const void *key)
@@ -217,20 +154,14 @@ uint32_t incident_add_module(struct incident *in, const struct incident_module *
 	struct incident_build *b = in->build;
 	struct incident_module copy = *m;
 	uint64_t hash;
-	uint32_t found;
 
-	copy.name = text(b, m->name);
-	copy.path = text(b, m->path);
+	copy.name = intern(b, m->name);
+	copy.path = intern(b, m->path);
 	if (!copy.name || !copy.path || m->build_id_bytes > BUILD_ID_MAX)
 		return UINT32_MAX;
-	hash = hash_pair(hash_text(copy.path), hash_bytes(m->build_id, m->build_id_bytes));
-	found = table_find(&b->module_table, hash, same_module, in, &copy);
-	if (found != TABLE_NONE)
-		return found;
-	if (ARRAY_ROOM(in->modules, b->modules_cap, in->nmodules + 1))
-		return UINT32_MAX;
-	in->modules[in->nmodules] = copy;
-	return entered(&b->module_table, hash, &in->nmodules);
+	hash = hash_pair((uintptr_t)copy.path, hash_bytes(m->build_id, m->build_id_bytes));
+	return find_or_add(in, &b->modules, same_module, hash, &copy, sizeof(copy), &in->modules,
+			   &in->nmodules);
 }
 
 static bool same_frame(const void *ctx, uint32_t value, const void *key)
@@ -249,33 +180,20 @@ uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
 	struct incident_build *b = in->build;
 	struct incident_frame copy = *f;
 	uint64_t hash = hash_pair(hash_pair(f->module, f->flags), f->offset);
-	uint32_t found;
 
-	if (f->module >= in->nmodules || !text_or_null(b, &copy.function) ||
-	    !text_or_null(b, &copy.raw_name) || !text_or_null(b, &copy.function_module) ||
-	    !text_or_null(b, &copy.file))
+	if (f->module >= in->nmodules || !intern_or_null(b, &copy.function) ||
+	    !intern_or_null(b, &copy.raw_name) || !intern_or_null(b, &copy.function_module) ||
+	    !intern_or_null(b, &copy.file))
 		return UINT32_MAX;
-	found = table_find(&b->frame_table, hash, same_frame, in, &copy);
-	if (found != TABLE_NONE)
-		return found;
-	if (ARRAY_ROOM(in->frames, b->frames_cap, in->nframes + 1))
-		return UINT32_MAX;
-	in->frames[in->nframes] = copy;
-	return entered(&b->frame_table, hash, &in->nframes);
+	return find_or_add(in, &b->frames, same_frame, hash, &copy, sizeof(copy), &in->frames,
+			   &in->nframes);
 }
 
 /* ---- samples and events ---------------------------------------------------------------------- */
 
-static bool exists(uint32_t index, uint32_t none, uint32_t n)
-{
-	return index == none || index < n;
-}
-
 int incident_add_sample(struct incident *in, const struct incident_sample *s)
 {
-	if (!exists(s->thread, THREAD_NONE, in->nthreads) ||
-	    !exists(s->stack, STACK_NONE, in->nstacks) || s->stream >= STREAMS_MAX ||
-	    s->quality >= QUALITIES)
+	if (!sample_is_sound(s, in->nthreads, in->nstacks))
 		return ERR_FORMAT;
 	if (ARRAY_ROOM(in->samples, in->build->samples_cap, in->nsamples + 1))
 		return ERR_MEMORY;
@@ -294,9 +212,9 @@ static int add_fields(struct incident *in, const struct event_field *fields, uin
 		struct event_field *f = &in->fields[in->nfields + i];
 
 		*f = fields[i];
-		f->name = text(in->build, f->name);
+		f->name = intern(in->build, f->name);
 		if (f->type == FIELD_TEXT)
-			f->v.text = text(in->build, f->v.text);
+			f->v.text = intern(in->build, f->v.text);
 		if (!f->name || (f->type == FIELD_TEXT && !f->v.text))
 			return ERR_MEMORY;
 	}
@@ -309,12 +227,10 @@ int incident_add_event(struct incident *in, const struct incident_event *e,
 {
 	struct incident_event copy = *e;
 
-	if (!exists(e->thread, THREAD_NONE, in->nthreads) ||
-	    !exists(e->stack, STACK_NONE, in->nstacks) || (unsigned)e->kind >= EVENT_KINDS ||
-	    e->nfields > EVENT_MAX_FIELDS)
+	if (!event_is_sound(e, in->nthreads, in->nstacks))
 		return ERR_FORMAT;
-	copy.provider = text(in->build, e->provider);
-	copy.name = text(in->build, e->name);
+	copy.provider = intern(in->build, e->provider);
+	copy.name = intern(in->build, e->name);
 	if (!copy.provider || !copy.name)
 		return ERR_MEMORY;
 	if (ARRAY_ROOM(in->events, in->build->events_cap, in->nevents + 1))

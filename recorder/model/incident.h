@@ -84,30 +84,6 @@ struct incident_frame {
 	uint32_t line;                       /* in file; 0 = unknown */
 };
 
-struct incident_stack {
-	uint32_t parent;                     /* index, < own index; STACK_NONE = root */
-	uint32_t frame;
-};
-
-struct incident_sample {
-	uint64_t time_ns;
-	uint64_t weight;                     /* ns for CPU streams */
-	uint32_t thread, stack;              /* THREAD_NONE, STACK_NONE */
-	uint16_t cpu;
-	uint8_t stream, quality;
-};
-
-struct incident_event {
-	uint64_t time_ns;
-	enum event_kind kind;
-	uint32_t flags;
-	uint32_t thread, stack;
-	uint16_t cpu;
-	const char *provider, *name;         /* never NULL */
-	double value;
-	uint32_t first_field, nfields;       /* into fields */
-};
-
 struct incident {
 	struct incident_head head;
 	struct incident_process *processes;

@@ -5,19 +5,42 @@
 
 #include "model/incident.h"
 
-#include "base/table.h"
+#include "base/text_table.h"
+
+/* Finds the things of one kind by contents; with the capacity of their array in the incident. */
+struct incident_index {
+	struct table table;
+	uint32_t capacity;
+};
 
 struct incident_build {
-	struct text_block *blocks;           /* the first one has room */
-	const char **texts;
-	uint32_t ntexts;
-	struct table text_table, process_table, thread_table, module_table;
-	struct table frame_table, stack_table;
+	struct text_table texts;
+	struct incident_index processes, threads, modules, frames, stacks;
 	uint32_t *stack_hashes;              /* one for each stack */
-	uint32_t texts_cap, processes_cap, threads_cap, modules_cap, frames_cap, stacks_cap,
-		hashes_cap;
-	uint32_t samples_cap, events_cap, fields_cap;
+	uint32_t hashes_cap, samples_cap, events_cap, fields_cap;
 };
+
+static inline bool index_exists(uint32_t index, uint32_t none, uint32_t n)
+{
+	return index == none || index < n;
+}
+
+/* Do the parts of samples and events exist, among so many threads and stacks? */
+static inline bool sample_is_sound(const struct incident_sample *s, uint32_t nthreads,
+				   uint32_t nstacks)
+{
+	return index_exists(s->thread, THREAD_NONE, nthreads) &&
+	       index_exists(s->stack, STACK_NONE, nstacks) && s->stream < STREAMS_MAX &&
+	       s->quality < QUALITIES;
+}
+
+static inline bool event_is_sound(const struct incident_event *e, uint32_t nthreads,
+				  uint32_t nstacks)
+{
+	return index_exists(e->thread, THREAD_NONE, nthreads) &&
+	       index_exists(e->stack, STACK_NONE, nstacks) && (unsigned)e->kind < EVENT_KINDS &&
+	       e->nfields <= EVENT_MAX_FIELDS;
+}
 
 /*
  * Add the wanted nodes of a segment's tree; callers precede callees, here and there.
@@ -27,7 +50,7 @@ struct incident_build {
  * stacks  in: STACK_NONE = not wanted; out: the stack of each wanted node
  * returns 0 or ERR_MEMORY
  */
-int incident_add_tree(struct incident *in, const struct segment_node *nodes, uint32_t n,
+int incident_add_tree(struct incident *in, const struct incident_stack *nodes, uint32_t n,
 		      const uint32_t *frames, uint32_t *stacks);
 
 /* Give each sample and event that has a stack the one that `to` has for it. */

@@ -16,11 +16,6 @@ struct merge {
 	struct err *err;
 };
 
-static bool exists(uint32_t index, uint32_t none, uint32_t n)
-{
-	return index == none || index < n;
-}
-
 static int points_nowhere(struct merge *m, const char *what, uint32_t index)
 {
 	return err_set(m->err, ERR_FORMAT, "a segment is damaged: %s %u points nowhere", what,
@@ -42,7 +37,7 @@ static int check_lists(struct merge *m)
 			return points_nowhere(m, "frame", i);
 	}
 	for (i = 0; i < c->nnodes; i++) {
-		if (!exists(c->nodes[i].parent, STACK_NONE, i) || c->nodes[i].frame >= c->nframes)
+		if (!index_exists(c->nodes[i].parent, STACK_NONE, i) || c->nodes[i].frame >= c->nframes)
 			return points_nowhere(m, "stack", i);
 	}
 	return 0;
@@ -60,37 +55,24 @@ static void mark_needed(struct merge *m, uint32_t node)
 }
 
 /* Check all samples and events, and mark the stacks that the window uses. */
-static int check_samples(struct merge *m)
+static int check_content(struct merge *m)
 {
 	const struct segment_content *c = m->c;
 	uint32_t i;
 
 	for (i = 0; i < c->nsamples; i++) {
-		const struct segment_sample *s = &c->samples[i];
+		const struct incident_sample *s = &c->samples[i];
 
-		if (!exists(s->thread, THREAD_NONE, c->nthreads) ||
-		    !exists(s->stack, STACK_NONE, c->nnodes) || s->stream >= STREAMS_MAX ||
-		    s->quality >= QUALITIES)
+		if (!sample_is_sound(s, c->nthreads, c->nnodes))
 			return points_nowhere(m, "sample", i);
 		if (in_window(m, s->time_ns))
 			mark_needed(m, s->stack);
 	}
-	return 0;
-}
-
-static int check_events(struct merge *m)
-{
-	const struct segment_content *c = m->c;
-	uint32_t i;
-
 	for (i = 0; i < c->nevents; i++) {
-		const struct segment_event *e = &c->events[i];
+		const struct incident_event *e = &c->events[i];
 
-		if (!exists(e->thread, THREAD_NONE, c->nthreads) ||
-		    !exists(e->stack, STACK_NONE, c->nnodes) || e->kind >= EVENT_KINDS ||
-		    !exists(e->provider, UINT32_MAX, c->nnames) ||
-		    !exists(e->name, UINT32_MAX, c->nnames) || e->nfields > EVENT_MAX_FIELDS ||
-		    e->first_field > c->nfields || e->nfields > c->nfields - e->first_field)
+		if (!event_is_sound(e, c->nthreads, c->nnodes) || e->first_field > c->nfields ||
+		    e->nfields > c->nfields - e->first_field)
 			return points_nowhere(m, "event", i);
 		if (in_window(m, e->time_ns))
 			mark_needed(m, e->stack);
@@ -142,22 +124,14 @@ static int add_samples(struct merge *m)
 		return ERR_MEMORY;
 	to = in->samples + in->nsamples;
 	for (i = 0; i < m->c->nsamples; i++) {
-		const struct segment_sample *s = &m->c->samples[i];
+		const struct incident_sample *s = &m->c->samples[i];
 
 		if (!in_window(m, s->time_ns))
 			continue;
-		*to = (struct incident_sample){
-			.time_ns = s->time_ns,
-			.weight = s->weight,
-			.thread = thread_of(m, s->thread),
-			.stack = stack_of(m, s->stack),
-			.cpu = s->cpu,
-			.stream = s->stream,
-			.quality = s->quality,
-		};
-		/*
-		 * The time ends in the window and began before it: keep the part that lies within.
-		 */
+		*to = *s;
+		to->thread = thread_of(m, s->thread);
+		to->stack = stack_of(m, s->stack);
+		/* A wait that ends in the window and began before it: keep the part within. */
 		if (s->stream == STREAM_OFF_CPU && to->weight > s->time_ns - head->t0_ns)
 			to->weight = s->time_ns - head->t0_ns;
 		m->uneven |= s->stream == STREAM_CPU && s->weight &&
@@ -168,41 +142,19 @@ static int add_samples(struct merge *m)
 	return 0;
 }
 
-static const char *name_of(const struct merge *m, uint32_t name)
-{
-	return name == UINT32_MAX ? "" : m->c->names[name];
-}
-
-static int add_event(struct merge *m, const struct segment_event *e)
-{
-	struct event_field fields[EVENT_MAX_FIELDS];
-	struct incident_event event = {
-		.time_ns = e->time_ns,
-		.kind = (enum event_kind)e->kind,
-		.flags = e->flags,
-		.thread = thread_of(m, e->thread),
-		.stack = stack_of(m, e->stack),
-		.cpu = e->cpu,
-		.provider = name_of(m, e->provider),
-		.name = name_of(m, e->name),
-		.value = e->value,
-		.nfields = e->nfields,
-	};
-	uint32_t i;
-
-	for (i = 0; i < e->nfields; i++)
-		fields[i] = m->c->fields[e->first_field + i].value;
-	return incident_add_event(m->in, &event, fields);
-}
-
 static int add_events(struct merge *m)
 {
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; i < m->c->nevents && !rc; i++) {
-		if (in_window(m, m->c->events[i].time_ns))
-			rc = add_event(m, &m->c->events[i]);
+		struct incident_event e = m->c->events[i];
+
+		if (!in_window(m, e.time_ns))
+			continue;
+		e.thread = thread_of(m, e.thread);
+		e.stack = stack_of(m, e.stack);
+		rc = incident_add_event(m->in, &e, m->c->fields + e.first_field);
 	}
 	return rc;
 }
@@ -238,9 +190,7 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 	memset(m.stacks, 0xff, c->nnodes * sizeof(*m.stacks));
 	rc = check_lists(&m);
 	if (!rc)
-		rc = check_samples(&m);
-	if (!rc)
-		rc = check_events(&m);
+		rc = check_content(&m);
 	if (rc) {
 		free(m.stacks);
 		return rc;

@@ -44,13 +44,13 @@ static uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame, 
 	 */
 	if (is_stack(in, parent + 1, parent, frame))
 		return parent + 1;
-	found = table_find(&b->stack_table, hash, same_stack, in, &node);
+	found = table_find(&b->stacks.table, hash, same_stack, in, &node);
 	if (found != TABLE_NONE)
 		return found;
-	if (ARRAY_ROOM(in->stacks, b->stacks_cap, in->nstacks + 1) ||
+	if (ARRAY_ROOM(in->stacks, b->stacks.capacity, in->nstacks + 1) ||
 	    ARRAY_ROOM(b->stack_hashes, b->hashes_cap, in->nstacks + 1))
 		return UINT32_MAX;
-	if (in->nstacks != parent + 1 && table_add(&b->stack_table, hash, in->nstacks))
+	if (in->nstacks != parent + 1 && table_add(&b->stacks.table, hash, in->nstacks))
 		return UINT32_MAX;
 	in->stacks[in->nstacks] = node;
 	b->stack_hashes[in->nstacks] = hash;
@@ -72,11 +72,11 @@ static uint32_t stack_of(const uint32_t *stacks, uint32_t node)
 }
 
 /* Hash the nodes [from, to) and prefetch what finding them will look at. */
-static void look_ahead(const struct incident *in, const struct segment_node *nodes, uint32_t from,
+static void look_ahead(const struct incident *in, const struct incident_stack *nodes, uint32_t from,
 		       uint32_t to, const uint32_t *frames, const uint32_t *stacks,
 		       uint32_t *hashes)
 {
-	const struct table *table = &in->build->stack_table;
+	const struct table *table = &in->build->stacks.table;
 	uint32_t i, guess;
 
 	for (i = from; i < to; i++) {
@@ -92,7 +92,7 @@ static void look_ahead(const struct incident *in, const struct segment_node *nod
 	}
 }
 
-int incident_add_tree(struct incident *in, const struct segment_node *nodes, uint32_t n,
+int incident_add_tree(struct incident *in, const struct incident_stack *nodes, uint32_t n,
 		      const uint32_t *frames, uint32_t *stacks)
 {
 	uint32_t *hashes = malloc(((size_t)n + 1) * sizeof(*hashes)), i, to = 0;

@@ -166,44 +166,41 @@ void segment_unref(struct segment *s);               /* NULL allowed; any thread
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct segment_sample {
+/* Decoded segments and incidents consist of these; indices are local, or the incident's. */
+
+struct incident_stack {                      /* a node of the tree */
+	uint32_t parent;                     /* index, < own index; STACK_NONE = root */
+	uint32_t frame;
+};
+
+struct incident_sample {
 	uint64_t time_ns;
-	uint64_t weight;
-	uint32_t thread, stack;              /* local; THREAD_NONE, STACK_NONE */
+	uint64_t weight;                     /* ns for CPU streams */
+	uint32_t thread, stack;              /* THREAD_NONE, STACK_NONE */
 	uint16_t cpu;
 	uint8_t stream, quality;
 };
 
-struct segment_node {
-	uint32_t parent;                     /* STACK_NONE = root */
-	uint32_t frame;                      /* local */
-};
-
-struct segment_event {
+struct incident_event {
 	uint64_t time_ns;
-	double value;
+	enum event_kind kind;
+	uint32_t flags;
 	uint32_t thread, stack;
-	uint32_t provider, name;             /* index into names; UINT32_MAX = none */
-	uint32_t kind, flags;
 	uint16_t cpu;
+	const char *provider, *name;         /* never NULL */
+	double value;
 	uint32_t first_field, nfields;       /* into fields */
-};
-
-struct segment_field {
-	uint32_t name;
-	struct event_field value;            /* name and text point into the content */
 };
 
 struct segment_content {
 	uint64_t t0_ns, t1_ns;
-	uint32_t nsamples, nnodes, nevents, nnames, nthreads, nframes, nfields;
-	struct segment_sample *samples;
-	struct segment_node *nodes;
-	struct segment_event *events;
-	struct segment_field *fields;
-	char **names;
+	uint32_t nsamples, nnodes, nevents, nthreads, nframes, nfields;
+	struct incident_sample *samples;
+	struct incident_stack *nodes;
+	struct incident_event *events;
+	struct event_field *fields;
 	uint64_t period_ns[STREAMS_MAX];     /* 0 = stream absent */
-	char *text;                          /* owns names and text fields */
+	char *text;                          /* owns the texts of events and fields */
 };
 
 /*

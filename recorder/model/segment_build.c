@@ -140,34 +140,15 @@ static uint32_t local_frame(struct segment_builder *b, uint32_t number)
 	return local;
 }
 
-static bool name_same(const void *ctx, uint32_t value, const void *key)
-{
-	const struct segment_builder *b = ctx;
-
-	return strcmp(b->name_text.data + b->name_at[value], key) == 0;
-}
-
 /* Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. */
 static uint32_t local_name(struct segment_builder *b, const char *name)
 {
-	uint64_t hash;
 	uint32_t local;
 
 	if (!name || !name[0])
 		return 0;
-	hash = hash_bytes(name, strlen(name));
-	local = table_find(&b->name_index, hash, name_same, b, name);
-	if (local != TABLE_NONE)
-		return local + 1;
-	if (ARRAY_ROOM(b->name_at, b->names_room, b->nnames + 1))
-		return UINT32_MAX;
-	b->name_at[b->nnames] = (uint32_t)b->name_text.len;
-	buf_put(&b->name_text, name, strlen(name) + 1);
-	if (b->name_text.failed || table_add(&b->name_index, hash, b->nnames)) {
-		b->name_text.failed = 0;
-		return UINT32_MAX;
-	}
-	return ++b->nnames;
+	local = text_table_add(&b->names, name, strlen(name));
+	return local == TABLE_NONE ? UINT32_MAX : local + 1;
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -175,7 +156,7 @@ static uint32_t local_name(struct segment_builder *b, const char *name)
 static bool node_same(const void *ctx, uint32_t value, const void *key)
 {
 	const struct segment_builder *b = ctx;
-	const struct segment_node *k = key;
+	const struct incident_stack *k = key;
 
 	return b->nodes[value].parent == k->parent && b->nodes[value].frame == k->frame;
 }
@@ -188,7 +169,7 @@ static uint64_t node_hash(uint32_t parent, uint32_t frame)
 /* Find a node; STACK_NONE when there is none. */
 static uint32_t node_find(const struct segment_builder *b, uint32_t parent, uint32_t frame)
 {
-	struct segment_node key = {parent, frame};
+	struct incident_stack key = {parent, frame};
 	uint32_t node;
 
 	/* Most nodes have one callee, added right after them: found without the table. */
@@ -200,7 +181,7 @@ static uint32_t node_find(const struct segment_builder *b, uint32_t parent, uint
 
 static uint32_t node_get(struct segment_builder *b, uint32_t parent, uint32_t frame)
 {
-	struct segment_node key = {parent, frame};
+	struct incident_stack key = {parent, frame};
 	uint32_t node = node_find(b, parent, frame);
 
 	if (node != STACK_NONE)
@@ -361,11 +342,10 @@ void segment_builder_reset(struct segment_builder *b)
 	table_clear(&b->threads.index);
 	table_clear(&b->frame_list.index);
 	table_clear(&b->node_index);
-	table_clear(&b->name_index);
-	buf_reset(&b->name_text);
+	text_table_free(&b->names);
 	for (i = 0; i < SEGMENT_LAST_STACKS; i++)
 		b->last[i].n = 0;
-	b->nnodes = b->nnames = b->nsamples = b->nevents = 0;
+	b->nnodes = b->nsamples = b->nevents = 0;
 	quota_reset(&b->quota);
 }
 
@@ -396,8 +376,7 @@ void segment_builder_free(struct segment_builder *b)
 	free(b->threads.numbers);
 	free(b->frame_list.numbers);
 	free(b->nodes);
-	free(b->name_at);
-	buf_free(&b->name_text);
+	text_table_free(&b->names);
 	buf_free(&b->head);
 	buf_free(&b->lists);
 	buf_free(&b->packed);
@@ -410,7 +389,6 @@ void segment_builder_free(struct segment_builder *b)
 	table_free(&b->threads.index);
 	table_free(&b->frame_list.index);
 	table_free(&b->node_index);
-	table_free(&b->name_index);
 	free(b);
 }
 
@@ -629,7 +607,7 @@ static size_t columns_bytes(const struct segment_builder *b)
 /* Names become a column at sealing; a length takes at most two bytes, the NUL one. */
 size_t segment_open_bytes(const struct segment_builder *b)
 {
-	return columns_bytes(b) + b->sample_stacks.len + b->name_text.len + b->nnames;
+	return columns_bytes(b) + b->sample_stacks.len + b->names.bytes + b->names.n;
 }
 
 bool segment_is_empty(const struct segment_builder *b)
@@ -654,7 +632,7 @@ bool segment_is_full(const struct segment_builder *b, uint64_t now_ns)
 	if (segment_is_empty(b))
 		return false;
 	return b->nsamples >= SEGMENT_MAX_SAMPLES || b->nevents >= SEGMENT_MAX_EVENTS ||
-	       b->nnodes >= MAX_OPEN_NODES || b->nnames >= MAX_NAMES ||
+	       b->nnodes >= MAX_OPEN_NODES || b->names.n >= MAX_NAMES ||
 	       (now_ns > first_ns && now_ns - first_ns >= SEGMENT_MAX_NS) ||
 	       segment_open_bytes(b) >= MAX_OPEN_BYTES;
 }

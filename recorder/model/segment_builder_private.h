@@ -5,7 +5,7 @@
 #include "model/segment_quota_private.h"
 
 #include "base/deflate.h"
-#include "base/table.h"
+#include "base/text_table.h"
 #include "base/varint.h"
 
 struct column {
@@ -49,16 +49,13 @@ struct segment_builder {
 	struct buf sample_stacks;           /* uint32_t each, until all nodes are there */
 	struct id_list threads, frame_list;
 
-	struct segment_node *nodes;         /* frame: local index */
+	struct incident_stack *nodes;         /* frame: local index */
 	uint32_t nnodes, nodes_room;
 	struct table node_index;
 
 	struct last_stack last[SEGMENT_LAST_STACKS];    /* by thread number */
 
-	uint32_t *name_at;                  /* start of each name in name_text */
-	uint32_t nnames, names_room;
-	struct buf name_text;               /* NUL-terminated names */
-	struct table name_index;
+	struct text_table names;
 
 	struct quota_book quota;
 	struct thread *more_thread;    /* for samples of processes over the quota; NULL = not yet */

@@ -129,7 +129,7 @@ static inline uint32_t callees_front(struct callees *c, uint32_t caller, uint32_
  * A chain is a node and the nodes right after it that are each the callee of the previous one:
  * mostly what a new stack added. Returns the last node of the chain that `node` is in.
  */
-static inline uint32_t chain_end(const struct segment_node *nodes, uint32_t nnodes, uint32_t node)
+static inline uint32_t chain_end(const struct incident_stack *nodes, uint32_t nnodes, uint32_t node)
 {
 	while (node + 1 < nnodes && nodes[node + 1].parent == node)
 		node++;
@@ -145,7 +145,7 @@ struct new_stack {
 	uint32_t expected;           /* valid while `highest` is at most this: still in its chain */
 };
 
-static inline uint32_t new_stack_expected(struct new_stack *s, const struct segment_node *nodes,
+static inline uint32_t new_stack_expected(struct new_stack *s, const struct incident_stack *nodes,
 					  uint32_t nnodes)
 {
 	if (s->highest > s->expected || !s->highest)

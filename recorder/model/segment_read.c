@@ -15,6 +15,9 @@
 
 struct reader {
 	struct segment_content *c;
+	uint32_t nnames, fields_room;
+	const char **names;             /* owned; their texts are the content's */
+	char *text_at, *text_end;       /* room left for texts */
 	struct cursor columns[SEGMENT_COLUMNS];
 	uint8_t *unpacked;              /* owned: the columns, when they were compressed */
 	uint64_t base_tick;
@@ -189,7 +192,7 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	if (!read_times(r, &h))
 		return bad(r, "its times");
 	if (!get_u32(&h, &c->nsamples) || !get_u32(&h, &c->nnodes) || !get_u32(&h, &c->nevents) ||
-	    !get_u32(&h, &c->nnames) || !get_u32(&h, &c->nthreads) || !get_u32(&h, &c->nframes) ||
+	    !get_u32(&h, &r->nnames) || !get_u32(&h, &c->nthreads) || !get_u32(&h, &c->nframes) ||
 	    !read_streams(r, &h))
 		return bad(r, "its counts");
 	if (!read_column_lengths(&h, lengths))
@@ -201,8 +204,8 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	if (c->nsamples > MAX_COUNT || c->nsamples > column_bytes(r, COLUMN_SAMPLE_TIME) ||
 	    c->nevents > MAX_COUNT || c->nevents > column_bytes(r, COLUMN_EVENT_TIME) ||
 	    c->nnodes > SEGMENT_MAX_NODES || c->nnodes > column_bytes(r, COLUMN_NODE_FRAME) ||
-	    c->nframes > SEGMENT_MAX_NODES || c->nnames > MAX_COUNT ||
-	    c->nnames > column_bytes(r, COLUMN_NAMES))
+	    c->nframes > SEGMENT_MAX_NODES || r->nnames > MAX_COUNT ||
+	    r->nnames > column_bytes(r, COLUMN_NAMES))
 		return bad(r, "it counts more than it holds");
 	return 0;
 }
@@ -227,41 +230,19 @@ static inline bool get_run(struct cursor *c, struct run *run, uint64_t max, uint
 	return true;
 }
 
-static bool get_delta(struct cursor *c, uint64_t *previous)
+/* See column_newest() in segment_build.c. An index below count; UINT32_MAX = none. */
+static bool get_newest(struct cursor *c, uint64_t *highest, uint32_t count, uint32_t *out)
 {
-	uint64_t z;
-
-	if (!get(c, &z))
-		return false;
-	*previous += (uint64_t)unzigzag(z);
-	return true;
-}
-
-/* 0; or 2n: n more than the highest so far; or 2n + 1: n less. At most max. */
-static bool get_newest(struct cursor *c, uint64_t *highest, uint64_t max, uint64_t *v)
-{
-	uint64_t code;
+	uint64_t code, v = 0;                /* v: index + 1, 0 = none */
 
 	if (!get(c, &code))
 		return false;
-	if (!code)
-		*v = 0;
-	else if (code & 1)
-		*v = *highest - code / 2;            /* below zero becomes too large */
-	else
-		*v = *highest += code / 2;
-	return *v <= max && (*v || !code);
-}
-
-/* index + 1, 0 = none */
-static bool get_index(struct cursor *c, uint32_t count, uint32_t none, uint32_t *out)
-{
-	uint64_t v;
-
-	if (!get(c, &v) || v > count)
-		return false;
-	*out = v ? (uint32_t)(v - 1) : none;
-	return true;
+	if (code & 1)
+		v = *highest - code / 2;             /* below zero becomes too large */
+	else if (code)
+		v = *highest += code / 2;
+	*out = (uint32_t)v - 1;
+	return v <= count && (v || !code);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -269,7 +250,7 @@ static bool get_index(struct cursor *c, uint32_t count, uint32_t none, uint32_t 
 /* Read the run columns, and the times, which depend on some of them. */
 static int read_runs_and_times(struct reader *r)
 {
-	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
+	struct incident_sample *s = r->c->samples, *end = s + r->c->nsamples;
 	struct cursor *columns = r->columns;
 	struct run weight = {0}, stream = {0}, cpu = {0}, quality = {0};
 	struct sample_clock clock;
@@ -327,20 +308,6 @@ static bool get_thread(struct cursor *c, struct recent *recent, uint64_t *highes
 	return true;
 }
 
-static int read_threads(struct reader *r)
-{
-	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
-	struct cursor *c = &r->columns[COLUMN_SAMPLE_THREAD];
-	struct recent recent = {0};
-	uint64_t highest = 0;
-
-	for (; s < end; s++) {
-		if (!get_thread(c, &recent, &highest, r->c->nthreads, &s->thread))
-			return bad(r, "the thread of a sample");
-	}
-	return 0;
-}
-
 /* See encode_sample_stacks() in segment_seal.c. The nodes must be decoded. */
 static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
 {
@@ -364,28 +331,23 @@ static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
 	return true;
 }
 
-static int read_stacks(struct reader *r)
-{
-	struct new_stack new_stack = {0};
-	uint32_t i;
-
-	for (i = 0; i < r->c->nsamples; i++) {
-		if (!get_stack(r, i, &new_stack))
-			return bad(r, "the stack of a sample");
-	}
-	return 0;
-}
-
-/* The nodes must be decoded. */
 static int read_samples(struct reader *r)
 {
+	struct segment_content *c = r->c;
+	struct recent recent = {0};
+	struct new_stack new_stack = {0};
+	uint64_t highest = 0;
+	uint32_t i;
 	int rc = read_runs_and_times(r);
 
-	if (!rc)
-		rc = read_threads(r);
-	if (rc)
-		return rc;
-	return read_stacks(r);
+	for (i = 0; !rc && i < c->nsamples; i++) {
+		if (!get_thread(&r->columns[COLUMN_SAMPLE_THREAD], &recent, &highest, c->nthreads,
+				&c->samples[i].thread))
+			rc = bad(r, "the thread of a sample");
+		else if (!get_stack(r, i, &new_stack))
+			rc = bad(r, "the stack of a sample");
+	}
+	return rc;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -427,7 +389,7 @@ static int read_frames(struct reader *r, struct callees *callees)
 	uint64_t code;
 
 	for (i = 0; i < c->nnodes; i++) {
-		struct segment_node *node = &c->nodes[i];
+		struct incident_stack *node = &c->nodes[i];
 
 		if (!get(&r->columns[COLUMN_NODE_FRAME], &code))
 			return bad(r, "the frame of a stack node");
@@ -470,7 +432,44 @@ static int read_nodes(struct reader *r)
 	return rc;
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- names, events and their fields; texts are copied into one block, each with a NUL --------- */
+
+static const char *get_text(struct reader *r, struct cursor *c)
+{
+	char *start = r->text_at;
+	uint64_t n;
+
+	if (!get(c, &n) || n > cursor_left(c) || n >= (uint64_t)(r->text_end - start))
+		return NULL;
+	memcpy(start, c->at, n);
+	start[n] = '\0';
+	r->text_at += n + 1;
+	c->at += n;
+	return start;
+}
+
+static int read_names(struct reader *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->nnames; i++) {
+		r->names[i] = get_text(r, &r->columns[COLUMN_NAMES]);
+		if (!r->names[i])
+			return bad(r, "a name");
+	}
+	return 0;
+}
+
+/* A name by its index + 1; 0 = none. */
+static bool get_name(struct reader *r, enum segment_column column, const char **out)
+{
+	uint64_t v;
+
+	if (!get(&r->columns[column], &v) || v > r->nnames)
+		return false;
+	*out = v ? r->names[v - 1] : "";
+	return true;
+}
 
 static bool get_double(struct cursor *c, double *v)
 {
@@ -482,169 +481,125 @@ static bool get_double(struct cursor *c, double *v)
 	return true;
 }
 
-static int read_events(struct reader *r)
-{
-	struct segment_content *c = r->c;
-	struct run kind = {0}, flags = {0}, cpu = {0};
-	uint64_t tick = r->base_tick, thread = 0, stack = 0, v;
-	uint32_t i;
-
-	for (i = 0; i < c->nevents; i++) {
-		struct segment_event *e = &c->events[i];
-
-		if (!get_delta(&r->columns[COLUMN_EVENT_TIME], &tick) ||
-		    !tick_to_ns(tick, &e->time_ns))
-			return bad(r, "the time of an event");
-		if (!get_run(&r->columns[COLUMN_EVENT_KIND], &kind, EVENT_KINDS - 1, &v))
-			return bad(r, "the kind of an event");
-		e->kind = (uint32_t)v;
-		if (!get_run(&r->columns[COLUMN_EVENT_FLAGS], &flags, UINT32_MAX, &v))
-			return bad(r, "the flags of an event");
-		e->flags = (uint32_t)v;
-		if (!get_run(&r->columns[COLUMN_EVENT_CPU], &cpu, UINT16_MAX, &v))
-			return bad(r, "the CPU of an event");
-		e->cpu = (uint16_t)v;
-		if (!get_newest(&r->columns[COLUMN_EVENT_THREAD], &thread, c->nthreads, &v))
-			return bad(r, "the thread of an event");
-		e->thread = v ? (uint32_t)(v - 1) : THREAD_NONE;
-		if (!get_newest(&r->columns[COLUMN_EVENT_STACK], &stack, c->nnodes, &v))
-			return bad(r, "the stack of an event");
-		e->stack = v ? (uint32_t)(v - 1) : STACK_NONE;
-		if (!get_index(&r->columns[COLUMN_EVENT_PROVIDER], c->nnames, UINT32_MAX,
-			       &e->provider) ||
-		    !get_index(&r->columns[COLUMN_EVENT_NAME], c->nnames, UINT32_MAX, &e->name))
-			return bad(r, "the name of an event");
-		if (!get_double(&r->columns[COLUMN_EVENT_VALUE], &e->value))
-			return bad(r, "the value of an event");
-	}
-	return 0;
-}
-
-/* ---- texts: names first, then text fields, each NUL-terminated in one block ------------------ */
-
-struct text_block {
-	char *at, *end;
-};
-
-static char *put_text(struct text_block *t, struct cursor *c)
-{
-	char *start = t->at;
-	uint64_t n;
-
-	if (!get(c, &n) || n > cursor_left(c) || n >= (uint64_t)(t->end - t->at))
-		return NULL;
-	memcpy(start, c->at, n);
-	start[n] = '\0';
-	t->at += n + 1;
-	c->at += n;
-	return start;
-}
-
-static int read_names(struct reader *r, struct text_block *texts)
-{
-	uint32_t i;
-
-	for (i = 0; i < r->c->nnames; i++) {
-		r->c->names[i] = put_text(texts, &r->columns[COLUMN_NAMES]);
-		if (!r->c->names[i])
-			return bad(r, "a name");
-	}
-	return 0;
-}
-
-static bool read_field(struct reader *r, struct cursor *at, struct text_block *texts,
-		       struct segment_field *f)
+static bool get_field(struct reader *r, struct cursor *at, struct event_field *f)
 {
 	uint64_t v;
 
-	if (!get_u32(at, &f->name) || f->name >= r->c->nnames || at->at >= at->end)
+	if (!get(at, &v) || v >= r->nnames || at->at >= at->end)
 		return false;
-	f->value.name = r->c->names[f->name];
-	f->value.type = (enum field_type)*at->at++;
-	switch (f->value.type) {
+	f->name = r->names[v];
+	f->type = (enum field_type)*at->at++;
+	switch (f->type) {
 	case FIELD_INT:
 		if (!get(at, &v))
 			return false;
-		f->value.v.i = unzigzag(v);
+		f->v.i = unzigzag(v);
 		return true;
 	case FIELD_UINT:
-		return get(at, &f->value.v.u);
+		return get(at, &f->v.u);
 	case FIELD_DOUBLE:
-		return get_double(at, &f->value.v.d);
+		return get_double(at, &f->v.d);
 	case FIELD_TEXT:
-		f->value.v.text = put_text(texts, at);
-		return f->value.v.text != NULL;
+		f->v.text = get_text(r, at);
+		return f->v.text != NULL;
 	}
 	return false;
 }
 
-static int read_fields(struct reader *r, struct text_block *texts, uint32_t room)
+static int read_fields(struct reader *r, struct incident_event *e)
 {
 	struct cursor *at = &r->columns[COLUMN_EVENT_FIELDS];
 	struct segment_content *c = r->c;
-	uint32_t i, j;
+	uint32_t i;
 
-	for (i = 0; i < c->nevents; i++) {
-		struct segment_event *e = &c->events[i];
-
-		if (!get_u32(at, &e->nfields) || e->nfields > EVENT_MAX_FIELDS ||
-		    e->nfields > room - c->nfields)
-			return bad(r, "the number of an event's fields");
-		e->first_field = c->nfields;
-		for (j = 0; j < e->nfields; j++) {
-			if (!read_field(r, at, texts, &c->fields[c->nfields++]))
-				return bad(r, "a field of an event");
-		}
+	if (!get_u32(at, &e->nfields) || e->nfields > EVENT_MAX_FIELDS ||
+	    e->nfields > r->fields_room - c->nfields)
+		return bad(r, "the number of an event's fields");
+	e->first_field = c->nfields;
+	for (i = 0; i < e->nfields; i++) {
+		if (!get_field(r, at, &c->fields[c->nfields++]))
+			return bad(r, "a field of an event");
 	}
 	return 0;
 }
 
-static void *array(uint32_t n, size_t item_bytes)
+/* The names must be decoded. */
+static int read_events(struct reader *r)
 {
-	return calloc(n ? n : 1, item_bytes);
+	struct segment_content *c = r->c;
+	struct cursor *columns = r->columns;
+	struct run kind = {0}, flags = {0}, cpu = {0};
+	uint64_t tick = r->base_tick, thread = 0, stack = 0, v;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < c->nevents; i++) {
+		struct incident_event *e = &c->events[i];
+
+		if (!get(&columns[COLUMN_EVENT_TIME], &v) ||
+		    !tick_to_ns(tick += (uint64_t)unzigzag(v), &e->time_ns))
+			return bad(r, "the time of an event");
+		if (!get_run(&columns[COLUMN_EVENT_KIND], &kind, EVENT_KINDS - 1, &v))
+			return bad(r, "the kind of an event");
+		e->kind = (enum event_kind)v;
+		if (!get_run(&columns[COLUMN_EVENT_FLAGS], &flags, UINT32_MAX, &v))
+			return bad(r, "the flags of an event");
+		e->flags = (uint32_t)v;
+		if (!get_run(&columns[COLUMN_EVENT_CPU], &cpu, UINT16_MAX, &v))
+			return bad(r, "the CPU of an event");
+		e->cpu = (uint16_t)v;
+		if (!get_newest(&columns[COLUMN_EVENT_THREAD], &thread, c->nthreads, &e->thread))
+			return bad(r, "the thread of an event");
+		if (!get_newest(&columns[COLUMN_EVENT_STACK], &stack, c->nnodes, &e->stack))
+			return bad(r, "the stack of an event");
+		if (!get_name(r, COLUMN_EVENT_PROVIDER, &e->provider) ||
+		    !get_name(r, COLUMN_EVENT_NAME, &e->name))
+			return bad(r, "the name of an event");
+		if (!get_double(&columns[COLUMN_EVENT_VALUE], &e->value))
+			return bad(r, "the value of an event");
+		rc = read_fields(r, e);
+	}
+	return rc;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int read_content(struct reader *r)
+{
+	struct segment_content *c = r->c;
+	/* A text takes its bytes and a length, whose room the NUL takes. */
+	size_t text_room = column_bytes(r, COLUMN_NAMES) + column_bytes(r, COLUMN_EVENT_FIELDS) + 1;
+	int rc;
+
+	/* A field takes at least 3 bytes. */
+	r->fields_room = (uint32_t)(column_bytes(r, COLUMN_EVENT_FIELDS) / 3 + 1);
+	r->names = malloc(((size_t)r->nnames + 1) * sizeof(*r->names));
+	c->samples = malloc(((size_t)c->nsamples + 1) * sizeof(*c->samples));
+	c->nodes = malloc(((size_t)c->nnodes + 1) * sizeof(*c->nodes));
+	c->events = calloc((size_t)c->nevents + 1, sizeof(*c->events));
+	c->fields = calloc(r->fields_room, sizeof(*c->fields));
+	c->text = r->text_at = malloc(text_room);
+	if (!r->names || !c->samples || !c->nodes || !c->events || !c->fields || !c->text)
+		return err_memory(r->err, "while reading a segment");
+	r->text_end = c->text + text_room;
+	rc = read_nodes(r);
+	if (!rc)
+		rc = read_samples(r);
+	if (!rc)
+		rc = read_names(r);
+	return rc ? rc : read_events(r);
 }
 
 int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err)
 {
 	struct segment_content c = {0};
 	struct reader r = {.c = &c, .err = err};
-	struct text_block texts;
-	uint32_t field_room;
-	size_t text_room;
 	int rc = read_header(&r, bytes, n);
 
-	if (rc) {
-		free(r.unpacked);
-		return rc;
-	}
-	/*
-	 * A field takes at least 3 bytes; a text its bytes and a length, whose room the NUL takes.
-	 */
-	field_room = (uint32_t)(column_bytes(&r, COLUMN_EVENT_FIELDS) / 3 + 1);
-	text_room = column_bytes(&r, COLUMN_NAMES) + column_bytes(&r, COLUMN_EVENT_FIELDS) + 1;
-	c.samples = malloc(((size_t)c.nsamples + 1) * sizeof(*c.samples));
-	c.nodes = malloc(((size_t)c.nnodes + 1) * sizeof(*c.nodes));
-	c.events = array(c.nevents, sizeof(*c.events));
-	c.names = array(c.nnames, sizeof(*c.names));
-	c.fields = array(field_room, sizeof(*c.fields));
-	c.text = malloc(text_room);
-	if (!c.samples || !c.nodes || !c.events || !c.names || !c.fields || !c.text) {
-		free(r.unpacked);
-		segment_content_free(&c);
-		return err_memory(err, "while reading a segment");
-	}
-	texts.at = c.text;
-	texts.end = c.text + text_room;
-	rc = read_nodes(&r);
 	if (!rc)
-		rc = read_samples(&r);
-	if (!rc)
-		rc = read_events(&r);
-	if (!rc)
-		rc = read_names(&r, &texts);
-	if (!rc)
-		rc = read_fields(&r, &texts, field_room);
+		rc = read_content(&r);
 	free(r.unpacked);
+	free(r.names);
 	if (rc)
 		segment_content_free(&c);
 	else
@@ -657,7 +612,6 @@ void segment_content_free(struct segment_content *c)
 	free(c->samples);
 	free(c->nodes);
 	free(c->events);
-	free(c->names);
 	free(c->fields);
 	free(c->text);
 	memset(c, 0, sizeof(*c));

@@ -66,7 +66,7 @@ static bool encode_nodes(struct segment_builder *b)
 			     parent == STACK_NONE ? 0 : i - 1 - parent);
 	}
 	for (i = 0; i < b->nnodes; i++) {
-		const struct segment_node *node = &b->nodes[i];
+		const struct incident_stack *node = &b->nodes[i];
 		uint32_t caller = node->parent == STACK_NONE ? roots : b->nodes[node->parent].frame;
 
 		if (callee_rank(&callees, caller, node->frame, &rank))
@@ -113,12 +113,10 @@ static void encode_names(struct segment_builder *b)
 {
 	uint32_t i;
 
-	for (i = 0; i < b->nnames; i++) {
-		const char *name = b->name_text.data + b->name_at[i];
-		size_t n = strlen(name);
-
-		column_plain(&b->columns[COLUMN_NAMES], n);
-		buf_put(&b->columns[COLUMN_NAMES].bytes, name, n);
+	for (i = 0; i < b->names.n; i++) {
+		column_plain(&b->columns[COLUMN_NAMES], b->names.items[i].len);
+		buf_put(&b->columns[COLUMN_NAMES].bytes, b->names.items[i].text,
+			b->names.items[i].len);
 	}
 }
 
@@ -136,7 +134,7 @@ static void encode_head(struct segment_builder *b, enum segment_codec codec)
 	put_varint(out, b->nsamples);
 	put_varint(out, b->nnodes);
 	put_varint(out, b->nevents);
-	put_varint(out, b->nnames);
+	put_varint(out, b->names.n);
 	put_varint(out, b->threads.count);
 	put_varint(out, b->frame_list.count);
 	for (i = 0; i < STREAMS_MAX; i++)

@@ -12,7 +12,7 @@ static inline bool segment_samples_sound(const struct segment_content *c)
 	uint32_t i;
 
 	for (i = 0; i < c->nsamples; i++) {
-		const struct segment_sample *s = &c->samples[i];
+		const struct incident_sample *s = &c->samples[i];
 
 		if ((s->thread != THREAD_NONE && s->thread >= c->nthreads) ||
 		    (s->stack != STACK_NONE && s->stack >= c->nnodes) || s->stream >= STREAMS_MAX ||
@@ -28,24 +28,22 @@ static inline bool segment_samples_sound(const struct segment_content *c)
 }
 
 static inline bool segment_event_sound(const struct segment_content *c,
-				       const struct segment_event *e)
+				       const struct incident_event *e)
 {
 	uint32_t i;
 
 	if ((e->thread != THREAD_NONE && e->thread >= c->nthreads) ||
 	    (e->stack != STACK_NONE && e->stack >= c->nnodes) || e->kind >= EVENT_KINDS ||
-	    (e->provider != UINT32_MAX && e->provider >= c->nnames) ||
-	    (e->name != UINT32_MAX && e->name >= c->nnames) || e->nfields > EVENT_MAX_FIELDS ||
-	    e->first_field > c->nfields || e->nfields > c->nfields - e->first_field)
+	    strlen(e->provider) > SEGMENT_MAX_BYTES || strlen(e->name) > SEGMENT_MAX_BYTES ||
+	    e->nfields > EVENT_MAX_FIELDS || e->first_field > c->nfields ||
+	    e->nfields > c->nfields - e->first_field)
 		return false;
 	for (i = 0; i < e->nfields; i++) {
-		const struct segment_field *f = &c->fields[e->first_field + i];
+		const struct event_field *f = &c->fields[e->first_field + i];
 
-		if (f->name >= c->nnames || f->value.name != c->names[f->name] ||
-		    f->value.type > FIELD_TEXT)
-			return false;
 		/* Reads to the NUL: a sanitizer sees a text that has none. */
-		if (f->value.type == FIELD_TEXT && strlen(f->value.v.text) > SEGMENT_MAX_BYTES)
+		if (strlen(f->name) > SEGMENT_MAX_BYTES || f->type > FIELD_TEXT ||
+		    (f->type == FIELD_TEXT && strlen(f->v.text) > SEGMENT_MAX_BYTES))
 			return false;
 	}
 	return true;
@@ -59,10 +57,6 @@ static inline bool segment_sound(const struct segment_content *c)
 		return false;
 	for (i = 0; i < c->nevents; i++) {
 		if (!segment_event_sound(c, &c->events[i]))
-			return false;
-	}
-	for (i = 0; i < c->nnames; i++) {
-		if (strlen(c->names[i]) > SEGMENT_MAX_BYTES)
 			return false;
 	}
 	return true;

@@ -1,9 +1,11 @@
 /* Texts by number. */
+#include "base/err.h"
 #include "base/text_table.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <string.h>
 
 TEST(equal_texts_have_one_number)
 {

@@ -12,25 +12,21 @@
  * Frames 0 main, 1 run, 2 idle; tree: 0 main, 1 main;run, 2 main;idle. Samples at 99, 101 and
  * 109 s, the first outside of the window; an event at 102 s with one field.
  */
-static struct segment_node nodes[] = {{STACK_NONE, 0}, {0, 1}, {0, 2}};
-static struct segment_sample samples[] = {
+static struct incident_stack nodes[] = {{STACK_NONE, 0}, {0, 1}, {0, 2}};
+static struct incident_sample samples[] = {
 	{.time_ns = 99 * SEC, .thread = 0, .stack = 2},
 	{.time_ns = 101 * SEC, .thread = 0, .stack = 1, .quality = QUALITY_COMPLETE},
 	{.time_ns = 109 * SEC, .thread = THREAD_NONE, .stack = STACK_NONE, .weight = 5, .cpu = 3},
 };
-static struct segment_event events[] = {
+static struct incident_event events[] = {
 	{.time_ns = 102 * SEC, .kind = EVENT_GENERIC, .thread = 0, .stack = STACK_NONE,
-	 .provider = UINT32_MAX, .name = 0, .nfields = 1},
+	 .provider = "", .name = "Alloc", .nfields = 1},
 };
-static struct segment_field fields[] = {
-	{.name = 1, .value = {.name = "Size", .type = FIELD_UINT, .v.u = 64}},
-};
-static char *names[] = {"Alloc", "Size"};
+static struct event_field fields[] = {{.name = "Size", .type = FIELD_UINT, .v.u = 64}};
 
 static const struct segment_content content = {
-	.nsamples = 3, .nnodes = 3, .nevents = 1, .nnames = 2, .nthreads = 1, .nframes = 3,
-	.nfields = 1,
-	.samples = samples, .nodes = nodes, .events = events, .fields = fields, .names = names,
+	.nsamples = 3, .nnodes = 3, .nevents = 1, .nthreads = 1, .nframes = 3, .nfields = 1,
+	.samples = samples, .nodes = nodes, .events = events, .fields = fields,
 	.period_ns = {[STREAM_CPU] = 7, [STREAM_ALLOC] = 9},
 };
 
@@ -142,10 +138,10 @@ static void check_refused(struct segment_content damaged, const char *why)
 
 TEST(damaged_segments_are_refused_whole)
 {
-	struct segment_node own_parent[] = {{0, 0}, {0, 1}, {0, 2}};
-	struct segment_node no_frame[] = {{STACK_NONE, 3}, {0, 1}, {0, 2}};
-	struct segment_sample no_stack = {.time_ns = 101 * SEC, .stack = 3};
-	struct segment_event no_field = {.time_ns = 101 * SEC, .thread = 0, .stack = STACK_NONE,
+	struct incident_stack own_parent[] = {{0, 0}, {0, 1}, {0, 2}};
+	struct incident_stack no_frame[] = {{STACK_NONE, 3}, {0, 1}, {0, 2}};
+	struct incident_sample no_stack = {.time_ns = 101 * SEC, .stack = 3};
+	struct incident_event no_field = {.time_ns = 101 * SEC, .thread = 0, .stack = STACK_NONE,
 					 .first_field = 1, .nfields = 1};
 	struct segment_content c = content;
 

@@ -111,7 +111,7 @@ TEST(stacks_share_their_callers)
 TEST(event_columns_come_back)
 {
 	struct segment_content c;
-	const struct segment_event *e;
+	const struct incident_event *e;
 
 	assert_int_equal(seglab_rich(&lab), 0);
 	reopen(&c);
@@ -121,15 +121,15 @@ TEST(event_columns_come_back)
 	assert_int_equal(e->thread, 1);
 	assert_int_equal(e->stack, 1);
 	assert_int_equal(e->cpu, 3);
-	assert_string_equal(c.names[e->provider], "prov");
-	assert_int_equal(e->provider, e->name);
+	assert_string_equal(e->provider, "prov");
+	assert_ptr_equal(e->provider, e->name);
 	assert_true(e->value == -HUGE_VAL);
 	e = &c.events[1];
 	assert_int_equal(e->time_ns, 3000);
 	assert_int_equal(e->flags, EVENT_FLAG_LATE);
 	assert_int_equal(e->cpu, CPU_NONE);
-	assert_int_equal(e->provider, UINT32_MAX);
-	assert_string_equal(c.names[e->name], "kernel");
+	assert_string_equal(e->provider, "");
+	assert_string_equal(e->name, "kernel");
 	assert_int_equal(e->nfields, 0);
 	assert_int_equal(c.period_ns[STREAM_CPU], 1000000);
 	assert_int_equal(c.period_ns[STREAM_ALLOC], 0);
@@ -139,19 +139,19 @@ TEST(event_columns_come_back)
 TEST(fields_of_every_type_come_back)
 {
 	struct segment_content c;
-	const struct segment_field *f;
+	const struct event_field *f;
 
 	assert_int_equal(seglab_rich(&lab), 0);
 	reopen(&c);
 	f = c.fields + c.events[0].first_field;
 	assert_int_equal(c.events[0].nfields, 5);
-	assert_string_equal(f[0].value.name, "Least");
-	assert_true(f[0].value.type == FIELD_INT && f[0].value.v.i == INT64_MIN);
-	assert_true(f[1].value.type == FIELD_UINT && f[1].value.v.u == UINT64_MAX);
-	assert_true(f[2].value.type == FIELD_DOUBLE && f[2].value.v.d != f[2].value.v.d);
-	assert_string_equal(f[3].value.v.text, "h\xc3\xa9!");
-	assert_string_equal(f[4].value.name, "?");
-	assert_string_equal(f[4].value.v.text, "");
+	assert_string_equal(f[0].name, "Least");
+	assert_true(f[0].type == FIELD_INT && f[0].v.i == INT64_MIN);
+	assert_true(f[1].type == FIELD_UINT && f[1].v.u == UINT64_MAX);
+	assert_true(f[2].type == FIELD_DOUBLE && f[2].v.d != f[2].v.d);
+	assert_string_equal(f[3].v.text, "h\xc3\xa9!");
+	assert_string_equal(f[4].name, "?");
+	assert_string_equal(f[4].v.text, "");
 	segment_content_free(&c);
 }
 
@@ -170,8 +170,8 @@ TEST(more_than_64_fields_are_cut)
 	add(&e);
 	reopen(&c);
 	assert_int_equal(c.events[0].nfields, 64);
-	assert_string_equal(c.fields[63].value.name, "f63");
-	assert_int_equal(c.fields[63].value.v.u, 63);
+	assert_string_equal(c.fields[63].name, "f63");
+	assert_int_equal(c.fields[63].v.u, 63);
 	segment_content_free(&c);
 }
 
@@ -404,7 +404,7 @@ TEST(segment_is_full_before_its_names_outgrow_the_decoder)
 	}
 	assert_in_range(i, 1000, 1100);                      /* 4 MB of names of 4 KB */
 	reopen(&c);
-	assert_int_equal(c.nnames, i);
+	assert_int_equal(c.nevents, i);
 	segment_content_free(&c);
 }
 
