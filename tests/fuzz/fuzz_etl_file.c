@@ -10,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
 	uint64_t nrecords, sum;
+	int64_t last_ticks;
 };
 
 /* Touch the first and last byte of everything that a record points to. */
@@ -18,6 +19,7 @@ static int look(void *ctx, const struct etw_record *r)
 	struct seen *seen = ctx;
 
 	seen->nrecords++;
+	seen->last_ticks = r->ticks;
 	if (r->payload_bytes)
 		seen->sum += (uint64_t)r->payload[0] + r->payload[r->payload_bytes - 1];
 	for (uint32_t i = 0; i < r->nitems; i++)
@@ -44,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (first.nrecords != second.nrecords || first.sum != second.sum ||
 	    counts.nrecords != first.nrecords)
 		__builtin_trap();
-	etw_clock_ns(&etl_file_facts(file)->clock, counts.last_ticks);
+	etw_clock_ns(&etl_file_facts(file)->clock, second.last_ticks);
 	etl_file_close(file);
 	return 0;
 }

@@ -22,10 +22,17 @@ enum { REPS = 3 };
 #define SLOW_NS (4 * NS_PER_SEC)             /* what takes longer is not repeated */
 #define MB 1000000.0
 
+struct sums {
+	uint64_t touched, nbytes;
+};
+
 /* Touch what every user would. */
 static int touch(void *ctx, const struct etw_record *record)
 {
-	*(uint64_t *)ctx += (uint64_t)record->ticks + record->guid.bytes[0];
+	struct sums *sums = ctx;
+
+	sums->touched += (uint64_t)record->ticks + record->guid.bytes[0];
+	sums->nbytes += (record->nbytes + 7u) & ~7u;         /* as a payload holds them */
 	return 0;
 }
 
@@ -37,15 +44,17 @@ struct result {
 static int measure(const char *path, struct result *out, struct err *err)
 {
 	struct etl_file *file = NULL;
-	uint64_t start = os_now_ns(), best_ns = UINT64_MAX, ns = 0, cpu_ns, rss_bytes, sum = 0;
+	uint64_t start = os_now_ns(), best_ns = UINT64_MAX, ns = 0, cpu_ns, rss_bytes;
 	struct etl_counts counts;
+	struct sums sums = {0};
 	int rc;
 
 	rc = etl_file_open(path, &file, err);
 	out->open_ms = (double)(os_now_ns() - start) / NS_PER_MS;
 	for (int i = 0; i < REPS && !rc && ns < SLOW_NS; i++) {
+		sums.nbytes = 0;
 		os_self_usage(&start, &rss_bytes);
-		rc = etl_file_run(file, touch, &sum, &counts, err);
+		rc = etl_file_run(file, touch, &sums, &counts, err);
 		os_self_usage(&cpu_ns, &rss_bytes);
 		ns = cpu_ns - start;
 		best_ns = ns < best_ns ? ns : best_ns;
@@ -54,7 +63,7 @@ static int measure(const char *path, struct result *out, struct err *err)
 	etl_file_close(file);
 	if (rc)
 		return rc;
-	out->payload_mb = (double)counts.payload_bytes / MB;
+	out->payload_mb = (double)sums.nbytes / MB;
 	out->mb_per_s = out->payload_mb * NS_PER_SEC / (double)best_ns;
 	out->records_per_s = (double)counts.nrecords * NS_PER_SEC / (double)best_ns;
 	out->nrecords = counts.nrecords;

@@ -80,10 +80,9 @@ static int repeat_buffer(struct repeat *r, const struct etl_buffer *b, int64_t r
 	return rc ? rc : os_write(r->to, r->packed.data, r->packed.len, err);
 }
 
-static int nothing(void *ctx, const struct etw_record *record)
+static int keep_ticks(void *ctx, const struct etw_record *record)
 {
-	(void)ctx;
-	(void)record;
+	*(int64_t *)ctx = record->ticks;
 	return 0;
 }
 
@@ -92,7 +91,7 @@ static int repeat_round(struct repeat *r, int64_t round, struct err *err)
 {
 	int rc = 0;
 
-	for (uint32_t number = round > 0; number < r->file->facts.nbuffers && !rc; number++)
+	for (uint32_t number = round > 0; number < r->file->nbuffers && !rc; number++)
 		for (size_t i = 0; i < r->file->nbuffers && !rc; i++)
 			if (r->file->buffers[i].number == number)
 				rc = repeat_buffer(r, &r->file->buffers[i], round, err);
@@ -102,16 +101,16 @@ static int repeat_round(struct repeat *r, int64_t round, struct err *err)
 int etl_repeat(const char *from, const char *to, uint64_t payload_bytes, struct err *err)
 {
 	struct repeat r = {0};
-	struct etl_counts counts;
+	int64_t last_ticks = 0;
 	int rc;
 
 	rc = etl_file_open(from, &r.file, err);
 	if (!rc)
-		rc = etl_file_run(r.file, nothing, NULL, &counts, err);
+		rc = etl_file_run(r.file, keep_ticks, &last_ticks, NULL, err);
 	if (!rc)
 		rc = os_open(to, OS_REPLACE, &r.to, err);
 	if (!rc) {
-		r.ticks = counts.last_ticks + 1 - r.file->facts.clock.t0_ticks;
+		r.ticks = last_ticks + 1 - r.file->facts.clock.t0_ticks;
 		for (size_t i = 0; i < r.file->nbuffers; i++)
 			if (r.file->buffers[i].sequence >= r.sequences)
 				r.sequences = r.file->buffers[i].sequence + 1;

@@ -170,7 +170,7 @@ void etl_writer_begin(struct etl_writer *w, const struct etl_session *session)
 	s->pointer_bytes = s->pointer_bytes ? s->pointer_bytes : 8;
 	s->ncpus = s->ncpus ? s->ncpus : 1;
 	s->buffer_bytes = s->buffer_bytes ? s->buffer_bytes : 4096;
-	s->clock_kind = s->clock_kind ? s->clock_kind : ETW_CLOCK_QPC;
+	s->clock_kind = s->clock_kind ? s->clock_kind : 1; /* QPC */
 	s->perf_hz = s->perf_hz ? s->perf_hz : 10000000;
 	s->start_filetime = s->start_filetime ? s->start_filetime : FILETIME_2020;
 	s->boot_filetime = s->boot_filetime ? s->boot_filetime : FILETIME_2020 - FILETIME_HOUR;

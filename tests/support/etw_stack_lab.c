@@ -181,7 +181,7 @@ void run_file(void)
 	etw_stacks_end(s);
 	take(s);
 	assert_int_equal(result.n, script.n);
-	etw_stacks_counts(s, &result.count);
+	result.count = *etw_stacks_counts(s);
 	etw_stacks_free(s);
 }
 

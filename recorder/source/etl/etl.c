@@ -153,7 +153,6 @@ static void put_count(struct buf *b, uint64_t n, const char *one, const char *ma
 static void note_losses(struct etl *s)
 {
 	const struct etl_facts *f = s->facts;
-	const struct etl_damage *d = &s->counts.damages[0];
 	struct buf b = {0};
 
 	if (f->nentries > 1)
@@ -173,7 +172,7 @@ static void note_losses(struct etl *s)
 		    "buffers are marked as following a loss");
 	put_count(&b, s->counts.ndamaged, "buffer cannot be read", "buffers cannot be read");
 	if (s->counts.ndamaged)
-		buf_printf(&b, " (number %" PRIu32 ": %s)", d->buffer, d->why);
+		buf_printf(&b, " (number %" PRIu32 ": %s)", s->counts.damaged, s->counts.why);
 	if (f->truncated)
 		buf_puts(&b, b.len ? "; it ends inside a buffer" : "it ends inside a buffer");
 	if (f->limited)
@@ -191,7 +190,7 @@ static void note_losses(struct etl *s)
  */
 static void log_summary(struct etl *s)
 {
-	struct etw_stacks_count n;
+	const struct etw_stacks_count *n = etw_stacks_counts(s->e.stacks);
 	size_t bytes;
 	uint64_t nrefused = etw_events_refused(&s->e, &bytes);
 
@@ -200,13 +199,12 @@ static void log_summary(struct etl *s)
 		 " samples of idle CPUs are not kept); the tables of processes, code and stacks "
 		 "take %.1f MB",
 		 s->counts.nrecords, s->e.idle, (double)bytes / 1e6);
-	etw_stacks_counts(s->e.stacks, &n);
-	if (n.no_user + n.unresolved + n.orphans)
+	if (n->no_user + n->unresolved + n->orphans)
 		log_line(s->e.cfg.log, LOG_INFO,
 			 "%" PRIu64 " stacks lack their user part, %" PRIu64
 			 " use a stack key that is never defined; "
 			 "%" PRIu64 " stack parts belong to no event",
-			 n.no_user, n.unresolved, n.orphans);
+			 n->no_user, n->unresolved, n->orphans);
 	if (nrefused)
 		log_line(s->e.cfg.log, LOG_WARN,
 			 "%" PRIu64

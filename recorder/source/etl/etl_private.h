@@ -19,7 +19,6 @@ enum {
 	BUFFER_CPU_WIDE = 0x20,              /* 11 bits of CPU instead of 8 */
 	BUFFER_COMPRESSED = 0x40,
 
-	MODE_CIRCULAR = 2,
 	MODE_COMPRESSED = 0x04000000,
 };
 
@@ -53,6 +52,7 @@ struct etl_file {
 	size_t nbuffers;
 	uint32_t buffers_cap;
 	uint32_t payload_max_bytes;
+	uint32_t fixed_bytes;                /* the size of every buffer; 0 = they differ */
 	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES; tests lower it */
 	struct etl_counts found;             /* damage in the index; every run starts with it */
 
@@ -77,7 +77,7 @@ struct etl_payload {
 int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct etl_payload *out,
 		    const char **why, struct err *err);
 
-void etl_count_damage(struct etl_counts *counts, uint32_t number, uint64_t offset, const char *why);
+void etl_count_damage(struct etl_counts *counts, uint32_t number, const char *why);
 
 /* Exactly n bytes of the trace. */
 int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, const char *what,

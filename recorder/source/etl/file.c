@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "source/etl/etl_private.h"
 #include "source/etl/lz77.h"
-#include "source/etw/texts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,12 +16,11 @@
 
 enum {
 	KERNEL_HEADER_BYTES = 32, /* of the record that holds the session's header */
-	TIME_ZONE_AT_64 = 72,
-	TIME_ZONE_AT_32 = 64,
 	BOOT_AT_64 = 248,
-	BOOT_AT_32 = 240, /* then frequency, start, clock, buffers lost, names */
-	NAMES_AFTER_BOOT = 32,
+	BOOT_AT_32 = 240, /* u64 each: time of boot, frequency, start; u32: clock, buffers lost */
+	BOOT_BYTES = 32,
 	PAYLOAD_MAX_LEAST = 1u << 20, /* buffers are slightly larger than their session says */
+	CLOCK_FILETIME = 2, CLOCK_CYCLES = 3, /* any other: QueryPerformanceCounter() */
 };
 
 /* ---- one buffer ------------------------------------------------------------------------------ */
@@ -35,11 +33,12 @@ int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, c
 	return rc ? err_prefix(err, "cannot read %s", file->name) : 0;
 }
 
-void etl_count_damage(struct etl_counts *counts, uint32_t number, uint64_t offset, const char *why)
+void etl_count_damage(struct etl_counts *counts, uint32_t number, const char *why)
 {
-	if (counts->ndamaged < ETL_DAMAGES_MAX)
-		counts->damages[counts->ndamaged] = (struct etl_damage){number, offset, why};
-	counts->ndamaged++;
+	if (!counts->ndamaged++) {
+		counts->damaged = number;
+		counts->why = why;
+	}
 }
 
 static int make_room(uint8_t **bytes, size_t *cap, size_t n, struct err *err)
@@ -120,61 +119,38 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct et
 
 /* ---- the session's header -------------------------------------------------------------------- */
 
-/* UTF-16 up to its NUL, or to where the bytes end, as UTF-8 cut to n; returns the bytes used. */
-static size_t utf16_text(const uint8_t *at, size_t nbytes, char *out, size_t n)
+static uint64_t clock_hz(uint32_t clock, uint64_t perf_hz, uint32_t cpu_mhz)
 {
-	size_t nunits = 0;
+	uint64_t hz = clock == CLOCK_FILETIME ? FILETIME_HZ
+		      : clock == CLOCK_CYCLES ? (uint64_t)cpu_mhz * 1000000u
+					      : perf_hz;
 
-	while (nunits < nbytes / 2 && le16(at + 2 * nunits))
-		nunits++;
-	etw_utf16(at, nunits, out, n);
-	for (; *out; out++)
-		if ((unsigned char)*out < ' ')
-			*out = ' ';
-	return 2 * nunits + (nunits < nbytes / 2 ? 2 : 0);
+	return hz ? hz : FILETIME_HZ;
 }
 
-static void choose_clock(struct etw_clock *clock, uint32_t kind, uint64_t perf_hz, uint32_t mhz)
-{
-	clock->kind = kind <= ETW_CLOCK_CYCLES ? (enum etw_clock_kind)kind : ETW_CLOCK_UNSET;
-	clock->frequency_hz = perf_hz;
-	if (clock->kind == ETW_CLOCK_FILETIME)
-		clock->frequency_hz = FILETIME_HZ;
-	else if (clock->kind == ETW_CLOCK_CYCLES)
-		clock->frequency_hz = (uint64_t)mhz * 1000000u;
-	if (!clock->frequency_hz)
-		clock->frequency_hz = FILETIME_HZ;
-}
-
-static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_facts *facts)
+static void parse_session(struct etl_file *file, const uint8_t *at, bool is64)
 {
 	const uint8_t *boot = at + (is64 ? BOOT_AT_64 : BOOT_AT_32);
-	size_t names = (is64 ? BOOT_AT_64 : BOOT_AT_32) + NAMES_AFTER_BOOT;
-	uint64_t since_1970;
+	uint64_t start = le64(boot + 16);
+	uint64_t since_1970 = start > FILETIME_TO_1970 ? start - FILETIME_TO_1970 : 0;
+	struct etl_facts *facts = &file->facts;
+	uint32_t buffer_bytes = le32(at);
 
-	facts->session_buffer_bytes = le32(at);
 	facts->os_major = at[4];
 	facts->os_minor = at[5];
 	facts->os_build = le32(at + 8);
 	facts->ncpus = le32(at + 12);
-	facts->end_filetime = le64(at + 16);
-	facts->log_file_mode = le32(at + 32);
-	facts->circular = facts->log_file_mode & MODE_CIRCULAR;
-	facts->nbuffers_written = le32(at + 36);
 	facts->pointer_bytes = is64 ? 8 : 4;
 	facts->events_lost = le32(at + 48);
-	facts->cpu_mhz = le32(at + 52);
-	facts->bias_minutes = (int32_t)le32(at + (is64 ? TIME_ZONE_AT_64 : TIME_ZONE_AT_32));
-	facts->boot_filetime = le64(boot);
-	facts->start_filetime = le64(boot + 16);
-	since_1970 = facts->start_filetime > FILETIME_TO_1970
-			     ? facts->start_filetime - FILETIME_TO_1970
-			     : 0;
 	facts->start_wall_ns = since_1970 > UINT64_MAX / 100 ? UINT64_MAX : since_1970 * 100;
 	facts->buffers_lost = le32(boot + 28);
-	choose_clock(&facts->clock, le32(boot + 24), le64(boot + 8), facts->cpu_mhz);
-	names += utf16_text(at + names, n - names, facts->session, sizeof(facts->session));
-	utf16_text(at + names, n - names, facts->log_file, sizeof(facts->log_file));
+	facts->clock.frequency_hz = clock_hz(le32(boot + 24), le64(boot + 8), le32(at + 52));
+	if (!(le32(at + 32) & MODE_COMPRESSED) && buffer_bytes >= BUFFER_HEAD_BYTES)
+		file->fixed_bytes = buffer_bytes;
+	if (buffer_bytes < PAYLOAD_MAX_LEAST)
+		buffer_bytes = PAYLOAD_MAX_LEAST;
+	if (buffer_bytes < file->payload_max_bytes)
+		file->payload_max_bytes = buffer_bytes;
 }
 
 static int not_a_trace(const struct etl_file *file, const char *why, struct err *err)
@@ -221,19 +197,13 @@ static int read_session(struct etl_file *file, struct err *err)
 	if (!rc) {
 		/* By the record's type: the PointerSize field comes after what it decides. */
 		is64 = head.kind == ETL_SYSTEM64;
-		if (head.nbytes < KERNEL_HEADER_BYTES + NAMES_AFTER_BOOT +
+		if (head.nbytes < KERNEL_HEADER_BYTES + BOOT_BYTES +
 				  (is64 ? BOOT_AT_64 : BOOT_AT_32))
 			rc = not_a_trace(file, "its session's header is too short", err);
 	}
 	if (!rc) {
-		parse_session(at + KERNEL_HEADER_BYTES, head.nbytes - KERNEL_HEADER_BYTES, is64,
-			      &file->facts);
+		parse_session(file, at + KERNEL_HEADER_BYTES, is64);
 		file->facts.clock.t0_ticks = head.ticks;
-		file->payload_max_bytes = file->facts.session_buffer_bytes;
-		if (file->payload_max_bytes < PAYLOAD_MAX_LEAST)
-			file->payload_max_bytes = PAYLOAD_MAX_LEAST;
-		if (file->payload_max_bytes > ETL_BUFFER_MAX_BYTES)
-			file->payload_max_bytes = ETL_BUFFER_MAX_BYTES;
 	}
 	free(payload.bytes);
 	return rc;
@@ -254,7 +224,6 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 		.stored_bytes = le32(head) < left ? le32(head) : (uint32_t)left,
 	};
 	file->facts.nbuffers_loss += (flags & BUFFER_LOST) != 0;
-	file->facts.ncompressed += (flags & BUFFER_COMPRESSED) != 0;
 	return 0;
 }
 
@@ -265,12 +234,10 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 static uint64_t step_over(struct etl_file *file, const uint8_t *head, uint64_t offset,
 			  uint32_t number, bool *good)
 {
-	uint64_t left = file->facts.trace_bytes - offset, fixed = file->facts.session_buffer_bytes;
+	uint64_t left = file->facts.trace_bytes - offset, fixed = file->fixed_bytes;
 	uint32_t nbytes = le32(head);
 
 	*good = nbytes >= BUFFER_HEAD_BYTES && nbytes <= ETL_BUFFER_MAX_BYTES + BUFFER_HEAD_BYTES;
-	if (file->facts.log_file_mode & MODE_COMPRESSED || fixed < BUFFER_HEAD_BYTES)
-		fixed = 0;
 	if (*good && nbytes <= left)
 		return nbytes;
 	if (*good && (!fixed || fixed >= left)) {
@@ -280,7 +247,7 @@ static uint64_t step_over(struct etl_file *file, const uint8_t *head, uint64_t o
 	*good = false;
 	if (nbytes == 0 && !fixed)
 		return 0;                    /* space that was never written */
-	etl_count_damage(&file->found, number, offset, fixed ? "its size is impossible" :
+	etl_count_damage(&file->found, number, fixed ? "its size is impossible" :
 			 "its size is impossible, so the buffers after it cannot be found");
 	return fixed < left ? fixed : 0;
 }
@@ -322,7 +289,6 @@ static int read_index(struct etl_file *file, struct err *err)
 	}
 	if (step && offset < size && !file->facts.limited)
 		file->facts.truncated = true;
-	file->facts.nbuffers = number;
 	if (file->nbuffers)
 		qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_flush);
 	return 0;

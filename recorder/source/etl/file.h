@@ -13,7 +13,7 @@
  * (os_temp()).
  *
  * Every byte is checked. A file cut anywhere gives the records before the cut. A buffer that cannot
- * be read is skipped, counted and named in struct etl_counts. One thread at a time per file, except
+ * be read is skipped and counted; struct etl_counts names the first. One thread at a time per file, except
  * for etl_file_stop().
  *
  * Source: design page etl-format.md sections 1 to 3. Circular files, clocks other than QPC and
@@ -29,49 +29,30 @@
 #define ETL_BUFFER_MAX_BYTES (16u << 20)     /* of one, expanded */
 #define ETL_OPEN_MAX_BYTES (24u << 20)
 #define ETL_UNZIP_MEMORY_BYTES (8u << 20)
-#define ETL_DAMAGES_MAX 8u                   /* described; further ones are only counted */
 
 struct etl_facts {
 	struct etw_clock clock;              /* t0 is the session's header */
-	uint64_t start_filetime;             /* wall clock at t0; 100 ns since 1601-01-01 UTC */
-	uint64_t boot_filetime, end_filetime;
-	uint64_t start_wall_ns;              /* the same as ns since 1970; 0 if it is before */
-	int32_t bias_minutes;                /* UTC = local time + bias */
+	uint64_t start_wall_ns;              /* wall clock at t0, ns since 1970; 0 if before */
 	uint32_t os_major, os_minor, os_build;
-	uint32_t ncpus, cpu_mhz;
+	uint32_t ncpus;
 	uint8_t pointer_bytes;               /* of the traced system; records have their own */
-	uint32_t log_file_mode;
-	bool circular;                       /* the oldest buffers were overwritten */
-	uint32_t session_buffer_bytes;
 	uint32_t events_lost, buffers_lost;  /* by the session's header */
 	uint32_t nbuffers_loss;              /* buffers marked as following a loss */
-	uint32_t nbuffers, ncompressed;
-	uint32_t nbuffers_written;           /* by the session's header; a cross-check */
 	bool truncated;                      /* the file ends inside a buffer */
 	bool limited;                        /* buffers over ETL_BUFFERS_MAX are not read */
 	uint64_t trace_bytes;                /* of the .etl; unpacked if it came in a .zip */
-	char session[256], log_file[512];    /* the session's name and its file; UTF-8 */
 	char entry[256];                     /* name inside the .zip; "" = not a .zip */
 	uint32_t nentries;                   /* traces in the .zip; only the first is read */
 	bool entry_damaged;                  /* the .zip's CRC-32 does not match */
 };
 
-struct etl_damage {
-	uint32_t buffer;                     /* number in the file, the first is 0 */
-	uint64_t offset;                     /* of its start */
-	const char *why;                     /* static text: "its compressed bytes end too early" */
-};
-
 /* Counts of one run so far. */
 struct etl_counts {
-	uint64_t records[ETL_KINDS], nrecords;
-	uint64_t nbuffers;                   /* read, without the damaged ones */
-	uint64_t payload_bytes;              /* of these buffers, expanded */
-	uint64_t out_of_order;               /* records older than the one before them */
+	uint64_t nrecords;
 	uint64_t bad_items;                  /* records with malformed extended items */
 	uint64_t ndamaged;                   /* buffers skipped, whole or from a bad record on */
-	struct etl_damage damages[ETL_DAMAGES_MAX];      /* the first of them */
-	int64_t last_ticks;                  /* the greatest of any record */
+	uint32_t damaged;                    /* the first of them: its number, counted from 0 */
+	const char *why;                     /* static text: "its compressed bytes end too early" */
 };
 
 struct etl_file;

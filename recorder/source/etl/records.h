@@ -23,8 +23,6 @@ enum etl_kind {                              /* those with pointers of 8 bytes a
 	ETL_KINDS
 };
 
-extern const char *const etl_kind_names[ETL_KINDS];      /* "SYSTEM32", ... */
-
 struct etl_head {
 	enum etl_kind kind;
 	uint32_t nbytes;                     /* of the whole record, at least its header */

@@ -33,12 +33,6 @@ struct merge {
 
 /* ---- a stream -------------------------------------------------------------------------------- */
 
-static void leave_damaged(struct merge *m, const struct stream *s, const char *why)
-{
-	etl_count_damage(m->counts, s->number, etl_buffer_offset(&m->file->buffers[s->next - 1]),
-			 why);
-}
-
 static uint64_t place_of(const struct merge *m, const struct stream *s)
 {
 	return (uint64_t)(s - m->streams) * m->file->payload_max_bytes;
@@ -120,12 +114,8 @@ static int open_next(struct merge *m, struct stream *s, struct err *err)
 		rc = take_fresh(m, s, err);
 	if (rc)
 		return rc;
-	if (why) {
-		leave_damaged(m, s, why);
-		return 0;
-	}
-	m->counts->nbuffers++;
-	m->counts->payload_bytes += s->nbytes;
+	if (why)
+		etl_count_damage(m->counts, s->number, why);
 	return 0;
 }
 
@@ -179,10 +169,11 @@ static int find_record(struct merge *m, struct stream *s, bool *more, struct err
 			return 0;
 		}
 		if (step == ETL_STEP_BAD)
-			leave_damaged(m, s,
-				      "a record in it has an unknown header or an impossible size");
+			etl_count_damage(m->counts, s->number, "a record in it has an unknown "
+					 "header or an impossible size");
 		else if (step == ETL_STEP_CUT && !s->held.cut)
-			leave_damaged(m, s, "its last record extends past its end");
+			etl_count_damage(m->counts, s->number,
+					 "its last record extends past its end");
 		*more = s->next < s->end;
 		if (!*more)
 			return 0;
@@ -253,16 +244,6 @@ static int open_streams(struct merge *m, struct err *err)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void count_record(struct etl_counts *counts, const struct etl_head *head)
-{
-	counts->records[head->kind]++;
-	if (head->ticks < counts->last_ticks && counts->nrecords)
-		counts->out_of_order++;
-	else
-		counts->last_ticks = head->ticks;
-	counts->nrecords++;
-}
-
 static int deliver_all(struct merge *m, etl_record_fn *fn, void *ctx, struct err *err)
 {
 	struct etw_record record;
@@ -272,7 +253,7 @@ static int deliver_all(struct merge *m, etl_record_fn *fn, void *ctx, struct err
 	while (m->nheap && !rc) {
 		struct stream *s = m->heap[0];
 
-		count_record(m->counts, &s->head);
+		m->counts->nrecords++;
 		if (!etl_record_parse(record_at(s), &s->head, s->cpu, &record))
 			m->counts->bad_items++;
 		rc = fn(ctx, &record);

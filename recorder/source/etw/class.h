@@ -209,7 +209,7 @@ enum {
 
 
 enum { AT_VOLUME_NT, AT_VOLUME_DOS, AT_VOLUME_FIELDS };        /* UTF-16 prefixes */
-/* ETW_IMAGE_RSDS, _ILRSDS; the pdb name is UTF-8 */
+/* ETW_IMAGE_RSDS, _ILRSDS; the age follows the GUID, the pdb name is UTF-8 */
 enum { AT_RSDS_BASE, AT_RSDS_PID, AT_RSDS_GUID, AT_RSDS_AGE, AT_RSDS_PDB, AT_RSDS_FIELDS };
 
 enum {

@@ -9,12 +9,21 @@
 #define NONE SLOTS_NONE
 #define CACHE 32768u                         /* places of addresses; power of two */
 #define NAME_MAX_BYTES 4000u
+#define PDB_ID_BYTES 20u
+
+struct image {
+	uint64_t base, size;
+	int64_t ticks;                       /* of the first record about it */
+	uint32_t pid, timestamp;             /* timestamp of the PE header; 0 = unknown */
+	const char *path;                    /* as the kernel writes it */
+	struct object *object;               /* NULL until a frame needs it */
+};
 
 struct pdb {
 	uint32_t pid, older;
 	uint64_t base;
 	int64_t ticks;
-	struct etw_pdb pdb;
+	uint8_t id[PDB_ID_BYTES];            /* GUID and age, as the record has them */
 };
 
 struct method {
@@ -58,14 +67,9 @@ struct etw_code {
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-static struct etw_image *image_at(const struct etw_code *c, uint32_t number)
+static struct image *image_at(const struct etw_code *c, uint32_t number)
 {
 	return slots_get(&c->images, number);
-}
-
-const struct etw_image *etw_code_image(const struct etw_code *c, uint32_t number)
-{
-	return image_at(c, number);
 }
 
 /* The start of the process that had already mapped or generated something before its record. */
@@ -76,8 +80,7 @@ static int64_t since(const struct etw_code *c, uint32_t pid, int64_t ticks)
 	return p ? p->life.from : ETW_ALWAYS;
 }
 
-static void add_image(struct etw_code *c, const struct etw_image *image, int64_t from,
-		      int64_t until)
+static void add_image(struct etw_code *c, const struct image *image, int64_t from, int64_t until)
 {
 	struct etw_range range = {image->base, image->base + image->size, from, until, image->pid,
 				  NONE, NONE, 0};
@@ -94,7 +97,7 @@ static void add_image(struct etw_code *c, const struct etw_image *image, int64_t
 }
 
 /* Paths are not compared: a snapshot may use another path than the load. */
-static bool same_file(const struct etw_image *a, const struct etw_image *b)
+static bool same_file(const struct image *a, const struct image *b)
 {
 	return a->size == b->size &&
 	       (a->timestamp == b->timestamp || !a->timestamp || !b->timestamp);
@@ -105,7 +108,7 @@ static void learn_image(struct etw_code *c, const struct etw_record *r,
 {
 	struct etw_texts *texts = etw_state_texts(c->state);
 	struct etw_value v[AT_IMAGE_FIELDS];
-	struct etw_image image = {.ticks = r->ticks};
+	struct image image = {.ticks = r->ticks};
 	struct etw_range *open = NULL;
 	uint32_t number;
 
@@ -165,13 +168,11 @@ static void learn_pdb(struct etw_code *c, const struct etw_record *r, const stru
 	uint32_t number;
 
 	etw_class_read(class, r, v, AT_RSDS_FIELDS);
-	if (!etw_value_is(&v[AT_RSDS_AGE]) || v[AT_RSDS_GUID].nbytes != sizeof(pdb.pdb.guid))
+	if (!etw_value_is(&v[AT_RSDS_AGE]))
 		return;
 	pdb.base = v[AT_RSDS_BASE].u;
 	pdb.pid = (uint32_t)v[AT_RSDS_PID].u;
-	memcpy(&pdb.pdb.guid, v[AT_RSDS_GUID].bytes, sizeof(pdb.pdb.guid));
-	pdb.pdb.age = (uint32_t)v[AT_RSDS_AGE].u;
-	pdb.pdb.name = etw_keep_text(etw_state_texts(c->state), &v[AT_RSDS_PDB], false);
+	memcpy(pdb.id, v[AT_RSDS_GUID].bytes, sizeof(pdb.id));
 	pdb.older = latest_pdb(c, pdb.pid, pdb.base);
 	number = table_add_slot(&c->by_pdb, hash_pair(pdb.base, pdb.pid), &c->pdbs, pdb.older);
 	if (number == NONE)
@@ -181,7 +182,7 @@ static void learn_pdb(struct etw_code *c, const struct etw_record *r, const stru
 }
 
 /* Merging writes it with the ticks of the image's record; otherwise the nearest one counts. */
-bool etw_code_pdb(const struct etw_code *c, const struct etw_image *image, struct etw_pdb *out)
+static const struct pdb *pdb_of(const struct etw_code *c, const struct image *image)
 {
 	const struct pdb *p = pdb_at(c, latest_pdb(c, image->pid, image->base)), *best = NULL;
 	uint64_t distance, least = UINT64_MAX;
@@ -194,26 +195,24 @@ bool etw_code_pdb(const struct etw_code *c, const struct etw_image *image, struc
 			least = distance;
 		}
 	}
-	if (best)
-		*out = best->pdb;
-	return best != NULL;
+	return best;
 }
 
 static struct object *object_of(struct etw_code *c, uint32_t number)
 {
-	struct etw_image *image = image_at(c, number);
+	struct image *image = image_at(c, number);
 	struct object_key key = {.kind = OBJECT_PE};
-	struct etw_pdb pdb;
+	const struct pdb *pdb;
 	char path[ETW_TEXT_MAX];
 
 	if (image->object)
 		return image->object;
+	pdb = pdb_of(c, image);
 	etw_state_path(c->state, image->path, path, sizeof(path));
 	key.path = path;
-	if (etw_code_pdb(c, image, &pdb)) {
-		memcpy(key.build_id, &pdb.guid, sizeof(pdb.guid));
-		memcpy(key.build_id + sizeof(pdb.guid), &pdb.age, sizeof(pdb.age));
-		key.build_id_bytes = sizeof(pdb.guid) + sizeof(pdb.age);
+	if (pdb) {
+		memcpy(key.build_id, pdb->id, sizeof(pdb->id));
+		key.build_id_bytes = sizeof(pdb->id);
 	} else {
 		/* Without a PDB, symbol servers identify an image by timestamp and size. */
 		key.dev = image->timestamp;
@@ -554,7 +553,7 @@ int etw_code_new(struct etw_state *state, struct frames *frames, struct etw_code
 	struct etw_code *c = calloc(1, sizeof(*c));
 
 	if (!c || etw_ranges_init(&c->image_ranges) || etw_ranges_init(&c->method_ranges) ||
-	    slots_init(&c->images, sizeof(struct etw_image), ETW_IMAGES_MAX) ||
+	    slots_init(&c->images, sizeof(struct image), ETW_IMAGES_MAX) ||
 	    slots_init(&c->pdbs, sizeof(struct pdb), ETW_IMAGES_MAX) ||
 	    slots_init(&c->methods, sizeof(struct method), ETW_METHODS_MAX) ||
 	    slots_init(&c->modules, sizeof(struct module), ETW_MODULES_MAX) ||
@@ -578,7 +577,7 @@ struct renewal {
 static void renew_image(void *ctx, const struct etw_range *range)
 {
 	struct renewal *r = ctx;
-	struct etw_image *old = image_at(r->from, range->value), image = *old;
+	struct image *old = image_at(r->from, range->value), image = *old;
 
 	if (range->until < r->since)
 		return;
@@ -663,16 +662,12 @@ void etw_code_free(struct etw_code *c, uint64_t now_ns)
 	free(c);
 }
 
-void etw_code_use(const struct etw_code *c, struct etw_code_use *out)
+uint64_t etw_code_refused(const struct etw_code *c, size_t *bytes)
 {
-	out->images = c->images.used;
-	out->pdbs = c->pdbs.used;
-	out->methods = c->methods.used;
-	out->modules = c->modules.used;
-	out->bytes = sizeof(*c) + etw_ranges_bytes(&c->image_ranges) +
-		     etw_ranges_bytes(&c->method_ranges) + slots_bytes(&c->images) +
-		     slots_bytes(&c->pdbs) + slots_bytes(&c->methods) + slots_bytes(&c->modules) +
-		     slots_bytes(&c->jits) + table_bytes(&c->by_pdb) + table_bytes(&c->by_module) +
-		     table_bytes(&c->by_jit);
-	out->refused = c->refused + c->image_ranges.refused + c->method_ranges.refused;
+	*bytes += sizeof(*c) + etw_ranges_bytes(&c->image_ranges) +
+		  etw_ranges_bytes(&c->method_ranges) + slots_bytes(&c->images) +
+		  slots_bytes(&c->pdbs) + slots_bytes(&c->methods) + slots_bytes(&c->modules) +
+		  slots_bytes(&c->jits) + table_bytes(&c->by_pdb) + table_bytes(&c->by_module) +
+		  table_bytes(&c->by_jit);
+	return c->refused + c->image_ranges.refused + c->method_ranges.refused;
 }

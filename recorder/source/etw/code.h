@@ -23,20 +23,6 @@
 #define ETW_METHODS_MAX (1u << 22)
 #define ETW_MODULES_MAX (1u << 20)
 
-struct etw_image {
-	uint64_t base, size;
-	int64_t ticks;                       /* of the first record about it */
-	uint32_t pid, timestamp;             /* timestamp of the PE header; 0 = unknown */
-	const char *path;                    /* as the kernel writes it */
-	struct object *object;               /* NULL until a frame needs it */
-};
-
-struct etw_pdb {
-	struct etw_guid guid;
-	uint32_t age;
-	const char *name;
-};
-
 enum etw_place { ETW_PLACE_UNKNOWN, ETW_PLACE_IMAGE, ETW_PLACE_MANAGED };
 
 struct etw_code;
@@ -67,12 +53,5 @@ enum etw_place etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t addres
 bool etw_code_name(const struct etw_code *c, const struct object *object, uint64_t offset,
 		   struct symbol *out);
 
-/* An image by number, below use.images; and its PDB, false = unknown. */
-const struct etw_image *etw_code_image(const struct etw_code *c, uint32_t number);
-bool etw_code_pdb(const struct etw_code *c, const struct etw_image *image, struct etw_pdb *out);
-struct etw_code_use {
-	uint32_t images, pdbs, methods, modules;
-	size_t bytes;
-	uint64_t refused;
-};
-void etw_code_use(const struct etw_code *c, struct etw_code_use *out);
+/* How many items full tables have refused; adds the memory of all tables to *bytes. */
+uint64_t etw_code_refused(const struct etw_code *c, size_t *bytes);

@@ -46,11 +46,6 @@ void etw_decode_learn(struct etw_decode *d, const struct etw_record *record)
 void etw_decode_learned(const struct etw_decode *d, struct etw_learned *out)
 {
 	*out = d->store.counts;
-	out->nmanifests = d->store.ntexts;
-	out->nschemas = d->store.nschemas;
-	out->nwriters = d->store.nwriters;
-	for (uint32_t i = 0; i < ETW_PARTIAL_MANIFESTS_MAX; i++)
-		out->npartial += d->store.partials[i].total > 0;
 	out->nbytes = d->store.nbytes + d->store.texts_room * sizeof(struct etw_manifest_text) +
 		      d->store.writers_room * sizeof(struct etw_manifest_writer) +
 		      d->store.schemas_room * sizeof(struct etw_known_schema) +

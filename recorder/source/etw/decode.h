@@ -24,7 +24,6 @@
 #define ETW_PARTIAL_MANIFESTS_MAX 64u                            /* with missing pieces */
 
 struct etw_learned {
-	uint32_t nmanifests, nschemas, nwriters, npartial;
 	size_t nbytes;                       /* all memory */
 	uint64_t unreadable;                 /* malformed or cut manifests and schemas */
 	uint64_t refused;                    /* not kept: a ceiling, or no memory */

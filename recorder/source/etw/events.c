@@ -554,17 +554,12 @@ void etw_events_learn(struct etw_events *s, const struct etw_record *record,
 
 uint64_t etw_events_refused(const struct etw_events *s, size_t *bytes)
 {
-	struct etw_state_use state;
-	struct etw_code_use code;
-	struct etw_stacks_count stacks;
 	struct etw_learned learned;
 
-	etw_state_use(s->state, &state);
-	etw_code_use(s->code, &code);
-	etw_stacks_counts(s->stacks, &stacks);
 	etw_decode_learned(s->decode, &learned);
-	*bytes = state.bytes + code.bytes + etw_stacks_bytes(s->stacks) + learned.nbytes;
-	return state.refused + code.refused + stacks.refused + learned.refused +
+	*bytes = learned.nbytes + etw_stacks_bytes(s->stacks);
+	return learned.refused + etw_stacks_counts(s->stacks)->refused +
+	       etw_state_refused(s->state, bytes) + etw_code_refused(s->code, bytes) +
 	       (s->time.threads ? thread_time_refused(s->time.threads) : 0);
 }
 

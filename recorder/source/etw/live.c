@@ -22,7 +22,7 @@ struct etw_live {
 	struct etw_events e;                 /* first: before() */
 	struct os_mutex *lock;               /* guards all */
 	int64_t wait_ticks;
-	uint64_t records, lost;
+	uint64_t lost;
 	uint64_t unreported;                 /* lost before the first event */
 	uint32_t reported_100ns;             /* the last interval that the engine got */
 	uint64_t requested[REQUESTED];       /* hashes of kinds whose layout was requested */
@@ -150,7 +150,6 @@ static void put_record(struct etw_live *l, const struct etw_record *record)
 {
 	const struct etw_class *class = etw_events_class(&l->e, record);
 
-	l->records++;
 	if (record->ticks > l->last_ticks)
 		l->last_ticks = record->ticks;
 	if (etw_is_idle_sample(record, class)) {
@@ -268,17 +267,11 @@ bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol 
 
 void etw_live_counts(struct etw_live *l, struct etw_live_counts *out)
 {
-	struct etw_stacks_count stacks;
-
-	memset(out, 0, sizeof(*out));
 	os_mutex_lock(l->lock);
-	etw_stacks_counts(l->e.stacks, &stacks);
-	out->records = l->records;
 	out->delivered = atomic_load_explicit(&l->e.delivered, memory_order_relaxed);
-	out->idle = l->e.idle;
 	out->lost = l->lost;
-	out->no_user = stacks.no_user;
-	out->refused = etw_events_refused(&l->e, &out->bytes);
+	out->no_user = etw_stacks_counts(l->e.stacks)->no_user;
+	etw_events_refused(&l->e, &out->bytes);
 	out->interval_100ns = l->e.interval_100ns;
 	os_mutex_unlock(l->lock);
 }
@@ -350,7 +343,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 		return err_memory(err, "for a session's records");
 	}
 	l->e.cfg = *cfg;
-	l->e.clock = (struct etw_clock){.frequency_hz = frequency_hz, .kind = ETW_CLOCK_QPC};
+	l->e.clock.frequency_hz = frequency_hz;
 	l->reported_100ns = cfg->capture.freq_hz ? 10000000u / cfg->capture.freq_hz : 0;
 	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
 	l->e.before = before;

@@ -19,12 +19,11 @@
 struct etw_live;
 
 struct etw_live_counts {
-	uint64_t records, delivered, idle;   /* idle: samples of idle CPUs, not kept */
+	uint64_t delivered;
 	uint64_t lost;                       /* sum of etw_live_lost() */
 	uint64_t no_user;                    /* stacks whose user part did not come in time */
-	uint64_t refused;                    /* by tables that were full */
 	uint32_t interval_100ns;             /* between samples delivered now */
-	size_t bytes;
+	size_t bytes;                        /* of all tables */
 };
 
 /*

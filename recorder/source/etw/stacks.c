@@ -44,7 +44,6 @@ struct etw_stacks {
 	int64_t wait_ticks, now_ticks;
 	struct stack_queue queue;
 	bool ended;
-	uint64_t tally;                      /* 1; 0 in DELIVER: the survey has counted */
 	uint32_t os_pointer_bytes;           /* of the system, not of the record's program */
 	struct slots threads, pending;
 	struct table by_tid;
@@ -95,15 +94,11 @@ static uint32_t runtime_provider(const struct etw_record *r)
 
 static bool may_leave(struct etw_stacks *s)
 {
-	bool waited;
-
 	if (s->queue.first == s->queue.next)
 		return false;
-	if (s->ended || s->pass != ETW_STACKS_LIVE)
-		return s->ended || stack_queue_is_full(&s->queue);
-	waited = stack_queue_at(&s->queue, s->queue.first)->ticks <= s->now_ticks - s->wait_ticks;
-	s->count.hurried += !waited && stack_queue_is_full(&s->queue);
-	return waited || stack_queue_is_full(&s->queue);
+	return s->ended || stack_queue_is_full(&s->queue) ||
+	       (s->pass == ETW_STACKS_LIVE &&
+		stack_queue_at(&s->queue, s->queue.first)->ticks <= s->now_ticks - s->wait_ticks);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -192,6 +187,12 @@ static void forget_thread(struct etw_stacks *s, uint32_t tid)
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
+/* Count a part that belongs to no event; in a file, the survey has counted it. */
+static void count_orphan(struct etw_stacks *s)
+{
+	s->count.orphans += s->pass != ETW_STACKS_DELIVER;
+}
+
 static void note_late(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
 {
 	if (s->nlate == ETW_STACKS_LATE_MAX || ARRAY_ROOM(s->late, s->max_late, s->nlate + 1)) {
@@ -230,16 +231,15 @@ static bool bind(struct etw_stacks *s, uint64_t target, int which, const struct 
 	struct queued *h = stack_queue_at(&s->queue, target);
 
 	if (target >= s->queue.known) {
-		if (h->flags & (HAS << which)) {
-			s->count.twice += s->tally;
+		if (h->flags & (HAS << which))
 			return false;
-		}
 		h->flags |= (uint16_t)(HAS << which | (f->whole ? HAS << USER : 0));
 	}
 	if (target < s->queue.first) {
-		s->count.late += s->tally;
 		if (s->pass == ETW_STACKS_SURVEY)
 			note_late(s, target, which, f);
+		else
+			count_orphan(s);
 	} else if (s->pass != ETW_STACKS_SURVEY) {
 		h->part[which] = part_of(s, which, f);
 	}
@@ -272,7 +272,7 @@ static void bind_user(struct etw_stacks *s, bool has_own, uint64_t own, uint32_t
 	if (has_own)
 		bind(s, own, USER, f);
 	else if (!any)
-		s->count.orphans += s->tally;
+		count_orphan(s);
 }
 
 /* ---- records that are stacks ----------------------------------------------------------------- */
@@ -301,7 +301,7 @@ static void bind_found(struct etw_stacks *s, const struct etw_record *r, int whi
 	else if (found)
 		bind_kernel(s, own, pid, tid, f);
 	else
-		s->count.orphans += s->tally;
+		count_orphan(s);
 }
 
 /* Opcode 32: ticks, pid, tid, addresses. */
@@ -314,9 +314,6 @@ static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 	f.n = (r->payload_bytes - 16) / r->pointer_bytes;
 	kernel = is_kernel(s, &f, f.n - 1);
 	f.whole = !kernel && is_kernel(s, &f, 0);
-	s->count.whole_stacks += f.whole * s->tally;
-	s->count.kernel_parts += kernel * s->tally;
-	s->count.user_parts += (!kernel && !f.whole) * s->tally;
 	bind_found(s, r, kernel || f.whole ? KERNEL : USER, &f);
 }
 
@@ -326,27 +323,21 @@ static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 	struct fragment f = {.record = r, .is_key = true, .pointer_bytes = r->pointer_bytes};
 
 	f.key = le_sized(r->payload + 16, r->pointer_bytes);
-	s->count.kernel_keys += (which == KERNEL) * s->tally;
-	s->count.user_keys += (which == USER) * s->tally;
 	bind_found(s, r, which, &f);
 }
 
 /* Opcodes 35 and 36: key, addresses. */
-static void put_definition(struct etw_stacks *s, const struct etw_record *r, bool deleted)
+static void put_definition(struct etw_stacks *s, const struct etw_record *r)
 {
 	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
 	uint32_t stack;
 
-	if (s->pass == ETW_STACKS_DELIVER)
+	if (s->pass != ETW_STACKS_SURVEY)
 		return;
-	s->count.deletes += deleted;
-	s->count.rundowns += !deleted;
 	if (r->payload_bytes < 2u * r->pointer_bytes) {
-		s->count.malformed += s->tally;
+		count_orphan(s);
 		return;
 	}
-	if (s->pass == ETW_STACKS_LIVE)
-		return;
 	f.addresses = r->payload + r->pointer_bytes;
 	f.n = r->payload_bytes / r->pointer_bytes - 1;
 	stack = etw_stack_keep(s->store, f.addresses, f.n, f.pointer_bytes);
@@ -367,18 +358,14 @@ static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, 
 	struct thread *t = find_thread(s, r->tid);
 	uint64_t target;
 
-	if (r->payload_bytes < 8u + r->pointer_bytes) {
-		s->count.malformed += s->tally;
+	if (r->payload_bytes < 8u + r->pointer_bytes || !t || !t->runtime[provider]) {
+		count_orphan(s);
 		return;
 	}
 	f.addresses = r->payload + 8;
 	f.n = (r->payload_bytes - 8) / r->pointer_bytes;
 	if (le32(r->payload + 4) < f.n)
 		f.n = le32(r->payload + 4);
-	s->count.runtime_stacks += s->tally;
-	s->count.runtime_orphans += (!t || !t->runtime[provider]) * s->tally;
-	if (!t || !t->runtime[provider])
-		return;
 	target = t->runtime[provider] - 1;
 	t->runtime[provider] = 0;
 	if (bind(s, target, USER, &f) && target >= s->queue.known)
@@ -427,7 +414,6 @@ static void put_items(struct etw_stacks *s, const struct etw_record *r)
 		if (!item_fragment(&r->items[i], &f, &match))
 			continue;
 		f.record = r;
-		s->count.item_stacks += s->tally;
 		if (is_user_part) {
 			bind_user(s, false, 0, r->tid, &f);
 		} else if (match || (!f.is_key && is_kernel(s, &f, f.n - 1))) {
@@ -460,7 +446,7 @@ static void interpret(struct etw_stacks *s, const struct etw_record *r,
 	case ETW_STACK_KEY_KERNEL:
 	case ETW_STACK_KEY_USER:
 		if (r->payload_bytes < 16u + r->pointer_bytes)
-			s->count.malformed += s->tally;
+			count_orphan(s);
 		else if (class->id == ETW_STACK)
 			put_stack(s, r);
 		else
@@ -468,7 +454,7 @@ static void interpret(struct etw_stacks *s, const struct etw_record *r,
 		break;
 	case ETW_STACK_KEY_DELETE:
 	case ETW_STACK_KEY_RUNDOWN:
-		put_definition(s, r, class->id == ETW_STACK_KEY_DELETE);
+		put_definition(s, r);
 		break;
 	case ETW_CLR_STACK:
 		if (provider < 3)
@@ -494,8 +480,7 @@ void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
 {
 	bool fits = stack_queue_append(&s->queue, record, class);
 
-	s->count.records += s->tally;
-	s->count.malformed += !fits * s->tally;
+	s->count.refused += !fits && s->pass != ETW_STACKS_DELIVER;
 	if (record->ticks > s->now_ticks || s->queue.next == 1)
 		s->now_ticks = record->ticks;
 	if (fits)
@@ -618,7 +603,6 @@ int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_
 		return no_memory(err);
 	s->pass = pass;
 	s->queue.survey = pass == ETW_STACKS_SURVEY;
-	s->tally = 1;
 	s->os_pointer_bytes = 8;
 	s->wait_ticks = ticks_per_sec / 1000 * ETW_STACKS_WAIT_MS;
 	s->store = etw_stack_store_new();
@@ -676,13 +660,12 @@ int etw_stacks_deliver(struct etw_stacks *s, struct err *err)
 	s->queue.survey = false;
 	s->now_ticks = 0;
 	s->pass = ETW_STACKS_DELIVER;
-	s->tally = 0;
 	return 0;
 }
 
-void etw_stacks_counts(const struct etw_stacks *s, struct etw_stacks_count *out)
+const struct etw_stacks_count *etw_stacks_counts(const struct etw_stacks *s)
 {
-	*out = s->count;
+	return &s->count;
 }
 
 size_t etw_stacks_bytes(const struct etw_stacks *s)

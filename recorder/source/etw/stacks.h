@@ -51,20 +51,12 @@ struct etw_whole {
 	uint32_t naddresses, os_pointer_bytes;
 };
 
-/* Counts. In a file, keys and orphans are those of the survey. */
+/* What is missing. In a file, orphans are those of the survey. */
 struct etw_stacks_count {
-	uint64_t records, whole_stacks, kernel_parts, user_parts;  /* opcode 32 */
-	uint64_t kernel_keys, user_keys;     /* uses: opcodes 37 and 38 */
-	uint64_t deletes, rundowns;          /* definitions: 35 and 36 */
-	uint64_t item_stacks, runtime_stacks;
-	uint64_t orphans, runtime_orphans;   /* parts without an event */
-	uint64_t twice;                      /* parts of events that already had one */
-	uint64_t late;                       /* parts after their event left the queue */
+	uint64_t orphans;                    /* parts without an event, or too short to name one */
 	uint64_t unresolved;                 /* delivered events with an undefined key */
 	uint64_t no_user;                    /* delivered events without their user part */
-	uint64_t hurried;                    /* live: left early because the queue was full */
 	uint64_t refused;                    /* by a ceiling, or without memory */
-	uint64_t malformed;
 };
 
 struct etw_stacks;
@@ -87,7 +79,7 @@ int etw_stacks_deliver(struct etw_stacks *s, struct err *err);
 /* LIVE: the time is now_ticks, even if no record comes. */
 void etw_stacks_time(struct etw_stacks *s, int64_t now_ticks);
 
-void etw_stacks_counts(const struct etw_stacks *s, struct etw_stacks_count *out);
+const struct etw_stacks_count *etw_stacks_counts(const struct etw_stacks *s);
 size_t etw_stacks_bytes(const struct etw_stacks *s);   /* all memory */
 
 /* The thread of an event: by class the payload's or the header's tid, or ETW_ID_UNKNOWN. */

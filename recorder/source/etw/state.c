@@ -84,16 +84,12 @@ struct etw_texts *etw_state_texts(struct etw_state *s)
 	return &s->texts;
 }
 
-void etw_state_use(const struct etw_state *s, struct etw_state_use *out)
+uint64_t etw_state_refused(const struct etw_state *s, size_t *bytes)
 {
-	out->processes = s->processes.items.used;
-	out->threads = s->threads.items.used;
-	out->files = s->files.items.used;
-	out->volumes = s->nvolumes;
-	out->bytes = sizeof(*s) + etw_texts_bytes(&s->texts) + owners_bytes(&s->processes) +
-		     owners_bytes(&s->threads) + owners_bytes(&s->files) +
-		     slots_bytes(&s->runtimes) + table_bytes(&s->by_runtime);
-	out->refused = s->refused + s->texts.refused;
+	*bytes += sizeof(*s) + etw_texts_bytes(&s->texts) + owners_bytes(&s->processes) +
+		  owners_bytes(&s->threads) + owners_bytes(&s->files) + slots_bytes(&s->runtimes) +
+		  table_bytes(&s->by_runtime);
+	return s->refused + s->texts.refused;
 }
 
 const char *etw_keep_text(struct etw_texts *texts, const struct etw_value *value, bool utf16)

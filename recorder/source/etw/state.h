@@ -96,12 +96,8 @@ struct etw_texts *etw_state_texts(struct etw_state *s);
  */
 int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out, struct err *err);
 
-struct etw_state_use {
-	uint32_t processes, threads, files, volumes;
-	size_t bytes;
-	uint64_t refused;
-};
-void etw_state_use(const struct etw_state *s, struct etw_state_use *out);
+/* How many items full tables have refused; adds the memory of all tables to *bytes. */
+uint64_t etw_state_refused(const struct etw_state *s, size_t *bytes);
 
 /* Keep the text of a UTF-16 or 8-bit field; NULL when the field is absent or empty. */
 const char *etw_keep_text(struct etw_texts *texts, const struct etw_value *value, bool utf16);

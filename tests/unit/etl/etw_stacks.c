@@ -21,8 +21,6 @@ TEST(kernel_part_and_user_part_make_one_stack)
 	run_file();
 	STACK_IS(e, K(1), K(2), U(1), U(2));
 	assert_int_equal(result.of[e].tid, 7);       /* of the payload: the header has none */
-	assert_int_equal(result.count.kernel_parts, 1);
-	assert_int_equal(result.count.user_parts, 1);
 	assert_int_equal(result.count.orphans, 0);
 }
 
@@ -36,7 +34,6 @@ TEST(stack_from_kernel_to_user_is_whole)
 	run_file();
 	STACK_IS(e, K(1), U(1));                     /* nothing was pending */
 	STACK_IS(later, U(2));
-	assert_int_equal(result.count.whole_stacks, 1);
 }
 
 TEST(one_user_part_serves_all_events_since_the_thread_entered_the_kernel)
@@ -54,7 +51,6 @@ TEST(one_user_part_serves_all_events_since_the_thread_entered_the_kernel)
 	assert_int_equal(result.of[other].state, ETW_STACK_NO_USER);
 	assert_int_equal(result.of[other].n, 1);
 	assert_int_equal(result.count.no_user, 1);
-	assert_int_equal(result.count.twice, 0);
 }
 
 TEST(a_served_thread_is_not_served_again)
@@ -217,7 +213,6 @@ TEST(second_part_of_a_kind_does_not_replace_the_first)
 	STACK(1000, 4, 7, K(2));
 	run_file();
 	STACK_IS(e, K(1));
-	assert_int_equal(result.count.twice, 1);
 }
 
 TEST(thread_number_given_again_gets_no_stack_of_the_old_thread)
@@ -250,7 +245,7 @@ TEST(short_records_are_counted_and_nothing_else)
 	}
 	run_file();
 	STACK_IS(e, 0);
-	assert_int_equal(result.count.malformed, 5);
+	assert_int_equal(result.count.orphans, 5);
 }
 
 /* ---- the CLR's stacks ------------------------------------------------------------------------ */
@@ -272,8 +267,7 @@ TEST(runtime_stack_belongs_to_the_record_before_it)
 	STACK_IS(private, 0);
 	STACK_IS(other, 0);
 	assert_true(result.of[second].from_runtime);
-	assert_int_equal(result.count.runtime_stacks, 3);
-	assert_int_equal(result.count.runtime_orphans, 2);
+	assert_int_equal(result.count.orphans, 2);
 }
 
 TEST(runtime_stack_says_how_long_it_is)
@@ -316,7 +310,6 @@ TEST(system_of_32_bits_has_its_kernel_above_2_gb)
 	run_file();
 	STACK_IS(header, 0);
 	STACK_IS(e, 0x80001000, 0x401000);
-	assert_int_equal(result.count.kernel_parts, 1);
 }
 
 TEST(kernel_parts_that_wait_have_a_ceiling)
@@ -333,7 +326,7 @@ TEST(kernel_parts_that_wait_have_a_ceiling)
 		etw_stacks_put(s, &script.record[0], etw_class_find(&script.record[0]));
 		etw_stacks_put(s, &script.record[1], etw_class_find(&script.record[1]));
 	}
-	etw_stacks_counts(s, &result.count);
+	result.count = *etw_stacks_counts(s);
 	assert_int_equal(result.count.refused, 3);
 	assert_int_equal(result.count.orphans, 0);
 	etw_stacks_free(s);

@@ -83,14 +83,9 @@ TEST(the_session_s_header_is_read_for_both_pointer_sizes)
 		assert_int_equal(facts->buffers_lost, 22);
 		assert_int_equal(facts->os_major, 10);
 		assert_int_equal(facts->os_build, 19045);
-		assert_int_equal(facts->bias_minutes, -60);
 		/* 2020-01-01T00:00:00Z */
 		assert_int_equal(facts->start_wall_ns, 1577836800000000000);
-		assert_int_equal(facts->start_filetime - facts->boot_filetime, 36000000000);
-		assert_string_equal(facts->session, "my session");
-		assert_string_equal(facts->log_file, "C:\\traces\\test.etl");
-		assert_int_equal(facts->nbuffers, 1);
-		assert_int_equal(facts->nbuffers_written, 1);
+		assert_int_equal(file->nbuffers, 1);
 		assert_false(facts->truncated);
 		etl_file_close(file);
 		etl_writer_free(&w);
@@ -164,10 +159,8 @@ TEST(records_of_all_cpus_come_in_the_order_of_time)
 		assert_int_equal(log.entries[i + 1].tid, i);
 		assert_int_equal(log.entries[i + 1].cpu, i * 7 % 3);
 	}
-	assert_int_equal(counts.nbuffers, 16);
-	assert_int_equal(counts.records[ETL_SYSTEM64], 31);
-	assert_int_equal(counts.last_ticks, 29);
-	assert_int_equal(counts.out_of_order, 0);
+	assert_int_equal(file->nbuffers, 16);
+	assert_int_equal(counts.nrecords, 31);
 	etl_file_close(file);
 	etl_writer_free(&w);
 }
@@ -244,12 +237,10 @@ TEST(a_circular_file_that_wrapped_is_sorted_by_sequence)
 	etl_writer_end(&w);
 	etl_writer_rotate(&w, 4);
 	file = open_bytes(&w.out);
-	assert_true(etl_file_facts(file)->circular);
 	run(file, &log, &counts);
 	assert_int_equal(log.n, 11);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(log.entries[i + 1].tid, i);
-	assert_int_equal(counts.out_of_order, 0);
 	etl_file_close(file);
 	etl_writer_free(&w);
 }
@@ -313,9 +304,8 @@ static void expect_two_missing(const struct etl_writer *w, const char *why, unsi
 
 	run(file, &log, &counts);
 	assert_int_equal(counts.ndamaged, 1);
-	assert_int_equal(counts.damages[0].buffer, 2);
-	assert_int_equal(counts.damages[0].offset, etl_writer_start(w, 2));
-	assert_non_null(strstr(counts.damages[0].why, why));
+	assert_int_equal(counts.damaged, 2);
+	assert_non_null(strstr(counts.why, why));
 	assert_int_equal(log.n, 7 - missing);
 	assert_int_equal(log.entries[2].tid, 1);
 	assert_int_equal(log.entries[log.n - 1].tid, 5);
@@ -372,8 +362,8 @@ TEST(a_broken_chain_of_compressed_buffers_ends_the_file_aloud)
 	run(file, &log, &counts);
 	assert_int_equal(log.n, 3);
 	assert_int_equal(counts.ndamaged, 1);
-	assert_int_equal(counts.damages[0].buffer, 2);
-	assert_non_null(strstr(counts.damages[0].why, "cannot be found"));
+	assert_int_equal(counts.damaged, 2);
+	assert_non_null(strstr(counts.why, "cannot be found"));
 	etl_file_close(file);
 	etl_writer_free(&w);
 }

@@ -154,7 +154,7 @@ TEST(image_is_there_from_its_load_to_its_unload)
 
 TEST(images_of_a_snapshot_were_there_since_their_process_began)
 {
-	struct etw_code_use use;
+	struct frame_ref start, end;
 
 	image(DCSTART, 100, 50, 0x10000, "\\Windows\\a.dll");
 	image(DCSTOP, 9000, 50, 0x10000, "\\Device\\HarddiskVolume2\\Windows\\a.dll");
@@ -162,8 +162,10 @@ TEST(images_of_a_snapshot_were_there_since_their_process_began)
 	etw_code_settle(lab.code);
 	assert_string_equal(place(50, 0x10010, 1), "\\Windows\\a.dll+0x10");
 	assert_string_equal(place(50, 0x20010, 1), "\\b.dll+0x10");
-	etw_code_use(lab.code, &use);
-	assert_int_equal(use.images, 2);
+	/* The snapshot of the end is the one of the start again. */
+	etw_code_locate(lab.code, 50, 0x10010, 1, false, &start);
+	etw_code_locate(lab.code, 50, 0x10010, 9001, false, &end);
+	assert_ptr_equal(start.object, end.object);
 }
 
 TEST(images_end_with_their_process)
@@ -239,12 +241,11 @@ TEST(same_file_of_two_processes_is_one_object_with_a_drive)
 
 TEST(senseless_images_are_left_out)
 {
-	struct etw_code_use use;
-
 	image(LOAD, 1000, 50, UINT64_MAX - 0xFFE, "\\over.dll");
 	image(LOAD, 1000, 50, 0x10000, "");
-	etw_code_use(lab.code, &use);
-	assert_int_equal(use.images, 0);
+	etw_code_settle(lab.code);
+	assert_string_equal(place(50, UINT64_MAX - 0xFFE, 1000), "?");
+	assert_string_equal(place(50, 0x10010, 1000), "?");
 }
 
 /* ---- managed code ---------------------------------------------------------------------------- */
@@ -262,14 +263,16 @@ TEST(method_has_the_name_of_module_type_and_method)
 
 TEST(method_told_at_the_end_was_there_all_the_time)
 {
-	struct etw_code_use use;
+	struct frame_ref start, end;
 
 	method(ETW_RUNDOWN_GUID, RUNDOWN_END, 9000, 50, 0x5000, 0x100, "Main");
 	method(ETW_RUNDOWN_GUID, RUNDOWN_END, 9001, 50, 0x5000, 0x100, "Main");
 	etw_code_settle(lab.code);
 	assert_string_equal(place(50, 0x5004, 1), "?!Test.Program.Main+0x4");
-	etw_code_use(lab.code, &use);
-	assert_int_equal(use.methods, 1);
+	/* The second record is the first again. */
+	etw_code_locate(lab.code, 50, 0x5004, 1, false, &start);
+	etw_code_locate(lab.code, 50, 0x5004, 9002, false, &end);
+	assert_ptr_equal(start.object, end.object);
 }
 
 TEST(managed_code_wins_over_the_image_around_it)

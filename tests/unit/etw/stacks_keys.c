@@ -21,10 +21,6 @@ TEST(key_means_the_stack_that_is_told_after_it)
 	DEFINE(36, 9000, 5, K(1));
 	run_file();
 	STACK_IS(e, K(1), U(1), U(2));
-	assert_int_equal(result.count.kernel_keys, 1);
-	assert_int_equal(result.count.user_keys, 1);
-	assert_int_equal(result.count.deletes, 1);
-	assert_int_equal(result.count.rundowns, 1);
 }
 
 TEST(key_that_is_free_again_means_another_stack)
@@ -95,7 +91,6 @@ TEST(part_that_comes_after_its_event_has_left_is_known_from_the_survey)
 	STACK_IS(first, K(1), U(1), U(2));
 	STACK_IS(second, K(2), U(1), U(2));
 	STACK_IS(keyed, K(3), U(3));
-	assert_int_equal(result.count.late, 3);
 	assert_int_equal(result.count.no_user, 0);
 	assert_int_equal(result.count.orphans, 0);
 }
@@ -133,9 +128,8 @@ TEST(live_event_waits_half_a_second_for_its_user_part)
 	assert_int_equal(result.of[patient].state, ETW_STACK_NO_USER);
 	assert_int_equal(result.of[patient].addresses[0], K(1));
 	STACK_IS(bound, K(2), U(2));
-	etw_stacks_counts(s, &result.count);
+	result.count = *etw_stacks_counts(s);
 	assert_int_equal(result.count.no_user, 1);
-	assert_int_equal(result.count.hurried, 0);
 	etw_stacks_free(s);
 }
 
@@ -148,8 +142,8 @@ TEST(live_part_that_comes_too_late_is_counted)
 	event(9000000, 1, 1);
 	STACK(1000, 100, 7, U(1));
 	s = run_live();
-	etw_stacks_counts(s, &result.count);
-	assert_int_equal(result.count.late, 1);
+	result.count = *etw_stacks_counts(s);
+	assert_int_equal(result.count.orphans, 1);
 	assert_int_equal(result.count.no_user, 1);
 	etw_stacks_free(s);
 }
@@ -163,8 +157,6 @@ TEST(live_line_that_is_full_lets_the_oldest_go)
 	script.nfiller = ETW_STACKS_HELD_RECORDS;
 	s = run_live();
 	assert_int_equal(result.n, 1);
-	etw_stacks_counts(s, &result.count);
-	assert_int_equal(result.count.hurried, 1);
 	etw_stacks_free(s);
 }
 
@@ -180,7 +172,6 @@ TEST(stack_in_an_item_is_whole)
 	run_file();
 	STACK_IS(e, K(1), U(1));
 	STACK_IS(narrow, 0x10001000, 0x90001000);
-	assert_int_equal(result.count.item_stacks, 2);
 }
 
 TEST(kernel_part_in_an_item_gets_its_user_part_from_an_event)

@@ -110,8 +110,6 @@ TEST(process_number_given_again_means_the_one_of_that_time)
 
 TEST(process_of_a_snapshot_was_there_all_the_time)
 {
-	struct etw_state_use use;
-
 	process(DCSTART, 100, 60, "a.exe", 259);
 	process(DCSTOP, 9000, 60, "a.exe", 259);
 	process(DCSTOP, 9000, 61, "b.exe", 259);
@@ -122,8 +120,9 @@ TEST(process_of_a_snapshot_was_there_all_the_time)
 	assert_int_equal(etw_state_process(state_of, 61, 0)->life.until, ETW_EVER);
 	assert_int_equal(etw_state_process(state_of, 62, 0)->life.until, 5000);
 	assert_int_equal(etw_state_process(state_of, 63, 0)->life.until, 100);
-	etw_state_use(state_of, &use);
-	assert_int_equal(use.processes, 4);
+	/* The snapshot of the end is the one of the start again. */
+	assert_ptr_equal(etw_state_process(state_of, 60, 9001),
+			 etw_state_process(state_of, 60, 0));
 }
 
 TEST(process_without_a_record_is_added_when_it_is_needed)
@@ -243,7 +242,7 @@ TEST(first_volume_that_fits_replaces_the_kernels_prefix)
 
 TEST(volumes_have_a_ceiling)
 {
-	struct etw_state_use use;
+	size_t bytes = 0;
 	char nt[32];
 	uint32_t i;
 
@@ -251,9 +250,12 @@ TEST(volumes_have_a_ceiling)
 		snprintf(nt, sizeof(nt), "\\V%u\\", (unsigned)i);
 		volume(nt, "C:\\");
 	}
-	etw_state_use(state_of, &use);
-	assert_int_equal(use.volumes, ETW_VOLUMES_MAX);
-	assert_int_equal(use.refused, 2);
+	snprintf(nt, sizeof(nt), "\\V%u\\", ETW_VOLUMES_MAX - 1);
+	path_is(nt, "C:\\");
+	snprintf(nt, sizeof(nt), "\\V%u\\", ETW_VOLUMES_MAX);
+	path_is(nt, nt);
+	assert_int_equal(etw_state_refused(state_of, &bytes), 2);
+	assert_int_not_equal(bytes, 0);
 }
 
 /* ---- garbage collections --------------------------------------------------------------------- */
