@@ -18,7 +18,6 @@
  * viewers then show shares of the base.
  */
 #include "export/diff.h"
-#include "export/gzip.h"
 #include "export/names.h"
 #include "export/sums.h"
 
@@ -31,25 +30,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The frames of one location in `chains`, leaf first; the others are inlined into the last. */
-struct chain {
-	uint32_t first, n;
-};
-
 struct pprof {
 	const struct incident *in;
 	struct buf message;                  /* the profile without its strings */
 	struct buf part, inner;              /* a message inside it, and one inside that */
 	struct buf text, ids;                /* scratch */
 	struct text_table strings;
-	struct buf chains, chain_items;      /* uint32_t frames; struct chain of each location */
-	struct buf function_items;           /* struct function_key of each */
-	struct table chain_table, function_table;
-	uint32_t nlocations;
-	uint32_t *functions;                 /* id by frame; 0 = not written */
-	uint32_t *mappings;                  /* id by module */
-	uint32_t nfunctions, nmappings;
-	uint32_t marks[3];                   /* locations that are not code; 0 = not written */
+	struct text_table functions;         /* struct function_key of each */
+	struct text_table locations;         /* of each its frames, leaf first, or its mark's name */
+	uint32_t *function_of_frame;         /* ids; 0 = not written */
+	uint32_t *mapping_of_module;
+	uint32_t nmappings;
 	double times;                        /* factor of values; < 0 for the base of a diff */
 	int failed;
 };
@@ -114,6 +105,18 @@ static uint32_t clean_text_of(struct pprof *p, const char *text)
 
 /* ---- mappings, functions, locations ---------------------------------------------------------- */
 
+/* The id of a function or a location, from 1 on; 0 without memory. *is_new: it must be written. */
+static uint32_t id_of(struct pprof *p, struct text_table *t, const void *key, size_t n,
+		      bool *is_new)
+{
+	uint32_t known = t->n, number = text_table_add(t, key, n);
+
+	*is_new = number == known;
+	if (number == TABLE_NONE)
+		p->failed = ERR_MEMORY;
+	return number + 1;
+}
+
 /* For a PDB the GUID as text has it, then the age; else the bytes. */
 static uint32_t build_id_of(struct pprof *p, const struct incident_module *m)
 {
@@ -138,9 +141,9 @@ static uint32_t mapping_of(struct pprof *p, uint32_t module)
 {
 	const struct incident_module *m = &p->in->modules[module];
 
-	if (p->mappings[module])
-		return p->mappings[module];
-	p->mappings[module] = ++p->nmappings;
+	if (p->mapping_of_module[module])
+		return p->mapping_of_module[module];
+	p->mapping_of_module[module] = ++p->nmappings;
 	buf_reset(&p->part);
 	put_int(&p->part, 1, p->nmappings);
 	put_int(&p->part, 5, clean_text_of(p, m->path && *m->path ? m->path :
@@ -148,20 +151,12 @@ static uint32_t mapping_of(struct pprof *p, uint32_t module)
 	put_int(&p->part, 6, build_id_of(p, m));
 	put_int(&p->part, 7, 1);
 	put_part(&p->message, 3, &p->part);
-	return p->mappings[module];
+	return p->nmappings;
 }
 
 struct function_key {
 	uint32_t name, system, file;         /* strings */
 };
-
-static bool same_function(const void *ctx, uint32_t value, const void *key)
-{
-	const struct pprof *p = ctx;
-	const struct function_key *items = (const void *)p->function_items.data;
-
-	return memcmp(&items[value], key, sizeof(*items)) == 0;
-}
 
 static uint32_t put_function(struct pprof *p, const char *name, size_t n, const char *system,
 			     const char *file)
@@ -171,74 +166,35 @@ static uint32_t put_function(struct pprof *p, const char *name, size_t n, const 
 		.system = system && *system ? clean_text_of(p, system) : 0,
 		.file = file && *file ? clean_text_of(p, file) : 0,
 	};
-	uint64_t hash = hash_bytes(&key, sizeof(key));
-	uint32_t found = table_find(&p->function_table, hash, same_function, p, &key);
+	bool is_new;
+	uint32_t id = id_of(p, &p->functions, &key, sizeof(key), &is_new);
 
-	if (found != TABLE_NONE)
-		return found + 1;
-	buf_put(&p->function_items, &key, sizeof(key));
-	if (p->function_items.failed || table_add(&p->function_table, hash, p->nfunctions))
-		p->failed = ERR_MEMORY;
+	if (!is_new)
+		return id;
 	buf_reset(&p->inner);
-	put_int(&p->inner, 1, ++p->nfunctions);
+	put_int(&p->inner, 1, id);
 	put_int(&p->inner, 2, key.name);
 	put_int(&p->inner, 3, key.system);
 	put_int(&p->inner, 4, key.file);
 	put_part(&p->message, 5, &p->inner);
-	return p->nfunctions;
+	return id;
 }
 
 static uint32_t function_of(struct pprof *p, uint32_t frame)
 {
 	const struct incident_frame *f = &p->in->frames[frame];
+	uint32_t *id = &p->function_of_frame[frame];
 	struct buf name = {0};
 
-	if (p->functions[frame])
-		return p->functions[frame];
+	if (*id)
+		return *id;
 	incident_frame_text(p->in, frame, false, &name);
 	if (name.failed)
 		p->failed = name.failed;
-	p->functions[frame] = put_function(p, buf_text(&name), name.len,
-					   f->raw_name ? f->raw_name : f->function, f->file);
+	*id = put_function(p, buf_text(&name), name.len, f->raw_name ? f->raw_name : f->function,
+			   f->file);
 	buf_free(&name);
-	return p->functions[frame];
-}
-
-static const struct chain *chain_at(const struct pprof *p, uint32_t i)
-{
-	return (const struct chain *)(const void *)p->chain_items.data + i;
-}
-
-static const uint32_t *frames_at(const struct pprof *p, uint32_t first)
-{
-	return (const uint32_t *)(const void *)p->chains.data + first;
-}
-
-struct chain_key {
-	const uint32_t *frames;
-	uint32_t n;
-};
-
-/* Locations that are not code have no frames, so they are never found. */
-static bool same_chain(const void *ctx, uint32_t value, const void *key)
-{
-	const struct pprof *p = ctx;
-	const struct chain_key *k = key;
-	const struct chain *c = chain_at(p, value);
-
-	return c->n == k->n &&
-	       memcmp(frames_at(p, c->first), k->frames, k->n * sizeof(*k->frames)) == 0;
-}
-
-static uint32_t location_add(struct pprof *p, const uint32_t *frames, uint32_t n)
-{
-	struct chain chain = {.first = (uint32_t)(p->chains.len / sizeof(*frames)), .n = n};
-
-	buf_put(&p->chains, frames, n * sizeof(*frames));
-	buf_put(&p->chain_items, &chain, sizeof(chain));
-	if (p->chains.failed || p->chain_items.failed)
-		p->failed = ERR_MEMORY;
-	return ++p->nlocations;
+	return *id;
 }
 
 static void put_line(struct pprof *p, uint32_t function, uint32_t line)
@@ -252,45 +208,41 @@ static void put_line(struct pprof *p, uint32_t function, uint32_t line)
 /* frames[n - 1] with the n - 1 functions that were inlined into it. */
 static uint32_t location_of(struct pprof *p, const uint32_t *frames, uint32_t n)
 {
-	struct chain_key key = {.frames = frames, .n = n};
-	uint64_t hash = hash_bytes(frames, n * sizeof(*frames));
-	uint32_t found = table_find(&p->chain_table, hash, same_chain, p, &key);
-	uint32_t id, mapping, i;
+	bool is_new;
+	uint32_t id = id_of(p, &p->locations, frames, n * sizeof(*frames), &is_new), mapping, i;
 
-	if (found != TABLE_NONE)
-		return found + 1;
+	if (!is_new)
+		return id;
 	mapping = mapping_of(p, p->in->frames[frames[n - 1]].module);
 	for (i = 0; i < n; i++)
 		function_of(p, frames[i]);
-	id = location_add(p, frames, n);
-	if (p->failed || table_add(&p->chain_table, hash, id - 1)) {
-		p->failed = ERR_MEMORY;
-		return 0;
-	}
 	buf_reset(&p->part);
 	put_int(&p->part, 1, id);
 	put_int(&p->part, 2, mapping);
 	put_int(&p->part, 3, frame_address(p->in, frames[n - 1]));
 	for (i = 0; i < n; i++)
-		put_line(p, p->functions[frames[i]], p->in->frames[frames[i]].line);
+		put_line(p, function_of(p, frames[i]), p->in->frames[frames[i]].line);
 	put_part(&p->message, 4, &p->part);
 	return id;
 }
 
-/* A location that is not code: a mark, or "[no stack]". */
+/*
+ * A location that is not code: a mark, or "[no stack]". Frames take 4 bytes each and no such name
+ * has a multiple of 4, so neither is taken for the other.
+ */
 static uint32_t mark_location(struct pprof *p, const char *name)
 {
-	uint32_t *id = &p->marks[*name == 'B' ? 0 : name[1] == 't' ? 1 : 2], function;
+	bool is_new;
+	uint32_t id = id_of(p, &p->locations, name, strlen(name), &is_new), function;
 
-	if (*id)
-		return *id;
+	if (!is_new)
+		return id;
 	function = put_function(p, name, strlen(name), NULL, NULL);
-	*id = location_add(p, NULL, 0);
 	buf_reset(&p->part);
-	put_int(&p->part, 1, *id);
+	put_int(&p->part, 1, id);
 	put_line(p, function, 0);
 	put_part(&p->message, 4, &p->part);
-	return *id;
+	return id;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -474,9 +426,9 @@ static int make(struct pprof *p, const struct diff *d, const struct export_optio
 	struct buf notes = {0};
 	int rc;
 
-	p->functions = calloc((size_t)p->in->nframes + 1, sizeof(*p->functions));
-	p->mappings = calloc((size_t)p->in->nmodules + 1, sizeof(*p->mappings));
-	if (!p->functions || !p->mappings)
+	p->function_of_frame = calloc((size_t)p->in->nframes + 1, sizeof(*p->function_of_frame));
+	p->mapping_of_module = calloc((size_t)p->in->nmodules + 1, sizeof(*p->mapping_of_module));
+	if (!p->function_of_frame || !p->mapping_of_module)
 		return err_memory(err, "while writing a profile");
 	if (d)
 		diff_notes_put(&notes, d);
@@ -502,20 +454,19 @@ static int write_profile(const struct incident *in, const struct diff *d,
 	int rc = make(&p, d, opt, err);
 
 	if (!rc)
-		rc = gzip_write(&p.message, out, err);
+		rc = out_pack(out, err);
+	if (!rc)
+		out_put(out, p.message.data, p.message.len);
 	buf_free(&p.message);
 	buf_free(&p.part);
 	buf_free(&p.inner);
 	buf_free(&p.text);
 	buf_free(&p.ids);
 	text_table_free(&p.strings);
-	buf_free(&p.chains);
-	buf_free(&p.chain_items);
-	table_free(&p.chain_table);
-	buf_free(&p.function_items);
-	table_free(&p.function_table);
-	free(p.functions);
-	free(p.mappings);
+	text_table_free(&p.functions);
+	text_table_free(&p.locations);
+	free(p.function_of_frame);
+	free(p.mapping_of_module);
 	return rc;
 }
 
