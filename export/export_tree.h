@@ -22,3 +22,9 @@ int export_tree_build(struct stack_tree *t, const struct incident *in,
 
 /* stack_tree_own() in the stream's unit; free() it; NULL without memory. */
 uint64_t *export_tree_own(const struct stack_tree *t, const struct incident *in);
+
+/* Append a text of the tree. */
+static inline void export_tree_put(struct buf *out, const struct stack_tree *t, uint32_t text)
+{
+	buf_put(out, stack_tree_text(t, text), t->texts.items[text].len);
+}

@@ -272,7 +272,6 @@ static int write_lines(struct folded *f, struct out *out)
 {
 	struct buf *prefix = &f->prefix;
 	uint32_t node = STACK_TREE_NONE;     /* its slot is node + 1: 0 for the root */
-	const struct text_table_item *text;
 	const struct branch *b;
 	size_t start;
 
@@ -285,9 +284,8 @@ static int write_lines(struct folded *f, struct out *out)
 			continue;
 		}
 		b = &f->branches[f->next[node + 1]++];
-		text = &f->tree->texts.items[f->tree->nodes[b->node].text];
 		start = prefix->len;
-		buf_put(prefix, text->text, text->len);
+		export_tree_put(prefix, f->tree, f->tree->nodes[b->node].text);
 		tail_of(b, prefix);
 		if (!b->ends) {
 			node = b->node;

@@ -156,13 +156,11 @@ static void put_sample(struct json *j, const struct incident *in, const struct s
 	buf_puts(to, stack_quality_text((enum stack_quality)s->quality));
 	buf_puts(to, "\",\"stack\":[");
 	for (node = t->of_sample[i]; ; node = caller) {
-		const struct text_table_item *text = &t->texts.items[t->nodes[node].text];
-
 		caller = t->nodes[node].caller;
 		if (caller == STACK_TREE_NONE || t->nodes[caller].caller == STACK_TREE_NONE)
 			break;
 		buf_puts(to, comma);
-		buf_put(to, text->text, text->len);
+		export_tree_put(to, t, t->nodes[node].text);
 		comma = ",";
 	}
 	buf_puts(to, "]}");

@@ -74,7 +74,7 @@ const struct stack_tree_style perfview_style = {
 	.marks = true,
 };
 
-/* ---- the parts around the samples ------------------------------------------------------------ */
+/* ---- what follows the samples ---------------------------------------------------------------- */
 
 /* The settings of a new window of the viewer, except that module entries are grouped. */
 static const char filters[] =
@@ -115,67 +115,61 @@ static const char columns[] =
 	"</Columns>\n"
 	"<NotesPaneHidden>False</NotesPaneHidden>\n";
 
-void perfview_put_head(struct out *out)
-{
-	out_puts(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<StackWindow>\n<StackSource>\n");
-}
-
 /*
  * TimeMetric takes the metric for milliseconds. Ours is milliseconds when weights differ; otherwise
  * it counts samples, which is the same at 1 kHz only.
  */
-static bool is_time(const struct incident *in, enum stream stream)
+static bool is_time(const struct perfview *w, enum stream stream)
 {
 	if (stream == STREAM_OFF_CPU)
 		return true;
-	return stream == STREAM_CPU && (in->several_periods ||
-					in->head.period_ns[STREAM_CPU] == NS_PER_MS);
+	return stream == STREAM_CPU && (w->diff || w->in->several_periods ||
+					w->in->head.period_ns[STREAM_CPU] == NS_PER_MS);
 }
 
-int perfview_put_end_with(struct out *out, const struct buf *notes, bool time, struct err *err)
+/* </StackSource>, the viewer's settings with our notes in them, and the end of the file. */
+static int put_end(struct perfview *w, enum stream stream, struct out *out, struct err *err)
 {
-	struct buf escaped = {0};
+	struct buf notes = {0}, escaped = {0};
 	int rc;
 
-	markup_put_text(&escaped, buf_text(notes), notes->len);
-	rc = buf_check(notes, "the notes", err);
+	if (w->diff)
+		diff_notes_put(&notes, w->diff);
+	else
+		notes_put(&notes, w->in);
+	markup_put_text(&escaped, buf_text(&notes), notes.len);
+	rc = buf_check(&notes, "the notes", err);
 	if (!rc)
 		rc = buf_check(&escaped, "the notes", err);
-	out_puts(out, "</StackSource>\n<StackWindowGuiState>\n");
+	out_puts(out, "</Samples>\n</StackSource>\n<StackWindowGuiState>\n");
 	out_puts(out, filters);
 	out_puts(out, "<Notes>");
 	out_puts(out, buf_text(&escaped));
 	out_puts(out, "</Notes>\n");
 	out_puts(out, columns);
-	out_printf(out, "<ScalingPolicy>%s</ScalingPolicy>\n", time ? "TimeMetric" : "ScaleToData");
+	out_printf(out, "<ScalingPolicy>%s</ScalingPolicy>\n",
+		   is_time(w, stream) ? "TimeMetric" : "ScaleToData");
 	out_puts(out, "<TabSelected>ByNameTab</TabSelected>\n<FocusName></FocusName>\n"
 		      "</StackWindowGuiState>\n</StackWindow>\n");
+	buf_free(&notes);
 	buf_free(&escaped);
 	return rc;
 }
 
-int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,
-		     struct err *err)
-{
-	struct buf notes = {0};
-	int rc;
+/* ---- samples --------------------------------------------------------------------------------- */
 
-	notes_put(&notes, in);
-	rc = perfview_put_end_with(out, &notes, is_time(in, opt->stream), err);
-	buf_free(&notes);
-	return rc;
-}
-
-void perfview_put_time(struct buf *out, const struct incident *in, const struct incident_sample *s)
+void perfview_put_time(struct perfview *w, const struct incident_sample *s)
 {
-	buf_puts(out, " Time=\"");
-	ms_put(out, (int64_t)(s->time_ns - in->head.t0_ns));
-	buf_putc(out, '"');
+	ms_put(&w->text, (int64_t)(s->time_ns - w->in->head.t0_ns));
 }
 
 #define FLOAT_EXACT (1u << 24)               /* 32-bit floats hold every integer up to it */
 
-uint64_t perfview_divisor(const struct incident *in, const struct export_options *opt)
+/*
+ * What to divide weights by, so that the reader's 32-bit floats hold them: times are in ms, bytes
+ * in KB when some sample is over 2^24, everything else is not divided. The same for a whole file.
+ */
+static uint64_t divisor_of(const struct incident *in, const struct export_options *opt)
 {
 	uint32_t i;
 
@@ -190,15 +184,79 @@ uint64_t perfview_divisor(const struct incident *in, const struct export_options
 	return 1;
 }
 
-void perfview_put_metric(struct buf *out, const struct incident *in,
-			 const struct incident_sample *s, uint64_t divisor)
+void perfview_put_metric(struct perfview *w, const struct incident_sample *s)
 {
-	uint64_t weight = export_weight(in, s), whole = weight / divisor, rest = weight % divisor;
+	uint64_t weight = export_weight(w->in, s);
+	uint64_t whole = weight / w->divisor, rest = weight % w->divisor;
 
-	if (rest) {
-		/* In thousandths; a divisor is far below UINT64_MAX / 1000. */
-		ms_put(out, (int64_t)((whole * 1000 + rest * 1000 / divisor) * 1000));
-		return;
+	/* In thousandths; a divisor is far below UINT64_MAX / 1000. */
+	if (rest)
+		ms_put(&w->text, (int64_t)((whole * 1000 + rest * 1000 / w->divisor) * 1000));
+	else
+		buf_put_uint(&w->text, whole);
+}
+
+static int put_samples(struct perfview *w, const struct perfview_form *form, struct out *out,
+		       struct err *err)
+{
+	const struct stack_tree *t = &w->tree;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < w->in->nsamples && !rc && !out_failed(out); i++) {
+		if (t->of_sample[i] == STACK_TREE_NONE)
+			continue;
+		form->put_sample(w, &w->in->samples[i], t->of_sample[i]);
+		w->nput++;
+		rc = buf_check(&w->text, form->what, err);
+		out_drain(out, &w->text, false);
 	}
-	buf_put_uint(out, whole);
+	out_drain(out, &w->text, true);
+	return rc;
+}
+
+/* ---- a file ---------------------------------------------------------------------------------- */
+
+static int write_xml(struct perfview *w, const struct perfview_form *form, enum stream stream,
+		     struct out *out, struct err *err)
+{
+	int rc;
+
+	out_puts(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<StackWindow>\n<StackSource>\n");
+	if (form->put_lists)
+		form->put_lists(w, out);
+	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", w->tree.nsamples);
+	rc = put_samples(w, form, out, err);
+	return rc ? rc : put_end(w, stream, out, err);
+}
+
+/* StackSource has no array but Samples: the reader takes items of any array for samples. */
+static int write_json(struct perfview *w, const struct perfview_form *form, struct out *out,
+		      struct err *err)
+{
+	int rc;
+
+	out_puts(out, "{\"StackSource\":{\"Samples\":[\n");
+	rc = put_samples(w, form, out, err);
+	out_puts(out, "\n]}}\n");
+	return rc;
+}
+
+int perfview_write(const struct perfview_form *form, const struct incident *in,
+		   const struct diff *d, const struct export_options *opt, struct out *out,
+		   struct err *err)
+{
+	struct perfview w = {.in = in, .diff = d, .divisor = divisor_of(in, opt)};
+	struct stack_tree_style style = perfview_style;
+	int rc;
+
+	if (form->json)
+		style.escape = export_tree_quote;
+	rc = export_tree_build(&w.tree, in, opt, &style, err);
+	if (!rc)
+		rc = form->json ? write_json(&w, form, out, err)
+				: write_xml(&w, form, opt->stream, out, err);
+	stack_tree_free(&w.tree);
+	buf_free(&w.text);
+	return rc;
 }

@@ -1,42 +1,49 @@
 /*
- * Parts of the three PerfView formats. Element order, attributes, and what the viewer does with
- * them: exports-and-store.md, section 2.5.
+ * Parts of the PerfView formats. The viewer reads XML element by element, so their order matters:
+ * frames, then stacks, then the samples that refer to them, then its settings.
  */
 #pragma once
 
-#include "export/export_tree.h"
+#include "export/diff.h"
 
 /* Names as the viewer wants them, escaped for XML. */
 extern const struct stack_tree_style perfview_style;
+
+/* A file that is being written. */
+struct perfview {
+	const struct incident *in;
+	const struct diff *diff;             /* NULL = one incident */
+	struct stack_tree tree;
+	uint64_t divisor;                    /* of weights */
+	struct rounding {
+		double sum;                  /* of all weights until now, in thousandths */
+		int64_t printed;
+	} base, test;                        /* of a diff */
+	uint32_t nput;                       /* samples */
+	struct buf text;                     /* on its way to the file */
+};
+
+/* What makes one format different from the others. */
+struct perfview_form {
+	const char *what;                    /* for errors: "the XML" */
+	bool json;
+	/* What XML has before its samples; NULL = nothing. */
+	void (*put_lists)(struct perfview *w, struct out *out);
+	/* Append a sample, which ends in a node, to w->text. */
+	void (*put_sample)(struct perfview *w, const struct incident_sample *s, uint32_t node);
+};
+
+/* Write an incident, or a diff (d, else NULL), whose incident is `in`. */
+int perfview_write(const struct perfview_form *form, const struct incident *in,
+		   const struct diff *d, const struct export_options *opt, struct out *out,
+		   struct err *err);
 
 /* The compact form; the zip holds the same bytes. */
 int perfview_xml_write(const struct incident *in, const struct export_options *opt,
 		       struct out *out, struct err *err);
 
-/* The beginning of either XML form, through <StackSource>. */
-void perfview_put_head(struct out *out);
+/* Append a sample's time in ms from the start of the window: "12.345". */
+void perfview_put_time(struct perfview *w, const struct incident_sample *s);
 
-/* The frames and stacks that samples refer to; line has room for PERFVIEW_LINE_MAX bytes. */
-#define PERFVIEW_LINE_MAX ((size_t)INCIDENT_TEXT_MAX * 8)
-void perfview_put_tree(const struct stack_tree *t, struct buf *line, struct out *out);
-
-/* </StackSource>, the viewer's settings with our notes in them, and the end of the file. */
-int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,
-		     struct err *err);
-
-/* The same with other notes; is_time: the metric is milliseconds. */
-int perfview_put_end_with(struct out *out, const struct buf *notes, bool is_time, struct err *err);
-
-/* Append ` Time="12.345"`: ms from the start of the window. */
-void perfview_put_time(struct buf *out, const struct incident *in,
-		       const struct incident_sample *s);
-
-/*
- * What to divide weights by, so that the reader's 32-bit floats hold them: times are in ms, bytes
- * in KB when some sample is over 2^24, everything else is not divided. The same for a whole file.
- */
-uint64_t perfview_divisor(const struct incident *in, const struct export_options *opt);
-
-/* Append the weight: an integer if it is one, else with 3 decimals. */
-void perfview_put_metric(struct buf *out, const struct incident *in,
-			 const struct incident_sample *s, uint64_t divisor);
+/* Append a sample's weight, divided: an integer if it is one, else with 3 decimals. */
+void perfview_put_metric(struct perfview *w, const struct incident_sample *s);

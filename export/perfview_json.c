@@ -1,54 +1,32 @@
-/* PerfView's JSON. StackSource has no array but Samples: items of any array become samples. */
-#include "export/names.h"
+/* PerfView's JSON: each sample with the texts of its stack. */
 #include "export/perfview.h"
 
-static void put_sample(const struct stack_tree *t, const struct incident *in, uint32_t sample,
-		       uint64_t divisor, struct buf *text)
+static void put_sample(struct perfview *w, const struct incident_sample *s, uint32_t node)
 {
-	const struct incident_sample *s = &in->samples[sample];
-	uint32_t node;
+	const char *before = ",\"Stack\":[";
 
-	buf_puts(text, "{\"Time\":");
-	ms_put(text, (int64_t)(s->time_ns - in->head.t0_ns));
-	buf_puts(text, ",\"Metric\":");
-	perfview_put_metric(text, in, s, divisor);
-	buf_puts(text, ",\"Stack\":[");
-	for (node = t->of_sample[sample]; node != STACK_TREE_NONE; node = t->nodes[node].caller) {
-		if (node != t->of_sample[sample])
-			buf_putc(text, ',');
-		buf_puts(text, stack_tree_text(t, t->nodes[node].text));
+	buf_puts(&w->text, w->nput ? ",\n{\"Time\":" : "{\"Time\":");
+	perfview_put_time(w, s);
+	buf_puts(&w->text, ",\"Metric\":");
+	perfview_put_metric(w, s);
+	for (; node != STACK_TREE_NONE; node = w->tree.nodes[node].caller) {
+		buf_puts(&w->text, before);
+		export_tree_put(&w->text, &w->tree, w->tree.nodes[node].text);
+		before = ",";
 	}
-	buf_puts(text, "]}");
+	buf_puts(&w->text, "]}");
 }
 
 static int perfview_json_write(const struct incident *in, const struct export_options *opt,
 			       struct out *out, struct err *err)
 {
-	struct stack_tree_style style = perfview_style;
-	uint64_t divisor = perfview_divisor(in, opt);
-	struct stack_tree tree = {0};
-	struct buf text = {0};
-	bool first = true;
-	uint32_t i;
-	int rc;
+	static const struct perfview_form form = {
+		.what = "the JSON of a sample",
+		.json = true,
+		.put_sample = put_sample,
+	};
 
-	style.escape = export_tree_quote;
-	rc = export_tree_build(&tree, in, opt, &style, err);
-	out_puts(out, "{\"StackSource\":{\"Samples\":[\n");
-	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
-		if (tree.of_sample[i] == STACK_TREE_NONE)
-			continue;
-		buf_puts(&text, first ? "" : ",\n");
-		first = false;
-		put_sample(&tree, in, i, divisor, &text);
-		rc = buf_check(&text, "the JSON of a sample", err);
-		out_drain(out, &text, false);
-	}
-	out_drain(out, &text, true);
-	out_puts(out, "\n]}}\n");
-	stack_tree_free(&tree);
-	buf_free(&text);
-	return rc;
+	return perfview_write(&form, in, NULL, opt, out, err);
 }
 
 const struct exporter perfview_json_exporter = {

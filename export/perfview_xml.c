@@ -1,103 +1,146 @@
-/* PerfView's compact XML: frames, stacks and samples as three numbered lists. */
-#include "export/perfview.h"
-
+/*
+ * PerfView's compact XML: frames, stacks and samples as three numbered lists.
+ *
+ * In a diff, the base's samples have negative weights, so that every sum in the viewer is test -
+ * base. Both triggers are at the same time. Metrics are ms, bytes or events with 3 decimals. The
+ * rest that rounding leaves goes to the side's next sample: a sample may be off by 0.001, but sums
+ * are right to the last decimal.
+ */
 #include "export/names.h"
+#include "export/perfview.h"
 
 #include <inttypes.h>
 
-static void put_number(struct buf *line, const char *before, uint64_t v, const char *after)
+static void put_number(struct buf *text, const char *before, uint64_t v, const char *after)
 {
-	buf_puts(line, before);
-	buf_put_uint(line, v);
-	buf_puts(line, after);
+	buf_puts(text, before);
+	buf_put_uint(text, v);
+	buf_puts(text, after);
 }
 
 /* Always start tag, text, end tag: the reader throws at <Frame />. */
-static void put_frames(const struct stack_tree *t, struct buf *line, struct out *out)
+static void put_frames(struct perfview *w, struct out *out)
 {
 	uint32_t i;
 
-	out_printf(out, "<Frames Count=\"%" PRIu32 "\">\n", t->texts.n);
-	for (i = 0; i < t->texts.n; i++) {
-		buf_reset(line);
-		put_number(line, "<Frame ID=\"", i, "\">");
-		buf_put(line, stack_tree_text(t, i), t->texts.items[i].len);
-		buf_puts(line, "</Frame>\n");
-		out_put(out, buf_text(line), line->len);
+	out_printf(out, "<Frames Count=\"%" PRIu32 "\">\n", w->tree.texts.n);
+	for (i = 0; i < w->tree.texts.n; i++) {
+		put_number(&w->text, "<Frame ID=\"", i, "\">");
+		export_tree_put(&w->text, &w->tree, i);
+		buf_puts(&w->text, "</Frame>\n");
+		out_drain(out, &w->text, false);
 	}
+	out_drain(out, &w->text, true);
 	out_puts(out, "</Frames>\n");
 }
 
-static void put_stacks(const struct stack_tree *t, struct buf *line, struct out *out)
+static void put_stacks(struct perfview *w, struct out *out)
 {
 	uint32_t i;
 
-	out_printf(out, "<Stacks Count=\"%" PRIu32 "\">\n", t->nnodes);
-	for (i = 0; i < t->nnodes; i++) {
-		buf_reset(line);
-		put_number(line, "<Stack ID=\"", i, "\" CallerID=\"");
-		if (t->nodes[i].caller == STACK_TREE_NONE)
-			buf_puts(line, "-1\"");
+	out_printf(out, "<Stacks Count=\"%" PRIu32 "\">\n", w->tree.nnodes);
+	for (i = 0; i < w->tree.nnodes; i++) {
+		const struct stack_tree_node *node = &w->tree.nodes[i];
+
+		put_number(&w->text, "<Stack ID=\"", i, "\" CallerID=\"");
+		if (node->caller == STACK_TREE_NONE)
+			buf_puts(&w->text, "-1\"");
 		else
-			put_number(line, "", t->nodes[i].caller, "\"");
-		put_number(line, " FrameID=\"", t->nodes[i].text, "\" />\n");
-		out_put(out, buf_text(line), line->len);
+			put_number(&w->text, "", node->caller, "\"");
+		put_number(&w->text, " FrameID=\"", node->text, "\" />\n");
+		out_drain(out, &w->text, false);
 	}
+	out_drain(out, &w->text, true);
 	out_puts(out, "</Stacks>\n");
 }
 
-void perfview_put_tree(const struct stack_tree *t, struct buf *line, struct out *out)
+static void put_lists(struct perfview *w, struct out *out)
 {
-	put_frames(t, line, out);
-	put_stacks(t, line, out);
+	put_frames(w, out);
+	put_stacks(w, out);
 }
 
-static void put_samples(const struct stack_tree *t, const struct incident *in,
-			const struct export_options *opt, struct buf *line, struct out *out)
+static void put_head(struct perfview *w, const struct incident_sample *s, uint32_t node)
 {
-	uint64_t divisor = perfview_divisor(in, opt);
-	uint32_t i, id = 0;
+	put_number(&w->text, "<Sample ID=\"", w->nput, "\" Time=\"");
+	perfview_put_time(w, s);
+	put_number(&w->text, "\" StackID=\"", node, "\"");
+}
 
-	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", t->nsamples);
-	for (i = 0; i < in->nsamples && !out_failed(out); i++) {
-		if (t->of_sample[i] == STACK_TREE_NONE)
-			continue;
-		buf_reset(line);
-		put_number(line, "<Sample ID=\"", id++, "\"");
-		perfview_put_time(line, in, &in->samples[i]);
-		put_number(line, " StackID=\"", t->of_sample[i], "\"");
-		if (export_weight(in, &in->samples[i]) != divisor) {
-			buf_puts(line, " Metric=\"");
-			perfview_put_metric(line, in, &in->samples[i], divisor);
-			buf_putc(line, '"');
-		}
-		buf_puts(line, " />\n");
-		out_put(out, buf_text(line), line->len);
+static void put_sample(struct perfview *w, const struct incident_sample *s, uint32_t node)
+{
+	put_head(w, s, node);
+	if (export_weight(w->in, s) != w->divisor) {
+		buf_puts(&w->text, " Metric=\"");
+		perfview_put_metric(w, s);
+		buf_putc(&w->text, '"');
 	}
-	out_puts(out, "</Samples>\n");
+	buf_puts(&w->text, " />\n");
 }
+
+static const struct perfview_form form = {
+	.what = "the XML",
+	.put_lists = put_lists,
+	.put_sample = put_sample,
+};
 
 int perfview_xml_write(const struct incident *in, const struct export_options *opt,
 		       struct out *out, struct err *err)
 {
-	struct stack_tree tree = {0};
-	struct buf line = {0};
-	int rc;
-
-	rc = export_tree_build(&tree, in, opt, &perfview_style, err);
-	/* With room for the longest line, no line can fail from here on. */
-	if (!rc && !buf_reserve(&line, PERFVIEW_LINE_MAX))
-		rc = buf_check(&line, "the XML", err);
-	if (!rc) {
-		perfview_put_head(out);
-		perfview_put_tree(&tree, &line, out);
-		put_samples(&tree, in, opt, &line, out);
-		rc = perfview_put_end(out, in, opt, err);
-	}
-	buf_free(&line);
-	stack_tree_free(&tree);
-	return rc;
+	return perfview_write(&form, in, NULL, opt, out, err);
 }
+
+/* ---- diff ------------------------------------------------------------------------------------ */
+
+static int64_t next_thousandths(struct rounding *r, double weight)
+{
+	int64_t before = r->printed;
+
+	r->sum += weight;
+	r->printed = (int64_t)(r->sum + 0.5);
+	return r->printed - before;
+}
+
+/* 1.500 as 1.500, 2.000 as 2. */
+static void put_thousandths(struct buf *text, int64_t v)
+{
+	if (v % 1000 == 0)
+		buf_printf(text, "%" PRId64, v / 1000);
+	else
+		ms_put(text, v * 1000);
+}
+
+static void put_diff_sample(struct perfview *w, const struct incident_sample *s, uint32_t node)
+{
+	bool is_time = s->stream == STREAM_CPU || s->stream == STREAM_OFF_CPU;
+	double weight = (double)s->weight * (is_time ? 1e-3 : 1e3);
+
+	put_head(w, s, node);
+	buf_puts(&w->text, " Metric=\"");
+	if (w->nput < w->diff->nbase)
+		put_thousandths(&w->text, -next_thousandths(&w->base, weight * w->diff->factor));
+	else
+		put_thousandths(&w->text, next_thousandths(&w->test, weight));
+	buf_puts(&w->text, "\" />\n");
+}
+
+static int diff_perfview_write(const struct diff *d, const struct diff_options *opt,
+			       struct out *out, struct err *err)
+{
+	static const struct perfview_form diff_form = {
+		.what = "the XML",
+		.put_lists = put_lists,
+		.put_sample = put_diff_sample,
+	};
+	struct export_options eo = {.stream = d->stream, .addresses = opt->addresses};
+
+	return perfview_write(&diff_form, &d->in, d, &eo, out, err);
+}
+
+const struct diff_format diff_perfview_format = {
+	.name = "perfview-xml",
+	.write = diff_perfview_write,
+};
 
 const struct exporter perfview_xml_exporter = {
 	.name = "perfview-xml",

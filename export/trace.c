@@ -255,13 +255,12 @@ static void put_metadata(struct trace *t)
 /* Written by hand, for there are millions. Texts of the tree are strings of JSON. */
 static void put_slice(struct trace *t, const struct slice *s)
 {
-	const struct text_table_item *name = &t->tree.texts.items[s->text];
 	struct buf *to = &t->text;
 	struct who who;
 
 	who_at(t, s->thread, &who);
 	buf_puts(to, t->json.comma ? ",{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
-	buf_put(to, name->text, name->len);
+	export_tree_put(to, &t->tree, s->text);
 	buf_puts(to, ",\"pid\":");
 	buf_put_uint(to, who.pid);
 	buf_puts(to, ",\"tid\":");
