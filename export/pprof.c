@@ -37,7 +37,7 @@ struct pprof {
 	struct buf text, ids;                /* scratch */
 	struct text_table strings;
 	struct text_table functions;         /* struct function_key of each */
-	struct text_table locations;         /* of each its frames, leaf first, or its mark's name */
+	struct text_table locations;         /* frames, leaf first, or a mark's name */
 	uint32_t *function_of_frame;         /* ids; 0 = not written */
 	uint32_t *mapping_of_module;
 	uint32_t nmappings;

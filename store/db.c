@@ -110,47 +110,29 @@ static int find_statement(struct store *s, const char *sql, sqlite3_stmt **out, 
 	return 0;
 }
 
-struct query db_query(struct store *s, const char *sql, struct err *err)
+static void bind(sqlite3_stmt *st, int at, const struct argument *a)
 {
-	struct query q = {.s = s, .err = err};
-
-	q.rc = find_statement(s, sql, &q.st, err);
-	return q;
+	if (a->type == ARG_INT)
+		sqlite3_bind_int64(st, at, a->number);
+	else if (a->type == ARG_NUM && a->num == a->num)   /* mingw's isnan() goes through float */
+		sqlite3_bind_double(st, at, a->num);
+	else if (a->type == ARG_TEXT)
+		sqlite3_bind_text(st, at, a->bytes, -1, SQLITE_STATIC);
+	else if (a->type == ARG_BLOB)
+		sqlite3_bind_blob64(st, at, a->n ? a->bytes : NULL, a->n, SQLITE_STATIC);
 }
 
 /* Without a statement SQLite refuses to bind, and the query stays failed. */
-void bind_int(struct query *q, int64_t v)
+struct query db_query(struct store *s, const char *sql, const struct argument *args,
+		      struct err *err)
 {
-	sqlite3_bind_int64(q->st, ++q->nbound, v);
-}
+	struct query q = {.s = s, .err = err};
+	int i;
 
-void bind_u64(struct query *q, uint64_t v)
-{
-	bind_int(q, (int64_t)v);
-}
-
-void bind_num(struct query *q, double v)
-{
-	/* isnan() of mingw goes through float. */
-	if (v != v)
-		bind_null(q);
-	else
-		sqlite3_bind_double(q->st, ++q->nbound, v);
-}
-
-void bind_text(struct query *q, const char *text)
-{
-	sqlite3_bind_text(q->st, ++q->nbound, text, -1, SQLITE_STATIC);
-}
-
-void bind_blob(struct query *q, const void *bytes, size_t n)
-{
-	sqlite3_bind_blob64(q->st, ++q->nbound, n ? bytes : NULL, n, SQLITE_STATIC);
-}
-
-void bind_null(struct query *q)
-{
-	sqlite3_bind_null(q->st, ++q->nbound);
+	q.rc = find_statement(s, sql, &q.st, err);
+	for (i = 0; args && args[i].type != ARG_END; i++)
+		bind(q.st, i + 1, &args[i]);
+	return q;
 }
 
 int query_step(struct query *q)
@@ -167,32 +149,36 @@ int query_step(struct query *q)
 	return rc;
 }
 
-int query_run(struct query *q)
+int db_run(struct store *s, const char *sql, const struct argument *args, struct err *err)
 {
+	struct query q = db_query(s, sql, args, err);
 	int rc;
 
 	do {
-		rc = query_step(q);
+		rc = query_step(&q);
 	} while (rc > 0);
 	return rc;
 }
 
-int query_insert(struct query *q, int64_t *id)
+int db_insert(struct store *s, const char *sql, const struct argument *args, int64_t *id,
+	      struct err *err)
 {
-	int rc = query_run(q);
+	int rc = db_run(s, sql, args, err);
 
-	*id = sqlite3_last_insert_rowid(q->s->db);
+	*id = sqlite3_last_insert_rowid(s->db);
 	return rc;
 }
 
-int query_int(struct query *q, int64_t *out)
+int db_int(struct store *s, const char *sql, const struct argument *args, int64_t *out,
+	   struct err *err)
 {
-	int rc = query_step(q);
+	struct query q = db_query(s, sql, args, err);
+	int rc = query_step(&q);
 
 	if (rc <= 0)
 		return rc ? rc : ERR_NOT_FOUND;
-	*out = column_int(q, 0);
-	query_reset(q);
+	*out = column_int(&q, 0);
+	query_reset(&q);
 	return 0;
 }
 
@@ -211,6 +197,11 @@ uint64_t column_u64(const struct query *q, int column)
 	return (uint64_t)sqlite3_column_int64(q->st, column);
 }
 
+bool column_is_null(const struct query *q, int column)
+{
+	return sqlite3_column_type(q->st, column) == SQLITE_NULL;
+}
+
 const char *column_text(const struct query *q, int column)
 {
 	return (const char *)sqlite3_column_text(q->st, column);
@@ -222,21 +213,6 @@ struct blob column_blob(const struct query *q, int column)
 
 	blob.n = (size_t)sqlite3_column_bytes(q->st, column);
 	return blob;
-}
-
-int db_run_int(struct store *s, const char *sql, int64_t v, struct err *err)
-{
-	struct query q = db_query(s, sql, err);
-
-	bind_int(&q, v);
-	return query_run(&q);
-}
-
-int db_int(struct store *s, const char *sql, int64_t *out, struct err *err)
-{
-	struct query q = db_query(s, sql, err);
-
-	return query_int(&q, out);
 }
 
 int db_exec(struct store *s, const char *sql, struct err *err)

@@ -1,16 +1,13 @@
 /*
  * SQLite as the store uses it: queries, transactions, and errors as sentences.
  *
- * A query remembers its first error, so a caller prepares it, binds all its arguments and looks at
- * the result once:
+ * A statement that is done at once is one call:
  *
- *	struct query q = db_query(s, "UPDATE incident SET pinned=? WHERE id=?", err);
+ *	return db_run(s, "UPDATE incident SET pinned=? WHERE id=?",
+ *		      ARGS(arg_int(pinned), arg_int(id)), err);
  *
- *	bind_int(&q, pinned);
- *	bind_int(&q, id);
- *	return query_run(&q);
- *
- * Statements are prepared once for each handle and kept until it is closed.
+ * Rows are stepped through. A query remembers its first error, so a caller looks at the result of
+ * query_step() only. Statements are prepared once for each handle and kept until it is closed.
  */
 #pragma once
 
@@ -20,53 +17,98 @@
 
 struct store;
 
+/* ---- arguments ------------------------------------------------------------------------------ */
+
+/*
+ * What a question mark stands for. Texts and blobs are borrowed until the statement is reset, so
+ * binding allocates nothing and cannot fail.
+ */
+struct argument {
+	enum { ARG_END, ARG_INT, ARG_NUM, ARG_TEXT, ARG_BLOB } type;
+	int64_t number;
+	double num;
+	const void *bytes;
+	size_t n;
+};
+
+/* All of a statement's arguments, from left to right. */
+#define ARGS(...) ((const struct argument[]){__VA_ARGS__, {0}})
+#define NO_ARGS NULL
+
+static inline struct argument arg_int(int64_t v)
+{
+	return (struct argument){.type = ARG_INT, .number = v};
+}
+
+/* As the int64_t of the same bits. */
+static inline struct argument arg_u64(uint64_t v)
+{
+	return arg_int((int64_t)v);
+}
+
+/* NaN = NULL */
+static inline struct argument arg_num(double v)
+{
+	return (struct argument){.type = ARG_NUM, .num = v};
+}
+
+/* NULL = NULL */
+static inline struct argument arg_text(const char *text)
+{
+	return (struct argument){.type = ARG_TEXT, .bytes = text};
+}
+
+/* n 0 = NULL */
+static inline struct argument arg_blob(const void *bytes, size_t n)
+{
+	return (struct argument){.type = ARG_BLOB, .bytes = bytes, .n = n};
+}
+
+static inline struct argument arg_buf(const struct buf *b)
+{
+	return arg_blob(b->data, b->len);
+}
+
+/* ---- statements ----------------------------------------------------------------------------- */
+
+/*
+ * A statement is found again by the address of its text, so sql must be a literal, or one of a
+ * constant table. args: ARGS(...) or NO_ARGS.
+ */
+
+/* Run to the end: 0 or an error. */
+int db_run(struct store *s, const char *sql, const struct argument *args, struct err *err);
+/* Run an INSERT; *id is that of the new row. */
+int db_insert(struct store *s, const char *sql, const struct argument *args, int64_t *id,
+	      struct err *err);
+/* The first column of the first row: 0; ERR_NOT_FOUND, without a sentence, when there is none. */
+int db_int(struct store *s, const char *sql, const struct argument *args, int64_t *out,
+	   struct err *err);
+/* SQL without arguments, not kept. Several statements are allowed; their rows are passed over. */
+int db_exec(struct store *s, const char *sql, struct err *err);
+
 struct query {
 	struct store *s;
 	sqlite3_stmt *st;                    /* NULL: rc says why */
 	struct err *err;                     /* gets the sentence; may be NULL */
 	int rc;                              /* of preparing it */
-	int nbound;
 };
 
-/*
- * The statement for this text, reset and without bindings. It is found again by the text's address,
- * so sql must be a literal, or one of a constant table.
- */
-struct query db_query(struct store *s, const char *sql, struct err *err);
-
-/*
- * Bind the next question mark. Texts and blobs are borrowed until the statement is reset, so
- * binding allocates nothing and cannot fail.
- */
-void bind_int(struct query *q, int64_t v);
-void bind_u64(struct query *q, uint64_t v);              /* as the int64_t of the same bits */
-void bind_num(struct query *q, double v);                /* NaN = NULL */
-void bind_text(struct query *q, const char *text);       /* NULL = NULL */
-void bind_blob(struct query *q, const void *bytes, size_t n);    /* n 0 = NULL */
-void bind_null(struct query *q);
-
+/* The statement, reset, with these arguments. */
+struct query db_query(struct store *s, const char *sql, const struct argument *args,
+		      struct err *err);
 /* 1 there is a row; 0 there is none left; or an error. The statement is reset but for a row. */
 int query_step(struct query *q);
-/* Step to the end: 0 or an error. */
-int query_run(struct query *q);
-/* Run an INSERT; *id is that of the new row. */
-int query_insert(struct query *q, int64_t *id);
-/* The first column of the first row: 0; ERR_NOT_FOUND, without a sentence, when there is none. */
-int query_int(struct query *q, int64_t *out);
 void query_reset(struct query *q);
 
 /* Columns of the row at hand; texts and blobs are borrowed until the statement moves. */
 int64_t column_int(const struct query *q, int column);
 uint64_t column_u64(const struct query *q, int column);
+bool column_is_null(const struct query *q, int column);
 const char *column_text(const struct query *q, int column);      /* NULL = NULL, or no memory */
 struct blob column_blob(const struct query *q, int column);
 
-/* A statement whose only argument is an integer, run to its end. */
-int db_run_int(struct store *s, const char *sql, int64_t v, struct err *err);
-/* query_int() of a statement without arguments. */
-int db_int(struct store *s, const char *sql, int64_t *out, struct err *err);
-/* SQL without arguments, not kept. Several statements are allowed; their rows are passed over. */
-int db_exec(struct store *s, const char *sql, struct err *err);
+/* ---- errors and transactions ---------------------------------------------------------------- */
 
 /* The sentence for SQLite's last error on this handle; returns the code. */
 int db_fail(struct store *s, struct err *err);

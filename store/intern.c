@@ -101,35 +101,27 @@ static int module_insert(struct store *s, const struct object *object, const cha
 			 int64_t *id, struct err *err)
 {
 	const struct object_key *key = &object->key;
-	struct query q = db_query(s,
-				  "INSERT INTO module(identity, session_id, kind, name, path,"
-				  " build_id) VALUES(?, ?, ?, ?, ?, ?)", err);
+	struct argument session = has_global_identity(key) ? arg_text(NULL)
+							   : arg_int(s->session_id);
 
-	bind_text(&q, identity);
-	if (has_global_identity(key))
-		bind_null(&q);
-	else
-		bind_int(&q, s->session_id);
-	bind_text(&q, object_kind_to_text(key->kind));
-	bind_text(&q, object->name);
-	bind_text(&q, key->path);
-	bind_blob(&q, key->build_id, key->build_id_bytes);
-	return query_insert(&q, id);
+	return db_insert(s,
+			 "INSERT INTO module(identity, session_id, kind, name, path, build_id)"
+			 " VALUES(?, ?, ?, ?, ?, ?)",
+			 ARGS(arg_text(identity), session, arg_text(object_kind_to_text(key->kind)),
+			      arg_text(object->name), arg_text(key->path),
+			      arg_blob(key->build_id, key->build_id_bytes)), id, err);
 }
 
 static int module_find(struct store *s, const struct object *object, int64_t *id, struct err *err)
 {
 	struct buf identity = {0};
-	struct query q;
 	int rc;
 
 	module_identity(s, &object->key, &identity);
 	rc = buf_check(&identity, "a module's identity", err);
-	if (!rc) {
-		q = db_query(s, "SELECT id FROM module WHERE identity=?", err);
-		bind_text(&q, identity.data);
-		rc = query_int(&q, id);
-	}
+	if (!rc)
+		rc = db_int(s, "SELECT id FROM module WHERE identity=?",
+			    ARGS(arg_text(identity.data)), id, err);
 	if (rc == ERR_NOT_FOUND)
 		rc = module_insert(s, object, identity.data, id, err);
 	buf_free(&identity);
@@ -163,18 +155,15 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 static int process_lookup(struct store *s, struct process *p, int64_t *id, bool *current,
 			  struct err *err)
 {
-	struct query q = db_query(s,
-				  "SELECT id, name=? AND (cmdline_id IS NOT NULL OR ?) FROM process"
-				  " WHERE session_id=? AND pid=? AND start_ns=? AND exec=?", err);
-	int rc;
+	struct query q = db_query(
+		s,
+		"SELECT id, name=? AND (cmdline_id IS NOT NULL OR ?) FROM process"
+		" WHERE session_id=? AND pid=? AND start_ns=? AND exec=?",
+		ARGS(arg_text(process_name(p)), arg_int(!atomic_load(&p->cmdline)),
+		     arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
+		     arg_u64(p->exec)), err);
+	int rc = query_step(&q);
 
-	bind_text(&q, process_name(p));
-	bind_int(&q, !atomic_load(&p->cmdline));
-	bind_int(&q, s->session_id);
-	bind_u64(&q, p->pid);
-	bind_u64(&q, p->start_ns);
-	bind_u64(&q, p->exec);
-	rc = query_step(&q);
 	if (rc <= 0)
 		return rc ? rc : ERR_NOT_FOUND;
 	*id = column_int(&q, 0);
@@ -194,40 +183,30 @@ static int cmdline_id(struct store *s, struct process *p, int64_t *id, struct er
 
 static int process_insert(struct store *s, struct process *p, int64_t *id, struct err *err)
 {
-	int64_t cmdline = 0;
-	struct query q;
+	int64_t cmdline;
 	int rc = cmdline_id(s, p, &cmdline, err);
 
 	if (rc)
 		return rc;
-	q = db_query(s,
-		     "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
-		     " cmdline_id) VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0))", err);
-	bind_int(&q, s->session_id);
-	bind_u64(&q, p->pid);
-	bind_u64(&q, p->start_ns);
-	bind_u64(&q, p->exec);
-	bind_u64(&q, p->parent_pid);
-	bind_text(&q, process_name(p));
-	bind_int(&q, cmdline);
-	return query_insert(&q, id);
+	return db_insert(s,
+			 "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
+			 " cmdline_id) VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0))",
+			 ARGS(arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
+			      arg_u64(p->exec), arg_u64(p->parent_pid), arg_text(process_name(p)),
+			      arg_int(cmdline)), id, err);
 }
 
 static int process_update(struct store *s, struct process *p, int64_t id, struct err *err)
 {
-	int64_t cmdline = 0;
-	struct query q;
+	int64_t cmdline;
 	int rc = cmdline_id(s, p, &cmdline, err);
 
 	if (rc)
 		return rc;
-	q = db_query(s,
-		     "UPDATE process SET name=?, cmdline_id=coalesce(cmdline_id, nullif(?, 0))"
-		     " WHERE id=?", err);
-	bind_text(&q, process_name(p));
-	bind_int(&q, cmdline);
-	bind_int(&q, id);
-	return query_run(&q);
+	return db_run(s,
+		      "UPDATE process SET name=?, cmdline_id=coalesce(cmdline_id, nullif(?, 0))"
+		      " WHERE id=?",
+		      ARGS(arg_text(process_name(p)), arg_int(cmdline), arg_int(id)), err);
 }
 
 static int process_id(struct store *s, struct process *p, int64_t *id, struct err *err)
@@ -248,35 +227,8 @@ static int process_id(struct store *s, struct process *p, int64_t *id, struct er
 static int thread_find(struct store *s, const struct thread *t, int64_t process, const char *name,
 		       int64_t *id, struct err *err)
 {
-	struct query q = db_query(s,
-				  "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
-				  err);
-
-	bind_int(&q, process);
-	bind_u64(&q, t->tid);
-	bind_text(&q, name);
-	return query_int(&q, id);
-}
-
-static int thread_insert(struct store *s, const struct thread *t, int64_t process,
-			 const char *name, int64_t *id, struct err *err)
-{
-	struct query q = db_query(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
-				  err);
-
-	bind_int(&q, process);
-	bind_u64(&q, t->tid);
-	bind_text(&q, name);
-	return query_insert(&q, id);
-}
-
-static int thread_set_row_name(struct store *s, int64_t id, const char *name, struct err *err)
-{
-	struct query q = db_query(s, "UPDATE thread SET name=? WHERE id=?", err);
-
-	bind_text(&q, name);
-	bind_int(&q, id);
-	return query_run(&q);
+	return db_int(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
+		      ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
 }
 
 /*
@@ -298,8 +250,12 @@ static int thread_id(struct store *s, const struct thread *t, int64_t *id, struc
 		return rc;
 	rc = name[0] ? thread_find(s, t, process, "", id, err) : ERR_NOT_FOUND;
 	if (!rc)
-		return thread_set_row_name(s, *id, name, err);
-	return rc == ERR_NOT_FOUND ? thread_insert(s, t, process, name, id, err) : rc;
+		return db_run(s, "UPDATE thread SET name=? WHERE id=?",
+			      ARGS(arg_text(name), arg_int(*id)), err);
+	if (rc == ERR_NOT_FOUND)
+		rc = db_insert(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
+			       ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
+	return rc;
 }
 
 /* ---- a segment ------------------------------------------------------------------------------ */
@@ -309,7 +265,7 @@ static int begin_call(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
 	int64_t version = 0;
-	int rc = db_int(s, "PRAGMA data_version", &version, err);
+	int rc = db_int(s, "PRAGMA data_version", NO_ARGS, &version, err);
 
 	if (rc)
 		return rc;
@@ -389,14 +345,11 @@ static int stored_lists(struct store *s, const struct segment *segment, struct l
 {
 	struct query q = db_query(s,
 				  "SELECT lists FROM segment WHERE id=? AND t0_ns=? AND samples=?",
-				  err);
+				  ARGS(arg_int(segment->store_id), arg_u64(segment->t0_ns),
+				       arg_u64(segment->nsamples)), err);
 	struct blob blob;
-	int rc;
+	int rc = query_step(&q);
 
-	bind_int(&q, segment->store_id);
-	bind_u64(&q, segment->t0_ns);
-	bind_u64(&q, segment->nsamples);
-	rc = query_step(&q);
 	if (rc <= 0)
 		return rc;
 	blob = column_blob(&q, 0);

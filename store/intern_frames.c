@@ -237,21 +237,16 @@ static void name_frame(struct work *w, const struct item *item)
 int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t n,
 		      struct columns *c, struct buf *data, struct buf *functions, struct err *err)
 {
-	struct query q;
 	int rc = frame_page_pack(s->deflater, c, frames, n, data, err);
 
 	if (!rc)
 		rc = frame_page_pack_functions(s->deflater, c, frames, n, functions, err);
 	if (rc)
 		return rc;
-	q = db_query(s, "INSERT INTO frame_page(first_id, last_id, frames, data, functions)"
-		     " VALUES(?, ?, ?, ?, ?)", err);
-	bind_int(&q, frames[0].id);
-	bind_int(&q, frames[n - 1].id);
-	bind_int(&q, n);
-	bind_blob(&q, data->data, data->len);
-	bind_blob(&q, functions->data, functions->len);
-	return query_run(&q);
+	return db_run(s, "INSERT INTO frame_page(first_id, last_id, frames, data, functions)"
+		      " VALUES(?, ?, ?, ?, ?)",
+		      ARGS(arg_int(frames[0].id), arg_int(frames[n - 1].id), arg_int(n),
+			   arg_buf(data), arg_buf(functions)), err);
 }
 
 static int add_pages(struct work *w, struct err *err)
@@ -282,15 +277,12 @@ static int update_functions(struct work *w, int64_t first, const struct page_fra
 			    uint32_t n, struct err *err)
 {
 	struct buf *packed = &w->in->packed_functions;
-	struct query q;
 	int rc = frame_page_pack_functions(w->s->deflater, &w->in->columns, frames, n, packed, err);
 
 	if (rc)
 		return rc;
-	q = db_query(w->s, "UPDATE frame_page SET functions=? WHERE first_id=?", err);
-	bind_blob(&q, packed->data, packed->len);
-	bind_int(&q, first);
-	return query_run(&q);
+	return db_run(w->s, "UPDATE frame_page SET functions=? WHERE first_id=?",
+		      ARGS(arg_buf(packed), arg_int(first)), err);
 }
 
 /* The function is looked up only here: most frames of a page that is read again have their name. */

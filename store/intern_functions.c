@@ -153,19 +153,14 @@ int function_id(struct store *s, const struct function *f, int64_t *id, struct e
 int function_page_insert(struct store *s, const struct page_function *functions, uint32_t n,
 			 struct columns *c, struct buf *data, struct buf *names, struct err *err)
 {
-	struct query q;
 	int rc = function_page_pack(s->deflater, c, functions, n, data, names, err);
 
 	if (rc)
 		return rc;
-	q = db_query(s, "INSERT INTO function_page(first_id, last_id, functions, data, names)"
-		     " VALUES(?, ?, ?, ?, ?)", err);
-	bind_int(&q, functions[0].id);
-	bind_int(&q, functions[n - 1].id);
-	bind_int(&q, n);
-	bind_blob(&q, data->data, data->len);
-	bind_blob(&q, names->data, names->len);
-	return query_run(&q);
+	return db_run(s, "INSERT INTO function_page(first_id, last_id, functions, data, names)"
+		      " VALUES(?, ?, ?, ?, ?)",
+		      ARGS(arg_int(functions[0].id), arg_int(functions[n - 1].id), arg_int(n),
+			   arg_buf(data), arg_buf(names)), err);
 }
 
 /* n functions of which none is stored yet: one page. */

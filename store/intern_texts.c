@@ -70,16 +70,12 @@ static int insert_page(struct store *s, const char *const *texts, uint32_t n, in
 		       struct err *err)
 {
 	struct interner *in = s->interner;
-	struct query q;
 	int rc = text_page_pack(s->deflater, &in->columns, texts, n, &in->packed, err);
 
 	if (rc)
 		return rc;
-	q = db_query(s, "INSERT INTO text_page(first_id, last_id, data) VALUES(?, ?, ?)", err);
-	bind_int(&q, first);
-	bind_int(&q, first + n - 1);
-	bind_blob(&q, in->packed.data, in->packed.len);
-	return query_run(&q);
+	return db_run(s, "INSERT INTO text_page(first_id, last_id, data) VALUES(?, ?, ?)",
+		      ARGS(arg_int(first), arg_int(first + n - 1), arg_buf(&in->packed)), err);
 }
 
 int texts_flush(struct store *s, struct err *err)

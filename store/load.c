@@ -129,8 +129,7 @@ static int fetch(struct loading *l, struct rows *r, int64_t id, struct err *err)
 	while (!rc && r->at && r->at < id && (uint64_t)id - (uint64_t)r->at <= WALK_STEPS)
 		rc = next_row(r, err);
 	if (!rc && (!r->at || r->at != id)) {
-		r->query = db_query(l->s, r->sql, err);
-		bind_int(&r->query, id);
+		r->query = db_query(l->s, r->sql, ARGS(arg_int(id)), err);
 		rc = next_row(r, err);
 	}
 	if (!rc && (!r->at || r->at != id))

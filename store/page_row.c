@@ -8,8 +8,7 @@ int page_row(struct store *s, const char *sql, int64_t id, struct page_row *out,
 {
 	int rc;
 
-	out->query = db_query(s, sql, err);
-	bind_int(&out->query, id);
+	out->query = db_query(s, sql, ARGS(arg_int(id)), err);
 	rc = query_step(&out->query);
 	if (rc <= 0)
 		return rc;
@@ -23,7 +22,7 @@ int page_row(struct store *s, const char *sql, int64_t id, struct page_row *out,
 int page_next_id(struct store *s, const char *sql, const char *what, int64_t *id, struct err *err)
 {
 	int64_t last = 0;
-	int rc = db_int(s, sql, &last, err);
+	int rc = db_int(s, sql, NO_ARGS, &last, err);
 
 	if (rc)
 		return rc;

@@ -28,7 +28,8 @@ int ids_collect(struct query *q, struct ids *out)
 
 int not_found(struct store *s, int64_t id, struct err *err)
 {
-	struct query q = db_query(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 11", err);
+	struct query q = db_query(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 11", NO_ARGS,
+				  err);
 	struct buf text = {0};
 	struct ids ids = {0};
 	uint32_t i;
@@ -50,7 +51,7 @@ int not_found(struct store *s, int64_t id, struct err *err)
 
 int store_newest(struct store *s, int64_t *id, struct err *err)
 {
-	int rc = db_int(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 1", id, err);
+	int rc = db_int(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 1", NO_ARGS, id, err);
 
 	if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, rc, "%s holds no incidents yet", s->path);
@@ -59,84 +60,54 @@ int store_newest(struct store *s, int64_t *id, struct err *err)
 
 /* ---- head ----------------------------------------------------------------------------------- */
 
-/* The columns of a row, from left to right. */
-struct row {
-	sqlite3_stmt *st;
-	int at;
-	bool failed;                         /* there was no memory for a text */
-};
-
-static int64_t next_int(struct row *c)
+/* A copy of a text; NULL for NULL. *complete becomes false without memory. */
+static char *copy_text(const struct query *q, int column, bool *complete)
 {
-	return sqlite3_column_int64(c->st, c->at++);
-}
-
-static uint64_t next_u64(struct row *c)
-{
-	return (uint64_t)sqlite3_column_int64(c->st, c->at++);
-}
-
-static double next_num(struct row *c)
-{
-	int at = c->at++;
-
-	return sqlite3_column_type(c->st, at) == SQLITE_NULL ? (double)NAN
-							     : sqlite3_column_double(c->st, at);
-}
-
-/* Borrowed until the statement moves; NULL for NULL. */
-static const char *next_text(struct row *c)
-{
-	int at = c->at++;
-	const char *text = (const char *)sqlite3_column_text(c->st, at);
-
-	if (!text && sqlite3_column_type(c->st, at) != SQLITE_NULL)
-		c->failed = true;
-	return text;
-}
-
-static char *next_copy(struct row *c)
-{
-	const char *text = next_text(c);
+	const char *text = column_text(q, column);
 	char *copy = text ? text_dup(text, SIZE_MAX) : NULL;
 
-	c->failed |= text && !copy;
+	if (!copy && !column_is_null(q, column))
+		*complete = false;
 	return copy;
 }
 
-/* *windowed: the incident already has its window. */
-static void read_head(sqlite3_stmt *st, struct incident_head *h, bool *windowed, bool *failed)
+static double column_num(const struct query *q, int column)
 {
-	struct row c = {.st = st};
-	const char *uuid;
+	return column_is_null(q, column) ? (double)NAN : sqlite3_column_double(q->st, column);
+}
 
-	h->id = next_int(&c);
-	uuid = next_text(&c);
+/* *windowed: the incident already has its window. Returns false without memory. */
+static bool read_head(const struct query *q, struct incident_head *h, bool *windowed)
+{
+	const char *uuid = column_text(q, 1), *state = column_text(q, 2);
+	bool complete = (uuid || column_is_null(q, 1)) && (state || column_is_null(q, 2));
+
+	h->id = column_int(q, 0);
 	snprintf(h->uuid, sizeof(h->uuid), "%s", uuid ? uuid : "");
-	h->state = state_from_text(next_text(&c));
-	h->pinned = next_int(&c) != 0;
-	h->rule = next_copy(&c);
-	h->reason = next_copy(&c);
-	h->value = next_num(&c);
-	h->limit = next_num(&c);
-	h->trigger_ns = next_u64(&c);
-	h->trigger_wall_ns = next_u64(&c);
-	h->asked_pre_ns = next_u64(&c);
-	h->asked_post_ns = next_u64(&c);
-	*windowed = sqlite3_column_type(st, c.at) != SQLITE_NULL;
-	h->t0_ns = next_u64(&c);
-	h->t1_ns = next_u64(&c);
-	h->gap_reason = next_copy(&c);
-	h->samples = next_u64(&c);
-	h->lost = next_u64(&c);
-	h->recorder_cpu_ns = next_u64(&c);
-	h->recorder_rss_bytes = next_u64(&c);
-	h->recorder_version = next_copy(&c);
-	h->note = next_copy(&c);
-	h->host = next_copy(&c);
-	h->host_text = next_copy(&c);
-	h->stored_bytes = next_u64(&c);
-	*failed = c.failed;
+	h->state = state_from_text(state);
+	h->pinned = column_int(q, 3) != 0;
+	h->rule = copy_text(q, 4, &complete);
+	h->reason = copy_text(q, 5, &complete);
+	h->value = column_num(q, 6);
+	h->limit = column_num(q, 7);
+	h->trigger_ns = column_u64(q, 8);
+	h->trigger_wall_ns = column_u64(q, 9);
+	h->asked_pre_ns = column_u64(q, 10);
+	h->asked_post_ns = column_u64(q, 11);
+	*windowed = !column_is_null(q, 12);
+	h->t0_ns = column_u64(q, 12);
+	h->t1_ns = column_u64(q, 13);
+	h->gap_reason = copy_text(q, 14, &complete);
+	h->samples = column_u64(q, 15);
+	h->lost = column_u64(q, 16);
+	h->recorder_cpu_ns = column_u64(q, 17);
+	h->recorder_rss_bytes = column_u64(q, 18);
+	h->recorder_version = copy_text(q, 19, &complete);
+	h->note = copy_text(q, 20, &complete);
+	h->host = copy_text(q, 21, &complete);
+	h->host_text = copy_text(q, 22, &complete);
+	h->stored_bytes = column_u64(q, 23);
+	return complete;
 }
 
 static int head_row(struct store *s, int64_t id, struct incident_head *h, bool *windowed,
@@ -154,28 +125,26 @@ static int head_row(struct store *s, int64_t id, struct incident_head *h, bool *
 		" i.recorder_version, i.note, h.name, h.text,"
 		" coalesce((SELECT sum(s.bytes) FROM incident_segment x"
 		"  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0)"
-		" FROM incident i JOIN host h ON h.id = i.host_id WHERE i.id=?", err);
-	bool failed;
-	int rc;
+		" FROM incident i JOIN host h ON h.id = i.host_id WHERE i.id=?",
+		ARGS(arg_int(id)), err);
+	bool complete;
+	int rc = query_step(&q);
 
-	bind_int(&q, id);
-	rc = query_step(&q);
 	if (rc <= 0)
 		return rc ? rc : ERR_NOT_FOUND;
-	read_head(q.st, h, windowed, &failed);
+	complete = read_head(&q, h, windowed);
 	query_reset(&q);
-	return failed ? err_memory(err, "while reading %s", s->path) : 0;
+	return complete ? 0 : err_memory(err, "while reading %s", s->path);
 }
 
 /* The sums of a rollup table, by kind. Its rows have the kind's text and a number. */
 static int head_sums(struct store *s, const char *sql, int64_t id, uint64_t *sums, unsigned nsums,
 		     const char *(*text_of)(unsigned kind), struct err *err)
 {
-	struct query q = db_query(s, sql, err);
+	struct query q = db_query(s, sql, ARGS(arg_int(id)), err);
 	unsigned kind;
 	int rc;
 
-	bind_int(&q, id);
 	while ((rc = query_step(&q)) > 0) {
 		const char *text = column_text(&q, 0);
 
@@ -254,7 +223,7 @@ int store_head(struct store *s, int64_t id, struct incident_head *out, struct er
 int store_list(struct store *s, int (*each)(void *ctx, const struct incident_head *head), void *ctx,
 	       struct err *err)
 {
-	struct query q = db_query(s, "SELECT id FROM incident ORDER BY id DESC", err);
+	struct query q = db_query(s, "SELECT id FROM incident ORDER BY id DESC", NO_ARGS, err);
 	struct ids ids = {0};
 	uint32_t i;
 	int rc = ids_collect(&q, &ids);

@@ -144,12 +144,11 @@ static void slot_free(struct slot *slot)
 
 static int fetch_row(struct store *s, int64_t incident_id, int64_t id, struct slot *slot)
 {
-	struct query q = db_query(s, "SELECT lists, data FROM segment WHERE id=?", &slot->why);
+	struct query q = db_query(s, "SELECT lists, data FROM segment WHERE id=?",
+				  ARGS(arg_int(id)), &slot->why);
 	struct blob lists, data;
-	int rc;
+	int rc = query_step(&q);
 
-	bind_int(&q, id);
-	rc = query_step(&q);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
@@ -177,12 +176,11 @@ static void fetch(struct store *s, int64_t incident_id, int64_t id, struct slot 
 static int report_damage(struct store *s, const struct slot *slot, damage_reader *damaged,
 			 void *ctx, struct err *err)
 {
-	struct query q = db_query(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?", err);
 	struct damaged_segment segment = {.id = slot->segment.id, .why = slot->why.text};
-	int rc;
+	struct query q = db_query(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?",
+				  ARGS(arg_int(segment.id)), err);
+	int rc = query_step(&q);
 
-	bind_int(&q, segment.id);
-	rc = query_step(&q);
 	if (rc > 0) {
 		segment.t0_ns = column_u64(&q, 0);
 		segment.t1_ns = column_u64(&q, 1);
@@ -215,15 +213,14 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 	struct query q = db_query(
 		s,
 		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
-		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id", err);
+		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id",
+		ARGS(arg_int(incident_id)), err);
 	struct slot slots[2] = {0};
 	struct ids ids = {0};
 	struct ahead ahead;
 	uint32_t i;
-	int rc;
+	int rc = ids_collect(&q, &ids);
 
-	bind_int(&q, incident_id);
-	rc = ids_collect(&q, &ids);
 	ahead_begin(&ahead, ids.n);
 	for (i = 0; !rc && i <= ids.n; i++) {
 		await(&ahead);

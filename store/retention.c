@@ -21,24 +21,23 @@ struct delete_work {
 /* The incident's own rows. Its segments are swept later, some at a time. */
 static int delete_rows(struct store *s, int64_t id, struct err *err)
 {
-	int rc = db_run_int(s, "DELETE FROM incident_segment WHERE incident_id=?", id, err);
+	int rc = db_run(s, "DELETE FROM incident_segment WHERE incident_id=?", ARGS(arg_int(id)),
+			err);
 
 	if (!rc)
 		rc = rollup_delete(s, id, err);
 	if (!rc)
-		rc = db_run_int(s, "DELETE FROM incident WHERE id=?", id, err);
+		rc = db_run(s, "DELETE FROM incident WHERE id=?", ARGS(arg_int(id)), err);
 	return rc ? rc : sweep_note(s, err);
 }
 
 static int delete_work(struct store *s, void *arg, struct err *err)
 {
-	struct query q = db_query(s, "SELECT state='open' FROM incident WHERE id=?", err);
 	struct delete_work *w = arg;
 	int64_t is_open = 0;
-	int rc;
+	int rc = db_int(s, "SELECT state='open' FROM incident WHERE id=?", ARGS(arg_int(w->id)),
+			&is_open, err);
 
-	bind_int(&q, w->id);
-	rc = query_int(&q, &is_open);
 	if (rc == ERR_NOT_FOUND)
 		return not_found(s, w->id, err);
 	w->is_open = is_open && !w->may_be_open;
@@ -101,52 +100,33 @@ int store_delete(struct store *s, int64_t id, struct err *err)
 
 /* ---- pin and note --------------------------------------------------------------------------- */
 
-struct edit_work {
+/* An UPDATE of one incident: its first argument is the new value, its second the id. */
+struct edit {
+	const char *sql;
 	int64_t id;
-	bool pinned;
-	const char *note;
+	struct argument value;
 };
 
-/* Run an UPDATE that must change the incident's row. */
-static int update(struct query *q, int64_t id)
+static int edit_incident(struct store *s, void *arg, struct err *err)
 {
-	int rc = query_run(q);
+	const struct edit *e = arg;
+	int rc = db_run(s, e->sql, ARGS(e->value, arg_int(e->id)), err);
 
-	return rc || sqlite3_changes(q->s->db) ? rc : not_found(q->s, id, q->err);
-}
-
-static int pin_work(struct store *s, void *arg, struct err *err)
-{
-	struct query q = db_query(s, "UPDATE incident SET pinned=? WHERE id=?", err);
-	const struct edit_work *w = arg;
-
-	bind_int(&q, w->pinned);
-	bind_int(&q, w->id);
-	return update(&q, w->id);
+	return rc || sqlite3_changes(s->db) ? rc : not_found(s, e->id, err);
 }
 
 int store_pin(struct store *s, int64_t id, bool pinned, struct err *err)
 {
-	struct edit_work w = {.id = id, .pinned = pinned};
+	struct edit e = {"UPDATE incident SET pinned=? WHERE id=?", id, arg_int(pinned)};
 
-	return db_transact(s, TX_NORMAL, pin_work, &w, err);
-}
-
-static int note_work(struct store *s, void *arg, struct err *err)
-{
-	struct query q = db_query(s, "UPDATE incident SET note=? WHERE id=?", err);
-	const struct edit_work *w = arg;
-
-	bind_text(&q, w->note);
-	bind_int(&q, w->id);
-	return update(&q, w->id);
+	return db_transact(s, TX_NORMAL, edit_incident, &e, err);
 }
 
 int store_set_note(struct store *s, int64_t id, const char *note, struct err *err)
 {
-	struct edit_work w = {.id = id, .note = note};
+	struct edit e = {"UPDATE incident SET note=? WHERE id=?", id, arg_text(note)};
 
-	return db_transact(s, TX_NORMAL, note_work, &w, err);
+	return db_transact(s, TX_NORMAL, edit_incident, &e, err);
 }
 
 /* ---- limits --------------------------------------------------------------------------------- */
@@ -165,7 +145,7 @@ static int find_oldest(struct store *s, struct oldest *out, struct err *err)
 		s,
 		"SELECT id, coalesce(kept_wall_ns, trigger_wall_ns) AS kept, count(*) OVER (),"
 		" id = (SELECT max(id) FROM incident) FROM incident"
-		" WHERE NOT pinned AND state <> 'open' ORDER BY kept, id LIMIT 1", err);
+		" WHERE NOT pinned AND state <> 'open' ORDER BY kept, id LIMIT 1", NO_ARGS, err);
 	int rc = query_step(&q);
 
 	memset(out, 0, sizeof(*out));

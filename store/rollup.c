@@ -147,69 +147,48 @@ void rollup_head(const struct rollup *r, struct incident_head *head)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static int put_loss(struct store *s, int64_t incident, const struct loss_row *loss, struct err *err)
-{
-	struct query q = db_query(s, "INSERT INTO loss(incident_id, kind, second, cpu, n)"
-				  " VALUES(?, ?, ?, ?, ?)", err);
-
-	bind_int(&q, incident);
-	bind_text(&q, loss_kind_text(loss->kind));
-	bind_int(&q, loss->second);
-	bind_int(&q, loss->cpu);
-	bind_u64(&q, loss->n);
-	return query_run(&q);
-}
-
-static int put_quality(struct store *s, int64_t incident, enum stack_quality kind, uint64_t n,
-		       struct err *err)
-{
-	struct query q = db_query(s, "INSERT INTO quality(incident_id, kind, n) VALUES(?, ?, ?)",
-				  err);
-
-	bind_int(&q, incident);
-	bind_text(&q, stack_quality_text(kind));
-	bind_u64(&q, n);
-	return query_run(&q);
-}
-
-static int put_stream(struct store *s, int64_t incident, enum stream stream, uint64_t period_ns,
-		      struct err *err)
-{
-	struct query q = db_query(s, "INSERT INTO stream(incident_id, kind, period_ns)"
-				  " VALUES(?, ?, ?)", err);
-
-	bind_int(&q, incident);
-	bind_text(&q, stream_text(stream));
-	bind_u64(&q, period_ns);
-	return query_run(&q);
-}
-
 int rollup_delete(struct store *s, int64_t incident_id, struct err *err)
 {
-	int rc = db_run_int(s, "DELETE FROM loss WHERE incident_id=?", incident_id, err);
+	static const char *const deletions[] = {
+		"DELETE FROM loss WHERE incident_id=?",
+		"DELETE FROM quality WHERE incident_id=?",
+		"DELETE FROM stream WHERE incident_id=?",
+	};
+	size_t i;
+	int rc = 0;
 
-	if (!rc)
-		rc = db_run_int(s, "DELETE FROM quality WHERE incident_id=?", incident_id, err);
-	if (!rc)
-		rc = db_run_int(s, "DELETE FROM stream WHERE incident_id=?", incident_id, err);
+	for (i = 0; !rc && i < COUNT_OF(deletions); i++)
+		rc = db_run(s, deletions[i], ARGS(arg_int(incident_id)), err);
 	return rc;
 }
 
 int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, struct err *err)
 {
 	uint32_t i;
-	unsigned k;
 	int rc = rollup_delete(s, incident_id, err);
 
-	for (i = 0; !rc && i < r->nlosses; i++)
-		rc = put_loss(s, incident_id, &r->losses[i], err);
-	for (k = 0; !rc && k < QUALITIES; k++) {
-		if (r->quality[k])
-			rc = put_quality(s, incident_id, (enum stack_quality)k, r->quality[k], err);
+	for (i = 0; !rc && i < r->nlosses; i++) {
+		const struct loss_row *loss = &r->losses[i];
+
+		rc = db_run(s, "INSERT INTO loss(incident_id, kind, second, cpu, n)"
+			    " VALUES(?, ?, ?, ?, ?)",
+			    ARGS(arg_int(incident_id), arg_text(loss_kind_text(loss->kind)),
+				 arg_int(loss->second), arg_int(loss->cpu), arg_u64(loss->n)), err);
 	}
-	for (k = 0; !rc && k < STREAMS_MAX; k++) {
-		if (r->period_ns[k])
-			rc = put_stream(s, incident_id, (enum stream)k, r->period_ns[k], err);
+	for (i = 0; !rc && i < QUALITIES; i++) {
+		if (r->quality[i])
+			rc = db_run(s, "INSERT INTO quality(incident_id, kind, n) VALUES(?, ?, ?)",
+				    ARGS(arg_int(incident_id),
+					 arg_text(stack_quality_text((enum stack_quality)i)),
+					 arg_u64(r->quality[i])), err);
+	}
+	for (i = 0; !rc && i < STREAMS_MAX; i++) {
+		if (r->period_ns[i])
+			rc = db_run(s, "INSERT INTO stream(incident_id, kind, period_ns)"
+				    " VALUES(?, ?, ?)",
+				    ARGS(arg_int(incident_id),
+					 arg_text(stream_text((enum stream)i)),
+					 arg_u64(r->period_ns[i])), err);
 	}
 	return rc;
 }

@@ -10,20 +10,15 @@ struct rule_work {
 static int put_rule(struct store *s, void *arg, struct err *err)
 {
 	const struct rule_work *w = arg;
-	struct query q;
 
-	if (!w->nbytes) {
-		q = db_query(s, "DELETE FROM rule_state WHERE rule_key=?", err);
-		bind_text(&q, w->key);
-		return query_run(&q);
-	}
-	q = db_query(s,
-		     "INSERT OR REPLACE INTO rule_state(rule_key, saved_wall_ns, state)"
-		     " VALUES(?, ?, ?)", err);
-	bind_text(&q, w->key);
-	bind_u64(&q, w->wall_now_ns);
-	bind_blob(&q, w->state, w->nbytes);
-	return query_run(&q);
+	if (!w->nbytes)
+		return db_run(s, "DELETE FROM rule_state WHERE rule_key=?", ARGS(arg_text(w->key)),
+			      err);
+	return db_run(s,
+		      "INSERT OR REPLACE INTO rule_state(rule_key, saved_wall_ns, state)"
+		      " VALUES(?, ?, ?)",
+		      ARGS(arg_text(w->key), arg_u64(w->wall_now_ns),
+			   arg_blob(w->state, w->nbytes)), err);
 }
 
 int store_put_rule(struct store *s, const char *key, const void *state, size_t n,
@@ -43,13 +38,12 @@ int store_get_rule(struct store *s, const char *key, struct buf *out, uint64_t *
 {
 	struct query q = db_query(s,
 				  "SELECT saved_wall_ns, state FROM rule_state WHERE rule_key=?"
-				  " AND length(state) <= ?", err);
+				  " AND length(state) <= ?",
+				  ARGS(arg_text(key), arg_u64(STORE_RULE_STATE_BYTES)), err);
 	struct blob state;
 	int rc;
 
 	buf_reset(out);
-	bind_text(&q, key);
-	bind_u64(&q, STORE_RULE_STATE_BYTES);
 	rc = query_step(&q);
 	if (rc > 0) {
 		*saved_wall_ns = column_u64(&q, 0);

@@ -102,7 +102,7 @@ void space_give_back(struct store *s)
 		before = left;
 		if (sqlite3_exec(s->db, "PRAGMA incremental_vacuum(256)", NULL, NULL, NULL))
 			break;
-		if (db_int(s, "PRAGMA freelist_count", &left, NULL))
+		if (db_int(s, "PRAGMA freelist_count", NO_ARGS, &left, NULL))
 			break;
 	}
 	s->unshrunk = false;
@@ -118,7 +118,7 @@ uint64_t store_bytes(struct store *s)
 	struct buf path = {0};
 	int64_t bytes = 0;
 
-	if (db_int(s, sql, &bytes, NULL))
+	if (db_int(s, sql, NO_ARGS, &bytes, NULL))
 		bytes = 0;
 	if (beside(s, "-wal", &path, NULL) || os_path_info(path.data, &log, NULL))
 		log.size_bytes = 0;

@@ -101,7 +101,8 @@ static int take_lock(struct store *s, struct err *err)
 static int check_min_reader(struct store *s, struct err *err)
 {
 	int64_t version = 0;
-	int rc = db_int(s, "SELECT value FROM meta WHERE key='min_reader'", &version, err);
+	int rc = db_int(s, "SELECT value FROM meta WHERE key='min_reader'", NO_ARGS, &version,
+			err);
 
 	if (rc == ERR_NOT_FOUND)
 		return err_set(err, ERR_FORMAT,
@@ -129,7 +130,7 @@ static int too_old(struct store *s, int64_t version, struct err *err)
 static int check_origin(struct store *s, struct err *err)
 {
 	int64_t has_rows;
-	int rc = db_int(s, "SELECT EXISTS (SELECT 1 FROM frame)", &has_rows, err);
+	int rc = db_int(s, "SELECT EXISTS (SELECT 1 FROM frame)", NO_ARGS, &has_rows, err);
 
 	return rc || !has_rows ? rc : too_old(s, 2, err);
 }
@@ -137,12 +138,12 @@ static int check_origin(struct store *s, struct err *err)
 static int check_version(struct store *s, bool *empty, struct err *err)
 {
 	int64_t pages, application, version;
-	int rc = db_int(s, "PRAGMA page_count", &pages, err);
+	int rc = db_int(s, "PRAGMA page_count", NO_ARGS, &pages, err);
 
 	if (!rc)
-		rc = db_int(s, "PRAGMA application_id", &application, err);
+		rc = db_int(s, "PRAGMA application_id", NO_ARGS, &application, err);
 	if (!rc)
-		rc = db_int(s, "PRAGMA user_version", &version, err);
+		rc = db_int(s, "PRAGMA user_version", NO_ARGS, &version, err);
 	if (rc)
 		return rc;
 	*empty = pages == 0;
@@ -267,7 +268,7 @@ static int connect_reader(struct store *s, bool *empty, struct err *err)
 static int pragma_says(struct store *s, const char *sql, const char *wanted, char answer[200],
 		       bool *same, struct err *err)
 {
-	struct query q = db_query(s, sql, err);
+	struct query q = db_query(s, sql, NO_ARGS, err);
 	int rc = query_step(&q);
 	const char *text;
 
@@ -323,12 +324,9 @@ static int use_log(struct store *s, struct err *err)
 
 static int add_session(struct store *s, void *arg, struct err *err)
 {
-	struct query q = db_query(s, "INSERT INTO session(pid, started_wall_ns) VALUES(?, ?)", err);
-
 	(void)arg;
-	bind_u64(&q, os_pid());
-	bind_u64(&q, os_wall_ns());
-	return query_insert(&q, &s->session_id);
+	return db_insert(s, "INSERT INTO session(pid, started_wall_ns) VALUES(?, ?)",
+			 ARGS(arg_u64(os_pid()), arg_u64(os_wall_ns())), &s->session_id, err);
 }
 
 /* The lock comes after the first look: nothing is made beside a file that is not ours. */

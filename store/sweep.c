@@ -65,7 +65,7 @@ static int run(struct step *t, int (*skip)(struct step *t), store_work *work)
 
 static int read_data_version(struct store *s, int64_t *out, struct err *err)
 {
-	return db_int(s, "PRAGMA data_version", out, err);
+	return db_int(s, "PRAGMA data_version", NO_ARGS, out, err);
 }
 
 /* In the transaction of a step. alone: ERR_BUSY when another program has written since. */
@@ -101,19 +101,14 @@ static int rows_step(struct store *s, void *arg, struct err *err)
 
 	if (rc)
 		return rc;
-	q = db_query(s, t->rows->range, err);
-	bind_int(&q, t->at);
-	bind_int(&q, t->rows->limit);
+	q = db_query(s, t->rows->range, ARGS(arg_int(t->at), arg_int(t->rows->limit)), err);
 	rc = query_step(&q);
 	if (rc < 0)
 		return rc;
 	t->next = column_int(&q, 0);
 	t->done = column_int(&q, 1) < t->rows->limit;
 	query_reset(&q);
-	q = db_query(s, t->rows->sweep, err);
-	bind_int(&q, t->at);
-	bind_int(&q, t->next);
-	return query_run(&q);
+	return db_run(s, t->rows->sweep, ARGS(arg_int(t->at), arg_int(t->next)), err);
 }
 
 static int sweep_rows(struct marks *m, const struct rows *rows)
@@ -231,15 +226,12 @@ static void mark_frame_names(struct marks *m, const struct page_frame *frames, u
 static int merge_end(struct merging *g, struct err *err)
 {
 	struct store *s = g->m->s;
-	struct query q;
 	uint32_t at, n;
 	int rc = 0;
 
 	if (g->pages > 1 || g->dropped) {
-		q = db_query(s, "DELETE FROM frame_page WHERE first_id BETWEEN ? AND ?", err);
-		bind_int(&q, g->first);
-		bind_int(&q, g->last);
-		rc = query_run(&q);
+		rc = db_run(s, "DELETE FROM frame_page WHERE first_id BETWEEN ? AND ?",
+			    ARGS(arg_int(g->first), arg_int(g->last)), err);
 		for (at = 0; !rc && at < g->n; at += n) {
 			n = g->n - at < PAGE_FRAMES ? g->n - at : PAGE_FRAMES;
 			rc = frame_page_insert(s, g->frames + at, n, &g->columns, &g->data,
@@ -261,7 +253,7 @@ static int sweep_damaged(struct step *t, const struct page *page, struct err *er
 	if (rc)
 		return rc;
 	if (!any_marked(m, t->pages->mark, page->first, page->last))
-		return db_run_int(m->s, t->pages->remove, page->first, err);
+		return db_run(m->s, t->pages->remove, ARGS(arg_int(page->first)), err);
 	m->unread[t->pages->mark] = true;
 	return 0;
 }
@@ -408,8 +400,8 @@ static int sweep_functions(struct merging *g, struct page *page, struct err *err
 				p->functions[n++] = p->functions[i];
 		}
 		p->n = n;
-		rc = db_run_int(m->s, "DELETE FROM function_page WHERE first_id=?", page->first,
-				err);
+		rc = db_run(m->s, "DELETE FROM function_page WHERE first_id=?",
+			    ARGS(arg_int(page->first)), err);
 		if (!rc && n)
 			rc = function_page_insert(m->s, p->functions, n, &g->columns, &g->data,
 						  &g->more, err);
@@ -446,10 +438,10 @@ static int segments_step(struct store *s, void *arg, struct err *err)
 	int rc = 0;
 
 	for (i = o->at; !rc && i < o->at + o->n; i++)
-		rc = db_run_int(s,
-				"DELETE FROM segment WHERE id=?1 AND NOT EXISTS"
-				" (SELECT 1 FROM incident_segment x WHERE x.segment_id=?1)",
-				o->ids.ids[i], err);
+		rc = db_run(s,
+			    "DELETE FROM segment WHERE id=?1 AND NOT EXISTS"
+			    " (SELECT 1 FROM incident_segment x WHERE x.segment_id=?1)",
+			    ARGS(arg_int(o->ids.ids[i])), err);
 	return rc;
 }
 
@@ -458,7 +450,7 @@ int store_sweep_segments(struct store *s)
 	struct query q = db_query(s,
 				  "SELECT id FROM segment s WHERE NOT EXISTS"
 				  " (SELECT 1 FROM incident_segment x WHERE x.segment_id = s.id)",
-				  NULL);
+				  NO_ARGS, NULL);
 	struct orphans o = {0};
 	int rc = ids_collect(&q, &o.ids);
 
@@ -497,7 +489,7 @@ static int sweep_texts(struct marks *m)
 {
 	struct query q = db_query(m->s,
 				  "SELECT cmdline_id FROM process WHERE cmdline_id IS NOT NULL",
-				  NULL);
+				  NO_ARGS, NULL);
 	int rc;
 
 	while ((rc = query_step(&q)) > 0)
@@ -512,7 +504,8 @@ static int sweep_texts(struct marks *m)
 static int sessions_step(struct store *s, void *arg, struct err *err)
 {
 	const struct marks *m = arg;
-	int rc = db_run_int(s, "DELETE FROM meta WHERE key='unswept' AND value=?", m->note, err);
+	int rc = db_run(s, "DELETE FROM meta WHERE key='unswept' AND value=?",
+			ARGS(arg_int(m->note)), err);
 
 	return rc ? rc : db_exec(s,
 		"DELETE FROM session WHERE"
@@ -549,8 +542,9 @@ void sweep_look(struct store *s)
 	db_int(s,
 	       "SELECT EXISTS (SELECT 1 FROM meta WHERE key='unswept') OR EXISTS"
 	       " (SELECT 1 FROM segment s WHERE NOT EXISTS"
-	       "  (SELECT 1 FROM incident_segment x WHERE x.segment_id = s.id))", &unswept, NULL);
-	db_int(s, "PRAGMA freelist_count", &free_pages, NULL);
+	       "  (SELECT 1 FROM incident_segment x WHERE x.segment_id = s.id))",
+	       NO_ARGS, &unswept, NULL);
+	db_int(s, "PRAGMA freelist_count", NO_ARGS, &free_pages, NULL);
 	s->unswept = unswept != 0;
 	s->unshrunk = s->unswept || free_pages;
 }
@@ -559,7 +553,7 @@ static int begin(struct marks *m)
 {
 	int rc = store_sweep_segments(m->s);
 
-	db_int(m->s, "SELECT value FROM meta WHERE key='unswept'", &m->note, NULL);
+	db_int(m->s, "SELECT value FROM meta WHERE key='unswept'", NO_ARGS, &m->note, NULL);
 	if (!rc)
 		rc = marks_init(m);
 	if (!rc)

@@ -41,11 +41,10 @@ bool sweep_called_off(const struct store *s)
 int mark_segments(struct marks *m)
 {
 	struct query q = db_query(m->s, "SELECT id, lists FROM segment WHERE id > ? ORDER BY id",
-				  NULL);
+				  ARGS(arg_int(m->last_segment)), NULL);
 	struct blob blob;
 	int step = 0, rc = 0;
 
-	bind_int(&q, m->last_segment);
 	while (!rc && (step = query_step(&q)) > 0) {
 		blob = column_blob(&q, 1);
 		rc = mark_lists(m, &blob);
@@ -59,7 +58,7 @@ int mark_segments(struct marks *m)
 
 static int marks_init_one(struct marks *m, int kind, const char *sql)
 {
-	struct query q = db_query(m->s, sql, NULL);
+	struct query q = db_query(m->s, sql, NO_ARGS, NULL);
 	uint64_t range;
 
 	if (query_step(&q) <= 0)

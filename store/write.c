@@ -28,56 +28,44 @@ static int make_uuid(char out[37], struct err *err)
 	return 0;
 }
 
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
 static int host_id(struct store *s, const struct incident_head *head, int64_t *id, struct err *err)
 {
-	const char *name = head->host ? head->host : "";
-	const char *text = head->host_text ? head->host_text : "";
-	struct query q = db_query(s, "INSERT OR IGNORE INTO host(name, text) VALUES(?, ?)", err);
-	int rc;
+	const char *name = or_empty(head->host), *text = or_empty(head->host_text);
+	int rc = db_run(s, "INSERT OR IGNORE INTO host(name, text) VALUES(?, ?)",
+			ARGS(arg_text(name), arg_text(text)), err);
 
-	bind_text(&q, name);
-	bind_text(&q, text);
-	rc = query_run(&q);
-	if (rc)
-		return rc;
-	q = db_query(s, "SELECT id FROM host WHERE name=? AND text=?", err);
-	bind_text(&q, name);
-	bind_text(&q, text);
-	return query_int(&q, id);
+	return rc ? rc : db_int(s, "SELECT id FROM host WHERE name=? AND text=?",
+				ARGS(arg_text(name), arg_text(text)), id, err);
 }
 
 static int begin(struct store *s, void *arg, struct err *err)
 {
 	struct incident_head *head = arg;
 	int64_t host = 0;
-	struct query q;
 	int rc = host_id(s, head, &host, err);
 
 	if (rc)
 		return rc;
-	q = db_query(s,
-		     "INSERT INTO incident(uuid, host_id, state, pinned, rule, reason, value,"
-		     " threshold, trigger_ns, trigger_wall_ns, asked_pre_ns, asked_post_ns,"
-		     " recorder_cpu_ns, recorder_rss_bytes, recorder_version, note, kept_wall_ns)"
-		     " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))", err);
-	bind_text(&q, head->uuid);
-	bind_int(&q, host);
-	bind_text(&q, state_to_text(INCIDENT_OPEN));
-	bind_int(&q, head->pinned);
-	bind_text(&q, head->rule ? head->rule : "");
-	bind_text(&q, head->reason ? head->reason : "");
-	bind_num(&q, head->value);
-	bind_num(&q, head->limit);
-	bind_u64(&q, head->trigger_ns);
-	bind_u64(&q, head->trigger_wall_ns);
-	bind_u64(&q, head->asked_pre_ns);
-	bind_u64(&q, head->asked_post_ns);
-	bind_u64(&q, head->recorder_cpu_ns);
-	bind_u64(&q, head->recorder_rss_bytes);
-	bind_text(&q, head->recorder_version ? head->recorder_version : "");
-	bind_text(&q, head->note);
-	bind_u64(&q, head->kept_wall_ns);
-	return query_insert(&q, &head->id);
+	return db_insert(
+		s,
+		"INSERT INTO incident(uuid, host_id, state, pinned, rule, reason, value,"
+		" threshold, trigger_ns, trigger_wall_ns, asked_pre_ns, asked_post_ns,"
+		" recorder_cpu_ns, recorder_rss_bytes, recorder_version, note, kept_wall_ns)"
+		" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))",
+		ARGS(arg_text(head->uuid), arg_int(host), arg_text(state_to_text(INCIDENT_OPEN)),
+		     arg_int(head->pinned), arg_text(or_empty(head->rule)),
+		     arg_text(or_empty(head->reason)), arg_num(head->value), arg_num(head->limit),
+		     arg_u64(head->trigger_ns), arg_u64(head->trigger_wall_ns),
+		     arg_u64(head->asked_pre_ns), arg_u64(head->asked_post_ns),
+		     arg_u64(head->recorder_cpu_ns), arg_u64(head->recorder_rss_bytes),
+		     arg_text(or_empty(head->recorder_version)), arg_text(head->note),
+		     arg_u64(head->kept_wall_ns)),
+		&head->id, err);
 }
 
 int store_begin(struct store *s, struct incident_head *head, struct err *err)
@@ -111,12 +99,10 @@ struct put_work {
 
 static int check_open(struct store *s, int64_t id, struct err *err)
 {
-	struct query q = db_query(s, "SELECT 1 FROM incident WHERE id=? AND state='open'", err);
 	int64_t found;
-	int rc;
+	int rc = db_int(s, "SELECT 1 FROM incident WHERE id=? AND state='open'", ARGS(arg_int(id)),
+			&found, err);
 
-	bind_int(&q, id);
-	rc = query_int(&q, &found);
 	if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, rc,
 			     "incident %lld is not open in %s: it was finished, or deleted while "
@@ -129,18 +115,15 @@ static int check_open(struct store *s, int64_t id, struct err *err)
 static int is_stored(struct store *s, const struct segment *segment, uint32_t crc, bool *stored,
 		     struct err *err)
 {
-	struct query q;
 	int64_t found;
 	int rc;
 
 	*stored = false;
 	if (!segment->store_id)
 		return 0;
-	q = db_query(s, "SELECT 1 FROM segment WHERE id=? AND t0_ns=? AND crc=?", err);
-	bind_int(&q, segment->store_id);
-	bind_u64(&q, segment->t0_ns);
-	bind_int(&q, crc);
-	rc = query_int(&q, &found);
+	rc = db_int(s, "SELECT 1 FROM segment WHERE id=? AND t0_ns=? AND crc=?",
+		    ARGS(arg_int(segment->store_id), arg_u64(segment->t0_ns), arg_int(crc)), &found,
+		    err);
 	*stored = rc == 0;
 	return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -148,25 +131,19 @@ static int is_stored(struct store *s, const struct segment *segment, uint32_t cr
 static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, struct err *err)
 {
 	const struct segment *segment = w->segment;
-	struct query q;
-	int rc;
+	int rc = intern_segment(s, segment, &w->lists, err);
 
-	rc = intern_segment(s, segment, &w->lists, err);
 	if (!rc)
 		rc = blob_plain(segment->bytes, segment->nbytes, &w->data, err);
 	if (rc)
 		return rc;
-	q = db_query(s,
-		     "INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data)"
-		     " VALUES(?, ?, ?, ?, ?, ?, ?)", err);
-	bind_u64(&q, segment->t0_ns);
-	bind_u64(&q, segment->t1_ns);
-	bind_u64(&q, segment->nsamples);
-	bind_u64(&q, w->lists.len + w->data.len);
-	bind_int(&q, crc);
-	bind_blob(&q, w->lists.data, w->lists.len);
-	bind_blob(&q, w->data.data, w->data.len);
-	rc = query_insert(&q, &w->segment_id);
+	rc = db_insert(s,
+		       "INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data)"
+		       " VALUES(?, ?, ?, ?, ?, ?, ?)",
+		       ARGS(arg_u64(segment->t0_ns), arg_u64(segment->t1_ns),
+			    arg_u64(segment->nsamples), arg_u64(w->lists.len + w->data.len),
+			    arg_int(crc), arg_buf(&w->lists), arg_buf(&w->data)),
+		       &w->segment_id, err);
 	return rc ? rc : intern_stored(s, w->segment_id, err);
 }
 
@@ -174,7 +151,6 @@ static int put(struct store *s, void *arg, struct err *err)
 {
 	struct put_work *w = arg;
 	uint32_t crc = blob_crc(w->segment->bytes, w->segment->nbytes);
-	struct query q;
 	bool stored;
 	int rc = check_open(s, w->incident_id, err);
 
@@ -189,12 +165,9 @@ static int put(struct store *s, void *arg, struct err *err)
 		rc = insert_segment(s, w, crc, err);
 	if (rc)
 		return rc;
-	q = db_query(s,
-		     "INSERT OR IGNORE INTO incident_segment(incident_id, segment_id)"
-		     " VALUES(?, ?)", err);
-	bind_int(&q, w->incident_id);
-	bind_int(&q, w->segment_id);
-	return query_run(&q);
+	return db_run(s,
+		      "INSERT OR IGNORE INTO incident_segment(incident_id, segment_id)"
+		      " VALUES(?, ?)", ARGS(arg_int(w->incident_id), arg_int(w->segment_id)), err);
 }
 
 int store_put_segment(struct store *s, int64_t incident_id, struct segment *segment,
@@ -225,30 +198,19 @@ struct finish_work {
 static int update_incident(struct store *s, const struct incident_head *head,
 			   enum incident_state state, struct err *err)
 {
-	struct query q = db_query(
+	return db_run(
 		s,
 		"UPDATE incident SET state=?, rule=?, reason=?, value=?, threshold=?,"
 		" asked_pre_ns=?, asked_post_ns=?, t0_ns=?, t1_ns=?, gap_reason=?,"
 		" samples=?, lost=?, recorder_cpu_ns=?, recorder_rss_bytes=?, note=?"
-		" WHERE id=?", err);
-
-	bind_text(&q, state_to_text(state));
-	bind_text(&q, head->rule ? head->rule : "");
-	bind_text(&q, head->reason ? head->reason : "");
-	bind_num(&q, head->value);
-	bind_num(&q, head->limit);
-	bind_u64(&q, head->asked_pre_ns);
-	bind_u64(&q, head->asked_post_ns);
-	bind_u64(&q, head->t0_ns);
-	bind_u64(&q, head->t1_ns);
-	bind_text(&q, head->gap_reason);
-	bind_u64(&q, head->samples);
-	bind_u64(&q, head->lost);
-	bind_u64(&q, head->recorder_cpu_ns);
-	bind_u64(&q, head->recorder_rss_bytes);
-	bind_text(&q, head->note);
-	bind_int(&q, head->id);
-	return query_run(&q);
+		" WHERE id=?",
+		ARGS(arg_text(state_to_text(state)), arg_text(or_empty(head->rule)),
+		     arg_text(or_empty(head->reason)), arg_num(head->value), arg_num(head->limit),
+		     arg_u64(head->asked_pre_ns), arg_u64(head->asked_post_ns),
+		     arg_u64(head->t0_ns), arg_u64(head->t1_ns), arg_text(head->gap_reason),
+		     arg_u64(head->samples), arg_u64(head->lost), arg_u64(head->recorder_cpu_ns),
+		     arg_u64(head->recorder_rss_bytes), arg_text(head->note), arg_int(head->id)),
+		err);
 }
 
 static int finish(struct store *s, void *arg, struct err *err)
@@ -268,15 +230,12 @@ static int finish(struct store *s, void *arg, struct err *err)
 
 static int stored_bytes(struct store *s, int64_t id, uint64_t *out, struct err *err)
 {
-	struct query q = db_query(s,
-				  "SELECT coalesce(sum(s.bytes), 0) FROM incident_segment x"
-				  " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
-				  err);
 	int64_t bytes = 0;
-	int rc;
+	int rc = db_int(s,
+			"SELECT coalesce(sum(s.bytes), 0) FROM incident_segment x"
+			" JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
+			ARGS(arg_int(id)), &bytes, err);
 
-	bind_int(&q, id);
-	rc = query_int(&q, &bytes);
 	*out = (uint64_t)bytes;
 	return rc;
 }
@@ -314,15 +273,13 @@ int window_of_segments(struct store *s, struct incident_head *head, struct err *
 	struct query q = db_query(s,
 				  "SELECT min(s.t0_ns), max(s.t1_ns) FROM incident_segment x"
 				  " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
-				  err);
-	int rc;
+				  ARGS(arg_int(head->id)), err);
+	int rc = query_step(&q);
 
 	head->t0_ns = head->t1_ns = head->trigger_ns;
-	bind_int(&q, head->id);
-	rc = query_step(&q);
 	if (rc <= 0)
 		return rc;
-	if (sqlite3_column_type(q.st, 0) != SQLITE_NULL) {
+	if (!column_is_null(&q, 0)) {
 		t0 = column_u64(&q, 0);
 		t1 = column_u64(&q, 1);
 		from = trigger - (head->asked_pre_ns < trigger ? head->asked_pre_ns : trigger);
@@ -375,7 +332,7 @@ int partial_convert(struct store *s, struct err *err)
 
 	while (!rc) {
 		rc = db_int(s, "SELECT id FROM incident WHERE state='open' ORDER BY id LIMIT 1",
-			    &id, err);
+			    NO_ARGS, &id, err);
 		if (rc == ERR_NOT_FOUND)
 			return 0;
 		if (!rc)

@@ -427,22 +427,22 @@ TEST(a_store_keeps_every_statement)
 	struct store *s;
 	struct query q;
 	struct lab lab;
-	int64_t value;
 	int i;
 
 	lab_open(&lab, "statements.db");
 	s = lab_store(&lab, STORE_RECORD);
 	for (i = 0; i < N; i++) {
 		snprintf(sql[i], sizeof(sql[i]), "SELECT %d", i);
-		q = db_query(s, sql[i], NULL);
+		q = db_query(s, sql[i], NO_ARGS, NULL);
 		assert_int_equal(q.rc, 0);
 		first[i] = q.st;
 	}
 	for (i = 0; i < N; i++) {
-		q = db_query(s, sql[i], NULL);
+		q = db_query(s, sql[i], NO_ARGS, NULL);
 		assert_ptr_equal(q.st, first[i]);
-		assert_int_equal(query_int(&q, &value), 0);
-		assert_int_equal(value, i);
+		assert_int_equal(query_step(&q), 1);
+		assert_int_equal(column_int(&q, 0), i);
+		query_reset(&q);
 	}
 	store_close(s);
 	lab_close(&lab);
