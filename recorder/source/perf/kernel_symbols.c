@@ -31,14 +31,11 @@ struct kernel_symbols *kernel_symbols_new(struct frames *frames, struct log *log
 
 	if (!k)
 		return NULL;
-	k->frames = frames;
-	k->log = log;
-	k->maps = maps_new();
-	if (!k->maps) {
-		free(k);
-		return NULL;
-	}
-	return k;
+	*k = (struct kernel_symbols){.frames = frames, .log = log, .maps = maps_new()};
+	if (k->maps)
+		return k;
+	free(k);
+	return NULL;
 }
 
 void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns)
@@ -49,8 +46,8 @@ void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns)
 	free(k);
 }
 
-static void add(struct kernel_symbols *k, uint64_t start, uint64_t bytes, const char *name,
-		uint64_t now_ns)
+static void add_symbol(struct kernel_symbols *k, uint64_t start, uint64_t bytes, const char *name,
+		       uint64_t now_ns)
 {
 	const struct object_key key = {.kind = OBJECT_KERNEL, .path = name};
 	struct mapping m = {.start = start, .end = start + bytes};
@@ -67,50 +64,47 @@ static void add(struct kernel_symbols *k, uint64_t start, uint64_t bytes, const 
 
 void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r)
 {
-	uint64_t start = r->u.ksymbol.start, end = start + r->u.ksymbol.bytes;
+	uint64_t start = r->u.ksymbol.start, bytes = r->u.ksymbol.bytes;
 
 	if (r->u.ksymbol.gone)
-		maps_remove(&k->maps, start, end, r->time_ns);
+		maps_remove(&k->maps, start, start + bytes, r->time_ns);
 	else
-		add(k, start, r->u.ksymbol.bytes, r->u.ksymbol.name, r->time_ns);
+		add_symbol(k, start, bytes, r->u.ksymbol.name, r->time_ns);
 }
 
 /* ---- kallsyms -------------------------------------------------------------------------------- */
 
-static bool comes_and_goes(const struct kallsyms_line *line)
+static bool ends_in(const char *text, size_t n, const char *end)
+{
+	size_t nend = strlen(end);
+
+	return n >= nend && memcmp(text + n - nend, end, nend) == 0;
+}
+
+/* Whether it is code that comes and goes while the kernel runs. */
+static bool is_temporary(const struct kallsyms_line *line)
 {
 	static const char *const modules[] = {"bpf", "__builtin__ftrace", "__builtin__kprobes"};
 	size_t i;
 
-	for (i = 0; line->module && line->address && i < COUNT_OF(modules); i++) {
+	for (i = 0; line->module && line->address && i < COUNT_OF(modules); i++)
 		if (line->module_bytes == strlen(modules[i]) &&
-		    !memcmp(line->module, modules[i], line->module_bytes))
+		    ends_in(line->module, line->module_bytes, modules[i]))
 			return true;
-	}
 	return false;
 }
 
 /* "__x64_sys_execve", "__ia32_compat_sys_execveat", "sys_execve" of old kernels. */
 static bool is_exec(const struct kallsyms_line *line)
 {
-	static const char *const ends[] = {"sys_execve", "sys_execveat"};
-	size_t i;
-
-	if (line->module || !line->address || (line->type != 'T' && line->type != 't') ||
-	    (line->name_bytes > 6 && !memcmp(line->name, "__pfx_", 6)))
-		return false;
-	for (i = 0; i < 2; i++) {
-		size_t length = strlen(ends[i]);
-
-		if (line->name_bytes >= length &&
-		    !memcmp(line->name + line->name_bytes - length, ends[i], length))
-			return true;
-	}
-	return false;
+	return !line->module && line->address && (line->type == 'T' || line->type == 't') &&
+	       !(line->name_bytes > 6 && memcmp(line->name, "__pfx_", 6) == 0) &&
+	       (ends_in(line->name, line->name_bytes, "sys_execve") ||
+		ends_in(line->name, line->name_bytes, "sys_execveat"));
 }
 
 /* An exec function ends at the next symbol, which is in one of the following lines. */
-static void see_exec(struct kernel_symbols *k, const struct kallsyms_line *line)
+static void note_exec(struct kernel_symbols *k, const struct kallsyms_line *line)
 {
 	struct range *last = k->nexecs ? &k->execs[k->nexecs - 1] : NULL;
 
@@ -131,8 +125,8 @@ static uint32_t collect(struct kernel_symbols *k, const char *text, size_t n, st
 
 	k->nexecs = 0;
 	for (; count < max && kallsyms_next(&at, text + n, &line); line_at = at) {
-		see_exec(k, &line);
-		if (comes_and_goes(&line))
+		note_exec(k, &line);
+		if (is_temporary(&line))
 			out[count++] = (struct sort_item){line.address,
 							  {(uint32_t)(line_at - text), 0}};
 	}
@@ -152,7 +146,7 @@ static void add_line(struct kernel_symbols *k, const char *at, const char *end, 
 	if (bytes > KERNEL_SYMBOL_GUESS_BYTES)
 		bytes = KERNEL_SYMBOL_GUESS_BYTES;
 	snprintf(name, sizeof(name), "%.*s", (int)line.name_bytes, line.name);
-	add(k, line.address, bytes, name, now_ns);
+	add_symbol(k, line.address, bytes, name, now_ns);
 }
 
 void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, uint64_t now_ns)
@@ -192,16 +186,9 @@ bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chai
 {
 	uint32_t i, j;
 
-	for (i = 0; i < n; i++) {
-		for (j = 0; j < k->nexecs; j++) {
+	for (i = 0; i < n; i++)
+		for (j = 0; j < k->nexecs; j++)
 			if (chain[i] > k->execs[j].start && chain[i] < k->execs[j].end)
 				return true;
-		}
-	}
 	return false;
-}
-
-uint32_t kernel_symbols_count(const struct kernel_symbols *k)
-{
-	return maps_count(k->maps);
 }

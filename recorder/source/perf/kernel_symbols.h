@@ -19,10 +19,8 @@
 
 struct kernel_symbols;
 
-/* NULL = no memory */
-struct kernel_symbols *kernel_symbols_new(struct frames *frames, struct log *log);
-/* NULL allowed */
-void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns);
+struct kernel_symbols *kernel_symbols_new(struct frames *frames, struct log *log); /* or NULL */
+void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns);       /* NULL allowed */
 
 /* A PERF_KIND_KSYMBOL record, in time order. */
 void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r);
@@ -35,4 +33,3 @@ bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struc
 
 /* Whether a kernel chain (n addresses, leaf first) leads through execve(2). */
 bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chain, uint32_t n);
-uint32_t kernel_symbols_count(const struct kernel_symbols *k);

@@ -40,7 +40,6 @@ struct worker {
 struct loader {
 	struct log *log;
 	struct entry **entries;              /* by object number; the source's */
-	uint32_t nentries;                   /* entries in use */
 	uint32_t end;                        /* above the highest object number of an entry */
 	_Atomic size_t bytes, max_bytes;
 	_Atomic bool full_logged;
@@ -52,7 +51,6 @@ struct loader {
 	struct os_mutex *lock;               /* guards what follows */
 	struct os_cond *wake;
 	struct entry *first, *last;
-	uint32_t queued;
 	bool stopping;
 };
 
@@ -72,10 +70,7 @@ static uint8_t *read_part(const struct bytes *in, uint64_t offset, uint64_t n)
 	return part;
 }
 
-/*
- * Only section headers give .eh_frame's length, and they may be stripped: read to the segment's
- * end.
- */
+/* Only section headers give .eh_frame's length, and they may be stripped: up to the segment's end. */
 static bool find_frames(const struct elf_head *head, uint64_t vaddr, uint64_t *offset, uint64_t *n)
 {
 	uint32_t i;
@@ -108,22 +103,21 @@ static void describe_called(struct entry *e, const struct bytes *in)
 
 static void read_tables(struct loader *l, struct entry *e, const struct bytes *in)
 {
-	struct eh_sections sections = {0};
 	const struct elf_segment *unwind = &e->head.unwind;
+	struct eh_sections sections = {
+		.header = read_part(in, unwind->offset, unwind->file_bytes),
+		.header_bytes = (size_t)unwind->file_bytes,
+		.header_vaddr = unwind->vaddr,
+	};
 	uint64_t offset, n;
 
-	sections.header = read_part(in, unwind->offset, unwind->file_bytes);
-	sections.header_bytes = (size_t)unwind->file_bytes;
-	sections.header_vaddr = unwind->vaddr;
-	if (!sections.header ||
-	    !eh_frame_pointer(sections.header, sections.header_bytes, sections.header_vaddr,
-			      &sections.frames_vaddr) ||
-	    !find_frames(&e->head, sections.frames_vaddr, &offset, &n)) {
-		free(sections.header);
-		return;
+	if (sections.header &&
+	    eh_frame_pointer(sections.header, sections.header_bytes, sections.header_vaddr,
+			     &sections.frames_vaddr) &&
+	    find_frames(&e->head, sections.frames_vaddr, &offset, &n)) {
+		sections.frames = read_part(in, offset, n);
+		sections.frames_bytes = (size_t)n;
 	}
-	sections.frames = read_part(in, offset, n);
-	sections.frames_bytes = (size_t)n;
 	if (!sections.frames) {
 		free(sections.header);
 		return;
@@ -143,8 +137,7 @@ static void load(struct loader *l, struct entry *e)
 		if (!atomic_exchange(&l->full_logged, true))
 			log_line(l->log, LOG_WARN,
 				 "unwind tables have reached their ceiling of %u MB: stacks "
-				 "through %s and "
-				 "later files follow frame pointers",
+				 "through %s and later files follow frame pointers",
 				 (unsigned)(LOADER_MAX_BYTES >> 20), e->object->key.path);
 		return;
 	}
@@ -171,7 +164,8 @@ static void read_jvm_options(struct process *process)
 	atomic_store(&process->frame_pointers, kept ? FRAME_POINTERS_KEPT : FRAME_POINTERS_NONE);
 }
 
-static struct entry *take(struct loader *l)
+/* Wait for the next entry of the queue. returns  NULL when the loader stops */
+static struct entry *next_entry(struct loader *l)
 {
 	struct entry *e;
 
@@ -183,7 +177,6 @@ static struct entry *take(struct loader *l)
 		l->first = e->next;
 		if (!l->first)
 			l->last = NULL;
-		l->queued--;
 	}
 	os_mutex_unlock(l->lock);
 	return e;
@@ -202,7 +195,7 @@ static void loader_main(void *ctx)
 
 	/* Samples wait for this thread, so it must not wait for a busy CPU. */
 	os_thread_priority(OS_PRIORITY_HIGH);
-	while ((e = take(w->loader)) != NULL) {
+	while ((e = next_entry(w->loader)) != NULL) {
 		atomic_store(&w->busy_since_ns, os_now_ns());
 		if (e->jvm)
 			read_jvm_options(e->jvm);
@@ -267,7 +260,7 @@ void loader_free(struct loader *l)
 {
 	struct entry *e;
 	uint32_t i;
-	bool hangs = false;
+	bool hangs = false;                  /* a thread, which may come back to this memory */
 
 	if (!l)
 		return;
@@ -286,7 +279,7 @@ void loader_free(struct loader *l)
 			os_thread_join(l->workers[i].thread);
 	}
 	if (hangs)
-		return;                      /* it may come back and touch this memory */
+		return;
 	while ((e = l->first) != NULL) {
 		l->first = e->next;
 		if (e->jvm)
@@ -310,12 +303,11 @@ static void enqueue(struct loader *l, struct entry *e)
 	else
 		l->first = e;
 	l->last = e;
-	l->queued++;
 	os_cond_signal(l->wake);
 	os_mutex_unlock(l->lock);
 }
 
-static struct entry *ask(struct loader *l, struct object *object, uint32_t pid)
+static struct entry *add_entry(struct loader *l, struct object *object, uint32_t pid)
 {
 	struct entry *e = calloc(1, sizeof(*e));
 
@@ -325,7 +317,6 @@ static struct entry *ask(struct loader *l, struct object *object, uint32_t pid)
 	e->object = object;
 	e->pid = pid;
 	l->entries[object->number] = e;
-	l->nentries++;
 	if (object->number >= l->end)
 		l->end = object->number + 1;
 	enqueue(l, e);
@@ -348,11 +339,11 @@ void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t 
 {
 	struct entry *e = l->entries[object->number];
 
-	memset(out, 0, sizeof(*out));
+	*out = (struct loaded){0};
 	if (object->key.kind != OBJECT_ELF)
 		return;
 	if (!e)
-		e = ask(l, object, pid);
+		e = add_entry(l, object, pid);
 	if (!e)
 		return;
 	e->used_ns = now_ns;
@@ -377,8 +368,7 @@ static void replace_stuck(struct loader *l, uint64_t now_ns)
 		w->given_up = true;
 		log_line(l->log, LOG_WARN,
 			 "a mapped file could not be opened for 2 s (a file system that hangs?): "
-			 "its "
-			 "stacks follow frame pointers%s",
+			 "its stacks follow frame pointers%s",
 			 l->nworkers < LOADER_THREADS_MAX ? "" : "; no further tables are loaded");
 		if (l->nworkers < LOADER_THREADS_MAX)
 			start_worker(l, NULL);
@@ -406,7 +396,6 @@ static void forget(struct loader *l, uint32_t i, uint64_t now_ns)
 	struct entry *e = l->entries[i];
 
 	l->entries[i] = NULL;
-	l->nentries--;
 	entry_free(l, e, now_ns);
 }
 
@@ -428,8 +417,7 @@ static void do_without(struct loader *l, struct entry *e)
 	if (!l->without_logged)
 		log_line(l->log, LOG_WARN,
 			 "unwind tables have reached their ceiling of %.1f MB: stacks through %s "
-			 "and others "
-			 "follow frame pointers until there is room",
+			 "and others follow frame pointers until there is room",
 			 (double)atomic_load(&l->max_bytes) / 1048576, e->object->key.path);
 	l->without_logged = true;
 	e->without_bytes = eh_frame_bytes(e->tables);
@@ -453,11 +441,12 @@ static void keep_to_max(struct loader *l, uint64_t now_ns)
 		return;
 	room = max_bytes - atomic_load(&l->bytes);
 	for (i = 0; i < l->end; i++) {
-		if (!is_ready(l->entries[i]) || !l->entries[i]->without_bytes ||
-		    l->entries[i]->without_bytes > room)
-			continue;
-		room -= l->entries[i]->without_bytes;
-		forget(l, i, now_ns);
+		const struct entry *e = l->entries[i];
+
+		if (is_ready(e) && e->without_bytes && e->without_bytes <= room) {
+			room -= e->without_bytes;
+			forget(l, i, now_ns);
+		}
 	}
 }
 
@@ -468,36 +457,11 @@ void loader_sweep(struct loader *l, uint64_t now_ns)
 	replace_stuck(l, now_ns);
 	keep_to_max(l, now_ns);
 	for (i = 0; i < l->end; i++) {
-		struct entry *e = l->entries[i];
+		const struct entry *e = l->entries[i];
+		bool unmapped = is_ready(e) && atomic_load(&e->object->refs) == 1;   /* ours */
 
-		if (!is_ready(e))
-			continue;
-		/* Drop an entry when only our reference is left, or when it was unused for long. */
-		if (atomic_load(&e->object->refs) > 1 && now_ns < e->used_ns + LOADER_IDLE_NS)
-			continue;
-		if (now_ns < e->used_ns + LOADER_STUCK_NS)
-			continue;
-		forget(l, i, now_ns);
+		if (is_ready(e) &&
+		    now_ns >= e->used_ns + (unmapped ? LOADER_STUCK_NS : LOADER_IDLE_NS))
+			forget(l, i, now_ns);
 	}
-}
-
-void loader_use(struct loader *l, struct loader_use *out)
-{
-	uint32_t i;
-
-	memset(out, 0, sizeof(*out));
-	for (i = 0; i < l->end; i++) {
-		struct entry *e = l->entries[i];
-
-		if (!is_ready(e))
-			continue;
-		out->loaded += e->tables != NULL;
-		out->without += e->tables == NULL;
-	}
-	for (i = 0; i < l->nworkers; i++)
-		out->stuck += l->workers[i].given_up;
-	os_mutex_lock(l->lock);
-	out->queued = l->queued;
-	os_mutex_unlock(l->lock);
-	out->bytes = atomic_load(&l->bytes);
 }

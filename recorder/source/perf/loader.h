@@ -26,8 +26,7 @@ struct loader;
 
 struct loaded {
 	const struct eh_frame *tables;       /* NULL = none, or not yet */
-	/* of the file, for addresses; NULL = none, or not yet */
-	const struct elf_head *head;
+	const struct elf_head *head;         /* of the file; NULL = none, or not yet */
 	bool pending;                        /* not yet */
 };
 
@@ -54,9 +53,3 @@ void loader_sweep(struct loader *l, uint64_t now_ns);
 void loader_set_max(struct loader *l, size_t bytes);
 /* Any thread: memory of all tables, and its ceiling. */
 size_t loader_bytes(const struct loader *l, size_t *max_bytes);
-
-struct loader_use {
-	uint32_t loaded, without, queued, stuck;
-	size_t bytes;
-};
-void loader_use(struct loader *l, struct loader_use *out);

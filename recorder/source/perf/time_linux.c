@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define CPUS_MAX 1024u
+#define IO_SCHEDULE_MAX_BYTES 4096u
 #define NOBODY UINT32_MAX                    /* a tid that is not known, or of a released task */
 
 struct perf_time {
 	struct thread_time *threads;
-	struct frames *frames;
 	struct queue *queue;
 	struct log *log;
 	struct perf_state *state;
@@ -33,7 +33,7 @@ bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct
 
 /* ---- what comes out -------------------------------------------------------------------------- */
 
-static void put(void *ctx, const struct thread_time_piece *piece)
+static void put_piece(void *ctx, const struct thread_time_piece *piece)
 {
 	struct perf_time *t = ctx;
 	struct perf_thread *thread = perf_state_find_thread(t->state, piece->tid);
@@ -150,7 +150,7 @@ void perf_time_lost(struct perf_time *t, uint64_t now_ns)
 	thread_time_lost(t->threads, now_ns);
 }
 
-static bool gone(void *ctx, uint32_t tid)
+static bool has_gone(void *ctx, uint32_t tid)
 {
 	struct perf_time *t = ctx;
 
@@ -163,7 +163,7 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 	uint64_t switches = t->stacks * t->every;
 	uint64_t every = switches / limit + 1;
 
-	thread_time_tick(t->threads, now_ns, gone);
+	thread_time_tick(t->threads, now_ns, has_gone);
 	t->stacks = 0;
 	if (t->every > 1)
 		atomic_fetch_add(&t->thinned, 1);
@@ -172,8 +172,7 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 	if (every > 1 && !atomic_load(&t->thinned))
 		log_line(t->log, LOG_INFO,
 			 "%llu context switches a second: one in %llu has a stack, the times of "
-			 "the others "
-			 "are recorded without one",
+			 "the others are recorded without one",
 			 (unsigned long long)switches, (unsigned long long)every);
 	probes_every(t->probes, PROBE_SWITCH_STACK, every);
 	probes_every(t->probes, PROBE_WAKER, every);
@@ -196,22 +195,23 @@ void perf_time_note(const struct perf_time *t, char *out, size_t n)
 
 void perf_time_read_kernel(struct perf_time *t)
 {
-	struct kallsyms *all = NULL;
-	struct kernel_function f;
+	static const char name[] = "io_schedule";
+	struct kallsyms_line line;
 	struct buf text = {0};
-	const char *at;
+	const char *at, *end;
 
-	if (kallsyms_read(&text, NULL) == 0 &&
-	    kallsyms_parse(buf_text(&text), text.len, &all, NULL) == 0 &&
-	    (at = strstr(buf_text(&text), " io_schedule\n")) != NULL) {
-		while (at > buf_text(&text) && at[-1] != '\n')
-			at--;
-		t->io_from = t->io_to = strtoull(at, NULL, 16);
-		while (t->io_to - t->io_from < 4096 && kallsyms_find(all, t->io_to, &f) &&
-		       strcmp(f.name, "io_schedule") == 0)
-			t->io_to++;
+	kallsyms_read(&text, NULL);
+	at = buf_text(&text);
+	for (end = at + text.len; kallsyms_next(&at, end, &line);) {
+		/* It ends at the next symbol, which is in one of the following lines. */
+		if (line.address > t->io_from && line.address < t->io_to)
+			t->io_to = line.address;
+		if (!line.module && line.name_bytes == sizeof(name) - 1 &&
+		    memcmp(line.name, name, line.name_bytes) == 0) {
+			t->io_from = line.address;
+			t->io_to = line.address + IO_SCHEDULE_MAX_BYTES;
+		}
 	}
-	kallsyms_free(all);
 	buf_free(&text);
 }
 
@@ -222,14 +222,13 @@ int perf_time_new(struct frames *frames, struct queue *queue, struct log *log,
 	struct perf_time *t = calloc(1, sizeof(*t));
 
 	if (t) {
-		t->frames = frames;
 		t->queue = queue;
 		t->log = log;
 		t->state = state;
 		t->probes = probes;
 		t->every = 1;
 		memset(t->on, 0xff, sizeof(t->on));
-		t->threads = thread_time_new(put, t);
+		t->threads = thread_time_new(put_piece, t);
 		t->object = thread_time_leaves(frames);
 	}
 	if (!t || !t->threads || !t->object) {
