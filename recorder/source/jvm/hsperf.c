@@ -8,6 +8,110 @@
 #define HEAD_BYTES 32u
 #define ENTRY_BYTES 20u
 #define ENTRIES_MAX 16384u
+#define COLLECTOR "sun.gc.collector."
+
+/* An entry whose name and data lie within it, and the way to the next one. */
+struct entry {
+	const unsigned char *file;
+	size_t nfile;
+	uint32_t next, left;                 /* the next entry's place; how many there are */
+	const char *name;
+	char type;                           /* 'J' = a number of 64 bits, 'B' = a text */
+	uint32_t at, nvector, room;          /* its data: place, vector length, most bytes */
+};
+
+/* Of a file: its first entry is then the next one. */
+static int read_head(const void *bytes, size_t n, struct entry *out, struct err *err)
+{
+	static const unsigned char magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
+	const unsigned char *b = bytes;
+
+	if (n < HEAD_BYTES || n > HSPERF_MAX_BYTES || memcmp(b, magic, 4) != 0 || b[4] != 1 ||
+	    b[5] != 2)
+		return err_set(err, ERR_FORMAT,
+			       "not the performance data of a JVM (hsperfdata 2, little endian)");
+	if (b[7] != 1)
+		return err_set(err, ERR_NOT_FOUND,
+			       "the JVM has not written its performance data yet");
+	*out = (struct entry){.file = b, .nfile = n, .next = le32(b + 24), .left = le32(b + 28)};
+	if (out->left > ENTRIES_MAX)
+		return err_set(err, ERR_FORMAT, "performance data of a JVM with over %u counters",
+			       ENTRIES_MAX);
+	return 0;
+}
+
+/* Go to the next good entry; false after the last one, or when a length is impossible. */
+static bool entry_next(struct entry *e)
+{
+	while (e->left-- && e->next <= e->nfile && e->nfile - e->next >= ENTRY_BYTES) {
+		const unsigned char *b = e->file + e->next;
+		uint32_t length = le32(b), name = le32(b + 4), data = le32(b + 16);
+
+		if (length < ENTRY_BYTES || length > e->nfile - e->next)
+			return false;
+		e->name = (const char *)b + name;
+		e->type = (char)b[12];
+		e->at = e->next + data;
+		e->nvector = le32(b + 8);
+		e->room = length - data;
+		e->next += length;
+		if (name < length && data < length && memchr(e->name, 0, length - name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_text(const struct entry *e)
+{
+	return e->type == 'B' && e->nvector && e->nvector <= e->room;
+}
+
+/* The digit, below `limit`, of a name made of prefix, digit and rest; -1 = it is another name. */
+static int numbered(const char *name, const char *prefix, const char *rest, int limit)
+{
+	size_t n = strlen(prefix);
+
+	return strncmp(name, prefix, n) == 0 && name[n] >= '0' && name[n] < '0' + limit &&
+	       strcmp(name + n + 1, rest) == 0 ? name[n] - '0' : -1;
+}
+
+static void note_text(struct hsperf *h, const struct entry *e)
+{
+	int i = numbered(e->name, COLLECTOR, ".name", HSPERF_COLLECTORS);
+
+	if (i >= 0)
+		snprintf(h->collectors[i].name, sizeof(h->collectors[i].name), "%.*s",
+			 (int)(e->nvector < 47 ? e->nvector : 47), (const char *)e->file + e->at);
+}
+
+static void note_number(struct hsperf *h, const struct entry *e)
+{
+	static const char *const values[] = {".invocations", ".time", ".lastEntryTime",
+					     ".lastExitTime"};
+	const char *space = strstr(e->name, ".space.");
+	uint32_t k;
+	int i;
+
+	if (strcmp(e->name, "sun.os.hrt.frequency") == 0)
+		h->frequency_hz = le64(e->file + e->at);
+	else if (strcmp(e->name, "sun.os.hrt.ticks") == 0)
+		h->ticks_at = e->at;
+	else if (strcmp(e->name, "sun.rt.createVmBeginTime") == 0)
+		h->began_at = e->at;
+	else if (strcmp(e->name, "sun.rt.safepoints") == 0)
+		h->safepoints_at = e->at;
+	else if (strcmp(e->name, "sun.rt.safepointTime") == 0)
+		h->safepoint_time_at = e->at;
+	for (k = 0; k < HSPERF_VALUES; k++) {
+		i = numbered(e->name, COLLECTOR, values[k], HSPERF_COLLECTORS);
+		if (i >= 0)
+			h->collectors[i].at[k] = e->at;
+	}
+	/* sun.gc.generation.G.space.S.used, which every collector has */
+	if (space && numbered(space, ".space.", ".used", 10) >= 0 && h->nused < HSPERF_SPACES &&
+	    numbered(e->name, "sun.gc.generation.", space, 10) >= 0)
+		h->used_at[h->nused++] = e->at;
+}
 
 static void widen(struct hsperf *range, uint32_t at)
 {
@@ -15,77 +119,6 @@ static void widen(struct hsperf *range, uint32_t at)
 		range->low = at;
 	if (at + 8 > range->high)
 		range->high = at + 8;
-}
-
-static void take_collector(struct hsperf *h, const char *name, uint32_t at)
-{
-	static const char *const values[] = {"invocations", "time", "lastEntryTime",
-					     "lastExitTime"};
-	static const char prefix[] = "sun.gc.collector.";
-	const char *rest = name + sizeof(prefix) - 1;
-	uint32_t i;
-
-	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 || rest[0] < '0' ||
-	    rest[0] >= (char)('0' + HSPERF_COLLECTORS) || rest[1] != '.')
-		return;
-	for (i = 0; i < HSPERF_VALUES; i++)
-		if (strcmp(rest + 2, values[i]) == 0)
-			h->collectors[rest[0] - '0'].at[i] = at;
-}
-
-/* sun.gc.generation.G.space.S.used, which every collector has; some generations are only names. */
-static void take_space(struct hsperf *h, const char *name, uint32_t at)
-{
-	static const char prefix[] = "sun.gc.generation.";
-	const char *rest = name + sizeof(prefix) - 1;
-
-	if (strncmp(name, prefix, sizeof(prefix) - 1) == 0 && rest[0] >= '0' && rest[0] <= '9' &&
-	    strncmp(rest + 1, ".space.", 7) == 0 && rest[8] >= '0' && rest[8] <= '9' &&
-	    strcmp(rest + 9, ".used") == 0 && h->nused < HSPERF_SPACES)
-		h->used_at[h->nused++] = at;
-}
-
-static void take_text(struct hsperf *h, const char *name, const char *text, size_t n)
-{
-	static const char prefix[] = "sun.gc.collector.";
-	const char *rest = name + sizeof(prefix) - 1;
-
-	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 || rest[0] < '0' ||
-	    rest[0] >= (char)('0' + HSPERF_COLLECTORS) || strcmp(rest + 1, ".name") != 0)
-		return;
-	n = strnlen(text, n);
-	snprintf(h->collectors[rest[0] - '0'].name, sizeof(h->collectors[0].name), "%.*s",
-		 (int)(n < 47 ? n : 47), text);
-}
-
-/* One entry of `length` bytes at `at`, which lies within the file. */
-static void take_entry(struct hsperf *h, const unsigned char *b, uint32_t at, uint32_t length)
-{
-	uint32_t name_at = le32(b + at + 4), nvector = le32(b + at + 8), data = le32(b + at + 16);
-	const char *name = (const char *)b + at + name_at;
-
-	if (name_at >= length || data >= length || !memchr(name, 0, length - name_at))
-		return;
-	if (b[at + 12] == 'B' && nvector && nvector <= length - data) {
-		take_text(h, name, (const char *)b + at + data, nvector);
-		return;
-	}
-	if (b[at + 12] != 'J' || nvector || length - data < 8 || (at + data) % 8)
-		return;
-	if (strcmp(name, "sun.os.hrt.frequency") == 0)
-		memcpy(&h->frequency_hz, b + at + data, 8);
-	else if (strcmp(name, "sun.os.hrt.ticks") == 0)
-		h->ticks_at = at + data;
-	else if (strcmp(name, "sun.rt.createVmBeginTime") == 0)
-		h->began_at = at + data;
-	else if (strcmp(name, "sun.rt.safepoints") == 0)
-		h->safepoints_at = at + data;
-	else if (strcmp(name, "sun.rt.safepointTime") == 0)
-		h->safepoint_time_at = at + data;
-	else {
-		take_collector(h, name, at + data);
-		take_space(h, name, at + data);
-	}
 }
 
 static bool is_named(const struct hsperf *h, const char *part)
@@ -131,41 +164,19 @@ static int finish(struct hsperf *h, struct err *err)
 	return 0;
 }
 
-static int read_head(const unsigned char *b, size_t n, uint32_t *at, uint32_t *count,
-		     struct err *err)
-{
-	static const unsigned char magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
-
-	if (n < HEAD_BYTES || n > HSPERF_MAX_BYTES || memcmp(b, magic, 4) != 0 || b[4] != 1 ||
-	    b[5] != 2)
-		return err_set(err, ERR_FORMAT,
-			       "not the performance data of a JVM (hsperfdata 2, little endian)");
-	if (b[7] != 1)
-		return err_set(err, ERR_NOT_FOUND,
-			       "the JVM has not written its performance data yet");
-	*at = le32(b + 24);
-	*count = le32(b + 28);
-	if (*count > ENTRIES_MAX)
-		return err_set(err, ERR_FORMAT, "performance data of a JVM with over %u counters",
-			       ENTRIES_MAX);
-	return 0;
-}
-
 int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *err)
 {
-	const unsigned char *b = bytes;
-	uint32_t at, count, length;
-	struct hsperf h;
-	int rc = read_head(b, n, &at, &count, err);
+	struct hsperf h = {0};
+	struct entry e;
+	int rc = read_head(bytes, n, &e, err);
 
-	memset(&h, 0, sizeof(h));
 	if (rc)
 		return rc;
-	for (; count && at <= n && n - at >= ENTRY_BYTES; count--, at += length) {
-		length = le32(b + at);
-		if (length < ENTRY_BYTES || length > n - at)
-			break;
-		take_entry(&h, b, at, length);
+	while (entry_next(&e)) {
+		if (is_text(&e))
+			note_text(&h, &e);
+		else if (e.type == 'J' && !e.nvector && e.room >= 8 && e.at % 8 == 0)
+			note_number(&h, &e);
 	}
 	rc = finish(&h, err);
 	if (!rc)
@@ -176,27 +187,16 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text,
 		 size_t *text_bytes)
 {
-	const unsigned char *b = bytes;
-	size_t name_bytes = strlen(name) + 1;
-	uint32_t at, count, length;
+	struct entry e;
 
-	if (read_head(b, n, &at, &count, NULL))
+	if (read_head(bytes, n, &e, NULL))
 		return false;
-	for (; count && at <= n && n - at >= ENTRY_BYTES; count--, at += length) {
-		uint32_t name_at = le32(b + at + 4), nvector = le32(b + at + 8),
-			 data = le32(b + at + 16);
-
-		length = le32(b + at);
-		if (length < ENTRY_BYTES || length > n - at)
-			return false;
-		if (b[at + 12] != 'B' || name_at > length || length - name_at < name_bytes ||
-		    memcmp(b + at + name_at, name, name_bytes) != 0 || data > length ||
-		    nvector > length - data)
-			continue;
-		*text = (const char *)b + at + data;
-		*text_bytes = strnlen(*text, nvector);
-		return true;
-	}
+	while (entry_next(&e))
+		if (is_text(&e) && strcmp(e.name, name) == 0) {
+			*text = (const char *)bytes + e.at;
+			*text_bytes = strnlen(*text, e.nvector);
+			return true;
+		}
 	return false;
 }
 
@@ -209,31 +209,31 @@ struct edges {
 	uint32_t n;
 };
 
-static void pause(struct edges *e, uint64_t from, uint64_t to, uint64_t count, uint64_t pauses)
-{
-	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
-
-	e->all[e->n++] = (struct hsperf_edge){true, from < to ? from : to, count, n, 0, 0};
-	e->all[e->n++] = (struct hsperf_edge){false, to, count, n, from < to ? to - from : 0, 0};
-}
-
-static void begins(struct edges *e, uint64_t entry, uint64_t count)
-{
-	e->all[e->n++] = (struct hsperf_edge){true, entry, count, 1, 0, 0};
-}
-
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-/* The open pause ends. */
-static void ends(struct edges *e, const struct hsperf_track *t, uint64_t exit, uint64_t pauses)
+/* length: of a stop */
+static void put_edge(struct edges *e, bool start, uint64_t ticks, uint64_t count, uint64_t pauses,
+		     uint64_t length)
 {
-	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
+	e->all[e->n++] = (struct hsperf_edge){
+		.start = start, .ticks = ticks, .count = count, .length = length,
+		.pauses = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX};
+}
 
-	e->all[e->n++] = (struct hsperf_edge){false, exit, t->v[HSPERF_INVOCATIONS], n,
-					      minus(exit, t->v[HSPERF_ENTRY]), 0};
+static void put_pause(struct edges *e, uint64_t from, uint64_t to, uint64_t count, uint64_t pauses)
+{
+	put_edge(e, true, from < to ? from : to, count, pauses, 0);
+	put_edge(e, false, to, count, pauses, minus(to, from));
+}
+
+/* The open pause ends. */
+static void put_end(struct edges *e, const struct hsperf_track *t, uint64_t exit, uint64_t pauses)
+{
+	put_edge(e, false, exit, t->v[HSPERF_INVOCATIONS], pauses,
+		 minus(exit, t->v[HSPERF_ENTRY]));
 }
 
 /*
@@ -253,20 +253,20 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 
 	if (t->open) {
 		until = running && !others ? exit : t->v[HSPERF_ENTRY] + rest;
-		ends(e, t, until < entry ? until : entry, 1 + others);
+		put_end(e, t, until < entry ? until : entry, 1 + others);
 	} else if (others == 1) {
 		until = running ? exit : entry;
 		rest = minus(until, rest) > t->v[HSPERF_EXIT] ? minus(until, rest)
 							      : t->v[HSPERF_EXIT];
-		pause(e, rest, until, count - 1, 1);
+		put_pause(e, rest, until, count - 1, 1);
 	} else if (others) {
 		together->pauses += others;
 		together->ticks += rest;
 	}
 	if (running)
-		begins(e, entry, count);
+		put_edge(e, true, entry, count, 1, 0);
 	else
-		pause(e, entry, exit, count, 1);
+		put_pause(e, entry, exit, count, 1);
 }
 
 /*
@@ -295,11 +295,11 @@ uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 		return 0;
 	t->nskipped = 0;
 	if (!t->begun && running)
-		begins(&e, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS]);
+		put_edge(&e, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS], 1, 0);
 	else if (t->begun && now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY])
 		pauses_since(t, now, running, &e, together);
 	else if (t->begun && t->open && !running)
-		ends(&e, t, now[HSPERF_EXIT], 1);
+		put_end(&e, t, now[HSPERF_EXIT], 1);
 	t->open = running;
 	t->begun = true;
 	memcpy(t->v, now, sizeof(t->v));
@@ -341,7 +341,7 @@ uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t 
 	if (t->begun && ended) {
 		/* The others fit into the gap after the open one; the last of them may be open. */
 		if (begun <= 1 || (t->open && ended > gap)) {
-			pause(&e, minus(now, ended), now, count - minus(begun, 1),
+			put_pause(&e, minus(now, ended), now, count - minus(begun, 1),
 			      begun ? begun : 1);
 		} else {
 			together->pauses += begun;
