@@ -18,50 +18,45 @@ static const size_t ring_bytes[PROBE_RINGS] = {
 
 static bool same_id(const void *ctx, uint32_t value, const void *key)
 {
-	return ((const struct probes *)ctx)->ids[value].id == *(const uint64_t *)key;
+	return ((const struct probes *)ctx)->events[value].id == *(const uint64_t *)key;
 }
 
 struct probe *probes_find(struct probes *p, uint64_t id)
 {
 	uint32_t at = table_find(&p->by_id, hash_u64(id), same_id, p, &id);
+	struct probe *probe;
 
-	return at == TABLE_NONE ? NULL : &p->all[p->ids[at].probe];
+	if (at == TABLE_NONE)
+		return NULL;
+	probe = &p->all[p->events[at].probe];
+	probe->place = p->events[at].place;
+	return probe;
 }
 
-uint32_t probes_place(struct probes *p, uint64_t id)
-{
-	uint32_t at = table_find(&p->by_id, hash_u64(id), same_id, p, &id);
-
-	return at == TABLE_NONE ? 0 : p->ids[at].place;
-}
-
-static unsigned ring_of(const struct probe *probe)
+static uint8_t ring_of(const struct probe *probe)
 {
 	if (probe->role != PROBE_EVENT)
 		return probe->stack ? RING_SWITCH_STACK : RING_SWITCH;
 	return probe->stack || probe->gc.edge ? RING_STACK : probe->uprobe ? RING_REGS : RING_PLAIN;
 }
 
-/* perf_event.h: config bit 0 = at the return, bits 32 to 63 = file offset of the semaphore. */
-static void attr_uprobe(const struct probes *p, const struct uprobe *u, uint32_t place,
-			struct perf_event_attr *attr)
-{
-	attr->type = p->pmu;
-	attr->config = (uint64_t)u->is_return | u->places[place].semaphore << 32;
-	attr->uprobe_path = (uint64_t)(uintptr_t)u->path;
-	attr->probe_offset = u->places[place].offset;
-}
-
 static void attr_of(const struct probes *p, const struct probe *probe, uint32_t place,
 		    struct perf_event_attr *attr)
 {
 	const struct perf_format *format = &p->formats[ring_of(probe)];
+	const struct uprobe *u = probe->uprobe;
 
 	perf_attr_common(attr);
-	attr->type = PERF_TYPE_TRACEPOINT;
-	attr->config = probe->format.id;
-	if (probe->uprobe)
-		attr_uprobe(p, probe->uprobe, place, attr);
+	if (u) {
+		/* perf_event.h: bit 0 = at the return, bits 32 to 63 = offset of the semaphore. */
+		attr->type = p->pmu;
+		attr->config = (uint64_t)u->is_return | u->places[place].semaphore << 32;
+		attr->uprobe_path = (uint64_t)(uintptr_t)u->path;
+		attr->probe_offset = u->places[place].offset;
+	} else {
+		attr->type = PERF_TYPE_TRACEPOINT;
+		attr->config = probe->format.id;
+	}
 	attr->sample_period = 1;
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
@@ -78,12 +73,9 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 		return;
 	attr->exclude_callchain_user = 1;
 	attr->sample_type |= PERF_SAMPLE_STACK_USER;
-	attr->sample_stack_user =
-		probe->gc.edge
-			? GC_STACK_BYTES
-			: (probe->role == PROBE_EVENT ? p->stack_kb : PROBE_SWITCH_STACK_KB) *
-					  1024 -
-				  8;
+	attr->sample_stack_user = probe->gc.edge		? GC_STACK_BYTES
+				  : probe->role == PROBE_EVENT	? p->stack_kb * 1024 - 8
+								: PROBE_SWITCH_STACK_KB * 1024 - 8;
 }
 
 /* Without a filter all events arrive and the rules check them: correct, but slower. */
@@ -114,7 +106,7 @@ static int refused(const struct probe *probe, int os_error, struct err *err)
 static int open_place(struct probes *p, struct probe *probe, uint32_t place, unsigned cpu,
 		      const struct perf_ring *ring, struct err *err)
 {
-	uint32_t at = cpu * p->nplaces + probe->first_place + place;
+	struct place_event *e = probe_events(p, probe, cpu) + place;
 	struct perf_event_attr attr;
 	int os_error, fd;
 
@@ -124,17 +116,17 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 		/* the process through which its file was found is gone; see also add_gc() */
 		return 0;
 	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
-	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &p->ids[at].id) != 0)
+	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &e->id) != 0)
 		os_error = errno;
 	if (os_error && fd >= 0)
 		close(fd);
 	if (os_error)
 		return refused(probe, os_error, err);
 	set_filter(p, probe, fd);
-	probe->fds[cpu * probe->nplaces + place] = fd;
-	p->ids[at].probe = (uint32_t)(probe - p->all);
-	p->ids[at].place = place;
-	if (table_add(&p->by_id, hash_u64(p->ids[at].id), at))
+	e->fd = fd;
+	e->probe = (uint32_t)(probe - p->all);
+	e->place = place;
+	if (table_add(&p->by_id, hash_u64(e->id), (uint32_t)(e - p->events)))
 		return err_memory(err, "for the events of rules");
 	return 0;
 }
@@ -146,7 +138,7 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 	int rc = 0;
 
 	for (i = 0; !rc && i < p->n; i++) {
-		uint8_t number = (uint8_t)ring_of(&p->all[i]);
+		uint8_t number = ring_of(&p->all[i]);
 		struct perf_ring *ring = &rings[number];
 
 		if (ring->fd < 0)
@@ -160,37 +152,38 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 
 void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS])
 {
-	uint32_t i, place, at;
+	uint32_t i, at;
 
-	for (i = 0; i < p->n; i++) {
-		struct probe *probe = &p->all[i];
+	for (at = cpu * p->nplaces; at < (cpu + 1) * p->nplaces; at++) {
+		struct place_event *e = &p->events[at];
 
-		for (place = 0; place < probe->nplaces; place++) {
-			int *fd = &probe->fds[cpu * probe->nplaces + place];
-
-			at = cpu * p->nplaces + probe->first_place + place;
-			if (p->ids[at].id)
-				table_remove(&p->by_id, hash_u64(p->ids[at].id), at);
-			p->ids[at].id = 0;
-			if (*fd >= 0)
-				close(*fd);
-			*fd = -1;
-		}
+		if (e->fd < 0)
+			continue;
+		table_remove(&p->by_id, hash_u64(e->id), at);
+		close(e->fd);
+		e->fd = -1;
 	}
 	for (i = 0; i < PROBE_RINGS; i++)
 		perf_ring_close(&rings[i]);
 }
 
-void probe_switch(const struct probe *probe, unsigned cpu, bool on)
+void probe_switch(const struct probes *p, const struct probe *probe, unsigned cpu, bool on)
 {
+	const struct place_event *e = probe_events(p, probe, cpu);
 	uint32_t i;
 
-	for (i = 0; i < probe->nplaces; i++) {
-		int fd = probe->fds[cpu * probe->nplaces + i];
+	for (i = 0; i < probe->nplaces; i++)
+		if (e[i].fd >= 0)
+			ioctl(e[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
 
-		if (fd >= 0)
-			ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
-	}
+void probe_pause(const struct probes *p, struct probe *probe, uint64_t until_ns)
+{
+	unsigned cpu;
+
+	probe->paused_until_ns = until_ns;
+	for (cpu = 0; cpu < p->ncpus; cpu++)
+		probe_switch(p, probe, cpu, !until_ns);
 }
 
 void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on)
@@ -201,5 +194,5 @@ void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_
 		perf_ring_enable(&rings[RING_SWITCH], on);
 	for (i = 0; i < p->n; i++)
 		if (!p->all[i].paused_until_ns)
-			probe_switch(&p->all[i], cpu, on);
+			probe_switch(p, &p->all[i], cpu, on);
 }

@@ -20,16 +20,13 @@ static void put_probe_name(const struct probe *probe, char *out, size_t n)
 			 probe->name);
 }
 
-static void pause_probe(struct probes *p, struct probe *probe, uint64_t now_ns)
+static void pause_and_log(struct probes *p, struct probe *probe, uint64_t now_ns)
 {
 	char name[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
-	unsigned cpu;
 
 	put_probe_name(probe, name, sizeof(name));
-	probe->paused_until_ns = now_ns + PROBE_PAUSE_NS;
 	atomic_fetch_add(&probe->npauses, 1);
-	for (cpu = 0; cpu < p->ncpus; cpu++)
-		probe_switch(probe, cpu, false);
+	probe_pause(p, probe, now_ns + PROBE_PAUSE_NS);
 	if (!probe->pause_logged)
 		log_line(p->log, LOG_WARN,
 			 "%s happened more than %u times in a second: switched off for "
@@ -50,7 +47,7 @@ static bool within_rate(struct probes *p, struct probe *probe, uint64_t time_ns)
 	if (!probe->paused_until_ns && ++probe->hits <= probe->limit)
 		return true;
 	if (!probe->paused_until_ns)
-		pause_probe(p, probe, time_ns);
+		pause_and_log(p, probe, time_ns);
 	atomic_fetch_add_explicit(&probe->nleft_out, 1, memory_order_relaxed);
 	return false;
 }
@@ -73,12 +70,11 @@ bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t 
 
 void probes_every(struct probes *p, enum probe_role role, uint64_t n)
 {
-	uint32_t i, at;
+	uint32_t at;
 
-	for (i = 0; i < p->n; i++)
-		for (at = 0; p->all[i].role == role && at < p->ncpus * p->all[i].nplaces; at++)
-			if (p->all[i].fds[at] >= 0)
-				ioctl(p->all[i].fds[at], PERF_EVENT_IOC_PERIOD, &n);
+	for (at = 0; at < p->ncpus * p->nplaces; at++)
+		if (p->events[at].fd >= 0 && p->all[p->events[at].probe].role == role)
+			ioctl(p->events[at].fd, PERF_EVENT_IOC_PERIOD, &n);
 }
 
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r,
@@ -104,8 +100,7 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 		out->nfields = 1;
 	} else if (probe->uprobe) {
 		out->fields = p->fields;
-		out->nfields =
-			uprobe_fields(probe->uprobe, probes_place(p, r->u.sample.id), r, p->fields);
+		out->nfields = uprobe_fields(probe->uprobe, probe->place, r, p->fields);
 		if (probe->gc.edge) {
 			gc_probe_event(&probe->gc, p->fields, out->nfields, r->tid, &p->generations,
 				       p->gc_fields, out);
@@ -143,36 +138,28 @@ bool probe_has_stack(const struct probe *probe)
  * The ends of collections are switched off a second after their starts: else a collection that had
  * begun would seem to continue.
  */
-static void pause_gc_end(struct probes *p, uint32_t end)
+static void pause_gc_end(struct probes *p, struct probe *end, uint64_t now_ns)
 {
-	const struct probe *begin = end ? &p->all[end - 1] : NULL;
-	unsigned cpu;
+	const struct probe *begin = end - 1;
 
-	if (p->all[end].gc.edge != GC_ENDS || !begin || !begin->paused_until_ns ||
-	    p->all[end].paused_until_ns)
-		return;
-	p->all[end].paused_until_ns = begin->paused_until_ns;
-	for (cpu = 0; cpu < p->ncpus; cpu++)
-		probe_switch(&p->all[end], cpu, false);
+	if (begin->paused_until_ns && !end->paused_until_ns &&
+	    begin->paused_until_ns + NS_PER_SEC < now_ns + PROBE_PAUSE_NS)
+		probe_pause(p, end, begin->paused_until_ns);
 }
 
 void probes_look(struct probes *p, uint64_t now_ns)
 {
 	uint32_t i;
-	unsigned cpu;
 
 	for (i = 0; i < p->n; i++) {
 		struct probe *probe = &p->all[i];
 
-		if (probe->gc.edge == GC_ENDS && p->all[i - 1].paused_until_ns + NS_PER_SEC <
-		    now_ns + PROBE_PAUSE_NS)
-			pause_gc_end(p, i);
+		if (i && probe->gc.edge == GC_ENDS)
+			pause_gc_end(p, probe, now_ns);
 		if (!probe->paused_until_ns || now_ns < probe->paused_until_ns)
 			continue;
-		probe->paused_until_ns = 0;
 		probe->second_ns = probe->hits = 0;
-		for (cpu = 0; cpu < p->ncpus; cpu++)
-			probe_switch(probe, cpu, true);
+		probe_pause(p, probe, 0);
 	}
 }
 

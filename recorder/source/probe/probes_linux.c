@@ -15,28 +15,21 @@ static bool is_ours(const struct need_event *e)
 	return tracepoint_provider(e->provider) || throw_provider(e->provider);
 }
 
-static int check_tracepoint(const struct need_event *e, struct trace_format *format,
-			    struct err *err)
-{
-	char event[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
-	int rc = tracepoint_load(e->provider, e->name, format, err);
-
-	snprintf(event, sizeof(event), "%s/%s", e->provider, e->name);
-	return rc ? rc : trace_format_check(format, event, e->filter, err);
-}
-
 static int check_one(const struct need_event *e, struct trace_format *format, struct uprobe *uprobe,
 		     struct err *err)
 {
+	char event[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
+	bool throws = throw_provider(e->provider);
 	uint32_t pmu;
 	int rc;
 
-	if (throw_provider(e->provider))
-		return uprobe_pmu(&pmu, err);
-	if (!uprobe_provider(e->provider))
-		return check_tracepoint(e, format, err);
-	rc = uprobe_pmu(&pmu, err);
-	return rc ? rc : uprobe_resolve(e->provider, e->name, uprobe, err);
+	if (throws || uprobe_provider(e->provider)) {
+		rc = uprobe_pmu(&pmu, err);
+		return rc || throws ? rc : uprobe_resolve(e->provider, e->name, uprobe, err);
+	}
+	rc = tracepoint_load(e->provider, e->name, format, err);
+	snprintf(event, sizeof(event), "%s/%s", e->provider, e->name);
+	return rc ? rc : trace_format_check(format, event, e->filter, err);
 }
 
 int probes_check(const struct needs *needs, struct err *err)
@@ -69,7 +62,6 @@ static int make_probe(struct probes *p, const struct need_event *e, struct probe
 		      struct err *err)
 {
 	struct probe *probe = &p->all[p->n];
-	unsigned i;
 	int rc;
 
 	strcpy(probe->provider, e->provider);
@@ -93,11 +85,6 @@ static int make_probe(struct probes *p, const struct need_event *e, struct probe
 	}
 	if (rc)
 		return rc;
-	probe->fds = malloc((size_t)p->ncpus * probe->nplaces * sizeof(*probe->fds));
-	if (!probe->fds)
-		return err_memory(err, "for the events of %s", e->name);
-	for (i = 0; i < p->ncpus * probe->nplaces; i++)
-		probe->fds[i] = -1;
 	probe->first_place = p->nplaces;
 	p->nplaces += probe->nplaces;
 	*out = probe;
@@ -271,8 +258,7 @@ static void set_formats(struct probes *p)
 {
 	p->formats[RING_PLAIN] = (struct perf_format){.raw = true};
 	p->formats[RING_REGS] = (struct perf_format){.raw = true, .nregs = PERF_REGS_COUNT};
-	p->formats[RING_STACK] = (struct perf_format){.raw = true,
-						      .callchain = true,
+	p->formats[RING_STACK] = (struct perf_format){.raw = true, .callchain = true,
 						      .stack = p->stack_kb != 0,
 						      .nregs = PERF_REGS_COUNT};
 	p->formats[RING_SWITCH] = p->formats[RING_PLAIN];
@@ -307,9 +293,11 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 	if (!rc && capture_switches(cfg->capture))
 		rc = add_time(p, cfg->capture->wakers, err);
 	if (!rc) {
-		p->ids = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->ids));
-		rc = p->ids ? 0 : err_memory(err, "for the events of rules");
+		p->events = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->events));
+		rc = p->events ? 0 : err_memory(err, "for the events of rules");
 	}
+	for (i = 0; !rc && i < p->nplaces * cfg->ncpus; i++)
+		p->events[i].fd = -1;
 	if (rc) {
 		probes_free(p);
 		return rc;
@@ -327,11 +315,10 @@ void probes_free(struct probes *p)
 		return;
 	for (i = 0; i < p->n; i++) {
 		buf_free(&p->all[i].filter);
-		free(p->all[i].fds);
 		free(p->all[i].uprobe);
 	}
 	free(p->all);
-	free(p->ids);
+	free(p->events);
 	table_free(&p->by_id);
 	free(p);
 }

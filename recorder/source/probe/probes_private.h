@@ -21,18 +21,20 @@ struct probe {
 	enum probe_role role;
 	uint32_t pid;                        /* of a wake-up: the index of its field `pid` */
 	uint32_t first_place, nplaces;       /* its part of probes.nplaces */
+	uint32_t place;                      /* of the record that probes_find() saw last */
 	struct buf filter;                   /* the kernel's filter; empty = all events */
 	bool unfiltered;                     /* some rule wants what no filter can express */
 	bool stack;
 	unsigned limit;                      /* events a second */
-	int *fds;                            /* by CPU and place; -1 = closed */
 	uint64_t second_ns, hits;            /* hits in the second that began at second_ns */
 	uint64_t paused_until_ns;
 	_Atomic uint64_t npauses, nleft_out;
 	bool pause_logged;
 };
 
-struct id {
+/* The event of one place of a probe on one CPU. */
+struct place_event {
+	int fd;                              /* -1 = closed */
 	uint64_t id;
 	uint32_t probe, place;
 };
@@ -45,8 +47,8 @@ struct probes {
 	uint32_t n;
 	uint32_t nplaces;                    /* all places of all probes */
 	uint32_t pmu;                        /* perf's type number of uprobes */
-	struct id *ids;                      /* nplaces * ncpus, by CPU, then place; id 0 = none */
-	struct table by_id;
+	struct place_event *events;          /* nplaces * ncpus, by CPU, then place */
+	struct table by_id;                  /* of the events that are open */
 	struct perf_format formats[PROBE_RINGS];
 	struct trace_values values;          /* the last event */
 	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
@@ -57,7 +59,14 @@ struct probes {
 
 enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, RING_SWITCH_STACK };
 
-/* The place of the event with this id. */
-uint32_t probes_place(struct probes *p, uint64_t id);
+/* The events of a probe on a CPU, nplaces of them. */
+static inline struct place_event *probe_events(const struct probes *p, const struct probe *probe,
+					       unsigned cpu)
+{
+	return p->events + (size_t)cpu * p->nplaces + probe->first_place;
+}
+
 /* Switch all its events of a CPU on or off. */
-void probe_switch(const struct probe *probe, unsigned cpu, bool on);
+void probe_switch(const struct probes *p, const struct probe *probe, unsigned cpu, bool on);
+/* The same on all CPUs; the probe stays off until paused_until_ns, 0 = it is on. */
+void probe_pause(const struct probes *p, struct probe *probe, uint64_t until_ns);

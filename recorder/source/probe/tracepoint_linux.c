@@ -67,46 +67,40 @@ static void names_free(struct names *names)
 	while (names->n > 0)
 		free(names->all[--names->n]);
 	free(names->all);
-	names->all = NULL;
 }
 
-static void names_read(const char *path, struct names *out)
+/* The names in a directory, sorted; none when it cannot be read. */
+static struct names names_read(const char *path)
 {
-	out->n = scandir(path, &out->all, is_name, alphasort);
-	if (out->n < 0) {
-		out->n = 0;
-		out->all = NULL;
-	}
+	struct names names = {0};
+
+	names.n = scandir(path, &names.all, is_name, alphasort);
+	return names.n < 0 ? (struct names){0} : names;
 }
 
-/* Append the nearest names of a directory as a part of a sentence. */
-static void put_near(const char *path, const char *wanted, const char *before, struct buf *out)
-{
-	struct nearest nearest = {.wanted = wanted};
-	struct names names;
-	int i;
-
-	names_read(path, &names);
-	for (i = 0; i < names.n; i++)
-		nearest_offer(&nearest, names.all[i]->d_name);
-	if (nearest.n) {
-		buf_puts(out, "; the nearest are ");
-		nearest_put(&nearest, before, "", out);
-	}
-	names_free(&names);
-}
-
-static int unknown(const char *root, const char *provider, const char *name, struct err *err)
+/* The error for a tracepoint, or its provider, that does not exist. */
+static int no_tracepoint(const char *root, const char *provider, const char *name, struct err *err)
 {
 	char path[PATH_BYTES], before[TRACE_NAME_MAX * 2];
+	struct nearest nearest = {.wanted = name};
 	struct buf near = {0};
-	bool known;
+	struct names names;
+	bool has_provider;
+	int i;
 
 	snprintf(path, sizeof(path), "%s/%.100s", root, provider);
-	known = os_exists(path);
 	snprintf(before, sizeof(before), "%.100s/", provider);
-	put_near(known ? path : root, known ? name : provider, known ? before : "", &near);
-	if (known)
+	has_provider = os_exists(path);
+	if (!has_provider)
+		nearest.wanted = provider;
+	names = names_read(has_provider ? path : root);
+	for (i = 0; i < names.n; i++)
+		nearest_offer(&nearest, names.all[i]->d_name);
+	if (nearest.n)
+		buf_puts(&near, "; the nearest are ");
+	nearest_put(&nearest, has_provider ? before : "", "", &near);
+	names_free(&names);
+	if (has_provider)
 		err_set(err, ERR_USAGE,
 			"this kernel has no tracepoint %.100s/%.100s%s; 'recorder events %.100s' "
 			"lists them",
@@ -134,11 +128,11 @@ int tracepoint_load(const char *provider, const char *name, struct trace_format 
 		return rc;
 	if (!tracepoint_provider(provider) || strlen(provider) > 100 || strlen(name) > 200 ||
 	    strchr(name, '/') || name[0] == '.')
-		return unknown(root, provider, name, err);
+		return no_tracepoint(root, provider, name, err);
 	snprintf(path, sizeof(path), "%s/%s/%s/format", root, provider, name);
 	rc = os_load(path, TRACE_FORMAT_MAX_BYTES, &text, err);
 	if (rc == ERR_NOT_FOUND)
-		rc = unknown(root, provider, name, err);
+		rc = no_tracepoint(root, provider, name, err);
 	else if (!rc)
 		rc = trace_format_parse(buf_text(&text), text.len, out, err);
 	buf_free(&text);
@@ -165,7 +159,7 @@ static int each_of(const char *root, const char *provider, const char *pattern, 
 	int i, rc = 0;
 
 	snprintf(path, sizeof(path), "%s/%.255s", root, provider);
-	names_read(path, &names);
+	names = names_read(path);
 	for (i = 0; i < names.n && !rc; i++) {
 		const char *name = names.all[i]->d_name;
 
@@ -188,7 +182,7 @@ int tracepoint_each(const char *pattern, tracepoint_one *one, void *ctx, struct 
 
 	if (rc)
 		return rc;
-	names_read(root, &providers);
+	providers = names_read(root);
 	for (i = 0; i < providers.n && !rc; i++) {
 		/* "ftrace" holds records of the tracer itself, which are not events. */
 		if (providers.all[i]->d_type == DT_DIR &&

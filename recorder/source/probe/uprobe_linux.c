@@ -1,7 +1,9 @@
 #include "source/probe/uprobe_linux.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "symbol/elf_file.h"
 #include "symbol/elf_symbol.h"
 
 #include <stdio.h>
@@ -18,8 +20,6 @@ enum {
 	REG_R8 = 16,
 	REG_R9 = 17
 };
-
-#define ARGUMENTS_OF_CALLS 6u
 
 bool uprobe_provider(const char *provider)
 {
@@ -41,16 +41,11 @@ int uprobe_pmu(uint32_t *type, struct err *err)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-struct program {
-	struct os_file *file;
-	struct bytes bytes;
-	struct elf_head head;
-};
-
-static int program_open(const char *path, struct program *out, struct err *err)
+/* The caller closes it, also after an error. */
+static int program_open(const char *path, struct elf_file *out, struct err *err)
 {
 	struct os_file_info info;
-	struct err why = {0};
+	struct err why;
 	int rc = os_open(path, OS_READ_PLAIN, &out->file, &why);
 
 	if (!rc)
@@ -59,11 +54,8 @@ static int program_open(const char *path, struct program *out, struct err *err)
 		out->bytes = bytes_of_file(out->file, info.size_bytes);
 		rc = elf_head_read(&out->bytes, &out->head, &why);
 	}
-	if (!rc)
-		return 0;
-	os_close(out->file);
-	out->file = NULL;
-	return err_set(err, ERR_USAGE, "cannot put a probe into %.200s: %s", path, why.text);
+	return rc ? err_set(err, ERR_USAGE, "cannot put a probe into %.200s: %s", path, why.text)
+		  : 0;
 }
 
 /* ---- a function ------------------------------------------------------------------------------ */
@@ -80,16 +72,16 @@ static int unknown_function(const char *path, const char *name, const struct elf
 			   : i + 1 < near->n ? ", "
 					     : " and ",
 			   near->names[i]);
-	err_set(err, ERR_USAGE, "%.200s has no function '%.150s' in its symbol tables%s%s",
-		path, name, buf_text(&text),
-		near->n ? ""
-			: " (write C++ names as nm prints them; a stripped "
-			  "program has only what it exports)");
+	if (!near->n)
+		buf_puts(&text, " (write C++ names as nm prints them; a stripped program has only "
+				"what it exports)");
+	err_set(err, ERR_USAGE, "%.200s has no function '%.150s' in its symbol tables%s", path,
+		name, buf_text(&text));
 	buf_free(&text);
 	return ERR_USAGE;
 }
 
-static int find_function(const struct program *in, const char *symbol, struct uprobe *out,
+static int find_function(const struct elf_file *in, const char *symbol, struct uprobe *out,
 			 struct err *err)
 {
 	struct elf_near *near = calloc(1, sizeof(*near));
@@ -131,7 +123,7 @@ struct usdt_search {
 	unsigned n;
 };
 
-static int take_usdt(void *ctx, const struct stapsdt *probe)
+static int note_usdt(void *ctx, const struct stapsdt *probe)
 {
 	struct usdt_search *s = ctx;
 	struct uprobe_place *place;
@@ -154,7 +146,7 @@ static int take_usdt(void *ctx, const struct stapsdt *probe)
 	return 0;
 }
 
-static int find_usdt(const struct program *in, const char *wanted, struct uprobe *out,
+static int find_usdt(const struct elf_file *in, const char *wanted, struct uprobe *out,
 		     struct err *err)
 {
 	struct usdt_search *s = calloc(1, sizeof(*s));
@@ -165,7 +157,7 @@ static int find_usdt(const struct program *in, const char *wanted, struct uprobe
 		return err_memory(err, "for a probe");
 	s->out = out;
 	s->wanted = s->nearest.wanted = wanted;
-	rc = stapsdt_each(&in->bytes, &in->head, take_usdt, s, err);
+	rc = stapsdt_each(&in->bytes, &in->head, note_usdt, s, err);
 	if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, ERR_USAGE, "%.200s has no probes of its own (USDT)", out->path);
 	if (!rc && !out->n) {
@@ -184,7 +176,7 @@ static int find_usdt(const struct program *in, const char *wanted, struct uprobe
 int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, struct err *err)
 {
 	const char *colon = strchr(name, ':');
-	struct program in = {0};
+	struct elf_file in = {0};
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -196,24 +188,23 @@ int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, s
 					    : "uprobe:/path/of/program:function");
 	snprintf(out->path, sizeof(out->path), "%.*s", (int)(colon - name), name);
 	rc = program_open(out->path, &in, err);
-	if (rc)
-		return rc;
-	rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err)
-			  : find_function(&in, colon + 1, out, err);
-	os_close(in.file);
+	if (!rc)
+		rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err)
+				  : find_function(&in, colon + 1, out, err);
+	elf_file_close(&in);
 	return rc;
 }
 
 int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err)
 {
-	struct program in = {0};
+	struct elf_file in = {0};
 	int rc = program_open(path, &in, err);
 
 	if (!rc)
 		rc = stapsdt_each(&in.bytes, &in.head, one, ctx, err);
 	if (rc == ERR_NOT_FOUND)
 		err_set(err, ERR_NOT_FOUND, "%.200s has no probes of its own (USDT)", path);
-	os_close(in.file);
+	elf_file_close(&in);
 	return rc;
 }
 
@@ -239,7 +230,7 @@ static bool read_stack(const struct perf_record *r, uint64_t at, void *to, size_
 	return true;
 }
 
-static bool argument(const struct stapsdt_argument *a, const struct perf_record *r, uint64_t *out)
+static bool read_argument(const struct stapsdt_argument *a, const struct perf_record *r, uint64_t *out)
 {
 	unsigned unused = 64 - 8u * a->bytes;
 	uint64_t base, v = 0;
@@ -272,29 +263,30 @@ static const char *const names[STAPSDT_ARGUMENTS_MAX] = {
 	"Arg7", "Arg8", "Arg9", "Arg10", "Arg11", "Arg12",
 };
 
+/* Append a field; n: how many there are. */
+static void put_field(struct event_field *out, unsigned *n, const char *name, bool is_signed,
+		      uint64_t v)
+{
+	out[*n] = (struct event_field){.name = name, .type = is_signed ? FIELD_INT : FIELD_UINT};
+	if (is_signed)
+		out[*n].v.i = (int64_t)v;
+	else
+		out[*n].v.u = v;
+	++*n;
+}
+
 static unsigned call_fields(const struct uprobe *probe, const struct perf_record *r,
 			    struct event_field *out)
 {
-	static const uint8_t regs[ARGUMENTS_OF_CALLS] = {REG_DI, REG_SI, REG_DX,
-							 REG_CX, REG_R8, REG_R9};
+	static const uint8_t regs[] = {REG_DI, REG_SI, REG_DX, REG_CX, REG_R8, REG_R9};
 	unsigned i, n = 0;
 	uint64_t v;
 
-	if (probe->is_return) {
-		if (!perf_record_register(r, REG_AX, &v))
-			return 0;
-		out[0].name = "Ret";
-		out[0].type = FIELD_INT;
-		out[0].v.i = (int64_t)v;
-		return 1;
-	}
-	for (i = 0; i < ARGUMENTS_OF_CALLS; i++) {
-		if (!perf_record_register(r, regs[i], &v))
-			continue;
-		out[n].name = names[i];
-		out[n].type = FIELD_UINT;
-		out[n++].v.u = v;
-	}
+	if (probe->is_return && perf_record_register(r, REG_AX, &v))
+		put_field(out, &n, "Ret", true, v);
+	for (i = 0; !probe->is_return && i < COUNT_OF(regs); i++)
+		if (perf_record_register(r, regs[i], &v))
+			put_field(out, &n, names[i], false, v);
 	return n;
 }
 
@@ -307,16 +299,8 @@ unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct 
 
 	if (!probe->is_usdt)
 		return call_fields(probe, r, out);
-	for (i = 0; i < at->narguments; i++) {
-		if (!argument(&at->arguments[i], r, &v))
-			continue;
-		out[n].name = names[i];
-		out[n].type = at->arguments[i].is_signed ? FIELD_INT : FIELD_UINT;
-		if (at->arguments[i].is_signed)
-			out[n].v.i = (int64_t)v;
-		else
-			out[n].v.u = v;
-		n++;
-	}
+	for (i = 0; i < at->narguments; i++)
+		if (read_argument(&at->arguments[i], r, &v))
+			put_field(out, &n, names[i], at->arguments[i].is_signed, v);
 	return n;
 }
