@@ -9,120 +9,57 @@
 static const struct {
 	const char *name, *text;
 } causes[SURVEY_CAUSES] = {
-	[SURVEY_JVM] =
-		{
-			"jvm",
-			"a JVM keeps no frame pointers, so most of its stacks will be broken: "
-			"restart it with "
-			"-XX:+PreserveFramePointer",
-		},
-	[SURVEY_NO_TABLES] =
-		{
-			"no-unwind-tables",
-			"no unwind tables (.eh_frame) in the program or the library named: stacks "
-			"break there "
-			"unless it was built with frame pointers; rebuild with "
-			"-fasynchronous-unwind-tables",
-		},
-	[SURVEY_32_BIT] =
-		{
-			"32-bit",
-			"32-bit programs are followed by frame pointers, which few of them have: "
-			"their stacks "
-			"will be short; the functions on top are right",
-		},
-	[SURVEY_REPLACED] =
-		{
-			"replaced",
-			"they still run files that were deleted or replaced since they started (an "
-			"upgrade?), "
-			"whose unwind tables nobody can read any more: restart them",
-		},
-	[SURVEY_UNREADABLE] =
-		{
-			"unreadable",
-			"this user may not look at them, so their code stays unknown, and pauses "
-			"of those that are of Java or "
-			".NET: run as root (of the host), or with cap_sys_ptrace and "
-			"cap_dac_read_search (for .NET "
-			"cap_dac_override)",
-		},
-	[SURVEY_GO] =
-		{
-			"go",
-			"Go has no unwind tables; its frame pointers are followed, and such stacks "
-			"are good, "
-			"but never marked complete: nothing to do",
-		},
-	[SURVEY_JIT] =
-		{
-			"jit-names",
-			"code made at run time has no names (the stacks are not harmed): node "
-			"--perf-basic-prof; .NET 8+ and Java 17+: recorder collect "
-			"--enable-perf-map",
-		},
-	[SURVEY_NO_PERF_DATA] =
-		{
-			"java-pauses-unseen",
-			"no /tmp/hsperfdata_USER/PID, and no probes in libjvm.so: collections of "
-			"these Java programs cannot be "
-			"seen; start them without -XX:-UsePerfData and -XX:+PerfDisableSharedMem",
-		},
-	[SURVEY_JAVA_PROBES] =
-		{
-			"java-by-probes",
-			"no /tmp/hsperfdata_USER/PID: pauses are seen by probes in libjvm.so, as "
-			"root and if they run when "
-			"recording starts; for all, and JVM Memory: start them without "
-			"-XX:-UsePerfData and "
-			"-XX:+PerfDisableSharedMem",
-		},
-	[SURVEY_NO_DIAGNOSTICS] =
-		{
-			"dotnet-events-unseen",
-			"no diagnostic socket: collections, exceptions and events of these .NET "
-			"programs cannot be seen; "
-			"start them without DOTNET_EnableDiagnostics=0 (and in a container without "
-			"TMPDIR)",
-		},
-	[SURVEY_JAVA] =
-		{
-			"java",
-			"pauses are seen when a rule asks or with --runtime-events: nothing to do",
-		},
-	[SURVEY_DOTNET] =
-		{
-			"dotnet",
-			"collections, exceptions, lock waits and events of EventSources are seen "
-			"when a rule asks or with "
-			"--runtime-events: nothing to do",
-		},
-	[SURVEY_PYTHON] =
-		{
-			"python",
-			"collections are seen, by probes, when a rule asks and as root: nothing to "
-			"do",
-		},
-	[SURVEY_NO_PYTHON_PROBES] =
-		{
-			"python-collections-unseen",
-			"this Python was built without probes, so its collections cannot be seen: "
-			"use that of the distribution, "
-			"or one built --with-dtrace",
-		},
-	[SURVEY_NODE] =
-		{
-			"node",
-			"collections of V8 are seen, by probes, when a rule asks and as root: "
-			"nothing to do",
-		},
-	[SURVEY_NO_NODE_PROBES] =
-		{
-			"node-collections-unseen",
-			"this node was stripped of its symbols, so collections of V8 cannot be "
-			"seen: use one that was not, as "
-			"those of nodejs.org and Debian",
-		},
+	[SURVEY_JVM] = {"jvm",
+		"a JVM keeps no frame pointers, so most of its stacks will be broken: restart "
+		"it with -XX:+PreserveFramePointer"},
+	[SURVEY_NO_TABLES] = {"no-unwind-tables",
+		"no unwind tables (.eh_frame) in the program or the library named: stacks break "
+		"there unless it was built with frame pointers; rebuild with "
+		"-fasynchronous-unwind-tables"},
+	[SURVEY_32_BIT] = {"32-bit",
+		"32-bit programs are followed by frame pointers, which few of them have: their "
+		"stacks will be short; the functions on top are right"},
+	[SURVEY_REPLACED] = {"replaced",
+		"they still run files that were deleted or replaced since they started (an "
+		"upgrade?), whose unwind tables nobody can read any more: restart them"},
+	[SURVEY_UNREADABLE] = {"unreadable",
+		"this user may not look at them, so their code stays unknown, and pauses of "
+		"those that are of Java or .NET: run as root (of the host), or with "
+		"cap_sys_ptrace and cap_dac_read_search (for .NET cap_dac_override)"},
+	[SURVEY_GO] = {"go",
+		"Go has no unwind tables; its frame pointers are followed, and such stacks are "
+		"good, but never marked complete: nothing to do"},
+	[SURVEY_JIT] = {"jit-names",
+		"code made at run time has no names (the stacks are not harmed): node "
+		"--perf-basic-prof; .NET 8+ and Java 17+: recorder collect --enable-perf-map"},
+	[SURVEY_NO_PERF_DATA] = {"java-pauses-unseen",
+		"no /tmp/hsperfdata_USER/PID, and no probes in libjvm.so: collections of these "
+		"Java programs cannot be seen; start them without -XX:-UsePerfData and "
+		"-XX:+PerfDisableSharedMem"},
+	[SURVEY_JAVA_PROBES] = {"java-by-probes",
+		"no /tmp/hsperfdata_USER/PID: pauses are seen by probes in libjvm.so, as root "
+		"and if they run when recording starts; for all, and JVM Memory: start them "
+		"without -XX:-UsePerfData and -XX:+PerfDisableSharedMem"},
+	[SURVEY_NO_DIAGNOSTICS] = {"dotnet-events-unseen",
+		"no diagnostic socket: collections, exceptions and events of these .NET "
+		"programs cannot be seen; start them without DOTNET_EnableDiagnostics=0 (and in "
+		"a container without TMPDIR)"},
+	[SURVEY_JAVA] = {"java",
+		"pauses are seen when a rule asks or with --runtime-events: nothing to do"},
+	[SURVEY_DOTNET] = {"dotnet",
+		"collections, exceptions, lock waits and events of EventSources are seen when a "
+		"rule asks or with --runtime-events: nothing to do"},
+	[SURVEY_PYTHON] = {"python",
+		"collections are seen, by probes, when a rule asks and as root: nothing to do"},
+	[SURVEY_NO_PYTHON_PROBES] = {"python-collections-unseen",
+		"this Python was built without probes, so its collections cannot be seen: use "
+		"that of the distribution, or one built --with-dtrace"},
+	[SURVEY_NODE] = {"node",
+		"collections of V8 are seen, by probes, when a rule asks and as root: nothing "
+		"to do"},
+	[SURVEY_NO_NODE_PROBES] = {"node-collections-unseen",
+		"this node was stripped of its symbols, so collections of V8 cannot be seen: "
+		"use one that was not, as those of nodejs.org and Debian"},
 };
 
 const char *survey_cause_name(enum survey_cause cause)
@@ -133,11 +70,9 @@ const char *survey_cause_name(enum survey_cause cause)
 const char *survey_cause_text(enum survey_cause cause, bool is_root)
 {
 	if (cause == SURVEY_UNREADABLE && is_root)
-		return "not even root may look at them from here, so their code stays unknown: "
-		       "they belong to another "
-		       "user namespace or are protected (a security module), or this root has no "
-		       "cap_sys_ptrace, as in "
-		       "a container: run on the host";
+		return "not even root may look at them from here, so their code stays unknown: they "
+		       "belong to another user namespace or are protected (a security module), or "
+		       "this root has no cap_sys_ptrace, as in a container: run on the host";
 	return causes[cause].text;
 }
 
@@ -180,14 +115,17 @@ void survey_add(struct survey *s, enum survey_cause cause, const char *name, uin
 
 	for (i = 0; i < s->ngroups; i++) {
 		g = &s->groups[i];
-		if (g->cause == cause && strncmp(g->name, name, sizeof(g->name) - 1) == 0) {
-			g->n++;
-			return;
-		}
+		if (g->cause == cause && strncmp(g->name, name, sizeof(g->name) - 1) == 0)
+			break;
 	}
-	if (s->ngroups == SURVEY_GROUPS_MAX)
+	if (i == SURVEY_GROUPS_MAX)
 		return;
-	g = &s->groups[s->ngroups++];
-	*g = (struct survey_group){.cause = cause, .pid = pid, .n = 1};
-	snprintf(g->name, sizeof(g->name), "%s", name);
+	g = &s->groups[i];
+	if (i == s->ngroups) {
+		s->ngroups++;
+		g->cause = cause;
+		g->pid = pid;
+		snprintf(g->name, sizeof(g->name), "%s", name);
+	}
+	g->n++;
 }

@@ -93,7 +93,7 @@ static void read_file(const char *path, struct known_file *out)
 }
 
 /* Look at a mapped file as far as it can be read; an unreadable one is not called bad. */
-static struct known_file know_file(struct work *w, const char *path, uint64_t dev, uint64_t ino)
+static struct known_file find_file(struct work *w, const char *path, uint64_t dev, uint64_t ino)
 {
 	struct known_file file = {.dev = dev, .ino = ino};
 	uint64_t hash = hash_pair(dev, ino);
@@ -162,13 +162,21 @@ static void read_name(struct process_view *v)
 	}
 }
 
+static bool begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
 /* Code that is in memory only, under any name, was made at run time. */
 static bool is_generated(const char *path)
 {
-	return !*path || strncmp(path, "[anon", 5) == 0 || strncmp(path, "//anon", 6) == 0 ||
-	       strncmp(path, "/memfd:", 7) == 0 || strncmp(path, "/dev/zero", 9) == 0 ||
-	       strncmp(path, "/dev/shm/", 9) == 0 || strncmp(path, "/SYSV", 5) == 0 ||
-	       strcmp(path, "[heap]") == 0 || strncmp(path, "[stack", 6) == 0;
+	static const char *const starts[] = {"[anon",     "//anon", "/memfd:", "/dev/zero",
+					     "/dev/shm/", "/SYSV",  "[heap]",  "[stack"};
+	size_t i = 0;
+
+	while (i < COUNT_OF(starts) && !begins_with(path, starts[i]))
+		i++;
+	return !*path || i < COUNT_OF(starts);
 }
 
 static bool has_v8(struct work *w, const char *path, uint64_t dev, uint64_t ino)
@@ -182,6 +190,7 @@ static bool has_v8(struct work *w, const char *path, uint64_t dev, uint64_t ino)
 static void see_file(struct work *w, struct process_view *v, const char *path, uint64_t dev,
 		     uint64_t ino)
 {
+	const char *name = text_base_name(path);
 	struct survey_facts *f = &v->facts;
 	bool is_exe = strcmp(path, v->exe) == 0;
 	struct buf at = {0};
@@ -195,32 +204,29 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 		buf_printf(&at, "/proc/%" PRIu32 "/exe", v->pid);
 	else
 		buf_printf(&at, "/proc/%" PRIu32 "/root%s", v->pid, path);
-	file = know_file(w, buf_text(&at), dev, ino);
-	f->is_python |= is_exe && strncmp(v->name, "python", 6) == 0;
-	if (f->is_python && !f->has_gc_probes &&
-	    (is_exe || strncmp(text_base_name(path), "libpython", 9) == 0))
+	file = find_file(w, buf_text(&at), dev, ino);
+	f->is_python |= is_exe && begins_with(v->name, "python");
+	if (f->is_python && !f->has_gc_probes && (is_exe || begins_with(name, "libpython")))
 		f->has_gc_probes = gc_probes_has(GC_CPYTHON, buf_text(&at));
 	f->is_node |= is_exe && gc_probes_is_node(v->name);
-	if (f->is_node && !f->has_gc_probes &&
-	    (is_exe || strncmp(text_base_name(path), "libnode.so", 10) == 0))
+	if (f->is_node && !f->has_gc_probes && (is_exe || begins_with(name, "libnode.so")))
 		f->has_gc_probes = has_v8(w, buf_text(&at), dev, ino);
 	buf_free(&at);
 	if (is_exe)
 		f->is_32_bit = file.is_32_bit;
 	f->is_go |= is_exe && file.is_go;
-	if (strcmp(text_base_name(path), "libjvm.so") == 0) {
+	if (strcmp(name, "libjvm.so") == 0) {
 		f->is_jvm = true;
 		snprintf(v->jvm_library, sizeof(v->jvm_library), "/proc/%" PRIu32 "/root%s", v->pid,
 			 path);
 	}
-	f->is_dotnet |= strcmp(text_base_name(path), "libcoreclr.so") == 0;
-	f->runtime |= f->is_dotnet ||
-		      (is_exe && strncmp(v->name, "node", 4) == 0);
+	f->is_dotnet |= strcmp(name, "libcoreclr.so") == 0;
+	f->runtime |= f->is_dotnet || (is_exe && begins_with(v->name, "node"));
 	if (!file.is_elf || file.is_32_bit || file.has_tables)
 		return;
 	f->without_tables = true;
 	if (!is_exe && !v->library[0])
-		snprintf(v->library, sizeof(v->library), "%s", text_base_name(path));
+		snprintf(v->library, sizeof(v->library), "%s", name);
 }
 
 /* start-end perms pgoff major:minor inode path */
@@ -236,7 +242,7 @@ static void see_mapping(struct work *w, struct process_view *v, char *line)
 	    perms[2] != 'x')
 		return;
 	maps_unescape(line + at);
-	v->facts.is_dotnet |= strncmp(line + at, "/memfd:doublemapper", 19) == 0;
+	v->facts.is_dotnet |= begins_with(line + at, "/memfd:doublemapper");
 	if (is_generated(line + at))
 		v->facts.jit_bytes += end - start;
 	else if (line[at] == '/')
@@ -277,7 +283,6 @@ static bool has_perf_data(uint32_t pid)
 
 	if (!ns_tmp_is_here(pid))
 		return ns_tmp_has(pid, &ns_tmp_jvm);
-
 	snprintf(path, sizeof(path), "/tmp/hsperfdata_*/%" PRIu32, pid);
 	any = glob(path, GLOB_NOSORT, NULL, &found) == 0;
 	if (any)
@@ -285,7 +290,7 @@ static bool has_perf_data(uint32_t pid)
 	return any;
 }
 
-static void see_rest(const struct work *w, struct process_view *v)
+static void see_runtime(const struct work *w, struct process_view *v)
 {
 	struct survey_facts *f = &v->facts;
 	struct os_file *file = NULL;
@@ -307,7 +312,7 @@ static void see_rest(const struct work *w, struct process_view *v)
 	os_close(file);
 }
 
-static void count(struct survey *s, const struct process_view *v)
+static void count_process(struct survey *s, const struct process_view *v)
 {
 	uint32_t bits = survey_judge(&v->facts);
 	char name[SURVEY_NAME_BYTES];
@@ -349,11 +354,11 @@ static bool see_process(struct work *w, uint32_t pid)
 	os_mutex_unlock(w->lock);
 	if (wanted) {
 		see_maps(w, v);
-		see_rest(w, v);
+		see_runtime(w, v);
 	}
 	os_mutex_lock(w->lock);
 	if (wanted)
-		count(&w->survey, v);
+		count_process(&w->survey, v);
 	w->survey.stuck_at[0] = '\0';
 	wanted = !w->abandoned;
 	os_mutex_unlock(w->lock);
