@@ -90,20 +90,6 @@ struct debug_info {
 	char files[LINES_DEPTH_MAX][PATH_BYTES];
 };
 
-/* Code that the linker discarded keeps its debug information, at or near address 0. */
-static bool is_code(const struct elf_head *head, uint64_t start)
-{
-	uint32_t i;
-
-	for (i = 0; start && i < head->nsegments; i++) {
-		const struct elf_segment *s = &head->segments[i];
-
-		if (s->executable && start >= s->vaddr && start - s->vaddr < s->memory_bytes)
-			return true;
-	}
-	return false;
-}
-
 static void add_range(struct ranges *r, const struct range *one)
 {
 	if (ARRAY_ROOM(r->items, r->room, r->n + 1))
@@ -121,7 +107,8 @@ static void add_die(struct debug_info *d, Dwarf_Die *die, struct ranges *to)
 	while ((at = d->lib.dwarf_ranges(die, at, &base, &start, &end)) > 0) {
 		one.start = start;
 		one.end = end;
-		if (start < end && is_code(d->head, start))
+		/* Code that the linker discarded keeps its debug information, near address 0. */
+		if (start && start < end && elf_code_segment(d->head, start))
 			add_range(to, &one);
 	}
 }

@@ -1,7 +1,6 @@
 /* elf_format.h draws the layouts. */
 #include "symbol/elf.h"
 
-#include "base/bytes.h"
 #include "symbol/elf_format.h"
 
 #include <inttypes.h>
@@ -37,42 +36,35 @@ const struct elf_layout elf_layout64 = {
 
 /* ---- notes: the build id --------------------------------------------------------------------- */
 
-/* Read the note at *at, which moves past it; false at the end, or for impossible sizes. */
-static bool next_note(const uint8_t *notes, size_t n, size_t align, size_t *at, size_t *name,
-		      size_t *desc, size_t *desc_bytes)
+bool elf_note_next(struct cursor *c, unsigned align, struct elf_note *out)
 {
-	uint64_t name_bytes, next;
+	const uint8_t *head = cursor_take(c, 12);
+	uint64_t mask = align - 1, rest;
 
-	if (n - *at < 12)
+	if (!head)
 		return false;
-	name_bytes = le32(notes + *at);
-	*desc_bytes = le32(notes + *at + 4);
-	*name = *at + 12;
-	if (name_bytes > n || *desc_bytes > n)
+	out->name_bytes = le32(head);
+	out->desc_bytes = le32(head + 4);
+	out->type = le32(head + 8);
+	out->name = cursor_take(c, ((12 + (uint64_t)out->name_bytes + mask) & ~mask) - 12);
+	out->desc = out->name ? cursor_take(c, out->desc_bytes) : NULL;
+	if (!out->desc)
 		return false;
-	next = (*name + name_bytes + align - 1) & ~((uint64_t)align - 1);
-	if (next > n || *desc_bytes > n - next)
-		return false;
-	*desc = (size_t)next;
-	next = (next + *desc_bytes + align - 1) & ~((uint64_t)align - 1);
-	*at = next < n ? (size_t)next : n;
+	rest = -(uint64_t)out->desc_bytes & mask;
+	cursor_skip(c, rest < cursor_left(c) ? rest : cursor_left(c));
 	return true;
 }
 
-static void find_build_id(const uint8_t *notes, size_t n, size_t align, struct elf_head *head)
+static void find_build_id(struct cursor notes, unsigned align, struct elf_head *head)
 {
-	size_t at = 0, start = 0, name, desc, desc_bytes;
+	struct elf_note note;
 
-	while (!head->build_id_bytes &&
-	       next_note(notes, n, align, &at, &name, &desc, &desc_bytes)) {
-		bool gnu = le32(notes + start) == 4 && !memcmp(notes + name, "GNU", 4);
-
-		if (gnu && le32(notes + start + 8) == ELF_NOTE_BUILD_ID && desc_bytes &&
-		    desc_bytes <= BUILD_ID_MAX) {
-			memcpy(head->build_id, notes + desc, desc_bytes);
-			head->build_id_bytes = (uint8_t)desc_bytes;
-		}
-		start = at;
+	while (!head->build_id_bytes && elf_note_next(&notes, align, &note)) {
+		if (note.name_bytes != 4 || memcmp(note.name, "GNU", 4) != 0 ||
+		    note.type != ELF_NOTE_BUILD_ID || note.desc_bytes > BUILD_ID_MAX)
+			continue;
+		memcpy(head->build_id, note.desc, note.desc_bytes);
+		head->build_id_bytes = (uint8_t)note.desc_bytes;
 	}
 }
 
@@ -89,7 +81,7 @@ static int read_notes(const struct bytes *in, uint64_t offset, uint64_t n, uint6
 		return err_memory(err, "for its notes");
 	rc = bytes_read(in, offset, notes, (size_t)n, "its note segment", err);
 	if (!rc)
-		find_build_id(notes, (size_t)n, align == 8 ? 8 : 4, head);
+		find_build_id(cursor_over(notes, (size_t)n), align == 8 ? 8 : 4, head);
 	free(notes);
 	return rc;
 }
@@ -195,7 +187,7 @@ int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err)
 	if ((header[4] != 1 && header[4] != 2) || header[5] != 1)
 		return err_set(err, ERR_FORMAT, "it is neither little-endian ELF32 nor ELF64");
 	head.is64 = header[4] == 2;
-	l = head.is64 ? &elf_layout64 : &elf_layout32;
+	l = elf_layout_of(&head);
 	rc = bytes_read(in, 0, header, l->header.bytes, "the ELF header", err);
 	if (rc)
 		return rc;
@@ -244,51 +236,20 @@ bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset)
 	return false;
 }
 
-/* ---- what the dynamic linker calls ----------------------------------------------------------- */
-
-struct dynamic {
-	uint64_t init, fini;
-	struct { uint64_t vaddr, bytes; } init_array, fini_array;
-};
-
-static void read_pair(struct dynamic *d, uint64_t tag, uint64_t value)
+const struct elf_segment *elf_code_segment(const struct elf_head *head, uint64_t vaddr)
 {
-	switch (tag) {
-	case ELF_DT_INIT:
-		d->init = value;
-		break;
-	case ELF_DT_FINI:
-		d->fini = value;
-		break;
-	case ELF_DT_INIT_ARRAY:
-		d->init_array.vaddr = value;
-		break;
-	case ELF_DT_FINI_ARRAY:
-		d->fini_array.vaddr = value;
-		break;
-	case ELF_DT_INIT_ARRAYSZ:
-		d->init_array.bytes = value;
-		break;
-	case ELF_DT_FINI_ARRAYSZ:
-		d->fini_array.bytes = value;
-		break;
+	uint32_t i;
+
+	for (i = 0; i < head->nsegments; i++) {
+		const struct elf_segment *s = &head->segments[i];
+
+		if (s->executable && vaddr >= s->vaddr && vaddr - s->vaddr < s->memory_bytes)
+			return s;
 	}
+	return NULL;
 }
 
-static bool read_dynamic(const struct bytes *in, const struct elf_head *head, struct dynamic *d)
-{
-	unsigned word = head->is64 ? 8 : 4;
-	uint8_t pairs[DYNAMIC_MAX_BYTES];
-	size_t n = sizeof(pairs), at;
-
-	if (head->dynamic.file_bytes < n)
-		n = (size_t)head->dynamic.file_bytes;
-	if (!n || bytes_read(in, head->dynamic.offset, pairs, n, "its dynamic section", NULL))
-		return false;
-	for (at = 0; at + 2 * word <= n && le_sized(pairs + at, word); at += 2 * word)
-		read_pair(d, le_sized(pairs + at, word), le_sized(pairs + at + word, word));
-	return true;
-}
+/* ---- what the dynamic linker calls ----------------------------------------------------------- */
 
 static uint32_t add_array(const struct bytes *in, const struct elf_head *head, uint64_t vaddr,
 			  uint64_t bytes, uint64_t *out, uint32_t count)
@@ -313,15 +274,28 @@ static uint32_t add_array(const struct bytes *in, const struct elf_head *head, u
 uint32_t elf_called(const struct bytes *in, const struct elf_head *head,
 		    uint64_t out[ELF_CALLED_MAX])
 {
-	struct dynamic d = {0};
+	uint64_t values[ELF_DT_FINI_ARRAYSZ + 1] = {0};      /* by tag */
+	unsigned word = head->is64 ? 8 : 4;
+	uint8_t pairs[DYNAMIC_MAX_BYTES];
+	size_t n = sizeof(pairs), at;
 	uint32_t count = 0;
 
-	if (!read_dynamic(in, head, &d))
+	if (head->dynamic.file_bytes < n)
+		n = (size_t)head->dynamic.file_bytes;
+	if (!n || bytes_read(in, head->dynamic.offset, pairs, n, "its dynamic section", NULL))
 		return 0;
-	if (d.init)
-		out[count++] = d.init;
-	if (d.fini)
-		out[count++] = d.fini;
-	count = add_array(in, head, d.init_array.vaddr, d.init_array.bytes, out, count);
-	return add_array(in, head, d.fini_array.vaddr, d.fini_array.bytes, out, count);
+	for (at = 0; at + 2 * word <= n && le_sized(pairs + at, word); at += 2 * word) {
+		uint64_t tag = le_sized(pairs + at, word);
+
+		if (tag <= ELF_DT_FINI_ARRAYSZ)
+			values[tag] = le_sized(pairs + at + word, word);
+	}
+	if (values[ELF_DT_INIT])
+		out[count++] = values[ELF_DT_INIT];
+	if (values[ELF_DT_FINI])
+		out[count++] = values[ELF_DT_FINI];
+	count = add_array(in, head, values[ELF_DT_INIT_ARRAY], values[ELF_DT_INIT_ARRAYSZ], out,
+			  count);
+	return add_array(in, head, values[ELF_DT_FINI_ARRAY], values[ELF_DT_FINI_ARRAYSZ], out,
+			 count);
 }

@@ -51,6 +51,8 @@ int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err)
  */
 bool elf_vaddr(const struct elf_head *head, uint64_t offset, uint64_t *vaddr);
 bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset);
+/* The executable segment that holds an address in memory, or NULL. */
+const struct elf_segment *elf_code_segment(const struct elf_head *head, uint64_t vaddr);
 
 #define ELF_CALLED_MAX 10u              /* _init, _fini, and four of each array */
 
@@ -69,7 +71,21 @@ struct elf_function {
 	uint32_t name;                /* for elf_function_name() */
 };
 
-struct elf_index;
+#define ELF_TABLES 2u                   /* .symtab, .dynsym */
+
+struct elf_index {
+	uint64_t base;                /* lowest executable address */
+	struct elf_entry {
+		uint32_t start;       /* address - base; ascending */
+		uint32_t size, name;
+	} *entries;
+	uint32_t nentries;
+	/* The names' string tables; a saved index (elf_saved.h) has all names in the first. */
+	struct elf_strings {
+		uint64_t offset, size;       /* in the file; size 0 = there is no such table */
+		char *kept;                  /* size bytes, or NULL = not in memory */
+	} strings[ELF_TABLES];
+};
 
 /*
  * Index the functions of .symtab and .dynsym: FUNC, IFUNC, and labels without a type in executable
@@ -78,18 +94,13 @@ struct elf_index;
  * before .dynsym, fewer leading underscores, first in the table. A symbol without a size reaches to
  * the next one, or to the end of its section.
  *
+ * mini     its unpacked .gnu_debugdata (elf_section.h), for a file without .symtab; NULL = none
  * returns  0, ERR_FORMAT, ERR_LIMIT (a ceiling, including time), ERR_MEMORY, ERR_IO
  */
-int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
-		  struct err *err);
-/* The same; mini is its unpacked .gnu_debugdata (elf_minidebug.h), for a file without .symtab. */
-int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
-		       const struct bytes *mini, struct elf_index **out, struct err *err);
+int elf_index_new(const struct bytes *in, const struct elf_head *head, const struct bytes *mini,
+		  struct elf_index **out, struct err *err);
 void elf_index_free(struct elf_index *index);        /* NULL allowed */
-uint32_t elf_index_count(const struct elf_index *index);
 size_t elf_index_bytes(const struct elf_index *index);
-/* Was it made from a .symtab, not only from .dynsym? */
-bool elf_index_is_complete(const struct elf_index *index);
 /* Are all names in memory? Then elf_function_name() needs no file. */
 bool elf_index_has_names(const struct elf_index *index);
 
@@ -99,3 +110,8 @@ bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function
 /* Its name as in the table, cut to n - 1 bytes. Does not read in when elf_index_has_names(). */
 int elf_function_name(const struct elf_index *index, const struct bytes *in,
 		      const struct elf_function *function, char *out, size_t n, struct err *err);
+
+/* Load a string table, with a NUL at its end; *out from malloc. ERR_MEMORY, ERR_IO, ERR_FORMAT. */
+int elf_strings_load(const struct elf_strings *strings, const struct bytes *in, char **out,
+		     struct err *err);
+#define ELF_NAME_IN_DYNSYM 0x80000000u  /* top bit of an entry's name: the second string table */

@@ -1,5 +1,5 @@
 /*
- * The ELF structures, as far as we read them; private to elf.c and elf_index.c.
+ * The ELF structures, as far as we read them; private to symbol/.
  *
  * Source: System V ABI, chapters "Object Files" (headers, sections, symbol table) and "Program
  * Loading" (program header, notes); the build id note: GNU ld, --build-id. Byte offsets; "word" is
@@ -30,7 +30,8 @@
  */
 #pragma once
 
-#include "symbol/bytes.h"
+#include "base/bytes.h"
+#include "symbol/elf.h"
 
 struct elf_layout {
 	unsigned word;
@@ -72,3 +73,16 @@ enum {
 	ELF_STB_WEAK = 2,
 	ELF_EXTENDED = 0xffff,        /* PN_XNUM: the real number stands elsewhere */
 };
+
+static inline const struct elf_layout *elf_layout_of(const struct elf_head *head)
+{
+	return head->is64 ? &elf_layout64 : &elf_layout32;
+}
+
+struct elf_note {
+	uint32_t type, name_bytes, desc_bytes;
+	const uint8_t *name, *desc;
+};
+
+/* Read a note, which ends at a multiple of align (4 or 8); false at the end, or when cut off. */
+bool elf_note_next(struct cursor *c, unsigned align, struct elf_note *out);

@@ -7,10 +7,8 @@
 #include "symbol/elf.h"
 
 #include "base/array.h"
-#include "base/bytes.h"
 #include "symbol/elf_format.h"
 #include "symbol/elf_section.h"
-#include "symbol/elf_index_private.h"
 #include "symbol/sort.h"
 
 #include <inttypes.h>
@@ -58,9 +56,9 @@ struct view {
 struct builder {
 	const struct elf_head *head;   /* of the object: tells what is executable */
 	struct view own, mini;         /* mini.in NULL = no packed file */
-	const struct view *views[TABLES];
+	const struct view *views[ELF_TABLES];
 	struct elf_index *index;
-	char *names[TABLES];           /* the string tables, NUL-terminated, loaded when needed */
+	char *names[ELF_TABLES];           /* the string tables, NUL-terminated, loaded when needed */
 	struct sort_item *candidates;
 	uint32_t ncandidates, capacity;
 	uint64_t end_ns;
@@ -83,33 +81,31 @@ static const struct elf_section *find_section(const struct view *v, uint32_t typ
 
 /* ---- collecting candidates ------------------------------------------------------------------- */
 
-static int push(struct builder *b, const struct sort_item *c)
+int elf_strings_load(const struct elf_strings *strings, const struct bytes *in, char **out,
+		     struct err *err)
 {
-	if (b->ncandidates == ELF_FUNCTIONS_MAX)
-		return err_set(b->err, ERR_LIMIT, "it has more than %u function symbols",
-			       ELF_FUNCTIONS_MAX);
-	if (ARRAY_ROOM(b->candidates, b->capacity, b->ncandidates + 1))
-		return err_memory(b->err, "for its symbols");
-	b->candidates[b->ncandidates++] = *c;
-	return 0;
+	char *text = malloc((size_t)strings->size + 1);
+	int rc = 0;
+
+	if (!text)
+		return err_memory(err, "for its string table");
+	if (strings->kept)
+		memcpy(text, strings->kept, (size_t)strings->size);
+	else
+		rc = bytes_read(in, strings->offset, text, (size_t)strings->size,
+				"its string table", err);
+	text[strings->size] = '\0';
+	if (rc)
+		free(text);
+	else
+		*out = text;
+	return rc;
 }
 
 static int load_names(struct builder *b, unsigned table)
 {
-	const struct elf_strings *strings = &b->index->strings[table];
-	char *names = malloc((size_t)strings->size + 1);
-	int rc;
-
-	if (!names)
-		return err_memory(b->err, "for its string table");
-	rc = bytes_read(b->views[table]->in, strings->offset, names, (size_t)strings->size,
-			"its string table", b->err);
-	names[strings->size] = '\0';
-	if (rc)
-		free(names);
-	else
-		b->names[table] = names;
-	return rc;
+	return elf_strings_load(&b->index->strings[table], b->views[table]->in, &b->names[table],
+				b->err);
 }
 
 /* The unpacked file is freed after the build, so its names stay in memory. */
@@ -125,24 +121,11 @@ static bool is_kept(const struct builder *b, unsigned table)
  */
 static const char *text_of(struct builder *b, uint32_t name)
 {
-	unsigned table = name >= NAME_IN_DYNSYM;
+	unsigned table = name >= ELF_NAME_IN_DYNSYM;
 
 	if (!b->names[table] && !b->rc && b->index->strings[table].size <= ELF_STRINGS_MAX_BYTES)
 		b->rc = load_names(b, table);
-	return b->names[table] ? b->names[table] + (name & ~NAME_IN_DYNSYM) : "";
-}
-
-static const struct elf_segment *executable_at(const struct elf_head *head, uint64_t vaddr)
-{
-	uint32_t i;
-
-	for (i = 0; i < head->nsegments; i++) {
-		const struct elf_segment *s = &head->segments[i];
-
-		if (s->executable && vaddr >= s->vaddr && vaddr - s->vaddr < s->memory_bytes)
-			return s;
-	}
-	return NULL;
+	return b->names[table] ? b->names[table] + (name & ~ELF_NAME_IN_DYNSYM) : "";
 }
 
 /*
@@ -199,22 +182,28 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	if (shndx == ELF_SHN_UNDEF || shndx >= ELF_SHN_LORESERVE || !name ||
 	    name >= b->index->strings[table].size)
 		return 0;
-	name |= table ? NAME_IN_DYNSYM : 0;
+	name |= table ? ELF_NAME_IN_DYNSYM : 0;
 	if (type == ELF_STT_NOTYPE && !is_label(b, v, shndx, name))
 		return b->rc;
 	if (b->head->machine == ELF_MACHINE_ARM)
 		value &= ~(uint64_t)1;        /* the Thumb bit is not part of the address */
-	segment = executable_at(b->head, value);
+	segment = elf_code_segment(b->head, value);
 	if (!segment)
 		return 0;
 	room = segment->memory_bytes - (value - segment->vaddr);
 	if (!section_room(v, shndx, value, &room) && type == ELF_STT_NOTYPE)
 		return 0;                              /* _etext and the like mark an end */
+	if (b->ncandidates == ELF_FUNCTIONS_MAX)
+		return err_set(b->err, ERR_LIMIT, "it has more than %u function symbols",
+			       ELF_FUNCTIONS_MAX);
+	if (ARRAY_ROOM(b->candidates, b->capacity, b->ncandidates + 1))
+		return err_memory(b->err, "for its symbols");
 	c.key = (value - b->index->base) << KEY_START_SHIFT |
 		(RANK_MAX - rank(type, binding)) << KEY_RANK_SHIFT | (size ? 0 : KEY_GUESSED);
 	c.value[0] = (uint32_t)(size && size < room ? size : room);
 	c.value[1] = name;
-	return push(b, &c);
+	b->candidates[b->ncandidates++] = c;
+	return 0;
 }
 
 static int find_strings(struct builder *b, unsigned table, const struct elf_section *section)
@@ -227,7 +216,7 @@ static int find_strings(struct builder *b, unsigned table, const struct elf_sect
 		return err_set(b->err, ERR_FORMAT, "its symbol table has no string table");
 	strings->offset = v->sections[section->link].offset;
 	strings->size = v->sections[section->link].size;
-	if (strings->size >= NAME_IN_DYNSYM)
+	if (strings->size >= ELF_NAME_IN_DYNSYM)
 		return err_set(b->err, ERR_LIMIT, "its string table has %" PRIu64 " bytes",
 			       strings->size);
 	if (strings->offset > v->in->size || strings->size > v->in->size - strings->offset)
@@ -297,7 +286,7 @@ static const struct sort_item *best_of(struct builder *b, const struct sort_item
 	uint32_t i;
 
 	for (i = 1; i < n && rank_of(&c[i]) == rank_of(c); i++) {
-		if ((c[i].value[1] ^ best->value[1]) & NAME_IN_DYNSYM)
+		if ((c[i].value[1] ^ best->value[1]) & ELF_NAME_IN_DYNSYM)
 			continue;
 		if (underscores(b, &c[i]) < underscores(b, best))
 			best = &c[i];
@@ -410,7 +399,7 @@ static void keep_names(struct builder *b)
 {
 	unsigned i;
 
-	for (i = 0; i < TABLES; i++) {
+	for (i = 0; i < ELF_TABLES; i++) {
 		if (b->names[i] && is_kept(b, i))
 			b->index->strings[i].kept = b->names[i];
 		else
@@ -420,8 +409,7 @@ static void keep_names(struct builder *b)
 
 static struct view view_of(const struct bytes *in, const struct elf_head *head)
 {
-	return (struct view){.in = in, .head = head,
-			     .layout = head->is64 ? &elf_layout64 : &elf_layout32};
+	return (struct view){.in = in, .head = head, .layout = elf_layout_of(head)};
 }
 
 /* A file that has its own .symtab needs no other. */
@@ -441,8 +429,8 @@ static int use_mini(struct builder *b, const struct bytes *in, struct elf_head *
 	return elf_sections_read(b->mini.in, b->mini.head, &b->mini.sections, b->err);
 }
 
-int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
-		       const struct bytes *mini, struct elf_index **out, struct err *err)
+int elf_index_new(const struct bytes *in, const struct elf_head *head, const struct bytes *mini,
+		  struct elf_index **out, struct err *err)
 {
 	struct elf_head *mini_head = malloc(sizeof(*mini_head));
 	struct builder b = {
@@ -481,19 +469,13 @@ int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
 	return rc;
 }
 
-int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
-		  struct err *err)
-{
-	return elf_index_new_mini(in, head, NULL, out, err);
-}
-
 void elf_index_free(struct elf_index *index)
 {
 	unsigned i;
 
 	if (!index)
 		return;
-	for (i = 0; i < TABLES; i++)
+	for (i = 0; i < ELF_TABLES; i++)
 		free(index->strings[i].kept);
 	free(index->entries);
 	free(index);
@@ -501,31 +483,21 @@ void elf_index_free(struct elf_index *index)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-uint32_t elf_index_count(const struct elf_index *index)
-{
-	return index->nentries;
-}
-
 size_t elf_index_bytes(const struct elf_index *index)
 {
 	size_t n = sizeof(*index) + index->nentries * sizeof(*index->entries);
 	unsigned i;
 
-	for (i = 0; i < TABLES; i++)
+	for (i = 0; i < ELF_TABLES; i++)
 		n += index->strings[i].kept ? (size_t)index->strings[i].size + 1 : 0;
 	return n;
-}
-
-bool elf_index_is_complete(const struct elf_index *index)
-{
-	return index->strings[0].size != 0;
 }
 
 bool elf_index_has_names(const struct elf_index *index)
 {
 	unsigned i;
 
-	for (i = 0; i < TABLES; i++) {
+	for (i = 0; i < ELF_TABLES; i++) {
 		if (index->strings[i].size && !index->strings[i].kept)
 			return false;
 	}
@@ -562,8 +534,8 @@ bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function
 int elf_function_name(const struct elf_index *index, const struct bytes *in,
 		      const struct elf_function *function, char *out, size_t n, struct err *err)
 {
-	const struct elf_strings *strings = &index->strings[function->name >= NAME_IN_DYNSYM];
-	uint64_t at = function->name & ~NAME_IN_DYNSYM, room = strings->size - at;
+	const struct elf_strings *strings = &index->strings[function->name >= ELF_NAME_IN_DYNSYM];
+	uint64_t at = function->name & ~ELF_NAME_IN_DYNSYM, room = strings->size - at;
 	int rc = 0;
 
 	if (room > n - 1)

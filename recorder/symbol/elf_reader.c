@@ -4,8 +4,8 @@
 #include "symbol/debuglink.h"
 #include "symbol/disk.h"
 #include "symbol/elf_file.h"
-#include "symbol/elf_minidebug.h"
 #include "symbol/elf_saved.h"
+#include "symbol/elf_section.h"
 #include "symbol/reader.h"
 #include "symbol/symbol_open.h"
 
@@ -80,10 +80,10 @@ static void use_debug_file(struct elf_table *t)
 		set_note(t, "%s: its debug file is not used: %s", err.text);
 	if (rc)
 		return;
-	rc = elf_index_new(&debug.bytes, &debug.head, &index, &err);
+	rc = elf_index_new(&debug.bytes, &debug.head, NULL, &index, &err);
 	if (rc)
 		set_note(t, "%s: its debug file is not used: %s", err.text);
-	if (rc || elf_index_count(index) <= elf_index_count(t->index)) {
+	if (rc || index->nentries <= t->index->nentries) {
 		elf_index_free(index);
 		elf_file_close(&debug);
 		return;
@@ -107,14 +107,14 @@ static int index_file(struct elf_table *t, struct err *err)
 
 	if (!rc) {
 		mini = bytes_of_memory(text.data, text.len);
-		rc = elf_index_new_mini(&t->names.bytes, &t->head, &mini, &t->index, &why);
+		rc = elf_index_new(&t->names.bytes, &t->head, &mini, &t->index, &why);
 	}
 	buf_free(&text);
 	if (!rc)
 		return 0;
 	if (rc != ERR_NOT_FOUND)
 		set_note(t, "%s: %s; only its exported functions have names", why.text);
-	return elf_index_new(&t->names.bytes, &t->head, &t->index, err);
+	return elf_index_new(&t->names.bytes, &t->head, NULL, &t->index, err);
 }
 
 /* ---- the cache on disk ----------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static void to_disk(struct elf_table *t)
 				   .mtime_ns = t->mtime_ns,
 				   .head = t->head,
 				   .index = t->index,
-				   .complete = elf_index_is_complete(t->index)};
+				   .complete = t->index->strings[0].size != 0};
 	memcpy(saved.build_id, key->build_id, key->build_id_bytes);
 	rc = elf_saved_write(&saved, &t->names.bytes, &image, &err);
 	if (!rc)
@@ -225,7 +225,7 @@ static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 		return rc;
 	use_debug_file(t);
 	t->base.has_idle_work = t->env->disk && t->object->key.build_id_bytes &&
-				elf_index_count(t->index) >= SAVED_FUNCTIONS_MIN;
+				t->index->nentries >= SAVED_FUNCTIONS_MIN;
 	return 0;
 }
 

@@ -17,7 +17,6 @@
 #include "symbol/elf_saved.h"
 
 #include "base/bytes.h"
-#include "symbol/elf_index_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,40 +63,16 @@ static void put_head(const struct elf_saved *s, struct buf *out)
 	}
 }
 
-/* Load a string table into memory and end it with a NUL. */
-static int load_strings(const struct elf_strings *strings, const struct bytes *in, char **out,
-			struct err *err)
-{
-	char *text;
-	int rc = 0;
-
-	if (strings->size > ELF_STRINGS_MAX_BYTES)
-		return err_set(err, ERR_LIMIT, "its names are too large to be kept");
-	text = malloc((size_t)strings->size + 1);
-	if (!text)
-		return err_memory(err, "for its names");
-	if (strings->kept)
-		memcpy(text, strings->kept, (size_t)strings->size);
-	else if (strings->size)
-		rc = bytes_read(in, strings->offset, text, (size_t)strings->size,
-				"its string table", err);
-	text[strings->size] = '\0';
-	if (rc)
-		free(text);
-	else
-		*out = text;
-	return rc;
-}
-
 /* Entries refer to names that are still to be written: count their places as they come. */
-static void put_entries(const struct elf_index *index, char *const tables[TABLES], struct buf *out,
-			struct buf *names)
+static void put_entries(const struct elf_index *index, char *const tables[ELF_TABLES],
+			struct buf *out, struct buf *names)
 {
 	uint32_t i;
 
 	for (i = 0; i < index->nentries; i++) {
 		const struct elf_entry *e = &index->entries[i];
-		const char *name = tables[e->name >= NAME_IN_DYNSYM] + (e->name & ~NAME_IN_DYNSYM);
+		const char *name = tables[e->name >= ELF_NAME_IN_DYNSYM] +
+				   (e->name & ~ELF_NAME_IN_DYNSYM);
 
 		buf_put_le(out, e->start, 4);
 		buf_put_le(out, e->size, 4);
@@ -110,13 +85,17 @@ static void put_entries(const struct elf_index *index, char *const tables[TABLES
 int elf_saved_write(const struct elf_saved *saved, const struct bytes *in, struct buf *out,
 		    struct err *err)
 {
-	char *tables[TABLES] = {NULL, NULL};
+	char *tables[ELF_TABLES] = {NULL, NULL};
 	struct buf names = {.max_bytes = ELF_STRINGS_MAX_BYTES};
 	int rc = 0;
 	unsigned i;
 
-	for (i = 0; !rc && i < TABLES; i++)
-		rc = load_strings(&saved->index->strings[i], in, &tables[i], err);
+	for (i = 0; !rc && i < ELF_TABLES; i++) {
+		if (saved->index->strings[i].size > ELF_STRINGS_MAX_BYTES)
+			rc = err_set(err, ERR_LIMIT, "its names are too large to be kept");
+		else
+			rc = elf_strings_load(&saved->index->strings[i], in, &tables[i], err);
+	}
 	if (!rc) {
 		put_head(saved, out);
 		put_entries(saved->index, tables, out, &names);
@@ -130,7 +109,7 @@ int elf_saved_write(const struct elf_saved *saved, const struct bytes *in, struc
 		put_le32(out->data + 8, (uint32_t)crc32(0, (const Bytef *)out->data + CHECKED_FROM,
 				  (uInt)(out->len - CHECKED_FROM)));
 	}
-	for (i = 0; i < TABLES; i++)
+	for (i = 0; i < ELF_TABLES; i++)
 		free(tables[i]);
 	buf_free(&names);
 	return rc;

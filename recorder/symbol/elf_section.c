@@ -4,10 +4,11 @@
  */
 #include "symbol/elf_section.h"
 
-#include "base/bytes.h"
 #include "symbol/elf_format.h"
+#include "symbol/xz.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ enum { SHSTRNDX_AT32 = 50, SHSTRNDX_AT64 = 62, SHT_NOBITS = 8 };
 int elf_sections_read(const struct bytes *in, const struct elf_head *head,
 		      struct elf_section **out, struct err *err)
 {
-	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
+	const struct elf_layout *l = elf_layout_of(head);
 	size_t each = l->section.bytes, n = head->nsections, i;
 	struct elf_section *sections = malloc((n + 1) * sizeof(*sections));
 	uint8_t *table = malloc(n * each + 1);
@@ -92,5 +93,34 @@ int elf_section_find(const struct bytes *in, const struct elf_head *head, const 
 	else
 		*out = sections[i];
 	free(sections);
+	return rc;
+}
+
+#define MINIDEBUG_SECTION ".gnu_debugdata"
+
+int elf_minidebug_read(const struct bytes *in, const struct elf_head *head, struct buf *out,
+		       struct err *err)
+{
+	struct elf_section section;
+	uint8_t *packed;
+	int rc = elf_section_find(in, head, MINIDEBUG_SECTION, &section, err);
+
+	if (rc)
+		return rc;
+	if (section.size > ELF_MINIDEBUG_PACKED_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "its section " MINIDEBUG_SECTION " has %" PRIu64 " bytes",
+			       section.size);
+	/* Checked before allocating: the size is only what the header claims. */
+	if (section.offset > in->size || section.size > in->size - section.offset)
+		return err_set(err, ERR_FORMAT,
+			       "its section " MINIDEBUG_SECTION " lies outside the file");
+	packed = malloc(section.size ? (size_t)section.size : 1);
+	if (!packed)
+		return err_memory(err, "for its packed symbols");
+	rc = bytes_read(in, section.offset, packed, (size_t)section.size,
+			"its section " MINIDEBUG_SECTION, err);
+	if (!rc)
+		rc = xz_unpack(packed, (size_t)section.size, ELF_MINIDEBUG_MAX_BYTES, out, err);
+	free(packed);
 	return rc;
 }

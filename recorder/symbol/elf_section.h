@@ -1,4 +1,7 @@
-/* The sections of an ELF file: the table of all, and one by its name. Any thread. */
+/*
+ * The sections of an ELF file: the table of all, one by its name, and the file that is packed into
+ * one. Any thread.
+ */
 #pragma once
 
 #include "symbol/elf.h"
@@ -24,3 +27,18 @@ int elf_sections_read(const struct bytes *in, const struct elf_head *head,
  */
 int elf_section_find(const struct bytes *in, const struct elf_head *head, const char *name,
 		     struct elf_section *out, struct err *err);
+
+#define ELF_MINIDEBUG_PACKED_MAX_BYTES ((uint64_t)16 << 20)
+#define ELF_MINIDEBUG_MAX_BYTES ((size_t)64 << 20)      /* unpacked */
+
+/*
+ * Unpack MiniDebugInfo: the .symtab of a stripped program, as an ELF file packed with xz into its
+ * section .gnu_debugdata (source: GDB manual, "Debugging information in a special section"). All
+ * programs of Fedora, RHEL and their relatives have it; it holds what .dynsym lacks.
+ *
+ * out      appended to an empty buffer: the packed file, for elf_index_new()
+ * returns  0; ERR_NOT_FOUND when there is none; ERR_FORMAT, ERR_LIMIT, ERR_IO, ERR_MEMORY;
+ *          ERR_UNSUPPORTED when this machine cannot unpack it (xz.h)
+ */
+int elf_minidebug_read(const struct bytes *in, const struct elf_head *head, struct buf *out,
+		       struct err *err);

@@ -1,6 +1,5 @@
 #include "symbol/elf_symbol.h"
 
-#include "base/bytes.h"
 #include "symbol/elf_format.h"
 #include "symbol/elf_section.h"
 
@@ -127,7 +126,7 @@ int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const c
 		    uint64_t *vaddr, struct elf_near *near, struct err *err)
 {
 	struct search s = {.in = in,
-			   .l = head->is64 ? &elf_layout64 : &elf_layout32,
+			   .l = elf_layout_of(head),
 			   .name = name,
 			   .near = near};
 	struct elf_section *sections = NULL;

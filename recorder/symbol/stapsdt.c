@@ -1,43 +1,37 @@
 #include "symbol/stapsdt.h"
 
 #include "base/array.h"
-#include "base/bytes.h"
+#include "symbol/elf_format.h"
 #include "symbol/elf_section.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTE_HEADER = 12, OWNER_BYTES = 8, TYPE_PROBE = 3, ADDRESSES_BYTES = 24 };
+enum { OWNER_BYTES = 8, TYPE_PROBE = 3 };
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-/* The text at *at, which must end before end; false when it does not, or is too long. */
-static bool take_text(const uint8_t **at, const uint8_t *end, char *out, size_t room)
+static bool get_text(struct cursor *c, char *out, size_t room)
 {
-	size_t n = strnlen((const char *)*at, (size_t)(end - *at));
+	const char *text = cursor_text(c);
 
-	if (n == (size_t)(end - *at) || n >= room)
+	if (!text || strlen(text) >= room)
 		return false;
-	memcpy(out, *at, n + 1);
-	*at += n + 1;
+	strcpy(out, text);
 	return true;
 }
 
-static bool read_probe(const uint8_t *at, const uint8_t *end, const struct elf_head *head,
-		       uint64_t base_now, struct stapsdt *out)
+static bool read_probe(struct cursor c, const struct elf_head *head, uint64_t base_now,
+		       struct stapsdt *out)
 {
 	uint64_t address, base, semaphore;
 
-	if (end - at < ADDRESSES_BYTES)
-		return false;
-	address = le64(at);
-	base = le64(at + 8);
-	semaphore = le64(at + 16);
-	at += ADDRESSES_BYTES;
-	if (!take_text(&at, end, out->provider, sizeof(out->provider)) ||
-	    !take_text(&at, end, out->name, sizeof(out->name)) ||
-	    !take_text(&at, end, out->arguments, sizeof(out->arguments)))
+	if (!cursor_number(&c, 8, &address) || !cursor_number(&c, 8, &base) ||
+	    !cursor_number(&c, 8, &semaphore) ||
+	    !get_text(&c, out->provider, sizeof(out->provider)) ||
+	    !get_text(&c, out->name, sizeof(out->name)) ||
+	    !get_text(&c, out->arguments, sizeof(out->arguments)))
 		return false;
 	if (base_now && base)
 		address += base_now - base;
@@ -48,31 +42,19 @@ static bool read_probe(const uint8_t *at, const uint8_t *end, const struct elf_h
 	       (!semaphore || elf_offset(head, semaphore, &out->semaphore));
 }
 
-static uint64_t round_up4(uint64_t n)
-{
-	return (n + 3) & ~(uint64_t)3;
-}
-
-static int each_note(const uint8_t *at, const uint8_t *end, const struct elf_head *head,
-		     uint64_t base_now, stapsdt_one *one, void *ctx)
+static int each_note(struct cursor notes, const struct elf_head *head, uint64_t base_now,
+		     stapsdt_one *one, void *ctx)
 {
 	struct stapsdt probe;
+	struct elf_note note;
 	unsigned n = 0;
 	int rc = 0;
 
-	while (!rc && end - at >= NOTE_HEADER && n++ < STAPSDT_PROBES_MAX) {
-		uint64_t name = le32(at), size = le32(at + 4), type = le32(at + 8);
-		uint64_t whole = NOTE_HEADER + round_up4(name) + round_up4(size);
-		const uint8_t *body = at + NOTE_HEADER + round_up4(name);
-
-		/* The last note may lack its padding. */
-		if (NOTE_HEADER + round_up4(name) + size > (uint64_t)(end - at))
-			break;
-		if (name == OWNER_BYTES && type == TYPE_PROBE &&
-		    memcmp(at + NOTE_HEADER, "stapsdt", 8) == 0 &&
-		    read_probe(body, body + size, head, base_now, &probe))
+	while (!rc && n++ < STAPSDT_PROBES_MAX && elf_note_next(&notes, 4, &note)) {
+		if (note.name_bytes == OWNER_BYTES && note.type == TYPE_PROBE &&
+		    memcmp(note.name, "stapsdt", OWNER_BYTES) == 0 &&
+		    read_probe(cursor_over(note.desc, note.desc_bytes), head, base_now, &probe))
 			rc = one(ctx, &probe);
-		at = whole < (uint64_t)(end - at) ? at + whole : end;
 	}
 	return rc;
 }
@@ -100,7 +82,7 @@ int stapsdt_each(const struct bytes *in, const struct elf_head *head, stapsdt_on
 		return err_memory(err, "for its probe notes");
 	rc = bytes_read(in, notes.offset, bytes, notes.size, "its probe notes", err);
 	if (!rc)
-		rc = each_note(bytes, bytes + notes.size, head, base_now, one, ctx);
+		rc = each_note(cursor_over(bytes, notes.size), head, base_now, one, ctx);
 	free(bytes);
 	return rc;
 }

@@ -3,7 +3,7 @@
  * half as the symbols packed into it.
  */
 #include "symbol/elf.h"
-#include "symbol/elf_minidebug.h"
+#include "symbol/elf_section.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,7 @@ static void look_up(const struct bytes *in, const struct elf_head *head, const s
 	uint64_t at, vaddr;
 	char name[200];
 
-	if (elf_index_new_mini(in, head, mini, &index, &err))
+	if (elf_index_new(in, head, mini, &index, &err))
 		return;
 	for (at = 0; at < in->size; at += 7) {
 		if (!elf_vaddr(head, at, &vaddr) || !elf_find(index, vaddr, &f))

@@ -231,7 +231,7 @@ static void read_app(const char *path, const char *wanted, struct app *app)
 	assert_int_equal(os_file_info(file, &info, NULL), 0);
 	in = bytes_of_file(file, info.size_bytes);
 	assert_int_equal(elf_head_read(&in, head, NULL), 0);
-	assert_int_equal(elf_index_new(&in, head, &index, NULL), 0);
+	assert_int_equal(elf_index_new(&in, head, NULL, &index, NULL), 0);
 	*app = (struct app){.path = path, .key = {.kind = OBJECT_ELF, .path = path}};
 	app->key.build_id_bytes = head->build_id_bytes;
 	memcpy(app->key.build_id, head->build_id, head->build_id_bytes);

@@ -41,7 +41,7 @@ static int open_image(const struct elf_image *image, struct opened *out, struct 
 	elf_image_build(image, &out->image);
 	out->bytes = bytes_of_memory(out->image.data, out->image.len);
 	rc = elf_head_read(&out->bytes, &out->head, err);
-	return rc ? rc : elf_index_new(&out->bytes, &out->head, &out->index, err);
+	return rc ? rc : elf_index_new(&out->bytes, &out->head, NULL, &out->index, err);
 }
 
 static void open_symbols(const struct elf_image_symbol *symbols, size_t n, struct opened *out)
@@ -81,7 +81,7 @@ TEST(elf_names_addresses_inside_functions_and_none_in_gaps)
 
 		image.is32 = is32;
 		assert_int_equal(open_image(&image, &o, NULL), 0);
-		assert_int_equal(elf_index_count(o.index), 3);
+		assert_int_equal(o.index->nentries, 3);
 		assert_string_equal(name_at(&o, BASE + 0x10), "alpha");
 		assert_string_equal(name_at(&o, BASE + 0x2f), "alpha");
 		assert_string_equal(name_at(&o, BASE + 0x30), "");
@@ -145,7 +145,7 @@ TEST(elf_prefers_typed_then_global_then_weak_then_fewer_underscores)
 	struct opened o;
 
 	open_symbols(symbols, 11, &o);
-	assert_int_equal(elf_index_count(o.index), 5);
+	assert_int_equal(o.index->nentries, 5);
 	assert_string_equal(name_at(&o, BASE + 0x10), "local");
 	assert_string_equal(name_at(&o, BASE + 0x20), "weak2");
 	assert_string_equal(name_at(&o, BASE + 0x30), "__global3");
@@ -205,7 +205,7 @@ TEST(elf_leaves_out_what_is_no_function)
 
 	open_symbols(symbols, 9, &o);
 	/* The one with the empty name is there, as a name without bytes; nobody shows it. */
-	assert_int_equal(elf_index_count(o.index), 1);
+	assert_int_equal(o.index->nentries, 1);
 	assert_string_equal(name_at(&o, BASE + 0x70), "");
 	close_image(&o);
 }
@@ -230,7 +230,7 @@ TEST(elf_without_sections_is_an_empty_index)
 
 	image.no_sections = true;
 	assert_int_equal(open_image(&image, &o, NULL), 0);
-	assert_int_equal(elf_index_count(o.index), 0);
+	assert_int_equal(o.index->nentries, 0);
 	assert_string_equal(name_at(&o, BASE + 0x10), "");
 	close_image(&o);
 }
@@ -273,7 +273,7 @@ static void refuse(const void *data, size_t n, const char *sentence)
 	int rc = elf_head_read(&in, &head, &err);
 
 	if (!rc)
-		rc = elf_index_new(&in, &head, &index, &err);
+		rc = elf_index_new(&in, &head, NULL, &index, &err);
 	assert_true(rc < 0 && err.code == rc);
 	if (!strstr(err.text, sentence))
 		fail_msg("\"%s\" lacks \"%s\"", err.text, sentence);
@@ -338,7 +338,7 @@ static void exercise(const void *data, size_t n)
 	char name[64];
 	uint64_t at;
 
-	if (elf_head_read(&in, &head, NULL) || elf_index_new(&in, &head, &index, NULL))
+	if (elf_head_read(&in, &head, NULL) || elf_index_new(&in, &head, NULL, &index, NULL))
 		return;
 	for (at = 0; at < n; at += 13) {
 		if (elf_vaddr(&head, at, &vaddr) && elf_find(index, vaddr, &f))
@@ -386,7 +386,7 @@ static int index_step(void *ctx)
 	int rc = elf_head_read(&o->bytes, &head, NULL);
 
 	if (!rc)
-		rc = elf_index_new(&o->bytes, &head, &index, NULL);
+		rc = elf_index_new(&o->bytes, &head, NULL, &index, NULL);
 	elf_index_free(index);
 	return rc;
 }
@@ -418,7 +418,7 @@ TEST(elf_sorts_many_functions_whatever_their_order)
 						       .size = 16, .type = ELF_IMAGE_FUNC};
 	}
 	assert_int_equal(open_image(&image, &o, NULL), 0);
-	assert_int_equal(elf_index_count(o.index), MANY);
+	assert_int_equal(o.index->nentries, MANY);
 	for (i = 0; i < MANY; i++) {
 		char want[12];
 
@@ -449,14 +449,14 @@ TEST(elf_completes_dynamic_symbols_by_those_of_a_packed_file)
 	elf_index_free(o.index);
 	elf_image_build(&inner, &text);
 	mini = bytes_of_memory(text.data, text.len);
-	assert_int_equal(elf_index_new_mini(&o.bytes, &o.head, &mini, &o.index, NULL), 0);
+	assert_int_equal(elf_index_new(&o.bytes, &o.head, &mini, &o.index, NULL), 0);
 	assert_string_equal(name_at(&o, BASE + 0x18), "shown");
 	assert_string_equal(name_at(&o, BASE + 0x38), "hidden");
 	/* For another machine, or no ELF at all: refused, not believed. */
 	text.data[18] = 40;
-	assert_int_equal(elf_index_new_mini(&o.bytes, &o.head, &mini, NULL, &err), ERR_FORMAT);
+	assert_int_equal(elf_index_new(&o.bytes, &o.head, &mini, NULL, &err), ERR_FORMAT);
 	text.data[0] = 'x';
-	assert_int_equal(elf_index_new_mini(&o.bytes, &o.head, &mini, NULL, &err), ERR_FORMAT);
+	assert_int_equal(elf_index_new(&o.bytes, &o.head, &mini, NULL, &err), ERR_FORMAT);
 	close_image(&o);
 	buf_free(&text);
 }

@@ -51,7 +51,7 @@ TEST(file_that_shrinks_before_it_is_indexed_is_an_error)
 
 	open_program(path, &o);
 	assert_int_equal(truncate(path, (off_t)(o.info.size_bytes / 2)), 0);
-	assert_int_equal(elf_index_new(&o.bytes, &o.head, &index, &err), ERR_FORMAT);
+	assert_int_equal(elf_index_new(&o.bytes, &o.head, NULL, &index, &err), ERR_FORMAT);
 	assert_non_null(strstr(err.text, "became shorter"));
 	os_close(o.file);
 }
@@ -69,7 +69,7 @@ TEST(file_that_shrinks_after_it_was_indexed_gives_no_name)
 	int rc;
 
 	open_program(path, &o);
-	assert_int_equal(elf_index_new(&o.bytes, &o.head, &index, NULL), 0);
+	assert_int_equal(elf_index_new(&o.bytes, &o.head, NULL, &index, NULL), 0);
 	assert_int_equal(truncate(path, 0), 0);
 	rc = elf_function_name(index, &o.bytes, &f, name, sizeof(name), NULL);
 	assert_int_equal(rc, elf_index_has_names(index) ? 0 : ERR_FORMAT);

@@ -207,7 +207,7 @@ TEST(worker_names_the_vdso)
 		skip();
 	}
 	assert_int_equal(elf_head_read(&in, &head, NULL), 0);
-	assert_int_equal(elf_index_new(&in, &head, &index, NULL), 0);
+	assert_int_equal(elf_index_new(&in, &head, NULL, &index, NULL), 0);
 	for (offset = 0; offset < in.size && !f.size; offset++) {
 		if (elf_vaddr(&head, offset, &vaddr))
 			elf_find(index, vaddr, &f);
@@ -372,7 +372,7 @@ static int read_step(void *ctx)
 	int rc = elf_head_read(in, &head, NULL);
 
 	if (!rc)
-		rc = elf_index_new(in, &head, &index, NULL);
+		rc = elf_index_new(in, &head, NULL, &index, NULL);
 	elf_index_free(index);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* .gnu_debugdata, on files that the compiler, objcopy and xz of this machine make. */
 #include "symbol/elf_file.h"
-#include "symbol/elf_minidebug.h"
+#include "symbol/elf_section.h"
 #include "symbol/xz.h"
 #include "tests/support/test.h"
 #include "tests/support/tmp.h"
@@ -95,8 +95,8 @@ TEST(minidebug_names_static_functions_beside_the_dynamic_ones)
 	open_app(&app);
 	assert_int_equal(elf_minidebug_read(&app.bytes, &app.head, &text, NULL), 0);
 	mini = bytes_of_memory(text.data, text.len);
-	assert_int_equal(elf_index_new(&app.bytes, &app.head, &plain, NULL), 0);
-	assert_int_equal(elf_index_new_mini(&app.bytes, &app.head, &mini, &whole, NULL), 0);
+	assert_int_equal(elf_index_new(&app.bytes, &app.head, NULL, &plain, NULL), 0);
+	assert_int_equal(elf_index_new(&app.bytes, &app.head, &mini, &whole, NULL), 0);
 	buf_free(&text);                             /* the index keeps what it needs */
 	assert_string_equal(name_at(&app, plain, app.shown), "shown");
 	assert_string_not_equal(name_at(&app, plain, app.hidden), "hidden");
