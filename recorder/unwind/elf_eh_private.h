@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/bytes.h"
 #include "unwind/elf_eh_frame.h"
 
 /* A reader that turns bad at the first missing byte, and stays so; from then on it gives 0. */
@@ -17,17 +18,12 @@ struct eh_cursor {
 /* n = 1, 2, 4 or 8 */
 static inline uint64_t eh_get(struct eh_cursor *c, unsigned n)
 {
-	uint64_t v = 0;
-	unsigned i;
-
 	if (c->bad || c->end - c->at < n) {
 		c->bad = true;
 		return 0;
 	}
-	for (i = 0; i < n; i++)
-		v |= (uint64_t)c->bytes[c->at + i] << (8 * i);
 	c->at += n;
-	return v;
+	return le_sized(c->bytes + c->at - n, n);
 }
 
 static inline int64_t eh_get_signed(struct eh_cursor *c, unsigned n)

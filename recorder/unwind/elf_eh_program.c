@@ -7,38 +7,51 @@
  */
 #include "unwind/elf_eh_private.h"
 
-enum {
-	CFA_ADVANCE = 0x40,             /* high two bits; the low six are the operand */
-	CFA_OFFSET = 0x80,
-	CFA_RESTORE = 0xc0,
-	CFA_OPERAND = 0x3f,
+/* The high two bits of a byte; the low six are the operand. Without any, it is one of extended[]. */
+enum { ADVANCE_LOC = 0x40, OFFSET = 0x80, RESTORE_REGISTER = 0xc0, OPERAND = 0x3f };
 
-	CFA_NOP = 0x00,
-	CFA_SET_LOC = 0x01,
-	CFA_ADVANCE1 = 0x02,
-	CFA_ADVANCE2 = 0x03,
-	CFA_ADVANCE4 = 0x04,
-	CFA_OFFSET_EXTENDED = 0x05,
-	CFA_RESTORE_EXTENDED = 0x06,
-	CFA_UNDEFINED = 0x07,
-	CFA_SAME_VALUE = 0x08,
-	CFA_REGISTER = 0x09,
-	CFA_REMEMBER_STATE = 0x0a,
-	CFA_RESTORE_STATE = 0x0b,
-	CFA_DEF_CFA = 0x0c,
-	CFA_DEF_CFA_REGISTER = 0x0d,
-	CFA_DEF_CFA_OFFSET = 0x0e,
-	CFA_DEF_CFA_EXPRESSION = 0x0f,
-	CFA_EXPRESSION = 0x10,
-	CFA_OFFSET_EXTENDED_SF = 0x11,
-	CFA_DEF_CFA_SF = 0x12,
-	CFA_DEF_CFA_OFFSET_SF = 0x13,
-	CFA_VAL_OFFSET = 0x14,
-	CFA_VAL_OFFSET_SF = 0x15,
-	CFA_VAL_EXPRESSION = 0x16,
-	CFA_ADVANCE8 = 0x1d,            /* from MIPS, used by others too */
-	CFA_GNU_ARGS_SIZE = 0x2e,
-	CFA_GNU_NEGATIVE_OFFSET = 0x2f,
+enum action {
+	REFUSE, IGNORE, MOVE, ADVANCE, REMEMBER, RECALL, RESTORE, PUT_RULE,
+	PUT_CFA, PUT_CFA_REGISTER, PUT_CFA_OFFSET, PUT_CFA_EXPRESSION,
+};
+
+/* An operand; 1 to 8 is one of so many bytes. Factored: in units of the CIE's data alignment. */
+enum operand {
+	NONE, UNSIGNED = 16, FACTORED, FACTORED_SIGNED, FACTORED_NEGATED, ADDRESS, EXPRESSION,
+};
+
+static const struct instruction {
+	uint8_t action;
+	bool has_register;              /* comes first */
+	uint8_t operand;
+	uint8_t how;                    /* of PUT_RULE */
+} extended[OPERAND + 1] = {
+	[0x00] = {IGNORE, false, NONE, 0},                              /* nop */
+	[0x01] = {MOVE, false, ADDRESS, 0},                             /* set_loc */
+	[0x02] = {ADVANCE, false, 1, 0},                                /* advance_loc1 */
+	[0x03] = {ADVANCE, false, 2, 0},                                /* advance_loc2 */
+	[0x04] = {ADVANCE, false, 4, 0},                                /* advance_loc4 */
+	[0x05] = {PUT_RULE, true, FACTORED, EH_AT},                     /* offset_extended */
+	[0x06] = {RESTORE, true, NONE, 0},                              /* restore_extended */
+	[0x07] = {PUT_RULE, true, NONE, EH_UNDEFINED},                  /* undefined */
+	[0x08] = {PUT_RULE, true, NONE, EH_SAME},                       /* same_value */
+	[0x09] = {PUT_RULE, true, UNSIGNED, EH_IN_REGISTER},            /* register */
+	[0x0a] = {REMEMBER, false, NONE, 0},                            /* remember_state */
+	[0x0b] = {RECALL, false, NONE, 0},                              /* restore_state */
+	[0x0c] = {PUT_CFA, true, UNSIGNED, 0},                          /* def_cfa */
+	[0x0d] = {PUT_CFA_REGISTER, true, NONE, 0},                     /* def_cfa_register */
+	[0x0e] = {PUT_CFA_OFFSET, false, UNSIGNED, 0},                  /* def_cfa_offset */
+	[0x0f] = {PUT_CFA_EXPRESSION, false, EXPRESSION, 0},            /* def_cfa_expression */
+	[0x10] = {PUT_RULE, true, EXPRESSION, EH_AT_EXPRESSION},        /* expression */
+	[0x11] = {PUT_RULE, true, FACTORED_SIGNED, EH_AT},              /* offset_extended_sf */
+	[0x12] = {PUT_CFA, true, FACTORED_SIGNED, 0},                   /* def_cfa_sf */
+	[0x13] = {PUT_CFA_OFFSET, false, FACTORED_SIGNED, 0},           /* def_cfa_offset_sf */
+	[0x14] = {PUT_RULE, true, FACTORED, EH_VALUE},                  /* val_offset */
+	[0x15] = {PUT_RULE, true, FACTORED_SIGNED, EH_VALUE},           /* val_offset_sf */
+	[0x16] = {PUT_RULE, true, EXPRESSION, EH_EXPRESSION},           /* val_expression */
+	[0x1d] = {ADVANCE, false, 8, 0},                 /* MIPS_advance_loc8, used by others too */
+	[0x2e] = {IGNORE, false, UNSIGNED, 0},                          /* GNU_args_size */
+	[0x2f] = {PUT_RULE, true, FACTORED_NEGATED, EH_AT},  /* GNU_negative_offset_extended */
 };
 
 struct program {
@@ -57,20 +70,21 @@ struct program {
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 /* Registers that we do not follow (vector registers...) have rules too, which are dropped. */
-static void put_rule(struct program *p, uint64_t reg, enum eh_how how, int64_t value,
-		     uint64_t other)
+static void put_rule(struct program *p, uint64_t reg, unsigned how, int64_t value)
 {
+	struct eh_rule rule = {.how = (uint8_t)how};
+
 	if (reg >= EH_REGISTERS)
 		return;
-	if (other >= EH_REGISTERS)
-		how = EH_UNDEFINED;      /* kept in a register that we do not follow */
-	if (value != (int32_t)value) {
-		p->c.bad = true;
-		return;
+	if (how == EH_IN_REGISTER) {
+		rule.reg = (uint8_t)(value & 31);
+		if ((uint64_t)value >= EH_REGISTERS)
+			rule.how = EH_UNDEFINED;     /* kept in a register that we do not follow */
+	} else {
+		rule.value = (int32_t)value;
+		p->c.bad |= value != rule.value;
 	}
-	p->row.regs[reg] = (struct eh_rule){.how = (uint8_t)how,
-					    .reg = (uint8_t)(other & 31),
-					    .value = (int32_t)value};
+	p->row.regs[reg] = rule;
 }
 
 /* An offset in units of the CIE. The multiplication is unsigned: hostile numbers may wrap. */
@@ -87,20 +101,6 @@ static void put_cfa(struct program *p, uint64_t reg, int64_t offset)
 	}
 	p->row.cfa = (struct eh_rule){.how = EH_VALUE, .reg = (uint8_t)reg,
 				      .value = (int32_t)offset};
-}
-
-static void put_cfa_offset(struct program *p, int64_t offset)
-{
-	if (p->row.cfa.how != EH_VALUE)
-		p->c.bad = true;
-	put_cfa(p, p->row.cfa.reg, offset);
-}
-
-static void put_cfa_register(struct program *p, uint64_t reg)
-{
-	if (p->row.cfa.how != EH_VALUE)
-		p->c.bad = true;
-	put_cfa(p, reg, p->row.cfa.value);
 }
 
 /* Note the place of an expression (its length field) and skip it. */
@@ -169,150 +169,101 @@ static void advance(struct program *p, uint64_t delta)
 		move_to(p, p->row.start + bytes);
 }
 
-static void step_cfa(struct program *p, unsigned op)
+static int64_t read_operand(struct program *p, unsigned operand)
 {
 	struct eh_cursor *c = &p->c;
-	uint64_t reg;
 
-	switch (op) {
-	case CFA_DEF_CFA:
-		reg = eh_get_uleb(c);
-		put_cfa(p, reg, (int64_t)eh_get_uleb(c));
-		break;
-	case CFA_DEF_CFA_SF:
-		reg = eh_get_uleb(c);
-		put_cfa(p, reg, factored(p, eh_get_sleb(c)));
-		break;
-	case CFA_DEF_CFA_REGISTER:
-		put_cfa_register(p, eh_get_uleb(c));
-		break;
-	case CFA_DEF_CFA_OFFSET:
-		put_cfa_offset(p, (int64_t)eh_get_uleb(c));
-		break;
-	case CFA_DEF_CFA_OFFSET_SF:
-		put_cfa_offset(p, factored(p, eh_get_sleb(c)));
-		break;
-	case CFA_DEF_CFA_EXPRESSION:
-		p->row.cfa = (struct eh_rule){.how = EH_EXPRESSION,
-					      .value = (int32_t)skip_expression(p)};
-		break;
-	default:
-		c->bad = true;
+	switch (operand) {
+	case NONE:
+		return 0;
+	case UNSIGNED:
+		return (int64_t)eh_get_uleb(c);
+	case FACTORED:
+		return factored(p, (int64_t)eh_get_uleb(c));
+	case FACTORED_SIGNED:
+		return factored(p, eh_get_sleb(c));
+	case FACTORED_NEGATED:
+		return factored(p, (int64_t)(0 - eh_get_uleb(c)));
+	case ADDRESS:
+		return (int64_t)eh_get_pointer(c, p->fde->cie.pointers,
+					       p->tables->in.header_vaddr);
+	case EXPRESSION:
+		return skip_expression(p);
 	}
+	return (int64_t)eh_get(c, operand);
 }
 
-static void step_rule(struct program *p, unsigned op)
+static void execute(struct program *p, const struct instruction *in)
 {
-	struct eh_cursor *c = &p->c;
-	uint64_t reg = eh_get_uleb(c);
+	uint64_t reg = in->has_register ? eh_get_uleb(&p->c) : 0;
+	int64_t operand = read_operand(p, in->operand);
 
-	switch (op) {
-	case CFA_OFFSET_EXTENDED:
-		put_rule(p, reg, EH_AT, factored(p, (int64_t)eh_get_uleb(c)), 0);
+	/* These two change one half of a CFA that is a register and an offset. */
+	if ((in->action == PUT_CFA_REGISTER || in->action == PUT_CFA_OFFSET) &&
+	    p->row.cfa.how != EH_VALUE)
+		p->c.bad = true;
+	switch (in->action) {
+	case IGNORE:
 		break;
-	case CFA_OFFSET_EXTENDED_SF:
-		put_rule(p, reg, EH_AT, factored(p, eh_get_sleb(c)), 0);
+	case MOVE:
+		move_to(p, (uint64_t)operand);
 		break;
-	case CFA_GNU_NEGATIVE_OFFSET:
-		put_rule(p, reg, EH_AT, factored(p, (int64_t)(0 - eh_get_uleb(c))), 0);
+	case ADVANCE:
+		advance(p, (uint64_t)operand);
 		break;
-	case CFA_VAL_OFFSET:
-		put_rule(p, reg, EH_VALUE, factored(p, (int64_t)eh_get_uleb(c)), 0);
-		break;
-	case CFA_VAL_OFFSET_SF:
-		put_rule(p, reg, EH_VALUE, factored(p, eh_get_sleb(c)), 0);
-		break;
-	case CFA_RESTORE_EXTENDED:
-		restore(p, reg);
-		break;
-	case CFA_UNDEFINED:
-		put_rule(p, reg, EH_UNDEFINED, 0, 0);
-		break;
-	case CFA_SAME_VALUE:
-		put_rule(p, reg, EH_SAME, 0, 0);
-		break;
-	case CFA_REGISTER:
-		put_rule(p, reg, EH_IN_REGISTER, 0, eh_get_uleb(c));
-		break;
-	case CFA_EXPRESSION:
-		put_rule(p, reg, EH_AT_EXPRESSION, skip_expression(p), 0);
-		break;
-	case CFA_VAL_EXPRESSION:
-		put_rule(p, reg, EH_EXPRESSION, skip_expression(p), 0);
-		break;
-	default:
-		c->bad = true;
-	}
-}
-
-static void step_extended(struct program *p, unsigned op)
-{
-	struct eh_cursor *c = &p->c;
-
-	switch (op) {
-	case CFA_NOP:
-		break;
-	case CFA_SET_LOC:
-		move_to(p, eh_get_pointer(c, p->fde->cie.pointers, p->tables->in.header_vaddr));
-		break;
-	case CFA_ADVANCE1:
-		advance(p, eh_get(c, 1));
-		break;
-	case CFA_ADVANCE2:
-		advance(p, eh_get(c, 2));
-		break;
-	case CFA_ADVANCE4:
-		advance(p, eh_get(c, 4));
-		break;
-	case CFA_ADVANCE8:
-		advance(p, eh_get(c, 8));
-		break;
-	case CFA_REMEMBER_STATE:
+	case REMEMBER:
 		remember(p);
 		break;
-	case CFA_RESTORE_STATE:
+	case RECALL:
 		recall(p);
 		break;
-	case CFA_GNU_ARGS_SIZE:
-		eh_get_uleb(c);
+	case RESTORE:
+		restore(p, reg);
 		break;
-	case CFA_DEF_CFA:
-	case CFA_DEF_CFA_SF:
-	case CFA_DEF_CFA_REGISTER:
-	case CFA_DEF_CFA_OFFSET:
-	case CFA_DEF_CFA_OFFSET_SF:
-	case CFA_DEF_CFA_EXPRESSION:
-		step_cfa(p, op);
+	case PUT_RULE:
+		put_rule(p, reg, in->how, operand);
+		break;
+	case PUT_CFA:
+		put_cfa(p, reg, operand);
+		break;
+	case PUT_CFA_REGISTER:
+		put_cfa(p, reg, p->row.cfa.value);
+		break;
+	case PUT_CFA_OFFSET:
+		put_cfa(p, p->row.cfa.reg, operand);
+		break;
+	case PUT_CFA_EXPRESSION:
+		p->row.cfa = (struct eh_rule){.how = EH_EXPRESSION, .value = (int32_t)operand};
 		break;
 	default:
-		step_rule(p, op);
+		p->c.bad = true;
 	}
 }
 
 /* Run the instructions of [at, end) until the wanted address is reached; false when malformed. */
-static bool run(struct program *p, size_t at, size_t end)
+static bool run_instructions(struct program *p, size_t at, size_t end)
 {
 	p->c.at = at;
 	p->c.end = end;
 	while (p->c.at < p->c.end && !p->c.bad && !p->done) {
 		unsigned op = (unsigned)eh_get(&p->c, 1);
-		unsigned operand = op & CFA_OPERAND;
+		unsigned operand = op & OPERAND;
 
 		if (!*p->budget)
 			return false;
 		(*p->budget)--;
-		switch (op & ~(unsigned)CFA_OPERAND) {
-		case CFA_ADVANCE:
+		switch (op & ~(unsigned)OPERAND) {
+		case ADVANCE_LOC:
 			advance(p, operand);
 			break;
-		case CFA_OFFSET:
-			put_rule(p, operand, EH_AT, factored(p, (int64_t)eh_get_uleb(&p->c)), 0);
+		case OFFSET:
+			put_rule(p, operand, EH_AT, factored(p, (int64_t)eh_get_uleb(&p->c)));
 			break;
-		case CFA_RESTORE:
+		case RESTORE_REGISTER:
 			restore(p, operand);
 			break;
 		default:
-			step_extended(p, op);
+			execute(p, &extended[op]);
 		}
 	}
 	return !p->c.bad;
@@ -324,6 +275,7 @@ enum eh_result eh_program_run(const struct eh_frame *tables, const struct eh_fde
 	struct program p;
 	struct eh_row initial;
 
+	/* Not initialized as a whole: the remembered rows are 1 KB. */
 	p.tables = tables;
 	p.fde = fde;
 	p.c = (struct eh_cursor){.bytes = tables->in.frames, .vaddr = tables->in.frames_vaddr};
@@ -334,14 +286,12 @@ enum eh_result eh_program_run(const struct eh_frame *tables, const struct eh_fde
 				.return_column = fde->cie.return_column};
 	p.initial = NULL;
 	p.nremembered = 0;
-	if (!run(&p, fde->cie.program, fde->cie.end))
+	if (!run_instructions(&p, fde->cie.program, fde->cie.end))
 		return EH_BAD;
 	initial = p.row;
 	p.initial = &initial;
 	p.nremembered = 0;
-	if (!run(&p, fde->program, fde->program_end))
-		return EH_BAD;
-	if (p.row.cfa.how == EH_UNSET)
+	if (!run_instructions(&p, fde->program, fde->program_end) || p.row.cfa.how == EH_UNSET)
 		return EH_BAD;
 	*out = p.row;
 	return EH_OK;
