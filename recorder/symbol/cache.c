@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
 #define RETRY_FIRST_NS (10 * NS_PER_MS)
 #define RETRY_LAST_NS (10 * NS_PER_SEC)
 #define REST_AFTER_NS (10 * NS_PER_SEC)
@@ -21,21 +20,25 @@ struct entry {
 	uint32_t pid;                  /* the last one tried */
 	uint32_t failures;
 	uint64_t retry_ns, used_ns;
+	uint64_t use;                  /* the higher, the later it was used */
 	size_t bytes;
 	bool has_idle_work;            /* and idle_work counts it */
-	uint32_t newer, older;         /* by use; a free entry's older is the next free one */
 };
 
 /*
  * A table may hold its file open to read names from it (elf.h). An open file keeps its mount busy
  * and, once deleted, its disk space, and a recorder must not do that for long: at most
  * SYMBOL_FILES_MAX files, and none unused for REST_AFTER_NS.
+ *
+ * The least recently used entry is searched for, 0.1 ms at most, when something must go: beside
+ * opening and closing of files that is little.
  */
 struct cache {
 	const struct symbol_env *env;
 	struct log *log;
 	struct table by_object;        /* object number -> entry */
-	uint32_t newest, oldest, free_first;
+	uint32_t nentries;             /* the first that were ever used; later ones are free */
+	uint64_t uses;
 	struct cache_use use;
 	uint32_t idle_work;            /* tables that have some */
 	size_t max_bytes;
@@ -47,53 +50,13 @@ struct cache {
 struct cache *cache_new(const struct symbol_env *env, struct log *log)
 {
 	struct cache *c = calloc(1, sizeof(*c));
-	uint32_t i;
 
 	if (!c)
 		return NULL;
 	c->env = env;
 	c->log = log;
 	c->max_bytes = SYMBOL_CACHE_BYTES;
-	c->newest = c->oldest = NONE;
-	for (i = 0; i < SYMBOL_OBJECTS_MAX; i++)
-		c->entries[i].older = i + 1 < SYMBOL_OBJECTS_MAX ? i + 1 : NONE;
 	return c;
-}
-
-/* ---- order of use ---------------------------------------------------------------------------- */
-
-static void unlink_entry(struct cache *c, struct entry *e)
-{
-	if (e->newer != NONE)
-		c->entries[e->newer].older = e->older;
-	else
-		c->newest = e->older;
-	if (e->older != NONE)
-		c->entries[e->older].newer = e->newer;
-	else
-		c->oldest = e->newer;
-}
-
-static void link_newest(struct cache *c, struct entry *e)
-{
-	uint32_t at = (uint32_t)(e - c->entries);
-
-	e->newer = NONE;
-	e->older = c->newest;
-	if (c->newest != NONE)
-		c->entries[c->newest].newer = at;
-	else
-		c->oldest = at;
-	c->newest = at;
-}
-
-static void touch(struct cache *c, struct entry *e, uint64_t now_ns)
-{
-	e->used_ns = now_ns;
-	if (c->newest == (uint32_t)(e - c->entries))
-		return;
-	unlink_entry(c, e);
-	link_newest(c, e);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -110,7 +73,7 @@ static bool same_object(const void *ctx, uint32_t value, const void *key)
 	return c->entries[value].object == key;
 }
 
-static void rest(struct cache *c, struct entry *e)
+static void close_file(struct cache *c, struct entry *e)
 {
 	if (!e->table || !e->table->holds_file)
 		return;
@@ -124,7 +87,7 @@ static void close_table(struct cache *c, struct entry *e)
 		c->use.failed--;
 		return;
 	}
-	rest(c, e);
+	close_file(c, e);
 	c->idle_work -= e->has_idle_work;
 	e->has_idle_work = false;
 	e->table->reader->close(e->table);
@@ -136,23 +99,46 @@ static void close_table(struct cache *c, struct entry *e)
 
 static void evict(struct cache *c, struct entry *e)
 {
-	uint32_t at = (uint32_t)(e - c->entries);
-
 	close_table(c, e);
-	unlink_entry(c, e);
-	table_remove(&c->by_object, object_hash(e->object), at);
+	table_remove(&c->by_object, object_hash(e->object), (uint32_t)(e - c->entries));
 	object_drop(e->object, 0);
 	memset(e, 0, sizeof(*e));
-	e->older = c->free_first;
-	c->free_first = at;
+}
+
+/* Which entries may go. */
+static bool is_used(const struct entry *e)
+{
+	return e->object != NULL;
+}
+
+static bool is_open(const struct entry *e)
+{
+	return e->table != NULL;
+}
+
+static bool holds_file(const struct entry *e)
+{
+	return e->table && e->table->holds_file;
+}
+
+/* The least recently used of those that may go, but never the newest entry; NULL = there is none. */
+static struct entry *find_oldest(struct cache *c, bool (*may_go)(const struct entry *e))
+{
+	struct entry *e, *oldest = NULL;
+
+	for (e = c->entries; e < c->entries + c->nentries; e++)
+		if (may_go(e) && e->use != c->uses && (!oldest || e->use < oldest->use))
+			oldest = e;
+	return oldest;
 }
 
 void cache_free(struct cache *c)
 {
 	if (!c)
 		return;
-	while (c->newest != NONE)
-		evict(c, &c->entries[c->newest]);
+	while (c->nentries--)
+		if (c->entries[c->nentries].object)
+			evict(c, &c->entries[c->nentries]);
 	table_free(&c->by_object);
 	text_table_free(&c->told);
 	free(c);
@@ -168,19 +154,20 @@ static struct entry *find_entry(struct cache *c, const struct object *object)
 /* Add an entry without a table; it counts as failed until it has one. */
 static struct entry *add_entry(struct cache *c, struct object *object)
 {
-	struct entry *e;
-	uint32_t at;
+	struct entry *e = c->entries;
 
-	if (c->free_first == NONE)
-		evict(c, &c->entries[c->oldest]);
-	at = c->free_first;
-	if (table_add(&c->by_object, object_hash(object), at))
+	while (e < c->entries + c->nentries && e->object)
+		e++;
+	if (e == c->entries + SYMBOL_OBJECTS_MAX) {
+		e = find_oldest(c, is_used);
+		evict(c, e);
+	}
+	if (table_add(&c->by_object, object_hash(object), (uint32_t)(e - c->entries)))
 		return NULL;
-	e = &c->entries[at];
-	c->free_first = e->older;
+	if (e == c->entries + c->nentries)
+		c->nentries++;
 	e->object = object;
 	object_ref(object);
-	link_newest(c, e);
 	c->use.failed++;
 	return e;
 }
@@ -236,17 +223,12 @@ static void note_failure(struct cache *c, struct entry *e, uint64_t now_ns, cons
 /* Make room for the newest entry, which always stays. */
 static void trim(struct cache *c)
 {
-	uint32_t at, newer;
+	struct entry *e;
 
-	for (at = c->oldest; c->use.bytes > c->max_bytes && at != c->newest; at = newer) {
-		newer = c->entries[at].newer;
-		if (c->entries[at].table)
-			evict(c, &c->entries[at]);
-	}
-	for (at = c->oldest; c->use.files > SYMBOL_FILES_MAX && at != c->newest; at = newer) {
-		newer = c->entries[at].newer;
-		rest(c, &c->entries[at]);
-	}
+	while (c->use.bytes > c->max_bytes && (e = find_oldest(c, is_open)) != NULL)
+		evict(c, e);
+	while (c->use.files > SYMBOL_FILES_MAX && (e = find_oldest(c, holds_file)) != NULL)
+		close_file(c, e);
 }
 
 void cache_set_max(struct cache *c, size_t bytes)
@@ -257,11 +239,12 @@ void cache_set_max(struct cache *c, size_t bytes)
 	trim(c);
 }
 
-/* Take over what the reader changed: its memory, its idle work, and its note. */
-static void account(struct cache *c, struct entry *e)
+/* Take over what the reader changed: its file, its memory, its idle work, and its note. */
+static void account(struct cache *c, struct entry *e, bool had_file)
 {
 	size_t bytes = e->table->reader->bytes(e->table);
 
+	c->use.files += e->table->holds_file && !had_file;
 	c->use.bytes += bytes - e->bytes;
 	e->bytes = bytes;
 	c->idle_work += e->table->has_idle_work;
@@ -286,12 +269,11 @@ static void open_entry(struct cache *c, struct entry *e, const struct symbol_rea
 	}
 	c->use.open++;
 	c->use.failed--;
-	c->use.files += e->table->holds_file;
-	account(c, e);
+	account(c, e, false);
 	trim(c);
 }
 
-static struct entry *get(struct cache *c, struct object *object, uint32_t pid)
+static struct entry *open_object(struct cache *c, struct object *object, uint32_t pid)
 {
 	const struct symbol_reader *reader = reader_of(c, object);
 	uint64_t now_ns = os_now_ns();
@@ -302,12 +284,12 @@ static struct entry *get(struct cache *c, struct object *object, uint32_t pid)
 	if (c->env->foreign)
 		pid = 0;
 	e = find_entry(c, object);
-	if (e)
-		touch(c, e, now_ns);
-	else if ((e = add_entry(c, object)) != NULL)
-		e->used_ns = now_ns;
-	else
+	if (!e)
+		e = add_entry(c, object);
+	if (!e)
 		return NULL;
+	e->used_ns = now_ns;
+	e->use = ++c->uses;
 	/* Another process may be able to show what the first one could not. */
 	if (!e->table && (!e->failures || (e->pid != pid && now_ns >= e->retry_ns)))
 		open_entry(c, e, reader, pid, now_ns);
@@ -316,23 +298,21 @@ static struct entry *get(struct cache *c, struct object *object, uint32_t pid)
 
 void cache_open(struct cache *c, struct object *object, uint32_t pid)
 {
-	get(c, object, pid);
+	open_object(c, object, pid);
 }
 
 bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct symbol *out)
 {
 	struct entry *e = find_entry(c, object);
-	bool held, found;
+	bool had_file, found;
 
 	/* An existing entry is asked with its own pid: a frame is no new chance. */
-	e = get(c, object, e ? e->pid : object->pid);
+	e = open_object(c, object, e ? e->pid : object->pid);
 	if (!e)
 		return false;
-	held = e->table->holds_file;
+	had_file = e->table->holds_file;
 	found = e->table->reader->find(e->table, offset, out);
-	if (!held && e->table->holds_file)
-		c->use.files++;
-	account(c, e);
+	account(c, e, had_file);
 	trim(c);
 	return found;
 }
@@ -342,36 +322,27 @@ bool cache_has_idle_work(const struct cache *c)
 	return c->idle_work != 0;
 }
 
-bool cache_idle(struct cache *c)
+void cache_idle(struct cache *c)
 {
-	struct entry *e;
-	uint32_t at;
-	bool held;
+	struct entry *e = c->entries;
+	bool had_file;
 
 	if (!c->idle_work)
-		return false;
-	for (at = c->newest; at != NONE && !c->entries[at].has_idle_work; at = c->entries[at].older)
-		;
-	if (at == NONE)
-		return false;
-	e = &c->entries[at];
-	held = e->table->holds_file;
+		return;
+	while (!e->has_idle_work)
+		e++;
+	had_file = e->table->holds_file;
 	e->table->reader->idle(e->table);
-	if (!held && e->table->holds_file)
-		c->use.files++;
-	account(c, e);
-	return true;
+	account(c, e, had_file);
 }
 
 void cache_rest(struct cache *c, uint64_t now_ns)
 {
-	uint32_t at;
+	uint32_t i;
 
-	for (at = c->oldest; at != NONE && c->use.files; at = c->entries[at].newer) {
-		if (now_ns - c->entries[at].used_ns < REST_AFTER_NS)
-			return;
-		rest(c, &c->entries[at]);
-	}
+	for (i = 0; i < c->nentries && c->use.files; i++)
+		if (now_ns - c->entries[i].used_ns >= REST_AFTER_NS)
+			close_file(c, &c->entries[i]);
 }
 
 void cache_use(const struct cache *c, struct cache_use *out)

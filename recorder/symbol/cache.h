@@ -34,8 +34,8 @@ bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct 
 /* Close the files that were not needed for a while. */
 void cache_rest(struct cache *c, uint64_t now_ns);
 
-/* Do a piece of work that no frame waits for; false when there is none. */
-bool cache_idle(struct cache *c);
+/* Do a piece of work that no frame waits for, if there is some. */
+void cache_idle(struct cache *c);
 bool cache_has_idle_work(const struct cache *c);
 
 void cache_use(const struct cache *c, struct cache_use *out);

@@ -366,7 +366,6 @@ static size_t bytes(const struct symbol_table *table)
 }
 
 const struct symbol_reader elf_reader = {
-	.name = "elf",
 	.reads = reads,
 	.open = open_elf,
 	.find = find,

@@ -61,7 +61,6 @@ static void close_ksymbol(struct symbol_table *table)
 }
 
 const struct symbol_reader ksymbol_reader = {
-	.name = "ksymbol",
 	.reads = reads,
 	.open = open_ksymbol,
 	.find = find,

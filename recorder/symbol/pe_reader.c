@@ -391,7 +391,6 @@ static void close_pe(struct symbol_table *table)
 }
 
 const struct symbol_reader pe_reader = {
-	.name = "pe",
 	.reads = reads,
 	.open = open_pe,
 	.find = find,

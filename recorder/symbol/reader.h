@@ -34,7 +34,6 @@ struct symbol_table {
 };
 
 struct symbol_reader {
-	const char *name;
 	bool live;        /* asks this machine as it is now: useless for foreign traces */
 	/* Does it read objects of this kind? Looks at the key only. */
 	bool (*reads)(const struct object *object);
@@ -52,6 +51,6 @@ struct symbol_reader {
 	void (*close)(struct symbol_table *table);
 };
 
-extern const struct symbol_reader elf_reader, kallsyms_reader, ksymbol_reader, pe_reader,
-	perfmap_reader;
-extern const struct symbol_reader *const symbol_readers[];   /* ends in NULL */
+extern const struct symbol_reader elf_reader, ksymbol_reader, pe_reader;
+extern const struct symbol_reader kallsyms_reader, perfmap_reader;   /* Linux */
+extern const struct symbol_reader *const symbol_readers[];   /* this host's; ends in NULL */

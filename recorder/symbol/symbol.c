@@ -15,9 +15,6 @@
 /* Named frames that a settle skips in one go under the lock, nanoseconds each. */
 enum { SKIP_MAX = 1024 };
 
-const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
-						     &kallsyms_reader, &perfmap_reader, NULL};
-
 /* ---- requests -------------------------------------------------------------------------------- */
 
 enum request_kind {

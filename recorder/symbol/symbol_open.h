@@ -36,16 +36,19 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 		      struct buf *path);
 
 /*
- * Open the perf map that a process writes: /tmp/perf-<its own pid>.map in its own root. Anybody may
+ * Linux only: open the perf map that a process writes: /tmp/perf-<its own pid>.map in its own root. Anybody may
  * write there. So it must be a regular file, no link, owned by the process's user or root, and not
  * older than the process, because the pid may have been somebody else's before.
  *
  * returns  0; ERR_NOT_FOUND when there is none, or no such process; ERR_ACCESS when it cannot be
- *          trusted or read; ERR_UNSUPPORTED, ERR_IO
+ *          trusted or read; ERR_IO
  */
 int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err);
 
-/* Identifies the program that a process runs: differs after exec and pid reuse; 0 = no process. */
+/*
+ * Linux only: identifies the program that a process runs: differs after exec and pid reuse; 0 = no
+ * process.
+ */
 uint64_t symbol_process_identity(uint32_t pid);
 
 /* The vDSO of this process, the same for every 64-bit process; ERR_UNSUPPORTED if there is none. */

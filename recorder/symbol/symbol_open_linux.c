@@ -2,6 +2,7 @@
 
 #include "base/table.h"
 #include "model/process.h"
+#include "symbol/reader.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -14,6 +15,9 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
+						     &kallsyms_reader, &perfmap_reader, NULL};
 
 static const char deleted[] = " (deleted)";
 

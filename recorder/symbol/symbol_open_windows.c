@@ -4,7 +4,10 @@
  */
 #include "symbol/symbol_open.h"
 
-#include "symbol/kallsyms.h"
+#include "symbol/reader.h"
+
+const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
+						     NULL};
 
 bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
 		 bool *same_root)
@@ -38,19 +41,6 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 	return false;
 }
 
-int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
-{
-	(void)pid;
-	(void)out;
-	return err_set(err, ERR_UNSUPPORTED, "programs on Windows write no perf maps");
-}
-
-uint64_t symbol_process_identity(uint32_t pid)
-{
-	(void)pid;
-	return 0;
-}
-
 int symbol_vdso(struct bytes *out, struct err *err)
 {
 	(void)out;
@@ -77,21 +67,4 @@ bool symbol_comm(uint32_t pid, char out[16])
 	(void)pid;
 	out[0] = '\0';
 	return false;
-}
-
-int kallsyms_read(struct buf *out, struct err *err)
-{
-	(void)out;
-	return err_set(err, ERR_UNSUPPORTED, "Windows has no kallsyms");
-}
-
-uint64_t kallsyms_modules(void)
-{
-	return 0;
-}
-
-int kallsyms_text_base(uint64_t *base, struct err *err)
-{
-	*base = 0;
-	return err_set(err, ERR_UNSUPPORTED, "Windows has no kallsyms");
 }

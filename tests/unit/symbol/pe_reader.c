@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct symbol_reader *reader;
+static const struct symbol_reader *const reader = &pe_reader;
 static struct pe_head head;                          /* of tests/data/pdb/functions.exe */
 static char guid[33];
 
@@ -30,17 +30,12 @@ static void copy(const char *name, const char *to)
 
 static int setup(void **state)
 {
-	const struct symbol_reader *const *at;
 	struct buf b = {0};
 	struct bytes in;
 	const uint8_t *g = head.pdb_guid;
 
 	(void)state;
-	for (at = symbol_readers; *at; at++) {
-		if (!strcmp((*at)->name, "pe"))
-			reader = *at;
-	}
-	if (!reader || os_load("tests/data/pdb/functions.exe", 1 << 20, &b, NULL))
+	if (os_load("tests/data/pdb/functions.exe", 1 << 20, &b, NULL))
 		return -1;
 	in = bytes_of_memory(b.data, b.len);
 	if (pe_head_read(&in, &head, NULL) || !head.has_pdb)

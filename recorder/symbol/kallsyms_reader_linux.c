@@ -104,7 +104,6 @@ static void close_kernel(struct symbol_table *table)
 }
 
 const struct symbol_reader kallsyms_reader = {
-	.name = "kallsyms",
 	.live = true,
 	.reads = reads,
 	.open = open_kernel,

@@ -181,7 +181,6 @@ static void close_jit(struct symbol_table *table)
 }
 
 const struct symbol_reader perfmap_reader = {
-	.name = "perfmap",
 	.live = true,
 	.reads = reads,
 	.open = open_jit,
