@@ -30,7 +30,7 @@
 #define TIME_SHARE 10u                            /* rounds take 1/10 of the time at most */
 #define FORGET_NS (5 * NS_PER_SEC)           /* a thread without a stack for so long has ended */
 
-struct known_thread {
+struct sampled_thread {
 	uint32_t tid;
 	struct thread *thread;
 	uint64_t seen_ns;
@@ -44,7 +44,7 @@ struct target {
 	struct thread_stacks *stacks;
 	struct process *process;             /* with a reference */
 	bool own;                            /* added by this source */
-	struct known_thread *threads;        /* by tid, ascending */
+	struct sampled_thread *threads;      /* by tid, ascending */
 	uint32_t n, room, next;              /* next: stacks come by tid */
 };
 
@@ -60,14 +60,12 @@ struct sampler {
 	bool stopping;                       /* under lock */
 	_Atomic unsigned wanted_hz;
 	unsigned hz;
-	uint64_t rounds, rounds_from_ns;
-	_Atomic uint64_t events, stacks, broken, longest_ns, refused;
+	uint64_t rounds, rounds_from_ns, stacks, longest_ns;
+	_Atomic uint64_t events, refused;
 	_Atomic uint32_t round_mhz;          /* rounds a second / 1000, measured; 0 = not yet */
 };
 
 extern const struct source_ops sampler_source;
-
-static const char *const leaves[] = {[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME"};
 
 static struct sampler *sampler_of(struct source *s)
 {
@@ -76,28 +74,29 @@ static struct sampler *sampler_of(struct source *s)
 
 /* ---- one stack ------------------------------------------------------------------------------- */
 
+/* Find or add the thread of a stack. */
 static struct thread *thread_of(struct target *t, const struct thread_stack *stack)
 {
-	struct sampler *s = t->sampler;
+	struct sampled_thread *at;
 
 	while (t->next < t->n && t->threads[t->next].tid < stack->tid)
 		t->next++;
 	if (t->next == t->n || t->threads[t->next].tid != stack->tid) {
 		if (ARRAY_ROOM(t->threads, t->room, t->n + 1))
 			return NULL;
-		memmove(&t->threads[t->next + 1], &t->threads[t->next],
-			(t->n - t->next) * sizeof(*t->threads));
-		t->threads[t->next] = (struct known_thread){
-			stack->tid, thread_add(s->cfg.processes, t->process, stack->tid), 0};
-		t->n++;
+		at = &t->threads[t->next];
+		memmove(at + 1, at, (t->n++ - t->next) * sizeof(*at));
+		at->tid = stack->tid;
+		at->thread = thread_add(t->sampler->cfg.processes, t->process, stack->tid);
 	}
-	t->threads[t->next].seen_ns = stack->time_ns;
-	if (t->threads[t->next].thread && *stack->name)
-		thread_set_name(t->threads[t->next].thread, stack->name);
-	return t->threads[t->next].thread;
+	at = &t->threads[t->next];
+	at->seen_ns = stack->time_ns;
+	if (at->thread && *stack->name)
+		thread_set_name(at->thread, stack->name);
+	return at->thread;
 }
 
-static void put(struct sampler *s, struct event *e)
+static void put(struct sampler *s, const struct event *e)
 {
 	if (queue_put(s->cfg.queue, e))
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
@@ -107,18 +106,14 @@ static void put(struct sampler *s, struct event *e)
 static void put_time(struct sampler *s, const struct event *sample, enum thread_time_kind kind,
 		     uint64_t ns)
 {
+	const struct thread_time_piece piece = {
+		.kind = kind, .frames = sample->stack_frames, .nframes = sample->nstack_frames};
 	struct event e = *sample;
-	uint32_t n = sample->nstack_frames < STACK_MAX_FRAMES ? sample->nstack_frames
-							      : STACK_MAX_FRAMES - 1;
 
-	if (!s->times)
-		return;
-	s->scratch[0] = (struct frame_ref){.object = s->times, .offset = kind};
-	memcpy(s->scratch + 1, sample->stack_frames, n * sizeof(*s->scratch));
 	e.stream = STREAM_OFF_CPU;
 	e.value = (double)ns;
 	e.stack_frames = s->scratch;
-	e.nstack_frames = n + 1;
+	e.nstack_frames = thread_time_frames(&piece, s->times, s->scratch);
 	put(s, &e);
 }
 
@@ -133,9 +128,7 @@ static void on_stack(void *ctx, const struct thread_stack *stack)
 			  .nstack_frames = stack->nframes};
 
 	e.thread = thread_of(t, stack);
-	atomic_fetch_add_explicit(&s->stacks, 1, memory_order_relaxed);
-	if (stack->quality == QUALITY_BROKEN)
-		atomic_fetch_add_explicit(&s->broken, 1, memory_order_relaxed);
+	s->stacks++;
 	if (stack->cpu_ns) {
 		put(s, &e);
 		put_time(s, &e, TIME_CPU, stack->cpu_ns);
@@ -146,20 +139,26 @@ static void on_stack(void *ctx, const struct thread_stack *stack)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static void drop_thread(struct target *t, struct known_thread *known)
+/* Drop threads without a stack for long. now_ns UINT64_MAX: all of them. */
+static void forget_threads(struct target *t, uint64_t now_ns)
 {
-	if (known->thread)
-		thread_drop(t->sampler->cfg.processes, known->thread, os_now_ns());
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < t->n; i++) {
+		if (t->threads[i].seen_ns + FORGET_NS >= now_ns)
+			t->threads[kept++] = t->threads[i];
+		else if (t->threads[i].thread)
+			thread_drop(t->sampler->cfg.processes, t->threads[i].thread, os_now_ns());
+	}
+	t->n = kept;
 }
 
 static void drop_target(struct target *t)
 {
 	struct sampler *s = t->sampler;
-	uint32_t i;
 
 	thread_stacks_close(t->stacks);
-	for (i = 0; i < t->n; i++)
-		drop_thread(t, &t->threads[i]);
+	forget_threads(t, UINT64_MAX);
 	free(t->threads);
 	if (t->process && t->own)
 		process_drop(s->cfg.processes, t->process, os_now_ns());
@@ -168,7 +167,8 @@ static void drop_target(struct target *t)
 	*t = (struct target){.sampler = s};
 }
 
-static bool know_process(struct target *t)
+/* Find the process, or add it where no other source does. */
+static bool add_process(struct target *t)
 {
 	struct sampler *s = t->sampler;
 	uint64_t now_ns = os_now_ns();
@@ -191,7 +191,7 @@ static void add_target(struct sampler *s, struct target *t, uint32_t pid)
 	struct err err = {0};
 
 	t->pid = pid;
-	if (thread_stacks_open(pid, s->cfg.frames, &t->stacks, &err) == 0 && know_process(t)) {
+	if (thread_stacks_open(pid, s->cfg.frames, &t->stacks, &err) == 0 && add_process(t)) {
 		log_line(s->cfg.log, LOG_INFO, "sampling the threads of process %" PRIu32 " (%s)",
 			 pid, process_name(t->process));
 		return;
@@ -200,20 +200,6 @@ static void add_target(struct sampler *s, struct target *t, uint32_t pid)
 		log_line(s->cfg.log, LOG_WARN, "%s", err.text);
 	s->logged_pid = pid;
 	drop_target(t);
-}
-
-/* Drop threads without a stack for long. */
-static void forget_threads(struct target *t, uint64_t now_ns)
-{
-	uint32_t i, kept = 0;
-
-	for (i = 0; i < t->n; i++) {
-		if (now_ns - t->threads[i].seen_ns > FORGET_NS && now_ns > t->threads[i].seen_ns)
-			drop_thread(t, &t->threads[i]);
-		else
-			t->threads[kept++] = t->threads[i];
-	}
-	t->n = kept;
 }
 
 static void refresh(struct sampler *s)
@@ -243,8 +229,8 @@ static void refresh(struct sampler *s)
 
 static void take_round(struct sampler *s)
 {
-	uint64_t longest_ns = 0, refused = 0;
 	struct thread_stacks_use use;
+	uint64_t refused = 0;
 	uint32_t i;
 
 	for (i = 0; i < TARGETS_MAX; i++) {
@@ -256,12 +242,10 @@ static void take_round(struct sampler *s)
 		thread_stacks_take(t->stacks, REFRESH_NS, on_stack, t, NULL);
 		thread_stacks_use(t->stacks, &use);
 		refused += use.refused;
-		if (use.longest_ns > longest_ns)
-			longest_ns = use.longest_ns;
+		if (use.longest_ns > s->longest_ns)
+			s->longest_ns = use.longest_ns;
 	}
 	atomic_store(&s->refused, refused);
-	if (longest_ns > atomic_load(&s->longest_ns))
-		atomic_store(&s->longest_ns, longest_ns);
 	s->rounds++;
 }
 
@@ -338,7 +322,7 @@ static int run(struct source *source, struct err *err)
 	} while (wait_until(s, start_ns + period_ns));
 	log_line(s->cfg.log, LOG_INFO,
 		 "%" PRIu64 " stacks were taken; the longest suspension of a thread was %.3f ms",
-		 atomic_load(&s->stacks), (double)atomic_load(&s->longest_ns) / 1e6);
+		 s->stacks, (double)s->longest_ns / 1e6);
 	return 0;
 }
 
@@ -373,7 +357,6 @@ static void close_source(struct source *source)
 static int open_source(const struct source_config *cfg, const struct needs *needs,
 		       struct source **out, struct err *err)
 {
-	const struct object_key key = {.kind = OBJECT_JIT, .path = "[thread]"};
 	struct sampler *s;
 	uint32_t i;
 	int rc = need_process(cfg, err);
@@ -387,13 +370,13 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		s->cfg = *cfg;
 		s->hz = cfg->capture.freq_hz ? cfg->capture.freq_hz : 1;
 		atomic_store(&s->wanted_hz, s->hz);
-		s->times = objects_get(cfg->frames, &key, 0);
+		s->times = thread_time_leaves(cfg->frames);
 		s->lock = os_mutex_new();
 		s->wake = os_cond_new();
 		for (i = 0; i < TARGETS_MAX; i++)
 			s->targets[i].sampler = s;
 	}
-	if (!s || !s->lock || !s->wake) {
+	if (!s || !s->times || !s->lock || !s->wake) {
 		close_source(s ? &s->base : NULL);
 		return err_memory(err, "for the sampler of threads");
 	}
@@ -432,12 +415,7 @@ static void status(struct source *source, struct source_status *out)
 
 static bool name_frame(struct source *source, const struct frame *frame, struct symbol *out)
 {
-	const struct sampler *s = sampler_of(source);
-
-	if (!s->times || frame->object != s->times || frame->offset >= COUNT_OF(leaves))
-		return false;
-	*out = (struct symbol){.offset = frame->offset, .name = leaves[frame->offset]};
-	return true;
+	return thread_time_name(sampler_of(source)->times, frame, out);
 }
 
 const struct source_ops sampler_source = {

@@ -2,8 +2,8 @@
  * Takes the stacks of a process's threads, without privileges and without tracing the system. Each
  * thread in turn is suspended while its stack is copied; the copy is unwound afterwards.
  *
- * Windows (x64) only; on Linux thread_stacks_open() says what to use instead. One thread. Frames
- * may be interned and named as usual (model/frame.h, symbol/symbol.h).
+ * Windows (x64) only. One thread. Frames may be interned and named as usual (model/frame.h,
+ * symbol/symbol.h).
  */
 #pragma once
 
@@ -44,7 +44,7 @@ uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max);
 
 /*
  * returns  0; ERR_NOT_FOUND no such process; ERR_ACCESS another user's process; ERR_UNSUPPORTED a
- *          32-bit program, or Linux; ERR_USAGE this very process; ERR_MEMORY
+ *          32-bit program; ERR_USAGE this very process; ERR_MEMORY
  */
 int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out,
 		       struct err *err);

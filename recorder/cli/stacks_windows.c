@@ -1,6 +1,4 @@
-/*
- * stacks: print or store the current stacks of a process's threads.
- */
+/* stacks: print or store the current stacks of a process's threads. */
 #include "cli/cmd.h"
 #include "base/array.h"
 #include "base/version.h"
