@@ -1,12 +1,12 @@
 #include "source/counter_name.h"
 
+#include "base/json.h"
+
+#include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
+#include <strings.h>
 
 int counter_name_split(const char *name, struct counter_name *out, struct err *err)
 {
@@ -33,25 +33,18 @@ int counter_name_split(const char *name, struct counter_name *out, struct err *e
 	return 0;
 }
 
-bool name_equal(const char *a, const char *b)
-{
-	for (; lower(*a) == lower(*b); a++, b++)
-		if (!*a)
-			return true;
-	return false;
-}
-
 static bool contains(const char *text, const char *part)
 {
-	size_t i;
+	size_t n = strlen(part);
 
-	for (; *text; text++) {
-		for (i = 0; part[i] && lower(text[i]) == lower(part[i]); i++)
-			;
-		if (!part[i])
-			return true;
-	}
-	return !*part;
+	while (*text && strncasecmp(text, part, n) != 0)
+		text++;
+	return *text || !n;
+}
+
+static bool same_letter(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 /* With one point to go back to, the last '*': enough, and linear in practice. */
@@ -63,7 +56,7 @@ static bool glob(const char *pattern, const char *text)
 		if (*pattern == '*') {
 			star = ++pattern;
 			from = text;
-		} else if (*pattern == '?' || (*pattern && lower(*pattern) == lower(*text))) {
+		} else if (*pattern == '?' || same_letter(*pattern, *text)) {
 			pattern++;
 			text++;
 		} else if (star) {
@@ -81,4 +74,32 @@ static bool glob(const char *pattern, const char *text)
 bool name_matches(const char *pattern, const char *text)
 {
 	return !pattern || contains(text, pattern) || glob(pattern, text);
+}
+
+void counter_value_text(double v, char *out, size_t n)
+{
+	if (v != v)
+		snprintf(out, n, "-");
+	else if (v == floor(v) || fabs(v) >= 1e5)
+		snprintf(out, n, "%.0f", v);
+	else
+		snprintf(out, n, fabs(v) >= 0.01 ? "%.2f" : "%.3g", v);
+}
+
+void counter_put_json(const struct counter_row *row, struct buf *out)
+{
+	struct json j = {.out = out};
+
+	json_open(&j, '{');
+	json_key_str(&j, "counter", row->counter);
+	json_key_str(&j, "category", row->category);
+	json_key_str(&j, "name", row->name);
+	json_key_str(&j, "instance", row->instance);
+	json_key_num(&j, "value", row->value);
+	json_key_str(&j, "unit", row->unit);
+	json_key_str(&j, "meaning", row->meaning);
+	if (row->means && *row->means)
+		json_key_str(&j, "means", row->means);
+	json_close(&j, '}');
+	buf_putc(out, '\n');
 }

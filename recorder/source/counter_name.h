@@ -1,5 +1,5 @@
 /*
- * Names of counters, CATEGORY:COUNTER:INSTANCE, and finding those that were meant.
+ * Names of counters, CATEGORY:COUNTER:INSTANCE: finding those that were meant, and listing them.
  *
  * The first two colons split, so an instance may hold more. Names compare without regard to case
  * (ASCII). Portable: the sources of both hosts use it. No state, any thread.
@@ -16,7 +16,18 @@ struct counter_name {
 /* ERR_USAGE when there are no two colons, or category or counter is empty. */
 int counter_name_split(const char *name, struct counter_name *out, struct err *err);
 
-bool name_equal(const char *a, const char *b);
-
 /* Whether text contains the pattern, or as a whole matches it with * and ?. NULL matches all. */
 bool name_matches(const char *pattern, const char *text);
+
+/* A counter in a list. */
+struct counter_row {
+	const char *counter, *category, *name, *instance;   /* counter: the full name */
+	double value;                                       /* NaN = none now */
+	const char *unit, *meaning;
+	const char *means;                   /* the process that the name means; NULL, "" = unknown */
+};
+
+/* Append the row as a line of JSON. */
+void counter_put_json(const struct counter_row *row, struct buf *out);
+/* A value for people; "-" = none. */
+void counter_value_text(double v, char *out, size_t n);

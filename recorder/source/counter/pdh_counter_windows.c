@@ -34,7 +34,7 @@ struct pdh_counter {
 	uint64_t retry_ns;
 	struct items values, ids;
 	double owner;                        /* pid of its process; < 0 = not known yet */
-	struct system_value *fallback;       /* used instead of all the above; or NULL */
+	struct system_value fallback;        /* if open, used instead of all the above */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -110,9 +110,7 @@ int pdh_counter_open(const char *name, struct pdh_counter **out, struct err *err
 	status = PdhOpenQueryW(NULL, 0, &c->query);
 	if (!status)
 		status = add(c);
-	if (status)
-		rc = system_value_open(&c->name, &c->fallback, err);
-	if (rc == ERR_NOT_FOUND)
+	if (status && !system_value_open(&c->fallback, &c->name))
 		rc = unknown(name, &c->name, status, err);
 	if (rc)
 		pdh_counter_close(c);
@@ -123,7 +121,7 @@ int pdh_counter_open(const char *name, struct pdh_counter **out, struct err *err
 
 bool pdh_counter_is_fallback(const struct pdh_counter *c)
 {
-	return c->fallback != NULL;
+	return c->fallback.def != NULL;
 }
 
 void pdh_counter_close(struct pdh_counter *c)
@@ -132,7 +130,6 @@ void pdh_counter_close(struct pdh_counter *c)
 		return;
 	if (c->query)
 		PdhCloseQuery(c->query);
-	system_value_close(c->fallback);
 	free(c->values.at);
 	free(c->ids.at);
 	free(c);
@@ -142,12 +139,17 @@ void pdh_counter_close(struct pdh_counter *c)
 
 static enum counter_result result_of(PDH_STATUS status, const PDH_FMT_COUNTERVALUE *v)
 {
-	DWORD of = status ? (DWORD)status : v->CStatus;
-
-	if (of == PDH_CSTATUS_VALID_DATA || of == PDH_CSTATUS_NEW_DATA)
+	switch (status ? (DWORD)status : v->CStatus) {
+	case PDH_CSTATUS_VALID_DATA:
+	case PDH_CSTATUS_NEW_DATA:
 		return COUNTER_VALUE;
-	return of == PDH_CSTATUS_NO_INSTANCE || of == PDH_CSTATUS_NO_OBJECT || of == PDH_NO_DATA
-		       ? COUNTER_ABSENT : COUNTER_NOT_YET;
+	case PDH_CSTATUS_NO_INSTANCE:
+	case PDH_CSTATUS_NO_OBJECT:
+	case PDH_NO_DATA:
+		return COUNTER_ABSENT;
+	default:
+		return COUNTER_NOT_YET;
+	}
 }
 
 static enum counter_result read_value(PDH_HCOUNTER counter, double *value)
@@ -175,20 +177,22 @@ static enum counter_result read_one(struct pdh_counter *c, double *value)
 
 static PDH_STATUS read_items(PDH_HCOUNTER counter, struct items *items)
 {
-	DWORD bytes = items->bytes;
-	PDH_STATUS status =
-		PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
+	PDH_STATUS status;
+	DWORD bytes;
 	void *more;
 
-	while (status == (PDH_STATUS)PDH_MORE_DATA && bytes <= ITEMS_MAX_BYTES) {
+	for (;;) {
+		bytes = items->bytes;
+		status = PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n,
+						      items->at);
+		if (status != (PDH_STATUS)PDH_MORE_DATA || bytes > ITEMS_MAX_BYTES)
+			break;
 		bytes += bytes / 4;          /* instances may be added meanwhile */
 		more = realloc(items->at, bytes);
 		if (!more)
 			return (PDH_STATUS)PDH_MEMORY_ALLOCATION_FAILURE;
 		items->at = more;
 		items->bytes = bytes;
-		status =
-			PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
 	}
 	if (status)
 		items->n = 0;
@@ -215,10 +219,7 @@ static enum counter_result read_sum(struct pdh_counter *c, double *value)
 	DWORD i;
 
 	if (status)
-		return status == (PDH_STATUS)PDH_NO_DATA ||
-				       status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE
-			       ? COUNTER_ABSENT
-			       : COUNTER_NOT_YET;
+		return result_of(status, NULL);
 	for (*value = 0, i = 0; i < c->values.n; i++) {
 		const PDH_FMT_COUNTERVALUE_ITEM_W *item = &c->values.at[i];
 
@@ -255,15 +256,15 @@ enum counter_result pdh_counter_read(struct pdh_counter *c, double *value)
 	PDH_STATUS status;
 
 	*value = 0;
-	if (c->fallback)
-		return (enum counter_result)system_value_read(c->fallback, value);
-	if (!c->counter && os_now_ns() >= c->retry_ns && !add(c) && !c->counter)
-		return COUNTER_ABSENT;
+	if (c->fallback.def)
+		return system_value_read(&c->fallback, value);
+	if (!c->counter && os_now_ns() >= c->retry_ns)
+		add(c);
 	if (!c->counter)
 		return COUNTER_ABSENT;
 	status = PdhCollectQueryData(c->query);
 	if (status)
-		return status == (PDH_STATUS)PDH_NO_DATA ? COUNTER_ABSENT : COUNTER_NOT_YET;
+		return result_of(status, NULL);
 	switch (c->name.want) {
 	case PDH_SUM:
 		return read_sum(c, value);

@@ -1,7 +1,6 @@
 /* Lists counters for people: all that match a pattern, and the current value of one. */
 
 #include "base/array.h"
-#include "base/json.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/text.h"
@@ -18,6 +17,7 @@
 #define RATE_NS (250 * NS_PER_MS)            /* between the two readings */
 #define READ_MAX 500u  /* beyond this only names are listed, because each value is a query of PDH */
 #define LISTED_MAX 100000u
+#define NAME_COLUMN 64u
 
 int pdh_list(const char *pattern, bool json, struct out *out, struct err *err);
 
@@ -144,42 +144,27 @@ static void read_values(struct listing *l)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void put_json(const struct list_row *row, struct buf *scratch, struct out *out)
+static void put_row(const struct list_row *row, bool json, struct buf *line)
 {
-	struct json j = {scratch, false};
+	char value[40];
 
-	buf_reset(scratch);
-	json_open(&j, '{');
-	json_key_str(&j, "counter", row->name);
-	json_key_str(&j, "category", row->category);
-	json_key_str(&j, "name", row->counter);
-	json_key_str(&j, "instance", row->instance);
-	json_key_num(&j, "value", row->value);
-	json_key_str(&j, "unit", "");
-	json_key_str(&j, "meaning", "");
-	json_close(&j, '}');
-	out_printf(out, "%s\n", buf_text(scratch));
-}
-
-static void put_row(const struct list_row *row, struct buf *scratch, struct out *out)
-{
-	char value[40] = "-";
-
-	if (row->value == floor(row->value) || fabs(row->value) >= 1e5)
-		snprintf(value, sizeof(value), "%.0f", row->value);
-	else if (row->value == row->value)
-		snprintf(value, sizeof(value), fabs(row->value) >= 0.01 ? "%.2f" : "%.3g",
-			 row->value);
-	buf_reset(scratch);
-	utf8_put_clean(scratch, row->name, strlen(row->name), COUNTER_NAME_MAX);
-	out_printf(out, "%-64s %16s\n", buf_text(scratch), value);
+	if (json) {
+		counter_put_json(&(struct counter_row){row->name, row->category, row->counter,
+						       row->instance, row->value, "", "", NULL},
+				 line);
+		return;
+	}
+	counter_value_text(row->value, value, sizeof(value));
+	utf8_put_clean(line, row->name, strlen(row->name), COUNTER_NAME_MAX);
+	buf_printf(line, "%*s %16s\n", line->len < NAME_COLUMN ? (int)(NAME_COLUMN - line->len) : 0,
+		   "", value);
 }
 
 int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 {
 	struct listing l = {.pattern = pattern};
 	struct pdh_texts categories = {0};
-	struct buf scratch = {0};
+	struct buf line = {0};
 	const wchar_t *at;
 	uint32_t i;
 	int rc = pdh_categories(&categories, err);
@@ -193,21 +178,20 @@ int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 	if (!rc && l.n <= READ_MAX)
 		read_values(&l);
 	for (i = 0; !rc && i < l.n; i++) {
-		if (json)
-			put_json(&l.rows[i], &scratch, out);
-		else
-			put_row(&l.rows[i], &scratch, out);
+		buf_reset(&line);
+		put_row(&l.rows[i], json, &line);
+		out_put(out, line.data, line.len);
 	}
 	if (!rc && !json && l.n > READ_MAX)
 		out_printf(out, "(values are shown for up to %u counters: give a part of a name)\n",
 			   READ_MAX);
 	if (!rc)
-		rc = buf_check(&scratch, "a counter's line", err);
+		rc = buf_check(&line, "a counter's line", err);
 	for (i = 0; i < l.n; i++)
 		free_row(&l.rows[i]);
 	free(l.rows);
 	pdh_texts_free(&categories);
-	buf_free(&scratch);
+	buf_free(&line);
 	return rc;
 }
 

@@ -3,36 +3,20 @@
  *
  * A value becomes EVENT_COUNTER with the name that the rule gave. A rate needs two readings, so its
  * first event comes one period after the start: "no value yet" is not 0. A missing instance is
- * reported at each period (EVENT_FLAG_ABSENT). It is also reported once when another process takes
- * over the name, so that the two processes are not mixed up.
+ * reported at each period (EVENT_FLAG_ABSENT).
  */
 
 #include "base/os.h"
 #include "source/counter/poll.h"
-#include "source/runtime/gc_counters.h"
 #include "source/counter/proc_reader.h"
-#include "source/source.h"
+#include "source/runtime/gc_counters.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define PERIOD_MIN_NS (10 * NS_PER_MS)
-
-struct polled {
-	const struct counter_def *def;
-	struct proc_instance *instance;
-	struct counter_raw before;
-	bool has_before;
-};
 
 struct proc_source {
-	struct source base;
-	struct queue *queue;
+	struct counter_poll poll;
 	struct proc_reader *reader;
-	struct counter_poll *poll;
-	struct polled *polled;               /* by index of the poll */
-	uint32_t npolled;
+	struct proc_reading *readings;       /* by index of the poll */
 };
 
 extern const struct source_ops proc_source;
@@ -70,114 +54,63 @@ static void proc_close(struct source *source)
 {
 	struct proc_source *s = (struct proc_source *)source;
 
-	if (!s)
-		return;
 	proc_reader_close(s->reader);
-	counter_poll_free(s->poll);
-	free(s->polled);
+	counter_poll_close(&s->poll);
+	free(s->readings);
 	free(s);
 }
 
-static int add_polled(struct proc_source *s, const struct need_counter *need, struct err *err)
+static int add_counter(struct proc_source *s, const struct need_counter *need, struct err *err)
 {
-	struct polled *p = &s->polled[s->npolled];
 	struct proc_counter counter;
-	int rc;
+	int rc = find_counter(need->name, &counter, err);
 
-	rc = find_counter(need->name, &counter, err);
-	if (rc)
-		return rc;
-	p->def = counter.def;
-	p->instance = proc_reader_instance(s->reader, counter.category, counter.instance,
-					   counter_fields(counter.def));
-	if (!p->instance)
-		return err_memory(err, "for the counter '%s'", need->name);
-	s->npolled++;
-	counter_poll_add(s->poll, need);
-	return 0;
+	if (!rc)
+		rc = proc_reading_start(s->reader, &counter, &s->readings[s->poll.npolled], err);
+	if (!rc)
+		counter_poll_add(&s->poll, need);
+	return rc;
+}
+
+static void begin_moment(struct counter_poll *p)
+{
+	proc_reader_begin(((struct proc_source *)p)->reader);
+}
+
+static enum counter_result read_counter(struct counter_poll *p, uint32_t i, double *value)
+{
+	struct proc_source *s = (struct proc_source *)p;
+
+	return proc_reading_next(s->reader, &s->readings[i], value);
 }
 
 static int proc_open(const struct source_config *cfg, const struct needs *needs,
 		     struct source **out, struct err *err)
 {
+	static const struct counter_poll_ops ops = {begin_moment, read_counter, 10 * NS_PER_MS};
 	struct proc_source *s = calloc(1, sizeof(*s));
 	uint32_t i;
 	int rc;
 
-	if (s) {
-		s->base.ops = &proc_source;
-		s->queue = cfg->queue;
-		s->polled = calloc(needs->ncounters ? needs->ncounters : 1, sizeof(*s->polled));
-	}
-	if (!s || !s->polled)
+	if (!s)
+		return err_memory(err, "for the source of counters");
+	s->poll.base.ops = &proc_source;
+	s->readings = calloc(needs->ncounters + 1, sizeof(*s->readings));
+	rc = counter_poll_open(&s->poll, &ops, cfg->queue, needs->ncounters, err);
+	if (!s->readings)
 		rc = err_memory(err, "for the source of counters");
-	else
-		rc = counter_poll_new(cfg->queue, needs->ncounters, PERIOD_MIN_NS, &s->poll, err);
 	if (!rc)
 		rc = proc_reader_open("/proc", true, &s->reader, err);
 	/* Counters of collections come from the sources that see collections. */
 	for (i = 0; !rc && i < needs->ncounters; i++)
 		if (!gc_counter_is(needs->counters[i].name))
-			rc = add_polled(s, &needs->counters[i], err);
+			rc = add_counter(s, &needs->counters[i], err);
 	if (rc) {
-		proc_close((struct source *)s);
+		proc_close(&s->poll.base);
 		return rc;
 	}
-	*out = &s->base;
+	*out = &s->poll.base;
 	return 0;
-}
-
-/* ---- polling --------------------------------------------------------------------------------- */
-
-static void begin(void *ctx)
-{
-	struct proc_source *s = ctx;
-
-	proc_reader_begin(s->reader);
-}
-
-static enum counter_result read_one(void *ctx, uint32_t i, double *value)
-{
-	struct proc_source *s = ctx;
-	struct polled *p = &s->polled[i];
-	const struct counter_raw *now;
-	enum counter_result result = proc_instance_read(s->reader, p->instance, &now);
-	bool replaced;
-
-	if (result == COUNTER_ABSENT)
-		p->has_before = false;
-	if (result != COUNTER_VALUE)
-		return result;
-	replaced = p->has_before && p->before.identity != now->identity;
-	result = counter_value(p->def, p->has_before ? &p->before : NULL, now, value);
-	p->before = *now;
-	p->has_before = true;
-	return replaced ? COUNTER_ABSENT : result;
-}
-
-static int proc_run(struct source *source, struct err *err)
-{
-	static const struct counter_poll_ops ops = {.begin = begin, .read = read_one};
-	struct proc_source *s = (struct proc_source *)source;
-
-	(void)err;
-	counter_poll_run(s->poll, &ops, s);
-	queue_finish(s->queue);
-	return 0;
-}
-
-static void proc_stop(struct source *source)
-{
-	counter_poll_stop(((struct proc_source *)source)->poll);
-}
-
-static void proc_status(struct source *source, struct source_status *out)
-{
-	struct proc_source *s = (struct proc_source *)source;
-
-	memset(out, 0, sizeof(*out));
-	out->events = counter_poll_events(s->poll);
-	out->lost = queue_lost(s->queue);
 }
 
 const struct source_ops proc_source = {
@@ -185,10 +118,9 @@ const struct source_ops proc_source = {
 	.summary = "performance counters from /proc, under their Windows names",
 	.check = proc_check,
 	.list = proc_list,
-	.probe = NULL,
 	.open = proc_open,
-	.run = proc_run,
-	.stop = proc_stop,
-	.status = proc_status,
+	.run = counter_poll_run,
+	.stop = counter_poll_stop,
+	.status = counter_poll_status,
 	.close = proc_close,
 };

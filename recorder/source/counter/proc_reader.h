@@ -43,8 +43,23 @@ struct proc_instance *proc_reader_instance(struct proc_reader *r,
 enum counter_result proc_instance_read(struct proc_reader *r, struct proc_instance *instance,
 				       const struct counter_raw **out);
 
+/* One counter that is read again and again. */
+struct proc_reading {
+	const struct counter_def *def;
+	struct proc_instance *instance;
+	struct counter_raw before;           /* of counter_next_value() */
+};
+
+/* Start to read a counter: 0 or ERR_MEMORY. */
+int proc_reading_start(struct proc_reader *r, const struct proc_counter *counter,
+		       struct proc_reading *out, struct err *err);
+/* Its value at this moment. */
+enum counter_result proc_reading_next(struct proc_reader *r, struct proc_reading *reading,
+				      double *value);
+
 /*
- * Append what a process name means now: "python3 [python3.11] (47)", "3 processes"; else nothing.
+ * Append what a process name means now, fit for a terminal: "python3 [python3.11] (47)",
+ * "3 processes"; else nothing.
  */
 void proc_instance_put_meant(const struct proc_instance *instance, struct buf *out);
 

@@ -65,6 +65,16 @@ bool proc_file_text(struct proc_reader *r, enum proc_file file, struct text *out
 	return f->there;
 }
 
+DIR *proc_open_dir(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	return dir;
+}
+
 bool proc_read_at(struct proc_reader *r, int dir_fd, const char *name, int *kept, struct text *out)
 {
 	bool ok;
@@ -96,11 +106,6 @@ void proc_instance_unbind(struct proc_instance *i)
 
 /* ---- the machine's categories ---------------------------------------------------------------- */
 
-static bool is_whole_machine(const char *instance)
-{
-	return !*instance || name_equal(instance, "_Total");
-}
-
 static enum counter_result read_processor(struct proc_reader *r, struct proc_instance *i)
 {
 	char name[COUNTER_NAME_MAX + 3];
@@ -108,7 +113,7 @@ static enum counter_result read_processor(struct proc_reader *r, struct proc_ins
 	struct text all;
 	uint32_t k;
 
-	snprintf(name, sizeof(name), "cpu%s", is_whole_machine(i->name) ? "" : i->name);
+	snprintf(name, sizeof(name), "cpu%s", is_total(i->name) ? "" : i->name);
 	if (!proc_file_text(r, FILE_STAT, &all))
 		return COUNTER_ABSENT;
 	i->raw.time_ns = r->files[FILE_STAT].time_ns;
@@ -142,46 +147,82 @@ static void read_load(struct proc_reader *r, double *v)
 	}
 }
 
-static void read_scheduler(struct text all, double *v)
+/* The threads that are ready beyond the number of CPUs. */
+static double queue_length(struct text all)
 {
-	double cpus = 0;
+	double running, cpus = 0;
 	struct proc_row row;
 
-	while (proc_row_next(&all, &row)) {
-		if (!row.n)
-			continue;
-		if (row.name.end - row.name.at > 3 && memcmp(row.name.at, "cpu", 3) == 0)
-			cpus++;
-		else if (text_is(row.name, "ctxt"))
-			v[SYS_SWITCHES] = row.v[0];
-		else if (text_is(row.name, "processes"))
-			v[SYS_FORKS] = row.v[0];
-		else if (text_is(row.name, "procs_running"))
-			v[SYS_RUNNING] = row.v[0];
-		else if (text_is(row.name, "procs_blocked"))
-			v[SYS_BLOCKED] = row.v[0];
-	}
-	v[SYS_QUEUE] = v[SYS_RUNNING] - cpus;
-	if (v[SYS_QUEUE] < 0)
-		v[SYS_QUEUE] = 0;
+	if (!proc_value(all, "procs_running", &running))
+		return NAN;
+	while (proc_row_next(&all, &row))
+		cpus += row.n && text_begins(row.name, "cpu") && !text_is(row.name, "cpu");
+	return fmax(running - cpus, 0);
 }
 
-#define BIT(field) (1u << (field))
+static const struct {
+	uint8_t category, field, file;
+	const char *name;
+} named_values[] = {
+	{PROC_SYSTEM, SYS_SWITCHES, FILE_STAT, "ctxt"},
+	{PROC_SYSTEM, SYS_FORKS, FILE_STAT, "processes"},
+	{PROC_SYSTEM, SYS_RUNNING, FILE_STAT, "procs_running"},
+	{PROC_SYSTEM, SYS_BLOCKED, FILE_STAT, "procs_blocked"},
+	{PROC_MEMORY, RAM_TOTAL, FILE_MEMINFO, "MemTotal"},
+	{PROC_MEMORY, RAM_FREE, FILE_MEMINFO, "MemFree"},
+	{PROC_MEMORY, RAM_AVAILABLE, FILE_MEMINFO, "MemAvailable"},
+	{PROC_MEMORY, RAM_COMMITTED, FILE_MEMINFO, "Committed_AS"},
+	{PROC_MEMORY, RAM_LIMIT, FILE_MEMINFO, "CommitLimit"},
+	{PROC_MEMORY, RAM_SWAP_TOTAL, FILE_MEMINFO, "SwapTotal"},
+	{PROC_MEMORY, RAM_SWAP_FREE, FILE_MEMINFO, "SwapFree"},
+	{PROC_MEMORY, RAM_DIRTY, FILE_MEMINFO, "Dirty"},
+	{PROC_MEMORY, RAM_FAULTS, FILE_VMSTAT, "pgfault"},
+	{PROC_MEMORY, RAM_MAJOR_FAULTS, FILE_VMSTAT, "pgmajfault"},
+	{PROC_MEMORY, RAM_SWAP_IN, FILE_VMSTAT, "pswpin"},
+	{PROC_MEMORY, RAM_SWAP_OUT, FILE_VMSTAT, "pswpout"},
+};
+
+/* A value of meminfo, which is in KiB, in bytes. */
+static double memory_bytes(struct text all, const char *name)
+{
+	double kib;
+
+	return proc_value(all, name, &kib) ? kib * 1024 : NAN;
+}
+
+/* Read the category's fields that are the values of named rows. */
+static void read_named_values(struct proc_reader *r, struct proc_instance *i)
+{
+	struct text all;
+	size_t k;
+
+	i->raw.time_ns = os_now_ns();
+	for (k = 0; k < COUNT_OF(named_values); k++) {
+		enum proc_file file = named_values[k].file;
+		double *v = &i->raw.v[named_values[k].field];
+
+		if (named_values[k].category != i->category->id ||
+		    !(i->fields & BIT(named_values[k].field)) || !proc_file_text(r, file, &all))
+			continue;
+		if (file == FILE_MEMINFO) {
+			*v = memory_bytes(all, named_values[k].name);
+		} else {
+			proc_value(all, named_values[k].name, v);
+			i->raw.time_ns = r->files[file].time_ns;
+		}
+	}
+}
 
 static enum counter_result read_system(struct proc_reader *r, struct proc_instance *i)
 {
 	struct text all, word;
 	double *v = i->raw.v;
 
-	if (!is_whole_machine(i->name))
+	if (!is_total(i->name))
 		return COUNTER_ABSENT;
-	i->raw.time_ns = os_now_ns();
-	if ((i->fields & (BIT(SYS_SWITCHES) | BIT(SYS_FORKS) | BIT(SYS_RUNNING) | BIT(SYS_BLOCKED) |
-			  BIT(SYS_QUEUE))) &&
-	    proc_file_text(r, FILE_STAT, &all)) {
-		i->raw.time_ns = r->files[FILE_STAT].time_ns;
-		read_scheduler(all, v);
-	}
+	read_named_values(r, i);
+	if ((i->fields & BIT(SYS_QUEUE)) && proc_file_text(r, FILE_STAT, &all))
+		v[SYS_QUEUE] = queue_length(all);
 	if (i->fields & (BIT(SYS_LOAD1) | BIT(SYS_LOAD5) | BIT(SYS_LOAD15) | BIT(SYS_THREADS)))
 		read_load(r, v);
 	if ((i->fields & BIT(SYS_UPTIME)) && proc_file_text(r, FILE_UPTIME, &all) &&
@@ -192,61 +233,29 @@ static enum counter_result read_system(struct proc_reader *r, struct proc_instan
 	return COUNTER_VALUE;
 }
 
-/* A value of meminfo, which is in KiB, in bytes. */
-static double memory_bytes(struct text all, const char *name)
-{
-	double kib;
-
-	return proc_value(all, name, &kib) ? kib * 1024 : NAN;
-}
-
-static void read_meminfo(struct text all, double *v)
-{
-	v[MEM_TOTAL] = memory_bytes(all, "MemTotal");
-	v[MEM_FREE] = memory_bytes(all, "MemFree");
-	v[MEM_AVAILABLE] = memory_bytes(all, "MemAvailable");
-	v[MEM_CACHE] = memory_bytes(all, "Cached") + memory_bytes(all, "SReclaimable") -
-		       memory_bytes(all, "Shmem");
-	v[MEM_COMMITTED] = memory_bytes(all, "Committed_AS");
-	v[MEM_LIMIT] = memory_bytes(all, "CommitLimit");
-	v[MEM_SWAP_TOTAL] = memory_bytes(all, "SwapTotal");
-	v[MEM_SWAP_FREE] = memory_bytes(all, "SwapFree");
-	v[MEM_DIRTY] = memory_bytes(all, "Dirty");
-}
-
 static enum counter_result read_memory(struct proc_reader *r, struct proc_instance *i)
 {
-	uint32_t paging = BIT(MEM_FAULTS) | BIT(MEM_MAJOR_FAULTS) | BIT(MEM_SWAP_IN) |
-			  BIT(MEM_SWAP_OUT);
-	double *v = i->raw.v;
 	struct text all;
 
-	if (!is_whole_machine(i->name))
+	if (!is_total(i->name))
 		return COUNTER_ABSENT;
-	i->raw.time_ns = os_now_ns();
-	if ((i->fields & ~paging) && proc_file_text(r, FILE_MEMINFO, &all))
-		read_meminfo(all, v);
-	if ((i->fields & paging) && proc_file_text(r, FILE_VMSTAT, &all)) {
-		i->raw.time_ns = r->files[FILE_VMSTAT].time_ns;
-		proc_value(all, "pgfault", &v[MEM_FAULTS]);
-		proc_value(all, "pgmajfault", &v[MEM_MAJOR_FAULTS]);
-		proc_value(all, "pswpin", &v[MEM_SWAP_IN]);
-		proc_value(all, "pswpout", &v[MEM_SWAP_OUT]);
-	}
+	read_named_values(r, i);
+	if ((i->fields & BIT(RAM_CACHE)) && proc_file_text(r, FILE_MEMINFO, &all))
+		i->raw.v[RAM_CACHE] = memory_bytes(all, "Cached") +
+				      memory_bytes(all, "SReclaimable") -
+				      memory_bytes(all, "Shmem");
 	return COUNTER_VALUE;
 }
 
 static enum counter_result read_paging_file(struct proc_reader *r, struct proc_instance *i)
 {
 	struct text all;
-	double total;
 
-	if (!is_whole_machine(i->name) || !proc_file_text(r, FILE_MEMINFO, &all))
+	if (!is_total(i->name) || !proc_file_text(r, FILE_MEMINFO, &all))
 		return COUNTER_ABSENT;
-	total = memory_bytes(all, "SwapTotal");
 	i->raw.time_ns = r->files[FILE_MEMINFO].time_ns;
-	i->raw.v[0] = total - memory_bytes(all, "SwapFree");
-	i->raw.v[1] = total;
+	i->raw.v[1] = memory_bytes(all, "SwapTotal");
+	i->raw.v[0] = i->raw.v[1] - memory_bytes(all, "SwapFree");
 	return COUNTER_VALUE;
 }
 
@@ -257,12 +266,9 @@ static bool is_virtual_disk(struct text name)
 					       "md",   "sr",  "fd",   "nbd"};
 	size_t i;
 
-	for (i = 0; i < COUNT_OF(prefixes); i++) {
-		size_t n = strlen(prefixes[i]);
-
-		if ((size_t)(name.end - name.at) >= n && memcmp(name.at, prefixes[i], n) == 0)
+	for (i = 0; i < COUNT_OF(prefixes); i++)
+		if (text_begins(name, prefixes[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -274,28 +280,23 @@ static void add_row(struct proc_instance *i, const struct proc_row *row, uint32_
 		i->raw.v[k] += row->v[k];
 }
 
-static void clear_fields(struct proc_instance *i)
-{
-	memset(i->raw.v, 0, sizeof(i->raw.v));
-}
-
 static bool row_is(const struct proc_row *row, const char *name)
 {
 	char text[COUNTER_NAME_MAX];
 
 	text_copy(row->name, text, sizeof(text));
-	return name_equal(text, name);
+	return text_same_fold(text, name);
 }
 
 static enum counter_result read_disk(struct proc_reader *r, struct proc_instance *i)
 {
-	bool total = is_whole_machine(i->name);
+	bool total = is_total(i->name);
 	struct text all, disk = { NULL, NULL };
 	struct proc_row row;
 
 	if (!proc_file_text(r, FILE_DISKSTATS, &all))
 		return COUNTER_ABSENT;
-	clear_fields(i);
+	memset(i->raw.v, 0, sizeof(i->raw.v));
 	i->raw.time_ns = r->files[FILE_DISKSTATS].time_ns;
 	while (proc_disk_next(&all, &row)) {
 		bool part = proc_disk_is_part_of(row.name, disk);
@@ -310,32 +311,19 @@ static enum counter_result read_disk(struct proc_reader *r, struct proc_instance
 	return total || i->raw.v[DISK_COUNT] > 0 ? COUNTER_VALUE : COUNTER_ABSENT;
 }
 
-/* The columns of /proc/net/dev: 8 for received, then 8 for sent. */
-static void net_fields(struct proc_row *row)
-{
-	static const uint8_t columns[NET_FIELDS] = { 0, 1, 2, 3, 8, 9, 10, 11 };
-	double v[NET_FIELDS];
-	size_t k;
-
-	for (k = 0; k < NET_FIELDS; k++)
-		v[k] = row->v[columns[k]];
-	memcpy(row->v, v, sizeof(v));
-}
-
 static enum counter_result read_network(struct proc_reader *r, struct proc_instance *i)
 {
-	bool total = is_whole_machine(i->name), found = total;
+	bool total = is_total(i->name), found = total;
 	struct proc_row row;
 	struct text all;
 
 	if (!proc_file_text(r, FILE_NET_DEV, &all))
 		return COUNTER_ABSENT;
-	clear_fields(i);
+	memset(i->raw.v, 0, sizeof(i->raw.v));
 	i->raw.time_ns = r->files[FILE_NET_DEV].time_ns;
 	while (proc_row_next(&all, &row)) {
 		if (row.n < 12 || (total ? text_is(row.name, "lo") : !row_is(&row, i->name)))
 			continue;
-		net_fields(&row);
 		add_row(i, &row, NET_FIELDS);
 		found = true;
 	}
@@ -357,7 +345,7 @@ static enum counter_result read_tcp(struct proc_reader *r, struct proc_instance 
 	struct text all;
 	size_t k;
 
-	if (!is_whole_machine(i->name) || !proc_file_text(r, FILE_SNMP, &all))
+	if (!is_total(i->name) || !proc_file_text(r, FILE_SNMP, &all))
 		return COUNTER_ABSENT;
 	i->raw.time_ns = r->files[FILE_SNMP].time_ns;
 	for (k = 0; k < TCP_FIELDS; k++)
@@ -374,7 +362,7 @@ static enum counter_result read_pressure(struct proc_reader *r, struct proc_inst
 	struct text all;
 	int file, k;
 
-	for (file = 0; resources[file] && !name_equal(resources[file], i->name);)
+	for (file = 0; resources[file] && !text_same_fold(resources[file], i->name);)
 		file++;
 	if (!resources[file] || !proc_file_text(r, FILE_PSI_CPU + (unsigned)file, &all))
 		return COUNTER_ABSENT;
@@ -446,10 +434,7 @@ void proc_reader_list(struct proc_reader *r, const struct counter_category *cate
 	case PROC_CGROUP:
 		cgroup_list(r, found, ctx);
 		break;
-	case PROC_SYSTEM:
-	case PROC_MEMORY:
-	case PROC_TCP:
-	case PROC_CATEGORIES:
+	default:
 		found(ctx, "", false);
 		break;
 	}
@@ -514,6 +499,28 @@ struct proc_instance *proc_reader_instance(struct proc_reader *r,
 	if (category->id == PROC_PROCESS)
 		task_instance_init(r, i);
 	return i;
+}
+
+int proc_reading_start(struct proc_reader *r, const struct proc_counter *counter,
+		       struct proc_reading *out, struct err *err)
+{
+	*out = (struct proc_reading){
+		.def = counter->def,
+		.instance = proc_reader_instance(r, counter->category, counter->instance,
+						 counter_fields(counter->def)),
+	};
+	return out->instance ? 0 : err_memory(err, "for the counter '%s:%s:%s'",
+					      counter->category->name, counter->def->name,
+					      counter->instance);
+}
+
+enum counter_result proc_reading_next(struct proc_reader *r, struct proc_reading *reading,
+				      double *value)
+{
+	const struct counter_raw *now;
+	enum counter_result result = proc_instance_read(r, reading->instance, &now);
+
+	return counter_next_value(reading->def, &reading->before, result, now, value);
 }
 
 void proc_reader_begin(struct proc_reader *r)

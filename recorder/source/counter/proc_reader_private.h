@@ -8,10 +8,15 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "model/process_name.h"
 #include "source/host/proc_parse.h"
 #include "source/counter/proc_reader.h"
 
+#include <dirent.h>
+#include <string.h>
+
+#define BIT(field) (1u << (field))
 #define PROC_TEXT_MAX ((size_t)4 << 20)
 #define PROC_KEPT_FDS 8
 #define TASK_NAME_BYTES 128
@@ -46,7 +51,7 @@ struct proc_instance {
 	char wanted[TASK_NAME_BYTES];        /* "" = all */
 	uint32_t number, pid;
 	uint64_t start_ticks;                /* the process bound now, or the last one */
-	bool was_bound;
+	bool was_bound;                      /* to a pid */
 	char comm[PROC_COMM_BYTES];
 	char label[PROCESS_LABEL_BYTES];     /* the last process bound */
 	double grown[PROC_FIELDS_MAX];       /* for a sum: growth since the first scan */
@@ -78,11 +83,25 @@ struct proc_reader {
 	char cgroup_dir[256];                /* where version 2 is mounted; "" = not searched yet */
 };
 
+static inline bool is_total(const char *instance)
+{
+	return !*instance || text_same_fold(instance, "_Total");
+}
+
+static inline bool text_begins(struct text t, const char *start)
+{
+	size_t n = strlen(start);
+
+	return (size_t)(t.end - t.at) >= n && memcmp(t.at, start, n) == 0;
+}
+
 /* Read the whole text of an open file from its start; false when it cannot be read. */
 bool proc_read_fd(int fd, struct buf *out);
 /* The text of a file of /proc at this moment; false when there is no such file. */
 bool proc_file_text(struct proc_reader *r, enum proc_file file, struct text *out);
 
+/* Open a directory in another one, for closedir(); NULL = failed. */
+DIR *proc_open_dir(int dir_fd, const char *name);
 /* Read all of `name` in dir_fd, through *kept if that is open; keep_open leaves *kept open. */
 bool proc_read_at(struct proc_reader *r, int dir_fd, const char *name, int *kept,
 		  struct text *out);

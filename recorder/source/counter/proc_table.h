@@ -36,9 +36,9 @@ enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIR
        CPU_FIELDS };
 enum { SYS_SWITCHES, SYS_FORKS, SYS_RUNNING, SYS_BLOCKED, SYS_QUEUE, SYS_LOAD1, SYS_LOAD5,
        SYS_LOAD15, SYS_THREADS, SYS_UPTIME, SYS_PROCESSES, SYS_FIELDS };
-enum { MEM_TOTAL, MEM_FREE, MEM_AVAILABLE, MEM_CACHE, MEM_COMMITTED, MEM_LIMIT, MEM_SWAP_TOTAL,
-       MEM_SWAP_FREE, MEM_DIRTY, MEM_FAULTS, MEM_MAJOR_FAULTS, MEM_SWAP_IN, MEM_SWAP_OUT,
-       MEM_FIELDS };
+enum { RAM_TOTAL, RAM_FREE, RAM_AVAILABLE, RAM_CACHE, RAM_COMMITTED, RAM_LIMIT, RAM_SWAP_TOTAL,
+       RAM_SWAP_FREE, RAM_DIRTY, RAM_FAULTS, RAM_MAJOR_FAULTS, RAM_SWAP_IN, RAM_SWAP_OUT,
+       RAM_FIELDS };
 enum { PID_USER, PID_SYSTEM, PID_MINOR_FAULTS, PID_MAJOR_FAULTS, PID_THREADS, PID_VIRTUAL,
        PID_RESIDENT, PID_PRIVATE, PID_HANDLES, PID_READ_BYTES, PID_WRITE_BYTES, PID_NUMBER,
        PID_ELAPSED, PID_COUNT, PID_FIELDS };
@@ -46,7 +46,7 @@ enum { DISK_READS, DISK_READS_MERGED, DISK_READ_SECTORS, DISK_READ_MS, DISK_WRIT
        DISK_WRITES_MERGED, DISK_WRITE_SECTORS, DISK_WRITE_MS, DISK_IN_FLIGHT, DISK_BUSY_MS,
        DISK_QUEUE_MS, DISK_COUNT, DISK_FIELDS };
 enum { VOLUME_TOTAL, VOLUME_FREE, VOLUME_FIELDS };
-enum { NET_IN_BYTES, NET_IN_PACKETS, NET_IN_ERRORS, NET_IN_DROPPED, NET_OUT_BYTES,
+enum { NET_IN_BYTES, NET_IN_PACKETS, NET_IN_ERRORS, NET_IN_DROPPED, NET_OUT_BYTES = 8,
        NET_OUT_PACKETS, NET_OUT_ERRORS, NET_OUT_DROPPED, NET_FIELDS };
 enum { TCP_ACTIVE, TCP_PASSIVE, TCP_FAILED, TCP_RESET, TCP_ESTABLISHED, TCP_IN, TCP_OUT,
        TCP_RETRANSMITTED, TCP_FIELDS };
@@ -83,8 +83,6 @@ struct counter_category {
 	enum proc_category_id id;
 	const char *name;
 	const char *instances;               /* what an instance is, in a few words */
-	uint32_t nfields;
-	uint32_t growing;                    /* bits of fields that only grow */
 	const struct counter_def *counters;  /* ends with name NULL */
 };
 
@@ -95,6 +93,10 @@ struct proc_counter {
 	const struct counter_def *def;
 	char instance[COUNTER_NAME_MAX];
 };
+
+/* The counter with these names, and its category; NULL = none, and *category NULL when it is none. */
+const struct counter_def *counter_def_find(const struct counter_name *name,
+					   const struct counter_category **category);
 
 /*
  * Look up a full name. The instance need not exist now.
@@ -111,3 +113,13 @@ uint32_t counter_fields(const struct counter_def *def);
 /* before: NULL = none. A field that decreased (a reset) gives COUNTER_NOT_YET. */
 enum counter_result counter_value(const struct counter_def *def, const struct counter_raw *before,
 				  const struct counter_raw *now, double *out);
+/*
+ * The same where a counter is read again and again. Another process that has taken over the name is
+ * reported as absent once, so that the two processes are not mixed up.
+ *
+ * before   the last reading, time_ns 0 = none; updated
+ * result   of this reading; now is valid for COUNTER_VALUE
+ */
+enum counter_result counter_next_value(const struct counter_def *def, struct counter_raw *before,
+				       enum counter_result result, const struct counter_raw *now,
+				       double *out);

@@ -4,10 +4,10 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "model/process.h"
 #include "source/counter/proc_reader_private.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BIT(field) (1u << (field))
 #define IO_FIELDS (BIT(PID_READ_BYTES) | BIT(PID_WRITE_BYTES))
 #define MORE_FIELDS (IO_FIELDS | BIT(PID_PRIVATE) | BIT(PID_HANDLES))   /* not in stat */
 #define NUMBER_NONE UINT32_MAX
@@ -57,17 +56,12 @@ static double handle_count(int dir_fd)
 	double n = 0;
 	struct stat st;
 	DIR *dir;
-	int fd;
 
 	if (fstatat(dir_fd, "fd", &st, 0) == 0 && st.st_size > 0)
 		return (double)st.st_size;
-	fd = openat(dir_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	dir = proc_open_dir(dir_fd, "fd");
+	if (!dir)
 		return NAN;
-	}
 	while ((entry = readdir(dir)))
 		n += entry->d_name[0] != '.';
 	closedir(dir);
@@ -193,35 +187,28 @@ static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
 
 	if (!read_stat(r, pid, &stat))
 		return false;
-	memset(t, 0, sizeof(*t));
-	for (k = 0; k < PROC_FIELDS_MAX; k++)
-		t->v[k] = NAN;
-	t->pid = pid;
-	t->start_ticks = stat.start_ticks;
-	memcpy(t->comm, stat.comm, sizeof(t->comm));
-	stat_fields(&stat, t->v);
-	if (old && old->start_ticks != t->start_ticks)
+	if (old && old->start_ticks != stat.start_ticks)
 		old = NULL;
 	/* Exec changes comm, and there are no arguments while it runs. */
-	same = old && strcmp(old->comm, t->comm) == 0 && (*old->called || !*old->file);
+	same = old && strcmp(old->comm, stat.comm) == 0 && (*old->called || !*old->file);
 	if (!same || (r->sum_fields & MORE_FIELDS)) {
 		dir_fd = open_task_dir(r, pid);
 		if (dir_fd < 0)
 			return false;
-		scan_more(r, dir_fd, t);
 	}
-	if (same) {
-		memcpy(t->name, old->name, sizeof(t->name));
-		memcpy(t->file, old->file, sizeof(t->file));
-		memcpy(t->called, old->called, sizeof(t->called));
-		memcpy(t->script, old->script, sizeof(t->script));
-		t->key = old->key;
-	} else {
+	*t = same ? *old : (struct task){.pid = pid, .start_ticks = stat.start_ticks};
+	if (!same) {
+		memcpy(t->comm, stat.comm, sizeof(t->comm));
 		name_task(t, dir_fd);
+		t->number = old && old->key == t->key ? old->number : NUMBER_NONE;
 	}
-	t->number = old && old->key == t->key ? old->number : NUMBER_NONE;
-	if (dir_fd >= 0)
+	for (k = 0; k < PROC_FIELDS_MAX; k++)
+		t->v[k] = NAN;
+	stat_fields(&stat, t->v);
+	if (dir_fd >= 0) {
+		scan_more(r, dir_fd, t);
 		close(dir_fd);
+	}
 	return true;
 }
 
@@ -236,22 +223,12 @@ static bool is_pid(const char *name, uint32_t *pid)
 	return n > 0 && !name[n];
 }
 
-static DIR *open_proc(const struct proc_reader *r)
-{
-	int fd = openat(r->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (!dir && fd >= 0)
-		close(fd);
-	return dir;
-}
-
 /* Scan all processes into a new array; false without memory, and nothing is changed. */
 static bool collect_tasks(struct proc_reader *r, struct task **out, uint32_t *nout)
 {
 	uint32_t n = 0, room = 0, pid;
 	struct task *tasks = NULL;
-	DIR *dir = open_proc(r);
+	DIR *dir = proc_open_dir(r->proc_fd, ".");
 	bool ok = dir && !ARRAY_ROOM(tasks, room, r->ntasks + 64);
 	struct dirent *entry;
 
@@ -323,12 +300,22 @@ static bool task_is(const struct task *t, const char *wanted)
 	return process_names_match(&names, wanted);
 }
 
+/* The fields that only grow: rates are calculated from them. */
+static uint32_t growing_fields(const struct counter_category *category)
+{
+	const struct counter_def *def;
+	uint32_t fields = 0;
+
+	for (def = category->counters; def->name; def++)
+		fields |= counter_needs_two(def) ? def->a : 0;
+	return fields;
+}
+
 /* Add to a sum the values of its processes, and their growth since the last scan. */
 static void add_to_sum(struct proc_reader *r, struct proc_instance *i, const struct task *tasks,
 		       uint32_t ntasks)
 {
-	uint32_t growing = i->category->growing, n, k;
-	uint32_t known = 0;
+	uint32_t growing = growing_fields(i->category), known = 0, n, k;
 	double level[PID_FIELDS] = { 0 };
 
 	for (n = 0; n < ntasks; n++) {
@@ -389,11 +376,10 @@ static bool scan(struct proc_reader *r)
 
 void task_instance_init(struct proc_reader *r, struct proc_instance *i)
 {
-	char *hash, *end;
-	size_t n;
+	char *hash;
 
 	i->number = 0;
-	if (!*i->name || name_equal(i->name, "_Total")) {
+	if (is_total(i->name)) {
 		i->binding = TASK_SUM;
 	} else if (strncasecmp(i->name, "pid=", 4) == 0 && is_pid(i->name + 4, &i->pid)) {
 		i->binding = TASK_PID;
@@ -407,10 +393,7 @@ void task_instance_init(struct proc_reader *r, struct proc_instance *i)
 		} else if (hash && is_pid(hash + 1, &i->number)) {
 			*hash = '\0';
 		}
-		n = strlen(i->wanted);
-		end = n > 4 ? i->wanted + n - 4 : NULL;
-		if (end && name_equal(end, ".exe"))
-			*end = '\0';
+		i->wanted[process_name_length(i->wanted)] = '\0';
 	}
 	if (i->binding == TASK_SUM)
 		r->sum_fields |= i->fields;
@@ -431,26 +414,6 @@ static bool read_bound(struct proc_reader *r, struct proc_instance *i)
 	i->raw.identity = hash_pair(stat.pid, stat.start_ticks);
 	stat_fields(&stat, i->raw.v);
 	more_fields(r, i->dir_fd, i->fds, i->fields, i->raw.v);
-	return true;
-}
-
-static bool bind_task(struct proc_reader *r, struct proc_instance *i, uint32_t pid,
-		      uint64_t start_ticks, bool any_start)
-{
-	struct proc_stat stat;
-	struct text all;
-
-	i->dir_fd = open_task_dir(r, pid);
-	if (i->dir_fd < 0)
-		return false;
-	if (!proc_read_at(r, i->dir_fd, "stat", &i->fds[TASK_FD_STAT], &all) ||
-	    !proc_stat_parse(all, &stat) || (!any_start && stat.start_ticks != start_ticks)) {
-		proc_instance_unbind(i);
-		return false;
-	}
-	i->start_ticks = stat.start_ticks;
-	i->was_bound = true;
-	memcpy(i->comm, stat.comm, sizeof(i->comm));
 	return true;
 }
 
@@ -482,7 +445,24 @@ static bool bind_by_name(struct proc_reader *r, struct proc_instance *i)
 		return false;
 	names = names_of(best);
 	process_names_label(&names, i->label);
-	return bind_task(r, i, best->pid, best->start_ticks, false);
+	i->start_ticks = best->start_ticks;
+	memcpy(i->comm, best->comm, sizeof(i->comm));
+	i->dir_fd = open_task_dir(r, best->pid);
+	return true;
+}
+
+/* The first process seen with the pid, for ever. */
+static bool bind_by_pid(struct proc_reader *r, struct proc_instance *i)
+{
+	struct proc_stat stat;
+
+	if (!i->was_bound && !read_stat(r, i->pid, &stat))
+		return false;
+	if (!i->was_bound)
+		i->start_ticks = stat.start_ticks;
+	i->was_bound = true;
+	i->dir_fd = open_task_dir(r, i->pid);
+	return true;
 }
 
 static enum counter_result read_sum(struct proc_reader *r, struct proc_instance *i)
@@ -500,17 +480,13 @@ enum counter_result task_instance_read(struct proc_reader *r, struct proc_instan
 
 	if (i->binding == TASK_SUM)
 		return read_sum(r, i);
-	if (read_bound(r, i)) {
-		bound = true;
-	} else {
+	bound = read_bound(r, i);
+	if (!bound) {
 		proc_instance_unbind(i);
-		if (i->binding == TASK_PID)
-			bound = bind_task(r, i, i->pid, i->start_ticks, !i->was_bound);
-		else if (scan(r))
-			bound = bind_by_name(r, i);
-		else
+		if (i->binding == TASK_NAME && !scan(r))
 			return COUNTER_NOT_YET;
-		bound = bound && read_bound(r, i);
+		bound = (i->binding == TASK_PID ? bind_by_pid(r, i) : bind_by_name(r, i)) &&
+			read_bound(r, i);
 	}
 	if (!bound || !r->keep_open)
 		proc_instance_unbind(i);
@@ -521,7 +497,7 @@ enum counter_result task_instance_read(struct proc_reader *r, struct proc_instan
 
 double task_count(struct proc_reader *r)
 {
-	DIR *dir = open_proc(r);
+	DIR *dir = proc_open_dir(r->proc_fd, ".");
 	struct dirent *entry;
 	uint32_t pid;
 	double n = 0;
@@ -570,7 +546,7 @@ static bool list_others(struct proc_reader *r, const struct task *t, proc_instan
 	uint32_t n, k;
 
 	for (k = 0; k < COUNT_OF(names); k++) {
-		for (n = 0; n < k && !name_equal(names[n], names[k]); n++)
+		for (n = 0; n < k && !text_same_fold(names[n], names[k]); n++)
 			;
 		if (!*names[k] || n < k || is_listed(r, names[k]))
 			continue;
@@ -598,9 +574,11 @@ void proc_instance_put_meant(const struct proc_instance *i, struct buf *out)
 {
 	if (i->category->id != PROC_PROCESS || i->result != COUNTER_VALUE)
 		return;
-	if (i->binding == TASK_SUM)
+	if (i->binding == TASK_SUM) {
 		buf_printf(out, "%.0f process%s", i->sum[PID_COUNT],
 			   i->sum[PID_COUNT] == 1 ? "" : "es");
-	else if (i->binding == TASK_NAME)
-		buf_printf(out, "%s (%.0f)", i->label, i->raw.v[PID_NUMBER]);
+	} else if (i->binding == TASK_NAME) {
+		utf8_put_clean(out, i->label, strlen(i->label), SIZE_MAX);
+		buf_printf(out, " (%.0f)", i->raw.v[PID_NUMBER]);
+	}
 }

@@ -4,14 +4,12 @@
 #include "base/os.h"
 #include "source/counter/proc_reader_private.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define BIT(field) (1u << (field))
 #define VOLUMES_MAX 128
 #define CGROUP_DEPTH_MAX 8
 #define CGROUPS_LISTED_MAX 4096u
@@ -22,8 +20,7 @@
 static bool next_volume(struct text *rest, struct proc_mount *mount)
 {
 	while (proc_mount_next(rest, mount))
-		if (mount->device.end - mount->device.at > 5 &&
-		    memcmp(mount->device.at, "/dev/", 5) == 0)
+		if (text_begins(mount->device, "/dev/"))
 			return true;
 	return false;
 }
@@ -46,7 +43,7 @@ static bool text_same(struct text a, struct text b)
 
 enum counter_result volume_read(struct proc_reader *r, struct proc_instance *i)
 {
-	bool total = !*i->name || name_equal(i->name, "_Total"), found = false;
+	bool total = is_total(i->name), found = false;
 	struct text all, seen[VOLUMES_MAX];
 	struct proc_mount mount;
 	size_t nseen = 0, k;
@@ -187,22 +184,15 @@ static bool read_cgroup_fields(struct proc_reader *r, struct proc_instance *i)
 
 enum counter_result cgroup_read(struct proc_reader *r, struct proc_instance *i)
 {
-	size_t k;
-	bool there;
+	bool exists;
 
 	if (i->dir_fd < 0 && !open_cgroup(r, i))
 		return COUNTER_ABSENT;
-	there = read_cgroup_fields(r, i);
-	if (!there) {
-		/* The group may have been created anew under its name. */
+	exists = read_cgroup_fields(r, i);
+	/* A group that was removed may be created anew under its name. */
+	if (!exists || !r->keep_open)
 		proc_instance_unbind(i);
-		for (k = 0; k < PROC_FIELDS_MAX; k++)
-			i->raw.v[k] = 0;
-		return COUNTER_ABSENT;
-	}
-	if (!r->keep_open)
-		proc_instance_unbind(i);
-	return COUNTER_VALUE;
+	return exists ? COUNTER_VALUE : COUNTER_ABSENT;
 }
 
 struct walk {
@@ -211,18 +201,15 @@ struct walk {
 	unsigned left;
 };
 
-static bool list_groups(struct walk *walk, int dir_fd, char *name, size_t len, int depth)
+/* List the groups in a directory, which this closes; len: of its own name. */
+static bool list_groups(struct walk *walk, DIR *dir, char *name, size_t len, int depth)
 {
 	struct dirent *entry;
-	DIR *dir = fdopendir(dir_fd);
 	bool go_on = true;
 	size_t n;
-	int fd;
 
-	if (!dir) {
-		close(dir_fd);
+	if (!dir)
 		return true;
-	}
 	while (go_on && walk->left && (entry = readdir(dir))) {
 		n = strlen(entry->d_name);
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
@@ -232,12 +219,9 @@ static bool list_groups(struct walk *walk, int dir_fd, char *name, size_t len, i
 		memcpy(name + len + 1, entry->d_name, n + 1);
 		walk->left--;
 		go_on = walk->found(walk->ctx, name, false);
-		if (!go_on || depth == CGROUP_DEPTH_MAX)
-			continue;
-		fd = openat(dirfd(dir), entry->d_name,
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0)
-			go_on = list_groups(walk, fd, name, len + 1 + n, depth + 1);
+		if (go_on && depth < CGROUP_DEPTH_MAX)
+			go_on = list_groups(walk, proc_open_dir(dirfd(dir), entry->d_name), name,
+					    len + 1 + n, depth + 1);
 	}
 	closedir(dir);
 	return go_on;
@@ -248,13 +232,10 @@ void cgroup_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
 	struct walk walk = { found, ctx, CGROUPS_LISTED_MAX };
 	const char *root = cgroup_dir(r);
 	char name[COUNTER_NAME_MAX];
-	int fd;
+	DIR *dir = *root ? proc_open_dir(AT_FDCWD, root) : NULL;
 
-	fd = *root ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (fd < 0)
-		return;
-	if (found(ctx, "/", false))
-		list_groups(&walk, fd, name, 0, 1);
-	else
-		close(fd);
+	if (dir && found(ctx, "/", false))
+		list_groups(&walk, dir, name, 0, 1);
+	else if (dir)
+		closedir(dir);
 }

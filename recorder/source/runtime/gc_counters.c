@@ -1,11 +1,12 @@
 #include "source/runtime/gc_counters.h"
 
 #include "base/array.h"
-#include "base/json.h"
 #include "base/nearest.h"
 #include "base/os.h"
+#include "base/text.h"
 #include "source/counter_name.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static bool category_of(const char *name, enum gc_runtime *out)
 	if (counter_name_split(name, &parts, NULL))
 		return false;
 	for (i = 0; i < 2; i++)
-		if (name_equal(parts.category, categories[i])) {
+		if (text_same_fold(parts.category, categories[i])) {
 			*out = (enum gc_runtime)i;
 			return true;
 		}
@@ -90,7 +91,7 @@ static enum which which_of(const struct counter_name *parts)
 {
 	unsigned i;
 
-	for (i = 0; i < COUNTERS && !name_equal(parts->counter, counters[i].name); i++)
+	for (i = 0; i < COUNTERS && !text_same_fold(parts->counter, counters[i].name); i++)
 		;
 	return (enum which)i;
 }
@@ -128,32 +129,9 @@ bool gc_counters_wanted(const struct needs *needs, enum gc_runtime runtime)
 	return false;
 }
 
-static void list_one(const char *category, unsigned which, bool json, struct buf *line)
-{
-	struct json j = {line, false};
-	char name[100];
-
-	snprintf(name, sizeof(name), "%s:%s:%s", category, counters[which].name, GLOBAL);
-	if (!json) {
-		buf_printf(line, "%-48s  %s; while a recorder runs\n", name,
-			   counters[which].meaning);
-		return;
-	}
-	json_open(&j, '{');
-	json_key_str(&j, "counter", name);
-	json_key_str(&j, "category", category);
-	json_key_str(&j, "name", counters[which].name);
-	json_key_str(&j, "instance", GLOBAL);
-	json_key(&j, "value");
-	json_null(&j);
-	json_key_str(&j, "unit", counters[which].unit);
-	json_key_str(&j, "meaning", counters[which].meaning);
-	json_close(&j, '}');
-	buf_putc(line, '\n');
-}
-
 int gc_counters_list(const char *pattern, bool json, struct out *out, struct err *err)
 {
+	struct counter_row row;
 	struct buf line = {0};
 	char name[100];
 	unsigned i, k;
@@ -163,8 +141,15 @@ int gc_counters_list(const char *pattern, bool json, struct out *out, struct err
 		for (k = 0; k < COUNTERS; k++) {
 			snprintf(name, sizeof(name), "%s:%s:%s", categories[i], counters[k].name,
 				 GLOBAL);
-			if (name_matches(pattern, name))
-				list_one(categories[i], k, json, &line);
+			if (!name_matches(pattern, name))
+				continue;
+			row = (struct counter_row){name, categories[i], counters[k].name, GLOBAL, NAN,
+						   counters[k].unit, counters[k].meaning, NULL};
+			if (json)
+				counter_put_json(&row, &line);
+			else
+				buf_printf(&line, "%-48s  %s; while a recorder runs\n", name,
+					   counters[k].meaning);
 		}
 	rc = line.len ? 0 : err_set(err, ERR_NOT_FOUND, "no such counter");
 	if (!rc)
@@ -396,7 +381,7 @@ static bool is_meant(const struct program *p, const char *instance)
 	char pid[24];
 
 	snprintf(pid, sizeof(pid), "pid=%u", p->pid);
-	return name_equal(instance, GLOBAL) || name_equal(instance, pid) ||
+	return text_same_fold(instance, GLOBAL) || text_same_fold(instance, pid) ||
 	       process_is_called(p->process, instance);
 }
 
@@ -404,7 +389,7 @@ static bool is_meant(const struct program *p, const char *instance)
 static bool value_of(const struct gc_counters *c, const struct wanted *w, uint64_t now_ns,
 		     double *out)
 {
-	bool any = name_equal(w->instance, GLOBAL) && w->which != ALL_BYTES;
+	bool any = text_same_fold(w->instance, GLOBAL) && w->which != ALL_BYTES;
 	double sum = 0, pct;
 	uint32_t i;
 

@@ -12,22 +12,22 @@
 
 /* What was read, as "012", a ' ' before each round. */
 struct world {
+	struct counter_poll poll;
 	struct queue *queue;
-	struct counter_poll *poll;
 	char order[200];
 	enum counter_result result;
 };
 
-static void begin(void *ctx)
+static void begin(struct counter_poll *poll)
 {
-	struct world *w = ctx;
+	struct world *w = (struct world *)poll;
 
 	strcat(w->order, " ");
 }
 
-static enum counter_result read_one(void *ctx, uint32_t i, double *value)
+static enum counter_result read_one(struct counter_poll *poll, uint32_t i, double *value)
 {
-	struct world *w = ctx;
+	struct world *w = (struct world *)poll;
 
 	assert_true(*value == 0);
 	sprintf(w->order + strlen(w->order), "%u", (unsigned)i);
@@ -35,25 +35,25 @@ static enum counter_result read_one(void *ctx, uint32_t i, double *value)
 	return w->result;
 }
 
-static const struct counter_poll_ops ops = {.begin = begin, .read = read_one};
+static const struct counter_poll_ops ops = {begin, read_one, 10 * MS};
 
 static void add(struct world *w, const char *name, uint64_t period_ns, bool monitor)
 {
 	struct need_counter need = {.period_ns = period_ns, .monitor = monitor};
 
 	snprintf(need.name, sizeof(need.name), "%s", name);
-	counter_poll_add(w->poll, &need);
+	counter_poll_add(&w->poll, &need);
 }
 
 static void open_world(struct world *w, uint32_t n)
 {
 	*w = (struct world){.queue = queue_new(1 << 16)};
-	assert_int_equal(counter_poll_new(w->queue, n, 10 * MS, &w->poll, NULL), 0);
+	assert_int_equal(counter_poll_open(&w->poll, &ops, w->queue, n, NULL), 0);
 }
 
 static void close_world(struct world *w)
 {
-	counter_poll_free(w->poll);
+	counter_poll_close(&w->poll);
 	queue_free(w->queue);
 }
 
@@ -65,11 +65,11 @@ TEST(each_counter_has_its_own_period_and_grid)
 	add(&w, "a", 100 * MS, false);
 	add(&w, "b", 250 * MS, false);
 	add(&w, "c", 1, false);              /* read as often as may be: every 10 ms */
-	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1000 * MS), 1010 * MS);
-	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1005 * MS), 1010 * MS);
-	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1095 * MS), 1100 * MS);
-	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1100 * MS), 1110 * MS);
-	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1250 * MS), 1260 * MS);
+	assert_int_equal(counter_poll_due(&w.poll, 1000 * MS), 1010 * MS);
+	assert_int_equal(counter_poll_due(&w.poll, 1005 * MS), 1010 * MS);
+	assert_int_equal(counter_poll_due(&w.poll, 1095 * MS), 1100 * MS);
+	assert_int_equal(counter_poll_due(&w.poll, 1100 * MS), 1110 * MS);
+	assert_int_equal(counter_poll_due(&w.poll, 1250 * MS), 1260 * MS);
 	assert_string_equal(w.order, " 012 2 02 012");
 	close_world(&w);
 }
@@ -77,14 +77,16 @@ TEST(each_counter_has_its_own_period_and_grid)
 /* At 1735 the grid of 100 ms goes on at 1800, not at 1835, and not with seven readings at once. */
 TEST(what_was_missed_is_not_made_up_for)
 {
+	struct source_status status;
 	struct world w;
 
 	open_world(&w, 1);
 	add(&w, "a", 100 * MS, false);
-	counter_poll_due(w.poll, &ops, &w, 1000 * MS);
-	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1735 * MS), 1800 * MS);
+	counter_poll_due(&w.poll, 1000 * MS);
+	assert_int_equal(counter_poll_due(&w.poll, 1735 * MS), 1800 * MS);
 	assert_string_equal(w.order, " 0 0");
-	assert_int_equal(counter_poll_events(w.poll), 2);
+	counter_poll_status(&w.poll.base, &status);
+	assert_int_equal(status.events, 2);
 	close_world(&w);
 }
 
@@ -97,10 +99,10 @@ TEST(a_value_is_an_event_and_not_yet_is_none)
 	add(&w, "a", 0, false);
 	add(&w, "b", 0, true);
 	w.result = COUNTER_NOT_YET;
-	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1000 * MS), 2000 * MS);
+	assert_int_equal(counter_poll_due(&w.poll, 1000 * MS), 2000 * MS);
 	assert_null(queue_peek(w.queue));
 	w.result = COUNTER_VALUE;
-	counter_poll_due(w.poll, &ops, &w, 2000 * MS);
+	counter_poll_due(&w.poll, 2000 * MS);
 	e = queue_peek(w.queue);
 	assert_int_equal(e->kind, EVENT_COUNTER);
 	assert_string_equal(e->name, "a");
@@ -110,7 +112,7 @@ TEST(a_value_is_an_event_and_not_yet_is_none)
 	assert_int_equal(queue_peek(w.queue)->flags, EVENT_FLAG_MONITOR);
 	queue_pop(w.queue);
 	w.result = COUNTER_ABSENT;
-	counter_poll_due(w.poll, &ops, &w, 3000 * MS);
+	counter_poll_due(&w.poll, 3000 * MS);
 	assert_int_equal(queue_peek(w.queue)->flags, EVENT_FLAG_ABSENT);
 	close_world(&w);
 }
@@ -120,7 +122,7 @@ static struct world *running;
 static void run(void *ctx)
 {
 	(void)ctx;
-	counter_poll_run(running->poll, &ops, running);
+	counter_poll_run(&running->poll.base, NULL);
 }
 
 TEST(it_runs_until_it_is_stopped_with_watermarks_also_without_counters)
@@ -134,7 +136,7 @@ TEST(it_runs_until_it_is_stopped_with_watermarks_also_without_counters)
 	assert_int_equal(os_thread_start("counters", run, NULL, &thread, NULL), 0);
 	while (queue_released(w.queue, os_now_ns()) <= start_ns)
 		os_sleep_ns(MS);
-	counter_poll_stop(w.poll);
+	counter_poll_stop(&w.poll.base);
 	os_thread_join(thread);
 	assert_string_equal(w.order, "");
 	close_world(&w);
@@ -142,10 +144,10 @@ TEST(it_runs_until_it_is_stopped_with_watermarks_also_without_counters)
 
 static int make(void *ctx)
 {
-	struct counter_poll *poll = NULL;
-	int rc = counter_poll_new(ctx, 2, MS, &poll, NULL);
+	struct counter_poll poll = {0};
+	int rc = counter_poll_open(&poll, &ops, ctx, 2, NULL);
 
-	counter_poll_free(poll);
+	counter_poll_close(&poll);
 	return rc;
 }
 
