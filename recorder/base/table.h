@@ -45,6 +45,21 @@ bool table_remove(struct table *t, uint64_t hash, uint32_t value);
  */
 uint32_t table_add_slot(struct table *t, uint64_t hash, struct slots *s, uint32_t older);
 
+/*
+ * The next value from slot *at on; TABLE_NONE at the end. *at starts as 0. To remove the value that
+ * was returned, take 1 from *at: others may have moved to its slot.
+ */
+static inline uint32_t table_next(const struct table *t, uint32_t *at)
+{
+	while (*at < t->nslots) {
+		uint32_t value = t->slots[(*at)++].value;
+
+		if (value != TABLE_NONE)
+			return value;
+	}
+	return TABLE_NONE;
+}
+
 void table_clear(struct table *t);   /* empty, keeps memory */
 void table_free(struct table *t);
 size_t table_bytes(const struct table *t);

@@ -26,11 +26,6 @@ struct frames {
 	struct object *unknown;
 };
 
-struct function_slot {
-	uint32_t number;
-	struct function function;
-};
-
 /* ---- objects --------------------------------------------------------------------------------- */
 
 static uint64_t object_hash(const struct object_key *key)
@@ -65,20 +60,16 @@ static bool object_same(const void *ctx, uint32_t value, const void *key_arg)
 
 static struct object *object_new(struct frames *f, const struct object_key *key, uint32_t pid)
 {
-	uint32_t number = slots_add(&f->object_slots);
-	size_t n = strlen(key->path) + 1;
+	char *path = text_dup(key->path, SIZE_MAX);
 	struct object *object;
-	char *path;
+	uint32_t number;
 
-	if (number == SLOTS_NONE)
-		return NULL;
-	path = malloc(n);
-	if (!path || table_add(&f->by_object, object_hash(key), number)) {
+	number = path ? table_add_slot(&f->by_object, object_hash(key), &f->object_slots, SLOTS_NONE)
+		      : SLOTS_NONE;
+	if (number == SLOTS_NONE) {
 		free(path);
-		slots_free_one(&f->object_slots, number);
 		return NULL;
 	}
-	memcpy(path, key->path, n);
 	object = slots_get(&f->object_slots, number);
 	object->number = number;
 	object->key = *key;
@@ -145,7 +136,7 @@ int frames_new(struct frames **out, struct err *err)
 		f->lock = os_mutex_new();
 	if (!f || !f->lock || slots_init(&f->frame_slots, sizeof(struct frame), FRAMES_MAX) ||
 	    slots_init(&f->object_slots, sizeof(struct object), OBJECTS_MAX) ||
-	    slots_init(&f->function_slots, sizeof(struct function_slot), FRAMES_MAX) ||
+	    slots_init(&f->function_slots, sizeof(struct function), FRAMES_MAX) ||
 	    !(f->unknown = objects_get(f, &unknown, 0))) {
 		frames_free(f);
 		return err_memory(err, "for the frame table");
@@ -163,23 +154,16 @@ static void function_clear(struct function *function)
 
 void frames_free(struct frames *f)
 {
-	uint32_t i;
+	struct object *object;
+	uint32_t number, at;
 
 	if (!f)
 		return;
-	for (i = 0; i < f->by_function.nslots; i++) {
-		uint32_t number = f->by_function.slots[i].value;
-
-		if (number != TABLE_NONE)
-			function_clear(&((struct function_slot *)slots_get(&f->function_slots,
-									    number))->function);
-	}
-	for (i = 0; i < f->by_object.nslots; i++) {
-		uint32_t number = f->by_object.slots[i].value;
-
-		if (number != TABLE_NONE)
-			free((char *)((struct object *)slots_get(&f->object_slots, number))
-				     ->key.path);
+	for (at = 0; (number = table_next(&f->by_function, &at)) != TABLE_NONE;)
+		function_clear(slots_get(&f->function_slots, number));
+	for (at = 0; (number = table_next(&f->by_object, &at)) != TABLE_NONE;) {
+		object = slots_get(&f->object_slots, number);
+		free((char *)object->key.path);
 	}
 	slots_free(&f->frame_slots);
 	slots_free(&f->object_slots);
@@ -193,9 +177,9 @@ void frames_free(struct frames *f)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static uint64_t frame_hash(const struct object *object, uint64_t offset, uint32_t flags)
+static uint64_t frame_hash(const struct frame_ref *ref)
 {
-	return hash_pair(((uint64_t)object->number << 32) | flags, offset);
+	return hash_pair(((uint64_t)ref->object->number << 32) | ref->flags, ref->offset);
 }
 
 static bool frame_same(const void *ctx, uint32_t value, const void *key)
@@ -210,7 +194,7 @@ static bool frame_same(const void *ctx, uint32_t value, const void *key)
 
 uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fresh)
 {
-	uint64_t hash = frame_hash(ref->object, ref->offset, ref->flags);
+	uint64_t hash = frame_hash(ref);
 	uint32_t number = table_find(&f->by_frame, hash, frame_same, f, ref);
 	struct frame *frame;
 
@@ -218,14 +202,8 @@ uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fres
 	if (number != TABLE_NONE)
 		return number;
 	os_mutex_lock(f->lock);
-	number = slots_add(&f->frame_slots);
+	number = table_add_slot(&f->by_frame, hash, &f->frame_slots, SLOTS_NONE);
 	os_mutex_unlock(f->lock);
-	if (number != SLOTS_NONE && table_add(&f->by_frame, hash, number)) {
-		os_mutex_lock(f->lock);
-		slots_free_one(&f->frame_slots, number);
-		os_mutex_unlock(f->lock);
-		number = SLOTS_NONE;
-	}
 	if (number == SLOTS_NONE) {
 		f->refused++;
 		return FRAME_NONE;
@@ -242,10 +220,7 @@ uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fres
 
 uint32_t frames_find(const struct frames *f, const struct frame_ref *ref)
 {
-	uint32_t number = table_find(&f->by_frame, frame_hash(ref->object, ref->offset, ref->flags),
-				     frame_same, f, ref);
-
-	return number == TABLE_NONE ? FRAME_NONE : number;
+	return table_find(&f->by_frame, frame_hash(ref), frame_same, f, ref);
 }
 
 struct frame *frame_get(const struct frames *f, uint32_t number)
@@ -266,7 +241,7 @@ void frame_unref(struct frame *frame)
 /* ---- functions ------------------------------------------------------------------------------- */
 
 struct function_key {
-	const struct object *object;
+	struct object *object;
 	uint64_t offset;
 	const char *raw_name;                /* its first FUNCTION_NAME_MAX bytes count */
 };
@@ -277,14 +252,10 @@ static uint64_t function_hash(const struct function_key *key)
 			 hash_bytes(key->raw_name, strnlen(key->raw_name, FUNCTION_NAME_MAX)));
 }
 
-static struct function *function_at(const struct frames *f, uint32_t number)
-{
-	return &((struct function_slot *)slots_get(&f->function_slots, number))->function;
-}
-
 static bool function_same(const void *ctx, uint32_t value, const void *key_arg)
 {
-	const struct function *function = function_at(ctx, value);
+	const struct frames *f = ctx;
+	const struct function *function = slots_get(&f->function_slots, value);
 	const struct function_key *key = key_arg;
 	const char *raw = function->raw_name ? function->raw_name : function->name;
 
@@ -292,30 +263,32 @@ static bool function_same(const void *ctx, uint32_t value, const void *key_arg)
 	       strncmp(raw, key->raw_name, FUNCTION_NAME_MAX) == 0;
 }
 
+/* Copy an optional text; false without memory. */
+static bool copy_text(const char *text, char **out)
+{
+	*out = text ? text_dup(text, FUNCTION_NAME_MAX) : NULL;
+	return *out || !text;
+}
+
 static struct function *function_new(struct frames *f, const struct function_key *key,
 				     const char *name, const char *raw_name, const char *module)
 {
-	uint32_t number = slots_add(&f->function_slots);
-	struct function *function;
+	struct function made = {.object = key->object, .offset = key->offset,
+				.hash = function_hash(key)}, *function;
 
-	if (number == SLOTS_NONE)
-		return NULL;
-	((struct function_slot *)slots_get(&f->function_slots, number))->number = number;
-	function = function_at(f, number);
-	function->object = (struct object *)key->object;
-	function->offset = key->offset;
-	function->hash = function_hash(key);
-	function->name = text_dup(name, FUNCTION_NAME_MAX);
-	if (raw_name && strcmp(raw_name, name) != 0)
-		function->raw_name = text_dup(raw_name, FUNCTION_NAME_MAX);
-	if (module)
-		function->module = text_dup(module, FUNCTION_NAME_MAX);
-	if (!function->name || (raw_name && strcmp(raw_name, name) != 0 && !function->raw_name) ||
-	    (module && !function->module) || table_add(&f->by_function, function->hash, number)) {
-		function_clear(function);
-		slots_free_one(&f->function_slots, number);
+	made.number = SLOTS_NONE;
+	if (raw_name && strcmp(raw_name, name) == 0)
+		raw_name = NULL;
+	if (copy_text(name, &made.name) && copy_text(raw_name, &made.raw_name) &&
+	    copy_text(module, &made.module))
+		made.number = table_add_slot(&f->by_function, made.hash, &f->function_slots,
+					     SLOTS_NONE);
+	if (made.number == SLOTS_NONE) {
+		function_clear(&made);
 		return NULL;
 	}
+	function = slots_get(&f->function_slots, made.number);
+	*function = made;
 	return function;
 }
 
@@ -331,7 +304,7 @@ int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, c
 	if (!atomic_load(&frame->function)) {
 		number = table_find(&f->by_function, function_hash(&key), function_same, f, &key);
 		if (number != TABLE_NONE)
-			function = function_at(f, number);
+			function = slots_get(&f->function_slots, number);
 		else
 			function = function_new(f, &key, name, raw_name, module);
 		if (function) {
@@ -350,46 +323,40 @@ int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, c
 
 static void function_unref(struct frames *f, struct function *function)
 {
-	struct function_slot *slot;
-
-	if (!function || --function->refs)
+	if (--function->refs)
 		return;
-	slot = (struct function_slot *)((char *)function -
-					offsetof(struct function_slot, function));
-	table_remove(&f->by_function, function->hash, slot->number);
+	table_remove(&f->by_function, function->hash, function->number);
 	function_clear(function);
-	slots_free_one(&f->function_slots, slot->number);
+	slots_free_one(&f->function_slots, function->number);
 }
 
 static void free_frame(struct frames *f, struct frame *frame, uint64_t now_ns)
 {
+	const struct frame_ref ref = {frame->object, frame->offset, frame->flags};
 	struct function *function = atomic_load(&frame->function);
 
-	table_remove(&f->by_frame, frame_hash(frame->object, frame->offset, frame->flags),
-		     frame->number);
-	if (function)
+	table_remove(&f->by_frame, frame_hash(&ref), frame->number);
+	if (function) {
 		f->named--;
-	function_unref(f, function);
+		function_unref(f, function);
+	}
 	object_drop(frame->object, now_ns);
 	slots_free_one(&f->frame_slots, frame->number);
 }
 
 static void sweep_objects(struct frames *f, uint64_t released_ns)
 {
-	uint32_t i = 0;
+	uint32_t number, at = 0;
 
 	os_mutex_lock(f->lock);
-	while (i < f->by_object.nslots) {
-		uint32_t number = f->by_object.slots[i].value;
-		struct object *object =
-			number == TABLE_NONE ? NULL : slots_get(&f->object_slots, number);
+	while ((number = table_next(&f->by_object, &at)) != TABLE_NONE) {
+		struct object *object = slots_get(&f->object_slots, number);
 
-		if (!object || atomic_load(&object->refs) || !object->dropped_ns ||
-		    object->dropped_ns >= released_ns) {
-			i++;
+		if (atomic_load(&object->refs) || !object->dropped_ns ||
+		    object->dropped_ns >= released_ns)
 			continue;
-		}
 		table_remove(&f->by_object, object_hash(&object->key), number);
+		at--;
 		free((char *)object->key.path);
 		slots_free_one(&f->object_slots, number);
 	}

@@ -62,12 +62,13 @@ enum frame_flags {
 };
 
 struct function {
+	uint32_t number;
+	uint32_t refs;                  /* frames that use it; under the table's lock */
 	struct object *object;
 	uint64_t offset;                /* of its first byte, counted as in frames */
 	char *name;                     /* demangled; UTF-8 not guaranteed */
 	char *raw_name;                 /* as in the symbol table; NULL when equal to name */
 	char *module;                   /* overrides the object's name (kernel modules); or NULL */
-	uint32_t refs;                  /* frames that use it; under the table's lock */
 	uint64_t hash;
 };
 

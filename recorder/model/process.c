@@ -45,14 +45,12 @@ static void process_clear(struct process *process)
 
 void processes_free(struct processes *p)
 {
-	uint32_t i;
+	uint32_t number, at = 0;
 
 	if (!p)
 		return;
-	for (i = 0; i < p->by_process.nslots; i++) {
-		if (p->by_process.slots[i].value != TABLE_NONE)
-			process_clear(slots_get(&p->process_slots, p->by_process.slots[i].value));
-	}
+	while ((number = table_next(&p->by_process, &at)) != TABLE_NONE)
+		process_clear(slots_get(&p->process_slots, number));
 	slots_free(&p->process_slots);
 	slots_free(&p->thread_slots);
 	table_free(&p->by_process);
@@ -86,9 +84,9 @@ static int make_newest(struct processes *p, uint32_t pid, uint32_t number)
 	return table_add(&p->by_pid, hash_u64(pid), number);
 }
 
-static uint64_t process_hash(uint32_t pid, uint32_t exec, uint64_t start_ns)
+static uint64_t process_hash(const struct process_key *k)
 {
-	return hash_pair(((uint64_t)exec << 32) | pid, start_ns);
+	return hash_pair(((uint64_t)k->exec << 32) | k->pid, k->start_ns);
 }
 
 static bool process_same(const void *ctx, uint32_t value, const void *key)
@@ -113,7 +111,7 @@ static void set_once(_Atomic(char *) *slot, char *text)
 static struct process *process_new(struct processes *p, const struct process_key *key,
 				   uint32_t parent_pid, const char *comm)
 {
-	uint64_t hash = process_hash(key->pid, key->exec, key->start_ns);
+	uint64_t hash = process_hash(key);
 	uint32_t number = table_add_slot(&p->by_process, hash, &p->process_slots, SLOTS_NONE);
 	struct process *process;
 
@@ -138,13 +136,12 @@ static struct process *process_new(struct processes *p, const struct process_key
 struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
 			    uint32_t parent_pid, const char *comm)
 {
-	struct process_key key = {pid, exec, start_ns};
-	struct process *process = NULL;
+	const struct process_key key = {pid, exec, start_ns};
+	struct process *process;
 	uint32_t number;
 
 	os_mutex_lock(p->lock);
-	number = table_find(&p->by_process, process_hash(pid, exec, start_ns), process_same, p,
-			    &key);
+	number = table_find(&p->by_process, process_hash(&key), process_same, p, &key);
 	if (number != TABLE_NONE)
 		process = slots_get(&p->process_slots, number);
 	else
@@ -216,13 +213,12 @@ void process_drop(struct processes *p, struct process *process, uint64_t now_ns)
 
 struct process *process_find(struct processes *p, uint32_t pid, uint64_t at_ns)
 {
-	struct process *process = NULL;
+	struct process *process;
 	uint32_t number;
 
 	os_mutex_lock(p->lock);
 	number = table_find(&p->by_pid, hash_u64(pid), pid_same, p, &pid);
-	if (number != TABLE_NONE)
-		process = slots_get(&p->process_slots, number);
+	process = number == TABLE_NONE ? NULL : slots_get(&p->process_slots, number);
 	if (process && (process->dropped_ns || process->start_ns > at_ns))
 		process = NULL;
 	if (process)
@@ -318,7 +314,7 @@ static struct thread *thread_new(struct processes *p, struct process *process,
 	thread->tid = key->tid;
 	thread->start_ns = key->start_ns;
 	thread->process = process;
-	atomic_fetch_add(&process->refs, 1);
+	process_ref(process);
 	return thread;
 }
 
@@ -402,46 +398,38 @@ static bool dropped_before(uint64_t dropped_ns, uint64_t released_ns)
  */
 static void sweep_threads(struct processes *p, uint64_t released_ns)
 {
-	struct thread_key key;
-	uint32_t i = 0;
+	uint32_t number, at = 0;
 
-	while (i < p->by_thread.nslots) {
-		uint32_t number = p->by_thread.slots[i].value;
-		struct thread *thread =
-			number == TABLE_NONE ? NULL : slots_get(&p->thread_slots, number);
-		struct process *process = thread ? thread->process : NULL;
+	while ((number = table_next(&p->by_thread, &at)) != TABLE_NONE) {
+		const struct thread *thread = slots_get(&p->thread_slots, number);
+		const struct thread_key key = {thread->process, thread->tid, thread->start_ns};
 
-		if (!thread || atomic_load(&thread->refs) ||
+		if (atomic_load(&thread->refs) ||
 		    !(dropped_before(thread->dropped_ns, released_ns) ||
-		      dropped_before(process->dropped_ns, released_ns))) {
-			i++;
+		      dropped_before(thread->process->dropped_ns, released_ns)))
 			continue;
-		}
-		atomic_fetch_sub(&process->refs, 1);
-		key = (struct thread_key){process, thread->tid, thread->start_ns};
+		process_unref(thread->process);
 		table_remove(&p->by_thread, thread_hash(&key), number);
+		at--;
 		slots_free_one(&p->thread_slots, number);
 	}
 }
 
 static void sweep_processes(struct processes *p, uint64_t released_ns)
 {
-	uint32_t i = 0;
+	uint32_t number, at = 0;
 
-	while (i < p->by_process.nslots) {
-		uint32_t number = p->by_process.slots[i].value;
-		struct process *process =
-			number == TABLE_NONE ? NULL : slots_get(&p->process_slots, number);
+	while ((number = table_next(&p->by_process, &at)) != TABLE_NONE) {
+		struct process *process = slots_get(&p->process_slots, number);
+		const struct process_key key = {process->pid, process->exec, process->start_ns};
 
-		if (!process || !dropped_before(process->dropped_ns, released_ns) ||
-		    atomic_load(&process->refs)) {
-			i++;
+		if (!dropped_before(process->dropped_ns, released_ns) ||
+		    atomic_load(&process->refs))
 			continue;
-		}
 		process_clear(process);
 		table_remove(&p->by_pid, hash_u64(process->pid), number);
-		table_remove(&p->by_process,
-			     process_hash(process->pid, process->exec, process->start_ns), number);
+		table_remove(&p->by_process, process_hash(&key), number);
+		at--;
 		slots_free_one(&p->process_slots, number);
 	}
 }

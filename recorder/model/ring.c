@@ -8,11 +8,8 @@
 
 struct ring {
 	struct os_mutex *lock;
-	struct segment **segments;           /* a circular array, oldest at first */
-	uint32_t first, count, room;
-	size_t bytes, max_bytes;
-	uint64_t samples;
-	uint64_t evicted_segments, evicted_samples, evicted_until_ns;
+	struct segment *oldest, *newest;     /* NULL when empty; see struct segment */
+	struct ring_use use;                 /* without oldest_ns and newest_ns */
 	void (*evicted)(void *ctx, const struct segment *segment);
 	void *evicted_ctx;
 };
@@ -21,34 +18,25 @@ int ring_new(size_t max_bytes, struct ring **out, struct err *err)
 {
 	struct ring *ring = calloc(1, sizeof(*ring));
 
-	if (ring) {
-		ring->lock = os_mutex_new();
-		ring->room = 64;
-		ring->segments = calloc(ring->room, sizeof(*ring->segments));
-	}
-	if (!ring || !ring->lock || !ring->segments) {
-		ring_free(ring);
+	if (!ring || !(ring->lock = os_mutex_new())) {
+		free(ring);
 		return err_memory(err, "for the ring");
 	}
-	ring->max_bytes = max_bytes;
+	ring->use.max_bytes = max_bytes;
 	*out = ring;
 	return 0;
 }
 
-static struct segment *segment_at(const struct ring *ring, uint32_t i)
-{
-	return ring->segments[(ring->first + i) % ring->room];
-}
-
 void ring_free(struct ring *ring)
 {
-	uint32_t i;
+	struct segment *newer;
 
 	if (!ring)
 		return;
-	for (i = 0; i < ring->count; i++)
-		segment_unref(segment_at(ring, i));
-	free(ring->segments);
+	for (; ring->oldest; ring->oldest = newer) {
+		newer = ring->oldest->newer;
+		segment_unref(ring->oldest);
+	}
 	os_mutex_free(ring->lock);
 	free(ring);
 }
@@ -60,96 +48,61 @@ void ring_on_evict(struct ring *ring, void (*evicted)(void *ctx, const struct se
 	ring->evicted_ctx = ctx;
 }
 
-/* Release what evict() returned, outside the lock; NULL = nothing. */
-static void drop_evicted(struct ring *ring, struct segment *segment)
+/* Evict the oldest of more than `least` segments that take more than max_bytes; whether it did. */
+static bool evict_above(struct ring *ring, uint32_t least, size_t max_bytes)
 {
-	if (segment && ring->evicted)
-		ring->evicted(ring->evicted_ctx, segment);
-	segment_unref(segment);
-}
+	struct ring_use *use = &ring->use;
+	struct segment *oldest = NULL;
 
-/* Take out the oldest segment; the caller releases it outside the lock. */
-static struct segment *evict(struct ring *ring)
-{
-	struct segment *oldest = segment_at(ring, 0);
-
-	ring->first = (ring->first + 1) % ring->room;
-	ring->count--;
-	ring->bytes -= oldest->memory_bytes;
-	ring->samples -= oldest->nsamples;
-	ring->evicted_segments++;
-	ring->evicted_samples += oldest->nsamples;
-	if (oldest->t1_ns > ring->evicted_until_ns)
-		ring->evicted_until_ns = oldest->t1_ns;
-	return oldest;
-}
-
-static bool make_room(struct ring *ring)
-{
-	struct segment **bigger;
-	uint32_t i;
-
-	if (ring->count < ring->room)
-		return true;
-	bigger = calloc((size_t)ring->room * 2, sizeof(*bigger));
-	if (!bigger)
-		return false;
-	for (i = 0; i < ring->count; i++)
-		bigger[i] = segment_at(ring, i);
-	free(ring->segments);
-	ring->segments = bigger;
-	ring->first = 0;
-	ring->room *= 2;
-	return true;
+	os_mutex_lock(ring->lock);
+	if (use->segments > least && use->bytes > max_bytes) {
+		oldest = ring->oldest;
+		ring->oldest = oldest->newer;
+		use->segments--;
+		use->bytes -= oldest->memory_bytes;
+		use->samples -= oldest->nsamples;
+		use->evicted_segments++;
+		use->evicted_samples += oldest->nsamples;
+		if (oldest->t1_ns > use->evicted_until_ns)
+			use->evicted_until_ns = oldest->t1_ns;
+	}
+	os_mutex_unlock(ring->lock);
+	if (oldest && ring->evicted)
+		ring->evicted(ring->evicted_ctx, oldest);
+	segment_unref(oldest);
+	return oldest != NULL;
 }
 
 void ring_put(struct ring *ring, struct segment *segment)
 {
-	struct segment *oldest;
+	size_t max_bytes = ring->use.max_bytes, bytes = segment->memory_bytes;
 
-	for (;;) {
-		oldest = NULL;
-		os_mutex_lock(ring->lock);
-		if (ring->count && (ring->bytes + segment->memory_bytes > ring->max_bytes ||
-				    !make_room(ring)))
-			oldest = evict(ring);
-		if (!oldest) {
-			ring->segments[(ring->first + ring->count++) % ring->room] = segment;
-			ring->bytes += segment->memory_bytes;
-			ring->samples += segment->nsamples;
-		}
-		os_mutex_unlock(ring->lock);
-		if (!oldest)
-			return;
-		drop_evicted(ring, oldest);
-	}
+	while (evict_above(ring, 0, bytes < max_bytes ? max_bytes - bytes : 0))
+		;
+	os_mutex_lock(ring->lock);
+	if (ring->oldest)
+		ring->newest->newer = segment;
+	else
+		ring->oldest = segment;
+	ring->newest = segment;
+	ring->use.segments++;
+	ring->use.bytes += bytes;
+	ring->use.samples += segment->nsamples;
+	os_mutex_unlock(ring->lock);
 }
 
 bool ring_evict_oldest(struct ring *ring)
 {
-	struct segment *oldest = NULL;
-
-	os_mutex_lock(ring->lock);
-	if (ring->count)
-		oldest = evict(ring);
-	os_mutex_unlock(ring->lock);
-	drop_evicted(ring, oldest);
-	return oldest != NULL;
+	return evict_above(ring, 0, 0);
 }
 
 void ring_set_max(struct ring *ring, size_t max_bytes)
 {
-	struct segment *oldest;
-
-	do {
-		oldest = NULL;
-		os_mutex_lock(ring->lock);
-		ring->max_bytes = max_bytes;
-		if (ring->count > 1 && ring->bytes > max_bytes)
-			oldest = evict(ring);
-		os_mutex_unlock(ring->lock);
-		drop_evicted(ring, oldest);
-	} while (oldest);
+	os_mutex_lock(ring->lock);
+	ring->use.max_bytes = max_bytes;
+	os_mutex_unlock(ring->lock);
+	while (evict_above(ring, 1, max_bytes))
+		;
 }
 
 int frozen_add(struct frozen *f, struct segment *segment)
@@ -165,13 +118,11 @@ int ring_freeze(struct ring *ring, uint64_t t0_ns, uint64_t t1_ns, struct frozen
 		struct err *err)
 {
 	struct frozen f = {0};
+	struct segment *s;
 	int rc = 0;
-	uint32_t i;
 
 	os_mutex_lock(ring->lock);
-	for (i = 0; i < ring->count && !rc; i++) {
-		struct segment *s = segment_at(ring, i);
-
+	for (s = ring->oldest; s && !rc; s = s->newer) {
 		if (s->t1_ns >= t0_ns && s->t0_ns <= t1_ns)
 			rc = frozen_add(&f, s);
 	}
@@ -196,18 +147,11 @@ void frozen_free(struct frozen *f)
 
 void ring_use(struct ring *ring, struct ring_use *out)
 {
-	memset(out, 0, sizeof(*out));
 	os_mutex_lock(ring->lock);
-	out->segments = ring->count;
-	out->bytes = ring->bytes;
-	out->max_bytes = ring->max_bytes;
-	out->samples = ring->samples;
-	if (ring->count) {
-		out->oldest_ns = segment_at(ring, 0)->t0_ns;
-		out->newest_ns = segment_at(ring, ring->count - 1)->t1_ns;
+	*out = ring->use;
+	if (ring->oldest) {
+		out->oldest_ns = ring->oldest->t0_ns;
+		out->newest_ns = ring->newest->t1_ns;
 	}
-	out->evicted_segments = ring->evicted_segments;
-	out->evicted_samples = ring->evicted_samples;
-	out->evicted_until_ns = ring->evicted_until_ns;
 	os_mutex_unlock(ring->lock);
 }

@@ -87,6 +87,7 @@ struct segment {
 	struct frames *frame_table;
 	struct processes *process_table;
 	int64_t store_id;                    /* the writer's own note; 0 = not stored */
+	struct segment *newer;               /* in its ring, under the lock; NULL = the newest */
 };
 
 struct segment_builder;
