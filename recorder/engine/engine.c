@@ -1,7 +1,54 @@
 #include "engine/engine_private.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+#define OWN_QUEUE_BYTES ((size_t)512 << 10)  /* all evicted_put() rows of three firings */
+
+void engine_stop(struct engine *e, enum engine_stop how, const char *reason)
+{
+	int now = atomic_load(&e->stop);
+
+	os_mutex_lock(e->shared.lock);
+	if (reason && !e->shared.stop_reason)
+		e->shared.stop_reason = text_dup(reason, SIZE_MAX);
+	while (now < (int)how && !atomic_compare_exchange_weak(&e->stop, &now, (int)how))
+		;
+	os_cond_signal(e->shared.wake_merge);
+	os_mutex_unlock(e->shared.lock);
+}
+
+static int open_shared(struct engine *e, struct err *err)
+{
+	struct shared *s = &e->shared;
+
+	s->lock = os_mutex_new();
+	s->wake_writer = os_cond_new();
+	s->wake_merge = os_cond_new();
+	s->wake_command = os_cond_new();
+	e->wake_control = os_wake_new();
+	s->rules = calloc(e->cfg->ntriggers + 1u, sizeof(*s->rules));
+	if (!s->lock || !s->wake_writer || !s->wake_merge || !s->wake_command || !e->wake_control ||
+	    !s->rules)
+		return err_memory(err, "while starting");
+	return 0;
+}
+
+static void close_shared(struct engine *e)
+{
+	struct shared *s = &e->shared;
+
+	os_cond_free(s->wake_writer);
+	os_cond_free(s->wake_merge);
+	os_cond_free(s->wake_command);
+	os_wake_free(e->wake_control);
+	os_mutex_free(s->lock);
+	free(s->rules);
+	free(s->snapshot_reason);
+	free(s->stop_reason);
+}
 
 static void source_ended(void *ctx, const struct feed_source *s)
 {
@@ -56,7 +103,7 @@ static int open_parts(struct engine *e, struct err *err)
 	e->symbol_env.lowest = e->capture->low_priority;
 	os_host_name(e->host, sizeof(e->host));
 	os_host_text(e->host_text, sizeof(e->host_text));
-	rc = shared_open(e, err);
+	rc = open_shared(e, err);
 	if (!rc)
 		rc = store_open(cfg->store_path, STORE_RECORD, &e->writer.store, err);
 	if (!rc)
@@ -82,8 +129,7 @@ static int open_parts(struct engine *e, struct err *err)
 		rc = open_sources(e, err);
 	if (rc)
 		return rc;
-	engine_budget_open(e);
-	memory_open(e);
+	costs_open(e);
 	tables_set_quota(e);
 	return 0;
 }
@@ -102,7 +148,7 @@ static void close_parts(struct engine *e)
 	frames_free(e->frames);
 	store_close(e->writer.store);
 	rules_close(e);
-	shared_close(e);
+	close_shared(e);
 }
 
 /* Start all threads. After a failure those that run are told to end, and the caller joins them. */
@@ -161,7 +207,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 		return err_memory(err, "while starting");
 	e->cfg = cfg;
 	e->capture = &cfg->capture;
-	e->policy = policy_of(cfg);
+	e->policy = cfg->capture.file ? &file_policy : cfg->live ? &live_policy : &replay_policy;
 	e->log = cfg->log;
 	e->merge.next_end_ns = UINT64_MAX;
 	rc = open_parts(e, err);

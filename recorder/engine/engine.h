@@ -6,25 +6,6 @@
  *	                              ▼ │
  *	                          control: engine_run()'s caller: signals, commands, log, status
  *
- * engine.c        opens and closes the parts, starts the threads
- * shared.c        what the threads share, under one lock
- * feed.c          sources on threads of their own, and their events
- * merge.c         the merge thread: releases events in time order, keeps time
- * segments.c      the open segment: takes events; sealed, it goes to the ring and to incidents
- * rules.c         feeds triggers, holds back those that fire too often, saves their states
- * incident.c      an incident from its firing to the end of its window
- * pending.c       the list of incidents on their way to the store
- * own.c           events about the recorder itself; evicted.c: about what the ring gave up
- * tables.c        forgets what nothing lists any more
- * memory.c        keeps the recorder's memory below its limit
- * budget.c        samples less when the recorder costs too much
- * policy_live.c   what live recording does its own way; policy_file.c: what reading a file does
- * writer.c        the writer thread: puts incidents into the store
- * dedup.c         recognizes incidents that repeat an earlier one
- * command.c       writes the data file, runs StopCommand
- * control.c       answers status, snapshot, stop, abort; prints the status line
- * plan.c live.c trace.c   look at the events of a feed without an engine
- *
  * When a file is read (capture.file) everything runs in the trace's time, as fast as it can be
  * read. Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills,
  * and the source waits. Each firing is an incident, even in the window of another one: rules are

@@ -10,17 +10,257 @@
 #pragma once
 
 #include "base/os.h"
-#include "engine/dedup_private.h"
 #include "engine/engine.h"
 #include "engine/feed.h"
-#include "engine/merge_private.h"
-#include "engine/pending_private.h"
-#include "engine/policy_private.h"
-#include "engine/rules_private.h"
-#include "engine/shared_private.h"
-#include "engine/writer_private.h"
+#include "model/incident.h"
+#include "model/memory_budget.h"
+#include "model/ring.h"
 #include "symbol/disk.h"
 #include "symbol/symbol.h"
+
+#define MANUAL_RULE UINT32_MAX
+#define TICK_NS (100 * NS_PER_MS)
+#define ENGINE_SIGNATURE_FRAMES 48u      /* searched for 8 named user frames */
+
+struct engine;
+
+/* ---- what the threads share, under one lock -------------------------------------------------- */
+
+enum engine_stop {                           /* why the run ends; only ever raised */
+	STOP_NO,
+	STOP_DONE,                           /* the number of incidents was reached */
+	STOP_END,                            /* the file is at its end */
+	STOP_TIME,                           /* max_collect_ns */
+	STOP_ASKED,                          /* a signal or `recorder stop` */
+	STOP_FAILED,                         /* no source delivers any more, or no memory */
+	STOP_ABORT,
+};
+
+/* What status prints of the merge thread, copied once a second. */
+struct status_view {
+	uint64_t now_ns, start_ns;
+	uint64_t samples, lost, late, flooded;
+	uint64_t open_samples, open_bytes;   /* of the open segment */
+	uint64_t oldest_ns;                  /* start of what is held */
+	struct budget budget;
+	uint32_t firings;
+};
+
+/* The same of one rule. */
+struct rule_view {
+	struct trigger_status status;
+	uint64_t fired, held_back, nearest_ago_ns;
+	char state[TRIGGER_STATE_MAX];       /* to be stored by the writer */
+	uint32_t nstate;                     /* bytes of it; 0 = nothing new */
+};
+
+/* An incident between firing and store: the merge thread makes it, the writer removes it. */
+struct pending {
+	/* under the lock */
+	struct pending *next;
+	struct frozen window;                /* grows until it is complete */
+	uint64_t last_number;                /* of its newest segment */
+	bool complete;                       /* the post-window has ended */
+	bool discard;                        /* aborted: do not store it */
+	bool give_up_logged;
+	bool dedup_decided;                  /* written by the writer: `repeats` is known */
+	bool begun;                          /* written by the writer: the store has its head */
+	uint32_t written;                    /* written by the writer: segments in the store */
+	struct incident_head head;           /* the writer's alone once it is complete */
+
+	/* the merge thread's */
+	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE; constant */
+	bool whole;                          /* a whole file: it ends where the file does */
+	uint64_t post_end_ns;
+	uint64_t lasted_ns;                  /* until when its cause lasted; 0 = a moment */
+
+	/* the writer's */
+	bool repeats;                        /* an incident that is stored; dropped when complete */
+	struct frame *at[ENGINE_SIGNATURE_FRAMES];   /* the stack, leaf first; referenced */
+	uint32_t nat;
+	uint32_t signature;                  /* index of its kept signature; UINT32_MAX = none */
+	char process[64];                    /* of the firing event; "" = none */
+	uint64_t settle_ns;                  /* time left to wait for names */
+	uint64_t retry_at_ns;                /* after a failure */
+};
+
+struct shared {
+	struct os_mutex *lock;               /* guards what follows, and parts of struct pending */
+	struct os_cond *wake_writer, *wake_merge, *wake_command;
+
+	struct pending *first_pending, *last_pending;        /* by firing */
+	uint32_t npending;
+	size_t held_bytes;                   /* evicted from the ring, and held for incidents */
+	bool merge_done;                     /* no further incident comes */
+	bool writer_has_work;                /* since the writer looked last */
+	bool writer_hurried;                 /* from outside, since it lowered its priority last */
+
+	char *snapshot_reason;               /* a snapshot was requested; NULL = none */
+	uint64_t snapshot_ns;                /* when */
+	char *stop_reason;                   /* who or what stopped the run; NULL = nobody said */
+
+	struct command_job *command_jobs;    /* in the order of their incidents */
+	bool command_done;                   /* no further job comes */
+
+	struct status_view view;
+	struct rule_view *rules;             /* by rule */
+	uint32_t stored, failed;             /* incidents */
+	uint64_t store_bytes;
+	bool aborted;                        /* something was not stored because of an abort */
+	char store_note[300];                /* why storing does not go on; "" = it does */
+};
+
+/* ---- the merge thread ------------------------------------------------------------------------ */
+
+struct evicted_samples {                     /* a circle */
+	uint64_t *items;                     /* 100 ns since start_ns << 16 | cpu */
+	uint32_t first, count;
+	uint64_t forgotten, forgotten_ns;    /* samples that no longer fit; the first one's time */
+};
+
+struct merge {
+	/* what is recorded */
+	struct segment_builder *builder;     /* the open segment */
+	struct queue *own;                   /* events about the recorder itself; see own.c */
+	struct evicted_samples evicted;
+	struct source_origin origin;         /* of a file */
+
+	/* moments of the recorder clock, which is the time of events */
+	bool started;                        /* start_ns is known */
+	uint64_t start_ns;
+	uint64_t now_ns;                     /* the last tick */
+	uint64_t last_ns;                    /* the newest event */
+	uint64_t next_tick_ns, next_tables_ns;
+	uint64_t next_housekeeping_ns;       /* this one of the real clock */
+
+	/* counts, and how much of them was put among the events already */
+	uint64_t events, samples, lost, late;
+	uint64_t flooded, flooded_reported;  /* events over a quota */
+	uint64_t refused_reported;           /* by the tables of processes and frames */
+	uint64_t queue_lost_reported[FEED_SOURCES_MAX];
+
+	/* windows: incident.c */
+	uint32_t open_windows;               /* incidents that wait for their end */
+	uint64_t next_end_ns;                /* the first of these ends; UINT64_MAX = none */
+	bool window_extended;                /* one goes on beyond its end: checked at each tick */
+	uint64_t caught_up_ns;               /* the end for which sources were asked to catch up */
+	bool seal_past;                      /* an incident began: seal what came before it soon */
+
+	/* the end of the run */
+	bool closed;                         /* its time is over: further events are dropped */
+	bool stopping_sources;
+
+	/* costs.c, tables.c */
+	struct budget budget;
+	char budget_reason[200];             /* of the step that a source is about to take */
+	struct memory_budget memory;
+	bool full_tables_logged;
+};
+
+/* What makes an incident. */
+struct firing {
+	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE */
+	const char *rule_text, *reason;
+	double value, limit;                 /* NaN = none */
+	const struct event *event;           /* NULL = none */
+	uint64_t time_ns, pre_ns, post_ns;
+	bool whole;                          /* a whole file; see struct pending */
+};
+
+/* Why windows end early. */
+struct window_end {
+	const char *cut;                     /* NULL = recording ended */
+	bool partial;                        /* somebody ended the run before they were whole */
+};
+
+struct rule_state {
+	bool in_window;                      /* its own incident is in its post-window */
+	uint64_t *hour_ns;                   /* the last firings, a circle of rules.per_hour */
+	uint32_t fired;                      /* firings so far, less subtracted ones */
+	uint64_t last_ns;                    /* the last one */
+	uint64_t day_start_ns;
+	uint32_t day_fired;
+	uint64_t held_back;                  /* firings */
+	bool limit_logged;
+	uint64_t held_back_until_ns;
+	bool silence_logged;                 /* that it is dead, or has no data */
+	_Atomic uint32_t repeats;            /* firings without an incident; the writer adds */
+	uint32_t repeats_subtracted;         /* from `fired`, so far */
+};
+
+struct rules {
+	struct rule_state *all;              /* by rule */
+	bool armed;                          /* there is no StartOnPerfCounter, or one has fired */
+	uint32_t per_hour, per_day;          /* incidents of one rule */
+	bool hour_unlimited, day_unlimited;  /* these limits do not hold */
+	uint32_t firings;                    /* that made an incident, repeats too */
+	uint64_t next_save_ns;
+};
+
+/* ---- the writer ------------------------------------------------------------------------------ */
+
+struct writer {
+	struct store *store;
+	uint32_t deferrals;                  /* of retention, in a row */
+	uint64_t retain_end_ns;              /* of retention after the run; 0 = not begun */
+	bool rule_failure_logged;
+};
+
+/* --dedup: what the writer knows of stored incidents. */
+struct dedup {
+	struct kept_signature *all;
+	uint32_t n;
+	_Atomic uint32_t nrepeats;           /* firings that are repeats; any thread reads it */
+};
+
+/* ---- live and from a file -------------------------------------------------------------------- */
+
+/*
+ * How live events and those of a trace file are treated. Live recording waits for nobody: what does
+ * not fit into memory is given up and counted. Reading a file waits for the store and loses
+ * nothing. What differs stands in this table; no other file of the engine asks where events come
+ * from.
+ */
+struct policy {
+	const char *activity;                /* "recording" */
+	const char *starts;                  /* "recording had begun": why a window starts late */
+	const char *full;                    /* "the store": what too many incidents wait for */
+	bool by_clock;                       /* events come as they happen, by the real clock */
+	bool foreign;                        /* events of another time, and maybe another machine */
+	bool one_source;                     /* in order already: no event waits for a watermark */
+	bool loses_nothing;                  /* the merge thread waits for the writer */
+	bool in_background;                  /* threads yield to the machine's other work */
+	bool rules_pause;                    /* no rule fires in the window of its own incident */
+	bool rules_persist;                  /* their states are stored, for the next run */
+	enum engine_stop sources_ended;      /* why the run ends when every source has */
+	uint64_t idle_ns;                    /* pause of the merge thread; 0 = queues wake it */
+	uint64_t settle_ns;                  /* how long one incident waits for names, in all */
+
+	/* Control thread, before the others run; NULL = nothing to do. */
+	void (*start)(struct engine *e);
+	/* Merge thread, at the first event, unless time has started; NULL = nothing to do. */
+	void (*begin)(struct engine *e, uint64_t first_ns);
+	/* Any thread: the wall clock at a moment of the recorder clock; 0 = not known. */
+	uint64_t (*wall_ns)(const struct engine *e, uint64_t time_ns);
+	/* Merge thread: whether one more incident can be kept; may wait. *most: their limit. */
+	bool (*has_room)(struct engine *e, uint32_t *most);
+	/* Merge thread: an incident was made of this firing. */
+	void (*fired)(struct engine *e, const struct firing *f);
+	/* Merge thread: bring what incidents hold beyond the ring below its ceiling. */
+	void (*limit_held)(struct engine *e, uint64_t evicted_until_ns);
+	/* Merge thread: the run ends; say how open windows end. why->cut may point to text. */
+	void (*end)(struct engine *e, enum engine_stop how, char *text, size_t n,
+		    struct window_end *why);
+	/* Merge thread: whether a last incident is made of what is held. */
+	bool (*wants_last)(const struct engine *e, enum engine_stop how);
+};
+
+/* policy_live.c, policy_file.c */
+extern const struct policy live_policy;
+extern const struct policy replay_policy;    /* as live, in the time of events: for tests */
+extern const struct policy file_policy;
+
+/* ---- the engine ------------------------------------------------------------------------------ */
 
 struct engine {
 	const struct engine_config *cfg;
@@ -48,5 +288,132 @@ struct engine {
 	struct os_wake *wake_control;        /* when one of these is set, and by lines of the log */
 };
 
+/* ---- engine.c -------------------------------------------------------------------------------- */
+
+/* Any thread: ask for the end. The strongest request stays; of reasons (sentences) the first. */
+void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
+
+/* ---- control.c ------------------------------------------------------------------------------- */
+
 /* The control thread, until merge and writer have ended. ERR_STOPPED: not everything was stored. */
 int engine_control(struct engine *e);
+
+/* ---- merge.c --------------------------------------------------------------------------------- */
+
+void merge_main(void *engine);
+
+/* ---- segments.c: the open segment ------------------------------------------------------------ */
+
+/* Put an event into the open segment, sealed first when it is full. false: over a quota. */
+bool engine_keep(struct engine *e, struct event *event);
+/* Seal the open segment: it goes to the ring, and to the incidents that wait for it. */
+void engine_seal(struct engine *e);
+/* The same, if it holds enough to be worth its memory. */
+void engine_seal_past(struct engine *e);
+
+/* ---- incident.c ------------------------------------------------------------------------------ */
+
+/* false: it cannot be kept; the log says why. */
+bool engine_fire(struct engine *e, const struct firing *f);
+/* Complete the incidents whose post-window has ended; with end: all of them. */
+void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *end);
+/*
+ * How long the merge thread may sleep, at most wait_ns, for the next end of a window. When an end
+ * has come the sources are asked to deliver what belongs to it: somebody waits.
+ */
+uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns);
+
+/* ---- own.c: the recorder about itself -------------------------------------------------------- */
+
+/* Put an event into the queue of own events, from which merge.c takes it. */
+void own_event_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
+		   const struct event_field *fields, uint32_t nfields);
+/* How much the ring holds. */
+void own_event_put_ring(struct engine *e, uint64_t time_ns);
+double ring_bytes_per_sample(const struct ring_use *use);
+
+/* Which samples of requested windows the ring gave up. note: for ring_on_evict(). */
+void evicted_note(void *engine, const struct segment *segment);
+void evicted_put(struct engine *e, uint64_t from_ns, uint64_t trigger_ns);
+
+/* ---- costs.c: the CPU time and memory that the recorder may take ----------------------------- */
+
+void costs_open(struct engine *e);
+void costs_look(struct engine *e);           /* once a second */
+/* EVENT_RATE has come: the samples behind it stand for another period. */
+void costs_rate(struct engine *e, struct event *event);
+
+/* ---- tables.c: forgets what nothing lists any more ------------------------------------------- */
+
+void tables_sweep(struct engine *e);         /* a slice of the frames */
+void tables_sweep_all(struct engine *e);
+/* When a table is nearly full: forget everything unused, then give up the oldest history. */
+void tables_keep_room(struct engine *e);
+/* At the start of each segment: how much of it one process may take. */
+void tables_set_quota(struct engine *e);
+
+/* ---- rules.c --------------------------------------------------------------------------------- */
+
+/* Control thread, before the others run and after they have ended. */
+int rules_open(struct engine *e, struct err *err);
+void rules_close(struct engine *e);
+
+/* How many firings end the run; those that repeat an incident do not count. */
+uint32_t rules_wanted_firings(const struct engine *e);
+/* Show an event or a tick to the rules. returns whether one fired at it */
+bool rules_feed(struct engine *e, const struct event *event);
+/* Copy what status prints. Under the lock. */
+void rules_publish(struct engine *e);
+/* Copy the rules' states for the writer: every minute, or now. */
+void rules_save(struct engine *e, bool now);
+
+/* ---- pending.c: the list of incidents on their way to the store ------------------------------ */
+
+void pending_free(struct pending *p);        /* NULL allowed */
+/* Append a sentence to why its window is not as requested. */
+void pending_add_reason(struct pending *p, const char *reason);
+
+/* Put it at the end of the list, and wake the writer. Takes the lock. */
+void pending_append(struct engine *e, struct pending *p);
+/* Take it off the list and free it. Takes the lock. */
+void pending_remove(struct engine *e, struct pending *p);
+
+/* Bytes of segments that have left the ring and are held for incidents. Under the lock. */
+size_t pending_held_bytes(const struct engine *e, uint64_t evicted_until_ns);
+/*
+ * Bring held bytes below their ceiling, as the disk is slow. First let go of segments that are in
+ * the store already; frames named later get no name there. When that is not enough, the oldest
+ * incidents give up their oldest segments, and say so. Under the lock.
+ */
+void pending_relieve(struct engine *e, uint64_t evicted_until_ns);
+
+/* ---- writer.c -------------------------------------------------------------------------------- */
+
+void writer_main(void *engine);
+/* There is something to write. Under the lock. */
+void engine_wake_writer(struct engine *e);
+/* The same, and somebody waits: the writer runs at high priority meanwhile. Under the lock. */
+void engine_hurry_writer(struct engine *e);
+/* Whether the writer's priority never changes. */
+bool engine_keeps_priority(const struct engine *e);
+
+/* ---- dedup.c --------------------------------------------------------------------------------- */
+
+/* Merge thread: note what the signature will be made of. */
+void dedup_note(struct engine *e, struct pending *p, const struct event *event);
+/*
+ * Writer, before anything of the incident is stored.
+ * returns  whether it is counted with an earlier incident, and is not stored
+ */
+bool dedup_repeats(struct engine *e, struct pending *p);
+/* Writer: the incident is stored, and has its number. */
+void dedup_stored(struct engine *e, const struct pending *p);
+void dedup_free(struct dedup *d);
+
+/* ---- command.c: the thread of commands, fed by the writer ------------------------------------ */
+
+/* Writer: an incident is stored; export it and run StopCommand, as far as that was requested. */
+void command_add(struct engine *e, int64_t incident, const char *rule, const char *reason);
+void command_main(void *engine);
+/* Control thread: no further job comes; command_main() returns when all are done. */
+void command_end(struct engine *e);

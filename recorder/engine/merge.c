@@ -119,7 +119,7 @@ static void deliver(struct engine *e, const struct event *from)
 			m->lost += (uint64_t)event.value;
 		break;
 	case EVENT_RATE:
-		engine_budget_rate(e, &event);
+		costs_rate(e, &event);
 		break;
 	default:
 		break;
@@ -303,9 +303,8 @@ static void housekeeping(struct engine *e)
 		engine_seal(e);
 	tables_sweep(e);
 	rules_save(e, false);
-	memory_look(e);
+	costs_look(e);
 	take_own(e);
-	engine_budget_look(e);
 	publish(e);
 }
 

@@ -10,6 +10,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#define EVICTED_MAX (1u << 19)               /* 4 MB; at 4,000 samples a second the last 131 s */
+#define ROWS 256u                            /* for one firing; the quota of a process holds them */
+#define CPUS 256u                            /* those above count as without a CPU */
 
 void own_event_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
 		   const struct event_field *fields, uint32_t nfields)
@@ -55,4 +60,141 @@ void own_event_put_ring(struct engine *e, uint64_t time_ns)
 	fields[2].v.u = use.samples + segment_open_samples(e->merge.builder);
 	fields[3].v.d = ring_bytes_per_sample(&use);
 	own_event_put(e, time_ns, CPU_NONE, OWN_RING, fields, COUNT_OF(fields));
+}
+
+/*
+ * ---- samples of a requested window that the ring had given up before the firing ----------------
+ *
+ * By second and CPU, for the ledger. Only samples that a window may still reach are noted: none
+ * where the ring reaches farther back than the window, as it does by default.
+ */
+
+static uint64_t time_of(const struct engine *e, uint64_t item)
+{
+	return e->merge.start_ns + (item >> 16) * SEGMENT_TICK_NS;
+}
+
+static void note_sample(struct engine *e, const struct incident_sample *s)
+{
+	struct evicted_samples *v = &e->merge.evicted;
+	uint64_t since = s->time_ns > e->merge.start_ns ? s->time_ns - e->merge.start_ns : 0;
+
+	if (v->count == EVICTED_MAX) {
+		if (!v->forgotten++)
+			v->forgotten_ns = time_of(e, v->items[v->first]);
+		v->first = (v->first + 1) % EVICTED_MAX;
+		v->count--;
+	}
+	v->items[(v->first + v->count++) % EVICTED_MAX] = since / SEGMENT_TICK_NS << 16 | s->cpu;
+}
+
+void evicted_note(void *engine, const struct segment *segment)
+{
+	struct segment_content content = {0};
+	struct engine *e = engine;
+	struct evicted_samples *v = &e->merge.evicted;
+	/* Without rules the incident at the end reaches back to the start. */
+	uint64_t reach_ns = e->cfg->ntriggers ? e->capture->pre_ns : UINT64_MAX;
+	uint64_t wanted_ns = e->merge.now_ns > reach_ns ? e->merge.now_ns - reach_ns : 0;
+	uint32_t i;
+
+	if (e->policy->loses_nothing || segment->t1_ns < wanted_ns)
+		return;
+	if (!v->items && !(v->items = malloc(EVICTED_MAX * sizeof(*v->items))))
+		return;
+	while (v->count && time_of(e, v->items[v->first]) + NS_PER_SEC < wanted_ns) {
+		v->first = (v->first + 1) % EVICTED_MAX;
+		v->count--;
+	}
+	if (segment_decode(segment->bytes, segment->nbytes, &content, NULL) != 0)
+		return;
+	for (i = 0; i < content.nsamples; i++) {
+		if (content.samples[i].stream == STREAM_CPU)
+			note_sample(e, &content.samples[i]);
+	}
+	segment_content_free(&content);
+}
+
+struct rows {
+	struct engine *e;
+	uint64_t from_ns, trigger_ns;
+	int64_t width_s;                     /* of a row */
+	bool per_cpu, count_only;
+	uint32_t n;
+	int64_t second;                      /* that samples[] is about */
+	uint64_t samples[CPUS + 1];          /* by CPU; the last: without one */
+};
+
+static void end_row(struct rows *r)
+{
+	struct event_field fields[] = {
+		{.name = OWN_EVICTED_SECOND, .type = FIELD_INT, .v.i = r->second},
+		{.name = OWN_EVICTED_SAMPLES, .type = FIELD_UINT},
+	};
+	unsigned i;
+
+	for (i = 0; i <= CPUS; i++) {
+		if (!r->samples[i])
+			continue;
+		r->n++;
+		fields[1].v.u = r->samples[i];
+		if (!r->count_only)
+			own_event_put(r->e, r->trigger_ns, i < CPUS ? (uint16_t)i : CPU_NONE,
+				      OWN_EVICTED, fields, COUNT_OF(fields));
+		r->samples[i] = 0;
+	}
+}
+
+/* The first second of the row for a moment, none of which lies behind the trigger. */
+static int64_t second_at(const struct rows *r, uint64_t time_ns)
+{
+	int64_t width_ns = r->width_s * (int64_t)NS_PER_SEC;
+	int64_t ns = (int64_t)(r->trigger_ns - time_ns);
+
+	return -((ns + width_ns - 1) / width_ns) * r->width_s;
+}
+
+static uint32_t put_rows(struct rows *r)
+{
+	const struct evicted_samples *v = &r->e->merge.evicted;
+	uint32_t i;
+
+	r->n = 0;
+	/* Where the window reaches back to forgotten samples, it is taken to hold all of them. */
+	if (v->forgotten && v->forgotten_ns >= r->from_ns) {
+		r->second = second_at(r, v->forgotten_ns);
+		r->samples[CPUS] = v->forgotten;
+	}
+	for (i = 0; i < v->count; i++) {
+		uint64_t item = v->items[(v->first + i) % EVICTED_MAX], time_ns = time_of(r->e, item);
+		unsigned cpu = item & UINT16_MAX;
+		int64_t second;
+
+		if (time_ns + SEGMENT_TICK_NS <= r->from_ns || time_ns > r->trigger_ns)
+			continue;
+		second = second_at(r, time_ns);
+		if (second != r->second)
+			end_row(r);
+		r->second = second;
+		r->samples[r->per_cpu && cpu < CPUS ? cpu : CPUS]++;
+	}
+	end_row(r);
+	return r->n;
+}
+
+/* A row for each second and CPU; when those are too many, without CPUs, then of several seconds. */
+void evicted_put(struct engine *e, uint64_t from_ns, uint64_t trigger_ns)
+{
+	struct rows r = {.e = e, .from_ns = from_ns, .trigger_ns = trigger_ns, .width_s = 1,
+			 .per_cpu = true, .count_only = true};
+
+	if (!e->merge.evicted.count)
+		return;
+	if (put_rows(&r) > ROWS) {
+		r.per_cpu = false;
+		while (put_rows(&r) > ROWS)
+			r.width_s *= 2;
+	}
+	r.count_only = false;
+	put_rows(&r);
 }

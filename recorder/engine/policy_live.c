@@ -4,11 +4,6 @@
 #define SETTLE_NS (5 * NS_PER_SEC)       /* what an incident waits for names, in all */
 #define LONG_DELAY_NS (2 * NS_PER_SEC)   /* worth a segment for what came before it */
 
-const struct policy *policy_of(const struct engine_config *cfg)
-{
-	return cfg->capture.file ? &file_policy : cfg->live ? &live_policy : &replay_policy;
-}
-
 static void live_start(struct engine *e)
 {
 	uint32_t freq_hz = e->capture->freq_hz, i;
