@@ -506,22 +506,12 @@ bool elf_index_has_names(const struct elf_index *index)
 
 bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function *out)
 {
-	uint32_t low = 0, high = index->nentries, i;
 	uint64_t at = vaddr - index->base;
+	uint32_t i, n = sorted_upto(index->entries, index->nentries, sizeof(*index->entries), 4, at);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (index->entries[middle].start <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/*
-	 * low = entries that start at or before it; the last of them that reaches it is innermost.
-	 */
-	for (i = 1; i <= low && i <= NESTING_MAX; i++) {
-		const struct elf_entry *e = &index->entries[low - i];
+	/* The last one that reaches the address is the innermost. */
+	for (i = 1; i <= n && i <= NESTING_MAX; i++) {
+		const struct elf_entry *e = &index->entries[n - i];
 
 		if (at - e->start >= e->size)
 			continue;

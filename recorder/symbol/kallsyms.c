@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "symbol/sort.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 struct entry {
 	uint64_t address;
 	uint32_t name;                 /* in names */
-	uint16_t module;               /* index in modules + 1; 0 = the kernel proper */
+	uint16_t module;               /* number in modules + 1; 0 = the kernel proper */
 	uint8_t rank;                  /* among the names of one address; larger wins */
 	bool ends;                     /* an end mark after the last function, not a function */
 };
@@ -29,8 +30,7 @@ struct kallsyms {
 	struct entry *entries;
 	uint32_t nentries, capacity;
 	struct buf names;              /* NUL-terminated, one after another */
-	uint32_t *modules;             /* where each one's name is in names */
-	uint32_t nmodules;
+	struct text_table modules;
 };
 
 enum { MODULES_MAX = 16384, RANK_GLOBAL = 16, RANK_UNDERSCORES = 7 };
@@ -78,35 +78,9 @@ int kallsyms_hidden(struct err *err)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-static bool is(const struct kallsyms_line *line, const char *name)
+static bool is_named(const struct kallsyms_line *line, const char *name)
 {
 	return strlen(name) == line->name_bytes && !memcmp(line->name, name, line->name_bytes);
-}
-
-static int add_text(struct kallsyms *k, const char *text, size_t n, uint32_t *out)
-{
-	*out = (uint32_t)k->names.len;
-	buf_put(&k->names, text, n);
-	buf_putc(&k->names, '\0');
-	return k->names.failed;
-}
-
-/* A module's symbols stand together, so comparing with the last one finds nearly all. */
-static int module_of(struct kallsyms *k, const struct kallsyms_line *line, uint16_t *out)
-{
-	const char *last = k->nmodules ? k->names.data + k->modules[k->nmodules - 1] : NULL;
-
-	if (last && strlen(last) == line->module_bytes &&
-	    !memcmp(last, line->module, line->module_bytes)) {
-		*out = (uint16_t)k->nmodules;
-		return 0;
-	}
-	if (k->nmodules == MODULES_MAX)
-		return ERR_LIMIT;
-	if (ARRAY_NEXT(k->modules, k->nmodules))
-		return ERR_MEMORY;
-	*out = (uint16_t)(k->nmodules + 1);
-	return add_text(k, line->module, line->module_bytes, &k->modules[k->nmodules++]);
 }
 
 static uint8_t rank_of(const struct kallsyms_line *line)
@@ -122,20 +96,24 @@ static uint8_t rank_of(const struct kallsyms_line *line)
 static int add_function(struct kallsyms *k, const struct kallsyms_line *line)
 {
 	struct entry e = {.address = line->address, .rank = rank_of(line)};
-	int rc = 0;
+	uint32_t module;
 
 	if (k->nentries == KALLSYMS_FUNCTIONS_MAX)
 		return ERR_LIMIT;
 	if (ARRAY_ROOM(k->entries, k->capacity, k->nentries + 1))
 		return ERR_MEMORY;
-	e.ends = is(line, "_etext") || is(line, "_einittext");
-	if (line->module)
-		rc = module_of(k, line, &e.module);
-	if (!rc)
-		rc = add_text(k, line->name, line->name_bytes, &e.name);
-	if (!rc)
-		k->entries[k->nentries++] = e;
-	return rc;
+	if (line->module) {
+		module = text_table_add(&k->modules, line->module, line->module_bytes);
+		if (module >= MODULES_MAX)
+			return module == TABLE_NONE ? ERR_MEMORY : ERR_LIMIT;
+		e.module = (uint16_t)(module + 1);
+	}
+	e.ends = is_named(line, "_etext") || is_named(line, "_einittext");
+	e.name = (uint32_t)k->names.len;
+	buf_put(&k->names, line->name, line->name_bytes);
+	buf_putc(&k->names, '\0');
+	k->entries[k->nentries++] = e;
+	return k->names.failed;
 }
 
 static int collect(struct kallsyms *k, const char *text, size_t n, bool *hidden)
@@ -152,9 +130,9 @@ static int collect(struct kallsyms *k, const char *text, size_t n, bool *hidden)
 			*hidden = true;
 			continue;
 		}
-		if (!line.module && is(&line, "_text"))
+		if (!line.module && is_named(&line, "_text"))
 			k->base = line.address;
-		if (!line.module && is(&line, "_stext"))
+		if (!line.module && is_named(&line, "_stext"))
 			stext = line.address;
 		rc = add_function(k, &line);
 	}
@@ -229,8 +207,8 @@ void kallsyms_free(struct kallsyms *k)
 	if (!k)
 		return;
 	free(k->entries);
-	free(k->modules);
 	buf_free(&k->names);
+	text_table_free(&k->modules);
 	free(k);
 }
 
@@ -248,30 +226,18 @@ uint32_t kallsyms_count(const struct kallsyms *k)
 
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
-	return sizeof(*k) + k->capacity * sizeof(*k->entries) + k->names.cap +
-	       k->nmodules * sizeof(*k->modules);
+	return sizeof(*k) + k->capacity * sizeof(*k->entries) + k->names.cap + k->modules.bytes;
 }
 
 bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kernel_function *out)
 {
-	uint32_t low = 0, high = k->nentries;
-	const struct entry *e;
+	uint32_t n = sorted_upto(k->entries, k->nentries, sizeof(*k->entries), 8, address);
+	const struct entry *e = n ? &k->entries[n - 1] : NULL;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (k->entries[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return false;
-	e = &k->entries[low - 1];
-	if (e->ends || address - e->address >= KALLSYMS_FUNCTION_MAX_BYTES)
+	if (!e || e->ends || address - e->address >= KALLSYMS_FUNCTION_MAX_BYTES)
 		return false;
 	out->address = e->address;
 	out->name = k->names.data + e->name;
-	out->module = e->module ? k->names.data + k->modules[e->module - 1] : NULL;
+	out->module = e->module ? text_table_get(&k->modules, e->module - 1u) : NULL;
 	return true;
 }

@@ -6,7 +6,7 @@
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 
-enum { BLOCK_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
+enum { FIRST_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
 
 int kallsyms_read(struct buf *out, struct err *err)
 {
@@ -40,52 +40,50 @@ uint64_t kallsyms_modules(void)
 	return hash;
 }
 
-/* Look for _text in whole lines; the rest of the last line stays at the block's start. */
-static bool scan(char *block, size_t *filled, uint64_t *text, uint64_t *stext, bool *hidden)
+static bool is_symbol(const struct kallsyms_line *line, const char *name)
 {
-	const char *at = block;
-	const char *end = block + *filled;
+	return line->type == 'T' && line->name_bytes == strlen(name) &&
+	       !memcmp(line->name, name, line->name_bytes);
+}
+
+/* Look for _text, and for _stext, in whole lines. */
+static void find_text(const struct buf *list, uint64_t *text, uint64_t *stext, bool *hidden)
+{
+	const char *at = buf_text(list), *end = at + list->len;
 	struct kallsyms_line line;
 
 	while (end > at && end[-1] != '\n')
 		end--;
 	while (!*text && kallsyms_next(&at, end, &line)) {
 		*hidden |= line.type == 'T' && !line.address;
-		if (line.type == 'T' && line.name_bytes == 5 && !memcmp(line.name, "_text", 5))
+		if (is_symbol(&line, "_text"))
 			*text = line.address;
-		if (line.type == 'T' && line.name_bytes == 6 && !memcmp(line.name, "_stext", 6))
+		if (is_symbol(&line, "_stext"))
 			*stext = line.address;
 	}
-	*filled -= (size_t)(end - block);
-	memmove(block, end, *filled);
-	return *text != 0;
 }
 
 int kallsyms_text_base(uint64_t *base, struct err *err)
 {
-	char block[BLOCK_BYTES];
-	uint64_t at = 0, text = 0, stext = 0;
-	size_t filled = 0, got = 1;
-	struct os_file *file = NULL;
+	uint64_t text = 0, stext = 0;
+	struct buf list = {0};
 	bool hidden = false;
 	int rc;
 
-	*base = 0;
-	rc = os_open(KALLSYMS_PATH, OS_READ, &file, err);
-	/* Sequential blocks; _text is among the first lines, so one or two blocks do. */
-	while (!rc && got && filled < sizeof(block) && at < KALLSYMS_MAX_BYTES) {
-		rc = os_pread(file, block + filled, sizeof(block) - filled, at, &got, err);
-		at += got;
-		filled += rc ? 0 : got;
-		if (!rc && scan(block, &filled, &text, &stext, &hidden))
-			break;
+	/* _text is among the first lines; at the limit, what was read up to there is in list. */
+	rc = os_load(KALLSYMS_PATH, FIRST_BYTES, &list, err);
+	find_text(&list, &text, &stext, &hidden);
+	if (rc == ERR_LIMIT && !text) {
+		buf_reset(&list);
+		rc = kallsyms_read(&list, err);
+		find_text(&list, &text, &stext, &hidden);
 	}
-	os_close(file);
-	if (rc)
-		return rc;
+	buf_free(&list);
 	*base = text ? text : stext;
 	if (*base)
 		return 0;
+	if (rc)
+		return rc;
 	return hidden ? kallsyms_hidden(err)
 		      : err_set(err, ERR_FORMAT, KALLSYMS_PATH " lacks _text and _stext");
 }

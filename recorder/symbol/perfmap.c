@@ -304,22 +304,11 @@ size_t perfmap_bytes(const struct perfmap *map)
 
 bool perfmap_find(const struct perfmap *map, uint64_t address, struct perfmap_function *out)
 {
-	uint32_t low = 0, high = map->nranges;
-	const struct range *r;
+	uint32_t n = sorted_upto(map->ranges, map->nranges, sizeof(*map->ranges), 8, address);
+	const struct range *r = n ? &map->ranges[n - 1] : NULL;
 	const struct entry *e;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (map->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return false;
-	r = &map->ranges[low - 1];
-	if (address - r->start >= r->bytes)
+	if (!r || address - r->start >= r->bytes)
 		return false;
 	e = &map->entries[r->entry];
 	*out = (struct perfmap_function){e->start, e->bytes, map->text.data + e->name};

@@ -132,20 +132,10 @@ int rva_index_finish(struct rva_index *index, struct err *err)
 
 bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_function *out)
 {
-	uint32_t low = 0, high = index->nentries, middle;
-	const struct entry *e;
+	uint32_t n = sorted_upto(index->entries, index->nentries, sizeof(*index->entries), 4, rva);
+	const struct entry *e = n ? &index->entries[n - 1] : NULL;
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (index->entries[middle].rva <= rva)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
-		return false;
-	e = &index->entries[low - 1];
-	if (rva >= e->end)
+	if (!e || rva >= e->end)
 		return false;
 	*out = (struct rva_function){
 		e->rva, e->end, e->name == NO_NAME ? NULL : index->names.data + e->name};

@@ -37,8 +37,8 @@ static bool is_sane_row(const struct stepper *s, const struct eh_row *row, uint6
 	return row->signal || is_sane(s, cfa);
 }
 
-static enum step_result take(struct stepper *s, uint64_t cfa, uint64_t rip, uint64_t rbp,
-			     uint32_t rbp_known)
+static enum step_result move_to_caller(struct stepper *s, uint64_t cfa, uint64_t rip, uint64_t rbp,
+				       uint32_t rbp_known)
 {
 	s->cfa = cfa;
 	s->regs[EH_RSP] = cfa;
@@ -47,6 +47,25 @@ static enum step_result take(struct stepper *s, uint64_t cfa, uint64_t rip, uint
 	s->known = BIT(EH_RSP) | BIT(EH_RIP) | rbp_known;
 	s->interrupted = false;
 	return rip ? STEP_ON : STEP_ROOT;
+}
+
+/*
+ * Leave a frame whose return address is right below its CFA.
+ *
+ * rbp_at  where the caller's RBP is saved; 0 = RBP was kept
+ */
+static inline enum step_result leave_frame(struct stepper *s, unsigned word, uint64_t cfa,
+					   uint64_t rbp_at)
+{
+	uint64_t rip, rbp = s->regs[EH_RBP];
+
+	if (!is_sane(s, cfa))
+		return STEP_BROKEN;
+	s->cfa = cfa;
+	if (!view_read(&s->view, cfa - word, word, &rip) ||
+	    (rbp_at && !view_read(&s->view, rbp_at, word, &rbp)))
+		return STEP_UNREADABLE;
+	return move_to_caller(s, cfa, rip, rbp, rbp_at ? BIT(EH_RBP) : s->known & BIT(EH_RBP));
 }
 
 /* ---- without tables -------------------------------------------------------------------------- */
@@ -68,19 +87,12 @@ enum step_result step_frame_pointer(struct stepper *s)
 		return STEP_UNREADABLE;
 	if (!rip)
 		return STEP_END;
-	return take(s, s->cfa, rip, next, BIT(EH_RBP));
+	return move_to_caller(s, s->cfa, rip, next, BIT(EH_RBP));
 }
 
 enum step_result step_wild(struct stepper *s)
 {
-	uint64_t rsp = s->regs[EH_RSP], rip;
-
-	s->cfa = rsp + s->word;
-	if (!is_sane(s, s->cfa))
-		return STEP_BROKEN;
-	if (!view_read(&s->view, rsp, s->word, &rip))
-		return STEP_UNREADABLE;
-	return take(s, s->cfa, rip, s->regs[EH_RBP], s->known & BIT(EH_RBP));
+	return leave_frame(s, s->word, s->regs[EH_RSP] + s->word, 0);
 }
 
 /* Is there a ucontext at RSP? Nothing else has user mode's segments at these places. */
@@ -102,7 +114,7 @@ static bool read_ucontext(struct stepper *s, uint64_t regs[EH_REGISTERS])
 	return true;
 }
 
-static enum step_result take_interrupted(struct stepper *s, uint32_t known)
+static enum step_result move_to_interrupted(struct stepper *s, uint32_t known)
 {
 	if (++s->nsignals > STEP_SIGNALS_MAX)
 		return STEP_BROKEN;
@@ -121,7 +133,7 @@ enum step_result step_undescribed(struct stepper *s, bool *by_pointer)
 	if (!s->interrupted && s->word == 8 && read_ucontext(s, regs)) {
 		for (i = 0; i < EH_REGISTERS; i++)
 			s->regs[i] = regs[i];
-		return take_interrupted(s, BIT(EH_REGISTERS) - 1);
+		return move_to_interrupted(s, BIT(EH_REGISTERS) - 1);
 	}
 	*by_pointer = true;
 	return step_frame_pointer(s);
@@ -131,8 +143,7 @@ enum step_result step_undescribed(struct stepper *s, bool *by_pointer)
 
 static enum step_result step_rule(struct stepper *s, struct rule rule)
 {
-	uint64_t cfa, rip, rbp = s->regs[EH_RBP], slot;
-	uint32_t rbp_known = s->known & BIT(EH_RBP);
+	uint64_t cfa, slot;
 
 	if (!(s->known & BIT(rule.base)))
 		return STEP_UNKNOWN;
@@ -142,41 +153,26 @@ static enum step_result step_rule(struct stepper *s, struct rule rule)
 			return STEP_UNREADABLE;
 		cfa += rule.addend;
 	}
-	if (!is_sane(s, cfa))
-		return STEP_BROKEN;
-	s->cfa = cfa;
-	if (!view_read(&s->view, cfa - 8, 8, &rip))
-		return STEP_UNREADABLE;
 	slot = cfa + (uint64_t)(int64_t)(8 * rule.rbp_slot);
 	/*
 	 * GCC leaves the save rule in place after `pop %rbp`. A slot below the stack pointer has
 	 * been popped: the register already has its value. Without this, 1-3 % of stacks break.
 	 */
-	if (rule.rbp_slot && slot >= s->regs[EH_RSP]) {
-		if (!view_read(&s->view, slot, 8, &rbp))
-			return STEP_UNREADABLE;
-		rbp_known = BIT(EH_RBP);
-	}
-	return take(s, cfa, rip, rbp, rbp_known);
+	return leave_frame(s, 8, cfa, rule.rbp_slot && slot >= s->regs[EH_RSP] ? slot : 0);
 }
 
 /* ---- by a row -------------------------------------------------------------------------------- */
 
-static bool machine_read(void *ctx, uint64_t address, unsigned n, uint64_t *out)
+static bool read_view(void *ctx, uint64_t address, unsigned n, uint64_t *out)
 {
 	return view_read(ctx, address, n, out);
-}
-
-static struct eh_machine machine_of(struct stepper *s)
-{
-	return (struct eh_machine){.regs = s->regs, .known = s->known, .read = machine_read,
-				   .ctx = &s->view, .budget = &s->budget};
 }
 
 static enum eh_result evaluate(struct stepper *s, const struct eh_frame *tables, int32_t at,
 			       const uint64_t *start, uint64_t *out)
 {
-	struct eh_machine machine = machine_of(s);
+	const struct eh_machine machine = {.regs = s->regs, .known = s->known, .read = read_view,
+					   .ctx = &s->view, .budget = &s->budget};
 	const uint8_t *bytes;
 	size_t n;
 
@@ -196,18 +192,18 @@ static enum eh_result find_cfa(struct stepper *s, const struct eh_frame *tables,
 	return EH_OK;
 }
 
-static enum eh_result keep(const struct stepper *s, unsigned reg, uint64_t *out)
+static enum eh_result keep_register(const struct stepper *s, unsigned reg, uint64_t *out)
 {
 	*out = s->regs[reg];
 	return s->known & BIT(reg) ? EH_OK : EH_UNKNOWN_REGISTER;
 }
 
-static enum eh_result load(struct stepper *s, unsigned reg, bool signal, uint64_t address,
-			   uint64_t *out)
+static enum eh_result load_register(struct stepper *s, unsigned reg, bool signal,
+				    uint64_t address, uint64_t *out)
 {
 	/* Popped already: see step_rule(). */
 	if (!signal && address < s->regs[EH_RSP] && (CALLEE_SAVED & BIT(reg)))
-		return keep(s, reg, out);
+		return keep_register(s, reg, out);
 	return view_read(&s->view, address, 8, out) ? EH_OK : EH_UNREADABLE;
 }
 
@@ -225,19 +221,19 @@ static enum eh_result find_register(struct stepper *s, const struct eh_frame *ta
 			*out = cfa;
 			return EH_OK;
 		}
-		return CALLEE_SAVED & BIT(reg) ? keep(s, reg, out) : EH_UNKNOWN_REGISTER;
+		return CALLEE_SAVED & BIT(reg) ? keep_register(s, reg, out) : EH_UNKNOWN_REGISTER;
 	case EH_SAME:
-		return keep(s, reg, out);
+		return keep_register(s, reg, out);
 	case EH_AT:
-		return load(s, reg, row->signal, cfa + offset, out);
+		return load_register(s, reg, row->signal, cfa + offset, out);
 	case EH_VALUE:
 		*out = cfa + offset;
 		return EH_OK;
 	case EH_IN_REGISTER:
-		return keep(s, rule->reg, out);
+		return keep_register(s, rule->reg, out);
 	case EH_AT_EXPRESSION:
 		result = evaluate(s, tables, rule->value, &cfa, out);
-		return result == EH_OK ? load(s, reg, row->signal, *out, out) : result;
+		return result == EH_OK ? load_register(s, reg, row->signal, *out, out) : result;
 	case EH_EXPRESSION:
 		return evaluate(s, tables, rule->value, &cfa, out);
 	}
@@ -313,7 +309,7 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 			s->regs[i] = regs[i];
 	}
 	if (row->signal)
-		return take_interrupted(s, known);
+		return move_to_interrupted(s, known);
 	s->known = known;
 	s->interrupted = false;
 	return STEP_ON;
@@ -322,20 +318,9 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 /* Nothing describes the function, but its code is known (eh_frame_add_code()). */
 static enum step_result step_code(struct stepper *s, const struct eh_code *code)
 {
-	uint64_t cfa = s->regs[EH_RSP] + code->depth + 8, rip, rbp = s->regs[EH_RBP];
-	uint32_t rbp_known = s->known & BIT(EH_RBP);
+	uint64_t cfa = s->regs[EH_RSP] + code->depth + 8;
 
-	if (!is_sane(s, cfa))
-		return STEP_BROKEN;
-	s->cfa = cfa;
-	if (!view_read(&s->view, cfa - 8, 8, &rip))
-		return STEP_UNREADABLE;
-	if (code->rbp_saved) {
-		if (!view_read(&s->view, cfa - 16, 8, &rbp))
-			return STEP_UNREADABLE;
-		rbp_known = BIT(EH_RBP);
-	}
-	return take(s, cfa, rip, rbp, rbp_known);
+	return leave_frame(s, 8, cfa, code->rbp_saved ? cfa - 16 : 0);
 }
 
 /*
