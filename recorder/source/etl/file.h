@@ -13,8 +13,8 @@
  * (os_temp()).
  *
  * Every byte is checked. A file cut anywhere gives the records before the cut. A buffer that cannot
- * be read is skipped and counted; struct etl_counts names the first. One thread at a time per file, except
- * for etl_file_stop().
+ * be read is skipped and counted; struct etl_counts names the first. One thread at a time per file,
+ * except for etl_file_stop().
  *
  * Source: design page etl-format.md sections 1 to 3. Circular files, clocks other than QPC and
  * sessions of 32-bit systems come from documents only.

@@ -7,8 +7,7 @@
 
 /* The most frequent classes come first. */
 static const struct etw_table *const lists[] = {
-	etw_kernel_tables,	etw_clr_tables,	   etw_image_tables,
-	etw_clr_private_tables, etw_system_tables,
+	etw_kernel_tables, etw_clr_tables, etw_system_tables,
 };
 
 /* The table of a GUID with this kind of header; header < 0: any kind. */

@@ -10,8 +10,8 @@
  * A payload is read from its start to the first field that does not fit; that field and all after
  * it are absent. Bytes after the last known field (of later versions) are ignored.
  *
- * Sources of the layouts: design page etl-format.md sections 4 to 9 (checked on real traces), else
- * the CLR's manifest ClrEtwAll.man and the MOF classes of "NT Kernel Logger" (docs, ETW).
+ * Sources of the layouts: the MOF classes of "NT Kernel Logger" (docs, ETW) and the CLR's manifest
+ * ClrEtwAll.man; most are checked on real traces.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ enum etw_type {
 	ETW_UTF16_COUNTED, ETW_UTF8_COUNTED, /* u16 bytes before it */
 	ETW_GUID,
 	ETW_SID,                             /* a bare SID */
-	ETW_WBEM_SID,                        /* u32 0, or two pointers and a SID (section 5) */
+	ETW_WBEM_SID,                        /* u32 0, or two pointers and a SID */
 	ETW_FILETIME, ETW_SYSTEMTIME,
 	ETW_TIME_T,                          /* u32 seconds since 1970 */
 	ETW_PORT,                            /* u16, big-endian */
@@ -69,7 +69,7 @@ struct etw_value {
 /* Classes that programs tell apart; all others are ETW_OTHER. Their field indices are below. */
 enum etw_class_id {
 	ETW_OTHER,
-	ETW_HEADER,                          /* the log file's header event (section 3) */
+	ETW_HEADER,                          /* the log file's header event */
 	ETW_PROCESS_START, ETW_PROCESS_STOP, ETW_PROCESS_DCSTART, ETW_PROCESS_DCSTOP,
 	ETW_PROCESS_DEFUNCT,
 	ETW_THREAD_START, ETW_THREAD_STOP, ETW_THREAD_DCSTART, ETW_THREAD_DCSTOP,
@@ -77,32 +77,41 @@ enum etw_class_id {
 	ETW_SAMPLE, ETW_SAMPLE_START, ETW_SAMPLE_STOP, ETW_SAMPLE_SET,
 	ETW_IMAGE_LOAD, ETW_IMAGE_UNLOAD, ETW_IMAGE_DCSTART, ETW_IMAGE_DCSTOP,
 	ETW_HYPERCALL_PAGE,
-	ETW_DISK_READ, ETW_DISK_WRITE, ETW_DISK_FLUSH,
+	ETW_DISK_READ, ETW_DISK_WRITE,
 	ETW_DISK_READ_INIT, ETW_DISK_WRITE_INIT, ETW_DISK_FLUSH_INIT,
 	ETW_FILE_NAME, ETW_FILE_CREATE, ETW_FILE_DELETE, ETW_FILE_RUNDOWN,
-	ETW_HARD_FAULT, ETW_VIRTUAL_ALLOC, ETW_VIRTUAL_FREE,
+	ETW_HARD_FAULT,
 	ETW_STACK, ETW_STACK_KEY_KERNEL, ETW_STACK_KEY_USER, ETW_STACK_KEY_DELETE,
 	ETW_STACK_KEY_RUNDOWN,
-	ETW_SYSTEM_PATHS, ETW_VOLUME, ETW_VOLUME_UNMAPPED,
-	ETW_IMAGE_ID, ETW_IMAGE_RSDS, ETW_IMAGE_ILRSDS, ETW_IMAGE_FILE_VERSION,
-	ETW_SCHEMA, ETW_SCHEMA_MAP,          /* TRACE_EVENT_INFO, EVENT_MAP_INFO of merging */
-	ETW_GC_START, ETW_GC_STOP, ETW_GC_SUSPEND_START, ETW_GC_SUSPEND_STOP, ETW_GC_RESTART_START,
-	ETW_GC_RESTART_STOP, ETW_GC_TRIGGERED, ETW_GC_HEAP_STATS, ETW_GC_ALLOCATION_TICK,
-	ETW_EXCEPTION, ETW_CONTENTION_START, ETW_CONTENTION_STOP,
+	ETW_VOLUME, ETW_IMAGE_RSDS,
+	ETW_SCHEMA,                          /* TRACE_EVENT_INFO of merging */
+	ETW_GC_START,
 	ETW_METHOD_LOAD, ETW_METHOD_UNLOAD, ETW_METHOD_DCSTART, ETW_METHOD_DCSTOP,
 	ETW_METHOD_LOAD_VERBOSE, ETW_METHOD_UNLOAD_VERBOSE,
 	ETW_METHOD_DCSTART_VERBOSE, ETW_METHOD_DCSTOP_VERBOSE,
 	ETW_MODULE_LOAD, ETW_MODULE_UNLOAD, ETW_MODULE_DCSTART, ETW_MODULE_DCSTOP,
 	ETW_CLR_STACK,
-	ETW_RUNTIME_START,
 	ETW_CLASS_IDS,
+};
+
+/* What a class is about, for code that treats several classes alike. */
+enum etw_topic {
+	ETW_TOPIC_OTHER,
+	ETW_TOPIC_PROCESS, ETW_TOPIC_THREAD, ETW_TOPIC_IMAGE, ETW_TOPIC_MEMORY,
+	ETW_TOPIC_FILE,                      /* its name */
+	ETW_TOPIC_DISK_START,                /* of a request */
+	ETW_TOPIC_STACK, ETW_TOPIC_METHOD, ETW_TOPIC_MODULE,
 };
 
 struct etw_class {
 	uint16_t key;                        /* opcode of a classic event, id of a manifest event */
-	uint16_t id;                         /* enum etw_class_id */
+	uint8_t id;                          /* enum etw_class_id */
+	uint8_t topic;                       /* enum etw_topic */
 	uint8_t min_version;                 /* older versions have no fields here */
 	uint8_t nfields;
+	bool describes;                      /* only other records: nothing happened */
+	bool has_tid;                        /* in the payload, at tid_bytes + tid_pointers * P */
+	uint8_t tid_bytes, tid_pointers;
 	const char *provider, *name;         /* "Windows Kernel", "PerfInfo/Sample" */
 	const struct etw_field *fields;
 };
@@ -143,98 +152,55 @@ uint64_t etw_value_address(const struct etw_value *value, uint32_t pointer_bytes
 /* The classes of table t, counted from 0, for lists and tests; NULL after the last table. */
 const struct etw_class *etw_class_table(uint32_t t, uint32_t *nclasses, struct etw_guid *guid);
 
-/* ---- field indices, by class ----------------------------------------------------------------- */
-
-enum {
-	AT_HEADER_BUFFER_BYTES, AT_HEADER_VERSION, AT_HEADER_PROVIDER_VERSION, AT_HEADER_CPUS,
-	AT_HEADER_END_TIME,
-};
+/* ---- indices of the fields that programs read, by class --------------------------------------- */
 
 /* ETW_PROCESS_*: flags 1 package, 2 Wow64, 4 protected; image: file name in UTF-8, rest UTF-16 */
 enum {
-	AT_PROCESS_KEY, AT_PROCESS_PID, AT_PROCESS_PARENT, AT_PROCESS_SESSION, AT_PROCESS_EXIT,
-	AT_PROCESS_DIRECTORY_TABLE, AT_PROCESS_FLAGS, AT_PROCESS_SID, AT_PROCESS_IMAGE,
-	AT_PROCESS_COMMAND_LINE, AT_PROCESS_PACKAGE, AT_PROCESS_APPLICATION, AT_PROCESS_FIELDS,
+	AT_PROCESS_KEY, AT_PROCESS_PID, AT_PROCESS_PARENT, AT_PROCESS_EXIT = 4,
+	AT_PROCESS_FLAGS = 6, AT_PROCESS_SID, AT_PROCESS_IMAGE, AT_PROCESS_COMMAND_LINE,
+	AT_PROCESS_APPLICATION = 11, AT_PROCESS_FIELDS,
 };
 
-/* ETW_THREAD_* */
+enum { AT_THREAD_PID, AT_THREAD_TID, AT_THREAD_NAME = 14, AT_THREAD_FIELDS };
+
 enum {
-	AT_THREAD_PID, AT_THREAD_TID, AT_THREAD_STACK_BASE, AT_THREAD_STACK_LIMIT,
-	AT_THREAD_USER_STACK_BASE, AT_THREAD_USER_STACK_LIMIT, AT_THREAD_START_ADDRESS,
-	AT_THREAD_WIN32_START, AT_THREAD_TEB, AT_THREAD_SERVICE_TAG, AT_THREAD_BASE_PRIORITY,
-	AT_THREAD_PAGE_PRIORITY, AT_THREAD_IO_PRIORITY, AT_THREAD_FLAGS, AT_THREAD_NAME,
-	AT_THREAD_FIELDS,
+	AT_CSWITCH_NEW_TID, AT_CSWITCH_OLD_TID, AT_CSWITCH_OLD_WAIT_REASON = 6,
+	AT_CSWITCH_OLD_STATE = 8, AT_CSWITCH_FIELDS,
 };
 
-/* ETW_CSWITCH; the wait time counts clock interrupts */
-enum {
-	AT_CSWITCH_NEW_TID, AT_CSWITCH_OLD_TID, AT_CSWITCH_NEW_PRIORITY, AT_CSWITCH_OLD_PRIORITY,
-	AT_CSWITCH_C_STATE, AT_CSWITCH_SPARE, AT_CSWITCH_OLD_WAIT_REASON,
-	AT_CSWITCH_OLD_WAIT_MODE, AT_CSWITCH_OLD_STATE, AT_CSWITCH_IDEAL_CPU,
-	AT_CSWITCH_NEW_WAIT_TIME, AT_CSWITCH_FIELDS,
-};
-
-enum { AT_READY_TID, AT_READY_REASON, AT_READY_INCREMENT, AT_READY_FLAGS, AT_READY_FIELDS };
+enum { AT_READY_TID, AT_READY_FLAGS = 3, AT_READY_FIELDS };
 
 /* ETW_SAMPLE: flags 1 in a DPC, 2 in an ISR */
-enum {
-	AT_SAMPLE_IP, AT_SAMPLE_TID, AT_SAMPLE_COUNT, AT_SAMPLE_FLAGS, AT_SAMPLE_RANK,
-	AT_SAMPLE_FIELDS,
-};
+enum { AT_SAMPLE_IP, AT_SAMPLE_TID, AT_SAMPLE_FLAGS = 3, AT_SAMPLE_FIELDS = 5 };
 
 /* ETW_SAMPLE_START, _STOP, _SET; in 100 ns */
-enum { AT_INTERVAL_SOURCE, AT_INTERVAL_NEW, AT_INTERVAL_OLD, AT_INTERVAL_NAME, AT_INTERVAL_FIELDS };
+enum { AT_INTERVAL_SOURCE, AT_INTERVAL_NEW, AT_INTERVAL_FIELDS };
 
-/* ETW_IMAGE_* */
 enum {
-	AT_IMAGE_BASE, AT_IMAGE_BYTES, AT_IMAGE_PID, AT_IMAGE_CHECKSUM, AT_IMAGE_TIMESTAMP,
-	AT_IMAGE_SIGNATURE_LEVEL, AT_IMAGE_SIGNATURE_TYPE, AT_IMAGE_GAP, AT_IMAGE_RESERVED0,
-	AT_IMAGE_DEFAULT_BASE, AT_IMAGE_RESERVED, AT_IMAGE_PATH, AT_IMAGE_FIELDS,
+	AT_IMAGE_BASE, AT_IMAGE_BYTES, AT_IMAGE_PID, AT_IMAGE_TIMESTAMP = 4,
+	AT_IMAGE_SIGNATURE_LEVEL, AT_IMAGE_DEFAULT_BASE = 9, AT_IMAGE_PATH = 11, AT_IMAGE_FIELDS,
 };
 
-/* ETW_DISK_READ, _WRITE */
-enum {
-	AT_DISK_NUMBER, AT_DISK_FLAGS, AT_DISK_BYTES, AT_DISK_RESERVED, AT_DISK_OFFSET,
-	AT_DISK_FILE, AT_DISK_IRP, AT_DISK_ELAPSED, AT_DISK_TID, AT_DISK_FIELDS,
-};
+enum { AT_DISK_FLAGS = 1, AT_DISK_FILE = 5, AT_DISK_FIELDS = 9 };
 
-/* ETW_FILE_* */
 enum { AT_FILE_KEY, AT_FILE_PATH, AT_FILE_FIELDS };
 
-enum {
-	AT_FAULT_START_TICKS, AT_FAULT_OFFSET, AT_FAULT_ADDRESS, AT_FAULT_FILE, AT_FAULT_TID,
-	AT_FAULT_BYTES, AT_FAULT_FIELDS,
-};
-
-
+enum { AT_FAULT_FILE = 3 };
 
 enum { AT_VOLUME_NT, AT_VOLUME_DOS, AT_VOLUME_FIELDS };        /* UTF-16 prefixes */
-/* ETW_IMAGE_RSDS, _ILRSDS; the age follows the GUID, the pdb name is UTF-8 */
-enum { AT_RSDS_BASE, AT_RSDS_PID, AT_RSDS_GUID, AT_RSDS_AGE, AT_RSDS_PDB, AT_RSDS_FIELDS };
 
+/* ETW_IMAGE_RSDS; the age follows the GUID */
+enum { AT_RSDS_BASE, AT_RSDS_PID, AT_RSDS_GUID, AT_RSDS_AGE, AT_RSDS_FIELDS };
+
+enum { AT_GC_START_COUNT, AT_GC_START_CLR = 4, AT_GC_START_FIELDS };
+
+/* ETW_METHOD_*: UTF-16 texts follow the flags of verbose events */
 enum {
-	AT_GC_START_COUNT, AT_GC_START_GENERATION, AT_GC_START_REASON, AT_GC_START_TYPE,
-	AT_GC_START_CLR, AT_GC_START_SEQUENCE,
+	AT_METHOD_ID, AT_METHOD_MODULE, AT_METHOD_START, AT_METHOD_BYTES, AT_METHOD_CODE_FIELDS,
+	AT_METHOD_NAMESPACE = 6, AT_METHOD_NAME, AT_METHOD_FIELDS,
 };
 
-/* ETW_METHOD_*: UTF-16 texts follow the flags of verbose events, _CLR_PLAIN those of the others */
-enum {
-	AT_METHOD_ID, AT_METHOD_MODULE, AT_METHOD_START, AT_METHOD_BYTES, AT_METHOD_TOKEN,
-	AT_METHOD_FLAGS, AT_METHOD_CLR_PLAIN, AT_METHOD_PLAIN_FIELDS,
-	AT_METHOD_NAMESPACE = AT_METHOD_CLR_PLAIN, AT_METHOD_NAME, AT_METHOD_SIGNATURE,
-	AT_METHOD_CLR, AT_METHOD_REJIT, AT_METHOD_VERBOSE_FIELDS,
-};
-
-/* ETW_MODULE_* */
-enum {
-	AT_MODULE_ID, AT_MODULE_ASSEMBLY, AT_MODULE_FLAGS, AT_MODULE_RESERVED, AT_MODULE_IL_PATH,
-	AT_MODULE_NATIVE_PATH, AT_MODULE_CLR, AT_MODULE_PDB_GUID, AT_MODULE_PDB_AGE,
-	AT_MODULE_PDB_PATH, AT_MODULE_NATIVE_PDB_GUID, AT_MODULE_NATIVE_PDB_AGE,
-	AT_MODULE_NATIVE_PDB_PATH, AT_MODULE_FIELDS,
-};
+enum { AT_MODULE_ID, AT_MODULE_IL_PATH = 4, AT_MODULE_FIELDS };
 
 /* ETW_CLR_STACK: frames are ETW_ADDRESSES, leaf first */
-enum {
-	AT_CLR_STACK_CLR, AT_CLR_STACK_GAP, AT_CLR_STACK_COUNT, AT_CLR_STACK_FRAMES,
-	AT_CLR_STACK_FIELDS,
-};
+enum { AT_CLR_STACK_COUNT = 2, AT_CLR_STACK_FRAMES, AT_CLR_STACK_FIELDS };

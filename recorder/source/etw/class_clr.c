@@ -1,33 +1,33 @@
 /*
- * The .NET runtime and its rundown: collections, suspensions, allocations, methods, modules,
- * stacks.
+ * The .NET runtime, its rundown, and its private provider: collections, suspensions, allocations,
+ * methods, modules, stacks, assembly binding.
  *
- * Keys are event ids; each provider has its own. Layouts: design page
- * etl-format.md section 9, and ClrEtwAll.man of the .NET runtime.
+ * Keys are event ids; each provider has its own. Layouts: ClrEtwAll.man of the .NET runtime; checked
+ * on traces of .NET Framework 4.5 and .NET 8.
  */
 #include "source/etw/tables_private.h"
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
-#define RUNDOWN "Microsoft-Windows-DotNETRuntimeRundown"
+#define RUNDOWN RUNTIME "Rundown"
+#define PRIVATE RUNTIME "Private"
 
 #define CLR F("ClrInstanceID", ETW_U16)
+#define CLR_FROM_1 F("ClrInstanceID", ETW_U16, .from = 1)
 
 static const struct etw_field gc_start[] = {
 	[AT_GC_START_COUNT] = F("Count", ETW_U32),
-	[AT_GC_START_GENERATION] = F("Depth", ETW_U32, .from = 1),
-	[AT_GC_START_REASON] = F("Reason", ETW_U32),
-	[AT_GC_START_TYPE] = F("Type", ETW_U32, .from = 1),
-	[AT_GC_START_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
-	[AT_GC_START_SEQUENCE] = F("ClientSequenceNumber", ETW_U64, .from = 2),
+	F("Depth", ETW_U32, .from = 1), F("Reason", ETW_U32), F("Type", ETW_U32, .from = 1),
+	[AT_GC_START_CLR] = CLR_FROM_1,
+	F("ClientSequenceNumber", ETW_U64, .from = 2),
 };
 
 static const struct etw_field gc_stop[] = {
-	F("Count", ETW_U32), F("Depth", ETW_U32, .from = 1), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("Count", ETW_U32), F("Depth", ETW_U32, .from = 1), CLR_FROM_1,
 };
 
 static const struct etw_field suspend_start[] = {
 	F("Reason", ETW_U32, .from = 1), F("Count", ETW_U32, .from = 1),
-	F("ClrInstanceID", ETW_U16, .from = 1),
+	CLR_FROM_1,
 };
 
 static const struct etw_field clr_only[] = {[0] = CLR};
@@ -43,13 +43,13 @@ static const struct etw_field heap_stats[] = {
 	F("GenerationSize3", ETW_U64), F("TotalPromotedSize3", ETW_U64),
 	F("FinalizationPromotedSize", ETW_U64), F("FinalizationPromotedCount", ETW_U64),
 	F("PinnedObjectCount", ETW_U32), F("SinkBlockCount", ETW_U32), F("GCHandleCount", ETW_U32),
-	F("ClrInstanceID", ETW_U16, .from = 1), F("GenerationSize4", ETW_U64, .from = 2),
+	CLR_FROM_1, F("GenerationSize4", ETW_U64, .from = 2),
 	F("TotalPromotedSize4", ETW_U64, .from = 2),
 };
 
 static const struct etw_field allocation_tick[] = {
 	F("AllocationAmount", ETW_U32), F("AllocationKind", ETW_U32),
-	F("ClrInstanceID", ETW_U16, .from = 1), F("AllocationAmount64", ETW_U64, .from = 2),
+	CLR_FROM_1, F("AllocationAmount64", ETW_U64, .from = 2),
 	F("TypeID", ETW_POINTER, .from = 2), F("TypeName", ETW_UTF16Z, .from = 2),
 	F("HeapIndex", ETW_U32, .from = 2), F("Address", ETW_POINTER, .from = 3),
 	F("ObjectSize", ETW_U64, .from = 4),
@@ -57,7 +57,7 @@ static const struct etw_field allocation_tick[] = {
 
 static const struct etw_field create_segment[] = {
 	F("Address", ETW_X64), F("Size", ETW_X64), F("Type", ETW_U32),
-	F("ClrInstanceID", ETW_U16, .from = 1),
+	CLR_FROM_1,
 };
 
 static const struct etw_field finalizers_stop[] = {F("Count", ETW_U32), CLR};
@@ -116,7 +116,7 @@ static const struct etw_field per_heap_history[] = {
 static const struct etw_field global_heap_history[] = {
 	F("FinalYoungestDesired", ETW_U64), F("NumHeaps", ETW_I32),
 	F("CondemnedGeneration", ETW_I32), F("Gen0ReductionCount", ETW_I32), F("Reason", ETW_I32),
-	F("GlobalMechanisms", ETW_X32), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("GlobalMechanisms", ETW_X32), CLR_FROM_1,
 	F("PauseMode", ETW_I32, .from = 2), F("MemoryPressure", ETW_I32, .from = 2),
 	F("CondemnReasons0", ETW_I32, .from = 3), F("CondemnReasons1", ETW_I32, .from = 3),
 	F("Count", ETW_U32, .from = 4),
@@ -139,7 +139,7 @@ static const struct etw_field exception_block[] = {
 static const struct etw_field exception[] = {
 	F("ExceptionType", ETW_UTF16Z, .from = 1), F("ExceptionMessage", ETW_UTF16Z, .from = 1),
 	F("ExceptionEIP", ETW_POINTER, .from = 1), F("ExceptionHRESULT", ETW_I32, .from = 1),
-	F("ExceptionFlags", ETW_X16, .from = 1), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("ExceptionFlags", ETW_X16, .from = 1), CLR_FROM_1,
 };
 
 static const struct etw_field contention_start[] = {F("ContentionFlags", ETW_U8), CLR};
@@ -147,72 +147,59 @@ static const struct etw_field contention_stop[] = {
 	F("ContentionFlags", ETW_U8), CLR, F("DurationNs", ETW_F64, .from = 1),
 };
 
-static const struct etw_field method[] = {
-	[AT_METHOD_ID] = F("MethodID", ETW_U64),
-	[AT_METHOD_MODULE] = F("ModuleID", ETW_U64),
-	[AT_METHOD_START] = F("MethodStartAddress", ETW_X64),
-	[AT_METHOD_BYTES] = F("MethodSize", ETW_U32),
-	[AT_METHOD_TOKEN] = F("MethodToken", ETW_U32),
-	[AT_METHOD_FLAGS] = F("MethodFlags", ETW_X32),
-	[AT_METHOD_CLR_PLAIN] = F("ClrInstanceID", ETW_U16, .from = 1),
-};
+#define METHOD_CODE \
+	[AT_METHOD_ID] = F("MethodID", ETW_U64), \
+	[AT_METHOD_MODULE] = F("ModuleID", ETW_U64), \
+	[AT_METHOD_START] = F("MethodStartAddress", ETW_X64), \
+	[AT_METHOD_BYTES] = F("MethodSize", ETW_U32), \
+	F("MethodToken", ETW_U32), F("MethodFlags", ETW_X32)
+
+static const struct etw_field method[] = {METHOD_CODE, CLR_FROM_1};
 
 static const struct etw_field method_verbose[] = {
-	[AT_METHOD_ID] = F("MethodID", ETW_U64),
-	[AT_METHOD_MODULE] = F("ModuleID", ETW_U64),
-	[AT_METHOD_START] = F("MethodStartAddress", ETW_X64),
-	[AT_METHOD_BYTES] = F("MethodSize", ETW_U32),
-	[AT_METHOD_TOKEN] = F("MethodToken", ETW_U32),
-	[AT_METHOD_FLAGS] = F("MethodFlags", ETW_X32),
+	METHOD_CODE,
 	[AT_METHOD_NAMESPACE] = F("MethodNamespace", ETW_UTF16Z),
 	[AT_METHOD_NAME] = F("MethodName", ETW_UTF16Z),
-	[AT_METHOD_SIGNATURE] = F("MethodSignature", ETW_UTF16Z),
-	[AT_METHOD_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
-	[AT_METHOD_REJIT] = F("ReJITID", ETW_U64, .from = 2),
+	F("MethodSignature", ETW_UTF16Z), CLR_FROM_1,
+	F("ReJITID", ETW_U64, .from = 2),
 };
 
 static const struct etw_field jitting_started[] = {
 	F("MethodID", ETW_U64), F("ModuleID", ETW_U64), F("MethodToken", ETW_U32),
 	F("MethodILSize", ETW_U32), F("MethodNamespace", ETW_UTF16Z), F("MethodName", ETW_UTF16Z),
-	F("MethodSignature", ETW_UTF16Z), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("MethodSignature", ETW_UTF16Z), CLR_FROM_1,
 };
 
 static const struct etw_field module[] = {
 	[AT_MODULE_ID] = F("ModuleID", ETW_U64),
-	[AT_MODULE_ASSEMBLY] = F("AssemblyID", ETW_U64),
-	[AT_MODULE_FLAGS] = F("ModuleFlags", ETW_X32),
-	[AT_MODULE_RESERVED] = F(NULL, ETW_U32),
+	F("AssemblyID", ETW_U64), F("ModuleFlags", ETW_X32), F(NULL, ETW_U32),
 	[AT_MODULE_IL_PATH] = F("ModuleILPath", ETW_UTF16Z),
-	[AT_MODULE_NATIVE_PATH] = F("ModuleNativePath", ETW_UTF16Z),
-	[AT_MODULE_CLR] = F("ClrInstanceID", ETW_U16, .from = 1),
-	[AT_MODULE_PDB_GUID] = F("ManagedPdbSignature", ETW_GUID, .from = 2),
-	[AT_MODULE_PDB_AGE] = F("ManagedPdbAge", ETW_U32, .from = 2),
-	[AT_MODULE_PDB_PATH] = F("ManagedPdbBuildPath", ETW_UTF16Z, .from = 2),
-	[AT_MODULE_NATIVE_PDB_GUID] = F("NativePdbSignature", ETW_GUID, .from = 2),
-	[AT_MODULE_NATIVE_PDB_AGE] = F("NativePdbAge", ETW_U32, .from = 2),
-	[AT_MODULE_NATIVE_PDB_PATH] = F("NativePdbBuildPath", ETW_UTF16Z, .from = 2),
+	F("ModuleNativePath", ETW_UTF16Z), CLR_FROM_1,
+	F("ManagedPdbSignature", ETW_GUID, .from = 2), F("ManagedPdbAge", ETW_U32, .from = 2),
+	F("ManagedPdbBuildPath", ETW_UTF16Z, .from = 2),
+	F("NativePdbSignature", ETW_GUID, .from = 2), F("NativePdbAge", ETW_U32, .from = 2),
+	F("NativePdbBuildPath", ETW_UTF16Z, .from = 2),
 };
 
 static const struct etw_field domain_module[] = {
 	F("ModuleID", ETW_U64), F("AssemblyID", ETW_U64), F("AppDomainID", ETW_U64),
 	F("ModuleFlags", ETW_X32), F(NULL, ETW_U32), F("ModuleILPath", ETW_UTF16Z),
-	F("ModuleNativePath", ETW_UTF16Z), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("ModuleNativePath", ETW_UTF16Z), CLR_FROM_1,
 };
 
 static const struct etw_field assembly[] = {
 	F("AssemblyID", ETW_U64), F("AppDomainID", ETW_U64), F("BindingID", ETW_U64, .from = 1),
 	F("AssemblyFlags", ETW_X32), F("FullyQualifiedAssemblyName", ETW_UTF16Z),
-	F("ClrInstanceID", ETW_U16, .from = 1),
+	CLR_FROM_1,
 };
 
 static const struct etw_field app_domain[] = {
 	F("AppDomainID", ETW_U64), F("AppDomainFlags", ETW_X32), F("AppDomainName", ETW_UTF16Z),
-	F("AppDomainIndex", ETW_U32, .from = 1), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("AppDomainIndex", ETW_U32, .from = 1), CLR_FROM_1,
 };
 
 static const struct etw_field clr_stack[] = {
-	[AT_CLR_STACK_CLR] = CLR,
-	[AT_CLR_STACK_GAP] = F(NULL, ETW_U16),
+	CLR, F(NULL, ETW_U16),
 	[AT_CLR_STACK_COUNT] = F("FrameCount", ETW_U32),
 	[AT_CLR_STACK_FRAMES] = F("Stack", ETW_ADDRESSES, .n = AT_CLR_STACK_COUNT),
 };
@@ -227,16 +214,54 @@ static const struct etw_field runtime_start[] = {
 	F("ComObjectGuid", ETW_GUID), F("RuntimeDllPath", ETW_UTF16Z),
 };
 
-#define EVENT(key, what, called, layout) CLASS(key, what, RUNTIME, called, FIELDS(layout))
+static const struct etw_field private_mark[] = {F("HeapNum", ETW_U32), CLR_FROM_1};
+
+static const struct etw_field settings[] = {
+	F("SegmentSize", ETW_U64), F("LargeObjectSegmentSize", ETW_U64), F("ServerGC", ETW_BOOL32),
+	CLR_FROM_1,
+};
+
+static const struct etw_field private_history[] = {
+	F("FinalYoungestDesired", ETW_U64), F("NumHeaps", ETW_I32),
+	F("CondemnedGeneration", ETW_I32), F("Gen0ReductionCount", ETW_I32), F("Reason", ETW_I32),
+	F("GlobalMechanisms", ETW_I32), CLR_FROM_1,
+};
+
+static const struct etw_field binding[] = {
+	F("AppDomainID", ETW_U32), F("LoadContextID", ETW_U32), F("FromLoaderCache", ETW_U32),
+	F("DynamicLoad", ETW_U32), F("AssemblyCodebase", ETW_UTF16Z), F("AssemblyName", ETW_UTF16Z),
+	CLR,
+};
+
+static const struct etw_field ngen_bind[] = {
+	CLR, F("BindingID", ETW_U64), F("ReasonCode", ETW_U32),
+	F("AssemblyName", ETW_UTF16Z),
+};
+
+static const struct etw_field fusion[] = {
+	CLR, F("Prepend", ETW_BOOL32), F("Message", ETW_UTF16Z),
+};
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+#define EVENT(key, what, called, layout) CLASS(key, what, PROVIDER, called, FIELDS(layout))
+#define METHOD(key, what, called, layout) \
+	CLASS(key, what, PROVIDER, "Method/" called, FIELDS(layout), .topic = ETW_TOPIC_METHOD)
+#define MODULE(key, what, called) \
+	CLASS(key, what, PROVIDER, "Loader/" called, FIELDS(module), .topic = ETW_TOPIC_MODULE)
+#define STACK(key) \
+	CLASS(key, ETW_CLR_STACK, PROVIDER, "ClrStack/Walk", FIELDS(clr_stack), .describes = true)
+
+#define PROVIDER RUNTIME
 static const struct etw_class runtime[] = {
-	EVENT(1, ETW_GC_START, "GC/Start", gc_start), EVENT(2, ETW_GC_STOP, "GC/Stop", gc_stop),
-	EVENT(3, ETW_GC_RESTART_STOP, "GC/RestartEEStop", clr_only),
-	EVENT(4, ETW_GC_HEAP_STATS, "GC/HeapStats", heap_stats),
+	EVENT(1, ETW_GC_START, "GC/Start", gc_start), EVENT(2, ETW_OTHER, "GC/Stop", gc_stop),
+	EVENT(3, ETW_OTHER, "GC/RestartEEStop", clr_only),
+	EVENT(4, ETW_OTHER, "GC/HeapStats", heap_stats),
 	EVENT(5, ETW_OTHER, "GC/CreateSegment", create_segment),
-	EVENT(7, ETW_GC_RESTART_START, "GC/RestartEEStart", clr_only),
-	EVENT(8, ETW_GC_SUSPEND_STOP, "GC/SuspendEEStop", clr_only),
-	EVENT(9, ETW_GC_SUSPEND_START, "GC/SuspendEEStart", suspend_start),
-	EVENT(10, ETW_GC_ALLOCATION_TICK, "GC/AllocationTick", allocation_tick),
+	EVENT(7, ETW_OTHER, "GC/RestartEEStart", clr_only),
+	EVENT(8, ETW_OTHER, "GC/SuspendEEStop", clr_only),
+	EVENT(9, ETW_OTHER, "GC/SuspendEEStart", suspend_start),
+	EVENT(10, ETW_OTHER, "GC/AllocationTick", allocation_tick),
 	EVENT(12, ETW_OTHER, "GC/TerminateConcurrentThread", clr_only),
 	EVENT(13, ETW_OTHER, "GC/FinalizersStop", finalizers_stop),
 	EVENT(14, ETW_OTHER, "GC/FinalizersStart", clr_only),
@@ -249,36 +274,36 @@ static const struct etw_class runtime[] = {
 	EVENT(27, ETW_OTHER, "GC/MarkHandles", mark), EVENT(28, ETW_OTHER, "GC/MarkCards", mark),
 	EVENT(29, ETW_OTHER, "GC/FinalizeObject", finalize_object),
 	EVENT(33, ETW_OTHER, "GC/PinObjectAtGCTime", pin_object),
-	EVENT(35, ETW_GC_TRIGGERED, "GC/Triggered", triggered),
+	EVENT(35, ETW_OTHER, "GC/Triggered", triggered),
 	EVENT(50, ETW_OTHER, "ThreadPoolWorkerThread/Start", worker),
 	EVENT(51, ETW_OTHER, "ThreadPoolWorkerThread/Stop", worker),
 	EVENT(54, ETW_OTHER, "ThreadPoolWorkerThreadAdjustment/Sample", adjustment_sample),
 	EVENT(55, ETW_OTHER, "ThreadPoolWorkerThreadAdjustment/Adjustment", adjustment),
 	EVENT(57, ETW_OTHER, "ThreadPoolWorkerThread/Wait", worker),
-	EVENT(80, ETW_EXCEPTION, "Exception/Start", exception),
-	EVENT(81, ETW_CONTENTION_START, "Contention/Start", contention_start),
-	EVENT(82, ETW_CLR_STACK, "ClrStack/Walk", clr_stack),
+	EVENT(80, ETW_OTHER, "Exception/Start", exception),
+	EVENT(81, ETW_OTHER, "Contention/Start", contention_start),
+	STACK(82),
 	EVENT(85, ETW_OTHER, "AppDomainResourceManagement/ThreadCreated", thread_created),
-	EVENT(91, ETW_CONTENTION_STOP, "Contention/Stop", contention_stop),
-	EVENT(141, ETW_METHOD_LOAD, "Method/Load", method),
-	EVENT(142, ETW_METHOD_UNLOAD, "Method/Unload", method),
-	EVENT(143, ETW_METHOD_LOAD_VERBOSE, "Method/LoadVerbose", method_verbose),
-	EVENT(144, ETW_METHOD_UNLOAD_VERBOSE, "Method/UnloadVerbose", method_verbose),
+	EVENT(91, ETW_OTHER, "Contention/Stop", contention_stop),
+	METHOD(141, ETW_METHOD_LOAD, "Load", method),
+	METHOD(142, ETW_METHOD_UNLOAD, "Unload", method),
+	METHOD(143, ETW_METHOD_LOAD_VERBOSE, "LoadVerbose", method_verbose),
+	METHOD(144, ETW_METHOD_UNLOAD_VERBOSE, "UnloadVerbose", method_verbose),
 	EVENT(145, ETW_OTHER, "Method/JittingStarted", jitting_started),
 	EVENT(151, ETW_OTHER, "Loader/DomainModuleLoad", domain_module),
-	EVENT(152, ETW_MODULE_LOAD, "Loader/ModuleLoad", module),
-	EVENT(153, ETW_MODULE_UNLOAD, "Loader/ModuleUnload", module),
+	MODULE(152, ETW_MODULE_LOAD, "ModuleLoad"),
+	MODULE(153, ETW_MODULE_UNLOAD, "ModuleUnload"),
 	EVENT(154, ETW_OTHER, "Loader/AssemblyLoad", assembly),
 	EVENT(155, ETW_OTHER, "Loader/AssemblyUnload", assembly),
 	EVENT(156, ETW_OTHER, "Loader/AppDomainLoad", app_domain),
 	EVENT(157, ETW_OTHER, "Loader/AppDomainUnload", app_domain),
-	EVENT(187, ETW_RUNTIME_START, "Runtime/Start", runtime_start),
+	EVENT(187, ETW_OTHER, "Runtime/Start", runtime_start),
 	EVENT(190, ETW_OTHER, "Method/ILToNativeMap", il_map),
 	EVENT(200, ETW_OTHER, "GarbageCollection/IncreaseMemoryPressure", memory_pressure),
 	EVENT(201, ETW_OTHER, "GarbageCollection/DecreaseMemoryPressure", memory_pressure),
 	EVENT(202, ETW_OTHER, "GC/MarkWithType", mark_type),
-	{.key = 204, .provider = RUNTIME, .name = "GC/PerHeapHistory", .min_version = 3,
-	 FIELDS(per_heap_history)},
+	CLASS(204, ETW_OTHER, RUNTIME, "GC/PerHeapHistory", .min_version = 3,
+	      FIELDS(per_heap_history)),
 	EVENT(205, ETW_OTHER, "GC/GlobalHeapHistory", global_heap_history),
 	EVENT(208, ETW_OTHER, "GC/LOHCompact", loh_compact),
 	EVENT(209, ETW_OTHER, "GC/FitBucketInfo", fit_bucket),
@@ -290,15 +315,15 @@ static const struct etw_class runtime[] = {
 	CLASS(255, ETW_OTHER, RUNTIME, "ExceptionFilter/Stop", .nfields = 0),
 	CLASS(256, ETW_OTHER, RUNTIME, "Exception/Stop", .nfields = 0),
 };
-#undef EVENT
 
-#define EVENT(key, what, called, layout) CLASS(key, what, RUNDOWN, called, FIELDS(layout))
+#undef PROVIDER
+#define PROVIDER RUNDOWN
 static const struct etw_class rundown[] = {
-	EVENT(0, ETW_CLR_STACK, "ClrStack/Walk", clr_stack),
-	EVENT(141, ETW_METHOD_DCSTART, "Method/DCStart", method),
-	EVENT(142, ETW_METHOD_DCSTOP, "Method/DCStop", method),
-	EVENT(143, ETW_METHOD_DCSTART_VERBOSE, "Method/DCStartVerbose", method_verbose),
-	EVENT(144, ETW_METHOD_DCSTOP_VERBOSE, "Method/DCStopVerbose", method_verbose),
+	STACK(0),
+	METHOD(141, ETW_METHOD_DCSTART, "DCStart", method),
+	METHOD(142, ETW_METHOD_DCSTOP, "DCStop", method),
+	METHOD(143, ETW_METHOD_DCSTART_VERBOSE, "DCStartVerbose", method_verbose),
+	METHOD(144, ETW_METHOD_DCSTOP_VERBOSE, "DCStopVerbose", method_verbose),
 	EVENT(145, ETW_OTHER, "Method/DCStartComplete", clr_only),
 	EVENT(146, ETW_OTHER, "Method/DCStopComplete", clr_only),
 	EVENT(147, ETW_OTHER, "Method/DCStartInit", clr_only),
@@ -307,20 +332,51 @@ static const struct etw_class rundown[] = {
 	EVENT(150, ETW_OTHER, "Method/ILToNativeMapDCStop", il_map),
 	EVENT(151, ETW_OTHER, "Loader/DomainModuleDCStart", domain_module),
 	EVENT(152, ETW_OTHER, "Loader/DomainModuleDCStop", domain_module),
-	EVENT(153, ETW_MODULE_DCSTART, "Loader/ModuleDCStart", module),
-	EVENT(154, ETW_MODULE_DCSTOP, "Loader/ModuleDCStop", module),
+	MODULE(153, ETW_MODULE_DCSTART, "ModuleDCStart"),
+	MODULE(154, ETW_MODULE_DCSTOP, "ModuleDCStop"),
 	EVENT(155, ETW_OTHER, "Loader/AssemblyDCStart", assembly),
 	EVENT(156, ETW_OTHER, "Loader/AssemblyDCStop", assembly),
 	EVENT(157, ETW_OTHER, "Loader/AppDomainDCStart", app_domain),
 	EVENT(158, ETW_OTHER, "Loader/AppDomainDCStop", app_domain),
-	EVENT(187, ETW_RUNTIME_START, "Runtime/Start", runtime_start),
+	EVENT(187, ETW_OTHER, "Runtime/Start", runtime_start),
 };
-#undef EVENT
+
+#undef PROVIDER
+#define PROVIDER PRIVATE
+#define BINDING(key, called) EVENT(key, ETW_OTHER, "Binding/" called, binding)
+static const struct etw_class private[] = {
+	EVENT(2, ETW_OTHER, "GC/Settings", settings),
+	CLASS(4, ETW_OTHER, PRIVATE, "GC/PerHeapHistory", .nfields = 0),
+	EVENT(5, ETW_OTHER, "GC/GlobalHeapHistory", private_history),
+	EVENT(7, ETW_OTHER, "GC/MarkStackRoots", private_mark),
+	EVENT(8, ETW_OTHER, "GC/MarkFinalizeQueueRoots", private_mark),
+	EVENT(9, ETW_OTHER, "GC/MarkHandles", private_mark),
+	EVENT(10, ETW_OTHER, "GC/MarkCards", private_mark),
+	BINDING(159, "BindingPolicyPhaseStart"),
+	BINDING(160, "BindingPolicyPhaseStop"),
+	BINDING(161, "NgenPhaseStart"),
+	BINDING(162, "NgenPhaseStop"),
+	BINDING(163, "LoopupAndProbingPhaseStart"),      /* sic */
+	BINDING(164, "LookupAndProbingPhaseStop"),
+	BINDING(165, "LoaderPhaseStart"),
+	BINDING(166, "LoaderPhaseStop"),
+	BINDING(167, "BindingPhaseStart"),
+	BINDING(168, "BindingPhaseStop"),
+	BINDING(169, "BindingDownloadPhaseStart"),
+	BINDING(170, "BindingDownloadPhaseStop"),
+	BINDING(171, "LoaderAssemblyInitPhaseStart"),
+	BINDING(172, "LoaderAssemblyInitPhaseStop"),
+	BINDING(173, "LoaderMappingPhaseStart"),
+	BINDING(174, "LoaderMappingPhaseStop"),
+	BINDING(175, "LoaderDeliverEventPhaseStart"),
+	BINDING(176, "LoaderDeliverEventsPhaseStop"),
+	EVENT(188, ETW_OTHER, "NgenBinder/NgenBind", ngen_bind),
+	EVENT(196, ETW_OTHER, "Binding/FusionMessage", fusion),
+};
 
 const struct etw_table etw_clr_tables[] = {
-	{GUID(0xe13c0d23, 0xccbc, 0x4e12, 0x93, 0x1b, 0xd9, 0xcc, 0x2e, 0xee, 0x27, 0xe4),
-	 TABLE(ETW_MANIFEST, RUNTIME, runtime)},
-	{GUID(0xa669021c, 0xc450, 0x4609, 0xa0, 0x35, 0x5a, 0xf5, 0x9a, 0xf4, 0xdf, 0x18),
-	 TABLE(ETW_MANIFEST, RUNDOWN, rundown)},
+	{CLR_GUID, TABLE(ETW_MANIFEST, RUNTIME, runtime)},
+	{CLR_RUNDOWN_GUID, TABLE(ETW_MANIFEST, RUNDOWN, rundown)},
+	{CLR_PRIVATE_GUID, TABLE(ETW_MANIFEST, PRIVATE, private)},
 	{.nclasses = 0},
 };

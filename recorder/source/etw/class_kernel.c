@@ -8,30 +8,16 @@
 #define KERNEL "Windows Kernel"
 
 static const struct etw_field header[] = {
-	[AT_HEADER_BUFFER_BYTES] = F("BufferSize", ETW_U32),
-	[AT_HEADER_VERSION] = F("Version", ETW_U32),
-	[AT_HEADER_PROVIDER_VERSION] = F("ProviderVersion", ETW_U32),
-	[AT_HEADER_CPUS] = F("NumberOfProcessors", ETW_U32),
-	[AT_HEADER_END_TIME] = F("EndTime", ETW_FILETIME),
-	F("TimerResolution", ETW_U32),
-	F("MaxFileSize", ETW_U32),
-	F("LogFileMode", ETW_U32),
-	F("BuffersWritten", ETW_U32),
-	F("StartBuffers", ETW_U32),
-	F("PointerSize", ETW_U32),
-	F("EventsLost", ETW_U32),
-	F("CPUSpeed", ETW_U32),
-	F(NULL, ETW_POINTER),
-	F(NULL, ETW_POINTER),
+	F("BufferSize", ETW_U32), F("Version", ETW_U32), F("ProviderVersion", ETW_U32),
+	F("NumberOfProcessors", ETW_U32), F("EndTime", ETW_FILETIME), F("TimerResolution", ETW_U32),
+	F("MaxFileSize", ETW_U32), F("LogFileMode", ETW_U32), F("BuffersWritten", ETW_U32),
+	F("StartBuffers", ETW_U32), F("PointerSize", ETW_U32), F("EventsLost", ETW_U32),
+	F("CPUSpeed", ETW_U32), F(NULL, ETW_POINTER), F(NULL, ETW_POINTER),
 	F("UtcOffsetMinutes", ETW_I32),
 	F(NULL, ETW_BYTES, .n = 168),         /* the rest of TIME_ZONE_INFORMATION */
 	F(NULL, ETW_U32),                     /* padding to a multiple of 8 */
-	F("BootTime", ETW_FILETIME),
-	F("PerfFreq", ETW_U64),
-	F("StartTime", ETW_FILETIME),
-	F("ReservedFlags", ETW_U32),
-	F("BuffersLost", ETW_U32),
-	F("SessionName", ETW_UTF16Z),
+	F("BootTime", ETW_FILETIME), F("PerfFreq", ETW_U64), F("StartTime", ETW_FILETIME),
+	F("ReservedFlags", ETW_U32), F("BuffersLost", ETW_U32), F("SessionName", ETW_UTF16Z),
 	F("LogFileName", ETW_UTF16Z),
 };
 
@@ -54,32 +40,24 @@ static const struct etw_field process[] = {
 	[AT_PROCESS_KEY] = F("UniqueProcessKey", ETW_POINTER),
 	[AT_PROCESS_PID] = F("ProcessID", ETW_U32),
 	[AT_PROCESS_PARENT] = F("ParentID", ETW_U32),
-	[AT_PROCESS_SESSION] = F("SessionID", ETW_I32),
+	F("SessionID", ETW_I32),
 	[AT_PROCESS_EXIT] = F("ExitStatus", ETW_I32),
-	[AT_PROCESS_DIRECTORY_TABLE] = F("PageDirectoryBase", ETW_POINTER, .from = 3),
+	F("PageDirectoryBase", ETW_POINTER, .from = 3),
 	[AT_PROCESS_FLAGS] = F("Flags", ETW_X32, .from = 4),
 	[AT_PROCESS_SID] = F("UserSID", ETW_WBEM_SID),
 	[AT_PROCESS_IMAGE] = F("ImageFileName", ETW_UTF8Z),
 	[AT_PROCESS_COMMAND_LINE] = F("CommandLine", ETW_UTF16Z),
-	[AT_PROCESS_PACKAGE] = F("PackageFullName", ETW_UTF16Z, .from = 4),
+	F("PackageFullName", ETW_UTF16Z, .from = 4),
 	[AT_PROCESS_APPLICATION] = F("ApplicationID", ETW_UTF16Z, .from = 4),
 };
 
 static const struct etw_field process_counters[] = {
-	F("ProcessID", ETW_U32),
-	F("MemoryCount", ETW_U32),
-	F("HandleCount", ETW_U32),
-	F(NULL, ETW_U32),
-	F("PeakVirtualSize", ETW_SIZE),
-	F("PeakWorkingSetSize", ETW_SIZE),
-	F("PeakPagefileUsage", ETW_SIZE),
-	F("QuotaPeakPagedPoolUsage", ETW_SIZE),
-	F("QuotaPeakNonPagedPoolUsage", ETW_SIZE),
-	F("VirtualSize", ETW_SIZE),
-	F("WorkingSetSize", ETW_SIZE),
-	F("PagefileUsage", ETW_SIZE),
-	F("QuotaPagedPoolUsage", ETW_SIZE),
-	F("QuotaNonPagedPoolUsage", ETW_SIZE),
+	F("ProcessID", ETW_U32), F("MemoryCount", ETW_U32), F("HandleCount", ETW_U32),
+	F(NULL, ETW_U32), F("PeakVirtualSize", ETW_SIZE), F("PeakWorkingSetSize", ETW_SIZE),
+	F("PeakPagefileUsage", ETW_SIZE), F("QuotaPeakPagedPoolUsage", ETW_SIZE),
+	F("QuotaPeakNonPagedPoolUsage", ETW_SIZE), F("VirtualSize", ETW_SIZE),
+	F("WorkingSetSize", ETW_SIZE), F("PagefileUsage", ETW_SIZE),
+	F("QuotaPagedPoolUsage", ETW_SIZE), F("QuotaNonPagedPoolUsage", ETW_SIZE),
 	F("PrivatePageCount", ETW_SIZE),
 };
 
@@ -87,90 +65,86 @@ static const struct etw_field image[] = {
 	[AT_IMAGE_BASE] = F("ImageBase", ETW_POINTER),
 	[AT_IMAGE_BYTES] = F("ImageSize", ETW_SIZE),
 	[AT_IMAGE_PID] = F("ProcessID", ETW_U32),
-	[AT_IMAGE_CHECKSUM] = F("ImageChecksum", ETW_I32),
+	F("ImageChecksum", ETW_I32),
 	[AT_IMAGE_TIMESTAMP] = F("TimeDateStamp", ETW_I32),
 	[AT_IMAGE_SIGNATURE_LEVEL] = F("SignatureLevel", ETW_U8, .from = 3),
-	[AT_IMAGE_SIGNATURE_TYPE] = F("SignatureType", ETW_U8, .from = 3),
-	[AT_IMAGE_GAP] = F(NULL, ETW_U16, .from = 3),
-	[AT_IMAGE_RESERVED0] = F(NULL, ETW_U32, .to = 2),
+	F("SignatureType", ETW_U8, .from = 3), F(NULL, ETW_U16, .from = 3),
+	F(NULL, ETW_U32, .to = 2),
 	[AT_IMAGE_DEFAULT_BASE] = F("DefaultBase", ETW_POINTER),
-	[AT_IMAGE_RESERVED] = F(NULL, ETW_BYTES, .n = 16),
+	F(NULL, ETW_BYTES, .n = 16),
 	[AT_IMAGE_PATH] = F("FileName", ETW_UTF16Z),
 };
 
-#define PROCESS(key, what, called) \
-	CLASS(key, what, KERNEL, "Process/" called, .min_version = 2, FIELDS(process))
-#define IMAGE(key, what, called) \
-	CLASS(key, what, KERNEL, "Image/" called, .min_version = 2, FIELDS(image))
+#define PROCESS(key, what, ...) \
+	CLASS(key, what, KERNEL, "Process/" __VA_ARGS__, .min_version = 2, FIELDS(process), \
+	      .topic = ETW_TOPIC_PROCESS)
+#define IMAGE(key, what, ...) \
+	CLASS(key, what, KERNEL, "Image/" __VA_ARGS__, .min_version = 2, FIELDS(image), \
+	      .topic = ETW_TOPIC_IMAGE)
 static const struct etw_class processes[] = {
 	PROCESS(1, ETW_PROCESS_START, "Start"),
 	PROCESS(2, ETW_PROCESS_STOP, "Stop"),
-	PROCESS(3, ETW_PROCESS_DCSTART, "DCStart"),
-	PROCESS(4, ETW_PROCESS_DCSTOP, "DCStop"),
+	PROCESS(3, ETW_PROCESS_DCSTART, "DCStart", .describes = true),
+	PROCESS(4, ETW_PROCESS_DCSTOP, "DCStop", .describes = true),
 	IMAGE(10, ETW_IMAGE_LOAD, "Load"),   /* group 3, not 20, in files */
 	CLASS(32, ETW_OTHER, KERNEL, "Process/PerfCtr", .min_version = 2, FIELDS(process_counters)),
 	CLASS(33, ETW_OTHER, KERNEL, "Process/PerfCtrRundown", .min_version = 2,
 	      FIELDS(process_counters)),
-	PROCESS(39, ETW_PROCESS_DEFUNCT, "Defunct"),
+	PROCESS(39, ETW_PROCESS_DEFUNCT, "Defunct", .describes = true),
 };
 
 static const struct etw_field address[] = {F("ImageBase", ETW_POINTER)};
 
 static const struct etw_class images[] = {
 	IMAGE(2, ETW_IMAGE_UNLOAD, "Unload"),
-	IMAGE(3, ETW_IMAGE_DCSTART, "DCStart"),
-	IMAGE(4, ETW_IMAGE_DCSTOP, "DCStop"),
+	IMAGE(3, ETW_IMAGE_DCSTART, "DCStart", .describes = true),
+	IMAGE(4, ETW_IMAGE_DCSTOP, "DCStop", .describes = true),
 	IMAGE(10, ETW_IMAGE_LOAD, "Load"),
 	CLASS(33, ETW_OTHER, "MSNT_SystemTrace", "Image/KernelBase", FIELDS(address)),
-	CLASS(34, ETW_HYPERCALL_PAGE, "MSNT_SystemTrace", "Image/HypercallPage", FIELDS(address)),
+	CLASS(34, ETW_HYPERCALL_PAGE, "MSNT_SystemTrace", "Image/HypercallPage", FIELDS(address),
+	      .describes = true),
 };
 
 static const struct etw_field thread[] = {
 	[AT_THREAD_PID] = F("ProcessID", ETW_U32),
 	[AT_THREAD_TID] = F("ThreadID", ETW_U32),
-	[AT_THREAD_STACK_BASE] = F("StackBase", ETW_POINTER),
-	[AT_THREAD_STACK_LIMIT] = F("StackLimit", ETW_POINTER),
-	[AT_THREAD_USER_STACK_BASE] = F("UserStackBase", ETW_POINTER),
-	[AT_THREAD_USER_STACK_LIMIT] = F("UserStackLimit", ETW_POINTER),
-	/* PerfView: the affinity, from version 3 on. */
-	[AT_THREAD_START_ADDRESS] = F("StartAddr", ETW_POINTER),
-	[AT_THREAD_WIN32_START] = F("Win32StartAddr", ETW_POINTER),
-	[AT_THREAD_TEB] = F("TebBase", ETW_POINTER),
-	[AT_THREAD_SERVICE_TAG] = F("SubProcessTag", ETW_U32),
-	[AT_THREAD_BASE_PRIORITY] = F("BasePriority", ETW_U8, .from = 3),
-	[AT_THREAD_PAGE_PRIORITY] = F("PagePriority", ETW_U8, .from = 3),
-	[AT_THREAD_IO_PRIORITY] = F("IoPriority", ETW_U8, .from = 3),
-	[AT_THREAD_FLAGS] = F("ThreadFlags", ETW_U8, .from = 3),
+	F("StackBase", ETW_POINTER), F("StackLimit", ETW_POINTER),
+	F("UserStackBase", ETW_POINTER), F("UserStackLimit", ETW_POINTER),
+	F("StartAddr", ETW_POINTER),          /* PerfView: the affinity, from version 3 on */
+	F("Win32StartAddr", ETW_POINTER), F("TebBase", ETW_POINTER), F("SubProcessTag", ETW_U32),
+	F("BasePriority", ETW_U8, .from = 3), F("PagePriority", ETW_U8, .from = 3),
+	F("IoPriority", ETW_U8, .from = 3), F("ThreadFlags", ETW_U8, .from = 3),
 	[AT_THREAD_NAME] = F("ThreadName", ETW_UTF16Z, .from = 3),
 };
 
 static const struct etw_field cswitch[] = {
 	[AT_CSWITCH_NEW_TID] = F("NewThreadID", ETW_U32),
 	[AT_CSWITCH_OLD_TID] = F("OldThreadID", ETW_U32),
-	[AT_CSWITCH_NEW_PRIORITY] = F("NewThreadPriority", ETW_I8),
-	[AT_CSWITCH_OLD_PRIORITY] = F("OldThreadPriority", ETW_I8),
-	[AT_CSWITCH_C_STATE] = F("PreviousCState", ETW_U8),
-	[AT_CSWITCH_SPARE] = F(NULL, ETW_U8),
+	F("NewThreadPriority", ETW_I8), F("OldThreadPriority", ETW_I8),
+	F("PreviousCState", ETW_U8), F(NULL, ETW_U8),
 	[AT_CSWITCH_OLD_WAIT_REASON] = F("OldThreadWaitReason", ETW_I8),
-	[AT_CSWITCH_OLD_WAIT_MODE] = F("OldThreadWaitMode", ETW_I8),
+	F("OldThreadWaitMode", ETW_I8),
 	[AT_CSWITCH_OLD_STATE] = F("OldThreadState", ETW_I8),
-	[AT_CSWITCH_IDEAL_CPU] = F("OldThreadWaitIdealProcessor", ETW_U8),
-	[AT_CSWITCH_NEW_WAIT_TIME] = F("NewThreadWaitTime", ETW_U32),
+	F("OldThreadWaitIdealProcessor", ETW_U8),
+	F("NewThreadWaitTime", ETW_U32),      /* in clock interrupts */
 };
 
 static const struct etw_field ready[] = {
 	[AT_READY_TID] = F("AwakenedThreadID", ETW_U32),
-	[AT_READY_REASON] = F("AdjustReason", ETW_U8),
-	[AT_READY_INCREMENT] = F("AdjustIncrement", ETW_I8),
+	F("AdjustReason", ETW_U8), F("AdjustIncrement", ETW_I8),
 	[AT_READY_FLAGS] = F("Flags", ETW_X8),
 };
 
-#define THREAD(key, what, called) \
-	CLASS(key, what, KERNEL, "Thread/" called, .min_version = 2, FIELDS(thread))
+#define THREAD(key, what, ...) \
+	CLASS(key, what, KERNEL, "Thread/" __VA_ARGS__, .min_version = 2, FIELDS(thread), \
+	      .topic = ETW_TOPIC_THREAD)
 static const struct etw_class threads[] = {
-	THREAD(1, ETW_THREAD_START, "Start"), THREAD(2, ETW_THREAD_STOP, "Stop"),
-	THREAD(3, ETW_THREAD_DCSTART, "DCStart"), THREAD(4, ETW_THREAD_DCSTOP, "DCStop"),
-	CLASS(36, ETW_CSWITCH, KERNEL, "Thread/CSwitch", .min_version = 2, FIELDS(cswitch)),
+	THREAD(1, ETW_THREAD_START, "Start"),
+	THREAD(2, ETW_THREAD_STOP, "Stop"),
+	THREAD(3, ETW_THREAD_DCSTART, "DCStart", .describes = true),
+	THREAD(4, ETW_THREAD_DCSTOP, "DCStop", .describes = true),
+	CLASS(36, ETW_CSWITCH, KERNEL, "Thread/CSwitch", .min_version = 2, FIELDS(cswitch),
+	      TID_AT(0, 0)),
 	CLASS(50, ETW_READY_THREAD, KERNEL, "Dispatcher/ReadyThread", .min_version = 2,
 	      FIELDS(ready)),
 };
@@ -180,9 +154,9 @@ static const struct etw_class threads[] = {
 static const struct etw_field sample[] = {
 	[AT_SAMPLE_IP] = F("InstructionPointer", ETW_POINTER),
 	[AT_SAMPLE_TID] = F("ThreadID", ETW_U32),
-	[AT_SAMPLE_COUNT] = F("Count", ETW_U16),
+	F("Count", ETW_U16),
 	[AT_SAMPLE_FLAGS] = F("Flags", ETW_X8),
-	[AT_SAMPLE_RANK] = F("Rank", ETW_U8),
+	F("Rank", ETW_U8),
 	F("ExecutingDPC", ETW_BIT, .n = AT_SAMPLE_FLAGS, .shift = 0, .width = 1),
 	F("ExecutingISR", ETW_BIT, .n = AT_SAMPLE_FLAGS, .shift = 1, .width = 1),
 	F("Priority", ETW_BITS, .n = AT_SAMPLE_FLAGS, .shift = 3, .width = 5),
@@ -191,15 +165,17 @@ static const struct etw_field sample[] = {
 static const struct etw_field interval[] = {
 	[AT_INTERVAL_SOURCE] = F("SampleSource", ETW_U32),
 	[AT_INTERVAL_NEW] = F("NewInterval", ETW_U32),
-	[AT_INTERVAL_OLD] = F("OldInterval", ETW_U32),
-	[AT_INTERVAL_NAME] = F("SourceName", ETW_UTF16Z),
+	F("OldInterval", ETW_U32), F("SourceName", ETW_UTF16Z),
 };
 
 static const struct etw_class perf_info[] = {
-	CLASS(46, ETW_SAMPLE, KERNEL, "PerfInfo/Sample", .min_version = 2, FIELDS(sample)),
+	CLASS(46, ETW_SAMPLE, KERNEL, "PerfInfo/Sample", .min_version = 2, FIELDS(sample),
+	      TID_AT(0, 1)),
 	CLASS(72, ETW_SAMPLE_SET, KERNEL, "PerfInfo/SetInterval", FIELDS(interval)),
-	CLASS(73, ETW_SAMPLE_START, KERNEL, "PerfInfo/CollectionStart", FIELDS(interval)),
-	CLASS(74, ETW_SAMPLE_STOP, KERNEL, "PerfInfo/CollectionEnd", FIELDS(interval)),
+	CLASS(73, ETW_SAMPLE_START, KERNEL, "PerfInfo/CollectionStart", FIELDS(interval),
+	      .describes = true),
+	CLASS(74, ETW_SAMPLE_STOP, KERNEL, "PerfInfo/CollectionEnd", FIELDS(interval),
+	      .describes = true),
 };
 
 static const struct etw_field stack[] = {
@@ -216,26 +192,26 @@ static const struct etw_field stack_key[] = {
 	F("StackKey", ETW_POINTER), F("Stack", ETW_ADDRESSES),
 };
 
+#define STACK(key, what, called, layout) \
+	CLASS(key, what, KERNEL, "StackWalk/" called, FIELDS(layout), .topic = ETW_TOPIC_STACK, \
+	      .describes = true)
 static const struct etw_class stacks[] = {
-	CLASS(32, ETW_STACK, KERNEL, "StackWalk/Stack", FIELDS(stack)),
-	CLASS(35, ETW_STACK_KEY_DELETE, KERNEL, "StackWalk/KeyDelete", FIELDS(stack_key)),
-	CLASS(36, ETW_STACK_KEY_RUNDOWN, KERNEL, "StackWalk/KeyRundown", FIELDS(stack_key)),
-	CLASS(37, ETW_STACK_KEY_KERNEL, KERNEL, "StackWalk/StackKeyKernel", FIELDS(stack_use)),
-	CLASS(38, ETW_STACK_KEY_USER, KERNEL, "StackWalk/StackKeyUser", FIELDS(stack_use)),
+	STACK(32, ETW_STACK, "Stack", stack),
+	STACK(35, ETW_STACK_KEY_DELETE, "KeyDelete", stack_key),
+	STACK(36, ETW_STACK_KEY_RUNDOWN, "KeyRundown", stack_key),
+	STACK(37, ETW_STACK_KEY_KERNEL, "StackKeyKernel", stack_use),
+	STACK(38, ETW_STACK_KEY_USER, "StackKeyUser", stack_use),
 };
 
 /* ---- disk, files, memory --------------------------------------------------------------------- */
 
 static const struct etw_field disk[] = {
-	[AT_DISK_NUMBER] = F("DiskNumber", ETW_U32),
+	F("DiskNumber", ETW_U32),
 	[AT_DISK_FLAGS] = F("IrpFlags", ETW_X32),
-	[AT_DISK_BYTES] = F("TransferSize", ETW_U32),
-	[AT_DISK_RESERVED] = F(NULL, ETW_U32),
-	[AT_DISK_OFFSET] = F("ByteOffset", ETW_U64),
+	F("TransferSize", ETW_U32), F(NULL, ETW_U32), F("ByteOffset", ETW_U64),
 	[AT_DISK_FILE] = F("FileKey", ETW_POINTER),
-	[AT_DISK_IRP] = F("Irp", ETW_POINTER),
-	[AT_DISK_ELAPSED] = F("HighResResponseTime", ETW_U64),
-	[AT_DISK_TID] = F("IssuingThreadId", ETW_U32, .from = 3),
+	F("Irp", ETW_POINTER), F("HighResResponseTime", ETW_U64),
+	F("IssuingThreadId", ETW_U32, .from = 3),
 	F("Priority", ETW_BITS, .n = AT_DISK_FLAGS, .shift = 17, .width = 3),
 };
 
@@ -248,15 +224,17 @@ static const struct etw_field disk_init[] = {
 	F("Irp", ETW_POINTER), F("IssuingThreadId", ETW_U32, .from = 3),
 };
 
-#define DISK(key, what, called, layout) \
-	CLASS(key, what, KERNEL, "DiskIO/" called, .min_version = 2, FIELDS(layout))
+#define DISK(key, what, called, ...) \
+	CLASS(key, what, KERNEL, "DiskIO/" called, .min_version = 2, __VA_ARGS__)
+#define DISK_START(key, what, called) \
+	DISK(key, what, called, FIELDS(disk_init), TID_AT(0, 1), .topic = ETW_TOPIC_DISK_START)
 static const struct etw_class disks[] = {
-	DISK(10, ETW_DISK_READ, "Read", disk),
-	DISK(11, ETW_DISK_WRITE, "Write", disk),
-	DISK(12, ETW_DISK_READ_INIT, "ReadInit", disk_init),
-	DISK(13, ETW_DISK_WRITE_INIT, "WriteInit", disk_init),
-	DISK(14, ETW_DISK_FLUSH, "FlushBuffers", flush),
-	DISK(15, ETW_DISK_FLUSH_INIT, "FlushInit", disk_init),
+	DISK(10, ETW_DISK_READ, "Read", FIELDS(disk), TID_AT(32, 2)),
+	DISK(11, ETW_DISK_WRITE, "Write", FIELDS(disk), TID_AT(32, 2)),
+	DISK_START(12, ETW_DISK_READ_INIT, "ReadInit"),
+	DISK_START(13, ETW_DISK_WRITE_INIT, "WriteInit"),
+	DISK(14, ETW_OTHER, "FlushBuffers", FIELDS(flush), TID_AT(16, 1)),
+	DISK_START(15, ETW_DISK_FLUSH_INIT, "FlushInit"),
 };
 
 static const struct etw_field file[] = {
@@ -264,7 +242,9 @@ static const struct etw_field file[] = {
 	[AT_FILE_PATH] = F("FileName", ETW_UTF16Z),
 };
 
-#define FILE_IO(key, what, called) CLASS(key, what, KERNEL, "FileIO/" called, FIELDS(file))
+#define FILE_IO(key, what, called) \
+	CLASS(key, what, KERNEL, "FileIO/" called, FIELDS(file), .topic = ETW_TOPIC_FILE, \
+	      .describes = true)
 static const struct etw_class files[] = {
 	FILE_IO(0, ETW_FILE_NAME, "Name"),
 	FILE_IO(32, ETW_FILE_CREATE, "FileCreate"),
@@ -273,12 +253,9 @@ static const struct etw_class files[] = {
 };
 
 static const struct etw_field fault[] = {
-	[AT_FAULT_START_TICKS] = F("InitialTime", ETW_U64),
-	[AT_FAULT_OFFSET] = F("ReadOffset", ETW_U64),
-	[AT_FAULT_ADDRESS] = F("VirtualAddress", ETW_POINTER),
+	F("InitialTime", ETW_U64), F("ReadOffset", ETW_U64), F("VirtualAddress", ETW_POINTER),
 	[AT_FAULT_FILE] = F("FileKey", ETW_POINTER),
-	[AT_FAULT_TID] = F("ThreadID", ETW_U32),
-	[AT_FAULT_BYTES] = F("ByteCount", ETW_U32),
+	F("ThreadID", ETW_U32), F("ByteCount", ETW_U32),
 };
 
 static const struct etw_field virtual[] = {
@@ -287,28 +264,21 @@ static const struct etw_field virtual[] = {
 };
 
 static const struct etw_class memory[] = {
-	CLASS(32, ETW_HARD_FAULT, KERNEL, "Memory/HardFault", FIELDS(fault)),
-	CLASS(98, ETW_VIRTUAL_ALLOC, KERNEL, "VirtualMem/Alloc", FIELDS(virtual)),
-	CLASS(99, ETW_VIRTUAL_FREE, KERNEL, "VirtualMem/Free", FIELDS(virtual)),
+	CLASS(32, ETW_HARD_FAULT, KERNEL, "Memory/HardFault", FIELDS(fault), TID_AT(16, 2)),
+	CLASS(98, ETW_OTHER, KERNEL, "VirtualMem/Alloc", FIELDS(virtual),
+	      .topic = ETW_TOPIC_MEMORY),
+	CLASS(99, ETW_OTHER, KERNEL, "VirtualMem/Free", FIELDS(virtual), .topic = ETW_TOPIC_MEMORY),
 };
 
-#define GROUP(a, array) \
-	{GUID(a, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c), \
-	 TABLE(ETW_CLASSIC, KERNEL, array)}
 const struct etw_table etw_kernel_tables[] = {
-	{GUID(0xce1dbfb4, 0x137e, 0x4da6, 0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc),
-	 TABLE(ETW_CLASSIC, KERNEL, perf_info)},
-	{GUID(0xdef2fe46, 0x7bd6, 0x4b80, 0xbd, 0x94, 0xf5, 0x7f, 0xe2, 0x0d, 0x0c, 0xe3),
-	 TABLE(ETW_CLASSIC, KERNEL, stacks)},
-	GROUP(0x3d6fa8d1, threads),
-	GROUP(0x3d6fa8d3, memory),
-	GROUP(0x3d6fa8d4, disks),
-	GROUP(0x3d6fa8d0, processes),
-	{GUID(0x2cb15d1d, 0x5fc1, 0x11d2, 0xab, 0xe1, 0x00, 0xa0, 0xc9, 0x11, 0xf5, 0x18),
-	 TABLE(ETW_CLASSIC, KERNEL, images)},
-	{GUID(0x90cbdc39, 0x4a3e, 0x11d1, 0x84, 0xf4, 0x00, 0x00, 0xf8, 0x04, 0x64, 0xe3),
-	 TABLE(ETW_CLASSIC, KERNEL, files)},
-	{GUID(0x68fdd900, 0x4a3e, 0x11d1, 0x84, 0xf4, 0x00, 0x00, 0xf8, 0x04, 0x64, 0xe3),
-	 TABLE(ETW_CLASSIC, KERNEL, event_trace)},
+	{PERF_GUID, TABLE(ETW_CLASSIC, KERNEL, perf_info)},
+	{STACK_GUID, TABLE(ETW_CLASSIC, KERNEL, stacks)},
+	{THREAD_GUID, TABLE(ETW_CLASSIC, KERNEL, threads)},
+	{MEMORY_GUID, TABLE(ETW_CLASSIC, KERNEL, memory)},
+	{DISK_GUID, TABLE(ETW_CLASSIC, KERNEL, disks)},
+	{PROCESS_GUID, TABLE(ETW_CLASSIC, KERNEL, processes)},
+	{IMAGE_GUID, TABLE(ETW_CLASSIC, KERNEL, images)},
+	{FILE_GUID, TABLE(ETW_CLASSIC, KERNEL, files)},
+	{EVENT_TRACE_GUID, TABLE(ETW_CLASSIC, KERNEL, event_trace)},
 	{.nclasses = 0},
 };

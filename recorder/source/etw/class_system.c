@@ -1,12 +1,15 @@
 /*
- * Kernel events about the network, and about the machine at the end of a trace.
+ * Kernel events about the network, about the machine at the end of a trace, and what merging adds:
+ * system paths, volumes, identities of images, schemas.
  *
  * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2 and SystemConfig_V2 to _V4 of "NT
- * Kernel Logger"; checked on a trace of Windows 8, except for connections.
+ * Kernel Logger"; checked on a trace of Windows 8, except for connections. Those of merging are
+ * from that trace alone.
  */
 #include "source/etw/tables_private.h"
 
 #define KERNEL "Windows Kernel"
+#define CONTROL "KernelTraceControl"
 
 /* ---- network --------------------------------------------------------------------------------- */
 
@@ -133,12 +136,71 @@ static const struct etw_class machine[] = {
 	      FIELDS(platform)),
 };
 
+/* ---- what merging adds ----------------------------------------------------------------------- */
+
+static const struct etw_field paths[] = {
+	F("SystemDirectory", ETW_UTF16Z), F("SystemWindowsDirectory", ETW_UTF16Z),
+};
+
+static const struct etw_field unmapped[] = {[AT_VOLUME_NT] = F("Value", ETW_UTF16Z)};
+
+static const struct etw_field volume[] = {
+	[AT_VOLUME_NT] = F("NtPath", ETW_UTF16Z),
+	[AT_VOLUME_DOS] = F("DosPath", ETW_UTF16Z),
+};
+
+static const struct etw_field build[] = {
+	F("InstallDate", ETW_FILETIME), F("BuildLab", ETW_UTF16Z), F("ProductName", ETW_UTF16Z),
+};
+
+static const struct etw_class config[] = {
+	CLASS(32, ETW_OTHER, KERNEL, "SysConfig/BuildInfo", FIELDS(build)),
+	CLASS(33, ETW_OTHER, KERNEL, "SysConfig/SystemPaths", FIELDS(paths)),
+	CLASS(34, ETW_OTHER, KERNEL, "SysConfig/UnknownVolume", FIELDS(unmapped)),
+	CLASS(35, ETW_VOLUME, KERNEL, "SysConfig/VolumeMapping", FIELDS(volume)),
+	CLASS(37, ETW_OTHER, KERNEL, "SysConfig/Opcode(37)", .nfields = 0),
+};
+
+static const struct etw_field image_id[] = {
+	F("ImageBase", ETW_POINTER), F("ImageSize", ETW_SIZE), F("ProcessID", ETW_U32),
+	F("TimeDateStamp", ETW_I32), F("OriginalFileName", ETW_UTF16Z),
+};
+
+static const struct etw_field rsds[] = {
+	[AT_RSDS_BASE] = F("ImageBase", ETW_POINTER),
+	[AT_RSDS_PID] = F("ProcessID", ETW_U32),
+	[AT_RSDS_GUID] = F("GuidSig", ETW_GUID),
+	[AT_RSDS_AGE] = F("Age", ETW_U32),
+	F("PDBFileName", ETW_UTF8Z),
+};
+
+static const struct etw_field file_version[] = {
+	F("ImageSize", ETW_U32), F("TimeDateStamp", ETW_I32), F("OrigFileName", ETW_UTF16Z),
+	F("FileDescription", ETW_UTF16Z), F("FileVersion", ETW_UTF16Z),
+	F("BinFileVersion", ETW_UTF16Z), F("VerLanguage", ETW_UTF16Z), F("ProductName", ETW_UTF16Z),
+	F("CompanyName", ETW_UTF16Z), F("ProductVersion", ETW_UTF16Z), F("FileId", ETW_UTF16Z),
+	F("ProgramId", ETW_UTF16Z),
+};
+
+static const struct etw_class image_ids[] = {
+	CLASS(0, ETW_OTHER, CONTROL, "ImageID", FIELDS(image_id)),
+	CLASS(32, ETW_OTHER, CONTROL, "ImageID/None", .nfields = 0),
+	CLASS(36, ETW_IMAGE_RSDS, CONTROL, "ImageID/DbgID_RSDS", FIELDS(rsds)),
+	CLASS(37, ETW_OTHER, CONTROL, "ImageID/DbgID_ILRSDS", FIELDS(rsds)),
+	CLASS(64, ETW_OTHER, CONTROL, "ImageID/FileVersion", FIELDS(file_version)),
+};
+
+static const struct etw_class schemas[] = {
+	CLASS(32, ETW_SCHEMA, CONTROL, "MetaData/EventInfo", .nfields = 0),
+	CLASS(33, ETW_OTHER, CONTROL, "MetaData/EventMapInfo", .nfields = 0),
+};
+
 const struct etw_table etw_system_tables[] = {
-	{GUID(0x9a280ac0, 0xc8e0, 0x11d1, 0x84, 0xe2, 0x00, 0xc0, 0x4f, 0xb9, 0x98, 0xa2),
-	 TABLE(ETW_CLASSIC, KERNEL, tcp)},
-	{GUID(0xbf3a50c5, 0xa9c9, 0x4988, 0xa0, 0x05, 0x2d, 0xf0, 0xb7, 0xc8, 0x0f, 0x80),
-	 TABLE(ETW_CLASSIC, KERNEL, udp)},
-	{GUID(0x01853a65, 0x418f, 0x4f36, 0xae, 0xfc, 0xdc, 0x0f, 0x1d, 0x2f, 0xd2, 0x35),
-	 TABLE(ETW_CLASSIC, KERNEL, machine)},
+	{TCP_GUID, TABLE(ETW_CLASSIC, KERNEL, tcp)},
+	{UDP_GUID, TABLE(ETW_CLASSIC, KERNEL, udp)},
+	{SYSTEM_CONFIG_GUID, TABLE(ETW_CLASSIC, KERNEL, machine)},
+	{IMAGE_ID_GUID, TABLE(ETW_CLASSIC, CONTROL, image_ids)},
+	{VOLUMES_GUID, TABLE(ETW_CLASSIC, KERNEL, config)},
+	{SCHEMAS_GUID, TABLE(ETW_CLASSIC, CONTROL, schemas)},
 	{.nclasses = 0},
 };

@@ -296,15 +296,16 @@ static struct method *method_at(const struct etw_code *c, uint32_t number)
 	return slots_get(&c->methods, number);
 }
 
+/* NULL without a name, as in the events that are not verbose. */
 static const char *method_name(struct etw_code *c, const struct etw_record *r,
 			       const struct etw_class *class)
 {
-	struct etw_value v[AT_METHOD_SIGNATURE];
+	struct etw_value v[AT_METHOD_FIELDS];
 	char name[NAME_MAX_BYTES + 2];
 	size_t n = 0;
 
-	etw_class_read(class, r, v, AT_METHOD_SIGNATURE);
-	if (!etw_value_is(&v[AT_METHOD_NAME]))
+	if (etw_class_read(class, r, v, AT_METHOD_FIELDS) < AT_METHOD_FIELDS ||
+	    !etw_value_is(&v[AT_METHOD_NAME]))
 		return NULL;
 	n = etw_utf16(v[AT_METHOD_NAMESPACE].bytes, v[AT_METHOD_NAMESPACE].nbytes / 2, name,
 		      NAME_MAX_BYTES);
@@ -343,16 +344,16 @@ static bool is_load(uint32_t id)
 }
 
 static void learn_method(struct etw_code *c, const struct etw_record *r,
-			 const struct etw_class *class, bool verbose)
+			 const struct etw_class *class)
 {
-	struct etw_value v[AT_METHOD_CLR_PLAIN];
+	struct etw_value v[AT_METHOD_CODE_FIELDS];
 	struct etw_range range = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
 	struct method method = {0};
 	struct etw_range *open = NULL;
 	uint32_t number;
 
 	/* Names are read only when they are needed: that takes time. */
-	etw_class_read(class, r, v, AT_METHOD_CLR_PLAIN);
+	etw_class_read(class, r, v, AT_METHOD_CODE_FIELDS);
 	if (!etw_value_is(&v[AT_METHOD_BYTES]))
 		return;
 	range.start = v[AT_METHOD_START].u;
@@ -367,7 +368,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	if (open && method_at(c, open->value)->id == method.id && !is_load(class->id)) {
 		if (is_unload(class->id))
 			open->until = r->ticks;
-		if (verbose && !method_at(c, open->value)->name)
+		if (!method_at(c, open->value)->name)
 			method_at(c, open->value)->name = method_name(c, r, class);
 		return;
 	}
@@ -377,8 +378,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 		range.from = since(c, r->pid, r->ticks);
 	if (is_unload(class->id))
 		range.until = r->ticks;
-	if (verbose)
-		method.name = method_name(c, r, class);
+	method.name = method_name(c, r, class);
 	add_method(c, &method, &range);
 }
 
@@ -386,43 +386,23 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 
 void etw_code_learn(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
 {
-	switch (class ? class->id : ETW_OTHER) {
-	case ETW_IMAGE_LOAD:
-	case ETW_IMAGE_UNLOAD:
-	case ETW_IMAGE_DCSTART:
-	case ETW_IMAGE_DCSTOP:
-		learn_image(c, r, class);
-		break;
-	case ETW_IMAGE_RSDS:
-		learn_pdb(c, r, class);
-		break;
-	case ETW_MODULE_LOAD:
-	case ETW_MODULE_UNLOAD:
-	case ETW_MODULE_DCSTART:
-	case ETW_MODULE_DCSTOP:
-		learn_module(c, r, class);
-		break;
-	case ETW_METHOD_LOAD:
-	case ETW_METHOD_UNLOAD:
-	case ETW_METHOD_DCSTART:
-	case ETW_METHOD_DCSTOP:
-		learn_method(c, r, class, false);
-		break;
-	case ETW_METHOD_LOAD_VERBOSE:
-	case ETW_METHOD_UNLOAD_VERBOSE:
-	case ETW_METHOD_DCSTART_VERBOSE:
-	case ETW_METHOD_DCSTOP_VERBOSE:
-		learn_method(c, r, class, true);
-		break;
-	case ETW_PROCESS_STOP:
-		if (r->payload_bytes >= r->pointer_bytes + 4u) {
-			uint32_t pid = le32(r->payload + r->pointer_bytes);
+	uint32_t pid;
 
-			etw_ranges_close(&c->image_ranges, pid, r->ticks);
-			etw_ranges_close(&c->method_ranges, pid, r->ticks);
-		}
-		break;
-	default:
+	if (!class)
+		return;
+	if (class->topic == ETW_TOPIC_IMAGE) {
+		learn_image(c, r, class);
+	} else if (class->topic == ETW_TOPIC_MODULE) {
+		learn_module(c, r, class);
+	} else if (class->topic == ETW_TOPIC_METHOD) {
+		learn_method(c, r, class);
+	} else if (class->id == ETW_IMAGE_RSDS) {
+		learn_pdb(c, r, class);
+	} else if (class->id == ETW_PROCESS_STOP) {
+		pid = etw_payload_u32(r, r->pointer_bytes);
+		etw_ranges_close(&c->image_ranges, pid, r->ticks);
+		etw_ranges_close(&c->method_ranges, pid, r->ticks);
+	} else {
 		return;
 	}
 	c->generation++;

@@ -1,6 +1,8 @@
 #include "source/etw/events.h"
 
+#include "base/array.h"
 #include "base/text.h"
+#include "source/etw/guids.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,41 +41,24 @@ static void subject_of(const struct etw_events *s, const struct etw_whole *w, ui
 
 	*pid = r->pid;
 	*tid = w->tid;
-	switch (w->class ? w->class->id : ETW_OTHER) {
-	case ETW_PROCESS_START:
-	case ETW_PROCESS_STOP:
-	case ETW_PROCESS_DCSTART:
-	case ETW_PROCESS_DCSTOP:
-	case ETW_PROCESS_DEFUNCT:
+	switch (w->class ? w->class->topic : ETW_TOPIC_OTHER) {
+	case ETW_TOPIC_PROCESS:
 		*pid = etw_payload_u32(r, r->pointer_bytes);
 		*tid = ETW_ID_UNKNOWN;
 		return;
-	case ETW_THREAD_START:
-	case ETW_THREAD_STOP:
-	case ETW_THREAD_DCSTART:
-	case ETW_THREAD_DCSTOP:
+	case ETW_TOPIC_THREAD:
 		*pid = etw_payload_u32(r, 0);
 		*tid = etw_payload_u32(r, 4);
 		return;
-	case ETW_IMAGE_LOAD:
-	case ETW_IMAGE_UNLOAD:
-	case ETW_IMAGE_DCSTART:
-	case ETW_IMAGE_DCSTOP:
+	case ETW_TOPIC_IMAGE:
+	case ETW_TOPIC_MEMORY:
 		*pid = etw_payload_u32(r, 2u * r->pointer_bytes);
 		if (*pid != r->pid)
 			*tid = ETW_ID_UNKNOWN;
 		return;
-	case ETW_VIRTUAL_ALLOC:
-	case ETW_VIRTUAL_FREE:
-		*pid = etw_payload_u32(r, 2u * r->pointer_bytes);
-		if (*pid != r->pid)
-			*tid = ETW_ID_UNKNOWN;
-		return;
-	case ETW_READY_THREAD:
-		if (*tid == ETW_ID_UNKNOWN)
-			*tid = etw_thread_time_running(&s->time, r->cpu);
-		break;
 	default:
+		if (*tid == ETW_ID_UNKNOWN && w->class && w->class->id == ETW_READY_THREAD)
+			*tid = etw_thread_time_running(&s->time, r->cpu);
 		break;
 	}
 	if (*tid == r->tid && *pid != ETW_ID_UNKNOWN)
@@ -214,50 +199,24 @@ static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t 
 
 /* ---- which events ---------------------------------------------------------------------------- */
 
-/* The first four bytes of GUIDs whose records are metadata. */
-#define RUNDOWN 0xa669021cu
-#define IMAGE_ID 0xb3e675d7u
-#define SYSTEM_CONFIG 0x01853a65u
-#define EVENT_TRACE 0x68fdd900u
-#define VOLUMES 0x9b79ee91u
-#define SCHEMAS 0xbbccf6c1u
 #define MANIFEST_ID 65534u                   /* a piece of an EventSource's manifest */
 
 /* Records that only describe other records: nothing happened. */
 static bool is_metadata(const struct etw_whole *w)
 {
-	uint32_t guid;
+	static const struct etw_guid rundown = CLR_RUNDOWN_GUID;
+	static const struct etw_guid classic[] = {IMAGE_ID_GUID, SYSTEM_CONFIG_GUID,
+						  EVENT_TRACE_GUID, VOLUMES_GUID, SCHEMAS_GUID};
+	const struct etw_record *r = w->record;
+	size_t i = 0;
 
-	switch (w->class ? w->class->id : ETW_OTHER) {
-	case ETW_PROCESS_DCSTART:
-	case ETW_PROCESS_DCSTOP:
-	case ETW_PROCESS_DEFUNCT:
-	case ETW_THREAD_DCSTART:
-	case ETW_THREAD_DCSTOP:
-	case ETW_IMAGE_DCSTART:
-	case ETW_IMAGE_DCSTOP:
-	case ETW_SAMPLE_START:
-	case ETW_SAMPLE_STOP:
-	case ETW_HYPERCALL_PAGE:
-	case ETW_FILE_NAME:
-	case ETW_FILE_CREATE:
-	case ETW_FILE_DELETE:
-	case ETW_FILE_RUNDOWN:
-	case ETW_STACK:
-	case ETW_STACK_KEY_KERNEL:
-	case ETW_STACK_KEY_USER:
-	case ETW_STACK_KEY_DELETE:
-	case ETW_STACK_KEY_RUNDOWN:
-	case ETW_CLR_STACK:
+	if (w->class && w->class->describes)
 		return true;
-	default:
-		break;
-	}
-	memcpy(&guid, w->record->guid.bytes, sizeof(guid));
-	if (w->record->header == ETW_MANIFEST)
-		return guid == RUNDOWN || w->record->id == MANIFEST_ID;
-	return guid == IMAGE_ID || guid == SYSTEM_CONFIG || guid == EVENT_TRACE ||
-	       guid == VOLUMES || guid == SCHEMAS;
+	if (r->header == ETW_MANIFEST)
+		return r->id == MANIFEST_ID || guid_same(&r->guid, &rundown);
+	while (i < COUNT_OF(classic) && !guid_same(&r->guid, &classic[i]))
+		i++;
+	return i < COUNT_OF(classic);
 }
 
 bool etw_is_idle_sample(const struct etw_record *r, const struct etw_class *class)

@@ -1,6 +1,6 @@
 #include "source/etw/live.h"
 
-#include "source/etw/tables_private.h"
+#include "source/etw/guids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -243,8 +243,7 @@ void etw_live_schema(struct etw_live *l, const void *info, size_t n)
 	struct etw_record r = {
 		.header = ETW_CLASSIC, .opcode = 32, .pointer_bytes = 8, .pid = ETW_ID_UNKNOWN,
 		.tid = ETW_ID_UNKNOWN, .payload = info, .payload_bytes = (uint32_t)n,
-		.guid = GUID(0xbbccf6c1, 0x6cd1, 0x48c4, 0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76,
-			     0x71),
+		.guid = SCHEMAS_GUID,
 	};
 
 	os_mutex_lock(l->lock);

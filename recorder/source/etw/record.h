@@ -48,10 +48,10 @@ struct etw_record {
 	uint16_t task;
 	uint64_t keyword;
 	uint32_t nbytes;                     /* of the whole record, header included */
-	uint32_t nitems;
-	struct etw_item items[ETW_ITEMS_MAX];
 	const uint8_t *payload;
 	uint32_t payload_bytes;
+	uint32_t nitems;
+	struct etw_item items[ETW_ITEMS_MAX];        /* most of the struct; most records have none */
 };
 
 /* The number at an offset of the payload; ETW_ID_UNKNOWN when the payload ends before it. */

@@ -1,34 +1,16 @@
 #include "source/etw/stack_queue.h"
 
+#include "source/etw/guids.h"
 #include "source/etw/stacks.h"
 
 /* ---- what a record is ------------------------------------------------------------------------ */
 
-static const struct etw_guid image_id_guid = {{0xd7, 0x75, 0xe6, 0xb3, 0x54, 0x25, 0x18, 0x4f, 0x83,
-					       0x0b, 0x27, 0x62, 0x73, 0x25, 0x60, 0xde}};
-
 uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *class)
 {
-	uint32_t p = r->pointer_bytes;
-
-	switch (class ? class->id : ETW_OTHER) {
-	case ETW_SAMPLE:
-	case ETW_DISK_READ_INIT:
-	case ETW_DISK_WRITE_INIT:
-	case ETW_DISK_FLUSH_INIT:
-		return etw_payload_u32(r, p);
-	case ETW_HARD_FAULT:
-		return etw_payload_u32(r, 16 + 2 * p);
-	case ETW_CSWITCH:
-		return etw_payload_u32(r, 0);
-	case ETW_DISK_READ:
-	case ETW_DISK_WRITE:
-		return etw_payload_u32(r, 32 + 2 * p);
-	case ETW_DISK_FLUSH:
-		return etw_payload_u32(r, 16 + p);
-	default:
-		return r->tid;
-	}
+	return class && class->has_tid
+		       ? etw_payload_u32(r, class->tid_bytes +
+						    (uint32_t)class->tid_pointers * r->pointer_bytes)
+		       : r->tid;
 }
 
 /*
@@ -37,40 +19,24 @@ uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *c
  */
 static uint32_t binding_tid(const struct etw_record *r, const struct etw_class *class)
 {
-	switch (class ? class->id : ETW_OTHER) {
-	case ETW_DISK_READ_INIT:
-	case ETW_DISK_WRITE_INIT:
-	case ETW_DISK_FLUSH_INIT:
-		return r->tid;
-	default:
-		return etw_effective_tid(r, class);
-	}
+	return class && class->topic == ETW_TOPIC_DISK_START ? r->tid : etw_effective_tid(r, class);
 }
 
+/* A disk request has its stack when it starts, not when it ends. */
 static bool can_have_stack(const struct etw_record *r, const struct etw_class *class)
 {
-	switch (class ? class->id : ETW_OTHER) {
-	case ETW_DISK_READ:
-	case ETW_DISK_WRITE:
-	case ETW_STACK:
-	case ETW_STACK_KEY_KERNEL:
-	case ETW_STACK_KEY_USER:
-	case ETW_STACK_KEY_DELETE:
-	case ETW_STACK_KEY_RUNDOWN:
-	case ETW_FILE_NAME:
-	case ETW_FILE_CREATE:
-	case ETW_FILE_DELETE:
-	case ETW_FILE_RUNDOWN:
+	static const struct etw_guid image_ids = IMAGE_ID_GUID;
+
+	if (class && (class->topic == ETW_TOPIC_STACK || class->topic == ETW_TOPIC_FILE ||
+		      class->id == ETW_DISK_READ || class->id == ETW_DISK_WRITE))
 		return false;
-	default:
-		return memcmp(&r->guid, &image_id_guid, sizeof(r->guid)) != 0;
-	}
+	return !guid_same(&r->guid, &image_ids);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
-#define HEAD_BYTES ALIGN(offsetof(struct etw_record, items) + sizeof(uint8_t *) + sizeof(uint32_t))
+#define HEAD_BYTES ALIGN(offsetof(struct etw_record, items))
 
 static size_t copy_bytes(const struct etw_record *r)
 {
@@ -82,25 +48,15 @@ static size_t copy_bytes(const struct etw_record *r)
 	return n;
 }
 
-/*
- *	the record up to its items; payload; payload_bytes (padded); its items;
- *	the payload's bytes; each item's bytes (all aligned to 8)
- *
- * The copy is not the struct, because two thirds of the struct are items, and most records have
- * none.
- */
+/* A copy is the struct up to its last item, the payload's bytes, and each item's; aligned to 8. */
 static void put_copy(char *at, const struct etw_record *r)
 {
-	size_t head = offsetof(struct etw_record, items);
-	struct etw_item *items;
-	char *bytes;
+	struct etw_item *items = (struct etw_item *)(at + HEAD_BYTES);
+	char *bytes = (char *)(items + r->nitems);
 	uint32_t i;
 
-	memcpy(at, r, head);
-	memcpy(at + head + sizeof(r->payload), &r->payload_bytes, sizeof(r->payload_bytes));
-	items = (struct etw_item *)(at + HEAD_BYTES);
-	bytes = (char *)(items + r->nitems);
-	memcpy(at + head, &bytes, sizeof(bytes));
+	memcpy(at, r, offsetof(struct etw_record, items));
+	memcpy(at + offsetof(struct etw_record, payload), &bytes, sizeof(bytes));
 	if (r->payload_bytes)
 		memcpy(bytes, r->payload, r->payload_bytes);
 	bytes += ALIGN(r->payload_bytes);
@@ -115,33 +71,18 @@ static void put_copy(char *at, const struct etw_record *r)
 
 static void get_copy(const char *at, struct etw_record *r)
 {
-	size_t head = offsetof(struct etw_record, items);
-
-	memcpy(r, at, head);
-	memcpy(&r->payload, at + head, sizeof(r->payload));
-	memcpy(&r->payload_bytes, at + head + sizeof(r->payload), sizeof(r->payload_bytes));
+	memcpy(r, at, offsetof(struct etw_record, items));
 	memcpy(r->items, at + HEAD_BYTES, r->nitems * sizeof(r->items[0]));
 }
 
-/* A record that is too large is queued without payload and items. */
-static void cut_record(const struct etw_record *from, struct etw_record *out)
-{
-	*out = *from;
-	out->nitems = 0;
-	out->payload_bytes = 0;
-}
-
-bool stack_queue_append(struct stack_queue *q, const struct etw_record *r,
-			const struct etw_class *class)
+bool stack_queue_append(struct stack_queue *q, struct etw_record *r, const struct etw_class *class)
 {
 	struct queued *h = stack_queue_at(q, q->next++);
 	size_t bytes = copy_bytes(r);
 	bool fits = bytes <= QUEUE_COPY_MAX;
-	struct etw_record cut;
 
 	if (!fits) {
-		cut_record(r, &cut);
-		r = &cut;
+		r->nitems = r->payload_bytes = 0;
 		bytes = copy_bytes(r);
 	}
 	if (!q->survey)
@@ -158,23 +99,9 @@ bool stack_queue_append(struct stack_queue *q, const struct etw_record *r,
 		h->at = (uint32_t)q->ring_at;
 		q->ring_at += bytes;
 		put_copy(q->ring + h->at, r);
+		get_copy(q->ring + h->at, r);
 	}
 	return fits;
-}
-
-uint32_t stack_queue_place(struct stack_queue *q, const struct etw_record *r, const uint8_t *bytes)
-{
-	size_t at =
-		stack_queue_at(q, q->next - 1)->at + HEAD_BYTES + r->nitems * sizeof(r->items[0]);
-	uint32_t i;
-
-	if (r->payload_bytes && bytes >= r->payload && bytes < r->payload + r->payload_bytes)
-		return (uint32_t)(at + (size_t)(bytes - r->payload));
-	at += ALIGN(r->payload_bytes);
-	for (i = 0; bytes < r->items[i].bytes || bytes >= r->items[i].bytes + r->items[i].nbytes;
-	     i++)
-		at += ALIGN(r->items[i].nbytes);
-	return (uint32_t)(at + (size_t)(bytes - r->items[i].bytes));
 }
 
 bool stack_queue_is_full(const struct stack_queue *q)

@@ -51,14 +51,11 @@ static inline struct queued *stack_queue_at(struct stack_queue *q, uint64_t numb
 }
 
 /*
- * Append a record.
+ * Append a record, which becomes its copy, except in a survey.
  * returns  false when it was too large: it is queued without payload and items
  */
-bool stack_queue_append(struct stack_queue *q, const struct etw_record *record,
+bool stack_queue_append(struct stack_queue *q, struct etw_record *record,
 			const struct etw_class *class);
-/* The position in the ring of bytes of the last appended record. */
-uint32_t stack_queue_place(struct stack_queue *q, const struct etw_record *record,
-			   const uint8_t *bytes);
 bool stack_queue_is_full(const struct stack_queue *q);
 /* Remove the first record; *out (NULL allowed) becomes its copy, valid until the next append. */
 void stack_queue_pop(struct stack_queue *q, struct etw_record *out);

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/slots.h"
 #include "base/table.h"
+#include "source/etw/guids.h"
 #include "source/etw/stack_queue.h"
 #include "source/etw/stack_store.h"
 
@@ -14,7 +15,6 @@
 
 /* A part of a stack as it arrives. */
 struct fragment {
-	const struct etw_record *record;     /* its own record, the last of the queue */
 	uint64_t key;
 	const uint8_t *addresses;
 	uint32_t n, pointer_bytes;
@@ -58,22 +58,8 @@ struct etw_stacks {
 
 /* ---- what a record is ------------------------------------------------------------------------ */
 
-/* e13c0d23-ccbc-4e12-..., 763fd754-7086-4dfe-..., a669021c-c450-4609-...: section 9. */
-static const struct etw_guid runtime_guids[3] = {
-	{{0x23, 0x0d, 0x3c, 0xe1, 0xbc, 0xcc, 0x12, 0x4e, 0x93, 0x1b, 0xd9, 0xcc, 0x2e, 0xee, 0x27,
-	  0xe4}},
-	{{0x54, 0xd7, 0x3f, 0x76, 0x86, 0x70, 0xfe, 0x4d, 0x95, 0xeb, 0xc0, 0x1a, 0x46, 0xfa, 0xf4,
-	  0xca}},
-	{{0x1c, 0x02, 0x69, 0xa6, 0x50, 0xc4, 0x09, 0x46, 0xa0, 0x35, 0x5a, 0xf5, 0x9a, 0xf4, 0xdf,
-	  0x18}},
-};
-/* User parts of extended stacks. */
-static const struct etw_guid user_part_guid = {{0x37, 0xec, 0x75, 0xb6, 0xb6, 0xbd, 0x48, 0x46,
-						0xbc, 0x92, 0xf3, 0xfd, 0xc7, 0x4d, 0x3c, 0xa2}};
-static bool same_guid(const struct etw_guid *a, const struct etw_guid *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
+static const struct etw_guid runtime_guids[3] = {CLR_GUID, CLR_PRIVATE_GUID, CLR_RUNDOWN_GUID};
+static const struct etw_guid user_part_guid = STACK_USER_GUID;
 
 bool etw_is_kernel_address(uint64_t address, uint32_t os_pointer_bytes)
 {
@@ -85,7 +71,7 @@ static uint32_t runtime_provider(const struct etw_record *r)
 {
 	uint32_t i = 0;
 
-	while (i < 3 && !same_guid(&r->guid, &runtime_guids[i]))
+	while (i < 3 && !guid_same(&r->guid, &runtime_guids[i]))
 		i++;
 	return i;
 }
@@ -222,7 +208,7 @@ static struct part part_of(struct etw_stacks *s, int which, const struct fragmen
 			etw_stack_resolve(s->store, which == KERNEL, f->key, s->queue.next - 1));
 	return (struct part){.kind = PART_COPY, .pointer_bytes = (uint8_t)f->pointer_bytes,
 			     .n = (uint16_t)f->n,
-			     .at = stack_queue_place(&s->queue, f->record, f->addresses)};
+			     .at = (uint32_t)(f->addresses - (const uint8_t *)s->queue.ring)};
 }
 
 /* Bind a part to an event. false = the event has such a part already. */
@@ -307,7 +293,7 @@ static void bind_found(struct etw_stacks *s, const struct etw_record *r, int whi
 /* Opcode 32: ticks, pid, tid, addresses. */
 static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 {
-	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.pointer_bytes = r->pointer_bytes};
 	bool kernel;
 
 	f.addresses = r->payload + 16;
@@ -320,7 +306,7 @@ static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 /* Opcodes 37 and 38: ticks, pid, tid, key. */
 static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 {
-	struct fragment f = {.record = r, .is_key = true, .pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.is_key = true, .pointer_bytes = r->pointer_bytes};
 
 	f.key = le_sized(r->payload + 16, r->pointer_bytes);
 	bind_found(s, r, which, &f);
@@ -329,7 +315,7 @@ static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 /* Opcodes 35 and 36: key, addresses. */
 static void put_definition(struct etw_stacks *s, const struct etw_record *r)
 {
-	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.pointer_bytes = r->pointer_bytes};
 	uint32_t stack;
 
 	if (s->pass != ETW_STACKS_SURVEY)
@@ -354,7 +340,7 @@ static void put_definition(struct etw_stacks *s, const struct etw_record *r)
 /* A stack walk of the CLR: two u16, count, addresses. It belongs to the thread's last record. */
 static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, uint32_t provider)
 {
-	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.pointer_bytes = r->pointer_bytes};
 	struct thread *t = find_thread(s, r->tid);
 	uint64_t target;
 
@@ -405,7 +391,7 @@ static bool item_fragment(const struct etw_item *item, struct fragment *f, uint6
 
 static void put_items(struct etw_stacks *s, const struct etw_record *r)
 {
-	bool is_user_part = same_guid(&r->guid, &user_part_guid) && r->id == 18;
+	bool is_user_part = guid_same(&r->guid, &user_part_guid) && r->id == 18;
 	uint64_t self = s->queue.next - 1, match;
 	struct fragment f;
 	uint32_t i;
@@ -413,7 +399,6 @@ static void put_items(struct etw_stacks *s, const struct etw_record *r)
 	for (i = 0; i < r->nitems; i++) {
 		if (!item_fragment(&r->items[i], &f, &match))
 			continue;
-		f.record = r;
 		if (is_user_part) {
 			bind_user(s, false, 0, r->tid, &f);
 		} else if (match || (!f.is_key && is_kernel(s, &f, f.n - 1))) {
@@ -427,17 +412,11 @@ static void put_items(struct etw_stacks *s, const struct etw_record *r)
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-static bool subject(const struct etw_record *r, uint32_t *tid)
-{
-	*tid = etw_payload_u32(r, 4);
-	return *tid != ETW_ID_UNKNOWN;
-}
-
 /* A queued record may be a stack, or say something about other records. */
 static void interpret(struct etw_stacks *s, const struct etw_record *r,
 		      const struct etw_class *class)
 {
-	uint32_t provider = r->header == ETW_MANIFEST ? runtime_provider(r) : 3, tid;
+	uint32_t provider = r->header == ETW_MANIFEST ? runtime_provider(r) : 3;
 
 	if (r->nitems)
 		put_items(s, r);
@@ -462,8 +441,7 @@ static void interpret(struct etw_stacks *s, const struct etw_record *r,
 		break;
 	case ETW_THREAD_START:
 	case ETW_THREAD_STOP:
-		if (subject(r, &tid))
-			forget_thread(s, tid);
+		forget_thread(s, etw_payload_u32(r, 4));
 		break;
 	case ETW_HEADER:
 		if (etw_payload_u32(r, 44) == 4)
@@ -478,13 +456,14 @@ static void interpret(struct etw_stacks *s, const struct etw_record *r,
 void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
 		    const struct etw_class *class)
 {
-	bool fits = stack_queue_append(&s->queue, record, class);
+	struct etw_record r = *record;
+	bool fits = stack_queue_append(&s->queue, &r, class);
 
 	s->count.refused += !fits && s->pass != ETW_STACKS_DELIVER;
 	if (record->ticks > s->now_ticks || s->queue.next == 1)
 		s->now_ticks = record->ticks;
 	if (fits)
-		interpret(s, record, class);
+		interpret(s, &r, class);
 	while (s->pass == ETW_STACKS_SURVEY && stack_queue_is_full(&s->queue))
 		stack_queue_pop(&s->queue, NULL);
 }

@@ -194,7 +194,7 @@ static struct etw_process *process_of_record(struct etw_state *s, uint32_t pid, 
 			p->life.until = ticks;
 		return add_owner(s, &s->processes, pid, ticks, ETW_EVER);
 	}
-	if (id == ETW_PROCESS_DEFUNCT && p)
+	if (id == ETW_PROCESS_DEFUNCT && p)          /* ended before, but still referenced */
 		return p;
 	if (!open)
 		p = add_owner(s, &s->processes, pid, p ? p->life.until : ETW_ALWAYS, ETW_EVER);
@@ -206,10 +206,10 @@ static struct etw_process *process_of_record(struct etw_state *s, uint32_t pid, 
 static void learn_process(struct etw_state *s, const struct etw_record *r,
 			  const struct etw_class *class)
 {
-	struct etw_value v[ETW_CLASS_MAX_FIELDS];
+	struct etw_value v[AT_PROCESS_FIELDS];
 	struct etw_process *p;
 
-	etw_class_read(class, r, v, ETW_CLASS_MAX_FIELDS);
+	etw_class_read(class, r, v, AT_PROCESS_FIELDS);
 	if (!etw_value_is(&v[AT_PROCESS_EXIT]))
 		return;
 	p = process_of_record(s, (uint32_t)v[AT_PROCESS_PID].u, class->id, r->ticks);
@@ -258,12 +258,12 @@ struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint
 static void learn_thread(struct etw_state *s, const struct etw_record *r,
 			 const struct etw_class *class)
 {
-	struct etw_value v[ETW_CLASS_MAX_FIELDS];
+	struct etw_value v[AT_THREAD_FIELDS];
 	struct etw_thread *t;
 	uint32_t tid, pid;
 	bool open;
 
-	etw_class_read(class, r, v, ETW_CLASS_MAX_FIELDS);
+	etw_class_read(class, r, v, AT_THREAD_FIELDS);
 	if (!etw_value_is(&v[AT_THREAD_TID]))
 		return;
 	tid = (uint32_t)v[AT_THREAD_TID].u;
@@ -420,14 +420,14 @@ static bool same_runtime(const void *ctx, uint32_t value, const void *key_arg)
 bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r,
 		       const struct etw_class *class)
 {
-	struct etw_value v[AT_GC_START_SEQUENCE];
+	struct etw_value v[AT_GC_START_FIELDS];
 	struct runtime key = {.pid = r->pid};
 	struct runtime *last;
 	uint64_t hash;
 	uint32_t number;
 	bool twin;
 
-	etw_class_read(class, r, v, AT_GC_START_SEQUENCE);
+	etw_class_read(class, r, v, AT_GC_START_FIELDS);
 	if (!etw_value_is(&v[AT_GC_START_COUNT]))
 		return false;
 	key.clr = (uint32_t)v[AT_GC_START_CLR].u;
@@ -540,30 +540,19 @@ int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out
 
 void etw_state_learn(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)
 {
-	switch (class ? class->id : ETW_OTHER) {
-	case ETW_PROCESS_START:
-	case ETW_PROCESS_STOP:
-	case ETW_PROCESS_DCSTART:
-	case ETW_PROCESS_DCSTOP:
-	case ETW_PROCESS_DEFUNCT:            /* ended before, but still referenced */
+	switch (class ? class->topic : ETW_TOPIC_OTHER) {
+	case ETW_TOPIC_PROCESS:
 		learn_process(s, r, class);
 		break;
-	case ETW_THREAD_START:
-	case ETW_THREAD_STOP:
-	case ETW_THREAD_DCSTART:
-	case ETW_THREAD_DCSTOP:
+	case ETW_TOPIC_THREAD:
 		learn_thread(s, r, class);
 		break;
-	case ETW_FILE_NAME:
-	case ETW_FILE_CREATE:
-	case ETW_FILE_DELETE:
-	case ETW_FILE_RUNDOWN:
+	case ETW_TOPIC_FILE:
 		learn_file(s, r, class);
 		break;
-	case ETW_VOLUME:
-		learn_volume(s, r, class);
-		break;
 	default:
+		if (class && class->id == ETW_VOLUME)
+			learn_volume(s, r, class);
 		break;
 	}
 }

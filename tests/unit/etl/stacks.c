@@ -173,7 +173,7 @@ static void look_up(const struct etw_whole *w, uint32_t id)
 						  !v[AT_IMAGE_PID].u, &ref) == ETW_PLACE_IMAGE &&
 				  ref.offset == 0;
 	} else if (id == ETW_METHOD_LOAD_VERBOSE || id == ETW_METHOD_DCSTOP_VERBOSE) {
-		etw_class_read(w->class, record, v, AT_METHOD_TOKEN);
+		etw_class_read(w->class, record, v, AT_METHOD_CODE_FIELDS);
 		r.methods++;
 		r.methods_named += etw_code_locate(r.code, record->pid, v[AT_METHOD_START].u,
 						   record->ticks, false,
