@@ -8,14 +8,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static int see(void *ctx, const struct nettrace_event *event)
 {
-	struct etw_decoded d;
+	const struct etw_decoded *d = nettrace_decode_event(ctx, event, event->tid & 1 ? 4 : 8);
 	uint32_t i;
 
-	nettrace_decode_event(ctx, event, event->tid & 1 ? 4 : 8, &d);
-	if (d.nfields > EVENT_MAX_FIELDS || !d.name || !d.provider)
+	if (d->nfields > EVENT_MAX_FIELDS || !d->name || !d->provider)
 		abort();
-	for (i = 0; i < d.nfields; i++)
-		if (!d.fields[i].name || (d.fields[i].type == FIELD_TEXT && !d.fields[i].v.text))
+	for (i = 0; i < d->nfields; i++)
+		if (!d->fields[i].name || (d->fields[i].type == FIELD_TEXT && !d->fields[i].v.text))
 			abort();
 	return 0;
 }

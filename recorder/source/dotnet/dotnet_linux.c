@@ -51,9 +51,8 @@ struct dotnet_source {
 	uint32_t n;
 	struct pollfd polled[SESSIONS_MAX + TMP_POLLED];
 	struct tmp_wait wait;
-	struct dotnet_queue *queue;
+	struct dotnet_queue queue;
 	struct nettrace_decode *decode;
-	struct etw_decoded decoded;
 	struct gc_counters *counters;
 	bool full_logged;
 	_Atomic bool stopping;
@@ -156,24 +155,16 @@ static void put(void *ctx, const struct event *e)
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 }
 
-static void deliver(void *ctx, const struct dotnet_queued *held)
+static void deliver(void *ctx, const struct dotnet_queued *queued)
 {
 	struct dotnet_source *s = ctx;
-	struct dotnet_session *session = held->owner;
+	struct dotnet_session *session = queued->owner;
 	struct process *process = dotnet_session_process(session, s->cfg.processes);
-	struct event e = {
-		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT,
-		.stack = STACK_NONE,
-		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE,
-		.process = process, .payload_bytes = held->event.payload_bytes,
-	};
+	struct event e;
 
-	nettrace_decode_event(s->decode, &held->event, dotnet_session_pointer_bytes(session),
-			      &s->decoded);
-	etw_decoded_fill(&s->decoded, &e);
-	e.thread = process && held->event.tid <= UINT32_MAX && dotnet_session_knows_threads(session)
-			   ? thread_add(s->cfg.processes, process, (uint32_t)held->event.tid)
-			   : NULL;
+	nettrace_decode_queued(s->decode, queued, dotnet_session_pointer_bytes(session), process,
+			       dotnet_session_socket(session)->nested ? NULL : s->cfg.processes,
+			       &e);
 	put(s, &e);
 	if (process)
 		gc_counters_program(s->counters, process);
@@ -199,11 +190,14 @@ static void put_loss(struct dotnet_source *s, uint64_t n, uint64_t now_ns)
 
 static bool has_room_for(struct dotnet_source *s, const struct dotnet_socket *socket)
 {
+	const struct dotnet_socket *other;
 	uint32_t i;
 
-	for (i = 0; i < s->n; i++)
-		if (dotnet_session_is(s->all[i], socket))
+	for (i = 0; i < s->n; i++) {
+		other = dotnet_session_socket(s->all[i]);
+		if (other->pid == socket->pid && other->key == socket->key)
 			return false;
+	}
 	if (s->n == SESSIONS_MAX && !s->full_logged) {
 		log_line(s->cfg.log, LOG_WARN,
 			 "more than %u .NET programs run: events of the others are not recorded",
@@ -234,7 +228,7 @@ static void free_ended(struct dotnet_source *s)
 	for (i = s->n; i--;) {
 		if (!dotnet_session_is_over(s->all[i]))
 			continue;
-		gc_counters_gone(s->counters, dotnet_session_pid(s->all[i]));
+		gc_counters_gone(s->counters, dotnet_session_socket(s->all[i])->pid);
 		dotnet_session_free(s->all[i], s->cfg.processes);
 		s->all[i] = s->all[--s->n];
 	}
@@ -262,7 +256,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	uint64_t now_ns = os_now_ns();
 	uint32_t i;
 
-	if (!dotnet_queue_is_empty(s->queue)) {
+	if (s->queue.n) {
 		wait(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
 	} else {
 		/* Events that arrive meanwhile leave HOLD_NS after they happened, or later. */
@@ -272,7 +266,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	}
 	now_ns = os_now_ns();
 	for (i = 0; i < s->n; i++) {
-		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, s->queue);
+		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, &s->queue);
 		put_loss(s, dotnet_session_lost(s->all[i]), now_ns);
 	}
 }
@@ -287,10 +281,10 @@ static void finish(struct dotnet_source *s)
 		dotnet_session_stop(s->all[i]);
 	while (s->n && os_now_ns() < end_ns) {
 		read_all(s, os_now_ns() + ALIVE_NS);
-		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
+		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
 		free_ended(s);
 	}
-	dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
+	dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
 }
 
 static bool is_wanted(const struct dotnet_source *s)
@@ -313,7 +307,7 @@ static int dotnet_run(struct source *source, struct err *err)
 			add_session(s, &socket);
 		read_all(s, counters_ns < due_ns ? counters_ns : due_ns);
 		now_ns = os_now_ns();
-		dotnet_queue_release(s->queue, now_ns - HOLD_NS, deliver, s);
+		dotnet_queue_release(&s->queue, now_ns - HOLD_NS, deliver, s);
 		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put, s);
 		counters_ns += counters_ns < UINT64_MAX ? HOLD_NS : 0;
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
@@ -330,14 +324,12 @@ static void dotnet_close(struct source *source)
 {
 	struct dotnet_source *s = (struct dotnet_source *)source;
 
-	if (!s)
-		return;
 	while (s->n)
 		dotnet_session_free(s->all[--s->n], s->cfg.processes);
 	dotnet_find_close(&s->find);
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
-	dotnet_queue_free(s->queue);
+	dotnet_queue_free(&s->queue);
 	nettrace_decode_free(s->decode);
 	gc_counters_free(s->counters);
 	free(s);
@@ -360,8 +352,6 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	tmp_wait_open(&s->wait);
 	rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
 		     : err_memory(err, "for the source of .NET programs");
-	if (!rc)
-		rc = dotnet_queue_new(&s->queue, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc && is_wanted(s))

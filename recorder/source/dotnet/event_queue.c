@@ -7,24 +7,6 @@
 
 #define GUIDS_BYTES 32u                      /* activity and related activity, before the payload */
 
-/* A heap: all[0] is the oldest; children of i are 2i+1 and 2i+2. */
-struct dotnet_queue {
-	struct dotnet_queued *all;
-	uint32_t n, room;
-	uint64_t order;
-	size_t nbytes;
-};
-
-int dotnet_queue_new(struct dotnet_queue **out, struct err *err)
-{
-	struct dotnet_queue *queue = calloc(1, sizeof(*queue));
-
-	if (!queue)
-		return err_memory(err, "for events of .NET programs");
-	*out = queue;
-	return 0;
-}
-
 static void drop(struct dotnet_queue *queue, struct dotnet_queued *h)
 {
 	queue->nbytes -= GUIDS_BYTES + h->event.payload_bytes;
@@ -34,12 +16,10 @@ static void drop(struct dotnet_queue *queue, struct dotnet_queued *h)
 
 void dotnet_queue_free(struct dotnet_queue *queue)
 {
-	if (!queue)
-		return;
 	while (queue->n)
 		drop(queue, &queue->all[--queue->n]);
 	free(queue->all);
-	free(queue);
+	*queue = (struct dotnet_queue){0};
 }
 
 static bool older(const struct dotnet_queued *a, const struct dotnet_queued *b)
@@ -121,9 +101,4 @@ void dotnet_queue_release(struct dotnet_queue *queue, uint64_t until_ns,
 		each(ctx, &oldest);
 		drop(queue, &oldest);
 	}
-}
-
-bool dotnet_queue_is_empty(const struct dotnet_queue *queue)
-{
-	return queue->n == 0;
 }

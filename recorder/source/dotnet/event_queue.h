@@ -17,15 +17,19 @@ struct dotnet_queued {
 	struct nettrace_event event;         /* with copies of payload and activities */
 };
 
-struct dotnet_queue;
+/* A heap: all[0] is the oldest; children of i are 2i+1 and 2i+2. Starts as {0}. */
+struct dotnet_queue {
+	struct dotnet_queued *all;
+	uint32_t n, room;
+	uint64_t order;
+	size_t nbytes;
+};
 
-int dotnet_queue_new(struct dotnet_queue **out, struct err *err);
-void dotnet_queue_free(struct dotnet_queue *queue);       /* NULL allowed; before the owners */
+void dotnet_queue_free(struct dotnet_queue *queue);       /* before the owners */
 
 /* false when the queue or the memory is full. */
 bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner, uint32_t *nheld,
 		     const struct nettrace_event *event);
-bool dotnet_queue_is_empty(const struct dotnet_queue *queue);
 /* Pass all events up to until_ns to each(), oldest first; an event is freed after its call. */
 void dotnet_queue_release(struct dotnet_queue *queue, uint64_t until_ns,
 			 void (*each)(void *ctx, const struct dotnet_queued *held), void *ctx);

@@ -1,4 +1,3 @@
-#include "base/json.h"
 #include "base/nearest.h"
 #include "model/event.h"
 #include "source/counter_name.h"
@@ -11,36 +10,16 @@
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 
-static void put_class(const struct etw_class *class, bool json, struct buf *line)
+static void put_class(const struct etw_class *class, bool json, struct buf *lines)
 {
-	struct json j = {.out = line};
-	unsigned i;
+	const char *fields[ETW_CLASS_MAX_FIELDS + 1];
+	unsigned i, n = 0;
 
-	if (json) {
-		json_open(&j, '{');
-		json_key_str(&j, "provider", class->provider);
-		json_key_str(&j, "name", class->name);
-		json_key(&j, "fields");
-		json_open(&j, '[');
-	} else {
-		buf_printf(line, "%s/%s ", class->provider, class->name);
-	}
-	for (i = 0; i < class->nfields; i++) {
-		if (!class->fields[i].name)
-			continue;
-		if (json) {
-			json_open(&j, '{');
-			json_key_str(&j, "name", class->fields[i].name);
-			json_close(&j, '}');
-		} else {
-			buf_printf(line, " %s", class->fields[i].name);
-		}
-	}
-	if (json) {
-		json_close(&j, ']');
-		json_close(&j, '}');
-	}
-	buf_putc(line, '\n');
+	for (i = 0; i < class->nfields; i++)
+		if (class->fields[i].name)
+			fields[n++] = class->fields[i].name;
+	fields[n] = NULL;
+	event_list_put(class->provider, class->name, fields, json, lines);
 }
 
 int dotnet_list_events(const char *pattern, bool json, struct out *out, struct err *err)

@@ -36,14 +36,13 @@ struct nettrace {
 	struct buf pending;                  /* bytes received and not freed yet */
 	size_t used;                         /* how many of them are parsed */
 	uint64_t begin;                      /* offset in the stream of the first that is not */
-	bool head_read, ended;
+	bool head_read;
 	int failed;                          /* ERR_FORMAT or ERR_LIMIT: nothing more is read */
 	struct nettrace_facts facts;
 	struct nettrace_metas metas;
 	struct sequence *sequences;
 	uint32_t nsequences, sequences_room;
 	struct table by_thread;
-	uint64_t lost;
 };
 
 /* The last event's header; a short header gives only what differs from it. */
@@ -75,19 +74,9 @@ void nettrace_free(struct nettrace *t)
 	free(t);
 }
 
-bool nettrace_ended(const struct nettrace *t)
-{
-	return t->ended;
-}
-
 const struct nettrace_facts *nettrace_facts(const struct nettrace *t)
 {
 	return &t->facts;
-}
-
-uint64_t nettrace_lost(const struct nettrace *t)
-{
-	return t->lost;
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */
@@ -125,7 +114,7 @@ static void advance(struct nettrace *t, uint64_t thread, uint32_t now, uint32_t 
 		return;
 	gap = now - s->last - arrived;
 	if (gap < LOST_MAX)
-		t->lost += gap;
+		t->facts.lost += gap;
 	s->last = now;
 }
 
@@ -259,7 +248,7 @@ static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata
 
 static int take_trace(struct nettrace *t, struct nettrace_in *in, struct err *err)
 {
-	struct nettrace_facts f = {.known = true};
+	struct nettrace_facts f = t->facts;
 	unsigned i;
 
 	for (i = 0; i < 8; i++)
@@ -273,6 +262,7 @@ static int take_trace(struct nettrace *t, struct nettrace_in *in, struct err *er
 	if (!f.ticks_per_sec || f.ticks_per_sec > 1000000000000u ||
 	    (f.pointer_bytes != 4 && f.pointer_bytes != 8))
 		return bad(t, "in its first object, after", err);
+	f.known = true;
 	t->facts = f;
 	return 0;
 }
@@ -310,7 +300,7 @@ static int take_object(struct nettrace *t, size_t *length, nettrace_each *each, 
 	int rc;
 
 	if (in.at < in.end && *in.at == TAG_NONE) {
-		t->ended = true;
+		t->facts.ended = true;
 		*length = 1;
 		return 1;
 	}
@@ -371,7 +361,7 @@ int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each
 	if (t->failed)
 		return err_set(err, (enum err_code)t->failed,
 			       "a nettrace stream was damaged before");
-	while (!t->ended && done < n) {
+	while (!t->facts.ended && done < n) {
 		/* In portions, so that at most one object and one portion are kept. */
 		portion = n - done < 65536 ? n - done : 65536;
 		buf_put(&t->pending, (const char *)bytes + done, portion);
@@ -383,7 +373,7 @@ int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each
 					  : take_head(t, &length, err);
 			t->used += rc == 1 ? length : 0;
 			t->begin += rc == 1 ? length : 0;
-		} while (rc == 1 && !t->ended && t->used < t->pending.len);
+		} while (rc == 1 && !t->facts.ended && t->used < t->pending.len);
 		if (rc && rc != 1)
 			return rc;
 		t->pending.len -= t->used;

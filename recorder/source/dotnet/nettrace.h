@@ -71,7 +71,9 @@ struct nettrace_event {
 };
 
 struct nettrace_facts {
-	bool known;                          /* the Trace object was read */
+	bool known;                          /* the Trace object was read: utc to pointer_bytes */
+	bool ended;                          /* the end mark was read */
+	uint64_t lost;                       /* events, counted by gaps in the sequence numbers */
 	uint16_t utc[8];                     /* year, month, weekday, day, hour, minute, s, ms */
 	uint64_t ticks, ticks_per_sec;       /* the clock at that time; ticks_per_sec is not 0 */
 	uint32_t pid, ncpus, pointer_bytes;
@@ -89,7 +91,4 @@ void nettrace_free(struct nettrace *t);      /* NULL allowed */
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
 		  struct err *err);
 
-bool nettrace_ended(const struct nettrace *t);       /* the end mark was read */
 const struct nettrace_facts *nettrace_facts(const struct nettrace *t);
-/* Events that the program dropped, counted by gaps in the sequence numbers. */
-uint64_t nettrace_lost(const struct nettrace *t);

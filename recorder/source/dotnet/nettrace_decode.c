@@ -12,6 +12,7 @@ struct nettrace_decode {
 	struct etw_decode *known;
 	char *text;                          /* the arena of struct etw_render */
 	char name[NAME_BYTES], activity[ETW_GUID_TEXT];
+	struct etw_decoded decoded;
 };
 
 int nettrace_decode_new(struct nettrace_decode **out, struct err *err)
@@ -147,14 +148,34 @@ static void by_description(struct nettrace_decode *d, const struct nettrace_even
 	out->hex = r.hex;
 }
 
-void nettrace_decode_event(struct nettrace_decode *d, const struct nettrace_event *event,
-			   uint32_t pointer_bytes, struct etw_decoded *out)
+const struct etw_decoded *nettrace_decode_event(struct nettrace_decode *d,
+						const struct nettrace_event *event,
+						uint32_t pointer_bytes)
 {
+	struct etw_decoded *out = &d->decoded;
+
 	if (!by_class(d, event, pointer_bytes, out))
 		by_description(d, event, pointer_bytes, out);
-	if (!event->activity || out->nfields == EVENT_MAX_FIELDS)
-		return;
-	etw_guid_text(event->activity, d->activity);
-	out->fields[out->nfields++] = (struct event_field){.name = "ActivityID", .type = FIELD_TEXT,
-							   .v.text = d->activity};
+	if (event->activity && out->nfields < EVENT_MAX_FIELDS) {
+		etw_guid_text(event->activity, d->activity);
+		out->fields[out->nfields++] = (struct event_field){
+			.name = "ActivityID", .type = FIELD_TEXT, .v.text = d->activity};
+	}
+	return out;
+}
+
+void nettrace_decode_queued(struct nettrace_decode *d, const struct dotnet_queued *queued,
+			    uint32_t pointer_bytes, struct process *process,
+			    struct processes *threads, struct event *out)
+{
+	const struct nettrace_event *event = &queued->event;
+
+	*out = (struct event){
+		.time_ns = queued->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT,
+		.stack = STACK_NONE, .process = process, .payload_bytes = event->payload_bytes,
+		.cpu = event->cpu < CPU_NONE ? (uint16_t)event->cpu : CPU_NONE,
+	};
+	etw_decoded_fill(nettrace_decode_event(d, event, pointer_bytes), out);
+	if (process && threads && event->tid <= UINT32_MAX)
+		out->thread = thread_add(threads, process, (uint32_t)event->tid);
 }

@@ -5,14 +5,22 @@
  */
 #pragma once
 
+#include "source/dotnet/event_queue.h"
 #include "source/etw/decode.h"
-#include "source/dotnet/nettrace.h"
 
 struct nettrace_decode;
 
 int nettrace_decode_new(struct nettrace_decode **out, struct err *err);
 void nettrace_decode_free(struct nettrace_decode *d);       /* NULL allowed */
 
-/* An ActivityID, if any, becomes the last field. Texts live until the next call. */
-void nettrace_decode_event(struct nettrace_decode *d, const struct nettrace_event *event,
-			   uint32_t pointer_bytes, struct etw_decoded *out);
+/* An ActivityID, if any, becomes the last field. The result and its texts live until the next call. */
+const struct etw_decoded *nettrace_decode_event(struct nettrace_decode *d,
+						const struct nettrace_event *event,
+						uint32_t pointer_bytes);
+/*
+ * The same as an event of this process, which may be NULL. threads: where its thread is added;
+ * NULL = its thread is not known here.
+ */
+void nettrace_decode_queued(struct nettrace_decode *d, const struct dotnet_queued *queued,
+			    uint32_t pointer_bytes, struct process *process,
+			    struct processes *threads, struct event *out);

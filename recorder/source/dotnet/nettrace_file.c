@@ -28,9 +28,8 @@ struct nettrace_file {
 	struct os_file *file;
 	struct nettrace *stream;
 	struct nettrace_decode *decode;
-	struct dotnet_queue *queue;
+	struct dotnet_queue queue;
 	struct process *process;
-	struct etw_decoded decoded;
 	uint64_t size_bytes, newest_ns, marked_ns;
 	uint32_t nheld;
 	struct os_mutex *lock;               /* guards what follows */
@@ -93,15 +92,15 @@ static void put(struct nettrace_file *s, const struct event *e)
 }
 
 /* The runtime writes its command line once: "/path/of/program arguments". */
-static void name_process(struct nettrace_file *s)
+static void name_process(struct nettrace_file *s, const struct etw_decoded *decoded)
 {
 	char path[1024];
 	uint32_t i;
 
-	for (i = 0; i < s->decoded.nfields; i++)
-		if (strcmp(s->decoded.fields[i].name, "CommandLine") == 0 &&
-		    s->decoded.fields[i].type == FIELD_TEXT) {
-			snprintf(path, sizeof(path), "%s", s->decoded.fields[i].v.text);
+	for (i = 0; i < decoded->nfields; i++)
+		if (strcmp(decoded->fields[i].name, "CommandLine") == 0 &&
+		    decoded->fields[i].type == FIELD_TEXT) {
+			snprintf(path, sizeof(path), "%s", decoded->fields[i].v.text);
 			process_set_cmdline(s->cfg.processes, s->process, path);
 			path[strcspn(path, " ")] = '\0';
 			process_set_exe(s->cfg.processes, s->process, path);
@@ -109,7 +108,7 @@ static void name_process(struct nettrace_file *s)
 }
 
 /* Of the first reading. */
-static int learn(void *ctx, const struct nettrace_event *event)
+static int learn_process(void *ctx, const struct nettrace_event *event)
 {
 	struct nettrace_file *s = ctx;
 
@@ -118,32 +117,22 @@ static int learn(void *ctx, const struct nettrace_event *event)
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
 	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
 		return 0;
-	nettrace_decode_event(s->decode, event, nettrace_facts(s->stream)->pointer_bytes,
-			      &s->decoded);
-	name_process(s);
+	name_process(s, nettrace_decode_event(s->decode, event,
+					      nettrace_facts(s->stream)->pointer_bytes));
 	return 0;
 }
 
-static void deliver(void *ctx, const struct dotnet_queued *held)
+static void deliver(void *ctx, const struct dotnet_queued *queued)
 {
 	struct nettrace_file *s = ctx;
-	struct event e = {
-		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT,
-		.stack = STACK_NONE,
-		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE,
-		.process = s->process, .payload_bytes = held->event.payload_bytes,
-	};
+	struct event e;
 
-	nettrace_decode_event(s->decode, &held->event, nettrace_facts(s->stream)->pointer_bytes,
-			      &s->decoded);
-	etw_decoded_fill(&s->decoded, &e);
-	e.thread = s->process && held->event.tid <= UINT32_MAX
-			   ? thread_add(s->cfg.processes, s->process, (uint32_t)held->event.tid)
-			   : NULL;
+	nettrace_decode_queued(s->decode, queued, nettrace_facts(s->stream)->pointer_bytes,
+			       s->process, s->cfg.processes, &e);
 	put(s, &e);
 }
 
-static int take(void *ctx, const struct nettrace_event *event)
+static int queue_event(void *ctx, const struct nettrace_event *event)
 {
 	struct nettrace_file *s = ctx;
 	uint64_t ns = to_ns(s, event->ticks);
@@ -152,10 +141,10 @@ static int take(void *ctx, const struct nettrace_event *event)
 		return ERR_STOPPED;
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
-	if (!dotnet_queue_put(s->queue, ns, s, &s->nheld, event)) {
+	if (!dotnet_queue_put(&s->queue, ns, s, &s->nheld, event)) {
 		/* Full: events may leave out of order, but none is lost. */
-		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
-		if (!dotnet_queue_put(s->queue, ns, s, &s->nheld, event))
+		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
+		if (!dotnet_queue_put(&s->queue, ns, s, &s->nheld, event))
 			return ERR_MEMORY;
 	}
 	return 0;
@@ -175,7 +164,7 @@ static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrac
 		rc = nettrace_feed(s->stream, bytes, got, each, s, err);
 	*at += got;
 	if (s->newest_ns > HOLD_NS && !rc)
-		dotnet_queue_release(s->queue, s->newest_ns - HOLD_NS, deliver, s);
+		dotnet_queue_release(&s->queue, s->newest_ns - HOLD_NS, deliver, s);
 	return rc;
 }
 
@@ -190,15 +179,15 @@ static int read_all(struct nettrace_file *s, nettrace_each *each, struct err *er
 	s->stream = NULL;
 	if (!rc)
 		rc = nettrace_new(&s->stream, err);
-	while (!rc && !nettrace_ended(s->stream))
+	while (!rc && !nettrace_facts(s->stream)->ended)
 		rc = atomic_load(&s->stopping) ? ERR_STOPPED : read_some(s, bytes, &at, each, err);
 	free(bytes);
 	return rc;
 }
 
-static void note(struct nettrace_file *s, int rc, const struct err *err)
+static void note_losses(struct nettrace_file *s, int rc, const struct err *err)
 {
-	uint64_t lost = nettrace_lost(s->stream);
+	uint64_t lost = nettrace_facts(s->stream)->lost;
 	struct buf b = {0};
 
 	if (lost)
@@ -219,12 +208,12 @@ static void note(struct nettrace_file *s, int rc, const struct err *err)
 static int nettrace_run(struct source *source, struct err *err)
 {
 	struct nettrace_file *s = (struct nettrace_file *)source;
-	int rc = read_all(s, learn, err);
+	int rc = read_all(s, learn_process, err);
 
 	if (rc != ERR_STOPPED && rc != ERR_MEMORY) {
-		note(s, rc, err);
-		rc = read_all(s, take, err);
-		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
+		note_losses(s, rc, err);
+		rc = read_all(s, queue_event, err);
+		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
 	}
 	queue_finish(s->cfg.queue);
 	/* Events before the damage are good, and the note says that the file is cut. */
@@ -265,9 +254,7 @@ static void nettrace_close(struct source *source)
 {
 	struct nettrace_file *s = (struct nettrace_file *)source;
 
-	if (!s)
-		return;
-	dotnet_queue_free(s->queue);
+	dotnet_queue_free(&s->queue);
 	nettrace_free(s->stream);
 	nettrace_decode_free(s->decode);
 	os_close(s->file);
@@ -299,8 +286,6 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 		rc = read_facts(s, &facts, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
-	if (!rc)
-		rc = dotnet_queue_new(&s->queue, err);
 	if (rc) {
 		nettrace_close(&s->base);
 		return rc;

@@ -93,14 +93,9 @@ void dotnet_session_free(struct dotnet_session *s, struct processes *processes)
 	free(s);
 }
 
-uint32_t dotnet_session_pid(const struct dotnet_session *s)
+const struct dotnet_socket *dotnet_session_socket(const struct dotnet_session *s)
 {
-	return s->socket.pid;
-}
-
-bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socket *socket)
-{
-	return s->socket.pid == socket->pid && s->socket.key == socket->key;
+	return &s->socket;
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
@@ -198,7 +193,7 @@ static uint64_t to_ns(const struct dotnet_session *s, uint64_t ticks)
 	return s->now_ns - ns > LATE_MAX_NS ? s->now_ns - LATE_MAX_NS : ns;
 }
 
-static int take(void *ctx, const struct nettrace_event *event)
+static int queue_event(void *ctx, const struct nettrace_event *event)
 {
 	struct dotnet_session *s = ctx;
 
@@ -211,11 +206,11 @@ static void feed(struct dotnet_session *s, const void *bytes, size_t n)
 {
 	struct err err;
 
-	if (nettrace_feed(s->stream, bytes, n, take, s, &err)) {
+	if (nettrace_feed(s->stream, bytes, n, queue_event, s, &err)) {
 		give_up(s, err.text);
 		return;
 	}
-	if (nettrace_ended(s->stream))
+	if (nettrace_facts(s->stream)->ended)
 		retry_later(s);
 }
 
@@ -358,7 +353,7 @@ bool dotnet_session_is_over(const struct dotnet_session *s)
 
 uint64_t dotnet_session_lost(struct dotnet_session *s)
 {
-	uint64_t by_program = s->stream ? nettrace_lost(s->stream) : 0, n = s->lost;
+	uint64_t by_program = s->stream ? nettrace_facts(s->stream)->lost : 0, n = s->lost;
 
 	if (by_program > s->lost_reported)
 		n += by_program - s->lost_reported;
@@ -370,11 +365,6 @@ uint64_t dotnet_session_lost(struct dotnet_session *s)
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s)
 {
 	return s->stream ? nettrace_facts(s->stream)->pointer_bytes : 8;
-}
-
-bool dotnet_session_knows_threads(const struct dotnet_session *s)
-{
-	return !s->socket.nested;
 }
 
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes)

@@ -35,8 +35,7 @@ struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
 					  const struct dotnet_request *request,
 					  struct log *log); /* NULL = no memory */
 void dotnet_session_free(struct dotnet_session *s, struct processes *processes);
-uint32_t dotnet_session_pid(const struct dotnet_session *s);
-bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socket *socket);
+const struct dotnet_socket *dotnet_session_socket(const struct dotnet_session *s);
 
 /* What poll() should wait for; fd -1: nothing. */
 void dotnet_session_polled(const struct dotnet_session *s, struct pollfd *out);
@@ -53,7 +52,5 @@ bool dotnet_session_is_over(const struct dotnet_session *s);
 /* Events lost since the last call, in the program and by a full queue. */
 uint64_t dotnet_session_lost(struct dotnet_session *s);
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s);
-/* Whether its events have the thread ids of our pid namespace. */
-bool dotnet_session_knows_threads(const struct dotnet_session *s);
 /* Its process, with a reference; NULL when the process table is full. */
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes);

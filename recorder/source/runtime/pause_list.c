@@ -124,16 +124,16 @@ int pause_check(const struct needs *needs, struct err *err)
 	return rc;
 }
 
-static void put_event(const char *provider, const char *name, const char *const *fields, bool json,
-		      struct buf *line)
+void event_list_put(const char *provider, const char *name, const char *const *fields, bool json,
+		    struct buf *lines)
 {
-	struct json j = {.out = line};
+	struct json j = {.out = lines};
 
 	if (!json) {
-		buf_printf(line, "%s/%s ", provider, name);
+		buf_printf(lines, "%s/%s ", provider, name);
 		for (; *fields; fields++)
-			buf_printf(line, " %s", *fields);
-		buf_putc(line, '\n');
+			buf_printf(lines, " %s", *fields);
+		buf_putc(lines, '\n');
 		return;
 	}
 	json_open(&j, '{');
@@ -148,7 +148,7 @@ static void put_event(const char *provider, const char *name, const char *const 
 	}
 	json_close(&j, ']');
 	json_close(&j, '}');
-	buf_putc(line, '\n');
+	buf_putc(lines, '\n');
 }
 
 void pause_list(const char *pattern, bool json, struct buf *lines)
@@ -162,7 +162,7 @@ void pause_list(const char *pattern, bool json, struct buf *lines)
 
 			snprintf(name, sizeof(name), "%s/%s", providers[provider], events[i].name);
 			if ((jvm || !events[i].jvm_only) && name_matches(pattern, name))
-				put_event(providers[provider], events[i].name,
-					  fields_of(provider, i), json, lines);
+				event_list_put(providers[provider], events[i].name,
+					       fields_of(provider, i), json, lines);
 		}
 }

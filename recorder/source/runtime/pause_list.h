@@ -24,3 +24,6 @@ bool pause_wanted(const struct needs *needs, enum pause_provider which);
 int pause_check(const struct needs *needs, struct err *err);
 /* As source_ops.list_events; appends to lines. */
 void pause_list(const char *pattern, bool json, struct buf *lines);
+/* Append an event as a line of such a list. fields: their names, ending with NULL. */
+void event_list_put(const char *provider, const char *name, const char *const *fields, bool json,
+		    struct buf *lines);

@@ -78,42 +78,38 @@ TEST(events_leave_the_line_in_the_order_of_time)
 		uint64_t time_ns;
 		const char *text;
 	} events[] = {{50, "e"}, {10, "a"}, {30, "c"}, {30, "d"}, {20, "b"}, {60, "f"}};
-	struct dotnet_queue *queue;
+	struct dotnet_queue queue = {0};
 	uint32_t nheld = 0;
 	char text[20] = "";
-	struct err err;
 	size_t i;
 
-	assert_int_equal(dotnet_queue_new(&queue, &err), 0);
 	for (i = 0; i < COUNT_OF(events); i++) {
 		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text,
 					   .payload_bytes = 1};
 
-		assert_true(dotnet_queue_put(queue, events[i].time_ns, NULL, &nheld, &e));
+		assert_true(dotnet_queue_put(&queue, events[i].time_ns, NULL, &nheld, &e));
 	}
 	assert_int_equal(nheld, 6);
-	dotnet_queue_release(queue, 40, note, text);
+	dotnet_queue_release(&queue, 40, note, text);
 	assert_string_equal(text, "abcd");
 	assert_int_equal(nheld, 2);
-	dotnet_queue_release(queue, UINT64_MAX, note, text);
+	dotnet_queue_release(&queue, UINT64_MAX, note, text);
 	assert_string_equal(text, "abcdef");
 	assert_int_equal(nheld, 0);
-	dotnet_queue_free(queue);
+	dotnet_queue_free(&queue);
 }
 
 TEST(a_full_line_refuses)
 {
 	struct nettrace_event e = {.payload = (const uint8_t *)"x", .payload_bytes = 1};
-	struct dotnet_queue *queue;
+	struct dotnet_queue queue = {0};
 	uint32_t nheld = 0, i;
-	struct err err;
 
-	assert_int_equal(dotnet_queue_new(&queue, &err), 0);
 	for (i = 0; i < DOTNET_QUEUE_MAX; i++)
-		assert_true(dotnet_queue_put(queue, i * 7919u % 1000, NULL, &nheld, &e));
-	assert_false(dotnet_queue_put(queue, 1, NULL, &nheld, &e));
+		assert_true(dotnet_queue_put(&queue, i * 7919u % 1000, NULL, &nheld, &e));
+	assert_false(dotnet_queue_put(&queue, 1, NULL, &nheld, &e));
 	assert_int_equal(nheld, DOTNET_QUEUE_MAX);
-	dotnet_queue_free(queue);
+	dotnet_queue_free(&queue);
 	assert_int_equal(nheld, 0);
 }
 

@@ -33,24 +33,23 @@ static uint64_t number(const struct etw_decoded *d, const char *name)
 static int see(void *ctx, const struct nettrace_event *event)
 {
 	struct seen *s = ctx;
-	struct etw_decoded d;
+	const struct etw_decoded *d = nettrace_decode_event(s->decode, event, 8);
 
-	nettrace_decode_event(s->decode, event, 8, &d);
 	s->events++;
-	if (strcmp(d.provider, "Microsoft-Windows-DotNETRuntime") != 0)
+	if (strcmp(d->provider, "Microsoft-Windows-DotNETRuntime") != 0)
 		return 0;            /* the runtime says what it runs */
-	if (strcmp(d.name, "GC/Start") == 0) {
+	if (strcmp(d->name, "GC/Start") == 0) {
 		if (!s->starts++)
-			s->first_count = number(&d, "Count");
-		s->last_count = number(&d, "Count");
-		assert_true(number(&d, "Depth") <= 2);
+			s->first_count = number(d, "Count");
+		s->last_count = number(d, "Count");
+		assert_true(number(d, "Depth") <= 2);
 	}
-	s->stops += strcmp(d.name, "GC/Stop") == 0;
-	if (strcmp(d.name, "GC/SuspendEEStart") == 0) {
+	s->stops += strcmp(d->name, "GC/Stop") == 0;
+	if (strcmp(d->name, "GC/SuspendEEStart") == 0) {
 		s->suspends++;
 		s->open_ticks = event->ticks;
 	}
-	if (strcmp(d.name, "GC/RestartEEStop") == 0) {
+	if (strcmp(d->name, "GC/RestartEEStop") == 0) {
 		s->restarts++;
 		if (s->open_ticks) {
 			s->pauses++;
@@ -80,10 +79,10 @@ static void feed(const struct buf *file, size_t n, struct seen *s)
 		portion = file->len - at < n ? file->len - at : n;
 		assert_int_equal(nettrace_feed(t, file->data + at, portion, see, s, &err), 0);
 	}
-	assert_true(nettrace_ended(t));
+	assert_true(nettrace_facts(t)->ended);
 	assert_int_equal(nettrace_facts(t)->ticks_per_sec, 1000000000u);
 	assert_int_equal(nettrace_facts(t)->pointer_bytes, 8);
-	assert_int_equal(nettrace_lost(t), 0);
+	assert_int_equal(nettrace_facts(t)->lost, 0);
 	nettrace_decode_free(s->decode);
 	nettrace_free(t);
 }
@@ -119,21 +118,20 @@ struct exceptions {
 static int see_exception(void *ctx, const struct nettrace_event *event)
 {
 	struct exceptions *s = ctx;
-	struct etw_decoded d;
+	const struct etw_decoded *d = nettrace_decode_event(s->decode, event, 8);
 
-	nettrace_decode_event(s->decode, event, 8, &d);
-	if (strcmp(d.name, "Exception/Start") == 0 && !s->thrown++)
-		snprintf(s->first, sizeof(s->first), "%s: %s", d.fields[0].v.text,
-			 d.fields[1].v.text);
-	if (strcmp(d.name, "BufferRented") != 0)
+	if (strcmp(d->name, "Exception/Start") == 0 && !s->thrown++)
+		snprintf(s->first, sizeof(s->first), "%s: %s", d->fields[0].v.text,
+			 d->fields[1].v.text);
+	if (strcmp(d->name, "BufferRented") != 0)
 		return 0;
 	s->rented++;
-	assert_string_equal(d.provider, "System.Buffers.ArrayPoolEventSource");
-	assert_int_equal(d.nfields, 4);
-	assert_string_equal(d.fields[0].name, "bufferId");
-	assert_string_equal(d.fields[1].name, "bufferSize");
+	assert_string_equal(d->provider, "System.Buffers.ArrayPoolEventSource");
+	assert_int_equal(d->nfields, 4);
+	assert_string_equal(d->fields[0].name, "bufferId");
+	assert_string_equal(d->fields[1].name, "bufferSize");
 	/* Sizes that the pool has. */
-	assert_true(d.fields[1].v.i >= 16 && d.fields[1].v.i % 16 == 0);
+	assert_true(d->fields[1].v.i >= 16 && d->fields[1].v.i % 16 == 0);
 	return 0;
 }
 
@@ -149,7 +147,7 @@ TEST(exceptions_and_events_of_an_event_source_have_their_fields)
 	assert_int_equal(nettrace_new(&t, &err), 0);
 	assert_int_equal(nettrace_decode_new(&s.decode, &err), 0);
 	assert_int_equal(nettrace_feed(t, file.data, file.len, see_exception, &s, &err), 0);
-	assert_true(nettrace_ended(t));
+	assert_true(nettrace_facts(t)->ended);
 	print_message("%u thrown, %u rented; %s\n", s.thrown, s.rented, s.first);
 	assert_int_equal(strncmp(s.first,
 				 "Newtonsoft.Json.JsonReaderException: Invalid character after "

@@ -18,7 +18,7 @@ struct lab {
 	struct dotnet_socket socket;
 	struct dotnet_request ask;
 	struct dotnet_session *session;
-	struct dotnet_queue *queue;
+	struct dotnet_queue queue;
 	struct log *log;
 	int listener, peer;
 	uint64_t now_ns;
@@ -56,7 +56,6 @@ static void open_lab(struct lab *l)
 		(struct dotnet_provider){.name = l->ask.names[0], .keywords = 1, .level = 4};
 	l->ask.n = 1;
 	assert_int_equal(log_open("/dev/null", &l->log, NULL), 0);
-	assert_int_equal(dotnet_queue_new(&l->queue, NULL), 0);
 	l->session = dotnet_session_new(&l->socket, &l->ask, l->log);
 	assert_non_null(l->session);
 	l->now_ns = os_now_ns();
@@ -65,7 +64,7 @@ static void open_lab(struct lab *l)
 
 static void step(struct lab *l, bool ready)
 {
-	dotnet_session_step(l->session, ready, l->now_ns, l->queue);
+	dotnet_session_step(l->session, ready, l->now_ns, &l->queue);
 }
 
 static int fd_of(struct lab *l)
@@ -98,7 +97,7 @@ static void say(struct lab *l, const void *bytes, size_t n)
 
 static void close_lab(struct lab *l)
 {
-	dotnet_queue_free(l->queue);
+	dotnet_queue_free(&l->queue);
 	dotnet_session_free(l->session, NULL);
 	log_close(l->log);
 	close(l->listener);
@@ -132,7 +131,7 @@ TEST(a_program_that_answers_gives_its_events)
 		n = file.len - at < 1000 ? file.len - at : 1000;
 		say(&l, file.data + at, n);
 	}
-	dotnet_queue_release(l.queue, UINT64_MAX, count, &events);
+	dotnet_queue_release(&l.queue, UINT64_MAX, count, &events);
 	assert_int_equal(events, 208);
 	assert_int_equal(dotnet_session_lost(l.session), 0);
 	/* It has ended its stream: asked again later. */
