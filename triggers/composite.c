@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -16,41 +15,25 @@ static void composite_close(struct trigger *t)
 	struct composite *c = (struct composite *)t;
 	uint16_t i;
 
-	if (!c)
-		return;
 	for (i = 0; i < c->nnodes; i++) {
 		free(c->nodes[i].rate);
 		free(c->nodes[i].values);
 	}
 	for (i = 0; i < c->nrules; i++) {
-		c->rules[i].trigger->ops->close(c->rules[i].trigger);
-		free((char *)c->rules[i].name);
+		trigger_close(c->rules[i].trigger);
+		free(c->rules[i].name);
 	}
-	free(c->base.spec);
-	free(c);
 }
 
-static int composite_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			  struct err *err)
+static int composite_open(struct trigger *t, const struct trigger_env *env, struct err *err)
 {
-	struct composite *c = calloc(1, sizeof(*c));
-	uint32_t kinds = 1u << EVENT_TICK;
+	struct composite *c = (struct composite *)t;
+	int rc = composite_parse(c, env, err);
 	uint16_t i;
-	int rc;
 
-	if (!c)
-		return err_memory(err, "for the rule '%.200s'", spec);
-	rc = composite_parse(c, spec, env, err);
 	for (i = 0; i < c->nrules; i++)
-		kinds |= c->rules[i].trigger->kinds;
-	if (!rc)
-		rc = trigger_init(&c->base, &composite_trigger, NULL, spec, kinds, err);
-	if (rc) {
-		composite_close(&c->base);
-		return rc;
-	}
-	*out = &c->base;
-	return 0;
+		t->kinds |= c->rules[i].trigger->kinds;
+	return rc;
 }
 
 static int composite_needs(const struct trigger *t, struct needs *out, struct err *err)
@@ -62,18 +45,6 @@ static int composite_needs(const struct trigger *t, struct needs *out, struct er
 	for (i = 0; !rc && i < c->nrules; i++)
 		rc = c->rules[i].trigger->ops->needs(c->rules[i].trigger, out, err);
 	return rc;
-}
-
-bool composite_uses(const struct trigger *t, const char *name, size_t len)
-{
-	const struct composite *c = (const struct composite *)t;
-	uint16_t i;
-
-	for (i = 0; t->ops == &composite_trigger && i < c->nrules; i++)
-		if (strlen(c->rules[i].name) == len &&
-		    strncasecmp(c->rules[i].name, name, len) == 0)
-			return true;
-	return false;
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -107,8 +78,7 @@ static void rate_judge(struct node *n, bool happened, uint64_t now_ns)
 	n->value = (double)total / ((double)n->time_ns / 1e9) * n->unit_sec;
 	n->now = threshold_hit(&n->limit, n->value) ? IS_TRUE : IS_FALSE;
 	/* A low rate means nothing until a whole window has passed. */
-	if ((n->limit.compare == COMPARE_UNDER || n->limit.compare == COMPARE_UNDER_EQUAL) &&
-	    now_ns - n->rate->begun_ns < n->time_ns)
+	if (threshold_wants_small(&n->limit) && now_ns - n->rate->begun_ns < n->time_ns)
 		n->now = IS_UNKNOWN;
 }
 
@@ -271,8 +241,7 @@ static void judge_within(struct node *n, const struct node *a, uint64_t now_ns)
 
 static void judge_node(struct composite *c, struct node *n, uint64_t now_ns)
 {
-	struct node *a = n->left == NODE_NONE ? NULL : &c->nodes[n->left];
-	struct node *b = n->right == NODE_NONE ? NULL : &c->nodes[n->right];
+	const struct node *a = &c->nodes[n->left], *b = &c->nodes[n->right];
 	const struct rule_part *rule = &c->rules[n->rule];
 
 	n->before = n->now;
@@ -427,15 +396,11 @@ static void composite_status(const struct trigger *t, struct trigger_status *out
 	struct buf line = {0};
 	uint16_t i;
 
-	trigger_status_base(t, out);
 	for (i = 0; i < c->nrules; i++) {
-		c->rules[i].trigger->ops->status(c->rules[i].trigger, &part);
-		if (c->rules[i].trigger->ops->is_state)
-			buf_printf(&line, "%s%s: %s", i ? "; " : "", c->rules[i].name,
-				   truths[c->rules[i].state]);
-		else
-			buf_printf(&line, "%s%s: %.60s", i ? "; " : "", c->rules[i].name,
-				   part.text);
+		trigger_status(c->rules[i].trigger, &part);
+		buf_printf(&line, "%s%s: %.60s", i ? "; " : "", c->rules[i].name,
+			   c->rules[i].trigger->ops->is_state ? truths[c->rules[i].state]
+							      : part.text);
 		if (part.phase == TRIGGER_DEAD)
 			out->phase = TRIGGER_DEAD;
 	}
@@ -455,10 +420,11 @@ const struct trigger_ops composite_trigger = {
 	.name = "stop-on",
 	.usage = "EXPRESSION over names of --rule: and, or, not, then, within, for, rate(), p99()",
 	.summary = "keep an incident when rules come together",
+	.bytes = sizeof(struct composite),
+	.kinds = 1u << EVENT_TICK,
 	.open = composite_open,
 	.needs = composite_needs,
 	.feed = composite_feed,
-	.fired = trigger_fired,
 	.status = composite_status,
 	.close = composite_close,
 	.part = composite_part,

@@ -30,15 +30,3 @@
 #define COMPOSITE_RULES 16u             /* different names in one expression */
 
 extern const struct trigger_ops composite_trigger;
-
-/*
- * Parse NAME=SPEC: a name of letters, digits and _, then the spec of a qualifier or of a counter.
- *
- * kind, spec   the kind of the rule, and where its own spec begins
- * returns      0 or ERR_USAGE
- */
-int named_rule_parse(const char *text, size_t *name_len, const struct trigger_ops **kind,
-		     const char **spec, struct err *err);
-
-/* Whether a rule uses this name; names that no rule uses get a warning. */
-bool composite_uses(const struct trigger *t, const char *name, size_t len);

@@ -24,12 +24,14 @@
 
 #define NESTING_MAX 24
 
+/* After its first error a parser takes nothing more: every word is the end. */
 struct parser {
 	struct composite *c;
 	const char *text, *at;               /* at: the next word */
 	size_t len;                          /* of that word; 0 = the end */
 	const struct trigger_env *env;
 	struct err *err;
+	int rc;
 	unsigned nesting;
 };
 
@@ -40,6 +42,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
+/* Find the word at p->at. */
 static void look(struct parser *p)
 {
 	p->at += strspn(p->at, " \t");
@@ -50,104 +53,121 @@ static void look(struct parser *p)
 		p->len = strchr("<>", *p->at) && p->at[1] == '=' ? 2 : 1;
 }
 
-static void next(struct parser *p)
+/* Move past the first n bytes of the word. */
+static void skip(struct parser *p, size_t n)
 {
-	p->at += p->len;
-	look(p);
-}
-
-static bool word_is(const struct parser *p, const char *word)
-{
-	return strlen(word) == p->len && strncasecmp(p->at, word, p->len) == 0;
-}
-
-static bool take(struct parser *p, const char *word)
-{
-	if (!word_is(p, word))
-		return false;
-	next(p);
-	return true;
-}
-
-/* "'cpu adn gc', column 5: 'adn': expected and, or ...". */
-static int wrong(struct parser *p, const char *what)
-{
-	if (p->len)
-		return err_set(p->err, ERR_USAGE, "--stop-on '%.200s', column %zu, at '%.*s': %s",
-			       p->text, (size_t)(p->at - p->text) + 1,
-			       p->len > 40 ? 40 : (int)p->len, p->at, what);
-	return err_set(p->err, ERR_USAGE, "--stop-on '%.200s', column %zu, at its end: %s", p->text,
-		       (size_t)(p->at - p->text) + 1, what);
-}
-
-static int no_memory(struct parser *p)
-{
-	return err_memory(p->err, "for the rule '%.200s'", p->text);
-}
-
-/* A number at the start of a word; *end = where it ends. */
-static bool number_at(const struct parser *p, double *out, size_t *end)
-{
-	char copy[40] = "", *stop = copy;
-	size_t n = 0;
-
-	while (n < p->len && n < sizeof(copy) - 1 &&
-	       (isdigit((unsigned char)p->at[n]) || p->at[n] == '.'))
-		n++;
-	memcpy(copy, p->at, n);
-	*out = n ? strtod(copy, &stop) : 0;
-	*end = n;
-	return n && !*stop && isdigit((unsigned char)p->at[n - 1]);
-}
-
-static int parse_time(struct parser *p, uint64_t *out)
-{
-	static const struct {
-		const char *name;
-		double seconds;
-	} units[] = {
-		{"ms", 1e-3}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600},
-		{"d", 86400},
-	};
-	double v;
-	size_t n, i;
-
-	if (!number_at(p, &v, &n))
-		return wrong(p, "a time is expected, like 500ms, 5s, 2m or 1h");
 	p->at += n;
 	p->len -= n;
 	if (!p->len)
 		look(p);
-	for (i = 0; i < COUNT_OF(units); i++) {
-		if (!word_is(p, units[i].name))
-			continue;
-		v *= units[i].seconds;
-		if (v < 1e-3 || v > 7 * 86400)
-			return wrong(p, "a time must be between 1 ms and 7 days");
-		*out = (uint64_t)(v * 1e9);
-		next(p);
+}
+
+static bool word_is(const struct parser *p, const char *word)
+{
+	return !p->rc && strlen(word) == p->len && strncasecmp(p->at, word, p->len) == 0;
+}
+
+static bool take(struct parser *p, const char *word)
+{
+	bool taken = word_is(p, word);
+
+	if (taken)
+		skip(p, p->len);
+	return taken;
+}
+
+/* "'cpu adn gc', column 5: 'adn': expected and, or ...". */
+static void fail(struct parser *p, const char *what)
+{
+	size_t column = (size_t)(p->at - p->text) + 1;
+
+	if (p->rc)
+		return;
+	if (p->len)
+		p->rc = err_set(p->err, ERR_USAGE, "--stop-on '%.200s', column %zu, at '%.*s': %s",
+				p->text, column, p->len > 40 ? 40 : (int)p->len, p->at, what);
+	else
+		p->rc = err_set(p->err, ERR_USAGE, "--stop-on '%.200s', column %zu, at its end: %s",
+				p->text, column, what);
+}
+
+static void fail_memory(struct parser *p)
+{
+	if (!p->rc)
+		p->rc = err_memory(p->err, "for the rule '%.200s'", p->text);
+}
+
+static void expect(struct parser *p, const char *word, const char *otherwise)
+{
+	if (!take(p, word))
+		fail(p, otherwise);
+}
+
+/* A number without sign and exponent, at the start of a word. */
+static double parse_number(struct parser *p, const char *otherwise)
+{
+	double v = 0;
+	size_t n = p->rc ? 0 : number_prefix(p->at, p->len, "0123456789.", &v);
+
+	if (!n || p->at[n - 1] == '.') {
+		fail(p, otherwise);
 		return 0;
 	}
-	return wrong(p, "a unit of time is expected: ms, s, m, h or d");
+	skip(p, n);
+	return v;
+}
+
+/* The factor of the unit at hand, in a table that ends with NULL; 0 = it is none of these. */
+struct unit {
+	const char *name;
+	double factor;
+};
+
+static double find_unit(const struct parser *p, const struct unit *units)
+{
+	while (units->name && !word_is(p, units->name))
+		units++;
+	return units->factor;
+}
+
+static uint64_t parse_time(struct parser *p)
+{
+	static const struct unit units[] = {
+		{"ms", 1e-3}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600},
+		{"d", 86400}, {NULL, 0},
+	};
+	double v = parse_number(p, "a time is expected, like 500ms, 5s, 2m or 1h");
+	double unit = find_unit(p, units);
+
+	if (unit == 0)
+		fail(p, "a unit of time is expected: ms, s, m, h or d");
+	else if (v * unit < 1e-3 || v * unit > 7 * 86400)
+		fail(p, "a time must be between 1 ms and 7 days");
+	if (p->rc)
+		return 0;
+	skip(p, p->len);
+	return (uint64_t)(v * unit * 1e9);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static int add(struct parser *p, enum node_type type, bool is_state, uint16_t left, uint16_t right,
-	       uint16_t *out)
+/* Returns its number; 0 after an error. */
+static uint16_t add_node(struct parser *p, struct node n)
 {
-	struct node *n = &p->c->nodes[p->c->nnodes];
-
 	if (p->c->nnodes == COMPOSITE_NODES)
-		return wrong(p, "the expression is too long");
-	n->type = (uint8_t)type;
-	n->is_state = is_state;
-	n->left = left;
-	n->right = right;
-	n->now = n->before = IS_UNKNOWN;
-	n->value = NAN;
-	*out = p->c->nnodes++;
-	return 0;
+		fail(p, "the expression is too long");
+	if (p->rc)
+		return 0;
+	n.now = n.before = IS_UNKNOWN;
+	n.value = NAN;
+	if (n.type == NODE_RATE)
+		n.rate = calloc(1, sizeof(*n.rate));
+	if (n.type == NODE_QUANTILE)
+		n.values = calloc(1, sizeof(*n.values));
+	if ((n.type == NODE_RATE && !n.rate) || (n.type == NODE_QUANTILE && !n.values))
+		fail_memory(p);
+	p->c->nodes[p->c->nnodes] = n;
+	return p->c->nnodes++;
 }
 
 static const struct node *node(const struct parser *p, uint16_t number)
@@ -184,8 +204,14 @@ static const struct trigger_ops *kind_of(const char *text, size_t n)
 	return is_qualifier("stop-on-event", text, n) ? trigger_kind("stop-on-etw-event") : NULL;
 }
 
-int named_rule_parse(const char *text, size_t *name_len, const struct trigger_ops **kind,
-		     const char **spec, struct err *err)
+/*
+ * Parse NAME=SPEC: a name of letters, digits and _, then the spec of a qualifier or of a counter.
+ *
+ * kind, spec   the kind of the rule, and where its own spec begins
+ * returns      0 or ERR_USAGE
+ */
+static int parse_named_rule(const char *text, size_t *name_len, const struct trigger_ops **kind,
+			    const char **spec, struct err *err)
 {
 	size_t n = 0, q;
 
@@ -208,28 +234,25 @@ int named_rule_parse(const char *text, size_t *name_len, const struct trigger_op
 	return 0;
 }
 
-static int open_rule(struct parser *p, const char *text, size_t name_len,
-		     const struct trigger_ops *kind, const char *spec, uint16_t *out)
+static uint16_t open_rule(struct parser *p, const char *text, size_t name_len,
+			  const struct trigger_ops *kind, const char *spec)
 {
 	struct rule_part *part = &p->c->rules[p->c->nrules];
 	struct trigger_env env = *p->env;
-	char *name = text_dup(text, name_len);
-	int rc;
 
-	if (!name)
-		return no_memory(p);
 	env.min_sec = 0;                     /* "for 3s" does that here */
-	rc = kind->open(spec, &env, &part->trigger, p->err);
-	if (rc) {
-		free(name);
-		return rc == ERR_USAGE ? err_prefix(p->err, "--rule %.*s", (int)name_len, text)
-				       : rc;
-	}
-	part->name = name;
+	p->rc = trigger_open(kind, spec, &env, &part->trigger, p->err);
+	if (p->rc == ERR_USAGE)
+		err_prefix(p->err, "--rule %.*s", (int)name_len, text);
+	if (p->rc)
+		return 0;
+	part->name = text_dup(text, name_len);
 	part->state = IS_UNKNOWN;
 	part->value = NAN;
-	*out = p->c->nrules++;
-	return 0;
+	if (!part->name)
+		fail_memory(p);
+	skip(p, p->len);
+	return p->c->nrules++;
 }
 
 /* Whether a later --rule has the same name, which is the first len bytes. */
@@ -247,297 +270,203 @@ static bool is_named_again(const struct parser *p, uint32_t rule, size_t len)
 }
 
 /* The rule that the next word names; opened at its first use. */
-static int parse_name(struct parser *p, uint16_t *out)
+static uint16_t parse_name(struct parser *p)
 {
-	const struct trigger_ops *kind;
-	const char *spec;
-	size_t len;
+	const struct trigger_ops *kind = NULL;
+	const char *spec = "";
+	size_t len = 0;
 	uint32_t i;
-	int rc;
 
-	for (i = 0; i < p->c->nrules; i++) {
-		if (!word_is(p, p->c->rules[i].name))
+	for (i = 0; i < p->c->nrules; i++)
+		if (take(p, p->c->rules[i].name))
+			return (uint16_t)i;
+	for (i = 0; !p->rc && i < p->env->nrules; i++) {
+		p->rc = parse_named_rule(p->env->rules[i], &len, &kind, &spec, p->err);
+		if (p->rc || len != p->len || strncasecmp(p->env->rules[i], p->at, len) != 0)
 			continue;
-		*out = (uint16_t)i;
-		next(p);
-		return 0;
-	}
-	for (i = 0; i < p->env->nrules; i++) {
-		rc = named_rule_parse(p->env->rules[i], &len, &kind, &spec, p->err);
-		if (rc)
-			return rc;
-		if (len != p->len || strncasecmp(p->env->rules[i], p->at, len) != 0)
-			continue;
-		if (is_named_again(p, i, len))
-			return err_set(p->err, ERR_USAGE,
-				       "--rule %.*s is given twice; a name stands for one rule",
-				       len > 60 ? 60 : (int)len, p->env->rules[i]);
+		if (is_named_again(p, i, len)) {
+			p->rc = err_set(p->err, ERR_USAGE,
+					"--rule %.*s is given twice; a name stands for one rule",
+					quoted_len(len), p->env->rules[i]);
+			return 0;
+		}
 		if (p->c->nrules == COMPOSITE_RULES)
-			return wrong(p, "too many different rules in one expression");
-		rc = open_rule(p, p->env->rules[i], len, kind, spec, out);
-		if (!rc)
-			next(p);
-		return rc;
+			fail(p, "too many different rules in one expression");
+		return p->rc ? 0 : open_rule(p, p->env->rules[i], len, kind, spec);
 	}
-	return wrong(p, "no rule has this name; define it with --rule NAME=SPEC");
+	fail(p, "no rule has this name; define it with --rule NAME=SPEC");
+	return 0;
+}
+
+static bool rule_is_state(const struct parser *p, uint16_t rule)
+{
+	return p->c->nrules && p->c->rules[rule].trigger->ops->is_state;
 }
 
 /* ---- rate() and p99() ------------------------------------------------------------------------ */
 
-static int parse_compare(struct parser *p, struct threshold *t)
+static uint16_t parse_argument(struct parser *p)
 {
-	static const struct {
-		const char *text;
-		enum compare compare;
-	} all[] = {
-		{">=", COMPARE_OVER_EQUAL}, {">", COMPARE_OVER}, {"<=", COMPARE_UNDER_EQUAL},
-		{"<", COMPARE_UNDER},
-	};
-	double limit;
-	size_t n, i;
+	uint16_t rule;
 
-	for (i = 0; i < 4 && !word_is(p, all[i].text); i++)
-		;
-	if (i == 4)
-		return wrong(p, "a comparison is expected: > >= < or <=");
-	next(p);
-	if (!number_at(p, &limit, &n))
-		return wrong(p, "a number is expected");
-	threshold_init(t, all[i].compare, limit);
-	p->at += n;
-	p->len -= n;
-	if (!p->len)
-		look(p);
-	return 0;
+	skip(p, p->len);
+	expect(p, "(", "'(' and the name of a rule are expected");
+	rule = parse_name(p);
+	expect(p, ")", "')' is expected");
+	return rule;
 }
 
-static int parse_argument(struct parser *p, uint16_t *rule)
+static void parse_limit(struct parser *p, struct threshold *out)
 {
-	int rc;
-
-	next(p);
-	if (!take(p, "("))
-		return wrong(p, "'(' and the name of a rule are expected");
-	rc = parse_name(p, rule);
-	if (!rc && !take(p, ")"))
-		rc = wrong(p, "')' is expected");
-	return rc;
-}
-
-static int parse_over(struct parser *p, uint64_t *window_ns)
-{
-	return take(p, "over") ? parse_time(p, window_ns) : 0;
-}
-
-static int parse_unit(struct parser *p, double *seconds)
-{
-	static const struct {
-		const char *name;
-		double seconds;
-	} units[] = {{"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"hour", 3600}};
+	static const enum compare all[] = {COMPARE_OVER_EQUAL, COMPARE_OVER, COMPARE_UNDER_EQUAL,
+					   COMPARE_UNDER};
 	size_t i;
 
-	if (!take(p, "/"))
-		return wrong(p, "a rate needs a unit: /s, /min or /h, as in > 10/s");
-	for (i = 0; i < COUNT_OF(units); i++) {
-		if (!take(p, units[i].name))
-			continue;
-		*seconds = units[i].seconds;
-		return 0;
-	}
-	return wrong(p, "a rate needs a unit: /s, /min or /h, as in > 10/s");
+	for (i = 0; i < COUNT_OF(all) && !take(p, compare_text(all[i])); i++)
+		;
+	if (i == COUNT_OF(all))
+		fail(p, "a comparison is expected: > >= < or <=");
+	else
+		threshold_init(out, all[i], parse_number(p, "a number is expected"));
 }
 
-static int parse_rate(struct parser *p, uint16_t *out)
+static uint64_t parse_over(struct parser *p, uint64_t otherwise_ns)
 {
-	struct threshold limit = {0};
-	double unit_sec = 1;
-	uint64_t window_ns;
-	uint16_t rule = 0;
-	int rc = parse_argument(p, &rule);
+	return take(p, "over") ? parse_time(p) : otherwise_ns;
+}
 
-	if (!rc && p->c->rules[rule].trigger->ops->is_state)
-		rc = wrong(p, "rate() counts events, but this rule is on a counter; compare its "
-			   "value with p50() or in the rule itself");
-	if (!rc)
-		rc = parse_compare(p, &limit);
-	if (!rc)
-		rc = parse_unit(p, &unit_sec);
-	window_ns = (uint64_t)(unit_sec < 10 ? 10e9 : unit_sec * 1e9);
-	if (!rc)
-		rc = parse_over(p, &window_ns);
-	if (!rc)
-		rc = add(p, NODE_RATE, true, NODE_NONE, NODE_NONE, out);
-	if (rc)
-		return rc;
-	p->c->nodes[*out].rule = rule;
-	p->c->nodes[*out].limit = limit;
-	p->c->nodes[*out].unit_sec = unit_sec;
-	p->c->nodes[*out].time_ns = window_ns;
-	p->c->nodes[*out].rate = calloc(1, sizeof(struct rate));
-	return p->c->nodes[*out].rate ? 0 : no_memory(p);
+static uint16_t parse_rate(struct parser *p)
+{
+	static const struct unit units[] = {
+		{"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"hour", 3600},
+		{NULL, 0},
+	};
+	struct node n = {.type = NODE_RATE, .is_state = true, .rule = parse_argument(p)};
+
+	if (rule_is_state(p, n.rule))
+		fail(p, "rate() counts events, but this rule is on a counter; compare its value "
+			"with p50() or in the rule itself");
+	parse_limit(p, &n.limit);
+	n.unit_sec = take(p, "/") ? find_unit(p, units) : 0;
+	if (n.unit_sec == 0)
+		fail(p, "a rate needs a unit: /s, /min or /h, as in > 10/s");
+	if (p->rc)
+		return 0;
+	skip(p, p->len);
+	n.time_ns = parse_over(p, (uint64_t)(n.unit_sec < 10 ? 10e9 : n.unit_sec * 1e9));
+	return add_node(p, n);
+}
+
+/* Whether '(' follows the word. */
+static bool is_call(const struct parser *p)
+{
+	return !p->rc && p->at[p->len + strspn(p->at + p->len, " ")] == '(';
 }
 
 /* "p99", "p99.9": a percentile over 0 and under 100. */
 static bool is_quantile(const struct parser *p, double *q)
 {
-	char copy[10] = "", *end = copy;
+	size_t digits = p->len ? p->len - 1 : 0;
 
-	if (p->len < 2 || p->len >= sizeof(copy) || (p->at[0] | 32) != 'p' ||
-	    !isdigit((unsigned char)p->at[1]) || p->at[p->len + strspn(p->at + p->len, " ")] != '(')
+	if (!is_call(p) || !digits || (p->at[0] | 32) != 'p' || p->at[1] == '.' ||
+	    number_prefix(p->at + 1, digits, "0123456789.", q) != digits)
 		return false;
-	memcpy(copy, p->at + 1, p->len - 1);
-	*q = strtod(copy, &end) / 100;
-	return !*end && *q > 0 && *q < 1;
+	*q /= 100;
+	return *q > 0 && *q < 1;
 }
 
-static int parse_quantile(struct parser *p, double q, uint16_t *out)
+static uint16_t parse_quantile(struct parser *p, double q)
 {
-	struct threshold limit = {0};
-	uint64_t window_ns = 60 * NS_PER_SEC;
-	uint16_t rule = 0;
-	int rc = parse_argument(p, &rule);
-
-	if (!rc)
-		rc = parse_compare(p, &limit);
 	/* Durations are in ms. */
-	if (!rc && take(p, "s"))
-		limit.limit *= 1000;
-	else if (!rc && take(p, "us"))
-		limit.limit /= 1000;
-	else if (!rc)
-		take(p, "ms");
-	if (!rc)
-		rc = parse_over(p, &window_ns);
-	if (!rc)
-		rc = add(p, NODE_QUANTILE, true, NODE_NONE, NODE_NONE, out);
-	if (rc)
-		return rc;
-	p->c->nodes[*out].rule = rule;
-	p->c->nodes[*out].limit = limit;
-	p->c->nodes[*out].quantile = q;
-	p->c->nodes[*out].time_ns = window_ns;
-	p->c->nodes[*out].values = calloc(1, sizeof(struct quantile));
-	return p->c->nodes[*out].values ? 0 : no_memory(p);
+	static const struct unit units[] = {{"s", 1000}, {"ms", 1}, {"us", 1e-3}, {NULL, 0}};
+	struct node n = {.type = NODE_QUANTILE, .is_state = true, .quantile = q};
+	double unit;
+
+	n.rule = parse_argument(p);
+	parse_limit(p, &n.limit);
+	unit = find_unit(p, units);
+	if (unit != 0) {
+		n.limit.limit *= unit;
+		skip(p, p->len);
+	}
+	n.time_ns = parse_over(p, 60 * NS_PER_SEC);
+	return add_node(p, n);
 }
 
 /* ---- the grammar ----------------------------------------------------------------------------- */
 
-static int parse_or(struct parser *p, uint16_t *out);
+static uint16_t parse_or(struct parser *p);
 
-static int parse_rule(struct parser *p, uint16_t *out)
+static uint16_t parse_rule(struct parser *p)
 {
-	uint16_t rule = 0;
-	int rc;
+	uint16_t rule;
 
 	if (!p->len || !is_word(*p->at))
-		return wrong(p, "the name of a rule, not, rate(), p99() or '(' is expected");
-	rc = parse_name(p, &rule);
-	if (!rc)
-		rc = add(p, NODE_RULE, p->c->rules[rule].trigger->ops->is_state, NODE_NONE,
-			 NODE_NONE, out);
-	if (!rc)
-		p->c->nodes[*out].rule = rule;
-	return rc;
+		fail(p, "the name of a rule, not, rate(), p99() or '(' is expected");
+	rule = parse_name(p);
+	return add_node(p, (struct node){.type = NODE_RULE, .rule = rule,
+					 .is_state = rule_is_state(p, rule)});
 }
 
-static int parse_primary(struct parser *p, uint16_t *out)
+static uint16_t parse_primary(struct parser *p)
 {
+	uint16_t inner;
 	double q;
-	int rc;
 
 	if (take(p, "(")) {
-		rc = parse_or(p, out);
-		if (!rc && !take(p, ")"))
-			rc = wrong(p, "')', and, or, then, for or within is expected");
-		return rc;
+		inner = parse_or(p);
+		expect(p, ")", "')', and, or, then, for or within is expected");
+		return inner;
 	}
-	if (word_is(p, "rate") && p->at[p->len + strspn(p->at + p->len, " ")] == '(')
-		return parse_rate(p, out);
-	if (is_quantile(p, &q))
-		return parse_quantile(p, q, out);
-	return parse_rule(p, out);
+	if (word_is(p, "rate") && is_call(p))
+		return parse_rate(p);
+	return is_quantile(p, &q) ? parse_quantile(p, q) : parse_rule(p);
 }
 
-static int parse_for(struct parser *p, uint16_t *out)
+static uint16_t parse_factor(struct parser *p, bool may_be_within)
 {
-	uint16_t left = *out;
-	uint64_t time_ns = 0;
-	int rc;
-
-	if (!node(p, left)->is_state)
-		return wrong(p, "an event is a moment and has no length; write 'within' for 'for'");
-	next(p);
-	rc = parse_time(p, &time_ns);
-	if (!rc)
-		rc = add(p, NODE_FOR, true, left, NODE_NONE, out);
-	if (!rc)
-		p->c->nodes[*out].time_ns = time_ns;
-	return rc;
-}
-
-static int parse_within(struct parser *p, uint16_t *out)
-{
-	uint16_t left = *out;
-	uint64_t time_ns = 0;
-	int rc;
-
-	next(p);
-	rc = parse_time(p, &time_ns);
-	if (!rc)
-		rc = add(p, NODE_WITHIN, true, left, NODE_NONE, out);
-	if (!rc)
-		p->c->nodes[*out].time_ns = time_ns;
-	return rc;
-}
-
-static int parse_factor(struct parser *p, bool may_be_within, uint16_t *out)
-{
-	uint16_t left;
-	int rc;
+	struct node n = {.is_state = true};
 
 	if (++p->nesting > NESTING_MAX)
-		return wrong(p, "the expression is too deep");
+		fail(p, "the expression is too deep");
 	if (take(p, "not")) {
-		rc = parse_factor(p, may_be_within, out);
-		left = *out;
-		if (!rc && !node(p, left)->is_state)
-			rc = wrong(p, "'not' needs a state, and an event is a moment; write "
-				      "'not A within 10s'");
-		if (!rc)
-			rc = add(p, NODE_NOT, true, left, NODE_NONE, out);
+		n.type = NODE_NOT;
+		n.left = parse_factor(p, may_be_within);
+		if (!node(p, n.left)->is_state)
+			fail(p, "'not' needs a state, and an event is a moment; write 'not A "
+				"within 10s'");
+		n.left = add_node(p, n);
 	} else {
-		rc = parse_primary(p, out);
-		while (!rc && (word_is(p, "for") || (may_be_within && word_is(p, "within"))))
-			rc = word_is(p, "for") ? parse_for(p, out) : parse_within(p, out);
+		n.left = parse_primary(p);
+		while (word_is(p, "for") || (may_be_within && word_is(p, "within"))) {
+			n.type = word_is(p, "for") ? NODE_FOR : NODE_WITHIN;
+			if (n.type == NODE_FOR && !node(p, n.left)->is_state)
+				fail(p, "an event is a moment and has no length; write 'within' "
+					"for 'for'");
+			skip(p, p->len);
+			n.time_ns = parse_time(p);
+			n.left = add_node(p, n);
+		}
 	}
 	p->nesting--;
-	return rc;
+	return n.left;
 }
 
-static int parse_then(struct parser *p, uint16_t *out)
+static uint16_t parse_then(struct parser *p)
 {
-	uint16_t left, right = 0;
-	uint64_t time_ns = 0;
-	int rc = parse_factor(p, true, out);
+	struct node n = {.type = NODE_THEN, .left = parse_factor(p, true)};
 
-	while (!rc && take(p, "then")) {
-		left = *out;
-		rc = parse_factor(p, false, &right);
-		if (!rc && !take(p, "within"))
-			rc = wrong(p, "'within' and a time are expected: A then B within 5s");
-		if (!rc)
-			rc = parse_time(p, &time_ns);
-		if (!rc)
-			rc = add(p, NODE_THEN, false, left, right, out);
-		if (!rc)
-			p->c->nodes[*out].time_ns = time_ns;
+	while (take(p, "then")) {
+		n.right = parse_factor(p, false);
+		expect(p, "within", "'within' and a time are expected: A then B within 5s");
+		n.time_ns = parse_time(p);
+		n.left = add_node(p, n);
 	}
-	return rc;
+	return n.left;
 }
 
 /* Whether `rule`, or `not rule`, must be true for this node to be true. */
-static bool demands(struct parser *p, uint16_t at, uint16_t rule, bool negated)
+static bool demands(const struct parser *p, uint16_t at, uint16_t rule, bool negated)
 {
 	const struct node *n = node(p, at);
 
@@ -549,7 +478,7 @@ static bool demands(struct parser *p, uint16_t at, uint16_t rule, bool negated)
 }
 
 /* "a and not a" is never true. Whether different rules exclude each other is not known. */
-static bool excludes(struct parser *p, uint16_t left, uint16_t right)
+static bool excludes(const struct parser *p, uint16_t left, uint16_t right)
 {
 	uint16_t rule;
 
@@ -560,63 +489,53 @@ static bool excludes(struct parser *p, uint16_t left, uint16_t right)
 	return false;
 }
 
-static int parse_and(struct parser *p, uint16_t *out)
+static uint16_t parse_and(struct parser *p)
 {
-	uint16_t left, right = 0;
-	bool state;
-	int rc = parse_then(p, out);
+	struct node n = {.type = NODE_AND, .left = parse_then(p)};
 
-	while (!rc && word_is(p, "and")) {
-		left = *out;
-		next(p);
-		rc = parse_then(p, &right);
-		if (!rc && !node(p, left)->is_state && !node(p, right)->is_state)
-			rc = wrong(p, "two events never come at the same moment; write "
-				   "'A within 5s and B' or 'A then B within 5s'");
-		if (!rc && excludes(p, left, right))
-			rc = wrong(p, "the part before this is never true: a rule and its 'not' "
-				   "exclude each other");
-		state = !rc && node(p, left)->is_state && node(p, right)->is_state;
-		if (!rc)
-			rc = add(p, NODE_AND, state, left, right, out);
+	while (take(p, "and")) {
+		n.right = parse_then(p);
+		if (!node(p, n.left)->is_state && !node(p, n.right)->is_state)
+			fail(p, "two events never come at the same moment; write 'A within 5s and "
+				"B' or 'A then B within 5s'");
+		if (excludes(p, n.left, n.right))
+			fail(p, "the part before this is never true: a rule and its 'not' exclude "
+				"each other");
+		n.is_state = node(p, n.left)->is_state && node(p, n.right)->is_state;
+		n.left = add_node(p, n);
 	}
-	return rc;
+	return n.left;
 }
 
-static int parse_or(struct parser *p, uint16_t *out)
+static uint16_t parse_or(struct parser *p)
 {
-	uint16_t left, right = 0;
-	bool state;
-	int rc;
+	struct node n = {.type = NODE_OR};
 
 	if (++p->nesting > NESTING_MAX)
-		return wrong(p, "the expression is too deep");
-	rc = parse_and(p, out);
-	while (!rc && take(p, "or")) {
-		left = *out;
-		rc = parse_and(p, &right);
+		fail(p, "the expression is too deep");
+	n.left = parse_and(p);
+	while (take(p, "or")) {
+		n.right = parse_and(p);
 		/* Or with a moment is a moment: a state counts when it becomes true. */
-		state = !rc && node(p, left)->is_state && node(p, right)->is_state;
-		if (!rc)
-			rc = add(p, NODE_OR, state, left, right, out);
+		n.is_state = node(p, n.left)->is_state && node(p, n.right)->is_state;
+		n.left = add_node(p, n);
 	}
 	p->nesting--;
-	return rc;
+	return n.left;
 }
 
-int composite_parse(struct composite *c, const char *text, const struct trigger_env *env,
-		    struct err *err)
+int composite_parse(struct composite *c, const struct trigger_env *env, struct err *err)
 {
+	const char *text = c->base.text;
 	struct parser p = {.c = c, .text = text, .at = text, .env = env, .err = err};
-	int rc;
 
 	if (strlen(text) > 1000)
 		return err_set(err, ERR_USAGE,
 			       "--stop-on '%.100s...': an expression has at most 1000 characters",
 			       text);
 	look(&p);
-	rc = parse_or(&p, &c->root);
-	if (!rc && p.len)
-		rc = wrong(&p, "and, or, then, for, within or the end is expected");
-	return rc;
+	c->root = parse_or(&p);
+	if (p.len)
+		fail(&p, "and, or, then, for, within or the end is expected");
+	return p.rc;
 }

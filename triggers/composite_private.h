@@ -2,9 +2,7 @@
 #pragma once
 
 #include "triggers/composite.h"
-#include "triggers/threshold.h"
 
-#define NODE_NONE UINT16_MAX
 #define RATE_BUCKETS 64u
 #define QUANTILE_SLOTS 12u
 #define QUANTILE_BUCKETS 1280u          /* 32 per doubling, from 0.001 */
@@ -37,7 +35,7 @@ struct quantile {
 struct node {
 	uint8_t type;                        /* enum node_type */
 	bool is_state;                       /* else a moment */
-	uint16_t left, right;                /* nodes before this one, or NODE_NONE */
+	uint16_t left, right;                /* nodes before this one, where the type has them */
 	uint16_t rule;                       /* NODE_RULE, NODE_RATE, NODE_QUANTILE */
 	uint64_t time_ns;                    /* FOR, WITHIN, THEN, window of RATE and QUANTILE */
 	double unit_sec, quantile;           /* RATE: 60 for /min; QUANTILE: 0.99 */
@@ -55,7 +53,7 @@ struct node {
 };
 
 struct rule_part {
-	const char *name;                    /* owned */
+	char *name;
 	struct trigger *trigger;
 	struct sense sense;                  /* of this event */
 	enum truth state;                    /* of a rule that is a state */
@@ -72,5 +70,5 @@ struct composite {
 	bool owed;                           /* it became true in the window of an incident */
 };
 
-int composite_parse(struct composite *c, const char *text, const struct trigger_env *env,
-		    struct err *err);
+/* Parse base.text. *c is zeroed; the caller closes it after a failure. */
+int composite_parse(struct composite *c, const struct trigger_env *env, struct err *err);

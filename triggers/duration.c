@@ -4,61 +4,58 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-int duration_head(struct duration *d, const struct spec *s, const char *title, struct err *err)
+int duration_head(struct duration *d, const struct spec *s)
 {
+	const char *title = d->base.ops->title;
 	double ms;
-	int rc = spec_number(s, title, s->text, s->head_len, &ms, err);
+	int rc = spec_number(s, title, s->text, s->head_len, &ms);
 
 	if (rc)
 		return rc;
 	if (ms < 0)
-		return err_set(err, ERR_USAGE,
-			       "%s: '%.60s' is below zero; write milliseconds, like 100, "
-			       "or 0 for off",
-			       title, s->text);
+		return err_set(s->err, ERR_USAGE, "%s: '%.60s' is below zero; write milliseconds, "
+			       "like 100, or 0 for off", title, s->text);
 	threshold_init(&d->threshold, COMPARE_OVER, ms);
 	d->off = ms == 0;
 	d->in_flight = true;
 	return 0;
 }
 
-int duration_key(struct duration *d, const struct spec *s, const struct spec_part *part,
-		 bool *taken, struct err *err)
+int duration_key(void *duration, struct spec *s)
 {
-	*taken = true;
-	if (spec_key_is(part, "InFlight"))
-		return spec_bool(s, part, &d->in_flight, err);
-	if (spec_key_is(part, "Process"))
-		return process_filter_parse(part->value, part->value_len, &d->processes, err);
-	return threshold_key(&d->threshold, s, part, taken, err);
+	struct duration *d = duration;
+
+	if (spec_key_is(s, "InFlight"))
+		return spec_bool(s, &d->in_flight);
+	if (spec_key_is(s, "Process"))
+		return process_filter_parse(s->value, s->value_len, &d->base.processes, s->err);
+	return threshold_key(&d->threshold, s);
 }
 
-int duration_ready(struct duration *d, const struct trigger_env *env, const struct spec *s,
-		   struct err *err)
+int duration_ready(struct duration *d, const struct trigger_env *env, bool has_limit,
+		   const struct spec *s)
 {
 	int rc = 0;
 
-	if (!threshold_moves(&d->threshold))
+	if (has_limit)
+		d->base.limit = &d->threshold;
+	if (has_limit && !threshold_moves(&d->threshold))
 		d->threshold.decay_hours = env->decay_hours;
-	if (!d->processes.n && env->process)
-		rc = process_filter_parse(env->process, strlen(env->process), &d->processes, err);
+	if (!d->base.processes.n && env->process)
+		rc = process_filter_parse(env->process, strlen(env->process), &d->base.processes,
+					  s->err);
 	if (!rc && !d->off)
-		rc = threshold_check(&d->threshold, s->text, err);
-	if (!rc && pairs_init(&d->pairs, 0) != 0)
-		rc = err_memory(err, "for the rule '%.200s'", s->text);
-	d->base.limit = &d->threshold;
-	return rc;
+		rc = threshold_check(&d->threshold, s);
+	return !rc && pairs_init(&d->pairs) ? spec_no_memory(s) : rc;
 }
 
-void duration_free(struct duration *d)
+void duration_close(struct trigger *t)
 {
-	pairs_free(&d->pairs);
-	free(d->base.spec);
+	pairs_free(&((struct duration *)t)->pairs);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
@@ -91,16 +88,25 @@ void process_text(const struct process *process, struct buf *out)
 		put_process(process_label(process, label), process->pid, out);
 }
 
+void origin_text(const struct event *e, struct buf *out)
+{
+	process_text(e->process, out);
+	if (e->thread)
+		buf_printf(out, ", thread %" PRIu32, e->thread->tid);
+}
+
+static void move_clock(struct duration *d, uint64_t time_ns)
+{
+	if (d->base.limit)
+		threshold_clock(d->base.limit, time_ns);
+}
+
 bool duration_wants(struct duration *d, const struct event *e)
 {
 	if (d->off)
 		return false;
-	threshold_clock(&d->threshold, e->time_ns);
-	d->base.counts.seen++;
-	if (process_filter_pass(&d->processes, e->process))
-		return true;
-	d->base.counts.dropped_process++;
-	return false;
+	move_clock(d, e->time_ns);
+	return trigger_wants(&d->base, e->process);
 }
 
 static double ms_between(uint64_t from_ns, uint64_t to_ns)
@@ -117,10 +123,20 @@ static void say(const struct duration *d, const struct pair *pair, double ms, co
 	buf_puts(why, d->what);
 	put_process(pair->process, pair->pid, why);
 	buf_printf(why, " %s %s ms, over its limit of ", tense, text);
-	threshold_text(&d->threshold, why);
+	threshold_text(d->base.limit, why);
 	buf_puts(why, " ms");
 	if (pair->tid)
 		buf_printf(why, ", thread %" PRIu32, pair->tid);
+}
+
+/* Whether a value that was measured is a hit. */
+static bool judge(struct duration *d, double ms, uint64_t time_ns, struct sense *out)
+{
+	out->measured = true;
+	out->value = ms;
+	trigger_value(&d->base, ms, time_ns);
+	out->hit = threshold_hit(d->base.limit, ms);
+	return out->hit;
 }
 
 void duration_stop(struct duration *d, const struct pair_key *key, const struct event *e,
@@ -133,11 +149,7 @@ void duration_stop(struct duration *d, const struct pair_key *key, const struct 
 		return;
 	}
 	d->base.counts.matched++;
-	out->measured = true;
-	out->value = ms_between(pair.start_ns, e->time_ns);
-	trigger_value(&d->base, out->value, e->time_ns);
-	out->hit = threshold_hit(&d->threshold, out->value);
-	if (!out->hit)
+	if (!judge(d, ms_between(pair.start_ns, e->time_ns), e->time_ns, out))
 		return;
 	say(d, &pair, out->value, "took", why);
 	if (*extra)
@@ -145,31 +157,27 @@ void duration_stop(struct duration *d, const struct pair_key *key, const struct 
 }
 
 void duration_group(struct duration *d, const struct event *e, const struct duration_group *group,
-		    const char *things, const char *extra, struct buf *why, struct sense *out)
+		    const char *extra, struct buf *why, struct sense *out)
 {
 	char sum[NUMBER_TEXT_BYTES], least[NUMBER_TEXT_BYTES];
 
 	d->base.counts.matched += group->n;
-	out->measured = true;
-	out->value = group->least_ms;
-	trigger_value(&d->base, out->value, e->time_ns);
-	out->hit = threshold_hit(&d->threshold, out->value);
-	if (!out->hit && threshold_hit(&d->threshold, group->sum_ms)) {
-		d->ngroups++;
-		if (group->sum_ms > d->group.sum_ms)
-			d->group = *group;
-	}
-	if (!out->hit)
+	if (!judge(d, group->least_ms, e->time_ns, out)) {
+		if (threshold_hit(d->base.limit, group->sum_ms)) {
+			d->ngroups++;
+			if (group->sum_ms > d->group.sum_ms)
+				d->group = *group;
+		}
 		return;
+	}
 	ms_text(group->sum_ms, sum);
 	ms_text(group->least_ms, least);
 	buf_puts(why, d->what);
 	process_text(e->process, why);
 	buf_printf(why,
-		   ": %" PRIu64 " %s, reported together, took %s ms in all, the longest at least "
-		   "%s ms, over its limit of ",
-		   group->n, things, sum, least);
-	threshold_text(&d->threshold, why);
+		   ": %" PRIu64 " pauses, reported together, took %s ms in all, the longest at "
+		   "least %s ms, over its limit of ", group->n, sum, least);
+	threshold_text(d->base.limit, why);
 	buf_puts(why, " ms");
 	if (*extra)
 		buf_printf(why, ", %s", extra);
@@ -178,7 +186,7 @@ void duration_group(struct duration *d, const struct event *e, const struct dura
 static bool is_overdue(const struct duration *d, const struct pair *pair, uint64_t now_ns)
 {
 	return now_ns > pair->start_ns + IN_FLIGHT_GRACE_NS &&
-	       threshold_hit(&d->threshold,
+	       threshold_hit(d->base.limit,
 			     ms_between(pair->start_ns + IN_FLIGHT_GRACE_NS, now_ns));
 }
 
@@ -212,7 +220,7 @@ void duration_other(struct duration *d, const struct event *e, struct buf *why, 
 		pairs_forget_process(pairs, e->process);
 	if (e->kind != EVENT_TICK || d->off)
 		return;
-	threshold_clock(&d->threshold, e->time_ns);
+	move_clock(d, e->time_ns);
 	pairs_expire(pairs, e->time_ns);
 	if (d->in_flight)
 		fire_overdue(d, e->time_ns, why, out);
@@ -235,7 +243,6 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 	char text[NUMBER_TEXT_BYTES];
 	struct buf line = {0};
 
-	trigger_status_base(t, out);
 	out->unit = "ms";
 	if (d->off) {
 		snprintf(out->text, sizeof(out->text), "off: its limit is 0");
@@ -248,7 +255,7 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 		buf_printf(&line, "%s ms", text);
 	}
 	buf_puts(&line, ", limit > ");
-	threshold_text(&d->threshold, &line);
+	threshold_text(d->base.limit, &line);
 	buf_puts(&line, " ms");
 	if (d->pairs.slots.used)
 		buf_printf(&line, ", %" PRIu32 " open", d->pairs.slots.used);

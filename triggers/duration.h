@@ -7,9 +7,6 @@
 #pragma once
 
 #include "triggers/pairs.h"
-#include "triggers/process_filter.h"
-#include "triggers/spec.h"
-#include "triggers/threshold.h"
 #include "triggers/trigger.h"
 
 /*
@@ -29,24 +26,22 @@ struct duration {
 	struct trigger base;
 	uint64_t ngroups;                    /* did not fire, but may hold one over the limit */
 	struct duration_group group;         /* the one of these with the largest sum */
-	struct threshold threshold;          /* ms */
+	struct threshold threshold;          /* ms; base.limit may be another rule's */
 	struct pairs pairs;
-	struct process_filter processes;
 	bool in_flight;
 	bool off;                            /* a limit of 0 */
 	const char *what;                    /* "GC", "request", for sentences; not owned */
 };
 
 /* Take MS from the head of a spec. */
-int duration_head(struct duration *d, const struct spec *s, const char *title, struct err *err);
-/* Take a key that all these rules have; *taken = it was one. DURATION_KEYS names them. */
+int duration_head(struct duration *d, const struct spec *s);
+/* The spec_take of keys that all these rules have, into a struct duration. */
 #define DURATION_KEYS "InFlight, Process, " THRESHOLD_KEYS
-int duration_key(struct duration *d, const struct spec *s, const struct spec_part *part,
-		 bool *taken, struct err *err);
+int duration_key(void *duration, struct spec *s);
 /* Take decay and processes from env where the spec has none, check all, and make the table. */
-int duration_ready(struct duration *d, const struct trigger_env *env, const struct spec *s,
-		   struct err *err);
-void duration_free(struct duration *d);
+int duration_ready(struct duration *d, const struct trigger_env *env, bool has_limit,
+		   const struct spec *s);
+void duration_close(struct trigger *t);
 
 /* Count an event of the right name as seen; false = the process filter dropped it. */
 bool duration_wants(struct duration *d, const struct event *e);
@@ -54,11 +49,11 @@ bool duration_wants(struct duration *d, const struct event *e);
 void duration_stop(struct duration *d, const struct pair_key *key, const struct event *e,
 		   const char *extra, struct buf *why, struct sense *out);
 /*
- * Several things ended. It fires when one of them must have been over the limit; when one may have
- * been, status() says so. things: "pauses", for sentences.
+ * Several pauses ended. The rule fires when one of them must have been over the limit; when one may
+ * have been, status() says so.
  */
 void duration_group(struct duration *d, const struct event *e, const struct duration_group *group,
-		    const char *things, const char *extra, struct buf *why, struct sense *out);
+		    const char *extra, struct buf *why, struct sense *out);
 /* A tick or the end of a process: move the clock, drop expired starts, fire overdue ones. */
 void duration_other(struct duration *d, const struct event *e, struct buf *why, struct sense *out);
 
@@ -69,3 +64,5 @@ void duration_status(const struct trigger *t, struct trigger_status *out);
 void ms_text(double ms, char out[NUMBER_TEXT_BYTES]);
 /* " of NAME (pid N)"; nothing without a process. */
 void process_text(const struct process *process, struct buf *out);
+/* The same, and ", thread T". */
+void origin_text(const struct event *e, struct buf *out);

@@ -28,70 +28,40 @@ static enum event_kind kind_of(const char *provider, const char *name)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-void event_match_close(struct trigger *t)
+static void event_match_close(struct trigger *t)
 {
 	struct event_match *m = (struct event_match *)t;
 
-	if (!m)
-		return;
 	while (m->nfilters)
 		field_filter_close(&m->filters[--m->nfilters]);
-	free(m->spec);
 	free(m->provider);
 	free(m->start);
 	free(m->stop);
 	free(m->field);
-	duration_free(&m->duration);
-	free(m);
+	duration_close(t);
 }
 
-int event_match_open(const struct trigger_ops *ops, const char *title, const char *shown,
-		     const char *text, const char *what, const struct trigger_env *env,
-		     struct trigger **out, struct err *err)
+static int event_match_open(struct trigger *t, const struct trigger_env *env, struct err *err)
 {
-	struct event_match *m = calloc(1, sizeof(*m));
-	struct trigger_env own = *env;
+	struct event_match *m = (struct event_match *)t;
 	struct spec s;
-	uint32_t kinds;
 	int rc;
 
-	spec_begin(&s, text);
-	if (!m)
-		return err_memory(err, "for the rule '%.200s'", text);
+	spec_begin(&s, t->text, err);
 	m->keywords = UINT64_MAX;
 	m->level = 4;
-	m->spec = text_dup(text, SIZE_MAX);
-	rc = m->spec ? event_match_parse(m, &s, err)
-		     : err_memory(err, "for the rule '%.200s'", text);
-	if (!rc && !m->stop)
-		own.decay_hours = 0;         /* a single event has no limit */
+	rc = event_match_parse(m, &s);
 	if (!rc)
-		rc = duration_ready(&m->duration, &own, &s, err);
-	if (!rc) {
-		m->start_kind = kind_of(m->provider, m->start);
-		m->stop_kind = m->stop ? kind_of(m->provider, m->stop) : EVENT_GENERIC;
-		m->start_id = event_id_of(m->start);
-		m->stop_id = m->stop ? event_id_of(m->stop) : -1;
-		kinds = 1u << EVENT_GENERIC | 1u << EVENT_TICK | 1u << EVENT_PROCESS_EXIT |
-			1u << m->start_kind | 1u << m->stop_kind;
-		rc = trigger_init(&m->duration.base, ops, title, shown, kinds, err);
-	}
-	if (rc) {
-		event_match_close(&m->duration.base);
+		rc = duration_ready(&m->duration, env, m->stop != NULL, &s);
+	if (rc)
 		return rc;
-	}
-	m->duration.what = what ? what : m->start;
-	if (!m->stop)
-		m->duration.base.limit = NULL;
-	*out = &m->duration.base;
+	m->start_kind = kind_of(m->provider, m->start);
+	m->stop_kind = m->stop ? kind_of(m->provider, m->stop) : EVENT_GENERIC;
+	m->start_id = event_id_of(m->start);
+	m->stop_id = m->stop ? event_id_of(m->stop) : -1;
+	m->duration.what = m->start;
+	t->kinds |= 1u << m->start_kind | 1u << m->stop_kind;
 	return 0;
-}
-
-static int open_event(const char *spec, const struct trigger_env *env, struct trigger **out,
-		      struct err *err)
-{
-	return event_match_open(&event_match_trigger, "StopOnEtwEvent", spec, spec, NULL, env, out,
-				err);
 }
 
 /* Join the filters of one field ("" = all, NULL = none); those that do not fit are left out. */
@@ -117,37 +87,31 @@ static void put_conditions(const struct event_match *m, const char *field,
 	}
 }
 
-int event_match_needs(const struct trigger *t, struct needs *out, struct err *err)
+static int event_match_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
 	const struct event_match *m = (const struct event_match *)t;
-	struct need_event *e;
+	struct need_event e = {.stack = m->stack};
 	int rc = needs_provider(out, m->provider, m->keywords, m->level, err);
 
-	if (rc || strlen(m->start) >= EVENT_NAME_MAX ||
-	    (m->stop && strlen(m->stop) >= EVENT_NAME_MAX))
-		return rc ? rc
-			  : err_set(err, ERR_LIMIT,
-				    "'%.100s...': an event's name has at most %d bytes", m->spec,
-				    EVENT_NAME_MAX - 1);
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return err_memory(err, "for the rule '%.200s'", m->spec);
-	strcpy(e->provider, m->provider);
-	strcpy(e->name, m->start);
-	e->stack = m->stack;
-	put_conditions(m, "", e->filter);
-	rc = needs_event(out, e, err);
-	if (!rc && m->stop) {
-		strcpy(e->name, m->stop);
-		/* Start and stop of sys_enter have the same id, so its filter holds for both. */
-		put_conditions(m, text_same_fold(m->start, "sys_enter") ? "id" : NULL, e->filter);
-		rc = needs_event(out, e, err);
-	}
-	free(e);
-	return rc;
+	if (!rc && (strlen(m->start) >= EVENT_NAME_MAX ||
+		    (m->stop && strlen(m->stop) >= EVENT_NAME_MAX)))
+		return err_set(err, ERR_LIMIT, "'%.100s...': an event's name has at most %d bytes",
+			       t->text, EVENT_NAME_MAX - 1);
+	if (rc)
+		return rc;
+	strcpy(e.provider, m->provider);
+	strcpy(e.name, m->start);
+	put_conditions(m, "", e.filter);
+	rc = needs_event(out, &e, err);
+	if (rc || !m->stop)
+		return rc;
+	strcpy(e.name, m->stop);
+	/* Start and stop of sys_enter have the same id, so its filter holds for both. */
+	put_conditions(m, text_same_fold(m->start, "sys_enter") ? "id" : NULL, e.filter);
+	return needs_event(out, &e, err);
 }
 
-bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
+static bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
 {
 	const struct event_match *m = (const struct event_match *)t;
 	unsigned k;
@@ -155,7 +119,7 @@ bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *
 	if (i > 1 || (i == 1 && !m->stop))
 		return false;
 	*out = (struct trigger_wish){.provider = m->provider, .event = i ? m->stop : m->start,
-				     .processes = &m->duration.processes};
+				     .processes = &t->processes};
 	for (k = 0; k < m->nfilters && i == 0; k++)
 		out->fields[out->nfields++] = m->filters[k].field;
 	if (m->context == CONTEXT_FIELD)
@@ -165,16 +129,13 @@ bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static bool filters_pass(struct event_match *m, const struct event *e)
+static bool filters_pass(const struct event_match *m, const struct event *e)
 {
 	unsigned i;
 
-	for (i = 0; i < m->nfilters; i++) {
-		if (field_filter_pass(&m->filters[i], e))
-			continue;
-		m->duration.base.counts.dropped_filter++;
-		return false;
-	}
+	for (i = 0; i < m->nfilters; i++)
+		if (!field_filter_pass(&m->filters[i], e))
+			return false;
 	return true;
 }
 
@@ -186,21 +147,12 @@ static void say_event(const struct event_match *m, const struct event *e, struct
 	uint32_t i;
 
 	buf_printf(why, "%s%c%s", m->provider, event_match_is_probe(m) ? ':' : '/', m->start);
-	process_text(e->process, why);
-	if (e->thread)
-		buf_printf(why, ", thread %" PRIu32, e->thread->tid);
+	origin_text(e, why);
 	for (i = 0; i < e->nfields && why->len < 400; i++) {
 		text = field_text(&e->fields[i], printed);
 		buf_printf(why, "%s%s=%.100s%s", i ? ", " : ": ", e->fields[i].name, text,
 			   strlen(text) > 100 ? "..." : "");
 	}
-}
-
-static void single(struct event_match *m, const struct event *e, struct buf *why, struct sense *out)
-{
-	m->duration.base.counts.matched++;
-	out->hit = true;
-	say_event(m, e, why);
 }
 
 /* Whether the event has this kind, this number or this name. */
@@ -215,7 +167,8 @@ static bool is_named(const struct event *e, const char *name, enum event_kind ki
 	return e->name && event_name_is(name, e->name);
 }
 
-void event_match_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
+static void event_match_sense(struct trigger *t, const struct event *e, struct buf *why,
+			      struct sense *out)
 {
 	struct event_match *m = (struct event_match *)t;
 	bool start = is_named(e, m->start, m->start_kind, m->start_id), stop;
@@ -226,10 +179,13 @@ void event_match_sense(struct trigger *t, const struct event *e, struct buf *why
 	    (!e->provider || !provider_is(m->provider, e->provider)))
 		start = stop = false;
 	if ((start || stop) && duration_wants(&m->duration, e)) {
-		if (start && !filters_pass(m, e))
+		if (start && !filters_pass(m, e)) {
+			t->counts.dropped_filter++;
 			return;
+		}
 		if (start && !m->stop) {
-			single(m, e, why, out);
+			trigger_matches(t, true, out);
+			say_event(m, e, why);
 			return;
 		}
 		event_match_key(m, e, &key);
@@ -244,52 +200,39 @@ void event_match_sense(struct trigger *t, const struct event *e, struct buf *why
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static const struct field_filter *dead_filter(const struct event_match *m)
-{
-	unsigned i;
-
-	for (i = 0; i < m->nfilters; i++)
-		if (m->filters[i].regex && regex_is_dead(m->filters[i].regex))
-			return &m->filters[i];
-	return NULL;
-}
-
-void event_match_status(const struct trigger *t, struct trigger_status *out)
+static void event_match_status(const struct trigger *t, struct trigger_status *out)
 {
 	const struct event_match *m = (const struct event_match *)t;
-	const struct field_filter *dead = dead_filter(m);
+	unsigned i;
 
-	if (m->stop) {
+	if (m->stop)
 		duration_status(t, out);
-	} else {
-		trigger_status_base(t, out);
-		snprintf(out->text, sizeof(out->text), "%s%s",
-			 t->counts.seen ? "armed" : "no such event yet",
-			 trigger_window_text(t));
-	}
-	if (dead) {
+	for (i = 0; i < m->nfilters; i++) {
+		if (!m->filters[i].regex || !regex_is_dead(m->filters[i].regex))
+			continue;
 		out->phase = TRIGGER_DEAD;
 		snprintf(out->text, sizeof(out->text),
 			 "dead: the expression '%.60s' took over %u steps %u times and was "
-			 "switched off",
-			 dead->value, REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
+			 "switched off", m->filters[i].value, REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
+		return;
 	}
 }
 
 const struct trigger_ops event_match_trigger = {
 	.name = "stop-on-etw-event",
+	.title = "StopOnEtwEvent",
 	.usage = "PROVIDER/EVENT[;FieldFilter=...][;TriggerMSec=...][;StopEvent=...]"
 		 "[;StartStopID=...][;Process=...][;Keywords=...][;Level=...][;InFlight=true][;"
 		 "Stack=true]",
 	.summary = "keep an incident at an event, or when a start takes longer until its stop",
-	.open = open_event,
+	.bytes = sizeof(struct event_match),
+	.kinds = 1u << EVENT_GENERIC | 1u << EVENT_TICK | 1u << EVENT_PROCESS_EXIT,
+	.saves_limit = true,
+	.open = event_match_open,
 	.needs = event_match_needs,
 	.feed = trigger_feed,
-	.fired = trigger_fired,
 	.status = event_match_status,
 	.close = event_match_close,
 	.sense = event_match_sense,
-	.save = trigger_save_limit,
-	.load = trigger_load_limit,
 	.wish = event_match_wish,
 };

@@ -29,28 +29,9 @@
  *
  * Filters look at the start only. A start replaces an open one of the same context. Pids count
  * whole (PerfView: 16 bits), values are compared, not hashed, and a reused pid is another process.
- *
- * Source: design page triggers.md section 4; activity paths: see event_match_key.c.
  */
 #pragma once
 
 #include "triggers/trigger.h"
 
 extern const struct trigger_ops event_match_trigger;
-
-/*
- * Open a rule that is part of a preset: it works by `spec`, and people see TITLE:SHOWN.
- *
- * what   "request", for sentences; NULL = the event's name; not owned
- */
-int event_match_open(const struct trigger_ops *ops, const char *title, const char *shown,
-		     const char *spec, const char *what, const struct trigger_env *env,
-		     struct trigger **out, struct err *err);
-
-int event_match_needs(const struct trigger *t, struct needs *out, struct err *err);
-void event_match_sense(struct trigger *t, const struct event *e, struct buf *why,
-		       struct sense *out);
-void event_match_status(const struct trigger *t, struct trigger_status *out);
-void event_match_close(struct trigger *t);
-bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *out);
-

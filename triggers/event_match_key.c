@@ -43,29 +43,20 @@ static bool is_activity_path(const char *text, uint32_t pid)
 	return (sum ^ pid) == w[3] || (sum & 0xFFFFFFF0) == (w[3] & 0xFFFFFFF0);
 }
 
-static const char *activity_of(const struct event *e)
+/* The event's activity, or NULL. */
+static const struct event_field *activity_of(const struct event *e)
 {
 	const struct event_field *f = event_field(e, "ActivityID");
 
-	return f && f->type == FIELD_TEXT && f->v.text && *f->v.text ? f->v.text : NULL;
+	return f && f->type == FIELD_TEXT && f->v.text && *f->v.text ? f : NULL;
 }
 
 static void key_field(struct pair_key *key, const struct event_field *f)
 {
-	switch (f->type) {
-	case FIELD_INT:
-		pair_key_u64(key, (uint64_t)f->v.i);
-		break;
-	case FIELD_UINT:
-		pair_key_u64(key, f->v.u);
-		break;
-	case FIELD_DOUBLE:
-		pair_key_bytes(key, &f->v.d, sizeof(f->v.d));
-		break;
-	case FIELD_TEXT:
+	if (f->type == FIELD_TEXT)
 		pair_key_bytes(key, f->v.text ? f->v.text : "", f->v.text ? strlen(f->v.text) : 0);
-		break;
-	}
+	else
+		pair_key_bytes(key, &f->v, sizeof(f->v.u));
 }
 
 /* The first field of the payload; the event's header carries activity ids too. */
@@ -80,50 +71,25 @@ static const struct event_field *first_field(const struct event *e)
 	return NULL;
 }
 
-static void key_thread(struct pair_key *key, const struct event *e)
+/* The field that an event and the other end of its pair share by default; NULL = their thread. */
+static const struct event_field *derived_field(const struct event *e)
 {
-	pair_key_u64(key, e->thread ? e->thread->tid : 0);
+	const struct event_field *activity = activity_of(e), *first = first_field(e);
+	uint32_t pid = e->process ? e->process->pid : 0;
+
+	return activity && (!first || is_activity_path(activity->v.text, pid)) ? activity : first;
 }
 
-static void key_derived(struct pair_key *key, const struct event *e)
+void event_match_key(const struct event_match *m, const struct event *e, struct pair_key *key)
 {
-	const char *activity = activity_of(e);
-	const struct event_field *first = first_field(e);
-
-	if (activity && (!first || is_activity_path(activity, e->process ? e->process->pid : 0)))
-		pair_key_bytes(key, activity, strlen(activity));
-	else if (first)
-		key_field(key, first);
-	else
-		key_thread(key, e);
-}
-
-void event_match_key(struct event_match *m, const struct event *e, struct pair_key *key)
-{
-	const struct event_field *f;
-	const char *activity;
+	const struct event_field *f = m->context == CONTEXT_DERIVED    ? derived_field(e)
+				      : m->context == CONTEXT_ACTIVITY ? activity_of(e)
+				      : m->context == CONTEXT_FIELD    ? event_field(e, m->field)
+								       : NULL;
 
 	pair_key_begin(key, e->process);
-	switch (m->context) {
-	case CONTEXT_DERIVED:
-		key_derived(key, e);
-		break;
-	case CONTEXT_THREAD:
-		key_thread(key, e);
-		break;
-	case CONTEXT_ACTIVITY:
-		activity = activity_of(e);
-		if (activity)
-			pair_key_bytes(key, activity, strlen(activity));
-		else
-			m->without_field++;
-		break;
-	case CONTEXT_FIELD:
-		f = event_field(e, m->field);
-		if (f)
-			key_field(key, f);
-		else
-			m->without_field++;
-		break;
-	}
+	if (f)
+		key_field(key, f);
+	else if (m->context == CONTEXT_DERIVED || m->context == CONTEXT_THREAD)
+		pair_key_u64(key, e->thread ? e->thread->tid : 0);
 }

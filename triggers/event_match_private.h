@@ -13,7 +13,6 @@ enum context { CONTEXT_DERIVED, CONTEXT_THREAD, CONTEXT_ACTIVITY, CONTEXT_FIELD 
 
 struct event_match {
 	struct duration duration;
-	char *spec;                          /* that it works by; of a preset, one of its parts */
 	char *provider, *start, *stop;       /* stop NULL: single events */
 	char *field;                         /* CONTEXT_FIELD */
 	enum context context;
@@ -24,12 +23,11 @@ struct event_match {
 	bool stack;
 	unsigned nfilters;
 	struct field_filter filters[FIELD_FILTERS_MAX];
-	uint64_t without_field;              /* starts and stops without StartStopID's field */
 };
 
 /* Parse the rule's text. *m is zeroed; the caller closes it after a failure. */
-int event_match_parse(struct event_match *m, struct spec *s, struct err *err);
+int event_match_parse(struct event_match *m, struct spec *s);
 /* Whether it is on a probe in a program (Linux): uprobe:, usdt:. */
 bool event_match_is_probe(const struct event_match *m);
 /* The key that an event shares with the other end of its pair. */
-void event_match_key(struct event_match *m, const struct event *e, struct pair_key *key);
+void event_match_key(const struct event_match *m, const struct event *e, struct pair_key *key);

@@ -7,9 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* Providers with several names. Sources: triggers.md sections 4 and 6. */
-static const char *const same_providers[][2] = {
+/* Providers with several names, and the usual one. */
+static const char *const usual_names[][2] = {
 	{"Windows Kernel Trace", KERNEL_PROVIDER},
 	{"{9e814aad-3204-11d2-9a82-006008a86939}", KERNEL_PROVIDER},
 	{"{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}", "Microsoft-Windows-DotNETRuntime"},
@@ -26,36 +27,30 @@ const char *guid_without_braces(const char *guid, size_t *len)
 	return guid;
 }
 
-static bool same_guid(const char *a, const char *b)
+static bool same_name(const char *a, const char *b)
 {
-	size_t na, nb, i;
+	size_t na, nb;
 
+	if (text_same_fold(a, b))
+		return true;
 	a = guid_without_braces(a, &na);
 	b = guid_without_braces(b, &nb);
-	if (na != 36 || nb != 36)
-		return false;
-	for (i = 0; i < na; i++)
-		if (tolower((unsigned char)a[i]) != tolower((unsigned char)b[i]))
-			return false;
-	return true;
+	return na == 36 && nb == 36 && strncasecmp(a, b, 36) == 0;
+}
+
+static const char *usual_name(const char *provider)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(usual_names); i++)
+		if (same_name(provider, usual_names[i][0]))
+			return usual_names[i][1];
+	return provider;
 }
 
 bool provider_is(const char *wanted, const char *provider)
 {
-	size_t i;
-
-	if (text_same_fold(wanted + (*wanted == '*'), provider) || same_guid(wanted, provider))
-		return true;
-	for (i = 0; i < COUNT_OF(same_providers); i++) {
-		const char *const *same = same_providers[i];
-
-		if ((text_same_fold(wanted, same[0]) || same_guid(wanted, same[0]) ||
-		     text_same_fold(wanted, same[1])) &&
-		    (text_same_fold(provider, same[0]) || same_guid(provider, same[0]) ||
-		     text_same_fold(provider, same[1])))
-			return true;
-	}
-	return false;
+	return same_name(usual_name(wanted + (*wanted == '*')), usual_name(provider));
 }
 
 int event_id_of(const char *name)

@@ -5,71 +5,39 @@
 #include "triggers/gc_duration.h"
 #include "triggers/pattern.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CLR_KEYWORD_EXCEPTION 0x8000u
 #define CXX_PROVIDER "C++"                   /* Linux */
 #define EXCEPTION_EVENT "Exception/Start"
 
-static int exception_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			  struct err *err)
+static int exception_open(struct trigger *t, const struct trigger_env *env, struct err *err)
 {
-	struct pattern *p = calloc(1, sizeof(*p));
-	int rc;
-
-	if (!p)
-		return err_memory(err, "for the rule '%.200s'", spec);
-	rc = trigger_init(&p->base, &exception_trigger, "StopOnException", spec,
-			  1u << EVENT_GENERIC, err);
-	if (!rc)
-		rc = pattern_open(p, spec, spec, false, env, err);
-	if (rc) {
-		pattern_close(&p->base);
-		return rc;
-	}
-	*out = &p->base;
-	return 0;
+	return pattern_open((struct pattern *)t, t->text, false, env, err);
 }
 
 /* C++ only in named processes: each throw then costs more in all programs of the library. */
 static int exception_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
-	const struct pattern *p = (const struct pattern *)t;
-	struct need_event *e;
-	unsigned i;
+	struct need_event e = {.provider = CXX_PROVIDER, .name = EXCEPTION_EVENT, .stack = true};
 	int rc = needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
+	unsigned i;
 
-	if (rc || !p->processes.n)
-		return rc;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return err_memory(err, "for the rule '%.200s'", t->spec);
-	strcpy(e->provider, CXX_PROVIDER);
-	strcpy(e->name, EXCEPTION_EVENT);
-	e->stack = true;
-	for (i = 0; !rc && i < p->processes.n; i++) {
-		if (p->processes.items[i].pid)
-			snprintf(e->filter, sizeof(e->filter), "ProcessID=%" PRIu32,
-				 p->processes.items[i].pid);
-		else
-			snprintf(e->filter, sizeof(e->filter), "ProcessName=%s",
-				 p->processes.items[i].name);
-		rc = needs_event(out, e, err);
+	for (i = 0; !rc && i < t->processes.n; i++) {
+		snprintf(e.filter, sizeof(e.filter), "%s=%s",
+			 t->processes.items[i].pid ? "ProcessID" : "ProcessName",
+			 t->processes.items[i].name);
+		rc = needs_event(out, &e, err);
 	}
-	free(e);
 	return rc;
 }
 
 static bool exception_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
 {
-	if (i)
-		return false;
-	*out = (struct trigger_wish){.provider = CLR_PROVIDER, .event = "Exception/Start",
-				     .processes = &((const struct pattern *)t)->processes};
-	return true;
+	*out = (struct trigger_wish){.provider = CLR_PROVIDER, .event = EXCEPTION_EVENT,
+				     .processes = &t->processes};
+	return i == 0;
 }
 
 static const char *text_of(const struct event *e, const char *field)
@@ -94,40 +62,32 @@ static bool matches(struct pattern *p, const char *type, const char *message)
 static void exception_sense(struct trigger *t, const struct event *e, struct buf *why,
 			    struct sense *out)
 {
-	struct pattern *p = (struct pattern *)t;
 	const char *type, *message;
 
 	if (!e->name || strcmp(e->name, EXCEPTION_EVENT) != 0 || !e->provider ||
 	    (!text_same_fold(e->provider, CLR_PROVIDER) && strcmp(e->provider, CXX_PROVIDER) != 0))
 		return;
-	t->counts.seen++;
-	if (!process_filter_pass(&p->processes, e->process)) {
-		t->counts.dropped_process++;
+	if (!trigger_wants(t, e->process))
 		return;
-	}
 	type = text_of(e, "ExceptionType");
 	message = text_of(e, "ExceptionMessage");
-	if (!matches(p, type, message)) {
-		t->counts.dropped_filter++;
+	if (!trigger_matches(t, matches((struct pattern *)t, type, message), out))
 		return;
-	}
-	t->counts.matched++;
-	out->hit = true;
 	buf_printf(why, "exception %.200s%s%.300s,", *type ? type : "?", *message ? ": " : "",
 		   message);
-	process_text(e->process, why);
-	if (e->thread)
-		buf_printf(why, ", thread %" PRIu32, e->thread->tid);
+	origin_text(e, why);
 }
 
 const struct trigger_ops exception_trigger = {
 	.name = "stop-on-exception",
+	.title = "StopOnException",
 	.usage = "REGEX[;Process=...]   (matched against \"Type: Message\" and against the type)",
 	.summary = "keep an incident when a .NET or C++ exception that matches is thrown",
+	.bytes = sizeof(struct pattern),
+	.kinds = 1u << EVENT_GENERIC,
 	.open = exception_open,
 	.needs = exception_needs,
 	.feed = trigger_feed,
-	.fired = trigger_fired,
 	.status = pattern_status,
 	.close = pattern_close,
 	.sense = exception_sense,

@@ -6,8 +6,6 @@
  * The expression is matched anywhere, with case, against "Type: Message" and against the type
  * alone, so that ^System\.IO\.IOException$ finds that very type. An empty expression matches every
  * throw; any other never matches an event that has neither a type nor a message.
- *
- * Source: design page triggers.md section 6.
  */
 #pragma once
 

@@ -67,46 +67,37 @@ static size_t parse_op(const char *at, enum field_op *op)
 	return longest;
 }
 
-int field_filter_open(const char *spec, const char *text, size_t len, struct field_filter *out,
-		      struct err *err)
+int field_filter_open(const struct spec *s, struct field_filter *out)
 {
-	struct field_filter f = {0};
-	char *copy = text_dup(text, len);
+	struct field_filter f = {.field = text_dup(s->value, s->value_len)};
 	size_t name = 0, op;
+	const char *value;
 	int rc = 0;
 
-	if (!copy)
-		return err_memory(err, "for the rule '%.200s'", spec);
-	while (isalnum((unsigned char)copy[name]) || copy[name] == '_')
+	if (!f.field)
+		return spec_no_memory(s);
+	while (isalnum((unsigned char)f.field[name]) || f.field[name] == '_')
 		name++;
-	op = parse_op(copy + name, &f.op);
+	op = parse_op(f.field + name, &f.op);
+	value = f.field + name + op;
 	/* "=>" and "==" would compare with a value that begins with '>' or '='. */
-	if (name && op && !copy[name + op] && f.op != FIELD_EQUAL && f.op != FIELD_NOT_EQUAL)
-		rc = err_set(err, ERR_USAGE,
-			     "'%.200s': the filter '%.60s' has nothing to compare with", spec,
-			     copy);
-	else if (!name || !op || (copy[name + op] && strchr("<>=", copy[name + op])))
-		rc = err_set(err, ERR_USAGE,
-			     "'%.200s': the filter '%.60s' is not FIELD, then one of "
-			     "< > <= >= = != ~, then a value, without blanks",
-			     spec, copy);
-	if (!rc) {
-		f.field = text_dup(copy, name);
-		f.value = text_dup(copy + name + op, SIZE_MAX);
-		if (!f.field || !f.value)
-			rc = err_memory(err, "for the rule '%.200s'", spec);
-	}
+	if (name && op && !*value && f.op != FIELD_EQUAL && f.op != FIELD_NOT_EQUAL)
+		rc = spec_wrong(s, "the filter '%.60s' has nothing to compare with", f.field);
+	else if (!name || !op || (*value && strchr("<>=", *value)))
+		rc = spec_wrong(s, "the filter '%.60s' is not FIELD, then one of < > <= >= = != ~, "
+				"then a value, without blanks", f.field);
+	else if (!(f.value = text_dup(value, SIZE_MAX)))
+		rc = spec_no_memory(s);
+	f.field[name] = '\0';
 	if (!rc && f.op == FIELD_MATCHES)
-		rc = regex_open(spec, f.value, strlen(f.value), true, &f.regex, err);
+		rc = regex_open(s->text, f.value, strlen(f.value), true, &f.regex, s->err);
 	else if (!rc)
 		f.is_number = parse_number(f.value, &f.number);
-	free(copy);
-	if (rc) {
+	if (rc)
 		field_filter_close(&f);
-		return rc;
-	}
-	*out = f;
-	return 0;
+	else
+		*out = f;
+	return rc;
 }
 
 void field_filter_close(struct field_filter *f)
@@ -119,14 +110,14 @@ void field_filter_close(struct field_filter *f)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-const struct event_field *event_field_or_own(const struct event *e, const char *name,
-					     struct event_field *own)
+/* A field, or one of the event's own, built in *own; NULL = there is none. */
+static const struct event_field *field_or_own(const struct event *e, const char *name,
+					      struct event_field *own)
 {
 	const struct event_field *f = event_field(e, name);
 
 	if (f)
 		return f;
-	own->name = name;
 	own->type = FIELD_UINT;
 	if (text_same_fold(name, "ProcessID") && e->process) {
 		own->v.u = e->process->pid;
@@ -137,15 +128,12 @@ const struct event_field *event_field_or_own(const struct event *e, const char *
 		return own;
 	}
 	own->type = FIELD_TEXT;
-	if (text_same_fold(name, "ProcessName") && e->process) {
+	own->v.text = NULL;
+	if (text_same_fold(name, "ProcessName") && e->process)
 		own->v.text = process_name(e->process);
-		return own;
-	}
-	if (text_same_fold(name, "ProviderName") && e->provider) {
+	else if (text_same_fold(name, "ProviderName"))
 		own->v.text = e->provider;
-		return own;
-	}
-	return NULL;
+	return own->v.text ? own : NULL;
 }
 
 const char *field_text(const struct event_field *f, char out[FIELD_TEXT_BYTES])
@@ -168,9 +156,11 @@ const char *field_text(const struct event_field *f, char out[FIELD_TEXT_BYTES])
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-static int order_doubles(double a, double b)
+static double as_double(const struct event_field *f)
 {
-	return a < b ? -1 : a > b;
+	if (f->type == FIELD_DOUBLE)
+		return f->v.d;
+	return f->type == FIELD_INT ? (double)f->v.i : (double)f->v.u;
 }
 
 /* -1, 0 or 1. Whole numbers compare exactly, also a negative one with one over 2^63. */
@@ -179,50 +169,23 @@ static int order_numbers(const struct event_field *a, const struct event_field *
 	bool a_negative = a->type == FIELD_INT && a->v.i < 0;
 	bool b_negative = b->type == FIELD_INT && b->v.i < 0;
 
-	if (a->type == FIELD_DOUBLE || b->type == FIELD_DOUBLE) {
-		double x = a->type == FIELD_DOUBLE ? a->v.d : a->type == FIELD_INT ? (double)a->v.i
-										  : (double)a->v.u;
-		double y = b->type == FIELD_DOUBLE ? b->v.d : b->type == FIELD_INT ? (double)b->v.i
-										  : (double)b->v.u;
-
-		return order_doubles(x, y);
-	}
+	if (a->type == FIELD_DOUBLE || b->type == FIELD_DOUBLE)
+		return (as_double(a) > as_double(b)) - (as_double(a) < as_double(b));
 	if (a_negative != b_negative)
 		return a_negative ? -1 : 1;
-	if (a_negative)
-		return a->v.i < b->v.i ? -1 : a->v.i > b->v.i;
-	return a->v.u < b->v.u ? -1 : a->v.u > b->v.u;
+	/* The bits of two negative numbers have the order of the numbers. */
+	return compare_u64(a->v.u, b->v.u);
 }
+
+/* The orders of a value and the filter's that pass: bit 0 = below, bit 1 = equal, bit 2 = above. */
+static const unsigned char orders[] = {
+	[FIELD_EQUAL] = 2, [FIELD_NOT_EQUAL] = 5, [FIELD_UNDER] = 1, [FIELD_OVER] = 4,
+	[FIELD_UNDER_EQUAL] = 3, [FIELD_OVER_EQUAL] = 6, [FIELD_MATCHES] = 0,
+};
 
 static bool decide(enum field_op op, int order)
 {
-	switch (op) {
-	case FIELD_EQUAL:
-		return order == 0;
-	case FIELD_NOT_EQUAL:
-		return order != 0;
-	case FIELD_UNDER:
-		return order < 0;
-	case FIELD_OVER:
-		return order > 0;
-	case FIELD_UNDER_EQUAL:
-		return order <= 0;
-	case FIELD_OVER_EQUAL:
-		return order >= 0;
-	case FIELD_MATCHES:
-		break;
-	}
-	return false;
-}
-
-static bool is_lower(enum field_op op)
-{
-	return op == FIELD_OVER || op == FIELD_OVER_EQUAL;
-}
-
-static bool is_upper(enum field_op op)
-{
-	return op == FIELD_UNDER || op == FIELD_UNDER_EQUAL;
+	return orders[op] & (order < 0 ? 1 : order > 0 ? 4 : 2);
 }
 
 /* '=' ignores the case of letters; the order of texts does not. */
@@ -245,10 +208,8 @@ static bool same_value(const struct field_filter *a, const struct field_filter *
 /* Whether no value equals a's and passes b. */
 static bool value_fails(const struct field_filter *a, const struct field_filter *b)
 {
-	if (b->op == FIELD_EQUAL)
-		return !same_value(a, b);
-	if (b->op == FIELD_NOT_EQUAL)
-		return same_value(a, b);
+	if (b->op == FIELD_EQUAL || b->op == FIELD_NOT_EQUAL)
+		return same_value(a, b) != (b->op == FIELD_EQUAL);
 	if (b->op == FIELD_MATCHES)
 		return false;
 	if (a->is_number && b->is_number)
@@ -257,15 +218,9 @@ static bool value_fails(const struct field_filter *a, const struct field_filter 
 	       !decide(b->op, strcmp(a->value, b->value));
 }
 
-/* Whether it means the event's own process, which has several names, and not a field. */
-static bool is_process_name(const char *field, const struct event *e)
-{
-	return text_same_fold(field, "ProcessName") && e->process && !event_field(e, field);
-}
-
 bool field_filters_exclude(const struct field_filter *a, const struct field_filter *b)
 {
-	const struct field_filter *low = is_lower(a->op) ? a : b, *high = is_lower(a->op) ? b : a;
+	const struct field_filter *low = orders[a->op] & 4 ? a : b, *high = low == a ? b : a;
 	int order;
 
 	/* A process has several names. */
@@ -275,17 +230,25 @@ bool field_filters_exclude(const struct field_filter *a, const struct field_filt
 		return value_fails(a, b);
 	if (b->op == FIELD_EQUAL)
 		return value_fails(b, a);
-	if (!is_lower(low->op) || !is_upper(high->op) || low->is_number != high->is_number)
+	/* What is left are bounds: one from below, one from above. */
+	if ((orders[low->op] & 5) != 4 || (orders[high->op] & 5) != 1 ||
+	    low->is_number != high->is_number)
 		return false;
 	order = low->is_number ? order_numbers(&low->number, &high->number)
 			       : strcmp(low->value, high->value);
-	return order > 0 || (order == 0 && (low->op == FIELD_OVER || high->op == FIELD_UNDER));
+	return order > 0 || (order == 0 && !(orders[low->op] & orders[high->op] & 2));
+}
+
+/* Whether it means the event's own process, which has several names, and not a field. */
+static bool is_process_name(const char *field, const struct event *e)
+{
+	return text_same_fold(field, "ProcessName") && e->process && !event_field(e, field);
 }
 
 bool field_filter_pass(const struct field_filter *f, const struct event *e)
 {
 	struct event_field own, parsed;
-	const struct event_field *field = event_field_or_own(e, f->field, &own);
+	const struct event_field *field = field_or_own(e, f->field, &own);
 	char printed[FIELD_TEXT_BYTES];
 	const char *text;
 

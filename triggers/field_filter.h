@@ -16,6 +16,7 @@
 
 #include "model/event.h"
 #include "triggers/regex.h"
+#include "triggers/spec.h"
 
 #define FIELD_FILTERS_MAX 16u
 #define FIELD_TEXT_BYTES 64u
@@ -33,9 +34,8 @@ struct field_filter {
 	struct regex *regex;                 /* FIELD_MATCHES */
 };
 
-/* spec: the whole rule, for error messages. ERR_USAGE, ERR_MEMORY. */
-int field_filter_open(const char *spec, const char *text, size_t len, struct field_filter *out,
-		      struct err *err);
+/* From the value at hand of a rule's spec. ERR_USAGE, ERR_MEMORY. */
+int field_filter_open(const struct spec *s, struct field_filter *out);
 void field_filter_close(struct field_filter *f);    /* a zeroed one too */
 /*
  * Whether it is certain that no event can pass both: A>5 and A<3, A=x and A=y, A=x and A!=x, A=1
@@ -44,9 +44,6 @@ void field_filter_close(struct field_filter *f);    /* a zeroed one too */
 bool field_filters_exclude(const struct field_filter *a, const struct field_filter *b);
 bool field_filter_pass(const struct field_filter *f, const struct event *e);
 
-/* A field, or one of the event's own, built in *own; NULL = there is none. */
-const struct event_field *event_field_or_own(const struct event *e, const char *name,
-					     struct event_field *own);
 /* "<", "!=" and so on. */
 const char *field_op_text(enum field_op op);
 /* A field as text: its own, or printed into out. */

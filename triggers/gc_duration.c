@@ -1,5 +1,6 @@
 #include "triggers/gc_duration.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "triggers/duration.h"
 
@@ -15,6 +16,17 @@
 
 enum measure { MEASURE_GC, MEASURE_PAUSE, MEASURE_SUSPEND, MEASURE_FINAL_PAUSE, MEASURE_GEN2 };
 
+static const struct {
+	const char *what, *start, *stop;
+} measures[] = {
+	[MEASURE_GC] = {"GC", "GC/Start", "GC/Stop"},
+	[MEASURE_PAUSE] = {"GC pause", "GC/SuspendEEStart", "GC/RestartEEStop"},
+	[MEASURE_SUSPEND] = {"GC suspension", "GC/SuspendEEStart", "GC/SuspendEEStop"},
+	[MEASURE_FINAL_PAUSE] = {"final pause of a background GC", "GC/SuspendEEStart",
+				 "GC/RestartEEStop"},
+	[MEASURE_GEN2] = {"gen 2 GC", "GC/Start", "GC/Stop"},
+};
+
 struct gc_duration {
 	struct duration duration;
 	enum measure measure;
@@ -22,118 +34,51 @@ struct gc_duration {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static void gc_close(struct trigger *t)
+/* The measure of each kind; StopOnGCOverMsec has Measure= to change its own. */
+static enum measure measure_of(const struct trigger_ops *ops)
 {
-	if (!t)
-		return;
-	duration_free((struct duration *)t);
-	free(t);
+	return ops == &gc_over_trigger               ? MEASURE_GC
+	       : ops == &gc_suspend_over_trigger      ? MEASURE_SUSPEND
+	       : ops == &bgc_final_pause_over_trigger ? MEASURE_FINAL_PAUSE
+						      : MEASURE_GEN2;
 }
 
-static int take_measure(struct gc_duration *g, const struct spec *s, const struct spec_part *part,
-			struct err *err)
+static int take_key(void *rule, struct spec *s)
 {
-	if (spec_value_is(part, "gc"))
-		g->measure = MEASURE_GC;
-	else if (spec_value_is(part, "pause"))
-		g->measure = MEASURE_PAUSE;
-	else
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': Measure is gc (GC/Start to GC/Stop) or pause "
-			       "(suspend start to restart end)",
-			       s->text);
+	static const char *const names[] = {[MEASURE_GC] = "gc", [MEASURE_PAUSE] = "pause"};
+	struct gc_duration *g = rule;
+	int measure;
+
+	if (g->duration.base.ops != &gc_over_trigger || !spec_key_is(s, "Measure"))
+		return duration_key(&g->duration, s);
+	measure = spec_choice(s, names, COUNT_OF(names));
+	if (measure < 0)
+		return spec_wrong(s, "Measure is gc (GC/Start to GC/Stop) or pause (suspend start "
+				  "to restart end)");
+	g->measure = (enum measure)measure;
 	return 0;
 }
 
-static int parse_keys(struct gc_duration *g, struct spec *s, struct err *err)
+static int gc_open(struct trigger *t, const struct trigger_env *env, struct err *err)
 {
-	bool taken, choice = g->measure == MEASURE_GC;
-	struct spec_part part;
+	struct gc_duration *g = (struct gc_duration *)t;
+	struct spec s;
 	int rc = 0;
 
-	while (!rc && spec_next(s, &part, &rc, err)) {
-		taken = choice && spec_key_is(&part, "Measure");
-		rc = taken ? take_measure(g, s, &part, err)
-			   : duration_key(&g->duration, s, &part, &taken, err);
-		if (!rc && !taken)
-			rc = spec_unknown_key(s, &part, choice ? "Measure, " DURATION_KEYS
-							       : DURATION_KEYS, err);
-	}
-	return rc;
-}
-
-static const char *what_of(enum measure measure)
-{
-	static const char *const texts[] = {
-		[MEASURE_GC] = "GC",
-		[MEASURE_PAUSE] = "GC pause",
-		[MEASURE_SUSPEND] = "GC suspension",
-		[MEASURE_FINAL_PAUSE] = "final pause of a background GC",
-		[MEASURE_GEN2] = "gen 2 GC",
-	};
-
-	return texts[measure];
-}
-
-static int gc_make(const struct trigger_ops *ops, const char *title, enum measure measure,
-		   const char *spec, const struct trigger_env *env, struct trigger **out,
-		   struct err *err)
-{
-	struct gc_duration *g = calloc(1, sizeof(*g));
-	const uint32_t kinds = 1u << EVENT_GENERIC | 1u << EVENT_TICK | 1u << EVENT_PROCESS_EXIT;
-	struct spec s;
-	int rc;
-
-	if (!g)
-		return err_memory(err, "for the rule '%s'", spec);
-	g->measure = measure;
-	spec_begin(&s, spec);
-	rc = trigger_init(&g->duration.base, ops, title, spec, kinds, err);
-	if (!rc && measure != MEASURE_GEN2)
-		rc = duration_head(&g->duration, &s, title, err);
-	else if (!rc && s.head_len)
+	g->measure = measure_of(t->ops);
+	spec_begin(&s, t->text, err);
+	if (g->measure != MEASURE_GEN2)
+		rc = duration_head(&g->duration, &s);
+	else if (s.head_len)
 		rc = err_set(err, ERR_USAGE,
-			     "%s: '%.60s' is unexpected; it takes true, false or ;Process=", title,
-			     spec);
+			     "%s: '%.60s' is unexpected; it takes true, false or ;Process=",
+			     t->ops->title, t->text);
 	if (!rc)
-		rc = parse_keys(g, &s, err);
-	g->duration.what = what_of(g->measure);
-	if (!rc)
-		rc = duration_ready(&g->duration, env, &s, err);
-	if (rc) {
-		gc_close(&g->duration.base);
-		return rc;
-	}
-	if (measure == MEASURE_GEN2)
-		g->duration.base.limit = NULL;
-	*out = &g->duration.base;
-	return 0;
-}
-
-static int gc_over_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			struct err *err)
-{
-	return gc_make(&gc_over_trigger, "StopOnGCOverMsec", MEASURE_GC, spec, env, out, err);
-}
-
-static int gc_suspend_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			   struct err *err)
-{
-	return gc_make(&gc_suspend_over_trigger, "StopOnGCSuspendOverMSec", MEASURE_SUSPEND, spec,
-		       env, out, err);
-}
-
-static int bgc_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-		    struct err *err)
-{
-	return gc_make(&bgc_final_pause_over_trigger, "StopOnBGCFinalPauseOverMsec",
-		       MEASURE_FINAL_PAUSE, spec, env, out, err);
-}
-
-static int gen2_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-		     struct err *err)
-{
-	return gc_make(&gen2_gc_trigger, "StopOnGen2GC", MEASURE_GEN2, spec, env, out, err);
+		rc = spec_keys(&s, take_key, g,
+			       t->ops == &gc_over_trigger ? "Measure, " DURATION_KEYS
+							  : DURATION_KEYS);
+	g->duration.what = measures[g->measure].what;
+	return rc ? rc : duration_ready(&g->duration, env, g->measure != MEASURE_GEN2, &s);
 }
 
 static int gc_needs(const struct trigger *t, struct needs *out, struct err *err)
@@ -144,54 +89,44 @@ static int gc_needs(const struct trigger *t, struct needs *out, struct err *err)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* Decoders deliver an enumeration as its number or its name. 0 without the field. */
-static int64_t number_of(const struct event *e, const char *field, const char *const *names)
+/* Decoders deliver a value of the enumerations Type and Reason as its number or its name. */
+static int64_t number_of_name(const char *name)
+{
+	static const struct {
+		const char *name;
+		int64_t value;
+	} names[] = {
+		{"NonConcurrentGC", 0}, {"BackgroundGC", GC_TYPE_BACKGROUND}, {"ForegroundGC", 2},
+		{"SuspendOther", 0}, {"SuspendForGC", SUSPEND_FOR_GC},
+		{"SuspendForAppDomainShutdown", 2}, {"SuspendForCodePitching", 3},
+		{"SuspendForShutdown", 4}, {"SuspendForDebugger", 5},
+		{"SuspendForGCPrep", SUSPEND_FOR_GC_PREP},
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(names); i++)
+		if (text_same_fold(names[i].name, name))
+			return names[i].value;
+	return strtoll(name, NULL, 0);
+}
+
+/* 0 without the field. */
+static int64_t number_of(const struct event *e, const char *field)
 {
 	const struct event_field *f = event_field(e, field);
-	int64_t i;
 
-	if (!f)
+	if (!f || f->type == FIELD_DOUBLE)
 		return 0;
-	switch (f->type) {
-	case FIELD_INT:
-		return f->v.i;
-	case FIELD_UINT:
-		return (int64_t)f->v.u;
-	case FIELD_DOUBLE:
-		return 0;
-	case FIELD_TEXT:
-		break;
-	}
-	for (i = 0; names && names[i]; i++)
-		if (text_same_fold(names[i], f->v.text))
-			return i;
-	return strtoll(f->v.text, NULL, 0);
+	if (f->type == FIELD_TEXT)
+		return number_of_name(f->v.text);
+	return f->type == FIELD_INT ? f->v.i : (int64_t)f->v.u;
 }
 
 static double ms_of(const struct event *e, const char *field)
 {
 	const struct event_field *f = event_field(e, field);
 
-	return f && f->type == FIELD_DOUBLE ? f->v.d : f ? (double)number_of(e, field, NULL) : 0;
-}
-
-static int64_t gc_type(const struct event *e)
-{
-	static const char *const names[] = {"NonConcurrentGC", "BackgroundGC", "ForegroundGC",
-					    NULL};
-
-	return number_of(e, "Type", names);
-}
-
-static int64_t suspend_reason(const struct event *e)
-{
-	static const char *const names[] = {
-		"SuspendOther", "SuspendForGC", "SuspendForAppDomainShutdown",
-		"SuspendForCodePitching", "SuspendForShutdown", "SuspendForDebugger",
-		"SuspendForGCPrep", NULL,
-	};
-
-	return number_of(e, "Reason", names);
+	return f && f->type == FIELD_DOUBLE ? f->v.d : (double)number_of(e, field);
 }
 
 static bool is_counted(const struct event *e)
@@ -208,24 +143,15 @@ static bool pauses_by_thread(const struct event *e)
 /* A thread identifies a collection that has no number. */
 static void key_of(const struct gc_duration *g, const struct event *e, struct pair_key *key)
 {
-	bool by_thread = false;
+	bool by_count = g->measure == MEASURE_GC || g->measure == MEASURE_GEN2;
+	bool by_thread = by_count                      ? !is_counted(e)
+			 : g->measure == MEASURE_PAUSE ? pauses_by_thread(e)
+						       : true;
 
 	pair_key_begin(key, e->process);
-	pair_key_u64(key, (uint64_t)number_of(e, "ClrInstanceID", NULL));
-	switch (g->measure) {
-	case MEASURE_GC:
-	case MEASURE_GEN2:
-		pair_key_u64(key, (uint64_t)number_of(e, "Count", NULL));
-		by_thread = !is_counted(e);
-		break;
-	case MEASURE_SUSPEND:
-	case MEASURE_FINAL_PAUSE:
-		by_thread = true;
-		break;
-	case MEASURE_PAUSE:
-		by_thread = pauses_by_thread(e);
-		break;
-	}
+	pair_key_u64(key, (uint64_t)number_of(e, "ClrInstanceID"));
+	if (by_count)
+		pair_key_u64(key, (uint64_t)number_of(e, "Count"));
 	if (by_thread)
 		pair_key_u64(key, e->thread ? e->thread->tid : 0);
 }
@@ -246,26 +172,16 @@ static bool start_counts(const struct gc_duration *g, const struct event *e)
 {
 	switch (g->measure) {
 	case MEASURE_GC:
-		return gc_type(e) != GC_TYPE_BACKGROUND;
+		return number_of(e, "Type") != GC_TYPE_BACKGROUND;
 	case MEASURE_FINAL_PAUSE:
-		return suspend_reason(e) == SUSPEND_FOR_GC_PREP;
+		return number_of(e, "Reason") == SUSPEND_FOR_GC_PREP;
 	case MEASURE_GEN2:
-		return gc_type(e) != GC_TYPE_BACKGROUND && number_of(e, "Depth", NULL) >= 2;
+		return number_of(e, "Type") != GC_TYPE_BACKGROUND && number_of(e, "Depth") >= 2;
 	default:
-		return suspend_reason(e) == SUSPEND_FOR_GC ||
-		       suspend_reason(e) == SUSPEND_FOR_GC_PREP;
+		return number_of(e, "Reason") == SUSPEND_FOR_GC ||
+		       number_of(e, "Reason") == SUSPEND_FOR_GC_PREP;
 	}
 }
-
-static const struct {
-	const char *start, *stop;
-} names_of[] = {
-	[MEASURE_GC] = {"GC/Start", "GC/Stop"},
-	[MEASURE_PAUSE] = {"GC/SuspendEEStart", "GC/RestartEEStop"},
-	[MEASURE_SUSPEND] = {"GC/SuspendEEStart", "GC/SuspendEEStop"},
-	[MEASURE_FINAL_PAUSE] = {"GC/SuspendEEStart", "GC/RestartEEStop"},
-	[MEASURE_GEN2] = {"GC/Start", "GC/Stop"},
-};
 
 /* The collection has not stopped yet. */
 static bool gen2_lasts(const struct trigger *t, uint64_t fired_ns)
@@ -279,59 +195,45 @@ static bool gc_wish(const struct trigger *t, unsigned i, struct trigger_wish *ou
 
 	if (i > 1 || g->duration.off)
 		return false;
-	*out = (struct trigger_wish){.provider = CLR_PROVIDER,
-				     .event = i ? names_of[g->measure].stop
-						: names_of[g->measure].start,
-				     .processes = &g->duration.processes};
+	*out = (struct trigger_wish){.provider = CLR_PROVIDER, .processes = &t->processes,
+				     .event = i ? measures[g->measure].stop
+						: measures[g->measure].start};
 	return true;
 }
 
 /* A hit of StopOnGen2GC: its value is the generation. */
-static void gen2_hit(struct gc_duration *g, const struct event *e, uint64_t n, struct buf *why,
+static void gen2_hit(struct trigger *t, const struct event *e, uint64_t n, struct buf *why,
 		     struct sense *out)
 {
-	struct trigger *t = &g->duration.base;
-
 	t->counts.matched += n;
 	out->hit = out->measured = true;
-	out->value = (double)number_of(e, "Depth", NULL);
+	out->value = (double)number_of(e, "Depth");
 	trigger_value(t, out->value, e->time_ns);
-	buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
+	buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth"));
 	process_text(e->process, why);
-}
-
-static void gen2_started(struct gc_duration *g, const struct event *e, struct buf *why,
-			 struct sense *out)
-{
-	uint32_t before = g->duration.pairs.slots.used;
-	enum pair_again again = again_of(e);
-	struct pair_key key;
-
-	key_of(g, e, &key);
-	pairs_start(&g->duration.pairs, &key, e, again);
-	if (again == PAIR_KEEP_FIRST && g->duration.pairs.slots.used == before)
-		return;
-	gen2_hit(g, e, 1, why, out);
-	buf_puts(why, " began");
-	if (event_field(e, "Count"))
-		buf_printf(why, ", count %" PRId64, number_of(e, "Count", NULL));
 }
 
 static void started(struct gc_duration *g, const struct event *e, struct buf *why,
 		    struct sense *out)
 {
+	struct pairs *pairs = &g->duration.pairs;
+	uint32_t before = pairs->slots.used;
+	enum pair_again again = again_of(e);
 	struct pair_key key;
 
 	if (!start_counts(g, e)) {
 		g->duration.base.counts.dropped_filter++;
 		return;
 	}
-	if (g->measure == MEASURE_GEN2) {
-		gen2_started(g, e, why, out);
-		return;
-	}
 	key_of(g, e, &key);
-	pairs_start(&g->duration.pairs, &key, e, again_of(e));
+	pairs_start(pairs, &key, e, again);
+	if (g->measure != MEASURE_GEN2 ||
+	    (again == PAIR_KEEP_FIRST && pairs->slots.used == before))
+		return;
+	gen2_hit(&g->duration.base, e, 1, why, out);
+	buf_puts(why, " began");
+	if (is_counted(e))
+		buf_printf(why, ", count %" PRId64, number_of(e, "Count"));
 }
 
 /* Only the JVM source reports several pauses in one event. */
@@ -343,7 +245,7 @@ static bool may_be_group(const struct event *e)
 /* Several pauses that the source could not report one by one, and what its fields say of them. */
 static bool is_group(const struct event *e, struct duration_group *out)
 {
-	int64_t n = number_of(e, "Pauses", NULL);
+	int64_t n = number_of(e, "Pauses");
 
 	if (n < 1)
 		return false;
@@ -364,9 +266,9 @@ static void group_ended(struct gc_duration *g, const struct event *e, struct buf
 	if (!is_group(e, &group))
 		return;
 	if (g->measure == MEASURE_GC || g->measure == MEASURE_PAUSE) {
-		duration_group(&g->duration, e, &group, "pauses", "", why, out);
-	} else if (g->measure == MEASURE_GEN2 && number_of(e, "Depth", NULL) >= 2) {
-		gen2_hit(g, e, group.n, why, out);
+		duration_group(&g->duration, e, &group, "", why, out);
+	} else if (g->measure == MEASURE_GEN2 && number_of(e, "Depth") >= 2) {
+		gen2_hit(&g->duration.base, e, group.n, why, out);
 		buf_printf(why, " began and ended %" PRIu64 " times, reported together", group.n);
 	}
 }
@@ -374,16 +276,15 @@ static void group_ended(struct gc_duration *g, const struct event *e, struct buf
 /* The number and generation of a collection, where the runtime tells them. */
 static void extra_text(const struct event *e, char *out, size_t n)
 {
-	bool count = event_field(e, "Count") != NULL, generation = event_field(e, "Depth") != NULL;
-	char numbers[2][40] = {"", ""};
+	bool has_depth = event_field(e, "Depth") != NULL;
+	int used = 0;
 
-	if (count)
-		snprintf(numbers[0], sizeof(numbers[0]), "count %" PRId64,
-			 number_of(e, "Count", NULL));
-	if (generation)
-		snprintf(numbers[1], sizeof(numbers[1]), "generation %" PRId64,
-			 number_of(e, "Depth", NULL));
-	snprintf(out, n, "%s%s%s", numbers[0], count && generation ? ", " : "", numbers[1]);
+	*out = '\0';
+	if (is_counted(e))
+		used = snprintf(out, n, "count %" PRId64, number_of(e, "Count"));
+	if (has_depth)
+		snprintf(out + used, n - (size_t)used, "%sgeneration %" PRId64, used ? ", " : "",
+			 number_of(e, "Depth"));
 }
 
 static void stopped(struct gc_duration *g, const struct event *e, struct buf *why,
@@ -394,22 +295,17 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 	struct pair pair;
 	char extra[80] = "";
 
-	if (g->measure == MEASURE_GEN2) {
-		key_of(g, e, &key);
-		pairs_stop(&g->duration.pairs, &key, &pair);
-		return;
-	}
+	key_of(g, e, &key);
 	if (g->measure == MEASURE_GC)
 		extra_text(e, extra, sizeof(extra));
-	key_of(g, e, &key);
-	if (may_be_group(e) && is_group(e, &group) && group.n > 1) {
-		if (pairs_stop(&g->duration.pairs, &key, &pair))
-			duration_group(&g->duration, e, &group, "pauses", extra, why, out);
-		else
-			g->duration.base.counts.orphans++;   /* it fired while it was open */
-	} else {
+	if (g->measure == MEASURE_GEN2)
+		pairs_stop(&g->duration.pairs, &key, &pair);
+	else if (!may_be_group(e) || !is_group(e, &group) || group.n == 1)
 		duration_stop(&g->duration, &key, e, extra, why, out);
-	}
+	else if (pairs_stop(&g->duration.pairs, &key, &pair))
+		duration_group(&g->duration, e, &group, extra, why, out);
+	else
+		g->duration.base.counts.orphans++;   /* it fired while it was open */
 }
 
 /* Runtimes other than .NET have pauses only, delivered as collections, and no suspensions. */
@@ -425,8 +321,8 @@ static bool collects(enum measure measure, const char *provider)
 static void gc_event(struct gc_duration *g, const struct event *e, struct buf *why,
 		     struct sense *out)
 {
-	bool start = strcmp(e->name, names_of[g->measure].start) == 0;
-	bool stop = !start && strcmp(e->name, names_of[g->measure].stop) == 0;
+	bool start = strcmp(e->name, measures[g->measure].start) == 0;
+	bool stop = !start && strcmp(e->name, measures[g->measure].stop) == 0;
 	bool together = !start && !stop && strcmp(e->name, "GC/Pauses") == 0;
 
 	if ((!start && !stop && !together) || !e->provider || !collects(g->measure, e->provider) ||
@@ -451,34 +347,46 @@ static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, 
 		gc_event(g, e, why, out);
 }
 
-static void gen2_status(const struct trigger *t, struct trigger_status *out)
+static void gc_status(const struct trigger *t, struct trigger_status *out)
 {
-	trigger_status_base(t, out);
-	snprintf(out->text, sizeof(out->text), "%" PRIu64 " collections of generation 2, %s%s",
-		 t->counts.matched, t->counts.seen ? "armed" : "no collection yet",
-		 trigger_window_text(t));
+	if (t->ops != &gen2_gc_trigger)
+		duration_status(t, out);
+	else
+		snprintf(out->text, sizeof(out->text),
+			 "%" PRIu64 " collections of generation 2, %s%s", t->counts.matched,
+			 t->counts.seen ? "armed" : "no collection yet", trigger_window_text(t));
 }
 
-#define GC_OPS(name_, usage_, summary_, open_, status_, lasts_) { \
-	.name = name_, .usage = usage_, .summary = summary_, .open = open_, .needs = gc_needs, \
-	.feed = trigger_feed, .fired = trigger_fired, .status = status_, .close = gc_close, \
-	.sense = gc_sense, .save = trigger_save_limit, .load = trigger_load_limit, \
-	.wish = gc_wish, .lasts = lasts_, \
-}
+#define GC_OPS \
+	.bytes = sizeof(struct gc_duration), \
+	.kinds = 1u << EVENT_GENERIC | 1u << EVENT_TICK | 1u << EVENT_PROCESS_EXIT, \
+	.saves_limit = true, .open = gc_open, .needs = gc_needs, .feed = trigger_feed, \
+	.status = gc_status, .close = duration_close, .sense = gc_sense, .wish = gc_wish
 
-const struct trigger_ops gc_over_trigger = GC_OPS(
-	"stop-on-gc-over-msec", "MS[;Measure=gc|pause][;Process=...][;InFlight=false][;Floor=...]",
-	"keep an incident when a garbage collection, or its pause, takes longer than MS",
-	gc_over_open, duration_status, NULL);
-const struct trigger_ops gc_suspend_over_trigger = GC_OPS(
-	"stop-on-gc-suspend-over-msec", "MS[;Process=...][;InFlight=false]",
-	"keep an incident when suspending the program for a collection takes longer than MS",
-	gc_suspend_open, duration_status, NULL);
-const struct trigger_ops bgc_final_pause_over_trigger = GC_OPS(
-	"stop-on-bgc-final-pause-over-msec", "MS[;Process=...][;InFlight=false]",
-	"keep an incident when the final pause of a background collection takes longer than MS",
-	bgc_open, duration_status, NULL);
-const struct trigger_ops gen2_gc_trigger = GC_OPS(
-	"stop-on-gen2-gc", "[;Process=...]",
-	"keep an incident when a collection of generation 2 begins, background ones left out",
-	gen2_open, gen2_status, gen2_lasts);
+const struct trigger_ops gc_over_trigger = {
+	.name = "stop-on-gc-over-msec", .title = "StopOnGCOverMsec",
+	.usage = "MS[;Measure=gc|pause][;Process=...][;InFlight=false][;Floor=...]",
+	.summary = "keep an incident when a garbage collection, or its pause, takes longer than MS",
+	GC_OPS,
+};
+const struct trigger_ops gc_suspend_over_trigger = {
+	.name = "stop-on-gc-suspend-over-msec", .title = "StopOnGCSuspendOverMSec",
+	.usage = "MS[;Process=...][;InFlight=false]",
+	.summary = "keep an incident when suspending the program for a collection takes longer "
+		   "than MS",
+	GC_OPS,
+};
+const struct trigger_ops bgc_final_pause_over_trigger = {
+	.name = "stop-on-bgc-final-pause-over-msec", .title = "StopOnBGCFinalPauseOverMsec",
+	.usage = "MS[;Process=...][;InFlight=false]",
+	.summary = "keep an incident when the final pause of a background collection takes longer "
+		   "than MS",
+	GC_OPS,
+};
+const struct trigger_ops gen2_gc_trigger = {
+	.name = "stop-on-gen2-gc", .title = "StopOnGen2GC", .usage = "[;Process=...]",
+	.summary = "keep an incident when a collection of generation 2 begins, background ones "
+		   "left out",
+	.lasts = gen2_lasts,
+	GC_OPS,
+};

@@ -23,8 +23,6 @@
  * Java (provider "JVM", Linux), CPython and V8 (by their probes) have pauses only. These are
  * delivered as collections too, so that both values of Measure give them; a concurrent collector
  * has nothing but its pauses. Depth is 2 for a full collection.
- *
- * Source: design pages triggers.md section 6, etl-format.md section 9.
  */
 #pragma once
 

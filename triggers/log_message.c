@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -24,8 +23,6 @@ static const char *const logs[] = {
 	"Application", "System", "Security", "Setup", "kernel", "journal",
 };
 
-#define LOGS COUNT_OF(logs)
-
 /* The log that this is a misspelled name of, or NULL. */
 static const char *near_log(const char *name, size_t n)
 {
@@ -39,7 +36,7 @@ static const char *near_log(const char *name, size_t n)
 	for (i = 0; i < n; i++)
 		if (!isalpha((unsigned char)copy[i]))
 			return NULL;
-	for (i = 0; i < LOGS; i++) {
+	for (i = 0; i < COUNT_OF(logs); i++) {
 		size_t len = strlen(logs[i]);
 
 		/* A part of a name is near too, but is not a misspelling. */
@@ -54,7 +51,7 @@ static bool is_known_log(const char *name, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < LOGS; i++)
+	for (i = 0; i < COUNT_OF(logs); i++)
 		if (strlen(logs[i]) == n && strncasecmp(logs[i], name, n) == 0)
 			return true;
 	return false;
@@ -116,34 +113,18 @@ static int take_log(struct log_message *l, const char *spec, size_t *skip, struc
 	return 0;
 }
 
-static int log_open_rule(const char *spec, const struct trigger_env *env, struct trigger **out,
-			 struct err *err)
+static int log_message_open(struct trigger *t, const struct trigger_env *env, struct err *err)
 {
-	struct log_message *l = calloc(1, sizeof(*l));
+	struct log_message *l = (struct log_message *)t;
 	struct trigger_env all = *env;
 	size_t skip = 0;
-	int rc;
+	int rc = take_log(l, t->text, &skip, err);
 
-	if (!l)
-		return err_memory(err, "for the rule '%.200s'", spec);
 	all.process = NULL;
-	rc = take_log(l, spec, &skip, err);
-	if (!rc)
-		rc = trigger_init(&l->pattern.base, &log_message_trigger, "StopOnEventLogMessage",
-				  spec, 1u << EVENT_LOG, err);
-	if (!rc && !spec[skip])
-		rc = err_set(
-			err, ERR_USAGE,
-			"StopOnEventLogMessage: '%.100s' has no expression; every line would match",
-			spec);
-	if (!rc)
-		rc = pattern_open(&l->pattern, spec, spec + skip, true, &all, err);
-	if (rc) {
-		pattern_close(&l->pattern.base);
-		return rc;
-	}
-	*out = &l->pattern.base;
-	return 0;
+	if (!rc && !t->text[skip])
+		rc = err_set(err, ERR_USAGE, "StopOnEventLogMessage: '%.100s' has no expression; "
+			     "every line would match", t->text);
+	return rc ? rc : pattern_open(&l->pattern, t->text + skip, true, &all, err);
 }
 
 static int log_needs(const struct trigger *t, struct needs *out, struct err *err)
@@ -179,19 +160,12 @@ static void log_sense(struct trigger *t, const struct event *e, struct buf *why,
 
 	if (!text_same_fold(field_of(e, "Log", a), l->log))
 		return;
-	t->counts.seen++;
-	if (!process_filter_pass(&l->pattern.processes, e->process)) {
-		t->counts.dropped_process++;
+	if (!trigger_wants(t, e->process))
 		return;
-	}
 	message = field_of(e, "Message", b);
 	compose(e, message, text, sizeof(text));
-	if (!pattern_match(&l->pattern, text)) {
-		t->counts.dropped_filter++;
+	if (!trigger_matches(t, pattern_match(&l->pattern, text), out))
 		return;
-	}
-	t->counts.matched++;
-	out->hit = true;
 	buf_printf(why, "log %s: %.400s", l->log, message);
 }
 
@@ -200,23 +174,23 @@ void log_message_doubt(const struct trigger *t, struct buf *out)
 	const struct log_message *l = (const struct log_message *)t;
 
 	if (t->ops == &log_message_trigger && l->near_log)
-		buf_printf(
-			out,
-			"%sthe text before the '@' is not the name of a log, so it counts as part "
-			"of the expression, which is matched in the log Application; did you mean "
-			"%s@?",
-			out->len ? "; " : "", l->near_log);
+		buf_printf(out,
+			   "%sthe text before the '@' is not the name of a log, so it counts as "
+			   "part of the expression, which is matched in the log Application; did "
+			   "you mean %s@?", out->len ? "; " : "", l->near_log);
 }
 
 const struct trigger_ops log_message_trigger = {
 	.name = "stop-on-event-log-message",
+	.title = "StopOnEventLogMessage",
 	.usage = "[LOG@]REGEX   "
 		 "(LOG: Application, System, kernel, journal, a channel, or a file's path)",
 	.summary = "keep an incident when a line of a log matches",
-	.open = log_open_rule,
+	.bytes = sizeof(struct log_message),
+	.kinds = 1u << EVENT_LOG,
+	.open = log_message_open,
 	.needs = log_needs,
 	.feed = trigger_feed,
-	.fired = trigger_fired,
 	.status = pattern_status,
 	.close = pattern_close,
 	.sense = log_sense,

@@ -15,8 +15,8 @@
  * "Type: KIND EventId: ID Message: TEXT", or the message alone where a log has no more. Only new
  * lines count. The rule has no process and no limit.
  *
- * Source: design page triggers.md section 6. Events: EVENT_LOG with the fields Log and Message, and
- * Type, EventId, Source where a log has them.
+ * Events: EVENT_LOG with the fields Log and Message, and Type, EventId, Source where a log has
+ * them.
  */
 #pragma once
 

@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-int pairs_init(struct pairs *p, uint32_t max)
+int pairs_init(struct pairs *p)
 {
 	memset(p, 0, sizeof(*p));
 	p->oldest = p->newest = SLOTS_NONE;
-	p->max = max ? max : PAIRS_MAX;
-	p->expiry_ns = PAIRS_EXPIRY_NS;
-	return slots_init(&p->slots, sizeof(struct pair), p->max);
+	return slots_init(&p->slots, sizeof(struct pair), PAIRS_MAX);
 }
 
 void pairs_free(struct pairs *p)
@@ -120,20 +118,10 @@ static void remove_pair(struct pairs *p, uint32_t number)
 
 /* ---- starts and stops ------------------------------------------------------------------------ */
 
-static void describe(struct pair *pair, const struct event *e)
-{
-	char label[PROCESS_LABEL_BYTES];
-
-	pair->start_ns = e->time_ns;
-	pair->pid = e->process ? e->process->pid : 0;
-	pair->tid = e->thread ? e->thread->tid : 0;
-	snprintf(pair->process, sizeof(pair->process), "%s",
-		 e->process ? process_label(e->process, label) : "");
-}
-
 static void add(struct pairs *p, const struct pair_key *key, const struct event *e)
 {
 	uint32_t number = table_add_slot(&p->table, key_hash(key), &p->slots, SLOTS_NONE);
+	char label[PROCESS_LABEL_BYTES];
 	struct pair *pair;
 	uint16_t *count;
 
@@ -143,7 +131,13 @@ static void add(struct pairs *p, const struct pair_key *key, const struct event 
 	}
 	pair = at(p, number);
 	pair->key = *key;
-	describe(pair, e);
+	pair->start_ns = e->time_ns;
+	pair->tid = e->thread ? e->thread->tid : 0;
+	if (e->process) {
+		pair->pid = e->process->pid;
+		snprintf(pair->process, sizeof(pair->process), "%s",
+			 process_label(e->process, label));
+	}
 	link_newest(p, pair, number);
 	count = pid_count(p, pair->pid);
 	if (*count != UINT16_MAX)
@@ -157,11 +151,9 @@ void pairs_start(struct pairs *p, const struct pair_key *key, const struct event
 
 	if (number != TABLE_NONE && again == PAIR_KEEP_FIRST)
 		return;
-	if (number != TABLE_NONE) {
+	if (number != TABLE_NONE)
 		remove_pair(p, number);
-		p->overwritten++;
-	}
-	if (p->slots.used >= p->max) {
+	if (p->slots.used >= PAIRS_MAX) {
 		pairs_drop_oldest(p);
 		p->pushed_out++;
 	}
@@ -172,10 +164,8 @@ bool pairs_stop(struct pairs *p, const struct pair_key *key, struct pair *out)
 {
 	uint32_t number = find(p, key);
 
-	if (number == TABLE_NONE) {
-		p->orphans++;
+	if (number == TABLE_NONE)
 		return false;
-	}
 	*out = *at(p, number);
 	remove_pair(p, number);
 	return true;
@@ -207,7 +197,7 @@ void pairs_expire(struct pairs *p, uint64_t now_ns)
 	const struct pair *oldest;
 
 	while ((oldest = pairs_oldest(p)) != NULL && now_ns > oldest->start_ns &&
-	       now_ns - oldest->start_ns > p->expiry_ns) {
+	       now_ns - oldest->start_ns > PAIRS_EXPIRY_NS) {
 		pairs_drop_oldest(p);
 		p->expired++;
 	}

@@ -36,14 +36,11 @@ struct pairs {
 	struct slots slots;
 	struct table table;
 	uint32_t oldest, newest;
-	uint32_t max;
-	uint64_t expiry_ns;
 	uint16_t by_pid[1024];               /* open starts per pid modulo 1024, saturated */
-	uint64_t orphans, overwritten, expired, pushed_out, refused;
+	uint64_t expired, pushed_out, refused;
 };
 
-/* 0 or ERR_MEMORY. max: 0 = PAIRS_MAX. */
-int pairs_init(struct pairs *p, uint32_t max);
+int pairs_init(struct pairs *p);           /* 0 or ERR_MEMORY */
 void pairs_free(struct pairs *p);          /* a zeroed one too */
 
 /* Begin a key with an event's process; a reused pid makes another key. */
@@ -57,7 +54,7 @@ enum pair_again { PAIR_KEEP_FIRST, PAIR_KEEP_LAST };
 
 void pairs_start(struct pairs *p, const struct pair_key *key, const struct event *e,
 		 enum pair_again again);
-/* Remove the start of this key; false = there is none, which is counted as an orphan. */
+/* Remove the start of this key; false = there is none. */
 bool pairs_stop(struct pairs *p, const struct pair_key *key, struct pair *out);
 /* The start that has been open longest, or NULL; valid until the next call. */
 const struct pair *pairs_oldest(const struct pairs *p);

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "triggers/process_filter.h"
 #include "triggers/regex.h"
 #include "triggers/trigger.h"
 
@@ -14,17 +13,14 @@
 
 struct pattern {
 	struct trigger base;
-	struct process_filter processes;
 	struct regex *regex;                 /* NULL = any text */
 };
 
 /*
- * text   the expression, perhaps with ;Process= after it
- * spec   the whole rule, for error messages
- * env    its processes count where text has none
+ * expression   perhaps with ;Process= after it; env's processes count where it has none
  */
-int pattern_open(struct pattern *p, const char *spec, const char *text, bool ignore_case,
+int pattern_open(struct pattern *p, const char *expression, bool ignore_case,
 		 const struct trigger_env *env, struct err *err);
-void pattern_close(struct trigger *t);       /* frees the rule, whose first member is the pattern */
+void pattern_close(struct trigger *t);
 bool pattern_match(struct pattern *p, const char *text);
 void pattern_status(const struct trigger *t, struct trigger_status *out);

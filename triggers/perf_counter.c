@@ -23,38 +23,28 @@ struct perf_counter {
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-static int check_name(const char *spec, const char *name, size_t len, struct err *err)
+static int check_name(const struct spec *s, const char *name, size_t len)
 {
-	const char *first = memchr(name, ':', len);
-	const char *second =
-		first ? memchr(first + 1, ':', len - (size_t)(first + 1 - name)) : NULL;
+	const char *first = memchr(name, ':', len), *end = name + len;
+	const char *second = first ? memchr(first + 1, ':', (size_t)(end - first - 1)) : NULL;
 	size_t i;
 
 	if (!second)
-		return err_set(
-			err, ERR_USAGE,
-			"'%s': '%.*s' is not CATEGORY:COUNTER:INSTANCE, like 'Processor:%% "
-			"Processor Time:_Total' or, for the whole machine, 'Memory:Available "
-			"MBytes:'",
-			spec, (int)len, name);
+		return spec_wrong(s, "'%.*s' is not CATEGORY:COUNTER:INSTANCE, like 'Processor:%% "
+				  "Processor Time:_Total' or, for the whole machine, "
+				  "'Memory:Available MBytes:'", (int)len, name);
 	if (first == name)
-		return err_set(
-			err, ERR_USAGE,
-			"'%s': the category before the first ':' is empty; write for example "
-			"'Processor'",
-			spec);
+		return spec_wrong(s, "the category before the first ':' is empty; write for "
+				  "example 'Processor'");
 	if (second == first + 1)
-		return err_set(
-			err, ERR_USAGE,
-			"'%s': the counter between the two ':' is empty; write for example '%% "
-			"Processor Time'",
-			spec);
+		return spec_wrong(s, "the counter between the two ':' is empty; write for example "
+				  "'%% Processor Time'");
 	if (len >= COUNTER_NAME_MAX)
-		return err_set(err, ERR_USAGE, "'%.60s...': a counter name has at most %d bytes, "
-			       "this one has %zu", spec, COUNTER_NAME_MAX - 1, len);
+		return err_set(s->err, ERR_USAGE, "'%.60s...': a counter name has at most %d "
+			       "bytes, this one has %zu", s->text, COUNTER_NAME_MAX - 1, len);
 	for (i = 0; i < len; i++)
 		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-			return err_set(err, ERR_USAGE, "'%.*s': the counter name has a control "
+			return err_set(s->err, ERR_USAGE, "'%.*s': the counter name has a control "
 				       "character at byte %zu", (int)i, name, i + 1);
 	return 0;
 }
@@ -64,25 +54,9 @@ static bool period_is_allowed(double sec)
 	return sec >= COUNTER_PERIOD_MIN_SEC && sec <= COUNTER_PERIOD_MAX_SEC;
 }
 
-static int check_env(const struct trigger_env *env, double period_sec, struct err *err)
-{
-	if (!(env->min_sec >= 0 && env->min_sec <= DBL_MAX))
-		return err_set(err, ERR_USAGE,
-			       "MinSecForTrigger must be a number of seconds, 0 or more, like 3");
-	if (!period_is_allowed(period_sec))
-		return err_set(err, ERR_USAGE, "the poll period must be between 0.1 and 86400 s");
-	return 0;
-}
-
 static void perf_counter_close(struct trigger *t)
 {
-	struct perf_counter *p = (struct perf_counter *)t;
-
-	if (!p)
-		return;
-	free(p->base.spec);
-	free(p->name);
-	free(p);
+	free(((struct perf_counter *)t)->name);
 }
 
 /* The keys begin at the first ';' after the operator, as an instance may contain one. */
@@ -95,87 +69,42 @@ static size_t keys_at(const char *spec)
 	return op + strcspn(spec + op, ";");
 }
 
-static int parse_keys(const char *spec, struct threshold *t, struct err *err)
+static int perf_counter_open(struct trigger *t, const struct trigger_env *env, struct err *err)
 {
-	struct spec s = {.text = spec, .at = spec + keys_at(spec)};
-	struct spec_part part;
-	bool taken = false;
-	int rc = 0;
-
-	while (!rc && spec_next(&s, &part, &rc, err)) {
-		rc = threshold_key(t, &s, &part, &taken, err);
-		if (!rc && !taken)
-			rc = spec_unknown_key(&s, &part, THRESHOLD_KEYS, err);
-	}
-	return rc;
-}
-
-/* The name and the limit of a spec, with its keys and the defaults of env. */
-static int parse(const char *spec, const char *head, const struct trigger_env *env,
-		 struct threshold *t, const char **name, size_t *len, struct err *err)
-{
-	int rc = threshold_parse(head, t, name, len, err);
-
-	if (!rc)
-		rc = check_name(head, *name, *len, err);
-	if (!rc)
-		rc = parse_keys(spec, t, err);
-	if (rc)
-		return rc;
-	if (!threshold_moves(t))
-		t->decay_hours = env->decay_hours;
-	return threshold_check(t, spec, err);
-}
-
-static int counter_open(const struct trigger_ops *ops, const char *spec,
-			const struct trigger_env *env, struct trigger **out, struct err *err)
-{
-	struct perf_counter *p = calloc(1, sizeof(*p));
-	char *head = text_dup(spec, keys_at(spec));
+	struct perf_counter *p = (struct perf_counter *)t;
+	struct threshold *limit = &p->threshold;
 	const char *name = "";
 	size_t len = 0;
-	int rc = 0;
+	struct spec s;
+	int rc;
 
-	if (p)
-		p->period_sec = env->poll_sec != 0 ? env->poll_sec : 1;
-	if (!p || !head)
-		rc = err_memory(err, "for the rule '%s'", spec);
+	spec_begin(&s, t->text, err);
+	s.head_len = keys_at(t->text);
+	rc = threshold_parse(&s, limit, &name, &len);
 	if (!rc)
-		rc = parse(spec, head, env, &p->threshold, &name, &len, err);
+		rc = check_name(&s, name, len);
 	if (!rc)
-		rc = check_env(env, p->period_sec, err);
+		rc = spec_keys(&s, threshold_key, limit, THRESHOLD_KEYS);
+	if (!rc && !threshold_moves(limit) && t->ops != &start_counter_trigger)
+		limit->decay_hours = env->decay_hours;
 	if (!rc)
-		rc = trigger_init(&p->base, ops,
-				  ops == &start_counter_trigger ? "StartOnPerfCounter" : NULL, spec,
-				  1u << EVENT_COUNTER | 1u << EVENT_TICK, err);
-	if (!rc && !(p->name = text_dup(name, len)))
-		rc = err_memory(err, "for the rule '%s'", spec);
-	free(head);
-	if (rc) {
-		perf_counter_close((struct trigger *)p);
+		rc = threshold_check(limit, &s);
+	if (rc)
 		return rc;
-	}
-	p->base.limit = &p->threshold;
+	p->period_sec = env->poll_sec != 0 ? env->poll_sec : 1;
+	if (!(env->min_sec >= 0 && env->min_sec <= DBL_MAX))
+		return err_set(err, ERR_USAGE,
+			       "MinSecForTrigger must be a number of seconds, 0 or more, like 3");
+	if (!period_is_allowed(p->period_sec))
+		return err_set(err, ERR_USAGE, "the poll period must be between 0.1 and 86400 s");
+	p->name = text_dup(name, len);
+	if (!p->name)
+		return spec_no_memory(&s);
+	t->limit = limit;
 	hold_init(&p->hits, env->min_sec, p->period_sec);
 	p->misses = p->hits;
 	p->armed = env->already_true_fires;
-	*out = &p->base;
 	return 0;
-}
-
-static int perf_counter_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			     struct err *err)
-{
-	return counter_open(&perf_counter_trigger, spec, env, out, err);
-}
-
-static int start_counter_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			      struct err *err)
-{
-	struct trigger_env own = *env;
-
-	own.decay_hours = 0;
-	return counter_open(&start_counter_trigger, spec, &own, out, err);
 }
 
 static int perf_counter_needs(const struct trigger *t, struct needs *out, struct err *err)
@@ -190,25 +119,21 @@ int counter_monitor_parse(const char *spec, struct needs *out, struct err *err)
 {
 	uint64_t period_ns = MONITOR_PERIOD_NS;
 	char name[COUNTER_NAME_MAX];
-	size_t len = strlen(spec);
 	const char *at = strrchr(spec, '@');
+	size_t len = strlen(spec), digits = at ? strlen(at + 1) : 0;
 	double sec = 0;
-	char *end = NULL;
+	struct spec s;
 	int rc;
 
-	/* Digits and a point only: strtod() would take "inf" too, which may be a name. */
-	if (at && at[1] && strspn(at + 1, "0123456789.") == strlen(at + 1))
-		sec = strtod(at + 1, &end);
-	if (end && !*end) {
+	spec_begin(&s, spec, err);
+	if (digits && number_prefix(at + 1, digits, "0123456789.", &sec) == digits) {
 		if (!period_is_allowed(sec))
-			return err_set(
-				err, ERR_USAGE,
-				"'%s': the period '%s' after '@' must be between 0.1 and 86400 s",
-				spec, at + 1);
+			return spec_wrong(&s, "the period '%s' after '@' must be between 0.1 and "
+					  "86400 s", at + 1);
 		period_ns = (uint64_t)(sec * (double)NS_PER_SEC);
 		len = (size_t)(at - spec);
 	}
-	rc = check_name(spec, spec, len, err);
+	rc = check_name(&s, spec, len);
 	if (rc)
 		return rc;
 	memcpy(name, spec, len);
@@ -341,34 +266,25 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 {
 	const struct perf_counter *p = (const struct perf_counter *)t;
 	const char *compare = compare_text(p->threshold.compare);
-	const char *window = trigger_window_text(t);
-	char value[NUMBER_TEXT_BYTES], limit[NUMBER_TEXT_BYTES];
+	char value[NUMBER_TEXT_BYTES], limit[NUMBER_TEXT_BYTES], row[80] = "armed";
 
-	trigger_status_base(t, out);
 	out->phase = phase_of(p);
 	value_text(t->value, out->limit, value);
 	number_text(out->limit, limit);
-	switch (out->phase) {
-	case TRIGGER_DEAD:
-	case TRIGGER_WAITING_DATA:
+	if (out->phase == TRIGGER_WAITING_DATA) {
 		snprintf(out->text, sizeof(out->text), "%s, limit %s %s%s",
-			 p->base.counts.seen ? "no such instance now" : "no value yet", compare,
-			 limit, window);
-		break;
-	case TRIGGER_DISARMED:
-		snprintf(out->text, sizeof(out->text),
-			 "%s of %s %s, waiting to be false: %u of %u samples%s", value, compare,
-			 limit, hold_progress(&p->misses), p->misses.need, window);
-		break;
-	case TRIGGER_HOLDING:
-		snprintf(out->text, sizeof(out->text), "%s of %s %s, holding: %u of %u samples%s",
-			 value, compare, limit, hold_progress(&p->hits), p->hits.need, window);
-		break;
-	case TRIGGER_ARMED:
-		snprintf(out->text, sizeof(out->text), "%s of %s %s, armed%s", value, compare,
-			 limit, window);
-		break;
+			 t->counts.seen ? "no such instance now" : "no value yet", compare, limit,
+			 trigger_window_text(t));
+		return;
 	}
+	if (out->phase == TRIGGER_DISARMED)
+		snprintf(row, sizeof(row), "waiting to be false: %u of %u samples",
+			 hold_progress(&p->misses), p->misses.need);
+	else if (out->phase == TRIGGER_HOLDING)
+		snprintf(row, sizeof(row), "holding: %u of %u samples", hold_progress(&p->hits),
+			 p->hits.need);
+	snprintf(out->text, sizeof(out->text), "%s of %s %s, %s%s", value, compare, limit, row,
+		 trigger_window_text(t));
 }
 
 static bool perf_counter_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
@@ -377,32 +293,27 @@ static bool perf_counter_wish(const struct trigger *t, unsigned i, struct trigge
 	return i == 0;
 }
 
+#define COUNTER_OPS \
+	.bytes = sizeof(struct perf_counter), .kinds = 1u << EVENT_COUNTER | 1u << EVENT_TICK, \
+	.open = perf_counter_open, .needs = perf_counter_needs, .feed = perf_counter_feed, \
+	.status = perf_counter_status, .close = perf_counter_close
+
 const struct trigger_ops perf_counter_trigger = {
 	.name = "stop-on-perf-counter",
 	.usage = "CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...   "
 		 "(op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M; keys: " THRESHOLD_KEYS ")",
 	.summary = "keep an incident when a counter is over or under a limit for MinSecForTrigger",
 	.is_state = true,
-	.open = perf_counter_open,
-	.needs = perf_counter_needs,
-	.feed = perf_counter_feed,
-	.fired = trigger_fired,
-	.status = perf_counter_status,
-	.close = perf_counter_close,
+	.saves_limit = true,
 	.sense = perf_counter_sense,
 	.wish = perf_counter_wish,
-	.save = trigger_save_limit,
-	.load = trigger_load_limit,
+	COUNTER_OPS,
 };
 
 const struct trigger_ops start_counter_trigger = {
 	.name = "start-on-perf-counter",
+	.title = "StartOnPerfCounter",
 	.usage = "CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...",
 	.summary = "arm the other rules when a counter is over or under a limit",
-	.open = start_counter_open,
-	.needs = perf_counter_needs,
-	.feed = perf_counter_feed,
-	.fired = trigger_fired,
-	.status = perf_counter_status,
-	.close = perf_counter_close,
+	COUNTER_OPS,
 };

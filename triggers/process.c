@@ -2,7 +2,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "triggers/duration.h"
+#include "triggers/spec.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,6 @@ enum code_test { CODE_ANY, CODE_IS, CODE_IS_NOT };
 
 struct process_rule {
 	struct trigger base;
-	struct process_filter processes;
 	enum on on;
 	enum code_test code_test;
 	int64_t code;
@@ -35,7 +34,7 @@ struct ending {
 };
 
 /* Linux, asm-generic/signal.h: the same numbers on x86 and ARM. */
-static const struct {
+static const struct signal_name {
 	const char *name;
 	unsigned number;
 	bool fault;
@@ -47,91 +46,86 @@ static const struct {
 	{"XFSZ", 25, true}, {"SYS", 31, true},
 };
 
-#define SIGNALS COUNT_OF(signals)
+/* What is known about a signal, or NULL. */
+static const struct signal_name *find_signal(unsigned number)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(signals); i++)
+		if (signals[i].number == number)
+			return &signals[i];
+	return NULL;
+}
+
+static bool is_fault(unsigned number)
+{
+	const struct signal_name *s = find_signal(number);
+
+	return s && s->fault;
+}
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static void process_close(struct trigger *t)
+static int take_on(struct process_rule *p, const struct spec *s)
 {
-	if (!t)
-		return;
-	free(t->spec);
-	free(t);
-}
+	static const char *const names[] = {
+		[ON_EXIT] = "exit", [ON_START] = "start", [ON_CRASH] = "crash", [ON_OOM] = "oom",
+	};
+	int on = spec_choice(s, names, COUNT_OF(names));
 
-static int take_on(struct process_rule *p, const struct spec *s, const struct spec_part *part,
-		   struct err *err)
-{
-	if (spec_value_is(part, "exit"))
-		p->on = ON_EXIT;
-	else if (spec_value_is(part, "start"))
-		p->on = ON_START;
-	else if (spec_value_is(part, "crash"))
-		p->on = ON_CRASH;
-	else if (spec_value_is(part, "oom"))
-		p->on = ON_OOM;
-	else
-		return err_set(err, ERR_USAGE, "'%.200s': On is start, exit, crash or oom",
-			       s->text);
+	if (on < 0)
+		return spec_wrong(s, "On is start, exit, crash or oom");
+	p->on = (enum on)on;
 	return 0;
 }
 
-static int take_code(struct process_rule *p, const struct spec *s, const struct spec_part *part,
-		     enum code_test test, struct err *err)
+static int take_code(struct process_rule *p, const struct spec *s, enum code_test test)
 {
 	char copy[24] = "", *end = copy;
 
-	if (part->value_len && part->value_len < sizeof(copy)) {
-		memcpy(copy, part->value, part->value_len);
+	if (s->value_len && s->value_len < sizeof(copy)) {
+		memcpy(copy, s->value, s->value_len);
 		p->code = strtoll(copy, &end, 0);
 	}
 	if (p->code_test != CODE_ANY)
-		return err_set(err, ERR_USAGE, "'%.200s': ExitCode is given twice", s->text);
+		return spec_wrong(s, "ExitCode is given twice");
 	if (end == copy || *end)
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': ExitCode is a whole number, like 1 or 0xC0000005",
-			       s->text);
+		return spec_wrong(s, "ExitCode is a whole number, like 1 or 0xC0000005");
 	p->code_test = test;
 	return 0;
 }
 
-static int take_signal(struct process_rule *p, const struct spec *s, const struct spec_part *part,
-		       struct err *err)
+static int take_signal(struct process_rule *p, const struct spec *s)
 {
-	struct spec_part name = *part;
+	struct spec name = *s;
 	char number[8];
 	size_t i;
 
-	if (name.value_len > 3 && (name.value[0] | 32) == 's' && (name.value[1] | 32) == 'i' &&
-	    (name.value[2] | 32) == 'g') {
+	if (name.value_len > 3 && strncasecmp(name.value, "sig", 3) == 0) {
 		name.value += 3;
 		name.value_len -= 3;
 	}
-	for (i = 0; i < SIGNALS && !p->signal; i++) {
+	for (i = 0; i < COUNT_OF(signals) && !p->signal; i++) {
 		snprintf(number, sizeof(number), "%u", signals[i].number);
 		if (spec_value_is(&name, signals[i].name) || spec_value_is(&name, number))
 			p->signal = signals[i].number;
 	}
-	if (p->signal)
-		return 0;
-	return err_set(err, ERR_USAGE, "'%.200s': Signal is a name such as SEGV, KILL or TERM",
-		       s->text);
+	return p->signal ? 0 : spec_wrong(s, "Signal is a name such as SEGV, KILL or TERM");
 }
 
-static int take_key(struct process_rule *p, const struct spec *s, const struct spec_part *part,
-		    struct err *err)
+static int take_key(void *rule, struct spec *s)
 {
-	if (spec_key_is(part, "On"))
-		return take_on(p, s, part, err);
-	if (spec_key_is(part, "ExitCode"))
-		return take_code(p, s, part, CODE_IS, err);
-	if (spec_key_is(part, "ExitCode!"))
-		return take_code(p, s, part, CODE_IS_NOT, err);
-	if (spec_key_is(part, "Signal"))
-		return take_signal(p, s, part, err);
-	if (spec_key_is(part, "Stack"))
-		return spec_bool(s, part, &p->stack, err);
-	return spec_unknown_key(s, part, "On, ExitCode, Signal and Stack", err);
+	struct process_rule *p = rule;
+
+	if (spec_key_is(s, "On"))
+		return take_on(p, s);
+	if (spec_key_is(s, "ExitCode"))
+		return take_code(p, s, CODE_IS);
+	if (spec_key_is(s, "ExitCode!"))
+		return take_code(p, s, CODE_IS_NOT);
+	if (spec_key_is(s, "Signal"))
+		return take_signal(p, s);
+	return spec_key_is(s, "Stack") ? spec_bool(s, &p->stack) : ERR_NOT_FOUND;
 }
 
 static bool wants_ending(const struct process_rule *p)
@@ -139,114 +133,74 @@ static bool wants_ending(const struct process_rule *p)
 	return p->on == ON_CRASH || p->code_test != CODE_ANY || p->signal;
 }
 
-/* Refuses combinations that no end of a process can have. */
-static int check_ending(const struct process_rule *p, const char *text, struct err *err)
+/* Refuse combinations that no end of a process can have. */
+static int check_ending(const struct process_rule *p, const struct spec *s)
 {
-	bool fault = false;
-	size_t i;
-
 	if (p->stack && (p->on != ON_CRASH || p->code_test != CODE_ANY))
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': Stack=true needs On=crash and excludes ExitCode", text);
+		return spec_wrong(s, "Stack=true needs On=crash and excludes ExitCode");
 	if ((p->on == ON_START || p->on == ON_OOM) && (p->code_test != CODE_ANY || p->signal))
-		return err_set(err, ERR_USAGE, "'%.200s': a %s has no exit code and no signal",
-			       text, p->on == ON_START ? "start" : "kill for lack of memory");
+		return spec_wrong(s, "a %s has no exit code and no signal",
+				  p->on == ON_START ? "start" : "kill for lack of memory");
 	if (p->signal && p->code_test == CODE_IS)
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': a process killed by a signal has no exit code: "
-			       "give ExitCode= or Signal=, not both",
-			       text);
-	for (i = 0; i < SIGNALS; i++)
-		fault |= p->signal == signals[i].number && signals[i].fault;
-	if (p->on == ON_CRASH && p->signal && !fault)
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': that signal is not a crash, so this would never "
-			       "fire; leave out On=crash",
-			       text);
+		return spec_wrong(s, "a process killed by a signal has no exit code: give "
+				  "ExitCode= or Signal=, not both");
+	if (p->on == ON_CRASH && p->signal && !is_fault(p->signal))
+		return spec_wrong(s, "that signal is not a crash, so this would never fire; leave "
+				  "out On=crash");
 	if (p->on == ON_CRASH && p->code_test == CODE_IS && (uint64_t)p->code < WINDOWS_FAULT)
-		return err_set(
-			err, ERR_USAGE,
-			"'%.200s': a crash ends by a signal, or on Windows with a code "
-			"of 0xC0000000 or more, so this would never fire; leave out On=crash",
-			text);
+		return spec_wrong(s, "a crash ends by a signal, or on Windows with a code of "
+				  "0xC0000000 or more, so this would never fire; leave out "
+				  "On=crash");
 	return 0;
 }
 
-static int parse(struct process_rule *p, const char *text, struct err *err)
+static int process_open(struct trigger *t, const struct trigger_env *env, struct err *err)
 {
-	struct spec_part part;
+	struct process_rule *p = (struct process_rule *)t;
 	struct spec s;
 	int rc = 0;
 
-	spec_begin(&s, text);
-	if (s.head_len != 1 || text[0] != '*')
-		rc = process_filter_parse(text, s.head_len, &p->processes, err);
-	if (rc == ERR_USAGE)
-		err_prefix(err, "StopOnProcess:%.100s", text);
-	while (!rc && spec_next(&s, &part, &rc, err))
-		rc = take_key(p, &s, &part, err);
-	return rc ? rc : check_ending(p, text, err);
-}
-
-static int process_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			struct err *err)
-{
-	struct process_rule *p = calloc(1, sizeof(*p));
-	uint32_t kinds;
-	int rc;
-
 	(void)env;
-	if (!p)
-		return err_memory(err, "for the rule '%.200s'", spec);
-	rc = parse(p, spec, err);
-	kinds = p->on == ON_START ? 1u << EVENT_PROCESS_START : 1u << EVENT_PROCESS_EXIT;
-	if (wants_ending(p) || p->on == ON_OOM)
-		kinds |= 1u << EVENT_GENERIC;
+	spec_begin(&s, t->text, err);
+	if (s.head_len != 1 || s.text[0] != '*')
+		rc = process_filter_parse(s.text, s.head_len, &t->processes, err);
+	if (rc == ERR_USAGE)
+		err_prefix(err, "StopOnProcess:%.100s", s.text);
 	if (!rc)
-		rc = trigger_init(&p->base, &process_trigger, "StopOnProcess", spec, kinds, err);
-	if (rc) {
-		process_close(&p->base);
-		return rc;
-	}
-	*out = &p->base;
-	return 0;
+		rc = spec_keys(&s, take_key, p, "On, ExitCode, Signal and Stack");
+	if (!rc)
+		rc = check_ending(p, &s);
+	t->kinds = p->on == ON_START ? 1u << EVENT_PROCESS_START : 1u << EVENT_PROCESS_EXIT;
+	if (wants_ending(p) || p->on == ON_OOM)
+		t->kinds |= 1u << EVENT_GENERIC;
+	return rc;
 }
 
 /* Linux: a crash at the unhandled signal, or a kill when the kernel chooses its victim. */
-static int needs_tracepoint(struct needs *out, const char *provider, const char *name,
-			    const char *filter, bool stack, struct err *err)
+static int needs_tracepoint(struct needs *out, const struct need_event *e, struct err *err)
 {
-	struct need_event *e = calloc(1, sizeof(*e));
-	int rc = e ? needs_provider(out, provider, UINT64_MAX, 4, err)
-		   : err_memory(err, "for a rule on processes");
+	int rc = needs_provider(out, e->provider, UINT64_MAX, 4, err);
 
-	if (!rc) {
-		strcpy(e->provider, provider);
-		strcpy(e->name, name);
-		strcpy(e->filter, filter);
-		e->stack = stack;
-		rc = needs_event(out, e, err);
-	}
-	free(e);
-	return rc;
+	return rc ? rc : needs_event(out, e, err);
 }
 
 static int process_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
+	static const struct need_event victim = {.provider = "oom", .name = "mark_victim"};
+	static const struct need_event crash = {.provider = "signal", .name = "signal_deliver",
+						.filter = "sa_handler=0", .stack = true};
 	const struct process_rule *p = (const struct process_rule *)t;
 
-	if (p->on == ON_OOM)
-		return needs_tracepoint(out, "oom", "mark_victim", "", false, err);
-	if (p->stack)
-		return needs_tracepoint(out, "signal", "signal_deliver", "sa_handler=0", true, err);
+	if (p->on == ON_OOM || p->stack)
+		return needs_tracepoint(out, p->stack ? &crash : &victim, err);
 	out->endings |= wants_ending(p);
-	out->command_lines |= process_filter_has_names(&p->processes);
+	out->command_lines |= process_filter_has_names(&t->processes);
 	return 0;
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static bool whole(const struct event *e, const char *field, int64_t *out)
+static bool get_whole(const struct event *e, const char *field, int64_t *out)
 {
 	const struct event_field *f = event_field(e, field);
 
@@ -259,35 +213,31 @@ static bool whole(const struct event *e, const char *field, int64_t *out)
 static void ending_of(const struct event *e, struct ending *out)
 {
 	int64_t v = 0;
-	size_t i;
 
 	memset(out, 0, sizeof(*out));
-	if (whole(e, "ExitStatus", &v)) {
+	if (get_whole(e, "ExitStatus", &v)) {
 		/* A negative i32 is an NTSTATUS, printed as 0xC0000005. */
 		out->known = true;
 		out->code = v < 0 ? (int64_t)(uint32_t)v : v;
 		out->fault = out->code >= WINDOWS_FAULT;
 		return;
 	}
-	out->known = whole(e, "ExitCode", &out->code) || whole(e, "sig", &v);
-	if ((whole(e, "Signal", &v) || whole(e, "sig", &v)) && v > 0 && v < 128)
+	out->known = get_whole(e, "ExitCode", &out->code) || get_whole(e, "sig", &v);
+	if ((get_whole(e, "Signal", &v) || get_whole(e, "sig", &v)) && v > 0 && v < 128)
 		out->signal = (unsigned)v;
-	for (i = 0; i < SIGNALS; i++)
-		out->fault |= out->signal == signals[i].number && signals[i].fault;
+	out->fault = is_fault(out->signal);
 }
 
 static void ending_text(const struct ending *end, struct buf *out)
 {
-	size_t i;
+	const struct signal_name *signal = find_signal(end->signal);
 
 	if (!end->known) {
 		buf_puts(out, " ended");
 	} else if (end->signal) {
-		for (i = 0; i < SIGNALS && signals[i].number != end->signal; i++)
-			;
 		buf_printf(out, " was killed by signal %u", end->signal);
-		if (i < SIGNALS)
-			buf_printf(out, " (SIG%s)", signals[i].name);
+		if (signal)
+			buf_printf(out, " (SIG%s)", signal->name);
 	} else if (end->code >= 0x10000) {
 		buf_printf(out, " ended with code 0x%" PRIX64, (uint64_t)end->code);
 	} else {
@@ -302,15 +252,8 @@ static bool ending_counts(const struct process_rule *p, const struct ending *end
 	if (!end->known || (p->on == ON_CRASH && !end->fault) ||
 	    (p->signal && p->signal != end->signal))
 		return false;
-	switch (p->code_test) {
-	case CODE_ANY:
-		return true;
-	case CODE_IS:
-		return !end->signal && end->code == p->code;
-	case CODE_IS_NOT:
-		return end->signal || end->code != p->code;
-	}
-	return false;
+	return p->code_test == CODE_ANY ||
+	       (!end->signal && end->code == p->code) == (p->code_test == CODE_IS);
 }
 
 static bool is_named(const struct event *e, const char *provider, const char *name)
@@ -320,34 +263,27 @@ static bool is_named(const struct event *e, const char *provider, const char *na
 }
 
 /* A kill for lack of memory: the event is the asking process's, its fields say which one dies. */
-static bool is_victim(const struct process_rule *p, const char *comm, int64_t pid)
-{
-	return process_filter_pass_named(&p->processes, (uint32_t)pid,
-					 &(struct process_names){.comm = comm});
-}
-
-static void oom_sense(struct process_rule *p, const struct event *e, struct buf *why,
-		      struct sense *out)
+static void oom_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
 {
 	const struct event_field *comm = event_field(e, "comm");
 	const char *name = comm && comm->type == FIELD_TEXT && comm->v.text ? comm->v.text : "?";
+	struct process_names names = {.comm = name};
 	char label[PROCESS_LABEL_BYTES];
 	int64_t pid = 0, kb;
 
 	if (e->kind != EVENT_GENERIC || !is_named(e, "oom", "mark_victim"))
 		return;
-	p->base.counts.seen++;
-	whole(e, "pid", &pid);
-	if (!is_victim(p, name, pid)) {
-		p->base.counts.dropped_process++;
+	t->counts.seen++;
+	get_whole(e, "pid", &pid);
+	if (!process_filter_pass_named(&t->processes, (uint32_t)pid, &names)) {
+		t->counts.dropped_process++;
 		return;
 	}
-	p->base.counts.matched++;
-	out->hit = true;
+	trigger_matches(t, true, out);
 	buf_printf(why,
 		   "process %s (pid %" PRId64 ") is being killed, as the kernel is out of memory",
 		   name, pid);
-	if (whole(e, "anon_rss", &kb))
+	if (get_whole(e, "anon_rss", &kb))
 		buf_printf(why, "; it holds %" PRId64 " MB", kb / 1024);
 	if (e->process && e->process->pid != pid)
 		buf_printf(why, "; %s (pid %" PRIu32 ") asked for memory",
@@ -360,7 +296,7 @@ static bool is_event_of(const struct process_rule *p, const struct event *e)
 
 	if (p->stack)
 		return e->kind == EVENT_GENERIC && is_named(e, "signal", "signal_deliver") &&
-		       whole(e, "sa_handler", &handler) && !handler;
+		       get_whole(e, "sa_handler", &handler) && !handler;
 	if (e->kind == EVENT_GENERIC)
 		return is_named(e, LINUX_PROVIDER, LINUX_PROCESS_EXIT);
 	/* An end without its cause comes too; rules about causes wait for the one that has it. */
@@ -375,23 +311,14 @@ static void process_sense(struct trigger *t, const struct event *e, struct buf *
 	struct ending ending;
 
 	if (p->on == ON_OOM) {
-		oom_sense(p, e, why, out);
+		oom_sense(t, e, why, out);
 		return;
 	}
-	if (!is_event_of(p, e))
+	if (!is_event_of(p, e) || !trigger_wants(t, e->process))
 		return;
-	t->counts.seen++;
-	if (!process_filter_pass(&p->processes, e->process)) {
-		t->counts.dropped_process++;
-		return;
-	}
 	ending_of(e, &ending);
-	if (p->on != ON_START && !ending_counts(p, &ending)) {
-		t->counts.dropped_filter++;
+	if (!trigger_matches(t, p->on == ON_START || ending_counts(p, &ending), out))
 		return;
-	}
-	t->counts.matched++;
-	out->hit = true;
 	buf_printf(why, "process %s (pid %" PRIu32 ")",
 		   e->process ? process_label(e->process, label) : "?",
 		   e->process ? e->process->pid : 0);
@@ -403,31 +330,28 @@ static void process_sense(struct trigger *t, const struct event *e, struct buf *
 
 static bool process_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
 {
-	*out = (struct trigger_wish){.processes = &((const struct process_rule *)t)->processes};
+	*out = (struct trigger_wish){.processes = &t->processes};
 	return i == 0;
 }
 
 static void process_status(const struct trigger *t, struct trigger_status *out)
 {
-	trigger_status_base(t, out);
 	out->phase = TRIGGER_ARMED;
 	snprintf(out->text, sizeof(out->text), "%" PRIu64 " of %" PRIu64 " processes matched%s",
-		 t->counts.matched, t->counts.seen,
-		 trigger_window_text(t));
+		 t->counts.matched, t->counts.seen, trigger_window_text(t));
 }
 
 const struct trigger_ops process_trigger = {
 	.name = "stop-on-process",
-	.usage =
-		"NAME|PID|*[,...][;On=start|exit|crash|oom][;Stack=true][;ExitCode=N][;ExitCode!=N]"
-		"[;Signal=SEGV]",
+	.title = "StopOnProcess",
+	.usage = "NAME|PID|*[,...][;On=start|exit|crash|oom][;Stack=true][;ExitCode=N]"
+		 "[;ExitCode!=N][;Signal=SEGV]",
 	.summary = "keep an incident when a process starts, ends or crashes",
+	.bytes = sizeof(struct process_rule),
 	.open = process_open,
 	.needs = process_needs,
 	.feed = trigger_feed,
-	.fired = trigger_fired,
 	.status = process_status,
-	.close = process_close,
 	.sense = process_sense,
 	.wish = process_wish,
 };

@@ -11,34 +11,27 @@ static int parse_item(const char *text, size_t len, struct process_filter *f, st
 	if (f->n == PROCESS_FILTER_MAX)
 		return err_set(err, ERR_USAGE, "a list has at most %u processes",
 			       PROCESS_FILTER_MAX);
-	if (len < 10 && strspn(text, "0123456789") >= len) {
-		f->items[f->n].pid = (uint32_t)strtoul(text, NULL, 10);
-		/* Events without a process pass no filter: pid 0 is written by name. */
-		if (f->items[f->n].pid) {
-			f->n++;
-			return 0;
-		}
-	}
 	if (len >= sizeof(f->items[0].name))
 		return err_set(err, ERR_USAGE, "'%.40s...' is too long for a process name", text);
 	memcpy(f->items[f->n].name, text, len);
-	f->items[f->n].name[len] = '\0';
-	f->items[f->n++].pid = 0;
+	/* Events without a process pass no filter: pid 0 counts as a name. */
+	if (len < 10 && strspn(text, "0123456789") >= len)
+		f->items[f->n].pid = (uint32_t)strtoul(text, NULL, 10);
+	f->n++;
 	return 0;
 }
 
 int process_filter_parse(const char *text, size_t len, struct process_filter *out, struct err *err)
 {
 	struct process_filter f = {0};
-	size_t at = 0, n;
-	int rc = 0;
+	const char *at = text, *end = text + len, *comma;
+	int rc;
 
 	do {
-		for (n = 0; at + n < len && text[at + n] != ','; n++)
-			;
-		rc = parse_item(text + at, n, &f, err);
-		at += n + 1;
-	} while (!rc && at <= len);
+		comma = memchr(at, ',', (size_t)(end - at));
+		rc = parse_item(at, (size_t)((comma ? comma : end) - at), &f, err);
+		at = comma ? comma + 1 : end;
+	} while (!rc && comma);
 	if (!rc)
 		*out = f;
 	return rc;
@@ -59,14 +52,12 @@ bool process_filter_pass_named(const struct process_filter *f, uint32_t pid,
 
 bool process_filter_pass(const struct process_filter *f, const struct process *process)
 {
-	unsigned i;
+	struct process_names names;
 
-	for (i = 0; process && i < f->n; i++) {
-		if (f->items[i].pid ? f->items[i].pid == process->pid
-				    : process_is_called(process, f->items[i].name))
-			return true;
-	}
-	return !f->n;
+	if (!f->n || !process)
+		return !f->n;
+	names = process_names_of(process);
+	return process_filter_pass_named(f, process->pid, &names);
 }
 
 bool process_filter_has_names(const struct process_filter *f)

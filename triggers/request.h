@@ -8,7 +8,7 @@
  * MS 0 switches them off. The keys of durations follow it (InFlight, on by default; Process;
  * Floor...).
  *
- * Source: design page triggers.md section 6. ASP.NET Core: HostingEventSource.cs, events 3 and 4.
+ * Source for ASP.NET Core: HostingEventSource.cs, events 3 and 4.
  */
 #pragma once
 

@@ -3,121 +3,131 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-static bool same(const char *text, size_t len, const char *word)
+static bool is_word(const char *text, size_t len, const char *word)
 {
-	size_t i;
-
-	for (i = 0; i < len && word[i]; i++)
-		if (tolower((unsigned char)text[i]) != tolower((unsigned char)word[i]))
-			return false;
-	return i == len && !word[i];
+	return strlen(word) == len && strncasecmp(text, word, len) == 0;
 }
 
-void spec_begin(struct spec *s, const char *text)
+void spec_begin(struct spec *s, const char *text, struct err *err)
 {
-	s->text = text;
-	s->head_len = strcspn(text, ";");
-	s->at = text + s->head_len;
+	*s = (struct spec){.text = text, .head_len = strcspn(text, ";"), .err = err};
 }
 
 /* Whether the key came before already; only filters may come more than once. */
-static bool is_repeated(const struct spec *s, const struct spec_part *part)
+static bool is_repeated(const struct spec *s)
 {
 	const char *at = s->text + s->head_len;
-	size_t len;
 
-	if (same(part->key, part->key_len, "FieldFilter"))
+	if (spec_key_is(s, "FieldFilter"))
 		return false;
-	for (; at + 1 < part->key; at += len + 1) {
-		len = strcspn(at + 1, ";");
-		if (len > part->key_len && at[1 + part->key_len] == '=' &&
-		    strncasecmp(at + 1, part->key, part->key_len) == 0)
+	for (; at + 1 < s->key; at += 1 + strcspn(at + 1, ";"))
+		if (strncasecmp(at + 1, s->key, s->key_len) == 0 && at[1 + s->key_len] == '=')
 			return true;
-	}
 	return false;
 }
 
-bool spec_next(struct spec *s, struct spec_part *part, int *rc, struct err *err)
+int spec_keys(struct spec *s, spec_take *take, void *rule, const char *allowed)
 {
-	const char *from = s->at, *equals;
+	const char *at = s->text + s->head_len, *equals;
 	size_t len;
+	int rc = 0;
 
-	*rc = 0;
-	if (*from == ';')
-		from++;
-	len = strcspn(from, ";");
-	if (!len && !from[len])
-		return false;
-	s->at = from + len;
-	equals = memchr(from, '=', len);
-	if (!equals || equals == from) {
-		*rc = err_set(err, ERR_USAGE, "'%.200s': '%.*s' is not Key=Value", s->text,
-			      len > 60 ? 60 : (int)len, from);
-		return false;
+	for (; !rc && at[0] && at[1]; at += 1 + len) {
+		len = strcspn(at + 1, ";");
+		equals = memchr(at + 1, '=', len);
+		if (!equals || equals == at + 1)
+			return spec_wrong(s, "'%.*s' is not Key=Value", quoted_len(len), at + 1);
+		s->key = at + 1;
+		s->key_len = (size_t)(equals - s->key);
+		s->value = equals + 1;
+		s->value_len = len - s->key_len - 1;
+		if (is_repeated(s))
+			return spec_wrong(s, "%.*s is given twice", quoted_len(s->key_len), s->key);
+		rc = take(rule, s);
+		if (rc == ERR_NOT_FOUND)
+			return spec_wrong(s, "unknown key '%.*s'; allowed are %s",
+					  quoted_len(s->key_len), s->key, allowed);
 	}
-	part->key = from;
-	part->key_len = (size_t)(equals - from);
-	part->value = equals + 1;
-	part->value_len = len - part->key_len - 1;
-	if (is_repeated(s, part)) {
-		*rc = err_set(err, ERR_USAGE, "'%.200s': %.*s is given twice", s->text,
-			      part->key_len > 60 ? 60 : (int)part->key_len, part->key);
-		return false;
-	}
-	return true;
+	return rc;
 }
 
-bool spec_key_is(const struct spec_part *part, const char *key)
+int spec_wrong(const struct spec *s, const char *format, ...)
 {
-	return same(part->key, part->key_len, key);
+	char sentence[sizeof(s->err->text)];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	return err_set(s->err, ERR_USAGE, "'%.200s': %s", s->text, sentence);
 }
 
-bool spec_value_is(const struct spec_part *part, const char *word)
+int spec_no_memory(const struct spec *s)
 {
-	return same(part->value, part->value_len, word);
+	return err_memory(s->err, "for the rule '%.200s'", s->text);
 }
 
-int spec_number(const struct spec *s, const char *what, const char *text, size_t len, double *out,
-		struct err *err)
+bool spec_key_is(const struct spec *s, const char *key)
 {
-	char copy[64], *end = NULL;
-	size_t digits = len < sizeof(copy) ? len : 0;
+	return is_word(s->key, s->key_len, key);
+}
+
+bool spec_value_is(const struct spec *s, const char *word)
+{
+	return is_word(s->value, s->value_len, word);
+}
+
+int spec_choice(const struct spec *s, const char *const *words, int n)
+{
+	while (n-- && !spec_value_is(s, words[n]))
+		;
+	return n;
+}
+
+int spec_bool(const struct spec *s, bool *out)
+{
+	static const char *const words[] = {"false", "true", ""};
+	int choice = spec_choice(s, words, 3);
+
+	if (choice < 0)
+		return spec_wrong(s, "%.*s is true or false, not '%.*s'", (int)s->key_len, s->key,
+				  quoted_len(s->value_len), s->value);
+	*out = choice > 0;
+	return 0;
+}
+
+size_t number_prefix(const char *text, size_t len, const char *characters, double *out)
+{
+	char copy[64] = "", *end;
+	size_t n = 0;
+
+	while (n < len && text[n] && strchr(characters, text[n]))
+		n++;
+	if (!n || n >= sizeof(copy))
+		return 0;
+	memcpy(copy, text, n);
+	*out = strtod(copy, &end);
+	return *end ? 0 : n;
+}
+
+int spec_number(const struct spec *s, const char *what, const char *text, size_t len, double *out)
+{
 	double v = 0;
 
-	memcpy(copy, text, digits);
-	copy[digits] = '\0';
-	/* strtod would take blanks, "inf", "nan" and hexadecimal too. */
-	if (digits && strspn(copy, "0123456789+-.eE") == digits)
-		v = strtod(copy, &end);
-	if (!end || *end || !(fabs(v) <= DBL_MAX))
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': %s '%.*s' is not a number; write for example "
-			       "100 or 0.5",
-			       s->text, what, len > 60 ? 60 : (int)len, text);
+	if (!len || number_prefix(text, len, DECIMAL_CHARACTERS, &v) != len ||
+	    !(fabs(v) <= DBL_MAX))
+		return spec_wrong(s, "%s '%.*s' is not a number; write for example 100 or 0.5",
+				  what, quoted_len(len), text);
 	*out = v;
 	return 0;
 }
 
-int spec_bool(const struct spec *s, const struct spec_part *part, bool *out, struct err *err)
+int spec_value_number(const struct spec *s, const char *what, double *out)
 {
-	if (!part->value_len || spec_value_is(part, "true"))
-		*out = true;
-	else if (spec_value_is(part, "false"))
-		*out = false;
-	else
-		return err_set(err, ERR_USAGE, "'%.200s': %.*s is true or false, not '%.*s'",
-			       s->text, (int)part->key_len, part->key,
-			       part->value_len > 60 ? 60 : (int)part->value_len, part->value);
-	return 0;
-}
-
-int spec_unknown_key(const struct spec *s, const struct spec_part *part, const char *allowed,
-		     struct err *err)
-{
-	return err_set(err, ERR_USAGE, "'%.200s': unknown key '%.*s'; allowed are %s", s->text,
-		       part->key_len > 60 ? 60 : (int)part->key_len, part->key, allowed);
+	return spec_number(s, what, s->value, s->value_len, out);
 }

@@ -7,7 +7,6 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,140 +18,77 @@ static bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static const char *skip_digits(const char *at)
-{
-	while (is_digit(*at))
-		at++;
-	return at;
-}
-
-/* The end of [sign] digits [. digits] [exponent], or NULL when there is no number. */
-static const char *number_end(const char *at)
-{
-	const char *from, *end, *exponent;
-
-	if (*at == '+' || *at == '-')
-		at++;
-	from = at;
-	end = skip_digits(at);
-	if (*end == '.') {
-		at = end + 1;
-		end = skip_digits(at);
-		if (end == at && at == from + 1)
-			return NULL;            /* a point alone */
-	}
-	if (end == from)
-		return NULL;
-	if (*end == 'e' || *end == 'E') {
-		exponent = end + 1;
-		if (*exponent == '+' || *exponent == '-')
-			exponent++;
-		if (is_digit(*exponent))
-			end = skip_digits(exponent);
-	}
-	return end;
-}
-
-static int parse_number(const char *spec, const char *at, size_t len, double *out, struct err *err)
+static int parse_number(const struct spec *s, const char *at, size_t len, double *out)
 {
 	static const char units[] = "KMG";
-	const char *end = number_end(at);
-	const char *unit;
-	char copy[64];
-	double v;
+	double v = 0;
+	size_t n = number_prefix(at, len, DECIMAL_CHARACTERS, &v);
+	const char *unit = n && n < len ? strchr(units, at[n] & ~0x20) : NULL;
 
 	if (!len)
-		return err_set(err, ERR_USAGE,
-			       "'%s': no number after the operator; write for example '> 80'",
-			       spec);
-	if (len >= sizeof(copy))
-		return err_set(err, ERR_USAGE, "'%s': a limit of %zu characters is too long", spec,
-			       len);
-	memcpy(copy, at, len);
-	copy[len] = '\0';
-	v = end ? strtod(copy, NULL) : 0;
-	if (end && end < at + len) {
-		unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
-		for (; unit && unit >= units; unit--)
+		return spec_wrong(s, "no number after the operator; write for example '> 80'");
+	if (len >= 64)
+		return spec_wrong(s, "a limit of %zu characters is too long", len);
+	if (unit && *unit) {
+		for (n++; unit >= units; unit--)
 			v *= 1024;
-		end = unit ? end + 1 : NULL;
 	}
-	if (end != at + len)
-		return err_set(
-			err, ERR_USAGE,
-			"'%s': the limit '%s' is not a number; allowed are a sign, a fraction, an "
-			"exponent and K, M or G (times 1024), like 80, 0.5, 1e6 or 512M",
-			spec, copy);
+	if (n != len)
+		return spec_wrong(s, "the limit '%.*s' is not a number; allowed are a sign, a "
+				  "fraction, an exponent and K, M or G (times 1024), like 80, 0.5, "
+				  "1e6 or 512M", (int)len, at);
 	if (!(fabs(v) <= DBL_MAX))
-		return err_set(err, ERR_USAGE, "'%s': the limit '%s' is too large", spec, copy);
+		return spec_wrong(s, "the limit '%.*s' is too large", (int)len, at);
 	*out = v;
 	return 0;
 }
 
-static int bad_operator(const char *spec, const char *from, const char *to, struct err *err)
-{
-	return err_set(err, ERR_USAGE,
-		       "'%s': '%.*s' is not an operator; allowed are < > <= >=, like '> 80'", spec,
-		       (int)(to - from), from);
-}
-
-static bool is_operator(char c)
-{
-	return c == '<' || c == '>' || c == '=' || c == '!';
-}
-
 /* Find the last operator: a name may hold the characters of one, a number may not. */
-static int parse_operator(const char *spec, const char *end, enum compare *out, const char **op,
-			  const char **after, struct err *err)
+static int parse_operator(const struct spec *s, const char *end, enum compare *out,
+			  const char **op, const char **after)
 {
-	const char *at, *found = NULL, *next;
+	const char *at, *found = NULL;
+	bool or_equal;
 
-	for (at = spec; at < end; at++)
+	for (at = s->text; at < end; at++)
 		if (*at == '<' || *at == '>')
 			found = at;
 	if (!found)
-		return err_set(err, ERR_USAGE,
-			       "'%s': no operator; allowed are < > <= >=, like 'Processor:%% "
-			       "Processor Time:_Total>80'",
-			       spec);
-	next = found + 1;
-	*out = *found == '>' ? COMPARE_OVER : COMPARE_UNDER;
-	if (next < end && *next == '=') {
-		*out = *found == '>' ? COMPARE_OVER_EQUAL : COMPARE_UNDER_EQUAL;
-		next++;
-	}
+		return spec_wrong(s, "no operator; allowed are < > <= >=, like 'Processor:%% "
+				  "Processor Time:_Total>80'");
 	/* Otherwise "=>" and ">>" would count as part of the name or the number. */
-	for (*op = found; *op > spec && is_operator((*op)[-1]);)
+	for (*op = found; *op > s->text && strchr("<>=!", (*op)[-1]);)
 		(*op)--;
-	for (at = next; at < end && is_operator(*at);)
+	for (at = found + 1; at < end && strchr("<>=!", *at);)
 		at++;
-	if (*op < found || at > next)
-		return bad_operator(spec, *op, at, err);
-	*after = next;
+	or_equal = at == found + 2 && found[1] == '=';
+	if (*op < found || (at > found + 1 && !or_equal))
+		return spec_wrong(s, "'%.*s' is not an operator; allowed are < > <= >=, like '> "
+				  "80'", (int)(at - *op), *op);
+	if (*found == '>')
+		*out = or_equal ? COMPARE_OVER_EQUAL : COMPARE_OVER;
+	else
+		*out = or_equal ? COMPARE_UNDER_EQUAL : COMPARE_UNDER;
+	*after = at;
 	return 0;
 }
 
-int threshold_parse(const char *spec, struct threshold *out, const char **left, size_t *left_len,
-		    struct err *err)
+int threshold_parse(const struct spec *s, struct threshold *out, const char **left,
+		    size_t *left_len)
 {
-	const char *begin = spec, *end = spec + strlen(spec), *op = end, *number = end;
-	struct threshold t;
+	const char *begin = s->text, *end = begin + s->head_len, *op = end, *number = end;
+	enum compare compare = COMPARE_OVER;
+	double limit = 0;
 	int rc;
 
-	threshold_init(&t, COMPARE_OVER, 0);
-	while (end > spec && is_blank(end[-1]))
+	while (end > begin && is_blank(end[-1]))
 		end--;
-	rc = parse_operator(spec, end, &t.compare, &op, &number, err);
+	rc = parse_operator(s, end, &compare, &op, &number);
 	if (rc)
 		return rc;
 	while (number < end && is_blank(*number))
 		number++;
-	rc = parse_number(spec, number, (size_t)(end - number), &t.limit, err);
+	rc = parse_number(s, number, (size_t)(end - number), &limit);
 	if (rc)
 		return rc;
 	while (begin < op && is_blank(*begin))
@@ -161,7 +97,7 @@ int threshold_parse(const char *spec, struct threshold *out, const char **left, 
 		op--;
 	*left = begin;
 	*left_len = (size_t)(op - begin);
-	*out = t;
+	threshold_init(out, compare, limit);
 	return 0;
 }
 
@@ -172,95 +108,64 @@ void threshold_init(struct threshold *t, enum compare compare, double limit)
 	t->limit = limit;
 }
 
-int threshold_key(struct threshold *t, const struct spec *s, const struct spec_part *part,
-		  bool *taken, struct err *err)
+int threshold_key(void *threshold, struct spec *s)
 {
-	static const struct {
-		const char *key;
-		size_t offset;
-	} numbers[] = {
-		{"DecayToZeroHours", offsetof(struct threshold, decay_hours)},
-		{"Floor", offsetof(struct threshold, floor)},
-		{"Ceiling", offsetof(struct threshold, ceiling)},
-		{"PerDay", offsetof(struct threshold, per_day)},
-	};
-	double v;
-	size_t i;
-	int rc;
+	static const char *const curves[] = {"linear", "exponential"};
+	struct threshold *t = threshold;
+	int curve;
 
-	*taken = true;
-	for (i = 0; i < COUNT_OF(numbers); i++) {
-		if (!spec_key_is(part, numbers[i].key))
-			continue;
-		rc = spec_number(s, numbers[i].key, part->value, part->value_len, &v, err);
-		if (rc)
-			return rc;
-		memcpy((char *)t + numbers[i].offset, &v, sizeof(v));
-		t->has_floor |= numbers[i].offset == offsetof(struct threshold, floor);
-		t->has_ceiling |= numbers[i].offset == offsetof(struct threshold, ceiling);
-		return 0;
+	if (spec_key_is(s, "DecayToZeroHours"))
+		return spec_value_number(s, "DecayToZeroHours", &t->decay_hours);
+	if (spec_key_is(s, "PerDay"))
+		return spec_value_number(s, "PerDay", &t->per_day);
+	if (spec_key_is(s, "Floor")) {
+		t->has_floor = true;
+		return spec_value_number(s, "Floor", &t->floor);
 	}
-	*taken = spec_key_is(part, "Curve");
-	if (!*taken)
-		return 0;
-	if (spec_value_is(part, "linear"))
-		t->curve = CURVE_LINEAR;
-	else if (spec_value_is(part, "exponential"))
-		t->curve = CURVE_EXPONENTIAL;
-	else
-		return err_set(err, ERR_USAGE, "'%.200s': Curve is linear or exponential", s->text);
+	if (spec_key_is(s, "Ceiling")) {
+		t->has_ceiling = true;
+		return spec_value_number(s, "Ceiling", &t->ceiling);
+	}
+	if (!spec_key_is(s, "Curve"))
+		return ERR_NOT_FOUND;
+	curve = spec_choice(s, curves, COUNT_OF(curves));
+	if (curve < 0)
+		return spec_wrong(s, "Curve is linear or exponential");
+	t->curve = (enum curve)curve;
 	return 0;
 }
 
-static bool wants_small(const struct threshold *t)
+bool threshold_wants_small(const struct threshold *t)
 {
 	return t->compare == COMPARE_UNDER || t->compare == COMPARE_UNDER_EQUAL;
 }
 
-static int check_steering(const struct threshold *t, const char *spec, struct err *err)
-{
-	if (!(t->per_day > 0 && t->per_day <= 1000))
-		return err_set(err, ERR_USAGE, "'%.200s': PerDay is a number of incidents a day, "
-			       "above 0 and up to 1000", spec);
-	if (t->decay_hours != 0)
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': PerDay and DecayToZeroHours both move the "
-			       "limit; give one of them",
-			       spec);
-	if (!(t->limit > 0))
-		return err_set(err, ERR_USAGE, "'%.200s': PerDay multiplies the limit, which must "
-			       "therefore be above 0", spec);
-	return 0;
-}
-
-static int check_decay(const struct threshold *t, const char *spec, struct err *err)
-{
-	if (wants_small(t) && !t->has_ceiling)
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': DecayToZeroHours moves a limit until it is reached; with "
-			       "'%s' it "
-			       "rises, so say how far: add ;Ceiling=NUMBER, or leave out the decay",
-			       spec, compare_text(t->compare));
-	if (!wants_small(t) && t->limit < 0)
-		return err_set(err, ERR_USAGE,
-			       "'%.200s': a limit below zero cannot decay to zero; leave out "
-			       "DecayToZeroHours",
-			       spec);
-	return 0;
-}
-
-int threshold_check(const struct threshold *t, const char *spec, struct err *err)
+int threshold_check(const struct threshold *t, const struct spec *s)
 {
 	if (!(t->decay_hours >= 0 && t->decay_hours <= DBL_MAX))
-		return err_set(err, ERR_USAGE,
+		return err_set(s->err, ERR_USAGE,
 			       "DecayToZeroHours must be a number of hours, 0 = off, like 24");
 	if (t->has_floor && t->floor > t->limit)
-		return err_set(err, ERR_USAGE, "'%.200s': Floor is above the limit", spec);
+		return spec_wrong(s, "Floor is above the limit");
 	if (t->has_ceiling && t->ceiling < t->limit)
-		return err_set(err, ERR_USAGE, "'%.200s': Ceiling is below the limit", spec);
-	if (t->per_day != 0)
-		return check_steering(t, spec, err);
-	return t->decay_hours != 0 ? check_decay(t, spec, err) : 0;
+		return spec_wrong(s, "Ceiling is below the limit");
+	if (t->per_day != 0 && !(t->per_day > 0 && t->per_day <= 1000))
+		return spec_wrong(s, "PerDay is a number of incidents a day, above 0 and up to "
+				  "1000");
+	if (t->per_day != 0 && t->decay_hours != 0)
+		return spec_wrong(s, "PerDay and DecayToZeroHours both move the limit; give one of "
+				  "them");
+	if (t->per_day != 0 && !(t->limit > 0))
+		return spec_wrong(s, "PerDay multiplies the limit, which must therefore be above "
+				  "0");
+	if (t->decay_hours != 0 && threshold_wants_small(t) && !t->has_ceiling)
+		return spec_wrong(s, "DecayToZeroHours moves a limit until it is reached; with "
+				  "'%s' it rises, so say how far: add ;Ceiling=NUMBER, or leave "
+				  "out the decay", compare_text(t->compare));
+	if (t->decay_hours != 0 && !threshold_wants_small(t) && t->limit < 0)
+		return spec_wrong(s, "a limit below zero cannot decay to zero; leave out "
+				  "DecayToZeroHours");
+	return 0;
 }
 
 void threshold_clock(struct threshold *t, uint64_t time_ns)
@@ -302,7 +207,7 @@ static double way(const struct threshold *t)
 /* Where a decaying limit ends; a floor below zero does not count. */
 static double end_of(const struct threshold *t)
 {
-	if (wants_small(t))
+	if (threshold_wants_small(t))
 		return t->ceiling;
 	return t->has_floor && t->floor > 0 ? t->floor : 0;
 }
@@ -317,7 +222,7 @@ static double steered(const struct threshold *t)
 	double steps = t->fired_steps - steps_back(t), power = steps / sqrt(t->per_day);
 
 	power = power < -POWER_MAX ? -POWER_MAX : power > POWER_MAX ? POWER_MAX : power;
-	return within(t, t->limit * pow(2, wants_small(t) ? -power : power));
+	return within(t, t->limit * pow(2, threshold_wants_small(t) ? -power : power));
 }
 
 void threshold_fired(struct threshold *t, uint64_t time_ns)
@@ -331,7 +236,9 @@ void threshold_fired(struct threshold *t, uint64_t time_ns)
 	power = log2(steered(t) / t->limit);
 	if (!(fabs(power) <= POWER_MAX))
 		power = 0;
-	t->fired_steps = (wants_small(t) ? -power : power) * sqrt(t->per_day) + steps_back(t) + 1;
+	if (threshold_wants_small(t))
+		power = -power;
+	t->fired_steps = power * sqrt(t->per_day) + steps_back(t) + 1;
 }
 
 double threshold_now(const struct threshold *t)
@@ -343,7 +250,7 @@ double threshold_now(const struct threshold *t)
 	if (t->decay_hours == 0)
 		return t->limit;
 	/* The hours are those to zero, so Floor= stops the same line and does not flatten it. */
-	return wants_small(t) ? t->limit + (end - t->limit) * way(t)
+	return threshold_wants_small(t) ? t->limit + (end - t->limit) * way(t)
 			      : fmax(t->limit * (1 - way(t)), end);
 }
 
@@ -365,7 +272,7 @@ void threshold_text(const struct threshold *t, struct buf *out)
 	} else if (t->decay_hours != 0) {
 		number_text(end_of(t), more);
 		buf_printf(out, " (%s at the start, %s to %s in ", start,
-			   wants_small(t) ? "rising" : "decaying", more);
+			   threshold_wants_small(t) ? "rising" : "decaying", more);
 		number_text(t->decay_hours, more);
 		buf_printf(out, "%s h)", more);
 	}
@@ -402,22 +309,14 @@ bool threshold_hit(const struct threshold *t, double value)
 {
 	double limit = threshold_now(t);
 
-	switch (t->compare) {
-	case COMPARE_OVER:
-		return value > limit;
-	case COMPARE_OVER_EQUAL:
-		return value >= limit;
-	case COMPARE_UNDER:
-		return value < limit;
-	case COMPARE_UNDER_EQUAL:
-		return value <= limit;
-	}
-	return false;
+	if (value == limit)
+		return t->compare == COMPARE_OVER_EQUAL || t->compare == COMPARE_UNDER_EQUAL;
+	return threshold_wants_small(t) ? value < limit : value > limit;
 }
 
 bool threshold_nearer(const struct threshold *t, double a, double b)
 {
-	return t->compare == COMPARE_OVER || t->compare == COMPARE_OVER_EQUAL ? a > b : a < b;
+	return threshold_wants_small(t) ? a < b : a > b;
 }
 
 const char *compare_text(enum compare compare)

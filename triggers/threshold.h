@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "triggers/spec.h"
 
 enum compare { COMPARE_OVER, COMPARE_OVER_EQUAL, COMPARE_UNDER, COMPARE_UNDER_EQUAL };
 
@@ -42,31 +43,29 @@ struct threshold {
 };
 
 /*
- * Split "LEFT op NUMBER" at its last operator (< > <= >=); blanks may stand around each part.
+ * Split the head "LEFT op NUMBER" at its last operator (< > <= >=); blanks may stand around each
+ * part.
  *
  * NUMBER has a sign, a fraction, an exponent, and K, M or G for 1024, 1024^2, 1024^3, as Windows
  * counts bytes.
  * left, left_len   the text before the operator, without blanks at its ends
  * returns          0, or ERR_USAGE with a sentence about the part that is wrong
  */
-int threshold_parse(const char *spec, struct threshold *out, const char **left, size_t *left_len,
-		    struct err *err);
+int threshold_parse(const struct spec *s, struct threshold *out, const char **left,
+		    size_t *left_len);
 
 /* A limit without floor, ceiling or decay. */
 void threshold_init(struct threshold *t, enum compare compare, double limit);
 
-/* Take a ;Key=Value about limits; *taken = it was one. THRESHOLD_KEYS names them. */
-struct spec;
-struct spec_part;
+/* The spec_take of keys about limits, into a struct threshold. THRESHOLD_KEYS names them. */
 #define THRESHOLD_KEYS "DecayToZeroHours, Floor, Ceiling, Curve and PerDay"
-int threshold_key(struct threshold *t, const struct spec *s, const struct spec_part *part,
-		  bool *taken, struct err *err);
+int threshold_key(void *threshold, struct spec *s);
 
 /*
  * Check that the keys make sense together: ERR_USAGE for '<' that decays without a ceiling, a
  * decaying limit below zero, a floor above the limit, decay with PerDay, and bad hours.
  */
-int threshold_check(const struct threshold *t, const char *spec, struct err *err);
+int threshold_check(const struct threshold *t, const struct spec *s);
 
 /* Move the clock to the time of an event; the first event starts it. */
 void threshold_clock(struct threshold *t, uint64_t time_ns);
@@ -81,6 +80,8 @@ void threshold_text(const struct threshold *t, struct buf *out);
 void threshold_save(const struct threshold *t, struct buf *out);
 int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t away_ns,
 		   struct err *err);
+/* Whether the hits are below the limit. */
+bool threshold_wants_small(const struct threshold *t);
 bool threshold_hit(const struct threshold *t, double value);
 /* Whether a is closer to being a hit than b. */
 bool threshold_nearer(const struct threshold *t, double a, double b);

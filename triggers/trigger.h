@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "model/event.h"
 #include "model/needs.h"
-
-struct threshold;
+#include "triggers/process_filter.h"
+#include "triggers/threshold.h"
 
 /* What a rule has seen, and why events did not fire it. */
 struct trigger_counts {
@@ -27,17 +27,19 @@ struct trigger_counts {
 
 struct trigger {                             /* base of every trigger; first member */
 	const struct trigger_ops *ops;
-	char *spec;                          /* for people: as given, perhaps with its qualifier */
+	const char *spec;                    /* for people: TITLE:SPEC, or SPEC without a title */
+	const char *text;                    /* SPEC as it was given */
 	uint32_t kinds;                      /* 1 << enum event_kind: feed() wants these; 0 = all */
 	struct threshold *limit;             /* NULL = none */
-	bool in_window;                      /* it fired, and fired() has not been called yet */
+	bool in_window;                      /* it fired, and its incident has not ended yet */
 	double value, nearest;               /* last, and closest to firing; NaN = none */
 	uint64_t nearest_ns;
 	struct trigger_counts counts;
+	struct process_filter processes;     /* whose events count */
 };
 
 struct trigger_env {
-	double min_sec; /* MinSecForTrigger: true for this long before it fires */
+	double min_sec;                      /* MinSecForTrigger: true for so long, then it fires */
 	double decay_hours;                  /* DecayToZeroHours; 0 = off */
 	double poll_sec;                     /* poll period of counters; 0 = 1 s */
 	bool already_true_fires;             /* what is true at the start fires once it has held */
@@ -59,7 +61,7 @@ struct trigger_status {
 	double value, limit;                 /* last value and limit now; NaN = none */
 	double nearest;                      /* the value closest to firing so far; NaN = none */
 	uint64_t nearest_ns;                 /* when that was; 0 = never */
-	const char *unit; /* of these values: "ms"; NULL = the counter's, or none */
+	const char *unit;                    /* "ms"; NULL = the counter's, or none */
 	struct trigger_counts counts;
 	char text[200];                      /* one line for people: "42.1 of > 80, armed" */
 };
@@ -75,8 +77,6 @@ struct sense {
 /* A thing that a rule waits for, under the names in its spec; borrowed from the rule. */
 #define TRIGGER_WISH_FIELDS 20u
 
-struct process_filter;
-
 struct trigger_wish {
 	const char *provider, *event;        /* provider NULL = none; event NULL = any of it */
 	const char *counter;                 /* NULL = none */
@@ -86,35 +86,29 @@ struct trigger_wish {
 };
 
 struct trigger_ops {
-	const char *name;                    /* the option: "stop-on-perf-counter" */
+	const char *name;                    /* the option: "stop-on-gen2-gc" */
+	const char *title;                   /* "StopOnGen2GC", before a spec for people; or NULL */
 	const char *usage;                   /* grammar in one line */
 	const char *summary;
-	bool is_state; /* its judgement lasts until the next value: counters */
-	/* Parse a spec. ERR_USAGE says which part is wrong, what was found and what is allowed. */
-	int (*open)(const char *spec, const struct trigger_env *env, struct trigger **out,
-		    struct err *err);
+	size_t bytes;                        /* of the rule, whose first member is the base */
+	uint32_t kinds;                      /* of base.kinds; open() may change that */
+	bool is_state;                       /* a judgement lasts until the next value: counters */
+	bool saves_limit;                    /* a limit that moves survives a restart */
+	/*
+	 * Parse base.text into a zeroed rule with its base filled in. ERR_USAGE says which part is
+	 * wrong, what was found and what is allowed; then close() follows.
+	 */
+	int (*open)(struct trigger *t, const struct trigger_env *env, struct err *err);
 	/* What the rule asks of the sources: counters, providers, logs. */
 	int (*needs)(const struct trigger *t, struct needs *out, struct err *err);
 	/* One event. true = fire now; *why gets one sentence, status() the value and the limit. */
 	bool (*feed)(struct trigger *t, const struct event *e, struct buf *why);
-	/*
-	 * The incident of a firing has ended. Between the firing and this call feed() keeps its
-	 * state up to date but returns false.
-	 */
-	void (*fired)(struct trigger *t);
+	/* Add a text, a unit or a phase of its own; NULL = nothing. Call trigger_status(). */
 	void (*status)(const struct trigger *t, struct trigger_status *out);
-	void (*close)(struct trigger *t);    /* NULL allowed */
+	/* Free what open() allocated; NULL = nothing. Call trigger_close(). */
+	void (*close)(struct trigger *t);
 	/* The same judgement without windows, for rules made of rules; NULL = cannot be a part. */
 	void (*sense)(struct trigger *t, const struct event *e, struct buf *why, struct sense *out);
-	/*
-	 * Save what must survive a restart (decay, steering) in at most TRIGGER_STATE_MAX bytes.
-	 * Its twin takes them, and for how long no recorder ran; bytes that it cannot read are
-	 * ERR_FORMAT, and the rule starts afresh. NULL = there is nothing to save.
-	 */
-	int (*save)(const struct trigger *t, struct buf *out);
-	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
-		    struct err *err);
-	void (*limit_changed)(struct trigger *t);   /* base.limit was set from outside; or NULL */
 	/*
 	 * Whether the thing that fired at this time still goes on. The window of its incident then
 	 * goes on too, for TRIGGER_LASTS_NS at most. NULL = it is over once it fires.
@@ -138,32 +132,43 @@ extern const struct trigger_ops *const triggers[];
 /* The kind whose option has this name, or NULL. */
 const struct trigger_ops *trigger_kind(const char *name);
 
-/* ---- what all kinds share: trigger_base.c -------------------------------------------------- */
+int trigger_open(const struct trigger_ops *ops, const char *spec, const struct trigger_env *env,
+		 struct trigger **out, struct err *err);
+void trigger_close(struct trigger *t);       /* NULL allowed */
 
 /*
- * Fill in the base of a zeroed rule; spec becomes "TITLE:SPEC", or SPEC when title is NULL.
- * returns 0 or ERR_MEMORY
+ * The incident of a firing has ended. Between the firing and this call feed() keeps the rule's
+ * state up to date but returns false.
  */
-int trigger_init(struct trigger *t, const struct trigger_ops *ops, const char *title,
-		 const char *spec, uint32_t kinds, struct err *err);
-
-/* Remember a value, and whether it came nearest to the limit so far. */
-void trigger_value(struct trigger *t, double value, uint64_t time_ns);
-
-/* feed() and fired() of rules that fire at every hit outside their windows. */
-bool trigger_feed(struct trigger *t, const struct event *e, struct buf *why);
 void trigger_fired(struct trigger *t);
+
+void trigger_status(const struct trigger *t, struct trigger_status *out);
 
 /* Judge by another limit, for backtests; only rules that have one, before their first event. */
 void trigger_set_limit(struct trigger *t, double limit);
 
-/* save() and load() of rules whose limit is their only state. */
-int trigger_save_limit(const struct trigger *t, struct buf *out);
-int trigger_load_limit(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
-		       struct err *err);
+/*
+ * Save what must survive a restart, the state of a limit that moves, in at most TRIGGER_STATE_MAX
+ * bytes; none when there is nothing to save. Its twin takes them, and for how long no recorder ran;
+ * bytes that it cannot read are ERR_FORMAT, and the rule starts afresh.
+ */
+int trigger_save(const struct trigger *t, struct buf *out);
+int trigger_load(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
+		 struct err *err);
+
+/* ---- for the kinds --------------------------------------------------------------------------- */
+
+/* feed() of rules that fire at every hit outside their windows. */
+bool trigger_feed(struct trigger *t, const struct event *e, struct buf *why);
+
+/* Count an event of this process as seen; false = the process filter dropped it. */
+bool trigger_wants(struct trigger *t, const struct process *process);
+
+/* Count an event as one that passed all filters, or did not; passed on. */
+bool trigger_matches(struct trigger *t, bool passes, struct sense *out);
+
+/* Remember a value, and whether it came nearest to the limit so far. */
+void trigger_value(struct trigger *t, double value, uint64_t time_ns);
 
 /* ", in its incident's window", or "". */
 const char *trigger_window_text(const struct trigger *t);
-
-/* Fills in value, limit, nearest and counts; the phase is ARMED or WAITING_DATA. */
-void trigger_status_base(const struct trigger *t, struct trigger_status *out);

@@ -48,7 +48,7 @@ static int keep_firing(struct backtest *b, uint32_t rule, const struct event *e,
 	if (ARRAY_NEXT(b->firings, b->nfirings))
 		return err_memory(err, "for the firings");
 	f = &b->firings[b->nfirings];
-	t->ops->status(t, &status);
+	trigger_status(t, &status);
 	f->rule = rule;
 	f->time_ns = e->time_ns;
 	f->value = status.value;
@@ -74,7 +74,7 @@ static int feed_rules(struct backtest *b, const struct event *e, struct err *err
 		    !(t->ops->lasts && e->time_ns - r->window_end_ns < TRIGGER_LASTS_NS &&
 		      t->ops->lasts(t, r->fired_ns))) {
 			r->in_window = false;
-			t->ops->fired(t);
+			trigger_fired(t);
 		}
 		if (t->kinds && !(t->kinds >> e->kind & 1))
 			continue;

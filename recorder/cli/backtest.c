@@ -118,7 +118,7 @@ static void run_free(struct run *r)
 	buf_free(&r->doubts);
 	while (r->ntriggers) {
 		r->ntriggers--;
-		r->triggers[r->ntriggers]->ops->close(r->triggers[r->ntriggers]);
+		trigger_close(r->triggers[r->ntriggers]);
 	}
 	free(r->triggers);
 	free(r->needs);
@@ -323,7 +323,7 @@ static void remark_silent(const struct run *r)
 
 		if (r->test.rules[i].fired)
 			continue;
-		t->ops->status(t, &s);
+		trigger_status(t, &s);
 		buf_reset(&why);
 		put_why_silent(&why, &s, r->zero_ns);
 		cmd_note("%s: would not have fired; %s%s", t->spec, s.text, buf_text(&why));
@@ -343,7 +343,7 @@ static void remark_held_back(const struct run *r)
 
 	text_seconds((double)r->test.post_ns / 1e9, delay);
 	for (i = 0; i < r->ntriggers && r->test.post_ns; i++) {
-		r->triggers[i]->ops->status(r->triggers[i], &s);
+		trigger_status(r->triggers[i], &s);
 		held += s.counts.covered;
 		if (s.counts.covered && !r->sweep.n)
 			cmd_note("%s: %s more firings within the delay of %s after one; "

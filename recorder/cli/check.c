@@ -257,7 +257,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	memset(needs, 0, sizeof(*needs));
 	rc = cmd_rule_open(c->o, rule, needs, &t, &why);
 	if (!rc)
-		t->ops->status(t, &status);
+		trigger_status(t, &status);
 	if (!rc)
 		rc = check_counters(c, needs, &value, &why);
 	f.name = t ? t->spec : rule->spec;
@@ -278,7 +278,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 		f.verdict = "note";
 	put_rule(c, &f, rc, &why);
 	if (t)
-		t->ops->close(t);
+		trigger_close(t);
 	buf_free(&text);
 	buf_free(&doubts);
 	buf_free(&meant);
@@ -484,7 +484,7 @@ static int plan_needs(const struct options *o, struct needs *needs, struct err *
 		t = NULL;
 		rc = cmd_rule_open(o, &o->rules.items[i], needs, &t, err);
 		if (t)
-			t->ops->close(t);
+			trigger_close(t);
 	}
 	for (i = 0; !rc && i < o->monitors.n; i++)
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);

@@ -73,7 +73,7 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err);
 /*
  * Open one rule and add what it needs to needs. collect and check call this alike.
  *
- * out  close with its ops->close(); untouched on failure
+ * out  close with trigger_close(); untouched on failure
  */
 int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
 		  struct trigger **out, struct err *err);

@@ -33,7 +33,7 @@ static void collect_free(struct collect *c)
 	uint32_t i;
 
 	for (i = 0; i < c->ntriggers; i++)
-		c->triggers[i]->ops->close(c->triggers[i]);
+		trigger_close(c->triggers[i]);
 	free(c->triggers);
 	command_line_free(&c->stop_command);
 	buf_free(&c->store_path);
@@ -269,7 +269,7 @@ static void log_why_silent(const struct collect *c, const struct engine_result *
 	uint32_t i;
 
 	for (i = 0; i < c->ntriggers; i++) {
-		c->triggers[i]->ops->status(c->triggers[i], &status);
+		trigger_status(c->triggers[i], &status);
 		buf_reset(&why);
 		put_why_silent(&why, &status, result->start_ns);
 		log_line(c->engine.log, LOG_INFO, "%s: %s%s", c->triggers[i]->spec, status.text,

@@ -507,7 +507,7 @@ static int watch_events(const struct options *o, struct err *err)
 		rc = err_set(err, ERR_NOT_FOUND, "no event of %s in %.1f s", o->live,
 			     (double)o->seconds_ns / 1e9);
 	if (l.rule)
-		l.rule->ops->close(l.rule);
+		trigger_close(l.rule);
 	listing_free(&l);
 	free(needs);
 	return rc;

@@ -111,7 +111,7 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 		return err_set(err, ERR_USAGE, "--%s: this program has no such trigger",
 			       rule->kind);
 	trigger_env(o, &env);
-	rc = kind->open(rule->spec, &env, &t, err);
+	rc = trigger_open(kind, rule->spec, &env, &t, err);
 	/* Name the option, unless the sentence begins with it. */
 	if (rc == ERR_USAGE && strncmp(err->text, "--", 2) != 0)
 		err_prefix(err, "--%s", rule->kind);
@@ -119,7 +119,7 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 		return rc;
 	rc = kind->needs(t, needs, err);
 	if (rc)
-		kind->close(t);
+		trigger_close(t);
 	else
 		*out = t;
 	return rc;
@@ -292,7 +292,7 @@ static void doubt_off(const struct trigger *t, struct buf *out)
 {
 	struct trigger_status status = {.limit = NAN};
 
-	t->ops->status(t, &status);
+	trigger_status(t, &status);
 	if (strncmp(status.text, "off:", 4) == 0)
 		buf_printf(out, "%sit is %s, so it never fires, as in PerfView",
 			   out->len ? "; " : "", status.text);

@@ -158,7 +158,7 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 		struct trigger *t = e->cfg->triggers[rule];
 
 		e->rules.all[rule].in_window = false;
-		t->ops->fired(t);
+		trigger_fired(t);
 	}
 }
 

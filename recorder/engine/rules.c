@@ -31,11 +31,11 @@ static void load_state(struct engine *e, uint32_t rule)
 	struct err err = {0};
 	int rc;
 
-	if (!t->ops->load || !e->policy->rules_persist)
+	if (!t->ops->saves_limit || !e->policy->rules_persist)
 		return;
 	rc = store_get_rule(e->writer.store, t->spec, &state, &saved_ns, &err);
 	if (!rc)
-		rc = t->ops->load(t, state.data, state.len,
+		rc = trigger_load(t, state.data, state.len,
 				  now_ns > saved_ns ? now_ns - saved_ns : 0, &err);
 	if (rc && rc != ERR_NOT_FOUND)
 		log_line(e->log, LOG_WARN, "%s: %s", t->spec, err.text);
@@ -166,20 +166,20 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 
 	if (is_start_rule(t)) {
 		e->rules.armed = true;
-		t->ops->fired(t);
+		trigger_fired(t);
 		log_line(e->log, LOG_INFO, "the other rules are armed now: %s", buf_text(why));
 		return;
 	}
-	t->ops->status(t, &status);
+	trigger_status(t, &status);
 	f.value = status.value;
 	f.limit = status.limit;
 	if (!is_within_limits(e, rule, f.time_ns) || !engine_fire(e, &f)) {
-		t->ops->fired(t);            /* no window will end: armed again at once */
+		trigger_fired(t);            /* no window will end: armed again at once */
 		return;
 	}
 	count_firing(&e->rules, rule, f.time_ns);
 	if (!e->policy->rules_pause)
-		t->ops->fired(t);
+		trigger_fired(t);
 	if (++e->rules.firings >= rules_wanted_firings(e))
 		log_line(e->log, LOG_INFO, "that was incident %u of %u; %s ends when it is stored",
 			 e->rules.firings, rules_wanted_firings(e), e->policy->activity);
@@ -271,7 +271,7 @@ void rules_publish(struct engine *e)
 		struct rule_view *view = &e->shared.rules[i];
 		uint64_t nearest_ns;
 
-		t->ops->status(t, &view->status);
+		trigger_status(t, &view->status);
 		log_silence(e, i, &view->status);
 		add_engine_state(e, i, &view->status);
 		view->fired = r->fired + r->repeats_subtracted;
@@ -298,8 +298,7 @@ void rules_save(struct engine *e, bool now)
 		struct rule_view *view = &e->shared.rules[i];
 
 		buf_reset(&state);
-		if (!t->ops->save || t->ops->save(t, &state) != 0 ||
-		    state.len > sizeof(view->state) || !state.len)
+		if (trigger_save(t, &state) != 0 || state.len > sizeof(view->state) || !state.len)
 			continue;
 		memcpy(view->state, state.data, state.len);
 		view->nstate = (uint32_t)state.len;

@@ -49,10 +49,10 @@ static void feed(struct trigger *t, const uint8_t *data, size_t n)
 		if (t->ops->feed(t, &e, &why) && !why.len)
 			abort();             /* fired without a reason */
 		if (data[7] & 16)
-			t->ops->fired(t);
+			trigger_fired(t);
 		if (t->ops->lasts)
 			t->ops->lasts(t, e.time_ns);
-		t->ops->status(t, &status);
+		trigger_status(t, &status);
 	}
 	buf_free(&why);
 }
@@ -98,18 +98,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	memcpy(spec, data + 1, len);
 	spec[len] = '\0';
-	if (triggers[data[0] % kinds]->open(spec, &env, &t, &err) == 0) {
+	if (trigger_open(triggers[data[0] % kinds], spec, &env, &t, &err) == 0) {
 		memset(&needs, 0, sizeof(needs));
 		t->ops->needs(t, &needs, &err);
 		look(t);
 		if (len + 2 < n)
 			feed(t, data + len + 2, n - len - 2);
-		if (t->ops->save && (t->ops->save(t, &state) || state.len > TRIGGER_STATE_MAX))
+		if (trigger_save(t, &state) || state.len > TRIGGER_STATE_MAX)
 			abort();
-		if (t->ops->load)
-			t->ops->load(t, data, n, 0, &err);
+		trigger_load(t, data, n, 0, &err);
 		buf_free(&state);
-		t->ops->close(t);
+		trigger_close(t);
 	} else if (!*err.text) {
 		abort();
 	}

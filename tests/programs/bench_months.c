@@ -297,7 +297,7 @@ static int run(const char *dir, struct engine_result *result, struct err *err)
 			    .incidents = 1000000,
 			    .freq_hz = SAMPLES_PER_S / 2},
 	};
-	int rc = kind->open(COUNTER ">50", &env, &rule, err);
+	int rc = trigger_open(kind, COUNTER ">50", &env, &rule, err);
 
 	snprintf(path, sizeof(path), "%s/months.db", dir);
 	if (!rc)

@@ -48,7 +48,7 @@ static struct trigger *open_rule(const char *kind, const char *spec)
 	struct trigger *t = NULL;
 	struct err err;
 
-	if (trigger_kind(kind)->open(spec, &env, &t, &err)) {
+	if (trigger_open(trigger_kind(kind), spec, &env, &t, &err)) {
 		fprintf(stderr, "bench_triggers: %s\n", err.text);
 		exit(1);
 	}
@@ -107,11 +107,11 @@ static double once(uint32_t nrules)
 		make(&e, i, fields);
 		for (k = 0; k < nrules; k++)
 			if (open[k]->kinds >> e.kind & 1 && open[k]->ops->feed(open[k], &e, &why))
-				open[k]->ops->fired(open[k]);
+				trigger_fired(open[k]);
 	}
 	took_ns = os_now_ns() - start_ns;
 	for (k = 0; k < nrules; k++)
-		open[k]->ops->close(open[k]);
+		trigger_close(open[k]);
 	buf_free(&why);
 	return (double)took_ns / EVENTS;
 }

@@ -32,13 +32,13 @@ void event_lab_open(struct event_lab *lab, const char *kind, const char *spec,
 	if (!ops)
 		fail_msg("no kind of rule is called %s", kind);
 	if (processes_new(&lab->processes, &err) ||
-	    ops->open(spec, env ? env : &usual, &lab->trigger, &err))
+	    trigger_open(ops, spec, env ? env : &usual, &lab->trigger, &err))
 		fail_msg("%s", err.text);
 }
 
 void event_lab_close(struct event_lab *lab)
 {
-	lab->trigger->ops->close(lab->trigger);
+	trigger_close(lab->trigger);
 	processes_free(lab->processes);
 	buf_free(&lab->why);
 }
@@ -193,7 +193,7 @@ bool event_lab_feed(struct event_lab *lab, const char *text)
 		fires = lab->trigger->ops->feed(lab->trigger, &line.event, &why);
 	if (fires) {
 		lab->firings++;
-		lab->trigger->ops->status(lab->trigger, &status);
+		trigger_status(lab->trigger, &status);
 		lab->value = status.value;
 		lab->limit = status.limit;
 		buf_reset(&lab->why);
@@ -213,7 +213,7 @@ void event_lab_story(struct event_lab *lab, const char *lines)
 	for (; *lines; lines += n + (lines[n] == '\n')) {
 		n = strcspn(lines, "\n");
 		if (n == 2 && memcmp(lines, "--", 2) == 0) {
-			lab->trigger->ops->fired(lab->trigger);
+			trigger_fired(lab->trigger);
 			continue;
 		}
 		if (strspn(lines, " ") == n)
@@ -246,7 +246,7 @@ void event_lab_refused(const char *kind, const char *spec, const char *says)
 	struct trigger *t = NULL;
 	struct err err = {0};
 
-	assert_int_equal(trigger_kind(kind)->open(spec, &env, &t, &err), ERR_USAGE);
+	assert_int_equal(trigger_open(trigger_kind(kind), spec, &env, &t, &err), ERR_USAGE);
 	assert_null(t);
 	if (!strstr(err.text, says))
 		fail_msg("'%s': %s", spec, err.text);

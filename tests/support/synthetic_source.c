@@ -222,11 +222,6 @@ static bool rule_feed(struct trigger *t, const struct event *e, struct buf *why)
 	return true;
 }
 
-static void rule_fired(struct trigger *t)
-{
-	(void)t;
-}
-
 static void rule_status(const struct trigger *t, struct trigger_status *out)
 {
 	(void)t;
@@ -237,11 +232,9 @@ static void rule_status(const struct trigger *t, struct trigger_status *out)
 struct trigger *synthetic_trigger(void)
 {
 	static const struct trigger_ops ops = {
-		.name = "synthetic", .feed = rule_feed, .fired = rule_fired, .status = rule_status,
-		.lasts = rule_lasts,
+		.name = "synthetic", .feed = rule_feed, .status = rule_status, .lasts = rule_lasts,
 	};
-	static char spec[] = "test/fire";
-	static struct trigger rule = {.ops = &ops, .spec = spec};
+	static struct trigger rule = {.ops = &ops, .spec = "test/fire"};
 
 	return &rule;
 }

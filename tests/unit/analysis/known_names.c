@@ -33,7 +33,7 @@ static int tell(const struct trigger_ops *ops, const char *spec, struct buf *out
 	struct known_names *k = NULL;
 	struct trigger *t = NULL;
 	struct err err = {0};
-	int rc = ops->open(spec, &env, &t, &err);
+	int rc = trigger_open(ops, spec, &env, &t, &err);
 
 	if (!rc)
 		rc = known_names_new(&k, &err);
@@ -47,7 +47,7 @@ static int tell(const struct trigger_ops *ops, const char *spec, struct buf *out
 		known_names_explain(k, t, "it", out);
 	known_names_free(k);
 	if (t)
-		ops->close(t);
+		trigger_close(t);
 	return rc;
 }
 

@@ -454,23 +454,9 @@ static bool ticker_feed(struct trigger *t, const struct event *e, struct buf *wh
 	return false;
 }
 
-static void ticker_fired(struct trigger *t)
-{
-	(void)t;
-}
-
-static void ticker_status(const struct trigger *t, struct trigger_status *out)
-{
-	(void)t;
-	memset(out, 0, sizeof(*out));
-}
-
 static struct ticker tick_through(const char *name, uint64_t gap_ns, uint64_t wait_ns)
 {
-	static const struct trigger_ops ops = {
-		.name = "ticker", .feed = ticker_feed, .fired = ticker_fired,
-		.status = ticker_status,
-	};
+	static const struct trigger_ops ops = {.name = "ticker", .feed = ticker_feed};
 	struct ticker k = {.base = {.ops = &ops, .spec = "ticker", .kinds = UINT32_MAX},
 			   .waits_until_ns = START_NS + wait_ns};
 	struct trigger *rule = &k.base;

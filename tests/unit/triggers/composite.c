@@ -110,6 +110,13 @@ TEST(expressions_fire_where_the_story_says)
 	}
 }
 
+static void assert_refused(const char *spec, const struct trigger_env *in, struct err *err)
+{
+	struct trigger *t = NULL;
+
+	assert_int_equal(trigger_open(&composite_trigger, spec, in, &t, err), ERR_USAGE);
+}
+
 TEST(errors_point_at_the_column)
 {
 	static const struct { const char *spec, *says; } bad[] = {
@@ -138,13 +145,12 @@ TEST(errors_point_at_the_column)
 		{"cpu and not cpu", "column 16, at its end: the part before this is never true"},
 		{"not cpu and (a and cpu)", "never true: a rule and its 'not' exclude each other"},
 	};
-	struct trigger *t = NULL;
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(bad); i++) {
 		struct err err = {0};
 
-		assert_int_equal(composite_trigger.open(bad[i].spec, &env, &t, &err), ERR_USAGE);
+		assert_refused(bad[i].spec, &env, &err);
 		if (!strstr(err.text, bad[i].says))
 			fail_msg("'%s': %s", bad[i].spec, err.text);
 	}
@@ -152,18 +158,17 @@ TEST(errors_point_at_the_column)
 
 TEST(nesting_and_length_are_bounded)
 {
-	struct trigger *t = NULL;
 	struct buf deep = {0}, longish = {0};
 	struct err err;
 	int i;
 
 	for (i = 0; i < 400; i++)
 		buf_putc(&deep, '(');
-	assert_int_equal(composite_trigger.open(buf_text(&deep), &env, &t, &err), ERR_USAGE);
+	assert_refused(buf_text(&deep), &env, &err);
 	assert_non_null(strstr(err.text, "too deep"));
 	for (i = 0; i < 100; i++)
 		buf_puts(&longish, i ? " or cpu" : "cpu");
-	assert_int_equal(composite_trigger.open(buf_text(&longish), &env, &t, &err), ERR_USAGE);
+	assert_refused(buf_text(&longish), &env, &err);
 	assert_non_null(strstr(err.text, "too long"));
 	buf_free(&deep);
 	buf_free(&longish);
@@ -174,21 +179,20 @@ TEST(names_are_defined_by_rules)
 	static char *const again[] = {"x=StopOnGCOverMsec:5", "X=StopOnGen2GC"};
 	static char *const wrong[] = {"x=StopOnNothing:5", "y=StopOnGCOverMsec:fast", "z"};
 	struct trigger_env bad = {.rules = wrong, .nrules = 1};
-	struct trigger *t = NULL;
 	struct err err;
 
-	assert_int_equal(composite_trigger.open("x", &bad, &t, &err), ERR_USAGE);
+	assert_refused("x", &bad, &err);
 	assert_non_null(strstr(err.text, "no rule is called 'StopOnNothing'"));
 	bad.rules = wrong + 1;
-	assert_int_equal(composite_trigger.open("y", &bad, &t, &err), ERR_USAGE);
+	assert_refused("y", &bad, &err);
 	assert_non_null(strstr(err.text, "--rule y: "));
 	bad.rules = again;
 	bad.nrules = 2;
-	assert_int_equal(composite_trigger.open("x", &bad, &t, &err), ERR_USAGE);
+	assert_refused("x", &bad, &err);
 	assert_string_equal(err.text, "--rule x is given twice; a name stands for one rule");
 	bad.nrules = 1;
 	bad.rules = wrong + 2;
-	assert_int_equal(composite_trigger.open("z", &bad, &t, &err), ERR_USAGE);
+	assert_refused("z", &bad, &err);
 	assert_non_null(strstr(err.text, "is not NAME=SPEC"));
 }
 
@@ -206,10 +210,8 @@ TEST(why_and_needs_come_from_the_parts)
 	assert_string_equal(buf_text(&lab.why),
 			    "cpu and a; cpu: X:Cpu: was 90, over its limit of 80; "
 			    "a: P/A of shop (pid 5), thread 5: x=1");
-	lab.trigger->ops->status(lab.trigger, &s);
+	trigger_status(lab.trigger, &s);
 	assert_string_equal(s.text, "cpu: true; a: armed, in its incident's window");
-	assert_true(composite_uses(lab.trigger, "CPU", 3));
-	assert_false(composite_uses(lab.trigger, "mem", 3));
 	event_lab_close(&lab);
 	event_lab_open(&lab, "stop-on", "rate(a) > 1/min", &env);
 	event_lab_story(&lab, "  1 A\n! 2 A\n");
@@ -220,9 +222,9 @@ TEST(why_and_needs_come_from_the_parts)
 static int open_step(void *ctx)
 {
 	struct trigger *t = NULL;
-	int rc = composite_trigger.open(ctx, &env, &t, NULL);
+	int rc = trigger_open(&composite_trigger, ctx, &env, &t, NULL);
 
-	composite_trigger.close(t);
+	trigger_close(t);
 	return rc;
 }
 

@@ -170,7 +170,7 @@ TEST(why_names_the_event_and_its_fields)
 	event_lab_story(&lab, "  9 A x=1\n! 10 A pid=5 tid=6 exe=nginx x=2 f='a b'\n");
 	assert_string_equal(buf_text(&lab.why), "P/A of nginx (pid 5), thread 6: x=2, f=a b");
 	assert_string_equal(lab.trigger->spec, "StopOnEtwEvent:P/A;FieldFilter=x>1");
-	lab.trigger->ops->status(lab.trigger, &s);
+	trigger_status(lab.trigger, &s);
 	assert_int_equal(s.counts.seen, 2);
 	assert_int_equal(s.counts.dropped_filter, 1);
 	assert_int_equal(s.counts.matched, 1);
@@ -195,7 +195,7 @@ TEST(slow_expression_is_switched_off_and_status_says_so)
 	for (i = 0; i < 100; i++)
 		assert_false(event_lab_feed(
 			&lab, " 10 A f=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"));
-	lab.trigger->ops->status(lab.trigger, &s);
+	trigger_status(lab.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_DEAD);
 	assert_non_null(strstr(s.text, "dead: the expression '^(a+)+$'"));
 	event_lab_close(&lab);
@@ -260,8 +260,8 @@ TEST(filters_that_exclude_each_other_are_refused)
 
 		snprintf(spec, sizeof(spec), "P/A;FieldFilter=%s;Level=4;FieldFilter=%s",
 			 cases[i].filters[0], cases[i].filters[1]);
-		rc = event_match_trigger.open(spec, &env, &t, &err);
-		event_match_trigger.close(t);
+		rc = trigger_open(&event_match_trigger, spec, &env, &t, &err);
+		trigger_close(t);
 		if (rc != (cases[i].excluded ? ERR_USAGE : 0))
 			fail_msg("%s: %s", spec, rc ? err.text : "not refused");
 		if (rc)
@@ -275,9 +275,9 @@ static int open_step(void *ctx)
 {
 	struct trigger_env env = {.process = NULL};
 	struct trigger *t = NULL;
-	int rc = event_match_trigger.open(ctx, &env, &t, NULL);
+	int rc = trigger_open(&event_match_trigger, ctx, &env, &t, NULL);
 
-	event_match_trigger.close(t);
+	trigger_close(t);
 	return rc;
 }
 

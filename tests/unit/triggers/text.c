@@ -204,7 +204,7 @@ TEST(requests_are_those_of_iis_and_aspnet_core)
 	assert_string_equal(
 		buf_text(&lab.why),
 		"request of w3wp (pid 7) took 250 ms, over its limit of 100 ms, thread 7");
-	lab.trigger->ops->status(lab.trigger, &s);
+	trigger_status(lab.trigger, &s);
 	assert_true(s.value == 250 && s.limit == 100 && s.counts.seen == 2);
 	event_lab_close(&lab);
 	event_lab_refused("stop-on-request-over-msec", "soon", "'soon' is not a number");
@@ -221,9 +221,9 @@ static int open_step(void *ctx)
 	struct trigger_env env = {.process = NULL};
 	struct trigger *t = NULL;
 	const struct trigger_ops *ops = trigger_kind(w->kind);
-	int rc = ops->open(w->spec, &env, &t, NULL);
+	int rc = trigger_open(ops, w->spec, &env, &t, NULL);
 
-	ops->close(t);
+	trigger_close(t);
 	return rc;
 }
 
@@ -238,7 +238,7 @@ TEST(status_counts_texts_that_were_not_judged)
 	for (i = 0; i < 2; i++)
 		event_lab_story(&lab, "  10 log Log=Application "
 				"Message=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n");
-	lab.trigger->ops->status(lab.trigger, &s);
+	trigger_status(lab.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_ARMED);
 	assert_string_equal(s.text,
 			    "armed; 2 texts were not judged, as the expression took over 50000 "

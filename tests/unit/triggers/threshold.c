@@ -1,4 +1,4 @@
-/* Specs, limits that decay, and "true for this long": triggers.md, section 3 and its head. */
+/* Specs, limits that decay, and "true for this long". */
 #include "base/array.h"
 #include "tests/support/test.h"
 #include "triggers/spec.h"
@@ -43,8 +43,10 @@ TEST(spec_gives_its_left_part_operator_and_number)
 	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 		struct threshold t;
+		struct spec spec;
 
-		if (threshold_parse(specs[i].text, &t, &left, &len, &err))
+		spec_begin(&spec, specs[i].text, &err);
+		if (threshold_parse(&spec, &t, &left, &len))
 			fail_msg("'%s': %s", specs[i].text, err.text);
 		assert_int_equal(len, strlen(specs[i].left));
 		assert_memory_equal(left, specs[i].left, len);
@@ -85,8 +87,10 @@ TEST(bad_spec_error_names_the_part_and_what_is_allowed)
 	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 		struct threshold t;
+		struct spec spec;
 
-		assert_int_equal(threshold_parse(specs[i].text, &t, &left, &len, &err), ERR_USAGE);
+		spec_begin(&spec, specs[i].text, &err);
+		assert_int_equal(threshold_parse(&spec, &t, &left, &len), ERR_USAGE);
 		if (!strstr(err.text, specs[i].says))
 			fail_msg("'%s': %s", specs[i].text, err.text);
 	}
@@ -141,15 +145,17 @@ TEST(decay_is_refused_where_it_makes_no_sense)
 	struct threshold below_zero = { .compare = COMPARE_OVER, .limit = -1, .decay_hours = 1 };
 	struct threshold bad_hours = { .compare = COMPARE_OVER, .limit = 1, .decay_hours = -1 };
 	struct threshold good = { .compare = COMPARE_OVER_EQUAL, .limit = 1, .decay_hours = 0.5 };
+	struct spec spec;
 	struct err err;
 
-	assert_int_equal(threshold_check(&under, "x<80", &err), ERR_USAGE);
+	spec_begin(&spec, "x<80", &err);
+	assert_int_equal(threshold_check(&under, &spec), ERR_USAGE);
 	assert_non_null(strstr(err.text, "add ;Ceiling=NUMBER"));
-	assert_int_equal(threshold_check(&below_zero, "x>-1", &err), ERR_USAGE);
-	assert_int_equal(threshold_check(&bad_hours, "x>1", &err), ERR_USAGE);
-	assert_int_equal(threshold_check(&good, "x>=1", &err), 0);
+	assert_int_equal(threshold_check(&below_zero, &spec), ERR_USAGE);
+	assert_int_equal(threshold_check(&bad_hours, &spec), ERR_USAGE);
+	assert_int_equal(threshold_check(&good, &spec), 0);
 	under.decay_hours = 0;
-	assert_int_equal(threshold_check(&under, "x<80", &err), 0);
+	assert_int_equal(threshold_check(&under, &spec), 0);
 }
 
 /* A limit with keys, as a rule on a counter reads them. */
@@ -157,18 +163,15 @@ static struct threshold limit_of(enum compare compare, double limit, const char 
 {
 	struct threshold t;
 	struct spec spec;
-	struct spec_part part;
 	struct err err = {0};
-	bool taken = true;
-	int rc = 0;
+	int rc;
 
 	threshold_init(&t, compare, limit);
-	spec_begin(&spec, keys);
-	while (!rc && taken && spec_next(&spec, &part, &rc, &err))
-		rc = threshold_key(&t, &spec, &part, &taken, &err);
+	spec_begin(&spec, keys, &err);
+	rc = spec_keys(&spec, threshold_key, &t, THRESHOLD_KEYS);
 	if (!rc)
-		rc = threshold_check(&t, keys, &err);
-	if (rc || !taken)
+		rc = threshold_check(&t, &spec);
+	if (rc)
 		fail_msg("%s: %s", keys, err.text);
 	threshold_clock(&t, 0);
 	return t;
@@ -262,17 +265,14 @@ TEST(keys_that_make_no_sense_are_refused)
 	for (i = 0; i < COUNT_OF(bad); i++) {
 		struct threshold t;
 		struct spec spec;
-		struct spec_part part;
 		struct err err = {0};
-		bool taken;
-		int rc = 0;
+		int rc;
 
 		threshold_init(&t, bad[i].compare, 80);
-		spec_begin(&spec, bad[i].keys);
-		while (!rc && spec_next(&spec, &part, &rc, &err))
-			rc = threshold_key(&t, &spec, &part, &taken, &err);
+		spec_begin(&spec, bad[i].keys, &err);
+		rc = spec_keys(&spec, threshold_key, &t, THRESHOLD_KEYS);
 		if (!rc)
-			rc = threshold_check(&t, bad[i].keys, &err);
+			rc = threshold_check(&t, &spec);
 		assert_int_equal(rc, ERR_USAGE);
 		if (!strstr(err.text, bad[i].says))
 			fail_msg("%s: %s", bad[i].keys, err.text);
