@@ -432,7 +432,7 @@ static int read_nodes(struct reader *r)
 	return rc;
 }
 
-/* ---- names, events and their fields; texts are copied into one block, each with a NUL --------- */
+/* ---- names, events and their fields; texts are copied into one block, each with a NUL -------- */
 
 static const char *get_text(struct reader *r, struct cursor *c)
 {

@@ -95,7 +95,7 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 			continue;
 		rc = open_candidate(&object->key, buf_text(&path), same_root, again, out, &one);
 		one.code = rc;
-		/* That the process's program is another file is no reason: a library is no program. */
+		/* A library is never the process's program, so that is no reason. */
 		if (rc && !(rc == ERR_FORMAT && which == SYMBOL_PROGRAM))
 			elf_file_keep_reason(&why, &one);
 	}

@@ -42,7 +42,8 @@ struct perf_state {
 
 static bool pid_same(const void *ctx, uint32_t value, const void *key)
 {
-	const struct perf_process *p = slots_get(&((const struct perf_state *)ctx)->processes, value);
+	const struct perf_state *s = ctx;
+	const struct perf_process *p = slots_get(&s->processes, value);
 
 	return p->pid == *(const uint32_t *)key;
 }

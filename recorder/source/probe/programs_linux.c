@@ -37,5 +37,6 @@ bool program_maps(uint32_t pid, const char **at, const char *part, char *out, si
 	length = strcspn(line, "\n");
 	*at = line + length;
 	line = memchr(line, '/', length);
-	return line && (size_t)snprintf(out, n, "/proc/%u/root%.*s", pid, (int)(*at - line), line) < n;
+	return line &&
+	       (size_t)snprintf(out, n, "/proc/%u/root%.*s", pid, (int)(*at - line), line) < n;
 }

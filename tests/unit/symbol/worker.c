@@ -178,7 +178,7 @@ static void log_of_copies(const char *path, struct buf *out)
 	assert_int_equal(os_load(log_path, 65536, out, NULL), 0);
 }
 
-TEST(a_library_without_names_is_told_once_with_its_place_and_what_helps)
+TEST(a_library_without_names_is_told_once_with_its_place_and_remedy)
 {
 	const char *path = write_image("libc.so.6", ID, 0), *line;
 	struct buf log = {0}, gone = {0};
@@ -421,7 +421,7 @@ int main(void)
 		cmocka_unit_test(worker_refuses_a_file_with_another_build_id),
 		cmocka_unit_test(
 			worker_remembers_what_cannot_be_opened_until_another_process_maps_it),
-		cmocka_unit_test(a_library_without_names_is_told_once_with_its_place_and_what_helps),
+		cmocka_unit_test(a_library_without_names_is_told_once_with_its_place_and_remedy),
 		cmocka_unit_test(worker_refuses_what_is_no_file_or_no_elf),
 		cmocka_unit_test(worker_reads_names_of_a_large_table_from_the_file),
 		cmocka_unit_test(worker_holds_few_files_open_however_many_objects_there_are),
