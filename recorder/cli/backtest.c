@@ -138,7 +138,7 @@ static int each_of_file(void *ctx, const struct event *e, const struct source_or
 
 static int read_file(struct run *r, struct err *err)
 {
-	struct trace t = {.ops = file_sources(r->o->capture.file)[0],
+	struct trace t = {.sources = file_sources(r->o->capture.file),
 			  .path = r->o->capture.file,
 			  .each = each_of_file,
 			  .ctx = r};

@@ -13,7 +13,6 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "engine/live.h"
 #include "engine/trace.h"
 #include "triggers/trigger.h"
 
@@ -458,7 +457,7 @@ static void note_doubts(const struct trigger *rule)
 	buf_free(&doubts);
 }
 
-static int watch(struct listing *l, struct live *live, struct needs *needs, struct err *err)
+static int watch(struct listing *l, struct trace *live, struct needs *needs, struct err *err)
 {
 	struct cmd_sources sources;
 	const struct rule_spec spec = {.kind = "stop-on-etw-event", .spec = l->o->live};
@@ -477,7 +476,7 @@ static int watch(struct listing *l, struct live *live, struct needs *needs, stru
 	if (!rc && l->o->count)
 		rc = out_open("-", true, &l->out, err);
 	if (!rc)
-		rc = live_read(live, err);
+		rc = trace_read(live, err);
 	if (!rc && l->out)
 		put_counts(l);
 	rc = l->out ? out_close(l->out, rc ? NULL : err) | rc : rc;
@@ -495,8 +494,8 @@ static int watch_events(const struct options *o, struct err *err)
 	struct listing l = {.o = o, .err = err, .columns = fit_columns(),
 			    .color = color_wanted(o)};
 	struct needs *needs = calloc(1, sizeof(*needs));
-	struct live live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
-			    .stack_kb = 32, .each = each, .ctx = &l};
+	struct trace live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
+			     .stack_kb = 32, .each = each, .ctx = &l};
 	int rc = needs ? 0 : err_memory(err, "for the list of events");
 
 	if (options_origin(o, "rows") != FROM_DEFAULT)
@@ -517,7 +516,7 @@ int cmd_events(const struct options *o, struct err *err)
 {
 	struct listing l = {.o = o, .err = err, .columns = fit_columns(),
 			    .color = color_wanted(o)};
-	struct trace t = {.ops = file_sources(o->capture.file)[0],
+	struct trace t = {.sources = file_sources(o->capture.file),
 			  .path = o->capture.file,
 			  .each = each,
 			  .ctx = &l};

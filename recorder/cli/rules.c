@@ -441,7 +441,7 @@ static int take_name(void *ctx, const struct event *e, const struct source_origi
 
 void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out)
 {
-	struct trace t = {.ops = file_sources(path)[0], .path = path, .each = take_name};
+	struct trace t = {.sources = file_sources(path), .path = path, .each = take_name};
 	struct known_names *names = NULL;
 	bool doubted = false;
 	uint32_t i;

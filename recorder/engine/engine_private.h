@@ -169,7 +169,8 @@ struct firing {
 
 /* Why windows end early. */
 struct window_end {
-	const char *cut;                     /* NULL = recording ended */
+	const char *cut;                     /* may be text; NULL = recording ended */
+	char text[400];
 	bool partial;                        /* somebody ended the run before they were whole */
 };
 
@@ -225,6 +226,7 @@ struct policy {
 	const char *activity;                /* "recording" */
 	const char *starts;                  /* "recording had begun": why a window starts late */
 	const char *full;                    /* "the store": what too many incidents wait for */
+	uint32_t most_incidents;             /* that wait for it */
 	bool by_clock;                       /* events come as they happen, by the real clock */
 	bool foreign;                        /* events of another time, and maybe another machine */
 	bool one_source;                     /* in order already: no event waits for a watermark */
@@ -242,15 +244,14 @@ struct policy {
 	void (*begin)(struct engine *e, uint64_t first_ns);
 	/* Any thread: the wall clock at a moment of the recorder clock; 0 = not known. */
 	uint64_t (*wall_ns)(const struct engine *e, uint64_t time_ns);
-	/* Merge thread: whether one more incident can be kept; may wait. *most: their limit. */
-	bool (*has_room)(struct engine *e, uint32_t *most);
+	/* Merge thread: whether one more incident can be kept; may wait. */
+	bool (*has_room)(struct engine *e);
 	/* Merge thread: an incident was made of this firing. */
 	void (*fired)(struct engine *e, const struct firing *f);
 	/* Merge thread: bring what incidents hold beyond the ring below its ceiling. */
 	void (*limit_held)(struct engine *e, uint64_t evicted_until_ns);
-	/* Merge thread: the run ends; say how open windows end. why->cut may point to text. */
-	void (*end)(struct engine *e, enum engine_stop how, char *text, size_t n,
-		    struct window_end *why);
+	/* Merge thread: the run ends; say how open windows end. */
+	void (*end)(struct engine *e, enum engine_stop how, struct window_end *why);
 	/* Merge thread: whether a last incident is made of what is held. */
 	bool (*wants_last)(const struct engine *e, enum engine_stop how);
 };

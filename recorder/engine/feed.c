@@ -95,11 +95,6 @@ const struct event *feed_peek(struct feed *f, struct feed_source **from)
 	return oldest;
 }
 
-void feed_pop(struct feed_source *from)
-{
-	queue_pop(from->queue);
-}
-
 int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx)
 {
 	struct feed_source *from;
@@ -108,7 +103,7 @@ int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), voi
 
 	while (!rc && (e = feed_peek(f, &from)) != NULL) {
 		rc = each(ctx, e);
-		feed_pop(from);
+		queue_pop(from->queue);
 	}
 	return rc;
 }
@@ -145,6 +140,13 @@ bool feed_status(const struct feed_source *s, struct source_status *out)
 	if (s->ops->status)
 		s->ops->status(s->source, out);
 	return s->ops->status != NULL;
+}
+
+void feed_origin(const struct feed_source *s, struct source_origin *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (s->ops->origin)
+		s->ops->origin(s->source, out);
 }
 
 void feed_set_level(struct feed *f, const struct source_level *level)

@@ -51,9 +51,8 @@ int feed_open_all(struct feed *f, const struct source_ops *const *list,
 /* Start a thread for each source. After a failure stop and join those that run. */
 int feed_start(struct feed *f, struct err *err);
 
-/* The oldest event of all queues, borrowed until feed_pop(from); NULL = all are empty. */
+/* The oldest event of all queues, borrowed until queue_pop(from->queue); NULL = all are empty. */
 const struct event *feed_peek(struct feed *f, struct feed_source **from);
-void feed_pop(struct feed_source *from);
 /* Hand waiting events to each(), until the queues are empty or it returns non-zero: returned. */
 int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx);
 
@@ -64,6 +63,8 @@ int feed_failure(const struct feed *f, struct err *err);
 
 /* Any thread: what a source says of itself; false: nothing. */
 bool feed_status(const struct feed_source *s, struct source_status *out);
+/* When and where the events of a source were recorded; all zero: it does not say. */
+void feed_origin(const struct feed_source *s, struct source_origin *out);
 /* Any thread: sample at another rate from now on; see source_ops.set_level. */
 void feed_set_level(struct feed *f, const struct source_level *level);
 void feed_stop(struct feed *f);              /* any thread; run() of each returns soon */

@@ -88,11 +88,10 @@ bool engine_fire(struct engine *e, const struct firing *f)
 {
 	struct merge *m = &e->merge;
 	struct pending *p;
-	uint32_t most;
 
-	if (!e->policy->has_room(e, &most)) {
+	if (!e->policy->has_room(e)) {
 		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents already wait for %s)",
-			 f->reason, most, e->policy->full);
+			 f->reason, e->policy->most_incidents, e->policy->full);
 		return false;
 	}
 	p = pending_new(e, f);

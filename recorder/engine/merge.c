@@ -246,7 +246,7 @@ static bool release(struct engine *e)
 	       (event->time_ns <= until_ns || one_source)) {
 		if (!m->closed)
 			deliver(e, event);
-		feed_pop(source);
+		queue_pop(source->queue);
 		/* At once: how much of a file is read must not depend on how many events waited. */
 		if (one_source && !m->closed)
 			end_when_done(e);
@@ -383,14 +383,13 @@ static void discard_pending(struct engine *e)
 static void end_run(struct engine *e, enum engine_stop how)
 {
 	struct window_end why = {0};
-	char text[400];
 
 	e->merge.stopping_sources = true;
 	if (how == STOP_ABORT)
 		discard_pending(e);
 	else
 		take_snapshot(e);            /* requested just before the end */
-	e->policy->end(e, how, text, sizeof(text), &why);
+	e->policy->end(e, how, &why);
 	if (e->policy->wants_last(e, how))
 		last_incident(e, how);
 	engine_windows(e, e->merge.now_ns, &why);

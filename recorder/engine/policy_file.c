@@ -14,15 +14,6 @@
 #define WAIT_NS (50 * NS_PER_MS)
 #define CENTURY_NS (36500ULL * 86400 * NS_PER_SEC)
 
-static void ask_origin(const struct engine *e, struct source_origin *out)
-{
-	const struct feed_source *s = &e->feed.sources[0];
-
-	memset(out, 0, sizeof(*out));
-	if (s->ops->origin)
-		s->ops->origin(s->source, out);
-}
-
 static uint64_t file_wall_ns(const struct engine *e, uint64_t time_ns)
 {
 	const struct source_origin *from = &e->merge.origin;
@@ -49,7 +40,7 @@ static void file_begin(struct engine *e, uint64_t first_ns)
 {
 	struct source_origin *from = &e->merge.origin;
 
-	ask_origin(e, from);
+	feed_origin(&e->feed.sources[0], from);
 	if (from->start_ns && from->start_ns <= first_ns)
 		e->merge.start_ns = from->start_ns;
 	else
@@ -104,7 +95,7 @@ static uint32_t complete_ones(const struct engine *e)
 }
 
 /* Wait while too many complete incidents wait for the writer. */
-static bool file_has_room(struct engine *e, uint32_t *most)
+static bool file_has_room(struct engine *e)
 {
 	/* The next firing may repeat one that is stored already, so that one must be stored. */
 	uint32_t complete_most = e->capture->dedup_ns ? 1 : ENGINE_PENDING_MAX;
@@ -113,7 +104,6 @@ static bool file_has_room(struct engine *e, uint32_t *most)
 	while (complete_ones(e) >= complete_most && writer_advances(e))
 		os_cond_wait(e->shared.wake_merge, e->shared.lock, WAIT_NS);
 	os_mutex_unlock(e->shared.lock);
-	*most = WINDOWS_MAX;
 	return e->merge.open_windows < WINDOWS_MAX || e->merge.stopping_sources;
 }
 
@@ -132,8 +122,7 @@ static void file_fired(struct engine *e, const struct firing *f)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-static void file_end(struct engine *e, enum engine_stop how, char *text, size_t n,
-		     struct window_end *why)
+static void file_end(struct engine *e, enum engine_stop how, struct window_end *why)
 {
 	const struct feed_source *s = &e->feed.sources[0];
 	struct merge *m = &e->merge;
@@ -141,13 +130,13 @@ static void file_end(struct engine *e, enum engine_stop how, char *text, size_t 
 
 	if (m->last_ns > m->now_ns && !m->closed)
 		m->now_ns = m->last_ns;
-	ask_origin(e, &now);
+	feed_origin(s, &now);
 	memcpy(m->origin.note, now.note, sizeof(now.note));  /* what it lost is known now */
 	why->partial = how >= STOP_ASKED;
 	why->cut = how == STOP_TIME ? "the time limit ended it" : "reading was stopped";
 	if (how <= STOP_END && s->rc) {
-		snprintf(text, n, "reading ended (%.300s)", s->err.text);
-		why->cut = text;
+		snprintf(why->text, sizeof(why->text), "reading ended (%.300s)", s->err.text);
+		why->cut = why->text;
 		why->partial = true;
 	} else if (how == STOP_END) {
 		why->cut = e->cfg->ntriggers ? "end of file" : NULL;
@@ -164,6 +153,7 @@ const struct policy file_policy = {
 	.activity = "reading",
 	.starts = "the file begins",
 	.full = "their ends",
+	.most_incidents = WINDOWS_MAX,
 	.foreign = true,
 	.one_source = true,
 	.loses_nothing = true,

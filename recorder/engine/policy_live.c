@@ -27,14 +27,13 @@ static uint64_t live_wall_ns(const struct engine *e, uint64_t time_ns)
 }
 
 /* The last incident of a run is kept all the same: none follows. */
-static bool live_has_room(struct engine *e, uint32_t *most)
+static bool live_has_room(struct engine *e)
 {
 	uint32_t waiting;
 
 	os_mutex_lock(e->shared.lock);
 	waiting = e->shared.npending;
 	os_mutex_unlock(e->shared.lock);
-	*most = ENGINE_PENDING_MAX;
 	return waiting < ENGINE_PENDING_MAX || e->merge.stopping_sources;
 }
 
@@ -54,12 +53,9 @@ static void live_limit_held(struct engine *e, uint64_t evicted_until_ns)
 	os_mutex_unlock(e->shared.lock);
 }
 
-static void live_end(struct engine *e, enum engine_stop how, char *text, size_t n,
-		     struct window_end *why)
+static void live_end(struct engine *e, enum engine_stop how, struct window_end *why)
 {
 	(void)e;
-	(void)text;
-	(void)n;
 	why->cut = how == STOP_TIME ? "the time limit ended recording" : "recording was stopped";
 }
 
@@ -73,6 +69,7 @@ static bool live_wants_last(const struct engine *e, enum engine_stop how)
 	.activity = "recording", \
 	.starts = "recording had begun", \
 	.full = "the store", \
+	.most_incidents = ENGINE_PENDING_MAX, \
 	.in_background = true, \
 	.rules_pause = true, \
 	.rules_persist = true, \

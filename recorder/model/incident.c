@@ -1,10 +1,72 @@
 #include "model/incident_build_private.h"
 
 #include "base/array.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+/* Every text of a head, so that copying and freeing cannot forget one. */
+static const size_t head_texts[] = {
+	offsetof(struct incident_head, rule),
+	offsetof(struct incident_head, reason),
+	offsetof(struct incident_head, gap_reason),
+	offsetof(struct incident_head, host),
+	offsetof(struct incident_head, host_text),
+	offsetof(struct incident_head, recorder_version),
+	offsetof(struct incident_head, note),
+};
+
+static char **head_text(struct incident_head *h, size_t i)
+{
+	return (char **)((char *)h + head_texts[i]);
+}
+
+void incident_head_free(struct incident_head *h)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(head_texts); i++)
+		free(*head_text(h, i));
+	memset(h, 0, sizeof(*h));
+}
+
+int incident_head_copy(const struct incident_head *from, struct incident_head *to)
+{
+	struct incident_head copy = *from;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < COUNT_OF(head_texts); i++) {
+		char **text = head_text(&copy, i);
+
+		if (*text && !(*text = text_dup(*text, SIZE_MAX)))
+			rc = ERR_MEMORY;
+	}
+	if (rc)
+		incident_head_free(&copy);
+	else
+		*to = copy;
+	return rc;
+}
+
+const char *incident_state_text(enum incident_state state)
+{
+	switch (state) {
+	case INCIDENT_OPEN:
+		return "open";
+	case INCIDENT_COMPLETE:
+		return "complete";
+	case INCIDENT_PARTIAL:
+		return "partial";
+	}
+	return "?";
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int incident_init(struct incident *in)
 {

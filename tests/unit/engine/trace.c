@@ -26,7 +26,8 @@ static int each(void *ctx, const struct event *e, const struct source_origin *or
 
 static struct trace trace_of(struct seen *seen, struct synthetic_plan *plan)
 {
-	struct trace t = {.ops = &synthetic_source, .path = "a.etl", .each = each, .ctx = seen};
+	static const struct source_ops *const sources[] = {&synthetic_source, NULL};
+	struct trace t = {.sources = sources, .path = "a.etl", .each = each, .ctx = seen};
 
 	seen->next = 1;
 	plan->start_ns = START_NS;
