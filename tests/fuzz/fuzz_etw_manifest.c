@@ -40,23 +40,25 @@ static void read_all(const struct etw_manifest *manifest, const uint8_t *payload
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct etw_manifest *manifest = NULL;
+	struct etw_texts texts;
 	struct etw_guid guid;
 	uint8_t header, *text, *payload;
 	size_t nbytes;
 	int rc;
 
-	if (n < 3)
+	if (n < 3 || etw_texts_init(&texts))
 		return 0;
 	nbytes = data[1] | (size_t)data[2] << 8;
 	if (nbytes > n - 3)
 		nbytes = n - 3;
 	text = copy(data + 3, nbytes);
 	payload = copy(data + 3 + nbytes, n - 3 - nbytes);
-	rc = data[0] & 1 ? etw_manifest_of_info(text, nbytes, &guid, &header, &manifest)
-			 : etw_manifest_parse((const char *)text, nbytes, &manifest);
+	rc = data[0] & 1 ? etw_manifest_of_info(text, nbytes, &texts, &guid, &header, &manifest)
+			 : etw_manifest_parse((const char *)text, nbytes, &texts, &manifest);
 	if (!rc)
 		read_all(manifest, payload, n - 3 - nbytes);
 	etw_manifest_free(manifest);
+	etw_texts_free(&texts);
 	free(payload);
 	free(text);
 	return 0;

@@ -561,7 +561,7 @@ static void renew_image(void *ctx, const struct etw_range *range)
 
 	if (range->until < r->since)
 		return;
-	image.path = etw_texts_keep(etw_state_texts(r->to->state), old->path, strlen(old->path));
+	image.path = etw_texts_copy(etw_state_texts(r->to->state), old->path);
 	image.object = NULL;                 /* made again when a frame needs it */
 	if (image.path)
 		add_image(r->to, &image, range->from, range->until);
@@ -574,9 +574,7 @@ static void renew_method(void *ctx, const struct etw_range *range)
 
 	if (range->until < r->since)
 		return;
-	if (method.name)
-		method.name = etw_texts_keep(etw_state_texts(r->to->state), method.name,
-					     strlen(method.name));
+	method.name = etw_texts_copy(etw_state_texts(r->to->state), method.name);
 	add_method(r->to, &method, range);
 }
 
@@ -588,8 +586,7 @@ static void renew_module(struct renewal *r, const struct module *latest)
 	if (latest->until < r->since)
 		return;
 	added.older = NONE;
-	added.name =
-		etw_texts_keep(etw_state_texts(r->to->state), latest->name, strlen(latest->name));
+	added.name = etw_texts_copy(etw_state_texts(r->to->state), latest->name);
 	number = !added.name ? NONE : table_add_slot(&r->to->by_module,
 						      hash_pair(added.id, added.pid),
 						      &r->to->modules, NONE);

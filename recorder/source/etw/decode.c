@@ -21,8 +21,8 @@ int etw_decode_new(struct etw_decode **out, struct err *err)
 
 	if (d)
 		d->text = malloc(ETW_RENDER_BYTES);
-	if (!d || !d->text) {
-		free(d);
+	if (!d || !d->text || etw_manifest_store_init(&d->store)) {
+		etw_decode_free(d);
 		return err_memory(err, "for decoding events of Windows");
 	}
 	*out = d;
@@ -46,7 +46,8 @@ void etw_decode_learn(struct etw_decode *d, const struct etw_record *record)
 void etw_decode_learned(const struct etw_decode *d, struct etw_learned *out)
 {
 	*out = d->store.counts;
-	out->nbytes = d->store.nbytes + d->store.texts_room * sizeof(struct etw_manifest_text) +
+	out->nbytes = d->store.nbytes + etw_texts_bytes(&d->store.names) +
+		      d->store.texts_room * sizeof(struct etw_manifest_text) +
 		      d->store.writers_room * sizeof(struct etw_manifest_writer) +
 		      d->store.schemas_room * sizeof(struct etw_known_schema) +
 		      table_bytes(&d->store.texts_by_xml) + table_bytes(&d->store.writers_by_pid) +

@@ -15,10 +15,12 @@
  *
  * Offsets count from the start; texts are UTF-16 with a NUL. Source: tdh.h; checked on a trace.
  */
-#include "source/etw/manifest_private.h"
+#include "source/etw/manifest.h"
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define HEAD_BYTES 112u
@@ -30,32 +32,42 @@ struct info {
 	const uint8_t *at;
 	size_t n;
 	uint32_t nproperties;
-	bool bad;                            /* a text has no end or lies outside */
+	struct etw_texts *texts;
+	struct buf text;                     /* of one name */
+	struct etw_manifest *m;
+	int rc;                              /* ERR_FORMAT: a text has no end or lies outside */
 	uint16_t index_of[ETW_SCHEMA_MAX_FIELDS];    /* field of property i, plus 1; 0 = none yet */
 };
 
-/* A text as UTF-8; "" = none. A long one is cut. */
-static void text_at(struct info *in, uint32_t offset, char *out, size_t size)
+/* Append a text as UTF-8, made safe to print; nothing for offset 0. A long one is cut. */
+static void put_text(struct info *in, uint32_t offset, struct buf *out)
 {
-	char arena[NAME_BYTES * 2];
-	struct etw_render r = {.text = arena, .limit = sizeof(arena)};
+	char text[NAME_BYTES];
 	size_t n = 0;
 
-	*out = '\0';
 	if (!offset)
 		return;
 	while (offset < in->n && n + 1 < in->n - offset && n < NAME_BYTES &&
 	       le16(in->at + offset + n))
 		n += 2;
 	if (offset >= in->n || n + 1 >= in->n - offset) {
-		in->bad = true;
+		in->rc = ERR_FORMAT;
 		return;
 	}
-	etw_render_utf16(&r, in->at + offset, n);
-	if (r.used >= size)
-		r.used = size - 1;
-	memcpy(out, arena, r.used);
-	out[r.used] = '\0';
+	n = etw_utf16(in->at + offset, n / 2, text, sizeof(text));
+	utf8_put_clean(out, text, n, sizeof(text));
+}
+
+/* Keep the text that was put into in->text. */
+static const char *keep_text(struct info *in)
+{
+	const char *kept = in->text.failed ? NULL :
+			   etw_texts_keep(in->texts, buf_text(&in->text), in->text.len);
+
+	buf_reset(&in->text);
+	if (!kept)
+		in->rc = ERR_MEMORY;
+	return kept ? kept : "";
 }
 
 /* enum _TDH_OUT_TYPE */
@@ -109,54 +121,51 @@ static struct etw_schema_field read_property(const struct info *in, size_t at)
 	return f;
 }
 
-static int add_property(struct info *in, struct etw_builder *out, uint32_t index, int depth)
+static int add_property(struct info *in, uint32_t index, int depth)
 {
-	size_t at = HEAD_BYTES + (size_t)index * PROPERTY_BYTES, begun;
+	size_t at = HEAD_BYTES + (size_t)index * PROPERTY_BYTES;
 	struct etw_schema_field f;
-	char name[NAME_BYTES];
 
 	if (index >= in->nproperties || in->index_of[index] || depth > DEPTH)
 		return ERR_FORMAT;
 	f = read_property(in, at);
-	in->index_of[index] = (uint16_t)(etw_builder_nfields(out) + 1);
-	text_at(in, le32(in->at + at + 4), name, sizeof(name));
-	begun = etw_builder_text_begin(out);
-	buf_puts(&out->texts, name);
-	etw_builder_field(out, &f, etw_builder_text_end(out, begun));
+	put_text(in, le32(in->at + at + 4), &in->text);
+	f.field.name = keep_text(in);
+	in->m->fields[in->m->nfields++] = f;
+	in->index_of[index] = (uint16_t)in->m->nfields;
 	for (uint32_t m = 0; m < f.nmembers; m++)
-		if (add_property(in, out, le16(in->at + at + 8) + m, depth + 1))
+		if (add_property(in, le16(in->at + at + 8) + m, depth + 1))
 			return ERR_FORMAT;
 	return 0;
 }
 
-static void add_event(struct info *in, struct etw_builder *out, uint16_t key)
+static void read_event(struct info *in, struct etw_manifest_event *e)
 {
-	char provider[NAME_BYTES], task[NAME_BYTES], opcode[NAME_BYTES];
-	struct etw_built_event e = {.id = key, .version = in->at[34]};
+	struct buf task = {0}, opcode = {0};
 	uint32_t top = le32(in->at + 104);
-	size_t begun;
 
-	text_at(in, le32(in->at + 52), provider, sizeof(provider));
-	text_at(in, le32(in->at + 68), task, sizeof(task));
-	text_at(in, le32(in->at + 72), opcode, sizeof(opcode));
-	begun = etw_builder_text_begin(out);
-	buf_puts(&out->texts, provider);
-	out->provider = etw_builder_text_end(out, begun);
-	begun = etw_builder_text_begin(out);
-	etw_builder_event_name(&out->texts, task, opcode, le16(in->at + 32));
-	e.name = etw_builder_text_end(out, begun);
+	put_text(in, le32(in->at + 52), &in->text);
+	in->m->provider = keep_text(in);
+	put_text(in, le32(in->at + 68), &task);
+	put_text(in, le32(in->at + 72), &opcode);
+	etw_manifest_event_name(&in->text, buf_text(&task), buf_text(&opcode), le16(in->at + 32));
+	if (task.failed || opcode.failed)
+		in->rc = ERR_MEMORY;
+	e->name = keep_text(in);
+	e->version = in->at[34];
 	for (uint32_t i = 0; i < top && i < in->nproperties; i++)
-		if (add_property(in, out, i, 0))
+		if (add_property(in, i, 0))
 			break;
-	e.nfields = etw_builder_nfields(out);
-	buf_put(&out->events, &e, sizeof(e));
+	e->schema = (struct etw_schema){in->m->fields, in->m->nfields};
+	in->m->nevents = 1;
+	buf_free(&task);
+	buf_free(&opcode);
 }
 
-int etw_manifest_of_info(const uint8_t *bytes, size_t n, struct etw_guid *guid, uint8_t *header,
-			 struct etw_manifest **out)
+int etw_manifest_of_info(const uint8_t *bytes, size_t n, struct etw_texts *texts,
+			 struct etw_guid *guid, uint8_t *header, struct etw_manifest **out)
 {
-	struct info in = {.at = bytes, .n = n};
-	struct etw_builder built = {.provider = 0};
+	struct info in = {.at = bytes, .n = n, .texts = texts};
 	bool classic;
 
 	if (n < HEAD_BYTES || le32(bytes + 48) > 1)
@@ -165,11 +174,24 @@ int etw_manifest_of_info(const uint8_t *bytes, size_t n, struct etw_guid *guid, 
 	if (in.nproperties > ETW_SCHEMA_MAX_FIELDS ||
 	    n < HEAD_BYTES + in.nproperties * PROPERTY_BYTES)
 		return ERR_FORMAT;
+	in.m = calloc(1, sizeof(*in.m));
+	if (!in.m)
+		return ERR_MEMORY;
+	in.m->events = calloc(1, sizeof(*in.m->events));
+	in.m->fields = calloc(in.nproperties + 1, sizeof(*in.m->fields));
+	if (!in.m->events || !in.m->fields) {
+		etw_manifest_free(in.m);
+		return ERR_MEMORY;
+	}
 	classic = le32(bytes + 48) == 1;
 	memcpy(guid->bytes, bytes + (classic ? 16 : 0), sizeof(guid->bytes));
 	*header = classic ? ETW_CLASSIC : ETW_MANIFEST;
-	add_event(&in, &built, classic ? bytes[37] : le16(bytes + 32));
-	if (in.bad)
-		built.events.len = 0;        /* refused, like one without an event */
-	return etw_builder_finish(&built, out);
+	in.m->events[0].id = classic ? bytes[37] : le16(bytes + 32);
+	read_event(&in, &in.m->events[0]);
+	buf_free(&in.text);
+	if (in.rc)
+		etw_manifest_free(in.m);
+	else
+		*out = in.m;
+	return in.rc;
 }

@@ -9,10 +9,9 @@
  *	    <struct name="pair" count="n"> <data .../> </struct>
  */
 #include "base/array.h"
-#include "source/etw/manifest_private.h"
+#include "source/etw/manifest.h"
 #include "source/etw/xml.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,12 +35,17 @@ struct open_struct {
 };
 
 struct parser {
-	struct etw_builder out;
-	struct buf events;                   /* of struct pending_event */
-	struct buf layouts;                  /* of struct layout */
-	bool in_template, cut;
+	struct etw_manifest *m;
+	struct etw_texts *texts;
+	uint32_t fields_room;
+	struct pending_event *events;
+	struct layout *layouts;
+	uint32_t nevents, events_room, nlayouts, layouts_room;
+	struct layout *layout;               /* of the open template; NULL = none is open */
 	struct open_struct open[DEPTH];
 	uint32_t nopen;
+	struct buf text;                     /* of one name */
+	int rc;
 };
 
 static uint32_t number(struct etw_slice s, uint32_t max)
@@ -84,16 +88,10 @@ static uint8_t type_of(struct etw_slice in, struct etw_slice shown)
 	return ETW_TYPES;
 }
 
-static struct layout *last_layout(struct parser *p)
-{
-	return (struct layout *)(void *)(p->layouts.data + p->layouts.len) - 1;
-}
-
 /* A count or length: digits, or the name of an earlier field of this template. */
 static uint8_t by_of(struct parser *p, struct etw_slice s, uint16_t *out)
 {
-	const struct layout *layout = last_layout(p);
-	const size_t *names = (const void *)p->out.field_names.data;
+	const struct etw_schema_field *fields = p->m->fields + p->layout->field;
 
 	if (!s.n)
 		return ETW_BY_NONE;
@@ -101,9 +99,8 @@ static uint8_t by_of(struct parser *p, struct etw_slice s, uint16_t *out)
 		*out = (uint16_t)number(s, UINT16_MAX);
 		return ETW_BY_NUMBER;
 	}
-	for (uint32_t i = 0; i < layout->nfields; i++)
-		if (names[layout->field + i] &&
-		    etw_slice_is(s, p->out.texts.data + names[layout->field + i] - 1)) {
+	for (uint32_t i = 0; i < p->layout->nfields; i++)
+		if (etw_slice_is(s, fields[i].field.name)) {
 			*out = (uint16_t)i;
 			return ETW_BY_FIELD;
 		}
@@ -111,26 +108,38 @@ static uint8_t by_of(struct parser *p, struct etw_slice s, uint16_t *out)
 	return ETW_BY_NUMBER;                /* unknown field: zero elements */
 }
 
-static size_t text(struct parser *p, struct etw_slice s)
+/* Keep the text that was put into p->text. */
+static const char *keep_text(struct parser *p)
 {
-	size_t begun = etw_builder_text_begin(&p->out);
+	const char *kept = p->text.failed ? NULL :
+			   etw_texts_keep(p->texts, buf_text(&p->text), p->text.len);
 
-	etw_xml_put(&p->out.texts, s);
-	return etw_builder_text_end(&p->out, begun);
+	if (!kept)
+		p->rc = ERR_MEMORY;
+	return kept ? kept : "";
+}
+
+static const char *keep_slice(struct parser *p, struct etw_slice s)
+{
+	buf_reset(&p->text);
+	etw_xml_put(&p->text, s);
+	return keep_text(p);
 }
 
 static void add_field(struct parser *p, const struct etw_xml_tag *tag, bool is_struct)
 {
 	struct etw_schema_field f = {.nmembers = 0};
-	struct layout *layout;
+	struct etw_manifest *m = p->m;
 
-	if (!p->in_template || p->out.texts.failed || p->out.fields.failed ||
-	    p->out.field_names.failed)
+	if (!p->layout)
 		return;
-	layout = last_layout(p);
-	if (etw_builder_nfields(&p->out) == ETW_MANIFEST_FIELDS ||
-	    layout->nfields == ETW_SCHEMA_MAX_FIELDS || (is_struct && p->nopen == DEPTH)) {
-		p->cut = true;
+	if (m->nfields == ETW_MANIFEST_FIELDS || p->layout->nfields == ETW_SCHEMA_MAX_FIELDS ||
+	    (is_struct && p->nopen == DEPTH)) {
+		m->cut = true;
+		return;
+	}
+	if (ARRAY_ROOM(m->fields, p->fields_room, m->nfields + 1)) {
+		p->rc = ERR_MEMORY;
 		return;
 	}
 	f.count_by = by_of(p, etw_xml_attribute(tag, "count"), &f.count);
@@ -138,57 +147,62 @@ static void add_field(struct parser *p, const struct etw_xml_tag *tag, bool is_s
 	f.field.type = is_struct ? ETW_TYPES
 				 : type_of(etw_xml_attribute(tag, "inType"),
 					   etw_xml_attribute(tag, "outType"));
+	f.field.name = keep_slice(p, etw_xml_attribute(tag, "name"));
 	if (p->nopen)
 		p->open[p->nopen - 1].nmembers++;
 	if (is_struct && !tag->empty)
-		p->open[p->nopen++] = (struct open_struct){.field = etw_builder_nfields(&p->out)};
-	etw_builder_field(&p->out, &f, text(p, etw_xml_attribute(tag, "name")));
-	layout->nfields++;
+		p->open[p->nopen++] = (struct open_struct){.field = m->nfields};
+	m->fields[m->nfields++] = f;
+	p->layout->nfields++;
 }
 
 static void close_struct(struct parser *p)
 {
-	struct etw_schema_field *fields = (void *)p->out.fields.data;
-
-	if (!p->nopen || p->out.fields.failed)
+	if (!p->nopen)
 		return;
 	p->nopen--;
-	fields[p->open[p->nopen].field].nmembers = p->open[p->nopen].nmembers;
+	p->m->fields[p->open[p->nopen].field].nmembers = p->open[p->nopen].nmembers;
 }
 
 static void open_template(struct parser *p, const struct etw_xml_tag *tag)
 {
-	struct layout layout = {.tid = etw_xml_attribute(tag, "tid"),
-				.field = etw_builder_nfields(&p->out)};
-
 	p->nopen = 0;
-	p->in_template = false;
-	if (p->layouts.len / sizeof(layout) == ETW_MANIFEST_EVENTS) {
-		p->cut = true;
+	p->layout = NULL;
+	if (p->nlayouts == ETW_MANIFEST_EVENTS) {
+		p->m->cut = true;
 		return;
 	}
-	buf_put(&p->layouts, &layout, sizeof(layout));
-	p->in_template = !tag->empty && !p->layouts.failed;
+	if (ARRAY_ROOM(p->layouts, p->layouts_room, p->nlayouts + 1)) {
+		p->rc = ERR_MEMORY;
+		return;
+	}
+	p->layouts[p->nlayouts] = (struct layout){.tid = etw_xml_attribute(tag, "tid"),
+						  .field = p->m->nfields};
+	p->layout = tag->empty ? NULL : &p->layouts[p->nlayouts];
+	p->nlayouts++;
 }
 
 static void add_event(struct parser *p, const struct etw_xml_tag *tag)
 {
-	struct pending_event e = {
+	if (!etw_xml_attribute(tag, "value").n)      /* another kind of <event> */
+		return;
+	if (p->nevents == ETW_MANIFEST_EVENTS) {
+		p->m->cut = true;
+		return;
+	}
+	if (ARRAY_ROOM(p->events, p->events_room, p->nevents + 1)) {
+		p->rc = ERR_MEMORY;
+		return;
+	}
+	p->events[p->nevents++] = (struct pending_event){
 		.task = etw_xml_attribute(tag, "task"), .opcode = etw_xml_attribute(tag, "opcode"),
 		.symbol = etw_xml_attribute(tag, "symbol"),
 		.layout = etw_xml_attribute(tag, "template"),
 		.id = (uint16_t)number(etw_xml_attribute(tag, "value"), UINT16_MAX),
 		.version = (uint8_t)number(etw_xml_attribute(tag, "version"), UINT8_MAX)};
-
-	if (!etw_xml_attribute(tag, "value").n)      /* another kind of <event> */
-		return;
-	if (p->events.len / sizeof(e) == ETW_MANIFEST_EVENTS)
-		p->cut = true;
-	else
-		buf_put(&p->events, &e, sizeof(e));
 }
 
-static void take(struct parser *p, const struct etw_xml_tag *tag)
+static void read_tag(struct parser *p, const struct etw_xml_tag *tag)
 {
 	if (etw_slice_is(tag->name, "data") && !tag->closing)
 		add_field(p, tag, false);
@@ -197,28 +211,72 @@ static void take(struct parser *p, const struct etw_xml_tag *tag)
 	else if (etw_slice_is(tag->name, "struct"))
 		add_field(p, tag, true);
 	else if (etw_slice_is(tag->name, "template") && tag->closing)
-		p->in_template = false;
+		p->layout = NULL;
 	else if (etw_slice_is(tag->name, "template"))
 		open_template(p, tag);
 	else if (etw_slice_is(tag->name, "event") && !tag->closing)
 		add_event(p, tag);
-	else if (etw_slice_is(tag->name, "provider") && !tag->closing && !p->out.provider)
-		p->out.provider = text(p, etw_xml_attribute(tag, "name"));
+	else if (etw_slice_is(tag->name, "provider") && !tag->closing && !p->m->provider)
+		p->m->provider = keep_slice(p, etw_xml_attribute(tag, "name"));
 }
 
-static size_t event_name(struct parser *p, const struct pending_event *e)
+static void put_trimmed(struct buf *out, const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n && text[n - 1] == ' ')
+		n--;
+	buf_put(out, text, n);
+}
+
+/* The opcode without "win:"; DC_Start and DC_Stop in PerfView's spelling. */
+static const char *opcode_name(const char *opcode)
+{
+	if (strncmp(opcode, "win:", 4) == 0)
+		opcode += 4;
+	if (strcmp(opcode, "DC_Start") == 0)
+		return "DCStart";
+	if (strcmp(opcode, "DC_Stop") == 0)
+		return "DCStop";
+	return strcmp(opcode, "Info") == 0 ? "" : opcode;
+}
+
+void etw_manifest_event_name(struct buf *out, const char *task, const char *opcode, uint16_t id)
+{
+	opcode = opcode_name(opcode);
+	if (!*task) {
+		buf_printf(out, "EventID(%u)", id);
+		return;
+	}
+	put_trimmed(out, task);
+	if (*opcode) {
+		buf_putc(out, '/');
+		put_trimmed(out, opcode);
+	}
+}
+
+static const char *event_name(struct parser *p, const struct pending_event *e)
 {
 	struct buf task = {.data = NULL}, opcode = {.data = NULL};
-	size_t begun = etw_builder_text_begin(&p->out);
 
 	etw_xml_put(&task, e->task.n ? e->task : e->symbol);
 	etw_xml_put(&opcode, e->task.n ? e->opcode : (struct etw_slice){"", 0});
-	etw_builder_event_name(&p->out.texts, buf_text(&task), buf_text(&opcode), e->id);
+	buf_reset(&p->text);
+	etw_manifest_event_name(&p->text, buf_text(&task), buf_text(&opcode), e->id);
 	if (task.failed || opcode.failed)
-		p->out.texts.failed = ERR_MEMORY;
+		p->rc = ERR_MEMORY;
 	buf_free(&task);
 	buf_free(&opcode);
-	return etw_builder_text_end(&p->out, begun);
+	return keep_text(p);
+}
+
+/* ---- events and their layouts ---------------------------------------------------------------- */
+
+static int by_id(const void *a, const void *b)
+{
+	const struct etw_manifest_event *x = a, *y = b;
+
+	return x->id != y->id ? compare_u64(x->id, y->id) : compare_u64(x->version, y->version);
 }
 
 static int by_tid(const void *a, const void *b)
@@ -227,50 +285,82 @@ static int by_tid(const void *a, const void *b)
 			       *y = &((const struct layout *)b)->tid;
 	int order = memcmp(x->at, y->at, x->n < y->n ? x->n : y->n);
 
-	return order ? order : (x->n > y->n) - (x->n < y->n);
+	return order ? order : compare_u64(x->n, y->n);
 }
 
-static void join(struct parser *p)
+/* The templates may follow the events that name them, so events are made at the end. */
+static int make_events(struct parser *p)
 {
-	struct layout *layouts = (void *)p->layouts.data;
-	const struct pending_event *events = (const void *)p->events.data;
-	size_t nlayouts = p->layouts.len / sizeof(*layouts),
-	       nevents = p->events.len / sizeof(*events);
+	struct etw_manifest *m = p->m;
 
-	if (p->layouts.failed || p->events.failed) {
-		p->out.events.failed = ERR_MEMORY;
-		return;
-	}
-	if (nlayouts)
-		qsort(layouts, nlayouts, sizeof(*layouts), by_tid);
-	for (size_t i = 0; i < nevents; i++) {
-		struct etw_built_event e = {.id = events[i].id, .version = events[i].version};
-		struct layout key = {.tid = events[i].layout};
-		const struct layout *layout = nlayouts && key.tid.n ?
-			bsearch(&key, layouts, nlayouts, sizeof(key), by_tid) : NULL;
+	if (p->rc || !p->nevents)
+		return p->rc ? p->rc : ERR_FORMAT;
+	m->events = calloc(p->nevents, sizeof(*m->events));
+	if (!m->events)
+		return ERR_MEMORY;
+	if (p->nlayouts)
+		qsort(p->layouts, p->nlayouts, sizeof(*p->layouts), by_tid);
+	for (; m->nevents < p->nevents; m->nevents++) {
+		const struct pending_event *e = &p->events[m->nevents];
+		struct layout key = {.tid = e->layout};
+		const struct layout *layout = p->nlayouts && key.tid.n ?
+			bsearch(&key, p->layouts, p->nlayouts, sizeof(key), by_tid) : NULL;
 
-		e.name = event_name(p, &events[i]);
-		e.field = layout ? layout->field : 0;
-		e.nfields = layout ? layout->nfields : 0;
-		buf_put(&p->out.events, &e, sizeof(e));
+		m->events[m->nevents] = (struct etw_manifest_event){
+			.id = e->id, .version = e->version, .name = event_name(p, e)};
+		if (layout && layout->nfields)
+			m->events[m->nevents].schema = (struct etw_schema){
+				m->fields + layout->field, layout->nfields};
 	}
+	qsort(m->events, m->nevents, sizeof(*m->events), by_id);
+	return p->rc;
 }
 
-int etw_manifest_parse(const char *xml, size_t n, struct etw_manifest **out)
+int etw_manifest_parse(const char *xml, size_t n, struct etw_texts *texts,
+		       struct etw_manifest **out)
 {
 	struct etw_xml in = {xml, xml + n};
-	struct parser p = {.nopen = 0};
+	struct parser p = {.texts = texts, .m = calloc(1, sizeof(*p.m))};
 	struct etw_xml_tag tag;
 	int rc;
 
-	p.out.texts.max_bytes = 2 * (size_t)ETW_MANIFEST_MAX_BYTES;
-	while (etw_xml_next(&in, &tag))
-		take(&p, &tag);
-	join(&p);
-	rc = etw_builder_finish(&p.out, out);
-	if (!rc)
-		(*out)->cut = p.cut;
-	buf_free(&p.events);
-	buf_free(&p.layouts);
+	if (!p.m)
+		return ERR_MEMORY;
+	while (!p.rc && etw_xml_next(&in, &tag))
+		read_tag(&p, &tag);
+	if (!p.m->provider)
+		p.m->provider = "";
+	rc = make_events(&p);
+	if (rc)
+		etw_manifest_free(p.m);
+	else
+		*out = p.m;
+	free(p.events);
+	free(p.layouts);
+	buf_free(&p.text);
 	return rc;
+}
+
+/* ---- a manifest ------------------------------------------------------------------------------ */
+
+void etw_manifest_free(struct etw_manifest *manifest)
+{
+	if (!manifest)
+		return;
+	free(manifest->events);
+	free(manifest->fields);
+	free(manifest);
+}
+
+size_t etw_manifest_bytes(const struct etw_manifest *m)
+{
+	return sizeof(*m) + m->nevents * sizeof(*m->events) + m->nfields * sizeof(*m->fields);
+}
+
+const struct etw_manifest_event *etw_manifest_find(const struct etw_manifest *manifest, uint16_t id,
+						   uint8_t version)
+{
+	struct etw_manifest_event key = {.id = id, .version = version};
+
+	return bsearch(&key, manifest->events, manifest->nevents, sizeof(key), by_id);
 }

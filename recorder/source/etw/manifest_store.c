@@ -19,7 +19,7 @@ static uint64_t guid_hash(const struct etw_guid *guid, uint64_t more)
 
 static bool has_room(struct etw_manifest_store *s, size_t n)
 {
-	return s->nbytes + n <= ETW_LEARNED_MAX_BYTES;
+	return s->nbytes + s->names.nbytes + n <= ETW_LEARNED_MAX_BYTES;
 }
 
 /* ---- writers of manifests -------------------------------------------------------------------- */
@@ -75,11 +75,12 @@ static bool same_text(const void *ctx, uint32_t value, const void *key)
 /* Parse and keep a new text; always takes key->xml. Returns its number or TABLE_NONE. */
 static uint32_t add_text(struct etw_manifest_store *s, struct etw_manifest_text *key, uint64_t hash)
 {
-	int rc = etw_manifest_parse(key->xml, key->n, &key->manifest);
+	int rc = etw_manifest_parse(key->xml, key->n, &s->names, &key->manifest);
+	size_t nbytes = rc ? 0 : key->n + etw_manifest_bytes(key->manifest);
 
 	if (rc == ERR_FORMAT)
 		s->counts.unreadable++;
-	if (rc || s->ntexts == ETW_MANIFESTS_MAX || !has_room(s, key->n + key->manifest->nbytes) ||
+	if (rc || s->ntexts == ETW_MANIFESTS_MAX || !has_room(s, nbytes) ||
 	    ARRAY_ROOM(s->texts, s->texts_room, s->ntexts + 1) ||
 	    table_add(&s->texts_by_xml, hash, s->ntexts)) {
 		s->counts.refused += rc != ERR_FORMAT;
@@ -88,7 +89,8 @@ static uint32_t add_text(struct etw_manifest_store *s, struct etw_manifest_text 
 		free(key->xml);
 		return TABLE_NONE;
 	}
-	s->nbytes += key->n + key->manifest->nbytes;
+	s->counts.refused += key->manifest->cut;
+	s->nbytes += nbytes;
 	s->texts[s->ntexts] = *key;
 	return s->ntexts++;
 }
@@ -209,13 +211,13 @@ static void set_schema(struct etw_manifest_store *s, struct etw_known_schema *sc
 	uint64_t hash = schema_hash(schema);
 	uint32_t found = table_find(&s->schemas_by_key, hash, same_schema, s, schema);
 
-	if (!has_room(s, schema->manifest->nbytes)) {
+	if (!has_room(s, etw_manifest_bytes(schema->manifest))) {
 		s->counts.refused++;
 		etw_manifest_free(schema->manifest);
 		return;
 	}
 	if (found != TABLE_NONE) {
-		s->nbytes -= s->schemas[found].manifest->nbytes;
+		s->nbytes -= etw_manifest_bytes(s->schemas[found].manifest);
 		etw_manifest_free(s->schemas[found].manifest);
 		s->schemas[found] = *schema;
 	} else if (s->nschemas == ETW_SCHEMAS_MAX ||
@@ -227,14 +229,14 @@ static void set_schema(struct etw_manifest_store *s, struct etw_known_schema *sc
 	} else {
 		s->schemas[s->nschemas++] = *schema;
 	}
-	s->nbytes += schema->manifest->nbytes;
+	s->nbytes += etw_manifest_bytes(schema->manifest);
 }
 
 static void learn_schema(struct etw_manifest_store *s, const struct etw_record *record)
 {
 	struct etw_known_schema schema = {.key = 0};
-	int rc = etw_manifest_of_info(record->payload, record->payload_bytes, &schema.guid,
-				      &schema.header, &schema.manifest);
+	int rc = etw_manifest_of_info(record->payload, record->payload_bytes, &s->names,
+				      &schema.guid, &schema.header, &schema.manifest);
 
 	if (rc) {
 		s->counts.unreadable += rc == ERR_FORMAT;
@@ -308,6 +310,11 @@ const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manife
 	return event;
 }
 
+int etw_manifest_store_init(struct etw_manifest_store *s)
+{
+	return etw_texts_init(&s->names);
+}
+
 void etw_manifest_store_free(struct etw_manifest_store *s)
 {
 	for (uint32_t i = 0; i < s->ntexts; i++) {
@@ -318,6 +325,7 @@ void etw_manifest_store_free(struct etw_manifest_store *s)
 		etw_manifest_free(s->schemas[i].manifest);
 	for (uint32_t i = 0; i < ETW_PARTIAL_MANIFESTS_MAX; i++)
 		buf_free(&s->partials[i].xml);
+	etw_texts_free(&s->names);
 	free(s->texts);
 	free(s->writers);
 	free(s->schemas);

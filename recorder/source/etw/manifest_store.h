@@ -52,10 +52,12 @@ struct etw_manifest_store {
 	struct table texts_by_xml, writers_by_pid, schemas_by_key;
 	struct etw_partial_manifest partials[ETW_PARTIAL_MANIFESTS_MAX];        /* total 0 = free */
 	uint32_t oldest_partial;             /* to drop next */
+	struct etw_texts names;              /* of all manifests */
 	size_t nbytes;                       /* of manifests, texts and partials */
 	struct etw_learned counts;
 };
 
+int etw_manifest_store_init(struct etw_manifest_store *s);       /* 0 or ERR_MEMORY */
 void etw_manifest_store_free(struct etw_manifest_store *s);
 void etw_manifest_store_learn(struct etw_manifest_store *s, const struct etw_record *record);
 

@@ -366,8 +366,7 @@ static void learn_volume(struct etw_state *s, const struct etw_record *r,
 
 void etw_state_add_volume(struct etw_state *s, const char *nt, const char *dos)
 {
-	add_volume(s, etw_texts_keep(&s->texts, nt, strlen(nt)),
-		   etw_texts_keep(&s->texts, dos, strlen(dos)));
+	add_volume(s, etw_texts_copy(&s->texts, nt), etw_texts_copy(&s->texts, dos));
 }
 
 /* Case is ignored for ASCII letters; volumes' names have no others. */
@@ -453,11 +452,6 @@ bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r,
 #define CHAIN_MAX 64u                        /* kept owners of one number */
 #define RENEWED_FILES_MAX 100000u            /* names of more files are dropped */
 
-static const char *keep(struct etw_state *s, const char *text)
-{
-	return text ? etw_texts_keep(&s->texts, text, strlen(text)) : NULL;
-}
-
 static void renew_process(struct etw_state *to, const struct etw_process *old)
 {
 	struct etw_process *p = add_owner(to, &to->processes, old->life.number, old->life.from,
@@ -468,8 +462,8 @@ static void renew_process(struct etw_state *to, const struct etw_process *old)
 	p->parent = old->parent;
 	p->has_exit = old->has_exit;
 	p->exit_code = old->exit_code;
-	p->image = keep(to, old->image);
-	p->command_line = keep(to, old->command_line);
+	p->image = etw_texts_copy(&to->texts, old->image);
+	p->command_line = etw_texts_copy(&to->texts, old->command_line);
 	p->model = old->model;
 }
 
@@ -481,7 +475,7 @@ static void renew_thread(struct etw_state *to, const struct etw_thread *old)
 	if (!t)
 		return;
 	t->pid = old->pid;
-	t->name = keep(to, old->name);
+	t->name = etw_texts_copy(&to->texts, old->name);
 	t->model = old->model;
 }
 
@@ -512,7 +506,8 @@ static void renew_files(struct etw_state *to, const struct owners *from, int64_t
 
 	for (i = 0; from->items.used <= RENEWED_FILES_MAX && i < from->latest.nslots; i++) {
 		const struct file *f = owner_at(from, from->latest.slots[i].value);
-		const char *path = f && f->life.until >= since ? keep(to, f->path) : NULL;
+		const char *path = f && f->life.until >= since
+					   ? etw_texts_copy(&to->texts, f->path) : NULL;
 
 		if (path)
 			add_file(to, f->life.number, path, f->life.from);

@@ -13,11 +13,9 @@
 #define ETW_TEXT_MAX 8192u                        /* bytes of one text; cut beyond */
 
 struct etw_texts {
-	char **chunks;
-	uint32_t nchunks, max_chunks;
-	size_t used;                         /* of the last chunk */
 	struct table by_text;
-	struct slots texts;                  /* const char * */
+	struct slots texts;                  /* char * */
+	size_t nbytes;                       /* of the texts */
 	uint64_t refused;
 };
 
@@ -27,6 +25,8 @@ size_t etw_texts_bytes(const struct etw_texts *t);
 
 /* Keep n bytes without a NUL as a text; NULL at the ceiling or without memory. */
 const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n);
+/* The same for a text that ends in a NUL; NULL allowed. */
+const char *etw_texts_copy(struct etw_texts *t, const char *text);
 
 /*
  * Convert UTF-16LE to UTF-8, up to a NUL or nunits; lone surrogates become U+FFFD. Writes whole
