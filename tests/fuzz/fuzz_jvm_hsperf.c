@@ -6,11 +6,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
+/* Of 8 bytes in a file of n; 0 = absent. */
+static void check_place(uint32_t at, size_t n)
+{
+	if (at % 8 || (at && (at > n || n - at < 8)))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct hsperf_edge edges[HSPERF_EDGES];
 	struct hsperf_track track = {0}, safepoints = {0};
-	struct hsperf_together together = {0};
+	struct hsperf_missed missed = {0};
 	struct hsperf_first first = {0};
 	uint64_t v[HSPERF_VALUES];
 	const char *text;
@@ -25,9 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		hsperf_first_note(&first, v, v[0] / 2, v[1] / 2);
 		if (first.pending && first.exit < first.entry)
 			abort();
-		if (hsperf_step(&track, v, edges, &together) > HSPERF_EDGES)
+		if (hsperf_step(&track, v, edges, &missed) > HSPERF_EDGES)
 			abort();
-		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &together) >
+		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &missed) >
 		    HSPERF_EDGES)
 			abort();
 	}
@@ -36,19 +43,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	if (hsperf_parse(data, n, &h, &err))
 		return 0;
-	if (!h.frequency_hz || h.low >= h.high || h.high > n ||
-	    !h.safepoints_at != !h.safepoint_time_at ||
-	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at))
+	if (!h.frequency_hz || !h.safepoints_at != !h.safepoint_time_at ||
+	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at) || h.nused > HSPERF_SPACES)
 		abort();
-	if (h.safepoints_at && (h.safepoints_at < h.low || h.safepoint_time_at < h.low ||
-				h.safepoints_at + 8 > h.high || h.safepoint_time_at + 8 > h.high))
-		abort();
-	if ((h.ticks_at && h.ticks_at + 8 > n) || (h.began_at && h.began_at + 8 > n))
-		abort();
+	check_place(h.safepoints_at, n);
+	check_place(h.safepoint_time_at, n);
+	check_place(h.ticks_at, n);
+	check_place(h.began_at, n);
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		for (k = 0; k < HSPERF_VALUES; k++)
-			if (h.collectors[i].at[k] && (h.collectors[i].at[k] < h.low ||
-						      h.collectors[i].at[k] + 8 > h.high))
-				abort();
+			check_place(h.collectors[i].at[k], n);
+	for (i = 0; i < h.nused; i++)
+		check_place(h.used_at[i], n);
 	return 0;
 }

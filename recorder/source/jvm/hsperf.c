@@ -113,14 +113,6 @@ static void note_number(struct hsperf *h, const struct entry *e)
 		h->used_at[h->nused++] = e->at;
 }
 
-static void widen(struct hsperf *range, uint32_t at)
-{
-	if (at < range->low)
-		range->low = at;
-	if (at + 8 > range->high)
-		range->high = at + 8;
-}
-
 static bool is_named(const struct hsperf *h, const char *part)
 {
 	uint32_t i;
@@ -134,29 +126,20 @@ static bool is_named(const struct hsperf *h, const char *part)
 /* Shenandoah's collectors count phases too, but only its safepoints stop the program. */
 static int finish(struct hsperf *h, struct err *err)
 {
-	bool safepoints = h->safepoints_at && h->safepoint_time_at, any, whole;
-	uint32_t i, k;
+	bool safepoints = h->safepoints_at && h->safepoint_time_at, any;
+	uint32_t i;
 
-	h->low = UINT32_MAX;
 	h->by_safepoints = any = safepoints && is_named(h, "Shenandoah");
 	h->ends_late = safepoints && (is_named(h, "Serial full") || is_named(h, "MSC"));
-	if (safepoints) {
-		widen(h, h->safepoints_at);
-		widen(h, h->safepoint_time_at);
-	} else {
+	if (!safepoints)
 		h->safepoints_at = h->safepoint_time_at = 0;
-	}
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
 		uint32_t *at = h->collectors[i].at;
 
-		whole = at[0] && at[1] && at[2] && at[3] && !h->by_safepoints;
-		any |= whole;
-		for (k = 0; k < HSPERF_VALUES; k++) {
-			if (whole)
-				widen(h, at[k]);
-			else
-				at[k] = 0;
-		}
+		if (at[0] && at[1] && at[2] && at[3] && !h->by_safepoints)
+			any = true;
+		else
+			memset(at, 0, sizeof(h->collectors[i].at));
 	}
 	if (!any || !h->frequency_hz || h->frequency_hz > 100000000000u)
 		return err_set(err, ERR_NOT_FOUND,
@@ -242,7 +225,7 @@ static void put_end(struct edges *e, const struct hsperf_track *t, uint64_t exit
  * pauses are exact, and so is the length of a third.
  */
 static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
-			 bool running, struct edges *e, struct hsperf_together *together)
+			 bool running, struct edges *e, struct hsperf_missed *missed)
 {
 	uint64_t count = now[HSPERF_INVOCATIONS], entry = now[HSPERF_ENTRY],
 		 exit = now[HSPERF_EXIT];
@@ -260,8 +243,8 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 							      : t->v[HSPERF_EXIT];
 		put_pause(e, rest, until, count - 1, 1);
 	} else if (others) {
-		together->pauses += others;
-		together->ticks += rest;
+		missed->pauses += others;
+		missed->ticks += rest;
 	}
 	if (running)
 		put_edge(e, true, entry, count, 1, 0);
@@ -286,7 +269,7 @@ static bool is_half_written(const struct hsperf_track *t, const uint64_t now[HSP
 }
 
 uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
-		     struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together)
+		     struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_missed *missed)
 {
 	bool running = now[HSPERF_EXIT] < now[HSPERF_ENTRY];
 	struct edges e = {.all = edges};
@@ -297,7 +280,7 @@ uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 	if (!t->begun && running)
 		put_edge(&e, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS], 1, 0);
 	else if (t->begun && now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY])
-		pauses_since(t, now, running, &e, together);
+		pauses_since(t, now, running, &e, missed);
 	else if (t->begun && t->open && !running)
 		put_end(&e, t, now[HSPERF_EXIT], 1);
 	t->open = running;
@@ -330,7 +313,7 @@ void hsperf_first_step(struct hsperf_first *f, uint64_t safepoints, uint64_t saf
  */
 uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t time, uint64_t now,
 			       struct hsperf_edge edges[HSPERF_EDGES],
-			       struct hsperf_together *together)
+			       struct hsperf_missed *missed)
 {
 	uint64_t ended = minus(time, t->v[HSPERF_TIME]), gap = minus(now, t->v[HSPERF_EXIT]);
 	uint64_t begun = t->v[HSPERF_ENTRY];
@@ -344,8 +327,8 @@ uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t 
 			put_pause(&e, minus(now, ended), now, count - minus(begun, 1),
 			      begun ? begun : 1);
 		} else {
-			together->pauses += begun;
-			together->ticks += ended;
+			missed->pauses += begun;
+			missed->ticks += ended;
 		}
 		begun = 0;
 	}

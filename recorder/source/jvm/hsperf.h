@@ -28,24 +28,16 @@ enum { HSPERF_INVOCATIONS, HSPERF_TIME, HSPERF_ENTRY, HSPERF_EXIT, HSPERF_VALUES
 
 struct hsperf {
 	uint64_t frequency_hz;               /* ticks per second; not 0 */
-	/* place of the clock value that the JVM writes every 50 ms; 0 = absent */
-	uint32_t ticks_at;
-	/*
-	 * place of the wall-clock time (ms) at which that clock began; the value is 0 until the JVM
-	 * is up
-	 */
+	bool by_safepoints;                  /* Shenandoah: its pauses are safepoints */
+	bool ends_late;                      /* Serial: a collection continues after its exit */
+	/* Places of numbers in the file, multiples of 8. */
+	uint32_t ticks_at;                   /* the clock, written every 50 ms; 0 = absent */
+	/* the wall-clock time (ms) at which that clock began; its value is 0 until the JVM is up */
 	uint32_t began_at;
-	/* Shenandoah: pauses are safepoints, and there are no collectors */
-	bool by_safepoints;
-	/* Serial: a collection continues after its exit time */
-	bool ends_late;
 	uint32_t safepoints_at, safepoint_time_at; /* 0 = absent */
-	/* all places above except ticks_at and began_at lie in [low, high) of the file */
-	uint32_t low, high;
-	/* places of the bytes in use of each heap space, anywhere in the file */
-	uint32_t used_at[HSPERF_SPACES], nused;
+	uint32_t used_at[HSPERF_SPACES], nused;    /* of the bytes in use of each heap space */
 	struct hsperf_collector {
-		uint32_t at[HSPERF_VALUES];  /* all 0 = there is no such collector */
+		uint32_t at[HSPERF_VALUES];  /* all 0 = none, or not to be read */
 		char name[48];
 	} collectors[HSPERF_COLLECTORS];
 };
@@ -79,7 +71,7 @@ struct hsperf_edge {
 };
 
 /* Pauses that began and ended unseen: only their number and sum are known. */
-struct hsperf_together {
+struct hsperf_missed {
 	uint64_t pauses, ticks;
 };
 
@@ -90,11 +82,11 @@ struct hsperf_together {
  * ms reports every pause over 5 ms. A reading taken while the collector was writing is skipped; the
  * next one reports what happened.
  *
- * together += pauses that began and ended in between and are in no edge
+ * missed += pauses that began and ended in between and are in no edge
  * returns  the number of edges; the first reading gives only the start of an open pause
  */
 uint32_t hsperf_step(struct hsperf_track *track, const uint64_t now[HSPERF_VALUES],
-		     struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together);
+		     struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_missed *missed);
 
 /*
  * A pause that had ended before the first reading of its collector. It may have ended after
@@ -128,4 +120,4 @@ void hsperf_first_step(struct hsperf_first *first, uint64_t safepoints, uint64_t
  */
 uint32_t hsperf_safepoint_step(struct hsperf_track *track, uint64_t count, uint64_t time,
 			       uint64_t now, struct hsperf_edge edges[HSPERF_EDGES],
-			       struct hsperf_together *together);
+			       struct hsperf_missed *missed);

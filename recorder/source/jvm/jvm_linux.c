@@ -45,7 +45,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define CLR_KEYWORD_EXCEPTION 0x8000u
 #define FAST_LOOK_NS (2500 * NS_PER_MS / 1000) /* for FAST_LOOKS_FOR_NS after missed pauses */
 #define FAST_LOOKS_FOR_NS (10 * NS_PER_SEC)
 #define NO_JVM_WAIT_NS NS_PER_SEC            /* when there is no JVM and none is starting */
@@ -56,6 +55,8 @@
 #define SAFEPOINT_LOOKS_FOR_NS (200 * NS_PER_MS)
 #define MISSED_PAUSE_MAX_NS (5 * NS_PER_MS)  /* longer pauses are never missed */
 #define SETTLE_NS (NS_PER_MS / 10)           /* by then a collector has written all of a pause */
+#define SAFEPOINT_END_WAIT_NS (200 * NS_PER_MS)  /* for the end of a pause's safepoint */
+#define OTHER_SAFEPOINTS 8u   /* further safepoints, of microseconds each or of other collections */
 #define ALL_COUNTERS_NS (200 * NS_PER_MS)    /* all counters are read at least this often */
 #define HEAP_BYTES_MAX (UINT64_C(1) << 50)   /* of one heap space; a larger value is not a JVM's */
 #define SAFEPOINTS HSPERF_COLLECTORS         /* the index of their track */
@@ -67,13 +68,13 @@ struct jvm_source {
 	struct log *log;
 	bool wanted, maps;
 	struct jvm_table table;
-	unsigned char *image, *again;        /* two readings of a JVM's counters */
+	struct jvm_counters now;             /* the last reading of the current JVM */
 	struct tmp_wait wait;
 	uint64_t fast_until_ns;
 	uint64_t gap_ns;                     /* the time since the last look at the current JVM */
 	struct gc_counters *counters;
 	_Atomic bool stopping;
-	atomic_uint_fast64_t events, together, together_ns;
+	_Atomic uint64_t events, missed, missed_ns;
 };
 
 extern const struct source_ops jvm_source;
@@ -204,23 +205,23 @@ static void put_edges(struct jvm_source *s, struct jvm *j, uint32_t collector,
 }
 
 /* Report missed pauses by what is known of them. */
-static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector,
-			 const struct hsperf_together *together)
+static void put_missed(struct jvm_source *s, struct jvm *j, uint32_t collector,
+		       const struct hsperf_missed *missed)
 {
-	uint64_t ns = jvm_ticks_to_ns(j, together->ticks);
+	uint64_t ns = jvm_ticks_to_ns(j, missed->ticks);
 	const struct event_field fields[] = {
 		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
 		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
 		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
-		{.name = "Pauses", .type = FIELD_UINT, .v.u = together->pauses},
+		{.name = "Pauses", .type = FIELD_UINT, .v.u = missed->pauses},
 		{.name = "PauseMSec", .type = FIELD_DOUBLE, .v.d = ms_of(ns)},
 		{.name = "PauseMinMSec", .type = FIELD_DOUBLE,
-		 .v.d = together->pauses ? ms_of(ns / together->pauses) : 0},
+		 .v.d = missed->pauses ? ms_of(ns / missed->pauses) : 0},
 	};
 	struct process *process;
 	struct event e;
 
-	if (!together->pauses)
+	if (!missed->pauses)
 		return;
 	process = process_of(s, j);
 	e = event_of(s, j, process, os_now_ns());
@@ -233,24 +234,28 @@ static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector
 		process_unref(process);
 	if (ns > MISSED_PAUSE_MAX_NS)
 		s->fast_until_ns = os_now_ns() + FAST_LOOKS_FOR_NS;
-	atomic_fetch_add_explicit(&s->together, together->pauses, memory_order_relaxed);
-	atomic_fetch_add_explicit(&s->together_ns, ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->missed, missed->pauses, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->missed_ns, ns, memory_order_relaxed);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A counter of the JVM that was read last. */
-static uint64_t value(const struct jvm_source *s, const struct jvm *j, uint32_t at)
+static bool read_counters(struct jvm_source *s, const struct jvm *j)
 {
-	uint64_t v;
+	const struct hsperf *data = &j->data;
+	bool ok = true;
+	uint32_t i, k;
 
-	memcpy(&v, s->image + (at - j->data.low), sizeof(v));
-	return v;
-}
-
-static bool read_counters(const struct jvm *j, unsigned char *image)
-{
-	return mapped_read(&j->map, image, j->data.low, j->data.high - j->data.low);
+	/* Safepoints first: a pause that begins now then counts as later than this reading. */
+	s->now = (struct jvm_counters){0};
+	if (data->safepoints_at)
+		ok = mapped_read(&j->map, &s->now.safepoints, data->safepoints_at, 8) &&
+		     mapped_read(&j->map, &s->now.safepoint_time, data->safepoint_time_at, 8);
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		for (k = 0; ok && data->collectors[i].at[k] && k < HSPERF_VALUES; k++)
+			ok = mapped_read(&j->map, &s->now.collectors[i][k],
+					 data->collectors[i].at[k], 8);
+	return ok;
 }
 
 /*
@@ -259,32 +264,28 @@ static bool read_counters(const struct jvm *j, unsigned char *image)
  */
 static bool several_pauses_since(const struct jvm_source *s, const struct jvm *j)
 {
-	uint32_t i, at;
+	uint32_t i;
 
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
-		at = j->data.collectors[i].at[HSPERF_INVOCATIONS];
-		if (at && j->tracks[i].begun &&
-		    value(s, j, at) > j->tracks[i].v[HSPERF_INVOCATIONS] + 1)
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		if (j->tracks[i].begun && s->now.collectors[i][HSPERF_INVOCATIONS] >
+						  j->tracks[i].v[HSPERF_INVOCATIONS] + 1)
 			return true;
-	}
 	return false;
 }
 
 /* Read until two readings in a row are equal: then nothing changed during the reading. */
 static bool read_steadily(struct jvm_source *s, const struct jvm *j)
 {
-	unsigned char *image;
+	struct jvm_counters before;
 	int i;
 
 	for (i = 0; i < 3; i++) {
 		if (several_pauses_since(s, j))
 			os_sleep_ns(SETTLE_NS);
-		image = s->again;
-		s->again = s->image;
-		s->image = image;
-		if (!read_counters(j, s->image))
+		before = s->now;
+		if (!read_counters(s, j))
 			return false;
-		if (memcmp(s->image, s->again, j->data.high - j->data.low) == 0)
+		if (memcmp(&s->now, &before, sizeof(before)) == 0)
 			return true;
 	}
 	return false;
@@ -293,26 +294,24 @@ static bool read_steadily(struct jvm_source *s, const struct jvm *j)
 /* Most looks see no change. */
 static bool has_changed(const struct jvm_source *s, const struct jvm *j)
 {
-	uint32_t i, k;
+	uint32_t i;
 
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
-		for (k = 0; k < HSPERF_VALUES && j->data.collectors[i].at[0]; k++)
-			if (!j->tracks[i].begun ||
-			    value(s, j, j->data.collectors[i].at[k]) != j->tracks[i].v[k])
-				return true;
+		if (j->data.collectors[i].at[0] &&
+		    (!j->tracks[i].begun || memcmp(s->now.collectors[i], j->tracks[i].v,
+						   sizeof(s->now.collectors[i])) != 0))
+			return true;
 	return false;
 }
 
 /* The number of collections of all collectors. */
-static uint64_t collections(const struct jvm_source *s, const struct jvm *j)
+static uint64_t count_collections(const struct jvm_source *s)
 {
 	uint64_t n = 0;
-	uint32_t i, at;
+	uint32_t i;
 
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
-		at = j->data.collectors[i].at[HSPERF_INVOCATIONS];
-		n += at ? value(s, j, at) : 0;
-	}
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		n += s->now.collectors[i][HSPERF_INVOCATIONS];
 	return n;
 }
 
@@ -365,14 +364,12 @@ static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t co
 
 	*others = 0;
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
-		const uint32_t *at = j->data.collectors[i].at;
+		const uint64_t *now = s->now.collectors[i], *calm = j->calm.collectors[i];
 
-		if (i == collector || !at[0] ||
-		    value(s, j, at[HSPERF_INVOCATIONS]) == j->safepoints.collectors[i].invocations)
+		if (i == collector || now[HSPERF_INVOCATIONS] == calm[HSPERF_INVOCATIONS])
 			continue;
-		last &= value(s, j, at[HSPERF_EXIT]) <= exit &&
-			value(s, j, at[HSPERF_ENTRY]) <= exit;
-		*others += value(s, j, at[HSPERF_TIME]) - j->safepoints.collectors[i].time;
+		last &= now[HSPERF_EXIT] <= exit && now[HSPERF_ENTRY] <= exit;
+		*others += now[HSPERF_TIME] - calm[HSPERF_TIME];
 	}
 	return last;
 }
@@ -384,39 +381,33 @@ static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t co
  * pause was open, less that of other collections, tells when the program resumed. *end 0 = at the
  * exit, as far as can be known. returns  false when the safepoint is not over yet
  */
-#define WAIT_NS (200 * NS_PER_MS)
-#define OTHER_SAFEPOINTS 8u   /* further safepoints, of microseconds each or of other collections */
-static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i,
-			 const uint64_t now[HSPERF_VALUES], uint64_t now_ns, uint64_t *end)
+static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t now_ns,
+			 uint64_t *end)
 {
-	const struct jvm_safepoints *calm = &j->safepoints;
-	uint64_t time = value(s, j, j->data.safepoint_time_at) - calm->time, others;
+	const uint64_t *now = s->now.collectors[i];
+	uint64_t time = s->now.safepoint_time - j->calm.safepoint_time, others;
+	bool ended;
 
 	*end = 0;
 	if (now[HSPERF_ENTRY] == j->tracks[i].v[HSPERF_ENTRY] && !j->tracks[i].open)
 		/* no time of this collector; another one's safepoint may still be open */
 		return true;
-	if (!calm->count || now[HSPERF_EXIT] < now[HSPERF_ENTRY]) {
-		j->exit_seen_ns = 0;
-		return true;
-	}
 	/*
 	 * If several pauses are seen at once, the last one is the longer; for Serial it is the full
 	 * one.
 	 */
-	if (!is_last(s, j, i, now[HSPERF_EXIT], &others) && !(j->data.ends_late && i == 1)) {
-		j->exit_seen_ns = 0;
-		return true;
-	}
-	if (time < others + (now[HSPERF_EXIT] - now[HSPERF_ENTRY])) {
+	ended = j->calm.safepoints && now[HSPERF_EXIT] >= now[HSPERF_ENTRY] &&
+		(is_last(s, j, i, now[HSPERF_EXIT], &others) || (j->data.ends_late && i == 1));
+	if (ended && time < others + (now[HSPERF_EXIT] - now[HSPERF_ENTRY])) {
 		if (!j->exit_seen_ns)
 			j->exit_seen_ns = now_ns;
-		if (now_ns - j->exit_seen_ns < WAIT_NS)
+		if (now_ns - j->exit_seen_ns < SAFEPOINT_END_WAIT_NS)
 			return false;
 	}
 	j->exit_seen_ns = 0;
-	if (now[HSPERF_INVOCATIONS] - calm->collectors[i].invocations != 1 ||
-	    value(s, j, j->data.safepoints_at) - calm->count > OTHER_SAFEPOINTS || time < others)
+	if (!ended || time < others ||
+	    now[HSPERF_INVOCATIONS] - j->calm.collectors[i][HSPERF_INVOCATIONS] != 1 ||
+	    s->now.safepoints - j->calm.safepoints > OTHER_SAFEPOINTS)
 		return true;
 	time += now[HSPERF_ENTRY] - others;
 	*end = time > now[HSPERF_EXIT] ? time : 0;
@@ -425,20 +416,8 @@ static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i,
 
 static void note_calm(const struct jvm_source *s, struct jvm *j)
 {
-	uint32_t i;
-
-	if (!j->data.safepoints_at || j->zero_ns || j->exit_seen_ns)
-		return;
-	j->safepoints.count = value(s, j, j->data.safepoints_at);
-	j->safepoints.time = value(s, j, j->data.safepoint_time_at);
-	for (i = 0; i < HSPERF_COLLECTORS && !j->data.by_safepoints; i++) {
-		const uint32_t *at = j->data.collectors[i].at;
-
-		if (!at[0])
-			continue;
-		j->safepoints.collectors[i].time = value(s, j, at[HSPERF_TIME]);
-		j->safepoints.collectors[i].invocations = value(s, j, at[HSPERF_INVOCATIONS]);
-	}
+	if (j->data.safepoints_at && !j->zero_ns && !j->exit_seen_ns)
+		j->calm = s->now;
 }
 
 /*
@@ -462,17 +441,6 @@ static void report_first(struct jvm_source *s, struct jvm *j, uint32_t i)
 	j->nfirsts--;
 }
 
-static void note_first(struct jvm_source *s, struct jvm *j, uint32_t i,
-		       const uint64_t now[HSPERF_VALUES])
-{
-	const struct hsperf *data = &j->data;
-
-	hsperf_first_note(&j->firsts[i], now,
-			  data->safepoints_at ? value(s, j, data->safepoints_at) : 0,
-			  data->safepoints_at ? value(s, j, data->safepoint_time_at) : 0);
-	j->nfirsts += j->firsts[i].pending;
-}
-
 /* If there are several collectors, the safepoint belongs to the one with the last pause. */
 static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
@@ -482,8 +450,7 @@ static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 		if (j->firsts[i].exit > j->firsts[last].exit)
 			last = i;
 	if (j->data.safepoints_at)
-		hsperf_first_step(&j->firsts[last], value(s, j, j->data.safepoints_at),
-				  value(s, j, j->data.safepoint_time_at));
+		hsperf_first_step(&j->firsts[last], s->now.safepoints, s->now.safepoint_time);
 	for (i = 0; i < HSPERF_COLLECTORS && now_ns - j->found_ns > CLOCK_FOR_NS; i++)
 		report_first(s, j, i);
 }
@@ -495,20 +462,21 @@ static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns,
 			      uint64_t *zero_ns)
 {
-	uint64_t now[HSPERF_VALUES], end = 0;
+	const uint64_t *now = s->now.collectors[i];
 	struct hsperf_edge edges[HSPERF_EDGES];
-	struct hsperf_together together = {0};
-	uint32_t k, n;
+	struct hsperf_missed missed = {0};
+	uint64_t end = 0;
+	uint32_t n;
 
-	for (k = 0; k < HSPERF_VALUES; k++)
-		now[k] = value(s, j, j->data.collectors[i].at[k]);
-	if (j->data.safepoints_at && !end_of_pause(s, j, i, now, done_ns, &end))
+	if (j->data.safepoints_at && !end_of_pause(s, j, i, done_ns, &end))
 		return false;
-	if (!j->tracks[i].begun)
-		note_first(s, j, i, now);
-	else if (now[HSPERF_INVOCATIONS] != j->tracks[i].v[HSPERF_INVOCATIONS])
+	if (!j->tracks[i].begun) {
+		hsperf_first_note(&j->firsts[i], now, s->now.safepoints, s->now.safepoint_time);
+		j->nfirsts += j->firsts[i].pending;
+	} else if (now[HSPERF_INVOCATIONS] != j->tracks[i].v[HSPERF_INVOCATIONS]) {
 		report_first(s, j, i);
-	n = hsperf_step(&j->tracks[i], now, edges, &together);
+	}
+	n = hsperf_step(&j->tracks[i], now, edges, &missed);
 	note_stamps(j, edges, n, done_ns);
 	if (end && n && !edges[n - 1].start) {
 		edges[n - 1].restart = end;
@@ -520,7 +488,7 @@ static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 	if (!*zero_ns)
 		*zero_ns = jvm_clock_zero(j);
 	put_edges(s, j, i, edges, n, *zero_ns);
-	put_together(s, j, i, &together);
+	put_missed(s, j, i, &missed);
 	return !j->tracks[i].nskipped;
 }
 
@@ -547,21 +515,21 @@ static bool look_at_collectors(struct jvm_source *s, struct jvm *j)
 static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 {
 	uint64_t zero_ns = jvm_clock_zero(j), now_ns = os_now_ns(), ns = now_ns - zero_ns;
-	struct hsperf_together together = {0};
+	struct hsperf_missed missed = {0};
 	struct hsperf_edge edges[HSPERF_EDGES];
 	uint32_t n;
 
 	if (j->data.frequency_hz != NS_PER_SEC)
 		ns = (uint64_t)((double)ns * (double)j->data.frequency_hz / 1e9);
-	n = hsperf_safepoint_step(&j->tracks[SAFEPOINTS], value(s, j, j->data.safepoints_at),
-				  value(s, j, j->data.safepoint_time_at), ns, edges, &together);
+	n = hsperf_safepoint_step(&j->tracks[SAFEPOINTS], s->now.safepoints, s->now.safepoint_time,
+				  ns, edges, &missed);
 	s->gap_ns = now_ns - j->taken_ns;
 	if (!j->tracks[SAFEPOINTS].open)
 		j->open_ns = 0;
 	else if (!j->open_ns)
 		j->open_ns = now_ns;
 	put_edges(s, j, SAFEPOINTS, edges, n, zero_ns);
-	put_together(s, j, SAFEPOINTS, &together);
+	put_missed(s, j, SAFEPOINTS, &missed);
 }
 
 /*
@@ -572,10 +540,10 @@ static bool nothing_happened(const struct jvm *j)
 {
 	uint64_t count, time;
 
-	return j->safepoints.count &&
+	return j->calm.safepoints &&
 	       mapped_read(&j->map, &count, j->data.safepoints_at, sizeof(count)) &&
 	       mapped_read(&j->map, &time, j->data.safepoint_time_at, sizeof(time)) &&
-	       count == j->safepoints.count && time == j->safepoints.time;
+	       count == j->calm.safepoints && time == j->calm.safepoint_time;
 }
 
 /* For a counter, which exists before the first collection too. */
@@ -612,7 +580,7 @@ static void look(void *ctx, struct jvm *j)
 		j->read_ns = j->taken_ns = began_ns;
 		return;
 	}
-	if (!read_counters(j, s->image))
+	if (!read_counters(s, j))
 		return;
 	j->all_read_ns = began_ns;
 	note_heap(s, j);
@@ -625,7 +593,7 @@ static void look(void *ctx, struct jvm *j)
 		if (taken)
 			look_at_safepoints(s, j);
 	} else if (has_changed(s, j)) {
-		jvm_pace_note(&j->pace, collections(s, j), began_ns);
+		jvm_pace_note(&j->pace, count_collections(s), began_ns);
 		taken = read_steadily(s, j) && look_at_collectors(s, j);
 	} else {
 		note_calm(s, j);
@@ -653,7 +621,7 @@ static uint64_t next_look(const struct jvm_source *s, struct jvm *j, uint64_t no
 
 static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
-	if (!j->elsewhere) {
+	if (!j->in_container) {
 		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, s->log);
 	} else if (j->attach.state != ATTACH_REFUSED) {
 		log_line(s->log, LOG_WARN,
@@ -694,22 +662,19 @@ static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *see
 	return next_ns;
 }
 
-static void wait_until(struct jvm_source *s, uint64_t until_ns, int watch)
+/* Without a JVM, wait at most until there may be one. */
+static void wait_until(struct jvm_source *s, uint64_t until_ns)
 {
 	struct pollfd p[TMP_POLLED];
 
-	tmp_wait(&s->wait, until_ns, watch, p, 0);
+	if (!s->table.nready)
+		queue_rest(s->queue, JVM_CLOCK_EXACT_NS);
+	tmp_wait(&s->wait, until_ns, s->table.nready ? -1 : s->table.watch, p, 0);
+	if (!s->table.nready)
+		queue_resume(s->queue, os_now_ns());
 	if (s->wait.replaced)
 		s->table.next_scan_ns = 0;
 	s->wait.replaced = false;
-}
-
-/* Without a JVM, wait until there may be one. */
-static void wait_for_jvm(struct jvm_source *s, uint64_t until_ns)
-{
-	queue_rest(s->queue, JVM_CLOCK_EXACT_NS);
-	wait_until(s, until_ns, s->table.watch);
-	queue_resume(s->queue, os_now_ns());
 }
 
 static int jvm_run(struct source *source, struct err *err)
@@ -731,10 +696,7 @@ static int jvm_run(struct source *source, struct err *err)
 			next_ns = counters_ns + JVM_CLOCK_EXACT_NS;
 		/* The next look sees what begins from here on; its clock may be off by a little. */
 		queue_watermark(s->queue, seen_ns - JVM_CLOCK_EXACT_NS);
-		if (s->table.nready)
-			wait_until(s, next_ns, -1);
-		else
-			wait_for_jvm(s, next_ns);
+		wait_until(s, next_ns);
 	}
 	s->table.last_look = NULL;
 	queue_finish(s->queue);
@@ -751,30 +713,23 @@ static void jvm_close(struct source *source)
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
 	gc_counters_free(s->counters);
-	free(s->image);
-	free(s->again);
 	free(s);
 }
 
 static int jvm_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
 		    struct err *err)
 {
-	struct jvm_source *s = calloc(1, sizeof(*s));
+	struct jvm_source *s = malloc(sizeof(*s));
 	int rc = 0;
 
 	if (s) {
-		s->base.ops = &jvm_source;
-		s->processes = cfg->processes;
-		s->queue = cfg->queue;
-		s->log = cfg->log;
-		s->maps = needs->perf_maps;
+		*s = (struct jvm_source){.base.ops = &jvm_source, .processes = cfg->processes,
+					 .queue = cfg->queue, .log = cfg->log,
+					 .maps = needs->perf_maps, .wait.wake = os_wake_new()};
 		s->wanted = s->maps || wants_gc(needs);
-		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
-		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
-		s->wait.wake = os_wake_new();
 		tmp_wait_open(&s->wait);
 	}
-	if (!s || !s->image || !s->again || !s->wait.wake)
+	if (!s || !s->wait.wake)
 		rc = err_memory(err, "for the source of Java programs");
 	if (!rc)
 		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);
@@ -800,17 +755,17 @@ static void jvm_stop(struct source *source)
 static void jvm_status(struct source *source, struct source_status *out)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
-	uint64_t together = atomic_load_explicit(&s->together, memory_order_relaxed);
+	uint64_t missed = atomic_load_explicit(&s->missed, memory_order_relaxed);
 
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->queue);
-	if (together)
+	if (missed)
 		snprintf(out->note, sizeof(out->note),
 			 "%llu pauses of Java programs, %.1f ms in all, followed each "
 			 "other so quickly that they are reported together (GC/Pauses)",
-			 (unsigned long long)together,
-			 (double)atomic_load_explicit(&s->together_ns, memory_order_relaxed) / 1e6);
+			 (unsigned long long)missed,
+			 (double)atomic_load_explicit(&s->missed_ns, memory_order_relaxed) / 1e6);
 }
 
 static int jvm_part(unsigned i, struct source_part *out, struct err *err)

@@ -150,14 +150,13 @@ static bool parse(struct jvm *j)
 	n = image ? pread(j->fd, image, (size_t)st.st_size, 0) : 0;
 	if (n > 0)
 		ok = hsperf_parse(image, (size_t)n, &j->data, &err) == 0 &&
-		     j->data.high - j->data.low <= JVM_RANGE_MAX &&
 		     mapped_open(&j->map, j->fd, (size_t)n, &err) == 0;
 	free(image);
 	return ok;
 }
 
 /* While a JVM starts, its counters appear one after another; a collector's follow its name. */
-static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
+static void try_reading(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 {
 	struct proc_pid process;
 	uint32_t i;
@@ -177,7 +176,7 @@ static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 }
 
 /* Takes fd. */
-static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool elsewhere,
+static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool in_container,
 		uint64_t now_ns)
 {
 	if (t->n == JVMS_MAX) {
@@ -190,9 +189,9 @@ static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool els
 		close(fd);
 		return;
 	}
-	t->all[t->n] = (struct jvm){.pid = pid, .uid = owner, .fd = fd, .elsewhere = elsewhere,
-				    .zero_high_ns = now_ns, .found_ns = now_ns};
-	try(t, &t->all[t->n++], now_ns);
+	t->all[t->n] = (struct jvm){.pid = pid, .uid = owner, .fd = fd, .zero_high_ns = now_ns,
+				    .in_container = in_container, .found_ns = now_ns};
+	try_reading(t, &t->all[t->n++], now_ns);
 }
 
 static void add_named(struct jvm_table *t, int dir, const char *name, uid_t owner, uint64_t now_ns)
@@ -218,13 +217,13 @@ static bool is_over(const struct jvm *j)
 	       (kill((pid_t)j->pid, 0) != 0 && errno == ESRCH);
 }
 
-static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
+static void add_those_in_containers(struct jvm_table *t, uint64_t now_ns)
 {
 	struct ns_tmp_file file;
 	uint32_t i;
 
 	/* A file that was taken is not found again. */
-	while (t->n < JVMS_MAX && ns_tmp_take(t->elsewhere, now_ns, &file)) {
+	while (t->n < JVMS_MAX && ns_tmp_take(t->containers, now_ns, &file)) {
 		i = find(t, file.pid);
 		if (i < t->n && is_over(&t->all[i]))
 			forget(t, i);
@@ -328,10 +327,10 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 		scan(t, now_ns);
 		t->next_scan_ns = now_ns + (t->unwatched ? SCAN_NS : WATCHED_SCAN_NS);
 	}
-	add_those_elsewhere(t, now_ns);
+	add_those_in_containers(t, now_ns);
 	for (i = 0; i < t->n; i++)
 		if (!t->all[i].ready && now_ns >= t->all[i].next_try_ns)
-			try(t, &t->all[i], now_ns);
+			try_reading(t, &t->all[i], now_ns);
 }
 
 int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
@@ -344,7 +343,7 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 		return err_memory(err, "for the table of Java programs");
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	watch(t, "/tmp", 0);
-	return ns_tmp_open(&ns_tmp_jvm, wake, log, &t->elsewhere, err);
+	return ns_tmp_open(&ns_tmp_jvm, wake, log, &t->containers, err);
 }
 
 void jvm_table_close(struct jvm_table *t)
@@ -353,7 +352,7 @@ void jvm_table_close(struct jvm_table *t)
 		return;
 	while (t->n)
 		forget(t, t->n - 1);
-	ns_tmp_close(t->elsewhere);
+	ns_tmp_close(t->containers);
 	if (t->watch >= 0)
 		close(t->watch);
 	free(t->all);

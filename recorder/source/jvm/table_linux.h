@@ -20,7 +20,6 @@
 
 #define JVMS_MAX 256u
 #define JVM_CLOCK_EXACT_NS (2 * NS_PER_MS)
-#define JVM_RANGE_MAX 65536u             /* bytes from the first to the last counter that is read */
 
 /* How closely the collections of a JVM follow each other. Starts empty. */
 struct jvm_pace {
@@ -30,24 +29,25 @@ struct jvm_pace {
 	bool frequent;
 };
 
+/* One reading of the counters of pauses; 0 where a JVM has none. */
+struct jvm_counters {
+	uint64_t collectors[HSPERF_COLLECTORS][HSPERF_VALUES];
+	uint64_t safepoints, safepoint_time;
+};
+
 struct jvm {
 	uint32_t pid, uid;
 	int fd;
 	struct mapped map;                   /* the whole file, once `ready` */
 	bool ready;                      /* its counters are known; until then all below is empty */
 	bool young;                          /* it started after the table was opened */
-	bool elsewhere;                      /* its namespaces are not ours */
+	bool in_container;                   /* its namespaces are not ours */
 	struct hsperf data;
 	struct hsperf_track tracks[HSPERF_COLLECTORS + 1]; /* the last one is for safepoints */
 	/* pauses that had ended before the first look */
 	struct hsperf_first firsts[HSPERF_COLLECTORS];
 	uint32_t nfirsts;                    /* how many of them are pending */
-	struct jvm_safepoints {              /* as they were when no pause was open */
-		uint64_t count, time;
-		struct {
-			uint64_t invocations, time;
-		} collectors[HSPERF_COLLECTORS];
-	} safepoints;
+	struct jvm_counters calm;            /* when no pause was open; safepoints 0 = not known */
 	/* when a collector's exit was seen whose safepoint continues; 0 = none */
 	uint64_t exit_seen_ns;
 	uint64_t found_ns, next_try_ns;
@@ -75,7 +75,7 @@ struct jvm_table {
 	void (*last_look)(void *ctx, struct jvm *j);
 	void *last_look_ctx;
 	struct log *log;
-	struct ns_tmp *elsewhere;
+	struct ns_tmp *containers;
 	int watch;
 	uint64_t opened_ns, next_scan_ns, next_check_ns;
 	bool full_logged, unwatched;      /* unwatched: the last scan could not watch a directory */

@@ -70,7 +70,7 @@ static uint8_t *read_part(const struct bytes *in, uint64_t offset, uint64_t n)
 	return part;
 }
 
-/* Only section headers give .eh_frame's length, and they may be stripped: up to the segment's end. */
+/* Up to the segment's end: only section headers, which may be stripped, give the length. */
 static bool find_frames(const struct elf_head *head, uint64_t vaddr, uint64_t *offset, uint64_t *n)
 {
 	uint32_t i;

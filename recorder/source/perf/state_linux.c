@@ -50,7 +50,8 @@ static bool pid_same(const void *ctx, uint32_t value, const void *key)
 
 static bool tid_same(const void *ctx, uint32_t value, const void *key)
 {
-	const struct perf_thread *t = slots_get(&((const struct perf_state *)ctx)->threads, value);
+	const struct perf_state *s = ctx;
+	const struct perf_thread *t = slots_get(&s->threads, value);
 
 	return t->tid == *(const uint32_t *)key;
 }

@@ -29,6 +29,7 @@ bool program_maps(uint32_t pid, const char **at, const char *part, char *out, si
 {
 	const char *line = strstr(*at, part), *text = *at;
 	size_t length;
+	int got;
 
 	if (!line)
 		return false;
@@ -37,6 +38,8 @@ bool program_maps(uint32_t pid, const char **at, const char *part, char *out, si
 	length = strcspn(line, "\n");
 	*at = line + length;
 	line = memchr(line, '/', length);
-	return line &&
-	       (size_t)snprintf(out, n, "/proc/%u/root%.*s", pid, (int)(*at - line), line) < n;
+	if (!line)
+		return false;
+	got = snprintf(out, n, "/proc/%u/root%.*s", pid, (int)(*at - line), line);
+	return got >= 0 && (size_t)got < n;
 }

@@ -230,7 +230,8 @@ static bool read_stack(const struct perf_record *r, uint64_t at, void *to, size_
 	return true;
 }
 
-static bool read_argument(const struct stapsdt_argument *a, const struct perf_record *r, uint64_t *out)
+static bool read_argument(const struct stapsdt_argument *a, const struct perf_record *r,
+			  uint64_t *out)
 {
 	unsigned unused = 64 - 8u * a->bytes;
 	uint64_t base, v = 0;

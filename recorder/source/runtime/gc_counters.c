@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define PROGRAMS_MAX 1024u
 #define PAUSES_MAX 256u                      /* kept for each program; older ones are merged */
@@ -68,16 +67,11 @@ struct gc_counters {
 static bool category_of(const char *name, enum gc_runtime *out)
 {
 	struct counter_name parts;
-	unsigned i;
 
 	if (counter_name_split(name, &parts, NULL))
 		return false;
-	for (i = 0; i < 2; i++)
-		if (text_same_fold(parts.category, categories[i])) {
-			*out = (enum gc_runtime)i;
-			return true;
-		}
-	return false;
+	*out = text_same_fold(parts.category, categories[GC_DOTNET]) ? GC_DOTNET : GC_JVM;
+	return text_same_fold(parts.category, categories[*out]);
 }
 
 bool gc_counter_is(const char *name)
@@ -177,7 +171,7 @@ void gc_counters_free(struct gc_counters *c)
 	free(c);
 }
 
-static void want(struct gc_counters *c, const struct need_counter *need)
+static void add_wanted(struct gc_counters *c, const struct need_counter *need)
 {
 	struct wanted *w = &c->wanted[c->nwanted];
 	enum gc_runtime runtime;
@@ -207,14 +201,14 @@ int gc_counters_new(const struct needs *needs, enum gc_runtime runtime, struct g
 	}
 	c->runtime = runtime;
 	for (i = 0; i < needs->ncounters; i++)
-		want(c, &needs->counters[i]);
+		add_wanted(c, &needs->counters[i]);
 	*out = c;
 	return 0;
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-static struct program *find(struct gc_counters *c, uint32_t pid)
+static struct program *find_program(struct gc_counters *c, uint32_t pid)
 {
 	uint32_t i;
 
@@ -226,7 +220,7 @@ static struct program *find(struct gc_counters *c, uint32_t pid)
 
 void gc_counters_program(struct gc_counters *c, struct process *process)
 {
-	struct program *p = find(c, process->pid);
+	struct program *p = find_program(c, process->pid);
 
 	if (!c || !c->nwanted)
 		return;
@@ -286,7 +280,7 @@ static void end_pause(struct program *p, uint64_t end_ns)
 }
 
 /* Several pauses of a JVM count as one pause of their total length: only the share matters. */
-static void add_together(struct program *p, const struct event *e)
+static void add_pauses(struct program *p, const struct event *e)
 {
 	const struct event_field *f = event_field(e, "PauseMSec");
 
@@ -295,7 +289,8 @@ static void add_together(struct program *p, const struct event *e)
 }
 
 /* A JVM counts its own collections; .NET collections are counted here, by generation. */
-static void count(const struct gc_counters *c, struct program *p, const struct event *e)
+static void count_collection(const struct gc_counters *c, struct program *p,
+			     const struct event *e)
 {
 	uint64_t depth = number_of(e, "Depth");
 
@@ -311,7 +306,7 @@ void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *
 {
 	static const char *const sizes[] = {"GenerationSize0", "GenerationSize1", "GenerationSize2",
 					    "GenerationSize3", "GenerationSize4"};
-	struct program *p = c && strncmp(e->name, "GC/", 3) == 0 ? find(c, pid) : NULL;
+	struct program *p = c && strncmp(e->name, "GC/", 3) == 0 ? find_program(c, pid) : NULL;
 	uint64_t reason;
 	unsigned i;
 
@@ -326,9 +321,9 @@ void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *
 	} else if (strcmp(e->name, "GC/RestartEEStop") == 0) {
 		end_pause(p, e->time_ns);
 	} else if (strcmp(e->name, "GC/Start") == 0) {
-		count(c, p, e);
+		count_collection(c, p, e);
 	} else if (strcmp(e->name, "GC/Pauses") == 0) {
-		add_together(p, e);
+		add_pauses(p, e);
 	} else if (strcmp(e->name, "GC/HeapStats") == 0) {
 		p->bytes = 0;
 		p->has_bytes = true;
@@ -349,7 +344,7 @@ bool gc_counters_want_bytes(const struct gc_counters *c)
 
 void gc_counters_bytes(struct gc_counters *c, uint32_t pid, uint64_t bytes)
 {
-	struct program *p = find(c, pid);
+	struct program *p = find_program(c, pid);
 
 	if (!p)
 		return;
@@ -418,15 +413,9 @@ uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns,
 
 	for (i = 0; c && i < c->nwanted; i++) {
 		struct wanted *w = &c->wanted[i];
-		struct event e = {
-			.time_ns = now_ns,
-			.kind = EVENT_COUNTER,
-			.cpu = CPU_NONE,
-			.stream = STREAM_EVENT,
-			.flags = w->need.monitor ? EVENT_FLAG_MONITOR : 0u,
-			.stack = STACK_NONE,
-			.name = w->need.name,
-		};
+		struct event e = {.time_ns = now_ns, .kind = EVENT_COUNTER, .cpu = CPU_NONE,
+				  .stream = STREAM_EVENT, .stack = STACK_NONE, .name = w->need.name,
+				  .flags = w->need.monitor ? EVENT_FLAG_MONITOR : 0u};
 
 		/* The first reading only begins the period. */
 		if (!w->next_ns)

@@ -15,35 +15,25 @@ static const char *const providers[PAUSE_PROVIDERS] = {
 };
 
 #define FIELDS_MAX 9
+#define START_FIELDS "Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector"
 
-/* A JVM seen by probes has only Reason, Type, Collector and Depth. */
+static const char *const probe_fields[] = {"Reason", "Type", "Collector", "Depth", NULL};
+static const char *const jvm_start_fields[] = {START_FIELDS, "Pauses", NULL};
+static const char *const jvm_stop_fields[] = {START_FIELDS, "PauseMSec", "Pauses", "PauseMinMSec",
+					      NULL};
+static const char *const jvm_sum_fields[] = {"Depth",  "ClrInstanceID", "Collector",
+					     "Pauses", "PauseMSec",	"PauseMinMSec", NULL};
+
+/* A JVM seen by probes has the fields of the others. fields NULL: only JVMs have the event. */
 static const struct {
 	const char *name;
-	bool jvm_only;
-	const char *fields[FIELDS_MAX + 1], *jvm_fields[FIELDS_MAX + 1];
+	const char *const *fields, *const *jvm_fields;
 } events[] = {
-	{"GC/SuspendEEStart",
-	 false,
-	 {"Reason", "Type", "Collector", "Depth"},
-	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "Pauses"}},
-	{"GC/Start",
-	 false,
-	 {"Reason", "Type", "Collector", "Depth"},
-	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "Pauses"}},
-	{"GC/Stop",
-	 false,
-	 {"Reason", "Type", "Collector", "Depth"},
-	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses",
-	  "PauseMinMSec"}},
-	{"GC/RestartEEStop",
-	 false,
-	 {"Reason", "Type", "Collector", "Depth"},
-	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses",
-	  "PauseMinMSec"}},
-	{"GC/Pauses",
-	 true,
-	 {NULL},
-	 {"Depth", "ClrInstanceID", "Collector", "Pauses", "PauseMSec", "PauseMinMSec"}},
+	{"GC/SuspendEEStart", probe_fields, jvm_start_fields},
+	{"GC/Start", probe_fields, jvm_start_fields},
+	{"GC/Stop", probe_fields, jvm_stop_fields},
+	{"GC/RestartEEStop", probe_fields, jvm_stop_fields},
+	{"GC/Pauses", NULL, jvm_sum_fields},
 };
 #define EVENTS COUNT_OF(events)
 
@@ -69,6 +59,12 @@ bool pause_wanted(const struct needs *needs, enum pause_provider which)
 	return false;
 }
 
+/* NULL = it has no such event */
+static const char *const *fields_of(enum pause_provider provider, unsigned event)
+{
+	return provider == PAUSES_OF_JVM ? events[event].jvm_fields : events[event].fields;
+}
+
 /* returns  EVENTS when it has no such event */
 static unsigned event_of(enum pause_provider provider, const char *name)
 {
@@ -76,12 +72,7 @@ static unsigned event_of(enum pause_provider provider, const char *name)
 
 	for (i = 0; i < EVENTS && !event_name_is(name, events[i].name); i++)
 		;
-	return i < EVENTS && events[i].jvm_only && provider != PAUSES_OF_JVM ? EVENTS : i;
-}
-
-static const char *const *fields_of(enum pause_provider provider, unsigned event)
-{
-	return provider == PAUSES_OF_JVM ? events[event].jvm_fields : events[event].fields;
+	return i < EVENTS && fields_of(provider, i) ? i : EVENTS;
 }
 
 static int check_fields(enum pause_provider provider, unsigned event, const char *conditions,
@@ -158,11 +149,11 @@ void pause_list(const char *pattern, bool json, struct buf *lines)
 
 	for (provider = 0; provider < PAUSE_PROVIDERS; provider++)
 		for (i = 0; i < EVENTS; i++) {
-			bool jvm = provider == PAUSES_OF_JVM;
+			const char *const *fields = fields_of(provider, i);
 
 			snprintf(name, sizeof(name), "%s/%s", providers[provider], events[i].name);
-			if ((jvm || !events[i].jvm_only) && name_matches(pattern, name))
-				event_list_put(providers[provider], events[i].name,
-					       fields_of(provider, i), json, lines);
+			if (fields && name_matches(pattern, name))
+				event_list_put(providers[provider], events[i].name, fields, json,
+					       lines);
 		}
 }

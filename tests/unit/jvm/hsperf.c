@@ -8,7 +8,7 @@
 
 /* invocations, time, entry, exit */
 static uint32_t step(struct hsperf_track *t, uint64_t n, uint64_t time, uint64_t entry,
-		     uint64_t exit, struct hsperf_edge *edges, struct hsperf_together *together)
+		     uint64_t exit, struct hsperf_edge *edges, struct hsperf_missed *together)
 {
 	const uint64_t now[HSPERF_VALUES] = {n, time, entry, exit};
 
@@ -19,7 +19,7 @@ TEST(a_pause_is_its_entry_and_its_exit)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	struct hsperf_together together = {0};
+	struct hsperf_missed together = {0};
 
 	assert_int_equal(step(&t, 5, 50, 100, 110, e, &together), 0);  /* before we looked */
 	assert_int_equal(step(&t, 6, 70, 200, 220, e, &together), 2);
@@ -40,7 +40,7 @@ TEST(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	struct hsperf_together together = {0};
+	struct hsperf_missed together = {0};
 
 	assert_int_equal(step(&t, 1, 0, 100, 0, e, &together), 1);
 	/* 40 in all, the last had 10 */
@@ -60,7 +60,7 @@ TEST(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times)
 
 TEST(a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken)
 {
-	struct hsperf_together together = {0};
+	struct hsperf_missed together = {0};
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
 	unsigned i;
@@ -85,7 +85,7 @@ TEST(of_two_pauses_between_two_looks_both_are_told_with_their_lengths)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	struct hsperf_together together = {0};
+	struct hsperf_missed together = {0};
 
 	step(&t, 5, 50, 100, 110, e, &together);
 	assert_int_equal(step(&t, 7, 50 + 30 + 20, 300, 320, e, &together), 4);
@@ -139,7 +139,7 @@ TEST(a_safepoint_is_told_when_its_time_is_there)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	struct hsperf_together together = {0};
+	struct hsperf_missed together = {0};
 
 	/* before we looked */
 	assert_int_equal(hsperf_safepoint_step(&t, 3, 100, 1000, e, &together), 0);
@@ -215,7 +215,6 @@ TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 	assert_int_equal(h.nused, 2);
 	assert_int_equal(h.used_at[0], 32 + 5 * 64 + 56);
 	assert_int_equal(h.used_at[1], 32 + 6 * 64 + 56);
-	assert_true(h.high <= h.used_at[0]);     /* read by themselves */
 	for (i = 5; i < 9; i++)
 		put_long(b, i, "sun.gc.generation.0.space.0.used", i);
 	assert_int_equal(hsperf_parse(b, sizeof(b), &h, NULL), 0);

@@ -1,6 +1,5 @@
 /* Collections of Java, CPython and V8, as rules name them. */
 #include "base/array.h"
-#include "source/dotnet/list.h"
 #include "source/runtime/pause_list.h"
 #include "tests/support/test.h"
 
@@ -47,20 +46,15 @@ TEST(a_rule_may_name_what_an_incident_shows)
 TEST(names_are_those_that_would_match)
 {
 	static const char *const names[] = {"gc/stop", "GCStart", "gcstop", "GC/Stop/Info"};
-	struct buf near = {0};
 	struct err err;
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(names); i++) {
 		assert_int_equal(check("JVM", names[i], &err), 0);
 		assert_int_equal(check("CPython", names[i], &err), 0);
-		assert_true(dotnet_list_knows(names[i], &near));
 	}
 	assert_int_equal(check("V8", "GCPauses", &err), ERR_USAGE);
 	assert_int_equal(check("V8", "GC/Pauses/Info", &err), ERR_USAGE);
-	assert_int_equal(near.len, 0);
-	assert_false(dotnet_list_knows("GCStrt", &near));
-	buf_free(&near);
 }
 
 TEST(an_event_that_there_is_not_is_told_those_that_there_are)
