@@ -56,6 +56,18 @@ static void split_chain(const uint64_t *chain, uint64_t n, struct perf_record *o
 	}
 }
 
+static bool read_chain(struct cursor *c, struct perf_record *out)
+{
+	const void *chain;
+	uint64_t nr;
+
+	if (!cursor_get(c, &nr, 8) || nr > PERF_RECORD_MAX_BYTES / 8 ||
+	    !(chain = cursor_take(c, nr * 8)))
+		return false;
+	split_chain(chain, nr, out);
+	return true;
+}
+
 static bool read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
 {
 	uint64_t abi;
@@ -63,10 +75,9 @@ static bool read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
 	if (!cursor_get(c, &abi, 8) || abi > 2)
 		return false;
 	out->u.sample.regs_abi = (uint32_t)abi;
-	if (!abi)
-		return true;
-	out->u.sample.regs = (const uint64_t *)(const void *)c->at;
-	return cursor_skip(c, (uint64_t)nregs * 8);
+	if (abi)
+		out->u.sample.regs = (const void *)cursor_take(c, (uint64_t)nregs * 8);
+	return !abi || out->u.sample.regs;
 }
 
 /* The ring holds the full copy. The size of its valid part follows it, unless the copy is empty. */
@@ -79,8 +90,8 @@ static bool read_stack(struct cursor *c, struct perf_record *out)
 		return false;
 	if (!size)
 		return true;
-	bytes = c->at;
-	if (!cursor_skip(c, size) || !cursor_get(c, &valid, 8) || valid > size)
+	bytes = cursor_take(c, size);
+	if (!bytes || !cursor_get(c, &valid, 8) || valid > size)
 		return false;
 	out->u.sample.stack = bytes;
 	out->u.sample.stack_bytes = (uint32_t)valid;
@@ -89,30 +100,24 @@ static bool read_stack(struct cursor *c, struct perf_record *out)
 
 static bool read_sample(struct cursor *c, const struct perf_format *format, struct perf_record *out)
 {
-	uint64_t nr;
-	uint32_t reserved;
+	const uint8_t *b = cursor_take(c, 40);
+	uint32_t nraw;
 
-	if (!cursor_get(c, &out->u.sample.id, 8) || !cursor_get(c, &out->u.sample.ip, 8) ||
-	    !cursor_get(c, &out->pid, 4) || !cursor_get(c, &out->tid, 4) ||
-	    !cursor_get(c, &out->time_ns, 8) || !cursor_get(c, &out->cpu, 4) ||
-	    !cursor_get(c, &reserved, 4))
+	if (!b)
 		return false;
-	if (format->callchain) {
-		const uint64_t *chain;
-
-		if (!cursor_get(c, &nr, 8) || nr > PERF_RECORD_MAX_BYTES / 8)
-			return false;
-		chain = (const uint64_t *)(const void *)c->at;
-		if (!cursor_skip(c, nr * 8))
-			return false;
-		split_chain(chain, nr, out);
-	}
+	out->kind = PERF_KIND_SAMPLE;
+	out->u.sample.id = le64(b);
+	out->u.sample.ip = le64(b + 8);
+	out->pid = le32(b + 16);
+	out->tid = le32(b + 20);
+	out->time_ns = le64(b + 24);
+	out->cpu = le32(b + 32);
+	if (format->callchain && !read_chain(c, out))
+		return false;
 	if (format->raw) {
-		if (!cursor_get(c, &out->u.sample.raw_bytes, 4))
+		if (!cursor_get(c, &nraw, 4) || !(out->u.sample.raw = cursor_take(c, nraw)))
 			return false;
-		out->u.sample.raw = c->at;
-		if (!cursor_skip(c, out->u.sample.raw_bytes))
-			return false;
+		out->u.sample.raw_bytes = nraw;
 	}
 	if (format->nregs && !read_regs(c, format->nregs, out))
 		return false;
@@ -121,73 +126,77 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 
 static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)
 {
-	uint8_t id[24];
-	uint32_t prot, flags;
+	const uint8_t *b = cursor_take(c, 64);       /* with prot and flags, 4 bytes each */
 
-	if (!cursor_get(c, &out->pid, 4) || !cursor_get(c, &out->tid, 4) ||
-	    !cursor_get(c, &out->u.mmap.start, 8) || !cursor_get(c, &out->u.mmap.bytes, 8) ||
-	    !cursor_get(c, &out->u.mmap.pgoff, 8) || !cursor_get(c, id, 24))
+	if (!b)
 		return false;
-	if (misc & MISC_MMAP_BUILD_ID) {
-		if (id[0] > PERF_BUILD_ID_BYTES)
-			return false;
-		out->u.mmap.build_id_bytes = id[0];
-		memcpy(out->u.mmap.build_id, id + 4, id[0]);
+	out->pid = le32(b);
+	out->tid = le32(b + 4);
+	out->u.mmap.start = le64(b + 8);
+	out->u.mmap.bytes = le64(b + 16);
+	out->u.mmap.pgoff = le64(b + 24);
+	if (!(misc & MISC_MMAP_BUILD_ID)) {
+		out->u.mmap.major = le32(b + 32);
+		out->u.mmap.minor = le32(b + 36);
+		out->u.mmap.ino = le64(b + 40);
+		out->u.mmap.ino_generation = le64(b + 48);
+	} else if (b[32] <= PERF_BUILD_ID_BYTES) {
+		out->u.mmap.build_id_bytes = b[32];
+		memcpy(out->u.mmap.build_id, b + 36, b[32]);
 	} else {
-		memcpy(&out->u.mmap.major, id, 4);
-		memcpy(&out->u.mmap.minor, id + 4, 4);
-		memcpy(&out->u.mmap.ino, id + 8, 8);
-		memcpy(&out->u.mmap.ino_generation, id + 16, 8);
-	}
-	return cursor_get(c, &prot, 4) && cursor_get(c, &flags, 4) &&
-	       (out->u.mmap.path = cursor_text(c)) != NULL;
-}
-
-static bool read_ksymbol(struct cursor *c, struct perf_record *out)
-{
-	uint16_t type, flags;
-
-	if (!cursor_get(c, &out->u.ksymbol.start, 8) || !cursor_get(c, &out->u.ksymbol.bytes, 4) ||
-	    !cursor_get(c, &type, 2) || !cursor_get(c, &flags, 2))
 		return false;
-	out->u.ksymbol.gone = (flags & KSYMBOL_UNREGISTER) != 0;
-	return (out->u.ksymbol.name = cursor_text(c)) != NULL;
+	}
+	return (out->u.mmap.path = cursor_text(c)) != NULL;
 }
 
+/* Records with a body of fixed size; what follows it is a text or unknown. */
 static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_record *out)
 {
-	uint64_t identifier;
+	static const uint8_t sizes[] = {
+		[RECORD_LOST] = 16, [RECORD_COMM] = 8, [RECORD_EXIT] = 24, [RECORD_FORK] = 24,
+		[RECORD_LOST_SAMPLES] = 8, [RECORD_SWITCH_CPU_WIDE] = 8, [RECORD_KSYMBOL] = 16,
+	};
+	const uint8_t *b = cursor_take(c, type < sizeof(sizes) ? sizes[type] : 0);
 
+	if (!b)
+		return false;
 	switch (type) {
 	case RECORD_MMAP2:
 		out->kind = PERF_KIND_MMAP;
 		return read_mmap2(c, misc, out);
 	case RECORD_COMM:
 		out->kind = PERF_KIND_COMM;
+		out->pid = le32(b);
+		out->tid = le32(b + 4);
 		out->u.comm.exec = (misc & MISC_COMM_EXEC) != 0;
-		return cursor_get(c, &out->pid, 4) && cursor_get(c, &out->tid, 4) &&
-		       (out->u.comm.name = cursor_text(c)) != NULL;
+		return (out->u.comm.name = cursor_text(c)) != NULL;
 	case RECORD_FORK:
 	case RECORD_EXIT:
 		out->kind = type == RECORD_FORK ? PERF_KIND_FORK : PERF_KIND_EXIT;
-		return cursor_get(c, &out->pid, 4) && cursor_get(c, &out->u.task.parent_pid, 4) &&
-		       cursor_get(c, &out->tid, 4) && cursor_get(c, &out->u.task.parent_tid, 4) &&
-		       cursor_get(c, &out->time_ns, 8);
+		out->pid = le32(b);
+		out->u.task.parent_pid = le32(b + 4);
+		out->tid = le32(b + 8);
+		out->u.task.parent_tid = le32(b + 12);
+		out->time_ns = le64(b + 16);
+		return true;
 	case RECORD_KSYMBOL:
 		out->kind = PERF_KIND_KSYMBOL;
-		return read_ksymbol(c, out);
+		out->u.ksymbol.start = le64(b);
+		out->u.ksymbol.bytes = le32(b + 8);
+		out->u.ksymbol.gone = (le16(b + 14) & KSYMBOL_UNREGISTER) != 0;
+		return (out->u.ksymbol.name = cursor_text(c)) != NULL;
 	case RECORD_SWITCH_CPU_WIDE:
 		out->kind = PERF_KIND_SWITCH;
 		out->u.change.out = (misc & MISC_SWITCH_OUT) != 0;
 		out->u.change.preempted = (misc & MISC_SWITCH_OUT_PREEMPT) != 0;
-		return cursor_get(c, &out->u.change.other_pid, 4) &&
-		       cursor_get(c, &out->u.change.other_tid, 4);
+		out->u.change.other_pid = le32(b);
+		out->u.change.other_tid = le32(b + 4);
+		return true;
 	case RECORD_LOST:
-		out->kind = PERF_KIND_LOST;
-		return cursor_get(c, &identifier, 8) && cursor_get(c, &out->u.lost, 8);
 	case RECORD_LOST_SAMPLES:
 		out->kind = PERF_KIND_LOST;
-		return cursor_get(c, &out->u.lost, 8);
+		out->u.lost = le64(type == RECORD_LOST ? b + 8 : b);
+		return true;
 	case RECORD_THROTTLE:
 		out->kind = PERF_KIND_THROTTLE;
 		return true;
@@ -200,28 +209,19 @@ bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *fo
 		       struct perf_record *out)
 {
 	struct cursor c = cursor_over(bytes, n);
-	struct cursor trailer;
-	uint32_t type, pid, tid, reserved;
-	uint16_t misc, size;
+	const uint8_t *head = cursor_take(&c, HEADER_BYTES);
 
 	memset(out, 0, sizeof(*out));
-	if (!cursor_get(&c, &type, 4) || !cursor_get(&c, &misc, 2) || !cursor_get(&c, &size, 2) ||
-	    size != n)
+	if (!head || le16(head + 6) != n)
 		return false;
-	if (type == RECORD_SAMPLE) {
-		out->kind = PERF_KIND_SAMPLE;
+	if (le32(head) == RECORD_SAMPLE)
 		return read_sample(&c, format, out);
-	}
-	if (n < HEADER_BYTES + TRAILER_BYTES)
+	if (cursor_left(&c) < TRAILER_BYTES)
 		return false;
-	trailer.at = c.end - TRAILER_BYTES;
-	trailer.end = c.end;
-	c.end = trailer.at;
-	if (!cursor_get(&trailer, &pid, 4) || !cursor_get(&trailer, &tid, 4) ||
-	    !cursor_get(&trailer, &out->time_ns, 8) || !cursor_get(&trailer, &out->cpu, 4) ||
-	    !cursor_get(&trailer, &reserved, 4))
-		return false;
-	out->pid = pid;
-	out->tid = tid;
-	return read_body(&c, type, misc, out);
+	c.end -= TRAILER_BYTES;
+	out->pid = le32(c.end);
+	out->tid = le32(c.end + 4);
+	out->time_ns = le64(c.end + 8);
+	out->cpu = le32(c.end + 16);
+	return read_body(&c, le32(head), le16(head + 4), out);
 }

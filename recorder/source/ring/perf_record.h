@@ -1,12 +1,12 @@
 /*
  * Records of a perf event ring: parsing only, portable, bounds-checked.
  *
- * Layouts: perf_event_open(2) and include/uapi/linux/perf_event.h; linux-capture.md section 2.
+ * Layouts: perf_event_open(2) and include/uapi/linux/perf_event.h.
  * Every event here is opened with sample_id_all and at least IDENTIFIER|TID|TIME|CPU, so that
  *
  *	PERF_RECORD_SAMPLE   header; identifier; [ip]; pid,tid; time; cpu,res; [nr, chain];
  *	                     [raw size, bytes]; [regs abi, regs]; [stack size, bytes, dyn_size]
- *	all others header; body; pid,tid; time; cpu,res; identifier (a 32-byte trailer)
+ *	all others           header; body; pid,tid; time; cpu,res; identifier (32-byte trailer)
  */
 #pragma once
 
@@ -27,8 +27,7 @@ enum perf_record_kind {
 	PERF_KIND_LOST,
 	PERF_KIND_THROTTLE,
 	PERF_KIND_KSYMBOL,                   /* a BPF program or trampoline is added or removed */
-	/* a context switch: one thread leaves a CPU, another comes */
-	PERF_KIND_SWITCH,
+	PERF_KIND_SWITCH,                    /* a thread leaves a CPU, or comes */
 };
 
 /* What a sampler or a probe was opened with. */
@@ -78,8 +77,7 @@ struct perf_record {
 			const char *name;
 		} ksymbol;
 		struct {
-			/* pid, tid leave for the other; else come after it */
-			bool out;
+			bool out;                        /* pid, tid leave; else they come */
 			bool preempted;                  /* out: the thread could have run on */
 			/* 0 = idle; (uint32_t)-1 = a released task */
 			uint32_t other_pid, other_tid;
