@@ -137,8 +137,9 @@ int gc_counters_list(const char *pattern, bool json, struct out *out, struct err
 				 GLOBAL);
 			if (!name_matches(pattern, name))
 				continue;
-			row = (struct counter_row){name, categories[i], counters[k].name, GLOBAL, NAN,
-						   counters[k].unit, counters[k].meaning, NULL};
+			row = (struct counter_row){name, categories[i], counters[k].name, GLOBAL,
+						   NAN, counters[k].unit, counters[k].meaning,
+						   NULL};
 			if (json)
 				counter_put_json(&row, &line);
 			else
