@@ -28,6 +28,7 @@ void interner_forget(struct interner *in)
 	in->nframes = 0;
 	in->next_frame = 0;
 	functions_forget(in);
+	in->next_function = 0;
 	texts_forget(in);
 	in->next_text = 0;
 	idmap_clear(&in->settled);
@@ -40,6 +41,7 @@ void interner_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t 
 		return;
 	frames_keep(in, listed, ctx);
 	functions_forget(in);
+	in->next_function = 0;               /* learn from the pages that are left */
 	texts_forget(in);
 	idmap_clear(&in->settled);
 }
@@ -52,10 +54,8 @@ void interner_free(struct interner *in)
 	free(in->frames);
 	table_free(&in->function_table);
 	free(in->functions);
-	buf_free(&in->function_bytes);
-	table_free(&in->text_table);
-	free(in->texts);
-	buf_free(&in->text_bytes);
+	text_table_free(&in->function_names);
+	text_table_free(&in->texts);
 	idmap_free(&in->objects);
 	idmap_free(&in->processes);
 	idmap_free(&in->settled);

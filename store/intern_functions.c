@@ -6,30 +6,23 @@
  * take 25.
  *
  * The newest functions are known by content: first those read from their pages, then the writer's
- * own. When their names exceed KNOWN_FUNCTION_BYTES_MAX all are forgotten; a function that comes
- * again is stored again.
+ * own. When they exceed KNOWN_FUNCTION_BYTES_MAX or KNOWN_FRAMES_MAX all are forgotten; a function
+ * that comes again is stored again.
  */
 #include "store/interner_private.h"
 
 #include "base/array.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void functions_forget(struct interner *in)
 {
 	table_clear(&in->function_table);
 	in->nfunctions = in->functions_stored = 0;
-	in->next_function = 0;
-	buf_reset(&in->function_bytes);
+	text_table_free(&in->function_names);
 }
 
 /* ---- known functions ------------------------------------------------------------------------ */
-
-static const char *known_text(const struct interner *in, uint32_t at)
-{
-	return at == UINT32_MAX ? NULL : in->function_bytes.data + at;
-}
 
 static bool same_text(const char *a, const char *b)
 {
@@ -38,14 +31,12 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_function(const void *ctx, uint32_t value, const void *key)
 {
-	const struct interner *in = ctx;
-	const struct known_function *a = &in->functions[value];
+	const struct page_function *a = &((const struct interner *)ctx)->functions[value];
 	const struct page_function *b = key;
 
 	return a->offset == b->offset && a->module_id == b->module_id &&
-	       same_text(known_text(in, a->at), b->name) &&
-	       same_text(known_text(in, a->raw_at), b->raw_name) &&
-	       same_text(known_text(in, a->module_at), b->module);
+	       same_text(a->name, b->name) && same_text(a->raw_name, b->raw_name) &&
+	       same_text(a->module, b->module);
 }
 
 static uint64_t function_hash(const struct page_function *f)
@@ -54,25 +45,23 @@ static uint64_t function_hash(const struct page_function *f)
 			 hash_bytes(f->name, strlen(f->name)));
 }
 
-static uint32_t keep_text(struct interner *in, const char *text)
+/* Make *text the interner's own copy; NULL stays NULL. Returns false without memory. */
+static bool keep_text(struct interner *in, const char **text)
 {
-	uint32_t at = (uint32_t)in->function_bytes.len;
+	uint32_t number = *text ? text_table_add(&in->function_names, *text, strlen(*text)) : 0;
 
-	if (!text)
-		return UINT32_MAX;
-	buf_put(&in->function_bytes, text, strlen(text) + 1);
-	return at;
+	if (*text && number != TABLE_NONE)
+		*text = text_table_get(&in->function_names, number);
+	return number != TABLE_NONE;
 }
 
 static int know(struct interner *in, const struct page_function *f, struct err *err)
 {
-	struct known_function known = {.id = f->id, .module_id = f->module_id, .offset = f->offset};
+	struct page_function known = *f;
 
-	known.at = keep_text(in, f->name);
-	known.raw_at = keep_text(in, f->raw_name);
-	known.module_at = keep_text(in, f->module);
-	if (ARRAY_ROOM(in->functions, in->functions_cap, in->nfunctions + 1) ||
-	    in->function_bytes.failed ||
+	if (!keep_text(in, &known.name) || !keep_text(in, &known.raw_name) ||
+	    !keep_text(in, &known.module) ||
+	    ARRAY_ROOM(in->functions, in->functions_cap, in->nfunctions + 1) ||
 	    table_add(&in->function_table, function_hash(f), in->nfunctions))
 		return err_memory(err, "while storing a segment");
 	in->functions[in->nfunctions++] = known;
@@ -96,9 +85,16 @@ static int learn_row(struct interner *in, const struct page_row *row, struct err
 	return rc;
 }
 
+/* Whether this part of what may be known is reached: 1 = all of it, 2 = half. */
+static bool knows_part(const struct interner *in, unsigned part)
+{
+	return in->function_names.bytes > KNOWN_FUNCTION_BYTES_MAX / part ||
+	       in->nfunctions > KNOWN_FRAMES_MAX / part;
+}
+
 static bool knows_enough(const struct interner *in)
 {
-	return in->function_bytes.len >= KNOWN_FUNCTION_BYTES_MAX / 2;
+	return knows_part(in, 2);
 }
 
 static const struct page_learner learner = {
@@ -163,46 +159,20 @@ int function_page_insert(struct store *s, const struct page_function *functions,
 			   arg_buf(data), arg_buf(names)), err);
 }
 
-/* n functions of which none is stored yet: one page. */
-static int flush_page(struct store *s, const struct known_function *known, uint32_t n,
-		      struct err *err)
-{
-	struct page_function *fresh = malloc(n * sizeof(*fresh));
-	struct interner *in = s->interner;
-	uint32_t i;
-	int rc;
-
-	if (!fresh)
-		return err_memory(err, "while storing a segment");
-	for (i = 0; i < n; i++) {
-		const struct known_function *f = &known[i];
-
-		fresh[i] = (struct page_function){f->id, f->module_id, f->offset,
-						  known_text(in, f->at), known_text(in, f->raw_at),
-						  known_text(in, f->module_at)};
-	}
-	rc = function_page_insert(s, fresh, n, &in->columns, &in->packed, &in->packed_functions,
-				  err);
-	free(fresh);
-	return rc;
-}
-
 int functions_flush(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
-	int64_t next = in->next_function;
 	uint32_t n;
 	int rc = 0;
 
 	while (!rc && in->functions_stored < in->nfunctions) {
 		n = in->nfunctions - in->functions_stored;
 		n = n < PAGE_FRAMES ? n : PAGE_FRAMES;
-		rc = flush_page(s, in->functions + in->functions_stored, n, err);
+		rc = function_page_insert(s, in->functions + in->functions_stored, n, &in->columns,
+					  &in->packed, &in->packed_functions, err);
 		in->functions_stored += n;
 	}
-	if (!rc && in->function_bytes.len > KNOWN_FUNCTION_BYTES_MAX) {
+	if (!rc && knows_part(in, 1))
 		functions_forget(in);
-		in->next_function = next;
-	}
 	return rc;
 }

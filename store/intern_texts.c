@@ -7,81 +7,45 @@
  */
 #include "store/interner_private.h"
 
-#include "base/array.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 void texts_forget(struct interner *in)
 {
-	table_clear(&in->text_table);
-	in->ntexts = in->texts_stored = 0;
-	buf_reset(&in->text_bytes);
+	text_table_free(&in->texts);
+	in->texts_stored = 0;
 	in->text_bytes_stored = 0;
-}
-
-static const char *known_text(const struct interner *in, uint32_t index)
-{
-	return in->text_bytes.data + in->texts[index].at;
-}
-
-static bool same_text(const void *ctx, uint32_t value, const void *key)
-{
-	return strcmp(known_text(ctx, value), key) == 0;
-}
-
-static int know(struct interner *in, const char *text, uint64_t hash, struct err *err)
-{
-	struct known_text known = {.id = in->next_text, .at = (uint32_t)in->text_bytes.len};
-
-	buf_put(&in->text_bytes, text, strlen(text) + 1);
-	if (ARRAY_ROOM(in->texts, in->texts_cap, in->ntexts + 1) || in->text_bytes.failed ||
-	    table_add(&in->text_table, hash, in->ntexts))
-		return err_memory(err, "while storing a segment");
-	in->texts[in->ntexts++] = known;
-	in->next_text++;
-	return 0;
 }
 
 int text_id(struct store *s, const char *text, int64_t *id, struct err *err)
 {
 	struct interner *in = s->interner;
-	uint64_t hash = hash_bytes(text, strlen(text));
-	uint32_t at = table_find(&in->text_table, hash, same_text, in, text);
+	size_t n = strlen(text);
+	uint32_t number = text_table_find(&in->texts, text, n);
 	int rc = 0;
 
-	if (at != TABLE_NONE) {
-		*id = in->texts[at].id;
+	if (number != TABLE_NONE) {
+		*id = in->next_text - in->texts.n + number;
 		return 0;
 	}
 	if (!in->next_text)
 		rc = page_next_id(s, "SELECT coalesce((SELECT last_id FROM text_page"
 				  " ORDER BY first_id DESC LIMIT 1), 0)", "texts", &in->next_text,
 				  err);
-	if (!rc && in->text_bytes.len - in->text_bytes_stored > TEXT_PAGE_BYTES)
+	if (!rc && in->texts.bytes - in->text_bytes_stored > TEXT_PAGE_BYTES)
 		rc = texts_flush(s, err);
 	if (rc)
 		return rc;
-	*id = in->next_text;
-	return know(in, text, hash, err);
-}
-
-static int insert_page(struct store *s, const char *const *texts, uint32_t n, int64_t first,
-		       struct err *err)
-{
-	struct interner *in = s->interner;
-	int rc = text_page_pack(s->deflater, &in->columns, texts, n, &in->packed, err);
-
-	if (rc)
-		return rc;
-	return db_run(s, "INSERT INTO text_page(first_id, last_id, data) VALUES(?, ?, ?)",
-		      ARGS(arg_int(first), arg_int(first + n - 1), arg_buf(&in->packed)), err);
+	if (text_table_add(&in->texts, text, n) == TABLE_NONE)
+		return err_memory(err, "while storing a segment");
+	*id = in->next_text++;
+	return 0;
 }
 
 int texts_flush(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
-	uint32_t n = in->ntexts - in->texts_stored, i;
+	uint32_t n = in->texts.n - in->texts_stored, i;
 	const char **texts;
 	int rc;
 
@@ -91,12 +55,16 @@ int texts_flush(struct store *s, struct err *err)
 	if (!texts)
 		return err_memory(err, "while storing a segment");
 	for (i = 0; i < n; i++)
-		texts[i] = known_text(in, in->texts_stored + i);
-	rc = insert_page(s, texts, n, in->texts[in->texts_stored].id, err);
+		texts[i] = text_table_get(&in->texts, in->texts_stored + i);
+	rc = text_page_pack(s->deflater, &in->columns, texts, n, &in->packed, err);
 	free(texts);
-	in->texts_stored = in->ntexts;
-	in->text_bytes_stored = in->text_bytes.len;
-	if (in->text_bytes.len > KNOWN_TEXT_BYTES_MAX)
+	if (!rc)
+		rc = db_run(s, "INSERT INTO text_page(first_id, last_id, data) VALUES(?, ?, ?)",
+			    ARGS(arg_int(in->next_text - n), arg_int(in->next_text - 1),
+				 arg_buf(&in->packed)), err);
+	in->texts_stored = in->texts.n;
+	in->text_bytes_stored = in->texts.bytes;
+	if (in->texts.bytes > KNOWN_TEXT_BYTES_MAX)
 		texts_forget(in);
 	return rc;
 }

@@ -10,6 +10,8 @@
 
 #include "store/store_private.h"
 
+#include "base/text_table.h"
+
 /* ---- for the rest of the store -------------------------------------------------------------- */
 
 int interner_new(struct interner **out, struct err *err);
@@ -37,7 +39,7 @@ int function_page_insert(struct store *s, const struct page_function *functions,
 /* ---- between the interner's files ----------------------------------------------------------- */
 
 #define KNOWN_FRAMES_MAX 262144u         /* 11 MB */
-#define KNOWN_FUNCTION_BYTES_MAX (4u << 20)  /* of names; then all are forgotten */
+#define KNOWN_FUNCTION_BYTES_MAX (4u << 20)  /* of different names; then all are forgotten */
 #define KNOWN_TEXT_BYTES_MAX (1u << 20)      /* then all are forgotten */
 #define TEXT_PAGE_BYTES (256u << 10)         /* about */
 
@@ -50,17 +52,6 @@ struct known_frame {
 	bool kept;                           /* while others are forgotten */
 };
 
-struct known_function {
-	int64_t id, module_id;
-	uint64_t offset;
-	uint32_t at, raw_at, module_at;      /* in function_bytes, with NULs; UINT32_MAX = none */
-};
-
-struct known_text {
-	int64_t id;
-	uint32_t at;                         /* in text_bytes, with its NUL */
-};
-
 struct interner {
 	struct table table;                  /* of frames */
 	struct known_frame *frames;
@@ -68,17 +59,14 @@ struct interner {
 	int64_t next_frame;                  /* next_...: 0 = not read from the store yet */
 
 	struct table function_table;
-	struct known_function *functions;
+	struct page_function *functions;     /* their texts are in function_names */
 	uint32_t nfunctions, functions_cap;
 	uint32_t functions_stored;           /* the ones behind are in no page yet */
-	struct buf function_bytes;
+	struct text_table function_names;
 	int64_t next_function;
 
-	struct table text_table;
-	struct known_text *texts;
-	uint32_t ntexts, texts_cap;
+	struct text_table texts;             /* with ids that follow each other */
 	uint32_t texts_stored;               /* the ones behind are in no page yet */
-	struct buf text_bytes;
 	size_t text_bytes_stored;
 	int64_t next_text;
 

@@ -35,12 +35,7 @@ struct loading {
 	struct incident *in;
 	struct page_cache pages;
 	struct rows processes, threads, modules;
-	struct indices functions, frames;
-	struct loaded_function {
-		const char *name, *raw_name, *module;   /* owned by the incident */
-		uint64_t offset;
-	} *function_items;
-	uint32_t nfunctions, functions_cap;
+	struct indices frames;
 	struct buf damage;                   /* parts of the window that are missing */
 	struct err first_damage;
 	struct err lost_text, lost_function; /* why the first was lost; code 0 = none was */
@@ -151,7 +146,7 @@ static void rows_free(struct rows *r)
 
 /*
  * Samples without a command line or a name are still evidence, and the incident says what it lacks.
- * Only other errors than damage are returned.
+ * rc is what looking for one gave. Only other errors than damage are returned.
  */
 static int go_without(struct err *first, int rc, const struct err *why, struct err *err)
 {
@@ -159,17 +154,8 @@ static int go_without(struct err *first, int rc, const struct err *why, struct e
 		*first = first->code ? *first : *why;
 		return 0;
 	}
-	if (err)
+	if (rc && err)
 		*err = *why;
-	return rc;
-}
-
-static int find_text(struct loading *l, int64_t id, const char **out, struct err *err)
-{
-	int rc = page_cache_text(&l->pages, id, out, err);
-
-	if (!rc && !*out)
-		rc = missing(l, "text", id, err);
 	return rc;
 }
 
@@ -180,8 +166,12 @@ static int load_text(struct loading *l, int64_t id, const char **out, struct err
 	int rc;
 
 	*out = NULL;
-	rc = id ? find_text(l, id, out, &why) : 0;
-	return rc ? go_without(&l->lost_text, rc, &why, err) : 0;
+	if (!id)
+		return 0;
+	rc = page_cache_text(&l->pages, id, out, &why);
+	if (!rc && !*out)
+		rc = missing(l, "text", id, &why);
+	return go_without(&l->lost_text, rc, &why, err);
 }
 
 /* ---- processes and threads ------------------------------------------------------------------ */
@@ -254,70 +244,22 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	return enter(l, &l->modules.loaded, id, *index, err);
 }
 
-static int find_function(struct loading *l, int64_t id, struct incident_frame *f, struct err *err)
+/* Set the frame's function fields; they stay empty when they cannot be read. */
+static int load_function(struct loading *l, int64_t id, struct incident_frame *f, struct err *err)
 {
 	const struct page_function *stored;
-	int rc = page_cache_function(&l->pages, id, &stored, err);
+	struct err why = {0};
+	int rc = page_cache_function(&l->pages, id, &stored, &why);
 
 	if (!rc && !stored)
-		rc = missing(l, "function", id, err);
+		rc = missing(l, "function", id, &why);
 	if (rc)
-		return rc;
+		return go_without(&l->lost_function, rc, &why, err);
 	f->function = stored->name;
 	f->raw_name = stored->raw_name;
 	f->function_module = stored->module;
 	f->function_offset = stored->offset;
 	return 0;
-}
-
-/*
- * The frame's function fields, empty when they cannot be read. A function is remembered with the
- * texts of the first frame that has it: they are the incident's own copies, so later frames need no
- * page. *fresh: it is not remembered yet.
- */
-static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *fresh,
-			 struct err *err)
-{
-	const struct loaded_function *had;
-	struct err why = {0};
-	uint32_t at;
-	int rc;
-
-	if (known(&l->functions, id, &at)) {
-		had = &l->function_items[at];
-		f->function = had->name;
-		f->raw_name = had->raw_name;
-		f->function_module = had->module;
-		f->function_offset = had->offset;
-		return 0;
-	}
-	rc = find_function(l, id, f, &why);
-	*fresh = !rc;
-	return rc ? go_without(&l->lost_function, rc, &why, err) : 0;
-}
-
-static int remember_function(struct loading *l, int64_t id, const struct incident_frame *f,
-			     struct err *err)
-{
-	if (ARRAY_ROOM(l->function_items, l->functions_cap, l->nfunctions + 1))
-		return no_memory(l, err);
-	l->function_items[l->nfunctions] = (struct loaded_function){
-		f->function, f->raw_name, f->function_module, f->function_offset};
-	return enter(l, &l->functions, id, l->nfunctions++, err);
-}
-
-static int add_frame(struct loading *l, struct incident_frame *f, int64_t function, uint32_t *index,
-		     struct err *err)
-{
-	bool fresh = false;
-	int rc = function ? load_function(l, function, f, &fresh, err) : 0;
-
-	if (rc)
-		return rc;
-	*index = incident_add_frame(l->in, f);
-	if (*index != UINT32_MAX && fresh)
-		rc = remember_function(l, function, &l->in->frames[*index], err);
-	return rc;
 }
 
 static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err *err)
@@ -336,9 +278,12 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 	f.offset = stored->offset;
 	f.flags = stored->flags;
 	rc = load_module(l, stored->module_id, &f.module, err);
-	if (!rc)
-		rc = add_frame(l, &f, stored->function_id, index, err);
-	return rc ? rc : enter(l, &l->frames, id, *index, err);
+	if (!rc && stored->function_id)
+		rc = load_function(l, stored->function_id, &f, err);
+	if (rc)
+		return rc;
+	*index = incident_add_frame(l->in, &f);
+	return enter(l, &l->frames, id, *index, err);
 }
 
 /* ---- segments ------------------------------------------------------------------------------- */
@@ -461,10 +406,8 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	rows_free(&l.processes);
 	rows_free(&l.threads);
 	rows_free(&l.modules);
-	indices_free(&l.functions);
 	indices_free(&l.frames);
 	page_cache_free(&l.pages);
-	free(l.function_items);
 	buf_free(&l.damage);
 	free(l.indices);
 	return rc;
