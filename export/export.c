@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 extern const struct exporter folded_exporter;
@@ -44,21 +45,6 @@ const struct exporter *const exporters[] = {
 	NULL,
 };
 
-/* ASCII letters in either case: no locale. */
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool same_bytes_fold(const char *a, const char *b, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n && lower(a[i]) == lower(b[i]); i++)
-		;
-	return i == n;
-}
-
 const struct exporter *exporter_by_name(const char *name)
 {
 	size_t i;
@@ -70,40 +56,28 @@ const struct exporter *exporter_by_name(const char *name)
 	return NULL;
 }
 
-static const struct exporter *by_suffix(const char *path, size_t path_n)
+static bool has_suffix(const struct exporter *e, const char *path)
 {
-	const struct exporter *best = NULL;
-	size_t i, n, best_n = 0;
+	char packed[64];
 
-	for (i = 0; exporters[i]; i++) {
-		n = exporters[i]->suffix ? strlen(exporters[i]->suffix) : 0;
-		if (n > best_n && n <= path_n &&
-		    same_bytes_fold(path + path_n - n, exporters[i]->suffix, n)) {
-			best = exporters[i];
-			best_n = n;
-		}
-	}
-	return best;
-}
-
-static size_t without_gz(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n > 3 && same_bytes_fold(path + n - 3, ".gz", 3) ? n - 3 : n;
+	snprintf(packed, sizeof(packed), "%s.gz", e->suffix);
+	return text_ends_fold(path, e->suffix) || (!e->binary && text_ends_fold(path, packed));
 }
 
 const struct exporter *exporter_by_path(const char *path)
 {
-	const struct exporter *e = by_suffix(path, strlen(path));
+	const struct exporter *best = NULL, *e;
+	size_t i;
 
-	if (e)
-		return e;
-	e = by_suffix(path, without_gz(path));
-	return e && !e->binary ? e : NULL;
+	for (i = 0; (e = exporters[i]) != NULL; i++) {
+		if (e->suffix && has_suffix(e, path) &&
+		    (!best || strlen(e->suffix) > strlen(best->suffix)))
+			best = e;
+	}
+	return best;
 }
 
 bool exporter_packs(const struct exporter *e, const char *path)
 {
-	return !e->binary && without_gz(path) < strlen(path);
+	return !e->binary && text_ends_fold(path, ".gz");
 }

@@ -48,11 +48,12 @@ static bool is_nowhere(const struct incident *in, uint32_t frame)
 	       !frame_is_named(in, frame);
 }
 
-static void put_stack(const struct incident *in, const struct sum *s, const struct path *path,
-		      struct buf *text)
+static void put_stack(const struct incident *in, const struct export_options *opt,
+		      const struct sum *s, const struct path *path, struct buf *text)
 {
 	uint32_t i;
 
+	(void)opt;
 	buf_printf(text, "  %10" PRIu64 " [", s->weight);
 	name_put(text, sum_process_name(in, s, "UNKNOWN"));
 	buf_printf(text, " %" PRIu32 "]\n", sum_pid(in, s));
@@ -67,86 +68,43 @@ static void put_stack(const struct incident *in, const struct sum *s, const stru
 
 /* ---- folded ---------------------------------------------------------------------------------- */
 
-static void put_folded_name(struct buf *text, const struct incident *in, uint32_t frame)
+/* Frames stand root first, each after a semicolon. */
+static void put_folded(const struct incident *in, const struct export_options *opt,
+		       const struct sum *s, const struct path *path, struct buf *text)
 {
 	size_t start = text->len;
-
-	put_frame(in, frame, text);
-	if (text->len == start)
-		buf_printf(text, "0x%" PRIX64, frame_address(in, frame));
-}
-
-/* The frames root first, each after a semicolon. */
-static void put_folded_frames(const struct incident *in, const struct path *path, struct buf *text)
-{
 	uint32_t i;
-	size_t start;
 
-	for (i = path->n; i-- > 0;) {
-		buf_putc(text, ';');
-		start = text->len;
-		put_folded_name(text, in, path->frames[i]);
-		name_no_semicolons(text, start);
-	}
-}
-
-static void put_folded(const struct incident *in, const struct sum *s, const struct path *path,
-		       struct buf *text)
-{
+	(void)opt;
 	name_put(text, sum_process_name(in, s, "[unknown]"));
-	name_no_semicolons(text, 0);
-	name_no_comment(text, 0);
+	name_no_semicolons(text, start);
+	name_no_comment(text, start);
 	buf_printf(text, " (%" PRIu32 ")", sum_pid(in, s));
 	if (s->mark)
 		buf_printf(text, ";%s", s->mark);
-	put_folded_frames(in, path, text);
+	for (i = path->n; i-- > 0;) {
+		buf_putc(text, ';');
+		start = text->len;
+		put_frame(in, path->frames[i], text);
+		if (text->len == start)
+			buf_printf(text, "0x%" PRIX64, frame_address(in, path->frames[i]));
+		name_no_semicolons(text, start);
+	}
 	buf_printf(text, " %" PRIu64 "\n", s->weight);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-typedef void put_sum(const struct incident *in, const struct sum *s, const struct path *path,
-		     struct buf *text);
-
-static int write_sums(const struct incident *in, const struct export_options *opt, put_sum *put,
-		      struct out *out, struct err *err)
-{
-	struct sums sums = {0};
-	struct path path = {0};
-	struct buf text = {0};
-	uint32_t i;
-	int rc;
-
-	rc = sums_make(&sums, in, opt, SUMS_BY_PROCESS, err);
-	if (!rc)
-		rc = sums_sort(&sums, in, err);
-	for (i = 0; i < sums.n && !rc && !out_failed(out); i++) {
-		if ((opt->top && i >= opt->top) || sums.items[i].weight < opt->min_weight)
-			break;
-		if (!sums.items[i].weight)
-			continue;
-		buf_reset(&text);
-		text.failed = path_make(&path, in, sums.items[i].stack);
-		put(in, &sums.items[i], &path, &text);
-		rc = buf_check(&text, "the text of a stack", err);
-		out_put(out, buf_text(&text), text.len);
-	}
-	buf_free(&text);
-	path_free(&path);
-	sums_free(&sums);
-	return rc;
-}
-
 int livestacks_write_folded(const struct incident *in, const struct export_options *opt,
 			    struct out *out, struct err *err)
 {
-	return write_sums(in, opt, put_folded, out, err);
+	return sums_write(in, opt, true, put_folded, out, err);
 }
 
 static int livestacks_write(const struct incident *in, const struct export_options *opt,
 			    struct out *out, struct err *err)
 {
-	return write_sums(in, opt, put_stack, out, err);
+	return sums_write(in, opt, true, put_stack, out, err);
 }
 
 const struct exporter livestacks_exporter = {

@@ -143,7 +143,8 @@ static int compare(const void *left, const void *right)
 	return order ? order : compare_u64(a->number, b->number);
 }
 
-int sums_sort(struct sums *s, const struct incident *in, struct err *err)
+/* The heaviest first; of equals the lower pid, then the lower addresses, compared from the leaf. */
+static int sort_sums(struct sums *s, const struct incident *in, struct err *err)
 {
 	struct sortable *items = malloc(((size_t)s->n + 1) * sizeof(*items));
 	uint32_t i;
@@ -175,4 +176,46 @@ void path_free(struct path *p)
 {
 	free(p->frames);
 	memset(p, 0, sizeof(*p));
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* How many of the sorted sums are to be written. */
+static uint32_t count_shown(const struct sums *s, const struct export_options *opt, bool all)
+{
+	uint64_t least = !all && opt->min_weight ? opt->min_weight : 1;
+	uint32_t most = !all && opt->top && opt->top < s->n ? opt->top : s->n, n = 0;
+
+	while (n < most && s->items[n].weight >= least)
+		n++;
+	return n;
+}
+
+int sums_write(const struct incident *in, const struct export_options *opt, bool heaviest_first,
+	       sum_put *put, struct out *out, struct err *err)
+{
+	struct sums sums = {0};
+	struct path path = {0};
+	struct buf text = {0};
+	uint32_t n = 0, i;
+	int rc = sums_make(&sums, in, opt, SUMS_BY_PROCESS, err);
+
+	if (!rc)
+		rc = sort_sums(&sums, in, err);
+	if (!rc)
+		n = count_shown(&sums, opt, !heaviest_first);
+	for (i = 0; i < n && !rc && !out_failed(out); i++) {
+		const struct sum *s = &sums.items[heaviest_first ? i : n - 1 - i];
+
+		if (path_make(&path, in, s->stack))
+			text.failed = ERR_MEMORY;
+		put(in, opt, s, &path, &text);
+		rc = buf_check(&text, "the text of a stack", err);
+		out_drain(out, &text, false);
+	}
+	out_drain(out, &text, true);
+	buf_free(&text);
+	path_free(&path);
+	sums_free(&sums);
+	return rc;
 }

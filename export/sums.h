@@ -30,9 +30,6 @@ void sums_free(struct sums *s);
 uint32_t sum_pid(const struct incident *in, const struct sum *s);
 const char *sum_process_name(const struct incident *in, const struct sum *s, const char *otherwise);
 
-/* The heaviest first; of equals the lower pid, then the lower addresses, compared from the leaf. */
-int sums_sort(struct sums *s, const struct incident *in, struct err *err);
-
 /* The frames of a stack, leaf first; starts as {0}, and may be made again and again. */
 struct path {
 	uint32_t *frames;
@@ -41,3 +38,14 @@ struct path {
 
 int path_make(struct path *p, const struct incident *in, uint32_t stack);   /* 0 or ERR_MEMORY */
 void path_free(struct path *p);
+
+/* Append a sum of the incident as text; path: its frames. */
+typedef void sum_put(const struct incident *in, const struct export_options *opt,
+		     const struct sum *s, const struct path *path, struct buf *text);
+
+/*
+ * Sum by process and write each sum that weighs something: the heaviest first, as far as opt->top
+ * and opt->min_weight allow, or else all of them, the heaviest last.
+ */
+int sums_write(const struct incident *in, const struct export_options *opt, bool heaviest_first,
+	       sum_put *put, struct out *out, struct err *err);
