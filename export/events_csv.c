@@ -1,109 +1,66 @@
-/* Events as CSV (RFC 4180, but lines end in LF), one a line: exports-and-store.md, section 2.9. */
+/* Events as CSV, one a line. */
 #include "export/event_json.h"
 #include "export/names.h"
 #include "export/rows.h"
-#include "export/sums.h"
 
 #include <inttypes.h>
 
 /* The frames as in folded stacks: root first, with semicolons between them. */
-static void put_stack(struct buf *out, const struct incident *in, const struct path *path)
+static void put_stack(struct csv *c, uint32_t stack)
 {
 	uint32_t i;
 	size_t start;
 
-	for (i = path->n; i-- > 0;) {
-		start = out->len;
-		incident_frame_text(in, path->frames[i], false, out);
-		name_no_semicolons(out, start);
+	if (path_make(&c->path, c->in, stack))
+		c->cell.failed = ERR_MEMORY;
+	for (i = c->path.n; i-- > 0;) {
+		start = c->cell.len;
+		incident_frame_text(c->in, c->path.frames[i], false, &c->cell);
+		name_no_semicolons(&c->cell, start);
 		if (i)
-			buf_putc(out, ';');
+			buf_putc(&c->cell, ';');
 	}
+	csv_end_cell(c, ',');
 }
 
-static void put_text(struct buf *line, struct buf *cell, const char *text, bool excel)
-{
-	buf_reset(cell);
-	name_put(cell, text);
-	if (cell->failed)
-		line->failed = cell->failed;
-	row_put_cell(line, buf_text(cell), excel);
-	buf_putc(line, ',');
-}
-
-static void put_who(struct buf *line, struct buf *cell, const struct incident *in,
-		    const struct incident_event *e, bool excel)
+static void put_who(struct csv *c, uint32_t thread)
 {
 	struct who who;
 
-	if (e->thread == THREAD_NONE) {
-		buf_puts(line, ",,,,");
+	if (thread == THREAD_NONE) {
+		buf_puts(&c->line, ",,,,");
 		return;
 	}
-	who_of(in, e->thread, &who);
-	buf_printf(line, "%" PRIu32 ",", who.pid);
-	put_text(line, cell, who.process, excel);
-	buf_printf(line, "%" PRIu32 ",", who.tid);
-	put_text(line, cell, who.thread, excel);
+	who_of(c->in, thread, &who);
+	buf_printf(&c->line, "%" PRIu32 ",", who.pid);
+	csv_put_name(c, who.process);
+	buf_printf(&c->line, "%" PRIu32 ",", who.tid);
+	csv_put_name(c, who.thread);
 }
 
-static void put_event(struct buf *line, struct buf *cell, const struct incident *in,
-		      const struct incident_event *e, const struct path *path, bool excel)
+static void put_event(struct csv *c, const struct incident_event *e)
 {
-	uint64_t duration_ns = event_duration_ns(in, e);
+	uint64_t duration_ns = event_duration_ns(c->in, e);
 
-	row_put_time(line, in, e->time_ns);
-	buf_putc(line, ',');
-	ms_put(line, (int64_t)(e->time_ns - in->head.t0_ns));
-	buf_putc(line, ',');
-	put_text(line, cell, e->provider, excel);
-	put_text(line, cell, *e->name ? e->name : event_kind_text(e->kind), excel);
-	put_who(line, cell, in, e, excel);
+	csv_put_name(c, e->provider);
+	csv_put_name(c, *e->name ? e->name : event_kind_text(e->kind));
+	put_who(c, e->thread);
 	if (e->cpu != CPU_NONE)
-		buf_printf(line, "%u", e->cpu);
-	buf_putc(line, ',');
+		buf_printf(&c->line, "%u", e->cpu);
+	buf_putc(&c->line, ',');
 	if (duration_ns)
-		us_put(line, (int64_t)duration_ns);
-	buf_putc(line, ',');
-	buf_reset(cell);
-	put_stack(cell, in, path);
-	if (cell->failed)
-		line->failed = cell->failed;
-	row_put_cell(line, buf_text(cell), excel);
-	buf_putc(line, ',');
-	buf_reset(cell);
-	row_put_payload(cell, in, e);
-	if (cell->failed)
-		line->failed = cell->failed;
-	row_put_cell(line, buf_text(cell), excel);
-	buf_putc(line, '\n');
+		us_put(&c->line, (int64_t)duration_ns);
+	buf_putc(&c->line, ',');
+	put_stack(c, e->stack);
+	row_put_payload(&c->cell, c->in, e);
+	csv_end_cell(c, '\n');
 }
 
 static int events_csv_write(const struct incident *in, const struct export_options *opt,
 			    struct out *out, struct err *err)
 {
-	struct buf line = {0}, cell = {0};
-	struct path path = {0};
-	uint32_t i;
-	int rc = 0;
-
-	out_puts(out, "time_utc,t_ms,provider,event,pid,process,tid,thread,cpu,duration_us,stack,"
-		      "payload\n");
-	for (i = 0; i < in->nevents && !rc && !out_failed(out); i++) {
-		const struct incident_event *e = &in->events[i];
-
-		if (e->kind == EVENT_COUNTER)
-			continue;
-		buf_reset(&line);
-		line.failed = path_make(&path, in, e->stack);
-		put_event(&line, &cell, in, e, &path, opt->excel);
-		rc = buf_check(&line, "a line of events", err);
-		out_put(out, buf_text(&line), line.len);
-	}
-	path_free(&path);
-	buf_free(&line);
-	buf_free(&cell);
-	return rc;
+	return csv_write(in, opt, "time_utc,t_ms,provider,event,pid,process,tid,thread,cpu,"
+			 "duration_us,stack,payload\n", false, put_event, out, err);
 }
 
 const struct exporter events_csv_exporter = {
