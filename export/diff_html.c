@@ -59,33 +59,30 @@ static void put_all(struct json *j, const struct diff *d, const struct diff_tree
 	json_close(j, '}');
 }
 
-static int put_head(const struct diff *d, struct out *out)
+static void put_head(const struct diff *d, struct buf *out)
 {
-	struct buf text = {0}, notes = {0};
-	int rc;
+	struct buf notes = {0};
 
 	diff_notes_put(&notes, d);
-	buf_printf(&text, "<title>Incident %" PRId64 " against incident %" PRId64 "</title>\n"
+	buf_printf(out, "<title>Incident %" PRId64 " against incident %" PRId64 "</title>\n"
 		   "<style>\n", d->test.head->id, d->base.head->id);
-	buf_puts(&text, report_report_css);
-	buf_printf(&text, "</style>\n</head>\n<body>\n<header>\n"
+	buf_puts(out, report_report_css);
+	buf_printf(out, "</style>\n</head>\n<body>\n<header>\n"
 		   "<p class=\"kind\">Where two recordings differ</p>\n"
 		   "<h1>Incident %" PRId64 " against incident %" PRId64 "</h1>\n<dl>\n",
 		   d->test.head->id, d->base.head->id);
-	html_put_notes(&text, &notes);
-	buf_puts(&text, "</dl>\n</header>\n");
-	rc = text.failed;
-	if (!rc)
-		out_put(out, buf_text(&text), text.len);
-	buf_free(&text);
+	html_put_notes(out, &notes);
+	buf_puts(out, "</dl>\n</header>\n");
 	buf_free(&notes);
-	return rc;
 }
 
 static int diff_html_write(const struct diff *d, const struct diff_options *opt, struct out *out,
 			   struct err *err)
 {
-	struct buf text = {0};
+	static const char *const scripts[] = {
+		report_data_js, report_table_js, report_flame_js, report_diff_js, NULL,
+	};
+	struct buf head = {0}, text = {0};
 	struct json json = {.out = &text};
 	struct diff_tree tree = {0};
 	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
@@ -94,19 +91,11 @@ static int diff_html_write(const struct diff *d, const struct diff_options *opt,
 		put_all(&json, d, &tree);
 		rc = buf_check(&text, "the page's data", err);
 	}
-	out_puts(out, html_begin);
-	if (!rc && put_head(d, out))
-		rc = err_memory(err, "while writing the page");
-	out_puts(out, report_diff_html);
+	put_head(d, &head);
 	if (!rc)
-		rc = html_put_data(&text, out, err);
-	out_puts(out, "<script type=\"module\">\n");
-	out_puts(out, report_data_js);
-	out_puts(out, report_table_js);
-	out_puts(out, report_flame_js);
-	out_puts(out, report_diff_js);
-	out_puts(out, "</script>\n</body>\n</html>\n");
+		rc = html_write_page(&head, report_diff_html, &text, scripts, out, err);
 	diff_tree_free(&tree);
+	buf_free(&head);
 	buf_free(&text);
 	return rc;
 }

@@ -81,28 +81,20 @@ static void put_clean(struct buf *out, const char *text)
 	buf_free(&clean);
 }
 
-static int put_head(const struct incident *in, struct out *out)
+static void put_head(const struct incident *in, struct buf *out)
 {
-	struct buf text = {0};
-	int rc;
-
-	buf_printf(&text, "<title>Incident %" PRId64 ": ", in->head.id);
-	put_clean(&text, in->head.reason);
-	buf_puts(&text, "</title>\n<style>\n");
-	buf_puts(&text, report_report_css);
-	buf_printf(&text, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Incident %" PRId64
+	buf_printf(out, "<title>Incident %" PRId64 ": ", in->head.id);
+	put_clean(out, in->head.reason);
+	buf_puts(out, "</title>\n<style>\n");
+	buf_puts(out, report_report_css);
+	buf_printf(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Incident %" PRId64
 		   " on ", in->head.id);
-	put_clean(&text, in->head.host);
-	buf_puts(&text, "</p>\n<h1>");
-	put_clean(&text, in->head.reason);
-	buf_puts(&text, "</h1>\n");
-	put_facts(&text, in);
-	buf_puts(&text, "</header>\n");
-	rc = text.failed;
-	if (!rc)
-		out_put(out, buf_text(&text), text.len);
-	buf_free(&text);
-	return rc;
+	put_clean(out, in->head.host);
+	buf_puts(out, "</p>\n<h1>");
+	put_clean(out, in->head.reason);
+	buf_puts(out, "</h1>\n");
+	put_facts(out, in);
+	buf_puts(out, "</header>\n");
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -136,7 +128,8 @@ static void put_base64(struct out *out, const unsigned char *at, size_t n)
 	}
 }
 
-int html_put_data(const struct buf *json, struct out *out, struct err *err)
+/* Data for unpack() of data.js: zlib, then base64. */
+static int put_data(const struct buf *json, struct out *out, struct err *err)
 {
 	uLongf size = compressBound((uLong)json->len);
 	unsigned char *packed = malloc(size);
@@ -156,7 +149,7 @@ int html_put_data(const struct buf *json, struct out *out, struct err *err)
 /* ---- page ------------------------------------------------------------------------------------ */
 
 /* The policy lets nothing be loaded, not even by a script that got in through a name. */
-const char html_begin[] =
+static const char begin[] =
 	"<!doctype html>\n"
 	"<html lang=\"en\">\n"
 	"<head>\n"
@@ -166,33 +159,39 @@ const char html_begin[] =
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	"<meta name=\"color-scheme\" content=\"light dark\">\n";
 
-static void put_scripts(struct out *out)
+int html_write_page(const struct buf *head, const char *body, const struct buf *json,
+		    const char *const *scripts, struct out *out, struct err *err)
 {
+	int rc;
+
+	if (head->failed)
+		return err_memory(err, "while writing the page");
+	out_puts(out, begin);
+	out_put(out, buf_text(head), head->len);
+	out_puts(out, body);
+	rc = put_data(json, out, err);
 	out_puts(out, "<script type=\"module\">\n");
-	out_puts(out, report_data_js);
-	out_puts(out, report_table_js);
-	out_puts(out, report_flame_js);
-	out_puts(out, report_timeline_js);
-	out_puts(out, report_report_js);
+	for (; *scripts; scripts++)
+		out_puts(out, *scripts);
 	out_puts(out, "</script>\n</body>\n</html>\n");
+	return rc;
 }
 
 static int html_write(const struct incident *in, const struct export_options *opt, struct out *out,
 		      struct err *err)
 {
-	struct buf json = {0};
-	int rc;
+	static const char *const scripts[] = {
+		report_data_js, report_table_js, report_flame_js, report_timeline_js,
+		report_report_js, NULL,
+	};
+	struct buf head = {0}, json = {0};
+	int rc = report_data(in, opt, &json, err);
 
-	out_puts(out, html_begin);
-	rc = put_head(in, out);
-	if (rc)
-		return err_memory(err, "while writing the report");
-	out_puts(out, report_report_html);
-	rc = report_data(in, opt, &json, err);
+	put_head(in, &head);
 	if (!rc)
-		rc = html_put_data(&json, out, err);
+		rc = html_write_page(&head, report_report_html, &json, scripts, out, err);
+	buf_free(&head);
 	buf_free(&json);
-	put_scripts(out);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "export/names.h"
 #include "export/report_files.h"
 
+#include "base/array.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ struct flame {
 	uint64_t whole;
 	double cut_px;                       /* narrower boxes are left out */
 	uint32_t drawn, deepest;
-	struct buf line;
+	struct buf line;                     /* on its way to the file */
 };
 
 /* ---- layout ---------------------------------------------------------------------------------- */
@@ -70,14 +71,11 @@ struct place {
 static int compare(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
-	int order;
+	int order = compare_u64(a->caller, b->caller);
 
-	if (a->caller != b->caller)
-		return a->caller < b->caller ? -1 : 1;
-	order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
-	if (order)
-		return order;
-	return a->len < b->len ? -1 : a->len > b->len;
+	if (!order)
+		order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
+	return order ? order : compare_u64(a->len, b->len);
 }
 
 /* Place the callees of each caller by name, from left to right; callers are placed before. */
@@ -127,8 +125,7 @@ static void choose(struct flame *f)
 			if (width_px(f, f->weight[i]) < f->cut_px)
 				continue;
 			f->drawn++;
-			if (f->depth[i] > f->deepest)
-				f->deepest = f->depth[i];
+			f->deepest = f->depth[i] > f->deepest ? f->depth[i] : f->deepest;
 		}
 		if (f->drawn < BOXES_MAX)        /* and one more, of all */
 			return;
@@ -202,6 +199,11 @@ static double sides_of(const struct flame *f, uint32_t node, double *base, doubl
 	return *base + *test > 0 ? (*test - *base) / (*base + *test) : 0;
 }
 
+static void put_percent(struct flame *f, uint64_t weight)
+{
+	put_decimal(&f->line, f->whole ? 100 * (double)weight / (double)f->whole : 0, 1);
+}
+
 /* "base 1200, test 1800 us of CPU time, +50.0 %, 16.7 % of both" */
 static void put_sides(struct flame *f, uint32_t node, uint64_t weight)
 {
@@ -215,7 +217,7 @@ static void put_sides(struct flame *f, uint32_t node, uint64_t weight)
 		buf_printf(&f->line, "%+.1f %%, ", 100 * (test - base) / base);
 	else
 		buf_puts(&f->line, "only in the test, ");
-	put_decimal(&f->line, f->whole ? 100 * (double)weight / (double)f->whole : 0, 1);
+	put_percent(f, weight);
 	buf_puts(&f->line, " % of both");
 }
 
@@ -233,60 +235,57 @@ static void put_diff_colour(struct flame *f, uint32_t node)
 		buf_puts(&f->line, "#eeeeee");
 }
 
-static int put_box(struct flame *f, uint32_t node, const char *text, size_t n, uint64_t weight,
-		   uint64_t start, uint32_t depth, struct out *out)
+static void put_box(struct flame *f, uint32_t node, const char *text, size_t n, uint64_t weight,
+		    uint64_t start, uint32_t depth)
 {
 	double w = depth ? width_px(f, weight) : WIDTH, x = LEFT + width_px(f, start);
 	uint32_t y = TOP + (f->deepest - depth) * ROW;
+	struct buf *line = &f->line;
 
-	buf_reset(&f->line);
-	buf_puts(&f->line, "<g class=\"f\"><title>");
-	markup_put(&f->line, text, n);
-	buf_puts(&f->line, " (");
+	buf_puts(line, "<g class=\"f\"><title>");
+	markup_put(line, text, n);
+	buf_puts(line, " (");
 	if (f->diff) {
 		put_sides(f, node, weight);
 	} else {
-		buf_printf(&f->line, "%" PRIu64 " %s, ", weight, f->unit);
-		put_decimal(&f->line, f->whole ? 100 * (double)weight / (double)f->whole : 0, 1);
-		buf_puts(&f->line, " %");
+		buf_printf(line, "%" PRIu64 " %s, ", weight, f->unit);
+		put_percent(f, weight);
+		buf_puts(line, " %");
 	}
-	buf_puts(&f->line, ")</title><rect x=\"");
-	put_decimal(&f->line, x, 3);
-	buf_printf(&f->line, "\" y=\"%" PRIu32 "\" width=\"", y);
-	put_decimal(&f->line, w, 3);
-	buf_printf(&f->line, "\" height=\"%d\" fill=\"", ROW - 1);
+	buf_puts(line, ")</title><rect x=\"");
+	put_decimal(line, x, 3);
+	buf_printf(line, "\" y=\"%" PRIu32 "\" width=\"", y);
+	put_decimal(line, w, 3);
+	buf_printf(line, "\" height=\"%d\" fill=\"", ROW - 1);
 	if (f->diff)
 		put_diff_colour(f, node);
 	else
-		buf_puts(&f->line, markup_colour(text, n));
-	buf_puts(&f->line, "\"/>");
+		buf_puts(line, markup_colour(text, n));
+	buf_puts(line, "\"/>");
 	if (w >= 6 + 3 * CHAR_WIDTH) {
-		buf_puts(&f->line, "<text x=\"");
-		put_decimal(&f->line, x + 3, 3);
-		buf_printf(&f->line, "\" y=\"%" PRIu32 "\">", y + 12);
-		put_label(&f->line, text, n, w);
-		buf_puts(&f->line, "</text>");
+		buf_puts(line, "<text x=\"");
+		put_decimal(line, x + 3, 3);
+		buf_printf(line, "\" y=\"%" PRIu32 "\">", y + 12);
+		put_label(line, text, n, w);
+		buf_puts(line, "</text>");
 	}
-	buf_puts(&f->line, "</g>\n");
-	if (!f->line.failed)
-		out_put(out, buf_text(&f->line), f->line.len);
-	return f->line.failed;
+	buf_puts(line, "</g>\n");
 }
 
-static int put_boxes(struct flame *f, struct out *out)
+static void put_boxes(struct flame *f, struct out *out)
 {
 	uint32_t i;
-	int rc = put_box(f, STACK_TREE_NONE, "all", 3, f->whole, 0, 0, out);
 
-	for (i = 0; i < f->tree->nnodes && !rc && !out_failed(out); i++) {
+	put_box(f, STACK_TREE_NONE, "all", 3, f->whole, 0, 0);
+	for (i = 0; i < f->tree->nnodes && !out_failed(out); i++) {
 		uint32_t node = f->order[i], text = f->tree->nodes[node].text;
 
-		if (width_px(f, f->weight[node]) >= f->cut_px)
-			rc = put_box(f, node, stack_tree_text(f->tree, text),
-				     f->tree->texts.items[text].len, f->weight[node],
-				     f->start[node], f->depth[node], out);
+		if (width_px(f, f->weight[node]) < f->cut_px)
+			continue;
+		put_box(f, node, stack_tree_text(f->tree, text), f->tree->texts.items[text].len,
+			f->weight[node], f->start[node], f->depth[node]);
+		out_drain(out, &f->line, false);
 	}
-	return rc;
 }
 
 static const char style_text[] =
@@ -325,12 +324,11 @@ static void put_subject(const struct flame *f, struct buf *out)
 		utf8_put_clean(out, reason, strlen(reason), 130);
 }
 
-static int put_head(struct flame *f, struct out *out)
+static void put_head(struct flame *f)
 {
-	struct buf *line = &f->line, name = {0};
+	struct buf *line = &f->line, notes = {0}, subject = {0};
 	uint32_t height = TOP + (f->deepest + 1) * ROW + BOTTOM;
 
-	buf_reset(line);
 	buf_printf(line, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"1200\" "
 		   "height=\"%" PRIu32 "\" viewBox=\"0 0 1200 %" PRIu32 "\">\n<title>",
@@ -338,52 +336,47 @@ static int put_head(struct flame *f, struct out *out)
 	put_ids(f, line);
 	buf_puts(line, "</title>\n<desc>");
 	if (f->diff)
-		diff_notes_put(&name, f->diff);
+		diff_notes_put(&notes, f->diff);
 	else
-		notes_put(&name, f->in);
-	markup_put(line, buf_text(&name), name.len);
+		notes_put(&notes, f->in);
+	markup_put(line, buf_text(&notes), notes.len);
 	buf_printf(line, "</desc>\n%s<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n"
 		   "<text class=\"head\" x=\"10\" y=\"24\">", style_text);
 	put_ids(f, line);
 	buf_puts(line, ": ");
-	line->failed = line->failed ? line->failed : name.failed;
-	buf_reset(&name);
-	put_subject(f, &name);
-	markup_put(line, buf_text(&name), name.len);
+	put_subject(f, &subject);
+	markup_put(line, buf_text(&subject), subject.len);
 	buf_puts(line, "</text>\n<text class=\"small\" x=\"10\" y=\"44\" id=\"said\"></text>\n"
 		 "<text class=\"small button\" x=\"1060\" y=\"44\" id=\"reset\" role=\"button\" "
 		 "tabindex=\"0\" style=\"display:none\">reset zoom</text>\n"
 		 "<text class=\"small button\" x=\"1140\" y=\"44\" id=\"search\" role=\"button\" "
 		 "tabindex=\"0\">search</text>\n");
-	line->failed = line->failed ? line->failed : name.failed;
-	buf_free(&name);
-	if (!line->failed)
-		out_put(out, buf_text(line), line->len);
-	return line->failed;
+	if (notes.failed || subject.failed)
+		line->failed = ERR_MEMORY;
+	buf_free(&notes);
+	buf_free(&subject);
 }
 
 /* The total, and how many boxes are not drawn. */
-static void put_foot(struct flame *f, struct out *out)
+static void put_foot(struct flame *f)
 {
 	uint32_t y = TOP + (f->deepest + 1) * ROW + 18;
+	struct buf *line = &f->line;
 
-	buf_reset(&f->line);
-	buf_printf(&f->line, "<text class=\"small\" x=\"10\" y=\"%" PRIu32 "\">", y);
+	buf_printf(line, "<text class=\"small\" x=\"10\" y=\"%" PRIu32 "\">", y);
 	if (f->diff)
 		put_sides(f, STACK_TREE_NONE, f->whole);
 	else
-		buf_printf(&f->line, "%" PRIu64 " %s", f->whole, f->unit);
+		buf_printf(line, "%" PRIu64 " %s", f->whole, f->unit);
 	if (f->drawn < f->tree->nnodes) {
-		buf_printf(&f->line, "; %" PRIu32 " boxes narrower than ",
-			   f->tree->nnodes - f->drawn);
-		put_decimal(&f->line, f->cut_px, 3);
-		buf_puts(&f->line, " px are not drawn, their callers have their weight");
+		buf_printf(line, "; %" PRIu32 " boxes narrower than ", f->tree->nnodes - f->drawn);
+		put_decimal(line, f->cut_px, 3);
+		buf_puts(line, " px are not drawn, their callers have their weight");
 	}
-	buf_printf(&f->line, "</text>\n<text class=\"small\" x=\"1060\" y=\"%" PRIu32
+	buf_printf(line, "</text>\n<text class=\"small\" x=\"1060\" y=\"%" PRIu32
 		   "\" id=\"matched\"></text>\n<script><![CDATA[\n", y);
-	out_put(out, buf_text(&f->line), f->line.len);
-	out_puts(out, report_svg_js);
-	out_puts(out, "]]></script>\n</svg>\n");
+	buf_puts(line, report_svg_js);
+	buf_puts(line, "]]></script>\n</svg>\n");
 }
 
 static int draw(struct flame *f, const struct export_options *opt, struct out *out,
@@ -392,15 +385,12 @@ static int draw(struct flame *f, const struct export_options *opt, struct out *o
 	int rc = make(f, opt, err);
 
 	if (!rc) {
-		rc = put_head(f, out);
-		if (!rc)
-			rc = put_boxes(f, out);
-		if (!rc)
-			put_foot(f, out);
-		if (!rc)
-			rc = f->line.failed;
-		if (rc)
-			err_memory(err, "while drawing the flame graph");
+		put_head(f);
+		put_boxes(f, out);
+		put_foot(f);
+		out_drain(out, &f->line, true);
+		if (f->line.failed)
+			rc = err_memory(err, "while drawing the flame graph");
 	}
 	stack_tree_free(&f->own);
 	free(f->weight);
