@@ -9,7 +9,7 @@
 #define EXACT_MAX (1LL << 53)
 #define DURATION_MAX_MS 1e12
 
-static void put_value(struct json *j, const struct event_field *f)
+static void put_value(struct json *j, const struct event_field *f, bool as_hex)
 {
 	char text[32];
 
@@ -22,8 +22,8 @@ static void put_value(struct json *j, const struct event_field *f)
 			json_int(j, f->v.i);
 		break;
 	case FIELD_UINT:
-		snprintf(text, sizeof(text), "%" PRIu64, f->v.u);
-		if (f->v.u > (uint64_t)EXACT_MAX)
+		snprintf(text, sizeof(text), as_hex ? "0x%" PRIx64 : "%" PRIu64, f->v.u);
+		if (as_hex || f->v.u > (uint64_t)EXACT_MAX)
 			json_str(j, text);
 		else
 			json_uint(j, f->v.u);
@@ -37,16 +37,15 @@ static void put_value(struct json *j, const struct event_field *f)
 	}
 }
 
-void event_json_fields(struct json *j, const struct incident *in, const struct incident_event *e)
+void event_json_fields(struct json *j, const struct event_field *fields, uint32_t n,
+		       uint64_t hex_fields)
 {
 	uint32_t i;
 
 	json_open(j, '{');
-	for (i = 0; i < e->nfields; i++) {
-		const struct event_field *f = &in->fields[e->first_field + i];
-
-		json_key(j, f->name);
-		put_value(j, f);
+	for (i = 0; i < n; i++) {
+		json_key(j, fields[i].name);
+		put_value(j, &fields[i], i < 64 && (hex_fields >> i & 1));
 	}
 	json_close(j, '}');
 }

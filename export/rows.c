@@ -20,7 +20,7 @@ void row_put_payload(struct buf *out, const struct incident *in, const struct in
 	struct json j = {.out = out};
 
 	if (e->nfields || !(e->value > 0 || e->value < 0)) {
-		event_json_fields(&j, in, e);
+		event_json_fields(&j, in->fields + e->first_field, e->nfields, 0);
 		return;
 	}
 	json_open(&j, '{');

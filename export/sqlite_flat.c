@@ -212,7 +212,7 @@ static void put_event(struct flat *f, const struct incident_event *e)
 	struct buf payload = {0};
 	struct json j = {.out = &payload};
 
-	event_json_fields(&j, f->in, e);
+	event_json_fields(&j, f->in->fields + e->first_field, e->nfields, 0);
 	put_int(f, (int64_t)(e->time_ns - f->in->head.t0_ns));
 	put_text(f, event_kind_text(e->kind));
 	put_text(f, e->provider);

@@ -314,7 +314,7 @@ static void put_event(struct trace *t, const struct incident_event *e)
 	if (length)
 		put_time(t, "dur", (int64_t)length);
 	json_key(&t->json, "args");
-	event_json_fields(&t->json, t->in, e);
+	event_json_fields(&t->json, t->in->fields + e->first_field, e->nfields, 0);
 	close_event(t);
 }
 

@@ -2,7 +2,7 @@
  * The program: arguments, conf file, command, exit code.
  */
 #include "cli/cmd.h"
-#include "cli/color.h"
+#include "cli/sheet.h"
 #include "options/config.h"
 #include "base/version.h"
 
@@ -79,7 +79,7 @@ static int command(struct options *o, struct err *err)
 		return cmd_help(o, err);
 	if (o->command == CMD_NONE)
 		return err_set(err, ERR_USAGE, "no command was given; 'recorder help' lists them");
-	rc = color_check(o, err);
+	rc = sheet_check_color(o, err);
 	if (!rc)
 		rc = load_config(o, err);
 	return rc ? rc : run[o->command](o, err);

@@ -12,12 +12,25 @@ size_t fit_columns(void)
 	return os_is_terminal(os_stdout()) ? os_terminal_columns() : FIT_ALL;
 }
 
+/* The place after the styles at `at`, which take no column: those that begin, or that end. */
+static const char *skip_styles(const char *at, const char *end, bool ending)
+{
+	const char *m;
+
+	while (end - at > 3 && memcmp(at, "\033[", 2) == 0 && (at[2] == '0') == ending &&
+	       (m = memchr(at, 'm', (size_t)(end - at))) != NULL)
+		at = m + 1;
+	return at;
+}
+
 /* The place after the character at `at`; an invalid byte counts as a character. */
 static const char *next_char(const char *at, const char *end)
 {
-	size_t len = utf8_char(at, end);
+	size_t len;
 
-	return at + (len ? len : 1);
+	at = skip_styles(at, end, false);
+	len = utf8_char(at, end);
+	return skip_styles(at + (len ? len : at < end), end, true);
 }
 
 static size_t count_chars(const char *at, const char *end)

@@ -1,7 +1,8 @@
 /*
  * Text for people, fitted to the columns of their terminal. Each character counts as one column:
- * wide ones are rare in reasons and names, and only look odd. UTF-8 characters stay whole. Without
- * a terminal nothing is cut or wrapped, for the sake of grep; columns is then FIT_ALL.
+ * wide ones are rare in reasons and names, and only look odd. UTF-8 characters stay whole, and the
+ * escape sequences of colours (ESC [ ... m) take no column. Without a terminal nothing is cut or
+ * wrapped, for the sake of grep; columns is then FIT_ALL.
  */
 #pragma once
 

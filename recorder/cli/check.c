@@ -8,12 +8,13 @@
  */
 #include "cli/check_stacks.h"
 #include "cli/cmd.h"
+#include "cli/sheet.h"
 #include "engine/command_line.h"
 #include "engine/data_file.h"
 #include "model/memory_budget.h"
 #include "engine/plan.h"
 
-#include "base/json.h"
+#include "base/fit.h"
 #include "base/os.h"
 #include "base/utf8.h"
 #include "source/source.h"
@@ -29,7 +30,7 @@
 struct check {
 	const struct options *o;
 	struct cmd_sources sources;
-	struct buf out;
+	struct sheet sheet;
 	unsigned wrong;                      /* rules and monitored counters */
 	struct err first_wrong;              /* repeated at the end */
 	bool cannot_record;                  /* a source is refused to this user */
@@ -46,39 +47,14 @@ struct finding {
 	double limit;                        /* NaN = none */
 };
 
-static void put_json(struct buf *out, const struct finding *f)
-{
-	struct json j = {.out = out};
-
-	json_open(&j, '{');
-	json_key_str(&j, "check", f->what);
-	json_key_str(&j, "name", f->name);
-	json_key_str(&j, "verdict", f->verdict);
-	json_key_str(&j, "text", f->text);
-	if (f->value) {
-		json_key_num(&j, "value", f->value->absent ? NAN : f->value->value);
-		json_key_bool(&j, "absent", f->value->absent);
-		json_key_str(&j, "unit", f->value->unit);
-	}
-	if (f->limit == f->limit)
-		json_key_num(&j, "limit", f->limit);
-	json_close(&j, '}');
-	buf_putc(out, '\n');
-}
-
 static void put_value(struct buf *out, const struct counter_value *v)
 {
-	char number[40];
-
 	if (v->absent) {
 		buf_puts(out, "the instance does not exist now");
 		return;
 	}
-	if (fabs(v->value) >= 100)
-		snprintf(number, sizeof(number), "%.0f", v->value);
-	else
-		snprintf(number, sizeof(number), "%.4g", v->value);
-	buf_printf(out, "now %s%s%s", number, *v->unit ? " " : "", v->unit);
+	buf_printf(out, fabs(v->value) >= 100 ? "now %.0f" : "now %.4g", v->value);
+	buf_printf(out, "%s%s", *v->unit ? " " : "", v->unit);
 	if (*v->meant) {
 		buf_puts(out, ", of ");
 		utf8_put_clean(out, v->meant, strlen(v->meant), SIZE_MAX);
@@ -87,18 +63,21 @@ static void put_value(struct buf *out, const struct counter_value *v)
 
 static void put(struct check *c, const struct finding *f)
 {
-	if (c->o->json) {
-		put_json(&c->out, f);
-		return;
+	struct sheet *p = &c->sheet;
+	struct buf value = {0};
+
+	if (f->value)
+		put_value(&value, f->value);
+	sheet_finding(p, f->what, f->verdict, f->name, f->value ? buf_text(&value) : NULL, f->text);
+	if (p->json && f->value) {
+		json_key_num(&p->j, "value", f->value->absent ? NAN : f->value->value);
+		json_key_bool(&p->j, "absent", f->value->absent);
+		json_key_str(&p->j, "unit", f->value->unit);
 	}
-	buf_printf(&c->out, "%-8s %-8s %s\n", f->what, f->verdict, f->name);
-	if (f->value) {
-		buf_printf(&c->out, "%18s", "");
-		put_value(&c->out, f->value);
-		buf_putc(&c->out, '\n');
-	}
-	if (f->text && *f->text)
-		buf_printf(&c->out, "%18s%s\n", "", f->text);
+	if (p->json && f->limit == f->limit)
+		json_key_num(&p->j, "limit", f->limit);
+	sheet_close(p);
+	buf_free(&value);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -142,58 +121,52 @@ static bool setting_text(const struct options *o, const struct option_info *info
 static void check_settings(struct check *c)
 {
 	const struct option_info *info;
-	struct buf text = {0}, line = {0};
+	struct buf text = {0};
 
 	for (info = option_table; info->name; info++) {
 		enum option_origin origin = options_origin(c->o, info->name);
-		struct finding f = {.what = "setting", .name = info->name, .limit = NAN};
 
 		buf_reset(&text);
-		buf_reset(&line);
 		if (!info->conf || info->same_as || (!c->o->json && origin == FROM_DEFAULT) ||
 		    !setting_text(c->o, info, &text))
 			continue;
-		buf_printf(&line, "%s%s%s, %s", buf_text(&text), info->unit ? " " : "",
-			   info->unit ? info->unit : "", origin_text(origin));
-		f.verdict = "ok";
-		f.text = buf_text(&line);
-		put(c, &f);
+		buf_printf(&text, "%s%s, %s", info->unit ? " " : "", info->unit ? info->unit : "",
+			   origin_text(origin));
+		put(c, &(struct finding){"setting", info->name, "ok", buf_text(&text), NULL, NAN});
 	}
 	buf_free(&text);
-	buf_free(&line);
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
 static int check_store(struct check *c, struct err *err)
 {
-	struct finding f = {.what = "store", .verdict = "ok", .limit = NAN};
+	struct finding f = {"store", NULL, "ok", NULL, NULL, NAN};
 	struct store *store = NULL;
 	struct buf path = {0};
 	char text[80], size[CMD_NUMBER_BYTES];
 	struct err why = {0};
-	int rc = cmd_store_path(c->o, STORE_RECORD, &path, err);
+	int rc = cmd_store_path(c->o, STORE_RECORD, &path, err), opened;
 
-	if (rc) {
-		buf_free(&path);
-		return rc;
+	if (!rc) {
+		f.name = buf_text(&path);
+		opened = store_open(f.name, STORE_READ, &store, &why);
+		if (opened == ERR_NOT_FOUND) {
+			f.text = "does not exist yet; collect creates it";
+		} else if (opened) {
+			f.verdict = "wrong";
+			f.text = why.text;
+			c->no_store = true;
+		} else {
+			snprintf(text, sizeof(text), "%s in use",
+				 text_bytes(store_bytes(store), size));
+			f.text = text;
+		}
+		put(c, &f);
 	}
-	f.name = buf_text(&path);
-	rc = store_open(f.name, STORE_READ, &store, &why);
-	if (rc == ERR_NOT_FOUND) {
-		f.text = "does not exist yet; collect creates it";
-	} else if (rc) {
-		f.verdict = "wrong";
-		f.text = why.text;
-		c->no_store = true;
-	} else {
-		snprintf(text, sizeof(text), "%s in use", text_bytes(store_bytes(store), size));
-		f.text = text;
-	}
-	put(c, &f);
 	store_close(store);
 	buf_free(&path);
-	return 0;
+	return rc;
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
@@ -229,7 +202,7 @@ static void put_presets(const struct trigger *t, struct buf *out)
 	const char *line;
 	unsigned i;
 
-	for (i = 0; t && (line = preset_line(t, i)) != NULL; i++)
+	for (i = 0; (line = preset_line(t, i)) != NULL; i++)
 		buf_printf(out, "%s%s", i ? " or " : "= ", line);
 }
 
@@ -246,7 +219,7 @@ static void put_missing_logs(const struct needs *needs, struct buf *out)
 
 static void check_rule(struct check *c, const struct rule_spec *rule, struct needs *needs)
 {
-	struct finding f = {.what = "rule", .name = rule->spec, .verdict = "ok", .limit = NAN};
+	struct finding f = {"rule", rule->spec, "ok", NULL, NULL, NAN};
 	struct counter_value value = {.absent = true};
 	struct trigger_status status = {.limit = NAN};
 	struct trigger *t = NULL;
@@ -256,29 +229,26 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 
 	memset(needs, 0, sizeof(*needs));
 	rc = cmd_rule_open(c->o, rule, needs, &t, &why);
-	if (!rc)
-		trigger_status(t, &status);
-	if (!rc)
-		rc = check_counters(c, needs, &value, &why);
-	f.name = t ? t->spec : rule->spec;
+	if (rc) {
+		put_rule(c, &f, rc, &why);
+		return;
+	}
+	trigger_status(t, &status);
+	rc = check_counters(c, needs, &value, &why);
 	put_presets(t, &text);
 	put_missing_logs(needs, &text);
-	if (t)
-		cmd_rule_doubts(t, &doubts);
-	if (t)
-		cmd_rule_meant(t, &meant);
-	if (!rc && ((needs->nlogs && text.len) || doubts.len))
+	cmd_rule_doubts(t, &doubts);
+	cmd_rule_meant(t, &meant);
+	if ((needs->nlogs && text.len) || doubts.len || (needs->ncounters && value.absent))
 		f.verdict = "note";
 	buf_printf(&text, "%s%s", text.len && doubts.len ? "; " : "", buf_text(&doubts));
 	buf_printf(&text, "%s%s", text.len && meant.len ? "; " : "", buf_text(&meant));
+	f.name = t->spec;
 	f.text = buf_text(&text);
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
-	if (!rc && f.value && value.absent)
-		f.verdict = "note";
 	put_rule(c, &f, rc, &why);
-	if (t)
-		trigger_close(t);
+	trigger_close(t);
 	buf_free(&text);
 	buf_free(&doubts);
 	buf_free(&meant);
@@ -287,8 +257,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 /* Whose stacks are recorded. */
 static void check_record_process(struct check *c)
 {
-	struct finding f = {.what = "process", .verdict = "ok", .limit = NAN,
-			    .name = c->o->capture.only_process};
+	struct finding f = {"process", c->o->capture.only_process, "ok", NULL, NULL, NAN};
 	struct process_filter filter;
 	struct buf text = {0};
 
@@ -302,8 +271,8 @@ static void check_record_process(struct check *c)
 
 static void check_monitor(struct check *c, const char *spec, struct needs *needs)
 {
-	struct finding f = {.what = "monitor", .name = spec, .verdict = "ok", .limit = NAN};
 	struct counter_value value = {.absent = true};
+	struct finding f = {"monitor", spec, "ok", NULL, &value, NAN};
 	struct err why = {0};
 	int rc;
 
@@ -311,16 +280,11 @@ static void check_monitor(struct check *c, const char *spec, struct needs *needs
 	rc = counter_monitor_parse(spec, needs, &why);
 	if (!rc)
 		rc = check_counters(c, needs, &value, &why);
-	f.value = &value;
 	put_rule(c, &f, rc, &why);
 }
 
 static int check_rules(struct check *c, struct err *err)
 {
-	struct finding none = {
-		.what = "rule", .verdict = "note", .name = "none", .limit = NAN,
-		.text = "collect would record until it is stopped, then write one incident",
-	};
 	struct needs *needs = malloc(sizeof(*needs));        /* 100 KB: too much for a stack */
 	uint32_t i;
 
@@ -331,7 +295,10 @@ static int check_rules(struct check *c, struct err *err)
 	for (i = 0; i < c->o->monitors.n; i++)
 		check_monitor(c, c->o->monitors.items[i], needs);
 	if (!c->o->rules.n)
-		put(c, &none);
+		put(c, &(struct finding){
+			"rule", "none", "note",
+			"collect would record until it is stopped, then write one incident", NULL,
+			NAN});
 	check_record_process(c);
 	free(needs);
 	return 0;
@@ -342,32 +309,27 @@ static int check_rules(struct check *c, struct err *err)
 /* Parts of a source that may be missing while the rest works. */
 static void check_parts(struct check *c, const struct source_ops *source)
 {
+	struct source_part part = {0};
 	unsigned i;
 
-	for (i = 0; source->part; i++) {
-		struct finding f = {.what = "source", .verdict = "ok", .limit = NAN};
-		struct source_part part = {0};
+	for (i = 0; source->part; i++, part.name = NULL) {
 		struct err why = {0};
 		int rc = source->part(i, &part, &why);
+		struct finding f = {"source", part.name, "ok", part.summary, NULL, NAN};
 
 		if (!part.name)
 			return;
-		f.name = part.name;
-		f.text = part.summary;
-		if (rc) {
-			bool asked = capture_switches(&c->o->capture) &&
-				     strcmp(part.name, "tracepoints") == 0;
-
-			if (asked)
-				err_prefix(&why, "%s needs it (%s)",
-					   c->o->capture.thread_time ? "--thread-time" : "--wakers",
-					   part.summary);
-			else
-				err_prefix(&why, "not available (%s)", part.summary);
-			f.verdict = asked ? "missing" : "note";
-			f.text = why.text;
-			c->cannot_record |= asked;
+		if (rc && capture_switches(&c->o->capture) && !strcmp(part.name, "tracepoints")) {
+			err_prefix(&why, "%s needs it (%s)",
+				   c->o->capture.thread_time ? "--thread-time" : "--wakers",
+				   part.summary);
+			f.verdict = "missing";
+			c->cannot_record = true;
+		} else if (rc) {
+			err_prefix(&why, "not available (%s)", part.summary);
+			f.verdict = "note";
 		}
+		f.text = rc ? why.text : part.summary;
 		put(c, &f);
 	}
 }
@@ -375,39 +337,29 @@ static void check_parts(struct check *c, const struct source_ops *source)
 static void check_sources(struct check *c)
 {
 	struct source_config cfg = {.capture = c->o->capture};
-	struct finding none = {
-		.what = "source",
-		.verdict = "missing",
-		.name = "none",
-		.limit = NAN,
-		.text = "this program has no live source on this system; incidents recorded "
-			"elsewhere "
-			"can be listed, shown and exported",
-	};
 	unsigned i;
 
 	for (i = 0; c->sources.all[i]; i++) {
-		struct finding f = {.what = "source", .verdict = "ok", .limit = NAN};
+		const struct source_ops *s = c->sources.all[i];
+		struct finding f = {"source", s->name, "ok", s->summary, NULL, NAN};
 		struct err why = {0};
 
-		f.name = c->sources.all[i]->name;
-		f.text = c->sources.all[i]->summary;
-		if (c->sources.all[i]->probe && c->sources.all[i]->probe(&cfg, &why)) {
-			bool optional = c->sources.all[i]->optional;
-
-			f.verdict = optional ? "note" : "missing";
-			err_prefix(&why,
-				   optional ? "not available (%s)"
-					    : "without it nothing is recorded (%s)",
-				   c->sources.all[i]->summary);
+		if (s->probe && s->probe(&cfg, &why)) {
+			err_prefix(&why, s->optional ? "not available (%s)"
+						     : "without it nothing is recorded (%s)",
+				   s->summary);
+			f.verdict = s->optional ? "note" : "missing";
 			f.text = why.text;
-			c->cannot_record |= !optional;
+			c->cannot_record |= !s->optional;
 		}
 		put(c, &f);
-		check_parts(c, c->sources.all[i]);
+		check_parts(c, s);
 	}
-	if (!c->sources.all[0])
-		put(c, &none);
+	if (!i)
+		put(c, &(struct finding){
+			"source", "none", "missing",
+			"this program has no live source on this system; incidents recorded "
+			"elsewhere can be listed, shown and exported", NULL, NAN});
 }
 
 #define PLAN_NS (10 * NS_PER_SEC)
@@ -420,28 +372,21 @@ static bool reaches(const struct check *c, const struct plan *plan)
 
 static void put_plan(struct check *c, const struct plan *plan, const char *text)
 {
-	struct finding f = {.what = "plan", .name = "buffer-mb", .text = text, .limit = NAN,
-			    .verdict = plan->history_s <= 0 || reaches(c, plan) ? "ok" : "note"};
-	struct json j = {.out = &c->out};
+	struct sheet *p = &c->sheet;
 
-	if (!c->o->json) {
-		put(c, &f);
-		return;
+	sheet_finding(p, "plan", plan->history_s <= 0 || reaches(c, plan) ? "ok" : "note",
+		     "buffer-mb", NULL, text);
+	if (p->json) {
+		json_key_num(&p->j, "history_s",
+			     plan->history_s > 0 ? plan->history_s : (double)NAN);
+		json_key_str(&p->j, "history_ends_by", plan->by_processes ? "processes" : "buffer");
+		json_key_num(&p->j, "new_processes_per_s", plan->new_processes_s);
+		json_key_uint(&p->j, "history_samples", plan->held_samples);
+		json_key_num(&p->j, "samples_per_s", plan->samples_per_s);
+		json_key_num(&p->j, "bytes_per_sample", plan->bytes_per_sample);
+		json_key_uint(&p->j, "memory_bytes", plan->memory_bytes);
 	}
-	json_open(&j, '{');
-	json_key_str(&j, "check", f.what);
-	json_key_str(&j, "name", f.name);
-	json_key_str(&j, "verdict", f.verdict);
-	json_key_str(&j, "text", text);
-	json_key_num(&j, "history_s", plan->history_s > 0 ? plan->history_s : (double)NAN);
-	json_key_str(&j, "history_ends_by", plan->by_processes ? "processes" : "buffer");
-	json_key_num(&j, "new_processes_per_s", plan->new_processes_s);
-	json_key_uint(&j, "history_samples", plan->held_samples);
-	json_key_num(&j, "samples_per_s", plan->samples_per_s);
-	json_key_num(&j, "bytes_per_sample", plan->bytes_per_sample);
-	json_key_uint(&j, "memory_bytes", plan->memory_bytes);
-	json_close(&j, '}');
-	buf_putc(&c->out, '\n');
+	sheet_close(p);
 }
 
 static void plan_text(const struct check *c, const struct plan *plan, double ring_mb, char *text,
@@ -528,8 +473,7 @@ static int check_plan(struct check *c, struct err *err)
 
 static void check_data_file(struct check *c)
 {
-	struct finding f = {
-		.what = "file", .verdict = "ok", .name = c->o->capture.data_file, .limit = NAN};
+	struct finding f = {"file", c->o->capture.data_file, "ok", NULL, NULL, NAN};
 	struct buf name = {0};
 	struct err err = {0};
 
@@ -543,8 +487,7 @@ static void check_data_file(struct check *c)
 
 static void check_stop_command(struct check *c)
 {
-	struct finding f = {
-		.what = "command", .verdict = "ok", .name = c->o->stop_command, .limit = NAN};
+	struct finding f = {"command", c->o->stop_command, "ok", NULL, NULL, NAN};
 	struct command_line line = {0};
 	struct err why = {0};
 	int rc;
@@ -588,6 +531,8 @@ int cmd_check(const struct options *o, struct err *err)
 		rc = cmd_check_process(o, err);
 	if (rc)
 		return rc;
+	sheet_init(&c.sheet, o);
+	c.sheet.columns = FIT_ALL;            /* findings are for grep, too */
 	remark_no_effect(o);
 	check_settings(&c);
 	check_data_file(&c);
@@ -597,13 +542,12 @@ int cmd_check(const struct options *o, struct err *err)
 		rc = check_rules(&c, err);
 	if (!rc) {
 		check_sources(&c);
-		check_stacks(o, &c.out);
+		check_stacks(o, &c.sheet);
 		if (o->plan && !c.wrong && !c.cannot_record)
 			rc = check_plan(&c, err);
 	}
-	if (!rc) {
-		rc = cmd_print_colored(o, &c.out, err);
-	}
+	if (!rc)
+		rc = sheet_print(&c.sheet, err);
 	if (!rc && c.wrong)
 		rc = err_set(
 			err, ERR_USAGE,
@@ -614,6 +558,6 @@ int cmd_check(const struct options *o, struct err *err)
 		rc = err_set(err, ERR_IO, "the store cannot be used");
 	else if (!rc && c.cannot_record)
 		rc = err_set(err, ERR_ACCESS, "collect would refuse to start: a source is missing");
-	buf_free(&c.out);
+	sheet_free(&c.sheet);
 	return rc;
 }

@@ -4,9 +4,7 @@
  */
 #pragma once
 
-#include "options/options.h"
+#include "cli/sheet.h"
 
-/*
- * Append findings in the form of check's others; with --json one object a line. Takes at most 2 s.
- */
-void check_stacks(const struct options *o, struct buf *out);
+/* Put findings in the form of check's others. Takes at most 2 s. */
+void check_stacks(const struct options *o, struct sheet *p);

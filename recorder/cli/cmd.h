@@ -112,6 +112,11 @@ void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, s
  */
 void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns);
 
+/* What became of a rule's events, by their keys in the recorder's status: "5 seen, 1 matched". */
+#define RULE_COUNTS 9
+extern const char *const rule_count_keys[RULE_COUNTS];
+void put_rule_counts(struct buf *out, const double counts[RULE_COUNTS]);
+
 /*
  * Likely mistakes in a rule that are no errors: a pid that no process has now, a misspelled log.
  * Sentences joined by "; ", or "".
@@ -139,10 +144,6 @@ void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* Write a command's whole output to standard output. */
 int cmd_print(const struct buf *text, struct err *err);
-/* The same with colour, where it is wanted (color.h). */
-int cmd_print_colored(const struct options *o, const struct buf *text, struct err *err);
-/* The same; without --json, lines too long for the terminal are broken (base/fit.h). */
-int cmd_print_fitted(const struct options *o, const struct buf *text, struct err *err);
 
 /* ---- files of other programs: cli/output.c --------------------------------------------------- */
 
@@ -168,7 +169,6 @@ const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES]);
 /* An incident's window from its trigger: "120 s before to 5 s after the trigger". */
 void put_span(struct buf *out, const struct incident_head *h);
 
-/*
- * Append at most `columns` characters of text, cut with an ellipsis, control characters as blanks.
- */
-void put_cut(struct buf *out, const char *text, size_t columns);
+/* An incident's first members with --json, in list, and in show with the value that fired. */
+struct json;
+void json_incident(struct json *j, const struct incident_head *h, bool with_value);

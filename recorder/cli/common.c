@@ -4,11 +4,10 @@
 #include "cli/cmd.h"
 
 #include "analysis/group.h"
-#include "base/fit.h"
+#include "base/json.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "cli/color.h"
 #include "engine/engine.h"
 #include "model/memory_budget.h"
 
@@ -46,39 +45,6 @@ int cmd_print(const struct buf *text, struct err *err)
 		return rc;
 	out_put(out, buf_text(text), text->len);
 	return out_close(out, err);
-}
-
-int cmd_print_colored(const struct options *o, const struct buf *text, struct err *err)
-{
-	struct buf colored = {0};
-	int rc;
-
-	if (!color_wanted(o))
-		return cmd_print(text, err);
-	rc = buf_check(text, "the output", err);
-	if (!rc) {
-		color_lines(&colored, o->command, buf_text(text), text->len);
-		rc = cmd_print(&colored, err);
-	}
-	buf_free(&colored);
-	return rc;
-}
-
-int cmd_print_fitted(const struct options *o, const struct buf *text, struct err *err)
-{
-	size_t columns = fit_columns();
-	struct buf fitted = {0};
-	int rc;
-
-	if (o->json || columns == FIT_ALL)
-		return cmd_print_colored(o, text, err);
-	rc = buf_check(text, "the output", err);
-	if (!rc) {
-		fit_lines(&fitted, buf_text(text), text->len, columns);
-		rc = cmd_print_colored(o, &fitted, err);
-	}
-	buf_free(&fitted);
-	return rc;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -338,11 +304,6 @@ const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES])
 	return out;
 }
 
-void put_cut(struct buf *out, const char *text, size_t columns)
-{
-	fit_cut(out, text, columns);
-}
-
 void put_span(struct buf *out, const struct incident_head *h)
 {
 	double from = ((double)h->t0_ns - (double)h->trigger_ns) / 1e9;
@@ -356,6 +317,28 @@ void put_span(struct buf *out, const struct incident_head *h)
 		buf_printf(out, "%s before to %s after the trigger", a, b);
 	else
 		buf_printf(out, "%s to %s %s the trigger", a, b, from > 0 ? "after" : "before");
+}
+
+void json_incident(struct json *j, const struct incident_head *h, bool with_value)
+{
+	char time[OS_TIME_TEXT_BYTES];
+
+	os_time_text(h->trigger_wall_ns, time);
+	json_key_int(j, "id", h->id);
+	json_key_str(j, "uuid", h->uuid);
+	json_key_str(j, "state", incident_state_text(h->state));
+	json_key_str(j, "trigger", h->rule);
+	json_key_str(j, "reason", h->reason);
+	if (with_value) {
+		json_key_num(j, "value", h->value);
+		json_key_num(j, "limit", h->limit);
+	}
+	json_key_str(j, "time_utc", time);
+	json_key_num(j, "window_s", (double)(h->t1_ns - h->t0_ns) / 1e9);
+	json_key_uint(j, "samples", h->samples);
+	json_key_uint(j, "lost", h->lost);
+	json_key_uint(j, "bytes", h->stored_bytes);
+	json_key_bool(j, "pinned", h->pinned);
 }
 
 int cmd_memory(const struct options *o, struct memory_share *out, struct err *err)

@@ -10,6 +10,7 @@
  */
 #include "cli/cmd.h"
 
+#include "base/fit.h"
 #include "base/os.h"
 #include "export/export.h"
 #include "model/process_name.h"
@@ -37,7 +38,7 @@ static void offer(struct completion *c, const char *name, size_t n, const char *
 	buf_put(&c->out, c->before, c->nbefore);
 	buf_put(&c->out, name, n);
 	buf_putc(&c->out, '\t');
-	put_cut(&c->out, about, ABOUT_COLUMNS);
+	fit_cut(&c->out, about, ABOUT_COLUMNS);
 	buf_putc(&c->out, '\n');
 }
 

@@ -3,9 +3,10 @@
  * engine/control.h.
  */
 #include "cli/cmd.h"
+#include "cli/sheet.h"
 #include "engine/control.h"
 #include "engine/engine.h"
-#include "base/array.h"
+#include "base/fit.h"
 #include "base/json_read.h"
 
 #include "base/json.h"
@@ -83,110 +84,106 @@ static double number(struct json_value status, const char *key)
 	return v;
 }
 
-static void put_label(struct buf *out, const char *label)
-{
-	buf_printf(out, "%-10s", label);
-}
-
-static void put_text(struct buf *out, const char *label, struct json_value v)
+/* A line with the text of a member; nothing where it has none. */
+static void put_text(struct sheet *p, const char *label, struct json_value v)
 {
 	struct buf text = {0};
 
 	json_put_text(v, &text);
-	if (text.len) {
-		put_label(out, label);
-		put_cut(out, buf_text(&text), 4000);
-		buf_putc(out, '\n');
-	}
+	sheet_text_line(p, label, buf_text(&text));
 	buf_free(&text);
 }
 
 /* "12 MB of 64 MB", or nothing when the recorder did not say. */
-static void put_use(struct buf *out, const char *label, double used, double max)
+static void put_use(struct sheet *p, const char *label, double used, double max)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
 
 	if (used < 0)
 		return;
-	put_label(out, label);
-	buf_puts(out, text_bytes((uint64_t)used, a));
+	sheet_label(p, label);
+	buf_puts(&p->out, text_bytes((uint64_t)used, a));
 	if (max >= 0)
-		buf_printf(out, " of %s", text_bytes((uint64_t)max, b));
-	buf_putc(out, '\n');
+		buf_printf(&p->out, " of %s", text_bytes((uint64_t)max, b));
+	buf_putc(&p->out, '\n');
 }
 
 /* How far back the history reaches, at what density, and how much was evicted. */
-static void put_history(struct buf *out, struct json_value status, double history_s)
+static void put_history(struct sheet *p, struct json_value status)
 {
-	double samples = number(status, "history_samples"),
-	       bytes = number(status, "bytes_per_sample");
+	double seconds = number(status, "history_s"), samples = number(status, "history_samples");
+	double bytes = number(status, "bytes_per_sample");
 	double gone = number(status, "evicted_samples");
 	char a[CMD_NUMBER_BYTES];
 
-	put_label(out, "History");
-	buf_printf(out, "%s", text_seconds(history_s, a));
+	if (seconds < 0)
+		return;
+	sheet_label(p, "History");
+	buf_printf(&p->out, "%s", text_seconds(seconds, a));
 	if (samples >= 0)
-		buf_printf(out, ", %s samples", text_count((uint64_t)samples, a));
+		buf_printf(&p->out, ", %s samples", text_count((uint64_t)samples, a));
 	if (bytes > 0)
-		buf_printf(out, ", %.1f bytes per sample", bytes);
+		buf_printf(&p->out, ", %.1f bytes per sample", bytes);
 	if (gone > 0)
-		buf_printf(out, "; %s older ones were evicted", text_count((uint64_t)gone, a));
-	buf_putc(out, '\n');
+		buf_printf(&p->out, "; %s older ones were evicted", text_count((uint64_t)gone, a));
+	buf_putc(&p->out, '\n');
 }
 
 /* The budget, the current cost, and the steps down that were taken. */
-static void put_budget(struct buf *out, struct json_value budget)
+static void put_budget(struct sheet *p, struct json_value budget)
 {
 	double cpu = number(budget, "cpu_pct"), max_cpu = number(budget, "max_cpu_pct");
 	double max_mb = number(budget, "max_rss_mb"), steps = number(budget, "steps_down");
 
 	if (cpu < 0)
 		return;
-	put_label(out, "Budget");
-	buf_printf(out, "%.2f %% of one CPU now", cpu);
+	sheet_label(p, "Budget");
+	buf_printf(&p->out, "%.2f %% of one CPU now", cpu);
 	if (max_cpu > 0)
-		buf_printf(out, ", %.4g %% at most", max_cpu);
+		buf_printf(&p->out, ", %.4g %% at most", max_cpu);
 	if (max_mb > 0)
-		buf_printf(out, "; %.0f MB of memory at most", max_mb);
-	buf_printf(out, "; sampling at %.0f Hz", number(budget, "freq_hz"));
+		buf_printf(&p->out, "; %.0f MB of memory at most", max_mb);
+	buf_printf(&p->out, "; sampling at %.0f Hz", number(budget, "freq_hz"));
 	if (number(budget, "stack_kb") > 0)
-		buf_printf(out, " with %.0f KB of stack", number(budget, "stack_kb"));
+		buf_printf(&p->out, " with %.0f KB of stack", number(budget, "stack_kb"));
 	if (steps > 0)
-		buf_printf(out, ", %.0f of %.0f steps down", steps, number(budget, "steps"));
-	buf_putc(out, '\n');
+		buf_printf(&p->out, ", %.0f of %.0f steps down", steps, number(budget, "steps"));
+	buf_putc(&p->out, '\n');
 }
 
-static void put_counts(struct buf *out, struct json_value status)
+static void put_samples(struct sheet *p, struct json_value status)
 {
 	double samples = number(status, "samples"), lost = number(status, "lost");
-	double incidents = number(status, "incidents"), cpu = number(status, "cpu_ms");
-	double elapsed = number(status, "elapsed_s"), history = number(status, "history_s");
-	double rss = number(status, "rss_kb"), flooded = number(status, "flooded");
-	char a[CMD_NUMBER_BYTES], text[ENGINE_FLOODED_BYTES];
+	double flooded = number(status, "flooded");
+	char n[CMD_NUMBER_BYTES], text[ENGINE_FLOODED_BYTES];
 
-	put_label(out, "Samples");
-	buf_puts(out, samples < 0 ? "?" : text_count((uint64_t)samples, a));
-	buf_printf(out, ", lost %s%s\n", lost < 0 ? "?" : text_count((uint64_t)lost, a),
-		   engine_flooded_text(flooded > 0 ? (uint64_t)flooded : 0, text));
-	if (history >= 0)
-		put_history(out, status, history);
-	if (incidents >= 0) {
-		put_label(out, "Incidents");
-		buf_printf(out, "%s\n", text_count((uint64_t)incidents, a));
-	}
-	if (cpu >= 0) {
-		put_label(out, "Recorder");
-		buf_printf(out, "%s of CPU time", text_seconds(cpu / 1e3, a));
-		if (elapsed > 0)
-			buf_printf(out, " (%.2f %% of one CPU)", cpu / elapsed / 10);
-		if (rss >= 0)
-			buf_printf(out, ", %s of memory", text_bytes((uint64_t)(rss * 1024), a));
-		buf_putc(out, '\n');
-	}
+	sheet_label(p, "Samples");
+	buf_printf(&p->out, "%s, ", samples < 0 ? "?" : text_count((uint64_t)samples, n));
+	sheet_put(p, lost != 0 ? SHEET_LOSS : SHEET_PLAIN, "lost %s%s",
+		 lost < 0 ? "?" : text_count((uint64_t)lost, n),
+		 engine_flooded_text(flooded > 0 ? (uint64_t)flooded : 0, text));
+	buf_putc(&p->out, '\n');
+}
+
+static void put_cost(struct sheet *p, struct json_value status)
+{
+	double cpu = number(status, "cpu_ms"), elapsed = number(status, "elapsed_s");
+	double rss = number(status, "rss_kb");
+	char n[CMD_NUMBER_BYTES];
+
+	if (cpu < 0)
+		return;
+	sheet_label(p, "Recorder");
+	buf_printf(&p->out, "%s of CPU time", text_seconds(cpu / 1e3, n));
+	if (elapsed > 0)
+		buf_printf(&p->out, " (%.2f %% of one CPU)", cpu / elapsed / 10);
+	if (rss >= 0)
+		buf_printf(&p->out, ", %s of memory", text_bytes((uint64_t)(rss * 1024), n));
+	buf_putc(&p->out, '\n');
 }
 
 /* The sources with events or losses: "Events    perf: 1,234, lost 5". */
-static void put_sources(struct buf *out, struct json_value sources)
+static void put_sources(struct sheet *p, struct json_value sources)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
 	struct json_value s = {0};
@@ -200,17 +197,17 @@ static void put_sources(struct buf *out, struct json_value sources)
 			continue;
 		buf_reset(&name);
 		json_put_text(json_member(s, "name"), &name);
-		put_label(out, label);
-		buf_printf(out, "%s: %s", buf_text(&name), text_count((uint64_t)events, a));
+		sheet_label(p, label);
+		buf_printf(&p->out, "%s: %s", buf_text(&name), text_count((uint64_t)events, a));
 		if (lost > 0)
-			buf_printf(out, ", lost %s", text_count((uint64_t)lost, b));
-		buf_putc(out, '\n');
+			buf_printf(&p->out, ", lost %s", text_count((uint64_t)lost, b));
+		buf_putc(&p->out, '\n');
 		label = "";
 	}
 	buf_free(&name);
 }
 
-static void put_tables(struct buf *out, struct json_value tables)
+static void put_tables(struct sheet *p, struct json_value tables)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
 	struct json_value t = {0};
@@ -222,15 +219,14 @@ static void put_tables(struct buf *out, struct json_value tables)
 
 		buf_reset(&name);
 		json_put_text(json_member(t, "table"), &name);
-		put_label(out, label);
-		buf_printf(out, "%s: %s of %s\n", buf_text(&name),
-			   used < 0 ? "?" : text_count((uint64_t)used, a),
-			   max < 0 ? "?" : text_count((uint64_t)max, b));
+		sheet_line(p, label, SHEET_PLAIN, "%s: %s of %s", buf_text(&name),
+			  used < 0 ? "?" : text_count((uint64_t)used, a),
+			  max < 0 ? "?" : text_count((uint64_t)max, b));
 	}
 	buf_free(&name);
 }
 
-static void put_limits(struct buf *out, struct json_value limits)
+static void put_limits(struct sheet *p, struct json_value limits)
 {
 	double hour = number(limits, "incidents_per_rule_and_hour");
 	double dropped = number(limits, "symbol_requests_dropped");
@@ -238,94 +234,78 @@ static void put_limits(struct buf *out, struct json_value limits)
 
 	if (hour < 0)
 		return;
-	put_label(out, "Limits");
-	buf_printf(
-		out,
-		"per rule: %.0f incidents an hour, %.0f a day, %s open starts; incidents are "
-		"deleted after %.0f days\n",
-		hour, number(limits, "incidents_per_rule_and_day"),
-		text_count((uint64_t)number(limits, "open_starts_per_rule"), n),
-		number(limits, "keep_days"));
-	if (dropped <= 0)
-		return;
-	put_label(out, "");
-	buf_printf(out, "%s frames were not looked up because the symbol queue was full\n",
-		   text_count((uint64_t)dropped, n));
+	sheet_line(p, "Limits", SHEET_PLAIN,
+		  "per rule: %.0f incidents an hour, %.0f a day, %s open starts; incidents are "
+		  "deleted after %.0f days",
+		  hour, number(limits, "incidents_per_rule_and_day"),
+		  text_count((uint64_t)number(limits, "open_starts_per_rule"), n),
+		  number(limits, "keep_days"));
+	if (dropped > 0)
+		sheet_line(p, "", SHEET_PLAIN,
+			  "%s frames were not looked up because the symbol queue was full",
+			  text_count((uint64_t)dropped, n));
 }
 
 /* Why a rule has not fired: how near it came, and where the events went. */
-static void put_why(struct buf *out, struct json_value rule)
+static void put_why(struct sheet *p, struct json_value rule)
 {
-	static const struct {
-		const char *key, *text;
-	} counts[] = {
-		{"seen", "seen"},
-		{"matched", "matched"},
-		{"fired", "fired"},
-		{"held_back", "held back"},
-		{"dropped_by_process", "of other processes"},
-		{"dropped_by_filter", "dropped by a filter"},
-		{"stops_without_start", "stops without a start"},
-		{"starts_lost", "starts lost"},
-		{"covered_by_incident", "within an incident"},
-	};
-	double v = number(rule, "nearest_ago_s");
+	double ago = number(rule, "nearest_ago_s"), counts[RULE_COUNTS];
 	struct buf line = {0};
 	char n[CMD_NUMBER_BYTES];
-	size_t i;
+	unsigned i;
 
-	if (v >= 0) {
+	if (ago >= 0) {
 		buf_puts(&line, "nearest ");
 		json_put_text(json_member(rule, "nearest"), &line);
-		buf_printf(&line, ", %s ago; ", text_seconds(v, n));
+		buf_printf(&line, ", %s ago; ", text_seconds(ago, n));
 	}
-	for (i = 0; i < COUNT_OF(counts); i++) {
-		v = number(rule, counts[i].key);
-		if (v > 0 || (v == 0 && i == 0))
-			buf_printf(&line, "%s%s %s", i ? ", " : "", text_count((uint64_t)v, n),
-				   counts[i].text);
-	}
-	put_label(out, "");
-	put_cut(out, buf_text(&line), 4000);
-	buf_putc(out, '\n');
+	for (i = 0; i < RULE_COUNTS; i++)
+		counts[i] = number(rule, rule_count_keys[i]);
+	put_rule_counts(&line, counts);
+	sheet_text_line(p, "", buf_text(&line));
 	buf_free(&line);
 }
 
-static void put_rules(struct buf *out, struct json_value rules)
+static void put_rules(struct sheet *p, struct json_value rules)
 {
 	struct json_value r = {0};
 
 	while ((r = json_next(rules, r)).at) {
-		put_text(out, "Rule", json_member(r, "rule"));
-		put_text(out, "", json_member(r, "text"));
-		put_why(out, r);
+		put_text(p, "Rule", json_member(r, "rule"));
+		put_text(p, "", json_member(r, "text"));
+		put_why(p, r);
 	}
 }
 
-static void put_status(struct buf *out, struct json_value status)
+static void put_status(struct sheet *p, struct json_value status)
 {
+	double incidents = number(status, "incidents"), elapsed = number(status, "elapsed_s");
 	struct buf state = {0};
 	char n[CMD_NUMBER_BYTES];
 
 	json_put_text(json_member(status, "state"), &state);
-	put_label(out, "State");
-	buf_printf(out, "%s", state.len ? buf_text(&state) : "?");
-	if (number(status, "elapsed_s") >= 0)
-		buf_printf(out, " for %s", text_seconds(number(status, "elapsed_s"), n));
+	sheet_label(p, "State");
+	buf_printf(&p->out, "%s", state.len ? buf_text(&state) : "?");
+	if (elapsed >= 0)
+		buf_printf(&p->out, " for %s", text_seconds(elapsed, n));
 	if (number(status, "pid") >= 0)
-		buf_printf(out, ", process %.0f", number(status, "pid"));
-	buf_putc(out, '\n');
-	put_text(out, "Note", json_member(status, "note"));
-	put_counts(out, status);
-	put_budget(out, json_member(status, "budget"));
-	put_use(out, "Ring", number(status, "ring_bytes"), number(status, "ring_max_bytes"));
-	put_use(out, "Held", number(status, "held_bytes"), number(status, "held_max_bytes"));
-	put_sources(out, json_member(status, "sources"));
-	put_tables(out, json_member(status, "tables"));
-	put_limits(out, json_member(status, "limits"));
-	put_text(out, "Store", json_member(status, "store"));
-	put_use(out, "", number(status, "store_bytes"), number(status, "store_max_bytes"));
-	put_rules(out, json_member(status, "rules"));
+		buf_printf(&p->out, ", process %.0f", number(status, "pid"));
+	buf_putc(&p->out, '\n');
+	put_text(p, "Note", json_member(status, "note"));
+	put_samples(p, status);
+	put_history(p, status);
+	if (incidents >= 0)
+		sheet_line(p, "Incidents", SHEET_PLAIN, "%s", text_count((uint64_t)incidents, n));
+	put_cost(p, status);
+	put_budget(p, json_member(status, "budget"));
+	put_use(p, "Ring", number(status, "ring_bytes"), number(status, "ring_max_bytes"));
+	put_use(p, "Held", number(status, "held_bytes"), number(status, "held_max_bytes"));
+	put_sources(p, json_member(status, "sources"));
+	put_tables(p, json_member(status, "tables"));
+	put_limits(p, json_member(status, "limits"));
+	put_text(p, "Store", json_member(status, "store"));
+	put_use(p, "", number(status, "store_bytes"), number(status, "store_max_bytes"));
+	put_rules(p, json_member(status, "rules"));
 	buf_free(&state);
 }
 
@@ -335,27 +315,29 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 {
 	struct json_value all, error;
 	struct buf text = {0};
+	struct sheet sheet;
 	int rc = 0;
 
 	if (!json_read(buf_text(answer), &all))
 		return err_set(err, ERR_FORMAT, "the recorder's answer is not JSON: %.200s",
 			       buf_text(answer));
+	sheet_init(&sheet, o);
+	sheet.columns = FIT_ALL;
 	error = json_member(all, "error");
-	json_put_text(error, &text);
-	if (error.at)
+	json_put_text(error.at ? error : json_member(all, "text"), &text);
+	if (error.at) {
 		rc = err_set(err, ERR_IO, "the recorder refused: %s", buf_text(&text));
-	buf_reset(&text);
-	if (o->json)
-		buf_printf(&text, "%s\n", buf_text(answer));
-	else if (o->command == CMD_STATUS)
-		put_status(&text, all);
-	else
-		json_put_text(json_member(all, "text"), &text);
-	if (!rc && (o->json || o->command == CMD_STATUS))
-		rc = cmd_print_colored(o, &text, err);
-	else if (!rc && text.len)
+	} else if (o->json || o->command == CMD_STATUS) {
+		if (o->json)
+			buf_printf(&sheet.out, "%s\n", buf_text(answer));
+		else
+			put_status(&sheet, all);
+		rc = sheet_print(&sheet, err);
+	} else if (text.len) {
 		cmd_note("%s", buf_text(&text));
+	}
 	buf_free(&text);
+	sheet_free(&sheet);
 	return rc;
 }
 

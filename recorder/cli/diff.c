@@ -3,10 +3,10 @@
  * program's format.
  */
 #include "cli/cmd.h"
+#include "cli/sheet.h"
 #include "analysis/overweight.h"
 
-#include "base/fit.h"
-#include "base/json.h"
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "export/diff.h"
@@ -23,14 +23,14 @@ enum { CHANGE_MIN_COLUMNS = 106, SHARES_MIN_COLUMNS = 74 };
 /* ---- the report ------------------------------------------------------------------------------ */
 
 struct view {
+	struct sheet *sheet;
 	const struct options *o;
 	const struct diff *d;
 	const struct diff_tree *t;
-	struct buf *out;
 	double per;                          /* a printed unit, in the weight's */
-	const char *unit;                    /* of columns: "MS"; of keys: "ms" */
-	const char *key;
-	size_t columns;                      /* of the terminal */
+	char base_head[12], test_head[12];   /* "BASE MS" */
+	const char *key;                     /* "ms" */
+	char base_key[12], test_key[12];     /* "base_ms" */
 };
 
 static bool is_time(const struct diff *d)
@@ -43,79 +43,63 @@ static const char *name_of(const struct view *v, uint32_t text)
 	return stack_tree_text(&v->t->tree, text);
 }
 
-/* "+12.3 %", "n/a", 9 columns. */
-static void put_pct(struct buf *out, double pct, unsigned digits)
+/* A table's rows: their kind, and whether they have an interest. */
+struct diff_table {
+	const char *kind, *title;
+	bool has_interest;
+	const char *process;                 /* NULL = all */
+	double base_sum, test_sum;
+};
+
+/* r: NULL = the heading. */
+static void put_row(const struct view *v, const struct diff_table *t,
+		    const struct overweight_row *r)
 {
-	if (pct == pct)
-		buf_printf(out, "%+7.*f %%", (int)digits, pct);
-	else
-		buf_printf(out, "%9s", "n/a");
+	static const struct overweight_row none;
+	const struct overweight_row *row = r ? r : &none;
+	double base = row->base / v->per, test = row->test / v->per;
+	int change = v->sheet->columns >= CHANGE_MIN_COLUMNS;
+	int shares = v->sheet->columns >= SHARES_MIN_COLUMNS, leads = t->has_interest;
+	const struct sheet_cell cells[] = {
+		{"row", .text = t->kind},
+		{t->process ? "process" : NULL, .text = t->process},
+		{"name", t->title, .kind = SHEET_NAME, .text = row->name},
+		{NULL, "INTEREST", leads * 8, SHEET_NUMBER, .v = row->interest},
+		{NULL, "OVERWEIGHT", leads * 12, SHEET_PERCENT, .v = row->overweight_pct},
+		{NULL, "RESP.", leads * 10, SHEET_PERCENT, .v = row->responsibility_pct,
+		 .digits = 1},
+		{v->base_key, v->base_head, 12, SHEET_NUMBER, .v = base, .digits = 1},
+		{v->test_key, v->test_head, 12, SHEET_NUMBER, .v = test, .digits = 1},
+		{NULL, "CHANGE", change * 12, SHEET_CHANGE,
+		 .v = (row->test - row->base) / v->per, .of = fmax(base, test)},
+		{"base_pct", "BASE %", shares * 9, SHEET_SHARE,
+		 .v = t->base_sum > 0 ? 100 * row->base / t->base_sum : 0},
+		{"test_pct", "TEST %", shares * 8, SHEET_SHARE,
+		 .v = t->test_sum > 0 ? 100 * row->test / t->test_sum : 0},
+		{"overweight_pct", .kind = SHEET_NUMBER, .v = row->overweight_pct},
+		{"responsibility_pct", .kind = SHEET_NUMBER, .v = row->responsibility_pct},
+		{"interest", .kind = SHEET_COUNT, .n = row->interest},
+	};
+
+	(r ? sheet_row : sheet_heading)(v->sheet, cells, COUNT_OF(cells));
 }
 
-static void put_json_row(const struct view *v, const char *kind, const char *process,
-			 const struct overweight_row *r, double base_sum, double test_sum)
+static void put_left(const struct view *v, uint32_t n)
 {
-	struct json j = {.out = v->out};
-	char key[32];
-
-	json_open(&j, '{');
-	json_key_str(&j, "row", kind);
-	if (process)
-		json_key_str(&j, "process", process);
-	json_key_str(&j, "name", r->name);
-	snprintf(key, sizeof(key), "base_%s", v->key);
-	json_key_num(&j, key, r->base / v->per);
-	snprintf(key, sizeof(key), "test_%s", v->key);
-	json_key_num(&j, key, r->test / v->per);
-	json_key_num(&j, "base_pct", base_sum > 0 ? 100 * r->base / base_sum : 0);
-	json_key_num(&j, "test_pct", test_sum > 0 ? 100 * r->test / test_sum : 0);
-	json_key_num(&j, "overweight_pct", r->overweight_pct);
-	json_key_num(&j, "responsibility_pct", r->responsibility_pct);
-	json_key_uint(&j, "interest", r->interest);
-	json_close(&j, '}');
-	buf_putc(v->out, '\n');
+	if (n && !v->sheet->json)
+		buf_printf(&v->sheet->out, "  and %" PRIu32 " more; --rows shows more\n", n);
 }
 
-static void put_amounts(const struct view *v, const struct overweight_row *r, double base_sum,
-			double test_sum)
-{
-	buf_printf(v->out, " %11.1f %11.1f ", r->base / v->per, r->test / v->per);
-	if (v->columns >= CHANGE_MIN_COLUMNS)
-		buf_printf(v->out, "%+11.1f", (r->test - r->base) / v->per);
-	if (v->columns >= SHARES_MIN_COLUMNS)
-		buf_printf(v->out, "  %5.1f %% %5.1f %%",
-			   base_sum > 0 ? 100 * r->base / base_sum : 0,
-			   test_sum > 0 ? 100 * r->test / test_sum : 0);
-	buf_puts(v->out, "  ");
-	fit_last(v->out, r->name, 0, v->columns);
-	buf_putc(v->out, '\n');
-}
-
-static void put_heading(const struct view *v, bool overweight, const char *title)
-{
-	buf_putc(v->out, '\n');
-	if (overweight)
-		buf_printf(v->out, "%8s %11s %9s", "INTEREST", "OVERWEIGHT", "RESP.");
-	buf_printf(v->out, " %8s %-2s %8s %-2s ", "BASE", v->unit, "TEST", v->unit);
-	if (v->columns >= CHANGE_MIN_COLUMNS)
-		buf_printf(v->out, "%11s", "CHANGE");
-	if (v->columns >= SHARES_MIN_COLUMNS)
-		buf_printf(v->out, "  %7s %7s", "BASE %", "TEST %");
-	buf_puts(v->out, "  ");
-	fit_last(v->out, title, 0, v->columns);
-	buf_putc(v->out, '\n');
-}
+enum { IN_BOTH, ONLY_TEST, ONLY_BASE, PLACES };
 
 static int place_of(const struct overweight_row *r)
 {
-	if (r->base > 0)
-		return r->test > 0 ? 0 : 2;
-	return 1;
+	return r->base <= 0 ? ONLY_TEST : r->test <= 0 ? ONLY_BASE : IN_BOTH;
 }
 
 /* Put the rows of one place together. */
-static void put_place(const struct view *v, const char *process, const struct overweight_row *rows,
-		      uint32_t n, int place, double base_sum, double test_sum)
+static void put_place(const struct view *v, struct diff_table t,
+		      const struct overweight_row *rows, uint32_t n, int place)
 {
 	static const char *const titles[] = {
 		"FUNCTION, INCLUSIVE", "FUNCTION, ONLY IN THE TEST", "FUNCTION, ONLY IN THE BASE",
@@ -123,38 +107,21 @@ static void put_place(const struct view *v, const char *process, const struct ov
 	static const char *const kinds[] = {"function", "only_test", "only_base"};
 	uint32_t i, put = 0, left = 0;
 
+	t.kind = kinds[place];
+	t.title = titles[place];
+	t.has_interest = place == IN_BOTH;
 	for (i = 0; i < n; i++) {
 		if (place_of(&rows[i]) != place || rows[i].minor)
 			continue;
-		if (put == v->o->rows) {
+		if (put >= v->o->rows) {
 			left++;
 			continue;
 		}
-		if (!put++ && !v->o->json)
-			put_heading(v, place == 0, titles[place]);
-		if (v->o->json) {
-			put_json_row(v, kinds[place], process, &rows[i], base_sum, test_sum);
-			continue;
-		}
-		if (place == 0) {
-			buf_printf(v->out, "%8u   ", rows[i].interest);
-			put_pct(v->out, rows[i].overweight_pct, 0);
-			buf_putc(v->out, ' ');
-			put_pct(v->out, rows[i].responsibility_pct, 1);
-		}
-		put_amounts(v, &rows[i], base_sum, test_sum);
+		if (!put++)
+			put_row(v, &t, NULL);
+		put_row(v, &t, &rows[i]);
 	}
-	if (left && !v->o->json)
-		buf_printf(v->out, "  and %" PRIu32 " more; --rows shows more\n", left);
-}
-
-static void put_places(const struct view *v, const char *process, const struct overweight_row *rows,
-		       uint32_t n, double base_sum, double test_sum)
-{
-	int place;
-
-	for (place = 0; place < 3; place++)
-		put_place(v, process, rows, n, place, base_sum, test_sum);
+	put_left(v, left);
 }
 
 static int by_change(const void *left, const void *right)
@@ -168,60 +135,56 @@ static int by_change(const void *left, const void *right)
 }
 
 /* Useful even where the whole has hardly changed and overweight says little. */
-static void put_own(const struct view *v, const char *process,
-		    const struct diff_function *functions, uint32_t n, struct overweight_row *rows,
-		    double base_sum, double test_sum)
+static void put_own(const struct view *v, struct diff_table t, struct overweight_row *rows,
+		    uint32_t n)
 {
-	uint32_t i, put = 0, changed = 0;
+	uint32_t i, changed = 0;
 
-	for (i = 0; i < n; i++) {
-		rows[i] = (struct overweight_row){.name = name_of(v, functions[i].text),
-						  .base = functions[i].own_base,
-						  .test = functions[i].own_test};
-	}
-	overweight(rows, n, base_sum, test_sum);
+	t.kind = "own";
+	t.title = "FUNCTION, BY CHANGE OF SELF TIME";
 	if (n)
 		qsort(rows, n, sizeof(*rows), by_change);
-	while (changed < n && fabs(rows[changed].test - rows[changed].base) >= test_sum * 1e-3)
+	while (changed < n && fabs(rows[changed].test - rows[changed].base) >= t.test_sum * 1e-3)
 		changed++;
-	for (i = 0; i < changed && put < v->o->rows; i++, put++) {
-		if (!i && !v->o->json)
-			put_heading(v, false, "FUNCTION, BY CHANGE OF SELF TIME");
-		if (v->o->json)
-			put_json_row(v, "own", process, &rows[i], base_sum, test_sum);
-		else
-			put_amounts(v, &rows[i], base_sum, test_sum);
+	for (i = 0; i < changed && i < v->o->rows; i++) {
+		if (!i)
+			put_row(v, &t, NULL);
+		put_row(v, &t, &rows[i]);
 	}
-	if (put < changed && !v->o->json)
-		buf_printf(v->out, "  and %" PRIu32 " more; --rows shows more\n", changed - put);
+	put_left(v, changed - i);
 }
 
-/* For all processes, or for one: its node, and its name for the rows. */
-static int put_functions(const struct view *v, uint32_t process, const char *name, double base_sum,
-			 double test_sum, struct err *err)
+/* For all processes, or for one: its node, and its table's process and sums. */
+static int put_functions(const struct view *v, uint32_t process, const struct diff_table *t,
+			 struct err *err)
 {
 	struct diff_function *functions = NULL;
-	struct overweight_row *rows;
+	struct overweight_row *rows, *own;
 	uint32_t n = 0, i;
-	int rc = diff_functions(v->t, process, &functions, &n, err);
+	int rc = diff_functions(v->t, process, &functions, &n, err), place;
 
 	if (rc)
 		return rc;
-	rows = calloc((size_t)n + 1, sizeof(*rows));
-	for (i = 0; rows && i < n; i++)
-		rows[i] = (struct overweight_row){
-			.name = name_of(v, functions[i].text), .base = functions[i].base,
-			.test = functions[i].test,
-		};
-	if (rows) {
-		overweight(rows, n, base_sum, test_sum);
-		put_places(v, name, rows, n, base_sum, test_sum);
-		put_own(v, name, functions, n, rows, base_sum, test_sum);
+	rows = calloc(2 * (size_t)n + 1, sizeof(*rows));
+	own = rows + n;
+	for (i = 0; rows && i < n; i++) {
+		const struct diff_function *f = &functions[i];
+		const char *name = name_of(v, f->text);
+
+		rows[i] = (struct overweight_row){.name = name, .base = f->base, .test = f->test};
+		own[i] = (struct overweight_row){.name = name, .base = f->own_base,
+						 .test = f->own_test};
 	}
 	free(functions);
-	rc = rows ? 0 : err_memory(err, "while comparing functions");
+	if (!rows)
+		return err_memory(err, "while comparing functions");
+	overweight(rows, n, t->base_sum, t->test_sum);
+	for (place = 0; place < PLACES; place++)
+		put_place(v, *t, rows, n, place);
+	overweight(own, n, t->base_sum, t->test_sum);
+	put_own(v, *t, own, n);
 	free(rows);
-	return rc;
+	return 0;
 }
 
 struct process_row {
@@ -239,55 +202,50 @@ static int by_weight(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static void put_process(const struct view *v, const struct process_row *p)
-{
-	if (v->o->json)
-		put_json_row(v, "process", NULL, &p->row, v->t->base_sum, v->t->test_sum);
-	else
-		put_amounts(v, &p->row, v->t->base_sum, v->t->test_sum);
-}
-
 /* The heaviest first; with --per-process each with its functions. */
 static int put_processes(const struct view *v, struct err *err)
 {
-	const struct stack_tree *t = &v->t->tree;
-	struct process_row *rows = calloc((size_t)t->nnodes + 1, sizeof(*rows));
+	const struct diff_table t = {"process", "PROCESS", .base_sum = v->t->base_sum,
+				.test_sum = v->t->test_sum};
+	const struct stack_tree *tree = &v->t->tree;
+	struct process_row *rows = calloc((size_t)tree->nnodes + 1, sizeof(*rows));
 	uint32_t i, n = 0;
 	int rc = rows ? 0 : err_memory(err, "while comparing processes");
 
-	for (i = 0; rows && i < t->nnodes; i++) {
-		if (t->nodes[i].caller != STACK_TREE_NONE)
+	for (i = 0; rows && i < tree->nnodes; i++) {
+		if (tree->nodes[i].caller != STACK_TREE_NONE)
 			continue;
 		rows[n].node = i;
-		rows[n].row.name = name_of(v, t->nodes[i].text);
+		rows[n].row.name = name_of(v, tree->nodes[i].text);
 		rows[n].row.base = v->t->all_base[i];
 		rows[n].row.test = v->t->all_test[i];
 		/* Set both percentages as for any part of the whole. */
-		overweight(&rows[n++].row, 1, v->t->base_sum, v->t->test_sum);
+		overweight(&rows[n++].row, 1, t.base_sum, t.test_sum);
 	}
 	if (n)
 		qsort(rows, n, sizeof(*rows), by_weight);
-	if (!v->o->json && n && !v->o->per_process)
-		put_heading(v, false, "PROCESS");
 	for (i = 0; i < n && i < v->o->rows && !rc; i++) {
-		if (v->o->per_process && !v->o->json)
-			put_heading(v, false, "PROCESS");
-		put_process(v, &rows[i]);
+		const struct overweight_row *r = &rows[i].row;
+		const struct diff_table part = {.process = r->name, .base_sum = r->base,
+						.test_sum = r->test};
+
+		if (!i || v->o->per_process)
+			put_row(v, &t, NULL);
+		put_row(v, &t, r);
 		if (v->o->per_process)
-			rc = put_functions(v, rows[i].node, rows[i].row.name, rows[i].row.base,
-					   rows[i].row.test, err);
+			rc = put_functions(v, rows[i].node, &part, err);
 	}
-	if (i < n && !v->o->json)
-		buf_printf(v->out, "  and %" PRIu32 " more; --rows shows more\n", n - i);
+	if (!rc)
+		put_left(v, n - i);
 	free(rows);
 	return rc;
 }
 
-static void put_json_side(struct json *j, const char *which, const struct diff_side *s,
-			  const struct view *v)
+static void json_side(const struct view *v, const char *which, const struct diff_side *s)
 {
-	json_key(j, which);
-	json_open(j, '{');
+	struct json *j = &v->sheet->j;
+
+	json_key_open(j, which, '{');
 	json_key_int(j, "id", s->head->id);
 	json_key_num(j, "window_s", (double)s->window_ns / 1e9);
 	json_key_uint(j, "samples", s->samples);
@@ -298,50 +256,50 @@ static void put_json_side(struct json *j, const char *which, const struct diff_s
 
 static void put_head(const struct view *v)
 {
-	struct json j = {.out = v->out};
+	struct json *j = &v->sheet->j;
 
-	if (!v->o->json) {
-		diff_notes_put(v->out, v->d);
+	if (!v->sheet->json) {
+		diff_notes_put(&v->sheet->out, v->d);
 		return;
 	}
-	json_open(&j, '{');
-	json_key_str(&j, "row", "diff");
-	json_key_str(&j, "metric", stream_text(v->d->stream));
-	put_json_side(&j, "base", &v->d->base, v);
-	put_json_side(&j, "test", &v->d->test, v);
-	json_key_num(&j, "base_factor", v->d->factor);
-	json_close(&j, '}');
-	buf_putc(v->out, '\n');
+	sheet_open(v->sheet);
+	json_key_str(j, "row", "diff");
+	json_key_str(j, "metric", stream_text(v->d->stream));
+	json_side(v, "base", &v->d->base);
+	json_side(v, "test", &v->d->test);
+	json_key_num(j, "base_factor", v->d->factor);
+	sheet_close(v->sheet);
 }
 
 static int print_report(const struct options *o, const struct diff *d,
 			const struct diff_options *opt, struct err *err)
 {
 	struct diff_tree tree = {0};
-	struct buf out = {0};
+	struct diff_table all = {0};
+	struct sheet sheet;
 	struct view v = {
-		.o = o,
-		.d = d,
-		.t = &tree,
-		.out = &out,
-		.columns = fit_columns(),
+		.sheet = &sheet, .o = o, .d = d, .t = &tree,
 		.per = is_time(d) ? 1e6 : 1,
-		.unit = is_time(d) ? "MS" : "",
-		.key = is_time(d)		   ? "ms"
-		       : d->stream == STREAM_ALLOC ? "bytes"
-						   : "count",
+		.key = is_time(d) ? "ms" : d->stream == STREAM_ALLOC ? "bytes" : "count",
 	};
 	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
 
+	snprintf(v.base_head, sizeof(v.base_head), "BASE %-2s", is_time(d) ? "MS" : "");
+	snprintf(v.test_head, sizeof(v.test_head), "TEST %-2s", is_time(d) ? "MS" : "");
+	snprintf(v.base_key, sizeof(v.base_key), "base_%s", v.key);
+	snprintf(v.test_key, sizeof(v.test_key), "test_%s", v.key);
+	sheet_init(&sheet, o);
 	if (!rc) {
 		put_head(&v);
 		rc = put_processes(&v, err);
 	}
+	all.base_sum = tree.base_sum;
+	all.test_sum = tree.test_sum;
 	if (!rc && !o->per_process)
-		rc = put_functions(&v, STACK_TREE_NONE, NULL, tree.base_sum, tree.test_sum, err);
+		rc = put_functions(&v, STACK_TREE_NONE, &all, err);
 	if (!rc)
-		rc = cmd_print_fitted(o, &out, err);
-	buf_free(&out);
+		rc = sheet_print(&sheet, err);
+	sheet_free(&sheet);
 	diff_tree_free(&tree);
 	return rc;
 }

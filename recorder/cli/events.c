@@ -3,17 +3,17 @@
  * line or counted by name.
  */
 #include "cli/cmd.h"
-#include "cli/color.h"
+#include "cli/sheet.h"
 
 #include "base/array.h"
 #include "base/fit.h"
-#include "base/json.h"
 #include "base/nearest.h"
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/trace.h"
+#include "export/event_json.h"
 #include "triggers/trigger.h"
 
 #include <inttypes.h>
@@ -33,10 +33,8 @@ struct event_name {
 
 struct listing {
 	const struct options *o;
-	const char *process;                 /* --process without ".exe" */
 	struct out *out;                     /* NULL = only counted */
-	struct buf line, fitted, colored;
-	bool color;
+	struct sheet sheet;                    /* one line at a time */
 	struct table by_name;
 	struct event_name *names;
 	uint32_t nnames, room;
@@ -44,7 +42,6 @@ struct listing {
 	/* --live: the rule that selects events; NULL = a file */
 	struct trigger *rule;
 	uint64_t most;                       /* --rows; 0 = all */
-	size_t columns;                      /* of the terminal */
 	struct err *err;
 };
 
@@ -147,28 +144,20 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/* The finished line, fitted and coloured for the terminal. */
-static const struct buf *fitted_line(struct listing *l)
+/* uprobe:/path:function, PROVIDER/NAME */
+static void put_name(struct buf *out, const char *provider, const char *name)
 {
-	const struct buf *line = &l->line;
-
-	if (!l->o->json && l->columns != FIT_ALL) {
-		buf_reset(&l->fitted);
-		fit_lines(&l->fitted, buf_text(line), line->len, l->columns);
-		line = &l->fitted;
+	if (*provider) {
+		utf8_put_clean(out, provider, strlen(provider), SIZE_MAX);
+		buf_putc(out, name[0] == '/' ? ':' : '/');
 	}
-	if (!l->color)
-		return line;
-	buf_reset(&l->colored);
-	color_lines(&l->colored, CMD_EVENTS, buf_text(line), line->len);
-	l->colored.failed |= line->failed;
-	return &l->colored;
+	utf8_put_clean(out, name, strlen(name), SIZE_MAX);
 }
 
 static void put_counts(struct listing *l)
 {
+	struct sheet *p = &l->sheet;
 	const struct buf *line;
-	struct json j = {.out = &l->line};
 	uint32_t i;
 
 	if (l->nnames)
@@ -178,25 +167,19 @@ static void put_counts(struct listing *l)
 
 		if (!n->shown)
 			continue;
-		buf_reset(&l->line);
-		if (l->o->json) {
-			json_open(&j, '{');
-			json_key_str(&j, "provider", n->provider);
-			json_key_str(&j, "name", n->name);
-			json_key_uint(&j, "count", n->shown);
-			json_close(&j, '}');
-			j.comma = false;
+		buf_reset(&p->out);
+		if (p->json) {
+			sheet_open(p);
+			json_key_str(&p->j, "provider", n->provider);
+			json_key_str(&p->j, "name", n->name);
+			json_key_uint(&p->j, "count", n->shown);
+			sheet_close(p);
 		} else {
-			buf_printf(&l->line, "%10" PRIu64 "  ", n->shown);   /* for sort -n */
-			if (*n->provider) {
-				utf8_put_clean(&l->line, n->provider, strlen(n->provider),
-					       SIZE_MAX);
-				buf_putc(&l->line, n->name[0] == '/' ? ':' : '/');
-			}
-			utf8_put_clean(&l->line, n->name, strlen(n->name), SIZE_MAX);
+			buf_printf(&p->out, "%10" PRIu64 "  ", n->shown);   /* for sort -n */
+			put_name(&p->out, n->provider, n->name);
+			buf_putc(&p->out, '\n');
 		}
-		buf_putc(&l->line, '\n');
-		line = fitted_line(l);
+		line = sheet_text(p);
 		out_put(l->out, buf_text(line), line->len);
 	}
 }
@@ -242,10 +225,11 @@ static void put_field_text(struct buf *out, const struct event_field *f, bool as
 	}
 }
 
-static void put_text_event(struct listing *l, const struct event *e,
+static void put_text_event(struct sheet *p, const struct event *e,
 			   const struct source_origin *origin)
 {
-	struct buf *out = &l->line;
+	struct buf *out = &p->out;
+	size_t name_at;
 	uint32_t i;
 
 	buf_printf(out, "%12.3f  ", ms_of(e, origin));
@@ -263,83 +247,36 @@ static void put_text_event(struct listing *l, const struct event *e,
 	if (e->cpu != CPU_NONE)
 		buf_printf(out, " cpu %u", (unsigned)e->cpu);
 	buf_puts(out, "  ");
-	if (*provider_of(e)) {
-		utf8_put_clean(out, e->provider, strlen(e->provider), SIZE_MAX);
-		buf_putc(out, name_of(e)[0] == '/' ? ':' : '/');   /* uprobe:/path:function */
-	}
-	utf8_put_clean(out, name_of(e), strlen(name_of(e)), SIZE_MAX);
+	name_at = out->len;
+	put_name(out, provider_of(e), name_of(e));
+	sheet_style(p, name_at, SHEET_HEAD);
 	for (i = 0; i < e->nfields; i++)
 		put_field_text(out, &e->fields[i], e->hex_fields >> i & 1);
+	buf_putc(out, '\n');
 }
 
-/* JavaScript would round integers over 2^53: those are strings. */
-static void put_whole(struct json *j, bool negative, uint64_t magnitude)
-{
-	char text[32];
-
-	if (magnitude <= (uint64_t)1 << 53) {
-		if (negative)
-			json_int(j, -(int64_t)magnitude);
-		else
-			json_uint(j, magnitude);
-		return;
-	}
-	snprintf(text, sizeof(text), "%s%" PRIu64, negative ? "-" : "", magnitude);
-	json_str(j, text);
-}
-
-static void put_field_json(struct json *j, const struct event_field *f, bool as_hex)
-{
-	char hex[24];
-
-	json_key(j, f->name);
-	switch (f->type) {
-	case FIELD_INT:
-		put_whole(j, f->v.i < 0, f->v.i < 0 ? 0 - (uint64_t)f->v.i : (uint64_t)f->v.i);
-		break;
-	case FIELD_UINT:
-		/* Addresses are always strings. */
-		snprintf(hex, sizeof(hex), "0x%" PRIx64, f->v.u);
-		if (as_hex)
-			json_str(j, hex);
-		else
-			put_whole(j, false, f->v.u);
-		break;
-	case FIELD_DOUBLE:
-		json_num(j, f->v.d);
-		break;
-	case FIELD_TEXT:
-		json_str(j, f->v.text);
-		break;
-	}
-}
-
-static void put_json_event(struct listing *l, const struct event *e,
+static void put_json_event(struct sheet *p, const struct event *e,
 			   const struct source_origin *origin)
 {
-	struct json j = {.out = &l->line};
-	uint32_t i;
+	struct json *j = &p->j;
 
-	json_open(&j, '{');
-	json_key_num(&j, "t_ms", ms_of(e, origin));
-	json_key_str(&j, "provider", provider_of(e));
-	json_key_str(&j, "name", name_of(e));
+	sheet_open(p);
+	json_key_num(j, "t_ms", ms_of(e, origin));
+	json_key_str(j, "provider", provider_of(e));
+	json_key_str(j, "name", name_of(e));
 	if (e->process) {
-		json_key_str(&j, "process", process_name(e->process));
-		json_key_uint(&j, "pid", e->process->pid);
+		json_key_str(j, "process", process_name(e->process));
+		json_key_uint(j, "pid", e->process->pid);
 	}
 	if (e->thread)
-		json_key_uint(&j, "tid", e->thread->tid);
+		json_key_uint(j, "tid", e->thread->tid);
 	if (e->cpu != CPU_NONE)
-		json_key_uint(&j, "cpu", e->cpu);
-	json_key_uint(&j, "payload_bytes", e->payload_bytes);
-	json_key_uint(&j, "stack_frames", e->kind == EVENT_IMAGE ? 0 : e->nstack_frames);
-	json_key(&j, "fields");
-	json_open(&j, '{');
-	for (i = 0; i < e->nfields; i++)
-		put_field_json(&j, &e->fields[i], e->hex_fields >> i & 1);
-	json_close(&j, '}');
-	json_close(&j, '}');
+		json_key_uint(j, "cpu", e->cpu);
+	json_key_uint(j, "payload_bytes", e->payload_bytes);
+	json_key_uint(j, "stack_frames", e->kind == EVENT_IMAGE ? 0 : e->nstack_frames);
+	json_key(j, "fields");
+	event_json_fields(j, e->fields, e->nfields, e->hex_fields);
+	sheet_close(p);
 }
 
 static int each(void *ctx, const struct event *e, const struct source_origin *origin)
@@ -352,14 +289,10 @@ static int each(void *ctx, const struct event *e, const struct source_origin *or
 	l->shown += wanted;
 	if (rc || !wanted || l->o->count)
 		return rc;
-	buf_reset(&l->line);
-	if (l->o->json)
-		put_json_event(l, e, origin);
-	else
-		put_text_event(l, e, origin);
-	buf_putc(&l->line, '\n');
-	line = fitted_line(l);
-	if (l->line.failed || line->failed)
+	buf_reset(&l->sheet.out);
+	(l->sheet.json ? put_json_event : put_text_event)(&l->sheet, e, origin);
+	line = sheet_text(&l->sheet);
+	if (line->failed)
 		return no_memory(l);
 	if (l->rule) {                       /* somebody watches: at once */
 		rc = os_write(os_stdout(), line->data, line->len, l->err);
@@ -401,21 +334,21 @@ static void listing_free(struct listing *l)
 	}
 	free(l->names);
 	table_free(&l->by_name);
-	buf_free(&l->line);
-	buf_free(&l->fitted);
-	buf_free(&l->colored);
+	sheet_free(&l->sheet);
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
 static int list_events(const struct options *o, struct err *err)
 {
-	struct buf text = {0};
 	struct out *out = NULL;
 	struct err first = {0}, why;
+	struct sheet sheet;
 	unsigned i, nlists = 0;
-	int rc = out_to_buf(&text, &out, err), one;
+	int rc, one;
 
+	sheet_init(&sheet, o);
+	rc = out_to_buf(&sheet.out, &out, err);
 	/* Where one source fails, another may have events; keep the first error. */
 	for (i = 0; !rc && live_sources[i]; i++) {
 		if (!live_sources[i]->list_events)
@@ -425,11 +358,9 @@ static int list_events(const struct options *o, struct err *err)
 		if (one && !first.code)
 			first = why;
 	}
-	if (out && !rc)
+	if (!rc)
 		rc = out_close(out, err);
-	else
-		out_abandon(out);
-	if (!rc && !text.len && first.code) {
+	if (!rc && !sheet.out.len && first.code) {
 		rc = (int)first.code;
 		if (err)
 			*err = first;
@@ -439,8 +370,8 @@ static int list_events(const struct options *o, struct err *err)
 			     "events: this system's own events cannot be listed; name a trace with "
 			     "--from FILE.etl");
 	if (!rc)
-		rc = cmd_print_fitted(o, &text, err);
-	buf_free(&text);
+		rc = sheet_print(&sheet, err);
+	sheet_free(&sheet);
 	return rc;
 }
 
@@ -491,13 +422,13 @@ static int watch(struct listing *l, struct trace *live, struct needs *needs, str
 
 static int watch_events(const struct options *o, struct err *err)
 {
-	struct listing l = {.o = o, .err = err, .columns = fit_columns(),
-			    .color = color_wanted(o)};
+	struct listing l = {.o = o, .err = err};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	struct trace live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
 			     .stack_kb = 32, .each = each, .ctx = &l};
 	int rc = needs ? 0 : err_memory(err, "for the list of events");
 
+	sheet_init(&l.sheet, o);
 	if (options_origin(o, "rows") != FROM_DEFAULT)
 		l.most = o->rows;
 	if (!rc)
@@ -514,8 +445,7 @@ static int watch_events(const struct options *o, struct err *err)
 
 int cmd_events(const struct options *o, struct err *err)
 {
-	struct listing l = {.o = o, .err = err, .columns = fit_columns(),
-			    .color = color_wanted(o)};
+	struct listing l = {.o = o, .err = err};
 	struct trace t = {.sources = file_sources(o->capture.file),
 			  .path = o->capture.file,
 			  .each = each,
@@ -525,6 +455,7 @@ int cmd_events(const struct options *o, struct err *err)
 
 	if (!o->capture.file)
 		return o->live ? watch_events(o, err) : list_events(o, err);
+	sheet_init(&l.sheet, o);
 	if (o->live)
 		rc = err_set(
 			err, ERR_USAGE,

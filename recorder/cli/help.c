@@ -3,9 +3,9 @@
  * cli/help/; or write all of it as manual pages.
  */
 #include "cli/cmd.h"
-#include "cli/color.h"
 #include "cli/help_topics.h"
 #include "cli/markdown.h"
+#include "cli/sheet.h"
 
 #include "base/fit.h"
 #include "base/nearest.h"
@@ -242,7 +242,7 @@ static int unknown(const char *name, struct err *err)
 
 static int show(const struct options *o, const struct help *h, bool paged, struct err *err)
 {
-	enum markdown_form form = color_wanted(o) ? MARKDOWN_STYLED : MARKDOWN_PLAIN;
+	enum markdown_form form = sheet_wants_color(o) ? MARKDOWN_STYLED : MARKDOWN_PLAIN;
 	size_t columns = fit_columns();
 	struct buf text = {0};
 	int rc = buf_check(&h->body, "the help", err);

@@ -3,11 +3,11 @@
  * functions, call trees, callers and callees; grouped and folded by PerfView's patterns.
  */
 #include "analysis/call_tree.h"
-#include "cli/cmd.h"
 #include "analysis/report_events.h"
+#include "cli/cmd.h"
+#include "cli/sheet.h"
 
-#include "base/fit.h"
-#include "base/json.h"
+#include "base/array.h"
 #include "base/os.h"
 #include "base/utf8.h"
 
@@ -16,17 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Narrower terminals get no WHEN column. */
-enum { INDENT_MAX = 40, WHEN_MIN_COLUMNS = 100 };
+/* Narrower terminals get no WHEN column, and no course of counters. */
+enum { INDENT_MAX = 40, WHEN_MIN_COLUMNS = 100, COURSE_MIN_COLUMNS = 112 };
 
 struct view {
+	struct sheet *sheet;
 	const struct options *o;
 	const struct incident *in;
-	struct buf *out;
 	enum stream stream;                  /* cpu or off-cpu: both in ns */
 	double whole;                        /* weight of all samples */
-	size_t columns;                      /* of the terminal */
 };
+
+/* Text from outside, made safe to print. */
+static void put_clean(struct buf *out, const char *text)
+{
+	if (!text || !*text)
+		text = "?";
+	utf8_put_clean(out, text, strlen(text), 1000);
+}
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -41,69 +48,42 @@ static double seconds_at(const struct view *v, uint64_t time_ns)
 	return ((double)time_ns - (double)v->in->head.trigger_ns) / 1e9;
 }
 
-static void put_heading(const struct view *v, const char *title)
+/* kind: NULL = the heading, with name as the last column's. */
+static void put_row(const struct view *v, const struct call_tree *t, const char *kind,
+		    const char *name, const struct call_cost *cost, uint32_t depth)
 {
-	if (v->o->json)
-		return;
-	buf_printf(v->out, "\n%10s %7s %10s %7s  ", "SELF MS", "SELF %", "INCL MS", "INCL %");
-	if (v->columns >= WHEN_MIN_COLUMNS)
-		buf_printf(v->out, "%-*s  ", (int)CALL_WHEN, "WHEN");
-	fit_last(v->out, title, 0, v->columns);
-	buf_putc(v->out, '\n');
-}
-
-struct row {
-	const char *kind, *name;
-	uint32_t depth;
-	const struct call_cost *cost;
-};
-
-static void put_json_row(const struct view *v, const struct call_tree *t, const struct row *r)
-{
-	struct json j = {.out = v->out};
+	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
+	double self = (double)cost->exclusive / 1e6, all = (double)cost->inclusive / 1e6;
 	char when[CALL_WHEN + 1];
+	const struct sheet_cell cells[] = {
+		{"row", .text = kind},
+		{"depth", .kind = SHEET_COUNT, .n = depth},
+		{"name", name, .kind = SHEET_NAME, .text = name,
+		 .indent = depth < INDENT_MAX ? depth : INDENT_MAX},
+		{"self_ms", "SELF MS", 10, SHEET_NUMBER, .v = self, .digits = 1},
+		{"self_pct", "SELF %", 8, SHEET_SHARE, .v = share(v, cost->exclusive)},
+		{"inclusive_ms", "INCL MS", 11, SHEET_NUMBER, .v = all, .digits = 1},
+		{"inclusive_pct", "INCL %", 8, SHEET_SHARE, .v = share(v, cost->inclusive)},
+		{"self_samples", .kind = SHEET_COUNT, .n = cost->samples},
+		{"first_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->first_ns)},
+		{"last_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->last_ns)},
+		{"folded", .kind = SHEET_COUNT, .n = cost->folded},
+		{"when", "WHEN", when_columns, .text = when},
+	};
 
-	call_when_text(t, r->cost->when, when);
-	json_open(&j, '{');
-	json_key_str(&j, "row", r->kind);
-	json_key_uint(&j, "depth", r->depth);
-	json_key_str(&j, "name", r->name);
-	json_key_num(&j, "self_ms", (double)r->cost->exclusive / 1e6);
-	json_key_num(&j, "self_pct", share(v, r->cost->exclusive));
-	json_key_num(&j, "inclusive_ms", (double)r->cost->inclusive / 1e6);
-	json_key_num(&j, "inclusive_pct", share(v, r->cost->inclusive));
-	json_key_uint(&j, "self_samples", r->cost->samples);
-	json_key_num(&j, "first_s", seconds_at(v, r->cost->first_ns));
-	json_key_num(&j, "last_s", seconds_at(v, r->cost->last_ns));
-	json_key_uint(&j, "folded", r->cost->folded);
-	json_key_str(&j, "when", when);
-	json_close(&j, '}');
-	buf_putc(v->out, '\n');
+	call_when_text(t, cost->when, when);
+	(kind ? sheet_row : sheet_heading)(v->sheet, cells, COUNT_OF(cells));
 }
 
-static void put_row(const struct view *v, const struct call_tree *t, const struct row *r)
+static void put_heading(const struct view *v, const struct call_tree *t, const char *title)
 {
-	char when[CALL_WHEN + 1];
-
-	if (v->o->json) {
-		put_json_row(v, t, r);
-		return;
-	}
-	call_when_text(t, r->cost->when, when);
-	buf_printf(v->out, "%10.1f %5.1f %% %10.1f %5.1f %%  ", (double)r->cost->exclusive / 1e6,
-		   share(v, r->cost->exclusive), (double)r->cost->inclusive / 1e6,
-		   share(v, r->cost->inclusive));
-	if (v->columns >= WHEN_MIN_COLUMNS)
-		buf_printf(v->out, "%s  ", when);
-	fit_last(v->out, r->name, r->depth < INDENT_MAX ? r->depth : INDENT_MAX, v->columns);
-	buf_putc(v->out, '\n');
+	put_row(v, t, NULL, title, &t->nodes[0].cost, 0);
 }
 
-static struct row row_of(const struct call_tree *t, uint32_t node, const char *kind, uint32_t depth)
+static void put_node(const struct view *v, const struct call_tree *t, uint32_t node,
+		     const char *kind, uint32_t depth)
 {
-	const struct call_node *n = &t->nodes[node];
-
-	return (struct row){kind, n->name, depth, &n->cost};
+	put_row(v, t, kind, t->nodes[node].name, &t->nodes[node].cost, depth);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -117,18 +97,18 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 
 	if (rc)
 		return rc;
-	put_heading(v, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY SELF TIME");
+	put_heading(v, t,
+		    by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY SELF TIME");
 	for (i = 0; i < n && put < v->o->rows; i++) {
-		struct row r = {"function", functions[i].name, 0, &functions[i].cost};
-
-		if (r.name == t->nodes[0].name)
+		if (functions[i].name == t->nodes[0].name)
 			continue;                    /* the root: all of it */
-		put_row(v, t, &r);
+		put_row(v, t, "function", functions[i].name, &functions[i].cost, 0);
 		put++;
 	}
-	if (i < n && !v->o->json)
-		buf_printf(v->out, "%*s  and %" PRIu32 " more; --rows shows more\n",
-			   v->columns >= WHEN_MIN_COLUMNS ? (int)CALL_WHEN + 38 : 0, "", n - i);
+	if (i < n && !v->sheet->json)
+		buf_printf(&v->sheet->out, "%*s  and %" PRIu32 " more; --rows shows more\n",
+			   v->sheet->columns >= WHEN_MIN_COLUMNS ? (int)CALL_WHEN + 38 : 0, "",
+			   n - i);
 	free(functions);
 	return 0;
 }
@@ -139,9 +119,7 @@ static void put_nodes(const struct view *v, const struct call_tree *t)
 	uint32_t node = t->nodes[0].first_child, depth = 0;
 
 	while (node != CALL_NONE && node != 0) {
-		struct row r = row_of(t, node, "node", depth);
-
-		put_row(v, t, &r);
+		put_node(v, t, node, "node", depth);
 		if (t->nodes[node].first_child != CALL_NONE) {
 			node = t->nodes[node].first_child;
 			depth++;
@@ -160,20 +138,104 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 {
 	uint32_t process, thread, put = 0;
 
-	put_heading(v, "PROCESS AND THREADS");
+	put_heading(v, t, "PROCESS AND THREADS");
 	for (process = t->nodes[0].first_child; process != CALL_NONE && put < v->o->rows;
 	     process = t->nodes[process].next) {
-		struct row r = row_of(t, process, "process", 0);
-
-		put_row(v, t, &r);
+		put_node(v, t, process, "process", 0);
 		put++;
 		for (thread = t->nodes[process].first_child;
 		     thread != CALL_NONE && put < v->o->rows; thread = t->nodes[thread].next) {
-			r = row_of(t, thread, "thread", 1);
-			put_row(v, t, &r);
+			put_node(v, t, thread, "thread", 1);
 			put++;
 		}
 	}
+}
+
+static void put_collection(const struct view *v, const struct collection *c, const char *title)
+{
+	const struct incident *in = v->in;
+	uint32_t thread = c->start->thread;
+	uint32_t process = thread == THREAD_NONE ? UINT32_MAX : in->threads[thread].process;
+	uint32_t pid = process == UINT32_MAX ? 0 : in->processes[process].pid;
+	char label[PROCESS_LABEL_BYTES];
+	struct buf name = {0};
+	struct sheet_cell cells[] = {
+		{"row", .text = "collection"},
+		{"start_s", "START S", 10, SHEET_NUMBER, .v = seconds_at(v, c->start->time_ns),
+		 .digits = 3},
+		{"duration_ms", "TOOK MS", 12, SHEET_NUMBER, .v = (double)c->duration_ns / 1e6,
+		 .digits = 3},
+		{"ended", .kind = SHEET_BOOL, .n = c->ended},
+		{"generation", "GEN", 5, SHEET_NUMBER, .v = c->generation},
+		{"reason", "REASON", 8, SHEET_NUMBER, .v = c->reason},
+		{"count", "COUNT", 8, SHEET_NUMBER, .v = c->count},
+		{"process", .text = process == UINT32_MAX ? "?" : in->processes[process].name},
+		{"pid", .kind = SHEET_COUNT, .n = pid},
+		{.head = title, .width = -1},
+	};
+
+	put_clean(&name, process == UINT32_MAX ? "?" : incident_process_label(in, process, label));
+	buf_printf(&name, " (%" PRIu32 ")%s", pid,
+		   c->ended      ? ""
+		   : c->end_lost ? ", its end was lost"
+				 : ", it did not end in the window");
+	cells[COUNT_OF(cells) - 1].text = buf_text(&name);
+	(title ? sheet_heading : sheet_row)(v->sheet, cells, COUNT_OF(cells));
+	buf_free(&name);
+}
+
+/* The longest ones. */
+static int put_collections(const struct view *v, struct err *err)
+{
+	struct collection *all;
+	uint32_t n, i, nopen = 0;
+	char title[100];
+	int rc = collections_find(v->in, &all, &n, err);
+
+	if (rc)
+		return rc;
+	for (i = 0; i < n; i++)
+		nopen += !all[i].ended;
+	snprintf(title, sizeof(title), "GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32, n);
+	if (nopen)
+		snprintf(title + strlen(title), sizeof(title) - strlen(title),
+			 ", %" PRIu32 " WITHOUT AN END", nopen);
+	if (n)
+		put_collection(v, &all[0], title);
+	for (i = 0; i < n && i < v->o->rows; i++)
+		put_collection(v, &all[i], NULL);
+	free(all);
+	return 0;
+}
+
+static int put_counters(const struct view *v, struct err *err)
+{
+	int columns = v->sheet->columns >= COURSE_MIN_COLUMNS ? -(int)COUNTER_COURSE : 0;
+	struct summary_counter *counters;
+	char course[COUNTER_COURSE + 1];
+	uint32_t n, i;
+	int rc = summary_counters(v->in, &counters, &n, err);
+
+	for (i = 0; !rc && i < n; i++) {
+		const struct summary_counter *c = &counters[i];
+		const struct sheet_cell cells[] = {
+			{"row", .text = "counter"},
+			{"counter", "COUNTER", .kind = SHEET_NAME, .text = c->name},
+			{"at_trigger", "AT TRIGGER", 11, SHEET_GENERAL, .v = c->at_trigger},
+			{"min", "MIN", 13, SHEET_GENERAL, .v = c->min},
+			{"mean", "MEAN", 13, SHEET_GENERAL, .v = c->mean},
+			{"max", "MAX", 13, SHEET_GENERAL, .v = c->max},
+			{"course", "COURSE, 0 LEAST TO 9 MOST", columns, .text = course},
+		};
+
+		counter_course(v->in, c, course);
+		if (!i)
+			sheet_heading(v->sheet, cells, COUNT_OF(cells));
+		sheet_row(v->sheet, cells, COUNT_OF(cells));
+	}
+	if (!rc)
+		free(counters);
+	return rc;
 }
 
 /* ---- views ----------------------------------------------------------------------------------- */
@@ -191,7 +253,7 @@ static int put_tree_view(const struct view *v, const char *focus, bool callers, 
 
 	if (rc)
 		return rc;
-	put_heading(v, !focus ? "CALLS" : callers ? "CALLERS, UPWARDS" : "CALLEES");
+	put_heading(v, &t, !focus ? "CALLS" : callers ? "CALLERS, UPWARDS" : "CALLEES");
 	put_nodes(v, &t);
 	call_tree_free(&t);
 	return 0;
@@ -225,42 +287,36 @@ static int put_whole(const struct view *v, struct err *err)
 	call_tree_free(&t);
 	rc = put_name_view(v, true, err);
 	if (!rc)
-		rc = report_collections(v->in, v->o->json, v->o->rows, v->out, err);
+		rc = put_collections(v, err);
 	if (!rc)
-		rc = report_counters(v->in, v->o->json, v->out, err);
+		rc = put_counters(v, err);
 	return rc;
-}
-
-/* Put text from outside in a form that is safe on a terminal. */
-static void put_clean(struct buf *out, const char *text)
-{
-	if (!text || !*text)
-		text = "?";
-	utf8_put_clean(out, text, strlen(text), 1000);
 }
 
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
 	char time[OS_TIME_TEXT_BYTES], n[CMD_NUMBER_BYTES];
+	struct buf *out = &v->sheet->out;
 
-	if (v->o->json)
+	if (v->sheet->json)
 		return;
 	os_time_text(h->trigger_wall_ns, time);
-	buf_printf(v->out, "Incident %" PRId64 ": ", h->id);
-	put_clean(v->out, h->reason);
-	buf_printf(v->out, "\n%s on ", time);
-	put_clean(v->out, h->host);
-	buf_puts(v->out, "; ");
-	put_span(v->out, h);
-	buf_printf(v->out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n),
-		   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "thread time");
+	sheet_put(v->sheet, SHEET_HEAD, "Incident %" PRId64, h->id);
+	buf_puts(out, ": ");
+	put_clean(out, h->reason);
+	buf_printf(out, "\n%s on ", time);
+	put_clean(out, h->host);
+	buf_puts(out, "; ");
+	put_span(out, h);
+	buf_printf(out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n), v->whole / 1e9,
+		   v->stream == STREAM_CPU ? "CPU time" : "thread time");
 }
 
-static int put_report(const struct options *o, const struct incident *in, struct buf *out,
+static int put_report(struct sheet *sheet, const struct options *o, const struct incident *in,
 		      struct err *err)
 {
-	struct view v = {.o = o, .in = in, .out = out, .columns = fit_columns()};
+	struct view v = {.sheet = sheet, .o = o, .in = in};
 	uint32_t i;
 	int rc = cmd_stream(o, &v.stream, err);
 
@@ -293,25 +349,26 @@ static int put_report(const struct options *o, const struct incident *in, struct
 int cmd_report(const struct options *o, struct err *err)
 {
 	struct incident in = {0};
-	struct buf out = {0};
+	struct sheet sheet;
 	int rc;
 
 	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name > 1)
 		return err_set(
 			err, ERR_USAGE,
 			"--callers, --callees, --tree and --by-name exclude each other; give one");
+	sheet_init(&sheet, o);
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
 		rc = cmd_load(o, &in, err);
 	if (!rc)
 		rc = cmd_narrow(o, &in, err);
 	if (!rc)
-		rc = put_report(o, &in, &out, err);
+		rc = put_report(&sheet, o, &in, err);
 	if (!rc)
-		rc = cmd_print_fitted(o, &out, err);
+		rc = sheet_print(&sheet, err);
 	if (!rc)
 		rc = incident_whole(&in, err);
-	buf_free(&out);
+	sheet_free(&sheet);
 	incident_free(&in);
 	return rc;
 }

@@ -405,19 +405,34 @@ int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 	return cmd_file_there(path, err);
 }
 
+const char *const rule_count_keys[RULE_COUNTS] = {
+	"seen", "matched", "fired", "held_back", "dropped_by_process", "dropped_by_filter",
+	"stops_without_start", "starts_lost", "covered_by_incident",
+};
+
+void put_rule_counts(struct buf *out, const double counts[RULE_COUNTS])
+{
+	static const char *const words[RULE_COUNTS] = {
+		"seen", "matched", "fired", "held back", "of other processes",
+		"dropped by a filter", "stops without a start", "starts lost", "within an incident",
+	};
+	char n[CMD_NUMBER_BYTES];
+	unsigned i;
+
+	for (i = 0; i < RULE_COUNTS; i++)
+		if (counts[i] > 0 || (counts[i] == 0 && i == 0))
+			buf_printf(out, "%s%s %s", i ? ", " : "",
+				   text_count((uint64_t)counts[i], n), words[i]);
+}
+
 void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns)
 {
-	const struct {
-		uint64_t n;
-		const char *text;
-	} counts[] = {                       /* the words of status: cli/control.c */
-		{s->counts.seen, "seen"}, {s->counts.matched, "matched"},
-		{s->counts.dropped_process, "of other processes"},
-		{s->counts.dropped_filter, "dropped by a filter"},
-		{s->counts.orphans, "stops without a start"}, {s->counts.lost, "starts lost"},
+	const struct trigger_counts *c = &s->counts;
+	const double counts[RULE_COUNTS] = {
+		(double)c->seen, (double)c->matched, 0, 0, (double)c->dropped_process,
+		(double)c->dropped_filter, (double)c->orphans, (double)c->lost, 0,
 	};
-	char text[CMD_NUMBER_BYTES > NUMBER_TEXT_BYTES ? CMD_NUMBER_BYTES : NUMBER_TEXT_BYTES];
-	size_t i;
+	char text[NUMBER_TEXT_BYTES];
 
 	if (s->nearest == s->nearest) {
 		number_text(s->nearest, text);
@@ -427,10 +442,8 @@ void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t ze
 			buf_printf(out, " at %.3f s",
 				   ((double)s->nearest_ns - (double)zero_ns) / 1e9);
 	}
-	for (i = 0; i < COUNT_OF(counts); i++)
-		if (counts[i].n || i == 0)
-			buf_printf(out, "%s%s %s", i ? ", " : "; ", text_count(counts[i].n, text),
-				   counts[i].text);
+	buf_puts(out, "; ");
+	put_rule_counts(out, counts);
 }
 
 static int take_name(void *ctx, const struct event *e, const struct source_origin *origin)

@@ -2,14 +2,15 @@
  * show: one incident for a person, or as JSON: what fired, the window, what was lost, what was hot.
  */
 #include "cli/cmd.h"
+#include "cli/sheet.h"
 #include "cli/show_losses.h"
 #include "cli/show_own.h"
 #include "cli/show_times.h"
 #include "cli/source_lines.h"
 #include "analysis/summary.h"
 
+#include "base/array.h"
 #include "base/fit.h"
-#include "base/json.h"
 #include "base/os.h"
 #include "base/text.h"
 
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP_FUNCTIONS = 10, TOP_PROCESSES = 10, TOP_STACKS = 3, STACK_FRAMES = 12, LABEL = 10 };
+enum { TOP_FUNCTIONS = 10, TOP_PROCESSES = 10, TOP_STACKS = 3, STACK_FRAMES = 12 };
 
 static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_KERNEL] = "samples (the kernel's buffer was full)",
@@ -41,16 +42,6 @@ static const char *const quality_words[QUALITIES] = {
 	[QUALITY_TRUNCATED] = "truncated",
 	[QUALITY_BROKEN] = "broken",
 };
-
-static double before_s(const struct incident_head *h)
-{
-	return ((double)h->trigger_ns - (double)h->t0_ns) / 1e9;
-}
-
-static double after_s(const struct incident_head *h)
-{
-	return ((double)h->t1_ns - (double)h->trigger_ns) / 1e9;
-}
 
 /* ---- --json ---------------------------------------------------------------------------------- */
 
@@ -100,26 +91,11 @@ static uint32_t count_frames(const struct incident *in, uint32_t *named)
 
 static void json_head(struct json *j, const struct incident_head *h)
 {
-	char time[OS_TIME_TEXT_BYTES];
-
-	os_time_text(h->trigger_wall_ns, time);
-	json_key_int(j, "id", h->id);
-	json_key_str(j, "uuid", h->uuid);
-	json_key_str(j, "state", incident_state_text(h->state));
-	json_key_str(j, "trigger", h->rule);
-	json_key_str(j, "reason", h->reason);
-	json_key_num(j, "value", h->value);
-	json_key_num(j, "limit", h->limit);
-	json_key_str(j, "time_utc", time);
-	json_key_num(j, "window_s", (double)(h->t1_ns - h->t0_ns) / 1e9);
-	json_key_uint(j, "samples", h->samples);
-	json_key_uint(j, "lost", h->lost);
-	json_key_uint(j, "bytes", h->stored_bytes);
-	json_key_bool(j, "pinned", h->pinned);
+	json_incident(j, h, true);
 	json_key_num(j, "asked_pre_s", (double)h->asked_pre_ns / 1e9);
 	json_key_num(j, "asked_post_s", (double)h->asked_post_ns / 1e9);
-	json_key_num(j, "pre_s", before_s(h));
-	json_key_num(j, "post_s", after_s(h));
+	json_key_num(j, "pre_s", ((double)h->trigger_ns - (double)h->t0_ns) / 1e9);
+	json_key_num(j, "post_s", ((double)h->t1_ns - (double)h->trigger_ns) / 1e9);
 	json_key_str(j, "gap_reason", h->gap_reason);
 	json_key_str(j, "host", h->host);
 	json_key_str(j, "host_text", h->host_text);
@@ -140,25 +116,21 @@ static void json_counts(struct json *j, const struct incident *in)
 	json_key_uint(j, "stacks", count_stacks(in));
 	json_key_uint(j, "frames", count_frames(in, &named));
 	json_key_uint(j, "frames_named", named);
-	json_key(j, "stack_quality");
-	json_open(j, '{');
+	json_key_open(j, "stack_quality", '{');
 	for (i = 0; i < QUALITIES; i++)
 		json_key_uint(j, stack_quality_text((enum stack_quality)i), h->quality[i]);
 	json_close(j, '}');
-	json_key(j, "lost_by_reason");
-	json_open(j, '{');
+	json_key_open(j, "lost_by_reason", '{');
 	for (i = 0; i < LOSS_KINDS; i++)
 		json_key_uint(j, loss_kind_text((enum loss_kind)i), h->lost_by_kind[i]);
 	json_close(j, '}');
-	json_key(j, "period_ns");
-	json_open(j, '{');
+	json_key_open(j, "period_ns", '{');
 	for (i = 0; i < STREAMS_MAX; i++) {
 		if (h->period_ns[i])
 			json_key_uint(j, stream_text((enum stream)i), h->period_ns[i]);
 	}
 	json_close(j, '}');
-	json_key(j, "recorder");
-	json_open(j, '{');
+	json_key_open(j, "recorder", '{');
 	json_key_num(j, "cpu_ms", (double)h->recorder_cpu_ns / 1e6);
 	json_key_uint(j, "rss_kb", h->recorder_rss_bytes / 1024);
 	json_close(j, '}');
@@ -174,8 +146,7 @@ static int json_counters(struct json *j, const struct incident *in, struct err *
 
 	if (rc)
 		return rc;
-	json_key(j, "counters");
-	json_open(j, '[');
+	json_key_open(j, "counters", '[');
 	for (i = 0; i < n; i++) {
 		json_open(j, '{');
 		json_key_str(j, "counter", counters[i].name);
@@ -225,28 +196,22 @@ static uint32_t event_stack(const struct incident *in, const struct incident_eve
 	return STACK_NONE;
 }
 
-static void json_event_stack(struct json *j, const struct incident *in, bool addresses)
+/* All frames of a stack, leaf first. */
+static void json_stack(struct json *j, const char *key, const struct incident *in, uint32_t node,
+		       bool addresses)
 {
-	const struct incident_event *e;
-	uint32_t node = event_stack(in, &e);
-
-	if (node == STACK_NONE)
-		return;
-	json_key(j, "event_stack");
-	json_open(j, '[');
+	json_key_open(j, key, '[');
 	for (; node != STACK_NONE; node = in->stacks[node].parent)
 		json_frame(j, in, in->stacks[node].frame, addresses);
 	json_close(j, ']');
 }
 
-/* All frames of each, leaf first. */
-static void json_stacks(struct json *j, const struct incident *in, const struct summary *s,
-			bool addresses)
+static void json_hottest(struct json *j, const struct incident *in, const struct summary *s,
+			 bool addresses)
 {
-	uint32_t i, node;
+	uint32_t i;
 
-	json_key(j, "hottest");
-	json_open(j, '[');
+	json_key_open(j, "hottest", '[');
 	for (i = 0; i < s->nstacks && i < TOP_STACKS; i++) {
 		const struct summary_stack *stack = &s->stacks[i];
 
@@ -256,11 +221,7 @@ static void json_stacks(struct json *j, const struct incident *in, const struct 
 			json_key_str(j, "process", in->processes[stack->process].name);
 			json_key_uint(j, "pid", in->processes[stack->process].pid);
 		}
-		json_key(j, "stack");
-		json_open(j, '[');
-		for (node = stack->stack; node != STACK_NONE; node = in->stacks[node].parent)
-			json_frame(j, in, in->stacks[node].frame, addresses);
-		json_close(j, ']');
+		json_stack(j, "stack", in, stack->stack, addresses);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -283,185 +244,168 @@ static int sum_up(struct incident *in, const struct options *o, struct summary *
 	return rc ? rc : summary_make(in, o->addresses, out, err);
 }
 
-static int put_json(struct buf *out, struct incident *in, const struct options *o, struct err *err)
+static int put_json(struct sheet *p, struct incident *in, const struct options *o, struct err *err)
 {
-	struct json j = {.out = out};
+	const struct incident_event *e;
 	struct summary summary = {0};
+	uint32_t fired;
 	int rc;
 
-	json_open(&j, '{');
-	json_head(&j, &in->head);
-	json_counts(&j, in);
-	rc = json_counters(&j, in, err);
+	sheet_open(p);
+	json_head(&p->j, &in->head);
+	json_counts(&p->j, in);
+	rc = json_counters(&p->j, in, err);
 	if (!rc)
 		rc = sum_up(in, o, &summary, err);
+	fired = rc ? STACK_NONE : event_stack(in, &e);
+	if (fired != STACK_NONE)
+		json_stack(&p->j, "event_stack", in, fired, o->addresses);
 	if (!rc)
-		json_event_stack(&j, in, o->addresses);
-	if (!rc)
-		json_stacks(&j, in, &summary, o->addresses);
-	json_close(&j, '}');
-	buf_putc(out, '\n');
+		json_hottest(&p->j, in, &summary, o->addresses);
+	sheet_close(p);
 	summary_free(&summary);
 	return rc;
 }
 
 /* ---- for people: the head -------------------------------------------------------------------- */
 
-static void put_label(struct buf *out, const char *label)
+static void put_title(struct sheet *p, const struct incident_head *h)
 {
-	buf_printf(out, "%-*s", LABEL, label);
+	const char *pinned = h->pinned ? ", pinned" : "";
+
+	sheet_put(p, SHEET_HEAD, "Incident %" PRId64, h->id);
+	if (h->state == INCIDENT_COMPLETE) {
+		buf_printf(&p->out, "%s\n", pinned);
+		return;
+	}
+	buf_puts(&p->out, ", ");
+	sheet_put(p, SHEET_LOSS, "%s%s%s", incident_state_text(h->state), pinned,
+		 h->state == INCIDENT_PARTIAL ? ": the recorder ended before it was complete" : "");
+	buf_putc(&p->out, '\n');
 }
 
-static void put_share(struct buf *out, uint64_t part, uint64_t whole)
-{
-	buf_printf(out, "%5.1f %%", whole ? 100 * (double)part / (double)whole : 0.0);
-}
-
-static void put_window(struct buf *out, const struct incident_head *h)
+static void put_window(struct sheet *p, const struct incident_head *h)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
 
-	put_label(out, "Window");
-	put_span(out, h);
+	sheet_label(p, "Window");
+	put_span(&p->out, h);
 	if (h->gap_reason && *h->gap_reason) {
-		buf_printf(out, "; requested: %s before, %s after\n",
+		buf_printf(&p->out, "; requested: %s before, %s after\n",
 			   text_seconds((double)h->asked_pre_ns / 1e9, a),
 			   text_seconds((double)h->asked_post_ns / 1e9, b));
-		put_label(out, "");
-		buf_puts(out, h->gap_reason);
+		sheet_label(p, "");
+		buf_puts(&p->out, h->gap_reason);
 	}
-	buf_putc(out, '\n');
+	buf_putc(&p->out, '\n');
 }
 
-static void put_samples(struct buf *out, const struct incident *in)
+static void put_samples(struct sheet *p, const struct incident *in)
 {
 	const struct incident_head *h = &in->head;
 	char n[CMD_NUMBER_BYTES];
 	unsigned i;
 
-	if (in->damage) {
-		put_label(out, "Damaged");
-		buf_printf(out, "%s\n", in->damage);
-	}
-	put_label(out, "Samples");
-	buf_puts(out, text_count(h->samples, n));
+	if (in->damage)
+		sheet_line(p, "Damaged", SHEET_BAD, "%s", in->damage);
+	sheet_label(p, "Samples");
+	buf_puts(&p->out, text_count(h->samples, n));
 	for (i = 0; i < STREAMS_MAX; i++) {
 		if (i == STREAM_CPU && in->several_periods)
-			buf_puts(out, "; their weights differ, so CPU time is compared");
+			buf_puts(&p->out, "; their weights differ, so CPU time is compared");
 		else if (h->period_ns[i] && h->samples)
-			buf_printf(out, "; %s: one every %.4g ms", stream_text((enum stream)i),
+			buf_printf(&p->out, "; %s: one every %.4g ms", stream_text((enum stream)i),
 				   (double)h->period_ns[i] / 1e6);
 	}
-	buf_putc(out, '\n');
+	buf_putc(&p->out, '\n');
 }
 
-static void put_losses(struct buf *out, const struct incident_head *h)
+static void put_losses(struct sheet *p, const struct incident_head *h)
 {
+	const char *label = "Lost";
 	char n[CMD_NUMBER_BYTES];
-	unsigned i, lines = 0;
+	unsigned i;
 
-	put_label(out, "Lost");
 	for (i = 0; i < LOSS_KINDS; i++) {
 		if (!h->lost_by_kind[i] || i == LOSS_FLOOD)
 			continue;
-		if (lines++)
-			put_label(out, "");
-		buf_printf(out, "%s %s\n", text_count(h->lost_by_kind[i], n), loss_words[i]);
+		sheet_line(p, label, SHEET_LOSS, "%s %s", text_count(h->lost_by_kind[i], n),
+			  loss_words[i]);
+		label = "";
 	}
-	if (!lines && h->lost)
-		buf_printf(out, "%s\n", text_count(h->lost, n));
-	else if (!lines && h->note && *h->note)
-		buf_puts(out, "nothing was counted; see the note below\n");
-	else if (!lines)
-		buf_puts(out, "nothing\n");
-	if (!h->lost_by_kind[LOSS_FLOOD])
-		return;
-	put_label(out, "Left out");
-	buf_printf(out, "%s %s\n", text_count(h->lost_by_kind[LOSS_FLOOD], n),
-		   loss_words[LOSS_FLOOD]);
+	if (*label && h->lost)
+		sheet_line(p, label, SHEET_LOSS, "%s", text_count(h->lost, n));
+	else if (*label)
+		sheet_line(p, label, SHEET_PLAIN, h->note && *h->note ?
+			  "nothing was counted; see the note below" : "nothing");
+	if (h->lost_by_kind[LOSS_FLOOD])
+		sheet_line(p, "Left out", SHEET_PLAIN, "%s %s",
+			  text_count(h->lost_by_kind[LOSS_FLOOD], n), loss_words[LOSS_FLOOD]);
 }
 
-static void put_quality(struct buf *out, const struct incident_head *h)
+static void put_quality(struct sheet *p, const struct incident_head *h)
 {
 	char n[CMD_NUMBER_BYTES];
 	unsigned i, items = 0;
 
-	put_label(out, "Stacks");
+	sheet_label(p, "Stacks");
 	for (i = 0; i < QUALITIES; i++) {
 		if (h->quality[i])
-			buf_printf(out, "%s%s %s", items++ ? ", " : "",
+			buf_printf(&p->out, "%s%s %s", items++ ? ", " : "",
 				   text_count(h->quality[i], n), quality_words[i]);
 	}
-	buf_puts(out, items ? "\n" : "none\n");
+	buf_puts(&p->out, items ? "\n" : "none\n");
 }
 
-static void put_text_line(struct buf *out, const char *label, const char *text)
-{
-	if (!text || !*text)
-		return;
-	put_label(out, label);
-	put_cut(out, text, 4000);
-	buf_putc(out, '\n');
-}
-
-static void put_head(struct buf *out, const struct incident *in, const struct ledger *ledger)
+static void put_head(struct sheet *p, const struct incident *in, const struct ledger *ledger)
 {
 	const struct incident_head *h = &in->head;
 	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
 	uint32_t named, nframes = count_frames(in, &named);
 
 	os_time_text(h->trigger_wall_ns, time);
-	buf_printf(out, "Incident %" PRId64 "%s%s%s%s\n", h->id,
-		   h->state == INCIDENT_COMPLETE ? "" : ", ",
-		   h->state == INCIDENT_COMPLETE ? "" : incident_state_text(h->state),
-		   h->pinned ? ", pinned" : "",
-		   h->state == INCIDENT_PARTIAL ? ": the recorder ended before it was complete"
-						: "");
-	put_text_line(out, "Fired", h->reason);
-	put_text_line(out, "Rule", h->rule);
-	put_label(out, "When");
-	buf_printf(out, "%s on %s (%s)\n", time, h->host ? h->host : "?",
-		   h->host_text ? h->host_text : "?");
-	put_window(out, h);
-	put_samples(out, in);
-	if (ledger->nrows) {
-		put_label(out, "Expected");
-		losses_line(ledger, out);
-		buf_putc(out, '\n');
-	}
-	put_losses(out, h);
-	put_quality(out, h);
-	put_label(out, "Names");
-	buf_printf(out, "%" PRIu32 " of %" PRIu32 " frames have a name\n", named, nframes);
-	put_label(out, "Recorder");
-	buf_printf(out, "%s of CPU time so far, %s of memory; version %s\n",
-		   text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
-		   text_bytes(h->recorder_rss_bytes, rss),
-		   h->recorder_version ? h->recorder_version : "?");
-	times_put(in, out);
-	own_put(in, out);
-	put_text_line(out, "Note", h->note);
+	put_title(p, h);
+	sheet_text_line(p, "Fired", h->reason);
+	sheet_text_line(p, "Rule", h->rule);
+	sheet_line(p, "When", SHEET_PLAIN, "%s on %s (%s)", time, h->host ? h->host : "?",
+		  h->host_text ? h->host_text : "?");
+	put_window(p, h);
+	put_samples(p, in);
+	if (ledger->nrows)
+		losses_line(ledger, p);
+	put_losses(p, h);
+	put_quality(p, h);
+	sheet_line(p, "Names", SHEET_PLAIN, "%" PRIu32 " of %" PRIu32 " frames have a name", named,
+		  nframes);
+	sheet_line(p, "Recorder", SHEET_PLAIN, "%s of CPU time so far, %s of memory; version %s",
+		  text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
+		  text_bytes(h->recorder_rss_bytes, rss),
+		  h->recorder_version ? h->recorder_version : "?");
+	times_put(in, p);
+	own_put(in, p);
+	sheet_text_line(p, "Note", h->note);
 }
 
 /* ---- for people: what was hot ---------------------------------------------------------------- */
 
-struct page {
-	struct buf *out;
+struct view {
+	struct sheet *sheet;
+	struct buf *out;                     /* the sheet's */
 	const struct incident *in;
+	bool addresses;
 	uint64_t whole;                      /* shares are parts of this */
-	size_t columns;                      /* of the terminal */
 };
 
-static void put_process_name(const struct page *p, uint32_t process)
+static void put_process_name(const struct view *v, uint32_t process)
 {
 	char label[PROCESS_LABEL_BYTES];
 
 	if (process == UINT32_MAX) {
-		buf_puts(p->out, "(no process)");
+		buf_puts(v->out, "(no process)");
 		return;
 	}
-	put_cut(p->out, incident_process_label(p->in, process, label), 60);
-	buf_printf(p->out, " (%" PRIu32 ")", p->in->processes[process].pid);
+	fit_cut(v->out, incident_process_label(v->in, process, label), 60);
+	buf_printf(v->out, " (%" PRIu32 ")", v->in->processes[process].pid);
 }
 
 /* The quality of its stacks, as shares of its samples. */
@@ -479,85 +423,94 @@ static void put_process_quality(struct buf *out, const struct summary_process *p
 		buf_puts(out, "no stacks");
 }
 
-static void put_count(const struct page *p, uint64_t n)
+static void put_heading(const struct view *v, const char *amount, const char *what)
+{
+	const struct sheet_cell cells[] = {
+		{.head = amount, .width = 11},
+		{.head = "SHARE", .width = 9},
+		{.head = what, .kind = SHEET_NAME},
+	};
+
+	sheet_heading(v->sheet, cells, COUNT_OF(cells));
+}
+
+static void put_amount(const struct view *v, uint64_t n)
 {
 	char text[CMD_NUMBER_BYTES];
+	const struct sheet_cell cells[] = {
+		{.width = 11, .text = text},
+		{.width = 9, .kind = SHEET_SHARE,
+		 .v = v->whole ? 100 * (double)n / (double)v->whole : 0},
+	};
 
-	if (p->in->several_periods)
+	if (v->in->several_periods)
 		snprintf(text, sizeof(text), "%.3f s", (double)n / 1e6);
 	else
 		text_count(n, text);
-	buf_printf(p->out, "%11s  ", text);
-	put_share(p->out, n, p->whole);
-	buf_puts(p->out, "  ");
+	sheet_cells(v->sheet, cells, COUNT_OF(cells));
+	buf_puts(v->out, "  ");
 }
 
 /* Why a process has incomplete stacks and what to do about it, if known; else NULL. */
-static const char *stack_advice(const struct page *p, const struct summary_process *s)
+static const char *stack_advice(const struct incident *in, const struct summary_process *s)
 {
 	const struct incident_process *process;
 
+	if (s->process == UINT32_MAX)
+		return NULL;
 	/* Only Linux copies stacks. */
-	if (s->process != UINT32_MAX && 20 * s->quality[QUALITY_TRUNCATED] >= s->samples &&
-	    p->in->head.host_text && !strncmp(p->in->head.host_text, "Linux", 5))
+	if (20 * s->quality[QUALITY_TRUNCATED] >= s->samples && in->head.host_text &&
+	    !strncmp(in->head.host_text, "Linux", 5))
 		return "truncated: deeper than the copied part of a stack (32 KB unless --stack-kb "
 		       "says less)";
-	if (s->process == UINT32_MAX ||
-	    2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) < s->samples)
-		return NULL;
-	process = &p->in->processes[s->process];
-	if (strcmp(process->name, "java") == 0 &&
+	process = &in->processes[s->process];
+	if (2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) >= s->samples &&
+	    strcmp(process->name, "java") == 0 &&
 	    !strstr(process->cmdline, "-XX:+PreserveFramePointer"))
 		return "a JVM keeps no frame pointers unless started with "
 		       "-XX:+PreserveFramePointer";
 	return NULL;
 }
 
-static const char *counted(const struct page *p)
-{
-	return p->in->several_periods ? "CPU TIME" : "SAMPLES";
-}
-
-static void put_processes(const struct page *p, const struct summary *s)
+static void put_processes(const struct view *v, const struct summary *s)
 {
 	const char *advice;
 	uint32_t i;
 
-	buf_printf(p->out, "\n%11s  %7s  PROCESS AND ITS STACKS\n", counted(p), "SHARE");
 	for (i = 0; i < s->nprocesses && i < TOP_PROCESSES; i++) {
-		put_count(p, s->processes[i].samples);
-		put_process_name(p, s->processes[i].process);
-		buf_puts(p->out, ": ");
-		put_process_quality(p->out, &s->processes[i]);
-		buf_putc(p->out, '\n');
-		advice = stack_advice(p, &s->processes[i]);
+		put_amount(v, s->processes[i].samples);
+		put_process_name(v, s->processes[i].process);
+		buf_puts(v->out, ": ");
+		put_process_quality(v->out, &s->processes[i]);
+		buf_putc(v->out, '\n');
+		advice = stack_advice(v->in, &s->processes[i]);
 		if (advice)
-			buf_printf(p->out, "%22s  %s\n", "", advice);
+			buf_printf(v->out, "%22s  %s\n", "", advice);
 	}
 	if (s->nprocesses > TOP_PROCESSES)
-		buf_printf(p->out, "%22s  and %" PRIu32 " more\n", "",
+		buf_printf(v->out, "%22s  and %" PRIu32 " more\n", "",
 			   s->nprocesses - TOP_PROCESSES);
 }
 
-static void put_functions(const struct page *p, const struct summary *s, bool inclusive)
+static void put_functions(const struct view *v, const struct summary *s, bool inclusive)
 {
 	uint32_t i;
 
-	buf_printf(p->out, "\n%11s  %7s  FUNCTION\n", inclusive ? "INCLUSIVE" : "SELF", "SHARE");
+	put_heading(v, inclusive ? "INCLUSIVE" : "SELF", "FUNCTION");
 	for (i = 0; i < s->nfunctions && i < TOP_FUNCTIONS; i++) {
 		const struct summary_function *f = &s->functions[i];
 		uint64_t n = inclusive ? f->inclusive : f->self;
 
 		if (!n)
 			break;
-		put_count(p, n);
-		fit_last(p->out, f->name, 0, p->columns);
-		buf_putc(p->out, '\n');
+		put_amount(v, n);
+		fit_last(v->out, f->name, 0, v->sheet->columns);
+		buf_putc(v->out, '\n');
 	}
 }
 
 /* " (inlined)  main.c:12", as far as it is known; only the file's own name, --json has its path. */
-static void put_line(struct buf *out, const struct incident_frame *f)
+static void put_source_line(struct buf *out, const struct incident_frame *f)
 {
 	if (f->flags & FRAME_INLINED)
 		buf_puts(out, " (inlined)");
@@ -565,176 +518,145 @@ static void put_line(struct buf *out, const struct incident_frame *f)
 		buf_printf(out, "  %s:%" PRIu32, text_base_name(f->file), f->line);
 }
 
-static void put_frames(const struct page *p, uint32_t node, bool addresses)
+/* A process's name and a stack. */
+static void put_stack(const struct view *v, uint32_t process, uint32_t node)
 {
 	struct buf name = {0};
 	uint32_t n;
 
+	put_process_name(v, process);
+	buf_putc(v->out, '\n');
 	for (n = 0; node != STACK_NONE && n < STACK_FRAMES; n++) {
 		buf_reset(&name);
-		incident_frame_text(p->in, p->in->stacks[node].frame, addresses, &name);
-		put_line(&name, &p->in->frames[p->in->stacks[node].frame]);
-		fit_last(p->out, buf_text(&name), 24, p->columns);
-		buf_putc(p->out, '\n');
-		node = p->in->stacks[node].parent;
+		incident_frame_text(v->in, v->in->stacks[node].frame, v->addresses, &name);
+		put_source_line(&name, &v->in->frames[v->in->stacks[node].frame]);
+		fit_last(v->out, buf_text(&name), 24, v->sheet->columns);
+		buf_putc(v->out, '\n');
+		node = v->in->stacks[node].parent;
 	}
 	for (n = 0; node != STACK_NONE; n++)
-		node = p->in->stacks[node].parent;
+		node = v->in->stacks[node].parent;
 	if (n)
-		buf_printf(p->out, "%24s(%" PRIu32 " more callers)\n", "", n);
+		buf_printf(v->out, "%24s(%" PRIu32 " more callers)\n", "", n);
 	buf_free(&name);
 }
 
-static void put_stack(const struct page *p, const struct summary_stack *s, bool addresses)
-{
-	put_count(p, s->samples);
-	put_process_name(p, s->process);
-	buf_putc(p->out, '\n');
-	put_frames(p, s->stack, addresses);
-}
-
-static void put_event_stack(const struct page *p, bool addresses)
+static void put_event_stack(const struct view *v)
 {
 	const struct incident_event *e;
-	uint32_t node = event_stack(p->in, &e);
+	uint32_t node = event_stack(v->in, &e);
 
 	if (node == STACK_NONE)
 		return;
-	buf_printf(p->out, "\n%22s  STACK OF THE EVENT THAT FIRED, LEAF FIRST\n%22s  ", "", "");
-	put_process_name(p,
-			 e->thread == THREAD_NONE ? UINT32_MAX : p->in->threads[e->thread].process);
-	buf_putc(p->out, '\n');
-	put_frames(p, node, addresses);
+	buf_putc(v->out, '\n');
+	sheet_put(v->sheet, SHEET_HEAD, "%24sSTACK OF THE EVENT THAT FIRED, LEAF FIRST", "");
+	buf_printf(v->out, "\n%24s", "");
+	put_stack(v, e->thread == THREAD_NONE ? UINT32_MAX : v->in->threads[e->thread].process,
+		  node);
 }
 
-static void put_hot(const struct page *p, struct summary *s, const struct options *o)
+static void put_hot(const struct view *v, struct summary *s, bool user_only)
 {
-	bool user_only = !o->kernel || o->no_kernel;
+	const char *counted = v->in->several_periods ? "CPU TIME" : "SAMPLES";
 	char n[CMD_NUMBER_BYTES];
 	uint32_t i;
 
-	put_processes(p, s);
-	put_functions(p, s, false);
+	put_heading(v, counted, "PROCESS AND ITS STACKS");
+	put_processes(v, s);
+	put_functions(v, s, false);
 	summary_by_inclusive(s);
-	put_functions(p, s, true);
+	put_functions(v, s, true);
 	if (s->nstacks)
-		buf_printf(p->out, "\n%11s  %7s  STACK, LEAF FIRST\n", counted(p), "SHARE");
-	for (i = 0; i < s->nstacks && i < TOP_STACKS; i++)
-		put_stack(p, &s->stacks[i], o->addresses);
+		put_heading(v, counted, "STACK, LEAF FIRST");
+	for (i = 0; i < s->nstacks && i < TOP_STACKS; i++) {
+		put_amount(v, s->stacks[i].samples);
+		put_stack(v, s->stacks[i].process, s->stacks[i].stack);
+	}
 	if (s->without_stack)
-		buf_printf(p->out, "\n%s samples have no stack%s.\n",
+		buf_printf(v->out, "\n%s samples have no stack%s.\n",
 			   text_count(s->without_stack, n), user_only ? " outside the kernel" : "");
 	if (user_only)
-		buf_puts(p->out, "\nKernel frames are left out; --kernel shows them.\n");
+		buf_puts(v->out, "\nKernel frames are left out; --kernel shows them.\n");
 }
 
-/* Four significant digits; whole when larger: 93.41, 12345678. */
-static const char *reading(double v, char out[CMD_NUMBER_BYTES])
-{
-	if (v != v)
-		snprintf(out, CMD_NUMBER_BYTES, "-");
-	else
-		snprintf(out, CMD_NUMBER_BYTES, fabs(v) >= 1000 ? "%.0f" : "%.4g", v);
-	return out;
-}
-
-static void put_counter(struct buf *out, const char *at, const char *min, const char *mean,
-			const char *max, const char *name, size_t columns)
-{
-	buf_printf(out, "%11s  %11s  %11s  %11s  ", at, min, mean, max);
-	fit_last(out, name, 0, columns);
-	buf_putc(out, '\n');
-}
-
-static int put_counters(struct buf *out, const struct incident *in, size_t columns, struct err *err)
+static int put_counters(struct sheet *p, const struct incident *in, struct err *err)
 {
 	struct summary_counter *counters;
-	char at[CMD_NUMBER_BYTES], min[CMD_NUMBER_BYTES], mean[CMD_NUMBER_BYTES];
-	char max[CMD_NUMBER_BYTES];
 	uint32_t n, i;
 	int rc = summary_counters(in, &counters, &n, err);
 
-	if (rc)
-		return rc;
-	if (n) {
-		buf_putc(out, '\n');
-		put_counter(out, "AT TRIGGER", "MIN", "MEAN", "MAX", "COUNTER", columns);
+	for (i = 0; !rc && i < n; i++) {
+		const struct summary_counter *c = &counters[i];
+		const struct sheet_cell cells[] = {
+			{NULL, "AT TRIGGER", 11, SHEET_READING, .v = c->at_trigger},
+			{NULL, "MIN", 13, SHEET_READING, .v = c->min},
+			{NULL, "MEAN", 13, SHEET_READING, .v = c->mean},
+			{NULL, "MAX", 13, SHEET_READING, .v = c->max},
+			{.head = "COUNTER", .kind = SHEET_NAME, .text = c->name},
+		};
+
+		if (!i)
+			sheet_heading(p, cells, COUNT_OF(cells));
+		sheet_row(p, cells, COUNT_OF(cells));
 	}
-	for (i = 0; i < n; i++)
-		put_counter(out, reading(counters[i].at_trigger, at), reading(counters[i].min, min),
-			    reading(counters[i].mean, mean), reading(counters[i].max, max),
-			    counters[i].name, columns);
-	free(counters);
-	return 0;
+	if (!rc)
+		free(counters);
+	return rc;
 }
 
-static int put_page(struct buf *out, struct incident *in, const struct ledger *ledger,
+static int put_text(struct sheet *p, struct incident *in, const struct ledger *ledger,
 		    const struct options *o, struct err *err)
 {
-	struct page page = {.out = out, .in = in, .columns = fit_columns()};
+	struct view v = {.sheet = p, .out = &p->out, .in = in, .addresses = o->addresses};
 	struct summary summary = {0};
-	int rc = 0;
+	int rc;
 
-	put_head(out, in, ledger);
+	put_head(p, in, ledger);
 	if (o->losses) {
-		losses_tables(ledger, out);
+		losses_tables(ledger, p);
 		return 0;
 	}
-	rc = put_counters(out, in, page.columns, err);
+	rc = put_counters(p, in, err);
 	if (!rc)
 		rc = sum_up(in, o, &summary, err);
 	if (!rc)
-		put_event_stack(&page, o->addresses);
-	if (rc || !in->head.samples) {
-		summary_free(&summary);
-		return rc;
-	}
-	page.whole = summary.whole;
-	if (!rc)
-		put_hot(&page, &summary, o);
+		put_event_stack(&v);
+	v.whole = summary.whole;
+	if (!rc && in->head.samples)
+		put_hot(&v, &summary, !o->kernel || o->no_kernel);
 	summary_free(&summary);
 	return rc;
 }
 
-/* Filter to the requested part. Kernel frames stay for now, because --json counts them. */
-static int narrow(struct incident *in, const struct options *o, struct err *err)
-{
-	struct incident_filter filter = {
-		.process = o->process, .tid = o->tid,
-		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
-		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME,
-	};
-
-	if (!filter.process && !filter.tid && !filter.has_from && !filter.has_to)
-		return 0;
-	return incident_filter(in, &filter, err);
-}
-
 int cmd_show(const struct options *o, struct err *err)
 {
+	struct options part = *o;            /* borrows all of it */
 	/* of the whole incident: a part has no expectation of its own */
 	struct ledger ledger = {0};
 	struct incident in = {0};
-	struct buf out = {0};
+	struct sheet sheet;
 	int rc = cmd_load(o, &in, err);
 
+	sheet_init(&sheet, o);
+	/* Kernel frames stay for now, because --json counts them. */
+	part.no_kernel = part.no_idle = false;
 	if (!rc)
-		rc = narrow(&in, o, err);
+		rc = cmd_filter(&part, &in, err);
 	if (!rc && !(o->process || o->tid))
 		rc = ledger_new(&in, &ledger, err);
 	if (!rc && o->losses && (o->process || o->tid))
 		rc = err_set(err, ERR_USAGE,
 			     "--losses is about CPUs: omit --process and --thread");
 	if (!rc && o->json && o->losses)
-		losses_json(&ledger, &out);
+		losses_json(&ledger, &sheet);
 	else if (!rc)
-		rc = o->json ? put_json(&out, &in, o, err)
-			     : put_page(&out, &in, &ledger, o, err);
+		rc = o->json ? put_json(&sheet, &in, o, err)
+			     : put_text(&sheet, &in, &ledger, o, err);
 	if (!rc)
-		rc = cmd_print_fitted(o, &out, err);
+		rc = sheet_print(&sheet, err);
 	if (!rc)
 		rc = incident_whole(&in, err);
-	buf_free(&out);
+	sheet_free(&sheet);
 	ledger_free(&ledger);
 	incident_free(&in);
 	return rc;

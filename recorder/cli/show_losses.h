@@ -4,13 +4,14 @@
  */
 #pragma once
 
+#include "cli/sheet.h"
 #include "model/ledger.h"
 
-/* "950 samples; 928 of them recorded, 0 lost, 22 unexplained (2.3 %)", or why that is not known. */
-void losses_line(const struct ledger *l, struct buf *out);
+/* The line "Expected": "950 samples; 928 of them recorded, 0 lost, 22 unexplained (2.3 %)". */
+void losses_line(const struct ledger *l, struct sheet *p);
 
 /* For people: what the columns mean, one row per CPU, one per second. */
-void losses_tables(const struct ledger *l, struct buf *out);
+void losses_tables(const struct ledger *l, struct sheet *p);
 
 /* One object per CPU and second, one a line. */
-void losses_json(const struct ledger *l, struct buf *out);
+void losses_json(const struct ledger *l, struct sheet *p);

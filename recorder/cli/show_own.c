@@ -2,12 +2,15 @@
 
 #include "cli/cmd.h"
 
+#include "base/fit.h"
 #include "model/own_event.h"
 
 #include <string.h>
 
-static const struct event_field *field(const struct incident *in, const struct incident_event *e,
-				       const char *name)
+enum { TEXT_COLUMNS = 400 };
+
+static const struct event_field *find_field(const struct incident *in,
+					    const struct incident_event *e, const char *name)
 {
 	uint32_t i;
 
@@ -21,7 +24,7 @@ static const struct event_field *field(const struct incident *in, const struct i
 /* 0 if the field is missing or of another type. */
 static double number(const struct incident *in, const struct incident_event *e, const char *name)
 {
-	const struct event_field *f = field(in, e, name);
+	const struct event_field *f = find_field(in, e, name);
 
 	if (f && f->type == FIELD_UINT)
 		return (double)f->v.u;
@@ -50,81 +53,84 @@ static const struct incident_event *ring_event(const struct incident *in)
 	return NULL;
 }
 
-/* Where the rate of sampling changed, and why. */
-static void put_rates(const struct incident *in, struct buf *out)
+static double seconds_at(const struct incident *in, const struct incident_event *e)
 {
-	uint32_t i;
+	return ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9;
+}
 
-	for (i = 0; i < in->nevents; i++) {
-		const struct incident_event *e = &in->events[i];
+/* What was given up to stay below --max-rss-mb; NULL = the event is about something else. */
+static const char *memory_step(const struct incident *in, const struct incident_event *e)
+{
+	const struct event_field *f =
+		is_own(e, OWN_MEMORY) ? find_field(in, e, OWN_MEMORY_TEXT) : NULL;
 
+	return f && f->type == FIELD_TEXT ? f->v.text : NULL;
+}
+
+/* Where the rate of sampling changed, and why. */
+static void put_rates(const struct incident *in, struct sheet *p)
+{
+	const struct incident_event *e;
+
+	for (e = in->events; e < in->events + in->nevents; e++) {
 		if (e->kind != EVENT_RATE || !(e->value >= 1 && e->value < 1e18))
 			continue;
-		buf_printf(out, "%-10sat %+.1f s changed to %.0f Hz", "Rate",
-			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9,
+		sheet_label(p, "Rate");
+		buf_printf(&p->out, "at %+.1f s changed to %.0f Hz", seconds_at(in, e),
 			   1e9 / e->value);
-		if (field(in, e, "StackKb"))
-			buf_printf(out, " with %.0f KB of stack", number(in, e, "StackKb"));
-		buf_puts(out, ": ");
-		put_cut(out, e->name, 400);
-		buf_putc(out, '\n');
+		if (find_field(in, e, "StackKb"))
+			buf_printf(&p->out, " with %.0f KB of stack", number(in, e, "StackKb"));
+		buf_puts(&p->out, ": ");
+		fit_cut(&p->out, e->name, TEXT_COLUMNS);
+		buf_putc(&p->out, '\n');
 	}
 }
 
-/* What was given up to stay below --max-rss-mb. */
-static void put_memory(const struct incident *in, struct buf *out)
+static void put_memory(const struct incident *in, struct sheet *p)
 {
-	uint32_t i;
+	const struct incident_event *e;
 
-	for (i = 0; i < in->nevents; i++) {
-		const struct incident_event *e = &in->events[i];
-		const struct event_field *text =
-			is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
+	for (e = in->events; e < in->events + in->nevents; e++) {
+		const char *step = memory_step(in, e);
 
-		if (!text || text->type != FIELD_TEXT)
+		if (!step)
 			continue;
-		buf_printf(out, "%-10sat %+.1f s: ", "Memory",
-			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9);
-		put_cut(out, text->v.text, 400);
-		buf_putc(out, '\n');
+		sheet_label(p, "Memory");
+		buf_printf(&p->out, "at %+.1f s: ", seconds_at(in, e));
+		fit_cut(&p->out, step, TEXT_COLUMNS);
+		buf_putc(&p->out, '\n');
 	}
 }
 
-static void json_memory(const struct incident *in, struct json *j)
+void own_put(const struct incident *in, struct sheet *p)
 {
-	uint32_t i;
+	const struct incident_event *ring = ring_event(in);
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	double per_sample;
 
-	json_key(j, "memory_steps");
-	json_open(j, '[');
-	for (i = 0; i < in->nevents; i++) {
-		const struct incident_event *e = &in->events[i];
-		const struct event_field *text =
-			is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
-
-		if (!text || text->type != FIELD_TEXT)
-			continue;
-		json_open(j, '{');
-		json_key_num(j, "at_s", ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9);
-		json_key_str(j, "text", text->v.text);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
+	put_rates(in, p);
+	put_memory(in, p);
+	if (!ring)
+		return;
+	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
+	sheet_label(p, "Ring");
+	buf_printf(&p->out, "holds %s in %s", text_seconds(number(in, ring, OWN_RING_SECONDS), a),
+		   text_bytes((uint64_t)number(in, ring, OWN_RING_BYTES), b));
+	if (per_sample > 0)
+		buf_printf(&p->out, ", %.1f bytes per sample", per_sample);
+	buf_putc(&p->out, '\n');
 }
 
 static void json_rates(const struct incident *in, struct json *j)
 {
-	uint32_t i;
+	const struct incident_event *e;
 
-	json_key(j, "rates");
-	json_open(j, '[');
-	for (i = 0; i < in->nevents; i++) {
-		const struct incident_event *e = &in->events[i];
-
+	json_key_open(j, "rates", '[');
+	for (e = in->events; e < in->events + in->nevents; e++) {
 		if (e->kind != EVENT_RATE)
 			continue;
 		json_open(j, '{');
-		json_key_num(j, "from_s",
-			     ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9);
+		json_key_num(j, "from_s", seconds_at(in, e));
 		json_key_num(j, "period_ns", e->value);
 		json_key_num(j, "stack_kb", number(in, e, "StackKb"));
 		json_key_str(j, "reason", e->name);
@@ -133,23 +139,20 @@ static void json_rates(const struct incident *in, struct json *j)
 	json_close(j, ']');
 }
 
-void own_put(const struct incident *in, struct buf *out)
+static void json_memory(const struct incident *in, struct json *j)
 {
-	const struct incident_event *ring = ring_event(in);
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
-	double per_sample;
+	const struct incident_event *e;
 
-	put_rates(in, out);
-	put_memory(in, out);
-	if (!ring)
-		return;
-	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
-	buf_printf(out, "%-10sholds %s in %s", "Ring",
-		   text_seconds(number(in, ring, OWN_RING_SECONDS), a),
-		   text_bytes((uint64_t)number(in, ring, OWN_RING_BYTES), b));
-	if (per_sample > 0)
-		buf_printf(out, ", %.1f bytes per sample", per_sample);
-	buf_putc(out, '\n');
+	json_key_open(j, "memory_steps", '[');
+	for (e = in->events; e < in->events + in->nevents; e++) {
+		if (!memory_step(in, e))
+			continue;
+		json_open(j, '{');
+		json_key_num(j, "at_s", seconds_at(in, e));
+		json_key_str(j, "text", memory_step(in, e));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
 }
 
 void own_json(const struct incident *in, struct json *j)

@@ -53,7 +53,7 @@ static bool add_up(const struct incident *in, struct times *out)
 	return out->threads != 0;
 }
 
-void times_put(const struct incident *in, struct buf *out)
+void times_put(const struct incident *in, struct sheet *p)
 {
 	char n[CMD_NUMBER_BYTES];
 	struct times t;
@@ -61,10 +61,12 @@ void times_put(const struct incident *in, struct buf *out)
 
 	if (!add_up(in, &t))
 		return;
-	buf_printf(out, "%-10s%s threads:", "Times", text_count(t.threads, n));
+	sheet_label(p, "Times");
+	buf_printf(&p->out, "%s threads:", text_count(t.threads, n));
 	for (k = 0; k < (t.s[KINDS_ALWAYS] >= 0.0005 ? KINDS : KINDS_ALWAYS); k++)
-		buf_printf(out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n), kinds[k].words);
-	buf_puts(out, "; see report --metric off-cpu\n");
+		buf_printf(&p->out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n),
+			   kinds[k].words);
+	buf_puts(&p->out, "; see report --metric off-cpu\n");
 }
 
 void times_json(const struct incident *in, struct json *j)
@@ -74,8 +76,7 @@ void times_json(const struct incident *in, struct json *j)
 
 	if (!add_up(in, &t))
 		return;
-	json_key(j, "thread_time");
-	json_open(j, '{');
+	json_key_open(j, "thread_time", '{');
 	json_key_uint(j, "threads", t.threads);
 	for (k = 0; k < KINDS; k++)
 		json_key_num(j, kinds[k].key, t.s[k]);

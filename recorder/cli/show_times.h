@@ -4,10 +4,10 @@
  */
 #pragma once
 
-#include "base/json.h"
+#include "cli/sheet.h"
 #include "model/incident.h"
 
 /* A line "Times"; nothing where context switches were not recorded. */
-void times_put(const struct incident *in, struct buf *out);
+void times_put(const struct incident *in, struct sheet *p);
 /* The same as key "thread_time" of the open object. */
 void times_json(const struct incident *in, struct json *j);

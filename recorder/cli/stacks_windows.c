@@ -176,8 +176,7 @@ static void put_json_frames(const struct stacks *s, const struct taken *t, struc
 	char address[32];
 	uint32_t k;
 
-	json_key(j, "frames");
-	json_open(j, '[');
+	json_key_open(j, "frames", '[');
 	for (k = t->first; k < t->first + t->n; k++) {
 		buf_reset(&text);
 		put_frame(s, k, &text);

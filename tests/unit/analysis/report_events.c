@@ -1,4 +1,4 @@
-/* The table of collections in a report. */
+/* The collections of a report. */
 #include "analysis/report_events.h"
 
 #include "base/os.h"
@@ -60,11 +60,32 @@ static void event(const char *name, uint32_t thread, unsigned ms, int count, int
 	assert_int_equal(incident_add_event(&in, &e, fields), 0);
 }
 
+/* Finds all collections; free() the result. */
+static struct collection *find(uint32_t n)
+{
+	struct collection *all = NULL;
+	uint32_t found = 0;
+
+	assert_int_equal(collections_find(&in, &all, &found, NULL), 0);
+	assert_int_equal(found, n);
+	return all;
+}
+
+static void expect(const struct collection *c, uint32_t thread, unsigned ms, unsigned took_ms,
+		   int generation)
+{
+	assert_int_equal(c->start->thread, thread);
+	assert_int_equal(c->start->time_ns, AT_MS(ms));
+	assert_int_equal(c->duration_ns, took_ms * NS_PER_MS);
+	assert_true(c->generation == generation);
+	assert_true(c->reason == 1);
+}
+
 TEST(each_has_what_its_runtime_told)
 {
-	struct buf out = {0};
 	uint32_t net = thread("web", 7, 7), node = thread("node", 8, 8),
 		 worker = thread("node", 8, 9);
+	struct collection *all;
 
 	event("GC/Start", net, 100, 5, 1);
 	event("GC/Stop", net, 160, 5, 1);
@@ -72,24 +93,21 @@ TEST(each_has_what_its_runtime_told)
 	event("GC/Start", worker, 210, -1, 0);
 	event("GC/Stop", worker, 223, -1, -1);
 	event("GC/Stop", node, 250, -1, 2);
-	assert_int_equal(report_collections(&in, false, 10, &out, NULL), 0);
-	assert_string_equal(buf_text(&out),
-			    "\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, "
-			    "THE LONGEST OF 3\n"
-			    "    -0.900      60.000    1       1       5  web (7)\n"
-			    "    -0.800      50.000    2       1       -  node (8)\n"
-			    "    -0.790      13.000    0       1       -  node (8)\n");
-	buf_reset(&out);
-	assert_int_equal(report_collections(&in, true, 2, &out, NULL), 0);
-	assert_non_null(strstr(buf_text(&out), "\"generation\":2,\"reason\":1,\"count\":null,"));
-	buf_free(&out);
+	all = find(3);
+	expect(&all[0], net, 100, 60, 1);
+	expect(&all[1], node, 200, 50, 2);
+	expect(&all[2], worker, 210, 13, 0);
+	assert_true(all[0].count == 5);
+	assert_true(all[1].count != all[1].count);
+	assert_true(all[0].ended && all[1].ended && all[2].ended);
+	free(all);
 }
 
 /* One that took 5 ms, not one of 805 ms; and an end that comes later is not that of the first. */
 TEST(a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end)
 {
-	struct buf out = {0};
 	uint32_t node = thread("node", 8, 8), net = thread("web", 7, 7);
+	struct collection *all;
 
 	event("GC/Start", node, 100, -1, 0);
 	event("GC/Start", node, 900, -1, 2);
@@ -99,18 +117,15 @@ TEST(a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end)
 	event("GC/Start", net, 912, 5, 1);
 	event("GC/Stop", net, 913, 5, 1);
 	event("GC/Start", net, 990, 6, 1);
-	assert_int_equal(report_collections(&in, false, 10, &out, NULL), 0);
-	assert_string_equal(
-		buf_text(&out),
-		"\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, THE LONGEST "
-		"OF 4, "
-		"2 WITHOUT AN END\n"
-		"    -0.100       5.000    2       1       -  node (8)\n"
-		"    -0.090       3.000    1       1       5  web (7)\n"
-		"    -0.900       0.000    0       1       -  node (8), its end was lost\n"
-		"    -0.010       0.000    1       1       6  web (7), it did not end in the "
-		"window\n");
-	buf_free(&out);
+	all = find(4);
+	expect(&all[0], node, 900, 5, 2);
+	expect(&all[1], net, 910, 3, 1);
+	expect(&all[2], node, 100, 0, 0);
+	expect(&all[3], net, 990, 0, 1);
+	assert_true(all[0].ended && all[1].ended);
+	assert_true(!all[2].ended && all[2].end_lost);
+	assert_true(!all[3].ended && !all[3].end_lost);
+	free(all);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
 /* Numbers and texts as the commands print them. */
+#include "base/fit.h"
 #include "cli/cmd.h"
 #include "tests/support/test.h"
 
@@ -28,16 +29,16 @@ TEST(text_is_cut_between_characters)
 {
 	struct buf out = {0};
 
-	put_cut(&out, "short", 5);
+	fit_cut(&out, "short", 5);
 	assert_string_equal(buf_text(&out), "short");
 	buf_reset(&out);
-	put_cut(&out, "longer", 5);
+	fit_cut(&out, "longer", 5);
 	assert_string_equal(buf_text(&out), "long\xe2\x80\xa6");
 	buf_reset(&out);
-	put_cut(&out, "\xc3\xa4\xc3\xb6\xc3\xbc", 2);
+	fit_cut(&out, "\xc3\xa4\xc3\xb6\xc3\xbc", 2);
 	assert_string_equal(buf_text(&out), "\xc3\xa4\xe2\x80\xa6");
 	buf_reset(&out);
-	put_cut(&out, "a\nb", 9);
+	fit_cut(&out, "a\nb", 9);
 	assert_string_equal(buf_text(&out), "a b");
 	buf_free(&out);
 }

@@ -9,7 +9,7 @@
 
 TEST(an_incident_says_how_far_back_the_ring_reached)
 {
-	struct buf line = {0};
+	struct sheet sheet = {0};
 	struct incident in;
 	struct rig r;
 
@@ -17,9 +17,9 @@ TEST(an_incident_says_how_far_back_the_ring_reached)
 	r.plan.fire_s[0] = 30;               /* 3,000 samples, all of them held */
 	rig_run(&r);
 	rig_load(&r, 1, &in);
-	own_put(&in, &line);
-	assert_non_null(strstr(buf_text(&line), "Ring      holds 30.0 s in "));
-	buf_free(&line);
+	own_put(&in, &sheet);
+	assert_non_null(strstr(buf_text(&sheet.out), "Ring      holds 30.0 s in "));
+	sheet_free(&sheet);
 	assert_int_equal(in.nevents, 2);     /* with the one that fired */
 	assert_string_equal(in.events[1].name, "Ring");
 	assert_string_equal(in.fields[in.events[1].first_field + 2].name, "Samples");
@@ -30,7 +30,7 @@ TEST(an_incident_says_how_far_back_the_ring_reached)
 
 TEST(a_change_of_rate_is_in_the_incident_and_its_samples_weigh)
 {
-	struct buf line = {0};
+	struct sheet sheet = {0};
 	struct incident in;
 	struct rig r;
 
@@ -40,10 +40,10 @@ TEST(a_change_of_rate_is_in_the_incident_and_its_samples_weigh)
 	rig_run(&r);
 	rig_load(&r, 1, &in);
 	assert_true(in.several_periods);
-	own_put(&in, &line);
-	assert_non_null(strstr(buf_text(&line), "Rate      at -5.0 s changed to 50 Hz"));
-	assert_non_null(strstr(buf_text(&line), ": it was told to\n"));
-	buf_free(&line);
+	own_put(&in, &sheet);
+	assert_non_null(strstr(buf_text(&sheet.out), "Rate      at -5.0 s changed to 50 Hz"));
+	assert_non_null(strstr(buf_text(&sheet.out), ": it was told to\n"));
+	sheet_free(&sheet);
 	incident_free(&in);
 	rig_load(&r, 2, &in);        /* the end of the file: long after it, so of one rate */
 	assert_false(in.several_periods);
