@@ -1,5 +1,6 @@
 #include "symbol/dbghelp.h"
 
+#include "base/array.h"
 #include "base/os_windows.h"
 #include "symbol/symbol_path.h"
 
@@ -63,6 +64,7 @@ struct dbghelp {
 	/* Used by the worker only. */
 	uint64_t rest_until_ns;
 	bool answered_no_symsrv, answered_late;
+	struct job question;
 	struct os_thread *thread;
 	struct os_mutex *lock;               /* guards the fields below */
 	struct os_cond *asked, *answered;
@@ -72,17 +74,24 @@ struct dbghelp {
 
 /* ---- its thread ------------------------------------------------------------------------------ */
 
-static void look_up(const struct dbghelp *d, const char *name, void *function)
-{
-	FARPROC found = GetProcAddress(d->dll, name);
-
-	memcpy(function, &found, sizeof(found));
-}
+static const struct {
+	const char *name;
+	size_t at;                           /* in struct functions */
+} function_names[] = {
+	{"SymInitializeW", offsetof(struct functions, initialize)},
+	{"SymCleanup", offsetof(struct functions, cleanup)},
+	{"SymSetOptions", offsetof(struct functions, set_options)},
+	{"SymFindFileInPathW", offsetof(struct functions, find)},
+	{"SymLoadModuleExW", offsetof(struct functions, load)},
+	{"SymUnloadModule64", offsetof(struct functions, unload)},
+	{"SymGetModuleInfoW64", offsetof(struct functions, module)},
+	{"SymFromAddrW", offsetof(struct functions, from)},
+};
 
 /* The handle is a mere number to dbghelp: it reads from no process. */
 static bool is_ready(struct dbghelp *d)
 {
-	struct functions *f = &d->call;
+	size_t i;
 
 	if (d->tried)
 		return d->ready;
@@ -93,21 +102,17 @@ static bool is_ready(struct dbghelp *d)
 	/* If dbghelp loaded it, it might search the current folder. */
 	if (d->servers)
 		d->symsrv = LoadLibraryExW(L"symsrv.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
-	look_up(d, "SymInitializeW", &f->initialize);
-	look_up(d, "SymCleanup", &f->cleanup);
-	look_up(d, "SymSetOptions", &f->set_options);
-	look_up(d, "SymFindFileInPathW", &f->find);
-	look_up(d, "SymLoadModuleExW", &f->load);
-	look_up(d, "SymUnloadModule64", &f->unload);
-	look_up(d, "SymGetModuleInfoW64", &f->module);
-	look_up(d, "SymFromAddrW", &f->from);
-	if (!f->initialize || !f->cleanup || !f->set_options || !f->find || !f->load ||
-	    !f->unload || !f->module || !f->from)
-		return false;
-	f->set_options(SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS | SYMOPT_EXACT_SYMBOLS |
-		       SYMOPT_IGNORE_CVREC);
+	for (i = 0; i < COUNT_OF(function_names); i++) {
+		FARPROC found = GetProcAddress(d->dll, function_names[i].name);
+
+		if (!found)
+			return false;
+		memcpy((char *)&d->call + function_names[i].at, &found, sizeof(found));
+	}
+	d->call.set_options(SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS |
+			    SYMOPT_EXACT_SYMBOLS | SYMOPT_IGNORE_CVREC);
 	/* With NULL it would take the current folder. */
-	d->ready = f->initialize(d, L"", FALSE);
+	d->ready = d->call.initialize(d, L"", FALSE);
 	return d->ready;
 }
 
@@ -277,72 +282,65 @@ static enum dbghelp_answer answer_once(struct dbghelp *d, enum dbghelp_answer an
 	return again ? DBGHELP_NONE : answer;
 }
 
+/* The worker's next job, empty; NULL without dbghelp. */
+static struct job *new_job(struct dbghelp *d, enum job_kind kind)
+{
+	if (!d)
+		return NULL;
+	d->question = (struct job){.kind = kind};
+	return &d->question;
+}
+
 enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file,
 				  struct buf *out)
 {
-	struct job *job;
 	enum dbghelp_answer answer = DBGHELP_NONE;
+	struct job *job = new_job(d, JOB_FETCH);
 
 	buf_reset(out);
-	if (!d || !d->servers)
+	if (!job || !d->servers)
 		return DBGHELP_NO_SERVERS;
-	job = calloc(1, sizeof(*job));
-	if (job && put_text(job, file->name)) {
-		job->kind = JOB_FETCH;
-		job->is_pdb = file->guid != NULL;
-		if (file->guid)
-			memcpy(&job->guid, file->guid, sizeof(job->guid));
-		job->one = file->timestamp;
-		job->two = file->guid ? file->age : file->image_bytes;
+	job->is_pdb = file->guid != NULL;
+	if (file->guid)
+		memcpy(&job->guid, file->guid, sizeof(job->guid));
+	job->one = file->timestamp;
+	job->two = file->guid ? file->age : file->image_bytes;
+	if (put_text(job, file->name))
 		answer = ask(d, job);
-		if (answer == DBGHELP_DONE)
-			wide_put(out, job->text);
-	}
-	free(job);
+	if (answer == DBGHELP_DONE)
+		wide_put(out, job->text);
 	return answer_once(d, answer);
 }
 
 uint64_t dbghelp_load(struct dbghelp *d, const char *path)
 {
-	struct job *job = d ? calloc(1, sizeof(*job)) : NULL;
-	uint64_t module = 0;
+	struct job *job = new_job(d, JOB_LOAD);
 
-	if (job && put_text(job, path)) {
-		job->kind = JOB_LOAD;
-		if (ask(d, job) == DBGHELP_DONE)
-			module = job->module;
-	}
-	free(job);
-	return module;
+	return job && put_text(job, path) && ask(d, job) == DBGHELP_DONE ? job->module : 0;
 }
 
 void dbghelp_unload(struct dbghelp *d, uint64_t module)
 {
-	struct job *job = d && module ? calloc(1, sizeof(*job)) : NULL;
+	struct job *job = module ? new_job(d, JOB_UNLOAD) : NULL;
 
 	if (!job)
 		return;
-	job->kind = JOB_UNLOAD;
 	job->module = module;
 	ask(d, job);
-	free(job);
 }
 
 bool dbghelp_name(struct dbghelp *d, uint64_t module, uint32_t rva, struct dbghelp_function *out)
 {
-	struct job *job = d && module ? calloc(1, sizeof(*job)) : NULL;
-	bool named = false;
+	struct job *job = module ? new_job(d, JOB_NAME) : NULL;
 
 	if (!job)
 		return false;
-	job->kind = JOB_NAME;
 	job->module = module;
 	job->function.rva = rva;
-	named = ask(d, job) == DBGHELP_DONE;
-	if (named)
-		*out = job->function;
-	free(job);
-	return named;
+	if (ask(d, job) != DBGHELP_DONE)
+		return false;
+	*out = job->function;
+	return true;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

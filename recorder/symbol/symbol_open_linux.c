@@ -38,20 +38,13 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 	*same_root = which != 1;
 	if (name[0] != '/' || (!pid && which != 1))
 		return false;
-	switch (which) {
-	case 0:        /* looked up in the process's mount namespace and root */
+	/* In the process's mount namespace and root; in ours, because the process may have gone. */
+	if (which == 0)
 		buf_printf(path, "/proc/%" PRIu32 "/root", pid);
-		buf_put(path, name, path_length(name));
-		break;
-	case 1:                                /* looked up in ours: the process may have gone */
-		buf_put(path, name, path_length(name));
-		break;
-	case SYMBOL_PROGRAM:                   /* a running program that was deleted */
+	if (which == SYMBOL_PROGRAM)           /* a running program that was deleted */
 		buf_printf(path, "/proc/%" PRIu32 "/exe", pid);
-		break;
-	default:
-		return false;
-	}
+	else
+		buf_put(path, name, path_length(name));
 	return !path->failed;
 }
 
@@ -97,13 +90,15 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 /* ---- perf maps ------------------------------------------------------------------------------- */
 
 #define CLOCK_SLACK_NS (2 * NS_PER_SEC)   /* ticks, coarse file times, an adjusted clock */
+#define STAT_MAX_BYTES ((size_t)65536)
 
-static bool load_proc(uint32_t pid, const char *name, struct buf *out)
+/* Load /proc/PID/name, at most max bytes; what cannot be read stays empty. */
+static bool load_proc(uint32_t pid, const char *name, size_t max, struct buf *out)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", pid, name);
-	return os_load(path, 65536, out, NULL) == 0 && out->len;
+	return os_load(path, max, out, NULL) == 0 && out->len;
 }
 
 /* Its user, and its pid in its own namespace: proc(5), Uid (real, effective, ...) and NSpid. */
@@ -116,7 +111,7 @@ static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)
 	char *end;
 
 	*own_pid = pid;
-	if (load_proc(pid, "status", &text) &&
+	if (load_proc(pid, "status", STAT_MAX_BYTES, &text) &&
 	    (line = strstr(buf_text(&text), "\nUid:\t")) != NULL) {
 		known = sscanf(line, "\nUid:\t%*u\t%" SCNu32, uid) == 1;
 		line = strstr(line, "\nNSpid:");
@@ -141,7 +136,7 @@ static uint64_t started_ticks(uint32_t pid)
 	uint64_t ticks = 0;
 	unsigned field;
 
-	if (load_proc(pid, "stat", &text))
+	if (load_proc(pid, "stat", STAT_MAX_BYTES, &text))
 		at = strrchr(buf_text(&text), ')');
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
@@ -235,33 +230,23 @@ int symbol_vdso(struct bytes *out, struct err *err)
 
 void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cmdline", pid);
-	os_load(path, max, arguments, NULL);
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/environ", pid);
-	os_load(path, max, environment, NULL);
+	load_proc(pid, "cmdline", max, arguments);
+	load_proc(pid, "environ", max, environment);
 }
 
 /* [start, end) of the first mapping whose line contains the text; false when there is none. */
 static bool find_mapping(uint32_t pid, const char *text, uint64_t *start, uint64_t *end)
 {
 	struct buf maps = {0};
-	const char *line, *next;
-	char path[64];
+	const char *hit, *line;
 	bool found = false;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
-	os_load(path, MAPS_MAX_BYTES, &maps, NULL);
-	for (line = buf_text(&maps); *line && !found; line = next) {
-		const char *hit = strstr(line, text);
-
-		next = line + strcspn(line, "\n");
-		next += *next == '\n';
-		if (!hit)
-			break;
-		if (hit < next)
-			found = sscanf(line, "%" SCNx64 "-%" SCNx64, start, end) == 2;
+	load_proc(pid, "maps", MAPS_MAX_BYTES, &maps);
+	hit = strstr(buf_text(&maps), text);
+	if (hit) {
+		for (line = hit; line > maps.data && line[-1] != '\n'; line--)
+			;
+		found = sscanf(line, "%" SCNx64 "-%" SCNx64, start, end) == 2;
 	}
 	buf_free(&maps);
 	return found && *start < *end;
@@ -285,11 +270,8 @@ void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out)
 bool symbol_comm(uint32_t pid, char out[16])
 {
 	struct buf text = {0};
-	char path[64];
-	bool known;
+	bool known = load_proc(pid, "comm", 256, &text);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
-	known = os_load(path, 256, &text, NULL) == 0 && text.len;
 	snprintf(out, 16, "%.*s", (int)strcspn(buf_text(&text), "\n"), buf_text(&text));
 	buf_free(&text);
 	return known;
