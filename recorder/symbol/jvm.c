@@ -23,11 +23,6 @@ static void look_for(const char *text, size_t n, const char *before, bool *keeps
 	}
 }
 
-static void find_option(const char *text, size_t n, bool *keeps)
-{
-	look_for(text, n, prefix, keeps);
-}
-
 static void look_in_variable(const char *environment, size_t n, const char *name, bool *keeps)
 {
 	size_t at = 0, length = strlen(name);
@@ -38,7 +33,7 @@ static void look_in_variable(const char *environment, size_t n, const char *name
 
 		if (bytes > length && !memcmp(environment + at, name, length) &&
 		    environment[at + length] == '=')
-			find_option(environment + at, bytes, keeps);
+			look_for(environment + at, bytes, prefix, keeps);
 		at += bytes + 1;
 	}
 }
@@ -49,7 +44,7 @@ bool jvm_said_frame_pointers(const char *flags, size_t nflags, const char *argum
 	bool keeps = false;
 
 	look_for(flags, nflags, "", &keeps);
-	find_option(arguments, narguments, &keeps);
+	look_for(arguments, narguments, prefix, &keeps);
 	return keeps;
 }
 
@@ -60,7 +55,7 @@ bool jvm_keeps_frame_pointers(const char *arguments, size_t narguments, const ch
 
 	look_in_variable(environment, nenvironment, "JAVA_TOOL_OPTIONS", &keeps);
 	look_in_variable(environment, nenvironment, "JDK_JAVA_OPTIONS", &keeps);
-	find_option(arguments, narguments, &keeps);
+	look_for(arguments, narguments, prefix, &keeps);
 	look_in_variable(environment, nenvironment, "_JAVA_OPTIONS", &keeps);
 	return keeps;
 }

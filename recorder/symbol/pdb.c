@@ -26,36 +26,16 @@
 #include <string.h>
 
 enum {
-	SUPER_BYTES = 56,
-	MAGIC_BYTES = 32,
-	BLOCK_LEAST = 512,
-	BLOCK_MOST = 65536,
-	STREAM_INFO = 1,
-	STREAM_DBI = 3,
-	STREAM_NONE = 0xFFFF,
-	INFO_BYTES = 28,
-	DBI_BYTES = 64,
-	DEBUG_SECTIONS = 5,
-	SECTION_BYTES = 40,
-	SECTIONS_MAX = 96,
-	SECTION_EXECUTE = 0x20000000,
+	MAGIC_BYTES = 32, SUPER_BYTES = 56, BLOCK_LEAST = 512, BLOCK_MOST = 65536,
+	STREAM_INFO = 1, STREAM_DBI = 3, STREAM_NONE = 0xFFFF,
+	INFO_BYTES = 28, DBI_BYTES = 64, DBI_STRIPPED = 2, MODULE_HEAD_BYTES = 64,
+	DEBUG_SECTIONS = 5, SECTION_BYTES = 40, SECTIONS_MAX = 96, SECTION_EXECUTE = 0x20000000,
 
-	S_PUB32 = 0x110e,
-	S_LPROC32 = 0x110f,
-	S_GPROC32 = 0x1110,
-	S_LPROC32_ID = 0x1146,
-	S_GPROC32_ID = 0x1147,
-	PROC_NAME_AT = 39,
-	DBI_STRIPPED = 2,
-	MODULE_HEAD_BYTES = 64,
-	PUBLIC_NAME_AT = 14,
-	PUBLIC_CODE = 1,
-	PUBLIC_FUNCTION = 2,
-	WINDOW_BYTES = 1 << 20, /* records are at most 64 KB */
-	RECORD_MAX_BYTES = 65537,
-	RANK_PROCEDURE = 0,
-	RANK_CODE = 1,
-	RANK_FUNCTION = 2,
+	S_PUB32 = 0x110e, S_LPROC32 = 0x110f, S_GPROC32 = 0x1110,
+	S_LPROC32_ID = 0x1146, S_GPROC32_ID = 0x1147,
+	PROC_NAME_AT = 39, PUBLIC_NAME_AT = 14, PUBLIC_CODE = 1, PUBLIC_FUNCTION = 2,
+	WINDOW_BYTES = 1 << 20, RECORD_MAX_BYTES = 65537,
+	RANK_PROCEDURE = 0, RANK_CODE = 1, RANK_FUNCTION = 2,
 };
 
 #define STREAM_ABSENT UINT32_MAX
@@ -176,11 +156,6 @@ static int read_stream(const struct msf *m, const struct stream *s, uint32_t off
 	return read_blocks(m, s->blocks, offset, to, n, what);
 }
 
-static void close_msf(struct msf *m)
-{
-	free(m->directory);
-}
-
 /* ---- identity -------------------------------------------------------------------------------- */
 
 static int read_dbi(const struct msf *m, struct stream *dbi, uint8_t head[DBI_BYTES])
@@ -204,7 +179,7 @@ int pdb_head_read(const struct bytes *in, struct pdb_head *out, struct err *err)
 		rc = read_stream(&m, &s, 0, info, sizeof(info), "its identity");
 	if (!rc)
 		rc = read_dbi(&m, &dbi, dbi_head);
-	close_msf(&m);
+	free(m.directory);
 	if (rc)
 		return rc;
 	memcpy(out->guid, info + 12, 16);
@@ -269,10 +244,20 @@ static int read_sections(struct publics *p, uint32_t stream)
 	return rc;
 }
 
+/* The section of code that an offset lies in, section counted from 1; NULL = there is none. */
+static const struct section *find_code(const struct publics *p, uint32_t section, uint32_t offset)
+{
+	const struct section *s = &p->sections[section - 1];
+
+	return section && section <= p->nsections && s->executable && offset < s->end - s->rva
+		       ? s : NULL;
+}
+
 /* A procedure also says where it ends, which bounds the public name at the same place. */
 static int add_procedure(struct publics *p, const uint8_t *at, uint32_t n)
 {
-	uint32_t kind = le16(at + 2), size, offset, section, rva, room;
+	uint32_t kind = le16(at + 2), size, offset, rva;
+	const struct section *s;
 	int rc;
 
 	if (n <= PROC_NAME_AT || (kind != S_LPROC32 && kind != S_GPROC32 && kind != S_LPROC32_ID &&
@@ -280,13 +265,10 @@ static int add_procedure(struct publics *p, const uint8_t *at, uint32_t n)
 		return 0;
 	size = le32(at + 16);
 	offset = le32(at + 32);
-	section = le16(at + 36);
-	if (section == 0 || section > p->nsections || !p->sections[section - 1].executable)
+	s = find_code(p, le16(at + 36), offset);
+	if (!s || size > s->end - s->rva - offset)
 		return 0;
-	room = p->sections[section - 1].end - p->sections[section - 1].rva;
-	if (offset >= room || size > room - offset)
-		return 0;
-	rva = p->sections[section - 1].rva + offset;
+	rva = s->rva + offset;
 	rc = rva_index_add(p->index, rva, rva + size, RANK_PROCEDURE,
 			   (const char *)at + PROC_NAME_AT, n - PROC_NAME_AT, p->msf.err);
 	return rc ? rc : rva_index_bound(p->index, rva, rva + size, p->msf.err);
@@ -294,19 +276,16 @@ static int add_procedure(struct publics *p, const uint8_t *at, uint32_t n)
 
 static int add_public(struct publics *p, const uint8_t *at, uint32_t n)
 {
-	uint32_t flags, offset, section;
+	const struct section *s;
+	uint32_t flags;
 
 	if (n <= PUBLIC_NAME_AT || le16(at + 2) != S_PUB32)
 		return 0;
+	s = find_code(p, le16(at + 12), le32(at + 8));
+	if (!s)
+		return 0;
 	flags = le32(at + 4);
-	offset = le32(at + 8);
-	section = le16(at + 12);
-	if (section == 0 || section > p->nsections || !p->sections[section - 1].executable)
-		return 0;
-	if (offset >= p->sections[section - 1].end - p->sections[section - 1].rva)
-		return 0;
-	return rva_index_add(p->index, p->sections[section - 1].rva + offset,
-			     p->sections[section - 1].end,
+	return rva_index_add(p->index, s->rva + le32(at + 8), s->end,
 			     flags & PUBLIC_FUNCTION ? RANK_FUNCTION
 			     : flags & PUBLIC_CODE   ? RANK_CODE
 						     : 0,
@@ -332,18 +311,26 @@ static int add_window(struct publics *p, add_record *add, uint32_t n, bool last,
 	return rc;
 }
 
-/* Read the records in [at, end) of a stream. */
-static int read_records(struct publics *p, const struct stream *s, uint32_t at, uint32_t end,
-			add_record *add)
+/* Read the records of a stream, which may be absent, from `at` to `end` or its own end. */
+static int read_records(struct publics *p, uint32_t number, uint32_t at, uint32_t end,
+			add_record *add, const char *what)
 {
 	uint32_t n, used = 1;
-	int rc = 0;
+	struct stream s;
+	int rc;
 
+	if (number == STREAM_NONE || at >= end)
+		return 0;
+	rc = find_stream(&p->msf, number, &s, what);
+	if (rc)
+		return rc;
+	if (end == UINT32_MAX)
+		end = s.nbytes;
 	if (end > PDB_RECORDS_MAX_BYTES)
 		return err_set(p->msf.err, ERR_LIMIT, "its symbols take %u bytes", end);
 	while (!rc && used && at < end) {
 		n = end - at < WINDOW_BYTES ? end - at : WINDOW_BYTES;
-		rc = read_stream(&p->msf, s, at, p->window, n, "its symbol records");
+		rc = read_stream(&p->msf, &s, at, p->window, n, "its symbol records");
 		if (!rc)
 			rc = add_window(p, add, n, at + n == end, &used);
 		at += used;
@@ -351,30 +338,6 @@ static int read_records(struct publics *p, const struct stream *s, uint32_t at, 
 			rc = err_set(p->msf.err, ERR_LIMIT, "reading its symbols took too long");
 	}
 	return rc;
-}
-
-static int read_publics(struct publics *p, uint32_t number)
-{
-	struct stream s;
-	int rc;
-
-	if (number == STREAM_NONE)
-		return 0;
-	rc = find_stream(&p->msf, number, &s, "symbol records");
-	return rc ? rc : read_records(p, &s, 0, s.nbytes, add_public);
-}
-
-/* Read one object file, whose symbol stream may be absent. */
-static int read_module(struct publics *p, const uint8_t *module)
-{
-	uint32_t number = le16(module + 34), nbytes = le32(module + 36);
-	struct stream s;
-	int rc;
-
-	if (number == STREAM_NONE || nbytes <= 4)
-		return 0;
-	rc = find_stream(&p->msf, number, &s, "an object file's symbols");
-	return rc ? rc : read_records(p, &s, 4, nbytes, add_procedure);
 }
 
 static int read_modules(struct publics *p, const struct stream *dbi, uint32_t nbytes)
@@ -391,9 +354,8 @@ static int read_modules(struct publics *p, const struct stream *dbi, uint32_t nb
 		return err_memory(p->msf.err, "for its object files");
 	rc = read_stream(&p->msf, dbi, DBI_BYTES, modules, nbytes, "its list of object files");
 	while (!rc && nbytes - at > MODULE_HEAD_BYTES) {
-		rc = read_module(p, modules + at);
-		if (!rc && os_now_ns() > p->end_ns)
-			rc = err_set(p->msf.err, ERR_LIMIT, "reading its symbols took too long");
+		rc = read_records(p, le16(modules + at + 34), 4, le32(modules + at + 36),
+				  add_procedure, "an object file's symbols");
 		names = at + MODULE_HEAD_BYTES;
 		for (unsigned i = 0; i < 2 && names < nbytes; i++)
 			names += strnlen((char *)modules + names, nbytes - names) + 1;
@@ -424,10 +386,11 @@ int pdb_functions(const struct bytes *in, struct rva_index *index, struct err *e
 	if (!rc)
 		rc = read_sections(&p, sections);
 	if (!rc)
-		rc = read_publics(&p, le16(head + 20));
+		rc = read_records(&p, le16(head + 20), 0, UINT32_MAX, add_public,
+				  "symbol records");
 	if (!rc)
 		rc = read_modules(&p, &dbi, le32(head + 24));
-	close_msf(&p.msf);
+	free(p.msf.directory);
 	free(p.window);
 	return rc;
 }

@@ -341,37 +341,38 @@ struct exports {
 	uint8_t *functions, *names, *ordinals;
 };
 
+/* Load n bytes at an RVA, from malloc. */
+static int load_table(const struct bytes *in, const struct pe_head *head, uint32_t rva, size_t n,
+		      uint8_t **out, struct err *err)
+{
+	*out = malloc(n + 1);
+	if (!*out)
+		return err_memory(err, "for its exports");
+	return read_rva(in, head, rva, *out, n, "its export table", err);
+}
+
 static int read_export_tables(const struct bytes *in, const struct pe_head *head,
 			      struct exports *out, struct err *err)
 {
-	uint8_t directory[EXPORT_DIRECTORY_BYTES];
-	int rc = read_rva(in, head, head->export_rva, directory, sizeof(directory),
-			  "its export table", err);
+	uint8_t d[EXPORT_DIRECTORY_BYTES];
+	int rc = read_rva(in, head, head->export_rva, d, sizeof(d), "its export table", err);
 
 	if (rc)
 		return rc;
-	out->nfunctions = le32(directory + 20);
-	out->nnames = le32(directory + 24);
+	out->nfunctions = le32(d + 20);
+	out->nnames = le32(d + 24);
 	if (out->nnames > PE_EXPORTS_MAX)
 		return err_set(err, ERR_LIMIT, "it exports %u names, the limit is %u", out->nnames,
 			       PE_EXPORTS_MAX);
 	if (out->nfunctions > PE_EXPORTS_MAX)
 		out->nfunctions = PE_EXPORTS_MAX;       /* the numbers of names have 16 bits */
-	out->functions = malloc((size_t)out->nfunctions * 4 + 1);
-	out->names = malloc((size_t)out->nnames * 4 + 1);
-	out->ordinals = malloc((size_t)out->nnames * 2 + 1);
-	if (!out->functions || !out->names || !out->ordinals)
-		return err_memory(err, "for its exports");
 	if (!out->nnames)
 		return 0;
-	rc = read_rva(in, head, le32(directory + 28), out->functions, (size_t)out->nfunctions * 4,
-		      "its export table", err);
+	rc = load_table(in, head, le32(d + 28), out->nfunctions * 4, &out->functions, err);
 	if (!rc)
-		rc = read_rva(in, head, le32(directory + 32), out->names, (size_t)out->nnames * 4,
-			      "its export table", err);
+		rc = load_table(in, head, le32(d + 32), out->nnames * 4, &out->names, err);
 	if (!rc)
-		rc = read_rva(in, head, le32(directory + 36), out->ordinals,
-			      (size_t)out->nnames * 2, "its export table", err);
+		rc = load_table(in, head, le32(d + 36), out->nnames * 2, &out->ordinals, err);
 	return rc;
 }
 

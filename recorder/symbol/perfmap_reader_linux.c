@@ -53,18 +53,12 @@ static bool same(const struct os_file_info *a, const struct os_file_info *b)
 	       a->mtime_ns == b->mtime_ns;
 }
 
-static int load_text(struct jit_table *t, uint64_t size_bytes, struct buf *text, struct err *err)
+static int load_text(struct jit_table *t, uint64_t size_bytes, struct buf *text)
 {
-	size_t got = 0, n = PERFMAP_MAX_BYTES;
-	char *to;
-	int rc;
+	size_t got = 0, n = size_bytes < PERFMAP_MAX_BYTES ? (size_t)size_bytes : PERFMAP_MAX_BYTES;
+	char *to = buf_reserve(text, n);
+	int rc = to ? os_pread(t->file, to, n, 0, &got, NULL) : ERR_MEMORY;
 
-	if (size_bytes <= PERFMAP_MAX_BYTES)
-		n = (size_t)size_bytes;
-	to = buf_reserve(text, n);
-	if (!to)
-		return err_memory(err, "for its perf map");
-	rc = os_pread(t->file, to, n, 0, &got, err);
 	if (!rc)
 		buf_advance(text, got);
 	return rc;
@@ -80,14 +74,13 @@ static void load(struct jit_table *t)
 	if (os_file_info(t->file, &info, NULL) || !info.size_bytes ||
 	    (t->map && same(&info, &t->seen)))
 		return;
-	if (!load_text(t, info.size_bytes, &text, NULL) && !perfmap_parse(&text, &map, NULL)) {
+	if (!load_text(t, info.size_bytes, &text) && !perfmap_parse(&text, &map, NULL)) {
 		perfmap_free(t->map);
 		t->map = map;
 		t->seen = info;
 		if (info.size_bytes > PERFMAP_MAX_BYTES)
-			set_note(
-				t,
-				"its perf map is larger than 64 MB; only the first 64 MB are read");
+			set_note(t, "its perf map is larger than 64 MB; only the first 64 MB are "
+				 "read");
 		else if (perfmap_full(map))
 			set_note(t,
 			     "its perf map has more than 1,048,576 lines; only the first are read");

@@ -244,20 +244,11 @@ static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
 
 	memset(out, 0, sizeof(*out));
 	for (i = 0; i < 3; i++) {
-		switch ((*turn)++ % 3) {
-		case 0:
-			if (fifo_take(&s->urgent, out))
-				return true;
-			break;
-		case 1:
-			if (settle_take(s, out))
-				return true;
-			break;
-		case 2:
-			if (fifo_take(&s->wanted, out))
-				return true;
-			break;
-		}
+		unsigned kind = (*turn)++ % 3;
+
+		if (kind == 1 ? settle_take(s, out)
+			      : fifo_take(kind == 0 ? &s->urgent : &s->wanted, out))
+			return true;
 	}
 	return false;
 }

@@ -138,66 +138,71 @@ static uint64_t frame_of(const struct info *info, unsigned reached, const struct
 	return set ? regs->r[info->frame_register] - info->frame_offset : regs->r[PE_RSP];
 }
 
-static enum pe_step pop(struct pe_registers *regs, struct stack_view *stack, uint64_t *to)
+/* The caller's registers, as far as the prologue is undone. */
+struct undoing {
+	struct pe_registers regs;
+	struct stack_view *stack;
+	bool from_interrupt;                 /* regs.rip is known already, and was interrupted */
+};
+
+static enum pe_step pop(struct undoing *u, uint64_t *to)
 {
-	if (!view_read(stack, regs->r[PE_RSP], 8, to))
+	if (!view_read(u->stack, u->regs.r[PE_RSP], 8, to))
 		return PE_STEP_UNREADABLE;
-	regs->r[PE_RSP] += 8;
+	u->regs.r[PE_RSP] += 8;
 	return PE_STEP_ON;
 }
 
 /*
  * What the processor pushed at an interrupt: perhaps an error code, then RIP, CS, flags, RSP, SS.
  */
-static enum pe_step machine_frame(struct pe_registers *regs, struct stack_view *stack,
-				  bool has_error)
+static enum pe_step pop_machine_frame(struct undoing *u, bool has_error)
 {
-	uint64_t at = regs->r[PE_RSP] + (has_error ? 8 : 0), rip, rsp;
+	uint64_t at = u->regs.r[PE_RSP] + (has_error ? 8 : 0), rip, rsp;
 
-	if (!view_read(stack, at, 8, &rip) || !view_read(stack, at + 24, 8, &rsp))
+	u->from_interrupt = true;
+	if (!view_read(u->stack, at, 8, &rip) || !view_read(u->stack, at + 24, 8, &rsp))
 		return PE_STEP_UNREADABLE;
-	regs->rip = rip;
-	regs->r[PE_RSP] = rsp;
-	regs->interrupted = true;
+	u->regs.rip = rip;
+	u->regs.r[PE_RSP] = rsp;
+	u->regs.interrupted = true;
 	return PE_STEP_ON;
 }
 
-static enum pe_step undo(const uint8_t *code, unsigned slots, uint64_t frame,
-			 struct pe_registers *regs, struct stack_view *stack, bool *machine)
+static enum pe_step undo(struct undoing *u, const uint8_t *code, unsigned slots, uint64_t frame)
 {
 	unsigned op = code[1] & 15, info = code[1] >> 4;
 	uint64_t number = slots == 3 ? le32(code + 2) : slots == 2 ? le16(code + 2) : 0;
+	uint64_t *r = u->regs.r;
 
 	switch (op) {
 	case OP_PUSH:
-		return pop(regs, stack, &regs->r[info]);
+		return pop(u, &r[info]);
 	case OP_ALLOC_LARGE:
-		regs->r[PE_RSP] += info ? number : number * 8;
+		r[PE_RSP] += info ? number : number * 8;
 		return PE_STEP_ON;
 	case OP_ALLOC_SMALL:
-		regs->r[PE_RSP] += info * 8u + 8;
+		r[PE_RSP] += info * 8u + 8;
 		return PE_STEP_ON;
 	case OP_SET_FRAME:
-		regs->r[PE_RSP] = frame;
+		r[PE_RSP] = frame;
 		return PE_STEP_ON;
 	case OP_SAVE:
 		number *= 8;
 		/* fall through */
 	case OP_SAVE_FAR:
-		return view_read(stack, frame + number, 8, &regs->r[info]) ? PE_STEP_ON
-									    : PE_STEP_UNREADABLE;
+		return view_read(u->stack, frame + number, 8, &r[info]) ? PE_STEP_ON
+									 : PE_STEP_UNREADABLE;
 	case OP_MACHINE_FRAME:
-		*machine = true;
-		return machine_frame(regs, stack, info == 1);
+		return pop_machine_frame(u, info == 1);
 	default:
 		return PE_STEP_ON;
 	}
 }
 
-static enum pe_step undo_all(const struct info *info, unsigned reached, struct pe_registers *regs,
-			     struct stack_view *stack, bool *machine)
+static enum pe_step undo_all(struct undoing *u, const struct info *info, unsigned reached)
 {
-	uint64_t frame = frame_of(info, reached, regs);
+	uint64_t frame = frame_of(info, reached, &u->regs);
 	enum pe_step step = PE_STEP_ON;
 	unsigned i, slots;
 
@@ -208,7 +213,7 @@ static enum pe_step undo_all(const struct info *info, unsigned reached, struct p
 		if (!slots || slots > info->ncodes - i)
 			return PE_STEP_BROKEN;
 		if (code[0] <= reached)
-			step = undo(code, slots, frame, regs, stack, machine);
+			step = undo(u, code, slots, frame);
 	}
 	return step;
 }
@@ -275,10 +280,10 @@ static struct instruction decode(const uint8_t *at, uint32_t rva, const struct f
 
 /*
  * Is execution in an epilogue? Then only its instructions follow until the function is left; the
- * stack pointer is set at most once and first. They are carried out on *regs.
+ * stack pointer is set at most once and first. They are carried out on *u.
  */
 static bool follow_epilogue(const struct pe_tables *t, const struct function *f, uint32_t rva,
-			    struct pe_registers *regs, struct stack_view *stack)
+			    struct undoing *u)
 {
 	uint32_t left, step;
 	const uint8_t *at = image_at(t, rva, INSTRUCTION_MAX, &left);
@@ -288,14 +293,14 @@ static bool follow_epilogue(const struct pe_tables *t, const struct function *f,
 
 		switch (in.kind) {
 		case POP:
-			if (pop(regs, stack, &regs->r[in.reg]) != PE_STEP_ON)
+			if (pop(u, &u->regs.r[in.reg]) != PE_STEP_ON)
 				return false;
 			break;
 		case ADD_RSP:
 		case LEA_RSP:
 			if (step)
 				return false;
-			regs->r[PE_RSP] = regs->r[in.reg] + (uint64_t)(int64_t)in.number;
+			u->regs.r[PE_RSP] = u->regs.r[in.reg] + (uint64_t)(int64_t)in.number;
 			break;
 		case LEAVES:
 			return true;
@@ -312,17 +317,16 @@ static bool follow_epilogue(const struct pe_tables *t, const struct function *f,
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Step by the function's description and those that it continues. */
-static enum pe_step by_tables(const struct pe_tables *t, struct function f, uint32_t rva,
-			      struct pe_registers *regs, struct stack_view *stack, bool *machine)
+static enum pe_step undo_function(const struct pe_tables *t, struct function f, uint32_t rva,
+				  struct undoing *u)
 {
-	unsigned chain, reached = rva - f.begin < WHOLE_PROLOGUE && regs->interrupted
-					  ? rva - f.begin
-					  : WHOLE_PROLOGUE;
-	struct pe_registers epilogue = *regs;
+	bool may_be_partial = u->regs.interrupted, first = true;
+	uint32_t into = rva - f.begin, chain;
+	unsigned reached = may_be_partial && into < WHOLE_PROLOGUE ? into : WHOLE_PROLOGUE;
+	struct undoing epilogue = *u;
+	const uint8_t *other;
 	enum pe_step step;
 	struct info info;
-	const uint8_t *other;
-	bool first = true;
 
 	for (chain = 0; chain < PE_CHAIN_MAX; chain++) {
 		if (f.info & 1) {
@@ -336,13 +340,13 @@ static enum pe_step by_tables(const struct pe_tables *t, struct function f, uint
 			return PE_STEP_BROKEN;
 		if (reached >= info.prologue_bytes)
 			reached = WHOLE_PROLOGUE;
-		if (first && regs->interrupted && reached == WHOLE_PROLOGUE &&
-		    follow_epilogue(t, &f, rva, &epilogue, stack)) {
-			*regs = epilogue;
+		if (first && may_be_partial && reached == WHOLE_PROLOGUE &&
+		    follow_epilogue(t, &f, rva, &epilogue)) {
+			*u = epilogue;
 			return PE_STEP_ON;
 		}
-		step = undo_all(&info, reached, regs, stack, machine);
-		if (step != PE_STEP_ON || *machine || !(info.flags & FLAG_CHAINED))
+		step = undo_all(u, &info, reached);
+		if (step != PE_STEP_ON || u->from_interrupt || !(info.flags & FLAG_CHAINED))
 			return step;
 		f = info.chained;
 		first = false;
@@ -354,29 +358,29 @@ static enum pe_step by_tables(const struct pe_tables *t, struct function f, uint
 enum pe_step pe_step(const struct pe_tables *tables, uint32_t rva, struct pe_registers *regs,
 		     struct stack_view *stack)
 {
-	struct pe_registers caller = *regs;
+	struct undoing u = {.regs = *regs, .stack = stack};
 	enum pe_step step = PE_STEP_ON;
-	bool machine = false;
 	struct function f;
 
 	if (find_function(tables, rva, &f))
-		step = by_tables(tables, f, rva, &caller, stack, &machine);
+		step = undo_function(tables, f, rva, &u);
 	else if (!regs->interrupted)
 		return PE_STEP_BROKEN;
-	if (step == PE_STEP_ON && !machine) {
-		step = pop(&caller, stack, &caller.rip);
-		caller.interrupted = false;
+	if (step == PE_STEP_ON && !u.from_interrupt) {
+		step = pop(&u, &u.regs.rip);
+		u.regs.interrupted = false;
 	}
 	if (step != PE_STEP_ON)
 		return step;
 	/* An interrupt may have come from another stack; calls only ever grow one. */
-	if (!machine && caller.r[PE_RSP] <= regs->r[PE_RSP])
+	if (!u.from_interrupt && u.regs.r[PE_RSP] <= regs->r[PE_RSP])
 		return PE_STEP_BROKEN;
-	*regs = caller;
+	*regs = u.regs;
 	return PE_STEP_ON;
 }
 
-enum pe_step pe_step_frame_pointer(struct pe_registers *regs, struct stack_view *stack)
+/* Generated code, outside images: [RBP] is the caller's RBP, the return address is above it. */
+static enum pe_step step_frame_pointer(struct pe_registers *regs, struct stack_view *stack)
 {
 	uint64_t frame = regs->r[PE_RBP], rbp, rip;
 
@@ -403,8 +407,7 @@ uint32_t pe_walk(struct pe_registers *regs, struct stack_view *stack, pe_find *f
 	while (n < max && *end == PE_STEP_ON && regs->rip) {
 		frames[n++] = (struct pe_frame){regs->rip, !regs->interrupted};
 		tables = find(ctx, regs->rip - !regs->interrupted, &rva);
-		*end = tables ? pe_step(tables, rva, regs, stack)
-			      : pe_step_frame_pointer(regs, stack);
+		*end = tables ? pe_step(tables, rva, regs, stack) : step_frame_pointer(regs, stack);
 	}
 	return n;
 }

@@ -58,9 +58,6 @@ enum pe_step {
 enum pe_step pe_step(const struct pe_tables *tables, uint32_t rva, struct pe_registers *regs,
 		     struct stack_view *stack);
 
-/* Generated code, outside images: [RBP] is the caller's RBP, the return address is above it. */
-enum pe_step pe_step_frame_pointer(struct pe_registers *regs, struct stack_view *stack);
-
 struct pe_frame {
 	uint64_t address;
 	bool returns;                        /* a call returns there */
@@ -70,7 +67,8 @@ struct pe_frame {
 typedef const struct pe_tables *pe_find(void *ctx, uint64_t address, uint32_t *rva);
 
 /*
- * Walk all frames from the registers on, innermost first.
+ * Walk all frames from the registers on, innermost first. Generated code, outside images, is
+ * followed by frame pointers.
  *
  * end      PE_STEP_ON: the outermost or max was reached; else why the walk ended after the last one
  * returns  their number, at most max

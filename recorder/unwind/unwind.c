@@ -12,8 +12,6 @@ struct unwinder {
 	struct rule_cache rules;
 	struct stepper stepper;
 	struct unwind_pair pairs[STACK_MAX_FRAMES];     /* of the user frames, leaf first */
-	uint8_t *room;                                  /* the view's buffer: bytes read remotely */
-	uint32_t chunks_max;
 };
 
 /* One sample in progress. */
@@ -42,12 +40,12 @@ int unwinder_new(uint32_t remote_bytes, struct unwinder **out, struct err *err)
 		remote_bytes = UNWIND_REMOTE_MAX_BYTES;
 	chunks = (remote_bytes + VIEW_CHUNK_BYTES - 1) / VIEW_CHUNK_BYTES;
 	if (u && chunks)
-		u->room = malloc((size_t)chunks * VIEW_CHUNK_BYTES);
-	if (!u || (chunks && !u->room)) {
+		u->stepper.view.room = malloc((size_t)chunks * VIEW_CHUNK_BYTES);
+	if (!u || (chunks && !u->stepper.view.room)) {
 		free(u);
 		return err_memory(err, "for the unwinder");
 	}
-	u->chunks_max = chunks;
+	u->stepper.view.chunks_max = chunks;
 	*out = u;
 	return 0;
 }
@@ -55,8 +53,39 @@ int unwinder_new(uint32_t remote_bytes, struct unwinder **out, struct err *err)
 void unwinder_free(struct unwinder *u)
 {
 	if (u)
-		free(u->room);
+		free(u->stepper.view.room);
 	free(u);
+}
+
+/* ---- a thread's last complete stack ------------------------------------------------------------ */
+
+void unwind_remember(struct unwind_memory *memory, const struct unwind_pair *pairs, uint32_t n,
+		     bool remote)
+{
+	uint32_t skip = n > UNWIND_MEMORY_PAIRS ? n - UNWIND_MEMORY_PAIRS : 0;
+
+	memory->npairs = n - skip;
+	memory->remote = remote;
+	memcpy(memory->pairs, pairs + skip, (n - skip) * sizeof(*pairs));
+}
+
+const struct unwind_pair *unwind_stitch(const struct unwind_memory *memory,
+					const struct unwind_pair *pair, uint64_t cfa, uint32_t *n)
+{
+	uint32_t i;
+
+	for (i = 0; i < memory->npairs; i++) {
+		const struct unwind_pair *p = &memory->pairs[i];
+
+		if (p->cfa != pair->cfa || p->ip != pair->ip || p->interrupted != pair->interrupted)
+			continue;
+		/* Either the same frame ends at the same place, or the pair is equal by chance. */
+		if (cfa && i + 1 < memory->npairs && p[1].cfa != cfa)
+			continue;
+		*n = memory->npairs - i - 1;
+		return p + 1;
+	}
+	return NULL;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -171,9 +200,7 @@ static void start(const struct walk *w, bool all)
 	s->view.nbytes = in->stack ? in->stack_bytes : 0;
 	s->view.fetch = NULL;
 	s->view.ctx = w->caller->ctx;
-	s->view.room = w->u->room;
 	s->view.nchunks = 0;
-	s->view.chunks_max = w->u->chunks_max;
 	s->view.fetched = false;
 }
 
@@ -261,11 +288,6 @@ static bool get_more(struct walk *w)
 	return true;
 }
 
-static enum stack_quality quality_at_root(const struct walk *w)
-{
-	return w->u->stepper.view.fetched ? QUALITY_REMOTE : QUALITY_COMPLETE;
-}
-
 /* Walk to an end. Returns the last step: STEP_UNKNOWN when it is worth a restart. */
 static enum step_result walk_frames(struct walk *w)
 {
@@ -284,7 +306,7 @@ static enum step_result walk_frames(struct walk *w)
 			add_pair(w);
 	}
 	if (result == STEP_ROOT)
-		w->out->quality = quality_at_root(w);
+		w->out->quality = s->view.fetched ? QUALITY_REMOTE : QUALITY_COMPLETE;
 	else if (result == STEP_END)
 		w->out->quality = w->npairs ? QUALITY_FP : QUALITY_BROKEN;
 	else if (result != STEP_UNREADABLE)
@@ -292,10 +314,15 @@ static enum step_result walk_frames(struct walk *w)
 	return result;
 }
 
-static void restart(struct walk *w, bool all)
+static void drop_user_frames(struct walk *w)
 {
 	w->out->nframes = w->first;
 	w->out->nframe_pointer = 0;
+}
+
+static void restart(struct walk *w, bool all)
+{
+	drop_user_frames(w);
 	w->npairs = 0;
 	w->remote = false;
 	w->doubtful = false;
@@ -313,8 +340,7 @@ static void walk_user(struct walk *w)
 		walk_frames(w);
 	}
 	if (w->callchain) {
-		w->out->nframes = w->first;
-		w->out->nframe_pointer = 0;
+		drop_user_frames(w);
 		put_user_chain(w);
 		return;
 	}
