@@ -3,7 +3,6 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text_table.h"
-#include "symbol/symbol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,7 @@ struct cache {
 	struct table by_object;        /* object number -> entry */
 	uint32_t nentries;             /* the first that were ever used; later ones are free */
 	uint64_t uses;
-	struct cache_use use;
+	struct symbols_use use;        /* as far as it is about objects */
 	uint32_t idle_work;            /* tables that have some */
 	size_t max_bytes;
 	unsigned logged;               /* failures reported */
@@ -78,13 +77,13 @@ static void close_file(struct cache *c, struct entry *e)
 	if (!e->table || !e->table->holds_file)
 		return;
 	e->table->reader->rest(e->table);
-	c->use.files--;
+	c->use.files_open--;
 }
 
 static void close_table(struct cache *c, struct entry *e)
 {
 	if (!e->table) {
-		c->use.failed--;
+		c->use.objects_failed--;
 		return;
 	}
 	close_file(c, e);
@@ -92,9 +91,9 @@ static void close_table(struct cache *c, struct entry *e)
 	e->has_idle_work = false;
 	e->table->reader->close(e->table);
 	e->table = NULL;
-	c->use.bytes -= e->bytes;
+	c->use.cache_bytes -= e->bytes;
 	e->bytes = 0;
-	c->use.open--;
+	c->use.objects_open--;
 }
 
 static void evict(struct cache *c, struct entry *e)
@@ -168,7 +167,7 @@ static struct entry *add_entry(struct cache *c, struct object *object)
 		c->nentries++;
 	e->object = object;
 	object_ref(object);
-	c->use.failed++;
+	c->use.objects_failed++;
 	return e;
 }
 
@@ -210,7 +209,7 @@ static void note_failure(struct cache *c, struct entry *e, uint64_t now_ns, cons
 
 	e->retry_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
 	e->failures++;
-	c->use.failures++;
+	c->use.failed++;
 	/* Nobody could fix these: not ELF (Wine maps PE files), or a file of another machine. */
 	if (e->failures > 1 || err->code == ERR_UNSUPPORTED || c->logged == FAILURES_LOGGED ||
 	    (c->env->foreign && err->code == ERR_NOT_FOUND) || is_told(c, &e->object->key))
@@ -225,9 +224,9 @@ static void trim(struct cache *c)
 {
 	struct entry *e;
 
-	while (c->use.bytes > c->max_bytes && (e = find_oldest(c, is_open)) != NULL)
+	while (c->use.cache_bytes > c->max_bytes && (e = find_oldest(c, is_open)) != NULL)
 		evict(c, e);
-	while (c->use.files > SYMBOL_FILES_MAX && (e = find_oldest(c, holds_file)) != NULL)
+	while (c->use.files_open > SYMBOL_FILES_MAX && (e = find_oldest(c, holds_file)) != NULL)
 		close_file(c, e);
 }
 
@@ -244,8 +243,8 @@ static void account(struct cache *c, struct entry *e, bool had_file)
 {
 	size_t bytes = e->table->reader->bytes(e->table);
 
-	c->use.files += e->table->holds_file && !had_file;
-	c->use.bytes += bytes - e->bytes;
+	c->use.files_open += e->table->holds_file && !had_file;
+	c->use.cache_bytes += bytes - e->bytes;
 	e->bytes = bytes;
 	c->idle_work += e->table->has_idle_work;
 	c->idle_work -= e->has_idle_work;
@@ -267,8 +266,8 @@ static void open_entry(struct cache *c, struct entry *e, const struct symbol_rea
 		note_failure(c, e, now_ns, &err);
 		return;
 	}
-	c->use.open++;
-	c->use.failed--;
+	c->use.objects_open++;
+	c->use.objects_failed--;
 	account(c, e, false);
 	trim(c);
 }
@@ -340,12 +339,16 @@ void cache_rest(struct cache *c, uint64_t now_ns)
 {
 	uint32_t i;
 
-	for (i = 0; i < c->nentries && c->use.files; i++)
+	for (i = 0; i < c->nentries && c->use.files_open; i++)
 		if (now_ns - c->entries[i].used_ns >= REST_AFTER_NS)
 			close_file(c, &c->entries[i]);
 }
 
-void cache_use(const struct cache *c, struct cache_use *out)
+void cache_use(const struct cache *c, struct symbols_use *out)
 {
-	*out = c->use;
+	out->objects_open = c->use.objects_open;
+	out->objects_failed = c->use.objects_failed;
+	out->files_open = c->use.files_open;
+	out->cache_bytes = c->use.cache_bytes;
+	out->failed = c->use.failed;
 }

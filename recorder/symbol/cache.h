@@ -8,15 +8,9 @@
 #pragma once
 
 #include "base/log.h"
-#include "symbol/reader.h"
+#include "symbol/symbol.h"
 
 struct cache;
-
-struct cache_use {
-	uint32_t open, failed, files;
-	size_t bytes;
-	uint64_t failures;
-};
 
 /* NULL = no memory. Logs once why an object is unreadable. env outlives the cache. */
 struct cache *cache_new(const struct symbol_env *env, struct log *log);
@@ -38,4 +32,5 @@ void cache_rest(struct cache *c, uint64_t now_ns);
 void cache_idle(struct cache *c);
 bool cache_has_idle_work(const struct cache *c);
 
-void cache_use(const struct cache *c, struct cache_use *out);
+/* Sets the fields about objects and their failures, files and bytes. */
+void cache_use(const struct cache *c, struct symbols_use *out);

@@ -125,29 +125,13 @@ int debuglink_open(const struct object *object, uint32_t pid, const struct elf_h
 	return why.code;
 }
 
-int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_file *out,
-		     struct err *err)
-{
-	struct elf_file f;
-	int rc = elf_file_open_path(path, &f, err);
-
-	if (rc)
-		return rc;
-	if (!elf_file_same(&f, was)) {
-		elf_file_close(&f);
-		return err_set(err, ERR_FORMAT, "%s has been replaced", path);
-	}
-	*out = f;
-	return 0;
-}
-
 int debug_file_open(const struct object *object, uint32_t pid, const struct elf_file *own,
 		    struct buf *linked, struct elf_file *out, struct err *err)
 {
 	struct debuglink link;
 
 	buf_reset(linked);
-	if (object->key.build_id_bytes && !elf_file_open(object, pid, true, NULL, out, NULL))
+	if (object->key.build_id_bytes && !elf_file_open(object, pid, true, out, NULL))
 		return 0;
 	if (debuglink_read(&own->bytes, &own->head, &link, NULL))
 		return err_set(err, ERR_NOT_FOUND, "%s names no debug file", object->key.path);

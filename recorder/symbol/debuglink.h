@@ -37,10 +37,6 @@ int debuglink_open(const struct object *object, uint32_t pid, const struct elf_h
 		   const struct debuglink *link, struct buf *path, struct elf_file *out,
 		   struct err *err);
 
-/* Reopen what debuglink_open() found; ERR_FORMAT when its size or modification time differs. */
-int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_file *out,
-		     struct err *err);
-
 /*
  * The debug file of an object, if there is one: by build id, else by the link.
  *

@@ -62,14 +62,14 @@ static bool is_mapped_file(const struct object_key *key, const struct elf_file *
 }
 
 static int open_candidate(const struct object_key *key, const char *path, bool same_root,
-			  const struct elf_file *again, struct elf_file *out, struct err *err)
+			  struct elf_file *out, struct err *err)
 {
 	struct elf_file f;
 	int rc = elf_file_open_path(path, &f, err);
 
 	if (rc)                                  /* another format: Wine maps PE */
 		return rc == ERR_FORMAT ? ERR_UNSUPPORTED : rc;
-	if ((!again || elf_file_same(again, &f)) && is_mapped_file(key, &f, same_root)) {
+	if (is_mapped_file(key, &f, same_root)) {
 		*out = f;
 		return 0;
 	}
@@ -78,8 +78,20 @@ static int open_candidate(const struct object_key *key, const char *path, bool s
 		       "replaced it, restart the processes that still run the old one", path);
 }
 
-int elf_file_open(const struct object *object, uint32_t pid, bool debug,
-		  const struct elf_file *again, struct elf_file *out, struct err *err)
+static int open_vdso(struct elf_file *out, struct err *err)
+{
+	struct elf_file f = {0};
+	int rc = symbol_vdso(&f.bytes, err);
+
+	if (!rc)
+		rc = elf_head_read(&f.bytes, &f.head, err);
+	if (!rc)
+		*out = f;
+	return rc;
+}
+
+int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct elf_file *out,
+		  struct err *err)
 {
 	struct buf path = {.max_bytes = 8192};
 	struct err why = {0};
@@ -87,13 +99,15 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 	unsigned which;
 	bool same_root;
 
+	if (elf_file_is_vdso(object))
+		return debug ? ERR_NOT_FOUND : open_vdso(out, err);
 	for (which = 0; rc && which < SYMBOL_CANDIDATES; which++) {
 		struct err one = {0};
 
 		if (!(debug ? symbol_debug_path : symbol_path)(object, pid, which, &path,
 							       &same_root))
 			continue;
-		rc = open_candidate(&object->key, buf_text(&path), same_root, again, out, &one);
+		rc = open_candidate(&object->key, buf_text(&path), same_root, out, &one);
 		one.code = rc;
 		/* A library is never the process's program, so that is no reason. */
 		if (rc && !(rc == ERR_FORMAT && which == SYMBOL_PROGRAM))

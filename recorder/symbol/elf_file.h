@@ -4,13 +4,17 @@
  * Wrong names are worse than none. A path alone proves nothing: the file may have been replaced, or
  * be a different one in another mount namespace. If the key has a build id, the file must have the
  * same; if not, the inode must be the same. Any thread.
+ *
+ * The vDSO ("[vdso]") is in our own memory, the same for every 64-bit process.
  */
 #pragma once
 
 #include "symbol/elf.h"
 
+#include <string.h>
+
 struct elf_file {
-	struct os_file *file;         /* NULL = not open */
+	struct os_file *file;         /* NULL = not open, or in memory */
 	struct bytes bytes;
 	uint64_t dev, ino, mtime_ns;
 	struct elf_head head;
@@ -19,14 +23,13 @@ struct elf_file {
 /*
  * pid    maps it, or did
  * debug  open its debug file instead, found by build id
- * again  what was opened before and must be the very same bytes; NULL = first time
  * out    on success; close with elf_file_close()
  * returns  0; ERR_NOT_FOUND; ERR_FORMAT when it is not the file that was mapped; ERR_UNSUPPORTED
  *          when it is no ELF file (Wine maps PE), or mapped by the kernel ([vdso32]);
  *          ERR_LIMIT, ERR_IO
  */
-int elf_file_open(const struct object *object, uint32_t pid, bool debug,
-		  const struct elf_file *again, struct elf_file *out, struct err *err);
+int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct elf_file *out,
+		  struct err *err);
 
 /*
  * Open whatever regular file is at a path, up to ELF_FILE_MAX_BYTES.
@@ -35,6 +38,11 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 int elf_file_open_path(const char *path, struct elf_file *out, struct err *err);
 bool elf_file_same(const struct elf_file *a, const struct elf_file *b);   /* by size and time */
 void elf_file_close(struct elf_file *f);      /* everything but `file` stays */
+
+static inline bool elf_file_is_vdso(const struct object *object)
+{
+	return strcmp(object->key.path, "[vdso]") == 0;
+}
 
 /* Of several candidates' reasons keep the first, unless it is only that nothing is there. */
 void elf_file_keep_reason(struct err *why, const struct err *one);

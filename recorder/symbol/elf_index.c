@@ -66,19 +66,6 @@ struct builder {
 	struct err *err;
 };
 
-/* ---- sections -------------------------------------------------------------------------------- */
-
-static const struct elf_section *find_section(const struct view *v, uint32_t type)
-{
-	uint32_t i;
-
-	for (i = 0; i < v->head->nsections; i++) {
-		if (v->sections[i].type == type)
-			return &v->sections[i];
-	}
-	return NULL;
-}
-
 /* ---- collecting candidates ------------------------------------------------------------------- */
 
 int elf_strings_load(const struct elf_strings *strings, const struct bytes *in, char **out,
@@ -259,7 +246,9 @@ static int read_symbols(struct builder *b, unsigned table, const struct elf_sect
 
 static int read_table(struct builder *b, unsigned table, uint32_t type)
 {
-	const struct elf_section *section = find_section(b->views[table], type);
+	const struct view *v = b->views[table];
+	const struct elf_section *section =
+		elf_section_of_type(v->sections, v->head->nsections, type);
 	int rc;
 
 	if (!section)
@@ -417,7 +406,7 @@ static int use_mini(struct builder *b, const struct bytes *in, struct elf_head *
 {
 	int rc;
 
-	if (!in || find_section(&b->own, ELF_SHT_SYMTAB))
+	if (!in || elf_section_of_type(b->own.sections, b->head->nsections, ELF_SHT_SYMTAB))
 		return 0;
 	rc = elf_head_read(in, head, b->err);
 	if (rc)

@@ -41,11 +41,6 @@ static bool reads(const struct object *object)
 	return object->key.kind == OBJECT_ELF;
 }
 
-static bool is_vdso(const struct object *object)
-{
-	return strcmp(object->key.path, "[vdso]") == 0;
-}
-
 /* ---- the reader ------------------------------------------------------------------------------ */
 
 static void rest(struct symbol_table *table)
@@ -135,7 +130,7 @@ static bool is_current(struct elf_table *t, const struct elf_saved *saved, bool 
 	if (have_file && (saved->file_bytes != t->names.bytes.size ||
 			  saved->mtime_ns != t->names.mtime_ns))
 		return false;
-	if (saved->complete || elf_file_open(t->object, t->pid, true, NULL, &debug, NULL))
+	if (saved->complete || elf_file_open(t->object, t->pid, true, &debug, NULL))
 		return true;
 	elf_file_close(&debug);
 	return false;
@@ -212,7 +207,7 @@ static void to_disk(struct elf_table *t)
 
 static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 {
-	int rc = elf_file_open(t->object, t->pid, false, NULL, &t->names, err);
+	int rc = elf_file_open(t->object, t->pid, false, &t->names, err);
 
 	t->file_bytes = t->names.bytes.size;
 	t->mtime_ns = t->names.mtime_ns;
@@ -223,20 +218,12 @@ static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 		rc = index_file(t, err);
 	if (rc)
 		return rc;
+	if (elf_file_is_vdso(t->object))
+		return 0;
 	use_debug_file(t);
 	t->base.has_idle_work = t->env->disk && t->object->key.build_id_bytes &&
 				t->index->nentries >= SAVED_FUNCTIONS_MIN;
 	return 0;
-}
-
-static int open_vdso(struct elf_table *t, struct err *err)
-{
-	int rc = symbol_vdso(&t->names.bytes, err);
-
-	if (!rc)
-		rc = elf_head_read(&t->names.bytes, &t->names.head, err);
-	t->head = t->names.head;
-	return rc ? rc : index_file(t, err);
 }
 
 static void close_elf(struct symbol_table *table);
@@ -253,7 +240,7 @@ static int open_elf(const struct symbol_env *env, const struct object *object, u
 	t->env = env;
 	t->object = object;
 	t->pid = pid;
-	rc = is_vdso(object) ? open_vdso(t, err) : open_indexed(t, true, err);
+	rc = open_indexed(t, !elf_file_is_vdso(object), err);
 	if (rc) {
 		close_elf(&t->base);
 		return rc;
@@ -294,19 +281,25 @@ static bool reopen_saved(struct elf_table *t)
 static bool has_names(struct elf_table *t)
 {
 	struct elf_file again;
-	bool open;
+	int rc;
 
-	if (elf_index_has_names(t->index) || t->names.file || is_vdso(t->object))
+	if (elf_index_has_names(t->index) || t->names.file || elf_file_is_vdso(t->object))
 		return true;
 	if (t->is_saved) {
-		open = reopen_saved(t);
+		bool opened = reopen_saved(t);
+
 		t->base.holds_file = t->names.file != NULL;
-		return open;
+		return opened;
 	}
-	if (t->separate && t->linked.len
-		    ? debuglink_reopen(buf_text(&t->linked), &t->names, &again, NULL)
-		    : elf_file_open(t->object, t->pid, t->separate, &t->names, &again, NULL))
+	rc = t->separate && t->linked.len
+		     ? elf_file_open_path(buf_text(&t->linked), &again, NULL)
+		     : elf_file_open(t->object, t->pid, t->separate, &again, NULL);
+	if (rc)
 		return false;
+	if (!elf_file_same(&t->names, &again)) {
+		elf_file_close(&again);
+		return false;
+	}
 	t->names = again;
 	t->base.holds_file = true;
 	return true;

@@ -178,19 +178,17 @@ static int read_head(struct reader *r)
 
 static int read_segments(struct reader *r)
 {
-	uint8_t block[SEGMENT_BYTES];
+	struct elf_head *head = &r->out->head;
+	uint8_t table[ELF_SEGMENTS_MAX * SEGMENT_BYTES];
+	int rc = read_part(r, table, head->nsegments * SEGMENT_BYTES);
 	uint32_t i;
-	int rc = 0;
 
-	for (i = 0; !rc && i < r->out->head.nsegments; i++) {
-		struct elf_segment *s = &r->out->head.segments[i];
+	for (i = 0; !rc && i < head->nsegments; i++) {
+		const uint8_t *at = table + i * SEGMENT_BYTES;
+		struct elf_segment *s = &head->segments[i];
 
-		rc = read_part(r, block, sizeof(block));
-		if (rc)
-			break;
-		*s = (struct elf_segment){le64(block), le64(block + 8),
-					  le64(block + 16), le64(block + 24),
-					  block[32] & 1};
+		*s = (struct elf_segment){le64(at), le64(at + 8), le64(at + 16), le64(at + 24),
+					  at[32] & 1};
 		if (s->offset + s->file_bytes < s->offset ||
 		    s->vaddr + s->memory_bytes < s->vaddr || s->vaddr + s->file_bytes < s->vaddr)
 			rc = damaged(r->err);
@@ -215,8 +213,7 @@ static int read_entries(struct reader *r)
 		rc = read_part(r, block, (size_t)n * ENTRY_BYTES);
 		for (j = 0; !rc && j < n; j++, i++) {
 			const uint8_t *at = block + (size_t)j * ENTRY_BYTES;
-			struct elf_entry e = {le32(at), le32(at + 4),
-					      le32(at + 8)};
+			struct elf_entry e = {le32(at), le32(at + 4), le32(at + 8)};
 
 			if (e.name >= r->names_bytes ||
 			    (i && e.start <= index->entries[i - 1].start))
@@ -232,27 +229,24 @@ static int read_entries(struct reader *r)
 static int read_names(struct reader *r)
 {
 	struct elf_strings *strings = &r->out->index->strings[0];
-	char block[BLOCK_BYTES], *kept = NULL;
-	uint64_t left = r->names_bytes;
+	char block[BLOCK_BYTES];
+	uint64_t done = 0;
 	int rc = 0;
 
 	strings->offset = r->at;
 	strings->size = r->names_bytes;
 	if (r->names_bytes <= ELF_STRINGS_KEPT_BYTES) {
-		kept = malloc((size_t)r->names_bytes + 1);
-		if (!kept)
+		strings->kept = calloc(1, (size_t)r->names_bytes + 1);
+		if (!strings->kept)
 			return err_memory(r->err, "for its names");
-		rc = read_part(r, kept, (size_t)left);
-		kept[r->names_bytes] = '\0';
-		left = 0;
 	}
-	while (!rc && left) {
+	while (!rc && done < r->names_bytes) {
+		uint64_t left = r->names_bytes - done;
 		size_t n = left < sizeof(block) ? (size_t)left : sizeof(block);
 
-		rc = read_part(r, block, n);
-		left -= n;
+		rc = read_part(r, strings->kept ? strings->kept + done : block, n);
+		done += n;
 	}
-	strings->kept = kept;
 	return rc;
 }
 

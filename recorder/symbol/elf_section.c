@@ -50,6 +50,17 @@ int elf_sections_read(const struct bytes *in, const struct elf_head *head,
 	return rc;
 }
 
+const struct elf_section *elf_section_of_type(const struct elf_section *sections, uint32_t n,
+					      uint32_t type)
+{
+	const struct elf_section *s;
+
+	for (s = sections; s < sections + n; s++)
+		if (s->type == type)
+			return s;
+	return NULL;
+}
+
 /* Compared in the file, because only a few bytes of the name table matter. */
 static bool is_named(const struct bytes *in, const struct elf_section *names,
 		     const struct elf_section *section, const char *name)

@@ -19,6 +19,9 @@ struct elf_section {
  */
 int elf_sections_read(const struct bytes *in, const struct elf_head *head,
 		      struct elf_section **out, struct err *err);
+/* The first of a type, or NULL. */
+const struct elf_section *elf_section_of_type(const struct elf_section *sections, uint32_t n,
+					      uint32_t type);
 
 /*
  * name  at most ELF_SECTION_NAME_MAX bytes; sections without bytes in the file (NOBITS) do not

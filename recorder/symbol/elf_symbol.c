@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS_AT_ONCE = 1024, TABLES_MAX = 4 };   /* a file has one of each type */
+enum { SYMBOLS_AT_ONCE = 1024 };
 
 struct search {
 	const struct bytes *in;
@@ -84,41 +84,27 @@ static int search_table(struct search *s, const struct elf_section *table, struc
 	return rc;
 }
 
-/* A table of symbols and, through its link, their names. */
-static int search_pair(struct search *s, const struct elf_section *table,
-		       const struct elf_section *names, struct err *err)
-{
-	int rc;
-
-	if (names->size > ELF_STRINGS_MAX_BYTES)
-		return err_set(err, ERR_LIMIT, "its symbol names take more than %llu MB",
-			       (unsigned long long)(ELF_STRINGS_MAX_BYTES >> 20));
-	s->nstrings = (size_t)names->size;
-	s->strings = malloc(s->nstrings + 1);
-	if (!s->strings)
-		return err_memory(err, "for its symbol names");
-	rc = bytes_read(s->in, names->offset, s->strings, s->nstrings, "its symbol names", err);
-	s->strings[s->nstrings] = '\0';
-	if (!rc)
-		rc = search_table(s, table, err);
-	free(s->strings);
-	return rc;
-}
-
+/* Search the table of a type and, through its link, the names; a file has at most one of each. */
 static int search_type(struct search *s, const struct elf_section *sections, uint32_t n,
 		       uint32_t type, struct err *err)
 {
-	uint32_t i, ntables = 0;
-	int rc = 0;
+	const struct elf_section *table = elf_section_of_type(sections, n, type);
+	struct elf_strings strings = {0};
+	int rc;
 
-	for (i = 0; !rc && !s->vaddr && i < n && ntables < TABLES_MAX; i++) {
-		const struct elf_section *table = &sections[i];
-
-		if (table->type != type || table->link >= n)
-			continue;
-		ntables++;
-		rc = search_pair(s, table, &sections[table->link], err);
-	}
+	if (!table || table->link >= n)
+		return 0;
+	strings.offset = sections[table->link].offset;
+	strings.size = sections[table->link].size;
+	if (strings.size > ELF_STRINGS_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "its symbol names take more than %llu MB",
+			       (unsigned long long)(ELF_STRINGS_MAX_BYTES >> 20));
+	s->nstrings = (size_t)strings.size;
+	rc = elf_strings_load(&strings, s->in, &s->strings, err);
+	if (rc)
+		return rc;
+	rc = search_table(s, table, err);
+	free(s->strings);
 	return rc;
 }
 

@@ -94,7 +94,7 @@ static bool drop_privileges(void)
 	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
 }
 
-static void find_all(struct job *j, struct debug_info *d, const struct elf_head *head)
+static void send_lines(struct job *j, struct debug_info *d, const struct elf_head *head)
 {
 	struct incident_line found[LINES_DEPTH_MAX];
 	uint64_t vaddr;
@@ -126,7 +126,7 @@ static void read_debug_info(struct job *j, struct elf_file *own, struct elf_file
 	if (rc == ERR_NOT_FOUND && debug->file)
 		rc = debug_info_open(os_file_fd(debug->file), &own->head, &d, NULL);
 	if (!rc)
-		find_all(j, d, &own->head);
+		send_lines(j, d, &own->head);
 	else
 		send_state(j, rc == ERR_NOT_FOUND ? LINES_NO_DEBUG_INFO : LINES_FAILED,
 		    "it could not be read");
@@ -141,7 +141,7 @@ static void child_main(struct job *j)
 	int rc;
 
 	limit_self();
-	rc = elf_file_open(j->object, j->pid, false, NULL, &own, &err);
+	rc = elf_file_open(j->object, j->pid, false, &own, &err);
 	if (rc) {
 		bool other = (rc == ERR_FORMAT || rc == ERR_UNSUPPORTED) &&
 			     os_exists(j->object->key.path);
@@ -213,15 +213,17 @@ static const char *why_ended(int status)
 	return "its reader ended early: it is damaged, or too large";
 }
 
-static int failed(const char *why, uint32_t n, struct lines *out, struct err *err)
+/* The result of an object without lines. */
+static int set_state(enum lines_state state, const char *why, uint32_t n, struct lines *out,
+		     struct err *err)
 {
 	struct buf reply = {0};
 
-	lines_put_state(&reply, LINES_FAILED, why);
+	lines_put_state(&reply, state, why);
 	return lines_parse(&reply, n, out, err);
 }
 
-static int collect(int fd, pid_t pid, uint32_t n, uint64_t end_ns, struct lines *out,
+static int read_reply(int fd, pid_t pid, uint32_t n, uint64_t end_ns, struct lines *out,
 		   struct err *err)
 {
 	struct buf reply = {.max_bytes = LINES_REPLY_MAX_BYTES};
@@ -232,10 +234,10 @@ static int collect(int fd, pid_t pid, uint32_t n, uint64_t end_ns, struct lines 
 		why = why_ended(status);
 	if (why) {
 		buf_free(&reply);
-		return failed(why, n, out, err);
+		return set_state(LINES_FAILED, why, n, out, err);
 	}
 	rc = lines_parse(&reply, n, out, err);
-	return rc == ERR_FORMAT ? failed(why_ended(0), n, out, err) : rc;
+	return rc == ERR_FORMAT ? set_state(LINES_FAILED, why_ended(0), n, out, err) : rc;
 }
 
 int lines_read(const struct object *object, uint32_t pid, const uint64_t *offsets, uint32_t n,
@@ -246,12 +248,8 @@ int lines_read(const struct object *object, uint32_t pid, const uint64_t *offset
 	int fds[2], rc;
 	pid_t reader;
 
-	if (!object->key.build_id_bytes) {
-		struct buf reply = {0};
-
-		lines_put_state(&reply, LINES_NO_BUILD_ID, NULL);
-		return lines_parse(&reply, n, out, err);
-	}
+	if (!object->key.build_id_bytes)
+		return set_state(LINES_NO_BUILD_ID, NULL, n, out, err);
 	rc = lines_check(err);               /* loads libdw once, here, for all children */
 	if (rc)
 		return rc;
@@ -268,7 +266,7 @@ int lines_read(const struct object *object, uint32_t pid, const uint64_t *offset
 	if (reader < 0)
 		rc = err_os(err, "cannot make a process for reading debug information");
 	else
-		rc = collect(fds[0], reader, n, end_ns < most_ns ? end_ns : most_ns, out, err);
+		rc = read_reply(fds[0], reader, n, end_ns < most_ns ? end_ns : most_ns, out, err);
 	close(fds[0]);
 	return rc;
 }

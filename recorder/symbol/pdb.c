@@ -386,8 +386,7 @@ int pdb_functions(const struct bytes *in, struct rva_index *index, struct err *e
 	if (!rc)
 		rc = read_sections(&p, sections);
 	if (!rc)
-		rc = read_records(&p, le16(head + 20), 0, UINT32_MAX, add_public,
-				  "symbol records");
+		rc = read_records(&p, le16(head + 20), 0, UINT32_MAX, add_public, "symbol records");
 	if (!rc)
 		rc = read_modules(&p, &dbi, le32(head + 24));
 	free(p.msf.directory);

@@ -83,31 +83,23 @@ static bool parse_line(struct perfmap *map, char *at, char *end, struct entry *o
 	return *name != '\0';
 }
 
-static int add_entry(struct perfmap *map, const struct entry *e)
-{
-	if (ARRAY_ROOM(map->entries, map->capacity, map->nentries + 1))
-		return ERR_MEMORY;
-	map->entries[map->nentries++] = *e;
-	return 0;
-}
-
-static int collect(struct perfmap *map)
+static int collect_entries(struct perfmap *map)
 {
 	char *at = map->text.data, *end = map->text.len ? at + map->text.len : at, *lf;
 	struct entry e;
-	int rc = 0;
 
-	while (!rc && at != end && (lf = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+	for (; at != end && (lf = memchr(at, '\n', (size_t)(end - at))) != NULL; at = lf + 1) {
 		*lf = '\0';
-		if (parse_line(map, at, lf, &e)) {
-			map->full = map->nentries == PERFMAP_LINES_MAX;
-			if (map->full)
-				break;
-			rc = add_entry(map, &e);
-		}
-		at = lf + 1;
+		if (!parse_line(map, at, lf, &e))
+			continue;
+		map->full = map->nentries == PERFMAP_LINES_MAX;
+		if (map->full)
+			break;
+		if (ARRAY_ROOM(map->entries, map->capacity, map->nentries + 1))
+			return ERR_MEMORY;
+		map->entries[map->nentries++] = e;
 	}
-	return rc;
+	return 0;
 }
 
 /* ---- ranges: the last line wins -------------------------------------------------------------- */
@@ -223,7 +215,7 @@ static void compact(struct perfmap *map, uint32_t *number)
 	map->ranges = fit(map->ranges, map->nranges * sizeof(*map->ranges));
 }
 
-static int build(struct perfmap *map)
+static int build_ranges(struct perfmap *map)
 {
 	size_t i, n = map->nentries;
 	struct sweep s = {.map = map};
@@ -253,7 +245,6 @@ static int build(struct perfmap *map)
 int perfmap_parse(struct buf *text, struct perfmap **out, struct err *err)
 {
 	struct perfmap *map;
-	int rc;
 
 	if (text->len >= UINT32_MAX)
 		return err_set(err, ERR_LIMIT, "the perf map is larger than 4 GB");
@@ -261,10 +252,7 @@ int perfmap_parse(struct buf *text, struct perfmap **out, struct err *err)
 	if (!map)
 		return err_memory(err, "for a perf map");
 	map->text = *text;
-	rc = collect(map);
-	if (!rc)
-		rc = build(map);
-	if (rc) {
+	if (collect_entries(map) || build_ranges(map)) {
 		memset(&map->text, 0, sizeof(map->text));
 		perfmap_free(map);
 		return err_memory(err, "for a perf map");

@@ -48,24 +48,16 @@ void rva_index_free(struct rva_index *index)
 	free(index);
 }
 
-static int grow(struct rva_index *index, struct err *err)
+static int push(struct rva_index *index, uint32_t rva, unsigned low, uint32_t end, uint32_t name,
+		struct err *err)
 {
 	if (index->nitems == RVA_FUNCTIONS_MAX)
 		return err_set(err, ERR_LIMIT, "it has more than %u functions", RVA_FUNCTIONS_MAX);
 	if (ARRAY_ROOM(index->items, index->capacity, index->nitems + 1))
 		return err_memory(err, "for its symbols");
+	index->items[index->nitems++] = (struct sort_item){
+		.key = (uint64_t)rva << KEY_RVA_SHIFT | low, .value = {end, name}};
 	return 0;
-}
-
-static int push(struct rva_index *index, uint32_t rva, unsigned low, uint32_t end, uint32_t name,
-		struct err *err)
-{
-	int rc = index->nitems == index->capacity ? grow(index, err) : 0;
-
-	if (!rc)
-		index->items[index->nitems++] = (struct sort_item){
-			.key = (uint64_t)rva << KEY_RVA_SHIFT | low, .value = {end, name}};
-	return rc;
 }
 
 int rva_index_bound(struct rva_index *index, uint32_t rva, uint32_t end, struct err *err)
@@ -137,8 +129,8 @@ bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_fun
 
 	if (!e || rva >= e->end)
 		return false;
-	*out = (struct rva_function){
-		e->rva, e->end, e->name == NO_NAME ? NULL : index->names.data + e->name};
+	*out = (struct rva_function){e->rva, e->end,
+				     e->name == NO_NAME ? NULL : index->names.data + e->name};
 	return true;
 }
 

@@ -68,13 +68,6 @@ struct symbols {
 	struct symbols_use use;   /* `queued` is computed */
 };
 
-static int fifo_init(struct fifo *f, uint32_t max)
-{
-	f->items = calloc(max, sizeof(*f->items));
-	f->max = max;
-	return f->items ? 0 : ERR_MEMORY;
-}
-
 static bool fifo_take(struct fifo *f, struct request *out)
 {
 	if (!f->count)
@@ -253,18 +246,6 @@ static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
 	return false;
 }
 
-static void copy_use(struct symbols *s)
-{
-	struct cache_use use;
-
-	cache_use(s->cache, &use);
-	s->use.objects_open = use.open;
-	s->use.objects_failed = use.failed;
-	s->use.files_open = use.files;
-	s->use.cache_bytes = use.bytes;
-	s->use.failed = use.failures;
-}
-
 /*
  * Stay out of the way of the recorded programs, except while an incident waits: on a machine busy
  * with ten programs, nice 10 gets so little that names come too late. A waiting caller hurries the
@@ -315,21 +296,12 @@ static void worker_main(void *ctx)
 			cache_rest(s->cache, rested_ns);
 		}
 		os_mutex_lock(s->lock);
-		copy_use(s);
+		cache_use(s->cache, &s->use);
 	}
 	os_mutex_unlock(s->lock);
 }
 
 /* ---- settling -------------------------------------------------------------------------------- */
-
-static void settle_add(struct symbols *s, struct settle *job)
-{
-	struct settle **at = &s->settles;
-
-	while (*at)
-		at = &(*at)->link;
-	*at = job;
-}
 
 static void settle_remove(struct symbols *s, const struct settle *job)
 {
@@ -346,10 +318,13 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 {
 	struct settle job = {.frames = frames, .n = n};
 	uint64_t start_ns = os_now_ns(), spent_ns = 0;
+	struct settle **last = &s->settles;
 	uint32_t i, unnamed = 0;
 
 	os_mutex_lock(s->lock);
-	settle_add(s, &job);
+	while (*last)
+		last = &(*last)->link;
+	*last = &job;
 	if (!s->env.lowest) {
 		os_thread_hurry(s->thread);
 		s->was_raised = true;
@@ -403,8 +378,12 @@ int symbols_open(struct frames *frames, struct processes *processes, const struc
 	s->work = os_cond_new();
 	s->settled = os_cond_new();
 	s->cache = cache_new(&s->env, log);
-	if (!rc && (!s->lock || !s->work || !s->settled || !s->cache ||
-	    fifo_init(&s->urgent, SYMBOL_URGENT_MAX) || fifo_init(&s->wanted, SYMBOL_QUEUE_MAX)))
+	s->urgent.max = SYMBOL_URGENT_MAX;
+	s->wanted.max = SYMBOL_QUEUE_MAX;
+	s->urgent.items = calloc(SYMBOL_URGENT_MAX, sizeof(*s->urgent.items));
+	s->wanted.items = calloc(SYMBOL_QUEUE_MAX, sizeof(*s->wanted.items));
+	if (!rc && (!s->lock || !s->work || !s->settled || !s->cache || !s->urgent.items ||
+		    !s->wanted.items))
 		rc = err_memory(err, "for the symbol worker");
 	if (!rc)
 		rc = os_thread_start("symbols", worker_main, s, &s->thread, err);

@@ -185,8 +185,7 @@ static int64_t read_operand(struct program *p, unsigned operand)
 	case FACTORED_NEGATED:
 		return factored(p, (int64_t)(0 - eh_get_uleb(c)));
 	case ADDRESS:
-		return (int64_t)eh_get_pointer(c, p->fde->cie.pointers,
-					       p->tables->in.header_vaddr);
+		return (int64_t)eh_get_pointer(c, p->fde->cie.pointers, p->tables->in.header_vaddr);
 	case EXPRESSION:
 		return skip_expression(p);
 	}

@@ -131,7 +131,6 @@ static void read_tables(struct loader *l, struct entry *e, const struct bytes *i
 static void load(struct loader *l, struct entry *e)
 {
 	struct elf_file f = {0};
-	int rc;
 
 	if (atomic_load(&l->bytes) >= LOADER_MAX_BYTES) {
 		if (!atomic_exchange(&l->full_logged, true))
@@ -141,14 +140,7 @@ static void load(struct loader *l, struct entry *e)
 				 (unsigned)(LOADER_MAX_BYTES >> 20), e->object->key.path);
 		return;
 	}
-	if (strcmp(e->object->key.path, "[vdso]") == 0) {
-		rc = symbol_vdso(&f.bytes, NULL);
-		if (!rc)
-			rc = elf_head_read(&f.bytes, &f.head, NULL);
-	} else {
-		rc = elf_file_open(e->object, e->pid, false, NULL, &f, NULL);
-	}
-	if (rc)
+	if (elf_file_open(e->object, e->pid, false, &f, NULL))
 		return;
 	e->head = f.head;
 	e->has_head = true;

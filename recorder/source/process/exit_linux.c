@@ -119,11 +119,8 @@ static int wait_for_answer(int fd, struct err *err)
 	while (os_now_ns() < end_ns) {
 		if (poll(&p, 1, 20) <= 0)
 			continue;
-		if (receive(fd, &r) <= 0 || r.kind != EXIT_RECORD_ANSWER)
-			continue;
-		if (!r.error)
-			return 0;
-		return refused(err);
+		if (receive(fd, &r) > 0 && r.kind == EXIT_RECORD_ANSWER)
+			return r.error ? refused(err) : 0;
 	}
 	return err_set(err, ERR_UNSUPPORTED,
 		       "the kernel does not report process exits in containers; run in the "
@@ -250,16 +247,10 @@ static void release(struct exit_source *s, const struct queued_exit *p)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void release_first(struct exit_source *s)
-{
-	release(s, exit_queue_first(&s->pending));
-	exit_queue_drop_first(&s->pending);
-}
-
 static void enqueue(struct exit_source *s, const struct exit_record *r)
 {
 	struct process *known = process_find(s->processes, r->pid, r->time_ns);
-	struct queued_exit p = {.record = *r};
+	struct queued_exit p = {.record = *r}, oldest;
 	struct proc_pid now;
 
 	if (known) {
@@ -268,8 +259,8 @@ static void enqueue(struct exit_source *s, const struct exit_record *r)
 		p.start_ns = now.start_ns;
 		snprintf(p.name, sizeof(p.name), "%s", now.name);
 	}
-	if (s->pending.count == EXIT_QUEUE_MAX)
-		release_first(s);
+	if (s->pending.count == EXIT_QUEUE_MAX && exit_queue_take(&s->pending, UINT64_MAX, &oldest))
+		release(s, &oldest);
 	exit_queue_put(&s->pending, &p);
 }
 
@@ -293,6 +284,7 @@ static int exit_run(struct source *source, struct err *err)
 	struct exit_source *s = (struct exit_source *)source;
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 	const struct queued_exit *first;
+	struct queued_exit due;
 	uint64_t now_ns, until_ns;
 
 	(void)err;
@@ -303,8 +295,8 @@ static int exit_run(struct source *source, struct err *err)
 		until_ns = now_ns - EXIT_HOLD_NS;
 		receive_all(s);
 		exit_queue_look(&s->pending, now_ns);
-		while (exit_queue_due(&s->pending, now_ns))
-			release_first(s);
+		while (exit_queue_take(&s->pending, now_ns, &due))
+			release(s, &due);
 		first = exit_queue_first(&s->pending);
 		if (first && first->record.time_ns < until_ns)
 			until_ns = first->record.time_ns;

@@ -55,16 +55,15 @@ const struct queued_exit *exit_queue_first(const struct exit_queue *q)
 	return q->count ? at(q, 0) : NULL;
 }
 
-const struct queued_exit *exit_queue_due(struct exit_queue *q, uint64_t now_ns)
+bool exit_queue_take(struct exit_queue *q, uint64_t now_ns, struct queued_exit *out)
 {
 	const struct queued_exit *p = exit_queue_first(q);
 	uint64_t hold_ns = p && p->name[0] ? EXIT_HOLD_NS : EXIT_HOLD_NS + EXIT_HOLD_UNKNOWN_NS;
 
-	return p && p->record.time_ns + hold_ns <= now_ns ? p : NULL;
-}
-
-void exit_queue_drop_first(struct exit_queue *q)
-{
+	if (!p || (now_ns != UINT64_MAX && p->record.time_ns + hold_ns > now_ns))
+		return false;
+	*out = *p;
 	q->first = (q->first + 1) % EXIT_QUEUE_MAX;
 	q->count--;
+	return true;
 }

@@ -41,7 +41,8 @@ void exit_queue_put(struct exit_queue *q, const struct queued_exit *p);
 /* Look up the processes of exits that were held long enough and have no name yet. */
 void exit_queue_look(struct exit_queue *q, uint64_t now_ns);
 
-/* The oldest exit, if it may leave; NULL = none is due. Valid until the next call. */
-const struct queued_exit *exit_queue_due(struct exit_queue *q, uint64_t now_ns);
+/* Take the oldest exit out, if it may leave; at UINT64_MAX it always may. */
+bool exit_queue_take(struct exit_queue *q, uint64_t now_ns, struct queued_exit *out);
+
+/* The oldest one; NULL = the queue is empty. Valid until the next call. */
 const struct queued_exit *exit_queue_first(const struct exit_queue *q);
-void exit_queue_drop_first(struct exit_queue *q);

@@ -47,15 +47,13 @@ static void ends(struct lab *l, uint32_t pid, uint64_t at_ms)
 static const char *leaves(struct lab *l, uint64_t at_ms, uint32_t *pid)
 {
 	static char name[PROCESS_NAME_MAX + 1];
-	const struct queued_exit *p;
+	struct queued_exit p;
 
 	exit_queue_look(&l->queue, at_ms * MS);
-	p = exit_queue_due(&l->queue, at_ms * MS);
-	if (!p)
+	if (!exit_queue_take(&l->queue, at_ms * MS, &p))
 		return NULL;
-	*pid = p->record.pid;
-	memcpy(name, p->name, sizeof(name));
-	exit_queue_drop_first(&l->queue);
+	*pid = p.record.pid;
+	memcpy(name, p.name, sizeof(name));
 	return name;
 }
 

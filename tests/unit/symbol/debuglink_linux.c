@@ -128,11 +128,14 @@ TEST(debuglink_opens_the_same_file_again_and_no_other)
 	assert_string_equal(link.name, "app.dbg");
 	assert_int_equal(debuglink_open(&object, 0, &app.head, &link, &path, &debug, NULL), 0);
 	elf_file_close(&debug);
-	assert_int_equal(debuglink_reopen(buf_text(&path), &debug, &again, NULL), 0);
+	assert_int_equal(elf_file_open_path(buf_text(&path), &again, NULL), 0);
+	assert_true(elf_file_same(&debug, &again));
 	elf_file_close(&again);
 	snprintf(command, sizeof(command), "echo x >> %s/app.dbg", dir);
 	assert_true(run(command));
-	assert_int_equal(debuglink_reopen(buf_text(&path), &debug, &again, NULL), ERR_FORMAT);
+	assert_int_equal(elf_file_open_path(buf_text(&path), &again, NULL), 0);
+	assert_false(elf_file_same(&debug, &again));
+	elf_file_close(&again);
 	assert_int_equal(debuglink_open(&object, 0, &app.head, &link, &path, &debug, &err),
 			 ERR_FORMAT);
 	assert_non_null(strstr(err.text, "CRC"));

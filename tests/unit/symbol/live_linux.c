@@ -225,7 +225,7 @@ TEST(the_vdso_of_a_32_bit_program_is_no_file_that_is_missing)
 	const struct object vdso = {.key = {.kind = OBJECT_ELF, .path = "[vdso32]"}};
 	struct elf_file file;
 
-	assert_int_equal(elf_file_open(&vdso, os_pid(), false, NULL, &file, NULL), ERR_UNSUPPORTED);
+	assert_int_equal(elf_file_open(&vdso, os_pid(), false, &file, NULL), ERR_UNSUPPORTED);
 }
 
 static void copy_file(const char *from, const char *to)
