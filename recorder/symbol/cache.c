@@ -120,7 +120,7 @@ static bool holds_file(const struct entry *e)
 	return e->table && e->table->holds_file;
 }
 
-/* The least recently used of those that may go, but never the newest entry; NULL = there is none. */
+/* The least recently used of those that may go, never the newest entry; NULL = there is none. */
 static struct entry *find_oldest(struct cache *c, bool (*may_go)(const struct entry *e))
 {
 	struct entry *e, *oldest = NULL;

@@ -58,7 +58,7 @@ struct builder {
 	struct view own, mini;         /* mini.in NULL = no packed file */
 	const struct view *views[ELF_TABLES];
 	struct elf_index *index;
-	char *names[ELF_TABLES];           /* the string tables, NUL-terminated, loaded when needed */
+	char *names[ELF_TABLES];       /* the string tables, NUL-terminated, loaded when needed */
 	struct sort_item *candidates;
 	uint32_t ncandidates, capacity;
 	uint64_t end_ns;
@@ -496,11 +496,12 @@ bool elf_index_has_names(const struct elf_index *index)
 bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function *out)
 {
 	uint64_t at = vaddr - index->base;
-	uint32_t i, n = sorted_upto(index->entries, index->nentries, sizeof(*index->entries), 4, at);
+	const struct elf_entry *all = index->entries;
+	uint32_t i, n = sorted_upto(all, index->nentries, sizeof(*all), 4, at);
 
 	/* The last one that reaches the address is the innermost. */
 	for (i = 1; i <= n && i <= NESTING_MAX; i++) {
-		const struct elf_entry *e = &index->entries[n - i];
+		const struct elf_entry *e = &all[n - i];
 
 		if (at - e->start >= e->size)
 			continue;

@@ -119,8 +119,8 @@ int elf_minidebug_read(const struct bytes *in, const struct elf_head *head, stru
 	if (rc)
 		return rc;
 	if (section.size > ELF_MINIDEBUG_PACKED_MAX_BYTES)
-		return err_set(err, ERR_LIMIT, "its section " MINIDEBUG_SECTION " has %" PRIu64 " bytes",
-			       section.size);
+		return err_set(err, ERR_LIMIT, "its section %s has %" PRIu64 " bytes",
+			       MINIDEBUG_SECTION, section.size);
 	/* Checked before allocating: the size is only what the header claims. */
 	if (section.offset > in->size || section.size > in->size - section.offset)
 		return err_set(err, ERR_FORMAT,

@@ -36,9 +36,9 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 		      struct buf *path);
 
 /*
- * Linux only: open the perf map that a process writes: /tmp/perf-<its own pid>.map in its own root. Anybody may
- * write there. So it must be a regular file, no link, owned by the process's user or root, and not
- * older than the process, because the pid may have been somebody else's before.
+ * Linux only: open the perf map that a process writes: /tmp/perf-<its own pid>.map in its own root.
+ * Anybody may write there. So it must be a regular file, no link, owned by the process's user or
+ * root, and not older than the process, because the pid may have been somebody else's before.
  *
  * returns  0; ERR_NOT_FOUND when there is none, or no such process; ERR_ACCESS when it cannot be
  *          trusted or read; ERR_IO

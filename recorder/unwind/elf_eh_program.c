@@ -7,7 +7,7 @@
  */
 #include "unwind/elf_eh_private.h"
 
-/* The high two bits of a byte; the low six are the operand. Without any, it is one of extended[]. */
+/* The high two bits of a byte; the low six are the operand. If both are 0, it is in extended[]. */
 enum { ADVANCE_LOC = 0x40, OFFSET = 0x80, RESTORE_REGISTER = 0xc0, OPERAND = 0x3f };
 
 enum action {

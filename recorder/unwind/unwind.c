@@ -57,7 +57,7 @@ void unwinder_free(struct unwinder *u)
 	free(u);
 }
 
-/* ---- a thread's last complete stack ------------------------------------------------------------ */
+/* ---- a thread's last complete stack ---------------------------------------------------------- */
 
 void unwind_remember(struct unwind_memory *memory, const struct unwind_pair *pairs, uint32_t n,
 		     bool remote)

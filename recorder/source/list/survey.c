@@ -70,9 +70,10 @@ const char *survey_cause_name(enum survey_cause cause)
 const char *survey_cause_text(enum survey_cause cause, bool is_root)
 {
 	if (cause == SURVEY_UNREADABLE && is_root)
-		return "not even root may look at them from here, so their code stays unknown: they "
-		       "belong to another user namespace or are protected (a security module), or "
-		       "this root has no cap_sys_ptrace, as in a container: run on the host";
+		return "not even root may look at them from here, so their code stays unknown: "
+		       "they belong to another user namespace or are protected (a security "
+		       "module), or this root has no cap_sys_ptrace, as in a container: run on the "
+		       "host";
 	return causes[cause].text;
 }
 

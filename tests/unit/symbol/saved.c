@@ -38,7 +38,8 @@ static void build(struct lab *lab, size_t padding)
 					.mtime_ns = 1234567890123,
 					.complete = true};
 	assert_int_equal(elf_head_read(&lab->in, &lab->saved.head, NULL), 0);
-	assert_int_equal(elf_index_new(&lab->in, &lab->saved.head, NULL, &lab->saved.index, NULL), 0);
+	assert_int_equal(elf_index_new(&lab->in, &lab->saved.head, NULL, &lab->saved.index, NULL),
+			 0);
 	assert_int_equal(elf_saved_write(&lab->saved, &lab->in, &lab->file, NULL), 0);
 }
 
