@@ -167,12 +167,11 @@ static int by_cost(const void *a, const void *b)
 {
 	const struct call_node *m = *(struct call_node *const *)a;
 	const struct call_node *n = *(struct call_node *const *)b;
+	int order = compare_u64(m->parent, n->parent);
 
-	if (m->parent != n->parent)
-		return m->parent < n->parent ? -1 : 1;
-	if (m->cost.inclusive != n->cost.inclusive)
-		return m->cost.inclusive > n->cost.inclusive ? -1 : 1;
-	return strcmp(m->name, n->name);
+	if (!order)
+		order = compare_u64(n->cost.inclusive, m->cost.inclusive);
+	return order ? order : strcmp(m->name, n->name);
 }
 
 static int link_children(struct call_tree *t)

@@ -44,11 +44,6 @@ const char *group_preset(const char *text)
 	return text;
 }
 
-const char *group_presets(void)
-{
-	return "module, module-entry, class, class-entry, just-my-code";
-}
-
 void group_put_presets(const char *text, struct buf *out)
 {
 	struct nearest nearest = {0};
@@ -67,13 +62,17 @@ void group_put_presets(const char *text, struct buf *out)
 			return;
 		nearest_offer(&nearest, presets[i].name);
 	}
-	buf_printf(out, "; presets are %s", group_presets());
+	buf_puts(out, "; presets are module, module-entry, class, class-entry, just-my-code");
 	if (nearest.n)
 		buf_puts(out, "; near is ");
 	nearest_put(&nearest, "'", "'", out);
 }
 
 /* ---- pattern lists --------------------------------------------------------------------------- */
+
+enum purpose { GROUP, FOLD, INCLUDE, EXCLUDE, PURPOSES };
+
+static const char *const option_names[PURPOSES] = {"group", "fold", "inc", "exc"};
 
 struct rule {
 	struct name_pattern *pattern;
@@ -88,16 +87,13 @@ struct rules {
 
 static void rules_free(struct rules *r)
 {
-	uint32_t i;
-
-	for (i = 0; i < r->n; i++) {
-		name_pattern_close(r->items[i].pattern);
-		free(r->items[i].name);
+	while (r->n) {
+		name_pattern_close(r->items[--r->n].pattern);
+		free(r->items[r->n].name);
 	}
-	r->n = 0;
 }
 
-static const char *find(const char *from, const char *end, const char *what)
+static const char *find_arrow(const char *from, const char *end, const char *what)
 {
 	const char *at;
 
@@ -117,18 +113,18 @@ static void trim(const char **from, const char **end)
 }
 
 /* Add the pattern from `from` to `end`, between two ';' of `whole`. */
-static int add_rule(struct rules *r, const char *from, const char *end, bool groups,
-		    const char *option, const char *whole, struct err *err)
+static int add_rule(struct rules *r, const char *from, const char *end, enum purpose purpose,
+		    const char *whole, struct err *err)
 {
 	const char *arrow = NULL, *name = "$&", *name_end = name + 2;
 	struct rule *rule = &r->items[r->n];
 
 	memset(rule, 0, sizeof(*rule));
-	if (groups) {
-		arrow = find(from, end, "=>");
+	if (purpose == GROUP) {
+		arrow = find_arrow(from, end, "=>");
 		rule->entry = arrow != NULL;
 		if (!arrow)
-			arrow = find(from, end, "->");
+			arrow = find_arrow(from, end, "->");
 	}
 	if (arrow) {
 		name = arrow + 2;
@@ -137,25 +133,24 @@ static int add_rule(struct rules *r, const char *from, const char *end, bool gro
 		trim(&name, &name_end);
 	}
 	if (r->n == GROUP_PATTERNS_MAX)
-		return err_set(err, ERR_USAGE, "--%s takes at most %u patterns", option,
-			       GROUP_PATTERNS_MAX);
+		return err_set(err, ERR_USAGE, "--%s takes at most %u patterns",
+			       option_names[purpose], GROUP_PATTERNS_MAX);
 	rule->name = text_dup(name, (size_t)(name_end - name));
 	r->n++;
 	if (!rule->name)
 		return err_memory(err, "for patterns");
-	return name_pattern_open(from, (size_t)(end - from), option, (size_t)(from - whole) + 1,
-				 &rule->pattern, err);
+	return name_pattern_open(from, (size_t)(end - from), option_names[purpose],
+				 (size_t)(from - whole) + 1, &rule->pattern, err);
 }
 
-static int rules_open(struct rules *r, const char *text, bool groups, const char *option,
-		      struct err *err)
+static int rules_open(struct rules *r, const char *text, enum purpose purpose, struct err *err)
 {
 	const char *at = text ? text : "", *end, *piece_end;
 	int rc = 0;
 
 	while (*at == ' ')
 		at++;
-	if (groups && *at == '[' && strchr(at, ']'))
+	if (purpose == GROUP && *at == '[' && strchr(at, ']'))
 		at = strchr(at, ']') + 1;
 	for (; !rc && *at; at = *end ? end + 1 : end) {
 		end = strchr(at, ';');
@@ -164,22 +159,12 @@ static int rules_open(struct rules *r, const char *text, bool groups, const char
 		piece_end = end;
 		trim(&at, &piece_end);
 		if (at < piece_end)
-			rc = add_rule(r, at, piece_end, groups, option, text, err);
+			rc = add_rule(r, at, piece_end, purpose, text, err);
 	}
 	return rc;
 }
 
-static bool matches_any(const struct rules *r, const char *name, size_t n)
-{
-	uint32_t i;
-
-	for (i = 0; i < r->n; i++) {
-		if (name_pattern_match(r->items[i].pattern, name, n))
-			return true;
-	}
-	return false;
-}
-
+/* A bit for each pattern that matches. */
 static uint64_t match_bits(const struct rules *r, const char *name, size_t n)
 {
 	uint64_t bits = 0;
@@ -205,10 +190,9 @@ struct look {                                /* what becomes of a frame in any s
 
 struct grouping {
 	struct incident *in;
-	struct rules groups, folds, includes, excludes;
+	struct rules rules[PURPOSES];
 	struct look *looks;                  /* by frame; valid where looked[frame] */
 	bool *looked;
-	uint32_t nlooks;
 	struct text_table names;
 	uint32_t *name_frame;                /* name number -> frame that is shown for it */
 	uint32_t name_frames_room;
@@ -249,8 +233,8 @@ static bool group_of(struct grouping *g, struct buf *name, bool *entry)
 	uint32_t i;
 
 	*entry = false;
-	for (i = 0; i < g->groups.n && !*entry; i++) {
-		const struct rule *rule = &g->groups.items[i];
+	for (i = 0; i < g->rules[GROUP].n && !*entry; i++) {
+		const struct rule *rule = &g->rules[GROUP].items[i];
 
 		if (!name_pattern_match(rule->pattern, buf_text(name), name->len))
 			continue;
@@ -310,9 +294,9 @@ static int look_at(struct grouping *g, uint32_t frame)
 		rc = ERR_MEMORY;
 	else if (!grouped || look.entry)
 		look.frame = g->name_frame[number];
-	look.discard = matches_any(&g->excludes, buf_text(&name), name.len);
-	look.fold = matches_any(&g->folds, buf_text(&name), name.len);
-	look.included = match_bits(&g->includes, buf_text(&name), name.len);
+	look.discard = match_bits(&g->rules[EXCLUDE], buf_text(&name), name.len) != 0;
+	look.fold = match_bits(&g->rules[FOLD], buf_text(&name), name.len) != 0;
+	look.included = match_bits(&g->rules[INCLUDE], buf_text(&name), name.len);
 	buf_free(&own);
 	buf_free(&name);
 	g->looks[frame] = look;
@@ -354,34 +338,37 @@ static int place_node(struct grouping *g, struct place *places, uint32_t node)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The include patterns that the names of a thread and its process match. */
+/* The include patterns that a name matches; *discard is set when it matches an exclude pattern. */
+static uint64_t name_bits(struct grouping *g, const struct buf *name, bool *discard)
+{
+	g->no_memory |= name->failed != 0;
+	*discard |= match_bits(&g->rules[EXCLUDE], buf_text(name), name->len) != 0;
+	return match_bits(&g->rules[INCLUDE], buf_text(name), name->len);
+}
+
+/* The same of a thread and its process. */
 static uint64_t thread_bits(struct grouping *g, uint32_t thread, bool *discard)
 {
-	const struct incident_thread *t;
+	const struct incident_thread *t = &g->in->threads[thread];
+	const struct incident_process *process = &g->in->processes[t->process];
 	struct buf text = {0};
 	uint64_t bits;
 
-	*discard = false;
-	if (thread == THREAD_NONE || !(g->includes.n + g->excludes.n))
+	if (!g->rules[INCLUDE].n && !g->rules[EXCLUDE].n)
 		return 0;
-	t = &g->in->threads[thread];
-	buf_printf(&text, "Process %s (%" PRIu32 ")", g->in->processes[t->process].name,
-		   g->in->processes[t->process].pid);
-	bits = match_bits(&g->includes, buf_text(&text), text.len);
-	*discard = matches_any(&g->excludes, buf_text(&text), text.len);
-	g->no_memory |= text.failed != 0;
+	buf_printf(&text, "Process %s (%" PRIu32 ")", process->name, process->pid);
+	bits = name_bits(g, &text, discard);
 	buf_reset(&text);
 	buf_printf(&text, "Thread (%" PRIu32 ") %s", t->tid, t->name);
-	bits |= match_bits(&g->includes, buf_text(&text), text.len);
-	*discard |= matches_any(&g->excludes, buf_text(&text), text.len);
-	g->no_memory |= text.failed != 0;
+	bits |= name_bits(g, &text, discard);
 	buf_free(&text);
 	return bits;
 }
 
 static int move_samples(struct grouping *g, const struct place *places)
 {
-	uint64_t all = g->includes.n == 64 ? UINT64_MAX : ((uint64_t)1 << g->includes.n) - 1;
+	uint32_t nincludes = g->rules[INCLUDE].n;
+	uint64_t all = nincludes == 64 ? UINT64_MAX : ((uint64_t)1 << nincludes) - 1;
 	uint64_t *bits = calloc((size_t)g->in->nthreads + 1, sizeof(*bits));
 	bool *discard = calloc((size_t)g->in->nthreads + 1, sizeof(*discard));
 	uint32_t i, n = 0;
@@ -410,14 +397,14 @@ static int move_samples(struct grouping *g, const struct place *places)
 	return 0;
 }
 
-static bool out_of_memory(const struct rules *r)
+static bool some_match_failed(const struct grouping *g)
 {
-	uint32_t i;
+	uint32_t purpose, i;
 
-	for (i = 0; i < r->n; i++) {
-		if (name_pattern_no_memory(r->items[i].pattern))
-			return true;
-	}
+	for (purpose = 0; purpose < PURPOSES; purpose++)
+		for (i = 0; i < g->rules[purpose].n; i++)
+			if (name_pattern_no_memory(g->rules[purpose].items[i].pattern))
+				return true;
 	return false;
 }
 
@@ -437,8 +424,7 @@ static int apply(struct grouping *g)
 			in->events[i].stack = places[in->events[i].stack].stack;
 	}
 	free(places);
-	if (!rc && (out_of_memory(&g->groups) || out_of_memory(&g->folds) ||
-		    out_of_memory(&g->includes) || out_of_memory(&g->excludes)))
+	if (!rc && some_match_failed(g))
 		rc = ERR_MEMORY;
 	if (!rc)
 		incident_count(in);
@@ -448,21 +434,18 @@ static int apply(struct grouping *g)
 int group_incident(struct incident *in, const struct group_options *o, struct err *err)
 {
 	struct incident_module module = {.kind = OBJECT_UNKNOWN, .name = "", .path = ""};
+	const char *const patterns[PURPOSES] = {group_preset(o->group), o->fold, o->include,
+						o->exclude};
 	struct grouping *g = calloc(1, sizeof(*g));
-	int rc;
+	uint32_t purpose;
+	int rc = 0;
 
 	if (!g)
 		return err_memory(err, "for grouping");
 	g->in = in;
-	rc = rules_open(&g->groups, group_preset(o->group), true, "group", err);
-	if (!rc)
-		rc = rules_open(&g->folds, o->fold, false, "fold", err);
-	if (!rc)
-		rc = rules_open(&g->includes, o->include, false, "inc", err);
-	if (!rc)
-		rc = rules_open(&g->excludes, o->exclude, false, "exc", err);
+	for (purpose = 0; purpose < PURPOSES && !rc; purpose++)
+		rc = rules_open(&g->rules[purpose], patterns[purpose], purpose, err);
 	if (!rc) {
-		g->nlooks = in->nframes;
 		g->looks = calloc((size_t)in->nframes + 1, sizeof(*g->looks));
 		g->looked = calloc((size_t)in->nframes + 1, sizeof(*g->looked));
 		g->no_module = incident_add_module(in, &module);
@@ -473,10 +456,8 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 	if (o->unmatched)
 		*o->unmatched = o->group && *o->group && !g->matched &&
 				!text_same_fold(o->group, "[no grouping]");
-	rules_free(&g->groups);
-	rules_free(&g->folds);
-	rules_free(&g->includes);
-	rules_free(&g->excludes);
+	while (purpose--)
+		rules_free(&g->rules[purpose]);
 	free(g->looks);
 	free(g->looked);
 	text_table_free(&g->names);

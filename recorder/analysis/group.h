@@ -42,8 +42,6 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
  * or without brackets, as "[module]". Returns text itself when it names no preset.
  */
 const char *group_preset(const char *text);
-/* "module, module-entry, ..." */
-const char *group_presets(void);
 /*
  * For a group that matched nothing because a preset was misspelled: append "; presets are module,
  * ...; near is 'module'". Append nothing when text is a pattern or a preset.

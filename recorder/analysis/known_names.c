@@ -202,25 +202,6 @@ static bool is_event(const struct known *n, const struct trigger_wish *w)
 	return id >= 0 && n->id ? n->id == (uint32_t)id + 1 : event_name_is(w->event, n->name);
 }
 
-/* "; did you mean 'X'?", or else the first names: "; there are 'A', 'B', ...". */
-static void put_choice(struct buf *out, const struct nearest *nearest,
-		       const char *const *names, unsigned n, bool more)
-{
-	unsigned i;
-
-	if (nearest->n) {
-		buf_puts(out, "; did you mean ");
-		nearest_put(nearest, "'", "'", out);
-		buf_putc(out, '?');
-	} else if (n) {
-		buf_puts(out, "; there are ");
-		for (i = 0; i < n; i++)
-			buf_printf(out, "%s'%s'", i ? ", " : "", names[i]);
-		buf_puts(out, more ? ", ..." : "");
-	}
-	buf_putc(out, '\n');
-}
-
 struct choice {
 	struct nearest nearest;
 	const char *names[LISTED_MAX];
@@ -228,7 +209,7 @@ struct choice {
 	bool more;
 };
 
-static void offer(struct choice *c, const char *name)
+static void offer_name(struct choice *c, const char *name)
 {
 	unsigned i;
 
@@ -242,6 +223,23 @@ static void offer(struct choice *c, const char *name)
 		c->more = true;
 }
 
+/* "; did you mean 'X'?", or else the first names: "; there are 'A', 'B', ...". */
+static void put_choice(struct buf *out, const struct choice *c)
+{
+	unsigned i;
+
+	if (c->nearest.n) {
+		buf_puts(out, "; did you mean ");
+		nearest_put(&c->nearest, "'", "'", out);
+		buf_putc(out, '?');
+	} else if (c->n) {
+		for (i = 0; i < c->n; i++)
+			buf_printf(out, "%s'%s'", i ? ", " : "; there are ", c->names[i]);
+		buf_puts(out, c->more ? ", ..." : "");
+	}
+	buf_putc(out, '\n');
+}
+
 static void explain_provider(const struct explanation *t, const struct trigger_wish *w)
 {
 	struct choice c = {.nearest.wanted = w->provider + (*w->provider == '*')};
@@ -249,9 +247,9 @@ static void explain_provider(const struct explanation *t, const struct trigger_w
 
 	for (i = 0; i < t->k->n; i++)
 		if (t->k->all[i].kind == KNOWN_EVENT)
-			offer(&c, t->k->all[i].provider);
+			offer_name(&c, t->k->all[i].provider);
 	buf_printf(t->out, "%s: %s has no event of provider '%s'", t->spec, t->where, w->provider);
-	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+	put_choice(t->out, &c);
 }
 
 static void explain_event(const struct explanation *t, const struct trigger_wish *w)
@@ -261,22 +259,10 @@ static void explain_event(const struct explanation *t, const struct trigger_wish
 
 	for (i = 0; i < t->k->n; i++)
 		if (is_provider(&t->k->all[i], w->provider))
-			offer(&c, t->k->all[i].name);
+			offer_name(&c, t->k->all[i].name);
 	buf_printf(t->out, "%s: provider '%s' has no event '%s' in %s", t->spec, w->provider,
 		   w->event, t->where);
-	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
-}
-
-/* Fields that every event has; see field_filter.h. */
-static bool is_own_field(const char *field)
-{
-	static const char *const own[] = {"ProcessID", "ThreadID", "ProcessName", "ProviderName"};
-	size_t i;
-
-	for (i = 0; i < COUNT_OF(own); i++)
-		if (text_same_fold(field, own[i]))
-			return true;
-	return false;
+	put_choice(t->out, &c);
 }
 
 static void explain_field(const struct explanation *t, const struct trigger_wish *w,
@@ -291,32 +277,30 @@ static void explain_field(const struct explanation *t, const struct trigger_wish
 		if (has_field(&t->k->all[i], field) || t->k->all[i].nfields == FIELDS_MAX)
 			return;
 		for (k = 0; k < t->k->all[i].nfields; k++)
-			offer(&c, t->k->all[i].fields[k]);
+			offer_name(&c, t->k->all[i].fields[k]);
 	}
 	buf_printf(t->out, "%s: '%s' has no field '%s' in %s", t->spec, w->event, field, t->where);
-	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+	put_choice(t->out, &c);
 }
 
 /* Whether the provider itself is missing. */
 static bool explain_names(const struct explanation *t, const struct trigger_wish *w)
 {
-	bool provider = false, event = !w->event;
+	bool has_provider = false, has_event = false;
 	uint32_t i;
 
-	for (i = 0; i < t->k->n && !event; i++) {
-		provider |= is_provider(&t->k->all[i], w->provider);
-		event = provider && is_event(&t->k->all[i], w);
+	for (i = 0; i < t->k->n; i++) {
+		has_provider |= is_provider(&t->k->all[i], w->provider);
+		has_event |= w->event ? is_event(&t->k->all[i], w) : has_provider;
 	}
-	for (i = 0; i < t->k->n && !provider; i++)
-		provider = is_provider(&t->k->all[i], w->provider);
-	if (!provider)
+	if (!has_provider)
 		explain_provider(t, w);
-	else if (!event)
+	else if (!has_event)
 		explain_event(t, w);
-	for (i = 0; provider && event && i < w->nfields; i++)
-		if (!is_own_field(w->fields[i]))
+	for (i = 0; has_event && i < w->nfields; i++)
+		if (!event_has_own_field(w->fields[i]))
 			explain_field(t, w, w->fields[i]);
-	return !provider;
+	return !has_provider;
 }
 
 static void explain_counter(const struct explanation *t, const char *counter)
@@ -329,45 +313,44 @@ static void explain_counter(const struct explanation *t, const char *counter)
 			continue;
 		if (strcmp(t->k->all[i].name, counter) == 0)
 			return;
-		offer(&c, t->k->all[i].name);
+		offer_name(&c, t->k->all[i].name);
 	}
 	buf_printf(t->out, "%s: %s has no value of counter '%s'%s", t->spec, t->where, counter,
 		   c.n ? "" : ", nor of any other; a recording keeps those that rules or "
 			      "--monitor-perf-counter name");
-	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+	put_choice(t->out, &c);
 }
 
 /* Processes of the filter that were not seen. */
 static void explain_processes(const struct explanation *t, const struct process_filter *f)
 {
-	const struct known *n;
 	unsigned item;
 	uint32_t i;
 
 	for (item = 0; item < f->n; item++) {
-		struct choice c = {.nearest.wanted = f->items[item].name};
-		char pid[16];
-		bool there = false;
+		const char *wanted = f->items[item].name;
+		uint32_t pid = f->items[item].pid;
+		struct choice c = {.nearest.wanted = wanted};
+		bool found = false;
 
-		for (i = 0; i < t->k->n && !there; i++) {
-			n = &t->k->all[i];
+		for (i = 0; i < t->k->n && !found; i++) {
+			const struct known *n = &t->k->all[i];
+			const struct process_names names = {.comm = n->name};
+
 			if (n->kind != KNOWN_PROCESS)
 				continue;
-			if (f->items[item].pid)
-				there = n->id == f->items[item].pid;
-			else
-				there = process_names_match(
-					&(struct process_names){.comm = n->name},
-					f->items[item].name);
-			if (!f->items[item].pid)
-				offer(&c, n->name);
+			found = pid ? n->id == pid : process_names_match(&names, wanted);
+			if (!pid)
+				offer_name(&c, n->name);
 		}
-		if (there)
+		if (found)
 			continue;
-		snprintf(pid, sizeof(pid), "%" PRIu32, f->items[item].pid);
-		buf_printf(t->out, "%s: %s has no process '%s'", t->spec, t->where,
-			   f->items[item].pid ? pid : f->items[item].name);
-		put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+		buf_printf(t->out, "%s: %s has no process '", t->spec, t->where);
+		if (pid)
+			buf_printf(t->out, "%" PRIu32 "'", pid);
+		else
+			buf_printf(t->out, "%s'", wanted);
+		put_choice(t->out, &c);
 	}
 }
 

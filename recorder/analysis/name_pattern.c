@@ -63,15 +63,18 @@ static void translate(const char *text, size_t n, struct buf *out)
 int name_pattern_open(const char *text, size_t n, const char *option, size_t column,
 		      struct name_pattern **out, struct err *err)
 {
-	struct name_pattern *p = calloc(1, sizeof(*p));
 	struct buf regex = {.max_bytes = 3 * PATTERN_MAX};
+	struct name_pattern *p;
 	unsigned char why[120] = "";
 	PCRE2_SIZE at = 0;
 	int code = 0, rc = 0;
 
-	if (n <= PATTERN_MAX)
-		translate(text, n, &regex);
-	if (p && n <= PATTERN_MAX && !regex.failed)
+	if (n > PATTERN_MAX)
+		return err_set(err, ERR_USAGE, "--%s: the pattern at column %zu has %zu bytes; "
+			       "the limit is %u", option, column, n, PATTERN_MAX);
+	translate(text, n, &regex);
+	p = regex.failed ? NULL : calloc(1, sizeof(*p));
+	if (p)
 		p->code = pcre2_compile((PCRE2_SPTR)buf_text(&regex), regex.len,
 					PCRE2_CASELESS | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF |
 					PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
@@ -79,18 +82,15 @@ int name_pattern_open(const char *text, size_t n, const char *option, size_t col
 		p->data = pcre2_match_data_create(CAPTURES_MAX, NULL);
 		p->limits = pcre2_match_context_create(NULL);
 	}
-	if (n > PATTERN_MAX) {
-		rc = err_set(err, ERR_USAGE, "--%s: the pattern at column %zu has %zu bytes; "
-			     "the limit is %u", option, column, n, PATTERN_MAX);
-	} else if (p && !regex.failed && !p->code) {
+	buf_free(&regex);
+	if (p && !p->code) {
 		pcre2_get_error_message(code, why, sizeof(why));
 		rc = err_set(err, ERR_USAGE, "--%s: the pattern '%.*s' at column %zu is wrong: %s; "
 			     "braces must come in pairs, and only * %% ^ | are special",
 			     option, (int)n, text, column, why);
-	} else if (!p || regex.failed || !p->data || !p->limits) {
+	} else if (!p || !p->data || !p->limits) {
 		rc = err_memory(err, "for the pattern '%.*s'", (int)n, text);
 	}
-	buf_free(&regex);
 	if (rc) {
 		name_pattern_close(p);
 		return rc;

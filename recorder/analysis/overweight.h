@@ -1,7 +1,6 @@
 /*
- * The overweight report: which functions are responsible for the change between two totals. For the
- * meaning of the numbers see exports-and-store.md, section 2.11, and PerfView's guide, "Overweight
- * report".
+ * The overweight report: which functions are responsible for the change between two totals.
+ * "recorder help diff" explains the numbers. Source: PerfView's guide, "Overweight report".
  */
 #pragma once
 

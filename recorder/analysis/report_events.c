@@ -1,5 +1,7 @@
 #include "analysis/report_events.h"
 
+#include "base/array.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,10 +82,9 @@ static uint32_t find_collections(const struct incident *in, struct collection *a
 static int longest_first(const void *a, const void *b)
 {
 	const struct collection *x = a, *y = b;
+	int order = compare_u64(y->duration_ns, x->duration_ns);
 
-	if (x->duration_ns != y->duration_ns)
-		return x->duration_ns > y->duration_ns ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
+	return order ? order : (x->start > y->start) - (x->start < y->start);
 }
 
 int collections_find(const struct incident *in, struct collection **out, uint32_t *n,

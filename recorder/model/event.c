@@ -1,5 +1,6 @@
 #include "model/event.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 #include <stddef.h>
@@ -91,6 +92,16 @@ const struct event_field *event_field(const struct event *e, const char *name)
 			return &e->fields[i];
 	}
 	return NULL;
+}
+
+bool event_has_own_field(const char *name)
+{
+	static const char *const own[] = {"ProcessID", "ThreadID", "ProcessName", "ProviderName"};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(own) && !text_same_fold(name, own[i]); i++)
+		;
+	return i < COUNT_OF(own);
 }
 
 bool event_name_is(const char *wanted, const char *name)

@@ -126,3 +126,5 @@ const struct event_field *event_field(const struct event *e, const char *name);
  * MyRequest/Start, the name of its event.
  */
 bool event_name_is(const char *wanted, const char *name);
+/* Whether every event has this field: ProcessID, ThreadID, ProcessName, ProviderName. */
+bool event_has_own_field(const char *name);

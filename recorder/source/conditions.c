@@ -3,19 +3,13 @@
 #include "base/buf.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "model/event.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIELD_NAME_MAX 64
-
-/* Those that every event has; see triggers/field_filter.h. */
-static bool is_own_field(const char *field)
-{
-	return text_same_fold(field, "ProcessID") || text_same_fold(field, "ThreadID") ||
-	       text_same_fold(field, "ProcessName") || text_same_fold(field, "ProviderName");
-}
 
 static int no_field(const struct known_field *fields, uint32_t nfields, const char *event,
 		    const char *field, struct err *err)
@@ -71,7 +65,7 @@ static int check_condition(const struct known_field *fields, uint32_t nfields, b
 	for (i = 0; i < nfields && !text_same_fold(fields[i].name, field); i++)
 		;
 	if (i == nfields)
-		return is_own_field(field) || !all ? 0
+		return event_has_own_field(field) || !all ? 0
 						   : no_field(fields, nfields, event, field, err);
 	/* Any other operator holds for some number as text. */
 	if (!fields[i].is_number || text[name] != '=' || is_number(text + name + 1, n - name - 1))
