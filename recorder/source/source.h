@@ -21,9 +21,7 @@ struct source_config {
 	struct log *log;
 	struct queue *queue;                 /* where its events go */
 	struct capture capture;              /* what it is to deliver */
-	/*
-	 * Deliver every event, also idle samples and snapshots, samples by name: `recorder events`.
-	 */
+	/* Every event, also idle samples and snapshots, samples by name: `recorder events`. */
 	bool every_event;
 };
 
@@ -59,20 +57,15 @@ struct source_part {
 
 struct source_ops {
 	const char *name, *summary;
-	/* delivers providers' events; check() knows their names */
-	bool events;
+	bool events;                         /* delivers providers'; check() knows their names */
 	bool logs;                           /* delivers EVENT_LOG; check() knows the logs */
 	bool endings;                        /* reports how processes ended */
 	bool optional;                       /* if it cannot open, only rules that need it fail */
-	/* --source chooses one with stacks; default: the first */
-	bool stacks;
+	bool stacks;                         /* --source chooses one of these; default: the first */
 	bool instead_of_events;              /* used only when the chosen source has no events */
 	bool copies_stack;                   /* its samples hold stack_kb of the stack */
 	uint64_t behind_ns;                  /* how far it may lag; 0 = 250 ms */
-	/*
-	 * Any time before open: can this source meet these needs? The error gives the nearest
-	 * names.
-	 */
+	/* Any time before open: can it meet these needs? The error gives the nearest names. */
 	int (*check)(const struct needs *needs, struct err *err);
 	/* Print the counters that can be named here, one a line, as text or JSON; NULL = none. */
 	int (*list)(const char *pattern, bool json, struct out *out, struct err *err);
@@ -81,9 +74,7 @@ struct source_ops {
 	 * NULL = none.
 	 */
 	int (*list_events)(const char *pattern, bool json, struct out *out, struct err *err);
-	/*
-	 * Probe privileges: 0, or ERR_ACCESS with what is missing and what it costs. NULL = none.
-	 */
+	/* Probe privileges. ERR_ACCESS says what is missing and what it costs. NULL = none. */
 	int (*probe)(const struct source_config *cfg, struct err *err);
 	/*
 	 * Any time before open: describe its i-th optional part, which may be missing while the
@@ -93,10 +84,7 @@ struct source_ops {
 	int (*part)(unsigned i, struct source_part *out, struct err *err);
 	int (*open)(const struct source_config *cfg, const struct needs *needs, struct source **out,
 		    struct err *err);
-	/*
-	 * End what a killed recorder left in the system, and count it. NULL = nothing is left
-	 * behind.
-	 */
+	/* End what a killed recorder left in the system, and count it. NULL = nothing is left. */
 	int (*clear)(uint32_t *n, struct err *err);
 	/* On the source's own thread, until stop(). */
 	int (*run)(struct source *s, struct err *err);

@@ -1,5 +1,6 @@
 #include "source/thread_time.h"
 
+#include "base/array.h"
 #include "base/slots.h"
 #include "base/table.h"
 
@@ -69,6 +70,14 @@ static struct one *find(const struct thread_time *t, uint32_t tid)
 	return at == TABLE_NONE ? NULL : slots_get(&t->slots, at);
 }
 
+/* The thread in a slot of the table; NULL = none. */
+static struct one *one_at(const struct thread_time *t, uint32_t i)
+{
+	uint32_t number = t->by_tid.slots[i].value;
+
+	return number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
+}
+
 static struct one *find_or_add(struct thread_time *t, uint32_t tid)
 {
 	struct one *one = find(t, tid);
@@ -96,16 +105,8 @@ static void keep_stack(struct stack *s, const struct frame_ref *frames, uint32_t
 {
 	uint32_t i;
 
-	if (n > s->room) {
-		struct frame_ref *bigger = realloc(s->frames, n * sizeof(*bigger));
-
-		if (!bigger)
-			n = s->room;             /* its root is cut off */
-		else {
-			s->frames = bigger;
-			s->room = n;
-		}
-	}
+	if (ARRAY_ROOM(s->frames, s->room, n))
+		n = s->room;                 /* its root is cut off */
 	/* Take the new references first: most objects are in both stacks. */
 	for (i = 0; i < n; i++)
 		object_ref(frames[i].object);
@@ -148,13 +149,15 @@ static void forget(struct thread_time *t, struct one *one, uint64_t now_ns)
 
 void thread_time_free(struct thread_time *t)
 {
+	struct one *one;
 	uint32_t i;
 
 	if (!t)
 		return;
 	for (i = 0; i < t->by_tid.nslots; i++) {
-		if (t->by_tid.slots[i].value != TABLE_NONE)
-			free_stacks(slots_get(&t->slots, t->by_tid.slots[i].value), UINT64_MAX - 1);
+		one = one_at(t, i);
+		if (one)
+			free_stacks(one, UINT64_MAX - 1);
 	}
 	table_free(&t->by_tid);
 	slots_free(&t->slots);
@@ -357,8 +360,7 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 	uint32_t i = 0;
 
 	while (i < t->by_tid.nslots) {
-		uint32_t number = t->by_tid.slots[i].value;
-		struct one *one = number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
+		struct one *one = one_at(t, i);
 
 		/* The waker of a running wait is not known yet. */
 		if (one && one->state == STATE_OFF && !one->ready && one->waker.n) {
@@ -389,8 +391,7 @@ void thread_time_lost(struct thread_time *t, uint64_t now_ns)
 	uint32_t i;
 
 	for (i = 0; i < t->by_tid.nslots; i++) {
-		uint32_t number = t->by_tid.slots[i].value;
-		struct one *one = number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
+		struct one *one = one_at(t, i);
 
 		if (!one)
 			continue;

@@ -90,10 +90,7 @@ uint32_t thread_time_threads(const struct thread_time *t);
 /* How many switches were ignored because there was no room or memory for their threads. */
 uint64_t thread_time_refused(const struct thread_time *t);
 
-/*
- * The leaves' object (the caller's reference), or NULL; and its frames' names
- * (source_ops.name_frame).
- */
+/* The leaves' object (the caller's reference), or NULL; its frames' names (name_frame()). */
 struct object *thread_time_leaves(struct frames *frames);
 bool thread_time_name(const struct object *leaves, const struct frame *frame, struct symbol *out);
 /*

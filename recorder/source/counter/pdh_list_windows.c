@@ -68,18 +68,13 @@ static bool add_row(struct listing *l, const char *category, const char *counter
 	return ok;
 }
 
-static void put_text(struct buf *out, const wchar_t *text)
-{
-	buf_reset(out);
-	wide_put(out, text);
-}
-
 /* Number instances of the same name as PDH does: java, java#1, ... */
 static void number_instance(const wchar_t *first, const wchar_t *at, struct buf *out)
 {
 	unsigned n = 0;
 
-	put_text(out, at);
+	buf_reset(out);
+	wide_put(out, at);
 	for (; first < at; first += wcslen(first) + 1)
 		n += _wcsicmp(first, at) == 0;
 	if (n)
@@ -88,22 +83,21 @@ static void number_instance(const wchar_t *first, const wchar_t *at, struct buf 
 
 static bool add_category(struct listing *l, const wchar_t *wide)
 {
-	struct pdh_texts counters = {0}, instances = {0};
 	struct buf category = {0}, counter = {0}, instance = {0};
+	wchar_t *counters, *instances;
 	const wchar_t *c, *i;
 	bool ok = true;
 
-	put_text(&category, wide);
-	if (pdh_items(wide, &counters, &instances, NULL)) {
-		buf_free(&category);
+	if (pdh_items(wide, &counters, &instances, NULL))
 		return true;                 /* one broken category does not hide the others */
-	}
-	for (c = counters.at; ok && *c; c += wcslen(c) + 1) {
-		put_text(&counter, c);
-		if (!*instances.at)
+	wide_put(&category, wide);
+	for (c = counters; ok && *c; c += wcslen(c) + 1) {
+		buf_reset(&counter);
+		wide_put(&counter, c);
+		if (!*instances)
 			ok = add_row(l, buf_text(&category), buf_text(&counter), "");
-		for (i = instances.at; ok && *i; i += wcslen(i) + 1) {
-			number_instance(instances.at, i, &instance);
+		for (i = instances; ok && *i; i += wcslen(i) + 1) {
+			number_instance(instances, i, &instance);
 			ok = add_row(l, buf_text(&category), buf_text(&counter),
 				     buf_text(&instance));
 		}
@@ -111,8 +105,8 @@ static bool add_category(struct listing *l, const wchar_t *wide)
 	buf_free(&category);
 	buf_free(&counter);
 	buf_free(&instance);
-	pdh_texts_free(&counters);
-	pdh_texts_free(&instances);
+	free(counters);
+	free(instances);
 	return ok;
 }
 
@@ -163,13 +157,13 @@ static void put_row(const struct list_row *row, bool json, struct buf *line)
 int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 {
 	struct listing l = {.pattern = pattern};
-	struct pdh_texts categories = {0};
+	wchar_t *categories;
 	struct buf line = {0};
 	const wchar_t *at;
 	uint32_t i;
 	int rc = pdh_categories(&categories, err);
 
-	for (at = categories.at; !rc && *at; at += wcslen(at) + 1)
+	for (at = categories; !rc && *at; at += wcslen(at) + 1)
 		if (!add_category(&l, at))
 			rc = err_memory(err, "for the list of counters");
 	if (!rc && !l.n)
@@ -190,7 +184,7 @@ int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 	for (i = 0; i < l.n; i++)
 		free_row(&l.rows[i]);
 	free(l.rows);
-	pdh_texts_free(&categories);
+	free(categories);
 	buf_free(&line);
 	return rc;
 }

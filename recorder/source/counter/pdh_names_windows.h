@@ -8,16 +8,10 @@
 
 #include <wchar.h>
 
-/* Texts in a row, each with its NUL, and an empty one at the end; pdh_texts_free() frees them. */
-struct pdh_texts {
-	wchar_t *at;
-};
-
-int pdh_categories(struct pdh_texts *out, struct err *err);
-/* instances->at is "" where the category has none. */
-int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_texts *instances,
-	      struct err *err);
-void pdh_texts_free(struct pdh_texts *texts);
+/* Each gives texts in a row, with a NUL after each and an empty one at the end; free() them. */
+int pdh_categories(wchar_t **out, struct err *err);
+/* *instances is "" where the category has none. */
+int pdh_items(const wchar_t *category, wchar_t **counters, wchar_t **instances, struct err *err);
 
 /* Append the nearest names. true: the category exists, so they are counters. */
 bool pdh_nearest(const struct pdh_name *name, struct buf *out);

@@ -106,31 +106,38 @@ void proc_instance_unbind(struct proc_instance *i)
 
 /* ---- the machine's categories ---------------------------------------------------------------- */
 
+/* The text of a file; the numbers in it are as old as the text. */
+static bool instance_text(struct proc_reader *r, struct proc_instance *i, enum proc_file file,
+			  struct text *out)
+{
+	bool ok = proc_file_text(r, file, out);
+
+	i->raw.time_ns = r->files[file].time_ns;
+	return ok;
+}
+
 static enum counter_result read_processor(struct proc_reader *r, struct proc_instance *i)
 {
 	char name[COUNTER_NAME_MAX + 3];
 	struct proc_row row;
 	struct text all;
-	uint32_t k;
 
 	snprintf(name, sizeof(name), "cpu%s", is_total(i->name) ? "" : i->name);
-	if (!proc_file_text(r, FILE_STAT, &all))
+	if (!instance_text(r, i, FILE_STAT, &all))
 		return COUNTER_ABSENT;
-	i->raw.time_ns = r->files[FILE_STAT].time_ns;
 	while (proc_row_next(&all, &row)) {
 		if (row.n < 4 || !text_is(row.name, name))
 			continue;
-		for (k = 0; k < CPU_FIELDS; k++)
-			i->raw.v[k] = row.v[k];
+		memcpy(i->raw.v, row.v, CPU_FIELDS * sizeof(row.v[0]));
 		return COUNTER_VALUE;
 	}
 	return COUNTER_ABSENT;
 }
 
+/* "0.76 0.45 0.22 1/95 10963": the averages, and how many of all threads run. */
 static void read_load(struct proc_reader *r, double *v)
 {
-	struct text all, word, total;
-	const char *slash;
+	struct text all, word;
 	int k;
 
 	if (!proc_file_text(r, FILE_LOADAVG, &all))
@@ -139,12 +146,9 @@ static void read_load(struct proc_reader *r, double *v)
 		text_number(word, &v[SYS_LOAD1 + k]);
 	if (!text_word(&all, &word))
 		return;
-	slash = memchr(word.at, '/', (size_t)(word.end - word.at));
-	if (slash) {
-		total.at = slash + 1;
-		total.end = word.end;
-		text_number(total, &v[SYS_THREADS]);
-	}
+	while (word.at < word.end && *word.at++ != '/')
+		;
+	text_number(word, &v[SYS_THREADS]);
 }
 
 /* The threads that are ready beyond the number of CPUs. */
@@ -202,14 +206,12 @@ static void read_named_values(struct proc_reader *r, struct proc_instance *i)
 		double *v = &i->raw.v[named_values[k].field];
 
 		if (named_values[k].category != i->category->id ||
-		    !(i->fields & BIT(named_values[k].field)) || !proc_file_text(r, file, &all))
+		    !(i->fields & BIT(named_values[k].field)) || !instance_text(r, i, file, &all))
 			continue;
-		if (file == FILE_MEMINFO) {
+		if (file == FILE_MEMINFO)
 			*v = memory_bytes(all, named_values[k].name);
-		} else {
+		else
 			proc_value(all, named_values[k].name, v);
-			i->raw.time_ns = r->files[file].time_ns;
-		}
 	}
 }
 
@@ -251,9 +253,8 @@ static enum counter_result read_paging_file(struct proc_reader *r, struct proc_i
 {
 	struct text all;
 
-	if (!is_total(i->name) || !proc_file_text(r, FILE_MEMINFO, &all))
+	if (!is_total(i->name) || !instance_text(r, i, FILE_MEMINFO, &all))
 		return COUNTER_ABSENT;
-	i->raw.time_ns = r->files[FILE_MEMINFO].time_ns;
 	i->raw.v[1] = memory_bytes(all, "SwapTotal");
 	i->raw.v[0] = i->raw.v[1] - memory_bytes(all, "SwapFree");
 	return COUNTER_VALUE;
@@ -294,10 +295,9 @@ static enum counter_result read_disk(struct proc_reader *r, struct proc_instance
 	struct text all, disk = { NULL, NULL };
 	struct proc_row row;
 
-	if (!proc_file_text(r, FILE_DISKSTATS, &all))
+	if (!instance_text(r, i, FILE_DISKSTATS, &all))
 		return COUNTER_ABSENT;
 	memset(i->raw.v, 0, sizeof(i->raw.v));
-	i->raw.time_ns = r->files[FILE_DISKSTATS].time_ns;
 	while (proc_disk_next(&all, &row)) {
 		bool part = proc_disk_is_part_of(row.name, disk);
 
@@ -317,10 +317,9 @@ static enum counter_result read_network(struct proc_reader *r, struct proc_insta
 	struct proc_row row;
 	struct text all;
 
-	if (!proc_file_text(r, FILE_NET_DEV, &all))
+	if (!instance_text(r, i, FILE_NET_DEV, &all))
 		return COUNTER_ABSENT;
 	memset(i->raw.v, 0, sizeof(i->raw.v));
-	i->raw.time_ns = r->files[FILE_NET_DEV].time_ns;
 	while (proc_row_next(&all, &row)) {
 		if (row.n < 12 || (total ? text_is(row.name, "lo") : !row_is(&row, i->name)))
 			continue;
@@ -345,9 +344,8 @@ static enum counter_result read_tcp(struct proc_reader *r, struct proc_instance 
 	struct text all;
 	size_t k;
 
-	if (!is_total(i->name) || !proc_file_text(r, FILE_SNMP, &all))
+	if (!is_total(i->name) || !instance_text(r, i, FILE_SNMP, &all))
 		return COUNTER_ABSENT;
-	i->raw.time_ns = r->files[FILE_SNMP].time_ns;
 	for (k = 0; k < TCP_FIELDS; k++)
 		if (i->fields & BIT(k))
 			proc_heading_value(all, "Tcp", headings[k], &i->raw.v[k]);
@@ -364,9 +362,8 @@ static enum counter_result read_pressure(struct proc_reader *r, struct proc_inst
 
 	for (file = 0; resources[file] && !text_same_fold(resources[file], i->name);)
 		file++;
-	if (!resources[file] || !proc_file_text(r, FILE_PSI_CPU + (unsigned)file, &all))
+	if (!resources[file] || !instance_text(r, i, FILE_PSI_CPU + (unsigned)file, &all))
 		return COUNTER_ABSENT;
-	i->raw.time_ns = r->files[FILE_PSI_CPU + file].time_ns;
 	for (k = 0; k < 3; k++) {
 		proc_key_sum(all, "some", keys[k], &i->raw.v[PSI_SOME_10 + k]);
 		proc_key_sum(all, "full", keys[k], &i->raw.v[PSI_FULL_10 + k]);
