@@ -11,12 +11,17 @@
 #define LAYER_NONE UINT32_MAX
 #define LOOK_MAX 4096u                       /* ranges compared with one address */
 
-/* The ranges of one process: numbers sorted by start, then by number; the latest are unsorted. */
+struct entry {
+	uint64_t start;
+	uint64_t end;                        /* the greatest of this and all entries before */
+	uint32_t number;                     /* of the range */
+};
+
+/* The ranges of one process, sorted by start, then by number; the latest are unsorted. */
 struct space {
 	uint32_t pid;
-	uint32_t nsorted, n, max, ends_max;
-	uint32_t *numbers;                   /* n of them; the first nsorted are sorted */
-	uint64_t *ends;                      /* of the sorted: greatest end so far */
+	uint32_t nsorted, n, max;
+	struct entry *entries;               /* n of them; the first nsorted are sorted */
 };
 
 int etw_ranges_init(struct etw_ranges *r)
@@ -39,10 +44,8 @@ void etw_ranges_free(struct etw_ranges *r)
 {
 	uint32_t i;
 
-	for (i = 0; i < r->spaces.used; i++) {
-		free(space_at(r, i)->numbers);
-		free(space_at(r, i)->ends);
-	}
+	for (i = 0; i < r->spaces.used; i++)
+		free(space_at(r, i)->entries);
 	slots_free(&r->items);
 	slots_free(&r->spaces);
 	table_free(&r->by_start);
@@ -56,7 +59,7 @@ size_t etw_ranges_bytes(const struct etw_ranges *r)
 	uint32_t i;
 
 	for (i = 0; i < r->spaces.used; i++)
-		n += space_at(r, i)->max * (sizeof(uint32_t) + sizeof(uint64_t));
+		n += space_at(r, i)->max * sizeof(struct entry);
 	return n;
 }
 
@@ -101,16 +104,11 @@ static bool same_start(const void *ctx, uint32_t value, const void *key_arg)
 	return range->pid == key->pid && range->start == key->start;
 }
 
-static uint64_t start_hash(uint32_t pid, uint64_t start)
-{
-	return hash_pair(start, pid);
-}
-
 uint32_t etw_ranges_at(const struct etw_ranges *r, uint32_t pid, uint64_t start)
 {
 	struct etw_range key = {.pid = pid, .start = start};
 
-	return table_find(&r->by_start, start_hash(pid, start), same_start, r, &key);
+	return table_find(&r->by_start, hash_pair(start, pid), same_start, r, &key);
 }
 
 static void sort_space(struct etw_ranges *r, struct space *space);
@@ -118,12 +116,11 @@ static void sort_space(struct etw_ranges *r, struct space *space);
 uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
 {
 	struct space *space = range->end > range->start ? get_space(r, range->pid) : NULL;
-	uint64_t hash = start_hash(range->pid, range->start);
+	uint64_t hash = hash_pair(range->start, range->pid);
 	uint32_t older = etw_ranges_at(r, range->pid, range->start), number = SLOTS_NONE;
 	struct etw_range *added;
 
-	if (space && !ARRAY_ROOM(space->numbers, space->max, space->n + 1) &&
-	    !ARRAY_ROOM(space->ends, space->ends_max, space->n + 1))
+	if (space && !ARRAY_ROOM(space->entries, space->max, space->n + 1))
 		number = table_add_slot(&r->by_start, hash, &r->items, older);
 	if (number == SLOTS_NONE) {
 		r->refused += range->end > range->start;
@@ -133,7 +130,7 @@ uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
 	*added = *range;
 	added->older = older;
 	added->layer = LAYER_NONE;
-	space->numbers[space->n++] = number;
+	space->entries[space->n++] = (struct entry){.start = range->start, .number = number};
 	if (r->settled && space->n - space->nsorted > TAIL_MAX + space->nsorted / 32)
 		sort_space(r, space);
 	return number;
@@ -145,7 +142,7 @@ void etw_ranges_close(struct etw_ranges *r, uint32_t pid, int64_t ticks)
 	uint32_t i;
 
 	for (i = 0; space && i < space->n; i++) {
-		struct etw_range *range = etw_range(r, space->numbers[i]);
+		struct etw_range *range = etw_range(r, space->entries[i].number);
 
 		if (range->until == ETW_EVER && range->from <= ticks)
 			range->until = ticks;
@@ -158,43 +155,50 @@ void etw_ranges_each(const struct etw_ranges *r, etw_range_fn *fn, void *ctx)
 
 	for (i = 0; i < r->spaces.used; i++)
 		for (k = 0; k < space_at(r, i)->n; k++)
-			fn(ctx, etw_range(r, space_at(r, i)->numbers[k]));
+			fn(ctx, etw_range(r, space_at(r, i)->entries[k].number));
 }
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-struct sort_item {
-	uint64_t start;
-	uint32_t number;
-};
-
 static int by_start(const void *a_arg, const void *b_arg)
 {
-	const struct sort_item *a = a_arg, *b = b_arg;
+	const struct entry *a = a_arg, *b = b_arg;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
+	return a->start != b->start ? compare_u64(a->start, b->start)
+				    : compare_u64(a->number, b->number);
 }
 
-static uint32_t after_start(const struct etw_ranges *r, const struct space *space,
-			    uint64_t address);
+/* How many of the sorted ranges start at or before the address. */
+static uint32_t after_start(const struct space *space, uint64_t address)
+{
+	uint32_t low = 0, high = space->nsorted;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (space->entries[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 /* The first layer without an overlapping range; ranges without a layer do not count yet. */
 static uint32_t free_layer(const struct etw_ranges *r, const struct space *space,
 			   const struct etw_range *range)
 {
-	uint32_t i, looked = 0, low = after_start(r, space, range->end - 1);
+	uint32_t i, looked = 0, low = after_start(space, range->end - 1);
 	const struct etw_range *other;
 	uint64_t used = 0;
 
-	for (; low-- > 0 && space->ends[low] > range->start && looked < LOOK_MAX; looked++) {
-		other = etw_range(r, space->numbers[low]);
+	for (; low-- > 0 && space->entries[low].end > range->start && looked < LOOK_MAX; looked++) {
+		other = etw_range(r, space->entries[low].number);
 		if (other->end > range->start && other->layer < ETW_LAYERS_MAX)
 			used |= (uint64_t)1 << other->layer;
 	}
 	for (i = space->nsorted; i < space->n; i++) {
-		other = etw_range(r, space->numbers[i]);
+		other = etw_range(r, space->entries[i].number);
 		if (other->start < range->end && other->end > range->start &&
 		    other->layer < ETW_LAYERS_MAX)
 			used |= (uint64_t)1 << other->layer;
@@ -207,43 +211,29 @@ static uint32_t free_layer(const struct etw_ranges *r, const struct space *space
 uint32_t etw_range_layer(struct etw_ranges *r, uint32_t number)
 {
 	struct etw_range *range = etw_range(r, number);
-	const struct space *space = find_space(r, range->pid);
 
-	if (range->layer == LAYER_NONE && space)
-		range->layer = free_layer(r, space, range);
+	if (range->layer == LAYER_NONE)
+		range->layer = free_layer(r, find_space(r, range->pid), range);
 	return range->layer;
 }
 
 static void sort_space(struct etw_ranges *r, struct space *space)
 {
-	struct sort_item *items;
 	uint64_t end = 0;
 	uint32_t i;
 
 	if (space->nsorted == space->n)
 		return;
-	items = malloc(space->n * sizeof(*items));
-	if (!items)
-		return;                      /* they stay unsorted */
-	for (i = 0; i < space->n; i++)
-		items[i] = (struct sort_item){etw_range(r, space->numbers[i])->start,
-					      space->numbers[i]};
-	qsort(items, space->n, sizeof(*items), by_start);
+	qsort(space->entries, space->n, sizeof(*space->entries), by_start);
 	for (i = 0; i < space->n; i++) {
-		const struct etw_range *range = etw_range(r, items[i].number);
+		const struct etw_range *range = etw_range(r, space->entries[i].number);
 
-		space->numbers[i] = items[i].number;
 		end = range->end > end ? range->end : end;
-		space->ends[i] = end;
+		space->entries[i].end = end;
 	}
 	space->nsorted = space->n;
-	free(items);
-	for (i = 0; i < space->n; i++) {
-		struct etw_range *range = etw_range(r, space->numbers[i]);
-
-		if (range->layer == LAYER_NONE)
-			range->layer = free_layer(r, space, range);
-	}
+	for (i = 0; i < space->n; i++)
+		etw_range_layer(r, space->entries[i].number);
 }
 
 void etw_ranges_settle(struct etw_ranges *r)
@@ -297,22 +287,6 @@ static void consider(struct search *s, uint32_t number)
 		s->found = number;
 }
 
-/* How many of the sorted ranges start at or before the address. */
-static uint32_t after_start(const struct etw_ranges *r, const struct space *space, uint64_t address)
-{
-	uint32_t low = 0, high = space->nsorted;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (etw_range(r, space->numbers[middle])->start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void search(struct search *s, uint32_t pid)
 {
 	const struct space *space = find_space(s->r, pid);
@@ -320,11 +294,11 @@ static void search(struct search *s, uint32_t pid)
 
 	if (!space)
 		return;
-	low = after_start(s->r, space, s->address);
-	while (low-- > 0 && space->ends[low] > s->address && looked++ < LOOK_MAX)
-		consider(s, space->numbers[low]);
+	low = after_start(space, s->address);
+	while (low-- > 0 && space->entries[low].end > s->address && looked++ < LOOK_MAX)
+		consider(s, space->entries[low].number);
 	for (i = space->nsorted; i < space->n; i++)
-		consider(s, space->numbers[i]);
+		consider(s, space->entries[i].number);
 }
 
 uint32_t etw_ranges_find(const struct etw_ranges *r, uint32_t pid, uint64_t address, int64_t ticks,
