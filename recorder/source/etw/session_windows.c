@@ -195,9 +195,10 @@ static void add_ids(struct filters *f, ULONG type, const struct etw_ids *from,
 		return;
 	to->only_these = !from->are_left_out;
 	to->count = (USHORT)from->n;
-	memcpy(to->ids, from->ids, from->n * sizeof(from->ids[0]));
+	for (uint32_t i = 0; i < from->n; i++)
+		to->ids[i] = (USHORT)from->ids[i];
 	add_filter(f, type, to,
-		   offsetof(struct etw_filter_ids, ids) + from->n * sizeof(from->ids[0]));
+		   offsetof(struct etw_filter_ids, ids) + from->n * sizeof(to->ids[0]));
 }
 
 static void filters_of(const struct etw_wanted_provider *p, struct filters *f)

@@ -131,24 +131,26 @@ static int add_keyword(const struct keyword *all, size_t n, const char *option, 
 	return rc;
 }
 
-/* Words separated by ',' or blanks. */
+/* Copy the next word of a list, cut to WORD_MAX - 1 bytes; false = there is none. */
+static bool next_word(const char **text, const char *separators, char word[WORD_MAX])
+{
+	size_t n;
+
+	*text += strspn(*text, separators);
+	n = strcspn(*text, separators);
+	snprintf(word, WORD_MAX, "%.*s", (int)(n < WORD_MAX ? n : WORD_MAX), *text);
+	*text += n;
+	return n > 0;
+}
+
 static int read_keywords(const struct keyword *all, size_t n, const char *option, const char *text,
 			 uint64_t *bits, struct err *err)
 {
 	char word[WORD_MAX];
-	size_t len;
 	int rc = 0;
 
-	while (!rc && *(text += strspn(text, ", ")) != '\0') {
-		len = strcspn(text, ", ");
-		if (len >= sizeof(word))
-			return err_set(err, ERR_USAGE, "%s: there is no keyword '%.40s...'", option,
-				       text);
-		memcpy(word, text, len);
-		word[len] = '\0';
+	while (!rc && next_word(&text, ", ", word))
 		rc = add_keyword(all, n, option, word, bits, err);
-		text += len;
-	}
 	return rc;
 }
 
@@ -238,51 +240,22 @@ static int read_level(const char *text, uint8_t *level, const char *spec, struct
 }
 
 /* Numbers separated by blanks. */
-static int read_ids(const char *key, const char *text, uint64_t limit, uint32_t max, uint64_t *out,
-		    uint32_t *n, struct err *err)
+static int read_numbers(const char *key, const char *text, uint64_t limit, uint32_t max,
+			uint32_t *out, uint32_t *n, struct err *err)
 {
 	char word[WORD_MAX];
+	uint64_t number;
 
-	for (*n = 0; *(text += strspn(text, " ")) != '\0'; text += strcspn(text, " ")) {
-		snprintf(word, sizeof(word), "%.*s", (int)(strcspn(text, " ") % WORD_MAX), text);
+	for (*n = 0; next_word(&text, " ", word); out[(*n)++] = (uint32_t)number) {
 		if (*n == max)
 			return err_set(err, ERR_USAGE,
 				       "--providers: %s takes %" PRIu32 " numbers at most", key,
 				       max);
-		if (!read_number(word, &out[*n]) || out[*n] > limit)
+		if (!read_number(word, &number) || number > limit)
 			return err_set(err, ERR_USAGE, "--providers: %s: '%s' is not a number", key,
 				       word);
-		(*n)++;
 	}
 	return 0;
-}
-
-static int read_event_ids(const char *key, const char *value, bool left_out, struct etw_ids *out,
-			  struct err *err)
-{
-	uint64_t numbers[ETW_FILTER_IDS_MAX];
-	uint32_t n, i;
-	int rc = read_ids(key, value, UINT16_MAX, ETW_FILTER_IDS_MAX, numbers, &n, err);
-
-	memset(out, 0, sizeof(*out));
-	for (i = 0; !rc && i < n; i++)
-		out->ids[i] = (uint16_t)numbers[i];
-	out->n = rc ? 0 : n;
-	out->are_left_out = left_out;
-	return rc;
-}
-
-static int read_pids(struct etw_wanted_provider *p, const char *key, const char *value,
-		     struct err *err)
-{
-	uint64_t numbers[ETW_FILTER_PIDS_MAX];
-	uint32_t n, i;
-	int rc = read_ids(key, value, UINT32_MAX, ETW_FILTER_PIDS_MAX, numbers, &n, err);
-
-	for (i = 0; !rc && i < n; i++)
-		p->pids[i] = (uint32_t)numbers[i];
-	p->npids = rc ? 0 : n;
-	return rc;
 }
 
 /* Windows wants ';' between the names instead of blanks. */
@@ -309,13 +282,18 @@ static int read_programs(struct etw_wanted_provider *p, const char *value, struc
 static int read_key(struct etw_wanted_provider *p, const char *text, const char *spec,
 		    struct err *err)
 {
+	static const struct {
+		const char *key;
+		bool of_stacks, are_left_out;
+	} lists[] = {
+		{"EventIDsToEnable", false, false}, {"EventIDsToDisable", false, true},
+		{"EventIDStacksToEnable", true, false}, {"EventIDStacksToDisable", true, true},
+	};
 	const char *value = strchr(text, '=');
 	char key[WORD_MAX];
 
-	snprintf(key, sizeof(key), "%.*s", (int)(strcspn(text, "=") % WORD_MAX),
-		 text + (*text == '@'));
-	if (value)
-		key[strcspn(key, "=")] = '\0';
+	text += *text == '@';
+	next_word(&text, "=", key);
 	value = value ? value + 1 : "true";
 	if (text_same_fold(key, "StacksEnabled")) {
 		p->stacks = text_same_fold(value, "true");
@@ -326,17 +304,19 @@ static int read_key(struct etw_wanted_provider *p, const char *text, const char 
 					 value);
 	}
 	if (text_same_fold(key, "ProcessIDFilter"))
-		return read_pids(p, key, value, err);
+		return read_numbers(key, value, UINT32_MAX, ETW_FILTER_PIDS_MAX, p->pids, &p->npids,
+				    err);
 	if (text_same_fold(key, "ProcessNameFilter"))
 		return read_programs(p, value, err);
-	if (text_same_fold(key, "EventIDsToEnable") || text_same_fold(key, "EventIDsToDisable"))
-		return read_event_ids(key, value, text_same_fold(key, "EventIDsToDisable"),
-				      &p->events, err);
-	if (text_same_fold(key, "EventIDStacksToEnable") ||
-	    text_same_fold(key, "EventIDStacksToDisable")) {
-		p->stacks = true;
-		return read_event_ids(key, value, text_same_fold(key, "EventIDStacksToDisable"),
-				      &p->with_stacks, err);
+	for (size_t i = 0; i < COUNT_OF(lists); i++) {
+		struct etw_ids *ids = lists[i].of_stacks ? &p->with_stacks : &p->events;
+
+		if (!text_same_fold(key, lists[i].key))
+			continue;
+		p->stacks |= lists[i].of_stacks;
+		*ids = (struct etw_ids){.are_left_out = lists[i].are_left_out};
+		return read_numbers(key, value, UINT16_MAX, ETW_FILTER_IDS_MAX, ids->ids, &ids->n,
+				    err);
 	}
 	return err_set(err, ERR_USAGE,
 		       "--providers: '%s': '%s' is not one of @StacksEnabled, @ProcessIDFilter, "
@@ -345,15 +325,23 @@ static int read_key(struct etw_wanted_provider *p, const char *text, const char 
 		       spec, key);
 }
 
+/* Split at the first separator, where the text then ends; NULL = the text is the last part. */
+static char *split(char *text, char separator)
+{
+	char *end = strchr(text, separator);
+
+	if (end)
+		*end++ = '\0';
+	return end;
+}
+
 static int read_keys(struct etw_wanted_provider *p, char *text, const char *spec, struct err *err)
 {
-	char *end;
+	char *next;
 	int rc = 0;
 
-	for (; !rc && *text; text = end) {
-		end = text + strcspn(text, ";");
-		if (*end)
-			*end++ = '\0';
+	for (; !rc && text; text = next) {
+		next = split(text, ';');
 		if (*text)
 			rc = read_key(p, text, spec, err);
 	}
@@ -371,9 +359,7 @@ static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 	if (!spec)
 		return err_memory(err, "for --providers");
 	for (part = text, number = 0; !rc && part; part = end, number++) {
-		end = part[0] == '@' || number == 3 ? NULL : strchr(part, ':');
-		if (end)
-			*end++ = '\0';
+		end = part[0] == '@' || number == 3 ? NULL : split(part, ':');
 		if (part[0] == '@' || number == 3)
 			rc = read_keys(&p, part, spec, err);
 		else if (number == 0 && (!*part || strlen(part) >= sizeof(p.name)))
@@ -400,15 +386,13 @@ static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 
 static int read_providers(const char *list, struct etw_wanted *w, struct err *err)
 {
-	char *copy = text_dup(list, SIZE_MAX), *text = copy, *end;
+	char *copy = text_dup(list, SIZE_MAX), *text = copy, *next;
 	int rc = 0;
 
 	if (!copy)
 		return err_memory(err, "for --providers");
-	for (; !rc && *text; text = end) {
-		end = text + strcspn(text, ",");
-		if (*end)
-			*end++ = '\0';
+	for (; !rc && text; text = next) {
+		next = split(text, ',');
 		if (*text)
 			rc = read_provider(text, w, err);
 	}

@@ -36,7 +36,7 @@
 
 /* A list of event ids, to include or to leave out. */
 struct etw_ids {
-	uint16_t ids[ETW_FILTER_IDS_MAX];
+	uint32_t ids[ETW_FILTER_IDS_MAX];
 	uint32_t n;                          /* 0 = all events */
 	bool are_left_out;                   /* else only these are included */
 };
