@@ -325,14 +325,8 @@ static size_t give(const uint8_t *at, LONGLONG shift)
 	e.EventHeader.ProcessId = r.pid;
 	e.EventHeader.TimeStamp.QuadPart = r.ticks + shift;
 	memcpy(&e.EventHeader.ProviderId, r.guid, 16);
-	memcpy(&e.EventHeader.ActivityId, r.activity, 16);
-	e.EventHeader.EventDescriptor = (EVENT_DESCRIPTOR){.Id = r.id,
-							   .Version = r.version,
-							   .Channel = r.channel,
-							   .Level = r.level,
-							   .Opcode = r.opcode,
-							   .Task = r.task,
-							   .Keyword = r.keyword};
+	e.EventHeader.EventDescriptor =
+		(EVENT_DESCRIPTOR){.Id = r.id, .Version = r.version, .Opcode = r.opcode};
 	e.BufferContext.ProcessorIndex = r.cpu;
 	e.ExtendedDataCount = r.nitems;
 	e.ExtendedData = items;

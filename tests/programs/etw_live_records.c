@@ -93,15 +93,13 @@ static size_t encode(const struct etw_record *r, uint8_t *at, bool ticks_inside)
 	struct record_file_record head = {
 		.ticks = r->ticks, .pid = r->pid, .tid = r->tid, .cpu = r->cpu, .header = r->header,
 		.pointer_bytes = r->pointer_bytes, .id = r->id, .version = (uint8_t)r->version,
-		.opcode = r->opcode, .level = r->level, .channel = r->channel, .task = r->task,
-		.keyword = r->keyword, .ticks_inside = ticks_inside, .nitems = (uint8_t)r->nitems,
+		.opcode = r->opcode, .ticks_inside = ticks_inside, .nitems = (uint8_t)r->nitems,
 		.payload_bytes = (uint16_t)r->payload_bytes,
 	};
 	uint8_t *to = at;
 	uint32_t i;
 
 	memcpy(head.guid, r->guid.bytes, 16);
-	memcpy(head.activity, r->activity.bytes, 16);
 	append(&to, &head, sizeof(head));
 	for (i = 0; i < r->nitems; i++) {
 		struct record_file_item item = {r->items[i].type, r->items[i].nbytes};

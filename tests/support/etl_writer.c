@@ -243,7 +243,7 @@ static void put_full(struct buf *b, unsigned type, const struct etw_record *r)
 	put(b, type, 1);
 	put(b, 0xC0, 1);
 	put(b, r->opcode, 1);
-	put(b, r->level, 1);
+	put(b, 4, 1);                        /* level */
 	put(b, r->version, 2);
 	put_ids(b, r);
 	put_bytes(b, &r->guid, 16);
@@ -276,13 +276,13 @@ static void put_event(struct buf *b, unsigned type, const struct etw_record *r)
 	put_bytes(b, &r->guid, 16);
 	put(b, r->id, 2);
 	put(b, r->version, 1);
-	put(b, r->channel, 1);
-	put(b, r->level, 1);
+	put(b, 11, 1);                       /* channel */
+	put(b, 4, 1);                        /* level */
 	put(b, r->opcode, 1);
-	put(b, r->task, 2);
-	put(b, r->keyword, 8);
+	put(b, 99, 2);                       /* task */
+	put(b, 0x8000000000000040, 8);       /* keyword */
 	put_zeros(b, 8);
-	put_bytes(b, &r->activity, 16);
+	put_bytes(b, &r->guid, 16);          /* activity */
 	put_items(b, r);
 }
 

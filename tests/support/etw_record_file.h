@@ -25,11 +25,9 @@ struct record_file_record {
 	uint16_t cpu;
 	uint8_t header;                      /* enum etw_header */
 	uint8_t pointer_bytes;
-	uint8_t guid[16], activity[16];
+	uint8_t guid[16];
 	uint16_t id;
-	uint8_t version, opcode, level, channel;
-	uint16_t task;
-	uint64_t keyword;
+	uint8_t version, opcode;
 	/* the payload begins with ticks, which move with the header's */
 	uint8_t ticks_inside;
 	uint8_t nitems;

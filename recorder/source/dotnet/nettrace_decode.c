@@ -65,8 +65,7 @@ static bool by_class(struct nettrace_decode *d, const struct nettrace_event *eve
 	struct etw_record record = {
 		.pid = ETW_ID_UNKNOWN, .tid = ETW_ID_UNKNOWN, .header = ETW_MANIFEST,
 		.pointer_bytes = (uint8_t)pointer_bytes, .id = (uint16_t)meta->event_id,
-		.version = (uint16_t)meta->version, .level = (uint8_t)meta->level,
-		.keyword = meta->keywords, .payload = event->payload,
+		.version = (uint16_t)meta->version, .payload = event->payload,
 		.payload_bytes = event->payload_bytes,
 	};
 
@@ -140,9 +139,7 @@ static void by_description(struct nettrace_decode *d, const struct nettrace_even
 	put_fields(&r, event, pointer_bytes);
 	out->provider = event->meta->provider;
 	out->name = name_of(d, event->meta);
-	out->id = ETW_OTHER;
 	out->class = NULL;
-	out->described = event->meta->nfields > 0;
 	out->cut = r.cut;
 	out->nfields = r.nfields;
 	out->hex = r.hex;

@@ -160,7 +160,6 @@ static void parse_classic(const uint8_t *at, struct etw_record *out)
 {
 	out->header = ETW_CLASSIC;
 	out->opcode = at[4];
-	out->level = at[5];
 	out->version = le16(at + 6);
 	memcpy(&out->guid, at + 24, sizeof(out->guid));
 }
@@ -201,12 +200,7 @@ static size_t parse_event(const uint8_t *at, const struct etl_head *head, struct
 	memcpy(&out->guid, at + 24, sizeof(out->guid));
 	out->id = le16(at + 40);
 	out->version = at[42];
-	out->channel = at[43];
-	out->level = at[44];
 	out->opcode = at[45];
-	out->task = le16(at + 46);
-	out->keyword = le64(at + 48);
-	memcpy(&out->activity, at + 64, sizeof(out->activity));
 	return le16(at + 4) & EVENT_HAS_ITEMS ? parse_items(at, head->nbytes, out) : 80;
 }
 

@@ -69,7 +69,6 @@ static void by_tracelogging(struct etw_decode *d, const struct etw_record *recor
 {
 	struct etw_schema schema = {d->logging.fields, d->logging.nfields};
 
-	out->described = true;
 	if (*d->logging.provider)
 		out->provider = safe(r, d->logging.provider);
 	if (*d->logging.name)
@@ -88,13 +87,10 @@ static void by_class(struct etw_decode *d, const struct etw_record *record,
 	const struct etw_class *class = out->class;
 	uint32_t n;
 
-	out->described = class->nfields > 0;
-	out->id = (enum etw_class_id)class->id;
 	out->provider = class->provider;
 	out->name = class->name;
 	if (!class->nfields)                 /* the trace may have the layout */
 		event = etw_manifest_store_find(&d->store, record, &(const char *){NULL});
-	out->described |= event != NULL;
 	if (event)
 		etw_schema_read(&event->schema, record, r);
 	n = etw_class_read(class, record, values, ETW_CLASS_MAX_FIELDS);
@@ -112,7 +108,6 @@ static bool by_manifest(struct etw_decode *d, const struct etw_record *record,
 
 	if (!event)
 		return false;
-	out->described = true;
 	out->name = event->name;
 	etw_schema_read(&event->schema, record, r);
 	return true;
@@ -134,7 +129,6 @@ static bool by_piece(const struct etw_record *record, struct etw_render *r,
 
 	if (record->header != ETW_MANIFEST || record->id != ETW_ID_MANIFEST)
 		return false;
-	out->described = true;
 	out->name = "ManifestData";
 	etw_schema_read(&schema, record, r);
 	return true;
@@ -164,8 +158,6 @@ void etw_decode_event(struct etw_decode *d, const struct etw_record *record,
 {
 	struct etw_render r = {.fields = out->fields, .text = d->text};
 
-	out->id = ETW_OTHER;
-	out->described = false;
 	out->class = etw_class_find(record);
 	if (out->class) {
 		by_class(d, record, &r, out);

@@ -33,9 +33,7 @@ struct etw_learned {
 /* One decoded record. Texts live until the next call with this decoder. */
 struct etw_decoded {
 	const char *provider, *name;         /* "Microsoft-Windows-DotNETRuntime", "GC/Start" */
-	enum etw_class_id id;                /* ETW_OTHER unless a known class */
 	const struct etw_class *class;       /* NULL unless a known class */
-	bool described;                      /* a description of its fields was found */
 	bool cut;                            /* a field, or the end of a text, is missing */
 	struct event_field fields[EVENT_MAX_FIELDS];
 	uint32_t nfields;

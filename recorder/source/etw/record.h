@@ -5,7 +5,7 @@
  * fields, stacks, processes) reads only this struct. Pointers are borrowed for the call. Bytes are
  * little-endian, as in the record.
  *
- * Source: design page etl-format.md sections 2, 8 and 11, checked on real traces.
+ * Sources: docs, EVENT_RECORD and EVENT_HEADER; real traces.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ enum etw_header {
 
 /* Extended item: a stack, a related activity, TraceLogging metadata, ... */
 struct etw_item {
-	uint16_t type;                       /* section 8: 1 related activity, 5 and 6 stack, ... */
+	uint16_t type;                       /* 1 related activity, 5 and 6 stack, ... */
 	uint16_t nbytes;
 	const uint8_t *bytes;
 };
@@ -41,12 +41,9 @@ struct etw_record {
 	uint8_t header;                      /* enum etw_header */
 	uint8_t pointer_bytes;               /* 4 or 8; a 64-bit trace has records of both */
 	struct etw_guid guid;
-	struct etw_guid activity;            /* ETW_MANIFEST; else zero */
 	uint16_t id;                         /* ETW_MANIFEST, ETW_MESSAGE */
 	uint16_t version;
-	uint8_t opcode, level, channel;
-	uint16_t task;
-	uint64_t keyword;
+	uint8_t opcode;
 	uint32_t nbytes;                     /* of the whole record, header included */
 	const uint8_t *payload;
 	uint32_t payload_bytes;

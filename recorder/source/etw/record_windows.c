@@ -31,15 +31,9 @@ void etw_record_of(const EVENT_RECORD *event, struct etw_record *out)
 								   : ETW_MANIFEST;
 	out->pointer_bytes = h->Flags & EVENT_HEADER_FLAG_32_BIT_HEADER ? 4 : 8;
 	memcpy(out->guid.bytes, &h->ProviderId, sizeof(out->guid.bytes));
-	if (out->header == ETW_MANIFEST)
-		memcpy(out->activity.bytes, &h->ActivityId, sizeof(out->activity.bytes));
 	out->id = d->Id;
 	out->version = d->Version;
 	out->opcode = d->Opcode;
-	out->level = d->Level;
-	out->channel = d->Channel;
-	out->task = d->Task;
-	out->keyword = d->Keyword;
 	out->nbytes = h->Size;
 	out->payload = event->UserData;
 	out->payload_bytes = event->UserDataLength;

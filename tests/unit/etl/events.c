@@ -25,7 +25,7 @@ static bool is_left_out(const struct etw_record *record, const struct etw_decode
 {
 	struct etw_value v[AT_SAMPLE_FIELDS];
 
-	switch (event->id) {
+	switch (event->class ? event->class->id : ETW_OTHER) {
 	case ETW_SAMPLE:
 		etw_class_read(event->class, record, v, AT_SAMPLE_FIELDS);
 		return v[AT_SAMPLE_TID].u == 0 && !(v[AT_SAMPLE_FLAGS].u & 3);

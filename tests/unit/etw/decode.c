@@ -56,7 +56,6 @@ static struct etw_record logging(struct etw_bytes *traits, struct etw_bytes *met
 
 	traits->at[0] = (uint8_t)traits->n;
 	meta->at[0] = (uint8_t)meta->n;
-	record.channel = 11;
 	record.nitems = 2;
 	record.items[0] = (struct etw_item){12, (uint16_t)traits->n, traits->at};
 	record.items[1] = (struct etw_item){11, (uint16_t)meta->n, meta->at};
@@ -216,7 +215,7 @@ TEST(a_manifest_in_pieces_names_events_and_fields)
 	decode_id(d, 7, 4, 0, &b);           /* a version that it does not list */
 	assert_string_equal(out.provider, "A&B");
 	assert_string_equal(out.name, "EventID(4)");
-	assert_false(out.described);
+	assert_int_equal(out.nfields, 0);
 	etw_decode_free(d);
 }
 
@@ -347,7 +346,7 @@ TEST(a_schema_of_the_trace_names_what_nobody_knew)
 	schema.payload_bytes = info.n;
 	etw_decode_learn(d, &schema);
 	etw_decode_event(d, &schema, &out);
-	assert_int_equal(out.id, ETW_SCHEMA);
+	assert_int_equal(out.class->id, ETW_SCHEMA);
 	etw_decode_event(d, &event, &out);
 	assert_string_equal(out.provider, "Maker");
 	assert_string_equal(out.name, "Connect/Stop");
