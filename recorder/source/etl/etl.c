@@ -144,6 +144,11 @@ static int deliver(struct etl *s, struct err *err)
 
 /* ---- what was lost --------------------------------------------------------------------------- */
 
+static void put_note(struct buf *b, const char *text)
+{
+	buf_printf(b, "%s%s", b->len ? "; " : "", text);
+}
+
 static void put_count(struct buf *b, uint64_t n, const char *one, const char *many)
 {
 	if (n)
@@ -161,8 +166,7 @@ static void note_losses(struct etl *s)
 			   " traces, was read; unzip it for the others",
 			   f->entry, f->nentries);
 	if (f->entry_damaged)
-		buf_puts(&b, b.len ? "; it is damaged inside the .zip"
-				   : "it is damaged inside the .zip");
+		put_note(&b, "it is damaged inside the .zip");
 	put_count(&b, f->events_lost, "event was lost while it was recorded",
 	    "events were lost while it was recorded");
 	put_count(&b, f->buffers_lost, "buffer was lost while it was recorded",
@@ -174,10 +178,9 @@ static void note_losses(struct etl *s)
 	if (s->counts.ndamaged)
 		buf_printf(&b, " (number %" PRIu32 ": %s)", s->counts.damaged, s->counts.why);
 	if (f->truncated)
-		buf_puts(&b, b.len ? "; it ends inside a buffer" : "it ends inside a buffer");
+		put_note(&b, "it ends inside a buffer");
 	if (f->limited)
-		buf_puts(&b, b.len ? "; it has too many buffers; the last ones are not read"
-				   : "it has too many buffers; the last ones are not read");
+		put_note(&b, "it has too many buffers; the last ones are not read");
 	os_mutex_lock(s->lock);
 	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
 	os_mutex_unlock(s->lock);

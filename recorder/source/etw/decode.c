@@ -46,12 +46,7 @@ void etw_decode_learn(struct etw_decode *d, const struct etw_record *record)
 void etw_decode_learned(const struct etw_decode *d, struct etw_learned *out)
 {
 	*out = d->store.counts;
-	out->nbytes = d->store.nbytes + etw_texts_bytes(&d->store.names) +
-		      d->store.texts_room * sizeof(struct etw_manifest_text) +
-		      d->store.writers_room * sizeof(struct etw_manifest_writer) +
-		      d->store.schemas_room * sizeof(struct etw_known_schema) +
-		      table_bytes(&d->store.texts_by_xml) + table_bytes(&d->store.writers_by_pid) +
-		      table_bytes(&d->store.schemas_by_key);
+	out->nbytes = etw_manifest_store_bytes(&d->store);
 }
 
 /* ---- kinds of descriptions ------------------------------------------------------------------- */

@@ -7,21 +7,15 @@
  * description, an event has its provider's GUID, the name "EventID(7)" or "Opcode(7)", and no
  * fields.
  *
- * Manifests and schemas are learned from the records; the ceilings below hold, and refusals are
- * counted. A description may follow the events that it describes, so a file is best read twice, the
- * first time only to learn. One thread at a time.
+ * Manifests and schemas are learned from the records; the ceilings of etw/manifest_store.h hold,
+ * and refusals are counted. A description may follow the events that it describes, so a file is
+ * best read twice, the first time only to learn. One thread at a time.
  */
 #pragma once
 
 #include "base/err.h"
 #include "model/event.h"
 #include "source/etw/class.h"
-
-#define ETW_LEARNED_MAX_BYTES ((size_t)32 << 20)     /* manifests and schemas, also partial ones */
-#define ETW_MANIFESTS_MAX 4096u                      /* different texts */
-#define ETW_SCHEMAS_MAX 65536u
-#define ETW_MANIFEST_WRITERS_MAX 65536u                      /* pairs of provider and process */
-#define ETW_PARTIAL_MANIFESTS_MAX 64u                            /* with missing pieces */
 
 struct etw_learned {
 	size_t nbytes;                       /* all memory */

@@ -69,38 +69,29 @@ static void sha1_block(uint32_t state[5], const uint8_t block[64])
 		state[i] += v[i];
 }
 
-/* SHA-1 of n bytes. */
-static void sha1(const uint8_t *bytes, size_t n, uint8_t out[20])
-{
-	uint32_t state[5] = {0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0};
-	uint8_t last[128] = {0};
-	size_t whole = n / 64 * 64, left = n - whole, end = left < 56 ? 64 : 128, i;
-
-	for (i = 0; i < whole; i += 64)
-		sha1_block(state, bytes + i);
-	memcpy(last, bytes + whole, left);
-	last[left] = 0x80;
-	for (i = 0; i < 8; i++)
-		last[end - 1 - i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
-	for (i = 0; i < end; i += 64)
-		sha1_block(state, last + i);
-	for (i = 0; i < 20; i++)
-		out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
-}
-
-/* The namespace's bytes, then the name in UTF-16BE with ASCII letters in capitals. */
+/*
+ * The hash of the namespace's bytes, then of the name in UTF-16BE with ASCII letters in capitals. A
+ * message for SHA-1 ends in a bit 1, zeros, and its length in bits, big-endian (FIPS 180-4, 5.1.1).
+ */
 void etw_guid_of_name(const char *name, struct etw_guid *out)
 {
-	uint8_t text[16 + 2 * PROVIDER_NAME_MAX] = {0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8,
-						    0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
-	uint8_t hash[20];
-	size_t n = 16;
+	uint8_t text[(16 + 2 * PROVIDER_NAME_MAX + 9 + 63) / 64 * 64] = {
+		0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8,
+		0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
+	uint32_t state[5] = {0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0};
+	size_t n = 16, end, i;
 
-	for (; *name && n + 2 <= sizeof(text); name++) {
+	for (; *name && n + 2 <= 16 + 2 * PROVIDER_NAME_MAX; name++) {
 		text[n++] = 0;
 		text[n++] = (uint8_t)(*name >= 'a' && *name <= 'z' ? *name - 32 : *name);
 	}
-	sha1(text, n, hash);
-	memcpy(out->bytes, hash, sizeof(out->bytes));
+	end = (n + 9 + 63) / 64 * 64;
+	text[n] = 0x80;
+	text[end - 2] = (uint8_t)(n * 8 >> 8);
+	text[end - 1] = (uint8_t)(n * 8);
+	for (i = 0; i < end; i += 64)
+		sha1_block(state, text + i);
+	for (i = 0; i < sizeof(out->bytes); i++)
+		out->bytes[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
 	out->bytes[7] = (uint8_t)((out->bytes[7] & 0x0F) | 0x50);
 }

@@ -4,7 +4,6 @@
  */
 #include "source/etw/manifest_store.h"
 
-#include "base/array.h"
 #include "base/bytes.h"
 
 #include <stdlib.h>
@@ -12,9 +11,40 @@
 
 #define PIECE_HEAD 8u
 
-static uint64_t guid_hash(const struct etw_guid *guid, uint64_t more)
+/* A manifest's text, kept to recognize it when another process writes it. */
+struct text {
+	struct etw_guid guid;
+	char *xml;
+	size_t n;
+	struct etw_manifest *manifest;
+};
+
+/*
+ * The manifest that a process of a provider wrote: the key is its pid, or ETW_ID_UNKNOWN for the
+ * provider's latest manifest. Or the schema of a kind of records, which the description owns: the
+ * key is schema_key().
+ */
+struct description {
+	struct etw_guid guid;
+	uint64_t key;
+	struct etw_manifest *manifest;
+};
+
+#define SCHEMA ((uint64_t)1 << 63)
+
+static uint64_t schema_key(uint8_t header, uint16_t id, uint8_t version)
 {
-	return hash_pair(hash_bytes(guid->bytes, sizeof(guid->bytes)), more);
+	return SCHEMA | (uint64_t)header << 32 | (uint64_t)version << 16 | id;
+}
+
+static struct text *text_at(const struct etw_manifest_store *s, uint32_t number)
+{
+	return slots_get(&s->texts, number);
+}
+
+static struct description *description_at(const struct etw_manifest_store *s, uint32_t number)
+{
+	return slots_get(&s->descriptions, number);
 }
 
 static bool has_room(struct etw_manifest_store *s, size_t n)
@@ -22,77 +52,87 @@ static bool has_room(struct etw_manifest_store *s, size_t n)
 	return s->nbytes + s->names.nbytes + n <= ETW_LEARNED_MAX_BYTES;
 }
 
-/* ---- writers of manifests -------------------------------------------------------------------- */
+/* ---- descriptions ---------------------------------------------------------------------------- */
 
-static bool same_writer(const void *ctx, uint32_t value, const void *key)
+static bool same_description(const void *ctx, uint32_t value, const void *key)
 {
-	const struct etw_manifest_writer *a = &((const struct etw_manifest_store *)ctx)
-						       ->writers[value],
-					 *b = key;
+	const struct description *a = description_at(ctx, value), *b = key;
 
-	return a->pid == b->pid && guid_same(&a->guid, &b->guid);
+	return a->key == b->key && guid_same(&a->guid, &b->guid);
 }
 
-static const struct etw_manifest_writer *writer_of(const struct etw_manifest_store *s,
-						   const struct etw_guid *guid, uint32_t pid)
+static uint64_t description_hash(const struct etw_guid *guid, uint64_t key)
 {
-	struct etw_manifest_writer key = {.guid = *guid, .pid = pid};
-	uint32_t found = table_find(&s->writers_by_pid, guid_hash(guid, pid), same_writer, s, &key);
-
-	return found == TABLE_NONE ? NULL : &s->writers[found];
+	return hash_pair(hash_bytes(guid->bytes, sizeof(guid->bytes)), key);
 }
 
-static void set_writer(struct etw_manifest_store *s, const struct etw_guid *guid, uint32_t pid,
-		       uint32_t text)
+static const struct etw_manifest *find_description(const struct etw_manifest_store *s,
+						   const struct etw_guid *guid, uint64_t key)
 {
-	struct etw_manifest_writer key = {.guid = *guid, .pid = pid, .text = text};
-	uint64_t hash = guid_hash(guid, pid);
-	uint32_t found = table_find(&s->writers_by_pid, hash, same_writer, s, &key);
+	struct description wanted = {.guid = *guid, .key = key};
+	uint32_t number = table_find(&s->descriptions_by_key, description_hash(guid, key),
+				     same_description, s, &wanted);
 
-	if (found != TABLE_NONE) {
-		s->writers[found].text = text;
+	return number == TABLE_NONE ? NULL : description_at(s, number)->manifest;
+}
+
+static void free_schema(struct etw_manifest_store *s, struct etw_manifest *schema)
+{
+	s->nbytes -= etw_manifest_bytes(schema);
+	etw_manifest_free(schema);
+}
+
+/* Add or replace a description. A schema has been counted in nbytes, and is freed if refused. */
+static void set_description(struct etw_manifest_store *s, const struct etw_guid *guid, uint64_t key,
+			    struct etw_manifest *manifest)
+{
+	struct description added = {.guid = *guid, .key = key, .manifest = manifest};
+	uint64_t hash = description_hash(guid, key);
+	uint32_t number = table_find(&s->descriptions_by_key, hash, same_description, s, &added);
+
+	if (number != TABLE_NONE && key & SCHEMA)
+		free_schema(s, description_at(s, number)->manifest);
+	else if (number == TABLE_NONE)
+		number = table_add_slot(&s->descriptions_by_key, hash, &s->descriptions,
+					SLOTS_NONE);
+	if (number != SLOTS_NONE) {
+		*description_at(s, number) = added;
 		return;
 	}
-	if (s->nwriters == ETW_MANIFEST_WRITERS_MAX ||
-	    ARRAY_ROOM(s->writers, s->writers_room, s->nwriters + 1) ||
-	    table_add(&s->writers_by_pid, hash, s->nwriters)) {
-		s->counts.refused++;
-		return;
-	}
-	s->writers[s->nwriters++] = key;
+	s->counts.refused++;
+	if (key & SCHEMA)
+		free_schema(s, manifest);
 }
 
 /* ---- manifests ------------------------------------------------------------------------------- */
 
 static bool same_text(const void *ctx, uint32_t value, const void *key)
 {
-	const struct etw_manifest_text *a = &((const struct etw_manifest_store *)ctx)->texts[value],
-				       *b = key;
+	const struct text *a = text_at(ctx, value), *b = key;
 
 	return a->n == b->n && guid_same(&a->guid, &b->guid) && memcmp(a->xml, b->xml, a->n) == 0;
 }
 
-/* Parse and keep a new text; always takes key->xml. Returns its number or TABLE_NONE. */
-static uint32_t add_text(struct etw_manifest_store *s, struct etw_manifest_text *key, uint64_t hash)
+/* Parse and keep a new text; always takes key->xml. Returns its manifest, or NULL. */
+static struct etw_manifest *add_text(struct etw_manifest_store *s, struct text *key, uint64_t hash)
 {
 	int rc = etw_manifest_parse(key->xml, key->n, &s->names, &key->manifest);
 	size_t nbytes = rc ? 0 : key->n + etw_manifest_bytes(key->manifest);
+	uint32_t number = SLOTS_NONE;
 
-	if (rc == ERR_FORMAT)
-		s->counts.unreadable++;
-	if (rc || s->ntexts == ETW_MANIFESTS_MAX || !has_room(s, nbytes) ||
-	    ARRAY_ROOM(s->texts, s->texts_room, s->ntexts + 1) ||
-	    table_add(&s->texts_by_xml, hash, s->ntexts)) {
+	if (!rc && has_room(s, nbytes))
+		number = table_add_slot(&s->texts_by_xml, hash, &s->texts, SLOTS_NONE);
+	if (number == SLOTS_NONE) {
+		s->counts.unreadable += rc == ERR_FORMAT;
 		s->counts.refused += rc != ERR_FORMAT;
-		if (!rc)
-			etw_manifest_free(key->manifest);
+		etw_manifest_free(key->manifest);
 		free(key->xml);
-		return TABLE_NONE;
+		return NULL;
 	}
 	s->counts.refused += key->manifest->cut;
 	s->nbytes += nbytes;
-	s->texts[s->ntexts] = *key;
-	return s->ntexts++;
+	*text_at(s, number) = *key;
+	return key->manifest;
 }
 
 static void free_partial(struct etw_manifest_store *s, struct etw_partial_manifest *partial)
@@ -105,19 +145,22 @@ static void free_partial(struct etw_manifest_store *s, struct etw_partial_manife
 /* All pieces have come. */
 static void finish_partial(struct etw_manifest_store *s, struct etw_partial_manifest *partial)
 {
-	struct etw_manifest_text key = {
+	struct text key = {
 		.guid = partial->guid, .xml = partial->xml.data, .n = partial->xml.len};
 	uint64_t hash = hash_bytes(key.xml, key.n);
-	uint32_t text = table_find(&s->texts_by_xml, hash, same_text, s, &key), pid = partial->pid;
+	uint32_t number = table_find(&s->texts_by_xml, hash, same_text, s, &key);
+	struct etw_manifest *manifest;
 
-	if (text == TABLE_NONE) {
+	if (number != TABLE_NONE) {
+		manifest = text_at(s, number)->manifest;
+	} else {
 		s->nbytes -= key.n;
 		partial->xml = (struct buf){.data = NULL};
-		text = add_text(s, &key, hash);
+		manifest = add_text(s, &key, hash);
 	}
-	if (text != TABLE_NONE) {
-		set_writer(s, &key.guid, pid, text);
-		set_writer(s, &key.guid, ETW_ID_UNKNOWN, text);
+	if (manifest) {
+		set_description(s, &key.guid, partial->pid, manifest);
+		set_description(s, &key.guid, ETW_ID_UNKNOWN, manifest);
 	}
 	free_partial(s, partial);
 }
@@ -190,62 +233,24 @@ static bool is_piece(const struct etw_record *record)
 
 /* ---- schemas --------------------------------------------------------------------------------- */
 
-static uint64_t schema_hash(const struct etw_known_schema *schema)
-{
-	return guid_hash(&schema->guid, (uint64_t)schema->header << 32 |
-						(uint64_t)schema->version << 16 | schema->key);
-}
-
-static bool same_schema(const void *ctx, uint32_t value, const void *key)
-{
-	const struct etw_known_schema *a = &((const struct etw_manifest_store *)ctx)
-						    ->schemas[value],
-				      *b = key;
-
-	return a->header == b->header && a->key == b->key && a->version == b->version &&
-	       guid_same(&a->guid, &b->guid);
-}
-
-static void set_schema(struct etw_manifest_store *s, struct etw_known_schema *schema)
-{
-	uint64_t hash = schema_hash(schema);
-	uint32_t found = table_find(&s->schemas_by_key, hash, same_schema, s, schema);
-
-	if (!has_room(s, etw_manifest_bytes(schema->manifest))) {
-		s->counts.refused++;
-		etw_manifest_free(schema->manifest);
-		return;
-	}
-	if (found != TABLE_NONE) {
-		s->nbytes -= etw_manifest_bytes(s->schemas[found].manifest);
-		etw_manifest_free(s->schemas[found].manifest);
-		s->schemas[found] = *schema;
-	} else if (s->nschemas == ETW_SCHEMAS_MAX ||
-		   ARRAY_ROOM(s->schemas, s->schemas_room, s->nschemas + 1) ||
-		   table_add(&s->schemas_by_key, hash, s->nschemas)) {
-		s->counts.refused++;
-		etw_manifest_free(schema->manifest);
-		return;
-	} else {
-		s->schemas[s->nschemas++] = *schema;
-	}
-	s->nbytes += etw_manifest_bytes(schema->manifest);
-}
-
 static void learn_schema(struct etw_manifest_store *s, const struct etw_record *record)
 {
-	struct etw_known_schema schema = {.key = 0};
-	int rc = etw_manifest_of_info(record->payload, record->payload_bytes, &s->names,
-				      &schema.guid, &schema.header, &schema.manifest);
+	struct etw_manifest *schema = NULL;
+	const struct etw_manifest_event *event;
+	struct etw_guid guid;
+	uint8_t header;
+	int rc = etw_manifest_of_info(record->payload, record->payload_bytes, &s->names, &guid,
+				      &header, &schema);
 
-	if (rc) {
+	if (rc || !has_room(s, etw_manifest_bytes(schema))) {
 		s->counts.unreadable += rc == ERR_FORMAT;
 		s->counts.refused += rc != ERR_FORMAT;
+		etw_manifest_free(schema);
 		return;
 	}
-	schema.key = schema.manifest->events[0].id;
-	schema.version = schema.manifest->events[0].version;
-	set_schema(s, &schema);
+	event = &schema->events[0];
+	s->nbytes += etw_manifest_bytes(schema);
+	set_description(s, &guid, schema_key(header, event->id, event->version), schema);
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -268,17 +273,15 @@ void etw_manifest_store_learn(struct etw_manifest_store *s, const struct etw_rec
 static const struct etw_manifest *manifest_of(const struct etw_manifest_store *s,
 					      const struct etw_guid *guid, uint32_t pid)
 {
-	const struct etw_manifest_writer *writer = writer_of(s, guid, pid);
+	const struct etw_manifest *own = find_description(s, guid, pid);
 
-	if (!writer)
-		writer = writer_of(s, guid, ETW_ID_UNKNOWN);
-	return writer ? s->texts[writer->text].manifest : NULL;
+	return own ? own : find_description(s, guid, ETW_ID_UNKNOWN);
 }
 
 const char *etw_manifest_store_provider(const struct etw_manifest_store *s,
 					const struct etw_guid *guid, uint32_t pid)
 {
-	const struct etw_manifest *m = s->nwriters ? manifest_of(s, guid, pid) : NULL;
+	const struct etw_manifest *m = manifest_of(s, guid, pid);
 
 	return m && *m->provider ? m->provider : NULL;
 }
@@ -289,47 +292,58 @@ const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manife
 {
 	const struct etw_manifest *m = NULL;
 	const struct etw_manifest_event *event = NULL;
-	struct etw_known_schema key = {.guid = record->guid, .header = record->header,
-				       .version = (uint8_t)record->version};
-	uint32_t found;
+	uint8_t version = (uint8_t)record->version;
 
-	if (record->header == ETW_MANIFEST && s->nwriters) {
+	if (record->header == ETW_MANIFEST) {
 		m = manifest_of(s, &record->guid, record->pid);
-		event = m ? etw_manifest_find(m, record->id, (uint8_t)record->version) : NULL;
+		event = m ? etw_manifest_find(m, record->id, version) : NULL;
 	}
-	if (!event && s->nschemas && record->header != ETW_MESSAGE) {
-		key.key = record->header == ETW_CLASSIC ? record->opcode : record->id;
-		found = table_find(&s->schemas_by_key, schema_hash(&key), same_schema, s, &key);
-		if (found != TABLE_NONE) {
-			m = s->schemas[found].manifest;
-			event = &m->events[0];
-		}
+	if (!event && record->header != ETW_MESSAGE) {
+		m = find_description(s, &record->guid,
+				     schema_key(record->header, record->header == ETW_CLASSIC
+									? record->opcode
+									: record->id, version));
+		event = m ? &m->events[0] : NULL;
 	}
 	if (event && *m->provider)
 		*provider = m->provider;
 	return event;
 }
 
+/* ---- life ------------------------------------------------------------------------------------ */
+
 int etw_manifest_store_init(struct etw_manifest_store *s)
 {
-	return etw_texts_init(&s->names);
+	if (etw_texts_init(&s->names) ||
+	    slots_init(&s->texts, sizeof(struct text), ETW_MANIFESTS_MAX) ||
+	    slots_init(&s->descriptions, sizeof(struct description), ETW_DESCRIPTIONS_MAX))
+		return ERR_MEMORY;
+	return 0;
 }
 
 void etw_manifest_store_free(struct etw_manifest_store *s)
 {
-	for (uint32_t i = 0; i < s->ntexts; i++) {
-		etw_manifest_free(s->texts[i].manifest);
-		free(s->texts[i].xml);
+	uint32_t i;
+
+	for (i = 0; i < s->texts.used; i++) {
+		etw_manifest_free(text_at(s, i)->manifest);
+		free(text_at(s, i)->xml);
 	}
-	for (uint32_t i = 0; i < s->nschemas; i++)
-		etw_manifest_free(s->schemas[i].manifest);
-	for (uint32_t i = 0; i < ETW_PARTIAL_MANIFESTS_MAX; i++)
+	for (i = 0; i < s->descriptions.used; i++)
+		if (description_at(s, i)->key & SCHEMA)
+			etw_manifest_free(description_at(s, i)->manifest);
+	for (i = 0; i < ETW_PARTIAL_MANIFESTS_MAX; i++)
 		buf_free(&s->partials[i].xml);
 	etw_texts_free(&s->names);
-	free(s->texts);
-	free(s->writers);
-	free(s->schemas);
+	slots_free(&s->texts);
+	slots_free(&s->descriptions);
 	table_free(&s->texts_by_xml);
-	table_free(&s->writers_by_pid);
-	table_free(&s->schemas_by_key);
+	table_free(&s->descriptions_by_key);
+}
+
+size_t etw_manifest_store_bytes(const struct etw_manifest_store *s)
+{
+	return s->nbytes + etw_texts_bytes(&s->names) + slots_bytes(&s->texts) +
+	       slots_bytes(&s->descriptions) + table_bytes(&s->texts_by_xml) +
+	       table_bytes(&s->descriptions_by_key);
 }

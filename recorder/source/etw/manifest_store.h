@@ -11,29 +11,10 @@
 
 #define ETW_ID_MANIFEST 65534u               /* the event whose payload is a piece of a manifest */
 
-/* A manifest's text, kept to recognize it when another process writes it. */
-struct etw_manifest_text {
-	struct etw_guid guid;
-	char *xml;
-	size_t n;
-	struct etw_manifest *manifest;
-};
-
-/*
- * Process `pid` wrote manifest `text`. The pid ETW_ID_UNKNOWN has the provider's latest manifest.
- */
-struct etw_manifest_writer {
-	struct etw_guid guid;
-	uint32_t pid, text;
-};
-
-struct etw_known_schema {
-	struct etw_guid guid;
-	uint8_t header;
-	uint16_t key;
-	uint8_t version;
-	struct etw_manifest *manifest;       /* one event */
-};
+#define ETW_LEARNED_MAX_BYTES ((size_t)32 << 20)     /* manifests and schemas, also partial ones */
+#define ETW_MANIFESTS_MAX 4096u                      /* different texts */
+#define ETW_DESCRIPTIONS_MAX (1u << 17)              /* schemas; pairs of provider and process */
+#define ETW_PARTIAL_MANIFESTS_MAX 64u                /* with missing pieces */
 
 /* A manifest with missing pieces. */
 struct etw_partial_manifest {
@@ -44,21 +25,19 @@ struct etw_partial_manifest {
 };
 
 struct etw_manifest_store {
-	struct etw_manifest_text *texts;
-	struct etw_manifest_writer *writers;
-	struct etw_known_schema *schemas;
-	uint32_t ntexts, nwriters, nschemas;
-	uint32_t texts_room, writers_room, schemas_room;
-	struct table texts_by_xml, writers_by_pid, schemas_by_key;
+	struct slots texts;                  /* of manifests */
+	struct slots descriptions;           /* which manifest or schema describes what */
+	struct table texts_by_xml, descriptions_by_key;
 	struct etw_partial_manifest partials[ETW_PARTIAL_MANIFESTS_MAX];        /* total 0 = free */
 	uint32_t oldest_partial;             /* to drop next */
 	struct etw_texts names;              /* of all manifests */
 	size_t nbytes;                       /* of manifests, texts and partials */
-	struct etw_learned counts;
+	struct etw_learned counts;           /* without nbytes */
 };
 
 int etw_manifest_store_init(struct etw_manifest_store *s);       /* 0 or ERR_MEMORY */
 void etw_manifest_store_free(struct etw_manifest_store *s);
+size_t etw_manifest_store_bytes(const struct etw_manifest_store *s);     /* all memory */
 void etw_manifest_store_learn(struct etw_manifest_store *s, const struct etw_record *record);
 
 /* The description of a record, and its provider's name; NULL = unknown. */

@@ -48,7 +48,7 @@ struct etw_record {
 	const uint8_t *payload;
 	uint32_t payload_bytes;
 	uint32_t nitems;
-	struct etw_item items[ETW_ITEMS_MAX];        /* most of the struct; most records have none */
+	struct etw_item items[ETW_ITEMS_MAX];        /* last: few records have any */
 };
 
 /* The number at an offset of the payload; ETW_ID_UNKNOWN when the payload ends before it. */

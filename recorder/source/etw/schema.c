@@ -18,7 +18,7 @@ uint8_t etw_schema_type(uint32_t in_type, enum etw_shown shown)
 		[19] = ETW_SID, [20] = ETW_X32, [21] = ETW_X64, [22] = ETW_UTF16_COUNTED,
 		[23] = ETW_UTF8_COUNTED, [25] = ETW_BYTES_COUNTED,
 	};
-	uint8_t type = ETW_TYPES;
+	uint8_t type;
 
 	switch (in_type) {
 	case 0: case 24: return ETW_TYPES;
@@ -30,10 +30,9 @@ uint8_t etw_schema_type(uint32_t in_type, enum etw_shown shown)
 	case 310: return ETW_WBEM_SID;
 	default: break;
 	}
-	if (in_type < sizeof(types))
-		type = types[in_type];
-	else
+	if (in_type >= sizeof(types))
 		return ETW_TYPES;
+	type = types[in_type];
 	if (shown == ETW_SHOWN_BOOL && type == ETW_U8)
 		return ETW_BOOL8;
 	if (shown == ETW_SHOWN_PORT && type == ETW_U16)

@@ -147,11 +147,6 @@ uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uin
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static uint64_t key_hash(bool kernel, uint64_t key)
-{
-	return hash_pair(key, kernel);
-}
-
 static bool same_key(const void *ctx, uint32_t value, const void *key_arg)
 {
 	const struct etw_stack_store *s = ctx;
@@ -160,37 +155,32 @@ static bool same_key(const void *ctx, uint32_t value, const void *key_arg)
 	return kept->key == key->key && kept->kernel == key->kernel;
 }
 
-static struct key *find_key(const struct etw_stack_store *s, bool kernel, uint64_t key)
+/* The key; an unknown one is added, or NULL. */
+static struct key *get_key(struct etw_stack_store *s, bool kernel, uint64_t key, bool add)
 {
-	struct key wanted = {.key = key, .kernel = kernel};
-	uint32_t number = table_find(&s->by_key, key_hash(kernel, key), same_key, s, &wanted);
+	struct key wanted = {key, kernel, NONE, NONE, NONE};
+	uint64_t hash = hash_pair(key, kernel);
+	uint32_t number = table_find(&s->by_key, hash, same_key, s, &wanted);
 
-	return number == TABLE_NONE ? NULL : slots_get(&s->keys, number);
-}
-
-static struct key *add_key(struct etw_stack_store *s, bool kernel, uint64_t key)
-{
-	uint32_t number = table_add_slot(&s->by_key, key_hash(kernel, key), &s->keys, NONE);
-	struct key *added;
-
+	if (number != TABLE_NONE)
+		return slots_get(&s->keys, number);
+	number = add ? table_add_slot(&s->by_key, hash, &s->keys, NONE) : NONE;
 	if (number == NONE)
 		return NULL;
-	added = slots_get(&s->keys, number);
-	*added = (struct key){key, kernel, NONE, NONE, NONE};
-	return added;
+	*(struct key *)slots_get(&s->keys, number) = wanted;
+	return slots_get(&s->keys, number);
 }
 
 bool etw_stack_define(struct etw_stack_store *s, bool kernel, uint64_t key, uint64_t position,
 		      uint32_t stack)
 {
-	struct key *k = find_key(s, kernel, key);
 	struct definition *definition;
 	uint32_t number;
+	struct key *k;
 
 	s->closed |= etw_stack_store_bytes(s) > ETW_STORE_BYTES_MAX;
-	if (!k && !s->closed)
-		k = add_key(s, kernel, key);
-	number = k && !s->closed ? slots_add(&s->definitions) : NONE;
+	k = s->closed ? NULL : get_key(s, kernel, key, true);
+	number = k ? slots_add(&s->definitions) : NONE;
 	if (number == NONE) {
 		s->closed = true;
 		return false;
@@ -207,7 +197,7 @@ bool etw_stack_define(struct etw_stack_store *s, bool kernel, uint64_t key, uint
 
 uint32_t etw_stack_resolve(struct etw_stack_store *s, bool kernel, uint64_t key, uint64_t position)
 {
-	struct key *k = find_key(s, kernel, key);
+	struct key *k = get_key(s, kernel, key, false);
 
 	while (k && k->next != NONE) {
 		const struct definition *definition = slots_get(&s->definitions, k->next);

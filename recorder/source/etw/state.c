@@ -457,14 +457,15 @@ static void renew_process(struct etw_state *to, const struct etw_process *old)
 	struct etw_process *p = add_owner(to, &to->processes, old->life.number, old->life.from,
 					  old->life.until);
 
+	struct etw_life life;
+
 	if (!p)
 		return;
-	p->parent = old->parent;
-	p->has_exit = old->has_exit;
-	p->exit_code = old->exit_code;
+	life = p->life;
+	*p = *old;
+	p->life = life;
 	p->image = etw_texts_copy(&to->texts, old->image);
 	p->command_line = etw_texts_copy(&to->texts, old->command_line);
-	p->model = old->model;
 }
 
 static void renew_thread(struct etw_state *to, const struct etw_thread *old)

@@ -15,8 +15,8 @@ static const uint8_t payload[12] = "the payload";
 static struct etw_record full_record(void)
 {
 	return (struct etw_record){
-		.ticks = 0x123456789A, .pid = 1234, .tid = 5678, .guid = guid,
-		.id = 777, .version = 3, .opcode = 36, .payload = payload, .payload_bytes = sizeof(payload),
+		.ticks = 0x123456789A, .pid = 1234, .tid = 5678, .guid = guid, .id = 777,
+		.version = 3, .opcode = 36, .payload = payload, .payload_bytes = sizeof(payload),
 	};
 }
 
