@@ -46,43 +46,42 @@ struct exporting {
 	struct engine *engine;
 	int64_t incident;
 	struct buf *path;
+	struct err err;
+	int rc;
 };
 
 static void export_main(void *ctx)
 {
 	struct exporting *x = ctx;
 	struct engine *e = x->engine;
-	struct err err = {0};
 
 	if (e->capture->low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
 	else if (e->policy->in_background && !atomic_load(&e->merge_ended))
 		os_thread_priority(OS_PRIORITY_LOW);         /* nobody waits for the end */
-	if (data_file_write(e->cfg->store_path, x->incident, e->capture->data_file, x->path, &err))
-		log_line(e->log, LOG_WARN,
-			 "the data file of incident %" PRId64 " was not written: %s", x->incident,
-			 err.text);
-	else
-		log_line(e->log, LOG_INFO, "incident %" PRId64 " written to %s", x->incident,
-			 buf_text(x->path));
+	x->rc = data_file_write(e->cfg->store_path, x->incident, e->capture->data_file, x->path,
+				&x->err);
 }
 
 /* On another thread, as its priority is low; the command inherits this thread's, which is not. */
 static void write_data_file(struct engine *e, const struct command_job *job, struct buf *path)
 {
-	struct exporting x = {e, job->incident, path};
+	struct exporting x = {.engine = e, .incident = job->incident, .path = path};
 	struct os_thread *thread = NULL;
-	struct err err = {0};
+	int rc = os_thread_start("export", export_main, &x, &thread, &x.err);
 
-	if (os_thread_start("export", export_main, &x, &thread, &err))
+	os_thread_join(thread);
+	if (rc || x.rc)
 		log_line(e->log, LOG_WARN,
 			 "the data file of incident %" PRId64 " was not written: %s", job->incident,
-			 err.text);
+			 x.err.text);
 	else
-		os_thread_join(thread);
+		log_line(e->log, LOG_INFO, "incident %" PRId64 " written to %s", job->incident,
+			 buf_text(path));
 }
 
-static void run(struct engine *e, const struct command_job *job, const char *data_file)
+static void run_stop_command(struct engine *e, const struct command_job *job,
+			     const char *data_file)
 {
 	struct command_values values = {
 		.store = e->cfg->store_path, .rule = job->rule, .reason = job->reason,
@@ -146,7 +145,7 @@ static void do_job(struct engine *e, const struct command_job *job)
 	if (e->capture->data_file)
 		write_data_file(e, job, &path);
 	if (e->cfg->stop_command && atomic_load(&e->stop) != STOP_ABORT)
-		run(e, job, path.len ? buf_text(&path) : NULL);
+		run_stop_command(e, job, path.len ? buf_text(&path) : NULL);
 	buf_free(&path);
 }
 

@@ -111,21 +111,18 @@ static void put_table(struct json *j, const char *name, uint64_t used, uint64_t 
 
 static void put_tables(struct engine *e, struct json *j)
 {
-	struct frames_use frames;
-	struct processes_use processes;
+	struct tables_use use = tables_use(e);
 	struct symbols_use symbols;
 	struct symbol_disk_use disk;
 	uint32_t i;
 
-	frames_use(e->frames, &frames);
-	processes_use(e->processes, &processes);
 	symbols_use(e->symbols, &symbols);
 	json_key(j, "tables");
 	json_open(j, '[');
-	put_table(j, "frames", frames.frames, FRAMES_MAX);
-	put_table(j, "code objects", frames.objects, OBJECTS_MAX);
-	put_table(j, "processes", processes.processes, PROCESSES_MAX);
-	put_table(j, "threads", processes.threads, THREADS_MAX);
+	put_table(j, "frames", use.frames.frames, FRAMES_MAX);
+	put_table(j, "code objects", use.frames.objects, OBJECTS_MAX);
+	put_table(j, "processes", use.processes.processes, PROCESSES_MAX);
+	put_table(j, "threads", use.processes.threads, THREADS_MAX);
 	put_table(j, "symbol cache bytes", symbols.cache_bytes, symbols.cache_max_bytes);
 	if (e->symbol_env.disk) {
 		symbol_disk_use(e->symbol_env.disk, &disk);

@@ -83,7 +83,7 @@ static void look_at_memory(struct engine *e)
 	if (move != MEMORY_TRIM)
 		share_memory(e);
 	if (move == MEMORY_RING)             /* forget what only evicted segments listed */
-		tables_sweep_all(e);
+		tables_sweep(e, true);
 	if (move != MEMORY_UP)
 		os_give_memory_back();
 	report_memory(e, move, use.bytes);

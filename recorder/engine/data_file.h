@@ -6,8 +6,7 @@
  *
  * An existing file is never replaced: the name gets the lowest free number, slow.1.html,
  * slow.2.html, in place of a number that ends the name already (slow.2026.html -> slow.1.html), as
- * PerfView does with CollectMultiple. A file appears whole or not at all. Source: design page
- * triggers.md, section 2.1.
+ * PerfView does with CollectMultiple. A file appears whole or not at all.
  */
 #pragma once
 

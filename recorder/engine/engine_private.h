@@ -324,6 +324,21 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
  */
 uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns);
 
+/* Append a sentence to why its window is not as requested. */
+void pending_add_reason(struct pending *p, const char *reason);
+
+/* Take it off the list and free it. Takes the lock. */
+void pending_remove(struct engine *e, struct pending *p);
+
+/* Bytes of segments that have left the ring and are held for incidents. Under the lock. */
+size_t pending_held_bytes(const struct engine *e, uint64_t evicted_until_ns);
+/*
+ * Bring held bytes below their ceiling, as the disk is slow. First let go of segments that are in
+ * the store already; frames named later get no name there. When that is not enough, the oldest
+ * incidents give up their oldest segments, and say so. Under the lock.
+ */
+void pending_relieve(struct engine *e, uint64_t evicted_until_ns);
+
 /* ---- own.c: the recorder about itself -------------------------------------------------------- */
 
 /* Put an event into the queue of own events, from which merge.c takes it. */
@@ -346,8 +361,13 @@ void costs_rate(struct engine *e, struct event *event);
 
 /* ---- tables.c: forgets what nothing lists any more ------------------------------------------- */
 
-void tables_sweep(struct engine *e);         /* a slice of the frames */
-void tables_sweep_all(struct engine *e);
+struct tables_use {
+	struct processes_use processes;
+	struct frames_use frames;
+};
+
+struct tables_use tables_use(const struct engine *e);
+void tables_sweep(struct engine *e, bool all);       /* all frames, or a slice of them */
 /* When a table is nearly full: forget everything unused, then give up the oldest history. */
 void tables_keep_room(struct engine *e);
 /* At the start of each segment: how much of it one process may take. */
@@ -367,26 +387,6 @@ bool rules_feed(struct engine *e, const struct event *event);
 void rules_publish(struct engine *e);
 /* Copy the rules' states for the writer: every minute, or now. */
 void rules_save(struct engine *e, bool now);
-
-/* ---- pending.c: the list of incidents on their way to the store ------------------------------ */
-
-void pending_free(struct pending *p);        /* NULL allowed */
-/* Append a sentence to why its window is not as requested. */
-void pending_add_reason(struct pending *p, const char *reason);
-
-/* Put it at the end of the list, and wake the writer. Takes the lock. */
-void pending_append(struct engine *e, struct pending *p);
-/* Take it off the list and free it. Takes the lock. */
-void pending_remove(struct engine *e, struct pending *p);
-
-/* Bytes of segments that have left the ring and are held for incidents. Under the lock. */
-size_t pending_held_bytes(const struct engine *e, uint64_t evicted_until_ns);
-/*
- * Bring held bytes below their ceiling, as the disk is slow. First let go of segments that are in
- * the store already; frames named later get no name there. When that is not enough, the oldest
- * incidents give up their oldest segments, and say so. Under the lock.
- */
-void pending_relieve(struct engine *e, uint64_t evicted_until_ns);
 
 /* ---- writer.c -------------------------------------------------------------------------------- */
 

@@ -150,8 +150,8 @@ static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
 static void put_own_losses(struct engine *e)
 {
 	struct merge *m = &e->merge;
-	struct processes_use processes;
-	struct frames_use frames;
+	struct tables_use use;
+	uint64_t refused;
 	uint32_t i;
 
 	for (i = 0; i < e->feed.n; i++) {
@@ -164,11 +164,11 @@ static void put_own_losses(struct engine *e)
 	if (m->flooded != m->flooded_reported)
 		put_loss(e, LOSS_FLOOD, m->flooded - m->flooded_reported);
 	m->flooded_reported = m->flooded;
-	processes_use(e->processes, &processes);
-	frames_use(e->frames, &frames);
-	if (processes.refused + frames.refused != m->refused_reported)
-		put_loss(e, LOSS_TABLE, processes.refused + frames.refused - m->refused_reported);
-	m->refused_reported = processes.refused + frames.refused;
+	use = tables_use(e);
+	refused = use.processes.refused + use.frames.refused;
+	if (refused != m->refused_reported)
+		put_loss(e, LOSS_TABLE, refused - m->refused_reported);
+	m->refused_reported = refused;
 }
 
 /* ---- release -------------------------------------------------------------------------------- */
@@ -301,7 +301,7 @@ static void housekeeping(struct engine *e)
 		put_own_losses(e);
 	if (segment_is_full(m->builder, m->now_ns))
 		engine_seal(e);
-	tables_sweep(e);
+	tables_sweep(e, false);
 	rules_save(e, false);
 	costs_look(e);
 	take_own(e);
@@ -332,14 +332,6 @@ static void take_snapshot(struct engine *e)
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
-
-static void stop_sources(struct engine *e)
-{
-	if (e->merge.stopping_sources)
-		return;
-	e->merge.stopping_sources = true;
-	feed_stop(&e->feed);
-}
 
 /* The last incident, of a run that somebody or its time limit ended: nothing follows its firing. */
 static void last_incident(struct engine *e, enum engine_stop how)
@@ -452,8 +444,10 @@ void merge_main(void *ctx)
 		housekeeping(e);
 		take_snapshot(e);
 		end_when_done(e);
-		if (atomic_load(&e->stop) != STOP_NO)
-			stop_sources(e);
+		if (atomic_load(&e->stop) != STOP_NO && !e->merge.stopping_sources) {
+			e->merge.stopping_sources = true;
+			feed_stop(&e->feed);
+		}
 		busy |= any;
 		if (any || ended)
 			continue;

@@ -166,7 +166,8 @@ static uint32_t put_rows(struct rows *r)
 		r->samples[CPUS] = v->forgotten;
 	}
 	for (i = 0; i < v->count; i++) {
-		uint64_t item = v->items[(v->first + i) % EVICTED_MAX], time_ns = time_of(r->e, item);
+		uint64_t item = v->items[(v->first + i) % EVICTED_MAX];
+		uint64_t time_ns = time_of(r->e, item);
 		unsigned cpu = item & UINT16_MAX;
 		int64_t second;
 

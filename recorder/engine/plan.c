@@ -54,13 +54,6 @@ double plan_segments_held(double ring_bytes, double segment_bytes)
 	return n > 1.5 ? n : 1.5;            /* the newest sealed one always stays */
 }
 
-static int open_sources(struct planner *p, struct err *err)
-{
-	int rc = feed_open_all(&p->feed, p->cfg->sources, &p->cfg->source, p->cfg->needs, err);
-
-	return rc ? rc : feed_start(&p->feed, err);
-}
-
 double plan_ring_bytes(const struct segment *s)
 {
 	double later = 2 * ((double)s->nframes + s->nthreads);
@@ -237,7 +230,9 @@ int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *er
 	for (i = 0; !rc && i < COUNT_OF(builders); i++)
 		rc = segment_builder_new(p.feed.frames, p.feed.processes, builders[i], err);
 	if (!rc)
-		rc = open_sources(&p, err);
+		rc = feed_open_all(&p.feed, cfg->sources, &cfg->source, cfg->needs, err);
+	if (!rc)
+		rc = feed_start(&p.feed, err);
 	if (!rc) {
 		out->measured_s = measure(&p);
 		p.whole = seal(p.builder);

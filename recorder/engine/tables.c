@@ -33,61 +33,44 @@ static const struct segment_quota tight = {
 #define SIDEBAND_PART 4u                     /* a 4th as many with starts and ends only */
 #define WITH_SIDEBAND (1 + 2.0 / SIDEBAND_PART)
 
-void tables_sweep(struct engine *e)
+void tables_sweep(struct engine *e, bool all)
 {
+	uint64_t until_ns = e->merge.now_ns - SWEEP_MARGIN_NS;
+
 	if (e->merge.now_ns <= SWEEP_MARGIN_NS)
 		return;
-	frames_sweep(e->frames, e->merge.now_ns - SWEEP_MARGIN_NS);
-	processes_sweep(e->processes, e->merge.now_ns - SWEEP_MARGIN_NS);
+	(all ? frames_sweep_all : frames_sweep)(e->frames, until_ns);
+	processes_sweep(e->processes, until_ns);
 }
 
-void tables_sweep_all(struct engine *e)
+struct tables_use tables_use(const struct engine *e)
 {
-	if (e->merge.now_ns <= SWEEP_MARGIN_NS)
-		return;
-	frames_sweep_all(e->frames, e->merge.now_ns - SWEEP_MARGIN_NS);
-	processes_sweep(e->processes, e->merge.now_ns - SWEEP_MARGIN_NS);
+	struct tables_use use;
+
+	processes_use(e->processes, &use.processes);
+	frames_use(e->frames, &use.frames);
+	return use;
 }
 
-static bool over(uint64_t used, uint64_t max, unsigned pct)
+static bool is_over(uint64_t used, uint64_t max, unsigned pct)
 {
 	return used * 100 > max * pct;
 }
 
-static bool processes_over(const struct engine *e, unsigned pct)
+static bool processes_over(const struct tables_use *use, unsigned pct)
 {
-	struct processes_use use;
-
-	processes_use(e->processes, &use);
-	return over(use.processes, PROCESSES_MAX, pct) || over(use.threads, THREADS_MAX, pct);
+	return is_over(use->processes.processes, PROCESSES_MAX, pct) ||
+	       is_over(use->processes.threads, THREADS_MAX, pct);
 }
 
-static bool frames_over(const struct engine *e, unsigned pct)
+static bool frames_over(const struct tables_use *use, unsigned pct)
 {
-	struct frames_use use;
-
-	frames_use(e->frames, &use);
-	return over(use.frames, FRAMES_MAX, pct);
+	return is_over(use->frames.frames, FRAMES_MAX, pct);
 }
 
-static bool tables_are_full(const struct engine *e)
+static uint64_t sum_used(const struct tables_use *use)
 {
-	return processes_over(e, PROCESSES_FULL_PCT) || frames_over(e, FRAMES_FULL_PCT);
-}
-
-static bool tables_are_roomy(const struct engine *e)
-{
-	return !processes_over(e, PROCESSES_ROOMY_PCT) && !frames_over(e, FRAMES_ROOMY_PCT);
-}
-
-static uint64_t tables_used(const struct engine *e)
-{
-	struct processes_use processes;
-	struct frames_use frames;
-
-	processes_use(e->processes, &processes);
-	frames_use(e->frames, &frames);
-	return (uint64_t)processes.processes + processes.threads + frames.frames;
+	return (uint64_t)use->processes.processes + use->processes.threads + use->frames.frames;
 }
 
 /* New processes with samples that may be listed each second, for the table to hold the window. */
@@ -111,14 +94,15 @@ void tables_set_quota(struct engine *e)
 {
 	bool tight_memory = memory_budget_is_tight(&e->merge.memory);
 	struct segment_quota quota = ample;
+	struct tables_use use = tables_use(e);
 
 	if (e->policy->loses_nothing)
 		return;
-	if (tight_memory || frames_over(e, TABLE_TIGHT_PCT)) {
+	if (tight_memory || frames_over(&use, TABLE_TIGHT_PCT)) {
 		quota.nodes = tight.nodes;
 		quota.frames = tight.frames;
 	}
-	if (tight_memory || processes_over(e, TABLE_TIGHT_PCT)) {
+	if (tight_memory || processes_over(&use, TABLE_TIGHT_PCT)) {
 		quota.threads = tight.threads;
 		quota.processes_s =
 			1 + (uint32_t)new_processes_s(e->capture->pre_ns + e->capture->post_ns);
@@ -127,20 +111,15 @@ void tables_set_quota(struct engine *e)
 	segment_set_quota(e->merge.builder, &quota);
 }
 
-static void log_full(struct engine *e)
+static void log_full(struct engine *e, const struct tables_use *use)
 {
-	struct processes_use processes;
-	struct frames_use frames;
-
 	if (e->merge.full_tables_logged)
 		return;
 	e->merge.full_tables_logged = true;
-	processes_use(e->processes, &processes);
-	frames_use(e->frames, &frames);
 	log_line(e->log, LOG_WARN,
 		 "%u processes, %u threads and %u frames are remembered, and a table is nearly "
-		 "full: the oldest history is given up to make room", processes.processes,
-		 processes.threads, frames.frames);
+		 "full: the oldest history is given up to make room", use->processes.processes,
+		 use->processes.threads, use->frames.frames);
 }
 
 /*
@@ -149,24 +128,30 @@ static void log_full(struct engine *e)
  */
 void tables_keep_room(struct engine *e)
 {
-	struct ring_use use;
+	struct tables_use use = tables_use(e);
+	struct ring_use ring;
 	uint64_t before;
 	uint32_t n;
 
-	if (!tables_are_full(e))
+	if (!processes_over(&use, PROCESSES_FULL_PCT) && !frames_over(&use, FRAMES_FULL_PCT))
 		return;
-	tables_sweep_all(e);
-	while (!tables_are_roomy(e)) {
-		ring_use(e->ring, &use);
-		if (!use.segments)
+	tables_sweep(e, true);
+	for (;;) {
+		use = tables_use(e);
+		if (!processes_over(&use, PROCESSES_ROOMY_PCT) &&
+		    !frames_over(&use, FRAMES_ROOMY_PCT))
 			return;
-		log_full(e);
-		before = tables_used(e);
-		for (n = use.segments / EVICT_PART + 1; n; n--)
+		ring_use(e->ring, &ring);
+		if (!ring.segments)
+			return;
+		log_full(e, &use);
+		before = sum_used(&use);
+		for (n = ring.segments / EVICT_PART + 1; n; n--)
 			ring_evict_oldest(e->ring);
-		tables_sweep_all(e);
+		tables_sweep(e, true);
+		use = tables_use(e);
 		/* What fills them is alive: giving up history does not help. */
-		if (tables_used(e) + before / 1000 >= before)
+		if (sum_used(&use) + before / 1000 >= before)
 			return;
 	}
 }

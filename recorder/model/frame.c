@@ -64,8 +64,9 @@ static struct object *object_new(struct frames *f, const struct object_key *key,
 	struct object *object;
 	uint32_t number;
 
-	number = path ? table_add_slot(&f->by_object, object_hash(key), &f->object_slots, SLOTS_NONE)
-		      : SLOTS_NONE;
+	if (!path)
+		return NULL;
+	number = table_add_slot(&f->by_object, object_hash(key), &f->object_slots, SLOTS_NONE);
 	if (number == SLOTS_NONE) {
 		free(path);
 		return NULL;

@@ -195,7 +195,7 @@ int incident_expand(struct incident *in, const struct incident_expansion *of_fra
 
 /*
  * Append "module!function", "module!?" or "?!?"; valid UTF-8 without control characters, cut at
- * INCIDENT_TEXT_MAX bytes (exports-and-store.md section 1).
+ * INCIDENT_TEXT_MAX bytes.
  * addresses: "module!+0xOFFSET" and "0xADDR" in place of "?"; callers show the return address.
  */
 void incident_frame_text(const struct incident *in, uint32_t frame, bool addresses,

@@ -108,21 +108,18 @@ static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 static int report_no_match(const struct incident *in, const struct incident_filter *filter,
 			   struct err *err)
 {
-	struct buf list = {0};
+	struct buf text = {0};
 	int rc;
 
-	put_busiest(in, filter->tid != 0, &list);
-	if (filter->tid && filter->process)
-		rc = err_set(err, ERR_NOT_FOUND,
-			     "no thread %" PRIu32 " of process '%.100s' in this incident%s",
-			     filter->tid, filter->process, buf_text(&list));
-	else if (filter->tid)
-		rc = err_set(err, ERR_NOT_FOUND, "no thread %" PRIu32 " in this incident%s",
-			     filter->tid, buf_text(&list));
-	else
-		rc = err_set(err, ERR_NOT_FOUND, "no process '%.100s' in this incident%s",
-			     filter->process, buf_text(&list));
-	buf_free(&list);
+	if (filter->tid)
+		buf_printf(&text, "no thread %" PRIu32 "%s", filter->tid,
+			   filter->process ? " of" : "");
+	if (filter->process)
+		buf_printf(&text, "%s process '%.100s'", filter->tid ? "" : "no", filter->process);
+	buf_puts(&text, " in this incident");
+	put_busiest(in, filter->tid != 0, &text);
+	rc = err_set(err, ERR_NOT_FOUND, "%s", buf_text(&text));
+	buf_free(&text);
 	return rc;
 }
 

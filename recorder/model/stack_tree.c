@@ -15,16 +15,20 @@
 
 enum { MARK_NONE, MARK_BROKEN, MARK_TRUNCATED, MARKS };
 
+struct node_list {
+	struct stack_tree_node *nodes;
+	uint32_t n, capacity;
+	struct table table;                  /* those that are found by caller and text */
+};
+
 struct building {
 	struct stack_tree *t;
 	const struct incident *in;
 	const struct stack_tree_style *style;
 	const void *ctx;
 	uint32_t streams;
-	struct table shapes, tops;
-	struct stack_tree_node *shape_nodes; /* like nodes, but without a thread */
-	uint32_t nshapes;
-	uint32_t shapes_capacity, nodes_capacity, path_capacity;
+	struct node_list nodes, shapes;      /* the tree's; the same without threads */
+	uint32_t path_capacity;
 	uint32_t *frame_texts;               /* of each frame; STACK_TREE_NONE: not made yet */
 	uint32_t *stack_shapes;              /* of each stack; STACK_TREE_NONE: not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
@@ -78,7 +82,14 @@ static uint32_t frame_text(struct building *b, uint32_t frame)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* In an array of nodes: the one with this caller and text. */
+static uint32_t add_node(struct node_list *list, uint32_t caller, uint32_t text)
+{
+	if (ARRAY_ROOM(list->nodes, list->capacity, list->n + 1))
+		return STACK_TREE_NONE;
+	list->nodes[list->n] = (struct stack_tree_node){.caller = caller, .text = text};
+	return list->n++;
+}
+
 static bool same_node(const void *ctx, uint32_t value, const void *key)
 {
 	const struct stack_tree_node *a = &((const struct stack_tree_node *)ctx)[value], *b = key;
@@ -86,23 +97,25 @@ static bool same_node(const void *ctx, uint32_t value, const void *key)
 	return a->caller == b->caller && a->text == b->text;
 }
 
-static uint32_t add_shape(struct building *b, uint32_t caller, uint32_t text)
+/*
+ * Find a node of this caller and text, or add it: a shape; in the tree the root, a process, thread
+ * or mark, and after stack_tree_focus() any node.
+ */
+static uint32_t find_or_add(struct node_list *list, uint32_t caller, uint32_t text)
 {
-	struct stack_tree_node shape = {.caller = caller, .text = text};
+	struct stack_tree_node node = {.caller = caller, .text = text};
 	uint64_t hash = hash_u64((uint64_t)caller << 32 | text);
 	uint32_t found;
 
 	if (text == STACK_TREE_NONE)
 		return STACK_TREE_NONE;
-	found = table_find(&b->shapes, hash, same_node, b->shape_nodes, &shape);
+	found = table_find(&list->table, hash, same_node, list->nodes, &node);
 	if (found != TABLE_NONE)
 		return found;
-	if (ARRAY_ROOM(b->shape_nodes, b->shapes_capacity, b->nshapes + 1))
+	found = add_node(list, caller, text);
+	if (found != STACK_TREE_NONE && table_add(&list->table, hash, found))
 		return STACK_TREE_NONE;
-	b->shape_nodes[b->nshapes] = shape;
-	if (table_add(&b->shapes, hash, b->nshapes))
-		return STACK_TREE_NONE;
-	return b->nshapes++;
+	return found;
 }
 
 static bool is_wanted(const struct building *b, const struct incident_sample *s)
@@ -132,8 +145,9 @@ static int add_shapes(struct building *b)
 
 		if (shapes[i] == STACK_TREE_NONE)
 			continue;
-		shapes[i] = add_shape(b, parent == STACK_NONE ? STACK_TREE_NONE : shapes[parent],
-				      frame_text(b, stacks[i].frame));
+		shapes[i] = find_or_add(&b->shapes,
+					parent == STACK_NONE ? STACK_TREE_NONE : shapes[parent],
+					frame_text(b, stacks[i].frame));
 		if (shapes[i] == STACK_TREE_NONE)
 			return ERR_MEMORY;
 	}
@@ -145,42 +159,15 @@ static uint32_t leaf_shape(struct building *b, uint32_t stack)
 	if (!b->style->leaf)
 		return b->stack_shapes[stack];
 	if (b->leaf_shapes[stack] == STACK_TREE_NONE) {
-		const struct stack_tree_node *shape = &b->shape_nodes[b->stack_shapes[stack]];
+		struct stack_tree_node shape = b->shapes.nodes[b->stack_shapes[stack]];
 
-		b->leaf_shapes[stack] = add_shape(b, shape->caller, leaf_text(b, shape->text));
+		b->leaf_shapes[stack] =
+			find_or_add(&b->shapes, shape.caller, leaf_text(b, shape.text));
 	}
 	return b->leaf_shapes[stack];
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
-
-static uint32_t add_node(struct building *b, uint32_t caller, uint32_t text)
-{
-	struct stack_tree *t = b->t;
-
-	if (ARRAY_ROOM(t->nodes, b->nodes_capacity, t->nnodes + 1))
-		return STACK_TREE_NONE;
-	t->nodes[t->nnodes] = (struct stack_tree_node){.caller = caller, .text = text};
-	return t->nnodes++;
-}
-
-/* Find or add: the root, a process, thread or mark; after stack_tree_focus() any node. */
-static uint32_t add_top(struct building *b, uint32_t caller, uint32_t text)
-{
-	struct stack_tree_node node = {.caller = caller, .text = text};
-	uint64_t hash = hash_pair(caller, text);
-	uint32_t found;
-
-	if (text == STACK_TREE_NONE)
-		return STACK_TREE_NONE;
-	found = table_find(&b->tops, hash, same_node, b->t->nodes, &node);
-	if (found != TABLE_NONE)
-		return found;
-	found = add_node(b, caller, text);
-	if (found != STACK_TREE_NONE && table_add(&b->tops, hash, found))
-		return STACK_TREE_NONE;
-	return found;
-}
 
 const char *stack_tree_mark(enum stack_quality quality)
 {
@@ -203,7 +190,7 @@ static uint32_t add_named(struct building *b, uint32_t caller, uint32_t thread,
 {
 	buf_reset(&b->scratch);
 	made(b->in, b->ctx, thread, &b->scratch);
-	return add_top(b, caller, scratch_text(b));
+	return find_or_add(&b->nodes, caller, scratch_text(b));
 }
 
 static uint32_t add_root(struct building *b, const struct incident_sample *s)
@@ -220,7 +207,7 @@ static uint32_t add_root(struct building *b, const struct incident_sample *s)
 		return node;
 	buf_reset(&b->scratch);
 	buf_puts(&b->scratch, stack_tree_mark((enum stack_quality)s->quality));
-	return add_top(b, node, scratch_text(b));
+	return find_or_add(&b->nodes, node, scratch_text(b));
 }
 
 /*
@@ -231,7 +218,7 @@ static uint32_t place(struct building *b, uint32_t root, uint32_t base, uint32_t
 {
 	uint32_t node = root, depth = 0;
 
-	for (; shape != STACK_TREE_NONE; shape = b->shape_nodes[shape].caller) {
+	for (; shape != STACK_TREE_NONE; shape = b->shapes.nodes[shape].caller) {
 		if (b->placed[shape] != STACK_TREE_NONE && b->placed[shape] >= base) {
 			node = b->placed[shape];
 			break;
@@ -242,7 +229,7 @@ static uint32_t place(struct building *b, uint32_t root, uint32_t base, uint32_t
 	}
 	while (depth && node != STACK_TREE_NONE) {
 		shape = b->path[--depth];
-		node = add_node(b, node, b->shape_nodes[shape].text);
+		node = add_node(&b->nodes, node, b->shapes.nodes[shape].text);
 		b->placed[shape] = node;
 	}
 	return node;
@@ -259,9 +246,10 @@ static uint32_t top_of(struct building *b, const struct incident_sample *s)
 	if (b->roots[group] == STACK_TREE_NONE || s->stack != STACK_NONE)
 		return b->roots[group];
 	if (b->leaf_roots[group] == STACK_TREE_NONE) {
-		struct stack_tree_node root = b->t->nodes[b->roots[group]];
+		struct stack_tree_node root = b->nodes.nodes[b->roots[group]];
 
-		b->leaf_roots[group] = add_top(b, root.caller, leaf_text(b, root.text));
+		b->leaf_roots[group] =
+			find_or_add(&b->nodes, root.caller, leaf_text(b, root.text));
 	}
 	return b->leaf_roots[group];
 }
@@ -301,7 +289,7 @@ static bool has_stack(const struct building *b, uint32_t sample)
 static int order_samples(struct building *b)
 {
 	struct stack_tree *t = b->t;
-	uint32_t ntops = t->nnodes, i;
+	uint32_t ntops = b->nodes.n, i;
 
 	b->first = calloc((size_t)ntops + 2, sizeof(*b->first));
 	b->order = malloc(((size_t)t->nsamples + 1) * sizeof(*b->order));
@@ -323,13 +311,13 @@ static int order_samples(struct building *b)
 static int place_samples(struct building *b)
 {
 	const struct incident_sample *samples = b->in->samples;
-	uint32_t ntops = b->t->nnodes, root, base, i;
+	uint32_t ntops = b->nodes.n, root, base, i;
 
-	b->placed = array_of_none(b->nshapes);
+	b->placed = array_of_none(b->shapes.n);
 	if (!b->placed)
 		return ERR_MEMORY;
 	for (root = 0; root < ntops; root++) {
-		base = b->t->nnodes;
+		base = b->nodes.n;
 		for (i = b->first[root]; i < b->first[root + 1]; i++) {
 			uint32_t sample = b->order[i];
 			uint32_t node = place(b, root, base, leaf_shape(b, samples[sample].stack));
@@ -359,7 +347,7 @@ static int build(struct building *b)
 		return ERR_MEMORY;
 	if (b->style->root) {
 		buf_puts(&b->scratch, b->style->root);
-		if (add_top(b, STACK_TREE_NONE, scratch_text(b)) == STACK_TREE_NONE)
+		if (find_or_add(&b->nodes, STACK_TREE_NONE, scratch_text(b)) == STACK_TREE_NONE)
 			return ERR_MEMORY;
 	}
 	rc = add_shapes(b);
@@ -372,9 +360,9 @@ static int build(struct building *b)
 
 static void free_building(struct building *b)
 {
-	table_free(&b->shapes);
-	table_free(&b->tops);
-	free(b->shape_nodes);
+	table_free(&b->nodes.table);
+	table_free(&b->shapes.table);
+	free(b->shapes.nodes);
 	free(b->frame_texts);
 	free(b->stack_shapes);
 	free(b->leaf_shapes);
@@ -400,6 +388,8 @@ int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t s
 	};
 	int rc = build(&b);
 
+	made.nodes = b.nodes.nodes;
+	made.nnodes = b.nodes.n;
 	free_building(&b);
 	if (rc) {
 		stack_tree_free(&made);
@@ -423,35 +413,35 @@ void stack_tree_free(struct stack_tree *t)
  * Node 1 below it the callers of a node of the old tree, upwards to the frame that was called
  * first.
  */
-static uint32_t add_callers(struct building *b, const struct stack_tree *old, uint32_t node)
+static uint32_t add_callers(struct node_list *list, const struct stack_tree *old, uint32_t node)
 {
 	uint32_t to = 1, up;
 
 	for (up = old->nodes[node].caller; up && to != STACK_TREE_NONE; up = old->nodes[up].caller)
-		to = add_top(b, to, old->nodes[up].text);
+		to = find_or_add(list, to, old->nodes[up].text);
 	return to;
 }
 
 /* places[node]: the node of the new tree for samples that end at a node of the old one. */
-static int focus(struct building *b, const struct stack_tree *old, uint32_t text, bool callers,
+static int focus(struct node_list *list, const struct stack_tree *old, uint32_t text, bool callers,
 		 uint32_t *places)
 {
 	uint32_t i;
 
-	if (add_top(b, STACK_TREE_NONE, old->nodes[0].text) == STACK_TREE_NONE ||
-	    add_top(b, 0, text) == STACK_TREE_NONE)
+	if (find_or_add(list, STACK_TREE_NONE, old->nodes[0].text) == STACK_TREE_NONE ||
+	    find_or_add(list, 0, text) == STACK_TREE_NONE)
 		return ERR_MEMORY;
 	for (i = 1; i < old->nnodes; i++) {
 		const struct stack_tree_node *node = &old->nodes[i];
 
 		/* A deeper call of the function begins anew. */
 		if (node->text == text)
-			places[i] = callers ? add_callers(b, old, i) : 1;
+			places[i] = callers ? add_callers(list, old, i) : 1;
 		else if (places[node->caller] == STACK_TREE_NONE)
 			continue;
 		else
 			places[i] = callers ? places[node->caller]
-					    : add_top(b, places[node->caller], node->text);
+					    : find_or_add(list, places[node->caller], node->text);
 		if (places[i] == STACK_TREE_NONE)
 			return ERR_MEMORY;
 	}
@@ -461,10 +451,9 @@ static int focus(struct building *b, const struct stack_tree *old, uint32_t text
 int stack_tree_focus(struct stack_tree *t, const struct incident *in, uint32_t text, bool callers,
 		     struct err *err)
 {
-	struct stack_tree focused = {.nlevels = 1};
-	struct building b = {.t = &focused};
+	struct node_list list = {0};
 	uint32_t *places = array_of_none(t->nnodes), i;
-	int rc = places ? focus(&b, t, text, callers, places) : ERR_MEMORY;
+	int rc = places ? focus(&list, t, text, callers, places) : ERR_MEMORY;
 
 	t->nsamples = 0;
 	for (i = 0; !rc && i < in->nsamples; i++) {
@@ -473,10 +462,10 @@ int stack_tree_focus(struct stack_tree *t, const struct incident *in, uint32_t t
 		t->nsamples += t->of_sample[i] != STACK_TREE_NONE;
 	}
 	free(places);
-	free_building(&b);
+	table_free(&list.table);
 	free(t->nodes);
-	t->nodes = focused.nodes;
-	t->nnodes = focused.nnodes;
+	t->nodes = list.nodes;
+	t->nnodes = list.n;
 	t->nlevels = 1;
 	return rc ? err_memory(err, "while building the tree of one function") : 0;
 }
