@@ -89,7 +89,7 @@ static const struct {
 };
 
 /* The handle is a mere number to dbghelp: it reads from no process. */
-static bool is_ready(struct dbghelp *d)
+static bool get_ready(struct dbghelp *d)
 {
 	size_t i;
 
@@ -116,7 +116,7 @@ static bool is_ready(struct dbghelp *d)
 	return d->ready;
 }
 
-static void fetch(struct dbghelp *d, struct job *job)
+static void fetch_file(struct dbghelp *d, struct job *job)
 {
 	wchar_t found[TEXT_MAX] = L"";
 	PVOID id = job->is_pdb ? (PVOID)&job->guid : (PVOID)(uintptr_t)job->one;
@@ -135,7 +135,7 @@ static void fetch(struct dbghelp *d, struct job *job)
 }
 
 /* Only debug information counts: our own reader has read the exports. */
-static void load(struct dbghelp *d, struct job *job)
+static void load_image(struct dbghelp *d, struct job *job)
 {
 	IMAGEHLP_MODULEW64 info = {.SizeOfStruct = sizeof(info)};
 
@@ -154,7 +154,7 @@ static void load(struct dbghelp *d, struct job *job)
 	job->module = 0;
 }
 
-static void name(struct dbghelp *d, struct job *job)
+static void name_address(struct dbghelp *d, struct job *job)
 {
 	union {
 		SYMBOL_INFOW info;
@@ -184,17 +184,17 @@ static void name(struct dbghelp *d, struct job *job)
 static void do_job(struct dbghelp *d, struct job *job)
 {
 	job->answer = DBGHELP_NO_SERVERS;
-	if (!is_ready(d))
+	if (!get_ready(d))
 		return;
 	switch (job->kind) {
 	case JOB_FETCH:
-		fetch(d, job);
+		fetch_file(d, job);
 		break;
 	case JOB_LOAD:
-		load(d, job);
+		load_image(d, job);
 		break;
 	case JOB_NAME:
-		name(d, job);
+		name_address(d, job);
 		break;
 	case JOB_UNLOAD:
 		d->call.unload(d, job->module);
@@ -202,7 +202,7 @@ static void do_job(struct dbghelp *d, struct job *job)
 	}
 }
 
-static void work(void *ctx)
+static void run_jobs(void *ctx)
 {
 	struct dbghelp *d = ctx;
 	struct job *job = malloc(sizeof(*job));
@@ -233,14 +233,14 @@ static void work(void *ctx)
 
 /* ---- the worker's side ----------------------------------------------------------------------- */
 
-static enum dbghelp_answer ask(struct dbghelp *d, struct job *job)
+static enum dbghelp_answer ask_thread(struct dbghelp *d, struct job *job)
 {
 	uint64_t start_ns = os_now_ns(), spent_ns = 0;
 	enum dbghelp_answer answer = DBGHELP_LATE;
 
 	if (job->kind != JOB_UNLOAD && start_ns < d->rest_until_ns)
 		return DBGHELP_LATE;
-	if (!d->thread && os_thread_start("dbghelp", work, d, &d->thread, NULL))
+	if (!d->thread && os_thread_start("dbghelp", run_jobs, d, &d->thread, NULL))
 		return DBGHELP_NONE;
 	os_mutex_lock(d->lock);
 	if (!d->busy) {
@@ -306,7 +306,7 @@ enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *
 	job->one = file->timestamp;
 	job->two = file->guid ? file->age : file->image_bytes;
 	if (put_text(job, file->name))
-		answer = ask(d, job);
+		answer = ask_thread(d, job);
 	if (answer == DBGHELP_DONE)
 		wide_put(out, job->text);
 	return answer_once(d, answer);
@@ -316,7 +316,7 @@ uint64_t dbghelp_load(struct dbghelp *d, const char *path)
 {
 	struct job *job = new_job(d, JOB_LOAD);
 
-	return job && put_text(job, path) && ask(d, job) == DBGHELP_DONE ? job->module : 0;
+	return job && put_text(job, path) && ask_thread(d, job) == DBGHELP_DONE ? job->module : 0;
 }
 
 void dbghelp_unload(struct dbghelp *d, uint64_t module)
@@ -326,7 +326,7 @@ void dbghelp_unload(struct dbghelp *d, uint64_t module)
 	if (!job)
 		return;
 	job->module = module;
-	ask(d, job);
+	ask_thread(d, job);
 }
 
 bool dbghelp_name(struct dbghelp *d, uint64_t module, uint32_t rva, struct dbghelp_function *out)
@@ -337,7 +337,7 @@ bool dbghelp_name(struct dbghelp *d, uint64_t module, uint32_t rva, struct dbghe
 		return false;
 	job->module = module;
 	job->function.rva = rva;
-	if (ask(d, job) != DBGHELP_DONE)
+	if (ask_thread(d, job) != DBGHELP_DONE)
 		return false;
 	*out = job->function;
 	return true;

@@ -114,7 +114,7 @@ static void add_die(struct debug_info *d, Dwarf_Die *die, struct ranges *to)
 }
 
 /* By start; among equal starts the larger range first, so that the inner one is found. */
-static int compare(const void *left, const void *right)
+static int compare_ranges(const void *left, const void *right)
 {
 	const struct range *a = left, *b = right;
 
@@ -154,7 +154,7 @@ static void list_units(struct debug_info *d)
 
 	while (d->lib.dwarf_get_units(d->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
 		add_die(d, &die, &d->units);
-	qsort(d->units.items, d->units.n, sizeof(*d->units.items), compare);
+	qsort(d->units.items, d->units.n, sizeof(*d->units.items), compare_ranges);
 }
 
 static bool holds_functions(int tag)
@@ -192,7 +192,8 @@ static bool enter_unit(struct debug_info *d, uint64_t vaddr, Dwarf_Die *unit)
 		d->unit = at->die;
 		d->has_unit = true;
 		list_functions(d, unit, 0);
-		qsort(d->functions.items, d->functions.n, sizeof(*d->functions.items), compare);
+		qsort(d->functions.items, d->functions.n, sizeof(*d->functions.items),
+		      compare_ranges);
 	}
 	return !d->functions.failed;
 }
@@ -275,7 +276,7 @@ static uint64_t start_of(struct walk *w, Dwarf_Die *die)
 	return elf_offset(w->d->head, start, &offset) ? offset : 0;
 }
 
-static uint64_t number(struct debug_info *d, Dwarf_Die *die, unsigned name)
+static uint64_t read_number(struct debug_info *d, Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word value;
@@ -303,8 +304,8 @@ static const char *whole_path(struct debug_info *d, Dwarf_Die *unit, const char 
 static void call_site(struct walk *w, Dwarf_Die *unit, uint32_t at, struct incident_line *caller)
 {
 	struct debug_info *d = w->d;
-	uint64_t line = number(d, &w->functions[at], DW_AT_call_line);
-	uint64_t file = number(d, &w->functions[at], DW_AT_call_file);
+	uint64_t line = read_number(d, &w->functions[at], DW_AT_call_line);
+	uint64_t file = read_number(d, &w->functions[at], DW_AT_call_file);
 	Dwarf_Files *files;
 	size_t nfiles;
 

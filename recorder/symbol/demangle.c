@@ -26,7 +26,7 @@ static bool has_high_byte(const char *bytes, size_t n)
  * exception: while Rust prints an identifier decoded from Punycode, the only one with bytes over
  * 0x7f. There the callback waits for the next piece.
  */
-static void add(const char *piece, size_t n, void *ctx)
+static void append_piece(const char *piece, size_t n, void *ctx)
 {
 	struct text *text = ctx;
 	size_t take = n < text->room - text->len ? n : text->room - text->len;
@@ -38,15 +38,15 @@ static void add(const char *piece, size_t n, void *ctx)
 		longjmp(text->full, 1);
 }
 
-static bool run(const char *name, struct text *text)
+static bool demangle_either(const char *name, struct text *text)
 {
 	if (setjmp(text->full))
 		return true;
 	/* Rust first: its legacy names are well-formed C++ names too. */
-	if (rust_demangle_callback(name, DMGL_NO_OPTS, add, text) && text->len)
+	if (rust_demangle_callback(name, DMGL_NO_OPTS, append_piece, text) && text->len)
 		return true;
 	text->len = 0;
-	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, add, text) && text->len;
+	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, append_piece, text) && text->len;
 }
 
 bool demangle(const char *raw, char *out, size_t n)
@@ -63,7 +63,7 @@ bool demangle(const char *raw, char *out, size_t n)
 		len = (size_t)(version - raw);
 	memcpy(name, raw, len);
 	name[len] = '\0';
-	if (name[0] == '_' && run(name, &text)) {
+	if (name[0] == '_' && demangle_either(name, &text)) {
 		out[text.len] = '\0';
 		return true;
 	}

@@ -51,7 +51,7 @@ static void name_of(const struct object_key *key, char out[NAME_BYTES])
 	snprintf(out + 2 * i, sizeof(SUFFIX), SUFFIX);
 }
 
-static bool is_ours(const char *name)
+static bool is_index_name(const char *name)
 {
 	size_t n = strlen(name);
 
@@ -78,7 +78,7 @@ static int add_item(struct list *list, const char *name, const struct stat *st)
 }
 
 /* Remove unfinished files of recorders that were killed, once nobody can still be writing them. */
-static void look_at(struct symbol_disk *d, const char *name, struct list *list)
+static void list_file(struct symbol_disk *d, const char *name, struct list *list)
 {
 	struct stat st;
 
@@ -87,20 +87,20 @@ static void look_at(struct symbol_disk *d, const char *name, struct list *list)
 	if (!strncmp(name, UNFINISHED, strlen(UNFINISHED))) {
 		if (mtime_of(&st) + 60 * NS_PER_SEC < os_wall_ns())
 			unlinkat(d->fd, name, 0);
-	} else if (is_ours(name) &&
+	} else if (is_index_name(name) &&
 		   (list->n >= SYMBOL_DISK_FILES_MAX || add_item(list, name, &st))) {
 		unlinkat(d->fd, name, 0);
 	}
 }
 
-static void scan(struct symbol_disk *d, struct list *list)
+static void list_files(struct symbol_disk *d, struct list *list)
 {
 	int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)) != NULL)
-		look_at(d, entry->d_name, list);
+		list_file(d, entry->d_name, list);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -121,7 +121,7 @@ static void make_room(struct symbol_disk *d, uint64_t n)
 	uint64_t keep = d->max_bytes / 100 * KEEP_PCT;
 	uint32_t i;
 
-	scan(d, &list);
+	list_files(d, &list);
 	if (list.n)
 		qsort(list.items, list.n, sizeof(*list.items), by_use);
 	for (i = 0; i < list.n && list.bytes + n > keep; i++) {
@@ -236,7 +236,7 @@ int symbol_disk_get(struct symbol_disk *d, const struct object_key *key, struct 
 	return rc;
 }
 
-static void forget(struct symbol_disk *d, const char *name)
+static void remove_file(struct symbol_disk *d, const char *name)
 {
 	struct stat st;
 
@@ -251,7 +251,7 @@ void symbol_disk_drop(struct symbol_disk *d, const struct object_key *key)
 	char name[NAME_BYTES];
 
 	name_of(key, name);
-	forget(d, name);
+	remove_file(d, name);
 }
 
 /* No sync: after a crash of the machine, the checksum in the file reveals the damage. */
@@ -283,7 +283,7 @@ int symbol_disk_put(struct symbol_disk *d, const struct object_key *key, const v
 	int rc;
 
 	name_of(key, name);
-	forget(d, name);
+	remove_file(d, name);
 	if (n > d->max_bytes / 2)
 		return err_set(err, ERR_LIMIT, "%zu bytes take over half of the symbol cache", n);
 	if (atomic_load(&d->bytes) + n > d->max_bytes)

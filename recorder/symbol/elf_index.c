@@ -40,7 +40,7 @@ static unsigned rank_of(const struct sort_item *c)
 	return RANK_MAX - (unsigned)(c->key >> KEY_RANK_SHIFT & RANK_MAX);
 }
 
-static bool guessed(const struct sort_item *c)
+static bool is_guessed(const struct sort_item *c)
 {
 	return c->key & KEY_GUESSED;
 }
@@ -129,7 +129,7 @@ static bool is_label(struct builder *b, const struct view *v, uint32_t shndx, ui
 	return text[0] && text[0] != '.' && text[0] != '$';
 }
 
-static unsigned rank(unsigned type, unsigned binding)
+static unsigned rank_symbol(unsigned type, unsigned binding)
 {
 	unsigned typed = type == ELF_STT_NOTYPE ? 0 : RANK_TYPED;
 
@@ -186,7 +186,8 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	if (ARRAY_ROOM(b->candidates, b->capacity, b->ncandidates + 1))
 		return err_memory(b->err, "for its symbols");
 	c.key = (value - b->index->base) << KEY_START_SHIFT |
-		(RANK_MAX - rank(type, binding)) << KEY_RANK_SHIFT | (size ? 0 : KEY_GUESSED);
+		(RANK_MAX - rank_symbol(type, binding)) << KEY_RANK_SHIFT |
+		(size ? 0 : KEY_GUESSED);
 	c.value[0] = (uint32_t)(size && size < room ? size : room);
 	c.value[1] = name;
 	b->candidates[b->ncandidates++] = c;
@@ -284,16 +285,16 @@ static const struct sort_item *best_of(struct builder *b, const struct sort_item
 }
 
 /* Fold the candidates for one address into one, with the best name, and a size if any has it. */
-static struct sort_item fold(struct builder *b, const struct sort_item *c, uint32_t n)
+static struct sort_item fold_candidates(struct builder *b, const struct sort_item *c, uint32_t n)
 {
 	struct sort_item best = *best_of(b, c, n);
 	uint32_t i, measured = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!guessed(&c[i]) && c[i].value[0] > measured)
+		if (!is_guessed(&c[i]) && c[i].value[0] > measured)
 			measured = c[i].value[0];
 	}
-	if (guessed(&best) && measured) {
+	if (is_guessed(&best) && measured) {
 		best.key &= ~(uint64_t)KEY_GUESSED;
 		best.value[0] = measured;
 	}
@@ -304,23 +305,23 @@ static struct sort_item fold(struct builder *b, const struct sort_item *c, uint3
  * A label inside a function with a size is a place in it, not a function. A function without a size
  * ends where the next entry starts.
  */
-static void emit(struct elf_index *index, const struct sort_item *c, uint64_t *covered_to,
-		 bool *open)
+static void add_entry(struct elf_index *index, const struct sort_item *c, uint64_t *covered_to,
+		      bool *open)
 {
 	struct elf_entry *last = index->nentries ? &index->entries[index->nentries - 1] : NULL;
 	uint32_t start = start_of(c), size = c->value[0];
 
-	if (guessed(c) && rank_of(c) < RANK_TYPED && start < *covered_to)
+	if (is_guessed(c) && rank_of(c) < RANK_TYPED && start < *covered_to)
 		return;
 	if (*open && last->size > start - last->start)
 		last->size = start - last->start;
-	*open = guessed(c);
-	if (!guessed(c) && (uint64_t)start + size > *covered_to)
+	*open = is_guessed(c);
+	if (!is_guessed(c) && (uint64_t)start + size > *covered_to)
 		*covered_to = (uint64_t)start + size;
 	index->entries[index->nentries++] = (struct elf_entry){start, size, c->value[1]};
 }
 
-static void fold_all(struct builder *b)
+static void fold_addresses(struct builder *b)
 {
 	const struct sort_item *c = b->candidates;
 	uint64_t covered_to = 0;
@@ -332,8 +333,8 @@ static void fold_all(struct builder *b)
 
 		for (n = 1; i + n < b->ncandidates && start_of(&c[i + n]) == start_of(&c[i]); n++)
 			;
-		best = fold(b, c + i, n);
-		emit(b->index, &best, &covered_to, &open);
+		best = fold_candidates(b, c + i, n);
+		add_entry(b->index, &best, &covered_to, &open);
 	}
 }
 
@@ -354,7 +355,7 @@ static int build_entries(struct builder *b)
 	index->entries = malloc(n * sizeof(*index->entries));
 	if (!index->entries)
 		return err_memory(b->err, "for its symbols");
-	fold_all(b);
+	fold_addresses(b);
 	fit = realloc(index->entries, index->nentries * sizeof(*fit));
 	if (!fit)
 		return err_memory(b->err, "for its symbols");

@@ -126,7 +126,7 @@ struct reader {
 	struct err *err;
 };
 
-static int damaged(struct err *err)
+static int report_damage(struct err *err)
 {
 	return err_set(err, ERR_FORMAT, "the saved index is damaged");
 }
@@ -166,11 +166,11 @@ static int read_head(struct reader *r)
 	if (le32(h + 12) > BUILD_ID_MAX || s->head.nsegments > ELF_SEGMENTS_MAX ||
 	    r->nentries > ELF_FUNCTIONS_MAX || r->names_bytes > ELF_STRINGS_MAX_BYTES ||
 	    s->index->base > UINT64_MAX / 2)
-		return damaged(r->err);
+		return report_damage(r->err);
 	need = HEADER_BYTES + (uint64_t)s->head.nsegments * SEGMENT_BYTES +
 	       (uint64_t)r->nentries * ENTRY_BYTES + r->names_bytes;
 	if (need != r->in->size)
-		return damaged(r->err);
+		return report_damage(r->err);
 	r->crc = crc32(0, h + CHECKED_FROM, HEADER_BYTES - CHECKED_FROM);
 	r->at = HEADER_BYTES;
 	return 0;
@@ -191,7 +191,7 @@ static int read_segments(struct reader *r)
 					  at[32] & 1};
 		if (s->offset + s->file_bytes < s->offset ||
 		    s->vaddr + s->memory_bytes < s->vaddr || s->vaddr + s->file_bytes < s->vaddr)
-			rc = damaged(r->err);
+			rc = report_damage(r->err);
 	}
 	return rc;
 }
@@ -217,7 +217,7 @@ static int read_entries(struct reader *r)
 
 			if (e.name >= r->names_bytes ||
 			    (i && e.start <= index->entries[i - 1].start))
-				rc = damaged(r->err);
+				rc = report_damage(r->err);
 			index->entries[i] = e;
 		}
 	}
@@ -269,7 +269,7 @@ int elf_saved_read(const struct bytes *in, struct elf_saved *out, struct err *er
 	if (!rc)
 		rc = read_names(&r);
 	if (!rc && (uint32_t)r.crc != s->checksum)
-		rc = damaged(err);
+		rc = report_damage(err);
 	if (!rc)
 		*out = *s;
 	else if (s)

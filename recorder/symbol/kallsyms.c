@@ -116,7 +116,7 @@ static int add_function(struct kallsyms *k, const struct kallsyms_line *line)
 	return k->names.failed;
 }
 
-static int collect(struct kallsyms *k, const char *text, size_t n, bool *hidden)
+static int collect_functions(struct kallsyms *k, const char *text, size_t n, bool *hidden)
 {
 	const char *at = text, *end = text + n;
 	struct kallsyms_line line;
@@ -142,7 +142,7 @@ static int collect(struct kallsyms *k, const char *text, size_t n, bool *hidden)
 }
 
 /* Sort, and keep the best name for each address. */
-static int fold(struct kallsyms *k)
+static int sort_entries(struct kallsyms *k)
 {
 	size_t n = k->nentries;
 	struct sort_item *items = malloc(2 * n * sizeof(*items));
@@ -182,14 +182,14 @@ int kallsyms_parse(const char *text, size_t n, struct kallsyms **out, struct err
 	if (k)
 		k->names.max_bytes = KALLSYMS_MAX_BYTES;
 	if (k)
-		rc = collect(k, text, n, &hidden);
+		rc = collect_functions(k, text, n, &hidden);
 	if (!rc && !k->nentries)
 		rc = hidden ? kallsyms_hidden(err)
 			    : err_set(err, ERR_FORMAT, "the kernel's symbol list has no function");
 	else if (!rc && !k->base)
 		rc = err_set(err, ERR_FORMAT, "the kernel's symbol list lacks _text and _stext");
 	else if (!rc)
-		rc = fold(k);
+		rc = sort_entries(k);
 	if (rc == ERR_MEMORY)
 		err_memory(err, "for the kernel's symbols");
 	else if (rc == ERR_LIMIT)

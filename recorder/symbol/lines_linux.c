@@ -35,7 +35,7 @@ struct job {
 	struct buf reply;
 };
 
-static void flush(struct job *j)
+static void flush_reply(struct job *j)
 {
 	const char *at = j->reply.data;
 	size_t left = j->reply.failed ? 0 : j->reply.len;
@@ -56,7 +56,7 @@ static void flush(struct job *j)
 static void send_state(struct job *j, enum lines_state state, const char *why)
 {
 	lines_put_state(&j->reply, state, why);
-	flush(j);
+	flush_reply(j);
 }
 
 /* Sanitizers reserve terabytes of address space. */
@@ -106,10 +106,10 @@ static void send_lines(struct job *j, struct debug_info *d, const struct elf_hea
 		if (n)
 			lines_put(&j->reply, i, found, n);
 		if (j->reply.len > FLUSH_BYTES)
-			flush(j);
+			flush_reply(j);
 	}
 	lines_put_end(&j->reply);
-	flush(j);
+	flush_reply(j);
 }
 
 /* The debug information may be in the file itself, or in a separate one. */
@@ -159,7 +159,7 @@ static void child_main(struct job *j)
 /* ---- the parent ------------------------------------------------------------------------------ */
 
 /* Read until the child closes the pipe or the time is over. */
-static const char *receive(int fd, uint64_t end_ns, struct buf *reply)
+static const char *receive_reply(int fd, uint64_t end_ns, struct buf *reply)
 {
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -186,7 +186,7 @@ static const char *receive(int fd, uint64_t end_ns, struct buf *reply)
 }
 
 /* A child stuck in a hanging file system cannot be ended; leave it behind after some seconds. */
-static int reap(pid_t pid, bool give_up)
+static int reap_child(pid_t pid, bool give_up)
 {
 	unsigned tries;
 	int status = 0;
@@ -227,8 +227,8 @@ static int read_reply(int fd, pid_t pid, uint32_t n, uint64_t end_ns, struct lin
 		   struct err *err)
 {
 	struct buf reply = {.max_bytes = LINES_REPLY_MAX_BYTES};
-	const char *why = receive(fd, end_ns, &reply);
-	int status = reap(pid, why != NULL), rc;
+	const char *why = receive_reply(fd, end_ns, &reply);
+	int status = reap_child(pid, why != NULL), rc;
 
 	if (!why && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 		why = why_ended(status);

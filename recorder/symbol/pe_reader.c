@@ -189,7 +189,7 @@ static bool try_directories(struct finds *f, const char *name, bool pdb)
 	return false;
 }
 
-static void lower(const char *from, char *to, size_t n)
+static void copy_lower(const char *from, char *to, size_t n)
 {
 	size_t i;
 
@@ -205,7 +205,7 @@ static bool find_named(struct finds *f, const char *name, bool pdb)
 
 	if (!*name || strlen(name) >= sizeof(small))
 		return false;
-	lower(name, small, sizeof(small));
+	copy_lower(name, small, sizeof(small));
 	return try_directories(f, name, pdb) ||
 	       (strcmp(small, name) && try_directories(f, small, pdb));
 }

@@ -41,7 +41,7 @@ struct perfmap {
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Read a number and the blanks after it; moves past. The text ends in a NUL, which stops it. */
-static bool hex(const char **at, uint64_t *out)
+static bool read_hex(const char **at, uint64_t *out)
 {
 	const char *p = *at, *first;
 	int digit;
@@ -69,7 +69,7 @@ static bool parse_line(struct perfmap *map, char *at, char *end, struct entry *o
 	uint64_t bytes;
 	char *name;
 
-	if (!hex(&p, &out->start) || !hex(&p, &bytes))
+	if (!read_hex(&p, &out->start) || !read_hex(&p, &bytes))
 		return false;
 	if (!bytes || bytes > PERFMAP_FUNCTION_MAX_BYTES || out->start + bytes < out->start)
 		return false;
@@ -152,7 +152,7 @@ static void add_range(struct perfmap *map, uint64_t start, uint64_t end, uint32_
 }
 
 /* Each step takes a line from the items or from the heap: O(n log n) for any overlaps. */
-static void sweep(struct sweep *s)
+static void sweep_ranges(struct sweep *s)
 {
 	uint32_t n = s->map->nentries;
 	uint64_t place = 0, end;
@@ -175,7 +175,7 @@ static void sweep(struct sweep *s)
 }
 
 /* Return memory; if that fails, the block is only larger than needed. */
-static void *fit(void *block, size_t n)
+static void *shrink_block(void *block, size_t n)
 {
 	void *fitted = realloc(block, n);
 
@@ -186,7 +186,7 @@ static void *fit(void *block, size_t n)
  * Keep only what can be found: a program that runs for days names the same memory many times. Names
  * move towards the front of the text. number has room for one number per entry.
  */
-static void compact(struct perfmap *map, uint32_t *number)
+static void drop_unused_entries(struct perfmap *map, uint32_t *number)
 {
 	uint32_t i, kept = 0;
 	size_t text = 0;
@@ -210,9 +210,9 @@ static void compact(struct perfmap *map, uint32_t *number)
 		map->ranges[i].entry = number[map->ranges[i].entry];
 	map->nentries = map->capacity = kept;
 	map->text.len = map->text.cap = text;
-	map->text.data = fit(map->text.data, text);
-	map->entries = fit(map->entries, kept * sizeof(*map->entries));
-	map->ranges = fit(map->ranges, map->nranges * sizeof(*map->ranges));
+	map->text.data = shrink_block(map->text.data, text);
+	map->entries = shrink_block(map->entries, kept * sizeof(*map->entries));
+	map->ranges = shrink_block(map->ranges, map->nranges * sizeof(*map->ranges));
 }
 
 static int build_ranges(struct perfmap *map)
@@ -230,8 +230,8 @@ static int build_ranges(struct perfmap *map)
 		for (i = 0; i < n; i++)
 			s.items[i] = (struct sort_item){map->entries[i].start, {(uint32_t)i, 0}};
 		sort_items(s.items, s.items + n, map->nentries);
-		sweep(&s);
-		compact(map, s.heap);
+		sweep_ranges(&s);
+		drop_unused_entries(map, s.heap);
 	} else {
 		rc = ERR_MEMORY;
 	}

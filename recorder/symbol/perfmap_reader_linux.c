@@ -47,7 +47,7 @@ static void set_note(struct jit_table *t, const char *what)
 	t->base.note = t->note;
 }
 
-static bool same(const struct os_file_info *a, const struct os_file_info *b)
+static bool is_same_file(const struct os_file_info *a, const struct os_file_info *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size_bytes == b->size_bytes &&
 	       a->mtime_ns == b->mtime_ns;
@@ -65,14 +65,14 @@ static int load_text(struct jit_table *t, uint64_t size_bytes, struct buf *text)
 }
 
 /* Read the open file, unless map is up to date. On failure the old map stays. */
-static void load(struct jit_table *t)
+static void load_map(struct jit_table *t)
 {
 	struct perfmap *map = NULL;
 	struct os_file_info info;
 	struct buf text = {0};
 
 	if (os_file_info(t->file, &info, NULL) || !info.size_bytes ||
-	    (t->map && same(&info, &t->seen)))
+	    (t->map && is_same_file(&info, &t->seen)))
 		return;
 	if (!load_text(t, info.size_bytes, &text) && !perfmap_parse(&text, &map, NULL)) {
 		perfmap_free(t->map);
@@ -92,7 +92,7 @@ static void load(struct jit_table *t)
  * Try the path first, because the file may have been replaced; when it has gone, the open file. A
  * path that belongs to another program by now (pid reused, exec) counts as gone.
  */
-static void refresh(struct jit_table *t)
+static void refresh_map(struct jit_table *t)
 {
 	uint64_t start_ns = os_now_ns(), now_ns, wait_ns;
 	struct os_file *file = NULL;
@@ -111,7 +111,7 @@ static void refresh(struct jit_table *t)
 		set_note(t, err.text);
 	}
 	if (t->file)
-		load(t);
+		load_map(t);
 	now_ns = os_now_ns();
 	wait_ns = (now_ns - start_ns) * LOAD_SHARE;
 	if (wait_ns < LOOK_EVERY_NS)
@@ -131,7 +131,7 @@ static int open_jit(const struct symbol_env *env, const struct object *object, u
 	t->base.reader = &perfmap_reader;
 	t->pid = object->key.pid;
 	t->identity = symbol_process_identity(t->pid);
-	refresh(t);
+	refresh_map(t);
 	*out = &t->base;
 	return 0;
 }
@@ -141,7 +141,7 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	struct jit_table *t = (struct jit_table *)table;
 	struct perfmap_function function;
 
-	refresh(t);
+	refresh_map(t);
 	if (!t->map || !perfmap_find(t->map, offset, &function))
 		return false;
 	*out = (struct symbol){function.start, function.name, NULL};

@@ -48,8 +48,8 @@ void rva_index_free(struct rva_index *index)
 	free(index);
 }
 
-static int push(struct rva_index *index, uint32_t rva, unsigned low, uint32_t end, uint32_t name,
-		struct err *err)
+static int push_item(struct rva_index *index, uint32_t rva, unsigned low, uint32_t end,
+		     uint32_t name, struct err *err)
 {
 	if (index->nitems == RVA_FUNCTIONS_MAX)
 		return err_set(err, ERR_LIMIT, "it has more than %u functions", RVA_FUNCTIONS_MAX);
@@ -62,7 +62,7 @@ static int push(struct rva_index *index, uint32_t rva, unsigned low, uint32_t en
 
 int rva_index_bound(struct rva_index *index, uint32_t rva, uint32_t end, struct err *err)
 {
-	return rva < end ? push(index, rva, KEY_BOUND, end, NO_NAME, err) : 0;
+	return rva < end ? push_item(index, rva, KEY_BOUND, end, NO_NAME, err) : 0;
 }
 
 int rva_index_add(struct rva_index *index, uint32_t rva, uint32_t end, unsigned rank,
@@ -78,7 +78,7 @@ int rva_index_add(struct rva_index *index, uint32_t rva, uint32_t end, unsigned 
 		return 0;
 	if (rank > RVA_RANK_MAX)
 		rank = RVA_RANK_MAX;
-	rc = push(index, rva, RVA_RANK_MAX - rank, end, at, err);
+	rc = push_item(index, rva, RVA_RANK_MAX - rank, end, at, err);
 	if (rc)
 		return rc;
 	buf_put(&index->names, name, n);
@@ -87,7 +87,7 @@ int rva_index_add(struct rva_index *index, uint32_t rva, uint32_t end, unsigned 
 }
 
 /* The first item of an RVA makes its entry; the bound, which comes last, ends it. */
-static void fold(struct rva_index *index, const struct sort_item *item)
+static void fold_item(struct rva_index *index, const struct sort_item *item)
 {
 	struct entry *last = index->nentries ? &index->entries[index->nentries - 1] : NULL;
 	uint32_t rva = (uint32_t)(item->key >> KEY_RVA_SHIFT);
@@ -116,7 +116,7 @@ int rva_index_finish(struct rva_index *index, struct err *err)
 	sort_items(index->items, scratch, n);
 	free(scratch);
 	for (uint32_t i = 0; i < n; i++)
-		fold(index, &index->items[i]);
+		fold_item(index, &index->items[i]);
 	free(index->items);
 	index->items = NULL;
 	return 0;

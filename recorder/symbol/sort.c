@@ -6,7 +6,8 @@
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 /* One stable pass over one digit; false when all items share it, so nothing was moved. */
-static bool pass(const struct sort_item *from, struct sort_item *to, uint32_t n, unsigned shift)
+static bool sort_by_digit(const struct sort_item *from, struct sort_item *to, uint32_t n,
+			  unsigned shift)
 {
 	uint32_t at[DIGITS] = {0};
 	uint32_t i, sum = 0;
@@ -32,7 +33,7 @@ void sort_items(struct sort_item *items, struct sort_item *scratch, uint32_t n)
 	unsigned shift;
 
 	for (shift = 0; n && shift < 64; shift += DIGIT_BITS) {
-		if (pass(from, to, n, shift)) {
+		if (sort_by_digit(from, to, n, shift)) {
 			struct sort_item *other = from;
 
 			from = to;

@@ -1,8 +1,8 @@
 /*
  * Unpacking .xz, by the system's liblzma.
  *
- * Host: the library is loaded at run time (linux-capture.md section 4), so the recorder does not
- * need it where nobody packs symbols (Debian), and starts where it is missing.
+ * Host: the library is loaded at run time, so the recorder does not need it where nobody packs
+ * symbols (Debian), and starts where it is missing.
  */
 #pragma once
 

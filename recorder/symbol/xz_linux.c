@@ -18,7 +18,7 @@ typedef int stream_buffer_decode(uint64_t *memlimit, uint32_t flags, const void 
 #define RATIO_GUESS 8                    /* symbols pack to a fourth, so one attempt is enough */
 #define ROOM_MIN_BYTES 65536u
 
-static int one_attempt(stream_buffer_decode *decode, const uint8_t *in, size_t n, size_t room,
+static int unpack_into(stream_buffer_decode *decode, const uint8_t *in, size_t n, size_t room,
 		       struct buf *out)
 {
 	uint64_t memory = XZ_MEMORY_BYTES;
@@ -38,8 +38,8 @@ static int one_attempt(stream_buffer_decode *decode, const uint8_t *in, size_t n
  * liblzma does not tell the size of the output in advance: a buffer that is too small is doubled.
  * Each attempt takes a time bounded by n and the buffer.
  */
-static int attempts(stream_buffer_decode *decode, const void *in, size_t n, size_t max_bytes,
-		    struct buf *out, struct err *err)
+static int unpack_growing(stream_buffer_decode *decode, const void *in, size_t n, size_t max_bytes,
+			  struct buf *out, struct err *err)
 {
 	uint64_t end_ns = os_now_ns() + XZ_MAX_NS;
 	size_t room = n > max_bytes / RATIO_GUESS ? max_bytes : n * RATIO_GUESS;
@@ -48,7 +48,7 @@ static int attempts(stream_buffer_decode *decode, const void *in, size_t n, size
 	if (room < ROOM_MIN_BYTES)
 		room = ROOM_MIN_BYTES < max_bytes ? ROOM_MIN_BYTES : max_bytes;
 	for (;;) {
-		rc = one_attempt(decode, in, n, room, out);
+		rc = unpack_into(decode, in, n, room, out);
 		if (rc != LZMA_BUF_ERROR || room == max_bytes)
 			break;
 		if (os_now_ns() > end_ns)
@@ -82,7 +82,7 @@ int xz_unpack(const void *in, size_t n, size_t max_bytes, struct buf *out, struc
 
 	if (symbol) {
 		memcpy(&decode, &symbol, sizeof(decode));    /* ISO C has no cast for it */
-		rc = attempts(decode, in, n, max_bytes, out, err);
+		rc = unpack_growing(decode, in, n, max_bytes, out, err);
 	} else {
 		rc = err_set(err, ERR_UNSUPPORTED, "its symbols are packed, and liblzma.so.5, "
 			     "which unpacks them, is missing: install liblzma5 or xz-libs");

@@ -104,7 +104,7 @@ uint64_t eh_get_pointer(struct eh_cursor *c, unsigned encoding, uint64_t data_va
 
 /* ---- CIE and FDE ----------------------------------------------------------------------------- */
 
-static struct eh_cursor cursor(const struct eh_frame *t, size_t at, size_t end)
+static struct eh_cursor cursor_at(const struct eh_frame *t, size_t at, size_t end)
 {
 	return (struct eh_cursor){.bytes = t->in.frames, .at = at, .end = end,
 				  .vaddr = t->in.frames_vaddr, .bad = at > end};
@@ -116,7 +116,7 @@ static struct eh_cursor cursor(const struct eh_frame *t, size_t at, size_t end)
  */
 static struct eh_cursor open_entry(const struct eh_frame *t, size_t at)
 {
-	struct eh_cursor c = cursor(t, at, t->in.frames_bytes);
+	struct eh_cursor c = cursor_at(t, at, t->in.frames_bytes);
 	uint64_t n = eh_get(&c, 4);
 
 	if (n == 0xffffffff)
@@ -292,7 +292,7 @@ bool eh_frame_pointer(const uint8_t *header, size_t header_bytes, uint64_t heade
 }
 
 /* Use the file's index if it is sorted and has the encoding that every linker writes. */
-static bool take_index(struct eh_frame *t)
+static bool use_file_index(struct eh_frame *t)
 {
 	const uint8_t *header = t->in.header;
 	struct eh_cursor c = open_header(header, t->in.header_bytes, t->in.header_vaddr);
@@ -321,7 +321,7 @@ static bool take_index(struct eh_frame *t)
  * Visit each FDE that has a sane range within reach of the base: count them, or write entries.
  * Entries are i32 distances from the start of .eh_frame.
  */
-static uint32_t scan(const struct eh_frame *t, uint32_t max, uint64_t *entries)
+static uint32_t scan_fdes(const struct eh_frame *t, uint32_t max, uint64_t *entries)
 {
 	struct eh_fde fde = {.cie.at = SIZE_MAX};
 	uint32_t n = 0;
@@ -366,7 +366,7 @@ static void sift(uint64_t *v, size_t root, size_t n)
 	}
 }
 
-static void sort(uint64_t *v, size_t n)
+static void sort_entries(uint64_t *v, size_t n)
 {
 	size_t i;
 
@@ -402,7 +402,7 @@ static void make_pairs(uint64_t *entries, uint32_t n)
 
 static int build_index(struct eh_frame *t, struct err *err)
 {
-	uint32_t n = scan(t, EH_FRAME_MAX_FDES, NULL);
+	uint32_t n = scan_fdes(t, EH_FRAME_MAX_FDES, NULL);
 	uint64_t *entries;
 
 	if (!n)
@@ -410,8 +410,8 @@ static int build_index(struct eh_frame *t, struct err *err)
 	entries = malloc((size_t)n * sizeof(*entries));
 	if (!entries)
 		return err_memory(err, "for an index of %u functions", n);
-	t->count = scan(t, n, entries);
-	sort(entries, n);
+	t->count = scan_fdes(t, n, entries);
+	sort_entries(entries, n);
 	make_pairs(entries, n);
 	t->own_index = (uint8_t *)entries;
 	t->index = t->own_index;
@@ -439,7 +439,7 @@ int eh_frame_new(const struct eh_sections *in, struct eh_frame **out, struct err
 			     in->frames_bytes + in->header_bytes, EH_FRAME_MAX_BYTES);
 	else if (!in->frames || !in->frames_bytes)
 		rc = err_set(err, ERR_FORMAT, "its .eh_frame is empty");
-	else if (!take_index(t))
+	else if (!use_file_index(t))
 		rc = build_index(t, err);
 	if (rc) {
 		eh_frame_free(t);
@@ -548,7 +548,7 @@ enum eh_result eh_frame_clone_row(const struct eh_frame *t, uint64_t vaddr, uint
 
 bool eh_frame_expression(const struct eh_frame *t, int32_t value, const uint8_t **bytes, size_t *n)
 {
-	struct eh_cursor c = cursor(t, (size_t)value, t->in.frames_bytes);
+	struct eh_cursor c = cursor_at(t, (size_t)value, t->in.frames_bytes);
 	uint64_t length = value < 0 ? 0 : eh_get_uleb(&c);
 
 	if (value < 0 || c.bad || length > c.end - c.at)

@@ -88,7 +88,7 @@ static void put_rule(struct program *p, uint64_t reg, unsigned how, int64_t valu
 }
 
 /* An offset in units of the CIE. The multiplication is unsigned: hostile numbers may wrap. */
-static int64_t factored(const struct program *p, int64_t n)
+static int64_t factor_offset(const struct program *p, int64_t n)
 {
 	return (int64_t)((uint64_t)n * (uint64_t)p->fde->cie.data_align);
 }
@@ -116,13 +116,13 @@ static int64_t skip_expression(struct program *p)
 	return (int64_t)at;
 }
 
-static void restore(struct program *p, uint64_t reg)
+static void restore_rule(struct program *p, uint64_t reg)
 {
 	if (reg < EH_REGISTERS)
 		p->row.regs[reg] = p->initial ? p->initial->regs[reg] : (struct eh_rule){0};
 }
 
-static void remember(struct program *p)
+static void remember_row(struct program *p)
 {
 	if (p->nremembered == EH_REMEMBERED_MAX)
 		p->c.bad = true;
@@ -131,7 +131,7 @@ static void remember(struct program *p)
 }
 
 /* Restores the rules, but not the address. */
-static void recall(struct program *p)
+static void recall_row(struct program *p)
 {
 	uint64_t start = p->row.start;
 
@@ -179,11 +179,11 @@ static int64_t read_operand(struct program *p, unsigned operand)
 	case UNSIGNED:
 		return (int64_t)eh_get_uleb(c);
 	case FACTORED:
-		return factored(p, (int64_t)eh_get_uleb(c));
+		return factor_offset(p, (int64_t)eh_get_uleb(c));
 	case FACTORED_SIGNED:
-		return factored(p, eh_get_sleb(c));
+		return factor_offset(p, eh_get_sleb(c));
 	case FACTORED_NEGATED:
-		return factored(p, (int64_t)(0 - eh_get_uleb(c)));
+		return factor_offset(p, (int64_t)(0 - eh_get_uleb(c)));
 	case ADDRESS:
 		return (int64_t)eh_get_pointer(c, p->fde->cie.pointers, p->tables->in.header_vaddr);
 	case EXPRESSION:
@@ -211,13 +211,13 @@ static void execute(struct program *p, const struct instruction *in)
 		advance(p, (uint64_t)operand);
 		break;
 	case REMEMBER:
-		remember(p);
+		remember_row(p);
 		break;
 	case RECALL:
-		recall(p);
+		recall_row(p);
 		break;
 	case RESTORE:
-		restore(p, reg);
+		restore_rule(p, reg);
 		break;
 	case PUT_RULE:
 		put_rule(p, reg, in->how, operand);
@@ -256,10 +256,10 @@ static bool run_instructions(struct program *p, size_t at, size_t end)
 			advance(p, operand);
 			break;
 		case OFFSET:
-			put_rule(p, operand, EH_AT, factored(p, (int64_t)eh_get_uleb(&p->c)));
+			put_rule(p, operand, EH_AT, factor_offset(p, (int64_t)eh_get_uleb(&p->c)));
 			break;
 		case RESTORE_REGISTER:
-			restore(p, operand);
+			restore_rule(p, operand);
 			break;
 		default:
 			execute(p, &extended[op]);

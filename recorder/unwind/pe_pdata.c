@@ -145,7 +145,7 @@ struct undoing {
 	bool from_interrupt;                 /* regs.rip is known already, and was interrupted */
 };
 
-static enum pe_step pop(struct undoing *u, uint64_t *to)
+static enum pe_step pop_word(struct undoing *u, uint64_t *to)
 {
 	if (!view_read(u->stack, u->regs.r[PE_RSP], 8, to))
 		return PE_STEP_UNREADABLE;
@@ -169,7 +169,8 @@ static enum pe_step pop_machine_frame(struct undoing *u, bool has_error)
 	return PE_STEP_ON;
 }
 
-static enum pe_step undo(struct undoing *u, const uint8_t *code, unsigned slots, uint64_t frame)
+static enum pe_step undo_code(struct undoing *u, const uint8_t *code, unsigned slots,
+			      uint64_t frame)
 {
 	unsigned op = code[1] & 15, info = code[1] >> 4;
 	uint64_t number = slots == 3 ? le32(code + 2) : slots == 2 ? le16(code + 2) : 0;
@@ -177,7 +178,7 @@ static enum pe_step undo(struct undoing *u, const uint8_t *code, unsigned slots,
 
 	switch (op) {
 	case OP_PUSH:
-		return pop(u, &r[info]);
+		return pop_word(u, &r[info]);
 	case OP_ALLOC_LARGE:
 		r[PE_RSP] += info ? number : number * 8;
 		return PE_STEP_ON;
@@ -200,7 +201,7 @@ static enum pe_step undo(struct undoing *u, const uint8_t *code, unsigned slots,
 	}
 }
 
-static enum pe_step undo_all(struct undoing *u, const struct info *info, unsigned reached)
+static enum pe_step undo_codes(struct undoing *u, const struct info *info, unsigned reached)
 {
 	uint64_t frame = frame_of(info, reached, &u->regs);
 	enum pe_step step = PE_STEP_ON;
@@ -213,7 +214,7 @@ static enum pe_step undo_all(struct undoing *u, const struct info *info, unsigne
 		if (!slots || slots > info->ncodes - i)
 			return PE_STEP_BROKEN;
 		if (code[0] <= reached)
-			step = undo(u, code, slots, frame);
+			step = undo_code(u, code, slots, frame);
 	}
 	return step;
 }
@@ -233,8 +234,8 @@ static int32_t signed_number(const uint8_t *at, unsigned n)
 }
 
 /* A jump leaves when its target lies outside the function: it is a call in place of a return. */
-static struct instruction jump(const uint8_t *at, unsigned n, uint32_t rva,
-			       const struct function *f)
+static struct instruction decode_jump(const uint8_t *at, unsigned n, uint32_t rva,
+				      const struct function *f)
 {
 	struct instruction in = {.kind = OTHER, .length = 1 + n};
 	uint32_t target = rva + 1 + n + (uint32_t)signed_number(at + 1, n);
@@ -250,7 +251,8 @@ static struct instruction jump(const uint8_t *at, unsigned n, uint32_t rva,
  *
  * at   8 bytes or more
  */
-static struct instruction decode(const uint8_t *at, uint32_t rva, const struct function *f)
+static struct instruction decode_instruction(const uint8_t *at, uint32_t rva,
+					     const struct function *f)
 {
 	struct instruction in = {.kind = OTHER};
 	unsigned rex = (at[0] & 0xf0) == 0x40 ? at[0] & 15 : 0, skip = rex || at[0] == 0x40 ? 1 : 0;
@@ -270,9 +272,9 @@ static struct instruction decode(const uint8_t *at, uint32_t rva, const struct f
 	if (at[0] == 0xc3 || at[0] == 0xc2 || (at[0] == 0xf3 && at[1] == 0xc3))
 		in.kind = LEAVES;
 	else if (at[0] == 0xeb)
-		return jump(at, 1, rva, f);
+		return decode_jump(at, 1, rva, f);
 	else if (at[0] == 0xe9)
-		return jump(at, 4, rva, f);
+		return decode_jump(at, 4, rva, f);
 	else if (op[0] == 0xff && (op[1] == 0x25 || ((op[1] & 0x38) == 0x20 && (rex & 8))))
 		in.kind = LEAVES;        /* through a pointer; in functions a switch has no REX.W */
 	return in;
@@ -289,11 +291,11 @@ static bool follow_epilogue(const struct pe_tables *t, const struct function *f,
 	const uint8_t *at = image_at(t, rva, INSTRUCTION_MAX, &left);
 
 	for (step = 0; at && step < EPILOGUE_STEPS && left >= INSTRUCTION_MAX; step++) {
-		struct instruction in = decode(at, rva, f);
+		struct instruction in = decode_instruction(at, rva, f);
 
 		switch (in.kind) {
 		case POP:
-			if (pop(u, &u->regs.r[in.reg]) != PE_STEP_ON)
+			if (pop_word(u, &u->regs.r[in.reg]) != PE_STEP_ON)
 				return false;
 			break;
 		case ADD_RSP:
@@ -345,7 +347,7 @@ static enum pe_step undo_function(const struct pe_tables *t, struct function f, 
 			*u = epilogue;
 			return PE_STEP_ON;
 		}
-		step = undo_all(u, &info, reached);
+		step = undo_codes(u, &info, reached);
 		if (step != PE_STEP_ON || u->from_interrupt || !(info.flags & FLAG_CHAINED))
 			return step;
 		f = info.chained;
@@ -367,7 +369,7 @@ enum pe_step pe_step(const struct pe_tables *tables, uint32_t rva, struct pe_reg
 	else if (!regs->interrupted)
 		return PE_STEP_BROKEN;
 	if (step == PE_STEP_ON && !u.from_interrupt) {
-		step = pop(&u, &u.regs.rip);
+		step = pop_word(&u, &u.regs.rip);
 		u.regs.interrupted = false;
 	}
 	if (step != PE_STEP_ON)

@@ -101,7 +101,7 @@ struct rule rule_compile(const struct eh_frame *tables, const struct eh_row *row
 
 /* ---- cache ----------------------------------------------------------------------------------- */
 
-static struct rule make(const struct eh_frame *tables, uint64_t vaddr, uint32_t *budget)
+static struct rule make_rule(const struct eh_frame *tables, uint64_t vaddr, uint32_t *budget)
 {
 	struct eh_row row;
 
@@ -125,10 +125,10 @@ struct rule rule_find(struct rule_cache *cache, const struct eh_frame *tables, u
 	struct rule rule = cache->entries[slot].rule;
 
 	if (distance > UINT32_MAX)
-		return make(tables, vaddr, budget);
+		return make_rule(tables, vaddr, budget);
 	if (rule.kind != RULE_EMPTY && cache->entries[slot].key == key)
 		return rule;
-	rule = make(tables, vaddr, budget);
+	rule = make_rule(tables, vaddr, budget);
 	if (*budget) {
 		cache->entries[slot].key = key;
 		cache->entries[slot].rule = rule;

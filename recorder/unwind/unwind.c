@@ -99,8 +99,8 @@ static bool is_unknown(const struct frame_ref *ref)
  * Append one frame. false ends the walk: at the depth limit, or at a return address in no mapping,
  * which no call can have left (the chain ran through something that is no frame).
  */
-static bool put(const struct walk *w, uint64_t address, bool kernel, bool caller,
-		struct unwind_place *place)
+static bool put_frame(const struct walk *w, uint64_t address, bool kernel, bool caller,
+		      struct unwind_place *place)
 {
 	struct unwind_stack *out = w->out;
 
@@ -134,7 +134,7 @@ static bool put_chain(const struct walk *w, const uint64_t *chain, uint32_t n, b
 	uint32_t i;
 
 	for (i = 0; going && i < n; i++)
-		going = put(w, chain[i], kernel, i > 0, &place);
+		going = put_frame(w, chain[i], kernel, i > 0, &place);
 	return going;
 }
 
@@ -172,7 +172,7 @@ static const uint8_t perf_order[24] = {
 	EH_REGISTERS, EH_REGISTERS, EH_REGISTERS, EH_REGISTERS, EH_REGISTERS, EH_REGISTERS,
 	EH_REGISTERS, EH_R8, EH_R9, EH_R10, EH_R11, EH_R12, EH_R13, EH_R14, EH_R15};
 
-static void start(const struct walk *w, bool all)
+static void set_up_stepper(const struct walk *w, bool all)
 {
 	const struct unwind_input *in = w->in;
 	struct stepper *s = &w->u->stepper;
@@ -204,7 +204,7 @@ static void start(const struct walk *w, bool all)
 	s->view.fetched = false;
 }
 
-static enum step_result step(struct walk *w, const struct unwind_place *place)
+static enum step_result step_frame(struct walk *w, const struct unwind_place *place)
 {
 	struct stepper *s = &w->u->stepper;
 	bool by_pointer = false;
@@ -249,7 +249,7 @@ static void add_pair(struct walk *w)
 }
 
 /* Graft the callers of the last pair, if it is in the memory. */
-static bool stitch(struct walk *w)
+static bool stitch_callers(struct walk *w)
 {
 	const struct unwind_pair *callers;
 	struct unwind_place place;
@@ -262,7 +262,7 @@ static bool stitch(struct walk *w)
 		return false;
 	w->out->quality = w->memory->remote ? QUALITY_REMOTE : QUALITY_STITCHED;
 	for (i = 0; i < n; i++) {
-		if (!put(w, callers[i].ip, false, !callers[i].interrupted, &place))
+		if (!put_frame(w, callers[i].ip, false, !callers[i].interrupted, &place))
 			break;
 		if (w->npairs < STACK_MAX_FRAMES)
 			w->u->pairs[w->npairs++] = callers[i];
@@ -276,7 +276,7 @@ static bool get_more(struct walk *w)
 	struct stepper *s = &w->u->stepper;
 	bool deeper = s->switched || s->view.missing - s->view.start < STACK_REACH;
 
-	if (!w->remote && deeper && stitch(w))
+	if (!w->remote && deeper && stitch_callers(w))
 		return false;
 	w->out->quality = deeper ? QUALITY_TRUNCATED : QUALITY_BROKEN;
 	if (w->remote || !w->caller->read || !s->view.chunks_max)
@@ -297,10 +297,10 @@ static enum step_result walk_frames(struct walk *w)
 	while (result == STEP_ON) {
 		struct unwind_place place;
 
-		if (!put(w, s->regs[EH_RIP], false, !s->interrupted, &place))
+		if (!put_frame(w, s->regs[EH_RIP], false, !s->interrupted, &place))
 			return STEP_BROKEN;
 		do
-			result = step(w, &place);
+			result = step_frame(w, &place);
 		while (result == STEP_UNREADABLE && get_more(w));
 		if (result == STEP_ON)
 			add_pair(w);
@@ -326,7 +326,7 @@ static void restart(struct walk *w, bool all)
 	w->npairs = 0;
 	w->remote = false;
 	w->doubtful = false;
-	start(w, all);
+	set_up_stepper(w, all);
 }
 
 static void walk_user(struct walk *w)

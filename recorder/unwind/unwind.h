@@ -15,8 +15,7 @@
  *                              instead of our own frame pointers where it has two frames or more
  *
  * A stack that is deeper than the copy is completed from the thread's last complete stack
- * (struct unwind_memory), else from the live process (unwind_read), else it is truncated. See
- * linux-capture.md, section 3.
+ * (struct unwind_memory), else from the live process (unwind_read), else it is truncated.
  *
  * Threads: an unwinder belongs to one. Nothing is allocated after unwinder_new().
  */

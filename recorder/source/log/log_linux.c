@@ -89,7 +89,7 @@ static bool has_journal(void)
 	       journalctl();
 }
 
-static int resolve(const char *name, enum log_kind *kind, const char **path, struct err *err)
+static int resolve_name(const char *name, enum log_kind *kind, const char **path, struct err *err)
 {
 	static const char *const files[] = {"/var/log/syslog", "/var/log/messages"};
 	size_t i;
@@ -132,7 +132,7 @@ static int resolve(const char *name, enum log_kind *kind, const char **path, str
 static int find_log(const char *name, enum log_kind *kind, const char **path, struct err *err)
 {
 	struct buf dir = {0};
-	int rc = resolve(name, kind, path, err);
+	int rc = resolve_name(name, kind, path, err);
 	const char *file = rc || *kind == LOG_OF_FILE ? *path : "/dev/kmsg";
 
 	if (rc || *kind == LOG_OF_JOURNAL || access(file, R_OK) == 0)
@@ -247,7 +247,7 @@ static void start_journal(struct followed *f)
 		fcntl(f->fd, F_SETFL, O_NONBLOCK);
 }
 
-static int follow(struct log_source *s, const char *name, struct err *err)
+static int follow_log(struct log_source *s, const char *name, struct err *err)
 {
 	struct followed *f = &s->all[s->nall];
 	int rc = find_log(name, &f->kind, &f->path, err);
@@ -287,7 +287,7 @@ static int log_open_source(const struct source_config *cfg, const struct needs *
 	if (!rc)
 		s->needs = *needs;
 	for (i = 0; !rc && i < needs->nlogs; i++)
-		rc = follow(s, s->needs.logs[i].name, err);
+		rc = follow_log(s, s->needs.logs[i].name, err);
 	if (rc) {
 		log_close_source(s ? &s->base : NULL);
 		return rc;

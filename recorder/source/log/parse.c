@@ -8,7 +8,7 @@ static bool is_digit(char c)
 }
 
 /* Read at most 18 digits at *at, and move behind them. */
-static bool take_number(const char **at, const char *end, uint64_t *out)
+static bool read_number(const char **at, const char *end, uint64_t *out)
 {
 	const char *from = *at;
 
@@ -24,8 +24,8 @@ bool log_parse_kmsg(const char *record, size_t len, struct log_line *out, uint64
 	uint64_t priority;
 
 	memset(out, 0, sizeof(*out));
-	if (!take_number(&at, end, &priority) || at == end || *at++ != ',' ||
-	    !take_number(&at, end, seq))
+	if (!read_number(&at, end, &priority) || at == end || *at++ != ',' ||
+	    !read_number(&at, end, seq))
 		return false;
 	at = memchr(at, ';', (size_t)(end - at));
 	if (!at)
@@ -42,7 +42,7 @@ bool log_parse_kmsg(const char *record, size_t len, struct log_line *out, uint64
 }
 
 /* The writer at the start of a line: "name[pid]: " or "name: ". */
-static void take_writer(const char *at, const char *end, struct log_line *out)
+static void read_writer(const char *at, const char *end, struct log_line *out)
 {
 	const char *from = at;
 	uint64_t pid = 0;
@@ -52,7 +52,7 @@ static void take_writer(const char *at, const char *end, struct log_line *out)
 	out->name_len = (size_t)(at - from);
 	if (at < end && *at == '[') {
 		at++;
-		if (!take_number(&at, end, &pid) || at == end || *at++ != ']')
+		if (!read_number(&at, end, &pid) || at == end || *at++ != ']')
 			return;
 	}
 	if (at == end || *at != ':' || !out->name_len)
@@ -80,7 +80,7 @@ bool log_parse_journal(const char *line, size_t len, struct log_line *out)
 		at++;
 	out->text = at;
 	out->len = (size_t)(end - at);
-	take_writer(at, end, out);
+	read_writer(at, end, out);
 	return out->len > 0;
 }
 

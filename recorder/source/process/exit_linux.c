@@ -58,7 +58,7 @@ extern const struct source_ops exit_source;
 
 /* ---- asking the kernel ----------------------------------------------------------------------- */
 
-static int ask(int fd, enum proc_cn_mcast_op op)
+static int send_request(int fd, enum proc_cn_mcast_op op)
 {
 	char bytes[NLMSG_LENGTH(sizeof(struct cn_msg) + sizeof(uint32_t))] = {0};
 	struct nlmsghdr head = {.nlmsg_len = sizeof(bytes), .nlmsg_type = NLMSG_DONE};
@@ -87,7 +87,7 @@ static void filter_exits(int fd)
 }
 
 /* Receive one record from the kernel, not from another process. 1; 0 = none now; -1 = errno. */
-static int receive(int fd, struct exit_record *out)
+static int receive_record(int fd, struct exit_record *out)
 {
 	struct sockaddr_nl from = {0};
 	socklen_t n_from = sizeof(from);
@@ -102,7 +102,7 @@ static int receive(int fd, struct exit_record *out)
 	return 1;
 }
 
-static int refused(struct err *err)
+static int report_refusal(struct err *err)
 {
 	return err_set(err, ERR_ACCESS,
 		       "process exits need CAP_NET_ADMIN before Linux 6.6; run as root or give the "
@@ -119,8 +119,8 @@ static int wait_for_answer(int fd, struct err *err)
 	while (os_now_ns() < end_ns) {
 		if (poll(&p, 1, 20) <= 0)
 			continue;
-		if (receive(fd, &r) > 0 && r.kind == EXIT_RECORD_ANSWER)
-			return r.error ? refused(err) : 0;
+		if (receive_record(fd, &r) > 0 && r.kind == EXIT_RECORD_ANSWER)
+			return r.error ? report_refusal(err) : 0;
 	}
 	return err_set(err, ERR_UNSUPPORTED,
 		       "the kernel does not report process exits in containers; run in the "
@@ -141,8 +141,8 @@ static int subscribe(int *out, struct err *err)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	filter_exits(fd);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
-		rc = refused(err);
-	else if (ask(fd, PROC_CN_MCAST_LISTEN) != 0)
+		rc = report_refusal(err);
+	else if (send_request(fd, PROC_CN_MCAST_LISTEN) != 0)
 		rc = err_set(err, ERR_UNSUPPORTED,
 			     "the kernel does not report process exits here; run in the machine's "
 			     "own network namespace, with CONFIG_PROC_EVENTS");
@@ -159,7 +159,7 @@ static void unsubscribe(int fd)
 {
 	if (fd < 0)
 		return;
-	ask(fd, PROC_CN_MCAST_IGNORE);
+	send_request(fd, PROC_CN_MCAST_IGNORE);
 	close(fd);
 }
 
@@ -188,7 +188,7 @@ static bool is_still_running(const struct exit_record *r, bool *leaderless)
 }
 
 /* The process that other sources know, else a new one; *own: to be dropped again. */
-static struct process *find(struct exit_source *s, const struct queued_exit *p, bool *own)
+static struct process *find_process(struct exit_source *s, const struct queued_exit *p, bool *own)
 {
 	struct process *process = process_find(s->processes, p->record.pid, p->record.time_ns);
 
@@ -202,7 +202,7 @@ static struct process *find(struct exit_source *s, const struct queued_exit *p, 
 	return process;
 }
 
-static void put(struct exit_source *s, const struct queued_exit *p)
+static void put_exit(struct exit_source *s, const struct queued_exit *p)
 {
 	const struct exit_record *r = &p->record;
 	struct event_field fields[3] = {
@@ -217,7 +217,7 @@ static void put(struct exit_source *s, const struct queued_exit *p)
 	};
 	bool own = false;
 
-	e.process = find(s, p, &own);
+	e.process = find_process(s, p, &own);
 	if (e.process)
 		e.thread = thread_add(s->processes, e.process, r->pid);
 	if (queue_put(s->queue, &e))
@@ -228,7 +228,7 @@ static void put(struct exit_source *s, const struct queued_exit *p)
 		process_unref(e.process);
 }
 
-static void release(struct exit_source *s, const struct queued_exit *p)
+static void release_exit(struct exit_source *s, const struct queued_exit *p)
 {
 	const struct exit_record *r = &p->record;
 	bool leaderless;
@@ -242,12 +242,12 @@ static void release(struct exit_source *s, const struct queued_exit *p)
 	for (i = 0; i < LEADERLESS_MAX; i++)
 		if (s->leaderless[i] == r->pid)
 			s->leaderless[i] = 0;
-	put(s, p);
+	put_exit(s, p);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void enqueue(struct exit_source *s, const struct exit_record *r)
+static void enqueue_exit(struct exit_source *s, const struct exit_record *r)
 {
 	struct process *known = process_find(s->processes, r->pid, r->time_ns);
 	struct queued_exit p = {.record = *r}, oldest;
@@ -260,7 +260,7 @@ static void enqueue(struct exit_source *s, const struct exit_record *r)
 		snprintf(p.name, sizeof(p.name), "%s", now.name);
 	}
 	if (s->pending.count == EXIT_QUEUE_MAX && exit_queue_take(&s->pending, UINT64_MAX, &oldest))
-		release(s, &oldest);
+		release_exit(s, &oldest);
 	exit_queue_put(&s->pending, &p);
 }
 
@@ -269,9 +269,9 @@ static void receive_all(struct exit_source *s)
 	struct exit_record r;
 	int i, got = 1;
 
-	for (i = 0; i < RECORDS_AT_ONCE && (got = receive(s->fd, &r)) > 0; i++)
+	for (i = 0; i < RECORDS_AT_ONCE && (got = receive_record(s->fd, &r)) > 0; i++)
 		if (r.kind == EXIT_RECORD_EXIT && (r.pid == r.tid || is_leaderless(s, r.pid)))
-			enqueue(s, &r);
+			enqueue_exit(s, &r);
 	/* ENOBUFS: the socket was full. The number of lost records is unknown. */
 	if (got < 0 && !atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed))
 		log_line(s->log, LOG_WARN,
@@ -296,7 +296,7 @@ static int exit_run(struct source *source, struct err *err)
 		receive_all(s);
 		exit_queue_look(&s->pending, now_ns);
 		while (exit_queue_take(&s->pending, now_ns, &due))
-			release(s, &due);
+			release_exit(s, &due);
 		first = exit_queue_first(&s->pending);
 		if (first && first->record.time_ns < until_ns)
 			until_ns = first->record.time_ns;

@@ -54,8 +54,8 @@ static struct process_list *list_of(struct source *s)
 
 /* ---- one process ----------------------------------------------------------------------------- */
 
-static void put(struct process_list *s, enum event_kind kind, struct listed_process *p,
-		const DWORD *exit_code)
+static void put_event(struct process_list *s, enum event_kind kind, struct listed_process *p,
+		      const DWORD *exit_code)
 {
 	struct event_field field = {.name = "ExitStatus", .type = FIELD_INT};
 	struct event e = {.time_ns = os_now_ns(), .kind = kind, .cpu = CPU_NONE,
@@ -71,7 +71,8 @@ static void put(struct process_list *s, enum event_kind kind, struct listed_proc
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 }
 
-static void fill_in(struct process_list *s, struct listed_process *p, const PROCESSENTRY32W *entry)
+static void open_process(struct process_list *s, struct listed_process *p,
+			 const PROCESSENTRY32W *entry)
 {
 	uint64_t now_ns = os_now_ns();
 	struct buf path = {0};
@@ -113,13 +114,13 @@ static void put_end(struct process_list *s, struct listed_process *p)
 	DWORD code = 0;
 	bool known = p->handle && GetExitCodeProcess(p->handle, &code);
 
-	put(s, EVENT_PROCESS_EXIT, p, known ? &code : NULL);
+	put_event(s, EVENT_PROCESS_EXIT, p, known ? &code : NULL);
 	close_process(s, p);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static struct listed_process *insert(struct process_list *s, uint32_t at, uint32_t pid)
+static struct listed_process *insert_process(struct process_list *s, uint32_t at, uint32_t pid)
 {
 	if (s->n == PROCESSES_MAX || ARRAY_ROOM(s->all, s->room, s->n + 1)) {
 		if (!s->full_logged)
@@ -148,13 +149,13 @@ static void note_process(struct process_list *s, const PROCESSENTRY32W *entry, b
 	}
 	if (p)
 		return;                      /* this round reports its end */
-	p = insert(s, at, pid);
+	p = insert_process(s, at, pid);
 	if (!p)
 		return;
 	p->round = s->round;
-	fill_in(s, p, entry);
+	open_process(s, p, entry);
 	if (!first)
-		put(s, EVENT_PROCESS_START, p, NULL);
+		put_event(s, EVENT_PROCESS_START, p, NULL);
 }
 
 static void read_list(struct process_list *s, bool first)
@@ -217,7 +218,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	return 0;
 }
 
-static bool wait(struct process_list *s)
+static bool wait_for_round(struct process_list *s)
 {
 	bool stopping;
 
@@ -239,7 +240,7 @@ static int run(struct source *source, struct err *err)
 		read_list(s, first);
 		first = false;
 		queue_watermark(s->cfg.queue, os_now_ns());
-	} while (wait(s));
+	} while (wait_for_round(s));
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Walks over made-up stacks: each rule of linux-capture.md section 3, and how walks end. */
+/* Walks over made-up stacks: by each kind of rule, and how walks end. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/test.h"
 #include "tests/support/unwind_lab.h"
