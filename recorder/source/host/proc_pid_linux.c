@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,14 @@ bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *c
 	}
 	closedir(entries);
 	return true;
+}
+
+size_t proc_pid_memory(uint32_t pid, uint64_t address, void *to, size_t n)
+{
+	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
+	ssize_t got = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
+
+	return got > 0 ? (size_t)got : 0;
 }
 
 bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out)

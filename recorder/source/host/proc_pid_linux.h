@@ -5,9 +5,14 @@
 #include "model/process_name.h"
 #include "source/host/proc_parse.h"
 
-/* Call one() for each number that names an entry of "/proc" or "/proc/PID/task" until it returns
- * false. returns  false when the directory cannot be opened; errno says why */
+/*
+ * Call one() for each number that names an entry of "/proc" or "/proc/PID/task" until it returns
+ * false. returns  false when the directory cannot be opened; errno says why
+ */
 bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *ctx);
+
+/* Read its memory up to the first bad page (process_vm_readv(2)). returns  how many bytes */
+size_t proc_pid_memory(uint32_t pid, uint64_t address, void *to, size_t n);
 
 /* Load /proc/PID/NAME, at most max_bytes. returns  whether it could be read */
 bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out);

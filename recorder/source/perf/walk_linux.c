@@ -1,8 +1,9 @@
 #include "source/perf/walk_linux.h"
 
+#include "source/host/proc_pid_linux.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 
 #define STACK_DEPTH_MAX 127u
 #define ENTRY_BYTES 64u              /* of code from a program's entry on: ld.so's entry has 61 */
@@ -41,17 +42,12 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	out->entry = loaded.head->entry && out->vaddr - loaded.head->entry < ENTRY_BYTES;
 }
 
-/* Stack pages beyond the copy, as they are now; process_vm_readv(2) stops at the first bad one. */
+/* Stack pages beyond the copy, as they are now. */
 static size_t read_remote(void *ctx, uint64_t address, void *to, size_t n)
 {
 	struct perf_walker *w = ctx;
-	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
-	ssize_t got;
 
-	if (!w->sampled)
-		return 0;
-	got = process_vm_readv((pid_t)w->sampled->pid, &here, 1, &there, 1, 0);
-	return got > 0 ? (size_t)got : 0;
+	return w->sampled ? proc_pid_memory(w->sampled->pid, address, to, n) : 0;
 }
 
 /* 3 KiB for a thread that is sampled for the first time; without memory nothing is stitched. */

@@ -47,56 +47,68 @@ int probes_check(const struct needs *needs, struct err *err)
 	return rc;
 }
 
-static struct probe *find_probe(struct probes *p, const struct need_event *e)
+static struct probe *find_probe(struct probes *p, const char *provider, const char *name)
 {
 	uint32_t i;
 
 	for (i = 0; i < p->n; i++)
-		if (p->all[i].role == PROBE_EVENT && strcmp(p->all[i].provider, e->provider) == 0 &&
-		    strcmp(p->all[i].name, e->name) == 0)
+		if (p->all[i].role == PROBE_EVENT && strcmp(p->all[i].provider, provider) == 0 &&
+		    strcmp(p->all[i].name, name) == 0)
 			return &p->all[i];
 	return NULL;
 }
 
-static int make_probe(struct probes *p, const struct need_event *e, struct probe **out,
+static void probe_free(struct probe *probe)
+{
+	buf_free(&probe->filter);
+	free(probe->uprobe);
+}
+
+/* Find where it goes, or its format. */
+static int resolve(struct probes *p, struct probe *probe, struct err *err)
+{
+	int rc;
+
+	probe->throws = throw_provider(probe->provider);
+	if (!probe->throws && !uprobe_provider(probe->provider))
+		return tracepoint_load(probe->provider, probe->name, &probe->format, err);
+	probe->limit = PROBE_RATE_STACK_MAX;
+	probe->uprobe = calloc(1, sizeof(*probe->uprobe));
+	rc = probe->uprobe ? uprobe_pmu(&p->pmu, err) : err_memory(err, "for a probe");
+	if (!rc)
+		rc = uprobe_resolve(probe->throws ? "uprobe" : probe->provider, probe->name,
+				    probe->uprobe, err);
+	probe->nplaces = rc ? 0 : probe->uprobe->n;
+	return rc;
+}
+
+static int make_probe(struct probes *p, const char *provider, const char *name, struct probe **out,
 		      struct err *err)
 {
 	struct probe *probe = &p->all[p->n];
 	int rc;
 
-	strcpy(probe->provider, e->provider);
-	strcpy(probe->name, e->name);
-	probe->limit = PROBE_RATE_MAX;
-	probe->filter.max_bytes = FILTER_MAX_BYTES;
-	probe->nplaces = 1;
-	p->n++;
-	if (uprobe_provider(e->provider) || throw_provider(e->provider)) {
-		probe->limit = PROBE_RATE_STACK_MAX;
-		probe->throws = throw_provider(e->provider);
-		probe->uprobe = calloc(1, sizeof(*probe->uprobe));
-		rc = probe->uprobe ? uprobe_pmu(&p->pmu, err) : err_memory(err, "for a probe");
-		if (!rc)
-			rc = uprobe_resolve(probe->throws ? "uprobe" : e->provider, e->name,
-					    probe->uprobe, err);
-		if (!rc)
-			probe->nplaces = probe->uprobe->n;
-	} else {
-		rc = tracepoint_load(e->provider, e->name, &probe->format, err);
-	}
-	if (rc)
+	*probe = (struct probe){.limit = PROBE_RATE_MAX, .nplaces = 1, .first_place = p->nplaces,
+				.filter.max_bytes = FILTER_MAX_BYTES};
+	strcpy(probe->provider, provider);
+	strcpy(probe->name, name);
+	rc = resolve(p, probe, err);
+	if (rc) {
+		probe_free(probe);
 		return rc;
-	probe->first_place = p->nplaces;
+	}
+	p->n++;
 	p->nplaces += probe->nplaces;
 	*out = probe;
 	return 0;
 }
 
 /* If several rules use one event, its filter passes what any of them wants. */
-static int add_one(struct probes *p, const struct need_event *e, struct err *err)
+static int add_one(struct probes *p, const struct need_event *e, const char *name, struct err *err)
 {
-	struct probe *probe = find_probe(p, e);
+	struct probe *probe = find_probe(p, e->provider, name);
 	struct buf filter = {0};
-	int rc = probe ? 0 : make_probe(p, e, &probe, err);
+	int rc = probe ? 0 : make_probe(p, e->provider, name, &probe, err);
 
 	if (rc)
 		return rc;
@@ -116,18 +128,6 @@ static int add_one(struct probes *p, const struct need_event *e, struct err *err
 	return 0;
 }
 
-/* Undo a probe that could not be created. */
-static void take_back(struct probes *p, uint32_t n)
-{
-	for (; p->n > n; p->n--) {
-		struct probe *probe = &p->all[p->n - 1];
-
-		free(probe->uprobe);
-		buf_free(&probe->filter);
-		memset(probe, 0, sizeof(*probe));
-	}
-}
-
 /*
  * Throws of C++ are seen in each C++ library that programs use now or by default, and in the
  * programs that the rule names if they run now and contain the library themselves, not stripped.
@@ -136,34 +136,27 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 {
 	char paths[THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX][UPROBE_PATH_MAX];
 	unsigned i, libraries = throw_libraries(paths), n = libraries;
-	struct need_event *one = malloc(sizeof(*one));
-	int rc = one ? 0 : err_memory(err, "for a probe");
-	uint32_t before;
+	char name[EVENT_NAME_MAX];
+	int rc = 0;
 
 	n += throw_programs(e->filter, paths + n);
-	if (!rc && !n)
-		rc = err_set(err, ERR_UNSUPPORTED,
-			     "no C++ library was found whose __cxa_throw would show the "
-			     "exceptions");
+	if (!n)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "no C++ library was found whose __cxa_throw would show the "
+			       "exceptions");
 	for (i = 0; !rc && i < n; i++) {
-		before = p->n;
-		*one = *e;
-		one->filter[0] = '\0';
-		snprintf(one->name, sizeof(one->name), "%s:__cxa_throw", paths[i]);
-		rc = add_one(p, one, err);
-		if (rc && rc != ERR_MEMORY && i >= libraries) {
-			/* it uses a shared library, or never throws */
-			take_back(p, before);
+		snprintf(name, sizeof(name), "%s:__cxa_throw", paths[i]);
+		rc = add_one(p, e, name, err);
+		/* A program may use a shared library, or never throw. */
+		if (rc != ERR_MEMORY && i >= libraries)
 			rc = 0;
-		}
 	}
-	free(one);
 	return rc;
 }
 
-static int add_need(struct probes *p, const struct need_event *e, struct err *err)
+static int add_event(struct probes *p, const struct need_event *e, struct err *err)
 {
-	return throw_provider(e->provider) ? add_throws(p, e, err) : add_one(p, e, err);
+	return throw_provider(e->provider) ? add_throws(p, e, err) : add_one(p, e, e->name, err);
 }
 
 /*
@@ -180,31 +173,27 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 		{"sched_wakeup_new", "pid", PROBE_WAKEUP},
 		{"sched_waking", "pid", PROBE_WAKER},
 	};
-	struct need_event *e = calloc(1, sizeof(*e));
 	struct probe *probe;
 	size_t i;
-	int rc = e ? 0 : err_memory(err, "for the events of threads");
+	int rc;
 
-	for (i = 0; !rc && i < COUNT_OF(wanted); i++) {
+	for (i = 0; i < COUNT_OF(wanted); i++) {
 		if (wanted[i].role == PROBE_WAKER && !wakers)
 			continue;
-		strcpy(e->provider, "sched");
-		strcpy(e->name, wanted[i].name);
-		rc = make_probe(p, e, &probe, err);
-		if (!rc && !trace_format_find(&probe->format, wanted[i].pid, &probe->pid))
-			rc = err_set(err, ERR_UNSUPPORTED,
-				     "this kernel's sched/%s has no %s, so thread times are not "
-				     "available",
-				     e->name, wanted[i].pid);
+		rc = make_probe(p, "sched", wanted[i].name, &probe, err);
 		if (rc)
-			break;
+			return rc;
+		if (!trace_format_find(&probe->format, wanted[i].pid, &probe->pid))
+			return err_set(err, ERR_UNSUPPORTED,
+				       "this kernel's sched/%s has no %s, so thread times are not "
+				       "available",
+				       probe->name, wanted[i].pid);
 		probe->role = wanted[i].role;
 		probe->stack = probe->role == PROBE_SWITCH_STACK || probe->role == PROBE_WAKER;
 		if (probe->role == PROBE_SWITCH_STACK)            /* the idle task has no stack */
 			buf_puts(&probe->filter, "prev_pid != 0");
 	}
-	free(e);
-	return rc;
+	return 0;
 }
 
 /*
@@ -217,23 +206,18 @@ static int add_gc(struct probes *p, struct err *err)
 	struct gc_probe gc[2 * GC_PROGRAMS_MAX];
 	struct probe *probe;
 	unsigned i, n;
-	uint32_t before;
 
 	if (!events)
 		return err_memory(err, "for the events of collections");
 	n = gc_probes_find(events, gc);
 	for (i = 0; i < n; i++) {
-		before = p->n;
-		if (make_probe(p, &events[i], &probe, NULL) == 0) {
-			probe->gc = gc[i];
-			probe->unfiltered = true;
-			if (gc[i].edge == GC_ENDS)
-				/* switched off after its start: pause_gc_end() */
-				probe->limit = PROBE_RATE_MAX;
+		/* A program may be stripped, or the kernel have no uprobes. */
+		if (make_probe(p, events[i].provider, events[i].name, &probe, NULL))
 			continue;
-		}
-		/* stripped, or the kernel has no uprobes: nothing to watch */
-		take_back(p, before);
+		probe->gc = gc[i];
+		probe->unfiltered = true;
+		if (gc[i].edge == GC_ENDS)           /* switched off by pause_gc_end() */
+			probe->limit = PROBE_RATE_MAX;
 	}
 	free(events);
 	return 0;
@@ -287,7 +271,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		rc = err_memory(err, "for the events of rules");
 	for (i = 0; !rc && cfg->needs && i < cfg->needs->nevents; i++)
 		if (is_ours(&cfg->needs->events[i]))
-			rc = add_need(p, &cfg->needs->events[i], err);
+			rc = add_event(p, &cfg->needs->events[i], err);
 	if (!rc && gc_probes_wanted(cfg->needs))
 		rc = add_gc(p, err);
 	if (!rc && capture_switches(cfg->capture))
@@ -313,10 +297,8 @@ void probes_free(struct probes *p)
 
 	if (!p)
 		return;
-	for (i = 0; i < p->n; i++) {
-		buf_free(&p->all[i].filter);
-		free(p->all[i].uprobe);
-	}
+	for (i = 0; i < p->n; i++)
+		probe_free(&p->all[i]);
 	free(p->all);
 	free(p->events);
 	table_free(&p->by_id);

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 
 enum { REG_SI = 4, NAME_BYTES = 400 };
 
@@ -115,23 +114,15 @@ unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROB
 
 /* ---- what was thrown ------------------------------------------------------------------------- */
 
-static size_t peek(uint32_t pid, uint64_t at, void *to, size_t n)
-{
-	struct iovec here = {to, n}, there = {(void *)(uintptr_t)at, n};
-	ssize_t got = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
-
-	return got > 0 ? (size_t)got : 0;
-}
-
 /* Read a text at an address: in one step to the end of its page, then from the next page. */
-static bool peek_text(uint32_t pid, uint64_t at, char *to, size_t room)
+static bool read_text(uint32_t pid, uint64_t at, char *to, size_t room)
 {
 	size_t first = 4096 - (size_t)(at & 4095), got;
 
 	first = first < room ? first : room;
-	got = peek(pid, at, to, first);
+	got = proc_pid_memory(pid, at, to, first);
 	if (got == first && first < room && !memchr(to, 0, got))
-		got += peek(pid, at + first, to + first, room - first);
+		got += proc_pid_memory(pid, at + first, to + first, room - first);
 	return memchr(to, 0, got) != NULL;
 }
 
@@ -143,8 +134,8 @@ void throw_read(const struct perf_record *r, struct throw_text *out)
 
 	snprintf(out->type, sizeof(out->type), "?");
 	if (!perf_record_register(r, REG_SI, &type_info) ||
-	    peek(r->pid, type_info, words, sizeof(words)) != sizeof(words) ||
-	    !peek_text(r->pid, words[1], name, sizeof(name)) || !name[0])
+	    proc_pid_memory(r->pid, type_info, words, sizeof(words)) != sizeof(words) ||
+	    !read_text(r->pid, words[1], name, sizeof(name)) || !name[0])
 		return;
 	/* '*' marks types that are compared by address only */
 	snprintf(raw, sizeof(raw), "_ZTI%s", name + (name[0] == '*'));

@@ -30,17 +30,6 @@ typedef HRESULT WINAPI get_description(HANDLE thread, PWSTR *text);
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-int target_threads_open(void *process, uint32_t pid, struct target_threads *out, struct err *err)
-{
-	if (pid == GetCurrentProcessId())
-		return err_set(
-			err, ERR_USAGE,
-			"process %u is the recorder itself, which cannot stop its own threads",
-			(unsigned)pid);
-	*out = (struct target_threads){.process = process, .pid = pid};
-	return 0;
-}
-
 static void close_thread(struct target_thread *thread)
 {
 	if (thread->handle)

@@ -4,7 +4,7 @@
  * A thread is suspended while its registers are read and its stack is copied. The time from
  * before SuspendThread() to after ResumeThread() is measured. The thread is resumed whatever
  * happens, unless this program ends in between. Nothing else is done meanwhile: no lock, no
- * allocation. Threads of this very process are refused. One thread.
+ * allocation. The process must not be this very one. One thread.
  *
  * Source: docs, SuspendThread, GetThreadContext; the TEB's stack bounds: NT_TIB of winnt.h.
  */
@@ -28,7 +28,7 @@ struct target_thread {
 };
 
 struct target_threads {
-	void *process;                       /* borrowed */
+	void *process;                       /* a HANDLE, borrowed; set it and pid first */
 	uint32_t pid;
 	struct target_thread *all;           /* by tid, ascending */
 	uint32_t n, room, round;
@@ -36,8 +36,6 @@ struct target_threads {
 	uint64_t not_resumed;                /* threads that ended while suspended */
 };
 
-/* ERR_USAGE: this process itself. */
-int target_threads_open(void *process, uint32_t pid, struct target_threads *out, struct err *err);
 void target_threads_close(struct target_threads *t);
 
 /* Update the list; known threads keep their handles. Names are read again. */

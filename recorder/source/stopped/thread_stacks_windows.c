@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
+#include "source/host/by_id_windows.h"
 #include "source/host/running.h"
 #include "source/stopped/target_images_windows.h"
 #include "source/stopped/target_threads_windows.h"
@@ -15,8 +16,6 @@
 #define CLOCK_TICK_NS (16 * NS_PER_MS)
 
 struct thread_stacks {
-	HANDLE process;
-	uint32_t pid;
 	struct target_images *images;
 	struct target_threads threads;
 	struct buf path;
@@ -59,6 +58,11 @@ static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 	BOOL small = FALSE;
 	DWORD error;
 
+	if (pid == os_pid())
+		return err_set(
+			err, ERR_USAGE,
+			"process %u is the recorder itself, which cannot stop its own threads",
+			(unsigned)pid);
 	*out = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ | SYNCHRONIZE, FALSE, pid);
 	if (!*out) {
 		error = GetLastError();
@@ -86,7 +90,7 @@ static void read_path(struct thread_stacks *s)
 	wchar_t image[1024];
 	DWORD chars = COUNT_OF(image);
 
-	if (QueryFullProcessImageNameW(s->process, 0, image, &chars))
+	if (QueryFullProcessImageNameW(s->threads.process, 0, image, &chars))
 		wide_put(&s->path, image);
 }
 
@@ -101,14 +105,11 @@ int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks
 	if (!s || !s->copy.bytes)
 		rc = err_memory(err, "for the stacks of process %u", (unsigned)pid);
 	if (!rc)
-		rc = target_threads_open(NULL, pid, &s->threads, err);
-	if (!rc)
-		rc = open_process(pid, &s->process, err);
+		rc = open_process(pid, &s->threads.process, err);
 	if (!rc) {
-		s->pid = pid;
-		s->threads.process = s->process;
+		s->threads.pid = pid;
 		read_path(s);
-		rc = target_images_open(s->process, pid, frames, &s->images, err);
+		rc = target_images_open(s->threads.process, pid, frames, &s->images, err);
 	}
 	if (!rc)
 		rc = thread_stacks_refresh(s, err);
@@ -124,10 +125,10 @@ void thread_stacks_close(struct thread_stacks *s)
 {
 	if (!s)
 		return;
+	if (s->threads.process)
+		CloseHandle(s->threads.process);
 	target_threads_close(&s->threads);
 	target_images_close(s->images, os_now_ns());
-	if (s->process)
-		CloseHandle(s->process);
 	buf_free(&s->path);
 	free(s->copy.bytes);
 	free(s);
@@ -142,8 +143,9 @@ const char *thread_stacks_path(const struct thread_stacks *s)
 
 static int check_alive(const struct thread_stacks *s, struct err *err)
 {
-	if (WaitForSingleObject(s->process, 0) == WAIT_OBJECT_0)
-		return err_set(err, ERR_NOT_FOUND, "process %u has ended", (unsigned)s->pid);
+	if (by_id_has_ended(s->threads.process))
+		return err_set(err, ERR_NOT_FOUND, "process %u has ended",
+			       (unsigned)s->threads.pid);
 	return 0;
 }
 
