@@ -17,6 +17,7 @@ struct perf_cpu {
 	bool online;
 	bool failure_logged;                 /* that it cannot be opened */
 	struct perf_ring rings[CPU_RINGS];
+	struct perf_ring next_sampler;       /* open while the size of stack copies changes */
 };
 
 /* ---- which CPUs ------------------------------------------------------------------------------ */
@@ -209,25 +210,21 @@ int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns)
 	return first;
 }
 
-int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask,
-			    struct perf_ring *fresh, struct err *err)
+int perf_cpus_open_samplers(struct perf_cpus *c, const struct perf_ask *ask, struct err *err)
 {
 	struct perf_ask asked = *ask;
 	unsigned i;
 	int rc = 0;
 
-	for (i = 0; i < c->n; i++)
-		fresh[i].fd = -1;
-	for (i = 0; i < c->n && !rc; i++) {
+	for (i = 0; i < c->n && !rc; i++)
 		if (c->all[i].online)
-			rc = perf_ring_open(&fresh[i], i, false, &asked, err);
-	}
+			rc = perf_ring_open(&c->all[i].next_sampler, i, false, &asked, err);
 	while (rc && i--)
-		perf_ring_close(&fresh[i]);
+		perf_ring_close(&c->all[i].next_sampler);
 	return rc;
 }
 
-uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh)
+uint64_t perf_cpus_start_samplers(struct perf_cpus *c)
 {
 	uint64_t between_ns;
 	unsigned i;
@@ -238,12 +235,11 @@ uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh)
 	between_ns = os_now_ns();
 	for (i = 0; i < c->n; i++)
 		if (c->all[i].online)
-			perf_ring_enable(&fresh[i], true);
+			perf_ring_enable(&c->all[i].next_sampler, true);
 	return between_ns;
 }
 
-void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
-			     const struct perf_ring *fresh)
+void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask)
 {
 	unsigned i;
 
@@ -251,7 +247,8 @@ void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
 		if (!c->all[i].online)
 			continue;
 		perf_ring_close(&c->all[i].rings[SAMPLER]);
-		c->all[i].rings[SAMPLER] = fresh[i];
+		c->all[i].rings[SAMPLER] = c->all[i].next_sampler;
+		c->all[i].next_sampler.fd = -1;
 	}
 	c->ask = *ask;
 	list_open_rings(c);
@@ -293,6 +290,8 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	c->polled = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->polled));
 	if (!rc && (!c->all || !c->open || !c->polled))
 		rc = err_memory(err, "for perf rings");
+	for (i = 0; c->all && i < c->n; i++)
+		c->all[i].next_sampler.fd = -1;
 	for (i = 0; c->all && i < c->n * CPU_RINGS; i++)
 		c->all[i / CPU_RINGS].rings[i % CPU_RINGS].fd = -1;
 	if (!rc)

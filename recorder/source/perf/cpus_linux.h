@@ -67,13 +67,11 @@ int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns);
  * Change the size of the stack copy, in three steps, so that the old samplers can be read to their
  * end:
  *
- *	open     new samplers beside the old ones; fresh has c->n of them. All, or none and an error
+ *	open     new samplers beside the old ones: all, or none and an error
  *	start    stops the old samplers and starts the new ones; returns a moment that is later than
  *	         all records of the old ones, on every CPU
  *	take     closes the old samplers and uses the new ones
  */
-int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask,
-			    struct perf_ring *fresh, struct err *err);
-uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh);
-void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
-			     const struct perf_ring *fresh);
+int perf_cpus_open_samplers(struct perf_cpus *c, const struct perf_ask *ask, struct err *err);
+uint64_t perf_cpus_start_samplers(struct perf_cpus *c);
+void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask);

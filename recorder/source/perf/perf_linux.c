@@ -257,21 +257,16 @@ static void empty_samplers(struct perf_source *s)
 /* Old samplers are emptied before they are closed; new records wait in the new ones meanwhile. */
 static bool change_stack(struct perf_source *s, const struct perf_ask *ask)
 {
-	struct perf_ring *fresh = calloc(s->cpus.n, sizeof(*fresh));
 	struct err err;
 
-	if (!fresh)
-		return false;
-	if (perf_cpus_open_samplers(&s->cpus, ask, fresh, &err)) {
+	if (perf_cpus_open_samplers(&s->cpus, ask, &err)) {
 		log_line(s->cfg.log, LOG_WARN, "sampling continues with %u KB of stack: %s",
 			 s->cpus.ask.stack_kb, err.text);
-		free(fresh);
 		return false;
 	}
-	s->switched_ns = perf_cpus_start_samplers(&s->cpus, fresh);
+	s->switched_ns = perf_cpus_start_samplers(&s->cpus);
 	empty_samplers(s);
-	perf_cpus_take_samplers(&s->cpus, ask, fresh);
-	free(fresh);
+	perf_cpus_take_samplers(&s->cpus, ask);
 	return true;
 }
 
@@ -432,6 +427,28 @@ static struct perf_ask ask_for(const struct capture *c)
 	};
 }
 
+static int open_state(struct perf_source *s, const struct needs *needs, struct err *err)
+{
+	const struct source_config *cfg = &s->cfg;
+	const struct capture *capture = &cfg->capture;
+	const struct perf_state_config state = {
+		.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue,
+		.log = cfg->log, .only_process = capture->only_process,
+		.build_ids = s->cpus.ask.build_ids, .ksymbols = s->cpus.ask.ksymbols,
+		.command_lines = capture->only_process || (needs && needs->command_lines),
+	};
+	int rc = perf_state_new(&state, &s->state, err);
+
+	s->walker.state = s->state;
+	s->walker.kernel_stacks = !capture->no_kernel_stacks;
+	if (!rc && capture_switches(capture))
+		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->cpus.probes,
+				   &s->time, err);
+	if (s->time)
+		perf_time_read_kernel(s->time);
+	return rc;
+}
+
 static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		     struct source **out, struct err *err)
 {
@@ -453,23 +470,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		rc = loader_new(cfg->log, &s->walker.loader, err);
 	if (!rc)
 		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->walker.unwinder, err);
-	if (!rc) {
-		const struct perf_state_config state = {
-			.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue,
-			.log = cfg->log, .only_process = capture->only_process,
-			.build_ids = s->cpus.ask.build_ids, .ksymbols = s->cpus.ask.ksymbols,
-			.command_lines = capture->only_process || (needs && needs->command_lines),
-		};
-
-		rc = perf_state_new(&state, &s->state, err);
-		s->walker.state = s->state;
-		s->walker.kernel_stacks = !capture->no_kernel_stacks;
-	}
-	if (!rc && capture_switches(capture))
-		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->cpus.probes,
-				   &s->time, err);
-	if (!rc && s->time)
-		perf_time_read_kernel(s->time);
+	if (!rc)
+		rc = open_state(s, needs, err);
 	if (rc) {
 		perf_close(&s->base);
 		return rc;
