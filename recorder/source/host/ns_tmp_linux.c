@@ -239,18 +239,6 @@ static void note_known(struct work *w, const struct ns_group *g, uint64_t ino, u
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-static bool user_of(uint32_t pid, uid_t *out)
-{
-	char path[40];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (stat(path, &st) != 0)
-		return false;
-	*out = st.st_uid;
-	return true;
-}
-
 /*
  * File systems that depend on a server or another program, which may stop answering. Performance
  * data is read later, by a thread that must not wait. Source: linux/magic.h, and fs/9p, fs/ceph,
@@ -333,12 +321,12 @@ static void see_name(const struct place *p, int dir, const char *name, uint32_t 
 	const struct ns_group *g = &p->w->groups[p->group];
 	struct ns_tmp_file file = {.fd = -1};
 	struct stat st;
-	uid_t user;
+	uint32_t user;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_known(p->w, g, st.st_ino))
 		return;
 	file.pid = member_of(p->w, p->group, inner);
-	if (file.pid && user_of(file.pid, &user) && (p->owner == (uid_t)-1 || p->owner == user)) {
+	if (file.pid && proc_pid_user(file.pid, &user) && (p->owner == (uid_t)-1 || p->owner == user)) {
 		file.uid = user;
 		file.fd =
 			(p->w->kind->is_socket ? name_own_socket : open_own_data)(dir, name, user);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,6 +53,18 @@ size_t proc_pid_exe(uint32_t pid, char *out, size_t n)
 	got = readlink(path, out, n - 1);
 	out[got > 0 ? got : 0] = '\0';
 	return got > 0 ? (size_t)got : 0;
+}
+
+bool proc_pid_user(uint32_t pid, uint32_t *uid)
+{
+	char path[40];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &st) != 0)
+		return false;
+	*uid = st.st_uid;
+	return true;
 }
 
 /* Convert ticks since boot, which include suspend, to the recorder's clock, which does not. */

@@ -18,6 +18,8 @@ size_t proc_pid_memory(uint32_t pid, uint64_t address, void *to, size_t n);
 bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out);
 /* The target of /proc/PID/exe. returns  its length; 0 = not known, and out is "" */
 size_t proc_pid_exe(uint32_t pid, char *out, size_t n);
+/* Its user. false: no such process. */
+bool proc_pid_user(uint32_t pid, uint32_t *uid);
 /* /proc/PID/stat. start_ns: on the recorder clock, exact to 10 ms. false: no such process. */
 bool proc_pid_stat(uint32_t pid, struct proc_stat *out, uint64_t *start_ns);
 

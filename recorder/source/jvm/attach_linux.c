@@ -1,6 +1,7 @@
 #include "source/jvm/attach_linux.h"
 
 #include "base/os.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static void trigger_path(uint32_t pid, char *out, size_t n)
 	snprintf(out, n, "/tmp/.attach_pid%u", pid);
 }
 
-static void rest(struct jvm_attach *a, uint64_t now_ns)
+static void end_request(struct jvm_attach *a, uint64_t now_ns)
 {
 	jvm_attach_close(a);
 	a->next_ns = now_ns +
@@ -51,21 +52,18 @@ static void rest(struct jvm_attach *a, uint64_t now_ns)
 static bool catches_quit(uint32_t pid)
 {
 	struct buf text = {0};
-	char path[40];
 	const char *at;
-	bool caught = false;
+	bool caught;
 
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	if (os_load(path, STATUS_MAX_BYTES, &text, NULL) == 0) {
-		at = strstr(buf_text(&text), "\nSigCgt:");
-		caught = at && strtoull(at + 8, NULL, 16) >> (SIGQUIT - 1) & 1;
-	}
+	proc_pid_load(pid, "status", STATUS_MAX_BYTES, &text);
+	at = strstr(buf_text(&text), "\nSigCgt:");
+	caught = at && strtoull(at + 8, NULL, 16) >> (SIGQUIT - 1) & 1;
 	buf_free(&text);
 	return caught;
 }
 
 /* Make the JVM listen. The owner of the file must be the owner of the JVM, or root. */
-static void call(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log)
+static void make_it_listen(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log)
 {
 	char path[80];
 	int fd;
@@ -93,7 +91,7 @@ static void call(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_
 }
 
 /* Connect to its socket, which must belong to its owner and be served by that process. */
-static int dial(uint32_t pid, uint32_t uid)
+static int connect_to(uint32_t pid, uint32_t uid)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat st;
@@ -114,11 +112,11 @@ static int dial(uint32_t pid, uint32_t uid)
 	return -1;
 }
 
-static bool ask(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns)
+static bool send_request(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns)
 {
 	/* the literal adds the last NUL */
 	static const char order[] = "1\0jcmd\0Compiler.perfmap\0\0";
-	int fd = dial(pid, uid);
+	int fd = connect_to(pid, uid);
 
 	if (fd < 0)
 		return false;
@@ -133,7 +131,7 @@ static bool ask(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_n
 	return true;
 }
 
-static void listen_to(struct jvm_attach *a, uint32_t pid, uint64_t now_ns, struct log *log)
+static void read_answer(struct jvm_attach *a, uint32_t pid, uint64_t now_ns, struct log *log)
 {
 	ssize_t n = recv(a->fd, a->answer + a->nanswer, sizeof(a->answer) - 1 - a->nanswer, 0);
 
@@ -148,7 +146,7 @@ static void listen_to(struct jvm_attach *a, uint32_t pid, uint64_t now_ns, struc
 	else if (a->answer[0] != '0' || strstr(a->answer, "Exception"))
 		give_up(a, pid, log, "it does not know the command (JDK 17 or later is needed)");
 	else
-		rest(a, now_ns);
+		end_request(a, now_ns);
 }
 
 void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
@@ -158,11 +156,11 @@ void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t 
 
 	switch (a->state) {
 	case ATTACH_IDLE:
-		if (now_ns >= a->next_ns && !ask(a, pid, uid, now_ns))
-			call(a, pid, uid, now_ns, log);
+		if (now_ns >= a->next_ns && !send_request(a, pid, uid, now_ns))
+			make_it_listen(a, pid, uid, now_ns, log);
 		break;
 	case ATTACH_SIGNALLED:
-		if (ask(a, pid, uid, now_ns) || now_ns >= a->deadline_ns) {
+		if (send_request(a, pid, uid, now_ns) || now_ns >= a->deadline_ns) {
 			trigger_path(pid, path, sizeof(path));
 			unlink(path);
 			if (a->state != ATTACH_WAITING)
@@ -171,7 +169,7 @@ void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t 
 		}
 		break;
 	case ATTACH_WAITING:
-		listen_to(a, pid, now_ns, log);
+		read_answer(a, pid, now_ns, log);
 		break;
 	case ATTACH_REFUSED:
 		break;

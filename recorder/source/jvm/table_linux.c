@@ -127,11 +127,9 @@ static uint32_t find(const struct jvm_table *t, uint32_t pid)
  */
 static bool is_its_process(uint32_t pid, uid_t owner)
 {
-	char path[40];
-	struct stat st;
+	uint32_t user;
 
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return stat(path, &st) == 0 && st.st_uid == owner && ns_tmp_is_here(pid);
+	return proc_pid_user(pid, &user) && user == owner && ns_tmp_is_here(pid);
 }
 
 /* Find the counters in one reading, then map the file. */

@@ -16,38 +16,40 @@ struct listing {
 	struct trace_format format;
 };
 
-static void put_fields(struct listing *l)
+/* As text "sched/sched_switch  prev_comm prev_pid"; in JSON with the fields' types. */
+static void put_tracepoint(struct listing *l, const char *provider, const char *name)
 {
 	static const char *const types[] = {
 		[TRACE_NUMBER] = "unsigned", [TRACE_CHARS] = "text", [TRACE_BYTES] = "bytes",
 		[TRACE_LOC_CHARS] = "text", [TRACE_LOC_BYTES] = "bytes", [TRACE_REL_CHARS] = "text",
 		[TRACE_REL_BYTES] = "bytes",
 	};
-	struct json j = {.out = &l->line, .comma = true};
-	uint32_t i;
+	const struct trace_field *f = l->format.fields, *end = f + l->format.nfields;
+	struct json j = {.out = &l->line};
 
-	if (l->json) {
-		json_key(&j, "fields");
-		json_open(&j, '[');
+	if (!l->json) {
+		buf_printf(&l->line, "%s/%s%s", provider, name, f < end ? " " : "");
+		for (; f < end; f++)
+			buf_printf(&l->line, " %s", f->name);
+		return;
 	}
-	for (i = 0; i < l->format.nfields; i++) {
-		const struct trace_field *f = &l->format.fields[i];
-
-		if (!l->json) {
-			buf_printf(&l->line, "%s%s", i ? " " : "  ", f->name);
-			continue;
-		}
+	json_open(&j, '{');
+	json_key_str(&j, "provider", provider);
+	json_key_str(&j, "name", name);
+	json_key(&j, "fields");
+	json_open(&j, '[');
+	for (; f < end; f++) {
 		json_open(&j, '{');
 		json_key_str(&j, "name", f->name);
 		json_key_str(&j, "type",
 			     f->kind == TRACE_NUMBER && f->is_signed ? "signed" : types[f->kind]);
 		json_close(&j, '}');
 	}
-	if (l->json)
-		json_close(&j, ']');
+	json_close(&j, ']');
+	json_close(&j, '}');
 }
 
-static int list_one(void *ctx, const char *provider, const char *name)
+static int list_tracepoint(void *ctx, const char *provider, const char *name)
 {
 	struct listing *l = ctx;
 
@@ -55,17 +57,8 @@ static int list_one(void *ctx, const char *provider, const char *name)
 	if (tracepoint_load(provider, name, &l->format, NULL) == ERR_MEMORY)
 		return ERR_MEMORY;
 	buf_reset(&l->line);
-	if (l->json) {
-		struct json j = {.out = &l->line};
-
-		json_open(&j, '{');
-		json_key_str(&j, "provider", provider);
-		json_key_str(&j, "name", name);
-	} else {
-		buf_printf(&l->line, "%s/%s", provider, name);
-	}
-	put_fields(l);
-	buf_puts(&l->line, l->json ? "}\n" : "\n");
+	put_tracepoint(l, provider, name);
+	buf_putc(&l->line, '\n');
 	out_put(l->out, buf_text(&l->line), l->line.len);
 	return 0;
 }
@@ -108,7 +101,7 @@ int probes_list(const char *pattern, bool json, struct out *out, struct err *err
 	l->out = out;
 	l->path = pattern;
 	rc = pattern && pattern[0] == '/' ? uprobe_list(pattern, list_usdt, l, err)
-					  : tracepoint_each(pattern, list_one, l, err);
+					  : tracepoint_each(pattern, list_tracepoint, l, err);
 	buf_free(&l->line);
 	free(l);
 	return rc;

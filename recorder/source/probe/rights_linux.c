@@ -14,21 +14,28 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Open it on CPU 0; if that is offline, opening others reports it. returns  errno; 0 = allowed */
-static int try_event(struct perf_event_attr *attr)
+/*
+ * Open it on CPU 0; if that is offline, opening others reports it. refused: the error when this
+ * user lacks the right. That a uprobe's file is missing is none.
+ */
+static int try_event(struct perf_event_attr *attr, const char *refused, struct err *err)
 {
 	int fd = perf_event_fd(attr, 0), os_error = fd < 0 ? errno : 0;
 
 	if (fd >= 0)
 		close(fd);
-	return os_error == ENODEV ? 0 : os_error;
+	if (os_error == EACCES || os_error == EPERM)
+		return err_set(err, ERR_ACCESS, "%s", refused);
+	if (!os_error || os_error == ENODEV || (os_error == ENOENT && attr->uprobe_path))
+		return 0;
+	return err_os_code(err, os_error, "the kernel refuses them");
 }
 
 static int may_have_tracepoints(struct err *err)
 {
 	struct trace_format *format = malloc(sizeof(*format));
 	struct perf_event_attr attr;
-	int os_error, rc;
+	int rc;
 
 	if (!format)
 		return err_memory(err, "for the format of an event");
@@ -39,12 +46,10 @@ static int may_have_tracepoints(struct err *err)
 	attr.sample_period = 1;
 	attr.sample_type = PERF_SAMPLE_RAW;
 	free(format);
-	os_error = rc ? 0 : try_event(&attr);
-	if (os_error == EACCES || os_error == EPERM)
-		return err_set(err, ERR_ACCESS,
-			       "this user may not use them: run as root, or give the program "
-			       "CAP_PERFMON (before Linux 5.8 CAP_SYS_ADMIN)");
-	return rc ? rc : os_error ? err_os_code(err, os_error, "the kernel refuses them") : 0;
+	return rc ? rc
+		  : try_event(&attr,
+			      "this user may not use them: run as root, or give the program "
+			      "CAP_PERFMON (before Linux 5.8 CAP_SYS_ADMIN)", err);
 }
 
 /*
@@ -55,7 +60,7 @@ static int may_have_uprobes(struct err *err)
 {
 	struct perf_event_attr attr;
 	uint32_t pmu;
-	int os_error, rc = uprobe_pmu(&pmu, err);
+	int rc = uprobe_pmu(&pmu, err);
 
 	if (rc)
 		return rc;
@@ -63,14 +68,9 @@ static int may_have_uprobes(struct err *err)
 	attr.type = pmu;
 	attr.uprobe_path = (uint64_t)(uintptr_t)"/proc/self/no_such_file";
 	attr.sample_period = 1;
-	os_error = try_event(&attr);
-	if (os_error == EACCES || os_error == EPERM)
-		return err_set(err, ERR_ACCESS,
-			       "this user may not place them: run as root, or give the program "
-			       "CAP_SYS_ADMIN");
-	return os_error && os_error != ENOENT
-		       ? err_os_code(err, os_error, "the kernel refuses them")
-		       : 0;
+	return try_event(&attr,
+			 "this user may not place them: run as root, or give the program "
+			 "CAP_SYS_ADMIN", err);
 }
 
 int probes_part(unsigned i, struct source_part *out, struct err *err)

@@ -99,7 +99,7 @@ static bool has_word(const char *text, size_t n, const char *word)
 }
 
 /* One "field:TYPE NAME;\toffset:N;\tsize:N;\tsigned:N;". */
-static void take_field(struct trace_format *f, const char *line)
+static void add_field(struct trace_format *f, const char *line)
 {
 	const char *declaration = strstr(line, "field:"), *end, *name;
 	struct trace_field field = {0};
@@ -159,7 +159,7 @@ int trace_format_parse(const char *text, size_t n, struct trace_format *out, str
 			f->id = (uint32_t)strtoul(line + 4, NULL, 10);
 			has_id = true;
 		} else if (strncmp(line, "print fmt", 9) != 0) {
-			take_field(f, line);
+			add_field(f, line);
 		}
 	}
 	if (has_id)
@@ -207,13 +207,18 @@ static void read_number(const uint8_t *at, const struct trace_field *f, struct e
 	if (f->is_signed && bits < 64 && v >> (bits - 1) & 1)
 		v |= ~(uint64_t)0 << bits;
 	if (f->is_signed)
-		memcpy(&out->v.i, &v, sizeof(v));
+		out->v.i = (int64_t)v;
 	else
 		out->v.u = v;
 }
 
+static bool is_chars(enum trace_kind kind)
+{
+	return kind == TRACE_CHARS || kind == TRACE_LOC_CHARS || kind == TRACE_REL_CHARS;
+}
+
 /* Find the place of the value; false when it lies outside of the record. */
-static bool place(const struct trace_field *f, const uint8_t *raw, size_t n, size_t *at,
+static bool find_value(const struct trace_field *f, const uint8_t *raw, size_t n, size_t *at,
 		  size_t *size)
 {
 	uint32_t loc;
@@ -246,25 +251,16 @@ void trace_format_read(const struct trace_format *format, const void *raw, size_
 		const uint8_t *bytes = raw;
 		size_t at, size;
 
-		if (!place(f, bytes, n, &at, &size))
+		if (!find_value(f, bytes, n, &at, &size))
 			continue;
 		to->name = f->name;
 		to->type = FIELD_TEXT;
-		switch (f->kind) {
-		case TRACE_NUMBER:
+		if (f->kind == TRACE_NUMBER)
 			read_number(bytes + at, f, to);
-			break;
-		case TRACE_CHARS:
-		case TRACE_LOC_CHARS:
-		case TRACE_REL_CHARS:
+		else if (is_chars(f->kind))
 			to->v.text = keep_text(out, (const char *)bytes + at, size);
-			break;
-		case TRACE_BYTES:
-		case TRACE_LOC_BYTES:
-		case TRACE_REL_BYTES:
+		else
 			to->v.text = keep_hex(out, bytes + at, size);
-			break;
-		}
 		if (f->kind == TRACE_NUMBER && f->is_pointer)
 			out->hex_fields |= (uint64_t)1 << out->nfields;
 		out->nfields++;
@@ -288,7 +284,7 @@ bool trace_format_number(const struct trace_format *format, uint32_t field, cons
 	struct event_field value;
 	size_t at, size;
 
-	if (field >= format->nfields || f->kind != TRACE_NUMBER || !place(f, raw, n, &at, &size))
+	if (field >= format->nfields || f->kind != TRACE_NUMBER || !find_value(f, raw, n, &at, &size))
 		return false;
 	read_number((const uint8_t *)raw + at, f, &value);
 	*out = f->is_signed ? value.v.i : (int64_t)value.v.u;
@@ -318,12 +314,9 @@ static bool read_condition(const char *text, size_t n, struct condition *out)
 	out->field[name] = '\0';
 	memcpy(out->op, text + name, op);
 	out->op[op] = '\0';
-	if (out->op[0] == '~')
-		/* an expression, which the kernel's filter cannot express */
-		return false;
 	out->value = text + name + op;
 	out->value_len = n - name - op;
-	return true;
+	return out->op[0] != '~';            /* an expression, which the kernel cannot judge */
 }
 
 /* Only a whole number that the field can hold: the kernel would compare another one. */
@@ -339,8 +332,7 @@ static bool put_number(const struct trace_field *f, const struct condition *c, s
 	memcpy(text, c->value, c->value_len);
 	negative = text[0] == '-';
 	hex = text[0] == '0' && (text[1] | 32) == 'x';
-	if (!isdigit((unsigned char)text[negative]) || (!hex && c->value_len > 18) ||
-	    (hex && c->value_len > 18))
+	if (!isdigit((unsigned char)text[negative]) || c->value_len > 18)
 		return false;
 	v = strtoull(text + negative + (hex ? 2 : 0), &end, hex ? 16 : 10);
 	if (*end || (hex && !text[2]))

@@ -189,14 +189,24 @@ static struct image *image_at(const struct target_images *t, uint64_t address)
 									     : NULL;
 }
 
-static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err *err)
+/* Whether another image was loaded at the same base: its headers differ. */
+static bool is_changed(struct target_images *t, const struct image *image)
+{
+	struct image now = {.base = image->base};
+
+	read_head(t, &now);
+	return memcmp(&now.head, &image->head, sizeof(now.head)) != 0;
+}
+
+static int note_image(struct target_images *t, const MODULEENTRY32W *entry, struct err *err)
 {
 	uint64_t base = (uint64_t)(uintptr_t)entry->modBaseAddr;
 	uint32_t at = upper_bound(t, base);
 	struct buf path = {0};
 	struct image *image;
 
-	if (at && t->all[at - 1]->base == base) {
+	/* Another image loaded at the same base follows the old one until that is dropped. */
+	if (at && t->all[at - 1]->base == base && !is_changed(t, t->all[at - 1])) {
 		t->all[at - 1]->round = t->round;
 		return 0;
 	}
@@ -220,27 +230,13 @@ static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err 
 	return 0;
 }
 
-/* Whether another image was loaded at the same base: its headers differ. */
-static bool is_changed(struct target_images *t, const struct image *image)
-{
-	struct image now = {.base = image->base};
-
-	read_head(t, &now);
-	return memcmp(&now.head, &image->head, sizeof(now.head)) != 0;
-}
-
-static bool is_gone(struct target_images *t, const struct image *image)
-{
-	return image->round != t->round;
-}
-
-static void drop(struct target_images *t,
-		 bool (*which)(struct target_images *t, const struct image *image))
+/* Drop the images that the last refresh did not list. */
+static void drop_unlisted(struct target_images *t)
 {
 	uint32_t i, kept = 0;
 
 	for (i = 0; i < t->n; i++) {
-		if (which(t, t->all[i]))
+		if (t->all[i]->round != t->round)
 			free_image(t, t->all[i], os_now_ns());
 		else
 			t->all[kept++] = t->all[i];
@@ -272,13 +268,12 @@ int target_images_refresh(struct target_images *t, struct err *err)
 
 	if (list == INVALID_HANDLE_VALUE)
 		return err_os(err, "cannot list the images of process %u", (unsigned)t->pid);
-	drop(t, is_changed);
 	t->round++;
 	for (more = Module32FirstW(list, &entry); more && !rc; more = Module32NextW(list, &entry))
-		rc = add(t, &entry, err);
+		rc = note_image(t, &entry, err);
 	CloseHandle(list);
 	if (!rc)
-		drop(t, is_gone);
+		drop_unlisted(t);
 	target_images_forget(t);
 	return rc;
 }
@@ -330,7 +325,7 @@ void target_images_code(struct target_images *t, uint64_t address)
 {
 	struct image *image = image_at(t, address);
 	uint32_t rva, i, nbytes = CODE_BYTES;
-	struct pe_range *range;
+	uint8_t *code;
 
 	if (!image)
 		return;
@@ -344,13 +339,12 @@ void target_images_code(struct target_images *t, uint64_t address)
 		image->code = malloc((size_t)CODE_CHUNKS * CODE_BYTES);
 	if (!image->code)
 		return;
-	range = &image->ranges[2 + image->next_chunk];
-	range->rva = rva;
-	range->bytes = image->code + (size_t)image->next_chunk * CODE_BYTES;
+	code = image->code + (size_t)image->next_chunk * CODE_BYTES;
 	if (nbytes > image->nbytes - rva)
 		nbytes = image->nbytes - rva;
-	range->nbytes = (uint32_t)target_read(t->process, image->base + rva, image->code +
-					      (size_t)image->next_chunk * CODE_BYTES, nbytes);
+	image->ranges[2 + image->next_chunk] = (struct pe_range){
+		.rva = rva, .bytes = code,
+		.nbytes = (uint32_t)target_read(t->process, image->base + rva, code, nbytes)};
 	if (image->tables.nranges < 2 + CODE_CHUNKS)
 		image->tables.nranges++;
 	image->next_chunk = (image->next_chunk + 1) % CODE_CHUNKS;
