@@ -326,7 +326,8 @@ static void see_name(const struct place *p, int dir, const char *name, uint32_t 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_known(p->w, g, st.st_ino))
 		return;
 	file.pid = member_of(p->w, p->group, inner);
-	if (file.pid && proc_pid_user(file.pid, &user) && (p->owner == (uid_t)-1 || p->owner == user)) {
+	if (file.pid && proc_pid_user(file.pid, &user) &&
+	    (p->owner == (uid_t)-1 || p->owner == user)) {
 		file.uid = user;
 		file.fd =
 			(p->w->kind->is_socket ? name_own_socket : open_own_data)(dir, name, user);

@@ -63,7 +63,8 @@ static bool catches_quit(uint32_t pid)
 }
 
 /* Make the JVM listen. The owner of the file must be the owner of the JVM, or root. */
-static void make_it_listen(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log)
+static void make_it_listen(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
+			   struct log *log)
 {
 	char path[80];
 	int fd;

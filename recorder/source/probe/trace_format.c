@@ -219,7 +219,7 @@ static bool is_chars(enum trace_kind kind)
 
 /* Find the place of the value; false when it lies outside of the record. */
 static bool find_value(const struct trace_field *f, const uint8_t *raw, size_t n, size_t *at,
-		  size_t *size)
+		       size_t *size)
 {
 	uint32_t loc;
 
@@ -284,7 +284,8 @@ bool trace_format_number(const struct trace_format *format, uint32_t field, cons
 	struct event_field value;
 	size_t at, size;
 
-	if (field >= format->nfields || f->kind != TRACE_NUMBER || !find_value(f, raw, n, &at, &size))
+	if (field >= format->nfields || f->kind != TRACE_NUMBER ||
+	    !find_value(f, raw, n, &at, &size))
 		return false;
 	read_number((const uint8_t *)raw + at, f, &value);
 	*out = f->is_signed ? value.v.i : (int64_t)value.v.u;
