@@ -132,7 +132,7 @@ static void add_inclusive(struct call_cost *to, const struct call_cost *from)
 }
 
 /* Children come after their parents, so one pass from the end is enough. */
-static void sum(struct call_tree *t)
+static void sum_costs(struct call_tree *t)
 {
 	uint32_t i;
 
@@ -214,7 +214,7 @@ static int add_costs(struct call_tree *t, const struct incident *in, double fold
 		t->nodes[i].cost.first_ns = UINT64_MAX;
 	}
 	add_samples(t, in);
-	sum(t);
+	sum_costs(t);
 	fold_small(t, fold_pct);
 	return link_children(t);
 }

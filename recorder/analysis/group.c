@@ -255,7 +255,7 @@ static bool group_of(struct grouping *g, struct buf *name, bool *entry)
 	return grouped;
 }
 
-static int look_at(struct grouping *g, uint32_t frame)
+static int decide_frame(struct grouping *g, uint32_t frame)
 {
 	struct look look = {.frame = frame, .group = NO_GROUP};
 	struct buf own = {0}, name = {0};
@@ -322,7 +322,7 @@ static int place_node(struct grouping *g, struct place *places, uint32_t node)
 	const struct look *look;
 
 	*to = *from;
-	if (!g->looked[frame] && look_at(g, frame))
+	if (!g->looked[frame] && decide_frame(g, frame))
 		return ERR_MEMORY;
 	look = &g->looks[frame];
 	to->discard |= look->discard;
@@ -408,7 +408,7 @@ static bool some_match_failed(const struct grouping *g)
 	return false;
 }
 
-static int apply(struct grouping *g)
+static int apply_rules(struct grouping *g)
 {
 	struct incident *in = g->in;
 	uint32_t i, nstacks = in->nstacks;
@@ -449,7 +449,9 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 		g->looks = calloc((size_t)in->nframes + 1, sizeof(*g->looks));
 		g->looked = calloc((size_t)in->nframes + 1, sizeof(*g->looked));
 		g->no_module = incident_add_module(in, &module);
-		rc = g->looks && g->looked && g->no_module != UINT32_MAX ? apply(g) : ERR_MEMORY;
+		rc = ERR_MEMORY;
+		if (g->looks && g->looked && g->no_module != UINT32_MAX)
+			rc = apply_rules(g);
 		if (rc)
 			err_memory(err, "for grouping");
 	}

@@ -26,7 +26,7 @@ void name_pattern_close(struct name_pattern *p)
 	free(p);
 }
 
-static void translate(const char *text, size_t n, struct buf *out)
+static void put_regex(const char *text, size_t n, struct buf *out)
 {
 	size_t i;
 
@@ -72,7 +72,7 @@ int name_pattern_open(const char *text, size_t n, const char *option, size_t col
 	if (n > PATTERN_MAX)
 		return err_set(err, ERR_USAGE, "--%s: the pattern at column %zu has %zu bytes; "
 			       "the limit is %u", option, column, n, PATTERN_MAX);
-	translate(text, n, &regex);
+	put_regex(text, n, &regex);
 	p = regex.failed ? NULL : calloc(1, sizeof(*p));
 	if (p)
 		p->code = pcre2_compile((PCRE2_SPTR)buf_text(&regex), regex.len,

@@ -9,7 +9,7 @@ static bool same_totals(double base, double test)
 	return !(base > 0) || fabs(test - base) < base * 1e-4;
 }
 
-static void weigh(struct overweight_row *r, double base_sum, double test_sum)
+static void weigh_row(struct overweight_row *r, double base_sum, double test_sum)
 {
 	double change = test_sum - base_sum, part;
 
@@ -35,7 +35,7 @@ static void weigh(struct overweight_row *r, double base_sum, double test_sum)
 }
 
 /* 0 = on both sides, 1 = only in the test, 2 = only in the base. */
-static int place(const struct overweight_row *r)
+static int side_order(const struct overweight_row *r)
 {
 	if (r->base > 0)
 		return r->test > 0 ? 0 : 2;
@@ -43,7 +43,7 @@ static int place(const struct overweight_row *r)
 }
 
 /* The larger first; NaN last. */
-static int larger(double a, double b)
+static int compare_larger_first(double a, double b)
 {
 	bool no_a = a != a, no_b = b != b;
 
@@ -52,17 +52,17 @@ static int larger(double a, double b)
 	return a > b ? -1 : a < b;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_rows(const void *left, const void *right)
 {
 	const struct overweight_row *a = left, *b = right;
-	int order = place(a) - place(b);
+	int order = side_order(a) - side_order(b);
 
 	if (!order)
 		order = (a->interest < b->interest) - (a->interest > b->interest);
-	if (!order && place(a) == 0)
-		order = larger(a->overweight_pct, b->overweight_pct);
+	if (!order && side_order(a) == 0)
+		order = compare_larger_first(a->overweight_pct, b->overweight_pct);
 	if (!order)
-		order = larger(fabs(a->test - a->base), fabs(b->test - b->base));
+		order = compare_larger_first(fabs(a->test - a->base), fabs(b->test - b->base));
 	return order ? order : strcmp(a->name, b->name);
 }
 
@@ -71,7 +71,7 @@ void overweight(struct overweight_row *rows, uint32_t n, double base_sum, double
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
-		weigh(&rows[i], base_sum, test_sum);
+		weigh_row(&rows[i], base_sum, test_sum);
 	if (n)
-		qsort(rows, n, sizeof(*rows), compare);
+		qsort(rows, n, sizeof(*rows), compare_rows);
 }

@@ -21,7 +21,7 @@ static void trim(struct line *l)
 }
 
 /* Copy part to `to`, NUL-terminated; false if it does not fit or contains a NUL. */
-static bool take(struct line part, char *to, size_t n)
+static bool copy_text(struct line part, char *to, size_t n)
 {
 	size_t len = (size_t)(part.end - part.at);
 
@@ -49,9 +49,9 @@ static int parse_line(struct line l, uint32_t number, struct options *o, struct 
 	right = (struct line){equals + 1, l.end};
 	trim(&left);
 	trim(&right);
-	if (!take(left, key, sizeof(key)) || left.at == left.end)
+	if (!copy_text(left, key, sizeof(key)) || left.at == left.end)
 		return err_set(err, ERR_USAGE, "no name before the '='");
-	if (!take(right, value, sizeof(value)))
+	if (!copy_text(right, value, sizeof(value)))
 		return err_set(err, ERR_USAGE, "%s: the value is longer than %d bytes or "
 			       "contains a NUL", key, OPTION_VALUE_MAX);
 	return options_set_conf(o, key, value, number, err);

@@ -269,7 +269,7 @@ static int name_command(struct options *o, const char *text, struct err *err)
 	return ERR_USAGE;
 }
 
-static int operand(struct arguments *a, const char *text, struct err *err)
+static int read_operand(struct arguments *a, const char *text, struct err *err)
 {
 	const struct command_info *command = &command_table[a->o->command];
 
@@ -291,13 +291,13 @@ static int operand(struct arguments *a, const char *text, struct err *err)
 	return 0;
 }
 
-static int argument(struct arguments *a, const char *arg, struct err *err)
+static int read_argument(struct arguments *a, const char *arg, struct err *err)
 {
 	size_t one = dash(arg), two = one ? dash(arg + one) : 0;
 	const char *name = arg + (one ? one : 1);
 
 	if (a->only_operands || (!one && *arg != '/') || (one && !*name))
-		return operand(a, arg, err);
+		return read_operand(a, arg, err);
 	if (two) {
 		if (arg[one + two])
 			return named_option(a, arg, one + two, false, err);
@@ -309,7 +309,7 @@ static int argument(struct arguments *a, const char *arg, struct err *err)
 	if (one)
 		return short_option(a, arg, one, err);
 	if (os_exists(arg))
-		return operand(a, arg, err);
+		return read_operand(a, arg, err);
 	/* Something with several '/' is meant as a path. */
 	if (strchr(name, '/') && !strpbrk(arg, ":="))
 		return err_set(err, ERR_USAGE, "unknown option '%.200s', and there is no file of "
@@ -364,7 +364,7 @@ int options_parse(struct options *o, int argc, char *const *argv, struct err *er
 	int rc = 0;
 
 	while (!rc && a.at < argc)
-		rc = argument(&a, argv[a.at++], err);
+		rc = read_argument(&a, argv[a.at++], err);
 	if (!rc && a.operand)
 		rc = use_operand(&a, err);
 	if (!rc && !o->help && o->command != CMD_NONE)

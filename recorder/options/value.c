@@ -21,7 +21,7 @@ int option_no_memory(struct err *err)
 	return err_memory(err, "while reading the options");
 }
 
-static void *field(struct options *o, const struct option_info *info)
+static void *field_of(struct options *o, const struct option_info *info)
 {
 	return (char *)o + info->offset;
 }
@@ -38,14 +38,14 @@ static void set_default(struct options *o, const struct option_info *info)
 		return;
 	switch (info->type) {
 	case OPTION_INT:
-		*(uint32_t *)field(o, info) = (uint32_t)info->def;
+		*(uint32_t *)field_of(o, info) = (uint32_t)info->def;
 		break;
 	case OPTION_FLOAT:
-		*(double *)field(o, info) = info->def;
+		*(double *)field_of(o, info) = info->def;
 		break;
 	case OPTION_SECONDS:
-		*(int64_t *)field(o, info) = in_bounds(info, info->def) ? (int64_t)(info->def * 1e9)
-									: OPTION_NO_TIME;
+		*(int64_t *)field_of(o, info) =
+			in_bounds(info, info->def) ? (int64_t)(info->def * 1e9) : OPTION_NO_TIME;
 		break;
 	default:
 		break;
@@ -75,12 +75,12 @@ void options_free(struct options *o)
 
 	for (info = option_table; info->name; info++) {
 		if (info->type == OPTION_TEXT) {
-			char **text = field(o, info);
+			char **text = field_of(o, info);
 
 			free(*text);
 			*text = NULL;
 		} else if (info->type == OPTION_LIST || info->type == OPTION_TEXTS) {
-			text_list_free(field(o, info));
+			text_list_free(field_of(o, info));
 		}
 	}
 	while (o->rules.n)
@@ -133,7 +133,7 @@ static int bad_number(const struct setting *s, const char *why, struct err *err)
 	return ERR_USAGE;
 }
 
-static size_t digits(const char *at)
+static size_t count_digits(const char *at)
 {
 	return strspn(at, "0123456789");
 }
@@ -146,18 +146,18 @@ static size_t number_length(const char *text)
 {
 	size_t n = (*text == '-' || *text == '+'), whole, part = 0, sign;
 
-	whole = digits(text + n);
+	whole = count_digits(text + n);
 	n += whole;
 	if (text[n] == '.') {
-		part = digits(text + n + 1);
+		part = count_digits(text + n + 1);
 		n += 1 + part;
 	}
 	if (!whole && !part)
 		return 0;
 	if (text[n] == 'e' || text[n] == 'E') {
 		sign = text[n + 1] == '-' || text[n + 1] == '+';
-		if (digits(text + n + 1 + sign))
-			n += 1 + sign + digits(text + n + 1 + sign);
+		if (count_digits(text + n + 1 + sign))
+			n += 1 + sign + count_digits(text + n + 1 + sign);
 	}
 	return n;
 }
@@ -251,18 +251,17 @@ static bool ends_in_limit(const char *text, size_t n)
 /* Whether PROVIDER/EVENT stands before the first ';', with no characters but those of names. */
 static bool is_event_spec(const char *text, size_t n)
 {
-	size_t head = strcspn(text, ";"), i, slash;
+	static const char others[] = "-._ /(){}*:";
+	size_t head = strcspn(text, ";"), i;
+	const char *slash;
 
 	head = head < n ? head : n;
-	for (slash = 0; slash < head && text[slash] != '/'; slash++)
-		;
-	if (!slash || slash + 1 >= head)
+	slash = memchr(text, '/', head);
+	if (!slash || slash == text || slash + 1 == text + head || *text == ' ')
 		return false;
-	for (i = 0; i < head; i++) {
-		if (!isalnum((unsigned char)text[i]) && !strchr("-._ /(){}*:", text[i]))
-			return false;
-	}
-	return text[0] != ' ' && text[0] != '/';
+	for (i = 0; i < head && (isalnum((unsigned char)text[i]) || strchr(others, text[i])); i++)
+		;
+	return i == head;
 }
 
 /*
@@ -302,7 +301,7 @@ static bool spec_begins(enum option_type type, const char *text)
 static int add_spec(const struct setting *s, const char *text, size_t n, struct err *err)
 {
 	bool is_rule = s->info->type != OPTION_LIST && s->info->type != OPTION_TEXTS;
-	struct text_list *texts = field(s->o, s->info);
+	struct text_list *texts = field_of(s->o, s->info);
 	struct rule_list *rules = &s->o->rules;
 	char *copy = text_dup(text, n);
 
@@ -352,7 +351,7 @@ static int set_ids(const struct setting *s, struct err *err)
 	const char *at = s->value;
 
 	for (;;) {
-		size_t n = digits(at);
+		size_t n = count_digits(at);
 
 		if (!n || n > 18 || (at[n] && at[n] != ','))
 			return err_set(err, ERR_USAGE, "%s: '%.60s' is not the number of an "
@@ -368,7 +367,7 @@ static int set_ids(const struct setting *s, struct err *err)
 
 static int set_text(const struct setting *s, bool store, struct err *err)
 {
-	char **to = field(s->o, s->info);
+	char **to = field_of(s->o, s->info);
 
 	if (!*s->value)
 		return err_set(err, ERR_USAGE, "%s: the value is empty; expected %s", s->as,
@@ -389,7 +388,7 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 		double number;
 		int64_t ns;
 	} checked;
-	void *to = store ? field(s->o, s->info) : &checked;
+	void *to = store ? field_of(s->o, s->info) : &checked;
 	int rc;
 
 	switch (s->info->type) {

@@ -21,10 +21,11 @@ bool name_matches(const char *pattern, const char *text);
 
 /* A counter in a list. */
 struct counter_row {
-	const char *counter, *category, *name, *instance;   /* counter: the full name */
-	double value;                                       /* NaN = none now */
+	const char *counter;                 /* the full name */
+	const char *category, *name, *instance;
+	double value;                        /* NaN = none now */
 	const char *unit, *meaning;
-	const char *means;                   /* the process that the name means; NULL, "" = unknown */
+	const char *means;                   /* the process that is meant; NULL, "" = unknown */
 };
 
 /* Append the row as a line of JSON. */

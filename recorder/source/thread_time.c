@@ -16,7 +16,7 @@ struct stack {                               /* holds references */
 	uint32_t n, room;
 };
 
-struct one {
+struct timed_thread {
 	uint32_t tid;
 	uint8_t state, quality;
 	bool ready;                          /* STATE_OFF: could run */
@@ -43,7 +43,7 @@ struct thread_time *thread_time_new(thread_time_put *put, void *ctx)
 {
 	struct thread_time *t = calloc(1, sizeof(*t));
 
-	if (t && slots_init(&t->slots, sizeof(struct one), THREAD_TIME_MAX)) {
+	if (t && slots_init(&t->slots, sizeof(struct timed_thread), THREAD_TIME_MAX)) {
 		free(t);
 		return NULL;
 	}
@@ -60,10 +60,10 @@ static bool same_tid(const void *ctx, uint32_t value, const void *key)
 {
 	const struct thread_time *t = ctx;
 
-	return ((struct one *)slots_get(&t->slots, value))->tid == *(const uint32_t *)key;
+	return ((struct timed_thread *)slots_get(&t->slots, value))->tid == *(const uint32_t *)key;
 }
 
-static struct one *find(const struct thread_time *t, uint32_t tid)
+static struct timed_thread *find_thread(const struct thread_time *t, uint32_t tid)
 {
 	uint32_t at = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
 
@@ -71,28 +71,28 @@ static struct one *find(const struct thread_time *t, uint32_t tid)
 }
 
 /* The thread in a slot of the table; NULL = none. */
-static struct one *one_at(const struct thread_time *t, uint32_t i)
+static struct timed_thread *thread_at(const struct thread_time *t, uint32_t i)
 {
 	uint32_t number = t->by_tid.slots[i].value;
 
 	return number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
 }
 
-static struct one *find_or_add(struct thread_time *t, uint32_t tid)
+static struct timed_thread *find_or_add(struct thread_time *t, uint32_t tid)
 {
-	struct one *one = find(t, tid);
+	struct timed_thread *thread = find_thread(t, tid);
 	uint32_t number;
 
-	if (one)
-		return one;
+	if (thread)
+		return thread;
 	number = table_add_slot(&t->by_tid, hash_u64(tid), &t->slots, SLOTS_NONE);
 	if (number == SLOTS_NONE) {
 		t->refused++;
 		return NULL;
 	}
-	one = slots_get(&t->slots, number);
-	one->tid = tid;
-	return one;
+	thread = slots_get(&t->slots, number);
+	thread->tid = tid;
+	return thread;
 }
 
 static void drop_stack(struct stack *s, uint64_t now_ns)
@@ -130,34 +130,35 @@ static bool same_stack(const struct stack *s, const struct frame_ref *frames, ui
 	return true;
 }
 
-static void free_stacks(struct one *one, uint64_t now_ns)
+static void free_stacks(struct timed_thread *thread, uint64_t now_ns)
 {
-	drop_stack(&one->own, now_ns);
-	drop_stack(&one->waker, now_ns);
-	free(one->own.frames);
-	free(one->waker.frames);
+	drop_stack(&thread->own, now_ns);
+	drop_stack(&thread->waker, now_ns);
+	free(thread->own.frames);
+	free(thread->waker.frames);
 }
 
-static void forget(struct thread_time *t, struct one *one, uint64_t now_ns)
+static void forget_thread(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
 {
-	uint32_t tid = one->tid, number = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
+	uint32_t tid = thread->tid;
+	uint32_t number = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
 
-	free_stacks(one, now_ns);
+	free_stacks(thread, now_ns);
 	table_remove(&t->by_tid, hash_u64(tid), number);
 	slots_free_one(&t->slots, number);
 }
 
 void thread_time_free(struct thread_time *t)
 {
-	struct one *one;
+	struct timed_thread *thread;
 	uint32_t i;
 
 	if (!t)
 		return;
 	for (i = 0; i < t->by_tid.nslots; i++) {
-		one = one_at(t, i);
-		if (one)
-			free_stacks(one, UINT64_MAX - 1);
+		thread = thread_at(t, i);
+		if (thread)
+			free_stacks(thread, UINT64_MAX - 1);
 	}
 	table_free(&t->by_tid);
 	slots_free(&t->slots);
@@ -166,53 +167,57 @@ void thread_time_free(struct thread_time *t)
 
 /* ---- reporting ------------------------------------------------------------------------------- */
 
-static void flush_over(struct thread_time *t, struct one *one, uint64_t now_ns, uint64_t least_ns)
+/* Report the sums; those below least_ns wait for more. */
+static void flush_sums_over(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns,
+			    uint64_t least_ns)
 {
-	struct thread_time_piece piece = {.tid = one->tid,
+	struct thread_time_piece piece = {.tid = thread->tid,
 					  .end_ns = now_ns,
-					  .frames = one->own.frames,
-					  .nframes = one->own.n,
-					  .quality = one->quality};
+					  .frames = thread->own.frames,
+					  .nframes = thread->own.n,
+					  .quality = thread->quality};
 	unsigned i;
 
 	for (i = 0; i < TIME_KINDS; i++) {
 		piece.kind = (enum thread_time_kind)i;
-		piece.waker = one->waker.frames;
-		piece.nwaker = i == TIME_BLOCKED || i == TIME_DISK ? one->waker.n : 0;
-		piece.ns = one->sums[i] + one->rest[i];
+		piece.waker = thread->waker.frames;
+		piece.nwaker = i == TIME_BLOCKED || i == TIME_DISK ? thread->waker.n : 0;
+		piece.ns = thread->sums[i] + thread->rest[i];
 		/* Only a rest is left, and its stack is not known. */
-		piece.nframes = one->sums[i] && i != TIME_UNKNOWN ? one->own.n : 0;
-		one->sums[i] = 0;
-		one->rest[i] = piece.ns >= least_ns ? 0 : piece.ns;
+		piece.nframes = thread->sums[i] && i != TIME_UNKNOWN ? thread->own.n : 0;
+		thread->sums[i] = 0;
+		thread->rest[i] = piece.ns >= least_ns ? 0 : piece.ns;
 		if (piece.ns && piece.ns >= least_ns)
 			t->put(t->ctx, &piece);
 	}
-	one->since_ns = 0;
+	thread->since_ns = 0;
 }
 
-static void flush(struct thread_time *t, struct one *one, uint64_t now_ns)
+static void flush_sums(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
 {
-	flush_over(t, one, now_ns, THREAD_TIME_LEAST_NS);
+	flush_sums_over(t, thread, now_ns, THREAD_TIME_LEAST_NS);
 }
 
-static void add(struct one *one, enum thread_time_kind kind, uint64_t now_ns)
+static void add_time(struct timed_thread *thread, enum thread_time_kind kind, uint64_t now_ns)
 {
-	if (!one->mark_ns)
-		one->mark_ns = now_ns;               /* known from now on */
-	if (now_ns <= one->mark_ns)
+	if (!thread->mark_ns)
+		thread->mark_ns = now_ns;    /* known from now on */
+	if (now_ns <= thread->mark_ns)
 		return;
-	if (!one->since_ns)
-		one->since_ns = one->mark_ns;
-	one->sums[kind] += now_ns - one->mark_ns;
-	one->mark_ns = now_ns;
+	if (!thread->since_ns)
+		thread->since_ns = thread->mark_ns;
+	thread->sums[kind] += now_ns - thread->mark_ns;
+	thread->mark_ns = now_ns;
 }
 
 /* How a thread spends its time now, if no later call says otherwise. */
-static enum thread_time_kind kind_now(const struct one *one)
+static enum thread_time_kind kind_now(const struct timed_thread *thread)
 {
-	if (one->state != STATE_OFF)
+	if (thread->state != STATE_OFF)
 		return TIME_UNKNOWN;
-	return one->ready ? TIME_READIED : one->disk || one->device ? TIME_DISK : TIME_BLOCKED;
+	if (thread->ready)
+		return TIME_READIED;
+	return thread->disk || thread->device ? TIME_DISK : TIME_BLOCKED;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -220,120 +225,122 @@ static enum thread_time_kind kind_now(const struct one *one)
 void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
 		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
 {
-	struct one *one = find_or_add(t, tid);
+	struct timed_thread *thread = find_or_add(t, tid);
 
-	if (!one)
+	if (!thread)
 		return;
 	/*
 	 * Sums without frames wait for the stack with which the thread was switched out: this one.
 	 */
-	if (!same_stack(&one->own, frames, nframes)) {
-		if (one->own.n || one->state != STATE_OFF)
-			flush(t, one, now_ns);
-		keep_stack(&one->own, frames, nframes, now_ns);
+	if (!same_stack(&thread->own, frames, nframes)) {
+		if (thread->own.n || thread->state != STATE_OFF)
+			flush_sums(t, thread, now_ns);
+		keep_stack(&thread->own, frames, nframes, now_ns);
 	}
-	one->quality = quality;
-	one->fresh = true;
-	one->disk = disk;
+	thread->quality = quality;
+	thread->fresh = true;
+	thread->disk = disk;
 }
 
 void thread_time_born(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 {
-	struct one *one = find(t, tid);
+	struct timed_thread *thread = find_thread(t, tid);
 
 	/* An older thread had this tid, and its end was not seen. */
-	if (one)
-		forget(t, one, now_ns);
-	one = find_or_add(t, tid);
-	if (one)
-		one->mark_ns = one->born_ns = now_ns;
+	if (thread)
+		forget_thread(t, thread, now_ns);
+	thread = find_or_add(t, tid);
+	if (thread)
+		thread->mark_ns = thread->born_ns = now_ns;
 }
 
 void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how)
 {
-	struct one *one = find_or_add(t, tid);
+	struct timed_thread *thread = find_or_add(t, tid);
 
-	if (!one)
+	if (!thread)
 		return;
 	/* A stack of an earlier time is not valid now. */
-	if (!one->fresh) {
-		flush(t, one, now_ns);
-		drop_stack(&one->own, now_ns);
-		one->quality = 0;
-		one->disk = false;
+	if (!thread->fresh) {
+		flush_sums(t, thread, now_ns);
+		drop_stack(&thread->own, now_ns);
+		thread->quality = 0;
+		thread->disk = false;
 	}
-	add(one, one->state == STATE_ON ? TIME_CPU : TIME_UNKNOWN, now_ns);
+	add_time(thread, thread->state == STATE_ON ? TIME_CPU : TIME_UNKNOWN, now_ns);
 	if (how == OUT_DEAD) {
-		flush_over(t, one, now_ns, 0);
-		forget(t, one, now_ns);
+		flush_sums_over(t, thread, now_ns, 0);
+		forget_thread(t, thread, now_ns);
 		return;
 	}
-	one->state = how == OUT_UNKNOWN ? STATE_UNKNOWN : STATE_OFF;
-	one->ready = how == OUT_PREEMPTED;
-	one->device = how == OUT_DISK;
-	one->waker_known = one->fresh = false;
-	one->mark_ns = now_ns;
+	thread->state = how == OUT_UNKNOWN ? STATE_UNKNOWN : STATE_OFF;
+	thread->ready = how == OUT_PREEMPTED;
+	thread->device = how == OUT_DISK;
+	thread->waker_known = thread->fresh = false;
+	thread->mark_ns = now_ns;
 }
 
 /* The waker of the wait that ends now; sums hold only waits with the same waker. */
-static void end_wait(struct thread_time *t, struct one *one, uint64_t now_ns)
+static void end_wait(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
 {
-	if (one->state == STATE_OFF && !one->ready && !one->waker_known && one->waker.n) {
-		flush(t, one, now_ns);
-		drop_stack(&one->waker, now_ns);
+	if (thread->state == STATE_OFF && !thread->ready && !thread->waker_known &&
+	    thread->waker.n) {
+		flush_sums(t, thread, now_ns);
+		drop_stack(&thread->waker, now_ns);
 	}
-	add(one, kind_now(one), now_ns);
+	add_time(thread, kind_now(thread), now_ns);
 }
 
 void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 		       const struct frame_ref *frames, uint32_t nframes)
 {
-	struct one *one = find(t, tid);
+	struct timed_thread *thread = find_thread(t, tid);
 
-	if (!one || one->state != STATE_OFF || one->ready)
+	if (!thread || thread->state != STATE_OFF || thread->ready)
 		return;
-	if (!same_stack(&one->waker, frames, nframes)) {
+	if (!same_stack(&thread->waker, frames, nframes)) {
 		/* Other times may still wait for their stack. */
-		if (one->sums[TIME_BLOCKED] || one->sums[TIME_DISK])
-			flush(t, one, now_ns);
-		keep_stack(&one->waker, frames, nframes, now_ns);
+		if (thread->sums[TIME_BLOCKED] || thread->sums[TIME_DISK])
+			flush_sums(t, thread, now_ns);
+		keep_stack(&thread->waker, frames, nframes, now_ns);
 	}
-	one->waker_known = true;
+	thread->waker_known = true;
 }
 
 void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 {
-	struct one *one = find_or_add(t, tid);
+	struct timed_thread *thread = find_or_add(t, tid);
 
-	if (!one)
+	if (!thread)
 		return;
-	end_wait(t, one, now_ns);
-	if (one->since_ns && now_ns - one->since_ns >= THREAD_TIME_SUM_NS)
-		flush(t, one, now_ns);
-	one->state = STATE_ON;
-	one->fresh = false;
-	one->mark_ns = now_ns;
+	end_wait(t, thread, now_ns);
+	if (thread->since_ns && now_ns - thread->since_ns >= THREAD_TIME_SUM_NS)
+		flush_sums(t, thread, now_ns);
+	thread->state = STATE_ON;
+	thread->fresh = false;
+	thread->mark_ns = now_ns;
 }
 
 void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 {
-	struct one *one = find_or_add(t, tid);
+	struct timed_thread *thread = find_or_add(t, tid);
 
-	if (!one || one->state == STATE_ON || (one->state == STATE_OFF && one->ready))
+	if (!thread || thread->state == STATE_ON || (thread->state == STATE_OFF && thread->ready))
 		return;
-	if (one->born_ns && one->mark_ns == one->born_ns && now_ns - one->born_ns < BORN_NS)
-		one->mark_ns = now_ns;       /* not missing: it was being created */
-	end_wait(t, one, now_ns);
-	one->state = STATE_OFF;
-	one->ready = true;
-	one->born_ns = 0;
-	one->mark_ns = now_ns;
+	if (thread->born_ns && thread->mark_ns == thread->born_ns &&
+	    now_ns - thread->born_ns < BORN_NS)
+		thread->mark_ns = now_ns;    /* not missing: it was being created */
+	end_wait(t, thread, now_ns);
+	thread->state = STATE_OFF;
+	thread->ready = true;
+	thread->born_ns = 0;
+	thread->mark_ns = now_ns;
 }
 
 void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 			const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
 {
-	struct one *one = find_or_add(t, tid);
+	struct timed_thread *thread = find_or_add(t, tid);
 	struct thread_time_piece piece = {.tid = tid,
 					  .kind = TIME_CPU,
 					  .end_ns = now_ns,
@@ -341,18 +348,18 @@ void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 					  .nframes = nframes,
 					  .quality = quality};
 
-	if (!one || one->state == STATE_OFF)
+	if (!thread || thread->state == STATE_OFF)
 		return;
-	if (one->state == STATE_UNKNOWN)
-		add(one, TIME_UNKNOWN, now_ns);
-	if (one->state == STATE_ON && now_ns > one->mark_ns) {
-		piece.ns = now_ns - one->mark_ns + one->rest[TIME_CPU];
-		one->rest[TIME_CPU] = piece.ns >= THREAD_TIME_LEAST_NS ? 0 : piece.ns;
-		if (!one->rest[TIME_CPU])
+	if (thread->state == STATE_UNKNOWN)
+		add_time(thread, TIME_UNKNOWN, now_ns);
+	if (thread->state == STATE_ON && now_ns > thread->mark_ns) {
+		piece.ns = now_ns - thread->mark_ns + thread->rest[TIME_CPU];
+		thread->rest[TIME_CPU] = piece.ns >= THREAD_TIME_LEAST_NS ? 0 : piece.ns;
+		if (!thread->rest[TIME_CPU])
 			t->put(t->ctx, &piece);
 	}
-	one->state = STATE_ON;
-	one->mark_ns = now_ns;
+	thread->state = STATE_ON;
+	thread->mark_ns = now_ns;
 }
 
 void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void *ctx, uint32_t tid))
@@ -360,19 +367,19 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 	uint32_t i = 0;
 
 	while (i < t->by_tid.nslots) {
-		struct one *one = one_at(t, i);
+		struct timed_thread *thread = thread_at(t, i);
 
 		/* The waker of a running wait is not known yet. */
-		if (one && one->state == STATE_OFF && !one->ready && one->waker.n) {
-			flush_over(t, one, now_ns, 0);
-			drop_stack(&one->waker, now_ns);
+		if (thread && thread->state == STATE_OFF && !thread->ready && thread->waker.n) {
+			flush_sums_over(t, thread, now_ns, 0);
+			drop_stack(&thread->waker, now_ns);
 		}
-		if (one && one->state != STATE_ON)
-			add(one, kind_now(one), now_ns);
-		if (one)
-			flush_over(t, one, now_ns, 0);
-		if (one && gone(t->ctx, one->tid))
-			forget(t, one, now_ns);  /* another thread may take its place */
+		if (thread && thread->state != STATE_ON)
+			add_time(thread, kind_now(thread), now_ns);
+		if (thread)
+			flush_sums_over(t, thread, now_ns, 0);
+		if (thread && gone(t->ctx, thread->tid))
+			forget_thread(t, thread, now_ns);  /* another thread may take its place */
 		else
 			i++;
 	}
@@ -380,10 +387,10 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 
 void thread_time_unseen(struct thread_time *t, uint32_t tid)
 {
-	struct one *one = find(t, tid);
+	struct timed_thread *thread = find_thread(t, tid);
 
-	if (one && one->state == STATE_ON)
-		one->state = STATE_UNKNOWN;
+	if (thread && thread->state == STATE_ON)
+		thread->state = STATE_UNKNOWN;
 }
 
 void thread_time_lost(struct thread_time *t, uint64_t now_ns)
@@ -391,15 +398,15 @@ void thread_time_lost(struct thread_time *t, uint64_t now_ns)
 	uint32_t i;
 
 	for (i = 0; i < t->by_tid.nslots; i++) {
-		struct one *one = one_at(t, i);
+		struct timed_thread *thread = thread_at(t, i);
 
-		if (!one)
+		if (!thread)
 			continue;
-		flush_over(t, one, now_ns, 0);
-		drop_stack(&one->own, now_ns);
-		drop_stack(&one->waker, now_ns);
-		one->state = STATE_UNKNOWN;
-		one->fresh = false;
+		flush_sums_over(t, thread, now_ns, 0);
+		drop_stack(&thread->own, now_ns);
+		drop_stack(&thread->waker, now_ns);
+		thread->state = STATE_UNKNOWN;
+		thread->fresh = false;
 	}
 }
 

@@ -58,7 +58,7 @@ static PDH_STATUS add_path(struct pdh_counter *c, const char *path, PDH_HCOUNTER
 	return status;
 }
 
-static PDH_STATUS add(struct pdh_counter *c)
+static PDH_STATUS add_to_query(struct pdh_counter *c)
 {
 	PDH_STATUS status = add_path(c, c->name.path, &c->counter);
 
@@ -68,7 +68,7 @@ static PDH_STATUS add(struct pdh_counter *c)
 	return status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE ? 0 : status;
 }
 
-static int unknown(const char *name, const struct pdh_name *parts, PDH_STATUS status,
+static int refuse_counter(const char *name, const struct pdh_name *parts, PDH_STATUS status,
 		   struct err *err)
 {
 	struct buf text = {0};
@@ -109,9 +109,9 @@ int pdh_counter_open(const char *name, struct pdh_counter **out, struct err *err
 	}
 	status = PdhOpenQueryW(NULL, 0, &c->query);
 	if (!status)
-		status = add(c);
+		status = add_to_query(c);
 	if (status && !system_value_open(&c->fallback, &c->name))
-		rc = unknown(name, &c->name, status, err);
+		rc = refuse_counter(name, &c->name, status, err);
 	if (rc)
 		pdh_counter_close(c);
 	else
@@ -162,7 +162,7 @@ static enum counter_result read_value(PDH_HCOUNTER counter, double *value)
 	return result;
 }
 
-static enum counter_result read_one(struct pdh_counter *c, double *value)
+static enum counter_result read_instance(struct pdh_counter *c, double *value)
 {
 	enum counter_result result = read_value(c->counter, value);
 	double owner = 0;
@@ -199,7 +199,7 @@ static PDH_STATUS read_items(PDH_HCOUNTER counter, struct items *items)
 	return status;
 }
 
-static bool takes(const struct pdh_counter *c, const wchar_t *instance)
+static bool is_in_sum(const struct pdh_counter *c, const wchar_t *instance)
 {
 	char name[COUNTER_NAME_MAX];
 
@@ -223,7 +223,7 @@ static enum counter_result read_sum(struct pdh_counter *c, double *value)
 	for (*value = 0, i = 0; i < c->values.n; i++) {
 		const PDH_FMT_COUNTERVALUE_ITEM_W *item = &c->values.at[i];
 
-		if (!takes(c, item->szName))
+		if (!is_in_sum(c, item->szName))
 			continue;
 		one = result_of(0, &item->FmtValue);
 		if (one == COUNTER_VALUE)
@@ -259,7 +259,7 @@ enum counter_result pdh_counter_read(struct pdh_counter *c, double *value)
 	if (c->fallback.def)
 		return system_value_read(&c->fallback, value);
 	if (!c->counter && os_now_ns() >= c->retry_ns)
-		add(c);
+		add_to_query(c);
 	if (!c->counter)
 		return COUNTER_ABSENT;
 	status = PdhCollectQueryData(c->query);
@@ -271,6 +271,6 @@ enum counter_result pdh_counter_read(struct pdh_counter *c, double *value)
 	case PDH_PID:
 		return read_pid(c, value);
 	default:
-		return read_one(c, value);
+		return read_instance(c, value);
 	}
 }

@@ -40,7 +40,7 @@ void counter_poll_add(struct counter_poll *p, const struct need_counter *need)
 		c->need.period_ns = p->ops->period_min_ns;
 }
 
-static void deliver(struct counter_poll *p, const struct counter_polled *c, double value,
+static void put_value(struct counter_poll *p, const struct counter_polled *c, double value,
 		    bool absent)
 {
 	struct event e = {
@@ -79,7 +79,7 @@ uint64_t counter_poll_due(struct counter_poll *p, uint64_t now_ns)
 			value = 0;
 			result = p->ops->read(p, i, &value);
 			if (result != COUNTER_NOT_YET)
-				deliver(p, c, value, result == COUNTER_ABSENT);
+				put_value(p, c, value, result == COUNTER_ABSENT);
 			c->next_ns +=
 				((now_ns - c->next_ns) / c->need.period_ns + 1) * c->need.period_ns;
 		}

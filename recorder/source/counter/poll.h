@@ -1,8 +1,9 @@
 /*
  * Polling of counters, the base of the counter sources of both hosts. Each counter is read at its
  * own period, on a grid from the start; a missed reading is not made up for. A value becomes
- * EVENT_COUNTER with the name that the rule gave. Between readings the producer of the queue rests
- * (model/queue.h).
+ * EVENT_COUNTER with the name that the rule gave. A rate needs two readings, so its first event
+ * comes one period after the start: "no value yet" is not 0. A missing instance is reported at each
+ * period (EVENT_FLAG_ABSENT). Between readings the producer of the queue rests (model/queue.h).
  *
  * The source decides how a counter is read. The thread of counter_poll_run() owns the object until
  * that returns; counter_poll_stop() and counter_poll_status() are for any thread.

@@ -1,10 +1,4 @@
-/*
- * The source of counters on Linux: one thread that reads each needed counter at its period.
- *
- * A value becomes EVENT_COUNTER with the name that the rule gave. A rate needs two readings, so its
- * first event comes one period after the start: "no value yet" is not 0. A missing instance is
- * reported at each period (EVENT_FLAG_ABSENT).
- */
+/* The source of counters on Linux, from /proc and control groups. See poll.h. */
 
 #include "base/os.h"
 #include "source/counter/poll.h"

@@ -3,7 +3,7 @@
  *
  * Time advances in moments. Within a moment each text is read at most once, however many counters
  * use it, and processes are scanned at most once, only when a sum or a name without a process needs
- * it. Files stay open and are read at offset 0 (linux-capture.md, section 6). One thread.
+ * it. Files stay open and are read again from offset 0. One thread.
  *
  * Processes: a name is bound to a process when it is first seen, and stays bound while that process
  * lives under that name. Any name of a process counts (model/process_name.h); it is listed and

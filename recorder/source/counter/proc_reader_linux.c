@@ -58,11 +58,11 @@ bool proc_file_text(struct proc_reader *r, enum proc_file file, struct text *out
 		f->moment = r->moment;
 		if (f->fd < 0)
 			f->fd = openat(r->proc_fd, paths[file], O_RDONLY | O_CLOEXEC);
-		f->there = f->fd >= 0 && proc_read_fd(f->fd, &f->text);
+		f->exists = f->fd >= 0 && proc_read_fd(f->fd, &f->text);
 		f->time_ns = os_now_ns();
 	}
-	*out = text_of(f->text.data, f->there ? f->text.len : 0);
-	return f->there;
+	*out = text_of(f->text.data, f->exists ? f->text.len : 0);
+	return f->exists;
 }
 
 DIR *proc_open_dir(int dir_fd, const char *name)

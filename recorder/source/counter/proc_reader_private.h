@@ -29,7 +29,7 @@ enum proc_file {
 
 struct kept_file {
 	int fd;
-	bool there;
+	bool exists;
 	uint64_t moment, time_ns;            /* when it was last read */
 	struct buf text;
 };

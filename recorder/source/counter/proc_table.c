@@ -122,8 +122,8 @@ static const struct counter_def physical_disk[] = {
 	{"Disk Read Bytes/sec", "bytes/s", HOW_RATE, F(DISK_READ_SECTORS), 0, 512, "bytes read"},
 	{"Disk Write Bytes/sec", "bytes/s", HOW_RATE, F(DISK_WRITE_SECTORS), 0, 512,
 	 "bytes written"},
-	{"Disk Bytes/sec", "bytes/s", HOW_RATE, F(DISK_READ_SECTORS) | F(DISK_WRITE_SECTORS), 0, 512,
-	 "both"},
+	{"Disk Bytes/sec", "bytes/s", HOW_RATE, F(DISK_READ_SECTORS) | F(DISK_WRITE_SECTORS), 0,
+	 512, "both"},
 	{"Avg. Disk sec/Read", "s", HOW_AVERAGE, F(DISK_READ_MS), F(DISK_READS), 0.001,
 	 "duration of a read; 0 when there was none"},
 	{"Avg. Disk sec/Write", "s", HOW_AVERAGE, F(DISK_WRITE_MS), F(DISK_WRITES), 0.001,
@@ -357,7 +357,7 @@ uint32_t counter_fields(const struct counter_def *def)
 	return def->a | def->b;
 }
 
-static double sum(const struct counter_raw *raw, uint32_t fields)
+static double sum_fields(const struct counter_raw *raw, uint32_t fields)
 {
 	double v = 0;
 	uint32_t i;
@@ -373,10 +373,10 @@ static bool is_unknown(double v)
 	return v != v;                       /* NaN; isnan() gives a warning with mingw */
 }
 
-static enum counter_result level(const struct counter_def *def, const struct counter_raw *now,
-				 double *out)
+static enum counter_result current_value(const struct counter_def *def,
+					 const struct counter_raw *now, double *out)
 {
-	double a = sum(now, def->a), b = sum(now, def->b);
+	double a = sum_fields(now, def->a), b = sum_fields(now, def->b);
 
 	if (is_unknown(a + b) || (def->how == HOW_LEVEL_SHARE && b == 0))
 		return COUNTER_ABSENT;
@@ -390,18 +390,18 @@ enum counter_result counter_value(const struct counter_def *def, const struct co
 	double a, b = 1;
 
 	if (!counter_needs_two(def))
-		return level(def, now, out);
-	if (is_unknown(sum(now, counter_fields(def))))
+		return current_value(def, now, out);
+	if (is_unknown(sum_fields(now, counter_fields(def))))
 		return COUNTER_ABSENT;
 	if (!before || before->identity != now->identity || now->time_ns <= before->time_ns)
 		return COUNTER_NOT_YET;
-	a = sum(now, def->a) - sum(before, def->a);
+	a = sum_fields(now, def->a) - sum_fields(before, def->a);
 	if (def->how == HOW_SHARE || def->how == HOW_AVERAGE) {
-		b = sum(now, def->b) - sum(before, def->b);
+		b = sum_fields(now, def->b) - sum_fields(before, def->b);
 	} else {
 		b = (double)(now->time_ns - before->time_ns) / (double)NS_PER_SEC;
 		if (def->how == HOW_RATE_EACH)
-			b *= sum(now, def->b);
+			b *= sum_fields(now, def->b);
 	}
 	if (def->how == HOW_AVERAGE && a == 0 && b == 0) {
 		*out = 0;

@@ -94,7 +94,7 @@ struct proc_counter {
 	char instance[COUNTER_NAME_MAX];
 };
 
-/* The counter with these names, and its category; NULL = none, and *category NULL when it is none. */
+/* The counter with these names, or NULL; and its category, NULL if there is no such category. */
 const struct counter_def *counter_def_find(const struct counter_name *name,
 					   const struct counter_category **category);
 

@@ -345,7 +345,7 @@ static void add_to_sum(struct proc_reader *r, struct proc_instance *i, const str
 	}
 }
 
-static bool scan(struct proc_reader *r)
+static bool scan_tasks(struct proc_reader *r)
 {
 	struct proc_instance *i;
 	struct task *tasks;
@@ -467,7 +467,7 @@ static bool bind_by_pid(struct proc_reader *r, struct proc_instance *i)
 
 static enum counter_result read_sum(struct proc_reader *r, struct proc_instance *i)
 {
-	if (!scan(r))
+	if (!scan_tasks(r))
 		return COUNTER_NOT_YET;
 	memcpy(i->raw.v, i->sum, sizeof(i->raw.v));
 	i->raw.time_ns = r->scan_time_ns;
@@ -483,7 +483,7 @@ enum counter_result task_instance_read(struct proc_reader *r, struct proc_instan
 	bound = read_bound(r, i);
 	if (!bound) {
 		proc_instance_unbind(i);
-		if (i->binding == TASK_NAME && !scan(r))
+		if (i->binding == TASK_NAME && !scan_tasks(r))
 			return COUNTER_NOT_YET;
 		bound = (i->binding == TASK_PID ? bind_by_pid(r, i) : bind_by_name(r, i)) &&
 			read_bound(r, i);
@@ -562,7 +562,7 @@ void task_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
 {
 	uint32_t n;
 
-	if (!found(ctx, "_Total", false) || !scan(r))
+	if (!found(ctx, "_Total", false) || !scan_tasks(r))
 		return;
 	for (n = 0; n < r->ntasks; n++)
 		if (!list_one(r, &r->tasks[n], found, ctx) ||

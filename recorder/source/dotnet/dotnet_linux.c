@@ -147,7 +147,7 @@ static int dotnet_check(const struct needs *needs, struct err *err)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void put(void *ctx, const struct event *e)
+static void put_event(void *ctx, const struct event *e)
 {
 	struct dotnet_source *s = ctx;
 
@@ -165,7 +165,7 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 	nettrace_decode_queued(s->decode, queued, dotnet_session_pointer_bytes(session), process,
 			       dotnet_session_socket(session)->nested ? NULL : s->cfg.processes,
 			       &e);
-	put(s, &e);
+	put_event(s, &e);
 	if (process)
 		gc_counters_program(s->counters, process);
 	gc_counters_event(s->counters, process ? process->pid : 0, &e);
@@ -235,7 +235,7 @@ static void free_ended(struct dotnet_source *s)
 }
 
 /* Wait until a session is ready or due, or until due_ns. */
-static void wait(struct dotnet_source *s, uint64_t due_ns)
+static void wait_for_sessions(struct dotnet_source *s, uint64_t due_ns)
 {
 	uint64_t session_ns;
 	uint32_t i;
@@ -257,11 +257,11 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	uint32_t i;
 
 	if (s->queue.n) {
-		wait(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
+		wait_for_sessions(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
 	} else {
 		/* Events that arrive meanwhile leave HOLD_NS after they happened, or later. */
 		queue_rest(s->cfg.queue, HOLD_NS);
-		wait(s, due_ns);
+		wait_for_sessions(s, due_ns);
 		queue_resume(s->cfg.queue, os_now_ns());
 	}
 	now_ns = os_now_ns();
@@ -272,7 +272,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 }
 
 /* Ask every program to end its session; else it would notice only at its next event. */
-static void finish(struct dotnet_source *s)
+static void finish_sessions(struct dotnet_source *s)
 {
 	uint64_t end_ns = os_now_ns() + FINISH_NS;
 	uint32_t i;
@@ -308,12 +308,12 @@ static int dotnet_run(struct source *source, struct err *err)
 		read_all(s, counters_ns < due_ns ? counters_ns : due_ns);
 		now_ns = os_now_ns();
 		dotnet_queue_release(&s->queue, now_ns - HOLD_NS, deliver, s);
-		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put, s);
+		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put_event, s);
 		counters_ns += counters_ns < UINT64_MAX ? HOLD_NS : 0;
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
 		free_ended(s);
 	}
-	finish(s);
+	finish_sessions(s);
 	queue_finish(s->cfg.queue);
 	return 0;
 }

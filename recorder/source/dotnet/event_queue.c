@@ -7,7 +7,7 @@
 
 #define GUIDS_BYTES 32u                      /* activity and related activity, before the payload */
 
-static void drop(struct dotnet_queue *queue, struct dotnet_queued *h)
+static void drop_event(struct dotnet_queue *queue, struct dotnet_queued *h)
 {
 	queue->nbytes -= GUIDS_BYTES + h->event.payload_bytes;
 	--*h->nheld;
@@ -17,12 +17,12 @@ static void drop(struct dotnet_queue *queue, struct dotnet_queued *h)
 void dotnet_queue_free(struct dotnet_queue *queue)
 {
 	while (queue->n)
-		drop(queue, &queue->all[--queue->n]);
+		drop_event(queue, &queue->all[--queue->n]);
 	free(queue->all);
 	*queue = (struct dotnet_queue){0};
 }
 
-static bool older(const struct dotnet_queued *a, const struct dotnet_queued *b)
+static bool is_older(const struct dotnet_queued *a, const struct dotnet_queued *b)
 {
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
 }
@@ -36,7 +36,7 @@ static void swap(struct dotnet_queued *a, struct dotnet_queued *b)
 }
 
 /* One allocation: the payload, then the GUIDs. */
-static bool copy(struct dotnet_queued *h, const struct nettrace_event *event)
+static bool copy_event(struct dotnet_queued *h, const struct nettrace_event *event)
 {
 	uint32_t n = event->payload_bytes < DOTNET_PAYLOAD_MAX ? event->payload_bytes
 							       : DOTNET_PAYLOAD_MAX;
@@ -64,13 +64,13 @@ bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 	uint32_t i;
 
 	if (queue->n == DOTNET_QUEUE_MAX || queue->nbytes >= DOTNET_QUEUE_MAX_BYTES ||
-	    ARRAY_ROOM(queue->all, queue->room, queue->n + 1) || !copy(&h, event))
+	    ARRAY_ROOM(queue->all, queue->room, queue->n + 1) || !copy_event(&h, event))
 		return false;
 	queue->order++;
 	queue->nbytes += GUIDS_BYTES + h.event.payload_bytes;
 	++*nheld;
 	queue->all[i = queue->n++] = h;
-	for (; i && older(&queue->all[i], &queue->all[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && is_older(&queue->all[i], &queue->all[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(&queue->all[i], &queue->all[(i - 1) / 2]);
 	return true;
 }
@@ -80,9 +80,9 @@ static void sift_down(struct dotnet_queue *queue)
 	uint32_t i = 0, child;
 
 	while ((child = 2 * i + 1) < queue->n) {
-		if (child + 1 < queue->n && older(&queue->all[child + 1], &queue->all[child]))
+		if (child + 1 < queue->n && is_older(&queue->all[child + 1], &queue->all[child]))
 			child++;
-		if (!older(&queue->all[child], &queue->all[i]))
+		if (!is_older(&queue->all[child], &queue->all[i]))
 			return;
 		swap(&queue->all[child], &queue->all[i]);
 		i = child;
@@ -99,6 +99,6 @@ void dotnet_queue_release(struct dotnet_queue *queue, uint64_t until_ns,
 		queue->all[0] = queue->all[--queue->n];
 		sift_down(queue);
 		each(ctx, &oldest);
-		drop(queue, &oldest);
+		drop_event(queue, &oldest);
 	}
 }

@@ -25,7 +25,7 @@ static void put_text(struct buf *out, const char *text)
 		buf_put_le(out, (unsigned char)text[i], 2);
 }
 
-static size_t begin(struct buf *out, unsigned set, unsigned command)
+static size_t begin_message(struct buf *out, unsigned set, unsigned command)
 {
 	size_t at = out->len;
 
@@ -38,7 +38,7 @@ static size_t begin(struct buf *out, unsigned set, unsigned command)
 }
 
 /* Fill in the message's length. */
-static void end(struct buf *out, size_t at)
+static void end_message(struct buf *out, size_t at)
 {
 	size_t n = out->len - at;
 
@@ -55,7 +55,7 @@ static void end(struct buf *out, size_t at)
 void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n,
 			uint32_t mbytes)
 {
-	size_t at = begin(out, SET_TRACE, TRACE_COLLECT);
+	size_t at = begin_message(out, SET_TRACE, TRACE_COLLECT);
 	uint32_t i;
 
 	buf_put_le(out, mbytes, 4);
@@ -68,23 +68,23 @@ void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers
 		put_text(out, providers[i].name);
 		put_text(out, providers[i].arguments);
 	}
-	end(out, at);
+	end_message(out, at);
 }
 
 void dotnet_ask_stop(struct buf *out, uint64_t session)
 {
-	size_t at = begin(out, SET_TRACE, TRACE_STOP);
+	size_t at = begin_message(out, SET_TRACE, TRACE_STOP);
 
 	buf_put_le(out, session, 8);
-	end(out, at);
+	end_message(out, at);
 }
 
 void dotnet_ask_perf_map(struct buf *out)
 {
-	size_t at = begin(out, SET_PROCESS, PROCESS_PERF_MAP);
+	size_t at = begin_message(out, SET_PROCESS, PROCESS_PERF_MAP);
 
 	buf_put_le(out, PERF_MAP_ONLY, 4);
-	end(out, at);
+	end_message(out, at);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */

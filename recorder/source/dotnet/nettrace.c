@@ -105,7 +105,7 @@ static struct sequence *sequence_of(struct nettrace *t, uint64_t thread)
 }
 
 /* A thread's sequence number is `now`; `arrived` of its numbers since the last one were read. */
-static void advance(struct nettrace *t, uint64_t thread, uint32_t now, uint32_t arrived)
+static void advance_sequence(struct nettrace *t, uint64_t thread, uint32_t now, uint32_t arrived)
 {
 	struct sequence *s = sequence_of(t, thread);
 	uint32_t gap;
@@ -126,7 +126,7 @@ static void take_sequence_point(struct nettrace *t, struct nettrace_in *in)
 	in_number(in, 8);
 	for (n = (uint32_t)in_number(in, 4); n && !in->bad; n--) {
 		thread = in_number(in, 8);
-		advance(t, thread, (uint32_t)in_number(in, 4), 0);
+		advance_sequence(t, thread, (uint32_t)in_number(in, 4), 0);
 	}
 }
 
@@ -191,14 +191,14 @@ static const uint8_t *unless_zero(const uint8_t *guid)
 	return guid && memcmp(guid, zero, 16) != 0 ? guid : NULL;
 }
 
-static int bad(struct nettrace *t, const char *what, struct err *err)
+static int set_damaged(struct nettrace *t, const char *what, struct err *err)
 {
 	t->failed = ERR_FORMAT;
 	return err_set(err, ERR_FORMAT, "a nettrace stream is damaged %s byte %llu", what,
 		       (unsigned long long)t->begin);
 }
 
-static int deliver(struct nettrace *t, const struct header *h, const uint8_t *payload,
+static int deliver_event(struct nettrace *t, const struct header *h, const uint8_t *payload,
 		   nettrace_each *each, void *ctx, struct err *err)
 {
 	struct nettrace_event e = {
@@ -208,9 +208,9 @@ static int deliver(struct nettrace *t, const struct header *h, const uint8_t *pa
 		.payload_bytes = h->payload_bytes,
 	};
 
-	advance(t, h->capture, h->sequence, 1);
+	advance_sequence(t, h->capture, h->sequence, 1);
 	if (!e.meta)
-		return bad(t, "by an event of an unknown kind after", err);
+		return set_damaged(t, "by an event of an unknown kind after", err);
 	return each(ctx, &e);
 }
 
@@ -223,7 +223,7 @@ static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata
 	int rc = 0;
 
 	if (n < BLOCK_HEADER_MIN || !in_bytes(in, n - 4))
-		return bad(t, "in a block after", err);
+		return set_damaged(t, "in a block after", err);
 	while (!rc && in->at < in->end) {
 		if (flags & BLOCK_IS_SHORT)
 			take_short_header(&h, in);
@@ -231,11 +231,11 @@ static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata
 			take_long_header(&h, in);
 		payload = in_bytes(in, h.payload_bytes);
 		if (in->bad)
-			return bad(t, "in an event after", err);
+			return set_damaged(t, "in an event after", err);
 		if (metadata || !h.meta)
 			rc = nettrace_metas_add(&t->metas, payload, h.payload_bytes, err);
 		else
-			rc = deliver(t, &h, payload, each, ctx, err);
+			rc = deliver_event(t, &h, payload, each, ctx, err);
 		while (!(flags & BLOCK_IS_SHORT) && in->at < in->end && (in->at - begin) % 4)
 			in->at++;
 	}
@@ -261,7 +261,7 @@ static int take_trace(struct nettrace *t, struct nettrace_in *in, struct err *er
 	in_number(in, 4);
 	if (!f.ticks_per_sec || f.ticks_per_sec > 1000000000000u ||
 	    (f.pointer_bytes != 4 && f.pointer_bytes != 8))
-		return bad(t, "in its first object, after", err);
+		return set_damaged(t, "in its first object, after", err);
 	f.known = true;
 	t->facts = f;
 	return 0;
@@ -278,7 +278,7 @@ static int take_body(struct nettrace *t, const uint8_t *name, uint32_t n, struct
 	if (is_named(name, n, "Trace"))
 		return take_trace(t, in, err);
 	if (!t->facts.known)
-		return bad(t, "(events before the Trace object) after", err);
+		return set_damaged(t, "(events before the Trace object) after", err);
 	if (is_named(name, n, "EventBlock"))
 		return take_events(t, in, false, each, ctx, err);
 	if (is_named(name, n, "MetadataBlock"))
@@ -307,25 +307,25 @@ static int take_object(struct nettrace *t, size_t *length, nettrace_each *each, 
 	if (in.end - in.at < 15)
 		return 0;
 	if (in_number(&in, 3) != (TAG_OBJECT | TAG_OBJECT << 8 | TAG_NONE << 16))
-		return bad(t, "at", err);
+		return set_damaged(t, "at", err);
 	in_bytes(&in, 8);
 	nname = (uint32_t)in_number(&in, 4);
 	if (!nname || nname > NAME_MAX)
-		return bad(t, "at", err);
+		return set_damaged(t, "at", err);
 	name = in_bytes(&in, nname);
 	if (in_number(&in, 1) != TAG_END && !in.bad)
-		return bad(t, "at", err);
+		return set_damaged(t, "at", err);
 	if (!in.bad && !is_named(name, nname, "Trace")) {
 		nbody = (uint32_t)in_number(&in, 4);
 		if (!in.bad && nbody > NETTRACE_OBJECT_MAX_BYTES)
-			return bad(t, "(a block is too long) after", err);
+			return set_damaged(t, "(a block is too long) after", err);
 		in_bytes(&in, (4 - (t->begin + (uint64_t)(in.at - first)) % 4) % 4);
 	}
 	body = (struct nettrace_in){.at = in.at, .end = in.at};
 	if (!in.bad && in_bytes(&in, nbody))
 		body.end = in.at;
 	if (in_number(&in, 1) != TAG_END && !in.bad)
-		return bad(t, "in an object after", err);
+		return set_damaged(t, "in an object after", err);
 	if (in.bad)
 		return 0;
 	*length = (size_t)(in.at - first);

@@ -13,7 +13,7 @@ struct nettrace_decode;
 int nettrace_decode_new(struct nettrace_decode **out, struct err *err);
 void nettrace_decode_free(struct nettrace_decode *d);       /* NULL allowed */
 
-/* An ActivityID, if any, becomes the last field. The result and its texts live until the next call. */
+/* An ActivityID, if any, becomes the last field. The result lives until the next call. */
 const struct etw_decoded *nettrace_decode_event(struct nettrace_decode *d,
 						const struct nettrace_event *event,
 						uint32_t pointer_bytes);

@@ -44,7 +44,7 @@ extern const struct source_ops nettrace_source;
 /* ---- time ------------------------------------------------------------------------------------ */
 
 /* Days from 1970 to a date of the Gregorian calendar (H. Hinnant, "days_from_civil"). */
-static int64_t days(int64_t year, int64_t month, int64_t day)
+static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
 {
 	int64_t y = month <= 2 ? year - 1 : year, era = y / 400, in_era = y - era * 400;
 	int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
@@ -59,7 +59,7 @@ static uint64_t wall_ns(const uint16_t utc[8])
 	if (utc[0] < 1970 || utc[0] > 2200 || utc[1] < 1 || utc[1] > 12 || utc[3] < 1 ||
 	    utc[3] > 31)
 		return 0;
-	n = days(utc[0], utc[1], utc[3]) * 86400 + utc[4] * 3600 + utc[5] * 60 + utc[6];
+	n = days_since_1970(utc[0], utc[1], utc[3]) * 86400 + utc[4] * 3600 + utc[5] * 60 + utc[6];
 	return (uint64_t)n * NS_PER_SEC + utc[7] * NS_PER_MS;
 }
 
@@ -77,7 +77,7 @@ static uint64_t to_ns(const struct nettrace_file *s, uint64_t ticks)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void put(struct nettrace_file *s, const struct event *e)
+static void put_event(struct nettrace_file *s, const struct event *e)
 {
 	while (!queue_offer(s->cfg.queue, e)) {
 		if (atomic_load(&s->stopping))
@@ -129,7 +129,7 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 
 	nettrace_decode_queued(s->decode, queued, nettrace_facts(s->stream)->pointer_bytes,
 			       s->process, s->cfg.processes, &e);
-	put(s, &e);
+	put_event(s, &e);
 }
 
 static int queue_event(void *ctx, const struct nettrace_event *event)
@@ -222,7 +222,7 @@ static int nettrace_run(struct source *source, struct err *err)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int ignore(void *ctx, const struct nettrace_event *event)
+static int ignore_event(void *ctx, const struct nettrace_event *event)
 {
 	(void)ctx;
 	(void)event;
@@ -240,7 +240,7 @@ static int read_facts(struct nettrace_file *s, struct nettrace_facts *out, struc
 	if (!rc)
 		rc = os_pread(s->file, head, sizeof(head), 0, &got, err);
 	if (!rc)
-		rc = nettrace_feed(t, head, got, ignore, NULL, err);
+		rc = nettrace_feed(t, head, got, ignore_event, NULL, err);
 	if (!rc && !nettrace_facts(t)->known)
 		rc = err_set(err, ERR_FORMAT, "%s is cut before its first event",
 			     s->cfg.capture.file);

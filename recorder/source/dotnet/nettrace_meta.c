@@ -131,7 +131,7 @@ static void take_tags(struct draft *d, struct nettrace_in *in)
 /* ---- one kind of event ----------------------------------------------------------------------- */
 
 /* One allocation: the meta, its fields, its texts. */
-static struct nettrace_meta *finish(const struct draft *d, size_t *nbytes)
+static struct nettrace_meta *build_meta(const struct draft *d, size_t *nbytes)
 {
 	size_t nfields = d->meta.nfields * sizeof(struct nettrace_field);
 	struct nettrace_meta *meta;
@@ -156,12 +156,12 @@ static struct nettrace_meta *finish(const struct draft *d, size_t *nbytes)
 	return meta;
 }
 
-static int add(struct nettrace_metas *m, const struct draft *d, struct err *err)
+static int add_meta(struct nettrace_metas *m, const struct draft *d, struct err *err)
 {
 	struct nettrace_meta *meta;
 	size_t nbytes;
 
-	meta = ARRAY_ROOM(m->all, m->room, m->n + 1) ? NULL : finish(d, &nbytes);
+	meta = ARRAY_ROOM(m->all, m->room, m->n + 1) ? NULL : build_meta(d, &nbytes);
 	if (!meta || table_add(&m->by_number, hash_u64(meta->number), m->n)) {
 		free(meta);
 		return err_memory(err, "for the kinds of events of a .NET program");
@@ -195,7 +195,7 @@ int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t 
 		rc = err_set(err, ERR_LIMIT, "a nettrace stream has over %u kinds of events",
 			     NETTRACE_METAS_MAX);
 	if (!rc && d.meta.number && !nettrace_metas_find(m, d.meta.number))
-		rc = add(m, &d, err);
+		rc = add_meta(m, &d, err);
 	buf_free(&d.texts);
 	return rc;
 }

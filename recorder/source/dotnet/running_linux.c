@@ -3,24 +3,24 @@
 #include "source/dotnet/find_linux.h"
 #include "source/host/proc_pid_linux.h"
 
-struct visitor {
+struct report {
 	dotnet_running_one *one;
 	void *ctx;
 };
 
-static void visit(void *ctx, const struct dotnet_socket *socket)
+static void report_program(void *ctx, const struct dotnet_socket *socket)
 {
-	const struct visitor *t = ctx;
+	const struct report *to = ctx;
 	struct proc_names p;
 
 	if (proc_names_read(socket->pid, &p))
-		t->one(t->ctx, socket->pid, &p.is);
+		to->one(to->ctx, socket->pid, &p.is);
 }
 
 bool dotnet_running(dotnet_running_one *one, void *ctx)
 {
-	struct visitor t = {one, ctx};
+	struct report to = {one, ctx};
 
-	dotnet_find_all(visit, &t);
+	dotnet_find_all(report_program, &to);
 	return true;
 }

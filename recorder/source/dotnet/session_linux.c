@@ -101,7 +101,7 @@ const struct dotnet_socket *dotnet_session_socket(const struct dotnet_session *s
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /* Connect, and check that the peer is the expected process; -1 = failed. */
-static int dial(const struct dotnet_socket *to)
+static int connect_to(const struct dotnet_socket *to)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct ucred peer;
@@ -137,20 +137,20 @@ static void give_up(struct dotnet_session *s, const char *why)
 }
 
 /* Not while events of the last stream are queued: that stream has their descriptions. */
-static bool may_call(const struct dotnet_session *s)
+static bool may_request(const struct dotnet_session *s)
 {
 	return (s->request->n || (s->request->perf_map && !s->map_done)) &&
 	       !(s->stream && s->nheld);
 }
 
-static void call(struct dotnet_session *s)
+static void start_request(struct dotnet_session *s)
 {
-	if (!may_call(s))
+	if (!may_request(s))
 		return;
 	s->asks_map = s->request->perf_map && !s->map_done;
 	nettrace_free(s->stream);
 	s->stream = NULL;
-	s->fd = dial(&s->socket);
+	s->fd = connect_to(&s->socket);
 	if (s->fd < 0) {
 		retry_later(s);
 		return;
@@ -202,7 +202,7 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 	return 0;
 }
 
-static void feed(struct dotnet_session *s, const void *bytes, size_t n)
+static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 {
 	struct err err;
 
@@ -214,7 +214,7 @@ static void feed(struct dotnet_session *s, const void *bytes, size_t n)
 		retry_later(s);
 }
 
-static void take_answer(struct dotnet_session *s)
+static void read_answer(struct dotnet_session *s)
 {
 	struct dotnet_answer answer;
 	struct err err;
@@ -250,10 +250,10 @@ static void take_answer(struct dotnet_session *s)
 	s->state = STREAMING;
 	s->lost_reported = 0;
 	if (s->nanswer > (size_t)length)
-		feed(s, s->answer + length, s->nanswer - (size_t)length);
+		feed_stream(s, s->answer + length, s->nanswer - (size_t)length);
 }
 
-static void listen_to(struct dotnet_session *s)
+static void receive_more(struct dotnet_session *s)
 {
 	char bytes[PORTION];
 	unsigned i;
@@ -273,10 +273,10 @@ static void listen_to(struct dotnet_session *s)
 		}
 		if (s->state == ANSWERING) {
 			s->nanswer += (size_t)n;
-			take_answer(s);
+			read_answer(s);
 		} else {
 			s->backoff_ns = RETRY_FIRST_NS;
-			feed(s, bytes, (size_t)n);
+			feed_stream(s, bytes, (size_t)n);
 		}
 	}
 }
@@ -296,7 +296,7 @@ uint64_t dotnet_session_due_ns(const struct dotnet_session *s)
 		return UINT64_MAX;
 	if ((s->state == SENDING || s->state == ANSWERING) && s->deadline_ns < due_ns)
 		due_ns = s->deadline_ns;
-	if (s->state == IDLE && may_call(s) && s->retry_ns < due_ns)
+	if (s->state == IDLE && may_request(s) && s->retry_ns < due_ns)
 		due_ns = s->retry_ns;
 	return due_ns;
 }
@@ -312,7 +312,7 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 	if (s->state == SENDING && ready)
 		send_more(s);
 	else if (ready && (s->state == ANSWERING || s->state == STREAMING))
-		listen_to(s);
+		receive_more(s);
 	if ((s->state == SENDING || s->state == ANSWERING) && now_ns > s->deadline_ns)
 		give_up(s, "it did not answer within 5 s");
 	/* Not while bytes are ready: all that the program sent before its end is read first. */
@@ -325,7 +325,7 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 		}
 	}
 	if (s->state == IDLE && now_ns >= s->retry_ns)
-		call(s);
+		start_request(s);
 }
 
 void dotnet_session_stop(struct dotnet_session *s)
@@ -334,7 +334,7 @@ void dotnet_session_stop(struct dotnet_session *s)
 
 	s->stopping = true;
 	if (s->state == STREAMING)
-		s->stop_fd = dial(&s->socket);
+		s->stop_fd = connect_to(&s->socket);
 	dotnet_ask_stop(&out, s->session);
 	if (s->stop_fd < 0 || out.failed ||
 	    send(s->stop_fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len) {

@@ -1,4 +1,4 @@
-/* The overweight report's numbers: exports-and-store.md, section 2.11. */
+/* The numbers of the overweight report, as in PerfView's guide. */
 #include "analysis/overweight.h"
 #include "tests/support/test.h"
 
