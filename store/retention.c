@@ -65,7 +65,7 @@ static int delete_open(struct store *s, struct delete_work *w, struct err *err)
 	w->may_be_open = true;
 	if (!rc)
 		rc = db_transact(s, TX_NORMAL, delete_work, w, err);
-	os_unlock(lock);
+	os_close(lock);
 	return rc;
 }
 

@@ -424,7 +424,7 @@ void store_close(struct store *s)
 	disconnect(s);
 	interner_free(s->interner);
 	deflater_free(s->deflater);
-	os_unlock(s->lock);
+	os_close(s->lock);
 	free(s->path);
 	free(s);
 }

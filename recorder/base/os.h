@@ -167,12 +167,11 @@ unsigned os_terminal_columns(void);                /* 80 when unknown */
 bool os_terminal_styles(void);
 
 /*
- * An advisory lock that the system drops when the process ends, however it ends. The file holds the
- * owner's pid as decimal text and LF.
+ * An advisory lock, which os_close() drops, and the system when the process ends, however it ends.
+ * The file holds the owner's pid as decimal text and LF.
  * returns  0, or ERR_BUSY when another process holds it
  */
 int os_lock(const char *path, struct os_file **out, struct err *err);
-void os_unlock(struct os_file *lock);
 
 /* ---- the machine and this process ------------------------------------------------------------ */
 

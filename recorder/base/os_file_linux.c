@@ -1,4 +1,4 @@
-#include "base/os.h"
+#include "base/os_file_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,25 +10,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-struct os_file {
-	int fd;
-	bool borrowed;                /* standard streams: os_close() leaves them open */
-	const char *path;             /* stands behind the struct, or is constant */
-};
-
-static struct os_file *file_new(int fd, const char *path)
-{
-	size_t n = strlen(path) + 1;
-	struct os_file *file = malloc(sizeof(*file) + n);
-
-	if (!file)
-		return NULL;
-	file->fd = fd;
-	file->borrowed = false;
-	file->path = memcpy(file + 1, path, n);
-	return file;
-}
 
 static int open_flags(enum os_open how)
 {
@@ -47,19 +28,6 @@ static int open_flags(enum os_open how)
 	return O_RDONLY;
 }
 
-/* For a write, a missing folder is a failure (ERR_IO), not "the named thing is not there". */
-static int cannot_write(struct err *err, const char *format, const char *path)
-{
-	int os_error = errno;
-
-	err_os_code(err, os_error, format, path);
-	if (os_error_code(os_error) != ERR_NOT_FOUND)
-		return os_error_code(os_error);
-	if (err)
-		err->code = ERR_IO;
-	return ERR_IO;
-}
-
 static int open_uninterrupted(const char *path, int flags)
 {
 	int fd;
@@ -71,59 +39,44 @@ static int open_uninterrupted(const char *path, int flags)
 }
 
 /* First only refer to the file (O_PATH), which never has an effect; then open that very file. */
-static int open_plain(const char *path, enum os_open how, int *fd, struct err *err)
+static int open_plain(const char *path, enum os_open how, intptr_t *fd, struct err *err)
 {
-	int named = open_uninterrupted(path, O_PATH | (how == OS_READ_NO_LINK ? O_NOFOLLOW : 0)),
-	    rc = 0;
+	int named = open_uninterrupted(path, O_PATH | (how == OS_READ_NO_LINK ? O_NOFOLLOW : 0));
 	char by_number[40];
 	struct stat st;
+	int rc = 0;
 
 	if (named < 0)
 		return err_os(err, "cannot open %s", path);
+	snprintf(by_number, sizeof(by_number), "/proc/self/fd/%d", named);
+	/* O_NONBLOCK: else a lease of the owner (fcntl(2), F_SETLEASE) blocks us for 45 s. */
 	if (fstat(named, &st) != 0 || !S_ISREG(st.st_mode))
 		rc = err_set(err, ERR_ACCESS, "%s is not a regular file", path);
-	snprintf(by_number, sizeof(by_number), "/proc/self/fd/%d", named);
-	/*
-	 * O_NONBLOCK: else a lease of the file's owner (fcntl(2), F_SETLEASE) blocks us for 45 s.
-	 */
-	if (!rc && (*fd = open_uninterrupted(by_number, O_RDONLY | O_NOCTTY | O_NONBLOCK)) < 0)
+	else if ((*fd = open_uninterrupted(by_number, O_RDONLY | O_NOCTTY | O_NONBLOCK)) < 0)
 		rc = err_os(err, "cannot open %s", path);
 	close(named);
 	return rc;
 }
 
-static int open_any(const char *path, enum os_open how, int *fd, struct err *err)
+int os_file_open(const char *path, enum os_open how, intptr_t *out, struct err *err)
 {
-	*fd = open_uninterrupted(path, open_flags(how));
-	if (*fd >= 0)
+	if (how == OS_READ_PLAIN || how == OS_READ_NO_LINK)
+		return open_plain(path, how, out, err);
+	*out = open_uninterrupted(path, open_flags(how));
+	if (*out >= 0)
 		return 0;
 	return how == OS_READ ? err_os(err, "cannot open %s", path)
-			      : cannot_write(err, "cannot write %s", path);
+			      : os_file_cannot(err, "cannot write %s", path);
 }
 
-int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err)
+void os_file_init(struct os_file *file)
 {
-	bool plain = how == OS_READ_PLAIN || how == OS_READ_NO_LINK;
-	struct os_file *file;
-	int fd, rc = (plain ? open_plain : open_any)(path, how, &fd, err);
-
-	if (rc)
-		return rc;
-	file = file_new(fd, path);
-	if (!file) {
-		close(fd);
-		return err_memory(err, "while opening %s", path);
-	}
-	*out = file;
-	return 0;
+	(void)file;
 }
 
-void os_close(struct os_file *file)
+void os_file_close(intptr_t handle)
 {
-	if (!file || file->borrowed)
-		return;
-	close(file->fd);
-	free(file);
+	close((int)handle);
 }
 
 static void info_of(const struct stat *st, struct os_file_info *out)
@@ -140,17 +93,17 @@ static void info_of(const struct stat *st, struct os_file_info *out)
 
 int os_file_fd(struct os_file *file)
 {
-	return file->fd;
+	return (int)file->handle;
 }
 
-int os_file_info(struct os_file *file, struct os_file_info *out, struct err *err)
+bool os_handle_info(intptr_t handle, struct os_file_info *out)
 {
 	struct stat st;
 
-	if (fstat(file->fd, &st) != 0)
-		return err_os(err, "cannot look at %s", file->path);
+	if (fstat((int)handle, &st) != 0)
+		return false;
 	info_of(&st, out);
-	return 0;
+	return true;
 }
 
 int os_path_info(const char *path, struct os_file_info *out, struct err *err)
@@ -163,41 +116,30 @@ int os_path_info(const char *path, struct os_file_info *out, struct err *err)
 	return 0;
 }
 
-int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *got,
-	     struct err *err)
+bool os_file_read(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *done)
 {
-	size_t done = 0;
+	int fd = (int)file->handle;
+	ssize_t part;
 
-	while (done < n) {
-		ssize_t part = pread(file->fd, (char *)to + done, n - done, (off_t)(offset + done));
-
-		if (part < 0 && errno == EINTR)
-			continue;
-		if (part < 0)
-			return err_os(err, "cannot read %s", file->path);
-		if (part == 0)
-			break;
-		done += (size_t)part;
-	}
-	*got = done;
-	return 0;
+	do {
+		part = offset == OS_FILE_NEXT ? read(fd, to, n) : pread(fd, to, n, (off_t)offset);
+	} while (part < 0 && errno == EINTR);
+	*done = part < 0 ? 0 : (size_t)part;
+	return part >= 0;
 }
 
-int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset, struct err *err)
+bool os_file_write(struct os_file *file, const void *bytes, size_t n, uint64_t offset,
+		   size_t *done)
 {
-	size_t done = 0;
+	int fd = (int)file->handle;
+	ssize_t part;
 
-	while (done < n) {
-		ssize_t part = pwrite(file->fd, (const char *)bytes + done, n - done,
-				      (off_t)(offset + done));
-
-		if (part < 0 && errno == EINTR)
-			continue;
-		if (part < 0)
-			return err_os(err, "cannot write %s", file->path);
-		done += (size_t)part;
-	}
-	return 0;
+	do {
+		part = offset == OS_FILE_NEXT ? write(fd, bytes, n)
+					      : pwrite(fd, bytes, n, (off_t)offset);
+	} while (part < 0 && errno == EINTR);
+	*done = part < 0 ? 0 : (size_t)part;
+	return part >= 0;
 }
 
 /* Some file systems have no unnamed files: there the file has a name for a moment. */
@@ -218,85 +160,24 @@ static int open_temp(const char *dir)
 	return fd;
 }
 
-int os_temp(struct os_file **out, struct err *err)
+int os_file_open_temp(intptr_t *out, struct err *err)
 {
 	const char *dir = os_env("TMPDIR");
-	struct os_file *file;
-	int fd;
 
 	if (!dir || !*dir)
 		dir = "/var/tmp";
-	fd = open_temp(dir);
-	if (fd < 0)
-		return cannot_write(err, "cannot create a temporary file in %s (TMPDIR names "
-				    "another folder)", dir);
-	file = file_new(fd, "a temporary file");
-	if (!file) {
-		close(fd);
-		return err_memory(err, "while creating a temporary file");
-	}
-	*out = file;
-	return 0;
-}
-
-int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err)
-{
-	size_t total = 0;
-
-	for (;;) {
-		char *to = buf_reserve(out, 16384);
-		ssize_t part;
-
-		if (!to)
-			return buf_check(out, file->path, err);
-		part = read(file->fd, to, 16384);
-		if (part < 0 && errno == EINTR)
-			continue;
-		if (part < 0)
-			return err_os(err, "cannot read %s", file->path);
-		if (part == 0)
-			return 0;
-		total += (size_t)part;
-		if (total > max_bytes)
-			return err_set(err, ERR_LIMIT, "%s is larger than its limit of %zu bytes",
-				       file->path, max_bytes);
-		buf_advance(out, (size_t)part);
-	}
-}
-
-int os_write(struct os_file *file, const void *bytes, size_t n, struct err *err)
-{
-	const char *at = bytes;
-
-	while (n) {
-		ssize_t part = write(file->fd, at, n);
-
-		if (part < 0 && errno == EINTR)
-			continue;
-		if (part < 0)
-			return err_os(err, "cannot write %s", file->path);
-		at += part;
-		n -= (size_t)part;
-	}
-	return 0;
+	*out = open_temp(dir);
+	if (*out >= 0)
+		return 0;
+	return os_file_cannot(err, "cannot create a temporary file in %s (TMPDIR names another "
+			      "folder)", dir);
 }
 
 int os_sync(struct os_file *file, struct err *err)
 {
-	if (fsync(file->fd) != 0)
+	if (fsync((int)file->handle) != 0)
 		return err_os(err, "cannot write %s to the disk", file->path);
 	return 0;
-}
-
-int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err)
-{
-	struct os_file *file = NULL;
-	int rc = os_open(path, OS_READ, &file, err);
-
-	if (!rc)
-		rc = os_read_all(file, max_bytes, out, err);
-	os_close(file);
-	return rc;
 }
 
 int os_rename(const char *from, const char *to, struct err *err)
@@ -320,7 +201,7 @@ static int make_dir(const char *path, struct err *err)
 	if (mkdir(path, 0700) == 0 ||
 	    (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
 		return 0;
-	return cannot_write(err, "cannot make the directory %s", path);
+	return os_file_cannot(err, "cannot make the directory %s", path);
 }
 
 int os_mkdirs(const char *path, struct err *err)
@@ -365,21 +246,21 @@ int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, 
 /* The standard streams are the process's own and constant: no state of ours. */
 struct os_file *os_stdout(void)
 {
-	static struct os_file file = {.fd = 1, .borrowed = true, .path = "standard output"};
+	static struct os_file file = {.handle = 1, .standard = true, .path = "standard output"};
 
 	return &file;
 }
 
 struct os_file *os_stderr(void)
 {
-	static struct os_file file = {.fd = 2, .borrowed = true, .path = "standard error"};
+	static struct os_file file = {.handle = 2, .standard = true, .path = "standard error"};
 
 	return &file;
 }
 
 bool os_is_terminal(struct os_file *file)
 {
-	return isatty(file->fd);
+	return isatty((int)file->handle);
 }
 
 unsigned os_terminal_columns(void)
@@ -396,36 +277,19 @@ bool os_terminal_styles(void)
 	return true;
 }
 
-/* The lock file holds the owner's pid as decimal text, for the error that others get. */
-int os_lock(const char *path, struct os_file **out, struct err *err)
+intptr_t os_file_open_lock(const char *path)
 {
-	char text[24] = "";
-	struct os_file *file;
-	ssize_t n;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return cannot_write(err, "cannot write the lock file %s", path);
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		n = pread(fd, text, sizeof(text) - 1, 0);
-		close(fd);
-		if (n > 0)
-			text[strspn(text, "0123456789")] = '\0';
-		return err_set(err, ERR_BUSY, "%s is held by process %s", path, n > 0 ? text : "?");
-	}
-	file = file_new(fd, path);
-	if (!file) {
-		close(fd);
-		return err_memory(err, "while locking %s", path);
-	}
-	snprintf(text, sizeof(text), "%u\n", os_pid());
-	if (ftruncate(fd, 0) == 0)
-		os_write(file, text, strlen(text), NULL);
-	*out = file;
-	return 0;
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-void os_unlock(struct os_file *lock)
+bool os_file_lock(struct os_file *file, bool *held)
 {
-	os_close(lock);
+	*held = flock((int)file->handle, LOCK_EX | LOCK_NB) != 0;
+	return !*held;
+}
+
+void os_file_empty(struct os_file *file)
+{
+	if (ftruncate((int)file->handle, 0) != 0)
+		return;                      /* then the new text stands over the old one */
 }

@@ -51,7 +51,7 @@ TEST(os_lock_excludes_a_second_process_and_tells_it_who_has_it)
 
 	assert_int_equal(os_lock(path, &lock, NULL), 0);
 	assert_int_equal(in_second_process(path), REFUSED);
-	os_unlock(lock);
+	os_close(lock);
 	assert_int_equal(in_second_process(path), GOT_IT);
 }
 
@@ -63,7 +63,7 @@ TEST(os_lock_of_a_process_that_ended_is_free)
 	assert_int_equal(in_second_process(path), GOT_IT);
 	assert_true(os_exists(path));
 	assert_int_equal(os_lock(path, &lock, NULL), 0);
-	os_unlock(lock);
+	os_close(lock);
 }
 
 TEST(os_lock_excludes_a_second_one_in_this_process_too)
@@ -74,10 +74,10 @@ TEST(os_lock_excludes_a_second_one_in_this_process_too)
 	assert_int_equal(os_lock(path, &lock, NULL), 0);
 	assert_int_equal(os_lock(path, &second, NULL), ERR_BUSY);
 	assert_null(second);
-	os_unlock(lock);
+	os_close(lock);
 	assert_int_equal(os_lock(path, &lock, NULL), 0);
-	os_unlock(lock);
-	os_unlock(NULL);
+	os_close(lock);
+	os_close(NULL);
 }
 
 TEST(os_lock_in_a_missing_directory_says_where)
@@ -95,7 +95,7 @@ static int lock_once(void *ctx)
 	struct os_file *lock = NULL;
 	int rc = os_lock(ctx, &lock, NULL);
 
-	os_unlock(lock);
+	os_close(lock);
 	return rc;
 }
 
