@@ -16,27 +16,18 @@
 
 #include <stdlib.h>
 
-/* A frame that the segment lists. */
-struct item {
-	const struct function *function;     /* NULL: none, or the store has it already */
-	int64_t function_id;
-	uint32_t known;                      /* its index in the interner's frames */
-};
-
 /* A name for a frame that is in a page already. */
 struct late_name {
 	int64_t frame_id;
 	const struct function *function;
-	int64_t function_id;                 /* 0 = not looked up yet */
 };
 
 struct work {
 	struct store *s;
 	struct interner *in;
-	struct item *items;
 	struct page_frame *fresh;            /* ids follow each other */
 	struct late_name *late;
-	uint32_t nitems, nfresh, nlate;
+	uint32_t nfresh, nlate;
 };
 
 static int no_memory(struct err *err)
@@ -163,76 +154,48 @@ static const struct page_learner learner = {
 
 /* ---- what the segment lists ----------------------------------------------------------------- */
 
-static void list_fresh(struct work *w, struct known_frame *f)
+/* A frame that is in no page yet gets its function's id there, another one a late name. */
+static int name_frame(struct work *w, struct known_frame *f, const struct function *function,
+		      struct err *err)
 {
-	f->id = w->in->next_frame++;
-	w->fresh[w->nfresh++] = (struct page_frame){.id = f->id, .module_id = f->module_id,
-						    .offset = f->offset, .flags = f->flags};
+	f->named = true;
+	if (w->nfresh && f->id >= w->fresh[0].id)
+		return function_id(w->s, function, &w->fresh[f->id - w->fresh[0].id].function_id,
+				   err);
+	w->late[w->nlate++] = (struct late_name){.frame_id = f->id, .function = function};
+	return 0;
 }
 
-static int list_frame(struct work *w, const struct frame *frame, struct err *err)
+/* Find or add a frame, and append its id to ids. */
+static int list_frame(struct work *w, const struct frame *frame, struct buf *ids, struct err *err)
 {
 	struct known_frame key = {.offset = frame->offset, .flags = frame->flags};
 	const struct function *function = function_of(frame);
-	struct item *item = &w->items[w->nitems];
 	struct interner *in = w->in;
+	uint32_t at;
 	int rc = module_id(w->s, frame->object, &key.module_id, err);
 
 	if (rc)
 		return rc;
-	item->known = find(in, &key);
-	if (item->known == TABLE_NONE) {
-		list_fresh(w, &key);
-		item->known = in->nframes;
-		rc = know(in, &key, err);
-		if (rc)
-			return rc;
+	at = find(in, &key);
+	if (at != TABLE_NONE) {
+		in->frames[at].used = true;
 	} else {
-		in->frames[item->known].used = true;
+		at = in->nframes;
+		key.id = in->next_frame++;
+		w->fresh[w->nfresh++] = (struct page_frame){.id = key.id, .module_id = key.module_id,
+							    .offset = key.offset,
+							    .flags = key.flags};
+		rc = know(in, &key, err);
 	}
-	item->function = in->frames[item->known].named ? NULL : function;
-	w->nitems++;
-	return 0;
-}
-
-static int list_frames(struct work *w, const struct segment *segment, struct err *err)
-{
-	struct segment_list list = segment_frames(segment);
-	uint32_t number;
-	int rc = 0;
-
-	while (!rc && segment_next(&list, &number))
-		rc = list_frame(w, frame_get(segment->frame_table, number), err);
+	if (!rc && function && !in->frames[at].named)
+		rc = name_frame(w, &in->frames[at], function, err);
+	if (!rc)
+		buf_put(ids, &in->frames[at].id, sizeof(int64_t));
 	return rc;
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
-
-static int add_functions(struct work *w, struct err *err)
-{
-	uint32_t i;
-	int rc = 0;
-
-	for (i = 0; !rc && i < w->nitems; i++) {
-		if (w->items[i].function)
-			rc = function_id(w->s, w->items[i].function, &w->items[i].function_id, err);
-	}
-	return rc ? rc : functions_flush(w->s, err);
-}
-
-static void name_frame(struct work *w, const struct item *item)
-{
-	struct known_frame *f = &w->in->frames[item->known];
-
-	if (!item->function || f->named)
-		return;
-	f->named = true;
-	if (w->nfresh && f->id >= w->fresh[0].id)
-		w->fresh[f->id - w->fresh[0].id].function_id = item->function_id;
-	else
-		w->late[w->nlate++] =
-			(struct late_name){f->id, item->function, item->function_id};
-}
 
 int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t n,
 		      struct columns *c, struct buf *data, struct buf *functions, struct err *err)
@@ -294,9 +257,7 @@ static int name_one(struct work *w, struct page_frame *frames, uint32_t n,
 	if (i == UINT32_MAX || frames[i].function_id)
 		return 0;
 	*changed = true;
-	frames[i].function_id = late->function_id;
-	return late->function_id ? 0
-				 : function_id(w->s, late->function, &frames[i].function_id, err);
+	return function_id(w->s, late->function, &frames[i].function_id, err);
 }
 
 /* Name frames of one page, from w->late[*at] on; *at moves behind them. Skips damaged pages. */
@@ -340,22 +301,18 @@ static int add_late_names(struct work *w, struct err *err)
 
 /* ---- a segment ------------------------------------------------------------------------------ */
 
-static int intern(struct work *w, const struct segment *segment, struct buf *ids, struct err *err)
+static int add_frames(struct work *w, const struct segment *segment, struct buf *ids,
+		      struct err *err)
 {
-	uint32_t i;
-	int rc = list_frames(w, segment, err);
+	struct segment_list list = segment_frames(segment);
+	uint32_t number;
+	int rc = 0;
 
-	if (!rc)
-		rc = add_functions(w, err);
-	for (i = 0; !rc && i < w->nitems; i++)
-		name_frame(w, &w->items[i]);
+	while (!rc && segment_next(&list, &number))
+		rc = list_frame(w, frame_get(segment->frame_table, number), ids, err);
 	if (!rc)
 		rc = add_pages(w, err);
-	if (!rc)
-		rc = add_late_names(w, err);
-	for (i = 0; !rc && i < w->nitems; i++)
-		buf_put(ids, &w->in->frames[w->items[i].known].id, sizeof(int64_t));
-	return rc;
+	return rc ? rc : add_late_names(w, err);
 }
 
 int intern_frames(struct store *s, const struct segment *segment, struct buf *ids, struct err *err)
@@ -366,13 +323,11 @@ int intern_frames(struct store *s, const struct segment *segment, struct buf *id
 
 	if (rc || !n)
 		return rc;
-	w.items = malloc(n * sizeof(*w.items));
 	w.fresh = malloc(n * sizeof(*w.fresh));
 	w.late = malloc(n * sizeof(*w.late));
-	rc = w.items && w.fresh && w.late ? make_room(w.in, n, err) : no_memory(err);
+	rc = w.fresh && w.late ? make_room(w.in, n, err) : no_memory(err);
 	if (!rc)
-		rc = intern(&w, segment, ids, err);
-	free(w.items);
+		rc = add_frames(&w, segment, ids, err);
 	free(w.fresh);
 	free(w.late);
 	return rc;
