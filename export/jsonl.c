@@ -11,21 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_bare(struct json *j, const char *key, void (*put)(struct buf *out, int64_t ns),
-		     int64_t ns)
+static void put_ms(struct json *j, const char *key, uint64_t ns)
 {
 	json_key(j, key);
-	put(j->out, ns);
-	j->comma = true;
+	ms_put(json_value(j), (int64_t)ns);
 }
 
 static void put_wall(struct json *j, const struct incident *in, uint64_t time_ns)
 {
+	struct buf *out;
+
 	json_key(j, "time_utc");
-	buf_putc(j->out, '"');
-	row_put_time(j->out, in, time_ns);
-	buf_putc(j->out, '"');
-	j->comma = true;
+	out = json_value(j);
+	buf_putc(out, '"');
+	row_put_time(out, in, time_ns);
+	buf_putc(out, '"');
 }
 
 static void put_clean(struct json *j, const char *key, const char *text)
@@ -54,8 +54,8 @@ static void put_head(struct json *j, const struct incident *in, const struct exp
 	json_key_str(j, "rule", h->rule);
 	json_key_str(j, "reason", h->reason);
 	put_wall(j, in, h->trigger_ns);
-	put_bare(j, "trigger_t_ms", ms_put, (int64_t)(h->trigger_ns - h->t0_ns));
-	put_bare(j, "window_ms", ms_put, (int64_t)(h->t1_ns - h->t0_ns));
+	put_ms(j, "trigger_t_ms", h->trigger_ns - h->t0_ns);
+	put_ms(j, "window_ms", h->t1_ns - h->t0_ns);
 	json_key_str(j, "gap_reason", h->gap_reason);
 	json_key_str(j, "stream", stream_text(opt->stream));
 	json_key_uint(j, "period_ns", h->period_ns[opt->stream]);
@@ -84,7 +84,7 @@ static void put_event(struct json *j, const struct incident *in, const struct in
 	json_open(j, '{');
 	json_key_str(j, "type", counter ? "counter" : "event");
 	put_wall(j, in, e->time_ns);
-	put_bare(j, "t_ms", ms_put, (int64_t)(e->time_ns - in->head.t0_ns));
+	put_ms(j, "t_ms", e->time_ns - in->head.t0_ns);
 	if (!counter)
 		put_clean(j, "provider", e->provider);
 	put_clean(j, "name", *e->name ? e->name : event_kind_text(e->kind));
@@ -92,14 +92,12 @@ static void put_event(struct json *j, const struct incident *in, const struct in
 	if (e->cpu != CPU_NONE)
 		json_key_uint(j, "cpu", e->cpu);
 	json_key(j, counter ? "value" : "payload");
-	if (counter && (e->flags & EVENT_FLAG_ABSENT)) {
+	if (counter && (e->flags & EVENT_FLAG_ABSENT))
 		json_null(j);
-	} else if (counter) {
+	else if (counter)
 		json_num(j, e->value);
-	} else {
-		row_put_payload(j->out, in, e);
-		j->comma = true;
-	}
+	else
+		row_put_payload(json_value(j), in, e);
 	json_close(j, '}');
 }
 

@@ -196,13 +196,9 @@ static void put_unnamed(struct buf *out, const struct incident *in)
 	uint32_t i;
 
 	for (i = 0; i < in->nsamples; i++) {
-		const struct incident_sample *s = &in->samples[i];
-		const char *function;
+		uint32_t stack = in->samples[i].stack;
 
-		if (s->stack == STACK_NONE)
-			continue;
-		function = in->frames[in->stacks[s->stack].frame].function;
-		n += !function || !*function;
+		n += stack != STACK_NONE && !frame_is_named(in, in->stacks[stack].frame);
 	}
 	buf_printf(out, "Samples in code without a name: %" PRIu64 "\n", n);
 }

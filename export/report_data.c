@@ -108,7 +108,7 @@ static int by_node(const void *left, const void *right)
 {
 	const struct pair *a = left, *b = right;
 
-	return a->node < b->node ? -1 : a->node > b->node;
+	return compare_u64(a->node, b->node);
 }
 
 /* Count, lay out, fill, sort. While filling, first[b + 1] is where bucket b's next pair goes. */
@@ -180,22 +180,10 @@ static int prepare(struct data *d, struct err *err)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Faster than json_uint(): the arrays have millions of numbers. */
-static void put_number(struct json *j, uint64_t v)
-{
-	if (j->comma)
-		buf_putc(j->out, ',');
-	j->comma = true;
-	buf_put_uint(j->out, v);
-}
-
 /* A time relative to the trigger, as a value. */
 static void put_ms(struct data *d, uint64_t time_ns)
 {
-	if (d->json.comma)
-		buf_putc(d->json.out, ',');
-	ms_put(d->json.out, (int64_t)(time_ns - d->in->head.trigger_ns));
-	d->json.comma = true;
+	ms_put(json_value(&d->json), (int64_t)(time_ns - d->in->head.trigger_ns));
 }
 
 void report_data_put_texts(struct json *j, const struct stack_tree *t, const char *more)
@@ -218,12 +206,12 @@ void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, 
 	json_key(j, "callers");
 	json_open(j, '[');
 	for (i = 0; i < n; i++)
-		put_number(j, nodes[i].caller == STACK_TREE_NONE ? 0 : i - nodes[i].caller);
+		json_uint(j, nodes[i].caller == STACK_TREE_NONE ? 0 : i - nodes[i].caller);
 	json_close(j, ']');
 	json_key(j, "names");
 	json_open(j, '[');
 	for (i = 0; i < n; i++)
-		put_number(j, nodes[i].text);
+		json_uint(j, nodes[i].text);
 	json_close(j, ']');
 }
 
@@ -239,10 +227,10 @@ static void put_weights(struct data *d)
 		uint32_t last = 0;
 
 		n = merge(pairs, d->first[b + 1] - d->first[b]);
-		put_number(j, n);
+		json_uint(j, n);
 		for (i = 0; i < n; i++) {
-			put_number(j, pairs[i].node - last);
-			put_number(j, pairs[i].weight);
+			json_uint(j, pairs[i].node - last);
+			json_uint(j, pairs[i].weight);
 			last = pairs[i].node;
 		}
 	}
@@ -269,10 +257,17 @@ static void put_counters(struct data *d)
 	json_close(&d->json, ']');
 }
 
+static void put_double(struct buf *out, double v)
+{
+	char number[40];
+
+	num_text(v, number, sizeof(number));
+	buf_puts(out, number);
+}
+
 static void put_fields(struct data *d, const struct incident_event *e)
 {
 	struct buf *out = &d->scratch;
-	char number[40];
 	uint32_t i;
 
 	buf_reset(out);
@@ -290,9 +285,7 @@ static void put_fields(struct data *d, const struct incident_event *e)
 		else if (f->type == FIELD_INT)
 			buf_printf(out, "%" PRId64, f->v.i);
 		else
-			num_text(f->v.d, number, sizeof(number));
-		if (f->type == FIELD_DOUBLE)
-			buf_puts(out, number);
+			put_double(out, f->v.d);
 	}
 	json_str(&d->json, buf_text(out));
 	if (out->failed)
@@ -421,10 +414,8 @@ static void put_all(struct data *d)
 	else
 		json_null(j);
 	json_key(j, "from_ms");
-	j->comma = false;
 	put_ms(d, h->t0_ns);
 	json_key(j, "to_ms");
-	j->comma = false;
 	put_ms(d, h->t1_ns);
 	json_key_uint(j, "buckets", d->buckets);
 	json_key_uint(j, "small", d->nsummed);

@@ -52,9 +52,8 @@ static int heavier(const void *left, const void *right)
 {
 	const struct lane *a = left, *b = right;
 
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	return a->weight != b->weight ? compare_u64(b->weight, a->weight)
+				      : compare_u64(a->node, b->node);
 }
 
 /* Make a lane for each thread with samples, the heaviest first. */

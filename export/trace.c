@@ -183,8 +183,7 @@ static int make_few_slices(struct trace *t)
 static void put_time(struct trace *t, const char *key, int64_t ns)
 {
 	json_key(&t->json, key);
-	us_put(&t->text, ns);
-	t->json.comma = true;
+	us_put(json_value(&t->json), ns);
 }
 
 static int64_t since_start(const struct trace *t, uint64_t time_ns)

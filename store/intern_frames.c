@@ -230,10 +230,9 @@ static int add_pages(struct work *w, struct err *err)
 
 static int by_frame(const void *a, const void *b)
 {
-	int64_t x = ((const struct late_name *)a)->frame_id;
-	int64_t y = ((const struct late_name *)b)->frame_id;
+	const struct late_name *x = a, *y = b;
 
-	return (x > y) - (x < y);
+	return compare_u64((uint64_t)x->frame_id, (uint64_t)y->frame_id);
 }
 
 static int update_functions(struct work *w, int64_t first, const struct page_frame *frames,

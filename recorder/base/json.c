@@ -131,6 +131,12 @@ void num_text(double v, char *out, size_t n)
 	}
 }
 
+struct buf *json_value(struct json *j)
+{
+	put_comma(j);
+	return j->out;
+}
+
 void json_num(struct json *j, double v)
 {
 	char text[40];

@@ -23,6 +23,8 @@ void json_uint(struct json *j, uint64_t v);
 void json_num(struct json *j, double v);                  /* shortest that reads back; NaN = null */
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
+/* For a value that the caller writes itself: returns where. */
+struct buf *json_value(struct json *j);
 
 /* Key and value in one line of source. */
 void json_key_str(struct json *j, const char *key, const char *text);
