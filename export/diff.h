@@ -6,7 +6,7 @@
  * A sample weighs its weight in its stream's unit (CPU time in ns), so sampling rates may differ.
  * The base's weights are multiplied by `factor`, so the windows may differ in length. Names have no
  * process and thread numbers, and digits in a thread's name ("worker-12") become '#', so that the
- * threads of a pool are compared. See exports-and-store.md, section 2.11. One thread.
+ * threads of a pool are compared. One thread.
  */
 #pragma once
 

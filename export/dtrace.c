@@ -1,7 +1,7 @@
 /*
  * An aggregation as DTrace prints it: three lines of header, then for each stack its frames leaf
- * first, its count and an empty line; the smallest count comes first. Grammar and pitfalls of the
- * readers: exports-and-store.md, section 2.3.
+ * first, its count and an empty line; the smallest count comes first. A line of digits alone is a
+ * count for readers, so every other line has a backquote or "0x".
  */
 #include "export/names.h"
 #include "export/sums.h"

@@ -1,6 +1,10 @@
 /*
  * Folded stacks: one line a stack, root first, "a;b;c 42". Read by flamegraph.pl, speedscope,
- * inferno and others; grammar and reasons in exports-and-store.md, section 2.1.
+ * inferno and others, which cut a line at its last blank.
+ *
+ * In a diff a line has two columns, as difffolded.pl writes them: "stack base test"; flamegraph.pl
+ * makes a differential flame graph of it, as wide as the test. Columns are integers in diff_unit(),
+ * 0 where a side does not have the stack. A stack that rounds to 0 on both sides has no line.
  *
  * 42 counts samples, or microseconds of CPU time where the sampling rate changed within the
  * incident.
@@ -10,7 +14,7 @@
  * where the line ends. Walking the tree in that order gives sorted lines. Texts are sorted once;
  * only where one text is the beginning of another are they compared again.
  */
-#include "export/folded.h"
+#include "export/diff.h"
 #include "export/livestacks.h"
 #include "export/names.h"
 
@@ -83,7 +87,8 @@ static bool leaf(char *text, size_t n)
 	return blank != 0;
 }
 
-const struct stack_tree_style folded_style = {
+/* Names have no ';', and leaves do not end in a number. */
+static const struct stack_tree_style folded_style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
@@ -298,7 +303,11 @@ static int write_lines(struct folded *f, struct out *out)
 	return prefix->failed;
 }
 
-int folded_write_tree(const struct stack_tree *tree, const uint64_t *counts, const uint64_t *second,
+/*
+ * Write the lines of a tree of this style, sorted bytewise: "a;b;c 42" for each node with a count
+ * of its own. With a second column, "a;b;c 42 43" for each node that has a count in either.
+ */
+static int write_tree(const struct stack_tree *tree, const uint64_t *counts, const uint64_t *second,
 		      struct out *out, struct err *err)
 {
 	struct folded f = {.tree = tree, .counts = counts, .second = second};
@@ -330,13 +339,46 @@ static int folded_write(const struct incident *in, const struct export_options *
 	rc = export_tree_build(&tree, in, opt, &folded_style, err);
 	if (!rc) {
 		counts = export_tree_own(&tree, in);
-		rc = counts ? folded_write_tree(&tree, counts, NULL, out, err)
+		rc = counts ? write_tree(&tree, counts, NULL, out, err)
 			    : err_memory(err, "while folding stacks");
 	}
 	stack_tree_free(&tree);
 	free(counts);
 	return rc;
 }
+
+/* ---- diff ------------------------------------------------------------------------------------ */
+
+static uint64_t *rounded(const double *weights, uint32_t n, double per)
+{
+	uint64_t *counts = calloc((size_t)n + 1, sizeof(*counts));
+	uint32_t i;
+
+	for (i = 0; counts && i < n; i++)
+		counts[i] = (uint64_t)(weights[i] / per + 0.5);
+	return counts;
+}
+
+static int diff_folded_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+			     struct err *err)
+{
+	struct diff_tree t = {0};
+	uint64_t *base = NULL, *test = NULL;
+	int rc = diff_tree_build(&t, d, opt, &folded_style, err);
+
+	if (!rc) {
+		base = rounded(t.base, t.tree.nnodes, diff_unit(d).per);
+		test = rounded(t.test, t.tree.nnodes, diff_unit(d).per);
+		rc = base && test ? write_tree(&t.tree, base, test, out, err)
+				  : err_memory(err, "while folding stacks");
+	}
+	free(base);
+	free(test);
+	diff_tree_free(&t);
+	return rc;
+}
+
+const struct diff_format diff_folded_format = {.name = "folded", .write = diff_folded_write};
 
 const struct exporter folded_exporter = {
 	.name = "folded",

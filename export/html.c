@@ -1,9 +1,14 @@
 /*
  * HTML report: one file that needs no network and no server. The header is plain HTML; the scripts
- * of export/report/ draw the rest from packed data (report_data.h): JSON, zlib, base64. See
- * exports-and-store.md, section 2.10.
+ * of export/report/ draw the rest from packed data (report_data.h): JSON, zlib, base64.
+ *
+ * The page of a diff shows the call tree of both incidents, with two weights where the report has
+ * one. Its data has the shape of the report's, but its buckets are not stretches of time: the first
+ * is the base, its weights multiplied by the factor, the second the test. It also has:
+ *
+ *	"base":3, "test":7, "unit":"us of CPU time"
  */
-#include "export/html.h"
+#include "export/diff.h"
 #include "export/markup.h"
 #include "export/names.h"
 #include "export/report_data.h"
@@ -45,7 +50,8 @@ static void put_value(struct buf *out, const struct incident_head *h)
 	buf_free(&text);
 }
 
-void html_put_notes(struct buf *out, const struct buf *notes)
+/* Lines "Label: text" as rows of a <dl>. The reason is left out: it is the page's heading. */
+static void put_notes(struct buf *out, const struct buf *notes)
 {
 	const char *at, *end, *colon;
 
@@ -66,7 +72,7 @@ static void put_facts(struct buf *out, const struct incident *in)
 	notes_put(&notes, in);
 	buf_puts(out, "<dl>\n");
 	put_value(out, &in->head);
-	html_put_notes(out, &notes);
+	put_notes(out, &notes);
 	buf_puts(out, "</dl>\n");
 	buf_free(&notes);
 }
@@ -159,8 +165,15 @@ static const char begin[] =
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	"<meta name=\"color-scheme\" content=\"light dark\">\n";
 
-int html_write_page(const struct buf *head, const char *body, const struct buf *json,
-		    const char *const *scripts, struct out *out, struct err *err)
+/*
+ * Write a page.
+ *
+ * head     from its title to the end of its header
+ * body     what follows the header
+ * scripts  ending in NULL
+ */
+static int write_page(const struct buf *head, const char *body, const struct buf *json,
+		      const char *const *scripts, struct out *out, struct err *err)
 {
 	int rc;
 
@@ -189,11 +202,96 @@ static int html_write(const struct incident *in, const struct export_options *op
 
 	put_head(in, &head);
 	if (!rc)
-		rc = html_write_page(&head, report_report_html, &json, scripts, out, err);
+		rc = write_page(&head, report_report_html, &json, scripts, out, err);
 	buf_free(&head);
 	buf_free(&json);
 	return rc;
 }
+
+/* ---- diff ------------------------------------------------------------------------------------ */
+
+/* How many nodes weigh something, then a pair for each. */
+static void put_side(struct json *j, const struct stack_tree *t, const double *weights, double per)
+{
+	uint32_t i, n = 0, last = 0;
+
+	for (i = 0; i < t->nnodes; i++)
+		n += (uint64_t)(weights[i] / per + 0.5) != 0;
+	json_uint(j, n);
+	for (i = 0; i < t->nnodes; i++) {
+		uint64_t weight = (uint64_t)(weights[i] / per + 0.5);
+
+		if (!weight)
+			continue;
+		json_uint(j, i - last);
+		json_uint(j, weight);
+		last = i;
+	}
+}
+
+static void put_diff_data(struct json *j, const struct diff *d, const struct diff_tree *t)
+{
+	struct diff_unit unit = diff_unit(d);
+
+	json_open(j, '{');
+	json_key_int(j, "base", d->base.head->id);
+	json_key_int(j, "test", d->test.head->id);
+	json_key_str(j, "unit", unit.text);
+	json_key_int(j, "from_ms", 0);
+	json_key_int(j, "to_ms", 2);
+	json_key_int(j, "buckets", 2);
+	report_data_put_texts(j, &t->tree, NULL);
+	report_data_put_nodes(j, t->tree.nodes, t->tree.nnodes);
+	json_key(j, "weights");
+	json_open(j, '[');
+	put_side(j, &t->tree, t->base, unit.per);
+	put_side(j, &t->tree, t->test, unit.per);
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+static void put_diff_head(const struct diff *d, struct buf *out)
+{
+	struct buf notes = {0};
+
+	diff_notes_put(&notes, d);
+	buf_printf(out, "<title>Incident %" PRId64 " against incident %" PRId64 "</title>\n"
+		   "<style>\n", d->test.head->id, d->base.head->id);
+	buf_puts(out, report_report_css);
+	buf_printf(out, "</style>\n</head>\n<body>\n<header>\n"
+		   "<p class=\"kind\">Where two recordings differ</p>\n"
+		   "<h1>Incident %" PRId64 " against incident %" PRId64 "</h1>\n<dl>\n",
+		   d->test.head->id, d->base.head->id);
+	put_notes(out, &notes);
+	buf_puts(out, "</dl>\n</header>\n");
+	buf_free(&notes);
+}
+
+static int diff_html_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+			   struct err *err)
+{
+	static const char *const scripts[] = {
+		report_data_js, report_table_js, report_flame_js, report_diff_js, NULL,
+	};
+	struct buf head = {0}, text = {0};
+	struct json json = {.out = &text};
+	struct diff_tree tree = {0};
+	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
+
+	if (!rc) {
+		put_diff_data(&json, d, &tree);
+		rc = buf_check(&text, "the page's data", err);
+	}
+	put_diff_head(d, &head);
+	if (!rc)
+		rc = write_page(&head, report_diff_html, &text, scripts, out, err);
+	diff_tree_free(&tree);
+	buf_free(&head);
+	buf_free(&text);
+	return rc;
+}
+
+const struct diff_format diff_html_format = {.name = "html", .write = diff_html_write};
 
 const struct exporter html_exporter = {
 	.name = "html",

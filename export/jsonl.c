@@ -1,6 +1,6 @@
 /*
  * JSON Lines, an object a line: the incident, its events and counters, its samples. Integers over
- * 2^53 are strings. See exports-and-store.md, section 2.9.
+ * 2^53 are strings, because most readers of JSON have doubles only.
  */
 #include "export/event_json.h"
 #include "export/names.h"

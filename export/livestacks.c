@@ -5,7 +5,8 @@
  *	"    " module "!" function "+0x" OFFSET       no function: module!+0xRVA
  *	(empty line)                                  no module: the address in 16 columns
  *
- * Hex is upper case. Source: exports-and-store.md, section 2.2.
+ * Hex is upper case. Stacks are summed by process and exact addresses. A process that is gone is
+ * UNKNOWN. The folded variant is that of LiveStacks too: "NAME (PID);module!function+0xOFF 42".
  */
 #include "export/livestacks.h"
 

@@ -1,4 +1,4 @@
-/* Folded stacks as LiveStacks writes them: exports-and-store.md, section 2.1, `--offsets`. */
+/* Folded stacks as LiveStacks writes them. */
 #pragma once
 
 #include "export/export.h"

@@ -25,7 +25,10 @@ uint64_t frame_offset(const struct incident *in, uint32_t frame);
 bool frame_is_named(const struct incident *in, uint32_t frame);
 bool frame_has_module(const struct incident *in, uint32_t frame);
 
-/* Append a name, cleaned by the rules of exports-and-store.md, section 1. */
+/*
+ * Append a name: control characters become blanks, invalid UTF-8 becomes U+FFFD, and it is cut at
+ * INCIDENT_TEXT_MAX bytes with an ellipsis.
+ */
 void name_put(struct buf *out, const char *name);
 
 /* For folded stacks, which separate frames by semicolons: make colons of those from `start` on. */

@@ -5,8 +5,9 @@
  *	TAB hexaddr SP symbol "+0x" hex SP "(" path ")"
  *	(empty line)
  *
- * Addresses are relative to the module (file offset, RVA); an incident has no others. Grammar and
- * pitfalls of the readers: exports-and-store.md, section 2.4.
+ * Addresses are relative to the module (file offset, RVA); an incident has no others. Frame lines
+ * begin with a TAB, or a reader ends the stack there. All samples are of one event, because readers
+ * keep only the first, and there are no comments.
  */
 #include "export/export.h"
 #include "export/names.h"

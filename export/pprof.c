@@ -11,8 +11,7 @@
  *	14 default_sample_type
  *
  * The locations of a sample are leaf first. A location is an address with all that was inlined
- * there, its lines innermost first. Addresses are relative to the module. What viewers make of the
- * order of sample types: exports-and-store.md, section 2.7.
+ * there, its lines innermost first. Addresses are relative to the module.
  *
  * In a diff, the base's samples are negative and have the label that `pprof -diff_base` gives them;
  * viewers then show shares of the base.

@@ -1,7 +1,6 @@
 /*
  * speedscope's file format: frames shared by name, a profile for each thread, the heaviest first.
- * Source: its file-format-schema.json; for what the viewer does with it see exports-and-store.md,
- * section 2.6.
+ * Source: its file-format-schema.json.
  *
  * The viewer lays samples end to end, so time without samples becomes a sample with an empty stack.
  * All other weights are exactly those of the incident.

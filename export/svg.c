@@ -1,6 +1,6 @@
 /*
  * SVG flame graph: one file for any browser, boxes with titles, and one script for zoom and search,
- * export/report/svg.js. See exports-and-store.md, section 2.10.
+ * export/report/svg.js. It refers to nothing outside and is valid XML.
  *
  * In a diff, a box is as wide as both sides together, so that functions that are gone have their
  * place too. Red is more in the test, blue is less.

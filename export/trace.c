@@ -1,7 +1,8 @@
 /*
  * Trace events, the JSON of Chrome's tracing, which Perfetto and speedscope read: samples become
- * nested slices for each thread. Keys and phases are those of the document "Trace Event Format";
- * what viewers do with them is in exports-and-store.md, section 2.8.
+ * nested slices for each thread. Keys and phases are those of the document "Trace Event Format".
+ * There is no "samples" or "stackFrames": Perfetto ignores them, and speedscope would then ignore
+ * the slices.
  *
  * A sample stands for the time before it, as long as its weight. Slices of one function join over a
  * gap of half a period. A slice in which samples end has their weight in its args: these weights

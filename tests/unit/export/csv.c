@@ -1,4 +1,4 @@
-/* Events and counters as CSV: exports-and-store.md, section 2.9. */
+/* Events and counters as CSV. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"

@@ -1,7 +1,4 @@
-/*
- * Two incidents compared: exports-and-store.md, section 2.11. What programs make of it:
- * cli/diff.sh.
- */
+/* Two incidents compared. What programs make of it: cli/diff.sh. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"

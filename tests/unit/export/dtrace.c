@@ -1,4 +1,4 @@
-/* DTrace text: exports-and-store.md, section 2.3. */
+/* DTrace text. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"

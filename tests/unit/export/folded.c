@@ -1,4 +1,4 @@
-/* Folded stacks: exports-and-store.md, section 2.1. */
+/* Folded stacks. */
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
 #include "tests/support/test.h"

@@ -1,6 +1,4 @@
-/*
- * HTML report: exports-and-store.md, section 2.10. What a browser makes of it: cli/report_linux.sh.
- */
+/* HTML report. What a browser makes of it: cli/report_linux.sh. */
 #include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"

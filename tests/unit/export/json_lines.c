@@ -1,4 +1,4 @@
-/* JSON Lines and PerfView JSON: exports-and-store.md, sections 2.5 and 2.9. */
+/* JSON Lines and PerfView JSON. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"

@@ -1,4 +1,4 @@
-/* LiveStacks text and folded text: exports-and-store.md, sections 2.1 and 2.2. */
+/* LiveStacks text and folded text. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"

@@ -1,4 +1,4 @@
-/* perf script text: exports-and-store.md, section 2.4. */
+/* perf script text. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"

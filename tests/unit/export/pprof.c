@@ -1,4 +1,4 @@
-/* pprof profiles, decoded: exports-and-store.md, section 2.7. */
+/* pprof profiles, decoded. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"

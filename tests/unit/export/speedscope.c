@@ -1,4 +1,4 @@
-/* speedscope's JSON: exports-and-store.md, section 2.6. */
+/* speedscope's JSON. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"

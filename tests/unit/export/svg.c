@@ -1,6 +1,4 @@
-/*
- * SVG flame graph: exports-and-store.md, section 2.10. What xmllint says of it: test_export_tools.
- */
+/* SVG flame graph. What xmllint says of it: tools_linux.c. */
 #include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"

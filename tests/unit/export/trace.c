@@ -1,4 +1,4 @@
-/* Trace events: exports-and-store.md, section 2.8. */
+/* Trace events. */
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
