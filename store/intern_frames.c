@@ -183,9 +183,10 @@ static int list_frame(struct work *w, const struct frame *frame, struct buf *ids
 	} else {
 		at = in->nframes;
 		key.id = in->next_frame++;
-		w->fresh[w->nfresh++] = (struct page_frame){.id = key.id, .module_id = key.module_id,
-							    .offset = key.offset,
-							    .flags = key.flags};
+		w->fresh[w->nfresh++] = (struct page_frame){
+			.id = key.id, .module_id = key.module_id, .offset = key.offset,
+			.flags = key.flags,
+		};
 		rc = know(in, &key, err);
 	}
 	if (!rc && function && !in->frames[at].named)
