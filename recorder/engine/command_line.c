@@ -15,7 +15,7 @@ void command_line_free(struct command_line *c)
 	memset(c, 0, sizeof(*c));
 }
 
-static int add(struct command_line *c, const struct buf *text, struct err *err)
+static int add_argument(struct command_line *c, const struct buf *text, struct err *err)
 {
 	char *copy;
 
@@ -73,7 +73,7 @@ int command_line_parse(const char *text, struct command_line *out, struct err *e
 			rc = err_set(err, ERR_USAGE, "StopCommand: a quote is not closed");
 			break;
 		}
-		rc = add(&c, &word, err);
+		rc = add_argument(&c, &word, err);
 	}
 	if (!rc && (!c.nargs || !*c.args[0]))
 		rc = err_set(err, ERR_USAGE, "StopCommand: no program is named");
@@ -148,7 +148,7 @@ int command_line_expand(const struct command_line *c, const struct command_value
 				buf_putc(&text, *at);
 			at += n ? n : 1;
 		}
-		rc = add(&result, &text, err);
+		rc = add_argument(&result, &text, err);
 	}
 	buf_free(&text);
 	if (rc)

@@ -42,7 +42,7 @@ struct snapshot {
 	uint32_t stored;
 };
 
-static void look(struct engine *e, struct snapshot *s)
+static void read_status(struct engine *e, struct snapshot *s)
 {
 	struct source_status status;
 	size_t used;
@@ -65,25 +65,20 @@ static void look(struct engine *e, struct snapshot *s)
 	}
 }
 
-static double held_seconds(const struct status_view *v)
+/* Seconds from a moment to the last tick; 0 when it is not known. */
+static double seconds_since(const struct status_view *v, uint64_t ns)
 {
-	return v->oldest_ns && v->now_ns > v->oldest_ns ? (double)(v->now_ns - v->oldest_ns) / 1e9
-							: 0;
+	return ns && v->now_ns > ns ? (double)(v->now_ns - ns) / 1e9 : 0;
 }
 
-static double elapsed_seconds(const struct status_view *v)
-{
-	return v->start_ns && v->now_ns > v->start_ns ? (double)(v->now_ns - v->start_ns) / 1e9 : 0;
-}
-
-static void status_line(struct engine *e)
+static void log_status(struct engine *e)
 {
 	char flooded[ENGINE_FLOODED_BYTES];
 	struct buf rules = {0};
 	struct snapshot s;
 	uint32_t i;
 
-	look(e, &s);
+	read_status(e, &s);
 	os_mutex_lock(e->shared.lock);
 	for (i = 0; i < e->cfg->ntriggers; i++)
 		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec,
@@ -91,9 +86,10 @@ static void status_line(struct engine *e)
 	os_mutex_unlock(e->shared.lock);
 	log_line(e->log, LOG_INFO,
 		 "%.0f s: %llu samples, %llu lost%s, %.0f s of history in %.1f of %.0f MB%s",
-		 elapsed_seconds(&s.view), (unsigned long long)s.view.samples,
+		 seconds_since(&s.view, s.view.start_ns), (unsigned long long)s.view.samples,
 		 (unsigned long long)s.view.lost, engine_flooded_text(s.view.flooded, flooded),
-		 held_seconds(&s.view), (double)(s.ring.bytes + s.view.open_bytes) / 1048576,
+		 seconds_since(&s.view, s.view.oldest_ns),
+		 (double)(s.ring.bytes + s.view.open_bytes) / 1048576,
 		 (double)s.ring.max_bytes / 1048576, buf_text(&rules));
 	if (s.note[0])
 		log_line(e->log, LOG_WARN, "%s", s.note);
@@ -242,18 +238,18 @@ static void answer_status(struct engine *e, struct json *j)
 	uint64_t cpu_ns, rss_bytes;
 	struct snapshot s;
 
-	look(e, &s);
+	read_status(e, &s);
 	os_self_usage(&cpu_ns, &rss_bytes);
 	json_key_str(j, "state", atomic_load(&e->stop) == STOP_NO ? "recording" : "stopping");
 	json_key_str(j, "note", s.note);
 	json_key_str(j, "store", e->cfg->store_path);
 	json_key_uint(j, "pid", os_pid());
-	json_key_num(j, "elapsed_s", elapsed_seconds(&s.view));
+	json_key_num(j, "elapsed_s", seconds_since(&s.view, s.view.start_ns));
 	json_key_uint(j, "samples", s.view.samples);
 	json_key_uint(j, "lost", s.view.lost);
 	json_key_uint(j, "flooded", s.view.flooded);
 	json_key_uint(j, "late", s.view.late);
-	json_key_num(j, "history_s", held_seconds(&s.view));
+	json_key_num(j, "history_s", seconds_since(&s.view, s.view.oldest_ns));
 	json_key_uint(j, "history_samples", s.ring.samples + s.view.open_samples);
 	json_key_num(j, "bytes_per_sample", ring_bytes_per_sample(&s.ring));
 	json_key_uint(j, "segments", s.ring.segments);
@@ -340,7 +336,7 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 }
 
 /* Answer one call, if there is one. *failure_logged: calls have failed since the last good one. */
-static void serve(struct engine *e, struct os_ipc *ipc, bool *failure_logged)
+static void answer_call(struct engine *e, struct os_ipc *ipc, bool *failure_logged)
 {
 	struct buf line = {.max_bytes = OS_IPC_MAX_BYTES + 1}, answer = {0};
 	struct json j = {.out = &answer};
@@ -365,7 +361,7 @@ static void serve(struct engine *e, struct os_ipc *ipc, bool *failure_logged)
 	buf_free(&answer);
 }
 
-static void take_stop(struct engine *e, uint64_t *stopped_at_ns)
+static void stop_or_abort(struct engine *e, uint64_t *stopped_at_ns)
 {
 	uint64_t now = os_now_ns();
 
@@ -409,11 +405,11 @@ static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 				 "no snapshot: too many incidents wait for the store");
 	}
 	if (stop)
-		take_stop(e, stopped_at_ns);
+		stop_or_abort(e, stopped_at_ns);
 }
 
 /* Until a call, a signal, a line of the log, another thread's end, or the next status line. */
-static void wait(struct engine *e, struct os_ipc *ipc, uint64_t next_status_ns)
+static void wait_for_work(struct engine *e, struct os_ipc *ipc, uint64_t next_status_ns)
 {
 	uint64_t now = os_now_ns(), wait_ns = WAIT_NS;
 
@@ -450,15 +446,15 @@ int engine_control(struct engine *e)
 	log_wakes(e->log, e->wake_control);
 	os_wake(e->wake_control);            /* for lines that are queued already */
 	while (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended)) {
-		wait(e, ipc, next_status_ns);
+		wait_for_work(e, ipc, next_status_ns);
 		report_begun(e, &begun_reported);
-		serve(e, ipc, &failure_logged);
+		answer_call(e, ipc, &failure_logged);
 		if (e->cfg->listen)
 			take_signals(e, &stopped_at_ns);
 		log_drain(e->log);
 		if (e->cfg->status_every_ns && os_now_ns() >= next_status_ns) {
 			next_status_ns += e->cfg->status_every_ns;
-			status_line(e);
+			log_status(e);
 		}
 	}
 	log_wakes(e->log, NULL);

@@ -16,7 +16,7 @@ struct parts {
 	size_t base_len;                     /* of the name, without the suffix */
 };
 
-static void split(const char *name, struct parts *out)
+static void split_name(const char *name, struct parts *out)
 {
 	out->exporter = exporter_by_path(name);
 	out->base_len = strlen(name);
@@ -59,7 +59,7 @@ void data_file_first(const char *name, struct buf *out)
 {
 	struct parts p;
 
-	split(name, &p);
+	split_name(name, &p);
 	put_name(name, &p, 0, out);
 }
 
@@ -70,7 +70,7 @@ int data_file_check(const char *name, struct err *err)
 	struct parts p;
 	int rc;
 
-	split(name, &p);
+	split_name(name, &p);
 	if (!p.base_len || !*os_base_name(name) || strchr("/\\", name[p.base_len - 1]))
 		return err_set(err, ERR_USAGE, "--data-file: '%.200s' names no file", name);
 	os_dirname(name, &dir);
@@ -107,7 +107,7 @@ static int write_free(const struct incident *in, const char *name, struct buf *p
 	uint32_t number;
 	int rc;
 
-	split(name, &p);
+	split_name(name, &p);
 	for (number = 0; number < DATA_FILES_MAX; number++) {
 		put_name(name, &p, number, path);
 		rc = buf_check(path, "the name of the data file", err);

@@ -69,7 +69,7 @@ static void put_frames(struct engine *e, struct pending *p, struct buf *out)
 	}
 }
 
-static struct kept_signature *find(struct engine *e, const char *text)
+static struct kept_signature *find_signature(struct engine *e, const char *text)
 {
 	uint32_t i;
 
@@ -109,7 +109,7 @@ void dedup_stored(struct engine *e, const struct pending *p)
 		k->incident = p->head.id;
 }
 
-static void remember(struct engine *e, struct pending *p, const char *text)
+static void remember_signature(struct engine *e, struct pending *p, const char *text)
 {
 	struct kept_signature *k, *all = e->dedup.all;
 	char *copy = text_dup(text, SIGNATURE_BYTES);
@@ -120,7 +120,7 @@ static void remember(struct engine *e, struct pending *p, const char *text)
 		free(copy);                  /* this incident is stored, and so is its repeat */
 		return;
 	}
-	k = find(e, text);
+	k = find_signature(e, text);
 	if (!k && e->dedup.n < SIGNATURES_MAX)
 		k = &all[e->dedup.n++];
 	if (!k) {
@@ -144,12 +144,12 @@ bool dedup_repeats(struct engine *e, struct pending *p)
 		return p->repeats;
 	buf_printf(&text, "%s\n%s", p->head.rule, p->process);
 	put_frames(e, p, &text);
-	k = find(e, buf_text(&text));
+	k = find_signature(e, buf_text(&text));
 	if (k && k->incident && p->head.trigger_ns - k->time_ns < e->capture->dedup_ns) {
 		p->repeats = true;
 		count_repeat(e, p, k);
 	} else {
-		remember(e, p, buf_text(&text));
+		remember_signature(e, p, buf_text(&text));
 	}
 	buf_free(&text);
 	os_mutex_lock(e->shared.lock);

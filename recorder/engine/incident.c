@@ -189,7 +189,7 @@ static void cut_short(struct pending *p, uint64_t now_ns, const struct window_en
 	pending_add_reason(p, reason);
 }
 
-static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
+static void complete_incident(struct engine *e, struct pending *p, uint64_t now_ns,
 		     const struct window_end *end)
 {
 	uint64_t cpu_ns, rss_bytes;
@@ -281,7 +281,7 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 		if (p->lasted_ns && p->lasted_ns + TICK_NS >= p->post_end_ns &&
 		    now_ns > p->post_end_ns)
 			end_late(e, p, now_ns);
-		complete(e, p, now_ns, end);
+		complete_incident(e, p, now_ns, end);
 	}
 	e->merge.window_extended = next_ns <= now_ns;
 	e->merge.next_end_ns = e->merge.window_extended ? now_ns + TICK_NS : next_ns;
@@ -328,12 +328,12 @@ size_t pending_held_bytes(const struct engine *e, uint64_t evicted_until_ns)
 	return bytes;
 }
 
-static bool is_over(const struct engine *e)
+static bool holds_too_much(const struct engine *e)
 {
 	return e->shared.held_bytes > e->cfg->pinned_bytes;
 }
 
-static void give_up(struct pending *p, uint32_t i)
+static void give_up_segment(struct pending *p, uint32_t i)
 {
 	segment_unref(p->window.segments[i]);
 	p->window.segments[i] = NULL;
@@ -345,10 +345,10 @@ static bool give_up_unwritten(struct engine *e, struct pending *p, uint64_t evic
 	uint32_t i;
 	bool any = false;
 
-	for (i = p->written; i + 1 < p->window.nsegments && is_over(e); i++) {
+	for (i = p->written; i + 1 < p->window.nsegments && holds_too_much(e); i++) {
 		if (!p->window.segments[i])
 			continue;
-		give_up(p, i);
+		give_up_segment(p, i);
 		any = true;
 		/* The store has nothing of it yet: it just starts later. */
 		if (!p->written && p->window.segments[i + 1])
@@ -364,12 +364,12 @@ void pending_relieve(struct engine *e, uint64_t evicted_until_ns)
 	char reason[200];
 	uint32_t i;
 
-	for (p = e->shared.first_pending; p && is_over(e); p = p->next) {
+	for (p = e->shared.first_pending; p && holds_too_much(e); p = p->next) {
 		for (i = 0; i < p->written; i++)
-			give_up(p, i);
+			give_up_segment(p, i);
 		e->shared.held_bytes = pending_held_bytes(e, evicted_until_ns);
 	}
-	for (p = e->shared.first_pending; p && is_over(e); p = p->next) {
+	for (p = e->shared.first_pending; p && holds_too_much(e); p = p->next) {
 		if (!give_up_unwritten(e, p, evicted_until_ns) || p->give_up_logged)
 			continue;
 		p->give_up_logged = true;

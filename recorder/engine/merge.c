@@ -20,7 +20,7 @@
 /* ---- events --------------------------------------------------------------------------------- */
 
 /* What incidents and limits have put about the recorder itself, at the moment that it is about. */
-static void take_own(struct engine *e)
+static void keep_own_events(struct engine *e)
 {
 	struct merge *m = &e->merge;
 	const struct event *from;
@@ -50,7 +50,7 @@ static uint64_t tick_step(uint64_t gap_ns, uint64_t left_ns)
 	return step_ns ? step_ns : TICK_NS;
 }
 
-static void tick(struct engine *e, uint64_t until_ns)
+static void release_ticks(struct engine *e, uint64_t until_ns)
 {
 	struct event event = {.kind = EVENT_TICK, .cpu = CPU_NONE, .stack = STACK_NONE};
 	uint64_t most_ns = e->capture->max_collect_ns, step_ns;
@@ -67,7 +67,7 @@ static void tick(struct engine *e, uint64_t until_ns)
 			m->next_tables_ns = m->now_ns + NS_PER_SEC;
 		}
 		rules_feed(e, &event);
-		take_own(e);
+		keep_own_events(e);
 		engine_windows(e, m->now_ns, NULL);
 		if (most_ns && m->now_ns - m->start_ns >= most_ns) {
 			engine_stop(e, STOP_TIME, NULL);
@@ -77,7 +77,7 @@ static void tick(struct engine *e, uint64_t until_ns)
 }
 
 /* Where start() of the policy has not done it: time starts with the first event. */
-static void begin(struct engine *e, uint64_t first_ns)
+static void begin_time(struct engine *e, uint64_t first_ns)
 {
 	struct merge *m = &e->merge;
 
@@ -88,15 +88,15 @@ static void begin(struct engine *e, uint64_t first_ns)
 	m->next_tick_ns = m->start_ns + TICK_NS;
 }
 
-static void deliver(struct engine *e, const struct event *from)
+static void deliver_event(struct engine *e, const struct event *from)
 {
 	struct merge *m = &e->merge;
 	struct event event = *from;
 	bool kept;
 
 	if (!m->started)
-		begin(e, event.time_ns);
-	tick(e, event.time_ns);
+		begin_time(e, event.time_ns);
+	release_ticks(e, event.time_ns);
 	if (m->closed)
 		return;
 	if (event.time_ns > m->next_end_ns && e->policy->by_clock)
@@ -132,7 +132,7 @@ static void deliver(struct engine *e, const struct event *from)
 	if (rules_feed(e, &event) && !kept && segment_add_wanted(m->builder, &event) == 0 &&
 	    m->flooded > m->flooded_reported)
 		m->flooded--;
-	take_own(e);
+	keep_own_events(e);
 }
 
 static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
@@ -143,7 +143,7 @@ static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
 
 	event.time_ns = m->now_ns > m->last_ns ? m->now_ns : m->last_ns;
 	event.name = loss_kind_text(kind);
-	deliver(e, &event);
+	deliver_event(e, &event);
 }
 
 /* What our own queues, quotas and tables refused is a loss like any other: put it into events. */
@@ -233,7 +233,7 @@ static void check_begun(struct engine *e)
 }
 
 /* Deliver what may be delivered; true when there was anything. */
-static bool release(struct engine *e)
+static bool release_events(struct engine *e)
 {
 	const bool one_source = e->policy->one_source;
 	uint64_t until_ns = released_until(e);
@@ -245,7 +245,7 @@ static bool release(struct engine *e)
 	while ((event = feed_peek(&e->feed, &source)) != NULL &&
 	       (event->time_ns <= until_ns || one_source)) {
 		if (!m->closed)
-			deliver(e, event);
+			deliver_event(e, event);
 		queue_pop(source->queue);
 		/* At once: how much of a file is read must not depend on how many events waited. */
 		if (one_source && !m->closed)
@@ -254,7 +254,7 @@ static bool release(struct engine *e)
 			return true;
 	}
 	if (until_ns != UINT64_MAX && m->started && !m->closed)
-		tick(e, until_ns);
+		release_ticks(e, until_ns);
 	/* When all have ended, recording was stopped: end_run() cuts what is open. */
 	if (until_ns != UINT64_MAX && until_ns > m->next_end_ns && e->policy->by_clock &&
 	    !m->closed)
@@ -264,7 +264,7 @@ static bool release(struct engine *e)
 
 /* ---- housekeeping --------------------------------------------------------------------------- */
 
-static void publish(struct engine *e)
+static void publish_status(struct engine *e)
 {
 	const struct merge *m = &e->merge;
 	uint64_t open_first_ns = segment_first_ns(m->builder);
@@ -304,8 +304,8 @@ static void housekeeping(struct engine *e)
 	tables_sweep(e, false);
 	rules_save(e, false);
 	costs_look(e);
-	take_own(e);
-	publish(e);
+	keep_own_events(e);
+	publish_status(e);
 }
 
 static void take_snapshot(struct engine *e)
@@ -327,7 +327,7 @@ static void take_snapshot(struct engine *e)
 		return;
 	f.reason = reason;
 	engine_fire(e, &f);
-	take_own(e);
+	keep_own_events(e);
 	free(reason);
 }
 
@@ -358,7 +358,7 @@ static void last_incident(struct engine *e, enum engine_stop how)
 	if (!e->cfg->ntriggers && m->now_ns > m->start_ns)
 		f.pre_ns = m->now_ns - m->start_ns;          /* everything that there is */
 	engine_fire(e, &f);
-	take_own(e);
+	keep_own_events(e);
 }
 
 static void discard_pending(struct engine *e)
@@ -386,7 +386,7 @@ static void end_run(struct engine *e, enum engine_stop how)
 		last_incident(e, how);
 	engine_windows(e, e->merge.now_ns, &why);
 	rules_save(e, true);
-	publish(e);
+	publish_status(e);
 	os_mutex_lock(e->shared.lock);
 	e->shared.merge_done = true;
 	engine_hurry_writer(e);
@@ -439,7 +439,7 @@ void merge_main(void *ctx)
 	os_thread_priority(e->policy->in_background ? OS_PRIORITY_HIGH : OS_PRIORITY_NORMAL);
 	while (!ended || any) {
 		ended = feed_ended(&e->feed);
-		any = release(e);
+		any = release_events(e);
 		check_begun(e);
 		housekeeping(e);
 		take_snapshot(e);

@@ -61,7 +61,7 @@ double plan_ring_bytes(const struct segment *s)
 	return (double)s->memory_bytes + (later > s->lists_bytes ? later - s->lists_bytes : 0);
 }
 
-static struct piece seal(struct segment_builder *b)
+static struct piece seal_piece(struct segment_builder *b)
 {
 	struct segment *s = NULL;
 	struct piece piece = {0};
@@ -74,13 +74,13 @@ static struct piece seal(struct segment_builder *b)
 	return piece;
 }
 
-static void add(struct piece *sum, struct piece piece)
+static void add_piece(struct piece *sum, struct piece piece)
 {
 	sum->samples += piece.samples;
 	sum->bytes += piece.bytes;
 }
 
-static int put(struct segment_builder *b, struct event *e)
+static int put_event(struct segment_builder *b, struct event *e)
 {
 	e->stack = STACK_NONE;
 	if (e->nstack_frames)
@@ -88,19 +88,19 @@ static int put(struct segment_builder *b, struct event *e)
 	return segment_add(b, e);
 }
 
-static void take(struct planner *p, const struct event *from)
+static void measure_event(struct planner *p, const struct event *from)
 {
 	struct event e = *from;
 
 	if (e.kind == EVENT_IMAGE || e.kind == EVENT_TICK)
 		return;
 	if (segment_is_full(p->builder, e.time_ns))
-		add(&p->full, seal(p->builder));
+		add_piece(&p->full, seal_piece(p->builder));
 	if (!segment_is_full(p->halves[p->at_half], e.time_ns))
-		put(p->halves[p->at_half], &e);
+		put_event(p->halves[p->at_half], &e);
 	if (e.kind != EVENT_SAMPLE)
-		put(p->events, &e);
-	if (put(p->builder, &e) != 0 || e.kind != EVENT_SAMPLE)
+		put_event(p->events, &e);
+	if (put_event(p->builder, &e) != 0 || e.kind != EVENT_SAMPLE)
 		return;
 	p->samples++;
 	p->samples_as_asked += e.stream == STREAM_CPU && e.value > 0
@@ -112,7 +112,7 @@ static int take_in_time(void *ctx, const struct event *e)
 {
 	struct planner *p = ctx;
 
-	take(p, e);
+	measure_event(p, e);
 	return ++p->taken % LOOK_EVENTS == 0 && os_now_ns() >= p->until_ns;
 }
 
@@ -151,7 +151,7 @@ static void sample_denser(struct planner *p, double samples_per_s)
 	feed_set_level(&p->feed, &to);
 }
 
-static uint32_t processes(const struct planner *p)
+static uint32_t count_processes(const struct planner *p)
 {
 	struct processes_use use;
 
@@ -164,11 +164,11 @@ static double measure(struct planner *p)
 	double lead_s = (double)take_for(p, LEAD_NS) / 1e9;
 	uint64_t passed_ns;
 
-	p->processes_before = processes(p);
+	p->processes_before = count_processes(p);
 	sample_denser(p, (double)p->samples / lead_s);
-	seal(p->builder);
-	seal(p->halves[0]);
-	seal(p->events);
+	seal_piece(p->builder);
+	seal_piece(p->halves[0]);
+	seal_piece(p->events);
 	p->full = (struct piece){0};
 	p->samples = 0;
 	p->samples_as_asked = 0;
@@ -191,7 +191,7 @@ static double full_bytes(const struct planner *p, double n, double samples_per_s
 					   p->whole.bytes, n);
 }
 
-static void conclude(struct planner *p, struct plan *out)
+static void extrapolate(struct planner *p, struct plan *out)
 {
 	double n, bytes, segments, reach_s, ring = (double)p->cfg->ring_bytes;
 	uint64_t cpu_ns, rss_bytes;
@@ -199,7 +199,7 @@ static void conclude(struct planner *p, struct plan *out)
 	out->samples = p->samples;
 	out->samples_per_s = p->samples_as_asked / out->measured_s;
 	/* No process has been forgotten meanwhile. */
-	out->new_processes_s = (processes(p) - p->processes_before) / out->measured_s;
+	out->new_processes_s = (count_processes(p) - p->processes_before) / out->measured_s;
 	os_self_usage(&cpu_ns, &rss_bytes);
 	out->memory_bytes = rss_bytes + p->cfg->ring_bytes;
 	if (!p->samples)
@@ -235,11 +235,11 @@ int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *er
 		rc = feed_start(&p.feed, err);
 	if (!rc) {
 		out->measured_s = measure(&p);
-		p.whole = seal(p.builder);
-		p.half = seal(p.halves[0]);
-		add(&p.half, seal(p.halves[1]));
-		p.event_bytes = seal(p.events).bytes;
-		conclude(&p, out);
+		p.whole = seal_piece(p.builder);
+		p.half = seal_piece(p.halves[0]);
+		add_piece(&p.half, seal_piece(p.halves[1]));
+		p.event_bytes = seal_piece(p.events).bytes;
+		extrapolate(&p, out);
 	}
 	feed_stop(&p.feed);
 	feed_join(&p.feed);

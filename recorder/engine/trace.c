@@ -38,7 +38,7 @@ static int open_sources(struct reading *r, struct err *err)
 	return rc ? rc : feed_start(&r->feed, err);
 }
 
-static int take(void *ctx, const struct event *e)
+static int take_event(void *ctx, const struct event *e)
 {
 	struct reading *r = ctx;
 	struct trace *t = r->t;
@@ -77,7 +77,7 @@ static int read_events(struct reading *r, struct err *err)
 		t->origin.start_ns = os_now_ns();
 	while (!rc && more) {
 		more = wait_for_events(r);
-		rc = feed_take(&r->feed, take, r);
+		rc = feed_take(&r->feed, take_event, r);
 		if (t->path)
 			continue;
 		if (!rc)
@@ -90,7 +90,7 @@ static int read_events(struct reading *r, struct err *err)
 	feed_stop(&r->feed);
 	feed_join(&r->feed);
 	if (!rc)
-		rc = feed_take(&r->feed, take, r);
+		rc = feed_take(&r->feed, take_event, r);
 	if (t->path)
 		feed_origin(&r->feed.sources[0], &t->origin);
 	return rc ? rc : feed_failure(&r->feed, err);

@@ -49,7 +49,7 @@ void engine_hurry_writer(struct engine *e)
 }
 
 /* The writer's own call, which Windows needs as well. Under the lock. */
-static void hurry(struct engine *e)
+static void hurry_self(struct engine *e)
 {
 	if (!engine_keeps_priority(e))
 		os_thread_priority(OS_PRIORITY_HIGH);
@@ -130,7 +130,7 @@ static void note_failure(struct engine *e, struct pending *p, const struct err *
 	p->retry_at_ns = os_now_ns() + RETRY_NS;
 }
 
-static int begin(struct engine *e, struct pending *p, struct err *err)
+static int begin_incident(struct engine *e, struct pending *p, struct err *err)
 {
 	struct incident_head head = {0};
 	int rc;
@@ -170,7 +170,7 @@ static struct segment *next_segment(struct engine *e, struct pending *p)
 	return s;
 }
 
-static void written(struct engine *e, struct pending *p)
+static void note_written(struct engine *e, struct pending *p)
 {
 	os_mutex_lock(e->shared.lock);
 	if (e->policy->loses_nothing) {
@@ -199,12 +199,12 @@ static int write_segments(struct engine *e, struct pending *p, struct err *err)
 		segment_unref(s);
 		if (rc)
 			break;
-		written(e, p);
+		note_written(e, p);
 	}
 	return rc;
 }
 
-static int finish(struct engine *e, struct pending *p, struct err *err)
+static int finish_incident(struct engine *e, struct pending *p, struct err *err)
 {
 	struct segment **held = NULL;
 	uint32_t n = 0, i;
@@ -281,7 +281,7 @@ static void retain_unless(struct engine *e, bool due)
 		retain(e);
 }
 
-static void announce(struct engine *e, const struct pending *p)
+static void report_stored(struct engine *e, const struct pending *p)
 {
 	const struct incident_head *h = &p->head;
 	char flooded[ENGINE_FLOODED_BYTES];
@@ -303,7 +303,7 @@ static void announce(struct engine *e, const struct pending *p)
 }
 
 /* Bring one incident as far as it goes; true when it can be removed from the list. */
-static bool advance(struct engine *e, struct pending *p)
+static bool advance_incident(struct engine *e, struct pending *p)
 {
 	struct err err = {0};
 	bool complete, discard;
@@ -313,12 +313,12 @@ static bool advance(struct engine *e, struct pending *p)
 	complete = p->complete;
 	discard = p->discard || atomic_load(&e->stop) == STOP_ABORT;
 	if (complete && !discard)
-		hurry(e);
+		hurry_self(e);
 	os_mutex_unlock(e->shared.lock);
 	if (!discard && !p->begun && dedup_repeats(e, p))
 		return complete;             /* until then the merge thread still uses it */
 	if (!discard)
-		rc = begin(e, p, &err);
+		rc = begin_incident(e, p, &err);
 	if (!discard && !rc)
 		rc = write_segments(e, p, &err);
 	if (discard || rc == ERR_STOPPED) {
@@ -328,12 +328,12 @@ static bool advance(struct engine *e, struct pending *p)
 		return complete;             /* until then the merge thread still uses it */
 	}
 	if (!rc && complete)
-		rc = finish(e, p, &err);
+		rc = finish_incident(e, p, &err);
 	if (rc)
 		note_failure(e, p, &err);
 	if (rc || !complete)
 		return false;
-	announce(e, p);
+	report_stored(e, p);
 	os_mutex_lock(e->shared.lock);
 	slow_down(e, OS_PRIORITY_LOW);
 	os_mutex_unlock(e->shared.lock);
@@ -359,7 +359,7 @@ static void give_up_rest(struct engine *e)
 	struct pending *p;
 
 	while ((p = next_due(e, NULL, UINT64_MAX)) != NULL) {
-		bool finished = advance(e, p);
+		bool finished = advance_incident(e, p);
 
 		if (!finished) {
 			log_line(e->log, LOG_ERROR,
@@ -407,7 +407,7 @@ static void write_pending(struct engine *e)
 	struct pending *p, *next;
 
 	for (p = next_due(e, NULL, now); p; p = next) {
-		bool finished = advance(e, p);
+		bool finished = advance_incident(e, p);
 
 		/* Begun, and waiting for its end: live, nothing else is begun before. */
 		if (!e->policy->loses_nothing && !finished && p->begun && p->retry_at_ns <= now)

@@ -46,12 +46,9 @@ void budget_init(struct budget *b, const struct budget_limits *limits, struct bu
 	}
 }
 
-static void look(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t rss_bytes)
+static void note_use(struct budget *b, uint64_t passed_ns, uint64_t used_ns, uint64_t rss_bytes)
 {
-	double passed_ns = (double)(now_ns - b->last_ns);
-	uint64_t used_ns = cpu_ns > b->last_cpu_ns ? cpu_ns - b->last_cpu_ns : 0;
-
-	b->cpu_pct = 100 * (double)used_ns / passed_ns;
+	b->cpu_pct = 100 * (double)used_ns / (double)passed_ns;
 	b->rss_bytes = rss_bytes;
 	b->over_cpu = b->limits.max_cpu_pct > 0 && b->cpu_pct > b->limits.max_cpu_pct;
 	b->over_rss = b->limits.max_rss_bytes && rss_bytes > b->limits.max_rss_bytes;
@@ -62,13 +59,13 @@ static void look(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t rs
 }
 
 /* Sampling less does not halve memory: for memory it is enough to be below the limit. */
-static bool calm(const struct budget *b)
+static bool is_calm(const struct budget *b)
 {
 	return !(b->limits.max_cpu_pct > 0 && b->cpu_pct > b->limits.max_cpu_pct / 2) &&
 	       !b->over_rss;
 }
 
-static enum budget_move down(struct budget *b, uint64_t now_ns)
+static enum budget_move step_down(struct budget *b, uint64_t now_ns)
 {
 	if (b->moved_ns && now_ns - b->moved_ns < b->wait_ns)
 		b->wait_ns = 2 * b->wait_ns < CALM_MAX_NS ? 2 * b->wait_ns : CALM_MAX_NS;
@@ -81,7 +78,7 @@ static enum budget_move down(struct budget *b, uint64_t now_ns)
 	return BUDGET_DOWN;
 }
 
-static enum budget_move up(struct budget *b, uint64_t now_ns)
+static enum budget_move step_up(struct budget *b, uint64_t now_ns)
 {
 	b->moved_ns = now_ns;
 	b->over = 0;
@@ -93,27 +90,27 @@ static enum budget_move up(struct budget *b, uint64_t now_ns)
 enum budget_move budget_feed(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t rss_bytes)
 {
 	uint64_t passed_ns = now_ns - b->last_ns;
+	uint64_t used_ns = cpu_ns > b->last_cpu_ns ? cpu_ns - b->last_cpu_ns : 0;
 	bool first = !b->last_ns;
 
 	if (!first && now_ns <= b->last_ns)
 		return BUDGET_STAYS;
-	if (!first)
-		look(b, now_ns, cpu_ns, rss_bytes);
 	b->last_ns = now_ns;
 	b->last_cpu_ns = cpu_ns;
 	if (first)
 		return BUDGET_STAYS;
+	note_use(b, passed_ns, used_ns, rss_bytes);
 	if (b->over >= OVER_READINGS) {
 		b->over = OVER_READINGS;
 		if (b->level + 1 < b->nlevels)
-			return down(b, now_ns);
+			return step_down(b, now_ns);
 	}
-	if (calm(b))
+	if (is_calm(b))
 		b->calm_ns += passed_ns;
 	else
 		b->calm_ns -= 2 * passed_ns < b->calm_ns ? 2 * passed_ns : b->calm_ns;
 	if (b->level && b->calm_ns > b->wait_ns)
-		return up(b, now_ns);
+		return step_up(b, now_ns);
 	return BUDGET_STAYS;
 }
 

@@ -61,7 +61,7 @@ static bool halve_caches(struct memory_share *now)
 	return true;
 }
 
-static enum memory_move down(struct memory_budget *m, uint64_t now_ns, uint64_t over,
+static enum memory_move step_down(struct memory_budget *m, uint64_t now_ns, uint64_t over,
 			     uint64_t ring_bytes)
 {
 	uint64_t least = larger(m->asked.ring_bytes / 4, LEAST_RING_BYTES), to;
@@ -88,7 +88,7 @@ static uint64_t eighth_more(uint64_t now, uint64_t asked)
 	return smaller(now + asked / 8, asked);
 }
 
-static enum memory_move up(struct memory_budget *m)
+static enum memory_move step_up(struct memory_budget *m)
 {
 	m->calm_ns = 0;
 	if (m->now.ring_bytes < m->asked.ring_bytes) {
@@ -114,8 +114,8 @@ enum memory_move memory_budget_feed(struct memory_budget *m, uint64_t now_ns, ui
 	if (!m->max_bytes)
 		return MEMORY_STAYS;
 	if (rss_bytes > high)
-		return down(m, now_ns, rss_bytes - high, ring_bytes);
+		return step_down(m, now_ns, rss_bytes - high, ring_bytes);
 	m->trimmed_ns = 0;
 	m->calm_ns = rss_bytes < m->max_bytes - m->max_bytes / 4 ? m->calm_ns + passed_ns : 0;
-	return m->calm_ns > CALM_NS ? up(m) : MEMORY_STAYS;
+	return m->calm_ns > CALM_NS ? step_up(m) : MEMORY_STAYS;
 }

@@ -133,7 +133,7 @@ static void put_record(char *at, const struct event *from, size_t size)
 /*
  * Bytes to skip at the end of the ring before a record of `need` bytes; false when it does not fit.
  */
-static bool place(const struct queue *q, size_t need, size_t *skip)
+static bool find_place(const struct queue *q, size_t need, size_t *skip)
 {
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
@@ -152,7 +152,7 @@ bool queue_offer(struct queue *q, const struct event *e)
 	uint64_t header;
 
 	assert(!atomic_load_explicit(&q->resting, memory_order_relaxed));
-	if (!place(q, need, &skip))
+	if (!find_place(q, need, &skip))
 		return false;
 	if (skip) {
 		header = SKIP | skip;

@@ -104,24 +104,28 @@ static uint32_t list_find(const struct id_list *list, uint32_t number)
 	return table_find(&list->index, hash_u64(number), number_same, list, &number);
 }
 
-static uint32_t list_add(struct id_list *list, uint32_t number)
+/* The local index of a number, found or added; UINT32_MAX without memory. */
+static uint32_t list_get(struct id_list *list, uint32_t number, bool *added)
 {
-	if (ARRAY_ROOM(list->numbers, list->room, list->count + 1))
+	uint32_t local = list_find(list, number);
+
+	*added = false;
+	if (local != TABLE_NONE)
+		return local;
+	if (ARRAY_ROOM(list->numbers, list->room, list->count + 1) ||
+	    table_add(&list->index, hash_u64(number), list->count))
 		return UINT32_MAX;
-	if (table_add(&list->index, hash_u64(number), list->count))
-		return UINT32_MAX;
+	*added = true;
 	list->numbers[list->count] = number;
 	return list->count++;
 }
 
 static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 {
-	uint32_t local = list_find(&b->threads, thread->number);
+	bool added;
+	uint32_t local = list_get(&b->threads, thread->number, &added);
 
-	if (local != TABLE_NONE)
-		return local;
-	local = list_add(&b->threads, thread->number);
-	if (local != UINT32_MAX) {
+	if (added) {
 		thread_ref(thread);
 		atomic_store_explicit(&thread->process->was_listed, true, memory_order_relaxed);
 	}
@@ -130,12 +134,10 @@ static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 
 static uint32_t local_frame(struct segment_builder *b, uint32_t number)
 {
-	uint32_t local = list_find(&b->frame_list, number);
+	bool added;
+	uint32_t local = list_get(&b->frame_list, number, &added);
 
-	if (local != TABLE_NONE)
-		return local;
-	local = list_add(&b->frame_list, number);
-	if (local != UINT32_MAX)
+	if (added)
 		frame_ref(frame_get(b->frames, number));
 	return local;
 }
@@ -558,7 +560,7 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 }
 
 /* thread: what it is listed under; NULL = none. */
-static int add(struct segment_builder *b, const struct event *e, struct thread *thread)
+static int append(struct segment_builder *b, const struct event *e, struct thread *thread)
 {
 	uint32_t local = THREAD_NONE;
 
@@ -579,12 +581,12 @@ int segment_add(struct segment_builder *b, const struct event *e)
 {
 	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e))
 		return ERR_LIMIT;
-	return add(b, e, e->thread ? thread_within(b, e->thread, e) : NULL);
+	return append(b, e, e->thread ? thread_within(b, e->thread, e) : NULL);
 }
 
 int segment_add_wanted(struct segment_builder *b, const struct event *e)
 {
-	return add(b, e, e->thread);
+	return append(b, e, e->thread);
 }
 
 void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t period_ns)

@@ -1,4 +1,4 @@
-#include "model/segment_quota_private.h"
+#include "model/segment_builder_private.h"
 
 #include "base/array.h"
 #include "model/own_event.h"

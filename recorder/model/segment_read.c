@@ -24,7 +24,7 @@ struct reader {
 	struct err *err;
 };
 
-static int bad(struct reader *r, const char *what)
+static int report_damage(struct reader *r, const char *what)
 {
 	return err_set(r->err, ERR_FORMAT, "a segment is damaged: %s", what);
 }
@@ -157,7 +157,7 @@ static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const
 	if (rc == ERR_MEMORY)
 		return err_memory(r->err, "while reading a segment");
 	if (rc)
-		return bad(r, "its columns cannot be unpacked");
+		return report_damage(r, "its columns cannot be unpacked");
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
 		r->columns[i].at = at;
 		at += lengths[i];
@@ -180,9 +180,9 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	int rc;
 
 	if (n > SEGMENT_MAX_BYTES)
-		return bad(r, "it is larger than 16 MB");
+		return report_damage(r, "it is larger than 16 MB");
 	if (n < 2)
-		return bad(r, "it ends at once");
+		return report_damage(r, "it ends at once");
 	if (h.at[0] != SEGMENT_VERSION)
 		return err_set(r->err, ERR_FORMAT, "a segment has format %u, and this program "
 			       "reads format %u only: use the recorder that wrote it", h.at[0],
@@ -190,13 +190,13 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	codec = h.at[1];
 	h.at += 2;
 	if (!read_times(r, &h))
-		return bad(r, "its times");
+		return report_damage(r, "its times");
 	if (!get_u32(&h, &c->nsamples) || !get_u32(&h, &c->nnodes) || !get_u32(&h, &c->nevents) ||
 	    !get_u32(&h, &r->nnames) || !get_u32(&h, &c->nthreads) || !get_u32(&h, &c->nframes) ||
 	    !read_streams(r, &h))
-		return bad(r, "its counts");
+		return report_damage(r, "its counts");
 	if (!read_column_lengths(&h, lengths))
-		return bad(r, "the lengths of its columns");
+		return report_damage(r, "the lengths of its columns");
 	rc = find_columns(r, &h, codec, lengths);
 	if (rc)
 		return rc;
@@ -206,7 +206,7 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	    c->nnodes > SEGMENT_MAX_NODES || c->nnodes > column_bytes(r, COLUMN_NODE_FRAME) ||
 	    c->nframes > SEGMENT_MAX_NODES || r->nnames > MAX_COUNT ||
 	    r->nnames > column_bytes(r, COLUMN_NAMES))
-		return bad(r, "it counts more than it holds");
+		return report_damage(r, "it counts more than it holds");
 	return 0;
 }
 
@@ -259,22 +259,22 @@ static int read_runs_and_times(struct reader *r)
 	clock_start(&clock, r->base_tick);
 	for (; s < end; s++) {
 		if (!get_run(&columns[COLUMN_SAMPLE_WEIGHT], &weight, INT64_MAX, &s->weight))
-			return bad(r, "the weight of a sample");
+			return report_damage(r, "the weight of a sample");
 		if (!get_run(&columns[COLUMN_SAMPLE_STREAM], &stream, STREAMS_MAX - 1, &v))
-			return bad(r, "the stream of a sample");
+			return report_damage(r, "the stream of a sample");
 		s->stream = (uint8_t)v;
 		if (!get_run(&columns[COLUMN_SAMPLE_QUALITY], &quality, QUALITIES - 1, &v))
-			return bad(r, "the quality of a sample");
+			return report_damage(r, "the quality of a sample");
 		s->quality = (uint8_t)v;
 		if (!get_run(&columns[COLUMN_SAMPLE_CPU], &cpu, UINT16_MAX, &v))
-			return bad(r, "the CPU of a sample");
+			return report_damage(r, "the CPU of a sample");
 		s->cpu = (uint16_t)v;
 		last = clock_of(&clock, s->cpu);
 		if (!get(&columns[COLUMN_SAMPLE_TIME], &off))
-			return bad(r, "the time of a sample");
+			return report_damage(r, "the time of a sample");
 		*last += clock_step(s->stream, s->weight) + (uint64_t)unzigzag(off);
 		if (!tick_to_ns(*last, &s->time_ns))
-			return bad(r, "the time of a sample");
+			return report_damage(r, "the time of a sample");
 	}
 	return 0;
 }
@@ -343,9 +343,9 @@ static int read_samples(struct reader *r)
 	for (i = 0; !rc && i < c->nsamples; i++) {
 		if (!get_thread(&r->columns[COLUMN_SAMPLE_THREAD], &recent, &highest, c->nthreads,
 				&c->samples[i].thread))
-			rc = bad(r, "the thread of a sample");
+			rc = report_damage(r, "the thread of a sample");
 		else if (!get_stack(r, i, &new_stack))
-			rc = bad(r, "the stack of a sample");
+			rc = report_damage(r, "the stack of a sample");
 	}
 	return rc;
 }
@@ -360,9 +360,9 @@ static int read_parents(struct reader *r)
 
 	for (i = 0; i < c->nnodes;) {
 		if (!get(&r->columns[COLUMN_NODE_CHAIN], &more) || more >= c->nnodes - i)
-			return bad(r, "the length of a chain of stack nodes");
+			return report_damage(r, "the length of a chain of stack nodes");
 		if (!get(&r->columns[COLUMN_NODE_PARENT], &up) || (up && up >= i))
-			return bad(r, "the caller of a stack node");
+			return report_damage(r, "the caller of a stack node");
 		c->nodes[i].parent = up ? i - 1 - (uint32_t)up : STACK_NONE;
 		for (i++; more; more--, i++)
 			c->nodes[i].parent = i - 1;
@@ -392,19 +392,19 @@ static int read_frames(struct reader *r, struct callees *callees)
 		struct incident_stack *node = &c->nodes[i];
 
 		if (!get(&r->columns[COLUMN_NODE_FRAME], &code))
-			return bad(r, "the frame of a stack node");
+			return report_damage(r, "the frame of a stack node");
 		caller = node->parent == STACK_NONE ? c->nframes : c->nodes[node->parent].frame;
 		if (code & 1) {
 			node->frame = next - (uint32_t)(code / 2);
 			if (code / 2 > UINT32_MAX || node->frame >= c->nframes)
-				return bad(r, "the frame of a stack node");
+				return report_damage(r, "the frame of a stack node");
 			callees_add(callees, caller, node->frame);
 		} else if (!code && callees->first[caller]) {   /* the usual case: it stays first */
 			node->frame = callees->items[callees->first[caller] - 1].frame;
 		} else {
 			at = callee_at(callees, caller, code / 2);
 			if (!at)
-				return bad(r, "the frame of a stack node");
+				return report_damage(r, "the frame of a stack node");
 			node->frame = callees_front(callees, caller, at);
 		}
 		if (node->frame >= next)
@@ -455,7 +455,7 @@ static int read_names(struct reader *r)
 	for (i = 0; i < r->nnames; i++) {
 		r->names[i] = get_text(r, &r->columns[COLUMN_NAMES]);
 		if (!r->names[i])
-			return bad(r, "a name");
+			return report_damage(r, "a name");
 	}
 	return 0;
 }
@@ -514,11 +514,11 @@ static int read_fields(struct reader *r, struct incident_event *e)
 
 	if (!get_u32(at, &e->nfields) || e->nfields > EVENT_MAX_FIELDS ||
 	    e->nfields > r->fields_room - c->nfields)
-		return bad(r, "the number of an event's fields");
+		return report_damage(r, "the number of an event's fields");
 	e->first_field = c->nfields;
 	for (i = 0; i < e->nfields; i++) {
 		if (!get_field(r, at, &c->fields[c->nfields++]))
-			return bad(r, "a field of an event");
+			return report_damage(r, "a field of an event");
 	}
 	return 0;
 }
@@ -538,25 +538,25 @@ static int read_events(struct reader *r)
 
 		if (!get(&columns[COLUMN_EVENT_TIME], &v) ||
 		    !tick_to_ns(tick += (uint64_t)unzigzag(v), &e->time_ns))
-			return bad(r, "the time of an event");
+			return report_damage(r, "the time of an event");
 		if (!get_run(&columns[COLUMN_EVENT_KIND], &kind, EVENT_KINDS - 1, &v))
-			return bad(r, "the kind of an event");
+			return report_damage(r, "the kind of an event");
 		e->kind = (enum event_kind)v;
 		if (!get_run(&columns[COLUMN_EVENT_FLAGS], &flags, UINT32_MAX, &v))
-			return bad(r, "the flags of an event");
+			return report_damage(r, "the flags of an event");
 		e->flags = (uint32_t)v;
 		if (!get_run(&columns[COLUMN_EVENT_CPU], &cpu, UINT16_MAX, &v))
-			return bad(r, "the CPU of an event");
+			return report_damage(r, "the CPU of an event");
 		e->cpu = (uint16_t)v;
 		if (!get_newest(&columns[COLUMN_EVENT_THREAD], &thread, c->nthreads, &e->thread))
-			return bad(r, "the thread of an event");
+			return report_damage(r, "the thread of an event");
 		if (!get_newest(&columns[COLUMN_EVENT_STACK], &stack, c->nnodes, &e->stack))
-			return bad(r, "the stack of an event");
+			return report_damage(r, "the stack of an event");
 		if (!get_name(r, COLUMN_EVENT_PROVIDER, &e->provider) ||
 		    !get_name(r, COLUMN_EVENT_NAME, &e->name))
-			return bad(r, "the name of an event");
+			return report_damage(r, "the name of an event");
 		if (!get_double(&columns[COLUMN_EVENT_VALUE], &e->value))
-			return bad(r, "the value of an event");
+			return report_damage(r, "the value of an event");
 		rc = read_fields(r, e);
 	}
 	return rc;
