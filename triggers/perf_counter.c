@@ -272,8 +272,9 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 	value_text(t->value, out->limit, value);
 	number_text(out->limit, limit);
 	if (out->phase == TRIGGER_WAITING_DATA) {
+		out->absent = t->counts.seen ? p->name : NULL;
 		snprintf(out->text, sizeof(out->text), "%s, limit %s %s%s",
-			 t->counts.seen ? "no such instance now" : "no value yet", compare, limit,
+			 out->absent ? "no such instance now" : "no value yet", compare, limit,
 			 trigger_window_text(t));
 		return;
 	}

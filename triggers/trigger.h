@@ -61,6 +61,7 @@ struct trigger_status {
 	double value, limit;                 /* last value and limit now; NaN = none */
 	double nearest;                      /* the value closest to firing so far; NaN = none */
 	uint64_t nearest_ns;                 /* when that was; 0 = never */
+	const char *absent;                  /* the counter whose instance does not exist now */
 	const char *unit;                    /* "ms"; NULL = the counter's, or none */
 	struct trigger_counts counts;
 	char text[200];                      /* one line for people: "42.1 of > 80, armed" */

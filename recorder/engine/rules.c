@@ -5,11 +5,14 @@
  */
 #include "engine/engine_private.h"
 
+#include "base/text.h"
+#include "source/counter_name.h"
 #include "triggers/perf_counter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SAVE_NS (60 * NS_PER_SEC)
 #define NO_DATA_NS (3 * NS_PER_SEC)          /* and two polls; absent for longer it is logged */
@@ -248,6 +251,20 @@ static uint64_t no_data_ns(const struct engine *e)
 	return NO_DATA_NS + 2 * period_ns;
 }
 
+/* An instance that does not exist yet is no reason for a warning. */
+static void log_waiting(struct engine *e, const struct trigger *t, const char *name)
+{
+	struct counter_name counter;
+	bool of_process;
+
+	if (counter_name_split(name, &counter, NULL))
+		return;
+	of_process = text_same_fold(counter.category, "Process") ||
+		     strncasecmp(counter.category, ".NET CLR", 8) == 0;
+	log_line(e->log, LOG_INFO, "%s: waiting: no %s %s yet", t->spec,
+		 of_process ? "process" : counter.category, counter.instance);
+}
+
 /* A rule that cannot fire is logged once: nobody reads the status of what is silent. */
 static void log_silence(struct engine *e, uint32_t rule, const struct trigger_status *s)
 {
@@ -258,7 +275,10 @@ static void log_silence(struct engine *e, uint32_t rule, const struct trigger_st
 	if ((!no_data && s->phase != TRIGGER_DEAD) || e->rules.all[rule].silence_logged)
 		return;
 	e->rules.all[rule].silence_logged = true;
-	log_line(e->log, LOG_WARN, "%s cannot fire now: %s", t->spec, s->text);
+	if (s->absent)
+		log_waiting(e, t, s->absent);
+	else
+		log_line(e->log, LOG_WARN, "%s cannot fire now: %s", t->spec, s->text);
 }
 
 void rules_publish(struct engine *e)

@@ -355,7 +355,9 @@ static int set_ids(const struct setting *s, struct err *err)
 
 		if (!n || n > 18 || (at[n] && at[n] != ','))
 			return err_set(err, ERR_USAGE, "%s: '%.60s' is not the number of an "
-				       "incident; 'recorder list' shows them", s->as, s->value);
+				       "incident; 'recorder list' shows them%s", s->as, s->value,
+				       s->o->command != CMD_BACKTEST ? "" :
+				       "; a rule is an option: '/StopOnPerfCounter:...'");
 		if (ARRAY_NEXT(ids->items, ids->n))
 			return option_no_memory(err);
 		ids->items[ids->n++] = strtoll(at, NULL, 10);

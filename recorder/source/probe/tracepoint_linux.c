@@ -46,8 +46,9 @@ static int find_root(const char **out, struct err *err)
 			       "this user may not read the tracepoints: run as root, or give the "
 			       "program CAP_DAC_READ_SEARCH");
 	return err_set(err, ERR_UNSUPPORTED,
-		       "cannot find tracepoints, because tracefs is not mounted: mount -t "
-		       "tracefs tracefs /sys/kernel/tracing");
+		       "cannot find tracepoints, because tracefs is not mounted at "
+		       "/sys/kernel/tracing; mount it with: mount -t tracefs tracefs "
+		       "/sys/kernel/tracing");
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -311,6 +311,8 @@ TEST(incident_numbers_come_by_option_and_as_operands)
 	options_free(&f.o);
 	parse(&f, "show", "--id", "x", NULL);
 	expect_refusal(&f, "'x' is not the number of an incident");
+	parse(&f, "backtest", "--id", "1", "GC/Start", NULL);
+	expect_refusal(&f, "; a rule is an option: '/StopOnPerfCounter:...'");
 	parse(&f, "show", "--id", "99999999999999999999", NULL);
 	expect_refusal(&f, "is not the number of an incident");
 }

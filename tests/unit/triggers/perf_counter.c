@@ -349,6 +349,7 @@ TEST(status_follows_the_rule)
 	trigger_status(f.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_WAITING_DATA);
 	assert_string_equal(s.text, "no such instance now, limit > 80");
+	assert_non_null(s.absent);
 	assert_true(s.value != s.value);
 	assert_true(s.nearest == 90);
 	end(&f);
