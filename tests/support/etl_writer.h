@@ -2,7 +2,7 @@
  * Trace files of Windows, written for tests: any header, any clock, several CPUs, damage by hand.
  *
  * Records go into the open buffer of their CPU; when one has no room it is flushed and gets the
- * next sequence number, as ETW does. Bytes are what etl-format.md says, not what the reader
+ * next sequence number, as ETW does. Bytes are what documents say, not what the reader
  * expects.
  *
  *	struct etl_writer w;

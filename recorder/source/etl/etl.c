@@ -98,7 +98,7 @@ static int etl_open(const struct source_config *cfg, const struct needs *needs, 
 static int each_record(void *ctx, const struct etw_record *record)
 {
 	struct etl *s = ctx;
-	const struct etw_class *class = etw_events_class(&s->e, record);
+	const struct etw_class *class = etw_class_find(record);
 
 	if (atomic_load_explicit(&s->e.stopping, memory_order_relaxed))
 		return ERR_STOPPED;

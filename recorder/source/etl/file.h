@@ -16,8 +16,8 @@
  * be read is skipped and counted; struct etl_counts names the first. One thread at a time per file,
  * except for etl_file_stop().
  *
- * Source: design page etl-format.md sections 1 to 3. Circular files, clocks other than QPC and
- * sessions of 32-bit systems come from documents only.
+ * Sources: WMI_BUFFER_HEADER and TRACE_LOGFILE_HEADER (docs, ETW); checked on real traces, except
+ * for circular files, clocks other than QPC, and sessions of 32-bit systems.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
  * byte, a u16 and a u32.
  *
  * Any bytes are safe: every distance and length is checked before it is used. Any thread.
- * Source: [MS-XCA] 2.4; design page etl-format.md section 1.
+ * Source: [MS-XCA] 2.4.
  */
 #pragma once
 

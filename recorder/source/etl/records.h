@@ -6,8 +6,8 @@
  * the CPUs' streams needs; etl_record_parse() gives the whole record.
  *
  * Any bytes are safe. Nothing is allocated: a record points into the payload. Any thread.
- * Source: design page etl-format.md sections 2, 4 and 8. COMPACT, INSTANCE and MESSAGE headers and
- * PERFINFO's counters come from documents only; no available trace has them.
+ * Sources: EVENT_TRACE_HEADER and EVENT_HEADER (docs, ETW), and real traces. COMPACT, INSTANCE and
+ * MESSAGE headers and PERFINFO's counters come from documents only; no available trace has them.
  */
 #pragma once
 

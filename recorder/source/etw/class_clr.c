@@ -2,8 +2,8 @@
  * The .NET runtime, its rundown, and its private provider: collections, suspensions, allocations,
  * methods, modules, stacks, assembly binding.
  *
- * Keys are event ids; each provider has its own. Layouts: ClrEtwAll.man of the .NET runtime; checked
- * on traces of .NET Framework 4.5 and .NET 8.
+ * Keys are event ids; each provider has its own. Layouts: ClrEtwAll.man of the .NET runtime;
+ * checked on traces of .NET Framework 4.5 and .NET 8.
  */
 #include "source/etw/tables_private.h"
 
@@ -352,24 +352,16 @@ static const struct etw_class private[] = {
 	EVENT(8, ETW_OTHER, "GC/MarkFinalizeQueueRoots", private_mark),
 	EVENT(9, ETW_OTHER, "GC/MarkHandles", private_mark),
 	EVENT(10, ETW_OTHER, "GC/MarkCards", private_mark),
-	BINDING(159, "BindingPolicyPhaseStart"),
-	BINDING(160, "BindingPolicyPhaseStop"),
-	BINDING(161, "NgenPhaseStart"),
-	BINDING(162, "NgenPhaseStop"),
+	BINDING(159, "BindingPolicyPhaseStart"), BINDING(160, "BindingPolicyPhaseStop"),
+	BINDING(161, "NgenPhaseStart"), BINDING(162, "NgenPhaseStop"),
 	BINDING(163, "LoopupAndProbingPhaseStart"),      /* sic */
 	BINDING(164, "LookupAndProbingPhaseStop"),
-	BINDING(165, "LoaderPhaseStart"),
-	BINDING(166, "LoaderPhaseStop"),
-	BINDING(167, "BindingPhaseStart"),
-	BINDING(168, "BindingPhaseStop"),
-	BINDING(169, "BindingDownloadPhaseStart"),
-	BINDING(170, "BindingDownloadPhaseStop"),
-	BINDING(171, "LoaderAssemblyInitPhaseStart"),
-	BINDING(172, "LoaderAssemblyInitPhaseStop"),
-	BINDING(173, "LoaderMappingPhaseStart"),
-	BINDING(174, "LoaderMappingPhaseStop"),
-	BINDING(175, "LoaderDeliverEventPhaseStart"),
-	BINDING(176, "LoaderDeliverEventsPhaseStop"),
+	BINDING(165, "LoaderPhaseStart"), BINDING(166, "LoaderPhaseStop"),
+	BINDING(167, "BindingPhaseStart"), BINDING(168, "BindingPhaseStop"),
+	BINDING(169, "BindingDownloadPhaseStart"), BINDING(170, "BindingDownloadPhaseStop"),
+	BINDING(171, "LoaderAssemblyInitPhaseStart"), BINDING(172, "LoaderAssemblyInitPhaseStop"),
+	BINDING(173, "LoaderMappingPhaseStart"), BINDING(174, "LoaderMappingPhaseStop"),
+	BINDING(175, "LoaderDeliverEventPhaseStart"), BINDING(176, "LoaderDeliverEventsPhaseStop"),
 	EVENT(188, ETW_OTHER, "NgenBinder/NgenBind", ngen_bind),
 	EVENT(196, ETW_OTHER, "Binding/FusionMessage", fusion),
 };

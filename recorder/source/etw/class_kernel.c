@@ -1,7 +1,8 @@
 /*
  * Kernel events: processes, threads, images, samples and stacks; disk, files and memory.
  *
- * Keys are opcodes. Layouts: design page etl-format.md section 5; P stands for ETW_POINTER.
+ * Keys are opcodes. Layouts: MOF classes of "NT Kernel Logger" (docs, ETW); checked on a trace of
+ * Windows 8, except for context switches, ReadyThread, and virtual memory.
  */
 #include "source/etw/tables_private.h"
 

@@ -11,7 +11,7 @@
  * address.
  *
  * One thread at a time. After etw_code_settle(), and until something is learned again, any thread
- * may call etw_code_name(). Source: design page etl-format.md sections 5, 6 and 9.
+ * may call etw_code_name(). Sources: those of the layouts (etw/class.h).
  */
 #pragma once
 

@@ -51,6 +51,7 @@ struct etw {
 	struct os_thread *watch;
 	struct etw_losses reported;          /* by the watch thread, and after its end */
 	struct busy *busy;                   /* of the watch thread; NULL = unknown */
+	int64_t busy_ticks;                  /* when it was read */
 	_Atomic unsigned wanted_hz;          /* a requested rate; 0 = none */
 	_Atomic uint64_t buffers_lost;
 };
@@ -70,34 +71,34 @@ static int64_t ticks_now(void)
 
 /* ---- before a session ------------------------------------------------------------------------ */
 
-static int check(const struct needs *needs, struct err *err)
+/* Read what would be wanted, and look whether that is possible. */
+static int look(const struct capture *capture, const struct needs *needs,
+		int (*is_possible)(struct etw_wanted *wanted, struct err *err), struct err *err)
 {
-	static const struct capture none;
 	struct etw_wanted *wanted = malloc(sizeof(*wanted));
 	int rc;
 
 	if (!wanted)
 		return err_memory(err, "while checking providers");
-	rc = etw_wanted_read(&none, needs, wanted, err);
+	rc = etw_wanted_read(capture, needs, wanted, err);
 	if (!rc)
-		rc = etw_session_identify(wanted, err);
+		rc = is_possible(wanted, err);
 	free(wanted);
 	return rc;
+}
+
+static int check(const struct needs *needs, struct err *err)
+{
+	static const struct capture none;
+
+	return look(&none, needs, etw_session_identify, err);
 }
 
 static int probe(const struct source_config *cfg, struct err *err)
 {
 	static const struct needs none;
-	struct etw_wanted *wanted = malloc(sizeof(*wanted));
-	int rc;
 
-	if (!wanted)
-		return err_memory(err, "while checking privileges");
-	rc = etw_wanted_read(&cfg->capture, &none, wanted, err);
-	if (!rc)
-		rc = etw_session_probe(wanted, err);
-	free(wanted);
-	return rc;
+	return look(&cfg->capture, &none, etw_session_probe, err);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -145,24 +146,18 @@ static void report_losses(struct etw *s)
 
 /* ---- expected samples, sampling rate --------------------------------------------------------- */
 
-struct at {
-	struct etw *s;
-	int64_t ticks;
-};
-
 static void put_busy(void *ctx, unsigned cpu, uint64_t busy_ns)
 {
-	const struct at *at = ctx;
+	const struct etw *s = ctx;
 
-	etw_live_busy(at->s->live, at->ticks, cpu, busy_ns);
+	etw_live_busy(s->live, s->busy_ticks, cpu, busy_ns);
 }
 
 static void report_busy(struct etw *s)
 {
-	struct at at = {s, ticks_now()};
-
+	s->busy_ticks = ticks_now();
 	if (s->busy)
-		busy_read(s->busy, put_busy, &at);
+		busy_read(s->busy, put_busy, s);
 }
 
 /* Up to now, samples are expected at the old rate: report busy times first. */
@@ -224,6 +219,14 @@ static void watch_main(void *ctx)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* Append a path and its last separator; 0, or the failure of the buffer. */
+static int put_folder(struct buf *out, const wchar_t *path)
+{
+	wide_put(out, path);
+	buf_putc(out, '\\');
+	return out->failed;
+}
+
 static void add_volumes(struct etw *s)
 {
 	wchar_t drive[3] = L"A:", device[MAX_PATH], windows[MAX_PATH];
@@ -234,20 +237,12 @@ static void add_volumes(struct etw *s)
 			continue;
 		buf_reset(&nt);
 		buf_reset(&dos);
-		wide_put(&nt, device);
-		buf_putc(&nt, '\\');
-		wide_put(&dos, drive);
-		buf_putc(&dos, '\\');
-		if (!nt.failed && !dos.failed)
+		if (!put_folder(&nt, device) && !put_folder(&dos, drive))
 			etw_live_volume(s->live, buf_text(&nt), buf_text(&dos));
 	}
 	buf_reset(&dos);
-	if (GetWindowsDirectoryW(windows, MAX_PATH)) {
-		wide_put(&dos, windows);
-		buf_putc(&dos, '\\');
-		if (!dos.failed)
-			etw_live_volume(s->live, "\\SystemRoot\\", buf_text(&dos));
-	}
+	if (GetWindowsDirectoryW(windows, MAX_PATH) && !put_folder(&dos, windows))
+		etw_live_volume(s->live, "\\SystemRoot\\", buf_text(&dos));
 	buf_free(&nt);
 	buf_free(&dos);
 }
@@ -277,16 +272,6 @@ static void load_tdh(struct etw *s)
 	memcpy(&s->information, &information, sizeof(s->information));
 }
 
-static int start(struct etw *s, struct err *err)
-{
-	uint32_t interval_100ns = 10000000u / (s->cfg.capture.freq_hz ? s->cfg.capture.freq_hz : 1);
-	int rc = etw_session_start(&s->wanted, s->cfg.log, &interval_100ns, &s->session, err);
-
-	if (!rc)
-		etw_live_interval(s->live, interval_100ns);
-	return rc;
-}
-
 static void clear_leftovers(struct log *log)
 {
 	uint32_t n = 0;
@@ -299,6 +284,7 @@ static void clear_leftovers(struct log *log)
 static int open_source(const struct source_config *cfg, const struct needs *needs,
 		       struct source **out, struct err *err)
 {
+	uint32_t interval_100ns = 10000000u / (cfg->capture.freq_hz ? cfg->capture.freq_hz : 1);
 	struct etw *s = calloc(1, sizeof(*s));
 	LARGE_INTEGER frequency;
 	int rc = 0;
@@ -326,12 +312,13 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		add_volumes(s);
 		load_tdh(s);
 		clear_leftovers(cfg->log);
-		rc = start(s, err);
+		rc = etw_session_start(&s->wanted, cfg->log, &interval_100ns, &s->session, err);
 	}
 	if (rc) {
 		close_source(s ? &s->base : NULL);
 		return rc;
 	}
+	etw_live_interval(s->live, interval_100ns);
 	*out = &s->base;
 	return 0;
 }

@@ -485,22 +485,6 @@ int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-const struct etw_class *etw_events_class(struct etw_events *s, const struct etw_record *record)
-{
-	uint16_t key = record->header == ETW_CLASSIC ? record->opcode : record->id;
-	struct etw_known_class *c;
-	uint32_t first;
-
-	memcpy(&first, record->guid.bytes, sizeof(first));
-	c = &s->classes[((first ^ key * 0x10001u) * 0x9E3779B1u >> 16) & (ETW_CLASSES - 1)];
-	if (c->known && c->key == key && c->header == record->header &&
-	    memcmp(&c->guid, &record->guid, sizeof(c->guid)) == 0)
-		return c->class;
-	*c = (struct etw_known_class){record->guid, key, record->header, true,
-				      etw_class_find(record)};
-	return c->class;
-}
-
 void etw_events_learn(struct etw_events *s, const struct etw_record *record,
 		      const struct etw_class *class)
 {

@@ -17,16 +17,6 @@
 #include "source/source.h"
 
 #define ETW_INTERVAL_100NS 10000u            /* between samples, if nothing else is known */
-#define ETW_CLASSES 512u                     /* power of two */
-
-/* A cache of etw_class_find(): a trace has millions of records of few kinds. */
-struct etw_known_class {
-	struct etw_guid guid;
-	uint16_t key;
-	uint8_t header;
-	bool known;
-	const struct etw_class *class;
-};
 
 struct etw_events {
 	struct source_config cfg;
@@ -38,7 +28,6 @@ struct etw_events {
 	struct etw_stacks *stacks;
 	struct etw_decode *decode;
 
-	struct etw_known_class classes[ETW_CLASSES];
 	uint32_t interval_100ns;             /* between samples; 0 = unknown so far */
 	uint64_t last_ns, marked_ns;         /* the latest event; the latest watermark */
 	uint64_t idle;                       /* samples of idle CPUs, not delivered */
@@ -57,7 +46,6 @@ struct etw_events {
 int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err *err);
 void etw_events_close(struct etw_events *s);
 
-const struct etw_class *etw_events_class(struct etw_events *s, const struct etw_record *record);
 /* Learn what a record says about other records. */
 void etw_events_learn(struct etw_events *s, const struct etw_record *record,
 		      const struct etw_class *class);

@@ -7,7 +7,6 @@
  * as the setting does. So the next recorder finds what a killed one has left. Any thread;
  * recorders exclude each other by a mutex.
  *
- *
  * Sources: docs, TraceSetInformation() and TraceQueryInformation() with
  * TraceSampledProfileIntervalInfo; the default of 1 ms: "Notes on WPA Sampling";
  * REG_OPTION_VOLATILE: docs, RegCreateKeyEx().

@@ -148,7 +148,7 @@ static void put_idle(struct etw_live *l, int64_t ticks)
 
 static void put_record(struct etw_live *l, const struct etw_record *record)
 {
-	const struct etw_class *class = etw_events_class(&l->e, record);
+	const struct etw_class *class = etw_class_find(record);
 
 	if (record->ticks > l->last_ticks)
 		l->last_ticks = record->ticks;

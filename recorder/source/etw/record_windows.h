@@ -8,6 +8,6 @@
 
 /*
  * Borrows the event's payload and items. The session must deliver raw timestamps.
- * Source: docs, EVENT_RECORD, EVENT_HEADER; design page etl-format.md, section 11.
+ * Source: docs, EVENT_RECORD and EVENT_HEADER.
  */
 void etw_record_of(const EVENT_RECORD *event, struct etw_record *out);

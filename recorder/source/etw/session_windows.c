@@ -23,10 +23,6 @@
 #define SESSIONS_MAX 64u                     /* the limit of Windows */
 #define PUBLISHERS L"SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WINEVT\\Publishers"
 
-#ifndef ERROR_CTX_CLOSE_PENDING
-#define ERROR_CTX_CLOSE_PENDING 7007L
-#endif
-
 /* With room for the two names that ControlTrace writes. */
 struct properties {
 	EVENT_TRACE_PROPERTIES p;
@@ -68,7 +64,7 @@ static bool enable_privilege(const wchar_t *name)
 	return ok;
 }
 
-int etw_session_probe(const struct etw_wanted *wanted, struct err *err)
+int etw_session_probe(struct etw_wanted *wanted, struct err *err)
 {
 	if (!os_is_admin())
 		return err_set(err, ERR_ACCESS,

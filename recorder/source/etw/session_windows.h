@@ -3,11 +3,10 @@
  *
  * The session's name tells its owner (etw/owner_windows.h). So several recorders may run,
  * sessions of killed recorders are recognized, and foreign sessions are never touched.
- * Declarations that mingw-w64 10 lacks are here too; see windows-build.md, section 1.
- *
+ * Declarations that mingw-w64 10 lacks are here too.
  *
  * Sources: docs, "Event Tracing Functions", EVENT_TRACE_PROPERTIES, EVENT_FILTER_DESCRIPTOR,
- * TRACE_QUERY_INFO_CLASS; design page windows-build.md, section 6.
+ * TRACE_QUERY_INFO_CLASS.
  */
 #pragma once
 
@@ -45,7 +44,7 @@ struct etw_losses {
 };
 
 /* 0, or ERR_ACCESS with the missing right and what to do. */
-int etw_session_probe(const struct etw_wanted *wanted, struct err *err);
+int etw_session_probe(struct etw_wanted *wanted, struct err *err);
 
 /* Look up the GUIDs of providers given by name; ERR_NOT_FOUND with the nearest names. */
 int etw_session_identify(struct etw_wanted *wanted, struct err *err);

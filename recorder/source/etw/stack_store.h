@@ -4,10 +4,7 @@
  * With stack caching the kernel writes a key instead of addresses. It defines the key when it
  * leaves the cache, after its uses; then the key may mean another stack. So a use means the first
  * definition after it. Positions are numbers of records in time order. Equal stacks are kept
- * once. One thread at a time.
- *
- *
- * Source: design page etl-format.md section 7.
+ * once. One thread at a time. Source: real traces.
  */
 #pragma once
 

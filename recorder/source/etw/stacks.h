@@ -11,7 +11,8 @@
  * record waits at most ETW_STACKS_WAIT_MS of trace time, then leaves with the parts that it has.
  *
  * One thread at a time. Memory: the queue (ceilings below), pending parts, and etw/stack_store.h.
- * Source: design page etl-format.md sections 7 to 9.
+ * Sources: the MOF class StackWalk (docs, ETW) for opcode 32; EVENT_HEADER_EXTENDED_DATA_ITEM; all
+ * else from real traces, where these rules leave no part without its event.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
  * file keys are reused, so a query names a time and gets the latest owner at that time.
  *
  * One thread at a time. Texts live as long as the state. Each table has a ceiling; refused items
- * are counted. Source: design page etl-format.md sections 5 and 6.
+ * are counted.
  */
 #pragma once
 

@@ -7,20 +7,12 @@
 #define ITEM_METADATA 11
 #define ITEM_TRAITS 12
 
-static bool read_bytes(struct cursor *in, uint32_t n, uint32_t *out)
-{
-	const uint8_t *at = cursor_take(in, n);
-
-	*out = at ? (uint32_t)le_sized(at, n) : 0;
-	return at != NULL;
-}
-
 static bool skip_tags(struct cursor *in)
 {
-	uint32_t tag;
+	uint64_t tag;
 
 	do {
-		if (!read_bytes(in, 1, &tag))
+		if (!cursor_number(in, 1, &tag))
 			return false;
 	} while (tag & 0x80);
 	return true;
@@ -31,12 +23,12 @@ static bool open_item(const struct etw_record *record, uint16_t type, struct cur
 {
 	for (uint32_t i = 0; i < record->nitems && i < ETW_ITEMS_MAX; i++) {
 		const struct etw_item *item = &record->items[i];
-		uint32_t size;
+		uint64_t size;
 
 		if (item->type != type)
 			continue;
 		*out = cursor_over(item->bytes, item->nbytes);
-		if (!read_bytes(out, 2, &size) || size < 2)
+		if (!cursor_number(out, 2, &size) || size < 2)
 			return false;
 		if (size < item->nbytes)
 			out->end = item->bytes + size;
@@ -45,7 +37,7 @@ static bool open_item(const struct etw_record *record, uint16_t type, struct cur
 	return false;
 }
 
-static enum etw_shown shown_as(uint32_t out)
+static enum etw_shown shown_as(uint64_t out)
 {
 	switch (out) {
 	case 3: return ETW_SHOWN_BOOL;
@@ -58,13 +50,13 @@ static enum etw_shown shown_as(uint32_t out)
 }
 
 /* How a field's values are counted; false = malformed. */
-static bool read_count(struct cursor *in, uint32_t kind, struct etw_schema_field *f)
+static bool read_count(struct cursor *in, uint64_t kind, struct etw_schema_field *f)
 {
-	uint32_t n;
+	uint64_t n;
 
 	switch (kind) {
 	case 0x20:
-		if (!read_bytes(in, 2, &n))
+		if (!cursor_number(in, 2, &n))
 			return false;
 		f->count_by = ETW_BY_NUMBER;
 		f->count = (uint16_t)n;
@@ -74,7 +66,7 @@ static bool read_count(struct cursor *in, uint32_t kind, struct etw_schema_field
 		return true;
 	case 0x60:                           /* a private encoding */
 		f->field.type = ETW_TYPES;
-		return read_bytes(in, 2, &n) && cursor_skip(in, n);
+		return cursor_number(in, 2, &n) && cursor_skip(in, n);
 	default:
 		return true;
 	}
@@ -82,14 +74,14 @@ static bool read_count(struct cursor *in, uint32_t kind, struct etw_schema_field
 
 static bool read_field(struct cursor *in, struct etw_schema_field *f)
 {
-	uint32_t type, out = 0;
+	uint64_t type, out = 0;
 
 	*f = (struct etw_schema_field){.nmembers = 0};
 	f->field.name = cursor_text(in);
-	if (!f->field.name || !read_bytes(in, 1, &type))
+	if (!f->field.name || !cursor_number(in, 1, &type))
 		return false;
 	if (type & 0x80) {
-		if (!read_bytes(in, 1, &out))
+		if (!cursor_number(in, 1, &out))
 			return false;
 		if (out & 0x80 && !skip_tags(in))
 			return false;

@@ -9,7 +9,7 @@
  *	                    0x60 private encoding (u16 and so many bytes here)
  *	                    in & 0x1f: as enum _TDH_IN_TYPE; 24 = structure of (out & 0x7f) fields
  *
- * Source: TraceLoggingProvider.h of the Windows SDK; design page etl-format.md section 10.
+ * Source: TraceLoggingProvider.h of the Windows SDK; checked on real traces, but not 0x20, 0x60.
  */
 #pragma once
 

@@ -3,7 +3,6 @@
  * with keywords and level. Read from the options and the rules' needs. Portable, no state; any
  * thread.
  *
- *
  * Spellings are PerfView's:
  *
  *	--providers   PROVIDER[:KEYWORDS[:LEVEL[:KEY=VALUE;...]]],...

@@ -1,5 +1,5 @@
 /*
- * Stacks find their events: rules of design page etl-format.md sections 7 to 9, by hand. Keys,
+ * Stacks find their events, by the rules of etw/stacks.h, in hand-made records. Keys,
  * late parts, live sessions and extended items are etw/stacks_keys.c's.
  */
 #include "tests/support/alloc_walk.h"

@@ -1,4 +1,4 @@
-/* The real traces against what PerfView says of them: design page etl-format.md section 12. */
+/* The real traces against what PerfView says of them. */
 #include "source/etl/file.h"
 #include "source/etw/decode.h"
 #include "tests/support/etw_baseline.h"
@@ -20,7 +20,7 @@ struct real {
 	uint32_t unknown;                    /* events that the baseline does not count */
 };
 
-/* What PerfView's baselines leave out (section 12). */
+/* What PerfView's baselines leave out. */
 static bool is_left_out(const struct etw_record *record, const struct etw_decoded *event)
 {
 	struct etw_value v[AT_SAMPLE_FIELDS];

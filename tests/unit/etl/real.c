@@ -1,4 +1,4 @@
-/* The real traces, number by number: design page etl-format.md section 12. */
+/* The records of the real traces, number by number. */
 #include "base/os.h"
 #include "source/etl/etl_private.h"
 #include "tests/support/real_trace.h"
@@ -65,7 +65,7 @@ static uint32_t crc_of(struct etl_file *file, size_t *nbytes)
 	return (uint32_t)crc;
 }
 
-/* Microseconds after t0, rounded as the page rounds. */
+/* Microseconds after t0, rounded. */
 static uint64_t us_of(const struct etl_file *file, int64_t ticks)
 {
 	return (etw_clock_ns(&etl_file_facts(file)->clock, ticks) + 500) / 1000;

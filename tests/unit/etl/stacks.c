@@ -1,4 +1,4 @@
-/* Processes, code and stacks of the real traces, number by number: etl-format.md section 12. */
+/* Processes, code and stacks of the real traces, number by number. */
 #include "base/array.h"
 #include "base/os.h"
 #include "source/etl/file.h"

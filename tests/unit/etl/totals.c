@@ -1,4 +1,4 @@
-/* The real traces as a source, by the totals that etl-format.md section 12 says of them. */
+/* The real traces as a source, by their known totals. */
 #include "source/source.h"
 
 #include "tests/support/etl_taking.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What etl-format.md section 12 says of one process's collections. */
+/* One process's collections. */
 struct clr {
 	uint32_t pid, ngc, ngen[3], nsuspensions, nticks, nexceptions;
 	uint32_t count;                      /* of the GC that runs */
