@@ -2,8 +2,8 @@
 
 #include "base/array.h"
 #include "base/nearest.h"
-#include "base/table.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "triggers/event_name.h"
 #include "triggers/process_filter.h"
 
@@ -19,15 +19,16 @@ enum known_kind { KNOWN_EVENT, KNOWN_COUNTER, KNOWN_PROCESS };
 
 struct known {
 	enum known_kind kind;
-	char *provider, *name;               /* processes and counters: provider is "" */
+	uint32_t provider, name;             /* texts; processes and counters: provider is "" */
 	uint32_t id;                         /* event: its number + 1, 0 = none; process: pid */
-	char *fields[FIELDS_MAX];
+	uint32_t fields[FIELDS_MAX];         /* texts */
 	uint32_t nfields;
 	uint64_t last_fields;                /* hash of the latest event's field names */
 };
 
 struct known_names {
-	struct table by_name;
+	struct text_table texts;
+	struct table by_contents;
 	struct known *all;
 	uint32_t n, room;
 	bool full;
@@ -43,70 +44,59 @@ int known_names_new(struct known_names **out, struct err *err)
 
 void known_names_free(struct known_names *k)
 {
-	uint32_t i;
-
 	if (!k)
 		return;
-	for (i = 0; i < k->n; i++) {
-		free(k->all[i].provider);
-		free(k->all[i].name);
-		while (k->all[i].nfields)
-			free(k->all[i].fields[--k->all[i].nfields]);
-	}
+	text_table_free(&k->texts);
+	table_free(&k->by_contents);
 	free(k->all);
-	table_free(&k->by_name);
 	free(k);
+}
+
+static uint32_t text_number(struct known_names *k, const char *text)
+{
+	return text_table_add(&k->texts, text, strlen(text));
 }
 
 static bool same_known(const void *ctx, uint32_t value, const void *key)
 {
 	const struct known *a = &((const struct known_names *)ctx)->all[value], *b = key;
 
-	return a->kind == b->kind && a->id == b->id && strcmp(a->name, b->name) == 0 &&
-	       strcmp(a->provider, b->provider) == 0;
+	return a->kind == b->kind && a->id == b->id && a->name == b->name &&
+	       a->provider == b->provider;
 }
 
 /* The entry of a name, added when it is new; NULL without memory, or when the list is full. */
-static struct known *entry_of(struct known_names *k, struct known *key, bool *no_memory)
+static struct known *entry_of(struct known_names *k, struct known key, bool *no_memory)
 {
-	uint64_t hash = hash_pair(hash_bytes(key->name, strlen(key->name)),
-				  hash_bytes(key->provider, strlen(key->provider)) + key->id +
-				  (uint64_t)key->kind);
-	uint32_t at = table_find(&k->by_name, hash, same_known, k, key);
-	struct known *all;
+	uint64_t hash = hash_pair(hash_pair(key.provider, key.name), hash_pair(key.kind, key.id));
+	uint32_t at = table_find(&k->by_contents, hash, same_known, k, &key);
 
 	if (at != TABLE_NONE)
 		return &k->all[at];
 	k->full |= k->n == KNOWN_NAMES_MAX;
-	if (k->n == KNOWN_NAMES_MAX)
+	if (k->full)
 		return NULL;
-	*no_memory = true;
-	if (ARRAY_ROOM(k->all, k->room, k->n + 1))
+	*no_memory = key.provider == TABLE_NONE || key.name == TABLE_NONE ||
+		     ARRAY_ROOM(k->all, k->room, k->n + 1) ||
+		     table_add(&k->by_contents, hash, k->n);
+	if (*no_memory)
 		return NULL;
-	all = k->all;
-	all[k->n] = (struct known){.kind = key->kind, .id = key->id,
-				   .provider = text_dup(key->provider, SIZE_MAX),
-				   .name = text_dup(key->name, SIZE_MAX)};
-	k->n++;
-	if (!all[k->n - 1].provider || !all[k->n - 1].name ||
-	    table_add(&k->by_name, hash, k->n - 1))
-		return NULL;
-	*no_memory = false;
-	return &all[k->n - 1];
+	k->all[k->n] = key;
+	return &k->all[k->n++];
 }
 
-static bool has_field(const struct known *n, const char *field)
+static bool has_field(const struct known_names *k, const struct known *n, const char *field)
 {
 	uint32_t i;
 
 	for (i = 0; i < n->nfields; i++)
-		if (text_same_fold(n->fields[i], field))
+		if (text_same_fold(text_table_get(&k->texts, n->fields[i]), field))
 			return true;
 	return false;
 }
 
 /* Versions of an event may have different fields. */
-static bool add_fields(struct known *n, const struct event *e)
+static bool add_fields(struct known_names *k, struct known *n, const struct event *e)
 {
 	uint64_t hash = e->nfields;
 	uint32_t i;
@@ -117,46 +107,49 @@ static bool add_fields(struct known *n, const struct event *e)
 		return true;
 	n->last_fields = hash;
 	for (i = 0; i < e->nfields && n->nfields < FIELDS_MAX; i++) {
-		if (has_field(n, e->fields[i].name))
+		if (has_field(k, n, e->fields[i].name))
 			continue;
-		n->fields[n->nfields] = text_dup(e->fields[i].name, SIZE_MAX);
-		if (!n->fields[n->nfields])
+		n->fields[n->nfields] = text_number(k, e->fields[i].name);
+		if (n->fields[n->nfields] == TABLE_NONE)
 			return false;
 		n->nfields++;
 	}
 	return true;
 }
 
-/* Each of its names. */
+/* Add each name of a process. */
 static void add_process(struct known_names *k, const struct process *process, bool *no_memory)
 {
 	const struct process_names is = process_names_of(process);
 	const char *const names[] = {process_name(process), is.comm, is.called, is.script};
-	struct known key = {.kind = KNOWN_PROCESS, .id = process->pid, .provider = ""};
+	struct known key = {.kind = KNOWN_PROCESS, .id = process->pid,
+			    .provider = text_number(k, "")};
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(names) && !*no_memory; i++) {
-		key.name = (char *)names[i];
-		if (key.name && *key.name)
-			entry_of(k, &key, no_memory);
+		if (!names[i] || !*names[i])
+			continue;
+		key.name = text_number(k, names[i]);
+		entry_of(k, key, no_memory);
 	}
 }
 
 int known_names_add(struct known_names *k, const struct event *e, struct err *err)
 {
-	struct known key = {.provider = (char *)(e->provider ? e->provider : ""),
-			    .name = (char *)(e->name ? e->name : "")};
+	struct known key = {0};
 	bool no_memory = false;
 	struct known *n;
 
-	if (e->kind == EVENT_COUNTER) {
-		key.kind = KNOWN_COUNTER;
-		key.provider = "";
-		entry_of(k, &key, &no_memory);
-	} else if (e->provider && e->name) {
-		key.id = e->flags & EVENT_FLAG_ID ? (e->flags >> EVENT_ID_SHIFT) + 1 : 0;
-		n = entry_of(k, &key, &no_memory);
-		if (n && !add_fields(n, e))
+	if (k->full)
+		return 0;                    /* nothing is said any more */
+	if (e->kind == EVENT_COUNTER || (e->provider && e->name)) {
+		key.kind = e->kind == EVENT_COUNTER ? KNOWN_COUNTER : KNOWN_EVENT;
+		key.provider = text_number(k, key.kind == KNOWN_EVENT ? e->provider : "");
+		key.name = text_number(k, e->name ? e->name : "");
+		if (key.kind == KNOWN_EVENT && e->flags & EVENT_FLAG_ID)
+			key.id = (e->flags >> EVENT_ID_SHIFT) + 1;
+		n = entry_of(k, key, &no_memory);
+		if (n && key.kind == KNOWN_EVENT && !add_fields(k, n, e))
 			no_memory = true;
 	}
 	if (e->process && !no_memory)
@@ -188,18 +181,26 @@ struct explanation {
 	struct buf *out;
 };
 
-static bool is_provider(const struct known *n, const char *provider)
+/* A text of an entry. */
+static const char *text_at(const struct explanation *t, uint32_t number)
 {
-	return n->kind == KNOWN_EVENT && provider_is(provider, n->provider);
+	return text_table_get(&t->k->texts, number);
 }
 
-static bool is_event(const struct known *n, const struct trigger_wish *w)
+static bool is_provider(const struct explanation *t, const struct known *n, const char *provider)
+{
+	return n->kind == KNOWN_EVENT && provider_is(provider, text_at(t, n->provider));
+}
+
+static bool is_event(const struct explanation *t, const struct known *n,
+		     const struct trigger_wish *w)
 {
 	int id = event_id_of(w->event);
 
-	if (!is_provider(n, w->provider))
+	if (!is_provider(t, n, w->provider))
 		return false;
-	return id >= 0 && n->id ? n->id == (uint32_t)id + 1 : event_name_is(w->event, n->name);
+	return id >= 0 && n->id ? n->id == (uint32_t)id + 1
+				: event_name_is(w->event, text_at(t, n->name));
 }
 
 struct choice {
@@ -247,7 +248,7 @@ static void explain_provider(const struct explanation *t, const struct trigger_w
 
 	for (i = 0; i < t->k->n; i++)
 		if (t->k->all[i].kind == KNOWN_EVENT)
-			offer_name(&c, t->k->all[i].provider);
+			offer_name(&c, text_at(t, t->k->all[i].provider));
 	buf_printf(t->out, "%s: %s has no event of provider '%s'", t->spec, t->where, w->provider);
 	put_choice(t->out, &c);
 }
@@ -258,8 +259,8 @@ static void explain_event(const struct explanation *t, const struct trigger_wish
 	uint32_t i;
 
 	for (i = 0; i < t->k->n; i++)
-		if (is_provider(&t->k->all[i], w->provider))
-			offer_name(&c, t->k->all[i].name);
+		if (is_provider(t, &t->k->all[i], w->provider))
+			offer_name(&c, text_at(t, t->k->all[i].name));
 	buf_printf(t->out, "%s: provider '%s' has no event '%s' in %s", t->spec, w->provider,
 		   w->event, t->where);
 	put_choice(t->out, &c);
@@ -272,12 +273,12 @@ static void explain_field(const struct explanation *t, const struct trigger_wish
 	uint32_t i, k;
 
 	for (i = 0; i < t->k->n; i++) {
-		if (!is_event(&t->k->all[i], w))
+		if (!is_event(t, &t->k->all[i], w))
 			continue;
-		if (has_field(&t->k->all[i], field) || t->k->all[i].nfields == FIELDS_MAX)
+		if (has_field(t->k, &t->k->all[i], field) || t->k->all[i].nfields == FIELDS_MAX)
 			return;
 		for (k = 0; k < t->k->all[i].nfields; k++)
-			offer_name(&c, t->k->all[i].fields[k]);
+			offer_name(&c, text_at(t, t->k->all[i].fields[k]));
 	}
 	buf_printf(t->out, "%s: '%s' has no field '%s' in %s", t->spec, w->event, field, t->where);
 	put_choice(t->out, &c);
@@ -290,8 +291,8 @@ static bool explain_names(const struct explanation *t, const struct trigger_wish
 	uint32_t i;
 
 	for (i = 0; i < t->k->n; i++) {
-		has_provider |= is_provider(&t->k->all[i], w->provider);
-		has_event |= w->event ? is_event(&t->k->all[i], w) : has_provider;
+		has_provider |= is_provider(t, &t->k->all[i], w->provider);
+		has_event |= w->event ? is_event(t, &t->k->all[i], w) : has_provider;
 	}
 	if (!has_provider)
 		explain_provider(t, w);
@@ -311,9 +312,9 @@ static void explain_counter(const struct explanation *t, const char *counter)
 	for (i = 0; i < t->k->n; i++) {
 		if (t->k->all[i].kind != KNOWN_COUNTER)
 			continue;
-		if (strcmp(t->k->all[i].name, counter) == 0)
+		if (strcmp(text_at(t, t->k->all[i].name), counter) == 0)
 			return;
-		offer_name(&c, t->k->all[i].name);
+		offer_name(&c, text_at(t, t->k->all[i].name));
 	}
 	buf_printf(t->out, "%s: %s has no value of counter '%s'%s", t->spec, t->where, counter,
 		   c.n ? "" : ", nor of any other; a recording keeps those that rules or "
@@ -335,13 +336,13 @@ static void explain_processes(const struct explanation *t, const struct process_
 
 		for (i = 0; i < t->k->n && !found; i++) {
 			const struct known *n = &t->k->all[i];
-			const struct process_names names = {.comm = n->name};
+			const struct process_names names = {.comm = text_at(t, n->name)};
 
 			if (n->kind != KNOWN_PROCESS)
 				continue;
 			found = pid ? n->id == pid : process_names_match(&names, wanted);
 			if (!pid)
-				offer_name(&c, n->name);
+				offer_name(&c, names.comm);
 		}
 		if (found)
 			continue;

@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
-#include "base/text.h"
+#include "base/text_table.h"
 #include "base/utf8.h"
 #include "source/counter/pdh_counter_windows.h"
 #include "source/counter/pdh_names_windows.h"
@@ -21,50 +21,48 @@
 
 int pdh_list(const char *pattern, bool json, struct out *out, struct err *err);
 
+enum { CATEGORY, COUNTER, INSTANCE, NAME, ROW_TEXTS };
+
 struct list_row {
-	char *category, *counter, *instance, *name;
+	uint32_t texts[ROW_TEXTS];           /* NAME: the full one */
 	double value;                        /* NaN = none */
 };
 
 struct listing {
 	const char *pattern;
+	struct text_table texts;
 	struct list_row *rows;
 	uint32_t n, room;
 };
 
-/* ---- finding --------------------------------------------------------------------------------- */
-
-static void free_row(struct list_row *row)
+static const char *row_text(const struct listing *l, uint32_t row, unsigned which)
 {
-	free(row->category);
-	free(row->counter);
-	free(row->instance);
-	free(row->name);
+	return text_table_get(&l->texts, l->rows[row].texts[which]);
 }
+
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static bool add_row(struct listing *l, const char *category, const char *counter,
 		    const char *instance)
 {
+	const char *texts[ROW_TEXTS] = {category, counter, instance};
 	struct list_row row = {.value = NAN};
 	struct buf name = {0};
-	bool ok;
+	bool ok, matches;
+	unsigned i;
 
 	buf_printf(&name, "%s:%s:%s", category, counter, instance);
-	if (!name.failed && !name_matches(l->pattern, buf_text(&name))) {
-		buf_free(&name);
-		return true;
+	matches = !name.failed && name_matches(l->pattern, buf_text(&name));
+	ok = !name.failed && (!matches || (l->n < LISTED_MAX &&
+					   !ARRAY_ROOM(l->rows, l->room, l->n + 1)));
+	texts[NAME] = buf_text(&name);
+	for (i = 0; ok && matches && i < ROW_TEXTS; i++) {
+		row.texts[i] = text_table_add(&l->texts, texts[i], strlen(texts[i]));
+		ok = row.texts[i] != TABLE_NONE;
 	}
-	row.category = text_dup(category, SIZE_MAX);
-	row.counter = text_dup(counter, SIZE_MAX);
-	row.instance = text_dup(instance, SIZE_MAX);
-	row.name = name.failed ? NULL : text_dup(buf_text(&name), SIZE_MAX);
-	buf_free(&name);
-	ok = row.category && row.counter && row.instance && row.name && l->n < LISTED_MAX &&
-	     !ARRAY_ROOM(l->rows, l->room, l->n + 1);
-	if (ok)
+	if (ok && matches)
 		l->rows[l->n++] = row;
-	else
-		free_row(&row);
+	buf_free(&name);
 	return ok;
 }
 
@@ -121,7 +119,7 @@ static void read_values(struct listing *l)
 
 	for (pass = 0; counters && pass < 2; pass++) {
 		for (i = 0; i < l->n; i++) {
-			if (!pass && pdh_counter_open(l->rows[i].name, &counters[i], NULL))
+			if (!pass && pdh_counter_open(row_text(l, i, NAME), &counters[i], NULL))
 				counters[i] = NULL;
 			result = counters[i] ? pdh_counter_read(counters[i], &l->rows[i].value)
 					     : COUNTER_ABSENT;
@@ -138,18 +136,19 @@ static void read_values(struct listing *l)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void put_row(const struct list_row *row, bool json, struct buf *line)
+static void put_row(const struct listing *l, uint32_t i, bool json, struct buf *line)
 {
+	const struct counter_row row = {
+		row_text(l, i, NAME), row_text(l, i, CATEGORY), row_text(l, i, COUNTER),
+		row_text(l, i, INSTANCE), l->rows[i].value, "", "", NULL};
 	char value[40];
 
 	if (json) {
-		counter_put_json(&(struct counter_row){row->name, row->category, row->counter,
-						       row->instance, row->value, "", "", NULL},
-				 line);
+		counter_put_json(&row, line);
 		return;
 	}
-	counter_value_text(row->value, value, sizeof(value));
-	utf8_put_clean(line, row->name, strlen(row->name), COUNTER_NAME_MAX);
+	counter_value_text(row.value, value, sizeof(value));
+	utf8_put_clean(line, row.counter, strlen(row.counter), COUNTER_NAME_MAX);
 	buf_printf(line, "%*s %16s\n", line->len < NAME_COLUMN ? (int)(NAME_COLUMN - line->len) : 0,
 		   "", value);
 }
@@ -173,7 +172,7 @@ int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 		read_values(&l);
 	for (i = 0; !rc && i < l.n; i++) {
 		buf_reset(&line);
-		put_row(&l.rows[i], json, &line);
+		put_row(&l, i, json, &line);
 		out_put(out, line.data, line.len);
 	}
 	if (!rc && !json && l.n > READ_MAX)
@@ -181,9 +180,8 @@ int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 			   READ_MAX);
 	if (!rc)
 		rc = buf_check(&line, "a counter's line", err);
-	for (i = 0; i < l.n; i++)
-		free_row(&l.rows[i]);
 	free(l.rows);
+	text_table_free(&l.texts);
 	free(categories);
 	buf_free(&line);
 	return rc;

@@ -1,7 +1,6 @@
 /* Lists counters for people: all that match a pattern, and the current value of one. */
 
 #include "base/array.h"
-#include "base/nearest.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -137,25 +136,6 @@ static int put_rows(const struct listing *l, bool json, struct out *out, struct 
 	return rc;
 }
 
-static int nothing_matches(const char *pattern, struct err *err)
-{
-	struct nearest near = {.wanted = pattern ? pattern : ""};
-	const struct counter_def *def;
-	struct buf text = {0};
-	size_t i;
-
-	for (i = 0; i < PROC_CATEGORIES; i++) {
-		nearest_offer(&near, counter_categories[i].name);
-		for (def = counter_categories[i].counters; def->name; def++)
-			nearest_offer(&near, def->name);
-	}
-	nearest_put(&near, "'", "'", &text);
-	err_set(err, ERR_NOT_FOUND, "no counter's name contains or matches '%s'%s%s", near.wanted,
-		near.n ? "; the nearest: " : "", buf_text(&text));
-	buf_free(&text);
-	return ERR_NOT_FOUND;
-}
-
 int proc_list(const char *pattern, bool json, struct out *out, struct err *err)
 {
 	struct listing l = {.pattern = pattern};
@@ -171,7 +151,8 @@ int proc_list(const char *pattern, bool json, struct out *out, struct err *err)
 			rc = err_memory(err, "for the list of counters");
 	}
 	if (!rc && !l.n)
-		rc = nothing_matches(pattern, err);
+		rc = err_set(err, ERR_NOT_FOUND, "no counter's name contains or matches '%s'",
+			     pattern ? pattern : "");
 	if (!rc) {
 		read_rows(&l);
 		if (l.rates) {

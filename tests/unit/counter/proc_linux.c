@@ -541,7 +541,7 @@ TEST(list_prints_values_with_their_units)
 	assert_null(strstr(buf_text(&text), "null"));
 	buf_reset(&text);
 	assert_int_equal(list("Procesor", false, &text, &err), ERR_NOT_FOUND);
-	assert_non_null(strstr(err.text, "'Processor'"));
+	assert_non_null(strstr(err.text, "'Procesor'"));
 	/* All of it, without keeping the files of every process open. */
 	assert_int_equal(list(NULL, true, &text, &err), 0);
 	assert_non_null(strstr(buf_text(&text), "proc_linux"));
