@@ -233,37 +233,29 @@ bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t c
 	out->cpu = cpu;
 	out->pointer_bytes = head->kind & 1 || head->kind == ETL_MESSAGE ? 8 : 4;
 	out->nbytes = head->nbytes;
-	switch (head->kind) {
-	case ETL_SYSTEM64:
-	case ETL_COMPACT64:
+	switch (head->kind & ~1u) {          /* without the size of pointers */
 	case ETL_SYSTEM32:
 	case ETL_COMPACT32:
 		parse_kernel(at, out);
 		out->version = le16(at);
 		parse_ids(at, out);
 		break;
-	case ETL_PERFINFO64:
 	case ETL_PERFINFO32:
 		parse_kernel(at, out);
 		out->version = at[0];
 		payload = header_bytes(at, &layouts[at[2]]);
 		break;
-	case ETL_FULL64:
-	case ETL_INSTANCE64:
 	case ETL_FULL32:
 	case ETL_INSTANCE32:
 		parse_classic(at, out);
 		parse_ids(at, out);
 		break;
-	case ETL_EVENT64:
 	case ETL_EVENT32:
 		parse_ids(at, out);
 		payload = parse_event(at, head, out);
 		break;
 	case ETL_MESSAGE:
 		payload = parse_message(at, out);
-		break;
-	case ETL_KINDS:
 		break;
 	}
 	if (!payload)

@@ -65,6 +65,18 @@ struct etw_code {
 	struct place cache[CACHE];
 };
 
+/* Add an item that this hash finds, in place of the older one. */
+static void add_item(struct etw_code *c, struct table *table, uint64_t hash, struct slots *items,
+		     uint32_t older, const void *item)
+{
+	uint32_t number = table_add_slot(table, hash, items, older);
+
+	if (number == NONE)
+		c->refused++;
+	else
+		memcpy(slots_get(items, number), item, items->item_bytes);
+}
+
 /* ---- images ---------------------------------------------------------------------------------- */
 
 static struct image *image_at(const struct etw_code *c, uint32_t number)
@@ -103,14 +115,22 @@ static bool same_file(const struct image *a, const struct image *b)
 	       (a->timestamp == b->timestamp || !a->timestamp || !b->timestamp);
 }
 
+/* The range that begins there and has not ended; NULL = none. */
+static struct etw_range *open_range(const struct etw_ranges *ranges, uint32_t pid, uint64_t start)
+{
+	uint32_t number = etw_ranges_at(ranges, pid, start);
+	struct etw_range *range = number == ETW_RANGE_NONE ? NULL : etw_range(ranges, number);
+
+	return range && range->until == ETW_EVER ? range : NULL;
+}
+
 static void learn_image(struct etw_code *c, const struct etw_record *r,
 			const struct etw_class *class)
 {
 	struct etw_texts *texts = etw_state_texts(c->state);
 	struct etw_value v[AT_IMAGE_FIELDS];
 	struct image image = {.ticks = r->ticks};
-	struct etw_range *open = NULL;
-	uint32_t number;
+	struct etw_range *open;
 
 	etw_class_read(class, r, v, AT_IMAGE_FIELDS);
 	image.path = etw_keep_text(texts, &v[AT_IMAGE_PATH], true);
@@ -120,11 +140,7 @@ static void learn_image(struct etw_code *c, const struct etw_record *r,
 	image.timestamp = (uint32_t)v[AT_IMAGE_TIMESTAMP].u;
 	if (!image.path || !image.size || image.base + image.size < image.base)
 		return;
-	number = etw_ranges_at(&c->image_ranges, image.pid, image.base);
-	if (number != ETW_RANGE_NONE)
-		open = etw_range(&c->image_ranges, number);
-	if (open && open->until != ETW_EVER)
-		open = NULL;
+	open = open_range(&c->image_ranges, image.pid, image.base);
 	if (class->id == ETW_IMAGE_UNLOAD && open) {
 		open->until = r->ticks;
 	} else if (class->id == ETW_IMAGE_UNLOAD) {
@@ -165,7 +181,6 @@ static void learn_pdb(struct etw_code *c, const struct etw_record *r, const stru
 {
 	struct etw_value v[AT_RSDS_FIELDS];
 	struct pdb pdb = {.ticks = r->ticks};
-	uint32_t number;
 
 	etw_class_read(class, r, v, AT_RSDS_FIELDS);
 	if (!etw_value_is(&v[AT_RSDS_AGE]))
@@ -174,11 +189,7 @@ static void learn_pdb(struct etw_code *c, const struct etw_record *r, const stru
 	pdb.pid = (uint32_t)v[AT_RSDS_PID].u;
 	memcpy(pdb.id, v[AT_RSDS_GUID].bytes, sizeof(pdb.id));
 	pdb.older = latest_pdb(c, pdb.pid, pdb.base);
-	number = table_add_slot(&c->by_pdb, hash_pair(pdb.base, pdb.pid), &c->pdbs, pdb.older);
-	if (number == NONE)
-		c->refused++;
-	else
-		*pdb_at(c, number) = pdb;
+	add_item(c, &c->by_pdb, hash_pair(pdb.base, pdb.pid), &c->pdbs, pdb.older, &pdb);
 }
 
 /* Merging writes it with the ticks of the image's record; otherwise the nearest one counts. */
@@ -250,7 +261,6 @@ static void learn_module(struct etw_code *c, const struct etw_record *r,
 	struct module added = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
 	struct module *open;
 	const char *path;
-	uint32_t number;
 
 	etw_class_read(class, r, v, AT_MODULE_FIELDS);
 	path = etw_keep_text(etw_state_texts(c->state), &v[AT_MODULE_IL_PATH], true);
@@ -273,12 +283,8 @@ static void learn_module(struct etw_code *c, const struct etw_record *r,
 		added.from = since(c, r->pid, r->ticks);
 	if (class->id == ETW_MODULE_UNLOAD)
 		added.until = r->ticks;
-	number = table_add_slot(&c->by_module, hash_pair(added.id, added.pid), &c->modules,
-				added.older);
-	if (number == NONE)
-		c->refused++;
-	else
-		*module_at(c, number) = added;
+	add_item(c, &c->by_module, hash_pair(added.id, added.pid), &c->modules, added.older,
+		 &added);
 }
 
 /* The name of the module with this id during the range, else at any time. */
@@ -349,8 +355,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	struct etw_value v[AT_METHOD_CODE_FIELDS];
 	struct etw_range range = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
 	struct method method = {0};
-	struct etw_range *open = NULL;
-	uint32_t number;
+	struct etw_range *open;
 
 	/* Names are read only when they are needed: that takes time. */
 	etw_class_read(class, r, v, AT_METHOD_CODE_FIELDS);
@@ -360,11 +365,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	range.end = range.start + v[AT_METHOD_BYTES].u;
 	method.id = v[AT_METHOD_ID].u;
 	method.module = v[AT_METHOD_MODULE].u;
-	number = etw_ranges_at(&c->method_ranges, r->pid, range.start);
-	if (number != ETW_RANGE_NONE)
-		open = etw_range(&c->method_ranges, number);
-	if (open && open->until != ETW_EVER)
-		open = NULL;
+	open = open_range(&c->method_ranges, r->pid, range.start);
 	if (open && method_at(c, open->value)->id == method.id && !is_load(class->id)) {
 		if (is_unload(class->id))
 			open->until = r->ticks;
@@ -581,17 +582,14 @@ static void renew_method(void *ctx, const struct etw_range *range)
 static void renew_module(struct renewal *r, const struct module *latest)
 {
 	struct module added = *latest;
-	uint32_t number;
 
 	if (latest->until < r->since)
 		return;
 	added.older = NONE;
 	added.name = etw_texts_copy(etw_state_texts(r->to->state), latest->name);
-	number = !added.name ? NONE : table_add_slot(&r->to->by_module,
-						      hash_pair(added.id, added.pid),
-						      &r->to->modules, NONE);
-	if (number != NONE)
-		*module_at(r->to, number) = added;
+	if (added.name)
+		add_item(r->to, &r->to->by_module, hash_pair(added.id, added.pid),
+			 &r->to->modules, NONE, &added);
 }
 
 int etw_code_renew(struct etw_code *old, struct etw_state *state, int64_t since,

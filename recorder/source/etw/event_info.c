@@ -58,29 +58,16 @@ static void put_text(struct info *in, uint32_t offset, struct buf *out)
 	utf8_put_clean(out, text, n, sizeof(text));
 }
 
-/* Keep the text that was put into in->text. */
-static const char *keep_text(struct info *in)
-{
-	const char *kept = in->text.failed ? NULL :
-			   etw_texts_keep(in->texts, buf_text(&in->text), in->text.len);
-
-	buf_reset(&in->text);
-	if (!kept)
-		in->rc = ERR_MEMORY;
-	return kept ? kept : "";
-}
-
 /* enum _TDH_OUT_TYPE */
 static enum etw_shown shown_as(uint32_t out_type)
 {
-	switch (out_type) {
-	case 13: return ETW_SHOWN_BOOL;
-	case 16: case 17: case 18: case 19: return ETW_SHOWN_HEX;
-	case 22: return ETW_SHOWN_PORT;
-	case 23: return ETW_SHOWN_IP4;
-	case 25: return ETW_SHOWN_SOCKET;
-	default: return ETW_SHOWN_PLAIN;
-	}
+	static const uint8_t shown[26] = {
+		[13] = ETW_SHOWN_BOOL, [16] = ETW_SHOWN_HEX, [17] = ETW_SHOWN_HEX,
+		[18] = ETW_SHOWN_HEX, [19] = ETW_SHOWN_HEX, [22] = ETW_SHOWN_PORT,
+		[23] = ETW_SHOWN_IP4, [25] = ETW_SHOWN_SOCKET,
+	};
+
+	return out_type < sizeof(shown) ? (enum etw_shown)shown[out_type] : ETW_SHOWN_PLAIN;
 }
 
 /* The field of a property; UINT16_MAX, which reads as 0, if it comes later. */
@@ -130,7 +117,7 @@ static int add_property(struct info *in, uint32_t index, int depth)
 		return ERR_FORMAT;
 	f = read_property(in, at);
 	put_text(in, le32(in->at + at + 4), &in->text);
-	f.field.name = keep_text(in);
+	f.field.name = etw_manifest_text(in->texts, &in->text, &in->rc);
 	in->m->fields[in->m->nfields++] = f;
 	in->index_of[index] = (uint16_t)in->m->nfields;
 	for (uint32_t m = 0; m < f.nmembers; m++)
@@ -145,13 +132,13 @@ static void read_event(struct info *in, struct etw_manifest_event *e)
 	uint32_t top = le32(in->at + 104);
 
 	put_text(in, le32(in->at + 52), &in->text);
-	in->m->provider = keep_text(in);
+	in->m->provider = etw_manifest_text(in->texts, &in->text, &in->rc);
 	put_text(in, le32(in->at + 68), &task);
 	put_text(in, le32(in->at + 72), &opcode);
 	etw_manifest_event_name(&in->text, buf_text(&task), buf_text(&opcode), le16(in->at + 32));
 	if (task.failed || opcode.failed)
 		in->rc = ERR_MEMORY;
-	e->name = keep_text(in);
+	e->name = etw_manifest_text(in->texts, &in->text, &in->rc);
 	e->version = in->at[34];
 	for (uint32_t i = 0; i < top && i < in->nproperties; i++)
 		if (add_property(in, i, 0))

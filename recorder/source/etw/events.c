@@ -230,20 +230,14 @@ bool etw_is_idle_sample(const struct etw_record *r, const struct etw_class *clas
 
 static enum event_kind kind_of(const struct etw_whole *w)
 {
-	switch (w->class ? w->class->id : ETW_OTHER) {
-	case ETW_SAMPLE:
-		return EVENT_SAMPLE;
-	case ETW_PROCESS_START:
-		return EVENT_PROCESS_START;
-	case ETW_PROCESS_STOP:
-		return EVENT_PROCESS_EXIT;
-	case ETW_THREAD_START:
-		return EVENT_THREAD_START;
-	case ETW_THREAD_STOP:
-		return EVENT_THREAD_EXIT;
-	default:
-		return EVENT_GENERIC;
-	}
+	static const uint8_t kinds[ETW_CLASS_IDS] = {
+		[ETW_SAMPLE] = EVENT_SAMPLE,
+		[ETW_PROCESS_START] = EVENT_PROCESS_START, [ETW_PROCESS_STOP] = EVENT_PROCESS_EXIT,
+		[ETW_THREAD_START] = EVENT_THREAD_START, [ETW_THREAD_STOP] = EVENT_THREAD_EXIT,
+	};
+	uint8_t kind = w->class ? kinds[w->class->id] : EVENT_NONE;
+
+	return kind ? (enum event_kind)kind : EVENT_GENERIC;
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -252,22 +246,12 @@ static enum event_kind kind_of(const struct etw_whole *w)
 static void add_file_name(struct etw_events *s, const struct etw_whole *w, char *path, size_t max)
 {
 	struct etw_decoded *d = &s->decoded;
-	struct etw_value v[ETW_CLASS_MAX_FIELDS];
+	struct etw_value v[AT_DISK_FIELDS];
+	uint32_t id = w->class ? w->class->id : ETW_OTHER;
+	uint32_t at = id == ETW_DISK_READ || id == ETW_DISK_WRITE ? AT_DISK_FILE : AT_FAULT_FILE;
 	const char *name;
-	uint32_t at;
 
-	switch (w->class ? w->class->id : ETW_OTHER) {
-	case ETW_DISK_READ:
-	case ETW_DISK_WRITE:
-		at = AT_DISK_FILE;
-		break;
-	case ETW_HARD_FAULT:
-		at = AT_FAULT_FILE;
-		break;
-	default:
-		return;
-	}
-	if (d->nfields == EVENT_MAX_FIELDS)
+	if ((at == AT_FAULT_FILE && id != ETW_HARD_FAULT) || d->nfields == EVENT_MAX_FIELDS)
 		return;
 	etw_class_read(w->class, w->record, v, at + 1);
 	name = etw_value_is(&v[at]) ? etw_state_file(s->state, v[at].u, w->record->ticks) : NULL;

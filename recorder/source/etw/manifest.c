@@ -57,35 +57,39 @@ static uint32_t number(struct etw_slice s, uint32_t max)
 	return v > max ? max : v;
 }
 
+struct named_type {
+	const char *name;
+	uint16_t type;
+};
+
+/* The type with this name; 0 = none. */
+static uint16_t find_type(const struct named_type *types, size_t n, struct etw_slice name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (etw_slice_is(name, types[i].name))
+			return types[i].type;
+	return 0;
+}
+
 static uint8_t type_of(struct etw_slice in, struct etw_slice shown)
 {
-	static const struct {
-		const char *name;
-		uint16_t tdh;
-	} types[] = {
-		{"win:UnicodeString", 1}, {"win:AnsiString", 2},      {"win:Int8", 3},
-		{"win:UInt8", 4},	  {"win:Int16", 5},	      {"win:UInt16", 6},
-		{"win:Int32", 7},	  {"win:UInt32", 8},	      {"win:Int64", 9},
-		{"win:UInt64", 10},	  {"win:Float", 11},	      {"win:Double", 12},
-		{"win:Boolean", 13},	  {"win:Binary", 14},	      {"win:GUID", 15},
-		{"win:Pointer", 16},	  {"win:FILETIME", 17},	      {"win:SYSTEMTIME", 18},
-		{"win:SID", 19},	  {"win:HexInt32", 20},	      {"win:HexInt64", 21},
-		{"trace:SizeT", 308},	  {"trace:UnicodeChar", 306},
+	static const struct named_type types[] = {
+		{"win:UnicodeString", 1}, {"win:AnsiString", 2}, {"win:Int8", 3}, {"win:UInt8", 4},
+		{"win:Int16", 5}, {"win:UInt16", 6}, {"win:Int32", 7}, {"win:UInt32", 8},
+		{"win:Int64", 9}, {"win:UInt64", 10}, {"win:Float", 11}, {"win:Double", 12},
+		{"win:Boolean", 13}, {"win:Binary", 14}, {"win:GUID", 15}, {"win:Pointer", 16},
+		{"win:FILETIME", 17}, {"win:SYSTEMTIME", 18}, {"win:SID", 19}, {"win:HexInt32", 20},
+		{"win:HexInt64", 21}, {"trace:SizeT", 308}, {"trace:UnicodeChar", 306},
 	};
-	enum etw_shown how = ETW_SHOWN_PLAIN;
+	static const struct named_type ways[] = {
+		{"win:Port", ETW_SHOWN_PORT}, {"win:IPv4", ETW_SHOWN_IP4},
+		{"win:SocketAddress", ETW_SHOWN_SOCKET},
+	};
+	bool hex = shown.n > 10 && memcmp(shown.at, "win:HexInt", 10) == 0;
 
-	if (shown.n > 10 && memcmp(shown.at, "win:HexInt", 10) == 0)
-		how = ETW_SHOWN_HEX;
-	else if (etw_slice_is(shown, "win:Port"))
-		how = ETW_SHOWN_PORT;
-	else if (etw_slice_is(shown, "win:IPv4"))
-		how = ETW_SHOWN_IP4;
-	else if (etw_slice_is(shown, "win:SocketAddress"))
-		how = ETW_SHOWN_SOCKET;
-	for (size_t i = 0; i < COUNT_OF(types); i++)
-		if (etw_slice_is(in, types[i].name))
-			return etw_schema_type(types[i].tdh, how);
-	return ETW_TYPES;
+	return etw_schema_type(find_type(types, COUNT_OF(types), in),
+			       hex ? ETW_SHOWN_HEX
+				   : (enum etw_shown)find_type(ways, COUNT_OF(ways), shown));
 }
 
 /* A count or length: digits, or the name of an earlier field of this template. */
@@ -108,22 +112,20 @@ static uint8_t by_of(struct parser *p, struct etw_slice s, uint16_t *out)
 	return ETW_BY_NUMBER;                /* unknown field: zero elements */
 }
 
-/* Keep the text that was put into p->text. */
-static const char *keep_text(struct parser *p)
+const char *etw_manifest_text(struct etw_texts *texts, struct buf *text, int *rc)
 {
-	const char *kept = p->text.failed ? NULL :
-			   etw_texts_keep(p->texts, buf_text(&p->text), p->text.len);
+	const char *kept = text->failed ? NULL : etw_texts_keep(texts, buf_text(text), text->len);
 
+	buf_reset(text);
 	if (!kept)
-		p->rc = ERR_MEMORY;
+		*rc = ERR_MEMORY;
 	return kept ? kept : "";
 }
 
 static const char *keep_slice(struct parser *p, struct etw_slice s)
 {
-	buf_reset(&p->text);
 	etw_xml_put(&p->text, s);
-	return keep_text(p);
+	return etw_manifest_text(p->texts, &p->text, &p->rc);
 }
 
 static void add_field(struct parser *p, const struct etw_xml_tag *tag, bool is_struct)
@@ -261,13 +263,12 @@ static const char *event_name(struct parser *p, const struct pending_event *e)
 
 	etw_xml_put(&task, e->task.n ? e->task : e->symbol);
 	etw_xml_put(&opcode, e->task.n ? e->opcode : (struct etw_slice){"", 0});
-	buf_reset(&p->text);
 	etw_manifest_event_name(&p->text, buf_text(&task), buf_text(&opcode), e->id);
 	if (task.failed || opcode.failed)
 		p->rc = ERR_MEMORY;
 	buf_free(&task);
 	buf_free(&opcode);
-	return keep_text(p);
+	return etw_manifest_text(p->texts, &p->text, &p->rc);
 }
 
 /* ---- events and their layouts ---------------------------------------------------------------- */

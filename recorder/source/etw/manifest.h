@@ -61,6 +61,8 @@ size_t etw_manifest_bytes(const struct etw_manifest *manifest);      /* without 
 const struct etw_manifest_event *etw_manifest_find(const struct etw_manifest *manifest, uint16_t id,
 						   uint8_t version);
 
+/* Keep a text and empty its buffer; "" and *rc = ERR_MEMORY when it cannot be kept. */
+const char *etw_manifest_text(struct etw_texts *texts, struct buf *text, int *rc);
 /*
  * Append "Task/Opcode" as PerfView writes it: without the opcode "win:Info", without the prefix
  * "win:", and without the trailing blanks of message tables. An empty task: "EventID(n)".

@@ -18,6 +18,10 @@ uint8_t etw_schema_type(uint32_t in_type, enum etw_shown shown)
 		[19] = ETW_SID, [20] = ETW_X32, [21] = ETW_X64, [22] = ETW_UTF16_COUNTED,
 		[23] = ETW_UTF8_COUNTED, [25] = ETW_BYTES_COUNTED,
 	};
+	static const struct { uint8_t from, to; } ways[] = {
+		[ETW_SHOWN_BOOL] = {ETW_U8, ETW_BOOL8}, [ETW_SHOWN_PORT] = {ETW_U16, ETW_PORT},
+		[ETW_SHOWN_IP4] = {ETW_U32, ETW_IP4}, [ETW_SHOWN_SOCKET] = {ETW_BYTES, ETW_SOCKET},
+	};
 	uint8_t type;
 
 	switch (in_type) {
@@ -33,19 +37,9 @@ uint8_t etw_schema_type(uint32_t in_type, enum etw_shown shown)
 	if (in_type >= sizeof(types))
 		return ETW_TYPES;
 	type = types[in_type];
-	if (shown == ETW_SHOWN_BOOL && type == ETW_U8)
-		return ETW_BOOL8;
-	if (shown == ETW_SHOWN_PORT && type == ETW_U16)
-		return ETW_PORT;
-	if (shown == ETW_SHOWN_IP4 && type == ETW_U32)
-		return ETW_IP4;
-	if (shown == ETW_SHOWN_TIME && type == ETW_U32)
-		return ETW_TIME_T;
-	if (shown == ETW_SHOWN_SOCKET && type == ETW_BYTES)
-		return ETW_SOCKET;
 	if (shown == ETW_SHOWN_HEX && type <= ETW_U64)       /* ETW_U8 is 0 */
 		return (uint8_t)(type + ETW_X8);
-	return type;
+	return shown != ETW_SHOWN_HEX && shown && type == ways[shown].from ? ways[shown].to : type;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -38,7 +38,6 @@ enum etw_shown {
 	ETW_SHOWN_PORT,
 	ETW_SHOWN_IP4,
 	ETW_SHOWN_SOCKET,
-	ETW_SHOWN_TIME,
 };
 
 /*

@@ -97,9 +97,14 @@ static bool same_tid(const void *ctx, uint32_t value, const void *key)
 	       *(const uint32_t *)key;
 }
 
-static struct thread *find_thread(struct etw_stacks *s, uint32_t tid)
+static uint32_t thread_number(const struct etw_stacks *s, uint32_t tid)
 {
-	uint32_t number = table_find(&s->by_tid, hash_u64(tid), same_tid, s, &tid);
+	return table_find(&s->by_tid, hash_u64(tid), same_tid, s, &tid);
+}
+
+static struct thread *find_thread(const struct etw_stacks *s, uint32_t tid)
+{
+	uint32_t number = thread_number(s, tid);
 
 	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 }
@@ -158,7 +163,7 @@ static bool pop_pending(struct etw_stacks *s, struct thread *t, uint64_t *target
 /* A thread started or ended: its pending parts must not get another thread's stack. */
 static void forget_thread(struct etw_stacks *s, uint32_t tid)
 {
-	uint32_t number = table_find(&s->by_tid, hash_u64(tid), same_tid, s, &tid);
+	uint32_t number = thread_number(s, tid);
 	struct thread *t;
 	uint64_t target;
 

@@ -95,16 +95,13 @@ static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, con
 bool etw_thread_time_take(struct etw_thread_time *t, const struct etw_whole *w,
 			  const struct event *e, bool wakers)
 {
-	switch (w->class ? w->class->id : ETW_OTHER) {
-	case ETW_CSWITCH:
+	uint32_t id = w->class ? w->class->id : ETW_OTHER;
+
+	if (id == ETW_CSWITCH)
 		take_switch(t, w, e);
-		return true;
-	case ETW_READY_THREAD:
+	else if (id == ETW_READY_THREAD)
 		take_ready(t, w, e, wakers);
-		return true;
-	default:
-		return false;
-	}
+	return id == ETW_CSWITCH || id == ETW_READY_THREAD;
 }
 
 void etw_thread_time_sample(struct etw_thread_time *t, uint32_t tid, const struct event *e)

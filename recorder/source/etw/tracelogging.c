@@ -39,14 +39,12 @@ static bool open_item(const struct etw_record *record, uint16_t type, struct cur
 
 static enum etw_shown shown_as(uint64_t out)
 {
-	switch (out) {
-	case 3: return ETW_SHOWN_BOOL;
-	case 4: return ETW_SHOWN_HEX;
-	case 7: return ETW_SHOWN_PORT;
-	case 8: return ETW_SHOWN_IP4;
-	case 10: return ETW_SHOWN_SOCKET;
-	default: return ETW_SHOWN_PLAIN;
-	}
+	static const uint8_t shown[11] = {
+		[3] = ETW_SHOWN_BOOL, [4] = ETW_SHOWN_HEX, [7] = ETW_SHOWN_PORT,
+		[8] = ETW_SHOWN_IP4, [10] = ETW_SHOWN_SOCKET,
+	};
+
+	return out < sizeof(shown) ? (enum etw_shown)shown[out] : ETW_SHOWN_PLAIN;
 }
 
 /* How a field's values are counted; false = malformed. */
