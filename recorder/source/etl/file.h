@@ -23,7 +23,6 @@
 
 #include "base/err.h"
 #include "source/etl/records.h"
-#include "source/etw/clock.h"
 
 #define ETL_BUFFERS_MAX (1u << 20)           /* 64 GB of 64 KB buffers */
 #define ETL_BUFFER_MAX_BYTES (16u << 20)     /* of one, expanded */

@@ -14,7 +14,6 @@
 #include "base/os_windows.h"
 #include "source/host/busy.h"
 #include "source/etw/live.h"
-#include "source/etw/record_windows.h"
 #include "source/etw/session_windows.h"
 
 #include <inttypes.h>

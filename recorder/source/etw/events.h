@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include "base/os.h"
-#include "source/etw/clock.h"
 #include "source/etw/code.h"
 #include "source/etw/decode.h"
 #include "source/etw/stacks.h"

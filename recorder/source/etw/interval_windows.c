@@ -160,8 +160,7 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 	return error;
 }
 
-/* owner NULL: all that have ended. */
-static void drop(const wchar_t *owner)
+void etw_interval_leave(const wchar_t *owner)
 {
 	HANDLE mutex = enter();
 	bool dropped, wanted = true;
@@ -180,14 +179,4 @@ static void drop(const wchar_t *owner)
 	if (!wanted)
 		RegDeleteKeyW(HKEY_LOCAL_MACHINE, KEY);
 	leave(mutex);
-}
-
-void etw_interval_leave(const wchar_t *owner)
-{
-	drop(owner);
-}
-
-void etw_interval_clear(void)
-{
-	drop(NULL);
 }

@@ -25,7 +25,5 @@
  * returns         0, or the error of Windows, which then changes nothing; leave() is not needed
  */
 unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns);
-/* Withdraw the owner's interval. Harmless if it has none. */
+/* Withdraw the interval of an owner, or NULL: of all that have ended. Harmless if there is none. */
 void etw_interval_leave(const wchar_t *owner);
-/* The same for all owners that have ended. */
-void etw_interval_clear(void);

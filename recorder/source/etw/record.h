@@ -1,5 +1,6 @@
 /*
- * One ETW record, as a trace file or a live session delivers it, not interpreted yet.
+ * One ETW record, as a trace file or a live session delivers it, not interpreted yet; and the clock
+ * of its ticks.
  *
  * The file reader (etl/file.h) and the live transport both produce it; all later code (classes,
  * fields, stacks, processes) reads only this struct. Pointers are borrowed for the call. Bytes are
@@ -10,6 +11,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/os.h"
 
 #include <stdint.h>
 
@@ -55,4 +57,21 @@ struct etw_record {
 static inline uint32_t etw_payload_u32(const struct etw_record *r, uint32_t offset)
 {
 	return le32_or(r->payload, r->payload_bytes, offset, ETW_ID_UNKNOWN);
+}
+
+struct etw_clock {
+	int64_t t0_ticks;                    /* of the first record */
+	uint64_t frequency_hz;               /* never 0 */
+};
+
+/* The time since t0 in ns; 0 before t0, UINT64_MAX when it does not fit. */
+static inline uint64_t etw_clock_ns(const struct etw_clock *clock, int64_t ticks)
+{
+	__extension__ typedef unsigned __int128 wide;
+	wide v;
+
+	if (ticks <= clock->t0_ticks)
+		return 0;
+	v = (wide)((uint64_t)ticks - (uint64_t)clock->t0_ticks) * NS_PER_SEC / clock->frequency_hz;
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }

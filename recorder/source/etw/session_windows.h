@@ -70,3 +70,9 @@ void etw_session_free(struct etw_session *s);     /* stops it; NULL allowed */
 
 /* Stop the sessions of recorders that have ended, and restore their sampling interval. */
 int etw_sessions_clear(uint32_t *n, struct err *err);
+
+/*
+ * Convert an EVENT_RECORD of ProcessTrace(); borrows its payload and items. The session must
+ * deliver raw timestamps.
+ */
+void etw_record_of(const EVENT_RECORD *event, struct etw_record *out);

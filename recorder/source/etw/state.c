@@ -24,16 +24,9 @@ struct volume {
 	const char *nt, *dos;
 };
 
-/* The last GC that a runtime started. */
-struct runtime {
-	uint32_t pid, clr, count;
-};
-
 struct etw_state {
 	struct etw_texts texts;
 	struct owners processes, threads, files;
-	struct slots runtimes;
-	struct table by_runtime;
 	struct volume volumes[ETW_VOLUMES_MAX];
 	uint32_t nvolumes;
 	uint64_t refused;
@@ -57,8 +50,7 @@ int etw_state_new(struct etw_state **out, struct err *err)
 	if (!s || etw_texts_init(&s->texts) ||
 	    slots_init(&s->processes.items, sizeof(struct etw_process), ETW_PROCESSES_MAX) ||
 	    slots_init(&s->threads.items, sizeof(struct etw_thread), ETW_THREADS_MAX) ||
-	    slots_init(&s->files.items, sizeof(struct file), ETW_FILES_MAX) ||
-	    slots_init(&s->runtimes, sizeof(struct runtime), ETW_RUNTIMES_MAX)) {
+	    slots_init(&s->files.items, sizeof(struct file), ETW_FILES_MAX)) {
 		etw_state_free(s);
 		return err_memory(err, "for the processes of a trace");
 	}
@@ -74,8 +66,6 @@ void etw_state_free(struct etw_state *s)
 	free_owners(&s->processes);
 	free_owners(&s->threads);
 	free_owners(&s->files);
-	slots_free(&s->runtimes);
-	table_free(&s->by_runtime);
 	free(s);
 }
 
@@ -87,8 +77,7 @@ struct etw_texts *etw_state_texts(struct etw_state *s)
 uint64_t etw_state_refused(const struct etw_state *s, size_t *bytes)
 {
 	*bytes += sizeof(*s) + etw_texts_bytes(&s->texts) + owners_bytes(&s->processes) +
-		  owners_bytes(&s->threads) + owners_bytes(&s->files) + slots_bytes(&s->runtimes) +
-		  table_bytes(&s->by_runtime);
+		  owners_bytes(&s->threads) + owners_bytes(&s->files);
 	return s->refused + s->texts.refused;
 }
 
@@ -408,43 +397,25 @@ size_t etw_state_path(const struct etw_state *s, const char *path, char *out, si
 
 /* ---- garbage collections --------------------------------------------------------------------- */
 
-static bool same_runtime(const void *ctx, uint32_t value, const void *key_arg)
-{
-	const struct etw_state *s = ctx;
-	const struct runtime *a = slots_get(&s->runtimes, value), *b = key_arg;
-
-	return a->pid == b->pid && a->clr == b->clr;
-}
-
 bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r,
 		       const struct etw_class *class)
 {
+	struct etw_process *p = etw_state_need_process(s, r->pid, r->ticks);
 	struct etw_value v[AT_GC_START_FIELDS];
-	struct runtime key = {.pid = r->pid};
-	struct runtime *last;
-	uint64_t hash;
-	uint32_t number;
+	uint32_t clr, i;
+	uint64_t count;
 	bool twin;
 
 	etw_class_read(class, r, v, AT_GC_START_FIELDS);
-	if (!etw_value_is(&v[AT_GC_START_COUNT]))
+	if (!p || !etw_value_is(&v[AT_GC_START_COUNT]))
 		return false;
-	key.clr = (uint32_t)v[AT_GC_START_CLR].u;
-	key.count = (uint32_t)v[AT_GC_START_COUNT].u;
-	hash = hash_pair(key.pid, key.clr);
-	number = table_find(&s->by_runtime, hash, same_runtime, s, &key);
-	if (number != TABLE_NONE) {
-		last = slots_get(&s->runtimes, number);
-		twin = last->count == key.count;
-		*last = key;
-		return twin;
-	}
-	number = table_add_slot(&s->by_runtime, hash, &s->runtimes, NONE);
-	if (number == NONE)
-		s->refused++;
-	else
-		*(struct runtime *)slots_get(&s->runtimes, number) = key;
-	return false;
+	clr = (uint32_t)v[AT_GC_START_CLR].u;
+	count = v[AT_GC_START_COUNT].u + 1;
+	i = clr % ETW_RUNTIMES_MAX;
+	twin = p->gc[i].clr == clr && p->gc[i].count == count;
+	p->gc[i].clr = clr;
+	p->gc[i].count = count;
+	return twin;
 }
 
 /* ---- renewing -------------------------------------------------------------------------------- */
@@ -452,8 +423,9 @@ bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r,
 #define CHAIN_MAX 64u                        /* kept owners of one number */
 #define RENEWED_FILES_MAX 100000u            /* names of more files are dropped */
 
-static void renew_process(struct etw_state *to, const struct etw_process *old)
+static void renew_process(struct etw_state *to, const void *owner)
 {
+	const struct etw_process *old = owner;
 	struct etw_process *p = add_owner(to, &to->processes, old->life.number, old->life.from,
 					  old->life.until);
 
@@ -468,8 +440,9 @@ static void renew_process(struct etw_state *to, const struct etw_process *old)
 	p->command_line = etw_texts_copy(&to->texts, old->command_line);
 }
 
-static void renew_thread(struct etw_state *to, const struct etw_thread *old)
+static void renew_thread(struct etw_state *to, const void *owner)
 {
+	const struct etw_thread *old = owner;
 	struct etw_thread *t = add_owner(to, &to->threads, old->life.number, old->life.from,
 					 old->life.until);
 
@@ -481,10 +454,9 @@ static void renew_thread(struct etw_state *to, const struct etw_thread *old)
 }
 
 /* Each number's owners since then, oldest first, so that the table gets the latest. */
-static void renew_owners(struct etw_state *to, const struct etw_state *from, int64_t since,
-			 bool threads)
+static void renew_owners(struct etw_state *to, const struct owners *o, int64_t since,
+			 void (*renew)(struct etw_state *to, const void *owner))
 {
-	const struct owners *o = threads ? &from->threads : &from->processes;
 	const struct etw_life *chain[CHAIN_MAX], *life;
 	uint32_t i, n;
 
@@ -494,10 +466,7 @@ static void renew_owners(struct etw_state *to, const struct etw_state *from, int
 		     life = owner_at(o, life->older))
 			chain[n++] = life;
 		while (n-- > 0)
-			if (threads)
-				renew_thread(to, (const struct etw_thread *)chain[n]);
-			else
-				renew_process(to, (const struct etw_process *)chain[n]);
+			renew(to, chain[n]);
 	}
 }
 
@@ -525,8 +494,8 @@ int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out
 		return rc;
 	for (i = 0; i < old->nvolumes; i++)
 		etw_state_add_volume(s, old->volumes[i].nt, old->volumes[i].dos);
-	renew_owners(s, old, since, false);
-	renew_owners(s, old, since, true);
+	renew_owners(s, &old->processes, since, renew_process);
+	renew_owners(s, &old->threads, since, renew_thread);
 	renew_files(s, &old->files, since);
 	*out = s;
 	return 0;

@@ -19,7 +19,7 @@
 #define ETW_THREADS_MAX (1u << 21)
 #define ETW_FILES_MAX (1u << 22)
 #define ETW_VOLUMES_MAX 256u
-#define ETW_RUNTIMES_MAX (1u << 16)
+#define ETW_RUNTIMES_MAX 4u                       /* of a process, told apart */
 
 /*
  * The time in which a pid, tid or file key had one owner. Numbers are reused: `older` leads to the
@@ -39,6 +39,8 @@ struct etw_process {
 	const char *image;                   /* file name without path; NULL = unknown */
 	const char *command_line;            /* NULL = unknown */
 	struct process *model;               /* for the sender of events; NULL at first */
+	/* The last collection that each of its runtimes started; count 0 = none. */
+	struct { uint32_t clr; uint64_t count; } gc[ETW_RUNTIMES_MAX];
 };
 
 struct etw_thread {

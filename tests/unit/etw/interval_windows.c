@@ -141,10 +141,10 @@ TEST(what_a_killed_recorder_left_is_given_back)
 {
 	want_and_be_killed(101010);
 	assert_int_equal(machine, 101010);
-	etw_interval_clear();
+	etw_interval_leave(NULL);
 	assert_int_equal(machine, 12345);
 	assert_false(key_is_there());
-	etw_interval_clear();
+	etw_interval_leave(NULL);
 }
 
 TEST(the_next_recorder_inherits_what_was_before_a_killed_one)

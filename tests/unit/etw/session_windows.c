@@ -3,7 +3,6 @@
  * The control functions are this file's own: the linker takes them for those of advapi32.
  */
 #include "source/etw/session_windows.h"
-#include "source/etw/record_windows.h"
 #include "tests/support/alone_windows.h"
 #include "tests/support/test.h"
 
