@@ -59,7 +59,7 @@ static int check_condition(const struct known_field *fields, uint32_t nfields, b
 	while (name < n && (isalnum((unsigned char)text[name]) || text[name] == '_'))
 		name++;
 	if (!name || name == n || name >= sizeof(field))
-		return 0;                    /* none of this grammar: whoever made it judges it */
+		return 0;                    /* not of this grammar; who parses it reports it */
 	memcpy(field, text, name);
 	field[name] = '\0';
 	for (i = 0; i < nfields && !text_same_fold(fields[i].name, field); i++)

@@ -1,6 +1,6 @@
 /*
- * Whether the conditions of a need_event (model/needs.h), as "pid=5;comm=sh", can hold at all,
- * where the fields of its event are known. Portable and pure. Any thread.
+ * Checks whether the conditions of a need_event (model/needs.h), such as "pid=5;comm=sh", can hold
+ * for an event with known fields. Portable and pure. Any thread.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 
 struct known_field {
 	const char *name;
-	bool is_number;                      /* and never a text */
+	bool is_number;                      /* never a text */
 };
 
 /*
- * Each condition names one of the fields, or one that every event has (ProcessID, ThreadID,
- * ProcessName, ProviderName), and none wants a number to equal what is none.
+ * Check that each condition names one of the fields, or one that every event has
+ * (event_has_own_field()), and that none compares a number with a text by '='.
  *
- * all      whether these are all of its fields: else an unknown one may be there
+ * all      whether these are all fields of the event; if not, it may have a field of any name
  * event    "sched/sched_switch", for the sentence
  * returns  0, or ERR_USAGE with the nearest fields, and all of them
  */

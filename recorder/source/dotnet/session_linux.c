@@ -206,11 +206,9 @@ static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 {
 	struct err err;
 
-	if (nettrace_feed(s->stream, bytes, n, queue_event, s, &err)) {
+	if (nettrace_feed(s->stream, bytes, n, queue_event, s, &err))
 		give_up(s, err.text);
-		return;
-	}
-	if (nettrace_facts(s->stream)->ended)
+	else if (nettrace_facts(s->stream)->ended)
 		retry_later(s);
 }
 

@@ -84,7 +84,7 @@ static int close_incident(void **state)
 	return 0;
 }
 
-/* Every distinct stack with how often, in order of their first samples: "a;b 3|c 1". */
+/* Each distinct stack and its number of samples, by first sample: "a;b 3|c 1". */
 static const char *stacks(void)
 {
 	static char out[4000];
@@ -162,7 +162,7 @@ TEST(an_entry_group_keeps_the_name_through_which_it_is_entered)
 
 TEST(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it)
 {
-	/* An empty name: not grouped; what is left is OTHER. */
+	/* An empty name keeps frames as they are; the rest is OTHER. */
 	group(&(struct group_options){.group = "[mine] app!->;!->OTHER"});
 	assert_string_equal(stacks(),
 			    "app!main;app!Shop.Cart.add;OTHER 4|app!main;app!Shop.Cart.add 5|"

@@ -1,4 +1,4 @@
-/* What a trace lacks of a rule's names: told with the nearest ones, and never of what was there. */
+/* Names of a rule that a trace lacks are reported with the nearest ones, and no others are. */
 #include "analysis/known_names.h"
 
 #include "tests/support/alloc_walk.h"

@@ -1,5 +1,5 @@
 /*
- * What samples add up to, and the numbers that people are shown.
+ * The sums of samples that people are shown.
  */
 #include "analysis/summary.h"
 #include "tests/support/alloc_walk.h"

@@ -1,4 +1,4 @@
-/* Counters are read on their grids, and told as events. */
+/* Counters are read on their grids and become events. */
 #include "source/counter/poll.h"
 
 #include "base/os.h"
@@ -10,7 +10,7 @@
 
 #define MS NS_PER_MS
 
-/* What was read, as "012", a ' ' before each round. */
+/* order: the counters that were read, as "012", with a ' ' before each round. */
 struct world {
 	struct counter_poll poll;
 	struct queue *queue;
@@ -64,7 +64,7 @@ TEST(each_counter_has_its_own_period_and_grid)
 	open_world(&w, 3);
 	add(&w, "a", 100 * MS, false);
 	add(&w, "b", 250 * MS, false);
-	add(&w, "c", 1, false);              /* read as often as may be: every 10 ms */
+	add(&w, "c", 1, false);              /* as often as allowed: every 10 ms */
 	assert_int_equal(counter_poll_due(&w.poll, 1000 * MS), 1010 * MS);
 	assert_int_equal(counter_poll_due(&w.poll, 1005 * MS), 1010 * MS);
 	assert_int_equal(counter_poll_due(&w.poll, 1095 * MS), 1100 * MS);
@@ -74,7 +74,7 @@ TEST(each_counter_has_its_own_period_and_grid)
 	close_world(&w);
 }
 
-/* At 1735 the grid of 100 ms goes on at 1800, not at 1835, and not with seven readings at once. */
+/* At 1735 the next reading on the grid of 100 ms is at 1800, and the seven missed ones are lost. */
 TEST(what_was_missed_is_not_made_up_for)
 {
 	struct source_status status;

@@ -44,7 +44,7 @@ static void drop(const char *path)
 	assert_int_equal(system(command), 0);
 }
 
-/* A process with so many clock ticks of CPU time, pages in memory and its start. */
+/* Write a process: its CPU time in clock ticks, its resident pages, its start. */
 static void put_process(unsigned pid, const char *exe, unsigned ticks, unsigned pages,
 			unsigned start_ticks)
 {
@@ -229,7 +229,7 @@ TEST(number_stays_with_its_process)
 	put_process(150, "/bin/app", 0, 1, 40);
 	assert_true(level(&f, PID("app#1")) == 150);
 	assert_true(level(&f, PID("app#2")) == 200);
-	/* The name alone goes on with another one. */
+	/* The name alone continues with another process. */
 	drop("300");
 	assert_true(level(&f, PID("app")) == 150);
 	proc_reader_close(f.reader);
@@ -243,7 +243,7 @@ TEST(pid_is_bound_to_the_first_process_seen)
 	assert_true(level(&f, PID("pid=77")) == -1);
 	put_process(77, "/bin/app", 0, 1, 10);
 	assert_true(level(&f, PID("pid=77")) == 77);
-	put_process(77, "/bin/other", 0, 1, 99);        /* the pid was used again */
+	put_process(77, "/bin/other", 0, 1, 99);        /* the pid was reused */
 	assert_true(level(&f, PID("pid=77")) == -1);
 	proc_reader_close(f.reader);
 }
@@ -273,7 +273,7 @@ TEST(sum_of_a_name_follows_births_and_deaths)
 	put_process(3, "/bin/other", 7000, 4, 30);
 	start(&f);
 	take(&f, name, &a);
-	/* 1 works for 10 ticks, 2 ends, 4 is born and has worked for 7, 3 is none of them. */
+	/* 1 works for 10 ticks, 2 ends, 4 starts and works for 7; 3 has another name. */
 	put_process(1, "/bin/app", 110, 1, 10);
 	put_process(3, "/bin/other", 7999, 4, 30);
 	put_process(4, "/bin/app", 7, 8, 40);
@@ -328,7 +328,7 @@ TEST(process_is_found_by_each_of_its_names)
 		 "python3 -u /srv/manage.py runserver");
 	put_link(8, "/bin/sleep", "/bin/busybox", "sleep 9");
 	start(&f);
-	assert_true(level(&f, "Process:ID Process:dash") == 6);      /* called so */
+	assert_true(level(&f, "Process:ID Process:dash") == 6);      /* its argv[0] */
 	assert_true(level(&f, "Process:ID Process:sh") == 4);
 	assert_true(level(&f, "Process:ID Process:SH#1") == 5);
 	assert_true(level(&f, "Process:ID Process:run.sh") == 4);
@@ -460,7 +460,7 @@ TEST(source_delivers_counters_and_watermarks_until_it_is_stopped)
 		queue_pop(queue);
 	}
 	assert_int_equal(queue_released(queue, os_now_ns()), UINT64_MAX);
-	/* Other work on the machine leaves it less than one CPU: compare with what it got. */
+	/* Other work may leave it less than one CPU, so compare with the CPU time it got. */
 	assert_true(cpu.sum / cpu.values > used_pct * 0.3 && cpu.sum / cpu.values < used_pct * 2.5);
 	assert_true(cpu.first_ns - start_ns >
 		    150 * NS_PER_MS); /* the first reading gives no rate */

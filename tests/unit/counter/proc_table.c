@@ -144,10 +144,10 @@ TEST(rate_needs_two_readings_and_is_never_a_made_up_zero)
 
 	assert_int_equal(result("System:Context Switches/sec:", NULL, &a), COUNTER_NOT_YET);
 	assert_int_equal(result("System:Context Switches/sec:", &a, &a), COUNTER_NOT_YET);
-	a.v[SYS_SWITCHES] = 1;          /* it went back: a reset */
+	a.v[SYS_SWITCHES] = 1;          /* it decreased: a reset */
 	assert_int_equal(result("System:Context Switches/sec:", &a, &b), COUNTER_NOT_YET);
 	a.v[SYS_SWITCHES] = 0;
-	b.identity = 7;                 /* it is of another process */
+	b.identity = 7;                 /* of another process */
 	assert_int_equal(result("System:Context Switches/sec:", &a, &b), COUNTER_NOT_YET);
 	b.identity = 0;
 	b.v[SYS_SWITCHES] = NAN;

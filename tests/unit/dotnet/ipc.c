@@ -1,6 +1,6 @@
 /*
- * What is said to a .NET program and what it answers, byte by byte; and the queue that puts
- * events in order.
+ * Requests to a .NET program and its answers, byte by byte, and the queue that sorts events by
+ * time.
  */
 #include "base/array.h"
 #include "source/dotnet/ipc.h"
@@ -72,7 +72,7 @@ static void note(void *ctx, const struct dotnet_queued *held)
 	strncat(text, (const char *)held->event.payload, held->event.payload_bytes);
 }
 
-TEST(events_leave_the_line_in_the_order_of_time)
+TEST(events_leave_the_queue_in_time_order)
 {
 	static const struct {
 		uint64_t time_ns;
@@ -99,7 +99,7 @@ TEST(events_leave_the_line_in_the_order_of_time)
 	dotnet_queue_free(&queue);
 }
 
-TEST(a_full_line_refuses)
+TEST(a_full_queue_refuses_events)
 {
 	struct nettrace_event e = {.payload = (const uint8_t *)"x", .payload_bytes = 1};
 	struct dotnet_queue queue = {0};
@@ -119,8 +119,8 @@ int main(void)
 		cmocka_unit_test(what_is_asked_for_is_as_the_protocol_has_it),
 		cmocka_unit_test(an_answer_is_whole_refused_or_nonsense),
 		cmocka_unit_test(a_socket_is_known_by_its_name),
-		cmocka_unit_test(events_leave_the_line_in_the_order_of_time),
-		cmocka_unit_test(a_full_line_refuses),
+		cmocka_unit_test(events_leave_the_queue_in_time_order),
+		cmocka_unit_test(a_full_queue_refuses_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

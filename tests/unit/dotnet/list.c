@@ -1,10 +1,10 @@
-/* Events of .NET, as rules name them. */
+/* The names by which rules know events of .NET. */
 #include "source/dotnet/list.h"
 
 #include "base/array.h"
 #include "tests/support/test.h"
 
-/* As event_name_is() has it when the events come. */
+/* The same rules as event_name_is(), which compares the events later. */
 TEST(names_are_those_that_would_match)
 {
 	static const char *const names[] = {"gc/stop", "GCStart", "gcstop", "GC/Stop/Info"};

@@ -1,5 +1,5 @@
 /*
- * Streams of .NET programs, and damaged ones. Those of tests/data/nettrace were had from
+ * Streams of .NET programs, and damaged ones. Those of tests/data/nettrace come from
  * sarif-multitool 5.7.0 of npm (.NET 8), over its diagnostic socket: collections while it rewrote
  * a file for 3 s; and exceptions of one that is cut, with the events of ArrayPool, which the
  * stream describes.
@@ -37,7 +37,7 @@ static int see(void *ctx, const struct nettrace_event *event)
 
 	s->events++;
 	if (strcmp(d->provider, "Microsoft-Windows-DotNETRuntime") != 0)
-		return 0;            /* the runtime says what it runs */
+		return 0;            /* the runtime describes its program */
 	if (strcmp(d->name, "GC/Start") == 0) {
 		if (!s->starts++)
 			s->first_count = number(d, "Count");
@@ -167,7 +167,7 @@ static int count(void *ctx, const struct nettrace_event *event)
 	return 0;
 }
 
-/* Ten thousand times: one byte is another one. */
+/* Ten thousand streams, each with one changed byte. */
 TEST(a_damaged_stream_is_an_error_or_other_events_never_more)
 {
 	struct buf file = {0};

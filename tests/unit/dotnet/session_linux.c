@@ -1,6 +1,6 @@
 /*
- * A program's side of a diagnostic socket, played by this process: one that answers well, one
- * that says nothing, one that talks nonsense, one that hangs up. Time is told, not waited for.
+ * This process plays the program at a diagnostic socket: one that answers well, one that says
+ * nothing, one that talks nonsense, one that hangs up. Tests set the time instead of waiting.
  */
 #include "base/os.h"
 #include "source/dotnet/session_linux.h"
@@ -75,7 +75,7 @@ static int fd_of(struct lab *l)
 	return p.fd;
 }
 
-/* It calls, we take the call and its question. */
+/* The session connects; accept, and read its request. */
 static void take_call(struct lab *l)
 {
 	char bytes[200];
@@ -134,7 +134,7 @@ TEST(a_program_that_answers_gives_its_events)
 	dotnet_queue_release(&l.queue, UINT64_MAX, count, &events);
 	assert_int_equal(events, 208);
 	assert_int_equal(dotnet_session_lost(l.session), 0);
-	/* It has ended its stream: asked again later. */
+	/* The stream has ended, so the session asks again later. */
 	assert_int_equal(fd_of(&l), -1);
 	l.now_ns += 2 * NS_PER_SEC;
 	close(l.peer);
@@ -194,7 +194,7 @@ TEST(one_that_hangs_up_is_called_later_and_later)
 	take_call(&l);
 	close(l.peer);
 	step(&l, true);
-	l.now_ns += 1100 * NS_PER_MS;                /* two seconds now */
+	l.now_ns += 1100 * NS_PER_MS;                /* the delay has doubled to 2 s */
 	step(&l, false);
 	assert_int_equal(fd_of(&l), -1);
 	l.now_ns += NS_PER_SEC;
@@ -226,14 +226,14 @@ TEST(a_socket_of_another_process_is_not_believed)
 
 	open_lab(&l);
 	dotnet_session_free(l.session, NULL);
-	l.socket.pid = (uint32_t)getppid();          /* who answers is not who it should be */
+	l.socket.pid = (uint32_t)getppid();          /* the peer is another process */
 	l.socket.key = start_of(getppid());
 	l.session = dotnet_session_new(&l.socket, &l.ask, l.log);
 	step(&l, false);
 	assert_int_equal(fd_of(&l), -1);
 	assert_false(dotnet_session_is_over(l.session));
 	dotnet_session_free(l.session, NULL);
-	l.socket.key++;                              /* did not begin when the name says */
+	l.socket.key++;                              /* the process started at another time */
 	l.session = dotnet_session_new(&l.socket, &l.ask, l.log);
 	step(&l, false);
 	assert_true(dotnet_session_is_over(l.session));

@@ -1,5 +1,5 @@
 /*
- * Conf files: grammar, errors with file and line, and who wins.
+ * Conf files: grammar, errors with file and line, and which setting wins.
  */
 #include "options/config.h"
 #include "tests/support/alloc_walk.h"
@@ -130,7 +130,7 @@ TEST(a_missing_file_is_wrong_usage)
 	options_free(&o);
 }
 
-/* The files that are shipped: every key known, every default as the program has it. */
+/* The shipped files: every key is known, every default is the program's. */
 TEST(the_shipped_files_are_good)
 {
 	static const char *const paths[] = {
@@ -166,7 +166,7 @@ TEST(the_shipped_file_documents_every_key_with_its_default)
 		if (info->conf && !strstr(buf_text(&text), line))
 			fail_msg("conf/recorder.conf has no line '#%s = ...'", info->name);
 	}
-	/* Uncommented, numbers are what the program has anyway. */
+	/* Uncommented, numbers equal the program's defaults. */
 	for (at = text.data; (at = strstr(at, "\n#")); at++) {
 		char *eol = strchr(at + 2, '\n');
 		size_t name = strcspn(at + 2, " =\n");

@@ -1,4 +1,4 @@
-/* Times of threads: stories of switches, by hand; times in ms. */
+/* Times of threads from made-up switches; times in ms. */
 #include "source/thread_time.h"
 
 #include "tests/support/alloc_walk.h"
@@ -12,7 +12,7 @@
 static struct object object;
 static const struct frame_ref a[] = {{&object, 1, 0}, {&object, 2, 0}}, b[] = {{&object, 3, 0}};
 
-/* What was told, as "tid kind ms stack" with the stack's first offset, '-' for none. */
+/* The reported pieces, as "tid kind ms stack" with the stack's first offset, '-' for none. */
 static char told[2000];
 static uint64_t last_end_ns;
 
@@ -191,13 +191,13 @@ TEST(a_wait_has_the_stack_of_who_ended_it)
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
-	thread_time_tick(t, 1000 * MS, stays);                   /* nobody has yet */
+	thread_time_tick(t, 1000 * MS, stays);                   /* the waker is not known yet */
 	thread_time_waker(t, 1310 * MS, 7, b, 1);
 	thread_time_woken(t, 1310 * MS, 7);
 	thread_time_in(t, 1320 * MS, 7);
 	thread_time_stack(t, 1330 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 1330 * MS, 7, OUT_BLOCKED);
-	thread_time_woken(t, 1730 * MS, 7);                      /* by whom was not seen */
+	thread_time_woken(t, 1730 * MS, 7);                      /* the waker was not seen */
 	thread_time_in(t, 1740 * MS, 7);
 	assert_string_equal(told,
 			    "7 cpu 10 1\n7 blocked 890 1\n7 blocked 310 1 woken\n7 readied 10 1\n"
@@ -206,7 +206,7 @@ TEST(a_wait_has_the_stack_of_who_ended_it)
 	assert_int_equal(object.refs, 0);
 }
 
-/* As the kernel tells nothing of who had the CPU before it: 290 ms were not told of at all once. */
+/* The kernel does not say who had the CPU before; 290 ms were once not reported at all. */
 TEST(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out)
 {
 	struct thread_time *t = begin();
@@ -214,12 +214,12 @@ TEST(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out)
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_PREEMPTED);
-	thread_time_out(t, 400 * MS, 7, OUT_BLOCKED);    /* it was on a CPU, who knows since when */
+	thread_time_out(t, 400 * MS, 7, OUT_BLOCKED);    /* it was on a CPU, for an unknown time */
 	thread_time_tick(t, 500 * MS, stays);
 	assert_string_equal(told, "7 cpu 10 1\n7 blocked 100 -\n7 unknown 290 -\n");
 	told[0] = '\0';
 	thread_time_in(t, 510 * MS, 7);
-	thread_time_in(t, 550 * MS, 7);        /* and was off it since 510 at the earliest */
+	thread_time_in(t, 550 * MS, 7);        /* it was switched out at 510 or later */
 	thread_time_out(t, 560 * MS, 7, OUT_BLOCKED);
 	thread_time_tick(t, 600 * MS, stays);
 	assert_string_equal(told, "7 blocked 10 -\n7 unknown 40 -\n7 cpu 10 -\n7 blocked 40 -\n");
@@ -245,7 +245,7 @@ TEST(a_thread_that_has_left_unseen_is_not_on_its_cpu)
 
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_unseen(t, 7);
-	thread_time_unseen(t, 8);                                /* nobody */
+	thread_time_unseen(t, 8);                                /* an unknown thread */
 	thread_time_out(t, 300 * MS, 7, OUT_DEAD);
 	assert_string_equal(told, "7 unknown 200 -\n");
 	assert_int_equal(thread_time_threads(t), 0);
@@ -257,7 +257,7 @@ TEST(a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost)
 	struct thread_time *t = begin();
 
 	thread_time_born(t, 100 * MS, 7);
-	thread_time_woken(t, 101 * MS, 7);                       /* it was being made until then */
+	thread_time_woken(t, 101 * MS, 7);               /* until then it was being created */
 	thread_time_in(t, 103 * MS, 7);
 	thread_time_out(t, 113 * MS, 7, OUT_DEAD);
 	assert_string_equal(told, "7 readied 2 -\n7 cpu 10 -\n");
@@ -272,7 +272,7 @@ TEST(a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost)
 	told[0] = '\0';
 	thread_time_born(t, 400 * MS, 7);
 	thread_time_out(t, 490 * MS, 7, OUT_BLOCKED);
-	thread_time_born(t, 500 * MS, 7);                        /* another, of the same number */
+	thread_time_born(t, 500 * MS, 7);                        /* another thread with this tid */
 	assert_int_equal(thread_time_threads(t), 1);
 	thread_time_free(t);
 }
