@@ -389,7 +389,7 @@ static int open_file(struct store *s, struct err *err)
 		return connect_reader(s, &empty, err);
 	if (!rc)
 		rc = connect_writer(s, err);
-	s->deflater = deflater_new();
+	s->deflater = deflater_new(false);
 	if (!rc && !s->deflater)
 		rc = err_memory(err, "while opening %s", s->path);
 	if (!rc && s->mode == STORE_RECORD)

@@ -24,9 +24,6 @@ struct buf {
 	int failed;           /* 0, ERR_MEMORY or ERR_LIMIT */
 };
 
-static inline void buf_put(struct buf *b, const void *bytes, size_t n);
-static inline void buf_puts(struct buf *b, const char *text);
-static inline void buf_putc(struct buf *b, char c);
 /* Decimal digits. */
 void buf_put_uint(struct buf *b, uint64_t v);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);

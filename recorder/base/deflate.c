@@ -17,7 +17,7 @@ struct deflater {
 	bool gzip;
 };
 
-static struct deflater *make(bool gzip)
+struct deflater *deflater_new(bool gzip)
 {
 	struct deflater *d = calloc(1, sizeof(*d));
 
@@ -34,16 +34,6 @@ static struct deflater *make(bool gzip)
 	return d;
 }
 
-struct deflater *deflater_new(void)
-{
-	return make(false);
-}
-
-struct deflater *deflater_new_gzip(void)
-{
-	return make(true);
-}
-
 void deflater_free(struct deflater *d)
 {
 	if (d)
@@ -58,9 +48,12 @@ void deflater_start(struct deflater *d)
 		deflateSetHeader(&d->z, &d->header);
 }
 
-/* Run until all input is taken, or with Z_FINISH until the stream has ended. */
-static void run(struct deflater *d, int flush, struct buf *out)
+/* Compress until all of the input is taken, or with Z_FINISH until the stream has ended. */
+static void compress_piece(struct deflater *d, const Bytef *bytes, uInt n, int flush,
+			   struct buf *out)
 {
+	d->z.next_in = (Bytef *)bytes;
+	d->z.avail_in = n;
 	do {
 		d->z.next_out = (Bytef *)buf_reserve(out, STEP_BYTES);
 		if (!d->z.next_out)
@@ -95,9 +88,7 @@ void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *o
 	while (n && !out->failed) {
 		uInt piece = n < (1u << 30) ? (uInt)n : 1u << 30;
 
-		d->z.next_in = (Bytef *)at;
-		d->z.avail_in = piece;
-		run(d, Z_NO_FLUSH, out);
+		compress_piece(d, at, piece, Z_NO_FLUSH, out);
 		at += piece;
 		n -= piece;
 	}
@@ -124,16 +115,12 @@ enum deflate_kind deflate_kind_of(const void *bytes, size_t n)
 
 void deflater_cut(struct deflater *d, struct buf *out)
 {
-	d->z.next_in = NULL;
-	d->z.avail_in = 0;
-	run(d, Z_BLOCK, out);
+	compress_piece(d, NULL, 0, Z_BLOCK, out);
 }
 
 void deflater_end(struct deflater *d, struct buf *out)
 {
-	d->z.next_in = NULL;
-	d->z.avail_in = 0;
-	run(d, Z_FINISH, out);
+	compress_piece(d, NULL, 0, Z_FINISH, out);
 }
 
 int inflate_bytes(const void *from, size_t n, void *to, size_t nraw)

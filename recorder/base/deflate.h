@@ -11,9 +11,11 @@
 
 struct deflater;
 
-struct deflater *deflater_new(void);                 /* 268 KB; NULL = no memory */
-/* For gzip files (RFC 1952), without name or time: the same bytes on every host. */
-struct deflater *deflater_new_gzip(void);
+/*
+ * 268 KB; NULL = no memory. gzip: for a gzip file (RFC 1952), without name or time, the same bytes
+ * on every host.
+ */
+struct deflater *deflater_new(bool gzip);
 void deflater_free(struct deflater *d);              /* NULL allowed */
 
 /* Begin a stream; drops an unfinished one. */

@@ -55,20 +55,25 @@ int err_memory(struct err *err, const char *format, ...)
 	return ERR_MEMORY;
 }
 
+/* Append ": " and more to the sentence. */
+static void append(struct err *err, const char *more)
+{
+	size_t used = strlen(err->text);
+
+	snprintf(err->text + used, sizeof(err->text) - used, ": %s", more);
+	trim_partial_character(err);
+}
+
 static int set_os(struct err *err, int os_error, const char *format, va_list args)
 {
 	char reason[160];
-	size_t used;
 
-	if (!err)
-		return os_error_code(os_error);
-	err->code = os_error_code(os_error);
-	os_error_text(os_error, reason, sizeof(reason));
-	vsnprintf(err->text, sizeof(err->text), format, args);
-	used = strlen(err->text);
-	snprintf(err->text + used, sizeof(err->text) - used, ": %s", reason);
-	trim_partial_character(err);
-	return err->code;
+	if (err) {
+		set(err, os_error_code(os_error), "", format, args);
+		os_error_text(os_error, reason, sizeof(reason));
+		append(err, reason);
+	}
+	return os_error_code(os_error);
 }
 
 int err_os(struct err *err, const char *format, ...)
@@ -96,18 +101,15 @@ int err_os_code(struct err *err, int os_error, const char *format, ...)
 
 int err_prefix(struct err *err, const char *format, ...)
 {
-	char old[sizeof(err->text)];
-	size_t used;
+	struct err old;
 	va_list args;
 
 	if (!err)
 		return ERR_IO;
-	memcpy(old, err->text, sizeof(old));
+	old = *err;
 	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
+	set(err, old.code, "", format, args);
 	va_end(args);
-	used = strlen(err->text);
-	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s", (int)(sizeof(old) - 1), old);
-	trim_partial_character(err);
+	append(err, old.text);
 	return err->code;
 }

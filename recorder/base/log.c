@@ -29,23 +29,18 @@ int log_open(const char *path, struct log **out, struct err *err)
 	struct log *log = calloc(1, sizeof(*log));
 	int rc = 0;
 
-	if (log)
+	if (log) {
 		log->lock = os_mutex_new();
-	if (!log || !log->lock) {
-		log_close(log);
-		return err_memory(err, "while opening the log");
+		log->path = path ? text_dup(path, SIZE_MAX) : NULL;
 	}
-	if (path && !(log->path = text_dup(path, SIZE_MAX))) {
-		log_close(log);
-		return err_memory(err, "while opening the log");
-	}
-	if (path)
-		rc = os_open(path, OS_APPEND, &log->file, err);
-	else
+	if (!log || !log->lock || (path && !log->path))
+		rc = err_memory(err, "while opening the log");
+	else if (!path)
 		log->file = os_stderr();
+	else if ((rc = os_open(path, OS_APPEND, &log->file, err)) != 0)
+		err_prefix(err, "cannot open the log file");
 	if (rc) {
 		log_close(log);
-		err_prefix(err, "cannot open the log file");
 		return rc;
 	}
 	log->stamped = path || !os_is_terminal(log->file);

@@ -27,6 +27,14 @@ void os_error_text(int os_error, char *out, size_t n);
 /* The recorder clock in ns: CLOCK_MONOTONIC, or QueryPerformanceCounter. */
 uint64_t os_now_ns(void);
 
+/* The recorder clock this long from now; UINT64_MAX = never. */
+static inline uint64_t os_deadline_ns(uint64_t timeout_ns)
+{
+	uint64_t now_ns = os_now_ns();
+
+	return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
+}
+
 /* Wall clock, ns since 1970-01-01 UTC. */
 uint64_t os_wall_ns(void);
 
@@ -177,7 +185,7 @@ int os_lock(const char *path, struct os_file **out, struct err *err);
 
 /* The directory part of a path, without its last separator ("." when there is none). */
 void os_dirname(const char *path, struct buf *out);
-/* What follows the last of this host's separators that something follows; points into the path. */
+/* What follows the last of this host's separators; see text_last_part(). */
 const char *os_base_name(const char *path);
 
 /* This user's default path of the store; see recorder help store. */

@@ -97,13 +97,6 @@ void os_ipc_close(struct os_ipc *ipc)
 	free(ipc);
 }
 
-static uint64_t deadline(uint64_t timeout_ns)
-{
-	uint64_t now = os_now_ns();
-
-	return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
-}
-
 static int left_ms(uint64_t until_ns)
 {
 	uint64_t now = os_now_ns();
@@ -171,7 +164,7 @@ static int refuse(struct os_ipc *ipc, struct err *err)
 {
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return err_set(err, ERR_NOT_FOUND, "the caller has gone");
-	ipc->refused_until_ns = deadline(REFUSED_NS);
+	ipc->refused_until_ns = os_deadline_ns(REFUSED_NS);
 	if (errno == EMFILE || errno == ENFILE)
 		return err_os(err,
 			      "callers on %s wait until a descriptor is free; raise the limit (%s)",
@@ -187,13 +180,13 @@ int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 	int fd;
 
 	buf_reset(line);
-	if (!wait_for(ipc->fd, POLLIN, deadline(timeout_ns)))
+	if (!wait_for(ipc->fd, POLLIN, os_deadline_ns(timeout_ns)))
 		return err_set(err, ERR_NOT_FOUND, "nobody called");
 	fd = accept4(ipc->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		return refuse(ipc, err);
 	*call = NULL;
-	if (read_line(fd, deadline(CALLER_WAIT_NS), line))
+	if (read_line(fd, os_deadline_ns(CALLER_WAIT_NS), line))
 		*call = malloc(sizeof(**call));
 	if (!*call) {
 		close(fd);
@@ -205,7 +198,7 @@ int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 
 void os_ipc_answer(struct os_ipc_call *call, const char *line)
 {
-	send_line(call->fd, deadline(CALLER_WAIT_NS), line);
+	send_line(call->fd, os_deadline_ns(CALLER_WAIT_NS), line);
 	close(call->fd);
 	free(call);
 }
@@ -224,7 +217,7 @@ static int connect_until(int fd, const struct sockaddr_un *address, uint64_t unt
 int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
 	       struct err *err)
 {
-	uint64_t until_ns = deadline(timeout_ns);
+	uint64_t until_ns = os_deadline_ns(timeout_ns);
 	struct sockaddr_un address;
 	int rc = make_address(path, &address, err);
 	int fd;

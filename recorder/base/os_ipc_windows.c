@@ -83,13 +83,6 @@ static void pipe_close(struct pipe *pipe)
 	SetLastError(error);
 }
 
-static uint64_t deadline(uint64_t timeout_ns)
-{
-	uint64_t now = os_now_ns();
-
-	return timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
-}
-
 static DWORD left_ms(uint64_t until_ns)
 {
 	uint64_t now = os_now_ns();
@@ -243,7 +236,7 @@ int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 	ipc->waiting = false;
 	wait_next(ipc, 0);            /* when it fails the next call tries again and says why */
 
-	sent = read_line(&caller, deadline(CALLER_WAIT_NS), line);
+	sent = read_line(&caller, os_deadline_ns(CALLER_WAIT_NS), line);
 	*call = sent ? malloc(sizeof(**call)) : NULL;
 	if (!*call) {
 		pipe_close(&caller);
@@ -255,7 +248,7 @@ int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 
 void os_ipc_answer(struct os_ipc_call *call, const char *line)
 {
-	send_line(&call->pipe, line, deadline(CALLER_WAIT_NS));
+	send_line(&call->pipe, line, os_deadline_ns(CALLER_WAIT_NS));
 	/* Closed, not disconnected: that would take back an answer that is not read yet. */
 	pipe_close(&call->pipe);
 	free(call);
@@ -288,7 +281,7 @@ static bool pipe_connect(struct pipe *pipe, const wchar_t *name, uint64_t until_
 int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
 	       struct err *err)
 {
-	uint64_t until_ns = deadline(timeout_ns);
+	uint64_t until_ns = os_deadline_ns(timeout_ns);
 	struct pipe pipe = {0};
 	wchar_t name[NAME_CHARS];
 	int rc = 0;

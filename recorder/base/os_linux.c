@@ -125,13 +125,7 @@ void os_dirname(const char *path, struct buf *out)
 
 const char *os_base_name(const char *path)
 {
-	const char *name = path;
-
-	for (; *path; path++) {
-		if (*path == '/' && path[1])
-			name = path + 1;
-	}
-	return name;
+	return text_last_part(path, "/");
 }
 
 void os_system_store(struct buf *out)

@@ -1,7 +1,6 @@
 /*
  * This program as a service of the system: installed, started, stopped, removed, and run by the
- * service manager. Windows only; elsewhere everything is ERR_UNSUPPORTED and says what to use. One
- * thread, except os_service_run().
+ * service manager. Windows only. One thread, except os_service_run().
  *
  * Source: docs, "Service Control Manager", "Service Programs".
  */

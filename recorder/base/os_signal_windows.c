@@ -136,8 +136,7 @@ void os_signals_ignore_logoff(void)
 
 enum os_signal os_signal_wait(uint64_t timeout_ns)
 {
-	uint64_t now = os_now_ns();
-	uint64_t until_ns = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+	uint64_t until_ns = os_deadline_ns(timeout_ns);
 	enum os_signal result = OS_SIGNAL_NONE;
 
 	AcquireSRWLockExclusive(&signals.lock);

@@ -2,7 +2,7 @@
 
 #include "base/array.h"
 #include "base/os_windows.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <bcrypt.h>
 #include <fcntl.h>
@@ -340,13 +340,7 @@ static void put_folder(struct buf *out, int folder)
 
 const char *os_base_name(const char *path)
 {
-	const char *name = path;
-
-	for (; *path; path++) {
-		if ((*path == '/' || *path == '\\') && path[1])
-			name = path + 1;
-	}
-	return name;
+	return text_last_part(path, "/\\");
 }
 
 void os_system_store(struct buf *out)

@@ -13,7 +13,8 @@
 struct out {
 	struct os_file *file;       /* NULL when it goes to memory */
 	struct buf *memory;
-	char *path, *tmp_path;      /* NULL for standard output, devices and memory */
+	char *path;                 /* NULL for standard output, devices and memory */
+	struct buf tmp_path;
 	struct buf pending;
 	struct deflater *packer;    /* NULL: not packed */
 	struct buf packed;
@@ -22,18 +23,6 @@ struct out {
 	uint64_t bytes;
 	struct err failure;
 };
-
-static char *text_join(const char *a, const char *b)
-{
-	size_t na = strlen(a), nb = strlen(b);
-	char *text = malloc(na + nb + 1);
-
-	if (text) {
-		memcpy(text, a, na);
-		memcpy(text + na, b, nb + 1);
-	}
-	return text;
-}
 
 static void out_free(struct out *out)
 {
@@ -44,7 +33,7 @@ static void out_free(struct out *out)
 	buf_free(&out->packed);
 	deflater_free(out->packer);
 	free(out->path);
-	free(out->tmp_path);
+	buf_free(&out->tmp_path);
 	free(out);
 }
 
@@ -54,7 +43,7 @@ static int open_tmp(struct out *out, const char *path, struct err *err)
 	size_t n = (size_t)(text_base_name(path) - path);
 	struct os_file_info info;
 	char *folder;
-	int rc = os_open(out->tmp_path, OS_REPLACE, &out->file, err);
+	int rc = os_open(buf_text(&out->tmp_path), OS_REPLACE, &out->file, err);
 
 	if (rc != ERR_IO || !n)
 		return rc;
@@ -85,9 +74,9 @@ static int open_file(struct out *out, const char *path, bool force, struct err *
 		return err_set(err, ERR_EXISTS,
 			       "%s exists already; use --force to replace it, or -o another name",
 			       path);
-	out->path = text_join(path, "");
-	out->tmp_path = text_join(path, ".tmp");
-	if (!out->path || !out->tmp_path)
+	out->path = text_dup(path, SIZE_MAX);
+	buf_printf(&out->tmp_path, "%s.tmp", path);
+	if (!out->path || out->tmp_path.failed)
 		return err_memory(err, "while opening %s", path);
 	return open_tmp(out, path, err);
 }
@@ -124,7 +113,7 @@ int out_to_buf(struct buf *to, struct out **result, struct err *err)
 
 int out_pack(struct out *out, struct err *err)
 {
-	out->packer = deflater_new_gzip();
+	out->packer = deflater_new(true);
 	return out->packer ? 0 : err_memory(err, "while packing the output");
 }
 
@@ -230,8 +219,8 @@ void out_abandon(struct out *out)
 		return;
 	os_close(out->file);
 	out->file = NULL;
-	if (out->tmp_path)
-		os_remove(out->tmp_path, NULL);
+	if (out->path)
+		os_remove(buf_text(&out->tmp_path), NULL);
 	out_free(out);
 }
 
@@ -255,7 +244,7 @@ int out_close(struct out *out, struct err *err)
 	os_close(out->file);
 	out->file = NULL;
 	if (out->path)
-		rc = os_rename(out->tmp_path, out->path, err);
+		rc = os_rename(buf_text(&out->tmp_path), out->path, err);
 	if (rc)
 		out_abandon(out);
 	else

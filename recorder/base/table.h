@@ -29,9 +29,24 @@ struct table {
 /* Does the thing stored as `value` have the contents `key`? */
 typedef bool table_same(const void *ctx, uint32_t value, const void *key);
 
-/* The value with the contents `key`, or TABLE_NONE. */
+/*
+ * The value with the contents `key`, or TABLE_NONE. Inline, so that `same` is too: loading an
+ * incident looks up a million times.
+ */
 static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same,
-				  const void *ctx, const void *key);
+				  const void *ctx, const void *key)
+{
+	uint32_t mask = t->nslots - 1;
+	uint32_t at;
+
+	if (!t->nslots)
+		return TABLE_NONE;
+	for (at = (uint32_t)hash & mask; t->slots[at].value != TABLE_NONE; at = (at + 1) & mask) {
+		if (t->slots[at].hash == (uint32_t)hash && same(ctx, t->slots[at].value, key))
+			return t->slots[at].value;
+	}
+	return TABLE_NONE;
+}
 
 /* Add a value that is not in the table; 0 or ERR_MEMORY. Grows at 70 % use. */
 int table_add(struct table *t, uint64_t hash, uint32_t value);
@@ -68,30 +83,6 @@ size_t table_bytes(const struct table *t);
  * For bulk lookups: prefetch the slot of a hash some rounds ahead; later take the value that is
  * probably the one, to prefetch its contents before table_find() compares them.
  */
-static inline void table_prefetch(const struct table *t, uint64_t hash);
-static inline uint32_t table_guess(const struct table *t, uint64_t hash);
-
-/* A good 64-bit hash of bytes (wyhash-like mixing), and of one or two integers. */
-uint64_t hash_bytes(const void *bytes, size_t n);
-uint64_t hash_u64(uint64_t v);
-uint64_t hash_pair(uint64_t a, uint64_t b);
-
-/* Inline, so that `same` is too: loading an incident looks up a million times. */
-static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same,
-				  const void *ctx, const void *key)
-{
-	uint32_t mask = t->nslots - 1;
-	uint32_t at;
-
-	if (!t->nslots)
-		return TABLE_NONE;
-	for (at = (uint32_t)hash & mask; t->slots[at].value != TABLE_NONE; at = (at + 1) & mask) {
-		if (t->slots[at].hash == (uint32_t)hash && same(ctx, t->slots[at].value, key))
-			return t->slots[at].value;
-	}
-	return TABLE_NONE;
-}
-
 static inline void table_prefetch(const struct table *t, uint64_t hash)
 {
 	if (t->nslots)
@@ -107,3 +98,8 @@ static inline uint32_t table_guess(const struct table *t, uint64_t hash)
 	slot = &t->slots[(uint32_t)hash & (t->nslots - 1)];
 	return slot->hash == (uint32_t)hash ? slot->value : TABLE_NONE;
 }
+
+/* A good 64-bit hash of bytes (wyhash-like mixing), and of one or two integers. */
+uint64_t hash_bytes(const void *bytes, size_t n);
+uint64_t hash_u64(uint64_t v);
+uint64_t hash_pair(uint64_t a, uint64_t b);

@@ -16,15 +16,19 @@ char *text_dup(const char *text, size_t max_bytes)
 	return copy;
 }
 
+const char *text_last_part(const char *path, const char *separators)
+{
+	const char *part = path;
+
+	for (; *path; path++)
+		if (strchr(separators, *path) && path[1])
+			part = path + 1;
+	return part;
+}
+
 const char *text_base_name(const char *path)
 {
-	const char *name = path, *separators = *path == '/' ? "/" : "/\\";
-
-	for (; *path; path++) {
-		if (strchr(separators, *path) && path[1])
-			name = path + 1;
-	}
-	return name;
+	return text_last_part(path, *path == '/' ? "/" : "/\\");
 }
 
 bool text_same_fold(const char *a, const char *b)

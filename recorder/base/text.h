@@ -7,10 +7,11 @@
 /* A copy of at most max_bytes (SIZE_MAX = no limit), from malloc; NULL = no memory. */
 char *text_dup(const char *text, size_t max_bytes);
 
+/* What follows the last separator that something follows; points into the path. */
+const char *text_last_part(const char *path, const char *separators);
 /*
- * The base name in a recorded path: what follows the last separator that something follows; points
- * into the path. A path that begins with '/' is a Unix one, where '\' is an ordinary character; in
- * others both separate. For files of this host use os_base_name().
+ * The base name in a recorded path. A path that begins with '/' is a Unix one, where '\' is an
+ * ordinary character; in others both separate. For files of this host use os_base_name().
  */
 const char *text_base_name(const char *path);
 

@@ -317,7 +317,7 @@ int segment_builder_new(struct frames *frames, struct processes *processes,
 	struct segment_builder *b = calloc(1, sizeof(*b));
 
 	if (b)
-		b->deflater = deflater_new();
+		b->deflater = deflater_new(false);
 	if (!b || !b->deflater) {
 		free(b);
 		return err_memory(err, "for the open segment");

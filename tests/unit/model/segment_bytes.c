@@ -99,7 +99,7 @@ static void mutate(const uint8_t *from, size_t n)
 /* Codec 1: all columns as they are in one stream, as version 3 was written at first. */
 TEST(columns_without_planes_are_read)
 {
-	struct deflater *d = deflater_new();
+	struct deflater *d = deflater_new(false);
 	struct buf old = {0};
 	uint8_t plain[2000];
 	size_t n = seglab_unpack(rich, plain, sizeof(plain)), columns;

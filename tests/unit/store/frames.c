@@ -359,7 +359,7 @@ enum { BOMBS = 20, BOMB_BYTES = 15 << 20 };
 /* Processes 1 to BOMBS get a command line each, in a page with 15 MB that deflate to 15 KB. */
 static void put_bombs(const struct lab *lab)
 {
-	struct deflater *d = deflater_new();
+	struct deflater *d = deflater_new(false);
 	char *long_text = calloc(1, BOMB_BYTES + 1);
 	const char *const texts[] = {"short", long_text};
 	struct columns columns = {0};

@@ -15,7 +15,7 @@ struct lab_page {
 static void open_page(struct lab_page *p)
 {
 	memset(p, 0, sizeof(*p));
-	p->d = deflater_new();
+	p->d = deflater_new(false);
 	assert_non_null(p->d);
 }
 
