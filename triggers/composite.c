@@ -49,36 +49,39 @@ static int composite_needs(const struct trigger *t, struct needs *out, struct er
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-static void rate_advance(struct node *n, uint64_t now_ns)
+/* Move a window on to this time: empty each slot that a new one takes the place of. */
+static void advance(void *window, uint64_t *newest, unsigned nslots, uint64_t slot,
+		    void (*empty)(void *window, unsigned slot))
 {
-	uint64_t slot = now_ns / (n->time_ns / RATE_BUCKETS + 1), gone;
+	if (slot > nslots && *newest < slot - nslots)
+		*newest = slot - nslots;
+	while (*newest < slot)
+		empty(window, (unsigned)(++*newest % nslots));
+}
 
-	if (!n->rate->begun) {
-		n->rate->begun = true;
-		n->rate->begun_ns = now_ns;
-		n->rate->slot = slot;
-	}
-	for (gone = 0; n->rate->slot < slot; gone++) {
-		if (gone == RATE_BUCKETS)
-			n->rate->slot = slot - 1;
-		n->rate->counts[++n->rate->slot % RATE_BUCKETS] = 0;
-	}
+static void empty_rate_slot(void *window, unsigned slot)
+{
+	((struct rate *)window)->counts[slot] = 0;
 }
 
 static void rate_judge(struct node *n, bool happened, uint64_t now_ns)
 {
+	struct rate *r = n->rate;
 	uint64_t total = 0;
 	unsigned i;
 
-	rate_advance(n, now_ns);
+	if (!r->begun_ns)
+		r->begun_ns = now_ns;
+	advance(r, &r->slot, RATE_BUCKETS, now_ns / (n->time_ns / RATE_BUCKETS + 1),
+		empty_rate_slot);
 	if (happened)
-		n->rate->counts[n->rate->slot % RATE_BUCKETS]++;
+		r->counts[r->slot % RATE_BUCKETS]++;
 	for (i = 0; i < RATE_BUCKETS; i++)
-		total += n->rate->counts[i];
+		total += r->counts[i];
 	n->value = (double)total / ((double)n->time_ns / 1e9) * n->unit_sec;
 	n->now = threshold_hit(&n->limit, n->value) ? IS_TRUE : IS_FALSE;
 	/* A low rate means nothing until a whole window has passed. */
-	if (threshold_wants_small(&n->limit) && now_ns - n->rate->begun_ns < n->time_ns)
+	if (threshold_wants_small(&n->limit) && now_ns - r->begun_ns < n->time_ns)
 		n->now = IS_UNKNOWN;
 }
 
@@ -97,8 +100,9 @@ static double bucket_value(unsigned b)
 	return b ? SMALLEST * pow(2, (b + 0.5) / 32) : 0;
 }
 
-static void quantile_empty(struct quantile *q, unsigned slot)
+static void empty_quantile_slot(void *window, unsigned slot)
 {
+	struct quantile *q = window;
 	unsigned b;
 
 	for (b = 0; q->totals[slot] && b < QUANTILE_BUCKETS; b++) {
@@ -107,17 +111,6 @@ static void quantile_empty(struct quantile *q, unsigned slot)
 	}
 	q->total -= q->totals[slot];
 	q->totals[slot] = 0;
-}
-
-static void quantile_advance(struct node *n, uint64_t now_ns)
-{
-	uint64_t slot = now_ns / (n->time_ns / QUANTILE_SLOTS + 1), gone;
-
-	for (gone = 0; n->values->slot < slot; gone++) {
-		if (gone == QUANTILE_SLOTS)
-			n->values->slot = slot - 1;
-		quantile_empty(n->values, (unsigned)(++n->values->slot % QUANTILE_SLOTS));
-	}
 }
 
 static double quantile_now(const struct node *n)
@@ -139,7 +132,8 @@ static void quantile_judge(struct node *n, const struct sense *sense, uint64_t n
 	struct quantile *q = n->values;
 	unsigned slot, b;
 
-	quantile_advance(n, now_ns);
+	advance(q, &q->slot, QUANTILE_SLOTS, now_ns / (n->time_ns / QUANTILE_SLOTS + 1),
+		empty_quantile_slot);
 	if (sense->measured && sense->value == sense->value) {
 		slot = (unsigned)(q->slot % QUANTILE_SLOTS);
 		b = bucket_of(sense->value);

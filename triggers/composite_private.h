@@ -19,8 +19,7 @@ enum truth { IS_FALSE, IS_TRUE, IS_UNKNOWN };
 struct rate {
 	uint64_t slot;                       /* of the newest bucket: time / width */
 	uint32_t counts[RATE_BUCKETS];
-	bool begun;
-	uint64_t begun_ns;
+	uint64_t begun_ns;                   /* 0 = nothing was judged yet */
 };
 
 /* The values of the last window, counted by size. */
