@@ -367,14 +367,5 @@ uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s)
 
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes)
 {
-	struct process *process = process_find(processes, s->socket.pid, UINT64_MAX);
-	struct proc_pid now;
-
-	if (!process && !s->own && proc_pid_read(s->socket.pid, &now))
-		s->own = process_add(processes, s->socket.pid, now.start_ns, 0, 0, now.name);
-	if (!process && s->own) {
-		process = s->own;
-		process_ref(process);
-	}
-	return process;
+	return proc_pid_process(processes, s->socket.pid, &s->own);
 }

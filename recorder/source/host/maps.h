@@ -12,8 +12,7 @@
 
 struct mapping {
 	uint64_t start, end;            /* [start, end) */
-	/* file offset of start; the address itself for JIT regions */
-	uint64_t pgoff;
+	uint64_t pgoff;               /* file offset of start; the address itself for JIT regions */
 	struct object *object;
 	uint32_t flags;                 /* FRAME_JIT: its frames are JIT code */
 };

@@ -22,7 +22,7 @@
 #define SEEN_MAX 65536u                      /* processes beyond this are examined at every scan */
 #define SCANS_SKIPPED_MAX 16u                /* the most scans between two looks at a process */
 #define GROUPS_MAX 512u
-#define PROCESSES_MAX 16384u                 /* in other namespaces */
+#define MEMBERS_MAX 16384u                   /* in other namespaces */
 #define KNOWN_MAX 1024u
 #define UNKNOWN_RETRY_NS (10 * NS_PER_SEC)   /* for a file whose process was not found */
 #define ENTRIES_MAX 65536u                   /* examined for one group of processes */
@@ -109,7 +109,7 @@ static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t p
 
 	for (i = 0; i < w->ngroups && !ns_group_is(&w->groups[i], mounts, pids); i++)
 		;
-	if (i == GROUPS_MAX || w->nmembers == PROCESSES_MAX ||
+	if (i == GROUPS_MAX || w->nmembers == MEMBERS_MAX ||
 	    (i == w->ngroups && w->hung && ns_hung_has(w->hung, mounts, pids, os_now_ns())))
 		return;
 	if (ARRAY_ROOM(w->members, w->room, w->nmembers + 1))

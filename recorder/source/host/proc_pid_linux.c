@@ -124,6 +124,20 @@ bool proc_names_read(uint32_t pid, struct proc_names *out)
 	return true;
 }
 
+struct process *proc_pid_process(struct processes *processes, uint32_t pid, struct process **own)
+{
+	struct process *process = process_find(processes, pid, UINT64_MAX);
+	struct proc_pid now;
+
+	if (process)
+		return process;
+	if (!*own && proc_pid_read(pid, &now))
+		*own = process_add(processes, pid, now.start_ns, 0, 0, now.name);
+	if (*own)
+		process_ref(*own);
+	return *own;
+}
+
 uint32_t proc_pid_inner(uint32_t pid)
 {
 	struct buf text = {0};

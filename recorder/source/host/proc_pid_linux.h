@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "model/process.h"
 #include "model/process_name.h"
 #include "source/host/proc_parse.h"
 
@@ -42,6 +43,12 @@ struct proc_names {
 	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
 };
 bool proc_names_read(uint32_t pid, struct proc_names *out);
+
+/*
+ * The process that some source keeps; else the one in *own, which is added at the first call, and
+ * which the caller drops. Comes with a reference; NULL = there is no such process.
+ */
+struct process *proc_pid_process(struct processes *processes, uint32_t pid, struct process **own);
 
 /* Its pid in its own namespace (NSpid); 0 = there is no such process, or /proc hides it. */
 uint32_t proc_pid_inner(uint32_t pid);

@@ -22,8 +22,7 @@ struct tmp_wait {
 	uint64_t noisy_until_ns;
 	int mounts;                          /* -1 = cannot be watched */
 	uint64_t dev, ino;                   /* of /tmp, 0 = there is none */
-	/* out: /tmp was mounted over or unmounted; the caller clears it */
-	bool replaced;
+	bool replaced;           /* out: /tmp was mounted over or unmounted; the caller clears it */
 };
 
 /* Call it before the first watch on /tmp. Neither function closes `wake`. */

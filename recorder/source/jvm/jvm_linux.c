@@ -178,15 +178,8 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector,
 /* A process that no other source knows lives as long as the JVM is in our table. */
 static struct process *process_of(struct jvm_source *s, struct jvm *j)
 {
-	struct process *process = process_find(s->processes, j->pid, UINT64_MAX);
-	struct proc_pid now;
+	struct process *process = proc_pid_process(s->processes, j->pid, &j->own);
 
-	if (!process && !j->own && proc_pid_read(j->pid, &now))
-		j->own = process_add(s->processes, j->pid, now.start_ns, 0, 0, now.name);
-	if (!process && j->own) {
-		process = j->own;
-		process_ref(process);
-	}
 	if (process)
 		gc_counters_program(s->counters, process);
 	return process;

@@ -46,8 +46,7 @@ struct perf_state_config {
 	const char *only_process;            /* NULL = all */
 	bool command_lines;                  /* read those of new programs at once: needs.h */
 	bool ksymbols;                       /* records report BPF programs and trampolines */
-	/* also for mappings from /proc, so that objects agree */
-	bool build_ids;
+	bool build_ids;                    /* also for mappings from /proc, so that objects agree */
 };
 
 int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out, struct err *err);

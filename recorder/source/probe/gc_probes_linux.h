@@ -27,8 +27,7 @@
 #define GC_PROBE_FIELDS 4u
 #define GC_THREADS 256u
 
-/* JVMs without performance data that use one libjvm.so */
-#define GC_JVMS_MAX 32u
+#define GC_JVMS_MAX 32u                   /* JVMs without performance data that use one libjvm.so */
 
 enum gc_edge { GC_NO_EDGE, GC_BEGINS, GC_ENDS };
 enum gc_program { GC_CPYTHON, GC_V8, GC_HOTSPOT };

@@ -14,7 +14,7 @@
  *
  * A __data_loc is 4 bytes that say where in the record the value is: length << 16 | offset. In a
  * __rel_loc the offset counts from the end of these 4 bytes. Source: Documentation/trace/events.rst
- * of the kernel, and linux-capture.md section 7.
+ * of the kernel.
  *
  * Portable; neither text nor record is trusted. Any thread.
  */

@@ -189,7 +189,6 @@ static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct per
 		out->kind = PERF_KIND_SWITCH;
 		out->u.change.out = (misc & MISC_SWITCH_OUT) != 0;
 		out->u.change.preempted = (misc & MISC_SWITCH_OUT_PREEMPT) != 0;
-		out->u.change.other_pid = le32(b);
 		out->u.change.other_tid = le32(b + 4);
 		return true;
 	case RECORD_LOST:

@@ -79,8 +79,7 @@ struct perf_record {
 		struct {
 			bool out;                        /* pid, tid leave; else they come */
 			bool preempted;                  /* out: the thread could have run on */
-			/* 0 = idle; (uint32_t)-1 = a released task */
-			uint32_t other_pid, other_tid;
+			uint32_t other_tid;              /* 0 = idle; -1 = a released task */
 		} change;
 		uint64_t lost;
 	} u;
