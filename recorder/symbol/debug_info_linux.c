@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "symbol/demangle.h"
+#include "symbol/sort.h"
 
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -16,15 +17,13 @@
 
 /* ---- libdw ----------------------------------------------------------------------------------- */
 
-#define LIBDW(F)                                                                                   \
-	F(elf_version)                                                                             \
-	F(elf_begin) F(elf_end) F(dwarf_begin_elf) F(dwarf_end) F(dwarf_get_units) F(dwarf_ranges) \
-		F(dwarf_haspc) F(dwarf_hasattr) F(dwarf_tag) F(dwarf_child) F(dwarf_siblingof)     \
-			F(dwarf_offdie) F(dwarf_dieoffset) F(dwarf_attr) F(dwarf_attr_integrate)   \
-				F(dwarf_formstring) F(dwarf_formudata) F(dwarf_diename)            \
-					F(dwarf_entrypc) F(dwarf_getsrcfiles) F(dwarf_filesrc)     \
-						F(dwarf_getsrc_die) F(dwarf_lineno)                \
-							F(dwarf_linesrc)
+#define LIBDW(F) \
+	F(elf_version) F(elf_begin) F(elf_end) F(dwarf_begin_elf) F(dwarf_end) \
+	F(dwarf_get_units) F(dwarf_ranges) F(dwarf_haspc) F(dwarf_hasattr) F(dwarf_tag) \
+	F(dwarf_child) F(dwarf_siblingof) F(dwarf_offdie) F(dwarf_dieoffset) F(dwarf_attr) \
+	F(dwarf_attr_integrate) F(dwarf_formstring) F(dwarf_formudata) F(dwarf_diename) \
+	F(dwarf_entrypc) F(dwarf_getsrcfiles) F(dwarf_filesrc) F(dwarf_getsrc_die) \
+	F(dwarf_lineno) F(dwarf_linesrc)
 
 struct libdw {
 #define MEMBER(name) __typeof__(name) *name;
@@ -54,13 +53,12 @@ int debug_info_check(struct err *err)
 	struct libdw lib;
 	const char *missing = load_libdw(&lib);
 
-	return missing ? err_set(err, ERR_UNSUPPORTED,
-				 "source lines and inlined functions need elfutils' libdw, and %s "
-				 "is "
-				 "missing: install libdw1 (Debian), elfutils-libs (Fedora) or "
-				 "libdw (others)",
-				 missing)
-		       : 0;
+	if (!missing)
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED,
+		       "source lines and inlined functions need elfutils' libdw, and %s is "
+		       "missing: install libdw1 (Debian), elfutils-libs (Fedora) or libdw (others)",
+		       missing);
 }
 
 /* ---- ranges of addresses --------------------------------------------------------------------- */
@@ -72,8 +70,7 @@ struct range {
 
 struct ranges {
 	struct range *items;
-	size_t n;
-	uint32_t room;
+	uint32_t n, room;
 	bool failed;
 };
 
@@ -90,26 +87,21 @@ struct debug_info {
 	char files[LINES_DEPTH_MAX][PATH_BYTES];
 };
 
-static void add_range(struct ranges *r, const struct range *one)
-{
-	if (ARRAY_ROOM(r->items, r->room, r->n + 1))
-		r->failed = true;
-	else
-		r->items[r->n++] = *one;
-}
-
 static void add_die(struct debug_info *d, Dwarf_Die *die, struct ranges *to)
 {
-	struct range one = {.die = d->lib.dwarf_dieoffset(die)};
+	Dwarf_Off offset = d->lib.dwarf_dieoffset(die);
 	Dwarf_Addr base = 0, start, end;
 	ptrdiff_t at = 0;
 
 	while ((at = d->lib.dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		one.start = start;
-		one.end = end;
 		/* Code that the linker discarded keeps its debug information, near address 0. */
-		if (start && start < end && elf_code_segment(d->head, start))
-			add_range(to, &one);
+		if (!start || start >= end || !elf_code_segment(d->head, start))
+			continue;
+		if (ARRAY_ROOM(to->items, to->room, to->n + 1)) {
+			to->failed = true;
+			return;
+		}
+		to->items[to->n++] = (struct range){start, end, offset};
 	}
 }
 
@@ -127,19 +119,11 @@ static int compare_ranges(const void *left, const void *right)
 
 static const struct range *find_range(const struct ranges *r, uint64_t vaddr)
 {
-	size_t low = 0, high = r->n, tries;
+	uint32_t n = sorted_upto(r->items, r->n, sizeof(*r->items), 8, vaddr), i;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->items[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (tries = 0; low-- > 0 && tries < OVERLAPS_MAX; tries++) {
-		if (vaddr < r->items[low].end)
-			return &r->items[low];
+	for (i = 1; i <= n && i <= OVERLAPS_MAX; i++) {
+		if (vaddr < r->items[n - i].end)
+			return &r->items[n - i];
 	}
 	return NULL;
 }

@@ -66,20 +66,10 @@ static uint64_t mtime_of(const struct stat *st)
 
 /* ---- what is there --------------------------------------------------------------------------- */
 
-static int add_item(struct list *list, const char *name, const struct stat *st)
-{
-	if (ARRAY_ROOM(list->items, list->room, list->n + 1))
-		return ERR_MEMORY;
-	list->items[list->n] =
-		(struct item){.used_ns = mtime_of(st), .bytes = (uint64_t)st->st_size};
-	snprintf(list->items[list->n++].name, NAME_BYTES, "%s", name);
-	list->bytes += (uint64_t)st->st_size;
-	return 0;
-}
-
 /* Remove unfinished files of recorders that were killed, once nobody can still be writing them. */
 static void list_file(struct symbol_disk *d, const char *name, struct list *list)
 {
+	struct item *item;
 	struct stat st;
 
 	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
@@ -87,9 +77,17 @@ static void list_file(struct symbol_disk *d, const char *name, struct list *list
 	if (!strncmp(name, UNFINISHED, strlen(UNFINISHED))) {
 		if (mtime_of(&st) + 60 * NS_PER_SEC < os_wall_ns())
 			unlinkat(d->fd, name, 0);
-	} else if (is_index_name(name) &&
-		   (list->n >= SYMBOL_DISK_FILES_MAX || add_item(list, name, &st))) {
-		unlinkat(d->fd, name, 0);
+	} else if (is_index_name(name)) {
+		if (list->n >= SYMBOL_DISK_FILES_MAX ||
+		    ARRAY_ROOM(list->items, list->room, list->n + 1)) {
+			unlinkat(d->fd, name, 0);
+			return;
+		}
+		item = &list->items[list->n++];
+		item->used_ns = mtime_of(&st);
+		item->bytes = (uint64_t)st.st_size;
+		snprintf(item->name, sizeof(item->name), "%s", name);
+		list->bytes += item->bytes;
 	}
 }
 
@@ -109,9 +107,7 @@ static void list_files(struct symbol_disk *d, struct list *list)
 
 static int by_use(const void *a, const void *b)
 {
-	uint64_t x = ((const struct item *)a)->used_ns, y = ((const struct item *)b)->used_ns;
-
-	return x < y ? -1 : x > y;
+	return compare_u64(((const struct item *)a)->used_ns, ((const struct item *)b)->used_ns);
 }
 
 /* Evict the least recently used files until n more bytes fit. */

@@ -173,7 +173,6 @@ static void read_optional(const uint8_t *optional, uint32_t noptional, struct pe
 	head->is64 = le16(optional) == MAGIC_PE32_PLUS;
 	head->image_base = head->is64 ? le64(optional + 24) : le32(optional + 28);
 	head->image_bytes = le32(optional + 56);
-	head->checksum = le32(optional + 64);
 	read_directory(optional, noptional, DIRECTORY_EXPORT, &head->export_rva,
 		       &head->export_bytes);
 	if (head->machine == MACHINE_X64)

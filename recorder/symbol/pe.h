@@ -31,7 +31,6 @@ struct pe_head {
 	uint16_t machine;                    /* 0x14c x86, 0x8664 x64, 0xaa64 ARM64 */
 	uint32_t timestamp;              /* seconds since 1970, or a hash for reproducible builds */
 	uint32_t image_bytes;                /* SizeOfImage */
-	uint32_t checksum;
 	uint64_t image_base;
 	bool has_pdb;
 	uint8_t pdb_guid[16];                /* byte order as in the file: u32, u16, u16, 8 bytes */

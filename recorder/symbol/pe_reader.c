@@ -114,6 +114,12 @@ static void identity_text(const struct finds *f, bool pdb, char out[64])
 
 /* ---- opening candidates ---------------------------------------------------------------------- */
 
+static void close_file(struct os_file **file)
+{
+	os_close(*file);
+	*file = NULL;
+}
+
 static bool open_file(const char *path, struct os_file **file, struct bytes *out)
 {
 	struct os_file_info info;
@@ -121,18 +127,11 @@ static bool open_file(const char *path, struct os_file **file, struct bytes *out
 	if (os_open(path, OS_READ_PLAIN, file, NULL))
 		return false;
 	if (os_file_info(*file, &info, NULL) || info.size_bytes > FILE_MAX_BYTES) {
-		os_close(*file);
-		*file = NULL;
+		close_file(file);
 		return false;
 	}
 	*out = bytes_of_file(*file, info.size_bytes);
 	return true;
-}
-
-static void close_file(struct os_file **file)
-{
-	os_close(*file);
-	*file = NULL;
 }
 
 static bool try_image(struct finds *f, const char *path)
@@ -329,12 +328,11 @@ static int open_pe(const struct symbol_env *env, const struct object *object, ui
 		return rc;
 	if (f.answer == DBGHELP_NO_SYMSRV)
 		t->base.note = "the symbol path names a server, but System32 has no symsrv.dll (it "
-			       "comes with "
-			       "Debugging Tools for Windows): names come from local files only";
+			       "comes with Debugging Tools for Windows): names come from local "
+			       "files only";
 	else if (f.answer == DBGHELP_LATE)
 		t->base.note = "a symbol server takes too long: some names will be missing; the "
-			       "files that it "
-			       "sends meanwhile are used next time";
+			       "files that it sends meanwhile are used next time";
 	t->base.reader = &pe_reader;
 	*out = &t->base;
 	return 0;

@@ -280,15 +280,11 @@ bool eh_frame_pointer(const uint8_t *header, size_t header_bytes, uint64_t heade
 		      uint64_t *frames_vaddr)
 {
 	struct eh_cursor c = open_header(header, header_bytes, header_vaddr);
-	uint64_t pointer;
+	uint64_t pointer = c.bad ? 0 : eh_get_pointer(&c, header[1], header_vaddr);
 
-	if (c.bad)
-		return false;
-	pointer = eh_get_pointer(&c, header[1], header_vaddr);
-	if (c.bad)
-		return false;
-	*frames_vaddr = pointer;
-	return true;
+	if (!c.bad)
+		*frames_vaddr = pointer;
+	return !c.bad;
 }
 
 /* Use the file's index if it is sorted and has the encoding that every linker writes. */

@@ -6,22 +6,10 @@
 
 #define CONNECTOR_PROC 1u                    /* CN_IDX_PROC, CN_VAL_PROC */
 
-static void take_exit(const unsigned char *b, struct exit_record *out)
-{
-	uint32_t status = le32(b + 60);
-
-	out->kind = EXIT_RECORD_EXIT;
-	out->tid = le32(b + 52);
-	out->pid = le32(b + 56);
-	out->signal = status & 0x7f;
-	out->core = (status & 0x80) != 0;
-	out->code = (uint8_t)(status >> 8);
-}
-
 bool exit_record_parse(const void *bytes, size_t n, struct exit_record *out)
 {
 	const unsigned char *b = bytes;
-	uint32_t length, what;
+	uint32_t length, what, status;
 
 	memset(out, 0, sizeof(*out));
 	if (n < 56)
@@ -36,7 +24,13 @@ bool exit_record_parse(const void *bytes, size_t n, struct exit_record *out)
 		out->kind = EXIT_RECORD_ANSWER;
 		out->error = le32(b + 52);
 	} else if (what == EXIT_WHAT_EXIT && length >= 68) {
-		take_exit(b, out);
+		status = le32(b + 60);
+		out->kind = EXIT_RECORD_EXIT;
+		out->tid = le32(b + 52);
+		out->pid = le32(b + 56);
+		out->signal = status & 0x7f;
+		out->core = (status & 0x80) != 0;
+		out->code = (uint8_t)(status >> 8);
 	}
 	return true;
 }

@@ -143,12 +143,11 @@ static void note_process(struct process_list *s, const PROCESSENTRY32W *entry, b
 	struct listed_process *p = at < s->n && s->all[at].pid == pid ? &s->all[at] : NULL;
 
 	/* While it is held open its pid is not reused. */
-	if (p && !by_id_has_ended(p->handle)) {
-		p->round = s->round;
+	if (p) {
+		if (!by_id_has_ended(p->handle))
+			p->round = s->round;         /* else this round reports its end */
 		return;
 	}
-	if (p)
-		return;                      /* this round reports its end */
 	p = insert_process(s, at, pid);
 	if (!p)
 		return;
