@@ -9,18 +9,16 @@
 #include "source/probe/gc_probes_linux.h"
 #include "source/jvm/options.h"
 #include "source/host/maps.h"
+#include "source/host/proc_pid_linux.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbol_open.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #define MAPS_MAX_BYTES ((size_t)16 << 20)
 #define GRACE_NS 300000000ULL            /* for the process looked at when time runs out */
@@ -124,18 +122,11 @@ struct process_view {
 /* Whether it is a live user process: no kernel thread, and not ended. */
 static bool is_process(uint32_t pid)
 {
-	struct buf text = {0};
-	char path[64], state = 'Z';
-	const char *at = NULL;
-	unsigned flags = 0;
+	struct proc_stat stat;
+	uint64_t start_ns;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	if (os_load(path, 8192, &text, NULL) == 0)
-		at = strrchr(buf_text(&text), ')');
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
-		state = 'Z';
-	buf_free(&text);
-	return state != 'Z' && state != 'X' && !(flags & KERNEL_THREAD_FLAG);
+	return proc_pid_stat(pid, &stat, &start_ns) && stat.state != 'Z' && stat.state != 'X' &&
+	       !(stat.flags & KERNEL_THREAD_FLAG);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -147,13 +138,7 @@ static bool ends_with(const char *text, const char *end)
 
 static void read_name(struct process_view *v)
 {
-	char path[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", v->pid);
-	n = readlink(path, v->exe, sizeof(v->exe) - 1);
-	v->exe[n > 0 ? n : 0] = '\0';
-	if (n > 0) {
+	if (proc_pid_exe(v->pid, v->exe, sizeof(v->exe))) {
 		snprintf(v->name, sizeof(v->name), "%s", text_base_name(v->exe));
 		if (ends_with(v->name, " (deleted)"))
 			v->name[strlen(v->name) - strlen(" (deleted)")] = '\0';
@@ -334,9 +319,10 @@ static void count_process(struct survey *s, const struct process_view *v)
 /* ---- all of them: the thread ----------------------------------------------------------------- */
 
 /* returns  false when the caller no longer waits */
-static bool see_process(struct work *w, uint32_t pid)
+static bool see_process(void *ctx, uint32_t pid)
 {
 	struct process_view *v;
+	struct work *w = ctx;
 	bool wanted;
 
 	if (!is_process(pid))
@@ -379,17 +365,10 @@ static void work_free(struct work *w)
 static void survey_main(void *ctx)
 {
 	struct work *w = ctx;
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	bool wanted = true, abandoned;
+	bool abandoned;
 
 	dotnet_find_all(note_socket, w);
-	while (wanted && dir && (entry = readdir(dir)) != NULL) {
-		if (isdigit((unsigned char)entry->d_name[0]))
-			wanted = see_process(w, (uint32_t)strtoul(entry->d_name, NULL, 10));
-	}
-	if (dir)
-		closedir(dir);
+	proc_each("/proc", see_process, w);
 	os_mutex_lock(w->lock);
 	w->finished = true;
 	abandoned = w->abandoned;
