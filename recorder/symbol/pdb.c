@@ -247,10 +247,12 @@ static int read_sections(struct publics *p, uint32_t stream)
 /* The section of code that an offset lies in, section counted from 1; NULL = there is none. */
 static const struct section *find_code(const struct publics *p, uint32_t section, uint32_t offset)
 {
-	const struct section *s = &p->sections[section - 1];
+	const struct section *s;
 
-	return section && section <= p->nsections && s->executable && offset < s->end - s->rva
-		       ? s : NULL;
+	if (section == 0 || section > p->nsections)
+		return NULL;
+	s = &p->sections[section - 1];
+	return s->executable && offset < s->end - s->rva ? s : NULL;
 }
 
 /* A procedure also says where it ends, which bounds the public name at the same place. */
