@@ -4,8 +4,10 @@
  */
 #include "analysis/backtest.h"
 #include "cli/cmd.h"
+#include "cli/sheet.h"
 
-#include "base/json.h"
+#include "base/array.h"
+#include "base/fit.h"
 #include "base/os.h"
 #include "analysis/known_names.h"
 #include "engine/trace.h"
@@ -202,22 +204,8 @@ static void event_of(const struct incident *in, uint32_t i, struct thread *const
 	}
 }
 
-static int feed_events(struct run *r, const struct incident *in, struct thread *const *threads,
-		       struct err *err)
-{
-	struct event e;
-	uint32_t i;
-	int rc = 0;
-
-	for (i = 0; !rc && i < in->nevents; i++) {
-		event_of(in, i, threads, &e);
-		rc = backtest_feed(&r->test, &e, err);
-	}
-	return rc ? rc : backtest_end(&r->test, in->head.t1_ns, err);
-}
-
-/* Collect the names in rules that the incident does not hold. */
-static int tell_incident(struct run *r, const struct incident *in, struct thread *const *threads,
+/* Feed its events to the rules, and collect the names in rules that it does not hold. */
+static int feed_incident(struct run *r, const struct incident *in, struct thread *const *threads,
 			 struct err *err)
 {
 	struct known_names *names = NULL;
@@ -228,8 +216,12 @@ static int tell_incident(struct run *r, const struct incident *in, struct thread
 
 	for (i = 0; !rc && i < in->nevents; i++) {
 		event_of(in, i, threads, &e);
-		rc = known_names_add(names, &e, err);
+		rc = backtest_feed(&r->test, &e, err);
+		if (!rc)
+			rc = known_names_add(names, &e, err);
 	}
+	if (!rc)
+		rc = backtest_end(&r->test, in->head.t1_ns, err);
 	snprintf(where, sizeof(where), "incident %" PRId64, in->head.id);
 	for (i = 0; !rc && i < r->ntriggers && (!i || !r->sweep.n); i++)
 		known_names_explain(names, r->triggers[i], where, &r->doubts);
@@ -252,12 +244,9 @@ static int read_incident(struct run *r, struct err *err)
 		rc = err_memory(err, "for the incident's threads");
 	if (!rc)
 		rc = make_threads(&in, all, threads, err);
-	if (!rc) {
-		r->zero_ns = in.head.trigger_ns;
-		rc = feed_events(r, &in, threads, err);
-	}
+	r->zero_ns = in.head.trigger_ns;
 	if (!rc)
-		rc = tell_incident(r, &in, threads, err);
+		rc = feed_incident(r, &in, threads, err);
 	free(threads);
 	processes_free(all);
 	incident_free(&in);
@@ -266,48 +255,43 @@ static int read_incident(struct run *r, struct err *err)
 
 /* ---- what comes out -------------------------------------------------------------------------- */
 
-static void put_firing(const struct run *r, const struct backtest_firing *f, struct buf *out)
+static void put_firing(const struct run *r, const struct backtest_firing *f, struct sheet *sheet)
 {
 	int64_t ns = (int64_t)(f->time_ns - r->zero_ns);
 	/* stored times are multiples of 100 ns */
 	double seconds = ns > -500 && ns < 0 ? 0 : (double)ns / 1e9;
-	struct json j = {.out = out};
+	const struct sheet_cell cells[] = {
+		{"time_s", .kind = SHEET_NUMBER, .v = seconds},
+		{"rule", .text = r->triggers[f->rule]->spec},
+		{"value", .kind = SHEET_NUMBER, .v = f->value},
+		{"limit", .kind = SHEET_NUMBER, .v = f->limit},
+		{"reason", .text = f->why},
+	};
 
-	if (!r->o->json) {
-		buf_printf(out, "%+14.6f s  %s\n", seconds, f->why);
-		return;
-	}
-	json_open(&j, '{');
-	json_key_num(&j, "time_s", seconds);
-	json_key_str(&j, "rule", r->triggers[f->rule]->spec);
-	json_key_num(&j, "value", f->value);
-	json_key_num(&j, "limit", f->limit);
-	json_key_str(&j, "reason", f->why);
-	json_close(&j, '}');
-	buf_putc(out, '\n');
+	if (sheet->json)
+		sheet_row(sheet, cells, COUNT_OF(cells));
+	else
+		buf_printf(&sheet->out, "%+14.6f s  %s\n", seconds, f->why);
 }
 
-static void put_sweep(const struct run *r, struct buf *out)
+static void put_sweep(const struct run *r, struct sheet *sheet)
 {
 	char limit[NUMBER_TEXT_BYTES];
 	uint32_t i;
 
-	if (!r->o->json)
-		buf_puts(out, "       limit  incidents\n");
 	for (i = 0; i < r->sweep.n; i++) {
-		struct json j = {.out = out};
 		double at = r->sweep.from + i * r->sweep.step;
+		const struct sheet_cell cells[] = {
+			{"limit", .kind = SHEET_NUMBER, .v = at},
+			{NULL, "limit", 12, .text = limit},
+			{"incidents", "incidents", 11, SHEET_NUMBER,
+			 .v = (double)r->test.rules[i].fired},
+		};
 
-		if (!r->o->json) {
-			number_text(at, limit);
-			buf_printf(out, "%12s  %9" PRIu64 "\n", limit, r->test.rules[i].fired);
-			continue;
-		}
-		json_open(&j, '{');
-		json_key_num(&j, "limit", at);
-		json_key_uint(&j, "incidents", r->test.rules[i].fired);
-		json_close(&j, '}');
-		buf_putc(out, '\n');
+		number_text(at, limit);
+		if (!i)
+			sheet_heading(sheet, cells, COUNT_OF(cells));
+		sheet_row(sheet, cells, COUNT_OF(cells));
 	}
 }
 
@@ -355,17 +339,6 @@ static void remark_held_back(const struct run *r)
 			 "--delay-after-trigger-sec 0 counts each", delay);
 }
 
-static void put_doubts(const struct run *r)
-{
-	const char *at;
-	size_t n;
-
-	for (at = buf_text(&r->doubts); *at; at += n + 1) {
-		n = strcspn(at, "\n");
-		cmd_note("%.*s", (int)n, at);
-	}
-}
-
 /* As for collect --from: exit 3 when no rule would have fired. */
 static int outcome(const struct run *r, struct err *err)
 {
@@ -377,19 +350,20 @@ static int outcome(const struct run *r, struct err *err)
 
 static int print(const struct run *r, struct err *err)
 {
-	struct buf out = {0};
+	struct sheet sheet;
+	const char *at;
 	uint32_t i;
 	int rc;
 
+	sheet_init(&sheet, r->o);
+	sheet.columns = FIT_ALL;
 	for (i = 0; i < r->test.nfirings; i++)
-		put_firing(r, &r->test.firings[i], &out);
-	if (r->sweep.n)
-		put_sweep(r, &out);
-	rc = buf_check(&out, "the firings", err);
-	if (!rc)
-		rc = cmd_print(&out, err);
-	buf_free(&out);
-	put_doubts(r);
+		put_firing(r, &r->test.firings[i], &sheet);
+	put_sweep(r, &sheet);
+	rc = sheet_print(&sheet, err);
+	sheet_free(&sheet);
+	for (at = buf_text(&r->doubts); *at; at += strcspn(at, "\n") + 1)
+		cmd_note("%.*s", (int)strcspn(at, "\n"), at);
 	remark_silent(r);
 	remark_held_back(r);
 	if (r->test.nfirings == BACKTEST_FIRINGS_MAX)

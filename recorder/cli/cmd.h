@@ -21,8 +21,7 @@ int cmd_show(const struct options *o, struct err *err);
 int cmd_report(const struct options *o, struct err *err);
 int cmd_export(const struct options *o, struct err *err);
 int cmd_diff(const struct options *o, struct err *err);
-int cmd_delete(const struct options *o, struct err *err);
-int cmd_pin(const struct options *o, struct err *err);       /* pin, unpin */
+int cmd_edit(const struct options *o, struct err *err);      /* delete, pin, unpin */
 int cmd_events(const struct options *o, struct err *err);
 int cmd_counters(const struct options *o, struct err *err);
 int cmd_stacks(const struct options *o, struct err *err);

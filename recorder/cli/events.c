@@ -9,8 +9,8 @@
 #include "base/fit.h"
 #include "base/nearest.h"
 #include "base/os.h"
-#include "base/table.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/utf8.h"
 #include "engine/trace.h"
 #include "export/event_json.h"
@@ -26,7 +26,7 @@
 #define OTHER_NAMES "(others)"
 
 struct event_name {
-	char *provider, *name;
+	const char *provider, *name;         /* set by set_names() */
 	/* in the file; of these, passed by the options */
 	uint64_t seen, shown;
 };
@@ -35,9 +35,10 @@ struct listing {
 	const struct options *o;
 	struct out *out;                     /* NULL = only counted */
 	struct sheet sheet;                    /* one line at a time */
-	struct table by_name;
-	struct event_name *names;
-	uint32_t nnames, room;
+	struct text_table texts;             /* provider, NUL, name */
+	struct buf key;
+	struct event_name *names;            /* by their text's number */
+	uint32_t nnames;
 	uint64_t shown;
 	/* --live: the rule that selects events; NULL = a file */
 	struct trigger *rule;
@@ -80,57 +81,28 @@ static bool is_wanted(struct listing *l, const struct event *e)
 
 /* ---- how many -------------------------------------------------------------------------------- */
 
-struct name_key {
-	const char *provider, *name;
-};
-
-static bool same_name(const void *ctx, uint32_t value, const void *key)
-{
-	const struct listing *l = ctx;
-	const struct name_key *k = key;
-
-	return strcmp(l->names[value].name, k->name) == 0 &&
-	       strcmp(l->names[value].provider, k->provider) == 0;
-}
-
 static int no_memory(struct listing *l)
 {
 	return err_memory(l->err, "for the names of events");
 }
 
-static int add_name(struct listing *l, const struct name_key *key, uint64_t hash)
-{
-	struct event_name *n;
-
-	if (ARRAY_ROOM(l->names, l->room, l->nnames + 1))
-		return no_memory(l);
-	n = &l->names[l->nnames];
-	*n = (struct event_name){.provider = text_dup(key->provider, SIZE_MAX),
-				 .name = text_dup(key->name, SIZE_MAX)};
-	l->nnames++;
-	if (!n->provider || !n->name || table_add(&l->by_name, hash, l->nnames - 1))
-		return no_memory(l);
-	return 0;
-}
-
 static int count_name(struct listing *l, const struct event *e, bool wanted)
 {
-	struct name_key key = {provider_of(e), name_of(e)};
-	uint64_t hash;
+	bool full = l->nnames >= NAMES_MAX;
 	uint32_t at;
-	int rc = 0;
 
-	if (l->nnames >= NAMES_MAX)
-		key = (struct name_key){"", OTHER_NAMES};
-	hash = hash_pair(hash_bytes(key.provider, strlen(key.provider)),
-			 hash_bytes(key.name, strlen(key.name)));
-	at = table_find(&l->by_name, hash, same_name, l, &key);
-	if (at == TABLE_NONE) {
-		at = l->nnames;
-		rc = add_name(l, &key, hash);
+	buf_reset(&l->key);
+	buf_puts(&l->key, full ? "" : provider_of(e));
+	buf_putc(&l->key, '\0');
+	buf_puts(&l->key, full ? OTHER_NAMES : name_of(e));
+	at = l->key.failed ? TABLE_NONE : text_table_add(&l->texts, l->key.data, l->key.len);
+	if (at == TABLE_NONE)
+		return no_memory(l);
+	if (at == l->nnames) {
+		if (ARRAY_NEXT(l->names, l->nnames))
+			return no_memory(l);
+		l->names[l->nnames++] = (struct event_name){0};
 	}
-	if (rc)
-		return rc;
 	l->names[at].seen++;
 	l->names[at].shown += wanted;
 	return 0;
@@ -142,6 +114,17 @@ static int by_name(const void *a, const void *b)
 	int order = strcmp(x->provider, y->provider);
 
 	return order ? order : strcmp(x->name, y->name);
+}
+
+/* Once all events are counted, and before the names are sorted: from here, texts stay in place. */
+static void set_names(struct listing *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->nnames; i++) {
+		l->names[i].provider = text_table_get(&l->texts, i);
+		l->names[i].name = l->names[i].provider + strlen(l->names[i].provider) + 1;
+	}
 }
 
 /* uprobe:/path:function, PROVIDER/NAME */
@@ -326,14 +309,9 @@ static int report_nothing(struct listing *l, const char *path, struct err *err)
 
 static void listing_free(struct listing *l)
 {
-	uint32_t i;
-
-	for (i = 0; i < l->nnames; i++) {
-		free(l->names[i].provider);
-		free(l->names[i].name);
-	}
 	free(l->names);
-	table_free(&l->by_name);
+	text_table_free(&l->texts);
+	buf_free(&l->key);
 	sheet_free(&l->sheet);
 }
 
@@ -408,6 +386,7 @@ static int watch(struct listing *l, struct trace *live, struct needs *needs, str
 		rc = out_open("-", true, &l->out, err);
 	if (!rc)
 		rc = trace_read(live, err);
+	set_names(l);
 	if (!rc && l->out)
 		put_counts(l);
 	rc = l->out ? out_close(l->out, rc ? NULL : err) | rc : rc;
@@ -467,6 +446,7 @@ int cmd_events(const struct options *o, struct err *err)
 		rc = out_open("-", true, &l.out, err);
 	if (!rc) {
 		rc = trace_read(&t, err);
+		set_names(&l);
 		/* Show what came before a file's damage. */
 		if (o->count && rc != ERR_STOPPED)
 			put_counts(&l);

@@ -145,40 +145,44 @@ static int write_out(const struct options *o, const char *path, const struct exp
 	return cmd_write_output(o, path, e, write_job, &job, err);
 }
 
-/* ---- the usual set --------------------------------------------------------------------------- */
-
-/* DIR/incident-7.folded */
-static int path_in(const struct options *o, const struct incident *in, const struct exporter *e,
-		   struct buf *path, struct err *err)
+/* The first pass refuses what can be refused, the second writes. */
+static int write_in_pass(const struct options *o, const char *path, const struct exporter *e,
+			 const struct incident *in, enum stream stream, unsigned pass,
+			 struct err *err)
 {
-	buf_reset(path);
-	buf_printf(path, "%s/incident-%" PRId64 "%s", o->all_dir, in->head.id, e->suffix);
-	return buf_check(path, "a file's name", err);
+	int rc = pass ? write_out(o, path, e, in, stream, err) : cmd_check_output(o, path, e, err);
+
+	if (!rc && pass)
+		cmd_note("%s", path);
+	return rc;
 }
 
-/* Each file appears whole or not at all. If one of them exists already, none is written. */
+/* ---- the usual set --------------------------------------------------------------------------- */
+
+/*
+ * DIR/incident-7.folded and others. Each file appears whole or not at all. If one of them exists
+ * already, none is written.
+ */
 static int write_all(const struct options *o, const struct incident *in, enum stream stream,
 		     struct err *err)
 {
 	struct buf path = {0};
-	unsigned i;
+	unsigned pass, i;
 	int rc = os_mkdirs(o->all_dir, err);
 
-	for (i = 0; exporters[i] && !rc; i++) {
-		if (!exporters[i]->usual)
-			continue;
-		rc = path_in(o, in, exporters[i], &path, err);
-		if (!rc)
-			rc = cmd_check_output(o, path.data, exporters[i], err);
-	}
-	for (i = 0; exporters[i] && !rc; i++) {
-		if (!exporters[i]->usual)
-			continue;
-		rc = path_in(o, in, exporters[i], &path, err);
-		if (!rc)
-			rc = write_out(o, path.data, exporters[i], in, stream, err);
-		if (!rc)
-			cmd_note("%s", path.data);
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; exporters[i] && !rc; i++) {
+			const struct exporter *e = exporters[i];
+
+			if (!e->usual)
+				continue;
+			buf_reset(&path);
+			buf_printf(&path, "%s/incident-%" PRId64 "%s", o->all_dir, in->head.id,
+				   e->suffix);
+			rc = buf_check(&path, "a file's name", err);
+			if (!rc)
+				rc = write_in_pass(o, path.data, e, in, stream, pass, err);
+		}
 	}
 	buf_free(&path);
 	return rc;
@@ -300,16 +304,12 @@ static int write_processes(const struct options *o, const char *path, const stru
 		for (i = 0; i < in->nprocesses && !rc; i++) {
 			if (!has[i])
 				continue;
+			n++;
 			rc = path_of_process(path, e, in, i, &name, err);
-			if (!rc && !pass) {
-				rc = cmd_check_output(o, name.data, e, err);
-				n++;
-			} else if (!rc) {
+			if (!rc && pass)
 				take_process(in, i, &part);
-				rc = write_out(o, name.data, e, &part, stream, err);
-				if (!rc)
-					cmd_note("%s", name.data);
-			}
+			if (!rc)
+				rc = write_in_pass(o, name.data, e, &part, stream, pass, err);
 		}
 	}
 	if (!rc && !n)

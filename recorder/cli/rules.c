@@ -27,18 +27,6 @@
 #include <string.h>
 #include <strings.h>
 
-static void trigger_env(const struct options *o, struct trigger_env *out)
-{
-	memset(out, 0, sizeof(*out));
-	out->min_sec = o->min_sec;
-	out->decay_hours = o->decay_hours;
-	out->poll_sec = o->poll_sec;
-	out->already_true_fires = true;
-	out->process = o->process;
-	out->rules = o->named_rules.items;
-	out->nrules = o->named_rules.n;
-}
-
 /* Whether a --stop-on expression contains this word. */
 static bool is_used(const struct options *o, const char *name, size_t len)
 {
@@ -103,14 +91,17 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 		  struct trigger **out, struct err *err)
 {
 	const struct trigger_ops *kind = trigger_kind(rule->kind);
+	const struct trigger_env env = {
+		.min_sec = o->min_sec, .decay_hours = o->decay_hours, .poll_sec = o->poll_sec,
+		.already_true_fires = true, .process = o->process,
+		.rules = o->named_rules.items, .nrules = o->named_rules.n,
+	};
 	struct trigger *t = NULL;
-	struct trigger_env env;
 	int rc;
 
 	if (!kind)
 		return err_set(err, ERR_USAGE, "--%s: this program has no such trigger",
 			       rule->kind);
-	trigger_env(o, &env);
 	rc = trigger_open(kind, rule->spec, &env, &t, err);
 	/* Name the option, unless the sentence begins with it. */
 	if (rc == ERR_USAGE && strncmp(err->text, "--", 2) != 0)
@@ -344,42 +335,30 @@ void cmd_rule_meant(const struct trigger *t, struct buf *out)
 		cmd_put_meant(wish.processes, out);
 }
 
-/* What a live source may deliver. */
-enum delivery { DELIVERS_EVENTS, DELIVERS_LOGS, DELIVERS_ENDINGS };
-
-static bool live_delivers(const struct cmd_sources *from, enum delivery what)
-{
-	unsigned i;
-
-	for (i = 0; from->all[i]; i++) {
-		const struct source_ops *s = from->all[i];
-
-		if (what == DELIVERS_EVENTS ? s->events
-		    : what == DELIVERS_LOGS ? s->logs
-					    : s->endings)
-			return true;
-	}
-	return false;
-}
-
 int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, struct err *err)
 {
+	bool events = false, logs = false, endings = false;
 	unsigned i;
 	int rc = 0;
 
-	if (needs->nproviders && !live_delivers(from, DELIVERS_EVENTS))
+	for (i = 0; from->all[i]; i++) {
+		events |= from->all[i]->events;
+		logs |= from->all[i]->logs;
+		endings |= from->all[i]->endings;
+	}
+	if (needs->nproviders && !events)
 		return err_set(
 			err, ERR_UNSUPPORTED,
 			"no source on this system delivers events of %s, so the rule on them could "
 			"never fire",
 			needs->providers[0].name);
-	if (needs->nlogs && !live_delivers(from, DELIVERS_LOGS))
+	if (needs->nlogs && !logs)
 		return err_set(
 			err, ERR_UNSUPPORTED,
 			"no source on this system delivers the log '%s', so the rule on it could "
 			"never fire",
 			needs->logs[0].name);
-	if (needs->endings && !live_delivers(from, DELIVERS_ENDINGS))
+	if (needs->endings && !endings)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no source on this system reports how processes end, so a rule on "
 			       "exit codes, signals or crashes could never fire");

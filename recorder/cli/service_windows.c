@@ -1,6 +1,7 @@
 /* service: record as a Windows service (base/os_service.h). */
 #include "cli/cmd.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/os_service.h"
 #include "base/text.h"
@@ -101,8 +102,16 @@ static int record(void *ctx, struct err *err)
 
 int cmd_service(const struct options *o, struct err *err)
 {
-	const char *verb = o->pattern ? o->pattern : "";
-	const char *name = name_of(o), *done = NULL;
+	static const struct {
+		const char *verb, *done;
+		int (*act)(const char *name, struct err *err);
+	} verbs[] = {
+		{"uninstall", "is removed", os_service_uninstall},
+		{"start", "runs", os_service_start},
+		{"stop", "has stopped", os_service_stop},
+	};
+	const char *verb = o->pattern ? o->pattern : "", *name = name_of(o);
+	size_t i;
 	int rc = check_name(name, err);
 
 	if (rc)
@@ -111,19 +120,12 @@ int cmd_service(const struct options *o, struct err *err)
 		return os_service_run(name, record, (void *)o, err);
 	if (text_same_fold(verb, "install"))
 		return install(o, err);
-	if (text_same_fold(verb, "uninstall")) {
-		rc = os_service_uninstall(name, err);
-		done = "is removed";
-	} else if (text_same_fold(verb, "start")) {
-		rc = os_service_start(name, err);
-		done = "runs";
-	} else if (text_same_fold(verb, "stop")) {
-		rc = os_service_stop(name, err);
-		done = "has stopped";
-	} else {
+	for (i = 0; i < COUNT_OF(verbs) && !text_same_fold(verb, verbs[i].verb); i++)
+		;
+	if (i == COUNT_OF(verbs))
 		return err_set(err, ERR_USAGE, "service: install, uninstall, start or stop?");
-	}
+	rc = verbs[i].act(name, err);
 	if (!rc)
-		cmd_note("the service '%s' %s", name, done);
+		cmd_note("the service '%s' %s", name, verbs[i].done);
 	return rc;
 }

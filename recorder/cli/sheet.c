@@ -231,19 +231,24 @@ void sheet_cells(struct sheet *p, const struct sheet_cell *cells, size_t n)
 	put_cells(p, cells, n, false);
 }
 
-void sheet_row(struct sheet *p, const struct sheet_cell *cells, size_t n)
+void sheet_members(struct sheet *p, const struct sheet_cell *cells, size_t n)
 {
 	size_t i;
 
+	for (i = 0; i < n; i++)
+		if (cells[i].key)
+			put_member(&p->j, &cells[i]);
+}
+
+void sheet_row(struct sheet *p, const struct sheet_cell *cells, size_t n)
+{
 	if (!p->json) {
 		put_cells(p, cells, n, false);
 		buf_putc(&p->out, '\n');
 		return;
 	}
 	sheet_open(p);
-	for (i = 0; i < n; i++)
-		if (cells[i].key)
-			put_member(&p->j, &cells[i]);
+	sheet_members(p, cells, n);
 	sheet_close(p);
 }
 

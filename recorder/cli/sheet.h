@@ -93,7 +93,9 @@ struct sheet_cell {
 
 /* One row: a line, or an object. */
 void sheet_row(struct sheet *p, const struct sheet_cell *cells, size_t n);
-/* The same without the line feed; for people only. */
+/* With --json: its members alone, into the object that is open. */
+void sheet_members(struct sheet *p, const struct sheet_cell *cells, size_t n);
+/* For people only: the same without the line feed. */
 void sheet_cells(struct sheet *p, const struct sheet_cell *cells, size_t n);
 /* The heading of such rows, below an empty line; nothing with --json. */
 void sheet_heading(struct sheet *p, const struct sheet_cell *cells, size_t n);

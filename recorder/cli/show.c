@@ -45,47 +45,39 @@ static const char *const quality_words[QUALITIES] = {
 
 /* ---- --json ---------------------------------------------------------------------------------- */
 
-static uint32_t count_stacks(const struct incident *in)
+struct counts {
+	uint32_t stacks, frames, named;      /* different ones; frames that have a name */
+};
+
+/* Count what the shown samples use; off-CPU time has no stacks of its own. */
+static struct counts count_used(const struct incident *in)
 {
-	bool *seen = calloc((size_t)in->nstacks + 1, sizeof(*seen));
-	uint32_t i, n = 0;
-
-	for (i = 0; seen && i < in->nsamples; i++) {
-		uint32_t stack =
-			in->samples[i].stream == STREAM_OFF_CPU ? STACK_NONE : in->samples[i].stack;
-
-		if (stack != STACK_NONE && !seen[stack]) {
-			seen[stack] = true;
-			n++;
-		}
-	}
-	free(seen);
-	return n;
-}
-
-/* Count the frames of the shown samples, and how many of them have a name. */
-static uint32_t count_frames(const struct incident *in, uint32_t *named)
-{
+	bool *seen_leaf = calloc((size_t)in->nstacks + 1, sizeof(*seen_leaf));
 	bool *seen_stack = calloc((size_t)in->nstacks + 1, sizeof(*seen_stack));
 	bool *seen = calloc((size_t)in->nframes + 1, sizeof(*seen));
-	uint32_t i, node, n = 0;
+	struct counts n = {0};
+	uint32_t i, node;
 
-	*named = 0;
-	for (i = 0; seen && seen_stack && i < in->nsamples; i++) {
-		for (node = in->samples[i].stack; node != STACK_NONE && !seen_stack[node];
-		     node = in->stacks[node].parent) {
+	for (i = 0; seen && seen_stack && seen_leaf && i < in->nsamples; i++) {
+		node = in->samples[i].stack;
+		if (in->samples[i].stream != STREAM_OFF_CPU && node != STACK_NONE) {
+			n.stacks += !seen_leaf[node];
+			seen_leaf[node] = true;
+		}
+		for (; node != STACK_NONE && !seen_stack[node]; node = in->stacks[node].parent) {
 			uint32_t frame = in->stacks[node].frame;
 
 			seen_stack[node] = true;
 			if (seen[frame])
 				continue;
 			seen[frame] = true;
-			n++;
-			*named += in->frames[frame].function != NULL;
+			n.frames++;
+			n.named += in->frames[frame].function != NULL;
 		}
 	}
 	free(seen);
 	free(seen_stack);
+	free(seen_leaf);
 	return n;
 }
 
@@ -106,16 +98,16 @@ static void json_head(struct json *j, const struct incident_head *h)
 static void json_counts(struct json *j, const struct incident *in)
 {
 	const struct incident_head *h = &in->head;
-	uint32_t named;
+	struct counts n = count_used(in);
 	unsigned i;
 
 	if (in->damage)
 		json_key_str(j, "damage", in->damage);
 	json_key_uint(j, "processes", in->nprocesses);
 	json_key_uint(j, "threads", in->nthreads);
-	json_key_uint(j, "stacks", count_stacks(in));
-	json_key_uint(j, "frames", count_frames(in, &named));
-	json_key_uint(j, "frames_named", named);
+	json_key_uint(j, "stacks", n.stacks);
+	json_key_uint(j, "frames", n.frames);
+	json_key_uint(j, "frames_named", n.named);
 	json_key_open(j, "stack_quality", '{');
 	for (i = 0; i < QUALITIES; i++)
 		json_key_uint(j, stack_quality_text((enum stack_quality)i), h->quality[i]);
@@ -138,7 +130,8 @@ static void json_counts(struct json *j, const struct incident *in)
 	own_json(in, j);
 }
 
-static int json_counters(struct json *j, const struct incident *in, struct err *err)
+/* The counters: a table for people, or an array. */
+static int put_counters(struct sheet *p, const struct incident *in, struct err *err)
 {
 	struct summary_counter *counters;
 	uint32_t n, i;
@@ -146,18 +139,31 @@ static int json_counters(struct json *j, const struct incident *in, struct err *
 
 	if (rc)
 		return rc;
-	json_key_open(j, "counters", '[');
+	if (p->json)
+		json_key_open(&p->j, "counters", '[');
 	for (i = 0; i < n; i++) {
-		json_open(j, '{');
-		json_key_str(j, "counter", counters[i].name);
-		json_key_uint(j, "values", counters[i].values);
-		json_key_num(j, "at_trigger", counters[i].at_trigger);
-		json_key_num(j, "min", counters[i].min);
-		json_key_num(j, "mean", counters[i].mean);
-		json_key_num(j, "max", counters[i].max);
-		json_close(j, '}');
+		const struct summary_counter *c = &counters[i];
+		const struct sheet_cell cells[] = {
+			{"counter", "COUNTER", .kind = SHEET_NAME, .text = c->name},
+			{"values", .kind = SHEET_COUNT, .n = c->values},
+			{"at_trigger", "AT TRIGGER", 11, SHEET_READING, .v = c->at_trigger},
+			{"min", "MIN", 13, SHEET_READING, .v = c->min},
+			{"mean", "MEAN", 13, SHEET_READING, .v = c->mean},
+			{"max", "MAX", 13, SHEET_READING, .v = c->max},
+		};
+
+		if (p->json) {
+			json_open(&p->j, '{');
+			sheet_members(p, cells, COUNT_OF(cells));
+			json_close(&p->j, '}');
+			continue;
+		}
+		if (!i)
+			sheet_heading(p, cells, COUNT_OF(cells));
+		sheet_row(p, cells, COUNT_OF(cells));
 	}
-	json_close(j, ']');
+	if (p->json)
+		json_close(&p->j, ']');
 	free(counters);
 	return 0;
 }
@@ -254,7 +260,7 @@ static int put_json(struct sheet *p, struct incident *in, const struct options *
 	sheet_open(p);
 	json_head(&p->j, &in->head);
 	json_counts(&p->j, in);
-	rc = json_counters(&p->j, in, err);
+	rc = put_counters(p, in, err);
 	if (!rc)
 		rc = sum_up(in, o, &summary, err);
 	fired = rc ? STACK_NONE : event_stack(in, &e);
@@ -361,7 +367,7 @@ static void put_head(struct sheet *p, const struct incident *in, const struct le
 {
 	const struct incident_head *h = &in->head;
 	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
-	uint32_t named, nframes = count_frames(in, &named);
+	struct counts n = count_used(in);
 
 	os_time_text(h->trigger_wall_ns, time);
 	put_title(p, h);
@@ -375,8 +381,8 @@ static void put_head(struct sheet *p, const struct incident *in, const struct le
 		losses_line(ledger, p);
 	put_losses(p, h);
 	put_quality(p, h);
-	sheet_line(p, "Names", SHEET_PLAIN, "%" PRIu32 " of %" PRIu32 " frames have a name", named,
-		  nframes);
+	sheet_line(p, "Names", SHEET_PLAIN, "%" PRIu32 " of %" PRIu32 " frames have a name",
+		  n.named, n.frames);
 	sheet_line(p, "Recorder", SHEET_PLAIN, "%s of CPU time so far, %s of memory; version %s",
 		  text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
 		  text_bytes(h->recorder_rss_bytes, rss),
@@ -577,31 +583,6 @@ static void put_hot(const struct view *v, struct summary *s, bool user_only)
 			   text_count(s->without_stack, n), user_only ? " outside the kernel" : "");
 	if (user_only)
 		buf_puts(v->out, "\nKernel frames are left out; --kernel shows them.\n");
-}
-
-static int put_counters(struct sheet *p, const struct incident *in, struct err *err)
-{
-	struct summary_counter *counters;
-	uint32_t n, i;
-	int rc = summary_counters(in, &counters, &n, err);
-
-	for (i = 0; !rc && i < n; i++) {
-		const struct summary_counter *c = &counters[i];
-		const struct sheet_cell cells[] = {
-			{NULL, "AT TRIGGER", 11, SHEET_READING, .v = c->at_trigger},
-			{NULL, "MIN", 13, SHEET_READING, .v = c->min},
-			{NULL, "MEAN", 13, SHEET_READING, .v = c->mean},
-			{NULL, "MAX", 13, SHEET_READING, .v = c->max},
-			{.head = "COUNTER", .kind = SHEET_NAME, .text = c->name},
-		};
-
-		if (!i)
-			sheet_heading(p, cells, COUNT_OF(cells));
-		sheet_row(p, cells, COUNT_OF(cells));
-	}
-	if (!rc)
-		free(counters);
-	return rc;
 }
 
 static int put_text(struct sheet *p, struct incident *in, const struct ledger *ledger,

@@ -1,5 +1,6 @@
 #include "cli/source_lines.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "cli/cmd.h"
 #include "symbol/lines.h"
@@ -225,6 +226,16 @@ static uint32_t list_modules(const struct work *w, enum lines_state state, struc
 
 static void remark(const struct work *w)
 {
+	static const struct {
+		enum lines_state state;
+		const char *why;
+	} missing[] = {
+		{LINES_NO_FILE, "the file is missing or unreadable"},
+		{LINES_NO_BUILD_ID, "without a build id nothing tells whether the file is the "
+				    "recorded one"},
+		{LINES_NO_DEBUG_INFO, "no debug information is installed (packages -dbg, -dbgsym, "
+				      "-debuginfo)"},
+	};
 	struct buf list = {0};
 	uint32_t i;
 
@@ -240,19 +251,11 @@ static void remark(const struct work *w)
 		if (p->lines.state == LINES_FAILED)
 			cmd_note("%s: no source lines: %s", w->in->modules[i].path, p->lines.why);
 	}
-	if (list_modules(w, LINES_NO_FILE, &list))
-		cmd_note("no source lines because the file is missing or unreadable: %s",
-			 buf_text(&list));
-	buf_reset(&list);
-	if (list_modules(w, LINES_NO_BUILD_ID, &list))
-		cmd_note("no source lines because without a build id nothing tells whether the "
-			 "file is the recorded one: %s",
-			 buf_text(&list));
-	buf_reset(&list);
-	if (list_modules(w, LINES_NO_DEBUG_INFO, &list))
-		cmd_note("no source lines because no debug information is installed (packages "
-			 "-dbg, -dbgsym, -debuginfo): %s",
-			 buf_text(&list));
+	for (i = 0; i < COUNT_OF(missing); i++) {
+		buf_reset(&list);
+		if (list_modules(w, missing[i].state, &list))
+			cmd_note("no source lines because %s: %s", missing[i].why, buf_text(&list));
+	}
 	buf_free(&list);
 }
 
