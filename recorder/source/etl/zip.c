@@ -170,7 +170,7 @@ struct unpack {
 	uint8_t in[BLOCK_BYTES], out[BLOCK_BYTES];
 };
 
-static int keep(struct unpack *u, size_t n, struct err *err)
+static int keep_block(struct unpack *u, size_t n, struct err *err)
 {
 	if (n > u->plain_max - u->nplain)
 		n = (size_t)(u->plain_max - u->nplain);
@@ -207,7 +207,7 @@ static int inflate_entry(struct unpack *u, struct err *err)
 		z.avail_out = BLOCK_BYTES;
 		zrc = inflate(&z, Z_NO_FLUSH);
 		if (BLOCK_BYTES - z.avail_out)
-			rc = keep(u, BLOCK_BYTES - z.avail_out, err);
+			rc = keep_block(u, BLOCK_BYTES - z.avail_out, err);
 	}
 	inflateEnd(&z);
 	if (!rc && zrc == Z_MEM_ERROR)

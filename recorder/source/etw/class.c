@@ -77,13 +77,9 @@ static uint32_t fixed_size(const struct etw_field *field, uint32_t pointer_bytes
 		return 1;
 	case ETW_U16: case ETW_I16: case ETW_X16: case ETW_PORT:
 		return 2;
-	case ETW_U32:
-	case ETW_I32:
-	case ETW_X32:
-	case ETW_F32:
-	case ETW_BOOL32:
-	case ETW_TIME_T:
-	case ETW_IP4: return 4;
+	case ETW_U32: case ETW_I32: case ETW_X32: case ETW_F32: case ETW_BOOL32: case ETW_TIME_T:
+	case ETW_IP4:
+		return 4;
 	case ETW_U64: case ETW_I64: case ETW_X64: case ETW_F64: case ETW_FILETIME:
 		return 8;
 	case ETW_POINTER: case ETW_SIZE:
@@ -99,21 +95,18 @@ static uint32_t fixed_size(const struct etw_field *field, uint32_t pointer_bytes
 	}
 }
 
-static uint64_t double_bits(double d)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &d, sizeof(bits));
-	return bits;
-}
-
+/* The bits of a float as a double. */
 static uint64_t float_bits(const uint8_t *at)
 {
 	uint32_t bits = le32(at);
+	uint64_t wide;
+	double d;
 	float f;
 
 	memcpy(&f, &bits, sizeof(f));
-	return double_bits((double)f);
+	d = (double)f;
+	memcpy(&wide, &d, sizeof(wide));
+	return wide;
 }
 
 double etw_value_double(const struct etw_value *value)
@@ -188,7 +181,7 @@ static uint32_t sid_size(const uint8_t *at, const uint8_t *end)
 	return n <= (size_t)(end - at) ? n : 0;
 }
 
-static const uint8_t *wbem_sid(const uint8_t *at, const uint8_t *end, uint32_t pointer_bytes,
+static const uint8_t *read_wbem_sid(const uint8_t *at, const uint8_t *end, uint32_t pointer_bytes,
 			       struct etw_value *out)
 {
 	uint32_t n;
@@ -210,7 +203,7 @@ static const uint8_t *wbem_sid(const uint8_t *at, const uint8_t *end, uint32_t p
 	return at + n;
 }
 
-static const uint8_t *sized(const uint8_t *at, size_t n, const uint8_t *end, struct etw_value *out)
+static const uint8_t *take_bytes(const uint8_t *at, size_t n, const uint8_t *end, struct etw_value *out)
 {
 	if (n > (size_t)(end - at))
 		return NULL;
@@ -239,71 +232,51 @@ const uint8_t *etw_value_read(const struct etw_field *field, uint32_t pointer_by
 		out->bytes = at;
 		out->nbytes = text_length(at, end, field->type == ETW_UTF16Z ? 2 : 1, &after);
 		return after;
-	case ETW_UTF16_COUNTED:
-	case ETW_UTF8_COUNTED:
-	case ETW_BYTES_COUNTED:
-	case ETW_SOCKET_COUNTED: return end - at < 2 ? NULL : sized(at + 2, le16(at), end, out);
+	case ETW_UTF16_COUNTED: case ETW_UTF8_COUNTED: case ETW_BYTES_COUNTED:
+	case ETW_SOCKET_COUNTED:
+		return end - at < 2 ? NULL : take_bytes(at + 2, le16(at), end, out);
 	case ETW_SID:
 		n = sid_size(at, end);
-		return n ? sized(at, n, end, out) : NULL;
+		return n ? take_bytes(at, n, end, out) : NULL;
 	case ETW_WBEM_SID:
-		return wbem_sid(at, end, pointer_bytes, out);
+		return read_wbem_sid(at, end, pointer_bytes, out);
 	case ETW_BYTES: case ETW_SOCKET:
-		return sized(at, field->n ? field->n : (size_t)(end - at), end, out);
+		return take_bytes(at, field->n ? field->n : (size_t)(end - at), end, out);
 	case ETW_ADDRESSES:
 		out->u = (uint64_t)(end - at) / pointer_bytes;
-		return sized(at, (size_t)out->u * pointer_bytes, end, out);
+		return take_bytes(at, (size_t)out->u * pointer_bytes, end, out);
 	default:
 		return NULL;
 	}
 }
 
-/* Bits of another field, or addresses counted by one. */
-static bool dependent_value(const struct etw_field *field, struct etw_value *values, uint32_t index,
-			    uint32_t pointer_bytes)
-{
-	const struct etw_value *of = field->n < index ? &values[field->n] : NULL;
-
-	if (field->type == ETW_BITS || field->type == ETW_BIT) {
-		values[index] = (struct etw_value){0};
-		if (of && of->bytes) {
-			values[index].u =
-				of->u >> field->shift & (((uint64_t)1 << field->width) - 1);
-			values[index].bytes = of->bytes;
-			values[index].nbytes = of->nbytes;
-		}
-		return true;
-	}
-	if (field->type == ETW_ADDRESSES && field->n && of && values[index].u > of->u) {
-		values[index].u = of->u;
-		values[index].nbytes = (uint32_t)of->u * pointer_bytes;
-	}
-	return false;
-}
-
 uint32_t etw_class_read(const struct etw_class *class, const struct etw_record *record,
 			struct etw_value *values, uint32_t max)
 {
-	uint32_t n = class->nfields < max ? class->nfields : max,
-		 pointer_bytes = record->pointer_bytes;
-	const uint8_t *at = record->payload;
+	uint32_t n = class->nfields < max ? class->nfields : max;
+	const uint8_t *at = record->version < class->min_version ? NULL : record->payload;
 	const uint8_t *end = at ? at + record->payload_bytes : NULL;
 
-	if (record->version < class->min_version)
-		at = NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct etw_field *field = &class->fields[i];
+		const struct etw_value *of = field->n < i ? &values[field->n] : NULL;
 
+		values[i] = (struct etw_value){0};
 		if (field->type == ETW_BITS || field->type == ETW_BIT) {
-			dependent_value(field, values, i, pointer_bytes);
+			if (!of)
+				continue;
+			values[i] = *of;
+			values[i].u = of->u >> field->shift & (((uint64_t)1 << field->width) - 1);
 			continue;
 		}
-		values[i] = (struct etw_value){0};
 		if (!at || record->version < field->from ||
 		    (field->to && record->version > field->to))
 			continue;
-		at = etw_value_read(field, pointer_bytes, at, end, &values[i]);
-		dependent_value(field, values, i, pointer_bytes);
+		at = etw_value_read(field, record->pointer_bytes, at, end, &values[i]);
+		if (field->type == ETW_ADDRESSES && field->n && of && values[i].u > of->u) {
+			values[i].u = of->u;
+			values[i].nbytes = (uint32_t)of->u * record->pointer_bytes;
+		}
 	}
 	return n;
 }

@@ -319,8 +319,7 @@ static const struct etw_class runtime[] = {
 #undef PROVIDER
 #define PROVIDER RUNDOWN
 static const struct etw_class rundown[] = {
-	STACK(0),
-	METHOD(141, ETW_METHOD_DCSTART, "DCStart", method),
+	STACK(0), METHOD(141, ETW_METHOD_DCSTART, "DCStart", method),
 	METHOD(142, ETW_METHOD_DCSTOP, "DCStop", method),
 	METHOD(143, ETW_METHOD_DCSTART_VERBOSE, "DCStartVerbose", method_verbose),
 	METHOD(144, ETW_METHOD_DCSTOP_VERBOSE, "DCStopVerbose", method_verbose),

@@ -32,30 +32,20 @@ static const struct etw_field failed[] = {F("Proto", ETW_U16), F("FailureCode", 
 #define NET(key, called, layout) \
 	CLASS(key, ETW_OTHER, KERNEL, called, .min_version = 2, FIELDS(layout))
 static const struct etw_class tcp[] = {
-	NET(10, "TcpIp/Send", sent4),
-	NET(11, "TcpIp/Recv", received4),
-	NET(12, "TcpIp/Connect", connected4),
-	NET(13, "TcpIp/Disconnect", received4),
-	NET(14, "TcpIp/Retransmit", received4),
-	NET(15, "TcpIp/Accept", connected4),
-	NET(16, "TcpIp/Reconnect", received4),
-	NET(17, "TcpIp/Fail", failed),
-	NET(18, "TcpIp/TCPCopy", received4),
-	NET(26, "TcpIp/SendIPV6", sent6),
-	NET(27, "TcpIp/RecvIPV6", received6),
-	NET(28, "TcpIp/ConnectIPV6", connected6),
-	NET(29, "TcpIp/DisconnectIPV6", received6),
-	NET(30, "TcpIp/RetransmitIPV6", received6),
-	NET(31, "TcpIp/AcceptIPV6", connected6),
-	NET(32, "TcpIp/ReconnectIPV6", received6),
+	NET(10, "TcpIp/Send", sent4), NET(11, "TcpIp/Recv", received4),
+	NET(12, "TcpIp/Connect", connected4), NET(13, "TcpIp/Disconnect", received4),
+	NET(14, "TcpIp/Retransmit", received4), NET(15, "TcpIp/Accept", connected4),
+	NET(16, "TcpIp/Reconnect", received4), NET(17, "TcpIp/Fail", failed),
+	NET(18, "TcpIp/TCPCopy", received4), NET(26, "TcpIp/SendIPV6", sent6),
+	NET(27, "TcpIp/RecvIPV6", received6), NET(28, "TcpIp/ConnectIPV6", connected6),
+	NET(29, "TcpIp/DisconnectIPV6", received6), NET(30, "TcpIp/RetransmitIPV6", received6),
+	NET(31, "TcpIp/AcceptIPV6", connected6), NET(32, "TcpIp/ReconnectIPV6", received6),
 	NET(34, "TcpIp/TCPCopyIPV6", received6),
 };
 
 static const struct etw_class udp[] = {
-	NET(10, "UdpIp/Send", received4),
-	NET(11, "UdpIp/Recv", received4),
-	NET(17, "UdpIp/Fail", failed),
-	NET(26, "UdpIp/SendIPV6", received6),
+	NET(10, "UdpIp/Send", received4), NET(11, "UdpIp/Recv", received4),
+	NET(17, "UdpIp/Fail", failed), NET(26, "UdpIp/SendIPV6", received6),
 	NET(27, "UdpIp/RecvIPV6", received6),
 };
 

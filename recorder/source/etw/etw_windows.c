@@ -71,7 +71,7 @@ static int64_t ticks_now(void)
 /* ---- before a session ------------------------------------------------------------------------ */
 
 /* Read what would be wanted, and look whether that is possible. */
-static int look(const struct capture *capture, const struct needs *needs,
+static int try_wanted(const struct capture *capture, const struct needs *needs,
 		int (*is_possible)(struct etw_wanted *wanted, struct err *err), struct err *err)
 {
 	struct etw_wanted *wanted = malloc(sizeof(*wanted));
@@ -90,14 +90,14 @@ static int check(const struct needs *needs, struct err *err)
 {
 	static const struct capture none;
 
-	return look(&none, needs, etw_session_identify, err);
+	return try_wanted(&none, needs, etw_session_identify, err);
 }
 
 static int probe(const struct source_config *cfg, struct err *err)
 {
 	static const struct needs none;
 
-	return look(&cfg->capture, &none, etw_session_probe, err);
+	return try_wanted(&cfg->capture, &none, etw_session_probe, err);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */

@@ -10,8 +10,9 @@
 
 /* ---- samples' interval ----------------------------------------------------------------------- */
 
-void etw_events_learn_interval(struct etw_events *s, const struct etw_record *record,
-			       const struct etw_class *class)
+/* How often samples are taken, if the record says so. */
+static void learn_interval(struct etw_events *s, const struct etw_record *record,
+			   const struct etw_class *class)
 {
 	struct etw_value v[AT_INTERVAL_FIELDS];
 
@@ -392,7 +393,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	uint32_t pid, tid;
 	int rc;
 
-	etw_events_learn_interval(s, w->record, w->class);
+	learn_interval(s, w->record, w->class);
 	if (s->before)
 		s->before(s, w->record->ticks);
 	if (s->time.threads)
@@ -476,7 +477,7 @@ void etw_events_learn(struct etw_events *s, const struct etw_record *record,
 	etw_state_learn(s->state, record, class);
 	etw_code_learn(s->code, record, class);
 	if (!s->interval_100ns)
-		etw_events_learn_interval(s, record, class);
+		learn_interval(s, record, class);
 }
 
 uint64_t etw_events_refused(const struct etw_events *s, size_t *bytes)

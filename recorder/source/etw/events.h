@@ -47,9 +47,6 @@ void etw_events_close(struct etw_events *s);
 /* Learn what a record says about other records. */
 void etw_events_learn(struct etw_events *s, const struct etw_record *record,
 		      const struct etw_class *class);
-/* Learn how often samples are taken, if the record says so. */
-void etw_events_learn_interval(struct etw_events *s, const struct etw_record *record,
-			       const struct etw_class *class);
 /*
  * Whether it is a sample of a CPU's idle loop, not of an interrupt or deferred call (flags 1, 2).
  */

@@ -7,7 +7,7 @@
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* The position of each byte in the text; the first three groups are little-endian. */
-static const uint8_t place[16] = {6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34};
+static const uint8_t position[16] = {6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34};
 
 bool etw_guid_read(const char *text, struct etw_guid *out)
 {
@@ -24,7 +24,7 @@ bool etw_guid_read(const char *text, struct etw_guid *out)
 		if (text[i] != '-')
 			return false;
 	for (i = 0; i < 16; i++) {
-		int high = hex_digit(text[place[i]]), low = hex_digit(text[place[i] + 1]);
+		int high = hex_digit(text[position[i]]), low = hex_digit(text[position[i] + 1]);
 
 		if (high < 0 || low < 0)
 			return false;

@@ -20,7 +20,7 @@ struct setting {                             /* TRACE_PROFILE_INTERVAL; source 0
 
 /* ---- the setting ----------------------------------------------------------------------------- */
 
-static ULONG set(uint32_t interval_100ns)
+static ULONG set_interval(uint32_t interval_100ns)
 {
 	struct setting s = {0, interval_100ns};
 
@@ -28,7 +28,7 @@ static ULONG set(uint32_t interval_100ns)
 }
 
 /* TraceQueryInformation() exists from Windows 8 on, so it is looked up. 0 = unknown. */
-static uint32_t get(void)
+static uint32_t get_interval(void)
 {
 	typedef ULONG WINAPI query_fn(TRACEHANDLE, TRACE_INFO_CLASS, PVOID, ULONG, PULONG);
 	HMODULE advapi = GetModuleHandleW(L"advapi32.dll");
@@ -74,7 +74,7 @@ static bool forget_gone(HKEY key)
 }
 
 /* The shortest interval that a recorder wants; 0 = none. */
-static uint32_t shortest(HKEY key)
+static uint32_t shortest_wanted(HKEY key)
 {
 	wchar_t name[ETW_OWNER_CHARS];
 	DWORD chars = ETW_OWNER_CHARS, i;
@@ -92,32 +92,32 @@ static uint32_t shortest(HKEY key)
 /* ---- borrowing and giving back --------------------------------------------------------------- */
 
 /* The old value is written down first, in case the recorder is killed in between. */
-static ULONG borrow(HKEY key, uint32_t wanted)
+static ULONG borrow_interval(HKEY key, uint32_t wanted)
 {
-	uint32_t held = get();
+	uint32_t held = get_interval();
 	ULONG error;
 
 	if (!read_value(key, BEFORE))
 		write_value(key, BEFORE, held ? held : DEFAULT_100NS);
-	error = set(wanted);
+	error = set_interval(wanted);
 	if (error)
 		return error;
-	held = get();
+	held = get_interval();
 	write_value(key, OURS, held ? held : wanted);
 	return 0;
 }
 
-static void give_back(HKEY key)
+static void restore_interval(HKEY key)
 {
-	uint32_t held = get(), ours = read_value(key, OURS), before = read_value(key, BEFORE);
+	uint32_t held = get_interval(), ours = read_value(key, OURS), before = read_value(key, BEFORE);
 
 	if (before && (!ours || !held || held == ours))
-		set(before);
+		set_interval(before);
 	RegDeleteValueW(key, BEFORE);
 	RegDeleteValueW(key, OURS);
 }
 
-static HANDLE enter(void)
+static HANDLE lock_setting(void)
 {
 	HANDLE mutex = CreateMutexW(NULL, FALSE, MUTEX);
 
@@ -126,7 +126,7 @@ static HANDLE enter(void)
 	return mutex;
 }
 
-static void leave(HANDLE mutex)
+static void unlock_setting(HANDLE mutex)
 {
 	if (!mutex)
 		return;
@@ -136,7 +136,7 @@ static void leave(HANDLE mutex)
 
 unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 {
-	HANDLE mutex = enter();
+	HANDLE mutex = lock_setting();
 	HKEY key = NULL;
 	uint32_t before = 0;
 	ULONG error;
@@ -147,14 +147,14 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 		before = read_value(key, owner);
 		write_value(key, owner, *interval_100ns);
 		forget_gone(key);
-		error = borrow(key, shortest(key));
+		error = borrow_interval(key, shortest_wanted(key));
 		if (!error)
 			*interval_100ns = read_value(key, OURS);
 		else if (before)
 			write_value(key, owner, before);
 		RegCloseKey(key);
 	}
-	leave(mutex);
+	unlock_setting(mutex);
 	if (error && !before)
 		etw_interval_leave(owner);
 	return error;
@@ -162,21 +162,21 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 
 void etw_interval_leave(const wchar_t *owner)
 {
-	HANDLE mutex = enter();
+	HANDLE mutex = lock_setting();
 	bool dropped, wanted = true;
 	HKEY key;
 
 	if (!RegOpenKeyExW(HKEY_LOCAL_MACHINE, KEY, 0, KEY_READ | KEY_WRITE, &key)) {
 		dropped = owner && !RegDeleteValueW(key, owner);
 		dropped |= forget_gone(key);
-		wanted = shortest(key) != 0;
+		wanted = shortest_wanted(key) != 0;
 		if (dropped && wanted)
-			borrow(key, shortest(key));
+			borrow_interval(key, shortest_wanted(key));
 		else if (!wanted)
-			give_back(key);
+			restore_interval(key);
 		RegCloseKey(key);
 	}
 	if (!wanted)
 		RegDeleteKeyW(HKEY_LOCAL_MACHINE, KEY);
-	leave(mutex);
+	unlock_setting(mutex);
 }

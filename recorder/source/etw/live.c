@@ -19,7 +19,7 @@ struct due {
 };
 
 struct etw_live {
-	struct etw_events e;                 /* first: before() */
+	struct etw_events e;                 /* first: before_event() */
 	struct os_mutex *lock;               /* guards all */
 	int64_t wait_ticks;
 	uint64_t lost;
@@ -97,7 +97,7 @@ static void add_due(struct etw_live *l, const struct due *d)
 }
 
 /* etw_events.before: Windows' own record of a new rate may come shortly before our report. */
-static void before(struct etw_events *s, int64_t ticks)
+static void before_event(struct etw_events *s, int64_t ticks)
 {
 	struct etw_live *l = (struct etw_live *)s;
 
@@ -127,7 +127,7 @@ void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t bus
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void pass(struct etw_live *l, int64_t ticks)
+static void let_time_pass(struct etw_live *l, int64_t ticks)
 {
 	etw_stacks_time(l->e.stacks, ticks);
 	etw_events_take(&l->e);
@@ -143,7 +143,7 @@ static void put_idle(struct etw_live *l, int64_t ticks)
 	if (ticks - l->idle_ticks < (int64_t)(l->e.clock.frequency_hz / 1000 * IDLE_PASSES_MS))
 		return;
 	l->idle_ticks = ticks;
-	pass(l, ticks);
+	let_time_pass(l, ticks);
 }
 
 static void put_record(struct etw_live *l, const struct etw_record *record)
@@ -171,7 +171,7 @@ void etw_live_put(struct etw_live *l, const struct etw_record *record)
 void etw_live_time(struct etw_live *l, int64_t ticks)
 {
 	os_mutex_lock(l->lock);
-	pass(l, ticks);
+	let_time_pass(l, ticks);
 	os_mutex_unlock(l->lock);
 }
 
@@ -287,7 +287,7 @@ static void drop_old(struct etw_live *l)
 	l->old_state = NULL;
 }
 
-static void renew(struct etw_live *l)
+static void renew_tables(struct etw_live *l)
 {
 	int64_t since = l->last_ticks -
 			(int64_t)(l->e.clock.frequency_hz * (ETW_LIVE_KEEP_NS / NS_PER_SEC));
@@ -320,7 +320,7 @@ void etw_live_trim(struct etw_live *l)
 		drop_old(l);
 	etw_events_refused(&l->e, &bytes);
 	if (!l->old_code && bytes > l->trim_bytes)
-		renew(l);
+		renew_tables(l);
 	os_mutex_unlock(l->lock);
 }
 
@@ -345,7 +345,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 	l->e.clock.frequency_hz = frequency_hz;
 	l->reported_100ns = cfg->capture.freq_hz ? 10000000u / cfg->capture.freq_hz : 0;
 	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
-	l->e.before = before;
+	l->e.before = before_event;
 	l->wait_ticks = (int64_t)(frequency_hz / 1000 * ETW_STACKS_WAIT_MS);
 	rc = etw_events_open(&l->e, ETW_STACKS_LIVE, err);
 	if (rc) {

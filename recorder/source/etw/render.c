@@ -312,7 +312,7 @@ void etw_render_value(struct etw_render *r, const struct etw_field *field,
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static struct event_field *add(struct etw_render *r, const char *name)
+static struct event_field *add_field(struct etw_render *r, const char *name)
 {
 	struct event_field *field;
 
@@ -327,7 +327,7 @@ static struct event_field *add(struct etw_render *r, const char *name)
 
 void etw_render_composed(struct etw_render *r, const char *name, const char *text)
 {
-	struct event_field *field = add(r, name);
+	struct event_field *field = add_field(r, name);
 
 	if (field) {
 		field->type = FIELD_TEXT;
@@ -348,7 +348,7 @@ void etw_render_field(struct etw_render *r, const char *name, const struct etw_f
 		etw_render_composed(r, name, etw_render_end(r));
 		return;
 	}
-	out = add(r, name);
+	out = add_field(r, name);
 	if (!out)
 		return;
 	if (is_hex(field->type))

@@ -53,7 +53,7 @@ struct reader {
 };
 
 /* The field behind field i and its members. */
-static uint32_t after(const struct etw_schema *schema, uint32_t i, int depth)
+static uint32_t skip_field(const struct etw_schema *schema, uint32_t i, int depth)
 {
 	uint32_t members, next = i + 1;
 
@@ -61,7 +61,7 @@ static uint32_t after(const struct etw_schema *schema, uint32_t i, int depth)
 		return schema->nfields;
 	members = depth < DEPTH ? schema->fields[i].nmembers : 0;
 	for (uint32_t m = 0; m < members && next < schema->nfields; m++)
-		next = after(schema, next, depth + 1);
+		next = skip_field(schema, next, depth + 1);
 	return next;
 }
 
@@ -142,7 +142,7 @@ static void read_array(struct reader *in, uint32_t index, uint64_t count, const 
 	etw_render_composed(in->r, name, etw_render_end(in->r));
 }
 
-static const char *joined(struct reader *in, const char *prefix, const char *name, uint64_t element,
+static const char *join_name(struct reader *in, const char *prefix, const char *name, uint64_t element,
 			  bool array)
 {
 	char number[24];
@@ -174,7 +174,7 @@ static void read_structure(struct reader *in, uint32_t index, uint64_t count, co
 		if (in->r->nfields == EVENT_MAX_FIELDS)
 			in->r->cut = true;
 		read_fields(in, index + 1, f->nmembers,
-			    joined(in, prefix, f->field.name, i, f->count_by != ETW_BY_NONE),
+			    join_name(in, prefix, f->field.name, i, f->count_by != ETW_BY_NONE),
 			    depth + 1);
 	}
 }
@@ -214,7 +214,7 @@ static void read_fields(struct reader *in, uint32_t first, uint32_t n, const cha
 {
 	for (uint32_t i = first, k = 0; k < n && i < in->schema->nfields && in->at; k++) {
 		read_field(in, i, prefix, depth);
-		i = after(in->schema, i, depth);
+		i = skip_field(in->schema, i, depth);
 	}
 }
 

@@ -93,7 +93,7 @@ static bool publisher_name(HKEY root, const wchar_t *key_name, char *out, size_t
 	return WideCharToMultiByte(CP_UTF8, 0, name, -1, out, (int)n, NULL, NULL) > 0 && *out;
 }
 
-static bool look_up(HKEY root, struct etw_wanted_provider *p, struct buf *nearest)
+static bool look_up_publisher(HKEY root, struct etw_wanted_provider *p, struct buf *nearest)
 {
 	struct nearest closest = {.wanted = p->name};
 	wchar_t key_name[64];
@@ -135,7 +135,7 @@ int etw_session_identify(struct etw_wanted *wanted, struct err *err)
 			continue;
 		if (!root && RegOpenKeyExW(HKEY_LOCAL_MACHINE, PUBLISHERS, 0, KEY_READ, &root))
 			root = NULL;
-		if (!root || !look_up(root, p, &nearest))
+		if (!root || !look_up_publisher(root, p, &nearest))
 			rc = err_set(err, ERR_NOT_FOUND,
 				     "no provider '%s' is registered here%s%s; 'logman query "
 				     "providers' lists them, *%s means an EventSource of that "
@@ -212,7 +212,7 @@ static void filters_of(const struct etw_wanted_provider *p, struct filters *f)
 	add_ids(f, ETW_FILTER_STACKS, &p->with_stacks, &f->with_stacks);
 }
 
-static ULONG enable(struct etw_session *s, const struct etw_wanted_provider *p)
+static ULONG enable_provider(struct etw_session *s, const struct etw_wanted_provider *p)
 {
 	ENABLE_TRACE_PARAMETERS parameters = {.Version = 2};
 	struct filters filters;
@@ -236,7 +236,7 @@ static ULONG enable_rundown(struct etw_session *s)
 	enum { LOADER = 8, JIT = 0x10, NGEN = 0x20, START_RUNDOWN = 0x40 };
 	struct etw_wanted_provider p = {.guid = etw_clr_rundown_guid, .level = 5,
 					.keywords = LOADER | JIT | NGEN | START_RUNDOWN};
-	ULONG error = enable(s, &p);
+	ULONG error = enable_provider(s, &p);
 	GUID clr;
 
 	memcpy(&clr, etw_clr_guid.bytes, sizeof(clr));
@@ -252,7 +252,7 @@ static int enable_all(struct etw_session *s, const struct etw_wanted *wanted, st
 	ULONG error = 0;
 
 	for (i = 0; i < wanted->nproviders; i++) {
-		error = enable(s, &wanted->providers[i]);
+		error = enable_provider(s, &wanted->providers[i]);
 		if (error)
 			return err_os_code(err, (int)error, "cannot enable the provider %s",
 					   wanted->providers[i].name);
@@ -313,7 +313,7 @@ static ULONG stop_named(const wchar_t *name)
 	return ControlTraceW(0, name, &q.p, EVENT_TRACE_CONTROL_STOP);
 }
 
-static ULONG start(struct etw_session *s, const struct etw_wanted *wanted, bool fine_timer)
+static ULONG start_trace(struct etw_session *s, const struct etw_wanted *wanted, bool fine_timer)
 {
 	struct properties q;
 	unsigned ncpus = os_cpu_count();
@@ -340,14 +340,14 @@ static ULONG start(struct etw_session *s, const struct etw_wanted *wanted, bool 
 static int start_session(struct etw_session *s, const struct etw_wanted *wanted, struct err *err)
 {
 	bool fine_timer = true;
-	ULONG error = start(s, wanted, fine_timer);
+	ULONG error = start_trace(s, wanted, fine_timer);
 
 	if (error == ERROR_INVALID_PARAMETER) {
 		fine_timer = false;
-		error = start(s, wanted, fine_timer);
+		error = start_trace(s, wanted, fine_timer);
 	}
 	if (error == ERROR_ALREADY_EXISTS && !stop_named(s->name))
-		error = start(s, wanted, fine_timer);
+		error = start_trace(s, wanted, fine_timer);
 	return error ? start_error(error, s->name, err) : 0;
 }
 
@@ -386,7 +386,7 @@ const wchar_t *etw_session_name(const struct etw_session *s)
 
 /* ---- control --------------------------------------------------------------------------------- */
 
-static bool control(struct etw_session *s, ULONG code)
+static bool control_trace(struct etw_session *s, ULONG code)
 {
 	struct properties q;
 	ULONG error;
@@ -416,7 +416,7 @@ bool etw_session_losses(struct etw_session *s, struct etw_losses *out)
 	bool there;
 
 	AcquireSRWLockExclusive(&s->lock);
-	there = s->stopped || control(s, EVENT_TRACE_CONTROL_QUERY);
+	there = s->stopped || control_trace(s, EVENT_TRACE_CONTROL_QUERY);
 	*out = s->losses;
 	ReleaseSRWLockExclusive(&s->lock);
 	return there;
@@ -426,7 +426,7 @@ void etw_session_stop(struct etw_session *s)
 {
 	AcquireSRWLockExclusive(&s->lock);
 	if (!s->stopped)
-		control(s, EVENT_TRACE_CONTROL_STOP);
+		control_trace(s, EVENT_TRACE_CONTROL_STOP);
 	if (!s->stopped && s->samples)
 		etw_interval_leave(s->name);
 	s->stopped = true;

@@ -81,7 +81,7 @@ size_t etw_stack_store_bytes(const struct etw_stack_store *s)
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* Room for a stack of n, in the last chunk or a new one; NULL at the ceiling. */
-static uint64_t *room(struct etw_stack_store *s, uint32_t n)
+static uint64_t *find_room(struct etw_stack_store *s, uint32_t n)
 {
 	if (!s->nchunks || s->used + n > CHUNK_FRAMES) {
 		if (s->nchunks == CHUNKS_MAX || etw_stack_store_bytes(s) > ETW_STORE_BYTES_MAX)
@@ -126,7 +126,7 @@ uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uin
 
 	if (n > ETW_STORE_FRAMES_MAX)
 		n = key.n = ETW_STORE_FRAMES_MAX;
-	to = room(s, n);
+	to = find_room(s, n);
 	if (!to)
 		return ETW_STACK_NONE;
 	for (i = 0; i < n; i++)

@@ -23,7 +23,7 @@ static void skip_blanks(struct etw_xml *xml)
 		xml->at++;
 }
 
-static struct etw_slice word(struct etw_xml *xml)
+static struct etw_slice read_word(struct etw_xml *xml)
 {
 	struct etw_slice s = {xml->at, 0};
 
@@ -53,11 +53,11 @@ static void skip_to(struct etw_xml *xml, const char *what)
 }
 
 /* name="value" or name='value'; false = no attribute. */
-static bool attribute(struct etw_xml *xml, struct etw_slice *name, struct etw_slice *value)
+static bool read_attribute(struct etw_xml *xml, struct etw_slice *name, struct etw_slice *value)
 {
 	const char *close;
 
-	*name = word(xml);
+	*name = read_word(xml);
 	skip_blanks(xml);
 	if (!name->n || xml->at == xml->end || *xml->at != '=')
 		return false;
@@ -81,7 +81,7 @@ static bool read_tag(struct etw_xml *xml, struct etw_xml_tag *tag)
 	*tag = (struct etw_xml_tag){.nattributes = 0};
 	tag->closing = xml->at < xml->end && *xml->at == '/';
 	xml->at += tag->closing;
-	tag->name = word(xml);
+	tag->name = read_word(xml);
 	for (;;) {
 		skip_blanks(xml);
 		if (xml->at == xml->end)
@@ -95,7 +95,7 @@ static bool read_tag(struct etw_xml *xml, struct etw_xml_tag *tag)
 			xml->at++;
 			continue;
 		}
-		if (!attribute(xml, &name, &value)) {
+		if (!read_attribute(xml, &name, &value)) {
 			skip_to(xml, ">");
 			return true;
 		}
@@ -129,7 +129,7 @@ struct etw_slice etw_xml_attribute(const struct etw_xml_tag *tag, const char *na
 }
 
 /* &#N; and &#xN; below 128; others become '?': no name of a manifest needs them. */
-static char numbered(struct etw_slice s)
+static char numeric_entity(struct etw_slice s)
 {
 	unsigned base = s.n > 2 && (s.at[2] == 'x' || s.at[2] == 'X') ? 16 : 10, v = 0;
 
@@ -143,10 +143,10 @@ static char numbered(struct etw_slice s)
 	return v > 0 && v < 128 ? (char)v : '?';
 }
 
-static char entity(struct etw_slice s)
+static char resolve_entity(struct etw_slice s)
 {
 	if (s.n > 2 && s.at[1] == '#')
-		return numbered(s);
+		return numeric_entity(s);
 	return etw_slice_is(s, "&lt;")	   ? '<'
 	       : etw_slice_is(s, "&gt;")   ? '>'
 	       : etw_slice_is(s, "&amp;")  ? '&'
@@ -166,7 +166,7 @@ void etw_xml_put(struct buf *out, struct etw_slice value)
 					  ? memchr(value.at + i, ';', rest < 12 ? rest : 12)
 					  : NULL;
 
-		text[n++] = end ? entity((struct etw_slice){value.at + i,
+		text[n++] = end ? resolve_entity((struct etw_slice){value.at + i,
 							    (size_t)(end - value.at) - i + 1})
 				: value.at[i];
 		if (end)
