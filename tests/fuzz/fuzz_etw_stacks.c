@@ -92,12 +92,9 @@ static void take(struct row *row)
 		row->last_ticks = w->record->ticks;
 		for (uint32_t i = 0; i < w->naddresses; i++) {
 			bool kernel = etw_is_kernel_address(w->addresses[i], w->os_pointer_bytes);
-			enum etw_place place =
-				etw_code_locate(row->code, t ? t->pid : 0, w->addresses[i],
-						w->record->ticks, kernel, &ref);
 
-			if (place == ETW_PLACE_MANAGED && ref.object->key.kind != OBJECT_JIT)
-				abort();
+			etw_code_locate(row->code, t ? t->pid : 0, w->addresses[i],
+					w->record->ticks, kernel, &ref);
 			etw_code_name(row->code, ref.object, ref.offset, &symbol);
 		}
 	}

@@ -50,7 +50,7 @@ static int repeat_buffer(struct repeat *r, const struct etl_buffer *b, int64_t r
 	size_t at = 0, n;
 	int rc;
 
-	rc = etl_read(r->file, etl_buffer_offset(b), header, sizeof(header), "a buffer", err);
+	rc = etl_read(r->file, b->offset, header, sizeof(header), "a buffer", err);
 	if (!rc)
 		rc = etl_buffer_load(r->file, b, &r->payload, &why, err);
 	if (rc || why)

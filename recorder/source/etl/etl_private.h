@@ -23,21 +23,12 @@ enum {
 };
 
 struct etl_buffer {
-	uint64_t place;                      /* offset << 16 | cpu */
+	uint64_t offset;                     /* in the file */
 	int64_t sequence;
 	uint32_t number;                     /* in the file */
 	uint32_t stored_bytes;               /* in the file, header included */
+	uint16_t cpu;
 };
-
-static inline uint64_t etl_buffer_offset(const struct etl_buffer *b)
-{
-	return b->place >> 16;
-}
-
-static inline uint16_t etl_buffer_cpu(const struct etl_buffer *b)
-{
-	return (uint16_t)b->place;
-}
 
 struct etl_file {
 	char *name;                          /* for messages */

@@ -86,7 +86,7 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct et
 
 	*why = NULL;
 	out->nbytes = 0;
-	rc = etl_read(file, etl_buffer_offset(b), head, sizeof(head), "a buffer's header", err);
+	rc = etl_read(file, b->offset, head, sizeof(head), "a buffer's header", err);
 	if (rc)
 		return rc;
 	out->cut = le32(head) > b->stored_bytes;
@@ -107,7 +107,7 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct et
 	if (!rc && compressed)
 		rc = make_room(&file->stored, &file->stored_cap, nstored, err);
 	if (!rc)
-		rc = etl_read(file, etl_buffer_offset(b) + BUFFER_HEAD_BYTES,
+		rc = etl_read(file, b->offset + BUFFER_HEAD_BYTES,
 			      compressed ? file->stored : out->bytes,
 			      compressed ? nstored : out->nbytes, "a buffer", err);
 	if (!rc && compressed)
@@ -215,12 +215,12 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 		      uint64_t left, struct err *err)
 {
 	unsigned flags = le16(head + 52);
-	unsigned cpu = le16(head + 40) & (flags & BUFFER_CPU_WIDE ? 0x7FF : 0xFF);
 
 	if (ARRAY_ROOM(file->buffers, file->buffers_cap, file->nbuffers + 1))
 		return err_memory(err, "for the index of %s", file->name);
 	file->buffers[file->nbuffers++] = (struct etl_buffer){
-		.place = offset << 16 | cpu, .sequence = (int64_t)le64(head + 24), .number = number,
+		.offset = offset, .sequence = (int64_t)le64(head + 24), .number = number,
+		.cpu = le16(head + 40) & (flags & BUFFER_CPU_WIDE ? 0x7FF : 0xFF),
 		.stored_bytes = le32(head) < left ? le32(head) : (uint32_t)left,
 	};
 	file->facts.nbuffers_loss += (flags & BUFFER_LOST) != 0;
@@ -256,11 +256,11 @@ static int order_of_flush(const void *a, const void *b)
 {
 	const struct etl_buffer *x = a, *y = b;
 
-	if (etl_buffer_cpu(x) != etl_buffer_cpu(y))
-		return etl_buffer_cpu(x) < etl_buffer_cpu(y) ? -1 : 1;
+	if (x->cpu != y->cpu)
+		return compare_u64(x->cpu, y->cpu);
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number);
+	return compare_u64(x->number, y->number);
 }
 
 static int read_index(struct etl_file *file, struct err *err)

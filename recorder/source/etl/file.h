@@ -6,7 +6,7 @@
  * a time and merges the CPUs' streams by ticks; equal ticks keep the order of the file. A file can
  * be run several times: a reader needs that, because names come after their uses.
  *
- * Memory: the index takes 24 bytes per buffer, for at most ETL_BUFFERS_MAX buffers. The open
+ * Memory: the index takes 32 bytes per buffer, for at most ETL_BUFFERS_MAX buffers. The open
  * buffers of a run take at most ETL_OPEN_MAX_BYTES; more wait in a temporary file. A stored .zip
  * entry is read in place. A deflated entry is inflated at opening, because the merge needs random
  * access: into memory up to ETL_UNZIP_MEMORY_BYTES, else into a temporary file without a name

@@ -216,14 +216,13 @@ static int open_streams(struct merge *m, struct err *err)
 	int rc;
 
 	for (size_t i = 0; i < file->nbuffers; i++)
-		n += i == 0 ||
-		     etl_buffer_cpu(&file->buffers[i]) != etl_buffer_cpu(&file->buffers[i - 1]);
+		n += i == 0 || file->buffers[i].cpu != file->buffers[i - 1].cpu;
 	m->streams = calloc(n ? n : 1, sizeof(*m->streams));
 	m->heap = calloc(n ? n : 1, sizeof(struct stream *));
 	if (!m->streams || !m->heap)
 		return err_memory(err, "for the CPUs of %s", file->name);
 	for (size_t i = 0; i < file->nbuffers; i++) {
-		uint16_t cpu = etl_buffer_cpu(&file->buffers[i]);
+		uint16_t cpu = file->buffers[i].cpu;
 
 		if (m->nstreams == 0 || m->streams[m->nstreams - 1].cpu != cpu)
 			m->streams[m->nstreams++] = (struct stream){

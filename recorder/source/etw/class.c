@@ -203,7 +203,8 @@ static const uint8_t *read_wbem_sid(const uint8_t *at, const uint8_t *end, uint3
 	return at + n;
 }
 
-static const uint8_t *take_bytes(const uint8_t *at, size_t n, const uint8_t *end, struct etw_value *out)
+static const uint8_t *take_bytes(const uint8_t *at, size_t n, const uint8_t *end,
+				 struct etw_value *out)
 {
 	if (n > (size_t)(end - at))
 		return NULL;

@@ -87,8 +87,6 @@ enum etw_class_id {
 	ETW_SCHEMA,                          /* TRACE_EVENT_INFO of merging */
 	ETW_GC_START,
 	ETW_METHOD_LOAD, ETW_METHOD_UNLOAD, ETW_METHOD_DCSTART, ETW_METHOD_DCSTOP,
-	ETW_METHOD_LOAD_VERBOSE, ETW_METHOD_UNLOAD_VERBOSE,
-	ETW_METHOD_DCSTART_VERBOSE, ETW_METHOD_DCSTOP_VERBOSE,
 	ETW_MODULE_LOAD, ETW_MODULE_UNLOAD, ETW_MODULE_DCSTART, ETW_MODULE_DCSTOP,
 	ETW_CLR_STACK,
 	ETW_CLASS_IDS,
@@ -152,7 +150,7 @@ uint64_t etw_value_address(const struct etw_value *value, uint32_t pointer_bytes
 /* The classes of table t, counted from 0, for lists and tests; NULL after the last table. */
 const struct etw_class *etw_class_table(uint32_t t, uint32_t *nclasses, struct etw_guid *guid);
 
-/* ---- indices of the fields that programs read, by class --------------------------------------- */
+/* ---- indices of the fields that programs read, by class -------------------------------------- */
 
 /* ETW_PROCESS_*: flags 1 package, 2 Wow64, 4 protected; image: file name in UTF-8, rest UTF-16 */
 enum {

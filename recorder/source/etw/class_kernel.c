@@ -83,8 +83,7 @@ static const struct etw_field image[] = {
 	CLASS(key, what, KERNEL, "Image/" __VA_ARGS__, .min_version = 2, FIELDS(image), \
 	      .topic = ETW_TOPIC_IMAGE)
 static const struct etw_class processes[] = {
-	PROCESS(1, ETW_PROCESS_START, "Start"),
-	PROCESS(2, ETW_PROCESS_STOP, "Stop"),
+	PROCESS(1, ETW_PROCESS_START, "Start"), PROCESS(2, ETW_PROCESS_STOP, "Stop"),
 	PROCESS(3, ETW_PROCESS_DCSTART, "DCStart", .describes = true),
 	PROCESS(4, ETW_PROCESS_DCSTOP, "DCStop", .describes = true),
 	IMAGE(10, ETW_IMAGE_LOAD, "Load"),   /* group 3, not 20, in files */
@@ -99,8 +98,7 @@ static const struct etw_field address[] = {F("ImageBase", ETW_POINTER)};
 static const struct etw_class images[] = {
 	IMAGE(2, ETW_IMAGE_UNLOAD, "Unload"),
 	IMAGE(3, ETW_IMAGE_DCSTART, "DCStart", .describes = true),
-	IMAGE(4, ETW_IMAGE_DCSTOP, "DCStop", .describes = true),
-	IMAGE(10, ETW_IMAGE_LOAD, "Load"),
+	IMAGE(4, ETW_IMAGE_DCSTOP, "DCStop", .describes = true), IMAGE(10, ETW_IMAGE_LOAD, "Load"),
 	CLASS(33, ETW_OTHER, "MSNT_SystemTrace", "Image/KernelBase", FIELDS(address)),
 	CLASS(34, ETW_HYPERCALL_PAGE, "MSNT_SystemTrace", "Image/HypercallPage", FIELDS(address),
 	      .describes = true),
@@ -140,8 +138,7 @@ static const struct etw_field ready[] = {
 	CLASS(key, what, KERNEL, "Thread/" __VA_ARGS__, .min_version = 2, FIELDS(thread), \
 	      .topic = ETW_TOPIC_THREAD)
 static const struct etw_class threads[] = {
-	THREAD(1, ETW_THREAD_START, "Start"),
-	THREAD(2, ETW_THREAD_STOP, "Stop"),
+	THREAD(1, ETW_THREAD_START, "Start"), THREAD(2, ETW_THREAD_STOP, "Stop"),
 	THREAD(3, ETW_THREAD_DCSTART, "DCStart", .describes = true),
 	THREAD(4, ETW_THREAD_DCSTOP, "DCStop", .describes = true),
 	CLASS(36, ETW_CSWITCH, KERNEL, "Thread/CSwitch", .min_version = 2, FIELDS(cswitch),
@@ -247,10 +244,8 @@ static const struct etw_field file[] = {
 	CLASS(key, what, KERNEL, "FileIO/" called, FIELDS(file), .topic = ETW_TOPIC_FILE, \
 	      .describes = true)
 static const struct etw_class files[] = {
-	FILE_IO(0, ETW_FILE_NAME, "Name"),
-	FILE_IO(32, ETW_FILE_CREATE, "FileCreate"),
-	FILE_IO(35, ETW_FILE_DELETE, "FileDelete"),
-	FILE_IO(36, ETW_FILE_RUNDOWN, "FileRundown"),
+	FILE_IO(0, ETW_FILE_NAME, "Name"), FILE_IO(32, ETW_FILE_CREATE, "FileCreate"),
+	FILE_IO(35, ETW_FILE_DELETE, "FileDelete"), FILE_IO(36, ETW_FILE_RUNDOWN, "FileRundown"),
 };
 
 static const struct etw_field fault[] = {

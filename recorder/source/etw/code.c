@@ -48,7 +48,6 @@ struct place {
 	uint64_t address;
 	int64_t from, until;                 /* empty when from > until */
 	uint32_t pid;
-	uint32_t kind;                       /* enum etw_place */
 	uint32_t generation;                 /* see struct etw_code */
 	struct frame_ref ref;
 };
@@ -339,16 +338,6 @@ static void add_method(struct etw_code *c, const struct method *method,
 		slots_free_one(&c->methods, number);
 }
 
-static bool is_unload(uint32_t id)
-{
-	return id == ETW_METHOD_UNLOAD || id == ETW_METHOD_UNLOAD_VERBOSE;
-}
-
-static bool is_load(uint32_t id)
-{
-	return id == ETW_METHOD_LOAD || id == ETW_METHOD_LOAD_VERBOSE;
-}
-
 static void learn_method(struct etw_code *c, const struct etw_record *r,
 			 const struct etw_class *class)
 {
@@ -366,18 +355,18 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	method.id = v[AT_METHOD_ID].u;
 	method.module = v[AT_METHOD_MODULE].u;
 	open = open_range(&c->method_ranges, r->pid, range.start);
-	if (open && method_at(c, open->value)->id == method.id && !is_load(class->id)) {
-		if (is_unload(class->id))
+	if (open && method_at(c, open->value)->id == method.id && class->id != ETW_METHOD_LOAD) {
+		if (class->id == ETW_METHOD_UNLOAD)
 			open->until = r->ticks;
 		if (!method_at(c, open->value)->name)
 			method_at(c, open->value)->name = method_name(c, r, class);
 		return;
 	}
-	if (open && is_load(class->id))
+	if (open && class->id == ETW_METHOD_LOAD)
 		open->until = r->ticks;
-	if (!is_load(class->id))
+	if (class->id != ETW_METHOD_LOAD)
 		range.from = since(c, r->pid, r->ticks);
-	if (is_unload(class->id))
+	if (class->id == ETW_METHOD_UNLOAD)
 		range.until = r->ticks;
 	method.name = method_name(c, r, class);
 	add_method(c, &method, &range);
@@ -458,7 +447,6 @@ static bool in_method(struct etw_code *c, struct place *p, int64_t ticks)
 	object = layer < ETW_LAYERS_MAX ? jit_object(c, p->pid, layer) : NULL;
 	if (!object)
 		return false;
-	p->kind = ETW_PLACE_MANAGED;
 	p->ref = (struct frame_ref){object, p->address, FRAME_JIT};
 	return true;
 }
@@ -476,13 +464,12 @@ static bool in_image(struct etw_code *c, struct place *p, int64_t ticks)
 	object = object_of(c, range->value);
 	if (!object)
 		return false;
-	p->kind = ETW_PLACE_IMAGE;
 	p->ref = (struct frame_ref){object, p->address - range->start, 0};
 	return true;
 }
 
-enum etw_place etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks,
-			       bool kernel, struct frame_ref *out)
+void etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks, bool kernel,
+		     struct frame_ref *out)
 {
 	struct place *p;
 
@@ -492,14 +479,12 @@ enum etw_place etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t addres
 	if (p->address != address || p->pid != pid || ticks < p->from || ticks > p->until ||
 	    p->generation != c->generation) {
 		*p = (struct place){.address = address, .pid = pid, .from = ETW_ALWAYS,
-				    .until = ETW_EVER, .kind = ETW_PLACE_UNKNOWN,
-				    .generation = c->generation};
+				    .until = ETW_EVER, .generation = c->generation};
 		if ((kernel || !in_method(c, p, ticks)) && !in_image(c, p, ticks))
 			p->ref = (struct frame_ref){objects_unknown(c->frames), address, 0};
 		p->ref.flags |= kernel ? FRAME_KERNEL : 0;
 	}
 	*out = p->ref;
-	return (enum etw_place)p->kind;
 }
 
 bool etw_code_name(const struct etw_code *c, const struct object *object, uint64_t offset,

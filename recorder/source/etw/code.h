@@ -23,8 +23,6 @@
 #define ETW_METHODS_MAX (1u << 22)
 #define ETW_MODULES_MAX (1u << 20)
 
-enum etw_place { ETW_PLACE_UNKNOWN, ETW_PLACE_IMAGE, ETW_PLACE_MANAGED };
-
 struct etw_code;
 
 /* state and frames are borrowed for the life of the result. */
@@ -47,8 +45,8 @@ void etw_code_learn(struct etw_code *c, const struct etw_record *record,
 void etw_code_settle(struct etw_code *c);
 
 /* The frame of an address; kernel: it also gets FRAME_KERNEL. */
-enum etw_place etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks,
-			       bool kernel, struct frame_ref *out);
+void etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks, bool kernel,
+		     struct frame_ref *out);
 /* The name of a managed frame; false = another frame, or a method without a name. */
 bool etw_code_name(const struct etw_code *c, const struct object *object, uint64_t offset,
 		   struct symbol *out);

@@ -109,8 +109,7 @@ static bool by_manifest(struct etw_decode *d, const struct etw_record *record,
 }
 
 /* A piece of a manifest is an event itself. */
-static bool by_piece(const struct etw_record *record, struct etw_render *r,
-		     struct etw_decoded *out)
+static bool by_piece(const struct etw_record *record, struct etw_render *r, struct etw_decoded *out)
 {
 	static const struct etw_schema_field piece[] = {
 		{.field = {.name = "Format", .type = ETW_U8}},

@@ -109,7 +109,8 @@ static ULONG borrow_interval(HKEY key, uint32_t wanted)
 
 static void restore_interval(HKEY key)
 {
-	uint32_t held = get_interval(), ours = read_value(key, OURS), before = read_value(key, BEFORE);
+	uint32_t held = get_interval(), ours = read_value(key, OURS);
+	uint32_t before = read_value(key, BEFORE);
 
 	if (before && (!ours || !held || held == ours))
 		set_interval(before);

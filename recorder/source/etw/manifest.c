@@ -28,12 +28,6 @@ struct layout {
 	uint32_t field, nfields;
 };
 
-/* An open structure: the index of its field, and how many members it has so far. */
-struct open_struct {
-	uint32_t field;
-	uint16_t nmembers;
-};
-
 struct parser {
 	struct etw_manifest *m;
 	struct etw_texts *texts;
@@ -42,8 +36,7 @@ struct parser {
 	struct layout *layouts;
 	uint32_t nevents, events_room, nlayouts, layouts_room;
 	struct layout *layout;               /* of the open template; NULL = none is open */
-	struct open_struct open[DEPTH];
-	uint32_t nopen;
+	uint32_t open[DEPTH], nopen;         /* fields of the open structures */
 	struct buf text;                     /* of one name */
 	int rc;
 };
@@ -151,19 +144,11 @@ static void add_field(struct parser *p, const struct etw_xml_tag *tag, bool is_s
 					   etw_xml_attribute(tag, "outType"));
 	f.field.name = keep_slice(p, etw_xml_attribute(tag, "name"));
 	if (p->nopen)
-		p->open[p->nopen - 1].nmembers++;
+		m->fields[p->open[p->nopen - 1]].nmembers++;
 	if (is_struct && !tag->empty)
-		p->open[p->nopen++] = (struct open_struct){.field = m->nfields};
+		p->open[p->nopen++] = m->nfields;
 	m->fields[m->nfields++] = f;
 	p->layout->nfields++;
-}
-
-static void close_struct(struct parser *p)
-{
-	if (!p->nopen)
-		return;
-	p->nopen--;
-	p->m->fields[p->open[p->nopen].field].nmembers = p->open[p->nopen].nmembers;
 }
 
 static void open_template(struct parser *p, const struct etw_xml_tag *tag)
@@ -209,7 +194,7 @@ static void read_tag(struct parser *p, const struct etw_xml_tag *tag)
 	if (etw_slice_is(tag->name, "data") && !tag->closing)
 		add_field(p, tag, false);
 	else if (etw_slice_is(tag->name, "struct") && tag->closing)
-		close_struct(p);
+		p->nopen -= p->nopen > 0;
 	else if (etw_slice_is(tag->name, "struct"))
 		add_field(p, tag, true);
 	else if (etw_slice_is(tag->name, "template") && tag->closing)

@@ -142,8 +142,8 @@ static void read_array(struct reader *in, uint32_t index, uint64_t count, const 
 	etw_render_composed(in->r, name, etw_render_end(in->r));
 }
 
-static const char *join_name(struct reader *in, const char *prefix, const char *name, uint64_t element,
-			  bool array)
+static const char *join_name(struct reader *in, const char *prefix, const char *name,
+			     uint64_t element, bool array)
 {
 	char number[24];
 

@@ -560,11 +560,6 @@ void etw_stacks_time(struct etw_stacks *s, int64_t now_ticks)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int no_memory(struct err *err)
-{
-	return err_memory(err, "for binding stacks to events");
-}
-
 static int init_threads(struct etw_stacks *s)
 {
 	return slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
@@ -584,7 +579,7 @@ int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_
 	struct etw_stacks *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return no_memory(err);
+		return err_memory(err, "for binding stacks to events");
 	s->pass = pass;
 	s->queue.survey = pass == ETW_STACKS_SURVEY;
 	s->os_pointer_bytes = 8;
@@ -592,10 +587,9 @@ int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_
 	s->store = etw_stack_store_new();
 	if (pass != ETW_STACKS_SURVEY)
 		s->queue.ring = malloc(QUEUE_RING_BYTES);
-	if (!s->store || (pass != ETW_STACKS_SURVEY && !s->queue.ring) ||
-	    init_threads(s)) {
+	if (!s->store || (pass != ETW_STACKS_SURVEY && !s->queue.ring) || init_threads(s)) {
 		etw_stacks_free(s);
-		return no_memory(err);
+		return err_memory(err, "for binding stacks to events");
 	}
 	*out = s;
 	return 0;
@@ -627,7 +621,7 @@ int etw_stacks_deliver(struct etw_stacks *s, struct err *err)
 
 	s->queue.ring = malloc(QUEUE_RING_BYTES);
 	if (!s->queue.ring)
-		return no_memory(err);
+		return err_memory(err, "for binding stacks to events");
 	etw_stack_rewind(s->store);
 	for (i = 0; i < s->nlate; i++)       /* in the order of their positions */
 		if (s->late[i].is_key)
@@ -638,7 +632,7 @@ int etw_stacks_deliver(struct etw_stacks *s, struct err *err)
 	etw_stack_rewind(s->store);
 	free_threads(s);
 	if (init_threads(s))
-		return no_memory(err);
+		return err_memory(err, "for binding stacks to events");
 	s->queue.first = s->queue.next = s->queue.known = 0;
 	s->queue.held_bytes = 0;
 	s->queue.survey = false;

@@ -36,7 +36,7 @@ static bool is_left_out(const struct etw_record *record, const struct etw_decode
 	case ETW_STACK_KEY_USER:
 	case ETW_STACK_KEY_DELETE:
 	case ETW_STACK_KEY_RUNDOWN:
-	case ETW_CLR_STACK: case ETW_METHOD_DCSTOP_VERBOSE: case ETW_HYPERCALL_PAGE:
+	case ETW_CLR_STACK: case ETW_METHOD_DCSTOP: case ETW_HYPERCALL_PAGE:
 		return true;
 	default:
 		return strstr(event->name, "ILToNativeMap") ||

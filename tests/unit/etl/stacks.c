@@ -78,7 +78,8 @@ static bool was_image(uint32_t pid, uint64_t address)
 {
 	struct frame_ref ref;
 
-	return etw_code_locate(r.code, pid, address, 1971581123, false, &ref) == ETW_PLACE_IMAGE;
+	etw_code_locate(r.code, pid, address, 1971581123, false, &ref);
+	return ref.object->key.kind == OBJECT_PE;
 }
 
 static void count_frames(const struct etw_whole *w, uint32_t pid)
@@ -93,15 +94,16 @@ static void count_frames(const struct etw_whole *w, uint32_t pid)
 		bool kernel = etw_is_kernel_address(address, w->os_pointer_bytes);
 
 		r.sum += address;
-		switch (etw_code_locate(r.code, pid, address, w->record->ticks, kernel, &ref)) {
-		case ETW_PLACE_MANAGED:
+		etw_code_locate(r.code, pid, address, w->record->ticks, kernel, &ref);
+		switch (ref.object->key.kind) {
+		case OBJECT_JIT:
 			r.managed++;
 			break;
-		case ETW_PLACE_IMAGE:
+		case OBJECT_PE:
 			r.image++;
 			r.kernel += kernel;
 			break;
-		case ETW_PLACE_UNKNOWN:
+		default:
 			r.unknown++;
 			r.of_unloaded += was_image(pid, address);
 			break;
@@ -168,17 +170,15 @@ static void look_up(const struct etw_whole *w, uint32_t id)
 	if (id == ETW_IMAGE_LOAD || id == ETW_IMAGE_DCSTART) {
 		etw_class_read(w->class, record, v, AT_IMAGE_FIELDS);
 		r.images++;
-		r.images_found += etw_code_locate(r.code, (uint32_t)v[AT_IMAGE_PID].u,
-						  v[AT_IMAGE_BASE].u, record->ticks,
-						  !v[AT_IMAGE_PID].u, &ref) == ETW_PLACE_IMAGE &&
-				  ref.offset == 0;
-	} else if (id == ETW_METHOD_LOAD_VERBOSE || id == ETW_METHOD_DCSTOP_VERBOSE) {
+		etw_code_locate(r.code, (uint32_t)v[AT_IMAGE_PID].u, v[AT_IMAGE_BASE].u,
+				record->ticks, !v[AT_IMAGE_PID].u, &ref);
+		r.images_found += ref.object->key.kind == OBJECT_PE && ref.offset == 0;
+	} else if (id == ETW_METHOD_LOAD || id == ETW_METHOD_DCSTOP) {
 		etw_class_read(w->class, record, v, AT_METHOD_CODE_FIELDS);
 		r.methods++;
-		r.methods_named += etw_code_locate(r.code, record->pid, v[AT_METHOD_START].u,
-						   record->ticks, false,
-						   &ref) == ETW_PLACE_MANAGED &&
-				   etw_code_name(r.code, ref.object, ref.offset, &symbol);
+		etw_code_locate(r.code, record->pid, v[AT_METHOD_START].u, record->ticks, false,
+				&ref);
+		r.methods_named += etw_code_name(r.code, ref.object, ref.offset, &symbol);
 	}
 }
 

@@ -111,14 +111,13 @@ static const char *place(uint32_t pid, uint64_t address, int64_t ticks)
 	struct frame_ref ref;
 	struct symbol symbol;
 
-	switch (etw_code_locate(lab.code, pid, address, ticks, address >> 48 == 0xFFFF, &ref)) {
-	case ETW_PLACE_IMAGE:
-		assert_int_equal(ref.object->key.kind, OBJECT_PE);
+	etw_code_locate(lab.code, pid, address, ticks, address >> 48 == 0xFFFF, &ref);
+	switch (ref.object->key.kind) {
+	case OBJECT_PE:
 		snprintf(text, sizeof(text), "%s%s+0x%x", ref.flags & FRAME_KERNEL ? "k " : "",
 			 ref.object->key.path, (unsigned)ref.offset);
 		break;
-	case ETW_PLACE_MANAGED:
-		assert_int_equal(ref.object->key.kind, OBJECT_JIT);
+	case OBJECT_JIT:
 		assert_int_equal(ref.object->key.pid, pid);
 		if (etw_code_name(lab.code, ref.object, ref.offset, &symbol))
 			snprintf(text, sizeof(text), "%s!%s+0x%x",
