@@ -104,28 +104,23 @@ static uint32_t list_find(const struct id_list *list, uint32_t number)
 	return table_find(&list->index, hash_u64(number), number_same, list, &number);
 }
 
-/* The local index of a number, found or added; UINT32_MAX without memory. */
-static uint32_t list_get(struct id_list *list, uint32_t number, bool *added)
+static uint32_t list_add(struct id_list *list, uint32_t number)
 {
-	uint32_t local = list_find(list, number);
-
-	*added = false;
-	if (local != TABLE_NONE)
-		return local;
 	if (ARRAY_ROOM(list->numbers, list->room, list->count + 1) ||
 	    table_add(&list->index, hash_u64(number), list->count))
 		return UINT32_MAX;
-	*added = true;
 	list->numbers[list->count] = number;
 	return list->count++;
 }
 
 static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 {
-	bool added;
-	uint32_t local = list_get(&b->threads, thread->number, &added);
+	uint32_t local = list_find(&b->threads, thread->number);
 
-	if (added) {
+	if (local != TABLE_NONE)
+		return local;
+	local = list_add(&b->threads, thread->number);
+	if (local != UINT32_MAX) {
 		thread_ref(thread);
 		atomic_store_explicit(&thread->process->was_listed, true, memory_order_relaxed);
 	}
@@ -134,10 +129,12 @@ static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 
 static uint32_t local_frame(struct segment_builder *b, uint32_t number)
 {
-	bool added;
-	uint32_t local = list_get(&b->frame_list, number, &added);
+	uint32_t local = list_find(&b->frame_list, number);
 
-	if (added)
+	if (local != TABLE_NONE)
+		return local;
+	local = list_add(&b->frame_list, number);
+	if (local != UINT32_MAX)
 		frame_ref(frame_get(b->frames, number));
 	return local;
 }
