@@ -171,12 +171,12 @@ static enum truth opposite(enum truth a)
 }
 
 /* Whether this event is the moment, or makes the state true. */
-static bool comes(const struct node *n)
+static bool node_comes(const struct node *n)
 {
 	return n->is_state ? n->now == IS_TRUE && n->before != IS_TRUE : n->moment;
 }
 
-static bool holds(const struct node *n)
+static bool node_holds(const struct node *n)
 {
 	return n->is_state ? n->now == IS_TRUE : n->moment;
 }
@@ -186,7 +186,7 @@ static void judge_and(struct node *n, const struct node *a, const struct node *b
 	if (n->is_state)
 		n->now = both(a->now, b->now);
 	else
-		n->moment = holds(a) && holds(b);
+		n->moment = node_holds(a) && node_holds(b);
 }
 
 static void judge_or(struct node *n, const struct node *a, const struct node *b)
@@ -194,17 +194,17 @@ static void judge_or(struct node *n, const struct node *a, const struct node *b)
 	if (n->is_state)
 		n->now = either(a->now, b->now);
 	else
-		n->moment = comes(a) || comes(b);
+		n->moment = node_comes(a) || node_comes(b);
 }
 
 /* The left one must have come with an earlier event. Each left one counts once. */
 static void judge_then(struct node *n, const struct node *a, const struct node *b, uint64_t now_ns)
 {
-	n->moment = comes(b) && n->last_set && now_ns >= n->last_ns &&
+	n->moment = node_comes(b) && n->last_set && now_ns >= n->last_ns &&
 		    now_ns - n->last_ns <= n->time_ns;
 	if (n->moment)
 		n->last_set = false;
-	if (comes(a)) {
+	if (node_comes(a)) {
 		n->last_set = true;
 		n->last_ns = now_ns;
 	}
@@ -226,7 +226,7 @@ static void judge_for(struct node *n, const struct node *a, uint64_t now_ns)
 
 static void judge_within(struct node *n, const struct node *a, uint64_t now_ns)
 {
-	if (holds(a)) {
+	if (node_holds(a)) {
 		n->last_set = true;
 		n->last_ns = now_ns;
 	}

@@ -43,7 +43,7 @@ static bool is_word(char c)
 }
 
 /* Find the word at p->at. */
-static void look(struct parser *p)
+static void find_word(struct parser *p)
 {
 	p->at += strspn(p->at, " \t");
 	p->len = 0;
@@ -54,12 +54,12 @@ static void look(struct parser *p)
 }
 
 /* Move past the first n bytes of the word. */
-static void skip(struct parser *p, size_t n)
+static void skip_bytes(struct parser *p, size_t n)
 {
 	p->at += n;
 	p->len -= n;
 	if (!p->len)
-		look(p);
+		find_word(p);
 }
 
 static bool word_is(const struct parser *p, const char *word)
@@ -67,12 +67,12 @@ static bool word_is(const struct parser *p, const char *word)
 	return !p->rc && strlen(word) == p->len && strncasecmp(p->at, word, p->len) == 0;
 }
 
-static bool take(struct parser *p, const char *word)
+static bool take_word(struct parser *p, const char *word)
 {
 	bool taken = word_is(p, word);
 
 	if (taken)
-		skip(p, p->len);
+		skip_bytes(p, p->len);
 	return taken;
 }
 
@@ -99,7 +99,7 @@ static void fail_memory(struct parser *p)
 
 static void expect(struct parser *p, const char *word, const char *otherwise)
 {
-	if (!take(p, word))
+	if (!take_word(p, word))
 		fail(p, otherwise);
 }
 
@@ -113,7 +113,7 @@ static double parse_number(struct parser *p, const char *otherwise)
 		fail(p, otherwise);
 		return 0;
 	}
-	skip(p, n);
+	skip_bytes(p, n);
 	return v;
 }
 
@@ -145,7 +145,7 @@ static uint64_t parse_time(struct parser *p)
 		fail(p, "a time must be between 1 ms and 7 days");
 	if (p->rc)
 		return 0;
-	skip(p, p->len);
+	skip_bytes(p, p->len);
 	return (uint64_t)(v * unit * 1e9);
 }
 
@@ -251,7 +251,7 @@ static uint16_t open_rule(struct parser *p, const char *text, size_t name_len,
 	part->value = NAN;
 	if (!part->name)
 		fail_memory(p);
-	skip(p, p->len);
+	skip_bytes(p, p->len);
 	return p->c->nrules++;
 }
 
@@ -278,7 +278,7 @@ static uint16_t parse_name(struct parser *p)
 	uint32_t i;
 
 	for (i = 0; i < p->c->nrules; i++)
-		if (take(p, p->c->rules[i].name))
+		if (take_word(p, p->c->rules[i].name))
 			return (uint16_t)i;
 	for (i = 0; !p->rc && i < p->env->nrules; i++) {
 		p->rc = parse_named_rule(p->env->rules[i], &len, &kind, &spec, p->err);
@@ -309,7 +309,7 @@ static uint16_t parse_argument(struct parser *p)
 {
 	uint16_t rule;
 
-	skip(p, p->len);
+	skip_bytes(p, p->len);
 	expect(p, "(", "'(' and the name of a rule are expected");
 	rule = parse_name(p);
 	expect(p, ")", "')' is expected");
@@ -322,7 +322,7 @@ static void parse_limit(struct parser *p, struct threshold *out)
 					   COMPARE_UNDER};
 	size_t i;
 
-	for (i = 0; i < COUNT_OF(all) && !take(p, compare_text(all[i])); i++)
+	for (i = 0; i < COUNT_OF(all) && !take_word(p, compare_text(all[i])); i++)
 		;
 	if (i == COUNT_OF(all))
 		fail(p, "a comparison is expected: > >= < or <=");
@@ -332,7 +332,7 @@ static void parse_limit(struct parser *p, struct threshold *out)
 
 static uint64_t parse_over(struct parser *p, uint64_t otherwise_ns)
 {
-	return take(p, "over") ? parse_time(p) : otherwise_ns;
+	return take_word(p, "over") ? parse_time(p) : otherwise_ns;
 }
 
 static uint16_t parse_rate(struct parser *p)
@@ -347,12 +347,12 @@ static uint16_t parse_rate(struct parser *p)
 		fail(p, "rate() counts events, but this rule is on a counter; compare its value "
 			"with p50() or in the rule itself");
 	parse_limit(p, &n.limit);
-	n.unit_sec = take(p, "/") ? find_unit(p, units) : 0;
+	n.unit_sec = take_word(p, "/") ? find_unit(p, units) : 0;
 	if (n.unit_sec == 0)
 		fail(p, "a rate needs a unit: /s, /min or /h, as in > 10/s");
 	if (p->rc)
 		return 0;
-	skip(p, p->len);
+	skip_bytes(p, p->len);
 	n.time_ns = parse_over(p, (uint64_t)(n.unit_sec < 10 ? 10e9 : n.unit_sec * 1e9));
 	return add_node(p, n);
 }
@@ -387,7 +387,7 @@ static uint16_t parse_quantile(struct parser *p, double q)
 	unit = find_unit(p, units);
 	if (unit != 0) {
 		n.limit.limit *= unit;
-		skip(p, p->len);
+		skip_bytes(p, p->len);
 	}
 	n.time_ns = parse_over(p, 60 * NS_PER_SEC);
 	return add_node(p, n);
@@ -413,7 +413,7 @@ static uint16_t parse_primary(struct parser *p)
 	uint16_t inner;
 	double q;
 
-	if (take(p, "(")) {
+	if (take_word(p, "(")) {
 		inner = parse_or(p);
 		expect(p, ")", "')', and, or, then, for or within is expected");
 		return inner;
@@ -429,7 +429,7 @@ static uint16_t parse_factor(struct parser *p, bool may_be_within)
 
 	if (++p->nesting > NESTING_MAX)
 		fail(p, "the expression is too deep");
-	if (take(p, "not")) {
+	if (take_word(p, "not")) {
 		n.type = NODE_NOT;
 		n.left = parse_factor(p, may_be_within);
 		if (!node(p, n.left)->is_state)
@@ -443,7 +443,7 @@ static uint16_t parse_factor(struct parser *p, bool may_be_within)
 			if (n.type == NODE_FOR && !node(p, n.left)->is_state)
 				fail(p, "an event is a moment and has no length; write 'within' "
 					"for 'for'");
-			skip(p, p->len);
+			skip_bytes(p, p->len);
 			n.time_ns = parse_time(p);
 			n.left = add_node(p, n);
 		}
@@ -456,7 +456,7 @@ static uint16_t parse_then(struct parser *p)
 {
 	struct node n = {.type = NODE_THEN, .left = parse_factor(p, true)};
 
-	while (take(p, "then")) {
+	while (take_word(p, "then")) {
 		n.right = parse_factor(p, false);
 		expect(p, "within", "'within' and a time are expected: A then B within 5s");
 		n.time_ns = parse_time(p);
@@ -493,7 +493,7 @@ static uint16_t parse_and(struct parser *p)
 {
 	struct node n = {.type = NODE_AND, .left = parse_then(p)};
 
-	while (take(p, "and")) {
+	while (take_word(p, "and")) {
 		n.right = parse_then(p);
 		if (!node(p, n.left)->is_state && !node(p, n.right)->is_state)
 			fail(p, "two events never come at the same moment; write 'A within 5s and "
@@ -514,7 +514,7 @@ static uint16_t parse_or(struct parser *p)
 	if (++p->nesting > NESTING_MAX)
 		fail(p, "the expression is too deep");
 	n.left = parse_and(p);
-	while (take(p, "or")) {
+	while (take_word(p, "or")) {
 		n.right = parse_and(p);
 		/* Or with a moment is a moment: a state counts when it becomes true. */
 		n.is_state = node(p, n.left)->is_state && node(p, n.right)->is_state;
@@ -533,7 +533,7 @@ int composite_parse(struct composite *c, const struct trigger_env *env, struct e
 		return err_set(err, ERR_USAGE,
 			       "--stop-on '%.100s...': an expression has at most 1000 characters",
 			       text);
-	look(&p);
+	find_word(&p);
 	c->root = parse_or(&p);
 	if (p.len)
 		fail(&p, "and, or, then, for, within or the end is expected");

@@ -114,8 +114,8 @@ static double ms_between(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / (double)NS_PER_MS : 0;
 }
 
-static void say(const struct duration *d, const struct pair *pair, double ms, const char *tense,
-		struct buf *why)
+static void say_duration(const struct duration *d, const struct pair *pair, double ms,
+			 const char *tense, struct buf *why)
 {
 	char text[NUMBER_TEXT_BYTES];
 
@@ -130,7 +130,7 @@ static void say(const struct duration *d, const struct pair *pair, double ms, co
 }
 
 /* Whether a value that was measured is a hit. */
-static bool judge(struct duration *d, double ms, uint64_t time_ns, struct sense *out)
+static bool judge_duration(struct duration *d, double ms, uint64_t time_ns, struct sense *out)
 {
 	out->measured = true;
 	out->value = ms;
@@ -149,9 +149,9 @@ void duration_stop(struct duration *d, const struct pair_key *key, const struct 
 		return;
 	}
 	d->base.counts.matched++;
-	if (!judge(d, ms_between(pair.start_ns, e->time_ns), e->time_ns, out))
+	if (!judge_duration(d, ms_between(pair.start_ns, e->time_ns), e->time_ns, out))
 		return;
-	say(d, &pair, out->value, "took", why);
+	say_duration(d, &pair, out->value, "took", why);
 	if (*extra)
 		buf_printf(why, ", %s", extra);
 }
@@ -162,7 +162,7 @@ void duration_group(struct duration *d, const struct event *e, const struct dura
 	char sum[NUMBER_TEXT_BYTES], least[NUMBER_TEXT_BYTES];
 
 	d->base.counts.matched += group->n;
-	if (!judge(d, group->least_ms, e->time_ns, out)) {
+	if (!judge_duration(d, group->least_ms, e->time_ns, out)) {
 		if (threshold_hit(d->base.limit, group->sum_ms)) {
 			d->ngroups++;
 			if (group->sum_ms > d->group.sum_ms)
@@ -201,7 +201,7 @@ static void fire_overdue(struct duration *d, uint64_t now_ns, struct buf *why, s
 			out->hit = out->measured = true;
 			out->value = ms_between(oldest->start_ns, now_ns);
 			trigger_value(&d->base, out->value, now_ns);
-			say(d, oldest, out->value, "is still open after", why);
+			say_duration(d, oldest, out->value, "is still open after", why);
 		} else {
 			others++;
 		}

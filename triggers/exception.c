@@ -47,7 +47,7 @@ static const char *text_of(const struct event *e, const char *field)
 	return f && f->type == FIELD_TEXT && f->v.text ? f->v.text : "";
 }
 
-static bool matches(struct pattern *p, const char *type, const char *message)
+static bool exception_matches(struct pattern *p, const char *type, const char *message)
 {
 	char text[PATTERN_TEXT_BYTES];
 
@@ -71,7 +71,7 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 		return;
 	type = text_of(e, "ExceptionType");
 	message = text_of(e, "ExceptionMessage");
-	if (!trigger_matches(t, matches((struct pattern *)t, type, message), out))
+	if (!trigger_matches(t, exception_matches((struct pattern *)t, type, message), out))
 		return;
 	buf_printf(why, "exception %.200s%s%.300s,", *type ? type : "?", *message ? ": " : "",
 		   message);

@@ -213,7 +213,7 @@ static void gen2_hit(struct trigger *t, const struct event *e, uint64_t n, struc
 	process_text(e->process, why);
 }
 
-static void started(struct gc_duration *g, const struct event *e, struct buf *why,
+static void gc_started(struct gc_duration *g, const struct event *e, struct buf *why,
 		    struct sense *out)
 {
 	struct pairs *pairs = &g->duration.pairs;
@@ -287,7 +287,7 @@ static void extra_text(const struct event *e, char *out, size_t n)
 			 number_of(e, "Depth"));
 }
 
-static void stopped(struct gc_duration *g, const struct event *e, struct buf *why,
+static void gc_stopped(struct gc_duration *g, const struct event *e, struct buf *why,
 		    struct sense *out)
 {
 	struct duration_group group;
@@ -331,9 +331,9 @@ static void gc_event(struct gc_duration *g, const struct event *e, struct buf *w
 	if (together)
 		group_ended(g, e, why, out);
 	else if (start)
-		started(g, e, why, out);
+		gc_started(g, e, why, out);
 	else
-		stopped(g, e, why, out);
+		gc_stopped(g, e, why, out);
 }
 
 static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)

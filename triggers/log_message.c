@@ -141,7 +141,7 @@ static const char *field_of(const struct event *e, const char *name, char out[FI
 	return f ? field_text(f, out) : "";
 }
 
-static void compose(const struct event *e, const char *message, char *out, size_t n)
+static void compose_line(const struct event *e, const char *message, char *out, size_t n)
 {
 	char a[FIELD_TEXT_BYTES], b[FIELD_TEXT_BYTES];
 	const char *type = field_of(e, "Type", a), *id = field_of(e, "EventId", b);
@@ -163,7 +163,7 @@ static void log_sense(struct trigger *t, const struct event *e, struct buf *why,
 	if (!trigger_wants(t, e->process))
 		return;
 	message = field_of(e, "Message", b);
-	compose(e, message, text, sizeof(text));
+	compose_line(e, message, text, sizeof(text));
 	if (!trigger_matches(t, pattern_match(&l->pattern, text), out))
 		return;
 	buf_printf(why, "log %s: %.400s", l->log, message);

@@ -3,7 +3,7 @@
  *
  * The bytes of its key identify a start: the process, and a thread, count or activity of it. The
  * table is bounded: at PAIRS_MAX the oldest start makes room, and a start whose stop does not come
- * leaves after its expiry; both are counted. Open starts are kept in order of arrival, so that
+ * leaves after PAIRS_EXPIRY_NS; both are counted. Open starts are kept in order of arrival, so that
  * overdue ones are found without a search.
  *
  * The merge thread only. Memory grows with the open starts, to some 11 MB a rule.
@@ -61,7 +61,7 @@ const struct pair *pairs_oldest(const struct pairs *p);
 void pairs_drop_oldest(struct pairs *p);
 /* Whether a start of this time is open. Looks at all of them: not for use per event. */
 bool pairs_has_start(const struct pairs *p, uint64_t start_ns);
-/* Drop starts that have been open for longer than their expiry. */
+/* Drop starts that have been open for longer than PAIRS_EXPIRY_NS. */
 void pairs_expire(struct pairs *p, uint64_t now_ns);
 /* A process has ended: drop its starts, as their stops will not come. */
 void pairs_forget_process(struct pairs *p, const struct process *process);

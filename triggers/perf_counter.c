@@ -182,7 +182,7 @@ static void say_why(const struct perf_counter *p, uint64_t time_ns, struct buf *
 }
 
 /* One sample with a value; true = fire. */
-static bool judge(struct perf_counter *p, double value, uint64_t time_ns)
+static bool judge_sample(struct perf_counter *p, double value, uint64_t time_ns)
 {
 	if (!threshold_hit(&p->threshold, value)) {
 		hold_reset(&p->hits);
@@ -240,7 +240,7 @@ static bool perf_counter_feed(struct trigger *t, const struct event *e, struct b
 		hold_reset(&p->misses);
 		return false;
 	}
-	if (!judge(p, e->value, e->time_ns))
+	if (!judge_sample(p, e->value, e->time_ns))
 		return false;
 	say_why(p, e->time_ns, why);
 	t->in_window = true;

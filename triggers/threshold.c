@@ -187,7 +187,7 @@ static double elapsed_hours(const struct threshold *t)
 	return ((double)(t->now_ns - t->start_ns) + (double)t->earlier_ns) / NS_PER_HOUR;
 }
 
-static double within(const struct threshold *t, double v)
+static double keep_within_bounds(const struct threshold *t, double v)
 {
 	if (t->has_floor && v < t->floor)
 		v = t->floor;
@@ -195,7 +195,7 @@ static double within(const struct threshold *t, double v)
 }
 
 /* How far a decaying limit has gone: 0 at the start, 1 at its end. */
-static double way(const struct threshold *t)
+static double decayed_part(const struct threshold *t)
 {
 	double gone = elapsed_hours(t) / t->decay_hours;
 
@@ -222,7 +222,7 @@ static double steered(const struct threshold *t)
 	double steps = t->fired_steps - steps_back(t), power = steps / sqrt(t->per_day);
 
 	power = power < -POWER_MAX ? -POWER_MAX : power > POWER_MAX ? POWER_MAX : power;
-	return within(t, t->limit * pow(2, threshold_wants_small(t) ? -power : power));
+	return keep_within_bounds(t, t->limit * pow(2, threshold_wants_small(t) ? -power : power));
 }
 
 void threshold_fired(struct threshold *t, uint64_t time_ns)
@@ -250,8 +250,8 @@ double threshold_now(const struct threshold *t)
 	if (t->decay_hours == 0)
 		return t->limit;
 	/* The hours are those to zero, so Floor= stops the same line and does not flatten it. */
-	return threshold_wants_small(t) ? t->limit + (end - t->limit) * way(t)
-			      : fmax(t->limit * (1 - way(t)), end);
+	return threshold_wants_small(t) ? t->limit + (end - t->limit) * decayed_part(t)
+			      : fmax(t->limit * (1 - decayed_part(t)), end);
 }
 
 bool threshold_moves(const struct threshold *t)

@@ -22,7 +22,8 @@ static void trim_partial_character(struct err *err)
 		err->text[start] = '\0';
 }
 
-static int set(struct err *err, int code, const char *start, const char *format, va_list args)
+static int set_sentence(struct err *err, int code, const char *start, const char *format,
+			va_list args)
 {
 	int used;
 
@@ -40,7 +41,7 @@ int err_set(struct err *err, enum err_code code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	set(err, code, "", format, args);
+	set_sentence(err, code, "", format, args);
 	va_end(args);
 	return code;
 }
@@ -50,13 +51,13 @@ int err_memory(struct err *err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	set(err, ERR_MEMORY, "out of memory ", format, args);
+	set_sentence(err, ERR_MEMORY, "out of memory ", format, args);
 	va_end(args);
 	return ERR_MEMORY;
 }
 
 /* Append ": " and more to the sentence. */
-static void append(struct err *err, const char *more)
+static void append_reason(struct err *err, const char *more)
 {
 	size_t used = strlen(err->text);
 
@@ -69,9 +70,9 @@ static int set_os(struct err *err, int os_error, const char *format, va_list arg
 	char reason[160];
 
 	if (err) {
-		set(err, os_error_code(os_error), "", format, args);
+		set_sentence(err, os_error_code(os_error), "", format, args);
 		os_error_text(os_error, reason, sizeof(reason));
-		append(err, reason);
+		append_reason(err, reason);
 	}
 	return os_error_code(os_error);
 }
@@ -108,8 +109,8 @@ int err_prefix(struct err *err, const char *format, ...)
 		return ERR_IO;
 	old = *err;
 	va_start(args, format);
-	set(err, old.code, "", format, args);
+	set_sentence(err, old.code, "", format, args);
 	va_end(args);
-	append(err, old.text);
+	append_reason(err, old.text);
 	return err->code;
 }

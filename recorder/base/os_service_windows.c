@@ -212,7 +212,7 @@ static struct {
 	int rc;
 } being = {.lock = SRWLOCK_INIT};
 
-static void say(DWORD state)
+static void tell_state(DWORD state)
 {
 	SERVICE_STATUS status = {.dwServiceType = SERVICE_WIN32_OWN_PROCESS};
 
@@ -243,7 +243,7 @@ static DWORD WINAPI on_control(DWORD control, DWORD type, LPVOID data, LPVOID ct
 	case SERVICE_CONTROL_STOP:
 	case SERVICE_CONTROL_PRESHUTDOWN:
 	case SERVICE_CONTROL_SHUTDOWN:
-		say(SERVICE_STOP_PENDING);
+		tell_state(SERVICE_STOP_PENDING);
 		os_signal_raise(OS_SIGNAL_STOP);
 		return NO_ERROR;
 	case SERVICE_CONTROL_INTERROGATE:
@@ -260,9 +260,9 @@ static VOID WINAPI service_main(DWORD argc, LPWSTR *argv)
 		being.rc = err_os(being.err, "the service manager refuses this service");
 		return;
 	}
-	say(SERVICE_RUNNING);
+	tell_state(SERVICE_RUNNING);
 	being.rc = being.run(being.ctx, being.err);
-	say(SERVICE_STOPPED);
+	tell_state(SERVICE_STOPPED);
 }
 
 int os_service_run(const char *name, os_service_main *run, void *ctx, struct err *err)

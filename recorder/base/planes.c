@@ -35,7 +35,7 @@ size_t planes_put(const uint64_t *values, size_t n, unsigned k, uint8_t *out)
 }
 
 /* Find where each plane of n varints begins; *at moves past the last one. */
-static bool find(const uint8_t **at, const uint8_t *end, size_t n,
+static bool find_planes(const uint8_t **at, const uint8_t *end, size_t n,
 		 const uint8_t *planes[VARINT_MAX_BYTES])
 {
 	size_t len = n, more, i;
@@ -57,7 +57,7 @@ bool planes_get(const uint8_t **at, const uint8_t *end, uint64_t *values, size_t
 	const uint8_t *planes[VARINT_MAX_BYTES] = {0};
 	size_t i;
 
-	if (!find(at, end, n, planes))
+	if (!find_planes(at, end, n, planes))
 		return false;
 	for (i = 0; i < n; i++) {
 		uint8_t byte = *planes[0]++;
@@ -84,7 +84,7 @@ bool planes_join(const uint8_t *planes, size_t n, uint8_t *out)
 	/* Each varint has exactly one byte without the high bit: its last. */
 	for (i = 0; i < n; i++)
 		values += !(planes[i] & 0x80);
-	if (!find(&behind, planes + n, values, at) || behind != planes + n)
+	if (!find_planes(&behind, planes + n, values, at) || behind != planes + n)
 		return false;
 	while (values--) {
 		for (k = 0; (*out++ = *at[k]++) & 0x80; k++)

@@ -19,6 +19,6 @@ uint32_t utf16_next(const uint8_t *units, size_t nunits, size_t *i);
 
 /*
  * Append text with control characters as a space and invalid bytes as U+FFFD, cut at max_bytes
- * with an ellipsis. The rule for every name in an export (exports-and-store.md, section 1).
+ * with an ellipsis. The rule for every name in an export.
  */
 void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_bytes);
