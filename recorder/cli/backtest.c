@@ -152,7 +152,8 @@ static int read_file(struct run *r, struct err *err)
 	if (!rc && t.origin.note[0])
 		cmd_note("%s: %s", t.path, t.origin.note);
 	if (!rc)
-		cmd_tell_file(t.path, r->triggers, r->sweep.n ? 1 : r->ntriggers, &r->doubts);
+		cmd_find_unknown_names(t.path, r->triggers, r->sweep.n ? 1 : r->ntriggers,
+				       &r->doubts);
 	return rc;
 }
 
@@ -340,7 +341,7 @@ static void remark_held_back(const struct run *r)
 }
 
 /* As for collect --from: exit 3 when no rule would have fired. */
-static int outcome(const struct run *r, struct err *err)
+static int check_outcome(const struct run *r, struct err *err)
 {
 	if (r->sweep.n || r->test.nfirings)
 		return 0;
@@ -348,7 +349,7 @@ static int outcome(const struct run *r, struct err *err)
 		       r->test.events, (double)(r->test.last_ns - r->test.first_ns) / 1e9);
 }
 
-static int print(const struct run *r, struct err *err)
+static int print_firings(const struct run *r, struct err *err)
 {
 	struct sheet sheet;
 	const char *at;
@@ -379,9 +380,9 @@ int cmd_backtest(const struct options *o, struct err *err)
 	if (!rc)
 		rc = o->capture.file ? read_file(&r, err) : read_incident(&r, err);
 	if (!rc)
-		rc = print(&r, err);
+		rc = print_firings(&r, err);
 	if (!rc)
-		rc = outcome(&r, err);
+		rc = check_outcome(&r, err);
 	run_free(&r);
 	return rc;
 }

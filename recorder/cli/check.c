@@ -61,7 +61,7 @@ static void put_value(struct buf *out, const struct counter_value *v)
 	}
 }
 
-static void put(struct check *c, const struct finding *f)
+static void put_finding(struct check *c, const struct finding *f)
 {
 	struct sheet *p = &c->sheet;
 	struct buf value = {0};
@@ -132,7 +132,8 @@ static void check_settings(struct check *c)
 			continue;
 		buf_printf(&text, "%s%s, %s", info->unit ? " " : "", info->unit ? info->unit : "",
 			   origin_text(origin));
-		put(c, &(struct finding){"setting", info->name, "ok", buf_text(&text), NULL, NAN});
+		put_finding(c, &(struct finding){"setting", info->name, "ok", buf_text(&text), NULL,
+						 NAN});
 	}
 	buf_free(&text);
 }
@@ -162,7 +163,7 @@ static int check_store(struct check *c, struct err *err)
 				 text_bytes(store_bytes(store), size));
 			f.text = text;
 		}
-		put(c, &f);
+		put_finding(c, &f);
 	}
 	store_close(store);
 	buf_free(&path);
@@ -193,7 +194,7 @@ static void put_rule(struct check *c, struct finding *f, int rc, const struct er
 		if (c->wrong == 1 && !strstr(why->text, f->name))
 			err_prefix(&c->first_wrong, "'%.100s'", f->name);
 	}
-	put(c, f);
+	put_finding(c, f);
 }
 
 /* What a preset stands for. */
@@ -264,7 +265,7 @@ static void check_record_process(struct check *c)
 	if (f.name && !process_filter_parse(f.name, strlen(f.name), &filter, NULL)) {
 		cmd_put_meant(&filter, &text);
 		f.text = buf_text(&text);
-		put(c, &f);
+		put_finding(c, &f);
 	}
 	buf_free(&text);
 }
@@ -295,7 +296,7 @@ static int check_rules(struct check *c, struct err *err)
 	for (i = 0; i < c->o->monitors.n; i++)
 		check_monitor(c, c->o->monitors.items[i], needs);
 	if (!c->o->rules.n)
-		put(c, &(struct finding){
+		put_finding(c, &(struct finding){
 			"rule", "none", "note",
 			"collect would record until it is stopped, then write one incident", NULL,
 			NAN});
@@ -330,7 +331,7 @@ static void check_parts(struct check *c, const struct source_ops *source)
 			f.verdict = "note";
 		}
 		f.text = rc ? why.text : part.summary;
-		put(c, &f);
+		put_finding(c, &f);
 	}
 }
 
@@ -352,11 +353,11 @@ static void check_sources(struct check *c)
 			f.text = why.text;
 			c->cannot_record |= !s->optional;
 		}
-		put(c, &f);
+		put_finding(c, &f);
 		check_parts(c, s);
 	}
 	if (!i)
-		put(c, &(struct finding){
+		put_finding(c, &(struct finding){
 			"source", "none", "missing",
 			"this program has no live source on this system; incidents recorded "
 			"elsewhere can be listed, shown and exported", NULL, NAN});

@@ -63,7 +63,7 @@ int cmd_stream(const struct options *o, enum stream *out, struct err *err);
 int cmd_filter(const struct options *o, struct incident *in, struct err *err);
 
 /* The same, then --group, --fold, --inc and --exc. Call cmd_check_patterns() before all this. */
-int cmd_narrow(const struct options *o, struct incident *in, struct err *err);
+int cmd_filter_and_group(const struct options *o, struct incident *in, struct err *err);
 int cmd_check_patterns(const struct options *o, struct err *err);
 
 /* ERR_ACCESS; the sentence names the path's owner and the way in ("sudo recorder list"). */
@@ -103,7 +103,8 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 int cmd_check_file(const char *path, const struct needs *needs, struct err *err);
 
 /* For rules that saw nothing: a line for each name that the file lacks. May read the file again. */
-void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out);
+void cmd_find_unknown_names(const char *path, struct trigger *const *rules, uint32_t n,
+			    struct buf *out);
 
 /*
  * Why a rule has not fired, as status says it: "; nearest 10.83 ms at 4.755 s; 264 seen, 1 dropped

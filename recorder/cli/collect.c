@@ -281,7 +281,7 @@ static void log_why_silent(const struct collect *c, const struct engine_result *
 /*
  * Log the names in rules that the file lacks if it was read whole; else the rules that saw nothing.
  */
-static void put_doubts(const struct collect *c, const struct engine_result *result)
+static void log_unknown_names(const struct collect *c, const struct engine_result *result)
 {
 	uint32_t wanted = c->engine.capture.incidents ? c->engine.capture.incidents : 1, i;
 	struct buf lines = {0};
@@ -295,7 +295,7 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 				 c->triggers[i]->spec, (double)result->read_ns / 1e9);
 	}
 	if (result->firings < wanted)
-		cmd_tell_file(c->engine.capture.file, c->triggers, c->ntriggers, &lines);
+		cmd_find_unknown_names(c->engine.capture.file, c->triggers, c->ntriggers, &lines);
 	for (at = buf_text(&lines); *at; at += n + 1) {
 		n = strcspn(at, "\n");
 		log_line(c->engine.log, LOG_WARN, "%.*s", (int)n, at);
@@ -318,7 +318,7 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 			       file, (double)result->read_ns / 1e9, result->stored);
 	if (!result->events)
 		return err_set(err, ERR_NOT_FOUND, "%s holds no events", file);
-	put_doubts(c, result);
+	log_unknown_names(c, result);
 	if (c->ntriggers && !result->stored) {
 		log_why_silent(c, result);
 		return err_set(err, ERR_NOT_FOUND, "no rule fired in %s (%s events, %.3f s)", file,

@@ -50,7 +50,7 @@ int cmd_print(const struct buf *text, struct err *err)
 /* ---- the store ------------------------------------------------------------------------------- */
 
 /* Whether a file exists; one in a directory that is closed to us counts as existing. */
-static bool is_there(const char *path)
+static bool may_exist(const char *path)
 {
 	struct os_file_info info;
 	int rc = os_path_info(path, &info, NULL);
@@ -79,9 +79,9 @@ int cmd_store_path(const struct options *o, enum store_mode mode, struct buf *pa
 		buf_puts(path, named);
 	else
 		rc = os_default_store(path, err);
-	if (!rc && !named && mode != STORE_RECORD && !is_there(buf_text(path))) {
+	if (!rc && !named && mode != STORE_RECORD && !may_exist(buf_text(path))) {
 		os_system_store(&system);
-		if (is_there(buf_text(&system))) {
+		if (may_exist(buf_text(&system))) {
 			buf_reset(path);
 			buf_puts(path, buf_text(&system));
 		}
@@ -242,7 +242,7 @@ static void note_unmatched(const struct options *o, const struct incident *in)
 	buf_free(&presets);
 }
 
-int cmd_narrow(const struct options *o, struct incident *in, struct err *err)
+int cmd_filter_and_group(const struct options *o, struct incident *in, struct err *err)
 {
 	bool unmatched = false;
 	struct group_options group = {o->group, o->fold, o->include, o->exclude, &unmatched};

@@ -428,7 +428,7 @@ static int load_side(const struct options *o, struct store *store, uint32_t id, 
 	if (!rc && (o->format || o->output) && !(o->group || o->fold || o->include || o->exclude))
 		rc = cmd_filter(o, in, &why);
 	else if (!rc)
-		rc = cmd_narrow(o, in, &why);
+		rc = cmd_filter_and_group(o, in, &why);
 	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRIu32 ": %s", which, id,
 			    why.text)
 		  : 0;

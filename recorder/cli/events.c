@@ -262,7 +262,7 @@ static void put_json_event(struct sheet *p, const struct event *e,
 	sheet_close(p);
 }
 
-static int each(void *ctx, const struct event *e, const struct source_origin *origin)
+static int put_event(void *ctx, const struct event *e, const struct source_origin *origin)
 {
 	struct listing *l = ctx;
 	const struct buf *line;
@@ -356,7 +356,7 @@ static int list_events(const struct options *o, struct err *err)
 /* ---- as they come ---------------------------------------------------------------------------- */
 
 /* Warn before somebody waits for events that cannot come. */
-static void note_doubts(const struct trigger *rule)
+static void note_rule_doubts(const struct trigger *rule)
 {
 	struct buf doubts = {0};
 
@@ -375,7 +375,7 @@ static int watch(struct listing *l, struct trace *live, struct needs *needs, str
 
 	live->sources = sources.all;
 	if (!rc)
-		note_doubts(l->rule);
+		note_rule_doubts(l->rule);
 	if (!rc)
 		rc = cmd_sources(l->o, &sources, err);
 	if (!rc)
@@ -404,7 +404,7 @@ static int watch_events(const struct options *o, struct err *err)
 	struct listing l = {.o = o, .err = err};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	struct trace live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
-			     .stack_kb = 32, .each = each, .ctx = &l};
+			     .stack_kb = 32, .each = put_event, .ctx = &l};
 	int rc = needs ? 0 : err_memory(err, "for the list of events");
 
 	sheet_init(&l.sheet, o);
@@ -427,7 +427,7 @@ int cmd_events(const struct options *o, struct err *err)
 	struct listing l = {.o = o, .err = err};
 	struct trace t = {.sources = file_sources(o->capture.file),
 			  .path = o->capture.file,
-			  .each = each,
+			  .each = put_event,
 			  .ctx = &l};
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;

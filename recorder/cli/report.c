@@ -361,7 +361,7 @@ int cmd_report(const struct options *o, struct err *err)
 	if (!rc)
 		rc = cmd_load(o, &in, err);
 	if (!rc)
-		rc = cmd_narrow(o, &in, err);
+		rc = cmd_filter_and_group(o, &in, err);
 	if (!rc)
 		rc = put_report(&sheet, o, &in, err);
 	if (!rc)

@@ -425,15 +425,16 @@ void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t ze
 	put_rule_counts(out, counts);
 }
 
-static int take_name(void *ctx, const struct event *e, const struct source_origin *origin)
+static int add_names_of_event(void *ctx, const struct event *e, const struct source_origin *origin)
 {
 	(void)origin;
 	return known_names_add(ctx, e, NULL);
 }
 
-void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out)
+void cmd_find_unknown_names(const char *path, struct trigger *const *rules, uint32_t n,
+			    struct buf *out)
 {
-	struct trace t = {.sources = file_sources(path), .path = path, .each = take_name};
+	struct trace t = {.sources = file_sources(path), .path = path, .each = add_names_of_event};
 	struct known_names *names = NULL;
 	bool doubted = false;
 	uint32_t i;
