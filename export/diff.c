@@ -137,8 +137,8 @@ static int join_side(struct diff *d, struct diff_side *side, const struct incide
 }
 
 /* Both triggers at one time, and no sample before 0. */
-static void align(struct incident_head *h, const struct incident_head *a,
-		  const struct incident_head *b)
+static void align_windows(struct incident_head *h, const struct incident_head *a,
+			  const struct incident_head *b)
 {
 	int64_t before_a = (int64_t)(a->trigger_ns - a->t0_ns);
 	int64_t before_b = (int64_t)(b->trigger_ns - b->t0_ns);
@@ -180,7 +180,7 @@ int diff_make(struct diff *d, const struct incident *base, const struct incident
 	struct diff made = {.stream = stream, .normalize = normalize};
 	int rc = incident_init(&made.in);
 
-	align(&made.in.head, &base->head, &test->head);
+	align_windows(&made.in.head, &base->head, &test->head);
 	if (!rc)
 		rc = join_side(&made, &made.base, base);
 	made.nbase = made.in.nsamples;

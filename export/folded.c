@@ -211,7 +211,7 @@ static int compare_bytes(const struct branch *a, const struct branch *b)
 	return 0;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_branches(const void *left, const void *right)
 {
 	const struct branch *a = left, *b = right;
 
@@ -265,7 +265,7 @@ static int lay_out(struct folded *f)
 	for (i = 0; i <= nnodes; i++) {
 		if (f->first[i + 1] - f->first[i] > 1)
 			qsort(f->branches + f->first[i], f->first[i + 1] - f->first[i],
-			      sizeof(*f->branches), compare);
+			      sizeof(*f->branches), compare_branches);
 	}
 	return 0;
 }

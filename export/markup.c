@@ -16,7 +16,7 @@ static const char *entity(char c, bool quotes)
 }
 
 /* U+FFFE and U+FFFF are valid UTF-8, but no characters of XML 1.0 (section 2.2 there). */
-static bool is_no_character(const char *text, const char *end)
+static bool is_noncharacter(const char *text, const char *end)
 {
 	return end - text >= 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 ||
 				   memcmp(text, "\xef\xbf\xbf", 3) == 0);
@@ -27,7 +27,7 @@ static void put_escaped(struct buf *out, const char *text, size_t n, bool quotes
 	const char *end = text + n, *plain = text;
 
 	while (text < end) {
-		bool no_character = is_no_character(text, end);
+		bool no_character = is_noncharacter(text, end);
 		const char *with = no_character ? "\xef\xbf\xbd" : entity(*text, quotes);
 		size_t len = no_character ? 3 : 1;
 

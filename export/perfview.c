@@ -43,7 +43,7 @@ static bool ends_in(const char *name, size_t n, const char *suffix)
 }
 
 /* The length of a module's name without .dll, .exe, .sys, .so or .so.6; never 0. */
-static size_t stem(const char *module)
+static size_t stem_bytes(const char *module)
 {
 	size_t n = strlen(module);
 	const char *so;
@@ -63,7 +63,7 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 	const struct export_options *opt = ctx;
 	const char *module = incident_frame_module(in, frame);
 
-	incident_frame_text_as(in, frame, module, stem(module), opt->addresses, out);
+	incident_frame_text_as(in, frame, module, stem_bytes(module), opt->addresses, out);
 }
 
 const struct stack_tree_style perfview_style = {

@@ -274,7 +274,7 @@ static void put_label(struct pprof *p, const char *key, const char *text, uint64
 }
 
 /* Negative values are two's complement, ten bytes as a varint. */
-static uint64_t times(const struct pprof *p, uint64_t v)
+static uint64_t scale_value(const struct pprof *p, uint64_t v)
 {
 	if (p->times < 0)
 		return 0 - (uint64_t)((double)v * -p->times + 0.5);
@@ -291,8 +291,8 @@ static void put_sample(struct pprof *p, const struct export_options *opt, const 
 	put_locations(p, s, path);
 	buf_reset(&p->part);
 	put_part(&p->part, 1, &p->ids);
-	put_varint(&values, times(p, s->count));
-	put_varint(&values, times(p, s->time_ns));
+	put_varint(&values, scale_value(p, s->count));
+	put_varint(&values, scale_value(p, s->time_ns));
 	put_part(&p->part, 2, &values);
 	if (p->times < 0)
 		put_label(p, "pprof::base", "true", 0);
@@ -419,8 +419,8 @@ static int put_sides(struct pprof *p, const struct diff *d, const struct export_
 	return rc ? rc : put_samples(p, &test, opt, err);
 }
 
-static int make(struct pprof *p, const struct diff *d, const struct export_options *opt,
-		struct err *err)
+static int make_profile(struct pprof *p, const struct diff *d, const struct export_options *opt,
+			struct err *err)
 {
 	struct buf notes = {0};
 	int rc;
@@ -450,7 +450,7 @@ static int write_profile(const struct incident *in, const struct diff *d,
 			 const struct export_options *opt, struct out *out, struct err *err)
 {
 	struct pprof p = {.in = in};
-	int rc = make(&p, d, opt, err);
+	int rc = make_profile(&p, d, opt, err);
 
 	if (!rc)
 		rc = out_pack(out, err);

@@ -45,13 +45,13 @@ struct data {
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* Processes and threads stay, whatever they weigh: a reader may select them. */
-static bool stays(const struct data *d, uint32_t node, double least)
+static bool is_kept(const struct data *d, uint32_t node, double least)
 {
 	return !stack_tree_is_frame(&d->tree, node) || (double)d->weight[node] >= least;
 }
 
 /* Number the nodes that stay, in their order; then a "(small)" below each that lost callees. */
-static void choose(struct data *d, double least)
+static void number_nodes(struct data *d, double least)
 {
 	uint32_t n = d->tree.nnodes, i;
 
@@ -62,7 +62,7 @@ static void choose(struct data *d, double least)
 		d->to[i] = STACK_TREE_NONE;
 		if (caller != STACK_TREE_NONE && d->to[caller] == STACK_TREE_NONE)
 			continue;
-		if (!stays(d, i, least))
+		if (!is_kept(d, i, least))
 			continue;
 		d->to[i] = d->nkept;
 		d->nodes[d->nkept++] = (struct stack_tree_node){
@@ -138,7 +138,7 @@ static void fill_buckets(struct data *d)
 }
 
 /* Merge pairs of one node; returns how many pairs are left. */
-static uint32_t merge(struct pair *pairs, uint32_t n)
+static uint32_t merge_pairs(struct pair *pairs, uint32_t n)
 {
 	uint32_t i, left = 0;
 
@@ -173,7 +173,8 @@ static int prepare(struct data *d, struct err *err)
 	for (i = 0; i < d->tree.nnodes; i++)
 		whole += d->weight[i];
 	stack_tree_add_up(&d->tree, d->weight);
-	choose(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6 : 0);
+	number_nodes(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6
+							: 0);
 	fill_buckets(d);
 	return 0;
 }
@@ -226,7 +227,7 @@ static void put_weights(struct data *d)
 		struct pair *pairs = d->pairs + d->first[b];
 		uint32_t last = 0;
 
-		n = merge(pairs, d->first[b + 1] - d->first[b]);
+		n = merge_pairs(pairs, d->first[b + 1] - d->first[b]);
 		json_uint(j, n);
 		for (i = 0; i < n; i++) {
 			json_uint(j, pairs[i].node - last);

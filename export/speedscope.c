@@ -47,7 +47,7 @@ static uint32_t *thread_nodes(const struct stack_tree *t)
 	return thread;
 }
 
-static int heavier(const void *left, const void *right)
+static int compare_lanes(const void *left, const void *right)
 {
 	const struct lane *a = left, *b = right;
 
@@ -75,7 +75,7 @@ static void weigh_lanes(struct lanes *l, const struct stack_tree *t, const struc
 		if (l->items[i].n)
 			l->items[l->n++] = l->items[i];
 	}
-	qsort(l->items, l->n, sizeof(*l->items), heavier);
+	qsort(l->items, l->n, sizeof(*l->items), compare_lanes);
 }
 
 /* lane[thread node] becomes its lane's number; lanes beyond PROFILES_MAX are one, by time. */

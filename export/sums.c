@@ -131,7 +131,7 @@ const char *sum_process_name(const struct incident *in, const struct sum *s, con
 	return *name ? name : otherwise;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_sums(const void *left, const void *right)
 {
 	const struct sortable *a = left, *b = right;
 	int order = compare_u64(b->sum.weight, a->sum.weight);
@@ -153,7 +153,7 @@ static int sort_sums(struct sums *s, const struct incident *in, struct err *err)
 		return err_memory(err, "while sorting stacks");
 	for (i = 0; i < s->n; i++)
 		items[i] = (struct sortable){.sum = s->items[i], .in = in, .number = i};
-	qsort(items, s->n, sizeof(*items), compare);
+	qsort(items, s->n, sizeof(*items), compare_sums);
 	for (i = 0; i < s->n; i++)
 		s->items[i] = items[i].sum;
 	free(items);

@@ -114,7 +114,7 @@ static int lay_out(struct flame *f)
 }
 
 /* Raise the cut until few enough boxes are left. No callee is wider than its caller. */
-static void choose(struct flame *f)
+static void choose_cut(struct flame *f)
 {
 	uint32_t i;
 
@@ -132,7 +132,7 @@ static void choose(struct flame *f)
 	}
 }
 
-static int make(struct flame *f, const struct export_options *opt, struct err *err)
+static int make_boxes(struct flame *f, const struct export_options *opt, struct err *err)
 {
 	size_t n;
 	int rc = f->diff ? 0 : export_tree_build(&f->own, f->in, opt, &export_tree_plain, err);
@@ -151,7 +151,7 @@ static int make(struct flame *f, const struct export_options *opt, struct err *e
 	}
 	if (rc)
 		return err_memory(err, "while drawing the flame graph");
-	choose(f);
+	choose_cut(f);
 	return 0;
 }
 
@@ -382,7 +382,7 @@ static void put_foot(struct flame *f)
 static int draw(struct flame *f, const struct export_options *opt, struct out *out,
 		struct err *err)
 {
-	int rc = make(f, opt, err);
+	int rc = make_boxes(f, opt, err);
 
 	if (!rc) {
 		put_head(f);

@@ -49,7 +49,7 @@ static const struct db_sentence *sentence_of(int primary)
  * SQLite says "I/O error" or "cannot open" when the disk is full where it does not expect that (the
  * -shm and -wal files): errno knows better.
  */
-static const struct db_sentence *choose(int sqlite_rc, int os_error)
+static const struct db_sentence *choose_sentence(int sqlite_rc, int os_error)
 {
 	int primary = sqlite_rc & 0xff;
 
@@ -64,7 +64,7 @@ static const struct db_sentence *choose(int sqlite_rc, int os_error)
 int db_error(const char *path, sqlite3 *db, int sqlite_rc, struct err *err)
 {
 	int os_error = db ? sqlite3_system_errno(db) : 0;
-	const struct db_sentence *sentence = choose(sqlite_rc, os_error);
+	const struct db_sentence *sentence = choose_sentence(sqlite_rc, os_error);
 	char what[400];
 
 	if (!sentence && os_error)
@@ -226,7 +226,7 @@ int db_exec(struct store *s, const char *sql, struct err *err)
 
 #define PAUSE_MAX_NS (25 * NS_PER_MS)
 
-static int attempt(struct store *s, store_work *work, void *arg, struct err *err)
+static int run_transaction(struct store *s, store_work *work, void *arg, struct err *err)
 {
 	int rc = db_exec(s, "BEGIN IMMEDIATE", err);
 
@@ -252,10 +252,10 @@ int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, s
 	if (durable == TX_DURABLE)
 		rc = db_exec(s, "PRAGMA synchronous=FULL", err);
 	if (!rc)
-		rc = attempt(s, work, arg, err);
+		rc = run_transaction(s, work, arg, err);
 	if (rc == ERR_FULL && space_drop_reserve(s)) {
 		space_checkpoint(s);
-		rc = attempt(s, work, arg, err);
+		rc = run_transaction(s, work, arg, err);
 	}
 	if (durable == TX_DURABLE)
 		sqlite3_exec(s->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);

@@ -67,7 +67,7 @@ void interner_free(struct interner *in)
 }
 
 /* Remember the id of what is at an address, until the end of the call. */
-static int remember(struct idmap *map, const void *address, int64_t id, struct err *err)
+static int remember_id(struct idmap *map, const void *address, int64_t id, struct err *err)
 {
 	return idmap_set(map, (uintptr_t)address, id)
 		       ? err_memory(err, "while storing a segment") : 0;
@@ -140,7 +140,7 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 	if (!idmap_get(&in->objects, (uintptr_t)object, id)) {
 		rc = module_find(s, object, id, err);
 		if (!rc)
-			rc = remember(&in->objects, object, *id, err);
+			rc = remember_id(&in->objects, object, *id, err);
 	}
 	if (!rc) {
 		in->last_object = object;
@@ -221,7 +221,7 @@ static int process_id(struct store *s, struct process *p, int64_t *id, struct er
 		rc = process_insert(s, p, id, err);
 	else if (!rc && !current)
 		rc = process_update(s, p, *id, err);
-	return rc ? rc : remember(&s->interner->processes, p, *id, err);
+	return rc ? rc : remember_id(&s->interner->processes, p, *id, err);
 }
 
 static int thread_find(struct store *s, const struct thread *t, int64_t process, const char *name,

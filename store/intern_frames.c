@@ -55,13 +55,13 @@ static uint64_t frame_hash(const struct known_frame *f)
 	return hash_pair(hash_pair((uint64_t)f->module_id, f->flags), f->offset);
 }
 
-static uint32_t find(const struct interner *in, const struct known_frame *key)
+static uint32_t find_frame(const struct interner *in, const struct known_frame *key)
 {
 	return table_find(&in->table, frame_hash(key), same_frame, in, key);
 }
 
 /* The caller has made room. */
-static int know(struct interner *in, const struct known_frame *f, struct err *err)
+static int add_known(struct interner *in, const struct known_frame *f, struct err *err)
 {
 	if (table_add(&in->table, frame_hash(f), in->nframes))
 		return no_memory(err);
@@ -80,7 +80,7 @@ static void forget_unkept(struct interner *in)
 
 		/* The table still has its memory, so adding does not fail. */
 		if (f.kept)
-			know(in, &f, NULL);
+			add_known(in, &f, NULL);
 	}
 }
 
@@ -128,8 +128,8 @@ static int learn_row(struct interner *in, const struct page_row *row, struct err
 					.offset = frames[i].offset, .flags = frames[i].flags,
 					.named = frames[i].function_id != 0};
 
-		if (find(in, &f) == TABLE_NONE)
-			rc = know(in, &f, err);
+		if (find_frame(in, &f) == TABLE_NONE)
+			rc = add_known(in, &f, err);
 	}
 	free(frames);
 	return rc;
@@ -177,7 +177,7 @@ static int list_frame(struct work *w, const struct frame *frame, struct buf *ids
 
 	if (rc)
 		return rc;
-	at = find(in, &key);
+	at = find_frame(in, &key);
 	if (at != TABLE_NONE) {
 		in->frames[at].used = true;
 	} else {
@@ -187,7 +187,7 @@ static int list_frame(struct work *w, const struct frame *frame, struct buf *ids
 			.id = key.id, .module_id = key.module_id, .offset = key.offset,
 			.flags = key.flags,
 		};
-		rc = know(in, &key, err);
+		rc = add_known(in, &key, err);
 	}
 	if (!rc && function && !in->frames[at].named)
 		rc = name_frame(w, &in->frames[at], function, err);
@@ -348,7 +348,7 @@ static int list_late(struct work *w, const struct frame *frame, const struct fun
 
 	if (rc)
 		return rc;
-	at = find(w->in, &key);
+	at = find_frame(w->in, &key);
 	if (at != TABLE_NONE && w->in->frames[at].id == id)
 		known = &w->in->frames[at];
 	if (known && known->named)

@@ -55,7 +55,7 @@ static bool keep_text(struct interner *in, const char **text)
 	return number != TABLE_NONE;
 }
 
-static int know(struct interner *in, const struct page_function *f, struct err *err)
+static int add_known(struct interner *in, const struct page_function *f, struct err *err)
 {
 	struct page_function known = *f;
 
@@ -79,7 +79,7 @@ static int learn_row(struct interner *in, const struct page_row *row, struct err
 
 		if (table_find(&in->function_table, function_hash(f), same_function, in, f) ==
 		    TABLE_NONE)
-			rc = know(in, f, err);
+			rc = add_known(in, f, err);
 	}
 	function_page_free(&page);
 	return rc;
@@ -107,7 +107,7 @@ static const struct page_learner learner = {
 	.knows_enough = knows_enough,
 };
 
-static int learn(struct store *s, struct err *err)
+static int learn_newest(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
 	int rc = page_learn(s, &learner, &in->next_function, err);
@@ -125,7 +125,7 @@ int function_id(struct store *s, const struct function *f, int64_t *id, struct e
 				    .module = f->module};
 	struct interner *in = s->interner;
 	uint32_t at;
-	int rc = in->next_function ? 0 : learn(s, err);
+	int rc = in->next_function ? 0 : learn_newest(s, err);
 
 	if (!rc)
 		rc = module_id(s, f->object, &key.module_id, err);
@@ -137,7 +137,7 @@ int function_id(struct store *s, const struct function *f, int64_t *id, struct e
 		return 0;
 	}
 	key.id = in->next_function;
-	rc = know(in, &key, err);
+	rc = add_known(in, &key, err);
 	if (rc)
 		return rc;
 	*id = in->next_function++;

@@ -60,7 +60,7 @@ static int missing(const struct loading *l, const char *what, int64_t id, struct
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static bool known(const struct indices *r, int64_t id, uint32_t *index)
+static bool find_index(const struct indices *r, int64_t id, uint32_t *index)
 {
 	int64_t beyond;
 
@@ -91,7 +91,8 @@ static int make_flat(struct indices *r, uint64_t id)
 }
 
 /* Remember an index. UINT32_MAX, from incident_add_*(), means that there was no memory. */
-static int enter(struct loading *l, struct indices *r, int64_t id, uint32_t index, struct err *err)
+static int remember_index(struct loading *l, struct indices *r, int64_t id, uint32_t index,
+			  struct err *err)
 {
 	int rc = index == UINT32_MAX ? ERR_MEMORY : 0;
 
@@ -182,7 +183,7 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 	struct incident_process p = {0};
 	int rc;
 
-	if (known(&l->processes.loaded, id, index))
+	if (find_index(&l->processes.loaded, id, index))
 		return 0;
 	rc = fetch(l, &l->processes, id, err);
 	if (rc)
@@ -196,7 +197,7 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 	if (rc)
 		return rc;
 	*index = incident_add_process(l->in, &p);
-	return enter(l, &l->processes.loaded, id, *index, err);
+	return remember_index(l, &l->processes.loaded, id, *index, err);
 }
 
 static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct err *err)
@@ -205,7 +206,7 @@ static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct er
 	struct incident_thread t = {0};
 	int rc;
 
-	if (known(&l->threads.loaded, id, index))
+	if (find_index(&l->threads.loaded, id, index))
 		return 0;
 	rc = fetch(l, &l->threads, id, err);
 	if (rc)
@@ -216,7 +217,7 @@ static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct er
 	if (rc)
 		return rc;
 	*index = incident_add_thread(l->in, &t);
-	return enter(l, &l->threads.loaded, id, *index, err);
+	return remember_index(l, &l->threads.loaded, id, *index, err);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -228,7 +229,7 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	struct blob build_id;
 	int rc;
 
-	if (known(&l->modules.loaded, id, index))
+	if (find_index(&l->modules.loaded, id, index))
 		return 0;
 	rc = fetch(l, &l->modules, id, err);
 	if (rc)
@@ -241,7 +242,7 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	if (m.build_id_bytes)
 		memcpy(m.build_id, build_id.bytes, m.build_id_bytes);
 	*index = incident_add_module(l->in, &m);
-	return enter(l, &l->modules.loaded, id, *index, err);
+	return remember_index(l, &l->modules.loaded, id, *index, err);
 }
 
 /* Set the frame's function fields; they stay empty when they cannot be read. */
@@ -268,7 +269,7 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 	const struct page_frame *stored;
 	int rc;
 
-	if (known(&l->frames, id, index))
+	if (find_index(&l->frames, id, index))
 		return 0;
 	rc = page_cache_frame(&l->pages, id, &stored, err);
 	if (!rc && !stored)
@@ -283,7 +284,7 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 	if (rc)
 		return rc;
 	*index = incident_add_frame(l->in, &f);
-	return enter(l, &l->frames, id, *index, err);
+	return remember_index(l, &l->frames, id, *index, err);
 }
 
 /* ---- segments ------------------------------------------------------------------------------- */

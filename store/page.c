@@ -79,7 +79,7 @@ static uint64_t difference(uint64_t a, uint64_t b)
 	return zigzag((int64_t)(a - b));
 }
 
-static uint64_t add(uint64_t a, uint64_t step)
+static uint64_t add_difference(uint64_t a, uint64_t step)
 {
 	return a + (uint64_t)unzigzag(step);
 }
@@ -109,7 +109,7 @@ static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned
 	if (!planes_get(at, end, out, n))
 		return false;
 	for (i = 0; i < n; i++) {
-		out[i] = add(expected, out[i]);
+		out[i] = add_difference(expected, out[i]);
 		expected = out[i] + next;
 	}
 	return true;
@@ -196,8 +196,8 @@ static int set_last_offset(struct idmap *last, uint64_t module, uint64_t offset)
 }
 
 /* Frames -> columns. */
-static int split(const struct page_frame *f, uint32_t n, uint64_t *to[FRAME_COLUMNS],
-		 struct idmap *last)
+static int split_frames(const struct page_frame *f, uint32_t n, uint64_t *to[FRAME_COLUMNS],
+			struct idmap *last)
 {
 	uint64_t id = n ? (uint64_t)f[0].id : 0, module = 0;
 	uint32_t i;
@@ -216,23 +216,23 @@ static int split(const struct page_frame *f, uint32_t n, uint64_t *to[FRAME_COLU
 }
 
 /* Columns -> frames, whose ids must ascend from 1 or more: they are searched by halves. */
-static int join(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COLUMNS],
-		int64_t first_id, struct idmap *last)
+static int join_frames(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COLUMNS],
+		       int64_t first_id, struct idmap *last)
 {
 	uint64_t id = (uint64_t)first_id, module = 0;
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		id = add(id, from[FRAME_ID][i]);
+		id = add_difference(id, from[FRAME_ID][i]);
 		f[i].id = (int64_t)id++;
 		if (from[FRAME_FLAGS][i] > UINT32_MAX || f[i].id < 1 ||
 		    (i && f[i].id <= f[i - 1].id))
 			return ERR_FORMAT;
-		module = add(module, from[FRAME_MODULE][i]);
+		module = add_difference(module, from[FRAME_MODULE][i]);
 		f[i].module_id = (int64_t)module;
 		f[i].flags = (uint32_t)from[FRAME_FLAGS][i];
 		f[i].function_id = 0;
-		f[i].offset = add(last_offset(last, module), from[FRAME_OFFSET][i]);
+		f[i].offset = add_difference(last_offset(last, module), from[FRAME_OFFSET][i]);
 		if (set_last_offset(last, module, f[i].offset))
 			return ERR_MEMORY;
 	}
@@ -249,7 +249,7 @@ int frame_page_pack(struct deflater *d, struct columns *c, const struct page_fra
 
 	if (!rc) {
 		column_pointers(values, n, to);
-		rc = split(frames, n, to, &last) ? no_memory(err) : 0;
+		rc = split_frames(frames, n, to, &last) ? no_memory(err) : 0;
 	}
 	if (!rc) {
 		columns_begin(c, DEFLATE_NOISE);
@@ -303,7 +303,7 @@ static bool get_functions(const struct buf *raw, uint64_t *values, struct page_f
 		return false;
 	for (i = 0; i < n; i++) {
 		if (values[i])
-			function = add(function, values[i] - 1);
+			function = add_difference(function, values[i] - 1);
 		frames[i].function_id = values[i] ? (int64_t)function : 0;
 	}
 	return true;
@@ -331,7 +331,9 @@ int frame_page_decode(const struct buf *frames, const struct buf *functions, int
 	column_pointers(values, (uint32_t)n, from);
 	for (k = 0; good && k < FRAME_COLUMNS; k++)
 		good = planes_get(&at, end, from[k], (uint32_t)n);
-	rc = good && at == end ? join(items, (uint32_t)n, from, first_id, &last) : ERR_FORMAT;
+	rc = ERR_FORMAT;
+	if (good && at == end)
+		rc = join_frames(items, (uint32_t)n, from, first_id, &last);
 	if (rc == ERR_MEMORY)
 		rc = no_memory(err);
 	else if (rc || (functions && !get_functions(functions, values, items, (uint32_t)n)))

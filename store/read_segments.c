@@ -29,7 +29,7 @@ struct ahead {
 
 /* ---- decoding ------------------------------------------------------------------------------- */
 
-static void decode(struct slot *slot)
+static void decode_slot(struct slot *slot)
 {
 	struct segment_content *content = &slot->segment.content;
 	struct lists lists = {0};
@@ -64,7 +64,7 @@ static void ahead_main(void *ctx)
 			break;
 		slot = a->work;
 		os_mutex_unlock(a->lock);
-		decode(slot);
+		decode_slot(slot);
 		os_mutex_lock(a->lock);
 		a->work = NULL;
 		os_cond_broadcast(a->changed);
@@ -90,7 +90,7 @@ static void hand_over(struct ahead *a, struct slot *slot)
 	if (slot->rc)
 		return;
 	if (!a->thread) {
-		decode(slot);
+		decode_slot(slot);
 		return;
 	}
 	os_mutex_lock(a->lock);
@@ -100,7 +100,7 @@ static void hand_over(struct ahead *a, struct slot *slot)
 }
 
 /* Wait until what was handed over is decoded. */
-static void await(struct ahead *a)
+static void await_decoded(struct ahead *a)
 {
 	if (!a->thread)
 		return;
@@ -112,7 +112,7 @@ static void await(struct ahead *a)
 
 static void ahead_end(struct ahead *a)
 {
-	await(a);
+	await_decoded(a);
 	if (a->thread) {
 		os_mutex_lock(a->lock);
 		a->ending = true;
@@ -190,8 +190,8 @@ static int report_damage(struct store *s, const struct slot *slot, damage_reader
 	return rc < 0 ? rc : damaged(ctx, &segment, err);
 }
 
-static int deliver(struct store *s, int64_t incident_id, struct slot *slot, segment_reader *each,
-		   damage_reader *damaged, void *ctx, struct err *err)
+static int deliver_slot(struct store *s, int64_t incident_id, struct slot *slot,
+			segment_reader *each, damage_reader *damaged, void *ctx, struct err *err)
 {
 	if (slot->rc == ERR_FORMAT)
 		err_prefix(&slot->why,
@@ -223,13 +223,14 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 
 	ahead_begin(&ahead, ids.n);
 	for (i = 0; !rc && i <= ids.n; i++) {
-		await(&ahead);
+		await_decoded(&ahead);
 		if (i < ids.n) {
 			fetch(s, incident_id, ids.ids[i], &slots[i % 2]);
 			hand_over(&ahead, &slots[i % 2]);
 		}
 		if (i)
-			rc = deliver(s, incident_id, &slots[(i - 1) % 2], each, damaged, ctx, err);
+			rc = deliver_slot(s, incident_id, &slots[(i - 1) % 2], each, damaged, ctx,
+					  err);
 	}
 	ahead_end(&ahead);
 	slot_free(&slots[0]);

@@ -41,7 +41,7 @@ int space_check_floor(struct store *s, struct err *err)
 }
 
 /* Words without a pattern: a file system that compresses would store zeros in no space. */
-static int fill(struct os_file *file, struct err *err)
+static int fill_reserve(struct os_file *file, struct err *err)
 {
 	uint64_t words[8192];
 	size_t done, i;
@@ -65,7 +65,7 @@ void space_make_reserve(struct store *s)
 	    free_space(s, &free_bytes, &floor_bytes) &&
 	    free_bytes >= floor_bytes + 2 * RESERVE_BYTES &&
 	    !os_open(path.data, OS_CREATE, &file, NULL)) {
-		if (fill(file, NULL)) {
+		if (fill_reserve(file, NULL)) {
 			os_close(file);
 			file = NULL;
 			os_remove(path.data, NULL);

@@ -47,7 +47,7 @@ struct step {
  * One transaction after the other; work() may run twice for one of them. skip(), which may be NULL,
  * moves t->at over what stays as it is, outside of transactions. ERR_STOPPED: it was called off.
  */
-static int run(struct step *t, int (*skip)(struct step *t), store_work *work)
+static int run_steps(struct step *t, int (*skip)(struct step *t), store_work *work)
 {
 	struct store *s = t->m->s;
 	int rc = 0;
@@ -115,7 +115,7 @@ static int sweep_rows(struct marks *m, const struct rows *rows)
 {
 	struct step t = {.m = m, .rows = rows};
 
-	return run(&t, NULL, rows_step);
+	return run_steps(&t, NULL, rows_step);
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
@@ -299,7 +299,7 @@ static int sweep_pages(struct marks *m, const struct page_kind *kind, struct mer
 {
 	struct step t = {.m = m, .pages = kind, .merging = g};
 
-	return run(&t, skip_pages, pages_step);
+	return run_steps(&t, skip_pages, pages_step);
 }
 
 /* ---- pages of frames ------------------------------------------------------------------------ */
@@ -549,7 +549,7 @@ void sweep_look(struct store *s)
 	s->unshrunk = s->unswept || free_pages;
 }
 
-static int begin(struct marks *m)
+static int begin_sweep(struct marks *m)
 {
 	int rc = store_sweep_segments(m->s);
 
@@ -571,7 +571,7 @@ void store_sweep(struct store *s)
 	struct marks m = {.s = s};
 	struct merging merging = {.m = &m};
 	bool swept_frames;
-	int rc = begin(&m);
+	int rc = begin_sweep(&m);
 
 	if (!rc)
 		rc = sweep_listed(&m, &merging);

@@ -43,7 +43,7 @@ static int host_id(struct store *s, const struct incident_head *head, int64_t *i
 				ARGS(arg_text(name), arg_text(text)), id, err);
 }
 
-static int begin(struct store *s, void *arg, struct err *err)
+static int insert_incident(struct store *s, void *arg, struct err *err)
 {
 	struct incident_head *head = arg;
 	int64_t host = 0;
@@ -80,7 +80,7 @@ int store_begin(struct store *s, struct incident_head *head, struct err *err)
 	space_make_reserve(s);
 	rc = make_uuid(work.uuid, err);
 	if (!rc)
-		rc = db_transact(s, TX_NORMAL, begin, &work, err);
+		rc = db_transact(s, TX_NORMAL, insert_incident, &work, err);
 	if (rc)
 		return rc;
 	head->id = work.id;
@@ -147,7 +147,7 @@ static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, str
 	return rc ? rc : intern_stored(s, w->segment_id, err);
 }
 
-static int put(struct store *s, void *arg, struct err *err)
+static int put_segment(struct store *s, void *arg, struct err *err)
 {
 	struct put_work *w = arg;
 	uint32_t crc = blob_crc(w->segment->bytes, w->segment->nbytes);
@@ -177,7 +177,7 @@ int store_put_segment(struct store *s, int64_t incident_id, struct segment *segm
 	int rc;
 
 	assert(s->mode == STORE_RECORD);
-	rc = db_transact(s, TX_NORMAL, put, &w, err);
+	rc = db_transact(s, TX_NORMAL, put_segment, &w, err);
 	if (!rc)
 		segment->store_id = w.segment_id;
 	buf_free(&w.lists);
@@ -213,7 +213,7 @@ static int update_incident(struct store *s, const struct incident_head *head,
 		err);
 }
 
-static int finish(struct store *s, void *arg, struct err *err)
+static int finish_incident(struct store *s, void *arg, struct err *err)
 {
 	struct finish_work *w = arg;
 	uint32_t i;
@@ -256,7 +256,7 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 		rc = stored_bytes(s, head->id, &done.stored_bytes, err);
 	}
 	if (!rc)
-		rc = db_transact(s, TX_DURABLE, finish, &w, err);
+		rc = db_transact(s, TX_DURABLE, finish_incident, &w, err);
 	rollup_free(&w.rollup);
 	if (rc)
 		return rc;
@@ -299,7 +299,7 @@ int window_of_segments(struct store *s, struct incident_head *head, struct err *
  * A damaged segment must not keep a recorder from starting. What cannot be counted stays as the
  * rows of the segments say, and loading the incident reports the damage.
  */
-static int convert(struct store *s, int64_t id, struct err *err)
+static int convert_incident(struct store *s, int64_t id, struct err *err)
 {
 	static const char why[] = "the recorder ended before this incident was complete";
 	struct incident_head head = {0};
@@ -319,7 +319,7 @@ static int convert(struct store *s, int64_t id, struct err *err)
 			rollup_free(&w.rollup);
 	}
 	if (!rc || rc == ERR_FORMAT)
-		rc = db_transact(s, TX_DURABLE, finish, &w, err);
+		rc = db_transact(s, TX_DURABLE, finish_incident, &w, err);
 	rollup_free(&w.rollup);
 	incident_head_free(&head);
 	return rc;
@@ -336,7 +336,7 @@ int partial_convert(struct store *s, struct err *err)
 		if (rc == ERR_NOT_FOUND)
 			return 0;
 		if (!rc)
-			rc = convert(s, id, err);
+			rc = convert_incident(s, id, err);
 	}
 	return rc;
 }
