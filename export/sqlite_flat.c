@@ -90,6 +90,13 @@ static void put_text(struct flat *f, const char *text)
 	buf_free(&clean);
 }
 
+/* A text of the program itself: clean, and never freed. */
+static void put_constant(struct flat *f, const char *text)
+{
+	if (!f->failed)
+		f->failed = sqlite3_bind_text(f->row, ++f->column, text, -1, SQLITE_STATIC);
+}
+
 static void put_row(struct flat *f)
 {
 	if (!f->failed && sqlite3_step(f->row) != SQLITE_DONE)
@@ -196,12 +203,12 @@ static void put_samples(struct flat *f)
 		const struct incident_sample *s = &f->in->samples[i];
 
 		put_int(f, (int64_t)(s->time_ns - f->in->head.t0_ns));
-		put_text(f, stream_text((enum stream)s->stream));
+		put_constant(f, stream_text((enum stream)s->stream));
 		put_int(f, (int64_t)s->weight);
 		put_ref(f, s->thread);
 		put_ref(f, s->cpu == CPU_NONE ? UINT32_MAX : s->cpu);
 		put_ref(f, s->stack);
-		put_text(f, stack_quality_text((enum stack_quality)s->quality));
+		put_constant(f, stack_quality_text((enum stack_quality)s->quality));
 		put_row(f);
 	}
 	end(f);
@@ -214,7 +221,7 @@ static void put_event(struct flat *f, const struct incident_event *e)
 
 	event_json_fields(&j, f->in->fields + e->first_field, e->nfields, 0);
 	put_int(f, (int64_t)(e->time_ns - f->in->head.t0_ns));
-	put_text(f, event_kind_text(e->kind));
+	put_constant(f, event_kind_text(e->kind));
 	put_text(f, e->provider);
 	put_text(f, e->name);
 	put_ref(f, e->thread);
