@@ -69,7 +69,7 @@ static int delete_open(struct store *s, struct delete_work *w, struct err *err)
 	return rc;
 }
 
-int store_delete_only(struct store *s, int64_t id, struct err *err)
+int store_delete(struct store *s, int64_t id, struct err *err)
 {
 	struct delete_work w = {.id = id};
 	int rc = db_transact(s, TX_NORMAL, delete_work, &w, err);
@@ -87,15 +87,6 @@ void store_clean(struct store *s)
 		store_sweep(s);
 	if (s->unshrunk)
 		space_give_back(s);
-}
-
-int store_delete(struct store *s, int64_t id, struct err *err)
-{
-	int rc = store_delete_only(s, id, err);
-
-	if (!rc)
-		store_clean(s);
-	return rc;
 }
 
 /* ---- pin and note --------------------------------------------------------------------------- */
@@ -202,7 +193,7 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 				continue;
 			}
 		}
-		rc = store_delete_only(s, oldest.id, err);
+		rc = store_delete(s, oldest.id, err);
 		if (rc)
 			break;
 		(*deleted)++;

@@ -138,10 +138,11 @@ int store_newest(struct store *s, int64_t *id, struct err *err);
 int store_set_note(struct store *s, int64_t id, const char *note, struct err *err);
 /* A pinned incident is exempt from store_retain(). */
 int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);
-/* Delete an incident; segments that others share stay. ERR_BUSY when a recorder is writing it. */
+/*
+ * Delete an incident. Segments that others share stay; what only it had is freed by store_clean(),
+ * once after the last of several. ERR_BUSY when a recorder is writing it.
+ */
 int store_delete(struct store *s, int64_t id, struct err *err);
-/* To delete several: this for each, then store_clean() once, to free what only they had. */
-int store_delete_only(struct store *s, int64_t id, struct err *err);
 void store_clean(struct store *s);
 
 uint64_t store_bytes(struct store *s);               /* size in use, log included */

@@ -24,7 +24,7 @@ int cmd_edit(const struct options *o, struct err *err)
 	for (i = 0; !rc && i < o->ids.n && (!first || o->command == CMD_DELETE); i++) {
 		int64_t id = o->ids.items[i];
 		int one = o->command == CMD_DELETE
-				  ? store_delete_only(store, id, &why)
+				  ? store_delete(store, id, &why)
 				  : store_pin(store, id, o->command == CMD_PIN, &why);
 
 		if (!one)

@@ -315,6 +315,15 @@ const char *lab_samples(struct store *s, int64_t id)
 	return dump(s, id, false);
 }
 
+int lab_delete(struct store *s, int64_t id, struct err *err)
+{
+	int rc = store_delete(s, id, err);
+
+	if (!rc)
+		store_clean(s);
+	return rc;
+}
+
 int64_t lab_sql(const char *path, const char *sql)
 {
 	sqlite3_stmt *st = NULL;

@@ -69,6 +69,9 @@ const char *lab_dump(struct store *s, int64_t id);
 /* Only its samples. */
 const char *lab_samples(struct store *s, int64_t id);
 
+/* store_delete(), then store_clean(). Returns the code. */
+int lab_delete(struct store *s, int64_t id, struct err *err);
+
 /* SQL on the store's file, beside the store's own handle; the first column of the first row. */
 int64_t lab_sql(const char *path, const char *sql);
 /* SQLite's integrity check, and that of foreign keys, must say "ok". */

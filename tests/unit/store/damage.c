@@ -269,7 +269,7 @@ TEST(a_damaged_one_of_many_segments_leaves_the_others)
 	incident_free(&in);
 	store_close(s);
 	s = lab_store(&lab, STORE_EDIT);
-	assert_int_equal(store_delete(s, 1, NULL), 0);
+	assert_int_equal(lab_delete(s, 1, NULL), 0);
 	assert_int_equal(store_load(s, 1, &in, &err), ERR_NOT_FOUND);
 	store_close(s);
 	for (i = 0; i < MANY; i++)
@@ -337,7 +337,7 @@ TEST(damage_does_not_spread_when_something_is_deleted)
 	damage(&lab, "spread.db", "CREATE TABLE spare AS SELECT lists FROM segment WHERE id=1;"
 	       "UPDATE segment SET lists = x'01' WHERE id=1");
 	s = lab_store(&lab, STORE_EDIT);
-	assert_int_equal(store_delete(s, 2, NULL), 0);
+	assert_int_equal(lab_delete(s, 2, NULL), 0);
 	lab_sql(lab.path, "UPDATE segment SET lists = (SELECT lists FROM spare) WHERE id=1");
 	assert_int_equal(strlen(lab_samples(s, 1)), 20 * 14 + 20 * 16);
 	lab_end(&lab, s);
@@ -371,7 +371,7 @@ static void delete_incident(struct lab *lab, int64_t id)
 {
 	struct store *s = lab_store(lab, STORE_EDIT);
 
-	assert_int_equal(store_delete(s, id, NULL), 0);
+	assert_int_equal(lab_delete(s, id, NULL), 0);
 	store_close(s);
 }
 

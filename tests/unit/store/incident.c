@@ -176,7 +176,7 @@ TEST(deleting_one_incident_keeps_what_the_other_shares)
 	s = lab_record(&lab, "share_delete.db");
 	share_two(&lab, s, ids);
 	before = strdup(lab_dump(s, ids[1]));
-	assert_int_equal(store_delete(s, ids[0], NULL), 0);
+	assert_int_equal(lab_delete(s, ids[0], NULL), 0);
 	assert_string_equal(lab_dump(s, ids[1]), before);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 2);
 	assert_int_equal(lab_sql(lab.path, "SELECT coalesce(sum(frames), 0) FROM frame_page"), 3);
@@ -199,8 +199,8 @@ TEST(deleting_the_last_incident_leaves_nothing)
 	s = lab_record(&lab, "empty.db");
 	lab_name(&lab, 'a');
 	share_two(&lab, s, ids);
-	assert_int_equal(store_delete(s, ids[1], NULL), 0);
-	assert_int_equal(store_delete(s, ids[0], NULL), 0);
+	assert_int_equal(lab_delete(s, ids[1], NULL), 0);
+	assert_int_equal(lab_delete(s, ids[0], NULL), 0);
 	for (i = 0; i < COUNT_OF(tables); i++) {
 		snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", tables[i]);
 		assert_int_equal(lab_sql(lab.path, sql), 0);
@@ -217,7 +217,7 @@ TEST(ids_are_not_used_twice)
 	s = lab_record(&lab, "ids.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
 	assert_int_equal(lab_simple(&lab, s, MS(20), 3), 2);
-	assert_int_equal(store_delete(s, 2, NULL), 0);
+	assert_int_equal(lab_delete(s, 2, NULL), 0);
 	store_close(s);
 	s = lab_store(&lab, STORE_RECORD);
 	assert_int_equal(lab_simple(&lab, s, MS(30), 3), 3);
@@ -237,7 +237,7 @@ TEST(a_segment_that_was_deleted_is_stored_again)
 	segment = lab_seal(&lab);
 	lab_incident(s, &first, &segment, 1);
 	assert_true(segment->store_id != 0);
-	assert_int_equal(store_delete(s, first.id, NULL), 0);
+	assert_int_equal(lab_delete(s, first.id, NULL), 0);
 	lab_incident(s, &second, &segment, 1);
 	assert_string_equal(lab_samples(s, second.id), "10.0 main ??\n");
 	segment_unref(segment);
@@ -253,7 +253,7 @@ TEST(a_delete_by_another_program_does_not_confuse_the_writer)
 	s = lab_record(&lab, "other.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
 	other = lab_store(&lab, STORE_EDIT);
-	assert_int_equal(store_delete(other, 1, NULL), 0);
+	assert_int_equal(lab_delete(other, 1, NULL), 0);
 	assert_int_equal(lab_sql(lab.path, "SELECT coalesce(sum(frames), 0) FROM frame_page"), 0);
 	store_close(other);
 	assert_int_equal(lab_simple(&lab, s, MS(20), 3), 2);
@@ -523,7 +523,7 @@ TEST(the_error_for_an_unknown_id_lists_the_known_ones)
 	assert_non_null(strstr(err.text, "there is no incident 7"));
 	lab_simple(&lab, s, MS(10), 1);
 	lab_simple(&lab, s, MS(20), 1);
-	assert_int_equal(store_delete(s, 7, &err), ERR_NOT_FOUND);
+	assert_int_equal(lab_delete(s, 7, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "it holds 2, 1"));
 	assert_int_equal(store_pin(s, 7, true, &err), ERR_NOT_FOUND);
 	lab_end(&lab, s);

@@ -256,7 +256,7 @@ TEST(what_could_not_be_swept_is_swept_later)
 		assert_int_equal(record(&w), 0);
 		s = lab_store(&w.lab, STORE_EDIT);
 		alloc_walk_fail_at(n);
-		rc = store_delete(s, lab_sql(w.lab.path, "SELECT max(id) FROM incident"), NULL);
+		rc = lab_delete(s, lab_sql(w.lab.path, "SELECT max(id) FROM incident"), NULL);
 		met = alloc_walk_count() >= n;
 		alloc_walk_fail_at(0);
 		store_close(s);

@@ -231,7 +231,7 @@ TEST(readers_and_editors_work_beside_a_recorder)
 	lab_simple(&lab, s, MS(20), 1);
 	assert_string_equal(lab_samples(reader, 2), "20.0 main ???\n");
 	assert_int_equal(store_pin(editor, 2, true, NULL), 0);
-	assert_int_equal(store_delete(editor, 1, NULL), 0);
+	assert_int_equal(lab_delete(editor, 1, NULL), 0);
 	assert_int_equal(store_head(reader, 2, &head, NULL), 0);
 	assert_true(head.pinned);
 	assert_int_equal(store_load(reader, 1, &(struct incident){0}, NULL), ERR_NOT_FOUND);
@@ -254,12 +254,12 @@ TEST(an_incident_being_written_is_readable_and_not_deletable)
 	segment = lab_begin(&lab, s, &head);
 	editor = lab_store(&lab, STORE_EDIT);
 	assert_string_equal(lab_samples(editor, head.id), "10.0 main ??\n");
-	assert_int_equal(store_delete(editor, head.id, &err), ERR_BUSY);
+	assert_int_equal(lab_delete(editor, head.id, &err), ERR_BUSY);
 	assert_non_null(strstr(err.text, "is being recorded"));
-	assert_int_equal(store_delete(s, head.id, &err), ERR_BUSY);
+	assert_int_equal(lab_delete(s, head.id, &err), ERR_BUSY);
 	/* Its recorder is gone: nobody will complete it. */
 	store_close(s);
-	assert_int_equal(store_delete(editor, head.id, &err), 0);
+	assert_int_equal(lab_delete(editor, head.id, &err), 0);
 	store_close(editor);
 	segment_unref(segment);
 	lab_close(&lab);

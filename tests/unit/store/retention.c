@@ -227,11 +227,11 @@ TEST(several_are_deleted_with_one_sweep)
 	int64_t id;
 
 	store_set_call_off(s, count_calls, &asked);
-	assert_int_equal(store_delete(s, 1, NULL), 0);
+	assert_int_equal(lab_delete(s, 1, NULL), 0);
 	one = asked;
 	asked = 0;
 	for (id = 2; id <= 11; id++)
-		assert_int_equal(store_delete_only(s, id, NULL), 0);
+		assert_int_equal(store_delete(s, id, NULL), 0);
 	assert_int_equal(left(&lab), 1 << 11);
 	assert_int_equal(asked, 0);
 	store_clean(s);

@@ -142,7 +142,7 @@ TEST(deleting_works_on_a_full_disk_by_the_reserve)
 	open_pending(&p, "delete_full.db");
 	assert_int_equal(store_finish(p.s, &p.head, NULL, 0, NULL), 0);
 	bad_disk_full_while_exists(p.reserve);
-	assert_int_equal(store_delete(p.s, p.head.id, NULL), 0);
+	assert_int_equal(lab_delete(p.s, p.head.id, NULL), 0);
 	bad_disk_full_while_exists(NULL);
 	assert_int_equal(lab_sql(p.lab.path, "SELECT count(*) FROM incident"), 0);
 	close_pending(&p);

@@ -139,7 +139,7 @@ TEST(a_recorder_stores_between_any_two_steps)
 	for (b.at = 0; b.id; b.at++) {
 		goes = b.id;
 		b.id = b.calls = 0;
-		assert_int_equal(store_delete(editor, goes, NULL), 0);
+		assert_int_equal(lab_delete(editor, goes, NULL), 0);
 		check_letters(b.recorder, 1, NS_PER_SEC, KEPT);
 		if (b.id) {
 			check_letters(b.recorder, b.id, 2 * NS_PER_SEC, "ab");
