@@ -11,22 +11,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static int open_flags(enum os_open how)
-{
-	switch (how) {
-	case OS_READ:
-	case OS_READ_PLAIN:
-	case OS_READ_NO_LINK:
-		return O_RDONLY;
-	case OS_CREATE:
-		return O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-	case OS_REPLACE:
-		return O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
-	case OS_APPEND:
-		return O_WRONLY | O_CREAT | O_APPEND;
-	}
-	return O_RDONLY;
-}
+static const int open_flags[] = {
+	[OS_READ] = O_RDONLY,
+	[OS_CREATE] = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+	[OS_REPLACE] = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+	[OS_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
+};
 
 static int open_uninterrupted(const char *path, int flags)
 {
@@ -62,7 +52,7 @@ int os_file_open(const char *path, enum os_open how, intptr_t *out, struct err *
 {
 	if (how == OS_READ_PLAIN || how == OS_READ_NO_LINK)
 		return open_plain(path, how, out, err);
-	*out = open_uninterrupted(path, open_flags(how));
+	*out = open_uninterrupted(path, open_flags[how]);
 	if (*out >= 0)
 		return 0;
 	return how == OS_READ ? err_os(err, "cannot open %s", path)
