@@ -218,21 +218,11 @@ static void log_summary(struct etl *s)
 			 "switches; record it with the kernel's ThreadTime events");
 }
 
-static int put_losses(struct etl *s)
-{
-	size_t bytes;
-	uint64_t nrefused = etw_events_refused(&s->e, &bytes);
-	int rc = etw_events_loss(&s->e, LOSS_KERNEL, s->facts->events_lost);
-
-	if (!rc)
-		rc = etw_events_loss(&s->e, LOSS_TABLE, nrefused);
-	return rc;
-}
-
 static int etl_run(struct source *source, struct err *err)
 {
 	struct etl *s = etl_of(source);
 	int rc = survey(s, err), put;
+	size_t bytes;
 
 	if (rc)
 		return rc == ERR_STOPPED ? 0 : rc;
@@ -245,7 +235,9 @@ static int etl_run(struct source *source, struct err *err)
 	if (rc == ERR_STOPPED)
 		return 0;
 	s->ended = true;
-	put = put_losses(s);
+	put = etw_events_loss(&s->e, LOSS_KERNEL, s->facts->events_lost);
+	if (!put)
+		put = etw_events_loss(&s->e, LOSS_TABLE, etw_events_refused(&s->e, &bytes));
 	return rc ? rc : put == ERR_STOPPED ? 0 : put;
 }
 
@@ -295,7 +287,7 @@ static bool etl_name_frame(struct source *source, const struct frame *frame, str
 {
 	const struct etw_events *e = &etl_of(source)->e;
 
-	return etw_events_name(e, frame, out) ||
+	return thread_time_name(e->time.leaves, frame, out) ||
 	       etw_code_name(e->code, frame->object, frame->offset, out);
 }
 

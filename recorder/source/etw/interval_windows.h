@@ -17,6 +17,14 @@
 #include <stdint.h>
 #include <wchar.h>
 
+/* An owner is a recorder. Its name is that of its session too, and tells its pid and start time. */
+#define ETW_OWNER_CHARS 64u
+
+/* The name for this process: "recorder-session-PID-START". */
+void etw_owner_name(wchar_t out[ETW_OWNER_CHARS]);
+/* Whether this is the name of a recorder that has ended; false when unknown. */
+bool etw_owner_is_gone(const wchar_t *name);
+
 /*
  * Register or change the interval that this owner (etw_owner_name()) wants.
  *

@@ -191,8 +191,10 @@ void etw_live_lost(struct etw_live *l, uint64_t n)
 	os_mutex_lock(l->lock);
 	l->lost += n;
 	l->unreported += n;
-	if (n)
-		etw_events_gap(&l->e, l->last_ticks);
+	if (n) {                             /* the times of threads start over there */
+		l->e.time.lost = true;
+		l->e.time.lost_ticks = l->last_ticks;
+	}
 	if (l->e.last_ns) {
 		etw_events_loss(&l->e, LOSS_KERNEL, l->unreported);
 		l->unreported = 0;
@@ -257,7 +259,7 @@ bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol 
 
 	/* The name's texts live as long as the tables. */
 	os_mutex_lock(l->lock);
-	named = etw_events_name(&l->e, frame, out) ||
+	named = thread_time_name(l->e.time.leaves, frame, out) ||
 		etw_code_name(l->e.code, frame->object, frame->offset, out) ||
 		(l->old_code && etw_code_name(l->old_code, frame->object, frame->offset, out));
 	os_mutex_unlock(l->lock);

@@ -6,7 +6,6 @@
 #include "base/os_windows.h"
 #include "base/text.h"
 #include "source/etw/interval_windows.h"
-#include "source/etw/owner_windows.h"
 #include "source/etw/render.h"
 
 #include <inttypes.h>

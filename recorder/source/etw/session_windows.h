@@ -1,7 +1,7 @@
 /*
  * Controls our own ETW session: start, configuration, loss counts, stop. Windows only.
  *
- * The session's name tells its owner (etw/owner_windows.h). So several recorders may run,
+ * The session's name tells its owner (etw/interval_windows.h). So several recorders may run,
  * sessions of killed recorders are recognized, and foreign sessions are never touched.
  * Declarations that mingw-w64 10 lacks are here too.
  *

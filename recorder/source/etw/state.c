@@ -1,6 +1,7 @@
 #include "source/etw/state.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -368,31 +369,21 @@ static bool starts_with(const char *text, const char *prefix)
 	return !*prefix;
 }
 
-static size_t append(char *out, size_t n, size_t max, const char *text)
-{
-	size_t k = strlen(text), left = max - 1 - n;
-
-	if (k > left)
-		k = left;
-	memcpy(out + n, text, k);
-	return n + k;
-}
-
 size_t etw_state_path(const struct etw_state *s, const char *path, char *out, size_t max)
 {
-	size_t n = 0;
+	const char *dos = "";
 	uint32_t i;
+	size_t n;
 
 	for (i = 0; i < s->nvolumes; i++) {
 		if (starts_with(path, s->volumes[i].nt)) {
-			n = append(out, 0, max, s->volumes[i].dos);
+			dos = s->volumes[i].dos;
 			path += strlen(s->volumes[i].nt);
 			break;
 		}
 	}
-	n = append(out, n, max, path);
-	out[n] = '\0';
-	return n;
+	n = (size_t)snprintf(out, max, "%s%s", dos, path);
+	return n < max ? n : max - 1;
 }
 
 /* ---- garbage collections --------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
  * linker takes its functions for those of the system. The registry is real (Wine's).
  */
 #include "source/etw/interval_windows.h"
-#include "source/etw/owner_windows.h"
 #include "tests/support/alone_windows.h"
 #include "tests/support/test.h"
 
