@@ -287,7 +287,7 @@ static bool etl_name_frame(struct source *source, const struct frame *frame, str
 {
 	const struct etw_events *e = &etl_of(source)->e;
 
-	return thread_time_name(e->time.leaves, frame, out) ||
+	return etw_events_name(e, frame, out) ||
 	       etw_code_name(e->code, frame->object, frame->offset, out);
 }
 

@@ -372,6 +372,11 @@ static void advance_thread_time(struct etw_events *s, int64_t ticks)
 	}
 }
 
+bool etw_events_name(const struct etw_events *s, const struct frame *frame, struct symbol *out)
+{
+	return thread_time_name(s->time.leaves, frame, out);
+}
+
 /* ---- each event ------------------------------------------------------------------------------ */
 
 static int deliver(struct etw_events *s, const struct etw_whole *w)

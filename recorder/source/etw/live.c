@@ -259,7 +259,7 @@ bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol 
 
 	/* The name's texts live as long as the tables. */
 	os_mutex_lock(l->lock);
-	named = thread_time_name(l->e.time.leaves, frame, out) ||
+	named = etw_events_name(&l->e, frame, out) ||
 		etw_code_name(l->e.code, frame->object, frame->offset, out) ||
 		(l->old_code && etw_code_name(l->old_code, frame->object, frame->offset, out));
 	os_mutex_unlock(l->lock);

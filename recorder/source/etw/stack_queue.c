@@ -7,10 +7,9 @@
 
 uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *class)
 {
-	return class && class->has_tid
-		       ? etw_payload_u32(r, class->tid_bytes +
-						    (uint32_t)class->tid_pointers * r->pointer_bytes)
-		       : r->tid;
+	uint32_t pointers = class ? (uint32_t)class->tid_pointers * r->pointer_bytes : 0;
+
+	return class && class->has_tid ? etw_payload_u32(r, class->tid_bytes + pointers) : r->tid;
 }
 
 /*
