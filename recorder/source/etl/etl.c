@@ -45,7 +45,36 @@ static int etl_check(const struct needs *needs, struct err *err)
 	return 0;
 }
 
-static void log_summary(struct etl *s);
+/*
+ * Log what was read, for a trace that was read to its end. Called at close: only then is it known
+ * whether the engine stopped the source early, because it had the incident that it wanted.
+ */
+static void log_summary(struct etl *s)
+{
+	const struct etw_stacks_count *n = etw_stacks_counts(s->e.stacks);
+	size_t bytes;
+	uint64_t nrefused = etw_events_refused(&s->e, &bytes);
+
+	log_line(s->e.cfg.log, LOG_INFO,
+		 "read %" PRIu64 " records (%" PRIu64
+		 " samples of idle CPUs are not kept); the tables of processes, code and stacks "
+		 "take %.1f MB",
+		 s->counts.nrecords, s->e.idle, (double)bytes / 1e6);
+	if (n->no_user + n->unresolved + n->orphans)
+		log_line(s->e.cfg.log, LOG_INFO,
+			 "%" PRIu64 " stacks lack their user part, %" PRIu64
+			 " use a stack key that is never defined; "
+			 "%" PRIu64 " stack parts belong to no event",
+			 n->no_user, n->unresolved, n->orphans);
+	if (nrefused)
+		log_line(s->e.cfg.log, LOG_WARN,
+			 "%" PRIu64
+			 " processes, images, names or stacks were dropped: a table was full",
+			 nrefused);
+	if (s->e.time.threads && !s->e.time.switches)
+		log_line(s->e.cfg.log, LOG_WARN, "--thread-time: this trace has no context "
+			 "switches; record it with the kernel's ThreadTime events");
+}
 
 static void etl_close(struct source *source)
 {
@@ -185,37 +214,6 @@ static void note_losses(struct etl *s)
 	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
 	os_mutex_unlock(s->lock);
 	buf_free(&b);
-}
-
-/*
- * Log what was read, for a trace that was read to its end. Called at close: only then is it known
- * whether the engine stopped the source early, because it had the incident that it wanted.
- */
-static void log_summary(struct etl *s)
-{
-	const struct etw_stacks_count *n = etw_stacks_counts(s->e.stacks);
-	size_t bytes;
-	uint64_t nrefused = etw_events_refused(&s->e, &bytes);
-
-	log_line(s->e.cfg.log, LOG_INFO,
-		 "read %" PRIu64 " records (%" PRIu64
-		 " samples of idle CPUs are not kept); the tables of processes, code and stacks "
-		 "take %.1f MB",
-		 s->counts.nrecords, s->e.idle, (double)bytes / 1e6);
-	if (n->no_user + n->unresolved + n->orphans)
-		log_line(s->e.cfg.log, LOG_INFO,
-			 "%" PRIu64 " stacks lack their user part, %" PRIu64
-			 " use a stack key that is never defined; "
-			 "%" PRIu64 " stack parts belong to no event",
-			 n->no_user, n->unresolved, n->orphans);
-	if (nrefused)
-		log_line(s->e.cfg.log, LOG_WARN,
-			 "%" PRIu64
-			 " processes, images, names or stacks were dropped: a table was full",
-			 nrefused);
-	if (s->e.time.threads && !s->e.time.switches)
-		log_line(s->e.cfg.log, LOG_WARN, "--thread-time: this trace has no context "
-			 "switches; record it with the kernel's ThreadTime events");
 }
 
 static int etl_run(struct source *source, struct err *err)

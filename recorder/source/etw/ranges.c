@@ -68,7 +68,7 @@ struct etw_range *etw_range(const struct etw_ranges *r, uint32_t number)
 	return slots_get(&r->items, number);
 }
 
-/* ---- adding ---------------------------------------------------------------------------------- */
+/* ---- processes and starts -------------------------------------------------------------------- */
 
 static bool same_pid(const void *ctx, uint32_t value, const void *key)
 {
@@ -111,31 +111,6 @@ uint32_t etw_ranges_at(const struct etw_ranges *r, uint32_t pid, uint64_t start)
 	return table_find(&r->by_start, hash_pair(start, pid), same_start, r, &key);
 }
 
-static void sort_space(struct etw_ranges *r, struct space *space);
-
-uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
-{
-	struct space *space = range->end > range->start ? get_space(r, range->pid) : NULL;
-	uint64_t hash = hash_pair(range->start, range->pid);
-	uint32_t older = etw_ranges_at(r, range->pid, range->start), number = SLOTS_NONE;
-	struct etw_range *added;
-
-	if (space && !ARRAY_ROOM(space->entries, space->max, space->n + 1))
-		number = table_add_slot(&r->by_start, hash, &r->items, older);
-	if (number == SLOTS_NONE) {
-		r->refused += range->end > range->start;
-		return ETW_RANGE_NONE;
-	}
-	added = etw_range(r, number);
-	*added = *range;
-	added->older = older;
-	added->layer = LAYER_NONE;
-	space->entries[space->n++] = (struct entry){.start = range->start, .number = number};
-	if (r->settled && space->n - space->nsorted > TAIL_MAX + space->nsorted / 32)
-		sort_space(r, space);
-	return number;
-}
-
 void etw_ranges_close(struct etw_ranges *r, uint32_t pid, int64_t ticks)
 {
 	struct space *space = find_space(r, pid);
@@ -158,7 +133,7 @@ void etw_ranges_each(const struct etw_ranges *r, etw_range_fn *fn, void *ctx)
 			fn(ctx, etw_range(r, space_at(r, i)->entries[k].number));
 }
 
-/* ---- sorting --------------------------------------------------------------------------------- */
+/* ---- adding and sorting ---------------------------------------------------------------------- */
 
 static int by_start(const void *a_arg, const void *b_arg)
 {
@@ -220,20 +195,42 @@ uint32_t etw_range_layer(struct etw_ranges *r, uint32_t number)
 static void sort_space(struct etw_ranges *r, struct space *space)
 {
 	uint64_t end = 0;
-	uint32_t i;
 
 	if (space->nsorted == space->n)
 		return;
 	qsort(space->entries, space->n, sizeof(*space->entries), by_start);
-	for (i = 0; i < space->n; i++) {
+	for (uint32_t i = 0; i < space->n; i++) {
 		const struct etw_range *range = etw_range(r, space->entries[i].number);
 
 		end = range->end > end ? range->end : end;
 		space->entries[i].end = end;
 	}
 	space->nsorted = space->n;
-	for (i = 0; i < space->n; i++)
+	for (uint32_t i = 0; i < space->n; i++)
 		etw_range_layer(r, space->entries[i].number);
+}
+
+uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
+{
+	struct space *space = range->end > range->start ? get_space(r, range->pid) : NULL;
+	uint32_t older = etw_ranges_at(r, range->pid, range->start), number = SLOTS_NONE;
+	struct etw_range *added;
+
+	if (space && !ARRAY_ROOM(space->entries, space->max, space->n + 1))
+		number = table_add_slot(&r->by_start, hash_pair(range->start, range->pid),
+					&r->items, older);
+	if (number == SLOTS_NONE) {
+		r->refused += range->end > range->start;
+		return ETW_RANGE_NONE;
+	}
+	added = etw_range(r, number);
+	*added = *range;
+	added->older = older;
+	added->layer = LAYER_NONE;
+	space->entries[space->n++] = (struct entry){.start = range->start, .number = number};
+	if (r->settled && space->n - space->nsorted > TAIL_MAX + space->nsorted / 32)
+		sort_space(r, space);
+	return number;
 }
 
 void etw_ranges_settle(struct etw_ranges *r)
