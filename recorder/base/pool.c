@@ -1,0 +1,287 @@
+#include "base/pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* To sleep and wake up costs some 50 us in a virtual machine: a short job is done before that. */
+#define SPIN_NS 20000u
+
+struct worker {
+	struct pool *pool;
+	struct job *job;                     /* that it runs now */
+	uint64_t since_ns;
+	bool left_behind;
+	struct worker *next;
+};
+
+struct pool {
+	char name[16];
+	enum os_priority priority;
+	unsigned nthreads;                   /* wanted */
+
+	struct os_mutex *lock;               /* guards what follows */
+	struct os_cond *work, *changed;      /* a job to run; a job is done, or a thread has ended */
+	struct job *first, *last;
+	struct worker *workers;
+	struct job *noticed;                 /* what pool_look() returned; one use of it */
+	uint32_t queued, working, stuck;     /* working: threads that are not left behind */
+	uint32_t users;                      /* the owner and each thread */
+	bool closing;
+};
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+void job_init(struct job *job)
+{
+	atomic_store(&job->users, 1);
+	atomic_store(&job->done, false);
+	job->next = NULL;
+}
+
+void job_drop(struct job *job)
+{
+	if (job && atomic_fetch_sub(&job->users, 1) == 1)
+		job->free(job);
+}
+
+bool job_done(const struct job *job)
+{
+	return atomic_load_explicit(&job->done, memory_order_acquire);
+}
+
+static struct job *next_job(struct pool *p)
+{
+	struct job *job = p->first;
+
+	if (!job)
+		return NULL;
+	p->first = job->next;
+	p->queued--;
+	return job;
+}
+
+/* ---- its threads ----------------------------------------------------------------------------- */
+
+/* Under the lock, which this ends. */
+static void drop_pool(struct pool *p)
+{
+	bool last = --p->users == 0;
+
+	os_mutex_unlock(p->lock);
+	if (!last)
+		return;
+	os_mutex_free(p->lock);
+	os_cond_free(p->work);
+	os_cond_free(p->changed);
+	free(p);
+}
+
+/* Under the lock: whether this thread goes on. */
+static bool goes_on(struct worker *w)
+{
+	struct pool *p = w->pool;
+
+	if (w->left_behind && (p->closing || p->working >= p->nthreads))
+		return false;
+	if (w->left_behind) {
+		w->left_behind = false;
+		p->working++;
+		p->stuck--;
+	}
+	while (!p->first && !p->closing)
+		os_cond_wait(p->work, p->lock, UINT64_MAX);
+	return !p->closing;
+}
+
+static void end_worker(struct worker *w)
+{
+	struct pool *p = w->pool;
+	struct worker **at = &p->workers;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	if (w->left_behind)
+		p->stuck--;
+	else
+		p->working--;
+	free(w);
+	os_cond_broadcast(p->changed);
+	drop_pool(p);
+}
+
+static void worker_main(void *ctx)
+{
+	struct worker *w = ctx;
+	struct pool *p = w->pool;
+	struct job *job;
+
+	os_thread_priority(p->priority);
+	os_mutex_lock(p->lock);
+	while (goes_on(w)) {
+		job = w->job = next_job(p);
+		w->since_ns = os_now_ns();
+		os_mutex_unlock(p->lock);
+		job->run(job);
+		os_mutex_lock(p->lock);
+		w->job = NULL;
+		atomic_store_explicit(&job->done, true, memory_order_release);
+		os_cond_broadcast(p->changed);
+		os_mutex_unlock(p->lock);
+		job_drop(job);
+		os_mutex_lock(p->lock);
+	}
+	end_worker(w);
+}
+
+/* Under the lock. */
+static int start_worker(struct pool *p, struct err *err)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	struct os_thread *thread;
+	int rc;
+
+	if (!w)
+		return err_memory(err, "while starting the %s thread", p->name);
+	w->pool = p;
+	rc = os_thread_start(p->name, worker_main, w, &thread, err);
+	if (rc) {
+		free(w);
+		return rc;
+	}
+	os_thread_leave(thread);
+	w->next = p->workers;
+	p->workers = w;
+	p->working++;
+	p->users++;
+	return 0;
+}
+
+/* ---- the owner ------------------------------------------------------------------------------- */
+
+int pool_new(const char *name, unsigned nthreads, enum os_priority priority, struct pool **out,
+	     struct err *err)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+	int rc = 0;
+
+	if (!p)
+		return err_memory(err, "for the %s threads", name);
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->nthreads = nthreads;
+	p->priority = priority;
+	p->users = 1;
+	p->lock = os_mutex_new();
+	p->work = os_cond_new();
+	p->changed = os_cond_new();
+	if (!p->lock || !p->work || !p->changed) {
+		os_mutex_free(p->lock);
+		os_cond_free(p->work);
+		os_cond_free(p->changed);
+		free(p);
+		return err_memory(err, "for the %s threads", name);
+	}
+	os_mutex_lock(p->lock);
+	while (!rc && p->working < nthreads)
+		rc = start_worker(p, err);
+	os_mutex_unlock(p->lock);
+	if (rc)
+		pool_free(p);
+	else
+		*out = p;
+	return rc;
+}
+
+void pool_free(struct pool *p)
+{
+	uint64_t until_ns = os_now_ns() + POOL_STUCK_NS, now_ns;
+	struct job *job, *noticed;
+
+	if (!p)
+		return;
+	os_mutex_lock(p->lock);
+	p->closing = true;
+	os_cond_broadcast(p->work);
+	while (p->working && (now_ns = os_now_ns()) < until_ns)
+		os_cond_wait(p->changed, p->lock, until_ns - now_ns);
+	noticed = p->noticed;
+	while ((job = next_job(p)) != NULL)
+		job_drop(job);
+	drop_pool(p);
+	job_drop(noticed);
+}
+
+void pool_put(struct pool *p, struct job *job)
+{
+	atomic_fetch_add(&job->users, 1);
+	job->next = NULL;
+	os_mutex_lock(p->lock);
+	if (p->first)
+		p->last->next = job;
+	else
+		p->first = job;
+	p->last = job;
+	p->queued++;
+	os_cond_signal(p->work);
+	os_mutex_unlock(p->lock);
+}
+
+bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)
+{
+	uint64_t start_ns = os_now_ns(), now_ns = start_ns;
+
+	while (!job_done(job) && now_ns - start_ns < SPIN_NS)
+		now_ns = os_now_ns();
+	os_mutex_lock(p->lock);
+	while (!job_done(job) && (now_ns = os_now_ns()) - start_ns < timeout_ns)
+		os_cond_wait(p->changed, p->lock, timeout_ns - (now_ns - start_ns));
+	os_mutex_unlock(p->lock);
+	return job_done(job);
+}
+
+const struct job *pool_look(struct pool *p, uint64_t now_ns)
+{
+	struct job *before;
+	struct worker *w;
+
+	os_mutex_lock(p->lock);
+	before = p->noticed;
+	p->noticed = NULL;
+	for (w = p->workers; w; w = w->next) {
+		if (w->job && !w->left_behind && now_ns >= w->since_ns + POOL_STUCK_NS) {
+			w->left_behind = true;
+			p->working--;
+			p->stuck++;
+			p->noticed = w->job;
+			atomic_fetch_add(&w->job->users, 1);
+			break;
+		}
+	}
+	/* Those left behind may have come back meanwhile; a thread that cannot start may later. */
+	while (p->working < p->nthreads && p->stuck < POOL_STUCK_MAX)
+		if (start_worker(p, NULL))
+			break;
+	os_mutex_unlock(p->lock);
+	job_drop(before);
+	return p->noticed;
+}
+
+uint32_t pool_queued(struct pool *p)
+{
+	uint32_t n;
+
+	os_mutex_lock(p->lock);
+	n = p->queued;
+	os_mutex_unlock(p->lock);
+	return n;
+}
+
+uint32_t pool_stuck(struct pool *p)
+{
+	uint32_t n;
+
+	os_mutex_lock(p->lock);
+	n = p->stuck;
+	os_mutex_unlock(p->lock);
+	return n;
+}

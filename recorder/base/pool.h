@@ -1,0 +1,66 @@
+/*
+ * A pool of threads for jobs that may hang: to open a file on a mount whose server is gone, or to
+ * read from a process that is stuck in the kernel. The caller only waits for as long as it wants to.
+ *
+ * A job that runs for longer than POOL_STUCK_NS is stuck: its thread is left behind and another one
+ * takes over. At most POOL_STUCK_MAX threads are left behind at a time; while that many are, jobs
+ * wait. A thread that comes back works again, or ends when others do its work.
+ *
+ * One thread, the owner, calls these functions. What run() uses belongs to the job: a job that is
+ * stuck may outlive the pool, its owner and whatever they borrowed.
+ */
+#pragma once
+
+#include "base/os.h"
+
+#include <stdatomic.h>
+
+#define POOL_STUCK_NS (2 * NS_PER_SEC)
+#define POOL_STUCK_MAX 4u
+
+struct pool;
+
+/* First member of what its owner allocates. */
+struct job {
+	void (*run)(struct job *job);        /* on a thread of the pool */
+	/* Called once neither the owner nor the pool uses the job, on either one's thread. */
+	void (*free)(struct job *job);
+	const char *what;                    /* for people: "the mappings of process 12"; the job's own */
+
+	/* The pool's: */
+	_Atomic uint32_t users;
+	_Atomic bool done;
+	struct job *next;
+};
+
+/*
+ * name      of its threads, at most 15 bytes
+ * nthreads  that work at a time, those left behind not counted
+ */
+int pool_new(const char *name, unsigned nthreads, enum os_priority priority, struct pool **out,
+	     struct err *err);
+/*
+ * Ends its threads and drops the jobs that have not begun. Waits at most POOL_STUCK_NS for those
+ * that have. NULL allowed.
+ */
+void pool_free(struct pool *p);
+
+/* The owner's use of a new job; set run and free first. */
+void job_init(struct job *job);
+void job_drop(struct job *job);              /* the owner's use ends; NULL allowed */
+
+void pool_put(struct pool *p, struct job *job);      /* adds the pool's use */
+/* Acquires: what run() wrote can be read once this is true. */
+bool job_done(const struct job *job);
+/* Wait until the job is done, at most timeout_ns; returns job_done(). */
+bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns);
+
+/*
+ * Call about once a second: leaves stuck threads behind and starts others.
+ * returns  the job of a thread that was left behind by this call, until it returns NULL. It may be
+ *          read, not changed, until the next call of a function of this pool.
+ */
+const struct job *pool_look(struct pool *p, uint64_t now_ns);
+
+uint32_t pool_queued(struct pool *p);        /* jobs that have not begun; any thread */
+uint32_t pool_stuck(struct pool *p);         /* threads that are left behind now; any thread */
