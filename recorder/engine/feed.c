@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)
+#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* tables may be looked at by other threads */
 
 static void source_main(void *ctx)
 {
@@ -22,12 +22,27 @@ int feed_open_tables(struct feed *f, struct err *err)
 	return rc ? rc : processes_new(&f->processes, err);
 }
 
+uint64_t feed_forgets_before(struct feed *f, uint64_t now_ns)
+{
+	uint64_t clock_ns = os_now_ns(), lowest_ns = now_ns;
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++) {
+		uint64_t consumed_ns = queue_consumed(f->sources[i].queue, clock_ns);
+
+		lowest_ns = consumed_ns < lowest_ns ? consumed_ns : lowest_ns;
+	}
+	return lowest_ns > SWEEP_MARGIN_NS ? lowest_ns - SWEEP_MARGIN_NS : 0;
+}
+
 void feed_sweep(struct feed *f, uint64_t now_ns)
 {
-	if (now_ns <= SWEEP_MARGIN_NS)
+	uint64_t before_ns = feed_forgets_before(f, now_ns);
+
+	if (!before_ns)
 		return;
-	frames_sweep(f->frames, now_ns - SWEEP_MARGIN_NS);
-	processes_sweep(f->processes, now_ns - SWEEP_MARGIN_NS);
+	frames_sweep(f->frames, before_ns);
+	processes_sweep(f->processes, before_ns);
 }
 
 int feed_open(struct feed *f, const struct source_ops *ops, const struct source_config *cfg,

@@ -35,7 +35,13 @@ struct feed {                                /* starts as {0}, or with on_end se
 
 /* Give the sources tables of their own, so that no engine is needed. feed_close() frees them. */
 int feed_open_tables(struct feed *f, struct err *err);
-/* Forget what has gone from these tables before a time; 10 s later than needed. */
+/*
+ * What a source dropped before this time can be forgotten: no event that is still to come names it,
+ * however far a source lags (a stopped process, a frozen cgroup). 10 s earlier than needed; 0 =
+ * nothing yet. now_ns: the time of events.
+ */
+uint64_t feed_forgets_before(struct feed *f, uint64_t now_ns);
+/* Forget it, in the tables of feed_open_tables(). */
 void feed_sweep(struct feed *f, uint64_t now_ns);
 
 /*

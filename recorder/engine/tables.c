@@ -5,11 +5,10 @@
  */
 #include "engine/engine_private.h"
 
-#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
 /* Above FULL the ring gives up its oldest segments until ROOMY; the gap keeps it from recurring. */
 #define FRAMES_FULL_PCT 90u
 #define FRAMES_ROOMY_PCT 85u
-#define PROCESSES_FULL_PCT 80u               /* leaves room for what ended within SWEEP_MARGIN_NS */
+#define PROCESSES_FULL_PCT 80u               /* leaves room for what ended lately */
 #define PROCESSES_ROOMY_PCT 75u
 #define EVICT_PART 16u                       /* a 16th of the segments at a time */
 
@@ -35,12 +34,12 @@ static const struct segment_quota tight = {
 
 void tables_sweep(struct engine *e, bool all)
 {
-	uint64_t until_ns = e->merge.now_ns - SWEEP_MARGIN_NS;
+	uint64_t before_ns = feed_forgets_before(&e->feed, e->merge.now_ns);
 
-	if (e->merge.now_ns <= SWEEP_MARGIN_NS)
+	if (!before_ns)
 		return;
-	(all ? frames_sweep_all : frames_sweep)(e->frames, until_ns);
-	processes_sweep(e->processes, until_ns);
+	(all ? frames_sweep_all : frames_sweep)(e->frames, before_ns);
+	processes_sweep(e->processes, before_ns);
 }
 
 struct tables_use tables_use(const struct engine *e)

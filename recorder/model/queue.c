@@ -248,6 +248,15 @@ uint64_t queue_released(const struct queue *q, uint64_t now_ns)
 	return marked;
 }
 
+uint64_t queue_consumed(struct queue *q, uint64_t now_ns)
+{
+	/* In this order: what comes in between is newer than the watermark. */
+	uint64_t released_ns = queue_released(q, now_ns);
+	const struct event *oldest = queue_peek(q);
+
+	return oldest && oldest->time_ns < released_ns ? oldest->time_ns : released_ns;
+}
+
 size_t queue_used_bytes(const struct queue *q)
 {
 	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);

@@ -55,4 +55,6 @@ void queue_pop(struct queue *q);
  * two clock readings.
  */
 uint64_t queue_released(const struct queue *q, uint64_t now_ns);
+/* Consumer: no event that it has not popped yet is older, whether it is in the ring or not. */
+uint64_t queue_consumed(struct queue *q, uint64_t now_ns);
 size_t queue_used_bytes(const struct queue *q);
