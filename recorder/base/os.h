@@ -228,11 +228,12 @@ char **os_args(int argc, char **argv);
  * are ended. Its input is empty; output gets the first max_bytes of what it prints to both streams.
  *
  * argv     found in PATH; ends in NULL
+ * more     "NAME=value", added to this process's environment; ends in NULL
  * returns  0 and its exit code (128 + signal), whatever that is; ERR_LIMIT when it ran too long;
  *          else why it could not be started
  */
-int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
-	   struct err *err);
+int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf *output,
+	   size_t max_bytes, int *code, struct err *err);
 /* Would os_run() find this program now? It does not promise that this user may run it. */
 bool os_finds_program(const char *name);
 

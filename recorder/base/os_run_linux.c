@@ -17,8 +17,39 @@ extern char **environ;
 
 #define STEP_MS 50
 
+/* Is "NAME=value" of the environment replaced by one of `more`? */
+static bool is_replaced(const char *at, char *const *more)
+{
+	size_t i;
+
+	for (i = 0; more[i]; i++)
+		if (strncmp(at, more[i], strcspn(more[i], "=") + 1) == 0)
+			return true;
+	return false;
+}
+
+/* `more`, and the environment without the names in it; NULL = no memory. */
+static char **join_environment(char *const *more)
+{
+	size_t nmore = 0, n = 0, i;
+	char **all;
+
+	while (more[nmore])
+		nmore++;
+	while (environ && environ[n])
+		n++;
+	all = calloc(nmore + n + 1, sizeof(*all));
+	if (!all)
+		return NULL;
+	memcpy(all, more, nmore * sizeof(*all));
+	for (i = 0; i < n; i++)
+		if (!is_replaced(environ[i], more))
+			all[nmore++] = environ[i];
+	return all;
+}
+
 /* In its own group, so that what it starts can be ended with it; signals as a shell sets them. */
-static int spawn(char *const *argv, int output, pid_t *pid)
+static int spawn(char *const *argv, char *const *environment, int output, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -37,7 +68,7 @@ static int spawn(char *const *argv, int output, pid_t *pid)
 	posix_spawnattr_setpgroup(&how, 0);
 	posix_spawnattr_setsigmask(&how, &none);
 	posix_spawnattr_setsigdefault(&how, &all);
-	rc = posix_spawnp(pid, argv[0], &files, &how, argv, environ);
+	rc = posix_spawnp(pid, argv[0], &files, &how, argv, environment);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	return rc;
@@ -87,17 +118,23 @@ bool os_finds_program(const char *name)
 	return found;
 }
 
-int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
-	   struct err *err)
+int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf *output,
+	   size_t max_bytes, int *code, struct err *err)
 {
 	uint64_t end_ns = os_now_ns() + timeout_ns;
 	bool open = true, killed = false;
 	int fds[2], status = 0, rc;
 	pid_t pid = 0, done = 0;
+	char **environment = join_environment(more);
 
-	if (pipe2(fds, O_CLOEXEC) != 0)
+	if (!environment)
+		return err_memory(err, "to start %.200s", argv[0]);
+	if (pipe2(fds, O_CLOEXEC) != 0) {
+		free(environment);
 		return err_os(err, "%.200s was not started: no pipe", argv[0]);
-	rc = spawn(argv, fds[1], &pid);
+	}
+	rc = spawn(argv, environment, fds[1], &pid);
+	free(environment);
 	close(fds[1]);
 	if (rc) {
 		close(fds[0]);

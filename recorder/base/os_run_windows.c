@@ -60,16 +60,62 @@ static void take_output(HANDLE pipe, struct buf *output, size_t max_bytes)
 	}
 }
 
-static bool start(const struct buf *line, HANDLE output, PROCESS_INFORMATION *process)
+/* Is "NAME=value" of the environment replaced by one of `more`? Their names are ASCII. */
+static bool is_replaced(const wchar_t *at, char *const *more)
 {
-	wchar_t *wide = wide_text(buf_text(line));
+	size_t i, n;
+
+	for (i = 0; more[i]; i++) {
+		for (n = 0; more[i][n] != '=' && at[n] == (wchar_t)more[i][n]; n++)
+			;
+		if (more[i][n] == '=' && at[n] == L'=')
+			return true;
+	}
+	return false;
+}
+
+/*
+ * `more` and this process's environment without the names in it, as CreateProcessW() wants them:
+ * each text with its NUL, and one more NUL at the end. NULL = no memory.
+ */
+static wchar_t *join_environment(char *const *more)
+{
+	wchar_t *own = GetEnvironmentStringsW(), *all, *to, *wide;
+	const wchar_t *at;
+	size_t n = 1, i;
+
+	for (at = own; at && *at; at += wcslen(at) + 1)
+		n += wcslen(at) + 1;
+	for (i = 0; more[i]; i++)
+		n += strlen(more[i]) + 1;
+	to = all = calloc(n + 1, sizeof(*all));
+	for (i = 0; all && more[i]; i++) {
+		wide = wide_text(more[i]);
+		if (wide)
+			to = wcscpy(to, wide) + wcslen(wide) + 1;
+		wide_free(wide);
+	}
+	for (at = own; all && at && *at; at += wcslen(at) + 1) {
+		if (!is_replaced(at, more))
+			to = wcscpy(to, at) + wcslen(at) + 1;
+	}
+	if (own)
+		FreeEnvironmentStringsW(own);
+	return all;
+}
+
+static bool start(const struct buf *line, char *const *more, HANDLE output,
+		  PROCESS_INFORMATION *process)
+{
+	wchar_t *wide = wide_text(buf_text(line)), *environment = join_environment(more);
 	STARTUPINFOW how = {.cb = sizeof(how), .dwFlags = STARTF_USESTDHANDLES};
 	bool started;
 
 	how.hStdOutput = how.hStdError = output;
-	started = wide &&
-		  CreateProcessW(NULL, wide, NULL, NULL, TRUE, CREATE_NO_WINDOW | CREATE_SUSPENDED,
-				 NULL, NULL, &how, process);
+	started = wide && environment &&
+		  CreateProcessW(NULL, wide, NULL, NULL, TRUE, CREATE_NO_WINDOW | CREATE_SUSPENDED |
+				 CREATE_UNICODE_ENVIRONMENT, environment, NULL, &how, process);
+	free(environment);
 	wide_free(wide);
 	return started;
 }
@@ -104,8 +150,8 @@ bool os_finds_program(const char *name)
 	return found;
 }
 
-int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
-	   struct err *err)
+int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf *output,
+	   size_t max_bytes, int *code, struct err *err)
 {
 	SECURITY_ATTRIBUTES inherit = {.nLength = sizeof(inherit), .bInheritHandle = TRUE};
 	PROCESS_INFORMATION process;
@@ -122,7 +168,7 @@ int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t ma
 		rc = err_os(err, "%.200s was not started: no pipe", argv[0]);
 	if (!rc)
 		SetHandleInformation(from, HANDLE_FLAG_INHERIT, 0);
-	if (!rc && !start(&line, to, &process)) {
+	if (!rc && !start(&line, more, to, &process)) {
 		rc = err_os(err, "%.200s cannot be started", argv[0]);
 		CloseHandle(from);
 	} else if (!rc) {

@@ -20,7 +20,7 @@ struct pool {
 	unsigned nthreads;                   /* wanted */
 
 	struct os_mutex *lock;               /* guards what follows */
-	struct os_cond *work, *changed;      /* a job to run; a job is done, or a thread has ended */
+	struct os_cond *work, *changed;      /* a job to run; one is done, or a thread has ended */
 	struct job *first, *last;
 	struct worker *workers;
 	struct job *noticed;                 /* what pool_look() returned; one use of it */

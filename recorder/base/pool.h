@@ -1,6 +1,6 @@
 /*
  * A pool of threads for jobs that may hang: to open a file on a mount whose server is gone, or to
- * read from a process that is stuck in the kernel. The caller only waits for as long as it wants to.
+ * read from a process that is stuck in the kernel. The caller waits only as long as it wants to.
  *
  * A job that runs for longer than POOL_STUCK_NS is stuck: its thread is left behind and another one
  * takes over. At most POOL_STUCK_MAX threads are left behind at a time; while that many are, jobs
@@ -25,7 +25,7 @@ struct job {
 	void (*run)(struct job *job);        /* on a thread of the pool */
 	/* Called once neither the owner nor the pool uses the job, on either one's thread. */
 	void (*free)(struct job *job);
-	const char *what;                    /* for people: "the mappings of process 12"; the job's own */
+	const char *what;       /* the job's own, for people: "the mappings of process 12" */
 
 	/* The pool's: */
 	_Atomic uint32_t users;

@@ -87,15 +87,17 @@ static void run_stop_command(struct engine *e, const struct command_job *job,
 		.store = e->cfg->store_path, .rule = job->rule, .reason = job->reason,
 		.host = e->host, .incident = job->incident, .data_file = data_file,
 	};
-	struct command_line line = {0};
+	struct command_line line = {0}, environment = {0};
 	struct buf output = {0};
 	struct err err = {0};
 	int code = 0, rc;
 
 	rc = command_line_expand(e->cfg->stop_command, &values, &line, &err);
 	if (!rc)
-		rc = os_run(line.args, e->capture->stop_command_timeout_ns, &output, OUTPUT_MAX,
-			    &code, &err);
+		rc = command_line_environment(&values, &environment, &err);
+	if (!rc)
+		rc = os_run(line.args, environment.args, e->capture->stop_command_timeout_ns,
+			    &output, OUTPUT_MAX, &code, &err);
 	log_output(e, &output);
 	if (rc)
 		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": %s",
@@ -104,6 +106,7 @@ static void run_stop_command(struct engine *e, const struct command_job *job,
 		log_line(e->log, code ? LOG_WARN : LOG_INFO, "stop command of incident %" PRId64
 			 ": %s ended with code %d", job->incident, line.args[0], code);
 	command_line_free(&line);
+	command_line_free(&environment);
 	buf_free(&output);
 }
 

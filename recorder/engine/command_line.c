@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,22 +44,99 @@ static const char *next_word(const char *at, struct buf *word)
 	return quote ? NULL : at;
 }
 
-/* cmd.exe reads the arguments of a batch file once more, as commands. */
-static int check_batch(const struct command_line *c, struct err *err)
+/* ---- text of events must not become code ----------------------------------------------------- */
+
+/*
+ * What reads an argument as code. options: the letters of the options that code follows; NULL = any
+ * argument is, or becomes, code (ssh joins them for a shell on the other side).
+ */
+static const struct interpreter {
+	const char *name, *options;
+} interpreters[] = {
+	{"sh", "c"}, {"bash", "c"}, {"dash", "c"}, {"ash", "c"}, {"zsh", "c"}, {"ksh", "c"},
+	{"mksh", "c"}, {"fish", "cC"}, {"csh", "c"}, {"tcsh", "c"}, {"su", "c"}, {"runuser", "c"},
+	{"sg", "c"}, {"script", "c"}, {"flock", "c"}, {"expect", "c"}, {"python", "c"},
+	{"pypy", "c"}, {"perl", "eE"}, {"ruby", "e"}, {"node", "ep"}, {"nodejs", "ep"},
+	{"php", "rBRE"}, {"lua", "e"}, {"psql", "c"}, {"mysql", "e"}, {"mariadb", "e"},
+	{"env", "S"}, {"ssh", NULL}, {"rsh", NULL}, {"awk", NULL}, {"gawk", NULL}, {"mawk", NULL},
+	{"sed", NULL}, {"xargs", NULL}, {"parallel", NULL}, {"watch", NULL}, {"sqlite", NULL},
+	{"cmd", NULL}, {"powershell", NULL}, {"pwsh", NULL}, {"wmic", NULL}, {"mshta", NULL},
+};
+
+/* "/usr/bin/python3.11" and "Python.exe" are python. */
+static const struct interpreter *find_interpreter(const char *program)
 {
+	char name[32];
+	size_t i, n;
+
+	snprintf(name, sizeof(name), "%s", os_base_name(program));
+	n = strlen(name);
+	if (text_ends_fold(name, ".exe"))
+		n -= strlen(".exe");
+	while (n && strchr("0123456789.-", name[n - 1]))
+		n--;
+	name[n] = '\0';
+	for (i = 0; i < COUNT_OF(interpreters); i++)
+		if (text_same_fold(name, interpreters[i].name))
+			return &interpreters[i];
+	return NULL;
+}
+
+static bool is_from_event(const char *arg)
+{
+	return strstr(arg, "%REASON%") || strstr(arg, "%RULE%");
+}
+
+static bool is_batch(const char *program)
+{
+	return text_ends_fold(program, ".bat") || text_ends_fold(program, ".cmd");
+}
+
+/* "-c" and "-lc" with the letter; "--eval" and the like of any interpreter. */
+static bool precedes_code(const char *option, const char *letters)
+{
+	static const char *const names[] = {"--eval", "--print", "--command", "--execute",
+					    "--run", "--split-string", "--init-command"};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(names); i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return option[1] != '-' && strpbrk(option + 1, letters);
+}
+
+/*
+ * Wrappers come first (sudo -u me sh -c ...): every argument may name an interpreter. After the
+ * code a shell's arguments are data again: sh -c 'notify "$1"' sh %REASON%.
+ */
+static int check_code(const struct command_line *c, struct err *err)
+{
+	const struct interpreter *is = NULL, *found;
+	bool code_follows = false, code;
 	unsigned i;
 
-	if (!text_ends_fold(c->args[0], ".bat") && !text_ends_fold(c->args[0], ".cmd"))
-		return 0;
-	for (i = 1; i < c->nargs; i++)
-		if (strstr(c->args[i], "%REASON%") || strstr(c->args[i], "%RULE%"))
-			return err_set(
-				err, ERR_USAGE,
-				"StopCommand: a batch file would run the text of %%REASON%% or "
-				"%%RULE%% as commands; give it %%INCIDENT%%, or use another kind "
-				"of program");
+	for (i = 0; i < c->nargs; i++) {
+		const char *arg = c->args[i];
+		bool option = *arg == '-' || *arg == '+';
+
+		code = is && (!is->options || option || code_follows);
+		if (is_from_event(arg) && (code || is_batch(c->args[0])))
+			return err_set(err, ERR_USAGE, "StopCommand: %.60s would run the text of "
+				       "%%REASON%% or %%RULE%% as code, and that text may come "
+				       "from anybody; let the program read the environment "
+				       "variables RECORDER_REASON and RECORDER_RULE instead",
+				       is ? is->name : "a batch file");
+		found = code_follows ? NULL : find_interpreter(arg);
+		if (found)
+			is = found;
+		else if (is && is->options)
+			code_follows = option ? code_follows || precedes_code(arg, is->options)
+					      : false;
+	}
 	return 0;
 }
+
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 int command_line_parse(const char *text, struct command_line *out, struct err *err)
 {
@@ -78,7 +156,7 @@ int command_line_parse(const char *text, struct command_line *out, struct err *e
 	if (!rc && (!c.nargs || !*c.args[0]))
 		rc = err_set(err, ERR_USAGE, "StopCommand: no program is named");
 	if (!rc)
-		rc = check_batch(&c, err);
+		rc = check_code(&c, err);
 	buf_free(&word);
 	if (rc)
 		command_line_free(&c);
@@ -156,4 +234,19 @@ int command_line_expand(const struct command_line *c, const struct command_value
 	else
 		*out = result;
 	return rc;
+}
+
+int command_line_environment(const struct command_values *v, struct command_line *out,
+			     struct err *err)
+{
+	static const struct command_line names = {
+		.args = {"RECORDER_OUTPUTDIR=%OUTPUTDIR%", "RECORDER_OUTPUTFILE=%OUTPUTFILE%",
+			 "RECORDER_OUTPUTBASENAME=%OUTPUTBASENAME%",
+			 "RECORDER_INCIDENT=%INCIDENT%", "RECORDER_STORE=%STORE%",
+			 "RECORDER_RULE=%RULE%", "RECORDER_REASON=%REASON%",
+			 "RECORDER_HOST=%HOST%"},
+		.nargs = 8,
+	};
+
+	return command_line_expand(&names, v, out, err);
 }

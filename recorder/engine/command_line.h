@@ -12,7 +12,12 @@
  *	%RULE% %REASON%   what fired, and the sentence about it
  *	%HOST%            this machine's name
  *
- * Other text between % signs stays as it is. One thread.
+ * Other text between % signs stays as it is. The program finds the same values in its environment:
+ * RECORDER_REASON and so on, with RECORDER_ in front of the names above.
+ *
+ * The text of an event comes from whoever writes to a followed log or names a process. An argument
+ * that a shell or another interpreter reads as code (sh -c, perl -e, ssh) must not contain it; a
+ * script gets it as an argument of its own or from the environment. One thread.
  */
 #pragma once
 
@@ -34,11 +39,14 @@ struct command_values {
 };
 
 /*
- * returns  0; ERR_USAGE: no program, an open quote, too many arguments, or a batch file with
- *          variables that hold text of events, which its interpreter would run; ERR_MEMORY
+ * returns  0; ERR_USAGE: no program, an open quote, too many arguments, or %REASON% or
+ *          %RULE% where an interpreter would run it as code; ERR_MEMORY
  */
 int command_line_parse(const char *text, struct command_line *out, struct err *err);
 /* The same line with the values in place; free both with command_line_free(). */
 int command_line_expand(const struct command_line *c, const struct command_values *v,
 			struct command_line *out, struct err *err);
+/* The program's environment, as "RECORDER_REASON=...". Free it as a command line. */
+int command_line_environment(const struct command_values *v, struct command_line *out,
+			     struct err *err);
 void command_line_free(struct command_line *c);

@@ -140,7 +140,8 @@ const struct option_info option_table[] = {
 	{"stop-command", "COMMAND",
 	 "Run this program, without a shell, for each stored incident. %OUTPUTFILE% (of "
 	 "--data-file), %OUTPUTDIR%, %OUTPUTBASENAME%, %INCIDENT%, %STORE%, %RULE%, %REASON% and "
-	 "%HOST% are replaced. Its output goes to the log; its failure does not stop the recorder.",
+	 "%HOST% are replaced; the environment has RECORDER_REASON and so on. Its output goes to "
+	 "the log; its failure does not stop the recorder.",
 	 OPTION_TEXT, GROUP_TRIGGER, RECORDING, CONF, FIELD(stop_command)},
 	{"stop-command-timeout-sec", "SEC", "End the stop command when it runs for longer.",
 	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.stop_command_timeout_ns),

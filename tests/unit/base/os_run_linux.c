@@ -2,7 +2,10 @@
 #include "base/os.h"
 #include "tests/support/test.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+static char *nothing_more[] = {NULL};
 
 static int run(struct buf *output, int *code, uint64_t timeout_ns, size_t max, const char *script,
 	       struct err *err)
@@ -11,7 +14,7 @@ static int run(struct buf *output, int *code, uint64_t timeout_ns, size_t max, c
 
 	buf_reset(output);
 	*code = -1;
-	return os_run(argv, timeout_ns, output, max, code, err);
+	return os_run(argv, nothing_more, timeout_ns, output, max, code, err);
 }
 
 TEST(output_and_exit_code_come_back)
@@ -66,6 +69,20 @@ TEST(one_that_runs_too_long_is_ended)
 	buf_free(&output);
 }
 
+TEST(its_environment_is_ours_and_what_is_added)
+{
+	char *argv[] = {"sh", "-c", "echo \"$HOME|$RUN_TEST_A|$RUN_TEST_B\"", NULL};
+	char *more[] = {"RUN_TEST_A=x; $(y)", "HOME=/other", NULL};
+	struct buf output = {0};
+	struct err err = {0};
+	int code;
+
+	setenv("RUN_TEST_B", "kept", 1);
+	assert_int_equal(os_run(argv, more, 10 * NS_PER_SEC, &output, 100, &code, &err), 0);
+	assert_string_equal(buf_text(&output), "/other|x; $(y)|kept\n");
+	buf_free(&output);
+}
+
 TEST(one_that_is_not_there_is_said)
 {
 	char *argv[] = {"/no/such/program", NULL};
@@ -73,7 +90,7 @@ TEST(one_that_is_not_there_is_said)
 	struct err err = {0};
 	int code;
 
-	assert_int_not_equal(os_run(argv, NS_PER_SEC, &output, 100, &code, &err), 0);
+	assert_int_not_equal(os_run(argv, nothing_more, NS_PER_SEC, &output, 100, &code, &err), 0);
 	assert_non_null(strstr(err.text, "/no/such/program cannot be started"));
 	buf_free(&output);
 }
@@ -85,6 +102,7 @@ int main(void)
 		cmocka_unit_test(a_program_is_found_where_running_would_find_it),
 		cmocka_unit_test(what_it_leaves_in_the_background_is_not_waited_for),
 		cmocka_unit_test(one_that_runs_too_long_is_ended),
+		cmocka_unit_test(its_environment_is_ours_and_what_is_added),
 		cmocka_unit_test(one_that_is_not_there_is_said),
 	};
 

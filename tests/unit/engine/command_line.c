@@ -88,6 +88,58 @@ TEST(wrong_lines_are_refused)
 	expect("n.bat %INCIDENT%", "<n.bat><12>");
 }
 
+TEST(text_of_events_is_refused_where_it_would_be_code)
+{
+	static const char *const bad[] = {
+		"sh -c 'logger %REASON%'", "/bin/bash -lc \"echo %RULE%\"", "sh -c -e %REASON%",
+		"sudo -u ops sh -c 'logger %REASON%'", "env A=1 dash -c %REASON%",
+		"busybox sh -c %REASON%", "python3.11 -c 'print(\"%REASON%\")'",
+		"perl -we 'print q(%REASON%)'", "perl -e'print q(%REASON%)'",
+		"node --eval '//%REASON%'", "node --eval=%REASON%", "ruby -e %RULE%",
+		"ssh host logger %REASON%", "ssh host \"logger '%REASON%'\"", "su ops -c %REASON%",
+		"awk 'BEGIN { print \"%REASON%\" }'", "sqlite3 a.db \"insert '%REASON%'\"",
+		"C:\\Windows\\System32\\CMD.EXE /c echo %REASON%",
+		"powershell -Command Write-Host %REASON%", "flock /tmp/l -c 'echo %REASON%'",
+		"env -S 'sh %REASON%'", "timeout 5 sh -c 'echo %REASON%' sh",
+	};
+	struct command_line c;
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(bad); i++) {
+		struct err err = {0};
+
+#ifndef _WIN32
+		if (strchr(bad[i], '\\'))          /* no separator here */
+			continue;
+#endif
+		if (command_line_parse(bad[i], &c, &err) != ERR_USAGE)
+			fail_msg("accepted: %s", bad[i]);
+		assert_non_null(strstr(err.text, "RECORDER_REASON"));
+	}
+}
+
+TEST(text_of_events_is_an_argument_of_scripts)
+{
+	expect("sh -c 'echo \"$1\"' sh %RULE%", "<sh><-c><echo \"$1\"><sh><cpu>80>");
+	expect("sh notify.sh %RULE%", "<sh><notify.sh><cpu>80>");
+	expect("python3 -u notify.py --why %RULE%", "<python3><-u><notify.py><--why><cpu>80>");
+	expect("mail -s \"web1: %RULE%\" ops", "<mail><-s><web1: cpu>80><ops>");
+	expect("sh -c 'logger \"$RECORDER_REASON\" %INCIDENT%'",
+	       "<sh><-c><logger \"$RECORDER_REASON\" 12>");
+}
+
+TEST(the_environment_holds_every_value)
+{
+	struct command_line c = {0};
+
+	assert_int_equal(command_line_environment(&values, &c, NULL), 0);
+	assert_int_equal(c.nargs, 8);
+	assert_string_equal(c.args[3], "RECORDER_INCIDENT=12");
+	assert_string_equal(c.args[6], "RECORDER_REASON=was 90; rm -rf 'x' && \"y\"");
+	assert_null(c.args[8]);
+	command_line_free(&c);
+}
+
 static int parse_step(void *ctx)
 {
 	struct command_line c = {0}, full = {0};
@@ -112,6 +164,9 @@ int main(void)
 		cmocka_unit_test(values_stay_within_their_argument),
 		cmocka_unit_test(with_a_data_file_the_output_is_that),
 		cmocka_unit_test(wrong_lines_are_refused),
+		cmocka_unit_test(text_of_events_is_refused_where_it_would_be_code),
+		cmocka_unit_test(text_of_events_is_an_argument_of_scripts),
+		cmocka_unit_test(the_environment_holds_every_value),
 		cmocka_unit_test(lack_of_memory_is_reported),
 	};
 
