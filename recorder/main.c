@@ -93,11 +93,16 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc > 1 && strcmp(args[1], "complete") == 0) {
+		os_rights_give_up();
 		cmd_complete(argc - 2, args + 2);
 		return EXIT_DONE;
 	}
 	options_init(&o);
 	rc = options_parse(&o, argc - 1, args + 1, &err);
+	if (o.command == CMD_COLLECT || o.command == CMD_CHECK)
+		os_rights_lower();
+	else
+		os_rights_give_up();
 	if (!rc)
 		rc = command(&o, &err);
 	options_free(&o);

@@ -218,7 +218,10 @@ void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes);
 void os_keep_memory_tight(void);
 /* Return memory that was freed, but kept by the allocator, to the system. Takes milliseconds. */
 void os_give_memory_back(void);
-/* Environment variable, or NULL; borrowed until the environment changes. */
+/*
+ * Environment variable, or NULL; borrowed until the environment changes. Always NULL while
+ * os_rights_lent().
+ */
 const char *os_env(const char *name);
 /* The program's arguments as UTF-8, owned by the system for the life of the process. */
 char **os_args(int argc, char **argv);
@@ -242,6 +245,21 @@ bool os_finds_program(const char *name);
  * quits. Returns false, having shown nothing, when there is no pager.
  */
 bool os_page(const char *text, size_t n);
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+/*
+ * A program file with capabilities (setcap) lends them to everybody who may run it; they must serve
+ * the recording, not the caller's curiosity. Without such a file (root, a service's ambient
+ * capabilities, Windows) these functions do nothing, and os_env() answers.
+ */
+bool os_rights_lent(void);
+/* For good, before the first thread: keep no capability. */
+void os_rights_give_up(void);
+/* This thread and those that it starts: open files with the caller's own rights. */
+void os_rights_lower(void);
+/* This thread: use every capability again, to look at other users' processes and programs. */
+void os_rights_raise(void);
 
 /* ---- signals --------------------------------------------------------------------------------- */
 

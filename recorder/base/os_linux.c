@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,10 +134,17 @@ void os_system_store(struct buf *out)
 	buf_puts(out, "/var/lib/recorder/incidents.db");
 }
 
+static const char *home_of_user(void)
+{
+	const struct passwd *user = getpwuid(getuid());
+
+	return user ? user->pw_dir : NULL;
+}
+
 int os_default_store(struct buf *out, struct err *err)
 {
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
+	const char *state = os_env("XDG_STATE_HOME");
+	const char *home = os_rights_lent() ? home_of_user() : os_env("HOME");
 
 	if (geteuid() == 0) {
 		os_system_store(out);
@@ -254,7 +262,7 @@ void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 
 const char *os_env(const char *name)
 {
-	return getenv(name);
+	return secure_getenv(name);
 }
 
 char **os_args(int argc, char **argv)

@@ -345,6 +345,8 @@ static void check_sources(struct check *c)
 		struct finding f = {"source", s->name, "ok", s->summary, NULL, NAN};
 		struct err why = {0};
 
+		if (s->looks_at_others)
+			os_rights_raise();
 		if (s->probe && s->probe(&cfg, &why)) {
 			err_prefix(&why, s->optional ? "not available (%s)"
 						     : "without it nothing is recorded (%s)",
@@ -355,6 +357,7 @@ static void check_sources(struct check *c)
 		}
 		put_finding(c, &f);
 		check_parts(c, s);
+		os_rights_lower();
 	}
 	if (!i)
 		put_finding(c, &(struct finding){

@@ -363,8 +363,12 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 			       "no source on this system reports how processes end, so a rule on "
 			       "exit codes, signals or crashes could never fire");
 	for (i = 0; !rc && from->all[i]; i++) {
-		if (from->all[i]->check)
-			rc = from->all[i]->check(needs, err);
+		if (!from->all[i]->check)
+			continue;
+		if (from->all[i]->looks_at_others)
+			os_rights_raise();
+		rc = from->all[i]->check(needs, err);
+		os_rights_lower();
 	}
 	return rc;
 }

@@ -8,6 +8,8 @@ static void source_main(void *ctx)
 {
 	struct feed_source *s = ctx;
 
+	if (s->ops->looks_at_others)
+		os_rights_raise();
 	s->rc = s->ops->run(s->source, &s->err);
 	queue_finish(s->queue);
 	atomic_store(&s->ended, true);
@@ -61,7 +63,10 @@ int feed_open(struct feed *f, const struct source_ops *ops, const struct source_
 		own.frames = f->frames;
 		own.processes = f->processes;
 	}
+	if (ops->looks_at_others)
+		os_rights_raise();
 	rc = ops->open(&own, needs, &s->source, err);
+	os_rights_lower();
 	if (rc) {
 		queue_free(own.queue);
 		return rc;

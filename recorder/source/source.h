@@ -60,6 +60,7 @@ struct source_ops {
 	bool events;                         /* delivers providers'; check() knows their names */
 	bool logs;                           /* delivers EVENT_LOG; check() knows the logs */
 	bool endings;                        /* reports how processes ended */
+	bool looks_at_others;                /* open(), check(), run() need os_rights_raise() */
 	bool optional;                       /* if it cannot open, only rules that need it fail */
 	bool stacks;                         /* --source chooses one of these; default: the first */
 	bool instead_of_events;              /* used only when the chosen source has no events */

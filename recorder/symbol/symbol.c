@@ -269,6 +269,7 @@ static void worker_main(void *ctx)
 	struct request r;
 	unsigned turn = 0;
 
+	os_rights_raise();
 	os_mutex_lock(s->lock);
 	os_thread_priority(s->env.lowest ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
 	while (!s->ending) {

@@ -112,6 +112,7 @@ const struct source_ops proc_source = {
 	.summary = "performance counters from /proc, under their Windows names",
 	.check = proc_check,
 	.list = proc_list,
+	.looks_at_others = true,
 	.open = proc_open,
 	.run = counter_poll_run,
 	.stop = counter_poll_stop,

@@ -400,6 +400,7 @@ const struct source_ops dotnet_source = {
 	.list = gc_counters_list,
 	.list_events = dotnet_list_events,
 	.part = dotnet_part,
+	.looks_at_others = true,
 	.open = dotnet_open,
 	.run = dotnet_run,
 	.stop = dotnet_stop,

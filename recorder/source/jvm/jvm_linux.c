@@ -777,6 +777,7 @@ const struct source_ops jvm_source = {
 	.events = true,
 	.optional = true,
 	.part = jvm_part,
+	.looks_at_others = true,
 	.open = jvm_open,
 	.run = jvm_run,
 	.stop = jvm_stop,

@@ -542,6 +542,7 @@ const struct source_ops perf_source = {
 	.copies_stack = true,
 	.probe = perf_source_probe,
 	.part = probes_part,
+	.looks_at_others = true,
 	.open = perf_open,
 	.run = perf_run,
 	.stop = perf_stop,

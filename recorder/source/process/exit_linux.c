@@ -386,6 +386,7 @@ const struct source_ops exit_source = {
 	.optional = true,
 	.check = exit_check,
 	.probe = exit_probe,
+	.looks_at_others = true,
 	.open = exit_open,
 	.run = exit_run,
 	.stop = exit_stop,

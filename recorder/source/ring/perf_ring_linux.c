@@ -114,9 +114,8 @@ static int refused(int os_error, const struct perf_ring *ring, const struct perf
 		return err_set(
 			err, ERR_ACCESS,
 			"this user may not sample the whole system (kernel.perf_event_paranoid "
-			"is %s): run as root, or once do `sudo setcap cap_perfmon,cap_ipc_lock,"
-			"cap_syslog,cap_sys_ptrace,cap_dac_read_search,cap_sys_nice+ep recorder`, "
-			"or set kernel.perf_event_paranoid to -1",
+			"is %s): run as root, or give the program capabilities as `recorder help "
+			"privileges` shows, or set kernel.perf_event_paranoid to -1",
 			paranoid);
 	}
 	if (os_error == ENOENT || os_error == ENOSYS)
