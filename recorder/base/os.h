@@ -60,6 +60,8 @@ enum os_priority {
 int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_thread **out,
 		    struct err *err);
 void os_thread_join(struct os_thread *thread);    /* waits and frees; NULL allowed */
+/* The same, at most timeout_ns. false: it still runs, and `thread` stays valid. */
+bool os_thread_join_within(struct os_thread *thread, uint64_t timeout_ns);
 /* For a thread that may never return, instead of a join: it frees itself, and owns what it uses. */
 void os_thread_leave(struct os_thread *thread);
 void os_thread_priority(enum os_priority priority);   /* of the calling thread; best effort */
@@ -69,6 +71,13 @@ void os_thread_priority(enum os_priority priority);   /* of the calling thread; 
  * os_thread_priority() itself.
  */
 void os_thread_hurry(struct os_thread *thread);
+
+/*
+ * What a thread does now, for people: "runs" or "waits in the kernel (state D, fuse_get_req)". Never
+ * blocks; on Windows "waits or runs". NULL: the calling one.
+ */
+#define OS_THREAD_WAITS_BYTES 128
+void os_thread_waits(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES]);
 
 struct os_mutex;
 struct os_cond;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -66,6 +67,18 @@ void os_thread_join(struct os_thread *thread)
 	free(thread);
 }
 
+bool os_thread_join_within(struct os_thread *thread, uint64_t timeout_ns)
+{
+	uint64_t end_ns = os_now_ns() + timeout_ns;
+	struct timespec until = {.tv_sec = (time_t)(end_ns / NS_PER_SEC),
+				 .tv_nsec = (long)(end_ns % NS_PER_SEC)};
+
+	if (pthread_clockjoin_np(thread->id, NULL, CLOCK_MONOTONIC, &until) != 0)
+		return false;
+	free(thread);
+	return true;
+}
+
 void os_thread_leave(struct os_thread *thread)
 {
 	pthread_detach(thread->id);
@@ -96,6 +109,38 @@ void os_thread_hurry(struct os_thread *thread)
 
 	if (tid)
 		set_priority(tid, OS_PRIORITY_HIGH);
+}
+
+static bool load_of_thread(int tid, const char *name, char *out, size_t n)
+{
+	struct buf text = {0};
+	char path[64];
+	bool ok;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, name);
+	ok = os_load(path, n - 1, &text, NULL) == 0 && text.len;
+	if (ok)
+		snprintf(out, n, "%s", buf_text(&text));
+	buf_free(&text);
+	return ok;
+}
+
+/* Files of our own threads in /proc; proc(5). wchan is "0" for one that runs. */
+void os_thread_waits(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
+{
+	int tid = thread ? atomic_load(&thread->tid) : gettid();
+	char stat[512], where[64] = "", *state;
+
+	snprintf(out, OS_THREAD_WAITS_BYTES, "has ended");
+	if (!load_of_thread(tid, "stat", stat, sizeof(stat)) || !(state = strrchr(stat, ')')) ||
+	    !state[1] || !state[2])
+		return;
+	load_of_thread(tid, "wchan", where, sizeof(where));
+	if (state[2] == 'R')
+		snprintf(out, OS_THREAD_WAITS_BYTES, "runs or waits for a CPU");
+	else
+		snprintf(out, OS_THREAD_WAITS_BYTES, "waits in the kernel (state %c%s%s)", state[2],
+			 *where && *where != '0' ? ", " : "", *where != '0' ? where : "");
 }
 
 struct os_mutex {

@@ -79,6 +79,15 @@ void os_thread_join(struct os_thread *thread)
 	free(thread);
 }
 
+bool os_thread_join_within(struct os_thread *thread, uint64_t timeout_ns)
+{
+	if (WaitForSingleObject(thread->handle, wait_ms(timeout_ns)) != WAIT_OBJECT_0)
+		return false;
+	CloseHandle(thread->handle);
+	free(thread);
+	return true;
+}
+
 void os_thread_leave(struct os_thread *thread)
 {
 	CloseHandle(thread->handle);
@@ -105,6 +114,12 @@ void os_thread_priority(enum os_priority priority)
 void os_thread_hurry(struct os_thread *thread)
 {
 	SetThreadPriority(thread->handle, THREAD_PRIORITY_HIGHEST);
+}
+
+void os_thread_waits(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
+{
+	(void)thread;
+	snprintf(out, OS_THREAD_WAITS_BYTES, "waits or runs");
 }
 
 /* Both kinds need no clean-up and cannot fail; they are on the heap because os.h hides them. */

@@ -292,6 +292,7 @@ static void put_status(struct sheet *p, struct json_value status)
 		buf_printf(&p->out, ", process %.0f", number(status, "pid"));
 	buf_putc(&p->out, '\n');
 	put_text(p, "Note", json_member(status, "note"));
+	put_text(p, "Stalled", json_member(status, "stalled"));
 	put_samples(p, status);
 	put_history(p, status);
 	if (incidents >= 0)

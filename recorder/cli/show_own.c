@@ -58,11 +58,11 @@ static double seconds_at(const struct incident *in, const struct incident_event 
 	return ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9;
 }
 
-/* What was given up to stay below --max-rss-mb; NULL = the event is about something else. */
-static const char *memory_step(const struct incident *in, const struct incident_event *e)
+/* The text of an own event of this name; NULL = it is another event. */
+static const char *own_text(const struct incident *in, const struct incident_event *e,
+			    const char *name)
 {
-	const struct event_field *f =
-		is_own(e, OWN_MEMORY) ? find_field(in, e, OWN_MEMORY_TEXT) : NULL;
+	const struct event_field *f = is_own(e, name) ? find_field(in, e, OWN_MEMORY_TEXT) : NULL;
 
 	return f && f->type == FIELD_TEXT ? f->v.text : NULL;
 }
@@ -86,18 +86,18 @@ static void put_rates(const struct incident *in, struct sheet *p)
 	}
 }
 
-static void put_memory(const struct incident *in, struct sheet *p)
+static void put_texts(const struct incident *in, const char *name, struct sheet *p)
 {
 	const struct incident_event *e;
 
 	for (e = in->events; e < in->events + in->nevents; e++) {
-		const char *step = memory_step(in, e);
+		const char *text = own_text(in, e, name);
 
-		if (!step)
+		if (!text)
 			continue;
-		sheet_label(p, "Memory");
+		sheet_label(p, name);
 		buf_printf(&p->out, "at %+.1f s: ", seconds_at(in, e));
-		fit_cut(&p->out, step, TEXT_COLUMNS);
+		fit_cut(&p->out, text, TEXT_COLUMNS);
 		buf_putc(&p->out, '\n');
 	}
 }
@@ -109,7 +109,8 @@ void own_put(const struct incident *in, struct sheet *p)
 	double per_sample;
 
 	put_rates(in, p);
-	put_memory(in, p);
+	put_texts(in, OWN_STALL, p);
+	put_texts(in, OWN_MEMORY, p);
 	if (!ring)
 		return;
 	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
@@ -139,17 +140,18 @@ static void json_rates(const struct incident *in, struct json *j)
 	json_close(j, ']');
 }
 
-static void json_memory(const struct incident *in, struct json *j)
+static void json_texts(const struct incident *in, const char *name, const char *key,
+		       struct json *j)
 {
 	const struct incident_event *e;
 
-	json_key_open(j, "memory_steps", '[');
+	json_key_open(j, key, '[');
 	for (e = in->events; e < in->events + in->nevents; e++) {
-		if (!memory_step(in, e))
+		if (!own_text(in, e, name))
 			continue;
 		json_open(j, '{');
 		json_key_num(j, "at_s", seconds_at(in, e));
-		json_key_str(j, "text", memory_step(in, e));
+		json_key_str(j, "text", own_text(in, e, name));
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -160,7 +162,8 @@ void own_json(const struct incident *in, struct json *j)
 	const struct incident_event *ring = ring_event(in);
 
 	json_rates(in, j);
-	json_memory(in, j);
+	json_texts(in, OWN_STALL, "stalls", j);
+	json_texts(in, OWN_MEMORY, "memory_steps", j);
 	json_key(j, "ring");
 	if (!ring) {
 		json_null(j);

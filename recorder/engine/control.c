@@ -242,6 +242,7 @@ static void answer_status(struct engine *e, struct json *j)
 	os_self_usage(&cpu_ns, &rss_bytes);
 	json_key_str(j, "state", atomic_load(&e->stop) == STOP_NO ? "recording" : "stopping");
 	json_key_str(j, "note", s.note);
+	json_key_str(j, "stalled", s.view.stalled);
 	json_key_str(j, "store", e->cfg->store_path);
 	json_key_uint(j, "pid", os_pid());
 	json_key_num(j, "elapsed_s", seconds_since(&s.view, s.view.start_ns));

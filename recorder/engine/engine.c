@@ -138,7 +138,6 @@ static void close_parts(struct engine *e)
 {
 	feed_close(&e->feed);
 	dedup_free(&e->dedup);
-	symbols_close(e->symbols);
 	symbol_disk_close(e->symbol_env.disk);
 	segment_builder_free(e->merge.builder);
 	queue_free(e->merge.own);
@@ -226,6 +225,11 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 		command_end(e);
 	os_thread_join(command);
 	rc = outcome(e, result, rc, err);
+	if (feed_hangs(&e->feed) || !symbols_close(e->symbols)) {
+		/* The process ends soon; a thread that comes back before may touch everything else. */
+		store_close(e->writer.store);
+		return rc;
+	}
 	close_parts(e);
 	free(e);
 	return rc;

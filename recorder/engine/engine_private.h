@@ -44,6 +44,7 @@ struct status_view {
 	uint64_t oldest_ns;                  /* start of what is held */
 	struct budget budget;
 	uint32_t firings;
+	char stalled[300];                   /* which source hangs, and what it waits for; "" */
 };
 
 /* The same of one rule. */
@@ -131,7 +132,7 @@ struct merge {
 	uint64_t now_ns;                     /* the last tick */
 	uint64_t last_ns;                    /* the newest event */
 	uint64_t next_tick_ns, next_tables_ns;
-	uint64_t next_housekeeping_ns;       /* this one of the real clock */
+	uint64_t next_housekeeping_ns, looked_ns;    /* these of the real clock */
 
 	/* counts, and how much of them was put among the events already */
 	uint64_t events, samples, lost, late;
@@ -149,6 +150,7 @@ struct merge {
 	/* the end of the run */
 	bool closed;                         /* its time is over: further events are dropped */
 	bool stopping_sources;
+	uint64_t stopping_since_ns;          /* of the real clock */
 
 	/* costs.c, tables.c */
 	struct budget budget;
@@ -358,6 +360,13 @@ void costs_open(struct engine *e);
 void costs_look(struct engine *e);           /* once a second */
 /* EVENT_RATE has come: the samples behind it stand for another period. */
 void costs_rate(struct engine *e, struct event *event);
+
+/* ---- stalls.c: sources that do not deliver --------------------------------------------------- */
+
+void stalls_look(struct engine *e);          /* once a second */
+void stalls_text(const struct engine *e, char *out, size_t n);       /* for status; "" = none */
+/* The run ends: false while it waits for sources; then those that hang are left behind. */
+bool stalls_leave_behind(struct engine *e);
 
 /* ---- tables.c: forgets what nothing lists any more ------------------------------------------- */
 

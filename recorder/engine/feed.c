@@ -133,7 +133,7 @@ bool feed_ended(const struct feed *f)
 	uint32_t i;
 
 	for (i = 0; i < f->n; i++)
-		if (!atomic_load(&f->sources[i].ended))
+		if (!atomic_load(&f->sources[i].ended) && !f->sources[i].left_behind)
 			return false;
 	return true;
 }
@@ -191,9 +191,21 @@ void feed_join(struct feed *f)
 	uint32_t i;
 
 	for (i = 0; i < f->n; i++) {
+		if (f->sources[i].left_behind)
+			continue;
 		os_thread_join(f->sources[i].thread);
 		f->sources[i].thread = NULL;
 	}
+}
+
+bool feed_hangs(const struct feed *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->sources[i].left_behind)
+			return true;
+	return false;
 }
 
 void feed_close(struct feed *f)

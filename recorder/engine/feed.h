@@ -22,6 +22,8 @@ struct feed_source {
 	int rc;                              /* of run(), with err; valid when ended */
 	struct err err;
 	_Atomic bool ended;                  /* its last event is in the queue */
+	bool left_behind;                    /* it did not end when it was told to */
+	uint64_t stalled_since_ns;           /* 0 = it delivers */
 };
 
 struct feed {                                /* starts as {0}, or with on_end set; does not move */
@@ -62,7 +64,7 @@ const struct event *feed_peek(struct feed *f, struct feed_source **from);
 /* Hand waiting events to each(), until the queues are empty or it returns non-zero: returned. */
 int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx);
 
-/* Whether every source has ended: its last event is in its queue. */
+/* Whether every source has ended, its last event being in its queue, or was left behind. */
 bool feed_ended(const struct feed *f);
 /* The error of the first source that failed, or 0. */
 int feed_failure(const struct feed *f, struct err *err);
@@ -74,5 +76,7 @@ void feed_origin(const struct feed_source *s, struct source_origin *out);
 /* Any thread: sample at another rate from now on; see source_ops.set_level. */
 void feed_set_level(struct feed *f, const struct source_level *level);
 void feed_stop(struct feed *f);              /* any thread; run() of each returns soon */
-void feed_join(struct feed *f);
+void feed_join(struct feed *f);              /* those left behind are not waited for */
+/* Whether one was left behind: then nothing that it may touch can be freed or closed. */
+bool feed_hangs(const struct feed *f);
 void feed_close(struct feed *f);             /* all are joined; {0} allowed */

@@ -285,6 +285,7 @@ static void publish_status(struct engine *e)
 		.budget = m->budget,
 		.firings = e->rules.firings,
 	};
+	stalls_text(e, e->shared.view.stalled, sizeof(e->shared.view.stalled));
 	rules_publish(e);
 	os_mutex_unlock(e->shared.lock);
 }
@@ -304,6 +305,7 @@ static void housekeeping(struct engine *e)
 	tables_sweep(e, false);
 	rules_save(e, false);
 	costs_look(e);
+	stalls_look(e);
 	keep_own_events(e);
 	publish_status(e);
 }
@@ -446,8 +448,11 @@ void merge_main(void *ctx)
 		end_when_done(e);
 		if (atomic_load(&e->stop) != STOP_NO && !e->merge.stopping_sources) {
 			e->merge.stopping_sources = true;
+			e->merge.stopping_since_ns = os_now_ns();
 			feed_stop(&e->feed);
 		}
+		if (e->merge.stopping_sources && !ended)
+			stalls_leave_behind(e);
 		busy |= any;
 		if (any || ended)
 			continue;

@@ -8,6 +8,7 @@
  *	Evicted  at a firing: CPU samples of the requested window that the ring had already evicted.
  *	         Second (int, from the trigger, rounded down), Samples (uint); the event's cpu,
  *	         or none for all CPUs
+ *	Stall    a source, or the whole recorder, stood still; or it delivers again. Text
  *	Memory   a step taken to stay below --max-rss-mb. Text
  */
 #pragma once
@@ -18,6 +19,9 @@
 #define OWN_RING_BYTES "Bytes"
 #define OWN_RING_SAMPLES "Samples"
 #define OWN_RING_BYTES_PER_SAMPLE "BytesPerSample"
+
+#define OWN_STALL "Stall"
+#define OWN_STALL_TEXT "Text"
 
 #define OWN_MEMORY "Memory"
 #define OWN_MEMORY_TEXT "Text"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define REST_EVERY_NS NS_PER_SEC
+#define END_WAIT_NS (5 * NS_PER_SEC)
 
 /* Named frames that a settle skips in one go under the lock, nanoseconds each. */
 enum { SKIP_MAX = 1024 };
@@ -404,16 +405,18 @@ static void fifo_free(struct fifo *f)
 	free(f->items);
 }
 
-void symbols_close(struct symbols *s)
+bool symbols_close(struct symbols *s)
 {
 	if (!s)
-		return;
+		return true;
 	if (s->thread) {
 		os_mutex_lock(s->lock);
 		s->ending = true;
 		os_cond_signal(s->work);
 		os_mutex_unlock(s->lock);
-		os_thread_join(s->thread);
+		/* It may hang in a file system; then what it uses stays. */
+		if (!os_thread_join_within(s->thread, END_WAIT_NS))
+			return false;
 	}
 	fifo_free(&s->urgent);
 	fifo_free(&s->wanted);
@@ -424,6 +427,7 @@ void symbols_close(struct symbols *s)
 	os_cond_free(s->work);
 	os_mutex_free(s->lock);
 	free(s);
+	return true;
 }
 
 void symbols_set_max(struct symbols *s, size_t cache_bytes)

@@ -31,8 +31,11 @@ struct symbols;
  */
 int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
 		 struct log *log, struct symbols **out, struct err *err);
-/* End the thread, dropping queued requests; NULL allowed. No other call may be in progress. */
-void symbols_close(struct symbols *s);
+/*
+ * End the thread, dropping queued requests; NULL allowed. No other call may be in progress.
+ * returns  false when it hangs in a file or process for over 5 s: all that it was given must stay
+ */
+bool symbols_close(struct symbols *s);
 
 /* Merge thread: name this frame soon. Takes a reference of its own while queued; never blocks. */
 void symbols_want(struct symbols *s, struct frame *frame);

@@ -70,7 +70,7 @@ TEST(a_source_that_lags_by_a_minute_still_finds_its_process)
 	assert_non_null(got);
 	assert_int_equal(nprocesses(&f), 1);
 	assert_string_equal(process_name(got->process), "worker");
-	feed_pop(from);
+	queue_pop(from->queue);
 	feed_sweep(&f, SEC(160));
 	assert_int_equal(nprocesses(&f), 0);
 	feed_close(&f);

@@ -1,0 +1,115 @@
+/*
+ * Sources that do not deliver. A live source moves its watermark at least every 100 ms; one that
+ * stands still for over 2 s hangs, in a file system whose server is gone or in a process that the
+ * kernel holds. What others deliver is recorded meanwhile. The log, `recorder status` and the events
+ * of incidents say that it hangs, what it waits for, and how long it took. Merge thread.
+ */
+#include "engine/engine_private.h"
+
+#include "model/own_event.h"
+
+#include <stdio.h>
+
+#define STALL_NS (2 * NS_PER_SEC)
+#define LOOK_NS NS_PER_SEC
+#define END_WAIT_NS (5 * NS_PER_SEC)         /* how long the end of the run waits for a source */
+
+static void say(struct engine *e, enum log_level level, const char *text)
+{
+	const struct event_field field = {
+		.name = OWN_STALL_TEXT, .type = FIELD_TEXT, .v.text = text};
+
+	log_line(e->log, level, "%s", text);
+	own_event_put(e, e->merge.now_ns, CPU_NONE, OWN_STALL, &field, 1);
+}
+
+static void begin_stall(struct engine *e, struct feed_source *s, uint64_t since_ns, uint64_t now_ns)
+{
+	char waits[OS_THREAD_WAITS_BYTES], text[300];
+
+	s->stalled_since_ns = since_ns;
+	os_thread_waits(s->thread, waits);
+	snprintf(text, sizeof(text), "the %s source has delivered nothing for %.1f s: its thread %s",
+		 s->ops->name, (double)(now_ns - since_ns) / 1e9, waits);
+	say(e, LOG_WARN, text);
+}
+
+static void end_stall(struct engine *e, struct feed_source *s, uint64_t now_ns)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "the %s source delivers again, after %.1f s", s->ops->name,
+		 (double)(now_ns - s->stalled_since_ns) / 1e9);
+	s->stalled_since_ns = 0;
+	say(e, LOG_INFO, text);
+}
+
+void stalls_look(struct engine *e)
+{
+	uint64_t now_ns = os_now_ns(), before_ns = e->merge.looked_ns;
+	char text[200];
+	uint32_t i;
+
+	if (!e->policy->by_clock)
+		return;
+	e->merge.looked_ns = now_ns;
+	if (before_ns && now_ns - before_ns > LOOK_NS + STALL_NS) {
+		snprintf(text, sizeof(text), "the recorder itself did not run for %.1f s: it was "
+			 "stopped, frozen or without a CPU, or the machine slept",
+			 (double)(now_ns - before_ns - LOOK_NS) / 1e9);
+		say(e, LOG_WARN, text);
+		return;                      /* its sources catch up until the next look */
+	}
+	for (i = 0; i < e->feed.n; i++) {
+		struct feed_source *s = &e->feed.sources[i];
+		uint64_t released_ns = queue_released(s->queue, now_ns);
+		bool stalls = released_ns && released_ns < now_ns &&
+			      now_ns - released_ns > STALL_NS + s->ops->behind_ns;
+
+		if (stalls && !s->stalled_since_ns)
+			begin_stall(e, s, released_ns, now_ns);
+		else if (!stalls && s->stalled_since_ns)
+			end_stall(e, s, now_ns);
+	}
+}
+
+void stalls_text(const struct engine *e, char *out, size_t n)
+{
+	uint64_t now_ns = os_now_ns();
+	uint32_t i;
+
+	out[0] = '\0';
+	for (i = 0; i < e->feed.n; i++) {
+		const struct feed_source *s = &e->feed.sources[i];
+		char waits[OS_THREAD_WAITS_BYTES];
+
+		if (!s->stalled_since_ns || atomic_load(&s->ended))
+			continue;
+		os_thread_waits(s->thread, waits);
+		snprintf(out, n, "the %s source has delivered nothing for %.1f s: its thread %s",
+			 s->ops->name, (double)(now_ns - s->stalled_since_ns) / 1e9, waits);
+	}
+}
+
+bool stalls_leave_behind(struct engine *e)
+{
+	uint64_t now_ns = os_now_ns();
+	char waits[OS_THREAD_WAITS_BYTES], text[300];
+	uint32_t i;
+
+	if (!e->policy->by_clock || now_ns < e->merge.stopping_since_ns + END_WAIT_NS)
+		return false;
+	for (i = 0; i < e->feed.n; i++) {
+		struct feed_source *s = &e->feed.sources[i];
+
+		if (atomic_load(&s->ended) || s->left_behind)
+			continue;
+		s->left_behind = true;
+		os_thread_waits(s->thread, waits);
+		snprintf(text, sizeof(text), "the %s source did not end within %.0f s, and what it "
+			 "had not delivered is missing: its thread %s", s->ops->name,
+			 (double)END_WAIT_NS / 1e9, waits);
+		say(e, LOG_ERROR, text);
+	}
+	return true;
+}
