@@ -93,9 +93,11 @@ int feed_start(struct feed *f, struct err *err)
 	uint32_t i;
 	int rc = 0;
 
-	for (i = 0; !rc && i < f->n; i++)
+	for (i = 0; !rc && i < f->n; i++) {
+		f->sources[i].started_ns = os_now_ns();
 		rc = os_thread_start(f->sources[i].ops->name, source_main, &f->sources[i],
 				     &f->sources[i].thread, err);
+	}
 	return rc;
 }
 

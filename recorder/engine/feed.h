@@ -23,6 +23,7 @@ struct feed_source {
 	struct err err;
 	_Atomic bool ended;                  /* its last event is in the queue */
 	bool left_behind;                    /* it did not end when it was told to */
+	uint64_t started_ns;
 	uint64_t stalled_since_ns;           /* 0 = it delivers */
 };
 

@@ -63,8 +63,12 @@ void stalls_look(struct engine *e)
 	for (i = 0; i < e->feed.n; i++) {
 		struct feed_source *s = &e->feed.sources[i];
 		uint64_t released_ns = queue_released(s->queue, now_ns);
-		bool stalls = released_ns && released_ns < now_ns &&
-			      now_ns - released_ns > STALL_NS + s->ops->behind_ns;
+		bool stalls;
+
+		if (released_ns < s->started_ns)
+			released_ns = s->started_ns;
+		stalls = released_ns < now_ns &&
+			 now_ns - released_ns > STALL_NS + s->ops->behind_ns;
 
 		if (stalls && !s->stalled_since_ns)
 			begin_stall(e, s, released_ns, now_ns);
