@@ -73,8 +73,8 @@ void os_thread_priority(enum os_priority priority);   /* of the calling thread; 
 void os_thread_hurry(struct os_thread *thread);
 
 /*
- * What a thread does now, for people: "runs" or "waits in the kernel (state D, fuse_get_req)". Never
- * blocks; on Windows "waits or runs". NULL: the calling one.
+ * What a thread does now, for people: "runs" or "waits in the kernel (state D, fuse_get_req)".
+ * Never blocks; on Windows "waits or runs". NULL: the calling one.
  */
 #define OS_THREAD_WAITS_BYTES 128
 void os_thread_waits(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES]);

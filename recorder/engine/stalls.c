@@ -1,8 +1,8 @@
 /*
  * Sources that do not deliver. A live source moves its watermark at least every 100 ms; one that
  * stands still for over 2 s hangs, in a file system whose server is gone or in a process that the
- * kernel holds. What others deliver is recorded meanwhile. The log, `recorder status` and the events
- * of incidents say that it hangs, what it waits for, and how long it took. Merge thread.
+ * kernel holds. What others deliver is recorded meanwhile. The log, `recorder status` and incidents
+ * say that it hangs, what it waits for, and how long it took. Merge thread.
  */
 #include "engine/engine_private.h"
 
@@ -23,14 +23,15 @@ static void say(struct engine *e, enum log_level level, const char *text)
 	own_event_put(e, e->merge.now_ns, CPU_NONE, OWN_STALL, &field, 1);
 }
 
-static void begin_stall(struct engine *e, struct feed_source *s, uint64_t since_ns, uint64_t now_ns)
+static void begin_stall(struct engine *e, struct feed_source *s, uint64_t since_ns,
+			uint64_t now_ns)
 {
 	char waits[OS_THREAD_WAITS_BYTES], text[300];
 
 	s->stalled_since_ns = since_ns;
 	os_thread_waits(s->thread, waits);
-	snprintf(text, sizeof(text), "the %s source has delivered nothing for %.1f s: its thread %s",
-		 s->ops->name, (double)(now_ns - since_ns) / 1e9, waits);
+	snprintf(text, sizeof(text), "the %s source has delivered nothing for %.1f s: its thread "
+		 "%s", s->ops->name, (double)(now_ns - since_ns) / 1e9, waits);
 	say(e, LOG_WARN, text);
 }
 
