@@ -226,7 +226,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	os_thread_join(command);
 	rc = outcome(e, result, rc, err);
 	if (feed_hangs(&e->feed) || !symbols_close(e->symbols)) {
-		/* The process ends soon; until then such a thread may come back and touch the rest. */
+		/* It ends soon; such a thread may still come back and touch the rest. */
 		store_close(e->writer.store);
 		return rc;
 	}
