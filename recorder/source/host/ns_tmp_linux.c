@@ -58,17 +58,18 @@ struct known {
 
 struct work {
 	const struct ns_tmp_kind *kind;
-	struct ns_hung *hung;
-	struct os_mutex *lock;         /* guards the fields up to `ended`; nothing else is shared */
+	struct os_thread *thread;      /* used by its starter */
+	struct os_mutex *lock;         /* guards the fields up to `orphan`; nothing else is shared */
 	struct os_cond *wake;
-	/* used only under the lock and before `abandoned`; NULL = none */
-	struct os_wake *taker_wake;
+	struct os_wake *taker_wake;    /* used only before `stopping`; NULL = none */
+	struct ns_hung hung;
 	struct ns_tmp_file queue[QUEUE_MAX];
 	uint32_t queued;
 	struct ns_group at;                  /* the group being examined */
 	uint64_t at_since_ns;                /* since when; 0 = none */
 	uint32_t entries;                    /* how many of its entries were examined */
-	bool stopping, abandoned, ended;
+	bool stopping, ended;
+	bool orphan;                         /* its starter is gone: the thread frees it */
 
 	struct ns_group groups[GROUPS_MAX];  /* from here on owned by the thread */
 	uint32_t ngroups;
@@ -82,13 +83,13 @@ struct work {
 };
 
 struct ns_tmp {
-	struct work *work;
-	struct os_thread *thread;
+	struct work *work;                   /* NULL = its thread could not be started */
+	struct work *left[NS_HUNG_MAX];      /* whose threads are left behind */
+	uint32_t nleft;
 	struct os_wake *wake;                /* NULL = none */
 	struct log *log;
 	const struct ns_tmp_kind *kind;
-	struct ns_hung *hung;
-	uint32_t nback_logged;
+	struct ns_hung hung;
 };
 
 /* ---- which processes ------------------------------------------------------------------------- */
@@ -103,6 +104,16 @@ static uint64_t namespace_of(const char *pid, const char *which)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
+static bool is_hung(struct work *w, uint64_t mounts, uint64_t pids)
+{
+	bool hung;
+
+	os_mutex_lock(w->lock);
+	hung = ns_hung_has(&w->hung, mounts, pids, os_now_ns());
+	os_mutex_unlock(w->lock);
+	return hung;
+}
+
 static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t pids)
 {
 	uint32_t i;
@@ -110,9 +121,8 @@ static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t p
 	for (i = 0; i < w->ngroups && !ns_group_is(&w->groups[i], mounts, pids); i++)
 		;
 	if (i == GROUPS_MAX || w->nmembers == MEMBERS_MAX ||
-	    (i == w->ngroups && w->hung && ns_hung_has(w->hung, mounts, pids, os_now_ns())))
-		return;
-	if (ARRAY_ROOM(w->members, w->room, w->nmembers + 1))
+	    (i == w->ngroups && is_hung(w, mounts, pids)) ||
+	    ARRAY_ROOM(w->members, w->room, w->nmembers + 1))
 		return;
 	if (i == w->ngroups)
 		w->groups[w->ngroups++] = (struct ns_group){mounts, pids, pid};
@@ -298,7 +308,7 @@ static bool deliver(struct work *w, const struct ns_tmp_file *file)
 	bool taken;
 
 	os_mutex_lock(w->lock);
-	taken = w->queued < QUEUE_MAX && !w->abandoned;
+	taken = w->queued < QUEUE_MAX && !w->stopping;
 	if (taken) {
 		w->queue[w->queued++] = *file;
 		os_wake(w->taker_wake);
@@ -356,7 +366,7 @@ static bool may_continue(struct work *w)
 	bool on;
 
 	os_mutex_lock(w->lock);
-	on = !w->stopping && !w->abandoned && w->entries++ < ENTRIES_MAX;
+	on = !w->stopping && w->entries++ < ENTRIES_MAX;
 	os_mutex_unlock(w->lock);
 	return on;
 }
@@ -424,7 +434,7 @@ static bool begin_group(struct work *w, uint32_t group)
 	bool wanted;
 
 	os_mutex_lock(w->lock);
-	wanted = !w->stopping && !w->abandoned;
+	wanted = !w->stopping;
 	if (wanted) {
 		w->at = w->groups[group];
 		w->at_since_ns = os_now_ns();
@@ -466,7 +476,6 @@ static void work_free(struct work *w)
 		close(w->queue[--w->queued].fd);
 	os_cond_free(w->wake);
 	os_mutex_free(w->lock);
-	ns_hung_drop(w->hung);
 	free(w->members);
 	free(w->seen.all);
 	free(w->now.all);
@@ -477,52 +486,60 @@ static void ns_tmp_main(void *ctx)
 {
 	struct work *w = ctx;
 	uint64_t rest_ns;
-	bool abandoned;
+	bool orphan;
 
 	/* not the priority of a source, whose thread may have started this one */
 	os_thread_priority(OS_PRIORITY_NORMAL);
 	w->own_mounts = namespace_of("self", "mnt");
 	w->own_pids = namespace_of("self", "pid");
 	os_mutex_lock(w->lock);
-	while (!w->stopping && !w->abandoned) {
+	while (!w->stopping) {
 		os_mutex_unlock(w->lock);
 		rest_ns = scan(w);
 		os_mutex_lock(w->lock);
 		w->at_since_ns = 0;
-		if (!w->stopping && !w->abandoned)
+		if (!w->stopping)
 			os_cond_wait(w->wake, w->lock, rest_ns);
 	}
 	w->ended = true;
-	abandoned = w->abandoned;
+	orphan = w->orphan;
 	os_cond_signal(w->wake);
 	os_mutex_unlock(w->lock);
-	if (abandoned) {
-		ns_hung_came_back(w->hung, &w->at, os_now_ns());
+	if (orphan)
 		work_free(w);
-	}
 }
 
 /* ---- for the source -------------------------------------------------------------------------- */
 
-static int start(struct ns_tmp *t, struct err *err)
+static struct work *new_work(const struct ns_tmp_kind *kind)
 {
 	struct work *w = calloc(1, sizeof(*w));
-	int rc = ERR_MEMORY;
 
-	if (w) {
-		w->kind = t->kind;
-		w->taker_wake = t->wake;
-		w->hung = ns_hung_use(t->hung);
-		w->lock = os_mutex_new();
-		w->wake = os_cond_new();
-	}
-	if (w && w->lock && w->wake)
-		rc = os_thread_start("containers", ns_tmp_main, w, &t->thread, err);
-	else
-		err_memory(err, "for looking into containers");
-	if (rc && w)
+	if (!w)
+		return NULL;
+	w->kind = kind;
+	w->lock = os_mutex_new();
+	w->wake = os_cond_new();
+	if (w->lock && w->wake)
+		return w;
+	work_free(w);
+	return NULL;
+}
+
+static int start(struct ns_tmp *t, struct err *err)
+{
+	struct work *w = new_work(t->kind);
+	int rc;
+
+	if (!w)
+		return err_memory(err, "for looking into containers");
+	w->taker_wake = t->wake;
+	w->hung = t->hung;
+	rc = os_thread_start("containers", ns_tmp_main, w, &w->thread, err);
+	if (rc)
 		work_free(w);
-	t->work = rc ? NULL : w;
+	else
+		t->work = w;
 	return rc;
 }
 
@@ -537,58 +554,80 @@ int ns_tmp_open(const struct ns_tmp_kind *kind, struct os_wake *wake, struct log
 	t->log = log;
 	t->wake = wake;
 	t->kind = kind;
-	t->hung = ns_hung_new();
-	rc = t->hung ? start(t, err) : err_memory(err, "for looking into containers");
-	if (rc) {
-		ns_hung_drop(t->hung);
+	rc = start(t, err);
+	if (rc)
 		free(t);
-		return rc;
-	}
-	*out = t;
-	return 0;
+	else
+		*out = t;
+	return rc;
 }
 
-/* Leave the thread behind; it frees its memory if it ever comes back. Called under its lock. */
-static void leave_behind(struct ns_tmp *t)
-{
-	ns_hung_add(t->hung, &t->work->at);
-	t->work->abandoned = true;
-	os_thread_leave(t->thread);
-	t->work = NULL;
-	t->thread = NULL;
-}
-
-/* Replace the thread that is held up. Called under its lock, which it releases. */
+/* Leave the thread that is held up behind, and start another one. Called under its lock. */
 static void replace(struct ns_tmp *t)
 {
 	struct work *w = t->work;
 
-	leave_behind(t);
+	w->stopping = true;
+	ns_hung_add(&t->hung, &w->at);
+	t->left[t->nleft++] = w;
+	t->work = NULL;
 	log_line(t->log, LOG_WARN,
 		 "the file system of the container of pid %u does not answer: until it does, its "
 		 "%s programs are not looked for",
 		 w->at.some_pid, t->kind->programs);
-	if (ns_hung_threads(t->hung) < NS_HUNG_MAX)
+	if (t->nleft < NS_HUNG_MAX)
 		start(t, NULL);
 	if (!t->work)
 		log_line(t->log, LOG_ERROR,
 			 "%s programs in containers are no longer looked for until one of "
 			 "the %u file systems that do not answer does",
 			 t->kind->programs, NS_HUNG_MAX);
-	os_mutex_unlock(w->lock);
 }
 
-static void log_those_back(struct ns_tmp *t)
+/* End the search, waiting until end_ns; after that its thread frees it, if it ever comes back. */
+static void end_work(struct work *w, uint64_t end_ns)
 {
-	uint32_t back = ns_hung_back(t->hung);
+	uint64_t now_ns;
+	bool ended;
 
-	if (back == t->nback_logged)
-		return;
-	t->nback_logged = back;
-	log_line(t->log, LOG_WARN,
-		 "the file system of a container answers again: its %s programs are looked for in "
-		 "a minute",
-		 t->kind->programs);
+	os_mutex_lock(w->lock);
+	w->stopping = true;
+	os_cond_signal(w->wake);
+	while (!w->ended && (now_ns = os_now_ns()) < end_ns)
+		os_cond_wait(w->wake, w->lock, end_ns - now_ns);
+	ended = w->ended;
+	w->orphan = !ended;
+	if (!ended)
+		os_thread_leave(w->thread);
+	os_mutex_unlock(w->lock);
+	if (ended) {
+		os_thread_join(w->thread);
+		work_free(w);
+	}
+}
+
+/* Free what the threads that came back used. */
+static void look_for_those_back(struct ns_tmp *t, uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = t->nleft; i--;) {
+		struct work *w = t->left[i];
+		bool ended;
+
+		os_mutex_lock(w->lock);
+		ended = w->ended;
+		os_mutex_unlock(w->lock);
+		if (!ended)
+			continue;
+		ns_hung_came_back(&t->hung, &w->at, now_ns);
+		end_work(w, 0);
+		t->left[i] = t->left[--t->nleft];
+		log_line(t->log, LOG_WARN,
+			 "the file system of a container answers again: its %s programs are "
+			 "looked for in a minute",
+			 t->kind->programs);
+	}
 }
 
 bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
@@ -596,20 +635,20 @@ bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
 	struct work *w;
 	bool any;
 
-	log_those_back(t);
-	if (!t->work && ns_hung_threads(t->hung) < NS_HUNG_MAX)
+	look_for_those_back(t, now_ns);
+	if (!t->work && t->nleft < NS_HUNG_MAX)
 		start(t, NULL);
 	w = t->work;
 	if (!w)
 		return false;
 	os_mutex_lock(w->lock);
+	w->hung = t->hung;
 	any = w->queued != 0;
 	if (any) {
 		*out = w->queue[0];
 		memmove(w->queue, w->queue + 1, --w->queued * sizeof(w->queue[0]));
 	} else if (w->at_since_ns && now_ns > w->at_since_ns + NS_TMP_STUCK_NS) {
 		replace(t);
-		return false;
 	}
 	os_mutex_unlock(w->lock);
 	return any;
@@ -617,27 +656,12 @@ bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
 
 void ns_tmp_close(struct ns_tmp *t)
 {
-	uint64_t end_ns = os_now_ns() + NS_TMP_STUCK_NS, now_ns;
-	struct os_thread *thread = t ? t->thread : NULL;
-	struct work *w = t ? t->work : NULL;
-
-	if (w) {
-		os_mutex_lock(w->lock);
-		w->stopping = true;
-		os_cond_signal(w->wake);
-		while (!w->ended && (now_ns = os_now_ns()) < end_ns)
-			os_cond_wait(w->wake, w->lock, end_ns - now_ns);
-		if (!w->ended) {
-			leave_behind(t);
-			thread = NULL;
-		}
-		os_mutex_unlock(w->lock);
-		os_thread_join(thread);
-		if (thread)
-			work_free(w);
-	}
-	if (t)
-		ns_hung_drop(t->hung);
+	if (!t)
+		return;
+	while (t->nleft)
+		end_work(t->left[--t->nleft], 0);
+	if (t->work)
+		end_work(t->work, os_now_ns() + NS_TMP_STUCK_NS);
 	free(t);
 }
 
@@ -688,16 +712,13 @@ bool ns_tmp_is_here(uint32_t pid)
 
 bool ns_tmp_has(uint32_t pid, const struct ns_tmp_kind *kind)
 {
-	struct work *w = calloc(1, sizeof(*w));
+	struct work *w = new_work(kind);
 	bool any;
 
 	if (!w)
 		return false;
-	w->kind = kind;
-	w->lock = os_mutex_new();
-	w->wake = os_cond_new();
 	add_member(w, pid, 1, 1);
-	if (w->lock && w->wake && w->nmembers)
+	if (w->nmembers)
 		see_tmp(w, 0);
 	any = w->queued != 0;
 	work_free(w);

@@ -2,63 +2,38 @@
 #include "source/host/ns_hung_linux.h"
 #include "tests/support/test.h"
 
-#include <stdlib.h>
-
 static const struct ns_group one = {.mounts = 1, .pids = 1, .some_pid = 10};
 static const struct ns_group other = {.mounts = 2, .pids = 1, .some_pid = 20};
 
 TEST(one_that_hangs_is_left_out_until_a_minute_after_it_answers)
 {
-	struct ns_hung *h = ns_hung_new();
+	struct ns_hung h = {0};
 
-	assert_non_null(h);
-	ns_hung_add(h, &one);
-	assert_true(ns_hung_has(h, 1, 1, 1000 * NS_PER_SEC));
-	assert_false(ns_hung_has(h, 2, 1, 1000 * NS_PER_SEC));
-	assert_int_equal(ns_hung_threads(h), 1);
-	assert_int_equal(ns_hung_back(h), 0);
+	ns_hung_add(&h, &one);
+	assert_true(ns_hung_has(&h, 1, 1, 1000 * NS_PER_SEC));
+	assert_false(ns_hung_has(&h, 2, 1, 1000 * NS_PER_SEC));
 
-	ns_hung_came_back(h, &one, 1000 * NS_PER_SEC);
-	assert_int_equal(ns_hung_threads(h), 0);
-	assert_int_equal(ns_hung_back(h), 1);
-	assert_true(ns_hung_has(h, 1, 1, 1060 * NS_PER_SEC - 1));
-	assert_false(ns_hung_has(h, 1, 1, 1060 * NS_PER_SEC));
-	ns_hung_drop(h);
+	ns_hung_came_back(&h, &one, 1000 * NS_PER_SEC);
+	assert_true(ns_hung_has(&h, 1, 1, 1060 * NS_PER_SEC - 1));
+	assert_false(ns_hung_has(&h, 1, 1, 1060 * NS_PER_SEC));
 }
 
 TEST(one_that_answers_again_makes_room_when_all_places_are_taken)
 {
-	struct ns_hung *h = ns_hung_new();
+	struct ns_hung h = {0};
 	struct ns_group group = {0};
 	uint32_t i;
 
-	assert_non_null(h);
 	for (i = 0; i < NS_HUNG_MAX; i++) {
 		group.mounts = 100 + i;
-		ns_hung_add(h, &group);
+		ns_hung_add(&h, &group);
 	}
-	ns_hung_add(h, &other);        /* no place: it will be looked at again, and told again */
-	assert_false(ns_hung_has(h, 2, 1, NS_PER_SEC));
-	ns_hung_came_back(h, &group, NS_PER_SEC);
-	ns_hung_add(h, &other);
-	assert_true(ns_hung_has(h, 2, 1, NS_PER_SEC));
-	assert_false(ns_hung_has(h, group.mounts, 0, NS_PER_SEC));
-	assert_int_equal(ns_hung_threads(h), NS_HUNG_MAX);
-	ns_hung_drop(h);
-}
-
-/* The thread of one that hangs holds it for longer than its source. */
-TEST(it_lives_until_the_last_user_lets_go)
-{
-	struct ns_hung *h = ns_hung_new();
-
-	assert_non_null(h);
-	assert_ptr_equal(ns_hung_use(h), h);
-	ns_hung_drop(h);
-	ns_hung_add(h, &one);
-	assert_int_equal(ns_hung_threads(h), 1);
-	ns_hung_drop(h);
-	ns_hung_drop(NULL);
+	ns_hung_add(&h, &other);        /* no place: it will be looked at again, and told again */
+	assert_false(ns_hung_has(&h, 2, 1, NS_PER_SEC));
+	ns_hung_came_back(&h, &group, NS_PER_SEC);
+	ns_hung_add(&h, &other);
+	assert_true(ns_hung_has(&h, 2, 1, NS_PER_SEC));
+	assert_false(ns_hung_has(&h, group.mounts, 0, NS_PER_SEC));
 }
 
 int main(void)
@@ -66,7 +41,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_hangs_is_left_out_until_a_minute_after_it_answers),
 		cmocka_unit_test(one_that_answers_again_makes_room_when_all_places_are_taken),
-		cmocka_unit_test(it_lives_until_the_last_user_lets_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
