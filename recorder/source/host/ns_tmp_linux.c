@@ -59,7 +59,7 @@ struct known {
 struct work {
 	const struct ns_tmp_kind *kind;
 	struct os_thread *thread;      /* used by its starter */
-	struct os_mutex *lock;         /* guards the fields up to `orphan`; nothing else is shared */
+	struct os_mutex *lock;         /* guards the fields up to `orphan`; no others are shared */
 	struct os_cond *wake;
 	struct os_wake *taker_wake;    /* used only before `stopping`; NULL = none */
 	struct ns_hung hung;
