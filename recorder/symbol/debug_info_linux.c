@@ -1,8 +1,8 @@
 #include "symbol/debug_info_linux.h"
 
 #include "base/array.h"
+#include "base/sort.h"
 #include "symbol/demangle.h"
-#include "symbol/sort.h"
 
 #include <dlfcn.h>
 #include <dwarf.h>

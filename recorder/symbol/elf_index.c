@@ -7,9 +7,9 @@
 #include "symbol/elf.h"
 
 #include "base/array.h"
+#include "base/sort.h"
 #include "symbol/elf_format.h"
 #include "symbol/elf_section.h"
-#include "symbol/sort.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

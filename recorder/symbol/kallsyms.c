@@ -10,9 +10,9 @@
 #include "symbol/kallsyms.h"
 
 #include "base/array.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "base/text_table.h"
-#include "symbol/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

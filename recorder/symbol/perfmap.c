@@ -9,9 +9,9 @@
 #include "symbol/perfmap.h"
 
 #include "base/array.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "model/frame.h"
-#include "symbol/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
-#include "symbol/sort.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
  */
 #include "unwind/elf_eh_private.h"
 
-#include "base/bytes.h"
+#include "base/sort.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -314,10 +314,10 @@ static bool use_file_index(struct eh_frame *t)
 }
 
 /*
- * Visit each FDE that has a sane range within reach of the base: count them, or write entries.
- * Entries are i32 distances from the start of .eh_frame.
+ * Visit each FDE that has a sane range within reach of the base: count them, or write items. Their
+ * keys are addresses, as distances from the start of .eh_frame, + 2^31; the value is the FDE's.
  */
-static uint32_t scan_fdes(const struct eh_frame *t, uint32_t max, uint64_t *entries)
+static uint32_t scan_fdes(const struct eh_frame *t, uint32_t max, struct sort_item *items)
 {
 	struct eh_fde fde = {.cie.at = SIZE_MAX};
 	uint32_t n = 0;
@@ -334,8 +334,8 @@ static uint32_t scan_fdes(const struct eh_frame *t, uint32_t max, uint64_t *entr
 		if (!c.bad && id && at <= INT32_MAX && read_fde(t, at, &fde)) {
 			start = fde.start - t->in.frames_vaddr + 0x80000000u;
 			if (start <= UINT32_MAX) {
-				if (entries)
-					entries[n] = start << 32 | at;
+				if (items)
+					items[n] = (struct sort_item){start, {(uint32_t)at, 0}};
 				n++;
 			}
 		}
@@ -344,72 +344,27 @@ static uint32_t scan_fdes(const struct eh_frame *t, uint32_t max, uint64_t *entr
 	return n;
 }
 
-/* Heap sort: hostile orders cannot make it slow. */
-static void sift(uint64_t *v, size_t root, size_t n)
-{
-	size_t child;
-
-	while ((child = 2 * root + 1) < n) {
-		uint64_t swap = v[root];
-
-		if (child + 1 < n && v[child] < v[child + 1])
-			child++;
-		if (swap >= v[child])
-			return;
-		v[root] = v[child];
-		v[child] = swap;
-		root = child;
-	}
-}
-
-static void sort_entries(uint64_t *v, size_t n)
-{
-	size_t i;
-
-	for (i = 1; i < n && v[i - 1] <= v[i]; i++)
-		;
-	if (i >= n)
-		return;
-	for (i = n / 2; i-- > 0;)
-		sift(v, i, n);
-	for (i = n; i-- > 1;) {
-		uint64_t swap = v[0];
-
-		v[0] = v[i];
-		v[i] = swap;
-		sift(v, 0, i);
-	}
-}
-
-/* Turn sorted numbers (address + 2^31, FDE) into the pairs of .eh_frame_hdr, in place. */
-static void make_pairs(uint64_t *entries, uint32_t n)
-{
-	uint8_t *at = (uint8_t *)entries;
-	uint32_t i, j;
-
-	for (i = 0; i < n; i++) {
-		uint64_t entry = entries[i];
-		uint64_t pair = (((entry >> 32) - 0x80000000u) & UINT32_MAX) | entry << 32;
-
-		for (j = 0; j < PAIR; j++)
-			*at++ = (uint8_t)(pair >> (8 * j));
-	}
-}
-
+/* Write the pairs that .eh_frame_hdr would have. */
 static int build_index(struct eh_frame *t, struct err *err)
 {
-	uint32_t n = scan_fdes(t, EH_FRAME_MAX_FDES, NULL);
-	uint64_t *entries;
+	uint32_t n = scan_fdes(t, EH_FRAME_MAX_FDES, NULL), i;
+	struct sort_item *items;
 
 	if (!n)
 		return err_set(err, ERR_FORMAT, "its .eh_frame describes no functions");
-	entries = malloc((size_t)n * sizeof(*entries));
-	if (!entries)
+	items = malloc((size_t)n * 2 * sizeof(*items));
+	t->own_index = malloc((size_t)n * PAIR);
+	if (!items || !t->own_index) {
+		free(items);
 		return err_memory(err, "for an index of %u functions", n);
-	t->count = scan_fdes(t, n, entries);
-	sort_entries(entries, n);
-	make_pairs(entries, n);
-	t->own_index = (uint8_t *)entries;
+	}
+	t->count = scan_fdes(t, n, items);
+	sort_items(items, items + n, n);
+	for (i = 0; i < n; i++) {
+		put_le32(t->own_index + (size_t)i * PAIR, (uint32_t)items[i].key - 0x80000000u);
+		put_le32(t->own_index + (size_t)i * PAIR + 4, items[i].value[0]);
+	}
+	free(items);
 	t->index = t->own_index;
 	t->base = t->in.frames_vaddr;
 	return 0;

@@ -8,6 +8,7 @@
 #include "unwind/pe_pdata.h"
 
 #include "base/bytes.h"
+#include "base/sort.h"
 
 enum {
 	FUNCTION_BYTES = 12, INFO_BYTES = 4, CODES_MAX = 255,
@@ -58,19 +59,12 @@ static struct function get_function(const uint8_t *at)
 static bool find_function(const struct pe_tables *t, uint32_t rva, struct function *out)
 {
 	const uint8_t *table = image_at(t, t->pdata_rva, t->pdata_bytes, NULL);
-	uint32_t low = 0, high = table ? t->pdata_bytes / FUNCTION_BYTES : 0;
+	uint32_t n = table ? t->pdata_bytes / FUNCTION_BYTES : 0;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (le32(table + (uint64_t)middle * FUNCTION_BYTES) <= rva)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	n = sorted_upto(table, n, FUNCTION_BYTES, 4, rva);
+	if (!n)
 		return false;
-	*out = get_function(table + (uint64_t)(low - 1) * FUNCTION_BYTES);
+	*out = get_function(table + (uint64_t)(n - 1) * FUNCTION_BYTES);
 	return rva < out->end;
 }
 

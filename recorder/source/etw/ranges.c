@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,17 +147,7 @@ static int by_start(const void *a_arg, const void *b_arg)
 /* How many of the sorted ranges start at or before the address. */
 static uint32_t after_start(const struct space *space, uint64_t address)
 {
-	uint32_t low = 0, high = space->nsorted;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (space->entries[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sorted_upto(space->entries, space->nsorted, sizeof(*space->entries), 8, address);
 }
 
 /* The first layer without an overlapping range; ranges without a layer do not count yet. */

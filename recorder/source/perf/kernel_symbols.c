@@ -1,9 +1,9 @@
 #include "source/perf/kernel_symbols.h"
 
 #include "base/array.h"
+#include "base/sort.h"
 #include "source/host/maps.h"
 #include "symbol/kallsyms.h"
-#include "symbol/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "symbol/sort.h"
+#include "base/sort.h"
 
 #include <stdbool.h>
 #include <string.h>
