@@ -308,13 +308,10 @@ static void weigh(struct diff_tree *t, const struct diff *d)
 	}
 }
 
-int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff_options *opt,
+int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct export_options *opt,
 		    const struct stack_tree_style *style, struct err *err)
 {
-	struct export_options eo = {
-		.stream = d->stream, .annotate = opt->annotate, .addresses = opt->addresses,
-	};
-	int rc = export_tree_build(&t->tree, &d->in, &eo, style, err);
+	int rc = export_tree_build(&t->tree, &d->in, opt, style, err);
 	size_t n = (size_t)t->tree.nnodes + 1;
 
 	if (rc)
@@ -377,32 +374,4 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 	*out = all;
 	*n = kept;
 	return 0;
-}
-
-/* ---- formats --------------------------------------------------------------------------------- */
-
-extern const struct diff_format diff_folded_format;
-extern const struct diff_format diff_perfview_format;
-extern const struct diff_format diff_pprof_format;
-extern const struct diff_format diff_svg_format;
-extern const struct diff_format diff_html_format;
-
-const struct diff_format *const diff_formats[] = {
-	&diff_folded_format,
-	&diff_perfview_format,
-	&diff_pprof_format,
-	&diff_svg_format,
-	&diff_html_format,
-	NULL,
-};
-
-const struct diff_format *diff_format_of(const struct exporter *e)
-{
-	unsigned i;
-
-	for (i = 0; diff_formats[i]; i++) {
-		if (strcmp(diff_formats[i]->name, e->name) == 0)
-			return diff_formats[i];
-	}
-	return NULL;
 }

@@ -1,7 +1,6 @@
 /*
  * Compares two incidents: joins their samples into one incident with one call tree, and gives every
- * node two weights. A format prints the tree; a new format is one file and a line in
- * diff_formats[].
+ * node two weights. A format prints the tree: see write_diff in struct exporter.
  *
  * A sample weighs its weight in its stream's unit (CPU time in ns), so sampling rates may differ.
  * The base's weights are multiplied by `factor`, so the windows may differ in length. Names have no
@@ -66,12 +65,8 @@ struct diff_tree {
 	double base_sum, test_sum;
 };
 
-struct diff_options {
-	bool annotate, addresses;            /* as in struct export_options */
-};
-
-/* t starts as {0}. 0 or ERR_MEMORY. */
-int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff_options *opt,
+/* t starts as {0}; opt->stream is that of the diff. 0 or ERR_MEMORY. */
+int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct export_options *opt,
 		    const struct stack_tree_style *style, struct err *err);
 void diff_tree_free(struct diff_tree *t);
 
@@ -88,17 +83,3 @@ struct diff_function {
  */
 int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_function **out,
 		   uint32_t *n, struct err *err);
-
-/* ---- formats -------------------------------------------------------------------------------- */
-
-struct diff_format {
-	const char *name;                    /* as the exporter's; the suffix too */
-	int (*write)(const struct diff *d, const struct diff_options *opt, struct out *out,
-		     struct err *err);
-};
-
-/* Ending in NULL. */
-extern const struct diff_format *const diff_formats[];
-
-/* The diff format that goes with an exporter; NULL when there is none. */
-const struct diff_format *diff_format_of(const struct exporter *e);

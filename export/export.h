@@ -20,6 +20,8 @@ struct export_options {
 	const char *file_name;               /* the output's base name, for archives; or NULL */
 };
 
+struct diff;
+
 struct exporter {
 	const char *name;                    /* --format NAME */
 	const char *suffix;                  /* ".folded": -o chooses by it; NULL = none */
@@ -28,6 +30,9 @@ struct exporter {
 	bool usual;                          /* --all writes it */
 	int (*write)(const struct incident *in, const struct export_options *opt, struct out *out,
 		     struct err *err);
+	/* Two incidents, see export/diff.h; opt->stream is theirs. NULL = not in this format. */
+	int (*write_diff)(const struct diff *d, const struct export_options *opt, struct out *out,
+			  struct err *err);
 };
 
 /* Ending in NULL. */

@@ -359,8 +359,8 @@ static uint64_t *rounded(const double *weights, uint32_t n, double per)
 	return counts;
 }
 
-static int diff_folded_write(const struct diff *d, const struct diff_options *opt, struct out *out,
-			     struct err *err)
+static int diff_folded_write(const struct diff *d, const struct export_options *opt,
+			     struct out *out, struct err *err)
 {
 	struct diff_tree t = {0};
 	uint64_t *base = NULL, *test = NULL;
@@ -378,12 +378,11 @@ static int diff_folded_write(const struct diff *d, const struct diff_options *op
 	return rc;
 }
 
-const struct diff_format diff_folded_format = {.name = "folded", .write = diff_folded_write};
-
 const struct exporter folded_exporter = {
 	.name = "folded",
 	.suffix = ".folded",
 	.summary = "a line per stack, for flame graphs",
 	.usual = true,
 	.write = folded_write,
+	.write_diff = diff_folded_write,
 };

@@ -267,7 +267,7 @@ static void put_diff_head(const struct diff *d, struct buf *out)
 	buf_free(&notes);
 }
 
-static int diff_html_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+static int diff_html_write(const struct diff *d, const struct export_options *opt, struct out *out,
 			   struct err *err)
 {
 	static const char *const scripts[] = {
@@ -291,12 +291,11 @@ static int diff_html_write(const struct diff *d, const struct diff_options *opt,
 	return rc;
 }
 
-const struct diff_format diff_html_format = {.name = "html", .write = diff_html_write};
-
 const struct exporter html_exporter = {
 	.name = "html",
 	.suffix = ".html",
 	.summary = "report for a browser, in one file",
 	.usual = true,
 	.write = html_write,
+	.write_diff = diff_html_write,
 };

@@ -1,5 +1,16 @@
+/*
+ * The PerfView formats: compact XML (frames, stacks and samples as three numbered lists), XML and
+ * JSON with the stack in each sample. The viewer reads XML element by element, so their order
+ * matters: frames, then stacks, then the samples that refer to them, then its settings.
+ *
+ * In a diff, the base's samples have negative weights, so that every sum in the viewer is test -
+ * base. Both triggers are at the same time. Metrics are ms, bytes or events with 3 decimals. The
+ * rest that rounding leaves goes to the side's next sample: a sample may be off by 0.001, but sums
+ * are right to the last decimal.
+ */
 #include "export/perfview.h"
 
+#include "export/diff.h"
 #include "export/markup.h"
 #include "export/names.h"
 
@@ -8,6 +19,29 @@
 
 #include <inttypes.h>
 #include <string.h>
+
+/* A file that is being written. */
+struct perfview {
+	const struct incident *in;
+	const struct diff *diff;             /* NULL = one incident */
+	struct stack_tree tree;
+	uint64_t divisor;                    /* of weights */
+	struct rounding {
+		double sum;                  /* of all weights until now, in thousandths */
+		int64_t printed;
+	} base, test;                        /* of a diff */
+	uint32_t nput;                       /* samples */
+	struct buf text;                     /* on its way to the file */
+};
+
+/* What makes one format different from the others. */
+struct perfview_form {
+	const char *what;                    /* for errors: "the XML" */
+	bool json;
+	bool lists;                          /* of frames and stacks, before the samples */
+	/* Append a sample, which ends in a node, to w->text. */
+	void (*put_sample)(struct perfview *w, const struct incident_sample *s, uint32_t node);
+};
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -66,13 +100,58 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 	incident_frame_text_as(in, frame, module, stem_bytes(module), opt->addresses, out);
 }
 
-const struct stack_tree_style perfview_style = {
+static const struct stack_tree_style perfview_style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
 	.escape = markup_put_text,
 	.marks = true,
 };
+
+/* ---- what precedes the samples --------------------------------------------------------------- */
+
+static void put_number(struct buf *text, const char *before, uint64_t v, const char *after)
+{
+	buf_puts(text, before);
+	buf_put_uint(text, v);
+	buf_puts(text, after);
+}
+
+/* Always start tag, text, end tag: the reader throws at <Frame />. */
+static void put_frame_list(struct perfview *w, struct out *out)
+{
+	uint32_t i;
+
+	out_printf(out, "<Frames Count=\"%" PRIu32 "\">\n", w->tree.texts.n);
+	for (i = 0; i < w->tree.texts.n; i++) {
+		put_number(&w->text, "<Frame ID=\"", i, "\">");
+		export_tree_put(&w->text, &w->tree, i);
+		buf_puts(&w->text, "</Frame>\n");
+		out_drain(out, &w->text, false);
+	}
+	out_drain(out, &w->text, true);
+	out_puts(out, "</Frames>\n");
+}
+
+static void put_stack_list(struct perfview *w, struct out *out)
+{
+	uint32_t i;
+
+	out_printf(out, "<Stacks Count=\"%" PRIu32 "\">\n", w->tree.nnodes);
+	for (i = 0; i < w->tree.nnodes; i++) {
+		const struct stack_tree_node *node = &w->tree.nodes[i];
+
+		put_number(&w->text, "<Stack ID=\"", i, "\" CallerID=\"");
+		if (node->caller == STACK_TREE_NONE)
+			buf_puts(&w->text, "-1\"");
+		else
+			put_number(&w->text, "", node->caller, "\"");
+		put_number(&w->text, " FrameID=\"", node->text, "\" />\n");
+		out_drain(out, &w->text, false);
+	}
+	out_drain(out, &w->text, true);
+	out_puts(out, "</Stacks>\n");
+}
 
 /* ---- what follows the samples ---------------------------------------------------------------- */
 
@@ -158,7 +237,8 @@ static int put_end(struct perfview *w, enum stream stream, struct out *out, stru
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-void perfview_put_time(struct perfview *w, const struct incident_sample *s)
+/* Append a sample's time in ms from the start of the window: "12.345". */
+static void put_time(struct perfview *w, const struct incident_sample *s)
 {
 	ms_put(&w->text, (int64_t)(s->time_ns - w->in->head.t0_ns));
 }
@@ -184,7 +264,8 @@ static uint64_t divisor_of(const struct incident *in, const struct export_option
 	return 1;
 }
 
-void perfview_put_metric(struct perfview *w, const struct incident_sample *s)
+/* Append a sample's weight, divided: an integer if it is one, else with 3 decimals. */
+static void put_metric(struct perfview *w, const struct incident_sample *s)
 {
 	uint64_t weight = export_weight(w->in, s);
 	uint64_t whole = weight / w->divisor, rest = weight % w->divisor;
@@ -223,8 +304,10 @@ static int write_xml(struct perfview *w, const struct perfview_form *form, enum 
 	int rc;
 
 	out_puts(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<StackWindow>\n<StackSource>\n");
-	if (form->put_lists)
-		form->put_lists(w, out);
+	if (form->lists) {
+		put_frame_list(w, out);
+		put_stack_list(w, out);
+	}
 	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", w->tree.nsamples);
 	rc = put_samples(w, form, out, err);
 	return rc ? rc : put_end(w, stream, out, err);
@@ -242,9 +325,10 @@ static int write_json(struct perfview *w, const struct perfview_form *form, stru
 	return rc;
 }
 
-int perfview_write(const struct perfview_form *form, const struct incident *in,
-		   const struct diff *d, const struct export_options *opt, struct out *out,
-		   struct err *err)
+/* Write an incident, or a diff (d, else NULL), whose incident is `in`. */
+static int perfview_write(const struct perfview_form *form, const struct incident *in,
+			  const struct diff *d, const struct export_options *opt, struct out *out,
+			  struct err *err)
 {
 	struct perfview w = {.in = in, .diff = d, .divisor = divisor_of(in, opt)};
 	struct stack_tree_style style = perfview_style;
@@ -260,3 +344,156 @@ int perfview_write(const struct perfview_form *form, const struct incident *in,
 	buf_free(&w.text);
 	return rc;
 }
+/* ---- compact XML ----------------------------------------------------------------------------- */
+
+static void put_numbers(struct perfview *w, const struct incident_sample *s, uint32_t node)
+{
+	put_number(&w->text, "<Sample ID=\"", w->nput, "\" Time=\"");
+	put_time(w, s);
+	put_number(&w->text, "\" StackID=\"", node, "\"");
+}
+
+static void put_compact(struct perfview *w, const struct incident_sample *s, uint32_t node)
+{
+	put_numbers(w, s, node);
+	if (export_weight(w->in, s) != w->divisor) {
+		buf_puts(&w->text, " Metric=\"");
+		put_metric(w, s);
+		buf_putc(&w->text, '"');
+	}
+	buf_puts(&w->text, " />\n");
+}
+
+static const struct perfview_form compact_form = {
+	.what = "the XML",
+	.lists = true,
+	.put_sample = put_compact,
+};
+
+int perfview_xml_write(const struct incident *in, const struct export_options *opt,
+		       struct out *out, struct err *err)
+{
+	return perfview_write(&compact_form, in, NULL, opt, out, err);
+}
+
+/* ---- diff ------------------------------------------------------------------------------------ */
+
+static int64_t next_thousandths(struct rounding *r, double weight)
+{
+	int64_t before = r->printed;
+
+	r->sum += weight;
+	r->printed = (int64_t)(r->sum + 0.5);
+	return r->printed - before;
+}
+
+/* 1.500 as 1.500, 2.000 as 2. */
+static void put_thousandths(struct buf *text, int64_t v)
+{
+	if (v % 1000 == 0)
+		buf_printf(text, "%" PRId64, v / 1000);
+	else
+		ms_put(text, v * 1000);
+}
+
+static void put_difference(struct perfview *w, const struct incident_sample *s, uint32_t node)
+{
+	bool is_time = s->stream == STREAM_CPU || s->stream == STREAM_OFF_CPU;
+	double weight = (double)s->weight * (is_time ? 1e-3 : 1e3);
+
+	put_numbers(w, s, node);
+	buf_puts(&w->text, " Metric=\"");
+	if (w->nput < w->diff->nbase)
+		put_thousandths(&w->text, -next_thousandths(&w->base, weight * w->diff->factor));
+	else
+		put_thousandths(&w->text, next_thousandths(&w->test, weight));
+	buf_puts(&w->text, "\" />\n");
+}
+
+static int perfview_xml_write_diff(const struct diff *d, const struct export_options *opt,
+				   struct out *out, struct err *err)
+{
+	static const struct perfview_form diff_form = {
+		.what = "the XML",
+		.lists = true,
+		.put_sample = put_difference,
+	};
+
+	return perfview_write(&diff_form, &d->in, d, opt, out, err);
+}
+
+const struct exporter perfview_xml_exporter = {
+	.name = "perfview-xml",
+	.suffix = ".perfView.xml",
+	.summary = "PerfView, with the trigger in Notes",
+	.write = perfview_xml_write,
+	.write_diff = perfview_xml_write_diff,
+};
+/* ---- stacks in samples ----------------------------------------------------------------------- */
+
+/* A frame a line, leaf first, without a blank line, which would be an empty frame. */
+static void put_lines(struct perfview *w, const struct incident_sample *s, uint32_t node)
+{
+	buf_puts(&w->text, "<Sample Time=\"");
+	put_time(w, s);
+	buf_puts(&w->text, "\" Metric=\"");
+	put_metric(w, s);
+	buf_puts(&w->text, "\">\n");
+	for (; node != STACK_TREE_NONE; node = w->tree.nodes[node].caller) {
+		export_tree_put(&w->text, &w->tree, w->tree.nodes[node].text);
+		buf_putc(&w->text, '\n');
+	}
+	buf_puts(&w->text, "</Sample>\n");
+}
+
+static int perfview_simple_write(const struct incident *in, const struct export_options *opt,
+				 struct out *out, struct err *err)
+{
+	static const struct perfview_form form = {
+		.what = "the XML of a sample",
+		.put_sample = put_lines,
+	};
+
+	return perfview_write(&form, in, NULL, opt, out, err);
+}
+
+const struct exporter perfview_simple_exporter = {
+	.name = "perfview-simple",
+	.summary = "PerfView's, to read and edit by hand",
+	.write = perfview_simple_write,
+};
+
+static void put_object(struct perfview *w, const struct incident_sample *s, uint32_t node)
+{
+	const char *before = ",\"Stack\":[";
+
+	buf_puts(&w->text, w->nput ? ",\n{\"Time\":" : "{\"Time\":");
+	put_time(w, s);
+	buf_puts(&w->text, ",\"Metric\":");
+	put_metric(w, s);
+	for (; node != STACK_TREE_NONE; node = w->tree.nodes[node].caller) {
+		buf_puts(&w->text, before);
+		export_tree_put(&w->text, &w->tree, w->tree.nodes[node].text);
+		before = ",";
+	}
+	buf_puts(&w->text, "]}");
+}
+
+static int perfview_json_write(const struct incident *in, const struct export_options *opt,
+			       struct out *out, struct err *err)
+{
+	static const struct perfview_form form = {
+		.what = "the JSON of a sample",
+		.json = true,
+		.put_sample = put_object,
+	};
+
+	return perfview_write(&form, in, NULL, opt, out, err);
+}
+
+const struct exporter perfview_json_exporter = {
+	.name = "perfview-json",
+	.suffix = ".perfView.json",
+	.summary = "PerfView's JSON, for up to 50,000 samples",
+	.write = perfview_json_write,
+};

@@ -475,15 +475,11 @@ static int pprof_write(const struct incident *in, const struct export_options *o
 	return write_profile(in, NULL, opt, out, err);
 }
 
-static int diff_pprof_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+static int diff_pprof_write(const struct diff *d, const struct export_options *opt, struct out *out,
 			    struct err *err)
 {
-	struct export_options eo = {.stream = d->stream, .addresses = opt->addresses};
-
-	return write_profile(&d->in, d, &eo, out, err);
+	return write_profile(&d->in, d, opt, out, err);
 }
-
-const struct diff_format diff_pprof_format = {.name = "pprof", .write = diff_pprof_write};
 
 const struct exporter pprof_exporter = {
 	.name = "pprof",
@@ -492,4 +488,5 @@ const struct exporter pprof_exporter = {
 	.binary = true,
 	.usual = true,
 	.write = pprof_write,
+	.write_diff = diff_pprof_write,
 };

@@ -409,7 +409,7 @@ static int svg_write(const struct incident *in, const struct export_options *opt
 	return draw(&f, opt, out, err);
 }
 
-static int diff_svg_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+static int diff_svg_write(const struct diff *d, const struct export_options *opt, struct out *out,
 			  struct err *err)
 {
 	struct diff_tree sides = {0};
@@ -422,12 +422,11 @@ static int diff_svg_write(const struct diff *d, const struct diff_options *opt, 
 	return rc;
 }
 
-const struct diff_format diff_svg_format = {.name = "svg", .write = diff_svg_write};
-
 const struct exporter svg_exporter = {
 	.name = "svg",
 	.suffix = ".svg",
 	.summary = "flame graph for a browser: zoom, search",
 	.usual = true,
 	.write = svg_write,
+	.write_diff = diff_svg_write,
 };

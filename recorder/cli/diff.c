@@ -272,7 +272,7 @@ static void put_head(const struct view *v)
 }
 
 static int print_report(const struct options *o, const struct diff *d,
-			const struct diff_options *opt, struct err *err)
+			const struct export_options *opt, struct err *err)
 {
 	struct diff_tree tree = {0};
 	struct diff_table all = {0};
@@ -311,15 +311,17 @@ static int no_format(const char *why, const char *what, struct err *err)
 	struct buf list = {0};
 	unsigned i;
 
-	for (i = 0; diff_formats[i]; i++)
-		buf_printf(&list, "%s%s", i ? ", " : "", diff_formats[i]->name);
+	for (i = 0; exporters[i]; i++) {
+		if (exporters[i]->write_diff)
+			buf_printf(&list, "%s%s", list.len ? ", " : "", exporters[i]->name);
+	}
 	err_set(err, ERR_USAGE, "%s%s; --format of diff is one of: %s", why, what,
 		buf_text(&list));
 	buf_free(&list);
 	return ERR_USAGE;
 }
 
-static int choose_format(const struct options *o, const struct diff_format **out, struct err *err)
+static int choose_format(const struct options *o, const struct exporter **out, struct err *err)
 {
 	const char *path = o->output ? o->output : "-";
 	const struct exporter *e;
@@ -330,34 +332,33 @@ static int choose_format(const struct options *o, const struct diff_format **out
 		return no_format("no format was given", "", err);
 	else
 		e = exporter_by_path(path);
-	*out = e ? diff_format_of(e) : NULL;
-	if (!*out)
+	if (!e || !e->write_diff)
 		return no_format(o->format ? "diff has no format "
 					   : "no format of diff has the suffix of ",
 				 o->format ? o->format : path, err);
+	*out = e;
 	return cmd_check_output(o, path, e, err);
 }
 
 struct job {
-	const struct diff_format *format;
+	const struct exporter *format;
 	const struct diff *d;
-	const struct diff_options *opt;
+	const struct export_options *opt;
 };
 
 static int write_job(void *ctx, struct out *out, struct err *err)
 {
 	const struct job *j = ctx;
 
-	return j->format->write(j->d, j->opt, out, err);
+	return j->format->write_diff(j->d, j->opt, out, err);
 }
 
-static int write_format(const struct options *o, const struct diff_format *format,
-			const struct diff *d, const struct diff_options *opt, struct err *err)
+static int write_format(const struct options *o, const struct exporter *format,
+			const struct diff *d, const struct export_options *opt, struct err *err)
 {
 	struct job job = {format, d, opt};
 
-	return cmd_write_output(o, o->output ? o->output : "-", exporter_by_name(format->name),
-				write_job, &job, err);
+	return cmd_write_output(o, o->output ? o->output : "-", format, write_job, &job, err);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -385,7 +386,7 @@ static int choose_scale(const struct options *o, enum diff_normalize *out, struc
 			    : 0;
 }
 
-static int check_request(const struct options *o, const struct diff_format **format,
+static int check_request(const struct options *o, const struct exporter **format,
 			 enum stream *stream, enum diff_normalize *scale, struct err *err)
 {
 	int rc;
@@ -462,18 +463,17 @@ static void remark(const struct diff_side *side, const char *which)
 
 int cmd_diff(const struct options *o, struct err *err)
 {
-	struct diff_options opt = {.annotate = !o->no_annotate, .addresses = o->addresses};
-	const struct diff_format *format = NULL;
+	struct export_options opt = {.annotate = !o->no_annotate, .addresses = o->addresses};
+	const struct exporter *format = NULL;
 	struct incident base = {0}, test = {0};
 	struct diff d = {0};
 	enum diff_normalize scale = DIFF_BY_DURATION;
-	enum stream stream = STREAM_CPU;
-	int rc = check_request(o, &format, &stream, &scale, err);
+	int rc = check_request(o, &format, &opt.stream, &scale, err);
 
 	if (!rc)
 		rc = load(o, &base, &test, err);
 	if (!rc)
-		rc = diff_make(&d, &base, &test, stream, scale, err);
+		rc = diff_make(&d, &base, &test, opt.stream, scale, err);
 	if (!rc) {
 		d.base.store = o->base_store ? os_base_name(o->base_store) : NULL;
 		remark(&d.base, "base");
