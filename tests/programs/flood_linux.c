@@ -1,14 +1,14 @@
 /*
  * A process that floods a recorder, within bounds:
  *
- *	flood_linux forks|threads|crowd|execs|code N SECONDS
+ *	flood_linux forks|threads|crowd|execs|code|maps N SECONDS
  *
  * N children in turn, eight at a time; N threads in turn, 64 at a time, each of which works a
  * little; the same with as many alive at once as the machine has numbers and memory for, less half
- * of them for others; N execs of itself; or N functions of code that is made anew all the time,
- * each at an address of its own and 64 in a stack, with a line of /tmp/perf-PID.map for each, as a
- * JIT compiler writes them. It ends when SECONDS are over, whatever is left. Prints how many there
- * were.
+ * of them for others; N execs of itself; N functions of code that is made anew all the time, each
+ * at an address of its own and 64 in a stack, with a line of /tmp/perf-PID.map for each, as a JIT
+ * compiler writes them; or N executable mappings, one after the other replaced again and again. It
+ * ends when SECONDS are over, whatever is left. Prints how many there were.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -224,13 +224,30 @@ static unsigned code(unsigned n, double end_s)
 	return made;
 }
 
+/* Every other page, so that the kernel does not merge them; at most half of vm.max_map_count. */
+static unsigned maps(unsigned n, double end_s)
+{
+	unsigned made = 0, i;
+	char *base;
+
+	n = (unsigned)least(n, read_limit("/proc/sys/vm/max_map_count", 65530) / 4);
+	base = mmap(NULL, (size_t)n * 2 * PAGE, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	while (base != MAP_FAILED && n && now_s() < end_s)
+		for (i = 0; i < n; i++)
+			made += mmap(base + (size_t)i * 2 * PAGE, PAGE, PROT_READ | PROT_EXEC,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+	return made;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned n = argc > 3 ? (unsigned)atoi(argv[2]) : 0, made = 0;
 	double end_s;
 
 	if (argc < 4 || n > N_MAX) {
-		fprintf(stderr, "usage: flood_linux forks|threads|crowd|execs|code N SECONDS\n");
+		fprintf(stderr,
+			"usage: flood_linux forks|threads|crowd|execs|code|maps N SECONDS\n");
 		return 2;
 	}
 	end_s = argv[3][0] == '@' ? atof(argv[3] + 1) : now_s() + atof(argv[3]);
@@ -244,6 +261,8 @@ int main(int argc, char **argv)
 		made = (unsigned)atoi(argv[4] ? argv[4] : argv[2]) - execs(argv, n, end_s);
 	else if (!strcmp(argv[1], "code"))
 		made = code(n, end_s);
+	else if (!strcmp(argv[1], "maps"))
+		made = maps(n, end_s);
 	printf("%s %u\n", argv[1], made);
 	return made ? 0 : 1;
 }

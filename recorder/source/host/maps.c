@@ -5,17 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * A treap: a binary tree by start address, and a heap by random priority, which keeps it flat
+ * (Seidel and Aragon, Randomized search trees, Algorithmica 16, 1996). Its nodes lie in one array,
+ * so a copy is one memcpy().
+ */
+struct node {
+	struct mapping mapping;
+	uint32_t left, right;         /* 0 = none; left is the next of the free nodes too */
+	uint32_t priority;
+};
+
 struct maps {
-	uint32_t refs, count, room;
-	struct mapping *entries;
+	uint32_t refs, count;
+	uint32_t root, free_nodes;
+	uint32_t nnodes, room;        /* nodes[0] is not used */
+	uint64_t random;              /* xorshift64 */
+	struct node *nodes;
 };
 
 struct maps *maps_new(void)
 {
 	struct maps *maps = calloc(1, sizeof(*maps));
 
-	if (maps)
+	if (maps) {
 		maps->refs = 1;
+		maps->nnodes = 1;
+		maps->random = (uintptr_t)maps | 1;
+	}
 	return maps;
 }
 
@@ -25,41 +42,46 @@ struct maps *maps_share(struct maps *maps)
 	return maps;
 }
 
+static void drop_objects(const struct maps *maps, uint32_t root, uint64_t now_ns)
+{
+	if (!root)
+		return;
+	drop_objects(maps, maps->nodes[root].left, now_ns);
+	object_drop(maps->nodes[root].mapping.object, now_ns);
+	drop_objects(maps, maps->nodes[root].right, now_ns);
+}
+
 void maps_free(struct maps *maps, uint64_t now_ns)
 {
-	uint32_t i;
-
 	if (!maps || --maps->refs)
 		return;
-	for (i = 0; i < maps->count; i++)
-		object_drop(maps->entries[i].object, now_ns);
-	free(maps->entries);
+	drop_objects(maps, maps->root, now_ns);
+	free(maps->nodes);
 	free(maps);
 }
 
-/* The index of the first entry that ends after the address. */
-static uint32_t first_after(const struct maps *maps, uint64_t address)
+/* The mapping with the highest start that is not above the address; NULL = none. */
+static struct mapping *last_not_above(const struct maps *maps, uint64_t address)
 {
-	uint32_t low = 0, high = maps->count;
+	struct mapping *found = NULL;
+	uint32_t at = maps->root;
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
+	while (at) {
+		struct node *node = &maps->nodes[at];
+		bool above = node->mapping.start > address;
 
-		if (maps->entries[middle].end > address)
-			high = middle;
-		else
-			low = middle + 1;
+		if (!above)
+			found = &node->mapping;
+		at = above ? node->left : node->right;
 	}
-	return low;
+	return found;
 }
 
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
-	uint32_t i = first_after(maps, address);
+	const struct mapping *m = last_not_above(maps, address);
 
-	if (i < maps->count && maps->entries[i].start <= address)
-		return &maps->entries[i];
-	return NULL;
+	return m && address < m->end ? m : NULL;
 }
 
 uint32_t maps_count(const struct maps *maps)
@@ -67,72 +89,139 @@ uint32_t maps_count(const struct maps *maps)
 	return maps->count;
 }
 
-static bool make_room(struct maps *maps, uint32_t more)
+/* ---- changes --------------------------------------------------------------------------------- */
+
+/* Room for one new mapping and the tails of two that it cuts. */
+static bool make_room(struct maps *maps)
 {
-	return !ARRAY_ROOM(maps->entries, maps->room, maps->count + more);
+	return !ARRAY_ROOM(maps->nodes, maps->room, maps->nnodes + 3);
 }
 
-/* Make a copy if others share the list. */
+static void ref_objects(const struct maps *maps, uint32_t root)
+{
+	if (!root)
+		return;
+	object_ref(maps->nodes[root].mapping.object);
+	ref_objects(maps, maps->nodes[root].left);
+	ref_objects(maps, maps->nodes[root].right);
+}
+
+/* Make a copy if others share the list, and room for a change. NULL = no memory. */
 static struct maps *own(struct maps *maps)
 {
 	struct maps *copy;
-	uint32_t i;
 
 	if (maps->refs == 1)
-		return maps;
-	copy = maps_new();
-	if (!copy || !make_room(copy, maps->count + 2)) {
+		return make_room(maps) ? maps : NULL;
+	copy = malloc(sizeof(*copy));
+	if (!copy)
+		return NULL;
+	*copy = *maps;
+	copy->refs = 1;
+	copy->nodes = NULL;
+	copy->room = 0;
+	if (!make_room(copy)) {
 		free(copy);
 		return NULL;
 	}
-	for (i = 0; i < maps->count; i++) {
-		copy->entries[i] = maps->entries[i];
-		object_ref(copy->entries[i].object);
-	}
-	copy->count = maps->count;
+	if (maps->nodes)
+		memcpy(copy->nodes, maps->nodes, maps->nnodes * sizeof(*maps->nodes));
+	ref_objects(copy, copy->root);
 	maps->refs--;
 	return copy;
 }
 
-static void insert_at(struct maps *maps, uint32_t i, const struct mapping *mapping)
+/* There is room: make_room(). */
+static uint32_t new_node(struct maps *maps, const struct mapping *mapping)
 {
-	memmove(&maps->entries[i + 1], &maps->entries[i],
-		(maps->count - i) * sizeof(maps->entries[0]));
-	maps->entries[i] = *mapping;
+	uint32_t at = maps->free_nodes;
+
+	if (at)
+		maps->free_nodes = maps->nodes[at].left;
+	else
+		at = maps->nnodes++;
+	maps->random ^= maps->random << 13;
+	maps->random ^= maps->random >> 7;
+	maps->random ^= maps->random << 17;
+	maps->nodes[at] = (struct node){.mapping = *mapping,
+					.priority = (uint32_t)(maps->random >> 32)};
 	maps->count++;
+	return at;
 }
 
-/* Remove [start, end) from the list, which has room for one more entry. */
-static void clear_range(struct maps *maps, uint64_t start, uint64_t end, uint64_t now_ns)
+static void free_nodes(struct maps *maps, uint32_t root, uint64_t now_ns)
 {
-	uint32_t i = first_after(maps, start);
+	struct node *node = &maps->nodes[root];
 
-	while (i < maps->count && maps->entries[i].start < end) {
-		struct mapping *m = &maps->entries[i];
+	if (!root)
+		return;
+	free_nodes(maps, node->left, now_ns);
+	free_nodes(maps, node->right, now_ns);
+	object_drop(node->mapping.object, now_ns);
+	node->left = maps->free_nodes;
+	maps->free_nodes = root;
+	maps->count--;
+}
 
-		if (m->start < start && m->end > end) {
-			struct mapping tail = *m;
-
-			tail.pgoff += end - tail.start;
-			tail.start = end;
-			object_ref(tail.object);
-			m->end = start;
-			insert_at(maps, i + 1, &tail);
-			return;
-		}
-		if (m->start < start) {
-			m->end = start;
-			i++;
-		} else if (m->end > end) {
-			m->pgoff += end - m->start;
-			m->start = end;
-			return;
-		} else {
-			object_drop(m->object, now_ns);
-			maps->count--;
-			memmove(m, m + 1, (maps->count - i) * sizeof(*m));
-		}
+/* Into those that start below the address and the others. */
+static void split(struct node *nodes, uint32_t root, uint64_t address, uint32_t *below,
+		  uint32_t *others)
+{
+	if (!root) {
+		*below = *others = 0;
+	} else if (nodes[root].mapping.start < address) {
+		split(nodes, nodes[root].right, address, &nodes[root].right, others);
+		*below = root;
+	} else {
+		split(nodes, nodes[root].left, address, below, &nodes[root].left);
+		*others = root;
 	}
+}
+
+/* All of `below` start below all of `above`. */
+static uint32_t join(struct node *nodes, uint32_t below, uint32_t above)
+{
+	if (!below || !above)
+		return below | above;
+	if (nodes[below].priority > nodes[above].priority) {
+		nodes[below].right = join(nodes, nodes[below].right, above);
+		return below;
+	}
+	nodes[above].left = join(nodes, below, nodes[above].left);
+	return above;
+}
+
+/* Cut the mapping that holds the address into two, unless it starts there. */
+static void cut_at(struct maps *maps, uint64_t address)
+{
+	struct mapping *m = last_not_above(maps, address), tail;
+	uint32_t below, above;
+
+	if (!m || m->start == address || m->end <= address)
+		return;
+	tail = *m;
+	tail.pgoff += address - tail.start;
+	tail.start = m->end = address;
+	object_ref(tail.object);
+	split(maps->nodes, maps->root, address, &below, &above);
+	above = join(maps->nodes, new_node(maps, &tail), above);
+	maps->root = join(maps->nodes, below, above);
+}
+
+/* Replace what [start, end) holds by a mapping of this range; NULL = by nothing. */
+static void replace(struct maps *maps, uint64_t start, uint64_t end, const struct mapping *mapping,
+		    uint64_t now_ns)
+{
+	uint32_t below, within, above;
+
+	cut_at(maps, start);
+	cut_at(maps, end);
+	split(maps->nodes, maps->root, start, &below, &within);
+	split(maps->nodes, within, end, &within, &above);
+	free_nodes(maps, within, now_ns);
+	if (mapping)
+		below = join(maps->nodes, below, new_node(maps, mapping));
+	maps->root = join(maps->nodes, below, above);
 }
 
 int maps_insert(struct maps **maps, const struct mapping *mapping, uint64_t now_ns)
@@ -142,7 +231,7 @@ int maps_insert(struct maps **maps, const struct mapping *mapping, uint64_t now_
 
 	if (mine)
 		*maps = mine;
-	if (!mine || !make_room(mine, 2))
+	if (!mine)
 		rc = ERR_MEMORY;
 	else if (mine->count + 2 > MAPS_MAX)
 		rc = ERR_LIMIT;
@@ -152,21 +241,22 @@ int maps_insert(struct maps **maps, const struct mapping *mapping, uint64_t now_
 		object_drop(mapping->object, now_ns);
 		return rc;
 	}
-	clear_range(mine, mapping->start, mapping->end, now_ns);
-	insert_at(mine, first_after(mine, mapping->start), mapping);
+	replace(mine, mapping->start, mapping->end, mapping, now_ns);
 	return 0;
 }
 
 int maps_remove(struct maps **maps, uint64_t start, uint64_t end, uint64_t now_ns)
 {
-	struct maps *mine = own(*maps);
+	const struct mapping *last = start < end ? last_not_above(*maps, end - 1) : NULL;
+	struct maps *mine;
 
-	if (mine)
-		*maps = mine;
-	if (!mine || !make_room(mine, 1))
+	if (!last || last->end <= start)
+		return 0;                    /* nothing is there */
+	mine = own(*maps);
+	if (!mine)
 		return ERR_MEMORY;
-	if (start < end)
-		clear_range(mine, start, end, now_ns);
+	*maps = mine;
+	replace(mine, start, end, NULL, now_ns);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /*
- * The executable mappings of one process, sorted by address.
+ * The executable mappings of one process, by address. Finding, inserting and removing one takes
+ * O(log n): a process may replace thousands of mappings again and again.
  *
  * After fork the child shares the list by reference; the first change makes a copy. A new mapping
  * splits the mappings that it overlaps. Portable; the source's thread only.
