@@ -63,3 +63,24 @@ uint64_t event_duration_ns(const struct incident *in, const struct incident_even
 	}
 	return 0;
 }
+
+void row_put_time(struct buf *out, const struct incident *in, uint64_t time_ns)
+{
+	char text[OS_TIME_TEXT_BYTES];
+
+	os_time_text(in->head.trigger_wall_ns + (time_ns - in->head.trigger_ns), text);
+	buf_puts(out, text);
+}
+
+void row_put_payload(struct buf *out, const struct incident *in, const struct incident_event *e)
+{
+	struct json j = {.out = out};
+
+	if (e->nfields || !(e->value > 0 || e->value < 0)) {
+		event_json_fields(&j, in->fields + e->first_field, e->nfields, 0);
+		return;
+	}
+	json_open(&j, '{');
+	json_key_num(&j, "value", e->value);
+	json_close(&j, '}');
+}

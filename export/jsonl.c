@@ -4,7 +4,6 @@
  */
 #include "export/event_json.h"
 #include "export/names.h"
-#include "export/rows.h"
 #include "export/export_tree.h"
 
 #include <inttypes.h>
