@@ -242,8 +242,7 @@ static void put_diff_data(struct json *j, const struct diff *d, const struct dif
 	json_key_int(j, "buckets", 2);
 	report_data_put_texts(j, &t->tree, NULL);
 	report_data_put_nodes(j, t->tree.nodes, t->tree.nnodes);
-	json_key(j, "weights");
-	json_open(j, '[');
+	json_key_open(j, "weights", '[');
 	put_side(j, &t->tree, t->base, unit.per);
 	put_side(j, &t->tree, t->test, unit.per);
 	json_close(j, ']');

@@ -191,8 +191,7 @@ void report_data_put_texts(struct json *j, const struct stack_tree *t, const cha
 {
 	uint32_t i;
 
-	json_key(j, "texts");
-	json_open(j, '[');
+	json_key_open(j, "texts", '[');
 	for (i = 0; i < t->texts.n; i++)
 		json_str(j, stack_tree_text(t, i));
 	if (more)
@@ -204,13 +203,11 @@ void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, 
 {
 	uint32_t i;
 
-	json_key(j, "callers");
-	json_open(j, '[');
+	json_key_open(j, "callers", '[');
 	for (i = 0; i < n; i++)
 		json_uint(j, nodes[i].caller == STACK_TREE_NONE ? 0 : i - nodes[i].caller);
 	json_close(j, ']');
-	json_key(j, "names");
-	json_open(j, '[');
+	json_key_open(j, "names", '[');
 	for (i = 0; i < n; i++)
 		json_uint(j, nodes[i].text);
 	json_close(j, ']');
@@ -221,8 +218,7 @@ static void put_weights(struct data *d)
 	struct json *j = &d->json;
 	uint32_t b, i, n;
 
-	json_key(j, "weights");
-	json_open(j, '[');
+	json_key_open(j, "weights", '[');
 	for (b = 0; b < d->buckets; b++) {
 		struct pair *pairs = d->pairs + d->first[b];
 		uint32_t last = 0;
@@ -244,8 +240,7 @@ static void put_counters(struct data *d)
 {
 	uint32_t i;
 
-	json_key(&d->json, "counters");
-	json_open(&d->json, '[');
+	json_key_open(&d->json, "counters", '[');
 	for (i = 0; i < d->in->nevents; i++) {
 		const struct incident_event *e = &d->in->events[i];
 
@@ -372,8 +367,7 @@ static void put_events(struct data *d)
 	uint64_t from_ns = in->head.t0_ns, to_ns = in->head.t1_ns;
 	uint32_t skip, n = count_events(in, &skip), i, at = 0;
 
-	json_key(&d->json, "events");
-	json_open(&d->json, '[');
+	json_key_open(&d->json, "events", '[');
 	for (i = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
 

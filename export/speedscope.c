@@ -216,8 +216,7 @@ static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struc
 	uint32_t i, n = 0, node, last_node = STACK_TREE_NONE;
 	uint64_t gap, total = 0;
 
-	json_key(&w->json, "samples");
-	json_open(&w->json, '[');
+	json_key_open(&w->json, "samples", '[');
 	for (i = 0; i < lane->n && !w->failed; i++, last = s) {
 		s = sample_of(w, l, lane, i);
 		node = w->tree->of_sample[l->order[lane->first + i]];
@@ -239,8 +238,7 @@ static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struc
 		last_node = node;
 	}
 	json_close(&w->json, ']');
-	json_key(&w->json, "weights");
-	json_open(&w->json, '[');
+	json_key_open(&w->json, "weights", '[');
 	for (i = 0; i < n && !w->failed; i++) {
 		json_uint(&w->json, w->weights[i]);
 		flush(w, false);
@@ -272,8 +270,7 @@ static uint64_t put_evented(struct writer *w, const struct lanes *l, const struc
 	uint64_t at = start, gap;
 	uint32_t i, same;
 
-	json_key(&w->json, "events");
-	json_open(&w->json, '[');
+	json_key_open(&w->json, "events", '[');
 	for (i = 0; i < lane->n && !w->failed; i++, last = s) {
 		s = sample_of(w, l, lane, i);
 		gap = gap_before(w, last, s);
@@ -351,10 +348,8 @@ static void put_head(struct writer *w)
 	json_key_str(&w->json, "exporter", "recorder");
 	json_key_str(&w->json, "name", buf_text(&name));
 	json_key_uint(&w->json, "activeProfileIndex", 0);
-	json_key(&w->json, "shared");
-	json_open(&w->json, '{');
-	json_key(&w->json, "frames");
-	json_open(&w->json, '[');
+	json_key_open(&w->json, "shared", '{');
+	json_key_open(&w->json, "frames", '[');
 	for (i = 0; i < w->tree->texts.n; i++) {
 		json_open(&w->json, '{');
 		json_key_str(&w->json, "name", stack_tree_text(w->tree, i));
@@ -373,8 +368,7 @@ static void put_all(struct writer *w, const struct lanes *l, bool evented)
 	uint32_t i;
 
 	put_head(w);
-	json_key(&w->json, "profiles");
-	json_open(&w->json, '[');
+	json_key_open(&w->json, "profiles", '[');
 	for (i = 0; i < l->n && !w->failed && !out_failed(w->out); i++)
 		put_profile(w, l, &l->items[i], evented);
 	json_close(&w->json, ']');

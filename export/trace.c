@@ -223,8 +223,7 @@ static void put_name_of(struct trace *t, uint32_t thread, const char *what, cons
 		t->failed = clean.failed;
 	open_event(t, "M", what);
 	put_ids(t, thread);
-	json_key(&t->json, "args");
-	json_open(&t->json, '{');
+	json_key_open(&t->json, "args", '{');
 	json_key_str(&t->json, "name", buf_text(&clean));
 	json_close(&t->json, '}');
 	close_event(t);
@@ -244,8 +243,7 @@ static void put_metadata(struct trace *t)
 		put_name_of(t, slot, "thread_name", who.thread);
 		open_event(t, "M", "thread_sort_index");
 		put_ids(t, slot);
-		json_key(&t->json, "args");
-		json_open(&t->json, '{');
+		json_key_open(&t->json, "args", '{');
 		json_key_uint(&t->json, "sort_index", slot);
 		json_close(&t->json, '}');
 		close_event(t);
@@ -294,8 +292,7 @@ static void put_counter(struct trace *t, const struct incident_event *e)
 	open_event(t, "C", e->name);
 	json_key_uint(&t->json, "pid", 0);
 	put_time(t, "ts", since_start(t, e->time_ns));
-	json_key(&t->json, "args");
-	json_open(&t->json, '{');
+	json_key_open(&t->json, "args", '{');
 	json_key_num(&t->json, "value", e->value);
 	json_close(&t->json, '}');
 	close_event(t);
@@ -333,8 +330,7 @@ static void put_events(struct trace *t)
 	json_key_uint(&t->json, "pid", 0);
 	json_key_uint(&t->json, "tid", 0);
 	put_time(t, "ts", since_start(t, t->in->head.trigger_ns));
-	json_key(&t->json, "args");
-	json_open(&t->json, '{');
+	json_key_open(&t->json, "args", '{');
 	json_key_str(&t->json, "reason", t->in->head.reason);
 	json_close(&t->json, '}');
 	close_event(t);
@@ -355,14 +351,12 @@ static void put_head(struct trace *t)
 		t->failed = notes.failed;
 	json_open(&t->json, '{');
 	json_key_str(&t->json, "displayTimeUnit", "ms");
-	json_key(&t->json, "otherData");
-	json_open(&t->json, '{');
+	json_key_open(&t->json, "otherData", '{');
 	json_key_str(&t->json, "notes", buf_text(&notes));
 	json_key_str(&t->json, "weights", t->opt->stream == STREAM_ALLOC ? "bytes" :
 					  t->opt->stream == STREAM_EVENT ? "count" : "ns");
 	json_close(&t->json, '}');
-	json_key(&t->json, "traceEvents");
-	json_open(&t->json, '[');
+	json_key_open(&t->json, "traceEvents", '[');
 	buf_free(&notes);
 }
 

@@ -113,8 +113,7 @@ static void put_tables(struct engine *e, struct json *j)
 	uint32_t i;
 
 	symbols_use(e->symbols, &symbols);
-	json_key(j, "tables");
-	json_open(j, '[');
+	json_key_open(j, "tables", '[');
 	put_table(j, "frames", use.frames.frames, FRAMES_MAX);
 	put_table(j, "code objects", use.frames.objects, OBJECTS_MAX);
 	put_table(j, "processes", use.processes.processes, PROCESSES_MAX);
@@ -147,8 +146,7 @@ static void put_sources(struct engine *e, struct json *j)
 {
 	uint32_t i;
 
-	json_key(j, "sources");
-	json_open(j, '[');
+	json_key_open(j, "sources", '[');
 	for (i = 0; i < e->feed.n; i++) {
 		struct source_status status;
 
@@ -178,8 +176,7 @@ static void put_rules(struct engine *e, struct json *j)
 {
 	uint32_t i;
 
-	json_key(j, "rules");
-	json_open(j, '[');
+	json_key_open(j, "rules", '[');
 	os_mutex_lock(e->shared.lock);
 	for (i = 0; i < e->cfg->ntriggers; i++) {
 		const struct rule_view *view = &e->shared.rules[i];
@@ -205,8 +202,7 @@ static void put_rules(struct engine *e, struct json *j)
 
 static void put_budget(struct json *j, const struct budget *b)
 {
-	json_key(j, "budget");
-	json_open(j, '{');
+	json_key_open(j, "budget", '{');
 	json_key_num(j, "cpu_pct", b->cpu_pct);
 	json_key_num(j, "max_cpu_pct", b->limits.max_cpu_pct);
 	json_key_uint(j, "max_rss_mb", b->limits.max_rss_bytes >> 20);
@@ -223,8 +219,7 @@ static void put_limits(struct engine *e, struct json *j)
 	struct symbols_use symbols;
 
 	symbols_use(e->symbols, &symbols);
-	json_key(j, "limits");
-	json_open(j, '{');
+	json_key_open(j, "limits", '{');
 	json_key_uint(j, "incidents_per_rule_and_hour", e->rules.per_hour);  /* held_back */
 	json_key_uint(j, "incidents_per_rule_and_day", e->rules.per_day);
 	json_key_uint(j, "open_starts_per_rule", PAIRS_MAX);    /* starts_lost */

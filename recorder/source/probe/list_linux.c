@@ -36,8 +36,7 @@ static void put_tracepoint(struct listing *l, const char *provider, const char *
 	json_open(&j, '{');
 	json_key_str(&j, "provider", provider);
 	json_key_str(&j, "name", name);
-	json_key(&j, "fields");
-	json_open(&j, '[');
+	json_key_open(&j, "fields", '[');
 	for (; f < end; f++) {
 		json_open(&j, '{');
 		json_key_str(&j, "name", f->name);

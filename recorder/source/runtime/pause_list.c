@@ -130,8 +130,7 @@ void event_list_put(const char *provider, const char *name, const char *const *f
 	json_open(&j, '{');
 	json_key_str(&j, "provider", provider);
 	json_key_str(&j, "name", name);
-	json_key(&j, "fields");
-	json_open(&j, '[');
+	json_key_open(&j, "fields", '[');
 	for (; *fields; fields++) {
 		json_open(&j, '{');
 		json_key_str(&j, "name", *fields);
