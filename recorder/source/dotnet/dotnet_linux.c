@@ -54,9 +54,14 @@ struct dotnet_source {
 	struct dotnet_queue queue;
 	struct nettrace_decode *decode;
 	struct gc_counters *counters;
-	bool full_logged;
+	struct nettrace_shares shares;
+	struct shares sessions;              /* how many of SESSIONS_MAX a user has */
+	bool full_logged, crowded_logged;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, lost;
+	/* what exceeded shares, for the status */
+	atomic_uint_fast64_t refused_kinds, refused_blocks;
+	_Atomic bool crowded;
 };
 
 extern const struct source_ops dotnet_source;
@@ -207,17 +212,44 @@ static bool has_room_for(struct dotnet_source *s, const struct dotnet_socket *so
 	return s->n < SESSIONS_MAX;
 }
 
+/* Whether its user has not too many; one of root or ours always finds room beside others'. */
+static bool take_place(struct dotnet_source *s, const struct dotnet_socket *socket)
+{
+	struct share share = {.uid = socket->uid};
+
+	if (shares_take(&s->sessions, &share, 1))
+		return true;
+	atomic_store(&s->crowded, true);
+	if (!s->crowded_logged)
+		log_line(s->cfg.log, LOG_WARN,
+			 "user %u has too many .NET programs, as one of %u: events of further ones "
+			 "of users with so many are not recorded",
+			 socket->uid, SESSIONS_MAX);
+	s->crowded_logged = true;
+	return false;
+}
+
+static void leave_place(struct dotnet_source *s, uint32_t uid)
+{
+	struct share share = {.uid = uid, .used = 1};
+
+	shares_give_back(&s->sessions, &share, 1);
+}
+
 static void add_session(void *ctx, const struct dotnet_socket *socket)
 {
 	struct dotnet_source *s = ctx;
 
-	if (!has_room_for(s, socket)) {
+	if (!has_room_for(s, socket) || !take_place(s, socket)) {
 		if (socket->fd >= 0)
 			close(socket->fd);
 		return;
 	}
 	s->all[s->n] = dotnet_session_new(socket, &s->request, s->cfg.log);
-	s->n += s->all[s->n] != NULL;
+	if (s->all[s->n])
+		s->n++;
+	else
+		leave_place(s, socket->uid);
 }
 
 /* Free the sessions that have ended and have no queued events. */
@@ -229,6 +261,7 @@ static void free_ended(struct dotnet_source *s)
 		if (!dotnet_session_is_over(s->all[i]))
 			continue;
 		gc_counters_gone(s->counters, dotnet_session_socket(s->all[i])->pid);
+		leave_place(s, dotnet_session_socket(s->all[i])->uid);
 		dotnet_session_free(s->all[i], s->cfg.processes);
 		s->all[i] = s->all[--s->n];
 	}
@@ -269,6 +302,9 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, &s->queue);
 		put_loss(s, dotnet_session_lost(s->all[i]), now_ns);
 	}
+	atomic_store_explicit(&s->refused_kinds, s->shares.kinds.refused, memory_order_relaxed);
+	atomic_store_explicit(&s->refused_blocks, s->shares.pending.refused,
+			      memory_order_relaxed);
 }
 
 /* Ask every program to end its session; else it would notice only at its next event. */
@@ -287,6 +323,22 @@ static void finish_sessions(struct dotnet_source *s)
 	dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
 }
 
+/* What exceeded its share; "" = nothing. Any thread. */
+static void note_shares(struct dotnet_source *s, char *note, size_t n)
+{
+	uint64_t kinds = atomic_load_explicit(&s->refused_kinds, memory_order_relaxed);
+	uint64_t blocks = atomic_load_explicit(&s->refused_blocks, memory_order_relaxed);
+	bool crowded = atomic_load(&s->crowded);
+
+	*note = '\0';
+	if (kinds || blocks || crowded)
+		snprintf(note, n,
+			 ".NET programs exceeded their shares: %llu kinds of events and %llu "
+			 "blocks were dropped%s",
+			 (unsigned long long)kinds, (unsigned long long)blocks,
+			 crowded ? ", and programs of users with too many are not recorded" : "");
+}
+
 static bool is_wanted(const struct dotnet_source *s)
 {
 	return s->request.n || s->request.perf_map;
@@ -297,6 +349,7 @@ static int dotnet_run(struct source *source, struct err *err)
 	struct dotnet_source *s = (struct dotnet_source *)source;
 	uint64_t now_ns, due_ns, counters_ns = 0;
 	struct dotnet_socket socket;
+	char note[200];
 
 	(void)err;
 	while (is_wanted(s) && !atomic_load(&s->stopping)) {
@@ -314,6 +367,9 @@ static int dotnet_run(struct source *source, struct err *err)
 		free_ended(s);
 	}
 	finish_sessions(s);
+	note_shares(s, note, sizeof(note));
+	if (note[0])
+		log_line(s->cfg.log, LOG_WARN, "%s", note);
 	queue_finish(s->cfg.queue);
 	return 0;
 }
@@ -346,6 +402,10 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->base.ops = &dotnet_source;
 	s->cfg = *cfg;
 	s->find.watch = -1;
+	shares_init(&s->sessions, SESSIONS_MAX, os_uid());
+	shares_init(&s->shares.kinds, NETTRACE_ALL_KINDS_MAX_BYTES, os_uid());
+	shares_init(&s->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
+	s->request.shares = &s->shares;
 	add_needs(&s->request, needs);
 	/* Programs send in small pieces: gather them for a while before reading. */
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
@@ -379,6 +439,7 @@ static void dotnet_status(struct source *source, struct source_status *out)
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->cfg.queue) + atomic_load_explicit(&s->lost, memory_order_relaxed);
+	note_shares(s, out->note, sizeof(out->note));
 }
 
 static int dotnet_part(unsigned i, struct source_part *out, struct err *err)

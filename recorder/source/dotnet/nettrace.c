@@ -13,6 +13,7 @@
 #define BLOCK_HEADER_MIN 20u
 #define BLOCK_IS_SHORT 1u
 #define TRACE_BYTES 48u
+#define PORTION 65536u
 #define LOST_MAX 1000000000u                 /* a larger gap is not a loss */
 
 enum short_flag {
@@ -40,6 +41,8 @@ struct nettrace {
 	int failed;                          /* ERR_FORMAT or ERR_LIMIT: nothing more is read */
 	struct nettrace_facts facts;
 	struct nettrace_metas metas;
+	struct shares *pending_shares;       /* NULL = none */
+	struct share pending_share;
 	struct sequence *sequences;
 	uint32_t nsequences, sequences_room;
 	struct table by_thread;
@@ -58,9 +61,28 @@ int nettrace_new(struct nettrace **out, struct err *err)
 
 	if (!t)
 		return err_memory(err, "for reading events of a .NET program");
-	t->pending.max_bytes = NETTRACE_OBJECT_MAX_BYTES + 65536;
+	t->pending.max_bytes = NETTRACE_OBJECT_MAX_BYTES + PORTION;
 	*out = t;
 	return 0;
+}
+
+void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uint32_t uid)
+{
+	t->pending_shares = &shares->pending;
+	t->pending_share = (struct share){.uid = uid};
+	t->metas.shares = &shares->kinds;
+	t->metas.share = (struct share){.uid = uid};
+}
+
+static void free_pending(struct nettrace *t)
+{
+	size_t max_bytes = t->pending.max_bytes;
+
+	buf_free(&t->pending);
+	t->pending.max_bytes = max_bytes;
+	t->used = 0;
+	if (t->pending_shares)
+		shares_hold(t->pending_shares, &t->pending_share, 0);
 }
 
 void nettrace_free(struct nettrace *t)
@@ -68,7 +90,7 @@ void nettrace_free(struct nettrace *t)
 	if (!t)
 		return;
 	nettrace_metas_free(&t->metas);
-	buf_free(&t->pending);
+	free_pending(t);
 	free(t->sequences);
 	table_free(&t->by_thread);
 	free(t);
@@ -96,6 +118,8 @@ static struct sequence *sequence_of(struct nettrace *t, uint64_t thread)
 	if (at != TABLE_NONE)
 		return &t->sequences[at];
 	if (t->nsequences == NETTRACE_THREADS_MAX ||
+	    (t->metas.shares &&
+	     !shares_take(t->metas.shares, &t->metas.share, NETTRACE_ENTRY_BYTES)) ||
 	    ARRAY_ROOM(t->sequences, t->sequences_room, t->nsequences + 1))
 		return NULL;
 	if (table_add(&t->by_thread, hash_u64(thread), t->nsequences))
@@ -209,6 +233,10 @@ static int deliver_event(struct nettrace *t, const struct header *h, const uint8
 	};
 
 	advance_sequence(t, h->capture, h->sequence, 1);
+	if (!e.meta && t->metas.nrefused) {
+		t->facts.lost++;
+		return 0;
+	}
 	if (!e.meta)
 		return set_damaged(t, "by an event of an unknown kind after", err);
 	return each(ctx, &e);
@@ -239,6 +267,7 @@ static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata
 		while (!(flags & BLOCK_IS_SHORT) && in->at < in->end && (in->at - begin) % 4)
 			in->at++;
 	}
+	t->facts.refused_kinds = t->metas.nrefused;
 	if (rc == ERR_FORMAT || rc == ERR_LIMIT)
 		t->failed = rc;
 	return rc;
@@ -352,6 +381,50 @@ static int take_head(struct nettrace *t, size_t *length, struct err *err)
 	return 1;
 }
 
+/* ---- bytes that wait for the rest of their object -------------------------------------------- */
+
+static int put_pending(struct nettrace *t, const void *bytes, size_t n, struct err *err)
+{
+	size_t need = t->pending.len + n;
+
+	/* A buffer grows by half of its size. */
+	if (t->pending_shares && need >= t->pending.cap &&
+	    !shares_hold(t->pending_shares, &t->pending_share, need + need / 2 + 128)) {
+		t->failed = ERR_LIMIT;
+		return err_set(err, ERR_LIMIT,
+			       "its blocks of events exceed its share of the memory for .NET "
+			       "programs");
+	}
+	buf_put(&t->pending, bytes, n);
+	if (t->pending.failed)
+		return err_memory(err, "for events of a .NET program");
+	if (t->pending_shares)
+		shares_hold(t->pending_shares, &t->pending_share, t->pending.cap);
+	return 0;
+}
+
+/* Drop what is parsed; with a share, a buffer that is mostly empty is made smaller. */
+static void trim_pending(struct nettrace *t)
+{
+	char *smaller;
+
+	t->pending.len -= t->used;
+	memmove(t->pending.data, t->pending.data + t->used, t->pending.len);
+	t->used = 0;
+	if (!t->pending_shares || t->pending.len >= t->pending.cap / 4)
+		return;
+	if (!t->pending.len) {
+		free_pending(t);
+		return;
+	}
+	smaller = realloc(t->pending.data, t->pending.len + 1);
+	if (!smaller)
+		return;
+	t->pending.data = smaller;
+	t->pending.cap = t->pending.len + 1;
+	shares_hold(t->pending_shares, &t->pending_share, t->pending.cap);
+}
+
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
 		  struct err *err)
 {
@@ -363,10 +436,10 @@ int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each
 			       "a nettrace stream was damaged before");
 	while (!t->facts.ended && done < n) {
 		/* In portions, so that at most one object and one portion are kept. */
-		portion = n - done < 65536 ? n - done : 65536;
-		buf_put(&t->pending, (const char *)bytes + done, portion);
-		if (t->pending.failed)
-			return err_memory(err, "for events of a .NET program");
+		portion = n - done < PORTION ? n - done : PORTION;
+		rc = put_pending(t, (const char *)bytes + done, portion, err);
+		if (rc)
+			break;
 		done += portion;
 		do {
 			rc = t->head_read ? take_object(t, &length, each, ctx, err)
@@ -375,10 +448,11 @@ int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each
 			t->begin += rc == 1 ? length : 0;
 		} while (rc == 1 && !t->facts.ended && t->used < t->pending.len);
 		if (rc && rc != 1)
-			return rc;
-		t->pending.len -= t->used;
-		memmove(t->pending.data, t->pending.data + t->used, t->pending.len);
-		t->used = 0;
+			break;
+		trim_pending(t);
+		rc = 0;
 	}
-	return 0;
+	if (t->failed)
+		free_pending(t);
+	return rc;
 }

@@ -20,7 +20,8 @@
  *	SPBlock: i64 ticks, i32 n threads {i64 thread, i32 its last sequence number}
  *
  * Bytes are fed as they come, in portions of any size; at most one object is kept. The peer is not
- * trusted: all counts have ceilings, and exceeding one ends the stream. One thread at a time.
+ * trusted: all counts have ceilings, and exceeding one ends the stream. Streams of live programs
+ * have ceilings together too (nettrace_use_shares). One thread at a time.
  *
  * Sources: github.com/microsoft/perfview src/TraceEvent/EventPipe/NetTraceFormat_v5.md (it
  * describes this version); checked on streams of .NET 8 programs.
@@ -28,6 +29,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "source/host/shares.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +38,9 @@
 #define NETTRACE_OBJECT_MAX_BYTES ((size_t)4 << 20)   /* blocks of the runtime are under 1 MB */
 #define NETTRACE_METAS_MAX 65536u
 #define NETTRACE_METAS_MAX_BYTES ((size_t)16 << 20)
+#define NETTRACE_ALL_KINDS_MAX_BYTES ((size_t)32 << 20)     /* of all streams with shares */
+#define NETTRACE_ALL_PENDING_MAX_BYTES ((size_t)16 << 20)
+#define NETTRACE_REFUSED_MAX 4096u           /* kinds that exceed the share; more end the stream */
 #define NETTRACE_FIELDS_MAX 64u
 #define NETTRACE_THREADS_MAX 16384u          /* with a count of lost events */
 
@@ -73,7 +78,9 @@ struct nettrace_event {
 struct nettrace_facts {
 	bool known;                          /* the Trace object was read: utc to pointer_bytes */
 	bool ended;                          /* the end mark was read */
-	uint64_t lost;                       /* events, counted by gaps in the sequence numbers */
+	/* events: gaps in the sequence numbers, and those whose kind exceeded the share */
+	uint64_t lost;
+	uint32_t refused_kinds;              /* kinds of events that exceeded the share */
 	uint16_t utc[8];                     /* year, month, weekday, day, hour, minute, s, ms */
 	uint64_t ticks, ticks_per_sec;       /* the clock at that time; ticks_per_sec is not 0 */
 	uint32_t pid, ncpus, pointer_bytes;
@@ -86,6 +93,18 @@ struct nettrace;
 
 int nettrace_new(struct nettrace **out, struct err *err);
 void nettrace_free(struct nettrace *t);      /* NULL allowed */
+
+/* What the streams of all programs hold together: descriptions of events, and unread bytes. */
+struct nettrace_shares {
+	struct shares kinds, pending;
+};
+
+/*
+ * Before the first bytes: this stream, of a program of user `uid`, has a share. A kind of event
+ * that exceeds it is dropped with its events, which are counted; a block that exceeds it ends the
+ * stream (ERR_LIMIT). shares must outlive the stream.
+ */
+void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uint32_t uid);
 
 /* 0; ERR_FORMAT or ERR_LIMIT, on every later call too; ERR_MEMORY; or the result of `each`. */
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,

@@ -18,6 +18,8 @@ void nettrace_metas_free(struct nettrace_metas *m)
 		free(m->all[--m->n]);
 	free(m->all);
 	table_free(&m->by_number);
+	if (m->shares)
+		shares_hold(m->shares, &m->share, 0);
 }
 
 static bool same_number(const void *ctx, uint32_t value, const void *key)
@@ -131,7 +133,7 @@ static void take_tags(struct draft *d, struct nettrace_in *in)
 /* ---- one kind of event ----------------------------------------------------------------------- */
 
 /* One allocation: the meta, its fields, its texts. */
-static struct nettrace_meta *build_meta(const struct draft *d, size_t *nbytes)
+static struct nettrace_meta *build_meta(const struct draft *d, size_t nbytes)
 {
 	size_t nfields = d->meta.nfields * sizeof(struct nettrace_field);
 	struct nettrace_meta *meta;
@@ -139,8 +141,7 @@ static struct nettrace_meta *build_meta(const struct draft *d, size_t *nbytes)
 	char *texts;
 	uint32_t i;
 
-	*nbytes = sizeof(*meta) + nfields + d->texts.len;
-	meta = malloc(*nbytes);
+	meta = malloc(nbytes);
 	if (!meta)
 		return NULL;
 	*meta = d->meta;
@@ -156,14 +157,32 @@ static struct nettrace_meta *build_meta(const struct draft *d, size_t *nbytes)
 	return meta;
 }
 
+static size_t meta_bytes(const struct draft *d)
+{
+	return sizeof(struct nettrace_meta) + d->meta.nfields * sizeof(struct nettrace_field) +
+	       d->texts.len;
+}
+
+static int refuse_meta(struct nettrace_metas *m, struct err *err)
+{
+	if (++m->nrefused < NETTRACE_REFUSED_MAX)
+		return 0;
+	return err_set(err, ERR_LIMIT,
+		       "its kinds of events exceed its share of the memory for .NET programs");
+}
+
 static int add_meta(struct nettrace_metas *m, const struct draft *d, struct err *err)
 {
 	struct nettrace_meta *meta;
-	size_t nbytes;
+	size_t nbytes = meta_bytes(d);
 
-	meta = ARRAY_ROOM(m->all, m->room, m->n + 1) ? NULL : build_meta(d, &nbytes);
+	if (m->shares && !shares_take(m->shares, &m->share, nbytes + NETTRACE_ENTRY_BYTES))
+		return refuse_meta(m, err);
+	meta = ARRAY_ROOM(m->all, m->room, m->n + 1) ? NULL : build_meta(d, nbytes);
 	if (!meta || table_add(&m->by_number, hash_u64(meta->number), m->n)) {
 		free(meta);
+		if (m->shares)
+			shares_give_back(m->shares, &m->share, nbytes + NETTRACE_ENTRY_BYTES);
 		return err_memory(err, "for the kinds of events of a .NET program");
 	}
 	m->nbytes += nbytes;

@@ -31,14 +31,23 @@ static inline uint64_t in_number(struct nettrace_in *in, unsigned n)
 	return at ? le_sized(at, n) : 0;
 }
 
+/* With the ends of allocations, and of arrays and tables that double. */
+#define NETTRACE_ENTRY_BYTES 64u
+
 struct nettrace_metas {
 	struct nettrace_meta **all;
 	uint32_t n, room;
 	struct table by_number;
 	size_t nbytes;
+	uint32_t nrefused;                   /* kinds that exceeded the share */
+	struct shares *shares;               /* NULL = none */
+	struct share share;
 };
 
 void nettrace_metas_free(struct nettrace_metas *m);
 const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);
-/* Add a kind of event, from the payload of a metadata event; known kinds are not changed. */
+/*
+ * Add a kind of event, from the payload of a metadata event; known kinds are not changed. One that
+ * exceeds the share is counted and not added.
+ */
 int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t n, struct err *err);

@@ -39,6 +39,7 @@ struct dotnet_session {
 	int fd, stop_fd;
 	bool asks_map, map_done, stopping, failure_logged, settling;
 	uint64_t retry_ns, backoff_ns, deadline_ns, next_look_ns;
+	uint64_t over_backoff_ns;            /* after the last stream that exceeded its share */
 	struct buf out;
 	size_t sent;
 	unsigned char answer[DOTNET_ANSWER_MAX_BYTES];
@@ -136,6 +137,15 @@ static void give_up(struct dotnet_session *s, const char *why)
 	retry_later(s);
 }
 
+/* Keeps the number of its losses. */
+static void drop_stream(struct dotnet_session *s)
+{
+	s->lost = dotnet_session_lost(s);
+	s->lost_reported = 0;
+	nettrace_free(s->stream);
+	s->stream = NULL;
+}
+
 /* Not while events of the last stream are queued: that stream has their descriptions. */
 static bool may_request(const struct dotnet_session *s)
 {
@@ -148,8 +158,7 @@ static void start_request(struct dotnet_session *s)
 	if (!may_request(s))
 		return;
 	s->asks_map = s->request->perf_map && !s->map_done;
-	nettrace_free(s->stream);
-	s->stream = NULL;
+	drop_stream(s);
 	s->fd = connect_to(&s->socket);
 	if (s->fd < 0) {
 		retry_later(s);
@@ -205,11 +214,27 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 {
 	struct err err;
+	int rc = nettrace_feed(s->stream, bytes, n, queue_event, s, &err);
 
-	if (nettrace_feed(s->stream, bytes, n, queue_event, s, &err))
+	if (rc == ERR_LIMIT) {
+		/* Later each time: whoever floods gets little of our time. */
+		s->lost++;
+		s->over_backoff_ns = s->over_backoff_ns ? s->over_backoff_ns * 2 : RETRY_FIRST_NS;
+		if (s->over_backoff_ns > RETRY_LAST_NS)
+			s->over_backoff_ns = RETRY_LAST_NS;
+		s->backoff_ns = s->over_backoff_ns;
+	}
+	if (rc)
 		give_up(s, err.text);
 	else if (nettrace_facts(s->stream)->ended)
 		retry_later(s);
+	else if (nettrace_facts(s->stream)->refused_kinds && !s->failure_logged) {
+		log_line(s->log, LOG_WARN,
+			 ".NET program with pid %u: its kinds of events exceed its share of the "
+			 "memory for .NET programs; some of its events are dropped",
+			 s->socket.pid);
+		s->failure_logged = true;
+	}
 }
 
 static void read_answer(struct dotnet_session *s)
@@ -244,6 +269,8 @@ static void read_answer(struct dotnet_session *s)
 		give_up(s, err.text);
 		return;
 	}
+	if (s->request->shares)
+		nettrace_use_shares(s->stream, s->request->shares, s->socket.uid);
 	s->session = answer.value;
 	s->state = STREAMING;
 	s->lost_reported = 0;
@@ -322,6 +349,8 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 			s->state = GONE;
 		}
 	}
+	if (s->state == IDLE && s->stream && !s->nheld)
+		drop_stream(s);
 	if (s->state == IDLE && now_ns >= s->retry_ns)
 		start_request(s);
 }

@@ -26,6 +26,7 @@ struct dotnet_request {
 	uint32_t n;
 	bool perf_map;                       /* also its map of compiled code, once */
 	uint64_t settle_ns;                  /* wait this long after a program was found */
+	struct nettrace_shares *shares;      /* of the sessions' memory; NULL = no limit */
 };
 
 struct dotnet_session;

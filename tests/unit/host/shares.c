@@ -1,4 +1,4 @@
-/* A total of 80: a user may hold 40, a program 10, users but root and our own (1000) together 60. */
+/* Of 80 in all: a user may hold 40, a program 10, users but root and our own (1000) together 60. */
 #include "source/host/shares.h"
 #include "tests/support/test.h"
 
