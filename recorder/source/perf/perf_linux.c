@@ -78,14 +78,25 @@ static void put_with_stack(struct perf_source *s, struct event *e)
 	queue_put(s->cfg.queue, e);
 }
 
-/* returns  false when its unwind tables are still being loaded and it may wait for them */
+static bool is_reading(struct perf_source *s, const struct perf_record *r)
+{
+	return r->tid != UINT32_MAX && perf_state_reading(s->state, r->pid, r->tid, r->time_ns);
+}
+
+/*
+ * returns  false when its process is still being read, or its unwind tables are being loaded, and
+ *          it may wait for them
+ */
 static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
 {
 	const struct perf_record *r = &ring->record;
-	struct perf_thread *thread = thread_of(s, r);
+	struct perf_thread *thread;
 	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
 			  .stream = STREAM_CPU, .stack = STACK_NONE};
 
+	if (may_wait && is_reading(s, r))
+		return false;
+	thread = thread_of(s, r);
 	if (thread && thread->process->skipped)
 		return true;
 	perf_walk(&s->walker, ring, thread);
@@ -105,10 +116,13 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool
 static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
 {
 	const struct perf_record *r = &ring->record;
-	struct perf_thread *thread = thread_of(s, r);
 	struct probe *probe = probes_find(s->cpus.probes, r->u.sample.id);
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
+	struct perf_thread *thread;
 
+	if (may_wait && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r))
+		return false;
+	thread = thread_of(s, r);
 	if (!probe ||
 	    (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
 		return true;
@@ -354,7 +368,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 		probes_look(s->cpus.probes, now_ns);
 	if (s->rescan) {
 		s->rescan = false;
-		perf_state_scan(s->state, s->delivered_ns, NULL);
+		perf_state_rescan(s->state, s->delivered_ns);
 	}
 }
 
@@ -387,6 +401,7 @@ static int perf_run(struct source *source, struct err *err)
 		deliver(s, until_ns, now);
 		waits = s->delivered_ns < until_ns;
 		follow_level(s);
+		perf_state_look(s->state, s->delivered_ns);
 		perf_state_expire(s->state, s->delivered_ns);
 		check_each_second(s, now);   /* puts events, so it comes before the watermark */
 		queue_watermark(s->cfg.queue, s->delivered_ns);

@@ -1,163 +1,93 @@
 /*
- * Reads the processes, threads and mappings that already exist from /proc (proc(5)): at the start,
- * and again after side-band records were lost.
+ * The processes, threads and mappings that already exist, from /proc (proc(5)): at the start, again
+ * after side-band records were lost, and of a process that no record has told of.
+ *
+ * The source's thread reads none of them itself: it asks for snapshots (snapshot_linux.h), which
+ * jobs of a pool make, and applies those that are done. A job that is stuck is applied as far as it
+ * came, and the device whose file it was opening is left alone.
  */
 #include "base/array.h"
+#include "base/log.h"
 #include "base/os.h"
-#include "base/table.h"
 #include "source/host/proc_pid_linux.h"
+#include "source/perf/snapshot_linux.h"
 #include "source/perf/state_linux.h"
-#include "symbol/elf.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#define PROC_FILE_MAX_BYTES ((size_t)16 << 20)   /* /proc/PID/maps of 60,000 mappings is 6 MB */
 #define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
+#define REQUESTS_MAX 64u
+#define OF_ALL_MAX 16u                           /* of them, for a scan of all processes */
+#define ANSWER_NS (2 * NS_PER_MS)                /* to wait for one process: it takes 0.1 ms */
+#define LOOK_NS (100 * NS_PER_MS)
+#define HUNG_NS (60 * NS_PER_SEC)                /* a device that did not answer is left alone */
+#define READ_AGAIN_MAX 3u                        /* a process that changes while it is read */
 
-/* ---- build ids of mapped files: a file is the same object before and after the start --------- */
-
-struct known_file {
-	uint64_t dev, ino;
-	uint8_t build_id_bytes;
-	uint8_t build_id[BUILD_ID_MAX];
+struct request {
+	struct snapshot *snapshot;           /* NULL = this place is free */
+	uint64_t changed_ns;                 /* of the newest record that may not be in it */
+	unsigned again;
+	bool stuck;                          /* applied already, as far as it came */
+	bool device_hangs;
+	uint64_t device;                     /* that is left alone until the job is done */
 };
 
-struct scan {
+struct perf_scan {
 	struct perf_state *state;
+	struct log *log;
 	bool build_ids;
-	struct known_file *files;
-	uint32_t nfiles, room;
-	struct table index;
+	struct pool *pool;
+	struct snapshot_files *files;
+	struct request requests[REQUESTS_MAX];
+	uint32_t nrequests;
+	uint32_t *pids, npids, at, room;     /* of a scan of all; those before `at` are asked for */
+	bool slow;                           /* the last one waited for was not answered in time */
+	bool process_logged;
+	uint64_t look_ns;
 };
 
-static bool file_same(const void *ctx, uint32_t value, const void *key)
+/* ---- applying -------------------------------------------------------------------------------- */
+
+static void apply_mapping(struct perf_scan *scan, struct perf_process *p, const struct snapshot *n,
+			  const struct snapshot_mapping *m)
 {
-	const struct scan *scan = ctx;
-	const struct known_file *k = key;
-
-	return scan->files[value].dev == k->dev && scan->files[value].ino == k->ino;
-}
-
-static void read_build_id(uint32_t pid, const char *path, struct known_file *file)
-{
-	struct os_file_info info;
-	struct os_file *f = NULL;
-	struct elf_head *head = NULL;
-	struct buf name = {0};
-	struct bytes bytes;
-
-	buf_printf(&name, "/proc/%u/root%s", pid, path);
-	if (os_open(buf_text(&name), OS_READ_PLAIN, &f, NULL) == 0 &&
-	    os_file_info(f, &info, NULL) == 0 && info.ino == file->ino) {
-		head = malloc(sizeof(*head));
-		bytes = bytes_of_file(f, info.size_bytes);
-		if (head && elf_head_read(&bytes, head, NULL) == 0) {
-			file->build_id_bytes = head->build_id_bytes;
-			memcpy(file->build_id, head->build_id, head->build_id_bytes);
-		}
-	}
-	free(head);
-	os_close(f);
-	buf_free(&name);
-}
-
-static void add_build_id(struct scan *scan, uint32_t pid, struct object_key *key)
-{
-	struct known_file file = {.dev = key->dev, .ino = key->ino};
-	uint64_t hash = hash_pair(file.dev, file.ino);
-	uint32_t at = table_find(&scan->index, hash, file_same, scan, &file);
-
-	if (at != TABLE_NONE) {
-		file = scan->files[at];
-	} else {
-		read_build_id(pid, key->path, &file);
-		if (!ARRAY_ROOM(scan->files, scan->room, scan->nfiles + 1) &&
-		    !table_add(&scan->index, hash, scan->nfiles))
-			scan->files[scan->nfiles++] = file;
-	}
-	key->build_id_bytes = file.build_id_bytes;
-	memcpy(key->build_id, file.build_id, BUILD_ID_MAX);
-}
-
-/* ---- one process ----------------------------------------------------------------------------- */
-
-/* start-end perms pgoff major:minor inode path */
-static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
-{
+	const struct snapshot_file *file = m->file == SNAPSHOT_NO_FILE ? NULL : &n->files[m->file];
 	struct object_key key = {0};
-	uint64_t start, end, pgoff, ino;
-	unsigned major, minor;
-	char perms[8];
-	char *path;
-	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
-		   &end, perms, &pgoff, &major, &minor, &ino, &at) != 7 ||
-	    perms[2] != 'x')
-		return;
-	path = line + at;
-	maps_unescape(path);
-	path[perf_path_length(path)] = '\0';
-	perf_mapping_kind(path[0] ? perf_mapping_path(path, start) : "//anon", p, &key);
-	if (key.kind == OBJECT_ELF && key.path[0] == '/') {
-		key.dev = makedev(major, minor);
-		key.ino = ino;
-		if (scan->build_ids)
-			add_build_id(scan, p->pid, &key);
+	perf_mapping_kind(m->path, p, &key);
+	if (key.kind == OBJECT_ELF && file) {
+		key.dev = file->dev;
+		key.ino = file->ino;
 	}
-	perf_state_map(scan->state, p, &key, start, end, pgoff);
+	if (key.kind == OBJECT_ELF && file &&
+	    atomic_load_explicit(&file->known, memory_order_acquire)) {
+		key.build_id_bytes = file->build_id_bytes;
+		memcpy(key.build_id, file->build_id, BUILD_ID_MAX);
+	}
+	perf_state_map(scan->state, p, &key, m->start, m->end, m->pgoff);
 }
 
 /* Replaces what was known of the process, because records may have been lost. */
-static void read_maps(struct scan *scan, struct perf_process *p)
+static void apply_maps(struct perf_scan *scan, struct perf_process *p, const struct snapshot *n)
 {
-	struct buf text = {0};
-	char *line, *next;
+	uint32_t i;
 
-	proc_pid_load(p->pid, "maps", PROC_FILE_MAX_BYTES, &text);
-	if (text.len && perf_state_clear_maps(scan->state, p) == 0)
-		for (line = text.data; (next = strchr(line, '\n')) != NULL; line = next + 1) {
-			*next = '\0';
-			read_mapping(scan, p, line);
-		}
-	buf_free(&text);
-}
-
-struct task_list {
-	struct perf_state *state;
-	struct perf_process *process;
-	bool leader_ended;
-};
-
-/* Skip a leader that ended before its threads: its exit record is past. */
-static bool read_thread(void *ctx, uint32_t tid)
-{
-	const struct task_list *l = ctx;
-	struct perf_thread *t = NULL;
-	struct buf comm = {0};
-	char name[32];
-
-	if (!l->leader_ended || tid != l->process->pid)
-		t = perf_state_add_thread(l->state, l->process, tid);
-	snprintf(name, sizeof(name), "task/%u/comm", tid);
-	if (t && proc_pid_load(l->process->pid, name, 256, &comm) && comm.len) {
-		comm.data[strcspn(comm.data, "\n")] = '\0';
-		thread_set_name(t->thread, comm.data);
-	}
-	buf_free(&comm);
-	return true;
+	if (!n->maps_read || perf_state_clear_maps(scan->state, p))
+		return;
+	for (i = 0; i < n->nmappings; i++)
+		apply_mapping(scan, p, n, &n->mappings[i]);
 }
 
 /* The process has another name already: its exec record was lost. */
-static void read_exe(struct scan *scan, struct perf_process *p, const char *comm)
+static void apply_exe(struct perf_scan *scan, struct perf_process *p, const struct snapshot *n)
 {
-	char target[4096];
+	char *target = n->exe;
 
-	if (!proc_pid_exe(p->pid, target, sizeof(target)))
+	if (!target)
 		return;
 	target[perf_path_length(target)] = '\0';
 	if (strncmp(target, "/memfd:", 7) == 0) {
@@ -165,70 +95,305 @@ static void read_exe(struct scan *scan, struct perf_process *p, const char *comm
 		return;
 	}
 	if (p->exe_known && !process_exe_is(p->process, target))
-		perf_state_exec(scan->state, p, p->pid, comm);
+		perf_state_exec(scan->state, p, p->pid, n->stat.comm);
 	if (!p->exe_known)
 		perf_state_exe(scan->state, p, target);
 }
 
-static int scan_process(struct scan *scan, uint32_t pid)
+/* Its exit record may be past already. */
+static bool is_gone(uint32_t pid, uint32_t tid)
 {
-	struct task_list tasks = {.state = scan->state};
-	struct perf_process *p;
-	struct proc_stat stat;
-	uint64_t start_ns;
-	char path[32];
+	return syscall(SYS_tgkill, (int)pid, (int)tid, 0) < 0 && errno == ESRCH;
+}
 
-	if (!proc_pid_stat(pid, &stat, &start_ns))
+/* Skips a leader that ended before its threads: its exit record is past. */
+static void apply_tasks(struct perf_scan *scan, struct perf_process *p, const struct snapshot *n,
+			bool leader_ended)
+{
+	uint32_t i;
+
+	for (i = 0; i < n->ntasks; i++) {
+		const struct snapshot_task *task = &n->tasks[i];
+		struct perf_thread *t = NULL;
+
+		if ((!leader_ended || task->tid != p->pid) && !is_gone(p->pid, task->tid))
+			t = perf_state_add_thread(scan->state, p, task->tid);
+		if (t && task->comm[0])
+			thread_set_name(t->thread, task->comm);
+	}
+}
+
+/* with_maps: false = they may be older than what is known. returns  0 when it is known now */
+static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_maps)
+{
+	bool leader_ended = n->stat.state == 'Z' || n->stat.state == 'X';
+	struct perf_process *p;
+
+	if (!n->found || is_gone(n->pid, n->pid))
 		return ERR_NOT_FOUND;
-	tasks.leader_ended = stat.state == 'Z' || stat.state == 'X';
-	p = perf_state_find(scan->state, pid);
+	p = perf_state_find(scan->state, n->pid);
 	if (!p)
-		p = perf_state_add_process(scan->state, pid, stat.parent_pid, start_ns, stat.comm);
+		p = perf_state_add_process(scan->state, n->pid, n->stat.parent_pid, n->start_ns,
+					   n->stat.comm);
 	if (!p)
 		return ERR_LIMIT;
-	p->kernel = (stat.flags & KERNEL_THREAD_FLAG) != 0;
-	if (!p->kernel && !tasks.leader_ended) {
-		read_exe(scan, p, stat.comm);
-		read_maps(scan, p);
+	p->kernel = (n->stat.flags & KERNEL_THREAD_FLAG) != 0;
+	if (!p->kernel && !leader_ended && with_maps) {
+		apply_exe(scan, p, n);
+		apply_maps(scan, p, n);
 	}
-	tasks.process = p;
-	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	proc_each(path, read_thread, &tasks);
-	if (!p->nthreads && !tasks.leader_ended)
-		perf_state_add_thread(scan->state, p, pid);
+	apply_tasks(scan, p, n, leader_ended);
+	if (!p->nthreads && !leader_ended)
+		perf_state_add_thread(scan->state, p, n->pid);
 	if (p->nthreads)
 		return 0;
 	perf_state_tidy(scan->state, p);
 	return ERR_NOT_FOUND;
 }
 
-static void scan_end(struct scan *scan)
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static struct request *find(struct perf_scan *scan, uint32_t pid)
 {
-	free(scan->files);
-	table_free(&scan->index);
+	uint32_t i;
+
+	for (i = 0; i < REQUESTS_MAX && scan->nrequests; i++)
+		if (scan->requests[i].snapshot && scan->requests[i].snapshot->pid == pid)
+			return &scan->requests[i];
+	return NULL;
 }
 
-int perf_scan_process(struct perf_state *s, uint32_t pid, bool build_ids)
+/* NULL: no room, or no memory */
+static struct request *put(struct perf_scan *scan, uint32_t pid)
 {
-	struct scan scan = {.state = s, .build_ids = build_ids};
-	int rc = scan_process(&scan, pid);
+	uint32_t i = 0;
 
-	scan_end(&scan);
-	return rc;
+	while (i < REQUESTS_MAX && scan->requests[i].snapshot)
+		i++;
+	if (i == REQUESTS_MAX)
+		return NULL;
+	if (!scan->nrequests)
+		snapshot_files_forget(scan->files);
+	scan->requests[i] = (struct request){
+		.snapshot = snapshot_new(scan->files, pid, scan->build_ids)};
+	if (!scan->requests[i].snapshot)
+		return NULL;
+	scan->nrequests++;
+	pool_put(scan->pool, &scan->requests[i].snapshot->job);
+	return &scan->requests[i];
 }
 
-static bool scan_one(void *ctx, uint32_t pid)
+static void drop(struct perf_scan *scan, struct request *r)
 {
-	scan_process(ctx, pid);
+	job_drop(&r->snapshot->job);
+	r->snapshot = NULL;
+	scan->nrequests--;
+}
+
+/* The process has changed since it was read. returns  whether it is read once more */
+static bool read_again(struct perf_scan *scan, struct request *r)
+{
+	struct snapshot *fresh;
+
+	if (r->changed_ns < r->snapshot->read_ns || r->again >= READ_AGAIN_MAX)
+		return false;
+	fresh = snapshot_new(scan->files, r->snapshot->pid, scan->build_ids);
+	if (!fresh)
+		return false;
+	job_drop(&r->snapshot->job);
+	r->snapshot = fresh;
+	r->changed_ns = 0;
+	r->again++;
+	pool_put(scan->pool, &fresh->job);
 	return true;
 }
 
-int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err)
+/* A request whose job is done. returns  as apply(); ERR_BUSY when it is read once more */
+static int take(struct perf_scan *scan, struct request *r)
 {
-	struct scan scan = {.state = s, .build_ids = build_ids};
+	int rc = 0;
 
-	if (!proc_each("/proc", scan_one, &scan))
+	scan->slow = false;
+	if (r->device_hangs) {               /* it answers again; perhaps with an error */
+		snapshot_files_hang(scan->files, r->device, os_now_ns() + HUNG_NS);
+	} else {
+		r->stuck = false;
+		if (read_again(scan, r))
+			return ERR_BUSY;
+		rc = apply(scan, r->snapshot, r->changed_ns < r->snapshot->read_ns);
+	}
+	drop(scan, r);
+	return rc;
+}
+
+/* The device is left alone until the job comes back. */
+static void take_stuck(struct perf_scan *scan, struct request *r)
+{
+	const struct snapshot_file *file = snapshot_opening(r->snapshot);
+
+	r->stuck = true;
+	r->device_hangs = file != NULL;
+	r->device = file ? file->dev : 0;
+	if (file && snapshot_files_hang(scan->files, file->dev, UINT64_MAX))
+		log_line(scan->log, LOG_WARN,
+			 "the file system of %s, a program or library of process %u, does not "
+			 "answer: its files are left alone", file->path, r->snapshot->pid);
+	if (!file && !scan->process_logged)
+		log_line(scan->log, LOG_WARN,
+			 "process %u does not answer (the kernel holds it?): its name and mappings "
+			 "are not known", r->snapshot->pid);
+	scan->process_logged |= !file;
+	if (snapshot_is_read(r->snapshot))
+		apply(scan, r->snapshot, r->changed_ns < r->snapshot->read_ns);
+}
+
+/* ---- a scan of all --------------------------------------------------------------------------- */
+
+static bool add_pid(void *ctx, uint32_t pid)
+{
+	struct perf_scan *scan = ctx;
+
+	if (!ARRAY_ROOM(scan->pids, scan->room, scan->npids + 1))
+		scan->pids[scan->npids++] = pid;
+	return true;
+}
+
+int perf_scan_all(struct perf_scan *scan, struct err *err)
+{
+	uint32_t i;
+
+	scan->npids = scan->at = 0;
+	if (!proc_each("/proc", add_pid, scan))
 		return err_os(err, "cannot read /proc, so processes have no names");
-	scan_end(&scan);
+	for (i = 0; i < REQUESTS_MAX; i++)           /* records of theirs may be lost, too */
+		scan->requests[i].changed_ns = os_now_ns();
 	return 0;
+}
+
+static void ask_for_more(struct perf_scan *scan)
+{
+	for (; scan->at < scan->npids && scan->nrequests < OF_ALL_MAX; scan->at++)
+		if (!find(scan, scan->pids[scan->at]))
+			put(scan, scan->pids[scan->at]);
+}
+
+static void look_for_stuck(struct perf_scan *scan)
+{
+	uint64_t now_ns = os_now_ns();
+	const struct job *job;
+	uint32_t i;
+
+	if (now_ns < scan->look_ns + LOOK_NS)
+		return;
+	scan->look_ns = now_ns;
+	while ((job = pool_look(scan->pool, now_ns)) != NULL)
+		for (i = 0; i < REQUESTS_MAX; i++)
+			if (scan->requests[i].snapshot && &scan->requests[i].snapshot->job == job)
+				take_stuck(scan, &scan->requests[i]);
+}
+
+void perf_scan_look(struct perf_scan *scan)
+{
+	uint32_t i;
+
+	ask_for_more(scan);
+	if (!scan->nrequests)
+		return;
+	for (i = 0; i < REQUESTS_MAX; i++) {
+		struct request *r = &scan->requests[i];
+
+		if (r->snapshot && job_done(&r->snapshot->job))
+			take(scan, r);
+	}
+	look_for_stuck(scan);
+	ask_for_more(scan);
+}
+
+/* One that is not stuck; NULL = there is none. */
+static const struct snapshot *awaited(const struct perf_scan *scan)
+{
+	uint32_t i;
+
+	for (i = 0; i < REQUESTS_MAX; i++)
+		if (scan->requests[i].snapshot && !scan->requests[i].stuck)
+			return scan->requests[i].snapshot;
+	return NULL;
+}
+
+void perf_scan_wait(struct perf_scan *scan, uint64_t timeout_ns)
+{
+	uint64_t until_ns = os_now_ns() + timeout_ns;
+	const struct snapshot *n;
+
+	for (;;) {
+		perf_scan_look(scan);
+		n = awaited(scan);
+		if (!n || os_now_ns() >= until_ns)
+			return;
+		pool_wait(scan->pool, &n->job, LOOK_NS);
+	}
+}
+
+/* ---- one process ----------------------------------------------------------------------------- */
+
+int perf_scan_process(struct perf_scan *scan, uint32_t pid)
+{
+	struct request *r = find(scan, pid);
+
+	if (pid == 0 || pid == UINT32_MAX || (r && r->stuck))
+		return ERR_NOT_FOUND;
+	if (!r) {
+		r = put(scan, pid);
+		if (!r)
+			return ERR_LIMIT;
+		if (!scan->slow && !pool_wait(scan->pool, &r->snapshot->job, ANSWER_NS))
+			scan->slow = true;
+	}
+	return job_done(&r->snapshot->job) ? take(scan, r) : ERR_BUSY;
+}
+
+void perf_scan_note(struct perf_scan *scan, uint32_t pid, uint64_t time_ns)
+{
+	struct request *r = scan->nrequests ? find(scan, pid) : NULL;
+
+	if (r)
+		r->changed_ns = time_ns;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int perf_scan_new(struct perf_state *state, struct log *log, bool build_ids,
+		  struct perf_scan **out, struct err *err)
+{
+	struct perf_scan *scan = calloc(1, sizeof(*scan));
+	int rc;
+
+	if (!scan)
+		return err_memory(err, "for reading /proc");
+	scan->state = state;
+	scan->log = log;
+	scan->build_ids = build_ids;
+	scan->files = snapshot_files_new();
+	rc = scan->files ? pool_new("proc", 1, OS_PRIORITY_HIGH, &scan->pool, err)
+			 : err_memory(err, "for reading /proc");
+	if (rc)
+		perf_scan_free(scan);
+	else
+		*out = scan;
+	return rc;
+}
+
+void perf_scan_free(struct perf_scan *scan)
+{
+	uint32_t i;
+
+	if (!scan)
+		return;
+	for (i = 0; i < REQUESTS_MAX; i++)
+		if (scan->requests[i].snapshot)
+			drop(scan, &scan->requests[i]);
+	pool_free(scan->pool);
+	snapshot_files_drop(scan->files);
+	free(scan->pids);
+	free(scan);
 }

@@ -36,6 +36,7 @@ struct perf_state {
 	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
 	uint32_t exited_first, exited_count, exited_capacity;
+	struct perf_scan *scan;
 };
 
 /* ---- lookups --------------------------------------------------------------------------------- */
@@ -347,7 +348,7 @@ static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
 {
 	struct perf_process *p = perf_state_find(s, pid);
 
-	if (!p && perf_scan_process(s, pid, s->cfg.build_ids) == 0)
+	if (!p && perf_scan_process(s->scan, pid) == 0)
 		p = perf_state_find(s, pid);
 	return p;
 }
@@ -360,7 +361,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	const char *cmdline = parent ? atomic_load(&parent->process->cmdline) : NULL;
 
 	if (!parent) {
-		perf_scan_process(s, child->pid, s->cfg.build_ids);
+		perf_scan_process(s->scan, child->pid);
 		return;
 	}
 	maps_free(child->maps, r->time_ns);
@@ -504,6 +505,8 @@ static void thread_exits(struct perf_state *s, struct perf_thread *t)
 void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 {
 	s->now_ns = r->time_ns;
+	if (r->kind != PERF_KIND_FORK && (r->kind != PERF_KIND_EXIT || r->tid == r->pid))
+		perf_scan_note(s->scan, r->pid, r->time_ns);
 	switch (r->kind) {
 	case PERF_KIND_FORK:
 		on_fork(s, r);
@@ -548,6 +551,15 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 static const char *pid_comm(uint32_t pid)
 {
 	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
+}
+
+bool perf_state_reading(struct perf_state *s, uint32_t pid, uint32_t tid, uint64_t now_ns)
+{
+	const struct perf_thread *t = perf_state_find_thread(s, tid);
+
+	s->now_ns = now_ns;
+	return !(t && t->process->pid == pid) && !perf_state_find(s, pid) &&
+	       perf_scan_process(s->scan, pid) == ERR_BUSY;
 }
 
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
@@ -608,6 +620,10 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	read_kernel_build_id(&kernel);
 	s->kernel = objects_get(cfg->frames, &kernel, 0);
 	s->kernel_symbols = kernel_symbols_new(cfg->frames, cfg->log);
+	if (perf_scan_new(s, cfg->log, cfg->build_ids, &s->scan, err)) {
+		perf_state_free(s);
+		return ERR_MEMORY;
+	}
 	if (!s->kernel || !s->kernel_symbols ||
 	    slots_init(&s->processes, sizeof(struct perf_process), PROCESSES_MAX) ||
 	    slots_init(&s->threads, sizeof(struct perf_thread), THREADS_MAX)) {
@@ -628,6 +644,7 @@ void perf_state_free(struct perf_state *s)
 
 	if (!s)
 		return;
+	perf_scan_free(s->scan);
 	for (i = 0; i < s->by_pid.nslots; i++) {
 		uint32_t number = s->by_pid.slots[i].value;
 		struct perf_process *p =
@@ -682,10 +699,30 @@ static void rescan_kernel_symbols(struct perf_state *s)
 	buf_free(&text);
 }
 
-int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
+static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
 	rescan_kernel_symbols(s);
-	return perf_scan_all(s, s->cfg.build_ids, err);
+	return perf_scan_all(s->scan, err);
+}
+
+int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
+{
+	int rc = begin_scan(s, now_ns, err);
+
+	if (!rc)
+		perf_scan_wait(s->scan, PERF_SCAN_NS);
+	return rc;
+}
+
+void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
+{
+	begin_scan(s, now_ns, NULL);
+}
+
+void perf_state_look(struct perf_state *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
+	perf_scan_look(s->scan);
 }

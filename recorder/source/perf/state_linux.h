@@ -53,15 +53,27 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 void perf_state_free(struct perf_state *s);
 
 /*
- * Read everything that runs now from /proc; also after side-band records were lost.
+ * Read everything that runs now from /proc, for PERF_SCAN_NS at most; perf_state_look() takes what
+ * has not come by then.
  *
  * now_ns   the time of its events, up to which all other events are in the queue already; the
  *          newest record's time is used when that is later
  */
+#define PERF_SCAN_NS (5 * NS_PER_SEC / 2)
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err);
+/* The same after side-band records were lost, without waiting. */
+void perf_state_rescan(struct perf_state *s, uint64_t now_ns);
+/* Take what was read meanwhile; call it often. now_ns as above. */
+void perf_state_look(struct perf_state *s, uint64_t now_ns);
 
 /* One side-band record, in time order. */
 void perf_state_feed(struct perf_state *s, const struct perf_record *r);
+
+/*
+ * Whether a sample's process is not known and is being read from /proc, which takes 0.1 ms unless
+ * something hangs.
+ */
+bool perf_state_reading(struct perf_state *s, uint32_t pid, uint32_t tid, uint64_t now_ns);
 
 /* The thread of a sample, read from /proc when unknown; NULL when it cannot be found. */
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
@@ -106,9 +118,22 @@ int perf_state_exec(struct perf_state *s, struct perf_process *process, uint32_t
 void perf_state_tidy(struct perf_state *s, struct perf_process *process);
 void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path);
 
-/* Read one process, or all of them, with their mappings from /proc. */
-int perf_scan_process(struct perf_state *s, uint32_t pid, bool build_ids);
-int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err);
+/* Reads /proc: scan_linux.c. */
+struct perf_scan;
+
+int perf_scan_new(struct perf_state *state, struct log *log, bool build_ids,
+		  struct perf_scan **out, struct err *err);
+void perf_scan_free(struct perf_scan *scan);         /* NULL allowed */
+/* Begin to read all processes. */
+int perf_scan_all(struct perf_scan *scan, struct err *err);
+/* Apply what has been read, and go on. */
+void perf_scan_look(struct perf_scan *scan);
+/* The same until everything is read, or nothing more comes; timeout_ns at most. */
+void perf_scan_wait(struct perf_scan *scan, uint64_t timeout_ns);
+/* returns  0 = applied; ERR_BUSY = it is being read; ERR_NOT_FOUND, ERR_LIMIT */
+int perf_scan_process(struct perf_scan *scan, uint32_t pid);
+/* A record tells of a change of the process. */
+void perf_scan_note(struct perf_scan *scan, uint32_t pid, uint64_t time_ns);
 
 /* Length of a path without the " (deleted)" that the kernel appends for deleted files. */
 size_t perf_path_length(const char *path);

@@ -577,7 +577,7 @@ TEST(scan_passes_over_a_zombie)
 		_exit(0);
 	assert_true(pid > 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
-	assert_int_not_equal(perf_scan_process(state_of, (uint32_t)pid, false), 0);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
 	assert_null(perf_state_find(state_of, (uint32_t)pid));
 	waitpid(pid, NULL, 0);
 }

@@ -1,0 +1,320 @@
+#include "source/perf/snapshot_linux.h"
+
+#include "base/array.h"
+#include "base/os.h"
+#include "base/table.h"
+#include "source/host/proc_pid_linux.h"
+#include "source/perf/state_linux.h"
+#include "symbol/elf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#define PROC_FILE_MAX_BYTES ((size_t)16 << 20)   /* /proc/PID/maps of 60,000 mappings is 6 MB */
+#define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
+#define HUNG_MAX 8u                              /* devices */
+
+/* ---- files: one is the same object before and after the start -------------------------------- */
+
+struct known_file {
+	uint64_t dev, ino;
+	uint8_t build_id_bytes;
+	uint8_t build_id[BUILD_ID_MAX];
+};
+
+struct hung_device {
+	uint64_t dev, until_ns;
+};
+
+struct snapshot_files {
+	_Atomic uint32_t users;
+	struct os_mutex *lock;               /* guards what follows */
+	struct known_file *files;
+	uint32_t nfiles, room;
+	struct table index;
+	struct hung_device hung[HUNG_MAX];
+};
+
+struct snapshot_files *snapshot_files_new(void)
+{
+	struct snapshot_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->lock = os_mutex_new();
+	if (!f->lock) {
+		free(f);
+		return NULL;
+	}
+	atomic_store(&f->users, 1);
+	return f;
+}
+
+void snapshot_files_drop(struct snapshot_files *f)
+{
+	if (!f || atomic_fetch_sub(&f->users, 1) != 1)
+		return;
+	os_mutex_free(f->lock);
+	free(f->files);
+	table_free(&f->index);
+	free(f);
+}
+
+void snapshot_files_forget(struct snapshot_files *f)
+{
+	os_mutex_lock(f->lock);
+	free(f->files);
+	table_free(&f->index);
+	f->files = NULL;
+	f->nfiles = f->room = 0;
+	f->index = (struct table){0};
+	os_mutex_unlock(f->lock);
+}
+
+bool snapshot_files_hang(struct snapshot_files *f, uint64_t dev, uint64_t until_ns)
+{
+	struct hung_device *at = NULL;
+	uint64_t now_ns = os_now_ns();
+	bool fresh = true;
+	uint32_t i;
+
+	os_mutex_lock(f->lock);
+	for (i = 0; i < HUNG_MAX; i++) {
+		if (f->hung[i].until_ns > now_ns && f->hung[i].dev == dev) {
+			at = &f->hung[i];
+			fresh = false;
+			break;
+		}
+		if (f->hung[i].until_ns <= now_ns)
+			at = &f->hung[i];
+	}
+	if (at)
+		*at = (struct hung_device){.dev = dev, .until_ns = until_ns};
+	os_mutex_unlock(f->lock);
+	return fresh;
+}
+
+static bool file_same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct snapshot_files *f = ctx;
+	const struct snapshot_file *k = key;
+
+	return f->files[value].dev == k->dev && f->files[value].ino == k->ino;
+}
+
+/* returns  whether the file need not be opened, or must not be */
+static bool ask(struct snapshot_files *f, struct snapshot_file *file)
+{
+	uint64_t now_ns = os_now_ns();
+	bool found;
+	uint32_t i, at;
+
+	os_mutex_lock(f->lock);
+	at = table_find(&f->index, hash_pair(file->dev, file->ino), file_same, f, file);
+	found = at != TABLE_NONE;
+	if (found) {
+		file->build_id_bytes = f->files[at].build_id_bytes;
+		memcpy(file->build_id, f->files[at].build_id, BUILD_ID_MAX);
+	}
+	for (i = 0; !found && i < HUNG_MAX; i++)
+		found = f->hung[i].dev == file->dev && f->hung[i].until_ns > now_ns;
+	os_mutex_unlock(f->lock);
+	return found;
+}
+
+static void tell(struct snapshot_files *f, const struct snapshot_file *file)
+{
+	uint64_t hash = hash_pair(file->dev, file->ino);
+	struct known_file *known;
+
+	os_mutex_lock(f->lock);
+	if (table_find(&f->index, hash, file_same, f, file) == TABLE_NONE &&
+	    !ARRAY_ROOM(f->files, f->room, f->nfiles + 1) &&
+	    !table_add(&f->index, hash, f->nfiles)) {
+		known = &f->files[f->nfiles++];
+		*known = (struct known_file){.dev = file->dev, .ino = file->ino,
+					     .build_id_bytes = file->build_id_bytes};
+		memcpy(known->build_id, file->build_id, BUILD_ID_MAX);
+	}
+	os_mutex_unlock(f->lock);
+}
+
+static void read_build_id(uint32_t pid, struct snapshot_file *file)
+{
+	struct os_file_info info;
+	struct os_file *f = NULL;
+	struct elf_head *head = NULL;
+	struct buf name = {0};
+	struct bytes bytes;
+
+	buf_printf(&name, "/proc/%u/root%s", pid, file->path);
+	if (os_open(buf_text(&name), OS_READ_PLAIN, &f, NULL) == 0 &&
+	    os_file_info(f, &info, NULL) == 0 && info.ino == file->ino) {
+		head = malloc(sizeof(*head));
+		bytes = bytes_of_file(f, info.size_bytes);
+		if (head && elf_head_read(&bytes, head, NULL) == 0) {
+			file->build_id_bytes = head->build_id_bytes;
+			memcpy(file->build_id, head->build_id, head->build_id_bytes);
+		}
+	}
+	free(head);
+	os_close(f);
+	buf_free(&name);
+}
+
+/* ---- one process ----------------------------------------------------------------------------- */
+
+/* returns  its number; SNAPSHOT_NO_FILE without memory */
+static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uint64_t ino)
+{
+	struct snapshot_file *file = s->nfiles ? &s->files[s->nfiles - 1] : NULL;
+
+	if (file && file->dev == dev && file->ino == ino)
+		return s->nfiles - 1;
+	if (ARRAY_ROOM(s->files, s->files_room, s->nfiles + 1))
+		return SNAPSHOT_NO_FILE;
+	file = &s->files[s->nfiles];
+	*file = (struct snapshot_file){.path = path, .dev = dev, .ino = ino};
+	return s->nfiles++;
+}
+
+/* start-end perms pgoff major:minor inode path. returns  false without memory */
+static bool read_mapping(struct snapshot *s, char *line)
+{
+	static const struct perf_process nobody;
+	struct snapshot_mapping m = {.file = SNAPSHOT_NO_FILE};
+	struct object_key key = {0};
+	uint64_t ino;
+	unsigned major, minor;
+	char perms[8];
+	char *path;
+	int at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &m.start,
+		   &m.end, perms, &m.pgoff, &major, &minor, &ino, &at) != 7 ||
+	    perms[2] != 'x')
+		return true;
+	path = line + at;
+	maps_unescape(path);
+	path[perf_path_length(path)] = '\0';
+	m.path = path[0] ? perf_mapping_path(path, m.start) : "//anon";
+	perf_mapping_kind(m.path, &nobody, &key);
+	if (key.kind == OBJECT_ELF && path[0] == '/') {
+		m.file = add_file(s, path, makedev(major, minor), ino);
+		if (m.file == SNAPSHOT_NO_FILE)
+			return false;
+	}
+	if (ARRAY_ROOM(s->mappings, s->mappings_room, s->nmappings + 1))
+		return false;
+	s->mappings[s->nmappings++] = m;
+	return true;
+}
+
+static void read_maps(struct snapshot *s)
+{
+	char *line, *next;
+
+	proc_pid_load(s->pid, "maps", PROC_FILE_MAX_BYTES, &s->maps);
+	s->maps_read = s->maps.len != 0;
+	if (!s->maps.len)
+		return;
+	for (line = s->maps.data; (next = strchr(line, '\n')) != NULL; line = next + 1) {
+		*next = '\0';
+		s->maps_read &= read_mapping(s, line);
+	}
+}
+
+static bool read_task(void *ctx, uint32_t tid)
+{
+	struct snapshot *s = ctx;
+	struct snapshot_task *t;
+	struct buf comm = {0};
+	char name[32];
+
+	if (ARRAY_ROOM(s->tasks, s->tasks_room, s->ntasks + 1))
+		return false;
+	t = &s->tasks[s->ntasks++];
+	*t = (struct snapshot_task){.tid = tid};
+	snprintf(name, sizeof(name), "task/%u/comm", tid);
+	if (proc_pid_load(s->pid, name, 256, &comm) && comm.len) {
+		comm.data[strcspn(comm.data, "\n")] = '\0';
+		snprintf(t->comm, sizeof(t->comm), "%s", comm.data);
+	}
+	buf_free(&comm);
+	return true;
+}
+
+static void read_process(struct snapshot *s)
+{
+	char text[4096];
+
+	s->read_ns = os_now_ns();
+	s->found = proc_pid_stat(s->pid, &s->stat, &s->start_ns);
+	if (!s->found)
+		return;
+	if (!(s->stat.flags & KERNEL_THREAD_FLAG) && s->stat.state != 'Z' && s->stat.state != 'X') {
+		if (proc_pid_exe(s->pid, text, sizeof(text)))
+			s->exe = strdup(text);
+		read_maps(s);
+	}
+	snprintf(text, sizeof(text), "/proc/%u/task", s->pid);
+	proc_each(text, read_task, s);
+}
+
+static void snapshot_run(struct job *job)
+{
+	struct snapshot *s = (struct snapshot *)job;
+	uint32_t i;
+
+	read_process(s);
+	atomic_store_explicit(&s->read, true, memory_order_release);
+	for (i = 0; s->build_ids && i < s->nfiles; i++) {
+		struct snapshot_file *file = &s->files[i];
+
+		if (!ask(s->shared, file)) {
+			atomic_store(&s->nopened, i + 1);
+			read_build_id(s->pid, file);
+			tell(s->shared, file);
+		}
+		atomic_store_explicit(&file->known, true, memory_order_release);
+	}
+}
+
+static void snapshot_free(struct job *job)
+{
+	struct snapshot *s = (struct snapshot *)job;
+
+	snapshot_files_drop(s->shared);
+	free(s->exe);
+	buf_free(&s->maps);
+	free(s->mappings);
+	free(s->files);
+	free(s->tasks);
+	free(s);
+}
+
+struct snapshot *snapshot_new(struct snapshot_files *shared, uint32_t pid, bool build_ids)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	snprintf(s->what, sizeof(s->what), "/proc of process %u", pid);
+	s->job = (struct job){.run = snapshot_run, .free = snapshot_free, .what = s->what};
+	job_init(&s->job);
+	s->pid = pid;
+	s->build_ids = build_ids;
+	s->shared = shared;
+	atomic_fetch_add(&shared->users, 1);
+	return s;
+}
+
+const struct snapshot_file *snapshot_opening(const struct snapshot *s)
+{
+	uint32_t n = snapshot_is_read(s) ? atomic_load(&s->nopened) : 0;
+
+	return n ? &s->files[n - 1] : NULL;
+}
