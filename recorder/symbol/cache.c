@@ -241,11 +241,9 @@ void cache_set_max(struct cache *c, size_t bytes)
 /* Take over what the reader changed: its file, its memory, its idle work, and its note. */
 static void account(struct cache *c, struct entry *e, bool had_file)
 {
-	size_t bytes = e->table->reader->bytes(e->table);
-
 	c->use.files_open += e->table->holds_file && !had_file;
-	c->use.cache_bytes += bytes - e->bytes;
-	e->bytes = bytes;
+	c->use.cache_bytes += e->table->bytes - e->bytes;
+	e->bytes = e->table->bytes;
 	c->idle_work += e->table->has_idle_work;
 	c->idle_work -= e->has_idle_work;
 	e->has_idle_work = e->table->has_idle_work;

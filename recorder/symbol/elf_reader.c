@@ -246,6 +246,7 @@ static int open_elf(const struct symbol_env *env, const struct object *object, u
 		return rc;
 	}
 	t->base.holds_file = t->names.file != NULL;
+	t->base.bytes = sizeof(*t) + elf_index_bytes(t->index);
 	/* Nothing more to read: an open file would only keep its disk space and mount busy. */
 	if (elf_index_has_names(t->index))
 		rest(&t->base);
@@ -289,6 +290,7 @@ static bool has_names(struct elf_table *t)
 		bool opened = reopen_saved(t);
 
 		t->base.holds_file = t->names.file != NULL;
+		t->base.bytes = sizeof(*t) + elf_index_bytes(t->index);
 		return opened;
 	}
 	rc = t->separate && t->linked.len
@@ -351,18 +353,10 @@ static void close_elf(struct symbol_table *table)
 	free(t);
 }
 
-static size_t bytes(const struct symbol_table *table)
-{
-	const struct elf_table *t = (const struct elf_table *)table;
-
-	return sizeof(*t) + elf_index_bytes(t->index);
-}
-
 const struct symbol_reader elf_reader = {
 	.reads = reads,
 	.open = open_elf,
 	.find = find,
-	.bytes = bytes,
 	.rest = rest,
 	.idle = idle,
 	.close = close_elf,

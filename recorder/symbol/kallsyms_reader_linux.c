@@ -32,6 +32,7 @@ static int read_all(struct kernel_table *t, struct err *err)
 		return rc;
 	kallsyms_free(t->kallsyms);
 	t->kallsyms = kallsyms;
+	t->base.bytes = sizeof(*t) + kallsyms_bytes(kallsyms);
 	t->modules = modules;
 	return 0;
 }
@@ -88,13 +89,6 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	return true;
 }
 
-static size_t bytes(const struct symbol_table *table)
-{
-	const struct kernel_table *t = (const struct kernel_table *)table;
-
-	return sizeof(*t) + kallsyms_bytes(t->kallsyms);
-}
-
 static void close_kernel(struct symbol_table *table)
 {
 	struct kernel_table *t = (struct kernel_table *)table;
@@ -108,6 +102,5 @@ const struct symbol_reader kallsyms_reader = {
 	.reads = reads,
 	.open = open_kernel,
 	.find = find,
-	.bytes = bytes,
 	.close = close_kernel,
 };

@@ -27,6 +27,7 @@ static int open_ksymbol(const struct symbol_env *env, const struct object *objec
 	if (!t)
 		return err_memory(err, "for a kernel symbol");
 	t->base.reader = &ksymbol_reader;
+	t->base.bytes = sizeof(*t);
 	t->object = object;
 	*out = &t->base;
 	return 0;
@@ -49,12 +50,6 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	return true;
 }
 
-static size_t bytes(const struct symbol_table *table)
-{
-	(void)table;
-	return sizeof(struct ksymbol_table);
-}
-
 static void close_ksymbol(struct symbol_table *table)
 {
 	free(table);
@@ -64,6 +59,5 @@ const struct symbol_reader ksymbol_reader = {
 	.reads = reads,
 	.open = open_ksymbol,
 	.find = find,
-	.bytes = bytes,
 	.close = close_ksymbol,
 };

@@ -334,6 +334,7 @@ static int open_pe(const struct symbol_env *env, const struct object *object, ui
 		t->base.note = "a symbol server takes too long: some names will be missing; the "
 			       "files that it sends meanwhile are used next time";
 	t->base.reader = &pe_reader;
+	t->base.bytes = sizeof(*t) + rva_index_bytes(t->index);
 	*out = &t->base;
 	return 0;
 }
@@ -371,13 +372,6 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	return true;
 }
 
-static size_t table_size(const struct symbol_table *table)
-{
-	const struct pe_table *t = (const struct pe_table *)table;
-
-	return sizeof(*t) + rva_index_bytes(t->index);
-}
-
 static void close_pe(struct symbol_table *table)
 {
 	struct pe_table *t = (struct pe_table *)table;
@@ -392,6 +386,5 @@ const struct symbol_reader pe_reader = {
 	.reads = reads,
 	.open = open_pe,
 	.find = find,
-	.bytes = table_size,
 	.close = close_pe,
 };

@@ -77,6 +77,7 @@ static void load_map(struct jit_table *t)
 	if (!load_text(t, info.size_bytes, &text) && !perfmap_parse(&text, &map, NULL)) {
 		perfmap_free(t->map);
 		t->map = map;
+		t->base.bytes = sizeof(*t) + perfmap_bytes(map);
 		t->seen = info;
 		if (info.size_bytes > PERFMAP_MAX_BYTES)
 			set_note(t, "its perf map is larger than 64 MB; only the first 64 MB are "
@@ -129,6 +130,7 @@ static int open_jit(const struct symbol_env *env, const struct object *object, u
 	if (!t)
 		return err_memory(err, "for its names");
 	t->base.reader = &perfmap_reader;
+	t->base.bytes = sizeof(*t);
 	t->pid = object->key.pid;
 	t->identity = symbol_process_identity(t->pid);
 	refresh_map(t);
@@ -146,13 +148,6 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 		return false;
 	*out = (struct symbol){function.start, function.name, NULL};
 	return true;
-}
-
-static size_t bytes(const struct symbol_table *table)
-{
-	const struct jit_table *t = (const struct jit_table *)table;
-
-	return sizeof(*t) + (t->map ? perfmap_bytes(t->map) : 0);
 }
 
 static void rest(struct symbol_table *table)
@@ -178,7 +173,6 @@ const struct symbol_reader perfmap_reader = {
 	.reads = reads,
 	.open = open_jit,
 	.find = find,
-	.bytes = bytes,
 	.rest = rest,
 	.close = close_jit,
 };

@@ -30,6 +30,7 @@ struct symbol_table {
 	const struct symbol_reader *reader;
 	bool holds_file;              /* has a file open, which rest() closes; find() may open it */
 	bool has_idle_work;           /* idle() has something to do */
+	size_t bytes;                 /* the memory that it takes; find() may change it */
 	const char *note;             /* a sentence for people: logged once, then set to NULL */
 };
 
@@ -42,8 +43,6 @@ struct symbol_reader {
 		    struct symbol_table **out, struct err *err);
 	/* Find the function that holds a frame's offset; false = there is none. */
 	bool (*find)(struct symbol_table *table, uint64_t offset, struct symbol *out);
-	/* The memory that it takes; may change with each find(). */
-	size_t (*bytes)(const struct symbol_table *table);
 	/* Close the file; find() reopens it if it can. NULL = never holds one. */
 	void (*rest)(struct symbol_table *table);
 	/* There is nothing else to do: do work that nobody waits for. NULL = never has any. */
