@@ -751,6 +751,10 @@ static void jvm_status(struct source *source, struct source_status *out)
 	uint64_t missed = atomic_load_explicit(&s->missed, memory_order_relaxed);
 
 	memset(out, 0, sizeof(*out));
+	if (atomic_load(&s->table.crowded))
+		snprintf(out->note, sizeof(out->note),
+			 "a user has more Java programs than the share of one user, %u: pauses of "
+			 "the others of that user are not seen", JVMS_MAX / 2);
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->queue);
 	if (missed)

@@ -18,7 +18,8 @@
 #define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* where inotify reports new files */
 #define TRY_NS (10 * NS_PER_MS)              /* for TRY_FOR_NS after a file is found */
 #define TRY_FOR_NS (5 * NS_PER_SEC)
-#define USERS_MAX 1024u                      /* directories and files examined in one scan */
+#define USERS_MAX 1024u                      /* directories and files used in one scan */
+#define NAMED_MAX 65536u                     /* entries of /tmp with our prefix, in one scan */
 #define READS_MAX 64u                        /* reads of changes in /tmp in one look */
 #define PREFIX "hsperfdata_"
 /* a wake-up costs about 50 us: 20 a second take 0.1 % of a core */
@@ -100,6 +101,9 @@ uint64_t jvm_pace_look_every_ns(struct jvm_pace *p, bool open, uint64_t now_ns)
 
 static void forget(struct jvm_table *t, uint32_t i)
 {
+	struct share share = {.uid = t->all[i].uid, .used = 1};
+
+	shares_give_back(&t->places, &share, 1);
 	if (t->all[i].ready && t->last_look)
 		t->last_look(t->last_look_ctx, &t->all[i]);
 	mapped_close(&t->all[i].map);
@@ -173,6 +177,21 @@ static void try_reading(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 		j->tracks[i].begun = true;
 }
 
+/* Whether its owner has not filled his share of the table. */
+static bool take_place(struct jvm_table *t, uid_t owner)
+{
+	struct share share = {.uid = owner};
+
+	if (shares_take(&t->places, &share, 1))
+		return true;
+	if (!atomic_exchange(&t->crowded, true))
+		log_line(t->log, LOG_WARN,
+			 "user %u has too many Java programs, as one of %u: pauses of further ones "
+			 "of users with so many are not seen",
+			 (unsigned)owner, JVMS_MAX);
+	return false;
+}
+
 /* Takes fd. */
 static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool in_container,
 		uint64_t now_ns)
@@ -184,6 +203,10 @@ static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool in_
 				 "seen",
 				 JVMS_MAX);
 		t->full_logged = true;
+		close(fd);
+		return;
+	}
+	if (!take_place(t, owner)) {
 		close(fd);
 		return;
 	}
@@ -242,6 +265,14 @@ static void watch(struct jvm_table *t, const char *path, uint32_t how)
 		inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | how) < 0;
 }
 
+/* Whether its owner has not too many directories: he needs one. */
+static bool may_scan(struct jvm_table *t, uid_t owner)
+{
+	struct share share = {.uid = owner};
+
+	return shares_take(&t->directories, &share, 1);
+}
+
 /* Scan the directory of a user, which only that user may be able to write to. */
 static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t now_ns)
 {
@@ -253,7 +284,7 @@ static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t n
 	unsigned i;
 
 	snprintf(path, sizeof(path), "/tmp/%s", name);
-	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022)) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022) && may_scan(t, st.st_uid)) {
 		watch(t, path, IN_DONT_FOLLOW);
 		dir = fdopendir(fd);
 	}
@@ -273,10 +304,11 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 	struct dirent *entry;
 	unsigned found = 0;
 
+	shares_init(&t->directories, USERS_MAX, os_uid());
 	t->unwatched = false;
 	/* again: a file system may have been mounted on it */
 	watch(t, "/tmp", 0);
-	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
+	while (tmp && found < NAMED_MAX && (entry = readdir(tmp)) != NULL)
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)
 			scan_user(t, dirfd(tmp), entry->d_name, now_ns);
 	if (tmp)
@@ -336,6 +368,7 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 {
 	*t = (struct jvm_table){.processes = processes, .counters = counters, .log = log,
 				.opened_ns = os_now_ns()};
+	shares_init(&t->places, JVMS_MAX, os_uid());
 	t->all = calloc(JVMS_MAX, sizeof(*t->all));
 	if (!t->all)
 		return err_memory(err, "for the table of Java programs");

@@ -6,7 +6,7 @@
  * New files are found at the next look (by inotify; every 10 s too, or once a second where inotify
  * is refused): a JVM has its file about 20 ms after it starts, before its first collection. A file
  * that has no counters yet is read again later. JVMs in containers are found once a second
- * (ns_tmp_linux.h).
+ * (ns_tmp_linux.h). Files of one user fill at most half of the table (host/shares.h).
  */
 #pragma once
 
@@ -17,6 +17,9 @@
 #include "source/jvm/attach_linux.h"
 #include "source/host/mapped_linux.h"
 #include "source/host/ns_tmp_linux.h"
+#include "source/host/shares.h"
+
+#include <stdatomic.h>
 
 #define JVMS_MAX 256u
 #define JVM_CLOCK_EXACT_NS (2 * NS_PER_MS)
@@ -69,6 +72,9 @@ struct jvm {
 struct jvm_table {
 	struct jvm *all;
 	uint32_t n, nready;
+	struct shares places;                /* of the table */
+	/* of the directories that one scan opens and watches; USERS_MAX in all */
+	struct shares directories;
 	struct processes *processes;
 	struct gc_counters *counters;        /* informed when a JVM has ended */
 	/* called before a JVM is removed, because its last pause may be new */
@@ -79,6 +85,7 @@ struct jvm_table {
 	int watch;
 	uint64_t opened_ns, next_scan_ns, next_check_ns;
 	bool full_logged, unwatched;      /* unwatched: the last scan could not watch a directory */
+	_Atomic bool crowded;                /* a user had more than a share; any thread reads it */
 };
 
 /*

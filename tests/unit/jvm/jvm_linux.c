@@ -2,6 +2,7 @@
  * Pauses of a JVM that was there before the recording: this process, by performance data that it
  * writes itself, of a collector 0 and with a beginning by the wall clock, as OpenJDK 25 has.
  */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/jvm/table_linux.h"
 #include "source/host/proc_pid_linux.h"
@@ -9,16 +10,20 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ENTRY_BYTES 80u
 #define NAME_AT 20u
 #define DATA_AT 72u
 #define DIRECTORY "/tmp/hsperfdata_recorder_test"
+#define STRANGERS "/tmp/hsperfdata_recorder_strangers"
+#define STRANGER 54321u
 
 static const char *const names[] = {
 	"sun.os.hrt.frequency",
@@ -298,6 +303,77 @@ TEST(a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be)
 	os_wake_free(wake);
 }
 
+/* A process of another user with an empty file of performance data. */
+static pid_t pretend(void)
+{
+	char file[64];
+	pid_t pid = fork();
+	FILE *f;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	snprintf(file, sizeof(file), STRANGERS "/%d", (int)pid);
+	f = fopen(file, "wb");
+	assert_non_null(f);
+	assert_int_equal(fchown(fileno(f), STRANGER, STRANGER), 0);
+	fclose(f);
+	return pid;
+}
+
+static void end_pretence(pid_t pid)
+{
+	char file[64];
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	snprintf(file, sizeof(file), STRANGERS "/%d", (int)pid);
+	unlink(file);
+}
+
+/* The table has 256 places. */
+TEST(files_of_one_user_fill_half_of_the_table_at_most)
+{
+	static pid_t pids[JVMS_MAX + 1];
+	struct os_wake *wake = os_wake_new();
+	uint32_t i, strangers = 0, ours = 0;
+	struct jvm_table table;
+
+	if (geteuid() != 0)
+		skip();
+	assert_non_null(wake);
+	assert_true(mkdir(STRANGERS, 0755) == 0 || errno == EEXIST);
+	assert_int_equal(chown(STRANGERS, STRANGER, STRANGER), 0);
+	for (i = 0; i < COUNT_OF(pids); i++)
+		pids[i] = pretend();
+	os_sleep_ns(100 * NS_PER_MS);                /* until all are that user's */
+	assert_int_equal(jvm_table_open(&table, cfg.processes, NULL, wake, NULL, NULL), 0);
+	jvm_table_look(&table, os_now_ns());
+	for (i = 0; i < table.n; i++) {
+		strangers += table.all[i].uid == STRANGER;
+		ours += table.all[i].pid == os_pid();
+	}
+	assert_int_equal(strangers, 128);
+	assert_int_equal(ours, 1);
+	assert_true(table.crowded);
+	/* Those that have ended leave their places. */
+	for (i = 0; i < COUNT_OF(pids); i++)
+		end_pretence(pids[i]);
+	jvm_table_look(&table, os_now_ns() + 20 * NS_PER_SEC);
+	for (i = 0, strangers = 0; i < table.n; i++)
+		strangers += table.all[i].uid == STRANGER;
+	assert_int_equal(strangers, 0);
+	assert_int_equal(table.places.used, table.n);
+	jvm_table_close(&table);
+	assert_int_equal(table.places.used, 0);
+	rmdir(STRANGERS);
+	os_wake_free(wake);
+}
+
 TEST(what_a_jvm_says_of_its_beginning_is_believed_within_bounds)
 {
 	const uint64_t s = NS_PER_SEC;
@@ -328,6 +404,8 @@ int main(void)
 						begin, end),
 		cmocka_unit_test(a_lone_pause_is_looked_at_more_closely_for_a_moment),
 		cmocka_unit_test(pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm),
+		cmocka_unit_test_setup_teardown(files_of_one_user_fill_half_of_the_table_at_most,
+						begin, end),
 		cmocka_unit_test_setup_teardown(
 			a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be, begin,
 			end),
