@@ -261,10 +261,9 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 		buf_printf(&line, ", %" PRIu32 " open", d->pairs.slots.used);
 	if (d->ngroups) {
 		ms_text(d->group.sum_ms, text);
-		buf_printf(&line,
-			   "; %" PRIu64 " reports of several may hide one over it (the longest: "
-			   "%" PRIu64 " in %s ms)",
-			   d->ngroups, d->group.n, text);
+		buf_printf(&line, "; %" PRIu64
+			   " reports of several may hide one over it (the longest: %" PRIu64
+			   " in %s ms)", d->ngroups, d->group.n, text);
 	}
 	buf_puts(&line, trigger_window_text(t));
 	snprintf(out->text, sizeof(out->text), "%s", buf_text(&line));

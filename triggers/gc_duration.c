@@ -227,8 +227,7 @@ static void gc_started(struct gc_duration *g, const struct event *e, struct buf 
 	}
 	key_of(g, e, &key);
 	pairs_start(pairs, &key, e, again);
-	if (g->measure != MEASURE_GEN2 ||
-	    (again == PAIR_KEEP_FIRST && pairs->slots.used == before))
+	if (g->measure != MEASURE_GEN2 || (again == PAIR_KEEP_FIRST && pairs->slots.used == before))
 		return;
 	gen2_hit(&g->duration.base, e, 1, why, out);
 	buf_puts(why, " began");

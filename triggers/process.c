@@ -280,9 +280,8 @@ static void oom_sense(struct trigger *t, const struct event *e, struct buf *why,
 		return;
 	}
 	trigger_matches(t, true, out);
-	buf_printf(why,
-		   "process %s (pid %" PRId64 ") is being killed, as the kernel is out of memory",
-		   name, pid);
+	buf_printf(why, "process %s (pid %" PRId64
+		   ") is being killed, as the kernel is out of memory", name, pid);
 	if (get_whole(e, "anon_rss", &kb))
 		buf_printf(why, "; it holds %" PRId64 " MB", kb / 1024);
 	if (e->process && e->process->pid != pid)

@@ -54,15 +54,13 @@ int regex_open(const char *spec, const char *pattern, size_t len, bool ignore_ca
 	}
 	if (re && len > REGEX_PATTERN_MAX)
 		code = err_set(err, ERR_USAGE,
-			       "'%.100s': a regular expression has at most %u bytes, "
-			       "this one has %zu",
-			       spec, REGEX_PATTERN_MAX, len);
+			       "'%.100s': a regular expression has at most %u bytes, this one has "
+			       "%zu", spec, REGEX_PATTERN_MAX, len);
 	else if (re && !re->code && code != PCRE2_ERROR_HEAP_FAILED) {
 		pcre2_get_error_message(code, why, sizeof(why));
 		code = err_set(err, ERR_USAGE,
-			       "'%.200s': the regular expression '%.*s' is wrong at "
-			       "character %zu: %s",
-			       spec, (int)len, pattern, at + 1, why);
+			       "'%.200s': the regular expression '%.*s' is wrong at character %zu: "
+			       "%s", spec, (int)len, pattern, at + 1, why);
 	} else {
 		code = err_memory(err, "for the rule '%.200s'", spec);
 	}

@@ -111,8 +111,7 @@ int trigger_save(const struct trigger *t, struct buf *out)
 	return buf_check(out, "a rule's state", NULL);
 }
 
-int trigger_load(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
-		 struct err *err)
+int trigger_load(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err)
 {
 	return saves_limit(t) ? threshold_load(t->limit, bytes, n, away_ns, err) : 0;
 }

@@ -154,8 +154,7 @@ void trigger_set_limit(struct trigger *t, double limit);
  * bytes that it cannot read are ERR_FORMAT, and the rule starts afresh.
  */
 int trigger_save(const struct trigger *t, struct buf *out);
-int trigger_load(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
-		 struct err *err);
+int trigger_load(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err);
 
 /* ---- for the kinds --------------------------------------------------------------------------- */
 

@@ -22,8 +22,7 @@ static void put_process(const struct incident *in, const void *ctx, uint32_t thr
 	buf_printf(out, " (%" PRIu32 ")", process->pid);
 }
 
-static void put_thread(const struct incident *in, const void *ctx, uint32_t thread,
-		       struct buf *out)
+static void put_thread(const struct incident *in, const void *ctx, uint32_t thread, struct buf *out)
 {
 	const struct incident_thread *t = &in->threads[thread];
 

@@ -150,8 +150,7 @@ static void put_frame_with_line(const struct incident *in, const void *ctx, uint
 		buf_printf(out, "\n%s\n%" PRIu32, f->file ? f->file : "", f->line);
 }
 
-static void count_stacks(const struct incident *in, const struct stack_tree *t,
-			 struct summary *out)
+static void count_stacks(const struct incident *in, const struct stack_tree *t, struct summary *out)
 {
 	uint32_t i, n = 0;
 

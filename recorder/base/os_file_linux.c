@@ -118,8 +118,7 @@ bool os_file_read(struct os_file *file, void *to, size_t n, uint64_t offset, siz
 	return part >= 0;
 }
 
-bool os_file_write(struct os_file *file, const void *bytes, size_t n, uint64_t offset,
-		   size_t *done)
+bool os_file_write(struct os_file *file, const void *bytes, size_t n, uint64_t offset, size_t *done)
 {
 	int fd = (int)file->handle;
 	ssize_t part;

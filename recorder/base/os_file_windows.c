@@ -281,8 +281,7 @@ static bool write_console(struct os_file *file, const char *bytes, size_t n)
 	return write_wide((HANDLE)file->handle, text, all - file->nheld);
 }
 
-bool os_file_write(struct os_file *file, const void *bytes, size_t n, uint64_t offset,
-		   size_t *done)
+bool os_file_write(struct os_file *file, const void *bytes, size_t n, uint64_t offset, size_t *done)
 {
 	OVERLAPPED at = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
 	size_t most = file->console ? CONSOLE_CHUNK : CHUNK;

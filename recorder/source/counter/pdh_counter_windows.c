@@ -85,10 +85,9 @@ static int refuse_counter(const char *name, const struct pdh_name *parts, PDH_ST
 			     text.len ? "; the nearest are " : "", buf_text(&text));
 	else
 		rc = err_set(err, ERR_USAGE,
-			     "the counter '%s': there is no category '%s'%s%s; 'recorder "
-			     "counters' lists all",
-			     name, parts->name.category, text.len ? "; the nearest are " : "",
-			     buf_text(&text));
+			     "the counter '%s': there is no category '%s'%s%s; 'recorder counters' "
+			     "lists all", name, parts->name.category,
+			     text.len ? "; the nearest are " : "", buf_text(&text));
 	buf_free(&text);
 	return rc;
 }

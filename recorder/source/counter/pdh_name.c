@@ -58,8 +58,7 @@ int pdh_name_read(const char *text, struct pdh_name *out, struct err *err)
 	if (strpbrk(name->category, "\\()*") || strpbrk(name->counter, "\\*"))
 		return err_set(err, ERR_USAGE,
 			       "the counter '%s': only the instance may contain '*', and the "
-			       "category no bracket",
-			       text);
+			       "category no bracket", text);
 	id = id_counter(name->category);
 	snprintf(instance, sizeof(instance), "%s", name->instance);
 	if (read_pid(name->instance, &out->pid)) {

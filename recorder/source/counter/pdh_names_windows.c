@@ -37,8 +37,7 @@ int pdh_categories(wchar_t **out, struct err *err)
 	*out = NULL;
 	return err_set(err, ERR_UNSUPPORTED,
 		       "PDH does not list its counters (0x%08lx); if its registry is damaged, "
-		       "'lodctr /r' rebuilds it",
-		       (unsigned long)status);
+		       "'lodctr /r' rebuilds it", (unsigned long)status);
 }
 
 int pdh_items(const wchar_t *category, wchar_t **counters, wchar_t **instances, struct err *err)

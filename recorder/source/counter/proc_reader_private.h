@@ -103,8 +103,7 @@ bool proc_file_text(struct proc_reader *r, enum proc_file file, struct text *out
 /* Open a directory in another one, for closedir(); NULL = failed. */
 DIR *proc_open_dir(int dir_fd, const char *name);
 /* Read all of `name` in dir_fd, through *kept if that is open; keep_open leaves *kept open. */
-bool proc_read_at(struct proc_reader *r, int dir_fd, const char *name, int *kept,
-		  struct text *out);
+bool proc_read_at(struct proc_reader *r, int dir_fd, const char *name, int *kept, struct text *out);
 void proc_instance_unbind(struct proc_instance *i);
 
 void task_instance_init(struct proc_reader *r, struct proc_instance *i);

@@ -247,9 +247,8 @@ static int unknown_category(const char *name, const struct counter_name *parts, 
 		buf_printf(&text, "%s%s", i ? ", " : "", counter_categories[i].name);
 	err_set(err, ERR_NOT_FOUND,
 		"the counter '%s': there is no category '%s'; %s %s%s ('recorder counters' lists "
-		"all)",
-		name, parts->category, near.n ? "did you mean" : "there are", buf_text(&text),
-		near.n ? "?" : "");
+		"all)", name, parts->category, near.n ? "did you mean" : "there are",
+		buf_text(&text), near.n ? "?" : "");
 	buf_free(&text);
 	return ERR_NOT_FOUND;
 }

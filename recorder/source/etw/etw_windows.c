@@ -134,9 +134,8 @@ static void report_losses(struct etw *s)
 		return;
 	buffers = now.buffers - s->reported.buffers;
 	if (buffers)
-		log_line(s->cfg.log, LOG_WARN,
-			 "ETW lost %" PRIu64 " buffers with an unknown number of events; "
-			 "each counts as one lost event",
+		log_line(s->cfg.log, LOG_WARN, "ETW lost %" PRIu64
+			 " buffers with an unknown number of events; each counts as one lost event",
 			 buffers);
 	etw_live_lost(s->live, now.events - s->reported.events + buffers);
 	s->reported = now;
@@ -178,8 +177,7 @@ static void change_level(struct etw *s)
 	if (interval_100ns < asked - asked / 10)
 		log_line(s->cfg.log, LOG_INFO,
 			 "samples are taken at %.0f Hz: another recorder needs that rate, and "
-			 "Windows has one rate for all",
-			 1e7 / interval_100ns);
+			 "Windows has one rate for all", 1e7 / interval_100ns);
 }
 
 static void set_level(struct source *source, const struct source_level *level)
@@ -386,15 +384,12 @@ static void status(struct source *source, struct source_status *out)
 	out->lost = n.lost;
 	out->rate_hz = n.interval_100ns ? 1e7 / n.interval_100ns : 0;
 	if (buffers)
-		snprintf(out->note, sizeof(out->note),
-			 "%" PRIu64 " buffers were lost, with an unknown number of "
-			 "events",
-			 buffers);
+		snprintf(out->note, sizeof(out->note), "%" PRIu64
+			 " buffers were lost, with an unknown number of events", buffers);
 	else if (n.no_user)
-		snprintf(out->note, sizeof(out->note),
-			 "%" PRIu64 " stacks lack their user part: it did not come "
-			 "within %u ms",
-			 n.no_user, ETW_STACKS_WAIT_MS);
+		snprintf(out->note, sizeof(out->note), "%" PRIu64
+			 " stacks lack their user part: it did not come within %u ms", n.no_user,
+			 ETW_STACKS_WAIT_MS);
 }
 
 static bool name_frame(struct source *source, const struct frame *frame, struct symbol *out)

@@ -138,9 +138,8 @@ int etw_session_identify(struct etw_wanted *wanted, struct err *err)
 			rc = err_set(err, ERR_NOT_FOUND,
 				     "no provider '%s' is registered here%s%s; 'logman query "
 				     "providers' lists them, *%s means an EventSource of that "
-				     "name, and a GUID does as well",
-				     p->name, nearest.len ? "; near is " : "", buf_text(&nearest),
-				     p->name);
+				     "name, and a GUID does as well", p->name,
+				     nearest.len ? "; near is " : "", buf_text(&nearest), p->name);
 	}
 	if (root)
 		RegCloseKey(root);
@@ -261,8 +260,7 @@ static int enable_all(struct etw_session *s, const struct etw_wanted *wanted, st
 	if (error)
 		log_line(log, LOG_WARN,
 			 "running .NET programs stay without names: the CLR's rundown is refused "
-			 "(error %lu)",
-			 error);
+			 "(error %lu)", error);
 	return 0;
 }
 
@@ -275,8 +273,7 @@ static void set_interval(struct etw_session *s, uint32_t *interval_100ns, struct
 		return;
 	log_line(log, LOG_WARN,
 		 "the sampling rate stays as it is, at most 1000 Hz: Windows refuses to change it "
-		 "(error %lu)",
-		 error);
+		 "(error %lu)", error);
 	*interval_100ns = 0;
 }
 
@@ -297,8 +294,7 @@ static int start_error(ULONG error, const wchar_t *name, struct err *err)
 	case ERROR_ALREADY_EXISTS:
 		return err_set(err, ERR_BUSY,
 			       "cannot start an ETW session: one named %ls is there and cannot be "
-			       "stopped; 'logman stop %ls -ets' ends it",
-			       name, name);
+			       "stopped; 'logman stop %ls -ets' ends it", name, name);
 	default:
 		return err_os_code(err, (int)error, "cannot start an ETW session");
 	}

@@ -248,9 +248,8 @@ static int read_numbers(const char *key, const char *text, uint64_t limit, uint3
 
 	for (*n = 0; next_word(&text, " ", word); out[(*n)++] = (uint32_t)number) {
 		if (*n == max)
-			return err_set(err, ERR_USAGE,
-				       "--providers: %s takes %" PRIu32 " numbers at most", key,
-				       max);
+			return err_set(err, ERR_USAGE, "--providers: %s takes %" PRIu32
+				       " numbers at most", key, max);
 		if (!read_number(word, &number) || number > limit)
 			return err_set(err, ERR_USAGE, "--providers: %s: '%s' is not a number", key,
 				       word);
@@ -321,8 +320,7 @@ static int read_key(struct etw_wanted_provider *p, const char *text, const char 
 	return err_set(err, ERR_USAGE,
 		       "--providers: '%s': '%s' is not one of @StacksEnabled, @ProcessIDFilter, "
 		       "@ProcessNameFilter, @EventIDsToEnable, @EventIDsToDisable, "
-		       "@EventIDStacksToEnable, @EventIDStacksToDisable",
-		       spec, key);
+		       "@EventIDStacksToEnable, @EventIDStacksToDisable", spec, key);
 }
 
 /* Split at the first separator, where the text then ends; NULL = the text is the last part. */

@@ -215,8 +215,7 @@ static void put_pause(struct edges *e, uint64_t from, uint64_t to, uint64_t coun
 /* The open pause ends. */
 static void put_end(struct edges *e, const struct hsperf_track *t, uint64_t exit, uint64_t pauses)
 {
-	put_edge(e, false, exit, t->v[HSPERF_INVOCATIONS], pauses,
-		 minus(exit, t->v[HSPERF_ENTRY]));
+	put_edge(e, false, exit, t->v[HSPERF_INVOCATIONS], pauses, minus(exit, t->v[HSPERF_ENTRY]));
 }
 
 /*
@@ -312,8 +311,7 @@ void hsperf_first_step(struct hsperf_first *f, uint64_t safepoints, uint64_t saf
  * ended.
  */
 uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t time, uint64_t now,
-			       struct hsperf_edge edges[HSPERF_EDGES],
-			       struct hsperf_missed *missed)
+			       struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_missed *missed)
 {
 	uint64_t ended = minus(time, t->v[HSPERF_TIME]), gap = minus(now, t->v[HSPERF_EXIT]);
 	uint64_t begun = t->v[HSPERF_ENTRY];

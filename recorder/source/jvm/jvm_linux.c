@@ -620,8 +620,7 @@ static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 		log_line(s->log, LOG_WARN,
 			 "Java program with pid %u does not write a map of its code: it is in a "
 			 "container, where it is not asked for one (run jcmd PID Compiler.perfmap "
-			 "there)",
-			 j->pid);
+			 "there)", j->pid);
 		j->attach.state = ATTACH_REFUSED;
 	}
 }

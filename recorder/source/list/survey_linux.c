@@ -223,8 +223,7 @@ static void see_mapping(struct work *w, struct process_view *v, char *line)
 	int at = 0;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %x:%x %" SCNu64 " %n", &start, &end,
-		   perms, &major, &minor, &ino, &at) != 6 ||
-	    perms[2] != 'x')
+		   perms, &major, &minor, &ino, &at) != 6 || perms[2] != 'x')
 		return;
 	maps_unescape(line + at);
 	v->facts.is_dotnet |= begins_with(line + at, "/memfd:doublemapper");

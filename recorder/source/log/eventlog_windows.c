@@ -107,8 +107,7 @@ static int subscribe(struct channel *c, struct err *err)
 	if (error == ERROR_ACCESS_DENIED)
 		return err_set(err, ERR_ACCESS,
 			       "this user may not read the log '%s'; run the recorder as "
-			       "administrator",
-			       c->name);
+			       "administrator", c->name);
 	return err_os_code(err, (int)error, "cannot read the log '%s'", c->name);
 }
 

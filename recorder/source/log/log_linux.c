@@ -112,8 +112,7 @@ static int resolve_name(const char *name, enum log_kind *kind, const char **path
 	if (!text_same_fold(name, "Application") && !text_same_fold(name, "System"))
 		return err_set(err, ERR_USAGE,
 			       "unknown log '%.100s'; known are kernel, journal, Application and "
-			       "System (both: the journal or syslog), and paths of files",
-			       name);
+			       "System (both: the journal or syslog), and paths of files", name);
 	if (has_journal())
 		return 0;
 	*kind = LOG_OF_FILE;
@@ -124,8 +123,7 @@ static int resolve_name(const char *name, enum log_kind *kind, const char **path
 	}
 	return err_set(err, ERR_USAGE,
 		       "the log '%s' means the journal or syslog, and this system has neither; "
-		       "name a file or kernel: /var/log/x.log@text",
-		       name);
+		       "name a file or kernel: /var/log/x.log@text", name);
 }
 
 /* Find a log and check that it can be read. A file may be missing, but not its directory. */

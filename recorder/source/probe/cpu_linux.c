@@ -85,9 +85,8 @@ static void set_filter(struct probes *p, struct probe *probe, int fd)
 	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, buf_text(&probe->filter)) == 0)
 		return;
 	log_line(p->log, LOG_WARN,
-		 "%s/%s: the kernel rejects the filter '%s' (%s), so the recorder checks "
-		 "all these events",
-		 probe->provider, probe->name, buf_text(&probe->filter), strerror(errno));
+		 "%s/%s: the kernel rejects the filter '%s' (%s), so the recorder checks all these "
+		 "events", probe->provider, probe->name, buf_text(&probe->filter), strerror(errno));
 	buf_reset(&probe->filter);
 }
 

@@ -29,9 +29,8 @@ static void pause_and_log(struct probes *p, struct probe *probe, uint64_t now_ns
 	probe_pause(p, probe, now_ns + PROBE_PAUSE_NS);
 	if (!probe->pause_logged)
 		log_line(p->log, LOG_WARN,
-			 "%s happened more than %u times in a second: switched off for "
-			 "%u s, now and each time this happens; rules on it miss what "
-			 "happens meanwhile%s",
+			 "%s happened more than %u times in a second: switched off for %u s, now "
+			 "and each time this happens; rules on it miss what happens meanwhile%s",
 			 name, probe->limit, (unsigned)(PROBE_PAUSE_NS / NS_PER_SEC),
 			 probe->uprobe ? "" : " (narrow it down with FieldFilter)");
 	probe->pause_logged = true;
@@ -179,10 +178,8 @@ void probes_note(const struct probes *p, char *out, size_t n)
 		if (!npauses || out[0])
 			continue;
 		put_probe_name(&p->all[i], name, sizeof(name));
-		snprintf(out, n,
-			 "%.120s happened too often: switched off %" PRIu64
-			 " time%s, for %u s each",
-			 name, npauses, npauses == 1 ? "" : "s",
+		snprintf(out, n, "%.120s happened too often: switched off %" PRIu64
+			 " time%s, for %u s each", name, npauses, npauses == 1 ? "" : "s",
 			 (unsigned)(PROBE_PAUSE_NS / NS_PER_SEC));
 	}
 	used = strlen(out);

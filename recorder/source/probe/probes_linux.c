@@ -186,8 +186,7 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 		if (!trace_format_find(&probe->format, wanted[i].pid, &probe->pid))
 			return err_set(err, ERR_UNSUPPORTED,
 				       "this kernel's sched/%s has no %s, so thread times are not "
-				       "available",
-				       probe->name, wanted[i].pid);
+				       "available", probe->name, wanted[i].pid);
 		probe->role = wanted[i].role;
 		probe->stack = probe->role == PROBE_SWITCH_STACK || probe->role == PROBE_WAKER;
 		if (probe->role == PROBE_SWITCH_STACK)            /* the idle task has no stack */

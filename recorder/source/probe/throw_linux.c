@@ -82,9 +82,7 @@ static void add_program(struct search *s, uint32_t pid)
 	snprintf(exe, sizeof(exe), "/proc/%u/exe", pid);
 	if (proc_pid_exe(pid, target, sizeof(target)) && os_path_info(exe, &running, NULL) == 0)
 		add_file(s, os_path_info(target, &named, NULL) == 0 && named.dev == running.dev &&
-					    named.ino == running.ino
-				    ? target
-				    : exe);
+			 named.ino == running.ino ? target : exe);
 }
 
 static bool add_program_by_name(void *ctx, uint32_t pid)

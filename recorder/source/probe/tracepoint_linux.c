@@ -104,13 +104,11 @@ static int no_tracepoint(const char *root, const char *provider, const char *nam
 	if (has_provider)
 		err_set(err, ERR_USAGE,
 			"this kernel has no tracepoint %.100s/%.100s%s; 'recorder events %.100s' "
-			"lists them",
-			provider, name, buf_text(&near), provider);
+			"lists them", provider, name, buf_text(&near), provider);
 	else
 		err_set(err, ERR_USAGE,
 			"no source on this system delivers events of %.100s%s; 'recorder events' "
-			"lists all",
-			provider, buf_text(&near));
+			"lists all", provider, buf_text(&near));
 	buf_free(&near);
 	return ERR_USAGE;
 }

@@ -68,9 +68,7 @@ static int unknown_function(const char *path, const char *name, const struct elf
 
 	for (i = 0; i < near->n; i++)
 		buf_printf(&text, "%s%.150s",
-			   !i		     ? "; the nearest are "
-			   : i + 1 < near->n ? ", "
-					     : " and ",
+			   !i ? "; the nearest are " : i + 1 < near->n ? ", " : " and ",
 			   near->names[i]);
 	if (!near->n)
 		buf_puts(&text, " (write C++ names as nm prints them; a stripped program has only "

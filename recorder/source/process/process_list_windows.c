@@ -126,8 +126,7 @@ static struct listed_process *insert_process(struct process_list *s, uint32_t at
 		if (!s->full_logged)
 			log_line(s->cfg.log, LOG_WARN,
 				 "more than %u processes run: starts and ends of some are not "
-				 "reported",
-				 s->n);
+				 "reported", s->n);
 		s->full_logged = true;
 		return NULL;
 	}

@@ -111,12 +111,11 @@ static int refused(int os_error, const struct perf_ring *ring, const struct perf
 		return err_set(err, ERR_NOT_FOUND, "CPU %u is offline", ring->cpu);
 	if (os_error == EACCES || os_error == EPERM) {
 		read_number("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
-		return err_set(
-			err, ERR_ACCESS,
-			"this user may not sample the whole system (kernel.perf_event_paranoid "
-			"is %s): run as root, or give the program capabilities as `recorder help "
-			"privileges` shows, or set kernel.perf_event_paranoid to -1",
-			paranoid);
+		return err_set(err, ERR_ACCESS,
+			       "this user may not sample the whole system "
+			       "(kernel.perf_event_paranoid is %s): run as root, or give the "
+			       "program capabilities as `recorder help privileges` shows, or set "
+			       "kernel.perf_event_paranoid to -1", paranoid);
 	}
 	if (os_error == ENOENT || os_error == ENOSYS)
 		return err_set(err, ERR_UNSUPPORTED,
@@ -124,16 +123,14 @@ static int refused(int os_error, const struct perf_ring *ring, const struct perf
 			       "be sampled here");
 	if (os_error == EINVAL && !ring->sideband && perf_max_rate() &&
 	    ask->freq_hz > perf_max_rate())
-		return err_set(
-			err, ERR_LIMIT,
-			"the kernel allows %u samples a second at most, not %u: use --freq %u "
-			"or raise kernel.perf_event_max_sample_rate",
-			perf_max_rate(), ask->freq_hz, perf_max_rate());
+		return err_set(err, ERR_LIMIT,
+			       "the kernel allows %u samples a second at most, not %u: use --freq "
+			       "%u or raise kernel.perf_event_max_sample_rate", perf_max_rate(),
+			       ask->freq_hz, perf_max_rate());
 	if (os_error == EMFILE)
 		return err_set(err, ERR_LIMIT,
-			       "too many open files for perf events on CPU %u: raise "
-			       "the limit (ulimit -n)",
-			       ring->cpu);
+			       "too many open files for perf events on CPU %u: raise the limit "
+			       "(ulimit -n)", ring->cpu);
 	return err_os_code(err, os_error, "cannot open perf events on CPU %u", ring->cpu);
 }
 

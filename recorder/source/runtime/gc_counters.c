@@ -290,8 +290,7 @@ static void add_pauses(struct program *p, const struct event *e)
 }
 
 /* A JVM counts its own collections; .NET collections are counted here, by generation. */
-static void count_collection(const struct gc_counters *c, struct program *p,
-			     const struct event *e)
+static void count_collection(const struct gc_counters *c, struct program *p, const struct event *e)
 {
 	uint64_t depth = number_of(e, "Depth");
 

@@ -105,9 +105,8 @@ int pause_check(const struct needs *needs, struct err *err)
 		if (event == EVENTS)
 			return err_set(err, ERR_USAGE,
 				       "%s has no event '%.100s'; it has GC/Start, GC/Stop, "
-				       "GC/SuspendEEStart and GC/RestartEEStop%s; 'recorder events "
-				       "%s' lists them",
-				       providers[provider], e->name,
+				       "GC/SuspendEEStart and GC/RestartEEStop%s; 'recorder "
+				       "events %s' lists them", providers[provider], e->name,
 				       provider == PAUSES_OF_JVM ? ", and GC/Pauses" : "",
 				       providers[provider]);
 		rc = check_fields(provider, event, e->filter, err);

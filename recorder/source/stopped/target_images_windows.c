@@ -63,8 +63,7 @@ size_t target_read(void *process, uint64_t address, void *to, size_t n)
 		if (part > n - done)
 			part = n - done;
 		if (!ReadProcessMemory(process, (const void *)(address + done), (char *)to + done,
-				       part, &got) ||
-		    got != part)
+				       part, &got) || got != part)
 			break;
 	}
 	return done;

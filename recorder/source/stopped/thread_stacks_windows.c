@@ -59,10 +59,9 @@ static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 	DWORD error;
 
 	if (pid == os_pid())
-		return err_set(
-			err, ERR_USAGE,
-			"process %u is the recorder itself, which cannot stop its own threads",
-			(unsigned)pid);
+		return err_set(err, ERR_USAGE,
+			       "process %u is the recorder itself, which cannot stop its own "
+			       "threads", (unsigned)pid);
 	*out = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ | SYNCHRONIZE, FALSE, pid);
 	if (!*out) {
 		error = GetLastError();
@@ -71,8 +70,7 @@ static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 		if (error == ERROR_ACCESS_DENIED)
 			return err_set(err, ERR_ACCESS,
 				       "no access to process %u: it belongs to another user or is "
-				       "protected; run as administrator",
-				       (unsigned)pid);
+				       "protected; run as administrator", (unsigned)pid);
 		return err_os_code(err, (int)error, "cannot open process %u", (unsigned)pid);
 	}
 	if (IsWow64Process(*out, &small) && small) {
