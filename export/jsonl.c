@@ -136,7 +136,7 @@ static void put_sample(struct json *j, const struct incident *in, const struct s
 	buf_puts(to, "{\"type\":\"sample\",\"t_ms\":");
 	ms_put(to, (int64_t)(s->time_ns - in->head.t0_ns));
 	buf_puts(to, ",\"stream\":\"");
-	buf_puts(to, stream_text((enum stream)s->stream));
+	buf_puts(to, stream_text(s->stream));
 	buf_puts(to, "\",\"weight\":");
 	buf_put_uint(to, s->weight);
 	buf_putc(to, ',');
@@ -150,7 +150,7 @@ static void put_sample(struct json *j, const struct incident *in, const struct s
 		buf_putc(to, ',');
 	}
 	buf_puts(to, "\"quality\":\"");
-	buf_puts(to, stack_quality_text((enum stack_quality)s->quality));
+	buf_puts(to, stack_quality_text(s->quality));
 	buf_puts(to, "\",\"stack\":[");
 	for (node = t->of_sample[i]; ; node = caller) {
 		caller = t->nodes[node].caller;

@@ -61,23 +61,11 @@ const char *stream_title(enum stream stream)
 	return titles[stream];
 }
 
-uint64_t frame_address(const struct incident *in, uint32_t frame)
-{
-	const struct incident_frame *f = &in->frames[frame];
-
-	return f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0);
-}
-
 uint64_t frame_offset(const struct incident *in, uint32_t frame)
 {
 	uint64_t at = frame_address(in, frame), start = in->frames[frame].function_offset;
 
 	return frame_is_named(in, frame) && at > start ? at - start : 0;
-}
-
-bool frame_is_named(const struct incident *in, uint32_t frame)
-{
-	return in->frames[frame].function && *in->frames[frame].function;
 }
 
 bool frame_has_module(const struct incident *in, uint32_t frame)
@@ -183,7 +171,7 @@ static void put_samples(struct buf *out, const struct incident *in)
 		if (!h->quality[i])
 			continue;
 		buf_printf(out, "%s %" PRIu64 " %s", first ? "" : ",", h->quality[i],
-			   stack_quality_text((enum stack_quality)i));
+			   stack_quality_text(i));
 		first = false;
 	}
 	buf_puts(out, first ? " none\n" : "\n");
@@ -213,7 +201,7 @@ static void put_lost(struct buf *out, const struct incident_head *h)
 		if (!h->lost_by_kind[i] || i == LOSS_FLOOD)
 			continue;
 		buf_printf(out, "%s%s %" PRIu64, first ? " (" : ", ",
-			   loss_kind_text((enum loss_kind)i), h->lost_by_kind[i]);
+			   loss_kind_text(i), h->lost_by_kind[i]);
 		first = false;
 	}
 	buf_puts(out, first ? "\n" : ")\n");

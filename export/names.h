@@ -17,12 +17,10 @@ void who_of(const struct incident *in, uint32_t thread, struct who *out);
 /* What a stream counts: "CPU samples", "off-CPU time". */
 const char *stream_title(enum stream stream);
 
-/* A frame's address in its module, as people look it up, and in its function (0 = no function). */
-uint64_t frame_address(const struct incident *in, uint32_t frame);
+/* A frame's address in its function; 0 = no function. */
 uint64_t frame_offset(const struct incident *in, uint32_t frame);
 
-/* Whether a frame has a name, and whether its module is known. */
-bool frame_is_named(const struct incident *in, uint32_t frame);
+/* Whether a frame's module is known. */
 bool frame_has_module(const struct incident *in, uint32_t frame);
 
 /*

@@ -203,12 +203,12 @@ static void put_samples(struct flat *f)
 		const struct incident_sample *s = &f->in->samples[i];
 
 		put_int(f, (int64_t)(s->time_ns - f->in->head.t0_ns));
-		put_constant(f, stream_text((enum stream)s->stream));
+		put_constant(f, stream_text(s->stream));
 		put_int(f, (int64_t)s->weight);
 		put_ref(f, s->thread);
 		put_ref(f, s->cpu == CPU_NONE ? UINT32_MAX : s->cpu);
 		put_ref(f, s->stack);
-		put_constant(f, stack_quality_text((enum stack_quality)s->quality));
+		put_constant(f, stack_quality_text(s->quality));
 		put_row(f);
 	}
 	end(f);

@@ -156,21 +156,6 @@ static int head_sums(struct store *s, const char *sql, int64_t id, uint64_t *sum
 	return rc;
 }
 
-static const char *loss_text(unsigned kind)
-{
-	return loss_kind_text((enum loss_kind)kind);
-}
-
-static const char *quality_text(unsigned kind)
-{
-	return stack_quality_text((enum stack_quality)kind);
-}
-
-static const char *stream_kind_text(unsigned kind)
-{
-	return stream_text((enum stream)kind);
-}
-
 /* Earlier recorders counted samples left out in floods as lost, too. */
 static void take_floods_from_lost(struct incident_head *h)
 {
@@ -192,16 +177,16 @@ static int find_head(struct store *s, int64_t id, struct incident_head *h, struc
 		rc = window_of_segments(s, h, err);
 	if (!rc)
 		rc = head_sums(s, "SELECT kind, sum(n) FROM loss WHERE incident_id=? GROUP BY kind",
-			       id, h->lost_by_kind, LOSS_KINDS, loss_text, err);
+			       id, h->lost_by_kind, LOSS_KINDS, loss_kind_text, err);
 	if (!rc)
 		take_floods_from_lost(h);
 	if (!rc)
 		rc = head_sums(s,
 			       "SELECT kind, sum(n) FROM quality WHERE incident_id=? GROUP BY kind",
-			       id, h->quality, QUALITIES, quality_text, err);
+			       id, h->quality, QUALITIES, stack_quality_text, err);
 	if (!rc)
 		rc = head_sums(s, "SELECT kind, period_ns FROM stream WHERE incident_id=?", id,
-			       h->period_ns, STREAMS_MAX, stream_kind_text, err);
+			       h->period_ns, STREAMS_MAX, stream_text, err);
 	if (rc)
 		incident_head_free(h);
 	return rc;

@@ -25,11 +25,6 @@ static int no_memory(struct err *err)
 
 /* ---- quality -------------------------------------------------------------------------------- */
 
-static bool in_window(const struct counting *c, uint64_t time_ns)
-{
-	return time_ns >= c->head->t0_ns && time_ns <= c->head->t1_ns;
-}
-
 static void count_samples(struct counting *c, const struct segment_content *content)
 {
 	uint32_t i;
@@ -37,7 +32,7 @@ static void count_samples(struct counting *c, const struct segment_content *cont
 	for (i = 0; i < content->nsamples; i++) {
 		const struct incident_sample *sample = &content->samples[i];
 
-		if (!in_window(c, sample->time_ns) || sample->stream == STREAM_OFF_CPU)
+		if (!incident_reaches(c->head, sample->time_ns) || sample->stream == STREAM_OFF_CPU)
 			continue;
 		c->r->quality[sample->quality]++;
 		c->r->samples++;
@@ -45,15 +40,6 @@ static void count_samples(struct counting *c, const struct segment_content *cont
 }
 
 /* ---- losses --------------------------------------------------------------------------------- */
-
-/* Seconds from the trigger, rounded down. No sound incident reaches the limits, 68 years away. */
-static int32_t second_of(const struct counting *c, uint64_t time_ns)
-{
-	int64_t ns = (int64_t)(time_ns - c->head->trigger_ns);
-	int64_t second = ns / (int64_t)NS_PER_SEC - (ns % (int64_t)NS_PER_SEC < 0);
-
-	return second < INT32_MIN ? INT32_MIN : second > INT32_MAX ? INT32_MAX : (int32_t)second;
-}
 
 static int add_loss(struct counting *c, const struct loss_row *loss, struct err *err)
 {
@@ -82,13 +68,13 @@ static int count_losses(struct counting *c, const struct segment_content *conten
 	for (i = 0; !rc && i < content->nevents; i++) {
 		const struct incident_event *e = &content->events[i];
 
-		if (e->kind != EVENT_LOST || !in_window(c, e->time_ns) ||
+		if (e->kind != EVENT_LOST || !incident_reaches(c->head, e->time_ns) ||
 		    !(e->value > 0 && e->value < 1e18))
 			continue;
 		loss.kind = loss_kind_from_text(e->name);
 		loss.n = (uint64_t)e->value;
 		loss.cpu = e->cpu == CPU_NONE ? -1 : e->cpu;
-		loss.second = second_of(c, e->time_ns);
+		loss.second = incident_second(c->head, e->time_ns);
 		if (loss.kind != LOSS_KINDS)
 			rc = add_loss(c, &loss, err);
 	}
@@ -179,7 +165,7 @@ int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, s
 		if (r->quality[i])
 			rc = db_run(s, "INSERT INTO quality(incident_id, kind, n) VALUES(?, ?, ?)",
 				    ARGS(arg_int(incident_id),
-					 arg_text(stack_quality_text((enum stack_quality)i)),
+					 arg_text(stack_quality_text(i)),
 					 arg_u64(r->quality[i])), err);
 	}
 	for (i = 0; !rc && i < STREAMS_MAX; i++) {
@@ -187,7 +173,7 @@ int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, s
 			rc = db_run(s, "INSERT INTO stream(incident_id, kind, period_ns)"
 				    " VALUES(?, ?, ?)",
 				    ARGS(arg_int(incident_id),
-					 arg_text(stream_text((enum stream)i)),
+					 arg_text(stream_text(i)),
 					 arg_u64(r->period_ns[i])), err);
 	}
 	return rc;

@@ -196,7 +196,7 @@ int cmd_stream(const struct options *o, enum stream *out, struct err *err)
 
 	*out = STREAM_CPU;
 	for (i = 0; o->metric && i < STREAMS_MAX; i++) {
-		if (text_same_fold(o->metric, stream_text((enum stream)i))) {
+		if (text_same_fold(o->metric, stream_text(i))) {
 			*out = (enum stream)i;
 			return 0;
 		}

@@ -67,7 +67,7 @@ static void put_why_none(const struct incident *in, struct buf *out)
 	for (i = 0; i < STREAMS_MAX; i++)
 		if (count_stream(in, (enum stream)i))
 			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has samples of ",
-				   stream_text((enum stream)i));
+				   stream_text(i));
 	if (n)
 		return;
 	buf_puts(out, in->head.gap_reason ? in->head.gap_reason :

@@ -110,16 +110,16 @@ static void json_counts(struct json *j, const struct incident *in)
 	json_key_uint(j, "frames_named", n.named);
 	json_key_open(j, "stack_quality", '{');
 	for (i = 0; i < QUALITIES; i++)
-		json_key_uint(j, stack_quality_text((enum stack_quality)i), h->quality[i]);
+		json_key_uint(j, stack_quality_text(i), h->quality[i]);
 	json_close(j, '}');
 	json_key_open(j, "lost_by_reason", '{');
 	for (i = 0; i < LOSS_KINDS; i++)
-		json_key_uint(j, loss_kind_text((enum loss_kind)i), h->lost_by_kind[i]);
+		json_key_uint(j, loss_kind_text(i), h->lost_by_kind[i]);
 	json_close(j, '}');
 	json_key_open(j, "period_ns", '{');
 	for (i = 0; i < STREAMS_MAX; i++) {
 		if (h->period_ns[i])
-			json_key_uint(j, stream_text((enum stream)i), h->period_ns[i]);
+			json_key_uint(j, stream_text(i), h->period_ns[i]);
 	}
 	json_close(j, '}');
 	json_key_open(j, "recorder", '{');
@@ -320,7 +320,7 @@ static void put_samples(struct sheet *p, const struct incident *in)
 		if (i == STREAM_CPU && in->several_periods)
 			buf_puts(&p->out, "; their weights differ, so CPU time is compared");
 		else if (h->period_ns[i] && h->samples)
-			buf_printf(&p->out, "; %s: one every %.4g ms", stream_text((enum stream)i),
+			buf_printf(&p->out, "; %s: one every %.4g ms", stream_text(i),
 				   (double)h->period_ns[i] / 1e6);
 	}
 	buf_putc(&p->out, '\n');

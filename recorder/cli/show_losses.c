@@ -145,7 +145,7 @@ void losses_json(const struct ledger *l, struct sheet *p)
 		json_key_uint(&p->j, "recorded", row->n.recorded);
 		json_key_open(&p->j, "lost", '{');
 		for (kind = 0; kind < LOSS_KINDS; kind++)
-			json_key_uint(&p->j, loss_kind_text((enum loss_kind)kind),
+			json_key_uint(&p->j, loss_kind_text(kind),
 				      row->n.lost[kind]);
 		json_close(&p->j, '}');
 		json_key_uint(&p->j, "evicted", row->n.evicted);

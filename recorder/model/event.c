@@ -18,7 +18,7 @@ static const char *const loss_texts[LOSS_KINDS] = {
 	[LOSS_EVENTS] = "events",
 };
 
-const char *loss_kind_text(enum loss_kind kind)
+const char *loss_kind_text(unsigned kind)
 {
 	return kind < LOSS_KINDS ? loss_texts[kind] : "?";
 }
@@ -34,7 +34,7 @@ enum loss_kind loss_kind_from_text(const char *text)
 	return (enum loss_kind)kind;
 }
 
-const char *stack_quality_text(enum stack_quality quality)
+const char *stack_quality_text(unsigned quality)
 {
 	static const char *const texts[QUALITIES] = {
 		[QUALITY_NONE] = "none",
@@ -49,7 +49,7 @@ const char *stack_quality_text(enum stack_quality quality)
 	return quality < QUALITIES ? texts[quality] : "?";
 }
 
-const char *event_kind_text(enum event_kind kind)
+const char *event_kind_text(unsigned kind)
 {
 	static const char *const texts[EVENT_KINDS] = {
 		[EVENT_NONE] = "none",
@@ -71,7 +71,7 @@ const char *event_kind_text(enum event_kind kind)
 	return kind < EVENT_KINDS ? texts[kind] : "?";
 }
 
-const char *stream_text(enum stream stream)
+const char *stream_text(unsigned stream)
 {
 	static const char *const texts[STREAMS_MAX] = {
 		[STREAM_CPU] = "cpu",

@@ -79,12 +79,15 @@ enum loss_kind {
 	LOSS_KINDS,
 };
 
-/* "kernel", "throttled", ...: the names in stores and JSON. Unknown texts give LOSS_KINDS. */
-const char *loss_kind_text(enum loss_kind kind);
+/*
+ * "kernel", "throttled", ...: the names of the constants above in stores and JSON; "?" for what is
+ * none. Unknown texts give LOSS_KINDS.
+ */
+const char *loss_kind_text(unsigned kind);
 enum loss_kind loss_kind_from_text(const char *text);
-const char *stack_quality_text(enum stack_quality quality);
-const char *event_kind_text(enum event_kind kind);
-const char *stream_text(enum stream stream);
+const char *stack_quality_text(unsigned quality);
+const char *event_kind_text(unsigned kind);
+const char *stream_text(unsigned stream);
 
 enum field_type { FIELD_INT, FIELD_UINT, FIELD_DOUBLE, FIELD_TEXT };
 

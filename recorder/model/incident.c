@@ -1,6 +1,7 @@
 #include "model/incident_build_private.h"
 
 #include "base/array.h"
+#include "base/os.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -64,6 +65,14 @@ const char *incident_state_text(enum incident_state state)
 		return "partial";
 	}
 	return "?";
+}
+
+int32_t incident_second(const struct incident_head *h, uint64_t time_ns)
+{
+	int64_t ns = (int64_t)(time_ns - h->trigger_ns);
+	int64_t second = ns / (int64_t)NS_PER_SEC - (ns % (int64_t)NS_PER_SEC < 0);
+
+	return second < INT32_MIN ? INT32_MIN : second > INT32_MAX ? INT32_MAX : (int32_t)second;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

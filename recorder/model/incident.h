@@ -47,6 +47,15 @@ void incident_head_free(struct incident_head *h);
 int incident_head_copy(const struct incident_head *from, struct incident_head *to);
 const char *incident_state_text(enum incident_state state);
 
+/* Whether a moment is in the window. */
+static inline bool incident_reaches(const struct incident_head *h, uint64_t time_ns)
+{
+	return time_ns >= h->t0_ns && time_ns <= h->t1_ns;
+}
+
+/* Seconds from the trigger, rounded down. No sound incident reaches the limits, 68 years away. */
+int32_t incident_second(const struct incident_head *h, uint64_t time_ns);
+
 struct incident_process {
 	uint32_t pid, parent_pid, exec;
 	uint64_t start_ns;
@@ -210,6 +219,11 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
  * from the incident as recorded, so clean it (utf8_put_clean) before printing.
  */
 const char *incident_frame_module(const struct incident *in, uint32_t frame);
+
+/* A frame's address in its module, as people look it up: not the byte before it. */
+uint64_t frame_address(const struct incident *in, uint32_t frame);
+/* Whether it has a name. */
+bool frame_is_named(const struct incident *in, uint32_t frame);
 
 /* Names of a process, by index; the short one is its first thread's, if the incident lists that. */
 void incident_process_names(const struct incident *in, uint32_t process,

@@ -208,11 +208,6 @@ static uint32_t *user_stacks(const struct incident *in)
 	return user;
 }
 
-static bool in_window(const struct incident *in, uint64_t time_ns)
-{
-	return time_ns >= in->head.t0_ns && time_ns <= in->head.t1_ns;
-}
-
 static void keep_chosen(struct incident *in, const bool *keep)
 {
 	uint32_t i, n;
@@ -221,14 +216,15 @@ static void keep_chosen(struct incident *in, const bool *keep)
 		const struct incident_sample *s = &in->samples[i];
 		uint32_t who = s->thread == THREAD_NONE ? in->nthreads : s->thread;
 
-		if (keep[who] && in_window(in, s->time_ns))
+		if (keep[who] && incident_reaches(&in->head, s->time_ns))
 			in->samples[n++] = *s;
 	}
 	in->nsamples = n;
 	for (i = n = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
 
-		if ((e->thread == THREAD_NONE || keep[e->thread]) && in_window(in, e->time_ns))
+		if ((e->thread == THREAD_NONE || keep[e->thread]) &&
+		    incident_reaches(&in->head, e->time_ns))
 			in->events[n++] = *e;
 	}
 	in->nevents = n;

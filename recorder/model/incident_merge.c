@@ -44,11 +44,6 @@ static int check_lists(struct merge *m)
 	return 0;
 }
 
-static bool in_window(const struct merge *m, uint64_t time_ns)
-{
-	return time_ns >= m->in->head.t0_ns && time_ns <= m->in->head.t1_ns;
-}
-
 static void mark_needed(struct merge *m, uint32_t node)
 {
 	if (node != STACK_NONE)
@@ -66,7 +61,7 @@ static int check_content(struct merge *m)
 
 		if (!sample_is_sound(s, c->nthreads, c->nnodes))
 			return points_nowhere(m, "sample", i);
-		if (in_window(m, s->time_ns))
+		if (incident_reaches(&m->in->head, s->time_ns))
 			mark_needed(m, s->stack);
 	}
 	for (i = 0; i < c->nevents; i++) {
@@ -75,7 +70,7 @@ static int check_content(struct merge *m)
 		if (!event_is_sound(e, c->nthreads, c->nnodes) || e->first_field > c->nfields ||
 		    e->nfields > c->nfields - e->first_field)
 			return points_nowhere(m, "event", i);
-		if (in_window(m, e->time_ns))
+		if (incident_reaches(&m->in->head, e->time_ns))
 			mark_needed(m, e->stack);
 	}
 	return 0;
@@ -127,7 +122,7 @@ static int add_samples(struct merge *m)
 	for (i = 0; i < m->c->nsamples; i++) {
 		const struct incident_sample *s = &m->c->samples[i];
 
-		if (!in_window(m, s->time_ns))
+		if (!incident_reaches(&m->in->head, s->time_ns))
 			continue;
 		*to = *s;
 		to->thread = thread_of(m, s->thread);
@@ -151,7 +146,7 @@ static int add_events(struct merge *m)
 	for (i = 0; i < m->c->nevents && !rc; i++) {
 		struct incident_event e = m->c->events[i];
 
-		if (!in_window(m, e.time_ns))
+		if (!incident_reaches(&m->in->head, e.time_ns))
 			continue;
 		e.thread = thread_of(m, e.thread);
 		e.stack = stack_of(m, e.stack);

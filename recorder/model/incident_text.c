@@ -24,17 +24,23 @@ const char *incident_frame_module(const struct incident *in, uint32_t frame)
 	return m->kind == OBJECT_JIT ? "[jit]" : "?";
 }
 
-/* What people look up: the return address itself, not the byte before it. */
-static uint64_t shown_offset(const struct incident_frame *f)
+uint64_t frame_address(const struct incident *in, uint32_t frame)
 {
+	const struct incident_frame *f = &in->frames[frame];
+
 	return f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0);
+}
+
+bool frame_is_named(const struct incident *in, uint32_t frame)
+{
+	return in->frames[frame].function && *in->frames[frame].function;
 }
 
 void incident_frame_text_as(const struct incident *in, uint32_t frame, const char *module,
 			    size_t module_bytes, bool addresses, struct buf *out)
 {
 	const struct incident_frame *f = &in->frames[frame];
-	bool named = f->function && *f->function;
+	bool named = frame_is_named(in, frame);
 	size_t start = out->len;
 
 	if (f->flags & FRAME_TEXT) {
@@ -42,7 +48,7 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
 		return;
 	}
 	if (!named && addresses && in->modules[f->module].kind == OBJECT_UNKNOWN) {
-		buf_printf(out, "0x%" PRIX64, shown_offset(f));
+		buf_printf(out, "0x%" PRIX64, frame_address(in, frame));
 		return;
 	}
 	utf8_put_clean(out, module, module_bytes, MODULE_TEXT_MAX);
@@ -51,7 +57,7 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
 		utf8_put_clean(out, f->function, strlen(f->function),
 			       INCIDENT_TEXT_MAX - (out->len - start));
 	else if (addresses)
-		buf_printf(out, "+0x%" PRIX64, shown_offset(f));
+		buf_printf(out, "+0x%" PRIX64, frame_address(in, frame));
 	else
 		buf_putc(out, '?');
 }

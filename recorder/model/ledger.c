@@ -19,14 +19,6 @@ struct book {
 
 #define GAP_NS (NS_PER_SEC + NS_PER_SEC / 2) /* after a longer gap, the seconds between were idle */
 
-static int32_t second_of(const struct incident *in, uint64_t time_ns)
-{
-	int64_t ns = (int64_t)(time_ns - in->head.trigger_ns);
-	int64_t second = ns / (int64_t)NS_PER_SEC - (ns % (int64_t)NS_PER_SEC < 0);
-
-	return second < INT32_MIN ? INT32_MIN : second > INT32_MAX ? INT32_MAX : (int32_t)second;
-}
-
 static bool row_same(const void *ctx, uint32_t value, const void *key)
 {
 	const struct ledger_row *a = &((const struct ledger *)ctx)->rows[value], *b = key;
@@ -37,7 +29,7 @@ static bool row_same(const void *ctx, uint32_t value, const void *key)
 /* The row of a CPU and second, added when it is new; NULL without memory. */
 static struct ledger_row *row_of(struct book *b, uint64_t time_ns, uint16_t cpu)
 {
-	struct ledger_row key = {.second = second_of(b->in, time_ns), .cpu = cpu};
+	struct ledger_row key = {.second = incident_second(&b->in->head, time_ns), .cpu = cpu};
 	uint64_t hash = hash_u64((uint64_t)(uint32_t)key.second << 16 | cpu);
 	struct ledger *l = b->out;
 	uint32_t at = table_find(&b->index, hash, row_same, l, &key);
@@ -88,7 +80,7 @@ static bool count_expected(struct book *b, const struct incident_event *e)
 		return true;
 	start = from > b->in->head.t0_ns ? from : b->in->head.t0_ns;
 	for (at = start; at < e->time_ns; at = end) {
-		int64_t second = second_of(b->in, at);
+		int64_t second = incident_second(&b->in->head, at);
 		struct ledger_row *row = row_of(b, at, e->cpu);
 
 		end = b->in->head.trigger_ns + (uint64_t)((second + 1) * (int64_t)NS_PER_SEC);

@@ -176,7 +176,7 @@ int main(int argc, char **argv)
 	if (rc)
 		fprintf(stderr, "store_streams: %s\n", err.text);
 	for (i = 0; !rc && i < STREAMS_MAX; i++)
-		printf("%s %" PRIu64 " %" PRIu64 "\n", stream_text((enum stream)i), w.samples[i],
+		printf("%s %" PRIu64 " %" PRIu64 "\n", stream_text(i), w.samples[i],
 		       w.weight[i]);
 	segment_unref(segment);
 	segment_builder_free(w.builder);

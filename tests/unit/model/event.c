@@ -13,7 +13,7 @@ TEST(every_loss_kind_is_read_back_from_its_text)
 	unsigned kind;
 
 	for (kind = 0; kind < LOSS_KINDS; kind++)
-		assert_int_equal(loss_kind_from_text(loss_kind_text((enum loss_kind)kind)), kind);
+		assert_int_equal(loss_kind_from_text(loss_kind_text(kind)), kind);
 	assert_int_equal(loss_kind_from_text("no such loss"), LOSS_KINDS);
 	assert_int_equal(loss_kind_from_text(""), LOSS_KINDS);
 }
@@ -24,21 +24,21 @@ TEST(every_kind_quality_and_stream_has_a_text_of_its_own)
 
 	for (i = 0; i < EVENT_KINDS; i++) {
 		for (j = 0; j < i; j++)
-			assert_string_not_equal(event_kind_text((enum event_kind)i),
-						event_kind_text((enum event_kind)j));
+			assert_string_not_equal(event_kind_text(i),
+						event_kind_text(j));
 	}
 	for (i = 0; i < QUALITIES; i++)
-		assert_true(strlen(stack_quality_text((enum stack_quality)i)) > 1);
+		assert_true(strlen(stack_quality_text(i)) > 1);
 	for (i = 0; i < STREAMS_MAX; i++)
-		assert_true(strlen(stream_text((enum stream)i)) > 1);
+		assert_true(strlen(stream_text(i)) > 1);
 }
 
 TEST(numbers_beyond_the_last_have_a_text_too)
 {
 	assert_string_equal(loss_kind_text(LOSS_KINDS), "?");
-	assert_string_equal(event_kind_text((enum event_kind)99), "?");
-	assert_string_equal(stack_quality_text((enum stack_quality)99), "?");
-	assert_string_equal(stream_text((enum stream)99), "?");
+	assert_string_equal(event_kind_text(99), "?");
+	assert_string_equal(stack_quality_text(99), "?");
+	assert_string_equal(stream_text(99), "?");
 }
 
 TEST(fields_are_found_by_name_whatever_the_case)
