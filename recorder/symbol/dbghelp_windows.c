@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/os_windows.h"
+#include "base/pool.h"
 #include "symbol/symbol_path.h"
 
 #include <stdlib.h>
@@ -40,10 +41,14 @@ struct functions {
 	sym_from *from;
 };
 
-enum job_kind { JOB_FETCH, JOB_LOAD, JOB_UNLOAD, JOB_NAME };
+enum kind { FETCH, LOAD, NAME, UNLOAD, CLEAN_UP };       /* the first three may take long */
 
-struct job {
-	enum job_kind kind;
+struct question {
+	struct job job;
+	struct dbghelp *d;
+	enum kind kind;
+	bool asked;
+	_Atomic bool settled;                /* there is an answer, or nobody waits for one */
 	enum dbghelp_answer answer;
 	wchar_t text[TEXT_MAX];              /* name of a file or image; then what was found */
 	bool is_pdb;
@@ -62,14 +67,10 @@ struct dbghelp {
 	wchar_t *servers;                    /* of the path; NULL = none. Not changed */
 
 	/* Used by the worker only. */
+	struct pool *pool;                   /* of that thread; NULL until the first question */
+	struct question *last;               /* or NULL */
 	uint64_t rest_until_ns;
 	bool answered_no_symsrv, answered_late;
-	struct job question;
-	struct os_thread *thread;
-	struct os_mutex *lock;               /* guards the fields below */
-	struct os_cond *asked, *answered;
-	bool busy, abandoned, ending;
-	struct job job;
 };
 
 /* ---- its thread ------------------------------------------------------------------------------ */
@@ -116,157 +117,147 @@ static bool get_ready(struct dbghelp *d)
 	return d->ready;
 }
 
-static void fetch_file(struct dbghelp *d, struct job *job)
+static void fetch_file(struct dbghelp *d, struct question *q)
 {
 	wchar_t found[TEXT_MAX] = L"";
-	PVOID id = job->is_pdb ? (PVOID)&job->guid : (PVOID)(uintptr_t)job->one;
+	PVOID id = q->is_pdb ? (PVOID)&q->guid : (PVOID)(uintptr_t)q->one;
 
 	if (!d->symsrv) {
-		job->answer = DBGHELP_NO_SYMSRV;
+		q->answer = DBGHELP_NO_SYMSRV;
 		return;
 	}
-	job->answer = DBGHELP_NONE;
-	if (!d->call.find(d, d->servers, job->text, id, job->two, 0,
-			  job->is_pdb ? SSRVOPT_GUIDPTR : SSRVOPT_DWORD, found, NULL, NULL) ||
+	q->answer = DBGHELP_NONE;
+	if (!d->call.find(d, d->servers, q->text, id, q->two, 0,
+			  q->is_pdb ? SSRVOPT_GUIDPTR : SSRVOPT_DWORD, found, NULL, NULL) ||
 	    !*found)
 		return;
-	memcpy(job->text, found, sizeof(found));
-	job->answer = DBGHELP_DONE;
+	memcpy(q->text, found, sizeof(found));
+	q->answer = DBGHELP_DONE;
 }
 
 /* Only debug information counts: our own reader has read the exports. */
-static void load_image(struct dbghelp *d, struct job *job)
+static void load_image(struct dbghelp *d, struct question *q)
 {
 	IMAGEHLP_MODULEW64 info = {.SizeOfStruct = sizeof(info)};
 
-	job->answer = DBGHELP_NONE;
+	q->answer = DBGHELP_NONE;
 	d->next_base += BASE_STEP;
-	job->module = d->call.load(d, NULL, job->text, NULL, d->next_base, 0, NULL, 0);
-	if (!job->module)
+	q->module = d->call.load(d, NULL, q->text, NULL, d->next_base, 0, NULL, 0);
+	if (!q->module)
 		return;
-	if (d->call.module(d, job->module, &info) && !info.PdbUnmatched && !info.DbgUnmatched &&
+	if (d->call.module(d, q->module, &info) && !info.PdbUnmatched && !info.DbgUnmatched &&
 	    (info.SymType == SymPdb || info.SymType == SymDia || info.SymType == SymCv ||
 	     info.SymType == SymCoff)) {
-		job->answer = DBGHELP_DONE;
+		q->answer = DBGHELP_DONE;
 		return;
 	}
-	d->call.unload(d, job->module);
-	job->module = 0;
+	d->call.unload(d, q->module);
+	q->module = 0;
 }
 
-static void name_address(struct dbghelp *d, struct job *job)
+static void name_address(struct dbghelp *d, struct question *q)
 {
 	union {
 		SYMBOL_INFOW info;
 		uint8_t room[sizeof(SYMBOL_INFOW) + DBGHELP_NAME_MAX * sizeof(wchar_t)];
 	} symbol = {.info = {.SizeOfStruct = sizeof(SYMBOL_INFOW), .MaxNameLen = DBGHELP_NAME_MAX}};
-	uint64_t address = job->module + job->function.rva;
+	uint64_t address = q->module + q->function.rva;
 	struct buf text = {0};
 	DWORD64 displacement;
 
-	job->answer = DBGHELP_NONE;
+	q->answer = DBGHELP_NONE;
 	if (!d->call.from(d, address, &displacement, &symbol.info) ||
 	    symbol.info.Flags & SYMFLAG_EXPORT ||
 	    (symbol.info.Tag != SYM_TAG_FUNCTION && symbol.info.Tag != SYM_TAG_PUBLIC) ||
-	    symbol.info.Address < job->module || symbol.info.Address > address)
+	    symbol.info.Address < q->module || symbol.info.Address > address)
 		return;
 	symbol.room[sizeof(symbol.room) - 1] = symbol.room[sizeof(symbol.room) - 2] = 0;
 	wide_put(&text, symbol.info.Name);
-	if (!text.failed && text.len && text.len < sizeof(job->function.name)) {
-		job->function.rva = (uint32_t)(symbol.info.Address - job->module);
-		job->function.nbytes = symbol.info.Size;
-		memcpy(job->function.name, text.data, text.len + 1);
-		job->answer = DBGHELP_DONE;
+	if (!text.failed && text.len && text.len < sizeof(q->function.name)) {
+		q->function.rva = (uint32_t)(symbol.info.Address - q->module);
+		q->function.nbytes = symbol.info.Size;
+		memcpy(q->function.name, text.data, text.len + 1);
+		q->answer = DBGHELP_DONE;
 	}
 	buf_free(&text);
 }
 
-static void do_job(struct dbghelp *d, struct job *job)
+static void answer_question(struct job *job)
 {
-	job->answer = DBGHELP_NO_SERVERS;
+	struct question *q = (struct question *)job;
+	struct dbghelp *d = q->d;
+
+	q->answer = DBGHELP_NO_SERVERS;
 	if (!get_ready(d))
 		return;
-	switch (job->kind) {
-	case JOB_FETCH:
-		fetch_file(d, job);
+	switch (q->kind) {
+	case FETCH:
+		fetch_file(d, q);
 		break;
-	case JOB_LOAD:
-		load_image(d, job);
+	case LOAD:
+		load_image(d, q);
 		break;
-	case JOB_NAME:
-		name_address(d, job);
+	case NAME:
+		name_address(d, q);
 		break;
-	case JOB_UNLOAD:
-		d->call.unload(d, job->module);
+	case UNLOAD:
+		d->call.unload(d, q->module);
 		break;
-	}
-}
-
-static void run_jobs(void *ctx)
-{
-	struct dbghelp *d = ctx;
-	struct job *job = malloc(sizeof(*job));
-
-	os_thread_priority(OS_PRIORITY_LOW);
-	os_mutex_lock(d->lock);
-	while (!d->ending && job) {
-		if (!d->busy) {
-			os_cond_wait(d->asked, d->lock, NS_PER_SEC);
-			continue;
-		}
-		*job = d->job;
-		os_mutex_unlock(d->lock);
-		do_job(d, job);
-		os_mutex_lock(d->lock);
-		/* Nobody will ever ask for this module. */
-		if (d->abandoned && job->kind == JOB_LOAD && job->module)
-			d->call.unload(d, job->module);
-		d->job = *job;
-		d->busy = d->abandoned = false;
-		os_cond_signal(d->answered);
-	}
-	os_mutex_unlock(d->lock);
-	if (d->ready)
+	case CLEAN_UP:
 		d->call.cleanup(d);
-	free(job);
+		break;
+	}
+	/* Nobody will ever ask for this module. */
+	if (atomic_exchange(&q->settled, true) && q->kind == LOAD && q->module)
+		d->call.unload(d, q->module);
 }
 
 /* ---- the worker's side ----------------------------------------------------------------------- */
 
-static enum dbghelp_answer ask_thread(struct dbghelp *d, struct job *job)
+static void free_question(struct job *job)
 {
-	uint64_t start_ns = os_now_ns(), spent_ns = 0;
-	enum dbghelp_answer answer = DBGHELP_LATE;
-
-	if (job->kind != JOB_UNLOAD && start_ns < d->rest_until_ns)
-		return DBGHELP_LATE;
-	if (!d->thread && os_thread_start("dbghelp", run_jobs, d, &d->thread, NULL))
-		return DBGHELP_NONE;
-	os_mutex_lock(d->lock);
-	if (!d->busy) {
-		d->job = *job;
-		d->busy = true;
-		os_cond_signal(d->asked);
-		while (d->busy && spent_ns < DBGHELP_MAX_NS) {
-			os_cond_wait(d->answered, d->lock, DBGHELP_MAX_NS - spent_ns);
-			spent_ns = os_now_ns() - start_ns;
-		}
-		if (!d->busy)
-			answer = d->job.answer;
-		else
-			d->abandoned = true;
-		*job = d->job;
-	}
-	os_mutex_unlock(d->lock);
-	if (answer == DBGHELP_LATE)
-		d->rest_until_ns = os_now_ns() + REST_NS;
-	return answer;
+	free(job);
 }
 
-static bool put_text(struct job *job, const char *utf8)
+static bool is_busy(const struct dbghelp *d)
 {
-	return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, job->text, TEXT_MAX) >
-	       0;
+	return d->last && d->last->asked && !job_done(&d->last->job);
+}
+
+/* The worker's next question; valid until the one after it. NULL = it cannot be asked. */
+static struct question *new_question(struct dbghelp *d, enum kind kind)
+{
+	struct question *q = d && !is_busy(d) ? calloc(1, sizeof(*q)) : NULL;
+
+	if (!q)
+		return NULL;
+	q->job = (struct job){.run = answer_question, .free = free_question, .what = "dbghelp"};
+	job_init(&q->job);
+	q->d = d;
+	q->kind = kind;
+	if (d->last)
+		job_drop(&d->last->job);
+	d->last = q;
+	return q;
+}
+
+static enum dbghelp_answer ask(struct dbghelp *d, struct question *q)
+{
+	if (!q || (q->kind <= NAME && os_now_ns() < d->rest_until_ns))
+		return DBGHELP_LATE;
+	if (!d->pool && pool_new("dbghelp", 1, OS_PRIORITY_LOW, &d->pool, NULL))
+		return DBGHELP_NONE;
+	q->asked = true;
+	pool_put(d->pool, &q->job);
+	if (pool_wait(d->pool, &q->job, DBGHELP_MAX_NS) || atomic_exchange(&q->settled, true))
+		return q->answer;
+	d->rest_until_ns = os_now_ns() + REST_NS;
+	return DBGHELP_LATE;
+}
+
+static bool put_text(struct question *q, const char *utf8)
+{
+	return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, q->text, TEXT_MAX) > 0;
 }
 
 /* An answer that matters once becomes NONE the second time. */
@@ -282,64 +273,58 @@ static enum dbghelp_answer answer_once(struct dbghelp *d, enum dbghelp_answer an
 	return again ? DBGHELP_NONE : answer;
 }
 
-/* The worker's next job, empty; NULL without dbghelp. */
-static struct job *new_job(struct dbghelp *d, enum job_kind kind)
-{
-	if (!d)
-		return NULL;
-	d->question = (struct job){.kind = kind};
-	return &d->question;
-}
-
 enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file,
 				  struct buf *out)
 {
 	enum dbghelp_answer answer = DBGHELP_NONE;
-	struct job *job = new_job(d, JOB_FETCH);
+	struct question *q;
 
 	buf_reset(out);
-	if (!job || !d->servers)
+	if (!d || !d->servers)
 		return DBGHELP_NO_SERVERS;
-	job->is_pdb = file->guid != NULL;
+	q = new_question(d, FETCH);
+	if (!q)
+		return answer_once(d, DBGHELP_LATE);
+	q->is_pdb = file->guid != NULL;
 	if (file->guid)
-		memcpy(&job->guid, file->guid, sizeof(job->guid));
-	job->one = file->timestamp;
-	job->two = file->guid ? file->age : file->image_bytes;
-	if (put_text(job, file->name))
-		answer = ask_thread(d, job);
+		memcpy(&q->guid, file->guid, sizeof(q->guid));
+	q->one = file->timestamp;
+	q->two = file->guid ? file->age : file->image_bytes;
+	if (put_text(q, file->name))
+		answer = ask(d, q);
 	if (answer == DBGHELP_DONE)
-		wide_put(out, job->text);
+		wide_put(out, q->text);
 	return answer_once(d, answer);
 }
 
 uint64_t dbghelp_load(struct dbghelp *d, const char *path)
 {
-	struct job *job = new_job(d, JOB_LOAD);
+	struct question *q = new_question(d, LOAD);
 
-	return job && put_text(job, path) && ask_thread(d, job) == DBGHELP_DONE ? job->module : 0;
+	return q && put_text(q, path) && ask(d, q) == DBGHELP_DONE ? q->module : 0;
 }
 
 void dbghelp_unload(struct dbghelp *d, uint64_t module)
 {
-	struct job *job = module ? new_job(d, JOB_UNLOAD) : NULL;
+	struct question *q = module ? new_question(d, UNLOAD) : NULL;
 
-	if (!job)
+	if (!q)
 		return;
-	job->module = module;
-	ask_thread(d, job);
+	q->module = module;
+	ask(d, q);
 }
 
 bool dbghelp_name(struct dbghelp *d, uint64_t module, uint32_t rva, struct dbghelp_function *out)
 {
-	struct job *job = module ? new_job(d, JOB_NAME) : NULL;
+	struct question *q = module ? new_question(d, NAME) : NULL;
 
-	if (!job)
+	if (!q)
 		return false;
-	job->module = module;
-	job->function.rva = rva;
-	if (ask_thread(d, job) != DBGHELP_DONE)
+	q->module = module;
+	q->function.rva = rva;
+	if (ask(d, q) != DBGHELP_DONE)
 		return false;
-	*out = job->function;
+	*out = q->function;
 	return true;
 }
 
@@ -365,44 +350,26 @@ static wchar_t *servers_of(const char *path)
 	return wide;
 }
 
-static void free_all(struct dbghelp *d)
-{
-	os_cond_free(d->asked);
-	os_cond_free(d->answered);
-	os_mutex_free(d->lock);
-	wide_free(d->servers);
-	free(d);
-}
-
 struct dbghelp *dbghelp_new(const char *path)
 {
 	struct dbghelp *d = calloc(1, sizeof(*d));
 
-	if (!d)
-		return NULL;
-	d->lock = os_mutex_new();
-	d->asked = os_cond_new();
-	d->answered = os_cond_new();
-	d->servers = servers_of(path);
-	if (d->lock && d->asked && d->answered)
-		return d;
-	free_all(d);
-	return NULL;
+	if (d)
+		d->servers = servers_of(path);
+	return d;
 }
 
 void dbghelp_free(struct dbghelp *d)
 {
-	bool stuck;
-
-	if (!d)
+	if (!d || is_busy(d))
 		return;
-	os_mutex_lock(d->lock);
-	d->ending = true;
-	stuck = d->busy;
-	os_cond_signal(d->asked);
-	os_mutex_unlock(d->lock);
-	if (stuck)
+	if (d->pool && d->ready)
+		ask(d, new_question(d, CLEAN_UP));
+	if (is_busy(d))
 		return;
-	os_thread_join(d->thread);
-	free_all(d);
+	pool_free(d->pool);
+	if (d->last)
+		job_drop(&d->last->job);
+	wide_free(d->servers);
+	free(d);
 }
