@@ -127,7 +127,7 @@ static void choose_cut(struct flame *f)
 			f->drawn++;
 			f->deepest = f->depth[i] > f->deepest ? f->depth[i] : f->deepest;
 		}
-		if (f->drawn < BOXES_MAX)        /* and one more, of all */
+		if (f->drawn < BOXES_MAX)        /* one is left for 'all' */
 			return;
 	}
 }
@@ -157,7 +157,7 @@ static int make_boxes(struct flame *f, const struct export_options *opt, struct 
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* Append v with `digits` decimals, rounded: no locale. */
+/* Append v rounded to `digits` decimals, 1 or 3; no locale. */
 static void put_decimal(struct buf *out, double v, unsigned digits)
 {
 	uint64_t scale = digits == 3 ? 1000 : 10, whole = (uint64_t)(v * (double)scale + 0.5);
@@ -191,7 +191,7 @@ static void put_label(struct buf *out, const char *text, size_t n, double w)
 	buf_puts(out, "..");
 }
 
-/* A node's weights (STACK_TREE_NONE = all); returns their difference, -1 only base, 1 only test. */
+/* A node's weights (STACK_TREE_NONE = all). Returns the relative difference, -1 = only in base. */
 static double sides_of(const struct flame *f, uint32_t node, double *base, double *test)
 {
 	*base = node == STACK_TREE_NONE ? f->sides->base_sum : f->sides->all_base[node];
@@ -319,7 +319,8 @@ static void put_subject(const struct flame *f, struct buf *out)
 	const char *reason = f->in->head.reason ? f->in->head.reason : "?";
 
 	if (f->diff)
-		buf_puts(out, "red is more in the second, blue less; full colour: only there");
+		buf_puts(out, "red: more in the second; blue: more in the first; full colour: in "
+			      "one only");
 	else
 		utf8_put_clean(out, reason, strlen(reason), 130);
 }
@@ -371,7 +372,7 @@ static void put_foot(struct flame *f)
 	if (f->drawn < f->tree->nnodes) {
 		buf_printf(line, "; %" PRIu32 " boxes narrower than ", f->tree->nnodes - f->drawn);
 		put_decimal(line, f->cut_px, 3);
-		buf_puts(line, " px are not drawn, their callers have their weight");
+		buf_puts(line, " px are not drawn; their callers include their weight");
 	}
 	buf_printf(line, "</text>\n<text class=\"small\" x=\"1060\" y=\"%" PRIu32
 		   "\" id=\"matched\"></text>\n<script><![CDATA[\n", y);

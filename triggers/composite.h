@@ -5,7 +5,7 @@
  *	--rule 'gc=StopOnGCOverMsec:100' --rule 'oom=StopOnEventLogMessage:kernel@Out of memory'
  *	--stop-on 'cpu for 10s and not gc within 60s'
  *
- *	A and B, A or B, not A, ( )    'not' binds strongest, then 'then', 'and', 'or'
+ *	A and B, A or B, not A, ( )    strongest first: for and within, not, then, and, or
  *	A for 10s                      A has been true for 10 s without a break
  *	A within 60s                   A was true, or happened, in the last 60 s
  *	A then B within 5s             B happens at most 5 s after A

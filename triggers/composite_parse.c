@@ -76,7 +76,7 @@ static bool take_word(struct parser *p, const char *word)
 	return taken;
 }
 
-/* "'cpu adn gc', column 5: 'adn': expected and, or ...". */
+/* "--stop-on 'cpu adn gc', column 5, at 'adn': and, or, ... or the end is expected". */
 static void fail(struct parser *p, const char *what)
 {
 	size_t column = (size_t)(p->at - p->text) + 1;

@@ -4,7 +4,8 @@
  * Prints settings, store, rules with their counters' values now, what each live source lacks, and
  * which running processes will have incomplete stacks.
  * The line parser has refused unknown options and bad numbers already; what can still be
- * wrong are the rules: their grammar, and names that no source knows.
+ * wrong is a rule (its grammar, or a name that no source knows), a monitored counter, the stop
+ * command, the data file, or --stack-kb.
  */
 #include "cli/check_stacks.h"
 #include "cli/cmd.h"
@@ -31,7 +32,7 @@ struct check {
 	const struct options *o;
 	struct cmd_sources sources;
 	struct sheet sheet;
-	unsigned wrong;                      /* rules and monitored counters */
+	unsigned wrong;                      /* settings: rules, monitors, command, file, ... */
 	struct err first_wrong;              /* repeated at the end */
 	bool cannot_record;                  /* a source is refused to this user */
 	bool no_store;                       /* the store cannot be used */
@@ -80,6 +81,21 @@ static void put_finding(struct check *c, const struct finding *f)
 	buf_free(&value);
 }
 
+/* A finding that makes check fail when rc says so; *why is its text then. */
+static void put_verdict(struct check *c, struct finding *f, int rc, const struct err *why)
+{
+	if (rc) {
+		f->verdict = "wrong";
+		f->text = why->text;
+		f->value = NULL;
+		if (!c->wrong++)
+			c->first_wrong = *why;
+		if (c->wrong == 1 && !strstr(why->text, f->name))
+			err_prefix(&c->first_wrong, "'%.100s'", f->name);
+	}
+	put_finding(c, f);
+}
+
 /* ---- settings -------------------------------------------------------------------------------- */
 
 static const char *origin_text(enum option_origin origin)
@@ -122,6 +138,8 @@ static void check_settings(struct check *c)
 {
 	const struct option_info *info;
 	struct buf text = {0};
+	struct err why = {0};
+	int rc;
 
 	for (info = option_table; info->name; info++) {
 		enum option_origin origin = options_origin(c->o, info->name);
@@ -132,8 +150,9 @@ static void check_settings(struct check *c)
 			continue;
 		buf_printf(&text, "%s%s, %s", info->unit ? " " : "", info->unit ? info->unit : "",
 			   origin_text(origin));
-		put_finding(c, &(struct finding){"setting", info->name, "ok", buf_text(&text), NULL,
-						 NAN});
+		rc = strcmp(info->name, "stack-kb") == 0 ? cmd_check_stack_kb(c->o, &why) : 0;
+		put_verdict(c, &(struct finding){"setting", info->name, "ok", buf_text(&text), NULL,
+						 NAN}, rc, &why);
 	}
 	buf_free(&text);
 }
@@ -183,20 +202,6 @@ static int check_counters(const struct check *c, struct needs *needs, struct cou
 	return rc;
 }
 
-static void put_rule(struct check *c, struct finding *f, int rc, const struct err *why)
-{
-	if (rc) {
-		f->verdict = "wrong";
-		f->text = why->text;
-		f->value = NULL;
-		if (!c->wrong++)
-			c->first_wrong = *why;
-		if (c->wrong == 1 && !strstr(why->text, f->name))
-			err_prefix(&c->first_wrong, "'%.100s'", f->name);
-	}
-	put_finding(c, f);
-}
-
 /* What a preset stands for. */
 static void put_presets(const struct trigger *t, struct buf *out)
 {
@@ -231,7 +236,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	memset(needs, 0, sizeof(*needs));
 	rc = cmd_rule_open(c->o, rule, needs, &t, &why);
 	if (rc) {
-		put_rule(c, &f, rc, &why);
+		put_verdict(c, &f, rc, &why);
 		return;
 	}
 	trigger_status(t, &status);
@@ -248,7 +253,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	f.text = buf_text(&text);
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
-	put_rule(c, &f, rc, &why);
+	put_verdict(c, &f, rc, &why);
 	trigger_close(t);
 	buf_free(&text);
 	buf_free(&doubts);
@@ -281,7 +286,7 @@ static void check_monitor(struct check *c, const char *spec, struct needs *needs
 	rc = counter_monitor_parse(spec, needs, &why);
 	if (!rc)
 		rc = check_counters(c, needs, &value, &why);
-	put_rule(c, &f, rc, &why);
+	put_verdict(c, &f, rc, &why);
 }
 
 static int check_rules(struct check *c, struct err *err)
@@ -485,7 +490,7 @@ static void check_data_file(struct check *c)
 		return;
 	data_file_first(c->o->capture.data_file, &name);
 	f.text = buf_text(&name);
-	put_rule(c, &f, data_file_check(c->o->capture.data_file, &err), &err);
+	put_verdict(c, &f, data_file_check(c->o->capture.data_file, &err), &err);
 	buf_free(&name);
 }
 
@@ -503,7 +508,7 @@ static void check_stop_command(struct check *c)
 		rc = err_set(&why, ERR_NOT_FOUND,
 			     "no executable program '%.200s' in PATH or at that path",
 			     line.args[0]);
-	put_rule(c, &f, rc, &why);
+	put_verdict(c, &f, rc, &why);
 	command_line_free(&line);
 }
 
@@ -525,7 +530,7 @@ static void remark_no_effect(const struct options *o)
 int cmd_check(const struct options *o, struct err *err)
 {
 	struct check c = {.o = o};
-	struct memory_share memory;
+	struct memory_share memory;          /* validated only */
 	int rc = cmd_sources(o, &c.sources, err);
 
 	if (rc)
@@ -555,9 +560,8 @@ int cmd_check(const struct options *o, struct err *err)
 	if (!rc && c.wrong)
 		rc = err_set(
 			err, ERR_USAGE,
-			"%u of the rules, monitored counters, commands and files %s wrong%s: %s",
-			c.wrong, c.wrong == 1 ? "is" : "are", c.wrong == 1 ? "" : "; the first",
-			c.first_wrong.text);
+			"%u %s wrong%s: %s", c.wrong, c.wrong == 1 ? "setting is" : "settings are",
+			c.wrong == 1 ? "" : "; the first", c.first_wrong.text);
 	else if (!rc && c.no_store)
 		rc = err_set(err, ERR_IO, "the store cannot be used");
 	else if (!rc && c.cannot_record)

@@ -130,6 +130,9 @@ void cmd_rule_doubts(const struct trigger *t, struct buf *out);
 void cmd_rule_meant(const struct trigger *t, struct buf *out);
 void cmd_put_meant(const struct process_filter *filter, struct buf *out);
 
+/* Check that --stack-kb is a size that can be recorded: not every number in its range is. */
+int cmd_check_stack_kb(const struct options *o, struct err *err);
+
 /* Check that --process is a list of names and pids, even if no rule uses it. */
 int cmd_check_process(const struct options *o, struct err *err);
 

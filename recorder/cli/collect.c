@@ -40,15 +40,6 @@ static void collect_free(struct collect *c)
 	log_close(c->engine.log);
 }
 
-static int check_stack_kb(uint32_t kb, struct err *err)
-{
-	if (kb == 0 || kb == 8 || kb == 16 || kb == 32)
-		return 0;
-	return err_set(
-		err, ERR_USAGE,
-		"--stack-kb: %u is not allowed; 8, 16 or 32 KB, or 0 to follow frame pointers", kb);
-}
-
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
 	struct needs *needs = &c->engine.needs;
@@ -365,7 +356,7 @@ int cmd_collect(const struct options *o, struct err *err)
 
 	rc = cmd_sources(o, &c.sources, err);
 	if (!rc)
-		rc = check_stack_kb(o->capture.stack_kb, err);
+		rc = cmd_check_stack_kb(o, err);
 	if (!rc)
 		rc = cmd_memory(o, &c.memory, err);
 	if (!rc)

@@ -59,6 +59,17 @@ static bool asks_process(const struct options *o)
 	return false;
 }
 
+int cmd_check_stack_kb(const struct options *o, struct err *err)
+{
+	const uint32_t kb = o->capture.stack_kb;
+
+	if (kb == 0 || kb == 8 || kb == 16 || kb == 32)
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"--stack-kb: %u is not allowed; 8, 16 or 32 KB, or 0 to follow frame pointers", kb);
+}
+
 int cmd_check_process(const struct options *o, struct err *err)
 {
 	struct process_filter filter;

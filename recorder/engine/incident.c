@@ -92,8 +92,8 @@ static void set_start(struct engine *e, struct pending *p)
 		pending_add_reason(p, reason);
 	} else if (e->merge.start_ns > asked_ns) {
 		h->t0_ns = e->merge.start_ns;
-		snprintf(reason, sizeof(reason), "%s only %.1f s before it", e->policy->starts,
-			 (double)(h->trigger_ns - h->t0_ns) / 1e9);
+		snprintf(reason, sizeof(reason), "%s only %.1f s before the trigger",
+			 e->policy->starts, (double)(h->trigger_ns - h->t0_ns) / 1e9);
 		pending_add_reason(p, reason);
 	}
 }
@@ -183,7 +183,7 @@ static void cut_short(struct pending *p, uint64_t now_ns, const struct window_en
 		p->head.state = INCIDENT_PARTIAL;
 	if (p->whole && !end->cut)
 		return;                      /* it ends where the file does */
-	snprintf(reason, sizeof(reason), "%s %.1f s after it",
+	snprintf(reason, sizeof(reason), "%s %.1f s after the trigger",
 		 end->cut ? end->cut : "recording ended",
 		 (double)(p->head.t1_ns - p->head.trigger_ns) / 1e9);
 	pending_add_reason(p, reason);
@@ -236,7 +236,7 @@ static void end_late(struct engine *e, struct pending *p, uint64_t now_ns)
 	char reason[100];
 
 	/* Its end came between two ticks. */
-	snprintf(reason, sizeof(reason), "extended until its cause ended, %.1f s after it",
+	snprintf(reason, sizeof(reason), "extended until its cause ended, %.1f s after the trigger",
 		 (double)(now_ns - p->head.trigger_ns) / 1e9);
 	os_mutex_lock(e->shared.lock);
 	pending_add_reason(p, reason);

@@ -3,7 +3,7 @@
  *
  * The text of /tmp/perf-PID.map becomes a sorted index in which every address has one name: that of
  * the last line that covers it, because runtimes reuse memory. Portable, and bounded for any text;
- * obtaining it is host code (symbol_open.h), reading it again perfmap_reader.c.
+ * obtaining it is host code (symbol_open.h), reading it again perfmap_reader_linux.c.
  */
 #pragma once
 

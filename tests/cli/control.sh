@@ -37,11 +37,16 @@ expect check_a_user_at_a_host_is_none 0 '^rule +ok' \
 	check --store "$TMP/x.db" --stop-on-event-log-message user@host
 expect check_names_options_without_effect 0 'without effect here' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80" /Zip:true /AcceptEULA
-expect check_several_rules_in_one_option 2 '1 of the rules' \
+expect check_several_rules_in_one_option 2 '1 setting is wrong' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80,$cpu>90" /StopOnPerfCounter:nonsense
 check check_ends_with_what_is_wrong \
-	grep -q "1 of the rules.* is wrong: .*'nonsense': no operator" err
+	grep -q "1 setting is wrong: .*'nonsense': no operator" err
 check check_prints_each_rule sh -c '[ "$(grep -c "^rule" out)" = 3 ]'
+expect check_counts_what_is_wrong 2 '2 settings are wrong; the first: ' \
+	check --store "$TMP/x.db" --stop-on-perf-counter nonsense --stop-on-perf-counter "$cpu"
+expect check_refuses_a_stack_that_collect_refuses 2 '1 setting is wrong: --stack-kb: 5 is not' \
+	check --store "$TMP/x.db" --stack-kb 5
+check and_marks_it grep -Eq '^setting +wrong +stack-kb' out
 expect check_json 0 '' check --json --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80"
 if command -v jq >/dev/null; then
 	check check_json_is_one_object_a_line \

@@ -90,7 +90,8 @@ TEST(a_window_longer_than_the_recording_says_so)
 	rig_run(&r);
 	rig_load(&r, 1, &in);
 	assert_numbers(&in, 1, 600);
-	assert_string_equal(in.head.gap_reason, "recording had begun only 4.0 s before it");
+	assert_string_equal(in.head.gap_reason,
+			    "recording had begun only 4.0 s before the trigger");
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -290,7 +291,8 @@ TEST(a_window_goes_on_while_what_fired_does)
 	synthetic_lasts(START_NS + SEC(1000));
 	rig_load(&r, 1, &in);
 	assert_in_range(in.head.t1_ns, START_NS + SEC(35), START_NS + SEC(35.2));    /* not 32 s */
-	assert_string_equal(in.head.gap_reason, "extended until its cause ended, 5.0 s after it");
+	assert_string_equal(in.head.gap_reason,
+			    "extended until its cause ended, 5.0 s after the trigger");
 	assert_numbers(&in, 2000, in.nsamples + 1999);
 	assert_in_range(in.nsamples, 1501, 1520);
 	incident_free(&in);

@@ -69,7 +69,8 @@ TEST(a_window_beyond_the_file_says_where_it_begins_and_ends)
 	assert_int_equal(in.head.state, INCIDENT_COMPLETE);
 	assert_int_equal(in.head.t1_ns, START_NS + SEC(10));
 	assert_string_equal(in.head.gap_reason,
-			    "the file begins only 4.0 s before it; end of file 6.0 s after it");
+			    "the file begins only 4.0 s before the trigger; "
+			    "end of file 6.0 s after the trigger");
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -406,7 +407,8 @@ TEST(a_file_that_is_not_read_to_its_end_is_partial_and_says_so)
 	assert_true(in.nsamples >= 19999 && in.nsamples < 10000000);
 	assert_numbers(&in, 1, in.nsamples);
 	assert_int_equal(in.head.state, INCIDENT_PARTIAL);
-	assert_non_null(strstr(in.head.gap_reason, "reading was stopped"));
+	assert_non_null(strstr(in.head.gap_reason,
+			    "reading was stopped"));
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -426,7 +428,8 @@ TEST(a_file_that_cannot_be_read_on_keeps_what_there_was)
 	rig_load(&r, 1, &in);
 	assert_numbers(&in, 1, 10000);
 	assert_int_equal(in.head.state, INCIDENT_PARTIAL);
-	assert_string_equal(in.head.gap_reason, "reading ended (cannot read on) 100.0 s after it");
+	assert_string_equal(in.head.gap_reason,
+			    "reading ended (cannot read on) 100.0 s after the trigger");
 	incident_free(&in);
 	remove_store(r.path);
 }

@@ -95,7 +95,8 @@ TEST(a_window_that_is_cut_by_the_end_says_so)
 	rig_load(&r, 1, &in);
 	assert_true(in.head.t1_ns < fired_ns + 30 * NS_PER_SEC);
 	assert_non_null(in.head.gap_reason);
-	assert_non_null(strstr(in.head.gap_reason, "recording was stopped 0.0 s after it"));
+	assert_non_null(strstr(in.head.gap_reason,
+			       "recording was stopped 0.0 s after the trigger"));
 	incident_free(&in);
 	remove_store(r.path);
 }

@@ -47,7 +47,7 @@ TEST(expressions_fire_where_the_story_says)
 		 "  1 tick\n  2 " CPU_ABSENT "! 3 " CPU("9")
 		 "--\n  4 " CPU_ABSENT "! 5 " CPU("9")},
 		{"unknown and false is false", "not (cpu and mem)", "! 1 " CPU("9")},
-		{"not binds strongest", "not cpu and a",
+		{"not binds stronger than and", "not cpu and a",
 		 "  1 " CPU("90") "  2 A\n  3 " CPU("9") "! 4 A\n"},
 		{"and binds stronger than or", "a or b and cpu",
 		 "  1 B\n! 2 A\n--\n  3 " CPU("90") "! 4 B\n"},
@@ -63,6 +63,10 @@ TEST(expressions_fire_where_the_story_says)
 		{"within", "cpu and a within 5s",
 		 "  1000 A\n! 6000 " CPU("90") "--\n  6001 tick\n"
 		 "  7000 " CPU("9") "  8000 " CPU("90")},
+		{"within binds stronger than not", "not a within 5s",
+		 "  1000 A\n  6000 tick\n! 6001 tick\n"},
+		{"for binds stronger than not", "not cpu for 3s",
+		 "! 1000 " CPU("90") "--\n  4000 tick\n! 5000 " CPU("9")},
 		{"not within", "a and not b within 5s", "  1000 B\n  2000 A\n  6000 A\n! 6001 A\n"},
 		{"then", "a then b within 5s", "  1000 B\n  2000 A\n! 7000 B\n--\n  7001 B\n"},
 		{"then is too late", "a then b within 5s", "  2000 A\n  7001 B\n"},
