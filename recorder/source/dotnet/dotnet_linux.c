@@ -55,6 +55,7 @@ struct dotnet_source {
 	struct nettrace_decode *decode;
 	struct gc_counters *counters;
 	struct nettrace_shares shares;
+	struct shares queue_shares;
 	struct shares sessions;              /* how many of SESSIONS_MAX a user has */
 	bool full_logged, crowded_logged;
 	_Atomic bool stopping;
@@ -380,12 +381,12 @@ static void dotnet_close(struct source *source)
 {
 	struct dotnet_source *s = (struct dotnet_source *)source;
 
+	dotnet_queue_free(&s->queue);
 	while (s->n)
 		dotnet_session_free(s->all[--s->n], s->cfg.processes);
 	dotnet_find_close(&s->find);
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
-	dotnet_queue_free(&s->queue);
 	nettrace_decode_free(s->decode);
 	gc_counters_free(s->counters);
 	free(s);
@@ -406,6 +407,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	shares_init(&s->shares.kinds, NETTRACE_ALL_KINDS_MAX_BYTES, os_uid());
 	shares_init(&s->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
 	s->request.shares = &s->shares;
+	dotnet_queue_share(&s->queue, &s->queue_shares, os_uid());
 	add_needs(&s->request, needs);
 	/* Programs send in small pieces: gather them for a while before reading. */
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};

@@ -10,8 +10,18 @@
 static void drop_event(struct dotnet_queue *queue, struct dotnet_queued *h)
 {
 	queue->nbytes -= GUIDS_BYTES + h->event.payload_bytes;
-	--*h->nheld;
+	h->held->n--;
+	if (queue->shares)
+		shares_give_back(queue->shares, &h->held->share,
+				 DOTNET_QUEUED_BYTES + h->event.payload_bytes);
 	free((void *)(uintptr_t)h->event.payload);
+}
+
+void dotnet_queue_share(struct dotnet_queue *queue, struct shares *shares, uint32_t own_uid)
+{
+	shares_init(shares, DOTNET_QUEUE_MAX_BYTES, own_uid);
+	shares->program_max = shares->total / 4;
+	queue->shares = shares;
 }
 
 void dotnet_queue_free(struct dotnet_queue *queue)
@@ -35,11 +45,16 @@ static void swap(struct dotnet_queued *a, struct dotnet_queued *b)
 	*b = c;
 }
 
+static uint32_t payload_kept(const struct nettrace_event *event)
+{
+	return event->payload_bytes < DOTNET_PAYLOAD_MAX ? event->payload_bytes
+							 : DOTNET_PAYLOAD_MAX;
+}
+
 /* One allocation: the payload, then the GUIDs. */
 static bool copy_event(struct dotnet_queued *h, const struct nettrace_event *event)
 {
-	uint32_t n = event->payload_bytes < DOTNET_PAYLOAD_MAX ? event->payload_bytes
-							       : DOTNET_PAYLOAD_MAX;
+	uint32_t n = payload_kept(event);
 	uint8_t *bytes = malloc(n + GUIDS_BYTES);
 
 	if (!bytes)
@@ -56,19 +71,27 @@ static bool copy_event(struct dotnet_queued *h, const struct nettrace_event *eve
 	return true;
 }
 
-bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner, uint32_t *nheld,
-		     const struct nettrace_event *event)
+bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
+		      struct dotnet_held *held, const struct nettrace_event *event)
 {
 	struct dotnet_queued h = {
-		.time_ns = time_ns, .order = queue->order, .owner = owner, .nheld = nheld};
+		.time_ns = time_ns, .order = queue->order, .owner = owner, .held = held};
+	uint64_t cost = DOTNET_QUEUED_BYTES + payload_kept(event);
 	uint32_t i;
 
 	if (queue->n == DOTNET_QUEUE_MAX || queue->nbytes >= DOTNET_QUEUE_MAX_BYTES ||
-	    ARRAY_ROOM(queue->all, queue->room, queue->n + 1) || !copy_event(&h, event))
+	    ARRAY_ROOM(queue->all, queue->room, queue->n + 1))
 		return false;
+	if (queue->shares && !shares_take(queue->shares, &held->share, cost))
+		return false;
+	if (!copy_event(&h, event)) {
+		if (queue->shares)
+			shares_give_back(queue->shares, &held->share, cost);
+		return false;
+	}
 	queue->order++;
 	queue->nbytes += GUIDS_BYTES + h.event.payload_bytes;
-	++*nheld;
+	held->n++;
 	queue->all[i = queue->n++] = h;
 	for (; i && is_older(&queue->all[i], &queue->all[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(&queue->all[i], &queue->all[(i - 1) / 2]);

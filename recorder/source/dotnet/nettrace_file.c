@@ -31,7 +31,7 @@ struct nettrace_file {
 	struct dotnet_queue queue;
 	struct process *process;
 	uint64_t size_bytes, newest_ns, marked_ns;
-	uint32_t nheld;
+	struct dotnet_held held;
 	struct os_mutex *lock;               /* guards what follows */
 	uint64_t start_wall_ns;
 	char note[200];
@@ -141,10 +141,10 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 		return ERR_STOPPED;
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
-	if (!dotnet_queue_put(&s->queue, ns, s, &s->nheld, event)) {
+	if (!dotnet_queue_put(&s->queue, ns, s, &s->held, event)) {
 		/* Full: events may leave out of order, but none is lost. */
 		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
-		if (!dotnet_queue_put(&s->queue, ns, s, &s->nheld, event))
+		if (!dotnet_queue_put(&s->queue, ns, s, &s->held, event))
 			return ERR_MEMORY;
 	}
 	return 0;

@@ -46,7 +46,7 @@ struct dotnet_session {
 	size_t nanswer;
 	struct nettrace *stream;             /* kept after hanging up while events are queued */
 	uint64_t session, lost, lost_reported;
-	uint32_t nheld;
+	struct dotnet_held held;             /* in the queue */
 	struct process *own;
 	struct dotnet_queue *queue;          /* during a step */
 	uint64_t now_ns;
@@ -63,6 +63,7 @@ struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
 		return NULL;
 	}
 	s->socket = *socket;
+	s->held.share.uid = socket->uid;
 	s->request = request;
 	s->log = log;
 	s->fd = s->stop_fd = -1;
@@ -150,7 +151,7 @@ static void drop_stream(struct dotnet_session *s)
 static bool may_request(const struct dotnet_session *s)
 {
 	return (s->request->n || (s->request->perf_map && !s->map_done)) &&
-	       !(s->stream && s->nheld);
+	       !(s->stream && s->held.n);
 }
 
 static void start_request(struct dotnet_session *s)
@@ -206,7 +207,7 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 {
 	struct dotnet_session *s = ctx;
 
-	if (!dotnet_queue_put(s->queue, to_ns(s, event->ticks), s, &s->nheld, event))
+	if (!dotnet_queue_put(s->queue, to_ns(s, event->ticks), s, &s->held, event))
 		s->lost++;
 	return 0;
 }
@@ -349,7 +350,7 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 			s->state = GONE;
 		}
 	}
-	if (s->state == IDLE && s->stream && !s->nheld)
+	if (s->state == IDLE && s->stream && !s->held.n)
 		drop_stream(s);
 	if (s->state == IDLE && now_ns >= s->retry_ns)
 		start_request(s);
@@ -375,7 +376,7 @@ void dotnet_session_stop(struct dotnet_session *s)
 
 bool dotnet_session_is_over(const struct dotnet_session *s)
 {
-	return s->state == GONE && !s->nheld;
+	return s->state == GONE && !s->held.n;
 }
 
 uint64_t dotnet_session_lost(struct dotnet_session *s)

@@ -79,7 +79,7 @@ TEST(events_leave_the_queue_in_time_order)
 		const char *text;
 	} events[] = {{50, "e"}, {10, "a"}, {30, "c"}, {30, "d"}, {20, "b"}, {60, "f"}};
 	struct dotnet_queue queue = {0};
-	uint32_t nheld = 0;
+	struct dotnet_held held = {0};
 	char text[20] = "";
 	size_t i;
 
@@ -87,15 +87,15 @@ TEST(events_leave_the_queue_in_time_order)
 		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text,
 					   .payload_bytes = 1};
 
-		assert_true(dotnet_queue_put(&queue, events[i].time_ns, NULL, &nheld, &e));
+		assert_true(dotnet_queue_put(&queue, events[i].time_ns, NULL, &held, &e));
 	}
-	assert_int_equal(nheld, 6);
+	assert_int_equal(held.n, 6);
 	dotnet_queue_release(&queue, 40, note, text);
 	assert_string_equal(text, "abcd");
-	assert_int_equal(nheld, 2);
+	assert_int_equal(held.n, 2);
 	dotnet_queue_release(&queue, UINT64_MAX, note, text);
 	assert_string_equal(text, "abcdef");
-	assert_int_equal(nheld, 0);
+	assert_int_equal(held.n, 0);
 	dotnet_queue_free(&queue);
 }
 
@@ -103,14 +103,39 @@ TEST(a_full_queue_refuses_events)
 {
 	struct nettrace_event e = {.payload = (const uint8_t *)"x", .payload_bytes = 1};
 	struct dotnet_queue queue = {0};
-	uint32_t nheld = 0, i;
+	struct dotnet_held held = {0};
+	uint32_t i;
 
 	for (i = 0; i < DOTNET_QUEUE_MAX; i++)
-		assert_true(dotnet_queue_put(&queue, i * 7919u % 1000, NULL, &nheld, &e));
-	assert_false(dotnet_queue_put(&queue, 1, NULL, &nheld, &e));
-	assert_int_equal(nheld, DOTNET_QUEUE_MAX);
+		assert_true(dotnet_queue_put(&queue, i * 7919u % 1000, NULL, &held, &e));
+	assert_false(dotnet_queue_put(&queue, 1, NULL, &held, &e));
+	assert_int_equal(held.n, DOTNET_QUEUE_MAX);
 	dotnet_queue_free(&queue);
-	assert_int_equal(nheld, 0);
+	assert_int_equal(held.n, 0);
+}
+
+/* Of 65,536 small events a program may hold a quarter, a user half; root still has room. */
+TEST(a_program_that_floods_the_queue_has_a_quarter_of_it)
+{
+	struct nettrace_event e = {.payload_bytes = 0};
+	struct dotnet_held held[3] = {{.share.uid = 7}, {.share.uid = 7}, {.share.uid = 7}};
+	struct dotnet_held root = {0};
+	struct dotnet_queue queue = {0};
+	struct shares shares;
+	uint32_t i, p;
+
+	dotnet_queue_share(&queue, &shares, 1000);
+	for (p = 0; p < 3; p++)
+		for (i = 0; i < DOTNET_QUEUE_MAX / 3; i++)
+			dotnet_queue_put(&queue, i, NULL, &held[p], &e);
+	assert_int_equal(held[0].n, 16384);
+	assert_int_equal(held[1].n, 16384);
+	assert_int_equal(held[2].n, 0);
+	assert_true(dotnet_queue_put(&queue, 1, NULL, &root, &e));
+	dotnet_queue_release(&queue, 10, note, (char[20]){0});
+	assert_true(dotnet_queue_put(&queue, 1, NULL, &held[2], &e));
+	dotnet_queue_free(&queue);
+	assert_int_equal(shares.used, 0);
 }
 
 int main(void)
@@ -121,6 +146,7 @@ int main(void)
 		cmocka_unit_test(a_socket_is_known_by_its_name),
 		cmocka_unit_test(events_leave_the_queue_in_time_order),
 		cmocka_unit_test(a_full_queue_refuses_events),
+		cmocka_unit_test(a_program_that_floods_the_queue_has_a_quarter_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
