@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "source/dotnet/session_linux.h"
 #include "source/host/proc_parse.h"
+#include "tests/support/nettrace_writer.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -19,6 +20,8 @@ struct lab {
 	struct dotnet_request ask;
 	struct dotnet_session *session;
 	struct dotnet_queue queue;
+	struct nettrace_shares shares;
+	struct shares queue_shares;
 	struct log *log;
 	int listener, peer;
 	uint64_t now_ns;
@@ -55,6 +58,10 @@ static void open_lab(struct lab *l)
 	l->ask.providers[0] =
 		(struct dotnet_provider){.name = l->ask.names[0], .keywords = 1, .level = 4};
 	l->ask.n = 1;
+	shares_init(&l->shares.kinds, NETTRACE_ALL_KINDS_MAX_BYTES, os_uid());
+	shares_init(&l->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
+	l->ask.shares = &l->shares;
+	dotnet_queue_share(&l->queue, &l->queue_shares, os_uid());
 	assert_int_equal(log_open("/dev/null", &l->log, NULL), 0);
 	l->session = dotnet_session_new(&l->socket, &l->ask, l->log);
 	assert_non_null(l->session);
@@ -99,6 +106,9 @@ static void close_lab(struct lab *l)
 {
 	dotnet_queue_free(&l->queue);
 	dotnet_session_free(l->session, NULL);
+	assert_int_equal(l->shares.kinds.used, 0);
+	assert_int_equal(l->shares.pending.used, 0);
+	assert_int_equal(l->queue_shares.used, 0);
 	log_close(l->log);
 	close(l->listener);
 	if (l->peer >= 0)
@@ -202,6 +212,41 @@ TEST(one_that_hangs_up_is_called_later_and_later)
 	close_lab(&l);
 }
 
+/* Of 32 MB for descriptions a program may hold 4: it is ended, and all that it held is free. */
+TEST(one_that_describes_without_end_is_left_and_asked_later_and_later)
+{
+	struct nettrace_writer w;
+	struct lab l;
+	unsigned turn;
+
+	open_lab(&l);
+	for (turn = 0; turn < 3; turn++) {
+		w = (struct nettrace_writer){0};
+		take_call(&l);
+		say(&l, yes, 28);
+		nettrace_write_head(&w);
+		while (fd_of(&l) >= 0) {
+			nettrace_write_kinds(&w, 20);
+			say(&l, w.bytes.data, w.bytes.len);
+			nettrace_writer_sent(&w);
+			assert_true(l.shares.kinds.used <= 4 << 20);
+		}
+		buf_free(&w.bytes);
+		assert_true(dotnet_session_lost(l.session) > 0);
+		step(&l, false);
+		assert_int_equal(l.shares.kinds.used, 0);
+		assert_int_equal(l.shares.pending.used, 0);
+		/* After 1 s, 2 s, 4 s. */
+		l.now_ns += ((uint64_t)1 << turn) * NS_PER_SEC - NS_PER_MS;
+		step(&l, false);
+		assert_int_equal(fd_of(&l), -1);
+		l.now_ns += NS_PER_MS;
+		close(l.peer);
+	}
+	l.peer = -1;
+	close_lab(&l);
+}
+
 TEST(one_that_was_just_found_is_left_alone_for_a_moment)
 {
 	struct lab l;
@@ -246,6 +291,8 @@ int main(void)
 		cmocka_unit_test(a_program_that_answers_gives_its_events),
 		cmocka_unit_test(one_that_says_nothing_is_given_up_and_asked_again_later),
 		cmocka_unit_test(one_that_talks_nonsense_is_given_up),
+		cmocka_unit_test(
+			one_that_describes_without_end_is_left_and_asked_later_and_later),
 		cmocka_unit_test(one_that_was_just_found_is_left_alone_for_a_moment),
 		cmocka_unit_test(one_that_hangs_up_is_called_later_and_later),
 		cmocka_unit_test(a_socket_of_another_process_is_not_believed),
