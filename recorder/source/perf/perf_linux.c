@@ -512,6 +512,8 @@ static void perf_status(struct source *source, struct source_status *out)
 {
 	struct perf_source *s = (struct perf_source *)source;
 	uint64_t throttled = atomic_load(&s->throttled), damaged = atomic_load(&s->damaged);
+	uint32_t pid = 0;
+	uint64_t skipped = perf_state_skipped(s->state, &pid);
 
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load(&s->events);
@@ -521,6 +523,11 @@ static void perf_status(struct source *source, struct source_status *out)
 		perf_time_note(s->time, out->note, sizeof(out->note));
 	if (s->cpus.probes && !out->note[0])
 		probes_note(s->cpus.probes, out->note, sizeof(out->note));
+	if (skipped)
+		snprintf(out->note, sizeof(out->note),
+			 "%llu changes of executable mappings were skipped, the last of process "
+			 "%u: more than %u a second",
+			 (unsigned long long)skipped, pid, MAPPINGS_PER_SEC_MAX);
 	if (throttled)
 		snprintf(out->note, sizeof(out->note),
 			 "the kernel throttled sampling %llu times "

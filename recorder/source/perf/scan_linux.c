@@ -140,7 +140,8 @@ static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_map
 	p->kernel = (n->stat.flags & KERNEL_THREAD_FLAG) != 0;
 	if (!p->kernel && !leader_ended && with_maps) {
 		apply_exe(scan, p, n);
-		apply_maps(scan, p, n);
+		if (!p->maps_flood)          /* it would have others again at once */
+			apply_maps(scan, p, n);
 	}
 	apply_tasks(scan, p, n, leader_ended);
 	if (!p->nthreads && !leader_ended)

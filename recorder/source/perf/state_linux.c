@@ -34,6 +34,8 @@ struct perf_state {
 	struct object *kernel;
 	uint64_t kernel_base;                /* address of _text; 0 = hidden */
 	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
+	_Atomic uint64_t skipped_mappings;
+	_Atomic uint32_t skipped_pid;
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
 	uint32_t exited_first, exited_count, exited_capacity;
 	struct perf_scan *scan;
@@ -366,6 +368,9 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	}
 	maps_free(child->maps, r->time_ns);
 	child->maps = maps_share(parent->maps);
+	child->mapped_until_ns = parent->mapped_until_ns;
+	child->maps_flood = parent->maps_flood;
+	child->flood_logged = parent->flood_logged;
 	child->kernel = parent->kernel;
 	child->jvm = parent->jvm;
 	if (child->kernel)
@@ -457,6 +462,57 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 		process_set_comm(s->cfg.processes, p->process, r->u.comm.name);
 }
 
+/*
+ * Charge a process for one mapping record. mapped_until_ns is the time at which its budget is whole
+ * again.
+ *
+ * returns  false when it has none left
+ */
+static bool spend_mapping(struct perf_state *s, struct perf_process *p)
+{
+	uint64_t cost_ns = NS_PER_SEC / MAPPINGS_PER_SEC_MAX;
+
+	if (p->mapped_until_ns < s->now_ns)
+		p->mapped_until_ns = s->now_ns;
+	if (p->mapped_until_ns + cost_ns <= s->now_ns + MAPPINGS_CALM_NS)
+		p->mapped_until_ns += cost_ns;
+	else
+		p->maps_flood = true;
+	if (!p->maps_flood || p->flood_logged)
+		return !p->maps_flood;
+	p->flood_logged = true;
+	log_line(s->cfg.log, LOG_WARN,
+		 "%s (%u) changes its executable mappings more than %u times a second: further "
+		 "changes are skipped until it has been calm for %u s, and its new code is unknown",
+		 process_name(p->process), p->pid, MAPPINGS_PER_SEC_MAX,
+		 (unsigned)(MAPPINGS_CALM_NS / NS_PER_SEC));
+	return false;
+}
+
+/* What was mapped there is gone: its code must not have the old name. */
+static void skip_mapping(struct perf_state *s, struct perf_process *p, const struct perf_record *r)
+{
+	maps_remove(&p->maps, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes, s->now_ns);
+	atomic_fetch_add_explicit(&s->skipped_mappings, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->skipped_pid, p->pid, memory_order_relaxed);
+}
+
+uint64_t perf_state_skipped(const struct perf_state *s, uint32_t *pid)
+{
+	*pid = atomic_load(&s->skipped_pid);
+	return atomic_load(&s->skipped_mappings);
+}
+
+/* Read the mappings of a process anew when it is calm again; its threads may be others then. */
+static void end_flood(struct perf_state *s, struct perf_process *p)
+{
+	if (!p->maps_flood || s->now_ns < p->mapped_until_ns)
+		return;
+	p->maps_flood = false;
+	if (perf_scan_process(s->scan, p->pid) == ERR_LIMIT)
+		p->maps_flood = true;        /* later */
+}
+
 static void on_mmap(struct perf_state *s, const struct perf_record *r)
 {
 	struct perf_process *p = known_process(s, r->pid);
@@ -465,6 +521,11 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 
 	if (!p)
 		return;
+	end_flood(s, p);
+	if (!spend_mapping(s, p)) {
+		skip_mapping(s, p, r);
+		return;
+	}
 	snprintf(path, sizeof(path), "%.*s", (int)perf_path_length(r->u.mmap.path), r->u.mmap.path);
 	perf_mapping_kind(perf_mapping_path(path, r->u.mmap.start), p, &key);
 	if (key.kind == OBJECT_ELF) {
@@ -569,6 +630,10 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 	struct perf_process *p;
 
 	s->now_ns = now_ns;
+	if (t && t->process->pid == pid && t->process->maps_flood) {
+		end_flood(s, t->process);
+		t = perf_state_find_thread(s, tid);
+	}
 	if (t && t->process->pid == pid)
 		return t;
 	p = known_process(s, pid);

@@ -12,6 +12,16 @@
 #include "source/ring/perf_record.h"
 #include "unwind/unwind.h"
 
+/*
+ * A process may replace its executable mappings for ever, at a cost to everybody. Its budget is
+ * this many mapping records a second, and what MAPPINGS_CALM_NS of them are, 20,000, at once: more
+ * than MAPS_MAX. Beyond it its mapping records are skipped until the budget is whole again; then
+ * its mappings are read anew. (strace -f: Python's start makes 70 of them, gdb's 59, Java's 14;
+ * Node.js compiling for 4 s makes 33.)
+ */
+#define MAPPINGS_PER_SEC_MAX 2000u
+#define MAPPINGS_CALM_NS (10 * NS_PER_SEC)
+
 struct perf_process {
 	uint32_t number;                     /* of its slot */
 	uint32_t pid, parent_pid, exec;
@@ -23,6 +33,8 @@ struct perf_process {
 	bool kernel;                         /* a kernel thread: no user code */
 	bool jvm, jvm_asked;                 /* maps libjvm.so; its options are being read */
 	bool maps_full;                      /* and that is logged */
+	uint64_t mapped_until_ns;            /* budget of its mapping records: spend_mapping() */
+	bool maps_flood, flood_logged;       /* it has no budget left: they are skipped */
 	bool exe_known;                      /* named after its first mapping */
 	bool skipped;                        /* --record-process does not name it */
 };
@@ -81,6 +93,12 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 
 /* A known thread, or NULL. */
 struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid);
+
+/*
+ * How many mapping records were skipped, beyond the budget of their process, and which process made
+ * the last one; any thread.
+ */
+uint64_t perf_state_skipped(const struct perf_state *s, uint32_t *pid);
 
 /* Forget threads and processes that ended more than a second ago. */
 void perf_state_expire(struct perf_state *s, uint64_t now_ns);
