@@ -104,8 +104,7 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 	for (which = 0; rc && which < SYMBOL_CANDIDATES; which++) {
 		struct err one = {0};
 
-		if (!(debug ? symbol_debug_path : symbol_path)(object, pid, which, &path,
-							       &same_root))
+		if (!symbol_path(object, pid, debug, which, &path, &same_root))
 			continue;
 		rc = open_candidate(&object->key, buf_text(&path), same_root, out, &one);
 		one.code = rc;

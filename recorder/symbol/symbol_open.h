@@ -16,16 +16,13 @@
  * Write the which-th path (0..SYMBOL_CANDIDATES-1) where an object mapped by pid may be found, best
  * first, to path (emptied first).
  *
+ * debug      of the file with its debug information, by build id
  * same_root  set to whether the path is looked up as the process itself would: then inode numbers
  *            can be compared even where the device number differs
  * returns    false when this object has no such candidate
  */
-bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
-		 bool *same_root);
-
-/* The same for the file with its debug information, by build id. */
-bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
-		       bool *same_root);
+bool symbol_path(const struct object *object, uint32_t pid, bool debug, unsigned which,
+		 struct buf *path, bool *same_root);
 
 /*
  * The which-th path (0..SYMBOL_LINKS-1) of a debug file that the object names by a link: beside it,

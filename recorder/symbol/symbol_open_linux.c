@@ -29,12 +29,32 @@ static size_t path_length(const char *path)
 	return n > tail && !strcmp(path + n - tail, deleted) ? n - tail : n;
 }
 
-bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
-		 bool *same_root)
+/* In the places where gdb looks: GDB manual, "Debugging Information in Separate Files". */
+static bool debug_path(const struct object_key *key, uint32_t pid, unsigned which, struct buf *path,
+		       bool *same_root)
+{
+	unsigned i;
+
+	*same_root = which == 0;
+	if (key->build_id_bytes < 2 || which > 1 || (which == 0 && !pid))
+		return false;
+	if (which == 0)
+		buf_printf(path, "/proc/%" PRIu32 "/root", pid);
+	buf_printf(path, "/usr/lib/debug/.build-id/%02x/", key->build_id[0]);
+	for (i = 1; i < key->build_id_bytes; i++)
+		buf_printf(path, "%02x", key->build_id[i]);
+	buf_puts(path, ".debug");
+	return !path->failed;
+}
+
+bool symbol_path(const struct object *object, uint32_t pid, bool debug, unsigned which,
+		 struct buf *path, bool *same_root)
 {
 	const char *name = object->key.path;
 
 	buf_reset(path);
+	if (debug)
+		return debug_path(&object->key, pid, which, path, same_root);
 	*same_root = which != 1;
 	if (name[0] != '/' || (!pid && which != 1))
 		return false;
@@ -45,26 +65,6 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 		buf_printf(path, "/proc/%" PRIu32 "/exe", pid);
 	else
 		buf_put(path, name, path_length(name));
-	return !path->failed;
-}
-
-/* In the places where gdb looks: GDB manual, "Debugging Information in Separate Files". */
-bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
-		       bool *same_root)
-{
-	const struct object_key *key = &object->key;
-	unsigned i;
-
-	buf_reset(path);
-	*same_root = which == 0;
-	if (key->build_id_bytes < 2 || which > 1 || (which == 0 && !pid))
-		return false;
-	if (which == 0)
-		buf_printf(path, "/proc/%" PRIu32 "/root", pid);
-	buf_printf(path, "/usr/lib/debug/.build-id/%02x/", key->build_id[0]);
-	for (i = 1; i < key->build_id_bytes; i++)
-		buf_printf(path, "%02x", key->build_id[i]);
-	buf_puts(path, ".debug");
 	return !path->failed;
 }
 

@@ -9,25 +9,14 @@
 const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
 						     NULL};
 
-bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
-		 bool *same_root)
+bool symbol_path(const struct object *object, uint32_t pid, bool debug, unsigned which,
+		 struct buf *path, bool *same_root)
 {
 	(void)pid;
 	*same_root = false;
 	buf_reset(path);
 	buf_puts(path, object->key.path);
-	return which == 0 && !path->failed;
-}
-
-bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
-		       bool *same_root)
-{
-	(void)object;
-	(void)pid;
-	(void)which;
-	*same_root = false;
-	buf_reset(path);
-	return false;
+	return !debug && which == 0 && !path->failed;
 }
 
 bool symbol_link_path(const struct object *object, uint32_t pid, const char *name, unsigned which,
