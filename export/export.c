@@ -5,23 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct exporter folded_exporter;
-extern const struct exporter livestacks_exporter;
-extern const struct exporter dtrace_exporter;
-extern const struct exporter perf_script_exporter;
-extern const struct exporter speedscope_exporter;
-extern const struct exporter pprof_exporter;
-extern const struct exporter trace_exporter;
-extern const struct exporter perfview_xml_exporter;
-extern const struct exporter perfview_xml_zip_exporter;
-extern const struct exporter perfview_simple_exporter;
-extern const struct exporter perfview_json_exporter;
-extern const struct exporter events_csv_exporter;
-extern const struct exporter counters_csv_exporter;
-extern const struct exporter jsonl_exporter;
-extern const struct exporter sqlite_flat_exporter;
-extern const struct exporter svg_exporter;
-extern const struct exporter html_exporter;
+extern const struct exporter folded_exporter, livestacks_exporter, dtrace_exporter,
+	perf_script_exporter, speedscope_exporter, pprof_exporter, trace_exporter,
+	perfview_xml_exporter, perfview_xml_zip_exporter, perfview_simple_exporter,
+	perfview_json_exporter, events_csv_exporter, counters_csv_exporter, jsonl_exporter,
+	sqlite_flat_exporter, svg_exporter, html_exporter;
 
 /* In the order of --help. */
 const struct exporter *const exporters[] = {

@@ -142,21 +142,13 @@ struct writer {
 	enum stream stream;
 	uint64_t period_ns;                  /* 0 = weights are not times: no gaps */
 	struct out *out;
-	struct buf text;
+	struct buf text;                     /* on its way to the file; failed = no memory */
 	struct json json;
 	uint64_t *weights;                   /* of the samples of a profile */
 	struct stack_tree_path path;         /* of the sample at hand */
 	uint32_t *open;                      /* texts of the frames that are open, root first */
 	uint32_t nopen, open_capacity;
-	int failed;
 };
-
-static void flush(struct writer *w, bool always)
-{
-	if (w->text.failed)
-		w->failed = w->text.failed;
-	out_drain(w->out, &w->text, always);
-}
 
 /*
  * The frames of a node, root first; "other threads" keep process and thread. A sample without a
@@ -166,7 +158,7 @@ static void make_path(struct writer *w, uint32_t node, bool whole)
 {
 	if (stack_tree_path(w->tree, node, whole ? 0 : w->tree->nlevels, &w->path) ||
 	    ARRAY_ROOM(w->open, w->open_capacity, w->path.n))
-		w->failed = ERR_MEMORY;
+		w->text.failed = ERR_MEMORY;
 }
 
 static const struct incident_sample *sample_of(const struct writer *w, const struct lanes *l,
@@ -206,7 +198,7 @@ static void put_path(struct writer *w)
 	for (i = 0; i < w->path.n; i++)
 		json_uint(&w->json, w->path.texts[i]);
 	json_close(&w->json, ']');
-	flush(w, false);
+	out_drain(w->out, &w->text, false);
 }
 
 /* Successive samples with equal stacks become one. */
@@ -217,7 +209,7 @@ static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struc
 	uint64_t gap, total = 0;
 
 	json_key_open(&w->json, "samples", '[');
-	for (i = 0; i < lane->n && !w->failed; i++, last = s) {
+	for (i = 0; i < lane->n && !w->text.failed; i++, last = s) {
 		s = sample_of(w, l, lane, i);
 		node = w->tree->of_sample[l->order[lane->first + i]];
 		gap = gap_before(w, last, s);
@@ -239,9 +231,9 @@ static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struc
 	}
 	json_close(&w->json, ']');
 	json_key_open(&w->json, "weights", '[');
-	for (i = 0; i < n && !w->failed; i++) {
+	for (i = 0; i < n && !w->text.failed; i++) {
 		json_uint(&w->json, w->weights[i]);
-		flush(w, false);
+		out_drain(w->out, &w->text, false);
 	}
 	json_close(&w->json, ']');
 	return total;
@@ -254,7 +246,7 @@ static void put_event(struct writer *w, const char *type, uint32_t frame, uint64
 	json_key_uint(&w->json, "frame", frame);
 	json_key_uint(&w->json, "at", at);
 	json_close(&w->json, '}');
-	flush(w, false);
+	out_drain(w->out, &w->text, false);
 }
 
 static void close_to(struct writer *w, uint32_t depth, uint64_t at)
@@ -271,7 +263,7 @@ static uint64_t put_evented(struct writer *w, const struct lanes *l, const struc
 	uint32_t i, same;
 
 	json_key_open(&w->json, "events", '[');
-	for (i = 0; i < lane->n && !w->failed; i++, last = s) {
+	for (i = 0; i < lane->n && !w->text.failed; i++, last = s) {
 		s = sample_of(w, l, lane, i);
 		gap = gap_before(w, last, s);
 		if (gap)
@@ -283,7 +275,7 @@ static uint64_t put_evented(struct writer *w, const struct lanes *l, const struc
 			       w->open[same] == w->path.texts[same];)
 			same++;
 		close_to(w, same, at);
-		for (; w->nopen < w->path.n && !w->failed; w->nopen++) {
+		for (; w->nopen < w->path.n && !w->text.failed; w->nopen++) {
 			w->open[w->nopen] = w->path.texts[w->nopen];
 			put_event(w, "O", w->open[w->nopen], at);
 		}
@@ -308,7 +300,7 @@ static void put_name(struct writer *w, const struct lane *lane)
 	buf_printf(&name, "%s / %s", stack_tree_text(t, t->nodes[process].text),
 		   stack_tree_text(t, t->nodes[lane->node].text));
 	if (name.failed)
-		w->failed = name.failed;
+		w->text.failed = name.failed;
 	json_key_str(&w->json, "name", buf_text(&name));
 	buf_free(&name);
 }
@@ -332,7 +324,7 @@ static void put_profile(struct writer *w, const struct lanes *l, const struct la
 	length = evented ? put_evented(w, l, lane, start) : put_sampled(w, l, lane);
 	json_key_uint(&w->json, "endValue", start + length);
 	json_close(&w->json, '}');
-	flush(w, true);
+	out_drain(w->out, &w->text, true);
 }
 
 static void put_head(struct writer *w)
@@ -354,10 +346,10 @@ static void put_head(struct writer *w)
 		json_open(&w->json, '{');
 		json_key_str(&w->json, "name", stack_tree_text(w->tree, i));
 		json_close(&w->json, '}');
-		flush(w, false);
+		out_drain(w->out, &w->text, false);
 	}
 	if (name.failed)
-		w->failed = name.failed;
+		w->text.failed = name.failed;
 	json_close(&w->json, ']');
 	json_close(&w->json, '}');
 	buf_free(&name);
@@ -369,12 +361,12 @@ static void put_all(struct writer *w, const struct lanes *l, bool evented)
 
 	put_head(w);
 	json_key_open(&w->json, "profiles", '[');
-	for (i = 0; i < l->n && !w->failed && !out_failed(w->out); i++)
+	for (i = 0; i < l->n && !w->text.failed && !out_failed(w->out); i++)
 		put_profile(w, l, &l->items[i], evented);
 	json_close(&w->json, ']');
 	json_close(&w->json, '}');
 	buf_putc(&w->text, '\n');
-	flush(w, true);
+	out_drain(w->out, &w->text, true);
 }
 
 static int speedscope_write(const struct incident *in, const struct export_options *opt,
@@ -395,7 +387,7 @@ static int speedscope_write(const struct incident *in, const struct export_optio
 		rc = w.weights ? make_lanes(&lanes, &tree, in) : ERR_MEMORY;
 		if (!rc)
 			put_all(&w, &lanes, opt->evented);
-		if (rc || w.failed)
+		if (rc || w.text.failed)
 			rc = err_memory(err, "while writing profiles");
 	}
 	free(lanes.items);

@@ -31,7 +31,7 @@ struct trace {
 	const struct export_options *opt;
 	struct stack_tree tree;
 	struct out *out;
-	struct buf text;
+	struct buf text;                     /* on its way to the file; failed = no memory */
 	struct json json;
 	struct slice *slices;
 	uint32_t nslices, slices_capacity;
@@ -41,15 +41,7 @@ struct trace {
 	uint32_t open_capacity, nopen;
 	uint64_t tolerance_ns;
 	uint32_t depth_max;                  /* deeper frames count for their caller */
-	int failed;
 };
-
-static void flush(struct trace *t, bool always)
-{
-	if (t->text.failed)
-		t->failed = t->text.failed;
-	out_drain(t->out, &t->text, always);
-}
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
@@ -202,7 +194,7 @@ static void open_event(struct trace *t, const char *phase, const char *name)
 static void close_event(struct trace *t)
 {
 	json_close(&t->json, '}');
-	flush(t, false);
+	out_drain(t->out, &t->text, false);
 }
 
 static void put_ids(struct trace *t, uint32_t thread)
@@ -220,7 +212,7 @@ static void put_name_of(struct trace *t, uint32_t thread, const char *what, cons
 
 	name_put(&clean, name);
 	if (clean.failed)
-		t->failed = clean.failed;
+		t->text.failed = clean.failed;
 	open_event(t, "M", what);
 	put_ids(t, thread);
 	json_key_open(&t->json, "args", '{');
@@ -235,7 +227,7 @@ static void put_metadata(struct trace *t)
 	struct who who;
 	uint32_t slot;
 
-	for (slot = 0; slot <= t->in->nthreads && !t->failed; slot++) {
+	for (slot = 0; slot <= t->in->nthreads && !t->text.failed; slot++) {
 		if (t->first[slot] == t->first[slot + 1])
 			continue;
 		who_at(t, slot, &who);
@@ -274,14 +266,14 @@ static void put_slice(struct trace *t, const struct slice *s)
 	}
 	buf_putc(to, '}');
 	t->json.comma = true;
-	flush(t, false);
+	out_drain(t->out, &t->text, false);
 }
 
 static void put_slices(struct trace *t)
 {
 	uint32_t i;
 
-	for (i = 0; i < t->nslices && !t->failed && !out_failed(t->out); i++)
+	for (i = 0; i < t->nslices && !t->text.failed && !out_failed(t->out); i++)
 		put_slice(t, &t->slices[i]);
 }
 
@@ -319,7 +311,7 @@ static void put_events(struct trace *t)
 {
 	uint32_t i;
 
-	for (i = 0; i < t->in->nevents && !t->failed; i++) {
+	for (i = 0; i < t->in->nevents && !t->text.failed; i++) {
 		if (t->in->events[i].kind == EVENT_COUNTER)
 			put_counter(t, &t->in->events[i]);
 		else
@@ -348,7 +340,7 @@ static void put_head(struct trace *t)
 			   t->depth_max);
 	}
 	if (notes.failed)
-		t->failed = notes.failed;
+		t->text.failed = notes.failed;
 	json_open(&t->json, '{');
 	json_key_str(&t->json, "displayTimeUnit", "ms");
 	json_key_open(&t->json, "otherData", '{');
@@ -374,8 +366,8 @@ static int write_trace(struct trace *t, struct err *err)
 		json_close(&t->json, ']');
 		json_close(&t->json, '}');
 		buf_putc(&t->text, '\n');
-		flush(t, true);
-		rc = t->failed;
+		out_drain(t->out, &t->text, true);
+		rc = t->text.failed;
 	}
 	if (rc == ERR_LIMIT)
 		return err_set(err, ERR_LIMIT, "too many slices for a trace, even one level deep; "

@@ -169,11 +169,11 @@ static int make_threads(const struct incident *in, struct processes *all, struct
 						      from->parent_pid, NULL);
 
 		if (process && in->threads[i].tid == from->pid)
-			process_set_comm(all, process, in->threads[i].name);
+			process_set_comm(process, in->threads[i].name);
 		if (process)
-			process_set_exe(all, process, from->name);
+			process_set_exe(process, from->name);
 		if (process && *from->cmdline)
-			process_set_cmdline(all, process, from->cmdline);
+			process_set_cmdline(process, from->cmdline);
 		threads[i] = process ? thread_add(all, process, in->threads[i].tid) : NULL;
 		if (!threads[i])
 			return err_memory(err, "for the incident's processes");

@@ -112,7 +112,7 @@ static int name_all(struct stacks *s, struct err *err)
 	if (!rc)
 		rc = log_open(NULL, &s->log, err);
 	if (!rc)
-		rc = symbols_open(s->table, s->processes, &s->env, s->log, &s->symbols, err);
+		rc = symbols_open(s->table, &s->env, s->log, &s->symbols, err);
 	if (!rc && symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS) &&
 	    os_now_ns() - start_ns >= NAMES_NS)
 		cmd_note("some names are missing: reading them takes longer than %u s",
@@ -250,7 +250,7 @@ static int make_segment(const struct stacks *s, struct segment **out, struct err
 	int rc = segment_builder_new(s->table, s->processes, &b, err);
 
 	if (!rc && process && *thread_stacks_path(s->threads))
-		process_set_exe(s->processes, process, thread_stacks_path(s->threads));
+		process_set_exe(process, thread_stacks_path(s->threads));
 	for (i = 0; !rc && i < s->ntaken; i++)
 		if (!process || add_thread(s, b, process, &s->taken[i]))
 			rc = err_memory(err, "for storing the stacks of process %u",

@@ -115,8 +115,7 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!rc)
 		rc = processes_new(&e->processes, err);
 	if (!rc)
-		rc = symbols_open(e->frames, e->processes, &e->symbol_env, e->log, &e->symbols,
-				  err);
+		rc = symbols_open(e->frames, &e->symbol_env, e->log, &e->symbols, err);
 	if (!rc)
 		rc = ring_new(cfg->ring_bytes, &e->ring, err);
 	if (!rc)

@@ -161,18 +161,16 @@ static size_t display_length(const char *name)
 								   : PROCESS_NAME_MAX;
 }
 
-void process_set_comm(struct processes *p, struct process *process, const char *comm)
+void process_set_comm(struct process *process, const char *comm)
 {
-	(void)p;
 	if (comm[0] && !atomic_load(&process->comm))
 		set_once(&process->comm, text_dup(comm, PROCESS_NAME_MAX));
 }
 
-void process_set_exe(struct processes *p, struct process *process, const char *path)
+void process_set_exe(struct process *process, const char *path)
 {
 	const char *name = text_base_name(path);
 
-	(void)p;
 	if (name[0] && !atomic_load(&process->exe_name))
 		set_once(&process->exe_name, text_dup(name, display_length(name)));
 }
@@ -185,12 +183,11 @@ bool process_exe_is(const struct process *process, const char *path)
 	return exe && strlen(exe) == n && memcmp(exe, name, n) == 0;
 }
 
-void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline)
+void process_set_cmdline(struct process *process, const char *cmdline)
 {
 	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES], *names;
 	size_t n;
 
-	(void)p;
 	if (atomic_load(&process->cmdline))
 		return;
 	process_names_of_command(atomic_load(&process->exe_name), cmdline, called, script);

@@ -66,11 +66,11 @@ void processes_free(struct processes *p);
 struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
 			    uint32_t parent_pid, const char *comm);
 /* For a process that was added before its short name was known. */
-void process_set_comm(struct processes *p, struct process *process, const char *comm);
-void process_set_exe(struct processes *p, struct process *process, const char *path);
+void process_set_comm(struct process *process, const char *comm);
+void process_set_exe(struct process *process, const char *path);
 /* Was it named after the executable with this path? */
 bool process_exe_is(const struct process *process, const char *path);
-void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline);
+void process_set_cmdline(struct process *process, const char *cmdline);
 /* The source has seen its end (or next exec): it is freed once nothing lists its threads. */
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns);
 

@@ -50,7 +50,6 @@ struct settle {
 
 struct symbols {
 	struct frames *frames;
-	struct processes *processes;
 	struct symbol_env env;
 	struct buf path;               /* env's */
 	struct os_thread *thread;
@@ -174,7 +173,7 @@ static void name_frame(struct symbols *s, struct frame *frame)
  * A process that has ended, or a kernel thread, gets none. /proc shows what the pid runs now, which
  * may already be the next exec: the short name must still be the one that this process had.
  */
-void symbols_read_command_line(struct processes *processes, struct process *process)
+void symbols_read_command_line(struct process *process)
 {
 	struct buf text = {.max_bytes = PROCESS_CMDLINE_MAX};
 	const char *comm = atomic_load(&process->comm);
@@ -183,7 +182,7 @@ void symbols_read_command_line(struct processes *processes, struct process *proc
 	if (comm && !atomic_load(&process->cmdline) &&
 	    !os_process_arguments(process->pid, &text, NULL) && text.len &&
 	    symbol_comm(process->pid, comm_now) && !strcmp(comm, comm_now))
-		process_set_cmdline(processes, process, buf_text(&text));
+		process_set_cmdline(process, buf_text(&text));
 	buf_free(&text);
 }
 
@@ -197,7 +196,7 @@ static void handle_request(struct symbols *s, const struct request *r)
 		cache_open(s->cache, r->at.object, r->pid);
 		break;
 	case REQUEST_PROCESS:
-		symbols_read_command_line(s->processes, r->at.process);
+		symbols_read_command_line(r->at.process);
 		break;
 	}
 }
@@ -364,8 +363,8 @@ static int open_env(struct symbols *s, const struct symbol_env *env, struct err 
 	return buf_check(&s->path, "the symbol path", err);
 }
 
-int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
-		 struct log *log, struct symbols **out, struct err *err)
+int symbols_open(struct frames *frames, const struct symbol_env *env, struct log *log,
+		 struct symbols **out, struct err *err)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
 	int rc = 0;
@@ -373,7 +372,6 @@ int symbols_open(struct frames *frames, struct processes *processes, const struc
 	if (!s)
 		return err_memory(err, "for the symbol worker");
 	s->frames = frames;
-	s->processes = processes;
 	rc = open_env(s, env, err);
 	s->cache_max_bytes = SYMBOL_CACHE_BYTES;
 	s->lock = os_mutex_new();

@@ -29,8 +29,8 @@ struct symbols;
  * Start the worker thread at low priority. env: its disk and path are borrowed until
  * symbols_close(); the worker adds _NT_SYMBOL_PATH to the path and has its own dbghelp.
  */
-int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
-		 struct log *log, struct symbols **out, struct err *err);
+int symbols_open(struct frames *frames, const struct symbol_env *env, struct log *log,
+		 struct symbols **out, struct err *err);
 /*
  * End the thread, dropping queued requests; NULL allowed. No other call may be in progress.
  * returns  false when it hangs in a file or process for over 5 s: all that it was given must stay
@@ -44,7 +44,7 @@ void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid);
 /* Merge thread: read the process's command line before it ends. */
 void symbols_process(struct symbols *s, struct process *process);
 /* Any thread: read it now, unless it is known. Opens files of /proc. */
-void symbols_read_command_line(struct processes *processes, struct process *process);
+void symbols_read_command_line(struct process *process);
 
 /*
  * Have the worker name these frames before any others, and wait for at most timeout_ns; several

@@ -115,7 +115,7 @@ static void start_process(struct months *m, struct slot *s)
 	s->program = (uint32_t)(m->started % PROGRAMS);
 	s->next_address = 0x7f0000000000 + m->started * 4096;
 	snprintf(path, sizeof(path), "/bench/program%u", (unsigned)s->program);
-	process_set_exe(m->cfg.processes, s->process, path);
+	process_set_exe(s->process, path);
 	m->started++;
 	put_life(m, s, EVENT_PROCESS_START, EVENT_THREAD_START);
 }

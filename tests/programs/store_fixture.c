@@ -67,7 +67,7 @@ static int make_world(struct world *w, struct err *err)
 	if (!w->kernel || !w->server || !w->libc || !w->jit || !w->server_process ||
 	    !w->batch_process)
 		return err_memory(err, "for this program");
-	process_set_cmdline(w->processes, w->server_process, "/usr/sbin/server --port 80");
+	process_set_cmdline(w->server_process, "/usr/sbin/server --port 80");
 	w->server_threads[0] = thread_add(w->processes, w->server_process, 100);
 	w->server_threads[1] = thread_add(w->processes, w->server_process, 101);
 	w->batch_thread = thread_add(w->processes, w->batch_process, 200);

@@ -149,9 +149,9 @@ static void set_process(struct event_lab *lab, struct line *l)
 		return;
 	l->event.process = process_add(lab->processes, l->pid, 1, 0, 1, l->exe ? l->exe : "app");
 	if (l->exe)
-		process_set_exe(lab->processes, l->event.process, l->exe);
+		process_set_exe(l->event.process, l->exe);
 	if (l->args)
-		process_set_cmdline(lab->processes, l->event.process, l->args);
+		process_set_cmdline(l->event.process, l->args);
 	l->event.thread = thread_add(lab->processes, l->event.process, l->tid ? l->tid : l->pid);
 	assert_non_null(l->event.thread);
 }

@@ -43,7 +43,7 @@ void lab_open(struct lab *lab, const char *name)
 	assert_non_null(lab->object);
 	lab->app = process_add(lab->processes, 100, MS(1), 0, 1, "app");
 	assert_non_null(lab->app);
-	process_set_cmdline(lab->processes, lab->app, "app --serve");
+	process_set_cmdline(lab->app, "app --serve");
 	lab->threads[0] = thread_add(lab->processes, lab->app, 100);
 	lab->threads[1] = thread_add(lab->processes, lab->app, 101);
 	assert_non_null(lab->threads[0]);

@@ -13,7 +13,7 @@ void symbol_world_open(struct symbol_world *w, const struct symbol_env *env, str
 	assert_int_equal(frames_new(&w->frames, NULL), 0);
 	assert_int_equal(processes_new(&w->processes, NULL), 0);
 	assert_int_equal(
-		symbols_open(w->frames, w->processes, env ? env : &live, log, &w->symbols, NULL),
+		symbols_open(w->frames, env ? env : &live, log, &w->symbols, NULL),
 		0);
 }
 

@@ -101,9 +101,9 @@ static void name_process(struct nettrace_file *s, const struct etw_decoded *deco
 		if (strcmp(decoded->fields[i].name, "CommandLine") == 0 &&
 		    decoded->fields[i].type == FIELD_TEXT) {
 			snprintf(path, sizeof(path), "%s", decoded->fields[i].v.text);
-			process_set_cmdline(s->cfg.processes, s->process, path);
+			process_set_cmdline(s->process, path);
 			path[strcspn(path, " ")] = '\0';
-			process_set_exe(s->cfg.processes, s->process, path);
+			process_set_exe(s->process, path);
 		}
 }
 

@@ -91,9 +91,9 @@ static struct process *process_of(struct etw_events *s, uint32_t pid, int64_t ti
 	if (!model)
 		return NULL;
 	if (p->image)
-		process_set_exe(s->cfg.processes, model, p->image);
+		process_set_exe(model, p->image);
 	if (p->command_line)
-		process_set_cmdline(s->cfg.processes, model, p->command_line);
+		process_set_cmdline(model, p->command_line);
 	p->model = ticks <= p->life.until ? model : NULL;
 	if (!p->model)
 		process_drop(s->cfg.processes, model, now_ns);

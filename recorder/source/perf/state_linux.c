@@ -171,7 +171,7 @@ static void update_skipped(const struct perf_state *s, struct perf_process *p)
 static void read_command_line(struct perf_state *s, struct perf_process *p)
 {
 	if (s->cfg.command_lines && !p->kernel && !atomic_load(&p->process->cmdline)) {
-		symbols_read_command_line(s->cfg.processes, p->process);
+		symbols_read_command_line(p->process);
 		update_skipped(s, p);
 	}
 }
@@ -231,7 +231,7 @@ struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_proc
 
 void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path)
 {
-	process_set_exe(s->cfg.processes, process->process, path);
+	process_set_exe(process->process, path);
 	process->exe_known = true;
 	update_skipped(s, process);
 	read_command_line(s, process);
@@ -376,11 +376,11 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	if (child->kernel)
 		return;                      /* a COMM record with its name follows */
 	if (comm)
-		process_set_comm(s->cfg.processes, child->process, comm);
+		process_set_comm(child->process, comm);
 	if (parent->exe_known)
 		perf_state_exe(s, child, process_name(parent->process));
 	if (cmdline)
-		process_set_cmdline(s->cfg.processes, child->process, cmdline);
+		process_set_cmdline(child->process, cmdline);
 	update_skipped(s, child);
 }
 
@@ -459,7 +459,7 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 	if (t)
 		thread_set_name(t->thread, r->u.comm.name);
 	if (p && p->kernel && r->tid == p->pid)
-		process_set_comm(s->cfg.processes, p->process, r->u.comm.name);
+		process_set_comm(p->process, r->u.comm.name);
 }
 
 /*

@@ -95,7 +95,7 @@ static void open_process(struct process_list *s, struct listed_process *p,
 	else
 		wide_put(&path, entry->szExeFile);
 	if (!path.failed)
-		process_set_exe(s->cfg.processes, p->process, buf_text(&path));
+		process_set_exe(p->process, buf_text(&path));
 	buf_free(&path);
 }
 

@@ -182,7 +182,7 @@ static bool add_process(struct target *t)
 	process_ref(t->process);
 	t->own = true;
 	if (*thread_stacks_path(t->stacks))
-		process_set_exe(s->cfg.processes, t->process, thread_stacks_path(t->stacks));
+		process_set_exe(t->process, thread_stacks_path(t->stacks));
 	return true;
 }
 

@@ -68,12 +68,12 @@ TEST(process_name_is_the_executable_else_comm_else_a_question_mark)
 
 	assert_string_equal(process_name(nameless), "?");
 	assert_string_equal(process_name(process), "Web Content");
-	process_set_exe(p, process, "/usr/lib/firefox/firefox-bin");
+	process_set_exe(process, "/usr/lib/firefox/firefox-bin");
 	assert_string_equal(process_name(process), "firefox-bin");
-	process_set_exe(p, nameless, "");
+	process_set_exe(nameless, "");
 	assert_string_equal(process_name(nameless), "?");
-	process_set_comm(p, nameless, "kworker/0:1");
-	process_set_comm(p, nameless, "kworker/0:2");
+	process_set_comm(nameless, "kworker/0:1");
+	process_set_comm(nameless, "kworker/0:2");
 	assert_string_equal(process_name(nameless), "kworker/0:1");
 	processes_free(p);
 }
@@ -94,7 +94,7 @@ TEST(process_name_loses_exe_and_no_other_suffix)
 	for (i = 0; i < COUNT_OF(paths); i++) {
 		struct process *process = process_add(p, i, 1, 0, 0, NULL);
 
-		process_set_exe(p, process, paths[i][0]);
+		process_set_exe(process, paths[i][0]);
 		assert_string_equal(process_name(process), paths[i][1]);
 	}
 	processes_free(p);
@@ -106,7 +106,7 @@ TEST(process_is_recognized_by_its_executable)
 	struct process *process = process_add(p, 1, 1, 0, 0, "app");
 
 	assert_false(process_exe_is(process, "/opt/app"));
-	process_set_exe(p, process, "/opt/app.exe");
+	process_set_exe(process, "/opt/app.exe");
 	assert_true(process_exe_is(process, "/opt/app.exe"));
 	assert_true(process_exe_is(process, "C:\\other\\app"));
 	assert_false(process_exe_is(process, "/opt/app2"));
@@ -121,11 +121,11 @@ TEST(process_texts_once_set_are_never_replaced)
 
 	process_add(p, 1, 1, 0, 0, "second");
 	assert_string_equal(process_name(process), "first");
-	process_set_exe(p, process, "/bin/one");
-	process_set_exe(p, process, "/bin/two");
+	process_set_exe(process, "/bin/one");
+	process_set_exe(process, "/bin/two");
 	assert_string_equal(process_name(process), "one");
-	process_set_cmdline(p, process, "one -v");
-	process_set_cmdline(p, process, "two -v");
+	process_set_cmdline(process, "one -v");
+	process_set_cmdline(process, "two -v");
 	assert_string_equal(atomic_load(&process->cmdline), "one -v");
 	processes_free(p);
 }
@@ -138,8 +138,8 @@ TEST(process_texts_are_cut_at_their_ceilings)
 
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	process_set_exe(p, process, text);
-	process_set_cmdline(p, process, text);
+	process_set_exe(process, text);
+	process_set_cmdline(process, text);
 	assert_int_equal(strlen(process_name(process)), PROCESS_NAME_MAX);
 	assert_int_equal(strlen(atomic_load(&process->cmdline)), PROCESS_CMDLINE_MAX);
 	processes_free(p);
@@ -379,8 +379,8 @@ static int build_step(void *ctx)
 	if (!process || !thread_add(p, process, 1))
 		rc = ERR_MEMORY;
 	if (process) {
-		process_set_exe(p, process, "/bin/exe");
-		process_set_cmdline(p, process, "exe -v");
+		process_set_exe(process, "/bin/exe");
+		process_set_cmdline(process, "exe -v");
 		/* Without memory a text stays missing. */
 		if (!atomic_load(&process->comm) || !atomic_load(&process->exe_name) ||
 		    !atomic_load(&process->cmdline))

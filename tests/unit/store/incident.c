@@ -379,7 +379,7 @@ TEST(a_process_gets_its_better_name_later)
 
 	s = lab_record(&lab, "process.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
-	process_set_exe(lab.processes, lab.app, "/opt/application-server");
+	process_set_exe(lab.app, "/opt/application-server");
 	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
 	assert_int_equal(store_load(s, 1, &in, NULL), 0);
 	assert_int_equal(in.nprocesses, 1);

@@ -87,7 +87,7 @@ static void start_other_program(struct lab *lab)
 	lab->app = process_add(lab->processes, 200, MS(2), 0, 1, "other");
 	assert_non_null(lab->object);
 	assert_non_null(lab->app);
-	process_set_cmdline(lab->processes, lab->app, "other --once");
+	process_set_cmdline(lab->app, "other --once");
 	lab->threads[1] = thread_add(lab->processes, lab->app, 201);
 	assert_non_null(lab->threads[1]);
 	thread_set_name(lab->threads[1], "worker");

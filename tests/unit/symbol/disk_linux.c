@@ -303,7 +303,7 @@ TEST(worker_writes_the_cache_when_it_has_nothing_else_to_do)
 	env.disk = open_disk(1 << 20);
 	assert_int_equal(frames_new(&frames, NULL), 0);
 	assert_int_equal(processes_new(&processes, NULL), 0);
-	assert_int_equal(symbols_open(frames, processes, &env, NULL, &symbols, NULL), 0);
+	assert_int_equal(symbols_open(frames, &env, NULL, &symbols, NULL), 0);
 	object = objects_get(frames, &app.key, os_pid());
 	symbols_prefetch(symbols, object, os_pid());
 	for (i = 0; i < 1000 && !written(env.disk); i++)

@@ -100,7 +100,7 @@ TEST(worker_is_hurried_amid_a_request_and_slows_down_again)
 	sigaction(SIGUSR1, &act, NULL);
 	assert_int_equal(frames_new(&frames, NULL), 0);
 	assert_int_equal(processes_new(&processes, NULL), 0);
-	assert_int_equal(symbols_open(frames, processes, &live, NULL, &symbols, NULL), 0);
+	assert_int_equal(symbols_open(frames, &live, NULL, &symbols, NULL), 0);
 	ref.object = objects_get(frames, &key, os_pid());
 	frame = frame_get(frames, frames_intern(frames, &ref, &fresh));
 	frame_ref(frame);

@@ -36,7 +36,7 @@ static void open_world(struct world *w, uint32_t pid)
 	unlink(w->path);
 	assert_int_equal(frames_new(&w->frames, NULL), 0);
 	assert_int_equal(processes_new(&w->processes, NULL), 0);
-	assert_int_equal(symbols_open(w->frames, w->processes, &live, w->log, &w->symbols, NULL),
+	assert_int_equal(symbols_open(w->frames, &live, w->log, &w->symbols, NULL),
 			 0);
 	w->object = objects_get(w->frames, &key, pid);
 	assert_non_null(w->object);
