@@ -164,7 +164,7 @@ bool trigger_feed(struct trigger *t, const struct event *e, struct buf *why);
 /* Count an event of this process as seen; false = the process filter dropped it. */
 bool trigger_wants(struct trigger *t, const struct process *process);
 
-/* Count an event as one that passed all filters, or did not; passed on. */
+/* Count a match or a drop; returns `passes`. */
 bool trigger_matches(struct trigger *t, bool passes, struct sense *out);
 
 /* Remember a value, and whether it came nearest to the limit so far. */

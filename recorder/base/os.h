@@ -184,7 +184,7 @@ unsigned os_terminal_columns(void);                /* 80 when unknown */
 bool os_terminal_styles(void);
 
 /*
- * An advisory lock, which os_close() drops, and the system when the process ends, however it ends.
+ * An advisory lock. os_close() releases it; so does the end of the process, however it comes.
  * The file holds the owner's pid as decimal text and LF.
  * returns  0, or ERR_BUSY when another process holds it
  */
@@ -219,9 +219,9 @@ int os_random(void *to, size_t n, struct err *err);
 /* CPU time used so far and resident memory of this process. */
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes);
 /*
- * For a program that runs for months: give blocks of OS_OWN_PAGES_BYTES or more pages of their own,
- * which freeing returns. Otherwise the allocator carves blocks of any size out of a heap that keeps
- * growing by the gaps between them. Call once, at the start.
+ * For a program that runs for months: map each block of at least OS_OWN_PAGES_BYTES separately, so
+ * that free() returns its pages. Otherwise the allocator carves blocks of any size out of a heap
+ * that keeps growing by the gaps between them. Call once, at the start.
  */
 #define OS_OWN_PAGES_BYTES ((size_t)64 << 10)
 void os_keep_memory_tight(void);

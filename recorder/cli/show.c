@@ -612,7 +612,7 @@ static int put_text(struct sheet *p, struct incident *in, const struct ledger *l
 int cmd_show(const struct options *o, struct err *err)
 {
 	struct options part = *o;            /* borrows all of it */
-	/* of the whole incident: a part has no expectation of its own */
+	/* Of the whole incident: a part has no expectation of its own. */
 	struct ledger ledger = {0};
 	struct incident in = {0};
 	struct sheet sheet;

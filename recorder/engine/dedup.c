@@ -38,14 +38,14 @@ void dedup_note(struct engine *e, struct pending *p, const struct event *event)
 		return;
 	if (event->process)
 		snprintf(p->process, sizeof(p->process), "%s", process_name(event->process));
-	for (i = 0; i < event->nstack_frames && p->nat < ENGINE_SIGNATURE_FRAMES; i++) {
+	for (i = 0; i < event->nstack_frames && p->nframes < ENGINE_SIGNATURE_FRAMES; i++) {
 		if (event->stack_frames[i].flags & FRAME_KERNEL)
 			continue;
 		number = frames_intern(e->frames, &event->stack_frames[i], &fresh);
 		if (number == UINT32_MAX)
 			continue;
-		p->at[p->nat] = frame_get(e->frames, number);
-		frame_ref(p->at[p->nat++]);
+		p->frames[p->nframes] = frame_get(e->frames, number);
+		frame_ref(p->frames[p->nframes++]);
 	}
 }
 
@@ -54,13 +54,13 @@ static void put_frames(struct engine *e, struct pending *p, struct buf *out)
 	uint64_t start_ns = os_now_ns(), took_ns;
 	uint32_t i, named = 0;
 
-	if (p->nat)
-		symbols_settle(e->symbols, p->at, p->nat,
+	if (p->nframes)
+		symbols_settle(e->symbols, p->frames, p->nframes,
 			       p->settle_ns < SIGNATURE_WAIT_NS ? p->settle_ns : SIGNATURE_WAIT_NS);
 	took_ns = os_now_ns() - start_ns;
 	p->settle_ns -= took_ns < p->settle_ns ? took_ns : p->settle_ns;
-	for (i = 0; i < p->nat && named < SIGNATURE_FRAMES; i++) {
-		const struct function *f = atomic_load(&p->at[i]->function);
+	for (i = 0; i < p->nframes && named < SIGNATURE_FRAMES; i++) {
+		const struct function *f = atomic_load(&p->frames[i]->function);
 
 		if (!f)
 			continue;

@@ -77,8 +77,8 @@ struct pending {
 
 	/* the writer's */
 	bool repeats;                        /* an incident that is stored; dropped when complete */
-	struct frame *at[ENGINE_SIGNATURE_FRAMES];   /* the stack, leaf first; referenced */
-	uint32_t nat;
+	struct frame *frames[ENGINE_SIGNATURE_FRAMES]; /* the stack, leaf first; referenced */
+	uint32_t nframes;
 	uint32_t signature;                  /* index of its kept signature; UINT32_MAX = none */
 	char process[64];                    /* of the firing event; "" = none */
 	uint64_t settle_ns;                  /* time left to wait for names */

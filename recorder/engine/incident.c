@@ -20,8 +20,8 @@ static void pending_free(struct pending *p)
 {
 	if (!p)
 		return;
-	while (p->nat)
-		frame_unref(p->at[--p->nat]);
+	while (p->nframes)
+		frame_unref(p->frames[--p->nframes]);
 	frozen_free(&p->window);
 	incident_head_free(&p->head);
 	free(p);
@@ -231,11 +231,17 @@ static bool still_lasts(const struct engine *e, struct pending *p, uint64_t now_
 	return true;
 }
 
+/* Whether its cause lasted to the end of its window, or beyond: it ended between two ticks. */
+static bool was_extended(const struct pending *p, uint64_t now_ns)
+{
+	return p->lasted_ns && p->lasted_ns + TICK_NS >= p->post_end_ns &&
+	       now_ns > p->post_end_ns;
+}
+
 static void end_late(struct engine *e, struct pending *p, uint64_t now_ns)
 {
 	char reason[100];
 
-	/* Its end came between two ticks. */
 	snprintf(reason, sizeof(reason), "extended until its cause ended, %.1f s after the trigger",
 		 (double)(now_ns - p->head.trigger_ns) / 1e9);
 	os_mutex_lock(e->shared.lock);
@@ -257,7 +263,7 @@ static struct pending *find_ended(struct engine *e, uint64_t now_ns, bool end, u
 	for (p = e->shared.first_pending; p; p = p->next) {
 		bool lasts = !p->complete && still_lasts(e, p, now_ns);
 
-		/* What happens at its very end may come behind this tick. */
+		/* What happens at its very end may be released after this tick: hence > not >=. */
 		if (!p->complete && (end || (now_ns > p->post_end_ns && !lasts)))
 			break;
 		if (!p->complete && p->post_end_ns < *next_ns)
@@ -278,8 +284,7 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 		if (!sealed)
 			engine_seal(e);
 		sealed = true;
-		if (p->lasted_ns && p->lasted_ns + TICK_NS >= p->post_end_ns &&
-		    now_ns > p->post_end_ns)
+		if (was_extended(p, now_ns))
 			end_late(e, p, now_ns);
 		complete_incident(e, p, now_ns, end);
 	}
@@ -339,7 +344,10 @@ static void give_up_segment(struct pending *p, uint32_t i)
 	p->window.segments[i] = NULL;
 }
 
-/* Give up the oldest segments that are not stored yet until memory is enough; the newest stays. */
+/*
+ * Give up the oldest segments that are not stored yet, until held memory is under its ceiling. The
+ * newest stays.
+ */
 static bool give_up_unwritten(struct engine *e, struct pending *p, uint64_t evicted_until_ns)
 {
 	uint32_t i;

@@ -19,7 +19,7 @@
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-/* What incidents and limits have put about the recorder itself, at the moment that it is about. */
+/* Keep events about the recorder itself, at the time each describes. */
 static void keep_own_events(struct engine *e)
 {
 	struct merge *m = &e->merge;
@@ -37,8 +37,8 @@ static void keep_own_events(struct engine *e)
 }
 
 /*
- * The time from one tick to the next: 100 ms. In a gap of over an hour each tick is later by a
- * 36,000th of the gap so far: nothing that waits is noticed late by more than 0.003 % of its time,
+ * The time from one tick to the next: 100 ms. In a gap of over an hour the step grows to
+ * 1/36,000 of the gap so far: nothing that waits is noticed late by more than 0.003 % of its time,
  * and a damaged time stamp of the year 2500 costs 600,000 ticks, not 10^11.
  */
 static uint64_t tick_step(uint64_t gap_ns, uint64_t left_ns)
@@ -76,7 +76,7 @@ static void release_ticks(struct engine *e, uint64_t until_ns)
 	}
 }
 
-/* Where start() of the policy has not done it: time starts with the first event. */
+/* If policy->start() did not set the clock, the first event does. */
 static void begin_time(struct engine *e, uint64_t first_ns)
 {
 	struct merge *m = &e->merge;
@@ -88,11 +88,20 @@ static void begin_time(struct engine *e, uint64_t first_ns)
 	m->next_tick_ns = m->start_ns + TICK_NS;
 }
 
+/* The event at which a rule fired is in its incident, even above its process's quota. */
+static void keep_despite_quota(struct engine *e, const struct event *event)
+{
+	struct merge *m = &e->merge;
+
+	if (segment_add_wanted(m->builder, event) == 0 && m->flooded > m->flooded_reported)
+		m->flooded--;
+}
+
 static void deliver_event(struct engine *e, const struct event *from)
 {
 	struct merge *m = &e->merge;
 	struct event event = *from;
-	bool kept;
+	bool kept, fired;
 
 	if (!m->started)
 		begin_time(e, event.time_ns);
@@ -128,10 +137,9 @@ static void deliver_event(struct engine *e, const struct event *from)
 	if (event.process && !atomic_exchange(&event.process->has_event, true))
 		symbols_process(e->symbols, event.process);
 	kept = engine_keep(e, &event);
-	/* The event at which a rule fired is in its incident, even above its process's quota. */
-	if (rules_feed(e, &event) && !kept && segment_add_wanted(m->builder, &event) == 0 &&
-	    m->flooded > m->flooded_reported)
-		m->flooded--;
+	fired = rules_feed(e, &event);
+	if (fired && !kept)
+		keep_despite_quota(e, &event);
 	keep_own_events(e);
 }
 
@@ -199,7 +207,8 @@ static bool dedup_is_decided(struct engine *e)
 {
 	uint32_t waiting;
 
-	if (!e->capture->dedup_ns || e->policy->loses_nothing)  /* fired() waited */
+	/* policy->fired() already waited for the writer where nothing may be lost. */
+	if (!e->capture->dedup_ns || e->policy->loses_nothing)
 		return true;
 	os_mutex_lock(e->shared.lock);
 	waiting = e->shared.npending;
@@ -400,9 +409,9 @@ static void end_run(struct engine *e, enum engine_stop how)
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 /*
- * How long until there is something to do. What waits to be released comes due when the release,
- * which follows the clock, gets there. With nothing waiting all threads look at the same instants,
- * which costs less. A queue that fills quickly ends the wait (queue_wakes()).
+ * How long until there is something to do. An event that waits is due once released time reaches
+ * it. With nothing waiting all threads wake together, which costs less. A queue that fills quickly
+ * ends the wait (queue_wakes()).
  */
 static uint64_t idle_ns(struct engine *e, bool busy)
 {
