@@ -405,10 +405,8 @@ static void plan_text(const struct check *c, const struct plan *plan, double rin
 	const char *more = "--pre-sec asks for more";
 
 	if (!(plan->history_s > 0))
-		snprintf(text, n,
-			 "no sample arrived in %.0f s, so there is nothing to measure: try again "
-			 "under load",
-			 plan->measured_s);
+		snprintf(text, n, "no sample arrived in %.0f s, so there is nothing to measure: "
+			 "try again under load", plan->measured_s);
 	else if (plan->by_processes)
 		snprintf(text, n,
 			 "the history will reach back %s at the load of the last %.0f s: %.1f new "

@@ -150,8 +150,16 @@ int cmd_print(const struct buf *text, struct err *err);
 
 /* ---- files of other programs: cli/output.c --------------------------------------------------- */
 
-/* Refuse what can be refused before the store is read; path "-" = standard output. */
 struct exporter;
+
+/*
+ * The format that --format names, or that the suffix of path has; path "-" = standard output.
+ * ERR_USAGE lists the formats. of_diff: one that diff writes.
+ */
+int cmd_choose_format(const struct options *o, const char *path, bool of_diff,
+		      const struct exporter **out, struct err *err);
+
+/* Refuse what can be refused before the store is read. */
 int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
 		     struct err *err);
 

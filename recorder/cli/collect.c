@@ -84,10 +84,9 @@ static void announce_file(const struct collect *c)
 		 c->ntriggers ? how_often(e) : "all of it becomes one incident",
 		 e->store_path);
 	if (c->ntriggers)
-		log_line(e->log, LOG_INFO,
-			 "an incident keeps %.0f s before and %.0f s after its trigger, in trace "
-			 "time",
-			 (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9);
+		log_line(e->log, LOG_INFO, "an incident keeps %.0f s before and %.0f s after its "
+			 "trigger, in trace time", (double)e->capture.pre_ns / 1e9,
+			 (double)e->capture.post_ns / 1e9);
 	for (i = 0; i < c->ntriggers; i++)
 		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
 }
@@ -114,10 +113,8 @@ static void announce_data_file(const struct collect *c)
 	if (!c->engine.capture.data_file)
 		return;
 	data_file_first(c->engine.capture.data_file, &name);
-	log_line(c->engine.log, LOG_INFO,
-		 "each incident is also written to %s; an existing file is kept, and the next name "
-		 "gets a number",
-		 buf_text(&name));
+	log_line(c->engine.log, LOG_INFO, "each incident is also written to %s; an existing file "
+		 "is kept, and the next name gets a number", buf_text(&name));
 	buf_free(&name);
 }
 
@@ -126,10 +123,8 @@ static void announce_stop_command(const struct collect *c)
 	const char *program = c->stop_command.nargs ? c->stop_command.args[0] : NULL;
 
 	if (program && !os_finds_program(program))
-		log_line(c->engine.log, LOG_WARN,
-			 "the stop command cannot start: no executable program '%.200s' in PATH or "
-			 "at that path",
-			 program);
+		log_line(c->engine.log, LOG_WARN, "the stop command cannot start: no executable "
+			 "program '%.200s' in PATH or at that path", program);
 }
 
 static bool gives_stacks(const struct engine_config *e)
@@ -160,33 +155,31 @@ static void announce(void *ctx)
 {
 	const struct collect *c = ctx;
 	const struct options *o = c->options;
-	const struct engine_config *e = &c->engine;
-	struct buf ignored = {0};
+	struct log *log = c->engine.log;
+	struct buf ignored = {0}, unused = {0};
 	uint32_t i;
 
 	options_no_effect(o, &ignored);
 	if (ignored.len)
-		log_line(e->log, LOG_INFO, "%s", buf_text(&ignored));
-	buf_reset(&ignored);
-	cmd_unused_rules(o, &ignored);
-	if (ignored.len)
-		log_line(e->log, LOG_WARN, "%s", buf_text(&ignored));
+		log_line(log, LOG_INFO, "%s", buf_text(&ignored));
+	cmd_unused_rules(o, &unused);
+	if (unused.len)
+		log_line(log, LOG_WARN, "%s", buf_text(&unused));
+	buf_free(&ignored);
+	buf_free(&unused);
 	announce_data_file(c);
 	announce_stop_command(c);
 	if (o->capture.file) {
 		announce_file(c);
-		buf_free(&ignored);
 		return;
 	}
 	announce_memory(c);
 	for (i = 0; i < c->ntriggers; i++)
-		announce_rule(e->log, c->triggers[i]);
+		announce_rule(log, c->triggers[i]);
 	if (!c->ntriggers)
-		log_line(e->log, LOG_INFO,
-			 "no rule was given: recording until %s, then storing all of it",
-			 o->capture.max_collect_ns ? "the time is over or Ctrl-C"
-					   : "Ctrl-C");
-	buf_free(&ignored);
+		log_line(log, LOG_INFO, "no rule was given: recording until %s, then storing all "
+			 "of it", o->capture.max_collect_ns ? "the time is over or Ctrl-C"
+							    : "Ctrl-C");
 }
 
 /* Printed only once recording has begun; scripts wait for it. */
@@ -194,25 +187,20 @@ static void announce_recording(void *ctx)
 {
 	const struct collect *c = ctx;
 	const struct engine_config *e = &c->engine;
-	const struct options *o = c->options;
+	const char *only = e->capture.only_process;
+	struct buf what = {0};
 
 	if (gives_stacks(e))
-		log_line(
-			e->log, LOG_INFO,
-			"recording %s%s at %u Hz into %.3g MB; an incident keeps %.0f s before and "
-			"%.0f s after its trigger, in %s",
-			o->capture.only_process ? "process " : "this machine",
-			o->capture.only_process ? o->capture.only_process : "", e->capture.freq_hz,
-			(double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
-			(double)e->capture.post_ns / 1e9, e->store_path);
+		buf_printf(&what, "%s%s at %u Hz", only ? "process " : "this machine",
+			   only ? only : "", e->capture.freq_hz);
 	else
-		log_line(
-			e->log, LOG_INFO,
-			"recording %scounters, logs and processes, but no stacks, into %.3g MB; an "
-			"incident keeps %.0f s before and %.0f s after its trigger, in %s",
-			o->capture.gc_collect_only ? "collections, " : "",
-			(double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
-			(double)e->capture.post_ns / 1e9, e->store_path);
+		buf_printf(&what, "%scounters, logs and processes, but no stacks,",
+			   e->capture.gc_collect_only ? "collections, " : "");
+	log_line(e->log, LOG_INFO, "recording %s into %.3g MB; an incident keeps %.0f s before and "
+		 "%.0f s after its trigger, in %s", buf_text(&what),
+		 (double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
+		 (double)e->capture.post_ns / 1e9, e->store_path);
+	buf_free(&what);
 }
 
 static void configure(const struct options *o, struct collect *c)
@@ -303,10 +291,9 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 
 	text_count(result->events, events);
 	if (result->interrupted)
-		return err_set(err, ERR_IO,
-			       "%s was not read to its end: stopped after %.3f s of it; %u "
-			       "incidents are stored",
-			       file, (double)result->read_ns / 1e9, result->stored);
+		return err_set(err, ERR_IO, "%s was not read to its end: stopped after %.3f s of "
+			       "it; %u incidents are stored", file, (double)result->read_ns / 1e9,
+			       result->stored);
 	if (!result->events)
 		return err_set(err, ERR_NOT_FOUND, "%s holds no events", file);
 	log_unknown_names(c, result);

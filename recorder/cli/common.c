@@ -67,8 +67,7 @@ const char *cmd_named_store(const struct options *o)
 	return env && *env ? env : o->store;
 }
 
-int cmd_store_path(const struct options *o, enum store_mode mode, struct buf *path,
-		   struct err *err)
+int cmd_store_path(const struct options *o, enum store_mode mode, struct buf *path, struct err *err)
 {
 	const char *named = cmd_named_store(o);
 	struct buf system = {0};
@@ -124,10 +123,8 @@ static int no_store(const struct options *o, const char *path, struct err *err)
 	case ERR_ACCESS:
 		return cmd_not_ours(o, path, err);
 	default:
-		return err_set(err, ERR_NOT_FOUND,
-			       "there is no store at %s; 'recorder collect' creates one, --store "
-			       "names another",
-			       path);
+		return err_set(err, ERR_NOT_FOUND, "there is no store at %s; 'recorder collect' "
+			       "creates one, --store names another", path);
 	}
 }
 
@@ -224,10 +221,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 int cmd_check_patterns(const struct options *o, struct err *err)
 {
 	if (o->addresses && (o->group || o->fold || o->include || o->exclude))
-		return err_set(
-			err, ERR_USAGE,
-			"--addresses cannot be combined with patterns on names: use one or the "
-			"other");
+		return err_set(err, ERR_USAGE, "--addresses cannot be combined with patterns on "
+			       "names: use one or the other");
 	return 0;
 }
 

@@ -65,8 +65,7 @@ static int ask(const struct options *o, const char *question, struct buf *answer
 	if (rc == ERR_ACCESS && !os_is_admin())
 		rc = cmd_not_ours(o, buf_text(other.len ? &other : &store), err);
 	else if (rc == ERR_NOT_FOUND)
-		rc = err_set(err, ERR_NOT_FOUND,
-			     "no recorder is running on %s; start one with "
+		rc = err_set(err, ERR_NOT_FOUND, "no recorder is running on %s; start one with "
 			     "'recorder collect', or name its store with --store",
 			     buf_text(&store));
 	buf_free(&other);
@@ -343,13 +342,13 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 }
 
 /* Clear what a killed recorder left in the system; true if there was something. */
-static bool clear_left(struct err *err)
+static bool clear_left(void)
 {
 	uint32_t n, all = 0;
 	unsigned i;
 
 	for (i = 0; live_sources[i]; i++)
-		if (live_sources[i]->clear && !live_sources[i]->clear(&n, err))
+		if (live_sources[i]->clear && !live_sources[i]->clear(&n, NULL))
 			all += n;
 	if (all)
 		cmd_note("no recorder is running; stopped %u %s that a killed recorder had left "
@@ -367,12 +366,10 @@ int cmd_control(const struct options *o, struct err *err)
 	rc = buf_check(&question, "the question", err);
 	if (!rc)
 		rc = ask(o, buf_text(&question), &answer, err);
-	if (rc == ERR_NOT_FOUND && o->command == CMD_ABORT && clear_left(NULL)) {
-		buf_free(&question);
-		return 0;
-	}
 	if (!rc)
 		rc = print_answer(o, &answer, err);
+	else if (rc == ERR_NOT_FOUND && o->command == CMD_ABORT && clear_left())
+		rc = 0;
 	buf_free(&answer);
 	buf_free(&question);
 	return rc;

@@ -306,40 +306,6 @@ static int print_report(const struct options *o, const struct diff *d,
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static int no_format(const char *why, const char *what, struct err *err)
-{
-	struct buf list = {0};
-	unsigned i;
-
-	for (i = 0; exporters[i]; i++) {
-		if (exporters[i]->write_diff)
-			buf_printf(&list, "%s%s", list.len ? ", " : "", exporters[i]->name);
-	}
-	err_set(err, ERR_USAGE, "%s%s; --format of diff is one of: %s", why, what,
-		buf_text(&list));
-	buf_free(&list);
-	return ERR_USAGE;
-}
-
-static int choose_format(const struct options *o, const struct exporter **out, struct err *err)
-{
-	const char *path = o->output ? o->output : "-";
-	const struct exporter *e;
-
-	if (o->format)
-		e = exporter_by_name(o->format);
-	else if (strcmp(path, "-") == 0)
-		return no_format("no format was given", "", err);
-	else
-		e = exporter_by_path(path);
-	if (!e || !e->write_diff)
-		return no_format(o->format ? "diff has no format "
-					   : "no format of diff has the suffix of ",
-				 o->format ? o->format : path, err);
-	*out = e;
-	return cmd_check_output(o, path, e, err);
-}
-
 struct job {
 	const struct exporter *format;
 	const struct diff *d;
@@ -389,28 +355,29 @@ static int choose_scale(const struct options *o, enum diff_normalize *out, struc
 static int check_request(const struct options *o, const struct exporter **format,
 			 enum stream *stream, enum diff_normalize *scale, struct err *err)
 {
+	const char *path = o->output ? o->output : "-";
 	int rc;
 
 	if (!o->base_id || !o->test_id)
-		return err_set(err, ERR_USAGE,
-			       "which two incidents? use recorder diff BASE TEST; 'recorder list' "
-			       "shows their numbers");
+		return err_set(err, ERR_USAGE, "which two incidents? use recorder diff BASE TEST; "
+			       "'recorder list' shows their numbers");
 	if (o->base_id == o->test_id && !o->base_store)
 		return err_set(err, ERR_USAGE,
 			       "--base and --test are both incident %" PRIu32
 			       "; give two different ones, or --base-store",
 			       o->base_id);
 	if ((o->per_process || o->json) && (o->format || o->output))
-		return err_set(err, ERR_USAGE,
-			       "--per-process and --json apply to the report only: omit --format "
-			       "and -o");
+		return err_set(err, ERR_USAGE, "--per-process and --json apply to the report only: "
+			       "omit --format and -o");
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
 		rc = cmd_stream(o, stream, err);
 	if (!rc)
 		rc = choose_scale(o, scale, err);
-	if (!rc && (o->format || o->output))
-		rc = choose_format(o, format, err);
+	if (!rc && (o->format || o->output)) {
+		rc = cmd_choose_format(o, path, true, format, err);
+		rc = rc ? rc : cmd_check_output(o, path, *format, err);
+	}
 	return rc;
 }
 

@@ -344,9 +344,8 @@ static int list_events(const struct options *o, struct err *err)
 			*err = first;
 	}
 	if (!rc && !nlists)
-		rc = err_set(err, ERR_USAGE,
-			     "events: this system's own events cannot be listed; name a trace with "
-			     "--from FILE.etl");
+		rc = err_set(err, ERR_USAGE, "events: this system's own events cannot be listed; "
+			     "name a trace with --from FILE.etl");
 	if (!rc)
 		rc = sheet_print(&sheet, err);
 	sheet_free(&sheet);
@@ -436,10 +435,8 @@ int cmd_events(const struct options *o, struct err *err)
 		return o->live ? watch_events(o, err) : list_events(o, err);
 	sheet_init(&l.sheet, o);
 	if (o->live)
-		rc = err_set(
-			err, ERR_USAGE,
-			"events: --live watches this machine, --from reads a file; give one of "
-			"them");
+		rc = err_set(err, ERR_USAGE, "events: --live watches this machine, --from reads a "
+			     "file; give one of them");
 	if (!rc)
 		rc = cmd_file_there(o->capture.file, err);
 	if (!rc)

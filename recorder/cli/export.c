@@ -13,41 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_formats(struct buf *out)
-{
-	unsigned i;
-
-	for (i = 0; exporters[i]; i++)
-		buf_printf(out, "%s%s", i ? ", " : "", exporters[i]->name);
-}
-
-static int no_format(const char *why, const char *what, struct err *err)
-{
-	struct buf list = {0};
-
-	put_formats(&list);
-	err_set(err, ERR_USAGE, "%s%s; --format is one of: %s", why, what, buf_text(&list));
-	buf_free(&list);
-	return ERR_USAGE;
-}
-
-static int choose_format(const struct options *o, const char *path, const struct exporter **out,
-			 struct err *err)
-{
-	if (o->sqlite_flat && !o->format) {
-		*out = exporter_by_name("sqlite-flat");
-		return *out ? 0 : no_format("unknown format ", "sqlite-flat", err);
-	}
-	if (o->format) {
-		*out = exporter_by_name(o->format);
-		return *out ? 0 : no_format("unknown format ", o->format, err);
-	}
-	if (strcmp(path, "-") == 0)
-		return no_format("no format was given", "", err);
-	*out = exporter_by_path(path);
-	return *out ? 0 : no_format("no format has the suffix of ", path, err);
-}
-
 /* The number of samples of one stream. */
 static uint64_t count_stream(const struct incident *in, enum stream stream)
 {
@@ -101,8 +66,7 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 static void remark(const struct incident *in, enum stream stream, uint64_t samples_before)
 {
 	if (samples_before && !count_stream(in, stream))
-		cmd_note("the requested part of incident %" PRId64 " has no samples",
-			 in->head.id);
+		cmd_note("the requested part of incident %" PRId64 " has no samples", in->head.id);
 	if (in->several_periods)
 		cmd_note("the sampling rate changed within incident %" PRId64
 			 ": its values are CPU time (microseconds in folded stacks), not samples",
@@ -333,9 +297,8 @@ static int check_request(const struct options *o, const char *path, const struct
 
 	if (o->all_dir) {
 		if (o->output || o->format || o->sqlite_flat)
-			return err_set(err, ERR_USAGE,
-				       "--all chooses files and formats itself: omit -o and "
-				       "--format");
+			return err_set(err, ERR_USAGE, "--all chooses files and formats itself: "
+				       "omit -o and --format");
 		return o->per_process ? err_set(err, ERR_USAGE,
 						"--all and --per-process cannot be combined")
 				      : 0;
@@ -343,7 +306,7 @@ static int check_request(const struct options *o, const char *path, const struct
 	if (o->per_process && strcmp(path, "-") == 0)
 		return err_set(err, ERR_USAGE,
 			       "--per-process writes one file per process: give -o FILE");
-	rc = choose_format(o, path, e, err);
+	rc = cmd_choose_format(o, path, false, e, err);
 	return rc || o->per_process ? rc : cmd_check_output(o, path, *e, err);
 }
 

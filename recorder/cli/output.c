@@ -1,5 +1,5 @@
 /*
- * Files that export and diff write: what is refused, packing, progress.
+ * Files that export and diff write: their format, what is refused, packing, progress.
  */
 #include "cli/cmd.h"
 
@@ -14,6 +14,32 @@
 #define REPEAT_NS (NS_PER_SEC / 5)
 
 enum { LINE_COLUMNS = 78 };
+
+int cmd_choose_format(const struct options *o, const char *path, bool of_diff,
+		      const struct exporter **out, struct err *err)
+{
+	const char *name = o->format ? o->format : o->sqlite_flat ? "sqlite-flat" : NULL;
+	const struct exporter *e = name ? exporter_by_name(name) : exporter_by_path(path);
+	bool is_stdout = strcmp(path, "-") == 0;
+	struct buf names = {0};
+	unsigned i;
+
+	if (e && (!of_diff || e->write_diff)) {
+		*out = e;
+		return 0;
+	}
+	for (i = 0; exporters[i]; i++)
+		if (!of_diff || exporters[i]->write_diff)
+			buf_printf(&names, "%s%s", names.len ? ", " : "", exporters[i]->name);
+	err_set(err, ERR_USAGE, "%s%s; --format%s is one of: %s",
+		name        ? of_diff ? "diff has no format " : "unknown format "
+		: is_stdout ? "no format was given"
+		: of_diff   ? "no format of diff has the suffix of "
+			    : "no format has the suffix of ",
+		name ? name : is_stdout ? "" : path, of_diff ? " of diff" : "", buf_text(&names));
+	buf_free(&names);
+	return ERR_USAGE;
+}
 
 int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
 		     struct err *err)

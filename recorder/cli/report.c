@@ -97,8 +97,7 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 
 	if (rc)
 		return rc;
-	put_heading(v, t,
-		    by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY SELF TIME");
+	put_heading(v, t, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY SELF TIME");
 	for (i = 0; i < n && put < v->o->rows; i++) {
 		if (functions[i].name == t->nodes[0].name)
 			continue;                    /* the root: all of it */
@@ -240,25 +239,7 @@ static int put_counters(const struct view *v, struct err *err)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-static int put_tree_view(const struct view *v, const char *focus, bool callers, struct err *err)
-{
-	struct call_options co = {.stream = v->stream,
-				  .fold_pct = v->o->fold_percent,
-				  .focus = focus,
-				  .callers = callers,
-				  .processes = !focus,
-				  .addresses = v->o->addresses};
-	struct call_tree t;
-	int rc = call_tree_new(v->in, &co, &t, err);
-
-	if (rc)
-		return rc;
-	put_heading(v, &t, !focus ? "CALLS" : callers ? "CALLERS, UPWARDS" : "CALLEES");
-	put_nodes(v, &t);
-	call_tree_free(&t);
-	return 0;
-}
-
+/* Functions by their own time and, of a whole report, by their inclusive time. */
 static int put_name_view(const struct view *v, bool both, struct err *err)
 {
 	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses};
@@ -274,23 +255,26 @@ static int put_name_view(const struct view *v, bool both, struct err *err)
 	return rc;
 }
 
-static int put_whole(const struct view *v, struct err *err)
+/* Calls, callers or callees where they were asked for, else processes and threads. */
+static int put_tree_view(const struct view *v, bool calls, struct err *err)
 {
-	struct call_options co = {.stream = v->stream, .processes = true,
-				  .addresses = v->o->addresses};
+	const char *focus = v->o->callers ? v->o->callers : v->o->callees;
+	struct call_options co = {.stream = v->stream, .focus = focus, .processes = !focus,
+				  .fold_pct = calls ? v->o->fold_percent : 0,
+				  .callers = v->o->callers != NULL, .addresses = v->o->addresses};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
 	if (rc)
 		return rc;
-	put_threads(v, &t);
+	if (calls) {
+		put_heading(v, &t, !focus ? "CALLS" : co.callers ? "CALLERS, UPWARDS" : "CALLEES");
+		put_nodes(v, &t);
+	} else {
+		put_threads(v, &t);
+	}
 	call_tree_free(&t);
-	rc = put_name_view(v, true, err);
-	if (!rc)
-		rc = put_collections(v, err);
-	if (!rc)
-		rc = put_counters(v, err);
-	return rc;
+	return 0;
 }
 
 static void put_head(const struct view *v)
@@ -317,6 +301,7 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 		      struct err *err)
 {
 	struct view v = {.sheet = sheet, .o = o, .in = in};
+	bool calls = o->callers || o->callees || o->tree;
 	uint32_t i;
 	int rc = cmd_stream(o, &v.stream, err);
 
@@ -333,15 +318,14 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 		return err_set(err, ERR_NOT_FOUND,
 			       "this incident has no thread times; record with --thread-time");
 	put_head(&v);
-	if (o->callers)
-		return put_tree_view(&v, o->callers, true, err);
-	if (o->callees)
-		return put_tree_view(&v, o->callees, false, err);
-	if (o->tree)
-		return put_tree_view(&v, NULL, false, err);
 	if (o->by_name)
 		return put_name_view(&v, false, err);
-	return put_whole(&v, err);
+	rc = put_tree_view(&v, calls, err);
+	if (!rc && !calls)
+		rc = put_name_view(&v, true, err);
+	if (!rc && !calls)
+		rc = put_collections(&v, err);
+	return rc || calls ? rc : put_counters(&v, err);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

@@ -358,17 +358,12 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 		endings |= from->all[i]->endings;
 	}
 	if (needs->nproviders && !events)
-		return err_set(
-			err, ERR_UNSUPPORTED,
-			"no source on this system delivers events of %s, so the rule on them could "
-			"never fire",
-			needs->providers[0].name);
+		return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of "
+			       "%s, so the rule on them could never fire",
+			       needs->providers[0].name);
 	if (needs->nlogs && !logs)
-		return err_set(
-			err, ERR_UNSUPPORTED,
-			"no source on this system delivers the log '%s', so the rule on it could "
-			"never fire",
-			needs->logs[0].name);
+		return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers the log "
+			       "'%s', so the rule on it could never fire", needs->logs[0].name);
 	if (needs->endings && !endings)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no source on this system reports how processes end, so a rule on "
@@ -387,14 +382,12 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 {
 	if (needs->ncounters)
-		return err_set(err, ERR_USAGE,
-			       "the counter '%s': a trace file has no counters; with --from use "
-			       "rules on events, such as /StopOnGCOverMsec:200",
+		return err_set(err, ERR_USAGE, "the counter '%s': a trace file has no counters; "
+			       "with --from use rules on events, such as /StopOnGCOverMsec:200",
 			       needs->counters[0].name);
 	if (needs->nlogs)
-		return err_set(err, ERR_USAGE,
-			       "the log '%s': a trace file has no logs; with --from use rules on "
-			       "events, such as /StopOnGCOverMsec:200",
+		return err_set(err, ERR_USAGE, "the log '%s': a trace file has no logs; with "
+			       "--from use rules on events, such as /StopOnGCOverMsec:200",
 			       needs->logs[0].name);
 	return cmd_file_there(path, err);
 }

@@ -26,10 +26,8 @@ static int check_name(const char *name, struct err *err)
 
 	if (*name && strlen(name) <= NAME_MAX_BYTES && strspn(name, allowed) == strlen(name))
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "--service-name: '%.80s' is not a valid name: use letters, digits and "
-		       "dashes, at most %u",
-		       name, NAME_MAX_BYTES);
+	return err_set(err, ERR_USAGE, "--service-name: '%.80s' is not a valid name: use letters, "
+		       "digits and dashes, at most %u", name, NAME_MAX_BYTES);
 }
 
 /* ---- installing ------------------------------------------------------------------------------ */
@@ -71,9 +69,7 @@ static int install(const struct options *o, struct err *err)
 		rc = os_service_install(name_of(o), description, argv, err);
 	if (!rc)
 		cmd_note("the service '%s' is installed and starts with the machine; 'recorder "
-			 "service start' starts "
-			 "it now",
-			 name_of(o));
+			 "service start' starts it now", name_of(o));
 	return rc;
 }
 

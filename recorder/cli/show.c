@@ -626,8 +626,7 @@ int cmd_show(const struct options *o, struct err *err)
 	if (!rc && !(o->process || o->tid))
 		rc = ledger_new(&in, &ledger, err);
 	if (!rc && o->losses && (o->process || o->tid))
-		rc = err_set(err, ERR_USAGE,
-			     "--losses is about CPUs: omit --process and --thread");
+		rc = err_set(err, ERR_USAGE, "--losses is about CPUs: omit --process and --thread");
 	if (!rc && o->json && o->losses)
 		losses_json(&ledger, &sheet);
 	else if (!rc)

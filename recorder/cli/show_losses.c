@@ -121,8 +121,7 @@ static void put_cpus(const struct ledger *l, struct sheet *p)
 
 void losses_tables(const struct ledger *l, struct sheet *p)
 {
-	buf_puts(&p->out,
-		 "\nExpected = busy time of the CPU x sampling rate = recorded + lost + "
+	buf_puts(&p->out, "\nExpected = busy time of the CPU x sampling rate = recorded + lost + "
 		 "unexplained.\nBroken, truncated and unnamed (the leaf) are parts of recorded. "
 		 "Throttled is how\noften the kernel held sampling back. Seconds count from the "
 		 "trigger; the last one\nmay have no expectation yet. Evicted samples were "

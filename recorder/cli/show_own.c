@@ -140,8 +140,7 @@ static void json_rates(const struct incident *in, struct json *j)
 	json_close(j, ']');
 }
 
-static void json_texts(const struct incident *in, const char *name, const char *key,
-		       struct json *j)
+static void json_texts(const struct incident *in, const char *name, const char *key, struct json *j)
 {
 	const struct incident_event *e;
 

@@ -84,10 +84,8 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 			       none ? "source none" : "gc-collect-only");
 	if (capture_switches(&o->capture) && !o->capture.file &&
 	    !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
-		return err_set(
-			err, ERR_USAGE,
-			"--thread-time: on Windows context switches need an ETW session: use "
-			"--source etw");
+		return err_set(err, ERR_USAGE, "--thread-time: on Windows context switches need an "
+			       "ETW session: use --source etw");
 	for (i = 0; live_sources[i] && n < CMD_SOURCES_MAX; i++) {
 		if (live_sources[i]->stacks
 			    ? live_sources[i] != chosen

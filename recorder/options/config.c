@@ -57,8 +57,7 @@ static int parse_line(struct line l, uint32_t number, struct options *o, struct 
 	return options_set_conf(o, key, value, number, err);
 }
 
-int config_parse(const char *path, const char *text, size_t n, struct options *o,
-		 struct err *err)
+int config_parse(const char *path, const char *text, size_t n, struct options *o, struct err *err)
 {
 	static const char mark[] = "\xef\xbb\xbf";       /* byte order mark of UTF-8 */
 	const char *end = text + n;

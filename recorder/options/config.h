@@ -17,8 +17,7 @@
  * path     for error sentences only
  * returns  0; ERR_USAGE: "FILE:LINE: ...", with the nearest names for an unknown one; ERR_MEMORY
  */
-int config_parse(const char *path, const char *text, size_t n, struct options *o,
-		 struct err *err);
+int config_parse(const char *path, const char *text, size_t n, struct options *o, struct err *err);
 
 /* Read the file and parse it. An unreadable file is ERR_USAGE. */
 int config_load(const char *path, struct options *o, struct err *err);
