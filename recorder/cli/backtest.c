@@ -299,7 +299,6 @@ static void put_sweep(const struct run *r, struct sheet *sheet)
 /* For rules that did not fire: how near they came, how much they saw. */
 static void remark_silent(const struct run *r)
 {
-	struct trigger_status s;
 	struct buf why = {0};
 	uint32_t i;
 
@@ -308,10 +307,9 @@ static void remark_silent(const struct run *r)
 
 		if (r->test.rules[i].fired)
 			continue;
-		trigger_status(t, &s);
 		buf_reset(&why);
-		put_why_silent(&why, &s, r->zero_ns);
-		cmd_note("%s: would not have fired; %s%s", t->spec, s.text, buf_text(&why));
+		put_why_silent(&why, t, r->zero_ns);
+		cmd_note("%s: would not have fired; %s", t->spec, buf_text(&why));
 	}
 	buf_free(&why);
 }

@@ -107,10 +107,10 @@ void cmd_find_unknown_names(const char *path, struct trigger *const *rules, uint
 			    struct buf *out);
 
 /*
- * Why a rule has not fired, as status says it: "; nearest 10.83 ms at 4.755 s; 264 seen, 1 dropped
- * by a filter". Times are from zero_ns.
+ * Why a rule has not fired, as status says it: its text, then "; nearest 10.83 ms at 4.755 s; 264
+ * seen, 1 dropped by a filter". Times are from zero_ns.
  */
-void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns);
+void put_why_silent(struct buf *out, const struct trigger *t, uint64_t zero_ns);
 
 /* What became of a rule's events, by their keys in the recorder's status: "5 seen, 1 matched". */
 #define RULE_COUNTS 9

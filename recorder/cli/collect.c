@@ -243,16 +243,13 @@ static void configure(const struct options *o, struct collect *c)
 /* Log how near each rule came, so that the next limit is no guess, and where its events went. */
 static void log_why_silent(const struct collect *c, const struct engine_result *result)
 {
-	struct trigger_status status;
 	struct buf why = {0};
 	uint32_t i;
 
 	for (i = 0; i < c->ntriggers; i++) {
-		trigger_status(c->triggers[i], &status);
 		buf_reset(&why);
-		put_why_silent(&why, &status, result->start_ns);
-		log_line(c->engine.log, LOG_INFO, "%s: %s%s", c->triggers[i]->spec, status.text,
-			 buf_text(&why));
+		put_why_silent(&why, c->triggers[i], result->start_ns);
+		log_line(c->engine.log, LOG_INFO, "%s: %s", c->triggers[i]->spec, buf_text(&why));
 	}
 	buf_free(&why);
 }

@@ -381,14 +381,13 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 
 int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 {
-	if (needs->ncounters)
-		return err_set(err, ERR_USAGE, "the counter '%s': a trace file has no counters; "
-			       "with --from use rules on events, such as /StopOnGCOverMsec:200",
-			       needs->counters[0].name);
-	if (needs->nlogs)
-		return err_set(err, ERR_USAGE, "the log '%s': a trace file has no logs; with "
-			       "--from use rules on events, such as /StopOnGCOverMsec:200",
-			       needs->logs[0].name);
+	const char *what = needs->ncounters ? "counter" : "log";
+
+	if (needs->ncounters || needs->nlogs)
+		return err_set(err, ERR_USAGE, "the %s '%s': a trace file has no %ss; with --from "
+			       "use rules on events, such as /StopOnGCOverMsec:200", what,
+			       needs->ncounters ? needs->counters[0].name : needs->logs[0].name,
+			       what);
 	return cmd_file_there(path, err);
 }
 
@@ -412,25 +411,25 @@ void put_rule_counts(struct buf *out, const double counts[RULE_COUNTS])
 				   text_count((uint64_t)counts[i], n), words[i]);
 }
 
-void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns)
+void put_why_silent(struct buf *out, const struct trigger *t, uint64_t zero_ns)
 {
-	const struct trigger_counts *c = &s->counts;
-	const double counts[RULE_COUNTS] = {
-		(double)c->seen, (double)c->matched, 0, 0, (double)c->dropped_process,
-		(double)c->dropped_filter, (double)c->orphans, (double)c->lost, 0,
-	};
+	struct trigger_status s;
 	char text[NUMBER_TEXT_BYTES];
 
-	if (s->nearest == s->nearest) {
-		number_text(s->nearest, text);
-		buf_printf(out, "; nearest %s%s%s", text, s->unit ? " " : "",
-			   s->unit ? s->unit : "");
-		if (s->nearest_ns)
+	trigger_status(t, &s);
+	buf_puts(out, s.text);
+	if (s.nearest == s.nearest) {
+		number_text(s.nearest, text);
+		buf_printf(out, "; nearest %s%s%s", text, s.unit ? " " : "", s.unit ? s.unit : "");
+		if (s.nearest_ns)
 			buf_printf(out, " at %.3f s",
-				   ((double)s->nearest_ns - (double)zero_ns) / 1e9);
+				   ((double)s.nearest_ns - (double)zero_ns) / 1e9);
 	}
 	buf_puts(out, "; ");
-	put_rule_counts(out, counts);
+	put_rule_counts(out, (const double[RULE_COUNTS]){
+		(double)s.counts.seen, (double)s.counts.matched, 0, 0,
+		(double)s.counts.dropped_process, (double)s.counts.dropped_filter,
+		(double)s.counts.orphans, (double)s.counts.lost, 0});
 }
 
 static int add_names_of_event(void *ctx, const struct event *e, const struct source_origin *origin)

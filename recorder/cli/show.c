@@ -52,32 +52,30 @@ struct counts {
 /* Count what the shown samples use; off-CPU time has no stacks of its own. */
 static struct counts count_used(const struct incident *in)
 {
-	bool *seen_leaf = calloc((size_t)in->nstacks + 1, sizeof(*seen_leaf));
-	bool *seen_stack = calloc((size_t)in->nstacks + 1, sizeof(*seen_stack));
+	enum { IS_LEAF = 1, IS_WALKED = 2 };
+	unsigned char *stacks = calloc((size_t)in->nstacks + 1, 1);
 	bool *seen = calloc((size_t)in->nframes + 1, sizeof(*seen));
 	struct counts n = {0};
 	uint32_t i, node;
 
-	for (i = 0; seen && seen_stack && seen_leaf && i < in->nsamples; i++) {
+	for (i = 0; seen && stacks && i < in->nsamples; i++) {
 		node = in->samples[i].stack;
 		if (in->samples[i].stream != STREAM_OFF_CPU && node != STACK_NONE) {
-			n.stacks += !seen_leaf[node];
-			seen_leaf[node] = true;
+			n.stacks += !(stacks[node] & IS_LEAF);
+			stacks[node] |= IS_LEAF;
 		}
-		for (; node != STACK_NONE && !seen_stack[node]; node = in->stacks[node].parent) {
+		for (; node != STACK_NONE && !(stacks[node] & IS_WALKED);
+		     node = in->stacks[node].parent) {
 			uint32_t frame = in->stacks[node].frame;
 
-			seen_stack[node] = true;
-			if (seen[frame])
-				continue;
+			stacks[node] |= IS_WALKED;
+			n.frames += !seen[frame];
+			n.named += !seen[frame] && in->frames[frame].function;
 			seen[frame] = true;
-			n.frames++;
-			n.named += in->frames[frame].function != NULL;
 		}
 	}
 	free(seen);
-	free(seen_stack);
-	free(seen_leaf);
+	free(stacks);
 	return n;
 }
 
@@ -95,8 +93,9 @@ static void json_head(struct json *j, const struct incident_head *h)
 	json_key_str(j, "note", h->note);
 }
 
-static void json_counts(struct json *j, const struct incident *in)
+static void json_counts(struct sheet *p, const struct incident *in)
 {
+	struct json *j = &p->j;
 	const struct incident_head *h = &in->head;
 	struct counts n = count_used(in);
 	unsigned i;
@@ -126,8 +125,8 @@ static void json_counts(struct json *j, const struct incident *in)
 	json_key_num(j, "cpu_ms", (double)h->recorder_cpu_ns / 1e6);
 	json_key_uint(j, "rss_kb", h->recorder_rss_bytes / 1024);
 	json_close(j, '}');
-	times_json(in, j);
-	own_json(in, j);
+	times_put(in, p);
+	own_put(in, p);
 }
 
 /* The counters: a table for people, or an array. */
@@ -259,7 +258,7 @@ static int put_json(struct sheet *p, struct incident *in, const struct options *
 
 	sheet_open(p);
 	json_head(&p->j, &in->head);
-	json_counts(&p->j, in);
+	json_counts(p, in);
 	rc = put_counters(p, in, err);
 	if (!rc)
 		rc = sum_up(in, o, &summary, err);

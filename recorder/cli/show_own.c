@@ -72,106 +72,95 @@ static void put_rates(const struct incident *in, struct sheet *p)
 {
 	const struct incident_event *e;
 
+	if (p->json)
+		json_key_open(&p->j, "rates", '[');
 	for (e = in->events; e < in->events + in->nevents; e++) {
-		if (e->kind != EVENT_RATE || !(e->value >= 1 && e->value < 1e18))
+		if (e->kind != EVENT_RATE)
 			continue;
-		sheet_label(p, "Rate");
-		buf_printf(&p->out, "at %+.1f s changed to %.0f Hz", seconds_at(in, e),
-			   1e9 / e->value);
-		if (find_field(in, e, "StackKb"))
-			buf_printf(&p->out, " with %.0f KB of stack", number(in, e, "StackKb"));
-		buf_puts(&p->out, ": ");
-		fit_cut(&p->out, e->name, TEXT_COLUMNS);
-		buf_putc(&p->out, '\n');
+		if (p->json) {
+			json_open(&p->j, '{');
+			json_key_num(&p->j, "from_s", seconds_at(in, e));
+			json_key_num(&p->j, "period_ns", e->value);
+			json_key_num(&p->j, "stack_kb", number(in, e, "StackKb"));
+			json_key_str(&p->j, "reason", e->name);
+			json_close(&p->j, '}');
+		} else if (e->value >= 1 && e->value < 1e18) {
+			sheet_label(p, "Rate");
+			buf_printf(&p->out, "at %+.1f s changed to %.0f Hz", seconds_at(in, e),
+				   1e9 / e->value);
+			if (find_field(in, e, "StackKb"))
+				buf_printf(&p->out, " with %.0f KB of stack",
+					   number(in, e, "StackKb"));
+			buf_puts(&p->out, ": ");
+			fit_cut(&p->out, e->name, TEXT_COLUMNS);
+			buf_putc(&p->out, '\n');
+		}
 	}
+	if (p->json)
+		json_close(&p->j, ']');
 }
 
-static void put_texts(const struct incident *in, const char *name, struct sheet *p)
+/* The texts of the own events of this name; key: of their array. */
+static void put_texts(const struct incident *in, const char *name, const char *key, struct sheet *p)
 {
 	const struct incident_event *e;
 
+	if (p->json)
+		json_key_open(&p->j, key, '[');
 	for (e = in->events; e < in->events + in->nevents; e++) {
 		const char *text = own_text(in, e, name);
 
-		if (!text)
-			continue;
-		sheet_label(p, name);
-		buf_printf(&p->out, "at %+.1f s: ", seconds_at(in, e));
-		fit_cut(&p->out, text, TEXT_COLUMNS);
-		buf_putc(&p->out, '\n');
+		if (text && p->json) {
+			json_open(&p->j, '{');
+			json_key_num(&p->j, "at_s", seconds_at(in, e));
+			json_key_str(&p->j, "text", text);
+			json_close(&p->j, '}');
+		} else if (text) {
+			sheet_label(p, name);
+			buf_printf(&p->out, "at %+.1f s: ", seconds_at(in, e));
+			fit_cut(&p->out, text, TEXT_COLUMNS);
+			buf_putc(&p->out, '\n');
+		}
 	}
+	if (p->json)
+		json_close(&p->j, ']');
 }
 
-void own_put(const struct incident *in, struct sheet *p)
+/* ring: NULL = nothing was noted. */
+static void put_ring(const struct incident *in, const struct incident_event *ring, struct sheet *p)
 {
-	const struct incident_event *ring = ring_event(in);
+	double seconds = ring ? number(in, ring, OWN_RING_SECONDS) : 0;
+	double bytes = ring ? number(in, ring, OWN_RING_BYTES) : 0;
+	double per_sample = ring ? number(in, ring, OWN_RING_BYTES_PER_SAMPLE) : 0;
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
-	double per_sample;
 
-	put_rates(in, p);
-	put_texts(in, OWN_STALL, p);
-	put_texts(in, OWN_MEMORY, p);
+	if (p->json)
+		json_key(&p->j, "ring");
+	if (!ring && p->json)
+		json_null(&p->j);
 	if (!ring)
 		return;
-	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
+	if (p->json) {
+		json_open(&p->j, '{');
+		json_key_num(&p->j, "held_s", seconds);
+		json_key_uint(&p->j, "bytes", (uint64_t)bytes);
+		json_key_uint(&p->j, "samples", (uint64_t)number(in, ring, OWN_RING_SAMPLES));
+		json_key_num(&p->j, "bytes_per_sample", per_sample);
+		json_close(&p->j, '}');
+		return;
+	}
 	sheet_label(p, "Ring");
-	buf_printf(&p->out, "holds %s in %s", text_seconds(number(in, ring, OWN_RING_SECONDS), a),
-		   text_bytes((uint64_t)number(in, ring, OWN_RING_BYTES), b));
+	buf_printf(&p->out, "holds %s in %s", text_seconds(seconds, a),
+		   text_bytes((uint64_t)bytes, b));
 	if (per_sample > 0)
 		buf_printf(&p->out, ", %.1f bytes per sample", per_sample);
 	buf_putc(&p->out, '\n');
 }
 
-static void json_rates(const struct incident *in, struct json *j)
+void own_put(const struct incident *in, struct sheet *p)
 {
-	const struct incident_event *e;
-
-	json_key_open(j, "rates", '[');
-	for (e = in->events; e < in->events + in->nevents; e++) {
-		if (e->kind != EVENT_RATE)
-			continue;
-		json_open(j, '{');
-		json_key_num(j, "from_s", seconds_at(in, e));
-		json_key_num(j, "period_ns", e->value);
-		json_key_num(j, "stack_kb", number(in, e, "StackKb"));
-		json_key_str(j, "reason", e->name);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-static void json_texts(const struct incident *in, const char *name, const char *key, struct json *j)
-{
-	const struct incident_event *e;
-
-	json_key_open(j, key, '[');
-	for (e = in->events; e < in->events + in->nevents; e++) {
-		if (!own_text(in, e, name))
-			continue;
-		json_open(j, '{');
-		json_key_num(j, "at_s", seconds_at(in, e));
-		json_key_str(j, "text", own_text(in, e, name));
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-void own_json(const struct incident *in, struct json *j)
-{
-	const struct incident_event *ring = ring_event(in);
-
-	json_rates(in, j);
-	json_texts(in, OWN_STALL, "stalls", j);
-	json_texts(in, OWN_MEMORY, "memory_steps", j);
-	json_key(j, "ring");
-	if (!ring) {
-		json_null(j);
-		return;
-	}
-	json_open(j, '{');
-	json_key_num(j, "held_s", number(in, ring, OWN_RING_SECONDS));
-	json_key_uint(j, "bytes", (uint64_t)number(in, ring, OWN_RING_BYTES));
-	json_key_uint(j, "samples", (uint64_t)number(in, ring, OWN_RING_SAMPLES));
-	json_key_num(j, "bytes_per_sample", number(in, ring, OWN_RING_BYTES_PER_SAMPLE));
-	json_close(j, '}');
+	put_rates(in, p);
+	put_texts(in, OWN_STALL, "stalls", p);
+	put_texts(in, OWN_MEMORY, "memory_steps", p);
+	put_ring(in, ring_event(in), p);
 }

@@ -7,7 +7,8 @@
 #include "cli/sheet.h"
 #include "model/incident.h"
 
-/* A line for each change of rate, and a line "Ring"; nothing where the recorder noted nothing. */
+/*
+ * A line for each change of rate, and a line "Ring"; nothing where the recorder noted nothing. With
+ * --json, keys of the open object: "rates", and "ring", null when nothing was noted.
+ */
 void own_put(const struct incident *in, struct sheet *p);
-/* The same as keys of the open object: "rates", and "ring", null when nothing was noted. */
-void own_json(const struct incident *in, struct json *j);

@@ -61,24 +61,18 @@ void times_put(const struct incident *in, struct sheet *p)
 
 	if (!add_up(in, &t))
 		return;
+	if (p->json) {
+		json_key_open(&p->j, "thread_time", '{');
+		json_key_uint(&p->j, "threads", t.threads);
+		for (k = 0; k < KINDS; k++)
+			json_key_num(&p->j, kinds[k].key, t.s[k]);
+		json_close(&p->j, '}');
+		return;
+	}
 	sheet_label(p, "Times");
 	buf_printf(&p->out, "%s threads:", text_count(t.threads, n));
 	for (k = 0; k < (t.s[KINDS_ALWAYS] >= 0.0005 ? KINDS : KINDS_ALWAYS); k++)
 		buf_printf(&p->out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n),
 			   kinds[k].words);
 	buf_puts(&p->out, "; see report --metric off-cpu\n");
-}
-
-void times_json(const struct incident *in, struct json *j)
-{
-	struct times t;
-	unsigned k;
-
-	if (!add_up(in, &t))
-		return;
-	json_key_open(j, "thread_time", '{');
-	json_key_uint(j, "threads", t.threads);
-	for (k = 0; k < KINDS; k++)
-		json_key_num(j, kinds[k].key, t.s[k]);
-	json_close(j, '}');
 }

@@ -7,7 +7,8 @@
 #include "cli/sheet.h"
 #include "model/incident.h"
 
-/* A line "Times"; nothing where context switches were not recorded. */
+/*
+ * A line "Times", or with --json the key "thread_time" of the open object; nothing where context
+ * switches were not recorded.
+ */
 void times_put(const struct incident *in, struct sheet *p);
-/* The same as key "thread_time" of the open object. */
-void times_json(const struct incident *in, struct json *j);
