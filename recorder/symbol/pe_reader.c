@@ -188,23 +188,16 @@ static bool try_directories(struct finds *f, const char *name, bool pdb)
 	return false;
 }
 
-static void copy_lower(const char *from, char *to, size_t n)
-{
-	size_t i;
-
-	for (i = 0; from[i] && i + 1 < n; i++)
-		to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
-	to[i] = '\0';
-}
-
 /* Try the name as recorded, then in lower case: symbol paths on Linux distinguish them. */
 static bool find_named(struct finds *f, const char *name, bool pdb)
 {
 	char small[PE_PDB_NAME_MAX];
+	size_t n = strlen(name), i;
 
-	if (!*name || strlen(name) >= sizeof(small))
+	if (!n || n >= sizeof(small))
 		return false;
-	copy_lower(name, small, sizeof(small));
+	for (i = 0; i <= n; i++)
+		small[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
 	return try_directories(f, name, pdb) ||
 	       (strcmp(small, name) && try_directories(f, small, pdb));
 }

@@ -155,9 +155,7 @@ static void parse_session(struct etl_file *file, const uint8_t *at, bool is64)
 
 static int not_a_trace(const struct etl_file *file, const char *why, struct err *err)
 {
-	size_t n = strlen(file->name);
-
-	if (n > 9 && text_same_fold(file->name + n - 9, ".nettrace"))
+	if (text_ends_fold(file->name, ".nettrace"))
 		return err_set(err, ERR_FORMAT, "%s is not a .NET trace: it does not begin with "
 			       "'Nettrace'; record it again with dotnet-trace", file->name);
 	return err_set(err, ERR_FORMAT, "%s is not a Windows trace (.etl): %s", file->name, why);
