@@ -40,7 +40,7 @@
 #define NETTRACE_METAS_MAX_BYTES ((size_t)16 << 20)
 #define NETTRACE_ALL_KINDS_MAX_BYTES ((size_t)32 << 20)     /* of all streams with shares */
 #define NETTRACE_ALL_PENDING_MAX_BYTES ((size_t)16 << 20)
-#define NETTRACE_REFUSED_MAX 4096u           /* kinds that exceed the share; more end the stream */
+#define NETTRACE_REFUSED_MAX 512u            /* kinds that exceed the share; more end the stream */
 #define NETTRACE_FIELDS_MAX 64u
 #define NETTRACE_THREADS_MAX 16384u          /* with a count of lost events */
 

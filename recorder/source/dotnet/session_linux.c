@@ -17,6 +17,7 @@
 #define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify reports a socket before it listens */
 #define RETRY_FIRST_NS NS_PER_SEC
 #define RETRY_LAST_NS (64 * NS_PER_SEC)
+#define RETRY_OVER_NS (4 * NS_PER_SEC)       /* first, after a stream that exceeded its share */
 #define CHECK_ALIVE_NS NS_PER_SEC
 #define CHECK_STREAM_NS (10 * NS_PER_SEC)    /* rarely: the connection's end shows the program's */
 #define PORTION 65536u
@@ -220,7 +221,7 @@ static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 	if (rc == ERR_LIMIT) {
 		/* Later each time: whoever floods gets little of our time. */
 		s->lost++;
-		s->over_backoff_ns = s->over_backoff_ns ? s->over_backoff_ns * 2 : RETRY_FIRST_NS;
+		s->over_backoff_ns = s->over_backoff_ns ? s->over_backoff_ns * 2 : RETRY_OVER_NS;
 		if (s->over_backoff_ns > RETRY_LAST_NS)
 			s->over_backoff_ns = RETRY_LAST_NS;
 		s->backoff_ns = s->over_backoff_ns;

@@ -236,8 +236,8 @@ TEST(one_that_describes_without_end_is_left_and_asked_later_and_later)
 		step(&l, false);
 		assert_int_equal(l.shares.kinds.used, 0);
 		assert_int_equal(l.shares.pending.used, 0);
-		/* After 1 s, 2 s, 4 s. */
-		l.now_ns += ((uint64_t)1 << turn) * NS_PER_SEC - NS_PER_MS;
+		/* After 4 s, 8 s, 16 s. */
+		l.now_ns += ((uint64_t)4 << turn) * NS_PER_SEC - NS_PER_MS;
 		step(&l, false);
 		assert_int_equal(fd_of(&l), -1);
 		l.now_ns += NS_PER_MS;
