@@ -44,6 +44,11 @@ void job_drop(struct job *job)
 		job->free(job);
 }
 
+void job_again(struct job *job)
+{
+	atomic_store(&job->done, false);
+}
+
 bool job_done(const struct job *job)
 {
 	return atomic_load_explicit(&job->done, memory_order_acquire);

@@ -48,6 +48,7 @@ void pool_free(struct pool *p);
 /* The owner's use of a new job; set run and free first. */
 void job_init(struct job *job);
 void job_drop(struct job *job);              /* the owner's use ends; NULL allowed */
+void job_again(struct job *job);             /* new or done: it may be put (again) */
 
 void pool_put(struct pool *p, struct job *job);      /* adds the pool's use */
 /* Acquires: what run() wrote can be read once this is true. */

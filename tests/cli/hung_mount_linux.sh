@@ -29,7 +29,8 @@ trap clean_up EXIT
 begin()
 {
 	mkdir -p "$1"
-	"$BUILD/programs/hung_mount_linux" "$1" "$BUILD/programs/burn" >ready 2>mount.err & server=$!
+	"$BUILD/programs/hung_mount_linux" "$1" "$BUILD/programs/burn" >ready \
+		2>mount.err & server=$!
 	if ! wait_for 5 grep -q ready ready; then
 		echo "skip everything: $(cat mount.err)"
 		exit 0

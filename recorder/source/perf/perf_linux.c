@@ -8,6 +8,7 @@
  */
 #include "base/os.h"
 #include "source/host/busy.h"
+#include "source/host/proc_reader_linux.h"
 #include "source/perf/loader.h"
 #include "source/perf/cpus_linux.h"
 #include "source/perf/state_linux.h"
@@ -41,7 +42,7 @@ struct perf_source {
 	uint64_t next_check_ns, delivered_ns;
 	struct busy *busy;                   /* NULL: expected samples are not known */
 
-	struct perf_walker walker;           /* this source frees its loader and unwinder */
+	struct perf_walker walker;           /* this source frees all but the state */
 
 	_Atomic uint64_t events, lost, throttled, damaged;
 };
@@ -358,6 +359,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 		return;
 	s->next_check_ns = now_ns + NS_PER_SEC;
 	loader_sweep(s->walker.loader, now_ns);
+	proc_reader_look(s->walker.reader, now_ns);
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	s->rescan |= perf_cpus_follow(&s->cpus, s->cfg.log);
@@ -427,6 +429,7 @@ static void perf_close(struct source *source)
 	loader_free(s->walker.loader);
 	busy_close(s->busy);
 	unwinder_free(s->walker.unwinder);
+	proc_reader_free(s->walker.reader);
 	free(s);
 }
 
@@ -468,7 +471,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		     struct source **out, struct err *err)
 {
 	const struct capture *capture = &cfg->capture;
-	const struct probes_config probes = {.needs = needs, .log = cfg->log, .capture = capture};
+	struct probes_config probes = {.needs = needs, .log = cfg->log, .capture = capture};
 	const struct perf_ask ask = ask_for(capture);
 	struct perf_source *s = calloc(1, sizeof(*s));
 	int rc;
@@ -480,7 +483,10 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	s->period_ns = NS_PER_SEC / capture->freq_hz;
 	if (!capture->only_process)          /* busy time is known per CPU, not per process */
 		s->busy = busy_open();
-	rc = perf_cpus_open(&s->cpus, &ask, &probes, err);
+	rc = proc_reader_new(cfg->log, &s->walker.reader, err);
+	probes.reader = s->walker.reader;
+	if (!rc)
+		rc = perf_cpus_open(&s->cpus, &ask, &probes, err);
 	if (!rc)
 		rc = loader_new(cfg->log, &s->walker.loader, err);
 	if (!rc)

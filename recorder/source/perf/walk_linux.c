@@ -1,6 +1,6 @@
 #include "source/perf/walk_linux.h"
 
-#include "source/host/proc_pid_linux.h"
+#include "source/host/proc_reader_linux.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static size_t read_remote(void *ctx, uint64_t address, void *to, size_t n)
 {
 	struct perf_walker *w = ctx;
 
-	return w->sampled ? proc_pid_memory(w->sampled->pid, address, to, n) : 0;
+	return w->sampled ? proc_reader_memory(w->reader, w->sampled->pid, address, to, n) : 0;
 }
 
 /* 3 KiB for a thread that is sampled for the first time; without memory nothing is stitched. */

@@ -13,10 +13,11 @@
 #include "source/ring/perf_ring_linux.h"
 #include "unwind/unwind.h"
 
-struct perf_walker {                         /* borrows all of these */
+struct perf_walker {                         /* borrows these */
 	struct perf_state *state;
 	struct loader *loader;
 	struct unwinder *unwinder;
+	struct proc_reader *reader;
 	bool kernel_stacks;
 	struct unwind_stack stack;           /* of the last perf_walk() */
 	struct perf_process *sampled;        /* during a walk: the stack's process */

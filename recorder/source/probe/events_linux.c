@@ -90,7 +90,7 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	out->name = probe->name;
 	if (probe->throws) {
 		out->name = THROW_EVENT;
-		throw_read(r, &p->thrown);
+		throw_read(p->reader, r, &p->thrown);
 		if (throw_is_of_runtime(&p->thrown))
 			return false;
 		p->fields[0] = (struct event_field){.name = "ExceptionType", .type = FIELD_TEXT,

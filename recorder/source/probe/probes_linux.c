@@ -261,6 +261,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 	p = calloc(1, sizeof(*p));
 	if (p) {
 		p->log = cfg->log;
+		p->reader = cfg->reader;
 		p->ncpus = cfg->ncpus;
 		p->stack_kb = cfg->capture->stack_kb;
 		p->kernel_stacks = !cfg->capture->no_kernel_stacks;

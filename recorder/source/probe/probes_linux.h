@@ -47,6 +47,7 @@ int probes_check(const struct needs *needs, struct err *err);
 struct probes_config {
 	const struct needs *needs;           /* NULL = none */
 	struct log *log;
+	struct proc_reader *reader;          /* NULL: no event is taken */
 	const struct capture *capture;
 	unsigned ncpus;                      /* for how many CPUs rings will be opened */
 };

@@ -41,6 +41,7 @@ struct place_event {
 
 struct probes {
 	struct log *log;
+	struct proc_reader *reader;
 	unsigned ncpus, stack_kb;
 	bool kernel_stacks;
 	struct probe *all;

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"
+#include "source/host/proc_reader_linux.h"
 #include "symbol/demangle.h"
 
 #include <stdio.h>
@@ -113,18 +114,19 @@ unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROB
 /* ---- what was thrown ------------------------------------------------------------------------- */
 
 /* Read a text at an address: in one step to the end of its page, then from the next page. */
-static bool read_text(uint32_t pid, uint64_t at, char *to, size_t room)
+static bool read_text(struct proc_reader *reader, uint32_t pid, uint64_t at, char *to,
+		      size_t room)
 {
 	size_t first = 4096 - (size_t)(at & 4095), got;
 
 	first = first < room ? first : room;
-	got = proc_pid_memory(pid, at, to, first);
+	got = proc_reader_memory(reader, pid, at, to, first);
 	if (got == first && first < room && !memchr(to, 0, got))
-		got += proc_pid_memory(pid, at + first, to + first, room - first);
+		got += proc_reader_memory(reader, pid, at + first, to + first, room - first);
 	return memchr(to, 0, got) != NULL;
 }
 
-void throw_read(const struct perf_record *r, struct throw_text *out)
+void throw_read(struct proc_reader *reader, const struct perf_record *r, struct throw_text *out)
 {
 	static const char prefix[] = "typeinfo for ";
 	char name[NAME_BYTES], raw[NAME_BYTES + 8], readable[THROW_TYPE_BYTES + sizeof(prefix)];
@@ -132,8 +134,8 @@ void throw_read(const struct perf_record *r, struct throw_text *out)
 
 	snprintf(out->type, sizeof(out->type), "?");
 	if (!perf_record_register(r, REG_SI, &type_info) ||
-	    proc_pid_memory(r->pid, type_info, words, sizeof(words)) != sizeof(words) ||
-	    !read_text(r->pid, words[1], name, sizeof(name)) || !name[0])
+	    proc_reader_memory(reader, r->pid, type_info, words, sizeof(words)) != sizeof(words) ||
+	    !read_text(reader, r->pid, words[1], name, sizeof(name)) || !name[0])
 		return;
 	/* '*' marks types that are compared by address only */
 	snprintf(raw, sizeof(raw), "_ZTI%s", name + (name[0] == '*'));

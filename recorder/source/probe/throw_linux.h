@@ -44,5 +44,7 @@ unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROB
  */
 bool throw_is_of_runtime(const struct throw_text *thrown);
 
+struct proc_reader;
+
 /* Read what a hit throws from the process, which may be gone by now. */
-void throw_read(const struct perf_record *r, struct throw_text *out);
+void throw_read(struct proc_reader *reader, const struct perf_record *r, struct throw_text *out);

@@ -1,4 +1,5 @@
 /* Where C++ programs throw and what: by this process, which takes the part of one that throws. */
+#include "source/host/proc_reader_linux.h"
 #include "source/probe/throw_linux.h"
 #include "tests/support/test.h"
 
@@ -34,13 +35,16 @@ TEST(a_program_that_runs_is_found_by_its_name_or_number)
 static const char *thrown(const void *type_info, bool has_regs)
 {
 	static struct throw_text out;
+	struct proc_reader *reader = NULL;
 	uint64_t regs[17] = {0};
 	struct perf_record r = {.kind = PERF_KIND_SAMPLE, .pid = (uint32_t)getpid()};
 
 	regs[4] = (uint64_t)(uintptr_t)type_info;
 	r.u.sample.regs_abi = 2;
 	r.u.sample.regs = has_regs ? regs : NULL;
-	throw_read(&r, &out);
+	assert_int_equal(proc_reader_new(NULL, &reader, NULL), 0);
+	throw_read(reader, &r, &out);
+	proc_reader_free(reader);
 	return out.type;
 }
 

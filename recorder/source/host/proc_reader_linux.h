@@ -1,0 +1,30 @@
+/*
+ * Reads memory of other processes for a thread that must not hang: a page of a process may lie in
+ * a file whose server is gone. A job of a pool reads (base/pool.h); the caller waits for 20 ms at
+ * most.
+ *
+ * One thread, the owner, calls these functions.
+ */
+#pragma once
+
+#include "base/log.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROC_READER_BYTES 16384u             /* at most at once; more is not read */
+
+struct proc_reader;
+
+int proc_reader_new(struct log *log, struct proc_reader **out, struct err *err);
+void proc_reader_free(struct proc_reader *r);        /* NULL allowed */
+
+/*
+ * As proc_pid_memory(), n up to PROC_READER_BYTES. A process that does not answer in time is left
+ * alone for 2 s and as long as it does not: 0 until then.
+ */
+size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address, void *to,
+			  size_t n);
+
+/* Call about once a second. */
+void proc_reader_look(struct proc_reader *r, uint64_t now_ns);
