@@ -44,7 +44,7 @@ struct step {
 };
 
 /*
- * One transaction after the other; work() may run twice for one of them. skip(), which may be NULL,
+ * Run work() in successive transactions; it may be repeated. skip(), which may be NULL,
  * moves t->at over what stays as it is, outside of transactions. ERR_STOPPED: it was called off.
  */
 static int run_steps(struct step *t, int (*skip)(struct step *t), store_work *work)
@@ -147,7 +147,7 @@ static void page_free(struct page *page)
 	function_page_free(&page->functions);
 }
 
-/* 1 there is one; 0 there is none left; ERR_FORMAT it is damaged, only first and last are set. */
+/* returns 1 = a page, 0 = no more, ERR_FORMAT = it is damaged: only first and last are set. */
 static int next_page(struct store *s, const struct page_kind *kind, int64_t after,
 		     struct page *out, struct err *err)
 {
@@ -223,7 +223,7 @@ static void mark_frame_names(struct marks *m, const struct page_frame *frames, u
 	}
 }
 
-static int merge_end(struct merging *g, struct err *err)
+static int write_merged(struct merging *g, struct err *err)
 {
 	struct store *s = g->m->s;
 	uint32_t at, n;
@@ -248,7 +248,7 @@ static int merge_end(struct merging *g, struct err *err)
 static int sweep_damaged(struct step *t, const struct page *page, struct err *err)
 {
 	struct marks *m = t->m;
-	int rc = merge_end(t->merging, err);         /* pages merge on one side of it only */
+	int rc = write_merged(t->merging, err);         /* pages merge on one side of it only */
 
 	if (rc)
 		return rc;
@@ -258,7 +258,7 @@ static int sweep_damaged(struct step *t, const struct page *page, struct err *er
 	return 0;
 }
 
-/* 1 there was a page, 0 there is none left. */
+/* returns 1 = a page, 0 = no more. */
 static int sweep_page(struct step *t, struct err *err)
 {
 	struct page page;
@@ -292,7 +292,7 @@ static int pages_step(struct store *s, void *arg, struct err *err)
 		t->done = rc == 0;
 		rc = rc > 0 ? 0 : rc;
 	}
-	return rc ? rc : merge_end(g, err);
+	return rc ? rc : write_merged(g, err);
 }
 
 static int sweep_pages(struct marks *m, const struct page_kind *kind, struct merging *g)
@@ -334,10 +334,10 @@ static int sweep_frames(struct merging *g, struct page *page, struct err *err)
 
 	if (frames_stay(g->m, page)) {
 		mark_names_of_frames(g->m, page);
-		return merge_end(g, err);
+		return write_merged(g, err);
 	}
 	if (g->n + listed > PAGE_FRAMES)
-		rc = merge_end(g, err);
+		rc = write_merged(g, err);
 	if (rc)
 		return rc;
 	if (ARRAY_ROOM(g->frames, g->cap, g->n + listed))

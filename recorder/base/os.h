@@ -77,7 +77,7 @@ void os_thread_hurry(struct os_thread *thread);
  * Never blocks; on Windows "waits or runs". NULL: the calling one.
  */
 #define OS_THREAD_WAITS_BYTES 128
-void os_thread_waits(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES]);
+void os_thread_state_text(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES]);
 
 struct os_mutex;
 struct os_cond;
@@ -253,7 +253,7 @@ bool os_finds_program(const char *name);
  * Show text through $PAGER, a shell command (else less, if installed), and wait until the user
  * quits. Returns false, having shown nothing, when there is no pager.
  */
-bool os_page(const char *text, size_t n);
+bool os_show_in_pager(const char *text, size_t n);
 
 /* ---- rights ---------------------------------------------------------------------------------- */
 

@@ -167,7 +167,7 @@ int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf
 	return 0;
 }
 
-bool os_page(const char *text, size_t n)
+bool os_show_in_pager(const char *text, size_t n)
 {
 	const char *pager = os_env("PAGER");
 	FILE *to;

@@ -191,7 +191,7 @@ int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf
 	return rc;
 }
 
-bool os_page(const char *text, size_t n)
+bool os_show_in_pager(const char *text, size_t n)
 {
 	(void)text, (void)n;
 	return false;

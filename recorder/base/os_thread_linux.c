@@ -126,7 +126,7 @@ static bool load_of_thread(int tid, const char *name, char *out, size_t n)
 }
 
 /* Files of our own threads in /proc; proc(5). wchan is "0" for one that runs. */
-void os_thread_waits(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
+void os_thread_state_text(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
 {
 	int tid = thread ? atomic_load(&thread->tid) : gettid();
 	char stat[512], where[64] = "", *state;

@@ -116,7 +116,7 @@ void os_thread_hurry(struct os_thread *thread)
 	SetThreadPriority(thread->handle, THREAD_PRIORITY_HIGHEST);
 }
 
-void os_thread_waits(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
+void os_thread_state_text(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
 {
 	(void)thread;
 	snprintf(out, OS_THREAD_WAITS_BYTES, "waits or runs");

@@ -255,7 +255,8 @@ static int show(const struct options *o, const struct help *h, bool paged, struc
 	markdown_put(&text, buf_text(&h->body), form, columns);
 	if (!rc)
 		rc = buf_check(&text, "the help", err);
-	if (!rc && !(paged && os_is_terminal(os_stdout()) && os_page(buf_text(&text), text.len)))
+	if (!rc && !(paged && os_is_terminal(os_stdout()) &&
+		     os_show_in_pager(buf_text(&text), text.len)))
 		rc = cmd_print(&text, err);
 	buf_free(&text);
 	return rc;

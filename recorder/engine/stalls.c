@@ -29,7 +29,7 @@ static void begin_stall(struct engine *e, struct feed_source *s, uint64_t since_
 	char waits[OS_THREAD_WAITS_BYTES], text[300];
 
 	s->stalled_since_ns = since_ns;
-	os_thread_waits(s->thread, waits);
+	os_thread_state_text(s->thread, waits);
 	snprintf(text, sizeof(text), "the %s source has delivered nothing for %.1f s: its thread "
 		 "%s", s->ops->name, (double)(now_ns - since_ns) / 1e9, waits);
 	say(e, LOG_WARN, text);
@@ -90,7 +90,7 @@ void stalls_text(const struct engine *e, char *out, size_t n)
 
 		if (!s->stalled_since_ns || atomic_load(&s->ended))
 			continue;
-		os_thread_waits(s->thread, waits);
+		os_thread_state_text(s->thread, waits);
 		snprintf(out, n, "the %s source has delivered nothing for %.1f s: its thread %s",
 			 s->ops->name, (double)(now_ns - s->stalled_since_ns) / 1e9, waits);
 	}
@@ -110,7 +110,7 @@ bool stalls_leave_behind(struct engine *e)
 		if (atomic_load(&s->ended) || s->left_behind)
 			continue;
 		s->left_behind = true;
-		os_thread_waits(s->thread, waits);
+		os_thread_state_text(s->thread, waits);
 		snprintf(text, sizeof(text), "the %s source did not end within %.0f s, and what it "
 			 "had not delivered is missing: its thread %s", s->ops->name,
 			 (double)END_WAIT_NS / 1e9, waits);

@@ -13,13 +13,13 @@
 #define REST_EVERY_NS NS_PER_SEC
 #define END_WAIT_NS (5 * NS_PER_SEC)
 
-/* Named frames that a settle skips in one go under the lock, nanoseconds each. */
+/* How many already named frames one turn skips under the lock, nanoseconds each. */
 enum { SKIP_MAX = 1024 };
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
 enum request_kind {
-	REQUEST_NONE,
+	REQUEST_NONE,                  /* a turn that only skipped named frames: nothing to do */
 	REQUEST_FRAME,                 /* name it */
 	REQUEST_OBJECT,                /* open it; pid maps it */
 	REQUEST_PROCESS,               /* read its command line */
@@ -41,11 +41,11 @@ struct fifo {
 };
 
 /* A waiting caller; it lives on the caller's stack, in the list only while it waits. */
-struct settle {
+struct waiter {
 	struct frame *const *frames;
 	uint32_t n, next;
 	bool done;
-	struct settle *link;
+	struct waiter *link;
 };
 
 struct symbols {
@@ -57,13 +57,13 @@ struct symbols {
 
 	struct os_mutex *lock;         /* guards everything below */
 	struct os_cond *work;          /* there is a request, or the end */
-	struct os_cond *settled;       /* a settle is done */
+	struct os_cond *settled;       /* a waiter is done */
 	struct fifo urgent;            /* objects and processes, which may end soon */
 	struct fifo wanted;            /* frames */
-	struct settle *settles;
+	struct waiter *waiters;
 	bool ending, waiting;
 	size_t cache_max_bytes;
-	bool is_awaited;               /* the worker's priority is up, because a settle waits */
+	bool is_awaited;               /* the worker's priority is up, because somebody waits */
 	bool was_raised;        /* raised by another thread: the worker must still raise itself */
 	struct symbols_use use;   /* `queued` is computed */
 };
@@ -202,18 +202,19 @@ static void handle_request(struct symbols *s, const struct request *r)
 }
 
 /*
- * The next frame without a name in the oldest settle; a settle without such frames is done. The
- * frame is referenced, because its settle may time out while the worker is busy with it.
+ * The next frame without a name of the first waiter; a waiter without such frames is done. The
+ * frame is referenced, because its waiter may time out while the worker is busy with it. Returns
+ * true with REQUEST_NONE when there is a waiter, but no frame to name in this turn.
  */
-static bool settle_take(struct symbols *s, struct request *out)
+static bool waiter_take(struct symbols *s, struct request *out)
 {
-	struct settle *job = s->settles;
+	struct waiter *w = s->waiters;
 	unsigned skipped;
 
-	if (!job)
+	if (!w)
 		return false;
-	for (skipped = 0; job->next < job->n && skipped < SKIP_MAX; skipped++) {
-		struct frame *frame = job->frames[job->next++];
+	for (skipped = 0; w->next < w->n && skipped < SKIP_MAX; skipped++) {
+		struct frame *frame = w->frames[w->next++];
 
 		if (has_name(frame))
 			continue;
@@ -222,15 +223,15 @@ static bool settle_take(struct symbols *s, struct request *out)
 		out->kind = REQUEST_FRAME;
 		return true;
 	}
-	if (job->next == job->n) {
-		job->done = true;
-		s->settles = job->link;
+	if (w->next == w->n) {
+		w->done = true;
+		s->waiters = w->link;
 		os_cond_broadcast(s->settled);
 	}
 	return true;
 }
 
-/* Take one request of each kind in turn, so that no fork storm and no settle starves the others. */
+/* Take one request of each kind in turn, so that no fork storm and no waiter starves the others. */
 static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
 {
 	unsigned i;
@@ -239,7 +240,7 @@ static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
 	for (i = 0; i < 3; i++) {
 		unsigned kind = (*turn)++ % 3;
 
-		if (kind == 1 ? settle_take(s, out)
+		if (kind == 1 ? waiter_take(s, out)
 			      : fifo_take(kind == 0 ? &s->urgent : &s->wanted, out))
 			return true;
 	}
@@ -254,7 +255,7 @@ static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
  */
 static void take_priority(struct symbols *s)
 {
-	bool is_awaited = s->settles != NULL;
+	bool is_awaited = s->waiters != NULL;
 
 	if (is_awaited != s->is_awaited || s->was_raised)
 		os_thread_priority(is_awaited ? OS_PRIORITY_HIGH : OS_PRIORITY_LOW);
@@ -304,41 +305,41 @@ static void worker_main(void *ctx)
 
 /* ---- settling -------------------------------------------------------------------------------- */
 
-static void settle_remove(struct symbols *s, const struct settle *job)
+static void waiter_remove(struct symbols *s, const struct waiter *w)
 {
-	struct settle **at = &s->settles;
+	struct waiter **at = &s->waiters;
 
-	while (*at && *at != job)
+	while (*at && *at != w)
 		at = &(*at)->link;
 	if (*at)
-		*at = job->link;
+		*at = w->link;
 }
 
 uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t n,
 			uint64_t timeout_ns)
 {
-	struct settle job = {.frames = frames, .n = n};
+	struct waiter self = {.frames = frames, .n = n};
 	uint64_t start_ns = os_now_ns(), spent_ns = 0;
-	struct settle **last = &s->settles;
+	struct waiter **last = &s->waiters;
 	uint32_t i, unnamed = 0;
 
 	os_mutex_lock(s->lock);
 	while (*last)
 		last = &(*last)->link;
-	*last = &job;
+	*last = &self;
 	if (!s->env.lowest) {
 		os_thread_hurry(s->thread);
 		s->was_raised = true;
 	}
 	os_cond_signal(s->work);
-	while (!job.done && spent_ns < timeout_ns) {
+	while (!self.done && spent_ns < timeout_ns) {
 		uint64_t left_ns = timeout_ns - spent_ns;
 
 		os_cond_wait(s->settled, s->lock, left_ns < NS_PER_SEC ? left_ns : NS_PER_SEC);
 		spent_ns = os_now_ns() - start_ns;
 	}
-	if (!job.done)
-		settle_remove(s, &job);
+	if (!self.done)
+		waiter_remove(s, &self);
 	os_mutex_unlock(s->lock);
 	for (i = 0; i < n; i++)
 		unnamed += !has_name(frames[i]);
@@ -412,7 +413,7 @@ bool symbols_close(struct symbols *s)
 		s->ending = true;
 		os_cond_signal(s->work);
 		os_mutex_unlock(s->lock);
-		/* It may hang in a file system; then what it uses stays. */
+		/* It may hang in a file system; then everything it uses is leaked on purpose. */
 		if (!os_thread_join_within(s->thread, END_WAIT_NS))
 			return false;
 	}
