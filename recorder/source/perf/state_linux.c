@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
+#define KERNEL_GAP_NS (10 * NS_PER_SEC) /* between readings of the kernel's symbols */
 #define FORGET_NS NS_PER_SEC           /* a thread is remembered this long after its exit record */
 
 struct exited {
@@ -34,6 +35,8 @@ struct perf_state {
 	struct object *kernel;
 	uint64_t kernel_base;                /* address of _text; 0 = hidden */
 	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
+	bool kernel_stale;                   /* they are to be read again, from kernel_due_ns on */
+	uint64_t kernel_due_ns;
 	_Atomic uint64_t skipped_mappings;
 	_Atomic uint32_t skipped_pid;
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
@@ -463,17 +466,15 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 }
 
 /*
- * Charge a process for one mapping record. mapped_until_ns is the time at which its budget is whole
- * again.
+ * Charge a process for a mapping record. mapped_until_ns is when its budget is whole again.
  *
  * returns  false when it has none left
  */
 static bool spend_mapping(struct perf_state *s, struct perf_process *p)
 {
-	uint64_t cost_ns = NS_PER_SEC / MAPPINGS_PER_SEC_MAX;
+	const uint64_t cost_ns = NS_PER_SEC / MAPPINGS_PER_SEC_MAX;
 
-	if (p->mapped_until_ns < s->now_ns)
-		p->mapped_until_ns = s->now_ns;
+	p->mapped_until_ns = p->mapped_until_ns > s->now_ns ? p->mapped_until_ns : s->now_ns;
 	if (p->mapped_until_ns + cost_ns <= s->now_ns + MAPPINGS_CALM_NS)
 		p->mapped_until_ns += cost_ns;
 	else
@@ -752,13 +753,17 @@ static void forget_dead(struct perf_state *s)
 }
 
 /*
- * Read the symbols of kernel code again, which takes 30 ms. Without records they would become
- * outdated, and names wrong.
+ * Read the symbols of kernel code again, which takes 30 ms. Without records names would become
+ * wrong. In a flood records are lost each second.
  */
 static void rescan_kernel_symbols(struct perf_state *s)
 {
 	struct buf text = {0};
 
+	if (!s->kernel_stale || s->now_ns < s->kernel_due_ns)
+		return;
+	s->kernel_stale = false;
+	s->kernel_due_ns = s->now_ns + KERNEL_GAP_NS;
 	if (s->cfg.ksymbols && s->kernel_base && kallsyms_read(&text, NULL) == 0)
 		kernel_symbols_scan(s->kernel_symbols, buf_text(&text), text.len, s->now_ns);
 	buf_free(&text);
@@ -768,6 +773,7 @@ static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
+	s->kernel_stale = true;
 	rescan_kernel_symbols(s);
 	return perf_scan_all(s->scan, err);
 }
@@ -789,5 +795,6 @@ void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
 void perf_state_look(struct perf_state *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
+	rescan_kernel_symbols(s);
 	perf_scan_look(s->scan);
 }
