@@ -97,6 +97,24 @@ static void keep_despite_quota(struct engine *e, const struct event *event)
 		m->flooded--;
 }
 
+/*
+ * Read a process's command line at its first event, while it lives. That may be too early: exec(2)
+ * writes it last, which takes milliseconds on a busy machine. Then ask again at its 1st, 2nd, 4th,
+ * 8th... sample.
+ */
+static void want_command_line(struct engine *e, const struct event *event)
+{
+	struct process *p = event->process;
+	bool wanted = !atomic_exchange(&p->has_event, true);
+
+	if (event->kind == EVENT_SAMPLE && !atomic_load(&p->cmdline)) {
+		p->nsamples_bare++;
+		wanted |= (p->nsamples_bare & (p->nsamples_bare - 1)) == 0;
+	}
+	if (wanted)
+		symbols_process(e->symbols, p);
+}
+
 static void deliver_event(struct engine *e, const struct event *from)
 {
 	struct merge *m = &e->merge;
@@ -133,9 +151,8 @@ static void deliver_event(struct engine *e, const struct event *from)
 	default:
 		break;
 	}
-	/* The first event of a process: read its command line while it lives. */
-	if (event.process && !atomic_exchange(&event.process->has_event, true))
-		symbols_process(e->symbols, event.process);
+	if (event.process)
+		want_command_line(e, &event);
 	kept = engine_keep(e, &event);
 	fired = rules_feed(e, &event);
 	if (fired && !kept)

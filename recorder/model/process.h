@@ -42,6 +42,7 @@ struct process {
 	_Atomic(char *) command_names;       /* called, NUL, script: set with it */
 	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
 	_Atomic bool has_event;              /* one of its events was delivered */
+	uint32_t nsamples_bare;              /* the engine's: those without a command line */
 	_Atomic bool was_listed;         /* by some segment: further ones need no new room for it */
 	_Atomic uint32_t refs;               /* its threads, and callers of process_ref() */
 	uint64_t dropped_ns;                 /* when the source dropped it; 0 = not yet */
