@@ -96,6 +96,7 @@ static bool read_socket(const char *path, struct dotnet_socket *out)
 	char proc[40];
 	struct stat st;
 
+	*out = (struct dotnet_socket){.fd = -1};
 	if (!name || strlen(path) >= sizeof(out->path) ||
 	    !dotnet_socket_name(name + 1, &out->pid, &out->key))
 		return false;
@@ -103,7 +104,6 @@ static bool read_socket(const char *path, struct dotnet_socket *out)
 	if (stat(proc, &st) != 0)
 		return false;
 	out->uid = st.st_uid;
-	out->fd = -1;
 	if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode) || st.st_uid != out->uid)
 		return false;
 	snprintf(out->path, sizeof(out->path), "%s", path);
