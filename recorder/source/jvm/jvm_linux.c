@@ -245,7 +245,7 @@ static bool read_counters(struct jvm_source *s, const struct jvm *j)
 		ok = mapped_read(&j->map, &s->now.safepoints, data->safepoints_at, 8) &&
 		     mapped_read(&j->map, &s->now.safepoint_time, data->safepoint_time_at, 8);
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
-		for (k = 0; ok && data->collectors[i].at[k] && k < HSPERF_VALUES; k++)
+		for (k = 0; ok && k < HSPERF_VALUES && data->collectors[i].at[k]; k++)
 			ok = mapped_read(&j->map, &s->now.collectors[i][k],
 					 data->collectors[i].at[k], 8);
 	return ok;

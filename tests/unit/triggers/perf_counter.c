@@ -41,7 +41,7 @@ static void start(struct fixture *f, const char *spec, const struct trigger_env 
 
 static void end(struct fixture *f)
 {
-	perf_counter_trigger.close(f->trigger);
+	trigger_close(f->trigger);
 	buf_free(&f->why);
 }
 
