@@ -62,7 +62,7 @@ static double seconds_at(const struct incident *in, const struct incident_event 
 static const char *own_text(const struct incident *in, const struct incident_event *e,
 			    const char *name)
 {
-	const struct event_field *f = is_own(e, name) ? find_field(in, e, OWN_MEMORY_TEXT) : NULL;
+	const struct event_field *f = is_own(e, name) ? find_field(in, e, OWN_TEXT) : NULL;
 
 	return f && f->type == FIELD_TEXT ? f->v.text : NULL;
 }

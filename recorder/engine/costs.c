@@ -39,8 +39,6 @@ static void report_memory(struct engine *e, enum memory_move move, uint64_t befo
 {
 	const struct memory_budget *m = &e->merge.memory;
 	char done[120], text[240];
-	const struct event_field field = {
-		.name = OWN_MEMORY_TEXT, .type = FIELD_TEXT, .v.text = text};
 
 	switch (move) {
 	case MEMORY_CACHES:
@@ -62,9 +60,7 @@ static void report_memory(struct engine *e, enum memory_move move, uint64_t befo
 	}
 	snprintf(text, sizeof(text), "%.1f MB are resident, and the limit is %.0f MB: %s",
 		 mb(m->rss_bytes), mb(m->max_bytes), done);
-	log_line(e->log, move == MEMORY_UP ? LOG_INFO : LOG_WARN, "%s", text);
-	if (e->merge.started)
-		own_event_put(e, e->merge.now_ns, CPU_NONE, OWN_MEMORY, &field, 1);
+	own_event_say(e, move == MEMORY_UP ? LOG_INFO : LOG_WARN, OWN_MEMORY, text);
 }
 
 static void look_at_memory(struct engine *e)

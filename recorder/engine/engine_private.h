@@ -346,6 +346,8 @@ void pending_relieve(struct engine *e, uint64_t evicted_until_ns);
 /* Put an event into the queue of own events, from which merge.c takes it. */
 void own_event_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
 		   const struct event_field *fields, uint32_t nfields);
+/* Write a sentence to the log, and put it as the text of an event of now. */
+void own_event_say(struct engine *e, enum log_level level, const char *name, const char *text);
 /* How much the ring holds. */
 void own_event_put_ring(struct engine *e, uint64_t time_ns);
 double ring_bytes_per_sample(const struct ring_use *use);
@@ -365,8 +367,8 @@ void costs_rate(struct engine *e, struct event *event);
 
 void stalls_look(struct engine *e);          /* once a second */
 void stalls_text(const struct engine *e, char *out, size_t n);       /* for status; "" = none */
-/* The run ends: false while it waits for sources; then those that hang are left behind. */
-bool stalls_leave_behind(struct engine *e);
+/* The run ends: leave the sources behind that still hang after 5 s. */
+void stalls_leave_behind(struct engine *e);
 
 /* ---- tables.c: forgets what nothing lists any more ------------------------------------------- */
 

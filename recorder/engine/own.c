@@ -26,6 +26,15 @@ void own_event_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char 
 	queue_put(e->merge.own, &event);
 }
 
+void own_event_say(struct engine *e, enum log_level level, const char *name, const char *text)
+{
+	const struct event_field field = {.name = OWN_TEXT, .type = FIELD_TEXT, .v.text = text};
+
+	log_line(e->log, level, "%s", text);
+	if (e->merge.started)
+		own_event_put(e, e->merge.now_ns, CPU_NONE, name, &field, 1);
+}
+
 const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES])
 {
 	out[0] = '\0';

@@ -14,25 +14,23 @@
 #define LOOK_NS NS_PER_SEC
 #define END_WAIT_NS (5 * NS_PER_SEC)         /* how long the end of the run waits for a source */
 
-static void say(struct engine *e, enum log_level level, const char *text)
+static void put_stall(const struct feed_source *s, uint64_t now_ns, char *out, size_t n)
 {
-	const struct event_field field = {
-		.name = OWN_STALL_TEXT, .type = FIELD_TEXT, .v.text = text};
+	char waits[OS_THREAD_WAITS_BYTES];
 
-	log_line(e->log, level, "%s", text);
-	own_event_put(e, e->merge.now_ns, CPU_NONE, OWN_STALL, &field, 1);
+	os_thread_state_text(s->thread, waits);
+	snprintf(out, n, "the %s source has delivered nothing for %.1f s: its thread %s",
+		 s->ops->name, (double)(now_ns - s->stalled_since_ns) / 1e9, waits);
 }
 
 static void begin_stall(struct engine *e, struct feed_source *s, uint64_t since_ns,
 			uint64_t now_ns)
 {
-	char waits[OS_THREAD_WAITS_BYTES], text[300];
+	char text[300];
 
 	s->stalled_since_ns = since_ns;
-	os_thread_state_text(s->thread, waits);
-	snprintf(text, sizeof(text), "the %s source has delivered nothing for %.1f s: its thread "
-		 "%s", s->ops->name, (double)(now_ns - since_ns) / 1e9, waits);
-	say(e, LOG_WARN, text);
+	put_stall(s, now_ns, text, sizeof(text));
+	own_event_say(e, LOG_WARN, OWN_STALL, text);
 }
 
 static void end_stall(struct engine *e, struct feed_source *s, uint64_t now_ns)
@@ -42,7 +40,7 @@ static void end_stall(struct engine *e, struct feed_source *s, uint64_t now_ns)
 	snprintf(text, sizeof(text), "the %s source delivers again, after %.1f s", s->ops->name,
 		 (double)(now_ns - s->stalled_since_ns) / 1e9);
 	s->stalled_since_ns = 0;
-	say(e, LOG_INFO, text);
+	own_event_say(e, LOG_INFO, OWN_STALL, text);
 }
 
 void stalls_look(struct engine *e)
@@ -58,7 +56,7 @@ void stalls_look(struct engine *e)
 		snprintf(text, sizeof(text), "the recorder itself did not run for %.1f s: it was "
 			 "stopped, frozen or without a CPU, or the machine slept",
 			 (double)(now_ns - before_ns - LOOK_NS) / 1e9);
-		say(e, LOG_WARN, text);
+		own_event_say(e, LOG_WARN, OWN_STALL, text);
 		return;                      /* its sources catch up until the next look */
 	}
 	for (i = 0; i < e->feed.n; i++) {
@@ -86,24 +84,20 @@ void stalls_text(const struct engine *e, char *out, size_t n)
 	out[0] = '\0';
 	for (i = 0; i < e->feed.n; i++) {
 		const struct feed_source *s = &e->feed.sources[i];
-		char waits[OS_THREAD_WAITS_BYTES];
 
-		if (!s->stalled_since_ns || atomic_load(&s->ended))
-			continue;
-		os_thread_state_text(s->thread, waits);
-		snprintf(out, n, "the %s source has delivered nothing for %.1f s: its thread %s",
-			 s->ops->name, (double)(now_ns - s->stalled_since_ns) / 1e9, waits);
+		if (s->stalled_since_ns && !atomic_load(&s->ended))
+			put_stall(s, now_ns, out, n);
 	}
 }
 
-bool stalls_leave_behind(struct engine *e)
+void stalls_leave_behind(struct engine *e)
 {
 	uint64_t now_ns = os_now_ns();
 	char waits[OS_THREAD_WAITS_BYTES], text[300];
 	uint32_t i;
 
 	if (!e->policy->by_clock || now_ns < e->merge.stopping_since_ns + END_WAIT_NS)
-		return false;
+		return;
 	for (i = 0; i < e->feed.n; i++) {
 		struct feed_source *s = &e->feed.sources[i];
 
@@ -114,7 +108,6 @@ bool stalls_leave_behind(struct engine *e)
 		snprintf(text, sizeof(text), "the %s source did not end within %.0f s, and what it "
 			 "had not delivered is missing: its thread %s", s->ops->name,
 			 (double)END_WAIT_NS / 1e9, waits);
-		say(e, LOG_ERROR, text);
+		own_event_say(e, LOG_ERROR, OWN_STALL, text);
 	}
-	return true;
 }

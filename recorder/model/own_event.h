@@ -21,10 +21,8 @@
 #define OWN_RING_BYTES_PER_SAMPLE "BytesPerSample"
 
 #define OWN_STALL "Stall"
-#define OWN_STALL_TEXT "Text"
-
 #define OWN_MEMORY "Memory"
-#define OWN_MEMORY_TEXT "Text"
+#define OWN_TEXT "Text"                      /* of both */
 
 #define OWN_EVICTED "Evicted"
 #define OWN_EVICTED_SECOND "Second"
