@@ -38,6 +38,8 @@ endif
 uses_base     :=
 uses_model    := base
 uses_unwind   := base model
+uses_managed  := base unwind
+uses_hotspot  := base model managed
 uses_symbol   := base model
 uses_triggers := base model
 uses_store    := base model
@@ -48,28 +50,30 @@ uses_ring     := base
 uses_runtime  := base model source
 uses_probe    := base model symbol source host ring runtime
 uses_jvm      := base model symbol source host runtime
-uses_perf     := base model symbol unwind source host ring probe jvm
-uses_etw      := base model symbol source host
+uses_perf     := base model symbol unwind managed hotspot source host ring probe jvm
+uses_etw      := base model symbol source host runtime
 uses_etl      := base symbol etw
-uses_dotnet   := base model source host runtime probe etw
+uses_dotnet   := base model managed symbol source host runtime probe etw
 uses_counter  := base model source host runtime
 uses_log      := base model source
 uses_process  := base model source host
-uses_stopped  := base model unwind source host
-uses_list     := base symbol source host probe jvm perf etw etl dotnet counter log process stopped
+uses_stopped  := base model unwind symbol source host perf
+uses_list     := base model symbol source host probe jvm perf etw etl dotnet counter log process
+uses_list     += stopped
 uses_analysis := base model triggers
 uses_options  := base model
 uses_engine   := base model symbol triggers store export source
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped list
 uses_cli      += analysis options engine
 
-ROOMS := base model unwind symbol triggers store export source host ring runtime \
+ROOMS := base model unwind managed hotspot symbol triggers store export source host ring runtime \
          probe jvm perf etw etl dotnet counter log process stopped list analysis options engine cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 LINKED := $(call reverse,$(ROOMS))
-$(foreach r,$(ROOMS),$(eval dir_$r := $(firstword $(wildcard recorder/$r recorder/source/$r $r))))
+$(foreach r,$(ROOMS),$(eval dir_$r := $(firstword $(wildcard \
+	recorder/$r recorder/managed/$r recorder/source/$r $r))))
 $(foreach r,$(ROOMS),$(eval reach_$r := $(sort $r $(foreach u,$(uses_$r),$(reach_$u)))))
 
 # ---- compiler ------------------------------------------------------------------------------------
@@ -87,7 +91,8 @@ EXE    := $(if $(filter windows,$(HOST)),.exe)
 WARNINGS     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 flags_common := -std=c11 -fno-omit-frame-pointer -iquote . -iquote recorder
 
-flags_linux   := -D_GNU_SOURCE -pthread
+flags_linux   := -D_GNU_SOURCE -pthread -fPIE
+link_linux    := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 libs_linux    := -lsqlite3 -lz -liberty -lpcre2-8 -lm
 # libdw is not linked: symbol/debug_info_linux.c loads it when somebody wants source lines.
 headers_linux := elfutils/libdw.h
@@ -95,10 +100,16 @@ headers_linux := elfutils/libdw.h
 # dbghelp reads no DWARF 5, hence -gdwarf-4 (after CFLAGS, to win over its -g).
 flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include \
                  -gdwarf-4
-link_windows  := -static -L$(DEPS)/windows/lib
+link_windows  := -static -L$(DEPS)/windows/lib -Wl,--dynamicbase,--high-entropy-va,--nxcompat
 libs_windows  := -lsqlite3 -lz -liberty -lpcre2-8 \
                  -ladvapi32 -ltdh -lpdh -lwevtapi -ldbghelp -lpsapi -lws2_32 -lntdll -lbcrypt \
                  -lpthread
+
+# tests/support/hardening.sh looks for these in the programs. gcc for Windows touches each page of a
+# large frame in any case, and has no control flow guard.
+checked         := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+variant_linux   := $(checked) -fcf-protection -fstack-clash-protection
+variant_windows := $(checked)
 
 undefined      := undefined -fno-sanitize-recover=undefined
 variant_asan   := -fsanitize=address,$(undefined)
@@ -210,6 +221,7 @@ $(BUILD)/dll/%.dll: tests/dll/%.c $(BUILD)/flags | $(BUILD)/headers
 # A fuzz target of a room, fuzz_ROOM_NAME: with clang's engine, or a main() that replays files.
 engine := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(BUILD)/obj/tests/support/fuzz_main.o)
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) \
+                      $(BUILD)/lib/support.a \
                       $$(call archives,$$(firstword $$(subst _, ,$$*)))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -277,6 +289,7 @@ check: deps ## build for both hosts without a warning, run every test (Windows o
 	$(Q)$(MAKE) WERROR=-Werror programs
 	$(Q)$(MAKE) WERROR=-Werror VARIANT=windows programs
 	@tests/support/imports.sh build/windows/recorder.exe
+	@tests/support/hardening.sh build/linux/recorder build/windows/recorder.exe
 	@tests/run.sh tests/rooms.sh $(call built,linux) $(wined) $(sort $(wildcard tests/cli/*.sh))
 
 asan_programs = $(call built,asan) $(fuzzers:tests/%.c=build/asan/%)

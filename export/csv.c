@@ -121,6 +121,7 @@ static void put_event(struct csv *c, const struct incident_event *e)
 
 	put_name(c, e->provider);
 	put_name(c, *e->name ? e->name : event_kind_text(e->kind));
+	put_name(c, event_kind_text(e->kind));
 	put_who(c, e->thread);
 	if (e->cpu != CPU_NONE)
 		buf_printf(&c->line, "%u", e->cpu);
@@ -136,7 +137,7 @@ static void put_event(struct csv *c, const struct incident_event *e)
 static int write_events(const struct incident *in, const struct export_options *opt,
 			    struct out *out, struct err *err)
 {
-	return write_table(in, opt, "time_utc,t_ms,provider,event,pid,process,tid,thread,cpu,"
+	return write_table(in, opt, "time_utc,t_ms,provider,event,kind,pid,process,tid,thread,cpu,"
 			 "duration_us,stack,payload\n", false, put_event, out, err);
 }
 

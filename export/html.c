@@ -17,6 +17,7 @@
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -87,16 +88,36 @@ static void put_clean(struct buf *out, const char *text)
 	buf_free(&clean);
 }
 
-static void put_head(const struct incident *in, struct buf *out)
+/* A paragraph for each line. */
+static void put_changed(const char *lines, struct buf *out)
 {
-	buf_printf(out, "<title>Incident %" PRId64 ": ", in->head.id);
+	char line[500];
+	size_t n;
+
+	for (; lines && *lines; lines += n + (lines[n] == '\n')) {
+		n = strcspn(lines, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)(n < sizeof(line) ? n : sizeof(line) - 1),
+			 lines);
+		buf_puts(out, "<p class=\"changed\">");
+		put_clean(out, line);
+		buf_puts(out, "</p>\n");
+	}
+}
+
+static void put_head(const struct incident *in, const struct export_options *opt, struct buf *out)
+{
+	char title[INCIDENT_TITLE_BYTES];
+
+	buf_printf(out, "<title>%s: ", incident_title(&in->head, title));
 	put_clean(out, in->head.reason);
 	buf_puts(out, "</title>\n<style>\n");
 	buf_puts(out, report_report_css);
-	buf_printf(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Incident %" PRId64
-		   " on ", in->head.id);
+	buf_printf(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">%s on ",
+		   incident_title(&in->head, title));
 	put_clean(out, in->head.host);
-	buf_puts(out, "</p>\n<h1>");
+	buf_puts(out, "</p>\n");
+	put_changed(opt->changed, out);
+	buf_puts(out, "<h1>");
 	put_clean(out, in->head.reason);
 	buf_puts(out, "</h1>\n");
 	put_facts(out, in);
@@ -200,7 +221,7 @@ static int html_write(const struct incident *in, const struct export_options *op
 	struct buf head = {0}, json = {0};
 	int rc = report_data(in, opt, &json, err);
 
-	put_head(in, &head);
+	put_head(in, opt, &head);
 	if (!rc)
 		rc = write_page(&head, report_report_html, &json, scripts, out, err);
 	buf_free(&head);
@@ -273,7 +294,7 @@ static int diff_html_write(const struct diff *d, const struct export_options *op
 		report_data_js, report_table_js, report_flame_js, report_diff_js, NULL,
 	};
 	struct buf head = {0}, text = {0};
-	struct json json = {.out = &text};
+	struct json json = {.out = &text, .for_people = true};
 	struct diff_tree tree = {0};
 	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
 

@@ -87,6 +87,8 @@ static void put_event(struct json *j, const struct incident *in, const struct in
 	if (!counter)
 		put_clean(j, "provider", e->provider);
 	put_clean(j, "name", *e->name ? e->name : event_kind_text(e->kind));
+	if (!counter)
+		json_key_str(j, "kind", event_kind_text(e->kind));
 	put_who(j, in, e->thread);
 	if (e->cpu != CPU_NONE)
 		json_key_uint(j, "cpu", e->cpu);

@@ -1,6 +1,8 @@
 #include "export/markup.h"
 
 #include "base/array.h"
+#include "base/utf8.h"
+
 #include <string.h>
 
 static const char *entity(char c, bool quotes)
@@ -29,14 +31,20 @@ static void put_escaped(struct buf *out, const char *text, size_t n, bool quotes
 	while (text < end) {
 		bool no_character = is_noncharacter(text, end);
 		const char *with = no_character ? "\xef\xbf\xbd" : entity(*text, quotes);
-		size_t len = no_character ? 3 : 1;
+		size_t len = no_character ? 3 : (unsigned char)*text < 0x80 ? 1
+									    : utf8_char(text, end);
+		uint32_t unseen = utf8_unseen(text, len);
 
-		if (with) {
+		len += !len;
+		if (with || unseen)
 			buf_put(out, plain, (size_t)(text - plain));
+		if (with)
 			buf_puts(out, with);
-			plain = text + len;
-		}
+		else if (unseen)
+			utf8_put_unseen(out, unseen);
 		text += len;
+		if (with || unseen)
+			plain = text;
 	}
 	buf_put(out, plain, (size_t)(end - plain));
 }

@@ -426,7 +426,7 @@ static void put_all(struct data *d)
 int report_data(const struct incident *in, const struct export_options *opt, struct buf *out,
 		struct err *err)
 {
-	struct data d = {.in = in, .opt = opt, .json.out = out};
+	struct data d = {.in = in, .opt = opt, .json = {.out = out, .for_people = true}};
 	int rc = prepare(&d, err);
 
 	if (!rc) {

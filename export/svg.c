@@ -306,11 +306,13 @@ static const char style_text[] =
 /* "Incident 7", "Incidents 3 and 7". */
 static void put_ids(const struct flame *f, struct buf *line)
 {
+	char title[INCIDENT_TITLE_BYTES];
+
 	if (f->diff)
 		buf_printf(line, "Incidents %" PRId64 " and %" PRId64, f->diff->base.head->id,
 			   f->diff->test.head->id);
 	else
-		buf_printf(line, "Incident %" PRId64, f->in->head.id);
+		buf_puts(line, incident_title(&f->in->head, title));
 }
 
 /* What fired, or what the colours mean. */

@@ -15,11 +15,13 @@ enum exit_codes { EXIT_DONE, EXIT_FAILED, EXIT_WRONG_USAGE, EXIT_NOTHING_FOUND }
 
 static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_COLLECT] = cmd_collect,
+	[CMD_RUN] = cmd_run,
 	[CMD_STATUS] = cmd_control,
 	[CMD_SNAPSHOT] = cmd_control,
 	[CMD_STOP] = cmd_control,
 	[CMD_ABORT] = cmd_control,
 	[CMD_LIST] = cmd_list,
+	[CMD_HISTORY] = cmd_history,
 	[CMD_SHOW] = cmd_show,
 	[CMD_REPORT] = cmd_report,
 	[CMD_EXPORT] = cmd_export,
@@ -27,6 +29,8 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_DELETE] = cmd_edit,
 	[CMD_PIN] = cmd_edit,
 	[CMD_UNPIN] = cmd_edit,
+	[CMD_VERIFY] = cmd_verify,
+	[CMD_SALVAGE] = cmd_salvage,
 	[CMD_EVENTS] = cmd_events,
 	[CMD_COUNTERS] = cmd_counters,
 	[CMD_STACKS] = cmd_stacks,
@@ -39,6 +43,8 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 /* The one place where errors become exit codes; the README lists them. */
 static int exit_code(int rc)
 {
+	if (rc >= CMD_EXITS)
+		return rc - CMD_EXITS;
 	switch (rc) {
 	case 0:
 		return EXIT_DONE;
@@ -69,6 +75,14 @@ static int load_config(struct options *o, struct err *err)
 	return path && *path && o->command != CMD_HELP ? config_load(path, o, err) : 0;
 }
 
+/* A program file that lends rights takes no orders from its caller's environment. */
+static void say_hidden(const char *variable, const char *option)
+{
+	if (os_env_hidden(variable))
+		cmd_note("$%s is not read, because this program's file has capabilities; use %s",
+			 variable, option);
+}
+
 static int command(struct options *o, struct err *err)
 {
 	int rc;
@@ -79,6 +93,8 @@ static int command(struct options *o, struct err *err)
 		return cmd_help(o, err);
 	if (o->command == CMD_NONE)
 		return err_set(err, ERR_USAGE, "no command was given; 'recorder help' lists them");
+	say_hidden("RECORDER_STORE", "--store");
+	say_hidden("RECORDER_CONFIG", "--config");
 	rc = sheet_check_color(o, err);
 	if (!rc)
 		rc = load_config(o, err);
@@ -92,6 +108,7 @@ int main(int argc, char **argv)
 	struct err err = {0};
 	int rc;
 
+	os_rights_lower();
 	if (argc > 1 && strcmp(args[1], "complete") == 0) {
 		os_rights_give_up();
 		cmd_complete(argc - 2, args + 2);
@@ -99,15 +116,15 @@ int main(int argc, char **argv)
 	}
 	options_init(&o);
 	rc = options_parse(&o, argc - 1, args + 1, &err);
-	if (o.command == CMD_COLLECT || o.command == CMD_CHECK)
-		os_rights_lower();
-	else
+	if (o.command != CMD_COLLECT && o.command != CMD_CHECK && o.command != CMD_RUN)
 		os_rights_give_up();
 	if (!rc)
 		rc = command(&o, &err);
+	if (rc && rc < CMD_EXITS)
+		options_at_option(&o, &err);
 	options_free(&o);
 	/* ERR_STOPPED: the reader of the output has seen enough ("| head"). */
-	if (rc && rc != ERR_STOPPED)
+	if (rc && rc < CMD_EXITS && rc != ERR_STOPPED)
 		cmd_note("%s", *err.text ? err.text : "failed without an error message");
 	return exit_code(rc);
 }

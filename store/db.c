@@ -23,7 +23,7 @@ static const struct db_sentence {
 	{SQLITE_CANTOPEN, ERR_ACCESS, "%s cannot be opened",
 	 "check that this user may read and write it and its directory"},
 	{SQLITE_CORRUPT, ERR_FORMAT, "%s is damaged",
-	 "move it away (a new one is made; `sqlite3 FILE .recover` may still read it)"},
+	 "`recorder salvage` gets out what is readable, `recorder collect` makes a new one"},
 	{SQLITE_NOTADB, ERR_FORMAT, "%s is not a store of incidents",
 	 "choose another file with --store"},
 	{SQLITE_CONSTRAINT, ERR_FORMAT, "the rows of %s contradict each other",
@@ -79,6 +79,9 @@ int db_error(const char *path, sqlite3 *db, int sqlite_rc, struct err *err)
 
 int db_fail(struct store *s, struct err *err)
 {
+	int primary = sqlite3_errcode(s->db) & 0xff;
+
+	s->damaged |= primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
 	return db_error(s->path, s->db, sqlite3_extended_errcode(s->db), err);
 }
 
@@ -129,6 +132,8 @@ struct query db_query(struct store *s, const char *sql, const struct argument *a
 	struct query q = {.s = s, .err = err};
 	int i;
 
+	if (s->progress)
+		atomic_fetch_add(s->progress, 1);
 	q.rc = find_statement(s, sql, &q.st, err);
 	for (i = 0; args && args[i].type != ARG_END; i++)
 		bind(q.st, i + 1, &args[i]);

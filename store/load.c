@@ -41,6 +41,7 @@ struct loading {
 	struct err lost_text, lost_function; /* why the first was lost; code 0 = none was */
 	uint32_t nread, ndamaged;
 	uint64_t samples_missing;
+	int64_t shift_ns;                    /* to the incident's clock, from the file's */
 	uint32_t *indices;                   /* of the segment at hand: threads, then frames */
 	uint32_t indices_cap;
 };
@@ -190,6 +191,7 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 		return rc;
 	p.pid = (uint32_t)column_int(q, 1);
 	p.start_ns = column_u64(q, 2);
+	p.start_ns += p.start_ns ? (uint64_t)l->shift_ns : 0;
 	p.exec = (uint32_t)column_int(q, 3);
 	p.parent_pid = (uint32_t)column_int(q, 4);
 	p.name = column_text(q, 5);
@@ -289,11 +291,28 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 
 /* ---- segments ------------------------------------------------------------------------------- */
 
+/* Move a segment's times to the incident's clock. The decoded arrays are ours for the call. */
+static void shift_times(struct segment_content *c, int64_t shift_ns)
+{
+	uint32_t i;
+
+	c->t0_ns += (uint64_t)shift_ns;
+	c->t1_ns += (uint64_t)shift_ns;
+	for (i = 0; i < c->nsamples; i++)
+		c->samples[i].time_ns += (uint64_t)shift_ns;
+	for (i = 0; i < c->nevents; i++)
+		c->events[i].time_ns += (uint64_t)shift_ns;
+}
+
 static int load_segment(void *ctx, const struct stored_segment *segment, struct err *err)
 {
 	struct loading *l = ctx;
-	uint32_t nthreads = segment->content.nthreads, nframes = segment->content.nframes, i;
+	struct segment_content content = segment->content;
+	uint32_t nthreads = content.nthreads, nframes = content.nframes, i;
 	int rc = 0;
+
+	if (l->shift_ns)
+		shift_times(&content, l->shift_ns);
 
 	if (ARRAY_ROOM(l->indices, l->indices_cap, (size_t)nthreads + nframes + 1))
 		rc = no_memory(l, err);
@@ -303,7 +322,7 @@ static int load_segment(void *ctx, const struct stored_segment *segment, struct 
 	for (i = 0; !rc && i < nframes; i++)
 		rc = load_frame(l, segment->frames[i], &l->indices[nthreads + i], err);
 	if (!rc)
-		rc = incident_add_segment(l->in, &segment->content, l->indices,
+		rc = incident_add_segment(l->in, &content, l->indices,
 					  l->indices + nthreads, err);
 	l->nread += !rc;
 	return rc;
@@ -324,8 +343,10 @@ static int note_damage(void *ctx, const struct damaged_segment *segment, struct 
 	uint64_t t0, t1;
 
 	(void)err;
-	t0 = segment->t0_ns > head->t0_ns ? segment->t0_ns : head->t0_ns;
-	t1 = segment->t1_ns < head->t1_ns ? segment->t1_ns : head->t1_ns;
+	t0 = segment->t0_ns + (uint64_t)l->shift_ns;
+	t1 = segment->t1_ns + (uint64_t)l->shift_ns;
+	t0 = t0 > head->t0_ns ? t0 : head->t0_ns;
+	t1 = t1 < head->t1_ns ? t1 : head->t1_ns;
 	if (!l->ndamaged)
 		err_set(&l->first_damage, ERR_FORMAT, "%s", segment->why);
 	if (l->ndamaged < DAMAGE_LISTED_MAX)
@@ -366,7 +387,7 @@ static int settle_damage(struct loading *l, struct err *err)
 	put_lost(&text, "command lines", &l->lost_text);
 	put_lost(&text, "names of functions", &l->lost_function);
 	rc = text.failed ? no_memory(l, err) : 0;
-	if (!rc && text.len) {
+	if (!rc && text.len && !l->in->damage) {     /* of several parts the first says it */
 		l->in->damage = text_dup(buf_text(&text), SIZE_MAX);
 		rc = l->in->damage ? 0 : no_memory(l, err);
 	}
@@ -378,11 +399,14 @@ static int settle_damage(struct loading *l, struct err *err)
 
 /* ---- load ----------------------------------------------------------------------------------- */
 
-static int load_content(struct store *s, struct incident *in, struct err *err)
+/* segments NULL: all of the incident of the head. */
+static int load_segments(struct store *s, int64_t incident_id, const struct ids *segments,
+			 int64_t shift_ns, struct incident *in, struct err *err)
 {
 	struct loading l = {
 		.s = s,
 		.in = in,
+		.shift_ns = shift_ns,
 		.pages = {.s = s},
 		.processes = {.what = "process",
 			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline_id"
@@ -394,16 +418,15 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 			    .sql = "SELECT id, kind, name, path, build_id FROM module"
 				   " WHERE id>=? ORDER BY id"},
 	};
-	int rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
+	int rc;
 
-	if (!rc && (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
-		    sort_by_time(in->events, in->nevents, sizeof(*in->events))))
-		rc = no_memory(&l, err);
+	if (segments)
+		rc = read_listed_segments(s, incident_id, segments, load_segment, note_damage, &l,
+					  err);
+	else
+		rc = read_segments(s, incident_id, load_segment, note_damage, &l, err);
 	if (!rc)
 		rc = settle_damage(&l, err);
-	/* An incident that is still open has not been counted. */
-	if (!rc && in->head.state == INCIDENT_OPEN)
-		incident_count(in);
 	rows_free(&l.processes);
 	rows_free(&l.threads);
 	rows_free(&l.modules);
@@ -411,6 +434,39 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	page_cache_free(&l.pages);
 	buf_free(&l.damage);
 	free(l.indices);
+	return rc;
+}
+
+int sort_content(struct incident *in, struct err *err)
+{
+	if (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
+	    sort_by_time(in->events, in->nevents, sizeof(*in->events)))
+		return err_memory(err, "while reading an incident");
+	return 0;
+}
+
+static int load_content(struct store *s, struct incident *in, struct err *err)
+{
+	int rc = load_segments(s, in->head.id, NULL, 0, in, err);
+
+	if (!rc)
+		rc = sort_content(in, err);
+	/* An incident that is still open has not been counted. */
+	if (!rc && in->head.state == INCIDENT_OPEN)
+		incident_count(in);
+	return rc;
+}
+
+/* One transaction, as in store_load(). */
+int load_part(struct store *s, int64_t incident_id, const struct ids *segments, int64_t shift_ns,
+	      struct incident *in, struct err *err)
+{
+	int rc = db_exec(s, "BEGIN", err);
+
+	if (rc)
+		return rc;
+	rc = load_segments(s, incident_id, segments, shift_ns, in, err);
+	sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
 	return rc;
 }
 

@@ -206,26 +206,19 @@ static int deliver_slot(struct store *s, int64_t incident_id, struct slot *slot,
 	return slot->rc;
 }
 
-/* Ids first: sorting rows with blobs in them would copy every blob. */
-int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
-		  damage_reader *damaged, void *ctx, struct err *err)
+int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
+			 segment_reader *each, damage_reader *damaged, void *ctx, struct err *err)
 {
-	struct query q = db_query(
-		s,
-		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
-		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id",
-		ARGS(arg_int(incident_id)), err);
 	struct slot slots[2] = {0};
-	struct ids ids = {0};
 	struct ahead ahead;
 	uint32_t i;
-	int rc = ids_collect(&q, &ids);
+	int rc = 0;
 
-	ahead_begin(&ahead, ids.n);
-	for (i = 0; !rc && i <= ids.n; i++) {
+	ahead_begin(&ahead, ids->n);
+	for (i = 0; !rc && i <= ids->n; i++) {
 		await_decoded(&ahead);
-		if (i < ids.n) {
-			fetch(s, incident_id, ids.ids[i], &slots[i % 2]);
+		if (i < ids->n) {
+			fetch(s, incident_id, ids->ids[i], &slots[i % 2]);
 			hand_over(&ahead, &slots[i % 2]);
 		}
 		if (i)
@@ -235,6 +228,23 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 	ahead_end(&ahead);
 	slot_free(&slots[0]);
 	slot_free(&slots[1]);
+	return rc;
+}
+
+/* Ids first: sorting rows with blobs in them would copy every blob. */
+int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
+		  damage_reader *damaged, void *ctx, struct err *err)
+{
+	struct query q = db_query(
+		s,
+		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
+		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id",
+		ARGS(arg_int(incident_id)), err);
+	struct ids ids = {0};
+	int rc = ids_collect(&q, &ids);
+
+	if (!rc)
+		rc = read_listed_segments(s, incident_id, &ids, each, damaged, ctx, err);
 	free(ids.ids);
 	return rc;
 }

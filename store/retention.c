@@ -122,53 +122,50 @@ int store_set_note(struct store *s, int64_t id, const char *note, struct err *er
 
 /* ---- limits --------------------------------------------------------------------------------- */
 
-/* The oldest incident that may be deleted. */
+/* The oldest incident that may be deleted: never the newest, which is worth more than none. */
 struct oldest {
 	int64_t id;                          /* 0 = there is none */
-	int64_t count;                       /* incidents that may be deleted */
-	uint64_t wall_ns;
-	bool is_newest;                      /* of all incidents, too */
+	int64_t count;                       /* incidents that count against the limit */
+	uint64_t kept_ns;
 };
 
 static int find_oldest(struct store *s, struct oldest *out, struct err *err)
 {
 	struct query q = db_query(
 		s,
-		"SELECT id, coalesce(kept_wall_ns, trigger_wall_ns) AS kept, count(*) OVER (),"
-		" id = (SELECT max(id) FROM incident) FROM incident"
-		" WHERE NOT pinned AND state <> 'open' ORDER BY kept, id LIMIT 1", NO_ARGS, err);
+		"SELECT id, coalesce(kept_wall_ns, trigger_wall_ns) AS kept,"
+		" (SELECT count(*) FROM incident WHERE NOT pinned AND state <> 'open')"
+		" FROM incident WHERE NOT pinned AND state <> 'open'"
+		" AND id < (SELECT max(id) FROM incident) ORDER BY kept, id LIMIT 1", NO_ARGS, err);
 	int rc = query_step(&q);
 
 	memset(out, 0, sizeof(*out));
 	if (rc <= 0)
 		return rc;
 	out->id = column_int(&q, 0);
-	out->wall_ns = column_u64(&q, 1);
+	out->kept_ns = column_u64(&q, 1);
 	out->count = column_int(&q, 2);
-	out->is_newest = column_int(&q, 3) != 0;
 	query_reset(&q);
 	return 0;
 }
 
-static bool is_too_old(const struct store_limits *limits, const struct oldest *o,
-		       uint64_t wall_now_ns)
+static bool is_too_old(const struct store_limits *limits, const struct oldest *o, uint64_t now_ns)
 {
-	return limits->max_age_ns && o->wall_ns < wall_now_ns &&
-	       wall_now_ns - o->wall_ns > limits->max_age_ns;
+	return limits->max_age_ns && o->kept_ns < now_ns &&
+	       now_ns - o->kept_ns > limits->max_age_ns;
 }
 
-/* The newest incident stays: one that is larger than the limit is worth more than none. */
 static bool is_one_too_many(const struct store_limits *limits, const struct oldest *o)
 {
-	return !o->is_newest && limits->max_incidents && o->count > (int64_t)limits->max_incidents;
+	return limits->max_incidents && o->count > (int64_t)limits->max_incidents;
 }
 
-static bool is_too_large(struct store *s, const struct store_limits *limits, const struct oldest *o)
+static bool is_too_large(struct store *s, const struct store_limits *limits)
 {
-	return !o->is_newest && limits->max_bytes && store_bytes(s) > limits->max_bytes;
+	return limits->max_bytes && store_bytes(s) > limits->max_bytes;
 }
 
-int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
+int store_retain(struct store *s, const struct store_limits *limits, uint64_t now_ns,
 		 uint32_t *deleted, struct err *err)
 {
 	struct oldest oldest;
@@ -181,9 +178,9 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 		rc = find_oldest(s, &oldest, err);
 		if (rc || !oldest.id)
 			break;
-		if (!is_too_old(limits, &oldest, wall_now_ns) &&
+		if (!is_too_old(limits, &oldest, now_ns) &&
 		    !is_one_too_many(limits, &oldest)) {
-			if (!is_too_large(s, limits, &oldest))
+			if (!is_too_large(s, limits))
 				break;
 			/* The size after sweeping decides. */
 			if (s->unswept) {

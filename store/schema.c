@@ -32,6 +32,8 @@
  * threads with their indices.
  *
  * meta     `unswept`: incidents were deleted, and what only they had must still be swept.
+ *          `age_wall_ns`, `age_clock_ns`: the time by which incidents age (age.c), and the recorder
+ *          clock then.
  * session  One run of a recorder. The recorder clock, process numbers and exec counts have a
  *          meaning within one run only, so a process is (session, pid, start, exec). Ids are never
  *          used twice. The pid of the newest row is the recorder that holds the lock, if anyone
@@ -52,8 +54,8 @@
  *          true.
  * incident Ids are never used twice; uuid is the same in every copy. While it is open, t0_ns,
  *          t1_ns, samples and lost are NULL: readers take them from its segments. kept_wall_ns is
- *          when it was stored, where that is not when it happened (a trace file's): its age counts
- *          from there.
+ *          when it was stored, by the time of age.c, where that is not when it happened (a trace
+ *          file's, or when the wall clock was wrong): its age counts from there.
  * rule_state  What a rule carries over a restart (decay, steering), as its trigger wrote it.
  * loss     `second` counts from the trigger, rounded down; cpu -1 = no cpu.
  * quality  Samples by how far their stacks can be trusted. By process: sample.quality of the export
@@ -223,11 +225,15 @@ static int put_versions(struct store *s, struct err *err)
  */
 int schema_create(struct store *s, struct err *err)
 {
-	int rc = db_exec(s, "PRAGMA page_size=4096; BEGIN", err);
+	/* A round of the history changes a part of some ten pages: small ones are less to write. */
+	int rc = db_exec(s, s->history ? "PRAGMA page_size=1024; BEGIN"
+				       : "PRAGMA page_size=4096; BEGIN", err);
 
 	if (rc)
 		return rc;
-	rc = db_exec(s, "PRAGMA auto_vacuum=INCREMENTAL", err);
+	/* A file of the history leaves whole: it needs no map of its pages. */
+	if (!s->history)
+		rc = db_exec(s, "PRAGMA auto_vacuum=INCREMENTAL", err);
 	if (!rc)
 		rc = run_all(s, tables, COUNT_OF(tables), err);
 	if (!rc)

@@ -61,7 +61,7 @@ void space_make_reserve(struct store *s)
 	struct os_file *file = NULL;
 	struct buf path = {0};
 
-	if (!beside(s, ".reserve", &path, NULL) && !os_exists(path.data) &&
+	if (!s->history && !beside(s, ".reserve", &path, NULL) && !os_exists(path.data) &&
 	    free_space(s, &free_bytes, &floor_bytes) &&
 	    free_bytes >= floor_bytes + 2 * RESERVE_BYTES &&
 	    !os_open(path.data, OS_CREATE, &file, NULL)) {

@@ -17,6 +17,11 @@ void store_set_floor(struct store *s, uint64_t bytes)
 	s->floor_bytes = bytes;
 }
 
+void store_set_progress(struct store *s, _Atomic uint64_t *count)
+{
+	s->progress = count;
+}
+
 /* ---- the file ------------------------------------------------------------------------------- */
 
 int beside(const struct store *s, const char *suffix, struct buf *out, struct err *err)
@@ -87,9 +92,9 @@ static int take_lock(struct store *s, struct err *err)
 	}
 	if (rc == ERR_BUSY)
 		err_set(err, rc,
-			"another recorder is writing to %s (%s): end it with `recorder stop`, or "
-			"choose another file with --store",
-			s->path, why.text);
+			"another recorder is writing to %s (%s): end it with `recorder stop "
+			"--store %s`, or choose another file with --store",
+			s->path, why.text, s->path);
 	else if (rc && why.code)
 		err_set(err, rc, "%s", why.text);
 	buf_free(&path);
@@ -174,7 +179,7 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 
 /* ---- connecting ----------------------------------------------------------------------------- */
 
-static int connect(struct store *s, const char *name, int flags, struct err *err)
+int connect_to(struct store *s, const char *name, int flags, struct err *err)
 {
 	int rc = sqlite3_open_v2(name, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
@@ -191,7 +196,7 @@ static int connect(struct store *s, const char *name, int flags, struct err *err
 	return 0;
 }
 
-static void disconnect(struct store *s)
+void disconnect(struct store *s)
 {
 	uint32_t i;
 
@@ -204,8 +209,8 @@ static void disconnect(struct store *s)
 	s->db = NULL;
 }
 
-/* As a "file:" URI; every byte that is not plain is written as %XX. */
-static int immutable_name(const char *path, struct buf *out, struct err *err)
+/* Every byte that is not plain is written as %XX. */
+int file_uri(const char *path, const char *query, struct buf *out, struct err *err)
 {
 	const char *c;
 
@@ -217,11 +222,11 @@ static int immutable_name(const char *path, struct buf *out, struct err *err)
 		else
 			buf_printf(out, "%%%02X", (unsigned char)*c);
 	}
-	buf_puts(out, "?immutable=1");
+	buf_puts(out, query);
 	return buf_check(out, "a file name", err);
 }
 
-static bool has_log(const struct store *s)
+bool has_log(const struct store *s)
 {
 	struct os_file_info info;
 	struct buf name = {0};
@@ -241,7 +246,7 @@ static int connect_reader(struct store *s, bool *empty, struct err *err)
 {
 	struct buf name = {0};
 	struct err why = {0};
-	int rc = connect(s, s->path, SQLITE_OPEN_READWRITE, &why);
+	int rc = connect_to(s, s->path, SQLITE_OPEN_READWRITE, &why);
 
 	if (!rc)
 		rc = check_version(s, empty, &why);
@@ -255,9 +260,9 @@ static int connect_reader(struct store *s, bool *empty, struct err *err)
 			       "%s: its newest incidents are in a log beside it (-wal), which "
 			       "only a user who may write there can read",
 			       why.text);
-	rc = immutable_name(s->path, &name, err);
+	rc = file_uri(s->path, "?immutable=1", &name, err);
 	if (!rc)
-		rc = connect(s, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+		rc = connect_to(s, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
 	if (!rc)
 		rc = check_version(s, empty, err);
 	buf_free(&name);
@@ -297,11 +302,13 @@ static int quick_check(struct store *s, struct err *err)
 
 	if (!rc && !same)
 		rc = pragma_says(s, "PRAGMA quick_check(1)", "ok", answer, &same, err);
-	if (!rc && !same)
+	if (!rc && !same) {
+		s->damaged = true;
 		rc = err_set(err, ERR_FORMAT,
-			     "%s is damaged (%s): move it away (a new one is made; "
-			     "`sqlite3 FILE .recover` may still read it)",
+			     "%s is damaged (%s): `recorder salvage` gets out what is "
+			     "readable, `recorder collect` makes a new one",
 			     s->path, answer);
+	}
 	return rc;
 }
 
@@ -333,7 +340,7 @@ static int add_session(struct store *s, void *arg, struct err *err)
 static int connect_writer(struct store *s, struct err *err)
 {
 	bool empty = false;
-	int rc = connect(s, s->path, SQLITE_OPEN_READWRITE, err);
+	int rc = connect_to(s, s->path, SQLITE_OPEN_READWRITE, err);
 
 	if (!rc)
 		rc = check_version(s, &empty, err);
@@ -365,6 +372,7 @@ static int start_recording(struct store *s, struct err *err)
 		rc = partial_convert(s, err);
 	if (!rc)
 		sweep_look(s);
+	place_note(s);
 	return rc;
 }
 
@@ -397,7 +405,8 @@ static int open_file(struct store *s, struct err *err)
 	return rc;
 }
 
-int store_open(const char *path, enum store_mode mode, struct store **out, struct err *err)
+static int open_as(const char *path, enum store_mode mode, bool history, bool *damaged,
+		   struct store **out, struct err *err)
 {
 	struct store *s = calloc(1, sizeof(*s));
 	int rc;
@@ -407,9 +416,11 @@ int store_open(const char *path, enum store_mode mode, struct store **out, struc
 		return err_memory(err, "while opening %s", path);
 	}
 	s->mode = mode;
-	s->floor_bytes = UINT64_MAX;
+	s->history = history;
+	s->floor_bytes = history ? 0 : UINT64_MAX;
 	rc = open_file(s, err);
 	if (rc) {
+		*damaged = s->damaged;
 		store_close(s);
 		return rc;
 	}
@@ -417,11 +428,39 @@ int store_open(const char *path, enum store_mode mode, struct store **out, struc
 	return 0;
 }
 
+int store_open_saying(const char *path, enum store_mode mode, bool *damaged, struct store **out,
+		      struct err *err)
+{
+	return open_as(path, mode, false, damaged, out, err);
+}
+
+int store_open_history(const char *path, struct store **out, struct err *err)
+{
+	struct store *s = NULL;
+	bool damaged;
+	int rc = open_as(path, STORE_RECORD, true, &damaged, &s, err);
+
+	if (!rc)
+		rc = db_exec(s, "PRAGMA synchronous=FULL", err);
+	if (rc)
+		store_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+int store_open(const char *path, enum store_mode mode, struct store **out, struct err *err)
+{
+	bool damaged;
+
+	return store_open_saying(path, mode, &damaged, out, err);
+}
+
 void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	disconnect(s);
+	place_disconnect(s);
 	interner_free(s->interner);
 	deflater_free(s->deflater);
 	os_close(s->lock);

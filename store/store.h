@@ -47,6 +47,19 @@ enum store_mode {
  */
 int store_open(const char *path, enum store_mode mode, struct store **out, struct err *err);
 void store_close(struct store *s);                   /* NULL allowed */
+/*
+ * The same with STORE_RECORD; a damaged store is moved away first, so that a new one is made.
+ *
+ * moved    gets the new name, "<path>.damaged-20261122-220501"; empty: it was not moved
+ */
+int store_open_or_replace(const char *path, struct buf *moved, struct store **out, struct err *err);
+/*
+ * STORE_RECORD: whether the file is still at its name. ERR_NOT_FOUND: it was removed or replaced
+ * meanwhile, and what was stored is gone; close it and open it anew.
+ */
+int store_in_place(const struct store *s, struct err *err);
+/* SQLite has found damage in it since it was opened. */
+bool store_damaged(const struct store *s);
 const char *store_path(const struct store *s);
 
 /*
@@ -71,6 +84,9 @@ int store_begin(struct store *s, struct incident_head *head, struct err *err);
  */
 int store_put_segment(struct store *s, int64_t incident_id, struct segment *segment,
 		      struct err *err);
+/* The same for several, in one transaction. */
+int store_put_segments(struct store *s, int64_t incident_id, struct segment *const *segments,
+		       uint32_t n, struct err *err);
 /*
  * Complete an incident: the fields of its head, its sums (losses, quality, periods), and names that
  * the frames of its segments got since. Its state becomes partial if head says so, else complete.
@@ -83,24 +99,35 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 /* 0 = no limit */
 struct store_limits {
 	uint64_t max_bytes;                  /* of store_bytes(), pinned incidents included */
-	uint64_t max_age_ns;                 /* since head.kept_wall_ns, else since the trigger */
+	uint64_t max_age_ns;       /* by store_time(), since head.kept_wall_ns, else the trigger */
 	uint32_t max_incidents;              /* without pinned ones */
 };
 /*
- * Retention: delete the oldest incidents beyond the limits and free their space, in many short
- * transactions, between which others may write. Pinned and open incidents stay. The newest incident
- * stays whatever its size; only age removes it.
+ * The time by which incidents age: the wall clock, as far as the recorder clock agrees. It never
+ * goes back, and what happens to the wall clock while a recorder runs does not move it (age.c).
  *
+ * wall_ns, clock_ns  os_wall_ns() and os_now_ns()
+ */
+uint64_t store_time(struct store *s, uint64_t wall_ns, uint64_t clock_ns);
+/*
+ * Retention: delete the oldest incidents beyond the limits and free their space, in many short
+ * transactions, between which others may write. Pinned and open incidents stay, and so does the
+ * newest one, whatever its size and age.
+ *
+ * now_ns   store_time()
  * deleted  how many were deleted
  * returns  0; 1 when it was called off before its end: call again; or an error
  */
-int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
+int store_retain(struct store *s, const struct store_limits *limits, uint64_t now_ns,
 		 uint32_t *deleted, struct err *err);
 /*
  * store_retain() asks call_off() between transactions, on the same thread. true: somebody waits for
  * this thread, so stop and go on another time.
  */
 void store_set_call_off(struct store *s, bool (*call_off)(void *ctx), void *ctx);
+
+/* Count every query from now on: another thread sees that the store answers. NULL = do not. */
+void store_set_progress(struct store *s, _Atomic uint64_t *count);
 
 /* ---- what rules remember: decay, steering (STORE_RECORD) ------------------------------------ */
 
@@ -144,5 +171,27 @@ int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);
  */
 int store_delete(struct store *s, int64_t id, struct err *err);
 void store_clean(struct store *s);
+
+/* ---- damage --------------------------------------------------------------------------------- */
+
+struct store_verified {
+	uint32_t incidents, damaged;         /* damaged: cannot be read in full */
+	uint32_t findings;                   /* what each() was told; 0 = the store is sound */
+};
+typedef void store_finding(void *ctx, const char *what);
+/* Look for damage: at every page, and at everything that each incident needs. */
+int store_verify(struct store *s, store_finding *each, void *ctx, struct store_verified *out,
+		 struct err *err);
+
+struct store_salvaged {
+	uint32_t incidents, partial;         /* partial: parts of them are missing */
+	uint64_t unreadable;                 /* rows or pages that were passed over */
+};
+/*
+ * Put what is readable of a store, damaged or not, into a new one. The incidents keep their ids.
+ *
+ * returns  0; ERR_EXISTS; ERR_FORMAT not a store, or nothing is readable: nothing was made
+ */
+int store_salvage(const char *path, const char *to, struct store_salvaged *out, struct err *err);
 
 uint64_t store_bytes(struct store *s);               /* size in use, log included */

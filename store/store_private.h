@@ -3,9 +3,11 @@
  *
  *	store.c           opening, formats, the lock
  *	schema.c          the tables, and why they are so
+ *	place.c           whether the file is still at its name; moving a damaged one away
  *	db.c              queries, transactions, SQLite's errors as sentences
  *	space.c           free disk space: the floor, the reserve file, giving pages back
  *	retention.c       delete, pin, note, limits
+ *	age.c             the time by which incidents age
  *	rule_state.c      what rules remember
  *	idmap.c           a map from one integer to another
  *
@@ -24,6 +26,15 @@
  *	load.c            a whole incident
  *	order.c           its samples and events by time
  *
+ *	verify.c          looks for damage
+ *	salvage.c         what is readable of a damaged store, in a new one
+ *
+ *	adopt.c           segments of one store, copied into another
+ *
+ *	history.c         the row of files beside the store, written
+ *	history_file.c    one of them: its name, what it says of itself
+ *	history_read.c    windows of the past out of them
+ *
  *	sweep.c           deletes what no segment lists any more
  *	sweep_marks.c     what segments list
  */
@@ -38,11 +49,16 @@
 #include "base/os.h"
 #include "base/table.h"
 
+#define STORE_PARTS 3u                       /* the file, its log, the log's index */
+
 struct store {
 	char *path;
 	enum store_mode mode;
 	sqlite3 *db;
 	struct os_file *lock;                /* STORE_RECORD: held while open */
+	struct os_file_info files[STORE_PARTS];      /* STORE_RECORD: what is open */
+	bool damaged;                        /* SQLite has found damage */
+	bool history;                        /* a file of the history: no reserve, no vacuum */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */
 	struct kept_statement {
@@ -54,12 +70,37 @@ struct store {
 	struct interner *interner;           /* STORE_RECORD */
 	bool (*call_off)(void *ctx);         /* NULL = retention is never called off */
 	void *call_off_ctx;
+	_Atomic uint64_t *progress;          /* counts queries; NULL = nobody looks */
+	struct age_clock {
+		uint64_t wall_ns, clock_ns;  /* 0 = not known yet; the recorder clock then */
+	} age;
+	uint64_t age_saved_ns;               /* what the file has */
 	bool unswept;                        /* incidents were deleted since the last sweep */
 	bool unshrunk;                       /* the file may have free pages to give back */
 };
 
-/* The name of a file beside the store (store.c). */
+/* ---- store.c -------------------------------------------------------------------------------- */
+
+/* The name of a file beside the store. */
 int beside(const struct store *s, const char *suffix, struct buf *out, struct err *err);
+/* Finalize the statements and close the handle. */
+void disconnect(struct store *s);
+/* Open the handle; flags of sqlite3_open_v2(). */
+int connect_to(struct store *s, const char *name, int flags, struct err *err);
+/* The path as "file:" URI, with "?immutable=1" or nothing behind it. */
+int file_uri(const char *path, const char *query, struct buf *out, struct err *err);
+/* There is a log beside the file, and it is not empty. */
+bool has_log(const struct store *s);
+/* store_open() with STORE_RECORD, as a file of the history: every transaction is durable. */
+int store_open_history(const char *path, struct store **out, struct err *err);
+/* store_open(); *damaged: it failed because SQLite has found damage. */
+int store_open_saying(const char *path, enum store_mode mode, bool *damaged, struct store **out,
+		      struct err *err);
+
+/* ---- place.c -------------------------------------------------------------------------------- */
+
+void place_note(struct store *s);            /* STORE_RECORD: once all files are there */
+void place_disconnect(struct store *s);      /* disconnect(), without touching other files */
 
 /* ---- schema.c ------------------------------------------------------------------------------- */
 
@@ -161,6 +202,23 @@ typedef int damage_reader(void *ctx, const struct damaged_segment *segment, stru
 int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 		  damage_reader *damaged, void *ctx, struct err *err);
 
+/* The same for these segments, which need not be all of the incident's. */
+int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
+			 segment_reader *each, damage_reader *damaged, void *ctx, struct err *err);
+
+/* ---- load.c --------------------------------------------------------------------------------- */
+
+/*
+ * Add a part of what a file of the history holds to an incident whose head has its window. The
+ * caller sorts and counts when all parts are there.
+ *
+ * shift_ns  from the file's recorder clock to the incident's
+ */
+int load_part(struct store *s, int64_t incident_id, const struct ids *segments, int64_t shift_ns,
+	      struct incident *in, struct err *err);
+/* Sort its samples and events by time. */
+int sort_content(struct incident *in, struct err *err);
+
 /* ---- order.c -------------------------------------------------------------------------------- */
 
 /*
@@ -202,6 +260,15 @@ void rollup_free(struct rollup *r);
 int partial_convert(struct store *s, struct err *err);
 /* The window of an incident that has none yet: what was asked for, as far as its segments go. */
 int window_of_segments(struct store *s, struct incident_head *head, struct err *err);
+
+/* ---- adopt.c -------------------------------------------------------------------------------- */
+
+/*
+ * Copy segments of another store into this one (STORE_EDIT or STORE_RECORD), as parts of an open
+ * incident, in one transaction. Those that cannot be read are left out.
+ */
+int store_adopt(struct store *to, int64_t incident_id, struct store *from,
+		const struct ids *segments, struct err *err);
 
 /* ---- sweep.c -------------------------------------------------------------------------------- */
 

@@ -465,10 +465,10 @@ int store_sweep_segments(struct store *s)
 
 /* ---- the whole sweep ------------------------------------------------------------------------ */
 
-static const struct rows thread_rows = {ROWS("thread", "NOT listed(0, id)")};
+static const struct rows thread_rows = {ROWS("thread", "NOT thread_listed(id)")};
 static const struct rows process_rows = {
 	ROWS("process", "NOT EXISTS (SELECT 1 FROM thread t WHERE t.process_id = process.id)")};
-static const struct rows module_rows = {ROWS("module", "NOT listed(3, id)"), .alone = true};
+static const struct rows module_rows = {ROWS("module", "NOT module_listed(id)"), .alone = true};
 static const struct rows text_pages = {
 	RANGE_ROWS("text_page", "first_id", "NOT any_text(first_id, last_id)"),
 	.limit = STEP_TEXT_PAGES, .alone = true};

@@ -1,5 +1,7 @@
 #include "store/sweep_marks_private.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,14 +101,22 @@ int marks_init(struct marks *m)
 	return rc;
 }
 
-/* SQL: listed(kind, id) */
-static void sql_listed(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+/* SQL: thread_listed(id) */
+static void sql_thread_listed(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
 	const struct marks *m = sqlite3_user_data(ctx);
-	unsigned kind = (unsigned)sqlite3_value_int(argv[0]) % MARKS;
 
 	(void)argc;
-	sqlite3_result_int(ctx, is_marked(m, (int)kind, sqlite3_value_int64(argv[1])));
+	sqlite3_result_int(ctx, is_marked(m, MARK_THREADS, sqlite3_value_int64(argv[0])));
+}
+
+/* SQL: module_listed(id) */
+static void sql_module_listed(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+	const struct marks *m = sqlite3_user_data(ctx);
+
+	(void)argc;
+	sqlite3_result_int(ctx, is_marked(m, MARK_MODULES, sqlite3_value_int64(argv[0])));
 }
 
 /* SQL: any_text(first, last): whether a process has one of these texts */
@@ -121,13 +131,22 @@ static void sql_any_text(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 int marks_in_sql(struct store *s, struct marks *m)
 {
-	int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
-	int rc = sqlite3_create_function_v2(s->db, "listed", 2, flags, m, m ? sql_listed : NULL,
-					    NULL, NULL, NULL);
+	static const struct {
+		const char *name;
+		int arguments;
+		void (*call)(sqlite3_context *ctx, int argc, sqlite3_value **argv);
+	} functions[] = {
+		{"thread_listed", 1, sql_thread_listed},
+		{"module_listed", 1, sql_module_listed},
+		{"any_text", 2, sql_any_text},
+	};
+	unsigned i;
+	int rc = 0;
 
-	if (!rc)
-		rc = sqlite3_create_function_v2(s->db, "any_text", 2, flags, m,
-						m ? sql_any_text : NULL, NULL, NULL, NULL);
+	for (i = 0; !rc && i < COUNT_OF(functions); i++)
+		rc = sqlite3_create_function_v2(s->db, functions[i].name, functions[i].arguments,
+						SQLITE_UTF8 | SQLITE_DIRECTONLY, m,
+						m ? functions[i].call : NULL, NULL, NULL, NULL);
 	return rc;
 }
 

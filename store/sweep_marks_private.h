@@ -53,7 +53,7 @@ static inline bool is_marked(const struct marks *m, int kind, int64_t id)
 /* Whether any of the ids from `id` to `last` is. */
 bool any_marked(const struct marks *m, int kind, int64_t id, int64_t last);
 
-/* Give SQL the functions listed(kind, id), and any_text(first, last); m NULL removes them. */
+/* Give SQL thread_listed(id), module_listed(id), any_text(first, last); m NULL removes them. */
 int marks_in_sql(struct store *s, struct marks *m);
 
 /* Somebody waits for this thread: see store_set_call_off(). */

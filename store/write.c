@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- begin ---------------------------------------------------------------------------------- */
@@ -73,11 +74,12 @@ int store_begin(struct store *s, struct incident_head *head, struct err *err)
 	struct incident_head work = *head;
 	int rc;
 
-	assert(s->mode == STORE_RECORD);
+	assert(s->mode != STORE_READ);
 	rc = space_check_floor(s, err);
 	if (rc)
 		return rc;
-	space_make_reserve(s);
+	if (s->mode == STORE_RECORD)
+		space_make_reserve(s);
 	rc = make_uuid(work.uuid, err);
 	if (!rc)
 		rc = db_transact(s, TX_NORMAL, insert_incident, &work, err);
@@ -185,6 +187,54 @@ int store_put_segment(struct store *s, int64_t incident_id, struct segment *segm
 	return rc;
 }
 
+struct put_all_work {
+	int64_t incident_id;
+	struct segment *const *segments;
+	int64_t *ids;                        /* out: of the rows */
+	uint32_t n;
+	struct buf lists, data;
+};
+
+static int put_all(struct store *s, void *arg, struct err *err)
+{
+	struct put_all_work *all = arg;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < all->n; i++) {
+		struct put_work w = {.incident_id = all->incident_id, .lists = all->lists,
+				     .data = all->data, .segment = all->segments[i]};
+
+		buf_reset(&w.lists);
+		buf_reset(&w.data);
+		rc = put_segment(s, &w, err);
+		all->ids[i] = w.segment_id;
+		all->lists = w.lists;
+		all->data = w.data;
+	}
+	return rc;
+}
+
+int store_put_segments(struct store *s, int64_t incident_id, struct segment *const *segments,
+		       uint32_t n, struct err *err)
+{
+	struct put_all_work all = {.incident_id = incident_id, .segments = segments, .n = n};
+	uint32_t i;
+	int rc = 0;
+
+	assert(s->mode == STORE_RECORD);
+	all.ids = calloc(n + 1u, sizeof(*all.ids));
+	if (!all.ids)
+		return err_memory(err, "while storing segments");
+	rc = db_transact(s, TX_NORMAL, put_all, &all, err);
+	for (i = 0; !rc && i < n; i++)
+		segments[i]->store_id = all.ids[i];
+	free(all.ids);
+	buf_free(&all.lists);
+	buf_free(&all.data);
+	return rc;
+}
+
 /* ---- finish --------------------------------------------------------------------------------- */
 
 struct finish_work {
@@ -248,7 +298,7 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 	int rc;
 
 	w.state = head->state == INCIDENT_PARTIAL ? INCIDENT_PARTIAL : INCIDENT_COMPLETE;
-	assert(s->mode == STORE_RECORD);
+	assert(s->mode != STORE_READ);
 	/* Before the transaction: it reads a lot, and segments do not change. */
 	rc = rollup_count(s, head, &w.rollup, err);
 	if (!rc) {

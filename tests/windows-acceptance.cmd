@@ -1,6 +1,6 @@
 @echo off
 rem What Wine cannot show, tried on a real Windows; tests\README.md says what each step means.
-rem Run it from an elevated prompt, in the folder of recorder.exe. It takes about five minutes and
+rem Run it from an elevated prompt, in the folder of recorder.exe. It takes about six minutes and
 rem leaves nothing behind but the folder that its last line names.
 setlocal enabledelayedexpansion
 set T=%TEMP%\recorder-acceptance-%RANDOM%
@@ -156,6 +156,31 @@ call :has 32_and_marks_it low.txt "on 49 Hz"
 wpr -profileint >interval-after.txt 2>&1
 fc interval-before.txt interval-after.txt >nul 2>&1
 call :is 32_sampling_interval_as_before %ERRORLEVEL% 0
+
+set RULE="/StopOnEtwEvent:Windows Kernel Trace/DiskIO/Write;FieldFilter=DiskServiceTimeMSec>=0"
+start "disk" /b %R% collect --max-collect-sec 30 --store disk.db --log-file disk.log %RULE%
+ping -n 4 127.0.0.1 >nul
+copy /b /y %R% disk.tmp >nul
+ping -n 10 127.0.0.1 >nul
+%R% stop --store disk.db >nul 2>&1
+call :has 35_disk_rule_fires disk.log "fired: Windows Kernel Trace/DiskIO/Write"
+call :has 35_disk_time_is_computed disk.log "DiskServiceTimeMSec="
+set RULE="/StopOnEtwEvent:Windows Kernel/Registry/SetValue;FieldFilter=ValueName~acceptance"
+start "key" /b %R% collect --max-collect-sec 15 --store key.db --log-file key.log %RULE%
+ping -n 4 127.0.0.1 >nul
+reg add HKCU\Software\recorder-acceptance /v acceptance /d 1 /f >nul 2>&1
+reg delete HKCU\Software\recorder-acceptance /f >nul 2>&1
+ping -n 7 127.0.0.1 >nul
+call :has 36_registry_rule_fires key.log "ValueName=acceptance"
+%R% collect /KernelEvents:Verbose --max-collect-sec 5 --store v.db --log-file v.log
+%R% export --store v.db --format events-csv -o v.csv >nul 2>&1
+call :has 37_stored v.log "1 stored"
+call :has 37_files v.csv "FileIO/Create"
+call :has 37_registry v.csv "Registry/"
+call :has 37_page_faults v.csv "Memory/"
+set OPTIONS=/ClrEvents:Default /ClrEventLevel:Informational /TplEvents:Default
+%R% collect %OPTIONS% --max-collect-sec 5 --store clr.db --log-file clr.log
+call :has 38_dotnet_and_its_tasks clr.log "1 stored"
 
 echo %PASSED% passed, %FAILED% failed; what was recorded is in %T%
 if %FAILED%==0 exit /b 0

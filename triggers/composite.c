@@ -395,8 +395,8 @@ static void composite_status(const struct trigger *t, struct trigger_status *out
 		buf_printf(&line, "%s%s: %.60s", i ? "; " : "", c->rules[i].name,
 			   c->rules[i].trigger->ops->is_state ? truths[c->rules[i].state]
 							      : part.text);
-		if (part.phase == TRIGGER_DEAD)
-			out->phase = TRIGGER_DEAD;
+		if (part.phase == TRIGGER_RESTING)
+			out->phase = TRIGGER_RESTING;
 	}
 	buf_puts(&line, trigger_window_text(t));
 	snprintf(out->text, sizeof(out->text), "%s", buf_text(&line));

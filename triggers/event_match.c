@@ -90,7 +90,7 @@ static void put_conditions(const struct event_match *m, const char *field,
 static int event_match_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
 	const struct event_match *m = (const struct event_match *)t;
-	struct need_event e = {.stack = m->stack};
+	struct need_event e = {.stack = m->stack, .whose = t->processes};
 	int rc = needs_provider(out, m->provider, m->keywords, m->level, err);
 
 	if (!rc && (strlen(m->start) >= EVENT_NAME_MAX ||
@@ -99,9 +99,12 @@ static int event_match_needs(const struct trigger *t, struct needs *out, struct 
 			       t->text, EVENT_NAME_MAX - 1);
 	if (rc)
 		return rc;
+	out->command_lines |= process_filter_has_names(&t->processes);
 	strcpy(e.provider, m->provider);
 	strcpy(e.name, m->start);
 	put_conditions(m, "", e.filter);
+	if (m->context == CONTEXT_FIELD)
+		snprintf(e.id_field, sizeof(e.id_field), "%s", m->field);
 	rc = needs_event(out, &e, err);
 	if (rc || !m->stop)
 		return rc;
@@ -173,7 +176,10 @@ static void event_match_sense(struct trigger *t, const struct event *e, struct b
 	struct event_match *m = (struct event_match *)t;
 	bool start = is_named(e, m->start, m->start_kind, m->start_id), stop;
 	struct pair_key key;
+	unsigned i;
 
+	for (i = 0; e->kind == EVENT_TICK && i < m->nfilters; i++)
+		regex_tick(m->filters[i].regex, e->time_ns);
 	stop = !start && m->stop && is_named(e, m->stop, m->stop_kind, m->stop_id);
 	if ((start || stop) && e->kind == EVENT_GENERIC &&
 	    (!e->provider || !provider_is(m->provider, e->provider)))
@@ -208,12 +214,13 @@ static void event_match_status(const struct trigger *t, struct trigger_status *o
 	if (m->stop)
 		duration_status(t, out);
 	for (i = 0; i < m->nfilters; i++) {
-		if (!m->filters[i].regex || !regex_is_dead(m->filters[i].regex))
+		if (!m->filters[i].regex || !regex_rest_ns(m->filters[i].regex))
 			continue;
-		out->phase = TRIGGER_DEAD;
+		out->phase = TRIGGER_RESTING;
 		snprintf(out->text, sizeof(out->text),
-			 "dead: the expression '%.60s' took over %u steps %u times and was "
-			 "switched off", m->filters[i].value, REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
+			 "rests for %.0f s: the expression '%.60s' took over %u steps %u times",
+			 (double)regex_rest_ns(m->filters[i].regex) / 1e9, m->filters[i].value,
+			 REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
 		return;
 	}
 }

@@ -20,7 +20,8 @@ static int exception_open(struct trigger *t, const struct trigger_env *env, stru
 /* C++ only in named processes: each throw then costs more in all programs of the library. */
 static int exception_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
-	struct need_event e = {.provider = CXX_PROVIDER, .name = EXCEPTION_EVENT, .stack = true};
+	struct need_event e = {.provider = CXX_PROVIDER, .name = EXCEPTION_EVENT, .stack = true,
+			       .whose = t->processes};
 	int rc = needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
 	unsigned i;
 
@@ -64,6 +65,7 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 {
 	const char *type, *message;
 
+	regex_tick(((struct pattern *)t)->regex, e->time_ns);
 	if (!e->name || strcmp(e->name, EXCEPTION_EVENT) != 0 || !e->provider ||
 	    (!text_same_fold(e->provider, CLR_PROVIDER) && strcmp(e->provider, CXX_PROVIDER) != 0))
 		return;
@@ -84,7 +86,7 @@ const struct trigger_ops exception_trigger = {
 	.usage = "REGEX[;Process=...]   (matched against \"Type: Message\" and against the type)",
 	.summary = "keep an incident when a .NET or C++ exception that matches is thrown",
 	.bytes = sizeof(struct pattern),
-	.kinds = 1u << EVENT_GENERIC,
+	.kinds = 1u << EVENT_GENERIC | 1u << EVENT_TICK,
 	.open = exception_open,
 	.needs = exception_needs,
 	.feed = trigger_feed,

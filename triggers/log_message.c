@@ -158,6 +158,7 @@ static void log_sense(struct trigger *t, const struct event *e, struct buf *why,
 	char text[PATTERN_TEXT_BYTES], a[FIELD_TEXT_BYTES], b[FIELD_TEXT_BYTES];
 	const char *message;
 
+	regex_tick(l->pattern.regex, e->time_ns);
 	if (!text_same_fold(field_of(e, "Log", a), l->log))
 		return;
 	if (!trigger_wants(t, e->process))
@@ -187,7 +188,7 @@ const struct trigger_ops log_message_trigger = {
 		 "(LOG: Application, System, kernel, journal, a channel, or a file's path)",
 	.summary = "keep an incident when a line of a log matches",
 	.bytes = sizeof(struct log_message),
-	.kinds = 1u << EVENT_LOG,
+	.kinds = 1u << EVENT_LOG | 1u << EVENT_TICK,
 	.open = log_message_open,
 	.needs = log_needs,
 	.feed = trigger_feed,

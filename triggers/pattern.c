@@ -39,11 +39,12 @@ void pattern_status(const struct trigger *t, struct trigger_status *out)
 {
 	const struct pattern *p = (const struct pattern *)t;
 
-	if (p->regex && regex_is_dead(p->regex)) {
-		out->phase = TRIGGER_DEAD;
+	if (p->regex && regex_rest_ns(p->regex)) {
+		out->phase = TRIGGER_RESTING;
 		snprintf(out->text, sizeof(out->text),
-			 "dead: its expression took over %u steps %u times and was switched off",
-			 REGEX_MATCH_LIMIT, REGEX_GIVE_UP);
+			 "rests for %.0f s: its expression took over %u steps %u times; %" PRIu64
+			 " texts were not judged", (double)regex_rest_ns(p->regex) / 1e9,
+			 REGEX_MATCH_LIMIT, REGEX_GIVE_UP, regex_gave_up(p->regex));
 	} else if (p->regex && regex_gave_up(p->regex)) {
 		snprintf(out->text, sizeof(out->text),
 			 "armed; %" PRIu64 " texts were not judged, as the expression took over %u "

@@ -10,7 +10,9 @@ struct regex {
 	pcre2_code *code;
 	pcre2_match_data *data;
 	pcre2_match_context *limits;
-	uint64_t gave_up;
+	uint64_t gave_up;                    /* texts */
+	uint32_t strikes;                    /* matches that took too long since the last rest */
+	uint64_t now_ns, rest_ns, rested_ns; /* the last rest's length, and its end */
 };
 
 void regex_close(struct regex *re)
@@ -68,16 +70,39 @@ int regex_open(const char *spec, const char *pattern, size_t len, bool ignore_ca
 	return code;
 }
 
+static void rest(struct regex *re)
+{
+	if (!re->rest_ns || re->now_ns - re->rested_ns > REGEX_REST_MAX_NS)
+		re->rest_ns = REGEX_REST_NS;
+	else if (re->rest_ns < REGEX_REST_MAX_NS / 2)
+		re->rest_ns *= 2;
+	else
+		re->rest_ns = REGEX_REST_MAX_NS;
+	re->rested_ns = re->now_ns + re->rest_ns;
+	re->strikes = 0;
+}
+
 bool regex_match(struct regex *re, const char *text, size_t len)
 {
 	int rc;
 
-	if (regex_is_dead(re))
-		return false;
-	rc = pcre2_match(re->code, (PCRE2_SPTR)text, len, 0, 0, re->data, re->limits);
-	if (rc < PCRE2_ERROR_NOMATCH)
+	if (regex_rest_ns(re)) {
 		re->gave_up++;
+		return false;
+	}
+	rc = pcre2_match(re->code, (PCRE2_SPTR)text, len, 0, 0, re->data, re->limits);
+	if (rc < PCRE2_ERROR_NOMATCH) {
+		re->gave_up++;
+		if (++re->strikes >= REGEX_GIVE_UP)
+			rest(re);
+	}
 	return rc >= 0;
+}
+
+void regex_tick(struct regex *re, uint64_t now_ns)
+{
+	if (re)
+		re->now_ns = now_ns;
 }
 
 uint64_t regex_gave_up(const struct regex *re)
@@ -85,7 +110,7 @@ uint64_t regex_gave_up(const struct regex *re)
 	return re->gave_up;
 }
 
-bool regex_is_dead(const struct regex *re)
+uint64_t regex_rest_ns(const struct regex *re)
 {
-	return re->gave_up >= REGEX_GIVE_UP;
+	return re->now_ns < re->rested_ns ? re->rest_ns : 0;
 }

@@ -156,7 +156,14 @@ bool trigger_matches(struct trigger *t, bool passes, struct sense *out)
 
 void trigger_value(struct trigger *t, double value, uint64_t time_ns)
 {
+	struct trigger_interval *interval = &t->interval;
+
 	t->value = value;
+	if (value == value) {
+		interval->max = interval->n && interval->max > value ? interval->max : value;
+		interval->sum += value;
+		interval->n++;
+	}
 	if (t->nearest != t->nearest ||
 	    (t->limit ? threshold_nearer(t->limit, value, t->nearest) : value > t->nearest)) {
 		t->nearest = value;

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "model/event.h"
 #include "model/needs.h"
-#include "triggers/process_filter.h"
+#include "model/process_filter.h"
 #include "triggers/threshold.h"
 
 /* What a rule has seen, and why events did not fire it. */
@@ -25,6 +25,12 @@ struct trigger_counts {
 	uint64_t covered;                    /* hits inside the window of an incident */
 };
 
+/* The values since somebody took them. */
+struct trigger_interval {
+	uint64_t n;
+	double sum, max;
+};
+
 struct trigger {                             /* base of every trigger; first member */
 	const struct trigger_ops *ops;
 	const char *spec;                    /* for people: TITLE:SPEC, or SPEC without a title */
@@ -34,6 +40,7 @@ struct trigger {                             /* base of every trigger; first mem
 	bool in_window;                      /* it fired, and its incident has not ended yet */
 	double value, nearest;               /* last, and closest to firing; NaN = none */
 	uint64_t nearest_ns;
+	struct trigger_interval interval;
 	struct trigger_counts counts;
 	struct process_filter processes;     /* whose events count */
 };
@@ -53,7 +60,7 @@ enum trigger_phase {
 	TRIGGER_DISARMED,                    /* must first be false for its time */
 	TRIGGER_ARMED,
 	TRIGGER_HOLDING,                     /* true, not yet for long enough */
-	TRIGGER_DEAD,                        /* cannot fire any more; text says why */
+	TRIGGER_RESTING,                     /* cannot fire for a while; text says why */
 };
 
 struct trigger_status {

@@ -4,8 +4,8 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "model/process_filter.h"
 #include "triggers/event_name.h"
-#include "triggers/process_filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -247,7 +247,7 @@ static void explain_provider(const struct explanation *t, const struct trigger_w
 	uint32_t i;
 
 	for (i = 0; i < t->k->n; i++)
-		if (t->k->all[i].kind == KNOWN_EVENT)
+		if (t->k->all[i].kind == KNOWN_EVENT && *text_at(t, t->k->all[i].provider))
 			offer_name(&c, text_at(t, t->k->all[i].provider));
 	buf_printf(t->out, "%s: %s has no event of provider '%s'", t->spec, t->where, w->provider);
 	put_choice(t->out, &c);

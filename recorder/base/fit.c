@@ -44,9 +44,14 @@ static size_t count_chars(const char *at, const char *end)
 
 void fit_cut(struct buf *out, const char *text, size_t columns)
 {
-	const char *end = text + strlen(text), *at = text, *fits = text;
+	struct buf clean = {0};
+	const char *at, *fits, *end;
 	size_t n;
 
+	utf8_put_clean(&clean, text, strlen(text), SIZE_MAX);
+	out->failed |= clean.failed;
+	at = fits = text = buf_text(&clean);
+	end = text + clean.len;
 	for (n = 0; at < end && n < columns; n++) {
 		at = next_char(at, end);
 		if (n + 1 < columns)
@@ -55,9 +60,10 @@ void fit_cut(struct buf *out, const char *text, size_t columns)
 	/* Cut right after a blank, the text would look as if a word were missing. */
 	while (at < end && fits > text && fits[-1] == ' ')
 		fits--;
-	utf8_put_clean(out, text, (size_t)((at < end ? fits : end) - text), SIZE_MAX);
+	buf_put(out, text, (size_t)((at < end ? fits : end) - text));
 	if (at < end && columns)
 		buf_puts(out, "\xe2\x80\xa6");
+	buf_free(&clean);
 }
 
 static void put_blanks(struct buf *out, size_t n)

@@ -23,9 +23,11 @@ static bool is_plain(unsigned char c)
 }
 
 /* Write one character that needs escaping; returns how many bytes of text it took. */
-static size_t put_char(struct buf *out, const char *text, const char *end)
+static size_t put_char(struct json *j, const char *text, const char *end)
 {
+	struct buf *out = j->out;
 	size_t len = utf8_char(text, end);
+	uint32_t unseen = utf8_unseen(text, len);
 	unsigned char c = (unsigned char)*text;
 
 	if (!len) {
@@ -41,14 +43,25 @@ static size_t put_char(struct buf *out, const char *text, const char *end)
 		buf_puts(out, "\\t");
 	} else if (c < 0x20 || c == 0x7f) {
 		buf_printf(out, "\\u%04x", (unsigned)c);
+	} else if (c == 0xc2 && (unsigned char)text[1] < 0xa0) {
+		buf_printf(out, "\\u%04x", (unsigned char)text[1]);
+	} else if (unseen && j->for_people) {
+		buf_putc(out, '\\');
+		utf8_put_unseen(out, unseen);
+	} else if (unseen > 0xffff) {
+		buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (unsigned)(unseen >> 10),
+			   0xdc00 + (unsigned)(unseen & 0x3ff));
+	} else if (unseen) {
+		buf_printf(out, "\\u%04x", (unsigned)unseen);
 	} else {
 		buf_put(out, text, len);
 	}
 	return len;
 }
 
-static void put_quoted(struct buf *out, const char *text)
+static void put_quoted(struct json *j, const char *text)
 {
+	struct buf *out = j->out;
 	const char *end = text + strlen(text), *plain = text;
 
 	buf_putc(out, '"');
@@ -58,7 +71,7 @@ static void put_quoted(struct buf *out, const char *text)
 			continue;
 		}
 		buf_put(out, plain, (size_t)(text - plain));
-		text += put_char(out, text, end);
+		text += put_char(j, text, end);
 		plain = text;
 	}
 	buf_put(out, plain, (size_t)(end - plain));
@@ -81,7 +94,7 @@ void json_close(struct json *j, char bracket)
 void json_key(struct json *j, const char *key)
 {
 	put_comma(j);
-	put_quoted(j->out, key);
+	put_quoted(j, key);
 	buf_putc(j->out, ':');
 	j->comma = false;
 }
@@ -93,7 +106,7 @@ void json_str(struct json *j, const char *text)
 		return;
 	}
 	put_comma(j);
-	put_quoted(j->out, text);
+	put_quoted(j, text);
 }
 
 void json_int(struct json *j, int64_t v)

@@ -1,7 +1,7 @@
 /*
  * JSON, written piece by piece into a buf; the writer puts the commas. base/json_read.h reads it.
- * Strings are UTF-8; invalid bytes become U+FFFD, so any bytes may be
- * given.
+ * Strings are UTF-8; invalid bytes become U+FFFD, so any bytes may be given. Controls and what
+ * utf8_unseen() finds are escaped: the line is safe on a terminal, and says the same.
  *
  *	json_open(&j, '{'); json_key(&j, "id"); json_int(&j, 3); json_close(&j, '}');
  */
@@ -12,6 +12,7 @@
 struct json {
 	struct buf *out;
 	bool comma;           /* the next value or key needs a comma before it */
+	bool for_people;      /* strings will be shown as they are: unseen characters become text */
 };
 
 void json_open(struct json *j, char bracket);             /* '{' or '[' */

@@ -73,6 +73,13 @@ void os_thread_priority(enum os_priority priority);   /* of the calling thread; 
 void os_thread_hurry(struct os_thread *thread);
 
 /*
+ * Does a thread that is not joined yet wait for something other than a CPU? progress: grows by the
+ * least that it does, since it is its CPU time. Never blocks. On Windows always true, as if it
+ * waited; but there a thread that waits for a CPU gets one after 4 s (balance set manager).
+ */
+bool os_thread_waits(const struct os_thread *thread, uint64_t *progress);
+
+/*
  * What a thread does now, for people: "runs" or "waits in the kernel (state D, fuse_get_req)".
  * Never blocks; on Windows "waits or runs". NULL: the calling one.
  */
@@ -142,12 +149,20 @@ struct os_file_info {
  * directories, pipes, devices and sockets give ERR_ACCESS and are not touched. It never blocks (a
  * lease on the file gives ERR_BUSY). What is opened is what was checked, whatever the path has
  * become since; os_file_info() tells its owner and age.
+ *
+ * Linux: a path "/proc/PID/root/..." to be read or looked at is resolved as that process would:
+ * its links do not lead out of its root (before Linux 5.6 they may).
  */
 int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err);
 void os_close(struct os_file *file);               /* NULL allowed */
 int os_file_fd(struct os_file *file);              /* Linux only: its descriptor, borrowed */
 int os_file_info(struct os_file *file, struct os_file_info *out, struct err *err);
 int os_path_info(const char *path, struct os_file_info *out, struct err *err);  /* follows links */
+/*
+ * Linux, run by sudo: the user who typed it becomes the owner, or he could not open what he asked
+ * for. Else the owner stays, as when the file system knows no owners.
+ */
+void os_file_hand_over(struct os_file *file);
 
 /* Read bytes at an offset; *got is less than n only at the end of the file. */
 int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *got,
@@ -167,10 +182,13 @@ int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset
 /* Load in one step: open, read at most max_bytes, close. Works for /proc files too. */
 int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err);
 
-int os_rename(const char *from, const char *to, struct err *err);   /* replaces `to` */
+/* Replaces `to`, or the link that it is. The new name is on the disk when this returns. */
+int os_rename(const char *from, const char *to, struct err *err);
 int os_remove(const char *path, struct err *err);
 int os_mkdirs(const char *path, struct err *err);  /* with parents, 0700 */
 bool os_exists(const char *path);
+/* Each name in a directory, but "." and "..", in no order; non-zero from each() ends it early. */
+int os_list(const char *dir, int (*each)(void *ctx, const char *name), void *ctx, struct err *err);
 int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, struct err *err);
 
 /* File descriptor 1, for os_write(); not closed by os_close(). */
@@ -189,6 +207,8 @@ bool os_terminal_styles(void);
  * returns  0, or ERR_BUSY when another process holds it
  */
 int os_lock(const char *path, struct os_file **out, struct err *err);
+/* The same for a file that is open already, without the text; false: it is not locked. */
+bool os_try_lock(struct os_file *file);
 
 /* ---- the machine and this process ------------------------------------------------------------ */
 
@@ -232,6 +252,8 @@ void os_give_memory_back(void);
  * os_rights_lent().
  */
 const char *os_env(const char *name);
+/* Is it set, though os_env() does not tell? */
+bool os_env_hidden(const char *name);
 /* The program's arguments as UTF-8, owned by the system for the life of the process. */
 char **os_args(int argc, char **argv);
 
@@ -246,6 +268,27 @@ char **os_args(int argc, char **argv);
  */
 int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf *output,
 	   size_t max_bytes, int *code, struct err *err);
+/*
+ * A program that the user named, with this process's terminal, streams, environment and directory.
+ * It exists, and waits before its first instruction until os_child_go(). Start it before any
+ * thread. Windows: suspended.
+ */
+struct os_child;
+int os_child_start(char *const *argv, struct os_child **out, struct err *err);
+uint32_t os_child_pid(const struct os_child *child);
+/* Let it run. returns  0; why it cannot be executed */
+int os_child_go(struct os_child *child, struct err *err);
+/* Whether it has ended, without waiting; then its exit code, or 128 + the signal that ended it. */
+bool os_child_ended(struct os_child *child, int *code);
+/* Ask it to end, as the terminal has done already for a program in its foreground. */
+void os_child_stop(struct os_child *child);
+/* One that has not been let go is ended; else it goes on. NULL allowed. */
+void os_child_free(struct os_child *child);
+/*
+ * Allow this process as many open files as it may have at all; what os_run() starts keeps the limit
+ * that was there. Call once, at the start. Windows has no such limit.
+ */
+void os_raise_file_limit(void);
 /* Would os_run() find this program now? It does not promise that this user may run it. */
 bool os_finds_program(const char *name);
 
@@ -259,13 +302,17 @@ bool os_show_in_pager(const char *text, size_t n);
 
 /*
  * A program file with capabilities (setcap) lends them to everybody who may run it; they must serve
- * the recording, not the caller's curiosity. Without such a file (root, a service's ambient
+ * the recording, not the caller's curiosity. A setuid file counts as one with all of them: the
+ * process takes its caller's user and group at once. Without such a file (root, a service's ambient
  * capabilities, Windows) these functions do nothing, and os_env() answers.
  */
 bool os_rights_lent(void);
 /* For good, before the first thread: keep no capability. */
 void os_rights_give_up(void);
-/* This thread and those that it starts: open files with the caller's own rights. */
+/*
+ * This thread and those that it starts: open files with the caller's own rights. The first call
+ * comes before the first thread.
+ */
 void os_rights_lower(void);
 /* This thread: use every capability again, to look at other users' processes and programs. */
 void os_rights_raise(void);

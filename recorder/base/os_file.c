@@ -160,6 +160,13 @@ int os_lock(const char *path, struct os_file **out, struct err *err)
 	return rc;
 }
 
+bool os_try_lock(struct os_file *file)
+{
+	bool held;
+
+	return os_file_lock(file, &held);
+}
+
 int os_file_info(struct os_file *file, struct os_file_info *out, struct err *err)
 {
 	return os_handle_info(file->handle, out) ? 0 : err_os(err, "cannot look at %s", file->path);

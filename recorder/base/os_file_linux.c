@@ -1,7 +1,9 @@
 #include "base/os_file_private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const int open_flags[] = {
@@ -17,6 +20,8 @@ static const int open_flags[] = {
 	[OS_REPLACE] = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
 	[OS_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
 };
+
+#define RACES_MAX 64                         /* openat2() while others rename directories */
 
 static int open_uninterrupted(const char *path, int flags)
 {
@@ -28,10 +33,66 @@ static int open_uninterrupted(const char *path, int flags)
 	return fd;
 }
 
+/* The part of "/proc/PID/root/PATH" behind its "root/"; NULL = another path. */
+static const char *below_root(const char *path)
+{
+	size_t digits;
+
+	if (strncmp(path, "/proc/", 6) != 0)
+		return NULL;
+	digits = strspn(path + 6, "0123456789");
+	path += 6 + digits;
+	return digits && strncmp(path, "/root/", 6) == 0 ? path + 6 : NULL;
+}
+
+/*
+ * A path below the root of a process, as that process would open it: links, also absolute ones,
+ * lead to files of its root, not of ours (openat2(2)). ENOSYS: the kernel is older than 5.6; EPERM:
+ * a filter of system calls does not know it.
+ */
+static int open_in_root(const char *path, const char *inside, int flags)
+{
+	struct open_how how = {.flags = (__u64)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
+	char root[40];
+	int races = 0, rootfd, fd;
+
+	snprintf(root, sizeof(root), "%.*s", (int)(inside - path), path);
+	rootfd = open_uninterrupted(root, O_PATH | O_DIRECTORY);
+	if (rootfd < 0)
+		return -1;
+	do {
+		fd = (int)syscall(SYS_openat2, rootfd, inside, &how, sizeof(how));
+	} while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++races < RACES_MAX)));
+	close(rootfd);
+	return fd < 0 && (errno == ENOSYS || errno == EPERM) ? open_uninterrupted(path, flags) : fd;
+}
+
+static int open_existing(const char *path, int flags)
+{
+	const char *inside = below_root(path);
+
+	return inside ? open_in_root(path, inside, flags) : open_uninterrupted(path, flags);
+}
+
+/* stat(2), or lstat(2) with O_NOFOLLOW. */
+static bool look_at(const char *path, int flags, struct stat *out)
+{
+	int fd;
+	bool ok;
+
+	if (!below_root(path))
+		return (flags & O_NOFOLLOW ? lstat : stat)(path, out) == 0;
+	fd = open_existing(path, O_PATH | flags);
+	ok = fd >= 0 && fstat(fd, out) == 0;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
 /* First only refer to the file (O_PATH), which never has an effect; then open that very file. */
 static int open_plain(const char *path, enum os_open how, intptr_t *fd, struct err *err)
 {
-	int named = open_uninterrupted(path, O_PATH | (how == OS_READ_NO_LINK ? O_NOFOLLOW : 0));
+	int named = open_existing(path, O_PATH | (how == OS_READ_NO_LINK ? O_NOFOLLOW : 0));
 	char by_number[40];
 	struct stat st;
 	int rc = 0;
@@ -52,7 +113,8 @@ int os_file_open(const char *path, enum os_open how, intptr_t *out, struct err *
 {
 	if (how == OS_READ_PLAIN || how == OS_READ_NO_LINK)
 		return open_plain(path, how, out, err);
-	*out = open_uninterrupted(path, open_flags[how]);
+	*out = how == OS_READ ? open_existing(path, open_flags[how])
+			      : open_uninterrupted(path, open_flags[how]);
 	if (*out >= 0)
 		return 0;
 	return how == OS_READ ? err_os(err, "cannot open %s", path)
@@ -100,7 +162,7 @@ int os_path_info(const char *path, struct os_file_info *out, struct err *err)
 {
 	struct stat st;
 
-	if (stat(path, &st) != 0)
+	if (!look_at(path, 0, &st))
 		return err_os(err, "cannot look at %s", path);
 	info_of(&st, out);
 	return 0;
@@ -162,6 +224,29 @@ int os_file_open_temp(intptr_t *out, struct err *err)
 			      "folder)", dir);
 }
 
+/* The value of a number in the environment; false when there is none. */
+static bool env_number(const char *name, uint32_t *out)
+{
+	const char *text = os_env(name);
+	char *end;
+	unsigned long value;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	value = strtoul(text, &end, 10);
+	*out = (uint32_t)value;
+	return !*end && value < UINT32_MAX;
+}
+
+void os_file_hand_over(struct os_file *file)
+{
+	uint32_t uid, gid;
+
+	if (geteuid() == 0 && env_number("SUDO_UID", &uid) && env_number("SUDO_GID", &gid) &&
+	    fchown(os_file_fd(file), uid, gid) != 0)
+		return;                          /* vfat, NFS with root_squash: it stays root's */
+}
+
 int os_sync(struct os_file *file, struct err *err)
 {
 	if (fsync((int)file->handle) != 0)
@@ -169,11 +254,32 @@ int os_sync(struct os_file *file, struct err *err)
 	return 0;
 }
 
+/* A name is in its directory. One that cannot be opened or synced is left to the system. */
+static int sync_directory(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return 0;
+	if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+		rc = err_os(err, "cannot write the directory %s to the disk", path);
+	close(fd);
+	return rc;
+}
+
 int os_rename(const char *from, const char *to, struct err *err)
 {
-	if (rename(from, to) != 0)
-		return err_os(err, "cannot rename %s to %s", from, to);
-	return 0;
+	struct buf dir = {0};
+	int rc;
+
+	os_dirname(to, &dir);
+	rc = buf_check(&dir, "a directory name", err);
+	if (!rc && rename(from, to) != 0)
+		rc = err_os(err, "cannot rename %s to %s", from, to);
+	if (!rc)
+		rc = sync_directory(buf_text(&dir), err);
+	buf_free(&dir);
+	return rc;
 }
 
 int os_remove(const char *path, struct err *err)
@@ -218,7 +324,24 @@ bool os_exists(const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0;
+	return look_at(path, O_NOFOLLOW, &st);
+}
+
+int os_list(const char *dir, int (*each)(void *ctx, const char *name), void *ctx, struct err *err)
+{
+	const struct dirent *entry;
+	DIR *d = opendir(dir);
+
+	if (!d)
+		return err_os(err, "cannot read the directory %s", dir);
+	while ((entry = readdir(d)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (each(ctx, entry->d_name))
+			break;
+	}
+	closedir(d);
+	return 0;
 }
 
 int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, struct err *err)

@@ -170,6 +170,38 @@ bool os_exists(const char *path)
 	return there;
 }
 
+int os_list(const char *dir, int (*each)(void *ctx, const char *name), void *ctx, struct err *err)
+{
+	struct buf pattern = {0};
+	WIN32_FIND_DATAW entry;
+	char name[3 * MAX_PATH + 1];
+	wchar_t *wide = NULL;
+	HANDLE found;
+	int rc;
+
+	buf_printf(&pattern, "%s\\*", dir);
+	rc = buf_check(&pattern, "a directory name", err);
+	if (!rc)
+		wide = wide_path(pattern.data);
+	buf_free(&pattern);
+	if (rc)
+		return rc;
+	found = wide ? FindFirstFileW(wide, &entry) : INVALID_HANDLE_VALUE;
+	wide_free(wide);
+	if (found == INVALID_HANDLE_VALUE)
+		return err_os(err, "cannot read the directory %s", dir);
+	do {
+		if (wcscmp(entry.cFileName, L".") == 0 || wcscmp(entry.cFileName, L"..") == 0 ||
+		    !WideCharToMultiByte(CP_UTF8, 0, entry.cFileName, -1, name, sizeof(name), NULL,
+					 NULL))
+			continue;
+		if (each(ctx, name))
+			break;
+	} while (FindNextFileW(found, &entry));
+	FindClose(found);
+	return 0;
+}
+
 int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, struct err *err)
 {
 	ULARGE_INTEGER available, total;
@@ -292,6 +324,11 @@ bool os_file_write(struct os_file *file, const void *bytes, size_t n, uint64_t o
 
 	*done = part;
 	return ok;
+}
+
+void os_file_hand_over(struct os_file *file)
+{
+	(void)file;
 }
 
 int os_sync(struct os_file *file, struct err *err)

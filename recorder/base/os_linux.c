@@ -265,6 +265,11 @@ const char *os_env(const char *name)
 	return secure_getenv(name);
 }
 
+bool os_env_hidden(const char *name)
+{
+	return getenv(name) && !secure_getenv(name);
+}
+
 char **os_args(int argc, char **argv)
 {
 	(void)argc;

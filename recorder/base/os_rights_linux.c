@@ -1,8 +1,9 @@
-/* Capabilities of a program file (setcap): see os.h. They belong to a thread; capabilities(7). */
+/* Rights that a program file lends, by setcap or setuid: see os.h. capabilities(7). */
 #include "base/os.h"
 
 #include <linux/capability.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,9 +47,29 @@ bool os_rights_lent(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
+/*
+ * A setuid program becomes its caller for good, and keeps of root what setcap would have given it:
+ * capabilities.
+ */
+static void become_caller(void)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+
+	if (uid == geteuid() && gid == getegid())
+		return;
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || setresgid(gid, gid, gid) ||
+	    setresuid(uid, uid, uid))
+		_exit(1);
+	prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+}
+
 void os_rights_give_up(void)
 {
-	if (os_rights_lent() && !set_rights(&(struct rights){0, 0}))
+	if (!os_rights_lent())
+		return;
+	become_caller();
+	if (!set_rights(&(struct rights){0, 0}))
 		_exit(1);                    /* cannot happen: less is always allowed */
 }
 
@@ -58,9 +79,10 @@ void os_rights_lower(void)
 
 	if (!os_rights_lent())
 		return;
+	become_caller();
 	if (!read_rights(&rights))
 		_exit(1);
-	rights.effective &= HARMLESS;
+	rights.effective = rights.permitted & HARMLESS;
 	if (!set_rights(&rights))
 		_exit(1);
 }

@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,30 +48,86 @@ static char **join_environment(char *const *more)
 	return all;
 }
 
-/* In its own group, so that what it starts can be ended with it; signals as a shell sets them. */
-static int spawn(char *const *argv, char *const *environment, int output, pid_t *pid)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t how;
-	sigset_t none, all;
-	int rc;
+/*
+ * The soft limit of descriptors that we were started with; 0 = it was not raised. Limits belong to
+ * the process.
+ */
+static rlim_t usual_files;
 
+void os_raise_file_limit(void)
+{
+	struct rlimit files;
+
+	if (usual_files || getrlimit(RLIMIT_NOFILE, &files) != 0 ||
+	    files.rlim_cur == files.rlim_max)
+		return;
+	usual_files = files.rlim_cur;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Programs that call select() write past the end of an fd_set at descriptors from 1,024 on. */
+static void use_usual_files(void)
+{
+	struct rlimit files;
+
+	if (!usual_files || getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return;
+	files.rlim_cur = usual_files;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+struct child {
+	char *const *argv;
+	char *const *environment;
+	int output;
+	volatile int error;                  /* why it was not started */
+};
+
+/*
+ * Between vfork() and execve(), in the parent's memory, hence system calls only. The program gets
+ * a process group of its own, so that what it starts can be ended with it, and signals as a shell
+ * sets them.
+ */
+static _Noreturn void become_program(struct child *c)
+{
+	struct sigaction usual = {.sa_handler = SIG_DFL};
+	sigset_t none;
+	int i;
+
+	for (i = 1; i < NSIG; i++)
+		sigaction(i, &usual, NULL);
+	setpgid(0, 0);
+	dup2(c->output, STDOUT_FILENO);
+	dup2(c->output, STDERR_FILENO);
+	close(STDIN_FILENO);
+	open("/dev/null", O_RDONLY);         /* takes the lowest number, 0 */
+	use_usual_files();
 	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execvpe(c->argv[0], c->argv, c->environment);
+	c->error = errno;
+	_exit(127);
+}
+
+/* Not posix_spawn(), which cannot set limits. No handler of ours may run in the child. */
+static int spawn(struct child *c, pid_t *out)
+{
+	sigset_t all, before;
+	pid_t pid;
+
 	sigfillset(&all);
-	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&how);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
-	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-				 POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setpgroup(&how, 0);
-	posix_spawnattr_setsigmask(&how, &none);
-	posix_spawnattr_setsigdefault(&how, &all);
-	rc = posix_spawnp(pid, argv[0], &files, &how, argv, environment);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&how);
-	return rc;
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = vfork();
+	if (pid == 0)
+		become_program(c);
+	if (pid < 0)
+		c->error = errno;
+	else if (c->error)
+		waitpid(pid, NULL, 0);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	*out = pid;
+	return c->error;
 }
 
 /* Take what is there now, or comes within a step; false at its end. */
@@ -133,7 +189,7 @@ int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf
 		free(environment);
 		return err_os(err, "%.200s was not started: no pipe", argv[0]);
 	}
-	rc = spawn(argv, environment, fds[1], &pid);
+	rc = spawn(&(struct child){argv, environment, fds[1], 0}, &pid);
 	free(environment);
 	close(fds[1]);
 	if (rc) {

@@ -7,11 +7,7 @@
 
 #define STEP_MS 50u
 
-/*
- * Quote one argument as the other program's C runtime will read it back: backslashes before a quote
- * are doubled. Source: Microsoft, "Parsing C command-line arguments".
- */
-static void put_argument(struct buf *line, const char *text)
+void windows_put_argument(struct buf *line, const char *text)
 {
 	size_t slashes = 0;
 
@@ -162,7 +158,7 @@ int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf
 	int rc;
 
 	for (i = 0; argv[i]; i++)
-		put_argument(&line, argv[i]);
+		windows_put_argument(&line, argv[i]);
 	rc = buf_check(&line, "a command line", err);
 	if (!rc && !CreatePipe(&from, &to, &inherit, 0))
 		rc = err_os(err, "%.200s was not started: no pipe", argv[0]);

@@ -129,21 +129,45 @@ static bool load_of_thread(int tid, const char *name, char *out, size_t n)
 	return ok;
 }
 
+/* R, S, D, ... by proc(5); 0 = it has ended. */
+static char state_of_thread(int tid)
+{
+	char stat[512], *state;
+
+	if (!load_of_thread(tid, "stat", stat, sizeof(stat)) || !(state = strrchr(stat, ')')) ||
+	    !state[1])
+		return 0;
+	return state[2];
+}
+
+bool os_thread_waits(const struct os_thread *thread, uint64_t *progress)
+{
+	int tid = atomic_load(&thread->tid);
+	struct timespec used = {0};
+	clockid_t clock;
+	char state;
+
+	if (pthread_getcpuclockid(thread->id, &clock) == 0)
+		clock_gettime(clock, &used);
+	*progress = (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+	state = tid ? state_of_thread(tid) : 0;
+	return state && state != 'R';
+}
+
 /* Files of our own threads in /proc; proc(5). wchan is "0" for one that runs. */
 void os_thread_state_text(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
 {
 	int tid = thread ? atomic_load(&thread->tid) : gettid();
-	char stat[512], where[64] = "", *state;
+	char where[64] = "", state = state_of_thread(tid);
 
 	snprintf(out, OS_THREAD_WAITS_BYTES, "has ended");
-	if (!load_of_thread(tid, "stat", stat, sizeof(stat)) || !(state = strrchr(stat, ')')) ||
-	    !state[1] || !state[2])
+	if (!state)
 		return;
 	load_of_thread(tid, "wchan", where, sizeof(where));
-	if (state[2] == 'R')
+	if (state == 'R')
 		snprintf(out, OS_THREAD_WAITS_BYTES, "runs or waits for a CPU");
 	else
-		snprintf(out, OS_THREAD_WAITS_BYTES, "waits in the kernel (state %c%s%s)", state[2],
+		snprintf(out, OS_THREAD_WAITS_BYTES, "waits in the kernel (state %c%s%s)", state,
 			 *where && *where != '0' ? ", " : "", *where != '0' ? where : "");
 }
 

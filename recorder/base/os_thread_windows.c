@@ -116,6 +116,21 @@ void os_thread_hurry(struct os_thread *thread)
 	SetThreadPriority(thread->handle, THREAD_PRIORITY_HIGHEST);
 }
 
+/* Cycles are exact; where there are none (Wine), times count by the clock's tick. */
+bool os_thread_waits(const struct os_thread *thread, uint64_t *progress)
+{
+	FILETIME created, ended, kernel = {0}, user = {0};
+	ULONG64 cycles;
+
+	if (QueryThreadCycleTime(thread->handle, &cycles)) {
+		*progress = cycles;
+		return true;
+	}
+	GetThreadTimes(thread->handle, &created, &ended, &kernel, &user);
+	*progress = (uint64_t)kernel.dwLowDateTime + user.dwLowDateTime;
+	return true;
+}
+
 void os_thread_state_text(const struct os_thread *thread, char out[OS_THREAD_WAITS_BYTES])
 {
 	(void)thread;

@@ -482,6 +482,10 @@ static uint64_t filetime_ns(const FILETIME *t)
 	return ((uint64_t)t->dwHighDateTime << 32 | t->dwLowDateTime) * 100;
 }
 
+void os_raise_file_limit(void)
+{
+}
+
 /* The Windows heap does so from 508 KB on, and cannot be told otherwise. */
 void os_keep_memory_tight(void)
 {
@@ -580,6 +584,12 @@ const char *os_env(const char *name)
 	ReleaseSRWLockExclusive(&environment.lock);
 	buf_free(&now);
 	return value;
+}
+
+bool os_env_hidden(const char *name)
+{
+	(void)name;
+	return false;
 }
 
 /* One block: the pointers, then the texts. Padded to argc, which the C runtime counted. */

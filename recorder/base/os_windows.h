@@ -48,5 +48,11 @@ void os_logoff_unwatch(void);
 /* A service hears about every user's logoff and must ignore it. */
 void os_signals_ignore_logoff(void);
 
+/*
+ * Append one argument, quoted as the other program's C runtime will read it back: backslashes
+ * before a quote are doubled. Source: Microsoft, "Parsing C command-line arguments".
+ */
+void windows_put_argument(struct buf *line, const char *text);
+
 /* A wait in milliseconds, rounded up; UINT64_MAX = INFINITE. */
 DWORD wait_ms(uint64_t timeout_ns);

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,14 +38,75 @@ static void out_free(struct out *out)
 	free(out);
 }
 
-/* A missing folder deserves a better sentence than the file's. */
+/*
+ * A new file. What a killed program left at its name goes before: a plain file of this user that no
+ * program writes. ERR_EXISTS: something else stands there.
+ */
+static int create_there(const char *path, struct os_file **out, struct err *err)
+{
+	struct os_file_info info;
+	struct os_file *old = NULL;
+	int rc = os_open(path, OS_CREATE, out, err);
+
+	if (rc != ERR_EXISTS)
+		return rc;
+	rc = os_open(path, OS_READ_NO_LINK, &old, err);
+	if (!rc && !os_file_info(old, &info, NULL) && info.uid == os_uid() && os_try_lock(old))
+		rc = os_remove(path, err);
+	os_close(old);
+	return rc == ERR_MEMORY ? rc : os_open(path, OS_CREATE, out, err);
+}
+
+/* Lock the new file. ERR_EXISTS: another program was about to remove it as left over. */
+static int keep_name(const struct out *out, const char *tmp, struct err *err)
+{
+	struct os_file_info ours, there = {0};
+	int rc;
+
+	if (!os_try_lock(out->file))
+		return ERR_EXISTS;
+	rc = os_file_info(out->file, &ours, err);
+	if (!rc)
+		rc = os_path_info(tmp, &there, err);
+	if (rc == ERR_MEMORY)
+		os_remove(tmp, NULL);
+	else if (rc || ours.ino != there.ino || ours.dev != there.dev)
+		rc = ERR_EXISTS;
+	return rc;
+}
+
+/* "<path>.1f3a….tmp": nobody can have prepared it. */
+static int open_random(struct out *out, const char *path, struct err *err)
+{
+	uint64_t number;
+	int rc = os_random(&number, sizeof(number), err);
+
+	buf_reset(&out->tmp_path);
+	buf_printf(&out->tmp_path, "%s.%016" PRIx64 ".tmp", path, number);
+	if (!rc)
+		rc = buf_check(&out->tmp_path, "a file name", err);
+	return rc ? rc : os_open(buf_text(&out->tmp_path), OS_CREATE, &out->file, err);
+}
+
+/*
+ * Always a new file: what stands at the name (a pipe, a link, a file that others may read) may have
+ * been put there by somebody else. A missing folder deserves a better sentence than the file's.
+ */
 static int open_tmp(struct out *out, const char *path, struct err *err)
 {
 	size_t n = (size_t)(text_base_name(path) - path);
+	const char *tmp = buf_text(&out->tmp_path);
 	struct os_file_info info;
 	char *folder;
-	int rc = os_open(buf_text(&out->tmp_path), OS_REPLACE, &out->file, err);
+	int rc = create_there(tmp, &out->file, err);
 
+	if (!rc)
+		rc = keep_name(out, tmp, err);
+	if (rc == ERR_EXISTS) {
+		os_close(out->file);
+		out->file = NULL;
+		rc = open_random(out, path, err);
+	}
 	if (rc != ERR_IO || !n)
 		return rc;
 	folder = text_dup(path, n);
@@ -230,8 +292,10 @@ int out_close(struct out *out, struct err *err)
 
 	flush(out, true);
 	/* Synced before the rename, or a power cut could leave an empty file of the right name. */
-	if (out->path && !out->failure.code)
+	if (out->path && !out->failure.code) {
+		os_file_hand_over(out->file);
 		os_sync(out->file, &out->failure);
+	}
 	if (out->memory && out->memory->failed)
 		buf_check(out->memory, "the output", &out->failure);
 	rc = out->failure.code;
@@ -241,8 +305,7 @@ int out_close(struct out *out, struct err *err)
 		out_abandon(out);
 		return rc;
 	}
-	os_close(out->file);
-	out->file = NULL;
+	/* The lock is held until the file has its name. */
 	if (out->path)
 		rc = os_rename(buf_text(&out->tmp_path), out->path, err);
 	if (rc)

@@ -2,7 +2,10 @@
  * Where a command's data goes: a file that appears whole or not at all, standard output, or memory.
  *
  * Writes are buffered; errors are sticky and reported by out_close(), so exporters just write.
- * A file is written as "<path>.tmp" and renamed at the end; out_abandon() leaves nothing behind.
+ * A file is readable by its owner only: who typed the command, also under sudo. It is written as
+ * "<path>.tmp", always a new file that is never reached through a link, and renamed at the end;
+ * out_abandon() leaves nothing behind. What a killed program left at that name is removed; when
+ * something else stands there, the name gets a random number.
  */
 #pragma once
 

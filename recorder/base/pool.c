@@ -18,6 +18,7 @@ struct pool {
 	char name[16];
 	enum os_priority priority;
 	unsigned nthreads;                   /* wanted */
+	uint64_t stuck_ns;                   /* the owner's */
 
 	struct os_mutex *lock;               /* guards what follows */
 	struct os_cond *work, *changed;      /* a job to run; one is done, or a thread has ended */
@@ -175,6 +176,7 @@ int pool_new(const char *name, unsigned nthreads, enum os_priority priority, str
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	p->nthreads = nthreads;
 	p->priority = priority;
+	p->stuck_ns = POOL_STUCK_NS;
 	p->users = 1;
 	p->lock = os_mutex_new();
 	p->work = os_cond_new();
@@ -195,6 +197,11 @@ int pool_new(const char *name, unsigned nthreads, enum os_priority priority, str
 	else
 		*out = p;
 	return rc;
+}
+
+void pool_set_stuck(struct pool *p, uint64_t stuck_ns)
+{
+	p->stuck_ns = stuck_ns;
 }
 
 void pool_free(struct pool *p)
@@ -253,7 +260,7 @@ const struct job *pool_look(struct pool *p, uint64_t now_ns)
 	before = p->noticed;
 	p->noticed = NULL;
 	for (w = p->workers; w; w = w->next) {
-		if (w->job && !w->left_behind && now_ns >= w->since_ns + POOL_STUCK_NS) {
+		if (w->job && !w->left_behind && now_ns >= w->since_ns + p->stuck_ns) {
 			w->left_behind = true;
 			p->working--;
 			p->stuck++;

@@ -2,9 +2,10 @@
  * A pool of threads for jobs that may hang: to open a file on a mount whose server is gone, or to
  * read from a process that is stuck in the kernel. The caller waits only as long as it wants to.
  *
- * A job that runs for longer than POOL_STUCK_NS is stuck: its thread is left behind and another one
- * takes over. At most POOL_STUCK_MAX threads are left behind at a time; while that many are, jobs
- * wait. A thread that comes back works again, or ends when others do its work.
+ * A job that runs for longer than POOL_STUCK_NS, or what its owner has set, is stuck: its thread is
+ * left behind and another one takes over. At most POOL_STUCK_MAX threads are left behind at a time;
+ * while that many are, jobs wait. A thread that comes back works again, or ends when others do its
+ * work.
  *
  * One thread, the owner, calls these functions. What run() uses belongs to the job: a job that is
  * stuck may outlive the pool, its owner and whatever they borrowed.
@@ -39,6 +40,8 @@ struct job {
  */
 int pool_new(const char *name, unsigned nthreads, enum os_priority priority, struct pool **out,
 	     struct err *err);
+/* For short jobs that others wait for: one is stuck after stuck_ns already. */
+void pool_set_stuck(struct pool *p, uint64_t stuck_ns);
 /*
  * Ends its threads and drops the jobs that have not begun. Waits at most POOL_STUCK_NS for those
  * that have. NULL allowed.

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 
 #include <string.h>
@@ -71,6 +72,40 @@ uint32_t utf16_next(const uint8_t *units, size_t nunits, size_t *i)
 	return 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 }
 
+static uint32_t decode(const unsigned char *s, size_t len)
+{
+	uint32_t c = len == 2 ? s[0] & 0x1fu : len == 3 ? s[0] & 0xfu : s[0] & 7u;
+	size_t i;
+
+	for (i = 1; i < len; i++)
+		c = c << 6 | (s[i] & 0x3fu);
+	return c;
+}
+
+/* DerivedGeneralCategory.txt of Unicode 15, Cf and Zl, Zp. */
+uint32_t utf8_unseen(const char *at, size_t len)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0xad, 0xad}, {0x61c, 0x61c}, {0x180e, 0x180e}, {0x200b, 0x200f},
+		{0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb},
+		{0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe007f},
+	};
+	uint32_t c = len > 1 ? decode((const unsigned char *)at, len) : 0;
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(ranges) && c >= ranges[i].first; i++)
+		if (c <= ranges[i].last)
+			return c;
+	return 0;
+}
+
+void utf8_put_unseen(struct buf *out, uint32_t c)
+{
+	buf_printf(out, "\\u{%04x}", (unsigned)c);
+}
+
 /* C0, DEL, and C1 (U+0080 to U+009F), which terminals obey too. */
 static bool is_control(const char *at, size_t len)
 {
@@ -99,8 +134,10 @@ void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_byte
 	text += plain;
 	while (text < end) {
 		size_t len = utf8_char(text, end);
+		uint32_t unseen = utf8_unseen(text, len);
+		size_t shown = unseen ? sizeof("\\u{e007f}") - 1 : len ? len : 3;
 
-		if (out->len - start + (len ? len : 3) > max_bytes) {
+		if (out->len - start + shown > max_bytes) {
 			buf_puts(out, "\xe2\x80\xa6");
 			return;
 		}
@@ -109,7 +146,9 @@ void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_byte
 			text++;
 			continue;
 		}
-		if (is_control(text, len))
+		if (unseen)
+			utf8_put_unseen(out, unseen);
+		else if (is_control(text, len))
 			buf_putc(out, ' ');
 		else
 			buf_put(out, text, len);

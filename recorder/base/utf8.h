@@ -18,7 +18,17 @@ size_t utf8_encode(uint32_t c, char out[4]);
 uint32_t utf16_next(const uint8_t *units, size_t nunits, size_t *i);
 
 /*
- * Append text with control characters as a space and invalid bytes as U+FFFD, cut at max_bytes
- * with an ellipsis. The rule for every name in an export.
+ * The code point of the valid character of len bytes at `at` if nobody sees it, though it changes
+ * how the rest is read: directions of writing, joiners, soft hyphens, tags (Unicode's category Cf
+ * but the Arabic signs that are seen, and U+2028, U+2029). 0 = a character like any other.
+ */
+uint32_t utf8_unseen(const char *at, size_t len);
+
+/* Such a character as people see it: "\u{202e}". */
+void utf8_put_unseen(struct buf *out, uint32_t c);
+
+/*
+ * Append text with control characters as a space, unseen ones as "\u{202e}" and invalid bytes as
+ * U+FFFD, cut at max_bytes with an ellipsis. The rule for every name in an export.
  */
 void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_bytes);

@@ -210,7 +210,7 @@ static int feed_incident(struct run *r, const struct incident *in, struct thread
 			 struct err *err)
 {
 	struct known_names *names = NULL;
-	char where[40];
+	char where[INCIDENT_TITLE_BYTES];
 	struct event e;
 	uint32_t i;
 	int rc = known_names_new(&names, err);
@@ -223,7 +223,10 @@ static int feed_incident(struct run *r, const struct incident *in, struct thread
 	}
 	if (!rc)
 		rc = backtest_end(&r->test, in->head.t1_ns, err);
-	snprintf(where, sizeof(where), "incident %" PRId64, in->head.id);
+	if (in->head.id)
+		snprintf(where, sizeof(where), "incident %" PRId64, in->head.id);
+	else
+		snprintf(where, sizeof(where), "the history");
 	for (i = 0; !rc && i < r->ntriggers && (!i || !r->sweep.n); i++)
 		known_names_explain(names, r->triggers[i], where, &r->doubts);
 	known_names_free(names);

@@ -18,9 +18,9 @@
 #include "base/fit.h"
 #include "base/os.h"
 #include "base/utf8.h"
+#include "model/process_filter.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
-#include "triggers/process_filter.h"
 #include "triggers/request.h"
 
 #include <math.h>
@@ -46,6 +46,7 @@ struct finding {
 	const char *text;
 	const struct counter_value *value;   /* NULL = none */
 	double limit;                        /* NaN = none */
+	uint32_t line;                       /* of the conf file that says so; 0 = none */
 };
 
 static void put_value(struct buf *out, const struct counter_value *v)
@@ -82,16 +83,22 @@ static void put_finding(struct check *c, const struct finding *f)
 }
 
 /* A finding that makes check fail when rc says so; *why is its text then. */
-static void put_verdict(struct check *c, struct finding *f, int rc, const struct err *why)
+static void put_verdict(struct check *c, struct finding *f, int rc, struct err *why)
 {
+	struct err *first = c->wrong ? NULL : &c->first_wrong;
+
 	if (rc) {
+		c->wrong++;
 		f->verdict = "wrong";
 		f->text = why->text;
 		f->value = NULL;
-		if (!c->wrong++)
-			c->first_wrong = *why;
-		if (c->wrong == 1 && !strstr(why->text, f->name))
-			err_prefix(&c->first_wrong, "'%.100s'", f->name);
+		if (first)
+			*first = *why;
+		if (first && !strstr(why->text, f->name))
+			err_prefix(first, "'%.100s'", f->name);
+		if (first)
+			options_at_line(c->o, f->line, first);
+		options_at_line(c->o, f->line, why);
 	}
 	put_finding(c, f);
 }
@@ -152,7 +159,8 @@ static void check_settings(struct check *c)
 			   origin_text(origin));
 		rc = strcmp(info->name, "stack-kb") == 0 ? cmd_check_stack_kb(c->o, &why) : 0;
 		put_verdict(c, &(struct finding){"setting", info->name, "ok", buf_text(&text), NULL,
-						 NAN}, rc, &why);
+						 NAN, options_line(c->o, info->name)},
+			    rc, &why);
 	}
 	buf_free(&text);
 }
@@ -161,7 +169,7 @@ static void check_settings(struct check *c)
 
 static int check_store(struct check *c, struct err *err)
 {
-	struct finding f = {"store", NULL, "ok", NULL, NULL, NAN};
+	struct finding f = {"store", NULL, "ok", NULL, NULL, NAN, 0};
 	struct store *store = NULL;
 	struct buf path = {0};
 	char text[80], size[CMD_NUMBER_BYTES];
@@ -225,7 +233,7 @@ static void put_missing_logs(const struct needs *needs, struct buf *out)
 
 static void check_rule(struct check *c, const struct rule_spec *rule, struct needs *needs)
 {
-	struct finding f = {"rule", rule->spec, "ok", NULL, NULL, NAN};
+	struct finding f = {"rule", rule->spec, "ok", NULL, NULL, NAN, 0};
 	struct counter_value value = {.absent = true};
 	struct trigger_status status = {.limit = NAN};
 	struct trigger *t = NULL;
@@ -239,6 +247,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 		put_verdict(c, &f, rc, &why);
 		return;
 	}
+	f.line = rule->line;
 	trigger_status(t, &status);
 	rc = check_counters(c, needs, &value, &why);
 	put_presets(t, &text);
@@ -263,7 +272,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 /* Whose stacks are recorded. */
 static void check_record_process(struct check *c)
 {
-	struct finding f = {"process", c->o->capture.only_process, "ok", NULL, NULL, NAN};
+	struct finding f = {"process", c->o->capture.only_process, "ok", NULL, NULL, NAN, 0};
 	struct process_filter filter;
 	struct buf text = {0};
 
@@ -275,10 +284,11 @@ static void check_record_process(struct check *c)
 	buf_free(&text);
 }
 
-static void check_monitor(struct check *c, const char *spec, struct needs *needs)
+static void check_monitor(struct check *c, const char *spec, uint32_t line,
+			  struct needs *needs)
 {
 	struct counter_value value = {.absent = true};
-	struct finding f = {"monitor", spec, "ok", NULL, &value, NAN};
+	struct finding f = {"monitor", spec, "ok", NULL, &value, NAN, line};
 	struct err why = {0};
 	int rc;
 
@@ -286,6 +296,26 @@ static void check_monitor(struct check *c, const char *spec, struct needs *needs
 	rc = counter_monitor_parse(spec, needs, &why);
 	if (!rc)
 		rc = check_counters(c, needs, &value, &why);
+	put_verdict(c, &f, rc, &why);
+}
+
+/* What is recorded besides: --providers and its like. */
+static void check_asked(struct check *c, struct needs *needs)
+{
+	const struct capture *asked = &c->o->capture;
+	const char *what = asked->providers	 ? asked->providers
+			   : asked->only_providers ? asked->only_providers
+						   : asked->events;
+	struct finding f = {"events", what, "ok", NULL, NULL, NAN, 0};
+	struct err why = {0};
+	int rc;
+
+	if (!what || asked->file)
+		return;
+	memset(needs, 0, sizeof(*needs));
+	rc = cmd_runtime_needs(c->o, needs, &why);
+	if (!rc)
+		rc = cmd_check_live(&c->sources, needs, &why);
 	put_verdict(c, &f, rc, &why);
 }
 
@@ -299,12 +329,13 @@ static int check_rules(struct check *c, struct err *err)
 	for (i = 0; i < c->o->rules.n; i++)
 		check_rule(c, &c->o->rules.items[i], needs);
 	for (i = 0; i < c->o->monitors.n; i++)
-		check_monitor(c, c->o->monitors.items[i], needs);
+		check_monitor(c, c->o->monitors.items[i], c->o->monitors.lines[i], needs);
+	check_asked(c, needs);
 	if (!c->o->rules.n)
 		put_finding(c, &(struct finding){
 			"rule", "none", "note",
 			"collect would record until it is stopped, then write one incident", NULL,
-			NAN});
+			NAN, 0});
 	check_record_process(c);
 	free(needs);
 	return 0;
@@ -321,7 +352,7 @@ static void check_parts(struct check *c, const struct source_ops *source)
 	for (i = 0; source->part; i++, part.name = NULL) {
 		struct err why = {0};
 		int rc = source->part(i, &part, &why);
-		struct finding f = {"source", part.name, "ok", part.summary, NULL, NAN};
+		struct finding f = {"source", part.name, "ok", part.summary, NULL, NAN, 0};
 
 		if (!part.name)
 			return;
@@ -347,7 +378,7 @@ static void check_sources(struct check *c)
 
 	for (i = 0; c->sources.all[i]; i++) {
 		const struct source_ops *s = c->sources.all[i];
-		struct finding f = {"source", s->name, "ok", s->summary, NULL, NAN};
+		struct finding f = {"source", s->name, "ok", s->summary, NULL, NAN, 0};
 		struct err why = {0};
 
 		if (s->looks_at_others)
@@ -368,7 +399,7 @@ static void check_sources(struct check *c)
 		put_finding(c, &(struct finding){
 			"source", "none", "missing",
 			"this program has no live source on this system; incidents recorded "
-			"elsewhere can be listed, shown and exported", NULL, NAN});
+			"elsewhere can be listed, shown and exported", NULL, NAN, 0});
 }
 
 #define PLAN_NS (10 * NS_PER_SEC)
@@ -440,7 +471,7 @@ static int plan_needs(const struct options *o, struct needs *needs, struct err *
 	}
 	for (i = 0; !rc && i < o->monitors.n; i++)
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
-	return rc;
+	return rc ? rc : cmd_runtime_needs(o, needs, err);
 }
 
 /* Predict how far back the ring will reach, from ten seconds of the current load. */
@@ -480,7 +511,8 @@ static int check_plan(struct check *c, struct err *err)
 
 static void check_data_file(struct check *c)
 {
-	struct finding f = {"file", c->o->capture.data_file, "ok", NULL, NULL, NAN};
+	struct finding f = {"file", c->o->capture.data_file, "ok", NULL, NULL, NAN,
+			    options_line(c->o, "data-file")};
 	struct buf name = {0};
 	struct err err = {0};
 
@@ -488,13 +520,14 @@ static void check_data_file(struct check *c)
 		return;
 	data_file_first(c->o->capture.data_file, &name);
 	f.text = buf_text(&name);
-	put_verdict(c, &f, data_file_check(c->o->capture.data_file, &err), &err);
+	put_verdict(c, &f, cmd_check_data_file(c->o, &err), &err);
 	buf_free(&name);
 }
 
 static void check_stop_command(struct check *c)
 {
-	struct finding f = {"command", c->o->stop_command, "ok", NULL, NULL, NAN};
+	struct finding f = {"command", c->o->stop_command, "ok", NULL, NULL, NAN,
+			    options_line(c->o, "stop-command")};
 	struct command_line line = {0};
 	struct err why = {0};
 	int rc;

@@ -97,8 +97,8 @@ static void put_all(struct sheet *p, const struct survey *s, struct buf *heading
 	for (i = 0; i < SURVEY_CAUSES; i++)
 		put_cause(p, s, (enum survey_cause)i, heading);
 	if (s->looked_at < s->processes) {
-		buf_printf(heading, "%" PRIu32 " processes were not examined",
-			   s->processes - s->looked_at);
+		buf_printf(heading, "%" PRIu32 " %s not examined", s->processes - s->looked_at,
+			   s->processes - s->looked_at == 1 ? "process was" : "processes were");
 		if (*s->stuck_at)
 			buf_printf(&text, "reading %s takes too long: does its file system hang?",
 				   s->stuck_at);

@@ -14,14 +14,18 @@
 #include "triggers/trigger.h"
 
 int cmd_collect(const struct options *o, struct err *err);
+int cmd_run(const struct options *o, struct err *err);
 int cmd_service(const struct options *o, struct err *err);
 int cmd_control(const struct options *o, struct err *err);   /* status, snapshot, stop, abort */
 int cmd_list(const struct options *o, struct err *err);
+int cmd_history(const struct options *o, struct err *err);
 int cmd_show(const struct options *o, struct err *err);
 int cmd_report(const struct options *o, struct err *err);
 int cmd_export(const struct options *o, struct err *err);
 int cmd_diff(const struct options *o, struct err *err);
 int cmd_edit(const struct options *o, struct err *err);      /* delete, pin, unpin */
+int cmd_verify(const struct options *o, struct err *err);
+int cmd_salvage(const struct options *o, struct err *err);
 int cmd_events(const struct options *o, struct err *err);
 int cmd_counters(const struct options *o, struct err *err);
 int cmd_stacks(const struct options *o, struct err *err);
@@ -32,6 +36,18 @@ void cmd_complete(int n, char *const *words);
 
 /* The i-th help topic; false past the last one. Both texts are valid until the next call. */
 bool help_topic(unsigned i, const char **name, const char **summary);
+
+/* A command that ends with another program's exit code returns CMD_EXITS + that code. */
+#define CMD_EXITS 1000
+
+/* Record what somebody else begins and ends, for run; see struct engine_config. */
+struct cmd_recorded {
+	void (*begun)(void *ctx);
+	bool (*over)(void *ctx, struct buf *why);
+	void *ctx;
+};
+/* What collect does; of NULL = until it is told to end. Only warnings are logged of a program. */
+int cmd_record(const struct options *o, const struct cmd_recorded *of, struct err *err);
 
 /* ---- what the commands share: cli/common.c --------------------------------------------------- */
 
@@ -55,6 +71,36 @@ int cmd_store_open_at(const struct options *o, const char *path, enum store_mode
 
 /* Load one incident whole: --id, else the newest, with a note that says which. */
 int cmd_load(const struct options *o, struct incident *out, struct err *err);
+
+/* ---- windows of the history: cli/window.c ---------------------------------------------------- */
+
+struct cmd_window {
+	uint64_t from_ns, to_ns;             /* of the wall clock */
+};
+
+/* Whether --last, --at, or --from with a time ask for one. */
+bool cmd_window_asked(const struct options *o);
+/* Which. ERR_USAGE: the options contradict each other, or it ends before it begins. */
+int cmd_window(const struct options *o, struct cmd_window *out, struct err *err);
+/* Load it as an incident whose trigger is its beginning; a note says it in local time and UTC. */
+int cmd_load_window(const struct options *o, const struct cmd_window *w, struct incident *out,
+		    struct err *err);
+/* diff --against. */
+int cmd_against(const struct options *o, struct err *err);
+/*
+ * What is different in an incident from the same hour of other days, or from what was just before
+ * it, in lines; nothing where the history has neither, or nothing exceeds their spread.
+ */
+int cmd_put_changed(const struct options *o, const struct incident *in, struct buf *out);
+/* A moment of --from or --to as ns from this wall clock; OPTION_NO_TIME when it was not given. */
+int cmd_moment(const struct moment_option *m, uint64_t zero_wall_ns, uint64_t before_ns,
+	       int64_t *out, struct err *err);
+
+/*
+ * Look whether a recorder has ended without saying so, and make an incident of its last minutes.
+ * Quiet where nothing is to be done, or we may not write there.
+ */
+void cmd_settle_deaths(const char *store);
 
 /* The stream that --metric names; ERR_USAGE lists the names. */
 int cmd_stream(const struct options *o, enum stream *out, struct err *err);
@@ -135,6 +181,9 @@ int cmd_check_stack_kb(const struct options *o, struct err *err);
 
 /* Check that --process is a list of names and pids, even if no rule uses it. */
 int cmd_check_process(const struct options *o, struct err *err);
+
+/* Check --data-file; a word without the option must end like a file for incidents. */
+int cmd_check_data_file(const struct options *o, struct err *err);
 
 /* One line about each unused name of --rule and an unused --process; or "". */
 void cmd_unused_rules(const struct options *o, struct buf *out);

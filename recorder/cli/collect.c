@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "analysis/known_names.h"
 #include "model/memory_budget.h"
+#include "source/host/death.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
 #include "triggers/request.h"
@@ -26,6 +27,7 @@ struct collect {
 	struct cmd_sources sources;
 	struct engine_config engine;
 	struct memory_share memory;
+	char boot_id[DEATH_BOOT_BYTES], kills[DEATH_KILLS_BYTES];
 };
 
 static void collect_free(struct collect *c)
@@ -38,6 +40,24 @@ static void collect_free(struct collect *c)
 	command_line_free(&c->stop_command);
 	buf_free(&c->store_path);
 	log_close(c->engine.log);
+}
+
+/* Together the rules' needs are not met: the line of the first one whose own are not. */
+static int blame_rule(const struct collect *c, int rc, struct err *err)
+{
+	struct needs *needs = malloc(sizeof(*needs));        /* 100 KB: too much for a stack */
+	uint32_t i;
+
+	for (i = 0; needs && i < c->ntriggers; i++) {
+		memset(needs, 0, sizeof(*needs));
+		if (c->triggers[i]->ops->needs(c->triggers[i], needs, NULL) ||
+		    !cmd_check_live(&c->sources, needs, NULL))
+			continue;
+		options_at_line(c->options, c->options->rules.items[i].line, err);
+		break;
+	}
+	free(needs);
+	return rc;
 }
 
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
@@ -57,15 +77,47 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 		if (!rc)
 			c->ntriggers++;
 	}
-	for (i = 0; !rc && i < o->monitors.n; i++)
+	for (i = 0; !rc && i < o->monitors.n; i++) {
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
+		if (rc)
+			options_at_line(o, o->monitors.lines[i], err);
+	}
 	if (!rc)
 		rc = cmd_runtime_needs(o, needs, err);
 	if (rc)
 		return rc;
 	/* Check before a store is created. */
-	return o->capture.file ? cmd_check_file(o->capture.file, needs, err)
-			       : cmd_check_live(&c->sources, needs, err);
+	if (o->capture.file)
+		return cmd_check_file(o->capture.file, needs, err);
+	rc = cmd_check_live(&c->sources, needs, err);
+	return rc ? blame_rule(c, rc, err) : 0;
+}
+
+/* A user who may not record must not find a new store afterwards. */
+static int check_rights(const struct collect *c, struct err *err)
+{
+	struct source_config cfg = {.capture = c->options->capture};
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; !rc && c->sources.all[i]; i++) {
+		const struct source_ops *s = c->sources.all[i];
+
+		if (s->optional || !s->probe)
+			continue;
+		if (s->looks_at_others)
+			os_rights_raise();
+		rc = s->probe(&cfg, err);
+		os_rights_lower();
+	}
+	return rc;
+}
+
+static int open_log(const struct options *o, struct log **out, struct err *err)
+{
+	int rc = log_open(o->log_file, out, err);
+
+	return rc ? options_at_line(o, options_line(o, "log-file"), err) : 0;
 }
 
 static const char *how_often(const struct engine_config *e)
@@ -196,14 +248,18 @@ static void announce_recording(void *ctx)
 	else
 		buf_printf(&what, "%scounters, logs and processes, but no stacks,",
 			   e->capture.gc_collect_only ? "collections, " : "");
-	log_line(e->log, LOG_INFO, "recording %s into %.3g MB; an incident keeps %.0f s before and "
-		 "%.0f s after its trigger, in %s", buf_text(&what),
-		 (double)e->ring_bytes / 1048576, (double)e->capture.pre_ns / 1e9,
-		 (double)e->capture.post_ns / 1e9, e->store_path);
+	buf_printf(&what, " into %.3g MB; ", (double)e->ring_bytes / 1048576);
+	if (c->ntriggers)
+		buf_printf(&what, "an incident keeps %.0f s before and %.0f s after its trigger",
+			   (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9);
+	else
+		buf_puts(&what, "the last incident keeps what fits into it");
+	log_line(e->log, LOG_INFO, "recording %s, in %s", buf_text(&what), e->store_path);
 	buf_free(&what);
+	cmd_settle_deaths(e->store_path);
 }
 
-static void configure(const struct options *o, struct collect *c)
+static void configure(const struct options *o, struct collect *c, const struct cmd_recorded *of)
 {
 	struct engine_config *e = &c->engine;
 
@@ -229,6 +285,13 @@ static void configure(const struct options *o, struct collect *c)
 		e->rule_per_hour = o->max_per_hour;
 	if (!o->capture.file || options_origin(o, "max-per-day") != FROM_DEFAULT)
 		e->rule_per_day = o->max_per_day;
+	e->history_bytes = o->capture.file ? 0 : (uint64_t)o->history_mb << 20;
+	e->history_age_ns = (uint64_t)o->history_days * DAY_NS;
+	death_boot_id(c->boot_id);
+	death_kills(c->kills);
+	e->boot_id = c->boot_id;
+	e->kills = c->kills;
+	e->history_sync_ns = (uint64_t)o->history_sync_ns;
 	e->ring_bytes = (size_t)c->memory.ring_bytes;
 	e->pinned_bytes = (size_t)c->memory.pinned_bytes;
 	e->table_bytes = (size_t)c->memory.table_bytes;
@@ -238,6 +301,14 @@ static void configure(const struct options *o, struct collect *c)
 	e->ready = announce;
 	e->begun = e->live ? announce_recording : NULL;
 	e->ready_ctx = c;
+	if (!of)
+		return;
+	e->status_every_ns = 0;
+	e->ready = NULL;
+	e->begun = of->begun;
+	e->over = of->over;
+	e->ready_ctx = of->ctx;
+	log_least(e->log, LOG_WARN);
 }
 
 /* Log how near each rule came, so that the next limit is no guess, and where its events went. */
@@ -302,7 +373,8 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 	return 0;
 }
 
-static int record(struct collect *c, struct err *err)
+/* left_behind: set when threads may still use all that c has. */
+static int record(struct collect *c, bool *left_behind, struct err *err)
 {
 	const char *store = cmd_named_store(c->options);
 	char flooded[ENGINE_FLOODED_BYTES];
@@ -312,6 +384,7 @@ static int record(struct collect *c, struct err *err)
 	if (rc)
 		return rc;
 	rc = engine_run(&c->engine, &result, err);
+	*left_behind = result.left_behind;
 	os_signals_close();
 	if (!rc && c->engine.capture.file)
 		rc = file_outcome(c, &result, err);
@@ -335,28 +408,47 @@ static int record(struct collect *c, struct err *err)
 
 int cmd_collect(const struct options *o, struct err *err)
 {
-	struct collect c = {.options = o};
+	return cmd_record(o, NULL, err);
+}
+
+int cmd_record(const struct options *o, const struct cmd_recorded *of, struct err *err)
+{
+	struct collect *c = calloc(1, sizeof(*c));
+	bool left_behind = false;
 	int rc;
 
-	rc = cmd_sources(o, &c.sources, err);
+	if (!c)
+		return err_memory(err, "while starting");
+	c->options = o;
+	rc = cmd_sources(o, &c->sources, err);
 	if (!rc)
 		rc = cmd_check_stack_kb(o, err);
 	if (!rc)
-		rc = cmd_memory(o, &c.memory, err);
+		rc = cmd_memory(o, &c->memory, err);
 	if (!rc)
-		rc = open_rules(o, &c, err);
-	if (!rc && o->stop_command)
-		rc = command_line_parse(o->stop_command, &c.stop_command, err);
-	if (!rc && o->capture.data_file)
-		rc = data_file_check(o->capture.data_file, err);
-	if (!rc)
-		rc = cmd_store_path(o, STORE_RECORD, &c.store_path, err);
-	if (!rc)
-		rc = log_open(o->log_file, &c.engine.log, err);
-	if (!rc) {
-		configure(o, &c);
-		rc = record(&c, err);
+		rc = open_rules(o, c, err);
+	if (!rc && o->stop_command) {
+		rc = command_line_parse(o->stop_command, &c->stop_command, err);
+		if (rc)
+			options_at_line(o, options_line(o, "stop-command"), err);
 	}
-	collect_free(&c);
+	if (!rc)
+		rc = cmd_check_data_file(o, err);
+	if (!rc && !o->capture.file)
+		rc = check_rights(c, err);
+	if (!rc)
+		rc = cmd_store_path(o, STORE_RECORD, &c->store_path, err);
+	if (!rc)
+		rc = open_log(o, &c->engine.log, err);
+	if (!rc) {
+		configure(o, c, of);
+		rc = record(c, &left_behind, err);
+	}
+	if (left_behind) {
+		log_drain(c->engine.log);
+	} else {
+		collect_free(c);
+		free(c);
+	}
 	return rc;
 }

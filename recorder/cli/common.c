@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "engine/data_file.h"
 #include "engine/engine.h"
 #include "model/memory_budget.h"
 
@@ -45,6 +46,17 @@ int cmd_print(const struct buf *text, struct err *err)
 		return rc;
 	out_put(out, buf_text(text), text->len);
 	return out_close(out, err);
+}
+
+int cmd_check_data_file(const struct options *o, struct err *err)
+{
+	const char *name = o->capture.data_file;
+
+	if (name && o->bare_data_file && !data_file_has_suffix(name))
+		return err_set(err, ERR_USAGE, "unexpected word '%.100s': the name of a file for "
+			       "the incidents ends in .html, .folded or another format's suffix; "
+			       "--data-file %.100s takes any name", name, name);
+	return name ? data_file_check(name, err) : 0;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -94,7 +106,9 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err)
 {
 	struct os_file_info info;
 	struct buf dir = {0};
+	const char *env = os_env("RECORDER_STORE");
 	char owner[40] = "another user";
+	bool from_env;
 	int rc = os_path_info(path, &info, NULL);
 
 	if (rc) {
@@ -105,11 +119,12 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err)
 	if (!rc && info.uid != os_uid())
 		snprintf(owner, sizeof(owner), info.uid ? "user number %" PRIu32 : "root",
 			 info.uid);
+	/* sudo drops the environment, and root's store may be another one. */
+	from_env = env && *env && options_origin(o, "store") != FROM_ARGS;
 	return err_set(err, ERR_ACCESS,
-		       "%s belongs to %s and is closed to others; try: sudo recorder "
-		       "%s%s%s",
-		       path, owner, command_table[o->command].name,
-		       cmd_named_store(o) ? " --store " : "", cmd_named_store(o) ? path : "");
+		       "%s belongs to %s and is closed to others; run the same command with "
+		       "sudo%s%s", path, owner, from_env ? " and --store " : "",
+		       from_env ? env : "");
 }
 
 /* store_open() found nothing: is there no store, or may we not see it? */
@@ -173,9 +188,16 @@ static int which_incident(const struct options *o, struct store *store, int64_t 
 
 int cmd_load(const struct options *o, struct incident *out, struct err *err)
 {
+	struct cmd_window window;
 	struct store *store = NULL;
 	int64_t id = 0;
-	int rc = cmd_store_open(o, STORE_READ, &store, err);
+	int rc;
+
+	if (!o->ids.n && cmd_window_asked(o)) {
+		rc = cmd_window(o, &window, err);
+		return rc ? rc : cmd_load_window(o, &window, out, err);
+	}
+	rc = cmd_store_open(o, STORE_READ, &store, err);
 
 	if (!rc)
 		rc = which_incident(o, store, &id, err);
@@ -209,10 +231,21 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 {
 	struct incident_filter f = {
 		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
-		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
-		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME, .no_idle = o->no_idle,
+		.no_idle = o->no_idle,
 	};
+	uint64_t zero_ns = in->head.trigger_wall_ns;
+	/* Of a window they have chosen the window. */
+	bool all = !o->ids.n && cmd_window_asked(o);
+	struct moment_option none = {.ns = OPTION_NO_TIME};
+	int rc = cmd_moment(all ? &none : &o->from, zero_ns, 0, &f.from_ns, err);
 
+	f.has_from = f.from_ns != OPTION_NO_TIME;
+	if (!rc)
+		rc = cmd_moment(all ? &none : &o->to, zero_ns,
+				f.has_from ? zero_ns + (uint64_t)f.from_ns : 0, &f.to_ns, err);
+	if (rc)
+		return rc;
+	f.has_to = f.to_ns != OPTION_NO_TIME;
 	if (!f.process && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from && !f.has_to)
 		return 0;
 	return incident_filter(in, &f, err);

@@ -145,6 +145,7 @@ static void offer_operands(struct completion *c)
 		offer_incidents(c);
 		break;
 	case OPERAND_DATA_FILE:
+	case OPERAND_STORE:
 		buf_puts(&c->out, ":files\n");
 		break;
 	case OPERAND_PATTERN:

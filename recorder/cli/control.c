@@ -11,6 +11,9 @@
 
 #include "base/json.h"
 #include "base/os.h"
+#include "store/history.h"
+
+#include <inttypes.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -66,8 +69,10 @@ static int ask(const struct options *o, const char *question, struct buf *answer
 		rc = cmd_not_ours(o, buf_text(other.len ? &other : &store), err);
 	else if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, ERR_NOT_FOUND, "no recorder is running on %s; start one with "
-			     "'recorder collect', or name its store with --store",
-			     buf_text(&store));
+			     "'recorder collect%s%s'%s", buf_text(&store),
+			     cmd_named_store(o) ? " --store " : "",
+			     cmd_named_store(o) ? buf_text(&store) : "",
+			     cmd_named_store(o) ? "" : ", or name its store with --store");
 	buf_free(&other);
 	buf_free(&store);
 	return rc;
@@ -137,7 +142,10 @@ static void put_budget(struct sheet *p, struct json_value budget)
 	if (cpu < 0)
 		return;
 	sheet_label(p, "Budget");
-	buf_printf(&p->out, "%.2f %% of one CPU now", cpu);
+	if (cpu > 0)
+		buf_printf(&p->out, "%.2f %% of one CPU now", cpu);
+	else
+		buf_puts(&p->out, "not measured yet, the first 30 s do not count");
 	if (max_cpu > 0)
 		buf_printf(&p->out, ", %.4g %% at most", max_cpu);
 	if (max_mb > 0)
@@ -276,6 +284,25 @@ static void put_rules(struct sheet *p, struct json_value rules)
 	}
 }
 
+/* The history on disk. */
+static void put_disk_history(struct sheet *p, struct json_value status)
+{
+	double max = number(status, "disk_history_max_bytes");
+	double lost = number(status, "disk_history_lost_samples");
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], c[CMD_NUMBER_BYTES];
+
+	if (max <= 0)
+		return;
+	sheet_line(p, "On disk", SHEET_PLAIN, "%s of history in %s of %s, %s to be written",
+		   text_seconds(number(status, "disk_history_s"), a),
+		   text_bytes((uint64_t)number(status, "disk_history_bytes"), b),
+		   text_bytes((uint64_t)max, c), number(status, "disk_history_waiting_bytes") > 0
+							 ? "some seconds" : "nothing");
+	if (lost > 0)
+		sheet_line(p, "", SHEET_LOSS, "%s samples are missing in it: its disk was slow, "
+			   "full or gone", text_count((uint64_t)lost, a));
+}
+
 static void put_status(struct sheet *p, struct json_value status)
 {
 	double incidents = number(status, "incidents"), elapsed = number(status, "elapsed_s");
@@ -286,7 +313,8 @@ static void put_status(struct sheet *p, struct json_value status)
 	sheet_label(p, "State");
 	buf_printf(&p->out, "%s", state.len ? buf_text(&state) : "?");
 	if (elapsed >= 0)
-		buf_printf(&p->out, " for %s", text_seconds(elapsed, n));
+		buf_printf(&p->out, "%s %s", strcmp(buf_text(&state), "stopping") ? " for"
+			   : ", after", text_seconds(elapsed, n));
 	if (number(status, "pid") >= 0)
 		buf_printf(&p->out, ", process %.0f", number(status, "pid"));
 	buf_putc(&p->out, '\n');
@@ -305,6 +333,7 @@ static void put_status(struct sheet *p, struct json_value status)
 	put_limits(p, json_member(status, "limits"));
 	put_text(p, "Store", json_member(status, "store"));
 	put_use(p, "", number(status, "store_bytes"), number(status, "store_max_bytes"));
+	put_disk_history(p, status);
 	put_rules(p, json_member(status, "rules"));
 	buf_free(&state);
 }
@@ -357,10 +386,36 @@ static bool clear_left(void)
 	return all > 0;
 }
 
+/* A window of the past becomes an incident, whether a recorder runs or not. */
+static int snapshot_window(const struct options *o, struct err *err)
+{
+	struct history_keep keep = {.rule = "manual", .reason = o->reason};
+	struct cmd_window w = {0};
+	struct buf path = {0};
+	int64_t id = 0;
+	int rc = cmd_window(o, &w, err);
+
+	keep.from_ns = w.from_ns;
+	keep.to_ns = keep.trigger_ns = w.to_ns;
+	if (!keep.reason)
+		keep.reason = "kept from the history by `recorder snapshot`";
+	if (!rc)
+		rc = cmd_store_path(o, STORE_EDIT, &path, err);
+	if (!rc)
+		rc = history_keep(buf_text(&path), &keep, &id, err);
+	if (!rc)
+		cmd_note("incident %" PRId64 " is stored", id);
+	buf_free(&path);
+	return rc;
+}
+
 int cmd_control(const struct options *o, struct err *err)
 {
 	struct buf question = {0}, answer = {0};
 	int rc;
+
+	if (o->command == CMD_SNAPSHOT && cmd_window_asked(o))
+		return snapshot_window(o, err);
 
 	put_question(o, &question);
 	rc = buf_check(&question, "the question", err);

@@ -2,17 +2,21 @@
  * counters: list the counters that rules can name.
  */
 #include "cli/cmd.h"
+#include "cli/sheet.h"
 
+#include "base/fit.h"
 #include "source/source.h"
 
 int cmd_counters(const struct options *o, struct err *err)
 {
-	struct buf text = {0};
 	struct out *out = NULL;
 	unsigned i, nlists = 0;
+	struct sheet sheet;
 	int rc;
 
-	rc = out_to_buf(&text, &out, err);
+	sheet_init(&sheet, o);
+	sheet.columns = FIT_ALL;             /* a name is typed as it stands there */
+	rc = out_to_buf(&sheet.out, &out, err);
 	for (i = 0; !rc && live_sources[i]; i++) {
 		if (!live_sources[i]->list)
 			continue;
@@ -29,11 +33,11 @@ int cmd_counters(const struct options *o, struct err *err)
 	if (!rc && !nlists)
 		rc = err_set(err, ERR_UNSUPPORTED,
 			     "no source of counters is built into this program");
-	else if (!rc && !text.len)
+	else if (!rc && !sheet.out.len)
 		rc = err_set(err, ERR_NOT_FOUND, "no counter matches '%.200s'; 'recorder counters' "
 			     "lists all", o->pattern ? o->pattern : "");
 	if (!rc)
-		rc = cmd_print(&text, err);
-	buf_free(&text);
+		rc = sheet_print(&sheet, err);
+	sheet_free(&sheet);
 	return rc;
 }

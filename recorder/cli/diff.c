@@ -435,8 +435,11 @@ int cmd_diff(const struct options *o, struct err *err)
 	struct incident base = {0}, test = {0};
 	struct diff d = {0};
 	enum diff_normalize scale = DIFF_BY_DURATION;
-	int rc = check_request(o, &format, &opt.stream, &scale, err);
+	int rc;
 
+	if (o->against)
+		return cmd_against(o, err);
+	rc = check_request(o, &format, &opt.stream, &scale, err);
 	if (!rc)
 		rc = load(o, &base, &test, err);
 	if (!rc)

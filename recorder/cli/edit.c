@@ -17,8 +17,8 @@ int cmd_edit(const struct options *o, struct err *err)
 	int rc, first = 0;
 
 	if (!o->ids.n)
-		return err_set(err, ERR_USAGE, "which incident? %s takes --id N; 'recorder list' "
-			       "shows the numbers", command_table[o->command].name);
+		return err_set(err, ERR_USAGE, "which incident? 'recorder list' shows the numbers, "
+			       "and 'recorder %s 3' takes one", command_table[o->command].name);
 	rc = cmd_store_open(o, STORE_EDIT, &store, err);
 	/* A missing incident does not stop the others from being deleted. */
 	for (i = 0; !rc && i < o->ids.n && (!first || o->command == CMD_DELETE); i++) {

@@ -104,9 +104,15 @@ static int write_out(const struct options *o, const char *path, const struct exp
 		     const struct incident *in, enum stream stream, struct err *err)
 {
 	struct job job = {.e = e, .in = in};
+	struct buf changed = {0};
+	int rc;
 
 	options_of(o, path, stream, &job.options);
-	return cmd_write_output(o, path, e, write_job, &job, err);
+	if (strcmp(e->name, "html") == 0 && !cmd_put_changed(o, in, &changed) && changed.len)
+		job.options.changed = buf_text(&changed);
+	rc = cmd_write_output(o, path, e, write_job, &job, err);
+	buf_free(&changed);
+	return rc;
 }
 
 /* The first pass refuses what can be refused, the second writes. */

@@ -70,9 +70,13 @@ int cmd_list(const struct options *o, struct err *err)
 {
 	struct listing l = {.measures = true};
 	struct store *store = NULL;
+	struct buf path = {0};
 	int rc;
 
 	sheet_init(&l.sheet, o);
+	if (!cmd_store_path(o, STORE_READ, &path, NULL))
+		cmd_settle_deaths(buf_text(&path));
+	buf_free(&path);
 	rc = cmd_store_open(o, STORE_READ, &store, err);
 	if (!rc && !o->json)
 		rc = store_list(store, put_incident, &l, err);

@@ -280,13 +280,13 @@ static int put_tree_view(const struct view *v, bool calls, struct err *err)
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
-	char time[OS_TIME_TEXT_BYTES], n[CMD_NUMBER_BYTES];
+	char time[OS_TIME_TEXT_BYTES], n[CMD_NUMBER_BYTES], title[INCIDENT_TITLE_BYTES];
 	struct buf *out = &v->sheet->out;
 
 	if (v->sheet->json)
 		return;
 	os_time_text(h->trigger_wall_ns, time);
-	sheet_put(v->sheet, SHEET_HEAD, "Incident %" PRId64, h->id);
+	sheet_put(v->sheet, SHEET_HEAD, "%s", incident_title(h, title));
 	buf_puts(out, ": ");
 	put_clean(out, h->reason);
 	buf_printf(out, "\n%s on ", time);

@@ -10,13 +10,12 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/trace.h"
-#include "source/dotnet/list.h"
+#include "model/process_filter.h"
 #include "source/dotnet/running.h"
 #include "source/host/running.h"
 #include "source/source.h"
 #include "triggers/gc_duration.h"
 #include "triggers/log_message.h"
-#include "triggers/process_filter.h"
 #include "triggers/threshold.h"
 
 #include <ctype.h>
@@ -118,13 +117,15 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 	if (rc == ERR_USAGE && strncmp(err->text, "--", 2) != 0)
 		err_prefix(err, "--%s", rule->kind);
 	if (rc)
-		return rc;
+		return options_at_line(o, rule->line, err);
+	needs->assume_exists = o->assume_exists;
 	rc = kind->needs(t, needs, err);
-	if (rc)
+	if (rc) {
 		trigger_close(t);
-	else
-		*out = t;
-	return rc;
+		return options_at_line(o, rule->line, err);
+	}
+	*out = t;
+	return 0;
 }
 
 static void doubt_pids(const struct process_filter *f, struct buf *out)
@@ -300,21 +301,6 @@ static void doubt_off(const struct trigger *t, struct buf *out)
 			   out->len ? "; " : "", status.text);
 }
 
-/* Newer runtimes may have more events, but those come by number. */
-static void doubt_event(const struct trigger_wish *wish, struct buf *out)
-{
-	struct buf near = {0};
-
-	if (wish->provider && wish->event && text_same_fold(wish->provider, CLR_PROVIDER) &&
-	    !dotnet_list_knows(wish->event, &near))
-		buf_printf(out,
-			   "%sthe .NET runtime has no known event '%.100s'%s%s; 'recorder events "
-			   "%s' lists them",
-			   out->len ? "; " : "", wish->event, near.len ? "; the nearest are " : "",
-			   buf_text(&near), CLR_PROVIDER);
-	buf_free(&near);
-}
-
 void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 {
 	const struct trigger *part;
@@ -329,8 +315,6 @@ void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 		return;
 	doubt_pids(wish.processes, out);
 	doubt_names(wish.processes, out);
-	for (i = 0; t->ops->wish(t, i, &wish); i++)
-		doubt_event(&wish, out);
 	doubt_dotnet(t, wish.processes, out);
 }
 

@@ -277,8 +277,9 @@ static int put_json(struct sheet *p, struct incident *in, const struct options *
 static void put_title(struct sheet *p, const struct incident_head *h)
 {
 	const char *pinned = h->pinned ? ", pinned" : "";
+	char title[INCIDENT_TITLE_BYTES];
 
-	sheet_put(p, SHEET_HEAD, "Incident %" PRId64, h->id);
+	sheet_put(p, SHEET_HEAD, "%s", incident_title(h, title));
 	if (h->state == INCIDENT_COMPLETE) {
 		buf_printf(&p->out, "%s\n", pinned);
 		return;
@@ -362,7 +363,24 @@ static void put_quality(struct sheet *p, const struct incident_head *h)
 	buf_puts(&p->out, items ? "\n" : "none\n");
 }
 
-static void put_head(struct sheet *p, const struct incident *in, const struct ledger *ledger)
+/* The first thing to say: what is different from other days. */
+static void put_changed(struct sheet *p, const struct options *o, const struct incident *in)
+{
+	struct buf changed = {0};
+	const char *at, *label = "Changed";
+	size_t n;
+
+	cmd_put_changed(o, in, &changed);
+	for (at = buf_text(&changed); *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		sheet_line(p, label, SHEET_HEAD, "%.*s", (int)n, at);
+		label = "";
+	}
+	buf_free(&changed);
+}
+
+static void put_head(struct sheet *p, const struct options *o, const struct incident *in,
+		     const struct ledger *ledger)
 {
 	const struct incident_head *h = &in->head;
 	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
@@ -370,6 +388,7 @@ static void put_head(struct sheet *p, const struct incident *in, const struct le
 
 	os_time_text(h->trigger_wall_ns, time);
 	put_title(p, h);
+	put_changed(p, o, in);
 	sheet_text_line(p, "Fired", h->reason);
 	sheet_text_line(p, "Rule", h->rule);
 	sheet_line(p, "When", SHEET_PLAIN, "%s on %s (%s)", time, h->host ? h->host : "?",
@@ -459,8 +478,6 @@ static void put_amount(const struct view *v, uint64_t n)
 /* Why a process has incomplete stacks and what to do about it, if known; else NULL. */
 static const char *stack_advice(const struct incident *in, const struct summary_process *s)
 {
-	const struct incident_process *process;
-
 	if (s->process == UINT32_MAX)
 		return NULL;
 	/* Only Linux copies stacks. */
@@ -468,12 +485,6 @@ static const char *stack_advice(const struct incident *in, const struct summary_
 	    !strncmp(in->head.host_text, "Linux", 5))
 		return "truncated: deeper than the copied part of a stack (32 KB unless --stack-kb "
 		       "says less)";
-	process = &in->processes[s->process];
-	if (2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) >= s->samples &&
-	    strcmp(process->name, "java") == 0 &&
-	    !strstr(process->cmdline, "-XX:+PreserveFramePointer"))
-		return "a JVM keeps no frame pointers unless started with "
-		       "-XX:+PreserveFramePointer";
 	return NULL;
 }
 
@@ -591,7 +602,7 @@ static int put_text(struct sheet *p, struct incident *in, const struct ledger *l
 	struct summary summary = {0};
 	int rc;
 
-	put_head(p, in, ledger);
+	put_head(p, o, in, ledger);
 	if (o->losses) {
 		losses_tables(ledger, p);
 		return 0;

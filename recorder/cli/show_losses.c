@@ -26,11 +26,12 @@ void losses_line(const struct ledger *l, struct sheet *p)
 
 	if (!l->has_expected) {
 		sheet_line(p, "Expected", SHEET_PLAIN,
-			  "unknown: this source does not report how busy the CPUs were");
+			  "unknown: the window is too short, or this source does not report how "
+			  "busy the CPUs were");
 		return;
 	}
 	sheet_label(p, "Expected");
-	buf_printf(&p->out, "%s samples; %s of them recorded, %s lost, %s %s (%.1f %%)",
+	buf_printf(&p->out, "%s samples; %s recorded, %s lost, %s %s (%.1f %%)",
 		   text_count((uint64_t)(n->expected + 0.5), a),
 		   text_count(n->recorded - n->uncovered, b), text_count(lost_samples(n), c),
 		   text_count((uint64_t)(fabs(unexplained) + 0.5), d),

@@ -7,7 +7,7 @@
 #include "cli/sheet.h"
 #include "model/ledger.h"
 
-/* The line "Expected": "950 samples; 928 of them recorded, 0 lost, 22 unexplained (2.3 %)". */
+/* The line "Expected": "950 samples; 928 recorded, 0 lost, 22 unexplained (2.3 %)". */
 void losses_line(const struct ledger *l, struct sheet *p);
 
 /* For people: what the columns mean, one row per CPU, one per second. */

@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "source/list/asked.h"
 
 #include <string.h>
 
@@ -39,25 +40,53 @@ static const struct source_ops *of_stacks(const char *name)
 	return NULL;
 }
 
-static const char *session_option(const struct options *o)
+/* The first option that names events to record; NULL = none. */
+static const char *events_option(const struct options *o)
 {
 	return o->capture.providers	   ? "providers"
 	       : o->capture.only_providers ? "only-providers"
+	       : o->capture.events	   ? "event"
 	       : o->capture.kernel_events  ? "kernel-events"
 	       : o->capture.clr_events	   ? "clr-events"
-				   : NULL;
+	       : o->capture.clr_event_level ? "clr-event-level"
+	       : o->capture.tpl_events	   ? "tpl-events"
+					    : NULL;
+}
+
+/* Whether this source of stacks records the events that options name. */
+static int check_events_option(const struct options *o, const struct source_ops *chosen,
+			       struct err *err)
+{
+	const char *option = events_option(o);
+	bool is_perf = chosen && strcmp(chosen->name, "perf") == 0;
+
+	if (!option || o->capture.file || (chosen && strcmp(chosen->name, "etw") == 0))
+		return 0;
+	if (is_perf && o->capture.kernel_events)
+		return err_set(err, ERR_USAGE,
+			       "--kernel-events needs an ETW session, on Windows: on Linux use "
+			       "--event kernel:KEYWORD, --providers SUBSYSTEM:TRACEPOINT or "
+			       "--thread-time");
+	if (is_perf)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--%s needs the source of stacks that has events: --source etw on Windows, "
+		       "--source perf on Linux", option);
 }
 
 int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *err)
 {
 	uint64_t keywords = (o->runtime_events ? CLR_GC | CLR_CONTENTION | CLR_EXCEPTION : 0) |
 			    (o->capture.gc_collect_only ? CLR_GC : 0);
+	int rc = 0;
 
 	needs->perf_maps = o->enable_perf_map;
-	if (!keywords || o->capture.file)
+	if (o->capture.file)
 		return 0;
-	return needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords, CLR_INFORMATIONAL,
-			      err);
+	if (keywords)
+		rc = needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords,
+				    CLR_INFORMATIONAL, err);
+	return rc ? rc : asked_needs(&o->capture, needs, err);
 }
 
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err)
@@ -72,10 +101,8 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 		chosen = NULL;
 	if (!chosen && !none && o->source && !o->capture.gc_collect_only)
 		return not_one_of(o->source, err);
-	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
-		return err_set(err, ERR_USAGE,
-			       "--%s needs an ETW session: on Windows, with --source etw",
-			       session_option(o));
+	if (check_events_option(o, chosen, err))
+		return ERR_USAGE;
 	if (capture_switches(&o->capture) && !o->capture.file && !chosen && of_stacks(NULL))
 		return err_set(err, ERR_USAGE,
 			       "--%s: context switches come with stacks, which --%s omits: use one "

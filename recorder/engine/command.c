@@ -59,8 +59,8 @@ static void export_main(void *ctx)
 		os_thread_priority(OS_PRIORITY_LOWEST);
 	else if (e->policy->in_background && !atomic_load(&e->merge_ended))
 		os_thread_priority(OS_PRIORITY_LOW);         /* nobody waits for the end */
-	x->rc = data_file_write(e->cfg->store_path, x->incident, e->capture->data_file, x->path,
-				&x->err);
+	x->rc = data_file_write(e->cfg->store_path, x->incident, e->capture->data_file,
+				&e->command_steps, x->path, &x->err);
 }
 
 /* On another thread, as its priority is low; the command inherits this thread's, which is not. */
@@ -68,8 +68,10 @@ static void write_data_file(struct engine *e, const struct command_job *job, str
 {
 	struct exporting x = {.engine = e, .incident = job->incident, .path = path};
 	struct os_thread *thread = NULL;
-	int rc = os_thread_start("export", export_main, &x, &thread, &x.err);
+	int rc;
 
+	ends_allow(e, "the data file", 0);
+	rc = os_thread_start("export", export_main, &x, &thread, &x.err);
 	os_thread_join(thread);
 	if (rc || x.rc)
 		log_line(e->log, LOG_WARN,
@@ -95,6 +97,7 @@ static void run_stop_command(struct engine *e, const struct command_job *job,
 	rc = command_line_expand(e->cfg->stop_command, &values, &line, &err);
 	if (!rc)
 		rc = command_line_environment(&values, &environment, &err);
+	ends_allow(e, "the stop command", e->capture->stop_command_timeout_ns);
 	if (!rc)
 		rc = os_run(line.args, environment.args, e->capture->stop_command_timeout_ns,
 			    &output, OUTPUT_MAX, &code, &err);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OVER_NS (10 * NS_PER_MS)             /* the most that config.over() is late */
 #define WAIT_NS NS_PER_SEC                   /* at most; every request wakes this thread */
 #define SECOND_STOP_NS (2 * NS_PER_SEC)      /* a second Ctrl-C within this aborts */
 #define SAME_STOP_NS (200 * NS_PER_MS)       /* sooner it is the same one: timeout(1) sends two */
@@ -27,7 +28,7 @@ static const char *phase_text(enum trigger_phase phase)
 		[TRIGGER_DISARMED] = "disarmed",
 		[TRIGGER_ARMED] = "armed",
 		[TRIGGER_HOLDING] = "holding",
-		[TRIGGER_DEAD] = "dead",
+		[TRIGGER_RESTING] = "resting",
 	};
 
 	return texts[phase];
@@ -36,7 +37,9 @@ static const char *phase_text(enum trigger_phase phase)
 struct snapshot {
 	struct status_view view;
 	struct ring_use ring;
-	char note[700];
+	char note[1700];
+	struct history_use past;
+	uint64_t past_waiting, past_dropped;
 	uint64_t store_bytes;
 	size_t held_bytes;
 	uint32_t stored;
@@ -54,7 +57,16 @@ static void read_status(struct engine *e, struct snapshot *s)
 	s->store_bytes = e->shared.store_bytes;
 	s->held_bytes = e->shared.held_bytes;
 	s->stored = e->shared.stored;
-	snprintf(s->note, sizeof(s->note), "%s", e->shared.store_note);
+	snprintf(s->note, sizeof(s->note), "%s%s%s", e->shared.store_note,
+		 e->shared.store_note[0] && e->shared.renewed[0] ? "; " : "", e->shared.renewed);
+	s->past = e->shared.past.use;
+	s->past_waiting = e->shared.past.bytes;
+	s->past_dropped = e->shared.past.dropped_samples;
+	used = strlen(s->note);
+	if (e->shared.past.note[0])
+		snprintf(s->note + used, sizeof(s->note) - used,
+			 "%sthe history is not written: %s", used ? "; " : "",
+			 e->shared.past.note);
 	os_mutex_unlock(e->shared.lock);
 	for (i = 0; i < e->feed.n; i++) {
 		feed_status(&e->feed.sources[i], &status);
@@ -81,8 +93,8 @@ static void log_status(struct engine *e)
 	read_status(e, &s);
 	os_mutex_lock(e->shared.lock);
 	for (i = 0; i < e->cfg->ntriggers; i++)
-		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec,
-			   e->shared.rules[i].status.text);
+		buf_printf(&rules, "; %s: %s%s", e->cfg->triggers[i]->spec,
+			   e->shared.rules[i].status.text, e->shared.rules[i].interval);
 	os_mutex_unlock(e->shared.lock);
 	log_line(e->log, LOG_INFO,
 		 "%.0f s: %llu samples, %llu lost%s, %.0f s of history in %.1f of %.0f MB%s",
@@ -260,6 +272,14 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_uint(j, "held_bytes", s.held_bytes);
 	json_key_uint(j, "held_max_bytes", e->cfg->pinned_bytes);
 	json_key_uint(j, "store_bytes", s.store_bytes);
+	json_key_uint(j, "disk_history_bytes", s.past.bytes);
+	json_key_uint(j, "disk_history_max_bytes", e->cfg->history_bytes);
+	json_key_uint(j, "disk_history_files", s.past.files);
+	json_key_num(j, "disk_history_s", s.past.oldest_wall_ns && os_wall_ns() >
+		     s.past.oldest_wall_ns
+			     ? (double)(os_wall_ns() - s.past.oldest_wall_ns) / 1e9 : 0);
+	json_key_uint(j, "disk_history_waiting_bytes", s.past_waiting);
+	json_key_uint(j, "disk_history_lost_samples", s.past_dropped);
 	json_key_uint(j, "store_max_bytes", e->cfg->store_limits.max_bytes);
 	put_sources(e, j);
 	put_tables(e, j);
@@ -409,6 +429,8 @@ static void wait_for_work(struct engine *e, struct os_ipc *ipc, uint64_t next_st
 {
 	uint64_t now = os_now_ns(), wait_ns = WAIT_NS;
 
+	if (e->cfg->over)
+		wait_ns = OVER_NS;
 	if (e->cfg->status_every_ns && next_status_ns < now + wait_ns)
 		wait_ns = next_status_ns > now ? next_status_ns - now : 0;
 	os_wake_wait(e->wake_control, ipc, e->cfg->listen, wait_ns);
@@ -424,12 +446,26 @@ static void report_begun(struct engine *e, bool *reported)
 		e->cfg->begun(e->cfg->ready_ctx);
 }
 
-int engine_control(struct engine *e)
+/* Stop once, when what is recorded has ended. */
+static void look_for_end(struct engine *e, bool *over)
+{
+	struct buf why = {0};
+
+	if (*over || !e->cfg->over || !atomic_load(&e->begun))
+		return;
+	*over = e->cfg->over(e->cfg->ready_ctx, &why);
+	if (*over)
+		engine_stop(e, STOP_ASKED, buf_text(&why));
+	buf_free(&why);
+}
+
+int engine_control(struct engine *e, struct err *err)
 {
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
 	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
-	bool begun_reported = false, failure_logged = false;
+	bool begun_reported = false, failure_logged = false, over = false;
+	struct standstill store = {0};
 	struct err why;
 	int rc = 0;
 
@@ -441,9 +477,10 @@ int engine_control(struct engine *e)
 	}
 	log_wakes(e->log, e->wake_control);
 	os_wake(e->wake_control);            /* for lines that are queued already */
-	while (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended)) {
+	while (!rc && (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended))) {
 		wait_for_work(e, ipc, next_status_ns);
 		report_begun(e, &begun_reported);
+		look_for_end(e, &over);
 		answer_call(e, ipc, &failure_logged);
 		if (e->cfg->listen)
 			take_signals(e, &stopped_at_ns);
@@ -452,12 +489,14 @@ int engine_control(struct engine *e)
 			next_status_ns += e->cfg->status_every_ns;
 			log_status(e);
 		}
+		rc = ends_without_store(e, &store, err);
 	}
+	e->left_behind = rc != 0;
 	log_wakes(e->log, NULL);
 	os_ipc_close(ipc);
 	buf_free(&path);
 	os_mutex_lock(e->shared.lock);
-	if (e->shared.aborted)
+	if (!rc && e->shared.aborted)
 		rc = ERR_STOPPED;
 	os_mutex_unlock(e->shared.lock);
 	return rc;

@@ -6,6 +6,7 @@
 #include "store/store.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define DEFAULT_FORMAT "perfview-xml-zip"
@@ -15,6 +16,12 @@ struct parts {
 	const char *suffix;
 	size_t base_len;                     /* of the name, without the suffix */
 };
+
+bool data_file_has_suffix(const char *name)
+{
+	return exporter_by_path(name) || text_ends_fold(name, ".etl") ||
+	       text_ends_fold(name, ".etl.zip");
+}
 
 static void split_name(const char *name, struct parts *out)
 {
@@ -82,8 +89,16 @@ int data_file_check(const char *name, struct err *err)
 	return rc;
 }
 
+static void count_progress(void *ctx)
+{
+	_Atomic uint64_t *progress = ctx;
+
+	if (progress)
+		atomic_fetch_add(progress, 1);
+}
+
 static int write_file(const struct incident *in, const struct parts *p, const char *path,
-		      struct err *err)
+		      _Atomic uint64_t *progress, struct err *err)
 {
 	struct export_options options = {.stream = STREAM_CPU, .annotate = true, .ids = true,
 					 .top = 10, .file_name = os_base_name(path)};
@@ -92,6 +107,7 @@ static int write_file(const struct incident *in, const struct parts *p, const ch
 
 	if (rc)
 		return rc;
+	out_watch(out, count_progress, progress);
 	rc = p->exporter->write(in, &options, out, err);
 	if (rc) {
 		out_abandon(out);
@@ -100,8 +116,8 @@ static int write_file(const struct incident *in, const struct parts *p, const ch
 	return out_close(out, err);
 }
 
-static int write_free(const struct incident *in, const char *name, struct buf *path,
-		      struct err *err)
+static int write_free(const struct incident *in, const char *name, _Atomic uint64_t *progress,
+		      struct buf *path, struct err *err)
 {
 	struct parts p;
 	uint32_t number;
@@ -115,7 +131,7 @@ static int write_free(const struct incident *in, const char *name, struct buf *p
 			return rc;
 		if (os_exists(buf_text(path)))
 			continue;
-		rc = write_file(in, &p, buf_text(path), err);
+		rc = write_file(in, &p, buf_text(path), progress, err);
 		if (rc != ERR_EXISTS)        /* another program took this name meanwhile */
 			return rc;
 	}
@@ -123,8 +139,8 @@ static int write_free(const struct incident *in, const char *name, struct buf *p
 		       DATA_FILES_MAX, name);
 }
 
-int data_file_write(const char *store_path, int64_t incident, const char *name, struct buf *path,
-		    struct err *err)
+int data_file_write(const char *store_path, int64_t incident, const char *name,
+		    _Atomic uint64_t *progress, struct buf *path, struct err *err)
 {
 	struct store *store = NULL;
 	struct incident in = {0};
@@ -132,11 +148,13 @@ int data_file_write(const char *store_path, int64_t incident, const char *name, 
 
 	buf_reset(path);
 	if (!rc)
+		store_set_progress(store, progress);
+	if (!rc)
 		rc = store_load(store, incident, &in, err);
 	if (!rc)
 		rc = incident_whole(&in, err);
 	if (!rc)
-		rc = write_free(&in, name, path, err);
+		rc = write_free(&in, name, progress, path, err);
 	if (rc)
 		buf_reset(path);
 	incident_free(&in);

@@ -12,9 +12,13 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DATA_FILES_MAX 100000u
+
+/* Whether the name ends as a file for incidents does: a format's suffix, or .etl, .etl.zip. */
+bool data_file_has_suffix(const char *name);
 
 /* Whether files of this name can be made: ERR_USAGE for a directory, or a file in a missing one. */
 int data_file_check(const char *name, struct err *err);
@@ -26,8 +30,9 @@ void data_file_first(const char *name, struct buf *out);
  * Export one incident of a store. Any thread; opens the store for itself. It takes as much time and
  * memory as `recorder export`.
  *
+ * progress grows while it goes on; NULL = nobody looks
  * path     the file that was written; empty after a failure
  * returns  0; errors of the store and of writing; ERR_LIMIT when DATA_FILES_MAX are there
  */
-int data_file_write(const char *store_path, int64_t incident, const char *name, struct buf *path,
-		    struct err *err);
+int data_file_write(const char *store_path, int64_t incident, const char *name,
+		    _Atomic uint64_t *progress, struct buf *path, struct err *err);

@@ -159,6 +159,14 @@ bool dedup_repeats(struct engine *e, struct pending *p)
 	return p->repeats;
 }
 
+void dedup_forget(struct dedup *d)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->n; i++)
+		d->all[i].incident = 0;
+}
+
 void dedup_free(struct dedup *d)
 {
 	while (d->n)

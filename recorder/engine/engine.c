@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAST_WAIT_NS (10 * NS_PER_SEC)
 #define OWN_QUEUE_BYTES ((size_t)512 << 10)  /* all evicted_put() rows of three firings */
 
 void engine_stop(struct engine *e, enum engine_stop how, const char *reason)
@@ -28,10 +29,11 @@ static int open_shared(struct engine *e, struct err *err)
 	s->wake_writer = os_cond_new();
 	s->wake_merge = os_cond_new();
 	s->wake_command = os_cond_new();
+	s->wake_past = os_cond_new();
 	e->wake_control = os_wake_new();
 	s->rules = calloc(e->cfg->ntriggers + 1u, sizeof(*s->rules));
-	if (!s->lock || !s->wake_writer || !s->wake_merge || !s->wake_command || !e->wake_control ||
-	    !s->rules)
+	if (!s->lock || !s->wake_writer || !s->wake_merge || !s->wake_command || !s->wake_past ||
+	    !e->wake_control || !s->rules)
 		return err_memory(err, "while starting");
 	return 0;
 }
@@ -43,6 +45,7 @@ static void close_shared(struct engine *e)
 	os_cond_free(s->wake_writer);
 	os_cond_free(s->wake_merge);
 	os_cond_free(s->wake_command);
+	os_cond_free(s->wake_past);
 	os_wake_free(e->wake_control);
 	os_mutex_free(s->lock);
 	free(s->rules);
@@ -105,9 +108,11 @@ static int open_parts(struct engine *e, struct err *err)
 	os_host_text(e->host_text, sizeof(e->host_text));
 	rc = open_shared(e, err);
 	if (!rc)
-		rc = store_open(cfg->store_path, STORE_RECORD, &e->writer.store, err);
-	if (!rc)
+		rc = engine_open_store(e, err);
+	if (!rc) {
+		e->shared.store_bytes = store_bytes(e->writer.store);
 		rc = rules_open(e, err);
+	}
 	if (!rc)
 		open_symbol_disk(e);
 	if (!rc)
@@ -125,6 +130,8 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!rc && !(e->merge.own = queue_new(OWN_QUEUE_BYTES)))
 		rc = err_memory(err, "while starting");
 	if (!rc)
+		rc = past_open(e, err);
+	if (!rc)
 		rc = open_sources(e, err);
 	if (rc)
 		return rc;
@@ -139,6 +146,7 @@ static void close_parts(struct engine *e)
 	dedup_free(&e->dedup);
 	symbol_disk_close(e->symbol_env.disk);
 	segment_builder_free(e->merge.builder);
+	past_close(e);
 	queue_free(e->merge.own);
 	ring_free(e->ring);
 	free(e->merge.evicted.items);
@@ -159,13 +167,15 @@ static int start_threads(struct engine *e, struct os_thread **merge, struct err 
 	rc = feed_start(&e->feed, err);
 	if (!rc)
 		rc = os_thread_start("writer", writer_main, e, &e->writer_thread, err);
+	if (!rc && e->merge.past_builder)
+		rc = os_thread_start("history", past_main, e, &e->past_thread, err);
 	if (!rc)
 		rc = os_thread_start("merge", merge_main, e, merge, err);
 	if (!rc)
 		return 0;
 	feed_stop(&e->feed);
 	os_mutex_lock(e->shared.lock);
-	e->shared.merge_done = true;
+	e->shared.merge_done = e->shared.past.done = true;
 	os_mutex_unlock(e->shared.lock);
 	return rc;
 }
@@ -193,14 +203,40 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 	return rc;
 }
 
+/* A history that hangs does not keep a run from ending: what is not synced in this time is lost. */
+static void join_past(struct engine *e)
+{
+	if (!e->past_thread || os_thread_join_within(e->past_thread, PAST_WAIT_NS))
+		return;
+	log_line(e->log, LOG_ERROR, "the history does not answer: its last seconds are lost");
+	os_thread_leave(e->past_thread);
+	e->left_behind = true;
+}
+
+/* The writer hangs. The merge thread may wait for it, and the sources for the merge thread. */
+static void leave_threads(struct engine *e, struct os_thread *merge)
+{
+	os_thread_leave(e->writer_thread);
+	if (e->past_thread)
+		os_thread_leave(e->past_thread);
+	if (!atomic_load(&e->merge_ended)) {
+		os_thread_leave(merge);
+		return;
+	}
+	feed_join(&e->feed);
+	os_thread_join(merge);
+}
+
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
 	struct os_thread *merge = NULL, *command = NULL;
-	int rc;
+	int rc, command_rc;
 
 	memset(result, 0, sizeof(*result));
 	os_keep_memory_tight();
+	if (cfg->live)
+		os_raise_file_limit();
 	if (!e)
 		return err_memory(err, "while starting");
 	e->cfg = cfg;
@@ -216,17 +252,23 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	if (!rc)
 		rc = start_threads(e, &merge, err);
 	if (!rc)
-		rc = engine_control(e);
+		rc = engine_control(e, err);
+	if (e->left_behind) {
+		leave_threads(e, merge);
+		outcome(e, result, rc, err);
+		result->left_behind = true;
+		return rc;                   /* such threads may come back, and use all of it */
+	}
 	feed_join(&e->feed);
 	os_thread_join(merge);
 	os_thread_join(e->writer_thread);
-	if (command)
-		command_end(e);
-	os_thread_join(command);
-	rc = outcome(e, result, rc, err);
-	if (feed_hangs(&e->feed) || !symbols_close(e->symbols)) {
+	join_past(e);
+	command_rc = ends_with_command(e, command, rc ? NULL : err);
+	rc = outcome(e, result, rc ? rc : command_rc, err);
+	if (e->left_behind || feed_hangs(&e->feed) || !symbols_close(e->symbols)) {
 		/* It ends soon; such a thread may still come back and touch the rest. */
 		store_close(e->writer.store);
+		result->left_behind = true;
 		return rc;
 	}
 	close_parts(e);

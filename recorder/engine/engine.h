@@ -44,20 +44,27 @@ struct engine_config {
 	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = as usual */
 	struct needs needs;                          /* of the triggers and monitors, merged */
 
+	uint64_t history_bytes, history_age_ns;      /* on disk; 0 bytes = none */
+	uint64_t history_sync_ns;                    /* between two rounds; 0 = as usual */
+	const char *boot_id, *kills;                 /* noted in it; see store/history.h */
 	size_t ring_bytes, pinned_bytes;
 	size_t table_bytes, symbol_bytes;            /* caches, where budget.max_rss_bytes is set */
 	bool listen;                                 /* signals and <store>.ctl */
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
 	void (*ready)(void *ctx);                    /* called when everything is open; or NULL */
 	void (*begun)(void *ctx);                    /* every source delivers now; or NULL */
-	void *ready_ctx;
+	/* Has what is recorded ended? Every 10 ms. why: the incident's reason. NULL = never. */
+	bool (*over)(void *ctx, struct buf *why);
+	void *ready_ctx;                             /* of these three */
 	uint64_t status_every_ns;                    /* 0 = never */
+	uint64_t store_wait_ns;         /* at the end, for a store that hangs; 0 = as usual */
 };
 
 struct engine_result {
 	uint32_t stored, failed;                     /* incidents */
 	uint32_t firings;                            /* of rules */
 	bool interrupted;                            /* somebody ended the run before its time */
+	bool left_behind;            /* threads hang and may come back: the program must end now */
 	uint64_t samples;
 	uint64_t lost;                               /* all kinds except LOSS_FLOOD */
 	uint64_t flooded;                            /* LOSS_FLOOD */
@@ -70,8 +77,10 @@ struct engine_result {
  * Record until the number of incidents is reached, the time is over, or somebody says stop.
  *
  * returns  0; ERR_STOPPED: aborted, so that something was not stored; ERR_BUSY: another recorder
- *          uses the store; an error of a source or the store; ERR_IO: an incident was not stored
- * threads  the caller becomes the control thread; ends every thread that it starts
+ *          uses the store; an error of a source or the store; ERR_IO: an incident was not stored,
+ *          or what follows it did not end
+ * threads  the caller becomes the control thread; ends every thread that it starts, except for
+ *          those that hang: then the program must end soon, as they still use cfg
  */
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err);
 

@@ -15,6 +15,7 @@
 #include "model/incident.h"
 #include "model/memory_budget.h"
 #include "model/ring.h"
+#include "store/history.h"
 #include "symbol/disk.h"
 #include "symbol/symbol.h"
 
@@ -44,13 +45,14 @@ struct status_view {
 	uint64_t oldest_ns;                  /* start of what is held */
 	struct budget budget;
 	uint32_t firings;
-	char stalled[300];                   /* which source hangs, and what it waits for; "" */
+	char stalled[SYMBOLS_NEWS_BYTES];    /* what hangs, and what it waits for; "" */
 };
 
 /* The same of one rule. */
 struct rule_view {
 	struct trigger_status status;
 	uint64_t fired, held_back, nearest_ago_ns;
+	char interval[100];                  /* average and maximum of the last 10 s; "" = none */
 	char state[TRIGGER_STATE_MAX];       /* to be stored by the writer */
 	uint32_t nstate;                     /* bytes of it; 0 = nothing new */
 };
@@ -87,7 +89,7 @@ struct pending {
 
 struct shared {
 	struct os_mutex *lock;               /* guards what follows, and parts of struct pending */
-	struct os_cond *wake_writer, *wake_merge, *wake_command;
+	struct os_cond *wake_writer, *wake_merge, *wake_command, *wake_past;
 
 	struct pending *first_pending, *last_pending;        /* by firing */
 	uint32_t npending;
@@ -109,6 +111,18 @@ struct shared {
 	uint64_t store_bytes;
 	bool aborted;                        /* something was not stored because of an abort */
 	char store_note[300];                /* why storing does not go on; "" = it does */
+	char renewed[600];                   /* why a new store was made; "" = it was not */
+
+	struct past_queue {                  /* on its way to the history */
+		struct segment **items;      /* the oldest first */
+		uint32_t n, cap;
+		size_t bytes;
+		uint64_t dropped, dropped_samples;   /* segments that found no room */
+		bool done;                   /* no further one comes */
+		bool yield;                  /* the disk is too full for an incident */
+		char note[300];              /* why the history does not go on; "" = it does */
+		struct history_use use;
+	} past;
 };
 
 /* ---- the merge thread ------------------------------------------------------------------------ */
@@ -122,6 +136,7 @@ struct evicted_samples {                     /* a circle */
 struct merge {
 	/* what is recorded */
 	struct segment_builder *builder;     /* the open segment */
+	struct segment_builder *past_builder;        /* of the history; NULL = there is none */
 	struct queue *own;                   /* events about the recorder itself; see own.c */
 	struct evicted_samples evicted;
 	struct source_origin origin;         /* of a file */
@@ -129,6 +144,7 @@ struct merge {
 	/* moments of the recorder clock, which is the time of events */
 	bool started;                        /* start_ns is known */
 	uint64_t start_ns;
+	uint64_t begun_ns;                   /* every source delivers since then; 0 = not yet */
 	uint64_t now_ns;                     /* the last tick */
 	uint64_t last_ns;                    /* the newest event */
 	uint64_t next_tick_ns, next_tables_ns;
@@ -138,6 +154,7 @@ struct merge {
 	uint64_t events, samples, lost, late;
 	uint64_t flooded, flooded_reported;  /* events over a quota */
 	uint64_t refused_reported;           /* by the tables of processes and frames */
+	bool share_logged;                   /* that a user has too many code objects */
 	uint64_t queue_lost_reported[FEED_SOURCES_MAX];
 
 	/* windows: incident.c */
@@ -176,9 +193,16 @@ struct window_end {
 	bool partial;                        /* somebody ended the run before they were whole */
 };
 
+/* A firing that made an incident. */
+struct fired {
+	uint64_t time_ns;                    /* 0 = it was a repeat */
+	uint64_t process_start_ns;
+	uint32_t pid;                        /* 0 = no process's */
+};
+
 struct rule_state {
 	bool in_window;                      /* its own incident is in its post-window */
-	uint64_t *hour_ns;                   /* the last firings, a circle of rules.per_hour */
+	struct fired *last_fired;            /* a circle of rules.per_hour */
 	uint32_t fired;                      /* firings so far, less subtracted ones */
 	uint64_t last_ns;                    /* the last one */
 	uint64_t day_start_ns;
@@ -186,7 +210,8 @@ struct rule_state {
 	uint64_t held_back;                  /* firings */
 	bool limit_logged;
 	uint64_t held_back_until_ns;
-	bool silence_logged;                 /* that it is dead, or has no data */
+	bool silence_logged;                 /* that it has no data */
+	bool rest_logged;                    /* that its expression rests */
 	_Atomic uint32_t repeats;            /* firings without an incident; the writer adds */
 	uint32_t repeats_subtracted;         /* from `fired`, so far */
 };
@@ -196,8 +221,9 @@ struct rules {
 	bool armed;                          /* there is no StartOnPerfCounter, or one has fired */
 	uint32_t per_hour, per_day;          /* incidents of one rule */
 	bool hour_unlimited, day_unlimited;  /* these limits do not hold */
+	bool half_unlimited;                 /* nor does that of one process */
 	uint32_t firings;                    /* that made an incident, repeats too */
-	uint64_t next_save_ns;
+	uint64_t next_save_ns, next_tell_ns;
 };
 
 /* ---- the writer ------------------------------------------------------------------------------ */
@@ -205,6 +231,7 @@ struct rules {
 struct writer {
 	struct store *store;
 	uint32_t deferrals;                  /* of retention, in a row */
+	int64_t clock_off_s;                 /* wall clock less store_time(), as logged last */
 	uint64_t retain_end_ns;              /* of retention after the run; 0 = not begun */
 	bool rule_failure_logged;
 };
@@ -277,6 +304,7 @@ struct engine {
 	struct log *log;
 	struct feed feed;
 	struct os_thread *writer_thread;     /* started before the merge thread */
+	struct os_thread *past_thread;       /* NULL = no history is written */
 	char host[256], host_text[256];      /* a file's: set at its first event */
 
 	struct merge merge;
@@ -288,6 +316,11 @@ struct engine {
 	_Atomic int stop;                    /* enum engine_stop */
 	_Atomic bool begun;                  /* every source delivers */
 	_Atomic bool merge_ended, writer_ended;
+	_Atomic uint64_t writer_steps;       /* grows while the writer and its store go on */
+	_Atomic uint64_t command_steps;      /* the same of exports and stop commands */
+	_Atomic uint64_t command_wait_ns;    /* how long a step of theirs may take */
+	const char *_Atomic command_what;    /* "the stop command"; constant */
+	bool left_behind;                    /* control thread: threads still run at the end */
 	struct os_wake *wake_control;        /* when one of these is set, and by lines of the log */
 };
 
@@ -298,8 +331,11 @@ void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
 
 /* ---- control.c ------------------------------------------------------------------------------- */
 
-/* The control thread, until merge and writer have ended. ERR_STOPPED: not everything was stored. */
-int engine_control(struct engine *e);
+/*
+ * The control thread, until merge and writer have ended, or are left behind. ERR_STOPPED: not
+ * everything was stored, and the caller knows why; ERR_IO.
+ */
+int engine_control(struct engine *e, struct err *err);
 
 /* ---- merge.c --------------------------------------------------------------------------------- */
 
@@ -313,6 +349,23 @@ bool engine_keep(struct engine *e, struct event *event);
 void engine_seal(struct engine *e);
 /* The same, if it holds enough to be worth its memory. */
 void engine_seal_past(struct engine *e);
+
+/* ---- past.c: the history on disk ------------------------------------------------------------- */
+
+/* Control thread: whether there will be one, and its part of the merge thread. */
+int past_open(struct engine *e, struct err *err);
+void past_close(struct engine *e);
+/* Merge thread: the same event as in the open segment. */
+void past_keep(struct engine *e, const struct event *event, bool wanted);
+/* Samples that come from now on stand for another period. */
+void past_rate(struct engine *e, uint64_t period_ns);
+/* Merge thread, at each tick: seal what is due; with end: all, and no more comes. */
+void past_tick(struct engine *e);
+void past_end(struct engine *e);
+/* The thread that writes it. It may hang in a disk: nobody waits for it. */
+void past_main(void *engine);
+/* Any thread: the disk is too full for an incident: the history gives way. */
+void past_yield(struct engine *e);
 
 /* ---- incident.c ------------------------------------------------------------------------------ */
 
@@ -370,6 +423,19 @@ void stalls_text(const struct engine *e, char *out, size_t n);       /* for stat
 /* The run ends: leave the sources behind that still hang after 5 s. */
 void stalls_leave_behind(struct engine *e);
 
+/* ---- ends.c: what the end of a run waits for ------------------------------------------------- */
+
+struct standstill {                          /* starts as {0} */
+	uint64_t count, since_ns;
+};
+
+/* Now and then: 0, or ERR_IO when the run has ended but for a store that does not answer. */
+int ends_without_store(struct engine *e, struct standstill *s, struct err *err);
+/* Command thread: it begins this step, which ends itself after timeout_ns; 0 = when it is done. */
+void ends_allow(struct engine *e, const char *what, uint64_t timeout_ns);
+/* No further job comes: join the command thread (NULL = none), or leave it behind with ERR_IO. */
+int ends_with_command(struct engine *e, struct os_thread *thread, struct err *err);
+
 /* ---- tables.c: forgets what nothing lists any more ------------------------------------------- */
 
 struct tables_use {
@@ -395,6 +461,8 @@ uint32_t rules_wanted_firings(const struct engine *e);
 /* Show an event or a tick to the rules. returns whether one fired at it */
 bool rules_feed(struct engine *e, const struct event *event);
 /* Copy what status prints. Under the lock. */
+/* Every 10 s: put what the rules have measured and seen into the incident's own events. */
+void rules_tell(struct engine *e);
 void rules_publish(struct engine *e);
 /* Copy the rules' states for the writer: every minute, or now. */
 void rules_save(struct engine *e, bool now);
@@ -409,6 +477,19 @@ void engine_hurry_writer(struct engine *e);
 /* Whether the writer's priority never changes. */
 bool engine_keeps_priority(const struct engine *e);
 
+/* For store_set_call_off(). */
+bool writer_retention_must_stop(void *engine);
+
+/* ---- writer_store.c -------------------------------------------------------------------------- */
+
+/* Control thread, at the start: open the store; a damaged one is replaced. */
+int engine_open_store(struct engine *e, struct err *err);
+/*
+ * Make sure that the store is where it was. Where it is not, make it anew and begin all pending
+ * incidents again. After a failure e->writer.store may be NULL.
+ */
+int writer_have_store(struct engine *e, struct err *err);
+
 /* ---- dedup.c --------------------------------------------------------------------------------- */
 
 /* Merge thread: note what the signature will be made of. */
@@ -420,6 +501,8 @@ void dedup_note(struct engine *e, struct pending *p, const struct event *event);
 bool dedup_repeats(struct engine *e, struct pending *p);
 /* Writer: the incident is stored, and has its number. */
 void dedup_stored(struct engine *e, const struct pending *p);
+/* The incidents are gone with their store. */
+void dedup_forget(struct dedup *d);
 void dedup_free(struct dedup *d);
 
 /* ---- command.c: the thread of commands, fed by the writer ------------------------------------ */

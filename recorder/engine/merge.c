@@ -16,6 +16,7 @@
 #define BATCH 4096u                          /* events of a file between two looks around */
 #define HOUSEKEEPING_NS NS_PER_SEC
 #define GAP_TICKS 36000u                     /* a gap of an hour; see tick_step() */
+#define OPENING_MAX_NS (10 * NS_PER_SEC)     /* that --max-collect-sec does not count */
 
 /* ---- events --------------------------------------------------------------------------------- */
 
@@ -50,10 +51,24 @@ static uint64_t tick_step(uint64_t gap_ns, uint64_t left_ns)
 	return step_ns ? step_ns : TICK_NS;
 }
 
+/*
+ * Whether --max-collect-sec is over. Live it counts from when every source delivers: opening them
+ * may have taken long. One that does not begin at all does not make it longer for ever.
+ */
+static bool is_time_over(const struct engine *e)
+{
+	const struct merge *m = &e->merge;
+	uint64_t most_ns = e->capture->max_collect_ns, from_ns = m->start_ns;
+
+	if (e->policy->by_clock)
+		from_ns = m->begun_ns ? m->begun_ns : m->start_ns + OPENING_MAX_NS;
+	return most_ns && m->now_ns >= from_ns && m->now_ns - from_ns >= most_ns;
+}
+
 static void release_ticks(struct engine *e, uint64_t until_ns)
 {
 	struct event event = {.kind = EVENT_TICK, .cpu = CPU_NONE, .stack = STACK_NONE};
-	uint64_t most_ns = e->capture->max_collect_ns, step_ns;
+	uint64_t step_ns;
 	struct merge *m = &e->merge;
 	const uint64_t gap_from_ns = m->next_tick_ns;
 
@@ -69,7 +84,8 @@ static void release_ticks(struct engine *e, uint64_t until_ns)
 		rules_feed(e, &event);
 		keep_own_events(e);
 		engine_windows(e, m->now_ns, NULL);
-		if (most_ns && m->now_ns - m->start_ns >= most_ns) {
+		past_tick(e);
+		if (is_time_over(e)) {
 			engine_stop(e, STOP_TIME, NULL);
 			m->closed = true;
 		}
@@ -95,6 +111,7 @@ static void keep_despite_quota(struct engine *e, const struct event *event)
 
 	if (segment_add_wanted(m->builder, event) == 0 && m->flooded > m->flooded_reported)
 		m->flooded--;
+	past_keep(e, event, true);
 }
 
 /*
@@ -171,6 +188,18 @@ static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
 	deliver_event(e, &event);
 }
 
+/* Say once whose code objects have filled a share of the table. */
+static void note_share(struct engine *e, const struct frames_use *use)
+{
+	if (!use->over_share || e->merge.share_logged)
+		return;
+	e->merge.share_logged = true;
+	log_line(e->log, LOG_WARN,
+		 "programs of user %u map more files with code than half of the table holds (%u): "
+		 "code in further ones has no names, and is counted as lost",
+		 (unsigned)use->over_share_uid, OBJECTS_MAX / 2);
+}
+
 /* What our own queues, quotas and tables refused is a loss like any other: put it into events. */
 static void put_own_losses(struct engine *e)
 {
@@ -194,6 +223,7 @@ static void put_own_losses(struct engine *e)
 	if (refused != m->refused_reported)
 		put_loss(e, LOSS_TABLE, refused - m->refused_reported);
 	m->refused_reported = refused;
+	note_share(e, &use.frames);
 }
 
 /* ---- release -------------------------------------------------------------------------------- */
@@ -254,6 +284,7 @@ static void check_begun(struct engine *e)
 	for (i = 0; i < e->feed.n; i++)
 		if (!queue_released(e->feed.sources[i].queue, now_ns))
 			return;
+	e->merge.begun_ns = now_ns;
 	atomic_store(&e->begun, true);
 	os_wake(e->wake_control);
 }
@@ -330,6 +361,7 @@ static void housekeeping(struct engine *e)
 		engine_seal(e);
 	tables_sweep(e, false);
 	rules_save(e, false);
+	rules_tell(e);
 	costs_look(e);
 	stalls_look(e);
 	keep_own_events(e);
@@ -413,6 +445,7 @@ static void end_run(struct engine *e, enum engine_stop how)
 	if (e->policy->wants_last(e, how))
 		last_incident(e, how);
 	engine_windows(e, e->merge.now_ns, &why);
+	past_end(e);
 	rules_save(e, true);
 	publish_status(e);
 	os_mutex_lock(e->shared.lock);

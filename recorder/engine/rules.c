@@ -6,15 +6,19 @@
 #include "engine/engine_private.h"
 
 #include "base/text.h"
+#include "model/own_event.h"
 #include "source/counter_name.h"
 #include "triggers/perf_counter.h"
 
+#include <inttypes.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define SAVE_NS (60 * NS_PER_SEC)
+#define TELL_NS (10 * NS_PER_SEC)
 #define NO_DATA_NS (3 * NS_PER_SEC)          /* and two polls; absent for longer it is logged */
 #define HOUR_NS (3600 * NS_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
@@ -54,14 +58,16 @@ int rules_open(struct engine *e, struct err *err)
 	rules->per_hour = cfg->rule_per_hour ? cfg->rule_per_hour : ENGINE_RULE_PER_HOUR;
 	rules->per_day = cfg->rule_per_day ? cfg->rule_per_day : ENGINE_RULE_PER_DAY;
 	rules->hour_unlimited = !e->policy->rules_pause && !cfg->rule_per_hour;
+	rules->half_unlimited = !e->policy->rules_pause;
 	rules->day_unlimited = !e->policy->rules_pause && !cfg->rule_per_day;
 	rules->all = calloc(cfg->ntriggers + 1u, sizeof(*rules->all));
 	if (!rules->all)
 		return err_memory(err, "for the rules");
 	rules->armed = true;
 	for (i = 0; i < cfg->ntriggers; i++) {
-		rules->all[i].hour_ns = calloc(rules->per_hour, sizeof(*rules->all[i].hour_ns));
-		if (!rules->all[i].hour_ns)
+		rules->all[i].last_fired =
+			calloc(rules->per_hour, sizeof(*rules->all[i].last_fired));
+		if (!rules->all[i].last_fired)
 			return err_memory(err, "for the rules");
 		if (is_start_rule(cfg->triggers[i]))
 			rules->armed = false;
@@ -75,7 +81,7 @@ void rules_close(struct engine *e)
 	uint32_t i;
 
 	for (i = 0; e->rules.all && i < e->cfg->ntriggers; i++)
-		free(e->rules.all[i].hour_ns);
+		free(e->rules.all[i].last_fired);
 	free(e->rules.all);
 }
 
@@ -107,21 +113,61 @@ static void subtract_repeats(const struct engine *e, struct rule_state *r)
 			continue;
 		r->fired--;
 		/* The firing that stood there before was more than an hour old. */
-		r->hour_ns[r->fired % e->rules.per_hour] = 0;
+		r->last_fired[r->fired % e->rules.per_hour].time_ns = 0;
 	}
 }
 
+static struct fired fired_now(const struct firing *f)
+{
+	const struct process *process = f->event ? f->event->process : NULL;
+	struct fired now = {.time_ns = f->time_ns};
+
+	if (process) {
+		now.pid = process->pid;
+		now.process_start_ns = process->start_ns;
+	}
+	return now;
+}
+
+/*
+ * Whether one process has had half of a rule's incidents of this hour: the other half is for those
+ * that it would hide.
+ *
+ * out       its oldest one of the hour
+ */
+static bool has_had_its_half(const struct rules *rules, const struct rule_state *r,
+			     const struct fired *now, uint64_t *oldest_ns)
+{
+	uint32_t i, n = 0;
+
+	if (rules->half_unlimited || !now->pid)
+		return false;
+	*oldest_ns = UINT64_MAX;
+	for (i = 0; i < rules->per_hour; i++) {
+		const struct fired *f = &r->last_fired[i];
+
+		if (!f->time_ns || now->time_ns - f->time_ns >= HOUR_NS || f->pid != now->pid ||
+		    f->process_start_ns != now->process_start_ns)
+			continue;
+		n++;
+		if (f->time_ns < *oldest_ns)
+			*oldest_ns = f->time_ns;
+	}
+	return n >= (rules->per_hour + 1) / 2;
+}
+
 /* Whether a rule may make one more incident now, this hour and this day. */
-static bool is_within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
+static bool is_within_limits(struct engine *e, uint32_t rule, const struct firing *f)
 {
 	const struct rules *rules = &e->rules;
 	struct rule_state *r = &rules->all[rule];
-	uint64_t interval_ns = e->capture->min_interval_ns, oldest_ns;
+	const struct fired now = fired_now(f);
+	uint64_t interval_ns = e->capture->min_interval_ns, now_ns = f->time_ns, oldest_ns;
 	bool full_hour, full_day;
-	char why[160];
+	char why[400];
 
 	subtract_repeats(e, r);
-	oldest_ns = r->hour_ns[r->fired % rules->per_hour];
+	oldest_ns = r->last_fired[r->fired % rules->per_hour].time_ns;
 	if (now_ns - r->day_start_ns >= DAY_NS) {
 		r->day_start_ns = now_ns;
 		r->day_fired = 0;
@@ -143,17 +189,77 @@ static bool is_within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 		hold_back(e, rule, why);
 		return false;
 	}
+	if (has_had_its_half(rules, r, &now, &oldest_ns)) {
+		r->held_back_until_ns = oldest_ns + HOUR_NS;
+		snprintf(why, sizeof(why), "one process makes at most half of the %u incidents an "
+			 "hour, and %s (%" PRIu32 ") has", rules->per_hour,
+			 process_name(f->event->process), now.pid);
+		hold_back(e, rule, why);
+		return false;
+	}
 	r->limit_logged = false;
 	return true;
 }
 
-static void count_firing(struct rules *rules, uint32_t rule, uint64_t now_ns)
+static void count_firing(struct rules *rules, const struct firing *f)
 {
-	struct rule_state *r = &rules->all[rule];
+	struct rule_state *r = &rules->all[f->rule];
 
-	r->hour_ns[r->fired++ % rules->per_hour] = now_ns;
-	r->last_ns = now_ns;
+	r->last_fired[r->fired++ % rules->per_hour] = fired_now(f);
+	r->last_ns = f->time_ns;
 	r->day_fired++;
+}
+
+/* ---- what rules measure ---------------------------------------------------------------------- */
+
+static void put_text(struct engine *e, uint64_t time_ns, const char *name, const char *text)
+{
+	const struct event_field field = {.name = OWN_TEXT, .type = FIELD_TEXT, .v.text = text};
+
+	if (e->policy->by_clock)
+		own_event_put(e, time_ns, CPU_NONE, name, &field, 1);
+}
+
+/* "SPEC: last 42.1, average 40.2, maximum 80 of 10 values; 10 seen, 2 matched, ..." */
+static void put_rule(struct engine *e, const struct trigger *t, uint64_t time_ns)
+{
+	const struct trigger_interval *in = &t->interval;
+	const struct trigger_counts *n = &t->counts;
+	struct buf text = {0};
+
+	buf_printf(&text, "%s: ", t->spec);
+	if (in->n)
+		buf_printf(&text, "last %.6g, average %.6g, maximum %.6g of %" PRIu64 " values; ",
+			   t->value, in->sum / (double)in->n, in->max, in->n);
+	buf_printf(&text, "%" PRIu64 " seen, %" PRIu64 " matched, dropped: %" PRIu64
+		   " by process, %" PRIu64 " by filter", n->seen, n->matched, n->dropped_process,
+		   n->dropped_filter);
+	put_text(e, time_ns, OWN_RULE, buf_text(&text));
+	buf_free(&text);
+}
+
+void rules_tell(struct engine *e)
+{
+	uint32_t i;
+
+	if (!e->merge.started || e->merge.now_ns < e->rules.next_tell_ns)
+		return;
+	e->rules.next_tell_ns = e->merge.now_ns + TELL_NS;
+	for (i = 0; i < e->cfg->ntriggers; i++) {
+		struct trigger *t = e->cfg->triggers[i];
+		struct rule_view *view = &e->shared.rules[i];
+
+		put_rule(e, t, e->merge.now_ns);
+		os_mutex_lock(e->shared.lock);
+		view->interval[0] = '\0';
+		if (t->interval.n)
+			snprintf(view->interval, sizeof(view->interval),
+				 ", average %.4g and maximum %.4g in %u s",
+				 t->interval.sum / (double)t->interval.n, t->interval.max,
+				 (unsigned)(TELL_NS / NS_PER_SEC));
+		os_mutex_unlock(e->shared.lock);
+		t->interval = (struct trigger_interval){0};
+	}
 }
 
 /* ---- firing --------------------------------------------------------------------------------- */
@@ -176,11 +282,13 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 	trigger_status(t, &status);
 	f.value = status.value;
 	f.limit = status.limit;
-	if (!is_within_limits(e, rule, f.time_ns) || !engine_fire(e, &f)) {
+	if (!is_within_limits(e, rule, &f) || !engine_fire(e, &f)) {
 		trigger_fired(t);            /* no window will end: armed again at once */
 		return;
 	}
-	count_firing(&e->rules, rule, f.time_ns);
+	put_text(e, f.time_ns, OWN_STOP_REASON, f.reason);
+	put_rule(e, t, f.time_ns);
+	count_firing(&e->rules, &f);
 	if (!e->policy->rules_pause)
 		trigger_fired(t);
 	if (++e->rules.firings >= rules_wanted_firings(e))
@@ -265,14 +373,27 @@ static void log_waiting(struct engine *e, const struct trigger *t, const char *n
 		 of_process ? "process" : counter.category, counter.instance);
 }
 
-/* A rule that cannot fire is logged once: nobody reads the status of what is silent. */
+/* A rule that cannot fire for a while is logged, each time, and when it can again. */
+static void log_rest(struct engine *e, uint32_t rule, const struct trigger_status *s)
+{
+	struct rule_state *r = &e->rules.all[rule];
+	bool rests = s->phase == TRIGGER_RESTING;
+
+	if (rests && !r->rest_logged)
+		log_line(e->log, LOG_WARN, "%s %s", e->cfg->triggers[rule]->spec, s->text);
+	else if (!rests && r->rest_logged)
+		log_line(e->log, LOG_INFO, "%s is judged again", e->cfg->triggers[rule]->spec);
+	r->rest_logged = rests;
+}
+
+/* A rule without data is logged once: nobody reads the status of what is silent. */
 static void log_silence(struct engine *e, uint32_t rule, const struct trigger_status *s)
 {
 	const struct trigger *t = e->cfg->triggers[rule];
 	bool no_data = t->ops->is_state && s->phase == TRIGGER_WAITING_DATA &&
 		       e->policy->by_clock && e->merge.now_ns - e->merge.start_ns > no_data_ns(e);
 
-	if ((!no_data && s->phase != TRIGGER_DEAD) || e->rules.all[rule].silence_logged)
+	if (!no_data || e->rules.all[rule].silence_logged)
 		return;
 	e->rules.all[rule].silence_logged = true;
 	if (s->absent)
@@ -293,6 +414,7 @@ void rules_publish(struct engine *e)
 
 		trigger_status(t, &view->status);
 		log_silence(e, i, &view->status);
+		log_rest(e, i, &view->status);
 		add_engine_state(e, i, &view->status);
 		view->fired = r->fired + r->repeats_subtracted;
 		view->held_back = r->held_back;

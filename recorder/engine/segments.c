@@ -47,6 +47,8 @@ bool engine_keep(struct engine *e, struct event *event)
 		m->lost++;
 	if (!rc && event->kind == EVENT_SAMPLE)
 		m->samples++;
+	if (!rc)
+		past_keep(e, event, false);
 	return rc != ERR_LIMIT;
 }
 

@@ -2,7 +2,8 @@
  * Sources that do not deliver. A live source moves its watermark at least every 100 ms; one that
  * stands still for over 2 s hangs, in a file system whose server is gone or in a process that the
  * kernel holds. What others deliver is recorded meanwhile. The log, `recorder status` and incidents
- * say that it hangs, what it waits for, and how long it took. Merge thread.
+ * say that it hangs, what it waits for, and how long it took; so do they of a thread that reads
+ * names (symbols_look()). Merge thread.
  */
 #include "engine/engine_private.h"
 
@@ -43,6 +44,15 @@ static void end_stall(struct engine *e, struct feed_source *s, uint64_t now_ns)
 	own_event_say(e, LOG_INFO, OWN_STALL, text);
 }
 
+static void look_at_names(struct engine *e, uint64_t now_ns)
+{
+	char text[SYMBOLS_NEWS_BYTES];
+	enum symbols_news news;
+
+	while ((news = symbols_look(e->symbols, now_ns, text, sizeof(text))) != SYMBOLS_NO_NEWS)
+		own_event_say(e, news == SYMBOLS_HANG ? LOG_WARN : LOG_INFO, OWN_STALL, text);
+}
+
 void stalls_look(struct engine *e)
 {
 	uint64_t now_ns = os_now_ns(), before_ns = e->merge.looked_ns;
@@ -59,6 +69,7 @@ void stalls_look(struct engine *e)
 		own_event_say(e, LOG_WARN, OWN_STALL, text);
 		return;                      /* its sources catch up until the next look */
 	}
+	look_at_names(e, now_ns);
 	for (i = 0; i < e->feed.n; i++) {
 		struct feed_source *s = &e->feed.sources[i];
 		uint64_t released_ns = queue_released(s->queue, now_ns);
@@ -81,7 +92,8 @@ void stalls_text(const struct engine *e, char *out, size_t n)
 	uint64_t now_ns = os_now_ns();
 	uint32_t i;
 
-	out[0] = '\0';
+	if (!symbols_hang(e->symbols, now_ns, out, n))
+		out[0] = '\0';
 	for (i = 0; i < e->feed.n; i++) {
 		const struct feed_source *s = &e->feed.sources[i];
 

@@ -21,6 +21,7 @@
 #define RETAIN_NS (3600 * NS_PER_SEC)
 #define DEFERRALS_MAX 30u                    /* after this many, retention runs first */
 #define RETAIN_AT_END_NS (5 * NS_PER_SEC)    /* the next recorder does the rest */
+#define CLOCK_OFF_S 600                      /* clocks that differ by less agree */
 #define HURRY_SEGMENTS 32u                   /* then the writer is at normal priority again */
 
 /* ---- priority ------------------------------------------------------------------------------- */
@@ -127,7 +128,38 @@ static void note_failure(struct engine *e, struct pending *p, const struct err *
 		log_line(e->log, LOG_ERROR,
 			 "an incident cannot be stored: %s; recording continues, and storing is "
 			 "tried again every minute", err->text);
+	if (err->code == ERR_FULL)
+		past_yield(e);
 	p->retry_at_ns = os_now_ns() + RETRY_NS;
+}
+
+/* The time by which incidents age. The log has it when the wall clock tells another time. */
+static uint64_t age_time(struct engine *e)
+{
+	uint64_t wall_ns = os_wall_ns(), ns = store_time(e->writer.store, wall_ns, os_now_ns());
+	int64_t off_s = (int64_t)(wall_ns - ns) / (int64_t)NS_PER_SEC;
+
+	if (llabs(off_s - e->writer.clock_off_s) < CLOCK_OFF_S)
+		return ns;
+	e->writer.clock_off_s = off_s;
+	if (llabs(off_s) < CLOCK_OFF_S)
+		log_line(e->log, LOG_INFO, "the wall clock agrees with the time that passed again");
+	else
+		log_line(e->log, LOG_WARN,
+			 "the wall clock is %.1f h %s the time that passed for the recorder: "
+			 "incidents age by the time that passed",
+			 (double)llabs(off_s) / 3600, off_s < 0 ? "behind" : "ahead of");
+	return ns;
+}
+
+/* Its age counts from now where the wall clock of its firing cannot be compared with age_time(). */
+static void set_kept_time(struct engine *e, struct incident_head *head)
+{
+	uint64_t now_ns = age_time(e);
+	int64_t ago_s = (int64_t)(now_ns - head->trigger_wall_ns) / (int64_t)NS_PER_SEC;
+
+	if (head->kept_wall_ns || llabs(ago_s) >= CLOCK_OFF_S)
+		head->kept_wall_ns = now_ns;
 }
 
 static int begin_incident(struct engine *e, struct pending *p, struct err *err)
@@ -142,6 +174,7 @@ static int begin_incident(struct engine *e, struct pending *p, struct err *err)
 	os_mutex_unlock(e->shared.lock);
 	if (rc)
 		return err_memory(err, "while storing an incident");
+	set_kept_time(e, &head);
 	rc = store_begin(e->writer.store, &head, err);
 	if (!rc) {
 		os_mutex_lock(e->shared.lock);
@@ -232,7 +265,7 @@ static int finish_incident(struct engine *e, struct pending *p, struct err *err)
 /* ---- the list ------------------------------------------------------------------------------- */
 
 /* Removing old incidents from a large store takes seconds: whether something is more urgent. */
-static bool retention_must_stop(void *ctx)
+bool writer_retention_must_stop(void *ctx)
 {
 	struct engine *e = ctx;
 	uint64_t now = os_now_ns();
@@ -258,9 +291,9 @@ static void retain(struct engine *e)
 	struct err err;
 	int rc;
 
-	if (atomic_load(&e->stop) == STOP_ABORT)
+	if (atomic_load(&e->stop) == STOP_ABORT || !e->writer.store)
 		return;
-	rc = store_retain(e->writer.store, &e->cfg->store_limits, os_wall_ns(), &deleted, &err);
+	rc = store_retain(e->writer.store, &e->cfg->store_limits, age_time(e), &deleted, &err);
 	e->writer.deferrals = rc > 0 ? e->writer.deferrals + 1 : 0;
 	if (rc < 0)
 		log_line(e->log, LOG_WARN, "old incidents were not removed: %s", err.text);
@@ -302,6 +335,30 @@ static void report_stored(struct engine *e, const struct pending *p)
 	command_add(e, h->id, h->rule, h->reason);
 }
 
+/* ERR_NOT_FOUND, or store_damaged(): begin again with a new store. */
+static int put_incident(struct engine *e, struct pending *p, bool complete, struct err *err)
+{
+	int rc = begin_incident(e, p, err);
+
+	if (!rc)
+		rc = write_segments(e, p, err);
+	if (!rc && complete)
+		rc = finish_incident(e, p, err);
+	/* Only what has a name in a directory is stored. */
+	return rc ? rc : store_in_place(e->writer.store, err);
+}
+
+static int store_incident(struct engine *e, struct pending *p, bool complete, struct err *err)
+{
+	int rc = put_incident(e, p, complete, err);
+
+	if (!rc || rc == ERR_STOPPED ||
+	    (!store_damaged(e->writer.store) && !store_in_place(e->writer.store, NULL)))
+		return rc;
+	rc = writer_have_store(e, err);
+	return rc ? rc : put_incident(e, p, complete, err);
+}
+
 /* Bring one incident as far as it goes; true when it can be removed from the list. */
 static bool advance_incident(struct engine *e, struct pending *p)
 {
@@ -315,20 +372,18 @@ static bool advance_incident(struct engine *e, struct pending *p)
 	if (complete && !discard)
 		hurry_self(e);
 	os_mutex_unlock(e->shared.lock);
-	if (!discard && !p->begun && dedup_repeats(e, p))
-		return complete;             /* until then the merge thread still uses it */
 	if (!discard)
-		rc = begin_incident(e, p, &err);
-	if (!discard && !rc)
-		rc = write_segments(e, p, &err);
+		rc = writer_have_store(e, &err);
+	if (!rc && !discard && !p->begun && dedup_repeats(e, p))
+		return complete;             /* until then the merge thread still uses it */
+	if (!rc && !discard)
+		rc = store_incident(e, p, complete, &err);
 	if (discard || rc == ERR_STOPPED) {
 		os_mutex_lock(e->shared.lock);
 		e->shared.aborted = true;
 		os_mutex_unlock(e->shared.lock);
 		return complete;             /* until then the merge thread still uses it */
 	}
-	if (!rc && complete)
-		rc = finish_incident(e, p, &err);
 	if (rc)
 		note_failure(e, p, &err);
 	if (rc || !complete)
@@ -382,7 +437,7 @@ static void store_rules(struct engine *e)
 	struct err err = {0};
 	uint32_t i, n;
 
-	for (i = 0; i < e->cfg->ntriggers; i++) {
+	for (i = 0; e->writer.store && i < e->cfg->ntriggers; i++) {
 		struct rule_view *view = &e->shared.rules[i];
 
 		os_mutex_lock(e->shared.lock);
@@ -427,13 +482,16 @@ void writer_main(void *ctx)
 	uint64_t next_retain_ns = os_now_ns(), now;
 	bool done = false;
 
-	store_set_call_off(e->writer.store, retention_must_stop, e);
+	store_set_call_off(e->writer.store, writer_retention_must_stop, e);
+	store_set_progress(e->writer.store, &e->writer_steps);
 	if (e->capture->low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
 	else if (e->policy->in_background)
 		os_thread_priority(OS_PRIORITY_LOW);
 	while (!done) {
 		now = os_now_ns();
+		atomic_fetch_add(&e->writer_steps, 1);
+		writer_have_store(e, NULL);
 		write_pending(e);
 		store_rules(e);
 		if (now >= next_retain_ns || e->writer.deferrals) {

@@ -16,9 +16,12 @@ struct capture {
 	bool thread_time;                    /* context switches with stacks: stream off-cpu */
 	bool wakers;                         /* thread time, and who ended each wait */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
+	uint32_t root_pid;                   /* this process and all that it starts; 0 = all */
 	const char *file;                   /* a trace file in place of this machine; NULL = live */
-	/* what an ETW session delivers; see source/etw/wanted.h; NULL = not given */
-	const char *providers, *only_providers, *kernel_events, *clr_events;
+	/* which events: source/etw/wanted.h, source/list/asked.h; NULL = not given */
+	const char *providers, *only_providers, *kernel_events, *clr_events, *tpl_events;
+	const char *clr_event_level;
+	const char *events;          /* kernel:KEYWORD and clr:KEYWORD:EVENT, with ',' between */
 	bool gc_collect_only;                /* collections, and no samples */
 
 	/* obeyed by the engine */

@@ -75,7 +75,8 @@ enum loss_kind {
 	LOSS_LATE,              /* events released out of order (kept) */
 	LOSS_FLOOD,          /* left out: events over their process's share, or side-band records */
 	LOSS_EVENTS,            /* tracepoints, probes, context switches or .NET events (not
-				   samples): their buffer was full */
+				   samples): their buffer was full, or --providers' ceiling
+				   of a second was reached */
 	LOSS_KINDS,
 };
 

@@ -1,6 +1,7 @@
 #include "model/frame.h"
 
 #include "base/os.h"
+#include "base/shares.h"
 #include "base/slots.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #define SWEEP_SLICE 8192u               /* slots of frames looked at in one frames_sweep() */
+#define NOBODY UINT32_MAX               /* the user of a process that has gone */
 
 struct frames {
 	/* Used by the merge thread only. */
@@ -20,6 +22,9 @@ struct frames {
 	struct slots frame_slots;
 	struct slots object_slots;
 	struct table by_object;              /* key -> number */
+	struct shares shares;                /* of the objects; programs are not told apart */
+	uint64_t over_share;
+	uint32_t over_share_uid;
 	struct slots function_slots;
 	struct table by_function;            /* (object, offset, raw name) -> number */
 	uint32_t named;
@@ -80,7 +85,39 @@ static struct object *object_new(struct frames *f, const struct object_key *key,
 	return object;
 }
 
-struct object *objects_get(struct frames *f, const struct object_key *key, uint32_t pid)
+/* A new object in the share of a user. */
+static struct object *object_new_of_user(struct frames *f, const struct object_key *key,
+					 uint32_t pid, bool (*user_of)(uint32_t, uint32_t *))
+{
+	struct share share = {.uid = NOBODY};
+	struct object *object;
+
+	user_of(pid, &share.uid);
+	if (!shares_take(&f->shares, &share, 1)) {
+		f->over_share++;
+		f->over_share_uid = share.uid;
+		return NULL;
+	}
+	object = object_new(f, key, pid);
+	if (!object) {
+		shares_give_back(&f->shares, &share, 1);
+		return NULL;
+	}
+	object->shared = true;
+	object->uid = share.uid;
+	return object;
+}
+
+static void give_back_share(struct frames *f, const struct object *object)
+{
+	struct share share = {.uid = object->uid, .used = 1};
+
+	if (object->shared)
+		shares_give_back(&f->shares, &share, 1);
+}
+
+struct object *objects_get_for(struct frames *f, const struct object_key *key, uint32_t pid,
+				   bool (*user_of)(uint32_t pid, uint32_t *uid))
 {
 	struct object *object = NULL;
 	uint32_t number;
@@ -90,7 +127,8 @@ struct object *objects_get(struct frames *f, const struct object_key *key, uint3
 	if (number != TABLE_NONE)
 		object = slots_get(&f->object_slots, number);
 	else
-		object = object_new(f, key, pid);
+		object = user_of ? object_new_of_user(f, key, pid, user_of)
+				 : object_new(f, key, pid);
 	if (object) {
 		atomic_fetch_add(&object->refs, 1);
 		object->dropped_ns = 0;
@@ -99,6 +137,11 @@ struct object *objects_get(struct frames *f, const struct object_key *key, uint3
 	}
 	os_mutex_unlock(f->lock);
 	return object;
+}
+
+struct object *objects_get(struct frames *f, const struct object_key *key, uint32_t pid)
+{
+	return objects_get_for(f, key, pid, NULL);
 }
 
 void object_ref(struct object *object)
@@ -133,8 +176,10 @@ int frames_new(struct frames **out, struct err *err)
 	static const struct object_key unknown = {.kind = OBJECT_UNKNOWN, .path = "?"};
 	struct frames *f = calloc(1, sizeof(*f));
 
-	if (f)
+	if (f) {
 		f->lock = os_mutex_new();
+		shares_init(&f->shares, OBJECTS_MAX, os_uid());
+	}
 	if (!f || !f->lock || slots_init(&f->frame_slots, sizeof(struct frame), FRAMES_MAX) ||
 	    slots_init(&f->object_slots, sizeof(struct object), OBJECTS_MAX) ||
 	    slots_init(&f->function_slots, sizeof(struct function), FRAMES_MAX) ||
@@ -358,6 +403,7 @@ static void sweep_objects(struct frames *f, uint64_t released_ns)
 			continue;
 		table_remove(&f->by_object, object_hash(&object->key), number);
 		at--;
+		give_back_share(f, object);
 		free((char *)object->key.path);
 		slots_free_one(&f->object_slots, number);
 	}
@@ -411,5 +457,7 @@ void frames_use(struct frames *f, struct frames_use *out)
 		     slots_bytes(&f->function_slots) + table_bytes(&f->by_object) +
 		     table_bytes(&f->by_function);
 	out->refused = f->refused;
+	out->over_share = f->over_share;
+	out->over_share_uid = f->over_share_uid;
 	os_mutex_unlock(f->lock);
 }

@@ -50,6 +50,8 @@ struct object {
 	uint32_t pid;                   /* a process that maps it: /proc/PID/root/<path> opens it */
 	_Atomic uint32_t refs;          /* mappings and frames */
 	_Atomic uint64_t dropped_ns;
+	bool shared;                    /* it counts in the share of: */
+	uint32_t uid;
 };
 
 /* Offsets: ELF file offset; PE rva; kernel: address - _text; JIT and unknown: the address. */
@@ -99,6 +101,13 @@ void frames_free(struct frames *f);
  * returns  the object, or NULL at the ceiling or without memory
  */
 struct object *objects_get(struct frames *f, const struct object_key *key, uint32_t pid);
+/*
+ * The same for an object that a process of some user brings: those of one user fill half of the
+ * table at most (base/shares.h). user_of is called only for a new object, and must not wait. false:
+ * the process has gone, and its objects are those of nobody.
+ */
+struct object *objects_get_for(struct frames *f, const struct object_key *key, uint32_t pid,
+				   bool (*user_of)(uint32_t pid, uint32_t *uid));
 void object_ref(struct object *object);
 /*
  * Drop a reference; frames_sweep() frees the object once all released events are newer than now_ns.
@@ -136,5 +145,7 @@ struct frames_use {
 	uint32_t frames, objects, functions, named;
 	size_t bytes;
 	uint64_t refused;
+	uint64_t over_share;            /* of refused: objects of a user who has too many */
+	uint32_t over_share_uid;        /* the last one */
 };
 void frames_use(struct frames *f, struct frames_use *out);

@@ -214,6 +214,10 @@ void incident_frame_text(const struct incident *in, uint32_t frame, bool address
 void incident_frame_text_as(const struct incident *in, uint32_t frame, const char *module,
 			    size_t module_bytes, bool addresses, struct buf *out);
 
+/* "Incident 3"; "History" for a window of the history, which has no number. */
+#define INCIDENT_TITLE_BYTES 32
+const char *incident_title(const struct incident_head *h, char out[INCIDENT_TITLE_BYTES]);
+
 /*
  * The module part alone: "[kernel]", "libc.so.6", "[jit]", "?". Never NULL or empty. It is borrowed
  * from the incident as recorded, so clean it (utf8_put_clean) before printing.

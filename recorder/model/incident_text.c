@@ -3,10 +3,17 @@
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A file name has at most 255 characters; a longer text must not hide the function. */
 #define MODULE_TEXT_MAX 1000
+
+const char *incident_title(const struct incident_head *h, char out[INCIDENT_TITLE_BYTES])
+{
+	snprintf(out, INCIDENT_TITLE_BYTES, "Incident %" PRId64, h->id);
+	return h->id ? out : "History";
+}
 
 const char *incident_frame_module(const struct incident *in, uint32_t frame)
 {

@@ -36,6 +36,19 @@ int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool mo
 int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t level,
 		   struct err *err)
 {
+	int rc = needs_filtered_provider(n, name, keywords, level, err);
+	uint32_t i;
+
+	for (i = 0; !rc && !text_same_fold(n->providers[i].name, name); i++)
+		;
+	if (!rc)
+		n->providers[i].unfiltered = true;
+	return rc;
+}
+
+int needs_filtered_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t level,
+			    struct err *err)
+{
 	struct need_provider *p;
 	uint32_t i;
 
@@ -57,9 +70,8 @@ int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t
 			       "more than %u different event providers are requested",
 			       NEEDS_MAX_PROVIDERS);
 	p = &n->providers[n->nproviders++];
+	*p = (struct need_provider){.keywords = keywords, .level = level};
 	strcpy(p->name, name);
-	p->keywords = keywords;
-	p->level = level;
 	return 0;
 }
 
@@ -89,7 +101,9 @@ int needs_event(struct needs *n, const struct need_event *event, struct err *err
 		struct need_event *e = &n->events[i];
 
 		if (!text_same_fold(e->provider, event->provider) ||
-		    strcmp(e->name, event->name) != 0 || strcmp(e->filter, event->filter) != 0)
+		    strcmp(e->name, event->name) != 0 || strcmp(e->filter, event->filter) != 0 ||
+		    e->asked != event->asked || strcmp(e->processes, event->processes) != 0 ||
+		    memcmp(&e->whose, &event->whose, sizeof(e->whose)) != 0)
 			continue;
 		e->stack |= event->stack;
 		return 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "model/process_filter.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,8 @@
 #define NEEDS_MAX_EVENTS 64u
 #define EVENT_NAME_MAX 512              /* the same; a program's path and a symbol may be one */
 #define EVENT_FILTER_MAX 512
+#define EVENT_FIELD_MAX 64
+#define EVENT_PROCESSES_MAX 256
 
 struct need_counter {
 	char name[COUNTER_NAME_MAX];        /* CATEGORY:COUNTER:INSTANCE as the rule gave it */
@@ -29,6 +32,9 @@ struct need_provider {
 	char name[PROVIDER_NAME_MAX];       /* registered name, GUID, or *EventSourceName */
 	uint64_t keywords;                  /* any of these */
 	uint8_t level;                      /* 1 critical to 5 verbose */
+	bool asked;                         /* by --providers: a later program may have it */
+	bool unfiltered;                    /* somebody wants all its events, not just those of
+					       need_event.asked */
 };
 
 /* One event of a provider, for sources that switch each on by itself: tracepoints, probes. */
@@ -40,7 +46,17 @@ struct need_event {
 	 * all events. A source that can may drop events that do not pass.
 	 */
 	char filter[EVENT_FILTER_MAX];
+	/* Whose events; others may be dropped. */
+	struct process_filter whose;
+	char id_field[EVENT_FIELD_MAX];     /* what start and stop share, which it must have; "" */
 	bool stack;                         /* the stack of the thread goes with it */
+	/*
+	 * It was asked for by --providers, not by a rule. Then the name may be a pattern with '*',
+	 * and of a .NET provider a list of numbers and names, after '!' of those that are not
+	 * wanted; what exceeds the ceiling of a second is left out and counted.
+	 */
+	bool asked;
+	char processes[EVENT_PROCESSES_MAX]; /* names and pids, with ';' between; "" = all */
 };
 
 struct need_log {
@@ -57,6 +73,7 @@ struct needs {
 	bool endings;                       /* how processes ended: exit code, signal */
 	bool command_lines;                 /* those of new processes, at once */
 	bool perf_maps;                  /* programs are asked to write maps of their jitted code */
+	bool assume_exists;              /* what only programs that come later have is no mistake */
 	struct need_event events[NEEDS_MAX_EVENTS];
 	uint32_t nevents;
 };
@@ -67,6 +84,9 @@ int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool mo
 /* Add a provider, or more keywords and a finer level to one that is there; names without case. */
 int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t level,
 		   struct err *err);
+/* The same for one of which only what need_event.asked names is wanted. */
+int needs_filtered_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t level,
+			    struct err *err);
 int needs_log(struct needs *n, const char *name, struct err *err);
 /* Add an event; the same with the same filter once, then with a stack if one of them wants it. */
 int needs_event(struct needs *n, const struct need_event *event, struct err *err);

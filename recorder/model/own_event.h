@@ -8,7 +8,8 @@
  *	Evicted  at a firing: CPU samples of the requested window that the ring had already evicted.
  *	         Second (int, from the trigger, rounded down), Samples (uint); the event's cpu,
  *	         or none for all CPUs
- *	Stall    a source, or the whole recorder, stood still; or it delivers again. Text
+ *	Stall    a source, or the whole recorder, stood still, or what a name is read from did not
+ *	         answer; or it does again. Text
  *	Memory   a step taken to stay below --max-rss-mb. Text
  */
 #pragma once
@@ -21,6 +22,8 @@
 #define OWN_RING_BYTES_PER_SAMPLE "BytesPerSample"
 
 #define OWN_STALL "Stall"
+#define OWN_RULE "Rule"                      /* every 10 s: its values, and what it has seen */
+#define OWN_STOP_REASON "StopReason"         /* what fired, and why */
 #define OWN_MEMORY "Memory"
 #define OWN_TEXT "Text"                      /* of both */
 

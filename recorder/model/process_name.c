@@ -315,6 +315,9 @@ const char *process_names_label(const struct process_names *names, char out[PROC
 {
 	const char *typed = process_names_typed(names), *file = names->file;
 
+	/* Twelve lines "perl" tell nobody which script is busy. */
+	if (file && *file && names->script && *names->script && same_name(typed, names->called))
+		typed = names->script;
 	if (file && *file && !same_name(file, typed))
 		snprintf(out, PROCESS_LABEL_BYTES, "%s [%.255s]", typed, file);
 	else

@@ -49,7 +49,10 @@ bool process_names_mean(const struct process_names *names, uint32_t pid, const c
  * else the file's name, else the short name, else "?".
  */
 const char *process_names_typed(const struct process_names *names);
-/* For lists, with the file's name in brackets when it differs: "sh [dash]", "nginx". */
+/*
+ * For lists: the script of an interpreter, else the name people typed, with the file's name in
+ * brackets when it differs: "backup.pl [perl]", "sh [dash]", "nginx".
+ */
 const char *process_names_label(const struct process_names *names, char out[PROCESS_LABEL_BYTES]);
 
 /* The length of a name without ".exe", in any case. */

@@ -29,7 +29,7 @@ struct queue {
 	_Atomic uint64_t tail;               /* written by the consumer */
 	_Atomic uint64_t rewound;    /* by the producer: the ring was empty there and starts over */
 	_Atomic uint64_t watermark_ns;
-	_Atomic uint64_t resting;            /* the lag + 1; 0 = the producer does not rest */
+	_Atomic uint64_t rest;               /* the lag + 1; 0 = the producer does not rest */
 	_Atomic uint64_t lost;
 	struct os_cond *wake;                /* NULL = none */
 	uint64_t taken;                      /* consumer: size of the peeked record */
@@ -151,7 +151,7 @@ bool queue_offer(struct queue *q, const struct event *e)
 	size_t need = record_bytes(e), skip;
 	uint64_t header;
 
-	assert(!atomic_load_explicit(&q->resting, memory_order_relaxed));
+	assert(!atomic_load_explicit(&q->rest, memory_order_relaxed));
 	if (!find_place(q, need, &skip))
 		return false;
 	if (skip) {
@@ -185,18 +185,18 @@ void queue_watermark(struct queue *q, uint64_t time_ns)
 
 void queue_rest(struct queue *q, uint64_t lag_ns)
 {
-	atomic_store(&q->resting, lag_ns + 1);
+	atomic_store(&q->rest, lag_ns + 1);
 }
 
 void queue_resume(struct queue *q, uint64_t now_ns)
 {
-	uint64_t resting = atomic_load_explicit(&q->resting, memory_order_relaxed);
+	uint64_t rest = atomic_load_explicit(&q->rest, memory_order_relaxed);
 
-	if (!resting)
+	if (!rest)
 		return;
-	if (now_ns > resting)
-		queue_watermark(q, now_ns - resting);
-	atomic_store(&q->resting, 0);
+	if (now_ns > rest)
+		queue_watermark(q, now_ns - rest);
+	atomic_store(&q->rest, 0);
 }
 
 void queue_finish(struct queue *q)
@@ -239,12 +239,12 @@ void queue_pop(struct queue *q)
 
 uint64_t queue_released(const struct queue *q, uint64_t now_ns)
 {
-	uint64_t resting = atomic_load(&q->resting);
+	uint64_t rest = atomic_load(&q->rest);
 	uint64_t marked = atomic_load_explicit(&q->watermark_ns, memory_order_acquire);
 
 	/* At now_ns it rested, or it began later: a rest ends before anything newer is put. */
-	if (resting && now_ns > resting && now_ns - resting > marked)
-		return now_ns - resting;
+	if (rest && now_ns > rest && now_ns - rest > marked)
+		return now_ns - rest;
 	return marked;
 }
 

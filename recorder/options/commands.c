@@ -28,6 +28,24 @@ const struct command_info command_table[COMMANDS] = {
 "recorder collect --config /etc/recorder.conf --max-collect-sec 8h\n"
 "recorder collect --from slow.etl /StopOnGCOverMsec:200 /CollectMultiple:20\n",
 	},
+	[CMD_RUN] = {
+		"run", OPERAND_COMMAND, "[--] COMMAND [ARG...]",
+		"run a program, and show where its time went",
+		.about =
+"Records the program and all that it starts, from their first instruction to their end, as\n"
+"one incident of the store, and prints what show prints; with -o it exports the incident\n"
+"instead. The program has this terminal, and its exit code becomes recorder's. Options of\n"
+"recorder stand before the program's name. There is no limit on the recorder's own CPU time\n"
+"unless --max-cpu-percent sets one.\n"
+"\n"
+"For programs of one's own no rights are needed where kernel.perf_event_paranoid is 2 or\n"
+"less; at 2 the kernel's part of the stacks is missing. On Windows, which needs rights, the\n"
+"program itself and those that it starts are recorded, but not what these start.\n",
+		.examples =
+"recorder run make -j8\n"
+"recorder run --freq 499 -o sort.svg -- sort -n big.txt\n"
+"recorder run --thread-time -- ./slow-start --port 8080\n",
+	},
 	[CMD_STATUS] = {
 		"status", OPERAND_NONE, "",
 		"show how the running recorder is: rules, buffer, losses, cost", "",
@@ -36,8 +54,12 @@ const struct command_info command_table[COMMANDS] = {
 	[CMD_SNAPSHOT] = {
 		"snapshot", OPERAND_NONE, "", "have the running recorder keep the recent past now",
 		.about =
-"The incident's rule is 'manual'. Recording goes on. SIGUSR2 does the same.\n",
-		.examples = "recorder snapshot --reason 'checkout is slow again'\n",
+"The incident's rule is 'manual'. Recording goes on. SIGUSR2 does the same. With --last,\n"
+"--from with --to, or --at with --for, a window of the history becomes an incident, also\n"
+"while no recorder runs.\n",
+		.examples =
+"recorder snapshot --reason 'checkout is slow again'\n"
+"recorder snapshot --from 'yesterday 03:10' --to 03:15 --reason 'the alert came late'\n",
 	},
 	[CMD_STOP] = {
 		"stop", OPERAND_NONE, "",
@@ -51,6 +73,19 @@ const struct command_info command_table[COMMANDS] = {
 	[CMD_LIST] = {
 		"list", OPERAND_NONE, "", "list the incidents in the store, newest first", "",
 		"recorder list\nrecorder list --json | jq -r 'select(.lost > 0).id'\n",
+	},
+	[CMD_HISTORY] = {
+		"history", OPERAND_NONE, "",
+		"show what the history on disk holds: from, to, gaps, incidents",
+		.about =
+"A row for each file and each gap, then a bar of the last days: how busy the machine was\n"
+"each hour, and the incidents. Any of it can be read without an incident: show, report\n"
+"and export take --last, --from with --to, or --at with --for. See\n"
+"recorder help history.\n",
+		.examples =
+"recorder history\n"
+"recorder show --at 'yesterday 03:12' --for 60\n"
+"recorder export --last 30m -o report.html\n",
 	},
 	[CMD_SHOW] = {
 		"show", OPERAND_IDS, "[ID]",
@@ -102,11 +137,15 @@ const struct command_info command_table[COMMANDS] = {
 "everybody's caller). Parts under 2 % are left out. n/a: both weigh the same. A last table\n"
 "has the functions whose own time changed most.\n"
 "\n"
+"With --against it compares one incident, or a window of the history, with the same time of\n"
+"other days, and says only what exceeds the spread that those days have.\n"
+"\n"
 "With --format or -o: folded (two columns, for flamegraph.pl), perfview-xml (test minus\n"
 "base), pprof, svg, html.\n",
 		.examples =
 "recorder diff 3 7\n"
 "recorder diff 3 7 --process nginx --group module-entry\n"
+"recorder diff --incident 3 --against week\n"
 "recorder diff 3 7 -f | flamegraph.pl > diff.svg\n"
 "recorder diff --base-store monday.db --base 3 --test 7 -o diff.html\n",
 	},
@@ -121,6 +160,25 @@ const struct command_info command_table[COMMANDS] = {
 	[CMD_UNPIN] = {
 		"unpin", OPERAND_IDS, "ID...", "undo pin", "",
 		"recorder unpin 3\n",
+	},
+	[CMD_VERIFY] = {
+		"verify", OPERAND_STORE, "[STORE]", "look for damage in a store",
+		.about =
+"Reads every page of the file, and everything that each incident needs, also while a\n"
+"recorder runs. Exit code 1: something is damaged; each damage is a line.\n",
+		.examples =
+"recorder verify\n"
+"recorder verify incidents.db.damaged-20261122-220501\n",
+	},
+	[CMD_SALVAGE] = {
+		"salvage", OPERAND_STORE, "[STORE]",
+		"put what is readable of a damaged store into a new one",
+		.about =
+"The new store must not exist yet. Incidents keep their numbers; those that lack parts are\n"
+"marked partial. The damaged store is not changed. Exit code 3: no incident is readable.\n",
+		.examples =
+"recorder salvage incidents.db.damaged-20261122-220501 -o salvaged.db\n"
+"recorder list --store salvaged.db\n",
 	},
 	[CMD_EVENTS] = {
 		"events", OPERAND_PATTERN, "[PATTERN]",
@@ -145,14 +203,17 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_STACKS] = {
 		"stacks", OPERAND_NONE, "",
-		"print where all threads of a process are now (Windows)",
+		"print where all threads of a process are now, and what they wait for",
 		.about =
 "Stops each thread of --process for as long as its stack takes to copy; the longest time\n"
-"is printed. Programs of your own need no administrator rights. [fp]: found through\n"
-"generated code by frame pointers. [truncated], [broken]: the rest is missing. 64-bit\n"
-"programs only. --store also keeps the picture as an incident, in which each thread is an\n"
-"event, for show and export.\n",
+"is printed. Programs of your own need no administrator rights. On Linux each thread says\n"
+"what it waits for, and threads that wait for each other's mutexes are a deadlock; a few\n"
+"system calls, such as epoll_wait(2), return EINTR when a thread is stopped. [fp]: found\n"
+"through generated code by frame pointers. [truncated], [broken]: the rest is missing.\n"
+"Windows: 64-bit programs only. --store also keeps the picture as an incident, in which\n"
+"each thread is an event, for show and export.\n",
 		.examples =
+"recorder stacks -p mysqld --group\n"
 "recorder stacks -p 4711\n"
 "recorder stacks -p w3wp --store hang.db\n"
 "recorder stacks -p w3wp --json | jq -r .name\n",
@@ -179,9 +240,11 @@ const struct command_info command_table[COMMANDS] = {
 "in which they came) and prints when the rules would have fired, with which value. Times are\n"
 "from the incident's trigger, or from the trace's start. After a firing a rule waits for\n"
 "--delay-after-trigger-sec. --sweep shows how many incidents each limit would have given.\n"
-"Exit code 3: no rule would have fired; names that were not there are reported.\n",
+"With --last, or --at with --for, it reads a window of the history; times are from its\n"
+"beginning. Exit code 3: no rule would have fired; names that were not there are reported.\n",
 		.examples =
 "recorder backtest 3 /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
+"recorder backtest --last 12h /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
 "recorder backtest --from prod.etl.zip /StopOnGCOverMsec:1 --sweep 1:20:1\n",
 	},
 	[CMD_SERVICE] = {

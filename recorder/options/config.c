@@ -1,6 +1,7 @@
 #include "options/config.h"
 
 #include "base/os.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,6 +65,10 @@ int config_parse(const char *path, const char *text, size_t n, struct options *o
 	uint32_t number = 0;
 	int rc = 0;
 
+	free(o->conf_path);
+	o->conf_path = text_dup(path, SIZE_MAX);
+	if (!o->conf_path)
+		return err_memory(err, "while reading %s", path);
 	if (n >= 3 && memcmp(text, mark, 3) == 0)
 		text += 3;
 	while (!rc && text < end) {

@@ -31,10 +31,13 @@ static void put_facts(struct buf *out, const struct option_info *info)
 		int n = (int)strcspn(info->other_names, " ");
 
 		/* Qualifiers of PerfView's command line begin with a capital letter. */
-		if (islower((unsigned char)info->other_names[0]))
+		if (islower((unsigned char)info->other_names[0])) {
 			buf_printf(out, " Also --%.*s.", n, info->other_names);
-		else
-			buf_printf(out, " Also /%.*s:%s.", n, info->other_names, info->value);
+			return;
+		}
+		buf_printf(out, " Also /%.*s:", n, info->other_names);
+		help_put_cell(out, info->value);
+		buf_putc(out, '.');
 	}
 }
 
@@ -136,8 +139,10 @@ void options_help(enum command about, struct buf *out)
 		help_all(out);
 		return;
 	}
-	buf_printf(out, "\n## Usage\n\n    recorder %s%s%s [OPTION...]\n", c->name,
-		   *c->operand_text ? " " : "", c->operand_text);
+	buf_printf(out, c->operands == OPERAND_COMMAND
+				? "\n## Usage\n\n    recorder %s [OPTION...]%s%s\n"
+				: "\n## Usage\n\n    recorder %s%s%s [OPTION...]\n",
+		   c->name, *c->operand_text ? " " : "", c->operand_text);
 	if (*c->about)
 		buf_printf(out, "\n## Description\n\n%s", c->about);
 	buf_puts(out, "\n## Options\n");

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,19 +32,22 @@ bool option_stands_alone(const struct option_info *info)
 	return info->type == OPTION_BOOL || info->type == OPTION_RULE_FLAG;
 }
 
-static bool has_name(const struct option_info *info, const char *text, size_t n)
+bool option_is_one_of(const char *names, const char *text, size_t n)
 {
-	const char *at = info->other_names;
 	size_t len;
 
-	if (option_same_name(info->name, strlen(info->name), text, n))
-		return true;
-	for (; at && *at; at += len + (at[len] == ' ')) {
-		len = strcspn(at, " ");
-		if (option_same_name(at, len, text, n))
+	for (; *names; names += len + (names[len] == ' ')) {
+		len = strcspn(names, " ");
+		if (option_same_name(names, len, text, n))
 			return true;
 	}
 	return false;
+}
+
+static bool has_name(const struct option_info *info, const char *text, size_t n)
+{
+	return option_same_name(info->name, strlen(info->name), text, n) ||
+	       (info->other_names && option_is_one_of(info->other_names, text, n));
 }
 
 const struct option_info *option_by_name(const char *name, size_t n)
@@ -75,6 +79,30 @@ enum option_origin options_origin(const struct options *o, const char *name)
 	const struct option_info *info = option_by_name(name, strlen(name));
 
 	return info ? (enum option_origin)o->origin[info - option_table] : FROM_DEFAULT;
+}
+
+uint32_t options_line(const struct options *o, const char *name)
+{
+	const struct option_info *info = option_by_name(name, strlen(name));
+
+	return info && o->origin[info - option_table] == FROM_CONF
+		       ? o->conf_line[info - option_table] : 0;
+}
+
+int options_at_line(const struct options *o, uint32_t line, struct err *err)
+{
+	return line && o->conf_path ? err_prefix(err, "%s:%" PRIu32, o->conf_path, line)
+				    : err->code;
+}
+
+int options_at_option(const struct options *o, struct err *err)
+{
+	char name[64];
+
+	if (strncmp(err->text, "--", 2) != 0)
+		return err->code;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(err->text + 2, " :="), err->text + 2);
+	return options_at_line(o, options_line(o, name), err);
 }
 
 static void did_you_mean(const struct nearest *nearest, const char *before, struct buf *out)
@@ -161,11 +189,15 @@ static int unknown_option(const struct arguments *a, const char *as, struct err 
 	size_t n = a ? strcspn(as, ":=") : strlen(as);
 	struct nearest nearest = {0};
 	const struct option_info *info;
+	const char *instead;
 	struct buf near = {0};
 	char name[64];
 
 	while (n && (*as == '-' || *as == '/'))
 		as++, n--;
+	instead = perfview_qualifier(as, n);
+	if (instead)
+		return err_set(err, ERR_USAGE, "/%.*s: %s", (int)n, as, instead);
 	snprintf(name, sizeof(name), "%.*s", n > 60 ? 60 : (int)n, as);
 	nearest.wanted = name;
 	for (info = option_table; info->name; info++) {
@@ -260,6 +292,9 @@ static int name_command(struct options *o, const char *text, struct err *err)
 	o->command = command_by_name(text);
 	if (o->command != CMD_NONE)
 		return 0;
+	if (perfview_command(text))
+		return err_set(err, ERR_USAGE, "'%s' is a command of PerfView: %s", text,
+			       perfview_command(text));
 	for (c = CMD_NONE + 1; c < COMMANDS; c++)
 		nearest_offer(&nearest, command_table[c].name);
 	did_you_mean(&nearest, "", &near);
@@ -275,6 +310,16 @@ static int read_operand(struct arguments *a, const char *text, struct err *err)
 
 	if (a->o->command == CMD_NONE)
 		return name_command(a->o, text, err);
+	/* Where other programs take a command to run, it must not become the name of a file. */
+	if (a->only_operands && command->operands == OPERAND_DATA_FILE)
+		return err_set(err, ERR_USAGE, "'-- %.80s': %s takes no command; 'recorder run -- "
+			       "%.80s' runs and records one", text, command->name, text);
+	if (command->operands == OPERAND_COMMAND) {
+		a->o->program = a->argv + a->at - 1;
+		a->o->nprogram = a->argc - a->at + 1;
+		a->at = a->argc;
+		return 0;
+	}
 	if (command->operands == OPERAND_IDS)
 		return set_operand(a, "id", "the incident", text, err);
 	if (command->operands == OPERAND_PAIR && !a->o->base_id)
@@ -320,7 +365,8 @@ static int read_argument(struct arguments *a, const char *arg, struct err *err)
 /* Put the command's pattern or data file where it belongs. */
 static int use_operand(struct arguments *a, struct err *err)
 {
-	if (command_table[a->o->command].operands == OPERAND_DATA_FILE)
+	a->o->bare_data_file = command_table[a->o->command].operands == OPERAND_DATA_FILE;
+	if (a->o->bare_data_file)
 		return set_operand(a, "data-file", "the data file", a->operand, err);
 	a->o->pattern = text_dup(a->operand, SIZE_MAX);
 	return a->o->pattern ? 0 : option_no_memory(err);

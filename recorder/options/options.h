@@ -32,11 +32,13 @@
 enum command {
 	CMD_NONE,
 	CMD_COLLECT,
+	CMD_RUN,
 	CMD_STATUS,
 	CMD_SNAPSHOT,
 	CMD_STOP,
 	CMD_ABORT,
 	CMD_LIST,
+	CMD_HISTORY,
 	CMD_SHOW,
 	CMD_REPORT,
 	CMD_EXPORT,
@@ -44,6 +46,8 @@ enum command {
 	CMD_DELETE,
 	CMD_PIN,
 	CMD_UNPIN,
+	CMD_VERIFY,
+	CMD_SALVAGE,
 	CMD_EVENTS,
 	CMD_COUNTERS,
 	CMD_STACKS,
@@ -61,6 +65,8 @@ enum operand_kind {
 	OPERAND_PAIR,           /* two numbers, like --base and --test */
 	OPERAND_PATTERN,        /* at most one */
 	OPERAND_DATA_FILE,      /* at most one: --data-file */
+	OPERAND_STORE,          /* at most one, like a pattern; a file */
+	OPERAND_COMMAND,        /* a program and its arguments: all that follows the first */
 };
 
 struct command_info {
@@ -79,6 +85,7 @@ enum command command_by_name(const char *name);
 
 struct text_list {
 	char **items;
+	uint32_t *lines;                     /* of the conf file; 0 = from the command line */
 	uint32_t n;
 };
 
@@ -91,6 +98,7 @@ struct id_list {
 struct rule_spec {
 	const char *kind;                    /* from the table, not owned */
 	char *spec;
+	uint32_t line;                       /* of the conf file; 0 = from the command line */
 };
 
 struct rule_list {
@@ -106,6 +114,12 @@ enum {
 enum option_origin { FROM_DEFAULT, FROM_CONF, FROM_ARGS };
 
 #define OPTION_NO_TIME INT64_MIN             /* --from and --to when they were not given */
+
+/* A moment of an incident, or one of the wall clock (base/moment.h). */
+struct moment_option {
+	int64_t ns;                          /* from the trigger; or OPTION_NO_TIME */
+	char *text;                          /* NULL = seconds, or nothing was given */
+};
 
 struct options {
 	enum command command;
@@ -134,8 +148,11 @@ struct options {
 	double max_cpu_pct;                  /* of one CPU; 0 = no limit; < 0 = the default */
 	uint32_t max_rss_mb;                 /* 0 = no limit */
 	char *source;                        /* of stacks; NULL = the host's default */
+	bool assume_exists;                  /* rules may name what only later programs have */
 	bool runtime_events, enable_perf_map;
 	uint32_t store_mb, keep_days;
+	uint32_t history_mb, history_days;   /* 0 MB = none */
+	int64_t history_sync_ns;
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
 	char *service_name;                  /* NULL = "recorder" */
@@ -146,7 +163,10 @@ struct options {
 	uint32_t tid;                        /* 0 = all */
 	uint32_t base_id, test_id;           /* of diff; 0 = not given */
 	char *base_store;                    /* of the base; NULL = the same */
-	int64_t from_ns, to_ns;              /* from the trigger, or OPTION_NO_TIME */
+	struct moment_option from, to;
+	char *at;                            /* a moment; NULL = none */
+	char *against;                       /* of diff: other windows; NULL = none */
+	int64_t last_ns, for_ns;             /* OPTION_NO_TIME = not given */
 	bool kernel, no_kernel, no_idle;
 	char *provider, *event_name;         /* of events; NULL = all */
 	char *live;                          /* of events: the spec to watch; NULL = none */
@@ -166,20 +186,26 @@ struct options {
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */
 	bool by_name, tree;                  /* views of report */
+	bool group_threads;                  /* of stacks: those with the same stack once */
 	char *callers, *callees;             /* of this function; NULL = none */
 	uint32_t rows;                       /* lines of a table */
 	char *normalize;                     /* of diff; NULL = duration */
 	bool per_process;                    /* of export, diff */
 
 	/* operands */
+	bool bare_data_file;                 /* capture.data_file is a word without --data-file */
 	char *pattern;                       /* of counters, events (NULL = all), service, help */
+	char *const *program;                /* of run, with its arguments; borrowed from argv */
+	int nprogram;                        /* 0 = none */
 
 	/* accepted from PerfView's command lines */
 	uint32_t ignored_int;
 	bool ignored_bool;
+	char *ignored_text;
 
 	uint8_t origin[OPTIONS_MAX];         /* enum option_origin, by row */
 	uint32_t conf_line[OPTIONS_MAX];     /* the conf file's line that set it */
+	char *conf_path;                     /* of the conf file that was read; or NULL */
 };
 
 enum option_type {              /* those before OPTION_LIST have one value */
@@ -187,6 +213,7 @@ enum option_type {              /* those before OPTION_LIST have one value */
 	OPTION_INT,             /* uint32_t, decimal or 0x */
 	OPTION_FLOAT,           /* double */
 	OPTION_SECONDS,         /* int64_t ns; seconds, or a number with ms, s, m, h, d */
+	OPTION_MOMENT,          /* struct moment_option: seconds, or a moment of the wall clock */
 	OPTION_PERIOD_MS,       /* uint32_t Hz, given as milliseconds between samples */
 	OPTION_TEXT,            /* char * */
 	OPTION_LIST,            /* struct text_list; repeatable; split at ',' before a spec */
@@ -268,6 +295,17 @@ const struct option_info *option_by_name(const char *name, size_t n);
 
 /* What set this option. name: as in the table. */
 enum option_origin options_origin(const struct options *o, const char *name);
+
+/* The conf file's line that set this option; 0 = none did, or the command line won. */
+uint32_t options_line(const struct options *o, const char *name);
+
+/*
+ * For what is found wrong after the conf file was read: put its path and this line before the
+ * sentence; nothing if line is 0. The other one takes the line of the option with which the
+ * sentence begins ("--source: ..."). Both return the sentence's code.
+ */
+int options_at_line(const struct options *o, uint32_t line, struct err *err);
+int options_at_option(const struct options *o, struct err *err);
 
 /* A number as text, without an exponent if it is whole: 600, 0.1. */
 void option_number_text(double v, char *out, size_t n);

@@ -28,4 +28,11 @@ bool option_stands_alone(const struct option_info *info);
 /* Whether n bytes of text are this name; case and dashes do not count. */
 bool option_same_name(const char *name, size_t nname, const char *text, size_t n);
 
+/* The same for any of several names, separated by blanks. */
+bool option_is_one_of(const char *names, const char *text, size_t n);
+
 int option_no_memory(struct err *err);
+
+/* What to use instead of a qualifier or a command of PerfView that is not there; NULL = unknown. */
+const char *perfview_qualifier(const char *name, size_t n);
+const char *perfview_command(const char *name);

@@ -13,12 +13,17 @@
 #define IN(command) (1u << CMD_##command)
 
 #define RECORDING (IN(COLLECT) | IN(CHECK))
+#define SAMPLING (RECORDING | IN(RUN))
 #define RULES (RECORDING | IN(BACKTEST))
 #define ONE_INCIDENT (IN(SHOW) | IN(REPORT) | IN(EXPORT))
 #define PART_OF (ONE_INCIDENT | IN(DIFF))
+/* What also reads the history. */
+#define WINDOW (ONE_INCIDENT | IN(SNAPSHOT) | IN(DIFF))
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
 #define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
-#define WITH_STORE (RULES | CONTROL | IN(LIST) | INCIDENTS | IN(DIFF))
+#define REPAIR (IN(VERIFY) | IN(SALVAGE))
+#define WITH_STORE \
+	(RULES | IN(RUN) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | REPAIR)
 #define WITH_CONFIG (WITH_STORE | IN(COUNTERS) | IN(SERVICE))
 
 /* What a row may have after its commands. */
@@ -39,6 +44,7 @@ const struct short_option short_options[] = {
 	{'f', "format", "folded"},
 	{'o', "output", NULL},
 	{'p', "process", NULL},
+	{'e', "event", NULL},
 	{'h', "help", NULL},
 	{0, NULL, NULL},
 };
@@ -46,6 +52,9 @@ const struct short_option short_options[] = {
 /* An option of PerfView that has no counterpart here. */
 #define UNUSED_BOOL(name) \
 	{name, NULL, NULL, OPTION_BOOL, GROUP_PERFVIEW, RECORDING, RECORDING, FIELD(ignored_bool)}
+#define UNUSED_INT(name, unit) \
+	{name, unit, NULL, OPTION_INT, GROUP_PERFVIEW, RECORDING, RECORDING, FIELD(ignored_int), \
+	 NUMBER(0, 0, 1048576, unit)}
 
 const struct option_info option_table[] = {
 	/* When an incident is kept */
@@ -106,9 +115,13 @@ const struct option_info option_table[] = {
 	 "Name a part of --stop-on, which fires nothing by itself: NAME=StopOnGCOverMsec:100, or "
 	 "any other qualifier with its value; a counter's rule may stand alone. Repeatable.",
 	 OPTION_TEXTS, GROUP_TRIGGER, RULES, CONF, FIELD(named_rules)},
+	{"assume-exists", NULL,
+	 "Accept rules on an EventSource that no program here has now, because the program will be "
+	 "installed or started later. `status` names what has not come.",
+	 OPTION_BOOL, GROUP_TRIGGER, RULES, CONF, FIELD(assume_exists)},
 	{"min-sec-for-trigger", "SEC",
-	 "How long a counter must be beyond its limit before its rule fires. As in PerfView it "
-	 "takes one sample more than this many seconds; 0 fires at the first sample.",
+	 "How long a counter must be beyond its limit before its rule fires. As in PerfView, 3 "
+	 "seconds are 4 readings in a row at one a second; 0 fires at the first reading.",
 	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(min_sec), NUMBER(3, 0, 86400, "s")},
 	{"poll-sec", "SEC", "How often the counters of rules are read.",
 	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(poll_sec), NUMBER(1, 0.1, 86400, "s")},
@@ -149,7 +162,8 @@ const struct option_info option_table[] = {
 	{"data-file", "FILE",
 	 "Also write each incident to this file, in the format of its suffix (x.html, x.folded; "
 	 "x.etl becomes x.perfView.xml.zip), before the stop command runs. Existing files are "
-	 "kept; x.1.html, x.2.html follow. A file name after 'collect' is the same.",
+	 "kept; x.1.html, x.2.html follow. A file name with such a suffix after 'collect' is the "
+	 "same.",
 	 OPTION_TEXT, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.data_file)},
 	{"sweep", "A:B:STEP",
 	 "Count the incidents that each limit from A to B would have given, for one rule.",
@@ -167,10 +181,10 @@ const struct option_info option_table[] = {
 
 	/* How much is recorded and kept */
 	{"freq", "HZ", "Samples per second and CPU.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.freq_hz),
+	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.freq_hz),
 	 NUMBER(99, 1, 10000, "Hz")},
 	{"cpu-sample-msec", "MS", "The same as the time between two samples: 1 = 1000 Hz.",
-	 OPTION_PERIOD_MS, GROUP_RECORD, RECORDING, CONF, FIELD(capture.freq_hz),
+	 OPTION_PERIOD_MS, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.freq_hz),
 	 NUMBER(UNSET, 0.1, 1000, "ms"), .same_as = "freq"},
 	{"pre-sec", "SEC",
 	 "How much of the time before a firing an incident keeps, as far as the buffer reaches.",
@@ -180,10 +194,10 @@ const struct option_info option_table[] = {
 	 OPTION_SECONDS, GROUP_RECORD, RULES, CONF, FIELD(capture.post_ns),
 	 NUMBER(5, 0, 86400, "s")},
 	{"buffer-mb", "MB", "Memory for the recent past.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(buffer_mb), NUMBER(64, 1, 65536, "MB"),
+	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(buffer_mb), NUMBER(64, 1, 65536, "MB"),
 	 .other_names = "CircularMB Circular"},
 	{"no-kernel-stacks", NULL, "Record no kernel frames.",
-	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.no_kernel_stacks)},
+	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.no_kernel_stacks)},
 	{"runtime-events", NULL,
 	 "Record collections, exceptions and lock waits of .NET programs and pauses of Java "
 	 "programs even when no rule needs them.",
@@ -202,28 +216,28 @@ const struct option_info option_table[] = {
 	 "BLOCKED_TIME, DISK_TIME, READIED_TIME and UNKNOWN_TIME. Costs about 5 us for each "
 	 "switch. On Windows: from an ETW session, or a trace file that has them; rules do not see "
 	 "the switches there.",
-	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.thread_time)},
+	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.thread_time)},
 	{"wakers", NULL,
 	 "The same, with a frame READIED_BY below BLOCKED_TIME and DISK_TIME, and the stack of the "
 	 "thread that ended the wait.",
-	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.wakers)},
+	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.wakers)},
 	{"stack-kb", "KB",
 	 "How much of a thread's stack is copied with each sample at most, to be unwound: 8, 16 or "
 	 "32. 0 = follow frame pointers instead, which most programs lack.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.stack_kb),
+	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.stack_kb),
 	 NUMBER(32, 0, 32, "KB")},
 	{"max-cpu-percent", "PCT",
 	 "How much of one CPU the recorder may take. Over it for 5 s it samples at 49 Hz, then at "
 	 "19 Hz, then (Linux) copies 8 KB of stack; later it takes the steps back. 0 = no limit. "
 	 "Default: 1, or 0.3 for each CPU; more in proportion to a --freq over 99; four times as "
 	 "much with --thread-time.",
-	 OPTION_FLOAT, GROUP_RECORD, RECORDING, CONF, FIELD(max_cpu_pct),
+	 OPTION_FLOAT, GROUP_RECORD, SAMPLING, CONF, FIELD(max_cpu_pct),
 	 NUMBER(UNSET, 0, 100000, "%")},
 	{"max-rss-mb", "MB",
 	 "How much memory the recorder may have resident. --buffer-mb becomes what fits below it; "
 	 "near it caches and then the oldest history are given up; over it for 5 s the recorder "
 	 "samples less, too. 44 at least; 0 = no limit.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(max_rss_mb), NUMBER(0, 0, 1048576, "MB")},
+	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(max_rss_mb), NUMBER(0, 0, 1048576, "MB")},
 	{"allow-fp", NULL,
 	 "Let the last step down be to follow frame pointers, which most programs lack.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.allow_fp)},
@@ -234,17 +248,31 @@ const struct option_info option_table[] = {
 	{"record-process", "NAME|PID",
 	 "Record the stacks of processes with this pid or name only: of the program file (dash), "
 	 "the one it was started by (sh), or the script (manage.py).",
-	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.only_process)},
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.only_process),
+	 .other_names = "FocusProcess"},
 	{"store-mb", "MB", "Size of the store; the oldest incidents that are not pinned make room.",
 	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(store_mb),
 	 NUMBER(1024, 8, 16777216, "MB")},
 	{"symbol-cache-mb", "MB",
 	 "Keep names of large programs on disk for when the programs are gone; the least recently "
 	 "used make room. 0 = none.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(symbol_cache_mb),
+	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(symbol_cache_mb),
 	 NUMBER(256, 0, 1048576, "MB")},
 	{"keep-days", "DAYS", "Remove incidents that are older than this, unless they are pinned.",
 	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(keep_days), NUMBER(30, 1, 36500, "days")},
+
+	{"history-mb", "MB",
+	 "Keep the past on disk beside the store, all samples of it, in so much space; the oldest "
+	 "hours make room. It outlives the recorder. 0 = none. 'recorder help history'.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(history_mb),
+	 NUMBER(512, 0, 16777216, "MB")},
+	{"history-days", "DAYS", "Remove what is older from the history. 0 = no limit.",
+	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(history_days),
+	 NUMBER(0, 0, 36500, "days")},
+	{"history-sync-sec", "SEC",
+	 "How often the history is brought to the disk: what a kill or a power cut may cost.",
+	 OPTION_SECONDS, GROUP_RECORD, RECORDING, CONF, FIELD(history_sync_ns),
+	 NUMBER(10, 1, 60, "s")},
 
 	/* Which incident, and which part of it */
 	{"base", "ID", "The incident to compare with: how it was before.",
@@ -254,7 +282,8 @@ const struct option_info option_table[] = {
 	{"base-store", "FILE", "The store of the base, if it is not that of the test.",
 	 OPTION_TEXT, GROUP_SELECT, IN(DIFF), FIELD(base_store)},
 	{"id", "ID", "The incident's number in 'recorder list'.",
-	 OPTION_IDS, GROUP_SELECT, INCIDENTS | IN(BACKTEST), FIELD(ids)},
+	 OPTION_IDS, GROUP_SELECT, INCIDENTS | IN(BACKTEST) | IN(DIFF), FIELD(ids),
+	 .other_names = "incident"},
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
@@ -266,13 +295,27 @@ const struct option_info option_table[] = {
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",
 	 OPTION_TEXT, GROUP_STORE, IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(capture.file)},
-	{"from", "SEC",
-	 "Only what comes after this moment; 0 is the trigger, -10 is 10 s before it.",
-	 OPTION_SECONDS, GROUP_SELECT, PART_OF, FIELD(from_ns), NUMBER(UNSET, -1e8, 1e8, "s"),
-	 .other_names = "start"},
-	{"to", "SEC", "Only what comes before this moment.",
-	 OPTION_SECONDS, GROUP_SELECT, PART_OF, FIELD(to_ns), NUMBER(UNSET, -1e8, 1e8, "s"),
-	 .other_names = "end"},
+	{"from", "SEC|TIME",
+	 "Only what comes after this moment; 0 is the trigger, -10 is 10 s before it. A time "
+	 "(2026-11-21T03:10, 03:10, 'yesterday 03:12', -30m; local, or with Z at its end) without "
+	 "an incident's number: a window of the history.",
+	 OPTION_MOMENT, GROUP_SELECT, PART_OF | IN(SNAPSHOT), FIELD(from),
+	 NUMBER(UNSET, -1e8, 1e8, "s"), .other_names = "start"},
+	{"to", "SEC|TIME", "Only what comes before this moment.",
+	 OPTION_MOMENT, GROUP_SELECT, PART_OF | IN(SNAPSHOT), FIELD(to),
+	 NUMBER(UNSET, -1e8, 1e8, "s"), .other_names = "end"},
+	{"last", "SEC", "The history's last 90 s, 30m, 12h, in place of an incident.",
+	 OPTION_SECONDS, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(last_ns),
+	 NUMBER(UNSET, 1, 1e8, "s"), .other_names = "since"},
+	{"at", "TIME", "The history from this moment on, for as long as --for says.",
+	 OPTION_TEXT, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(at)},
+	{"against", "yesterday|week|same-hour*N|hour*N|before*N",
+	 "Compare one incident (--id), or a window of the history, with the same time of other "
+	 "days, of hours before, or with the windows just before it; what exceeds their spread.",
+	 OPTION_TEXT, GROUP_SELECT, IN(DIFF), FIELD(against)},
+	{"for", "SEC", "How long after --at or --from. Default 60 s.",
+	 OPTION_SECONDS, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(for_ns),
+	 NUMBER(UNSET, 1, 1e8, "s")},
 	{"provider", "NAME",
 	 "Only events of this provider, such as Microsoft-Windows-DotNETRuntime.",
 	 OPTION_TEXT, GROUP_SELECT, IN(EVENTS), FIELD(provider)},
@@ -294,11 +337,12 @@ const struct option_info option_table[] = {
 
 	/* Output */
 	{"format", "NAME", "The format; an unknown one prints the list. -f is --format folded.",
-	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(format)},
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(format)},
 	{"output", "FILE", "Write to this file; - is standard output. A suffix .gz packs it.",
-	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(output)},
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(output)},
+	{"output", "FILE", "The new store.", OPTION_TEXT, GROUP_OUTPUT, IN(SALVAGE), FIELD(output)},
 	{"force", NULL, "Replace the file if it exists.",
-	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(force)},
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(force)},
 	{"all", "DIR",
 	 "Write the usual formats into this directory, as incident-ID.SUFFIX; make it if "
 	 "necessary.",
@@ -361,6 +405,8 @@ const struct option_info option_table[] = {
 	 "Make one frame of those that match; or module, module-entry, class, class-entry, "
 	 "just-my-code.",
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(group)},
+	{"group", NULL, "Print threads that have the same stack once.",
+	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(group_threads)},
 	{"fold", "PATTERNS", "Give the cost of frames that match to their callers.",
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(fold)},
 	{"fold-percent", "PCT", "In trees, fold what is smaller than this into its callers.",
@@ -377,13 +423,14 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EVENTS), FIELD(count)},
 	{"json", NULL, "One JSON object a line.",
 	 OPTION_BOOL, GROUP_OUTPUT,
-	 IN(LIST) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) | IN(BACKTEST) | IN(CHECK) |
-	 IN(DIFF) | IN(STACKS) | CONTROL,
+	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
+	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL,
 	 FIELD(json)},
 	{"color", "auto|always|never",
 	 "When to use colors. Default auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",
 	 OPTION_TEXT, GROUP_OUTPUT,
-	 IN(LIST) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) | IN(EVENTS),
+	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) |
+	 IN(EVENTS),
 	 FIELD(color)},
 
 	/* What an ETW session delivers (Windows) */
@@ -393,21 +440,37 @@ const struct option_info option_table[] = {
 	 "processes.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(source)},
 	{"providers", "LIST",
-	 "Windows: also events of these providers, separated by ','. Each is a registered name, a "
-	 "GUID or *EventSourceName, then :KEYWORDS:LEVEL and keys such as :@StacksEnabled=true; "
-	 "see 'recorder help windows'.",
+	 "Also events of these providers, separated by ','. Each is *EventSourceName, on Windows "
+	 "also a registered name or a GUID, then :KEYWORDS:LEVEL; on Linux also a tracepoint "
+	 "(sched:sched_process_exec, block:*), uprobe:/path:function or usdt:/path:provider:name. "
+	 "Keys such as :@StacksEnabled=true may follow; see 'recorder help windows' and 'recorder "
+	 "help linux'.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.providers)},
 	{"only-providers", "LIST",
 	 "The same, without samples and .NET events unless they are asked for.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.only_providers)},
+	{"event", "LIST",
+	 "Also these events, with stacks: kernel:KEYWORD (kernel:DiskIO, as PerfView calls them; "
+	 "on Linux also kernel:SUBSYSTEM:TRACEPOINT) or clr:KEYWORD:EVENT "
+	 "(clr:GC:GC/AllocationTick), separated by ','.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.events)},
 	{"kernel-events", "LIST",
-	 "Windows: Profile, ContextSwitch, DiskIO and so on, as PerfView calls them. Default: "
-	 "Process, Thread, ImageLoad, Profile.",
+	 "Windows: Profile, ContextSwitch, DiskIO and so on, as PerfView calls them, or its groups "
+	 "Default, ThreadTime, Verbose, OS, All and None. Without it: Process, Thread, ImageLoad, "
+	 "Profile.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.kernel_events)},
 	{"clr-events", "LIST",
-	 "Windows: GC, Jit, Exception and so on, as PerfView calls them. None = no .NET events. "
-	 "Default: GC, Loader, Jit, NGen, Exception, Contention, Stack.",
+	 "GC, Jit, Exception and so on, as PerfView calls them, or Default, All and None. "
+	 "Without it, on Windows: GC, Loader, Jit, NGen, Exception, Contention, Stack.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.clr_events)},
+	{"clr-event-level", "LEVEL",
+	 "How much .NET tells: 1 to 5, or Critical, Error, Warning, Informational, "
+	 "Verbose. Without it: Verbose.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.clr_event_level)},
+	{"tpl-events", "LIST",
+	 "Also events of .NET's tasks: Default, None, or Tasks, Parallel and so on, as "
+	 "PerfView calls them. Without it: none.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.tpl_events)},
 
 	/* Files */
 	{"store", "FILE",
@@ -417,7 +480,7 @@ const struct option_info option_table[] = {
 	{"symbol-path", "PATH",
 	 "Directories of programs and PDB files for names in traces, separated by ';'; on Windows "
 	 "also symbol servers: srv*DIR*https://... $_NT_SYMBOL_PATH is searched after it.",
-	 OPTION_TEXT, GROUP_STORE, RECORDING | IN(STACKS), CONF, FIELD(capture.symbol_path)},
+	 OPTION_TEXT, GROUP_STORE, SAMPLING | IN(STACKS), CONF, FIELD(capture.symbol_path)},
 	{"config", "FILE",
 	 "A file of these options, one 'name = value' a line. Otherwise $RECORDER_CONFIG.",
 	 OPTION_TEXT, GROUP_STORE, WITH_CONFIG, FIELD(config)},
@@ -425,7 +488,8 @@ const struct option_info option_table[] = {
 	 "Directory of the names on disk. Otherwise the store's name and '.symbols'.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(capture.symbol_cache)},
 	{"log-file", "FILE",
-	 "Append the log to this file. Otherwise it goes to standard error. SIGHUP reopens it.",
+	 "Append the log to this file; at 16 MB it becomes FILE.1, in place of the one before. "
+	 "Otherwise the log goes to standard error. SIGHUP reopens it.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(log_file)},
 	{"low-priority", NULL,
 	 "Store, name and export at the lowest priority (nice 19, idle I/O), even while an "
@@ -447,6 +511,21 @@ const struct option_info option_table[] = {
 	UNUSED_BOOL("zip"),
 	UNUSED_BOOL("no-rundown"),
 	UNUSED_BOOL("in-memory-circular-buffer"),
+	UNUSED_BOOL("no-ngen-pdbs"),
+	UNUSED_BOOL("no-ngen-rundown"),
+	UNUSED_BOOL("no-clr-rundown"),
+	UNUSED_BOOL("no-v2-rundown"),
+	UNUSED_BOOL("force-ngen-rundown"),
+	UNUSED_BOOL("stack-compression"),
+	UNUSED_BOOL("trust-pdbs"),
+	UNUSED_BOOL("safe-mode"),
+	UNUSED_BOOL("keep-all-events"),
+	UNUSED_BOOL("continue-on-error"),
+	UNUSED_INT("rundown-timeout", "SEC"),
+	UNUSED_INT("min-rundown-time", "MS"),
+	UNUSED_INT("rundown-max-mb", "MB"),
+	{"session-name", "NAME", NULL,
+	 OPTION_TEXT, GROUP_PERFVIEW, RECORDING, FIELD(ignored_text), .no_effect = RECORDING},
 	{"buffer-size-mb", "MB", NULL,
 	 OPTION_INT, GROUP_PERFVIEW, RECORDING, FIELD(ignored_int), NUMBER(0, 0, 1048576, "MB"),
 	 .other_names = "BufferSize", .no_effect = RECORDING},

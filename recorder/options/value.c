@@ -5,6 +5,8 @@
 
 #include "base/array.h"
 #include "base/json.h"
+#include "base/moment.h"
+#include "base/os.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -43,6 +45,9 @@ static void set_default(struct options *o, const struct option_info *info)
 	case OPTION_FLOAT:
 		*(double *)field_of(o, info) = info->def;
 		break;
+	case OPTION_MOMENT:
+		((struct moment_option *)field_of(o, info))->ns = OPTION_NO_TIME;
+		break;
 	case OPTION_SECONDS:
 		*(int64_t *)field_of(o, info) =
 			in_bounds(info, info->def) ? (int64_t)(info->def * 1e9) : OPTION_NO_TIME;
@@ -66,7 +71,9 @@ static void text_list_free(struct text_list *list)
 	while (list->n)
 		free(list->items[--list->n]);
 	free(list->items);
+	free(list->lines);
 	list->items = NULL;
+	list->lines = NULL;
 }
 
 void options_free(struct options *o)
@@ -79,6 +86,11 @@ void options_free(struct options *o)
 
 			free(*text);
 			*text = NULL;
+		} else if (info->type == OPTION_MOMENT) {
+			struct moment_option *moment = field_of(o, info);
+
+			free(moment->text);
+			moment->text = NULL;
 		} else if (info->type == OPTION_LIST || info->type == OPTION_TEXTS) {
 			text_list_free(field_of(o, info));
 		}
@@ -88,9 +100,11 @@ void options_free(struct options *o)
 	free(o->rules.items);
 	free(o->ids.items);
 	free(o->pattern);
+	free(o->conf_path);
 	o->rules.items = NULL;
 	o->ids.items = NULL;
 	o->pattern = NULL;
+	o->conf_path = NULL;
 }
 
 /* ---- parsing ----------------------------------------------------------------------------- */
@@ -214,6 +228,26 @@ static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
 	return bad_number(s, "is not a number of seconds (5, or 5 with ms, s, m, h or d)", err);
 }
 
+/* What is no number of seconds is a moment; the command reads it when it knows what it is for. */
+static int parse_moment(const struct setting *s, bool store, struct err *err)
+{
+	struct moment_option none = {0}, *out = store ? field_of(s->o, s->info) : &none;
+	size_t n = number_length(s->value);
+	struct err why = {0};
+	uint64_t wall_ns;
+
+	if (n && strcspn(s->value + n, ":-") == strlen(s->value + n))
+		return parse_seconds(s, &out->ns, err);
+	if (moment_parse(s->value, os_wall_ns(), 0, &wall_ns, &why))
+		return err_set(err, ERR_USAGE, "%s: %s; or seconds from an incident's trigger",
+			       s->as, why.text);
+	if (!store)
+		return 0;
+	free(out->text);
+	out->text = text_dup(s->value, SIZE_MAX);
+	return out->text ? 0 : option_no_memory(err);
+}
+
 static int parse_bool(const struct setting *s, bool *out, struct err *err)
 {
 	const char *text = s->value;
@@ -306,14 +340,17 @@ static int add_spec(const struct setting *s, const char *text, size_t n, struct 
 	char *copy = text_dup(text, n);
 
 	if (!copy || (is_rule ? ARRAY_NEXT(rules->items, rules->n)
-			      : ARRAY_NEXT(texts->items, texts->n))) {
+			      : ARRAY_NEXT(texts->items, texts->n) ||
+				ARRAY_NEXT(texts->lines, texts->n))) {
 		free(copy);
 		return option_no_memory(err);
 	}
-	if (is_rule)
-		rules->items[rules->n++] = (struct rule_spec){s->info->name, copy};
-	else
+	if (is_rule) {
+		rules->items[rules->n++] = (struct rule_spec){s->info->name, copy, s->line};
+	} else {
+		texts->lines[texts->n] = s->line;
 		texts->items[texts->n++] = copy;
+	}
 	return 0;
 }
 
@@ -402,6 +439,8 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 		return parse_float(s, to, err);
 	case OPTION_SECONDS:
 		return parse_seconds(s, to, err);
+	case OPTION_MOMENT:
+		return parse_moment(s, store, err);
 	case OPTION_PERIOD_MS:
 		rc = parse_float(s, &checked.number, err);
 		if (!rc && store)

@@ -89,3 +89,15 @@ int conditions_check(const struct known_field *fields, uint32_t nfields, bool al
 	}
 	return rc;
 }
+
+int conditions_check_field(const struct known_field *fields, uint32_t nfields, bool all,
+			   const char *event, const char *field, struct err *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < nfields && !text_same_fold(fields[i].name, field); i++)
+		;
+	if (!*field || i < nfields || !all || event_has_own_field(field))
+		return 0;
+	return no_field(fields, nfields, event, field, err);
+}

@@ -24,3 +24,6 @@ struct known_field {
  */
 int conditions_check(const struct known_field *fields, uint32_t nfields, bool all,
 		     const char *event, const char *conditions, struct err *err);
+/* The same for one field; "" = none. */
+int conditions_check_field(const struct known_field *fields, uint32_t nfields, bool all,
+			   const char *event, const char *field, struct err *err);

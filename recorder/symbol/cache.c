@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text_table.h"
+#include "symbol/symbol_open.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum { FAILURES_LOGGED = 20 };
 
 struct entry {
 	struct object *object;         /* referenced; NULL = a free entry */
+	uint64_t file_system;          /* see symbol_file_system() */
 	struct symbol_table *table;    /* NULL = could not be opened */
 	uint32_t pid;                  /* the last one tried */
 	uint32_t failures;
@@ -34,6 +36,7 @@ struct entry {
  */
 struct cache {
 	const struct symbol_env *env;
+	const struct cache_gate *gate;
 	struct log *log;
 	struct table by_object;        /* object number -> entry */
 	uint32_t nentries;             /* the first that were ever used; later ones are free */
@@ -46,13 +49,15 @@ struct cache {
 	struct entry entries[SYMBOL_OBJECTS_MAX];
 };
 
-struct cache *cache_new(const struct symbol_env *env, struct log *log)
+struct cache *cache_new(const struct symbol_env *env, const struct cache_gate *gate,
+			struct log *log)
 {
 	struct cache *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->env = env;
+	c->gate = gate;
 	c->log = log;
 	c->max_bytes = SYMBOL_CACHE_BYTES;
 	return c;
@@ -72,10 +77,16 @@ static bool same_object(const void *ctx, uint32_t value, const void *key)
 	return c->entries[value].object == key;
 }
 
+static bool enter(struct cache *c, const struct entry *e)
+{
+	return c->gate->enter(c->gate->ctx, e->object, e->file_system);
+}
+
 static void close_file(struct cache *c, struct entry *e)
 {
 	if (!e->table || !e->table->holds_file)
 		return;
+	enter(c, e);                         /* what is open must be closed */
 	e->table->reader->rest(e->table);
 	c->use.files_open--;
 }
@@ -89,6 +100,7 @@ static void close_table(struct cache *c, struct entry *e)
 	close_file(c, e);
 	c->idle_work -= e->has_idle_work;
 	e->has_idle_work = false;
+	enter(c, e);
 	e->table->reader->close(e->table);
 	e->table = NULL;
 	c->use.cache_bytes -= e->bytes;
@@ -151,7 +163,7 @@ static struct entry *find_entry(struct cache *c, const struct object *object)
 }
 
 /* Add an entry without a table; it counts as failed until it has one. */
-static struct entry *add_entry(struct cache *c, struct object *object)
+static struct entry *add_entry(struct cache *c, struct object *object, uint32_t pid)
 {
 	struct entry *e = c->entries;
 
@@ -168,6 +180,8 @@ static struct entry *add_entry(struct cache *c, struct object *object)
 	e->object = object;
 	object_ref(object);
 	c->use.objects_failed++;
+	enter(c, e);
+	e->file_system = symbol_file_system(object, pid);
 	return e;
 }
 
@@ -175,9 +189,9 @@ static struct entry *add_entry(struct cache *c, struct object *object)
 
 static const struct symbol_reader *reader_of(const struct cache *c, const struct object *object)
 {
-	const struct symbol_reader *const *at;
+	const struct symbol_reader *const *at = c->env->readers;
 
-	for (at = symbol_readers; *at; at++) {
+	for (at = at ? at : symbol_readers; *at; at++) {
 		if (!((*at)->live && c->env->foreign) && (*at)->reads(object))
 			return *at;
 	}
@@ -282,8 +296,8 @@ static struct entry *open_object(struct cache *c, struct object *object, uint32_
 		pid = 0;
 	e = find_entry(c, object);
 	if (!e)
-		e = add_entry(c, object);
-	if (!e)
+		e = add_entry(c, object, pid);
+	if (!e || !enter(c, e))
 		return NULL;
 	e->used_ns = now_ns;
 	e->use = ++c->uses;
@@ -305,7 +319,7 @@ bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct 
 
 	/* An existing entry is asked with its own pid: a frame is no new chance. */
 	e = open_object(c, object, e ? e->pid : object->pid);
-	if (!e)
+	if (!e || !enter(c, e))              /* opening it may have closed another */
 		return false;
 	had_file = e->table->holds_file;
 	found = e->table->reader->find(e->table, offset, out);
@@ -329,6 +343,7 @@ void cache_idle(struct cache *c)
 	while (!e->has_idle_work)
 		e++;
 	had_file = e->table->holds_file;
+	enter(c, e);
 	e->table->reader->idle(e->table);
 	account(c, e, had_file);
 }

@@ -3,7 +3,7 @@
  *
  * An object that cannot be read is remembered too, so that its thousand frames do not each try
  * again. Another process that maps it is another chance, at growing intervals. A reference keeps a
- * cached object alive. The worker's thread only.
+ * cached object alive. Its worker's thread only.
  */
 #pragma once
 
@@ -12,8 +12,18 @@
 
 struct cache;
 
-/* NULL = no memory. Logs once why an object is unreadable. env outlives the cache. */
-struct cache *cache_new(const struct symbol_env *env, struct log *log);
+/*
+ * Told before each use of an object's files, which may hang; file_system: symbol_file_system().
+ * enter() returns false when they are to be left alone for now, which is not remembered.
+ */
+struct cache_gate {
+	bool (*enter)(void *ctx, struct object *object, uint64_t file_system);
+	void *ctx;
+};
+
+/* NULL = no memory. Logs once why an object is unreadable. env and gate outlive the cache. */
+struct cache *cache_new(const struct symbol_env *env, const struct cache_gate *gate,
+			struct log *log);
 void cache_free(struct cache *c);                    /* NULL allowed */
 
 /* Change the ceiling from SYMBOL_CACHE_BYTES, from now on. */

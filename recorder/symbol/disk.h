@@ -10,7 +10,8 @@
  * Anybody who can write there can give functions wrong names: the directory and each file must
  * belong to this user, links are not followed, and the directory is made private (0700, files
  * 0600). Several recorders of one user may share it, and it may be deleted at any time. Host: on
- * Windows there is none yet, and opening it says so. One thread.
+ * Windows there is none yet, and opening it says so. Any thread: while one is inside, which may be
+ * for ever when the disk hangs, the others find nothing and write nothing.
  */
 #pragma once
 

@@ -26,6 +26,7 @@ struct symbol_disk {
 	int fd;                          /* of the directory */
 	uint64_t max_bytes;
 	_Atomic uint64_t bytes, found, written, evicted;
+	_Atomic bool inside;             /* a thread, for ever when the disk hangs */
 	char path[];
 };
 
@@ -217,18 +218,36 @@ static int open_checked(const struct symbol_disk *d, const char *name, struct os
 	return rc;
 }
 
+/* One thread at a time; nobody waits for it, since it may hang. */
+static int enter(struct symbol_disk *d, struct err *err)
+{
+	return atomic_exchange(&d->inside, true)
+		       ? err_set(err, ERR_NOT_FOUND,
+				 "the symbol cache %s is in use by another thread, which may hang",
+				 d->path)
+		       : 0;
+}
+
+static void leave(struct symbol_disk *d)
+{
+	atomic_store(&d->inside, false);
+}
+
 int symbol_disk_get(struct symbol_disk *d, const struct object_key *key, struct os_file **out,
 		    struct err *err)
 {
 	char name[NAME_BYTES];
-	int rc;
+	int rc = enter(d, err);
 
+	if (rc)
+		return rc;
 	name_of(key, name);
 	rc = open_checked(d, name, out, err);
 	if (!rc) {
 		utimensat(d->fd, name, NULL, AT_SYMLINK_NOFOLLOW);
 		atomic_fetch_add(&d->found, 1);
 	}
+	leave(d);
 	return rc;
 }
 
@@ -246,8 +265,11 @@ void symbol_disk_drop(struct symbol_disk *d, const struct object_key *key)
 {
 	char name[NAME_BYTES];
 
+	if (enter(d, NULL))
+		return;
 	name_of(key, name);
 	remove_file(d, name);
+	leave(d);
 }
 
 /* No sync: after a crash of the machine, the checksum in the file reveals the damage. */
@@ -272,13 +294,11 @@ static int write_file(const struct symbol_disk *d, const char *name, const void 
 	return rc;
 }
 
-int symbol_disk_put(struct symbol_disk *d, const struct object_key *key, const void *bytes,
-		    size_t n, struct err *err)
+static int put_file(struct symbol_disk *d, const char *name, const void *bytes, size_t n,
+		    struct err *err)
 {
-	char name[NAME_BYTES];
 	int rc;
 
-	name_of(key, name);
 	remove_file(d, name);
 	if (n > d->max_bytes / 2)
 		return err_set(err, ERR_LIMIT, "%zu bytes take over half of the symbol cache", n);
@@ -289,5 +309,19 @@ int symbol_disk_put(struct symbol_disk *d, const struct object_key *key, const v
 		atomic_fetch_add(&d->bytes, n);
 		atomic_fetch_add(&d->written, 1);
 	}
+	return rc;
+}
+
+int symbol_disk_put(struct symbol_disk *d, const struct object_key *key, const void *bytes,
+		    size_t n, struct err *err)
+{
+	char name[NAME_BYTES];
+	int rc = enter(d, err);
+
+	if (rc)
+		return rc;
+	name_of(key, name);
+	rc = put_file(d, name, bytes, n, err);
+	leave(d);
 	return rc;
 }

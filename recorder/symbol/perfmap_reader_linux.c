@@ -34,7 +34,7 @@ struct jit_table {
 
 static bool reads(const struct object *object)
 {
-	return object->key.kind == OBJECT_JIT;
+	return object->key.kind == OBJECT_JIT && strcmp(object->key.path, "[java]") != 0;
 }
 
 static void set_note(struct jit_table *t, const char *what)

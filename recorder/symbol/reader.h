@@ -2,7 +2,8 @@
  * A symbol reader: how the frames of one kind of code object get their names.
  *
  * The worker asks the readers in the order of symbol_readers[]; the first one that says it reads an
- * object gets it. Only the worker's thread calls the slots.
+ * object gets it. Only the thread of the table's worker calls the slots. A slot may hang in a file
+ * system: then another worker goes on with other objects, in its own tables.
  */
 #pragma once
 
@@ -19,8 +20,9 @@ struct symbol {
 /* Where readers may look. */
 struct symbol_env {
 	const char *path;             /* of PE and PDB files, as _NT_SYMBOL_PATH; NULL = none */
-	struct dbghelp *dbghelp;      /* Windows' symbol handler; NULL = none. The worker's */
-	struct symbol_disk *disk;     /* the cache on disk; NULL = none. The worker's only */
+	struct dbghelp *dbghelp;      /* Windows' symbol handler; NULL = none. One worker's */
+	struct symbol_disk *disk;     /* the cache on disk; NULL = none */
+	const struct symbol_reader *const *readers;      /* NULL = symbol_readers */
 	bool foreign;               /* a trace of another machine or time: pids mean nothing here */
 	bool lowest;             /* the worker's priority, even while an incident waits for names */
 };

@@ -1,72 +1,17 @@
 #include "symbol/symbol.h"
 
 #include "base/os.h"
-#include "symbol/cache.h"
 #include "symbol/dbghelp.h"
 #include "symbol/demangle.h"
-#include "symbol/reader.h"
 #include "symbol/symbol_open.h"
+#include "symbol/symbol_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define REST_EVERY_NS NS_PER_SEC
-#define END_WAIT_NS (5 * NS_PER_SEC)
-
-/* How many already named frames one turn skips under the lock, nanoseconds each. */
-enum { SKIP_MAX = 1024 };
+enum { SKIP_MAX = 1024 };              /* named frames one turn skips under the lock, ns each */
 
 /* ---- requests -------------------------------------------------------------------------------- */
-
-enum request_kind {
-	REQUEST_NONE,                  /* a turn that only skipped named frames: nothing to do */
-	REQUEST_FRAME,                 /* name it */
-	REQUEST_OBJECT,                /* open it; pid maps it */
-	REQUEST_PROCESS,               /* read its command line */
-};
-
-/* The target is referenced while the request exists. 16 bytes: the queues hold many. */
-struct request {
-	union {
-		struct frame *frame;
-		struct object *object;
-		struct process *process;
-	} at;
-	uint32_t kind, pid;
-};
-
-struct fifo {
-	struct request *items;
-	uint32_t first, count, max;
-};
-
-/* A waiting caller; it lives on the caller's stack, in the list only while it waits. */
-struct waiter {
-	struct frame *const *frames;
-	uint32_t n, next;
-	bool done;
-	struct waiter *link;
-};
-
-struct symbols {
-	struct frames *frames;
-	struct symbol_env env;
-	struct buf path;               /* env's */
-	struct os_thread *thread;
-	struct cache *cache;           /* used by the worker only */
-
-	struct os_mutex *lock;         /* guards everything below */
-	struct os_cond *work;          /* there is a request, or the end */
-	struct os_cond *settled;       /* a waiter is done */
-	struct fifo urgent;            /* objects and processes, which may end soon */
-	struct fifo wanted;            /* frames */
-	struct waiter *waiters;
-	bool ending, waiting;
-	size_t cache_max_bytes;
-	bool is_awaited;               /* the worker's priority is up, because somebody waits */
-	bool was_raised;        /* raised by another thread: the worker must still raise itself */
-	struct symbols_use use;   /* `queued` is computed */
-};
 
 static bool fifo_take(struct fifo *f, struct request *out)
 {
@@ -78,7 +23,7 @@ static bool fifo_take(struct fifo *f, struct request *out)
 	return true;
 }
 
-static void request_release(const struct request *r)
+void request_release(const struct request *r)
 {
 	switch (r->kind) {
 	case REQUEST_FRAME:
@@ -96,7 +41,8 @@ static void request_release(const struct request *r)
 /* Takes the request; a full queue drops it. */
 static void enqueue(struct symbols *s, struct fifo *f, const struct request *r)
 {
-	bool full, wake;
+	unsigned waiting;
+	bool full;
 
 	os_mutex_lock(s->lock);
 	full = f->count == f->max;
@@ -104,11 +50,11 @@ static void enqueue(struct symbols *s, struct fifo *f, const struct request *r)
 		s->use.dropped++;
 	else
 		f->items[(f->first + f->count++) % f->max] = *r;
-	wake = s->waiting;
+	waiting = s->waiting;
 	os_mutex_unlock(s->lock);
 	if (full)
 		request_release(r);
-	else if (wake)
+	else if (waiting)
 		os_cond_signal(s->work);
 }
 
@@ -140,22 +86,23 @@ void symbols_process(struct symbols *s, struct process *process)
 	enqueue(s, &s->urgent, &r);
 }
 
-/* ---- the worker ------------------------------------------------------------------------------ */
+/* ---- handling them --------------------------------------------------------------------------- */
 
 static bool has_name(struct frame *frame)
 {
 	return atomic_load(&frame->function) != NULL;
 }
 
-static void name_frame(struct symbols *s, struct frame *frame)
+static void name_frame(struct worker *w, struct frame *frame)
 {
+	struct symbols *s = w->symbols;
 	char readable[FUNCTION_NAME_MAX + 1];
 	struct symbol symbol;
 	bool first, named;
 
 	if (has_name(frame))
 		return;
-	named = cache_find(s->cache, frame->object, frame->offset, &symbol);
+	named = cache_find(w->cache, frame->object, frame->offset, &symbol);
 	if (named && demangle(symbol.name, readable, sizeof(readable)))
 		named = !frame_set_function(s->frames, frame, symbol.offset, readable, symbol.name,
 					    symbol.module);
@@ -173,7 +120,7 @@ static void name_frame(struct symbols *s, struct frame *frame)
  * A process that has ended, or a kernel thread, gets none. /proc shows what the pid runs now, which
  * may already be the next exec: the short name must still be the one that this process had.
  */
-void symbols_read_command_line(struct process *process)
+static void read_command_line(struct process *process)
 {
 	struct buf text = {.max_bytes = PROCESS_CMDLINE_MAX};
 	const char *comm = atomic_load(&process->comm);
@@ -186,17 +133,18 @@ void symbols_read_command_line(struct process *process)
 	buf_free(&text);
 }
 
-static void handle_request(struct symbols *s, const struct request *r)
+void request_handle(struct worker *w, const struct request *r)
 {
 	switch (r->kind) {
 	case REQUEST_FRAME:
-		name_frame(s, r->at.frame);
+		name_frame(w, r->at.frame);
 		break;
 	case REQUEST_OBJECT:
-		cache_open(s->cache, r->at.object, r->pid);
+		cache_open(w->cache, r->at.object, r->pid);
 		break;
 	case REQUEST_PROCESS:
-		symbols_read_command_line(r->at.process);
+		if (worker_enter(w, (struct spot){.process = r->at.process}))
+			read_command_line(r->at.process);
 		break;
 	}
 }
@@ -232,7 +180,7 @@ static bool waiter_take(struct symbols *s, struct request *out)
 }
 
 /* Take one request of each kind in turn, so that no fork storm and no waiter starves the others. */
-static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
+bool request_next(struct symbols *s, unsigned *turn, struct request *out)
 {
 	unsigned i;
 
@@ -245,62 +193,6 @@ static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
 			return true;
 	}
 	return false;
-}
-
-/*
- * Stay out of the way of the recorded programs, except while an incident waits: on a machine busy
- * with ten programs, nice 10 gets so little that names come too late. A waiting caller hurries the
- * worker, which may be in the middle of a large program's index (27 s at a load of 100). This
- * happens under the lock, so that the worker does not lower itself afterwards.
- */
-static void take_priority(struct symbols *s)
-{
-	bool is_awaited = s->waiters != NULL;
-
-	if (is_awaited != s->is_awaited || s->was_raised)
-		os_thread_priority(is_awaited ? OS_PRIORITY_HIGH : OS_PRIORITY_LOW);
-	s->is_awaited = is_awaited;
-	s->was_raised = false;
-}
-
-static void worker_main(void *ctx)
-{
-	struct symbols *s = ctx;
-	uint64_t rested_ns = os_now_ns();
-	struct request r;
-	unsigned turn = 0;
-
-	os_rights_raise();
-	os_mutex_lock(s->lock);
-	os_thread_priority(s->env.lowest ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
-	while (!s->ending) {
-		size_t max_bytes = s->cache_max_bytes;
-		bool some;
-
-		if (!s->env.lowest)
-			take_priority(s);
-		some = next_request(s, &turn, &r);
-		if (!some && !cache_has_idle_work(s->cache)) {
-			s->waiting = true;
-			os_cond_wait(s->work, s->lock, REST_EVERY_NS);
-			s->waiting = false;
-		}
-		os_mutex_unlock(s->lock);
-		cache_set_max(s->cache, max_bytes);
-		if (some) {
-			handle_request(s, &r);
-			request_release(&r);
-		} else {
-			cache_idle(s->cache);
-		}
-		if (os_now_ns() - rested_ns >= REST_EVERY_NS) {
-			rested_ns = os_now_ns();
-			cache_rest(s->cache, rested_ns);
-		}
-		os_mutex_lock(s->lock);
-		cache_use(s->cache, &s->use);
-	}
-	os_mutex_unlock(s->lock);
 }
 
 /* ---- settling -------------------------------------------------------------------------------- */
@@ -327,15 +219,17 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 	while (*last)
 		last = &(*last)->link;
 	*last = &self;
-	if (!s->env.lowest) {
-		os_thread_hurry(s->thread);
-		s->was_raised = true;
+	if (s->worker && !s->env.lowest) {
+		os_thread_hurry(s->worker->thread);
+		s->worker->was_raised = true;
 	}
 	os_cond_signal(s->work);
-	while (!self.done && spent_ns < timeout_ns) {
+	while (!self.done && s->worker && spent_ns < timeout_ns) {
 		uint64_t left_ns = timeout_ns - spent_ns;
 
-		os_cond_wait(s->settled, s->lock, left_ns < NS_PER_SEC ? left_ns : NS_PER_SEC);
+		os_cond_wait(s->settled, s->lock,
+			     left_ns < NS_PER_SEC ? left_ns : NS_PER_SEC);
+		workers_look(s, os_now_ns());
 		spent_ns = os_now_ns() - start_ns;
 	}
 	if (!self.done)
@@ -373,21 +267,23 @@ int symbols_open(struct frames *frames, const struct symbol_env *env, struct log
 	if (!s)
 		return err_memory(err, "for the symbol worker");
 	s->frames = frames;
+	s->log = log;
 	rc = open_env(s, env, err);
 	s->cache_max_bytes = SYMBOL_CACHE_BYTES;
 	s->lock = os_mutex_new();
 	s->work = os_cond_new();
 	s->settled = os_cond_new();
-	s->cache = cache_new(&s->env, log);
 	s->urgent.max = SYMBOL_URGENT_MAX;
 	s->wanted.max = SYMBOL_QUEUE_MAX;
 	s->urgent.items = calloc(SYMBOL_URGENT_MAX, sizeof(*s->urgent.items));
 	s->wanted.items = calloc(SYMBOL_QUEUE_MAX, sizeof(*s->wanted.items));
-	if (!rc && (!s->lock || !s->work || !s->settled || !s->cache || !s->urgent.items ||
-		    !s->wanted.items))
+	if (!rc && (!s->lock || !s->work || !s->settled || !s->urgent.items || !s->wanted.items))
 		rc = err_memory(err, "for the symbol worker");
-	if (!rc)
-		rc = os_thread_start("symbols", worker_main, s, &s->thread, err);
+	if (!rc) {
+		os_mutex_lock(s->lock);
+		rc = worker_start(s, err);
+		os_mutex_unlock(s->lock);
+	}
 	if (rc)
 		symbols_close(s);
 	else
@@ -408,18 +304,12 @@ bool symbols_close(struct symbols *s)
 {
 	if (!s)
 		return true;
-	if (s->thread) {
-		os_mutex_lock(s->lock);
-		s->ending = true;
-		os_cond_signal(s->work);
-		os_mutex_unlock(s->lock);
-		/* It may hang in a file system; then everything it uses is leaked on purpose. */
-		if (!os_thread_join_within(s->thread, END_WAIT_NS))
-			return false;
-	}
+	/* What a thread that hangs uses is leaked on purpose. */
+	if (s->lock && s->work && !workers_end(s))
+		return false;
 	fifo_free(&s->urgent);
 	fifo_free(&s->wanted);
-	cache_free(s->cache);
+	workers_free(s);
 	dbghelp_free(s->env.dbghelp);
 	buf_free(&s->path);
 	os_cond_free(s->settled);

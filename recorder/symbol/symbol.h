@@ -9,6 +9,11 @@
  * Only the worker touches readers and their tables; everybody else leaves requests under one short
  * lock. So nobody ever waits for a disk, except in symbols_settle(), which has a time limit. A full
  * queue drops the request; symbols_settle() makes up for that with an incident's frames.
+ *
+ * A worker that hangs, in a file system whose server is gone or at a process that the kernel holds,
+ * is left behind with its tables, and a new one goes on without asking there; after the fifth,
+ * nobody gets names. What is there gets them, if somebody asks again, once the one that hung is
+ * back.
  */
 #pragma once
 
@@ -33,7 +38,8 @@ int symbols_open(struct frames *frames, const struct symbol_env *env, struct log
 		 struct symbols **out, struct err *err);
 /*
  * End the thread, dropping queued requests; NULL allowed. No other call may be in progress.
- * returns  false when it hangs in a file or process for over 5 s: all that it was given must stay
+ * returns  false when it hangs in a file or process for over 5 s, or another one still does: then
+ *          all that it was given must stay
  */
 bool symbols_close(struct symbols *s);
 
@@ -43,8 +49,6 @@ void symbols_want(struct symbols *s, struct frame *frame);
 void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid);
 /* Merge thread: read the process's command line before it ends. */
 void symbols_process(struct symbols *s, struct process *process);
-/* Any thread: read it now, unless it is known. Opens files of /proc. */
-void symbols_read_command_line(struct process *process);
 
 /*
  * Have the worker name these frames before any others, and wait for at most timeout_ns; several
@@ -53,6 +57,18 @@ void symbols_read_command_line(struct process *process);
  */
 uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t n,
 			uint64_t timeout_ns);
+
+/*
+ * Any thread, about once a second: replace a worker that has not moved since the look before the
+ * last one. Never waits for a disk; symbols_settle() does it too while it waits.
+ *
+ * returns  what is new and has not been told yet, one at a time, as a sentence in out
+ */
+enum symbols_news { SYMBOLS_NO_NEWS, SYMBOLS_HANG, SYMBOLS_ANSWER };
+#define SYMBOLS_NEWS_BYTES 500u
+enum symbols_news symbols_look(struct symbols *s, uint64_t now_ns, char *out, size_t n);
+/* Any thread: does one hang? The same sentence about it, as of now. */
+bool symbols_hang(struct symbols *s, uint64_t now_ns, char *out, size_t n);
 
 /* Any thread: change the ceiling of the indexes from SYMBOL_CACHE_BYTES; the worker obeys soon. */
 void symbols_set_max(struct symbols *s, size_t cache_bytes);

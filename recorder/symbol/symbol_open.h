@@ -33,6 +33,12 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 		      struct buf *path);
 
 /*
+ * A number that objects in one file system share; 0 = not known. Opens nothing in it: it may hang.
+ * On Windows, file systems of other machines only.
+ */
+uint64_t symbol_file_system(const struct object *object, uint32_t pid);
+
+/*
  * Linux only: open the perf map that a process writes: /tmp/perf-<its own pid>.map in its own root.
  * Anybody may write there. So it must be a regular file, no link, owned by the process's user or
  * root, and not older than the process, because the pid may have been somebody else's before.

@@ -12,12 +12,22 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
 						     &kallsyms_reader, &perfmap_reader, NULL};
+
+/* Load /proc/PID/name, at most max bytes; what cannot be read stays empty. */
+static bool load_proc(uint32_t pid, const char *name, size_t max, struct buf *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", pid, name);
+	return os_load(path, max, out, NULL) == 0 && out->len;
+}
 
 static const char deleted[] = " (deleted)";
 
@@ -87,19 +97,83 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 	return !path->failed;
 }
 
+/* ---- file systems ---------------------------------------------------------------------------- */
+
+#define PATH_MAX_BYTES 4096u
+#define MOUNTS_MAX_BYTES ((size_t)4 << 20)       /* a host of 1,000 containers has 1 MB */
+
+/*
+ * How many bytes of the path a mount point covers, 0 = none; it ends at a blank, and blanks in it
+ * are written \040.
+ */
+static size_t covered(const char *point, const char *path)
+{
+	unsigned octal = 0;
+	size_t n = 0;
+
+	for (; *point && *point != ' '; n++) {
+		bool is_escaped = *point == '\\' && sscanf(point, "\\%3o", &octal) == 1;
+
+		if (path[n] != (is_escaped ? (char)octal : *point))
+			return 0;
+		point += is_escaped ? 4 : 1;
+	}
+	return n == 1 || !path[n] || path[n] == '/' ? n : 0;
+}
+
+/* The last that covers most of the path; proc(5), mountinfo: ID parent major:minor root point. */
+static uint64_t mounted_on(const char *mounts, const char *path)
+{
+	unsigned major, minor;
+	uint64_t device = 0;
+	size_t most = 0, n;
+	int at;
+
+	for (; mounts; mounts = (mounts = strchr(mounts, '\n')) ? mounts + 1 : NULL) {
+		at = 0;
+		if (sscanf(mounts, "%*u %*u %u:%u %*s %n", &major, &minor, &at) < 2 || !at)
+			continue;
+		n = covered(mounts + at, path);
+		if (n && n >= most) {
+			most = n;
+			device = makedev(major, minor);
+		}
+	}
+	return device;
+}
+
+/*
+ * The kernel's records with a build id name no device; then the path tells. A perf map counts as
+ * where its program is, which is looked at (symbol_process_identity()).
+ */
+uint64_t symbol_file_system(const struct object *object, uint32_t pid)
+{
+	const struct object_key *key = &object->key;
+	char path[PATH_MAX_BYTES], link[64];
+	struct buf text = {0};
+	uint64_t device = 0;
+	ssize_t n;
+
+	if (key->kind == OBJECT_ELF && key->dev)
+		return key->dev;
+	snprintf(path, sizeof(path), "%s", key->kind == OBJECT_ELF ? key->path : "");
+	if (key->kind == OBJECT_JIT) {
+		pid = key->pid;
+		snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+		n = readlink(link, path, sizeof(path) - 1);
+		path[n > 0 ? n : 0] = '\0';
+	}
+	if (path[0] == '/' && ((pid && load_proc(pid, "mountinfo", MOUNTS_MAX_BYTES, &text)) ||
+			       load_proc(os_pid(), "mountinfo", MOUNTS_MAX_BYTES, &text)))
+		device = mounted_on(buf_text(&text), path);
+	buf_free(&text);
+	return device;
+}
+
 /* ---- perf maps ------------------------------------------------------------------------------- */
 
 #define CLOCK_SLACK_NS (2 * NS_PER_SEC)   /* ticks, coarse file times, an adjusted clock */
 #define STAT_MAX_BYTES ((size_t)65536)
-
-/* Load /proc/PID/name, at most max bytes; what cannot be read stays empty. */
-static bool load_proc(uint32_t pid, const char *name, size_t max, struct buf *out)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", pid, name);
-	return os_load(path, max, out, NULL) == 0 && out->len;
-}
 
 /* Its user, and its pid in its own namespace: proc(5), Uid (real, effective, ...) and NSpid. */
 static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)

@@ -4,7 +4,10 @@
  */
 #include "symbol/symbol_open.h"
 
+#include "base/table.h"
 #include "symbol/reader.h"
+
+#include <string.h>
 
 const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
 						     NULL};
@@ -28,6 +31,15 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 	(void)which;
 	buf_reset(path);
 	return false;
+}
+
+/* \\\\server\\share\\...: by server; a drive's letter says nothing about where its files are. */
+uint64_t symbol_file_system(const struct object *object, uint32_t pid)
+{
+	const char *path = object->key.path;
+
+	(void)pid;
+	return strncmp(path, "\\\\", 2) ? 0 : hash_bytes(path, 2 + strcspn(path + 2, "\\"));
 }
 
 int symbol_vdso(struct bytes *out, struct err *err)

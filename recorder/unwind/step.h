@@ -22,6 +22,7 @@ enum step_result {
 	STEP_UNREADABLE,                /* view.missing is needed */
 	STEP_UNKNOWN,                   /* needs a register that was not tracked */
 	STEP_BROKEN,
+	STEP_CUT,                       /* a frame could not be put: the walk's quality is set */
 };
 
 struct stepper {

@@ -12,6 +12,7 @@ struct unwinder {
 	struct rule_cache rules;
 	struct stepper stepper;
 	struct unwind_pair pairs[STACK_MAX_FRAMES];     /* of the user frames, leaf first */
+	struct unwind_frame frame;                      /* of a runtime's code */
 };
 
 /* One sample in progress. */
@@ -95,19 +96,9 @@ static bool is_unknown(const struct frame_ref *ref)
 	return ref->object && ref->object->key.kind == OBJECT_UNKNOWN;
 }
 
-/*
- * Append one frame. false ends the walk: at the depth limit, or at a return address in no mapping,
- * which no call can have left (the chain ran through something that is no frame).
- */
-static bool put_frame(const struct walk *w, uint64_t address, bool kernel, bool caller,
-		      struct unwind_place *place)
+static void find_place(const struct walk *w, uint64_t address, bool kernel, bool caller,
+		       struct unwind_place *place)
 {
-	struct unwind_stack *out = w->out;
-
-	if (out->nframes == STACK_MAX_FRAMES) {
-		out->quality = QUALITY_TRUNCATED;
-		return false;
-	}
 	memset(place, 0, sizeof(*place));
 	place->ref.flags = kernel ? FRAME_KERNEL : 0;
 	/* A return address may be the next function's first byte: look up the call before it. */
@@ -119,12 +110,39 @@ static bool put_frame(const struct walk *w, uint64_t address, bool kernel, bool 
 	w->caller->find(w->caller->ctx, address, kernel, place);
 	if (place->jit)
 		place->ref.flags |= FRAME_JIT;
-	if (caller && !kernel && is_unknown(&place->ref)) {
-		out->quality = QUALITY_BROKEN;
+}
+
+static bool append(const struct walk *w, const struct frame_ref *ref)
+{
+	struct unwind_stack *out = w->out;
+
+	if (out->nframes == STACK_MAX_FRAMES) {
+		out->quality = QUALITY_TRUNCATED;
 		return false;
 	}
-	out->frames[out->nframes++] = place->ref;
+	out->frames[out->nframes++] = *ref;
 	return true;
+}
+
+/*
+ * Append one frame. false ends the walk: at the depth limit, or at a return address in no mapping,
+ * which no call can have left (the chain ran through something that is no frame).
+ */
+static bool put_place(const struct walk *w, bool kernel, bool caller,
+		      const struct unwind_place *place)
+{
+	if (caller && !kernel && is_unknown(&place->ref)) {
+		w->out->quality = QUALITY_BROKEN;
+		return false;
+	}
+	return append(w, &place->ref);
+}
+
+static bool put_frame(const struct walk *w, uint64_t address, bool kernel, bool caller,
+		      struct unwind_place *place)
+{
+	find_place(w, address, kernel, caller, place);
+	return put_place(w, kernel, caller, place);
 }
 
 static bool put_chain(const struct walk *w, const uint64_t *chain, uint32_t n, bool kernel)
@@ -248,6 +266,20 @@ static void add_pair(struct walk *w)
 			.cfa = s->cfa, .ip = s->regs[EH_RIP], .interrupted = s->interrupted};
 }
 
+/* A pair does not say which method the interpreter ran, nor what was inlined. */
+static bool has_managed(const struct walk *w, const struct unwind_pair *pairs, uint32_t n)
+{
+	struct unwind_place place;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		find_place(w, pairs[i].ip, false, !pairs[i].interrupted, &place);
+		if (place.managed)
+			return true;
+	}
+	return false;
+}
+
 /* Graft the callers of the last pair, if it is in the memory. */
 static bool stitch_callers(struct walk *w)
 {
@@ -258,7 +290,7 @@ static bool stitch_callers(struct walk *w)
 	if (!w->memory || !w->npairs)
 		return false;
 	callers = unwind_stitch(w->memory, &w->u->pairs[w->npairs - 1], w->u->stepper.cfa, &n);
-	if (!callers)
+	if (!callers || has_managed(w, callers, n))
 		return false;
 	w->out->quality = w->memory->remote ? QUALITY_REMOTE : QUALITY_STITCHED;
 	for (i = 0; i < n; i++) {
@@ -288,6 +320,111 @@ static bool get_more(struct walk *w)
 	return true;
 }
 
+/* ---- frames of runtimes ---------------------------------------------------------------------- */
+
+static bool read_stack_word(void *stack, uint64_t address, uint64_t *out)
+{
+	return view_read(stack, address, 8, out);
+}
+
+static enum unwind_result ask_runtime(struct walk *w)
+{
+	struct stepper *s = &w->u->stepper;
+	struct unwind_frame *f = &w->u->frame;
+	enum unwind_result result;
+
+	memcpy(f->regs, s->regs, sizeof(f->regs));
+	f->known = s->known;
+	f->interrupted = s->interrupted;
+	f->cfa = 0;
+	f->word = read_stack_word;
+	f->stack = &s->view;
+	f->pending = false;
+	f->nfunctions = 0;
+	result = w->caller->managed(w->caller->ctx, f);
+	w->out->pending |= f->pending;
+	return result;
+}
+
+static bool put_functions(const struct walk *w, const struct unwind_place *place)
+{
+	const struct unwind_frame *f = &w->u->frame;
+	uint32_t i;
+
+	for (i = 0; i < f->nfunctions; i++) {
+		const struct frame_ref ref = {place->ref.object, f->functions[i].offset,
+					      f->functions[i].flags};
+
+		if (!append(w, &ref))
+			return false;
+	}
+	return true;
+}
+
+static void take_registers(struct walk *w)
+{
+	struct stepper *s = &w->u->stepper;
+	const struct unwind_frame *f = &w->u->frame;
+
+	memcpy(s->regs, f->regs, sizeof(s->regs));
+	s->known = f->known;
+	s->interrupted = f->interrupted;
+	s->cfa = f->cfa;
+}
+
+/* Name and step over a frame of a runtime. *foreign: it was not its code, and nothing was done. */
+static enum step_result step_managed(struct walk *w, const struct unwind_place *place,
+				     bool *foreign)
+{
+	uint32_t nframes = w->out->nframes;
+	enum unwind_result result;
+	bool put;
+
+	do {
+		/* What it said before it had the missing bytes is replaced. */
+		w->out->nframes = nframes;
+		result = ask_runtime(w);
+		*foreign = result == UNWIND_FOREIGN;
+		if (*foreign)
+			return STEP_BROKEN;
+		put = put_functions(w, place);
+	} while (put && result == UNWIND_UNREADABLE && get_more(w));
+	if (!put)
+		return STEP_CUT;
+	switch (result) {
+	case UNWIND_ON:
+		take_registers(w);
+		return w->u->frame.regs[EH_RIP] ? STEP_ON : STEP_ROOT;
+	case UNWIND_UNREADABLE:
+		return STEP_UNREADABLE;
+	case UNWIND_UNKNOWN:
+		return STEP_UNKNOWN;
+	default:
+		return STEP_BROKEN;
+	}
+}
+
+/* Name the frame and step to its caller. STEP_CUT: the quality is set. */
+static enum step_result walk_frame(struct walk *w)
+{
+	struct stepper *s = &w->u->stepper;
+	bool caller = !s->interrupted, foreign = true;
+	enum step_result result = STEP_BROKEN;
+	struct unwind_place place;
+
+	find_place(w, s->regs[EH_RIP], false, caller, &place);
+	if (place.managed && s->word == 8)
+		result = step_managed(w, &place, &foreign);
+	if (!foreign)
+		return result;
+	if (!put_place(w, false, caller, &place))
+		return STEP_CUT;
+	do
+		result = step_frame(w, &place);
+	while (result == STEP_UNREADABLE && get_more(w));
+	return result;
+}
+
 /* Walk to an end. Returns the last step: STEP_UNKNOWN when it is worth a restart. */
 static enum step_result walk_frames(struct walk *w)
 {
@@ -295,13 +432,9 @@ static enum step_result walk_frames(struct walk *w)
 	enum step_result result = STEP_ON;
 
 	while (result == STEP_ON) {
-		struct unwind_place place;
-
-		if (!put_frame(w, s->regs[EH_RIP], false, !s->interrupted, &place))
+		result = walk_frame(w);
+		if (result == STEP_CUT)
 			return STEP_BROKEN;
-		do
-			result = step_frame(w, &place);
-		while (result == STEP_UNREADABLE && get_more(w));
 		if (result == STEP_ON)
 			add_pair(w);
 	}

@@ -23,6 +23,7 @@
 
 #include "model/event.h"
 #include "unwind/elf_eh_frame.h"
+#include "unwind/managed.h"
 
 /* default limit of bytes read from the live process for one stack */
 #define UNWIND_REMOTE_BYTES (256u << 10)
@@ -64,6 +65,7 @@ struct unwind_place {
 	bool doubtful;                       /* it may use RBP for other things: see "fp" below */
 	bool entry;                          /* where the kernel starts a program */
 	bool pending;                        /* there may be tables; they are being loaded */
+	bool managed;                        /* code of a runtime that is known: unwind_managed */
 };
 
 /* Fill in what is known; *out comes in with offset = address, its flags, and no object. */
@@ -76,9 +78,17 @@ typedef void unwind_find(void *ctx, uint64_t address, bool kernel, struct unwind
  */
 typedef size_t unwind_read(void *ctx, uint64_t address, void *to, size_t n);
 
+/*
+ * Name a frame of a runtime's code, whose place is managed, and step to its caller. Its functions
+ * become frames of the place's object. It is called again for the same frame when a word was
+ * missing that can be read now.
+ */
+typedef enum unwind_result unwind_managed(void *ctx, struct unwind_frame *frame);
+
 struct unwind_caller {
 	unwind_find *find;
 	unwind_read *read;                   /* NULL: never read remotely */
+	unwind_managed *managed;             /* NULL: no place is managed */
 	void *ctx;
 };
 

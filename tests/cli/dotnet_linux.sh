@@ -52,6 +52,17 @@ check the_program_is_its_own_process jq -n -e --argjson pid $program \
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
+# Its files say which EventSources it has. A machine that is too busy to read all of them within a
+# second takes the rule.
+takes() { "$RECORDER" check --stop-on-event "$1" >check.out 2>&1; }
+refuses() { ! takes "$1" && grep -q 'no .NET program that runs now has' check.out; }
+./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
+check an_event_source_of_a_program_that_runs_is_known \
+	wait_for 2 takes '*NativeRuntimeEventSource/X'
+check a_name_that_it_has_not_is_refused wait_for 20 refuses '*NativeRuntimeEventSaurce/X'
+kill $program 2>/dev/null
+wait $program 2>/dev/null || true
+
 # Try again until the rule fires: the program may end before the recorder has found it.
 record throw --stop-on-exception '^Newtonsoft\.Json\.Json[A-Za-z]*Exception'
 while kill -0 $collect 2>/dev/null; do
@@ -67,6 +78,23 @@ while kill -0 $collect 2>/dev/null; do
 done
 wait $collect
 check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.log
+
+# ---- without a rule: stacks of events ------------------------------------------------------------
+
+timeout 60 "$RECORDER" collect --store stacks.db --max-cpu-percent 0 --providers \
+	'Microsoft-Windows-DotNETRuntime:0x8001:5:@ProcessNameFilter=multitool' \
+	2>stacks.log & collect=$!
+wait_for 20 grep -q 'recording this machine' stacks.log
+./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
+"$RECORDER" stop --store stacks.db >/dev/null 2>&1
+wait $collect
+"$RECORDER" export --store stacks.db --metric event -f -o stacks 2>err
+check exceptions_are_under_the_methods_that_throw_them grep -qE \
+	'^multitool.*Program\.Main.*Newtonsoft.*event!Exception/Start Newtonsoft\.Json\.' stacks
+"$RECORDER" export --store stacks.db --metric alloc -f -o allocated 2>err
+check allocated_bytes_are_under_types_and_methods grep -qE \
+	'^multitool.*Program\.Main.*Newtonsoft.*event!GC/AllocationTick System\..* [0-9]{5,}$' \
+	allocated
 
 # ---- without a rule: counters, names of managed functions ----------------------------------------
 

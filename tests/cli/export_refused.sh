@@ -126,7 +126,7 @@ check nothing_as_a_trace_has_no_slice \
 check nothing_as_jsonl_is_the_incident \
 	jq -es '[.[] | select(.type == "sample")] == [] and .[0].id == 3' empty.jsonl
 check nothing_as_events_is_the_line_of_columns \
-	grep -q '^time_utc,t_ms,provider,event' empty.events-csv
+	grep -q '^time_utc,t_ms,provider,event,kind' empty.events-csv
 check nothing_as_counters_is_the_line_of_columns grep -q '^time_utc,t_ms,counter' empty.counters-csv
 check nothing_as_a_database_has_no_row \
 	[ "$(sqlite3 empty.sqlite-flat 'SELECT count(*) FROM sample')" = 0 ]

@@ -183,6 +183,20 @@ else
 	echo "skip export_refuses_binary_on_a_terminal: no script(1) here"
 fi
 
+# ---- verify, salvage -----------------------------------------------------------------------------
+
+expect verify_a_sound_store 0 'is sound: 4 incidents' verify
+expect salvage_needs_a_name 2 'where to' salvage s.db
+expect salvage_a_sound_store 0 'new.db has 4 incidents now' salvage s.db -o new.db
+expect salvage_replaces_nothing 1 'exists already' salvage s.db -o new.db
+check a_salvaged_store_has_the_same_incidents bash -c \
+	'"$RECORDER" list --store new.db | diff - <("$RECORDER" list)'
+expect verify_takes_one_store 2 'two stores' verify new.db --store s.db
+head -c 40960 /dev/zero | tr '\0' x | dd of=new.db bs=4096 seek=3 conv=notrunc 2>/dev/null
+expect verify_a_damaged_store 1 'recorder salvage' verify new.db
+expect salvage_what_is_left 0 'left.db has' salvage new.db -o left.db
+expect verify_what_was_salvaged 0 'is sound' verify left.db
+
 # ---- pin, delete ---------------------------------------------------------------------------------
 
 expect pin 0 'incident 1 is pinned' pin --id 1
@@ -230,7 +244,7 @@ expect own_store_by_default 3 'state/recorder|there is no store|no incidents|lib
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	mkdir -p closed && cp newer.db closed/s.db && chmod 700 closed && chmod 755 "$TMP"
 	setpriv --reuid 65534 --clear-groups "$RECORDER" list --store "$TMP/closed/s.db" >out 2>err
-	check store_of_another_user_says_whose_it_is grep -q 'sudo recorder list' err
+	check store_of_another_user_says_whose_it_is grep -q 'run the same command with sudo' err
 else
 	echo "skip store_of_another_user_says_whose_it_is: not root, or no setpriv here"
 fi

@@ -110,7 +110,7 @@ check pauses_of_a_jvm_that_ran_before_are_those_of_its_log pauses_agree $before 
 wait_for 20 grep -q Pause fires.gc
 timeout 60 "$RECORDER" collect --store fires.db --delay-after-trigger-sec 3 --max-collect-sec 40 \
 	--enable-perf-map --stop-on-gc-over-msec "5;Process=$fires" 2>log
-check a_pause_fires grep -q "fired: .*GC .*java (pid $fires)" log
+check a_pause_fires grep -qE "fired: .*GC .*java\]? \(pid $fires\)" log
 kill $fires
 wait $fires 2>/dev/null
 "$RECORDER" export --store fires.db --format jsonl -o events 2>err
@@ -141,7 +141,7 @@ else
 		--delay-after-trigger-sec 1 --max-collect-sec 40 \
 		--stop-on-gc-over-msec "1;Process=$blind" 2>log
 	check a_pause_of_a_jvm_without_performance_data_fires \
-		grep -qE "fired: .*GC of java \(pid $blind\) (took|is still open)" log
+		grep -qE "fired: .*GC of .*java\]? \(pid $blind\) (took|is still open)" log
 	"$RECORDER" export --store blind.db --format jsonl -o events 2>err
 	check it_is_told_once_for_each_jvm jq -n -e --argjson pid $blind \
 		'[inputs | select(.provider? == "JVM") |

@@ -196,6 +196,51 @@ wait $collect
 check what_happens_too_often_is_switched_off_and_said \
 	grep -q 'raw_syscalls/sys_enter happened more than 10000 times' flood.log
 
+# ---- one quiet program beside many that call the same function all the time ----------------------
+
+cat >calls.c <<'END'
+#include <stdlib.h>
+#include <time.h>
+__attribute__((noinline)) int called(int n) { __asm__ volatile("" : "+r"(n)); return n; }
+int main(int n, char **a)
+{
+	struct timespec t = {0, 2000000};
+	int i;
+
+	for (i = 0; n < 2 || i < atoi(a[1]); i++)
+		if (called(n < 2 ? 1 : i) >= 0 && n > 1)
+			nanosleep(&t, 0);
+	return 0;
+}
+END
+gcc -O1 -o loud calls.c && ln -f loud quiet
+loud=
+for i in 1 2 3 4 5 6; do timeout 100 ./loud & loud="$loud $!"; done
+# counted FILTER: how often the function is called as the recorder sees it, while quiet calls it 900
+# times in 3 runs, and the loud ones as often as they can
+counted()
+{
+	"$RECORDER" events --live "uprobe:$PWD/loud:called;$1" --count --seconds 25 \
+		>counted 2>counted.err & live=$!
+	sleep 3
+	for i in 1 2 3; do ./quiet 300; done
+	sleep 1
+	kill -INT $live
+	wait $live
+	awk '{ print $1 }' counted
+}
+is_counted() { [ "$(counted "$1")" = "$2" ] && ! grep -qE 'lost|too often' counted.err; }
+if unshare -pf --mount-proc true 2>/dev/null; then
+	check a_quiet_process_is_counted_exactly is_counted 'Process=quiet' 900
+	check so_are_calls_whose_fields_pass is_counted 'Process=quiet;FieldFilter=Arg1>=200' 300
+	timeout 20 unshare -pf --mount-proc "$RECORDER" events --count --seconds 3 \
+		--live "uprobe:$PWD/loud:called;Process=quiet" >nested 2>nested.err
+	check where_the_kernel_cannot_filter_that_is_said \
+		grep -q 'so calls of all processes reach the recorder' nested.err
+fi
+kill $loud
+wait $loud 2>/dev/null
+
 # ---- what there is, and as it comes --------------------------------------------------------------
 
 check tracepoints_are_listed_with_their_fields eval \

@@ -63,7 +63,7 @@ check a_counter_by_a_script_s_name jq -e --argjson p "$script" '.value == $p' co
 "$RECORDER" check --store s.db --stop-on-process 'doze,backup.sh,no-such-program' \
 	--stop-on-perf-counter 'Process:Working Set:doze>100G' >rules 2>err
 check check_says_which_processes_a_name_means grep -qF "'doze' now means doze [sleep] ($doze)" rules
-check and_a_script_s_name grep -qE "'backup.sh' now means sh( \[dash\])? \($script\)" rules
+check and_a_script_s_name grep -qE "'backup.sh' now means backup.sh( \[dash\])? \($script\)" rules
 check and_that_nobody_has_one grep -q "no process is called 'no-such-program' now" rules
 check and_whose_value_a_counter_is grep -qE "now [0-9]+ bytes, of doze \[sleep\] \($doze\)" rules
 
@@ -89,9 +89,9 @@ if [ "$python" ]; then
 	"$RECORDER" export --store python.db --id 1 -f >folded 2>>err
 	check no_other_process_was_recorded sh -c '! grep -v ^python folded'
 	"$RECORDER" show --store python.db --id 1 >show 2>err
-	[ "$file" = python3 ] || check the_list_shows_what_was_typed_and_the_file \
-		grep -qF "python3 [$file] ($python_pid)" show
-	expect another_name_is_refused_with_what_there_is 3 "busiest are python3" \
+	check the_list_shows_the_script_and_the_file \
+		grep -qF "manage.py [$file] ($python_pid)" show
+	expect another_name_is_refused_with_what_there_is 3 "busiest are manage.py" \
 		show --store python.db --id 1 --process nobody-s-name
 else
 	echo "skip record_process_takes_the_script_s_name: no python3 in /usr/bin"

@@ -47,11 +47,16 @@ refused a_store_of_root_is_not_listed 'belongs to root' list --store "$place/roo
 refused nor_exported 'belongs to root' export 1 -f --store "$place/root.db"
 refused a_closed_file_is_no_configuration 'cannot open .*secret' list --config "$place/secret"
 refused nor_of_a_recording 'cannot open .*secret' collect --config "$place/secret" --store x.db
+refused nor_of_a_check 'cannot open .*secret' check --config "$place/secret"
 refused a_closed_log_is_not_followed 'cannot read the log' collect --store x.db \
 	"/StopOnEventLogMessage:$place/secret@geheim"
 refused a_recording_writes_where_its_user_may "$place/x.db" collect --store "$place/x.db" \
 	--max-collect-sec 1
+mkdir -m 700 "$place/closed" && : >"$place/closed/there"
+refused nor_tells_an_option_what_is_in_a_closed_directory 'there is no file' \
+	collect "$place/closed/there"
 RECORDER_CONFIG=$place/secret RECORDER_STORE=$place/root.db as_user list
+check and_the_user_is_told grep -q 'RECORDER_STORE is not read.*use --store' err
 check the_environment_is_ignored fails grep -q -e secret -e "$place/root.db" err
 
 "$BUILD/programs/burn" 20 >/dev/null &
@@ -63,4 +68,23 @@ check the_store_is_the_users_own [ "$(stat -c %u "$place/own/own.db")" = 65534 ]
 as_user check --json
 check check_finds_that_it_may_record jq -s -e \
 	'any(.name == "perf" and .verdict == "ok")' out
+
+# setuid root instead: the caller's rights there too.
+setcap -r "$place/recorder" && chmod 4750 "$place/recorder"
+refused a_setuid_program_lists_no_store_of_root 'belongs to root' list --store "$place/root.db"
+refused and_reads_no_closed_configuration 'cannot open .*secret' collect --config "$place/secret" \
+	--store x.db
+refused nor_checks_one 'cannot open .*secret' check --config "$place/secret"
+as_user collect --store setuid.db --max-collect-sec 2
+check it_records_too [ $? = 0 ]
+as_user export 1 -f --store setuid.db --process burn
+check and_names_programs_of_root grep -q 'burn!burn_' out
+check into_a_store_of_its_user [ "$(stat -c %u "$place/own/setuid.db")" = 65534 ]
 kill %1 2>/dev/null
+
+chmod 0750 "$place/recorder"
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 0 ]; then
+	as_user collect --store new/x.db --max-collect-sec 1
+	check without_rights_it_is_refused [ $? = 1 ]
+	check and_leaves_nothing_behind [ ! -e "$place/own/new" ]
+fi

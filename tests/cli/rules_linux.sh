@@ -62,10 +62,16 @@ check and_says_which \
 
 # ---- a counter -----------------------------------------------------------------------------------
 
-timeout 100 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 0 \
+timeout 100 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 1 \
 	--min-sec-for-trigger 0 \
 	--poll-sec 0.2 --stop-on-perf-counter 'Memory:Available Bytes:>1' 2>log
 check a_counter_rule_fires test $? -eq 0
+"$RECORDER" export --store counter.db --format jsonl -o counter.jsonl 2>err
+check what_fired_and_what_the_rule_saw_are_events jq -n -e '
+	[inputs | select(.provider? == "Recorder" and .payload.Text) | {name, t: .payload.Text}] |
+	any(.name == "StopReason" and (.t | test("was"))) and
+	any(.name == "Rule" and (.t | test("last .*, average .*, maximum .* seen")))' \
+	counter.jsonl
 check what_cannot_fire_is_refused eval \
 	'! "$RECORDER" check --stop-on-event-log-message /no/such/x@y >out 2>&1'
 

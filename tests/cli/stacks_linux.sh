@@ -13,15 +13,16 @@ start()
 	shift
 	"$@" >/dev/null 2>&1 & pids[$name]=$!
 }
-recorder=
+recorder= id=1
 trap 'kill "${pids[@]}" $recorder 2>/dev/null' EXIT
 
 # look NAME: write this program's stacks to out.folded, with frames named "module!function".
 look()
 {
-	"$RECORDER" show --store s.db --id 1 --from "$from" \
-		--process "${pids[$1]}" --json >show.json 2>>err
-	"$RECORDER" export --store s.db --id 1 --from "$from" --process "${pids[$1]}" \
+	looked_at=$1
+	"$RECORDER" show --store s.db --id "$id" --from "$from" \
+		--process "${pids[$1]}" --json >show.json 2>err
+	"$RECORDER" export --store s.db --id "$id" --from "$from" --process "${pids[$1]}" \
 		--no-ids -f >out.folded 2>>err
 }
 
@@ -32,7 +33,7 @@ at_least()
 		END { printf "%d of %d samples match, expected are %s %%\n", hits, n, want
 			exit !(n >= 30 && 100 * hits >= want * n) }' out.folded && return
 	head -n 5 out.folded
-	cat show.json
+	cat show.json err log "/proc/${pids[$looked_at]}/status"
 	return 1
 }
 
@@ -138,7 +139,17 @@ for what in sha256 aes-256-gcm; do
 done
 
 if [ "${pids[bits32]:-}" ]; then
+	# Once the kernel gave no bytes of this program's stack, and then no samples, in two
+	# recordings in a row: another process has another stack.
 	look bits32
+	if ! at_least 90 'bits32!bits_caller;bits32!bits_spin' >first.out 2>&1; then
+		sed 's/^/# /' first.out
+		kill "${pids[bits32]}"
+		start bits32 ./bits32
+		"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 200 \
+			--max-collect-sec 3 2>log
+		id=2 from=-3 look bits32
+	fi
 	check a_32_bit_process_has_its_module at_least 95 'bits32!'
 	check and_its_functions at_least 90 'bits32!bits_caller;bits32!bits_spin'
 else

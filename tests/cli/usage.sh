@@ -12,7 +12,7 @@ expect a_process_is_checked_also_without_a_rule 2 "--process ',': an empty proce
 expect unknown_option_names_the_nearest 2 'did you mean --buffer-mb' collect --bufer-mb 3
 expect unknown_perfview_option_names_the_nearest 2 'did you mean --stop-on-perf-counter' \
 	collect /StopOnPerfCountr:a:b:c
-expect option_of_another_command_says_whose_it_is 2 'option of export and diff, not of list' \
+expect option_of_another_command_says_whose_it_is 2 'option of run, export and diff, not of list' \
 	list --format x
 expect bad_number_says_what_is_allowed 2 \
 	"--freq: 'x' is not a whole number; allowed: 1 to 10000 Hz" collect --freq x
@@ -32,8 +32,14 @@ expect a_wrong_spec_says_whose_it_is 2 \
 expect a_stop_command_that_is_not_there_is_found_by_check 2 \
 	'no executable program .no-such-program.' \
 	check --store s.db --stop-command 'no-such-program %INCIDENT%'
+expect a_bare_word_is_no_data_file 2 "unexpected word 'foo'.*--data-file foo" \
+	collect foo --store s.db
+expect a_command_behind_dashes_is_refused 2 \
+	"collect takes no command; 'recorder run -- /bin/true'" \
+	collect --store s.db -- /bin/true
+expect which_incident_is_asked_as_it_is_typed 2 "'recorder pin 3'" pin
 expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
-check nothing_was_written [ ! -e "$TMP/state" ]
+check nothing_was_written [ ! -e "$TMP/state" -a ! -e s.db ]
 
 expect help_goes_to_stdout 0 '' --help
 check help_lists_commands grep -qE '^  export +write' out
@@ -54,6 +60,19 @@ RECORDER_CONFIG=bad.conf expect conf_from_RECORDER_CONFIG 2 'bad.conf:2' list
 expect conf_that_is_missing 2 'none.conf' list --config none.conf
 printf 'freq = 9\nfreq = 9\n' >twice.conf
 expect conf_key_set_twice 2 'twice.conf:2: freq is already set on line 1' list --config twice.conf
+# at_its_line NAME PATTERN LINE: a conf file's second line that only collect and check find wrong.
+at_its_line()
+{
+	printf '\n%s\n' "$3" >late.conf
+	expect "$1" 2 "^recorder: late.conf:2: $2" collect --config late.conf --store s.db
+	expect "$1_by_check" 2 "late.conf:2: $2" check --config late.conf --store s.db
+}
+
+at_its_line a_rule '--stop-on-perf-counter: ' 'stop-on-perf-counter = x'
+at_its_line a_monitored_counter "'x'" 'monitor-perf-counter = x'
+at_its_line a_stop_command '' "stop-command = x 'y"
+at_its_line a_source '--source: ' 'source = x'
+at_its_line a_size '--stack-kb: ' 'stack-kb = 3'
 head -c 1100000 /dev/zero >big.conf
 expect conf_that_is_too_large 2 'big.conf' list --config big.conf
 expect conf_that_is_a_directory 2 'configuration' list --config .

@@ -26,6 +26,9 @@ collect()
 pids=
 code() { [ "$(cat "$2.code")" = "$1" ]; }
 
+# PerfView's guide has this rule, with 10000.
+disk_rule='/StopOnEtwEvent:Windows Kernel Trace/DiskIO/Read;FieldFilter=DiskServiceTimeMSec>=100'
+
 # The records of a real trace take 13 s; the other recordings run meanwhile.
 data=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
 replaying=
@@ -33,17 +36,22 @@ if [ -e "$data" ] && command -v unzip >/dev/null && unzip -oq "$data" net.4.5.2.
 	"$BUILD/programs/etw_live_records" net.4.5.2.x64.etl live.rec >records.out; then
 	STANDIN_RECORDS=live.rec STANDIN_AFTER_STOP=2000 STANDIN_LOST='700 3' \
 		collect live --cpu-sample-msec 1
+	STANDIN_RECORDS=live.rec collect disk "$disk_rule" --delay-after-trigger-sec 0 \
+		--max-collect-sec 30
 	replaying=$pids
 	pids=
 fi
 collect plain --max-collect-sec 0.2 --freq 1000
-collect unknown --max-collect-sec 0.2 /ClrEvents:GC+Exception
+collect unknown --max-collect-sec 0.2 /ClrEvents:GC+Exceptoin
 providers='/Providers:*MyEventSource:0x30:Verbose:@StacksEnabled=true;@ProcessIDFilter=12 34'
 providers+=',{11111111-2222-3333-4444-555566667777}::4:@EventIDsToEnable=7 300'
 providers+=',*Other:@ProcessNameFilter=a.exe b;@EventIDStacksToDisable=258'
 collect chosen --max-collect-sec 0.2 /ThreadTime \
 	/KernelEvents:Profile,DiskIO,DiskIOInit /ClrEvents:GC \
 	"$providers"
+collect misspelled --max-collect-sec 0.2 '/StopOnEtwEvent:Windows Kernel/DiskIO/Raed'
+collect groups --max-collect-sec 0.2 /KernelEvents:Verbose /ClrEvents:Default \
+	/ClrEventLevel:Informational /TplEvents:Default
 collect only --max-collect-sec 0.2 '/OnlyProviders:*MyEventSource'
 STANDIN_START=5 collect denied --max-collect-sec 0.2
 STANDIN_START=1450 collect full --max-collect-sec 0.2
@@ -52,6 +60,10 @@ STANDIN_START=183 collect foreign --max-collect-sec 0.2
 STANDIN_SESSIONS='NT Kernel Logger,recorder-session-999999-1d0,other' collect \
 	left --max-collect-sec 0.2
 wait $pids
+STANDIN_LOG=watch.log timeout 60 $WINE_RUN "$RECORDER_EXE" events \
+	--live 'Windows Kernel Trace/Registry/Open' --seconds 0.2 >watch.out 2>watch.err </dev/null
+
+timeout 60 $WINE_RUN "$RECORDER_EXE" events Registry >list.out 2>list.err </dev/null
 
 # ---- what the session is told --------------------------------------------------------------------
 
@@ -75,10 +87,25 @@ check it_is_read_raw_as_event_records \
 check it_is_stopped_once sh -c \
 	"[ \$(grep -c '^stop' plain.log) = 1 ] && [ \$(grep -c '^close' plain.log) = 1 ]"
 
-check an_unknown_keyword_is_refused_with_the_nearest grep -q "no keyword 'GC+Exception'" unknown.err
+check an_unknown_keyword_is_refused_with_the_nearest \
+	grep -q "no keyword 'Exceptoin'; near is 'Exception'" unknown.err
 check kernel_events_as_asked grep -q ' flags=0x01000d17 ' chosen.log
 check stacks_of_switches_and_readied_threads sh -c \
 	"grep -q '^stack 3d6fa8d1-.* 36' chosen.log && grep -q '^stack 3d6fa8d1-.* 50' chosen.log"
+check perfviews_verbose_group grep -q ' flags=0x0703ff1f ' groups.log
+check stacks_of_operations_on_files \
+	grep -q '^stack 90cbdc39-4a3e-11d1-84f4-0000f80464e3 67' groups.log
+check perfviews_default_of_dotnet_at_a_level \
+	grep -q '^enable .*guid=e13c0d23-.* level=4 keywords=0xc04fccbd property=0' groups.log
+check the_tasks_of_dotnet \
+	grep -q '^enable .*guid=2e5dba47-.* code=1 level=4 keywords=0xff property=4' groups.log
+check stacks_of_what_is_scheduled \
+	grep -q '^filter type=0x80001000 bytes=0100030007000a000c00' groups.log
+check an_unknown_kernel_event_is_refused_with_the_nearest \
+	grep -q "no event 'DiskIO/Raed'; near is 'DiskIO/Read'" misspelled.err
+check watching_an_event_of_the_kernel_brings_it_alone \
+	grep -q ' flags=0x00020007 ' watch.log
+check events_of_the_kernel_are_listed grep -q 'Windows Kernel/Registry/SetValue' list.out
 source='guid=8983a2e6-c5d2-5a1f-691f-db243cb1f681.*'
 source+=' code=1 level=5 keywords=0x30 property=4 filters=1'
 check an_event_source_by_its_name grep -q "$source" chosen.log
@@ -134,4 +161,15 @@ check each_sample_is_that_of_the_file awk -F'\t' '
 "$RECORDER" show --store live.db --json >live.json 2>/dev/null
 check losses_of_the_session_are_in_the_incident sh -c \
 	"jq -e '.lost_by_reason.kernel == 703' live.json"
+
+# ---- a rule on the kernel ------------------------------------------------------------------------
+
+"$RECORDER" collect --from net.4.5.2.x64.etl --store rule.db "$disk_rule" >rule.err 2>&1
+# A live session does not know the name of a file that was open before it began.
+for name in disk rule; do
+	sed -n 's/.*fired: //; T; s/, FileName=.*//; p' $name.err | tr -d '\r' >$name.fired
+done
+check a_rule_on_disks_brings_disks_and_names_of_files grep -q ' flags=0x01000307 ' disk.log
+check it_fires_live_at_the_event_at_which_it_fires_from_the_file diff rule.fired disk.fired
+check it_fires_for_what_the_disk_took grep -q 'DiskServiceTimeMSec=120.7484$' disk.fired
 check lost_buffers_are_said grep -q 'ETW lost 3 buffers' live.err

@@ -20,6 +20,8 @@ static void read_sample(const struct perf_record *r, unsigned nregs)
 	}
 	for (i = 0; r->u.sample.regs && i < nregs; i++)
 		sum += r->u.sample.regs[i];
+	for (i = 0; i < r->u.sample.raw_bytes; i++)
+		sum += r->u.sample.raw[i];
 	for (i = 0; i < r->u.sample.stack_bytes; i++)
 		sum += r->u.sample.stack[i];
 }
@@ -50,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	format.callchain = data[0] & 1;
 	format.nregs = data[0] & 2 ? 17 : 0;
 	format.stack = (data[0] & 4) != 0;
+	format.raw = (data[0] & 8) != 0;
 	size--;
 	record = malloc(size);           /* aligned as in the ring, with no byte to spare */
 	if (!record)

@@ -57,7 +57,8 @@ static void walk(const uint8_t *head, struct program *p)
 	static struct unwinder *unwinder;
 	static struct unwind_stack out;
 	static struct unwind_memory memory;
-	const struct unwind_caller caller = {find, head[0] & 1 ? read_remotely : NULL, p};
+	const struct unwind_caller caller = {
+		.find = find, .read = head[0] & 1 ? read_remotely : NULL, .ctx = p};
 	const uint64_t chain[] = {CODE, CODE + 0x40, CODE + 0x80};
 	struct unwind_input in = {.regs_abi = head[0] & 4 ? 1 : 2, .regs_mask = 0xff01ff,
 				  .user_expected = true, .user_chain = chain,

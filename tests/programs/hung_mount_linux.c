@@ -1,7 +1,7 @@
 /*
- * hung_mount DIR FILE: mount a file system on DIR that holds a copy of FILE, named "program", and
- * whose server stops answering on SIGUSR1, like NFS when the network is gone. SIGUSR2 lets it
- * answer again. Ends, and unmounts, on SIGTERM.
+ * hung_mount DIR FILE [NAME]: mount a file system on DIR that holds a copy of FILE, named NAME or
+ * "program", and whose server stops answering on SIGUSR1, like NFS when the network is gone.
+ * SIGUSR2 lets it answer again. Ends, and unmounts, on SIGTERM.
  *
  * Prints "ready" once it is mounted. Exit 77: no FUSE, or not allowed here. Needs root.
  *
@@ -26,6 +26,7 @@ enum { ROOT = FUSE_ROOT_ID, PROGRAM = 2, NOT_HERE = 77, VALID_S = 0, BUFFER = 1 
 static volatile sig_atomic_t hangs, ended;
 static int fuse, file;
 static struct stat program;
+static const char *file_name = "program";
 
 static void on_signal(int number)
 {
@@ -63,7 +64,7 @@ static void look_up(const struct fuse_in_header *in, const char *name)
 	struct fuse_entry_out out = {.nodeid = PROGRAM, .entry_valid = VALID_S,
 				     .attr_valid = VALID_S, .attr = attributes(PROGRAM)};
 
-	if (in->nodeid == ROOT && strcmp(name, "program") == 0)
+	if (in->nodeid == ROOT && strcmp(name, file_name) == 0)
 		answer(in, 0, &out, sizeof(out));
 	else
 		answer(in, ENOENT, NULL, 0);
@@ -131,8 +132,10 @@ int main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = on_signal};
 	char options[100];
 
-	if (argc != 3)
+	if (argc < 3 || argc > 4)
 		return 2;
+	if (argc > 3)
+		file_name = argv[3];
 	file = open(argv[2], O_RDONLY | O_CLOEXEC);
 	if (file < 0 || fstat(file, &program) != 0) {
 		perror(argv[2]);

@@ -14,6 +14,7 @@ static sqlite3_vfs ours, *theirs;
 static atomic_long writes_left = -1;
 static _Atomic uint64_t rate;
 static const char *_Atomic blocker;
+static atomic_bool hanging, breaking;
 
 /* SQLite has a set of methods for each way of locking; each gets a twin that differs in xWrite. */
 static struct {
@@ -30,6 +31,10 @@ static int write_or_not(sqlite3_file *file, const void *bytes, int n, sqlite3_in
 
 	while (&sets[i].twin != file->pMethods)
 		i++;
+	while (atomic_load(&hanging))
+		os_sleep_ns(NS_PER_MS);
+	if (atomic_load(&breaking))
+		return SQLITE_IOERR_WRITE;
 	if (left == 0 || (path && os_exists(path)))
 		return SQLITE_FULL;
 	if (left > 0)
@@ -93,6 +98,16 @@ void bad_disk_slow(uint64_t bytes_per_s)
 void bad_disk_full_after(long writes)
 {
 	atomic_store(&writes_left, writes);
+}
+
+void bad_disk_breaks(bool broken)
+{
+	atomic_store(&breaking, broken);
+}
+
+void bad_disk_hang(bool hangs)
+{
+	atomic_store(&hanging, hangs);
 }
 
 void bad_disk_full_while_exists(const char *path)

@@ -14,6 +14,7 @@ struct synthetic {
 	struct synthetic_plan plan;
 	struct object *object;
 	struct process *process;
+	struct process *child;               /* that fires; NULL = none has yet */
 	struct thread *thread;
 	_Atomic bool stopping;
 	char name[32];
@@ -117,6 +118,11 @@ static void put_fire(struct synthetic *s, unsigned fire, uint64_t number, uint64
 
 	for (i = 0; i < 10; i++)
 		stack[i] = (struct frame_ref){s->object, LEAF_OFFSET + 16 * (100 + i), 0};
+	if (s->plan.fire_child[fire]) {
+		s->child = process_add(s->cfg.processes, 101, 1, 0, 100, "child");
+		e.process = s->child;
+		e.thread = thread_add(s->cfg.processes, s->child, 101);
+	}
 	if (s->plan.fire_stack[fire] >= 1 && s->plan.fire_stack[fire] <= 10)
 		stack[s->plan.fire_stack[fire] - 1].offset += 16 * 100;
 	put(s, &e);
@@ -167,6 +173,8 @@ static void synthetic_close(struct source *source)
 
 	object_drop(s->object, 1);
 	process_drop(s->cfg.processes, s->process, 1);
+	if (s->child)
+		process_drop(s->cfg.processes, s->child, 1);
 	free(s);
 }
 

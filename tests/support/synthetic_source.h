@@ -15,6 +15,7 @@ struct synthetic_plan {
 	double fire_s[SYNTHETIC_FIRES_MAX];  /* seconds after start_ns, rising; 0 ends the list */
 	/* 0 = the event has no stack; else 10 named functions, of which the n-th differs */
 	uint8_t fire_stack[SYNTHETIC_FIRES_MAX];
+	bool fire_child[SYNTHETIC_FIRES_MAX];        /* by another process */
 	uint32_t depth;                      /* frames of a stack; 0 = 4 */
 	uint32_t functions;                  /* different leaf functions; 0 = 10 */
 	uint32_t child_each;                 /* each such sample is of a new process; 0 = none */

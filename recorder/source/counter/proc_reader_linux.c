@@ -530,6 +530,7 @@ int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **
 {
 	struct proc_reader *r = calloc(1, sizeof(*r));
 	size_t k;
+	int rc;
 
 	if (!r)
 		return err_memory(err, "for reading counters");
@@ -541,14 +542,13 @@ int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **
 	r->keep_open = keep_open;
 	r->moment = 1;
 	r->proc_fd = open(proc_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->proc_fd < 0) {
-		int rc = err_os(err, "cannot open '%s', the source of counters", proc_dir);
-
+	rc = r->proc_fd < 0 ? err_os(err, "cannot open '%s', the source of counters", proc_dir)
+			    : arguments_open(&r->arguments, err);
+	if (rc)
 		proc_reader_close(r);
-		return rc;
-	}
-	*out = r;
-	return 0;
+	else
+		*out = r;
+	return rc;
 }
 
 void proc_reader_close(struct proc_reader *r)
@@ -570,6 +570,7 @@ void proc_reader_close(struct proc_reader *r)
 	}
 	if (r->proc_fd >= 0)
 		close(r->proc_fd);
+	arguments_close(r->arguments);
 	buf_free(&r->scratch);
 	free(r->tasks);
 	free(r);

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "model/process_name.h"
+#include "source/host/arguments_linux.h"
 #include "source/host/proc_parse.h"
 #include "source/counter/proc_reader.h"
 
@@ -75,6 +76,7 @@ struct proc_reader {
 	struct proc_instance *instances;
 	struct buf scratch;
 
+	struct arguments *arguments;
 	struct task *tasks;                  /* by pid */
 	uint32_t ntasks;
 	uint64_t scan_moment, scan_time_ns;  /* 0 = no scan yet */

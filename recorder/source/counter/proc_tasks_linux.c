@@ -114,20 +114,16 @@ static struct process_names names_of(const struct task *t)
 				      .script = t->script};
 }
 
-static void name_task(struct task *t, int dir_fd)
+static void name_task(struct proc_reader *r, struct task *t, int dir_fd)
 {
 	char text[OS_ARGUMENTS_MAX + 1];
 	ssize_t n = readlinkat(dir_fd, "exe", text, sizeof(text) - 1);
 	struct process_names names = names_of(t);
-	int fd;
 
 	text[n > 0 ? n : 0] = '\0';
 	proc_display_name(text, "", t->file, sizeof(t->file));
-	fd = openat(dir_fd, "cmdline", O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	text[text_join_arguments(text, n > 0 ? (size_t)n : 0)] = '\0';
+	/* Without an answer there is none for now: the next scan asks again. */
+	arguments_read(r->arguments, dir_fd, t->pid, text);
 	process_names_of_command(t->file, text, t->called, t->script);
 	snprintf(t->name, sizeof(t->name), "%s", process_names_typed(&names));
 	t->key = name_key(t->name);
@@ -199,7 +195,7 @@ static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
 	*t = same ? *old : (struct task){.pid = pid, .start_ticks = stat.start_ticks};
 	if (!same) {
 		memcpy(t->comm, stat.comm, sizeof(t->comm));
-		name_task(t, dir_fd);
+		name_task(r, t, dir_fd);
 		t->number = old && old->key == t->key ? old->number : NUMBER_NONE;
 	}
 	for (k = 0; k < PROC_FIELDS_MAX; k++)

@@ -10,8 +10,11 @@
 #include "base/os.h"
 #include "source/dotnet/find_linux.h"
 #include "source/dotnet/event_queue.h"
+#include "source/dotnet/filter.h"
+#include "source/dotnet/known.h"
 #include "source/dotnet/list.h"
 #include "source/dotnet/session_linux.h"
+#include "source/etw/known.h"
 #include "source/runtime/gc_counters.h"
 #include "source/dotnet/nettrace_decode.h"
 #include "source/runtime/pause_list.h"
@@ -27,7 +30,13 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define SESSIONS_MAX 256u
+#define PROGRAMS_MAX 256u
+#define SESSIONS_MAX (PROGRAMS_MAX * 3)      /* of each: its events, its code, a rundown */
+/*
+ * From the first event of a program until it is asked for its code. The rundown of 4,000 methods
+ * takes 75 to 340 ms on a thread of the runtime, so programs are asked one after another.
+ */
+#define RUNDOWN_AFTER_NS (500 * NS_PER_MS)
 #define ALIVE_NS (20 * NS_PER_MS)            /* between reads while events are queued */
 #define COALESCE_NS (10 * NS_PER_MS)         /* from the first bytes until all are read */
 /*
@@ -40,23 +49,42 @@
 #define FINISH_NS (500 * NS_PER_MS)          /* for programs to end their sessions */
 #define CLR "Microsoft-Windows-DotNETRuntime"
 #define CLR_KEYWORD_GC 1u
+#define CLR_KEYWORDS_CODE 0x38u              /* Loader, JIT, NGen */
+#define CLR_VERBOSE 5                        /* as MethodLoadVerbose is */
+#define EVENT_WHAT_BYTES 400
 #define CLR_LEVEL 4
+
+#define ASSUMED_MAX 8u
+
+/* A provider that nobody had when the rule was taken: --assume-exists. */
+struct assumed {
+	const char *name;
+	_Atomic bool seen;
+};
 
 struct dotnet_source {
 	struct source base;
 	struct source_config cfg;
 	struct dotnet_request request;
 	struct dotnet_find find;
+	/* of the names that stacks need */
+	struct dotnet_request code, rundown;
+	struct dotnet_stacks *stacks;        /* NULL = no event has one */
+	struct frame_ref frames[DOTNET_FRAMES_MAX + 1];
 	struct dotnet_session *all[SESSIONS_MAX];
-	uint32_t n;
+	uint32_t n, nprograms;
+	uint64_t looked_ns;
 	struct pollfd polled[SESSIONS_MAX + TMP_POLLED];
 	struct tmp_wait wait;
 	struct dotnet_queue queue;
 	struct nettrace_decode *decode;
+	struct dotnet_filter *filter;
 	struct gc_counters *counters;
 	struct nettrace_shares shares;
 	struct shares queue_shares;
-	struct shares sessions;              /* how many of SESSIONS_MAX a user has */
+	struct shares sessions;              /* how many of PROGRAMS_MAX a user has */
+	struct assumed assumed[ASSUMED_MAX];
+	unsigned nassumed;
 	bool full_logged, crowded_logged;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, lost;
@@ -82,13 +110,12 @@ static bool is_iis(const char *name)
 	return strcasecmp(name, "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}") == 0;
 }
 
-/* Programs know providers by name only. */
+/* Programs know providers by name only, and tell upper from lower case. */
 static const char *name_of(const char *name)
 {
-	return strcasecmp(name, "{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}") == 0 ||
-			       strcasecmp(name, CLR) == 0
-		       ? CLR
-		       : name;
+	const char *known = dotnet_known(name + (*name == '*'));
+
+	return etw_is_clr(name) ? CLR : known ? known : name;
 }
 
 /* Several requests for one provider become one, with all keywords and the finest level. */
@@ -120,8 +147,10 @@ static void add_needs(struct dotnet_request *request, const struct needs *needs)
 	for (i = 0; i < needs->nproviders; i++) {
 		const struct need_provider *p = &needs->providers[i];
 
+		/* As in ETW, no keyword at all means every one. */
 		if (is_dotnet(name_of(p->name)))
-			add_provider(request, name_of(p->name), p->keywords, p->level);
+			add_provider(request, name_of(p->name),
+				     p->keywords ? p->keywords : UINT64_MAX, p->level);
 	}
 	request->perf_map = needs->perf_maps;
 	request->settle_ns = request->perf_map ? SETTLE_MAP_NS : SETTLE_NS;
@@ -129,26 +158,114 @@ static void add_needs(struct dotnet_request *request, const struct needs *needs)
 		add_provider(request, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
 }
 
+static int refuse_throws(struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "a rule on C++ exceptions needs their type and a process: "
+		       "StopOnException:TYPE;Process=NAME");
+}
+
+/* A provider that no source knows, with what comes near. */
+static int refuse_provider(const char *name, struct err *err)
+{
+	const char *instead = dotnet_instead(name);
+	struct buf near = {0};
+
+	if (!instead)
+		dotnet_known_near(name, &near);
+	if (instead)
+		err_set(err, ERR_USAGE, "%s is a provider of Windows, so a rule on it could never "
+			"fire here; use %s", name, instead);
+	else
+		err_set(err, ERR_USAGE,
+			"no source on this system delivers events of %s, so a rule on them could "
+			"never fire%s%s (write *%s for a .NET EventSource)", name,
+			near.len ? "; the nearest are " : "", buf_text(&near), name);
+	buf_free(&near);
+	return ERR_USAGE;
+}
+
+/* Whether .NET itself, a common library or a program that runs has it. */
+static bool has_event_source(const char *name)
+{
+	enum dotnet_found found;
+
+	if (dotnet_known(name))
+		return true;
+	found = dotnet_find_provider(name);
+	return found == DOTNET_FOUND || found == DOTNET_NOT_SURE;
+}
+
+static int check_event_source(const char *name, struct err *err)
+{
+	struct buf near = {0};
+
+	name += *name == '*';
+	if (has_event_source(name))
+		return 0;
+	dotnet_known_near(name, &near);
+	err_set(err, ERR_USAGE,
+		"no .NET program that runs now has an EventSource '%s', nor does .NET itself%s%s; "
+		"--assume-exists takes rules on programs that come later", name,
+		near.len ? "; the nearest are " : "", buf_text(&near));
+	buf_free(&near);
+	return ERR_USAGE;
+}
+
+static int check_provider(const char *name, bool assumed, struct err *err)
+{
+	if (throw_provider(name))
+		return refuse_throws(err);
+	if (tracepoint_provider(name) || is_iis(name) || pause_provider(name) != PAUSE_PROVIDERS)
+		return 0;
+	if (!is_dotnet(name) || (*name != '*' && dotnet_instead(name) && !dotnet_known(name)))
+		return refuse_provider(name, err);
+	return assumed ? 0 : check_event_source(name, err);
+}
+
 static int dotnet_check(const struct needs *needs, struct err *err)
 {
 	uint32_t i;
+	int rc = 0;
 
-	for (i = 0; i < needs->nproviders; i++) {
-		const char *name = name_of(needs->providers[i].name);
+	for (i = 0; !rc && i < needs->nproviders; i++)
+		rc = check_provider(name_of(needs->providers[i].name),
+				    needs->assume_exists || needs->providers[i].asked, err);
+	if (!rc)
+		rc = etw_known_check(needs, err);
+	return rc ? rc : pause_check(needs, err);
+}
 
-		if (throw_provider(name))
-			return err_set(err, ERR_USAGE,
-				       "a rule on C++ exceptions needs their type and a process: "
-				       "StopOnException:TYPE;Process=NAME");
-		if (!is_dotnet(name) && !tracepoint_provider(name) && !is_iis(name) &&
-		    pause_provider(name) == PAUSE_PROVIDERS)
-			return err_set(
-				err, ERR_UNSUPPORTED,
-				"no source on this system delivers events of %s, so a rule on them "
-				"could never fire (write *%s for a .NET EventSource)",
-				name, name);
-	}
-	return pause_check(needs, err);
+/* Remember which providers are assumed to come. */
+static void note_assumed(struct dotnet_source *s, const struct needs *needs)
+{
+	uint32_t i;
+
+	for (i = 0; needs->assume_exists && i < s->request.n && s->nassumed < ASSUMED_MAX; i++)
+		if (!dotnet_known(s->request.names[i]))
+			s->assumed[s->nassumed++].name = s->request.names[i];
+}
+
+static void see_assumed(struct dotnet_source *s, const char *provider)
+{
+	unsigned i;
+
+	for (i = 0; i < s->nassumed; i++)
+		if (provider && strcmp(s->assumed[i].name, provider) == 0)
+			atomic_store_explicit(&s->assumed[i].seen, true, memory_order_relaxed);
+}
+
+static void put_assumed(const struct dotnet_source *s, char *note, size_t n)
+{
+	size_t used = strlen(note);
+	unsigned i;
+
+	for (i = 0; i < s->nassumed && atomic_load(&s->assumed[i].seen); i++)
+		;
+	if (i < s->nassumed)
+		snprintf(note + used, n - used,
+			 "%sno program has sent an event of %.100s yet, which --assume-exists took "
+			 "for granted", used ? "; " : "", s->assumed[i].name);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -157,8 +274,68 @@ static void put_event(void *ctx, const struct event *e)
 {
 	struct dotnet_source *s = ctx;
 
+	see_assumed(s, e->provider);
 	if (queue_put(s->cfg.queue, e))
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+}
+
+static uint32_t frames_of(struct dotnet_source *s, const struct dotnet_queued *queued,
+			  const char *what)
+{
+	struct dotnet_session *session = queued->owner;
+	struct dotnet_program *program = dotnet_session_program(session);
+
+	if (!program || !queued->event.stack)
+		return 0;
+	return dotnet_program_frames(program, queued->event.stack, queued->event.stack_bytes,
+				     dotnet_session_pointer_bytes(session), what, s->frames);
+}
+
+static void put_event_frames(struct dotnet_source *s, const struct dotnet_queued *queued,
+			     struct event *e)
+{
+	e->stack_frames = s->frames;
+	e->nstack_frames = frames_of(s, queued, NULL);
+	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
+	put_event(s, e);
+}
+
+static void put_sample(struct dotnet_source *s, const struct event *e, enum stream stream,
+		       double value)
+{
+	struct event sample = *e;
+
+	sample.kind = EVENT_SAMPLE;
+	sample.stream = (uint8_t)stream;
+	sample.value = value;
+	sample.nfields = 0;
+	put_event(s, &sample);
+}
+
+/*
+ * An event with a stack is a sample too: --metric event. Its leaf says what happened, and of what
+ * type an exception or object is. Allocated bytes are --metric alloc.
+ */
+static void put_samples(struct dotnet_source *s, const struct dotnet_queued *queued,
+			struct event *e)
+{
+	const struct event_field *type, *bytes;
+	char what[EVENT_WHAT_BYTES];
+
+	if (!e->nstack_frames)
+		return;
+	type = event_field(e, "ExceptionType");
+	type = type ? type : event_field(e, "TypeName");
+	snprintf(what, sizeof(what), "%s%s%s", e->name ? e->name : "?", type ? " " : "",
+		 type && type->type == FIELD_TEXT ? type->v.text : "");
+	e->nstack_frames = frames_of(s, queued, what);
+	put_sample(s, e, STREAM_EVENT, 1);
+	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
+		return;
+	bytes = event_field(e, "AllocationAmount64");
+	bytes = bytes ? bytes : event_field(e, "AllocationAmount");
+	if (bytes && bytes->type == FIELD_UINT)
+		put_sample(s, e, STREAM_ALLOC, (double)bytes->v.u);
 }
 
 static void deliver(void *ctx, const struct dotnet_queued *queued)
@@ -171,7 +348,12 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 	nettrace_decode_queued(s->decode, queued, dotnet_session_pointer_bytes(session), process,
 			       dotnet_session_socket(session)->nested ? NULL : s->cfg.processes,
 			       &e);
-	put_event(s, &e);
+	if (dotnet_filter_pass(s->filter, &e)) {
+		put_event_frames(s, queued, &e);
+		put_samples(s, queued, &e);
+	}
+	e.stack_frames = NULL;
+	e.nstack_frames = 0;
 	if (process)
 		gc_counters_program(s->counters, process);
 	gc_counters_event(s->counters, process ? process->pid : 0, &e);
@@ -204,13 +386,13 @@ static bool has_room_for(struct dotnet_source *s, const struct dotnet_socket *so
 		if (other->pid == socket->pid && other->key == socket->key)
 			return false;
 	}
-	if (s->n == SESSIONS_MAX && !s->full_logged) {
+	if (s->nprograms == PROGRAMS_MAX && !s->full_logged) {
 		log_line(s->cfg.log, LOG_WARN,
 			 "more than %u .NET programs run: events of the others are not recorded",
-			 SESSIONS_MAX);
+			 PROGRAMS_MAX);
 		s->full_logged = true;
 	}
-	return s->n < SESSIONS_MAX;
+	return s->nprograms < PROGRAMS_MAX;
 }
 
 /* Whether its user has not too many; one of root or ours always finds room beside others'. */
@@ -225,7 +407,7 @@ static bool take_place(struct dotnet_source *s, const struct dotnet_socket *sock
 		log_line(s->cfg.log, LOG_WARN,
 			 "user %u has too many .NET programs, as one of %u: events of further ones "
 			 "of users with so many are not recorded",
-			 socket->uid, SESSIONS_MAX);
+			 socket->uid, PROGRAMS_MAX);
 	s->crowded_logged = true;
 	return false;
 }
@@ -237,20 +419,67 @@ static void leave_place(struct dotnet_source *s, uint32_t uid)
 	shares_give_back(&s->sessions, &share, 1);
 }
 
+/* Takes the reference to the program. */
+static bool add_one(struct dotnet_source *s, const struct dotnet_socket *socket,
+		    const struct dotnet_request *request, struct dotnet_program *program)
+{
+	if (s->n == SESSIONS_MAX) {
+		dotnet_program_free(program, os_now_ns());
+		return false;
+	}
+	s->all[s->n] = dotnet_session_new(socket, request, program, s->cfg.log);
+	if (!s->all[s->n])
+		return false;
+	s->n++;
+	return true;
+}
+
+/* The session that learns names comes first. */
 static void add_session(void *ctx, const struct dotnet_socket *socket)
 {
 	struct dotnet_source *s = ctx;
+	struct dotnet_socket code = *socket;
+	struct dotnet_program *program = NULL;
 
 	if (!has_room_for(s, socket) || !take_place(s, socket)) {
 		if (socket->fd >= 0)
 			close(socket->fd);
 		return;
 	}
-	s->all[s->n] = dotnet_session_new(socket, &s->request, s->cfg.log);
-	if (s->all[s->n])
-		s->n++;
+	if (s->stacks)
+		program = dotnet_program_new(s->stacks, socket->pid, socket->key, socket->uid);
+	code.fd = -1;
+	if (program)
+		add_one(s, &code, &s->code, dotnet_program_ref(program));
+	if (add_one(s, socket, &s->request, program))
+		s->nprograms++;
 	else
 		leave_place(s, socket->uid);
+}
+
+/* Ask one program for the code that it had loaded before; one at a time. */
+static void ask_for_rundown(struct dotnet_source *s, uint64_t now_ns)
+{
+	struct dotnet_socket socket;
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (dotnet_session_role(s->all[i]) == DOTNET_RUNDOWN)
+			return;
+	for (i = 0; i < s->n; i++) {
+		struct dotnet_session *session = s->all[i];
+		uint64_t since_ns = dotnet_session_streams_ns(session);
+
+		if (dotnet_session_role(session) != DOTNET_CODE || !since_ns ||
+		    now_ns < since_ns + RUNDOWN_AFTER_NS ||
+		    !dotnet_program_needs_rundown(dotnet_session_program(session)))
+			continue;
+		socket = *dotnet_session_socket(session);
+		socket.fd = -1;
+		add_one(s, &socket, &s->rundown,
+			dotnet_program_ref(dotnet_session_program(session)));
+		return;
+	}
 }
 
 /* Free the sessions that have ended and have no queued events. */
@@ -261,8 +490,11 @@ static void free_ended(struct dotnet_source *s)
 	for (i = s->n; i--;) {
 		if (!dotnet_session_is_over(s->all[i]))
 			continue;
-		gc_counters_gone(s->counters, dotnet_session_socket(s->all[i])->pid);
-		leave_place(s, dotnet_session_socket(s->all[i])->uid);
+		if (dotnet_session_role(s->all[i]) == DOTNET_EVENTS) {
+			gc_counters_gone(s->counters, dotnet_session_socket(s->all[i])->pid);
+			leave_place(s, dotnet_session_socket(s->all[i])->uid);
+			s->nprograms--;
+		}
 		dotnet_session_free(s->all[i], s->cfg.processes);
 		s->all[i] = s->all[--s->n];
 	}
@@ -355,9 +587,15 @@ static int dotnet_run(struct source *source, struct err *err)
 	(void)err;
 	while (is_wanted(s) && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
+		if (s->stacks && now_ns - s->looked_ns >= NS_PER_SEC / 4) {
+			s->looked_ns = now_ns;
+			ask_for_rundown(s, now_ns);
+			dotnet_stacks_look(s->stacks, now_ns);
+		}
 		due_ns = dotnet_find_new(&s->find, now_ns, add_session, s);
 		/* Only while there is room: a socket that was taken is not found again. */
-		while (s->n < SESSIONS_MAX && dotnet_find_in_container(&s->find, now_ns, &socket))
+		while (s->nprograms < PROGRAMS_MAX &&
+		       dotnet_find_in_container(&s->find, now_ns, &socket))
 			add_session(s, &socket);
 		read_all(s, counters_ns < due_ns ? counters_ns : due_ns);
 		now_ns = os_now_ns();
@@ -388,8 +626,49 @@ static void dotnet_close(struct source *source)
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
 	nettrace_decode_free(s->decode);
+	dotnet_filter_free(s->filter);
+	dotnet_stacks_free(s->stacks);
 	gc_counters_free(s->counters);
 	free(s);
+}
+
+/*
+ * Names of code are sessions of their own, because a session has one level for each provider:
+ * level 5 would bring all verbose events of collections too.
+ */
+static void add_code_requests(struct dotnet_source *s)
+{
+	s->code = s->rundown = (struct dotnet_request){.role = DOTNET_CODE, .shares = &s->shares,
+						       .settle_ns = s->request.settle_ns};
+	add_provider(&s->code, CLR, CLR_KEYWORDS_CODE, CLR_VERBOSE);
+	s->rundown.role = DOTNET_RUNDOWN;
+	s->rundown.settle_ns = 0;
+	add_provider(&s->rundown, CLR, CLR_KEYWORD_GC, 1);
+}
+
+/*
+ * Collections alone are told without stacks: names of code cost the program a rundown, some 100 ms
+ * of one of its threads.
+ */
+static bool wants_stacks(const struct dotnet_request *request)
+{
+	uint32_t i;
+
+	for (i = 0; i < request->n; i++) {
+		const struct dotnet_provider *p = &request->providers[i];
+
+		if (strcmp(p->name, CLR) != 0 || p->keywords != CLR_KEYWORD_GC ||
+		    p->level > CLR_LEVEL)
+			return true;
+	}
+	return false;
+}
+
+static bool dotnet_name_frame(struct source *source, const struct frame *frame, struct symbol *out)
+{
+	struct dotnet_source *s = (struct dotnet_source *)source;
+
+	return s->stacks && dotnet_stacks_name(s->stacks, frame, out);
 }
 
 static int dotnet_open(const struct source_config *cfg, const struct needs *needs,
@@ -403,12 +682,14 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->base.ops = &dotnet_source;
 	s->cfg = *cfg;
 	s->find.watch = -1;
-	shares_init(&s->sessions, SESSIONS_MAX, os_uid());
+	shares_init(&s->sessions, PROGRAMS_MAX, os_uid());
 	shares_init(&s->shares.kinds, NETTRACE_ALL_KINDS_MAX_BYTES, os_uid());
 	shares_init(&s->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
 	s->request.shares = &s->shares;
 	dotnet_queue_share(&s->queue, &s->queue_shares, os_uid());
 	add_needs(&s->request, needs);
+	note_assumed(s, needs);
+	add_code_requests(s);
 	/* Programs send in small pieces: gather them for a while before reading. */
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
 	tmp_wait_open(&s->wait);
@@ -416,6 +697,10 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 		     : err_memory(err, "for the source of .NET programs");
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
+	if (!rc)
+		rc = dotnet_filter_new(needs, &s->filter, err);
+	if (!rc && cfg->frames && wants_stacks(&s->request))
+		rc = dotnet_stacks_new(cfg->frames, os_uid(), &s->stacks, err);
 	if (!rc && is_wanted(s))
 		rc = dotnet_find_open(&s->find, s->wait.wake, s->cfg.log, err);
 	if (rc) {
@@ -442,6 +727,7 @@ static void dotnet_status(struct source *source, struct source_status *out)
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->cfg.queue) + atomic_load_explicit(&s->lost, memory_order_relaxed);
 	note_shares(s, out->note, sizeof(out->note));
+	put_assumed(s, out->note, sizeof(out->note));
 }
 
 static int dotnet_part(unsigned i, struct source_part *out, struct err *err)
@@ -468,5 +754,6 @@ const struct source_ops dotnet_source = {
 	.run = dotnet_run,
 	.stop = dotnet_stop,
 	.status = dotnet_status,
+	.name_frame = dotnet_name_frame,
 	.close = dotnet_close,
 };

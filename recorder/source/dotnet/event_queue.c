@@ -9,11 +9,12 @@
 
 static void drop_event(struct dotnet_queue *queue, struct dotnet_queued *h)
 {
-	queue->nbytes -= GUIDS_BYTES + h->event.payload_bytes;
+	uint32_t nbytes = h->event.payload_bytes + h->event.stack_bytes;
+
+	queue->nbytes -= GUIDS_BYTES + nbytes;
 	h->held->n--;
 	if (queue->shares)
-		shares_give_back(queue->shares, &h->held->share,
-				 DOTNET_QUEUED_BYTES + h->event.payload_bytes);
+		shares_give_back(queue->shares, &h->held->share, DOTNET_QUEUED_BYTES + nbytes);
 	free((void *)(uintptr_t)h->event.payload);
 }
 
@@ -51,11 +52,11 @@ static uint32_t payload_kept(const struct nettrace_event *event)
 							 : DOTNET_PAYLOAD_MAX;
 }
 
-/* One allocation: the payload, then the GUIDs. */
+/* One allocation: the payload, then the GUIDs, then the stack. */
 static bool copy_event(struct dotnet_queued *h, const struct nettrace_event *event)
 {
 	uint32_t n = payload_kept(event);
-	uint8_t *bytes = malloc(n + GUIDS_BYTES);
+	uint8_t *bytes = malloc(n + GUIDS_BYTES + event->stack_bytes);
 
 	if (!bytes)
 		return false;
@@ -68,6 +69,8 @@ static bool copy_event(struct dotnet_queued *h, const struct nettrace_event *eve
 		h->event.activity = memcpy(bytes + n, event->activity, 16);
 	if (event->related)
 		h->event.related = memcpy(bytes + n + 16, event->related, 16);
+	if (event->stack)
+		h->event.stack = memcpy(bytes + n + GUIDS_BYTES, event->stack, event->stack_bytes);
 	return true;
 }
 
@@ -76,7 +79,7 @@ bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 {
 	struct dotnet_queued h = {
 		.time_ns = time_ns, .order = queue->order, .owner = owner, .held = held};
-	uint64_t cost = DOTNET_QUEUED_BYTES + payload_kept(event);
+	uint64_t cost = DOTNET_QUEUED_BYTES + payload_kept(event) + event->stack_bytes;
 	uint32_t i;
 
 	if (queue->n == DOTNET_QUEUE_MAX || queue->nbytes >= DOTNET_QUEUE_MAX_BYTES ||
@@ -90,7 +93,7 @@ bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 		return false;
 	}
 	queue->order++;
-	queue->nbytes += GUIDS_BYTES + h.event.payload_bytes;
+	queue->nbytes += GUIDS_BYTES + h.event.payload_bytes + h.event.stack_bytes;
 	held->n++;
 	queue->all[i = queue->n++] = h;
 	for (; i && is_older(&queue->all[i], &queue->all[(i - 1) / 2]); i = (i - 1) / 2)

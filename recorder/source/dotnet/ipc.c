@@ -53,14 +53,14 @@ static void end_message(struct buf *out, size_t at)
 }
 
 void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n,
-			uint32_t mbytes)
+			uint32_t mbytes, bool rundown)
 {
 	size_t at = begin_message(out, SET_TRACE, TRACE_COLLECT);
 	uint32_t i;
 
 	buf_put_le(out, mbytes, 4);
 	buf_put_le(out, 1, 4);
-	buf_put_le(out, 0, 1);
+	buf_put_le(out, rundown, 1);
 	buf_put_le(out, n, 4);
 	for (i = 0; i < n; i++) {
 		buf_put_le(out, providers[i].keywords, 8);

@@ -27,9 +27,12 @@ struct dotnet_provider {
 	uint32_t level;
 };
 
-/* Append a request; check buf_failed once. Names are ASCII. */
+/*
+ * Append a request; check buf_failed once. Names are ASCII. rundown: when the session is stopped,
+ * the program tells of all its code.
+ */
 void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n,
-			uint32_t mbytes);
+			uint32_t mbytes, bool rundown);
 void dotnet_ask_stop(struct buf *out, uint64_t session);
 void dotnet_ask_perf_map(struct buf *out);
 

@@ -1,4 +1,3 @@
-#include "base/nearest.h"
 #include "model/event.h"
 #include "source/counter_name.h"
 #include "source/dotnet/list.h"
@@ -46,23 +45,4 @@ int dotnet_list_events(const char *pattern, bool json, struct out *out, struct e
 	buf_free(&line);
 	buf_free(&name);
 	return rc;
-}
-
-bool dotnet_list_knows(const char *event, struct buf *near)
-{
-	struct nearest nearest = {.wanted = event};
-	const struct etw_class *classes;
-	struct etw_guid guid;
-	uint32_t t, i, n;
-
-	if (strncasecmp(event, "EventID(", 8) == 0)
-		return true;
-	for (t = 0; (classes = etw_class_table(t, &n, &guid)) != NULL; t++)
-		for (i = 0; i < n && strcmp(classes[i].provider, RUNTIME) == 0; i++) {
-			if (event_name_is(event, classes[i].name))
-				return true;
-			nearest_offer(&nearest, classes[i].name);
-		}
-	nearest_put(&nearest, "'", "'", near);
-	return false;
 }

@@ -10,8 +10,3 @@
 #include <stdbool.h>
 
 int dotnet_list_events(const char *pattern, bool json, struct out *out, struct err *err);
-/*
- * Whether the runtime has an event of this name, or the name is a number: EventID(39). If not, the
- * nearest names are appended to `near`.
- */
-bool dotnet_list_knows(const char *event, struct buf *near);

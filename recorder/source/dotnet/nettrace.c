@@ -41,6 +41,7 @@ struct nettrace {
 	int failed;                          /* ERR_FORMAT or ERR_LIMIT: nothing more is read */
 	struct nettrace_facts facts;
 	struct nettrace_metas metas;
+	struct nettrace_stacks stacks;
 	struct shares *pending_shares;       /* NULL = none */
 	struct share pending_share;
 	struct sequence *sequences;
@@ -72,6 +73,8 @@ void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uin
 	t->pending_share = (struct share){.uid = uid};
 	t->metas.shares = &shares->kinds;
 	t->metas.share = (struct share){.uid = uid};
+	t->stacks.shares = &shares->pending;
+	t->stacks.share = (struct share){.uid = uid};
 }
 
 static void free_pending(struct nettrace *t)
@@ -90,6 +93,7 @@ void nettrace_free(struct nettrace *t)
 	if (!t)
 		return;
 	nettrace_metas_free(&t->metas);
+	nettrace_stacks_free(&t->stacks);
 	free_pending(t);
 	free(t->sequences);
 	table_free(&t->by_thread);
@@ -232,6 +236,7 @@ static int deliver_event(struct nettrace *t, const struct header *h, const uint8
 		.payload_bytes = h->payload_bytes,
 	};
 
+	e.stack = nettrace_stacks_get(&t->stacks, h->stack, &e.stack_bytes);
 	advance_sequence(t, h->capture, h->sequence, 1);
 	if (!e.meta && t->metas.nrefused) {
 		t->facts.lost++;
@@ -312,9 +317,13 @@ static int take_body(struct nettrace *t, const uint8_t *name, uint32_t n, struct
 		return take_events(t, in, false, each, ctx, err);
 	if (is_named(name, n, "MetadataBlock"))
 		return take_events(t, in, true, each, ctx, err);
-	if (is_named(name, n, "SPBlock"))
+	if (is_named(name, n, "StackBlock") && nettrace_stacks_take(&t->stacks, in))
+		return set_damaged(t, "in a block of stacks after", err);
+	if (is_named(name, n, "SPBlock")) {
 		take_sequence_point(t, in);
-	return 0;                            /* stacks, and objects of later versions */
+		nettrace_stacks_forget(&t->stacks);
+	}
+	return 0;                            /* objects of later versions */
 }
 
 /* Take the first pending object: 1 and its length, 0 when it is incomplete, or an error. */

@@ -17,6 +17,8 @@
  *	a metadata event (number 0): i32 number, UTF-16 provider, i32 event id, UTF-16 name, i64
  *	    keywords, i32 version, i32 level, i32 n fields {i32 type, UTF-16 name},
  *	    tags {i32 n, u8 kind, n bytes}
+ *	StackBlock: i32 number of its first stack, i32 n, n times {i32 bytes, addresses of managed
+ *	    frames, leaf first}; numbers begin again after an SPBlock
  *	SPBlock: i64 ticks, i32 n threads {i64 thread, i32 its last sequence number}
  *
  * Bytes are fed as they come, in portions of any size; at most one object is kept. The peer is not
@@ -29,7 +31,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "source/host/shares.h"
+#include "base/shares.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,6 +44,9 @@
 #define NETTRACE_ALL_PENDING_MAX_BYTES ((size_t)16 << 20)
 #define NETTRACE_REFUSED_MAX 512u            /* kinds that exceed the share; more end the stream */
 #define NETTRACE_FIELDS_MAX 64u
+#define NETTRACE_STACKS_MAX 16384u           /* between two SPBlocks; events of more have none */
+#define NETTRACE_STACKS_MAX_BYTES ((size_t)2 << 20)
+#define NETTRACE_STACK_MAX_BYTES 1024u       /* the rest is cut; the runtime writes 100 frames */
 #define NETTRACE_THREADS_MAX 16384u          /* with a count of lost events */
 
 enum nettrace_type {                         /* .NET's TypeCode; 17 is EventPipe's own */
@@ -73,6 +78,8 @@ struct nettrace_event {
 	const uint8_t *activity, *related;   /* 16 bytes, or NULL */
 	const uint8_t *payload;
 	uint32_t payload_bytes;
+	const uint8_t *stack;                /* addresses of pointer_bytes each; NULL = none */
+	uint32_t stack_bytes;
 };
 
 struct nettrace_facts {

@@ -172,6 +172,8 @@ void nettrace_decode_queued(struct nettrace_decode *d, const struct dotnet_queue
 		.stack = STACK_NONE, .process = process, .payload_bytes = event->payload_bytes,
 		.cpu = event->cpu < CPU_NONE ? (uint16_t)event->cpu : CPU_NONE,
 	};
+	if (event->meta->event_id <= UINT16_MAX)
+		out->flags = EVENT_FLAG_ID | event->meta->event_id << EVENT_ID_SHIFT;
 	etw_decoded_fill(nettrace_decode_event(d, event, pointer_bytes), out);
 	if (process && threads && event->tid <= UINT32_MAX)
 		out->thread = thread_add(threads, process, (uint32_t)event->tid);

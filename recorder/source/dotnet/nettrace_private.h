@@ -44,6 +44,24 @@ struct nettrace_metas {
 	struct share share;
 };
 
+/* The stacks that events name by number, since the last SPBlock. */
+struct nettrace_stacks {
+	uint32_t first, n, room;             /* numbers from first on */
+	uint32_t *ends;                      /* of each, in bytes */
+	size_t bytes_room;
+	uint8_t *bytes;
+	struct shares *shares;               /* NULL = none */
+	struct share share;
+};
+
+void nettrace_stacks_free(struct nettrace_stacks *s);
+void nettrace_stacks_forget(struct nettrace_stacks *s);
+/* Take the body of a StackBlock. What exceeds the ceilings is left out: 0 or ERR_FORMAT. */
+int nettrace_stacks_take(struct nettrace_stacks *s, struct nettrace_in *in);
+/* NULL = none of this number. */
+const uint8_t *nettrace_stacks_get(const struct nettrace_stacks *s, uint32_t number,
+				   uint32_t *nbytes);
+
 void nettrace_metas_free(struct nettrace_metas *m);
 const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);
 /*

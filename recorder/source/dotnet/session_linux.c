@@ -35,8 +35,10 @@ enum state {
 struct dotnet_session {
 	struct dotnet_socket socket;
 	const struct dotnet_request *request;
+	struct dotnet_program *program;
 	struct log *log;
 	enum state state;
+	uint64_t streams_ns;
 	int fd, stop_fd;
 	bool asks_map, map_done, stopping, failure_logged, settling;
 	uint64_t retry_ns, backoff_ns, deadline_ns, next_look_ns;
@@ -54,11 +56,13 @@ struct dotnet_session {
 };
 
 struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
-					  const struct dotnet_request *request, struct log *log)
+					  const struct dotnet_request *request,
+					  struct dotnet_program *program, struct log *log)
 {
 	struct dotnet_session *s = calloc(1, sizeof(*s));
 
 	if (!s) {
+		dotnet_program_free(program, os_now_ns());
 		if (socket->fd >= 0)
 			close(socket->fd);
 		return NULL;
@@ -66,6 +70,7 @@ struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
 	s->socket = *socket;
 	s->held.share.uid = socket->uid;
 	s->request = request;
+	s->program = program;
 	s->log = log;
 	s->fd = s->stop_fd = -1;
 	s->backoff_ns = RETRY_NEW_NS;
@@ -93,6 +98,7 @@ void dotnet_session_free(struct dotnet_session *s, struct processes *processes)
 	if (s->own)
 		process_drop(processes, s->own, os_now_ns());
 	nettrace_free(s->stream);
+	dotnet_program_free(s->program, os_now_ns());
 	free(s);
 }
 
@@ -124,7 +130,7 @@ static int connect_to(const struct dotnet_socket *to)
 static void retry_later(struct dotnet_session *s)
 {
 	hang_up(s);
-	s->state = s->stopping ? GONE : IDLE;
+	s->state = s->stopping || s->request->role == DOTNET_RUNDOWN ? GONE : IDLE;
 	s->next_look_ns = s->now_ns;
 	s->retry_ns = s->now_ns + s->backoff_ns;
 	s->backoff_ns = s->backoff_ns * 2 < RETRY_LAST_NS ? s->backoff_ns * 2 : RETRY_LAST_NS;
@@ -132,7 +138,7 @@ static void retry_later(struct dotnet_session *s)
 
 static void give_up(struct dotnet_session *s, const char *why)
 {
-	if (!s->failure_logged)
+	if (!s->failure_logged && s->request->role == DOTNET_EVENTS)
 		log_line(s->log, LOG_WARN, ".NET program with pid %u: %s; retrying later",
 			 s->socket.pid, why);
 	s->failure_logged = true;
@@ -171,7 +177,8 @@ static void start_request(struct dotnet_session *s)
 	if (s->asks_map)
 		dotnet_ask_perf_map(&s->out);
 	else
-		dotnet_ask_collect(&s->out, s->request->providers, s->request->n, BUFFER_MB);
+		dotnet_ask_collect(&s->out, s->request->providers, s->request->n, BUFFER_MB,
+				   s->request->role == DOTNET_RUNDOWN);
 	s->state = SENDING;
 	s->deadline_ns = s->now_ns + ANSWER_NS;
 	if (s->out.failed)
@@ -208,6 +215,10 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 {
 	struct dotnet_session *s = ctx;
 
+	if (s->program && dotnet_tells_code(event))
+		dotnet_program_learn(s->program, event);
+	if (s->request->role != DOTNET_EVENTS)
+		return 0;
 	if (!dotnet_queue_put(s->queue, to_ns(s, event->ticks), s, &s->held, event))
 		s->lost++;
 	return 0;
@@ -275,7 +286,13 @@ static void read_answer(struct dotnet_session *s)
 		nettrace_use_shares(s->stream, s->request->shares, s->socket.uid);
 	s->session = answer.value;
 	s->state = STREAMING;
+	s->streams_ns = s->now_ns;
 	s->lost_reported = 0;
+	/* The rundown comes when the session is stopped. */
+	if (s->request->role == DOTNET_RUNDOWN)
+		dotnet_session_stop(s);
+	if (s->state == GONE)
+		return;
 	if (s->nanswer > (size_t)length)
 		feed_stream(s, s->answer + length, s->nanswer - (size_t)length);
 }
@@ -389,6 +406,21 @@ uint64_t dotnet_session_lost(struct dotnet_session *s)
 	s->lost_reported = by_program;
 	s->lost = 0;
 	return n;
+}
+
+struct dotnet_program *dotnet_session_program(const struct dotnet_session *s)
+{
+	return s->program;
+}
+
+enum dotnet_role dotnet_session_role(const struct dotnet_session *s)
+{
+	return s->request->role;
+}
+
+uint64_t dotnet_session_streams_ns(const struct dotnet_session *s)
+{
+	return s->state == STREAMING ? s->streams_ns : 0;
 }
 
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s)

@@ -14,13 +14,22 @@
 #include "source/dotnet/find_linux.h"
 #include "source/dotnet/ipc.h"
 #include "source/dotnet/event_queue.h"
+#include "source/dotnet/stacks.h"
 
 #include <poll.h>
 
 #define DOTNET_PROVIDERS_MAX (NEEDS_MAX_PROVIDERS + 1)
 
+/* What a session is for. */
+enum dotnet_role {
+	DOTNET_EVENTS,                       /* they go into the queue */
+	DOTNET_CODE,                         /* names of code, as it is loaded */
+	DOTNET_RUNDOWN,                      /* of code that was loaded before; ends at once */
+};
+
 /* What to request from every program. Constant while sessions exist. */
 struct dotnet_request {
+	enum dotnet_role role;
 	struct dotnet_provider providers[DOTNET_PROVIDERS_MAX];
 	char names[DOTNET_PROVIDERS_MAX][PROVIDER_NAME_MAX];
 	uint32_t n;
@@ -31,9 +40,13 @@ struct dotnet_request {
 
 struct dotnet_session;
 
-/* Takes the socket's fd. request and log: borrowed for the session's life. */
+/*
+ * Takes the socket's fd, and the reference to the program; NULL: events have no stacks. request and
+ * log: borrowed for the session's life.
+ */
 struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
 					  const struct dotnet_request *request,
+					  struct dotnet_program *program,
 					  struct log *log); /* NULL = no memory */
 void dotnet_session_free(struct dotnet_session *s, struct processes *processes);
 const struct dotnet_socket *dotnet_session_socket(const struct dotnet_session *s);
@@ -48,6 +61,11 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 /* Ask the program to end its session; dotnet_session_is_over() tells when it has. */
 void dotnet_session_stop(struct dotnet_session *s);
 
+/* Its program, borrowed. */
+struct dotnet_program *dotnet_session_program(const struct dotnet_session *s);
+enum dotnet_role dotnet_session_role(const struct dotnet_session *s);
+/* Since when it receives events; 0 = not yet, or no more. */
+uint64_t dotnet_session_streams_ns(const struct dotnet_session *s);
 /* The program has ended or its session was stopped, and none of its events is queued. */
 bool dotnet_session_is_over(const struct dotnet_session *s);
 /* Events lost since the last call, in the program and by a full queue. */

@@ -96,7 +96,6 @@ static int etl_open(const struct source_config *cfg, const struct needs *needs, 
 	struct etl *s = calloc(1, sizeof(*s));
 	int rc = 0;
 
-	(void)needs;
 	if (s)
 		s->lock = os_mutex_new();
 	if (!s || !s->lock)
@@ -111,6 +110,7 @@ static int etl_open(const struct source_config *cfg, const struct needs *needs, 
 		s->e.clock = s->facts->clock;
 		s->e.start_ns = START_NS;
 		s->e.waits = true;
+		etw_events_needs(&s->e, needs);
 		rc = etw_events_open(&s->e, ETW_STACKS_SURVEY, err);
 	}
 	if (rc) {

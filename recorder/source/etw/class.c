@@ -81,8 +81,9 @@ static uint32_t fixed_size(const struct etw_field *field, uint32_t pointer_bytes
 	case ETW_IP4:
 		return 4;
 	case ETW_U64: case ETW_I64: case ETW_X64: case ETW_F64: case ETW_FILETIME:
+	case ETW_SINCE: case ETW_TICKS:
 		return 8;
-	case ETW_POINTER: case ETW_SIZE:
+	case ETW_POINTER: case ETW_NAME_KEY: case ETW_SIZE:
 		return pointer_bytes;
 	case ETW_GUID: case ETW_SYSTEMTIME: case ETW_IP6:
 		return 16;

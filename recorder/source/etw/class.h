@@ -27,7 +27,9 @@ enum etw_type {
 	ETW_I8, ETW_I16, ETW_I32, ETW_I64,
 	ETW_X8, ETW_X16, ETW_X32, ETW_X64,   /* unsigned, shown in hex: flags, keys */
 	ETW_F32, ETW_F64,                    /* value.u holds the bits of a double */
+	ETW_SINCE, ETW_TICKS,                /* u64: a moment, a duration; in the trace's ticks */
 	ETW_POINTER,                         /* of the record's pointer size; hex */
+	ETW_NAME_KEY,                        /* the same; leads to a name: n is enum etw_names */
 	ETW_SIZE,                            /* of the record's pointer size; decimal; last */
 	ETW_BOOL8, ETW_BOOL32,
 	ETW_UTF16Z, ETW_UTF8Z,               /* up to a NUL or the payload's end */
@@ -47,6 +49,9 @@ enum etw_type {
 	ETW_BITS, ETW_BIT,                   /* `width` bits of field n at `shift`; BIT: yes/no */
 	ETW_TYPES,
 };
+
+/* What the key of ETW_NAME_KEY names, which is another field of the event: etw/computed.h. */
+enum etw_names { ETW_NAMES_FILE, ETW_NAMES_DIRECTORY, ETW_NAMES_REGISTRY_KEY };
 
 struct etw_field {
 	const char *name;                    /* NULL: a gap, never shown */
@@ -77,10 +82,11 @@ enum etw_class_id {
 	ETW_SAMPLE, ETW_SAMPLE_START, ETW_SAMPLE_STOP, ETW_SAMPLE_SET,
 	ETW_IMAGE_LOAD, ETW_IMAGE_UNLOAD, ETW_IMAGE_DCSTART, ETW_IMAGE_DCSTOP,
 	ETW_HYPERCALL_PAGE,
-	ETW_DISK_READ, ETW_DISK_WRITE,
+	ETW_DISK_READ, ETW_DISK_WRITE, ETW_DISK_FLUSH,
 	ETW_DISK_READ_INIT, ETW_DISK_WRITE_INIT, ETW_DISK_FLUSH_INIT,
 	ETW_FILE_NAME, ETW_FILE_CREATE, ETW_FILE_DELETE, ETW_FILE_RUNDOWN,
 	ETW_HARD_FAULT,
+	ETW_KEY_CREATE, ETW_KEY_DELETE, ETW_KEY_RUNDOWN,     /* of a registry key's block */
 	ETW_STACK, ETW_STACK_KEY_KERNEL, ETW_STACK_KEY_USER, ETW_STACK_KEY_DELETE,
 	ETW_STACK_KEY_RUNDOWN,
 	ETW_VOLUME, ETW_IMAGE_RSDS,
@@ -97,8 +103,23 @@ enum etw_topic {
 	ETW_TOPIC_OTHER,
 	ETW_TOPIC_PROCESS, ETW_TOPIC_THREAD, ETW_TOPIC_IMAGE, ETW_TOPIC_MEMORY,
 	ETW_TOPIC_FILE,                      /* its name */
+	ETW_TOPIC_OPEN, ETW_TOPIC_CLOSE,     /* of a file */
+	ETW_TOPIC_KEY,                       /* the name of a registry key */
 	ETW_TOPIC_DISK_START,                /* of a request */
 	ETW_TOPIC_STACK, ETW_TOPIC_METHOD, ETW_TOPIC_MODULE,
+};
+
+/* EVENT_TRACE_FLAG_* of a session, by PerfView's names. */
+enum etw_flag {
+	ETW_FLAG_PROCESS = 0x1, ETW_FLAG_THREAD = 0x2, ETW_FLAG_IMAGE = 0x4,
+	ETW_FLAG_PROCESS_COUNTERS = 0x8, ETW_FLAG_CSWITCH = 0x10, ETW_FLAG_DPC = 0x20,
+	ETW_FLAG_INTERRUPT = 0x40, ETW_FLAG_SYSTEM_CALL = 0x80, ETW_FLAG_DISK_IO = 0x100,
+	ETW_FLAG_DISK_FILE_IO = 0x200, ETW_FLAG_DISK_IO_INIT = 0x400, ETW_FLAG_DISPATCHER = 0x800,
+	ETW_FLAG_PAGE_FAULTS = 0x1000, ETW_FLAG_HARD_FAULTS = 0x2000,
+	ETW_FLAG_VIRTUAL_ALLOC = 0x4000, ETW_FLAG_VAMAP = 0x8000, ETW_FLAG_NETWORK = 0x10000,
+	ETW_FLAG_REGISTRY = 0x20000, ETW_FLAG_ALPC = 0x100000, ETW_FLAG_SPLIT_IO = 0x200000,
+	ETW_FLAG_DRIVER = 0x800000, ETW_FLAG_PROFILE = 0x1000000, ETW_FLAG_FILE_IO = 0x2000000,
+	ETW_FLAG_FILE_IO_INIT = 0x4000000,
 };
 
 struct etw_class {
@@ -108,8 +129,11 @@ struct etw_class {
 	uint8_t min_version;                 /* older versions have no fields here */
 	uint8_t nfields;
 	bool describes;                      /* only other records: nothing happened */
+	bool has_stack;                      /* sessions are asked for it */
 	bool has_tid;                        /* in the payload, at tid_bytes + tid_pointers * P */
 	uint8_t tid_bytes, tid_pointers;
+	uint8_t tid_version;                 /* older versions have the tid elsewhere */
+	uint32_t flag;                       /* enum etw_flag: brings it live; 0 = not live */
 	const char *provider, *name;         /* "Windows Kernel", "PerfInfo/Sample" */
 	const struct etw_field *fields;
 };
@@ -179,11 +203,15 @@ enum {
 	AT_IMAGE_SIGNATURE_LEVEL, AT_IMAGE_DEFAULT_BASE = 9, AT_IMAGE_PATH = 11, AT_IMAGE_FIELDS,
 };
 
-enum { AT_DISK_FLAGS = 1, AT_DISK_FILE = 5, AT_DISK_FIELDS = 9 };
+enum { AT_DISK_NUMBER, AT_DISK_FLAGS, AT_DISK_FILE = 5, AT_DISK_FIELDS = 9 };
 
 enum { AT_FILE_KEY, AT_FILE_PATH, AT_FILE_FIELDS };
 
-enum { AT_FAULT_FILE = 3 };
+enum { AT_OPEN_OBJECT = 2, AT_OPEN_PATH = 7, AT_OPEN_FIELDS };
+
+enum { AT_CLOSE_OBJECT = 2, AT_CLOSE_FIELDS };
+
+enum { AT_KEY_HANDLE = 3, AT_KEY_NAME, AT_KEY_FIELDS };         /* ETW_TOPIC_KEY */
 
 enum { AT_VOLUME_NT, AT_VOLUME_DOS, AT_VOLUME_FIELDS };        /* UTF-16 prefixes */
 

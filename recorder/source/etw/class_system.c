@@ -1,10 +1,11 @@
 /*
- * Kernel events about the network, about the machine at the end of a trace, and what merging adds:
- * system paths, volumes, identities of images, schemas.
+ * Kernel events about the network, the registry and local procedure calls; about the machine at
+ * the end of a trace; and what merging adds: system paths, volumes, identities of images, schemas.
  *
- * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2 and SystemConfig_V2 to _V4 of "NT
- * Kernel Logger"; checked on a trace of Windows 8, except for connections. Those of merging are
- * from that trace alone.
+ * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2, Registry_V2, ALPC, SplitIo and
+ * SystemConfig_V2 to _V4 of "NT Kernel Logger"; checked on a trace of Windows 8, except for
+ * connections, the registry, ALPC and SplitIo. Those of merging are from that trace alone. The
+ * choice of events with stacks is PerfView's, besides those of TcpIp.
  */
 #include "source/etw/tables_private.h"
 
@@ -29,11 +30,14 @@ static const struct etw_field received4[] = RECEIVED(ETW_IP4), received6[] = REC
 static const struct etw_field connected4[] = CONNECTED(ETW_IP4), connected6[] = CONNECTED(ETW_IP6);
 static const struct etw_field failed[] = {F("Proto", ETW_U16), F("FailureCode", ETW_U16)};
 
-#define NET(key, called, layout) \
-	CLASS(key, ETW_OTHER, KERNEL, called, .min_version = 2, FIELDS(layout))
+#define NET_CLASS(key, called, layout, stack) \
+	CLASS(key, ETW_OTHER, KERNEL, called, .min_version = 2, FIELDS(layout), \
+	      .flag = ETW_FLAG_NETWORK, .has_stack = (stack))
+#define NET(key, called, layout) NET_CLASS(key, called, layout, false)
+#define NET_STACK(key, called, layout) NET_CLASS(key, called, layout, true)
 static const struct etw_class tcp[] = {
-	NET(10, "TcpIp/Send", sent4), NET(11, "TcpIp/Recv", received4),
-	NET(12, "TcpIp/Connect", connected4), NET(13, "TcpIp/Disconnect", received4),
+	NET_STACK(10, "TcpIp/Send", sent4), NET_STACK(11, "TcpIp/Recv", received4),
+	NET_STACK(12, "TcpIp/Connect", connected4), NET(13, "TcpIp/Disconnect", received4),
 	NET(14, "TcpIp/Retransmit", received4), NET(15, "TcpIp/Accept", connected4),
 	NET(16, "TcpIp/Reconnect", received4), NET(17, "TcpIp/Fail", failed),
 	NET(18, "TcpIp/TCPCopy", received4), NET(26, "TcpIp/SendIPV6", sent6),
@@ -47,6 +51,62 @@ static const struct etw_class udp[] = {
 	NET(10, "UdpIp/Send", received4), NET(11, "UdpIp/Recv", received4),
 	NET(17, "UdpIp/Fail", failed), NET(26, "UdpIp/SendIPV6", received6),
 	NET(27, "UdpIp/RecvIPV6", received6),
+};
+
+/* ---- the registry ---------------------------------------------------------------------------- */
+
+#define REGISTRY_FIELDS(handle, name) { \
+	F("InitialTime", ETW_SINCE), F("Status", ETW_X32), F("Index", ETW_U32), \
+	[AT_KEY_HANDLE] = F("KeyHandle", handle, .n = ETW_NAMES_REGISTRY_KEY), \
+	[AT_KEY_NAME] = F(name, ETW_UTF16Z)}
+
+/* The name is the key's, from the key of the handle on, or that of a value of the key. */
+static const struct etw_field key[] = REGISTRY_FIELDS(ETW_NAME_KEY, "KeyName");
+static const struct etw_field key_value[] = REGISTRY_FIELDS(ETW_NAME_KEY, "ValueName");
+/* The whole name of the handle's key. */
+static const struct etw_field key_block[] = REGISTRY_FIELDS(ETW_POINTER, "KeyName");
+
+#define REGISTRY_CLASS(number, called, layout, stack) \
+	CLASS(number, ETW_OTHER, KERNEL, "Registry/" called, .min_version = 2, FIELDS(layout), \
+	      .flag = ETW_FLAG_REGISTRY, .has_stack = (stack))
+#define REGISTRY(number, called, layout) REGISTRY_CLASS(number, called, layout, true)
+#define KEY_BLOCK(number, what, called, ...) \
+	CLASS(number, what, KERNEL, "Registry/" called, .min_version = 2, FIELDS(key_block), \
+	      .topic = ETW_TOPIC_KEY, .flag = ETW_FLAG_REGISTRY, __VA_ARGS__)
+static const struct etw_class registry[] = {
+	REGISTRY(10, "Create", key), REGISTRY(11, "Open", key), REGISTRY(12, "Delete", key),
+	REGISTRY(13, "Query", key_value), REGISTRY(14, "SetValue", key_value),
+	REGISTRY(15, "DeleteValue", key_value), REGISTRY(16, "QueryValue", key_value),
+	REGISTRY(17, "EnumerateKey", key), REGISTRY(18, "EnumerateValueKey", key_value),
+	REGISTRY(19, "QueryMultipleValue", key_value), REGISTRY(20, "SetInformation", key),
+	REGISTRY(21, "Flush", key),
+	KEY_BLOCK(22, ETW_KEY_CREATE, "KCBCreate", .has_stack = true),
+	KEY_BLOCK(23, ETW_KEY_DELETE, "KCBDelete", .has_stack = true),
+	KEY_BLOCK(24, ETW_KEY_RUNDOWN, "KCBRundownBegin", .describes = true),
+	KEY_BLOCK(25, ETW_KEY_RUNDOWN, "KCBRundownEnd", .describes = true),
+	REGISTRY(26, "Virtualize", key), REGISTRY_CLASS(27, "Close", key, false),
+};
+
+/* ---- local procedure calls, split requests --------------------------------------------------- */
+
+static const struct etw_field message[] = {F("MessageID", ETW_U32)};
+static const struct etw_field new_message[] = {
+	F("IsServerPort", ETW_U32), F("PortName", ETW_UTF8Z),
+};
+static const struct etw_field unwait[] = {F("Status", ETW_X32)};
+static const struct etw_field split[] = {F("ParentIrp", ETW_POINTER), F("ChildIrp", ETW_POINTER)};
+
+#define ALPC(number, called, layout) \
+	CLASS(number, ETW_OTHER, KERNEL, "ALPC/" called, FIELDS(layout), .has_stack = true, \
+	      .flag = ETW_FLAG_ALPC)
+static const struct etw_class alpc[] = {
+	ALPC(33, "SendMessage", message), ALPC(34, "ReceiveMessage", message),
+	ALPC(35, "WaitForReply", message), ALPC(36, "WaitForNewMessage", new_message),
+	ALPC(37, "Unwait", unwait),
+};
+
+static const struct etw_class splits[] = {
+	CLASS(32, ETW_OTHER, KERNEL, "SplitIo/VolMgr", FIELDS(split), .flag = ETW_FLAG_SPLIT_IO),
 };
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -188,6 +248,9 @@ static const struct etw_class schemas[] = {
 const struct etw_table etw_system_tables[] = {
 	{TCP_GUID, TABLE(ETW_CLASSIC, KERNEL, tcp)},
 	{UDP_GUID, TABLE(ETW_CLASSIC, KERNEL, udp)},
+	{REGISTRY_GUID, TABLE(ETW_CLASSIC, KERNEL, registry)},
+	{ALPC_GUID, TABLE(ETW_CLASSIC, KERNEL, alpc)},
+	{SPLIT_IO_GUID, TABLE(ETW_CLASSIC, KERNEL, splits)},
 	{SYSTEM_CONFIG_GUID, TABLE(ETW_CLASSIC, KERNEL, machine)},
 	{IMAGE_ID_GUID, TABLE(ETW_CLASSIC, CONTROL, image_ids)},
 	{VOLUMES_GUID, TABLE(ETW_CLASSIC, KERNEL, config)},

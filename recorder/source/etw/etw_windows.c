@@ -13,6 +13,8 @@
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "source/host/busy.h"
+#include "source/etw/list.h"
+#include "source/etw/known.h"
 #include "source/etw/live.h"
 #include "source/etw/session_windows.h"
 
@@ -89,8 +91,9 @@ static int try_wanted(const struct capture *capture, const struct needs *needs,
 static int check(const struct needs *needs, struct err *err)
 {
 	static const struct capture none;
+	int rc = try_wanted(&none, needs, etw_session_identify, err);
 
-	return try_wanted(&none, needs, etw_session_identify, err);
+	return rc ? rc : etw_known_check(needs, err);
 }
 
 static int probe(const struct source_config *cfg, struct err *err)
@@ -306,6 +309,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (!rc && s->wanted.kernel_flags & ETW_FLAG_PROFILE && !cfg->capture.only_process)
 		s->busy = busy_open();       /* unknown for a single process */
 	if (!rc) {
+		etw_live_needs(s->live, needs);
 		add_volumes(s);
 		load_tdh(s);
 		clear_leftovers(cfg->log);
@@ -405,6 +409,7 @@ const struct source_ops etw_source = {
 	.stacks = true,
 	.behind_ns = BEHIND_NS,
 	.check = check,
+	.list_events = etw_list_events,
 	.probe = probe,
 	.open = open_source,
 	.clear = etw_sessions_clear,

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "source/etw/guids.h"
+#include "source/etw/kernel.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -241,27 +242,7 @@ static enum event_kind kind_of(const struct etw_whole *w)
 	return kind ? (enum event_kind)kind : EVENT_GENERIC;
 }
 
-/* ---- fields ---------------------------------------------------------------------------------- */
-
-/* Disk requests and hard faults have a key of their file: add its path. */
-static void add_file_name(struct etw_events *s, const struct etw_whole *w, char *path, size_t max)
-{
-	struct etw_decoded *d = &s->decoded;
-	struct etw_value v[AT_DISK_FIELDS];
-	uint32_t id = w->class ? w->class->id : ETW_OTHER;
-	uint32_t at = id == ETW_DISK_READ || id == ETW_DISK_WRITE ? AT_DISK_FILE : AT_FAULT_FILE;
-	const char *name;
-
-	if ((at == AT_FAULT_FILE && id != ETW_HARD_FAULT) || d->nfields == EVENT_MAX_FIELDS)
-		return;
-	etw_class_read(w->class, w->record, v, at + 1);
-	name = etw_value_is(&v[at]) ? etw_state_file(s->state, v[at].u, w->record->ticks) : NULL;
-	if (!name)
-		return;
-	etw_state_path(s->state, name, path, max);
-	d->fields[d->nfields++] =
-		(struct event_field){.name = "FileName", .type = FIELD_TEXT, .v.text = path};
-}
+/* ---- values, and who wants the event --------------------------------------------------------- */
 
 static double value_of(const struct etw_events *s, const struct etw_whole *w, enum event_kind kind,
 		       uint32_t pid)
@@ -286,8 +267,12 @@ static double value_of(const struct etw_events *s, const struct etw_whole *w, en
 
 static bool is_wanted_process(const struct etw_events *s, const struct process *process)
 {
-	return !s->cfg.capture.only_process ||
-	       (process && process_is_meant(process, s->cfg.capture.only_process));
+	const struct capture *c = &s->cfg.capture;
+
+	if (c->root_pid && (!process || (process->pid != c->root_pid &&
+					 process->parent_pid != c->root_pid)))
+		return false;
+	return !c->only_process || (process && process_is_meant(process, c->only_process));
 }
 
 /* Whether its stack shows who ended a wait, perhaps in a recorded process. */
@@ -383,7 +368,6 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 {
 	struct event e = {.kind = kind_of(w), .cpu = w->record->cpu, .stack = STACK_NONE,
 			  .stream = STREAM_EVENT};
-	char path[ETW_TEXT_MAX];
 	uint32_t pid, tid;
 	int rc;
 
@@ -408,11 +392,13 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (!is_wanted_process(s, e.process))
 			return 0;
 	}
-	if (s->time.threads && etw_thread_time_take(&s->time, w, &e, s->cfg.capture.wakers))
+	if (s->time.threads && etw_thread_time_take(&s->time, w, &e, s->cfg.capture.wakers) &&
+	    !s->switch_rules)
 		return 0;
 	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
 		etw_decode_event(s->decode, w->record, &s->decoded);
-		add_file_name(s, w, path, sizeof(path));
+		etw_computed_add(&s->computed, s->state, s->clock.frequency_hz, w->record,
+				 &s->decoded);
 		etw_decoded_fill(&s->decoded, &e);
 		if (w->record->header == ETW_MANIFEST)
 			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
@@ -500,6 +486,16 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 	if (!rc && capture_switches(&s->cfg.capture) && !s->cfg.every_event)
 		rc = etw_thread_time_open(&s->time, s->cfg.frames, put_time, s, err);
 	return rc;
+}
+
+void etw_events_needs(struct etw_events *s, const struct needs *needs)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nevents; i++)
+		s->switch_rules |= etw_is_kernel(needs->events[i].provider) &&
+				   (event_name_is(needs->events[i].name, "Thread/CSwitch") ||
+				    event_name_is(needs->events[i].name, "Dispatcher/ReadyThread"));
 }
 
 void etw_events_close(struct etw_events *s)

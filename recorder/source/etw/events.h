@@ -8,6 +8,7 @@
 #pragma once
 
 #include "source/etw/code.h"
+#include "source/etw/computed.h"
 #include "source/etw/decode.h"
 #include "source/etw/stacks.h"
 #include "source/etw/state.h"
@@ -30,6 +31,8 @@ struct etw_events {
 	uint64_t last_ns, marked_ns;         /* the latest event; the latest watermark */
 	uint64_t idle;                       /* samples of idle CPUs, not delivered */
 	struct etw_thread_time time;
+	bool switch_rules;                   /* rules want the switches that thread time takes */
+	struct etw_computed computed;
 	struct etw_decoded decoded;
 	struct frame_ref frames[STACK_MAX_FRAMES];
 
@@ -43,6 +46,8 @@ struct etw_events {
 /* Make the empty tables; 0 or ERR_MEMORY. Close it also after a failure. */
 int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err *err);
 void etw_events_close(struct etw_events *s);
+/* What rules want of these events. */
+void etw_events_needs(struct etw_events *s, const struct needs *needs);
 
 /* Learn what a record says about other records. */
 void etw_events_learn(struct etw_events *s, const struct etw_record *record,

@@ -359,6 +359,11 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 	return 0;
 }
 
+void etw_live_needs(struct etw_live *l, const struct needs *needs)
+{
+	etw_events_needs(&l->e, needs);
+}
+
 void etw_live_close(struct etw_live *l)
 {
 	if (!l)

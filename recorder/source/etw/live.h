@@ -34,6 +34,8 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 		  struct err *err);
 void etw_live_close(struct etw_live *l);          /* NULL allowed */
 
+/* What rules want; before the first record. */
+void etw_live_needs(struct etw_live *l, const struct needs *needs);
 /* Add a volume: a path prefix of the kernel and of DOS, "\Device\HarddiskVolume2\" and "C:\". */
 void etw_live_volume(struct etw_live *l, const char *nt, const char *dos);
 

@@ -231,7 +231,7 @@ static void put_addresses(struct etw_render *r, const struct etw_value *value,
 static bool is_hex(uint8_t type)
 {
 	return type == ETW_X8 || type == ETW_X16 || type == ETW_X32 || type == ETW_X64 ||
-	       type == ETW_POINTER;
+	       type == ETW_POINTER || type == ETW_NAME_KEY;
 }
 
 static bool is_signed(uint8_t type)

@@ -9,7 +9,8 @@ uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *c
 {
 	uint32_t pointers = class ? (uint32_t)class->tid_pointers * r->pointer_bytes : 0;
 
-	return class && class->has_tid ? etw_payload_u32(r, class->tid_bytes + pointers) : r->tid;
+	return class && class->has_tid && r->version >= class->tid_version
+		       ? etw_payload_u32(r, class->tid_bytes + pointers) : r->tid;
 }
 
 /*

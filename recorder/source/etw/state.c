@@ -277,7 +277,7 @@ static void learn_thread(struct etw_state *s, const struct etw_record *r,
 		t->name = etw_keep_text(&s->texts, &v[AT_THREAD_NAME], true);
 }
 
-/* ---- names of files -------------------------------------------------------------------------- */
+/* ---- names of files and registry keys ------------------------------------------------------- */
 
 static struct file *add_file(struct etw_state *s, uint64_t key, const char *path, int64_t from)
 {
@@ -288,31 +288,72 @@ static struct file *add_file(struct etw_state *s, uint64_t key, const char *path
 	return f;
 }
 
-/* A create gives the key a new name; a delete or a snapshot says its name until then. */
+enum moment { BEGINS, IS_THERE, ENDS };
+
+/* At its beginning a key gets a new name; at its end, or while it is there, it already had it. */
+static void learn_name(struct etw_state *s, uint64_t key, const struct etw_value *name,
+		       enum moment moment, int64_t ticks)
+{
+	const char *path = etw_keep_text(&s->texts, name, true);
+	struct file *f = latest_owner(&s->files, key);
+	bool open = f && f->life.until == ETW_EVER;
+
+	if (!path)
+		return;
+	if (moment == BEGINS || !open || f->path != path) {
+		if (open)
+			f->life.until = ticks;
+		f = add_file(s, key, path,
+			     moment == BEGINS ? ticks : f ? f->life.until : ETW_ALWAYS);
+	}
+	if (f && moment == ENDS)
+		f->life.until = ticks;
+}
+
 static void learn_file(struct etw_state *s, const struct etw_record *r,
 		       const struct etw_class *class)
 {
 	struct etw_value v[AT_FILE_FIELDS];
-	bool created = class->id == ETW_FILE_NAME || class->id == ETW_FILE_CREATE;
-	struct file *f;
-	const char *path;
-	uint64_t key;
 
 	etw_class_read(class, r, v, AT_FILE_FIELDS);
-	path = etw_keep_text(&s->texts, &v[AT_FILE_PATH], true);
-	if (!path)
-		return;
-	key = v[AT_FILE_KEY].u;
-	f = latest_owner(&s->files, key);
-	if (!created && f && f->life.until == ETW_EVER && f->path == path) {
-		if (class->id == ETW_FILE_DELETE)
-			f->life.until = r->ticks;
-		return;
-	}
+	learn_name(s, v[AT_FILE_KEY].u, &v[AT_FILE_PATH],
+		   class->id == ETW_FILE_NAME || class->id == ETW_FILE_CREATE ? BEGINS
+		   : class->id == ETW_FILE_DELETE			      ? ENDS
+									      : IS_THERE,
+		   r->ticks);
+}
+
+static void learn_key(struct etw_state *s, const struct etw_record *r,
+		      const struct etw_class *class)
+{
+	struct etw_value v[AT_KEY_FIELDS];
+
+	etw_class_read(class, r, v, AT_KEY_FIELDS);
+	learn_name(s, v[AT_KEY_HANDLE].u, &v[AT_KEY_NAME],
+		   class->id == ETW_KEY_CREATE	 ? BEGINS
+		   : class->id == ETW_KEY_DELETE ? ENDS
+						 : IS_THERE,
+		   r->ticks);
+}
+
+static void learn_open(struct etw_state *s, const struct etw_record *r,
+		       const struct etw_class *class)
+{
+	struct etw_value v[AT_OPEN_FIELDS];
+
+	etw_class_read(class, r, v, AT_OPEN_FIELDS);
+	learn_name(s, v[AT_OPEN_OBJECT].u, &v[AT_OPEN_PATH], BEGINS, r->ticks);
+}
+
+static void learn_close(struct etw_state *s, const struct etw_record *r,
+			const struct etw_class *class)
+{
+	struct etw_value v[AT_CLOSE_FIELDS];
+	struct file *f;
+
+	etw_class_read(class, r, v, AT_CLOSE_FIELDS);
+	f = latest_owner(&s->files, v[AT_CLOSE_OBJECT].u);
 	if (f && f->life.until == ETW_EVER)
-		f->life.until = r->ticks;
-	f = add_file(s, key, path, created ? r->ticks : f ? f->life.until : ETW_ALWAYS);
-	if (f && class->id == ETW_FILE_DELETE)
 		f->life.until = r->ticks;
 }
 
@@ -505,6 +546,15 @@ void etw_state_learn(struct etw_state *s, const struct etw_record *r, const stru
 		break;
 	case ETW_TOPIC_FILE:
 		learn_file(s, r, class);
+		break;
+	case ETW_TOPIC_OPEN:
+		learn_open(s, r, class);
+		break;
+	case ETW_TOPIC_CLOSE:
+		learn_close(s, r, class);
+		break;
+	case ETW_TOPIC_KEY:
+		learn_key(s, r, class);
 		break;
 	default:
 		if (class && class->id == ETW_VOLUME)

@@ -1,5 +1,5 @@
 /*
- * The traced system's state over time: processes, threads, volumes, names of files.
+ * The traced system's state over time: processes, threads, volumes, names of files and keys.
  *
  * A file is learned completely before the first query, because snapshots at its end say what
  * existed from the start; a live session is learned as it goes. Times are ticks. Pids, tids and
@@ -70,7 +70,8 @@ struct etw_process *etw_state_need_process(struct etw_state *s, uint32_t pid, in
 struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint32_t pid,
 					 int64_t ticks);
 /*
- * The path of a file key at that time, as the kernel writes it; else the last path before; else the
+ * The path of a file key, an open file's object or a registry key's block at that time, as the
+ * kernel writes it; else the last path before; else the
  * next one, because a name may follow its first use; else NULL.
  */
 const char *etw_state_file(const struct etw_state *s, uint64_t key, int64_t ticks);

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "model/event.h"
 #include "source/etw/guids.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ const struct etw_guid etw_clr_guid = CLR_GUID;
 const struct etw_guid etw_clr_rundown_guid = CLR_RUNDOWN_GUID;
 
 #define CLR_NAME "Microsoft-Windows-DotNETRuntime"
-#define KERNEL_NAME "Windows Kernel"         /* in rules: flags, not a provider */
+#define TPL_NAME "System.Threading.Tasks.TplEventSource"
 #define WORD_MAX 64u
 
 struct keyword {
@@ -23,43 +24,46 @@ struct keyword {
 	uint64_t bits;
 };
 
-#define PROCESS 0x1u
-#define THREAD 0x2u
-#define IMAGE 0x4u
-#define CSWITCH 0x10u
-#define DISK_IO 0x100u
-#define DISK_FILE_IO 0x200u
-#define DISK_IO_INIT 0x400u
-#define DISPATCHER 0x800u
-#define HARD_FAULTS 0x2000u
-#define VIRTUAL_ALLOC 0x4000u
-#define NETWORK 0x10000u
-#define REGISTRY 0x20000u
-#define FILE_IO_INIT 0x4000000u
-
 /* Stacks need these for their process, thread and names. */
-#define KERNEL_ALWAYS (PROCESS | THREAD | IMAGE)
-/* The default samples CPUs. Rules on other kernel events need --kernel-events. */
-#define KERNEL_DEFAULT (KERNEL_ALWAYS | ETW_FLAG_PROFILE)
+#define KERNEL_ALWAYS (ETW_FLAG_PROCESS | ETW_FLAG_THREAD | ETW_FLAG_IMAGE)
+/* Without --kernel-events. */
+#define KERNEL_OWN (KERNEL_ALWAYS | ETW_FLAG_PROFILE)
+
+/* PerfView's groups. */
+#define KERNEL_DEFAULT \
+	(KERNEL_OWN | ETW_FLAG_PROCESS_COUNTERS | ETW_FLAG_DISK_IO | ETW_FLAG_DISK_FILE_IO | \
+	 ETW_FLAG_DISK_IO_INIT | ETW_FLAG_HARD_FAULTS | ETW_FLAG_NETWORK)
+#define KERNEL_THREAD_TIME (KERNEL_DEFAULT | ETW_FLAG_CSWITCH | ETW_FLAG_DISPATCHER)
+#define KERNEL_VERBOSE \
+	(KERNEL_THREAD_TIME | ETW_FLAG_FILE_IO | ETW_FLAG_FILE_IO_INIT | ETW_FLAG_PAGE_FAULTS | \
+	 ETW_FLAG_REGISTRY | ETW_FLAG_VIRTUAL_ALLOC | ETW_FLAG_VAMAP)
+#define KERNEL_OS \
+	(ETW_FLAG_ALPC | ETW_FLAG_DPC | ETW_FLAG_DRIVER | ETW_FLAG_INTERRUPT | ETW_FLAG_SPLIT_IO)
 
 static const struct keyword kernel_keywords[] = {
-	{"Process", PROCESS}, {"Thread", THREAD}, {"ImageLoad", IMAGE}, {"ProcessCounters", 0x8},
-	{"ContextSwitch", CSWITCH}, {"DeferedProcedureCalls", 0x20}, {"Interrupt", 0x40},
-	{"SystemCall", 0x80}, {"DiskIO", DISK_IO}, {"DiskFileIO", DISK_FILE_IO},
-	{"DiskIOInit", DISK_IO_INIT}, {"Dispatcher", DISPATCHER}, {"MemoryPageFaults", 0x1000},
-	{"MemoryHardFaults", HARD_FAULTS}, {"VirtualAlloc", VIRTUAL_ALLOC}, {"VAMap", 0x8000},
-	{"NetworkTCPIP", NETWORK}, {"Registry", REGISTRY},
-	{"AdvancedLocalProcedureCalls", 0x100000}, {"SplitIO", 0x200000}, {"Driver", 0x800000},
-	{"Profile", ETW_FLAG_PROFILE}, {"FileIO", 0x2000000}, {"FileIOInit", FILE_IO_INIT},
-	{"ThreadTime", CSWITCH | DISPATCHER},
-	{"Default", KERNEL_DEFAULT | DISK_IO | DISK_FILE_IO | DISK_IO_INIT | HARD_FAULTS | NETWORK},
-	{"None", 0},
+	{"Process", ETW_FLAG_PROCESS}, {"Thread", ETW_FLAG_THREAD}, {"ImageLoad", ETW_FLAG_IMAGE},
+	{"ProcessCounters", ETW_FLAG_PROCESS_COUNTERS}, {"ContextSwitch", ETW_FLAG_CSWITCH},
+	{"DeferedProcedureCalls", ETW_FLAG_DPC}, {"Interrupt", ETW_FLAG_INTERRUPT},
+	{"SystemCall", ETW_FLAG_SYSTEM_CALL}, {"DiskIO", ETW_FLAG_DISK_IO},
+	{"DiskFileIO", ETW_FLAG_DISK_FILE_IO}, {"DiskIOInit", ETW_FLAG_DISK_IO_INIT},
+	{"Dispatcher", ETW_FLAG_DISPATCHER}, {"MemoryPageFaults", ETW_FLAG_PAGE_FAULTS},
+	{"Memory", ETW_FLAG_PAGE_FAULTS}, {"MemoryHardFaults", ETW_FLAG_HARD_FAULTS},
+	{"VirtualAlloc", ETW_FLAG_VIRTUAL_ALLOC}, {"VAMap", ETW_FLAG_VAMAP},
+	{"NetworkTCPIP", ETW_FLAG_NETWORK}, {"Registry", ETW_FLAG_REGISTRY},
+	{"AdvancedLocalProcedureCalls", ETW_FLAG_ALPC}, {"SplitIO", ETW_FLAG_SPLIT_IO},
+	{"Driver", ETW_FLAG_DRIVER}, {"Profile", ETW_FLAG_PROFILE}, {"FileIO", ETW_FLAG_FILE_IO},
+	{"FileIOInit", ETW_FLAG_FILE_IO_INIT}, {"Default", KERNEL_DEFAULT},
+	{"ThreadTime", KERNEL_THREAD_TIME}, {"Verbose", KERNEL_VERBOSE}, {"OS", KERNEL_OS},
+	{"All", KERNEL_VERBOSE | ETW_FLAG_SYSTEM_CALL | KERNEL_OS}, {"None", 0},
 };
 
-#define CLR_DEFAULT (0x1u | 0x8u | 0x10u | 0x20u | 0x4000u | 0x8000u | 0x40000000u)
+/* Without --clr-events: cheaper than PerfView's default. */
+#define CLR_OWN (0x1u | 0x8u | 0x10u | 0x20u | 0x4000u | 0x8000u | 0x40000000u)
+/* Besides those: types, survival and movement, binder, security, threads, ... */
+#define CLR_DEFAULT (CLR_OWN | 0x804F0C84u)
 /* Code needs these for names, and events for stacks. */
 #define CLR_ALWAYS (0x8u | 0x10u | 0x20u | 0x40000000u)
-#define CLR_LEVEL 5                          /* MethodLoadVerbose and AllocationTick are verbose */
+#define VERBOSE 5                            /* as AllocationTick is */
 
 static const struct keyword clr_keywords[] = {
 	{"GC", 0x1}, {"GCHandle", 0x2}, {"Binder", 0x4}, {"Loader", 0x8}, {"Jit", 0x10},
@@ -67,28 +71,21 @@ static const struct keyword clr_keywords[] = {
 	{"AppDomainResourceManagement", 0x800}, {"JitTracing", 0x1000}, {"Interop", 0x2000},
 	{"Contention", 0x4000}, {"Exception", 0x8000}, {"Threading", 0x10000},
 	{"JittedMethodILToNativeMap", 0x20000}, {"OverrideAndSuppressNGenEvents", 0x40000},
-	{"Type", 0x80000}, {"GCHeapDump", 0x100000}, {"GCSampledObjectAllocationHigh", 0x200000},
-	{"GCHeapSurvivalAndMovement", 0x400000}, {"GCHeapCollect", 0x800000},
-	{"GCHeapAndTypeNames", 0x1000000}, {"GCSampledObjectAllocationLow", 0x2000000},
-	{"PerfTrack", 0x20000000}, {"Stack", 0x40000000}, {"ThreadTransfer", 0x80000000u},
-	{"Debugger", 0x100000000}, {"Monitoring", 0x200000000}, {"Codesymbols", 0x400000000},
-	{"Compilation", 0x1000000000}, {"Default", CLR_DEFAULT}, {"All", UINT64_MAX}, {"None", 0},
+	{"SupressNGen", 0x40000}, {"Type", 0x80000}, {"GCHeapDump", 0x100000},
+	{"GCSampledObjectAllocationHigh", 0x200000}, {"GCHeapSurvivalAndMovement", 0x400000},
+	{"GCHeapCollect", 0x800000}, {"GCHeapAndTypeNames", 0x1000000},
+	{"GCSampledObjectAllocationLow", 0x2000000}, {"PerfTrack", 0x20000000},
+	{"Stack", 0x40000000}, {"ThreadTransfer", 0x80000000u}, {"Debugger", 0x100000000},
+	{"Monitoring", 0x200000000}, {"Codesymbols", 0x400000000}, {"Compilation", 0x1000000000},
+	{"Default", CLR_DEFAULT}, {"All", UINT64_MAX}, {"None", 0},
 };
 
-/* The events with stacks of each flag. */
-static const struct {
-	uint32_t flag;
-	struct etw_class_event event;
-} stack_events[] = {
-	{ETW_FLAG_PROFILE, {PERF_GUID, 46}}, {CSWITCH, {THREAD_GUID, 36}},
-	{DISPATCHER, {THREAD_GUID, 50}}, {PROCESS, {PROCESS_GUID, 1}}, {THREAD, {THREAD_GUID, 1}},
-	{IMAGE, {IMAGE_GUID, 10}}, {DISK_IO_INIT, {DISK_GUID, 12}}, {DISK_IO_INIT, {DISK_GUID, 13}},
-	{DISK_IO_INIT, {DISK_GUID, 15}}, {HARD_FAULTS, {MEMORY_GUID, 32}},
-	{VIRTUAL_ALLOC, {MEMORY_GUID, 98}}, {VIRTUAL_ALLOC, {MEMORY_GUID, 99}},
-	{FILE_IO_INIT, {FILE_GUID, 64}}, {FILE_IO_INIT, {FILE_GUID, 67}},
-	{FILE_IO_INIT, {FILE_GUID, 68}}, {REGISTRY, {REGISTRY_GUID, 10}},
-	{REGISTRY, {REGISTRY_GUID, 11}}, {REGISTRY, {REGISTRY_GUID, 14}}, {NETWORK, {TCP_GUID, 10}},
-	{NETWORK, {TCP_GUID, 11}}, {NETWORK, {TCP_GUID, 12}},
+static const struct keyword tpl_keywords[] = {
+	{"TaskTransfer", 0x1}, {"Tasks", 0x2}, {"Parallel", 0x4}, {"AsyncCausalityOperation", 0x8},
+	{"AsyncCausalityRelation", 0x10}, {"AsyncCausalitySynchronousWork", 0x20},
+	{"TaskStops", 0x40}, {"TasksFlowActivityIds", 0x80}, {"AsyncMethod", 0x100},
+	{"TasksSetActivityIds", 0x10000}, {"Debug", 0x20000}, {"DebugActivityId", 0x40000},
+	{"Default", 0xFF}, {"All", UINT64_MAX}, {"None", 0},
 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -149,7 +146,7 @@ static int read_keywords(const struct keyword *all, size_t n, const char *option
 	char word[WORD_MAX];
 	int rc = 0;
 
-	while (!rc && next_word(&text, ", ", word))
+	while (!rc && next_word(&text, ",+| ", word))
 		rc = add_keyword(all, n, option, word, bits, err);
 	return rc;
 }
@@ -169,6 +166,8 @@ static void identify(struct etw_wanted_provider *p)
 		etw_guid_of_name(p->name + 1, &p->guid);
 	else if (text_same_fold(p->name, CLR_NAME))
 		p->guid = etw_clr_guid;
+	else if (text_same_fold(p->name, TPL_NAME))
+		p->guid = (struct etw_guid)TPL_GUID;
 	else if (!etw_guid_read(p->name, &p->guid))
 		return;
 	p->has_guid = true;
@@ -215,7 +214,7 @@ static int add_provider(struct etw_wanted *w, struct etw_wanted_provider *p, str
 	return 0;
 }
 
-static int read_level(const char *text, uint8_t *level, const char *spec, struct err *err)
+static int read_level(const char *text, uint8_t *level, const char *option, struct err *err)
 {
 	static const char *const names[] = {"always",  "critical",	"error",
 					    "warning", "informational", "verbose"};
@@ -235,8 +234,8 @@ static int read_level(const char *text, uint8_t *level, const char *spec, struct
 		}
 	}
 	return err_set(err, ERR_USAGE,
-		       "--providers: '%s': '%s' is not a level: 1 (critical) to 5 (verbose)",
-		       spec, text);
+		       "%s: '%s' is not a level: 1 (critical), 2 (error), 3 (warning), "
+		       "4 (informational) or 5 (verbose)", option, text);
 }
 
 /* Numbers separated by blanks. */
@@ -346,10 +345,69 @@ static int read_keys(struct etw_wanted_provider *p, char *text, const char *spec
 	return rc;
 }
 
+int etw_wanted_keys(struct etw_wanted_provider *p, const char *keys, const char *spec,
+		    struct err *err)
+{
+	char *copy = text_dup(keys, SIZE_MAX);
+	int rc = copy ? read_keys(p, copy, spec, err) : err_memory(err, "for --providers");
+
+	free(copy);
+	return rc;
+}
+
+int etw_wanted_kernel_keyword(const char *option, const char *word, uint64_t *flags,
+			      struct err *err)
+{
+	return add_keyword(kernel_keywords, COUNT_OF(kernel_keywords), option, word, flags, err);
+}
+
+/* Add the kernel: "Windows Kernel", with flags, or "Windows Kernel/DiskIO/Read". */
+static int add_kernel_provider(const struct etw_wanted_provider *p, const char *event,
+			       struct etw_wanted *w, struct err *err)
+{
+	w->kernel_flags |= p->keywords ? (uint32_t)p->keywords : event ? 0 : KERNEL_DEFAULT;
+	return event ? etw_kernel_event(event, &w->kernel_flags, err) : 0;
+}
+
+/* One of --providers, as it is read. */
+struct named {
+	struct etw_wanted_provider p;
+	bool kernel;
+	const char *event;                   /* of the kernel; NULL = none is named */
+};
+
+static int read_name(struct named *n, const char *part, const char *spec, struct err *err)
+{
+	const char *slash = strchr(part, '/');
+
+	if (!*part || strlen(part) >= sizeof(n->p.name))
+		return err_set(err, ERR_USAGE, "--providers: '%.60s' names no provider", spec);
+	snprintf(n->p.name, sizeof(n->p.name), "%.*s",
+		 (int)(slash ? (size_t)(slash - part) : strlen(part)), part);
+	n->kernel = etw_is_kernel(n->p.name);
+	n->event = n->kernel && slash ? slash + 1 : NULL;
+	if (!n->kernel)
+		strcpy(n->p.name, part);
+	return 0;
+}
+
+static int read_mask(struct named *n, const char *part, const char *spec, struct err *err)
+{
+	if (!*part || strcmp(part, "*") == 0)
+		return 0;
+	if (n->kernel)
+		return read_keywords(kernel_keywords, COUNT_OF(kernel_keywords), "--providers",
+				     part, &n->p.keywords, err);
+	if (!read_number(part, &n->p.keywords))
+		return err_set(err, ERR_USAGE,
+			       "--providers: '%s': the keywords '%s' are not a number", spec, part);
+	return 0;
+}
+
 /* Read NAME:KEYWORDS:LEVEL:KEYS; a part that begins with '@' is KEYS, at any place. */
 static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 {
-	struct etw_wanted_provider p = {.level = 5};
+	struct named n = {.p = {.level = 5}};
 	char *spec = text_dup(text, SIZE_MAX), *part, *end;
 	unsigned number;
 	int rc = 0;
@@ -359,30 +417,28 @@ static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 	for (part = text, number = 0; !rc && part; part = end, number++) {
 		end = part[0] == '@' || number == 3 ? NULL : split(part, ':');
 		if (part[0] == '@' || number == 3)
-			rc = read_keys(&p, part, spec, err);
-		else if (number == 0 && (!*part || strlen(part) >= sizeof(p.name)))
-			rc = err_set(err, ERR_USAGE, "--providers: '%.60s' names no provider",
-				     spec);
+			rc = read_keys(&n.p, part, spec, err);
 		else if (number == 0)
-			snprintf(p.name, sizeof(p.name), "%s", part);
-		else if (number == 1 && *part && strcmp(part, "*") &&
-			 !read_number(part, &p.keywords))
-			rc = err_set(err, ERR_USAGE,
-				     "--providers: '%s': the keywords '%s' are not a number", spec,
-				     part);
-		else if (number == 2)
-			rc = read_level(part, &p.level, spec, err);
+			rc = read_name(&n, part, spec, err);
+		else if (number == 1)
+			rc = read_mask(&n, part, spec, err);
+		else
+			rc = read_level(part, &n.p.level, "--providers", err);
 	}
-	if (p.keywords == UINT64_MAX)
-		p.keywords = 0;
-	w->named_stacks |= p.stacks;
-	if (!rc)
-		rc = add_provider(w, &p, err);
+	if (n.p.keywords == UINT64_MAX)
+		n.p.keywords = 0;
+	w->named_stacks |= n.p.stacks;
+	if (!rc && n.kernel)
+		rc = add_kernel_provider(&n.p, n.event, w, err);
+	else if (!rc)
+		rc = add_provider(w, &n.p, err);
 	free(spec);
 	return rc;
 }
 
-static int read_providers(const char *list, struct etw_wanted *w, struct err *err)
+typedef int read_one(char *text, struct etw_wanted *w, struct err *err);
+
+static int read_list(const char *list, read_one *one, struct etw_wanted *w, struct err *err)
 {
 	char *copy = text_dup(list, SIZE_MAX), *text = copy, *next;
 	int rc = 0;
@@ -392,28 +448,105 @@ static int read_providers(const char *list, struct etw_wanted *w, struct err *er
 	for (; !rc && text; text = next) {
 		next = split(text, ',');
 		if (*text)
-			rc = read_provider(text, w, err);
+			rc = one(text, w, err);
 	}
 	free(copy);
 	return rc;
 }
 
+/* ---- --event --------------------------------------------------------------------------------- */
+
+static int no_clr_event(const char *event, const struct nearest *near, struct err *err)
+{
+	struct buf text = {0};
+
+	nearest_put(near, "'", "'", &text);
+	err_set(err, ERR_USAGE,
+		"--event: the .NET runtime has no known event '%.100s'%s%s; 'recorder events "
+		CLR_NAME "' lists them", event, text.len ? "; the nearest are " : "",
+		buf_text(&text));
+	buf_free(&text);
+	return ERR_USAGE;
+}
+
+/* Let only this event of .NET pass: its number, from all the versions that are known. */
+static int only_event(struct etw_wanted_provider *p, const char *event, struct err *err)
+{
+	struct nearest near = {.wanted = event};
+	const struct etw_class *classes;
+	struct etw_guid guid;
+	uint32_t t, i, n;
+
+	for (t = 0; (classes = etw_class_table(t, &n, &guid)) != NULL; t++) {
+		for (i = 0; i < n && guid_same(&guid, &etw_clr_guid); i++) {
+			if (!event_name_is(event, classes[i].name))
+				nearest_offer(&near, classes[i].name);
+			else if (p->events.n < ETW_FILTER_IDS_MAX)
+				p->events.ids[p->events.n++] = classes[i].key;
+		}
+	}
+	return p->events.n ? 0 : no_clr_event(event, &near, err);
+}
+
+/* Read kernel:KEYWORD, kernel:DiskIO/Read, clr:KEYWORD or clr:KEYWORD:GC/Start. */
+static int read_event(char *text, struct etw_wanted *w, struct err *err)
+{
+	struct etw_wanted_provider clr = {.name = CLR_NAME, .level = VERBOSE, .stacks = true};
+	char *what = split(text, ':'), *event;
+	uint64_t flags = 0;
+	int rc;
+
+	w->named_stacks = true;
+	if (what && text_same_fold(text, "kernel") && strchr(what, '/'))
+		return etw_kernel_event(what, &w->kernel_flags, err);
+	if (what && text_same_fold(text, "kernel")) {
+		rc = read_keywords(kernel_keywords, COUNT_OF(kernel_keywords), "--event", what,
+				   &flags, err);
+		w->kernel_flags |= (uint32_t)flags;
+		return rc;
+	}
+	if (!what || !text_same_fold(text, "clr"))
+		return err_set(err, ERR_USAGE,
+			       "--event: '%.60s' is neither kernel:KEYWORD nor clr:KEYWORD:EVENT",
+			       text);
+	event = split(what, ':');
+	rc = read_keywords(clr_keywords, COUNT_OF(clr_keywords), "--event", what, &clr.keywords,
+			   err);
+	if (!rc && event && *event)
+		rc = only_event(&clr, event, err);
+	return rc ? rc : add_provider(w, &clr, err);
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Rules on the kernel: the flags of their events, or those that they name themselves. */
+static int add_kernel_needs(const struct needs *needs, struct etw_wanted *w, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < needs->nproviders; i++)
+		if (etw_is_kernel(needs->providers[i].name) &&
+		    needs->providers[i].keywords != UINT64_MAX)
+			w->kernel_flags |= (uint32_t)needs->providers[i].keywords;
+	for (i = 0; !rc && i < needs->nevents; i++)
+		if (etw_is_kernel(needs->events[i].provider))
+			rc = etw_kernel_event(needs->events[i].name, &w->kernel_flags, err);
+	return rc;
+}
 
 static int add_needs(const struct needs *needs, struct etw_wanted *w, struct err *err)
 {
 	uint32_t i;
-	int rc = 0;
+	int rc = add_kernel_needs(needs, w, err);
 
 	for (i = 0; !rc && i < needs->nproviders; i++) {
 		const struct need_provider *n = &needs->providers[i];
 		struct etw_wanted_provider p = {
 			.keywords = n->keywords, .level = n->level, .stacks = true};
 
-		if (text_same_fold(n->name, KERNEL_NAME)) {
-			w->kernel_flags |= KERNEL_DEFAULT;
+		if (etw_is_kernel(n->name))
 			continue;
-		}
 		if (p.keywords == UINT64_MAX)
 			p.keywords = 0;
 		snprintf(p.name, sizeof(p.name), "%s", n->name);
@@ -422,8 +555,11 @@ static int add_needs(const struct needs *needs, struct etw_wanted *w, struct err
 	return rc;
 }
 
-/* The CLR writes its own stacks (keyword 0x40000000); ETW's would duplicate them. */
-static void finish_clr(struct etw_wanted *w)
+/*
+ * The CLR writes its own stacks (keyword 0x40000000); ETW's would duplicate them. Its level is
+ * --clr-event-level, or what a rule needs above it.
+ */
+static void finish_clr(struct etw_wanted *w, const struct capture *c)
 {
 	uint32_t i;
 
@@ -435,7 +571,8 @@ static void finish_clr(struct etw_wanted *w)
 		p->stacks = false;
 		if (p->keywords)
 			p->keywords |= CLR_ALWAYS;
-		p->level = CLR_LEVEL;
+		if (!c->clr_event_level)
+			p->level = VERBOSE;
 		w->clr = true;
 	}
 }
@@ -454,14 +591,57 @@ static int add_kernel(const struct capture *c, struct etw_wanted *w, struct err 
 		rc = read_keywords(kernel_keywords, COUNT_OF(kernel_keywords), "--kernel-events",
 				   c->kernel_events, &bits, err);
 	else if (!only_providers(c))
-		bits = KERNEL_DEFAULT;
+		bits = KERNEL_OWN;
 	else if (w->named_stacks)
 		bits = KERNEL_ALWAYS;
 	if (capture_switches(c))
-		bits |= KERNEL_DEFAULT | CSWITCH | DISPATCHER;
+		bits |= KERNEL_OWN | ETW_FLAG_CSWITCH | ETW_FLAG_DISPATCHER;
 	w->kernel_flags |= (uint32_t)bits;
 	if (w->kernel_flags)
 		w->kernel_flags |= KERNEL_ALWAYS;
+	return rc;
+}
+
+/* The CLR's own events, and those of its tasks. own_keywords: unless options name others. */
+static int add_runtime(const struct capture *c, uint64_t own_keywords, struct etw_wanted *w,
+		       struct err *err)
+{
+	struct etw_wanted_provider clr = {.name = CLR_NAME, .level = VERBOSE};
+	/* Like PerfView: stacks of what is scheduled and waited for. */
+	struct etw_wanted_provider tpl = {.name = TPL_NAME, .stacks = true,
+					  .with_stacks = {.ids = {7, 10, 12}, .n = 3}};
+	int rc = 0;
+
+	if (c->clr_event_level)
+		rc = read_level(c->clr_event_level, &clr.level, "--clr-event-level", err);
+	tpl.level = clr.level;
+	if (!rc && c->clr_events)
+		rc = read_keywords(clr_keywords, COUNT_OF(clr_keywords), "--clr-events",
+				   c->clr_events, &clr.keywords, err);
+	else
+		clr.keywords = own_keywords;
+	if (!rc && clr.keywords)
+		rc = add_provider(w, &clr, err);
+	if (!rc && c->tpl_events)
+		rc = read_keywords(tpl_keywords, COUNT_OF(tpl_keywords), "--tpl-events",
+				   c->tpl_events, &tpl.keywords, err);
+	if (!rc && tpl.keywords)
+		rc = add_provider(w, &tpl, err);
+	return rc;
+}
+
+int etw_wanted_named(const struct capture *c, struct etw_wanted *w, struct err *err)
+{
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	rc = add_runtime(c, 0, w, err);
+	if (!rc && c->providers)
+		rc = read_list(c->providers, read_provider, w, err);
+	if (!rc && c->only_providers)
+		rc = read_list(c->only_providers, read_provider, w, err);
+	if (!rc && c->events)
+		rc = read_list(c->events, read_event, w, err);
 	return rc;
 }
 
@@ -469,33 +649,26 @@ int etw_wanted_read(const struct capture *c, const struct needs *needs, struct e
 		    struct err *err)
 {
 	const char *only = only_providers(c);
-	struct etw_wanted_provider clr = {.name = CLR_NAME, .level = CLR_LEVEL};
-	size_t i;
-	int rc = 0;
+	struct etw_wanted_provider names = {.name = CLR_NAME, .keywords = CLR_ALWAYS};
+	int rc;
 
 	memset(w, 0, sizeof(*w));
-	if (c->clr_events)
-		rc = read_keywords(clr_keywords, COUNT_OF(clr_keywords), "--clr-events",
-				   c->clr_events, &clr.keywords, err);
-	else if (!only)
-		clr.keywords = CLR_DEFAULT;
-	if (!rc && clr.keywords)
-		rc = add_provider(w, &clr, err);
+	rc = add_runtime(c, only ? 0 : CLR_OWN, w, err);
 	if (!rc)
 		rc = add_needs(needs, w, err);
 	if (!rc && c->providers)
-		rc = read_providers(c->providers, w, err);
+		rc = read_list(c->providers, read_provider, w, err);
 	if (!rc && only)
-		rc = read_providers(only, w, err);
+		rc = read_list(only, read_provider, w, err);
+	if (!rc && c->events)
+		rc = read_list(c->events, read_event, w, err);
 	/* Stacks need names: like PerfView, add the CLR events that name code. */
-	clr.keywords = CLR_ALWAYS;
+	names.level = c->clr_event_level ? 4 : VERBOSE;
 	if (!rc && only && !c->clr_events && w->named_stacks)
-		rc = add_provider(w, &clr, err);
+		rc = add_provider(w, &names, err);
 	if (!rc)
 		rc = add_kernel(c, w, err);
-	finish_clr(w);
-	for (i = 0; !rc && i < COUNT_OF(stack_events); i++)
-		if (w->kernel_flags & stack_events[i].flag)
-			w->stacks[w->nstacks++] = stack_events[i].event;
+	finish_clr(w, c);
+	w->nstacks = etw_kernel_stacks(w->kernel_flags, w->stacks, ETW_WANTED_STACKS_MAX);
 	return rc;
 }

@@ -11,24 +11,33 @@
  *	              @StacksEnabled=true, @ProcessIDFilter=1 2, @ProcessNameFilter=a.exe b.exe,
  *	              @EventIDsToEnable=1 2 or @EventIDsToDisable=3, and which come with stacks:
  *	              @EventIDStacksToEnable=1 2 or @EventIDStacksToDisable=3
- *	--kernel-events, --clr-events   names or numbers of keywords, separated by ','
+ *	              "Windows Kernel:KEYWORDS" as in --kernel-events, nothing for Default;
+ *	              "Windows Kernel/DiskIO/Read" for what this event needs
+ *	--kernel-events, --clr-events, --tpl-events
+ *	              names or numbers of keywords, separated by ',', '+', '|' or ' '
+ *	--event       kernel:KEYWORD or kernel:DiskIO/Read, clr:KEYWORD or clr:KEYWORD:GC/Start;
+ *	              separated by ','
+ *	--clr-event-level   of --clr-events and --tpl-events: 1 to 5 or a name
  *
- * Source of flags and class events: "NT Kernel Logger constants" and the MOF classes (docs, ETW);
- * of CLR keywords: ClrEtwAll.man; of the GUID of a name: docs, EventSource (RFC 4122 version 5,
- * UTF-16BE).
+ * A rule brings its provider; on the kernel, the flags of its events.
+ *
+ * Source of flags and groups: "NT Kernel Logger constants" (docs, ETW), PerfView's guide and
+ * TraceEvent's KernelTraceEventParser.Keywords; of CLR keywords: ClrEtwAll.man, and the guide for
+ * Default; of those of tasks: .NET's TplEventSource; of the GUID of a name: docs, EventSource (RFC
+ * 4122 version 5, UTF-16BE).
  */
 #pragma once
 
 #include "base/err.h"
 #include "model/capture.h"
 #include "model/needs.h"
-#include "source/etw/record.h"
+#include "source/etw/kernel.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #define ETW_WANTED_PROVIDERS_MAX 96u
-#define ETW_WANTED_STACKS_MAX 48u
+#define ETW_WANTED_STACKS_MAX 96u            /* PerfView's ceiling too */
 #define ETW_FILTER_PIDS_MAX 8u               /* EVENT_FILTER_TYPE_PID takes no more */
 #define ETW_FILTER_IDS_MAX 64u               /* MAX_EVENT_FILTER_EVENT_ID_COUNT */
 #define ETW_FILTER_NAMES_BYTES 256u          /* in UTF-16: below MAX_EVENT_FILTER_DATA_SIZE */
@@ -52,12 +61,6 @@ struct etw_wanted_provider {
 	struct etw_ids events, with_stacks;
 };
 
-/* A kernel event: CLASSIC_EVENT_ID without its padding. */
-struct etw_class_event {
-	struct etw_guid guid;
-	uint8_t opcode;
-};
-
 struct etw_wanted {
 	uint32_t kernel_flags;               /* EVENT_TRACE_FLAG_*; 0 = no kernel events */
 	struct etw_class_event stacks[ETW_WANTED_STACKS_MAX];
@@ -68,14 +71,23 @@ struct etw_wanted {
 	bool named_stacks;                   /* --providers or --only-providers ask for stacks */
 };
 
-/* The kernel flag that samples CPUs. */
-#define ETW_FLAG_PROFILE 0x01000000u
-
 /*
  * returns  0; ERR_USAGE with the wrong word and the nearest right ones; ERR_LIMIT
  */
 int etw_wanted_read(const struct capture *capture, const struct needs *needs,
 		    struct etw_wanted *out, struct err *err);
+
+/*
+ * The providers alone that options name, and the kernel's flags: for hosts without sessions, where
+ * .NET programs have some of them. Texts as in *capture.
+ */
+int etw_wanted_named(const struct capture *capture, struct etw_wanted *out, struct err *err);
+/* Read "@StacksEnabled=true;@ProcessIDFilter=1 2" into *p; spec: for the error. */
+int etw_wanted_keys(struct etw_wanted_provider *p, const char *keys, const char *spec,
+		    struct err *err);
+/* Add the flag or group of flags of this name, as in --kernel-events. */
+int etw_wanted_kernel_keyword(const char *option, const char *word, uint64_t *flags,
+			      struct err *err);
 
 /* Parse "{e13c0d23-...}", with or without braces, in any case. */
 bool etw_guid_read(const char *text, struct etw_guid *out);

@@ -23,7 +23,7 @@
 #define SCANS_SKIPPED_MAX 16u                /* the most scans between two looks at a process */
 #define GROUPS_MAX 512u
 #define MEMBERS_MAX 16384u                   /* in other namespaces */
-#define KNOWN_MAX 1024u
+#define TOLD_MAX 1024u
 #define UNKNOWN_RETRY_NS (10 * NS_PER_SEC)   /* for a file whose process was not found */
 #define ENTRIES_MAX 65536u                   /* examined for one group of processes */
 #define QUEUE_MAX 64u
@@ -51,7 +51,7 @@ struct seen_list {                           /* sorted by pid, as /proc lists th
 	uint32_t n, room;
 };
 
-struct known {
+struct told {
 	uint64_t mounts, pids, ino, until_ns;        /* until_ns 0 = delivered */
 	uint32_t pid;
 };
@@ -76,8 +76,8 @@ struct work {
 	struct member *members;
 	uint32_t nmembers, room;
 	struct seen_list seen, now;          /* from the last scan, and from this one */
-	struct known known[KNOWN_MAX];
-	uint32_t nknown;
+	struct told told[TOLD_MAX];
+	uint32_t ntold;
 	uint64_t own_mounts, own_pids;
 	uint64_t mean_ns;                    /* mean CPU time of the last scans */
 };
@@ -207,7 +207,7 @@ static uint32_t member_of(struct work *w, uint32_t group, uint32_t inner)
 
 /* ---- what was told already ------------------------------------------------------------------- */
 
-static bool is_member(const struct work *w, const struct known *k)
+static bool is_member(const struct work *w, const struct told *k)
 {
 	uint32_t i;
 
@@ -223,27 +223,27 @@ static void forget(struct work *w, uint64_t now_ns)
 {
 	uint32_t i;
 
-	for (i = w->nknown; i--;)
-		if (w->known[i].until_ns ? now_ns >= w->known[i].until_ns
-					 : !is_member(w, &w->known[i]))
-			w->known[i] = w->known[--w->nknown];
+	for (i = w->ntold; i--;)
+		if (w->told[i].until_ns ? now_ns >= w->told[i].until_ns
+					 : !is_member(w, &w->told[i]))
+			w->told[i] = w->told[--w->ntold];
 }
 
-static bool is_known(const struct work *w, const struct ns_group *g, uint64_t ino)
+static bool was_told(const struct work *w, const struct ns_group *g, uint64_t ino)
 {
 	uint32_t i;
 
-	for (i = 0; i < w->nknown; i++)
-		if (w->known[i].ino == ino && ns_group_is(g, w->known[i].mounts, w->known[i].pids))
+	for (i = 0; i < w->ntold; i++)
+		if (w->told[i].ino == ino && ns_group_is(g, w->told[i].mounts, w->told[i].pids))
 			return true;
 	return false;
 }
 
 /* pid 0: the file has no process yet and is examined again later. */
-static void note_known(struct work *w, const struct ns_group *g, uint64_t ino, uint32_t pid)
+static void note_told(struct work *w, const struct ns_group *g, uint64_t ino, uint32_t pid)
 {
-	if (w->nknown < KNOWN_MAX)
-		w->known[w->nknown++] = (struct known){
+	if (w->ntold < TOLD_MAX)
+		w->told[w->ntold++] = (struct told){
 			g->mounts, g->pids, ino, pid ? 0 : os_now_ns() + UNKNOWN_RETRY_NS, pid};
 }
 
@@ -326,14 +326,14 @@ struct place {
 };
 
 /* Examine a file whose name claims the inner pid `inner`. */
-static void see_name(const struct place *p, int dir, const char *name, uint32_t inner)
+static void look_at_name(const struct place *p, int dir, const char *name, uint32_t inner)
 {
 	const struct ns_group *g = &p->w->groups[p->group];
 	struct ns_tmp_file file = {.fd = -1};
 	struct stat st;
 	uint32_t user;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_known(p->w, g, st.st_ino))
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || was_told(p->w, g, st.st_ino))
 		return;
 	file.pid = member_of(p->w, p->group, inner);
 	if (file.pid && proc_pid_user(file.pid, &user) &&
@@ -343,7 +343,7 @@ static void see_name(const struct place *p, int dir, const char *name, uint32_t 
 			(p->w->kind->is_socket ? name_own_socket : open_own_data)(dir, name, user);
 	}
 	snprintf(file.name, sizeof(file.name), "%.100s", name);
-	note_known(p->w, g, st.st_ino, file.fd >= 0 && deliver(p->w, &file) ? file.pid : 0);
+	note_told(p->w, g, st.st_ino, file.fd >= 0 && deliver(p->w, &file) ? file.pid : 0);
 }
 
 /* ---- one directory --------------------------------------------------------------------------- */
@@ -372,7 +372,7 @@ static bool may_continue(struct work *w)
 }
 
 /* Examine hsperfdata_USER, which only that user may be able to write to. */
-static void see_user(struct place *p, int tmp, const char *name)
+static void look_at_user(struct place *p, int tmp, const char *name)
 {
 	struct dirent *entry;
 	struct stat st;
@@ -385,7 +385,7 @@ static void see_user(struct place *p, int tmp, const char *name)
 		inner = strtoul(entry->d_name, &end, 10);
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && !*end &&
 		    inner <= INT32_MAX)
-			see_name(p, dirfd(dir), entry->d_name, (uint32_t)inner);
+			look_at_name(p, dirfd(dir), entry->d_name, (uint32_t)inner);
 	}
 	if (dir)
 		closedir(dir);
@@ -407,7 +407,7 @@ static DIR *open_tmp(uint32_t pid)
 	return dir;
 }
 
-static void see_tmp(struct work *w, uint32_t group)
+static void look_at_tmp(struct work *w, uint32_t group)
 {
 	struct place place = {w, group, (uid_t)-1};
 	DIR *tmp = open_tmp(w->groups[group].some_pid);
@@ -417,9 +417,9 @@ static void see_tmp(struct work *w, uint32_t group)
 	while (tmp && may_continue(w) && (entry = readdir(tmp)) != NULL) {
 		if (w->kind->is_socket) {
 			if (w->kind->is_socket(entry->d_name, &inner))
-				see_name(&place, dirfd(tmp), entry->d_name, inner);
+				look_at_name(&place, dirfd(tmp), entry->d_name, inner);
 		} else if (strncmp(entry->d_name, HSPERF, sizeof(HSPERF) - 1) == 0) {
-			see_user(&place, dirfd(tmp), entry->d_name);
+			look_at_user(&place, dirfd(tmp), entry->d_name);
 		}
 	}
 	if (tmp)
@@ -461,7 +461,7 @@ static uint64_t scan(struct work *w)
 	find_members(w);
 	forget(w, os_now_ns());
 	for (i = 0; i < w->ngroups && begin_group(w, i); i++)
-		see_tmp(w, i);
+		look_at_tmp(w, i);
 	/* The first scans examine every process; later ones are cheaper. */
 	w->mean_ns = (w->mean_ns * 3 + (cpu_ns() - began_ns)) / 4;
 	rest_ns = w->mean_ns * REST_PER_CPU_TIME;
@@ -719,7 +719,7 @@ bool ns_tmp_has(uint32_t pid, const struct ns_tmp_kind *kind)
 		return false;
 	add_member(w, pid, 1, 1);
 	if (w->nmembers)
-		see_tmp(w, 0);
+		look_at_tmp(w, 0);
 	any = w->queued != 0;
 	work_free(w);
 	return any;

@@ -1,13 +1,14 @@
 #include "source/host/proc_reader_linux.h"
 
-#include "base/pool.h"
 #include "source/host/proc_pid_linux.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_NS (20 * NS_PER_MS)          /* on a busy machine a thread may begin that late */
-#define ALONE_NS (2 * NS_PER_SEC)
+#define ALONE_MIN_NS (50 * NS_PER_MS)        /* once late: perhaps the machine was just busy */
+#define ALONE_NS (2 * NS_PER_SEC)            /* doubled up to this when it is late again */
+#define ALONE_FORGET_NS (10 * NS_PER_SEC)
 #define ALONE_MAX 16u                        /* processes that are left alone */
 
 struct read_job {
@@ -21,8 +22,8 @@ struct read_job {
 /* A process that did not answer. */
 struct alone {
 	uint32_t pid;
-	uint64_t until_ns;
-	struct read_job *job;                /* NULL = this place is free */
+	uint64_t until_ns, alone_ns;         /* remembered while the place is free */
+	struct job *job;                     /* NULL = this place is free */
 	bool stuck;                          /* and another thread works */
 };
 
@@ -77,27 +78,37 @@ static bool is_alone(struct proc_reader *r, uint32_t pid)
 
 		if (!a->job)
 			continue;
-		if (now_ns >= a->until_ns && job_done(&a->job->job)) {
-			job_drop(&a->job->job);
+		if (now_ns >= a->until_ns && job_done(a->job)) {
+			job_drop(a->job);
 			a->job = NULL;
 			r->nalone--;
 			continue;
 		}
-		alone |= a->pid == pid || (!a->stuck && !job_done(&a->job->job));
+		alone |= a->pid == pid || (!a->stuck && !job_done(a->job));
 	}
 	return alone;
 }
 
-static void leave_alone(struct proc_reader *r, struct read_job *j)
+/* Takes the caller's use of the job. */
+static void leave_alone(struct proc_reader *r, uint32_t pid, struct job *job)
 {
-	uint32_t i = 0;
+	uint64_t now_ns = os_now_ns(), alone_ns = ALONE_MIN_NS;
+	uint32_t i, place = ALONE_MAX;
 
-	while (r->alone[i].job)              /* is_alone() saw a free place */
-		i++;
-	r->alone[i] = (struct alone){
-		.pid = j->pid, .until_ns = os_now_ns() + ALONE_NS, .job = j};
+	for (i = 0; i < ALONE_MAX; i++) {
+		struct alone *a = &r->alone[i];
+
+		if (a->job)
+			continue;
+		if (a->pid == pid && now_ns < a->until_ns + ALONE_FORGET_NS)
+			alone_ns = a->alone_ns < ALONE_NS / 2 ? 2 * a->alone_ns : ALONE_NS;
+		/* is_alone() saw a free place; its own one is the best. */
+		if (place == ALONE_MAX || a->pid == pid)
+			place = i;
+	}
+	r->alone[place] = (struct alone){
+		.pid = pid, .until_ns = now_ns + alone_ns, .alone_ns = alone_ns, .job = job};
 	r->nalone++;
-	r->job = NULL;
 }
 
 size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address, void *to,
@@ -114,11 +125,25 @@ size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address,
 	job_again(&j->job);
 	pool_put(r->pool, &j->job);
 	if (!pool_wait(r->pool, &j->job, ANSWER_NS)) {
-		leave_alone(r, j);
+		leave_alone(r, pid, &j->job);
+		r->job = NULL;
 		return 0;
 	}
 	memcpy(to, j->bytes, j->got);
 	return j->got;
+}
+
+bool proc_reader_run(struct proc_reader *r, uint32_t pid, struct job *job)
+{
+	if (is_alone(r, pid)) {
+		job_drop(job);
+		return false;
+	}
+	pool_put(r->pool, job);
+	if (pool_wait(r->pool, job, ANSWER_NS))
+		return true;
+	leave_alone(r, pid, job);
+	return false;
 }
 
 void proc_reader_look(struct proc_reader *r, uint64_t now_ns)
@@ -127,16 +152,22 @@ void proc_reader_look(struct proc_reader *r, uint64_t now_ns)
 	uint32_t i;
 
 	while ((job = pool_look(r->pool, now_ns)) != NULL) {
-		const struct read_job *j = (const struct read_job *)job;
-
+		for (i = 0; i < ALONE_MAX && r->alone[i].job != job; i++)
+			;
+		if (i == ALONE_MAX)
+			continue;
 		if (!r->logged)
 			log_line(r->log, LOG_WARN,
 				 "the memory of process %u does not answer (a file system that "
-				 "hangs?): it is left alone", j->pid);
+				 "hangs?): it is left alone", r->alone[i].pid);
 		r->logged = true;
-		for (i = 0; i < ALONE_MAX; i++)
-			r->alone[i].stuck |= r->alone[i].job == j;
+		r->alone[i].stuck = true;
 	}
+}
+
+struct pool *proc_reader_pool(const struct proc_reader *r)
+{
+	return r->pool;
 }
 
 int proc_reader_new(struct log *log, struct proc_reader **out, struct err *err)
@@ -166,6 +197,6 @@ void proc_reader_free(struct proc_reader *r)
 		job_drop(&r->job->job);
 	for (i = 0; i < ALONE_MAX; i++)
 		if (r->alone[i].job)
-			job_drop(&r->alone[i].job->job);
+			job_drop(r->alone[i].job);
 	free(r);
 }

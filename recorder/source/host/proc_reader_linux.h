@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "base/pool.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,10 +22,20 @@ void proc_reader_free(struct proc_reader *r);        /* NULL allowed */
 
 /*
  * As proc_pid_memory(), n up to PROC_READER_BYTES. A process that does not answer in time is left
- * alone for 2 s and as long as it does not: 0 until then.
+ * alone as long as it does not, and for 50 ms, up to 2 s when it is late again and again: 0 until
+ * then.
  */
 size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address, void *to,
 			  size_t n);
 
+/*
+ * Run a job of the caller's on the thread that reads, and wait for it. It reads the memory of one
+ * process only. A process that does not answer is left alone as above.
+ *
+ * returns  true: it is done. false: it hangs, or was not begun; the caller's use of it has ended
+ */
+bool proc_reader_run(struct proc_reader *r, uint32_t pid, struct job *job);
+
 /* Call about once a second. */
 void proc_reader_look(struct proc_reader *r, uint64_t now_ns);
+struct pool *proc_reader_pool(const struct proc_reader *r);

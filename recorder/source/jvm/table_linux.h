@@ -6,7 +6,7 @@
  * New files are found at the next look (by inotify; every 10 s too, or once a second where inotify
  * is refused): a JVM has its file about 20 ms after it starts, before its first collection. A file
  * that has no counters yet is read again later. JVMs in containers are found once a second
- * (ns_tmp_linux.h). Files of one user fill at most half of the table (host/shares.h).
+ * (ns_tmp_linux.h). Files of one user fill at most half of the table (base/shares.h).
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "source/jvm/attach_linux.h"
 #include "source/host/mapped_linux.h"
 #include "source/host/ns_tmp_linux.h"
-#include "source/host/shares.h"
+#include "base/shares.h"
 
 #include <stdatomic.h>
 

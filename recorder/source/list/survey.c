@@ -10,8 +10,8 @@ static const struct {
 	const char *name, *text;
 } causes[SURVEY_CAUSES] = {
 	[SURVEY_JVM] = {"jvm",
-		"a JVM keeps no frame pointers, so most of its stacks will be broken: restart "
-		"it with -XX:+PreserveFramePointer"},
+		"a JVM of OpenJ9 has no tables of HotSpot, so most of its stacks will be "
+		"broken: run the program on HotSpot"},
 	[SURVEY_NO_TABLES] = {"no-unwind-tables",
 		"no unwind tables (.eh_frame) in the program or the library named: stacks break "
 		"there unless it was built with frame pointers; rebuild with "
@@ -85,7 +85,7 @@ uint32_t survey_judge(const struct survey_facts *f)
 		return 1u << SURVEY_UNREADABLE;
 	if (f->is_32_bit)
 		return 1u << SURVEY_32_BIT;
-	if (f->is_jvm && !f->keeps_frame_pointers)
+	if (f->is_openj9)
 		bits |= 1u << SURVEY_JVM;
 	if (f->is_jvm)
 		bits |= 1u << (f->has_perf_data	  ? SURVEY_JAVA
@@ -103,7 +103,8 @@ uint32_t survey_judge(const struct survey_facts *f)
 		bits |= 1u << SURVEY_GO;
 	else if (f->without_tables)
 		bits |= 1u << SURVEY_NO_TABLES;
-	if (!f->has_perf_map && f->jit_bytes &&
+	/* HotSpot's code is named by its own tables. */
+	if (!f->has_perf_map && f->jit_bytes && (!f->is_jvm || f->is_openj9) &&
 	    (f->runtime || f->is_jvm || f->jit_bytes >= JIT_WORTH_A_WORD_BYTES))
 		bits |= 1u << SURVEY_JIT;
 	return bits;

@@ -172,7 +172,7 @@ static bool has_v8(struct work *w, const char *path, uint64_t dev, uint64_t ino)
 	return w->v8.has_probes;
 }
 
-static void see_file(struct work *w, struct process_view *v, const char *path, uint64_t dev,
+static void look_at_file(struct work *w, struct process_view *v, const char *path, uint64_t dev,
 		     uint64_t ino)
 {
 	const char *name = text_base_name(path);
@@ -205,6 +205,7 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 		snprintf(v->jvm_library, sizeof(v->jvm_library), "/proc/%" PRIu32 "/root%s", v->pid,
 			 path);
 	}
+	f->is_openj9 |= begins_with(name, "libj9vm");
 	f->is_dotnet |= strcmp(name, "libcoreclr.so") == 0;
 	f->runtime |= f->is_dotnet || (is_exe && begins_with(v->name, "node"));
 	if (!file.is_elf || file.is_32_bit || file.has_tables)
@@ -215,7 +216,7 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 }
 
 /* start-end perms pgoff major:minor inode path */
-static void see_mapping(struct work *w, struct process_view *v, char *line)
+static void look_at_mapping(struct work *w, struct process_view *v, char *line)
 {
 	uint64_t start, end, ino;
 	unsigned major, minor;
@@ -230,10 +231,10 @@ static void see_mapping(struct work *w, struct process_view *v, char *line)
 	if (is_generated(line + at))
 		v->facts.jit_bytes += end - start;
 	else if (line[at] == '/')
-		see_file(w, v, line + at, makedev(major, minor), ino);
+		look_at_file(w, v, line + at, makedev(major, minor), ino);
 }
 
-static void see_maps(struct work *w, struct process_view *v)
+static void look_at_maps(struct work *w, struct process_view *v)
 {
 	char path[64], *line, *next;
 	int rc;
@@ -247,7 +248,7 @@ static void see_maps(struct work *w, struct process_view *v)
 		if (!next)
 			break;
 		*next++ = '\0';
-		see_mapping(w, v, line);
+		look_at_mapping(w, v, line);
 	}
 }
 
@@ -274,7 +275,7 @@ static bool has_perf_data(uint32_t pid)
 	return any;
 }
 
-static void see_runtime(const struct work *w, struct process_view *v)
+static void look_at_runtime(const struct work *w, struct process_view *v)
 {
 	struct survey_facts *f = &v->facts;
 	struct os_file *file = NULL;
@@ -289,7 +290,6 @@ static void see_runtime(const struct work *w, struct process_view *v)
 		f->has_perf_data = has_perf_data(v->pid);
 		f->has_gc_probes = !f->has_perf_data && strcmp(v->name, "java") == 0 &&
 				   gc_probes_has(GC_HOTSPOT, v->jvm_library);
-		f->keeps_frame_pointers = jvm_options_keep_frame_pointers(v->pid);
 	}
 	if (f->jit_bytes && symbol_perf_map(v->pid, &file, NULL) == 0)
 		f->has_perf_map = true;
@@ -318,7 +318,7 @@ static void count_process(struct survey *s, const struct process_view *v)
 /* ---- all of them: the thread ----------------------------------------------------------------- */
 
 /* returns  false when the caller no longer waits */
-static bool see_process(void *ctx, uint32_t pid)
+static bool look_at_process(void *ctx, uint32_t pid)
 {
 	struct process_view *v;
 	struct work *w = ctx;
@@ -338,8 +338,8 @@ static bool see_process(void *ctx, uint32_t pid)
 		 os_now_ns() < w->end_ns;
 	os_mutex_unlock(w->lock);
 	if (wanted) {
-		see_maps(w, v);
-		see_runtime(w, v);
+		look_at_maps(w, v);
+		look_at_runtime(w, v);
 	}
 	os_mutex_lock(w->lock);
 	if (wanted)
@@ -367,7 +367,7 @@ static void survey_main(void *ctx)
 	bool abandoned;
 
 	dotnet_find_all(note_socket, w);
-	proc_each("/proc", see_process, w);
+	proc_each("/proc", look_at_process, w);
 	os_mutex_lock(w->lock);
 	w->finished = true;
 	abandoned = w->abandoned;

@@ -95,7 +95,8 @@ static void enable_cpu(struct perf_cpus *c, unsigned number, bool sideband, bool
 
 	if (!cpu->online)
 		return;
-	perf_ring_enable(&cpu->rings[sideband ? SIDEBAND : SAMPLER], on);
+	if (sideband || !c->ask.no_samples)
+		perf_ring_enable(&cpu->rings[sideband ? SIDEBAND : SAMPLER], on);
 	if (c->probes && !sideband)
 		probes_enable(c->probes, number, &cpu->rings[PROBES], on);
 }
@@ -234,7 +235,7 @@ uint64_t perf_cpus_start_samplers(struct perf_cpus *c)
 			perf_ring_enable(&c->all[i].rings[SAMPLER], false);
 	between_ns = os_now_ns();
 	for (i = 0; i < c->n; i++)
-		if (c->all[i].online)
+		if (c->all[i].online && !c->ask.no_samples)
 			perf_ring_enable(&c->all[i].next_sampler, true);
 	return between_ns;
 }

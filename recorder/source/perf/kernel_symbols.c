@@ -1,7 +1,10 @@
 #include "source/perf/kernel_symbols.h"
 
 #include "base/array.h"
+#include "base/bytes.h"
+#include "base/os.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "source/host/maps.h"
 #include "symbol/kallsyms.h"
 
@@ -11,27 +14,57 @@
 
 #define EXECS_MAX 8u                   /* __x64_sys_execve, ...execveat, those of 32-bit programs */
 #define EXEC_MAX_BYTES 4096u
+#define GAP_NS (10 * NS_PER_SEC)       /* between readings of kallsyms */
+#define SINCE_MAX 4096u                /* records during one */
 
 struct range {
 	uint64_t start, end;
 };
 
+/* What kallsyms says; read by a job. */
+struct reading {
+	struct job job;
+	kernel_symbols_read *read;
+	struct buf text;
+	struct sort_item *items;       /* address, where its line begins; NULL = not known */
+	uint32_t nitems;
+	struct range execs[EXECS_MAX];
+	uint32_t nexecs;
+};
+
 struct kernel_symbols {
 	struct frames *frames;
+	kernel_symbols_read *read;
 	struct log *log;
 	struct maps *maps;
 	struct range execs[EXECS_MAX];
 	uint32_t nexecs;
 	bool full;                     /* and that is logged */
+	bool stale;                    /* kallsyms is to be read, from due_ns on */
+	uint64_t due_ns;
+	struct reading *reading;       /* NULL = none */
+	struct perf_record *since;     /* records since it began; names owned */
+	uint32_t nsince, since_room;
 };
 
-struct kernel_symbols *kernel_symbols_new(struct frames *frames, struct log *log)
+static void forget_reading(struct kernel_symbols *k)
+{
+	if (k->reading)
+		job_drop(&k->reading->job);
+	k->reading = NULL;
+	while (k->nsince)
+		free((char *)(uintptr_t)k->since[--k->nsince].u.ksymbol.name);
+}
+
+struct kernel_symbols *kernel_symbols_new(struct frames *frames, kernel_symbols_read *read,
+					  struct log *log)
 {
 	struct kernel_symbols *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
-	*k = (struct kernel_symbols){.frames = frames, .log = log, .maps = maps_new()};
+	*k = (struct kernel_symbols){
+		.frames = frames, .read = read, .log = log, .maps = maps_new()};
 	if (k->maps)
 		return k;
 	free(k);
@@ -42,6 +75,8 @@ void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns)
 {
 	if (!k)
 		return;
+	forget_reading(k);
+	free(k->since);
 	maps_free(k->maps, now_ns);
 	free(k);
 }
@@ -62,7 +97,7 @@ static void add_symbol(struct kernel_symbols *k, uint64_t start, uint64_t bytes,
 		 "more than %u BPF programs and trampolines: the others have no name", MAPS_MAX);
 }
 
-void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r)
+static void apply(struct kernel_symbols *k, const struct perf_record *r)
 {
 	uint64_t start = r->u.ksymbol.start, bytes = r->u.ksymbol.bytes;
 
@@ -70,6 +105,28 @@ void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r)
 		maps_remove(&k->maps, start, start + bytes, r->time_ns);
 	else
 		add_symbol(k, start, bytes, r->u.ksymbol.name, r->time_ns);
+}
+
+/* The text that is being read may be older than the record. Without room it is read once more. */
+static void remember(struct kernel_symbols *k, const struct perf_record *r)
+{
+	char *name = NULL;
+
+	if (k->nsince < SINCE_MAX && !ARRAY_ROOM(k->since, k->since_room, k->nsince + 1))
+		name = text_dup(r->u.ksymbol.name, SIZE_MAX);
+	if (!name) {
+		k->stale = true;
+		return;
+	}
+	k->since[k->nsince] = *r;
+	k->since[k->nsince++].u.ksymbol.name = name;
+}
+
+void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r)
+{
+	apply(k, r);
+	if (k->reading)
+		remember(k, r);
 }
 
 /* ---- kallsyms -------------------------------------------------------------------------------- */
@@ -104,33 +161,33 @@ static bool is_exec(const struct kallsyms_line *line)
 }
 
 /* An exec function ends at the next symbol, which is in one of the following lines. */
-static void note_exec(struct kernel_symbols *k, const struct kallsyms_line *line)
+static void note_exec(struct reading *r, const struct kallsyms_line *line)
 {
-	struct range *last = k->nexecs ? &k->execs[k->nexecs - 1] : NULL;
+	struct range *last = r->nexecs ? &r->execs[r->nexecs - 1] : NULL;
 
 	if (last && line->address > last->start && line->address < last->end)
 		last->end = line->address;
-	if (is_exec(line) && k->nexecs < EXECS_MAX)
-		k->execs[k->nexecs++] =
+	if (is_exec(line) && r->nexecs < EXECS_MAX)
+		r->execs[r->nexecs++] =
 			(struct range){line->address, line->address + EXEC_MAX_BYTES};
 }
 
 /* Collect the addresses of these symbols and where their lines begin in the text. */
-static uint32_t collect(struct kernel_symbols *k, const char *text, size_t n, struct sort_item *out,
-			uint32_t max)
+static void parse(struct reading *r, const char *text, size_t n)
 {
 	const char *at = text, *line_at = at;
 	struct kallsyms_line line;
-	uint32_t count = 0;
 
-	k->nexecs = 0;
-	for (; count < max && kallsyms_next(&at, text + n, &line); line_at = at) {
-		note_exec(k, &line);
+	r->items = n < UINT32_MAX ? malloc(2 * MAPS_MAX * sizeof(*r->items)) : NULL;
+	if (!r->items)
+		return;
+	for (; r->nitems < MAPS_MAX && kallsyms_next(&at, text + n, &line); line_at = at) {
+		note_exec(r, &line);
 		if (is_temporary(&line))
-			out[count++] = (struct sort_item){line.address,
-							  {(uint32_t)(line_at - text), 0}};
+			r->items[r->nitems++] = (struct sort_item){
+				line.address, {(uint32_t)(line_at - text), 0}};
 	}
-	return count;
+	sort_items(r->items, r->items + MAPS_MAX, r->nitems);
 }
 
 static void add_line(struct kernel_symbols *k, const char *at, const char *end, uint64_t next,
@@ -149,24 +206,88 @@ static void add_line(struct kernel_symbols *k, const char *at, const char *end, 
 	add_symbol(k, line.address, bytes, name, now_ns);
 }
 
+static void adopt(struct kernel_symbols *k, const struct reading *r, const char *text, size_t n,
+		  uint64_t now_ns)
+{
+	struct maps *fresh = r->items ? maps_new() : NULL;
+	uint32_t i;
+
+	if (!fresh)
+		return;
+	maps_free(k->maps, now_ns);
+	k->maps = fresh;
+	memcpy(k->execs, r->execs, sizeof(k->execs));
+	k->nexecs = r->nexecs;
+	for (i = 0; i < r->nitems; i++)
+		add_line(k, text + r->items[i].value[0], text + n,
+			 i + 1 < r->nitems ? r->items[i + 1].key : UINT64_MAX, now_ns);
+}
+
 void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, uint64_t now_ns)
 {
-	struct sort_item *items = malloc(2 * MAPS_MAX * sizeof(*items));
-	struct maps *fresh = maps_new();
-	uint32_t i, count;
+	struct reading r = {0};
 
-	if (items && fresh && n < UINT32_MAX) {
-		maps_free(k->maps, now_ns);
-		k->maps = fresh;
-		fresh = NULL;
-		count = collect(k, text, n, items, MAPS_MAX);
-		sort_items(items, items + MAPS_MAX, count);
-		for (i = 0; i < count; i++)
-			add_line(k, text + items[i].value[0], text + n,
-				 i + 1 < count ? items[i + 1].key : UINT64_MAX, now_ns);
-	}
-	maps_free(fresh, now_ns);
-	free(items);
+	parse(&r, text, n);
+	adopt(k, &r, text, n, now_ns);
+	free(r.items);
+}
+
+static void run_reading(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	if (r->read(&r->text, NULL) == 0)
+		parse(r, buf_text(&r->text), r->text.len);
+}
+
+static void free_reading(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	buf_free(&r->text);
+	free(r->items);
+	free(r);
+}
+
+void kernel_symbols_rescan(struct kernel_symbols *k)
+{
+	k->stale = true;
+}
+
+static void begin(struct kernel_symbols *k, struct pool *pool, uint64_t now_ns)
+{
+	struct reading *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return;
+	r->job = (struct job){.run = run_reading, .free = free_reading, .what = "/proc/kallsyms"};
+	r->read = k->read;
+	job_init(&r->job);
+	k->reading = r;
+	k->stale = false;
+	k->due_ns = now_ns + GAP_NS;
+	pool_put(pool, &r->job);
+}
+
+static void finish(struct kernel_symbols *k, uint64_t now_ns)
+{
+	struct reading *r = k->reading;
+	uint32_t i;
+
+	adopt(k, r, buf_text(&r->text), r->text.len, now_ns);
+	for (i = 0; i < k->nsince; i++)
+		apply(k, &k->since[i]);
+	forget_reading(k);
+}
+
+void kernel_symbols_look(struct kernel_symbols *k, struct pool *pool, uint64_t now_ns,
+			 uint64_t wait_ns)
+{
+	if (!k->reading && k->stale && now_ns >= k->due_ns)
+		begin(k, pool, now_ns);
+	if (k->reading && (wait_ns ? pool_wait(pool, &k->reading->job, wait_ns)
+				   : job_done(&k->reading->job)))
+		finish(k, now_ns);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -191,4 +312,27 @@ bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chai
 			if (chain[i] > k->execs[j].start && chain[i] < k->execs[j].end)
 				return true;
 	return false;
+}
+
+/* ELF notes, one of them "GNU" type 3. */
+void kernel_build_id(struct object_key *key)
+{
+	struct buf notes = {0};
+	struct cursor c;
+	uint32_t head[3];                    /* bytes of name and body, type */
+
+	os_load("/sys/kernel/notes", 65536, &notes, NULL);
+	for (c = cursor_over(notes.data, notes.len); cursor_get(&c, head, sizeof(head));) {
+		const uint8_t *name = cursor_take(&c, (head[0] + UINT64_C(3)) & ~UINT64_C(3));
+		const uint8_t *body = cursor_take(&c, (head[1] + UINT64_C(3)) & ~UINT64_C(3));
+
+		if (!name || !body)
+			break;
+		if (head[2] == 3 && head[0] == 4 && memcmp(name, "GNU", 4) == 0 &&
+		    head[1] <= BUILD_ID_MAX) {
+			key->build_id_bytes = (uint8_t)head[1];
+			memcpy(key->build_id, body, head[1]);
+		}
+	}
+	buf_free(&notes);
 }

@@ -1,6 +1,7 @@
 #include "source/perf/loader.h"
 
 #include "base/os.h"
+#include "base/text.h"
 #include "source/jvm/options.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbol_open.h"
@@ -11,50 +12,47 @@
 
 #define HOT_NS (10 * NS_PER_SEC)             /* used within this time: in constant use */
 
-enum entry_state {
-	ENTRY_QUEUED,                        /* owned by a loader thread */
-	ENTRY_READY,                         /* immutable from here on; tables may be NULL */
-};
-
-/* A file or a JVM's options to read; in the queue only while ENTRY_QUEUED. */
+/* A file to read. The job has all that it needs: one that hangs may outlive everything else. */
 struct entry {
-	struct object *object;               /* referenced; NULL = the options of a JVM */
-	struct process *jvm;                 /* referenced */
+	struct job job;
+	struct object file;                  /* a copy of what identifies it, with its path */
 	uint32_t pid;
-	uint64_t used_ns;                    /* the source's */
-	struct entry *next;                  /* in the queue; under the lock */
-	_Atomic int state;
+	struct hung_devices *hung;
+	bool spared;                         /* not read, because its device hangs */
 	struct eh_frame *tables;
 	struct elf_head head;
 	bool has_head;
-	size_t without_bytes;                /* the source's: size of tables left out; 0 = none */
+
+	/* The source's: */
+	struct object *object;               /* referenced */
+	uint64_t used_ns;
+	bool stuck;                          /* the job hangs */
+	bool taken;                          /* it is done and counted; tables may be NULL */
+	size_t without_bytes;                /* size of tables left out; 0 = none */
 };
 
-struct worker {
-	struct loader *loader;
-	struct os_thread *thread;
-	_Atomic uint64_t busy_since_ns;      /* 0 = idle */
-	bool given_up;                       /* the source's: another thread took over */
+/* The options of a JVM to read. */
+struct jvm {
+	struct job job;
+	uint32_t pid;
+	bool kept;                           /* frame pointers */
+
+	struct process *process;             /* the source's, as what follows; referenced */
+	struct jvm *next;
 };
 
 struct loader {
 	struct log *log;
-	struct entry **entries;              /* by object number; the source's */
+	struct pool *pool;
+	struct hung_devices *hung;
+	struct entry **entries;              /* by object number */
 	uint32_t end;                        /* above the highest object number of an entry */
+	struct jvm *jvms;                    /* whose answer has not been taken */
 	_Atomic size_t bytes, max_bytes;
-	_Atomic bool full_logged;
-	bool without_logged;                 /* the source's */
-
-	struct worker workers[LOADER_THREADS_MAX];
-	uint32_t nworkers;                   /* the source's */
-
-	struct os_mutex *lock;               /* guards what follows */
-	struct os_cond *wake;
-	struct entry *first, *last;
-	bool stopping;
+	bool full_logged, without_logged;
 };
 
-/* ---- loading: a loader thread ---------------------------------------------------------------- */
+/* ---- loading: a thread of the pool ----------------------------------------------------------- */
 
 static uint8_t *read_part(const struct bytes *in, uint64_t offset, uint64_t n)
 {
@@ -101,7 +99,7 @@ static void describe_called(struct entry *e, const struct bytes *in)
 	}
 }
 
-static void read_tables(struct loader *l, struct entry *e, const struct bytes *in)
+static void read_tables(struct entry *e, const struct bytes *in)
 {
 	const struct elf_segment *unwind = &e->head.unwind;
 	struct eh_sections sections = {
@@ -122,208 +120,211 @@ static void read_tables(struct loader *l, struct entry *e, const struct bytes *i
 		free(sections.header);
 		return;
 	}
-	if (eh_frame_new(&sections, &e->tables, NULL))
-		return;
-	describe_called(e, in);
-	atomic_fetch_add(&l->bytes, eh_frame_bytes(e->tables));
+	if (eh_frame_new(&sections, &e->tables, NULL) == 0)
+		describe_called(e, in);
 }
 
-static void load(struct loader *l, struct entry *e)
+static void load(struct job *job)
 {
+	struct entry *e = (struct entry *)job;
 	struct elf_file f = {0};
 
-	if (atomic_load(&l->bytes) >= LOADER_MAX_BYTES) {
-		if (!atomic_exchange(&l->full_logged, true))
-			log_line(l->log, LOG_WARN,
-				 "unwind tables have reached their ceiling of %u MB: stacks "
-				 "through %s and later files follow frame pointers",
-				 (unsigned)(LOADER_MAX_BYTES >> 20), e->object->key.path);
-		return;
-	}
-	if (elf_file_open(e->object, e->pid, false, &f, NULL))
+	e->spared = hung_devices_has(e->hung, e->file.key.dev);
+	if (e->spared || elf_file_open(&e->file, e->pid, false, &f, NULL))
 		return;
 	e->head = f.head;
 	e->has_head = true;
 	if (f.head.is64)
-		read_tables(l, e, &f.bytes);
+		read_tables(e, &f.bytes);
 	elf_file_close(&f);
 }
 
-static void read_jvm_options(struct process *process)
+static void free_entry(struct job *job)
 {
-	bool kept = jvm_options_keep_frame_pointers(process->pid);
+	struct entry *e = (struct entry *)job;
 
-	atomic_store(&process->frame_pointers, kept ? FRAME_POINTERS_KEPT : FRAME_POINTERS_NONE);
-}
-
-/* Wait for the next entry of the queue. returns  NULL when the loader stops */
-static struct entry *next_entry(struct loader *l)
-{
-	struct entry *e;
-
-	os_mutex_lock(l->lock);
-	while (!l->first && !l->stopping)
-		os_cond_wait(l->wake, l->lock, UINT64_MAX);
-	e = l->stopping ? NULL : l->first;
-	if (e) {
-		l->first = e->next;
-		if (!l->first)
-			l->last = NULL;
-	}
-	os_mutex_unlock(l->lock);
-	return e;
-}
-
-static void jvm_entry_free(struct entry *e)
-{
-	process_unref(e->jvm);
+	eh_frame_free(e->tables);
+	hung_devices_drop(e->hung);
+	free((char *)(uintptr_t)e->file.key.path);
 	free(e);
 }
 
-static void loader_main(void *ctx)
+static void read_jvm(struct job *job)
 {
-	struct worker *w = ctx;
-	struct entry *e;
+	struct jvm *j = (struct jvm *)job;
 
-	/* Samples wait for this thread, so it must not wait for a busy CPU. */
-	os_thread_priority(OS_PRIORITY_HIGH);
-	while ((e = next_entry(w->loader)) != NULL) {
-		atomic_store(&w->busy_since_ns, os_now_ns());
-		if (e->jvm)
-			read_jvm_options(e->jvm);
-		else
-			load(w->loader, e);
-		atomic_store(&w->busy_since_ns, 0);
-		if (e->jvm)
-			jvm_entry_free(e);
-		else
-			atomic_store_explicit(&e->state, ENTRY_READY, memory_order_release);
-	}
+	j->kept = jvm_options_keep_frame_pointers(j->pid);
+}
+
+static void free_jvm(struct job *job)
+{
+	free(job);
 }
 
 /* ---- the source's thread --------------------------------------------------------------------- */
 
-static int start_worker(struct loader *l, struct err *err)
-{
-	struct worker *w = &l->workers[l->nworkers];
-	int rc;
-
-	w->loader = l;
-	rc = os_thread_start("loader", loader_main, w, &w->thread, err);
-	if (!rc)
-		l->nworkers++;
-	return rc;
-}
-
-int loader_new(struct log *log, struct loader **out, struct err *err)
+int loader_new(struct log *log, struct hung_devices *hung, struct loader **out, struct err *err)
 {
 	struct loader *l = calloc(1, sizeof(*l));
 	int rc = ERR_MEMORY;
 
 	if (l) {
 		l->log = log;
+		l->hung = hung_devices_use(hung);
 		atomic_store(&l->max_bytes, LOADER_MAX_BYTES);
 		l->entries = calloc(OBJECTS_MAX, sizeof(*l->entries));
-		l->lock = os_mutex_new();
-		l->wake = os_cond_new();
 	}
-	if (l && l->entries && l->lock && l->wake)
-		rc = start_worker(l, err);
+	/* Samples wait for its threads, so these must not wait for a busy CPU. */
+	if (l && l->entries)
+		rc = pool_new("loader", 1, OS_PRIORITY_HIGH, &l->pool, err);
 	else
 		err_memory(err, "for the loader of unwind tables");
 	if (rc) {
 		loader_free(l);
 		return rc;
 	}
+	pool_set_stuck(l->pool, HUNG_AFTER_NS);
 	*out = l;
 	return 0;
 }
 
-static void entry_free(struct loader *l, struct entry *e, uint64_t now_ns)
+static void forget(struct loader *l, uint32_t i, uint64_t now_ns)
 {
-	if (e->tables)
+	struct entry *e = l->entries[i];
+
+	l->entries[i] = NULL;
+	if (e->taken && e->tables)
 		atomic_fetch_sub(&l->bytes, eh_frame_bytes(e->tables));
-	eh_frame_free(e->tables);
 	object_drop(e->object, now_ns);
-	free(e);
+	job_drop(&e->job);
+}
+
+static void forget_jvm(struct jvm **at)
+{
+	struct jvm *j = *at;
+
+	*at = j->next;
+	process_unref(j->process);
+	job_drop(&j->job);
 }
 
 void loader_free(struct loader *l)
 {
-	struct entry *e;
 	uint32_t i;
-	bool hangs = false;                  /* a thread, which may come back to this memory */
 
 	if (!l)
 		return;
-	if (l->lock) {
-		os_mutex_lock(l->lock);
-		l->stopping = true;
-		os_cond_broadcast(l->wake);
-		os_mutex_unlock(l->lock);
-	}
-	for (i = 0; i < l->nworkers; i++) {
-		uint64_t since_ns = atomic_load(&l->workers[i].busy_since_ns);
-
-		if (since_ns && os_now_ns() - since_ns > LOADER_STUCK_NS)
-			hangs = true;
-		else
-			os_thread_join(l->workers[i].thread);
-	}
-	if (hangs)
-		return;
-	while ((e = l->first) != NULL) {
-		l->first = e->next;
-		if (e->jvm)
-			jvm_entry_free(e);   /* all others are in l->entries */
-	}
+	pool_free(l->pool);
 	for (i = 0; l->entries && i < l->end; i++) {
 		if (l->entries[i])
-			entry_free(l, l->entries[i], os_now_ns());
+			forget(l, i, os_now_ns());
 	}
+	while (l->jvms)
+		forget_jvm(&l->jvms);
+	hung_devices_drop(l->hung);
 	free(l->entries);
-	os_mutex_free(l->lock);
-	os_cond_free(l->wake);
 	free(l);
 }
 
-static void enqueue(struct loader *l, struct entry *e)
+struct pool *loader_pool(const struct loader *l)
 {
-	os_mutex_lock(l->lock);
-	if (l->last)
-		l->last->next = e;
-	else
-		l->first = e;
-	l->last = e;
-	os_cond_signal(l->wake);
-	os_mutex_unlock(l->lock);
+	return l->pool;
 }
 
+static bool is_full(struct loader *l, const struct object *object)
+{
+	if (atomic_load(&l->bytes) < LOADER_MAX_BYTES)
+		return false;
+	if (!l->full_logged)
+		log_line(l->log, LOG_WARN,
+			 "unwind tables have reached their ceiling of %u MB: stacks through %s and "
+			 "later files follow frame pointers",
+			 (unsigned)(LOADER_MAX_BYTES >> 20), object->key.path);
+	l->full_logged = true;
+	return true;
+}
+
+/* NULL: not now */
 static struct entry *add_entry(struct loader *l, struct object *object, uint32_t pid)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct entry *e;
 
+	if (is_full(l, object) || hung_devices_has(l->hung, object->key.dev))
+		return NULL;
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
+	e->file.key = object->key;
+	e->file.key.path = text_dup(object->key.path, SIZE_MAX);
+	if (!e->file.key.path) {
+		free(e);
+		return NULL;
+	}
+	e->job = (struct job){.run = load, .free = free_entry, .what = e->file.key.path};
+	job_init(&e->job);
+	e->pid = pid;
+	e->hung = hung_devices_use(l->hung);
 	object_ref(object);
 	e->object = object;
-	e->pid = pid;
 	l->entries[object->number] = e;
 	if (object->number >= l->end)
 		l->end = object->number + 1;
-	enqueue(l, e);
+	pool_put(l->pool, &e->job);
 	return e;
+}
+
+static void add_jvm(struct loader *l, struct process *process)
+{
+	struct jvm *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return;
+	j->job = (struct job){.run = read_jvm, .free = free_jvm, .what = "the options of a JVM"};
+	job_init(&j->job);
+	j->pid = process->pid;
+	process_ref(process);
+	j->process = process;
+	j->next = l->jvms;
+	l->jvms = j;
+	pool_put(l->pool, &j->job);
+}
+
+/* returns  whether it was done, and is gone */
+static bool take_jvm(struct jvm **at)
+{
+	struct jvm *j = *at;
+
+	if (!job_done(&j->job))
+		return false;
+	atomic_store(&j->process->frame_pointers,
+		     j->kept ? FRAME_POINTERS_KEPT : FRAME_POINTERS_NONE);
+	forget_jvm(at);
+	return true;
 }
 
 void loader_jvm(struct loader *l, struct process *process)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct jvm **at = &l->jvms;
 
-	if (!e)
-		return;
-	process_ref(process);
-	e->jvm = process;
-	enqueue(l, e);
+	while (*at && (*at)->process != process)
+		at = &(*at)->next;
+	if (*at)
+		take_jvm(at);
+	else
+		add_jvm(l, process);
+}
+
+/* returns  whether it has been read */
+static bool take(struct loader *l, struct entry *e)
+{
+	if (e->taken || !job_done(&e->job))
+		return e->taken;
+	e->taken = true;
+	if (e->stuck)
+		hung_devices_came_back(l->hung, e->file.key.dev);
+	if (e->tables)
+		atomic_fetch_add(&l->bytes, eh_frame_bytes(e->tables));
+	return true;
 }
 
 void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t now_ns,
@@ -339,32 +340,31 @@ void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t 
 	if (!e)
 		return;
 	e->used_ns = now_ns;
-	if (atomic_load_explicit(&e->state, memory_order_acquire) != ENTRY_READY) {
-		out->pending = true;
+	if (!take(l, e)) {
+		out->pending = !e->stuck;
+		return;
+	}
+	if (e->spared) {
+		forget(l, object->number, now_ns);
 		return;
 	}
 	out->tables = e->tables;
 	out->head = e->has_head ? &e->head : NULL;
 }
 
-static void replace_stuck(struct loader *l, uint64_t now_ns)
+/* The job of a thread that was left behind: the file's device is left alone. */
+static void take_stuck(struct loader *l, const struct job *job)
 {
-	uint32_t i, n = l->nworkers;
+	struct entry *e = (struct entry *)(uintptr_t)job;
 
-	for (i = 0; i < n; i++) {
-		struct worker *w = &l->workers[i];
-		uint64_t since_ns = atomic_load(&w->busy_since_ns);
-
-		if (w->given_up || !since_ns || now_ns < since_ns + LOADER_STUCK_NS)
-			continue;
-		w->given_up = true;
+	if (job->run != load)
+		return;
+	e->stuck = true;
+	if (hung_devices_add(l->hung, e->file.key.dev))
 		log_line(l->log, LOG_WARN,
-			 "a mapped file could not be opened for 2 s (a file system that hangs?): "
-			 "its stacks follow frame pointers%s",
-			 l->nworkers < LOADER_THREADS_MAX ? "" : "; no further tables are loaded");
-		if (l->nworkers < LOADER_THREADS_MAX)
-			start_worker(l, NULL);
-	}
+			 "the file system of %s, which process %u maps, does not answer: its files "
+			 "are left alone, and their stacks follow frame pointers",
+			 e->file.key.path, e->pid);
 }
 
 void loader_set_max(struct loader *l, size_t bytes)
@@ -380,15 +380,7 @@ size_t loader_bytes(const struct loader *l, size_t *max_bytes)
 
 static bool is_ready(const struct entry *e)
 {
-	return e && atomic_load(&e->state) == ENTRY_READY;
-}
-
-static void forget(struct loader *l, uint32_t i, uint64_t now_ns)
-{
-	struct entry *e = l->entries[i];
-
-	l->entries[i] = NULL;
-	entry_free(l, e, now_ns);
+	return e && e->taken;
 }
 
 static uint32_t longest_unused(const struct loader *l)
@@ -444,16 +436,25 @@ static void keep_to_max(struct loader *l, uint64_t now_ns)
 
 void loader_sweep(struct loader *l, uint64_t now_ns)
 {
+	const struct job *job;
+	struct jvm **at = &l->jvms;
 	uint32_t i;
 
-	replace_stuck(l, now_ns);
+	for (i = 0; i < l->end; i++)
+		if (l->entries[i])
+			take(l, l->entries[i]);
+	while (*at)
+		if (!take_jvm(at))
+			at = &(*at)->next;
+	while ((job = pool_look(l->pool, os_now_ns())) != NULL)
+		take_stuck(l, job);
 	keep_to_max(l, now_ns);
 	for (i = 0; i < l->end; i++) {
 		const struct entry *e = l->entries[i];
 		bool unmapped = is_ready(e) && atomic_load(&e->object->refs) == 1;   /* ours */
 
 		if (is_ready(e) &&
-		    now_ns >= e->used_ns + (unmapped ? LOADER_STUCK_NS : LOADER_IDLE_NS))
+		    now_ns >= e->used_ns + (unmapped ? LOADER_UNMAPPED_NS : LOADER_IDLE_NS))
 			forget(l, i, now_ns);
 	}
 }

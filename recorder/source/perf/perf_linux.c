@@ -26,6 +26,14 @@
 #define TABLES_POLL_NS (4 * NS_PER_MS)
 #define COALESCE_NS (2 * NS_PER_MS)      /* side-band records of a burst share a wake-up */
 
+/* Threads that read what belongs to other programs, and may hang. */
+struct helper {
+	const char *reads;
+	struct pool *pool;
+};
+
+#define HELPERS 4u
+
 struct perf_source {
 	struct source base;
 	struct source_config cfg;
@@ -39,6 +47,7 @@ struct perf_source {
 	struct perf_time *time;              /* NULL = context switches are not recorded */
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
+	bool hang_logged[HELPERS];
 	uint64_t next_check_ns, delivered_ns;
 	struct busy *busy;                   /* NULL: expected samples are not known */
 
@@ -55,6 +64,8 @@ static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, uns
 	struct event e = {.time_ns = time_ns, .kind = EVENT_LOST, .cpu = (uint16_t)cpu,
 			  .stack = STACK_NONE, .value = (double)n};
 
+	if (!n)
+		return;
 	e.name = loss_kind_text(kind);
 	queue_put(s->cfg.queue, &e);
 	atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
@@ -85,8 +96,8 @@ static bool is_reading(struct perf_source *s, const struct perf_record *r)
 }
 
 /*
- * returns  false when its process is still being read, or its unwind tables are being loaded, and
- *          it may wait for them
+ * may_wait  for its process to be read, and for the unwind tables of its stack
+ * returns   false = not put, because it waits
  */
 static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
 {
@@ -98,7 +109,8 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool
 	if (may_wait && is_reading(s, r))
 		return false;
 	thread = thread_of(s, r);
-	if (thread && thread->process->skipped)
+	/* A task that the kernel has released may be anybody's. */
+	if (thread ? thread->process->skipped : s->cfg.capture.root_pid != 0)
 		return true;
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && may_wait)
@@ -126,6 +138,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool 
 	thread = thread_of(s, r);
 	if (!probe ||
 	    (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
+		return true;
+	if (!probe_wants(probe, thread ? thread->process->process : NULL))
 		return true;
 	if (probe_has_stack(probe)) {
 		perf_walk(&s->walker, ring, thread);
@@ -353,6 +367,63 @@ static void perf_set_memory(struct source *source, size_t table_bytes)
 	loader_set_max(((struct perf_source *)source)->walker.loader, table_bytes);
 }
 
+static void helpers_of(const struct perf_source *s, struct helper out[HELPERS])
+{
+	out[0].reads = "/proc";
+	out[1].reads = "command lines";
+	perf_state_pools(s->state, &out[0].pool, &out[1].pool);
+	out[2] = (struct helper){"mapped files", loader_pool(s->walker.loader)};
+	out[3] = (struct helper){"memory of processes", proc_reader_pool(s->walker.reader)};
+}
+
+/* Log once when so many hang that nothing more is read. */
+static void check_helpers(struct perf_source *s)
+{
+	struct helper helpers[HELPERS];
+	unsigned i;
+
+	helpers_of(s, helpers);
+	for (i = 0; i < HELPERS; i++) {
+		if (s->hang_logged[i] || !helpers[i].pool ||
+		    pool_stuck(helpers[i].pool) < POOL_STUCK_MAX)
+			continue;
+		s->hang_logged[i] = true;
+		log_line(s->cfg.log, LOG_WARN,
+			 "%u threads that read %s hang: nothing more of this kind is read until "
+			 "one comes back",
+			 POOL_STUCK_MAX, helpers[i].reads);
+	}
+}
+
+static void note_helpers(const struct perf_source *s, char *out, size_t n)
+{
+	struct helper helpers[HELPERS];
+	unsigned i;
+
+	helpers_of(s, helpers);
+	for (i = 0; i < HELPERS; i++) {
+		uint32_t stuck = helpers[i].pool ? pool_stuck(helpers[i].pool) : 0;
+
+		if (stuck)
+			snprintf(out, n,
+				 "%u of at most %u threads hang that read %s, and %u jobs wait: a "
+				 "file system or a process does not answer",
+				 stuck, POOL_STUCK_MAX, helpers[i].reads,
+				 pool_queued(helpers[i].pool));
+	}
+}
+
+/* Also at the end, for what was left out in the last second. */
+static void look_at_probes(struct perf_source *s, uint64_t now_ns)
+{
+	if (!s->cpus.probes)
+		return;
+	probes_look(s->cpus.probes, now_ns);
+	put_lost(s, LOSS_EVENTS,
+		 probes_left_out(s->cpus.probes) + probes_missed(s->cpus.probes), CPU_NONE,
+		 s->delivered_ns < now_ns ? s->delivered_ns : now_ns);
+}
+
 static void check_each_second(struct perf_source *s, uint64_t now_ns)
 {
 	if (now_ns < s->next_check_ns)
@@ -360,14 +431,15 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	s->next_check_ns = now_ns + NS_PER_SEC;
 	loader_sweep(s->walker.loader, now_ns);
 	proc_reader_look(s->walker.reader, now_ns);
+	perf_managed_look(s->walker.managed, now_ns);
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	s->rescan |= perf_cpus_follow(&s->cpus, s->cfg.log);
 	note_damage(s);
+	check_helpers(s);
 	if (s->time)
 		perf_time_look(s->time, s->delivered_ns, os_cpu_count());
-	if (s->cpus.probes)
-		probes_look(s->cpus.probes, now_ns);
+	look_at_probes(s, now_ns);
 	if (s->rescan) {
 		s->rescan = false;
 		perf_state_rescan(s->state, s->delivered_ns);
@@ -410,6 +482,7 @@ static int perf_run(struct source *source, struct err *err)
 	}
 	perf_cpus_enable(&s->cpus, false, false);
 	deliver(s, UINT64_MAX, UINT64_MAX);
+	look_at_probes(s, os_now_ns());
 	note_damage(s);
 	queue_finish(s->cfg.queue);
 	return 0;
@@ -429,6 +502,7 @@ static void perf_close(struct source *source)
 	loader_free(s->walker.loader);
 	busy_close(s->busy);
 	unwinder_free(s->walker.unwinder);
+	perf_managed_free(s->walker.managed);
 	proc_reader_free(s->walker.reader);
 	free(s);
 }
@@ -438,11 +512,41 @@ static struct perf_ask ask_for(const struct capture *c)
 	return (struct perf_ask){
 		.freq_hz = c->freq_hz,
 		.kernel_stacks = !c->no_kernel_stacks,
+		.no_samples = c->only_providers != NULL,
 		.stack_kb = c->stack_kb,
 		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb),
 		.build_ids = true,
 		.ksymbols = !c->no_kernel_stacks,
 	};
+}
+
+/*
+ * A program and what it starts: all CPUs are sampled, too, and the others are left out. A user
+ * without that right gets events of the program's tasks. Each task begins with a whole period
+ * there, so tasks that are shorter leave no sample.
+ */
+static int open_cpus(struct perf_source *s, const struct probes_config *probes, struct err *err)
+{
+	struct perf_ask ask = ask_for(&s->cfg.capture);
+	int rc = perf_cpus_open(&s->cpus, &ask, probes, err);
+
+	if (rc != ERR_ACCESS || !s->cfg.capture.root_pid)
+		return rc;
+	ask.pid = s->cfg.capture.root_pid;
+	rc = perf_cpus_open(&s->cpus, &ask, probes, err);
+	if (!rc)
+		log_line(s->cfg.log, LOG_WARN, "this user may not sample the whole machine: what "
+			 "runs for less than %.0f ms is not seen%s", (double)s->period_ns / 1e6,
+			 s->cpus.ask.user_only ? ", nor is time in the kernel" : "");
+	return rc;
+}
+
+/* What is known of it is from then. */
+static void look_at_process(void *ctx, const struct process *process)
+{
+	struct perf_source *s = ctx;
+
+	probes_look_at(s->cpus.probes, process, s->delivered_ns);
 }
 
 static int open_state(struct perf_source *s, const struct needs *needs, struct err *err)
@@ -451,9 +555,13 @@ static int open_state(struct perf_source *s, const struct needs *needs, struct e
 	const struct capture *capture = &cfg->capture;
 	const struct perf_state_config state = {
 		.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue,
-		.log = cfg->log, .only_process = capture->only_process,
-		.build_ids = s->cpus.ask.build_ids, .ksymbols = s->cpus.ask.ksymbols,
+		.log = cfg->log, .managed = s->walker.managed,
+		.only_process = capture->only_process,
+		.root_pid = capture->root_pid, .root_only = s->cpus.ask.pid != 0,
+		.build_ids = s->cpus.ask.build_ids,
+		.ksymbols = s->cpus.ask.ksymbols && !s->cpus.ask.user_only,
 		.command_lines = capture->only_process || (needs && needs->command_lines),
+		.named = {s->cpus.probes ? look_at_process : NULL, s},
 	};
 	int rc = perf_state_new(&state, &s->state, err);
 
@@ -472,7 +580,6 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 {
 	const struct capture *capture = &cfg->capture;
 	struct probes_config probes = {.needs = needs, .log = cfg->log, .capture = capture};
-	const struct perf_ask ask = ask_for(capture);
 	struct perf_source *s = calloc(1, sizeof(*s));
 	int rc;
 
@@ -481,18 +588,22 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	s->base.ops = &perf_source;
 	s->cfg = *cfg;
 	s->period_ns = NS_PER_SEC / capture->freq_hz;
-	if (!capture->only_process)          /* busy time is known per CPU, not per process */
+	/* Busy time is known per CPU, not per process. */
+	if (!capture->only_process && !capture->root_pid && !capture->only_providers)
 		s->busy = busy_open();
 	rc = proc_reader_new(cfg->log, &s->walker.reader, err);
 	probes.reader = s->walker.reader;
 	if (!rc)
-		rc = perf_cpus_open(&s->cpus, &ask, &probes, err);
-	if (!rc)
-		rc = loader_new(cfg->log, &s->walker.loader, err);
+		rc = open_cpus(s, &probes, err);
 	if (!rc)
 		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->walker.unwinder, err);
 	if (!rc)
+		rc = perf_managed_new(cfg->frames, s->walker.reader, cfg->log,
+				      &s->walker.managed, err);
+	if (!rc)
 		rc = open_state(s, needs, err);
+	if (!rc)
+		rc = loader_new(cfg->log, perf_state_hung(s->state), &s->walker.loader, err);
 	if (rc) {
 		perf_close(&s->base);
 		return rc;
@@ -544,12 +655,17 @@ static void perf_status(struct source *source, struct source_status *out)
 			 "%llu perf records from the kernel could not be read and are counted as "
 			 "lost",
 			 (unsigned long long)damaged);
+	note_helpers(s, out->note, sizeof(out->note));
 }
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)
 {
 	struct perf_ask ask = ask_for(&cfg->capture);
+	int rc = perf_probe(&ask, err);
 
+	if (rc != ERR_ACCESS || !cfg->capture.root_pid)
+		return rc;
+	ask.pid = cfg->capture.root_pid;
 	return perf_probe(&ask, err);
 }
 
@@ -557,7 +673,8 @@ static bool perf_name_frame(struct source *source, const struct frame *frame, st
 {
 	struct perf_source *s = (struct perf_source *)source;
 
-	return s->time && perf_time_name(s->time, frame, out);
+	return (s->time && perf_time_name(s->time, frame, out)) ||
+	       perf_managed_name(s->walker.managed, frame, out);
 }
 
 const struct source_ops perf_source = {

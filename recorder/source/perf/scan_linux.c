@@ -24,7 +24,6 @@
 #define OF_ALL_MAX 16u                           /* of them, for a scan of all processes */
 #define ANSWER_NS (2 * NS_PER_MS)                /* to wait for one process: it takes 0.1 ms */
 #define LOOK_NS (100 * NS_PER_MS)
-#define HUNG_NS (60 * NS_PER_SEC)                /* a device that did not answer is left alone */
 #define READ_AGAIN_MAX 3u                        /* a process that changes while it is read */
 
 struct request {
@@ -33,7 +32,7 @@ struct request {
 	unsigned again;
 	bool stuck;                          /* applied already, as far as it came */
 	bool device_hangs;
-	uint64_t device;                     /* that is left alone until the job is done */
+	uint64_t device;                     /* that one; left alone until the job is done */
 };
 
 struct perf_scan {
@@ -41,6 +40,7 @@ struct perf_scan {
 	struct log *log;
 	bool build_ids;
 	struct pool *pool;
+	struct hung_devices *hung;
 	struct snapshot_files *files;
 	struct request requests[REQUESTS_MAX];
 	uint32_t nrequests;
@@ -216,7 +216,7 @@ static int take(struct perf_scan *scan, struct request *r)
 
 	scan->slow = false;
 	if (r->device_hangs) {               /* it answers again; perhaps with an error */
-		snapshot_files_hang(scan->files, r->device, os_now_ns() + HUNG_NS);
+		hung_devices_came_back(scan->hung, r->device);
 	} else {
 		r->stuck = false;
 		if (read_again(scan, r))
@@ -235,7 +235,7 @@ static void take_stuck(struct perf_scan *scan, struct request *r)
 	r->stuck = true;
 	r->device_hangs = file != NULL;
 	r->device = file ? file->dev : 0;
-	if (file && snapshot_files_hang(scan->files, file->dev, UINT64_MAX))
+	if (file && hung_devices_add(scan->hung, file->dev))
 		log_line(scan->log, LOG_WARN,
 			 "the file system of %s, a program or library of process %u, does not "
 			 "answer: its files are left alone", file->path, r->snapshot->pid);
@@ -278,19 +278,40 @@ static void ask_for_more(struct perf_scan *scan)
 			put(scan, scan->pids[scan->at]);
 }
 
+static struct request *request_of(struct perf_scan *scan, const struct job *job)
+{
+	uint32_t i;
+
+	for (i = 0; i < REQUESTS_MAX; i++)
+		if (scan->requests[i].snapshot && &scan->requests[i].snapshot->job == job)
+			return &scan->requests[i];
+	return NULL;
+}
+
 static void look_for_stuck(struct perf_scan *scan)
 {
 	uint64_t now_ns = os_now_ns();
 	const struct job *job;
-	uint32_t i;
+	struct request *r;
 
 	if (now_ns < scan->look_ns + LOOK_NS)
 		return;
 	scan->look_ns = now_ns;
-	while ((job = pool_look(scan->pool, now_ns)) != NULL)
-		for (i = 0; i < REQUESTS_MAX; i++)
-			if (scan->requests[i].snapshot && &scan->requests[i].snapshot->job == job)
-				take_stuck(scan, &scan->requests[i]);
+	while ((job = pool_look(scan->pool, now_ns)) != NULL) {
+		r = request_of(scan, job);
+		if (r)
+			take_stuck(scan, r);
+	}
+}
+
+struct pool *perf_scan_pool(const struct perf_scan *scan)
+{
+	return scan->pool;
+}
+
+struct hung_devices *perf_scan_hung(const struct perf_scan *scan)
+{
+	return scan->hung;
 }
 
 void perf_scan_look(struct perf_scan *scan)
@@ -298,9 +319,7 @@ void perf_scan_look(struct perf_scan *scan)
 	uint32_t i;
 
 	ask_for_more(scan);
-	if (!scan->nrequests)
-		return;
-	for (i = 0; i < REQUESTS_MAX; i++) {
+	for (i = 0; i < REQUESTS_MAX && scan->nrequests; i++) {
 		struct request *r = &scan->requests[i];
 
 		if (r->snapshot && job_done(&r->snapshot->job))
@@ -374,14 +393,17 @@ int perf_scan_new(struct perf_state *state, struct log *log, bool build_ids,
 	scan->state = state;
 	scan->log = log;
 	scan->build_ids = build_ids;
-	scan->files = snapshot_files_new();
-	rc = scan->files ? pool_new("proc", 1, OS_PRIORITY_HIGH, &scan->pool, err)
+	scan->hung = hung_devices_new();
+	scan->files = scan->hung ? snapshot_files_new(scan->hung) : NULL;
+	rc = scan->files ? pool_new("proc", 2, OS_PRIORITY_HIGH, &scan->pool, err)
 			 : err_memory(err, "for reading /proc");
-	if (rc)
+	if (rc) {
 		perf_scan_free(scan);
-	else
-		*out = scan;
-	return rc;
+		return rc;
+	}
+	pool_set_stuck(scan->pool, HUNG_AFTER_NS);
+	*out = scan;
+	return 0;
 }
 
 void perf_scan_free(struct perf_scan *scan)
@@ -395,6 +417,7 @@ void perf_scan_free(struct perf_scan *scan)
 			drop(scan, &scan->requests[i]);
 	pool_free(scan->pool);
 	snapshot_files_drop(scan->files);
+	hung_devices_drop(scan->hung);
 	free(scan->pids);
 	free(scan);
 }

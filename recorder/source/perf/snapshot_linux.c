@@ -15,7 +15,6 @@
 
 #define PROC_FILE_MAX_BYTES ((size_t)16 << 20)   /* /proc/PID/maps of 60,000 mappings is 6 MB */
 #define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
-#define HUNG_MAX 8u                              /* devices */
 
 /* ---- files: one is the same object before and after the start -------------------------------- */
 
@@ -25,20 +24,16 @@ struct known_file {
 	uint8_t build_id[BUILD_ID_MAX];
 };
 
-struct hung_device {
-	uint64_t dev, until_ns;
-};
-
 struct snapshot_files {
 	_Atomic uint32_t users;
+	struct hung_devices *hung;
 	struct os_mutex *lock;               /* guards what follows */
 	struct known_file *files;
 	uint32_t nfiles, room;
 	struct table index;
-	struct hung_device hung[HUNG_MAX];
 };
 
-struct snapshot_files *snapshot_files_new(void)
+struct snapshot_files *snapshot_files_new(struct hung_devices *hung)
 {
 	struct snapshot_files *f = calloc(1, sizeof(*f));
 
@@ -49,6 +44,7 @@ struct snapshot_files *snapshot_files_new(void)
 		free(f);
 		return NULL;
 	}
+	f->hung = hung_devices_use(hung);
 	atomic_store(&f->users, 1);
 	return f;
 }
@@ -58,6 +54,7 @@ void snapshot_files_drop(struct snapshot_files *f)
 	if (!f || atomic_fetch_sub(&f->users, 1) != 1)
 		return;
 	os_mutex_free(f->lock);
+	hung_devices_drop(f->hung);
 	free(f->files);
 	table_free(&f->index);
 	free(f);
@@ -74,29 +71,6 @@ void snapshot_files_forget(struct snapshot_files *f)
 	os_mutex_unlock(f->lock);
 }
 
-bool snapshot_files_hang(struct snapshot_files *f, uint64_t dev, uint64_t until_ns)
-{
-	struct hung_device *at = NULL;
-	uint64_t now_ns = os_now_ns();
-	bool fresh = true;
-	uint32_t i;
-
-	os_mutex_lock(f->lock);
-	for (i = 0; i < HUNG_MAX; i++) {
-		if (f->hung[i].until_ns > now_ns && f->hung[i].dev == dev) {
-			at = &f->hung[i];
-			fresh = false;
-			break;
-		}
-		if (f->hung[i].until_ns <= now_ns)
-			at = &f->hung[i];
-	}
-	if (at)
-		*at = (struct hung_device){.dev = dev, .until_ns = until_ns};
-	os_mutex_unlock(f->lock);
-	return fresh;
-}
-
 static bool file_same(const void *ctx, uint32_t value, const void *key)
 {
 	const struct snapshot_files *f = ctx;
@@ -108,9 +82,8 @@ static bool file_same(const void *ctx, uint32_t value, const void *key)
 /* returns  whether the file need not be opened, or must not be */
 static bool ask(struct snapshot_files *f, struct snapshot_file *file)
 {
-	uint64_t now_ns = os_now_ns();
 	bool found;
-	uint32_t i, at;
+	uint32_t at;
 
 	os_mutex_lock(f->lock);
 	at = table_find(&f->index, hash_pair(file->dev, file->ino), file_same, f, file);
@@ -119,10 +92,8 @@ static bool ask(struct snapshot_files *f, struct snapshot_file *file)
 		file->build_id_bytes = f->files[at].build_id_bytes;
 		memcpy(file->build_id, f->files[at].build_id, BUILD_ID_MAX);
 	}
-	for (i = 0; !found && i < HUNG_MAX; i++)
-		found = f->hung[i].dev == file->dev && f->hung[i].until_ns > now_ns;
 	os_mutex_unlock(f->lock);
-	return found;
+	return found || hung_devices_has(f->hung, file->dev);
 }
 
 static void tell(struct snapshot_files *f, const struct snapshot_file *file)

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/pool.h"
 #include "model/frame.h"
+#include "source/host/hung_devices.h"
 #include "source/host/proc_parse.h"
 
 #define SNAPSHOT_NO_FILE UINT32_MAX
@@ -76,10 +77,8 @@ const struct snapshot_file *snapshot_opening(const struct snapshot *s);
 
 /* ---- files: any thread ----------------------------------------------------------------------- */
 
-/* Build ids that are known, and devices that do not answer. NULL without memory. */
-struct snapshot_files *snapshot_files_new(void);
+/* Build ids that are known, and whose devices do not answer (used). NULL without memory. */
+struct snapshot_files *snapshot_files_new(struct hung_devices *hung);
 void snapshot_files_drop(struct snapshot_files *f);      /* snapshots that go on use it, too */
 /* A file may have other content by now. */
 void snapshot_files_forget(struct snapshot_files *f);
-/* Files of the device are not opened before until_ns. returns  whether that was not so already */
-bool snapshot_files_hang(struct snapshot_files *f, uint64_t dev, uint64_t until_ns);

@@ -1,12 +1,14 @@
 #include "source/perf/state_linux.h"
 
 #include "base/array.h"
-#include "base/bytes.h"
 #include "base/log.h"
 #include "base/os.h"
 #include "base/slots.h"
 #include "base/table.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/perf/kernel_symbols.h"
+#include "source/perf/managed_linux.h"
+#include "source/perf/names_linux.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol.h"
 
@@ -19,7 +21,7 @@
 #include <unistd.h>
 
 #define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
-#define KERNEL_GAP_NS (10 * NS_PER_SEC) /* between readings of the kernel's symbols */
+#define ANSWER_NS (2 * NS_PER_MS)      /* to wait for what takes 0.1 ms to read */
 #define FORGET_NS NS_PER_SEC           /* a thread is remembered this long after its exit record */
 
 struct exited {
@@ -35,13 +37,12 @@ struct perf_state {
 	struct object *kernel;
 	uint64_t kernel_base;                /* address of _text; 0 = hidden */
 	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
-	bool kernel_stale;                   /* they are to be read again, from kernel_due_ns on */
-	uint64_t kernel_due_ns;
 	_Atomic uint64_t skipped_mappings;
 	_Atomic uint32_t skipped_pid;
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
 	uint32_t exited_first, exited_count, exited_capacity;
 	struct perf_scan *scan;
+	struct perf_names *names;
 };
 
 /* ---- lookups --------------------------------------------------------------------------------- */
@@ -112,11 +113,18 @@ static void put_image_event(struct perf_state *s, struct perf_process *p, struct
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
-static void remove_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
+static void clear_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
 {
+	perf_names_forget(s->names, p);
+	perf_managed_forget(s->cfg.managed, p, now_ns);
 	maps_free(p->maps, now_ns);
 	if (p->process)
 		process_drop(s->cfg.processes, p->process, now_ns);
+}
+
+static void remove_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
+{
+	clear_process(s, p, now_ns);
 	table_remove(&s->by_pid, hash_u64(p->pid), p->number);
 	slots_free_one(&s->processes, p->number);
 }
@@ -164,25 +172,10 @@ static void remove_threads_except(struct perf_state *s, struct perf_process *p, 
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* Its names have changed: does --record-process still name it? */
-static void update_skipped(const struct perf_state *s, struct perf_process *p)
-{
-	p->skipped = s->cfg.only_process && !process_is_meant(p->process, s->cfg.only_process);
-}
-
-/* Only if names are needed: they may be those of argv[0] or of a script. */
-static void read_command_line(struct perf_state *s, struct perf_process *p)
-{
-	if (s->cfg.command_lines && !p->kernel && !atomic_load(&p->process->cmdline)) {
-		symbols_read_command_line(p->process);
-		update_skipped(s, p);
-	}
-}
-
 struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, uint32_t parent_pid,
 					    uint64_t start_ns, const char *comm)
 {
-	struct perf_process *p = perf_state_find(s, pid);
+	struct perf_process *p = perf_state_find(s, pid), *parent;
 	uint32_t number;
 
 	if (p)
@@ -195,13 +188,15 @@ struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, 
 	p->pid = pid;
 	p->parent_pid = parent_pid;
 	p->start_ns = start_ns;
+	parent = perf_state_find(s, parent_pid);
+	p->outside = s->cfg.root_pid && pid != s->cfg.root_pid && (!parent || parent->outside);
 	p->process = process_add(s->cfg.processes, pid, start_ns, 0, parent_pid, comm);
 	p->maps = p->process ? maps_new() : NULL;
 	if (!p->maps) {
 		remove_process(s, p, start_ns);
 		return NULL;
 	}
-	update_skipped(s, p);
+	perf_names_update(s->names, p);
 	return p;
 }
 
@@ -236,64 +231,26 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 {
 	process_set_exe(process->process, path);
 	process->exe_known = true;
-	update_skipped(s, process);
-	read_command_line(s, process);
+	perf_names_update(s->names, process);
+	perf_names_read(s->names, process);
 }
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
-size_t perf_path_length(const char *path)
-{
-	static const char deleted[] = " (deleted)";
-	size_t n = strlen(path), suffix = sizeof(deleted) - 1;
-
-	return n > suffix && strcmp(path + n - suffix, deleted) == 0 ? n - suffix : n;
-}
-
-const char *perf_mapping_path(const char *path, uint64_t start)
-{
-	return strcmp(path, "[vdso]") == 0 && start < (uint64_t)1 << 32 ? "[vdso32]" : path;
-}
-
-void perf_mapping_kind(const char *path, const struct perf_process *process, struct object_key *key)
-{
-	static const char *const run_time[] = {"//anon", "/memfd:", "/dev/zero", "/SYSV",
-					       "/anon_hugepage"};
-	size_t i;
-
-	key->kind = OBJECT_ELF;
-	key->path = path;
-	if (strncmp(path, "[vdso", 5) == 0)
-		return;
-	for (i = 0; i < COUNT_OF(run_time); i++) {
-		if (strncmp(path, run_time[i], strlen(run_time[i])) == 0)
-			break;
-	}
-	if (path[0] == '/' && i == COUNT_OF(run_time))
-		return;
-	memset(key, 0, sizeof(*key));
-	key->kind = OBJECT_JIT;
-	key->pid = process->pid;
-	/* A pid may be reused, and exec starts anew: earlier names of an address are void then. */
-	key->epoch = (uint32_t)hash_pair(process->start_ns, process->exec);
-	key->path = "[jit]";
-}
-
 void perf_state_map(struct perf_state *s, struct perf_process *process,
 		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff)
 {
-	struct mapping m = {.start = start, .end = end, .pgoff = pgoff};
-	struct object *object = objects_get(s->cfg.frames, key, process->pid);
+	struct object *object = objects_get_for(s->cfg.frames, key, process->pid, proc_pid_user);
+	struct mapping m = {.start = start, .end = end, .pgoff = pgoff, .object = object};
 	int rc;
 
 	if (!object)
 		return;
-	m.object = object;
-	if (key->kind == OBJECT_JIT) {
-		m.flags = FRAME_JIT;
-		m.pgoff = start;             /* its offsets are addresses */
-	}
+	if (key->kind == OBJECT_JIT)         /* its offsets are addresses */
+		m.flags = FRAME_JIT, m.pgoff = start;
 	process->jvm |= strcmp(object->name, "libjvm.so") == 0;
+	if (key->kind == OBJECT_ELF && start >= pgoff)
+		perf_managed_map(s->cfg.managed, process, object->name, start - pgoff);
 	rc = maps_insert(&process->maps, &m, s->now_ns);
 	if (rc == ERR_LIMIT && !process->maps_full) {
 		process->maps_full = true;
@@ -315,7 +272,8 @@ int perf_state_clear_maps(struct perf_state *s, struct perf_process *process)
 	maps_free(process->maps, s->now_ns);
 	process->maps = maps;
 	process->maps_full = false;
-	process->jvm = process->jvm_asked = false;
+	process->jvm = false;
+	perf_managed_forget(s->cfg.managed, process, s->now_ns);
 	return 0;
 }
 
@@ -353,9 +311,7 @@ static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
 {
 	struct perf_process *p = perf_state_find(s, pid);
 
-	if (!p && perf_scan_process(s->scan, pid) == 0)
-		p = perf_state_find(s, pid);
-	return p;
+	return p || perf_scan_process(s->scan, pid) ? p : perf_state_find(s, pid);
 }
 
 /* A child has what its parent has, until it calls exec. */
@@ -376,15 +332,18 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	child->flood_logged = parent->flood_logged;
 	child->kernel = parent->kernel;
 	child->jvm = parent->jvm;
+	perf_managed_inherit(s->cfg.managed, child, parent);
 	if (child->kernel)
 		return;                      /* a COMM record with its name follows */
 	if (comm)
 		process_set_comm(child->process, comm);
 	if (parent->exe_known)
-		perf_state_exe(s, child, process_name(parent->process));
+		process_set_exe(child->process, process_name(parent->process));
+	child->exe_known = parent->exe_known;
 	if (cmdline)
 		process_set_cmdline(child->process, cmdline);
-	update_skipped(s, child);
+	perf_names_read(s->names, child);
+	perf_names_update(s->names, child);
 }
 
 static void on_fork(struct perf_state *s, const struct perf_record *r)
@@ -431,13 +390,14 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 			process_drop(s->cfg.processes, fresh, s->now_ns);
 		return ERR_LIMIT;            /* it keeps its old name */
 	}
+	perf_names_forget(s->names, p);
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
 	p->exec++;
 	p->exe_known = false;
 	p->kernel = false;
-	update_skipped(s, p);
-	read_command_line(s, p);
+	perf_names_update(s->names, p);
+	perf_names_read(s->names, p);
 	t->thread = thread;
 	if (t->memory)
 		t->memory->npairs = 0;
@@ -541,7 +501,7 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 	} else {
 		p->exe_known = true;         /* a program in a memfd: its short name is better */
 	}
-	read_command_line(s, p);             /* again, in case exec had not written it yet */
+	perf_names_read(s->names, p);        /* again, in case exec had not written it yet */
 	perf_state_map(s, p, &key, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes,
 		       r->u.mmap.pgoff);
 }
@@ -585,8 +545,7 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 	case PERF_KIND_KSYMBOL:
 		kernel_symbols_feed(s->kernel_symbols, r);
 		break;
-	default:
-		break;
+	default:;
 	}
 }
 
@@ -620,8 +579,9 @@ bool perf_state_reading(struct perf_state *s, uint32_t pid, uint32_t tid, uint64
 	const struct perf_thread *t = perf_state_find_thread(s, tid);
 
 	s->now_ns = now_ns;
-	return !(t && t->process->pid == pid) && !perf_state_find(s, pid) &&
-	       perf_scan_process(s->scan, pid) == ERR_BUSY;
+	if (t && t->process->pid == pid)
+		return perf_names_reading(s->names, t->process);
+	return !perf_state_find(s, pid) && perf_scan_process(s->scan, pid) == ERR_BUSY;
 }
 
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
@@ -650,29 +610,6 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* The kernel's build id: /sys/kernel/notes holds ELF notes, one of them "GNU" type 3. */
-static void read_kernel_build_id(struct object_key *key)
-{
-	struct buf notes = {0};
-	struct cursor c;
-	uint32_t head[3];                    /* bytes of name and body, type */
-
-	os_load("/sys/kernel/notes", 65536, &notes, NULL);
-	for (c = cursor_over(notes.data, notes.len); cursor_get(&c, head, sizeof(head));) {
-		const uint8_t *name = cursor_take(&c, (head[0] + UINT64_C(3)) & ~UINT64_C(3));
-		const uint8_t *body = cursor_take(&c, (head[1] + UINT64_C(3)) & ~UINT64_C(3));
-
-		if (!name || !body)
-			break;
-		if (head[2] == 3 && head[0] == 4 && memcmp(name, "GNU", 4) == 0 &&
-		    head[1] <= BUILD_ID_MAX) {
-			key->build_id_bytes = (uint8_t)head[1];
-			memcpy(key->build_id, body, head[1]);
-		}
-	}
-	buf_free(&notes);
-}
-
 int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out, struct err *err)
 {
 	struct object_key kernel = {.kind = OBJECT_KERNEL, .path = "[kernel]"};
@@ -683,10 +620,12 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 		return err_memory(err, "for process state");
 	s->cfg = *cfg;
 	s->now_ns = os_now_ns();
-	read_kernel_build_id(&kernel);
+	kernel_build_id(&kernel);
 	s->kernel = objects_get(cfg->frames, &kernel, 0);
-	s->kernel_symbols = kernel_symbols_new(cfg->frames, cfg->log);
-	if (perf_scan_new(s, cfg->log, cfg->build_ids, &s->scan, err)) {
+	s->kernel_symbols = kernel_symbols_new(cfg->frames, kallsyms_read, cfg->log);
+	if (perf_scan_new(s, cfg->log, cfg->build_ids, &s->scan, err) ||
+	    perf_names_new(cfg->only_process, cfg->command_lines, &cfg->named, cfg->log, &s->names,
+			   err)) {
 		perf_state_free(s);
 		return ERR_MEMORY;
 	}
@@ -696,7 +635,8 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 		perf_state_free(s);
 		return err_memory(err, "for process state");
 	}
-	if (kallsyms_text_base(&s->kernel_base, &why) != 0) {
+	/* A user who may not sample the kernel needs no names of its functions. */
+	if ((cfg->ksymbols || !cfg->root_only) && kallsyms_text_base(&s->kernel_base, &why) != 0) {
 		s->kernel_base = 0;
 		log_line(cfg->log, LOG_WARN, "kernel functions will have no names: %s", why.text);
 	}
@@ -710,16 +650,11 @@ void perf_state_free(struct perf_state *s)
 
 	if (!s)
 		return;
-	perf_scan_free(s->scan);
 	for (i = 0; i < s->by_pid.nslots; i++) {
 		uint32_t number = s->by_pid.slots[i].value;
-		struct perf_process *p =
-			number == TABLE_NONE ? NULL : slots_get(&s->processes, number);
 
-		if (p) {
-			maps_free(p->maps, s->now_ns);
-			process_drop(s->cfg.processes, p->process, s->now_ns);
-		}
+		if (number != TABLE_NONE)
+			clear_process(s, slots_get(&s->processes, number), s->now_ns);
 	}
 	for (i = 0; i < s->by_tid.nslots; i++)
 		if (thread_at(s, i))
@@ -731,6 +666,8 @@ void perf_state_free(struct perf_state *s)
 	if (s->kernel)
 		object_drop(s->kernel, s->now_ns);
 	kernel_symbols_free(s->kernel_symbols, s->now_ns);
+	perf_names_free(s->names);
+	perf_scan_free(s->scan);
 	free(s->exited);
 	free(s);
 }
@@ -752,39 +689,34 @@ static void forget_dead(struct perf_state *s)
 	}
 }
 
-/*
- * Read the symbols of kernel code again, which takes 30 ms. Without records names would become
- * wrong. In a flood records are lost each second.
- */
-static void rescan_kernel_symbols(struct perf_state *s)
+/* Take what is known of the kernel's symbols; have them read again if they are stale. */
+static void look_at_kernel(struct perf_state *s, uint64_t wait_ns)
 {
-	struct buf text = {0};
-
-	if (!s->kernel_stale || s->now_ns < s->kernel_due_ns)
-		return;
-	s->kernel_stale = false;
-	s->kernel_due_ns = s->now_ns + KERNEL_GAP_NS;
-	if (s->cfg.ksymbols && s->kernel_base && kallsyms_read(&text, NULL) == 0)
-		kernel_symbols_scan(s->kernel_symbols, buf_text(&text), text.len, s->now_ns);
-	buf_free(&text);
+	kernel_symbols_look(s->kernel_symbols, perf_scan_pool(s->scan), s->now_ns, wait_ns);
 }
 
 static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
-	s->kernel_stale = true;
-	rescan_kernel_symbols(s);
+	if (s->cfg.ksymbols && s->kernel_base)
+		kernel_symbols_rescan(s->kernel_symbols);
+	look_at_kernel(s, 0);
 	return perf_scan_all(s->scan, err);
 }
 
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
-	int rc = begin_scan(s, now_ns, err);
+	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
 
-	if (!rc)
-		perf_scan_wait(s->scan, PERF_SCAN_NS);
-	return rc;
+	if (s->cfg.root_only)
+		perf_scan_process(s->scan, s->cfg.root_pid);
+	if (rc || s->cfg.root_only)
+		return rc;
+	perf_scan_wait(s->scan, PERF_SCAN_NS);
+	look_at_kernel(s, NS_PER_SEC / 10);
+	perf_names_look(s->names, NS_PER_SEC / 10);
+	return 0;
 }
 
 void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
@@ -795,6 +727,18 @@ void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
 void perf_state_look(struct perf_state *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
-	rescan_kernel_symbols(s);
 	perf_scan_look(s->scan);
+	look_at_kernel(s, 0);
+	perf_names_look(s->names, ANSWER_NS);
+}
+
+struct hung_devices *perf_state_hung(const struct perf_state *s)
+{
+	return perf_scan_hung(s->scan);
+}
+
+void perf_state_pools(const struct perf_state *s, struct pool **proc, struct pool **names)
+{
+	*proc = perf_scan_pool(s->scan);
+	*names = perf_names_pool(s->names);
 }

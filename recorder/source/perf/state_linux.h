@@ -27,16 +27,19 @@ struct perf_process {
 	uint32_t pid, parent_pid, exec;
 	uint64_t start_ns;
 	struct process *process;
+	struct command_line *command_line;   /* is being read: names_linux.c; NULL = is not */
 	struct maps *maps;                   /* never NULL */
 	uint32_t nthreads;                   /* known tids */
 	uint32_t nalive;                     /* known tids that have not exited */
 	bool kernel;                         /* a kernel thread: no user code */
-	bool jvm, jvm_asked;                 /* maps libjvm.so; its options are being read */
+	bool jvm;                            /* maps libjvm.so */
+	struct perf_runtime *runtime;        /* as frame readers know it; NULL = they do not */
 	bool maps_full;                      /* and that is logged */
 	uint64_t mapped_until_ns;            /* budget of its mapping records: spend_mapping() */
 	bool maps_flood, flood_logged;       /* it has no budget left: they are skipped */
 	bool exe_known;                      /* named after its first mapping */
-	bool skipped;                        /* --record-process does not name it */
+	bool outside;                        /* neither the root nor started by it */
+	bool skipped;                        /* outside, or --record-process does not name it */
 };
 
 struct perf_thread {
@@ -49,14 +52,27 @@ struct perf_thread {
 };
 
 struct perf_state;
+struct perf_managed;
+struct hung_devices;
+struct pool;
+
+/* Who is told when the names of a process are known, or change. tell NULL = nobody. */
+struct perf_named {
+	void (*tell)(void *ctx, const struct process *process);
+	void *ctx;
+};
 
 struct perf_state_config {
 	struct frames *frames;
 	struct processes *processes;
 	struct queue *queue;
 	struct log *log;
+	struct perf_managed *managed;        /* is told of mappings and ends */
 	const char *only_process;            /* NULL = all */
+	uint32_t root_pid;                   /* this one and all that it starts; 0 = all */
+	bool root_only;                      /* records come from these only */
 	bool command_lines;                  /* read those of new programs at once: needs.h */
+	struct perf_named named;
 	bool ksymbols;                       /* records report BPF programs and trampolines */
 	bool build_ids;                    /* also for mappings from /proc, so that objects agree */
 };
@@ -66,12 +82,12 @@ void perf_state_free(struct perf_state *s);
 
 /*
  * Read everything that runs now from /proc, for PERF_SCAN_NS at most; perf_state_look() takes what
- * has not come by then.
+ * has not come by then. With root_only just the root is read.
  *
  * now_ns   the time of its events, up to which all other events are in the queue already; the
  *          newest record's time is used when that is later
  */
-#define PERF_SCAN_NS (5 * NS_PER_SEC / 2)
+#define PERF_SCAN_NS (3 * NS_PER_SEC / 2)
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err);
 /* The same after side-band records were lost, without waiting. */
 void perf_state_rescan(struct perf_state *s, uint64_t now_ns);
@@ -136,6 +152,11 @@ int perf_state_exec(struct perf_state *s, struct perf_process *process, uint32_t
 void perf_state_tidy(struct perf_state *s, struct perf_process *process);
 void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path);
 
+/* Devices that do not answer. */
+struct hung_devices *perf_state_hung(const struct perf_state *s);
+/* The threads that read /proc and, if they are wanted (else NULL), command lines; for status. */
+void perf_state_pools(const struct perf_state *s, struct pool **proc, struct pool **names);
+
 /* Reads /proc: scan_linux.c. */
 struct perf_scan;
 
@@ -152,6 +173,9 @@ void perf_scan_wait(struct perf_scan *scan, uint64_t timeout_ns);
 int perf_scan_process(struct perf_scan *scan, uint32_t pid);
 /* A record tells of a change of the process. */
 void perf_scan_note(struct perf_scan *scan, uint32_t pid, uint64_t time_ns);
+/* For other jobs that read /proc; perf_scan_look() leaves behind those that hang. */
+struct pool *perf_scan_pool(const struct perf_scan *scan);
+struct hung_devices *perf_scan_hung(const struct perf_scan *scan);
 
 /* Length of a path without the " (deleted)" that the kernel appends for deleted files. */
 size_t perf_path_length(const char *path);

@@ -14,9 +14,9 @@ static void find_in_jvm(struct perf_walker *w, struct unwind_place *out)
 	struct perf_process *p = w->sampled;
 	uint8_t pointers = atomic_load(&p->process->frame_pointers);
 
-	if (!p->jvm_asked)
+	if (pointers == FRAME_POINTERS_UNKNOWN)
 		loader_jvm(w->loader, p->process);
-	p->jvm_asked = true;
+	pointers = atomic_load(&p->process->frame_pointers);
 	out->doubtful = pointers != FRAME_POINTERS_KEPT;
 	out->pending |= pointers == FRAME_POINTERS_UNKNOWN;
 }
@@ -30,6 +30,10 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	perf_state_locate(w->state, w->sampled, address, kernel, &out->ref);
 	if (kernel)
 		return;
+	if (w->sampled && perf_managed_find(w->managed, w->sampled, address, &out->ref)) {
+		out->jit = out->managed = true;
+		return;
+	}
 	out->jit = (out->ref.flags & FRAME_JIT) != 0;
 	loader_get(w->loader, out->ref.object, w->sampled ? w->sampled->pid : 0, w->sampled_ns,
 		   &loaded);
@@ -50,6 +54,13 @@ static size_t read_remote(void *ctx, uint64_t address, void *to, size_t n)
 	return w->sampled ? proc_reader_memory(w->reader, w->sampled->pid, address, to, n) : 0;
 }
 
+static enum unwind_result step_managed(void *ctx, struct unwind_frame *frame)
+{
+	struct perf_walker *w = ctx;
+
+	return perf_managed_step(w->managed, w->sampled, frame);
+}
+
 /* 3 KiB for a thread that is sampled for the first time; without memory nothing is stitched. */
 static struct unwind_memory *memory_of(struct perf_thread *thread)
 {
@@ -60,7 +71,8 @@ static struct unwind_memory *memory_of(struct perf_thread *thread)
 
 void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_thread *thread)
 {
-	const struct unwind_caller caller = {.find = find, .read = read_remote, .ctx = w};
+	const struct unwind_caller caller = {
+		.find = find, .read = read_remote, .managed = step_managed, .ctx = w};
 	const struct perf_record *r = &ring->record;
 	struct unwind_input in = {
 		.kernel_chain = r->u.sample.kernel,
@@ -81,5 +93,6 @@ void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_
 		in.regs_abi = 0;             /* as in an ending process: there is no user stack */
 	w->sampled = thread ? thread->process : NULL;
 	w->sampled_ns = r->time_ns;
+	perf_managed_begin(w->managed, w->sampled, r->time_ns);
 	unwinder_walk(w->unwinder, &in, &caller, memory_of(thread), &w->stack);
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "source/perf/loader.h"
+#include "source/perf/managed_linux.h"
 #include "source/perf/state_linux.h"
 #include "source/ring/perf_ring_linux.h"
 #include "unwind/unwind.h"
@@ -18,6 +19,7 @@ struct perf_walker {                         /* borrows these */
 	struct loader *loader;
 	struct unwinder *unwinder;
 	struct proc_reader *reader;
+	struct perf_managed *managed;
 	bool kernel_stacks;
 	struct unwind_stack stack;           /* of the last perf_walk() */
 	struct perf_process *sampled;        /* during a walk: the stack's process */

@@ -51,7 +51,6 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 		/* perf_event.h: bit 0 = at the return, bits 32 to 63 = offset of the semaphore. */
 		attr->type = p->pmu;
 		attr->config = (uint64_t)u->is_return | u->places[place].semaphore << 32;
-		attr->uprobe_path = (uint64_t)(uintptr_t)u->path;
 		attr->probe_offset = u->places[place].offset;
 	} else {
 		attr->type = PERF_TYPE_TRACEPOINT;
@@ -90,6 +89,19 @@ static void set_filter(struct probes *p, struct probe *probe, int fd)
 	buf_reset(&probe->filter);
 }
 
+/* The same by a program of ours, for a probe in a program. */
+static void set_program(struct probes *p, struct probe *probe, uint32_t place, int fd)
+{
+	int program = probe->uprobe ? probe->in_kernel[place] : -1;
+
+	if (program < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) == 0)
+		return;
+	log_line(p->log, LOG_WARN,
+		 "%s:%s: the kernel takes no filter (%s), so calls of all processes reach the "
+		 "recorder", probe->provider, probe->name, strerror(errno));
+	probe->by_process = false;
+}
+
 static int refused(const struct probe *probe, int os_error, struct err *err)
 {
 	if (os_error == EACCES || os_error == EPERM)
@@ -110,9 +122,11 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 	int os_error, fd;
 
 	attr_of(p, probe, place, &attr);
-	fd = perf_event_fd(&attr, cpu);
-	if (fd < 0 && (probe->gc.edge || (probe->throws && errno != EACCES && errno != EPERM)))
-		/* the process through which its file was found is gone; see also add_gc() */
+	fd = probe->uprobe ? programs_event_fd(p->programs, probe->uprobe, &attr, cpu)
+			   : perf_event_fd(&attr, cpu);
+	/* A program that hangs is logged. See also add_gc(). */
+	if (fd < 0 && (probe->gc.edge || errno == ETIMEDOUT ||
+		       (probe->throws && errno != EACCES && errno != EPERM)))
 		return 0;
 	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
 	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &e->id) != 0)
@@ -122,6 +136,7 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 	if (os_error)
 		return refused(probe, os_error, err);
 	set_filter(p, probe, fd);
+	set_program(p, probe, place, fd);
 	e->fd = fd;
 	e->probe = (uint32_t)(probe - p->all);
 	e->place = place;
@@ -159,7 +174,10 @@ void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PRO
 		if (e->fd < 0)
 			continue;
 		table_remove(&p->by_id, hash_u64(e->id), at);
-		close(e->fd);
+		if (p->all[e->probe].uprobe)
+			programs_close(p->programs, e->fd);
+		else
+			close(e->fd);
 		e->fd = -1;
 	}
 	for (i = 0; i < PROBE_RINGS; i++)
@@ -174,6 +192,33 @@ void probe_switch(const struct probes *p, const struct probe *probe, unsigned cp
 	for (i = 0; i < probe->nplaces; i++)
 		if (e[i].fd >= 0)
 			ioctl(e[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+uint64_t probe_hold(const struct probes *p, const struct probe *probe, bool on)
+{
+	uint64_t period = on ? 1ull << 62 : 1, value[4], n = 0;
+	const struct place_event *e;
+	unsigned cpu;
+	uint32_t i;
+
+	for (cpu = 0; cpu < p->ncpus; cpu++) {
+		e = probe_events(p, probe, cpu);
+		for (i = 0; i < probe->nplaces; i++) {
+			if (e[i].fd < 0)
+				continue;
+			if (on)
+				ioctl(e[i].fd, PERF_EVENT_IOC_PERIOD, &period);
+			/*
+			 * The count comes first, whatever else the kernel adds. What happens
+			 * between the two calls is missing from it.
+			 */
+			if (read(e[i].fd, value, sizeof(value)) >= (ssize_t)sizeof(value[0]))
+				n += value[0];
+			if (!on)
+				ioctl(e[i].fd, PERF_EVENT_IOC_PERIOD, &period);
+		}
+	}
+	return n;
 }
 
 void probe_pause(const struct probes *p, struct probe *probe, uint64_t until_ns)

@@ -20,7 +20,8 @@ static void put_probe_name(const struct probe *probe, char *out, size_t n)
 			 probe->name);
 }
 
-static void pause_and_log(struct probes *p, struct probe *probe, uint64_t now_ns)
+static void pause_and_log(struct probes *p, struct probe *probe, unsigned limit,
+			  uint64_t now_ns)
 {
 	char name[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
 
@@ -29,25 +30,99 @@ static void pause_and_log(struct probes *p, struct probe *probe, uint64_t now_ns
 	probe_pause(p, probe, now_ns + PROBE_PAUSE_NS);
 	if (!probe->pause_logged)
 		log_line(p->log, LOG_WARN,
-			 "%s happened more than %u times in a second: switched off for %u s, now "
+			 "%s happened more than %u times in a second%s: switched off for %u s, now "
 			 "and each time this happens; rules on it miss what happens meanwhile%s",
-			 name, probe->limit, (unsigned)(PROBE_PAUSE_NS / NS_PER_SEC),
-			 probe->uprobe ? "" : " (narrow it down with FieldFilter)");
+			 name, limit,
+			 limit == probe->limit ? "" : " in processes that no rule means",
+			 (unsigned)(PROBE_PAUSE_NS / NS_PER_SEC),
+			 probe->in_kernel[0] >= 0
+				 ? "" : " (narrow it down with FieldFilter or Process)");
 	probe->pause_logged = true;
+}
+
+/* One that was asked for: the kernel counts the rest of the second. */
+static bool hold_and_log(struct probes *p, struct probe *probe, uint64_t time_ns)
+{
+	char name[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
+
+	/* The kernel writes one more record, which it counts too. */
+	probe->left_out += !probe->held || time_ns < probe->held_ns;
+	if (probe->held)
+		return false;
+	probe->held = true;
+	probe->held_from = probe_hold(p, probe, true);
+	probe->held_ns = os_now_ns();
+	if (probe->pause_logged)
+		return false;
+	probe->pause_logged = true;
+	put_probe_name(probe, name, sizeof(name));
+	log_line(p->log, LOG_WARN,
+		 "%s happens more than %u times in a second: what exceeds that is counted as lost, "
+		 "now and in each such second", name, probe->limit);
+	return false;
 }
 
 /* Count per second by the events' own times. */
 static bool within_rate(struct probes *p, struct probe *probe, uint64_t time_ns)
 {
-	if (time_ns - probe->second_ns >= NS_PER_SEC) {
-		probe->second_ns = time_ns;
-		probe->hits = 0;
-	}
-	if (!probe->paused_until_ns && ++probe->hits <= probe->limit)
+	struct probe_rate *rate = &probe->rate;
+
+	if (time_ns - rate->second_ns >= NS_PER_SEC && !probe->held)
+		*rate = (struct probe_rate){.second_ns = time_ns};
+	if (probe->asked)
+		return (!probe->held && ++rate->hits <= probe->limit) ||
+		       hold_and_log(p, probe, time_ns);
+	if (!probe->paused_until_ns && ++rate->hits <= probe->limit)
 		return true;
 	if (!probe->paused_until_ns)
-		pause_and_log(p, probe, time_ns);
+		pause_and_log(p, probe, probe->limit, time_ns);
 	atomic_fetch_add_explicit(&probe->nleft_out, 1, memory_order_relaxed);
+	return false;
+}
+
+/* ---- processes that no rule means ------------------------------------------------------------ */
+
+void probes_look_at(struct probes *p, const struct process *process, uint64_t time_ns)
+{
+	if (p->filters)
+		bpf_filters_look(p->filters, process, time_ns);
+}
+
+uint64_t probes_missed(struct probes *p)
+{
+	return p->filters ? bpf_filters_missed(p->filters) : 0;
+}
+
+/* What was seen of it before may be from before it executed its program. */
+static void look_once(struct probes *p, const struct process *process, uint64_t time_ns)
+{
+	uint32_t *seen = &p->seen[process->number % PROBES_SEEN];
+
+	if (*seen != process->number + 1 && bpf_filters_look(p->filters, process, time_ns))
+		*seen = process->number + 1;
+}
+
+/*
+ * Whether a hit is of a process that some rule means. One that is not came before the kernel knew;
+ * it does not count for the rule's limit.
+ */
+static bool is_wanted(struct probes *p, struct probe *probe, const struct process *process,
+		      uint64_t time_ns)
+{
+	unsigned i;
+
+	if (!probe->by_process || !process)
+		return true;
+	for (i = 0; i < probe->nwants; i++)
+		if (bpf_filters_pass(p->filters, &probe->wants[i], process)) {
+			look_once(p, process, time_ns);
+			return true;
+		}
+	bpf_filters_look(p->filters, process, time_ns);
+	if (time_ns - probe->unwanted.second_ns >= NS_PER_SEC)
+		probe->unwanted = (struct probe_rate){.second_ns = time_ns};
+	if (!probe->paused_until_ns && ++probe->unwanted.hits > PROBE_RATE_MAX)
+		pause_and_log(p, probe, PROBE_RATE_MAX, time_ns);
 	return false;
 }
 
@@ -82,6 +157,7 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	uint64_t start_ns = out->process ? out->process->start_ns : 0;
 
 	if ((probe->gc.edge && !gc_probe_is_of(&probe->gc, r->pid, start_ns)) ||
+	    !is_wanted(p, probe, out->process, r->time_ns) ||
 	    !within_rate(p, probe, r->time_ns))
 		return false;
 	out->kind = EVENT_GENERIC;
@@ -146,18 +222,68 @@ static void pause_gc_end(struct probes *p, struct probe *end, uint64_t now_ns)
 		probe_pause(p, end, begin->paused_until_ns);
 }
 
+bool probe_wants(const struct probe *probe, const struct process *process)
+{
+	struct process_names names;
+	char who[PROCESS_LABEL_BYTES];
+	const char *at = buf_text(&probe->processes);
+	size_t n;
+
+	if (probe->unlimited_by_process || probe->role != PROBE_EVENT || probe->gc.edge)
+		return true;
+	if (!process)
+		return false;
+	names = process_names_of(process);
+	for (; *at; at += n + (at[n] == ';')) {
+		n = strcspn(at, ";");
+		snprintf(who, sizeof(who), "%.*s", (int)n, at);
+		if (n && process_names_mean(&names, process->pid, who))
+			return true;
+	}
+	return false;
+}
+
+/* The second is over: records again, and the kernel's count of those that had none. */
+static void end_hold(struct probes *p, struct probe *probe, uint64_t now_ns)
+{
+	uint64_t n = probe_hold(p, probe, false);
+
+	if (n > probe->held_from)
+		probe->left_out += n - probe->held_from;
+	probe->held = false;
+	probe->rate = (struct probe_rate){.second_ns = now_ns};
+}
+
+uint64_t probes_left_out(struct probes *p)
+{
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < p->n; i++) {
+		n += p->all[i].left_out;
+		atomic_fetch_add_explicit(&p->all[i].nleft_out, p->all[i].left_out,
+					  memory_order_relaxed);
+		p->all[i].left_out = 0;
+	}
+	return n;
+}
+
 void probes_look(struct probes *p, uint64_t now_ns)
 {
 	uint32_t i;
 
+	if (p->programs)
+		programs_look(p->programs, now_ns);
 	for (i = 0; i < p->n; i++) {
 		struct probe *probe = &p->all[i];
 
+		if (probe->held)
+			end_hold(p, probe, now_ns);
 		if (i && probe->gc.edge == GC_ENDS)
 			pause_gc_end(p, probe, now_ns);
 		if (!probe->paused_until_ns || now_ns < probe->paused_until_ns)
 			continue;
-		probe->second_ns = probe->hits = 0;
+		probe->rate = probe->unwanted = (struct probe_rate){0};
 		probe_pause(p, probe, 0);
 	}
 }
@@ -181,6 +307,15 @@ void probes_note(const struct probes *p, char *out, size_t n)
 		snprintf(out, n, "%.120s happened too often: switched off %" PRIu64
 			 " time%s, for %u s each", name, npauses, npauses == 1 ? "" : "s",
 			 (unsigned)(PROBE_PAUSE_NS / NS_PER_SEC));
+	}
+	for (i = 0; i < p->n && !out[0]; i++) {
+		uint64_t left_out = atomic_load(&p->all[i].nleft_out);
+
+		if (!p->all[i].asked || !left_out)
+			continue;
+		put_probe_name(&p->all[i], name, sizeof(name));
+		snprintf(out, n, "%.120s: %" PRIu64 " over the limit of %u a second are left out",
+			 name, left_out, p->all[i].limit);
 	}
 	used = strlen(out);
 	if (others)

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CLR "Microsoft-Windows-DotNETRuntime"
 #define CLR_KEYWORD_GC 1u
 #define V8_COLLECT "_ZN2v88internal4Heap24PerformGarbageCollection*"
 #define V8_MARK_COMPACT 1u
-#define MAPS_MAX_BYTES ((size_t)16 << 20)
 #define NO_PROBES UINT32_MAX
 #define STARTING_NS NS_PER_SEC               /* a JVM may not have its performance data yet */
 
@@ -45,12 +45,19 @@ static const struct {
 };
 
 struct search {
+	struct programs *of;
 	struct need_event *events;
 	struct gc_probe *probes;
 	unsigned n;
 	struct program_files files;
 	unsigned first[PROGRAM_FILES_MAX];   /* each file's first probe; NO_PROBES */
+	struct buf maps;                     /* of the process that is looked at */
 };
+
+static void put_name(enum gc_program program, const char *path, char *out, size_t n)
+{
+	snprintf(out, n, "%s:%s", path, programs[program].begins);
+}
 
 bool gc_probes_has(enum gc_program program, const char *path)
 {
@@ -58,8 +65,10 @@ bool gc_probes_has(enum gc_program program, const char *path)
 	struct uprobe *probe = malloc(sizeof(*probe));
 	bool has;
 
-	snprintf(name, sizeof(name), "%s:%s", path, programs[program].begins);
+	put_name(program, path, name, sizeof(name));
 	has = probe && uprobe_resolve(programs[program].kind, name, probe, NULL) == 0;
+	if (has)
+		close(probe->file);
 	free(probe);
 	return has;
 }
@@ -77,15 +86,17 @@ static void add_probe(struct search *s, enum gc_program program, enum gc_edge ed
 }
 
 /* Add the probes of a file, unless it was added before. returns  the first; NO_PROBES = none */
-static unsigned add_file(struct search *s, enum gc_program program, const char *path)
+static unsigned add_file(struct search *s, enum gc_program program, const struct program_file *f)
 {
+	char name[UPROBE_PATH_MAX + 80];
 	bool is_new;
-	unsigned file = program_files_add(&s->files, path, &is_new);
+	unsigned file = program_files_add(&s->files, s->of, f, &is_new);
 
-	if (is_new && gc_probes_has(program, path)) {
+	put_name(program, f->path, name, sizeof(name));
+	if (is_new && programs_have(s->of, f, programs[program].kind, name)) {
 		s->first[file] = s->n;
-		add_probe(s, program, GC_BEGINS, path);
-		add_probe(s, program, GC_ENDS, path);
+		add_probe(s, program, GC_BEGINS, f->path);
+		add_probe(s, program, GC_ENDS, f->path);
 	} else if (is_new) {
 		s->first[file] = NO_PROBES;
 	}
@@ -99,58 +110,52 @@ bool gc_probes_is_node(const char *name)
 
 /*
  * Python of Fedora, RHEL and others, node of Debian: all of it is in a library, which those that
- * start later share. pid 0: the program does not run.
+ * start later share.
  */
-static void look_at_program(struct search *s, const char *name, const char *path, uint32_t pid)
+static void look_at_program(struct search *s, enum gc_program program, uint32_t pid,
+			    const char *target)
 {
-	enum gc_program program = gc_probes_is_node(name) ? GC_V8 : GC_CPYTHON;
-	char library[UPROBE_PATH_MAX];
-	struct buf maps = {0};
+	struct program_file file;
 	const char *at;
 
-	if (program != GC_V8 && strncmp(name, "python", 6) != 0)
-		return;
-	add_file(s, program, path);
-	if (pid && proc_pid_load(pid, "maps", MAPS_MAX_BYTES, &maps)) {
-		at = buf_text(&maps);
-		if (program_maps(pid, &at, programs[program].library, library, sizeof(library)))
-			add_file(s, program, library);
-	}
-	buf_free(&maps);
+	programs_maps(s->of, pid, &s->maps);
+	program_exe(pid, buf_text(&s->maps), target, &file);
+	add_file(s, program, &file);
+	at = buf_text(&s->maps);
+	if (program_mapped(pid, &at, programs[program].library, &file))
+		add_file(s, program, &file);
 }
 
 /* A JVM, running for a while, whose performance data is nowhere to be read. */
-static bool is_blind_jvm(uint32_t pid, char *library, size_t n, uint64_t *start_ns)
+static bool is_blind_jvm(struct search *s, uint32_t pid, struct program_file *library,
+			 uint64_t *start_ns)
 {
-	struct buf maps = {0};
 	struct proc_stat stat;
-	char data[UPROBE_PATH_MAX];
+	struct program_file data;
 	const char *at;
-	bool is_blind = false;
 
 	if (!proc_pid_stat(pid, &stat, start_ns) || os_now_ns() - *start_ns < STARTING_NS)
 		return false;
-	if (proc_pid_load(pid, "maps", MAPS_MAX_BYTES, &maps)) {
-		at = buf_text(&maps);
-		is_blind = !program_maps(pid, &at, "/hsperfdata_", data, sizeof(data)) ||
-			   text_ends_fold(data, " (deleted)");
-		at = buf_text(&maps);
-		is_blind &= program_maps(pid, &at, programs[GC_HOTSPOT].library, library, n);
-	}
-	buf_free(&maps);
-	return is_blind;
+	if (!programs_maps(s->of, pid, &s->maps))
+		return false;
+	at = buf_text(&s->maps);
+	if (program_mapped(pid, &at, "/hsperfdata_", &data) &&
+	    !text_ends_fold(data.path, " (deleted)"))
+		return false;
+	at = buf_text(&s->maps);
+	return program_mapped(pid, &at, programs[GC_HOTSPOT].library, library);
 }
 
 static void look_at_jvm(struct search *s, uint32_t pid)
 {
-	char library[UPROBE_PATH_MAX];
+	struct program_file library;
 	struct gc_probe *begin;
 	uint64_t start_ns;
 	unsigned first;
 
-	if (!is_blind_jvm(pid, library, sizeof(library), &start_ns))
+	if (!is_blind_jvm(s, pid, &library, &start_ns))
 		return;
-	first = add_file(s, GC_HOTSPOT, library);
+	first = add_file(s, GC_HOTSPOT, &library);
 	if (first == NO_PROBES || s->probes[first].npids == GC_JVMS_MAX)
 		return;
 	begin = &s->probes[first];
@@ -171,27 +176,32 @@ bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_n
 	return probe->program != GC_HOTSPOT;
 }
 
+/* The link /proc/PID/exe can always be read; its file may hang. */
 static bool look_at_process(void *ctx, uint32_t pid)
 {
-	char exe[64], target[UPROBE_PATH_MAX];
+	char target[UPROBE_PATH_MAX];
+	const char *name = target;
 
-	if (!proc_pid_exe(pid, target, sizeof(target)))
-		return true;
-	snprintf(exe, sizeof(exe), "/proc/%u/exe", pid);
-	look_at_program(ctx, text_base_name(target), exe, pid);
-	if (strcmp(text_base_name(target), "java") == 0)
+	if (proc_pid_exe(pid, target, sizeof(target)))
+		name = text_base_name(target);
+	if (gc_probes_is_node(name))
+		look_at_program(ctx, GC_V8, pid, target);
+	else if (strncmp(name, "python", 6) == 0)
+		look_at_program(ctx, GC_CPYTHON, pid, target);
+	else if (strcmp(name, "java") == 0)
 		look_at_jvm(ctx, pid);
 	return true;
 }
 
-unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX],
+unsigned gc_probes_find(struct programs *of, struct need_event events[2 * GC_PROGRAMS_MAX],
 			struct gc_probe probes[2 * GC_PROGRAMS_MAX])
 {
-	struct search s = {.events = events, .probes = probes};
+	struct search s = {.of = of, .events = events, .probes = probes};
 
-	look_at_program(&s, "python3", "/usr/bin/python3", 0);
-	look_at_program(&s, "node", "/usr/bin/node", 0);
+	add_file(&s, GC_CPYTHON, &(struct program_file){.path = "/usr/bin/python3"});
+	add_file(&s, GC_V8, &(struct program_file){.path = "/usr/bin/node"});
 	proc_each("/proc", look_at_process, &s);
+	buf_free(&s.maps);
 	return s.n;
 }
 

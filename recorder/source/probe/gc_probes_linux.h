@@ -45,10 +45,10 @@ bool gc_probes_wanted(const struct needs *needs);
 
 /*
  * Find programs that run now, and the system's python3 and node, each file once, and name the
- * probes to put into them (two for each program) as events of "uprobe" or "usdt". Reads /proc, so
- * not on the source's thread. returns  the number of probes
+ * probes to put into them (two for each program) as events of "uprobe" or "usdt".
+ * returns  the number of probes
  */
-unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX],
+unsigned gc_probes_find(struct programs *of, struct need_event events[2 * GC_PROGRAMS_MAX],
 			struct gc_probe probes[2 * GC_PROGRAMS_MAX]);
 
 /*
@@ -56,7 +56,7 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX],
  * used again.
  */
 bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_ns);
-/* Whether the file has the probes, or V8's function, of this program; reads the file. */
+/* Whether the file has the probes, or V8's function, of this program. Reads the file: may hang. */
 bool gc_probes_has(enum gc_program program, const char *path);
 /* Whether a program of this name is node. */
 bool gc_probes_is_node(const char *name);

@@ -1,11 +1,16 @@
 #include "source/probe/probes_private.h"
 
 #include "base/array.h"
+#include "base/text.h"
+#include "source/conditions.h"
 #include "source/probe/tracepoint_linux.h"
 
+#include <fnmatch.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FILTER_MAX_BYTES 3000u               /* the kernel's limit is just below a page */
 
@@ -15,33 +20,133 @@ static bool is_ours(const struct need_event *e)
 	return tracepoint_provider(e->provider) || throw_provider(e->provider);
 }
 
-static int check_one(const struct need_event *e, struct trace_format *format, struct uprobe *uprobe,
-		     struct err *err)
+/* Some of *programs, made at first use. */
+static int get_programs(struct programs **programs, struct log *log, struct err *err)
 {
+	return *programs ? 0 : programs_new(log, programs, err);
+}
+
+/* Whether a probe has the fields that a rule names. */
+static int check_fields(const struct need_event *e, const struct uprobe *uprobe, struct err *err)
+{
+	struct known_field fields[STAPSDT_ARGUMENTS_MAX];
 	char event[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
-	bool throws = throw_provider(e->provider);
-	uint32_t pmu;
+	uint32_t n = uprobe_field_names(uprobe, fields);
 	int rc;
 
-	if (throws || uprobe_provider(e->provider)) {
-		rc = uprobe_pmu(&pmu, err);
-		return rc || throws ? rc : uprobe_resolve(e->provider, e->name, uprobe, err);
-	}
+	snprintf(event, sizeof(event), "%s:%s", e->provider, e->name);
+	rc = conditions_check(fields, n, true, event, e->filter, err);
+	return rc ? rc : conditions_check_field(fields, n, true, event, e->id_field, err);
+}
+
+/* A probe in a program; uprobe: room. */
+static int check_uprobe(const struct need_event *e, struct programs **programs,
+			struct uprobe *uprobe, struct err *err)
+{
+	uint32_t pmu;
+	int rc = uprobe_pmu(&pmu, err);
+
+	if (rc || throw_provider(e->provider))
+		return rc;
+	rc = get_programs(programs, NULL, err);
+	if (!rc)
+		rc = programs_resolve(*programs, e->provider, e->name, uprobe, err);
+	if (rc)
+		return rc;
+	programs_close(*programs, uprobe->file);
+	return check_fields(e, uprobe, err);
+}
+
+static int check_one(const struct need_event *e, struct trace_format *format, struct err *err)
+{
+	char event[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
+	int rc;
+
 	rc = tracepoint_load(e->provider, e->name, format, err);
 	snprintf(event, sizeof(event), "%s/%s", e->provider, e->name);
-	return rc ? rc : trace_format_check(format, event, e->filter, err);
+	return rc ? rc : trace_format_check(format, event, e->filter, e->id_field, err);
+}
+
+/* ---- patterns -------------------------------------------------------------------------------- */
+
+static bool is_pattern(const struct need_event *e)
+{
+	return e->asked && tracepoint_provider(e->provider) && !uprobe_provider(e->provider) &&
+	       strchr(e->name, '*');
+}
+
+/* The tracepoints that a pattern means, for a while. */
+struct matching {
+	const struct need_event *e;
+	char (*names)[TRACE_NAME_MAX];       /* NULL = they are only counted */
+	uint32_t n;
+};
+
+static int add_matching(void *ctx, const char *provider, const char *name)
+{
+	struct matching *m = ctx;
+
+	if (strcmp(provider, m->e->provider) != 0 || fnmatch(m->e->name, name, 0) != 0 ||
+	    strlen(name) >= TRACE_NAME_MAX)
+		return 0;
+	if (m->names && m->n < PROBES_OF_PATTERN_MAX)
+		strcpy(m->names[m->n], name);
+	m->n++;
+	return 0;
+}
+
+/* *names: PROBES_OF_PATTERN_MAX of them, or NULL. */
+static int match_pattern(struct matching *m, struct err *err)
+{
+	struct trace_format *format;
+	char prefix[PROVIDER_NAME_MAX + 1];
+	int rc;
+
+	snprintf(prefix, sizeof(prefix), "%s/", m->e->provider);
+	rc = tracepoint_each(prefix, add_matching, m, err);
+	if (rc && rc != ERR_NOT_FOUND)
+		return rc;
+	if (m->n > PROBES_OF_PATTERN_MAX)
+		return err_set(err, ERR_USAGE,
+			       "%s:%s means %" PRIu32 " tracepoints, and %u is the limit: name "
+			       "fewer of them", m->e->provider, m->e->name, m->n,
+			       PROBES_OF_PATTERN_MAX);
+	if (m->n)
+		return 0;
+	/* Its error names what is near. */
+	format = malloc(sizeof(*format));
+	rc = format ? tracepoint_load(m->e->provider, m->e->name, format, err)
+		    : err_memory(err, "for the format of an event");
+	free(format);
+	return rc;
+}
+
+static int check_pattern(const struct need_event *e, struct err *err)
+{
+	struct matching m = {.e = e};
+
+	return match_pattern(&m, err);
 }
 
 int probes_check(const struct needs *needs, struct err *err)
 {
 	struct trace_format *format = malloc(sizeof(*format));
 	struct uprobe *uprobe = malloc(sizeof(*uprobe));
+	struct programs *programs = NULL;
 	uint32_t i;
 	int rc = format && uprobe ? 0 : err_memory(err, "for the format of an event");
 
-	for (i = 0; !rc && i < needs->nevents; i++)
-		if (is_ours(&needs->events[i]))
-			rc = check_one(&needs->events[i], format, uprobe, err);
+	for (i = 0; !rc && i < needs->nevents; i++) {
+		const struct need_event *e = &needs->events[i];
+
+		if (throw_provider(e->provider) || uprobe_provider(e->provider))
+			rc = check_uprobe(e, &programs, uprobe, err);
+		else if (is_pattern(e))
+			rc = check_pattern(e, err);
+		else if (is_ours(e))
+			rc = check_one(e, format, err);
+	}
+	programs_free(programs);
 	free(format);
 	free(uprobe);
 	return rc;
@@ -58,9 +163,19 @@ static struct probe *find_probe(struct probes *p, const char *provider, const ch
 	return NULL;
 }
 
-static void probe_free(struct probe *probe)
+static void probe_free(struct probes *p, struct probe *probe)
 {
+	unsigned i;
+
+	for (i = 0; i < UPROBE_PLACES_MAX; i++)
+		if (probe->in_kernel[i] >= 0)
+			close(probe->in_kernel[i]);
+	for (i = 0; i < BPF_WANTS_MAX; i++)
+		free(probe->conditions[i]);
 	buf_free(&probe->filter);
+	buf_free(&probe->processes);
+	if (probe->uprobe)
+		programs_close(p->programs, probe->uprobe->file);
 	free(probe->uprobe);
 }
 
@@ -73,11 +188,17 @@ static int resolve(struct probes *p, struct probe *probe, struct err *err)
 	if (!probe->throws && !uprobe_provider(probe->provider))
 		return tracepoint_load(probe->provider, probe->name, &probe->format, err);
 	probe->limit = PROBE_RATE_STACK_MAX;
-	probe->uprobe = calloc(1, sizeof(*probe->uprobe));
-	rc = probe->uprobe ? uprobe_pmu(&p->pmu, err) : err_memory(err, "for a probe");
+	rc = get_programs(&p->programs, p->log, err);
+	probe->uprobe = rc ? NULL : calloc(1, sizeof(*probe->uprobe));
+	if (!rc && !probe->uprobe)
+		rc = err_memory(err, "for a probe");
+	if (rc)
+		return rc;
+	probe->uprobe->file = -1;
+	rc = uprobe_pmu(&p->pmu, err);
 	if (!rc)
-		rc = uprobe_resolve(probe->throws ? "uprobe" : probe->provider, probe->name,
-				    probe->uprobe, err);
+		rc = programs_resolve(p->programs, probe->throws ? "uprobe" : probe->provider,
+				      probe->name, probe->uprobe, err);
 	probe->nplaces = rc ? 0 : probe->uprobe->n;
 	return rc;
 }
@@ -86,21 +207,78 @@ static int make_probe(struct probes *p, const char *provider, const char *name, 
 		      struct err *err)
 {
 	struct probe *probe = &p->all[p->n];
+	unsigned i;
 	int rc;
 
 	*probe = (struct probe){.limit = PROBE_RATE_MAX, .nplaces = 1, .first_place = p->nplaces,
 				.filter.max_bytes = FILTER_MAX_BYTES};
+	for (i = 0; i < UPROBE_PLACES_MAX; i++)
+		probe->in_kernel[i] = -1;
 	strcpy(probe->provider, provider);
 	strcpy(probe->name, name);
 	rc = resolve(p, probe, err);
 	if (rc) {
-		probe_free(probe);
+		probe_free(p, probe);
 		return rc;
 	}
 	p->n++;
 	p->nplaces += probe->nplaces;
 	*out = probe;
 	return 0;
+}
+
+static void log_no_filters(struct probes *p, const struct err *why)
+{
+	if (!p->no_filters)
+		log_line(p->log, LOG_WARN,
+			 "%s; so calls of all processes reach the recorder, and count for the "
+			 "limit of %u a second", why->text, PROBE_RATE_STACK_MAX);
+	p->no_filters = true;
+}
+
+/* Note what a rule wants of a probe in a program; what cannot be told to the kernel is all. */
+static int add_want(struct probes *p, struct probe *probe, const struct need_event *e,
+		    struct err *err)
+{
+	unsigned n = probe->nwants;
+	struct err why;
+	int rc;
+
+	if (!p->filters && !p->no_filters && (e->whose.n || e->filter[0])) {
+		rc = bpf_filters_new(&p->filters, &why);
+		if (rc == ERR_MEMORY)
+			return err_memory(err, "for filters of probes");
+		if (rc)
+			log_no_filters(p, &why);
+	}
+	if (n == BPF_WANTS_MAX || !p->filters) {
+		probe->unfiltered = true;
+		return 0;
+	}
+	probe->conditions[n] = text_dup(e->filter, SIZE_MAX);
+	if (!probe->conditions[n])
+		return err_memory(err, "for filters of probes");
+	probe->nwants++;
+	probe->unfiltered |= !bpf_filters_want(p->filters, &e->whose, probe->conditions[n],
+					       &probe->wants[n]);
+	return 0;
+}
+
+/* Load the kernel's filters of a probe, once all rules have said what they want. */
+static void load_filters(struct probes *p, struct probe *probe)
+{
+	struct err why;
+	unsigned i;
+
+	for (i = 0; !probe->unfiltered && probe->nwants && i < probe->nplaces; i++) {
+		probe->in_kernel[i] = bpf_filters_load(p->filters, probe->uprobe, i, probe->wants,
+						       probe->nwants, &why);
+		if (probe->in_kernel[i] < 0 && why.text[0])
+			log_no_filters(p, &why);
+	}
+	for (i = 0; i < probe->nwants; i++)
+		probe->by_process |= probe->wants[i].left_out_bit || probe->wants[i].npids;
+	probe->by_process &= probe->in_kernel[0] >= 0;
 }
 
 /* If several rules use one event, its filter passes what any of them wants. */
@@ -112,12 +290,19 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 
 	if (rc)
 		return rc;
+	probe->asked |= e->asked;
+	if (!e->processes[0])
+		probe->unlimited_by_process = true;
+	buf_printf(&probe->processes, "%s;", e->processes);
+	if (probe->processes.failed)
+		return err_memory(err, "for a probe");
 	if (e->stack) {
 		probe->stack = true;
 		probe->limit = PROBE_RATE_STACK_MAX;
 	}
-	/* The kernel knows no fields of uprobes. */
-	if (probe->uprobe || !trace_filter(&probe->format, e->filter, &filter))
+	if (probe->uprobe)
+		return add_want(p, probe, e, err);
+	if (!trace_filter(&probe->format, e->filter, &filter))
 		probe->unfiltered = true;
 	if (!probe->unfiltered)
 		buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "",
@@ -135,11 +320,14 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 static int add_throws(struct probes *p, const struct need_event *e, struct err *err)
 {
 	char paths[THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX][UPROBE_PATH_MAX];
-	unsigned i, libraries = throw_libraries(paths), n = libraries;
+	unsigned i, libraries, n;
 	char name[EVENT_NAME_MAX];
-	int rc = 0;
+	int rc = get_programs(&p->programs, p->log, err);
 
-	n += throw_programs(e->filter, paths + n);
+	if (rc)
+		return rc;
+	n = libraries = throw_libraries(p->programs, paths);
+	n += throw_programs(p->programs, e->filter, paths + n);
 	if (!n)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no C++ library was found whose __cxa_throw would show the "
@@ -154,8 +342,22 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 	return rc;
 }
 
+static int add_pattern(struct probes *p, const struct need_event *e, struct err *err)
+{
+	struct matching m = {.e = e, .names = malloc(PROBES_OF_PATTERN_MAX * TRACE_NAME_MAX)};
+	uint32_t i;
+	int rc = m.names ? match_pattern(&m, err) : err_memory(err, "for the events of a pattern");
+
+	for (i = 0; !rc && i < m.n; i++)
+		rc = add_one(p, e, m.names[i], err);
+	free(m.names);
+	return rc;
+}
+
 static int add_event(struct probes *p, const struct need_event *e, struct err *err)
 {
+	if (is_pattern(e))
+		return add_pattern(p, e, err);
 	return throw_provider(e->provider) ? add_throws(p, e, err) : add_one(p, e, e->name, err);
 }
 
@@ -205,10 +407,10 @@ static int add_gc(struct probes *p, struct err *err)
 	struct gc_probe gc[2 * GC_PROGRAMS_MAX];
 	struct probe *probe;
 	unsigned i, n;
+	int rc = events ? get_programs(&p->programs, p->log, err)
+			: err_memory(err, "for the events of collections");
 
-	if (!events)
-		return err_memory(err, "for the events of collections");
-	n = gc_probes_find(events, gc);
+	n = rc ? 0 : gc_probes_find(p->programs, events, gc);
 	for (i = 0; i < n; i++) {
 		/* A program may be stripped, or the kernel have no uprobes. */
 		if (make_probe(p, events[i].provider, events[i].name, &probe, NULL))
@@ -219,7 +421,7 @@ static int add_gc(struct probes *p, struct err *err)
 			probe->limit = PROBE_RATE_MAX;
 	}
 	free(events);
-	return 0;
+	return rc;
 }
 
 static unsigned count_wanted(const struct probes_config *cfg)
@@ -232,6 +434,7 @@ static unsigned count_wanted(const struct probes_config *cfg)
 		const struct need_event *e = &cfg->needs->events[i];
 
 		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX
+		     : is_pattern(e)		 ? PROBES_OF_PATTERN_MAX
 						 : is_ours(e);
 	}
 	return n;
@@ -276,6 +479,8 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		rc = add_gc(p, err);
 	if (!rc && capture_switches(cfg->capture))
 		rc = add_time(p, cfg->capture->wakers, err);
+	for (i = 0; !rc && i < p->n; i++)
+		load_filters(p, &p->all[i]);
 	if (!rc) {
 		p->events = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->events));
 		rc = p->events ? 0 : err_memory(err, "for the events of rules");
@@ -298,7 +503,9 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	for (i = 0; i < p->n; i++)
-		probe_free(&p->all[i]);
+		probe_free(p, &p->all[i]);
+	programs_free(p->programs);
+	bpf_filters_free(p->filters);
 	free(p->all);
 	free(p->events);
 	table_free(&p->by_id);

@@ -3,9 +3,10 @@
  * They are perf events in rings of their own on each CPU; the perf source drains these and puts the
  * records in order with its samples.
  *
- * A probe that fires too often is switched off for PROBE_PAUSE_NS on all CPUs. The log says so the
- * first time, the status each time. probes_check() may be called on any thread, probes_new() and
- * the opening before the source's thread starts, all else on the source's thread.
+ * A rule's probe that fires too often is switched off for PROBE_PAUSE_NS on all CPUs. The log says
+ * so the first time, the status each time. One that was asked for is only counted until the second
+ * is over: probes_left_out() tells how many. probes_check() may be called on any thread,
+ * probes_new() and the opening before the source's thread starts, all else on the source's thread.
  */
 #pragma once
 
@@ -30,6 +31,7 @@
 #define PROBE_STACK_RING_BYTES ((size_t)2 << 20) /* holds 64 events with 32 KiB of stack */
 #define PROBE_RATE_MAX 10000u                /* events a second */
 #define PROBE_RATE_STACK_MAX 1000u        /* the same with stacks or in programs: 5 to 20 us each */
+#define PROBES_OF_PATTERN_MAX 256u            /* of one "SUBSYSTEM:*" */
 #define PROBE_PAUSE_NS (60 * NS_PER_SEC)
 
 struct probe;
@@ -67,6 +69,8 @@ void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_
 /* Whether its events carry a stack to unwind. */
 bool probe_has_stack(const struct probe *probe);
 
+/* Whether anybody wants this event of this process; NULL = it is not known. */
+bool probe_wants(const struct probe *probe, const struct process *process);
 /* The probe of a record, by its event; NULL = none. */
 struct probe *probes_find(struct probes *p, uint64_t id);
 /*
@@ -89,6 +93,15 @@ bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t 
 /* Record only every n-th event of this role. */
 void probes_every(struct probes *p, enum probe_role role, uint64_t n);
 
+/*
+ * Look at a process as it is at that time, so that the kernel leaves it out where no rule means it.
+ * Call it for those that run when the events are switched on, and when names are known of others.
+ */
+void probes_look_at(struct probes *p, const struct process *process, uint64_t time_ns);
+/* How many events were missed of processes before the kernel knew them, since the last call. */
+uint64_t probes_missed(struct probes *p);
+/* How many records of asked ones were left out since the last call; call after probes_look(). */
+uint64_t probes_left_out(struct probes *p);
 /* Call once a second: switches on the probes whose pause has ended. */
 void probes_look(struct probes *p, uint64_t now_ns);
 /* Any thread: one sentence about the probes that were switched off; "" = none. */

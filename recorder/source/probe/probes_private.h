@@ -5,12 +5,21 @@
 #pragma once
 
 #include "base/table.h"
+#include "source/probe/bpf_linux.h"
 #include "source/probe/gc_probes_linux.h"
 #include "source/probe/probes_linux.h"
+#include "source/probe/programs_linux.h"
 #include "source/probe/throw_linux.h"
 #include "source/probe/uprobe_linux.h"
 
 #include <stdatomic.h>
+
+#define PROBES_SEEN 64u
+
+/* Events in the second that began at second_ns. */
+struct probe_rate {
+	uint64_t second_ns, hits;
+};
 
 struct probe {
 	char provider[PROVIDER_NAME_MAX], name[EVENT_NAME_MAX];
@@ -24,9 +33,21 @@ struct probe {
 	uint32_t place;                      /* of the record that probes_find() saw last */
 	struct buf filter;                   /* the kernel's filter; empty = all events */
 	bool unfiltered;                     /* some rule wants what no filter can express */
+	/* What rules want of a uprobe, and the kernel's filter for each place, -1 = none. */
+	struct bpf_want wants[BPF_WANTS_MAX];
+	char *conditions[BPF_WANTS_MAX];     /* of the wants; owned */
+	unsigned nwants;
+	int in_kernel[UPROBE_PLACES_MAX];
+	bool by_process;                     /* the kernel's filter leaves processes out */
 	bool stack;
+	bool asked;                          /* by --providers: over its limit it is counted */
+	bool unlimited_by_process;           /* somebody wants those of all processes */
+	struct buf processes;                /* else of these: names and pids, with ';' between */
 	unsigned limit;                      /* events a second */
-	uint64_t second_ns, hits;            /* hits in the second that began at second_ns */
+	struct probe_rate rate, unwanted;    /* unwanted: of processes that no rule means */
+	bool held;                           /* over its limit: the kernel only counts */
+	uint64_t held_from, held_ns;         /* its count then, and when */
+	uint64_t left_out;                   /* over its limit, not told yet */
 	uint64_t paused_until_ns;
 	_Atomic uint64_t npauses, nleft_out;
 	bool pause_logged;
@@ -42,6 +63,10 @@ struct place_event {
 struct probes {
 	struct log *log;
 	struct proc_reader *reader;
+	struct bpf_filters *filters;         /* NULL = no rule needs them, or the kernel refuses */
+	uint32_t seen[PROBES_SEEN];          /* numbers of processes looked at in a hit, plus 1 */
+	bool no_filters;                     /* it refuses, and the log says so */
+	struct programs *programs;           /* NULL = no probe is in a program */
 	unsigned ncpus, stack_kb;
 	bool kernel_stacks;
 	struct probe *all;
@@ -67,6 +92,11 @@ static inline struct place_event *probe_events(const struct probes *p, const str
 	return p->events + (size_t)cpu * p->nplaces + probe->first_place;
 }
 
+/*
+ * Let the kernel count its events without writing records, or write them again. returns  the count
+ * of all CPUs so far
+ */
+uint64_t probe_hold(const struct probes *p, const struct probe *probe, bool on);
 /* Switch all its events of a CPU on or off. */
 void probe_switch(const struct probes *p, const struct probe *probe, unsigned cpu, bool on);
 /* The same on all CPUs; the probe stays off until paused_until_ns, 0 = it is on. */

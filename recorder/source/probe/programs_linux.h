@@ -1,17 +1,74 @@
 /*
- * Running programs, the files they map, and a list with each of these files once: what the searches
- * for places of probes share (gc_probes_linux.c, throw_linux.c). Reads /proc, so not on the
- * source's thread.
+ * Running programs and their files, for the searches for places of probes (gc_probes_linux.c,
+ * throw_linux.c) and for putting probes there.
+ *
+ * A program may lie on a mount whose server is gone, and the kernel may hold a process with its
+ * mappings locked: whoever opens such a file, reads such mappings or puts a probe there waits, too.
+ * So jobs of a pool do that (base/pool.h). What does not answer in time is left alone from then on:
+ * the file system, and when PROGRAMS_HUNG_OF_USER of a user do not answer, all programs of that
+ * user. One thread at a time, the owner.
  */
 #pragma once
+
+#include "base/log.h"
+#include "source/probe/uprobe_linux.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PROGRAM_FILES_MAX 8u
+#define PROGRAMS_HUNG_OF_USER 2u             /* POOL_STUCK_MAX of all users */
 
-struct program_files {                       /* starts empty */
+struct programs;
+struct perf_event_attr;
+
+int programs_new(struct log *log, struct programs **out, struct err *err);
+/* Waits at most 2 s for what programs_close() got. NULL allowed. */
+void programs_free(struct programs *p);
+/* From now on the owner drains rings: it waits 100 ms at most. Call about once a second. */
+void programs_look(struct programs *p, uint64_t now_ns);
+
+/* The mappings of a process, /proc/PID/maps; *out is replaced. false: not known */
+bool programs_maps(struct programs *p, uint32_t pid, struct buf *out);
+
+/* A file that a process runs or maps. */
+struct program_file {
+	char path[UPROBE_PATH_MAX];          /* to open it by */
+	uint32_t pid;                        /* 0 = a path of ours */
+	uint64_t dev;                        /* as its mappings have it; 0 = not known */
+};
+
+/*
+ * The file, below /proc/PID/root, of the next mapping after *at, in a text of /proc/PID/maps, whose
+ * line contains `part`; *at moves behind it. false: none is left, or the path does not fit.
+ */
+bool program_mapped(uint32_t pid, const char **at, const char *part, struct program_file *out);
+/* The file that a process executes, by /proc/PID/exe; maps: its mappings. */
+void program_exe(uint32_t pid, const char *maps, const char *target, struct program_file *out);
+
+/* As os_path_info(). */
+bool programs_info(struct programs *p, const struct program_file *file, struct os_file_info *out);
+/* As uprobe_resolve(), for a file of a process or of ours; only whether it works. */
+bool programs_have(struct programs *p, const struct program_file *file, const char *provider,
+		   const char *name);
+/* As uprobe_resolve(). */
+int programs_resolve(struct programs *p, const char *provider, const char *name,
+		     struct uprobe *out, struct err *err);
+/*
+ * As perf_event_fd(), for a place in the file of u; errno ETIMEDOUT: it did not answer. attr's path
+ * is set here.
+ */
+int programs_event_fd(struct programs *p, const struct uprobe *u,
+		      const struct perf_event_attr *attr, unsigned cpu);
+/*
+ * Close what programs_event_fd() returned, or the file of a probe, both of which may hang. Never
+ * waits; fd -1 allowed.
+ */
+void programs_close(struct programs *p, int fd);
+
+/* A list with each file once. Starts empty. */
+struct program_files {
 	unsigned n;
 	uint64_t dev[PROGRAM_FILES_MAX], ino[PROGRAM_FILES_MAX];
 };
@@ -20,10 +77,5 @@ struct program_files {                       /* starts empty */
  * Add a regular file unless the list has it, whatever its path. returns  its index; is_new: it was
  * added now. PROGRAM_FILES_MAX: the list is full, or a probe cannot name the path (a ':' in it)
  */
-unsigned program_files_add(struct program_files *files, const char *path, bool *is_new);
-
-/*
- * The path, below /proc/PID/root, of the next mapping after *at, in a text of /proc/PID/maps, whose
- * line contains `part`; *at moves behind it. false: none is left, or the path does not fit.
- */
-bool program_maps(uint32_t pid, const char **at, const char *part, char *out, size_t n);
+unsigned program_files_add(struct program_files *files, struct programs *p,
+			   const struct program_file *file, bool *is_new);

@@ -11,8 +11,6 @@
 
 enum { REG_SI = 4, NAME_BYTES = 400 };
 
-#define MAPS_MAX_BYTES ((size_t)4 << 20)
-
 bool throw_provider(const char *provider)
 {
 	return strcmp(provider, THROW_PROVIDER) == 0;
@@ -21,51 +19,50 @@ bool throw_provider(const char *provider)
 /* ---- where ----------------------------------------------------------------------------------- */
 
 struct search {
+	struct programs *of;
 	char (*paths)[UPROBE_PATH_MAX];      /* room for PROGRAM_FILES_MAX */
 	struct program_files files;
 	struct buf maps;
 	const char *name;                    /* of the programs that are meant */
 };
 
-static void add_file(struct search *s, const char *path)
+static void add_file(struct search *s, const struct program_file *file)
 {
 	bool is_new;
-	unsigned at = strlen(path) < UPROBE_PATH_MAX ? program_files_add(&s->files, path, &is_new)
-						     : PROGRAM_FILES_MAX;
+	unsigned at = program_files_add(&s->files, s->of, file, &is_new);
 
 	if (at < PROGRAM_FILES_MAX && is_new)
-		strcpy(s->paths[at], path);
+		strcpy(s->paths[at], file->path);
 }
 
 static bool add_libraries(void *ctx, uint32_t pid)
 {
 	static const char *const names[] = {"/libstdc++.so", "/libc++abi.so"};
 	struct search *s = ctx;
-	char path[UPROBE_PATH_MAX];
+	struct program_file file;
 	const char *at;
 	size_t i;
 
-	buf_reset(&s->maps);
-	if (!proc_pid_load(pid, "maps", MAPS_MAX_BYTES, &s->maps))
+	if (!programs_maps(s->of, pid, &s->maps))
 		return true;
 	for (i = 0; i < COUNT_OF(names); i++)
-		for (at = buf_text(&s->maps); program_maps(pid, &at, names[i], path, sizeof(path));)
-			add_file(s, path);
+		for (at = buf_text(&s->maps); program_mapped(pid, &at, names[i], &file);)
+			add_file(s, &file);
 	return s->files.n < THROW_LIBRARIES_MAX;
 }
 
-unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
+unsigned throw_libraries(struct programs *of, char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 {
-	static const char *const usual[] = {
-		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-		"/usr/lib64/libstdc++.so.6",
-		"/usr/lib/libstdc++.so.6",
+	static const struct program_file usual[] = {
+		{.path = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"},
+		{.path = "/usr/lib64/libstdc++.so.6"},
+		{.path = "/usr/lib/libstdc++.so.6"},
 	};
-	struct search s = {.paths = paths};
+	struct search s = {.of = of, .paths = paths};
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(usual); i++)
-		add_file(&s, usual[i]);
+		add_file(&s, &usual[i]);
 	proc_each("/proc", add_libraries, &s);
 	buf_free(&s.maps);
 	return s.files.n;
@@ -78,12 +75,18 @@ unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 static void add_program(struct search *s, uint32_t pid)
 {
 	struct os_file_info running, named;
-	char exe[64], target[UPROBE_PATH_MAX];
+	struct program_file exe, own;
+	char target[UPROBE_PATH_MAX];
 
-	snprintf(exe, sizeof(exe), "/proc/%u/exe", pid);
-	if (proc_pid_exe(pid, target, sizeof(target)) && os_path_info(exe, &running, NULL) == 0)
-		add_file(s, os_path_info(target, &named, NULL) == 0 && named.dev == running.dev &&
-			 named.ino == running.ino ? target : exe);
+	if (!proc_pid_exe(pid, target, sizeof(target)))
+		return;
+	programs_maps(s->of, pid, &s->maps);
+	program_exe(pid, buf_text(&s->maps), target, &exe);
+	own = (struct program_file){.pid = pid, .dev = exe.dev};
+	strcpy(own.path, target);
+	if (programs_info(s->of, &exe, &running))
+		add_file(s, programs_info(s->of, &own, &named) && named.dev == running.dev &&
+			 named.ino == running.ino ? &own : &exe);
 }
 
 static bool add_program_by_name(void *ctx, uint32_t pid)
@@ -96,9 +99,10 @@ static bool add_program_by_name(void *ctx, uint32_t pid)
 	return s->files.n < THROW_PROGRAMS_MAX;
 }
 
-unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX])
+unsigned throw_programs(struct programs *of, const char *filter,
+			char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX])
 {
-	struct search s = {.paths = paths};
+	struct search s = {.of = of, .paths = paths};
 	unsigned pid;
 	char rest;
 
@@ -108,6 +112,7 @@ unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROB
 	} else if (sscanf(filter, "ProcessID=%u%c", &pid, &rest) == 1) {
 		add_program(&s, pid);
 	}
+	buf_free(&s.maps);
 	return s.files.n;
 }
 

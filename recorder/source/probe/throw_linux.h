@@ -27,15 +27,16 @@ bool throw_provider(const char *provider);
 
 /*
  * The C++ libraries (gcc's and clang's) that programs map now, each file once, and the usual one of
- * this system. Reads /proc, so not on the source's thread. returns  how many
+ * this system. returns  how many
  */
-unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX]);
+unsigned throw_libraries(struct programs *of, char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX]);
 
 /*
  * Programs that run now and may have a C++ library linked statically, each file once. filter is
- * ProcessName=NAME or ProcessID=PID, as in a need_event; "" = none. Reads /proc. returns  how many
+ * ProcessName=NAME or ProcessID=PID, as in a need_event; "" = none. returns  how many
  */
-unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX]);
+unsigned throw_programs(struct programs *of, const char *filter,
+			char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX]);
 
 /*
  * Whether the .NET runtime threw this to let a program's exception leave native frames. An event of

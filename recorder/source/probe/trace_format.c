@@ -13,7 +13,7 @@
 #define ELEMENTS_MAX 16u                     /* of an array whose elements become fields */
 #define HEX_BYTES_MAX 32u
 #define GLOB_MAX 200u                        /* the kernel's limit is 255 */
-#define CONDITION_FIELD_MAX TRACE_NAME_MAX
+
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
@@ -294,14 +294,7 @@ bool trace_format_number(const struct trace_format *format, uint32_t field, cons
 
 /* ---- the kernel's filter --------------------------------------------------------------------- */
 
-struct condition {
-	char field[CONDITION_FIELD_MAX], op[3];
-	const char *value;
-	size_t value_len;
-};
-
-/* Read one condition of "pid=5;comm=sh"; false when it is invalid. */
-static bool read_condition(const char *text, size_t n, struct condition *out)
+bool trace_condition_read(const char *text, size_t n, struct trace_condition *out)
 {
 	size_t name = 0, op = 0;
 
@@ -317,11 +310,12 @@ static bool read_condition(const char *text, size_t n, struct condition *out)
 	out->op[op] = '\0';
 	out->value = text + name + op;
 	out->value_len = n - name - op;
-	return out->op[0] != '~';            /* an expression, which the kernel cannot judge */
+	return out->op[0] != '~';
 }
 
 /* Only a whole number that the field can hold: the kernel would compare another one. */
-static bool put_number(const struct trace_field *f, const struct condition *c, struct buf *out)
+static bool put_number(const struct trace_field *f, const struct trace_condition *c,
+		       struct buf *out)
 {
 	char text[24] = "", *end;
 	bool negative, hex;
@@ -350,7 +344,7 @@ static bool put_number(const struct trace_field *f, const struct condition *c, s
  * For a comparison in any case, each letter becomes a set of two. Characters that have a meaning in
  * globs are not supported.
  */
-static bool put_glob(const struct trace_field *f, const struct condition *c, struct buf *out)
+static bool put_glob(const struct trace_field *f, const struct trace_condition *c, struct buf *out)
 {
 	char glob[GLOB_MAX + 4];
 	size_t i, used = 0;
@@ -373,7 +367,7 @@ static bool put_glob(const struct trace_field *f, const struct condition *c, str
 	return true;
 }
 
-static bool put_condition(const struct trace_format *format, const struct condition *c,
+static bool put_condition(const struct trace_format *format, const struct trace_condition *c,
 			  struct buf *out)
 {
 	uint32_t i;
@@ -404,11 +398,12 @@ bool trace_filter(const struct trace_format *format, const char *conditions, str
 	bool any = false;
 
 	for (; *at; at += n + (at[n] == ';')) {
-		struct condition c;
+		struct trace_condition c;
 
 		n = strcspn(at, ";");
 		buf_reset(&one);
-		if (!read_condition(at, n, &c) || !put_condition(format, &c, &one) || one.failed)
+		if (!trace_condition_read(at, n, &c) || !put_condition(format, &c, &one) ||
+		    one.failed)
 			continue;
 		buf_printf(out, "%s%s", any ? " && " : "", buf_text(&one));
 		any = true;
@@ -420,15 +415,17 @@ bool trace_filter(const struct trace_format *format, const char *conditions, str
 /* ---- conditions that can never hold ---------------------------------------------------------- */
 
 int trace_format_check(const struct trace_format *format, const char *event, const char *conditions,
-		       struct err *err)
+		       const char *id_field, struct err *err)
 {
 	struct known_field fields[TRACE_FIELDS_MAX];
+	/* If the format has more fields than are kept, not all are known. */
+	bool all = format->nfields < TRACE_FIELDS_MAX;
 	uint32_t i;
+	int rc;
 
 	for (i = 0; i < format->nfields; i++)
 		fields[i] = (struct known_field){format->fields[i].name,
 						 format->fields[i].kind == TRACE_NUMBER};
-	/* If the format has more fields than are kept, not all are known. */
-	return conditions_check(fields, format->nfields, format->nfields < TRACE_FIELDS_MAX, event,
-				conditions, err);
+	rc = conditions_check(fields, format->nfields, all, event, conditions, err);
+	return rc ? rc : conditions_check_field(fields, format->nfields, all, event, id_field, err);
 }

@@ -79,6 +79,15 @@ bool trace_format_find(const struct trace_format *format, const char *name, uint
 bool trace_format_number(const struct trace_format *format, uint32_t field, const void *raw,
 			 size_t n, int64_t *out);
 
+/* One condition of a need_event: "pid>=5"; the value is borrowed and not terminated. */
+struct trace_condition {
+	char field[TRACE_NAME_MAX], op[3];
+	const char *value;
+	size_t value_len;
+};
+/* Read it from n bytes; false when it is invalid, or an expression, which no kernel judges. */
+bool trace_condition_read(const char *text, size_t n, struct trace_condition *out);
+
 /*
  * The conditions of a need_event (model/needs.h) as a filter of the kernel. What the kernel cannot
  * express is left out, so its filter passes all events that the conditions accept, and maybe more.
@@ -98,4 +107,4 @@ bool trace_filter(const struct trace_format *format, const char *conditions, str
  * returns  0, or ERR_USAGE with the nearest fields, and all of them
  */
 int trace_format_check(const struct trace_format *format, const char *event, const char *conditions,
-		       struct err *err);
+		       const char *id_field, struct err *err);

@@ -6,6 +6,7 @@
 #include "symbol/elf_file.h"
 #include "symbol/elf_symbol.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,7 @@ int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, s
 	int rc;
 
 	memset(out, 0, sizeof(*out));
+	out->file = -1;
 	out->is_usdt = text_same_fold(provider, "usdt");
 	if (name[0] != '/' || !colon || !colon[1] || colon - name >= UPROBE_PATH_MAX ||
 	    (out->is_usdt && !strchr(colon + 1, ':')))
@@ -189,6 +191,8 @@ int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, s
 	if (!rc)
 		rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err)
 				  : find_function(&in, colon + 1, out, err);
+	if (!rc && (out->file = fcntl(os_file_fd(in.file), F_DUPFD_CLOEXEC, 0)) < 0)
+		rc = err_os(err, "cannot put a probe into %s", out->path);
 	elf_file_close(&in);
 	return rc;
 }
@@ -301,5 +305,21 @@ unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct 
 	for (i = 0; i < at->narguments; i++)
 		if (read_argument(&at->arguments[i], r, &v))
 			put_field(out, &n, names[i], at->arguments[i].is_signed, v);
+	return n;
+}
+
+uint32_t uprobe_field_names(const struct uprobe *probe,
+			    struct known_field out[STAPSDT_ARGUMENTS_MAX])
+{
+	uint32_t i, n = probe->is_usdt ? 0 : 6;      /* arguments that stand in registers */
+
+	if (probe->is_return && !probe->is_usdt) {
+		out[0] = (struct known_field){"Ret", true};
+		return 1;
+	}
+	for (i = 0; i < probe->n && probe->is_usdt; i++)
+		n = probe->places[i].narguments > n ? probe->places[i].narguments : n;
+	for (i = 0; i < n; i++)
+		out[i] = (struct known_field){names[i], true};
 	return n;
 }

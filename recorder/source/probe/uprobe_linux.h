@@ -1,6 +1,6 @@
 /*
  * Where probes in programs go: functions by name, and the probes that programs contain (USDT).
- * Reads the program's file, so any thread but the source's.
+ * Reads the program's file, which may hang: programs_linux.h asks without waiting.
  *
  *	uprobe  /usr/sbin/mysqld:dispatch_command   the function's first instruction
  *	                                            NAME+0x1c: so far behind it; NAME%return: its
@@ -10,6 +10,7 @@
 #pragma once
 
 #include "model/event.h"
+#include "source/conditions.h"
 #include "source/ring/perf_record.h"
 #include "symbol/stapsdt.h"
 
@@ -24,6 +25,7 @@ struct uprobe_place {
 
 struct uprobe {
 	char path[UPROBE_PATH_MAX];
+	int file;                            /* its descriptor, -1 = none */
 	bool is_usdt, is_return;
 	unsigned n;
 	struct uprobe_place places[UPROBE_PLACES_MAX];
@@ -33,8 +35,8 @@ struct uprobe {
 bool uprobe_provider(const char *provider);
 
 /*
- * name: as above. returns  0; ERR_USAGE when there is no such file, function or probe, with the
- * nearest names
+ * name: as above. out->file stays open, for the caller to close.
+ * returns  0; ERR_USAGE when there is no such file, function or probe, with the nearest names
  */
 int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, struct err *err);
 
@@ -51,6 +53,10 @@ int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err);
  */
 unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct perf_record *r,
 		       struct event_field out[STAPSDT_ARGUMENTS_MAX]);
+
+/* List the fields that its hits have, for checking rules. returns how many */
+uint32_t uprobe_field_names(const struct uprobe *probe,
+			    struct known_field out[STAPSDT_ARGUMENTS_MAX]);
 
 /* A register of a record by perf's number; false = the record lacks it. */
 bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value);

@@ -13,20 +13,27 @@
  * thread that calls exec replaces the first one, which is killed. So a process that still runs
  * EXIT_HOLD_NS later has not ended. If threads outlive the first one, the last thread's exit
  * counts; the LEADERLESS_MAX newest such processes are remembered.
+ *
+ * Of a process only /proc/PID/stat and the link /proc/PID/exe are read. They take no lock that a
+ * process can hold while it waits for a file system, so a program that hangs does not stop this
+ * thread (tests/cli/hung_probes_linux.sh).
  */
 #include "base/array.h"
 #include "base/os.h"
+#include "source/process/exit_flood.h"
 #include "source/process/exit_queue.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/source.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +46,11 @@
 #define LEADERLESS_MAX 64u
 #define SOCKET_BYTES (4 << 20)               /* 5,000 exits */
 #define RECORDS_AT_ONCE 1024                 /* then the watermark moves on */
+#define RECORDS_A_CALL 32
+#define RECORD_BYTES 128                     /* one takes 76 */
+#define ROUNDS_A_SECOND 100u                 /* at once; then PACE_NS lie between two */
+#define PACE_NS (10 * NS_PER_MS)
+#define LOOKUPS_A_SECOND 200u                /* of processes that no other source has seen yet */
 #define START_SLACK_NS (20 * NS_PER_MS)      /* /proc counts starts in ticks of 10 ms */
 
 struct exit_source {
@@ -50,6 +62,12 @@ struct exit_source {
 	struct exit_queue pending;
 	uint32_t leaderless[LEADERLESS_MAX]; /* pids whose other threads outlive the first */
 	uint32_t next_leaderless;
+	bool wants_threads;                  /* there has been one: exits of all threads are read */
+	struct exit_flood flood;
+	unsigned ncpus;
+	uint64_t second;                     /* the numbers that follow are of it */
+	uint32_t rounds, lookups;
+	bool flood_logged;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, lost;
 };
@@ -71,13 +89,20 @@ static int send_request(int fd, enum proc_cn_mcast_op op)
 	return send(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -1;
 }
 
-/* Let only exits and answers pass; forks, execs and the rest are not even copied. Best effort. */
-static void filter_exits(int fd)
+/*
+ * Let only exits and answers pass; forks, execs and the rest are not even copied, nor are the exits
+ * of threads other than the first unless they are wanted. Best effort.
+ */
+static void filter_exits(int fd, bool threads)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, EXIT_RECORD_WHAT_AT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(EXIT_WHAT_EXIT), 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, EXIT_WHAT_ANSWER, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, EXIT_WHAT_ANSWER, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(EXIT_WHAT_EXIT), 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, EXIT_RECORD_TID_AT),
+		BPF_STMT(BPF_MISC | BPF_TAX, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, EXIT_RECORD_PID_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, threads ? 0 : 1),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
@@ -86,20 +111,30 @@ static void filter_exits(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-/* Receive one record from the kernel, not from another process. 1; 0 = none now; -1 = errno. */
-static int receive_record(int fd, struct exit_record *out)
+/*
+ * Receive records from the kernel, not from other processes: what is none of these has no kind.
+ * returns  how many; 0 = none now; -1 = errno
+ */
+static int receive_records(int fd, struct exit_record out[RECORDS_A_CALL])
 {
-	struct sockaddr_nl from = {0};
-	socklen_t n_from = sizeof(from);
-	char bytes[1024];
-	ssize_t n;
+	char bytes[RECORDS_A_CALL][RECORD_BYTES];
+	struct sockaddr_nl from[RECORDS_A_CALL];
+	struct iovec io[RECORDS_A_CALL];
+	struct mmsghdr m[RECORDS_A_CALL] = {0};
+	int i, n;
 
-	n = recvfrom(fd, bytes, sizeof(bytes), MSG_DONTWAIT, (struct sockaddr *)&from, &n_from);
+	for (i = 0; i < RECORDS_A_CALL; i++) {
+		io[i] = (struct iovec){bytes[i], RECORD_BYTES};
+		m[i].msg_hdr = (struct msghdr){.msg_name = &from[i], .msg_iov = &io[i],
+					       .msg_namelen = sizeof(from[i]), .msg_iovlen = 1};
+	}
+	n = recvmmsg(fd, m, RECORDS_A_CALL, MSG_DONTWAIT, NULL);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	if (from.nl_pid != 0 || !exit_record_parse(bytes, (size_t)n, out))
-		memset(out, 0, sizeof(*out));
-	return 1;
+	for (i = 0; i < n; i++)
+		if (from[i].nl_pid != 0 || !exit_record_parse(bytes[i], m[i].msg_len, &out[i]))
+			out[i] = (struct exit_record){0};
+	return n;
 }
 
 static int report_refusal(struct err *err)
@@ -114,13 +149,16 @@ static int wait_for_answer(int fd, struct err *err)
 {
 	uint64_t end_ns = os_now_ns() + ANSWER_MS * NS_PER_MS;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	struct exit_record r;
+	struct exit_record r[RECORDS_A_CALL];
+	int i, n;
 
 	while (os_now_ns() < end_ns) {
 		if (poll(&p, 1, 20) <= 0)
 			continue;
-		if (receive_record(fd, &r) > 0 && r.kind == EXIT_RECORD_ANSWER)
-			return r.error ? report_refusal(err) : 0;
+		n = receive_records(fd, r);
+		for (i = 0; i < n; i++)
+			if (r[i].kind == EXIT_RECORD_ANSWER)
+				return r[i].error ? report_refusal(err) : 0;
 	}
 	return err_set(err, ERR_UNSUPPORTED,
 		       "the kernel does not report process exits in containers; run in the "
@@ -139,7 +177,7 @@ static int subscribe(int *out, struct err *err)
 			       "connector (CONFIG_PROC_EVENTS)");
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	filter_exits(fd);
+	filter_exits(fd, false);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
 		rc = report_refusal(err);
 	else if (send_request(fd, PROC_CN_MCAST_LISTEN) != 0)
@@ -181,6 +219,8 @@ static bool is_still_running(const struct exit_record *r, bool *leaderless)
 	struct proc_pid now;
 
 	*leaderless = false;
+	if (kill((pid_t)r->pid, 0) != 0 && errno == ESRCH)       /* a tenth of what reading takes */
+		return false;
 	if (!proc_pid_read(r->pid, &now) || now.start_ns > r->time_ns + START_SLACK_NS)
 		return false;
 	*leaderless = now.state == 'Z' && now.nthreads > 1;
@@ -235,9 +275,15 @@ static void release_exit(struct exit_source *s, const struct queued_exit *p)
 	uint32_t i;
 
 	if (is_still_running(r, &leaderless)) {
-		if (leaderless && !is_leaderless(s, r->pid))
-			s->leaderless[s->next_leaderless++ % LEADERLESS_MAX] = r->pid;
-		return;
+		if (!leaderless || is_leaderless(s, r->pid))
+			return;
+		s->leaderless[s->next_leaderless++ % LEADERLESS_MAX] = r->pid;
+		if (s->wants_threads)
+			return;
+		s->wants_threads = true;
+		filter_exits(s->fd, true);
+		if (is_still_running(r, &leaderless))        /* not ended before the filter */
+			return;
 	}
 	for (i = 0; i < LEADERLESS_MAX; i++)
 		if (s->leaderless[i] == r->pid)
@@ -255,7 +301,8 @@ static void enqueue_exit(struct exit_source *s, const struct exit_record *r)
 
 	if (known) {
 		process_unref(known);
-	} else if (proc_pid_read(r->pid, &now) && now.start_ns <= r->time_ns + START_SLACK_NS) {
+	} else if (s->lookups++ < LOOKUPS_A_SECOND && proc_pid_read(r->pid, &now) &&
+		   now.start_ns <= r->time_ns + START_SLACK_NS) {
 		p.start_ns = now.start_ns;
 		snprintf(p.name, sizeof(p.name), "%s", now.name);
 	}
@@ -264,14 +311,36 @@ static void enqueue_exit(struct exit_source *s, const struct exit_record *r)
 	exit_queue_put(&s->pending, &p);
 }
 
+static void log_flood(struct exit_source *s, uint32_t parent)
+{
+	atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed);
+	if (!s->flood_logged)
+		log_line(s->log, LOG_WARN, "processes end faster than they are looked at (children "
+			 "of process %" PRIu32 "): rules on exit codes or signals miss some; "
+			 "`recorder status` counts them", parent);
+	s->flood_logged = true;
+}
+
+static void take_exit(struct exit_source *s, const struct exit_record *r)
+{
+	const bool leaderless = r->pid != r->tid && is_leaderless(s, r->pid);
+
+	if (r->kind != EXIT_RECORD_EXIT || (r->pid != r->tid && !leaderless))
+		return;
+	if (exit_flood_takes(&s->flood, s->ncpus, r->parent, r->time_ns))
+		enqueue_exit(s, r);
+	else
+		log_flood(s, r->parent);
+}
+
 static void receive_all(struct exit_source *s)
 {
-	struct exit_record r;
-	int i, got = 1;
+	struct exit_record r[RECORDS_A_CALL];
+	int i, k, got = 1;
 
-	for (i = 0; i < RECORDS_AT_ONCE && (got = receive_record(s->fd, &r)) > 0; i++)
-		if (r.kind == EXIT_RECORD_EXIT && (r.pid == r.tid || is_leaderless(s, r.pid)))
-			enqueue_exit(s, &r);
+	for (i = 0; i < RECORDS_AT_ONCE && (got = receive_records(s->fd, r)) > 0; i += got)
+		for (k = 0; k < got; k++)
+			take_exit(s, &r[k]);
 	/* ENOBUFS: the socket was full. The number of lost records is unknown. */
 	if (got < 0 && !atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed))
 		log_line(s->log, LOG_WARN,
@@ -279,10 +348,27 @@ static void receive_all(struct exit_source *s)
 			 "have missed some");
 }
 
+/*
+ * To wake up for each exit costs more than all else, so many exits are read together. Few are read
+ * at once: a process can be looked up until its parent has waited for it.
+ */
+static void wait_for_exits(struct exit_source *s, uint64_t now_ns)
+{
+	struct pollfd p = {.fd = s->fd, .events = POLLIN};
+
+	if (now_ns / NS_PER_SEC != s->second) {
+		s->second = now_ns / NS_PER_SEC;
+		s->rounds = s->lookups = 0;
+	}
+	if (++s->rounds > ROUNDS_A_SECOND)
+		os_sleep_ns(PACE_NS);
+	else
+		os_poll(&p, 1, POLL_NS);
+}
+
 static int exit_run(struct source *source, struct err *err)
 {
 	struct exit_source *s = (struct exit_source *)source;
-	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 	const struct queued_exit *first;
 	struct queued_exit due;
 	uint64_t now_ns, until_ns;
@@ -301,7 +387,7 @@ static int exit_run(struct source *source, struct err *err)
 		if (first && first->record.time_ns < until_ns)
 			until_ns = first->record.time_ns;
 		queue_watermark(s->queue, until_ns);
-		os_poll(&p, 1, POLL_NS);
+		wait_for_exits(s, now_ns);
 	}
 	queue_finish(s->queue);
 	return 0;
@@ -352,6 +438,7 @@ static int exit_open(const struct source_config *cfg, const struct needs *needs,
 	s->queue = cfg->queue;
 	s->log = cfg->log;
 	s->fd = -1;
+	s->ncpus = os_cpu_count();
 	if (needs->endings) {
 		rc = exit_queue_init(&s->pending, s->processes, err);
 		if (!rc)

@@ -26,8 +26,9 @@ bool exit_record_parse(const void *bytes, size_t n, struct exit_record *out)
 	} else if (what == EXIT_WHAT_EXIT && length >= 68) {
 		status = le32(b + 60);
 		out->kind = EXIT_RECORD_EXIT;
-		out->tid = le32(b + 52);
-		out->pid = le32(b + 56);
+		out->tid = le32(b + EXIT_RECORD_TID_AT);
+		out->pid = le32(b + EXIT_RECORD_PID_AT);
+		out->parent = length >= 76 ? le32(b + 72) : 0;
 		out->signal = status & 0x7f;
 		out->core = (status & 0x80) != 0;
 		out->code = (uint8_t)(status >> 8);

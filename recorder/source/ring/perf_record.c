@@ -115,7 +115,9 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	if (format->callchain && !read_chain(c, out))
 		return false;
 	if (format->raw) {
-		if (!cursor_get(c, &nraw, 4) || !(out->u.sample.raw = cursor_take(c, nraw)))
+		/* The kernel pads the data; else the registers behind it would not be aligned. */
+		if (!cursor_get(c, &nraw, 4) || nraw % 8 != 4 ||
+		    !(out->u.sample.raw = cursor_take(c, nraw)))
 			return false;
 		out->u.sample.raw_bytes = nraw;
 	}

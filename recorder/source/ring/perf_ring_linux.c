@@ -20,6 +20,17 @@ int perf_event_fd(struct perf_event_attr *attr, unsigned cpu)
 	return (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* The same for what is asked for: all tasks, or a process and all that it starts. */
+static int open_event(struct perf_event_attr *attr, unsigned cpu, const struct perf_ask *ask)
+{
+	if (!ask->pid)
+		return perf_event_fd(attr, cpu);
+	attr->inherit = 1;
+	attr->exclude_kernel = ask->user_only;
+	return (int)syscall(SYS_perf_event_open, attr, (int)ask->pid, (int)cpu, -1,
+			    PERF_FLAG_FD_CLOEXEC);
+}
+
 void perf_attr_common(struct perf_event_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
@@ -49,7 +60,7 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	attr.build_id = ask->build_ids;
 	attr.ksymbol = ask->ksymbols;
 	attr.wakeup_watermark = 1;
-	fd = perf_event_fd(&attr, ring->cpu);
+	fd = open_event(&attr, ring->cpu, ask);
 	if (fd >= 0 || (errno != EINVAL && errno != E2BIG) || (!ask->build_ids && !ask->ksymbols))
 		return fd;
 	if (ask->build_ids)
@@ -80,7 +91,7 @@ static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
 		/* A record's size has 16 bits, and the stack's must be a multiple of 8. */
 		attr.sample_stack_user = ask->stack_kb * 1024 - 8;
 	}
-	return perf_event_fd(&attr, ring->cpu);
+	return open_event(&attr, ring->cpu, ask);
 }
 
 static void read_number(const char *path, char *out, size_t n)
@@ -109,6 +120,15 @@ static int refused(int os_error, const struct perf_ring *ring, const struct perf
 
 	if (os_error == ENODEV)
 		return err_set(err, ERR_NOT_FOUND, "CPU %u is offline", ring->cpu);
+	if (os_error == ESRCH)
+		return err_set(err, ERR_NOT_FOUND, "process %u has ended", ask->pid);
+	if (ask->pid && (os_error == EACCES || os_error == EPERM)) {
+		read_number("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
+		return err_set(err, ERR_ACCESS,
+			       "this user may not sample even programs of their own "
+			       "(kernel.perf_event_paranoid is %s): run as root, or set it to 2",
+			       paranoid);
+	}
 	if (os_error == EACCES || os_error == EPERM) {
 		read_number("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
 		return err_set(err, ERR_ACCESS,
@@ -197,20 +217,37 @@ size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb)
 	return bytes;
 }
 
+static size_t ring_bytes(const struct perf_ask *ask, bool sideband)
+{
+	if (ask->small)
+		return sideband ? PERF_SMALL_SIDEBAND_BYTES : PERF_SMALL_RING_BYTES;
+	if (sideband)
+		return PERF_SIDEBAND_RING_BYTES;
+	return ask->stack_kb ? ask->stack_ring_bytes : PERF_SAMPLE_RING_BYTES;
+}
+
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
 		   struct err *err)
 {
+	int rc;
+
 	*ring = (struct perf_ring){.cpu = cpu, .sideband = sideband};
 	ring->format = (struct perf_format){.callchain = true,
 					    .nregs = ask->stack_kb ? PERF_REGS_COUNT : 0,
 					    .stack = ask->stack_kb != 0};
-	ring->data_bytes = sideband	   ? PERF_SIDEBAND_RING_BYTES
-			   : ask->stack_kb ? ask->stack_ring_bytes
-					   : PERF_SAMPLE_RING_BYTES;
+	ring->data_bytes = ring_bytes(ask, sideband);
 	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
+	if (ring->fd < 0 && (errno == EACCES || errno == EPERM) && ask->pid && !ask->user_only) {
+		ask->user_only = true;
+		return perf_ring_open(ring, cpu, sideband, ask, err);
+	}
 	if (ring->fd < 0)
 		return refused(errno, ring, ask, err);
-	return map_and_scratch(ring, err);
+	rc = map_and_scratch(ring, err);
+	if (rc != ERR_ACCESS || !ask->pid || ask->small)
+		return rc;
+	ask->small = true;
+	return perf_ring_open(ring, cpu, sideband, ask, err);
 }
 
 void perf_ring_close(struct perf_ring *ring)

@@ -15,6 +15,9 @@
 #define PERF_STACK_RING_BYTES ((size_t)4 << 20)   /* with stack copies, at least and at most */
 #define PERF_STACK_RING_MAX_BYTES ((size_t)16 << 20)
 #define PERF_SIDEBAND_RING_BYTES ((size_t)512 << 10)
+/* Both together fit into kernel.perf_event_mlock_kb, 516 KB for each CPU. */
+#define PERF_SMALL_RING_BYTES ((size_t)256 << 10)
+#define PERF_SMALL_SIDEBAND_BYTES ((size_t)128 << 10)
 
 struct perf_ring {
 	int fd;                              /* -1 = closed */
@@ -36,9 +39,12 @@ struct perf_ring {
 struct perf_ask {
 	unsigned freq_hz;
 	bool kernel_stacks;
+	bool no_samples;                     /* samplers are open and stay disabled */
 	unsigned stack_kb;                   /* of user stacks; 0 = the kernel's frame pointers */
 	size_t stack_ring_bytes;             /* for samplers that copy stacks, at any level */
 	bool build_ids, ksymbols;            /* cleared by an open on a kernel without them */
+	uint32_t pid;                        /* this process and all that it starts; 0 = all */
+	bool user_only, small;               /* of a pid: set by an open of a user without rights */
 };
 
 /*
@@ -49,7 +55,12 @@ struct perf_ask {
  */
 size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb);
 
-/* Open and map a ring, disabled. ERR_NOT_FOUND: the CPU is offline; ERR_ACCESS: no privilege. */
+/*
+ * Open and map a ring, disabled. For a process of one's own no rights are needed: where the kernel
+ * refuses its own part (kernel.perf_event_paranoid is 2) or so much memory, both are done without.
+ *
+ * returns  0; ERR_NOT_FOUND: the CPU is offline, or the process has ended; ERR_ACCESS: no privilege
+ */
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
 		   struct err *err);
 /*

@@ -75,18 +75,20 @@ static unsigned event_of(enum pause_provider provider, const char *name)
 	return i < EVENTS && fields_of(provider, i) ? i : EVENTS;
 }
 
-static int check_fields(enum pause_provider provider, unsigned event, const char *conditions,
+static int check_fields(enum pause_provider provider, unsigned event, const struct need_event *e,
 			struct err *err)
 {
 	const char *const *names = fields_of(provider, event);
 	struct known_field fields[FIELDS_MAX];
 	char name[64];
 	uint32_t n;
+	int rc;
 
 	for (n = 0; names[n]; n++)
 		fields[n] = (struct known_field){names[n], strcmp(names[n], "Collector") != 0};
 	snprintf(name, sizeof(name), "%s/%s", providers[provider], events[event].name);
-	return conditions_check(fields, n, true, name, conditions, err);
+	rc = conditions_check(fields, n, true, name, e->filter, err);
+	return rc ? rc : conditions_check_field(fields, n, true, name, e->id_field, err);
 }
 
 int pause_check(const struct needs *needs, struct err *err)
@@ -109,7 +111,7 @@ int pause_check(const struct needs *needs, struct err *err)
 				       "events %s' lists them", providers[provider], e->name,
 				       provider == PAUSES_OF_JVM ? ", and GC/Pauses" : "",
 				       providers[provider]);
-		rc = check_fields(provider, event, e->filter, err);
+		rc = check_fields(provider, event, e, err);
 	}
 	return rc;
 }

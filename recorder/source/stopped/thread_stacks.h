@@ -2,13 +2,14 @@
  * Takes the stacks of a process's threads, without privileges and without tracing the system. Each
  * thread in turn is suspended while its stack is copied; the copy is unwound afterwards.
  *
- * Windows (x64) only. One thread. Frames may be interned and named as usual (model/frame.h,
- * symbol/symbol.h).
+ * One thread. Frames may be interned; thread_stacks_name() names those of managed programs, and
+ * symbol/symbol.h the others.
  */
 #pragma once
 
 #include "model/event.h"
 #include "model/frame.h"
+#include "symbol/reader.h"
 
 struct thread_stacks;
 
@@ -20,9 +21,11 @@ struct thread_stack {
 	uint64_t suspended_ns;               /* how long the thread was suspended */
 	uint64_t cpu_ns;                     /* used since its last stack; 0 for the first */
 	uint64_t waited_ns;                  /* other time since last reported; else 0 */
+	const char *wait;                    /* Linux: "waits in read of ...", or "runs"; or NULL */
+	uint32_t waits_for;                  /* Linux: who holds the mutex it waits for; or 0 */
 	enum stack_quality quality;          /* QUALITY_FP: passes generated code */
 	const struct frame_ref *frames;      /* leaf first; valid until thread_stacks_close() */
-	const uint64_t *addresses;           /* of the frames: position or return address */
+	const uint64_t *addresses;     /* of the frames: position or return address; 0 = unknown */
 	uint32_t nframes;
 };
 
@@ -31,6 +34,7 @@ typedef void thread_stack_fn(void *ctx, const struct thread_stack *stack);
 struct thread_stacks_use {
 	uint32_t threads;                    /* of the process, in the last call */
 	uint32_t refused;                    /* of these: may not be suspended or read */
+	uint32_t stuck;                      /* Linux: wait in the kernel and do not stop */
 	uint64_t longest_ns;                 /* longest suspension ever */
 	uint64_t not_resumed;                /* threads that ended while suspended */
 };
@@ -44,7 +48,8 @@ uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max);
 
 /*
  * returns  0; ERR_NOT_FOUND no such process; ERR_ACCESS another user's process; ERR_UNSUPPORTED a
- *          32-bit program; ERR_USAGE this very process; ERR_MEMORY
+ *          32-bit program (Windows); ERR_USAGE this very process; ERR_LIMIT it does not answer;
+ *          ERR_MEMORY
  */
 int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out,
 		       struct err *err);
@@ -62,6 +67,9 @@ int thread_stacks_refresh(struct thread_stacks *s, struct err *err);
  */
 int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx,
 		       struct err *err);
+
+/* The name of a managed frame. false: none, or symbol/symbol.h has it. */
+bool thread_stacks_name(struct thread_stacks *s, const struct frame *frame, struct symbol *out);
 
 void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *out);
 

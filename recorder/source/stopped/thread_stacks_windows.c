@@ -4,7 +4,6 @@
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "source/host/by_id_windows.h"
-#include "source/host/running.h"
 #include "source/stopped/target_images_windows.h"
 #include "source/stopped/target_threads_windows.h"
 
@@ -25,31 +24,6 @@ struct thread_stacks {
 	struct frame_ref frames[STACK_MAX_FRAMES];
 	uint64_t addresses[STACK_MAX_FRAMES];
 };
-
-/* ---- finding --------------------------------------------------------------------------------- */
-
-struct finding {
-	const char *name;
-	uint32_t *pids, n, max;
-};
-
-/* This very process is found by its number only. */
-static void find_one(void *ctx, uint32_t pid, const struct process_names *names)
-{
-	struct finding *f = ctx;
-
-	if (f->n < f->max && process_names_mean(names, pid, f->name) &&
-	    (pid != os_pid() || !process_names_match(names, f->name)))
-		f->pids[f->n++] = pid;
-}
-
-uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
-{
-	struct finding f = {.name = name, .pids = pids, .max = max};
-
-	running_each(find_one, &f);
-	return f.n;
-}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -135,6 +109,12 @@ void thread_stacks_close(struct thread_stacks *s)
 const char *thread_stacks_path(const struct thread_stacks *s)
 {
 	return buf_text(&s->path);
+}
+
+bool thread_stacks_name(struct thread_stacks *s, const struct frame *frame, struct symbol *out)
+{
+	(void)s, (void)frame, (void)out;
+	return false;
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */

@@ -55,6 +55,12 @@ TEST(characters_stay_whole)
 	expect_lines("\xc3\xa4\xc3\xb6\xc3\xbc", 2, "\xc3\xa4\xc3\xb6\n\xc3\xbc");
 }
 
+TEST(what_nobody_sees_takes_the_columns_that_it_is_shown_in)
+{
+	expect_cut("a\xe2\x80\xae" "bc", 11, "a\\u{202e}bc");
+	expect_cut("a\xe2\x80\xae" "bc", 10, "a\\u{202e}" DOTS);
+}
+
 TEST(the_last_cell_takes_what_the_others_leave)
 {
 	expect_last("a line\n12345  ", "abcdefghijklmnopqrstuvwxyz", 0, 27,
@@ -100,6 +106,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fits_is_not_cut_and_what_does_not_ends_in_dots),
 		cmocka_unit_test(characters_stay_whole),
+		cmocka_unit_test(what_nobody_sees_takes_the_columns_that_it_is_shown_in),
 		cmocka_unit_test(the_last_cell_takes_what_the_others_leave),
 		cmocka_unit_test(it_goes_below_where_they_leave_hardly_any),
 		cmocka_unit_test(without_a_terminal_all_of_it_stands_there),

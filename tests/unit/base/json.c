@@ -51,6 +51,18 @@ TEST(json_escapes_what_may_not_stand_in_a_string)
 	assert_quoted("caf\xc3\xa9 \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xf0\x9f\x98\x80\"");
 }
 
+TEST(json_escapes_what_nobody_sees)
+{
+	struct buf b = {0};
+	struct json j = {.out = &b, .for_people = true};
+
+	assert_quoted("a\xe2\x80\xae\xc2\x9b" "b", "\"a\\u202e\\u009bb\"");
+	assert_quoted("\xf3\xa0\x81\x81", "\"\\udb40\\udc41\"");
+	json_str(&j, "a\xe2\x80\xae" "b");
+	assert_string_equal(buf_text(&b), "\"a\\\\u{202e}b\"");
+	buf_free(&b);
+}
+
 TEST(json_puts_a_replacement_for_each_invalid_byte)
 {
 	assert_quoted("a\xff" "b", "\"a\xef\xbf\xbd" "b\"");
@@ -200,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(json_writes_nested_values_with_the_commas),
 		cmocka_unit_test(json_escapes_what_may_not_stand_in_a_string),
+		cmocka_unit_test(json_escapes_what_nobody_sees),
 		cmocka_unit_test(json_puts_a_replacement_for_each_invalid_byte),
 		cmocka_unit_test(json_numbers_are_the_shortest_that_read_back),
 		cmocka_unit_test(num_text_has_a_point_whatever_the_locale),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The log's text without the 25 characters of time before each line. */
 static void read_log(const char *path, struct buf *out)
@@ -66,16 +67,89 @@ TEST(log_is_appended_to_and_closing_drains_it)
 	assert_log(path, "first run\nsecond run\n");
 }
 
-TEST(a_full_log_drops_lines_counts_them_and_says_so)
+TEST(a_log_file_of_16_mb_is_kept_as_the_old_one_and_a_new_one_is_begun)
 {
-	const char *path = tmp_path("full.log");
+	const char *path = tmp_path("large.log");
+	struct os_file *file = NULL;
+	struct os_file_info info;
+	struct log *log = NULL;
+	char old[300];
+
+	snprintf(old, sizeof(old), "%s.1", path);
+	assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
+	os_close(file);
+	assert_int_equal(truncate(path, LOG_FILE_BYTES - 60), 0);
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	log_line(log, LOG_INFO, "still fits");
+	log_drain(log);
+	assert_false(os_exists(old));
+	log_line(log, LOG_INFO, "is the first of the new file");
+	log_drain(log);
+	assert_int_equal(os_path_info(old, &info, NULL), 0);
+	assert_int_equal(info.size_bytes, LOG_FILE_BYTES - 60 + 36);
+	assert_log(path, "is the first of the new file\n");
+	log_close(log);
+}
+
+TEST(a_place_writes_60_lines_a_minute_and_the_rest_are_counted)
+{
+	const char *path = tmp_path("minute.log");
+	uint64_t now_ns = os_now_ns();
 	struct buf text = {0};
 	struct log *log = NULL;
 	int i;
 
 	assert_int_equal(log_open(path, &log, NULL), 0);
+	for (i = 0; i < 100; i++)
+		log_line(log, LOG_WARN, "program %d breaks", i);
+	log_line(log, LOG_ERROR, "%s", "the disk is full");
+	log_drain_at(log, now_ns);
+	read_log(path, &text);
+	assert_non_null(strstr(buf_text(&text), "program 59 breaks"));
+	assert_null(strstr(buf_text(&text), "program 60 breaks"));
+	assert_non_null(strstr(buf_text(&text), "error: the disk is full"));
+	buf_reset(&text);
+	log_drain_at(log, now_ns + 61 * NS_PER_SEC);
+	log_drain_at(log, now_ns + 122 * NS_PER_SEC);
+	read_log(path, &text);
+	assert_non_null(strstr(buf_text(&text), "\n40 more like this in a minute: warning: "
+						"program 60 breaks\n"));
+	log_close(log);
+	buf_reset(&text);
+	read_log(path, &text);
+	assert_string_equal(text.data + text.len - 18, "program 60 breaks\n");
+	buf_free(&text);
+}
+
+TEST(a_closed_log_says_how_many_lines_it_left_out)
+{
+	const char *path = tmp_path("closed.log");
+	struct buf text = {0};
+	struct log *log = NULL;
+	int i;
+
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	for (i = 0; i < 62; i++)
+		log_line(log, LOG_INFO, "line");
+	log_close(log);
+	read_log(path, &text);
+	assert_non_null(strstr(buf_text(&text), "\n2 more like this in a minute: line\n"));
+	buf_free(&text);
+}
+
+TEST(a_full_log_drops_lines_counts_them_and_says_so)
+{
+	const char *path = tmp_path("full.log");
+	struct buf text = {0};
+	struct log *log = NULL;
+	char formats[30][3];
+	int i;
+
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	for (i = 0; i < 30; i++)
+		strcpy(formats[i], "%d");
 	for (i = 0; i < LOG_QUEUE_LINES + 7; i++)
-		log_line(log, LOG_INFO, "%d", i);
+		log_line(log, LOG_INFO, formats[i % 30], i);
 	log_drain(log);
 	log_line(log, LOG_INFO, "again");
 	log_close(log);
@@ -201,7 +275,7 @@ TEST(log_takes_whole_lines_from_several_threads)
 {
 	const char *path = tmp_path("threads.log");
 	struct os_thread *threads[3];
-	struct writers w = {.lines = 300};
+	struct writers w = {.lines = 20};
 	struct buf text = {0};
 	int i;
 
@@ -213,7 +287,7 @@ TEST(log_takes_whole_lines_from_several_threads)
 		os_thread_join(threads[i]);
 	log_close(w.log);
 	read_log(path, &text);
-	assert_int_equal(text.len, 3 * 300 * strlen("line 000\n"));
+	assert_int_equal(text.len, 3 * 20 * strlen("line 000\n"));
 	buf_free(&text);
 }
 
@@ -222,6 +296,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(log_lines_reach_the_file_when_drained_in_order),
 		cmocka_unit_test(log_is_appended_to_and_closing_drains_it),
+		cmocka_unit_test(a_log_file_of_16_mb_is_kept_as_the_old_one_and_a_new_one_is_begun),
+		cmocka_unit_test(a_place_writes_60_lines_a_minute_and_the_rest_are_counted),
+		cmocka_unit_test(a_closed_log_says_how_many_lines_it_left_out),
 		cmocka_unit_test(a_full_log_drops_lines_counts_them_and_says_so),
 		cmocka_unit_test(a_log_line_stays_one_line_whatever_it_quotes),
 		cmocka_unit_test(a_long_log_line_is_cut_between_characters),

@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -101,6 +103,82 @@ TEST(os_plain_does_not_wait_for_a_lease)
 	close(fd);
 	assert_int_equal(os_open(tmp_path("leased"), OS_READ_PLAIN, &file, NULL), 0);
 	os_close(file);
+}
+
+/* A process whose root is the directory; ends with the test. */
+static pid_t process_in(const char *root)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (chroot(root) == 0 && chdir("/") == 0 && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = 0;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+static void put_text(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* A program in a container must not have us open a file of the host. */
+TEST(links_below_a_process_s_root_stay_in_it)
+{
+	static const char *const names[] = {"link", "up", "dir/link"};
+	struct os_file_info inside, seen;
+	struct os_file *file = NULL;
+	char path[100];
+	unsigned i;
+	pid_t pid;
+
+	assert_int_equal(mkdir(tmp_path("root"), 0700), 0);
+	assert_int_equal(mkdir(tmp_path("root/to"), 0700), 0);
+	put_text(tmp_path("secret"), "outside");
+	put_text(tmp_path("root/secret"), "inside");
+	assert_int_equal(symlink("/secret", tmp_path("root/link")), 0);
+	assert_int_equal(symlink("../../../../secret", tmp_path("root/up")), 0);
+	assert_int_equal(symlink("/to", tmp_path("root/dir")), 0);
+	assert_int_equal(symlink("../../secret", tmp_path("root/to/link")), 0);
+	assert_int_equal(os_path_info(tmp_path("root/secret"), &inside, NULL), 0);
+	pid = process_in(tmp_path("root"));
+	if (!pid) {
+		print_message("no other root without root's rights\n");
+		skip();
+	}
+	for (i = 0; i < COUNT_OF(names); i++) {
+		snprintf(path, sizeof(path), "/proc/%d/root/%s", (int)pid, names[i]);
+		assert_int_equal(os_path_info(path, &seen, NULL), 0);
+		assert_int_equal(seen.ino, inside.ino);
+		assert_int_equal(os_open(path, OS_READ_PLAIN, &file, NULL), 0);
+		assert_int_equal(os_file_info(file, &seen, NULL), 0);
+		assert_int_equal(seen.ino, inside.ino);
+		os_close(file);
+		assert_true(os_exists(path));
+	}
+	snprintf(path, sizeof(path), "/proc/%d/root/absent", (int)pid);
+	assert_int_equal(os_open(path, OS_READ_PLAIN, &file, NULL), ERR_NOT_FOUND);
+	assert_int_equal(os_path_info(path, &seen, NULL), ERR_NOT_FOUND);
+	assert_false(os_exists(path));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 static unsigned mode_of(const char *path)
@@ -305,6 +383,7 @@ int main(void)
 		cmocka_unit_test(os_plain_opens_no_pipe_no_device_and_no_socket),
 		cmocka_unit_test(os_plain_follows_a_link_and_no_link_does_not),
 		cmocka_unit_test(os_plain_does_not_wait_for_a_lease),
+		cmocka_unit_test(links_below_a_process_s_root_stay_in_it),
 		cmocka_unit_test(os_files_and_directories_are_their_owner_s),
 		cmocka_unit_test(os_load_reads_proc_files_that_have_no_size),
 		cmocka_unit_test(os_signals_arrive_by_waiting_only),

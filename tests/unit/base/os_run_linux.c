@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static char *nothing_more[] = {NULL};
 
@@ -83,6 +84,24 @@ TEST(its_environment_is_ours_and_what_is_added)
 	buf_free(&output);
 }
 
+TEST(a_raised_limit_of_open_files_is_ours_alone)
+{
+	struct rlimit few = {.rlim_cur = 100}, now;
+	struct buf output = {0};
+	struct err err = {0};
+	int code;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+	few.rlim_max = now.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	os_raise_file_limit();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+	assert_true(now.rlim_cur == now.rlim_max);
+	assert_int_equal(run(&output, &code, 10 * NS_PER_SEC, 100, "ulimit -n; wc -c", &err), 0);
+	assert_string_equal(buf_text(&output), "100\n0\n");
+	buf_free(&output);
+}
+
 TEST(one_that_is_not_there_is_said)
 {
 	char *argv[] = {"/no/such/program", NULL};
@@ -103,6 +122,7 @@ int main(void)
 		cmocka_unit_test(what_it_leaves_in_the_background_is_not_waited_for),
 		cmocka_unit_test(one_that_runs_too_long_is_ended),
 		cmocka_unit_test(its_environment_is_ours_and_what_is_added),
+		cmocka_unit_test(a_raised_limit_of_open_files_is_ours_alone),
 		cmocka_unit_test(one_that_is_not_there_is_said),
 	};
 

@@ -149,6 +149,38 @@ static int start_one(void *ctx)
 	return rc;
 }
 
+static atomic_int done_working;
+
+static void wait_then_work(void *ctx)
+{
+	struct shared *s = ctx;
+
+	os_mutex_lock(s->lock);
+	os_mutex_unlock(s->lock);
+	while (!atomic_load(&done_working))
+		;
+}
+
+TEST(os_thread_waits_tells_a_thread_that_waits_from_one_that_works)
+{
+	uint64_t before = 0, after = 1;
+	struct os_thread *thread = NULL;
+	struct shared s;
+
+	shared_open(&s);
+	os_mutex_lock(s.lock);
+	assert_int_equal(os_thread_start("both", wait_then_work, &s, &thread, NULL), 0);
+	while (!os_thread_waits(thread, &before) || !os_thread_waits(thread, &after) ||
+	       before != after)
+		os_sleep_ns(20 * NS_PER_MS);
+	os_mutex_unlock(s.lock);
+	while (os_thread_waits(thread, &after) && after == before)
+		os_sleep_ns(20 * NS_PER_MS);
+	atomic_store(&done_working, 1);
+	os_thread_join(thread);
+	shared_close(&s);
+}
+
 TEST(os_threads_report_lack_of_memory)
 {
 	alloc_walk_fail_at(1);
@@ -171,6 +203,7 @@ int main(void)
 		cmocka_unit_test(os_cond_wakes_the_other_thread_each_time),
 		cmocka_unit_test(os_cond_wait_says_when_the_time_ran_out),
 		cmocka_unit_test(os_thread_priority_may_be_refused_but_never_fails),
+		cmocka_unit_test(os_thread_waits_tells_a_thread_that_waits_from_one_that_works),
 		cmocka_unit_test(os_threads_report_lack_of_memory),
 	};
 

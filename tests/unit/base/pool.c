@@ -167,6 +167,25 @@ TEST(another_thread_takes_over_from_one_that_hangs)
 	gate_free(&g);
 }
 
+TEST(a_pool_of_short_jobs_is_not_patient)
+{
+	struct pool *p = new_pool();
+	struct gate g;
+	struct job *job;
+
+	gate_init(&g);
+	pool_set_stuck(p, NS_PER_SEC / 2);
+	job = new_job(&g, true);
+	pool_put(p, job);
+	await(&g, &g.entered, 1);
+	assert_ptr_equal(pool_look(p, os_now_ns() + NS_PER_SEC / 2), job);
+	open_gate(&g);
+	assert_true(pool_wait(p, job, LONG_NS));
+	job_drop(job);
+	pool_free(p);
+	gate_free(&g);
+}
+
 TEST(a_pool_leaves_four_threads_behind_at_most_and_goes_on_when_one_comes_back)
 {
 	struct pool *p = new_pool();
@@ -252,6 +271,7 @@ int main(void)
 		cmocka_unit_test(a_job_runs_and_is_freed_when_nobody_uses_it),
 		cmocka_unit_test(who_waits_for_a_job_that_hangs_goes_on_after_the_timeout),
 		cmocka_unit_test(another_thread_takes_over_from_one_that_hangs),
+		cmocka_unit_test(a_pool_of_short_jobs_is_not_patient),
 		cmocka_unit_test(
 			a_pool_leaves_four_threads_behind_at_most_and_goes_on_when_one_comes_back),
 		cmocka_unit_test(a_pool_ends_without_the_threads_that_hang),

@@ -60,6 +60,16 @@ TEST(utf8_clean_text_has_no_control_characters_or_invalid_bytes)
 	assert_clean("\xc2\xa0", 2, 100, "\xc2\xa0");
 }
 
+TEST(utf8_clean_text_shows_what_nobody_sees)
+{
+	assert_clean("a\xe2\x80\xae" "b\xe2\x81\xa6\xd8\x9c" "c", 11, 100,
+		     "a\\u{202e}b\\u{2066}\\u{061c}c");
+	assert_clean("\xf3\xa0\x81\x81\xef\xbb\xbf\xc2\xad", 9, 100,
+		     "\\u{e0041}\\u{feff}\\u{00ad}");
+	assert_clean("\xd9\x85\xe2\x80\x90\xc2\xae", 7, 100, "\xd9\x85\xe2\x80\x90\xc2\xae");
+	assert_clean("a\xe2\x80\xae", 4, 8, "a\xe2\x80\xa6");
+}
+
 TEST(utf8_clean_text_is_cut_between_characters_with_an_ellipsis)
 {
 	assert_clean("abcdef", 6, 6, "abcdef");
@@ -84,6 +94,7 @@ int main(void)
 		cmocka_unit_test(utf8_char_measures_characters_of_every_length),
 		cmocka_unit_test(utf8_char_refuses_what_is_no_character),
 		cmocka_unit_test(utf8_clean_text_has_no_control_characters_or_invalid_bytes),
+		cmocka_unit_test(utf8_clean_text_shows_what_nobody_sees),
 		cmocka_unit_test(utf8_clean_text_is_cut_between_characters_with_an_ellipsis),
 		cmocka_unit_test(utf8_clean_appends_and_limits_only_its_own_part),
 	};

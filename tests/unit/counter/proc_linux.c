@@ -6,6 +6,7 @@
 #include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,6 +363,36 @@ TEST(hostile_process_does_not_hide_others)
 	proc_reader_close(f.reader);
 }
 
+/*
+ * Arguments may lie in a mapped file whose server is gone; a pipe that nobody writes makes a reader
+ * wait as well. The others are counted at once, and have the names of their scripts when another
+ * thread has taken over.
+ */
+TEST(process_whose_arguments_do_not_answer_holds_up_no_counter)
+{
+	char path[TMP_BYTES + 100];
+	struct fixture f;
+	uint64_t end_ns;
+	int writer;
+
+	put_process(11, "/bin/app", 0, 1, 6);
+	snprintf(path, sizeof(path), "%s/11/cmdline", root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	start(&f);
+	assert_true(level(&f, PID("app")) == 11);
+	put_link(12, "/usr/bin/python3", "/usr/bin/python3.11", "python3 /srv/manage.py");
+	assert_true(level(&f, PID("python3.11")) == 12);
+	end_ns = os_now_ns() + 20 * NS_PER_SEC;
+	while (level(&f, PID("manage.py")) != 12 && os_now_ns() < end_ns)
+		os_sleep_ns(50 * NS_PER_MS);
+	assert_true(level(&f, PID("manage.py")) == 12);
+	assert_true(level(&f, PID("app")) == 11);
+	writer = open(path, O_RDWR | O_CLOEXEC);     /* lets the reader go */
+	assert_true(writer >= 0);
+	close(writer);
+	proc_reader_close(f.reader);
+}
+
 /* ---- the real one ---------------------------------------------------------------------------- */
 
 static atomic_bool burning;
@@ -584,6 +615,8 @@ int main(void)
 		cmocka_unit_test_setup(sum_of_a_name_follows_births_and_deaths, make_root),
 		cmocka_unit_test_setup(process_is_found_by_each_of_its_names, make_root),
 		cmocka_unit_test_setup(hostile_process_does_not_hide_others, make_root),
+		cmocka_unit_test_setup(process_whose_arguments_do_not_answer_holds_up_no_counter,
+				       make_root),
 		cmocka_unit_test(source_delivers_counters_and_watermarks_until_it_is_stopped),
 		cmocka_unit_test(check_refuses_what_can_not_be),
 		cmocka_unit_test(one_counter_can_be_read_at_once),

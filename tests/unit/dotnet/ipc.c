@@ -18,7 +18,7 @@ TEST(what_is_asked_for_is_as_the_protocol_has_it)
 	const struct dotnet_provider provider = {.name = "A", .keywords = 0x8001, .level = 4};
 	struct buf out = {0};
 
-	dotnet_ask_collect(&out, &provider, 1, 4);
+	dotnet_ask_collect(&out, &provider, 1, 4, false);
 	assert_int_equal(out.len, 57);
 	assert_memory_equal(out.data, wanted, 57);
 	buf_reset(&out);

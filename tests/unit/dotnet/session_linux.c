@@ -63,7 +63,7 @@ static void open_lab(struct lab *l)
 	l->ask.shares = &l->shares;
 	dotnet_queue_share(&l->queue, &l->queue_shares, os_uid());
 	assert_int_equal(log_open("/dev/null", &l->log, NULL), 0);
-	l->session = dotnet_session_new(&l->socket, &l->ask, l->log);
+	l->session = dotnet_session_new(&l->socket, &l->ask, NULL, l->log);
 	assert_non_null(l->session);
 	l->now_ns = os_now_ns();
 	l->peer = -1;
@@ -273,13 +273,13 @@ TEST(a_socket_of_another_process_is_not_believed)
 	dotnet_session_free(l.session, NULL);
 	l.socket.pid = (uint32_t)getppid();          /* the peer is another process */
 	l.socket.key = start_of(getppid());
-	l.session = dotnet_session_new(&l.socket, &l.ask, l.log);
+	l.session = dotnet_session_new(&l.socket, &l.ask, NULL, l.log);
 	step(&l, false);
 	assert_int_equal(fd_of(&l), -1);
 	assert_false(dotnet_session_is_over(l.session));
 	dotnet_session_free(l.session, NULL);
 	l.socket.key++;                              /* the process started at another time */
-	l.session = dotnet_session_new(&l.socket, &l.ask, l.log);
+	l.session = dotnet_session_new(&l.socket, &l.ask, NULL, l.log);
 	step(&l, false);
 	assert_true(dotnet_session_is_over(l.session));
 	close_lab(&l);

@@ -48,7 +48,7 @@ TEST(a_store_that_is_not_there_leaves_no_file)
 	struct buf path = {0};
 	struct err err = {0};
 
-	assert_int_equal(data_file_write("no-such-store.db", 1, "never.html", &path, &err),
+	assert_int_equal(data_file_write("no-such-store.db", 1, "never.html", NULL, &path, &err),
 			 ERR_NOT_FOUND);
 	assert_int_equal(path.len, 0);
 	assert_false(os_exists("never.html"));

@@ -206,11 +206,35 @@ TEST(events_of_floods_are_left_out_not_lost)
 TEST(a_rule_that_fires_too_often_is_held_back)
 {
 	struct rig r;
+	unsigned i;
 
 	rig_open(&r, "often.db", 400);
 	rig_fire_often(&r);
+	for (i = 0; i < 30; i++)
+		r.plan.fire_child[i] = i % 2;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, ENGINE_RULE_PER_HOUR + 1);   /* and the end */
+	remove_store(r.path);
+}
+
+TEST(one_process_leaves_half_of_a_rules_incidents_to_the_others)
+{
+	struct incident in;
+	struct rig r;
+	unsigned i;
+
+	rig_open(&r, "half.db", 400);
+	rig_fire_often(&r);                  /* 20 firings of one process come first */
+	for (i = 20; i < 30; i++)
+		r.plan.fire_child[i] = true;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, ENGINE_RULE_PER_HOUR + 1);
+	rig_load(&r, ENGINE_RULE_PER_HOUR / 2, &in);
+	assert_int_equal(in.head.trigger_ns, START_NS + SEC(50));
+	incident_free(&in);
+	rig_load(&r, ENGINE_RULE_PER_HOUR / 2 + 1, &in);
+	assert_int_equal(in.head.trigger_ns, START_NS + SEC(210));
+	incident_free(&in);
 	remove_store(r.path);
 }
 
@@ -256,6 +280,7 @@ TEST(another_stack_is_not_the_same_up_to_its_eighth_function)
 	unsigned i;
 
 	rig_open(&r, "dedup_stacks.db", 100);
+	r.cfg.rule_per_hour = 20;
 	r.cfg.capture.pre_ns = SEC(1);
 	r.cfg.capture.post_ns = SEC(1);
 	r.cfg.capture.dedup_ns = SEC(1000);
@@ -356,6 +381,7 @@ TEST(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so)
 	bad_disk_install();
 	bad_disk_slow(1000000);
 	rig_open(&r, "pinned.db", 3000);
+	r.cfg.rule_per_hour = 20;
 	r.cfg.ring_bytes = 20000;
 	r.cfg.pinned_bytes = 1000;
 	r.cfg.capture.pre_ns = SEC(100);
@@ -473,6 +499,7 @@ int main(void)
 		cmocka_unit_test(losses_of_the_window_are_counted_exactly),
 		cmocka_unit_test(events_of_floods_are_left_out_not_lost),
 		cmocka_unit_test(a_rule_that_fires_too_often_is_held_back),
+		cmocka_unit_test(one_process_leaves_half_of_a_rules_incidents_to_the_others),
 		cmocka_unit_test(firings_beyond_the_pending_ceiling_do_not_count),
 		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so),
 		cmocka_unit_test(the_past_is_stored_before_the_delay_is_over),

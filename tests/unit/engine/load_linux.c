@@ -90,6 +90,7 @@ TEST(twenty_overlapping_incidents_on_a_slow_disk_have_no_gap)
 	rules[0] = rules[1] = r.rule;
 	r.cfg.triggers = rules;
 	r.cfg.ntriggers = 2;
+	r.cfg.rule_per_hour = 20;
 	r.plan.nsamples = RATE * 65;
 	r.plan.step_ns = NS_PER_SEC / RATE;
 	r.cfg.capture.pre_ns = SEC(30);

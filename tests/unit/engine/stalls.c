@@ -110,11 +110,44 @@ TEST(a_source_that_never_ends_is_left_behind_and_the_last_incident_says_so)
 	remove_store(r.path);
 }
 
+static uint64_t began_ns;
+
+static int run_after_a_while(struct source *source, struct err *err)
+{
+	struct stub_source *s = (struct stub_source *)source;
+
+	(void)err;
+	os_sleep_ns(NS_PER_SEC);
+	for (began_ns = os_now_ns(); !atomic_load(&s->stopping); os_sleep_ns(TICK_NS))
+		queue_watermark(s->queue, os_now_ns());
+	return 0;
+}
+
+TEST(the_time_to_record_begins_when_every_source_delivers)
+{
+	struct source_ops slow = stub_source;
+	const struct source_ops *const sources[] = {&slow, NULL};
+	struct incident in = {0};
+	struct rig r;
+
+	slow.run = run_after_a_while;
+	rig_open(&r, "slow.db", 0);
+	r.cfg.sources = sources;
+	r.cfg.live = true;
+	r.cfg.capture.max_collect_ns = NS_PER_SEC / 2;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_true(in.head.trigger_ns >= began_ns + NS_PER_SEC / 2);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_source_that_stands_still_is_in_the_incident_with_what_it_waited_for),
+		cmocka_unit_test(the_time_to_record_begins_when_every_source_delivers),
 		cmocka_unit_test(
 			a_source_that_never_ends_is_left_behind_and_the_last_incident_says_so),
 	};

@@ -374,6 +374,26 @@ TEST(of_another_process_nothing_is_told)
 	assert_string_equal(told, "");
 }
 
+/* Thread time takes the switches, but a rule on them must see them too. */
+TEST(a_rule_on_switches_sees_what_thread_time_takes)
+{
+	static struct needs needs;
+	struct need_event rule = {.provider = "Windows Kernel Trace", .name = "thread/cswitch"};
+	const struct event *e;
+	unsigned switches = 0;
+
+	assert_int_equal(needs_event(&needs, &rule, NULL), 0);
+	begin_live((struct source_config){0});
+	etw_live_needs(live, &needs);
+	a_wait();
+	etw_live_time(live, TICKS(2000));
+	for (; (e = queue_peek(queue)) != NULL; queue_pop(queue))
+		if (e->kind == EVENT_GENERIC && strcmp(e->name, "Thread/CSwitch") == 0)
+			switches++;
+	assert_int_equal(switches, 5);
+	end();
+}
+
 static int open_live(void *ctx)
 {
 	int rc = etw_live_open(ctx, HZ, &live, NULL);
@@ -407,6 +427,7 @@ int main(void)
 		cmocka_unit_test(without_switches_samples_tell_no_times),
 		cmocka_unit_test(behind_a_loss_time_is_unknown),
 		cmocka_unit_test(of_another_process_nothing_is_told),
+		cmocka_unit_test(a_rule_on_switches_sees_what_thread_time_takes),
 		cmocka_unit_test(lack_of_memory_is_an_error_at_opening),
 	};
 

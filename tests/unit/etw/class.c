@@ -1,5 +1,6 @@
 /* Classes of ETW events: found by GUID and number, fields at their places, short payloads cut. */
 #include "source/etw/class.h"
+#include "source/etw/stacks.h"
 #include "tests/support/etw_bytes.h"
 #include "tests/support/test.h"
 
@@ -171,6 +172,39 @@ TEST(the_same_number_means_something_else_in_another_provider)
 	assert_string_equal(etw_class_provider(&runtime.guid), "Microsoft-Windows-DotNETRuntime");
 }
 
+/* Behind the IRP and the keys; in version 2 it stood elsewhere, and the record's header knows. */
+TEST(an_operation_on_a_file_has_its_thread_from_version_3_on)
+{
+	struct etw_bytes b = {.n = 0};
+	struct etw_record record;
+
+	for (uint64_t i = 1; i <= 3; i++)    /* IRP, object, key */
+		etw_int(&b, i << 32, 8);
+	etw_int(&b, 584, 4);
+	record = etw_classic("90cbdc39-4a3e-11d1-84f4-0000f80464e3", 65, 3, &b);
+	record.tid = 9;
+	assert_string_equal(etw_class_find(&record)->name, "FileIO/Cleanup");
+	assert_int_equal(etw_effective_tid(&record, etw_class_find(&record)), 584);
+	record.version = 2;
+	assert_int_equal(etw_effective_tid(&record, etw_class_find(&record)), 9);
+}
+
+TEST(a_flag_brings_only_events_of_the_kernel)
+{
+	const struct etw_class *classes;
+	struct etw_guid guid;
+	uint32_t n, brought = 0;
+
+	for (uint32_t t = 0; (classes = etw_class_table(t, &n, &guid)); t++)
+		for (uint32_t i = 0; i < n; i++) {
+			if (strcmp(classes[i].provider, "Windows Kernel") != 0)
+				assert_false(classes[i].flag || classes[i].has_stack);
+			assert_true(classes[i].flag || !classes[i].has_stack);
+			brought += classes[i].flag != 0;
+		}
+	assert_in_range(brought, 100, 200);
+}
+
 TEST(every_table_is_sorted_and_every_layout_fits)
 {
 	const struct etw_class *classes;
@@ -196,6 +230,8 @@ int main(void)
 		cmocka_unit_test(an_image_of_a_32_bit_record_has_32_bit_addresses),
 		cmocka_unit_test(a_clr_stack_ends_where_its_count_or_its_payload_ends),
 		cmocka_unit_test(the_same_number_means_something_else_in_another_provider),
+		cmocka_unit_test(an_operation_on_a_file_has_its_thread_from_version_3_on),
+		cmocka_unit_test(a_flag_brings_only_events_of_the_kernel),
 		cmocka_unit_test(every_table_is_sorted_and_every_layout_fits),
 	};
 

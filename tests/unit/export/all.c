@@ -1,5 +1,6 @@
 /* What holds for every format: found by name, equal totals, equal bytes, failure reported. */
 #include "base/array.h"
+#include "base/text.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
@@ -216,6 +217,66 @@ TEST(text_is_utf8_with_line_feeds_only)
 	incident_free(&in);
 }
 
+#define BACKWARDS "\xe2\x80\xae"           /* U+202E: what follows is read from right to left */
+
+static void add_backwards(struct incident *in)
+{
+	struct frame_spec frame = {.module = "a" BACKWARDS, .function = "f" BACKWARDS "g"};
+	struct event_field field = {.name = "x" BACKWARDS, .type = FIELD_TEXT,
+				    .v.text = "t" BACKWARDS "u\033"};
+	struct incident_event e = {
+		.kind = EVENT_GENERIC, .stack = STACK_NONE, .cpu = CPU_NONE,
+		.provider = "p" BACKWARDS, .name = "e" BACKWARDS, .time_ns = in->head.t0_ns,
+		.nfields = 1,
+	};
+	uint32_t stack;
+
+	e.thread = sample_thread(in, "n" BACKWARDS "m\033", 10, "o" BACKWARDS "p", 20);
+	assert_int_equal(sample_frames(in, &frame, 1, &stack), 0);
+	assert_int_equal(sample_add(in, e.thread, stack, QUALITY_COMPLETE, 1), 0);
+	assert_int_equal(incident_add_event(in, &e, &field), 0);
+	free(in->head.reason);
+	free(in->head.rule);
+	in->head.reason = text_dup("r" BACKWARDS "s\033", SIZE_MAX);
+	in->head.rule = text_dup("q" BACKWARDS, SIZE_MAX);
+}
+
+static bool contains(const struct buf *text, const char *what)
+{
+	size_t n = strlen(what), i;
+
+	for (i = 0; i + n <= text->len; i++)
+		if (memcmp(text->data + i, what, n) == 0)
+			return true;
+	return false;
+}
+
+TEST(nothing_turns_the_direction_of_a_text_and_names_stay_readable)
+{
+	struct buf text = {0};
+	struct incident in;
+	size_t i;
+
+	assert_int_equal(sample_incident(&in), 0);
+	add_backwards(&in);
+	for (i = 0; exporters[i]; i++) {
+		const char *name = exporters[i]->name;
+
+		buf_reset(&text);
+		assert_int_equal(export_text(&in, name, NULL, &text), 0);
+		if (contains(&text, BACKWARDS) ||
+		    (!exporters[i]->binary && contains(&text, "\033")))
+			fail_msg("%s has the character itself", name);
+		/* The data of a report are packed. */
+		if (!exporters[i]->binary && strcmp(name, "html") != 0 &&
+		    !contains(&text, "f\\u{202e}g") &&
+		    !contains(&text, "f\\\\u{202e}g") && !strstr(name, "csv"))
+			fail_msg("%s lacks the name", name);
+	}
+	buf_free(&text);
+	incident_free(&in);
+}
+
 struct export_step {
 	const struct incident *in;
 	const char *format;
@@ -277,6 +338,7 @@ int main(void)
 		cmocka_unit_test(an_incident_of_nothing_known_is_a_valid_file),
 		cmocka_unit_test(the_same_incident_gives_the_same_bytes),
 		cmocka_unit_test(text_is_utf8_with_line_feeds_only),
+		cmocka_unit_test(nothing_turns_the_direction_of_a_text_and_names_stay_readable),
 		cmocka_unit_test(every_format_reports_lack_of_memory),
 	};
 

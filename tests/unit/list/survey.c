@@ -19,24 +19,21 @@ TEST(an_ordinary_program_has_no_cause)
 	check((struct survey_facts){0}, 0);
 }
 
-TEST(a_jvm_needs_its_frame_pointers)
+TEST(a_jvm_has_gaps_only_when_it_is_no_hotspot)
 {
+	check((struct survey_facts){.is_jvm = true, .has_perf_data = true, .jit_bytes = MB},
+	      BIT(JAVA));
 	check((struct survey_facts){.is_jvm = true,
+				    .is_openj9 = true,
 				    .has_perf_data = true,
 				    .has_perf_map = true,
 				    .jit_bytes = MB},
 	      BIT(JVM) | BIT(JAVA));
-	check((struct survey_facts){.is_jvm = true,
-				    .has_perf_data = true,
-				    .has_perf_map = true,
-				    .jit_bytes = MB,
-				    .keeps_frame_pointers = true},
-	      BIT(JAVA));
 }
 
 TEST(a_program_whose_runtime_cannot_be_watched_is_told)
 {
-	check((struct survey_facts){.is_jvm = true, .keeps_frame_pointers = true},
+	check((struct survey_facts){.is_jvm = true},
 	      BIT(NO_PERF_DATA));
 	check((struct survey_facts){.is_dotnet = true, .has_perf_map = true}, BIT(NO_DIAGNOSTICS));
 	check((struct survey_facts){.is_dotnet = true, .has_diagnostics = true}, BIT(DOTNET));
@@ -112,7 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ordinary_program_has_no_cause),
-		cmocka_unit_test(a_jvm_needs_its_frame_pointers),
+		cmocka_unit_test(a_jvm_has_gaps_only_when_it_is_no_hotspot),
 		cmocka_unit_test(a_program_whose_runtime_cannot_be_watched_is_told),
 		cmocka_unit_test(a_jit_without_a_perf_map_lacks_names),
 		cmocka_unit_test(a_little_generated_code_is_not_worth_a_word),

@@ -429,6 +429,57 @@ TEST(objects_at_their_ceiling_are_refused_and_counted)
 	frames_free(f);
 }
 
+/* Processes from 1000 on belong to the user 54321, the others to root; 7 has gone. */
+static bool user_of(uint32_t pid, uint32_t *uid)
+{
+	if (pid != 7)
+		*uid = pid < 1000 ? 0 : 54321;
+	return pid != 7;
+}
+
+static struct object *file_of(struct frames *f, uint32_t pid, uint64_t ino)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .dev = 8, .ino = ino, .path = "/tmp/a"};
+
+	return objects_get_for(f, &key, pid, user_of);
+}
+
+/* A process that maps 78,000 files left no place for those of the others. */
+TEST(objects_of_one_user_fill_half_of_the_table)
+{
+	struct frames *f = open_table();
+	uint64_t ino = 1;
+
+	for (; ino <= OBJECTS_MAX / 2; ino++)
+		assert_non_null(file_of(f, (uint32_t)(1000 + ino % 100), ino));
+	assert_null(file_of(f, 5000, ino));
+	assert_int_equal(use_of(f).over_share, 1);
+	assert_int_equal(use_of(f).over_share_uid, 54321);
+	assert_int_equal(use_of(f).refused, 1);
+	/* What is known already is found by everybody, and others have new ones. */
+	assert_ptr_equal(file_of(f, 5000, 1), file_of(f, 1, 1));
+	assert_non_null(file_of(f, 7, ino));
+	while (++ino < OBJECTS_MAX)
+		assert_non_null(file_of(f, 1, ino));
+	frames_free(f);
+}
+
+TEST(an_object_that_has_gone_leaves_its_place_in_the_share)
+{
+	struct frames *f = open_table();
+	struct object *first = file_of(f, 1000, 1);
+	uint64_t ino;
+
+	for (ino = 2; ino <= OBJECTS_MAX / 2; ino++)
+		assert_non_null(file_of(f, 1000, ino));
+	assert_null(file_of(f, 1000, ino));
+	object_drop(first, 5);
+	sweep_all(f, 6);
+	assert_non_null(file_of(f, 1000, ino));
+	assert_null(file_of(f, 1000, ino + 1));
+	frames_free(f);
+}
+
 /* Code is compiled and unloaded for months: 1,000 rounds of 100 frames, each of a new epoch. */
 TEST(churn_does_not_grow_memory)
 {
@@ -506,6 +557,8 @@ int main(void)
 		cmocka_unit_test(object_got_and_dropped_by_two_threads_is_freed_once_at_the_end),
 		cmocka_unit_test(frames_at_their_ceiling_are_refused_and_counted),
 		cmocka_unit_test(objects_at_their_ceiling_are_refused_and_counted),
+		cmocka_unit_test(objects_of_one_user_fill_half_of_the_table),
+		cmocka_unit_test(an_object_that_has_gone_leaves_its_place_in_the_share),
 		cmocka_unit_test(churn_does_not_grow_memory),
 		cmocka_unit_test(frames_without_memory_are_refused_and_leak_nothing),
 	};

@@ -183,7 +183,11 @@ TEST(label_is_what_people_typed_with_the_file_in_brackets)
 	} all[] = {
 		{{"dash", "sh", "sh", ""}, "sh [dash]"},
 		{{"nginx", "nginx", "nginx", ""}, "nginx"},
-		{{"python3.11", "python3", "python3", "manage.py"}, "python3 [python3.11]"},
+		{{"python3.11", "python3", "python3", "manage.py"}, "manage.py [python3.11]"},
+		{{"perl", "perl", "perl", "backup.pl"}, "backup.pl [perl]"},
+		{{"java", "java", "java", "app.jar"}, "app.jar [java]"},
+		/* Without the file's name the label would hide what runs the script. */
+		{{NULL, "perl", "perl", "backup.pl"}, "perl"},
 		{{"python3.11", "manage.py", "python3", "manage.py"}, "manage.py [python3.11]"},
 		{{"busybox", "sleep", "sleep", ""}, "sleep [busybox]"},
 		{{"busybox", "my-service-work", "my-service-worker", ""},

@@ -63,6 +63,27 @@ TEST(a_mark_of_utf8_at_the_start_is_skipped)
 	options_free(&o);
 }
 
+TEST(what_is_found_wrong_later_names_file_and_line)
+{
+	struct err err = {0};
+	struct options o;
+
+	options_init(&o);
+	expect_good(&o, "source = x\n"
+			"stop-on-perf-counter = A:B:C>1\n"
+			"monitor-perf-counter = A:B:\n"
+			"monitor-perf-counter = C:D:\n");
+	assert_int_equal(o.rules.items[0].line, 2);
+	assert_int_equal(o.monitors.lines[1], 4);
+	err_set(&err, ERR_USAGE, "--source: no");
+	assert_int_equal(options_at_option(&o, &err), ERR_USAGE);
+	assert_string_equal(err.text, "a.conf:1: --source: no");
+	err_set(&err, ERR_USAGE, "--freq 3 is too low");
+	options_at_option(&o, &err);
+	assert_string_equal(err.text, "--freq 3 is too low");
+	options_free(&o);
+}
+
 TEST(errors_say_file_line_and_the_nearest_key)
 {
 	expect_error("freq = 99\n\nbufer-mb = 3\n",
@@ -212,6 +233,7 @@ int main(void)
 		cmocka_unit_test(a_line_is_split_at_its_first_equals_sign_and_trimmed),
 		cmocka_unit_test(a_mark_of_utf8_at_the_start_is_skipped),
 		cmocka_unit_test(errors_say_file_line_and_the_nearest_key),
+		cmocka_unit_test(what_is_found_wrong_later_names_file_and_line),
 		cmocka_unit_test(a_nul_is_refused),
 		cmocka_unit_test(the_command_line_wins_lists_included),
 		cmocka_unit_test(what_the_command_line_overrides_is_checked_all_the_same),

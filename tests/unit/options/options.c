@@ -113,7 +113,7 @@ TEST(every_default_is_within_its_bounds)
 	assert_true(o.capture.pre_ns == 120000000000);
 	assert_true(o.capture.post_ns == 5000000000);
 	assert_true(o.min_sec == 3);
-	assert_true(o.from_ns == OPTION_NO_TIME && o.to_ns == OPTION_NO_TIME);
+	assert_true(o.from.ns == OPTION_NO_TIME && o.to.ns == OPTION_NO_TIME);
 	options_free(&o);
 }
 
@@ -168,8 +168,8 @@ TEST(a_value_may_follow_a_long_name_and_begin_with_a_dash)
 
 	parse(&f, "export", "--from", "-10", "--to", "2.5", "--format", "folded", NULL);
 	expect_good(&f);
-	assert_true(f.o.from_ns == -10000000000);
-	assert_true(f.o.to_ns == 2500000000);
+	assert_true(f.o.from.ns == -10000000000);
+	assert_true(f.o.to.ns == 2500000000);
 	assert_string_equal(f.o.format, "folded");
 	options_free(&f.o);
 }
@@ -180,12 +180,12 @@ TEST(start_and_end_are_from_and_to_of_a_window)
 
 	parse(&f, "report", "--start", "-10", "--end", "2.5", NULL);
 	expect_good(&f);
-	assert_true(f.o.from_ns == -10000000000);
-	assert_true(f.o.to_ns == 2500000000);
+	assert_true(f.o.from.ns == -10000000000);
+	assert_true(f.o.to.ns == 2500000000);
 	options_free(&f.o);
 	parse(&f, "--start", "2", "diff", NULL);
 	expect_good(&f);
-	assert_true(f.o.from_ns == 2000000000);
+	assert_true(f.o.from.ns == 2000000000);
 	options_free(&f.o);
 	parse(&f, "collect", "--start", "2", NULL);
 	expect_refusal(&f, "--from is an option of");
@@ -282,12 +282,12 @@ TEST(from_is_a_file_or_a_moment_as_the_command_has_it)
 	parse(&f, "collect", "--from", "a.etl", NULL);
 	expect_good(&f);
 	assert_string_equal(f.o.capture.file, "a.etl");
-	assert_true(f.o.from_ns == OPTION_NO_TIME);
+	assert_true(f.o.from.ns == OPTION_NO_TIME);
 	options_free(&f.o);
 	parse(&f, "--from", "2", "export", NULL);
 	expect_good(&f);
 	assert_null(f.o.capture.file);
-	assert_true(f.o.from_ns == 2000000000);
+	assert_true(f.o.from.ns == 2000000000);
 	options_free(&f.o);
 	parse(&f, "/From:b.etl.zip", "--count", "events", NULL);
 	expect_good(&f);
@@ -429,7 +429,7 @@ TEST(what_is_wrong_is_said)
 		{{"collect", "--log-file="}, "--log-file: the value is empty; expected FILE"},
 		{{"collect", "/StopOnGCOverMsec"}, "needs a value after a colon"},
 		{{"list", "--format", "folded"},
-		 "--format is an option of export and diff, not of list"},
+		 "--format is an option of run, export and diff, not of list"},
 		{{"list", "3"}, "unexpected argument '3'"},
 		{{"counters", "a", "b"}, "unexpected argument 'b'"},
 		{{"export", "-fx"}, "unknown option"},

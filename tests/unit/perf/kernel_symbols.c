@@ -13,11 +13,13 @@
 static struct frames *frames;
 static struct kernel_symbols *symbols;
 
+static int read_text(struct buf *out, struct err *err);
+
 static int set_up(void **state)
 {
 	(void)state;
 	assert_int_equal(frames_new(&frames, NULL), 0);
-	symbols = kernel_symbols_new(frames, NULL);
+	symbols = kernel_symbols_new(frames, read_text, NULL);
 	return symbols ? 0 : -1;
 }
 
@@ -98,6 +100,12 @@ static const char kallsyms[] =
 	"ffffffffc0203000 t ftrace_trampoline\t[__builtin__ftrace]\n"
 	"0000000000000000 t bpf_prog_dd_hidden\t[bpf]\n";
 
+static int read_text(struct buf *out, struct err *err)
+{
+	buf_put(out, kallsyms, sizeof(kallsyms) - 1);
+	return buf_check(out, "kallsyms", err);
+}
+
 TEST(what_ran_before_the_start_stands_in_kallsyms)
 {
 	kernel_symbols_scan(symbols, kallsyms, sizeof(kallsyms) - 1, 1);
@@ -114,6 +122,31 @@ TEST(what_ran_before_the_start_stands_in_kallsyms)
 	kernel_symbols_scan(symbols, kallsyms, sizeof(kallsyms) - 1, 2);
 	assert_string_equal(at(AT + 0x8000), "bpf_prog_cc_last+0x4000");
 	assert_string_equal(at(AT + 0x1ff), "bpf_prog_aa_first+0x1ff");
+}
+
+/* kallsyms does not have these symbols, and may be older than the records. */
+TEST(records_that_come_while_kallsyms_is_read_are_kept)
+{
+	struct pool *pool = NULL;
+
+	assert_int_equal(pool_new("test", 1, OS_PRIORITY_NORMAL, &pool, NULL), 0);
+	kernel_symbols_look(symbols, pool, 1, 0);            /* nobody has asked for it */
+	feed(1, 0x100, "bpf_prog_aa_unseen", false);
+	kernel_symbols_rescan(symbols);
+	kernel_symbols_look(symbols, pool, 2, 0);
+	feed(0x2000, 0x100, "bpf_prog_cc_new", false);
+	feed(0x3000, 0x100, "bpf_prog_dd_short", false);
+	feed(0x3000, 0x100, "bpf_prog_dd_short", true);
+	kernel_symbols_look(symbols, pool, 3, 60 * NS_PER_SEC);
+	assert_string_equal(at(0x2008), "bpf_prog_cc_new+0x8");
+	assert_string_equal(at(0x3008), "-");
+	assert_string_equal(at(8), "-");
+	assert_string_equal(at(AT + 0x1ff), "bpf_prog_aa_first+0x1ff");
+	kernel_symbols_rescan(symbols);
+	kernel_symbols_look(symbols, pool, 4, 0);            /* too early */
+	kernel_symbols_look(symbols, pool, 3 + 10 * NS_PER_SEC, 0);
+	feed(0x2000, 0x100, "bpf_prog_cc_new", true);        /* and it ends while one is read */
+	pool_free(pool);
 }
 
 TEST(execve_is_known_by_its_addresses)
@@ -159,6 +192,7 @@ int main(void)
 		WITH_SYMBOLS(memory_that_is_used_again_has_the_new_name_and_another_object),
 		WITH_SYMBOLS(same_program_at_another_address_is_the_same_object),
 		WITH_SYMBOLS(what_ran_before_the_start_stands_in_kallsyms),
+		WITH_SYMBOLS(records_that_come_while_kallsyms_is_read_are_kept),
 		WITH_SYMBOLS(execve_is_known_by_its_addresses),
 		WITH_SYMBOLS(absurd_records_are_passed_over),
 	};

@@ -11,6 +11,7 @@
 
 struct world {
 	struct frames *frames;
+	struct hung_devices *hung;
 	struct loader *loader;
 	struct object *object;
 };
@@ -25,7 +26,9 @@ static void open_world(struct world *w, const char *path, uint64_t ino)
 		key.ino = info.ino;
 	}
 	assert_int_equal(frames_new(&w->frames, NULL), 0);
-	assert_int_equal(loader_new(NULL, &w->loader, NULL), 0);
+	w->hung = hung_devices_new();
+	assert_non_null(w->hung);
+	assert_int_equal(loader_new(NULL, w->hung, &w->loader, NULL), 0);
 	w->object = objects_get(w->frames, &key, os_pid());
 	assert_non_null(w->object);
 }
@@ -33,6 +36,7 @@ static void open_world(struct world *w, const char *path, uint64_t ino)
 static void close_world(struct world *w)
 {
 	loader_free(w->loader);
+	hung_devices_drop(w->hung);
 	frames_free(w->frames);
 }
 
@@ -50,15 +54,22 @@ static void wait_for(struct world *w, uint64_t now_ns, struct loaded *out)
 	fail_msg("not loaded within 5 s");
 }
 
-TEST(loader_reads_the_tables_of_a_mapped_program)
+/* "/proc/self/exe" is a link: the file itself. */
+static void own_path(char *path, size_t room)
 {
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	struct loaded loaded;
-	struct world w;
+	ssize_t n = readlink("/proc/self/exe", path, room - 1);
 
 	assert_true(n > 0);
 	path[n] = '\0';
+}
+
+TEST(loader_reads_the_tables_of_a_mapped_program)
+{
+	char path[4096];
+	struct loaded loaded;
+	struct world w;
+
+	own_path(path, sizeof(path));
 	open_world(&w, path, 0);
 	loader_get(w.loader, w.object, os_pid(), 1, &loaded);
 	assert_true(loaded.pending || loaded.tables);        /* never waits */
@@ -74,14 +85,12 @@ void _init(void);                        /* crti.o's; no unwind table describes 
 TEST(start_code_without_tables_is_read)
 {
 	char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	struct loaded loaded;
 	const struct eh_code *code = NULL;
 	struct world w;
 	uint64_t vaddr;
 
-	assert_true(n > 0);
-	path[n] = '\0';
+	own_path(path, sizeof(path));
 	open_world(&w, path, 0);
 	wait_for(&w, 1, &loaded);
 	/*
@@ -104,9 +113,10 @@ TEST(options_of_a_jvm_are_read)
 	assert_int_equal(processes_new(&processes, NULL), 0);
 	self = process_add(processes, os_pid(), 1, 0, 1, "test");
 	open_world(&w, "/nowhere", 1);
-	loader_jvm(w.loader, self);
-	for (i = 0; i < 5000 && !atomic_load(&self->frame_pointers); i++)
+	for (i = 0; i < 5000 && !atomic_load(&self->frame_pointers); i++) {
+		loader_jvm(w.loader, self);
 		os_sleep_ns(NS_PER_MS);
+	}
 	assert_int_equal(self->frame_pointers, FRAME_POINTERS_NONE);
 	/* What is still in the queue at the end is let go, or was done. */
 	loader_jvm(w.loader, self);
@@ -123,6 +133,26 @@ TEST(a_file_that_is_not_there_has_no_tables)
 	wait_for(&w, 1, &loaded);
 	assert_null(loaded.tables);
 	assert_null(loaded.head);
+	close_world(&w);
+}
+
+TEST(files_of_a_device_that_hangs_are_left_alone_until_it_answers)
+{
+	char path[4096];
+	struct loaded loaded;
+	struct world w;
+	unsigned i;
+
+	own_path(path, sizeof(path));
+	open_world(&w, path, 0);
+	hung_devices_add(w.hung, w.object->key.dev);         /* in another file */
+	for (i = 0; i < 10; i++) {
+		loader_get(w.loader, w.object, os_pid(), 1, &loaded);
+		assert_false(loaded.pending || loaded.tables);
+	}
+	hung_devices_came_back(w.hung, w.object->key.dev);
+	wait_for(&w, 1, &loaded);
+	assert_non_null(loaded.tables);
 	close_world(&w);
 }
 
@@ -195,7 +225,7 @@ TEST(tables_that_nobody_uses_are_forgotten)
 	object_drop(w.object, 1);
 	loader_sweep(w.loader, 2);
 	assert_int_not_equal(table_bytes(&w), 0);    /* used a moment ago */
-	loader_sweep(w.loader, LOADER_STUCK_NS + 2);
+	loader_sweep(w.loader, LOADER_UNMAPPED_NS + 2);
 	assert_int_equal(table_bytes(&w), 0);
 	close_world(&w);
 }
@@ -221,6 +251,7 @@ int main(void)
 		cmocka_unit_test(start_code_without_tables_is_read),
 		cmocka_unit_test(options_of_a_jvm_are_read),
 		cmocka_unit_test(a_file_that_is_not_there_has_no_tables),
+		cmocka_unit_test(files_of_a_device_that_hangs_are_left_alone_until_it_answers),
 		cmocka_unit_test(the_vdso_has_tables),
 		cmocka_unit_test(tables_over_the_ceiling_go_and_are_read_again),
 		cmocka_unit_test(what_is_used_all_the_time_and_has_no_room_is_done_without),

@@ -150,9 +150,8 @@ static uint32_t live_objects(void)
 
 /* ---- the ground ------------------------------------------------------------------------------ */
 
-static int open_with(const char *only, struct log *log)
+static int open_config(struct perf_state_config cfg)
 {
-	struct perf_state_config cfg = {.only_process = only, .log = log};
 	struct perf_process *init;
 
 	if (frames_new(&frames, NULL) || processes_new(&processes, NULL) ||
@@ -169,6 +168,11 @@ static int open_with(const char *only, struct log *log)
 	feed_mmap(INIT, "/sbin/init", 0x1000, 100);
 	events(false);
 	return 0;
+}
+
+static int open_with(const char *only, struct log *log)
+{
+	return open_config((struct perf_state_config){.only_process = only, .log = log});
 }
 
 static int open_state(void **state)
@@ -732,6 +736,22 @@ TEST(records_without_memory_leave_the_state_whole)
 	}
 }
 
+TEST(only_the_root_and_what_it_starts_is_recorded)
+{
+	assert_int_equal(open_config((struct perf_state_config){.root_pid = SH}), 0);
+	assert_true(perf_state_find(state_of, INIT)->skipped);
+	feed_fork(SH, INIT, 200);
+	feed_fork(SH + 1, SH, 210);
+	feed_fork(SH + 2, SH + 1, 220);
+	feed_fork(SH + 3, INIT, 230);
+	assert_false(perf_state_find(state_of, SH)->skipped);
+	assert_false(perf_state_find(state_of, SH + 1)->skipped);
+	feed_comm(SH + 2, SH + 2, "cc1", true, 240);
+	assert_false(perf_state_find(state_of, SH + 2)->skipped);
+	assert_true(perf_state_find(state_of, SH + 3)->skipped);
+	close_state(NULL);
+}
+
 #define FRESH(test) cmocka_unit_test_setup_teardown(test, open_state, close_state)
 
 int main(void)
@@ -770,6 +790,7 @@ int main(void)
 		FRESH(churn_leaves_nothing_behind),
 		FRESH(closing_drops_all_that_it_kept),
 		FRESH(records_without_memory_leave_the_state_whole),
+		cmocka_unit_test(only_the_root_and_what_it_starts_is_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,11 +92,14 @@ TEST(each_program_has_a_beginning_and_an_end)
 {
 	struct need_event *events = calloc(2 * GC_PROGRAMS_MAX, sizeof(*events));
 	struct gc_probe probes[2 * GC_PROGRAMS_MAX] = {{0}};
+	struct programs *programs = NULL;
 	unsigned i, n;
 
 	assert_non_null(events);
+	assert_int_equal(programs_new(NULL, &programs, NULL), 0);
 	/* of what runs here, and of python3 and node if they are there */
-	n = gc_probes_find(events, probes);
+	n = gc_probes_find(programs, events, probes);
+	programs_free(programs);
 	assert_int_equal(n % 2, 0);
 	for (i = 0; i < n; i++) {
 		assert_int_equal(probes[i].edge, i % 2 ? GC_ENDS : GC_BEGINS);

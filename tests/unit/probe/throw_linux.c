@@ -8,11 +8,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static unsigned programs(const char *filter, char *first)
+static unsigned find(const char *filter, char *first)
 {
 	char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX] = {{0}};
-	unsigned n = throw_programs(filter, paths);
+	struct programs *programs = NULL;
+	unsigned n;
 
+	assert_int_equal(programs_new(NULL, &programs, NULL), 0);
+	n = throw_programs(programs, filter, paths);
+	programs_free(programs);
 	snprintf(first, UPROBE_PATH_MAX, "%s", paths[0]);
 	return n;
 }
@@ -23,12 +27,12 @@ TEST(a_program_that_runs_is_found_by_its_name_or_number)
 
 	assert_in_range(readlink("/proc/self/exe", self, sizeof(self) - 1), 1, sizeof(self) - 2);
 	snprintf(filter, sizeof(filter), "ProcessID=%d", (int)getpid());
-	assert_int_equal(programs(filter, path), 1);
+	assert_int_equal(find(filter, path), 1);
 	assert_string_equal(path, self);
-	assert_int_equal(programs("ProcessName=THROW_linux", path), 1);
-	assert_int_equal(programs("ProcessName=throw_lin", path), 0);
-	assert_int_equal(programs("ProcessID=0", path), 0);
-	assert_int_equal(programs("", path), 0);
+	assert_int_equal(find("ProcessName=THROW_linux", path), 1);
+	assert_int_equal(find("ProcessName=throw_lin", path), 0);
+	assert_int_equal(find("ProcessID=0", path), 0);
+	assert_int_equal(find("", path), 0);
 }
 
 /* What a throw in this process says whose second argument, a type_info, lies there. */

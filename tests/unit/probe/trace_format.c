@@ -180,12 +180,12 @@ TEST(conditions_that_can_never_hold_are_refused)
 	parse(&f);
 	for (i = 0; i < COUNT_OF(rows); i++) {
 		err.text[0] = '\0';
-		assert_int_equal(trace_format_check(&f, "my/mine", rows[i].conditions, &err),
+		assert_int_equal(trace_format_check(&f, "my/mine", rows[i].conditions, "", &err),
 				 *rows[i].sentence ? ERR_USAGE : 0);
 		assert_string_equal(err.text, rows[i].sentence);
 	}
 	f.nfields = TRACE_FIELDS_MAX;
-	assert_int_equal(trace_format_check(&f, "my/mine", "nofield=3", &err), 0);
+	assert_int_equal(trace_format_check(&f, "my/mine", "nofield=3", "", &err), 0);
 }
 
 int main(void)

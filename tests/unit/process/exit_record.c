@@ -9,7 +9,7 @@
 static void build(unsigned char out[76], uint32_t what, uint32_t first, uint32_t pid,
 		  uint32_t status)
 {
-	static const uint32_t length = 76, one = 1;
+	static const uint32_t length = 76, one = 1, parent = 5;
 	static const uint64_t time_ns = 5000000123u;
 
 	memset(out, 0, 76);
@@ -21,6 +21,7 @@ static void build(unsigned char out[76], uint32_t what, uint32_t first, uint32_t
 	memcpy(out + 52, &first, 4);
 	memcpy(out + 56, &pid, 4);
 	memcpy(out + 60, &status, 4);
+	memcpy(out + 72, &parent, 4);
 }
 
 TEST(an_end_has_its_code_or_its_signal)
@@ -34,6 +35,7 @@ TEST(an_end_has_its_code_or_its_signal)
 	assert_int_equal(r.time_ns, 5000000123u);
 	assert_int_equal(r.pid, 7);
 	assert_int_equal(r.tid, 7);
+	assert_int_equal(r.parent, 5);
 	assert_int_equal(r.code, 3);
 	assert_int_equal(r.signal, 0);
 	build(bytes, EXIT_WHAT_EXIT, 8, 7, 0x80 | 11);

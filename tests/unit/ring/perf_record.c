@@ -148,6 +148,27 @@ TEST(registers_and_stack_follow_the_chain)
 	assert_memory_equal(r.u.sample.stack, "the stack, of 24", 16);
 }
 
+/* A probe's record: 5 and 12 bytes of raw data, then registers. The kernel pads the raw data. */
+TEST(raw_data_that_leaves_registers_unaligned_is_refused)
+{
+	static const struct perf_format probe = {.raw = true, .nregs = 1};
+	static const uint32_t sizes[] = {5, 12};
+	struct perf_bytes b;
+	struct perf_record r;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+		perf_bytes_put(&b, &sizes[i], 4);
+		perf_bytes_put(&b, "twelve bytes", sizes[i]);
+		perf_bytes_u64(&b, 2);
+		perf_bytes_u64(&b, 0x71);
+		assert_int_equal(parse(&b, &probe, &r), i == 1);
+	}
+	assert_int_equal(r.u.sample.raw_bytes, 12);
+	assert_int_equal(r.u.sample.regs[0], 0x71);
+}
+
 TEST(thread_without_user_registers_has_none)
 {
 	struct perf_bytes b;
@@ -450,6 +471,7 @@ int main(void)
 		cmocka_unit_test(only_the_first_part_of_a_context_is_read),
 		cmocka_unit_test(chain_longer_than_its_record_is_refused),
 		cmocka_unit_test(registers_and_stack_follow_the_chain),
+		cmocka_unit_test(raw_data_that_leaves_registers_unaligned_is_refused),
 		cmocka_unit_test(thread_without_user_registers_has_none),
 		cmocka_unit_test(stack_of_zero_bytes_has_no_valid_size_behind_it),
 		cmocka_unit_test(registers_and_stack_that_cannot_be_are_refused),

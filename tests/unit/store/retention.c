@@ -68,24 +68,89 @@ TEST(pinned_ones_stay_and_do_not_count)
 	lab_end(&lab, s);
 }
 
-TEST(the_old_leave_by_age_even_the_last_one)
+TEST(the_old_leave_by_age_but_for_the_newest)
 {
 	struct store_limits limits = {.max_age_ns = DAY_NS};
-	uint64_t third = LAB_WALL_NS + 3 * NS_PER_SEC;
+	uint64_t second = LAB_WALL_NS + 2 * NS_PER_SEC;
 	uint32_t deleted;
 	struct lab lab;
 	struct store *s = with_incidents(&lab, "age.db", 3);
 
-	/* Just a day after the third: the second is a day and a second old. */
-	assert_int_equal(store_retain(s, &limits, third + DAY_NS, &deleted, NULL), 0);
-	assert_int_equal(deleted, 2);
-	assert_int_equal(left(&lab), 4);
-	assert_int_equal(store_retain(s, &limits, third + DAY_NS + 1, &deleted, NULL), 0);
+	/* Just a day after the second: the first is a day and a second old. */
+	assert_int_equal(store_retain(s, &limits, second + DAY_NS, &deleted, NULL), 0);
 	assert_int_equal(deleted, 1);
-	/* A clock that was set back deletes nothing. */
+	assert_int_equal(left(&lab), 4 + 2);
+	assert_int_equal(store_retain(s, &limits, second + DAY_NS + 1, &deleted, NULL), 0);
+	assert_int_equal(deleted, 1);
+	assert_int_equal(store_retain(s, &limits, second + 100 * DAY_NS, &deleted, NULL), 0);
+	assert_int_equal(deleted, 0);
+	assert_int_equal(left(&lab), 4);
+	/* A time before the incidents deletes nothing. */
 	assert_int_equal(lab_simple(&lab, s, NS_PER_SEC, 5), 4);
 	assert_int_equal(store_retain(s, &limits, 1, &deleted, NULL), 0);
 	assert_int_equal(deleted, 0);
+	lab_end(&lab, s);
+}
+
+/* ---- the time by which they age ------------------------------------------------------------- */
+
+TEST(a_wall_clock_that_jumps_while_a_recorder_runs_makes_nothing_older)
+{
+	const uint64_t wall = LAB_WALL_NS, clock = 500 * NS_PER_SEC;
+	struct lab lab;
+	struct store *s = lab_record(&lab, "jump.db");
+
+	assert_int_equal(store_time(s, wall, clock), wall);
+	assert_int_equal(store_time(s, wall + 31 * DAY_NS, clock + 3), wall + 3);
+	assert_int_equal(store_time(s, wall - 31 * DAY_NS, clock + 5), wall + 5);
+	assert_int_equal(store_time(s, wall + DAY_NS, clock + DAY_NS), wall + DAY_NS);
+	lab_end(&lab, s);
+}
+
+TEST(a_wall_clock_that_jumped_before_the_start_makes_nothing_older)
+{
+	const uint64_t wall = LAB_WALL_NS, clock = 500 * NS_PER_SEC;
+	struct store_limits limits = {.max_age_ns = 30 * DAY_NS};
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "restart.db", 3);
+
+	assert_int_equal(store_time(s, wall, clock), wall);
+	store_close(s);
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_time(s, wall + 31 * DAY_NS, clock + 7), wall + 7);
+	assert_int_equal(store_retain(s, &limits, wall + 7, &deleted, NULL), 0);
+	assert_int_equal(deleted, 0);
+	lab_end(&lab, s);
+}
+
+/* The recorder clock began anew. Of the time before that, a day counts at most. */
+TEST(time_that_the_machine_was_off_counts_up_to_a_day)
+{
+	const uint64_t wall = LAB_WALL_NS, clock = 500 * NS_PER_SEC, up = 9 * NS_PER_SEC;
+	const uint64_t away[] = {3600 * NS_PER_SEC, DAY_NS / 2, 31 * DAY_NS};
+	const uint64_t counts[] = {3600 * NS_PER_SEC, DAY_NS / 2, DAY_NS + up};
+	struct store *s;
+	struct lab lab;
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		s = lab_record(&lab, "off.db");
+		assert_int_equal(store_time(s, wall, clock), wall);
+		store_close(s);
+		s = lab_store(&lab, STORE_RECORD);
+		assert_int_equal(store_time(s, wall + away[i], up), wall + counts[i]);
+		lab_end(&lab, s);
+	}
+}
+
+TEST(a_store_without_a_noted_time_goes_on_from_its_newest_incident)
+{
+	const uint64_t newest = LAB_WALL_NS + 3 * NS_PER_SEC;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "unnoted.db", 3);
+
+	assert_int_equal(store_time(s, newest + 31 * DAY_NS, 1), newest + DAY_NS);
 	lab_end(&lab, s);
 }
 
@@ -177,10 +242,11 @@ TEST(the_age_of_a_trace_files_incident_counts_from_its_storing)
 	head = lab_head(2 * NS_PER_SEC, NS_PER_SEC, 0);
 	head.kept_wall_ns = now;
 	lab_incident(s, &head, NULL, 0);
+	lab_incident(s, &head, NULL, 0);
 	assert_int_equal(store_retain(s, &limits, now + DAY_NS, &deleted, NULL), 0);
-	assert_int_equal(left(&lab), 2);
+	assert_int_equal(left(&lab), 4 + 2);
 	assert_int_equal(store_retain(s, &limits, now + DAY_NS + 1, &deleted, NULL), 0);
-	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident"), 0);
+	assert_int_equal(left(&lab), 4);
 	lab_end(&lab, s);
 }
 
@@ -248,7 +314,11 @@ int main(void)
 		cmocka_unit_test(without_limits_nothing_is_deleted),
 		cmocka_unit_test(the_oldest_leave_when_there_are_too_many),
 		cmocka_unit_test(pinned_ones_stay_and_do_not_count),
-		cmocka_unit_test(the_old_leave_by_age_even_the_last_one),
+		cmocka_unit_test(the_old_leave_by_age_but_for_the_newest),
+		cmocka_unit_test(a_wall_clock_that_jumps_while_a_recorder_runs_makes_nothing_older),
+		cmocka_unit_test(a_wall_clock_that_jumped_before_the_start_makes_nothing_older),
+		cmocka_unit_test(time_that_the_machine_was_off_counts_up_to_a_day),
+		cmocka_unit_test(a_store_without_a_noted_time_goes_on_from_its_newest_incident),
 		cmocka_unit_test(the_oldest_leave_until_the_size_is_right),
 		cmocka_unit_test(the_newest_stays_however_large_it_is),
 		cmocka_unit_test(an_open_incident_is_not_deleted),

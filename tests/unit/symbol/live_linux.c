@@ -401,6 +401,27 @@ TEST(elf_survives_a_real_file_cut_at_every_97th_byte)
 	buf_free(&b);
 }
 
+static uint64_t file_system_of(enum object_kind kind, const char *path)
+{
+	const struct object object = {.key = {.kind = kind, .pid = os_pid(), .path = path}};
+
+	return symbol_file_system(&object, os_pid());
+}
+
+TEST(a_path_tells_the_file_system_where_the_kernel_names_no_device)
+{
+	struct os_file_info proc;
+	char exe[PATH_MAX] = "";
+
+	assert_int_equal(os_path_info("/proc", &proc, NULL), 0);
+	assert_true(file_system_of(OBJECT_ELF, "/proc/gone/lib.so") == proc.dev);
+	assert_true(file_system_of(OBJECT_ELF, "/procedures") != proc.dev);
+	assert_true(file_system_of(OBJECT_ELF, "/procedures") == file_system_of(OBJECT_ELF, "/x"));
+	assert_true(file_system_of(OBJECT_ELF, "[vdso]") == 0);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_true(file_system_of(OBJECT_JIT, "[jit]") == file_system_of(OBJECT_ELF, exe));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +435,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(worker_reads_a_command_line_once),
 		cmocka_unit_test(worker_leaves_a_process_that_has_called_exec_since),
 		cmocka_unit_test(worker_names_kernel_functions),
+		cmocka_unit_test(
+			a_path_tells_the_file_system_where_the_kernel_names_no_device),
 		cmocka_unit_test(elf_survives_a_real_file_cut_at_every_97th_byte),
 	};
 

@@ -185,19 +185,56 @@ TEST(why_names_the_event_and_its_fields)
 	event_lab_close(&lab);
 }
 
-TEST(slow_expression_is_switched_off_and_status_says_so)
+/* Ten matches more than it takes to tire the expression, at this time. */
+static void tire(struct event_lab *lab, uint64_t ms)
 {
-	struct event_lab lab = {.provider = "P"};
-	struct trigger_status s;
+	char line[120];
 	int i;
 
+	snprintf(line, sizeof(line), "  %llu tick\n", (unsigned long long)ms);
+	event_lab_feed(lab, line);
+	snprintf(line, sizeof(line), " %llu A f=%s!", (unsigned long long)ms,
+		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	for (i = 0; i < 110; i++)
+		assert_false(event_lab_feed(lab, line));
+}
+
+static void expect_rest(struct event_lab *lab, const char *tick, const char *text)
+{
+	struct trigger_status s;
+
+	event_lab_feed(lab, tick);
+	trigger_status(lab->trigger, &s);
+	assert_int_equal(s.phase == TRIGGER_RESTING, text != NULL);
+	if (text && !strstr(s.text, text))
+		fail_msg("'%s' does not say '%s'", s.text, text);
+}
+
+TEST(an_expensive_expression_rests_and_comes_back)
+{
+	struct event_lab lab = {.provider = "P"};
+
 	event_lab_open(&lab, KIND, "P/A;FieldFilter=f~^(a+)+$", NULL);
-	for (i = 0; i < 100; i++)
-		assert_false(event_lab_feed(
-			&lab, " 10 A f=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"));
-	trigger_status(lab.trigger, &s);
-	assert_int_equal(s.phase, TRIGGER_DEAD);
-	assert_non_null(strstr(s.text, "dead: the expression '^(a+)+$'"));
+	tire(&lab, 10);
+	expect_rest(&lab, " 59000 tick", "rests for 60 s: the expression '^(a+)+$' took over");
+	assert_false(event_lab_feed(&lab, " 59001 A f=aaa"));
+	expect_rest(&lab, " 60100 tick", NULL);
+	assert_true(event_lab_feed(&lab, " 60101 A f=aaa"));
+	event_lab_close(&lab);
+}
+
+TEST(rests_double_up_to_an_hour_and_begin_anew_after_an_hour_of_work)
+{
+	struct event_lab lab = {.provider = "P"};
+
+	event_lab_open(&lab, KIND, "P/A;FieldFilter=f~^(a+)+$", NULL);
+	tire(&lab, 10);
+	tire(&lab, 61000);
+	expect_rest(&lab, " 61100 tick", "rests for 120 s");
+	tire(&lab, 182000);
+	expect_rest(&lab, " 182100 tick", "rests for 240 s");
+	tire(&lab, 423000 + 3600000);
+	expect_rest(&lab, " 4023100 tick", "rests for 60 s");
 	event_lab_close(&lab);
 }
 
@@ -294,7 +331,8 @@ int main(void)
 		cmocka_unit_test(pairs_fire_where_the_story_says),
 		cmocka_unit_test(collections_of_v8_and_cpython_are_paired_by_thread),
 		cmocka_unit_test(why_names_the_event_and_its_fields),
-		cmocka_unit_test(slow_expression_is_switched_off_and_status_says_so),
+		cmocka_unit_test(an_expensive_expression_rests_and_comes_back),
+		cmocka_unit_test(rests_double_up_to_an_hour_and_begin_anew_after_an_hour_of_work),
 		cmocka_unit_test(rule_needs_its_provider),
 		cmocka_unit_test(bad_spec_error_names_the_part),
 		cmocka_unit_test(filters_that_exclude_each_other_are_refused),

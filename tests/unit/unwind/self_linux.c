@@ -145,7 +145,7 @@ static size_t read_own(void *ctx, uint64_t address, void *to, size_t n)
 
 static void walk(bool remote, struct unwind_memory *memory)
 {
-	struct unwind_caller caller = {find, remote ? read_own : NULL, NULL};
+	struct unwind_caller caller = {.find = find, .read = remote ? read_own : NULL};
 	struct unwind_input in = {.user_expected = true, .regs_abi = 2, .regs = sample.regs,
 				  .regs_mask = UNWIND_MASK, .stack = (const uint8_t *)sample.stack,
 				  .stack_bytes = sample.stack_bytes};

@@ -1,0 +1,40 @@
+/*
+ * What is different now: the CPU time of each program and function in a window, against what it was
+ * in other windows of the same kind (the same hour of other days), with the spread that those have
+ * among themselves. One thread.
+ *
+ *	drift_add(&d, &in, t0_ns, t1_ns, &err);      the window to judge first, then the others
+ *	drift_finish(&d, &err);                      rows are what exceeds the spread
+ *	drift_free(&d);
+ */
+#pragma once
+
+#include "base/text_table.h"
+#include "model/incident.h"
+
+#define DRIFT_WINDOWS_MAX 32u                /* the judged one included */
+
+struct drift_row {
+	const char *name;
+	bool function;                       /* its own time, callees apart; else a program's */
+	double now, mean, sd;                /* CPUs that it kept busy: 0.5 = half of one */
+};
+
+struct drift {
+	struct text_table names;             /* "p" or "f", then the name */
+	double *sums;                        /* DRIFT_WINDOWS_MAX of CPUs for each name */
+	uint32_t sums_cap, nwindows;
+	double seconds[DRIFT_WINDOWS_MAX], period_s;
+	struct drift_row *rows;              /* after drift_finish(): what grew, then the rest */
+	uint32_t nrows;
+};
+
+/* Add the window [t0_ns, t1_ns] of an incident. 0, ERR_MEMORY, or ERR_LIMIT for one too many. */
+int drift_add(struct drift *d, const struct incident *in, uint64_t t0_ns, uint64_t t1_ns,
+	      struct err *err);
+/*
+ * Judge: a row differs by more than three standard deviations, those of the days and of sampling,
+ * and by at least 2 % of a CPU.
+ */
+int drift_finish(struct drift *d, struct err *err);
+void drift_free(struct drift *d);

@@ -1,0 +1,36 @@
+/*
+ * Moments of the wall clock as people write them, in local time unless they say otherwise.
+ *
+ *	2026-11-21T03:10   2026-11-21 03:10:05.5   2026-11-21     a date alone is its midnight
+ *	2026-11-21T03:10Z   ...+01:00                             UTC; an offset from it
+ *	03:10   03:10:05                                          the last time it was that late
+ *	today 03:10   yesterday 03:12                             local days
+ *	now   -30m   -90s                                         before now
+ *	@1795230600.5                                             seconds since 1970
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdint.h>
+
+/*
+ * Parse a moment; the whole text must be one.
+ *
+ * now_ns     of the wall clock
+ * before_ns  a time alone is of this moment's local day, and not before it; 0 = the last one that
+ *            is not after now: for the end of a window whose beginning has a date
+ * returns    0, or ERR_USAGE with a sentence that names the text and shows forms
+ */
+int moment_parse(const char *text, uint64_t now_ns, uint64_t before_ns, uint64_t *out,
+		 struct err *err);
+
+/* "2026-11-21 03:10:05" in local time, and its offset from UTC: "+01:00". */
+#define MOMENT_TEXT_BYTES 32
+#define MOMENT_OFFSET_BYTES 8
+void moment_local_text(uint64_t wall_ns, char out[MOMENT_TEXT_BYTES]);
+void moment_offset_text(uint64_t wall_ns, char out[MOMENT_OFFSET_BYTES]);
+
+/* The same time of day so many local days before, whatever the clocks did in between. */
+uint64_t moment_days_before(uint64_t wall_ns, unsigned days);

@@ -1,0 +1,116 @@
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct os_child {
+	const char *name;
+	pid_t pid;
+	int go;                              /* a byte lets it run; -1 = it does */
+	int failed;                          /* the errno of execve(2); closed when that works */
+	bool ended;
+	int code;
+};
+
+/* In the new process. The other ends of both pipes close with this program or by execve(2). */
+static _Noreturn void become_program(char *const *argv, int go, int failed)
+{
+	ssize_t n;
+	char byte;
+	int why;
+
+	do
+		n = read(go, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(127);
+	execvp(argv[0], argv);
+	why = errno;
+	n = write(failed, &why, sizeof(why));
+	_exit(n == sizeof(why) ? 127 : 126);
+}
+
+int os_child_start(char *const *argv, struct os_child **out, struct err *err)
+{
+	struct os_child *child = calloc(1, sizeof(*child));
+	int go[2] = {-1, -1}, failed[2] = {-1, -1};
+	int rc = 0;
+
+	if (!child)
+		return err_memory(err, "to start %.200s", argv[0]);
+	child->name = argv[0];
+	if (pipe2(go, O_CLOEXEC) != 0 || pipe2(failed, O_CLOEXEC) != 0)
+		rc = err_os(err, "%.200s was not started: no pipe", argv[0]);
+	if (!rc && (child->pid = fork()) < 0)
+		rc = err_os(err, "%.200s cannot be started", argv[0]);
+	if (!rc && child->pid == 0) {
+		close(go[1]);
+		become_program(argv, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	child->go = go[1];
+	child->failed = failed[0];
+	if (rc) {
+		child->ended = true;
+		os_child_free(child);
+		return rc;
+	}
+	*out = child;
+	return 0;
+}
+
+uint32_t os_child_pid(const struct os_child *child)
+{
+	return (uint32_t)child->pid;
+}
+
+int os_child_go(struct os_child *child, struct err *err)
+{
+	ssize_t n;
+	int why = 0;
+
+	n = write(child->go, "", 1);
+	close(child->go);
+	child->go = -1;
+	if (n == 1)
+		do
+			n = read(child->failed, &why, sizeof(why));
+		while (n < 0 && errno == EINTR);
+	return why ? err_os_code(err, why, "%.200s cannot be started", child->name) : 0;
+}
+
+bool os_child_ended(struct os_child *child, int *code)
+{
+	int status;
+
+	if (!child->ended && waitpid(child->pid, &status, WNOHANG) == child->pid) {
+		child->ended = true;
+		child->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+	*code = child->code;
+	return child->ended;
+}
+
+void os_child_stop(struct os_child *child)
+{
+	if (!child->ended && tcgetpgrp(STDIN_FILENO) != getpgrp())
+		kill(child->pid, SIGTERM);
+}
+
+void os_child_free(struct os_child *child)
+{
+	if (!child)
+		return;
+	if (child->go >= 0)
+		close(child->go);            /* it ends, having read nothing */
+	if (child->go >= 0 && !child->ended)
+		waitpid(child->pid, NULL, 0);
+	if (child->failed >= 0)
+		close(child->failed);
+	free(child);
+}

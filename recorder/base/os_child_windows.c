@@ -1,0 +1,82 @@
+#include "base/os.h"
+#include "base/os_windows.h"
+
+#include <stdlib.h>
+
+struct os_child {
+	PROCESS_INFORMATION process;
+	const char *name;
+	bool gone;
+};
+
+int os_child_start(char *const *argv, struct os_child **out, struct err *err)
+{
+	struct os_child *child = calloc(1, sizeof(*child));
+	STARTUPINFOW how = {.cb = sizeof(how)};
+	struct buf line = {0};
+	wchar_t *wide = NULL;
+	int rc;
+	size_t i;
+
+	if (!child)
+		return err_memory(err, "to start %.200s", argv[0]);
+	child->name = argv[0];
+	for (i = 0; argv[i]; i++)
+		windows_put_argument(&line, argv[i]);
+	rc = buf_check(&line, "a command line", err);
+	if (!rc && !(wide = wide_text(buf_text(&line))))
+		rc = err_memory(err, "to start %.200s", argv[0]);
+	if (!rc && !CreateProcessW(NULL, wide, NULL, NULL, TRUE, CREATE_SUSPENDED, NULL, NULL,
+				   &how, &child->process))
+		rc = err_os(err, "%.200s cannot be started", argv[0]);
+	wide_free(wide);
+	buf_free(&line);
+	if (rc) {
+		free(child);
+		return rc;
+	}
+	*out = child;
+	return 0;
+}
+
+uint32_t os_child_pid(const struct os_child *child)
+{
+	return child->process.dwProcessId;
+}
+
+int os_child_go(struct os_child *child, struct err *err)
+{
+	child->gone = true;
+	if (ResumeThread(child->process.hThread) == (DWORD)-1)
+		return err_os(err, "%.200s cannot be started", child->name);
+	return 0;
+}
+
+bool os_child_ended(struct os_child *child, int *code)
+{
+	DWORD exit_code = 0;
+
+	*code = 0;
+	if (WaitForSingleObject(child->process.hProcess, 0) != WAIT_OBJECT_0)
+		return false;
+	GetExitCodeProcess(child->process.hProcess, &exit_code);
+	*code = (int)exit_code;
+	return true;
+}
+
+/* Ctrl-C has reached every program of the console. */
+void os_child_stop(struct os_child *child)
+{
+	(void)child;
+}
+
+void os_child_free(struct os_child *child)
+{
+	if (!child)
+		return;
+	if (!child->gone)
+		TerminateProcess(child->process.hProcess, 1);
+	CloseHandle(child->process.hThread);
+	CloseHandle(child->process.hProcess);
+	free(child);
+}

@@ -1,0 +1,233 @@
+/*
+ * diff --against, and the first lines of show and of the HTML report: a window against the same
+ * time of other days, or against the windows just before it, out of the history.
+ */
+#include "cli/cmd.h"
+#include "cli/sheet.h"
+
+#include "analysis/drift.h"
+#include "base/moment.h"
+#include "base/os.h"
+#include "store/history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_NS (2 * NS_PER_SEC)            /* a shorter window says nothing */
+#define LONGEST_NS (3600 * NS_PER_SEC)
+#define SAID_MAX 3u                          /* changes that show and the report name */
+
+/* What a window is compared with. */
+struct against {
+	enum { AGAINST_DAYS, AGAINST_HOURS, AGAINST_WINDOWS } kind;
+	uint32_t n;
+};
+
+static int parse(const char *text, struct against *out, struct err *err)
+{
+	static const struct {
+		const char *word;
+		struct against is;
+	} words[] = {
+		{"yesterday", {AGAINST_DAYS, 1}}, {"week", {AGAINST_DAYS, 7}},
+		{"same-hour", {AGAINST_DAYS, 7}}, {"hour", {AGAINST_HOURS, 1}},
+		{"before", {AGAINST_WINDOWS, 5}},
+	};
+	size_t len = strcspn(text, "*"), i;
+	unsigned long n;
+	char *end;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strlen(words[i].word) != len || strncmp(text, words[i].word, len) != 0)
+			continue;
+		*out = words[i].is;
+		if (!text[len])
+			return 0;
+		n = strtoul(text + len + 1, &end, 10);
+		if (text[len + 1] < '1' || text[len + 1] > '9' || *end ||
+		    n >= DRIFT_WINDOWS_MAX)
+			break;
+		out->n = (uint32_t)n;
+		return 0;
+	}
+	return err_set(err, ERR_USAGE, "--against '%.40s': write yesterday, week, same-hour*N "
+		       "(days), hour*N (hours before) or before*N (just before), N below %u", text,
+		       DRIFT_WINDOWS_MAX);
+}
+
+static void put_against(const struct against *a, uint32_t found, struct buf *out)
+{
+	static const char *const words[] = {"at this hour of", "an hour apart, in",
+					    "just before, in"};
+
+	if (a->kind == AGAINST_DAYS && a->n == 1)
+		buf_puts(out, "at this hour yesterday");
+	else
+		buf_printf(out, "%s %" PRIu32 " earlier %s", words[a->kind], found,
+			   a->kind == AGAINST_DAYS ? "days" : "windows");
+}
+
+/* The i-th window before one that begins at from_ns and lasts so long. */
+static uint64_t moment_before(const struct against *a, uint64_t from_ns, uint64_t length_ns,
+			      uint32_t i)
+{
+	switch (a->kind) {
+	case AGAINST_DAYS:
+		return moment_days_before(from_ns, i);
+	case AGAINST_HOURS:
+		return from_ns - i * 3600 * NS_PER_SEC;
+	default:
+		return from_ns - i * length_ns;
+	}
+}
+
+/* Add one; what is not there, or not whole, is passed over. */
+static int add_window(struct drift *d, const char *store, uint64_t from_ns, uint64_t length_ns,
+		      struct err *err)
+{
+	struct incident in = {0};
+	struct err why = {0};
+	int rc = history_load(store, from_ns, from_ns + length_ns, from_ns, &in, &why);
+
+	if (rc == ERR_NOT_FOUND || rc == ERR_FORMAT)
+		return 0;
+	if (rc)
+		return err_set(err, (enum err_code)rc, "%s", why.text);
+	if (!in.head.gap_reason && in.nsamples)
+		rc = drift_add(d, &in, in.head.t0_ns, in.head.t1_ns, err);
+	incident_free(&in);
+	return rc;
+}
+
+/* The part of an incident that is judged: before its trigger, where there is enough of that. */
+static void judged_part(const struct incident *in, uint64_t *t0, uint64_t *t1)
+{
+	const struct incident_head *h = &in->head;
+
+	*t0 = h->t0_ns;
+	*t1 = h->trigger_ns > h->t0_ns + LEAST_NS && h->trigger_ns < h->t1_ns ? h->trigger_ns
+									     : h->t1_ns;
+	if (*t1 - *t0 > LONGEST_NS)
+		*t0 = *t1 - LONGEST_NS;
+}
+
+/* *found: windows that there are; without any d has no rows. */
+static int compare(const char *store, const struct incident *in, const struct against *a,
+		   struct drift *d, uint32_t *found, struct err *err)
+{
+	uint64_t t0, t1, from_ns;
+	uint32_t i;
+	int rc;
+
+	judged_part(in, &t0, &t1);
+	*found = 0;
+	if (t1 < t0 + LEAST_NS)
+		return 0;
+	rc = drift_add(d, in, t0, t1, err);
+	from_ns = in->head.trigger_wall_ns + (t0 - in->head.trigger_ns);
+	for (i = 1; !rc && i <= a->n; i++)
+		rc = add_window(d, store, moment_before(a, from_ns, t1 - t0, i), t1 - t0, err);
+	*found = rc ? 0 : d->nwindows - 1;
+	return rc ? rc : drift_finish(d, err);
+}
+
+/* "cc1 kept 0.86 CPUs busy, which was 0.00 ± 0.00 at this hour of 7 earlier days". */
+static void put_change(const struct drift_row *r, const char *when, struct buf *out)
+{
+	buf_printf(out, "%s %s %.1f %% of a CPU, which was %.1f \xc2\xb1 %.1f %% %s", r->name,
+		   r->function ? "itself took" : "took", r->now * 100, r->mean * 100, r->sd * 100,
+		   when);
+}
+
+int cmd_put_changed(const struct options *o, const struct incident *in, struct buf *out)
+{
+	/* The days where there are enough of them, else what was just before. */
+	static const struct against kinds[] = {{AGAINST_DAYS, 7}, {AGAINST_HOURS, 6},
+					       {AGAINST_WINDOWS, 6}};
+	char since[MOMENT_TEXT_BYTES];
+	struct buf path = {0}, when = {0};
+	uint32_t found = 0, i, k;
+	uint64_t t0, t1;
+	int rc = cmd_store_path(o, STORE_READ, &path, NULL);
+
+	for (k = 0; !rc && found < 2 && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct drift d = {0};
+
+		rc = compare(buf_text(&path), in, &kinds[k], &d, &found, NULL);
+		put_against(&kinds[k], found, &when);
+		judged_part(in, &t0, &t1);
+		moment_local_text(in->head.trigger_wall_ns + (t0 - in->head.trigger_ns), since);
+		for (i = 0; !rc && found >= 2 && i < d.nrows && i < SAID_MAX; i++) {
+			buf_printf(out, "%ssince %.8s ", i ? "\n" : "", since + 11);
+			put_change(&d.rows[i], buf_text(&when), out);
+		}
+		buf_reset(&when);
+		drift_free(&d);
+	}
+	buf_free(&path);
+	buf_free(&when);
+	return out->failed ? ERR_MEMORY : 0;
+}
+
+/* ---- diff --against -------------------------------------------------------------------------- */
+
+static void put_rows(struct sheet *p, const struct options *o, const struct drift *d)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->nrows && i < o->rows; i++) {
+		const struct drift_row *r = &d->rows[i];
+		const struct sheet_cell cells[] = {
+			{"now_percent", "NOW %", 9, SHEET_NUMBER, .v = r->now * 100, .digits = 1},
+			{"was_percent", "WAS %", 9, SHEET_NUMBER, .v = r->mean * 100, .digits = 1},
+			{"spread_percent", "SPREAD", 9, SHEET_NUMBER, .v = r->sd * 100,
+			 .digits = 1},
+			{"kind", "KIND    ", -8, .text = r->function ? "function" : "program"},
+			{"name", "NAME", .kind = SHEET_NAME, .text = r->name},
+		};
+
+		if (!i)
+			sheet_heading(p, cells, sizeof(cells) / sizeof(cells[0]));
+		sheet_row(p, cells, sizeof(cells) / sizeof(cells[0]));
+	}
+}
+
+int cmd_against(const struct options *o, struct err *err)
+{
+	struct against against;
+	struct incident in = {0};
+	struct drift d = {0};
+	struct buf path = {0}, when = {0};
+	struct sheet sheet;
+	uint32_t found = 0;
+	int rc = parse(o->against, &against, err);
+
+	sheet_init(&sheet, o);
+	if (!rc)
+		rc = cmd_store_path(o, STORE_READ, &path, err);
+	if (!rc)
+		rc = cmd_load(o, &in, err);
+	if (!rc)
+		rc = compare(buf_text(&path), &in, &against, &d, &found, err);
+	if (!rc && !found)
+		rc = err_set(err, ERR_NOT_FOUND, "the history has none of those windows whole: "
+			     "'recorder history' shows what is there");
+	if (!rc) {
+		put_against(&against, found, &when);
+		if (!o->json)
+			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU, against what was "
+				  "%s; only what exceeds their spread\n", buf_text(&when));
+		put_rows(&sheet, o, &d);
+		if (!d.nrows && !o->json)
+			sheet_put(&sheet, SHEET_PLAIN, "\nNothing does.\n");
+		rc = sheet_print(&sheet, err);
+	}
+	sheet_free(&sheet);
+	drift_free(&d);
+	incident_free(&in);
+	buf_free(&path);
+	buf_free(&when);
+	return rc;
+}

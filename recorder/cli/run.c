@@ -1,0 +1,181 @@
+/*
+ * run: start a program, record it and all that it starts until it ends, then show or export that.
+ *
+ * The program is there before the recording begins, so that the kernel can be asked for it alone,
+ * and executes its file once everything is recorded.
+ */
+#include "base/os.h"
+#include "cli/cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_NS (10 * NS_PER_MS)
+
+struct run {
+	char **argv;
+	struct os_child *child;
+	struct err failure;                  /* it could not be executed */
+	uint64_t start_ns;
+	bool begun, ended;
+	int code;
+};
+
+/* Everything is recorded now. */
+static void begun(void *ctx)
+{
+	struct run *r = ctx;
+
+	r->begun = true;
+	r->start_ns = os_now_ns();
+	os_child_go(r->child, &r->failure);
+}
+
+static bool over(void *ctx, struct buf *why)
+{
+	struct run *r = ctx;
+	int code = 0;
+
+	if (!os_child_ended(r->child, &code))
+		return false;
+	r->ended = true;
+	r->code = code;
+	buf_printf(why, "%.200s ended with exit code %d after %.3f s", r->argv[0], code,
+		   (double)(os_now_ns() - r->start_ns) / 1e9);
+	return true;
+}
+
+/* The recording was stopped before. A signal of the terminal has reached the program as well. */
+static void wait_for_end(struct run *r)
+{
+	if (!r->begun || r->ended)
+		return;
+	os_child_stop(r->child);
+	while (!os_child_ended(r->child, &r->code))
+		os_sleep_ns(LOOK_NS);
+	r->ended = true;
+}
+
+/* The words after "run", ending in NULL. */
+static int take_words(const struct options *o, struct run *r, struct err *err)
+{
+	size_t n = (size_t)o->nprogram;
+
+	if (!n)
+		return err_set(err, ERR_USAGE, "which program? 'recorder run make -j8' runs make");
+	if (!os_finds_program(o->program[0]))
+		return err_set(err, ERR_NOT_FOUND, "there is no program '%.200s' in PATH or at "
+			       "that path; nothing was recorded", o->program[0]);
+	r->argv = calloc(n + 1, sizeof(*r->argv));
+	if (!r->argv)
+		return err_memory(err, "to start a program");
+	memcpy(r->argv, o->program, n * sizeof(*r->argv));
+	return 0;
+}
+
+/* Recording options of a conf file that are about machines, not about one program. */
+static void leave_out(const struct options *o, struct options *part)
+{
+	struct capture *c = &part->capture;
+
+	part->rules.n = 0;
+	part->monitors.n = 0;
+	part->stop_command = NULL;
+	part->history_mb = 0;                /* its incident is all of it */
+	part->runtime_events = part->enable_perf_map = false;
+	c->only_process = c->file = c->data_file = NULL;
+	c->providers = c->only_providers = c->kernel_events = c->clr_events = NULL;
+	c->gc_collect_only = false;
+	c->max_collect_ns = 0;
+	c->incidents = 1;
+	if (options_origin(o, "max-cpu-percent") != FROM_ARGS)
+		part->max_cpu_pct = 0;
+}
+
+/* Before the program runs for an hour. */
+static int check_export(const struct options *o, struct err *err)
+{
+	const char *path = o->output ? o->output : "-";
+	const struct exporter *e = NULL;
+	int rc = cmd_choose_format(o, path, false, &e, err);
+
+	return rc ? rc : cmd_check_output(o, path, e, err);
+}
+
+/* What is shown is the incident that was stored last. */
+static int show(struct options *part, struct err *err)
+{
+	struct store *store = NULL;
+	int64_t id = 0;
+	int rc = cmd_store_open(part, STORE_READ, &store, err);
+
+	if (!rc)
+		rc = store_newest(store, &id, err);
+	store_close(store);
+	if (rc)
+		return rc;
+	part->ids = (struct id_list){&id, 1};
+	return part->output || part->format ? cmd_export(part, err) : cmd_show(part, err);
+}
+
+/*
+ * Record into the store, or, when the machine's own recorder has the usual one, into one beside it.
+ *
+ * beside  keeps the other store's name
+ */
+static int record(struct options *part, struct run *r, struct buf *beside, struct err *err)
+{
+	const struct cmd_recorded of = {.begun = begun, .over = over, .ctx = r};
+	struct buf usual = {0};
+	int rc = cmd_record(part, &of, err);
+
+	if (rc != ERR_BUSY || r->begun || cmd_named_store(part))
+		return rc;
+	rc = cmd_store_path(part, STORE_RECORD, &usual, err);
+	if (!rc) {
+		os_dirname(buf_text(&usual), beside);
+		buf_puts(beside, "/runs.db");
+		rc = buf_check(beside, "the store's name", err);
+	}
+	if (!rc) {
+		cmd_note("a recorder is running on %s; this run is kept in %s", buf_text(&usual),
+			 buf_text(beside));
+		part->store = beside->data;
+		rc = cmd_record(part, &of, err);
+	}
+	buf_free(&usual);
+	return rc;
+}
+
+int cmd_run(const struct options *o, struct err *err)
+{
+	struct options part = *o;            /* borrows all of it */
+	struct run r = {0};
+	struct buf beside = {0};
+	int rc = take_words(o, &r, err);
+
+	if (!rc && (o->output || o->format))
+		rc = check_export(o, err);
+	if (!rc)
+		rc = os_child_start(r.argv, &r.child, err);
+	if (!rc) {
+		leave_out(o, &part);
+		part.capture.root_pid = os_child_pid(r.child);
+		rc = record(&part, &r, &beside, err);
+	}
+	wait_for_end(&r);
+	if (!rc && r.failure.code) {
+		*err = r.failure;
+		rc = r.failure.code;
+	}
+	if (!rc)
+		rc = show(&part, err);
+	if (rc && rc != ERR_STOPPED && r.ended && r.code)
+		cmd_note("%s", err->text);
+	if (r.ended && (r.code || !rc))
+		rc = CMD_EXITS + r.code;
+	os_child_free(r.child);
+	buf_free(&beside);
+	free(r.argv);
+	return rc;
+}

@@ -1,0 +1,507 @@
+/* stacks: print or store the current stacks of a process's threads. */
+#include "cli/cmd.h"
+#include "cli/sheet.h"
+
+#include "base/array.h"
+#include "base/fit.h"
+#include "base/os.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "base/version.h"
+#include "source/stopped/thread_stacks.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES_TRIED 8u
+#define NAMES_NS (20 * NS_PER_SEC)           /* a large PDB on a slow disk */
+
+/* A stack, kept until its frames have names. */
+struct taken {
+	uint32_t tid, waits_for;             /* a thread; 0 = none */
+	char name[64];
+	char *wait;                          /* NULL = not known */
+	enum stack_quality quality;
+	uint64_t time_ns, suspended_ns;
+	uint32_t first, n;                   /* of the frames and addresses */
+	bool told;                           /* with an earlier thread of the same stack */
+};
+
+struct stacks {
+	uint32_t pid;
+	struct frames *table;
+	struct processes *processes;
+	struct symbols *symbols;
+	struct symbol_env env;
+	struct log *log;
+	struct thread_stacks *threads;
+	struct taken *taken;
+	uint32_t ntaken, taken_room;
+	struct frame **frames;
+	uint64_t *addresses;
+	uint32_t nframes, frames_room;
+	bool failed;                         /* no memory, or no room for a frame */
+};
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+static bool make_room(struct stacks *s, uint32_t nframes)
+{
+	uint32_t room = s->frames_room;
+
+	if (ARRAY_ROOM(s->taken, s->taken_room, s->ntaken + 1))
+		return false;
+	if (ARRAY_ROOM(s->frames, room, s->nframes + nframes) ||
+	    ARRAY_ROOM(s->addresses, s->frames_room, s->nframes + nframes))
+		return false;
+	s->frames_room = room;
+	return true;
+}
+
+static void keep(void *ctx, const struct thread_stack *stack)
+{
+	struct stacks *s = ctx;
+	struct taken *t;
+	uint32_t i, number;
+	bool fresh;
+
+	if (s->failed || !make_room(s, stack->nframes)) {
+		s->failed = true;
+		return;
+	}
+	t = &s->taken[s->ntaken++];
+	*t = (struct taken){.tid = stack->tid, .quality = stack->quality, .time_ns = stack->time_ns,
+			    .suspended_ns = stack->suspended_ns, .first = s->nframes};
+	strncat(t->name, stack->name, sizeof(t->name) - 1);
+	t->waits_for = stack->waits_for;
+	if (stack->wait)
+		s->failed |= !(t->wait = text_dup(stack->wait, SIZE_MAX));
+	for (i = 0; i < stack->nframes; i++) {
+		number = frames_intern(s->table, &stack->frames[i], &fresh);
+		if (number == FRAME_NONE) {
+			s->failed = true;
+			return;
+		}
+		s->frames[s->nframes] = frame_get(s->table, number);
+		frame_ref(s->frames[s->nframes]);
+		s->addresses[s->nframes++] = stack->addresses[i];
+		t->n++;
+	}
+}
+
+static int take(struct stacks *s, struct err *err)
+{
+	int rc = frames_new(&s->table, err);
+
+	/* Stopped threads wait for this one. */
+	os_thread_priority(OS_PRIORITY_HIGH);
+	if (!rc)
+		rc = thread_stacks_open(s->pid, s->table, &s->threads, err);
+	if (!rc)
+		rc = thread_stacks_take(s->threads, 0, keep, s, err);
+	/* The process may have ended just after the last stack was taken. */
+	if (rc == ERR_NOT_FOUND && s->ntaken)
+		rc = 0;
+	if (!rc && s->failed)
+		rc = err_memory(err, "for the stacks of process %u", (unsigned)s->pid);
+	return rc;
+}
+
+static int name_all(struct stacks *s, struct err *err)
+{
+	uint64_t start_ns = os_now_ns();
+	struct symbol symbol;
+	uint32_t i;
+	int rc = processes_new(&s->processes, err);
+
+	if (!rc)
+		rc = log_open(NULL, &s->log, err);
+	if (!rc)
+		rc = symbols_open(s->table, &s->env, s->log, &s->symbols, err);
+	for (i = 0; !rc && i < s->nframes; i++)
+		if (thread_stacks_name(s->threads, s->frames[i], &symbol))
+			frame_set_function(s->table, s->frames[i], symbol.offset, symbol.name, NULL,
+					   symbol.module);
+	if (!rc && symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS) &&
+	    os_now_ns() - start_ns >= NAMES_NS)
+		cmd_note("some names are missing: reading them takes longer than %u s",
+			 (unsigned)(NAMES_NS / NS_PER_SEC));
+	return rc;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
+{
+	const struct frame *f = s->frames[which];
+	const struct function *function = atomic_load(&f->function);
+	const char *module = function && function->module ? function->module : f->object->name;
+
+	if (f->object->key.kind == OBJECT_UNKNOWN) {
+		buf_printf(out, "0x%" PRIX64, s->addresses[which]);
+		return;
+	}
+	utf8_put_clean(out, module, strlen(module), 255);
+	if (function) {
+		buf_putc(out, '!');
+		utf8_put_clean(out, function->name, strlen(function->name), FUNCTION_NAME_MAX);
+	} else {
+		buf_printf(out, "!+0x%" PRIX64,
+			   f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
+	}
+}
+
+static bool same_stack(const struct stacks *s, const struct taken *a, const struct taken *b)
+{
+	return a->n == b->n && a->quality == b->quality &&
+	       memcmp(s->frames + a->first, s->frames + b->first,
+		      a->n * sizeof(*s->frames)) == 0;
+}
+
+/* "  and 2 more: 13, 14": those behind it with the same stack, which are not printed again. */
+static void put_others(struct stacks *s, const struct taken *t, struct sheet *p)
+{
+	struct buf list = {0};
+	uint32_t i, n = 0;
+
+	for (i = (uint32_t)(t - s->taken) + 1; i < s->ntaken; i++) {
+		if (s->taken[i].told || !same_stack(s, t, &s->taken[i]))
+			continue;
+		s->taken[i].told = true;
+		buf_printf(&list, "%s%u", n++ ? ", " : "", (unsigned)s->taken[i].tid);
+	}
+	if (n)
+		buf_printf(&p->out, "  and %u more: %s", (unsigned)n, buf_text(&list));
+	buf_free(&list);
+}
+
+static void put_thread(struct stacks *s, const struct taken *t, const struct options *o,
+		       struct sheet *p)
+{
+	size_t from;
+	uint32_t k;
+
+	buf_putc(&p->out, '\n');
+	from = p->out.len;
+	buf_printf(&p->out, "thread %u", (unsigned)t->tid);
+	if (*t->name) {
+		buf_puts(&p->out, "  ");
+		utf8_put_clean(&p->out, t->name, strlen(t->name), sizeof(t->name));
+	}
+	sheet_style(p, from, SHEET_HEAD);
+	if (t->wait)
+		buf_puts(&p->out, "  ");
+	if (t->wait)
+		utf8_put_clean(&p->out, t->wait, strlen(t->wait), 400);
+	if (t->quality != QUALITY_COMPLETE)
+		sheet_put(p, SHEET_LOSS, "  [%s]", stack_quality_text(t->quality));
+	if (o->group_threads)
+		put_others(s, t, p);
+	buf_putc(&p->out, '\n');
+	for (k = t->first; k < t->first + t->n; k++) {
+		buf_puts(&p->out, "    ");
+		put_frame(s, k, &p->out);
+		buf_putc(&p->out, '\n');
+	}
+}
+
+static const struct taken *thread_of(const struct stacks *s, uint32_t tid)
+{
+	uint32_t i;
+
+	for (i = 0; tid && i < s->ntaken; i++)
+		if (s->taken[i].tid == tid)
+			return &s->taken[i];
+	return NULL;
+}
+
+/*
+ * The thread from which a walk along waits_for comes back to itself, if this thread has the lowest
+ * number of that circle.
+ */
+static bool leads_a_circle(const struct stacks *s, const struct taken *first)
+{
+	const struct taken *t = thread_of(s, first->waits_for);
+	uint32_t steps;
+
+	for (steps = 0; t && t != first && steps < s->ntaken; steps++) {
+		if (t->tid < first->tid)
+			return false;
+		t = thread_of(s, t->waits_for);
+	}
+	return t == first;
+}
+
+/* "deadlock: thread 12 waits for 13, 13 waits for 12" for each circle. */
+static void put_deadlocks(const struct stacks *s, struct sheet *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->ntaken; i++) {
+		const struct taken *first = &s->taken[i], *t = first;
+
+		if (!leads_a_circle(s, first))
+			continue;
+		sheet_put(p, SHEET_LOSS, "\ndeadlock: thread");
+		do {
+			buf_printf(&p->out, "%s %u waits for %u", t == first ? "" : ",",
+				   (unsigned)t->tid, (unsigned)t->waits_for);
+			t = thread_of(s, t->waits_for);
+		} while (t != first);
+		buf_putc(&p->out, '\n');
+	}
+}
+
+static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
+{
+	struct thread_stacks_use use;
+	uint32_t i;
+
+	thread_stacks_use(s->threads, &use);
+	buf_printf(&p->out, "process %u  %s  %u threads, the longest stopped for %.3f ms\n",
+		   (unsigned)s->pid, thread_stacks_path(s->threads), (unsigned)s->ntaken,
+		   (double)use.longest_ns / 1e6);
+	for (i = 0; i < s->ntaken; i++) {
+		if (s->taken[i].told)
+			continue;
+		put_thread(s, &s->taken[i], o, p);
+	}
+	put_deadlocks(s, p);
+}
+
+static void put_json_frames(const struct stacks *s, const struct taken *t, struct json *j)
+{
+	struct buf text = {0};
+	char address[32];
+	uint32_t k;
+
+	json_key_open(j, "frames", '[');
+	for (k = t->first; k < t->first + t->n; k++) {
+		buf_reset(&text);
+		put_frame(s, k, &text);
+		snprintf(address, sizeof(address), "0x%" PRIx64, s->addresses[k]);
+		json_open(j, '{');
+		json_key_str(j, "frame", buf_text(&text));
+		if (s->addresses[k])
+			json_key_str(j, "address", address);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	buf_free(&text);
+}
+
+static void put_json(const struct stacks *s, struct sheet *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->ntaken; i++) {
+		const struct taken *t = &s->taken[i];
+
+		sheet_open(p);
+		json_key_uint(&p->j, "pid", s->pid);
+		json_key_uint(&p->j, "tid", t->tid);
+		json_key_str(&p->j, "name", t->name);
+		json_key_str(&p->j, "quality", stack_quality_text(t->quality));
+		json_key_uint(&p->j, "stopped_ns", t->suspended_ns);
+		if (t->wait)
+			json_key_str(&p->j, "state", t->wait);
+		if (t->waits_for)
+			json_key_uint(&p->j, "waits_for_tid", t->waits_for);
+		put_json_frames(s, t, &p->j);
+		sheet_close(p);
+	}
+}
+
+/* ---- storing --------------------------------------------------------------------------------- */
+
+/* Store a thread as an event with a stack, not as a sample: a snapshot says nothing about time. */
+static int add_thread(const struct stacks *s, struct segment_builder *b, struct process *process,
+		      const struct taken *t)
+{
+	struct event e = {.time_ns = t->time_ns,
+			  .kind = EVENT_SAMPLE,
+			  .process = process,
+			  .cpu = CPU_NONE,
+			  .stream = STREAM_EVENT,
+			  .quality = (uint8_t)t->quality,
+			  .value = 1};
+	struct frame_ref refs[STACK_MAX_FRAMES];
+	uint32_t i, n = t->n < STACK_MAX_FRAMES ? t->n : STACK_MAX_FRAMES;
+
+	e.thread = thread_add(s->processes, process, t->tid);
+	if (!e.thread)
+		return ERR_MEMORY;
+	if (*t->name)
+		thread_set_name(e.thread, t->name);
+	for (i = 0; i < n; i++) {
+		const struct frame *f = s->frames[t->first + i];
+
+		refs[i] = (struct frame_ref){
+			.object = f->object, .offset = f->offset, .flags = f->flags};
+	}
+	e.stack = segment_stack(b, refs, n, NULL, NULL);
+	return segment_add(b, &e);
+}
+
+static int make_segment(const struct stacks *s, struct segment **out, struct err *err)
+{
+	struct segment_builder *b = NULL;
+	struct process *process =
+		process_add(s->processes, s->pid, s->taken[0].time_ns, 0, 0, NULL);
+	uint32_t i;
+	int rc = segment_builder_new(s->table, s->processes, &b, err);
+
+	if (!rc && process && *thread_stacks_path(s->threads))
+		process_set_exe(process, thread_stacks_path(s->threads));
+	for (i = 0; !rc && i < s->ntaken; i++)
+		if (!process || add_thread(s, b, process, &s->taken[i]))
+			rc = err_memory(err, "for storing the stacks of process %u",
+					(unsigned)s->pid);
+	if (!rc)
+		rc = segment_seal(b, out, err);
+	segment_builder_free(b);
+	return rc;
+}
+
+static int store_segment(struct store *store, struct incident_head *h, struct segment *segment,
+			 struct err *err)
+{
+	int rc = store_begin(store, h, err);
+
+	if (!rc)
+		rc = store_put_segment(store, h->id, segment, err);
+	return rc ? rc : store_finish(store, h, &segment, 1, err);
+}
+
+static int keep_picture(const struct options *o, const struct stacks *s, struct err *err)
+{
+	const char *path = thread_stacks_path(s->threads);
+	char rule[] = "stacks", version[] = RECORDER_VERSION, host[256], host_text[256];
+	struct incident_head h = {.rule = rule,
+				  .host = host,
+				  .host_text = host_text,
+				  .recorder_version = version,
+				  .value = NAN,
+				  .limit = NAN,
+				  .trigger_wall_ns = os_wall_ns()};
+	struct segment *segment = NULL;
+	struct store *store = NULL;
+	struct buf reason = {0};
+	int rc;
+
+	if (!s->ntaken)
+		return err_set(err, ERR_NOT_FOUND, "there is no stack to store");
+	buf_printf(&reason, "the stacks of the %u threads of process %u (%s)", (unsigned)s->ntaken,
+		   (unsigned)s->pid, text_base_name(path));
+	os_host_name(host, sizeof(host));
+	os_host_text(host_text, sizeof(host_text));
+	/* The segment's times are whole ticks. */
+	h.trigger_ns = h.t0_ns = s->taken[0].time_ns / SEGMENT_TICK_NS * SEGMENT_TICK_NS;
+	h.t1_ns = s->taken[s->ntaken - 1].time_ns + SEGMENT_TICK_NS;
+	rc = buf_check(&reason, "the reason", err);
+	h.reason = reason.data;
+	if (!rc)
+		rc = make_segment(s, &segment, err);
+	if (!rc)
+		rc = cmd_store_open(o, STORE_RECORD, &store, err);
+	if (!rc)
+		rc = store_segment(store, &h, segment, err);
+	if (!rc)
+		cmd_note("stored as incident %" PRId64 " of %s", h.id, store_path(store));
+	store_close(store);
+	segment_unref(segment);
+	buf_free(&reason);
+	return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int find(const char *name, uint32_t *pid, struct err *err)
+{
+	uint32_t pids[PROCESSES_TRIED], n, i;
+	struct buf text = {0};
+	int rc = 0;
+
+	if (!name)
+		return err_set(err, ERR_USAGE,
+			       "stacks of which process? -p takes its name or number");
+	n = thread_stacks_find(name, pids, PROCESSES_TRIED);
+	if (!n)
+		return err_set(err, ERR_NOT_FOUND, "there is no process '%.200s'", name);
+	for (i = 0; i < n; i++)
+		buf_printf(&text, "%s%u", i ? ", " : "", (unsigned)pids[i]);
+	if (n > 1)
+		rc = err_set(err, ERR_USAGE,
+			     "there are several processes '%.200s': %s; give the number of one",
+			     name, buf_text(&text));
+	buf_free(&text);
+	*pid = pids[0];
+	return rc;
+}
+
+static void note_missing(const struct stacks *s)
+{
+	struct thread_stacks_use use;
+
+	thread_stacks_use(s->threads, &use);
+	if (use.refused)
+		cmd_note("%u of %u threads are missing: they could not be stopped or read",
+			 (unsigned)use.refused, (unsigned)use.threads);
+	if (use.stuck)
+		cmd_note("%u of %u threads are missing: they wait in the kernel (state D) and "
+			 "cannot be stopped", (unsigned)use.stuck, (unsigned)use.threads);
+	if (use.threads > s->ntaken + use.refused + use.stuck)
+		cmd_note("%u threads ended meanwhile",
+			 (unsigned)(use.threads - s->ntaken - use.refused - use.stuck));
+}
+
+static void close_all(struct stacks *s)
+{
+	uint32_t i;
+
+	symbols_close(s->symbols);
+	for (i = 0; i < s->nframes; i++)
+		frame_unref(s->frames[i]);
+	for (i = 0; i < s->ntaken; i++)
+		free(s->taken[i].wait);
+	thread_stacks_close(s->threads);
+	if (s->table)
+		frames_free(s->table);
+	if (s->processes)
+		processes_free(s->processes);
+	log_close(s->log);
+	free(s->taken);
+	free(s->frames);
+	free(s->addresses);
+}
+
+int cmd_stacks(const struct options *o, struct err *err)
+{
+	struct stacks s = {.env.path = o->capture.symbol_path};
+	struct sheet sheet;
+	int rc = find(o->process, &s.pid, err);
+
+	sheet_init(&sheet, o);
+	sheet.columns = FIT_ALL;             /* a frame is never cut */
+	if (!rc)
+		rc = take(&s, err);
+	if (!rc)
+		rc = name_all(&s, err);
+	if (!rc) {
+		if (o->json)
+			put_json(&s, &sheet);
+		else
+			put_text(&s, o, &sheet);
+		note_missing(&s);
+		rc = sheet_print(&sheet, err);
+	}
+	/* Only --store on the command line stores the stacks: elsewhere it names a recorder's. */
+	if (!rc && options_origin(o, "store") == FROM_ARGS)
+		rc = keep_picture(o, &s, err);
+	sheet_free(&sheet);
+	close_all(&s);
+	return rc;
+}

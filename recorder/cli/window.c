@@ -1,0 +1,109 @@
+/* Windows of the history: --from with --to, --last, --at with --for. */
+#include "cli/cmd.h"
+
+#include "base/moment.h"
+#include "base/os.h"
+#include "store/history.h"
+
+#include <string.h>
+
+#define FOR_NS (60 * NS_PER_SEC)             /* of --at alone */
+
+bool cmd_window_asked(const struct options *o)
+{
+	return o->last_ns != OPTION_NO_TIME || o->at || o->from.text || o->to.text;
+}
+
+int cmd_moment(const struct moment_option *m, uint64_t zero_wall_ns, uint64_t before_ns,
+	       int64_t *out, struct err *err)
+{
+	uint64_t wall_ns;
+	int rc;
+
+	*out = m->ns;
+	if (!m->text)
+		return 0;
+	rc = moment_parse(m->text, os_wall_ns(), before_ns, &wall_ns, err);
+	if (!rc)
+		*out = (int64_t)(wall_ns - zero_wall_ns);
+	return rc;
+}
+
+/* --from with --to or --for; or --to with --for. */
+static int from_to(const struct options *o, uint64_t now_ns, struct cmd_window *out,
+		   struct err *err)
+{
+	uint64_t for_ns = o->for_ns != OPTION_NO_TIME ? (uint64_t)o->for_ns : 0;
+	int rc = 0;
+
+	if (!o->from.text && !(o->to.text && for_ns))
+		return err_set(err, ERR_USAGE, "a window of the history needs a time to begin: "
+			       "give --from with a time, --at, or --last");
+	if (o->to.ns != OPTION_NO_TIME)
+		return err_set(err, ERR_USAGE, "--from is a time, so --to must be one too, or "
+			       "--for");
+	if (o->to.text && o->from.text && for_ns)
+		return err_set(err, ERR_USAGE, "--from, --to and --for: two of them are enough");
+	if (o->from.text)
+		rc = moment_parse(o->from.text, now_ns, 0, &out->from_ns, err);
+	out->to_ns = for_ns && o->from.text ? out->from_ns + for_ns : now_ns;
+	if (!rc && o->to.text)
+		rc = moment_parse(o->to.text, now_ns, o->from.text ? out->from_ns : 0,
+				  &out->to_ns, err);
+	if (!rc && !o->from.text)
+		out->from_ns = out->to_ns > for_ns ? out->to_ns - for_ns : 0;
+	return rc;
+}
+
+int cmd_window(const struct options *o, struct cmd_window *out, struct err *err)
+{
+	uint64_t now_ns = os_wall_ns();
+	bool between = o->from.text || o->to.text;
+	int rc = 0;
+
+	if ((o->last_ns != OPTION_NO_TIME) + (o->at != NULL) + between > 1)
+		return err_set(err, ERR_USAGE, "--last, --at, and --from with --to each choose a "
+			       "window: give one of them");
+	if (o->last_ns != OPTION_NO_TIME) {
+		out->to_ns = now_ns;
+		out->from_ns = now_ns - (uint64_t)o->last_ns;
+	} else if (o->at) {
+		rc = moment_parse(o->at, now_ns, 0, &out->from_ns, err);
+		out->to_ns = out->from_ns +
+			     (o->for_ns != OPTION_NO_TIME ? (uint64_t)o->for_ns : FOR_NS);
+	} else {
+		rc = from_to(o, now_ns, out, err);
+	}
+	if (!rc && out->to_ns <= out->from_ns)
+		rc = err_set(err, ERR_USAGE, "the window ends before it begins: --to must be later "
+			     "than --from");
+	return rc;
+}
+
+static void say_window(const struct cmd_window *w)
+{
+	char from[MOMENT_TEXT_BYTES], to[MOMENT_TEXT_BYTES], offset[MOMENT_OFFSET_BYTES];
+	char from_utc[OS_TIME_TEXT_BYTES], to_utc[OS_TIME_TEXT_BYTES];
+
+	moment_local_text(w->from_ns, from);
+	moment_local_text(w->to_ns, to);
+	moment_offset_text(w->from_ns, offset);
+	os_time_text(w->from_ns, from_utc);
+	os_time_text(w->to_ns, to_utc);
+	cmd_note("the history from %s to %s, local time (UTC%s); in UTC %.19sZ to %.19sZ", from,
+		 to, offset, from_utc, to_utc);
+}
+
+int cmd_load_window(const struct options *o, const struct cmd_window *w, struct incident *out,
+		    struct err *err)
+{
+	struct buf path = {0};
+	int rc = cmd_store_path(o, STORE_READ, &path, err);
+
+	if (!rc)
+		rc = history_load(buf_text(&path), w->from_ns, w->to_ns, w->from_ns, out, err);
+	if (!rc)
+		say_window(w);
+	buf_free(&path);
+	return rc;
+}

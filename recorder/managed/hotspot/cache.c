@@ -1,0 +1,419 @@
+#include "managed/hotspot/cache.h"
+
+#include "base/array.h"
+#include "base/os.h"
+#include "managed/hotspot/task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECKED_TOGETHER 3u                  /* moments: what was used since is checked in one go */
+#define KEPT_FIRST 100u                      /* moments: what was used since goes last */
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct hotspot_cache *hotspot_cache_new(struct hotspot_layout *layout, struct managed_names *names)
+{
+	struct hotspot_cache *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		hotspot_layout_drop(layout);
+		return NULL;
+	}
+	c->layout = layout;
+	c->names = names;
+	c->moment = 1;
+	return c;
+}
+
+static void free_dead(struct hotspot_cache *c)
+{
+	while (c->ndead)
+		hotspot_blob_free(c->dead[--c->ndead]);
+}
+
+void hotspot_cache_free(struct hotspot_cache *c)
+{
+	if (!c)
+		return;
+	free_dead(c);
+	while (c->nblobs)
+		hotspot_blob_free(c->blobs[--c->nblobs]);
+	free(c->blobs);
+	free(c->dead);
+	free(c->methods);
+	table_free(&c->by_address);
+	hotspot_layout_drop(c->layout);
+	free(c);
+}
+
+/* Run a task; false: it is gone, and nothing more is read for this sample. */
+static bool run_task(struct hotspot_cache *c, const struct managed_host *host,
+		     struct hotspot_task *t)
+{
+	if (!t)
+		return false;
+	if (host->run(host->ctx, &t->base))
+		return true;
+	c->hangs = true;
+	return false;
+}
+
+/* ---- blobs ----------------------------------------------------------------------------------- */
+
+/* The first blob that ends above an address. */
+static uint32_t first_above(const struct hotspot_cache *c, uint64_t pc)
+{
+	uint32_t low = 0, high = c->nblobs;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct hotspot_blob *b = c->blobs[middle];
+
+		if (b->start + b->identity.size <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A blob that is removed stays valid until the next moment: somebody may be using it. */
+static void remove_blob(struct hotspot_cache *c, uint32_t i)
+{
+	struct hotspot_blob *b = c->blobs[i];
+
+	c->bytes -= b->bytes;
+	memmove(c->blobs + i, c->blobs + i + 1, (--c->nblobs - i) * sizeof(*c->blobs));
+	c->dead[c->ndead++] = b;             /* insert_blob() made room */
+}
+
+/* Drop what was not used of late; if that is not enough, everything. */
+static void make_room(struct hotspot_cache *c, size_t bytes)
+{
+	uint32_t keep = c->moment > KEPT_FIRST ? c->moment - KEPT_FIRST : 0, i;
+
+	if (c->bytes + bytes <= HOTSPOT_BYTES_MAX && c->nblobs < HOTSPOT_BLOBS_MAX)
+		return;
+	for (i = c->nblobs; i-- > 0;)
+		if (c->blobs[i]->used < keep)
+			remove_blob(c, i);
+	if (c->bytes + bytes <= HOTSPOT_BYTES_MAX / 2 && c->nblobs < HOTSPOT_BLOBS_MAX / 2)
+		return;
+	while (c->nblobs)
+		remove_blob(c, c->nblobs - 1);
+}
+
+/* takes b; false: there is no memory */
+static bool insert_blob(struct hotspot_cache *c, struct hotspot_blob *b)
+{
+	uint32_t i;
+
+	if (ARRAY_ROOM(c->blobs, c->blobs_room, c->nblobs + 1) ||
+	    ARRAY_ROOM(c->dead, c->dead_room, c->ndead + c->nblobs + 1)) {
+		hotspot_blob_free(b);
+		return false;
+	}
+	make_room(c, b->bytes);
+	i = first_above(c, b->start);
+	while (i < c->nblobs && c->blobs[i]->start < b->start + b->identity.size)
+		remove_blob(c, i);
+	memmove(c->blobs + i + 1, c->blobs + i, (c->nblobs - i) * sizeof(*c->blobs));
+	c->blobs[i] = b;
+	c->nblobs++;
+	c->bytes += b->bytes;
+	b->checked = b->used = c->moment;
+	return true;
+}
+
+/* ---- methods --------------------------------------------------------------------------------- */
+
+static bool same_address(const void *ctx, uint32_t value, const void *key)
+{
+	const struct hotspot_cache *c = ctx;
+
+	return c->methods[value].address == *(const uint64_t *)key;
+}
+
+static struct hotspot_known *find_method(struct hotspot_cache *c, uint64_t address)
+{
+	uint32_t i = table_find(&c->by_address, hash_u64(address), same_address, c, &address);
+
+	return i == TABLE_NONE ? NULL : &c->methods[i];
+}
+
+/* Keep what was read at an address; function NULL: there is no method. */
+static void keep_method(struct hotspot_cache *c, uint64_t address, const struct hotspot_method *m)
+{
+	struct hotspot_known *k = find_method(c, address);
+
+	if (!k && c->nmethods == HOTSPOT_METHODS_MAX) {
+		table_clear(&c->by_address);
+		c->nmethods = 0;
+	}
+	if (!k) {
+		if (ARRAY_ROOM(c->methods, c->methods_room, c->nmethods + 1) ||
+		    table_add(&c->by_address, hash_u64(address), c->nmethods))
+			return;
+		k = &c->methods[c->nmethods++];
+	}
+	*k = (struct hotspot_known){.address = address, .checked = c->moment, .used = c->moment};
+	if (!m->function)
+		return;
+	k->valid = true;
+	k->const_method = m->const_method;
+	k->pool = m->pool;
+	k->bytecodes = m->bytecodes;
+	k->nbytecodes = m->nbytecodes;
+	k->number = managed_names_add(c->names, m->function, m->signature);
+}
+
+static void keep_methods(struct hotspot_cache *c, const struct hotspot_task *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->nmethods; i++)
+		keep_method(c, t->wanted[i], &t->methods[i]);
+}
+
+/* ---- once for each moment -------------------------------------------------------------------- */
+
+static void list_blobs(struct hotspot_cache *c, struct hotspot_task *t)
+{
+	uint32_t i;
+
+	t->check_blobs = malloc(c->nblobs * sizeof(*t->check_blobs) + 1);
+	for (i = 0; t->check_blobs && i < c->nblobs; i++) {
+		const struct hotspot_blob *b = c->blobs[i];
+
+		if (b->used + CHECKED_TOGETHER >= c->moment)
+			t->check_blobs[t->ncheck_blobs++] = (struct hotspot_check_blob){
+				.start = b->start, .identity = b->identity};
+	}
+}
+
+static void list_methods(struct hotspot_cache *c, struct hotspot_task *t)
+{
+	uint32_t i;
+
+	t->check_methods = malloc(c->nmethods * sizeof(*t->check_methods) + 1);
+	for (i = 0; t->check_methods && i < c->nmethods; i++) {
+		const struct hotspot_known *k = &c->methods[i];
+
+		if (k->valid && k->used + CHECKED_TOGETHER >= c->moment)
+			t->check_methods[t->ncheck_methods++] = (struct hotspot_check_method){
+				.method = {.address = k->address, .const_method = k->const_method,
+					   .pool = k->pool}};
+	}
+}
+
+/* What cannot be read is kept: the process has ended, and with it all changes. */
+static void take_checks(struct hotspot_cache *c, const struct hotspot_task *t)
+{
+	bool ended = t->ncheck_blobs && t->check_blobs[0].now == NOW_UNREADABLE;
+	struct hotspot_known *k;
+	uint32_t i, at;
+
+	for (i = 0; i < t->ncheck_blobs; i++) {
+		at = first_above(c, t->check_blobs[i].start);
+		if (at == c->nblobs || c->blobs[at]->start != t->check_blobs[i].start)
+			continue;
+		c->blobs[at]->checked = c->moment;
+		if (t->check_blobs[i].now == NOW_OTHER)
+			remove_blob(c, at);
+	}
+	for (i = 0; i < t->ncheck_methods; i++) {
+		k = find_method(c, t->check_methods[i].method.address);
+		if (k && (ended || t->check_methods[i].now == NOW_SAME))
+			k->checked = c->moment;
+	}
+}
+
+void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *host,
+			 uint64_t sample_ns)
+{
+	uint64_t now_ns;
+	struct hotspot_task *t;
+
+	free_dead(c);
+	c->hangs = false;
+	if (sample_ns <= c->checked_ns)
+		return;
+	now_ns = os_now_ns();
+	c->moment++;
+	c->nnew = 0;
+	c->checked_ns = now_ns;
+	if (!c->nblobs || ARRAY_ROOM(c->dead, c->dead_room, c->nblobs))
+		return;
+	t = hotspot_task_new(c->layout);
+	if (!t)
+		return;
+	list_blobs(c, t);
+	list_methods(c, t);
+	if (run_task(c, host, t)) {
+		take_checks(c, t);
+		hotspot_task_free(t);
+	} else {
+		c->checked_ns = 0;           /* the next sample tries again */
+	}
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static bool may_read(struct hotspot_cache *c)
+{
+	return !c->hangs && c->nnew < HOTSPOT_NEW_MAX;
+}
+
+/* A blob that was not used of late: look whether it is still there. */
+static bool check_one(struct hotspot_cache *c, const struct managed_host *host,
+		      struct hotspot_blob *b)
+{
+	struct hotspot_task *t;
+	bool same;
+
+	if (!may_read(c))
+		return false;
+	t = hotspot_task_new(c->layout);
+	if (t)
+		t->check_blobs = calloc(1, sizeof(*t->check_blobs));
+	if (!t || !t->check_blobs) {
+		hotspot_task_free(t);
+		return false;
+	}
+	t->ncheck_blobs = 1;
+	t->check_blobs[0] = (struct hotspot_check_blob){.start = b->start,
+							.identity = b->identity};
+	if (!run_task(c, host, t))
+		return false;
+	same = t->check_blobs[0].now != NOW_OTHER;
+	hotspot_task_free(t);
+	if (same)
+		b->checked = c->moment;
+	return same;
+}
+
+static struct hotspot_blob *read_blob(struct hotspot_cache *c, const struct managed_host *host,
+				      uint64_t pc)
+{
+	struct hotspot_task *t = hotspot_task_new(c->layout);
+	struct hotspot_blob *b;
+
+	c->nnew++;
+	if (t)
+		t->pc = pc;
+	if (!run_task(c, host, t))
+		return NULL;
+	keep_methods(c, t);
+	b = t->blob;
+	t->blob = NULL;
+	hotspot_task_free(t);
+	return b && insert_blob(c, b) ? b : NULL;
+}
+
+struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct managed_host *host,
+					uint64_t pc)
+{
+	unsigned miss = (unsigned)(hash_u64(pc) % HOTSPOT_MISSES);
+	uint32_t i = first_above(c, pc);
+	struct hotspot_blob *b;
+
+	if (i < c->nblobs && c->blobs[i]->start <= pc) {
+		b = c->blobs[i];
+		if (b->checked == c->moment || check_one(c, host, b)) {
+			b->used = c->moment;
+			return b;
+		}
+	}
+	if (!may_read(c) || !hotspot_heap_of(c->layout, pc) ||
+	    (c->misses[miss].pc == pc && c->misses[miss].moment == c->moment))
+		return NULL;
+	b = read_blob(c, host, pc);
+	if (!b) {
+		c->misses[miss].pc = pc;
+		c->misses[miss].moment = c->moment;
+	}
+	return b;
+}
+
+/* Have the methods at these addresses read. */
+static void read_methods(struct hotspot_cache *c, const struct managed_host *host,
+			 const uint64_t *addresses, uint32_t n)
+{
+	struct hotspot_task *t;
+
+	if (!n || !may_read(c))
+		return;
+	t = hotspot_task_new(c->layout);
+	if (!t)
+		return;
+	c->nnew++;
+	t->nmethods = n < TASK_METHODS_MAX ? n : TASK_METHODS_MAX;
+	memcpy(t->wanted, addresses, t->nmethods * sizeof(*addresses));
+	if (!run_task(c, host, t))
+		return;
+	keep_methods(c, t);
+	hotspot_task_free(t);
+}
+
+static struct hotspot_known *known_now(struct hotspot_cache *c, uint64_t address)
+{
+	struct hotspot_known *k = find_method(c, address);
+
+	if (!k || k->checked != c->moment)
+		return NULL;
+	k->used = c->moment;
+	return k;
+}
+
+const struct hotspot_known *hotspot_cache_method(struct hotspot_cache *c,
+						 const struct managed_host *host, uint64_t address)
+{
+	const struct hotspot_known *k;
+
+	if (address < 4096 || address % 8 || address >> 47)
+		return NULL;
+	k = known_now(c, address);
+	if (!k) {
+		read_methods(c, host, &address, 1);
+		k = known_now(c, address);
+	}
+	return k && k->valid ? k : NULL;
+}
+
+static uint32_t *number_at(struct hotspot_blob *b, uint32_t metadata)
+{
+	return metadata == UINT32_MAX ? &b->method_number : &b->numbers[metadata];
+}
+
+static uint64_t method_at(const struct hotspot_blob *b, uint32_t metadata)
+{
+	return metadata == UINT32_MAX ? b->identity.method : b->metadata[metadata];
+}
+
+void hotspot_cache_numbers(struct hotspot_cache *c, const struct managed_host *host,
+			   struct hotspot_blob *b, const struct hotspot_scope *scopes, uint32_t n,
+			   uint32_t *numbers)
+{
+	uint64_t unknown[HOTSPOT_INLINE_MAX];
+	uint32_t nunknown = 0, i;
+
+	for (i = 0; i < n && nunknown < HOTSPOT_INLINE_MAX; i++) {
+		uint64_t method = method_at(b, scopes[i].metadata);
+
+		if (*number_at(b, scopes[i].metadata) == NUMBER_UNKNOWN && !known_now(c, method))
+			unknown[nunknown++] = method;
+	}
+	read_methods(c, host, unknown, nunknown);
+	for (i = 0; i < n; i++) {
+		uint32_t *number = number_at(b, scopes[i].metadata);
+		const struct hotspot_known *k;
+
+		if (*number == NUMBER_UNKNOWN) {
+			k = known_now(c, method_at(b, scopes[i].metadata));
+			if (k && k->valid)
+				*number = k->number;
+		}
+		numbers[i] = *number == NUMBER_UNKNOWN ? 0 : *number;
+	}
+}

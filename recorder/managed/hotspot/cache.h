@@ -1,0 +1,71 @@
+/*
+ * What is known of one JVM: its layout, the blobs and methods that were met, checked once for each
+ * moment of samples. All reads of the target go through tasks, several of them in one where
+ * possible, because each task is a switch to another thread and back.
+ *
+ * The owner's thread only. Pointers are valid until the next hotspot_cache_begin().
+ */
+#pragma once
+
+#include "managed/hotspot/blob.h"
+#include "managed/hotspot/method.h"
+
+#include "base/table.h"
+
+#define HOTSPOT_BYTES_MAX ((size_t)16 << 20) /* of copied blobs, in one process */
+#define HOTSPOT_BLOBS_MAX 16384u
+#define HOTSPOT_METHODS_MAX 65536u
+#define HOTSPOT_NEW_MAX 500u                 /* blobs and methods that are read for one moment */
+#define HOTSPOT_MISSES 64u
+
+/* A method that was met, or an address where there is none. */
+struct hotspot_known {
+	uint64_t address, const_method, pool, bytecodes;
+	uint32_t nbytecodes;
+	uint32_t number;                     /* of its name; 0 = none */
+	bool valid;
+	uint32_t checked, used;              /* moments */
+};
+
+struct hotspot_cache {
+	struct hotspot_layout *layout;
+	struct managed_names *names;         /* borrowed */
+	uint32_t moment;
+	uint64_t checked_ns;                 /* samples up to this time belong to the moment */
+	uint32_t nnew;                       /* read in this moment */
+	bool hangs;                          /* nothing more is read for this sample */
+
+	struct hotspot_blob **blobs;         /* by address */
+	uint32_t nblobs, blobs_room;
+	struct hotspot_blob **dead;          /* freed by hotspot_cache_begin() */
+	uint32_t ndead, dead_room;
+	size_t bytes;
+
+	struct hotspot_known *methods;
+	uint32_t nmethods, methods_room;
+	struct table by_address;
+
+	struct { uint64_t pc; uint32_t moment; } misses[HOTSPOT_MISSES];
+	struct { const char *text; uint32_t number; } stubs[16];
+};
+
+/* takes layout; names is borrowed */
+struct hotspot_cache *hotspot_cache_new(struct hotspot_layout *layout,
+					struct managed_names *names);
+void hotspot_cache_free(struct hotspot_cache *c);    /* NULL allowed */
+
+/* A sample of that time is walked next. */
+void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *host,
+			 uint64_t sample_ns);
+
+/* The blob of an address; NULL = there is none, or it cannot be read now. */
+struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct managed_host *host,
+					uint64_t pc);
+/* The method at an address; NULL = there is none. */
+const struct hotspot_known *hotspot_cache_method(struct hotspot_cache *c,
+						 const struct managed_host *host,
+						 uint64_t address);
+/* Names of methods of a blob: numbers of metadata (UINT32_MAX = its own method); 0 = unknown. */
+void hotspot_cache_numbers(struct hotspot_cache *c, const struct managed_host *host,
+			   struct hotspot_blob *b, const struct hotspot_scope *scopes, uint32_t n,
+			   uint32_t *numbers);

@@ -1,0 +1,163 @@
+#include "managed/hotspot/method.h"
+
+#include "base/buf.h"
+#include "base/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ceilings; in brackets the largest seen. */
+#define CLASS_NAME_MAX 4000u                 /* (83) */
+#define METHOD_NAME_MAX 4000u                /* (33) */
+#define SIGNATURE_MAX 65535u
+
+static bool is_address(uint64_t v)
+{
+	return v >= 4096 && v < UINT64_C(1) << 47 && v % 8 == 0;
+}
+
+/* A Symbol's bytes, as a text; NULL when it is none. */
+static char *read_symbol(const struct hotspot_layout *l, const struct managed_memory *m,
+			 uint64_t address, uint32_t max)
+{
+	uint64_t length;
+	char *text;
+
+	address &= ~UINT64_C(1);
+	if (!is_address(address))
+		return NULL;
+	if (hotspot_has(l, F_SYMBOL_LENGTH)) {
+		if (!hotspot_read(l, m, F_SYMBOL_LENGTH, address, &length))
+			return NULL;
+		length &= 0xffff;
+	} else {
+		if (!hotspot_read(l, m, F_SYMBOL_LENGTH_AND_REFS, address, &length))
+			return NULL;
+		length = (uint32_t)length >> 16;
+	}
+	if (!length || length > max)
+		return NULL;
+	text = malloc((size_t)length + 1);
+	if (!text)
+		return NULL;
+	if (!managed_read(m, address + l->fields[F_SYMBOL_BODY].at, text, (size_t)length) ||
+	    memchr(text, 0, (size_t)length)) {
+		free(text);
+		return NULL;
+	}
+	text[length] = '\0';
+	return text;
+}
+
+/* The symbol in a slot of the pool. */
+static char *read_pool_symbol(const struct hotspot_layout *l, const struct managed_memory *m,
+			      uint64_t pool, uint64_t index, uint64_t npool, uint32_t max)
+{
+	uint8_t word[8];
+
+	if (!index || index >= npool ||
+	    !managed_read(m, pool + l->sizes[T_CONSTANT_POOL] + 8 * index, word, sizeof(word)))
+		return NULL;
+	return read_symbol(l, m, le64(word), max);
+}
+
+static bool is_hex(const char *text)
+{
+	return *text && strspn(text, "0123456789abcdefABCDEF") == strlen(text);
+}
+
+void hotspot_class_name(char *name)
+{
+	static const char lambda[] = "$$Lambda$";
+	char *at = strrchr(name, '+'), *digits;
+
+	if (at && at[1] == '0' && at[2] == 'x' && is_hex(at + 3))
+		*at = '\0';
+	digits = strstr(name, lambda);
+	if (digits) {
+		digits += sizeof(lambda) - 1;
+		if (*digits && digits[strspn(digits, "0123456789")] == '\0')
+			digits[-1] = '\0';
+	}
+	for (at = name; *at; at++)
+		if (*at == '/')
+			*at = '.';
+}
+
+static char *full_name(char *class_name, const char *method)
+{
+	struct buf text = {.max_bytes = CLASS_NAME_MAX + METHOD_NAME_MAX + 2};
+
+	hotspot_class_name(class_name);
+	buf_puts(&text, class_name);
+	buf_putc(&text, '.');
+	buf_puts(&text, method);
+	if (text.failed)
+		buf_free(&text);
+	return text.data;
+}
+
+static bool read_names(const struct hotspot_layout *l, const struct managed_memory *m,
+		       const uint8_t *head, size_t nhead, struct hotspot_method *out)
+{
+	uint64_t npool, holder, klass_name = 0;
+	char *name = NULL, *class_name = NULL;
+
+	if (!hotspot_read(l, m, F_POOL_LENGTH, out->pool, &npool) ||
+	    !hotspot_read(l, m, F_POOL_HOLDER, out->pool, &holder))
+		return false;
+	npool = (uint32_t)npool;
+	name = read_pool_symbol(l, m, out->pool, hotspot_get(l, F_NAME_INDEX, head, nhead), npool,
+				METHOD_NAME_MAX);
+	out->signature = read_pool_symbol(l, m, out->pool,
+					  hotspot_get(l, F_SIGNATURE_INDEX, head, nhead), npool,
+					  SIGNATURE_MAX);
+	if (is_address(holder) && hotspot_read(l, m, F_KLASS_NAME, holder, &klass_name))
+		class_name = read_symbol(l, m, klass_name, CLASS_NAME_MAX);
+	if (name && class_name && out->signature && out->signature[0] == '(')
+		out->function = full_name(class_name, name);
+	free(name);
+	free(class_name);
+	return out->function != NULL;
+}
+
+bool hotspot_method_read(const struct hotspot_layout *l, const struct managed_memory *memory,
+			 uint64_t address, struct hotspot_method *out)
+{
+	size_t nhead = (size_t)l->sizes[T_CONST_METHOD];
+	uint8_t head[4096];
+
+	memset(out, 0, sizeof(*out));
+	out->address = address;
+	if (!is_address(address) ||
+	    !hotspot_read(l, memory, F_CONST_METHOD, address, &out->const_method) ||
+	    !is_address(out->const_method) ||
+	    !managed_read(memory, out->const_method, head, nhead))
+		return false;
+	out->pool = hotspot_get(l, F_CONSTANTS, head, nhead);
+	if (!is_address(out->pool))
+		return false;
+	out->bytecodes = out->const_method + nhead;
+	out->nbytecodes = (uint32_t)hotspot_get(l, F_CODE_BYTES, head, nhead) & 0xffff;
+	if (read_names(l, memory, head, nhead, out))
+		return true;
+	hotspot_method_clear(out);
+	return false;
+}
+
+void hotspot_method_clear(struct hotspot_method *method)
+{
+	free(method->function);
+	free(method->signature);
+	method->function = method->signature = NULL;
+}
+
+bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
+			 const struct hotspot_method *method)
+{
+	uint64_t const_method, pool;
+
+	return hotspot_read(l, memory, F_CONST_METHOD, method->address, &const_method) &&
+	       const_method == method->const_method &&
+	       hotspot_read(l, memory, F_CONSTANTS, const_method, &pool) && pool == method->pool;
+}

@@ -1,0 +1,34 @@
+/*
+ * Methods: from a Method* to its name.
+ *
+ * A Method* that a stack or an nmethod holds may belong to a class that was unloaded since, so
+ * everything on the way is checked: pointers, indices, and that both symbols are there.
+ *
+ * The functions that take a managed_memory may wait for the target: tasks call them.
+ */
+#pragma once
+
+#include "managed/hotspot/layout.h"
+
+struct hotspot_method {
+	uint64_t address, const_method, pool;
+	uint64_t bytecodes;                  /* where they begin */
+	uint32_t nbytecodes;
+	char *function;                      /* "java.util.HashMap.getNode"; owned */
+	char *signature;                     /* "(ILjava/lang/Object;)V"; owned */
+};
+
+/* returns  whether there is a method; then out is filled */
+bool hotspot_method_read(const struct hotspot_layout *l, const struct managed_memory *memory,
+			 uint64_t address, struct hotspot_method *out);
+void hotspot_method_clear(struct hotspot_method *method);
+
+/* Is it still the one that was read? */
+bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
+			 const struct hotspot_method *method);
+
+/*
+ * A class name as people read it: dots for slashes; without the address that a hidden class has in
+ * its name, and without the number of a lambda's class: both are others in each run. In place.
+ */
+void hotspot_class_name(char *name);

@@ -1,0 +1,106 @@
+#include "managed/hotspot/task.h"
+
+#include <stdlib.h>
+
+static void want(struct hotspot_task *t, uint64_t method)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->nmethods; i++)
+		if (t->wanted[i] == method)
+			return;
+	if (t->nmethods < TASK_METHODS_MAX)
+		t->wanted[t->nmethods++] = method;
+}
+
+/* The methods of the record that whoever asked for the blob will name. */
+static void want_methods_at(struct hotspot_task *t, const struct hotspot_pc *pc)
+{
+	struct hotspot_scope scopes[HOTSPOT_INLINE_MAX];
+	uint32_t n = hotspot_scopes(t->layout, t->blob, pc, scopes), i;
+
+	for (i = 0; i < n; i++)
+		if (scopes[i].metadata != UINT32_MAX)
+			want(t, t->blob->metadata[scopes[i].metadata]);
+}
+
+static void read_blob(struct hotspot_task *t, const struct managed_memory *memory)
+{
+	t->blob = hotspot_blob_read(t->layout, memory, t->pc);
+	if (!t->blob || !t->blob->identity.method)
+		return;
+	want(t, t->blob->identity.method);
+	if (!blob_is_compiled(t->blob))
+		return;
+	want_methods_at(t, hotspot_pc_exact(t->blob, t->pc));
+	want_methods_at(t, hotspot_pc_exact(t->blob, t->pc + 1));
+	want_methods_at(t, hotspot_pc_next(t->blob, t->pc));
+}
+
+static void check(struct hotspot_task *t, const struct managed_memory *memory)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncheck_blobs; i++) {
+		struct hotspot_check_blob *c = &t->check_blobs[i];
+		struct hotspot_identity now;
+
+		if (!hotspot_identity_read(t->layout, memory, c->start, c->identity.method != 0,
+					   &now))
+			c->now = NOW_UNREADABLE;
+		else
+			c->now = hotspot_identity_same(&now, &c->identity) ? NOW_SAME : NOW_OTHER;
+	}
+	for (i = 0; i < t->ncheck_methods; i++) {
+		struct hotspot_check_method *c = &t->check_methods[i];
+
+		c->now = hotspot_method_same(t->layout, memory, &c->method) ? NOW_SAME : NOW_OTHER;
+	}
+}
+
+static void run(struct managed_task *task, const struct managed_memory *memory)
+{
+	struct hotspot_task *t = (struct hotspot_task *)task;
+	uint32_t i;
+
+	if (!t->layout) {
+		t->rc = hotspot_layout_read(memory, t->image_base, &t->layout, &t->err);
+		return;
+	}
+	if (t->pc)
+		read_blob(t, memory);
+	for (i = 0; i < t->nmethods; i++)
+		hotspot_method_read(t->layout, memory, t->wanted[i], &t->methods[i]);
+	check(t, memory);
+}
+
+static void free_task(struct managed_task *task)
+{
+	hotspot_task_free((struct hotspot_task *)task);
+}
+
+struct hotspot_task *hotspot_task_new(struct hotspot_layout *layout)
+{
+	struct hotspot_task *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->base = (struct managed_task){.run = run, .free = free_task};
+	t->layout = layout ? hotspot_layout_ref(layout) : NULL;
+	return t;
+}
+
+void hotspot_task_free(struct hotspot_task *t)
+{
+	uint32_t i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->nmethods; i++)
+		hotspot_method_clear(&t->methods[i]);
+	hotspot_blob_free(t->blob);
+	hotspot_layout_drop(t->layout);
+	free(t->check_blobs);
+	free(t->check_methods);
+	free(t);
+}

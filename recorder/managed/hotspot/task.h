@@ -1,0 +1,48 @@
+/*
+ * What a task reads of a JVM: tables, a blob, methods, or whether what is known still holds.
+ * Private to this folder.
+ */
+#pragma once
+
+#include "managed/hotspot/blob.h"
+#include "managed/hotspot/method.h"
+
+#define TASK_METHODS_MAX 130u                /* of two records */
+
+enum hotspot_now { NOW_UNREADABLE, NOW_SAME, NOW_OTHER };
+
+struct hotspot_check_blob {
+	uint64_t start;
+	struct hotspot_identity identity;
+	enum hotspot_now now;
+};
+
+struct hotspot_check_method {
+	struct hotspot_method method;        /* without texts */
+	enum hotspot_now now;
+};
+
+struct hotspot_task {
+	struct managed_task base;
+	struct hotspot_layout *layout;       /* a reference; hotspot_task_learn() sets it */
+
+	uint64_t image_base;                 /* learn */
+	int rc;
+	struct err err;
+
+	uint64_t pc;                         /* read a blob; 0 = none is wanted */
+	struct hotspot_blob *blob;
+
+	uint64_t wanted[TASK_METHODS_MAX];   /* read methods; a blob adds its own */
+	struct hotspot_method methods[TASK_METHODS_MAX];     /* function NULL: there is none */
+	uint32_t nmethods;
+
+	struct hotspot_check_blob *check_blobs;              /* check */
+	uint32_t ncheck_blobs;
+	struct hotspot_check_method *check_methods;
+	uint32_t ncheck_methods;
+};
+
+/* A task that does nothing yet; layout: takes a reference, NULL allowed. NULL = no memory. */
+struct hotspot_task *hotspot_task_new(struct hotspot_layout *layout);
+void hotspot_task_free(struct hotspot_task *t);      /* NULL allowed */

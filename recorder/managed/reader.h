@@ -1,0 +1,82 @@
+/*
+ * Frame readers: how a runtime's own code is stepped over and named while a stack is unwound.
+ *
+ * A reader works from bytes: the registers of a frame, the sample's copy of stack bytes, and a
+ * function that reads the target's memory. So every rule is tested on recorded images of memory.
+ * All of it is hostile.
+ *
+ * Reading another process may hang. So a reader never reads on the thread that walks: it makes a
+ * task, and its host runs the task where hanging does no harm (managed_host). A task owns all that
+ * it uses, because a task that hangs is left behind.
+ *
+ * Threads: one thread, the owner, calls the slots of a reader. Tasks run on any thread.
+ */
+#pragma once
+
+#include "managed/names.h"
+#include "unwind/unwind.h"
+
+/* The target's memory, as it is now. */
+struct managed_memory {
+	/* returns  how many of the n bytes were read, from the first on */
+	size_t (*read)(void *ctx, uint64_t address, void *to, size_t n);
+	void *ctx;
+};
+
+/* First member of what its maker allocates. */
+struct managed_task {
+	void (*run)(struct managed_task *task, const struct managed_memory *memory);
+	void (*free)(struct managed_task *task);
+};
+
+/* What a reader asks of whoever walks. */
+struct managed_host {
+	/*
+	 * Run a task and wait for it, for a short time.
+	 * returns  true: it has run, and is the caller's again. false: it hangs, or may not run
+	 *          now; the host takes it
+	 */
+	bool (*run)(void *ctx, struct managed_task *task);
+	void *ctx;
+};
+
+/* A file that a process maps and that its reader knows. */
+struct managed_image {
+	uint64_t base;                       /* where its first byte is mapped */
+};
+
+struct managed;                              /* one process, as its reader knows it */
+
+struct frame_reader {
+	const char *name;                    /* for people: "HotSpot" */
+
+	/* Does a process that maps a file of this base name belong to this reader? */
+	bool (*recognizes)(const char *file);
+
+	/*
+	 * Learn the process. One task; it can be called again later.
+	 *
+	 * names    borrowed: of the frames that managed_step() gives
+	 * returns  0; ERR_BUSY: it is still starting, or its memory does not answer; any other:
+	 *          err says why not. A process that has just been started may do better later
+	 */
+	int (*learn)(const struct managed_image *image, const struct managed_host *host,
+		     struct managed_names *names, struct managed **out, struct err *err);
+
+	/* May this address be its code? Cheap: asked for each frame of each stack. */
+	bool (*owns)(const struct managed *m, uint64_t pc);
+
+	/*
+	 * A sample of this time is walked next: what was learned of code is checked, at most once
+	 * for each moment.
+	 */
+	void (*begin)(struct managed *m, const struct managed_host *host, uint64_t sample_ns);
+
+	/* Name the frame and step to its caller: unwind_managed() in unwind/unwind.h. */
+	enum unwind_result (*step)(struct managed *m, const struct managed_host *host,
+				   struct unwind_frame *frame);
+
+	void (*forget)(struct managed *m);   /* NULL allowed */
+
+	size_t (*bytes)(const struct managed *m);    /* memory that it holds */
+};

@@ -1,0 +1,22 @@
+/*
+ * What --providers, --only-providers, --event and the options on .NET ask to record, as needs that
+ * sources meet like those of rules.
+ *
+ * On Windows an ETW session reads these options itself (etw/wanted.h), and nothing is added here.
+ * On Linux each part of the list is
+ *
+ *	SUBSYSTEM:EVENT, SUBSYSTEM/EVENT   a tracepoint; '*' may stand in its name
+ *	SUBSYSTEM                          all its tracepoints
+ *	uprobe:/path:function, usdt:/path:provider:name
+ *	*EventSource:KEYWORDS:LEVEL        of .NET programs, and the other spellings of etw/wanted.h
+ *	Windows Kernel:KEYWORDS            tracepoints of the same meaning
+ *
+ * each followed by :@KEY=VALUE;... as on Windows. Reads no files. Any thread.
+ */
+#pragma once
+
+#include "model/capture.h"
+#include "model/needs.h"
+
+/* returns  0; ERR_USAGE with the part that is wrong; ERR_LIMIT; ERR_MEMORY */
+int asked_needs(const struct capture *capture, struct needs *needs, struct err *err);

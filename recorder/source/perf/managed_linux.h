@@ -1,0 +1,51 @@
+/*
+ * The frame readers that this source has, and the processes that they know.
+ *
+ * A process that maps a file which a reader recognizes is learned when it is sampled; until then,
+ * and when that fails, its stacks are unwound as any others. Tasks of readers run on the thread
+ * that reads memory (host/proc_reader_linux.h), so a process that hangs stops nobody.
+ *
+ * The source's thread only, unless stated otherwise.
+ */
+#pragma once
+
+#include "base/log.h"
+#include "managed/reader.h"
+#include "model/frame.h"
+#include "source/host/proc_reader_linux.h"
+#include "symbol/reader.h"
+
+struct perf_managed;
+struct perf_runtime;                         /* of one process */
+struct perf_process;
+
+int perf_managed_new(struct frames *frames, struct proc_reader *reader, struct log *log,
+		     struct perf_managed **out, struct err *err);
+void perf_managed_free(struct perf_managed *m);      /* NULL allowed */
+
+/* A process maps a file, whose first byte is at base. */
+void perf_managed_map(struct perf_managed *m, struct perf_process *process, const char *file,
+		      uint64_t base);
+/* A child has its parent's mappings. */
+void perf_managed_inherit(struct perf_managed *m, struct perf_process *child,
+			  const struct perf_process *parent);
+/* It ends, or runs another program. Its names stay for a while, for samples that are queued. */
+void perf_managed_forget(struct perf_managed *m, struct perf_process *process, uint64_t now_ns);
+
+/*
+ * A sample of this process and time is walked next; learns the process if it is time.
+ * returns  false: no reader knows the process (yet)
+ */
+bool perf_managed_begin(struct perf_managed *m, struct perf_process *process, uint64_t sample_ns);
+/* Is an address code of the runtime of the process that was begun? Sets the object. */
+bool perf_managed_find(struct perf_managed *m, const struct perf_process *process,
+		       uint64_t address, struct frame_ref *ref);
+/* unwind_managed() for the process that was begun. */
+enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_process *process,
+				     struct unwind_frame *frame);
+
+/* Call about once a second. */
+void perf_managed_look(struct perf_managed *m, uint64_t now_ns);
+
+/* As source_ops.name_frame: the merge thread. */
+bool perf_managed_name(struct perf_managed *m, const struct frame *frame, struct symbol *out);

@@ -1,0 +1,285 @@
+#include "source/probe/bpf_linux.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RECENT_MAX 8192u                     /* processes */
+#define INIT_PID_NS 0xEFFFFFFCu              /* proc_ns.h: PROC_PID_INIT_INO */
+#define SETTLED_NS 1000000000ULL             /* a program that has no arguments by then has none */
+#define LICENSE "Dual MIT/GPL"               /* of these programs; helpers ask for it */
+
+struct bpf_filters {
+	struct bpf_tables tables;
+	int on_exec, on_exit;                /* attached programs */
+	struct process_filter filters[BPF_PROCESS_FILTERS_MAX];
+	unsigned nfilters;
+	uint64_t missed;                     /* hits of processes that a rule means */
+	struct bpf_code code;
+};
+
+static int bpf(int command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+/* ---- tables and programs --------------------------------------------------------------------- */
+
+static int make_table(int type, unsigned value_bytes, unsigned max, unsigned flags)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = (uint32_t)type;
+	attr.key_size = 8;
+	attr.value_size = value_bytes;
+	attr.max_entries = max;
+	attr.map_flags = flags;
+	return bpf(BPF_MAP_CREATE, &attr);
+}
+
+static int load(const struct bpf_code *code, int type, const char *name)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = (uint32_t)type;
+	attr.insns = (uint64_t)(uintptr_t)code->insns;
+	attr.insn_cnt = code->n;
+	attr.license = (uint64_t)(uintptr_t)LICENSE;
+	snprintf(attr.prog_name, sizeof(attr.prog_name), "%s", name);
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+/* Load a program and attach it; the attachment keeps it. */
+static int attach(const struct bpf_code *code, const char *tracepoint, const char *name)
+{
+	int program = load(code, BPF_PROG_TYPE_RAW_TRACEPOINT, name), fd, os_error;
+	union bpf_attr attr;
+
+	if (program < 0)
+		return -1;
+	memset(&attr, 0, sizeof(attr));
+	attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoint;
+	attr.raw_tracepoint.prog_fd = (uint32_t)program;
+	fd = bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
+	os_error = errno;
+	close(program);
+	errno = os_error;
+	return fd;
+}
+
+static int refused(const char *what, struct err *err)
+{
+	if (errno == EPERM || errno == EACCES)
+		return err_set(err, ERR_ACCESS, "this user may not %s: run as root, or give the "
+			       "program CAP_BPF and CAP_PERFMON", what);
+	return err_os(err, "the kernel cannot %s", what);
+}
+
+/* The kernel's programs see pids of the first namespace. */
+static bool has_kernel_pids(void)
+{
+	struct stat info;
+
+	return stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == INIT_PID_NS;
+}
+
+static int make_tables(struct bpf_tables *t, struct err *err)
+{
+	t->known = make_table(BPF_MAP_TYPE_HASH, sizeof(struct bpf_known), BPF_KNOWN_MAX,
+			      BPF_F_NO_PREALLOC);
+	if (t->known >= 0)
+		t->execs = make_table(BPF_MAP_TYPE_LRU_HASH, 8, RECENT_MAX, 0);
+	if (t->execs >= 0)
+		t->news = make_table(BPF_MAP_TYPE_LRU_HASH, 8, RECENT_MAX, 0);
+	return t->news >= 0 ? 0
+			    : refused("make tables of processes for filters of probes (BPF)", err);
+}
+
+static int watch_programs(struct bpf_filters *f, struct err *err)
+{
+	bpf_code_exec(&f->tables, &f->code);
+	f->on_exec = attach(&f->code, "sched_process_exec", "recorder_exec");
+	bpf_code_exit(&f->tables, &f->code);
+	if (f->on_exec >= 0)
+		f->on_exit = attach(&f->code, "sched_process_exit", "recorder_exit");
+	return f->on_exit >= 0 ? 0 : refused("watch processes for filters of probes (BPF)", err);
+}
+
+int bpf_filters_new(struct bpf_filters **out, struct err *err)
+{
+	/* Before Linux 5.11 tables count as locked memory. */
+	const struct rlimit room = {RLIM_INFINITY, RLIM_INFINITY};
+	struct bpf_filters *f;
+	int rc;
+
+	if (!has_kernel_pids())
+		return err_set(err, ERR_UNSUPPORTED, "the recorder runs in a pid namespace of its "
+			       "own, where the kernel's filters (BPF) would see other pids");
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return err_memory(err, "for filters of probes");
+	f->on_exec = f->on_exit = -1;
+	f->tables = (struct bpf_tables){-1, -1, -1};
+	setrlimit(RLIMIT_MEMLOCK, &room);
+	rc = make_tables(&f->tables, err);
+	if (!rc)
+		rc = watch_programs(f, err);
+	if (rc) {
+		bpf_filters_free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+void bpf_filters_free(struct bpf_filters *f)
+{
+	size_t i;
+
+	if (!f)
+		return;
+	int *const all[] = {&f->on_exec, &f->on_exit, &f->tables.known,
+			    &f->tables.execs, &f->tables.news};
+
+	for (i = 0; i < COUNT_OF(all); i++)
+		if (*all[i] >= 0)
+			close(*all[i]);
+	free(f);
+}
+
+/* ---- wants ----------------------------------------------------------------------------------- */
+
+/* The bit of a process filter; the same filter has one. 0 = too many. */
+static uint64_t bit_of(struct bpf_filters *f, const struct process_filter *processes)
+{
+	unsigned i;
+
+	for (i = 0; i < f->nfilters; i++)
+		if (memcmp(&f->filters[i], processes, sizeof(*processes)) == 0)
+			return (uint64_t)1 << i;
+	if (f->nfilters == BPF_PROCESS_FILTERS_MAX)
+		return 0;
+	f->filters[f->nfilters++] = *processes;
+	return (uint64_t)1 << i;
+}
+
+bool bpf_filters_want(struct bpf_filters *f, const struct process_filter *processes,
+		      const char *conditions, struct bpf_want *out)
+{
+	unsigned i;
+
+	*out = (struct bpf_want){.conditions = conditions};
+	if (!processes->n)
+		return *conditions;
+	if (process_filter_has_names(processes)) {
+		out->left_out_bit = bit_of(f, processes);
+		for (i = 0; i < f->nfilters && out->left_out_bit >> i != 1; i++)
+			;
+		out->names = &f->filters[i];
+		return out->left_out_bit;
+	}
+	for (i = 0; i < processes->n; i++)
+		out->pids[out->npids++] = processes->items[i].pid;
+	return true;
+}
+
+int bpf_filters_load(const struct bpf_filters *f, const struct uprobe *probe, unsigned place,
+		     const struct bpf_want *wants, unsigned nwants, struct err *err)
+{
+	struct bpf_code *code = malloc(sizeof(*code));
+	int fd = -1;
+
+	err->text[0] = '\0';
+	if (!code) {
+		err_memory(err, "for a filter");
+		return -1;
+	}
+	if (bpf_code_filter(probe, place, wants, nwants, &f->tables, code)) {
+		fd = load(code, BPF_PROG_TYPE_KPROBE, "recorder_filter");
+		if (fd < 0)
+			refused("load a filter (BPF)", err);
+	}
+	free(code);
+	return fd;
+}
+
+bool bpf_filters_pass(const struct bpf_filters *f, const struct bpf_want *want,
+		      const struct process *process)
+{
+	unsigned i;
+
+	for (i = 0; i < want->npids; i++)
+		if (want->pids[i] == process->pid)
+			return true;
+	for (i = 0; i < f->nfilters && want->left_out_bit >> i != 1; i++)
+		;
+	return !want->npids && (i == f->nfilters || process_filter_pass(&f->filters[i], process));
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+/* Whether all its names are known that ever will be. */
+static bool is_settled(const struct process *process, uint64_t time_ns)
+{
+	return atomic_load(&process->cmdline) ||
+	       (!process->exec && time_ns > process->start_ns + SETTLED_NS);
+}
+
+static int ask_table(int command, int table, const void *key, void *value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (uint32_t)table;
+	attr.key = (uint64_t)(uintptr_t)key;
+	attr.value = (uint64_t)(uintptr_t)value;
+	return bpf(command, &attr);
+}
+
+/* It is known now; count what it lost while it was not. */
+static void note_missed(struct bpf_filters *f, uint64_t pid)
+{
+	uint64_t hits;
+
+	if (ask_table(BPF_MAP_LOOKUP_ELEM, f->tables.news, &pid, &hits))
+		return;
+	ask_table(BPF_MAP_DELETE_ELEM, f->tables.news, &pid, NULL);
+	if (hits > BPF_NEWS_MAX)
+		f->missed += hits - BPF_NEWS_MAX;
+}
+
+bool bpf_filters_look(struct bpf_filters *f, const struct process *process, uint64_t time_ns)
+{
+	const uint64_t all = ((uint64_t)1 << f->nfilters) - 1;
+	struct bpf_known value = {.time_ns = time_ns};
+	uint64_t key = process->pid;
+	unsigned i;
+
+	if (!f->nfilters || !is_settled(process, time_ns))
+		return false;
+	for (i = 0; i < f->nfilters; i++)
+		if (!process_filter_pass(&f->filters[i], process))
+			value.left_out_bits |= (uint64_t)1 << i;
+	/* A full table only costs time. */
+	ask_table(BPF_MAP_UPDATE_ELEM, f->tables.known, &key, &value);
+	if (value.left_out_bits != all)
+		note_missed(f, key);
+	return true;
+}
+
+uint64_t bpf_filters_missed(struct bpf_filters *f)
+{
+	uint64_t missed = f->missed;
+
+	f->missed = 0;
+	return missed;
+}

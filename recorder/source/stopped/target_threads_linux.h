@@ -1,0 +1,44 @@
+/*
+ * A thread of another process: a copy of its registers and stack, and what it waits for.
+ *
+ * The thread is seized and interrupted (ptrace(2)), copied, and let go. Nothing else is done
+ * meanwhile: no lock, no allocation, no file. If this program ends in between, the kernel lets the
+ * thread go. A stop of the user's (SIGSTOP) stays what it is, and a signal that arrives is
+ * delivered. A system call that waits is continued, but a few of them, epoll_wait(2) among them,
+ * return EINTR instead (signal(7)). One thread.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+#define TARGET_STACK_MAX_BYTES (512u << 10)  /* of a stack, from its top; cut beyond */
+#define TARGET_WAIT_BYTES 320u
+#define TARGET_REGISTERS 17u                 /* in the order of PERF_REGS_MASK */
+
+struct stack_copy {
+	uint64_t regs[TARGET_REGISTERS];
+	uint32_t abi;                        /* as perf's: 1 = 32-bit, 2 = 64-bit */
+	uint8_t *bytes;                      /* TARGET_STACK_MAX_BYTES, the caller's */
+	uint32_t nbytes;
+	uint64_t time_ns, stopped_ns;
+};
+
+/*
+ * returns  0; ERR_NOT_FOUND: it has ended; ERR_ACCESS: it may not be stopped, or a debugger has it;
+ *          ERR_LIMIT: it does not stop, because it waits in the kernel (state D)
+ */
+int target_thread_copy(uint32_t pid, uint32_t tid, struct stack_copy *out);
+
+struct target_wait {
+	char text[TARGET_WAIT_BYTES];        /* "waits in read of socket:[4711]", or "runs" */
+	uint64_t mutex;                      /* the address of the mutex that it waits for; or 0 */
+	uint32_t owner;                      /* the thread that holds the mutex; 0 = not known */
+};
+
+/*
+ * What it waits for, by /proc/PID/task/TID/syscall (proc(5)). A mutex is one of glibc's: the futex
+ * word is 2, and the owner's number stands 8 bytes behind it (struct __pthread_mutex_s).
+ */
+void target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out);

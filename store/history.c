@@ -1,0 +1,434 @@
+/* The history, written: one file at a time, ended by size; the oldest leave whole. */
+#include "store/history_private.h"
+
+#include "base/array.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_PART 16u                        /* of all files together */
+#define FILE_LEAST ((uint64_t)16 << 20)
+#define FILE_MOST ((uint64_t)64 << 20)
+#define FLOOR_BYTES ((uint64_t)1000 << 20)   /* or a 10th of the disk: twice that of incidents */
+#define ROOM_BYTES ((uint64_t)2 << 20)       /* what a put may add, its log included */
+#define ASKED_MAX_NS ((uint64_t)1 << 62)     /* a file ends when it ends */
+
+struct history {
+	struct history_config cfg;
+	char *store_path, *host, *host_text, *version, *boot_id, *kills;
+	struct buf dir;
+	struct history_files files;          /* the oldest first; .bytes is kept up to date */
+	struct store *s;                     /* the last one of files, being written; or NULL */
+	struct incident_head head;           /* its incident; texts are borrowed from here */
+	char reason[80];
+	uint32_t next_number;
+	uint64_t put_bytes;
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* It may be a link to a directory on another disk: what counts is where it leads. */
+static int check_dir(const char *dir, struct err *err)
+{
+	struct os_file_info info;
+	int rc = os_path_info(dir, &info, err);
+
+	if (rc)
+		return rc;
+	if (!info.directory)
+		return err_set(err, ERR_ACCESS, "%s is not a directory: move it away, or record "
+			       "without history (--history-mb 0)", dir);
+	if (info.uid != os_uid() || (info.mode & 022))
+		return err_set(err, ERR_ACCESS, "%s belongs to somebody else, or others may write "
+			       "there: remove it, or record without history (--history-mb 0)", dir);
+	return 0;
+}
+
+static uint64_t file_bytes(const struct history_config *cfg)
+{
+	uint64_t bytes = cfg->max_bytes / FILE_PART;
+
+	if (cfg->file_bytes)
+		return cfg->file_bytes;
+	bytes = bytes > FILE_LEAST ? bytes : FILE_LEAST;
+	bytes = bytes < FILE_MOST ? bytes : FILE_MOST;
+	return bytes < cfg->max_bytes / 4 ? bytes : cfg->max_bytes / 4;
+}
+
+static bool copy_texts(struct history *h)
+{
+	h->store_path = text_dup(h->cfg.store_path, SIZE_MAX);
+	h->host = text_dup(h->cfg.host, SIZE_MAX);
+	h->host_text = text_dup(h->cfg.host_text, SIZE_MAX);
+	h->version = text_dup(h->cfg.version, SIZE_MAX);
+	h->boot_id = text_dup(h->cfg.boot_id, SIZE_MAX);
+	h->kills = text_dup(h->cfg.kills, SIZE_MAX);
+	return h->store_path && h->host && h->host_text && h->version && h->boot_id && h->kills;
+}
+
+static void history_free(struct history *h)
+{
+	history_files_free(&h->files);
+	buf_free(&h->dir);
+	free(h->store_path);
+	free(h->host);
+	free(h->host_text);
+	free(h->version);
+	free(h->boot_id);
+	free(h->kills);
+	free(h);
+}
+
+int history_open(const struct history_config *cfg, struct history **out, struct err *err)
+{
+	struct history *h = calloc(1, sizeof(*h));
+	uint32_t i;
+	int rc;
+
+	if (!h)
+		return err_memory(err, "for the history");
+	h->cfg = *cfg;
+	h->cfg.file_bytes = file_bytes(cfg);
+	rc = copy_texts(h) ? 0 : err_memory(err, "for the history");
+	if (!rc)
+		rc = history_dir(cfg->store_path, &h->dir, err);
+	if (!rc)
+		rc = os_mkdirs(h->dir.data, err);
+	if (!rc)
+		rc = check_dir(h->dir.data, err);
+	if (!rc)
+		rc = history_list(cfg->store_path, &h->files, err);
+	if (rc) {
+		history_free(h);
+		return rc;
+	}
+	for (i = 0; i < h->files.n; i++)
+		h->files.all[i].bytes = history_bytes_on_disk(h->files.all[i].path);
+	h->next_number = h->files.n ? h->files.all[h->files.n - 1].number + 1 : 1;
+	*out = h;
+	return 0;
+}
+
+/* ---- leaving --------------------------------------------------------------------------------- */
+
+static void forget_file(struct history *h, uint32_t i)
+{
+	free(h->files.all[i].path);
+	memmove(h->files.all + i, h->files.all + i + 1,
+		(h->files.n - i - 1) * sizeof(*h->files.all));
+	h->files.n--;
+}
+
+static uint64_t all_bytes(const struct history *h)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < h->files.n; i++)
+		bytes += h->files.all[i].bytes;
+	return bytes;
+}
+
+bool history_give_up_oldest(struct history *h)
+{
+	if (h->files.n < 1u + (h->s != NULL))
+		return false;
+	if (history_remove(h->files.all[0].path, NULL) && os_exists(h->files.all[0].path))
+		return false;
+	forget_file(h, 0);
+	return true;
+}
+
+/* A file's age counts from its end, which is where the next one begins. */
+static bool is_too_old(const struct history *h, uint64_t wall_ns)
+{
+	uint64_t age_ns = h->cfg.max_age_ns, end_ns;
+
+	if (!age_ns || h->files.n < 2)
+		return false;
+	end_ns = h->files.all[1].name_wall_ns;
+	return end_ns < wall_ns && wall_ns - end_ns > age_ns;
+}
+
+static void trim(struct history *h, uint64_t wall_ns)
+{
+	while ((all_bytes(h) + ROOM_BYTES > h->cfg.max_bytes || is_too_old(h, wall_ns)) &&
+	       history_give_up_oldest(h))
+		;
+}
+
+static int check_floor(const struct history *h, struct err *err)
+{
+	uint64_t free_bytes, total_bytes, floor_bytes = h->cfg.floor_bytes;
+
+	if (os_free_bytes(h->dir.data, &free_bytes, &total_bytes, NULL))
+		return 0;                    /* writing will show */
+	if (floor_bytes == UINT64_MAX)
+		floor_bytes = total_bytes / 10 < FLOOR_BYTES ? total_bytes / 10 : FLOOR_BYTES;
+	if (free_bytes >= floor_bytes)
+		return 0;
+	return err_set(err, ERR_FULL,
+		       "only %.0f MB are free on the disk of %s, and the history stops at %.0f MB: "
+		       "free some space", (double)free_bytes / 1048576, h->dir.data,
+		       (double)floor_bytes / 1048576);
+}
+
+/* ---- the file being written ------------------------------------------------------------------ */
+
+struct end_work {
+	const char *end;                     /* NULL = it is not known */
+	const char *slots;
+};
+
+static int put_end(struct store *s, void *arg, struct err *err)
+{
+	const struct end_work *w = arg;
+	int rc = w->end ? history_meta_put(s, META_END, w->end, err) : 0;
+
+	return rc ? rc : history_meta_put(s, META_SLOTS, w->slots, err);
+}
+
+/* What `recorder history` wants to know of a file that does not change any more. */
+static int sum_up(struct store *s, const char *end, struct history_file *file, struct err *err)
+{
+	struct end_work work = {.end = end};
+	struct buf slots = {0};
+	int64_t id;
+	int rc = history_read_file(s, file, &id, err);
+
+	if (!rc)
+		rc = history_count_slots(s, file, err);
+	if (!rc)
+		history_put_slots(file, &slots);
+	if (!rc)
+		rc = buf_check(&slots, "the history", err);
+	work.slots = buf_text(&slots);
+	if (!rc)
+		rc = db_transact(s, TX_DURABLE, put_end, &work, err);
+	buf_free(&slots);
+	free(file->slots);
+	return rc;
+}
+
+/* The incident's own end: its window is what its segments hold. */
+static int complete(struct store *s, const char *end, struct incident_head *head, struct err *err)
+{
+	struct history_file file = {0};
+	int rc = sum_up(s, end, &file, err);
+
+	if (rc)
+		return rc;
+	head->t0_ns = file.t0_ns;
+	head->t1_ns = file.t1_ns;
+	head->asked_post_ns = file.t1_ns - file.clock_ns;
+	return store_finish(s, head, NULL, 0, err);
+}
+
+/* end NULL: leave it as it is after a failure; it reads like one whose recorder died. */
+static void leave_file(struct history *h, const char *end)
+{
+	struct history_file *file;
+	struct buf lock = {0};
+	bool completed = false;
+
+	if (!h->s)
+		return;
+	file = &h->files.all[h->files.n - 1];
+	if (end)
+		completed = !complete(h->s, end, &h->head, NULL);
+	store_close(h->s);
+	h->s = NULL;
+	if (completed) {
+		buf_printf(&lock, "%s.lock", file->path);
+		if (!lock.failed)
+			os_remove(lock.data, NULL);
+		buf_free(&lock);
+	}
+	file->bytes = history_bytes_on_disk(file->path);
+	memset(&h->head, 0, sizeof(h->head));
+}
+
+struct origin_work {
+	const struct history *h;
+};
+
+static int put_origin(struct store *s, void *arg, struct err *err)
+{
+	const struct history *h = ((const struct origin_work *)arg)->h;
+	char period[32];
+	int rc = history_meta_put(s, META_BOOT, h->boot_id, err);
+
+	snprintf(period, sizeof(period), "%" PRIu64, h->cfg.period_ns);
+	if (!rc)
+		rc = history_meta_put(s, META_PERIOD, period, err);
+	return rc ? rc : history_meta_put(s, META_KILLS, h->kills, err);
+}
+
+static int fill_file(struct history *h, struct store *s, const struct segment *first,
+		     const struct history_now *now, struct err *err)
+{
+	struct origin_work work = {h};
+	char time[OS_TIME_TEXT_BYTES];
+	int rc;
+
+	h->head = (struct incident_head){
+		.rule = (char *)(uintptr_t)HISTORY_RULE, .reason = h->reason, .host = h->host,
+		.host_text = h->host_text, .recorder_version = h->version,
+		.value = NAN, .limit = NAN, .trigger_ns = first->t0_ns,
+		.trigger_wall_ns = now->wall_ns - (now->clock_ns - first->t0_ns),
+		.asked_post_ns = ASKED_MAX_NS,
+	};
+	os_time_text(h->head.trigger_wall_ns, time);
+	snprintf(h->reason, sizeof(h->reason), "the history from %s on", time);
+	rc = db_exec(s, "PRAGMA wal_autocheckpoint=1024; PRAGMA journal_size_limit=1048576", err);
+	if (!rc)
+		rc = db_transact(s, TX_NORMAL, put_origin, &work, err);
+	if (!rc)
+		rc = store_begin(s, &h->head, err);
+	return rc;
+}
+
+static int begin_file(struct history *h, const struct segment *first,
+		      const struct history_now *now, struct err *err)
+{
+	uint64_t wall_ns = now->wall_ns - (now->clock_ns - first->t0_ns);
+	struct history_file file = {.number = h->next_number, .name_wall_ns = wall_ns};
+	char name[HISTORY_NAME_BYTES];
+	struct buf path = {0};
+	struct store *s = NULL;
+	int rc;
+
+	history_name(file.number, wall_ns, name);
+	buf_printf(&path, "%s/%s", h->dir.data, name);
+	if (path.failed || !(file.path = text_dup(path.data, SIZE_MAX)) ||
+	    ARRAY_NEXT(h->files.all, h->files.n)) {
+		free(file.path);
+		buf_free(&path);
+		return err_memory(err, "for the history");
+	}
+	buf_free(&path);
+	rc = store_open_history(file.path, &s, err);
+	if (!rc)
+		rc = fill_file(h, s, first, now, err);
+	if (rc) {
+		store_close(s);
+		history_remove(file.path, NULL);
+		free(file.path);
+		return rc;
+	}
+	h->next_number++;
+	h->files.all[h->files.n++] = file;
+	h->s = s;
+	return 0;
+}
+
+/* ---- putting --------------------------------------------------------------------------------- */
+
+/* The wall clock was set, or the machine slept: another pair of clocks is right from now on. */
+static bool clocks_moved(const struct history *h, const struct history_now *now)
+{
+	uint64_t wall_ns = h->head.trigger_wall_ns + (now->clock_ns - h->head.trigger_ns);
+
+	return now->wall_ns > wall_ns ? now->wall_ns - wall_ns > HISTORY_CLOCKS_AGREE_NS
+				      : wall_ns - now->wall_ns > HISTORY_CLOCKS_AGREE_NS;
+}
+
+static int have_file(struct history *h, const struct segment *first, const struct history_now *now,
+		     struct err *err)
+{
+	if (h->s && (store_damaged(h->s) || store_in_place(h->s, NULL)))
+		leave_file(h, NULL);
+	if (h->s && clocks_moved(h, now))
+		leave_file(h, "the wall clock was set, or the machine slept; recording went on");
+	if (h->s && store_bytes(h->s) >= h->cfg.file_bytes)
+		leave_file(h, "recording went on in the next file");
+	if (h->s)
+		return 0;
+	/* The directory may have gone with its disk, and come back. */
+	if (!os_exists(h->dir.data))
+		os_mkdirs(h->dir.data, NULL);
+	return begin_file(h, first, now, err);
+}
+
+int history_put(struct history *h, struct segment *const *segments, uint32_t n,
+		const struct history_now *now, struct err *err)
+{
+	uint32_t i;
+	int rc;
+
+	if (!n)
+		return 0;
+	trim(h, now->wall_ns);
+	rc = check_floor(h, err);
+	if (!rc)
+		rc = have_file(h, segments[0], now, err);
+	if (!rc)
+		rc = store_put_segments(h->s, h->head.id, segments, n, err);
+	if (rc) {
+		/* A full or busy disk may be writable later; after anything else, another file. */
+		if (rc != ERR_FULL && rc != ERR_BUSY && rc != ERR_MEMORY)
+			leave_file(h, NULL);
+		return rc;
+	}
+	for (i = 0; i < n; i++)
+		h->put_bytes += segments[i]->nbytes;
+	h->files.all[h->files.n - 1].bytes = store_bytes(h->s);
+	return 0;
+}
+
+void history_close(struct history *h, const char *end)
+{
+	if (!h)
+		return;
+	leave_file(h, end);
+	history_free(h);
+}
+
+void history_use(const struct history *h, struct history_use *out)
+{
+	*out = (struct history_use){
+		.files = h->files.n, .bytes = all_bytes(h), .max_bytes = h->cfg.max_bytes,
+		.oldest_wall_ns = h->files.n ? h->files.all[0].name_wall_ns : 0,
+		.put_bytes = h->put_bytes,
+	};
+}
+
+/* ---- what dead recorders left ---------------------------------------------------------------- */
+
+static int lock_name(const char *path, struct buf *out, struct err *err)
+{
+	buf_printf(out, "%s.lock", path);
+	return buf_check(out, "a file name", err);
+}
+
+bool history_is_left(const char *path)
+{
+	struct buf lock = {0};
+	bool there = !lock_name(path, &lock, NULL) && os_exists(lock.data);
+
+	buf_free(&lock);
+	return there;
+}
+
+/* Opening it for recording makes its incident partial, with the sums that readers want. */
+int history_settle(const char *path, const char *end, struct err *err)
+{
+	struct history_file found = {0};
+	struct store *s = NULL;
+	struct buf lock = {0};
+	int rc = store_open_history(path, &s, err);
+
+	if (!rc)
+		rc = sum_up(s, end, &found, err);
+	store_close(s);
+	if (!rc)
+		rc = lock_name(path, &lock, err);
+	if (!rc)
+		os_remove(lock.data, NULL);
+	buf_free(&lock);
+	return rc;
+}

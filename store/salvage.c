@@ -1,0 +1,243 @@
+/*
+ * What is readable of a damaged store, in a new one. SQLite stops at the first page that makes no
+ * sense, so each table is copied row by row, by its row numbers, and the numbers whose pages cannot
+ * be read are passed over. Rows keep their numbers, and so do incidents. An incident that lacks
+ * some of its segments then is partial, and says so; damage inside a row is found by those who read
+ * it, as always.
+ *
+ * Nothing is written to the damaged files.
+ */
+#include "store/store_private.h"
+
+#include "base/array.h"
+
+#include <stdlib.h>
+
+#define ONE_BY_ONE 4096u                     /* row numbers that fail, before steps get longer */
+
+struct salvaging {
+	struct store *s;                     /* the new store, with the damaged one as "old" */
+	struct store_salvaged *out;
+};
+
+#define NUMBERED(table)                                                                            \
+	{"INSERT OR REPLACE INTO main." table " SELECT * FROM old." table,                         \
+	 "SELECT rowid FROM old." table " WHERE rowid>=? ORDER BY rowid LIMIT 1",                  \
+	 "INSERT OR REPLACE INTO main." table " SELECT * FROM old." table " WHERE rowid=?"}
+
+/* What is referred to comes first. */
+static const struct numbered {
+	const char *all, *next, *one;
+} numbered[] = {
+	NUMBERED("session"), NUMBERED("host"), NUMBERED("module"), NUMBERED("text_page"),
+	NUMBERED("function_page"), NUMBERED("frame_page"), NUMBERED("process"), NUMBERED("thread"),
+	NUMBERED("segment"), NUMBERED("incident"),
+};
+
+/* Tables without row numbers: the rows of an incident. */
+static const char *const of_incident[] = {
+	("INSERT OR IGNORE INTO main.incident_segment"
+	 " SELECT * FROM old.incident_segment WHERE incident_id=?"),
+	"INSERT OR IGNORE INTO main.stream SELECT * FROM old.stream WHERE incident_id=?",
+	"INSERT OR IGNORE INTO main.loss SELECT * FROM old.loss WHERE incident_id=?",
+	"INSERT OR IGNORE INTO main.quality SELECT * FROM old.quality WHERE incident_id=?",
+};
+
+static const char *const whole[] = {
+	"INSERT OR IGNORE INTO main.meta SELECT * FROM old.meta",
+	"INSERT OR IGNORE INTO main.rule_state SELECT * FROM old.rule_state",
+};
+
+/* 0 for what cannot be read, which is counted; other errors end the salvage. */
+static int pass_over(struct salvaging *v, int rc)
+{
+	if (rc != ERR_FORMAT && rc != ERR_IO && rc != ERR_LIMIT)
+		return rc;
+	v->out->unreadable++;
+	return 0;
+}
+
+static int copy_rows(struct salvaging *v, const struct numbered *t, struct err *err)
+{
+	uint64_t step = 1, failures = 0;
+	int64_t at = 0;
+	int rc;
+
+	while (at >= 0) {
+		struct query q = db_query(v->s, t->next, ARGS(arg_int(at)), err);
+
+		rc = query_step(&q);
+		if (rc == 0)
+			return 0;
+		if (rc > 0) {
+			at = column_int(&q, 0);
+			query_reset(&q);
+			rc = pass_over(v, db_run(v->s, t->one, ARGS(arg_int(at)), err));
+			failures = 0;
+			step = 1;
+		} else if (failures++) {
+			rc = rc == ERR_FORMAT || rc == ERR_IO || rc == ERR_LIMIT ? 0 : rc;
+			step = failures < ONE_BY_ONE ? 1 : step * 2;
+		} else {
+			rc = pass_over(v, rc);       /* a page is counted once */
+		}
+		if (rc)
+			return rc;
+		at = step > (uint64_t)(INT64_MAX - at) ? -1 : at + (int64_t)step;
+	}
+	return 0;
+}
+
+static int copy_tables(struct salvaging *v, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < COUNT_OF(numbered); i++) {
+		rc = db_run(v->s, numbered[i].all, NO_ARGS, err);
+		if (rc)
+			rc = copy_rows(v, &numbered[i], err);
+	}
+	for (i = 0; !rc && i < COUNT_OF(whole); i++)
+		rc = pass_over(v, db_run(v->s, whole[i], NO_ARGS, err));
+	return rc;
+}
+
+static int copy_incidents(struct salvaging *v, struct err *err)
+{
+	struct query q = db_query(v->s, "SELECT id FROM main.incident ORDER BY id", NO_ARGS, err);
+	struct ids ids = {0};
+	uint32_t i;
+	size_t k;
+	int rc = ids_collect(&q, &ids);
+
+	for (i = 0; !rc && i < ids.n; i++)
+		for (k = 0; !rc && k < COUNT_OF(of_incident); k++)
+			rc = pass_over(v, db_run(v->s, of_incident[k], ARGS(arg_int(ids.ids[i])),
+						 err));
+	v->out->incidents = ids.n;
+	free(ids.ids);
+	return rc;
+}
+
+/* Those that lack segments become open: opening the store to record counts what is there. */
+static int settle(struct salvaging *v, struct err *err)
+{
+	int rc = db_run(v->s,
+			"UPDATE main.incident SET state='open',"
+			" gap_reason=coalesce(gap_reason || '; ', '') ||"
+			"  'some of its segments could not be salvaged from a damaged store'"
+			" WHERE EXISTS (SELECT 1 FROM main.incident_segment x"
+			"  WHERE x.incident_id=incident.id AND NOT EXISTS"
+			"   (SELECT 1 FROM main.segment s WHERE s.id=x.segment_id))"
+			" OR samples >"
+			" (SELECT total(s.samples) FROM main.incident_segment x"
+			"  JOIN main.segment s ON s.id=x.segment_id"
+			"  WHERE x.incident_id=incident.id)",
+			NO_ARGS, err);
+
+	v->out->partial = rc ? 0 : (uint32_t)sqlite3_changes(v->s->db);
+	if (!rc)
+		rc = db_run(v->s,
+			    "DELETE FROM main.incident_segment WHERE NOT EXISTS"
+			    " (SELECT 1 FROM main.segment s WHERE s.id=segment_id)", NO_ARGS, err);
+	return rc ? rc : sweep_note(v->s, err);
+}
+
+/* Without a log beside it the damaged file is read as one that nobody writes. */
+static int attach(struct store *s, const char *path, struct err *err)
+{
+	const struct store damaged = {.path = (char *)(uintptr_t)path};
+	struct buf name = {0};
+	struct err why = {0};
+	int64_t n;
+	int rc = file_uri(path, has_log(&damaged) ? "" : "?immutable=1", &name, err);
+
+	if (!rc)
+		rc = db_run(s, "ATTACH ? AS old", ARGS(arg_text(buf_text(&name))), &why);
+	if (!rc)
+		rc = db_int(s, "SELECT count(*) FROM old.sqlite_schema", NO_ARGS, &n, &why);
+	buf_free(&name);
+	if (rc && why.code)
+		rc = err_set(err, ERR_FORMAT, "nothing of %s can be read, as its first pages are "
+			     "damaged: `sqlite3 FILE .recover` may find some of its rows", path);
+	return rc;
+}
+
+/* Each row is a transaction, which an error may undo. So nothing is synced before the end. */
+static int copy_all(const char *path, const char *to, struct store_salvaged *out, struct err *err)
+{
+	struct store s = {.path = (char *)(uintptr_t)to, .mode = STORE_EDIT};
+	struct salvaging v = {&s, out};
+	int rc = connect_to(&s, to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, err);
+
+	if (!rc)
+		rc = db_exec(&s, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
+			     "PRAGMA foreign_keys=OFF", err);
+	/* Closing must not write the log into the damaged file. */
+	if (!rc)
+		sqlite3_db_config(s.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	if (!rc)
+		rc = attach(&s, path, err);
+	if (!rc)
+		rc = copy_tables(&v, err);
+	if (!rc)
+		rc = copy_incidents(&v, err);
+	if (!rc)
+		rc = settle(&v, err);
+	disconnect(&s);
+	return rc;
+}
+
+static int make_durable(const char *path, struct err *err)
+{
+	struct os_file *file = NULL;
+	int rc = os_open(path, OS_APPEND, &file, err);
+
+	if (!rc)
+		rc = os_sync(file, err);
+	os_close(file);
+	return rc;
+}
+
+static void remove_beside(const char *path, const char *suffix)
+{
+	const struct store s = {.path = (char *)(uintptr_t)path};
+	struct buf name = {0};
+
+	if (!beside(&s, suffix, &name, NULL))
+		os_remove(name.data, NULL);
+	buf_free(&name);
+}
+
+int store_salvage(const char *path, const char *to, struct store_salvaged *out, struct err *err)
+{
+	struct store *s = NULL;
+	bool damaged = false;
+	int rc = store_open_saying(path, STORE_READ, &damaged, &s, err);
+
+	*out = (struct store_salvaged){0};
+	store_close(s);
+	s = NULL;
+	if (rc && !damaged)
+		return rc;
+	if (os_exists(to))
+		return err_set(err, ERR_EXISTS, "%s exists already: name a new file", to);
+	rc = store_open(to, STORE_RECORD, &s, err);
+	store_close(s);
+	if (rc)
+		return rc;
+	rc = copy_all(path, to, out, err);
+	if (!rc)
+		rc = make_durable(to, err);
+	/* What lacks segments becomes partial now. */
+	s = NULL;
+	if (!rc)
+		rc = store_open(to, STORE_RECORD, &s, err);
+	store_close(s);
+	remove_beside(to, ".lock");
+	remove_beside(to, ".reserve");
+	if (rc)
+		remove_beside(to, "");
+	return rc;
+}

@@ -1,0 +1,86 @@
+#!/bin/bash
+# The history on disk: kill -9 at random moments, 8 times (or ROUNDS). Every file opens and is
+# sound, what was brought to the disk is there, and the next command makes an incident of the end.
+. "$TOP/tests/support/cli.sh"
+need_perf
+
+rounds=${ROUNDS:-8}
+sync=1                                   # --history-sync-sec: seconds that a kill may cost
+RANDOM=${SEED:-20261121}
+"$BUILD/programs/burn" $((60 + rounds * 8)) >/dev/null & burn=$!
+trap 'kill $burn 2>/dev/null' EXIT
+
+now_ms() { date +%s%3N; }
+files() { ls h.db.history/*.db 2>/dev/null; }
+ended()
+{
+	"$RECORDER" list --store h.db --json 2>>err |
+		jq -r 'select(.trigger == "recorder-ended").id'
+}
+
+samples_of_last() # SECONDS
+{
+	"$RECORDER" export --store h.db --last "$1" -f 2>>err |
+		awk '{ n += $NF } END { print n + 0 }'
+}
+
+sound=0 incidents=0 fresh=0 named=0
+for ((round = 1; round <= rounds; round++)); do
+	rm -f h.db.ctl
+	"$RECORDER" collect --store h.db --history-sync-sec $sync --max-cpu-percent 0 2>>log &
+	recorder=$!
+	wait_for 10 test -S h.db.ctl
+	before=$(files | wc -l)
+	wait_for 10 test "$(files | wc -l)" -ge 1
+	sleep "$(printf '%d.%03d' $((2 + RANDOM % 3)) $((RANDOM % 1000)))"
+	kill -KILL $recorder
+	killed=$(now_ms)
+	wait $recorder 2>/dev/null
+
+	# What is there ends at most a sync, a wait for names and a write before the kill.
+	last=$("$RECORDER" history --store h.db --json 2>>err | jq -r '.to_utc' | tail -1)
+	missing=$((killed - $(date -d "$last" +%s%3N)))
+	if [ "$missing" -le $((sync * 1000 + 1500)) ]; then
+		fresh=$((fresh + 1))
+	else
+		echo "round $round: $missing ms are missing" >&2
+	fi
+	[ "$(samples_of_last 20)" -gt 20 ] && named=$((named + 1))
+	newest=$(files | tail -1)
+	[ "$(sqlite3 "$newest" 'PRAGMA integrity_check')" = ok ] && sound=$((sound + 1))
+	[ "$(ended | wc -l)" -eq "$round" ] && incidents=$((incidents + 1))
+done
+echo "$rounds kills: $sound files sound, $fresh lost at most a sync, $incidents incidents" >&2
+
+check every_file_is_sound_after_a_kill test $sound -eq $rounds
+check a_kill_costs_one_sync_at_most test $fresh -eq $rounds
+check the_last_seconds_are_there_after_a_kill test $named -eq $rounds
+check each_kill_becomes_one_incident test $incidents -eq $rounds
+check no_incident_is_made_twice bash -c '
+	"$RECORDER" list --store h.db >/dev/null; "$RECORDER" list --store h.db --json |
+		jq -r "select(.trigger == \"recorder-ended\").id" | wc -l | grep -qx '$rounds
+expect its_reason_guesses_nothing 0 'why is unknown: the machine went on' show --store h.db
+expect its_stacks_name_the_program 0 'burn' show --store h.db
+expect all_files_are_stores 0 'is sound: 1 incident' verify "$(files | head -1)"
+expect a_file_is_listed_like_a_store 0 'the history from' list --store "$(files | head -1)"
+expect a_window_is_reported 0 'burn' report --store h.db --last 5m
+expect a_window_becomes_an_incident 0 'is stored' snapshot --store h.db --last 1m --reason late
+expect it_is_in_the_list 0 'late' list --store h.db
+check it_holds_what_the_window_holds bash -c '
+	a=$("$RECORDER" export --store h.db -f 2>/dev/null | wc -l)
+	[ "$a" -gt 5 ]'
+expect what_is_not_there_is_named 3 'it begins at' show --store h.db --at 'yesterday 03:12'
+expect nothing_to_read_without_a_history 3 'there is no history' history --store none.db
+expect a_window_needs_a_beginning 2 'give --from' show --store h.db --to 03:10
+expect two_windows_are_one_too_many 2 'give one of them' show --store h.db --last 5 --at 03:10
+
+# Rules on what was recorded before there was a rule that fires.
+"$RECORDER" collect --store rule.db --max-collect-sec 4 --history-sync-sec 1 \
+	/StopOnPerfCounter:'Memory:Available MBytes:<1' 2>>log
+expect a_rule_is_tried_on_the_history 0 'Available MBytes' backtest --store rule.db --last 1m \
+	/StopOnPerfCounter:'Memory:Available MBytes:>1' --min-sec-for-trigger 1
+expect what_changed_needs_other_windows 3 'none of those windows whole' \
+	diff --store rule.db --last 5 --against week
+
+"$RECORDER" collect --store small.db --history-mb 0 --max-collect-sec 2 2>>log
+check no_history_when_it_is_off test ! -e small.db.history

@@ -1,0 +1,111 @@
+#!/bin/bash
+# recorder stacks: where all threads of a process are now, beside gdb; and nothing stays stopped.
+# time limit: 240
+. "$TOP/tests/support/cli.sh"
+
+ended() { kill "$@" 2>/dev/null; wait "$@" 2>/dev/null; }
+gcc -O1 -g -D_GNU_SOURCE -fno-optimize-sibling-calls -pthread -o waits \
+	"$TOP/tests/programs/waits_linux.c" || exit 1
+./waits 200 & target=$!
+trap 'ended $target' EXIT
+all_wait() { [ "$(cat /proc/$target/task/*/comm | grep -c reader)" = 200 ] &&
+	! grep -qv "^0 " <(for t in /proc/$target/task/*; do
+		[ "$(cat "$t/comm")" != reader ] || cat "$t/syscall"; done); }
+if ! cat "/proc/$target/syscall" >/dev/null 2>&1; then
+	echo "skip threads_linux: ptrace(2) is not allowed here"
+	exit 0
+fi
+wait_for 20 all_wait
+
+# of NAME: the stack of the thread with this name, one line
+of() { awk -v want="$1" '/^thread / { on = $3 == want; next } NF == 0 { on = 0 }
+	on { printf "%s;", $1 } END { print "" }' out; }
+
+"$RECORDER" stacks -p "$target" >out 2>err
+check it_prints_all_threads [ "$(grep -c '^thread ' out)" = 204 ]
+check the_head_names_the_program grep -q "^process $target  .*/waits  204 threads, the longest" out
+check main_sleeps grep -qE "^thread $target  waits  waits in (clock_nanosleep|a call that was)" out
+check a_mutex_has_its_owner grep -qE \
+	'^thread [0-9]+  one  waits for the mutex at 0x[0-9a-f]+, which thread [0-9]+ holds' out
+check a_deadlock_is_told grep -qE \
+	'^deadlock: thread ([0-9]+) waits for ([0-9]+), \2 waits for \1$' out
+check a_busy_thread_runs grep -qE '^thread [0-9]+  burn  runs' out
+check a_reader_names_its_pipe grep -qE '^thread [0-9]+  reader  waits in read of pipe:' out
+check stacks_reach_the_start_of_the_thread \
+	grep -q 'waits!burn;libc.so.6!start_thread;libc.so.6!clone3;' <(of burn)
+check deep_ones_are_whole [ "$(of reader | grep -o 'waits!read_deep' | wc -l)" -ge 51 ]
+check none_is_cut_or_broken expect_exit 1 grep -E '\[(broken|truncated|fp)\]$' out
+
+"$RECORDER" stacks -p "$target" --group >grouped 2>err
+check group_prints_equal_stacks_once \
+	grep -qE '^thread [0-9]+  reader  waits .*  and 199 more: [0-9]+, ' grouped
+check and_the_others_alone [ "$(grep -c '^thread ' grouped)" = 5 ]
+
+"$RECORDER" stacks -p "$target" --json >json 2>err
+check json_has_an_object_for_each_thread jq -se 'length == 204 and all(.frames | length > 1)' json
+check and_who_waits_for_whom jq -se 'map(select(.waits_for_tid)) | length == 2 and
+	.[0].waits_for_tid == .[1].tid and .[1].waits_for_tid == .[0].tid' json
+
+"$RECORDER" stacks -p "$target" --store s.db >out2 2>err
+check store_keeps_them_as_an_incident grep -q 'stored as incident 1' err
+check each_thread_is_an_event jq -e '.samples == 204' <("$RECORDER" show --store s.db --json 2>err)
+
+# ---- beside a program that we did not write ----
+if command -v gdb >/dev/null; then
+	gdb -nx -batch -p "$target" -ex 'set print frame-arguments none' \
+		-ex 'set backtrace limit 200' -ex 'thread apply all backtrace' >gdb.txt 2>/dev/null
+	# "LWP: function;function;" of the program's own functions, of both
+	awk '/^Thread / { match($0, /LWP [0-9]+/); t = substr($0, RSTART + 4, RLENGTH - 4); next }
+		/^#/ && / (at|from) / { f = $2 ~ /^0x/ ? $4 : $2
+			if (f ~ /^(one|two|burn|reader|read_deep|take_both|main)$/)
+				line[t] = line[t] f ";" }
+		END { for (t in line) print t ": " line[t] }' gdb.txt | sort >theirs
+	jq -r '"\(.tid): " + ([.frames[].frame | select(test(
+		"^waits!(one|two|burn|reader|read_deep|take_both|main)$"))
+		| sub("^waits!"; "") + ";"] | add)' json | sort >ours
+	check gdb_saw_the_threads [ "$(wc -l <theirs)" -ge 200 ]
+	check frames_are_those_of_gdb diff ours theirs
+else
+	echo "skip frames_are_those_of_gdb: gdb is not installed"
+fi
+
+# ---- nothing stays stopped ----
+states() { cat /proc/$target/task/*/status | awk '/^State:/ { print $2 }' | sort | uniq -c; }
+for ((i = 0; i < ${ROUNDS:-60}; i++)); do
+	"$RECORDER" stacks -p "$target" >/dev/null 2>&1 & recorder=$!
+	sleep "0.0$((RANDOM % 60 + 10))"
+	ended -9 $recorder
+done 2>/dev/null
+check killed_again_and_again_it_leaves_no_thread_stopped expect_exit 1 grep -iE ' t$' <(states)
+kill -STOP "$target"
+stopped() { grep -q '^State:.*T' "/proc/$target/status"; }
+wait_for 5 stopped
+"$RECORDER" stacks -p "$target" >out 2>err
+check a_stopped_process_has_stacks [ "$(grep -c '^thread ' out)" = 204 ]
+check and_stays_stopped stopped
+kill -CONT "$target"
+check until_it_is_continued wait_for 5 expect_exit 1 stopped
+
+# ---- refusals ----
+"$RECORDER" stacks -p no-such-program >out 2>err
+check a_process_that_is_not_there [ $? = 3 ]
+"$RECORDER" stacks -p $$ -p 1 >out 2>err
+check only_one_process_at_a_time [ $? = 2 ]
+if command -v strace >/dev/null; then
+	strace -o /dev/null -f -p "$target" 2>strace.err & strace=$!
+	traced() { grep -q "^TracerPid:[^0]*$strace" "/proc/$target/status"; }
+	wait_for 10 traced
+	sleep 1
+	"$RECORDER" stacks -p "$target" >out 2>err
+	check a_debugger_is_named grep -q "process $target is traced by process $strace" err
+	kill $strace
+	wait $strace 2>/dev/null
+fi
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	place=$(mktemp -d /var/tmp/threads.XXXXXX) && chmod 755 "$place"
+	cp "$RECORDER" "$place/recorder"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$place/recorder" \
+		stacks -p "$target" >out 2>err
+	check a_stranger_is_refused grep -q 'may not be stopped: it belongs to another user' err
+	rm -rf "$place"
+fi

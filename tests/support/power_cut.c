@@ -1,0 +1,206 @@
+#include "tests/support/power_cut.h"
+
+#include "base/os.h"
+
+#include <sqlite3.h>
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILES_MAX = 32, SECTOR = 512, METHODS_MAX = 8 };
+
+/* A file by name, as it was at its last sync. */
+static struct watched {
+	char path[400];
+	sqlite3_file *open;
+	uint8_t *synced;
+	size_t nsynced;
+} files[FILES_MAX];
+
+static struct {
+	const sqlite3_io_methods *original;
+	sqlite3_io_methods twin;
+} sets[METHODS_MAX];
+
+static sqlite3_vfs ours, *theirs;
+static long writes_left = -1;
+static char image_dir[300];
+static uint64_t chance_state;
+static bool happened;
+
+static const sqlite3_io_methods *original_of(const sqlite3_file *file)
+{
+	size_t i = 0;
+
+	while (&sets[i].twin != file->pMethods)
+		i++;
+	return sets[i].original;
+}
+
+static struct watched *watched_by(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < FILES_MAX && files[i].path[0] && strcmp(files[i].path, path) != 0; i++)
+		;
+	assert(i < FILES_MAX);
+	snprintf(files[i].path, sizeof(files[i].path), "%s", path);
+	return &files[i];
+}
+
+static struct watched *watched_of(const sqlite3_file *file)
+{
+	size_t i = 0;
+
+	while (i < FILES_MAX && files[i].open != file)
+		i++;
+	return i < FILES_MAX ? &files[i] : NULL;
+}
+
+static uint8_t *load(const char *path, size_t *n)
+{
+	struct buf bytes = {0};
+	uint8_t *copy = NULL;
+
+	*n = 0;
+	if (!os_load(path, (size_t)64 << 20, &bytes, NULL)) {
+		copy = malloc(bytes.len + 1);
+		assert(copy);
+		if (bytes.len)
+			memcpy(copy, bytes.data, bytes.len);
+		*n = bytes.len;
+	}
+	buf_free(&bytes);
+	return copy;
+}
+
+static bool lot(void)
+{
+	chance_state ^= chance_state << 13;
+	chance_state ^= chance_state >> 7;
+	chance_state ^= chance_state << 17;
+	return chance_state >> 40 & 1;
+}
+
+/* The file as it is now, but for sectors that fall back to what was synced. */
+static void put_image(const struct watched *w)
+{
+	size_t n, at, part, all;
+	uint8_t *now = load(w->path, &n);
+	struct os_file *file = NULL;
+	char path[800];
+
+	if (!now)
+		return;
+	all = n > w->nsynced && lot() ? n : w->nsynced < n ? w->nsynced : n;
+	for (at = 0; at < all; at += SECTOR) {
+		part = all - at < SECTOR ? all - at : SECTOR;
+		if (at + part <= w->nsynced && lot())
+			memcpy(now + at, w->synced + at, part);
+		else if (at >= w->nsynced && lot())
+			memset(now + at, 0, part);
+	}
+	snprintf(path, sizeof(path), "%s/%s", image_dir, os_base_name(w->path));
+	if (!os_open(path, OS_REPLACE, &file, NULL) && all)
+		os_write(file, now, all, NULL);
+	os_close(file);
+	free(now);
+}
+
+static int on_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 offset)
+{
+	size_t i;
+
+	if (writes_left > 0 && --writes_left == 0) {
+		happened = true;
+		for (i = 0; i < FILES_MAX && files[i].path[0]; i++)
+			put_image(&files[i]);
+	}
+	return original_of(file)->xWrite(file, bytes, n, offset);
+}
+
+static int on_sync(sqlite3_file *file, int flags)
+{
+	struct watched *w = watched_of(file);
+	int rc = original_of(file)->xSync(file, flags);
+
+	if (!rc && w) {
+		free(w->synced);
+		w->synced = load(w->path, &w->nsynced);
+	}
+	return rc;
+}
+
+static int on_close(sqlite3_file *file)
+{
+	struct watched *w = watched_of(file);
+
+	if (w)
+		w->open = NULL;
+	return original_of(file)->xClose(file);
+}
+
+static const sqlite3_io_methods *twin_of(const sqlite3_io_methods *original)
+{
+	size_t i;
+
+	for (i = 0; sets[i].original && sets[i].original != original; i++)
+		assert(i + 1 < METHODS_MAX);
+	if (!sets[i].original) {
+		sets[i].twin = *original;
+		sets[i].twin.xWrite = on_write;
+		sets[i].twin.xSync = on_sync;
+		sets[i].twin.xClose = on_close;
+		sets[i].original = original;
+	}
+	return &sets[i].twin;
+}
+
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *got)
+{
+	int rc = theirs->xOpen(theirs, name, file, flags, got);
+
+	(void)vfs;
+	if (file->pMethods && name) {
+		watched_by(name)->open = file;
+		file->pMethods = twin_of(file->pMethods);
+	}
+	return rc;
+}
+
+void power_cut_install(void)
+{
+	theirs = sqlite3_vfs_find(NULL);
+	ours = *theirs;
+	ours.zName = "power-cut";
+	ours.xOpen = open_file;
+	ours.pNext = NULL;
+	writes_left = -1;
+	sqlite3_vfs_register(&ours, 1);
+}
+
+void power_cut_remove(void)
+{
+	size_t i;
+
+	sqlite3_vfs_unregister(&ours);
+	sqlite3_vfs_register(theirs, 1);
+	for (i = 0; i < FILES_MAX; i++)
+		free(files[i].synced);
+	memset(files, 0, sizeof(files));
+}
+
+void power_cut_after(long writes, const char *dir, uint64_t seed)
+{
+	snprintf(image_dir, sizeof(image_dir), "%s", dir);
+	chance_state = seed * 0x9e3779b97f4a7c15ULL + 1;
+	happened = false;
+	writes_left = writes + 1;
+}
+
+bool power_cut_happened(void)
+{
+	return happened;
+}

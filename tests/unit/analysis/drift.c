@@ -1,0 +1,109 @@
+#include "analysis/drift.h"
+
+#include "base/os.h"
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#define S(n) ((uint64_t)(n) * NS_PER_SEC)
+
+/* A window of 100 s with so many samples of 10 ms of two programs. */
+static void add_window(struct drift *d, unsigned nginx, unsigned cc1)
+{
+	static const char *const names[] = {"nginx", "cc1"};
+	const unsigned counts[] = {nginx, cc1};
+	struct incident in = {0};
+	unsigned k, i;
+
+	assert_int_equal(incident_init(&in), 0);
+	in.head.t1_ns = S(100);
+	in.cpu_period_ns = 10 * NS_PER_MS;
+	for (k = 0; k < 2; k++) {
+		struct incident_process p = {.pid = 10 + k, .name = names[k], .cmdline = ""};
+		struct incident_thread t = {.tid = 10 + k, .name = ""};
+
+		t.process = incident_add_process(&in, &p);
+		t.process = incident_add_thread(&in, &t);
+		for (i = 0; i < counts[k]; i++) {
+			struct incident_sample s = {.time_ns = S(1) + i, .thread = t.process,
+						    .weight = 10 * NS_PER_MS,
+						    .stack = STACK_NONE};
+
+			assert_int_equal(incident_add_sample(&in, &s), 0);
+		}
+	}
+	assert_int_equal(drift_add(d, &in, 0, S(100), NULL), 0);
+	incident_free(&in);
+}
+
+/* 5,000 samples of 10 ms in 100 s keep half a CPU busy. */
+static void what_exceeds_the_spread_is_a_row(void **state)
+{
+	struct drift d = {0};
+
+	(void)state;
+	add_window(&d, 1000, 5000);
+	add_window(&d, 900, 10);
+	add_window(&d, 1100, 20);
+	add_window(&d, 1000, 0);
+	assert_int_equal(drift_finish(&d, NULL), 0);
+	assert_int_equal(d.nrows, 1);
+	assert_string_equal(d.rows[0].name, "cc1");
+	assert_false(d.rows[0].function);
+	assert_true(d.rows[0].now > 0.499 && d.rows[0].now < 0.501);
+	assert_true(d.rows[0].mean > 0.0009 && d.rows[0].mean < 0.0011);
+	drift_free(&d);
+}
+
+/* Of a program that takes anything from nothing to a CPU, half a CPU says nothing. */
+static void a_wide_spread_says_nothing(void **state)
+{
+	struct drift d = {0};
+
+	(void)state;
+	add_window(&d, 0, 5000);
+	add_window(&d, 0, 10000);
+	add_window(&d, 0, 0);
+	add_window(&d, 0, 9000);
+	assert_int_equal(drift_finish(&d, NULL), 0);
+	assert_int_equal(d.nrows, 0);
+	drift_free(&d);
+}
+
+static void what_grew_comes_first(void **state)
+{
+	struct drift d = {0};
+
+	(void)state;
+	add_window(&d, 500, 2000);
+	add_window(&d, 9000, 10);
+	add_window(&d, 9000, 10);
+	assert_int_equal(drift_finish(&d, NULL), 0);
+	assert_int_equal(d.nrows, 2);
+	assert_string_equal(d.rows[0].name, "cc1");
+	assert_string_equal(d.rows[1].name, "nginx");
+	drift_free(&d);
+}
+
+static void alone_there_is_nothing_to_judge(void **state)
+{
+	struct drift d = {0};
+
+	(void)state;
+	add_window(&d, 500, 2000);
+	assert_int_equal(drift_finish(&d, NULL), 0);
+	assert_int_equal(d.nrows, 0);
+	drift_free(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_exceeds_the_spread_is_a_row),
+		cmocka_unit_test(a_wide_spread_says_nothing),
+		cmocka_unit_test(what_grew_comes_first),
+		cmocka_unit_test(alone_there_is_nothing_to_judge),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+#include "base/moment.h"
+
+#include "base/os.h"
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NOW_S 1795230600ULL                  /* 2026-11-21T03:10:00Z, a Saturday */
+
+static uint64_t at(const char *text)
+{
+	uint64_t out = 0;
+	struct err err = {0};
+
+	if (moment_parse(text, NOW_S * NS_PER_SEC, 0, &out, &err))
+		fail_msg("%s", err.text);
+	return out;
+}
+
+static void a_date_in_utc_is_the_same_everywhere(void **state)
+{
+	(void)state;
+	assert_int_equal(at("2026-11-21T03:10Z"), NOW_S * NS_PER_SEC);
+	assert_int_equal(at("2026-11-21 03:10:00.5Z"), NOW_S * NS_PER_SEC + NS_PER_SEC / 2);
+	assert_int_equal(at("2026-11-21T04:10+01:00"), NOW_S * NS_PER_SEC);
+	assert_int_equal(at("@1795230600"), NOW_S * NS_PER_SEC);
+}
+
+static void a_time_before_now_is_counted_back(void **state)
+{
+	(void)state;
+	assert_int_equal(at("now"), NOW_S * NS_PER_SEC);
+	assert_int_equal(at("-30m"), (NOW_S - 1800) * NS_PER_SEC);
+	assert_int_equal(at("-2h"), (NOW_S - 7200) * NS_PER_SEC);
+}
+
+/* Whatever the time zone of this machine is, its text read again is the same second. */
+static void local_text_reads_back(void **state)
+{
+	char text[MOMENT_TEXT_BYTES];
+	uint64_t ns;
+
+	(void)state;
+	for (ns = NOW_S * NS_PER_SEC; ns < (NOW_S + 86400) * NS_PER_SEC; ns += 5000 * NS_PER_SEC) {
+		moment_local_text(ns, text);
+		assert_int_equal(at(text), ns);
+	}
+}
+
+static void a_time_alone_was_the_last_one(void **state)
+{
+	char text[MOMENT_TEXT_BYTES];
+
+	(void)state;
+	moment_local_text((NOW_S - 3600) * NS_PER_SEC, text);
+	assert_int_equal(at(text + 11), (NOW_S - 3600) * NS_PER_SEC);
+	moment_local_text((NOW_S + 3600) * NS_PER_SEC, text);
+	assert_int_equal(at(text + 11), (NOW_S + 3600 - 86400) * NS_PER_SEC);
+}
+
+static void the_end_of_a_window_comes_after_its_beginning(void **state)
+{
+	uint64_t from = (NOW_S - 5 * 86400) * NS_PER_SEC, to = 0;
+	char text[MOMENT_TEXT_BYTES];
+
+	(void)state;
+	moment_local_text(from + 300 * NS_PER_SEC, text);
+	assert_int_equal(moment_parse(text + 11, NOW_S * NS_PER_SEC, from, &to, NULL), 0);
+	assert_int_equal(to, from + 300 * NS_PER_SEC);
+}
+
+static void yesterday_is_the_local_day_before(void **state)
+{
+	uint64_t noon;
+
+	(void)state;
+	noon = at("today 12:00");
+	assert_int_equal(moment_days_before(noon, 1), at("yesterday 12:00"));
+}
+
+static void what_is_no_moment_is_refused(void **state)
+{
+	static const char *const bad[] = {"", "x", "25:00", "12:60", "2026-13-01", "2026-11-21T",
+					  "2026-11-21T03:10Zulu", "-", "-5y", "@", "03:1", "5",
+					  "yesterdays 03:10", "2026-11-21T03:10+1", "nowadays"};
+	uint64_t out = 7;
+	struct err err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (moment_parse(bad[i], NOW_S * NS_PER_SEC, 0, &out, &err) != ERR_USAGE)
+			fail_msg("'%s' was accepted", bad[i]);
+	}
+	assert_int_equal(out, 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_date_in_utc_is_the_same_everywhere),
+		cmocka_unit_test(a_time_before_now_is_counted_back),
+		cmocka_unit_test(local_text_reads_back),
+		cmocka_unit_test(a_time_alone_was_the_last_one),
+		cmocka_unit_test(the_end_of_a_window_comes_after_its_beginning),
+		cmocka_unit_test(yesterday_is_the_local_day_before),
+		cmocka_unit_test(what_is_no_moment_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

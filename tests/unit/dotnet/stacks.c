@@ -1,0 +1,200 @@
+/* Stacks of .NET events: names of code from the runtime's events, and frames made of them. */
+#include "source/dotnet/stacks.h"
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/os.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CLR "Microsoft-Windows-DotNETRuntime"
+
+static struct frames *frames;
+static struct dotnet_stacks *stacks;
+static struct dotnet_program *program;
+static struct frame_ref out[DOTNET_FRAMES_MAX + 1];
+
+static int set_up(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(frames_new(&frames, &err), 0);
+	assert_int_equal(dotnet_stacks_new(frames, 0, &stacks, &err), 0);
+	program = dotnet_program_new(stacks, 7, 1, 0);
+	assert_non_null(program);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dotnet_program_free(program, 1);
+	dotnet_stacks_free(stacks);
+	frames_free(frames);
+	return 0;
+}
+
+static void put_utf16(struct buf *b, const char *text)
+{
+	do
+		buf_put_le(b, (unsigned char)*text, 2);
+	while (*text++);
+}
+
+static void learn(const char *provider, uint32_t id, const struct buf *payload)
+{
+	const struct nettrace_meta meta = {.event_id = id, .provider = provider, .name = ""};
+	const struct nettrace_event e = {.meta = &meta, .payload = (const uint8_t *)payload->data,
+					 .payload_bytes = (uint32_t)payload->len};
+
+	assert_true(dotnet_tells_code(&e));
+	dotnet_program_learn(program, &e);
+}
+
+static void learn_method(uint32_t id, uint64_t start, const char *name)
+{
+	struct buf b = {0};
+
+	buf_put_le(&b, 1, 8);
+	buf_put_le(&b, 55, 8);
+	buf_put_le(&b, start, 8);
+	buf_put_le(&b, 0x100, 4);
+	buf_put_le(&b, 0, 8);
+	put_utf16(&b, "App.Thrower");
+	put_utf16(&b, name);
+	put_utf16(&b, "void ()");
+	learn(CLR, id, &b);
+	buf_free(&b);
+}
+
+static void learn_module(void)
+{
+	struct buf b = {0};
+
+	buf_put_le(&b, 55, 8);
+	buf_put_le(&b, 0, 8);
+	buf_put_le(&b, 0, 8);
+	put_utf16(&b, "/opt/app/Orders.dll");
+	put_utf16(&b, "");
+	learn(CLR "Rundown", 154, &b);
+	buf_free(&b);
+}
+
+/* "Orders!App.Thrower.Throw", or "?" for an address that nobody knows. */
+static void is_named(const struct frame_ref *ref, const char *name)
+{
+	struct frame frame = {.object = ref->object, .offset = ref->offset};
+	struct symbol symbol;
+	char text[200] = "?";
+
+	if (dotnet_stacks_name(stacks, &frame, &symbol))
+		snprintf(text, sizeof(text), "%s!%s", symbol.module ? symbol.module : "",
+			 symbol.name);
+	assert_string_equal(text, name);
+}
+
+static uint32_t frames_of(uint64_t leaf, uint64_t caller, const char *what)
+{
+	struct buf stack = {0};
+	uint32_t n;
+
+	buf_put_le(&stack, leaf, 8);
+	buf_put_le(&stack, caller, 8);
+	n = dotnet_program_frames(program, (const uint8_t *)stack.data, 16, 8, what, out);
+	buf_free(&stack);
+	return n;
+}
+
+TEST(addresses_have_the_names_of_the_methods_that_contain_them)
+{
+	learn_module();
+	learn_method(143, 0x1000, "Throw");
+	learn_method(143, 0x2000, "Main");
+	assert_int_equal(frames_of(0x1010, 0x2100, NULL), 2);
+	is_named(&out[0], "Orders!App.Thrower.Throw");
+	/* The call is the method's last instruction. */
+	is_named(&out[1], "Orders!App.Thrower.Main");
+	assert_int_equal(frames_of(0x3000, 0x1101, NULL), 2);
+	is_named(&out[0], "?");
+	is_named(&out[1], "?");
+}
+
+TEST(the_leaf_of_a_sample_says_what_happened)
+{
+	learn_method(143, 0x1000, "Throw");
+	assert_int_equal(frames_of(0x1010, 0x1020, "Exception/Start App.Error"), 3);
+	is_named(&out[0], "event!Exception/Start App.Error");
+	is_named(&out[1], "!App.Thrower.Throw");
+}
+
+TEST(other_code_at_the_same_address_has_its_own_name)
+{
+	struct frame_ref before;
+
+	learn_method(143, 0x1000, "Throw");
+	frames_of(0x1010, 0x1020, NULL);
+	before = out[0];
+	learn_method(144, 0x1000, "Throw");
+	frames_of(0x1010, 0x1020, NULL);
+	is_named(&out[0], "?");
+	learn_method(143, 0x1000, "Catch");
+	frames_of(0x1010, 0x1020, NULL);
+	is_named(&out[0], "!App.Thrower.Catch");
+	is_named(&before, "!App.Thrower.Throw");
+}
+
+TEST(a_thousand_methods_in_any_order_are_found)
+{
+	uint64_t i;
+	char name[20];
+
+	for (i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "M%u", (unsigned)(i * 7 % 1000));
+		learn_method(143, 0x1000 + i * 7 % 1000 * 0x100, name);
+	}
+	frames_of(0x1000 + 123 * 0x100 + 5, 0x1000 + 999 * 0x100 + 1, NULL);
+	is_named(&out[0], "!App.Thrower.M123");
+	is_named(&out[1], "!App.Thrower.M999");
+}
+
+static int count_stacks(void *ctx, const struct nettrace_event *event)
+{
+	*(unsigned *)ctx += event->meta->event_id == 80 && event->stack_bytes >= 16 &&
+			    event->stack_bytes % 8 == 0;
+	return 0;
+}
+
+TEST(exceptions_that_a_runtime_wrote_have_stacks)
+{
+	struct buf file = {0};
+	struct nettrace *t;
+	unsigned n = 0;
+	struct err err;
+
+	assert_int_equal(os_load("tests/data/nettrace/exceptions.nettrace", 1 << 20, &file, NULL),
+			 0);
+	assert_int_equal(nettrace_new(&t, &err), 0);
+	assert_int_equal(nettrace_feed(t, file.data, file.len, count_stacks, &n, &err), 0);
+	print_message("%u exceptions with stacks\n", n);
+	assert_true(n > 0);
+	nettrace_free(t);
+	buf_free(&file);
+}
+
+#define WITH_PROGRAM(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_PROGRAM(addresses_have_the_names_of_the_methods_that_contain_them),
+		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),
+		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
+		WITH_PROGRAM(a_thousand_methods_in_any_order_are_found),
+		cmocka_unit_test(exceptions_that_a_runtime_wrote_have_stacks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

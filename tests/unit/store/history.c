@@ -1,0 +1,425 @@
+/* The history: what is put is there after any end, in files that leave whole. */
+#include "store/history.h"
+
+#include "tests/support/bad_disk.h"
+#include "tests/support/power_cut.h"
+#include "tests/support/store_lab.h"
+#include "tests/support/test.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define S(n) ((uint64_t)(n) * NS_PER_SEC)
+
+static int remove_one(void *ctx, const char *name)
+{
+	char path[500];
+
+	snprintf(path, sizeof(path), "%s/%s", (const char *)ctx, name);
+	os_remove(path, NULL);
+	return 0;
+}
+
+static void remove_history(const char *store_path)
+{
+	char dir[400];
+
+	snprintf(dir, sizeof(dir), "%s%s", store_path, HISTORY_SUFFIX);
+	if (os_exists(dir))
+		os_list(dir, remove_one, dir, NULL);
+}
+
+static struct history *open_history(struct lab *lab, uint64_t max_bytes, uint64_t file_bytes)
+{
+	struct history_config cfg = {
+		.store_path = lab->path, .max_bytes = max_bytes, .file_bytes = file_bytes,
+		.host = "test", .host_text = "Test 1", .version = "0", .boot_id = "boot-1",
+		.kills = "", .period_ns = MS(10),
+	};
+	struct history *h = NULL;
+	struct err err = {0};
+
+	if (history_open(&cfg, &h, &err))
+		fail_msg("%s", err.text);
+	return h;
+}
+
+/* The wall clock, when the recorder clock has this time and nobody set it. */
+static struct history_now now_at(uint64_t clock_ns)
+{
+	return (struct history_now){clock_ns, LAB_WALL_NS + clock_ns};
+}
+
+/* Ten samples of a second each, from second `from` on, in one segment that is put. */
+static int try_put(struct lab *lab, struct history *h, unsigned from, uint64_t wall_off_ns,
+		   struct err *err)
+{
+	struct history_now now = now_at(S(from + 10));
+	struct segment *segment;
+	unsigned i;
+	int rc;
+
+	for (i = 0; i < 10; i++)
+		lab_sample(lab, S(from + i), 0, "ab");
+	segment = lab_seal(lab);
+	now.wall_ns += wall_off_ns;
+	rc = history_put(h, &segment, 1, &now, err);
+	segment_unref(segment);
+	return rc;
+}
+
+static void put(struct lab *lab, struct history *h, unsigned from)
+{
+	struct err err = {0};
+
+	if (try_put(lab, h, from, 0, &err))
+		fail_msg("%s", err.text);
+}
+
+static uint32_t count_samples(struct lab *lab, unsigned from, unsigned to, char gaps[400])
+{
+	struct incident in = {0};
+	struct err err = {0};
+	uint32_t n;
+	int rc = history_load(lab->path, LAB_WALL_NS + S(from), LAB_WALL_NS + S(to),
+			      LAB_WALL_NS + S(from), &in, &err);
+
+	if (rc == ERR_NOT_FOUND)
+		return 0;
+	if (rc)
+		fail_msg("%s", err.text);
+	n = in.nsamples;
+	if (gaps)
+		snprintf(gaps, 400, "%s", in.head.gap_reason ? in.head.gap_reason : "");
+	incident_free(&in);
+	return n;
+}
+
+static uint32_t count_files(struct lab *lab)
+{
+	struct history_files files = {0};
+	uint32_t n;
+
+	assert_int_equal(history_list(lab->path, &files, NULL), 0);
+	n = files.n;
+	history_files_free(&files);
+	return n;
+}
+
+static void begin(struct lab *lab, const char *name)
+{
+	lab_open(lab, name);
+	remove_history(lab->path);
+}
+
+static void end(struct lab *lab)
+{
+	remove_history(lab->path);
+	lab_close(lab);
+}
+
+static void a_window_is_read_while_the_file_is_written(void **state)
+{
+	struct lab lab;
+	struct history *h;
+
+	(void)state;
+	begin(&lab, "history-read.db");
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	put(&lab, h, 110);
+	assert_int_equal(count_samples(&lab, 105, 112, NULL), 8);    /* 105 ... 112 */
+	assert_int_equal(count_samples(&lab, 130, 140, NULL), 0);
+	history_close(h, "stopped");
+	assert_int_equal(count_samples(&lab, 100, 119, NULL), 20);
+	end(&lab);
+}
+
+/* The lock vanishes with the process; the file and its log stay. */
+static void what_a_dead_recorder_put_is_there(void **state)
+{
+	struct history_files files = {0};
+	char gaps[400];
+	struct lab lab;
+	struct history *h;
+
+	(void)state;
+	begin(&lab, "history-dead.db");
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	history_close(h, NULL);
+	assert_int_equal(count_samples(&lab, 100, 200, gaps), 10);
+	assert_non_null(strstr(gaps, "ended without saying so"));
+	assert_int_equal(history_list(lab.path, &files, NULL), 0);
+	assert_int_equal(files.n, 1);
+	assert_true(history_is_left(files.all[0].path));
+	assert_int_equal(history_settle(files.all[0].path, "it was killed", NULL), 0);
+	assert_false(history_is_left(files.all[0].path));
+	history_look(&files.all[0], true);
+	assert_true(files.all[0].readable);
+	assert_false(files.all[0].open);
+	assert_string_equal(files.all[0].end, "it was killed");
+	assert_int_equal(files.all[0].samples, 10);
+	assert_int_equal(files.all[0].nslots, 1);
+	assert_int_equal(files.all[0].slots[0], 10);
+	lab_check_integrity(files.all[0].path);
+	history_files_free(&files);
+	end(&lab);
+}
+
+static void files_end_by_size_and_leave_whole(void **state)
+{
+	struct history_use use;
+	struct lab lab;
+	struct history *h;
+	unsigned i;
+
+	(void)state;
+	begin(&lab, "history-limit.db");
+	h = open_history(&lab, 2250 << 10, 60 << 10);
+	for (i = 0; i < 40; i++) {
+		put(&lab, h, 100 + 10 * i);
+		history_use(h, &use);
+		assert_true(use.bytes <= 2250 << 10);
+	}
+	assert_true(use.files >= 2);
+	assert_int_equal(use.files, count_files(&lab));
+	assert_int_equal(count_samples(&lab, 100, 109, NULL), 0);
+	assert_int_equal(count_samples(&lab, 480, 499, NULL), 20);
+	history_close(h, "stopped");
+	end(&lab);
+}
+
+/* Each file has one pair of clocks, so its times are right before and after. */
+static void a_wall_clock_that_is_set_begins_a_file(void **state)
+{
+	struct lab lab;
+	struct history *h;
+
+	(void)state;
+	begin(&lab, "history-clock.db");
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	assert_int_equal(try_put(&lab, h, 110, S(3600), NULL), 0);
+	assert_int_equal(count_files(&lab), 2);
+	assert_int_equal(count_samples(&lab, 100, 130, NULL), 10);
+	assert_int_equal(count_samples(&lab, 3710, 3730, NULL), 10);
+	assert_int_equal(count_samples(&lab, 100, 3730, NULL), 20);
+	history_close(h, "stopped");
+	end(&lab);
+}
+
+static void a_full_disk_costs_nothing_that_was_put(void **state)
+{
+	struct lab lab;
+	struct history *h;
+	struct err err = {0};
+	int writes;
+
+	(void)state;
+	begin(&lab, "history-full.db");
+	bad_disk_install();
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	for (writes = 0; writes < 8; writes++) {
+		bad_disk_full_after(writes);
+		if (try_put(&lab, h, 200 + 10 * (unsigned)writes, 0, &err))
+			assert_int_equal(err.code, ERR_FULL);
+	}
+	bad_disk_full_after(-1);
+	put(&lab, h, 300);
+	assert_int_equal(count_samples(&lab, 100, 109, NULL), 10);
+	assert_int_equal(count_samples(&lab, 300, 309, NULL), 10);
+	history_close(h, "stopped");
+	bad_disk_remove();
+	end(&lab);
+}
+
+
+/* What failed is put again, into a file of its own; what was put before stays. */
+static void a_broken_disk_costs_nothing_that_was_put(void **state)
+{
+	struct lab lab;
+	struct history *h;
+	struct err err = {0};
+
+	(void)state;
+	begin(&lab, "history-broken.db");
+	bad_disk_install();
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	bad_disk_breaks(true);
+	assert_int_not_equal(try_put(&lab, h, 110, 0, &err), 0);
+	assert_int_not_equal(try_put(&lab, h, 120, 0, &err), 0);
+	bad_disk_breaks(false);
+	put(&lab, h, 130);
+	assert_int_equal(count_files(&lab), 2);
+	assert_int_equal(count_samples(&lab, 100, 109, NULL), 10);
+	assert_int_equal(count_samples(&lab, 130, 139, NULL), 10);
+	history_close(h, "stopped");
+	bad_disk_remove();
+	end(&lab);
+}
+
+/* A disk that is taken out, directory and all, and comes back empty. */
+static void a_removed_directory_is_made_again(void **state)
+{
+	char dir[400];
+	struct lab lab;
+	struct history *h;
+	struct err err = {0};
+
+	(void)state;
+	begin(&lab, "history-removed.db");
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	remove_history(lab.path);
+	snprintf(dir, sizeof(dir), "%s%s", lab.path, HISTORY_SUFFIX);
+	os_remove(dir, NULL);
+	if (try_put(&lab, h, 110, 0, &err))
+		put(&lab, h, 120);
+	assert_true(count_samples(&lab, 110, 129, NULL) == 10);
+	history_close(h, "stopped");
+	end(&lab);
+}
+
+/*
+ * At some write of a long run the power goes: what the disk holds then opens, is sound, and has
+ * every segment whose put had returned.
+ */
+static void cut_once(uint64_t seed)
+{
+	char dir[400];
+	struct history_use use;
+	struct lab lab;
+	struct history *h;
+	unsigned i, done = 0;
+
+	begin(&lab, "history-power.db");
+	snprintf(dir, sizeof(dir), "%s.image%s", lab.path, HISTORY_SUFFIX);
+	assert_int_equal(os_mkdirs(dir, NULL), 0);
+	os_list(dir, remove_one, dir, NULL);
+	power_cut_install();
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	power_cut_after((long)(seed * 7 % 60), dir, seed);
+	for (i = 1; i < 12; i++) {
+		put(&lab, h, 100 + 10 * i);
+		if (!power_cut_happened())
+			done = i;
+	}
+	history_use(h, &use);
+	assert_true(power_cut_happened());
+	history_close(h, NULL);
+	power_cut_remove();
+	end(&lab);
+	lab.path = strdup(dir);
+	*strstr((char *)(uintptr_t)lab.path, HISTORY_SUFFIX) = '\0';
+	if (count_samples(&lab, 100, 109 + 10 * done, NULL) != 10 * (done + 1))
+		fail_msg("seed %u: %u puts had returned, and %u samples are there",
+			 (unsigned)seed, done + 1,
+			 count_samples(&lab, 100, 109 + 10 * done, NULL));
+	{
+		struct history_files files = {0};
+
+		assert_int_equal(history_list(lab.path, &files, NULL), 0);
+		assert_int_equal(files.n, 1);
+		lab_check_integrity(files.all[0].path);
+		history_files_free(&files);
+	}
+	os_list(dir, remove_one, dir, NULL);
+	os_remove(dir, NULL);
+	free((char *)(uintptr_t)lab.path);
+}
+
+static void a_power_cut_costs_nothing_that_was_put(void **state)
+{
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 12; seed++)
+		cut_once(seed);
+}
+
+static void a_window_becomes_an_incident(void **state)
+{
+	struct history_keep keep = {
+		.from_ns = LAB_WALL_NS + S(105), .to_ns = LAB_WALL_NS + S(114),
+		.trigger_ns = LAB_WALL_NS + S(114), .rule = "manual", .reason = "somebody asked",
+	};
+	struct incident in = {0};
+	struct store *s;
+	struct lab lab;
+	struct history *h;
+	struct err err = {0};
+	int64_t id = 0;
+
+	(void)state;
+	begin(&lab, "history-keep.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_name(&lab, 'b');
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	put(&lab, h, 110);
+	if (history_keep(lab.path, &keep, &id, &err))         /* while a recorder has the store */
+		fail_msg("%s", err.text);
+	lab_simple(&lab, s, S(200), 5);              /* which goes on writing after it */
+	assert_int_equal(store_load(s, id, &in, &err), 0);
+	assert_int_equal(in.nsamples, 10);
+	assert_int_equal(in.head.state, INCIDENT_COMPLETE);
+	assert_string_equal(in.head.reason, "somebody asked");
+	assert_int_equal(in.head.trigger_wall_ns, keep.trigger_ns);
+	assert_int_equal(in.nprocesses, 1);
+	assert_string_equal(in.processes[0].cmdline, "app --serve");
+	assert_int_equal(in.nframes, 2);
+	assert_true(frame_is_named(&in, 0) || frame_is_named(&in, 1));
+	incident_free(&in);
+	history_close(h, "stopped");
+	lab_check_integrity(lab.path);
+	store_close(s);
+	end(&lab);
+}
+
+static void names_are_those_of_its_files_only(void **state)
+{
+	struct history_files files = {0};
+	char path[500];
+	struct os_file *file = NULL;
+	struct lab lab;
+	struct history *h;
+
+	(void)state;
+	begin(&lab, "history-names.db");
+	h = open_history(&lab, 64 << 20, 0);
+	snprintf(path, sizeof(path), "%s%s/notes.txt", lab.path, HISTORY_SUFFIX);
+	assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
+	os_close(file);
+	put(&lab, h, 100);
+	assert_int_equal(history_list(lab.path, &files, NULL), 0);
+	assert_int_equal(files.n, 1);
+	assert_int_equal(files.all[0].number, 1);
+	assert_int_equal(files.all[0].name_wall_ns, LAB_WALL_NS + S(100));
+	history_files_free(&files);
+	history_close(h, "stopped");
+	end(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_window_is_read_while_the_file_is_written),
+		cmocka_unit_test(what_a_dead_recorder_put_is_there),
+		cmocka_unit_test(files_end_by_size_and_leave_whole),
+		cmocka_unit_test(a_wall_clock_that_is_set_begins_a_file),
+		cmocka_unit_test(a_full_disk_costs_nothing_that_was_put),
+		cmocka_unit_test(a_broken_disk_costs_nothing_that_was_put),
+		cmocka_unit_test(a_removed_directory_is_made_again),
+		cmocka_unit_test(a_power_cut_costs_nothing_that_was_put),
+		cmocka_unit_test(a_window_becomes_an_incident),
+		cmocka_unit_test(names_are_those_of_its_files_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
