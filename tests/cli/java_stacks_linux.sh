@@ -111,7 +111,7 @@ jstack_of()
 	record "$name" 60 --thread-time
 	"$home/bin/java" -cp . JavaThreads >"$name.out" & java=$!
 	wait_for 30 grep -q ready "$name.out"
-	sleep 3
+	sleep 5
 	"$home/bin/jstack" $java >"$name.jstack"
 	sleep 0.5
 	kill $collect

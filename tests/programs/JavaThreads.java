@@ -52,8 +52,11 @@ public class JavaThreads {
 		down(n, w);
 	}
 
-	/* Compiled first, so that all kinds of frames stand on the stacks. */
-	static void start(String name, Work w) {
+	/*
+	 * Compiled first, so that all kinds of frames stand on the stacks. One after another: all at once
+	 * switch so often that records of switches are lost, and with one of them the stack of a wait.
+	 */
+	static void start(String name, Work w) throws InterruptedException {
 		Thread t = new Thread(() -> {
 			try {
 				for (int i = 0; i < 30000; i++)
@@ -66,6 +69,23 @@ public class JavaThreads {
 
 		t.setDaemon(true);
 		t.start();
+		Thread.sleep(100);
+	}
+
+	@SuppressWarnings({"deprecation", "removal"})
+	static class Finalized {
+		protected void finalize() {
+		}
+	}
+
+	/*
+	 * The JVM's own threads for references began to wait before anybody could know this JVM. Now
+	 * they wait again.
+	 */
+	static void wakeReferenceThreads() throws InterruptedException {
+		new Finalized();
+		System.gc();
+		Thread.sleep(100);
 	}
 
 	static void waits() throws InterruptedException {
@@ -121,6 +141,7 @@ public class JavaThreads {
 					sleep();
 				}
 			});
+			wakeReferenceThreads();
 			System.out.println("ready");
 			System.out.flush();
 			sleep();
