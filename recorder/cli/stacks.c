@@ -28,6 +28,7 @@ struct taken {
 	uint64_t time_ns, suspended_ns;
 	uint32_t first, n;                   /* of the frames and addresses */
 	bool told;                           /* with an earlier thread of the same stack */
+	uint32_t still;                      /* pictures before this one with the same stack */
 };
 
 struct stacks {
@@ -40,6 +41,7 @@ struct stacks {
 	struct thread_stacks *threads;
 	struct taken *taken;
 	uint32_t ntaken, taken_room;
+	uint32_t before, now;                /* where the picture before and this one begin */
 	struct frame **frames;
 	uint64_t *addresses;
 	uint32_t nframes, frames_room;
@@ -92,7 +94,45 @@ static void keep(void *ctx, const struct thread_stack *stack)
 	}
 }
 
+static bool same_stack(const struct stacks *s, const struct taken *a, const struct taken *b)
+{
+	return a->n == b->n && a->quality == b->quality &&
+	       memcmp(s->frames + a->first, s->frames + b->first,
+		      a->n * sizeof(*s->frames)) == 0;
+}
+
+/* Count the pictures in which each thread stands still. Both pictures are sorted by tid. */
+static void compare_pictures(struct stacks *s)
+{
+	uint32_t old = s->before, i;
+
+	for (i = s->now; i < s->ntaken; i++) {
+		while (old < s->now && s->taken[old].tid < s->taken[i].tid)
+			old++;
+		if (old < s->now && s->taken[old].tid == s->taken[i].tid &&
+		    same_stack(s, &s->taken[old], &s->taken[i]))
+			s->taken[i].still = s->taken[old].still + 1;
+	}
+}
+
+/* A picture of all threads. ERR_NOT_FOUND: the process has ended. */
 static int take(struct stacks *s, struct err *err)
+{
+	int rc;
+
+	s->before = s->now;
+	s->now = s->ntaken;
+	rc = thread_stacks_take(s->threads, 0, keep, s, err);
+	/* The process may have ended just after the last stack was taken. */
+	if (rc == ERR_NOT_FOUND && s->ntaken > s->now)
+		rc = 0;
+	if (!rc && s->failed)
+		rc = err_memory(err, "for the stacks of process %u", (unsigned)s->pid);
+	compare_pictures(s);
+	return rc;
+}
+
+static int open_all(struct stacks *s, struct err *err)
 {
 	int rc = frames_new(&s->table, err);
 
@@ -100,36 +140,33 @@ static int take(struct stacks *s, struct err *err)
 	os_thread_priority(OS_PRIORITY_HIGH);
 	if (!rc)
 		rc = thread_stacks_open(s->pid, s->table, &s->threads, err);
-	if (!rc)
-		rc = thread_stacks_take(s->threads, 0, keep, s, err);
-	/* The process may have ended just after the last stack was taken. */
-	if (rc == ERR_NOT_FOUND && s->ntaken)
-		rc = 0;
-	if (!rc && s->failed)
-		rc = err_memory(err, "for the stacks of process %u", (unsigned)s->pid);
 	return rc;
 }
 
-static int name_all(struct stacks *s, struct err *err)
+static int open_names(struct stacks *s, struct err *err)
 {
-	uint64_t start_ns = os_now_ns();
-	struct symbol symbol;
-	uint32_t i;
 	int rc = processes_new(&s->processes, err);
 
 	if (!rc)
 		rc = log_open(NULL, &s->log, err);
-	if (!rc)
-		rc = symbols_open(s->table, &s->env, s->log, &s->symbols, err);
-	for (i = 0; !rc && i < s->nframes; i++)
+	return rc ? rc : symbols_open(s->table, &s->env, s->log, &s->symbols, err);
+}
+
+/* Name the frames of this picture. */
+static void name_frames(struct stacks *s)
+{
+	uint64_t start_ns = os_now_ns();
+	uint32_t first = s->now < s->ntaken ? s->taken[s->now].first : s->nframes, i;
+	struct symbol symbol;
+
+	for (i = first; i < s->nframes; i++)
 		if (thread_stacks_name(s->threads, s->frames[i], &symbol))
 			frame_set_function(s->table, s->frames[i], symbol.offset, symbol.name, NULL,
 					   symbol.module);
-	if (!rc && symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS) &&
+	if (symbols_settle(s->symbols, s->frames + first, s->nframes - first, NAMES_NS) &&
 	    os_now_ns() - start_ns >= NAMES_NS)
 		cmd_note("some names are missing: reading them takes longer than %u s",
 			 (unsigned)(NAMES_NS / NS_PER_SEC));
-	return rc;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -152,13 +189,6 @@ static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
 		buf_printf(out, "!+0x%" PRIX64,
 			   f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
 	}
-}
-
-static bool same_stack(const struct stacks *s, const struct taken *a, const struct taken *b)
-{
-	return a->n == b->n && a->quality == b->quality &&
-	       memcmp(s->frames + a->first, s->frames + b->first,
-		      a->n * sizeof(*s->frames)) == 0;
 }
 
 /* "  and 2 more: 13, 14": those behind it with the same stack, which are not printed again. */
@@ -184,7 +214,8 @@ static void put_thread(struct stacks *s, const struct taken *t, const struct opt
 	size_t from;
 	uint32_t k;
 
-	buf_putc(&p->out, '\n');
+	if (!t->still)
+		buf_putc(&p->out, '\n');
 	from = p->out.len;
 	buf_printf(&p->out, "thread %u", (unsigned)t->tid);
 	if (*t->name) {
@@ -200,7 +231,13 @@ static void put_thread(struct stacks *s, const struct taken *t, const struct opt
 		sheet_put(p, SHEET_LOSS, "  [%s]", stack_quality_text(t->quality));
 	if (o->group_threads)
 		put_others(s, t, p);
+	if (t->still)
+		buf_puts(&p->out, "  has not moved");
+	if (t->still > 1)
+		buf_printf(&p->out, ", %u times", (unsigned)t->still);
 	buf_putc(&p->out, '\n');
+	if (t->still)
+		return;
 	for (k = t->first; k < t->first + t->n; k++) {
 		buf_puts(&p->out, "    ");
 		put_frame(s, k, &p->out);
@@ -212,7 +249,7 @@ static const struct taken *thread_of(const struct stacks *s, uint32_t tid)
 {
 	uint32_t i;
 
-	for (i = 0; tid && i < s->ntaken; i++)
+	for (i = s->now; tid && i < s->ntaken; i++)
 		if (s->taken[i].tid == tid)
 			return &s->taken[i];
 	return NULL;
@@ -227,7 +264,7 @@ static bool leads_a_circle(const struct stacks *s, const struct taken *first)
 	const struct taken *t = thread_of(s, first->waits_for);
 	uint32_t steps;
 
-	for (steps = 0; t && t != first && steps < s->ntaken; steps++) {
+	for (steps = s->now; t && t != first && steps < s->ntaken; steps++) {
 		if (t->tid < first->tid)
 			return false;
 		t = thread_of(s, t->waits_for);
@@ -240,7 +277,7 @@ static void put_deadlocks(const struct stacks *s, struct sheet *p)
 {
 	uint32_t i;
 
-	for (i = 0; i < s->ntaken; i++) {
+	for (i = s->now; i < s->ntaken; i++) {
 		const struct taken *first = &s->taken[i], *t = first;
 
 		if (!leads_a_circle(s, first))
@@ -261,10 +298,12 @@ static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
 	uint32_t i;
 
 	thread_stacks_use(s->threads, &use);
+	if (s->now)
+		buf_putc(&p->out, '\n');
 	buf_printf(&p->out, "process %u  %s  %u threads, the longest stopped for %.3f ms\n",
-		   (unsigned)s->pid, thread_stacks_path(s->threads), (unsigned)s->ntaken,
+		   (unsigned)s->pid, thread_stacks_path(s->threads), (unsigned)(s->ntaken - s->now),
 		   (double)use.longest_ns / 1e6);
-	for (i = 0; i < s->ntaken; i++) {
+	for (i = s->now; i < s->ntaken; i++) {
 		if (s->taken[i].told)
 			continue;
 		put_thread(s, &s->taken[i], o, p);
@@ -293,11 +332,11 @@ static void put_json_frames(const struct stacks *s, const struct taken *t, struc
 	buf_free(&text);
 }
 
-static void put_json(const struct stacks *s, struct sheet *p)
+static void put_json(const struct stacks *s, bool repeated, struct sheet *p)
 {
 	uint32_t i;
 
-	for (i = 0; i < s->ntaken; i++) {
+	for (i = s->now; i < s->ntaken; i++) {
 		const struct taken *t = &s->taken[i];
 
 		sheet_open(p);
@@ -306,6 +345,8 @@ static void put_json(const struct stacks *s, struct sheet *p)
 		json_key_str(&p->j, "name", t->name);
 		json_key_str(&p->j, "quality", stack_quality_text(t->quality));
 		json_key_uint(&p->j, "stopped_ns", t->suspended_ns);
+		if (repeated)
+			json_key_uint(&p->j, "not_moved_times", t->still);
 		if (t->wait)
 			json_key_str(&p->j, "state", t->wait);
 		if (t->waits_for)
@@ -394,8 +435,10 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 
 	if (!s->ntaken)
 		return err_set(err, ERR_NOT_FOUND, "there is no stack to store");
-	buf_printf(&reason, "the stacks of the %u threads of process %u (%s)", (unsigned)s->ntaken,
-		   (unsigned)s->pid, text_base_name(path));
+	buf_printf(&reason,
+		   s->now ? "%u stacks of the threads of process %u (%s), one after another"
+			  : "the stacks of the %u threads of process %u (%s)",
+		   (unsigned)s->ntaken, (unsigned)s->pid, text_base_name(path));
 	os_host_name(host, sizeof(host));
 	os_host_text(host_text, sizeof(host_text));
 	/* The segment's times are whole ticks. */
@@ -453,9 +496,9 @@ static void note_missing(const struct stacks *s)
 	if (use.stuck)
 		cmd_note("%u of %u threads are missing: they wait in the kernel (state D) and "
 			 "cannot be stopped", (unsigned)use.stuck, (unsigned)use.threads);
-	if (use.threads > s->ntaken + use.refused + use.stuck)
+	if (use.threads > s->ntaken - s->now + use.refused + use.stuck)
 		cmd_note("%u threads ended meanwhile",
-			 (unsigned)(use.threads - s->ntaken - use.refused - use.stuck));
+			 (unsigned)(use.threads - (s->ntaken - s->now) - use.refused - use.stuck));
 }
 
 static void close_all(struct stacks *s)
@@ -478,30 +521,62 @@ static void close_all(struct stacks *s)
 	free(s->addresses);
 }
 
-int cmd_stacks(const struct options *o, struct err *err)
+/* Take and print one picture. */
+static int show_picture(struct stacks *s, const struct options *o, struct err *err)
 {
-	struct stacks s = {.env.path = o->capture.symbol_path};
 	struct sheet sheet;
-	int rc = find(o->process, &s.pid, err);
+	int rc = take(s, err);
 
 	sheet_init(&sheet, o);
 	sheet.columns = FIT_ALL;             /* a frame is never cut */
-	if (!rc)
-		rc = take(&s, err);
-	if (!rc)
-		rc = name_all(&s, err);
+	if (!rc && !s->symbols)
+		rc = open_names(s, err);
 	if (!rc) {
+		name_frames(s);
 		if (o->json)
-			put_json(&s, &sheet);
+			put_json(s, o->repeat > 1, &sheet);
 		else
-			put_text(&s, o, &sheet);
-		note_missing(&s);
+			put_text(s, o, &sheet);
+		note_missing(s);
 		rc = sheet_print(&sheet, err);
 	}
+	sheet_free(&sheet);
+	return rc;
+}
+
+/* Take the pictures after the first. The process may end between them. */
+static int repeat_picture(struct stacks *s, const struct options *o, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 1; !rc && i < o->repeat; i++) {
+		os_sleep_ns(o->every_ms * NS_PER_MS);
+		rc = thread_stacks_refresh(s->threads, err);
+		if (!rc)
+			rc = show_picture(s, o, err);
+	}
+	if (rc == ERR_NOT_FOUND) {
+		cmd_note("process %u has ended", (unsigned)s->pid);
+		rc = 0;
+	}
+	return rc;
+}
+
+int cmd_stacks(const struct options *o, struct err *err)
+{
+	struct stacks s = {.env.path = o->capture.symbol_path};
+	int rc = find(o->process, &s.pid, err);
+
+	if (!rc)
+		rc = open_all(&s, err);
+	if (!rc)
+		rc = show_picture(&s, o, err);
+	if (!rc)
+		rc = repeat_picture(&s, o, err);
 	/* Only --store on the command line stores the stacks: elsewhere it names a recorder's. */
 	if (!rc && options_origin(o, "store") == FROM_ARGS)
 		rc = keep_picture(o, &s, err);
-	sheet_free(&sheet);
 	close_all(&s);
 	return rc;
 }

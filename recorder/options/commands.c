@@ -211,9 +211,11 @@ const struct command_info command_table[COMMANDS] = {
 "system calls, such as epoll_wait(2), return EINTR when a thread is stopped. [fp]: found\n"
 "through generated code by frame pointers. [truncated], [broken]: the rest is missing.\n"
 "Windows: 64-bit programs only. --store also keeps the picture as an incident, in which\n"
-"each thread is an event, for show and export.\n",
+"each thread is an event, for show and export. With --repeat the threads that have not moved\n"
+"since the picture before are named without their frames.\n",
 		.examples =
 "recorder stacks -p mysqld --group\n"
+"recorder stacks -p mysqld --repeat 5 --every 200\n"
 "recorder stacks -p 4711\n"
 "recorder stacks -p w3wp --store hang.db\n"
 "recorder stacks -p w3wp --json | jq -r .name\n",

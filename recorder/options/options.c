@@ -251,6 +251,7 @@ static int named_option(struct arguments *a, const char *arg, size_t nprefix, bo
 
 	if (!info)
 		return unknown_option(a, arg, err);
+	info = row_of_command(a, info);
 	snprintf(as, sizeof(as), "%.*s", n > 60 ? 60 : (int)(nprefix + n), arg);
 	if (perfview && !name[n] && !option_stands_alone(info))
 		return err_set(err, ERR_USAGE, "%s needs a value after a colon: %s:%s", as, as,

@@ -187,6 +187,7 @@ struct options {
 	double fold_percent;                 /* of report */
 	bool by_name, tree;                  /* views of report */
 	bool group_threads;                  /* of stacks: those with the same stack once */
+	uint32_t repeat, every_ms;           /* of stacks: pictures, and the time between them */
 	char *callers, *callees;             /* of this function; NULL = none */
 	uint32_t rows;                       /* lines of a table */
 	char *normalize;                     /* of diff; NULL = duration */

@@ -50,6 +50,23 @@ check and_who_waits_for_whom jq -se 'map(select(.waits_for_tid)) | length == 2 a
 check store_keeps_them_as_an_incident grep -q 'stored as incident 1' err
 check each_thread_is_an_event jq -e '.samples == 204' <("$RECORDER" show --store s.db --json 2>err)
 
+"$RECORDER" stacks -p "$target" --repeat 3 --every 100 --store three.db >out 2>err
+check repeat_takes_three_pictures [ "$(grep -c "^process $target" out)" = 3 ]
+check a_thread_that_waits_has_not_moved \
+	[ "$(grep -cE '^thread [0-9]+  one .* has not moved(, 2 times)?$' out)" = 2 ]
+check its_frames_are_printed_once [ "$(grep -c "^    waits!take_both" out)" = 2 ]
+check all_pictures_are_kept grep -q '612 stacks of the threads of process' \
+	<("$RECORDER" show --store three.db)
+"$RECORDER" stacks -p "$target" --group --repeat 2 --every 1 >out 2>err
+check group_has_no_value_here [ $? = 0 ]
+"$RECORDER" stacks -p "$target" --repeat 2 --every 1 --json >json2 2>err
+check json_says_how_often jq -se 'length == 408 and
+	([.[] | select(.name == "one") | .not_moved_times] == [0, 1])' json2
+sleep 1 & short=$!
+"$RECORDER" stacks -p $short --repeat 9 --every 300 >out 2>err
+check a_process_that_ends_meanwhile_is_no_error [ $? = 0 ]
+check and_its_end_is_told grep -q "process $short has ended" err
+
 # ---- beside a program that we did not write ----
 if command -v gdb >/dev/null; then
 	gdb -nx -batch -p "$target" -ex 'set print frame-arguments none' \
