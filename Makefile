@@ -332,6 +332,7 @@ NATIVE = $(recorder)
 share  = $(DESTDIR)$(PREFIX)/share
 install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 755 $(recorder) $(DESTDIR)$(PREFIX)/bin/recorder
+	ln -sf recorder $(DESTDIR)$(PREFIX)/bin/recorder-dtrace
 	install -D -m 644 -t $(share)/recorder conf/recorder.conf
 	install -D -m 644 -t $(share)/recorder/examples conf/examples/*.conf
 	install -D -m 644 conf/completion/recorder.bash \
@@ -343,7 +344,8 @@ install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	    install -D -m 644 $$page $(abspath $(share))/man/$$page || exit 1; done
 
 uninstall: ## remove what install put there; recordings and /etc are left alone
-	rm -f $(DESTDIR)$(PREFIX)/bin/recorder $(share)/bash-completion/completions/recorder \
+	rm -f $(DESTDIR)$(PREFIX)/bin/recorder $(DESTDIR)$(PREFIX)/bin/recorder-dtrace \
+	    $(share)/bash-completion/completions/recorder \
 	    $(share)/zsh/site-functions/_recorder $(share)/fish/vendor_completions.d/recorder.fish \
 	    $(share)/man/man1/recorder.1 $(share)/man/man1/recorder-*.1 \
 	    $(share)/man/man5/recorder.conf.5 $(share)/man/man7/recorder-*.7

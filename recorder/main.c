@@ -104,9 +104,10 @@ static int command(struct options *o, struct err *err)
 int main(int argc, char **argv)
 {
 	char **args = os_args(argc, argv);
+	struct cmd_words words = {0};
 	struct options o;
 	struct err err = {0};
-	int rc;
+	int rc = 0;
 
 	os_rights_lower();
 	if (argc > 1 && strcmp(args[1], "complete") == 0) {
@@ -115,7 +116,12 @@ int main(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	options_init(&o);
-	rc = options_parse(&o, argc - 1, args + 1, &err);
+	if (argc > 0 && cmd_is_dtrace(args[0]))
+		rc = cmd_dtrace_words(argc - 1, args + 1, &words, &err);
+	if (!rc && words.n)
+		rc = options_parse(&o, words.n, words.words, &err);
+	else if (!rc)
+		rc = options_parse(&o, argc - 1, args + 1, &err);
 	if (o.command != CMD_COLLECT && o.command != CMD_CHECK && o.command != CMD_RUN)
 		os_rights_give_up();
 	if (!rc)
@@ -123,6 +129,7 @@ int main(int argc, char **argv)
 	if (rc && rc < CMD_EXITS)
 		options_at_option(&o, &err);
 	options_free(&o);
+	cmd_words_free(&words);
 	/* ERR_STOPPED: the reader of the output has seen enough ("| head"). */
 	if (rc && rc < CMD_EXITS && rc != ERR_STOPPED)
 		cmd_note("%s", *err.text ? err.text : "failed without an error message");

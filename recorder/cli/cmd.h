@@ -34,6 +34,19 @@ int cmd_backtest(const struct options *o, struct err *err);
 int cmd_help(const struct options *o, struct err *err);
 void cmd_complete(int n, char *const *words);
 
+/*
+ * Whether the program was called as recorder-dtrace, a stand-in for dtrace(1); its arguments then
+ * become the words of a command line of run.
+ */
+struct cmd_words {
+	char **words;                        /* into text, the arguments and hz */
+	int n;
+	char *text, hz[8];
+};
+bool cmd_is_dtrace(const char *program);
+int cmd_dtrace_words(int n, char *const *arguments, struct cmd_words *out, struct err *err);
+void cmd_words_free(struct cmd_words *w);
+
 /* The i-th help topic; false past the last one. Both texts are valid until the next call. */
 bool help_topic(unsigned i, const char **name, const char **summary);
 
@@ -101,6 +114,9 @@ int cmd_moment(const struct moment_option *m, uint64_t zero_wall_ns, uint64_t be
  * Quiet where nothing is to be done, or we may not write there.
  */
 void cmd_settle_deaths(const char *store);
+
+/* The one running process that --process names. ERR_NOT_FOUND; ERR_USAGE: there are several. */
+int cmd_one_process(const char *name, uint32_t *pid, struct err *err);
 
 /* The stream that --metric names; ERR_USAGE lists the names. */
 int cmd_stream(const struct options *o, enum stream *out, struct err *err);

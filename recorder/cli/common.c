@@ -11,11 +11,14 @@
 #include "engine/data_file.h"
 #include "engine/engine.h"
 #include "model/memory_budget.h"
+#include "source/stopped/thread_stacks.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define PROCESSES_TRIED 8u
 
 void cmd_note(const char *format, ...)
 {
@@ -377,4 +380,24 @@ int cmd_memory(const struct options *o, struct memory_share *out, struct err *er
 	};
 
 	return memory_share(o->capture.file ? 0 : (uint64_t)o->max_rss_mb << 20, &wanted, out, err);
+}
+
+int cmd_one_process(const char *name, uint32_t *pid, struct err *err)
+{
+	uint32_t pids[PROCESSES_TRIED], n, i;
+	struct buf text = {0};
+	int rc = 0;
+
+	n = thread_stacks_find(name, pids, PROCESSES_TRIED);
+	if (!n)
+		return err_set(err, ERR_NOT_FOUND, "there is no process '%.200s'", name);
+	for (i = 0; i < n; i++)
+		buf_printf(&text, "%s%u", i ? ", " : "", (unsigned)pids[i]);
+	if (n > 1)
+		rc = err_set(err, ERR_USAGE,
+			     "there are several processes '%.200s': %s; give the number of one",
+			     name, buf_text(&text));
+	buf_free(&text);
+	*pid = pids[0];
+	return rc;
 }

@@ -1,5 +1,6 @@
 /*
- * run: start a program, record it and all that it starts until it ends, then show or export that.
+ * run: start a program, record it and all that it starts until it ends, then show or export that;
+ * or record a process that runs already.
  *
  * The program is there before the recording begins, so that the kernel can be asked for it alone,
  * and executes its file once everything is recorded.
@@ -7,13 +8,16 @@
 #include "base/os.h"
 #include "cli/cmd.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOOK_NS (10 * NS_PER_MS)
 
 struct run {
-	char **argv;
+	char **argv;                         /* NULL: a process that runs already */
+	uint32_t pid;                        /* of that */
+	char pid_text[16];
 	struct os_child *child;
 	struct err failure;                  /* it could not be executed */
 	uint64_t start_ns;
@@ -28,7 +32,8 @@ static void begun(void *ctx)
 
 	r->begun = true;
 	r->start_ns = os_now_ns();
-	os_child_go(r->child, &r->failure);
+	if (r->child)
+		os_child_go(r->child, &r->failure);
 }
 
 static bool over(void *ctx, struct buf *why)
@@ -36,6 +41,10 @@ static bool over(void *ctx, struct buf *why)
 	struct run *r = ctx;
 	int code = 0;
 
+	if (!r->child && !os_process_exists(r->pid))
+		buf_printf(why, "process %u ended", (unsigned)r->pid);
+	if (!r->child)
+		return why->len != 0;
 	if (!os_child_ended(r->child, &code))
 		return false;
 	r->ended = true;
@@ -48,7 +57,7 @@ static bool over(void *ctx, struct buf *why)
 /* The recording was stopped before. A signal of the terminal has reached the program as well. */
 static void wait_for_end(struct run *r)
 {
-	if (!r->begun || r->ended)
+	if (!r->child || !r->begun || r->ended)
 		return;
 	os_child_stop(r->child);
 	while (!os_child_ended(r->child, &r->code))
@@ -61,6 +70,15 @@ static int take_words(const struct options *o, struct run *r, struct err *err)
 {
 	size_t n = (size_t)o->nprogram;
 
+	if (n && o->process)
+		return err_set(err, ERR_USAGE, "run records a program that it starts, or the "
+			       "process of --process, not both");
+	if (o->process) {
+		int rc = cmd_one_process(o->process, &r->pid, err);
+
+		snprintf(r->pid_text, sizeof(r->pid_text), "%u", (unsigned)r->pid);
+		return rc;
+	}
 	if (!n)
 		return err_set(err, ERR_USAGE, "which program? 'recorder run make -j8' runs make");
 	if (!os_finds_program(o->program[0]))
@@ -156,11 +174,15 @@ int cmd_run(const struct options *o, struct err *err)
 
 	if (!rc && (o->output || o->format))
 		rc = check_export(o, err);
-	if (!rc)
+	if (!rc && r.argv)
 		rc = os_child_start(r.argv, &r.child, err);
 	if (!rc) {
 		leave_out(o, &part);
-		part.capture.root_pid = os_child_pid(r.child);
+		part.process = NULL;         /* all that is recorded is shown */
+		if (r.child)
+			part.capture.root_pid = os_child_pid(r.child);
+		else
+			part.capture.only_process = r.pid_text;
 		rc = record(&part, &r, &beside, err);
 	}
 	wait_for_end(&r);

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROCESSES_TRIED 8u
 #define NAMES_NS (20 * NS_PER_SEC)           /* a large PDB on a slow disk */
 
 /* A stack, kept until its frames have names. */
@@ -462,29 +461,6 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int find(const char *name, uint32_t *pid, struct err *err)
-{
-	uint32_t pids[PROCESSES_TRIED], n, i;
-	struct buf text = {0};
-	int rc = 0;
-
-	if (!name)
-		return err_set(err, ERR_USAGE,
-			       "stacks of which process? -p takes its name or number");
-	n = thread_stacks_find(name, pids, PROCESSES_TRIED);
-	if (!n)
-		return err_set(err, ERR_NOT_FOUND, "there is no process '%.200s'", name);
-	for (i = 0; i < n; i++)
-		buf_printf(&text, "%s%u", i ? ", " : "", (unsigned)pids[i]);
-	if (n > 1)
-		rc = err_set(err, ERR_USAGE,
-			     "there are several processes '%.200s': %s; give the number of one",
-			     name, buf_text(&text));
-	buf_free(&text);
-	*pid = pids[0];
-	return rc;
-}
-
 static void note_missing(const struct stacks *s)
 {
 	struct thread_stacks_use use;
@@ -566,7 +542,12 @@ static int repeat_picture(struct stacks *s, const struct options *o, struct err 
 int cmd_stacks(const struct options *o, struct err *err)
 {
 	struct stacks s = {.env.path = o->capture.symbol_path};
-	int rc = find(o->process, &s.pid, err);
+	int rc;
+
+	if (!o->process)
+		return err_set(err, ERR_USAGE,
+			       "stacks of which process? -p takes its name or number");
+	rc = cmd_one_process(o->process, &s.pid, err);
 
 	if (!rc)
 		rc = open_all(&s, err);

@@ -289,8 +289,8 @@ const struct option_info option_table[] = {
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
 	 "started by (sh), or the script (manage.py). For rules: whose events may fire the rules "
 	 "on events (a list such as 1234,nginx). --record-process says whose stacks are recorded.",
-	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | RECORDING | IN(BACKTEST),
-	 CONF, FIELD(process)},
+	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | RECORDING |
+	 IN(BACKTEST), CONF, FIELD(process)},
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",

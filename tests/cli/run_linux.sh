@@ -66,6 +66,26 @@ check short_programs_have_their_share awk -v n="$(jq .samples show.json)" -v ms=
 		exit have < 0.7 * ms || have > 1.3 * ms + 100 }'
 check and_nothing_was_lost [ "$(jq .lost show.json)" = 0 ]
 
+# ---- a process that runs already, and the stand-in for dtrace ----
+./burn 900 & burning=$!
+"$RECORDER" run -p $burning --freq 499 -o out.folded --force 2>err
+check it_is_recorded_until_it_ends [ $? = 0 -a ! -e /proc/$burning ]
+check alone test "$(samples_of burn)" = "$(awk '{ n += $NF } END { print n }' out.folded)"
+check and_has_samples [ "$(samples_of burn)" -ge 20 ]
+"$RECORDER" run -p $burning 2>err
+check one_that_is_not_there_is_said grep -q "there is no process '$burning'" err
+"$RECORDER" run -p $$ true 2>err
+check only_one_of_both [ $? = 2 ]
+ln -s "$RECORDER" recorder-dtrace
+script='profile-499 /pid == $target/ { @[ustack(100)] = count(); }'
+./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -c './burn 300' 2>err
+check dtrace_records_a_command grep -q '^ *burn`main+0x' a.stacks
+./burn 300 & burning=$!
+./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -p $burning 2>err
+check dtrace_records_a_process grep -q '^ *burn`main+0x' a.stacks
+./recorder-dtrace -l 2>err
+check dtrace_refuses_the_rest [ $? = 2 ]
+
 check it_keeps_no_history_beside_its_incident [ ! -e s.db.history ]
 
 # ---- its end ----
