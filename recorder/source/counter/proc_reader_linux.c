@@ -356,7 +356,7 @@ static const char *const resources[] = { "cpu", "memory", "io", "irq", NULL };
 
 static enum counter_result read_pressure(struct proc_reader *r, struct proc_instance *i)
 {
-	static const char *const keys[] = { "avg10", "avg60", "avg300" };
+	static const char *const keys[] = { "avg10", "avg60", "avg300", "total" };
 	struct text all;
 	int file, k;
 
@@ -364,7 +364,7 @@ static enum counter_result read_pressure(struct proc_reader *r, struct proc_inst
 		file++;
 	if (!resources[file] || !instance_text(r, i, FILE_PSI_CPU + (unsigned)file, &all))
 		return COUNTER_ABSENT;
-	for (k = 0; k < 3; k++) {
+	for (k = 0; k < 4; k++) {
 		proc_key_sum(all, "some", keys[k], &i->raw.v[PSI_SOME_10 + k]);
 		proc_key_sum(all, "full", keys[k], &i->raw.v[PSI_FULL_10 + k]);
 	}

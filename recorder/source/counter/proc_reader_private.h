@@ -19,7 +19,7 @@
 
 #define BIT(field) (1u << (field))
 #define PROC_TEXT_MAX ((size_t)4 << 20)
-#define PROC_KEPT_FDS 8
+#define PROC_KEPT_FDS 10
 #define TASK_NAME_BYTES 128
 
 enum proc_file {

@@ -184,8 +184,15 @@ static const struct counter_def tcp[] = {
 	{0},
 };
 
-/* Not from total=: the kernel updates that only every 2 s, so its rate would be 0 or double. */
+/*
+ * From total=, which grows with each read (kernel/sched/psi.c, psi_show() of 5.2 and later); avg10
+ * changes every 2 s.
+ */
 static const struct counter_def pressure[] = {
+	{"% some Time", "%", HOW_RATE, F(PSI_SOME_US), 0, 0.0001,
+	 "time in which a thread waited for the resource, since the last reading"},
+	{"% full Time", "%", HOW_RATE, F(PSI_FULL_US), 0, 0.0001,
+	 "time in which all threads that had work waited for it, since the last reading"},
 	{"some avg10", "%", LEVEL(PSI_SOME_10),
 	 "time in which a thread waited for the resource, mean of 10 s"},
 	{"some avg60", "%", LEVEL(PSI_SOME_60), "the same, mean of 60 s"},
@@ -210,6 +217,20 @@ static const struct counter_def cgroup[] = {
 	 "share of memory.max in use; absent without a limit"},
 	{"memory.events oom_kill", "processes", LEVEL(CG_OOM_KILLS),
 	 "processes killed for lack of memory"},
+	{"memory.events oom_kill/sec", "/s", RATE(CG_OOM_KILLS), "the same, per second"},
+	{"memory.events high/sec", "/s", RATE(CG_AT_HIGH), "times it was slowed at memory.high"},
+	{"memory.events max/sec", "/s", RATE(CG_AT_MAX), "times it reached memory.max"},
+	{"memory.events oom/sec", "/s", RATE(CG_OOM), "times it had no memory left at memory.max"},
+	{"cpu.pressure some", "%", HOW_RATE, F(CG_CPU_SOME_US), 0, 0.0001,
+	 "time in which one of its threads waited for a CPU"},
+	{"memory.pressure some", "%", HOW_RATE, F(CG_MEMORY_SOME_US), 0, 0.0001,
+	 "time in which one of its threads waited for memory"},
+	{"memory.pressure full", "%", HOW_RATE, F(CG_MEMORY_FULL_US), 0, 0.0001,
+	 "time in which all of its threads that had work waited for memory"},
+	{"io.pressure some", "%", HOW_RATE, F(CG_IO_SOME_US), 0, 0.0001,
+	 "time in which one of its threads waited for a disk"},
+	{"io.pressure full", "%", HOW_RATE, F(CG_IO_FULL_US), 0, 0.0001,
+	 "time in which all of its threads that had work waited for a disk"},
 	{"pids.current", "threads", LEVEL(CG_PIDS), "threads in the group"},
 	{"IO Read Bytes/sec", "bytes/s", RATE(CG_READ_BYTES), "bytes read from disks"},
 	{"IO Write Bytes/sec", "bytes/s", RATE(CG_WRITE_BYTES), "bytes written to disks"},

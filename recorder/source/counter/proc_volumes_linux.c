@@ -82,9 +82,13 @@ void volume_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
 
 /* ---- control groups -------------------------------------------------------------------------- */
 
-enum { CG_FD_MEMORY, CG_FD_SWAP, CG_FD_MAX, CG_FD_EVENTS, CG_FD_PIDS, CG_FD_CPU, CG_FD_IO };
+enum { CG_FD_MEMORY, CG_FD_SWAP, CG_FD_MAX, CG_FD_EVENTS, CG_FD_PIDS, CG_FD_CPU, CG_FD_IO,
+       CG_FD_CPU_PSI, CG_FD_MEMORY_PSI, CG_FD_IO_PSI };
 
-/* Where each field is: a file, and the name before the number ("" = the file is the number). */
+/*
+ * Where each field is: a file, and the name before the number ("" = the file is the number); of
+ * pressure the row that has total=.
+ */
 static const struct {
 	uint8_t field, fd;
 	const char *file, *name;
@@ -93,11 +97,19 @@ static const struct {
 	{ CG_SWAP, CG_FD_SWAP, "memory.swap.current", "" },
 	{ CG_MEMORY_MAX, CG_FD_MAX, "memory.max", "" },       /* "max" = no limit = no number */
 	{ CG_OOM_KILLS, CG_FD_EVENTS, "memory.events", "oom_kill" },
+	{ CG_AT_HIGH, CG_FD_EVENTS, "memory.events", "high" },
+	{ CG_AT_MAX, CG_FD_EVENTS, "memory.events", "max" },
+	{ CG_OOM, CG_FD_EVENTS, "memory.events", "oom" },
 	{ CG_PIDS, CG_FD_PIDS, "pids.current", "" },
 	{ CG_CPU_US, CG_FD_CPU, "cpu.stat", "usage_usec" },
 	{ CG_USER_US, CG_FD_CPU, "cpu.stat", "user_usec" },
 	{ CG_SYSTEM_US, CG_FD_CPU, "cpu.stat", "system_usec" },
 	{ CG_THROTTLED_US, CG_FD_CPU, "cpu.stat", "throttled_usec" },
+	{ CG_CPU_SOME_US, CG_FD_CPU_PSI, "cpu.pressure", "some" },
+	{ CG_MEMORY_SOME_US, CG_FD_MEMORY_PSI, "memory.pressure", "some" },
+	{ CG_MEMORY_FULL_US, CG_FD_MEMORY_PSI, "memory.pressure", "full" },
+	{ CG_IO_SOME_US, CG_FD_IO_PSI, "io.pressure", "some" },
+	{ CG_IO_FULL_US, CG_FD_IO_PSI, "io.pressure", "full" },
 };
 
 static const char *cgroup_dir(struct proc_reader *r)
@@ -167,7 +179,9 @@ static bool read_cgroup_fields(struct proc_reader *r, struct proc_instance *i)
 		if (fd != last)
 			proc_read_at(r, i->dir_fd, cgroup_fields[k].file, &i->fds[fd], &all);
 		last = fd;
-		if (*cgroup_fields[k].name) {
+		if (fd >= CG_FD_CPU_PSI) {
+			proc_key_sum(all, cgroup_fields[k].name, "total", v);
+		} else if (*cgroup_fields[k].name) {
 			proc_value(all, cgroup_fields[k].name, v);
 		} else {
 			struct text rest = all, line;

@@ -208,6 +208,52 @@ TEST(control_group_is_found_at_its_mount)
 	proc_reader_close(f.reader);
 }
 
+static double rate_from(const char *path, const char *before, const char *now, const char *name)
+{
+	struct reading first, second;
+	struct fixture f;
+
+	start(&f);
+	put(path, before);
+	take(&f, name, &first);
+	proc_reader_begin(f.reader);
+	put(path, now);
+	take(&f, name, &second);
+	proc_reader_close(f.reader);
+	return rate(&first, &second);
+}
+
+TEST(pressure_is_the_growth_of_its_total)
+{
+	const char *before = "some avg10=0.00 avg60=0.00 avg300=0.00 total=5000000\n"
+			     "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+	const char *now = "some avg10=9.00 avg60=0.00 avg300=0.00 total=5250000\n"
+			  "full avg10=0.00 avg60=0.00 avg300=0.00 total=100000\n";
+
+	assert_true(rate_from("pressure/memory", before, now, "Pressure:% some Time:memory") == 25);
+	assert_true(rate_from("pressure/io", before, now, "Pressure:% full Time:io") == 10);
+}
+
+TEST(pressure_and_events_of_a_group_are_its_own)
+{
+	char mounts[2 * TMP_BYTES];
+
+	snprintf(mounts, sizeof(mounts), "cgroup2 %s/cg cgroup2 rw 0 0\n", root);
+	put("self/mounts", mounts);
+	put("cg/quiet/memory.pressure", "some total=7\nfull total=7\n");
+	put("cg/quiet/memory.events", "high 0\nmax 0\n");
+	assert_true(rate_from("cg/app/memory.pressure", "some total=0\nfull total=0\n",
+			      "some total=400000\nfull total=300000\n",
+			      "Cgroup:memory.pressure full:/app") == 30);
+	assert_true(rate_from("cg/app/memory.events", "high 3\nmax 1\noom 0\noom_kill 0\n",
+			      "high 9\nmax 3\noom 1\noom_kill 1\n",
+			      "Cgroup:memory.events high/sec:/app") == 6);
+	assert_true(rate_from("cg/app/memory.events", "max 1\n", "max 3\n",
+			      "Cgroup:memory.events max/sec:/app") == 2);
+	assert_true(rate_from("cg/app/x", "", "", "Cgroup:memory.pressure full:/quiet") == 0);
+	assert_true(rate_from("cg/app/x", "", "", "Cgroup:memory.events max/sec:/quiet") == 0);
+}
+
 /* ---- processes ------------------------------------------------------------------------------- */
 
 #define PID(instance) "Process:ID Process:" instance
@@ -608,6 +654,8 @@ int main(void)
 		cmocka_unit_test_setup(cpu_and_system_are_read, make_root),
 		cmocka_unit_test_setup(total_of_disks_counts_whole_real_disks, make_root),
 		cmocka_unit_test_setup(total_of_networks_leaves_loopback_out, make_root),
+		cmocka_unit_test_setup(pressure_is_the_growth_of_its_total, make_root),
+		cmocka_unit_test_setup(pressure_and_events_of_a_group_are_its_own, make_root),
 		cmocka_unit_test_setup(control_group_is_found_at_its_mount, make_root),
 		cmocka_unit_test_setup(number_stays_with_its_process, make_root),
 		cmocka_unit_test_setup(pid_is_bound_to_the_first_process_seen, make_root),
