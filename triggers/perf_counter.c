@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "triggers/rise.h"
 #include "triggers/spec.h"
 #include "triggers/threshold.h"
 
@@ -15,6 +16,8 @@ struct perf_counter {
 	struct trigger base;
 	char *name;                          /* CATEGORY:COUNTER:INSTANCE */
 	struct threshold threshold;
+	struct rise rise;                    /* its value is the change, then */
+	double reading;                      /* the last value of the counter itself */
 	double period_sec;
 	struct hold hits, misses;            /* in a row: to fire, to be armed */
 	bool armed;
@@ -80,7 +83,10 @@ static int perf_counter_open(struct trigger *t, const struct trigger_env *env, s
 
 	spec_begin(&s, t->text, err);
 	s.head_len = keys_at(t->text);
-	rc = threshold_parse(&s, limit, &name, &len);
+	rc = rise_parse(&p->rise, &s);
+	if (!rc)
+		rc = threshold_parse(&s, limit, &name, &len);
+	s.head_len = keys_at(t->text);
 	if (!rc)
 		rc = check_name(&s, name, len);
 	if (!rc)
@@ -162,11 +168,20 @@ static void say_value(const struct perf_counter *p, struct buf *why)
 		[COMPARE_UNDER] = "under",
 		[COMPARE_UNDER_EQUAL] = "at or under",
 	};
-	char value[NUMBER_TEXT_BYTES];
+	const char *unit = p->rise.percent ? " %" : "";
+	char value[NUMBER_TEXT_BYTES], now[NUMBER_TEXT_BYTES], within[NUMBER_TEXT_BYTES];
 
 	value_text(p->base.value, threshold_now(&p->threshold), value);
-	buf_printf(why, "%s was %s, %s its limit of ", p->name, value, sides[p->threshold.compare]);
+	number_text(p->reading, now);
+	number_text((double)p->rise.within_ns / 1e9, within);
+	if (p->rise.within_ns)
+		buf_printf(why, "%s %s by %s%s to %s within %s s", p->name,
+			   p->rise.falls ? "fell" : "rose", value + (*value == '-'), unit, now, within);
+	else
+		buf_printf(why, "%s was %s", p->name, value);
+	buf_printf(why, ", %s its limit of ", sides[p->threshold.compare]);
 	threshold_text(&p->threshold, why);
+	buf_puts(why, unit);
 }
 
 static void say_why(const struct perf_counter *p, uint64_t time_ns, struct buf *why)
@@ -191,6 +206,8 @@ static bool judge_sample(struct perf_counter *p, double value, uint64_t time_ns)
 		return false;
 	}
 	hold_reset(&p->misses);
+	if (!p->armed || p->base.in_window)
+		threshold_follow(&p->threshold, value);
 	return p->armed && hold_add(&p->hits, time_ns) && !p->base.in_window;
 }
 
@@ -206,10 +223,13 @@ static bool take_sample(struct perf_counter *p, const struct event *e)
 	p->absent = (e->flags & EVENT_FLAG_ABSENT) || e->value != e->value;   /* NaN */
 	if (p->absent) {
 		t->value = NAN;
+		rise_forget(&p->rise);
 		return true;
 	}
 	t->counts.matched++;
-	trigger_value(t, e->value, e->time_ns);
+	p->reading = e->value;
+	trigger_value(t, p->rise.within_ns ? rise_change(&p->rise, e->value, e->time_ns) : e->value,
+		      e->time_ns);
 	return true;
 }
 
@@ -240,11 +260,11 @@ static bool perf_counter_feed(struct trigger *t, const struct event *e, struct b
 		hold_reset(&p->misses);
 		return false;
 	}
-	if (!judge_sample(p, e->value, e->time_ns))
+	if (!judge_sample(p, t->value, e->time_ns))
 		return false;
 	say_why(p, e->time_ns, why);
 	t->in_window = true;
-	threshold_fired(&p->threshold, e->time_ns);
+	threshold_fired(&p->threshold, t->value, e->time_ns);
 	p->armed = false;
 	hold_reset(&p->hits);
 	hold_reset(&p->misses);
@@ -302,7 +322,8 @@ static bool perf_counter_wish(const struct trigger *t, unsigned i, struct trigge
 const struct trigger_ops perf_counter_trigger = {
 	.name = "stop-on-perf-counter",
 	.usage = "CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...   "
-		 "(op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M; keys: " THRESHOLD_KEYS ")",
+		 "(op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M, or a change: '>+20% in 5m'; keys: "
+		 THRESHOLD_KEYS ")",
 	.summary = "keep an incident when a counter is over or under a limit for MinSecForTrigger",
 	.is_state = true,
 	.saves_limit = true,

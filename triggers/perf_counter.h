@@ -5,6 +5,8 @@
  *	Process:Working Set:java#* >= 4G
  *	Memory:Available Bytes: < 512M
  *
+ *	Process:Private Bytes:java >+20% in 5m
+ *
  * The first two colons split, so an instance may contain more; an empty instance is the whole
  * machine. Sources get the name as it is: they know which counters exist, and what "name#*" and
  * "pid=" mean.

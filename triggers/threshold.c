@@ -118,6 +118,8 @@ int threshold_key(void *threshold, struct spec *s)
 		return spec_value_number(s, "DecayToZeroHours", &t->decay_hours);
 	if (spec_key_is(s, "PerDay"))
 		return spec_value_number(s, "PerDay", &t->per_day);
+	if (spec_key_is(s, "HighWaterHours"))
+		return spec_value_number(s, "HighWaterHours", &t->mark_hours);
 	if (spec_key_is(s, "Floor")) {
 		t->has_floor = true;
 		return spec_value_number(s, "Floor", &t->floor);
@@ -152,9 +154,11 @@ int threshold_check(const struct threshold *t, const struct spec *s)
 	if (t->per_day != 0 && !(t->per_day > 0 && t->per_day <= 1000))
 		return spec_wrong(s, "PerDay is a number of incidents a day, above 0 and up to "
 				  "1000");
-	if (t->per_day != 0 && t->decay_hours != 0)
-		return spec_wrong(s, "PerDay and DecayToZeroHours both move the limit; give one of "
-				  "them");
+	if (!(t->mark_hours >= 0 && t->mark_hours <= 8760))
+		return spec_wrong(s, "HighWaterHours is a number of hours, 0 = off, up to 8760");
+	if ((t->per_day != 0) + (t->decay_hours != 0) + (t->mark_hours != 0) > 1)
+		return spec_wrong(s, "PerDay, DecayToZeroHours and HighWaterHours each move the "
+				  "limit; give one of them");
 	if (t->per_day != 0 && !(t->limit > 0))
 		return spec_wrong(s, "PerDay multiplies the limit, which must therefore be above "
 				  "0");
@@ -182,9 +186,14 @@ void threshold_clock(struct threshold *t, uint64_t time_ns)
 
 #define POWER_MAX 500.0              /* of 2: the limit stays a number, and not 0 */
 
+static uint64_t elapsed_ns(const struct threshold *t)
+{
+	return t->now_ns - t->start_ns + t->earlier_ns;
+}
+
 static double elapsed_hours(const struct threshold *t)
 {
-	return ((double)(t->now_ns - t->start_ns) + (double)t->earlier_ns) / NS_PER_HOUR;
+	return (double)elapsed_ns(t) / NS_PER_HOUR;
 }
 
 static double keep_within_bounds(const struct threshold *t, double v)
@@ -225,11 +234,29 @@ static double steered(const struct threshold *t)
 	return keep_within_bounds(t, t->limit * pow(2, threshold_wants_small(t) ? -power : power));
 }
 
-void threshold_fired(struct threshold *t, uint64_t time_ns)
+/* A plateau with some noise must not fire again and again, so the mark stays and then goes whole. */
+static double marked(const struct threshold *t)
+{
+	bool stands = t->marked_ns &&
+		      (double)(elapsed_ns(t) + 1 - t->marked_ns) < t->mark_hours * NS_PER_HOUR;
+
+	return stands ? t->mark : t->limit;
+}
+
+void threshold_follow(struct threshold *t, double value)
+{
+	if (t->mark_hours == 0 || !threshold_hit(t, value))
+		return;
+	t->mark = value;
+	t->marked_ns = elapsed_ns(t) + 1;
+}
+
+void threshold_fired(struct threshold *t, double value, uint64_t time_ns)
 {
 	double power;
 
 	threshold_clock(t, time_ns);
+	threshold_follow(t, value);
 	if (t->per_day == 0)
 		return;
 	/* Start from the bounded limit, as the limit does not run on beyond its bound. */
@@ -248,7 +275,7 @@ double threshold_now(const struct threshold *t)
 	if (t->per_day != 0)
 		return steered(t);
 	if (t->decay_hours == 0)
-		return t->limit;
+		return t->mark_hours != 0 ? marked(t) : t->limit;
 	/* The hours are those to zero, so Floor= stops the same line and does not flatten it. */
 	return threshold_wants_small(t) ? t->limit + (end - t->limit) * decayed_part(t)
 			      : fmax(t->limit * (1 - decayed_part(t)), end);
@@ -256,7 +283,7 @@ double threshold_now(const struct threshold *t)
 
 bool threshold_moves(const struct threshold *t)
 {
-	return t->decay_hours != 0 || t->per_day != 0;
+	return t->decay_hours != 0 || t->per_day != 0 || t->mark_hours != 0;
 }
 
 void threshold_text(const struct threshold *t, struct buf *out)
@@ -275,33 +302,39 @@ void threshold_text(const struct threshold *t, struct buf *out)
 			   threshold_wants_small(t) ? "rising" : "decaying", more);
 		number_text(t->decay_hours, more);
 		buf_printf(out, "%s h)", more);
+	} else if (threshold_now(t) != t->limit) {
+		buf_printf(out, " (its worst value in the last alarm; %s at the start)", start);
 	}
 }
 
 void threshold_save(const struct threshold *t, struct buf *out)
 {
-	buf_printf(out, "limit1 %" PRIu64 " %.17g", t->now_ns - t->start_ns + t->earlier_ns,
-		   t->fired_steps);
+	buf_printf(out, "limit2 %" PRIu64 " %.17g %.17g %" PRIu64, elapsed_ns(t), t->fired_steps,
+		   t->mark, t->marked_ns);
 }
 
 int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t away_ns,
 		   struct err *err)
 {
-	uint64_t earlier_ns = 0;
-	double steps = 0;
-	char copy[80] = "";
-	int end = 0;
+	uint64_t earlier_ns = 0, marked_ns = 0;
+	double steps = 0, mark = 0;
+	char copy[120] = "";
+	int version = 0, end = 0, got;
 
 	if (n < sizeof(copy))
 		memcpy(copy, bytes, n);
-	if (sscanf(copy, "limit1 %20" SCNu64 " %40lf%n", &earlier_ns, &steps, &end) != 2 ||
-	    copy[end] || !(fabs(steps) <= 1e9) || earlier_ns > UINT64_MAX / 4 ||
-	    away_ns > UINT64_MAX / 4)
+	got = sscanf(copy, "limit%1d %20" SCNu64 " %40lf%n %40lf %20" SCNu64 "%n", &version,
+		     &earlier_ns, &steps, &end, &mark, &marked_ns, &end);
+	if (got != (version == 2 ? 5 : 3) || copy[end] || !(fabs(steps) <= 1e9) ||
+	    earlier_ns > UINT64_MAX / 4 || away_ns > UINT64_MAX / 4 || !(fabs(mark) <= DBL_MAX) ||
+	    marked_ns > earlier_ns + 1)
 		return err_set(err, ERR_FORMAT,
 			       "the saved state of a limit cannot be read; the limit "
 			       "starts afresh");
 	t->earlier_ns = earlier_ns + away_ns;
 	t->fired_steps = steps;
+	t->mark = mark;
+	t->marked_ns = marked_ns;
 	return 0;
 }
 

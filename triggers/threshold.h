@@ -25,6 +25,10 @@ enum curve { CURVE_LINEAR, CURVE_EXPONENTIAL };
  * f = 2^(1/sqrt K), and each day moves it back by f to the power of K, so the two balance at K
  * firings a day whatever the limit was at the start. Floor= and Ceiling= bound it.
  *
+ * HighWaterHours=H: a firing raises the limit to the highest value of that alarm (with < lowers it to
+ * the lowest), so the next one must be worse. After H hours without a worse value the limit is what
+ * was given again.
+ *
  * The clock never runs back. It runs on through firings, and with save() and load() through
  * restarts.
  */
@@ -36,6 +40,9 @@ struct threshold {
 	double floor, ceiling;               /* where has_floor, has_ceiling */
 	bool has_floor, has_ceiling;
 	double per_day;                      /* 0 = no steering */
+	double mark_hours;                   /* of HighWaterHours; 0 = off */
+	double mark;                         /* the worst value of the last alarm */
+	uint64_t marked_ns;                  /* its time, as elapsed time; 0 = none yet */
 	uint64_t start_ns, now_ns;
 	uint64_t earlier_ns;                 /* time in earlier runs */
 	double fired_steps; /* firings, as powers of the factor, within the bounds */
@@ -58,25 +65,27 @@ int threshold_parse(const struct spec *s, struct threshold *out, const char **le
 void threshold_init(struct threshold *t, enum compare compare, double limit);
 
 /* The spec_take of keys about limits, into a struct threshold. THRESHOLD_KEYS names them. */
-#define THRESHOLD_KEYS "DecayToZeroHours, Floor, Ceiling, Curve and PerDay"
+#define THRESHOLD_KEYS "DecayToZeroHours, Floor, Ceiling, Curve, PerDay and HighWaterHours"
 int threshold_key(void *threshold, struct spec *s);
 
 /*
  * Check that the keys make sense together: ERR_USAGE for '<' that decays without a ceiling, a
- * decaying limit below zero, a floor above the limit, decay with PerDay, and bad hours.
+ * decaying limit below zero, a floor above the limit, two keys that move it, and bad hours.
  */
 int threshold_check(const struct threshold *t, const struct spec *s);
 
 /* Move the clock to the time of an event; the first event starts it. */
 void threshold_clock(struct threshold *t, uint64_t time_ns);
-/* The rule fired: PerDay moves the limit away. */
-void threshold_fired(struct threshold *t, uint64_t time_ns);
+/* The rule fired on this value: PerDay and HighWaterHours move the limit away. */
+void threshold_fired(struct threshold *t, double value, uint64_t time_ns);
+/* A value of the same alarm, after its firing: HighWaterHours follows it. */
+void threshold_follow(struct threshold *t, double value);
 double threshold_now(const struct threshold *t);
 bool threshold_moves(const struct threshold *t);
 /* "40 (80 at the start, decaying to 0 in 2 h)"; a limit that does not move is a number alone. */
 void threshold_text(const struct threshold *t, struct buf *out);
 
-/* Its state for a restart, at most 80 bytes. threshold_load() refuses other bytes: ERR_FORMAT. */
+/* Its state for a restart, at most 120 bytes. threshold_load() refuses other bytes: ERR_FORMAT. */
 void threshold_save(const struct threshold *t, struct buf *out);
 int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t away_ns,
 		   struct err *err);

@@ -127,11 +127,13 @@ bool trigger_feed(struct trigger *t, const struct event *e, struct buf *why)
 		return false;
 	if (t->in_window) {
 		t->counts.covered++;
+		if (t->limit)
+			threshold_follow(t->limit, sense.value);
 		return false;
 	}
 	t->in_window = true;
 	if (t->limit)
-		threshold_fired(t->limit, e->time_ns);
+		threshold_fired(t->limit, sense.value, e->time_ns);
 	return true;
 }
 

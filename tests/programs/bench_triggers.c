@@ -150,7 +150,7 @@ static void week(struct row *r)
 		seed = seed * 1664525u + 1013904223u;
 		fired[0] += threshold_hit(&decay, 16777216.0 / (1 + (seed >> 8)));
 		if (threshold_hit(&steer, 16777216.0 / (1 + (seed >> 8)))) {
-			threshold_fired(&steer, ns);
+			threshold_fired(&steer, 0, ns);
 			fired[1]++;
 		}
 	}

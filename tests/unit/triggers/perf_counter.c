@@ -12,6 +12,7 @@
 #include "triggers/perf_counter.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME "Processor:% Processor Time:_Total"
@@ -199,6 +200,69 @@ TEST(decayed_limit_fires_and_says_both_limits)
 	assert_true(feed_event(&f, NAME, 0.1, 0));
 	trigger_status(f.trigger, &status);
 	assert_true(status.limit == 0);
+	end(&f);
+}
+
+/* Samples of 1 s, each two digits: "10 20" is 10, 20. Expected: how many have come when it fires. */
+static size_t fires_at(struct fixture *f, const char *samples)
+{
+	size_t i;
+
+	for (i = 0; samples[3 * i]; i++) {
+		if (feed_event(f, NAME, strtod(samples + 3 * i, NULL), 0))
+			return i + 1;
+		f->time_ns += NS_PER_SEC;
+		if (!samples[3 * i + 2])
+			break;
+	}
+	return 0;
+}
+
+TEST(a_change_fires_and_says_from_where)
+{
+	struct trigger_env env = usual();
+	struct trigger_status status;
+	struct fixture f;
+
+	env.min_sec = 0;
+	start(&f, NAME " > +20% in 10s", &env);
+	assert_int_equal(fires_at(&f, "50 40 45 48 49 60"), 5);
+	assert_string_equal(buf_text(&f.why), NAME " rose by 22.5 % to 49 within 10 s, over its "
+			    "limit of 20 %");
+	trigger_status(f.trigger, &status);
+	assert_true(status.limit == 20);
+	end(&f);
+	/* A slow rise is none. */
+	start(&f, NAME " > +20% in 3s", &env);
+	assert_int_equal(fires_at(&f, "40 42 44 46 48 50 52 54 56 58"), 0);
+	end(&f);
+	start(&f, NAME " < -30 in 1m;DecayToZeroHours=1;Ceiling=-5", &env);
+	assert_int_equal(fires_at(&f, "80 90 70 61 59"), 5);
+	assert_non_null(strstr(buf_text(&f.why), "fell by 31 to 59 within 60 s, under its limit"));
+	end(&f);
+	/* A new process of that name starts with nothing. */
+	start(&f, NAME " > +20% in 1m", &env);
+	assert_int_equal(fires_at(&f, "10 11"), 0);
+	assert_false(feed(&f, '-'));
+	assert_int_equal(fires_at(&f, "90 95"), 0);
+	end(&f);
+}
+
+TEST(high_water_fires_only_on_a_worse_alarm)
+{
+	struct trigger_env env = usual();
+	struct fixture f;
+
+	env.min_sec = 0;
+	start(&f, NAME ">80;HighWaterHours=24", &env);
+	assert_int_equal(fires_at(&f, "10 85"), 2);
+	assert_int_equal(fires_at(&f, "90 88"), 0);             /* the same alarm: its mark is 90 */
+	trigger_fired(f.trigger);
+	assert_int_equal(fires_at(&f, "10 89 10 91"), 4);
+	trigger_fired(f.trigger);
+	assert_int_equal(fires_at(&f, "91 91 91 91"), 0);
+	f.time_ns += 24 * 3600 * NS_PER_SEC;
+	assert_int_equal(fires_at(&f, "10 81"), 2);
 	end(&f);
 }
 
@@ -490,6 +554,8 @@ int main(void)
 		cmocka_unit_test(why_says_value_limit_and_time),
 		cmocka_unit_test(value_that_prints_like_the_limit_gets_all_its_digits),
 		cmocka_unit_test(decayed_limit_fires_and_says_both_limits),
+		cmocka_unit_test(a_change_fires_and_says_from_where),
+		cmocka_unit_test(high_water_fires_only_on_a_worse_alarm),
 		cmocka_unit_test(keys_after_the_number_move_the_limit),
 		cmocka_unit_test(decay_runs_on_any_event_and_through_firings),
 		cmocka_unit_test(clock_jump_does_not_fire_early),

@@ -213,15 +213,15 @@ TEST(steered_limit_goes_up_by_firing_and_down_by_time)
 	assert_true(fabs(at_hour(t, 24) - 25) < 1e-9);
 	assert_true(at_hour(t, 24 * 1000) == 10);               /* its floor */
 	assert_true(fabs(at_hour(small, 24) - 400) < 1e-9);
-	threshold_fired(&t, 0);
-	threshold_fired(&t, 0);
+	threshold_fired(&t, 0, 0);
+	threshold_fired(&t, 0, 0);
 	assert_true(fabs(threshold_now(&t) - 200) < 1e-9);
 	for (i = 0; i < 1000; i++)
-		threshold_fired(&t, 0);
+		threshold_fired(&t, 0, 0);
 	assert_true(threshold_now(&t) == 1000);                 /* its ceiling */
 	/* It did not run on behind it: a day later it is on its way down. */
 	assert_true(fabs(at_hour(t, 24) - 1000 * sqrt(2) / 4) < 1e-6);
-	threshold_fired(&small, 0);
+	threshold_fired(&small, 0, 0);
 	assert_true(fabs(threshold_now(&small) - 100 / sqrt(2)) < 1e-9);
 }
 
@@ -242,11 +242,49 @@ TEST(state_survives_a_restart)
 	assert_int_equal(threshold_load(&again, "nonsense", 8, 0, NULL), ERR_FORMAT);
 	assert_int_equal(threshold_load(&again, kept.data, kept.len - 1, 0, NULL), ERR_FORMAT);
 	buf_reset(&kept);
-	threshold_fired(&steered, 0);
+	threshold_fired(&steered, 0, 0);
 	threshold_save(&steered, &kept);
 	assert_int_equal(threshold_load(&steered2, kept.data, kept.len, 0, NULL), 0);
 	assert_true(threshold_now(&steered2) == 160);
 	buf_free(&kept);
+}
+
+TEST(high_water_wants_a_worse_value_until_its_hours_have_passed)
+{
+	struct threshold t = limit_of(COMPARE_OVER, 80, ";HighWaterHours=4");
+	struct threshold after = limit_of(COMPARE_OVER, 80, ";HighWaterHours=4");
+	struct threshold small = limit_of(COMPARE_UNDER, 80, ";HighWaterHours=4");
+	struct buf out = {0};
+
+	threshold_clock(&t, 0);
+	assert_true(threshold_now(&t) == 80);
+	threshold_fired(&t, 90, HOUR);
+	threshold_follow(&t, 100);
+	threshold_follow(&t, 95);
+	assert_true(threshold_now(&t) == 100 && !threshold_hit(&t, 100));
+	threshold_text(&t, &out);
+	assert_string_equal(buf_text(&out), "100 (its worst value in the last alarm; 80 at the start)");
+	threshold_clock(&t, 4 * HOUR);
+	assert_true(threshold_now(&t) == 100);
+
+	buf_reset(&out);
+	threshold_save(&t, &out);                       /* 3 h after the mark */
+	assert_int_equal(threshold_load(&after, out.data, out.len, HOUR / 2, NULL), 0);
+	assert_true(threshold_now(&after) == 100);
+	assert_int_equal(threshold_load(&after, out.data, out.len, HOUR, NULL), 0);
+	assert_true(threshold_now(&after) == 80);
+	threshold_clock(&t, 5 * HOUR);
+	assert_true(threshold_now(&t) == 80);
+	/* What an earlier program saved. */
+	assert_int_equal(threshold_load(&after, "limit1 5 0", 10, 0, NULL), 0);
+	assert_true(threshold_now(&after) == 80);
+	assert_true(threshold_load(&after, "limit2 5 0", 10, 0, NULL) != 0);
+
+	threshold_fired(&small, 60, HOUR);
+	assert_true(threshold_now(&small) == 60);
+	threshold_clock(&small, 5 * HOUR);
+	assert_true(threshold_now(&small) == 80);
+	buf_free(&out);
 }
 
 TEST(keys_that_make_no_sense_are_refused)
@@ -255,6 +293,8 @@ TEST(keys_that_make_no_sense_are_refused)
 		{ COMPARE_OVER, ";Floor=90", "Floor is above the limit" },
 		{ COMPARE_OVER, ";Ceiling=70", "Ceiling is below the limit" },
 		{ COMPARE_OVER, ";PerDay=3;DecayToZeroHours=5", "give one of them" },
+		{ COMPARE_OVER, ";PerDay=3;HighWaterHours=5", "give one of them" },
+		{ COMPARE_OVER, ";HighWaterHours=-1", "HighWaterHours is a number" },
 		{ COMPARE_OVER, ";PerDay=-3", "PerDay is a number" },
 		{ COMPARE_OVER, ";Curve=round", "Curve is linear or exponential" },
 		{ COMPARE_OVER, ";Floor=x", "'x' is not a number" },
@@ -305,7 +345,7 @@ TEST(seven_days_of_steering_give_k_a_day)
 			if (ns % (100 * tick_ns) ||
 			    !threshold_hit(&t, 16777216.0 / (1 + next_random(&seed))))
 				continue;
-			threshold_fired(&t, ns);
+			threshold_fired(&t, 0, ns);
 			fired += ns >= 2 * 24 * HOUR;
 		}
 		print_message("  from %.0f: %u in five days, limit now %.0f\n", starts[i], fired,
@@ -392,6 +432,7 @@ int main(void)
 		cmocka_unit_test(steered_limit_goes_up_by_firing_and_down_by_time),
 		cmocka_unit_test(state_survives_a_restart),
 		cmocka_unit_test(keys_that_make_no_sense_are_refused),
+		cmocka_unit_test(high_water_wants_a_worse_value_until_its_hours_have_passed),
 		cmocka_unit_test(seven_days_of_steering_give_k_a_day),
 		cmocka_unit_test(number_of_samples_follows_from_time_and_period),
 		cmocka_unit_test(more_frequent_samples_do_not_shorten_the_time),
