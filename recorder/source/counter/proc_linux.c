@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "source/counter/poll.h"
 #include "source/counter/proc_reader.h"
+#include "source/counter/prometheus.h"
 #include "source/runtime/gc_counters.h"
 
 #include <stdlib.h>
@@ -38,9 +39,10 @@ static int proc_check(const struct needs *needs, struct err *err)
 	int rc = 0;
 
 	for (i = 0; !rc && i < needs->ncounters; i++)
-		rc = gc_counter_is(needs->counters[i].name)
-			     ? gc_counter_check(needs->counters[i].name, err)
-			     : find_counter(needs->counters[i].name, &counter, err);
+		if (gc_counter_is(needs->counters[i].name))
+			rc = gc_counter_check(needs->counters[i].name, err);
+		else if (!prometheus_is(needs->counters[i].name))
+			rc = find_counter(needs->counters[i].name, &counter, err);
 	return rc;
 }
 
@@ -97,7 +99,8 @@ static int proc_open(const struct source_config *cfg, const struct needs *needs,
 		rc = proc_reader_open("/proc", true, &s->reader, err);
 	/* Counters of collections come from the sources that see collections. */
 	for (i = 0; !rc && i < needs->ncounters; i++)
-		if (!gc_counter_is(needs->counters[i].name))
+		if (!gc_counter_is(needs->counters[i].name) &&
+		    !prometheus_is(needs->counters[i].name))
 			rc = add_counter(s, &needs->counters[i], err);
 	if (rc) {
 		proc_close(&s->poll.base);

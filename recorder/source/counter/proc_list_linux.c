@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "source/counter/proc_reader.h"
+#include "source/counter/prometheus.h"
+#include "source/counter/scrape.h"
 #include "source/runtime/gc_counters.h"
 #include "source/source.h"
 
@@ -178,6 +180,8 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 	struct buf meant = {0};
 	int rc;
 
+	if (prometheus_is(name))
+		return scrape_read_once(name, out, err);
 	if (gc_counter_is(name)) {
 		/* Nothing watches collections now. */
 		*out = (struct counter_value){.absent = true};
