@@ -176,7 +176,8 @@ static void say_value(const struct perf_counter *p, struct buf *why)
 	number_text((double)p->rise.within_ns / 1e9, within);
 	if (p->rise.within_ns)
 		buf_printf(why, "%s %s by %s%s to %s within %s s", p->name,
-			   p->rise.falls ? "fell" : "rose", value + (*value == '-'), unit, now, within);
+			   p->rise.falls ? "fell" : "rose", value + (*value == '-'), unit, now,
+			   within);
 	else
 		buf_printf(why, "%s was %s", p->name, value);
 	buf_printf(why, ", %s its limit of ", sides[p->threshold.compare]);

@@ -234,7 +234,7 @@ static double steered(const struct threshold *t)
 	return keep_within_bounds(t, t->limit * pow(2, threshold_wants_small(t) ? -power : power));
 }
 
-/* A plateau with some noise must not fire again and again, so the mark stays and then goes whole. */
+/* A plateau with noise must not fire again and again, so the mark stays, and then goes whole. */
 static double marked(const struct threshold *t)
 {
 	bool stands = t->marked_ns &&

@@ -25,9 +25,9 @@ enum curve { CURVE_LINEAR, CURVE_EXPONENTIAL };
  * f = 2^(1/sqrt K), and each day moves it back by f to the power of K, so the two balance at K
  * firings a day whatever the limit was at the start. Floor= and Ceiling= bound it.
  *
- * HighWaterHours=H: a firing raises the limit to the highest value of that alarm (with < lowers it to
- * the lowest), so the next one must be worse. After H hours without a worse value the limit is what
- * was given again.
+ * HighWaterHours=H: a firing raises the limit to the highest value of that alarm (with < it lowers
+ * it to the lowest), so the next one must be worse. After H hours without a worse value the limit
+ * is what was given again.
  *
  * The clock never runs back. It runs on through firings, and with save() and load() through
  * restarts.

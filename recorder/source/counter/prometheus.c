@@ -183,7 +183,7 @@ static void read_comment(struct prometheus_text *t, const char *at, const char *
 	p = skip_blanks(p, end);
 	if (is_type) {
 		t->type = p < end ? *p : 0;
-		/* "gaugehistogram" and "gauge" go up and down; "stateset" and "info" are no counters. */
+		/* Only its first letter is kept, which "stateset" shares with "summary". */
 		if (end - p >= 5 && memcmp(p, "state", 5) == 0)
 			t->type = 'g';
 	} else {

@@ -24,7 +24,8 @@ static const char *series_of(const char *text)
 
 TEST(series_have_names_labels_and_values)
 {
-	assert_string_equal(series_of("a 1\n b{x=\"1\"} 2.5 1700000000\nc{x=\"a}b\",y=\"\\\"\",} -3e2"),
+	assert_string_equal(series_of("a 1\n b{x=\"1\"} 2.5 1700000000\n"
+				      "c{x=\"a}b\",y=\"\\\"\",} -3e2"),
 			    "a{}=1 b{x=\"1\"}=2.5 c{x=\"a}b\",y=\"\\\"\",}=-300");
 	assert_string_equal(series_of("a 1\r\nb 2\r\n"), "a{}=1 b{}=2");
 }
@@ -48,12 +49,14 @@ TEST(what_only_grows_is_known_by_its_type)
 {
 	assert_string_equal(series_of("# TYPE a counter\na 1\n# TYPE b gauge\nb 2\nb_total 2\n"),
 			    "a{}=1+ b{}=2 b_total{}=2");
-	assert_string_equal(series_of("# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_sum 2\nh_count 3\n"
-				      "# TYPE s summary\ns{quantile=\"0.5\"} 4\ns_sum 5\ns_count 6\n"),
+	assert_string_equal(series_of("# TYPE h histogram\nh_bucket{le=\"1\"} 1\n"
+				      "h_sum 2\nh_count 3\n# TYPE s summary\n"
+				      "s{quantile=\"0.5\"} 4\ns_sum 5\ns_count 6\n"),
 			    "h_bucket{le=\"1\"}=1+ h_sum{}=2+ h_count{}=3+ s{quantile=\"0.5\"}=4 "
 			    "s_sum{}=5+ s_count{}=6+");
 	/* OpenMetrics; without a type, and of another family than the last. */
-	assert_string_equal(series_of("# TYPE r counter\nr_total 1\n# TYPE g gauge\nq_total 2\nq 3"),
+	assert_string_equal(series_of("# TYPE r counter\nr_total 1\n"
+				      "# TYPE g gauge\nq_total 2\nq 3"),
 			    "r_total{}=1+ q_total{}=2+ q{}=3");
 	assert_string_equal(series_of("# TYPE s stateset\ns 1\n# TYPE u unknown\nu_total 2\n"),
 			    "s{}=1 u_total{}=2+");
@@ -100,8 +103,8 @@ TEST(a_name_is_a_metric_and_an_address)
 	assert_non_null(strstr(parsed("Prometheus:up:"), "is not Prometheus:METRIC:URL"));
 	assert_non_null(strstr(parsed("Prometheus::http://h"), "is not Prometheus:METRIC:URL"));
 	assert_non_null(strstr(parsed("Prometheus:a-b:http://h"), "is not Prometheus:METRIC:URL"));
-	assert_non_null(strstr(parsed("Prometheus:a:file:///etc"), "is not Prometheus:METRIC:URL"));
-	assert_non_null(strstr(parsed("Prometheus:a{x=1}:http://h"), "labels are not well written"));
+	assert_non_null(strstr(parsed("Prometheus:a:file:///etc"), "is not Prometheus:METRIC"));
+	assert_non_null(strstr(parsed("Prometheus:a{x=1}:http://h"), "labels are not well"));
 	assert_non_null(strstr(parsed("Prometheus:a{x=\"1\":http://h"), "labels are not well"));
 }
 

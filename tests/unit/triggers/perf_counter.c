@@ -203,7 +203,7 @@ TEST(decayed_limit_fires_and_says_both_limits)
 	end(&f);
 }
 
-/* Samples of 1 s, each two digits: "10 20" is 10, 20. Expected: how many have come when it fires. */
+/* Samples of 1 s, two digits each: "10 20" is 10, 20. Returns how many have come when it fires. */
 static size_t fires_at(struct fixture *f, const char *samples)
 {
 	size_t i;

@@ -263,7 +263,8 @@ TEST(high_water_wants_a_worse_value_until_its_hours_have_passed)
 	threshold_follow(&t, 95);
 	assert_true(threshold_now(&t) == 100 && !threshold_hit(&t, 100));
 	threshold_text(&t, &out);
-	assert_string_equal(buf_text(&out), "100 (its worst value in the last alarm; 80 at the start)");
+	assert_string_equal(buf_text(&out), "100 (its worst value in the last alarm; 80 at the "
+			    "start)");
 	threshold_clock(&t, 4 * HOUR);
 	assert_true(threshold_now(&t) == 100);
 
