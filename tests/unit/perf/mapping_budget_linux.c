@@ -114,6 +114,7 @@ TEST(process_that_maps_without_end_is_skipped)
 	uint32_t pid;
 
 	close_state(NULL);
+	os_remove(path, NULL);
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	assert_int_equal(open_with(log), 0);
 	feed_fork(SH, INIT, 200);
@@ -175,7 +176,7 @@ static const char *await_file(uint32_t pid, uint64_t address, const char *wanted
 		if (i)
 			os_sleep_ns(NS_PER_MS);
 		perf_state_reading(state_of, pid, pid, time_ns);
-		perf_state_expire(state_of, time_ns);
+		perf_state_look(state_of, time_ns);
 		if (perf_state_thread(state_of, pid, pid, time_ns))
 			file = file_at(pid, address);
 	}
