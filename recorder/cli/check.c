@@ -524,18 +524,19 @@ static void check_data_file(struct check *c)
 	buf_free(&name);
 }
 
-static void check_stop_command(struct check *c)
+static void check_command(struct check *c, const char *option, const char *value)
 {
-	struct finding f = {"command", c->o->stop_command, "ok", NULL, NULL, NAN,
-			    options_line(c->o, "stop-command")};
+	struct finding f = {"command", value, "ok", NULL, NULL, NAN, options_line(c->o, option)};
 	struct command_line line = {0};
 	struct err why = {0};
+	bool exits;
 	int rc;
 
-	if (!f.name)
+	if (!value)
 		return;
-	rc = command_line_parse(f.name, &line, &why);
-	if (!rc && !os_finds_program(line.args[0]))
+	rc = strcmp(option, "on-failure") == 0 ? cmd_on_failure(c->o, &exits, &line, &why)
+					       : cmd_stop_command(c->o, &line, &why);
+	if (!rc && line.nargs && !os_finds_program(line.args[0]))
 		rc = err_set(&why, ERR_NOT_FOUND,
 			     "no executable program '%.200s' in PATH or at that path",
 			     line.args[0]);
@@ -576,7 +577,8 @@ int cmd_check(const struct options *o, struct err *err)
 	remark_no_effect(o);
 	check_settings(&c);
 	check_data_file(&c);
-	check_stop_command(&c);
+	check_command(&c, "stop-command", o->stop_command);
+	check_command(&c, "on-failure", o->on_failure);
 	rc = check_store(&c, err);
 	if (!rc)
 		rc = check_rules(&c, err);

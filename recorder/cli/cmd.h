@@ -52,6 +52,9 @@ bool help_topic(unsigned i, const char **name, const char **summary);
 
 /* A command that ends with another program's exit code returns CMD_EXITS + that code. */
 #define CMD_EXITS 1000
+/* Exit codes of status; of collect that --on-failure exit has ended: CMD_FAILING. */
+#define CMD_DEGRADED (CMD_EXITS + 4)
+#define CMD_FAILING (CMD_EXITS + 5)
 
 /* Record what somebody else begins and ends, for run; see struct engine_config. */
 struct cmd_recorded {
@@ -200,6 +203,11 @@ int cmd_check_process(const struct options *o, struct err *err);
 
 /* Check --data-file; a word without the option must end like a file for incidents. */
 int cmd_check_data_file(const struct options *o, struct err *err);
+
+/* Check --stop-command; --on-failure (out stays empty unless it is a command). */
+struct command_line;
+int cmd_stop_command(const struct options *o, struct command_line *out, struct err *err);
+int cmd_on_failure(const struct options *o, bool *exits, struct command_line *out, struct err *err);
 
 /* One line about each unused name of --rule and an unused --process; or "". */
 void cmd_unused_rules(const struct options *o, struct buf *out);

@@ -23,7 +23,7 @@ struct collect {
 	struct buf store_path;
 	struct trigger **triggers;
 	uint32_t ntriggers;
-	struct command_line stop_command;
+	struct command_line stop_command, failure_command;
 	struct cmd_sources sources;
 	struct engine_config engine;
 	struct memory_share memory;
@@ -38,6 +38,7 @@ static void collect_free(struct collect *c)
 		trigger_close(c->triggers[i]);
 	free(c->triggers);
 	command_line_free(&c->stop_command);
+	command_line_free(&c->failure_command);
 	buf_free(&c->store_path);
 	log_close(c->engine.log);
 }
@@ -113,6 +114,16 @@ static int check_rights(const struct collect *c, struct err *err)
 	return rc;
 }
 
+static int open_commands(const struct options *o, struct collect *c, struct err *err)
+{
+	int rc = o->stop_command ? cmd_stop_command(o, &c->stop_command, err) : 0;
+
+	if (rc)
+		return options_at_line(o, options_line(o, "stop-command"), err);
+	rc = cmd_on_failure(o, &c->engine.exit_on_failure, &c->failure_command, err);
+	return rc ? options_at_line(o, options_line(o, "on-failure"), err) : 0;
+}
+
 static int open_log(const struct options *o, struct log **out, struct err *err)
 {
 	int rc = log_open(o->log_file, out, err);
@@ -170,13 +181,14 @@ static void announce_data_file(const struct collect *c)
 	buf_free(&name);
 }
 
-static void announce_stop_command(const struct collect *c)
+static void announce_command(const struct collect *c, const char *what,
+			     const struct command_line *command)
 {
-	const char *program = c->stop_command.nargs ? c->stop_command.args[0] : NULL;
+	const char *program = command->nargs ? command->args[0] : NULL;
 
 	if (program && !os_finds_program(program))
-		log_line(c->engine.log, LOG_WARN, "the stop command cannot start: no executable "
-			 "program '%.200s' in PATH or at that path", program);
+		log_line(c->engine.log, LOG_WARN, "the %s command cannot start: no executable "
+			 "program '%.200s' in PATH or at that path", what, program);
 }
 
 static bool gives_stacks(const struct engine_config *e)
@@ -220,7 +232,8 @@ static void announce(void *ctx)
 	buf_free(&ignored);
 	buf_free(&unused);
 	announce_data_file(c);
-	announce_stop_command(c);
+	announce_command(c, "stop", &c->stop_command);
+	announce_command(c, "failure", &c->failure_command);
 	if (o->capture.file) {
 		announce_file(c);
 		return;
@@ -280,6 +293,7 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
 	e->stop_command = c->stop_command.nargs ? &c->stop_command : NULL;
+	e->failure_command = c->failure_command.nargs ? &c->failure_command : NULL;
 	/* A file shows all its firings by default; a live machine must not fill its own disk. */
 	if (!o->capture.file || options_origin(o, "max-per-hour") != FROM_DEFAULT)
 		e->rule_per_hour = o->max_per_hour;
@@ -388,8 +402,8 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 	os_signals_close();
 	if (!rc && c->engine.capture.file)
 		rc = file_outcome(c, &result, err);
-	/* main.c prints the error, but not to a log file, and prints nothing for an abort. */
-	if (rc && (c->options->log_file || rc == ERR_STOPPED))
+	/* main.c prints the error, but not to a log file; nothing for an abort or a failure. */
+	if (rc && (c->options->log_file || rc == ERR_STOPPED || result.ended_by_failure))
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
 	if (!rc && c->engine.capture.file)
 		log_line(c->engine.log, LOG_INFO,
@@ -403,7 +417,7 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 			 "`recorder list%s%s`", result.samples, result.lost,
 			 engine_flooded_text(result.flooded, flooded), result.stored,
 			 store ? " --store " : "", store ? store : "");
-	return rc;
+	return result.ended_by_failure ? CMD_FAILING : rc;
 }
 
 int cmd_collect(const struct options *o, struct err *err)
@@ -427,11 +441,8 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 		rc = cmd_memory(o, &c->memory, err);
 	if (!rc)
 		rc = open_rules(o, c, err);
-	if (!rc && o->stop_command) {
-		rc = command_line_parse(o->stop_command, &c->stop_command, err);
-		if (rc)
-			options_at_line(o, options_line(o, "stop-command"), err);
-	}
+	if (!rc)
+		rc = open_commands(o, c, err);
 	if (!rc)
 		rc = cmd_check_data_file(o, err);
 	if (!rc && !o->capture.file)

@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "engine/command_line.h"
 #include "engine/data_file.h"
 #include "engine/engine.h"
 #include "model/memory_budget.h"
@@ -49,6 +50,27 @@ int cmd_print(const struct buf *text, struct err *err)
 		return rc;
 	out_put(out, buf_text(text), text->len);
 	return out_close(out, err);
+}
+
+int cmd_stop_command(const struct options *o, struct command_line *out, struct err *err)
+{
+	int rc = command_line_parse(o->stop_command, out, err);
+
+	return rc ? err_prefix(err, "--stop-command") : 0;
+}
+
+int cmd_on_failure(const struct options *o, bool *exits, struct command_line *out, struct err *err)
+{
+	static const char command[] = "command:";
+	const char *how = o->on_failure ? o->on_failure : "log";
+	int rc = 0;
+
+	*exits = strcmp(how, "exit") == 0;
+	if (strncmp(how, command, strlen(command)) == 0)
+		rc = command_line_parse(how + strlen(command), out, err);
+	else if (!*exits && strcmp(how, "log") != 0)
+		rc = err_set(err, ERR_USAGE, "'%.60s' is not log, exit or command:CMD", how);
+	return rc ? err_prefix(err, "--on-failure") : 0;
 }
 
 int cmd_check_data_file(const struct options *o, struct err *err)

@@ -80,6 +80,21 @@ static int ask(const struct options *o, const char *question, struct buf *answer
 
 /* ---- status for people ----------------------------------------------------------------------- */
 
+/* 0, CMD_DEGRADED or CMD_FAILING. */
+static int health_rc(struct json_value status)
+{
+	struct buf word = {0};
+	int rc = 0;
+
+	json_put_text(json_member(status, "health"), &word);
+	if (strcmp(buf_text(&word), "degraded") == 0)
+		rc = CMD_DEGRADED;
+	else if (strcmp(buf_text(&word), "failing") == 0)
+		rc = CMD_FAILING;
+	buf_free(&word);
+	return rc;
+}
+
 static double number(struct json_value status, const char *key)
 {
 	double v = -1;
@@ -95,6 +110,28 @@ static void put_text(struct sheet *p, const char *label, struct json_value v)
 
 	json_put_text(v, &text);
 	sheet_text_line(p, label, buf_text(&text));
+	buf_free(&text);
+}
+
+/* The word, and a line for each reason. */
+static void put_health(struct sheet *p, struct json_value status)
+{
+	struct json_value r = {0};
+	struct buf text = {0};
+	int rc = health_rc(status);
+
+	json_put_text(json_member(status, "health"), &text);
+	if (text.len)
+		sheet_line(p, "Health", !rc ? SHEET_GOOD
+				      : rc == CMD_FAILING ? SHEET_BAD : SHEET_LOSS, "%s",
+			   buf_text(&text));
+	while ((r = json_next(json_member(status, "reasons"), r)).at) {
+		buf_reset(&text);
+		json_put_text(json_member(r, "reason"), &text);
+		buf_puts(&text, ": ");
+		json_put_text(json_member(r, "text"), &text);
+		sheet_text_line(p, "", buf_text(&text));
+	}
 	buf_free(&text);
 }
 
@@ -318,8 +355,8 @@ static void put_status(struct sheet *p, struct json_value status)
 	if (number(status, "pid") >= 0)
 		buf_printf(&p->out, ", process %.0f", number(status, "pid"));
 	buf_putc(&p->out, '\n');
+	put_health(p, status);
 	put_text(p, "Note", json_member(status, "note"));
-	put_text(p, "Stalled", json_member(status, "stalled"));
 	put_samples(p, status);
 	put_history(p, status);
 	if (incidents >= 0)
@@ -362,6 +399,8 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 		else
 			put_status(&sheet, all);
 		rc = sheet_print(&sheet, err);
+		if (!rc && o->command == CMD_STATUS)
+			rc = health_rc(all);
 	} else if (text.len) {
 		cmd_note("%s", buf_text(&text));
 	}

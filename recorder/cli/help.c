@@ -123,7 +123,9 @@ static void put_topics(struct buf *out)
 		 "more about a topic. `--max-collect-sec 60` may also be written as PerfView's\n"
 		 "`/MaxCollectSec:60`.\n"
 		 "\n## Exit status\n\n"
-		 "0 done, 1 failed, 2 wrong usage or configuration, 3 nothing found.\n");
+		 "0 done, 1 failed, 2 wrong usage or configuration, 3 nothing found. status: 4\n"
+		 "the recorder is degraded, 5 it is failing. collect: 5 it was failing and ended,\n"
+		 "as --on-failure exit asks for.\n");
 }
 
 /* about: CMD_NONE = the program. with_topic: add the topic of the same name. */

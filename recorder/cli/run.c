@@ -98,7 +98,7 @@ static void leave_out(const struct options *o, struct options *part)
 
 	part->rules.n = 0;
 	part->monitors.n = 0;
-	part->stop_command = NULL;
+	part->stop_command = part->on_failure = NULL;
 	part->history_mb = 0;                /* its incident is all of it */
 	part->runtime_events = part->enable_perf_map = false;
 	c->only_process = c->file = c->data_file = NULL;

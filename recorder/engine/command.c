@@ -1,7 +1,8 @@
 /*
  * After an incident is stored its data file is written, then StopCommand runs. Both do so on a
  * thread of their own: a slow command holds up neither recording nor the next incident. The log
- * gets what the command prints, and each failure; nothing else follows from one.
+ * gets what the command prints, and each failure; nothing else follows from one. So runs the
+ * command of --on-failure.
  */
 #include "engine/engine_private.h"
 
@@ -17,7 +18,7 @@
 
 struct command_job {
 	struct command_job *next;
-	int64_t incident;
+	int64_t incident;                    /* 0 = none: recording fails, as rule and reason say */
 	char *rule, *reason;
 };
 
@@ -28,8 +29,13 @@ static void job_free(struct command_job *job)
 	free(job);
 }
 
+static const char *what_runs(const struct command_job *job)
+{
+	return job->incident ? "stop command" : "failure command";
+}
+
 /* Log each line that the command printed. */
-static void log_output(struct engine *e, const struct buf *output)
+static void log_output(struct engine *e, const struct command_job *job, const struct buf *output)
 {
 	const char *at = buf_text(output), *end = at + output->len;
 
@@ -37,7 +43,7 @@ static void log_output(struct engine *e, const struct buf *output)
 		size_t n = strcspn(at, "\r\n");
 
 		if (n)
-			log_line(e->log, LOG_INFO, "stop command: %.*s", (int)n, at);
+			log_line(e->log, LOG_INFO, "%s: %.*s", what_runs(job), (int)n, at);
 		at += n + 1;
 	}
 }
@@ -82,44 +88,48 @@ static void write_data_file(struct engine *e, const struct command_job *job, str
 			 buf_text(path));
 }
 
-static void run_stop_command(struct engine *e, const struct command_job *job,
-			     const char *data_file)
+static void run_command(struct engine *e, const struct command_job *job, const char *data_file)
 {
+	const struct command_line *command = job->incident ? e->cfg->stop_command
+							   : e->cfg->failure_command;
+
 	struct command_values values = {
 		.store = e->cfg->store_path, .rule = job->rule, .reason = job->reason,
 		.host = e->host, .incident = job->incident, .data_file = data_file,
 	};
 	struct command_line line = {0}, environment = {0};
-	struct buf output = {0};
+	struct buf output = {0}, what = {0};
 	struct err err = {0};
 	int code = 0, rc;
 
-	rc = command_line_expand(e->cfg->stop_command, &values, &line, &err);
+	rc = command_line_expand(command, &values, &line, &err);
 	if (!rc)
 		rc = command_line_environment(&values, &environment, &err);
-	ends_allow(e, "the stop command", e->capture->stop_command_timeout_ns);
+	ends_allow(e, job->incident ? "the stop command" : "the failure command",
+		   e->capture->stop_command_timeout_ns);
 	if (!rc)
 		rc = os_run(line.args, environment.args, e->capture->stop_command_timeout_ns,
 			    &output, OUTPUT_MAX, &code, &err);
-	log_output(e, &output);
+	log_output(e, job, &output);
+	buf_puts(&what, what_runs(job));
+	if (job->incident)
+		buf_printf(&what, " of incident %" PRId64, job->incident);
 	if (rc)
-		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": %s",
-			 job->incident, err.text);
+		log_line(e->log, LOG_WARN, "%s: %s", buf_text(&what), err.text);
 	else
-		log_line(e->log, code ? LOG_WARN : LOG_INFO, "stop command of incident %" PRId64
-			 ": %s ended with code %d", job->incident, line.args[0], code);
+		log_line(e->log, code ? LOG_WARN : LOG_INFO, "%s: %s ended with code %d",
+			 buf_text(&what), line.args[0], code);
+	buf_free(&what);
 	command_line_free(&line);
 	command_line_free(&environment);
 	buf_free(&output);
 }
 
-void command_add(struct engine *e, int64_t incident, const char *rule, const char *reason)
+static void add_job(struct engine *e, int64_t incident, const char *rule, const char *reason)
 {
 	struct command_job *job, **last;
 	uint32_t waiting = 0;
 
-	if (!e->cfg->stop_command && !e->capture->data_file)
-		return;
 	job = calloc(1, sizeof(*job));
 	if (job) {
 		job->incident = incident;
@@ -129,13 +139,16 @@ void command_add(struct engine *e, int64_t incident, const char *rule, const cha
 	os_mutex_lock(e->shared.lock);
 	for (last = &e->shared.command_jobs; *last; last = &(*last)->next)
 		waiting++;
+	if (!incident)
+		last = &e->shared.command_jobs;      /* before the others */
 	if (job && job->rule && job->reason && waiting < ENGINE_PENDING_MAX) {
+		job->next = *last;
 		*last = job;
 		job = NULL;
 	} else {
-		log_line(e->log, LOG_WARN, "%s of incident %" PRId64 ": %s, %s",
-			 e->capture->data_file ? "data file" : "stop command", incident,
-			 e->capture->data_file ? "not written" : "not run",
+		log_line(e->log, LOG_WARN, "the %s for '%s' is left out: %s",
+			 !incident ? "failure command"
+				   : e->capture->data_file ? "data file" : "stop command", reason,
 			 waiting < ENGINE_PENDING_MAX ? "out of memory" : "too many others wait");
 	}
 	os_cond_signal(e->shared.wake_command);
@@ -144,14 +157,25 @@ void command_add(struct engine *e, int64_t incident, const char *rule, const cha
 		job_free(job);
 }
 
+void command_add(struct engine *e, int64_t incident, const char *rule, const char *reason)
+{
+	if (e->cfg->stop_command || e->capture->data_file)
+		add_job(e, incident, rule, reason);
+}
+
+void command_add_failure(struct engine *e, const char *kind, const char *reason)
+{
+	add_job(e, 0, kind, reason);
+}
+
 static void do_job(struct engine *e, const struct command_job *job)
 {
 	struct buf path = {0};
 
-	if (e->capture->data_file)
+	if (job->incident && e->capture->data_file)
 		write_data_file(e, job, &path);
-	if (e->cfg->stop_command && atomic_load(&e->stop) != STOP_ABORT)
-		run_stop_command(e, job, path.len ? buf_text(&path) : NULL);
+	if ((!job->incident || e->cfg->stop_command) && atomic_load(&e->stop) != STOP_ABORT)
+		run_command(e, job, path.len ? buf_text(&path) : NULL);
 	buf_free(&path);
 }
 

@@ -21,10 +21,10 @@ static int add_argument(struct command_line *c, const struct buf *text, struct e
 	char *copy;
 
 	if (c->nargs == COMMAND_ARGS_MAX)
-		return err_set(err, ERR_USAGE, "StopCommand: over %u arguments", COMMAND_ARGS_MAX);
+		return err_set(err, ERR_USAGE, "over %u arguments", COMMAND_ARGS_MAX);
 	copy = text->failed ? NULL : text_dup(buf_text(text), SIZE_MAX);
 	if (!copy)
-		return err_memory(err, "for StopCommand");
+		return err_memory(err, "for a command line");
 	c->args[c->nargs++] = copy;
 	c->args[c->nargs] = NULL;
 	return 0;
@@ -121,7 +121,7 @@ static int check_code(const struct command_line *c, struct err *err)
 
 		code = is && (!is->options || option || code_follows);
 		if (is_from_event(arg) && (code || is_batch(c->args[0])))
-			return err_set(err, ERR_USAGE, "StopCommand: %.60s would run the text of "
+			return err_set(err, ERR_USAGE, "%.60s would run the text of "
 				       "%%REASON%% or %%RULE%% as code, and that text may come "
 				       "from anybody; let the program read the environment "
 				       "variables RECORDER_REASON and RECORDER_RULE instead",
@@ -148,13 +148,13 @@ int command_line_parse(const char *text, struct command_line *out, struct err *e
 		buf_reset(&word);
 		text = next_word(text, &word);
 		if (!text) {
-			rc = err_set(err, ERR_USAGE, "StopCommand: a quote is not closed");
+			rc = err_set(err, ERR_USAGE, "a quote is not closed");
 			break;
 		}
 		rc = add_argument(&c, &word, err);
 	}
 	if (!rc && (!c.nargs || !*c.args[0]))
-		rc = err_set(err, ERR_USAGE, "StopCommand: no program is named");
+		rc = err_set(err, ERR_USAGE, "no program is named");
 	if (!rc)
 		rc = check_code(&c, err);
 	buf_free(&word);

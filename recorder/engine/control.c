@@ -37,7 +37,7 @@ static const char *phase_text(enum trigger_phase phase)
 struct snapshot {
 	struct status_view view;
 	struct ring_use ring;
-	char note[1700];
+	char note[900];                      /* of sources, unless it is a reason of health */
 	struct history_use past;
 	uint64_t past_waiting, past_dropped;
 	uint64_t store_bytes;
@@ -57,21 +57,15 @@ static void read_status(struct engine *e, struct snapshot *s)
 	s->store_bytes = e->shared.store_bytes;
 	s->held_bytes = e->shared.held_bytes;
 	s->stored = e->shared.stored;
-	snprintf(s->note, sizeof(s->note), "%s%s%s", e->shared.store_note,
-		 e->shared.store_note[0] && e->shared.renewed[0] ? "; " : "", e->shared.renewed);
 	s->past = e->shared.past.use;
 	s->past_waiting = e->shared.past.bytes;
 	s->past_dropped = e->shared.past.dropped_samples;
-	used = strlen(s->note);
-	if (e->shared.past.note[0])
-		snprintf(s->note + used, sizeof(s->note) - used,
-			 "%sthe history is not written: %s", used ? "; " : "",
-			 e->shared.past.note);
 	os_mutex_unlock(e->shared.lock);
+	s->note[0] = '\0';
 	for (i = 0; i < e->feed.n; i++) {
 		feed_status(&e->feed.sources[i], &status);
 		used = strlen(s->note);
-		if (status.note[0])
+		if (status.note[0] && !status.degraded)
 			snprintf(s->note + used, sizeof(s->note) - used, "%s%s", used ? "; " : "",
 				 status.note);
 	}
@@ -91,6 +85,7 @@ static void log_status(struct engine *e)
 	uint32_t i;
 
 	read_status(e, &s);
+	failures_look(e);
 	os_mutex_lock(e->shared.lock);
 	for (i = 0; i < e->cfg->ntriggers; i++)
 		buf_printf(&rules, "; %s: %s%s", e->cfg->triggers[i]->spec,
@@ -103,6 +98,11 @@ static void log_status(struct engine *e)
 		 seconds_since(&s.view, s.view.oldest_ns),
 		 (double)(s.ring.bytes + s.view.open_bytes) / 1048576,
 		 (double)s.ring.max_bytes / 1048576, buf_text(&rules));
+	for (i = 0; i < HEALTH_KINDS; i++)
+		if (e->health.reasons[i].level != HEALTH_OK)
+			log_line(e->log, LOG_WARN, "%s: %s",
+				 health_word(e->health.reasons[i].level),
+				 e->health.reasons[i].text);
 	if (s.note[0])
 		log_line(e->log, LOG_WARN, "%s", s.note);
 	buf_free(&rules);
@@ -240,6 +240,25 @@ static void put_limits(struct engine *e, struct json *j)
 	json_close(j, '}');
 }
 
+static void put_health(struct engine *e, struct json *j)
+{
+	int i;
+
+	failures_look(e);
+	json_key_str(j, "health", health_word(e->health.level));
+	json_key_open(j, "reasons", '[');
+	for (i = 0; i < HEALTH_KINDS; i++) {
+		if (e->health.reasons[i].level == HEALTH_OK)
+			continue;
+		json_open(j, '{');
+		json_key_str(j, "reason", health_kind_text((enum health_kind)i));
+		json_key_str(j, "health", health_word(e->health.reasons[i].level));
+		json_key_str(j, "text", e->health.reasons[i].text);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void answer_status(struct engine *e, struct json *j)
 {
 	uint64_t cpu_ns, rss_bytes;
@@ -248,6 +267,7 @@ static void answer_status(struct engine *e, struct json *j)
 	read_status(e, &s);
 	os_self_usage(&cpu_ns, &rss_bytes);
 	json_key_str(j, "state", atomic_load(&e->stop) == STOP_NO ? "recording" : "stopping");
+	put_health(e, j);
 	json_key_str(j, "note", s.note);
 	json_key_str(j, "stalled", s.view.stalled);
 	json_key_str(j, "store", e->cfg->store_path);
@@ -464,6 +484,7 @@ int engine_control(struct engine *e, struct err *err)
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
 	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
+	uint64_t next_look_ns = 0;
 	bool begun_reported = false, failure_logged = false, over = false;
 	struct standstill store = {0};
 	struct err why;
@@ -484,6 +505,10 @@ int engine_control(struct engine *e, struct err *err)
 		answer_call(e, ipc, &failure_logged);
 		if (e->cfg->listen)
 			take_signals(e, &stopped_at_ns);
+		if (os_now_ns() >= next_look_ns) {
+			next_look_ns = os_now_ns() + NS_PER_SEC;
+			failures_tell(e);
+		}
 		log_drain(e->log);
 		if (e->cfg->status_every_ns && os_now_ns() >= next_status_ns) {
 			next_status_ns += e->cfg->status_every_ns;

@@ -23,8 +23,7 @@ static uint64_t store_wait_ns(const struct engine *e)
 	return STORE_WAIT_NS + e->policy->settle_ns;
 }
 
-/* Whether a counter has stood still for this long. */
-static bool stands_still(struct standstill *s, uint64_t count, uint64_t wait_ns)
+bool ends_stands_still(struct standstill *s, uint64_t count, uint64_t wait_ns)
 {
 	uint64_t now_ns = os_now_ns();
 
@@ -57,7 +56,7 @@ int ends_without_store(struct engine *e, struct standstill *s, struct err *err)
 		s->since_ns = 0;
 		return 0;
 	}
-	if (!stands_still(s, atomic_load(&e->writer_steps), wait_ns))
+	if (!ends_stands_still(s, atomic_load(&e->writer_steps), wait_ns))
 		return 0;
 	os_thread_state_text(e->writer_thread, waits);
 	log_lost(e);
@@ -90,7 +89,7 @@ int ends_with_command(struct engine *e, struct os_thread *thread, struct err *er
 		if (os_thread_join_within(thread, LOOK_NS))
 			return 0;
 		wait_ns = atomic_load(&e->command_wait_ns);
-	} while (!stands_still(&s, atomic_load(&e->command_steps), wait_ns));
+	} while (!ends_stands_still(&s, atomic_load(&e->command_steps), wait_ns));
 	os_thread_leave(thread);
 	e->left_behind = true;
 	return err_set(err, ERR_IO, "%s of the last incident did not end within %.0f s, and was "

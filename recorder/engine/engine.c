@@ -188,6 +188,7 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 		.stored = e->shared.stored, .failed = e->shared.failed,
 		.firings = e->rules.firings,
 		.interrupted = atomic_load(&e->stop) >= STOP_ASKED,
+		.ended_by_failure = e->failed,
 		.samples = m->samples, .lost = m->lost, .flooded = m->flooded_reported,
 		.events = m->events,
 		.start_ns = m->start_ns,
@@ -247,7 +248,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	rc = open_parts(e, err);
 	if (!rc && cfg->ready)
 		cfg->ready(cfg->ready_ctx);
-	if (!rc && (cfg->stop_command || cfg->capture.data_file))
+	if (!rc && (cfg->stop_command || cfg->failure_command || cfg->capture.data_file))
 		rc = os_thread_start("command", command_main, e, &command, err);
 	if (!rc)
 		rc = start_threads(e, &merge, err);

@@ -51,6 +51,9 @@ struct engine_config {
 	size_t table_bytes, symbol_bytes;            /* caches, where budget.max_rss_bytes is set */
 	bool listen;                                 /* signals and <store>.ctl */
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
+	/* Live, when health is "failing" (engine/health.h); it is logged in any case. */
+	const struct command_line *failure_command;  /* run; NULL = none */
+	bool exit_on_failure;                        /* end, with a last incident */
 	void (*ready)(void *ctx);                    /* called when everything is open; or NULL */
 	void (*begun)(void *ctx);                    /* every source delivers now; or NULL */
 	/* Has what is recorded ended? Every 10 ms. why: the incident's reason. NULL = never. */
@@ -64,6 +67,7 @@ struct engine_result {
 	uint32_t stored, failed;                     /* incidents */
 	uint32_t firings;                            /* of rules */
 	bool interrupted;                            /* somebody ended the run before its time */
+	bool ended_by_failure;                       /* exit_on_failure */
 	bool left_behind;            /* threads hang and may come back: the program must end now */
 	uint64_t samples;
 	uint64_t lost;                               /* all kinds except LOSS_FLOOD */

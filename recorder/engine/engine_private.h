@@ -2,6 +2,7 @@
  * The engine's state. Each thread has a struct of its own, which nothing else touches:
  *
  *	merge thread     e->merge, e->rules
+ *	control thread   e->health, e->store_stands, e->failed
  *	writer thread    e->writer, e->dedup
  *	any thread       e->shared, under e->shared.lock; the atomics
  *
@@ -12,6 +13,7 @@
 #include "base/os.h"
 #include "engine/engine.h"
 #include "engine/feed.h"
+#include "engine/health.h"
 #include "model/incident.h"
 #include "model/memory_budget.h"
 #include "model/ring.h"
@@ -46,6 +48,7 @@ struct status_view {
 	struct budget budget;
 	uint32_t firings;
 	char stalled[SYMBOLS_NEWS_BYTES];    /* what hangs, and what it waits for; "" */
+	bool source_stalls;                  /* that is a source */
 };
 
 /* The same of one rule. */
@@ -111,6 +114,7 @@ struct shared {
 	uint64_t store_bytes;
 	bool aborted;                        /* something was not stored because of an abort */
 	char store_note[300];                /* why storing does not go on; "" = it does */
+	bool store_full;                     /* it is the disk that is full */
 	char renewed[600];                   /* why a new store was made; "" = it was not */
 
 	struct past_queue {                  /* on its way to the history */
@@ -234,6 +238,8 @@ struct writer {
 	int64_t clock_off_s;                 /* wall clock less store_time(), as logged last */
 	uint64_t retain_end_ns;              /* of retention after the run; 0 = not begun */
 	bool rule_failure_logged;
+	bool store_missing;                  /* as logged last */
+	char gone[600];                      /* what happened to the last store, to be said */
 };
 
 /* --dedup: what the writer knows of stored incidents. */
@@ -290,6 +296,15 @@ extern const struct policy live_policy;
 extern const struct policy replay_policy;    /* as live, in the time of events: for tests */
 extern const struct policy file_policy;
 
+/* ---- ends.c: whether something goes on ------------------------------------------------------- */
+
+struct standstill {                          /* starts as {0} */
+	uint64_t count, since_ns;
+};
+
+/* Whether a counter has stood still for this long. */
+bool ends_stands_still(struct standstill *s, uint64_t count, uint64_t wait_ns);
+
 /* ---- the engine ------------------------------------------------------------------------------ */
 
 struct engine {
@@ -312,6 +327,9 @@ struct engine {
 	struct writer writer;
 	struct dedup dedup;
 	struct shared shared;
+	struct health health;
+	struct standstill store_stands;
+	bool failed;                         /* --on-failure exit ended the run */
 
 	_Atomic int stop;                    /* enum engine_stop */
 	_Atomic bool begun;                  /* every source delivers */
@@ -336,6 +354,13 @@ void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
  * everything was stored, and the caller knows why; ERR_IO.
  */
 int engine_control(struct engine *e, struct err *err);
+
+/* ---- failures.c ------------------------------------------------------------------------------ */
+
+/* Bring e->health up to date. */
+void failures_look(struct engine *e);
+/* Every second: the same, and do what --on-failure says about what fails. */
+void failures_tell(struct engine *e);
 
 /* ---- merge.c --------------------------------------------------------------------------------- */
 
@@ -419,15 +444,12 @@ void costs_rate(struct engine *e, struct event *event);
 /* ---- stalls.c: sources that do not deliver --------------------------------------------------- */
 
 void stalls_look(struct engine *e);          /* once a second */
-void stalls_text(const struct engine *e, char *out, size_t n);       /* for status; "" = none */
+/* For status: what hangs; "" = nothing. returns whether that is a source */
+bool stalls_text(const struct engine *e, char *out, size_t n);
 /* The run ends: leave the sources behind that still hang after 5 s. */
 void stalls_leave_behind(struct engine *e);
 
 /* ---- ends.c: what the end of a run waits for ------------------------------------------------- */
-
-struct standstill {                          /* starts as {0} */
-	uint64_t count, since_ns;
-};
 
 /* Now and then: 0, or ERR_IO when the run has ended but for a store that does not answer. */
 int ends_without_store(struct engine *e, struct standstill *s, struct err *err);
@@ -509,6 +531,8 @@ void dedup_free(struct dedup *d);
 
 /* Writer: an incident is stored; export it and run StopCommand, as far as that was requested. */
 void command_add(struct engine *e, int64_t incident, const char *rule, const char *reason);
+/* Control thread: recording fails; run the command of --on-failure. */
+void command_add_failure(struct engine *e, const char *kind, const char *reason);
 void command_main(void *engine);
 /* Control thread: no further job comes; command_main() returns when all are done. */
 void command_end(struct engine *e);

@@ -342,7 +342,8 @@ static void publish_status(struct engine *e)
 		.budget = m->budget,
 		.firings = e->rules.firings,
 	};
-	stalls_text(e, e->shared.view.stalled, sizeof(e->shared.view.stalled));
+	e->shared.view.source_stalls =
+		stalls_text(e, e->shared.view.stalled, sizeof(e->shared.view.stalled));
 	rules_publish(e);
 	os_mutex_unlock(e->shared.lock);
 }

@@ -87,9 +87,10 @@ void stalls_look(struct engine *e)
 	}
 }
 
-void stalls_text(const struct engine *e, char *out, size_t n)
+bool stalls_text(const struct engine *e, char *out, size_t n)
 {
 	uint64_t now_ns = os_now_ns();
+	bool source = false;
 	uint32_t i;
 
 	if (!symbols_hang(e->symbols, now_ns, out, n))
@@ -97,9 +98,12 @@ void stalls_text(const struct engine *e, char *out, size_t n)
 	for (i = 0; i < e->feed.n; i++) {
 		const struct feed_source *s = &e->feed.sources[i];
 
-		if (s->stalled_since_ns && !atomic_load(&s->ended))
-			put_stall(s, now_ns, out, n);
+		if (!s->stalled_since_ns || atomic_load(&s->ended))
+			continue;
+		put_stall(s, now_ns, out, n);
+		source = true;
 	}
+	return source;
 }
 
 void stalls_leave_behind(struct engine *e)

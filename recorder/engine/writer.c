@@ -114,6 +114,14 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 
 /* ---- one incident --------------------------------------------------------------------------- */
 
+/* Under the lock. */
+static void set_store_note(struct engine *e, const struct err *err)
+{
+	snprintf(e->shared.store_note, sizeof(e->shared.store_note), "%.*s",
+		 (int)sizeof(e->shared.store_note) - 1, err ? err->text : "");
+	e->shared.store_full = err && err->code == ERR_FULL;
+}
+
 static void note_failure(struct engine *e, struct pending *p, const struct err *err)
 {
 	bool same, ending;
@@ -121,8 +129,7 @@ static void note_failure(struct engine *e, struct pending *p, const struct err *
 	os_mutex_lock(e->shared.lock);
 	ending = e->shared.merge_done;
 	same = strcmp(e->shared.store_note, err->text) == 0;
-	snprintf(e->shared.store_note, sizeof(e->shared.store_note), "%.*s",
-		 (int)sizeof(e->shared.store_note) - 1, err->text);
+	set_store_note(e, err);
 	os_mutex_unlock(e->shared.lock);
 	if (!same && !ending)
 		log_line(e->log, LOG_ERROR,
@@ -328,7 +335,7 @@ static void report_stored(struct engine *e, const struct pending *p)
 		 h->gap_reason ? h->gap_reason : "");
 	os_mutex_lock(e->shared.lock);
 	e->shared.stored++;
-	e->shared.store_note[0] = '\0';
+	set_store_note(e, NULL);
 	e->shared.store_bytes = store_bytes(e->writer.store);
 	os_mutex_unlock(e->shared.lock);
 	dedup_stored(e, p);
@@ -475,6 +482,23 @@ static void write_pending(struct engine *e)
 	}
 }
 
+/* A store that is gone is said at once, not when the next incident needs it. */
+static void look_for_store(struct engine *e)
+{
+	struct err err = {0};
+	bool fails = writer_have_store(e, &err) != 0;
+
+	if (fails == e->writer.store_missing)
+		return;
+	e->writer.store_missing = fails;
+	if (fails)
+		log_line(e->log, LOG_ERROR, "the store cannot be used: %s; recording continues",
+			 err.text);
+	os_mutex_lock(e->shared.lock);
+	set_store_note(e, fails ? &err : NULL);
+	os_mutex_unlock(e->shared.lock);
+}
+
 void writer_main(void *ctx)
 {
 	struct engine *e = ctx;
@@ -491,7 +515,7 @@ void writer_main(void *ctx)
 	while (!done) {
 		now = os_now_ns();
 		atomic_fetch_add(&e->writer_steps, 1);
-		writer_have_store(e, NULL);
+		look_for_store(e);
 		write_pending(e);
 		store_rules(e);
 		if (now >= next_retain_ns || e->writer.deferrals) {

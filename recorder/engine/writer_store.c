@@ -73,13 +73,15 @@ static int open_again(struct engine *e, struct err *err)
 	if (!rc) {
 		store_set_call_off(e->writer.store, writer_retention_must_stop, e);
 		store_set_progress(e->writer.store, &e->writer_steps);
+		if (e->writer.gone[0])
+			say(e, e->writer.gone);
+		e->writer.gone[0] = '\0';
 	}
 	return rc;
 }
 
 int writer_have_store(struct engine *e, struct err *err)
 {
-	char text[sizeof(e->shared.renewed)];
 	struct err why;
 	int rc;
 
@@ -94,12 +96,9 @@ int writer_have_store(struct engine *e, struct err *err)
 		return 0;
 	if (rc != ERR_NOT_FOUND)
 		return err_set(err, (enum err_code)rc, "%s", why.text);
-	snprintf(text, sizeof(text), "%.*s while recording: a new one is made, and incidents "
-		 "stored before (%" PRIu32 ") are not in it", MOVED_MAX, why.text,
-		 e->shared.stored);
+	snprintf(e->writer.gone, sizeof(e->writer.gone), "%.*s while recording: a new one is "
+		 "made, and incidents stored before (%" PRIu32 ") are not in it", MOVED_MAX,
+		 why.text, e->shared.stored);
 	leave_store(e);
-	rc = open_again(e, err);
-	if (!rc)
-		say(e, text);
-	return rc;
+	return open_again(e, err);
 }

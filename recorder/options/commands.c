@@ -21,7 +21,7 @@ const struct command_info command_table[COMMANDS] = {
 "\n"
 "With --from it reads a trace file instead, as fast as it can, in the trace's own time:\n"
 "rules fire where they would have fired. Without a rule the whole file becomes one\n"
-"incident. Exit code 3: no rule fired.\n",
+"incident. Exit code 3: no rule fired. Exit code 5: --on-failure exit ended it.\n",
 		.examples =
 "recorder collect /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n"
 "recorder collect --stop-on-perf-counter 'Memory:Available MBytes:<500'\n"
@@ -52,8 +52,17 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_STATUS] = {
 		"status", OPERAND_NONE, "",
-		"show how the running recorder is: rules, buffer, losses, cost", "",
-		"recorder status\nrecorder status --json\n",
+		"show how the running recorder is: health, rules, losses, cost",
+		.about =
+"Health is ok, degraded (recording goes on with less than was asked for: lost samples, a new\n"
+"store, no history, files that do not answer) or failing (evidence is lost now: a source\n"
+"stalls or has ended, a tenth of the samples is lost, incidents are not stored); each reason\n"
+"is a line. Exit code 0: ok; 4: degraded; 5: failing; 3: no recorder runs. --on-failure of\n"
+"collect says what else happens when it fails.\n",
+		.examples =
+"recorder status\n"
+"recorder status --json | jq -r '.health, .reasons[].text'\n"
+"recorder status >/dev/null || echo \"the recorder needs a look: $?\"\n",
 	},
 	[CMD_SNAPSHOT] = {
 		"snapshot", OPERAND_NONE, "", "have the running recorder keep the recent past now",

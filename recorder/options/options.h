@@ -140,6 +140,7 @@ struct options {
 	double decay_hours;                  /* 0 = off */
 	char *sweep;                         /* FROM:TO:STEP of backtest; NULL = none */
 	char *stop_command;                  /* runs for each stored incident; NULL = none */
+	char *on_failure;                    /* log, exit, command:...; NULL = log */
 	uint32_t max_per_hour, max_per_day;  /* incidents of one rule */
 
 	/* what is recorded, and how much */

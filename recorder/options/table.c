@@ -159,6 +159,11 @@ const struct option_info option_table[] = {
 	{"stop-command-timeout-sec", "SEC", "End the stop command when it runs for longer.",
 	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.stop_command_timeout_ns),
 	 NUMBER(60, 1, 86400, "s")},
+	{"on-failure", "log|exit|command:CMD",
+	 "What to do when a source stalls or ends, a tenth of the samples is lost, or incidents "
+	 "cannot be stored: say so in the log (the default), end with exit code 5 after a last "
+	 "incident, or run CMD as --stop-command does, with the reason in $RECORDER_REASON.",
+	 OPTION_TEXT, GROUP_TRIGGER, RECORDING, CONF, FIELD(on_failure)},
 	{"data-file", "FILE",
 	 "Also write each incident to this file, in the format of its suffix (x.html, x.folded; "
 	 "x.etl becomes x.perfView.xml.zip), before the stop command runs. Existing files are "

@@ -40,6 +40,7 @@ struct source_status {
 	double rate_hz;                      /* effective sampling rate; 0 = as asked */
 	size_t table_bytes, table_max_bytes; /* unwind tables; 0 = the source has none */
 	char note[200];                      /* what is missing, one sentence; "" = nothing */
+	bool degraded;                       /* it is missing now: health is degraded */
 };
 
 /* How much of the CPU streams is sampled; see model/budget.h. */

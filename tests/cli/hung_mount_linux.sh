@@ -90,7 +90,7 @@ says()
 stalled()
 {
 	"$RECORDER" status --store "$1.db" >status.out 2>&1
-	says status.out "Stalled.*$2"
+	says status.out "names: .*$2"
 }
 
 # named NAME PROCESS MODULE: nearly all of its stacks through the module have names

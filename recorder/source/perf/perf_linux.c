@@ -395,7 +395,7 @@ static void check_helpers(struct perf_source *s)
 	}
 }
 
-static void note_helpers(const struct perf_source *s, char *out, size_t n)
+static void note_helpers(const struct perf_source *s, struct source_status *out)
 {
 	struct helper helpers[HELPERS];
 	unsigned i;
@@ -404,12 +404,13 @@ static void note_helpers(const struct perf_source *s, char *out, size_t n)
 	for (i = 0; i < HELPERS; i++) {
 		uint32_t stuck = helpers[i].pool ? pool_stuck(helpers[i].pool) : 0;
 
-		if (stuck)
-			snprintf(out, n,
-				 "%u of at most %u threads hang that read %s, and %u jobs wait: a "
-				 "file system or a process does not answer",
-				 stuck, POOL_STUCK_MAX, helpers[i].reads,
-				 pool_queued(helpers[i].pool));
+		if (!stuck)
+			continue;
+		out->degraded = true;
+		snprintf(out->note, sizeof(out->note),
+			 "%u of at most %u threads hang that read %s, and %u jobs wait: a file "
+			 "system or a process does not answer", stuck, POOL_STUCK_MAX,
+			 helpers[i].reads, pool_queued(helpers[i].pool));
 	}
 }
 
@@ -655,7 +656,7 @@ static void perf_status(struct source *source, struct source_status *out)
 			 "%llu perf records from the kernel could not be read and are counted as "
 			 "lost",
 			 (unsigned long long)damaged);
-	note_helpers(s, out->note, sizeof(out->note));
+	note_helpers(s, out);
 }
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)

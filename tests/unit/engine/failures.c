@@ -1,0 +1,56 @@
+/* --on-failure exit, by the real clock: about 2 s. */
+#include "tests/support/engine_rig.h"
+#include "tests/support/stub_source.h"
+#include "tests/support/test.h"
+
+#include <string.h>
+
+static int run_until_stopped(struct source *source, struct err *err)
+{
+	struct stub_source *s = (struct stub_source *)source;
+
+	(void)err;
+	while (!atomic_load(&s->stopping)) {
+		queue_watermark(s->queue, os_now_ns());
+		os_sleep_ns(10 * NS_PER_MS);
+	}
+	return 0;
+}
+
+static int run_and_fail(struct source *source, struct err *err)
+{
+	(void)source;
+	return err_set(err, ERR_IO, "the device is gone");
+}
+
+TEST(a_source_that_ends_ends_the_run_with_a_last_incident)
+{
+	struct source_ops lasting = stub_source, failing = stub_source;
+	const struct source_ops *const sources[] = {&lasting, &failing, NULL};
+	struct incident in = {0};
+	struct err err = {0};
+	struct rig r;
+
+	lasting.run = run_until_stopped;
+	failing.run = run_and_fail;
+	failing.name = "frail";
+	rig_open(&r, "frail.db", 0);
+	r.cfg.sources = sources;
+	r.cfg.live = true;
+	r.cfg.exit_on_failure = true;
+	assert_int_equal(engine_run(&r.cfg, &r.result, &err), ERR_IO);
+	assert_true(r.result.ended_by_failure);
+	rig_load(&r, 1, &in);
+	assert_string_equal(in.head.reason, "the frail source ended: the device is gone");
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_source_that_ends_ends_the_run_with_a_last_incident),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
