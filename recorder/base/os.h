@@ -37,6 +37,10 @@ static inline uint64_t os_deadline_ns(uint64_t timeout_ns)
 
 /* Wall clock, ns since 1970-01-01 UTC. */
 uint64_t os_wall_ns(void);
+/*
+ * For how long the machine has slept since it started, as far as the recorder clock stood still.
+ */
+uint64_t os_asleep_ns(void);
 
 void os_sleep_ns(uint64_t ns);
 

@@ -89,6 +89,13 @@ uint64_t os_wall_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+uint64_t os_asleep_ns(void)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), with_sleep_ns = clock_ns(CLOCK_BOOTTIME);
+
+	return with_sleep_ns > now_ns ? with_sleep_ns - now_ns : 0;
+}
+
 void os_sleep_ns(uint64_t ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_SEC),

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/os.h"
+#include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/feed.h"
 #include "engine/health.h"
@@ -153,6 +154,7 @@ struct merge {
 	uint64_t last_ns;                    /* the newest event */
 	uint64_t next_tick_ns, next_tables_ns;
 	uint64_t next_housekeeping_ns, looked_ns;    /* these of the real clock */
+	struct clock_reading clock;          /* of the last look */
 
 	/* counts, and how much of them was put among the events already */
 	uint64_t events, samples, lost, late;
@@ -448,6 +450,8 @@ void stalls_look(struct engine *e);          /* once a second */
 bool stalls_text(const struct engine *e, char *out, size_t n);
 /* The run ends: leave the sources behind that still hang after 5 s. */
 void stalls_leave_behind(struct engine *e);
+
+void clock_look(struct engine *e);           /* once a second: says what the wall clock did */
 
 /* ---- ends.c: what the end of a run waits for ------------------------------------------------- */
 

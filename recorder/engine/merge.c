@@ -365,6 +365,7 @@ static void housekeeping(struct engine *e)
 	rules_tell(e);
 	costs_look(e);
 	stalls_look(e);
+	clock_look(e);
 	keep_own_events(e);
 	publish_status(e);
 }

@@ -11,6 +11,7 @@
  *	Stall    a source, or the whole recorder, stood still, or what a name is read from did not
  *	         answer; or it does again. Text
  *	Memory   a step taken to stay below --max-rss-mb. Text
+ *	Clock    the wall clock was set, or the machine slept. Text
  */
 #pragma once
 
@@ -22,10 +23,11 @@
 #define OWN_RING_BYTES_PER_SAMPLE "BytesPerSample"
 
 #define OWN_STALL "Stall"
+#define OWN_CLOCK "Clock"
 #define OWN_RULE "Rule"                      /* every 10 s: its values, and what it has seen */
 #define OWN_STOP_REASON "StopReason"         /* what fired, and why */
 #define OWN_MEMORY "Memory"
-#define OWN_TEXT "Text"                      /* of both */
+#define OWN_TEXT "Text"                      /* of Stall, Memory and Clock */
 
 #define OWN_EVICTED "Evicted"
 #define OWN_EVICTED_SECOND "Second"
