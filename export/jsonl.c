@@ -76,7 +76,28 @@ static void put_who(struct json *j, const struct incident *in, uint32_t thread)
 	put_clean(j, "thread", who.thread);
 }
 
-static void put_event(struct json *j, const struct incident *in, const struct incident_event *e)
+/* Frames leaf first, as in samples. */
+static void put_event_stack(struct json *j, const struct incident *in, uint32_t stack,
+			    bool addresses)
+{
+	struct buf name = {0};
+
+	if (stack == STACK_NONE)
+		return;
+	json_key_open(j, "stack", '[');
+	for (; stack != STACK_NONE; stack = in->stacks[stack].parent) {
+		buf_reset(&name);
+		incident_frame_text(in, in->stacks[stack].frame, addresses, &name);
+		json_str(j, buf_text(&name));
+	}
+	json_close(j, ']');
+	if (name.failed)
+		j->out->failed = name.failed;
+	buf_free(&name);
+}
+
+static void put_event(struct json *j, const struct incident *in, const struct incident_event *e,
+		      bool addresses)
 {
 	bool counter = e->kind == EVENT_COUNTER;
 
@@ -99,6 +120,7 @@ static void put_event(struct json *j, const struct incident *in, const struct in
 		json_num(j, e->value);
 	else
 		row_put_payload(json_value(j), in, e);
+	put_event_stack(j, in, e->stack, addresses);
 	json_close(j, '}');
 }
 
@@ -193,7 +215,7 @@ static int jsonl_write(const struct incident *in, const struct export_options *o
 		rc = end_line(&j, out, err);
 	}
 	for (i = 0; i < in->nevents && !rc && !out_failed(out); i++) {
-		put_event(&j, in, &in->events[i]);
+		put_event(&j, in, &in->events[i], opt->addresses);
 		rc = end_line(&j, out, err);
 	}
 	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {

@@ -1,7 +1,7 @@
 /*
  * Changes of the wall clock while recording: set by hand or by NTP, a machine that slept, a VM that
- * was paused. Events have the recorder clock, so their order and distances stay right; an incident's
- * time of day is by the wall clock when it fired. Portable; one thread.
+ * was paused. Events have the recorder clock, so their order and distances stay right. The time of
+ * day of an incident is by the wall clock when it fired. Portable; one thread.
  */
 #pragma once
 

@@ -23,6 +23,26 @@ TEST(each_line_of_jsonl_is_an_object_with_a_type)
 			  "\"quality\":\"broken\",\"stack\":[\"app!orphan\",\"BROKEN\"]}\n");
 }
 
+TEST(an_event_has_its_stack_leaf_first)
+{
+	struct buf text = {0};
+	struct incident in;
+	uint32_t stack;
+
+	assert_int_equal(sample_streams(&in), 0);
+	assert_int_equal(sample_stack(&in, "app!main;app!\"run\"", &stack), 0);
+	assert_int_equal(export_text(&in, "jsonl", NULL, &text), 0);
+	assert_null(strstr(buf_text(&text), "run"));
+	assert_true(in.nevents > 0);
+	in.events[in.nevents - 1].stack = stack;
+	buf_reset(&text);
+	assert_int_equal(export_text(&in, "jsonl", NULL, &text), 0);
+	assert_non_null(strstr(buf_text(&text),
+			       ",\"stack\":[\"app!\\\"run\\\"\",\"app!main\"]}\n"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
 TEST(what_floods_left_out_is_told_beside_what_was_lost)
 {
 	struct buf text = {0};
@@ -50,6 +70,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_line_of_jsonl_is_an_object_with_a_type),
+		cmocka_unit_test(an_event_has_its_stack_leaf_first),
 		cmocka_unit_test(what_floods_left_out_is_told_beside_what_was_lost),
 		cmocka_unit_test(perfview_json_is_leaf_first_up_to_the_process),
 	};
