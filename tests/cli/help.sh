@@ -92,6 +92,19 @@ formats_are_told()
 }
 check the_topic_has_every_format formats_are_told
 
+# Each file of cli/help/ is shown under its name, to its last section.
+topics_are_shown()
+{
+	local file name heading bad=0
+	for file in "$TOPICS"/*.md; do
+		name=$(basename "$file" .md)
+		heading=$(sed -n 's/^## //p' "$file" | tail -1)
+		"$RECORDER" help "$name" | grep -qF "$heading" || { echo "$name"; bad=1; }
+	done
+	return $bad
+}
+check every_topic_is_shown topics_are_shown
+
 # ---- text ----------------------------------------------------------------------------------------
 
 for name in $commands $("$RECORDER" complete help '' | cut -f1); do
