@@ -178,9 +178,11 @@ const struct command_info command_table[COMMANDS] = {
 		"verify", OPERAND_STORE, "[STORE]", "look for damage in a store",
 		.about =
 "Reads every page of the file, and everything that each incident needs, also while a\n"
-"recorder runs. Exit code 1: something is damaged; each damage is a line.\n",
+"recorder runs. Exit code 1: something is damaged; each damage is a line. With --json the\n"
+"last object is about the whole store.\n",
 		.examples =
 "recorder verify\n"
+"recorder verify --json | jq -s -e 'last.sound'\n"
 "recorder verify incidents.db.damaged-20261122-220501\n",
 	},
 	[CMD_SALVAGE] = {

@@ -433,7 +433,7 @@ const struct option_info option_table[] = {
 	{"json", NULL, "One JSON object a line.",
 	 OPTION_BOOL, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
-	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL,
+	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL | REPAIR,
 	 FIELD(json)},
 	{"color", "auto|always|never",
 	 "When to use colors. Default auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",

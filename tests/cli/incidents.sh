@@ -191,11 +191,27 @@ expect salvage_a_sound_store 0 'new.db has 4 incidents now' salvage s.db -o new.
 expect salvage_replaces_nothing 1 'exists already' salvage s.db -o new.db
 check a_salvaged_store_has_the_same_incidents bash -c \
 	'"$RECORDER" list --store new.db | diff - <("$RECORDER" list)'
+"$RECORDER" verify --json >sound.json
+"$RECORDER" salvage s.db -o json.db --json >salvaged.json
 expect verify_takes_one_store 2 'two stores' verify new.db --store s.db
 head -c 40960 /dev/zero | tr '\0' x | dd of=new.db bs=4096 seek=3 conv=notrunc 2>/dev/null
 expect verify_a_damaged_store 1 'recorder salvage' verify new.db
 expect salvage_what_is_left 0 'left.db has' salvage new.db -o left.db
 expect verify_what_was_salvaged 0 'is sound' verify left.db
+
+"$RECORDER" verify new.db --json >damaged.json 2>/dev/null
+check verify_json_fails_too [ $? = 1 ]
+if command -v jq >/dev/null; then
+	check verify_json_of_a_sound_store jq -s -e 'length == 1 and (.[0] | del(.store)) ==
+		{sound: true, findings: 0, incidents: 4, damaged_incidents: 0}' sound.json
+	check verify_json_has_each_finding_and_the_whole jq -s -e '(.[:-1] | length) ==
+		last.findings and last.findings > 0 and (last.sound | not) and
+		all(.[:-1][]; .finding | length > 5)' damaged.json
+	check salvage_json jq -e '. == {store: "s.db", new_store: "json.db", incidents: 4,
+		partial_incidents: 0, unreadable_parts: 0}' salvaged.json
+else
+	echo "skip verify_json: no jq here"
+fi
 
 # ---- pin, delete ---------------------------------------------------------------------------------
 
