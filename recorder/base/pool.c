@@ -1,10 +1,15 @@
 #include "base/pool.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* To sleep and wake up costs some 50 us in a virtual machine: a short job is done before that. */
 #define SPIN_NS 20000u
+
+#define ALONE_MIN_NS (50 * NS_PER_MS)        /* once late: perhaps the machine was just busy */
+#define ALONE_NS (2 * NS_PER_SEC)            /* doubled up to this when it is late again */
+#define ALONE_FORGET_NS (10 * NS_PER_SEC)
 
 struct worker {
 	struct pool *pool;
@@ -14,11 +19,20 @@ struct worker {
 	struct worker *next;
 };
 
+/* A subject that did not answer; the owner's. */
+struct alone {
+	uint64_t subject, until_ns, alone_ns;        /* remembered while the place is free */
+	struct job *job;                     /* NULL = this place is free */
+	bool stuck;                          /* and another thread works */
+};
+
 struct pool {
 	char name[16];
 	enum os_priority priority;
 	unsigned nthreads;                   /* wanted */
 	uint64_t stuck_ns;                   /* the owner's */
+	struct alone alone[POOL_ASKED_MAX];
+	uint32_t nalone;
 
 	struct os_mutex *lock;               /* guards what follows */
 	struct os_cond *work, *changed;      /* a job to run; one is done, or a thread has ended */
@@ -208,9 +222,12 @@ void pool_free(struct pool *p)
 {
 	uint64_t until_ns = os_now_ns() + POOL_STUCK_NS, now_ns;
 	struct job *job, *noticed;
+	uint32_t i;
 
 	if (!p)
 		return;
+	for (i = 0; i < POOL_ASKED_MAX; i++)
+		job_drop(p->alone[i].job);
 	os_mutex_lock(p->lock);
 	p->closing = true;
 	os_cond_broadcast(p->work);
@@ -251,6 +268,78 @@ bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)
 	return job_done(job);
 }
 
+/*
+ * Whether the subject is left alone, or no thread works now; forgets those that answered, but not
+ * before their time: one that is just slow would cost its time limit each time.
+ */
+static bool is_alone(struct pool *p, uint64_t subject)
+{
+	uint64_t now_ns = p->nalone ? os_now_ns() : 0;
+	bool alone = p->nalone == POOL_ASKED_MAX;
+	uint32_t i;
+
+	for (i = 0; i < POOL_ASKED_MAX && p->nalone; i++) {
+		struct alone *a = &p->alone[i];
+
+		if (!a->job)
+			continue;
+		if (now_ns >= a->until_ns && job_done(a->job)) {
+			job_drop(a->job);
+			a->job = NULL;
+			p->nalone--;
+			continue;
+		}
+		alone |= a->subject == subject || (!a->stuck && !job_done(a->job));
+	}
+	return alone || (p->nalone && pool_stuck(p) >= POOL_STUCK_MAX);
+}
+
+/* Takes the owner's use of the job. */
+static void leave_alone(struct pool *p, uint64_t subject, struct job *job)
+{
+	uint64_t now_ns = os_now_ns(), alone_ns = ALONE_MIN_NS;
+	uint32_t i, place = POOL_ASKED_MAX;
+
+	for (i = 0; i < POOL_ASKED_MAX; i++) {
+		struct alone *a = &p->alone[i];
+
+		if (a->job)
+			continue;
+		if (a->subject == subject && now_ns < a->until_ns + ALONE_FORGET_NS)
+			alone_ns = a->alone_ns < ALONE_NS / 2 ? 2 * a->alone_ns : ALONE_NS;
+		/* is_alone() saw a free place; its own one is the best. */
+		if (place == POOL_ASKED_MAX || a->subject == subject)
+			place = i;
+	}
+	p->alone[place] = (struct alone){
+		.subject = subject, .until_ns = now_ns + alone_ns, .alone_ns = alone_ns,
+		.job = job};
+	p->nalone++;
+}
+
+bool pool_ask(struct pool *p, uint64_t subject, struct job *job, uint64_t timeout_ns)
+{
+	if (is_alone(p, subject)) {
+		job_drop(job);
+		return false;
+	}
+	pool_put(p, job);
+	if (pool_wait(p, job, timeout_ns))
+		return true;
+	leave_alone(p, subject, job);
+	return false;
+}
+
+/* Its thread is left behind: others are asked again. */
+static void note_stuck(struct pool *p, const struct job *job)
+{
+	uint32_t i;
+
+	for (i = 0; i < POOL_ASKED_MAX; i++)
+		if (p->alone[i].job == job)
+			p->alone[i].stuck = true;
+}
+
 const struct job *pool_look(struct pool *p, uint64_t now_ns)
 {
 	struct job *before;
@@ -275,6 +364,8 @@ const struct job *pool_look(struct pool *p, uint64_t now_ns)
 			break;
 	os_mutex_unlock(p->lock);
 	job_drop(before);
+	if (p->noticed)
+		note_stuck(p, p->noticed);
 	return p->noticed;
 }
 
@@ -296,4 +387,16 @@ uint32_t pool_stuck(struct pool *p)
 	n = p->stuck;
 	os_mutex_unlock(p->lock);
 	return n;
+}
+
+bool pool_note(struct pool *p, const char *reads, char *out, size_t n)
+{
+	uint32_t stuck = pool_stuck(p);
+
+	if (stuck)
+		snprintf(out, n,
+			 "%" PRIu32 " of at most %u threads hang that read %s, and %" PRIu32
+			 " jobs wait: a file system or a process does not answer",
+			 stuck, POOL_STUCK_MAX, reads, pool_queued(p));
+	return stuck != 0;
 }

@@ -18,6 +18,7 @@
 
 #define POOL_STUCK_NS (2 * NS_PER_SEC)
 #define POOL_STUCK_MAX 4u
+#define POOL_ASKED_MAX 16u                   /* subjects that are left alone at a time */
 
 struct pool;
 
@@ -60,6 +61,15 @@ bool job_done(const struct job *job);
 bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns);
 
 /*
+ * Put a job about one subject, by a number of the caller's (a process, a user), and wait for it. A
+ * subject that does not answer in time is left alone until it does, at least for 50 ms, doubled up
+ * to 2 s when it is late again. While a job that is late has not been left behind, nobody is asked.
+ *
+ * returns  true: it is done. false: it hangs, or was not begun; the caller's use of it has ended
+ */
+bool pool_ask(struct pool *p, uint64_t subject, struct job *job, uint64_t timeout_ns);
+
+/*
  * Call about once a second: leaves stuck threads behind and starts others.
  * returns  the job of a thread that was left behind by this call, until it returns NULL. It may be
  *          read, not changed, until the next call of a function of this pool.
@@ -68,3 +78,8 @@ const struct job *pool_look(struct pool *p, uint64_t now_ns);
 
 uint32_t pool_queued(struct pool *p);        /* jobs that have not begun; any thread */
 uint32_t pool_stuck(struct pool *p);         /* threads that are left behind now; any thread */
+/*
+ * When threads are left behind, say so for `status`: "N of at most 4 threads hang that read..."
+ * reads: "memory of processes". returns  whether it did. Any thread
+ */
+bool pool_note(struct pool *p, const char *reads, char *out, size_t n);

@@ -25,11 +25,11 @@ clean_up()
 }
 trap clean_up EXIT
 
-# begin: a mount that answers, and burn beside it
+# begin DIR [NAME DEVICE]: a mount that answers, and burn beside it
 begin()
 {
 	mkdir -p "$1"
-	"$BUILD/programs/hung_mount_linux" "$1" "$BUILD/programs/burn" >ready \
+	"$BUILD/programs/hung_mount_linux" "$1" "$BUILD/programs/burn" "${@:2}" >ready \
 		2>mount.err & server=$!
 	if ! wait_for 5 grep -q ready ready; then
 		echo "skip everything: $(cat mount.err)"
@@ -91,6 +91,13 @@ stalled()
 {
 	"$RECORDER" status --store "$1.db" >status.out 2>&1
 	says status.out "names: .*$2"
+}
+
+# hangs NAME WHAT
+hangs()
+{
+	"$RECORDER" status --store "$1.db" >status.out 2>&1
+	says status.out "readers: $2"
 }
 
 # named NAME PROCESS MODULE: nearly all of its stacks through the module have names
@@ -165,6 +172,18 @@ stop silent "$at"
 check burn_is_recorded_beside_it recorded silent
 check the_process_is_named once silent.log "command line of process $program does not answer"
 check status_says_that_a_thread_hangs grep -q "1 of at most 4 threads hang" status.out
+clean_up
+
+# ---- a disk whose size nobody can read, and a counter of all disks -------------------------------
+
+begin disk program /dev/hung
+kill -USR1 $server
+collect disk "/StopOnPerfCounter:LogicalDisk:% Free Space:_Total>200" \
+	"/StopOnPerfCounter:System:Processes:>1" --collect-multiple 2 --min-interval-sec 60
+check status_says_that_a_source_waits_for_a_disk wait_for 15 hangs disk \
+	"1 of at most 4 threads hang that read .*sizes of disks, and"
+check other_counters_are_read_beside_it wait_for 15 grep -q "fired: .*System:Processes" disk.log
+stop disk 0
 clean_up
 
 # ---- it hangs, and answers again -----------------------------------------------------------------

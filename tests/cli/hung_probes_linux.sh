@@ -65,6 +65,9 @@ for i in 1 2 3; do
 done
 "$python" -S -c 'import gc, time
 while True: gc.collect(); time.sleep(0.05)' & others+=" $!"
+"$BUILD/programs/silent_linux" mount/python3hung >silent.out & silent=$!
+others+=" $silent"
+wait_for 5 grep -q ready silent.out
 cat >thrower.cc <<'CC'
 #include <stdexcept>
 #include <unistd.h>
@@ -89,6 +92,8 @@ fi
 sleep 0.5
 kill -USR1 $server
 sleep 0.1
+kill -USR1 $silent                           # nobody gets its command line now
+sleep 0.3
 
 since=$SECONDS
 "$RECORDER" collect --store h.db --collect-multiple 9 --delay-after-trigger-sec 0 \

@@ -1,7 +1,7 @@
 /*
- * hung_mount DIR FILE [NAME]: mount a file system on DIR that holds a copy of FILE, named NAME or
- * "program", and whose server stops answering on SIGUSR1, like NFS when the network is gone.
- * SIGUSR2 lets it answer again. Ends, and unmounts, on SIGTERM.
+ * hung_mount DIR FILE [NAME [DEVICE]]: mount a file system on DIR that holds a copy of FILE, named
+ * NAME or "program", whose device is called DEVICE, and whose server stops answering on SIGUSR1,
+ * like NFS when the network is gone. SIGUSR2 lets it answer again. Ends, and unmounts, on SIGTERM.
  *
  * Prints "ready" once it is mounted. Exit 77: no FUSE, or not allowed here. Needs root.
  *
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = on_signal};
 	char options[100];
 
-	if (argc < 3 || argc > 4)
+	if (argc < 3 || argc > 5)
 		return 2;
 	if (argc > 3)
 		file_name = argv[3];
@@ -149,7 +149,8 @@ int main(int argc, char **argv)
 		return not_here("/dev/fuse");
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=0,group_id=0,allow_other",
 		 fuse);
-	if (mount("hung_mount", argv[1], "fuse.hung_mount", MS_NOSUID | MS_NODEV, options) != 0)
+	if (mount(argc > 4 ? argv[4] : "hung_mount", argv[1], "fuse.hung_mount",
+		  MS_NOSUID | MS_NODEV, options) != 0)
 		return not_here("mount");
 	printf("ready\n");
 	fflush(stdout);

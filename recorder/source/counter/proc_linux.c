@@ -110,6 +110,14 @@ static int proc_open(const struct source_config *cfg, const struct needs *needs,
 	return 0;
 }
 
+static void proc_status(struct source *source, struct source_status *out)
+{
+	const struct proc_source *s = (struct proc_source *)source;
+
+	counter_poll_status(source, out);
+	out->degraded = proc_reader_note(s->reader, out->note, sizeof(out->note));
+}
+
 const struct source_ops proc_source = {
 	.name = "counters",
 	.summary = "performance counters from /proc, under their Windows names",
@@ -119,6 +127,6 @@ const struct source_ops proc_source = {
 	.open = proc_open,
 	.run = counter_poll_run,
 	.stop = counter_poll_stop,
-	.status = counter_poll_status,
+	.status = proc_status,
 	.close = proc_close,
 };

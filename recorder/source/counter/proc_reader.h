@@ -22,6 +22,8 @@ struct proc_reader;
 struct proc_instance;
 
 /* proc_dir: "/proc", or a test's directory. keep_open false: close files after each reading. */
+/* As pool_note(), of what does not answer. Any thread. */
+bool proc_reader_note(const struct proc_reader *r, char *out, size_t n);
 int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **out,
 		     struct err *err);
 void proc_reader_close(struct proc_reader *r);       /* frees its instances too; NULL allowed */

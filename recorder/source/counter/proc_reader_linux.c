@@ -525,6 +525,11 @@ void proc_reader_begin(struct proc_reader *r)
 	r->moment++;
 }
 
+bool proc_reader_note(const struct proc_reader *r, char *out, size_t n)
+{
+	return answers_note(r->answers, out, n);
+}
+
 int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **out,
 		     struct err *err)
 {
@@ -543,7 +548,7 @@ int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **
 	r->moment = 1;
 	r->proc_fd = open(proc_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rc = r->proc_fd < 0 ? err_os(err, "cannot open '%s', the source of counters", proc_dir)
-			    : arguments_open(&r->arguments, err);
+			    : answers_open(&r->answers, err);
 	if (rc)
 		proc_reader_close(r);
 	else
@@ -570,7 +575,7 @@ void proc_reader_close(struct proc_reader *r)
 	}
 	if (r->proc_fd >= 0)
 		close(r->proc_fd);
-	arguments_close(r->arguments);
+	answers_close(r->answers);
 	buf_free(&r->scratch);
 	free(r->tasks);
 	free(r);

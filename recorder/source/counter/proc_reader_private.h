@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "model/process_name.h"
-#include "source/host/arguments_linux.h"
+#include "source/host/answers_linux.h"
 #include "source/host/proc_parse.h"
 #include "source/counter/proc_reader.h"
 
@@ -76,7 +76,7 @@ struct proc_reader {
 	struct proc_instance *instances;
 	struct buf scratch;
 
-	struct arguments *arguments;
+	struct answers *answers;
 	struct task *tasks;                  /* by pid */
 	uint32_t ntasks;
 	uint64_t scan_moment, scan_time_ns;  /* 0 = no scan yet */

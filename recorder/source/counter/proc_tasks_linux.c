@@ -21,7 +21,7 @@
 #define MORE_FIELDS (IO_FIELDS | BIT(PID_PRIVATE) | BIT(PID_HANDLES))   /* not in stat */
 #define NUMBER_NONE UINT32_MAX
 
-enum { TASK_FD_STAT, TASK_FD_STATUS, TASK_FD_IO };
+enum { TASK_FD_STAT, TASK_FD_STATUS };
 
 /* ---- one process ----------------------------------------------------------------------------- */
 
@@ -68,8 +68,13 @@ static double handle_count(int dir_fd)
 	return n;
 }
 
-/* Read the fields that are not in stat. fds: the kept files, TASK_FD_*. */
-static void more_fields(struct proc_reader *r, int dir_fd, int *fds, uint32_t fields, double *v)
+/*
+ * Read the fields that are not in stat. fds: the kept files, TASK_FD_*. The kernel answers for
+ * stat, status and fd without waiting for the process; for io it waits for one that executes a
+ * program.
+ */
+static void more_fields(struct proc_reader *r, int dir_fd, uint32_t pid, int *fds, uint32_t fields,
+			double *v)
 {
 	double anon, swap = 0;
 	struct text all;
@@ -80,7 +85,7 @@ static void more_fields(struct proc_reader *r, int dir_fd, int *fds, uint32_t fi
 		/* A kernel thread has no memory of its own. */
 		v[PID_PRIVATE] = proc_value(all, "RssAnon", &anon) ? (anon + swap) * 1024 : 0;
 	}
-	if ((fields & IO_FIELDS) && proc_read_at(r, dir_fd, "io", &fds[TASK_FD_IO], &all)) {
+	if ((fields & IO_FIELDS) && answers_file(r->answers, dir_fd, pid, "io", &all)) {
 		proc_value(all, "read_bytes", &v[PID_READ_BYTES]);
 		proc_value(all, "write_bytes", &v[PID_WRITE_BYTES]);
 	}
@@ -123,7 +128,7 @@ static void name_task(struct proc_reader *r, struct task *t, int dir_fd)
 	text[n > 0 ? n : 0] = '\0';
 	proc_display_name(text, "", t->file, sizeof(t->file));
 	/* Without an answer there is none for now: the next scan asks again. */
-	arguments_read(r->arguments, dir_fd, t->pid, text);
+	answers_arguments(r->answers, dir_fd, t->pid, text);
 	process_names_of_command(t->file, text, t->called, t->script);
 	snprintf(t->name, sizeof(t->name), "%s", process_names_typed(&names));
 	t->key = name_key(t->name);
@@ -168,7 +173,7 @@ static void scan_more(struct proc_reader *r, int dir_fd, struct task *t)
 	bool keep_open = r->keep_open;
 
 	r->keep_open = false;
-	more_fields(r, dir_fd, fds, r->sum_fields, t->v);
+	more_fields(r, dir_fd, t->pid, fds, r->sum_fields, t->v);
 	r->keep_open = keep_open;
 }
 
@@ -409,7 +414,7 @@ static bool read_bound(struct proc_reader *r, struct proc_instance *i)
 	i->raw.time_ns = os_now_ns();
 	i->raw.identity = hash_pair(stat.pid, stat.start_ticks);
 	stat_fields(&stat, i->raw.v);
-	more_fields(r, i->dir_fd, i->fds, i->fields, i->raw.v);
+	more_fields(r, i->dir_fd, (uint32_t)stat.pid, i->fds, i->fields, i->raw.v);
 	return true;
 }
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define VOLUMES_MAX 128
@@ -25,14 +24,14 @@ static bool next_volume(struct text *rest, struct proc_mount *mount)
 	return false;
 }
 
-static bool add_volume(struct proc_instance *i, const char *dir)
+static bool add_volume(struct proc_reader *r, struct proc_instance *i, const char *dir)
 {
-	struct statvfs st;
+	double total, available;
 
-	if (statvfs(dir, &st) != 0)
+	if (!answers_space(r->answers, dir, &total, &available))
 		return false;
-	i->raw.v[VOLUME_TOTAL] += (double)st.f_blocks * (double)st.f_frsize;
-	i->raw.v[VOLUME_FREE] += (double)st.f_bavail * (double)st.f_frsize;
+	i->raw.v[VOLUME_TOTAL] += total;
+	i->raw.v[VOLUME_FREE] += available;
 	return true;
 }
 
@@ -61,7 +60,7 @@ enum counter_result volume_read(struct proc_reader *r, struct proc_instance *i)
 		if (k < nseen)
 			continue;
 		seen[nseen++] = mount.device;
-		found |= add_volume(i, mount.dir);
+		found |= add_volume(r, i, mount.dir);
 		if (!total)
 			break;
 	}

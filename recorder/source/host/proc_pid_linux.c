@@ -108,16 +108,21 @@ bool proc_pid_read(uint32_t pid, struct proc_pid *out)
 	return true;
 }
 
+void proc_names_point(struct proc_names *p)
+{
+	p->is = (struct process_names){
+		.file = p->process.from_exe ? p->process.name : NULL,
+		.comm = p->process.comm, .called = p->called, .script = p->script,
+	};
+}
+
 bool proc_names_read(uint32_t pid, struct proc_names *out)
 {
 	struct buf cmdline = {0};
 
 	if (!proc_pid_read(pid, &out->process))
 		return false;
-	out->is = (struct process_names){
-		.file = out->process.from_exe ? out->process.name : NULL,
-		.comm = out->process.comm, .called = out->called, .script = out->script,
-	};
+	proc_names_point(out);
 	os_process_arguments(pid, &cmdline, NULL);
 	process_names_of_command(out->is.file, buf_text(&cmdline), out->called, out->script);
 	buf_free(&cmdline);

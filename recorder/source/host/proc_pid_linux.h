@@ -43,6 +43,7 @@ struct proc_names {
 	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
 };
 bool proc_names_read(uint32_t pid, struct proc_names *out);
+void proc_names_point(struct proc_names *p);         /* after a copy: at its own texts */
 
 /*
  * The process that some source keeps; else the one in *own, which is added at the first call, and

@@ -6,10 +6,6 @@
 #include <string.h>
 
 #define ANSWER_NS (20 * NS_PER_MS)          /* on a busy machine a thread may begin that late */
-#define ALONE_MIN_NS (50 * NS_PER_MS)        /* once late: perhaps the machine was just busy */
-#define ALONE_NS (2 * NS_PER_SEC)            /* doubled up to this when it is late again */
-#define ALONE_FORGET_NS (10 * NS_PER_SEC)
-#define ALONE_MAX 16u                        /* processes that are left alone */
 
 struct read_job {
 	struct job job;
@@ -19,20 +15,10 @@ struct read_job {
 	char bytes[PROC_READER_BYTES];
 };
 
-/* A process that did not answer. */
-struct alone {
-	uint32_t pid;
-	uint64_t until_ns, alone_ns;         /* remembered while the place is free */
-	struct job *job;                     /* NULL = this place is free */
-	bool stuck;                          /* and another thread works */
-};
-
 struct proc_reader {
 	struct log *log;
 	struct pool *pool;
 	struct read_job *job;                /* idle; NULL = none */
-	struct alone alone[ALONE_MAX];
-	uint32_t nalone;
 	bool logged;
 };
 
@@ -63,69 +49,19 @@ static struct read_job *idle_job(struct proc_reader *r)
 	return j;
 }
 
-/*
- * Whether the process is left alone, or no thread works now; forgets those that answered, but not
- * before their time: one that is just slow would cost ANSWER_NS each time.
- */
-static bool is_alone(struct proc_reader *r, uint32_t pid)
-{
-	uint64_t now_ns = r->nalone ? os_now_ns() : 0;
-	bool alone = r->nalone == ALONE_MAX;
-	uint32_t i;
-
-	for (i = 0; i < ALONE_MAX && r->nalone; i++) {
-		struct alone *a = &r->alone[i];
-
-		if (!a->job)
-			continue;
-		if (now_ns >= a->until_ns && job_done(a->job)) {
-			job_drop(a->job);
-			a->job = NULL;
-			r->nalone--;
-			continue;
-		}
-		alone |= a->pid == pid || (!a->stuck && !job_done(a->job));
-	}
-	return alone;
-}
-
-/* Takes the caller's use of the job. */
-static void leave_alone(struct proc_reader *r, uint32_t pid, struct job *job)
-{
-	uint64_t now_ns = os_now_ns(), alone_ns = ALONE_MIN_NS;
-	uint32_t i, place = ALONE_MAX;
-
-	for (i = 0; i < ALONE_MAX; i++) {
-		struct alone *a = &r->alone[i];
-
-		if (a->job)
-			continue;
-		if (a->pid == pid && now_ns < a->until_ns + ALONE_FORGET_NS)
-			alone_ns = a->alone_ns < ALONE_NS / 2 ? 2 * a->alone_ns : ALONE_NS;
-		/* is_alone() saw a free place; its own one is the best. */
-		if (place == ALONE_MAX || a->pid == pid)
-			place = i;
-	}
-	r->alone[place] = (struct alone){
-		.pid = pid, .until_ns = now_ns + alone_ns, .alone_ns = alone_ns, .job = job};
-	r->nalone++;
-}
-
 size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address, void *to,
 			  size_t n)
 {
-	struct read_job *j;
+	struct read_job *j = idle_job(r);
 
-	if (is_alone(r, pid) || (j = idle_job(r)) == NULL)
+	if (!j)
 		return 0;
 	j->pid = pid;
 	j->address = address;
 	j->n = n < PROC_READER_BYTES ? n : PROC_READER_BYTES;
 	j->got = 0;
 	job_again(&j->job);
-	pool_put(r->pool, &j->job);
-	if (!pool_wait(r->pool, &j->job, ANSWER_NS)) {
-		leave_alone(r, pid, &j->job);
+	if (!pool_ask(r->pool, pid, &j->job, ANSWER_NS)) {
 		r->job = NULL;
 		return 0;
 	}
@@ -135,33 +71,19 @@ size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address,
 
 bool proc_reader_run(struct proc_reader *r, uint32_t pid, struct job *job)
 {
-	if (is_alone(r, pid)) {
-		job_drop(job);
-		return false;
-	}
-	pool_put(r->pool, job);
-	if (pool_wait(r->pool, job, ANSWER_NS))
-		return true;
-	leave_alone(r, pid, job);
-	return false;
+	return pool_ask(r->pool, pid, job, ANSWER_NS);
 }
 
 void proc_reader_look(struct proc_reader *r, uint64_t now_ns)
 {
 	const struct job *job;
-	uint32_t i;
 
 	while ((job = pool_look(r->pool, now_ns)) != NULL) {
-		for (i = 0; i < ALONE_MAX && r->alone[i].job != job; i++)
-			;
-		if (i == ALONE_MAX)
-			continue;
-		if (!r->logged)
+		if (!r->logged && job->run == run_read)
 			log_line(r->log, LOG_WARN,
 				 "the memory of process %u does not answer (a file system that "
-				 "hangs?): it is left alone", r->alone[i].pid);
+				 "hangs?): it is left alone", ((const struct read_job *)job)->pid);
 		r->logged = true;
-		r->alone[i].stuck = true;
 	}
 }
 
@@ -188,15 +110,10 @@ int proc_reader_new(struct log *log, struct proc_reader **out, struct err *err)
 
 void proc_reader_free(struct proc_reader *r)
 {
-	uint32_t i;
-
 	if (!r)
 		return;
 	pool_free(r->pool);
 	if (r->job)
 		job_drop(&r->job->job);
-	for (i = 0; i < ALONE_MAX; i++)
-		if (r->alone[i].job)
-			job_drop(r->alone[i].job);
 	free(r);
 }

@@ -395,23 +395,18 @@ static void check_helpers(struct perf_source *s)
 	}
 }
 
-static void note_helpers(const struct perf_source *s, struct source_status *out)
+/* returns  whether one hangs */
+static bool note_helpers(const struct perf_source *s, char *out, size_t n)
 {
 	struct helper helpers[HELPERS];
+	bool hangs = false;
 	unsigned i;
 
 	helpers_of(s, helpers);
-	for (i = 0; i < HELPERS; i++) {
-		uint32_t stuck = helpers[i].pool ? pool_stuck(helpers[i].pool) : 0;
-
-		if (!stuck)
-			continue;
-		out->degraded = true;
-		snprintf(out->note, sizeof(out->note),
-			 "%u of at most %u threads hang that read %s, and %u jobs wait: a file "
-			 "system or a process does not answer", stuck, POOL_STUCK_MAX,
-			 helpers[i].reads, pool_queued(helpers[i].pool));
-	}
+	for (i = 0; i < HELPERS; i++)
+		if (helpers[i].pool && pool_note(helpers[i].pool, helpers[i].reads, out, n))
+			hangs = true;
+	return hangs;
 }
 
 /* Also at the end, for what was left out in the last second. */
@@ -656,7 +651,7 @@ static void perf_status(struct source *source, struct source_status *out)
 			 "%llu perf records from the kernel could not be read and are counted as "
 			 "lost",
 			 (unsigned long long)damaged);
-	note_helpers(s, out);
+	out->degraded = note_helpers(s, out->note, sizeof(out->note));
 }
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)

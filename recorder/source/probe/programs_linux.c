@@ -35,6 +35,7 @@ struct question {
 	int rc;
 	struct err err;
 	struct buf text;
+	struct proc_names names;
 	struct os_file_info info;
 	struct uprobe uprobe;                /* its file: -1 = none */
 	struct perf_event_attr attr;
@@ -100,6 +101,11 @@ static void free_question(struct job *job)
 static void find_maps(struct question *q)
 {
 	q->ok = proc_pid_load(q->pid, "maps", MAPS_MAX_BYTES, &q->text);
+}
+
+static void find_names(struct question *q)
+{
+	q->ok = proc_names_read(q->pid, &q->names);
 }
 
 static void find_info(struct question *q)
@@ -283,6 +289,24 @@ bool programs_maps(struct programs *p, uint32_t pid, struct buf *out)
 	buf_free(out);
 	*out = q->text;
 	q->text = (struct buf){0};
+	drop(&q);
+	return ok;
+}
+
+bool programs_names(struct programs *p, uint32_t pid, struct proc_names *out)
+{
+	const struct program_file process = {.pid = pid};
+	struct question *q;
+	char what[40];
+	bool ok;
+
+	snprintf(what, sizeof(what), "process %u", pid);
+	if (is_left_alone(p, pid, 0) || (q = new_question(find_names, what, &process)) == NULL ||
+	    !get_answer(p, q, ANSWER_NS))
+		return false;
+	ok = q->ok;
+	*out = q->names;
+	proc_names_point(out);
 	drop(&q);
 	return ok;
 }

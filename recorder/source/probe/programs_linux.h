@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/probe/uprobe_linux.h"
 
 #include <stdbool.h>
@@ -31,6 +32,9 @@ void programs_look(struct programs *p, uint64_t now_ns);
 
 /* The mappings of a process, /proc/PID/maps; *out is replaced. false: not known */
 bool programs_maps(struct programs *p, uint32_t pid, struct buf *out);
+
+/* As proc_names_read(): a command line may lie in a file whose server is gone. */
+bool programs_names(struct programs *p, uint32_t pid, struct proc_names *out);
 
 /* A file that a process runs or maps. */
 struct program_file {

@@ -94,7 +94,7 @@ static bool add_program_by_name(void *ctx, uint32_t pid)
 	struct search *s = ctx;
 	struct proc_names p;
 
-	if (proc_names_read(pid, &p) && process_names_match(&p.is, s->name))
+	if (programs_names(s->of, pid, &p) && process_names_match(&p.is, s->name))
 		add_program(s, pid);
 	return s->files.n < THROW_PROGRAMS_MAX;
 }

@@ -245,6 +245,61 @@ TEST(jobs_that_have_not_begun_are_dropped_with_the_pool)
 	await(&g, &g.freed, 5);
 }
 
+/* Ask about a subject: a job that hangs until the gate is open, or one that does not. */
+static bool ask(struct pool *p, uint64_t subject, struct gate *g, bool waits)
+{
+	struct job *job = new_job(g, waits);
+	bool answered = pool_ask(p, subject, job, waits ? NS_PER_MS : LONG_NS);
+
+	if (answered)
+		job_drop(job);
+	return answered;
+}
+
+TEST(a_subject_that_does_not_answer_is_left_alone_until_it_does)
+{
+	struct pool *p = new_pool();
+	char note[200] = "";
+	struct gate g;
+
+	gate_init(&g);
+	assert_true(ask(p, 1, &g, false));
+	assert_false(ask(p, 1, &g, true));
+	await(&g, &g.entered, 2);
+	assert_false(ask(p, 2, &g, false));          /* no thread works now */
+	assert_false(pool_note(p, "gates", note, sizeof(note)));
+	assert_non_null(pool_look(p, os_now_ns() + POOL_STUCK_NS));
+	assert_true(ask(p, 2, &g, false));
+	assert_false(ask(p, 1, &g, false));
+	assert_true(pool_note(p, "gates", note, sizeof(note)));
+	assert_string_equal(note, "1 of at most 4 threads hang that read gates, and 0 jobs wait: "
+			    "a file system or a process does not answer");
+	open_gate(&g);
+	while (!ask(p, 1, &g, false))
+		os_sleep_ns(NS_PER_MS);
+	pool_free(p);
+	gate_free(&g);
+}
+
+TEST(nobody_is_asked_while_four_threads_hang)
+{
+	static struct gate g;
+	struct pool *p = new_pool();
+	unsigned i;
+
+	gate_init(&g);
+	for (i = 1; i <= POOL_STUCK_MAX; i++) {
+		assert_false(ask(p, i, &g, true));
+		await(&g, &g.entered, i);
+		assert_non_null(pool_look(p, os_now_ns() + POOL_STUCK_NS));
+	}
+	assert_false(ask(p, 99, &g, true));
+	assert_int_equal(pool_queued(p), 0);
+	pool_free(p);
+	open_gate(&g);
+	await(&g, &g.left, POOL_STUCK_MAX);
+}
+
 /* Windows also allocates to name a thread, and does without. */
 TEST(a_pool_without_memory_is_refused_or_works)
 {
@@ -276,6 +331,8 @@ int main(void)
 			a_pool_leaves_four_threads_behind_at_most_and_goes_on_when_one_comes_back),
 		cmocka_unit_test(a_pool_ends_without_the_threads_that_hang),
 		cmocka_unit_test(jobs_that_have_not_begun_are_dropped_with_the_pool),
+		cmocka_unit_test(a_subject_that_does_not_answer_is_left_alone_until_it_does),
+		cmocka_unit_test(nobody_is_asked_while_four_threads_hang),
 		cmocka_unit_test(a_pool_without_memory_is_refused_or_works),
 	};
 

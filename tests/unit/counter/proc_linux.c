@@ -439,6 +439,36 @@ TEST(process_whose_arguments_do_not_answer_holds_up_no_counter)
 	proc_reader_close(f.reader);
 }
 
+/* The kernel makes a reader of io wait while the process executes a program that hangs. */
+TEST(process_whose_io_does_not_answer_holds_up_no_counter)
+{
+	char path[TMP_BYTES + 100], note[200] = "";
+	struct fixture f;
+	int writer;
+
+	put_process(11, "/bin/app", 0, 1, 6);
+	put_process(12, "/bin/other", 0, 1, 6);
+	snprintf(path, sizeof(path), "%s/11/io", root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	put("12/io", "rchar: 1\nread_bytes: 4096\nwrite_bytes: 0\n");
+	start(&f);
+	level(&f, "Process:IO Read Bytes/sec:app");
+	assert_true(level(&f, PID("app")) == 11);
+	assert_true(level(&f, PID("other")) == 12);
+	while (!proc_reader_note(f.reader, note, sizeof(note))) {
+		level(&f, "Process:IO Read Bytes/sec:app");
+		os_sleep_ns(50 * NS_PER_MS);
+	}
+	assert_non_null(strstr(note, "1 of at most 4 threads hang"));
+	level(&f, "Process:IO Read Bytes/sec:other");
+	proc_reader_begin(f.reader);
+	assert_true(level(&f, PID("app")) == 11);
+	writer = open(path, O_RDWR | O_CLOEXEC);     /* lets the reader go */
+	assert_true(writer >= 0);
+	close(writer);
+	proc_reader_close(f.reader);
+}
+
 /* ---- the real one ---------------------------------------------------------------------------- */
 
 static atomic_bool burning;
@@ -663,6 +693,8 @@ int main(void)
 		cmocka_unit_test_setup(sum_of_a_name_follows_births_and_deaths, make_root),
 		cmocka_unit_test_setup(process_is_found_by_each_of_its_names, make_root),
 		cmocka_unit_test_setup(hostile_process_does_not_hide_others, make_root),
+		cmocka_unit_test_setup(process_whose_io_does_not_answer_holds_up_no_counter,
+				       make_root),
 		cmocka_unit_test_setup(process_whose_arguments_do_not_answer_holds_up_no_counter,
 				       make_root),
 		cmocka_unit_test(source_delivers_counters_and_watermarks_until_it_is_stopped),
