@@ -335,6 +335,7 @@ install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	ln -sf recorder $(DESTDIR)$(PREFIX)/bin/recorder-dtrace
 	install -D -m 644 -t $(share)/recorder conf/recorder.conf
 	install -D -m 644 -t $(share)/recorder/examples conf/examples/*.conf
+	install -D -m 644 -t $(share)/recorder/requests conf/requests/*
 	install -D -m 644 conf/completion/recorder.bash \
 	    $(share)/bash-completion/completions/recorder
 	install -D -m 644 -t $(share)/zsh/site-functions conf/completion/_recorder

@@ -13,7 +13,12 @@
  *
  * The expression ignores case, may match anywhere, and sees the same text as in PerfView:
  * "Type: KIND EventId: ID Message: TEXT", or the message alone where a log has no more. Only new
- * lines count. The rule has no process and no limit.
+ * lines count. The rule has no process.
+ *
+ *	StopOnEventLogMessage:/var/log/nginx/access.log@"(?:GET|POST) .* ([0-9.]+)$;Number>0.5
+ *
+ * ;Number and a limit behind the expression compare the number that its first group stands for.
+ * The keys of limits may follow. A line whose group is no number is not judged.
  *
  * Events: EVENT_LOG with the fields Log and Message, and Type, EventId, Source where a log has
  * them.

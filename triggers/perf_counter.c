@@ -162,12 +162,6 @@ static void value_text(double value, double limit, char out[NUMBER_TEXT_BYTES])
 
 static void say_value(const struct perf_counter *p, struct buf *why)
 {
-	static const char *const sides[] = {
-		[COMPARE_OVER] = "over",
-		[COMPARE_OVER_EQUAL] = "at or over",
-		[COMPARE_UNDER] = "under",
-		[COMPARE_UNDER_EQUAL] = "at or under",
-	};
 	const char *unit = p->rise.percent ? " %" : "";
 	char value[NUMBER_TEXT_BYTES], now[NUMBER_TEXT_BYTES], within[NUMBER_TEXT_BYTES];
 
@@ -180,7 +174,7 @@ static void say_value(const struct perf_counter *p, struct buf *why)
 			   within);
 	else
 		buf_printf(why, "%s was %s", p->name, value);
-	buf_printf(why, ", %s its limit of ", sides[p->threshold.compare]);
+	buf_printf(why, ", %s its limit of ", compare_side(p->threshold.compare));
 	threshold_text(&p->threshold, why);
 	buf_puts(why, unit);
 }

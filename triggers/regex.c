@@ -45,7 +45,7 @@ int regex_open(const char *spec, const char *pattern, size_t len, bool ignore_ca
 	if (re && len <= REGEX_PATTERN_MAX)
 		re->code = compile(pattern, len, ignore_case, &code, &at);
 	if (re && re->code) {
-		re->data = pcre2_match_data_create(1, NULL);
+		re->data = pcre2_match_data_create(2, NULL);
 		re->limits = pcre2_match_context_create(NULL);
 	}
 	if (re && re->data && re->limits) {
@@ -97,6 +97,24 @@ bool regex_match(struct regex *re, const char *text, size_t len)
 			rest(re);
 	}
 	return rc >= 0;
+}
+
+bool regex_group(const struct regex *re, const char *text, const char **at, size_t *len)
+{
+	const PCRE2_SIZE *found = pcre2_get_ovector_pointer(re->data);
+
+	if (found[2] == PCRE2_UNSET || found[3] < found[2])
+		return false;
+	*at = text + found[2];
+	*len = found[3] - found[2];
+	return true;
+}
+
+bool regex_has_group(const struct regex *re)
+{
+	uint32_t n = 0;
+
+	return pcre2_pattern_info(re->code, PCRE2_INFO_CAPTURECOUNT, &n) == 0 && n > 0;
 }
 
 void regex_tick(struct regex *re, uint64_t now_ns)

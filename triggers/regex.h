@@ -34,6 +34,13 @@ void regex_close(struct regex *re);        /* NULL allowed */
 /* Whether it matches somewhere in the text. */
 bool regex_match(struct regex *re, const char *text, size_t len);
 
+/*
+ * What the first group of the last match, which this text gave, stands for; false = nothing. It
+ * points into the text.
+ */
+bool regex_group(const struct regex *re, const char *text, const char **at, size_t *len);
+bool regex_has_group(const struct regex *re);
+
 /* The time of events, from EVENT_TICK; NULL allowed. */
 void regex_tick(struct regex *re, uint64_t now_ns);
 

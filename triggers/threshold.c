@@ -364,6 +364,18 @@ const char *compare_text(enum compare compare)
 	return texts[compare];
 }
 
+const char *compare_side(enum compare compare)
+{
+	static const char *const sides[] = {
+		[COMPARE_OVER] = "over",
+		[COMPARE_OVER_EQUAL] = "at or over",
+		[COMPARE_UNDER] = "under",
+		[COMPARE_UNDER_EQUAL] = "at or under",
+	};
+
+	return sides[compare];
+}
+
 void hold_init(struct hold *h, double min_sec, double period_sec)
 {
 	/* 0.3 / 0.1 is a little less or more than 3. */

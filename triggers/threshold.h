@@ -94,8 +94,9 @@ bool threshold_wants_small(const struct threshold *t);
 bool threshold_hit(const struct threshold *t, double value);
 /* Whether a is closer to being a hit than b. */
 bool threshold_nearer(const struct threshold *t, double a, double b);
-/* "<", ">", "<=", ">=". */
+/* "<", ">", "<=", ">="; and "under", "over", "at or under", "at or over". */
 const char *compare_text(enum compare compare);
+const char *compare_side(enum compare compare);
 
 /*
  * Hits in a row. A condition has held once `need` of them have come and they span `span_ns`:

@@ -63,6 +63,7 @@ zsh                      command zsh
 fish                     command fish
 mmdebstrap               command mmdebstrap
 busybox                  command busybox
+apache2-bin              command apache2
 libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 

@@ -87,6 +87,42 @@ TEST(log_lines_match_by_log_and_text)
 	event_lab_refused("stop-on-event-log-message", "[", "is wrong at character");
 }
 
+#define LINE "log Log=/a.log Message="
+
+TEST(a_number_in_a_line_has_a_limit)
+{
+	static const struct lab_story stories[] = {
+		{"over it", "/a.log@took ([0-9.]+) s;Number>0.5", "  8 " LINE "'took 0.5 s'\n"
+		 "  9 " LINE "'took x s'\n! 10 " LINE "'it took 0.51 s'\n"},
+		{"under it", "/a.log@free ([0-9]+);number <= 1K",
+		 "  9 " LINE "'free 1025'\n! 10 " LINE "'free 1024'\n"},
+		{"a group that took no part", "/a.log@a|b ([0-9]+);Number>1",
+		 "  9 " LINE "a\n! 10 " LINE "'b 2'\n"},
+		{"no number", "/a.log@a (.*);Number>1",
+		 "  7 " LINE "'a 2x'\n  8 " LINE "'a '\n  9 " LINE "'a -'\n! 10 " LINE "'a 2'\n"},
+		{"words that look like it", "/a.log@;Numbers?;Number ([0-9]+);Number>1",
+		 "! 10 " LINE "';Number;Number 2'\n"},
+		{"only worse ones", "/a.log@a ([0-9]+);Number>1;HighWaterHours=1",
+		 "! 10 " LINE "'a 5'\n--\n  11 " LINE "'a 5'\n! 12 " LINE "'a 6'\n"},
+	};
+	struct event_lab lab = {0};
+	struct trigger_status status;
+
+	event_lab_stories("stop-on-event-log-message", NULL, stories, COUNT_OF(stories));
+	event_lab_open(&lab, "stop-on-event-log-message", "/a.log@GET .* ([0-9.]+)$;Number>0.5",
+		       NULL);
+	event_lab_story(&lab, "! 10 " LINE "'GET /slow 0.75'\n");
+	assert_string_equal(buf_text(&lab.why),
+			    "0.75 was over the limit of 0.5, in log /a.log: GET /slow 0.75");
+	trigger_status(lab.trigger, &status);
+	assert_non_null(strstr(status.text, "0.75 of > 0.5"));
+	event_lab_close(&lab);
+	event_lab_refused("stop-on-event-log-message", "a;Number>1", "it has none");
+	event_lab_refused("stop-on-event-log-message", "/a.log@;Number>1", "has no expression");
+	event_lab_refused("stop-on-event-log-message", "(a);Number>", "number");
+	event_lab_refused("stop-on-event-log-message", "(a);Number>1;Foo=2", "unknown key");
+}
+
 TEST(processes_start_end_and_crash)
 {
 	static const struct lab_story stories[] = {
@@ -264,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exceptions_match_by_type_and_message),
 		cmocka_unit_test(log_lines_match_by_log_and_text),
+		cmocka_unit_test(a_number_in_a_line_has_a_limit),
 		cmocka_unit_test(processes_start_end_and_crash),
 		cmocka_unit_test(requests_are_those_of_iis_and_aspnet_core),
 		cmocka_unit_test(status_counts_texts_that_were_not_judged),

@@ -1,0 +1,141 @@
+#!/bin/bash
+# conf/requests/ with the real servers: one slow request among a thousand fires, with its URL.
+. "$TOP/tests/support/cli.sh"
+
+for tool in curl python3; do
+	if ! command -v $tool >/dev/null; then
+		echo "skip requests: $tool is missing"
+		exit 0
+	fi
+done
+server=
+root=$(mktemp -d)                            # Apache's workers are of another user
+chmod 755 "$root"
+trap '[ ! "$server" ] || kill $server 2>/dev/null; wait; rm -rf "$root"' EXIT
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'; }
+head -c 3000 /dev/zero | tr '\0' x >"$root/slow.txt"
+echo fast >"$root/fast.txt"
+
+# NAME FAST SLOW: the rule of conf/requests/NAME.conf, with the log of this server, NAME.log.
+serves()
+{
+	local name=$1 url=http://127.0.0.1:$port recorder
+	check "$name"_answers wait_for 20 curl -sf -o /dev/null "$url/$2"
+	sed "s,/var/log/[^@]*@,$PWD/$name.log@," "$TOP/conf/requests/$name.conf" >"$name.rule"
+	"$RECORDER" collect --config "$name.rule" --source none --store "$name.db" \
+		--history-mb 0 --max-collect-sec 60 --collect-multiple 1 \
+		--delay-after-trigger-sec 2 >out 2>"$name.err" & recorder=$!
+	wait_for 10 grep -q 'recording ' "$name.err"
+	curl -s -o /dev/null "$url/$2[1-500]"
+	curl -s -o /dev/null "$url/$3"
+	curl -s -o /dev/null "$url/$2[501-1000]"
+	wait $recorder
+	kill $server
+	wait $server 2>/dev/null
+	server=
+	check "$name"_wrote_a_thousand_lines [ "$(wc -l <"$name.log")" -ge 1000 ]
+	check "$name"_one_slow_request_fires [ "$(grep -c 'fired: .* was over' "$name.err")" = 1 ]
+	check "$name"_with_its_url grep -q "was over the limit of .*GET /${3/\?/[?]} " "$name.err"
+}
+
+if command -v nginx >/dev/null; then
+	port=$(free_port)
+	cat >nginx.conf <<-END
+		daemon off;
+		user $(id -un);
+		error_log $PWD/nginx.error;
+		pid $PWD/nginx.pid;
+		events { worker_connections 64; }
+		http {
+		$(sed -n "s,^#\t\(\(log_format\|access_log\) .*\),\1,p" \
+			"$TOP/conf/requests/nginx.conf" |
+			sed "s,/var/log/nginx/recorder.log,$PWD/nginx.log,")
+		server {
+			listen 127.0.0.1:$port;
+			root $root;
+			location /slow.txt { limit_rate 2000; limit_rate_after 10; }
+		}
+		}
+	END
+	nginx -c "$PWD/nginx.conf" -p "$PWD" >nginx.out 2>&1 & server=$!
+	serves nginx fast.txt? slow.txt
+else
+	echo "skip nginx: it is not installed"
+fi
+
+modules=/usr/lib/apache2/modules
+if command -v apache2 >/dev/null && [ -e $modules/mod_ratelimit.so ]; then
+	port=$(free_port)
+	{
+		cat <<-END
+			ServerRoot $PWD
+			ServerName localhost
+			Listen 127.0.0.1:$port
+			PidFile $PWD/apache.pid
+			ErrorLog $PWD/apache.error
+			LoadModule mpm_event_module $modules/mod_mpm_event.so
+			LoadModule authz_core_module $modules/mod_authz_core.so
+			LoadModule env_module $modules/mod_env.so
+			LoadModule ratelimit_module $modules/mod_ratelimit.so
+			DocumentRoot $root
+			User nobody
+			Group nogroup
+			<Location /slow.txt>
+			SetOutputFilter RATE_LIMIT
+			SetEnv rate-limit 2
+			</Location>
+		END
+		sed -n "s,^#\t\(\(LogFormat\|CustomLog\) .*\),\1,p" \
+			"$TOP/conf/requests/apache.conf" |
+			sed "s,/var/log/apache2/recorder.log,$PWD/apache.log,"
+	} >apache.conf
+	apache2 -X -f "$PWD/apache.conf" >apache.out 2>&1 & server=$!
+	serves apache fast.txt? slow.txt
+else
+	echo "skip apache: it is not installed (apache2-bin)"
+fi
+
+if command -v node >/dev/null; then
+	port=$(free_port)
+	cat >server.js <<-END
+		require('node:http').createServer((request, response) => {
+			const ms = new URL(request.url, 'http://h').searchParams.get('ms');
+			setTimeout(() => response.end('done'), ms);
+		}).listen($port, '127.0.0.1');
+	END
+	NODE_OPTIONS="--require $TOP/conf/requests/node.cjs" RECORDER_REQUESTS=$PWD/node.log \
+		timeout 120 node server.js >node.out 2>&1 & server=$!
+	serves node '?ms=0&n=' '?ms=700'
+else
+	echo "skip node: it is not installed"
+fi
+
+tomcat=/usr/share/tomcat10
+if [ -x $tomcat/bin/catalina.sh ] && command -v java >/dev/null; then
+	port=$(free_port)
+	mkdir -p base/{conf,logs,temp,work,webapps/ROOT}
+	cp /etc/tomcat10/web.xml base/conf/ 2>/dev/null || cp $tomcat/etc/web.xml base/conf/
+	echo '<% Thread.sleep(Integer.parseInt(request.getParameter("ms"))); %>done' \
+		>base/webapps/ROOT/wait.jsp
+	{
+		cat <<-END
+			<Server port="-1"><Service name="Catalina">
+			<Connector port="$port" address="127.0.0.1" protocol="HTTP/1.1"
+			           maxKeepAliveRequests="-1"/>
+			<Engine name="Catalina" defaultHost="localhost">
+			<Host name="localhost" appBase="webapps" autoDeploy="false">
+		END
+		sed -n '/^#\t<Valve/,/\/>$/s/^#//p' "$TOP/conf/requests/tomcat.conf" |
+			sed "s,directory=\"[^\"]*\",directory=\"$PWD\"," |
+			sed 's,prefix="recorder",prefix="tomcat",'
+		echo '</Host></Engine></Service></Server>'
+	} >base/conf/server.xml
+	CATALINA_BASE=$PWD/base CATALINA_HOME=$tomcat $tomcat/bin/catalina.sh run \
+		>tomcat.out 2>&1 & server=$!
+	wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/wait.jsp?ms=0"
+	: >tomcat.log
+	serves tomcat 'wait.jsp?ms=0&n=' 'wait.jsp?ms=900'
+else
+	echo "skip tomcat: it is not installed (tomcat10), or there is no java"
+fi
