@@ -84,14 +84,16 @@ static void set_start(struct engine *e, struct pending *p)
 	ring_use(e->ring, &use);
 	h->t0_ns = asked_ns;
 	if (use.evicted_until_ns > asked_ns) {
-		h->t0_ns = use.oldest_ns ? use.oldest_ns : h->trigger_ns;
+		h->t0_ns = use.oldest_ns && use.oldest_ns < h->trigger_ns ? use.oldest_ns
+									  : h->trigger_ns;
 		snprintf(
 			reason, sizeof(reason),
 			"the buffer of %.0f MB held only the last %.1f s; use a larger --buffer-mb",
 			(double)use.max_bytes / 1048576, (double)(h->trigger_ns - h->t0_ns) / 1e9);
 		pending_add_reason(p, reason);
 	} else if (e->merge.start_ns > asked_ns) {
-		h->t0_ns = e->merge.start_ns;
+		/* A source may tell of what was a moment before the start. */
+		h->t0_ns = e->merge.start_ns < h->trigger_ns ? e->merge.start_ns : h->trigger_ns;
 		snprintf(reason, sizeof(reason), "%s only %.1f s before the trigger",
 			 e->policy->starts, (double)(h->trigger_ns - h->t0_ns) / 1e9);
 		pending_add_reason(p, reason);

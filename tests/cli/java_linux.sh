@@ -55,8 +55,28 @@ ended=$(date -u +%FT%T.%3N)
 sleep 0.5
 kill $collect                          # it keeps what it has
 wait $collect
+
+# Numbers that a JVM keeps of itself, as jcmd prints them.
+live=$(jcmd $before PerfCounter.print 2>/dev/null | sed -n 's/^java.threads.live=//p')
+timeout 60 "$RECORDER" collect --source none --store values.db --history-mb 0 \
+	--max-collect-sec 30 --collect-multiple 3 \
+	--min-sec-for-trigger 0 --delay-after-trigger-sec 0 \
+	--stop-on-perf-counter "JVM:java.threads.live:pid=$before>$((live - 1))" \
+	--stop-on-perf-counter "JVM:java.threads.live:pid=$before>$live" \
+	--stop-on-perf-counter "JVM:sun.gc.collector.0.invocations:pid=$before>0.1" \
+	--stop-on-perf-counter "JVM:sun.rt.safepointTime:pid=$before>0" \
+	--stop-on-perf-counter "JVM:sun.rt.safepointTime:pid=$before>100" >out 2>values.log
 kill $before $after
 wait $before $after 2>/dev/null
+value()
+{
+	sed -n "s/.*fired: JVM:$1:[^ ]* was \([0-9.]*\), over its limit of $2\$/\1/p" values.log
+}
+check numbers_of_a_jvm_are_those_of_jcmd [ "$(value java.threads.live $((live - 1)))" = "$live" ]
+check and_no_higher [ ! "$(value java.threads.live "$live")" ]
+check what_grows_is_its_increase_a_second [ "$(value sun.gc.collector.0.invocations 0.1)" ]
+check and_a_time_is_a_percentage [ "$(value sun.rt.safepointTime 0)" ]
+check no_window_is_longer_than_the_recording eval '! grep "18446744" values.log'
 
 # Every pause over 5 ms ends within 50 ms of its line in the log and is equally long, to 0.5 ms. It
 # equals the log's collection or, if the JVM lost its CPU between the two, the log's safepoint. One

@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	uint64_t v[HSPERF_VALUES];
 	const char *text;
 	size_t text_bytes;
+	struct hsperf_number number;
 	struct hsperf h;
 	struct err err;
 	size_t i, k;
@@ -41,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (hsperf_text(data, n, "java.rt.vmArgs", &text, &text_bytes) &&
 	    (text < (const char *)data || text_bytes > n - (size_t)(text - (const char *)data)))
 		abort();
+	hsperf_number(data, n, "sun.rt.safepointTime", &number);
 	if (hsperf_parse(data, n, &h, &err))
 		return 0;
 	if (!h.frequency_hz || !h.safepoints_at != !h.safepoint_time_at ||

@@ -17,6 +17,7 @@ struct entry {
 	uint32_t next, left;                 /* the next entry's place; how many there are */
 	const char *name;
 	char type;                           /* 'J' = a number of 64 bits, 'B' = a text */
+	unsigned char units, variability;
 	uint32_t at, nvector, room;          /* its data: place, vector length, most bytes */
 };
 
@@ -51,6 +52,8 @@ static bool entry_next(struct entry *e)
 			return false;
 		e->name = (const char *)b + name;
 		e->type = (char)b[12];
+		e->units = b[14];
+		e->variability = b[15];
 		e->at = e->next + data;
 		e->nvector = le32(b + 8);
 		e->room = length - data;
@@ -59,6 +62,11 @@ static bool entry_next(struct entry *e)
 			return true;
 	}
 	return false;
+}
+
+static bool is_number(const struct entry *e)
+{
+	return e->type == 'J' && !e->nvector && e->room >= 8 && e->at % 8 == 0;
 }
 
 static bool is_text(const struct entry *e)
@@ -158,7 +166,7 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 	while (entry_next(&e)) {
 		if (is_text(&e))
 			note_text(&h, &e);
-		else if (e.type == 'J' && !e.nvector && e.room >= 8 && e.at % 8 == 0)
+		else if (is_number(&e))
 			note_number(&h, &e);
 	}
 	rc = finish(&h, err);
@@ -181,6 +189,30 @@ bool hsperf_text(const void *bytes, size_t n, const char *name, const char **tex
 			return true;
 		}
 	return false;
+}
+
+/* Units and variability: PerfData::Units and PerfData::Variability in perfData.hpp. */
+bool hsperf_number(const void *bytes, size_t n, const char *name, struct hsperf_number *out)
+{
+	bool found = false;
+	struct entry e;
+
+	memset(out, 0, sizeof(*out));
+	if (read_head(bytes, n, &e, NULL))
+		return false;
+	while (entry_next(&e)) {
+		if (!is_number(&e))
+			continue;
+		if (strcmp(e.name, "sun.os.hrt.frequency") == 0)
+			out->frequency_hz = le64(e.file + e.at);
+		if (strcmp(e.name, name) != 0)
+			continue;
+		found = true;
+		out->value = le64(e.file + e.at);
+		out->grows = e.variability == 2;
+		out->ticks = e.units == 3;
+	}
+	return found;
 }
 
 /* ---- pauses ---------------------------------------------------------------------------------- */

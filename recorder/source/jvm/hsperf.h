@@ -55,6 +55,16 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text,
 		 size_t *text_bytes);
 
+/* A number that the JVM keeps under a name such as "java.threads.live". */
+struct hsperf_number {
+	uint64_t value;
+	bool grows;                          /* it never falls */
+	bool ticks;                          /* of the clock with frequency_hz */
+	uint64_t frequency_hz;               /* 0 = not known */
+};
+
+bool hsperf_number(const void *bytes, size_t n, const char *name, struct hsperf_number *out);
+
 /* The last known state of one collector. Starts empty. */
 struct hsperf_track {
 	bool begun, open;

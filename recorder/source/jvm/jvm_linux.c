@@ -31,6 +31,7 @@
  */
 #include "base/array.h"
 #include "base/os.h"
+#include "source/jvm/values.h"
 #include "source/runtime/gc_counters.h"
 #include "source/jvm/table_linux.h"
 #include "source/runtime/pause_list.h"
@@ -73,6 +74,7 @@ struct jvm_source {
 	uint64_t fast_until_ns;
 	uint64_t gap_ns;                     /* the time since the last look at the current JVM */
 	struct gc_counters *counters;
+	struct jvm_values *values;           /* NULL = none is wanted */
 	_Atomic bool stopping;
 	_Atomic uint64_t events, missed, missed_ns;
 };
@@ -669,10 +671,20 @@ static void wait_until(struct jvm_source *s, uint64_t until_ns)
 	s->wait.replaced = false;
 }
 
+/* returns  when they are due again, or next_ns if that is earlier */
+static uint64_t poll_counters(struct jvm_source *s, uint64_t time_ns, uint64_t next_ns)
+{
+	uint64_t due_ns = gc_counters_poll(s->counters, time_ns, deliver, s);
+	uint64_t values_ns = jvm_values_poll(s->values, &s->table, time_ns, deliver, s);
+
+	due_ns = values_ns < due_ns ? values_ns : due_ns;
+	return due_ns < next_ns - JVM_CLOCK_EXACT_NS ? due_ns + JVM_CLOCK_EXACT_NS : next_ns;
+}
+
 static int jvm_run(struct source *source, struct err *err)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
-	uint64_t now_ns, next_ns, seen_ns, counters_ns;
+	uint64_t now_ns, next_ns, seen_ns;
 
 	(void)err;
 	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may miss a pause */
@@ -682,10 +694,7 @@ static int jvm_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
 		next_ns = look_at_all(s, now_ns, &seen_ns);
-		counters_ns =
-			gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
-		if (counters_ns < next_ns - JVM_CLOCK_EXACT_NS)
-			next_ns = counters_ns + JVM_CLOCK_EXACT_NS;
+		next_ns = poll_counters(s, now_ns - JVM_CLOCK_EXACT_NS, next_ns);
 		/* The next look sees what begins from here on; its clock may be off by a little. */
 		queue_watermark(s->queue, seen_ns - JVM_CLOCK_EXACT_NS);
 		wait_until(s, next_ns);
@@ -705,6 +714,7 @@ static void jvm_close(struct source *source)
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
 	gc_counters_free(s->counters);
+	jvm_values_free(s->values);
 	free(s);
 }
 
@@ -723,9 +733,9 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 	}
 	if (!s || !s->wait.wake)
 		rc = err_memory(err, "for the source of Java programs");
-	if (!rc)
-		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);
-	if (!rc && s->wanted)
+	rc = rc ? rc : gc_counters_new(needs, GC_JVM, &s->counters, err);
+	rc = rc ? rc : jvm_values_new(needs, &s->values, err);
+	if (!rc && (s->wanted |= s->values != NULL))
 		rc = jvm_table_open(&s->table, s->processes, s->counters, s->wait.wake, s->log,
 				    err);
 	if (rc) {

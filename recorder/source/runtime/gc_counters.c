@@ -74,11 +74,18 @@ static bool category_of(const char *name, enum gc_runtime *out)
 	return text_same_fold(parts.category, categories[*out]);
 }
 
+bool jvm_counter_is(const char *name)
+{
+	struct counter_name parts;
+
+	return !counter_name_split(name, &parts, NULL) && text_same_fold(parts.category, "JVM");
+}
+
 bool gc_counter_is(const char *name)
 {
 	enum gc_runtime runtime;
 
-	return category_of(name, &runtime);
+	return category_of(name, &runtime) || jvm_counter_is(name);
 }
 
 static enum which which_of(const struct counter_name *parts)
@@ -98,7 +105,7 @@ int gc_counter_check(const char *name, struct err *err)
 	unsigned i;
 	int rc = counter_name_split(name, &parts, err);
 
-	if (rc || which_of(&parts) < COUNTERS)
+	if (rc || jvm_counter_is(name) || which_of(&parts) < COUNTERS)
 		return rc;
 	for (i = 0; i < COUNTERS; i++)
 		nearest_offer(&nearest, counters[i].name);
@@ -371,13 +378,13 @@ static double paused_pct(const struct program *p, uint64_t period_ns, uint64_t n
 	return sum < period_ns ? (double)sum * 100 / (double)period_ns : 100;
 }
 
-static bool is_meant(const struct program *p, const char *instance)
+bool gc_counter_means(const char *instance, const struct process *process)
 {
 	char pid[24];
 
-	snprintf(pid, sizeof(pid), "pid=%u", p->pid);
-	return text_same_fold(instance, GLOBAL) || text_same_fold(instance, pid) ||
-	       process_is_called(p->process, instance);
+	snprintf(pid, sizeof(pid), "pid=%u", process->pid);
+	return !*instance || text_same_fold(instance, GLOBAL) || text_same_fold(instance, pid) ||
+	       process_is_called(process, instance);
 }
 
 /* returns  false when there is no value now */
@@ -391,7 +398,8 @@ static bool value_of(const struct gc_counters *c, const struct wanted *w, uint64
 	for (i = 0; i < c->n; i++) {
 		const struct program *p = c->programs[i];
 
-		if (!is_meant(p, w->instance) || (w->which == ALL_BYTES && !p->has_bytes))
+		if (!gc_counter_means(w->instance, p->process) ||
+		    (w->which == ALL_BYTES && !p->has_bytes))
 			continue;
 		any = true;
 		if (w->which == TIME_IN_GC) {

@@ -18,11 +18,15 @@
 enum gc_runtime { GC_DOTNET, GC_JVM };
 
 /*
- * Whether the name is in one of the two categories; *rc is then 0, or ERR_USAGE with the nearest
- * name.
+ * Whether the name is in one of the two categories, or one that JVMs keep themselves
+ * (jvm_counter_is()); the check gives 0, or ERR_USAGE with the nearest name.
  */
 bool gc_counter_is(const char *name);
 int gc_counter_check(const char *name, struct err *err);
+/* JVM:NAME:INSTANCE; NAME as in `jcmd PID PerfCounter.print`. Its values: jvm/values.h. */
+bool jvm_counter_is(const char *name);
+/* Whether an instance ("", _Global_, pid=N, a name) means this process. */
+bool gc_counter_means(const char *instance, const struct process *process);
 /* Whether any counter is of this runtime. */
 bool gc_counters_wanted(const struct needs *needs, enum gc_runtime runtime);
 int gc_counters_list(const char *pattern, bool json, struct out *out, struct err *err);

@@ -221,6 +221,31 @@ TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 	assert_int_equal(h.nused, 4);
 }
 
+TEST(a_number_is_found_with_what_it_counts)
+{
+	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0,	    1,
+					       2,    0,	   1,	 [24] = 32, [28] = 3};
+	static _Alignas(8) unsigned char b[32 + 3 * 64];
+	struct hsperf_number n;
+	size_t cut;
+
+	memcpy(b, head, 32);
+	put_long(b, 0, "java.threads.live", 12);
+	put_long(b, 1, "sun.os.hrt.frequency", 1000);
+	put_long(b, 2, "sun.rt.safepointTime", 77);
+	b[32 + 14] = 1;                          /* of no unit, */
+	b[32 + 15] = 3;                          /* goes up and down */
+	b[32 + 2 * 64 + 14] = 3;                 /* ticks, */
+	b[32 + 2 * 64 + 15] = 2;                 /* only goes up */
+	assert_true(hsperf_number(b, sizeof(b), "java.threads.live", &n));
+	assert_true(n.value == 12 && !n.grows && !n.ticks);
+	assert_true(hsperf_number(b, sizeof(b), "sun.rt.safepointTime", &n));
+	assert_true(n.value == 77 && n.grows && n.ticks && n.frequency_hz == 1000);
+	assert_false(hsperf_number(b, sizeof(b), "sun.rt.safepoint", &n));
+	for (cut = 0; cut < sizeof(b); cut++)
+		assert_false(hsperf_number(b, cut, "sun.rt.safepointTime", &n));
+}
+
 /* Head of 32 bytes, two entries of 48: vmFlags "+A", vmArgs "-Xint"; names at 20, texts at 40. */
 TEST(texts_are_found_by_name_and_cut_at_their_room)
 {
@@ -261,6 +286,7 @@ int main(void)
 		cmocka_unit_test(a_pause_over_at_the_first_look_is_kept_with_its_safepoint),
 		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
 		cmocka_unit_test(what_the_heap_holds_is_the_sum_of_its_spaces),
+		cmocka_unit_test(a_number_is_found_with_what_it_counts),
 		cmocka_unit_test(texts_are_found_by_name_and_cut_at_their_room),
 		cmocka_unit_test(a_file_has_its_counters_or_is_refused_however_it_is_cut),
 	};

@@ -1,0 +1,25 @@
+/*
+ * Counters of rules that are numbers which JVMs keep of themselves, in the file of table_linux.h:
+ *
+ *	JVM:java.threads.live:shop	JVM:sun.rt.safepointTime:pid=4711
+ *
+ * What only grows is its increase a second; where it is a time, the percentage of time. The value
+ * of several JVMs is their sum. One thread.
+ */
+#pragma once
+
+#include "source/jvm/table_linux.h"
+
+struct jvm_values;
+
+/* *out is NULL where no rule wants one. */
+int jvm_values_new(const struct needs *needs, struct jvm_values **out, struct err *err);
+void jvm_values_free(struct jvm_values *v);             /* NULL allowed, also below */
+
+/*
+ * Put those that are due as EVENT_COUNTER at now_ns.
+ *
+ * returns  when the next one is due; UINT64_MAX = never
+ */
+uint64_t jvm_values_poll(struct jvm_values *v, struct jvm_table *t, uint64_t now_ns,
+			 void (*deliver)(void *ctx, const struct event *e), void *ctx);
