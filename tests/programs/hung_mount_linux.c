@@ -157,7 +157,11 @@ int main(int argc, char **argv)
 	while (!ended) {
 		struct pollfd p = {.fd = fuse, .events = POLLIN};
 
-		if (poll(&p, 1, 50) <= 0 || hangs)
+		if (hangs)
+			usleep(20000);
+		else if (poll(&p, 1, 50) <= 0)
+			continue;
+		if (hangs)
 			continue;
 		if (read(fuse, request, sizeof(request)) > 0)
 			serve((const struct fuse_in_header *)request);

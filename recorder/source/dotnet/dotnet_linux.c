@@ -703,6 +703,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 		rc = dotnet_stacks_new(cfg->frames, os_uid(), &s->stacks, err);
 	if (!rc && is_wanted(s))
 		rc = dotnet_find_open(&s->find, s->wait.wake, s->cfg.log, err);
+	s->request.pool = s->code.pool = s->rundown.pool = s->find.pool;
 	if (rc) {
 		dotnet_close(&s->base);
 		return rc;
@@ -727,6 +728,8 @@ static void dotnet_status(struct source *source, struct source_status *out)
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->cfg.queue) + atomic_load_explicit(&s->lost, memory_order_relaxed);
 	note_shares(s, out->note, sizeof(out->note));
+	out->degraded = s->find.pool && pool_note(s->find.pool, "sockets of .NET programs",
+						  out->note, sizeof(out->note));
 	put_assumed(s, out->note, sizeof(out->note));
 }
 

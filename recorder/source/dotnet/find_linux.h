@@ -3,7 +3,8 @@
  *
  * Sockets in /tmp are found at once by inotify, with a scan every 10 s (every second where inotify
  * is refused). Programs with a TMPDIR of their own are found in /proc/net/unix, once a second;
- * programs in containers by ns_tmp_linux.h, once a second.
+ * programs in containers by ns_tmp_linux.h, once a second. Jobs search (tmp_scan_linux.h), and
+ * leave directories alone that do not answer.
  *
  * A socket is trusted only if it belongs to the user of the process in its name, if that process
  * started when the name says, and if the process is in our namespaces or has the socket in its own
@@ -12,6 +13,7 @@
 #pragma once
 
 #include "source/host/ns_tmp_linux.h"
+#include "source/host/tmp_scan_linux.h"
 
 #define DOTNET_PATH_BYTES 108                /* of a socket's address */
 
@@ -24,6 +26,8 @@ struct dotnet_socket {
 };
 
 struct dotnet_find {
+	struct pool *pool;                   /* of searches, and for others to use */
+	struct tmp_scan scan;
 	int watch;                           /* inotify, for poll(); -1 = none */
 	uint64_t next_table_ns, next_tmp_ns;
 	struct ns_tmp *containers;
@@ -39,7 +43,7 @@ void dotnet_find_close(struct dotnet_find *f);
 /* Report sockets that may be new since the last call; returns when to call again at the latest. */
 uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
 			 void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx);
-/* Report every socket; some twice. */
+/* Report every socket; some twice. For a thread that may hang. */
 void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx);
 /* The next socket in a container, each once; false = none now. The caller owns its fd. */
 bool dotnet_find_in_container(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out);

@@ -1,6 +1,7 @@
 #include "source/dotnet/session_linux.h"
 
 #include "base/os.h"
+#include "source/host/peer_linux.h"
 #include "source/host/proc_pid_linux.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define BUFFER_MB 4                          /* kept by the program while we are slow */
@@ -110,21 +110,11 @@ const struct dotnet_socket *dotnet_session_socket(const struct dotnet_session *s
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /* Connect, and check that the peer is the expected process; -1 = failed. */
-static int connect_to(const struct dotnet_socket *to)
+static int connect_to(const struct dotnet_session *s)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct ucred peer;
-	socklen_t n = sizeof(peer);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const struct peer to = {s->socket.path, s->socket.fd, s->socket.pid, s->socket.uid};
 
-	memcpy(address.sun_path, to->path, strnlen(to->path, sizeof(address.sun_path) - 1));
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
-	    (uint32_t)peer.pid == to->pid && peer.uid == to->uid)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return peer_connect(s->request->pool, &to);
 }
 
 static void retry_later(struct dotnet_session *s)
@@ -167,7 +157,7 @@ static void start_request(struct dotnet_session *s)
 		return;
 	s->asks_map = s->request->perf_map && !s->map_done;
 	drop_stream(s);
-	s->fd = connect_to(&s->socket);
+	s->fd = connect_to(s);
 	if (s->fd < 0) {
 		retry_later(s);
 		return;
@@ -380,7 +370,7 @@ void dotnet_session_stop(struct dotnet_session *s)
 
 	s->stopping = true;
 	if (s->state == STREAMING)
-		s->stop_fd = connect_to(&s->socket);
+		s->stop_fd = connect_to(s);
 	dotnet_ask_stop(&out, s->session);
 	if (s->stop_fd < 0 || out.failed ||
 	    send(s->stop_fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len) {

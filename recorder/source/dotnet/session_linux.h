@@ -36,6 +36,7 @@ struct dotnet_request {
 	bool perf_map;                       /* also its map of compiled code, once */
 	uint64_t settle_ns;                  /* wait this long after a program was found */
 	struct nettrace_shares *shares;      /* of the sessions' memory; NULL = no limit */
+	struct pool *pool;                   /* whose jobs connect */
 };
 
 struct dotnet_session;

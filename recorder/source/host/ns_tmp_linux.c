@@ -254,7 +254,7 @@ static void note_told(struct work *w, const struct ns_group *g, uint64_t ino, ui
  * data is read later, by a thread that must not wait. Source: linux/magic.h, and fs/9p, fs/ceph,
  * fs/smb.
  */
-static bool may_hang(int fd)
+bool ns_tmp_may_hang(int fd)
 {
 	static const uint32_t types[] = {0x6969 /* NFS */,
 					 0x517b /* SMB */,
@@ -284,7 +284,8 @@ static int open_own_data(int dir, const char *name, uid_t user)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%.100s", dir, name);
 	if (os_open(path, OS_READ_NO_LINK, &file, NULL) == 0 &&
-	    os_file_info(file, &info, NULL) == 0 && info.uid == user && !may_hang(os_file_fd(file)))
+	    os_file_info(file, &info, NULL) == 0 && info.uid == user &&
+	    !ns_tmp_may_hang(os_file_fd(file)))
 		fd = fcntl(os_file_fd(file), F_DUPFD_CLOEXEC, 0);
 	os_close(file);
 	return fd;

@@ -63,6 +63,8 @@ bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out);
  * containers
  */
 int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err);
+/* Whether its file system depends on a server or another program. On a thread that may hang. */
+bool ns_tmp_may_hang(int fd);
 /* Whether this process is certainly in our namespaces of mounts and pids. */
 bool ns_tmp_is_here(uint32_t pid);
 /* Whether a process elsewhere has its file. For check, on a thread that may hang. */

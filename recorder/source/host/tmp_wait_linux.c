@@ -7,14 +7,17 @@
 /* Whether /tmp is another directory than before. */
 static bool look_at_tmp(struct tmp_wait *w)
 {
-	struct stat st = {0};
+	struct statx st = {0};
+	uint64_t dev;
 	bool is_another;
 
-	if (stat("/tmp", &st) != 0)
-		st = (struct stat){0};
-	is_another = w->dev != st.st_dev || w->ino != st.st_ino;
-	w->dev = st.st_dev;
-	w->ino = st.st_ino;
+	/* Without asking a server, which may be gone. */
+	if (statx(AT_FDCWD, "/tmp", AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &st) != 0)
+		st = (struct statx){0};
+	dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+	is_another = w->dev != dev || w->ino != st.stx_ino;
+	w->dev = dev;
+	w->ino = st.stx_ino;
 	return is_another;
 }
 

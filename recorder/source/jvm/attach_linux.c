@@ -1,6 +1,7 @@
 #include "source/jvm/attach_linux.h"
 
 #include "base/os.h"
+#include "source/host/peer_linux.h"
 #include "source/host/proc_pid_linux.h"
 
 #include <errno.h>
@@ -10,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define REQUEST_EVERY_NS (30 * NS_PER_SEC)   /* programs compile code all the time, */
@@ -91,34 +90,17 @@ static void make_it_listen(struct jvm_attach *a, uint32_t pid, uint32_t uid, uin
 	a->deadline_ns = now_ns + SOCKET_WAIT_NS;
 }
 
-/* Connect to its socket, which must belong to its owner and be served by that process. */
-static int connect_to(uint32_t pid, uint32_t uid)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct stat st;
-	struct ucred peer;
-	socklen_t n = sizeof(peer);
-	int fd;
-
-	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/.java_pid%u", pid);
-	if (lstat(address.sun_path, &st) != 0 || !S_ISSOCK(st.st_mode) || st.st_uid != uid)
-		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (uint32_t)peer.pid == pid &&
-	    peer.uid == uid)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-static bool send_request(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns)
+static bool send_request(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
+			 struct pool *pool)
 {
 	/* the literal adds the last NUL */
 	static const char order[] = "1\0jcmd\0Compiler.perfmap\0\0";
-	int fd = connect_to(pid, uid);
+	char path[80];
+	const struct peer to = {path, -1, pid, uid};
+	int fd;
 
+	snprintf(path, sizeof(path), "/tmp/.java_pid%u", pid);
+	fd = peer_connect(pool, &to);
 	if (fd < 0)
 		return false;
 	if (send(fd, order, sizeof(order), MSG_NOSIGNAL) != (ssize_t)sizeof(order)) {
@@ -151,17 +133,17 @@ static void read_answer(struct jvm_attach *a, uint32_t pid, uint64_t now_ns, str
 }
 
 void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
-		     struct log *log)
+		     struct pool *pool, struct log *log)
 {
 	char path[80];
 
 	switch (a->state) {
 	case ATTACH_IDLE:
-		if (now_ns >= a->next_ns && !send_request(a, pid, uid, now_ns))
+		if (now_ns >= a->next_ns && !send_request(a, pid, uid, now_ns, pool))
 			make_it_listen(a, pid, uid, now_ns, log);
 		break;
 	case ATTACH_SIGNALLED:
-		if (send_request(a, pid, uid, now_ns) || now_ns >= a->deadline_ns) {
+		if (send_request(a, pid, uid, now_ns, pool) || now_ns >= a->deadline_ns) {
 			trigger_path(pid, path, sizeof(path));
 			unlink(path);
 			if (a->state != ATTACH_WAITING)

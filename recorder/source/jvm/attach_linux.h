@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "base/pool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +26,7 @@ struct jvm_attach {
 	uint32_t nanswer, nrequests;
 };
 
-/* The state starts empty. The first requests are a second apart, later ones 30 s. */
+/* The state starts empty. The first requests are a second apart, later ones 30 s. pool: connects */
 void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
-		     struct log *log);
+		     struct pool *pool, struct log *log);
 void jvm_attach_close(struct jvm_attach *a);

@@ -617,7 +617,7 @@ static uint64_t next_look(const struct jvm_source *s, struct jvm *j, uint64_t no
 static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
 	if (!j->in_container) {
-		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, s->log);
+		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, s->table.pool, s->log);
 	} else if (j->attach.state != ATTACH_REFUSED) {
 		log_line(s->log, LOG_WARN,
 			 "Java program with pid %u does not write a map of its code: it is in a "
@@ -695,6 +695,7 @@ static int jvm_run(struct source *source, struct err *err)
 		jvm_table_look(&s->table, now_ns);
 		next_ns = look_at_all(s, now_ns, &seen_ns);
 		next_ns = poll_counters(s, now_ns - JVM_CLOCK_EXACT_NS, next_ns);
+		next_ns = jvm_table_due_ns(&s->table, now_ns, next_ns);
 		/* The next look sees what begins from here on; its clock may be off by a little. */
 		queue_watermark(s->queue, seen_ns - JVM_CLOCK_EXACT_NS);
 		wait_until(s, next_ns);
@@ -760,13 +761,10 @@ static void jvm_status(struct source *source, struct source_status *out)
 	uint64_t missed = atomic_load_explicit(&s->missed, memory_order_relaxed);
 
 	memset(out, 0, sizeof(*out));
-	if (atomic_load(&s->table.crowded))
-		snprintf(out->note, sizeof(out->note),
-			 "a user has more Java programs than the share of one user, %u: pauses of "
-			 "the others of that user are not seen", JVMS_MAX / 2);
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->queue);
-	if (missed)
+	out->degraded = jvm_table_note(&s->table, out->note, sizeof(out->note));
+	if (missed && !out->degraded)
 		snprintf(out->note, sizeof(out->note),
 			 "%llu pauses of Java programs, %.1f ms in all, followed each "
 			 "other so quickly that they are reported together (GC/Pauses)",

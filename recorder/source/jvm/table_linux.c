@@ -1,6 +1,7 @@
 #include "source/jvm/table_linux.h"
 
 #include "base/os.h"
+#include "base/table.h"
 #include "source/host/proc_pid_linux.h"
 
 #include <dirent.h>
@@ -20,8 +21,10 @@
 #define TRY_FOR_NS (5 * NS_PER_SEC)
 #define USERS_MAX 1024u                      /* directories and files used in one scan */
 #define NAMED_MAX 65536u                     /* entries of /tmp with our prefix, in one scan */
+#define SEARCH_LOOK_NS (20 * NS_PER_MS)      /* while a search is not done */
 #define READS_MAX 64u                        /* reads of changes in /tmp in one look */
 #define PREFIX "hsperfdata_"
+#define NAME_BYTES 64u                       /* of a directory: 53 are a long user's */
 /* a wake-up costs about 50 us: 20 a second take 0.1 % of a core */
 #define LOOK_SELDOM_NS (50 * NS_PER_MS)
 #define FREQUENT_GAP_NS NS_PER_SEC           /* pauses closer than this: look every LOOK_OFTEN_NS */
@@ -215,20 +218,6 @@ static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool in_
 	try_reading(t, &t->all[t->n++], now_ns);
 }
 
-static void add_named(struct jvm_table *t, int dir, const char *name, uid_t owner, uint64_t now_ns)
-{
-	char *end;
-	unsigned long pid = strtoul(name, &end, 10);
-	int fd;
-
-	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX ||
-	    find(t, (uint32_t)pid) < t->n || !is_its_process((uint32_t)pid, owner))
-		return;
-	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0)
-		add(t, fd, (uint32_t)pid, owner, false, now_ns);
-}
-
 /* The JVM removes its file when it ends; if it was killed, the process is gone. */
 static bool is_over(const struct jvm *j)
 {
@@ -257,24 +246,72 @@ static void add_those_in_containers(struct jvm_table *t, uint64_t now_ns)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+/* One search; it may outlive its owner. */
+struct search {
+	struct tmp_search base;
+	int watch;                           /* its own; -1 = none */
+	bool unwatched;                      /* a directory could not be watched */
+	uint32_t known[JVMS_MAX], nknown;    /* pids, which are not looked for */
+	struct shares directories, places;   /* directories: that it opens and watches, USERS_MAX */
+	struct {
+		int fd;
+		uint32_t pid, uid;
+	} found[JVMS_MAX];
+	uint32_t nfound;
+	uint32_t unread_pid;                 /* its file may hang; 0 = none */
+};
+
 /* Adding a watch twice makes one. */
-static void watch(struct jvm_table *t, const char *path, uint32_t how)
+static void watch(struct search *s, const char *path, uint32_t how)
 {
-	t->unwatched |=
-		t->watch < 0 ||
-		inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | how) < 0;
+	s->unwatched |=
+		s->watch < 0 ||
+		inotify_add_watch(s->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | how) < 0;
 }
 
-/* Whether its owner has not too many directories: he needs one. */
-static bool may_scan(struct jvm_table *t, uid_t owner)
+/* Whether its owner has not too many of them: directories, of which he needs one, or files. */
+static bool take_share(struct shares *shares, uid_t owner)
 {
 	struct share share = {.uid = owner};
 
-	return shares_take(&t->directories, &share, 1);
+	return shares_take(shares, &share, 1);
 }
 
-/* Scan the directory of a user, which only that user may be able to write to. */
-static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t now_ns)
+static bool is_known(const struct search *s, uint32_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nknown && s->known[i] != pid; i++)
+		;
+	return i < s->nknown;
+}
+
+/* What is read later, by a thread that must not wait, is on file systems that need no server. */
+static void look_at_file(struct search *s, int dir, const char *name, uid_t owner)
+{
+	char *end;
+	unsigned long pid = strtoul(name, &end, 10);
+	int fd;
+
+	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX ||
+	    is_known(s, (uint32_t)pid) || !is_its_process((uint32_t)pid, owner))
+		return;
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return;
+	if (ns_tmp_may_hang(fd))
+		s->unread_pid = (uint32_t)pid;
+	if (s->unread_pid == pid || s->nfound == JVMS_MAX || !take_share(&s->places, owner)) {
+		close(fd);
+		return;
+	}
+	s->found[s->nfound].fd = fd;
+	s->found[s->nfound].pid = (uint32_t)pid;
+	s->found[s->nfound++].uid = owner;
+}
+
+/* Look at the directory of a user, which only that user may be able to write to. */
+static void look_at_user(struct search *s, int tmp, const char *name)
 {
 	int fd = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	char path[300];
@@ -284,8 +321,9 @@ static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t n
 	unsigned i;
 
 	snprintf(path, sizeof(path), "/tmp/%s", name);
-	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022) && may_scan(t, st.st_uid)) {
-		watch(t, path, IN_DONT_FOLLOW);
+	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022) &&
+	    take_share(&s->directories, st.st_uid)) {
+		watch(s, path, IN_DONT_FOLLOW);
 		dir = fdopendir(fd);
 	}
 	if (!dir) {
@@ -294,25 +332,79 @@ static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t n
 		return;
 	}
 	for (i = 0; i < USERS_MAX && (entry = readdir(dir)) != NULL; i++)
-		add_named(t, fd, entry->d_name, st.st_uid, now_ns);
+		look_at_file(s, fd, entry->d_name, st.st_uid);
 	closedir(dir);
 }
 
-static void scan(struct jvm_table *t, uint64_t now_ns)
+/* A directory may be a mount whose server is gone: of its name there is one. */
+static void run_search(struct tmp_search *search)
 {
+	struct search *s = (struct search *)search;
 	DIR *tmp = opendir("/tmp");
 	struct dirent *entry;
 	unsigned found = 0;
 
-	shares_init(&t->directories, USERS_MAX, os_uid());
-	t->unwatched = false;
 	/* again: a file system may have been mounted on it */
-	watch(t, "/tmp", 0);
-	while (tmp && found < NAMED_MAX && (entry = readdir(tmp)) != NULL)
-		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)
-			scan_user(t, dirfd(tmp), entry->d_name, now_ns);
+	watch(s, "/tmp", 0);
+	while (tmp && found < NAMED_MAX && (entry = readdir(tmp)) != NULL) {
+		const char *name = entry->d_name;
+
+		if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found &&
+		    tmp_search_at(search, tmp_place(1, (uint32_t)hash_bytes(name, strlen(name)))))
+			look_at_user(s, dirfd(tmp), name);
+		tmp_search_at(search, 0);
+	}
 	if (tmp)
 		closedir(tmp);
+}
+
+static void free_search(struct job *job)
+{
+	struct search *s = (struct search *)job;
+
+	if (s->watch >= 0)
+		close(s->watch);
+	while (s->nfound)
+		close(s->found[--s->nfound].fd);
+	free(s);
+}
+
+static void begin_search(struct jvm_table *t)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	uint32_t i;
+
+	if (!s)
+		return;
+	s->base.run = run_search;
+	s->base.job.free = free_search;
+	s->watch = t->watch < 0 ? -1 : fcntl(t->watch, F_DUPFD_CLOEXEC, 0);
+	for (i = 0; i < t->n; i++)
+		s->known[s->nknown++] = t->all[i].pid;
+	shares_init(&s->directories, USERS_MAX, os_uid());
+	/* One more than a share of the table, so that the table sees who wants too many. */
+	shares_init(&s->places, JVMS_MAX + 2, os_uid());
+	tmp_scan_begin(&t->scan, &s->base);
+}
+
+static void take_found(struct jvm_table *t, struct search *s, uint64_t now_ns)
+{
+	t->unwatched = s->unwatched;
+	while (s->nfound) {
+		uint32_t i = --s->nfound;
+
+		if (find(t, s->found[i].pid) < t->n)
+			close(s->found[i].fd);
+		else
+			add(t, s->found[i].fd, s->found[i].pid, s->found[i].uid, false, now_ns);
+	}
+	if (s->unread_pid && !t->unread_logged) {
+		log_line(t->log, LOG_WARN,
+			 "pauses of the Java program with pid %u are not seen: its performance "
+			 "data are on a file system that depends on a server (NFS, FUSE)",
+			 s->unread_pid);
+		t->unread_logged = true;
+	}
 }
 
 /*
@@ -344,6 +436,7 @@ static bool has_changed(struct jvm_table *t)
 void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 {
 	bool changed = has_changed(t);
+	struct search *search;
 	uint32_t i;
 
 	/* Before the scan for new ones: a new JVM may have the pid of one that has ended. */
@@ -353,9 +446,18 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 				forget(t, i);
 		t->next_check_ns = now_ns + SCAN_NS;
 	}
-	if (changed || now_ns >= t->next_scan_ns) {
-		scan(t, now_ns);
-		t->next_scan_ns = now_ns + (t->unwatched ? SCAN_NS : WATCHED_SCAN_NS);
+	if (changed)
+		t->next_scan_ns = 0;
+	if (now_ns >= t->next_scan_ns && tmp_scan_is_free(&t->scan, now_ns)) {
+		t->next_scan_ns = now_ns + WATCHED_SCAN_NS;
+		begin_search(t);
+	}
+	search = (struct search *)tmp_scan_done(&t->scan, now_ns);
+	if (search) {
+		take_found(t, search, now_ns);
+		if (t->unwatched && now_ns + SCAN_NS < t->next_scan_ns)
+			t->next_scan_ns = now_ns + SCAN_NS;
+		job_drop(&search->base.job);
 	}
 	add_those_in_containers(t, now_ns);
 	for (i = 0; i < t->n; i++)
@@ -363,9 +465,25 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 			try_reading(t, &t->all[i], now_ns);
 }
 
+uint64_t jvm_table_due_ns(const struct jvm_table *t, uint64_t now_ns, uint64_t due_ns)
+{
+	return t->scan.now && now_ns + SEARCH_LOOK_NS < due_ns ? now_ns + SEARCH_LOOK_NS : due_ns;
+}
+
+bool jvm_table_note(const struct jvm_table *t, char *out, size_t n)
+{
+	if (atomic_load(&t->crowded))
+		snprintf(out, n,
+			 "a user has more Java programs than the share of one user, %u: pauses of "
+			 "the others of that user are not seen", JVMS_MAX / 2);
+	return t->pool && pool_note(t->pool, "files of Java programs", out, n);
+}
+
 int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
 		   struct os_wake *wake, struct log *log, struct err *err)
 {
+	int rc;
+
 	*t = (struct jvm_table){.processes = processes, .counters = counters, .log = log,
 				.opened_ns = os_now_ns()};
 	shares_init(&t->places, JVMS_MAX, os_uid());
@@ -373,8 +491,9 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 	if (!t->all)
 		return err_memory(err, "for the table of Java programs");
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	watch(t, "/tmp", 0);
-	return ns_tmp_open(&ns_tmp_jvm, wake, log, &t->containers, err);
+	rc = pool_new("java", 2, OS_PRIORITY_NORMAL, &t->pool, err);
+	t->scan = (struct tmp_scan){.pool = t->pool, .log = log, .programs = "Java"};
+	return rc ? rc : ns_tmp_open(&ns_tmp_jvm, wake, log, &t->containers, err);
 }
 
 void jvm_table_close(struct jvm_table *t)
@@ -383,6 +502,8 @@ void jvm_table_close(struct jvm_table *t)
 		return;
 	while (t->n)
 		forget(t, t->n - 1);
+	tmp_scan_close(&t->scan);
+	pool_free(t->pool);
 	ns_tmp_close(t->containers);
 	if (t->watch >= 0)
 		close(t->watch);

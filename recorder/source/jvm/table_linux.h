@@ -6,7 +6,8 @@
  * New files are found at the next look (by inotify; every 10 s too, or once a second where inotify
  * is refused): a JVM has its file about 20 ms after it starts, before its first collection. A file
  * that has no counters yet is read again later. JVMs in containers are found once a second
- * (ns_tmp_linux.h). Files of one user fill at most half of the table (base/shares.h).
+ * (ns_tmp_linux.h). Jobs search (tmp_scan_linux.h): a directory that does not answer is left alone.
+ * Files of one user fill at most half of the table (base/shares.h).
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "source/jvm/attach_linux.h"
 #include "source/host/mapped_linux.h"
 #include "source/host/ns_tmp_linux.h"
+#include "source/host/tmp_scan_linux.h"
 #include "base/shares.h"
 
 #include <stdatomic.h>
@@ -73,17 +75,18 @@ struct jvm_table {
 	struct jvm *all;
 	uint32_t n, nready;
 	struct shares places;                /* of the table */
-	/* of the directories that one scan opens and watches; USERS_MAX in all */
-	struct shares directories;
 	struct processes *processes;
 	struct gc_counters *counters;        /* informed when a JVM has ended */
 	/* called before a JVM is removed, because its last pause may be new */
 	void (*last_look)(void *ctx, struct jvm *j);
 	void *last_look_ctx;
 	struct log *log;
+	struct pool *pool;                   /* of searches, and for others to use */
+	struct tmp_scan scan;
 	struct ns_tmp *containers;
 	int watch;
 	uint64_t opened_ns, next_scan_ns, next_check_ns;
+	bool unread_logged;
 	bool full_logged, unwatched;      /* unwatched: the last scan could not watch a directory */
 	_Atomic bool crowded;                /* a user had more than a share; any thread reads it */
 };
@@ -98,6 +101,10 @@ void jvm_table_close(struct jvm_table *t);    /* an empty table is allowed */
 
 /* Find new JVMs and remove those that have ended. */
 void jvm_table_look(struct jvm_table *t, uint64_t now_ns);
+/* When to do so again: at due_ns, or before while a search goes on. */
+uint64_t jvm_table_due_ns(const struct jvm_table *t, uint64_t now_ns, uint64_t due_ns);
+/* What is missing, for `status`. returns  whether a file system does not answer. Any thread. */
+bool jvm_table_note(const struct jvm_table *t, char *out, size_t n);
 
 /*
  * A reading that ended at done_ns held a time stamp of the JVM's clock, made later than after_ns (0

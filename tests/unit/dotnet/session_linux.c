@@ -23,6 +23,7 @@ struct lab {
 	struct nettrace_shares shares;
 	struct shares queue_shares;
 	struct log *log;
+	struct pool *pool;
 	int listener, peer;
 	uint64_t now_ns;
 };
@@ -62,6 +63,8 @@ static void open_lab(struct lab *l)
 	shares_init(&l->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
 	l->ask.shares = &l->shares;
 	dotnet_queue_share(&l->queue, &l->queue_shares, os_uid());
+	assert_int_equal(pool_new("test", 1, OS_PRIORITY_NORMAL, &l->pool, NULL), 0);
+	l->ask.pool = l->pool;
 	assert_int_equal(log_open("/dev/null", &l->log, NULL), 0);
 	l->session = dotnet_session_new(&l->socket, &l->ask, NULL, l->log);
 	assert_non_null(l->session);
@@ -110,6 +113,7 @@ static void close_lab(struct lab *l)
 	assert_int_equal(l->shares.pending.used, 0);
 	assert_int_equal(l->queue_shares.used, 0);
 	log_close(l->log);
+	pool_free(l->pool);
 	close(l->listener);
 	if (l->peer >= 0)
 		close(l->peer);
