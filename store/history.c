@@ -317,6 +317,7 @@ static int begin_file(struct history *h, const struct segment *first,
 	if (rc) {
 		store_close(s);
 		history_remove(file.path, NULL);
+		h->next_number += os_exists(file.path);      /* the disk kept what is begun */
 		free(file.path);
 		return rc;
 	}

@@ -152,15 +152,36 @@ static bool same_clock(const struct history_file *f, const struct history_file *
 	       strcmp(f->boot_id, last->boot_id) == 0;
 }
 
+/*
+ * A put that failed, as its sync did, may be in its file all the same, and was put again into the
+ * next one. So a file counts up to where the next one begins. By the files' clock.
+ */
+static uint64_t counts_until(const struct window *w, uint32_t i)
+{
+	const struct history_file *f = &w->files.all[i], *next = f + 1, *end = f + w->files.n - i;
+
+	while (next < end && !next->samples)
+		next++;
+	if (next == end || !same_clock(f, next) || next->t0_ns < f->t0_ns)
+		return UINT64_MAX;
+	return next->t0_ns - 1;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* By the file's clock; the beginning of it for what was before. */
 static uint64_t unshifted(uint64_t wall_ns, int64_t shift)
 {
 	return shift > 0 && wall_ns < (uint64_t)shift ? 0 : wall_ns - (uint64_t)shift;
 }
 
-static int load_file(const struct history_file *f, const struct history_file *last,
-		     struct incident *in, uint64_t *samples, struct err *err)
+static int load_file(const struct window *w, uint32_t i, struct incident *in, uint64_t *samples,
+		     struct err *err)
 {
+	const struct history_file *f = &w->files.all[i], *last = &w->files.all[w->files.n - 1];
 	int64_t shift = shift_of(same_clock(f, last) ? last : f), id = 0;
 	struct history_file now = {0};
 	struct ids segments = {0};
@@ -171,7 +192,8 @@ static int load_file(const struct history_file *f, const struct history_file *la
 		rc = history_read_file(s, &now, &id, err);
 	if (!rc)
 		rc = find_segments(s, unshifted(in->head.t0_ns, shift),
-				   unshifted(in->head.t1_ns, shift), &segments, samples, err);
+				   earlier(unshifted(in->head.t1_ns, shift), counts_until(w, i)),
+				   &segments, samples, err);
 	if (!rc && *samples > HISTORY_SAMPLES_MAX)
 		rc = err_set(err, ERR_LIMIT, "this window holds more than %u million samples: ask "
 			     "for a shorter one", HISTORY_SAMPLES_MAX / 1000000);
@@ -311,16 +333,17 @@ static int nothing_there(const char *store_path, const struct window *w, struct 
 }
 
 /* The segments of a file that an incident's window overlaps, for one of its own clock. */
-static int adopt_file(struct store *to, const struct incident_head *h, const struct history_file *f,
-		      struct err *err)
+static int adopt_file(struct store *to, const struct incident_head *h, const struct window *w,
+		      uint32_t i, struct err *err)
 {
 	struct ids segments = {0};
 	struct store *s = NULL;
 	uint64_t samples = 0;
-	int rc = store_open(f->path, STORE_READ, &s, err);
+	int rc = store_open(w->files.all[i].path, STORE_READ, &s, err);
 
 	if (!rc)
-		rc = find_segments(s, h->t0_ns, h->t1_ns, &segments, &samples, err);
+		rc = find_segments(s, h->t0_ns, earlier(h->t1_ns, counts_until(w, i)), &segments,
+				   &samples, err);
 	if (!rc)
 		rc = store_adopt(to, h->id, s, &segments, err);
 	store_close(s);
@@ -337,7 +360,7 @@ static int put_window(struct store *to, const struct window *w, struct incident_
 
 	for (i = 0; !rc && i < w->files.n; i++) {
 		if (same_clock(&w->files.all[i], last))
-			rc = adopt_file(to, h, &w->files.all[i], err);
+			rc = adopt_file(to, h, w, i, err);
 	}
 	return rc ? rc : store_finish(to, h, NULL, 0, err);
 }
@@ -423,13 +446,12 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 
 static int load_all(const struct window *w, struct incident *in, struct err *err)
 {
-	const struct history_file *last = &w->files.all[w->files.n - 1];
 	uint64_t samples = 0;
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < w->files.n; i++) {
-		rc = load_file(&w->files.all[i], last, in, &samples, err);
+		rc = load_file(w, i, in, &samples, err);
 		if (rc == ERR_FORMAT && w->files.n > 1)
 			rc = 0;              /* the other files are evidence all the same */
 	}

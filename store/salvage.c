@@ -225,9 +225,8 @@ int store_salvage(const char *path, const char *to, struct store_salvaged *out, 
 		return err_set(err, ERR_EXISTS, "%s exists already: name a new file", to);
 	rc = store_open(to, STORE_RECORD, &s, err);
 	store_close(s);
-	if (rc)
-		return rc;
-	rc = copy_all(path, to, out, err);
+	if (!rc)
+		rc = copy_all(path, to, out, err);
 	if (!rc)
 		rc = make_durable(to, err);
 	/* What lacks segments becomes partial now. */
