@@ -109,6 +109,36 @@ check managed_functions_have_names grep -q '^multitool.*Newtonsoft.Json' folded
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
+# What the program tells of itself, once a second: it must run for some seconds.
+awk 'BEGIN {
+	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
+	printf "\"results\":["
+	for (i = 0; i < 600000; i++) {
+		printf "%s{\"ruleId\":\"R%d\",", i ? "," : "", i % 50
+		printf "\"message\":{\"text\":\"number %d of some text\"}}", i
+	}
+	printf "]}]}"
+}' >huge.sarif
+record told --min-sec-for-trigger 0 --collect-multiple 2 --max-per-hour 1 --source none \
+	--stop-on-perf-counter 'System.Runtime:cpu-usage:multitool>3' \
+	--stop-on-perf-counter 'System.Runtime:alloc-rate:multitool>100K' \
+	--stop-on-perf-counter 'System.Runtime:no-such:multitool>0'
+(
+	trap 'kill $one; exit' TERM
+	while :; do
+		./multitool rewrite huge.sarif --output out.sarif --log ForceOverwrite & one=$!
+		wait $one
+	done
+) >/dev/null 2>&1 & program=$!
+wait $collect
+check a_mean_that_a_net_program_tells_fires \
+	grep -qE 'fired: System.Runtime:cpu-usage:multitool was [0-9.]+, over' told.log
+check an_increment_fires_as_its_increase_a_second \
+	grep -qE 'fired: System.Runtime:alloc-rate:multitool was [0-9]{6,}, over' told.log
+check what_nobody_tells_does_not eval '! grep "fired: System.Runtime:no-such" told.log'
+kill $program 2>/dev/null
+wait $program 2>/dev/null || true
+
 # ---- the oldest: .NET Core 3.1 -------------------------------------------------------------------
 
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle

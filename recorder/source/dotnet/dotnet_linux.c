@@ -9,6 +9,7 @@
  */
 #include "base/os.h"
 #include "source/dotnet/find_linux.h"
+#include "source/dotnet/counters.h"
 #include "source/dotnet/event_queue.h"
 #include "source/dotnet/filter.h"
 #include "source/dotnet/known.h"
@@ -53,6 +54,7 @@
 #define CLR_VERBOSE 5                        /* as MethodLoadVerbose is */
 #define EVENT_WHAT_BYTES 400
 #define CLR_LEVEL 4
+#define CRITICAL 1
 
 #define ASSUMED_MAX 8u
 
@@ -80,6 +82,7 @@ struct dotnet_source {
 	struct nettrace_decode *decode;
 	struct dotnet_filter *filter;
 	struct gc_counters *counters;
+	struct dotnet_counters *told;        /* EventCounters; NULL = none is wanted */
 	struct nettrace_shares shares;
 	struct shares queue_shares;
 	struct shares sessions;              /* how many of PROGRAMS_MAX a user has */
@@ -158,6 +161,20 @@ static void add_needs(struct dotnet_request *request, const struct needs *needs)
 		add_provider(request, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
 }
 
+/* Only what is critical beside them: EventCounters come at every level. */
+static void add_counters(struct dotnet_request *request, const struct dotnet_counters *told)
+{
+	const char *name;
+	uint32_t i, k;
+
+	for (i = 0; (name = dotnet_counters_source(told, i)) != NULL; i++) {
+		add_provider(request, name_of(name), UINT64_MAX, CRITICAL);
+		for (k = 0; k < request->n; k++)
+			if (strcasecmp(request->names[k], name) == 0)
+				request->providers[k].arguments = DOTNET_COUNTER_ARGUMENTS;
+	}
+}
+
 static int refuse_throws(struct err *err)
 {
 	return err_set(err, ERR_USAGE,
@@ -225,12 +242,20 @@ static int check_provider(const char *name, bool assumed, struct err *err)
 
 static int dotnet_check(const struct needs *needs, struct err *err)
 {
+	char name[COUNTER_NAME_MAX];
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < needs->nproviders; i++)
 		rc = check_provider(name_of(needs->providers[i].name),
 				    needs->assume_exists || needs->providers[i].asked, err);
+	for (i = 0; !rc && i < needs->ncounters && !needs->assume_exists; i++)
+		if (event_counter_is(needs->counters[i].name)) {
+			snprintf(name, sizeof(name), "%.*s",
+				 (int)strcspn(needs->counters[i].name, ":"),
+				 needs->counters[i].name);
+			rc = check_event_source(name, err);
+		}
 	if (!rc)
 		rc = etw_known_check(needs, err);
 	return rc ? rc : pause_check(needs, err);
@@ -357,6 +382,7 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 	if (process)
 		gc_counters_program(s->counters, process);
 	gc_counters_event(s->counters, process ? process->pid : 0, &e);
+	dotnet_counters_event(s->told, &e);
 	if (process)
 		process_unref(process);
 }
@@ -580,7 +606,7 @@ static bool is_wanted(const struct dotnet_source *s)
 static int dotnet_run(struct source *source, struct err *err)
 {
 	struct dotnet_source *s = (struct dotnet_source *)source;
-	uint64_t now_ns, due_ns, counters_ns = 0;
+	uint64_t now_ns, due_ns, counters_ns = 0, told_ns;
 	struct dotnet_socket socket;
 	char note[200];
 
@@ -601,6 +627,8 @@ static int dotnet_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		dotnet_queue_release(&s->queue, now_ns - HOLD_NS, deliver, s);
 		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put_event, s);
+		told_ns = dotnet_counters_poll(s->told, now_ns - HOLD_NS, put_event, s);
+		counters_ns = told_ns < counters_ns ? told_ns : counters_ns;
 		counters_ns += counters_ns < UINT64_MAX ? HOLD_NS : 0;
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
 		free_ended(s);
@@ -629,6 +657,7 @@ static void dotnet_close(struct source *source)
 	dotnet_filter_free(s->filter);
 	dotnet_stacks_free(s->stacks);
 	gc_counters_free(s->counters);
+	dotnet_counters_free(s->told);
 	free(s);
 }
 
@@ -657,6 +686,8 @@ static bool wants_stacks(const struct dotnet_request *request)
 	for (i = 0; i < request->n; i++) {
 		const struct dotnet_provider *p = &request->providers[i];
 
+		if (p->arguments && p->level == CRITICAL)
+			continue;
 		if (strcmp(p->name, CLR) != 0 || p->keywords != CLR_KEYWORD_GC ||
 		    p->level > CLR_LEVEL)
 			return true;
@@ -688,13 +719,16 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->request.shares = &s->shares;
 	dotnet_queue_share(&s->queue, &s->queue_shares, os_uid());
 	add_needs(&s->request, needs);
+	rc = dotnet_counters_new(needs, &s->told, err);
+	add_counters(&s->request, s->told);
 	note_assumed(s, needs);
 	add_code_requests(s);
 	/* Programs send in small pieces: gather them for a while before reading. */
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
 	tmp_wait_open(&s->wait);
-	rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
-		     : err_memory(err, "for the source of .NET programs");
+	if (!rc)
+		rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
+				  : err_memory(err, "for the source of .NET programs");
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc)

@@ -11,6 +11,7 @@
 #define TEXT_MAX 1024u                       /* UTF-16 units of a name */
 #define TYPE_OBJECT 1
 #define TYPE_ARRAY 19
+#define OBJECTS_DEPTH_MAX 4u
 
 void nettrace_metas_free(struct nettrace_metas *m)
 {
@@ -79,17 +80,24 @@ static bool add_field(struct draft *d, uint32_t type, size_t name)
 	return true;
 }
 
-/* Fields with the type before the name. The fields after an object or array cannot be read. */
-static bool take_fields(struct draft *d, struct nettrace_in *in)
+/*
+ * Fields with the type before the name. Those of an object stand in its place, as their values do.
+ * The fields after an array cannot be read.
+ */
+static bool take_fields(struct draft *d, struct nettrace_in *in, unsigned depth)
 {
 	uint32_t n = (uint32_t)in_number(in, 4), type;
 
 	for (; n && !in->bad; n--) {
 		type = (uint32_t)in_number(in, 4);
-		if (type == TYPE_OBJECT || type == TYPE_ARRAY)
+		if (type == TYPE_OBJECT && depth < OBJECTS_DEPTH_MAX) {
+			if (!take_fields(d, in, depth + 1))
+				return false;
+			take_text(d, in);
+		} else if (type == TYPE_OBJECT || type == TYPE_ARRAY ||
+			   !add_field(d, type, take_text(d, in))) {
 			return false;
-		if (!add_field(d, type, take_text(d, in)))
-			return false;
+		}
 	}
 	return !in->bad;
 }
@@ -206,7 +214,7 @@ int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t 
 	if (in.bad)
 		rc = err_set(err, ERR_FORMAT,
 			     "a nettrace stream has a truncated event description");
-	else if (take_fields(&d, &in))
+	else if (take_fields(&d, &in, 0))
 		take_tags(&d, &in);
 	if (!rc && d.texts.failed)
 		rc = err_memory(err, "for the kinds of events of a .NET program");

@@ -258,7 +258,7 @@ void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event 
 		learn_method(p, e, false);
 	else if (id == METHOD_ID_2)
 		learn_method(p, e, true);
-	else if (id == MODULE_ID || (rundown && (id == MODULE_ID + 1 || id == MODULE_ID + 2)))
+	else if (rundown ? id == MODULE_ID + 1 || id == MODULE_ID + 2 : id == MODULE_ID)
 		learn_module(p, e);
 }
 

@@ -81,11 +81,20 @@ bool jvm_counter_is(const char *name)
 	return !counter_name_split(name, &parts, NULL) && text_same_fold(parts.category, "JVM");
 }
 
+bool event_counter_is(const char *name)
+{
+	struct counter_name parts;
+
+	return !counter_name_split(name, &parts, NULL) && !strchr(parts.category, ' ') &&
+	       (*parts.category == '*' || strchr(parts.category, '.') ||
+		strchr(parts.category, '-'));
+}
+
 bool gc_counter_is(const char *name)
 {
 	enum gc_runtime runtime;
 
-	return category_of(name, &runtime) || jvm_counter_is(name);
+	return category_of(name, &runtime) || jvm_counter_is(name) || event_counter_is(name);
 }
 
 static enum which which_of(const struct counter_name *parts)
@@ -105,7 +114,7 @@ int gc_counter_check(const char *name, struct err *err)
 	unsigned i;
 	int rc = counter_name_split(name, &parts, err);
 
-	if (rc || jvm_counter_is(name) || which_of(&parts) < COUNTERS)
+	if (rc || jvm_counter_is(name) || event_counter_is(name) || which_of(&parts) < COUNTERS)
 		return rc;
 	for (i = 0; i < COUNTERS; i++)
 		nearest_offer(&nearest, counters[i].name);

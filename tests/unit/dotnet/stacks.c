@@ -50,7 +50,6 @@ static void learn(const char *provider, uint32_t id, const struct buf *payload)
 	const struct nettrace_event e = {.meta = &meta, .payload = (const uint8_t *)payload->data,
 					 .payload_bytes = (uint32_t)payload->len};
 
-	assert_true(dotnet_tells_code(&e));
 	dotnet_program_learn(program, &e);
 }
 
@@ -122,6 +121,26 @@ TEST(addresses_have_the_names_of_the_methods_that_contain_them)
 	is_named(&out[1], "?");
 }
 
+/* 152 is ModuleLoad of the runtime, but DomainModuleDCEnd of its rundown: another layout. */
+TEST(a_module_of_an_application_domain_is_not_taken_for_a_name)
+{
+	struct buf b = {0};
+
+	learn_module();
+	buf_put_le(&b, 55, 8);
+	buf_put_le(&b, 0, 8);
+	buf_put_le(&b, 0, 8);
+	buf_put_le(&b, '(', 4);                  /* flags */
+	buf_put_le(&b, 0, 4);
+	put_utf16(&b, "/opt/app/Orders.dll");
+	put_utf16(&b, "");
+	learn(CLR "Rundown", 152, &b);
+	buf_free(&b);
+	learn_method(143, 0x1000, "Throw");
+	frames_of(0x1010, 0x1020, NULL);
+	is_named(&out[0], "Orders!App.Thrower.Throw");
+}
+
 TEST(the_leaf_of_a_sample_says_what_happened)
 {
 	learn_method(143, 0x1000, "Throw");
@@ -190,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_PROGRAM(addresses_have_the_names_of_the_methods_that_contain_them),
+		WITH_PROGRAM(a_module_of_an_application_domain_is_not_taken_for_a_name),
 		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),
 		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
 		WITH_PROGRAM(a_thousand_methods_in_any_order_are_found),
