@@ -2,7 +2,6 @@
 #include "store/history.h"
 
 #include "tests/support/bad_disk.h"
-#include "tests/support/power_cut.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
 
@@ -301,19 +300,20 @@ static void cut_once(uint64_t seed)
 	snprintf(dir, sizeof(dir), "%s.image%s", lab.path, HISTORY_SUFFIX);
 	assert_int_equal(os_mkdirs(dir, NULL), 0);
 	os_list(dir, remove_one, dir, NULL);
-	power_cut_install();
+	bad_disk_install();
+	bad_disk_watch();
 	h = open_history(&lab, 64 << 20, 0);
 	put(&lab, h, 100);
-	power_cut_after((long)(seed * 7 % 60), dir, seed);
+	bad_disk_cut_after((long)(seed * 7 % 60), dir, seed);
 	for (i = 1; i < 12; i++) {
 		put(&lab, h, 100 + 10 * i);
-		if (!power_cut_happened())
+		if (!bad_disk_cut_happened())
 			done = i;
 	}
 	history_use(h, &use);
-	assert_true(power_cut_happened());
+	assert_true(bad_disk_cut_happened());
 	history_close(h, NULL);
-	power_cut_remove();
+	bad_disk_remove();
 	end(&lab);
 	lab.path = strdup(dir);
 	*strstr((char *)(uintptr_t)lab.path, HISTORY_SUFFIX) = '\0';
