@@ -1,11 +1,11 @@
 /*
  * Programs that pretend to be .NET and flood whoever listens to them:
  *
- *	dotnet_flood_linux N SECONDS
+ *	dotnet_flood_linux N SECONDS [events]
  *
  * N processes with a diagnostic socket each in /tmp. Every connection gets a stream: of every
  * second process kinds of events without end, of the others a block of 3.9 MB that is never
- * finished.
+ * finished. With "events", events of one kind as fast as they are read.
  */
 #include "tests/support/nettrace_writer.h"
 
@@ -21,6 +21,7 @@
 enum { N_MAX = 512, KINDS = 20, BLOCK = 3900000, BURST = 400 };
 
 static char path[108];
+static bool events;
 
 static void leave(int number)
 {
@@ -72,6 +73,21 @@ static bool send_all(int fd, const char *bytes, size_t n)
 	return true;
 }
 
+/* One block a write, until the other side hangs up. */
+static void send_events(int fd, struct nettrace_writer *w)
+{
+	unsigned i;
+	bool ok;
+
+	nettrace_write_kinds(w, 1);
+	do {
+		for (i = 0; i < BURST; i++)
+			nettrace_write_event(w, 1);
+		ok = send_all(fd, w->bytes.data, w->bytes.len);
+		nettrace_writer_sent(w);
+	} while (ok);
+}
+
 static void serve(int fd, bool kinds)
 {
 	struct nettrace_writer w = {0};
@@ -81,6 +97,10 @@ static void serve(int fd, bool kinds)
 	unsigned i;
 
 	nettrace_write_head(&w);
+	if (ok && events) {
+		send_events(fd, &w);
+		ok = false;
+	}
 	if (!kinds)
 		nettrace_write_part(&w, BLOCK, BLOCK - 1);
 	for (i = 0; ok; i++) {
@@ -113,10 +133,11 @@ static void play(bool kinds)
 int main(int argc, char **argv)
 {
 	static pid_t children[N_MAX];
-	unsigned n = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0, i;
+	unsigned n = argc >= 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0, i;
 
 	if (!n || n > N_MAX)
 		return 2;
+	events = argc > 3;
 	for (i = 0; i < n; i++) {
 		children[i] = fork();
 		if (children[i] == 0)

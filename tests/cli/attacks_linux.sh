@@ -1,0 +1,91 @@
+#!/bin/bash
+# Attacks of an unprivileged user all at once, for ATTACK_S seconds (20; the acceptance run takes
+# 600): processes, mappings, .NET and Java programs that are none, a log, names of programs. The
+# recorder's memory and CPU time keep to its limits, and another program's samples are all there.
+# time limit: 900
+. "$TOP/tests/support/cli.sh"
+need_perf
+
+seconds=${ATTACK_S:-20} cpu_limit=10 rss_limit=100 hz=199
+attackers=() as_user=()
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups \
+		test -x "$BUILD/programs/flood_linux" 2>/dev/null; then
+	as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+else
+	echo "the attackers are of the recorder's own user here, which has more room" >&2
+fi
+
+high_mb() { awk '/^VmHWM/ { printf "%.0f\n", $2 / 1024 }' "/proc/$recorder/status"; }
+
+attack()
+{
+	"${as_user[@]}" "$@" >/dev/null 2>&1 & attackers+=($!)
+}
+
+names()
+{
+	local i end=$((SECONDS + seconds))
+	for ((i = 0; SECONDS < end; i++)); do
+		ln -s "$(type -P true)" "name$i" && "./name$i"
+		rm -f "name$i"
+	done
+}
+
+log_lines()
+{
+	local end=$((SECONDS + seconds))
+	while [ $SECONDS -lt $end ]; do
+		seq -f 'error %g of a service that is none' 500
+		sleep 0.02
+	done >>app.log
+}
+
+: >app.log
+"$RECORDER" collect --store a.db --freq $hz --max-cpu-percent $cpu_limit \
+	--max-rss-mb $rss_limit --pre-sec $((seconds + 60)) --delay-after-trigger-sec 0 \
+	--stop-on-gc-over-msec 100000 \
+	--stop-on-event-log-message "$PWD/app.log@never|(a+)+never" \
+	'/StopOnPerfCounter:Process:IO Read Bytes/sec:_Total>1e15' 2>log & recorder=$!
+trap 'kill -KILL $recorder "${attackers[@]}" $burn 2>/dev/null' EXIT
+wait_for 15 grep -q "recording this machine" log
+"$BUILD/programs/burn" $((seconds + 60)) >/dev/null & burn=$!
+sleep 2
+before=$(burnt $recorder) burnt_before=$(burnt $burn) since=$(date +%s%N)
+attack "$BUILD/programs/flood_linux" forks 100000 "$seconds"
+attack "$BUILD/programs/flood_linux" maps 8000 "$seconds"
+attack "$BUILD/programs/dotnet_flood_linux" 64 "$seconds"
+attack "$BUILD/programs/dotnet_flood_linux" 8 "$seconds" events
+attack "$BUILD/programs/hsperf_flood_linux" 200 "$seconds"
+names & attackers+=($!)
+log_lines & attackers+=($!)
+sleep "$seconds"
+used=$(($(burnt $recorder) - before)) elapsed=$((($(date +%s%N) - since) / 1000000))
+"$RECORDER" status --store a.db >status 2>&1
+high=$(high_mb)
+kill "${attackers[@]}" 2>/dev/null
+wait "${attackers[@]}" 2>/dev/null
+kill -STOP $burn
+ms=$(burnt $burn)
+timeout 60 "$RECORDER" stop --store a.db >stop.out 2>&1
+wait $recorder
+kill -KILL $burn
+wait $burn 2>/dev/null
+"$RECORDER" show --store a.db --process $burn --json >show.json 2>err
+"$RECORDER" export --store a.db --process $burn -f >burn.folded 2>>err
+
+seen_ms=$(awk -v hz=$hz '{ n += $NF } END { printf "%.0f", n * 1000 / hz }' burn.folded)
+cpu_pct=$((used * 100 / elapsed))
+grep -A9 '^Health\|^Note\|^Recorder' status >&2
+grep -v 'NET program with pid' log | tail -n 12 >&2
+{
+	echo "what            measured   limit"
+	printf '%-15s %8s   %s\n' "memory, MB" "$high" $rss_limit \
+		"CPU time, %" "$cpu_pct" "$cpu_limit, twice" \
+		"samples, ms" "$seen_ms" "$ms of the neighbour's CPU time"
+} >&2
+check memory_keeps_to_its_limit test "$high" -le $rss_limit
+check cpu_time_keeps_to_twice_its_limit test "$cpu_pct" -le $((2 * cpu_limit))
+# More, too: a timer of the kernel also counts time that a host took from this machine.
+check no_sample_of_a_neighbour_is_missing awk -v seen="$seen_ms" -v ms="$ms" \
+	'BEGIN { exit !(ms > 500 && seen > 0.95 * ms && seen < 1.15 * ms) }'
+check its_incident_is_stored grep -q "incident 1 stored" log
