@@ -1,4 +1,5 @@
-/* --on-failure exit, by the real clock: about 2 s. */
+/* --on-failure exit, by the real clock: about 4 s. */
+#include "tests/support/bad_disk.h"
 #include "tests/support/engine_rig.h"
 #include "tests/support/stub_source.h"
 #include "tests/support/test.h"
@@ -46,10 +47,54 @@ TEST(a_source_that_ends_ends_the_run_with_a_last_incident)
 	remove_store(r.path);
 }
 
+static int fire_on_a_full_disk(struct source *source, struct err *err)
+{
+	bad_disk_full_after(0);
+	stub_source_fire((struct stub_source *)source);
+	return run_until_stopped(source, err);
+}
+
+/* The log's text, to be freed. */
+static void read_log(const char *path, struct log *log, struct buf *out)
+{
+	log_close(log);
+	assert_int_equal(os_load(path, 65536, out, NULL), 0);
+	os_remove(path, NULL);
+}
+
+TEST(a_full_disk_ends_the_run_and_the_log_says_so)
+{
+	struct source_ops firing = stub_source;
+	const struct source_ops *const sources[] = {&firing, NULL};
+	char path[TMP_BYTES];
+	struct buf text = {0};
+	struct err err = {0};
+	struct rig r;
+
+	firing.run = fire_on_a_full_disk;
+	bad_disk_install();
+	rig_open(&r, "full.db", 0);
+	snprintf(path, sizeof(path), "%s", tmp_path("full.log"));
+	assert_int_equal(log_open(path, &r.cfg.log, &err), 0);
+	r.cfg.sources = sources;
+	r.cfg.live = true;
+	r.cfg.capture.post_ns = 0;
+	r.cfg.exit_on_failure = true;
+	assert_int_not_equal(engine_run(&r.cfg, &r.result, &err), 0);
+	bad_disk_remove();
+	assert_true(r.result.ended_by_failure);
+	read_log(path, r.cfg.log, &text);
+	assert_non_null(strstr(buf_text(&text), "recording fails (disk-full) and ends, as "
+					       "--on-failure says: "));
+	buf_free(&text);
+	remove_store(r.path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_source_that_ends_ends_the_run_with_a_last_incident),
+		cmocka_unit_test(a_full_disk_ends_the_run_and_the_log_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
