@@ -101,6 +101,9 @@ int cmd_window(const struct options *o, struct cmd_window *out, struct err *err)
 /* Load it as an incident whose trigger is its beginning; a note says it in local time and UTC. */
 int cmd_load_window(const struct options *o, const struct cmd_window *w, struct incident *out,
 		    struct err *err);
+/* Let t->each have the events of --id, --last or --at; sets t->events and t->origin. */
+struct trace;
+int cmd_kept_events(const struct options *o, struct trace *t, struct err *err);
 /* diff --against. */
 int cmd_against(const struct options *o, struct err *err);
 /*

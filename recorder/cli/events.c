@@ -1,6 +1,6 @@
 /*
- * events: list the events that rules can name; or print events, live or from a trace file, one per
- * line or counted by name.
+ * events: list the events that rules can name; or print events, live, from a trace file, an
+ * incident or a window of the history, one per line or counted by name.
  */
 #include "cli/cmd.h"
 #include "cli/sheet.h"
@@ -423,26 +423,29 @@ static int watch_events(const struct options *o, struct err *err)
 
 int cmd_events(const struct options *o, struct err *err)
 {
+	bool kept = o->ids.n || cmd_window_asked(o);
 	struct listing l = {.o = o, .err = err};
 	struct trace t = {.sources = file_sources(o->capture.file),
 			  .path = o->capture.file,
 			  .each = put_event,
 			  .ctx = &l};
+	const char *what = kept ? o->ids.n ? "the incident" : "the window" : o->capture.file;
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
-	if (!o->capture.file)
+	if (!o->capture.file && !kept)
 		return o->live ? watch_events(o, err) : list_events(o, err);
 	sheet_init(&l.sheet, o);
-	if (o->live)
+	if ((o->live != NULL) + (o->capture.file != NULL) + (o->ids.n > 0) +
+	    cmd_window_asked(o) > 1)
 		rc = err_set(err, ERR_USAGE, "events: --live watches this machine, --from reads a "
-			     "file; give one of them");
-	if (!rc)
+			     "file, --id, --last and --at read the store; give one of them");
+	if (!rc && !kept)
 		rc = cmd_file_there(o->capture.file, err);
 	if (!rc)
 		rc = out_open("-", true, &l.out, err);
 	if (!rc) {
-		rc = trace_read(&t, err);
+		rc = kept ? cmd_kept_events(o, &t, err) : trace_read(&t, err);
 		set_names(&l);
 		/* Show what came before a file's damage. */
 		if (o->count && rc != ERR_STOPPED)
@@ -451,9 +454,9 @@ int cmd_events(const struct options *o, struct err *err)
 		rc = rc && rc != ERR_STOPPED ? rc : closed;
 	}
 	if (!rc && t.origin.note[0])
-		cmd_note("%s: %s", o->capture.file, t.origin.note);
+		cmd_note("%s: %s", what, t.origin.note);
 	if (!rc && !l.shown)
-		rc = report_nothing(&l, o->capture.file, err);
+		rc = report_nothing(&l, what, err);
 	else if (!rc && o->count && !o->json)
 		cmd_note("%s of %s events", text_count(l.shown, number), text_count(t.events, of));
 	listing_free(&l);

@@ -202,11 +202,13 @@ const struct command_info command_table[COMMANDS] = {
 "Lists the events that match the pattern, with their fields (Linux: tracepoints; for the\n"
 "path of a program, the probes that it brings with it, USDT). --live prints events as they\n"
 "come, for --seconds or until --rows of them; SPEC is that of /StopOnEvent. --from prints\n"
-"the events of a trace file (.etl, also zipped, on any system; .nettrace). One event a\n"
-"line: milliseconds since the beginning, process, thread, cpu, provider/name, fields.\n",
+"the events of a trace file (.etl, also zipped, on any system; .nettrace); --id those of an\n"
+"incident, --last and --at those of a window of the history. One event a line: milliseconds\n"
+"since the beginning, process, thread, cpu, provider/name, fields.\n",
 		.examples =
 "recorder events sched_process\n"
 "recorder events --live 'sched/sched_process_exec;FieldFilter=filename~/bin/'\n"
+"recorder events --last 1h --count\n"
 "recorder events --from slow.etl --count\n"
 "recorder events --from slow.etl --name GC/Start --process 3676\n"
 "recorder events --from slow.etl.zip --json | jq 'select(.fields.Depth == 2)'\n",

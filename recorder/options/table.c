@@ -18,12 +18,13 @@
 #define ONE_INCIDENT (IN(SHOW) | IN(REPORT) | IN(EXPORT))
 #define PART_OF (ONE_INCIDENT | IN(DIFF))
 /* What also reads the history. */
-#define WINDOW (ONE_INCIDENT | IN(SNAPSHOT) | IN(DIFF))
+#define WINDOW (ONE_INCIDENT | IN(SNAPSHOT) | IN(DIFF) | IN(EVENTS))
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
 #define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
 #define REPAIR (IN(VERIFY) | IN(SALVAGE))
 #define WITH_STORE \
-	(RULES | IN(RUN) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | REPAIR)
+	(RULES | IN(RUN) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | IN(EVENTS) | \
+	 REPAIR)
 #define WITH_CONFIG (WITH_STORE | IN(COUNTERS) | IN(SERVICE))
 
 /* What a row may have after its commands. */
@@ -287,7 +288,7 @@ const struct option_info option_table[] = {
 	{"base-store", "FILE", "The store of the base, if it is not that of the test.",
 	 OPTION_TEXT, GROUP_SELECT, IN(DIFF), FIELD(base_store)},
 	{"id", "ID", "The incident's number in 'recorder list'.",
-	 OPTION_IDS, GROUP_SELECT, INCIDENTS | IN(BACKTEST) | IN(DIFF), FIELD(ids),
+	 OPTION_IDS, GROUP_SELECT, INCIDENTS | IN(BACKTEST) | IN(DIFF) | IN(EVENTS), FIELD(ids),
 	 .other_names = "incident"},
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",

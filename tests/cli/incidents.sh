@@ -34,6 +34,13 @@ fi
 check head_closing_the_pipe_is_quiet bash -c \
 	'"$RECORDER" list 2>err | head -n 1 >/dev/null; [ ! -s err ]'
 
+# ---- events --------------------------------------------------------------------------------------
+
+expect events_of_an_incident_are_counted 0 'of [0-9]* events' events --id 1 --count
+expect events_of_an_incident_are_listed 0 'lost' events --id 1
+check and_a_loss_says_of_what grep -q 'lost Name=kernel' out
+expect events_have_one_place_to_come_from 2 'give one of them' events --id 1 --last 5m
+
 # ---- show ----------------------------------------------------------------------------------------
 
 expect show_says_which_is_newest 0 'incident 4, the newest' show
