@@ -539,14 +539,54 @@ static int repeat_picture(struct stacks *s, const struct options *o, struct err 
 	return rc;
 }
 
+/* One picture of every process. Those that cannot be read are counted, with the first reason. */
+static int all_processes(const struct options *o, struct err *err)
+{
+	static const uint32_t max = 8192;
+	uint32_t *pids = malloc(max * sizeof(*pids)), n, i, shown = 0, missing = 0;
+	struct err why, first = {0};
+	int rc = 0;
+
+	if (!pids)
+		return err_memory(err, "for the list of processes");
+	n = thread_stacks_find(NULL, pids, max);
+	for (i = 0; i < n && rc != ERR_MEMORY; i++) {
+		struct stacks s = {.pid = pids[i], .env.path = o->capture.symbol_path};
+
+		rc = open_all(&s, &why);
+		if (!rc && shown && !o->json)
+			putchar('\n');
+		if (!rc)
+			rc = show_picture(&s, o, &why);
+		shown += !rc;
+		if (rc && rc != ERR_NOT_FOUND && !missing++)      /* not found: it has ended */
+			first = why;
+		close_all(&s);
+	}
+	free(pids);
+	if (rc == ERR_MEMORY || !shown)
+		return err_set(err, rc == ERR_MEMORY ? rc : (enum err_code)first.code, "%s",
+			       first.text);
+	if (missing)
+		cmd_note("%u of %u processes are missing; the first: %s", (unsigned)missing,
+			 (unsigned)n, first.text);
+	return 0;
+}
+
 int cmd_stacks(const struct options *o, struct err *err)
 {
 	struct stacks s = {.env.path = o->capture.symbol_path};
+	bool store = options_origin(o, "store") == FROM_ARGS;
 	int rc;
 
+	if (o->all_processes && (o->process || o->repeat > 1 || store))
+		return err_set(err, ERR_USAGE, "--all-processes prints one picture of each "
+			       "process; -p, --repeat and --store are for one process");
+	if (o->all_processes)
+		return all_processes(o, err);
 	if (!o->process)
-		return err_set(err, ERR_USAGE,
-			       "stacks of which process? -p takes its name or number");
+		return err_set(err, ERR_USAGE, "stacks of which process? -p takes its name or "
+			       "number, --all-processes all of them");
 	rc = cmd_one_process(o->process, &s.pid, err);
 
 	if (!rc)
@@ -556,7 +596,7 @@ int cmd_stacks(const struct options *o, struct err *err)
 	if (!rc)
 		rc = repeat_picture(&s, o, err);
 	/* Only --store on the command line stores the stacks: elsewhere it names a recorder's. */
-	if (!rc && options_origin(o, "store") == FROM_ARGS)
+	if (!rc && store)
 		rc = keep_picture(o, &s, err);
 	close_all(&s);
 	return rc;

@@ -188,6 +188,7 @@ struct options {
 	double fold_percent;                 /* of report */
 	bool by_name, tree;                  /* views of report */
 	bool group_threads;                  /* of stacks: those with the same stack once */
+	bool all_processes;                  /* stacks of every process */
 	uint32_t repeat, every_ms;           /* of stacks: pictures, and the time between them */
 	char *callers, *callees;             /* of this function; NULL = none */
 	uint32_t rows;                       /* lines of a table */

@@ -413,6 +413,8 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(group)},
 	{"group", NULL, "Print threads that have the same stack once.",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(group_threads)},
+	{"all-processes", NULL, "Of every process, one after another.",
+	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(all_processes)},
 	{"repeat", "N", "Take the stacks N times; later ones say which threads have not moved.",
 	 OPTION_INT, GROUP_SELECT, IN(STACKS), FIELD(repeat), NUMBER(1, 1, 1000, NULL)},
 	{"every", "MS", "With --repeat: the time from one to the next.",

@@ -103,6 +103,15 @@ check and_stays_stopped stopped
 kill -CONT "$target"
 check until_it_is_continued wait_for 5 expect_exit 1 stopped
 
+# ---- every process ----
+"$RECORDER" stacks --all-processes --group >out 2>err
+check all_processes_have_stacks [ $? = 0 ]
+check the_target_is_one_of_them grep -q "^process $target " out
+check and_so_is_this_shell grep -q "^process $$ " out
+check none_is_left_stopped expect_exit 1 stopped
+"$RECORDER" stacks --all-processes -p $$ >out 2>err
+check all_and_one_contradict_each_other [ $? = 2 ]
+
 # ---- refusals ----
 "$RECORDER" stacks -p no-such-program >out 2>err
 check a_process_that_is_not_there [ $? = 3 ]

@@ -14,6 +14,11 @@ static void find_one(void *ctx, uint32_t pid, const struct process_names *names)
 {
 	struct finding *f = ctx;
 
+	if (!f->name) {
+		if (f->n < f->max && pid != os_pid() && names->file && *names->file)
+			f->pids[f->n++] = pid;
+		return;
+	}
 	if (f->n < f->max && process_names_mean(names, pid, f->name) &&
 	    (pid != os_pid() || !process_names_match(names, f->name)))
 		f->pids[f->n++] = pid;

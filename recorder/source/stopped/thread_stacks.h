@@ -41,6 +41,7 @@ struct thread_stacks_use {
 
 /*
  * Find processes by name, with or without ".exe" and ignoring case, or by pid; not our own by name.
+ * NULL: all but our own, and on Linux but the kernel's.
  *
  * returns  how many were put into pids, at most max; 0 = none
  */
