@@ -140,6 +140,14 @@ static char state_of_thread(int tid)
 	return state[2];
 }
 
+uint64_t os_thread_cpu_ns(void)
+{
+	struct timespec used = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
 bool os_thread_waits(const struct os_thread *thread, uint64_t *progress)
 {
 	int tid = atomic_load(&thread->tid);

@@ -95,6 +95,17 @@ void os_thread_leave(struct os_thread *thread)
 		free(thread);
 }
 
+uint64_t os_thread_cpu_ns(void)
+{
+	FILETIME begun, ended, kernel, user;
+	const uint64_t high = UINT64_C(1) << 32;
+
+	if (!GetThreadTimes(GetCurrentThread(), &begun, &ended, &kernel, &user))
+		return 0;
+	return 100 * (high * ((uint64_t)kernel.dwHighDateTime + user.dwHighDateTime) +
+		      kernel.dwLowDateTime + user.dwLowDateTime);
+}
+
 void os_thread_priority(enum os_priority priority)
 {
 	HANDLE self = GetCurrentThread();

@@ -66,7 +66,7 @@ static int open_sources(struct engine *e, struct err *err)
 {
 	const struct source_config cfg = {
 		.frames = e->frames, .processes = e->processes, .log = e->log,
-		.capture = *e->capture,
+		.capture = *e->capture, .max_cpu_pct = e->cfg->budget.max_cpu_pct,
 	};
 
 	e->feed.on_end = source_ended;

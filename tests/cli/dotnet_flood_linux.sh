@@ -24,3 +24,34 @@ check a_program_gets_one_line_in_the_log \
 	[ "$(grep -c 'NET program with pid .* exceed' log)" -le 64 ]
 check the_log_has_a_summary grep -q 'NET programs exceeded their shares' log
 check it_goes_on_recording grep -q 'incident 1 stored' log
+
+# ---- events without end, of another user, while the recorder may take 10 % of a CPU --------------
+# Without turns it took 55 %.
+
+if [ "$(id -u)" != 0 ] || ! setpriv --reuid=65534 --regid=65534 --clear-groups \
+		test -x "$BUILD/programs/dotnet_flood_linux" 2>/dev/null; then
+	echo "skip cpu_time_keeps_to_its_limit: needs root, and another user who may run programs"
+	exit 0
+fi
+"$RECORDER" collect --store e.db --max-cpu-percent 10 --stop-on-gc-over-msec 100000 \
+	2>log2 & recorder=$!
+wait_for 10 grep -q recording log2
+setpriv --reuid=65534 --regid=65534 --clear-groups \
+	"$BUILD/programs/dotnet_flood_linux" 8 60 events & flood=$!
+had_to_wait()
+{
+	"$RECORDER" status --store e.db >status2 2>&1
+	grep -q "NET programs of other users had to wait" status2
+}
+check the_status_says_that_they_had_to_wait wait_for 30 had_to_wait
+before=$(burnt $recorder) since=$(date +%s%N)
+sleep 5
+used=$(($(burnt $recorder) - before)) elapsed=$((($(date +%s%N) - since) / 1000000))
+echo "$((used * 100 / elapsed)) % of a CPU, of a limit of 10 %" >&2
+kill $flood
+wait $flood
+kill -INT $recorder
+wait $recorder
+check cpu_time_keeps_to_twice_its_limit test $((used * 100 / elapsed)) -le 20
+check it_goes_on_recording_beside_them_too grep -q 'incident 1 stored' log2
+check no_source_stalled sh -c '! grep "has delivered nothing" log2'

@@ -8,12 +8,14 @@
  * to 100 ms late, so they wait HOLD_NS and leave in time order.
  */
 #include "base/os.h"
+#include "base/turns.h"
 #include "source/dotnet/find_linux.h"
 #include "source/dotnet/counters.h"
 #include "source/dotnet/event_queue.h"
 #include "source/dotnet/filter.h"
 #include "source/dotnet/known.h"
 #include "source/dotnet/list.h"
+#include "source/dotnet/providers_linux.h"
 #include "source/dotnet/session_linux.h"
 #include "source/etw/known.h"
 #include "source/runtime/gc_counters.h"
@@ -39,6 +41,8 @@
  */
 #define RUNDOWN_AFTER_NS (500 * NS_PER_MS)
 #define ALIVE_NS (20 * NS_PER_MS)            /* between reads while events are queued */
+#define TURN_NS (20 * NS_PER_MS)             /* of reading, until events leave again */
+#define WAIT_NS (100 * NS_PER_MS)            /* of a program whose user has used up his time */
 #define COALESCE_NS (10 * NS_PER_MS)         /* from the first bytes until all are read */
 /*
  * A program has its socket before it is ready. Of 15 programs (.NET 8) asked for their map at once,
@@ -48,7 +52,6 @@
 #define SETTLE_MAP_NS (500 * NS_PER_MS)
 #define HOLD_NS (200 * NS_PER_MS)            /* the engine waits for 250 ms */
 #define FINISH_NS (500 * NS_PER_MS)          /* for programs to end their sessions */
-#define CLR "Microsoft-Windows-DotNETRuntime"
 #define CLR_KEYWORD_GC 1u
 #define CLR_KEYWORDS_CODE 0x38u              /* Loader, JIT, NGen */
 #define CLR_VERBOSE 5                        /* as MethodLoadVerbose is */
@@ -86,6 +89,8 @@ struct dotnet_source {
 	struct nettrace_shares shares;
 	struct shares queue_shares;
 	struct shares sessions;              /* how many of PROGRAMS_MAX a user has */
+	struct turns turns;
+	uint32_t turn;                       /* the session that is read first */
 	struct assumed assumed[ASSUMED_MAX];
 	unsigned nassumed;
 	bool full_logged, crowded_logged;
@@ -99,27 +104,6 @@ struct dotnet_source {
 extern const struct source_ops dotnet_source;
 
 /* ---- which providers ------------------------------------------------------------------------- */
-
-/* Whether this names an EventSource or the runtime; other names are Windows' or the kernel's. */
-static bool is_dotnet(const char *name)
-{
-	return !tracepoint_provider(name) && !throw_provider(name) && !strchr(name, ':') &&
-	       *name != '{' && (*name == '*' || strchr(name, '-') || strchr(name, '.'));
-}
-
-/* IIS exists on Windows only, but the rule on requests names it besides ASP.NET Core. */
-static bool is_iis(const char *name)
-{
-	return strcasecmp(name, "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}") == 0;
-}
-
-/* Programs know providers by name only, and tell upper from lower case. */
-static const char *name_of(const char *name)
-{
-	const char *known = dotnet_known(name + (*name == '*'));
-
-	return etw_is_clr(name) ? CLR : known ? known : name;
-}
 
 /* Several requests for one provider become one, with all keywords and the finest level. */
 static void add_provider(struct dotnet_request *request, const char *name, uint64_t keywords,
@@ -151,14 +135,14 @@ static void add_needs(struct dotnet_request *request, const struct needs *needs)
 		const struct need_provider *p = &needs->providers[i];
 
 		/* As in ETW, no keyword at all means every one. */
-		if (is_dotnet(name_of(p->name)))
-			add_provider(request, name_of(p->name),
+		if (dotnet_provider_is(dotnet_provider_exact(p->name)))
+			add_provider(request, dotnet_provider_exact(p->name),
 				     p->keywords ? p->keywords : UINT64_MAX, p->level);
 	}
 	request->perf_map = needs->perf_maps;
 	request->settle_ns = request->perf_map ? SETTLE_MAP_NS : SETTLE_NS;
 	if (gc_counters_wanted(needs, GC_DOTNET))
-		add_provider(request, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
+		add_provider(request, DOTNET_CLR, CLR_KEYWORD_GC, CLR_LEVEL);
 }
 
 /* Only what is critical beside them: EventCounters come at every level. */
@@ -168,97 +152,11 @@ static void add_counters(struct dotnet_request *request, const struct dotnet_cou
 	uint32_t i, k;
 
 	for (i = 0; (name = dotnet_counters_source(told, i)) != NULL; i++) {
-		add_provider(request, name_of(name), UINT64_MAX, CRITICAL);
+		add_provider(request, dotnet_provider_exact(name), UINT64_MAX, CRITICAL);
 		for (k = 0; k < request->n; k++)
 			if (strcasecmp(request->names[k], name) == 0)
 				request->providers[k].arguments = DOTNET_COUNTER_ARGUMENTS;
 	}
-}
-
-static int refuse_throws(struct err *err)
-{
-	return err_set(err, ERR_USAGE,
-		       "a rule on C++ exceptions needs their type and a process: "
-		       "StopOnException:TYPE;Process=NAME");
-}
-
-/* A provider that no source knows, with what comes near. */
-static int refuse_provider(const char *name, struct err *err)
-{
-	const char *instead = dotnet_instead(name);
-	struct buf near = {0};
-
-	if (!instead)
-		dotnet_known_near(name, &near);
-	if (instead)
-		err_set(err, ERR_USAGE, "%s is a provider of Windows, so a rule on it could never "
-			"fire here; use %s", name, instead);
-	else
-		err_set(err, ERR_USAGE,
-			"no source on this system delivers events of %s, so a rule on them could "
-			"never fire%s%s (write *%s for a .NET EventSource)", name,
-			near.len ? "; the nearest are " : "", buf_text(&near), name);
-	buf_free(&near);
-	return ERR_USAGE;
-}
-
-/* Whether .NET itself, a common library or a program that runs has it. */
-static bool has_event_source(const char *name)
-{
-	enum dotnet_found found;
-
-	if (dotnet_known(name))
-		return true;
-	found = dotnet_find_provider(name);
-	return found == DOTNET_FOUND || found == DOTNET_NOT_SURE;
-}
-
-static int check_event_source(const char *name, struct err *err)
-{
-	struct buf near = {0};
-
-	name += *name == '*';
-	if (has_event_source(name))
-		return 0;
-	dotnet_known_near(name, &near);
-	err_set(err, ERR_USAGE,
-		"no .NET program that runs now has an EventSource '%s', nor does .NET itself%s%s; "
-		"--assume-exists takes rules on programs that come later", name,
-		near.len ? "; the nearest are " : "", buf_text(&near));
-	buf_free(&near);
-	return ERR_USAGE;
-}
-
-static int check_provider(const char *name, bool assumed, struct err *err)
-{
-	if (throw_provider(name))
-		return refuse_throws(err);
-	if (tracepoint_provider(name) || is_iis(name) || pause_provider(name) != PAUSE_PROVIDERS)
-		return 0;
-	if (!is_dotnet(name) || (*name != '*' && dotnet_instead(name) && !dotnet_known(name)))
-		return refuse_provider(name, err);
-	return assumed ? 0 : check_event_source(name, err);
-}
-
-static int dotnet_check(const struct needs *needs, struct err *err)
-{
-	char name[COUNTER_NAME_MAX];
-	uint32_t i;
-	int rc = 0;
-
-	for (i = 0; !rc && i < needs->nproviders; i++)
-		rc = check_provider(name_of(needs->providers[i].name),
-				    needs->assume_exists || needs->providers[i].asked, err);
-	for (i = 0; !rc && i < needs->ncounters && !needs->assume_exists; i++)
-		if (event_counter_is(needs->counters[i].name)) {
-			snprintf(name, sizeof(name), "%.*s",
-				 (int)strcspn(needs->counters[i].name, ":"),
-				 needs->counters[i].name);
-			rc = check_event_source(name, err);
-		}
-	if (!rc)
-		rc = etw_known_check(needs, err);
-	return rc ? rc : pause_check(needs, err);
 }
 
 /* Remember which providers are assumed to come. */
@@ -363,9 +261,8 @@ static void put_samples(struct dotnet_source *s, const struct dotnet_queued *que
 		put_sample(s, e, STREAM_ALLOC, (double)bytes->v.u);
 }
 
-static void deliver(void *ctx, const struct dotnet_queued *queued)
+static void deliver_one(struct dotnet_source *s, const struct dotnet_queued *queued)
 {
-	struct dotnet_source *s = ctx;
 	struct dotnet_session *session = queued->owner;
 	struct process *process = dotnet_session_process(session, s->cfg.processes);
 	struct event e;
@@ -385,6 +282,16 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 	dotnet_counters_event(s->told, &e);
 	if (process)
 		process_unref(process);
+}
+
+static void deliver(void *ctx, const struct dotnet_queued *queued)
+{
+	struct dotnet_source *s = ctx;
+	uint32_t uid = dotnet_session_socket(queued->owner)->uid;
+	uint64_t begun_ns = turns_begin(&s->turns, uid);
+
+	deliver_one(s, queued);
+	turns_end(&s->turns, uid, begun_ns);
 }
 
 static void put_loss(struct dotnet_source *s, uint64_t n, uint64_t now_ns)
@@ -526,16 +433,21 @@ static void free_ended(struct dotnet_source *s)
 	}
 }
 
-/* Wait until a session is ready or due, or until due_ns. */
+/* Wait until a session is ready or due, or until due_ns. One that must wait is not asked. */
 static void wait_for_sessions(struct dotnet_source *s, uint64_t due_ns)
 {
-	uint64_t session_ns;
+	uint64_t session_ns, now_ns = os_now_ns();
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++) {
 		dotnet_session_polled(s->all[i], &s->polled[i]);
 		session_ns = dotnet_session_due_ns(s->all[i]);
 		due_ns = session_ns < due_ns ? session_ns : due_ns;
+		if (s->polled[i].fd < 0 ||
+		    turns_may(&s->turns, dotnet_session_socket(s->all[i])->uid, now_ns))
+			continue;
+		s->polled[i].fd = -1;
+		due_ns = now_ns + WAIT_NS < due_ns ? now_ns + WAIT_NS : due_ns;
 	}
 	tmp_wait(&s->wait, due_ns, s->find.watch, s->polled, s->n);
 	if (s->wait.replaced)
@@ -543,6 +455,18 @@ static void wait_for_sessions(struct dotnet_source *s, uint64_t due_ns)
 	s->wait.replaced = false;
 }
 
+static void read_one(struct dotnet_source *s, uint32_t i, uint64_t now_ns)
+{
+	uint32_t uid = dotnet_session_socket(s->all[i])->uid;
+	bool ready = s->polled[i].revents != 0;
+	uint64_t begun_ns = ready ? turns_begin(&s->turns, uid) : 0;
+
+	dotnet_session_step(s->all[i], ready, now_ns, &s->queue);
+	put_loss(s, dotnet_session_lost(s->all[i]), now_ns);
+	turns_end(&s->turns, uid, begun_ns);
+}
+
+/* For TURN_NS, the next time from the session on that follows. */
 static void read_all(struct dotnet_source *s, uint64_t due_ns)
 {
 	uint64_t now_ns = os_now_ns();
@@ -557,9 +481,9 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 		queue_resume(s->cfg.queue, os_now_ns());
 	}
 	now_ns = os_now_ns();
-	for (i = 0; i < s->n; i++) {
-		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, &s->queue);
-		put_loss(s, dotnet_session_lost(s->all[i]), now_ns);
+	for (i = 0; i < s->n && os_now_ns() < now_ns + TURN_NS; i++) {
+		s->turn = s->turn < s->n ? s->turn : 0;
+		read_one(s, s->turn++, now_ns);
 	}
 	atomic_store_explicit(&s->refused_kinds, s->shares.kinds.refused, memory_order_relaxed);
 	atomic_store_explicit(&s->refused_blocks, s->shares.pending.refused,
@@ -590,6 +514,7 @@ static void note_shares(struct dotnet_source *s, char *note, size_t n)
 	bool crowded = atomic_load(&s->crowded);
 
 	*note = '\0';
+	turns_note(&s->turns, ".NET", note, n);
 	if (kinds || blocks || crowded)
 		snprintf(note, n,
 			 ".NET programs exceeded their shares: %llu kinds of events and %llu "
@@ -669,10 +594,10 @@ static void add_code_requests(struct dotnet_source *s)
 {
 	s->code = s->rundown = (struct dotnet_request){.role = DOTNET_CODE, .shares = &s->shares,
 						       .settle_ns = s->request.settle_ns};
-	add_provider(&s->code, CLR, CLR_KEYWORDS_CODE, CLR_VERBOSE);
+	add_provider(&s->code, DOTNET_CLR, CLR_KEYWORDS_CODE, CLR_VERBOSE);
 	s->rundown.role = DOTNET_RUNDOWN;
 	s->rundown.settle_ns = 0;
-	add_provider(&s->rundown, CLR, CLR_KEYWORD_GC, 1);
+	add_provider(&s->rundown, DOTNET_CLR, CLR_KEYWORD_GC, 1);
 }
 
 /*
@@ -688,7 +613,7 @@ static bool wants_stacks(const struct dotnet_request *request)
 
 		if (p->arguments && p->level == CRITICAL)
 			continue;
-		if (strcmp(p->name, CLR) != 0 || p->keywords != CLR_KEYWORD_GC ||
+		if (strcmp(p->name, DOTNET_CLR) != 0 || p->keywords != CLR_KEYWORD_GC ||
 		    p->level > CLR_LEVEL)
 			return true;
 	}
@@ -714,6 +639,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->cfg = *cfg;
 	s->find.watch = -1;
 	shares_init(&s->sessions, PROGRAMS_MAX, os_uid());
+	turns_init(&s->turns, cfg->max_cpu_pct, os_uid());
 	shares_init(&s->shares.kinds, NETTRACE_ALL_KINDS_MAX_BYTES, os_uid());
 	shares_init(&s->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
 	s->request.shares = &s->shares;
@@ -782,7 +708,7 @@ const struct source_ops dotnet_source = {
 		"events of .NET programs (EventPipe, through their diagnostic sockets), for rules",
 	.events = true,
 	.optional = true,
-	.check = dotnet_check,
+	.check = dotnet_providers_check,
 	.list = gc_counters_list,
 	.list_events = dotnet_list_events,
 	.part = dotnet_part,

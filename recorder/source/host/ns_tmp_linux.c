@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SCAN_NS NS_PER_SEC
@@ -445,18 +444,10 @@ static bool begin_group(struct work *w, uint32_t group)
 	return wanted;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 /* returns  how long to rest */
 static uint64_t scan(struct work *w)
 {
-	uint64_t began_ns = cpu_ns(), rest_ns;
+	uint64_t began_ns = os_thread_cpu_ns(), rest_ns;
 	uint32_t i;
 
 	find_members(w);
@@ -464,7 +455,7 @@ static uint64_t scan(struct work *w)
 	for (i = 0; i < w->ngroups && begin_group(w, i); i++)
 		look_at_tmp(w, i);
 	/* The first scans examine every process; later ones are cheaper. */
-	w->mean_ns = (w->mean_ns * 3 + (cpu_ns() - began_ns)) / 4;
+	w->mean_ns = (w->mean_ns * 3 + (os_thread_cpu_ns() - began_ns)) / 4;
 	rest_ns = w->mean_ns * REST_PER_CPU_TIME;
 	if (rest_ns < SCAN_NS)
 		return SCAN_NS;

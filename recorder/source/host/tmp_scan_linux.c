@@ -1,26 +1,17 @@
 #include "source/host/tmp_scan_linux.h"
 
-#include <time.h>
 
 #define WAIT_NS (20 * NS_PER_MS)             /* a search takes 0.1 ms, when /tmp is not full */
 #define REST_PER_CPU_TIME 50u
 #define REST_MAX_NS (30 * NS_PER_SEC)
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 static void run_search(struct job *job)
 {
 	struct tmp_search *search = (struct tmp_search *)job;
-	uint64_t began_ns = thread_cpu_ns();
+	uint64_t began_ns = os_thread_cpu_ns();
 
 	search->run(search);
-	search->cpu_ns = thread_cpu_ns() - began_ns;
+	search->cpu_ns = os_thread_cpu_ns() - began_ns;
 }
 
 bool tmp_search_at(struct tmp_search *search, uint64_t place)

@@ -31,6 +31,7 @@
  */
 #include "base/array.h"
 #include "base/os.h"
+#include "base/turns.h"
 #include "source/jvm/values.h"
 #include "source/runtime/gc_counters.h"
 #include "source/jvm/table_linux.h"
@@ -49,6 +50,7 @@
 #define FAST_LOOK_NS (2500 * NS_PER_MS / 1000) /* for FAST_LOOKS_FOR_NS after missed pauses */
 #define FAST_LOOKS_FOR_NS (10 * NS_PER_SEC)
 #define NO_JVM_WAIT_NS NS_PER_SEC            /* when there is no JVM and none is starting */
+#define WAIT_NS (100 * NS_PER_MS)            /* of one whose user has used up his time */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM is found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
 /* while a safepoint of Shenandoah is open, for SAFEPOINT_LOOKS_FOR_NS */
@@ -75,6 +77,7 @@ struct jvm_source {
 	uint64_t gap_ns;                     /* the time since the last look at the current JVM */
 	struct gc_counters *counters;
 	struct jvm_values *values;           /* NULL = none is wanted */
+	struct turns turns;
 	_Atomic bool stopping;
 	_Atomic uint64_t events, missed, missed_ns;
 };
@@ -614,17 +617,16 @@ static uint64_t next_look(const struct jvm_source *s, struct jvm *j, uint64_t no
 	return (now_ns / every_ns + 1) * every_ns;
 }
 
-static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
+/* Unless its user has used up his time. */
+static void look_in_turn(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
-	if (!j->in_container) {
-		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, s->table.pool, s->log);
-	} else if (j->attach.state != ATTACH_REFUSED) {
-		log_line(s->log, LOG_WARN,
-			 "Java program with pid %u does not write a map of its code: it is in a "
-			 "container, where it is not asked for one (run jcmd PID Compiler.perfmap "
-			 "there)", j->pid);
-		j->attach.state = ATTACH_REFUSED;
-	}
+	uint64_t begun_ns = turns_begin(&s->turns, j->uid);
+
+	j->waits = !turns_may(&s->turns, j->uid, now_ns);
+	if (!j->waits)
+		look(s, j);
+	j->due_ns = j->waits ? now_ns + WAIT_NS : next_look(s, j, now_ns);
+	turns_end(&s->turns, j->uid, begun_ns);
 }
 
 /*
@@ -640,14 +642,12 @@ static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *see
 	for (i = 0; i < s->table.n; i++) {
 		struct jvm *j = &s->table.all[i];
 
-		if (j->ready && now_ns >= j->due_ns) {
-			look(s, j);
-			j->due_ns = next_look(s, j, now_ns);
-		}
-		if (j->ready && j->taken_ns && j->taken_ns < *seen_ns)
+		if (j->ready && now_ns >= j->due_ns)
+			look_in_turn(s, j, now_ns);
+		if (j->ready && !j->waits && j->taken_ns && j->taken_ns < *seen_ns)
 			*seen_ns = j->taken_ns;
 		if (s->maps && j->ready)
-			ask_for_map(s, j, now_ns);
+			jvm_table_ask_for_map(&s->table, j, now_ns);
 		if (j->ready && j->due_ns < next_ns)
 			next_ns = j->due_ns;
 		else if (!j->ready && j->next_try_ns < next_ns)
@@ -729,6 +729,7 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		*s = (struct jvm_source){.base.ops = &jvm_source, .processes = cfg->processes,
 					 .queue = cfg->queue, .log = cfg->log,
 					 .maps = needs->perf_maps, .wait.wake = os_wake_new()};
+		turns_init(&s->turns, cfg->max_cpu_pct, os_uid());
 		s->wanted = s->maps || wants_gc(needs);
 		tmp_wait_open(&s->wait);
 	}
@@ -764,7 +765,8 @@ static void jvm_status(struct source *source, struct source_status *out)
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->queue);
 	out->degraded = jvm_table_note(&s->table, out->note, sizeof(out->note));
-	if (missed && !out->degraded)
+	turns_note(&s->turns, "Java", out->note, sizeof(out->note));
+	if (missed && !out->note[0])
 		snprintf(out->note, sizeof(out->note),
 			 "%llu pauses of Java programs, %.1f ms in all, followed each "
 			 "other so quickly that they are reported together (GC/Pauses)",

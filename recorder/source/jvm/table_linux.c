@@ -465,6 +465,19 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 			try_reading(t, &t->all[i], now_ns);
 }
 
+void jvm_table_ask_for_map(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
+{
+	if (!j->in_container) {
+		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, t->pool, t->log);
+	} else if (j->attach.state != ATTACH_REFUSED) {
+		log_line(t->log, LOG_WARN,
+			 "Java program with pid %u does not write a map of its code: it is in a "
+			 "container, where it is not asked for one (run jcmd PID Compiler.perfmap "
+			 "there)", j->pid);
+		j->attach.state = ATTACH_REFUSED;
+	}
+}
+
 uint64_t jvm_table_due_ns(const struct jvm_table *t, uint64_t now_ns, uint64_t due_ns)
 {
 	return t->scan.now && now_ns + SEARCH_LOOK_NS < due_ns ? now_ns + SEARCH_LOOK_NS : due_ns;

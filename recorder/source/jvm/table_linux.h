@@ -46,6 +46,7 @@ struct jvm {
 	struct mapped map;                   /* the whole file, once `ready` */
 	bool ready;                      /* its counters are known; until then all below is empty */
 	bool young;                          /* it started after the table was opened */
+	bool waits;                          /* its user has used up his time; see base/turns.h */
 	bool in_container;                   /* its namespaces are not ours */
 	struct hsperf data;
 	struct hsperf_track tracks[HSPERF_COLLECTORS + 1]; /* the last one is for safepoints */
@@ -103,6 +104,8 @@ void jvm_table_close(struct jvm_table *t);    /* an empty table is allowed */
 void jvm_table_look(struct jvm_table *t, uint64_t now_ns);
 /* When to do so again: at due_ns, or before while a search goes on. */
 uint64_t jvm_table_due_ns(const struct jvm_table *t, uint64_t now_ns, uint64_t due_ns);
+/* Ask it for a map of its code, when that is due. */
+void jvm_table_ask_for_map(struct jvm_table *t, struct jvm *j, uint64_t now_ns);
 /* What is missing, for `status`. returns  whether a file system does not answer. Any thread. */
 bool jvm_table_note(const struct jvm_table *t, char *out, size_t n);
 
