@@ -84,6 +84,7 @@ struct history_file {
 	uint64_t name_wall_ns;               /* of its name */
 	/* from here on set by history_look() */
 	bool readable;                       /* false: damaged, or gone; the rest is empty */
+	bool blank;                          /* nothing has been put; then it is not readable */
 	bool open;                           /* not completed: being written, or left */
 	bool locked;                         /* being written */
 	uint64_t clock_ns, wall_ns;          /* the same moment */
@@ -109,6 +110,8 @@ int history_list(const char *store_path, struct history_files *out, struct err *
 void history_files_free(struct history_files *f);
 /* Open a file and read what it says of itself; with slots: also these. */
 void history_look(struct history_file *file, bool slots);
+/* Remove a blank file whose recorder died before it had put anything. */
+void history_drop_blank(const struct history_file *file);
 /* It has not been completed; history_look() tells whether it is being written. */
 bool history_is_left(const char *path);
 /* Complete a file whose recorder died, with this sentence about the end: all of it is read. */

@@ -58,7 +58,7 @@ bool history_name_parse(const char *name, uint32_t *number, uint64_t *wall_ns)
 	return true;
 }
 
-static const char *const parts[] = {"", "-wal", "-shm", ".lock"};
+static const char *const parts[] = {"", "-wal", "-shm", "-journal", ".lock"};
 
 uint64_t history_bytes_on_disk(const char *path)
 {
@@ -332,18 +332,28 @@ static bool is_locked(const char *path)
 	return locked;
 }
 
+void history_drop_blank(const struct history_file *file)
+{
+	if (file->blank && history_is_left(file->path) && !is_locked(file->path))
+		history_remove(file->path, NULL);
+}
+
 void history_look(struct history_file *file, bool slots)
 {
 	struct store *s = NULL;
 	int64_t incident;
+	int rc;
 
 	file->bytes = history_bytes_on_disk(file->path);
-	file->readable = false;
-	if (!store_open(file->path, STORE_READ, &s, NULL))
-		file->readable = !history_read_file(s, file, &incident, NULL);
+	rc = store_open(file->path, STORE_READ, &s, NULL);
+	if (!rc)
+		rc = history_read_file(s, file, &incident, NULL);
+	file->readable = !rc;
 	if (file->readable && slots)
 		look_at_slots(s, file, NULL);
 	store_close(s);
+	/* "It is empty", or "it holds no history". */
+	file->blank = rc == ERR_NOT_FOUND && os_exists(file->path);
 	if (file->readable && file->open)
 		file->locked = is_locked(file->path);
 }

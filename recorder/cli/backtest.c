@@ -1,6 +1,6 @@
 /*
- * backtest: when rules would have fired on a stored incident or a trace file, and how often with
- * other limits.
+ * backtest: when rules would have fired on a stored incident, on the history or on a trace file, and
+ * how often with other limits.
  */
 #include "analysis/backtest.h"
 #include "cli/cmd.h"
@@ -8,8 +8,10 @@
 
 #include "base/array.h"
 #include "base/fit.h"
+#include "base/moment.h"
 #include "base/os.h"
 #include "analysis/known_names.h"
+#include "analysis/replay.h"
 #include "engine/trace.h"
 #include "triggers/threshold.h"
 
@@ -33,7 +35,10 @@ struct run {
 	struct needs *needs;                 /* not asked of any source: the events are recorded */
 	struct sweep sweep;
 	struct backtest test;
+	struct processes *processes;
+	struct known_names *names;           /* that an incident or the history holds */
 	uint64_t zero_ns;                    /* times are printed from here */
+	bool wall;                           /* the history: times are of the wall clock */
 	struct buf doubts;                   /* names in rules that were not found, a line each */
 	struct err *err;
 };
@@ -104,6 +109,11 @@ static int open_rules(struct run *r, struct err *err)
 	r->needs = calloc(1, sizeof(*r->needs));
 	if (!r->triggers || !r->needs)
 		return err_memory(err, "for the rules");
+	rc = processes_new(&r->processes, err);
+	if (!rc)
+		rc = known_names_new(&r->names, err);
+	if (rc)
+		return rc;
 	if (r->sweep.n)
 		rc = open_sweep(r, err);
 	for (i = 0; !rc && !r->sweep.n && i < r->o->rules.n; i++)
@@ -117,11 +127,13 @@ static int open_rules(struct run *r, struct err *err)
 static void run_free(struct run *r)
 {
 	backtest_free(&r->test);
+	known_names_free(r->names);
 	buf_free(&r->doubts);
 	while (r->ntriggers) {
 		r->ntriggers--;
 		trigger_close(r->triggers[r->ntriggers]);
 	}
+	processes_free(r->processes);
 	free(r->triggers);
 	free(r->needs);
 }
@@ -157,103 +169,63 @@ static int read_file(struct run *r, struct err *err)
 	return rc;
 }
 
-/* Make the processes and threads that events refer to, from an incident's tables. */
-static int make_threads(const struct incident *in, struct processes *all, struct thread **threads,
-			struct err *err)
+static int feed(void *ctx, const struct event *e, struct err *err)
+{
+	struct run *r = ctx;
+	int rc = backtest_feed(&r->test, e, err);
+
+	return rc ? rc : known_names_add(r->names, e, err);
+}
+
+static int feed_incident(void *ctx, const struct incident *in, struct err *err)
+{
+	struct run *r = ctx;
+
+	return replay_incident(in, r->processes, feed, r, err);
+}
+
+/* Collect the names in rules that it does not hold. */
+static void explain_names(struct run *r, const char *where)
 {
 	uint32_t i;
 
-	for (i = 0; i < in->nthreads; i++) {
-		const struct incident_process *from = &in->processes[in->threads[i].process];
-		struct process *process = process_add(all, from->pid, from->start_ns, from->exec,
-						      from->parent_pid, NULL);
-
-		if (process && in->threads[i].tid == from->pid)
-			process_set_comm(process, in->threads[i].name);
-		if (process)
-			process_set_exe(process, from->name);
-		if (process && *from->cmdline)
-			process_set_cmdline(process, from->cmdline);
-		threads[i] = process ? thread_add(all, process, in->threads[i].tid) : NULL;
-		if (!threads[i])
-			return err_memory(err, "for the incident's processes");
-	}
-	return 0;
-}
-
-static void event_of(const struct incident *in, uint32_t i, struct thread *const *threads,
-		     struct event *out)
-{
-	const struct incident_event *from = &in->events[i];
-
-	*out = (struct event){
-		.time_ns = from->time_ns,
-		.kind = from->kind,
-		.flags = from->flags,
-		.cpu = from->cpu,
-		.provider = from->provider,
-		.name = from->name,
-		.value = from->value,
-		.fields = in->fields + from->first_field,
-		.nfields = from->nfields,
-		.stack = STACK_NONE,
-		.stream = STREAM_EVENT,
-	};
-	if (from->thread != THREAD_NONE) {
-		out->thread = threads[from->thread];
-		out->process = out->thread->process;
-	}
-}
-
-/* Feed its events to the rules, and collect the names in rules that it does not hold. */
-static int feed_incident(struct run *r, const struct incident *in, struct thread *const *threads,
-			 struct err *err)
-{
-	struct known_names *names = NULL;
-	char where[INCIDENT_TITLE_BYTES];
-	struct event e;
-	uint32_t i;
-	int rc = known_names_new(&names, err);
-
-	for (i = 0; !rc && i < in->nevents; i++) {
-		event_of(in, i, threads, &e);
-		rc = backtest_feed(&r->test, &e, err);
-		if (!rc)
-			rc = known_names_add(names, &e, err);
-	}
-	if (!rc)
-		rc = backtest_end(&r->test, in->head.t1_ns, err);
-	if (in->head.id)
-		snprintf(where, sizeof(where), "incident %" PRId64, in->head.id);
-	else
-		snprintf(where, sizeof(where), "the history");
-	for (i = 0; !rc && i < r->ntriggers && (!i || !r->sweep.n); i++)
-		known_names_explain(names, r->triggers[i], where, &r->doubts);
-	known_names_free(names);
-	return rc;
+	for (i = 0; i < r->ntriggers && (!i || !r->sweep.n); i++)
+		known_names_explain(r->names, r->triggers[i], where, &r->doubts);
 }
 
 static int read_incident(struct run *r, struct err *err)
 {
-	struct processes *all = NULL;
-	struct thread **threads = NULL;
+	char where[INCIDENT_TITLE_BYTES];
 	struct incident in = {0};
 	int rc = cmd_load(r->o, &in, err);
 
 	if (!rc)
 		rc = incident_whole(&in, err);
-	if (!rc)
-		rc = processes_new(&all, err);
-	if (!rc && !(threads = calloc(in.nthreads + 1u, sizeof(*threads))))
-		rc = err_memory(err, "for the incident's threads");
-	if (!rc)
-		rc = make_threads(&in, all, threads, err);
 	r->zero_ns = in.head.trigger_ns;
 	if (!rc)
-		rc = feed_incident(r, &in, threads, err);
-	free(threads);
-	processes_free(all);
+		rc = feed_incident(r, &in, err);
+	if (!rc)
+		rc = backtest_end(&r->test, in.head.t1_ns, err);
+	snprintf(where, sizeof(where), "incident %" PRId64, in.head.id);
+	if (!rc)
+		explain_names(r, where);
 	incident_free(&in);
+	return rc;
+}
+
+static int read_history(struct run *r, struct err *err)
+{
+	struct cmd_window window = {.to_ns = os_wall_ns()};
+	int rc = cmd_window_asked(r->o) ? cmd_window(r->o, &window, err) : 0;
+
+	r->wall = true;
+	if (!rc)
+		rc = cmd_each_piece(r->o, &window, feed_incident, r, err);
+	r->zero_ns = window.from_ns;
+	if (!rc)
+		rc = backtest_end(&r->test, window.to_ns, err);
+	if (!rc)
+		explain_names(r, "the history");
 	return rc;
 }
 
@@ -264,16 +236,22 @@ static void put_firing(const struct run *r, const struct backtest_firing *f, str
 	int64_t ns = (int64_t)(f->time_ns - r->zero_ns);
 	/* stored times are multiples of 100 ns */
 	double seconds = ns > -500 && ns < 0 ? 0 : (double)ns / 1e9;
+	char local[MOMENT_TEXT_BYTES], utc[OS_TIME_TEXT_BYTES];
 	const struct sheet_cell cells[] = {
 		{"time_s", .kind = SHEET_NUMBER, .v = seconds},
 		{"rule", .text = r->triggers[f->rule]->spec},
 		{"value", .kind = SHEET_NUMBER, .v = f->value},
 		{"limit", .kind = SHEET_NUMBER, .v = f->limit},
 		{"reason", .text = f->why},
+		{"time_utc", .text = utc},
 	};
 
+	moment_local_text(f->time_ns, local);
+	os_time_text(f->time_ns, utc);
 	if (sheet->json)
-		sheet_row(sheet, cells, COUNT_OF(cells));
+		sheet_row(sheet, cells, COUNT_OF(cells) - !r->wall);
+	else if (r->wall)
+		buf_printf(&sheet->out, "%s  %s\n", local, f->why);
 	else
 		buf_printf(&sheet->out, "%+14.6f s  %s\n", seconds, f->why);
 }
@@ -375,11 +353,18 @@ static int print_firings(const struct run *r, struct err *err)
 
 int cmd_backtest(const struct options *o, struct err *err)
 {
-	struct run r = {.o = o, .err = err};
+	struct options mine = cmd_from_time(o);
+	struct run r = {.o = &mine, .err = err};
 	int rc = open_rules(&r, err);
 
-	if (!rc)
-		rc = o->capture.file ? read_file(&r, err) : read_incident(&r, err);
+	if (!rc && mine.history && (mine.capture.file || mine.ids.n))
+		rc = err_set(err, ERR_USAGE, "backtest: --history reads what is beside the store; "
+			     "an incident or a trace was named, too: give one of them");
+	if (!rc && mine.capture.file)
+		rc = read_file(&r, err);
+	else if (!rc)
+		rc = mine.history || (!mine.ids.n && cmd_window_asked(&mine))
+			     ? read_history(&r, err) : read_incident(&r, err);
 	if (!rc)
 		rc = print_firings(&r, err);
 	if (!rc)

@@ -101,9 +101,21 @@ int cmd_window(const struct options *o, struct cmd_window *out, struct err *err)
 /* Load it as an incident whose trigger is its beginning; a note says it in local time and UTC. */
 int cmd_load_window(const struct options *o, const struct cmd_window *w, struct incident *out,
 		    struct err *err);
-/* Let t->each have the events of --id, --last or --at; sets t->events and t->origin. */
+/*
+ * Let t->each have the events of --id or of a window of the history; sets t->events and t->origin.
+ * The recorder clock of a window is the wall clock.
+ */
 struct trace;
 int cmd_kept_events(const struct options *o, struct trace *t, struct err *err);
+/* Where --from is a file or a time: a time, unless there is a file of that name. */
+struct options cmd_from_time(const struct options *o);
+/*
+ * Read a window of any length in pieces of an hour, one after the other; hours without anything are
+ * passed over. Its beginning moves to that of the history. `each` returns 0 to go on.
+ */
+typedef int cmd_piece(void *ctx, const struct incident *in, struct err *err);
+int cmd_each_piece(const struct options *o, struct cmd_window *w, cmd_piece *each, void *ctx,
+		   struct err *err);
 /* diff --against. */
 int cmd_against(const struct options *o, struct err *err);
 /*

@@ -98,6 +98,7 @@ static void settle_all(const char *store)
 		if (!history_is_left(f->path))
 			continue;
 		history_look(f, false);
+		history_drop_blank(f);
 		if (f->readable && !f->locked)
 			made += settle(store, &files, i, made < INCIDENTS_MAX);
 	}

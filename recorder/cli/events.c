@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/fit.h"
+#include "base/moment.h"
 #include "base/nearest.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -208,6 +209,21 @@ static void put_field_text(struct buf *out, const struct event_field *f, bool as
 	}
 }
 
+/* "2026-11-21 03:10:05.123", local. */
+static void put_local_time(struct buf *out, uint64_t wall_ns)
+{
+	char text[MOMENT_TEXT_BYTES];
+
+	moment_local_text(wall_ns, text);
+	buf_printf(out, "%s.%03u  ", text, (unsigned)(wall_ns / NS_PER_MS % 1000));
+}
+
+/* A window of the history: its recorder clock is the wall clock. */
+static bool is_history(const struct source_origin *origin)
+{
+	return origin->start_wall_ns && origin->start_wall_ns == origin->start_ns;
+}
+
 static void put_text_event(struct sheet *p, const struct event *e,
 			   const struct source_origin *origin)
 {
@@ -215,7 +231,10 @@ static void put_text_event(struct sheet *p, const struct event *e,
 	size_t name_at;
 	uint32_t i;
 
-	buf_printf(out, "%12.3f  ", ms_of(e, origin));
+	if (is_history(origin))
+		put_local_time(out, e->time_ns);
+	else
+		buf_printf(out, "%12.3f  ", ms_of(e, origin));
 	if (e->process) {
 		char label[PROCESS_LABEL_BYTES];
 
@@ -245,6 +264,12 @@ static void put_json_event(struct sheet *p, const struct event *e,
 
 	sheet_open(p);
 	json_key_num(j, "t_ms", ms_of(e, origin));
+	if (is_history(origin)) {
+		char utc[OS_TIME_TEXT_BYTES];
+
+		os_time_text(e->time_ns, utc);
+		json_key_str(j, "time_utc", utc);
+	}
 	json_key_str(j, "provider", provider_of(e));
 	json_key_str(j, "name", name_of(e));
 	if (e->process) {
@@ -421,7 +446,7 @@ static int watch_events(const struct options *o, struct err *err)
 	return rc;
 }
 
-int cmd_events(const struct options *o, struct err *err)
+static int recorded_events(const struct options *o, struct err *err)
 {
 	bool kept = o->ids.n || cmd_window_asked(o);
 	struct listing l = {.o = o, .err = err};
@@ -433,13 +458,11 @@ int cmd_events(const struct options *o, struct err *err)
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
-	if (!o->capture.file && !kept)
-		return o->live ? watch_events(o, err) : list_events(o, err);
 	sheet_init(&l.sheet, o);
 	if ((o->live != NULL) + (o->capture.file != NULL) + (o->ids.n > 0) +
 	    cmd_window_asked(o) > 1)
 		rc = err_set(err, ERR_USAGE, "events: --live watches this machine, --from reads a "
-			     "file, --id, --last and --at read the store; give one of them");
+			     "file, --id, --last, --at and times the store; give one of them");
 	if (!rc && !kept)
 		rc = cmd_file_there(o->capture.file, err);
 	if (!rc)
@@ -461,4 +484,13 @@ int cmd_events(const struct options *o, struct err *err)
 		cmd_note("%s of %s events", text_count(l.shown, number), text_count(t.events, of));
 	listing_free(&l);
 	return rc;
+}
+
+int cmd_events(const struct options *o, struct err *err)
+{
+	struct options mine = cmd_from_time(o);
+
+	if (mine.capture.file || mine.ids.n || cmd_window_asked(&mine))
+		return recorded_events(&mine, err);
+	return o->live ? watch_events(o, err) : list_events(o, err);
 }

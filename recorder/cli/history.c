@@ -284,6 +284,8 @@ static int look(struct view *v, struct err *err)
 		struct history_file *f = &v->files.all[i];
 
 		history_look(f, true);
+		if (f->blank)
+			continue;
 		if (!f->readable)
 			cmd_note("%s cannot be read; 'recorder verify %s' says why", f->path,
 				 f->path);

@@ -8,10 +8,24 @@
 #include <string.h>
 
 #define FOR_NS (60 * NS_PER_SEC)             /* of --at alone */
+#define PIECE_NS (3600 * NS_PER_SEC)         /* read at once */
 
 bool cmd_window_asked(const struct options *o)
 {
 	return o->last_ns != OPTION_NO_TIME || o->at || o->from.text || o->to.text;
+}
+
+struct options cmd_from_time(const struct options *o)
+{
+	const char *from = o->capture.file;
+	struct options mine = *o;
+	uint64_t wall_ns;
+
+	if (from && !os_exists(from) && !moment_parse(from, os_wall_ns(), 0, &wall_ns, NULL)) {
+		mine.from.text = (char *)(uintptr_t)from;
+		mine.capture.file = NULL;
+	}
+	return mine;
 }
 
 int cmd_moment(const struct moment_option *m, uint64_t zero_wall_ns, uint64_t before_ns,
@@ -102,6 +116,77 @@ int cmd_load_window(const struct options *o, const struct cmd_window *w, struct 
 
 	if (!rc)
 		rc = history_load(buf_text(&path), w->from_ns, w->to_ns, w->from_ns, out, err);
+	if (!rc)
+		say_window(w);
+	buf_free(&path);
+	return rc;
+}
+
+/* From shortly before the oldest file: names of files may lie by a little. */
+static int clamp_to_history(const char *store, struct cmd_window *w, struct err *err)
+{
+	struct history_files files = {0};
+	uint64_t oldest_ns;
+	int rc = history_list(store, &files, err);
+
+	if (!rc && files.n) {
+		oldest_ns = files.all[0].name_wall_ns - FOR_NS;
+		w->from_ns = w->from_ns > oldest_ns ? w->from_ns : oldest_ns;
+	}
+	history_files_free(&files);
+	return rc;
+}
+
+/* A damaged part is said, and costs nothing else. */
+static int read_piece(const char *store, uint64_t from_ns, uint64_t to_ns, cmd_piece *each,
+		      void *ctx, struct err *err)
+{
+	struct incident in = {0};
+	int rc = history_load(store, from_ns, to_ns, from_ns, &in, err);
+
+	if (rc == ERR_FORMAT) {
+		cmd_note("left out: %s", err->text);
+		return 0;
+	}
+	if (rc)
+		return rc;
+	if (in.damage)
+		cmd_note("%s", in.damage);
+	rc = each(ctx, &in, err);
+	incident_free(&in);
+	return rc;
+}
+
+/* The sentence that says what is there instead. */
+static int nothing_found(const char *store, const struct cmd_window *w, struct err *err)
+{
+	struct incident in = {0};
+	int rc = history_load(store, w->from_ns, w->to_ns, w->from_ns, &in, err);
+
+	incident_free(&in);
+	return rc;
+}
+
+int cmd_each_piece(const struct options *o, struct cmd_window *w, cmd_piece *each, void *ctx,
+		   struct err *err)
+{
+	const struct cmd_window asked = *w;
+	struct buf path = {0};
+	uint64_t from_ns, to_ns;
+	bool found = false;
+	int rc = cmd_store_path(o, STORE_READ, &path, err);
+
+	if (!rc)
+		rc = clamp_to_history(buf_text(&path), w, err);
+	for (from_ns = w->from_ns; !rc && from_ns < w->to_ns; from_ns = to_ns) {
+		to_ns = w->to_ns - from_ns > PIECE_NS ? from_ns + PIECE_NS : w->to_ns;
+		rc = read_piece(buf_text(&path), from_ns, to_ns - (to_ns < w->to_ns), each, ctx,
+				err);
+		found |= rc != ERR_NOT_FOUND;
+		rc = rc == ERR_NOT_FOUND ? 0 : rc;
+	}
+	if (!rc && !found)
+		rc = nothing_found(buf_text(&path), &asked, err);
 	if (!rc)
 		say_window(w);
 	buf_free(&path);

@@ -203,8 +203,9 @@ const struct command_info command_table[COMMANDS] = {
 "path of a program, the probes that it brings with it, USDT). --live prints events as they\n"
 "come, for --seconds or until --rows of them; SPEC is that of /StopOnEvent. --from prints\n"
 "the events of a trace file (.etl, also zipped, on any system; .nettrace); --id those of an\n"
-"incident, --last and --at those of a window of the history. One event a line: milliseconds\n"
-"since the beginning, process, thread, cpu, provider/name, fields.\n",
+"incident; --from with a time, --last and --at those of a window of the history. One event a\n"
+"line: milliseconds since the beginning (of the history: local time), process, thread, cpu,\n"
+"provider/name, fields.\n",
 		.examples =
 "recorder events sched_process\n"
 "recorder events --live 'sched/sched_process_exec;FieldFilter=filename~/bin/'\n"
@@ -259,11 +260,12 @@ const struct command_info command_table[COMMANDS] = {
 "in which they came) and prints when the rules would have fired, with which value. Times are\n"
 "from the incident's trigger, or from the trace's start. After a firing a rule waits for\n"
 "--delay-after-trigger-sec. --sweep shows how many incidents each limit would have given.\n"
-"With --last, or --at with --for, it reads a window of the history; times are from its\n"
-"beginning. Exit code 3: no rule would have fired; names that were not there are reported.\n",
+"--history reads all that is on disk, and --last (--since), --at or --from with a time a\n"
+"window of it; times are local then. Exit code 3: no rule would have fired; names that were\n"
+"not there are reported.\n",
 		.examples =
 "recorder backtest 3 /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
-"recorder backtest --last 12h /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
+"recorder backtest --history --since 7d /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
 "recorder backtest --from prod.etl.zip /StopOnGCOverMsec:1 --sweep 1:20:1\n",
 	},
 	[CMD_SERVICE] = {

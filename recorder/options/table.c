@@ -300,7 +300,11 @@ const struct option_info option_table[] = {
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",
-	 OPTION_TEXT, GROUP_STORE, IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(capture.file)},
+	 OPTION_TEXT, GROUP_STORE, IN(COLLECT), FIELD(capture.file)},
+	{"from", "FILE|TIME",
+	 "Read this trace (.etl, .etl.zip, .nettrace); or the history from this time on: "
+	 "2026-11-21T03:10, 'yesterday 03:12', -30m (local, or with Z at its end).",
+	 OPTION_TEXT, GROUP_STORE, IN(EVENTS) | IN(BACKTEST), FIELD(capture.file)},
 	{"from", "SEC|TIME",
 	 "Only what comes after this moment; 0 is the trigger, -10 is 10 s before it. A time "
 	 "(2026-11-21T03:10, 03:10, 'yesterday 03:12', -30m; local, or with Z at its end) without "
@@ -310,6 +314,11 @@ const struct option_info option_table[] = {
 	{"to", "SEC|TIME", "Only what comes before this moment.",
 	 OPTION_MOMENT, GROUP_SELECT, PART_OF | IN(SNAPSHOT), FIELD(to),
 	 NUMBER(UNSET, -1e8, 1e8, "s"), .other_names = "end"},
+	{"to", "TIME", "The history up to this moment; with --from TIME.",
+	 OPTION_MOMENT, GROUP_SELECT, IN(EVENTS) | IN(BACKTEST), FIELD(to),
+	 NUMBER(UNSET, -1e8, 1e8, "s"), .other_names = "end"},
+	{"history", NULL, "Read all of the history, or its window (--since 7d).",
+	 OPTION_BOOL, GROUP_SELECT, IN(BACKTEST), FIELD(history)},
 	{"last", "SEC", "The history's last 90 s, 30m, 12h, in place of an incident.",
 	 OPTION_SECONDS, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(last_ns),
 	 NUMBER(UNSET, 1, 1e8, "s"), .other_names = "since"},

@@ -1,10 +1,10 @@
 #!/bin/bash
-# The history on disk: kill -9 at random moments, 8 times (or ROUNDS). Every file opens and is
-# sound, what was brought to the disk is there, and the next command makes an incident of the end.
+# The history on disk: kill -9 at random moments, 3 times (history_kill_linux.sh: more). Every file
+# opens and is sound, what was brought to the disk is there, and the next command makes an incident of the end.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-rounds=${ROUNDS:-8}
+rounds=${ROUNDS:-3}
 sync=1                                   # --history-sync-sec: seconds that a kill may cost
 RANDOM=${SEED:-20261121}
 "$BUILD/programs/burn" $((60 + rounds * 8)) >/dev/null & burn=$!
@@ -64,6 +64,11 @@ expect its_stacks_name_the_program 0 'burn' show --store h.db
 expect all_files_are_stores 0 'is sound: 1 incident' verify "$(files | head -1)"
 expect a_file_is_listed_like_a_store 0 'the history from' list --store "$(files | head -1)"
 expect a_window_is_reported 0 'burn' report --store h.db --last 5m
+expect events_of_a_window_are_printed 0 'expected' events --store h.db --last 5m
+expect they_have_times_of_the_wall_clock 0 "^$(date +%Y)-[0-9-]+ [0-9:]+[.][0-9]{3}  " \
+	events --store h.db --last 5m
+expect they_are_counted 0 ' of .* events' events --store h.db --from -5m --to now --count
+expect events_know_one_place 2 'give one of them' events --store h.db --last 5m --live sched/x
 expect a_window_becomes_an_incident 0 'is stored' snapshot --store h.db --last 1m --reason late
 expect it_is_in_the_list 0 'late' list --store h.db
 check it_holds_what_the_window_holds bash -c '
@@ -79,6 +84,14 @@ expect two_windows_are_one_too_many 2 'give one of them' show --store h.db --las
 	/StopOnPerfCounter:'Memory:Available MBytes:<1' 2>>log
 expect a_rule_is_tried_on_the_history 0 'Available MBytes' backtest --store rule.db --last 1m \
 	/StopOnPerfCounter:'Memory:Available MBytes:>1' --min-sec-for-trigger 1
+expect all_of_the_history_is_tried 0 "^$(date +%Y)-.*Available MBytes: was" \
+	backtest --store rule.db --history --since 7d \
+	/StopOnPerfCounter:'Memory:Available MBytes:>1' --min-sec-for-trigger 1
+expect a_window_between_times_is_tried 3 'no rule would have fired' \
+	backtest --store rule.db --from -5m --to now \
+	/StopOnPerfCounter:'Memory:Available MBytes:<1' --min-sec-for-trigger 1
+expect an_incident_and_the_history_are_too_much 2 'give one of them' \
+	backtest --store rule.db 1 --history /StopOnPerfCounter:'Memory:Available MBytes:<1'
 expect what_changed_needs_other_windows 3 'none of those windows whole' \
 	diff --store rule.db --last 5 --against week
 

@@ -262,6 +262,39 @@ static void a_broken_disk_costs_nothing_that_was_put(void **state)
 	end(&lab);
 }
 
+/* Killed before the first segment: the next one takes it away, but not while somebody writes. */
+static void a_blank_file_is_taken_away(void **state)
+{
+	struct history_files files = {0};
+	struct os_file *file = NULL, *lock = NULL;
+	struct lab lab;
+	char path[500], lock_path[520];
+	struct history *h;
+
+	(void)state;
+	begin(&lab, "history-blank.db");
+	h = open_history(&lab, 64 << 20, 0);
+	history_close(h, NULL);
+	snprintf(path, sizeof(path), "%s%s/000001-20261121-001640.db", lab.path, HISTORY_SUFFIX);
+	snprintf(lock_path, sizeof(lock_path), "%s.lock", path);
+	assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
+	os_close(file);
+	assert_int_equal(os_lock(lock_path, &lock, NULL), 0);
+	assert_int_equal(history_list(lab.path, &files, NULL), 0);
+	assert_int_equal(files.n, 1);
+	history_look(&files.all[0], true);
+	assert_false(files.all[0].readable);
+	assert_true(files.all[0].blank);
+	history_drop_blank(&files.all[0]);
+	assert_true(os_exists(path));
+	os_close(lock);
+	history_drop_blank(&files.all[0]);
+	assert_false(os_exists(path));
+	assert_false(os_exists(lock_path));
+	history_files_free(&files);
+	end(&lab);
+}
+
 /* A disk that is taken out, directory and all, and comes back empty. */
 static void a_removed_directory_is_made_again(void **state)
 {
@@ -415,6 +448,7 @@ int main(void)
 		cmocka_unit_test(a_wall_clock_that_is_set_begins_a_file),
 		cmocka_unit_test(a_full_disk_costs_nothing_that_was_put),
 		cmocka_unit_test(a_broken_disk_costs_nothing_that_was_put),
+		cmocka_unit_test(a_blank_file_is_taken_away),
 		cmocka_unit_test(a_removed_directory_is_made_again),
 		cmocka_unit_test(a_power_cut_costs_nothing_that_was_put),
 		cmocka_unit_test(a_window_becomes_an_incident),
