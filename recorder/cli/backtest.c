@@ -1,6 +1,6 @@
 /*
- * backtest: when rules would have fired on a stored incident, on the history or on a trace file, and
- * how often with other limits.
+ * backtest: when rules would have fired on a stored incident, the history or a trace file, and how
+ * often with other limits.
  */
 #include "analysis/backtest.h"
 #include "cli/cmd.h"

@@ -58,7 +58,8 @@ for ((round = 1; round <= rounds; round++)); do
 	if [ $missing -le $((sync * 1000 + slack + stood)) ]; then
 		fresh=$((fresh + 1))
 	else
-		echo "round $round: $missing ms are missing: began $began, killed $killed, data until $last" >&2
+		echo "round $round: $missing ms are missing: began $began, killed $killed," \
+		     "data until $last" >&2
 	fi
 
 	# The list settles the death.

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The history on disk: kill -9 at random moments, 3 times (history_kill_linux.sh: more). Every file
-# opens and is sound, what was brought to the disk is there, and the next command makes an incident of the end.
+# The history on disk: kill -9 at random moments, 3 times (more: history_kill_linux.sh). Every file
+# opens and is sound, what was brought to the disk is there, and the next command makes an incident
+# of the end.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
