@@ -17,7 +17,7 @@
  *	TriggerMSec   0 = every such event fires; else a start fires if its stop takes longer
  *	StopEvent     of the same provider; by default EVENT with Stop for Start, or
  *	              EventID(n + 1); on Linux _exit for _enter and _entry, and for a uprobe the
- *	              function's return
+ *	              function's return. Of a probe, a name alone is of the same program
  *	StartStopID   what a start and its stop share besides their process: a field's name,
  *	              ThreadID or ActivityID; by default the first that exists of: an activity
  *	              path, the first field, the activity, the thread; for stops derived on Linux,

@@ -98,6 +98,7 @@ static int take_filter(struct event_match *m, const struct spec *s)
 static int take_stop(struct event_match *m, const struct spec *s)
 {
 	size_t n = strlen(m->provider), skip = 0;
+	struct buf same = {0};
 
 	/* PerfView's guide writes PROVIDER/ before it. */
 	if (s->value_len > n &&
@@ -106,7 +107,13 @@ static int take_stop(struct event_match *m, const struct spec *s)
 		skip = n + 1;
 	if (s->value_len == skip)
 		return spec_wrong(s, "StopEvent is empty");
-	return take_text(s, s->value + skip, s->value_len - skip, &m->stop);
+	/* A function or probe of the same program. */
+	if (event_match_is_probe(m) && strchr(m->start, ':') &&
+	    !memchr(s->value + skip, ':', s->value_len - skip))
+		buf_printf(&same, "%.*s", (int)(strrchr(m->start, ':') - m->start) + 1, m->start);
+	buf_put(&same, s->value + skip, s->value_len - skip);
+	m->stop = same.data;
+	return same.failed ? spec_no_memory(s) : 0;
 }
 
 static int take_context(struct event_match *m, const struct spec *s)

@@ -161,6 +161,26 @@ TEST(collections_of_v8_and_cpython_are_paired_by_thread)
 	event_lab_stories(KIND, CPYTHON_PROVIDER, cpython, 1);
 }
 
+TEST(a_stop_without_a_path_is_of_the_same_program)
+{
+	static const struct lab_story uprobe[] = {
+		{"a function",
+		 "uprobe:/bin/web:begin;TriggerMSec=50;StopEvent=end;StartStopID=Arg1",
+		 "  10 /bin/web:begin Arg1=1\n  20 /bin/other:end Arg1=1\n"
+		 "! 110 /bin/web:end Arg1=1\n"},
+		{"of another one", "uprobe:/bin/web:begin;TriggerMSec=50;"
+		 "StopEvent=uprobe:/bin/other:end;StartStopID=Arg1",
+		 "  10 /bin/web:begin Arg1=1\n! 110 /bin/other:end Arg1=1\n"},
+	}, usdt[] = {
+		{"a probe", "usdt:/bin/web:web:query;TriggerMSec=50;StopEvent=answer;"
+		 "StartStopID=Arg1",
+		 "  10 /bin/web:web:query Arg1=1\n! 110 /bin/web:web:answer Arg1=1\n"},
+	};
+
+	event_lab_stories(KIND, "uprobe", uprobe, 2);
+	event_lab_stories(KIND, "usdt", usdt, 1);
+}
+
 TEST(why_names_the_event_and_its_fields)
 {
 	struct event_lab lab = {.provider = "P"};
@@ -330,6 +350,7 @@ int main(void)
 		cmocka_unit_test(single_events_fire_where_the_story_says),
 		cmocka_unit_test(pairs_fire_where_the_story_says),
 		cmocka_unit_test(collections_of_v8_and_cpython_are_paired_by_thread),
+		cmocka_unit_test(a_stop_without_a_path_is_of_the_same_program),
 		cmocka_unit_test(why_names_the_event_and_its_fields),
 		cmocka_unit_test(an_expensive_expression_rests_and_comes_back),
 		cmocka_unit_test(rests_double_up_to_an_hour_and_begin_anew_after_an_hour_of_work),
