@@ -35,7 +35,8 @@ trap clean_up EXIT
 dotnet()
 {
 	python3 -c '
-import os, socket, sys
+import os, signal, socket, sys
+signal.signal(signal.SIGTERM, lambda *ignored: sys.exit())
 start = open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19]
 path = "%s/dotnet-diagnostic-%d-%s-socket" % (sys.argv[1], os.getpid(), start)
 s = socket.socket(socket.AF_UNIX)

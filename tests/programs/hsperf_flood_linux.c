@@ -80,6 +80,12 @@ static void fill(int add)
 	}
 }
 
+/* It ends the sleep, and what is in /tmp is removed. */
+static void on_end(int number)
+{
+	(void)number;
+}
+
 int main(int argc, char **argv)
 {
 	static pid_t children[N_MAX];
@@ -89,6 +95,7 @@ int main(int argc, char **argv)
 	if (!n || n > N_MAX)
 		return 2;
 	snprintf(dir, sizeof(dir), "/tmp/hsperfdata_%u", (unsigned)getuid());
+	signal(SIGTERM, on_end);
 	mkdir(dir, 0755);
 	fill(1);
 	for (i = 0; i < n; i++) {
