@@ -44,6 +44,7 @@ enum engine_stop {                           /* why the run ends; only ever rais
 struct status_view {
 	uint64_t now_ns, start_ns;
 	uint64_t samples, lost, late, flooded;
+	uint64_t lost_samples;               /* of lost: what could have been samples */
 	uint64_t open_samples, open_bytes;   /* of the open segment */
 	uint64_t oldest_ns;                  /* start of what is held */
 	struct budget budget;
@@ -157,7 +158,7 @@ struct merge {
 	struct clock_reading clock;          /* of the last look */
 
 	/* counts, and how much of them was put among the events already */
-	uint64_t events, samples, lost, late;
+	uint64_t events, samples, lost, lost_samples, late;
 	uint64_t flooded, flooded_reported;  /* events over a quota */
 	uint64_t refused_reported;           /* by the tables of processes and frames */
 	bool share_logged;                   /* that a user has too many code objects */

@@ -73,7 +73,7 @@ void failures_look(struct engine *e)
 	look_at_store(e);
 	add_note(e, v->source_stalls ? HEALTH_STALL : HEALTH_NAMES,
 		 v->source_stalls ? HEALTH_FAILING : HEALTH_DEGRADED, v->stalled);
-	health_add_losses(&e->health, v->now_ns, v->samples, v->lost);
+	health_add_losses(&e->health, v->now_ns, v->samples, v->lost_samples);
 	os_mutex_unlock(e->shared.lock);
 	look_at_writer(e);
 	look_at_sources(e);

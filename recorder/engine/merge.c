@@ -132,6 +132,17 @@ static void want_command_line(struct engine *e, const struct event *event)
 		symbols_process(e->symbols, p);
 }
 
+/* What a source says that it lost. A stranger can make it say so of events, but not of samples. */
+static void count_loss(struct merge *m, const struct event *event)
+{
+	enum loss_kind kind = loss_kind_from_text(event->name);
+
+	if (kind != LOSS_FLOOD)
+		m->lost += (uint64_t)event->value;
+	if (kind == LOSS_KERNEL)
+		m->lost_samples += (uint64_t)event->value;
+}
+
 static void deliver_event(struct engine *e, const struct event *from)
 {
 	struct merge *m = &e->merge;
@@ -159,8 +170,7 @@ static void deliver_event(struct engine *e, const struct event *from)
 					 event.process ? event.process->pid : 0);
 		return;
 	case EVENT_LOST:
-		if (loss_kind_from_text(event.name) != LOSS_FLOOD)
-			m->lost += (uint64_t)event.value;
+		count_loss(m, &event);
 		break;
 	case EVENT_RATE:
 		costs_rate(e, &event);
@@ -213,6 +223,8 @@ static void put_own_losses(struct engine *e)
 
 		if (lost != m->queue_lost_reported[i])
 			put_loss(e, LOSS_QUEUE, lost - m->queue_lost_reported[i]);
+		if (e->feed.sources[i].ops->stacks)
+			m->lost_samples += lost - m->queue_lost_reported[i];
 		m->queue_lost_reported[i] = lost;
 	}
 	if (m->flooded != m->flooded_reported)
@@ -334,6 +346,7 @@ static void publish_status(struct engine *e)
 		.start_ns = m->start_ns,
 		.samples = m->samples,
 		.lost = m->lost,
+		.lost_samples = m->lost_samples,
 		.late = m->late,
 		.flooded = m->flooded_reported,
 		.open_samples = segment_open_samples(m->builder),

@@ -47,6 +47,64 @@ TEST(a_source_that_ends_ends_the_run_with_a_last_incident)
 	remove_store(r.path);
 }
 
+/* Loses a million of what its name says, and fails some seconds later. */
+static int run_and_lose(struct source *source, enum loss_kind kind, struct err *err)
+{
+	struct stub_source *s = (struct stub_source *)source;
+	struct event e = {.time_ns = os_now_ns(), .kind = EVENT_LOST, .cpu = CPU_NONE,
+			  .stack = STACK_NONE, .name = loss_kind_text(kind), .value = 1e6};
+	uint64_t end_ns = os_now_ns() + 3 * NS_PER_SEC;
+
+	queue_put(s->queue, &e);
+	while (!atomic_load(&s->stopping) && os_now_ns() < end_ns) {
+		queue_watermark(s->queue, os_now_ns());
+		os_sleep_ns(10 * NS_PER_MS);
+	}
+	return err_set(err, ERR_IO, "the device is gone");
+}
+
+static int run_and_lose_samples(struct source *source, struct err *err)
+{
+	return run_and_lose(source, LOSS_KERNEL, err);
+}
+
+static int run_and_lose_events(struct source *source, struct err *err)
+{
+	return run_and_lose(source, LOSS_EVENTS, err);
+}
+
+/* Why a run ends whose source loses a million. */
+static void ends_because(int (*run)(struct source *source, struct err *err), const char *reason)
+{
+	struct source_ops lasting = stub_source, losing = stub_source;
+	const struct source_ops *const sources[] = {&lasting, &losing, NULL};
+	struct incident in = {0};
+	struct err err = {0};
+	struct rig r;
+
+	lasting.run = run_until_stopped;
+	losing.run = run;
+	losing.name = "frail";
+	rig_open(&r, "losing.db", 0);
+	r.cfg.sources = sources;
+	r.cfg.live = true;
+	r.cfg.exit_on_failure = true;
+	engine_run(&r.cfg, &r.result, &err);
+	assert_true(r.result.ended_by_failure);
+	rig_load(&r, 1, &in);
+	if (!strstr(in.head.reason, reason))
+		fail_msg("the reason is '%s'", in.head.reason);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/* A program of somebody else may say that it lost any number of events. */
+TEST(lost_samples_are_a_failure_and_lost_events_are_not)
+{
+	ends_because(run_and_lose_samples, "is lost: 1000000 of 1000000");
+	ends_because(run_and_lose_events, "the frail source ended");
+}
+
 static int fire_on_a_full_disk(struct source *source, struct err *err)
 {
 	bad_disk_full_after(0);
@@ -94,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_source_that_ends_ends_the_run_with_a_last_incident),
+		cmocka_unit_test(lost_samples_are_a_failure_and_lost_events_are_not),
 		cmocka_unit_test(a_full_disk_ends_the_run_and_the_log_says_so),
 	};
 
