@@ -367,6 +367,13 @@ static void log_waiting(struct engine *e, const struct trigger *t, const char *n
 
 	if (counter_name_split(name, &counter, NULL))
 		return;
+	/* What programs tell of themselves: they may run, and not tell this. */
+	if (text_same_fold(counter.category, "JVM") || strpbrk(counter.category, "*-") ||
+	    (strchr(counter.category, '.') && counter.category[0] != '.') ||
+	    text_same_fold(counter.category, "Prometheus")) {
+		log_line(e->log, LOG_INFO, "%s: waiting: no program tells this value yet", t->spec);
+		return;
+	}
 	of_process = text_same_fold(counter.category, "Process") ||
 		     strncasecmp(counter.category, ".NET CLR", 8) == 0;
 	log_line(e->log, LOG_INFO, "%s: waiting: no %s %s yet", t->spec,
