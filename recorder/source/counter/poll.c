@@ -1,12 +1,13 @@
 #include "source/counter/poll.h"
 
+#include "source/counter_due.h"
+
 #include "base/os.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #define LAG_NS NS_PER_MS            /* a value's time is later than the end of the preceding wait */
-#define PERIOD_DEFAULT_NS NS_PER_SEC
 
 int counter_poll_open(struct counter_poll *p, const struct counter_poll_ops *ops,
 		      struct queue *queue, uint32_t max, struct err *err)
@@ -33,9 +34,7 @@ void counter_poll_add(struct counter_poll *p, const struct need_counter *need)
 
 	assert(p->npolled < p->max);
 	p->npolled++;
-	c->need = *need;
-	if (!c->need.period_ns)
-		c->need.period_ns = PERIOD_DEFAULT_NS;
+	c->need = counter_need(need);
 	if (c->need.period_ns < p->ops->period_min_ns)
 		c->need.period_ns = p->ops->period_min_ns;
 }
@@ -43,18 +42,10 @@ void counter_poll_add(struct counter_poll *p, const struct need_counter *need)
 static void put_value(struct counter_poll *p, const struct counter_polled *c, double value,
 		    bool absent)
 {
-	struct event e = {
-		.time_ns = os_now_ns(),
-		.kind = EVENT_COUNTER,
-		.flags = (absent ? EVENT_FLAG_ABSENT : 0u) |
-			 (c->need.monitor ? EVENT_FLAG_MONITOR : 0u),
-		.cpu = CPU_NONE,
-		.stream = STREAM_EVENT,
-		.name = c->need.name,
-		.value = value,
-		.stack = STACK_NONE,
-	};
+	struct event e = counter_event(&c->need, os_now_ns());
 
+	e.flags |= absent ? EVENT_FLAG_ABSENT : 0u;
+	e.value = value;
 	if (queue_put(p->queue, &e))
 		atomic_fetch_add_explicit(&p->events, 1, memory_order_relaxed);
 }
@@ -72,7 +63,7 @@ uint64_t counter_poll_due(struct counter_poll *p, uint64_t now_ns)
 
 		if (!p->begun)
 			c->next_ns = now_ns;
-		if (c->next_ns <= now_ns) {
+		if (counter_due(&c->next_ns, c->need.period_ns, now_ns)) {
 			if (!round_begun && p->ops->begin)
 				p->ops->begin(p);
 			round_begun = true;
@@ -80,8 +71,6 @@ uint64_t counter_poll_due(struct counter_poll *p, uint64_t now_ns)
 			result = p->ops->read(p, i, &value);
 			if (result != COUNTER_NOT_YET)
 				put_value(p, c, value, result == COUNTER_ABSENT);
-			c->next_ns +=
-				((now_ns - c->next_ns) / c->need.period_ns + 1) * c->need.period_ns;
 		}
 		if (c->next_ns < next_ns)
 			next_ns = c->next_ns;

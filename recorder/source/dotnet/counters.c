@@ -2,13 +2,13 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "source/counter_due.h"
 #include "source/counter_name.h"
 #include "source/runtime/gc_counters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PERIOD_DEFAULT_NS NS_PER_SEC
 #define FRESH_NS (3 * NS_PER_SEC)
 #define PROGRAMS_MAX 64u                     /* of one counter */
 
@@ -48,9 +48,7 @@ int dotnet_counters_new(const struct needs *needs, struct dotnet_counters **out,
 		if (!event_counter_is(needs->counters[i].name) ||
 		    counter_name_split(needs->counters[i].name, &w->name, NULL))
 			continue;
-		w->need = needs->counters[i];
-		if (!w->need.period_ns)
-			w->need.period_ns = PERIOD_DEFAULT_NS;
+		w->need = counter_need(&needs->counters[i]);
 		c->n++;
 	}
 	*out = c;
@@ -146,18 +144,14 @@ uint64_t dotnet_counters_poll(struct dotnet_counters *c, uint64_t now_ns,
 
 	for (i = 0; c && i < c->n; i++) {
 		struct wanted *w = &c->all[i];
-		struct event e = {.time_ns = now_ns, .kind = EVENT_COUNTER, .cpu = CPU_NONE,
-				  .stream = STREAM_EVENT, .stack = STACK_NONE, .name = w->need.name,
-				  .flags = w->need.monitor ? EVENT_FLAG_MONITOR : 0u};
+		struct event e = counter_event(&w->need, now_ns);
 
 		if (!w->next_ns)
 			w->next_ns = now_ns + w->need.period_ns;
-		if (now_ns >= w->next_ns) {
+		if (counter_due(&w->next_ns, w->need.period_ns, now_ns)) {
 			if (!sum_of(w, now_ns, &e.value))
 				e.flags |= EVENT_FLAG_ABSENT;
 			deliver(ctx, &e);
-			w->next_ns +=
-				((now_ns - w->next_ns) / w->need.period_ns + 1) * w->need.period_ns;
 		}
 		next_ns = w->next_ns < next_ns ? w->next_ns : next_ns;
 	}

@@ -2,13 +2,12 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "source/counter_due.h"
 #include "source/counter_name.h"
 #include "source/host/proc_pid_linux.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define PERIOD_DEFAULT_NS NS_PER_SEC
 
 struct jvm_value {
 	struct need_counter need;
@@ -48,9 +47,7 @@ int jvm_values_new(const struct needs *needs, struct jvm_values **out, struct er
 		if (!jvm_counter_is(needs->counters[i].name) ||
 		    counter_name_split(needs->counters[i].name, &value->name, NULL))
 			continue;
-		value->need = needs->counters[i];
-		if (!value->need.period_ns)
-			value->need.period_ns = PERIOD_DEFAULT_NS;
+		value->need = counter_need(&needs->counters[i]);
 		v->n++;
 	}
 	*out = v;
@@ -126,19 +123,13 @@ uint64_t jvm_values_poll(struct jvm_values *v, struct jvm_table *t, uint64_t now
 
 	for (i = 0; v && i < v->n; i++) {
 		struct jvm_value *value = &v->all[i];
-		struct event e = {.time_ns = now_ns, .kind = EVENT_COUNTER, .cpu = CPU_NONE,
-				  .stream = STREAM_EVENT, .stack = STACK_NONE,
-				  .name = value->need.name,
-				  .flags = value->need.monitor ? EVENT_FLAG_MONITOR : 0u};
+		struct event e = counter_event(&value->need, now_ns);
 
 		if (!value->next_ns)
 			value->next_ns = now_ns;
-		if (now_ns >= value->next_ns) {
-			if (value_now(v, t, value, now_ns, &e))
-				deliver(ctx, &e);
-			value->next_ns += ((now_ns - value->next_ns) / value->need.period_ns + 1) *
-					  value->need.period_ns;
-		}
+		if (counter_due(&value->next_ns, value->need.period_ns, now_ns) &&
+		    value_now(v, t, value, now_ns, &e))
+			deliver(ctx, &e);
 		next_ns = value->next_ns < next_ns ? value->next_ns : next_ns;
 	}
 	return next_ns;

@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "source/counter_due.h"
 #include "source/counter_name.h"
 
 #include <math.h>
@@ -13,7 +14,6 @@
 
 #define PROGRAMS_MAX 1024u
 #define PAUSES_MAX 256u                      /* kept for each program; older ones are merged */
-#define PERIOD_DEFAULT_NS NS_PER_SEC
 #define SUSPEND_FOR_GC 1u
 #define SUSPEND_FOR_GC_PREP 6u
 #define GLOBAL "_Global_"
@@ -197,10 +197,8 @@ static void add_wanted(struct gc_counters *c, const struct need_counter *need)
 	if (!category_of(need->name, &runtime) || runtime != c->runtime ||
 	    counter_name_split(need->name, &parts, NULL) || which_of(&parts) == COUNTERS)
 		return;
-	*w = (struct wanted){.need = *need, .which = which_of(&parts)};
+	*w = (struct wanted){.need = counter_need(need), .which = which_of(&parts)};
 	snprintf(w->instance, sizeof(w->instance), "%s", *parts.instance ? parts.instance : GLOBAL);
-	if (!w->need.period_ns)
-		w->need.period_ns = PERIOD_DEFAULT_NS;
 	c->nwanted++;
 }
 
@@ -430,19 +428,15 @@ uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns,
 
 	for (i = 0; c && i < c->nwanted; i++) {
 		struct wanted *w = &c->wanted[i];
-		struct event e = {.time_ns = now_ns, .kind = EVENT_COUNTER, .cpu = CPU_NONE,
-				  .stream = STREAM_EVENT, .stack = STACK_NONE, .name = w->need.name,
-				  .flags = w->need.monitor ? EVENT_FLAG_MONITOR : 0u};
+		struct event e = counter_event(&w->need, now_ns);
 
 		/* The first reading only begins the period. */
 		if (!w->next_ns)
 			w->next_ns = now_ns + w->need.period_ns;
-		if (now_ns >= w->next_ns) {
+		if (counter_due(&w->next_ns, w->need.period_ns, now_ns)) {
 			if (!value_of(c, w, now_ns, &e.value))
 				e.flags |= EVENT_FLAG_ABSENT;
 			deliver(ctx, &e);
-			w->next_ns +=
-				((now_ns - w->next_ns) / w->need.period_ns + 1) * w->need.period_ns;
 		}
 		next_ns = w->next_ns < next_ns ? w->next_ns : next_ns;
 	}
