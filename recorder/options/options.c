@@ -373,15 +373,19 @@ static int use_operand(struct arguments *a, struct err *err)
 	return a->o->pattern ? 0 : option_no_memory(err);
 }
 
-/* Append "collect and check": the commands that take an option. */
-static void put_commands(const struct option_info *info, struct buf *out)
+/* Append "collect and check": the commands that take an option of this name. */
+static void put_commands(const char *name, struct buf *out)
 {
+	uint32_t commands = 0;
 	unsigned c;
 
+	for (c = 0; option_table[c].name; c++)
+		if (strcmp(option_table[c].name, name) == 0)
+			commands |= option_table[c].commands;
 	for (c = CMD_NONE + 1; c < COMMANDS; c++) {
-		uint32_t later = info->commands >> c >> 1;
+		uint32_t later = commands >> c >> 1;
 
-		if ((info->commands >> c) & 1)
+		if ((commands >> c) & 1)
 			buf_printf(out, "%s%s", command_table[c].name,
 				   later & (later - 1) ? ", " : later ? " and " : "");
 	}
@@ -396,7 +400,7 @@ static int check_command(const struct options *o, struct err *err)
 	for (row = 0; option_table[row].name; row++) {
 		if (o->origin[row] != FROM_ARGS || (option_table[row].commands >> o->command) & 1)
 			continue;
-		put_commands(&option_table[row], &where);
+		put_commands(option_table[row].name, &where);
 		err_set(err, ERR_USAGE, "--%s is an option of %s, not of %s",
 			option_table[row].name, buf_text(&where), command_table[o->command].name);
 		buf_free(&where);

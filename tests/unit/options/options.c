@@ -294,7 +294,8 @@ TEST(from_is_a_file_or_a_moment_as_the_command_has_it)
 	assert_string_equal(f.o.capture.file, "b.etl.zip");
 	options_free(&f.o);
 	parse(&f, "list", "--from", "a.etl", NULL);
-	expect_refusal(&f, "--from is an option of collect, events and backtest, not of list");
+	expect_refusal(&f, "--from is an option of collect, snapshot, show, report, export, diff, "
+		       "events and backtest, not of list");
 }
 
 TEST(incident_numbers_come_by_option_and_as_operands)
