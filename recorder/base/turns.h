@@ -39,7 +39,7 @@ void turns_spend(struct turns *t, uint32_t uid, uint64_t cpu_ns);
 /* What the calling thread uses from here to turns_end() is used by this user's programs. */
 uint64_t turns_begin(const struct turns *t, uint32_t uid);
 void turns_end(struct turns *t, uint32_t uid, uint64_t begun_ns);
-/* How often it was nobody's turn who had something. */
+/* How often a program had something, and it was not its user's turn. */
 uint64_t turns_skipped(const struct turns *t);
 /* Say so for `status`, of programs of this kind (".NET"); nothing when none had to. Any thread. */
 void turns_note(const struct turns *t, const char *kind, char *out, size_t n);

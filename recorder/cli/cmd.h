@@ -101,11 +101,11 @@ int cmd_window(const struct options *o, struct cmd_window *out, struct err *err)
 /* Load it as an incident whose trigger is its beginning; a note says it in local time and UTC. */
 int cmd_load_window(const struct options *o, const struct cmd_window *w, struct incident *out,
 		    struct err *err);
+struct trace;
 /*
  * Let t->each have the events of --id or of a window of the history; sets t->events and t->origin.
  * The recorder clock of a window is the wall clock.
  */
-struct trace;
 int cmd_kept_events(const struct options *o, struct trace *t, struct err *err);
 /* Where --from is a file or a time: a time, unless there is a file of that name. */
 struct options cmd_from_time(const struct options *o);
@@ -219,8 +219,8 @@ int cmd_check_process(const struct options *o, struct err *err);
 /* Check --data-file; a word without the option must end like a file for incidents. */
 int cmd_check_data_file(const struct options *o, struct err *err);
 
-/* Check --stop-command; --on-failure (out stays empty unless it is a command). */
 struct command_line;
+/* Check --stop-command; --on-failure (out stays empty unless it is a command). */
 int cmd_stop_command(const struct options *o, struct command_line *out, struct err *err);
 int cmd_on_failure(const struct options *o, bool *exits, struct command_line *out, struct err *err);
 

@@ -6,7 +6,7 @@
  *	degraded  recording goes on with less than was asked for
  *	ok        neither
  *
- * Control thread; engine_look_at_health() in engine_private.h collects the reasons.
+ * Control thread; failures.c collects the reasons.
  */
 #pragma once
 

@@ -11,7 +11,6 @@
 #include "triggers/perf_counter.h"
 
 #include <inttypes.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,10 +366,8 @@ static void log_waiting(struct engine *e, const struct trigger *t, const char *n
 
 	if (counter_name_split(name, &counter, NULL))
 		return;
-	/* What programs tell of themselves: they may run, and not tell this. */
-	if (text_same_fold(counter.category, "JVM") || strpbrk(counter.category, "*-") ||
-	    (strchr(counter.category, '.') && counter.category[0] != '.') ||
-	    text_same_fold(counter.category, "Prometheus")) {
+	/* The program may run, and not tell this. */
+	if (jvm_counter_is(name) || event_counter_is(name) || prometheus_counter_is(name)) {
 		log_line(e->log, LOG_INFO, "%s: waiting: no program tells this value yet", t->spec);
 		return;
 	}

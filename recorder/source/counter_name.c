@@ -1,6 +1,7 @@
 #include "source/counter_name.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -31,6 +32,31 @@ int counter_name_split(const char *name, struct counter_name *out, struct err *e
 	snprintf(out->counter, sizeof(out->counter), "%.*s", (int)(second - first - 1), first + 1);
 	snprintf(out->instance, sizeof(out->instance), "%s", second + 1);
 	return 0;
+}
+
+bool jvm_counter_is(const char *name)
+{
+	struct counter_name parts;
+
+	return !counter_name_split(name, &parts, NULL) && text_same_fold(parts.category, "JVM");
+}
+
+bool event_counter_is(const char *name)
+{
+	struct counter_name parts;
+
+	return !counter_name_split(name, &parts, NULL) && !strchr(parts.category, ' ') &&
+	       (*parts.category == '*' || strchr(parts.category, '.') ||
+		strchr(parts.category, '-'));
+}
+
+bool prometheus_counter_is(const char *name)
+{
+	static const char category[] = "Prometheus:";
+	char head[sizeof(category)] = "";
+
+	strncpy(head, name, sizeof(category) - 1);
+	return text_same_fold(head, category);
 }
 
 static bool contains(const char *text, const char *part)

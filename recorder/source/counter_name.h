@@ -16,6 +16,18 @@ struct counter_name {
 /* ERR_USAGE when there are no two colons, or category or counter is empty. */
 int counter_name_split(const char *name, struct counter_name *out, struct err *err);
 
+/* Values that programs tell of themselves. */
+
+/* JVM:NAME:INSTANCE; NAME as in `jcmd PID PerfCounter.print`. Its values: jvm/values.h. */
+bool jvm_counter_is(const char *name);
+/*
+ * EVENTSOURCE:NAME:INSTANCE, such as System.Runtime:cpu-usage:shop: an EventCounter of .NET, which
+ * EventSources have whose names hold a '.' or '-', or follow a '*'. Its values: dotnet/counters.h.
+ */
+bool event_counter_is(const char *name);
+/* Prometheus:METRIC:URL; see counter/prometheus.h. */
+bool prometheus_counter_is(const char *name);
+
 /* Whether text contains the pattern, or as a whole matches it with * and ?. NULL matches all. */
 bool name_matches(const char *pattern, const char *text);
 

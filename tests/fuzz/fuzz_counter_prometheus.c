@@ -3,6 +3,7 @@
  * corpus file is that line and then the text.
  */
 #include "source/counter/prometheus.h"
+#include "source/counter_name.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (line) {
 		*line = '\0';
 		t.text = line + 1;
-		if (!prometheus_is(text) || prometheus_parse(text, &name, &err))
+		if (!prometheus_counter_is(text) || prometheus_parse(text, &name, &err))
 			name = (struct prometheus_name){.metric = "a", .metric_len = 1};
 	}
 	while (prometheus_next(&t, &s)) {

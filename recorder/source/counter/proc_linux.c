@@ -3,7 +3,7 @@
 #include "base/os.h"
 #include "source/counter/poll.h"
 #include "source/counter/proc_reader.h"
-#include "source/counter/prometheus.h"
+#include "source/counter_name.h"
 #include "source/runtime/gc_counters.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int proc_check(const struct needs *needs, struct err *err)
 	for (i = 0; !rc && i < needs->ncounters; i++)
 		if (gc_counter_is(needs->counters[i].name))
 			rc = gc_counter_check(needs->counters[i].name, err);
-		else if (!prometheus_is(needs->counters[i].name))
+		else if (!prometheus_counter_is(needs->counters[i].name))
 			rc = find_counter(needs->counters[i].name, &counter, err);
 	return rc;
 }
@@ -100,7 +100,7 @@ static int proc_open(const struct source_config *cfg, const struct needs *needs,
 	/* Counters of collections come from the sources that see collections. */
 	for (i = 0; !rc && i < needs->ncounters; i++)
 		if (!gc_counter_is(needs->counters[i].name) &&
-		    !prometheus_is(needs->counters[i].name))
+		    !prometheus_counter_is(needs->counters[i].name))
 			rc = add_counter(s, &needs->counters[i], err);
 	if (rc) {
 		proc_close(&s->poll.base);

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "source/counter/proc_reader.h"
-#include "source/counter/prometheus.h"
 #include "source/counter/scrape.h"
+#include "source/counter_name.h"
 #include "source/runtime/gc_counters.h"
 #include "source/source.h"
 
@@ -180,7 +180,7 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 	struct buf meant = {0};
 	int rc;
 
-	if (prometheus_is(name))
+	if (prometheus_counter_is(name))
 		return scrape_read_once(name, out, err);
 	if (gc_counter_is(name)) {
 		/* Nothing watches collections now. */

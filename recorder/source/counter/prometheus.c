@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CATEGORY "Prometheus:"
-
 static const char *skip_blanks(const char *at, const char *end)
 {
 	while (at < end && (*at == ' ' || *at == '\t'))
@@ -67,17 +65,9 @@ static const char *labels_end(const char *at, const char *end)
 
 /* ---- names in rules -------------------------------------------------------------------------- */
 
-bool prometheus_is(const char *name)
-{
-	char head[sizeof(CATEGORY)] = "";
-
-	strncpy(head, name, sizeof(CATEGORY) - 1);
-	return text_same_fold(head, CATEGORY);
-}
-
 int prometheus_parse(const char *name, struct prometheus_name *out, struct err *err)
 {
-	const char *at = name + sizeof(CATEGORY) - 1, *end = at + strlen(at);
+	const char *at = name + strcspn(name, ":") + 1, *end = at + strlen(at);
 	const char *p = at + strcspn(at, "{"), *url = strstr(at, ":http");
 
 	memset(out, 0, sizeof(*out));

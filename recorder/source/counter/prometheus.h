@@ -23,8 +23,7 @@ struct prometheus_name {
 	const char *url;                     /* within the name that was given */
 };
 
-/* Whether the name is of this category; *rc is then 0, or ERR_USAGE with what is wrong. */
-bool prometheus_is(const char *name);
+/* name: one of prometheus_counter_is(). ERR_USAGE, with what is wrong. */
 int prometheus_parse(const char *name, struct prometheus_name *out, struct err *err);
 
 struct prometheus_series {

@@ -188,7 +188,7 @@ static int scrape_open(const struct source_config *cfg, const struct needs *need
 	if (!s->metrics)
 		rc = err_memory(err, "for the source of metrics");
 	for (i = 0; !rc && i < needs->ncounters; i++) {
-		if (!prometheus_is(needs->counters[i].name))
+		if (!prometheus_counter_is(needs->counters[i].name))
 			continue;
 		m = &s->metrics[s->poll.npolled];
 		memcpy(m->full, needs->counters[i].name, sizeof(m->full));
@@ -259,7 +259,7 @@ static int scrape_check(const struct needs *needs, struct err *err)
 	int rc = 0;
 
 	for (i = 0; !rc && i < needs->ncounters; i++)
-		if (prometheus_is(needs->counters[i].name))
+		if (prometheus_counter_is(needs->counters[i].name))
 			rc = check_metric(needs->counters[i].name, needs->assume_exists, err);
 	return rc;
 }

@@ -1,6 +1,6 @@
 #include "source/dotnet/providers_linux.h"
 
-#include "source/runtime/gc_counters.h"
+#include "source/counter_name.h"
 #include "source/dotnet/known.h"
 #include "source/etw/known.h"
 #include "source/probe/throw_linux.h"

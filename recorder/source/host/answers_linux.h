@@ -3,7 +3,7 @@
  * process may have put its arguments into a mapped file whose server is gone, and whoever reads
  * /proc/PID/cmdline then waits for that server; /proc/PID/io waits for a process that hangs in
  * exec; statvfs() waits for the mount's server. A job of a pool asks (base/pool.h); the caller
- * waits for 20 ms at most. Who does not answer is left alone until he does.
+ * waits for 20 ms at most. One that does not answer is left alone until it does.
  *
  * One thread, the owner, calls these functions, except answers_note().
  */

@@ -1,6 +1,5 @@
 #include "source/host/tmp_scan_linux.h"
 
-
 #define WAIT_NS (20 * NS_PER_MS)             /* a search takes 0.1 ms, when /tmp is not full */
 #define REST_PER_CPU_TIME 50u
 #define REST_MAX_NS (30 * NS_PER_SEC)

@@ -74,22 +74,6 @@ static bool category_of(const char *name, enum gc_runtime *out)
 	return text_same_fold(parts.category, categories[*out]);
 }
 
-bool jvm_counter_is(const char *name)
-{
-	struct counter_name parts;
-
-	return !counter_name_split(name, &parts, NULL) && text_same_fold(parts.category, "JVM");
-}
-
-bool event_counter_is(const char *name)
-{
-	struct counter_name parts;
-
-	return !counter_name_split(name, &parts, NULL) && !strchr(parts.category, ' ') &&
-	       (*parts.category == '*' || strchr(parts.category, '.') ||
-		strchr(parts.category, '-'));
-}
-
 bool gc_counter_is(const char *name)
 {
 	enum gc_runtime runtime;

@@ -19,17 +19,10 @@ enum gc_runtime { GC_DOTNET, GC_JVM };
 
 /*
  * Whether the name is in one of the two categories, or one that JVMs keep themselves
- * (jvm_counter_is(), event_counter_is()); the check gives 0, or ERR_USAGE with the nearest name.
+ * or an EventCounter (counter_name.h). The check gives 0, or ERR_USAGE with the nearest name.
  */
 bool gc_counter_is(const char *name);
 int gc_counter_check(const char *name, struct err *err);
-/* JVM:NAME:INSTANCE; NAME as in `jcmd PID PerfCounter.print`. Its values: jvm/values.h. */
-bool jvm_counter_is(const char *name);
-/*
- * EVENTSOURCE:NAME:INSTANCE, such as System.Runtime:cpu-usage:shop: an EventCounter of .NET, which
- * EventSources have whose names hold a '.' or '-', or follow a '*'. Its values: dotnet/counters.h.
- */
-bool event_counter_is(const char *name);
 /* Whether an instance ("", _Global_, pid=N, a name) means this process. */
 bool gc_counter_means(const char *instance, const struct process *process);
 /* Whether any counter is of this runtime. */

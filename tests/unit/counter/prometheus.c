@@ -1,6 +1,7 @@
 /* What services tell of themselves, and the names by which rules ask for it. */
 #include "base/array.h"
 #include "source/counter/prometheus.h"
+#include "source/counter_name.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -92,9 +93,9 @@ static const char *parsed(const char *name)
 
 TEST(a_name_is_a_metric_and_an_address)
 {
-	assert_true(prometheus_is("prometheus:a:http://b"));
-	assert_false(prometheus_is("Process:a:http"));
-	assert_false(prometheus_is("Prom"));
+	assert_true(prometheus_counter_is("prometheus:a:http://b"));
+	assert_false(prometheus_counter_is("Process:a:http"));
+	assert_false(prometheus_counter_is("Prom"));
 	assert_string_equal(parsed("Prometheus:up:http://h:9/m"), "up||http://h:9/m");
 	assert_string_equal(parsed("Prometheus:job:up:rate5m:https://h/m"),
 			    "job:up:rate5m||https://h/m");
