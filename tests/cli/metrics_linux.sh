@@ -67,3 +67,5 @@ check the_sum_of_both_paths_fires \
 	grep -q 'fired: .*requests_total{code="500"}.* was [0-9.]*, over its limit of 20' err
 check a_value_fires_as_it_is grep -q 'fired: .*queue_depth:.* was [0-9]*, over its limit of 1' err
 check what_does_not_grow_does_not expect_exit 1 grep 'fired: .*code="200"' err
+expect a_long_address_is_refused_as_such 2 'is longer than 399 bytes' \
+	counters "http://127.0.0.1:1/$(printf 'm%.0s' {1..400})"

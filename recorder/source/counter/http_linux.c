@@ -33,7 +33,7 @@ static size_t take(char *bytes, size_t size, size_t n, void *to)
 	return text->failed ? 0 : size * n;
 }
 
-/* Of a function: a void * of dlsym() as a pointer to it. */
+/* The address of a function, as a pointer of its type: C converts no void * to it. */
 static bool find(void *library, const char *name, void *out)
 {
 	void *at = dlsym(library, name);
@@ -58,13 +58,18 @@ static void set_options(struct http *h, int (*set)(void *curl, int option, ...))
 
 int http_open(const char *url, struct http **out, struct err *err)
 {
-	void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-	struct http *h = calloc(1, sizeof(*h));
+	void *library;
+	struct http *h;
 	int (*set)(void *curl, int option, ...);
 	void *(*init)(void);
 
+	if (strlen(url) >= sizeof(h->url))
+		return err_set(err, ERR_USAGE, "the address %.60s... is longer than %zu bytes",
+			       url, sizeof(h->url) - 1);
+	h = calloc(1, sizeof(*h));
 	if (!h)
 		return err_memory(err, "for fetching %.200s", url);
+	library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
 	if (!library || !find(library, "curl_easy_init", &init) ||
@@ -78,7 +83,7 @@ int http_open(const char *url, struct http **out, struct err *err)
 			       "(Fedora) or curl (others)", url);
 	}
 	h->curl = init();
-	if (!h->curl || strlen(url) >= sizeof(h->url)) {
+	if (!h->curl) {
 		http_close(h);
 		return err_memory(err, "for fetching %.200s", url);
 	}
