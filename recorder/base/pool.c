@@ -395,7 +395,7 @@ bool pool_note(struct pool *p, const char *reads, char *out, size_t n)
 
 	if (stuck)
 		snprintf(out, n,
-			 "%" PRIu32 " of at most %u threads hang that read %s, and %" PRIu32
+			 "%" PRIu32 " of at most %u threads that read %s hang, and %" PRIu32
 			 " jobs wait: a file system or a process does not answer",
 			 stuck, POOL_STUCK_MAX, reads, pool_queued(p));
 	return stuck != 0;

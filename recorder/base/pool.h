@@ -79,7 +79,7 @@ const struct job *pool_look(struct pool *p, uint64_t now_ns);
 uint32_t pool_queued(struct pool *p);        /* jobs that have not begun; any thread */
 uint32_t pool_stuck(struct pool *p);         /* threads that are left behind now; any thread */
 /*
- * When threads are left behind, say so for `status`: "N of at most 4 threads hang that read..."
+ * When threads are left behind, say so for `status`: "N of at most 4 threads that read..."
  * reads: "memory of processes". returns  whether it did. Any thread
  */
 bool pool_note(struct pool *p, const char *reads, char *out, size_t n);

@@ -171,7 +171,7 @@ sleep 4
 stop silent "$at"
 check burn_is_recorded_beside_it recorded silent
 check the_process_is_named once silent.log "command line of process $program does not answer"
-check status_says_that_a_thread_hangs grep -q "1 of at most 4 threads hang" status.out
+check status_says_that_a_thread_hangs grep -q "1 of at most 4 threads that read .* hang" status.out
 clean_up
 
 # ---- a disk whose size nobody can read, and a counter of all disks -------------------------------
@@ -181,7 +181,7 @@ kill -USR1 $server
 collect disk "/StopOnPerfCounter:LogicalDisk:% Free Space:_Total>200" \
 	"/StopOnPerfCounter:System:Processes:>1" --collect-multiple 2 --min-interval-sec 60
 check status_says_that_a_source_waits_for_a_disk wait_for 15 hangs disk \
-	"1 of at most 4 threads hang that read .*sizes of disks, and"
+	"1 of at most 4 threads that read .*sizes of disks hang, and"
 check other_counters_are_read_beside_it wait_for 15 grep -q "fired: .*System:Processes" disk.log
 stop disk 0
 clean_up

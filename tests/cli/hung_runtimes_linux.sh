@@ -75,7 +75,7 @@ says()
 hangs()
 {
 	"$RECORDER" status --store r.db >status.out 2>&1
-	says status.out "$1: [1-4] of at most 4 threads hang that read $2"
+	says status.out "$1: [1-4] of at most 4 threads that read $2 hang"
 }
 
 # A file of performance data that is not complete yet is kept open.

@@ -272,7 +272,7 @@ TEST(a_subject_that_does_not_answer_is_left_alone_until_it_does)
 	assert_true(ask(p, 2, &g, false));
 	assert_false(ask(p, 1, &g, false));
 	assert_true(pool_note(p, "gates", note, sizeof(note)));
-	assert_string_equal(note, "1 of at most 4 threads hang that read gates, and 0 jobs wait: "
+	assert_string_equal(note, "1 of at most 4 threads that read gates hang, and 0 jobs wait: "
 			    "a file system or a process does not answer");
 	open_gate(&g);
 	while (!ask(p, 1, &g, false))

@@ -60,7 +60,7 @@ TEST(who_does_not_answer_is_left_alone_and_said)
 	assert_int_equal(answers_open(&a, NULL), 0);
 	while (!answers_note(a, note, sizeof(note)))
 		assert_false(answers_file(a, fd, 1, "io", &text));
-	assert_non_null(strstr(note, "1 of at most 4 threads hang that read files of processes"));
+	assert_non_null(strstr(note, "1 of at most 4 threads that read files of processes"));
 	assert_false(answers_file(a, fd, 1, "io", &text));
 	answers_close(a);
 	writer = open(path, O_RDWR | O_CLOEXEC);     /* lets the reader go */
