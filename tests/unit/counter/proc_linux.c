@@ -459,7 +459,7 @@ TEST(process_whose_io_does_not_answer_holds_up_no_counter)
 		level(&f, "Process:IO Read Bytes/sec:app");
 		os_sleep_ns(50 * NS_PER_MS);
 	}
-	assert_non_null(strstr(note, "1 of at most 4 threads hang"));
+	assert_non_null(strstr(note, "1 of at most 4 threads that read"));
 	level(&f, "Process:IO Read Bytes/sec:other");
 	proc_reader_begin(f.reader);
 	assert_true(level(&f, PID("app")) == 11);
