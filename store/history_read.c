@@ -456,7 +456,7 @@ static int load_all(const struct window *w, struct incident *in, struct err *err
 			rc = 0;              /* the other files are evidence all the same */
 	}
 	if (!rc)
-		rc = sort_content(in, err);
+		rc = settle_content(in, err);
 	if (rc)
 		return rc;
 	incident_count(in);

@@ -437,10 +437,10 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 	return rc;
 }
 
-int sort_content(struct incident *in, struct err *err)
+int settle_content(struct incident *in, struct err *err)
 {
 	if (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
-	    sort_by_time(in->events, in->nevents, sizeof(*in->events)))
+	    sort_by_time(in->events, in->nevents, sizeof(*in->events)) || incident_join_waits(in))
 		return err_memory(err, "while reading an incident");
 	return 0;
 }
@@ -450,7 +450,7 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	int rc = load_segments(s, in->head.id, NULL, 0, in, err);
 
 	if (!rc)
-		rc = sort_content(in, err);
+		rc = settle_content(in, err);
 	/* An incident that is still open has not been counted. */
 	if (!rc && in->head.state == INCIDENT_OPEN)
 		incident_count(in);

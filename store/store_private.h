@@ -216,8 +216,8 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
  */
 int load_part(struct store *s, int64_t incident_id, const struct ids *segments, int64_t shift_ns,
 	      struct incident *in, struct err *err);
-/* Sort its samples and events by time. */
-int sort_content(struct incident *in, struct err *err);
+/* Sort its samples and events by time, and join the parts of long waits. */
+int settle_content(struct incident *in, struct err *err);
 
 /* ---- order.c -------------------------------------------------------------------------------- */
 

@@ -148,6 +148,13 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
  */
 uint64_t incident_units(const struct incident *in, const struct incident_sample *s);
 
+/*
+ * Give the parts of each long wait the stack of its last part, which says who ended the wait (see
+ * source/thread_time.h). A wait that the window's end cuts keeps its leaf NOT_READIED_YET.
+ * returns  0 or ERR_MEMORY
+ */
+int incident_join_waits(struct incident *in);
+
 /* Compute head.samples and head.quality from the samples. */
 void incident_count(struct incident *in);
 

@@ -224,8 +224,8 @@ const struct option_info option_table[] = {
 	 "the switches there.",
 	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.thread_time)},
 	{"wakers", NULL,
-	 "The same, with a frame READIED_BY below BLOCKED_TIME and DISK_TIME, and the stack of the "
-	 "thread that ended the wait.",
+	 "The same, with a frame READIED_BY below BLOCKED_TIME and DISK_TIME, and process, thread "
+	 "and stack of who ended the wait.",
 	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.wakers)},
 	{"stack-kb", "KB",
 	 "How much of a thread's stack is copied with each sample at most, to be unwound: 8, 16 or "

@@ -4,6 +4,7 @@
 #include "base/slots.h"
 #include "base/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ struct timed_thread {
 	uint64_t rest[TIME_KINDS];           /* earlier sums, too small to be reported */
 	struct stack own, waker;             /* waker: of the summed waits */
 	bool waker_known;                    /* of the wait that is running */
+	bool told;                           /* parts of the running wait were reported */
 };
 
 struct thread_time {
@@ -36,10 +38,11 @@ struct thread_time {
 	void *ctx;
 	struct slots slots;
 	struct table by_tid;
+	bool wakers;
 	uint64_t refused;
 };
 
-struct thread_time *thread_time_new(thread_time_put *put, void *ctx)
+struct thread_time *thread_time_new(bool wakers, thread_time_put *put, void *ctx)
 {
 	struct thread_time *t = calloc(1, sizeof(*t));
 
@@ -48,6 +51,7 @@ struct thread_time *thread_time_new(thread_time_put *put, void *ctx)
 		return NULL;
 	}
 	if (t) {
+		t->wakers = wakers;
 		t->put = put;
 		t->ctx = ctx;
 	}
@@ -167,9 +171,18 @@ void thread_time_free(struct thread_time *t)
 
 /* ---- reporting ------------------------------------------------------------------------------- */
 
-/* Report the sums; those below least_ns wait for more. */
+static bool is_wait(unsigned kind)
+{
+	return kind == TIME_BLOCKED || kind == TIME_DISK;
+}
+
+/*
+ * Report the sums; those below least_ns wait for more.
+ *
+ * goes_on  the sum of the waits is that of one that has not ended
+ */
 static void flush_sums_over(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns,
-			    uint64_t least_ns)
+			    uint64_t least_ns, bool goes_on)
 {
 	struct thread_time_piece piece = {.tid = thread->tid,
 					  .end_ns = now_ns,
@@ -181,7 +194,8 @@ static void flush_sums_over(struct thread_time *t, struct timed_thread *thread, 
 	for (i = 0; i < TIME_KINDS; i++) {
 		piece.kind = (enum thread_time_kind)i;
 		piece.waker = thread->waker.frames;
-		piece.nwaker = i == TIME_BLOCKED || i == TIME_DISK ? thread->waker.n : 0;
+		piece.nwaker = is_wait(i) ? thread->waker.n : 0;
+		piece.goes_on = is_wait(i) && goes_on;
 		piece.ns = thread->sums[i] + thread->rest[i];
 		/* Only a rest is left, and its stack is not known. */
 		piece.nframes = thread->sums[i] && i != TIME_UNKNOWN ? thread->own.n : 0;
@@ -190,12 +204,13 @@ static void flush_sums_over(struct thread_time *t, struct timed_thread *thread, 
 		if (piece.ns && piece.ns >= least_ns)
 			t->put(t->ctx, &piece);
 	}
+	thread->told = goes_on;
 	thread->since_ns = 0;
 }
 
 static void flush_sums(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
 {
-	flush_sums_over(t, thread, now_ns, THREAD_TIME_LEAST_NS);
+	flush_sums_over(t, thread, now_ns, THREAD_TIME_LEAST_NS, false);
 }
 
 static void add_time(struct timed_thread *thread, enum thread_time_kind kind, uint64_t now_ns)
@@ -269,7 +284,7 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	}
 	add_time(thread, thread->state == STATE_ON ? TIME_CPU : TIME_UNKNOWN, now_ns);
 	if (how == OUT_DEAD) {
-		flush_sums_over(t, thread, now_ns, 0);
+		flush_sums_over(t, thread, now_ns, 0, false);
 		forget_thread(t, thread, now_ns);
 		return;
 	}
@@ -314,6 +329,9 @@ void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 	if (!thread)
 		return;
 	end_wait(t, thread, now_ns);
+	/* The last part says who ended the wait: alone, however short it is. */
+	if (thread->told)
+		flush_sums_over(t, thread, now_ns, 0, false);
 	if (thread->since_ns && now_ns - thread->since_ns >= THREAD_TIME_SUM_NS)
 		flush_sums(t, thread, now_ns);
 	thread->state = STATE_ON;
@@ -362,6 +380,20 @@ void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 	thread->mark_ns = now_ns;
 }
 
+static void tick_thread(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
+{
+	bool waits = t->wakers && thread->state == STATE_OFF && !thread->ready;
+
+	/* The waker of a running wait is not known yet; those of earlier ones are. */
+	if (waits && (thread->waker.n || thread->sums[TIME_BLOCKED] || thread->sums[TIME_DISK])) {
+		flush_sums_over(t, thread, now_ns, 0, false);
+		drop_stack(&thread->waker, now_ns);
+	}
+	if (thread->state != STATE_ON)
+		add_time(thread, kind_now(thread), now_ns);
+	flush_sums_over(t, thread, now_ns, 0, waits);
+}
+
 void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void *ctx, uint32_t tid))
 {
 	uint32_t i = 0;
@@ -369,15 +401,8 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 	while (i < t->by_tid.nslots) {
 		struct timed_thread *thread = thread_at(t, i);
 
-		/* The waker of a running wait is not known yet. */
-		if (thread && thread->state == STATE_OFF && !thread->ready && thread->waker.n) {
-			flush_sums_over(t, thread, now_ns, 0);
-			drop_stack(&thread->waker, now_ns);
-		}
-		if (thread && thread->state != STATE_ON)
-			add_time(thread, kind_now(thread), now_ns);
 		if (thread)
-			flush_sums_over(t, thread, now_ns, 0);
+			tick_thread(t, thread, now_ns);
 		if (thread && gone(t->ctx, thread->tid))
 			forget_thread(t, thread, now_ns);  /* another thread may take its place */
 		else
@@ -402,7 +427,10 @@ void thread_time_lost(struct thread_time *t, uint64_t now_ns)
 
 		if (!thread)
 			continue;
-		flush_sums_over(t, thread, now_ns, 0);
+		/* What comes later is not the end of the wait that was told. */
+		if (thread->told)
+			add_time(thread, TIME_UNKNOWN, now_ns);
+		flush_sums_over(t, thread, now_ns, 0, false);
 		drop_stack(&thread->own, now_ns);
 		drop_stack(&thread->waker, now_ns);
 		thread->state = STATE_UNKNOWN;
@@ -422,7 +450,14 @@ uint64_t thread_time_refused(const struct thread_time *t)
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-enum { READIED_BY = TIME_KINDS, LEAVES };
+enum { READIED_BY = TIME_KINDS, NOT_READIED_YET, LEAVES };
+
+/*
+ * The offset of a frame that names a thread: its process's number, pid, tid. With the number, a pid
+ * that is used again is another frame. A pid of Linux has at most 22 bits (PID_MAX_LIMIT).
+ */
+#define ID_BITS 22
+#define ID_MASK ((1u << ID_BITS) - 1)
 
 struct object *thread_time_leaves(struct frames *frames)
 {
@@ -431,17 +466,51 @@ struct object *thread_time_leaves(struct frames *frames)
 	return objects_get(frames, &key, 0);
 }
 
-bool thread_time_name(const struct object *leaves, const struct frame *frame, struct symbol *out)
+uint32_t thread_time_add_waker(struct object *leaves, const struct process *process, uint32_t tid,
+			       struct frame_ref *frames, uint32_t n)
+{
+	if (!process || process->pid > ID_MASK || tid > ID_MASK || !tid)
+		return n;
+	frames[n] = (struct frame_ref){.object = leaves,
+				       .offset = (uint64_t)process->number << 2 * ID_BITS |
+						 (uint64_t)process->pid << ID_BITS | tid};
+	return n + 1;
+}
+
+/* "sh [dash] (71) thread 72" */
+static const char *waker_text(struct processes *processes, uint64_t id,
+			      char text[THREAD_TIME_NAME_BYTES])
+{
+	uint32_t pid = (uint32_t)(id >> ID_BITS) & ID_MASK;
+	struct process *process = process_find(processes, pid, UINT64_MAX);
+	char label[PROCESS_LABEL_BYTES] = "?";
+
+	if (process && process->number == id >> 2 * ID_BITS)
+		process_label(process, label);
+	if (process)
+		process_unref(process);
+	snprintf(text, THREAD_TIME_NAME_BYTES, "%s (%u) thread %u", label, pid,
+		 (unsigned)(id & ID_MASK));
+	return text;
+}
+
+bool thread_time_name(const struct object *leaves, struct processes *processes,
+		      const struct frame *frame, char text[THREAD_TIME_NAME_BYTES],
+		      struct symbol *out)
 {
 	static const char *const names[LEAVES] = {
 		[TIME_CPU] = "CPU_TIME",	 [TIME_BLOCKED] = "BLOCKED_TIME",
 		[TIME_DISK] = "DISK_TIME",	 [TIME_READIED] = "READIED_TIME",
 		[TIME_UNKNOWN] = "UNKNOWN_TIME", [READIED_BY] = "READIED_BY",
+		[NOT_READIED_YET] = "NOT_READIED_YET",
 	};
 
-	if (!leaves || frame->object != leaves || frame->offset >= LEAVES)
+	if (!leaves || frame->object != leaves)
 		return false;
-	*out = (struct symbol){.offset = frame->offset, .name = names[frame->offset]};
+	*out = (struct symbol){.offset = frame->offset,
+			       .name = frame->offset < LEAVES ?
+					       names[frame->offset] :
+					       waker_text(processes, frame->offset, text)};
 	return true;
 }
 
@@ -455,6 +524,8 @@ uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object
 		n = piece->nwaker < most ? piece->nwaker : most;
 		memcpy(out, piece->waker, n * sizeof(*piece->waker));
 		out[n++] = (struct frame_ref){.object = leaves, .offset = READIED_BY};
+	} else if (piece->goes_on) {
+		out[n++] = (struct frame_ref){.object = leaves, .offset = NOT_READIED_YET};
 	}
 	out[n++] = (struct frame_ref){.object = leaves, .offset = piece->kind};
 	own = piece->nframes < STACK_MAX_FRAMES - n ? piece->nframes : STACK_MAX_FRAMES - n;

@@ -21,12 +21,17 @@
  * totals of each thread and kind are exact. What is left of a kind at a tick is reported without a
  * stack.
  *
+ * With wakers, a wait that is still running at a tick is reported with the leaf NOT_READIED_YET: who
+ * ends it is not known yet. The thread's next wait that is reported is the rest of this one, unless a
+ * later time before it is UNKNOWN. incident_join_waits() gives the stack of the last part to all.
+ *
  * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
  * THREAD_TIME_MAX threads, each with a stack.
  */
 #pragma once
 
 #include "model/event.h"
+#include "model/process.h"
 #include "symbol/symbol.h"
 
 #define THREAD_TIME_MAX 65536u
@@ -46,12 +51,14 @@ struct thread_time_piece {
 	/* TIME_BLOCKED, TIME_DISK: stack of the waker; NULL = not known */
 	const struct frame_ref *waker;
 	uint32_t nwaker;
+	bool goes_on;                        /* with wakers: a wait that has not ended yet */
 };
 typedef void thread_time_put(void *ctx, const struct thread_time_piece *piece);
 
 struct thread_time;
 
-struct thread_time *thread_time_new(thread_time_put *put, void *ctx);    /* NULL = no memory */
+/* wakers: thread_time_waker() is called. returns NULL without memory */
+struct thread_time *thread_time_new(bool wakers, thread_time_put *put, void *ctx);
 void thread_time_free(struct thread_time *t);
 
 /*
@@ -90,9 +97,26 @@ uint32_t thread_time_threads(const struct thread_time *t);
 /* How many switches were ignored because there was no room or memory for their threads. */
 uint64_t thread_time_refused(const struct thread_time *t);
 
-/* The leaves' object (the caller's reference), or NULL; its frames' names (name_frame()). */
+/* The leaves' object (the caller's reference), or NULL. */
 struct object *thread_time_leaves(struct frames *frames);
-bool thread_time_name(const struct object *leaves, const struct frame *frame, struct symbol *out);
+/*
+ * The names of its frames: source_ops.name_frame.
+ *
+ * text  takes a name of its own; out->name may point into it
+ */
+#define THREAD_TIME_NAME_BYTES (PROCESS_LABEL_BYTES + 48)
+bool thread_time_name(const struct object *leaves, struct processes *processes,
+		      const struct frame *frame, char text[THREAD_TIME_NAME_BYTES],
+		      struct symbol *out);
+/*
+ * Append the frame that says which thread a waker is, as the root of its stack.
+ *
+ * frames   room for one more than n
+ * process  NULL = not known, and nothing is appended
+ * returns  the number of frames
+ */
+uint32_t thread_time_add_waker(struct object *leaves, const struct process *process, uint32_t tid,
+			       struct frame_ref *frames, uint32_t n);
 /*
  * Write a piece's stack with its leaf, and its waker below READIED_BY, into out[STACK_MAX_FRAMES].
  * returns  the number of frames

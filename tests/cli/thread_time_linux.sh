@@ -65,7 +65,7 @@ static double waited_for_a_cpu_s(void)
 static void *holds(void *arg)
 {
 	pthread_mutex_lock(&lock);
-	usleep(700000);
+	usleep(2700000);             /* longer than the second after which a part is told */
 	pthread_mutex_unlock(&lock);
 	return arg;
 }
@@ -124,7 +124,8 @@ check a_run_with_thread_time_ends_well test $? -eq 0
 main=spends-$(grep -o 'spends (pid [0-9]*' log | head -1 | grep -o '[0-9]*$')
 seconds()
 {
-	grep -F "$main;" folded | grep -E "$1" | grep -E "!($2)_TIME( [0-9]+$|;.*!READIED_BY)" |
+	grep -F "$main;" folded | grep -E "$1" |
+		grep -E "!($2)_TIME( [0-9]+$|;\[thread\]!(READIED_BY|NOT_READIED_YET))" |
 		awk '{s += $NF} END {printf "%.6f\n", s / 1e9}'
 }
 said() { awk -v what="$1" '$1 == what {print $2}' said; }
@@ -168,11 +169,14 @@ else
 		'BEGIN {print s - r}')" 5 0
 	check what_it_waited_for_a_lock_is_blocked_there \
 		near "$(seconds '!waits;' 'BLOCKED|READIED')" "$(said waits)" 5 0.02
+	spends='\[thread\]!spends \([0-9]+\) thread [0-9]+'
 	check what_it_burnt_is_cpu_there cpu_is "$(seconds '!burns;' CPU)" 0.7
 	check what_it_read_is_where_it_reads near \
 		"$(seconds '!reads_cold;' 'CPU|BLOCKED|DISK|READIED')" "$(said reads_cold)" 5 0.03
-	check a_wait_has_the_stack_of_who_ended_it \
-		grep -qE '!waits;.*!BLOCKED_TIME;\[thread\]!READIED_BY;.*!holds;.*unlock' folded
+	check a_wait_has_the_stack_of_who_ended_it grep -qE \
+		"!waits;.*!BLOCKED_TIME;.thread.!READIED_BY;$spends;.*!holds;.*unlock" folded
+	check all_of_a_long_wait_has_it eval \
+		'! grep -F "$main;" folded | grep "!waits;" | grep -E "(BLOCKED_TIME|NOT_READIED_YET) "'
 	disk=$(seconds '!reads_cold;' DISK)
 	rest=$(awk -v r="$(said reads_cold)" \
 		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')

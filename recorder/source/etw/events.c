@@ -357,9 +357,9 @@ static void advance_thread_time(struct etw_events *s, int64_t ticks)
 	}
 }
 
-bool etw_events_name(const struct etw_events *s, const struct frame *frame, struct symbol *out)
+bool etw_events_name(struct etw_events *s, const struct frame *frame, struct symbol *out)
 {
-	return thread_time_name(s->time.leaves, frame, out);
+	return thread_time_name(s->time.leaves, s->cfg.processes, frame, s->time.name, out);
 }
 
 /* ---- each event ------------------------------------------------------------------------------ */
@@ -392,7 +392,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (!is_wanted_process(s, e.process))
 			return 0;
 	}
-	if (s->time.threads && etw_thread_time_take(&s->time, w, &e, s->cfg.capture.wakers) &&
+	if (s->time.threads && etw_thread_time_take(&s->time, w, &e) &&
 	    !s->switch_rules)
 		return 0;
 	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
@@ -484,7 +484,8 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 	if (!rc)
 		rc = etw_stacks_new(pass, (int64_t)s->clock.frequency_hz, &s->stacks, err);
 	if (!rc && capture_switches(&s->cfg.capture) && !s->cfg.every_event)
-		rc = etw_thread_time_open(&s->time, s->cfg.frames, put_time, s, err);
+		rc = etw_thread_time_open(&s->time, s->cfg.capture.wakers, s->cfg.frames,
+					  put_time, s, err);
 	return rc;
 }
 

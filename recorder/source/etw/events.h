@@ -61,7 +61,7 @@ int etw_events_take(struct etw_events *s);
 /* After the last record: deliver the rest. */
 int etw_events_end(struct etw_events *s);
 /* Like source_ops.name_frame, for frames that are not code. */
-bool etw_events_name(const struct etw_events *s, const struct frame *frame, struct symbol *out);
+bool etw_events_name(struct etw_events *s, const struct frame *frame, struct symbol *out);
 /* Report n lost events, after the last delivered event. */
 int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n);
 /* The recorder's time of a tick. */

@@ -11,10 +11,11 @@ enum {
 enum { REASON_PAGE_IN = 2, REASON_WR_PAGE_IN = 9 };
 #define READY_IN_DPC 1u
 
-int etw_thread_time_open(struct etw_thread_time *t, struct frames *frames, thread_time_put *put,
-			 void *ctx, struct err *err)
+int etw_thread_time_open(struct etw_thread_time *t, bool wakers, struct frames *frames,
+			 thread_time_put *put, void *ctx, struct err *err)
 {
-	t->threads = thread_time_new(put, ctx);
+	t->wakers = wakers;
+	t->threads = thread_time_new(wakers, put, ctx);
 	t->leaves = thread_time_leaves(frames);
 	return t->threads && t->leaves ? 0 : err_memory(err, "for the times of threads");
 }
@@ -72,35 +73,44 @@ static void take_switch(struct etw_thread_time *t, const struct etw_whole *w, co
 	thread_time_in(t->threads, e->time_ns, new);
 }
 
-static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e,
-		       bool wakers)
+/* In a deferred procedure call the stack is that of an unrelated, interrupted thread. */
+static void take_waker(struct etw_thread_time *t, const struct event *e, bool interrupted,
+		       uint32_t woken)
+{
+	uint32_t n = e->nstack_frames < STACK_MAX_FRAMES ? e->nstack_frames : STACK_MAX_FRAMES - 1;
+	uint32_t i;
+
+	for (i = 0; i < n && !(interrupted && !(e->stack_frames[i].flags & FRAME_KERNEL)); i++)
+		t->scratch[i] = e->stack_frames[i];
+	n = i;
+	if (!interrupted && e->thread)
+		n = thread_time_add_waker(t->leaves, e->process, e->thread->tid, t->scratch, n);
+	thread_time_waker(t->threads, e->time_ns, woken, t->scratch, n);
+}
+
+static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e)
 {
 	struct etw_value v[AT_READY_FIELDS];
-	uint32_t tid, n = 0;
+	uint32_t tid;
 
 	etw_class_read(w->class, w->record, v, AT_READY_FIELDS);
 	tid = (uint32_t)v[AT_READY_TID].u;
 	if (!etw_value_is(&v[AT_READY_TID]) || !tid)
 		return;
-	/* In a deferred procedure call the stack is that of an unrelated, interrupted thread. */
-	if (!(v[AT_READY_FLAGS].u & READY_IN_DPC))
-		n = e->nstack_frames;
-	while (n < e->nstack_frames && e->stack_frames[n].flags & FRAME_KERNEL)
-		n++;
-	if (wakers)
-		thread_time_waker(t->threads, e->time_ns, tid, e->stack_frames, n);
+	if (t->wakers)
+		take_waker(t, e, v[AT_READY_FLAGS].u & READY_IN_DPC, tid);
 	thread_time_woken(t->threads, e->time_ns, tid);
 }
 
 bool etw_thread_time_take(struct etw_thread_time *t, const struct etw_whole *w,
-			  const struct event *e, bool wakers)
+			  const struct event *e)
 {
 	uint32_t id = w->class ? w->class->id : ETW_OTHER;
 
 	if (id == ETW_CSWITCH)
 		take_switch(t, w, e);
 	else if (id == ETW_READY_THREAD)
-		take_ready(t, w, e, wakers);
+		take_ready(t, w, e);
 	return id == ETW_CSWITCH || id == ETW_READY_THREAD;
 }
 

@@ -15,6 +15,7 @@
 struct perf_time {
 	struct thread_time *threads;
 	struct queue *queue;
+	struct processes *processes;
 	struct log *log;
 	struct perf_state *state;
 	struct probes *probes;
@@ -24,11 +25,12 @@ struct perf_time {
 	_Atomic uint64_t thinned;            /* seconds in which some had no stack */
 	uint32_t on[CPUS_MAX];               /* the running thread of each CPU */
 	struct frame_ref scratch[STACK_MAX_FRAMES];
+	char name[THREAD_TIME_NAME_BYTES];   /* the merge thread's */
 };
 
-bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct symbol *out)
+bool perf_time_name(struct perf_time *t, const struct frame *frame, struct symbol *out)
 {
-	return thread_time_name(t->object, frame, out);
+	return thread_time_name(t->object, t->processes, frame, t->name, out);
 }
 
 /* ---- what comes out -------------------------------------------------------------------------- */
@@ -103,16 +105,26 @@ void perf_time_switch(struct perf_time *t, const struct perf_record *r)
 }
 
 /* A wake-up from an interrupt has nothing to do with the interrupted thread or its stack. */
-static uint32_t without_interrupted(const struct perf_record *r, const struct unwind_stack *stack)
+static void take_waker(struct perf_time *t, const struct perf_record *r,
+		       const struct unwind_stack *stack, uint32_t woken)
 {
-	uint32_t n = 0;
+	uint32_t n = stack->nframes < STACK_MAX_FRAMES ? stack->nframes : STACK_MAX_FRAMES - 1;
+	struct perf_thread *waker;
+	uint32_t i;
 
+	for (i = 0; i < n; i++)
+		t->scratch[i] = stack->frames[i];
 	/* common_flags, include/linux/trace_events.h: 8 in a hard, 0x10 in a soft interrupt */
-	if (r->u.sample.raw_bytes < 3 || !(r->u.sample.raw[2] & 0x18))
-		return stack->nframes;
-	while (n < stack->nframes && stack->frames[n].flags & FRAME_KERNEL)
-		n++;
-	return n;
+	if (r->u.sample.raw_bytes >= 3 && r->u.sample.raw[2] & 0x18) {
+		for (i = 0; i < n && t->scratch[i].flags & FRAME_KERNEL; i++)
+			;
+		n = i;
+	} else {
+		waker = perf_state_find_thread(t->state, r->tid);
+		n = thread_time_add_waker(t->object, waker ? waker->process->process : NULL, r->tid,
+					  t->scratch, n);
+	}
+	thread_time_waker(t->threads, r->time_ns, woken, t->scratch, n);
 }
 
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
@@ -129,8 +141,7 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 		return;
 	} else if (probe_role(probe) == PROBE_WAKER) {
 		t->stacks++;
-		thread_time_waker(t->threads, r->time_ns, woken, stack->frames,
-				  without_interrupted(r, stack));
+		take_waker(t, r, stack, woken);
 	} else {
 		thread_time_woken(t->threads, r->time_ns, woken);
 	}
@@ -215,21 +226,21 @@ void perf_time_read_kernel(struct perf_time *t)
 	buf_free(&text);
 }
 
-int perf_time_new(struct frames *frames, struct queue *queue, struct log *log,
-		  struct perf_state *state, struct probes *probes, struct perf_time **out,
-		  struct err *err)
+int perf_time_new(const struct source_config *cfg, struct perf_state *state, struct probes *probes,
+		  struct perf_time **out, struct err *err)
 {
 	struct perf_time *t = calloc(1, sizeof(*t));
 
 	if (t) {
-		t->queue = queue;
-		t->log = log;
+		t->queue = cfg->queue;
+		t->processes = cfg->processes;
+		t->log = cfg->log;
 		t->state = state;
 		t->probes = probes;
 		t->every = 1;
 		memset(t->on, 0xff, sizeof(t->on));
-		t->threads = thread_time_new(put_piece, t);
-		t->object = thread_time_leaves(frames);
+		t->threads = thread_time_new(cfg->capture.wakers, put_piece, t);
+		t->object = thread_time_leaves(cfg->frames);
 	}
 	if (!t || !t->threads || !t->object) {
 		perf_time_free(t);

@@ -24,10 +24,9 @@
 
 struct perf_time;
 
-/* The names of its leaves are in frames. Borrows state and probes. */
-int perf_time_new(struct frames *frames, struct queue *queue, struct log *log,
-		  struct perf_state *state, struct probes *probes, struct perf_time **out,
-		  struct err *err);
+/* Borrows state and probes. */
+int perf_time_new(const struct source_config *cfg, struct perf_state *state, struct probes *probes,
+		  struct perf_time **out, struct err *err);
 void perf_time_free(struct perf_time *t);
 /* Find io_schedule() in kallsyms; call it first. Without it, DISK_TIME is BLOCKED_TIME. */
 void perf_time_read_kernel(struct perf_time *t);
@@ -49,5 +48,5 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus);
 /* Any thread: one sentence for status; "" = nothing to say. */
 void perf_time_note(const struct perf_time *t, char *out, size_t n);
 
-/* As source_ops.name_frame. */
-bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct symbol *out);
+/* As source_ops.name_frame: the merge thread. */
+bool perf_time_name(struct perf_time *t, const struct frame *frame, struct symbol *out);

@@ -262,7 +262,8 @@ TEST(a_wait_in_a_file_has_its_stack_and_its_waker)
 	assert_string_equal(
 		told, /* 10 + 300 + 20 + 10 = 440 - 100 */
 		"7 10 CPU_TIME nt.exe+1 app.exe+10\n"
-		"7 300 nt.exe+1 app.exe+20 READIED_BY BLOCKED_TIME nt.exe+1 app.exe+10\n"
+		"7 300 nt.exe+1 app.exe+20 app (50) thread 8 READIED_BY BLOCKED_TIME "
+		"nt.exe+1 app.exe+10\n"
 		"7 20 READIED_TIME nt.exe+1 app.exe+10\n"
 		"7 10 CPU_TIME\n");
 }

@@ -22,6 +22,7 @@ static struct processes *processes;
 static struct queue *queue;
 static struct perf_state *state_of;
 static struct perf_time *times;
+static struct source_config config;
 
 static void feed_thread(enum perf_record_kind kind, uint32_t tid, uint64_t ms)
 {
@@ -96,6 +97,7 @@ static int open_all(void **state)
 	cfg.frames = frames;
 	cfg.processes = processes;
 	cfg.queue = queue;
+	config = (struct source_config){.frames = frames, .processes = processes, .queue = queue};
 	if (perf_state_new(&cfg, &state_of, NULL))
 		return -1;
 	app = perf_state_add_process(state_of, APP, 1, 50, "app");
@@ -103,7 +105,7 @@ static int open_all(void **state)
 	    !perf_state_add_thread(state_of, app, B) ||
 	    !perf_state_add_thread(state_of, app, HIDDEN))
 		return -1;
-	return perf_time_new(frames, queue, NULL, state_of, NULL, &times, NULL);
+	return perf_time_new(&config, state_of, NULL, &times, NULL);
 }
 
 static int close_all(void **state)
@@ -200,7 +202,7 @@ static int open_times(void *ctx)
 {
 	struct perf_time *t = NULL;
 	struct err err;
-	int rc = perf_time_new(frames, queue, NULL, state_of, NULL, &t, &err);
+	int rc = perf_time_new(&config, state_of, NULL, &t, &err);
 
 	(void)ctx;
 	perf_time_free(t);

@@ -28,7 +28,7 @@ static void put(void *ctx, const struct thread_time_piece *p)
 	if (p->nframes)
 		snprintf(stack, sizeof(stack), "%u", (unsigned)p->frames[0].offset);
 	snprintf(told + n, sizeof(told) - n, "%u %s %g %s%s\n", p->tid, kinds[p->kind],
-		 (double)p->ns / MS, stack, p->nwaker ? " woken" : "");
+		 (double)p->ns / MS, stack, p->nwaker ? " woken" : p->goes_on ? " and more" : "");
 }
 
 static bool stays(void *ctx, uint32_t tid)
@@ -37,14 +37,19 @@ static bool stays(void *ctx, uint32_t tid)
 	return tid == 99;
 }
 
-static struct thread_time *begin(void)
+static struct thread_time *begin_with(bool wakers)
 {
-	struct thread_time *t = thread_time_new(put, NULL);
+	struct thread_time *t = thread_time_new(wakers, put, NULL);
 
 	assert_non_null(t);
 	told[0] = '\0';
 	last_end_ns = 0;
 	return t;
+}
+
+static struct thread_time *begin(void)
+{
+	return begin_with(false);
 }
 
 TEST(each_moment_is_told_once_with_its_stack)
@@ -186,7 +191,7 @@ TEST(totals_are_exact_however_often_it_switches)
 
 TEST(a_wait_has_the_stack_of_who_ended_it)
 {
-	struct thread_time *t = begin();
+	struct thread_time *t = begin_with(true);
 
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
@@ -200,10 +205,82 @@ TEST(a_wait_has_the_stack_of_who_ended_it)
 	thread_time_woken(t, 1730 * MS, 7);                      /* the waker was not seen */
 	thread_time_in(t, 1740 * MS, 7);
 	assert_string_equal(told,
-			    "7 cpu 10 1\n7 blocked 890 1\n7 blocked 310 1 woken\n7 readied 10 1\n"
-			    "7 cpu 10 1\n7 blocked 400 1\n7 readied 10 1\n");
+			    "7 cpu 10 1\n7 blocked 890 1 and more\n7 blocked 310 1 woken\n"
+			    "7 readied 10 1\n7 cpu 10 1\n7 blocked 400 1\n7 readied 10 1\n");
 	thread_time_free(t);
 	assert_int_equal(object.refs, 0);
+}
+
+TEST(the_end_of_a_long_wait_is_told_by_itself)
+{
+	struct thread_time *t = begin_with(true);
+	uint64_t at;
+
+	thread_time_in(t, 100 * MS, 7);
+	/* A wait of 5 ms, whose waker is known when the next one begins. */
+	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_waker(t, 115 * MS, 7, b, 1);
+	thread_time_woken(t, 115 * MS, 7);
+	thread_time_in(t, 115 * MS, 7);
+	thread_time_stack(t, 120 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 120 * MS, 7, OUT_BLOCKED);
+	for (at = 1000 * MS; at <= 2000 * MS; at += 1000 * MS)
+		thread_time_tick(t, at, stays);
+	/* 1 ms would be too little for a piece of its own. */
+	thread_time_waker(t, 2001 * MS, 7, a, 1);
+	thread_time_woken(t, 2001 * MS, 7);
+	thread_time_in(t, 2001 * MS, 7);
+	assert_string_equal(told, "7 cpu 15 1\n7 blocked 5 1 woken\n7 blocked 880 1 and more\n"
+				  "7 blocked 1000 1 and more\n7 blocked 1 1 woken\n");
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
+TEST(a_wait_whose_end_was_lost_is_followed_by_unknown_time)
+{
+	struct thread_time *t = begin_with(true);
+
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_tick(t, 1000 * MS, stays);
+	thread_time_lost(t, 1001 * MS);
+	assert_string_equal(told, "7 cpu 10 1\n7 blocked 890 1 and more\n7 unknown 1 -\n");
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
+TEST(a_waker_is_named_with_its_process_and_thread)
+{
+	struct frames *frames;
+	struct processes *processes;
+	struct process *shop, *other;
+	struct frame frame = {0};
+	struct frame_ref refs[2];
+	struct symbol symbol;
+	char text[THREAD_TIME_NAME_BYTES];
+
+	assert_int_equal(frames_new(&frames, NULL), 0);
+	assert_int_equal(processes_new(&processes, NULL), 0);
+	frame.object = thread_time_leaves(frames);
+	shop = process_add(processes, 4194303, 1, 0, 1, "shop");
+	assert_int_equal(thread_time_add_waker(frame.object, shop, 4194302, refs, 1), 2);
+	frame.offset = refs[1].offset;
+	assert_true(thread_time_name(frame.object, processes, &frame, text, &symbol));
+	assert_string_equal(symbol.name, "shop (4194303) thread 4194302");
+	assert_int_equal(symbol.offset, refs[1].offset);
+	/* The pid of a program that has ended is not named after the next one. */
+	process_drop(processes, shop, 2);
+	other = process_add(processes, 4194303, 3, 0, 1, "other");
+	assert_true(thread_time_name(frame.object, processes, &frame, text, &symbol));
+	assert_string_equal(symbol.name, "? (4194303) thread 4194302");
+	thread_time_add_waker(frame.object, other, 4194302, refs, 0);
+	assert_int_not_equal(refs[0].offset, refs[1].offset);
+	assert_int_equal(thread_time_add_waker(frame.object, NULL, 5, refs, 1), 1);
+	object_drop(frame.object, 4);
+	processes_free(processes);
+	frames_free(frames);
 }
 
 /* The kernel does not say who had the CPU before; 290 ms were once not reported at all. */
@@ -351,6 +428,9 @@ int main(void)
 		cmocka_unit_test(a_rest_is_never_told_with_the_stack_of_another_kind),
 		cmocka_unit_test(totals_are_exact_however_often_it_switches),
 		cmocka_unit_test(a_wait_has_the_stack_of_who_ended_it),
+		cmocka_unit_test(the_end_of_a_long_wait_is_told_by_itself),
+		cmocka_unit_test(a_wait_whose_end_was_lost_is_followed_by_unknown_time),
+		cmocka_unit_test(a_waker_is_named_with_its_process_and_thread),
 		cmocka_unit_test(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out),
 		cmocka_unit_test(why_a_thread_was_switched_out_may_be_unknown),
 		cmocka_unit_test(a_thread_that_has_left_unseen_is_not_on_its_cpu),

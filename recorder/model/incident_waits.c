@@ -1,0 +1,97 @@
+#include "model/incident_build_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The last part of a wait is told when the thread runs again. With a longer gap before it, something
+ * is missing in between.
+ */
+#define READY_MAX_NS 1000000000ULL
+
+/* What a stack of the stream off-cpu says of its thread, by its frames in [thread]. */
+enum meaning { SAYS_NOTHING, SAYS_WAIT, SAYS_PART, SAYS_UNKNOWN };
+
+/* What comes next in a thread, in the order of time. */
+struct next {
+	uint32_t stack;                      /* of the next wait; STACK_NONE = there is none */
+	uint64_t start_ns;                   /* of that wait */
+	uint64_t unknown_ns;                 /* before that, unknown time ends here; 0 = none */
+};
+
+static enum meaning meaning_of(const struct incident *in, const struct incident_frame *f)
+{
+	const struct incident_module *m = &in->modules[f->module];
+
+	if (m->kind != OBJECT_JIT || !f->function || strcmp(m->path, "[thread]") != 0)
+		return SAYS_NOTHING;
+	if (strcmp(f->function, "NOT_READIED_YET") == 0)
+		return SAYS_PART;
+	if (strcmp(f->function, "UNKNOWN_TIME") == 0)
+		return SAYS_UNKNOWN;
+	return strcmp(f->function, "BLOCKED_TIME") == 0 || strcmp(f->function, "DISK_TIME") == 0 ?
+		       SAYS_WAIT :
+		       SAYS_NOTHING;
+}
+
+/* frames and stacks: one byte for each, an enum meaning. returns whether there are parts. */
+static bool find_meanings(const struct incident *in, uint8_t *frames, uint8_t *stacks)
+{
+	bool found = false;
+	uint32_t i, parent;
+
+	for (i = 0; i < in->nframes; i++) {
+		frames[i] = (uint8_t)meaning_of(in, &in->frames[i]);
+		found |= frames[i] == SAYS_PART;
+	}
+	/* A caller comes before its callees. */
+	for (i = 0; found && i < in->nstacks; i++) {
+		parent = in->stacks[i].parent;
+		stacks[i] = frames[in->stacks[i].frame];
+		if (stacks[i] == SAYS_NOTHING && parent != STACK_NONE)
+			stacks[i] = stacks[parent];
+	}
+	return found;
+}
+
+static void join(struct incident *in, const uint8_t *meanings, struct next *threads)
+{
+	struct incident_sample *s;
+	struct next *next;
+	uint32_t i;
+
+	for (i = 0; i < in->nthreads; i++)
+		threads[i] = (struct next){.stack = STACK_NONE};
+	for (i = in->nsamples; i-- > 0;) {
+		s = &in->samples[i];
+		if (s->stream != STREAM_OFF_CPU || s->thread == THREAD_NONE ||
+		    s->stack == STACK_NONE)
+			continue;
+		next = &threads[s->thread];
+		if (meanings[s->stack] == SAYS_UNKNOWN)
+			next->unknown_ns = s->time_ns;
+		if (meanings[s->stack] != SAYS_WAIT && meanings[s->stack] != SAYS_PART)
+			continue;
+		/* What was left of unknown times may be told together with a part. */
+		if (meanings[s->stack] == SAYS_PART && next->stack != STACK_NONE &&
+		    next->unknown_ns <= s->time_ns && next->start_ns <= s->time_ns + READY_MAX_NS)
+			s->stack = next->stack;
+		*next = (struct next){.stack = s->stack};
+		next->start_ns = s->time_ns > s->weight ? s->time_ns - s->weight : 0;
+	}
+}
+
+int incident_join_waits(struct incident *in)
+{
+	uint8_t *frames = calloc((size_t)in->nframes + 1, 1);
+	uint8_t *stacks = calloc((size_t)in->nstacks + 1, 1);
+	struct next *threads = malloc(((size_t)in->nthreads + 1) * sizeof(*threads));
+	int rc = frames && stacks && threads ? 0 : ERR_MEMORY;
+
+	if (!rc && find_meanings(in, frames, stacks))
+		join(in, stacks, threads);
+	free(threads);
+	free(stacks);
+	free(frames);
+	return rc;
+}
