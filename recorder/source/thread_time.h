@@ -21,9 +21,10 @@
  * totals of each thread and kind are exact. What is left of a kind at a tick is reported without a
  * stack.
  *
- * With wakers, a wait that is still running at a tick is reported with the leaf NOT_READIED_YET: who
- * ends it is not known yet. The thread's next wait that is reported is the rest of this one, unless a
- * later time before it is UNKNOWN. incident_join_waits() gives the stack of the last part to all.
+ * With wakers, a wait that is still running at a tick is reported with the leaf NOT_READIED_YET:
+ * who ends it is not known yet. The thread's next wait that is reported is the rest of this one,
+ * unless a time between them is UNKNOWN. incident_join_waits() gives the stack of the last part to
+ * all.
  *
  * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
  * THREAD_TIME_MAX threads, each with a stack.

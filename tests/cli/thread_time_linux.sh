@@ -176,7 +176,7 @@ else
 	check a_wait_has_the_stack_of_who_ended_it grep -qE \
 		"!waits;.*!BLOCKED_TIME;.thread.!READIED_BY;$spends;.*!holds;.*unlock" folded
 	check all_of_a_long_wait_has_it eval \
-		'! grep -F "$main;" folded | grep "!waits;" | grep -E "(BLOCKED_TIME|NOT_READIED_YET) "'
+		'! grep -F "$main;" folded | grep "!waits;" | grep -E "(BLOCKED_TIME|YET) "'
 	disk=$(seconds '!reads_cold;' DISK)
 	rest=$(awk -v r="$(said reads_cold)" \
 		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')
