@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * The last part of a wait is told when the thread runs again. With a longer gap before it, something
- * is missing in between.
+ * The last part of a wait is told when the thread runs again. If that is later, something is missing
+ * in between.
  */
 #define READY_MAX_NS 1000000000ULL
 

@@ -505,7 +505,7 @@ bool thread_time_name(const struct object *leaves, struct processes *processes,
 		[NOT_READIED_YET] = "NOT_READIED_YET",
 	};
 
-	if (!leaves || frame->object != leaves)
+	if (!leaves || frame->object != leaves || (!text && frame->offset >= LEAVES))
 		return false;
 	*out = (struct symbol){.offset = frame->offset,
 			       .name = frame->offset < LEAVES ?

@@ -103,7 +103,7 @@ struct object *thread_time_leaves(struct frames *frames);
 /*
  * The names of its frames: source_ops.name_frame.
  *
- * text  takes a name of its own; out->name may point into it
+ * text  takes the name of a waker, which out->name then is; NULL = no wakers are added
  */
 #define THREAD_TIME_NAME_BYTES (PROCESS_LABEL_BYTES + 48)
 bool thread_time_name(const struct object *leaves, struct processes *processes,

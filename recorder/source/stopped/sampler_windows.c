@@ -415,7 +415,7 @@ static void status(struct source *source, struct source_status *out)
 
 static bool name_frame(struct source *source, const struct frame *frame, struct symbol *out)
 {
-	return thread_time_name(sampler_of(source)->times, frame, out);
+	return thread_time_name(sampler_of(source)->times, NULL, frame, NULL, out);
 }
 
 const struct source_ops sampler_source = {
