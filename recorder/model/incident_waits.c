@@ -3,10 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The last part of a wait is told when the thread runs again. If that is later, something is missing
- * in between.
- */
+/* A wait's last part is told when the thread runs again. Later, something is missing in between. */
 #define READY_MAX_NS 1000000000ULL
 
 /* What a stack of the stream off-cpu says of its thread, by its frames in [thread]. */

@@ -283,7 +283,7 @@ static void etl_origin(struct source *source, struct source_origin *out)
 /* The first pass learns the methods; the second only reads them. */
 static bool etl_name_frame(struct source *source, const struct frame *frame, struct symbol *out)
 {
-	const struct etw_events *e = &etl_of(source)->e;
+	struct etw_events *e = &etl_of(source)->e;
 
 	return etw_events_name(e, frame, out) ||
 	       etw_code_name(e->code, frame->object, frame->offset, out);
