@@ -305,7 +305,8 @@ static void check_asked(struct check *c, struct needs *needs)
 	const struct capture *asked = &c->o->capture;
 	const char *what = asked->providers	 ? asked->providers
 			   : asked->only_providers ? asked->only_providers
-						   : asked->events;
+			   : asked->events	   ? asked->events
+						   : asked->cpu_counters;
 	struct finding f = {"events", what, "ok", NULL, NULL, NAN, 0};
 	struct err why = {0};
 	int rc;

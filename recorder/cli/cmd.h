@@ -136,8 +136,8 @@ void cmd_settle_deaths(const char *store);
 /* The one running process that --process names. ERR_NOT_FOUND; ERR_USAGE: there are several. */
 int cmd_one_process(const char *name, uint32_t *pid, struct err *err);
 
-/* The stream that --metric names; ERR_USAGE lists the names. */
-int cmd_stream(const struct options *o, enum stream *out, struct err *err);
+/* The stream of --metric. Any other name is an event's, and cmd_filter() chooses its samples. */
+enum stream cmd_stream(const struct options *o);
 
 /* Filter in place by --process, --thread, --from, --to and --no-kernel; see incident_filter(). */
 int cmd_filter(const struct options *o, struct incident *in, struct err *err);

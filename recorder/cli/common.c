@@ -234,29 +234,32 @@ int cmd_load(const struct options *o, struct incident *out, struct err *err)
 
 /* ---- the part of an incident that was asked for ---------------------------------------------- */
 
-int cmd_stream(const struct options *o, enum stream *out, struct err *err)
+enum stream cmd_stream(const struct options *o)
 {
 	unsigned i;
 
-	*out = STREAM_CPU;
-	for (i = 0; o->metric && i < STREAMS_MAX; i++) {
-		if (text_same_fold(o->metric, stream_text(i))) {
-			*out = (enum stream)i;
-			return 0;
-		}
-	}
-	return o->metric ? err_set(err, ERR_USAGE,
-				   "unknown metric %.100s; --metric is one of: cpu, "
-				   "off-cpu, alloc, event",
-				   o->metric)
-			 : 0;
+	for (i = 0; o->metric && i < STREAMS_MAX; i++)
+		if (text_same_fold(o->metric, stream_text(i)))
+			return (enum stream)i;
+	return o->metric ? STREAM_EVENT : STREAM_CPU;
+}
+
+/* The event that --metric names; NULL = it names a stream. */
+static const char *metric_event(const struct options *o)
+{
+	unsigned i;
+
+	for (i = 0; o->metric && i < STREAMS_MAX; i++)
+		if (text_same_fold(o->metric, stream_text(i)))
+			return NULL;
+	return o->metric;
 }
 
 int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 {
 	struct incident_filter f = {
 		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
-		.no_idle = o->no_idle,
+		.no_idle = o->no_idle, .event = metric_event(o),
 	};
 	uint64_t zero_ns = in->head.trigger_wall_ns;
 	/* Of a window they have chosen the window. */
@@ -271,7 +274,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	if (rc)
 		return rc;
 	f.has_to = f.to_ns != OPTION_NO_TIME;
-	if (!f.process && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from && !f.has_to)
+	if (!f.process && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from && !f.has_to &&
+	    !f.event)
 		return 0;
 	return incident_filter(in, &f, err);
 }

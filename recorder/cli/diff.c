@@ -370,8 +370,7 @@ static int check_request(const struct options *o, const struct exporter **format
 		return err_set(err, ERR_USAGE, "--per-process and --json apply to the report only: "
 			       "omit --format and -o");
 	rc = cmd_check_patterns(o, err);
-	if (!rc)
-		rc = cmd_stream(o, stream, err);
+	*stream = cmd_stream(o);
 	if (!rc)
 		rc = choose_scale(o, scale, err);
 	if (!rc && (o->format || o->output)) {

@@ -53,7 +53,7 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 	put_why_none(in, &why);
 	if (o->metric)
 		rc = err_set(err, ERR_NOT_FOUND, "incident %" PRId64 " holds no samples of %s: %s",
-			     in->head.id, stream_text(stream), buf_text(&why));
+			     in->head.id, o->metric, buf_text(&why));
 	else
 		cmd_note("incident %" PRId64 " holds no samples%s%s: %s", in->head.id,
 			 in->nsamples ? " of " : "", in->nsamples ? stream_text(stream) : "",
@@ -338,13 +338,11 @@ int cmd_export(const struct options *o, struct err *err)
 	const char *path = o->output ? o->output : "-";
 	const struct exporter *e = NULL;
 	struct incident in = {0};
-	enum stream stream = STREAM_CPU;
+	enum stream stream = cmd_stream(o);
 	uint64_t samples = 0;
 	int rc;
 
 	rc = check_request(o, path, &e, err);
-	if (!rc)
-		rc = cmd_stream(o, &stream, err);
 	if (!rc)
 		rc = cmd_load(o, &in, err);
 	if (!rc) {

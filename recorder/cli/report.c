@@ -23,8 +23,21 @@ struct view {
 	struct sheet *sheet;
 	const struct options *o;
 	const struct incident *in;
-	enum stream stream;                  /* cpu or off-cpu: both in ns */
+	enum stream stream;
+	const struct unit *unit;             /* of the stream */
 	double whole;                        /* weight of all samples */
+};
+
+/* How weights are shown: what a table's columns are called, and in what they are counted. */
+static const struct unit {
+	const char *self_key, *self, *all_key, *all, *sort;
+	double scale;
+	int digits;
+} units[STREAMS_MAX] = {
+	[STREAM_CPU] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
+	[STREAM_OFF_CPU] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
+	[STREAM_ALLOC] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_EVENT] = {"self", "SELF", "inclusive", "INCL", " COUNT", 1, 0},
 };
 
 /* Text from outside, made safe to print. */
@@ -53,16 +66,19 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 		    const char *name, const struct call_cost *cost, uint32_t depth)
 {
 	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
-	double self = (double)cost->exclusive / 1e6, all = (double)cost->inclusive / 1e6;
+	double self = (double)cost->exclusive / v->unit->scale;
+	double all = (double)cost->inclusive / v->unit->scale;
 	char when[CALL_WHEN + 1];
 	const struct sheet_cell cells[] = {
 		{"row", .text = kind},
 		{"depth", .kind = SHEET_COUNT, .n = depth},
 		{"name", name, .kind = SHEET_NAME, .text = name,
 		 .indent = depth < INDENT_MAX ? depth : INDENT_MAX},
-		{"self_ms", "SELF MS", 10, SHEET_NUMBER, .v = self, .digits = 1},
+		{v->unit->self_key, v->unit->self, 10, SHEET_NUMBER, .v = self,
+		 .digits = v->unit->digits},
 		{"self_pct", "SELF %", 8, SHEET_SHARE, .v = share(v, cost->exclusive)},
-		{"inclusive_ms", "INCL MS", 11, SHEET_NUMBER, .v = all, .digits = 1},
+		{v->unit->all_key, v->unit->all, 11, SHEET_NUMBER, .v = all,
+		 .digits = v->unit->digits},
 		{"inclusive_pct", "INCL %", 8, SHEET_SHARE, .v = share(v, cost->inclusive)},
 		{"self_samples", .kind = SHEET_COUNT, .n = cost->samples},
 		{"first_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->first_ns)},
@@ -93,11 +109,14 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 {
 	struct call_function *functions = NULL;
 	uint32_t n = 0, i, put = 0;
+	char title[40];
 	int rc = call_functions(t, by_inclusive, &functions, &n, err);
 
 	if (rc)
 		return rc;
-	put_heading(v, t, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY SELF TIME");
+	snprintf(title, sizeof(title), "FUNCTION, BY %s%s", by_inclusive ? "INCLUSIVE" : "SELF",
+		 v->unit->sort);
+	put_heading(v, t, title);
 	for (i = 0; i < n && put < v->o->rows; i++) {
 		if (functions[i].name == t->nodes[0].name)
 			continue;                    /* the root: all of it */
@@ -293,23 +312,24 @@ static void put_head(const struct view *v)
 	put_clean(out, h->host);
 	buf_puts(out, "; ");
 	put_span(out, h);
-	buf_printf(out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n), v->whole / 1e9,
-		   v->stream == STREAM_CPU ? "CPU time" : "thread time");
+	if (v->stream == STREAM_CPU || v->stream == STREAM_OFF_CPU)
+		buf_printf(out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n),
+			   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "thread time");
+	else if (v->stream == STREAM_ALLOC)
+		buf_printf(out, "; %.1f MB allocated\n", v->whole / 1e6);
+	else
+		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 }
 
 static int put_report(struct sheet *sheet, const struct options *o, const struct incident *in,
 		      struct err *err)
 {
-	struct view v = {.sheet = sheet, .o = o, .in = in};
+	struct view v = {.sheet = sheet, .o = o, .in = in, .stream = cmd_stream(o)};
 	bool calls = o->callers || o->callees || o->tree;
 	uint32_t i;
-	int rc = cmd_stream(o, &v.stream, err);
+	int rc;
 
-	if (!rc && v.stream != STREAM_CPU && v.stream != STREAM_OFF_CPU)
-		rc = err_set(err, ERR_USAGE,
-			     "--metric %s: report shows time only; use cpu or off-cpu", o->metric);
-	if (rc)
-		return rc;
+	v.unit = &units[v.stream];
 	for (i = 0; i < in->nsamples; i++) {
 		if (in->samples[i].stream == v.stream)
 			v.whole += (double)in->samples[i].weight;
@@ -317,6 +337,9 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 	if (v.stream == STREAM_OFF_CPU && v.whole <= 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "this incident has no thread times; record with --thread-time");
+	if (v.stream != STREAM_CPU && v.whole <= 0)
+		return err_set(err, ERR_NOT_FOUND, "this incident has no samples of the metric %s",
+			       o->metric);
 	put_head(&v);
 	if (o->by_name)
 		return put_name_view(&v, false, err);

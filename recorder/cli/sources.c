@@ -46,6 +46,7 @@ static const char *events_option(const struct options *o)
 	return o->capture.providers	   ? "providers"
 	       : o->capture.only_providers ? "only-providers"
 	       : o->capture.events	   ? "event"
+	       : o->capture.cpu_counters   ? "cpu-counters"
 	       : o->capture.kernel_events  ? "kernel-events"
 	       : o->capture.clr_events	   ? "clr-events"
 	       : o->capture.clr_event_level ? "clr-event-level"
@@ -60,7 +61,13 @@ static int check_events_option(const struct options *o, const struct source_ops 
 	const char *option = events_option(o);
 	bool is_perf = chosen && strcmp(chosen->name, "perf") == 0;
 
-	if (!option || o->capture.file || (chosen && strcmp(chosen->name, "etw") == 0))
+	if (!option || o->capture.file)
+		return 0;
+	if (o->capture.cpu_counters && !is_perf)
+		return err_set(err, ERR_USAGE,
+			       "--cpu-counters: counters of the processor are recorded on Linux, "
+			       "by --source perf; elsewhere samples follow the clock");
+	if (chosen && strcmp(chosen->name, "etw") == 0)
 		return 0;
 	if (is_perf && o->capture.kernel_events)
 		return err_set(err, ERR_USAGE,

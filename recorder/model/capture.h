@@ -21,6 +21,7 @@ struct capture {
 	/* which events: source/etw/wanted.h, source/list/asked.h; NULL = not given */
 	const char *providers, *only_providers, *kernel_events, *clr_events, *tpl_events;
 	const char *clr_event_level;
+	const char *cpu_counters;            /* NAME@PERIOD, with ',' between */
 	const char *events;          /* kernel:KEYWORD and clr:KEYWORD:EVENT, with ',' between */
 	bool gc_collect_only;                /* collections, and no samples */
 

@@ -167,13 +167,16 @@ struct incident_filter {
 	bool has_from, has_to;
 	bool no_kernel;                      /* leave out kernel frames; samples stay */
 	bool no_idle;                        /* leave out samples of the idle process, pid 0 */
+	/* of STREAM_EVENT only what has the leaf event!NAME or event!NAME TYPE; NULL = all */
+	const char *event;
 };
 
 /*
  * Apply a filter in place; head.samples, quality, t0 and t1 follow. Events of other processes and
  * threads go too; events without a process stay. Tables keep their entries, head.lost its value.
  * returns  0; ERR_NOT_FOUND when no process or thread matches (the sentence lists those with most
- *          samples) or nothing of the window is left; ERR_USAGE when from is after to; ERR_MEMORY
+ *          samples), there is no such event, or nothing of the window is left; ERR_USAGE when
+ *          from is after to; ERR_MEMORY
  */
 int incident_filter(struct incident *in, const struct incident_filter *filter, struct err *err);
 

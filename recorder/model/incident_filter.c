@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define LISTED_MAX 6                         /* names in a "no such process" sentence */
 
@@ -190,6 +191,72 @@ static int choose_window(struct incident_head *h, const struct incident_filter *
 	return 0;
 }
 
+/* ---- which events ---------------------------------------------------------------------------- */
+
+/* The name of an event whose samples have this leaf; NULL = it is no event's. */
+static const char *event_of(const struct incident *in, uint32_t stack)
+{
+	uint32_t leaf = in->stacks[stack].frame;
+	bool is_event = in->modules[in->frames[leaf].module].kind == OBJECT_JIT &&
+			strcmp(incident_frame_module(in, leaf), "event") == 0;
+
+	return is_event ? in->frames[leaf].function : NULL;
+}
+
+static int no_event(const struct incident *in, const char *event, struct err *err)
+{
+	const char *name, *listed[LISTED_MAX];
+	struct buf text = {0};
+	uint32_t i, k, n = 0;
+
+	for (i = 0; i < in->nsamples && n < LISTED_MAX; i++) {
+		if (in->samples[i].stream != STREAM_EVENT || in->samples[i].stack == STACK_NONE)
+			continue;
+		name = event_of(in, in->samples[i].stack);
+		for (k = 0; name && k < n && strcmp(listed[k], name) != 0; k++)
+			;
+		if (name && k == n)
+			listed[n++] = name;
+	}
+	for (k = 0; k < n; k++)
+		buf_printf(&text, "%s%.100s", k ? ", " : "; it has ", listed[k]);
+	err_set(err, ERR_NOT_FOUND,
+		"--metric %.100s: this incident has no stacks of such an event%s; the other "
+		"metrics are cpu, off-cpu, alloc and event", event, buf_text(&text));
+	buf_free(&text);
+	return ERR_NOT_FOUND;
+}
+
+/* Whether a sample is of an event; its name may be followed by a type. */
+static bool is_of_event(const struct incident *in, const struct incident_sample *s,
+			const char *event)
+{
+	size_t n = strlen(event);
+	const char *name;
+
+	if (s->stream != STREAM_EVENT || s->stack == STACK_NONE)
+		return false;
+	name = event_of(in, s->stack);
+	return name && strncasecmp(name, event, n) == 0 && (!name[n] || name[n] == ' ');
+}
+
+/* Leave out the samples of all other events. */
+static int choose_event(struct incident *in, const char *event, struct err *err)
+{
+	uint32_t i, n, found = 0;
+
+	for (i = 0; i < in->nsamples && !found; i++)
+		found += is_of_event(in, &in->samples[i], event);
+	if (!found)
+		return no_event(in, event, err);
+	for (i = n = 0; i < in->nsamples; i++)
+		if (in->samples[i].stream != STREAM_EVENT ||
+		    is_of_event(in, &in->samples[i], event))
+			in->samples[n++] = in->samples[i];
+	in->nsamples = n;
+	return 0;
+}
+
 /* ---- what ------------------------------------------------------------------------------------ */
 
 /* user[stack]: the stack itself, or its first ancestor outside the kernel. */
@@ -242,6 +309,8 @@ int incident_filter(struct incident *in, const struct incident_filter *filter, s
 		rc = choose_threads(in, filter, keep, err);
 	if (!rc)
 		rc = choose_window(&in->head, filter, err);
+	if (!rc && filter->event)
+		rc = choose_event(in, filter->event, err);
 	if (!rc) {
 		keep_chosen(in, keep);
 		if (user)

@@ -366,8 +366,10 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_OUTPUT, IN(HELP), FIELD(all_dir)},
 	{"sqlite-flat", NULL, "The same as --format sqlite-flat.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(sqlite_flat)},
-	{"metric", "cpu|off-cpu|alloc|event",
-	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes) or event.",
+	{"metric", "cpu|off-cpu|alloc|event|NAME",
+	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes), event (all "
+	 "events with stacks), or those of one event or counter of the processor, such as "
+	 "cache-misses.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",
@@ -475,6 +477,11 @@ const struct option_info option_table[] = {
 	 "on Linux also kernel:SUBSYSTEM:TRACEPOINT) or clr:KEYWORD:EVENT "
 	 "(clr:GC:GC/AllocationTick), separated by ','.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.events)},
+	{"cpu-counters", "LIST",
+	 "Also stacks of what the processor counts: NAME or NAME@PERIOD, separated by ',', as in "
+	 "cache-misses@100000 (one of so many is recorded). Linux; 'recorder events cpu-counter' "
+	 "lists them. Each is a metric: --metric cache-misses.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.cpu_counters)},
 	{"kernel-events", "LIST",
 	 "Windows: Profile, ContextSwitch, DiskIO and so on, as PerfView calls them, or its groups "
 	 "Default, ThreadTime, Verbose, OS, All and None. Without it: Process, Thread, ImageLoad, "

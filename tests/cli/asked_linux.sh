@@ -46,7 +46,7 @@ check each_call_is_an_event eval 'jq -es "[.[] | select(.provider == \"uprobe\")
 	all(.process == \"calls\" and .kind == \"event\")" events.jsonl'
 "$RECORDER" export --store asked.db --metric event -f -o folded 2>err
 check with_the_stack_of_its_caller \
-	grep -qE '^calls.*calls!main;calls!caller;calls!called 6$' folded
+	grep -qE '^calls.*calls!main;calls!caller;calls!called;event!uprobe:[^;]*called 6$' folded
 
 record "uprobe:$PWD/calls:called:@ProcessNameFilter=another" ./calls 3 1
 check calls_of_other_processes_are_left_out eval \

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "source/etw/wanted.h"
+#include "source/probe/cpu_counter_linux.h"
 #include "source/probe/throw_linux.h"
 #include "source/probe/tracepoint_linux.h"
 #include "source/probe/uprobe_linux.h"
@@ -294,6 +295,15 @@ static int add_event_part(struct asking *a, char *part, struct err *err)
 	return rc;
 }
 
+/* "cache-misses@100000", or as PerfView, "TotalIssues:10000" */
+static int add_counter(struct asking *a, char *part, struct err *err)
+{
+	struct need_event e = {.provider = CPU_COUNTER_PROVIDER, .asked = true, .stack = true};
+
+	snprintf(e.name, sizeof(e.name), "%s", part);
+	return needs_event(a->needs, &e, err);
+}
+
 int asked_needs(const struct capture *capture, struct needs *needs, struct err *err)
 {
 	struct asking a = {.needs = needs};
@@ -303,6 +313,8 @@ int asked_needs(const struct capture *capture, struct needs *needs, struct err *
 		rc = each_part(capture->only_providers, add_provider, &a, err);
 	if (!rc)
 		rc = each_part(capture->events, add_event_part, &a, err);
+	if (!rc)
+		rc = each_part(capture->cpu_counters, add_counter, &a, err);
 	if (!rc)
 		rc = add_all_dotnet(&a, capture, err);
 	buf_free(&a.dotnet);

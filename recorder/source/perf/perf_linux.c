@@ -45,6 +45,10 @@ struct perf_source {
 	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = no change */
 
 	struct perf_time *time;              /* NULL = context switches are not recorded */
+	/* leaves of the stream event: the probe's number; NULL without probes */
+	struct object *event_object;
+	struct frame_ref event_frames[STACK_MAX_FRAMES];
+	char event_name[PROBE_LABEL_BYTES];  /* the merge thread's */
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
 	bool hang_logged[HELPERS];
@@ -125,6 +129,25 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool
 	return true;
 }
 
+/* An event with a stack is a sample too: --metric event. Its leaf says what happened. */
+static void put_event_sample(struct perf_source *s, const struct probe *probe, struct event *e)
+{
+	const struct unwind_stack *stack = &s->walker.stack;
+	uint32_t n = stack->nframes < STACK_MAX_FRAMES ? stack->nframes : STACK_MAX_FRAMES - 1;
+	uint64_t period = probe_period(probe, e->time_ns);
+
+	s->event_frames[0] = (struct frame_ref){
+		.object = s->event_object, .offset = probes_number(s->cpus.probes, probe)};
+	memcpy(s->event_frames + 1, stack->frames, n * sizeof(*stack->frames));
+	e->kind = EVENT_SAMPLE;
+	e->nfields = 0;
+	e->value = period ? (double)period : 1;
+	e->quality = (uint8_t)stack->quality;
+	e->stack_frames = s->event_frames;
+	e->nstack_frames = n + 1;
+	queue_put(s->cfg.queue, e);
+}
+
 /* An event that a rule asked for. returns  as put_sample() */
 static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
 {
@@ -137,7 +160,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool 
 		return false;
 	thread = thread_of(s, r);
 	if (!probe ||
-	    (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
+	    (thread && thread->process->skipped &&
+	     (probe_role(probe) == PROBE_SWITCH_STACK || probe_period(probe, r->time_ns))))
 		return true;
 	if (!probe_wants(probe, thread ? thread->process->process : NULL))
 		return true;
@@ -161,12 +185,9 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool 
 		while (probes_again(probe, &e));
 		return true;
 	}
-	put_with_stack(s, &e);
-	/* The event is a sample too: --metric event. */
-	e.kind = EVENT_SAMPLE;
-	e.nfields = 0;
-	e.value = 1;
-	put_with_stack(s, &e);
+	if (!probe_period(probe, r->time_ns))
+		put_with_stack(s, &e);
+	put_event_sample(s, probe, &e);
 	return true;
 }
 
@@ -493,6 +514,8 @@ static void perf_close(struct source *source)
 	if (!s)
 		return;
 	perf_time_free(s->time);
+	if (s->event_object)
+		object_drop(s->event_object, UINT64_MAX - 1);
 	perf_cpus_close(&s->cpus);
 	perf_state_free(s->state);
 	loader_free(s->walker.loader);
@@ -574,6 +597,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		     struct source **out, struct err *err)
 {
 	const struct capture *capture = &cfg->capture;
+	const struct object_key events = {.kind = OBJECT_JIT, .path = "event"};
 	struct probes_config probes = {.needs = needs, .log = cfg->log, .capture = capture};
 	struct perf_source *s = calloc(1, sizeof(*s));
 	int rc;
@@ -597,6 +621,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 				      &s->walker.managed, err);
 	if (!rc)
 		rc = open_state(s, needs, err);
+	if (!rc && s->cpus.probes && !(s->event_object = objects_get(cfg->frames, &events, 0)))
+		rc = err_memory(err, "for the events of rules");
 	if (!rc)
 		rc = loader_new(cfg->log, perf_state_hung(s->state), &s->walker.loader, err);
 	if (rc) {
@@ -668,6 +694,11 @@ static bool perf_name_frame(struct source *source, const struct frame *frame, st
 {
 	struct perf_source *s = (struct perf_source *)source;
 
+	if (s->event_object && frame->object == s->event_object) {
+		*out = (struct symbol){.offset = frame->offset, .name = s->event_name};
+		return probes_name(s->cpus.probes, frame->offset, s->event_name,
+				   sizeof(s->event_name));
+	}
 	return (s->time && perf_time_name(s->time, frame, out)) ||
 	       perf_managed_name(s->walker.managed, frame, out);
 }

@@ -52,11 +52,15 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 		attr->type = p->pmu;
 		attr->config = (uint64_t)u->is_return | u->places[place].semaphore << 32;
 		attr->probe_offset = u->places[place].offset;
+	} else if (probe->period) {
+		attr->type = probe->counter.type;
+		attr->config = probe->counter.config;
+		attr->exclude_hv = 1;
 	} else {
 		attr->type = PERF_TYPE_TRACEPOINT;
 		attr->config = probe->format.id;
 	}
-	attr->sample_period = 1;
+	attr->sample_period = probe->period ? probe->period : 1;
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
 	if (format->nregs) {
@@ -192,6 +196,18 @@ void probe_switch(const struct probes *p, const struct probe *probe, unsigned cp
 	for (i = 0; i < probe->nplaces; i++)
 		if (e[i].fd >= 0)
 			ioctl(e[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void probe_set_period(const struct probes *p, const struct probe *probe, uint64_t n)
+{
+	const struct place_event *e;
+	unsigned cpu;
+
+	for (cpu = 0; cpu < p->ncpus; cpu++) {
+		e = probe_events(p, probe, cpu);
+		if (e->fd >= 0)
+			ioctl(e->fd, PERF_EVENT_IOC_PERIOD, &n);
+	}
 }
 
 uint64_t probe_hold(const struct probes *p, const struct probe *probe, bool on)

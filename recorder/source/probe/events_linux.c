@@ -7,6 +7,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#define COUNTER_STEP 4u                      /* its period becomes so much longer */
+#define COUNTER_PERIOD_MAX (1ull << 50)
+#define COUNTER_KEEPS_NS (10 * NS_PER_SEC)
+
 /* The name that a rule uses; for collections, which rules do not name, whose they are. */
 static void put_probe_name(const struct probe *probe, char *out, size_t n)
 {
@@ -62,11 +66,56 @@ static bool hold_and_log(struct probes *p, struct probe *probe, uint64_t time_ns
 	return false;
 }
 
+/* One of so many is recorded from now on; the records before say how many they stood for. */
+static void set_period(struct probes *p, struct probe *probe, uint64_t period)
+{
+	probe->old_period = probe->period;
+	probe->period = period;
+	probe_set_period(p, probe, period);
+	probe->switched_ns = os_now_ns();
+	probe->rate = (struct probe_rate){.second_ns = probe->switched_ns};
+}
+
+/* A counter that is too fast loses nothing: each of its records stands for more. */
+static void count_counter(struct probes *p, struct probe *probe, uint64_t time_ns)
+{
+	struct probe_rate *rate = &probe->rate;
+
+	if (time_ns < probe->switched_ns)
+		return;
+	if (time_ns - rate->second_ns >= NS_PER_SEC)
+		*rate = (struct probe_rate){.second_ns = time_ns};
+	if (++rate->hits <= probe->limit || probe->period > COUNTER_PERIOD_MAX)
+		return;
+	set_period(p, probe, probe->period * COUNTER_STEP);
+	if (!probe->pause_logged)
+		log_line(p->log, LOG_INFO,
+			 "%s: over %u stacks a second; one of %" PRIu64 " is recorded until there "
+			 "are fewer, and counts for so many", probe->name, probe->limit,
+			 probe->period);
+	probe->pause_logged = true;
+}
+
+/* Once a second: back towards what was asked for. */
+static void look_at_counter(struct probes *p, struct probe *probe, uint64_t now_ns)
+{
+	bool slow = now_ns > probe->rate.second_ns + 2 * NS_PER_SEC ||
+		    probe->rate.hits < probe->limit / (4 * COUNTER_STEP);
+
+	if (probe->period > probe->counter.period && slow &&
+	    now_ns > probe->switched_ns + COUNTER_KEEPS_NS)
+		set_period(p, probe, probe->period / COUNTER_STEP);
+}
+
 /* Count per second by the events' own times. */
 static bool within_rate(struct probes *p, struct probe *probe, uint64_t time_ns)
 {
 	struct probe_rate *rate = &probe->rate;
 
+	if (probe->period) {
+		count_counter(p, probe, time_ns);
+		return true;
+	}
 	if (time_ns - rate->second_ns >= NS_PER_SEC && !probe->held)
 		*rate = (struct probe_rate){.second_ns = time_ns};
 	if (probe->asked)
@@ -164,6 +213,8 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	out->stream = STREAM_EVENT;
 	out->provider = probe->provider;
 	out->name = probe->name;
+	if (probe->period)
+		return true;
 	if (probe->throws) {
 		out->name = THROW_EVENT;
 		throw_read(p->reader, r, &p->thrown);
@@ -207,6 +258,29 @@ bool probes_again(const struct probe *probe, struct event *e)
 bool probe_has_stack(const struct probe *probe)
 {
 	return probe->stack;
+}
+
+uint64_t probe_period(const struct probe *probe, uint64_t time_ns)
+{
+	return time_ns < probe->switched_ns ? probe->old_period : probe->period;
+}
+
+uint32_t probes_number(const struct probes *p, const struct probe *probe)
+{
+	return (uint32_t)(probe - p->all);
+}
+
+bool probes_name(const struct probes *p, uint64_t number, char *out, size_t n)
+{
+	if (number >= p->n)
+		return false;
+	if (p->all[number].period)
+		snprintf(out, n, "%s", p->all[number].name);
+	else if (p->all[number].throws)
+		snprintf(out, n, THROW_EVENT);
+	else
+		put_probe_name(&p->all[number], out, n);
+	return true;
 }
 
 /*
@@ -279,6 +353,8 @@ void probes_look(struct probes *p, uint64_t now_ns)
 
 		if (probe->held)
 			end_hold(p, probe, now_ns);
+		if (probe->period)
+			look_at_counter(p, probe, now_ns);
 		if (i && probe->gc.edge == GC_ENDS)
 			pause_gc_end(p, probe, now_ns);
 		if (!probe->paused_until_ns || now_ns < probe->paused_until_ns)

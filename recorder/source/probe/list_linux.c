@@ -2,11 +2,13 @@
 #include "source/probe/probes_linux.h"
 
 #include "base/json.h"
+#include "source/probe/cpu_counter_linux.h"
 #include "source/probe/tracepoint_linux.h"
 #include "source/probe/uprobe_linux.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct listing {
 	bool json;
@@ -91,9 +93,14 @@ static int list_usdt(void *ctx, const struct stapsdt *probe)
 
 int probes_list(const char *pattern, bool json, struct out *out, struct err *err)
 {
-	struct listing *l = calloc(1, sizeof(*l));
+	struct listing *l;
 	int rc;
 
+	if (pattern && strstr(pattern, CPU_COUNTER_PROVIDER) == pattern) {
+		cpu_counter_list(json, out);
+		return 0;
+	}
+	l = calloc(1, sizeof(*l));
 	if (!l)
 		return err_memory(err, "for the list of events");
 	l->json = json;

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#define COUNTER_RATE_PER_CPU 1000u           /* records a second */
 #define FILTER_MAX_BYTES 3000u               /* the kernel's limit is just below a page */
 
 /* Other providers belong to other sources. */
 static bool is_ours(const struct need_event *e)
 {
-	return tracepoint_provider(e->provider) || throw_provider(e->provider);
+	return tracepoint_provider(e->provider) || throw_provider(e->provider) ||
+	       (e->asked && cpu_counter_provider(e->provider));
 }
 
 /* Some of *programs, made at first use. */
@@ -133,13 +135,16 @@ int probes_check(const struct needs *needs, struct err *err)
 	struct trace_format *format = malloc(sizeof(*format));
 	struct uprobe *uprobe = malloc(sizeof(*uprobe));
 	struct programs *programs = NULL;
+	struct cpu_counter counter;
 	uint32_t i;
 	int rc = format && uprobe ? 0 : err_memory(err, "for the format of an event");
 
 	for (i = 0; !rc && i < needs->nevents; i++) {
 		const struct need_event *e = &needs->events[i];
 
-		if (throw_provider(e->provider) || uprobe_provider(e->provider))
+		if (e->asked && cpu_counter_provider(e->provider))
+			rc = cpu_counter_find(e->name, &counter, err);
+		else if (throw_provider(e->provider) || uprobe_provider(e->provider))
 			rc = check_uprobe(e, &programs, uprobe, err);
 		else if (is_pattern(e))
 			rc = check_pattern(e, err);
@@ -184,6 +189,15 @@ static int resolve(struct probes *p, struct probe *probe, struct err *err)
 {
 	int rc;
 
+	if (cpu_counter_provider(probe->provider)) {
+		rc = cpu_counter_find(probe->name, &probe->counter, err);
+		if (!rc)
+			strcpy(probe->name, probe->counter.name);
+		probe->period = probe->old_period = probe->counter.period;
+		probe->limit = COUNTER_RATE_PER_CPU * p->ncpus;
+		probe->unfiltered = true;
+		return rc;
+	}
 	probe->throws = throw_provider(probe->provider);
 	if (!probe->throws && !uprobe_provider(probe->provider))
 		return tracepoint_load(probe->provider, probe->name, &probe->format, err);
@@ -298,11 +312,11 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 		return err_memory(err, "for a probe");
 	if (e->stack) {
 		probe->stack = true;
-		probe->limit = PROBE_RATE_STACK_MAX;
+		probe->limit = probe->period ? probe->limit : PROBE_RATE_STACK_MAX;
 	}
 	if (probe->uprobe)
 		return add_want(p, probe, e, err);
-	if (!trace_filter(&probe->format, e->filter, &filter))
+	if (!probe->period && !trace_filter(&probe->format, e->filter, &filter))
 		probe->unfiltered = true;
 	if (!probe->unfiltered)
 		buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "",

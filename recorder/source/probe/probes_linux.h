@@ -69,6 +69,15 @@ void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_
 /* Whether its events carry a stack to unwind. */
 bool probe_has_stack(const struct probe *probe);
 
+/*
+ * Of a counter of the processor: how many things a record of that time stands for; 0 = it is none.
+ */
+uint64_t probe_period(const struct probe *probe, uint64_t time_ns);
+/* A probe's number; what samples of a number are called: "cache-misses", "sched/sched_switch". */
+uint32_t probes_number(const struct probes *p, const struct probe *probe);
+#define PROBE_LABEL_BYTES (PROVIDER_NAME_MAX + EVENT_NAME_MAX)
+bool probes_name(const struct probes *p, uint64_t number, char *out, size_t n);
+
 /* Whether anybody wants this event of this process; NULL = it is not known. */
 bool probe_wants(const struct probe *probe, const struct process *process);
 /* The probe of a record, by its event; NULL = none. */

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "source/probe/bpf_linux.h"
+#include "source/probe/cpu_counter_linux.h"
 #include "source/probe/gc_probes_linux.h"
 #include "source/probe/probes_linux.h"
 #include "source/probe/programs_linux.h"
@@ -24,7 +25,10 @@ struct probe_rate {
 struct probe {
 	char provider[PROVIDER_NAME_MAX], name[EVENT_NAME_MAX];
 	struct trace_format format;          /* of a tracepoint */
-	struct uprobe *uprobe;               /* NULL = a tracepoint */
+	struct uprobe *uprobe;               /* NULL = a tracepoint, or: */
+	struct cpu_counter counter;          /* as asked for; period 0 = none */
+	uint64_t period, old_period;         /* of the counter, now and before: */
+	uint64_t switched_ns;
 	bool throws;                         /* a uprobe where C++ throws */
 	struct gc_probe gc;                  /* a uprobe where a program collects */
 	enum probe_role role;
@@ -97,6 +101,8 @@ static inline struct place_event *probe_events(const struct probes *p, const str
  * of all CPUs so far
  */
 uint64_t probe_hold(const struct probes *p, const struct probe *probe, bool on);
+/* One of n is recorded from now on. */
+void probe_set_period(const struct probes *p, const struct probe *probe, uint64_t n);
 /* Switch all its events of a CPU on or off. */
 void probe_switch(const struct probes *p, const struct probe *probe, unsigned cpu, bool on);
 /* The same on all CPUs; the probe stays off until paused_until_ns, 0 = it is on. */
