@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "base/shares.h"
 #include "base/table.h"
 #include "managed/hotspot/hotspot.h"
 #include "source/host/proc_pid_linux.h"
@@ -17,9 +18,8 @@
 #define BEGINNING_NS NS_PER_SEC
 #define STARTING_NS (10 * NS_PER_SEC)
 #define NAMES_KEEP_NS (10 * NS_PER_SEC)      /* after its end: events are in queues */
-#define RUNTIMES_MAX 1024u
 
-static const struct frame_reader *const frame_readers[] = {&hotspot_reader, NULL};
+static const struct frame_reader *const all_readers[] = {&hotspot_reader, NULL};
 
 struct perf_runtime {
 	const struct frame_reader *reader;
@@ -28,6 +28,9 @@ struct perf_runtime {
 	struct managed_names *names;
 	struct object *object;
 	uint64_t first_ns, try_ns;           /* when learning was tried first; is tried again */
+	uint64_t used_ns;                    /* of its last sample */
+	uint32_t nlearned;                   /* how often: numbers of names begin anew each time */
+	struct share share;                  /* of the bytes that are known of it */
 	bool refused;                        /* never */
 };
 
@@ -36,6 +39,7 @@ struct named {
 	struct object *object;               /* a reference */
 	struct managed_names *names;
 	uint64_t dropped_ns;                 /* 0 = its process lives */
+	struct share share;                  /* of the entries */
 };
 
 struct task_job {
@@ -51,10 +55,17 @@ struct perf_managed {
 	struct task_job *job;                /* idle; NULL = none */
 	uint32_t pid;                        /* of the process that a task is run for */
 	struct managed_host host;
+	const struct frame_reader *const *readers;
+	struct perf_runtime **known;         /* those that are learned */
+	uint32_t nknown, known_room;
+	struct shares bytes;
+	_Atomic uint64_t forgotten;
+	bool no_room_logged;
 
 	struct os_mutex *lock;               /* guards what follows */
 	struct named *named;
 	uint32_t nnamed, named_room;
+	struct shares entries;
 	char text[MANAGED_TEXT_MAX + 1];     /* the merge thread's */
 };
 
@@ -123,12 +134,15 @@ static bool run_task(void *ctx, struct managed_task *task)
 
 static bool publish(struct perf_managed *m, struct perf_runtime *r)
 {
+	struct named named = {.object = r->object, .names = r->names,
+			      .share = {.uid = r->share.uid}};
 	bool done;
 
 	os_mutex_lock(m->lock);
-	done = m->nnamed < RUNTIMES_MAX && !ARRAY_ROOM(m->named, m->named_room, m->nnamed + 1);
+	done = !ARRAY_ROOM(m->named, m->named_room, m->nnamed + 1) &&
+	       shares_take(&m->entries, &named.share, 1);
 	if (done)
-		m->named[m->nnamed++] = (struct named){.object = r->object, .names = r->names};
+		m->named[m->nnamed++] = named;
 	os_mutex_unlock(m->lock);
 	return done;
 }
@@ -144,13 +158,15 @@ static void retire(struct perf_managed *m, const struct perf_runtime *r, uint64_
 	os_mutex_unlock(m->lock);
 }
 
-static void free_named(struct named *n, uint64_t now_ns)
+static void free_named(struct perf_managed *m, struct named *n, uint64_t now_ns)
 {
+	shares_give_back(&m->entries, &n->share, n->share.used);
 	managed_names_free(n->names);
 	object_drop(n->object, now_ns);
 }
 
-void perf_managed_look(struct perf_managed *m, uint64_t now_ns)
+/* Free the names of processes that were forgotten. */
+static void look_at_names(struct perf_managed *m, uint64_t now_ns)
 {
 	uint32_t i;
 
@@ -158,7 +174,7 @@ void perf_managed_look(struct perf_managed *m, uint64_t now_ns)
 	for (i = m->nnamed; i-- > 0;) {
 		if (!m->named[i].dropped_ns || m->named[i].dropped_ns + NAMES_KEEP_NS > now_ns)
 			continue;
-		free_named(&m->named[i], now_ns);
+		free_named(m, &m->named[i], now_ns);
 		m->named[i] = m->named[--m->nnamed];
 	}
 	os_mutex_unlock(m->lock);
@@ -202,11 +218,10 @@ void perf_managed_map(struct perf_managed *m, struct perf_process *process, cons
 
 	if (process->runtime)
 		return;
-	for (i = 0; frame_readers[i] && !process->runtime; i++) {
-		if (frame_readers[i]->recognizes(file))
-			process->runtime = runtime_new(frame_readers[i], base);
+	for (i = 0; m->readers[i] && !process->runtime; i++) {
+		if (m->readers[i]->recognizes(file))
+			process->runtime = runtime_new(m->readers[i], base);
 	}
-	(void)m;
 }
 
 void perf_managed_inherit(struct perf_managed *m, struct perf_process *child,
@@ -217,6 +232,89 @@ void perf_managed_inherit(struct perf_managed *m, struct perf_process *child,
 	(void)m;
 }
 
+/* Its names stay for a while, for samples that are queued. */
+static void unlearn(struct perf_managed *m, struct perf_runtime *r, uint64_t now_ns)
+{
+	uint32_t i;
+
+	retire(m, r, now_ns);
+	r->reader->forget(r->managed);
+	r->managed = NULL;
+	r->try_ns = now_ns + LEARN_LATER_NS;
+	shares_give_back(&m->bytes, &r->share, r->share.used);
+	for (i = 0; i < m->nknown; i++)
+		if (m->known[i] == r)
+			m->known[i--] = m->known[--m->nknown];
+}
+
+/* The one without a sample for longest, of a user; NULL = none but one that has some now. */
+static struct perf_runtime *longest_idle(const struct perf_managed *m, uint32_t uid, bool any_user,
+					 uint64_t now_ns)
+{
+	struct perf_runtime *found = NULL;
+	uint32_t i;
+
+	for (i = 0; i < m->nknown; i++)
+		if ((any_user || m->known[i]->share.uid == uid) &&
+		    m->known[i]->used_ns + NS_PER_SEC < now_ns &&
+		    (!found || m->known[i]->used_ns < found->used_ns))
+			found = m->known[i];
+	return found;
+}
+
+static void forget_for_room(struct perf_managed *m, struct perf_runtime *r, uint64_t now_ns)
+{
+	unlearn(m, r, now_ns);
+	atomic_fetch_add(&m->forgotten, 1);
+	if (!m->no_room_logged)
+		log_line(m->log, LOG_WARN,
+			 "the code of all managed programs takes over %u MB, or that of one user "
+			 "over %u MB: programs without samples for longest are forgotten, and "
+			 "learned again when they run",
+			 (unsigned)(MANAGED_TOTAL_BYTES >> 20),
+			 (unsigned)(MANAGED_TOTAL_BYTES >> 21));
+	m->no_room_logged = true;
+}
+
+/* Account for what a process holds; where that is too much, another one or itself has to go. */
+static void hold(struct perf_managed *m, struct perf_runtime *r, uint64_t now_ns)
+{
+	uint64_t bytes = r->reader->bytes(r->managed) + managed_names_bytes(r->names);
+	struct perf_runtime *idle;
+
+	while (!shares_hold(&m->bytes, &r->share, bytes)) {
+		idle = NULL;
+		if (bytes <= MANAGED_PROGRAM_BYTES)
+			idle = longest_idle(m, r->share.uid, false, now_ns);
+		if (!idle && bytes <= MANAGED_PROGRAM_BYTES)
+			idle = longest_idle(m, 0, true, now_ns);
+		forget_for_room(m, idle ? idle : r, now_ns);
+		if (!idle || idle == r)
+			return;
+	}
+}
+
+void perf_managed_look(struct perf_managed *m, uint64_t now_ns)
+{
+	struct perf_runtime *r;
+	uint32_t i;
+
+	look_at_names(m, now_ns);
+	for (i = 0; i < m->nknown; i++) {
+		r = m->known[i];
+		if (r->used_ns + MANAGED_IDLE_NS < now_ns)
+			unlearn(m, r, now_ns);
+		else
+			hold(m, r, now_ns);
+		/* Another one may have taken its place; it is looked at in a second. */
+	}
+}
+
+uint64_t perf_managed_forgotten(const struct perf_managed *m)
+{
+	return atomic_load(&m->forgotten);
+}
+
 void perf_managed_forget(struct perf_managed *m, struct perf_process *process, uint64_t now_ns)
 {
 	struct perf_runtime *r = process->runtime;
@@ -224,10 +322,8 @@ void perf_managed_forget(struct perf_managed *m, struct perf_process *process, u
 	process->runtime = NULL;
 	if (!r)
 		return;
-	if (r->managed) {
-		retire(m, r, now_ns);
-		r->reader->forget(r->managed);
-	}
+	if (r->managed)
+		unlearn(m, r, now_ns);
 	free(r);
 }
 
@@ -236,12 +332,15 @@ static bool make_names(struct perf_managed *m, struct perf_process *process,
 {
 	const struct object_key key = {
 		.kind = OBJECT_JIT, .pid = process->pid, .path = "[java]",
-		.epoch = (uint32_t)hash_pair(process->start_ns, process->exec)};
+		.epoch = (uint32_t)hash_pair(process->start_ns,
+					     (uint64_t)r->nlearned << 32 | process->exec)};
 
 	r->object = objects_get_for(m->frames, &key, process->pid, proc_pid_user);
 	r->names = r->object ? managed_names_new() : NULL;
-	if (r->names)
+	if (r->names) {
+		r->share.uid = r->object->shared ? r->object->uid : os_uid();
 		return true;
+	}
 	if (r->object)
 		object_drop(r->object, 0);
 	return false;
@@ -271,11 +370,15 @@ static void learn(struct perf_managed *m, struct perf_process *process, uint64_t
 
 	r->first_ns = r->first_ns ? r->first_ns : now_ns;
 	r->try_ns = now_ns + learn_again_ns(now_ns - r->first_ns);
-	if (!make_names(m, process, r))
+	if (ARRAY_ROOM(m->known, m->known_room, m->nknown + 1) || !make_names(m, process, r))
 		return;
 	rc = r->reader->learn(&image, &m->host, r->names, &r->managed, &err);
-	if (!rc && publish(m, r))
+	if (!rc && publish(m, r)) {
+		r->nlearned++;
+		r->used_ns = now_ns;
+		m->known[m->nknown++] = r;
 		return;
+	}
 	if (!rc)
 		r->reader->forget(r->managed);
 	r->managed = NULL;
@@ -296,8 +399,10 @@ bool perf_managed_begin(struct perf_managed *m, struct perf_process *process, ui
 	m->pid = process->pid;
 	if (!r->managed && sample_ns >= r->try_ns)
 		learn(m, process, os_now_ns());
-	if (r->managed)
+	if (r->managed) {
+		r->used_ns = sample_ns;
 		r->reader->begin(r->managed, &m->host, sample_ns);
+	}
 	return r->managed != NULL;
 }
 
@@ -324,7 +429,8 @@ enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_p
 /* ---- life ------------------------------------------------------------------------------------ */
 
 int perf_managed_new(struct frames *frames, struct proc_reader *reader, struct log *log,
-		     struct perf_managed **out, struct err *err)
+		     const struct frame_reader *const *readers, struct perf_managed **out,
+		     struct err *err)
 {
 	struct perf_managed *m = calloc(1, sizeof(*m));
 
@@ -337,6 +443,10 @@ int perf_managed_new(struct frames *frames, struct proc_reader *reader, struct l
 	m->frames = frames;
 	m->reader = reader;
 	m->log = log;
+	m->readers = readers ? readers : all_readers;
+	shares_init(&m->bytes, MANAGED_TOTAL_BYTES, os_uid());
+	m->bytes.program_max = MANAGED_PROGRAM_BYTES;
+	shares_init(&m->entries, MANAGED_RUNTIMES_MAX, os_uid());
 	m->host = (struct managed_host){.run = run_task, .ctx = m};
 	*out = m;
 	return 0;
@@ -347,7 +457,8 @@ void perf_managed_free(struct perf_managed *m)
 	if (!m)
 		return;
 	while (m->nnamed)
-		free_named(&m->named[--m->nnamed], 0);
+		free_named(m, &m->named[--m->nnamed], 0);
+	free(m->known);
 	free(m->named);
 	if (m->job)
 		job_drop(&m->job->job);

@@ -5,6 +5,11 @@
  * and when that fails, its stacks are unwound as any others. Tasks of readers run on the thread
  * that reads memory (host/proc_reader_linux.h), so a process that hangs stops nobody.
  *
+ * What is known of all processes has one total, MANAGED_TOTAL_BYTES, shared out by user
+ * (base/shares.h). One that has no samples for MANAGED_IDLE_NS is forgotten, and so is, where there
+ * is no room, the one that has had none for longest. A process is learned again when it is sampled
+ * again.
+ *
  * The source's thread only, unless stated otherwise.
  */
 #pragma once
@@ -15,12 +20,19 @@
 #include "source/host/proc_reader_linux.h"
 #include "symbol/reader.h"
 
+#define MANAGED_TOTAL_BYTES ((uint64_t)128 << 20)        /* half of it for one user */
+#define MANAGED_PROGRAM_BYTES ((uint64_t)24 << 20)
+#define MANAGED_IDLE_NS (300 * NS_PER_SEC)
+#define MANAGED_RUNTIMES_MAX 1024u           /* half of them for one user */
+
 struct perf_managed;
 struct perf_runtime;                         /* of one process */
 struct perf_process;
 
+/* readers: ending in NULL; NULL = all that there are */
 int perf_managed_new(struct frames *frames, struct proc_reader *reader, struct log *log,
-		     struct perf_managed **out, struct err *err);
+		     const struct frame_reader *const *readers, struct perf_managed **out,
+		     struct err *err);
 void perf_managed_free(struct perf_managed *m);      /* NULL allowed */
 
 /* A process maps a file, whose first byte is at base. */
@@ -46,6 +58,8 @@ enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_p
 
 /* Call about once a second. */
 void perf_managed_look(struct perf_managed *m, uint64_t now_ns);
+/* Any thread: how often a process was forgotten because there was no room. */
+uint64_t perf_managed_forgotten(const struct perf_managed *m);
 
 /* As source_ops.name_frame: the merge thread. */
 bool perf_managed_name(struct perf_managed *m, const struct frame *frame, struct symbol *out);

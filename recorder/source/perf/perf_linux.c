@@ -617,7 +617,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	if (!rc)
 		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->walker.unwinder, err);
 	if (!rc)
-		rc = perf_managed_new(cfg->frames, s->walker.reader, cfg->log,
+		rc = perf_managed_new(cfg->frames, s->walker.reader, cfg->log, NULL,
 				      &s->walker.managed, err);
 	if (!rc)
 		rc = open_state(s, needs, err);
@@ -661,6 +661,11 @@ static void perf_status(struct source *source, struct source_status *out)
 		perf_time_note(s->time, out->note, sizeof(out->note));
 	if (s->cpus.probes && !out->note[0])
 		probes_note(s->cpus.probes, out->note, sizeof(out->note));
+	if (perf_managed_forgotten(s->walker.managed) && !out->note[0])
+		snprintf(out->note, sizeof(out->note),
+			 "no room for the code of all managed programs: %llu times one without "
+			 "samples was forgotten for another",
+			 (unsigned long long)perf_managed_forgotten(s->walker.managed));
 	if (skipped)
 		snprintf(out->note, sizeof(out->note),
 			 "%llu changes of executable mappings were skipped, the last of process "

@@ -104,7 +104,8 @@ static bool is_raw(const char *name, uint64_t *config)
 {
 	size_t n = strlen(name);
 
-	if (name[0] != 'r' || n < 2 || n > 17 || strspn(name + 1, "0123456789abcdefABCDEF") != n - 1)
+	if (name[0] != 'r' || n < 2 || n > 17 ||
+	    strspn(name + 1, "0123456789abcdefABCDEF") != n - 1)
 		return false;
 	*config = strtoull(name + 1, NULL, 16);
 	return true;
@@ -125,8 +126,8 @@ static int unknown(const char *name, struct err *err)
 		buf_puts(&near, "; the nearest are ");
 	nearest_put(&nearest, "", "", &near);
 	err_set(err, ERR_USAGE,
-		"--cpu-counters: there is no counter '%.60s'%s; 'recorder events " CPU_COUNTER_PROVIDER
-		"' lists all", name, buf_text(&near));
+		"--cpu-counters: there is no counter '%.60s'%s; "
+		"'recorder events " CPU_COUNTER_PROVIDER "' lists all", name, buf_text(&near));
 	buf_free(&near);
 	return ERR_USAGE;
 }

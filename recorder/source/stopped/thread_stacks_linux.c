@@ -63,7 +63,7 @@ static int open_walker(struct thread_stacks *s, struct frames *frames, struct er
 	if (!rc)
 		rc = unwinder_new(REMOTE_BYTES, &w->unwinder, err);
 	if (!rc)
-		rc = perf_managed_new(frames, w->reader, NULL, &w->managed, err);
+		rc = perf_managed_new(frames, w->reader, NULL, NULL, &w->managed, err);
 	return rc;
 }
 
