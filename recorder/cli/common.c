@@ -4,6 +4,7 @@
 #include "cli/cmd.h"
 
 #include "analysis/group.h"
+#include "analysis/managed_view.h"
 #include "base/json.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -265,8 +266,11 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	/* Of a window they have chosen the window. */
 	bool all = !o->ids.n && cmd_window_asked(o);
 	struct moment_option none = {.ns = OPTION_NO_TIME};
-	int rc = cmd_moment(all ? &none : &o->from, zero_ns, 0, &f.from_ns, err);
+	const struct managed_view view = {.parameters = o->signatures, .kinds = o->frame_kinds};
+	int rc = managed_view_apply(in, &view, err);
 
+	if (!rc)
+		rc = cmd_moment(all ? &none : &o->from, zero_ns, 0, &f.from_ns, err);
 	f.has_from = f.from_ns != OPTION_NO_TIME;
 	if (!rc)
 		rc = cmd_moment(all ? &none : &o->to, zero_ns,

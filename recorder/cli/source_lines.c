@@ -1,5 +1,6 @@
 #include "cli/source_lines.h"
 
+#include "analysis/managed_view.h"
 #include "base/array.h"
 #include "base/os.h"
 #include "cli/cmd.h"
@@ -261,10 +262,13 @@ static void remark(const struct work *w)
 
 int source_lines_add(struct incident *in, struct err *err)
 {
+	const struct managed_view lines = {.lines = true};
 	struct work w = {.in = in};
 	uint32_t nlines = 0;
-	int rc = lines_check(err);
+	int rc = managed_view_apply(in, &lines, err);
 
+	if (!rc)
+		rc = lines_check(err);
 	if (!rc)
 		rc = prepare(&w, err);
 	if (!rc)

@@ -11,7 +11,7 @@
 static void name_frame(void *ctx, struct frame *frame)
 {
 	struct engine *e = ctx;
-	struct symbol symbol;
+	struct symbol symbol = {.raw_name = NULL};
 	uint32_t i;
 
 	for (i = 0; i < e->feed.n; i++) {
@@ -19,7 +19,7 @@ static void name_frame(void *ctx, struct frame *frame)
 
 		if (!s->ops->name_frame || !s->ops->name_frame(s->source, frame, &symbol))
 			continue;
-		frame_set_function(e->frames, frame, symbol.offset, symbol.name, NULL,
+		frame_set_function(e->frames, frame, symbol.offset, symbol.name, symbol.raw_name,
 				   symbol.module);
 		return;
 	}

@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct name {
-	char *function, *signature;          /* one allocation; "" = there is no signature */
+	char *function, *detail;          /* one allocation; "" = there is none */
 };
 
 struct managed_names {
@@ -21,8 +21,8 @@ struct managed_names {
 };
 
 struct wanted {
-	const char *function, *signature;
-	size_t nfunction, nsignature;
+	const char *function, *detail;
+	size_t nfunction, ndetail;
 };
 
 struct managed_names *managed_names_new(void)
@@ -59,12 +59,12 @@ static bool is_same(const void *ctx, uint32_t value, const void *key)
 	const struct wanted *w = key;
 
 	return strncmp(name->function, w->function, w->nfunction) == 0 &&
-	       !name->function[w->nfunction] && strcmp(name->signature, w->signature) == 0;
+	       !name->function[w->nfunction] && strcmp(name->detail, w->detail) == 0;
 }
 
 static uint32_t add(struct managed_names *n, uint64_t hash, const struct wanted *w)
 {
-	size_t bytes = w->nfunction + 1 + w->nsignature + 1;
+	size_t bytes = w->nfunction + 1 + w->ndetail + 1;
 	uint32_t number;
 	struct name *name;
 	char *text;
@@ -81,24 +81,24 @@ static uint32_t add(struct managed_names *n, uint64_t hash, const struct wanted 
 	}
 	memcpy(text, w->function, w->nfunction);
 	text[w->nfunction] = '\0';
-	memcpy(text + w->nfunction + 1, w->signature, w->nsignature + 1);
+	memcpy(text + w->nfunction + 1, w->detail, w->ndetail + 1);
 	name = slots_get(&n->names, number);
 	name->function = text;
-	name->signature = text + w->nfunction + 1;
+	name->detail = text + w->nfunction + 1;
 	n->text_bytes += bytes;
 	return number;
 }
 
-uint32_t managed_names_add(struct managed_names *n, const char *function, const char *signature)
+uint32_t managed_names_add(struct managed_names *n, const char *function, const char *detail)
 {
-	struct wanted w = {.function = function, .signature = signature ? signature : ""};
+	struct wanted w = {.function = function, .detail = detail ? detail : ""};
 	uint32_t number;
 	uint64_t hash;
 
 	w.nfunction = strnlen(function, MANAGED_TEXT_MAX);
-	w.nsignature = strlen(w.signature);
+	w.ndetail = strlen(w.detail);
 	hash = hash_pair(hash_bytes(w.function, w.nfunction),
-			 hash_bytes(w.signature, w.nsignature));
+			 hash_bytes(w.detail, w.ndetail));
 	os_mutex_lock(n->lock);
 	number = table_find(&n->by_text, hash, is_same, n, &w);
 	if (number == TABLE_NONE)
@@ -107,15 +107,20 @@ uint32_t managed_names_add(struct managed_names *n, const char *function, const 
 	return number == SLOTS_NONE ? 0 : number + 1;
 }
 
-bool managed_names_get(struct managed_names *n, uint32_t number, char *out, size_t out_bytes)
+bool managed_names_get(struct managed_names *n, uint32_t number, char *out, size_t out_bytes,
+		       char *detail)
 {
+	const struct name *name;
 	bool found;
 
 	os_mutex_lock(n->lock);
 	found = number && number <= n->names.end;
-	if (found)
-		snprintf(out, out_bytes, "%s",
-			 ((struct name *)slots_get(&n->names, number - 1))->function);
+	if (found) {
+		name = slots_get(&n->names, number - 1);
+		snprintf(out, out_bytes, "%s", name->function);
+		if (detail)
+			snprintf(detail, MANAGED_TEXT_MAX + 1, "%s", name->detail);
+	}
 	os_mutex_unlock(n->lock);
 	return found;
 }

@@ -1,8 +1,15 @@
 /*
  * Names of managed frames, one table for each process.
  *
- * A name is (function, signature), interned by contents: equal names have one number, which is
- * never given to another name. So code that was unloaded or compiled again never lends its name.
+ * A name is (function, detail), interned by contents: equal names have one number, which is never
+ * given to another name. So code that was unloaded or compiled again never lends its name.
+ *
+ * The detail is what tells overloads apart and where the lines are; incidents keep it as the
+ * function's raw name (analysis/managed_view.h reads it there):
+ *
+ *	SIGNATURE[ FILE BCI:LINE...]    (ILjava/lang/Object;)V HashMap.java 0:570 9:572
+ *
+ * An entry says at which line the bytecodes from this index on are; they are in no order.
  * The frame reader adds names on the thread that walks; the merge thread looks them up.
  *
  * A frame's offset is number << MANAGED_NUMBER_SHIFT | how << MANAGED_HOW_SHIFT | bci + 1.
@@ -41,13 +48,18 @@ void managed_names_free(struct managed_names *n);    /* NULL allowed */
 /*
  * The number of a name, added if it is new; never 0.
  *
- * signature  NULL = none
- * returns    0 = a ceiling is reached or there is no memory: the frame stays without a name
+ * detail   NULL = none
+ * returns  0 = a ceiling is reached or there is no memory: the frame stays without a name
  */
-uint32_t managed_names_add(struct managed_names *n, const char *function, const char *signature);
+uint32_t managed_names_add(struct managed_names *n, const char *function, const char *detail);
 
-/* Copy the function of a number into out; false = there is none. */
-bool managed_names_get(struct managed_names *n, uint32_t number, char *out, size_t out_bytes);
+/*
+ * Copy the function of a number, and its detail ("" = none); false = there is none.
+ *
+ * detail  NULL = it is not wanted; else of MANAGED_TEXT_MAX + 1 bytes
+ */
+bool managed_names_get(struct managed_names *n, uint32_t number, char *out, size_t out_bytes,
+		       char *detail);
 
 size_t managed_names_bytes(struct managed_names *n);
 

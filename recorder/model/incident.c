@@ -137,6 +137,11 @@ static const char *intern(struct incident_build *b, const char *text)
 	return number == TABLE_NONE ? NULL : text_table_get(&b->texts, number);
 }
 
+const char *incident_text(struct incident *in, const char *text)
+{
+	return intern(in->build, text);
+}
+
 /* For optional texts: NULL stays NULL; false without memory. */
 static bool intern_or_null(struct incident_build *b, const char **at)
 {

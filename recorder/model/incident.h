@@ -131,6 +131,9 @@ int incident_add_sample(struct incident *in, const struct incident_sample *s);
 int incident_add_event(struct incident *in, const struct incident_event *e,
 		       const struct event_field *fields);
 
+/* A copy of a text that lives as long as the incident; NULL without memory. */
+const char *incident_text(struct incident *in, const char *text);
+
 /*
  * Merge a decoded segment, clipped to [head.t0_ns, head.t1_ns]. Takes only the stacks that a sample
  * or an event in the window uses, and the periods that head does not have yet. Does not count

@@ -184,6 +184,7 @@ struct options {
 	uint32_t top, min_count;             /* of livestacks */
 	bool livestacks, evented, excel, sqlite_flat;
 	bool inlines, lines;                 /* source lines: of export, of show */
+	bool signatures, frame_kinds;        /* of managed frames */
 	char *reason;                        /* of a snapshot */
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */

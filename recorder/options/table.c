@@ -389,10 +389,17 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(no_ids)},
 	{"addresses", NULL, "Offsets and addresses where names are missing.",
 	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(addresses)},
+	{"signatures", NULL,
+	 "Java: parameters of methods, as in HashMap.getNode(Object), so that overloads are apart.",
+	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(signatures)},
+	{"frame-kinds", NULL,
+	 "Java: how each frame was run: [interpreted], [C1], [C2] or [native].",
+	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(frame_kinds)},
 	{"inlines", NULL,
 	 "Add functions that the compiler inlined, and source lines where the format has room, "
 	 "from the debug information installed here now. Files that have changed since the "
-	 "recording keep their recorded names. Linux, with libdw.",
+	 "recording keep their recorded names. Linux, with libdw. Lines of Java are in the "
+	 "incident.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(inlines)},
 	{"lines", NULL,
 	 "Show file, line and inlined functions of the stacks, in the same way as export "

@@ -323,7 +323,7 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 		return false;
 	if (!elf_offset(&t->head, function.vaddr, &start))
 		start = offset - (vaddr - function.vaddr);
-	*out = (struct symbol){start, t->name, NULL};
+	*out = (struct symbol){.offset = start, .name = t->name};
 	return true;
 }
 

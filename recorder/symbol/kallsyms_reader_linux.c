@@ -85,7 +85,8 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 		found = kallsyms_find(t->kallsyms, base + offset, &function);
 	if (!found)
 		return false;
-	*out = (struct symbol){function.address - base, function.name, function.module};
+	*out = (struct symbol){.offset = function.address - base, .name = function.name,
+			       .module = function.module};
 	return true;
 }
 

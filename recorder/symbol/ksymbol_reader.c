@@ -46,7 +46,7 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	const char *name = t->object->key.path;
 
 	(void)offset;
-	*out = (struct symbol){0, name, module_of(name)};
+	*out = (struct symbol){.name = name, .module = module_of(name)};
 	return true;
 }
 

@@ -346,7 +346,7 @@ static bool ask_dbghelp(struct pe_table *t, uint32_t rva, const struct rva_funct
 		return false;
 	if (range ? f->rva != range->rva : !f->nbytes || rva - f->rva >= f->nbytes)
 		return false;
-	*out = (struct symbol){f->rva, f->name, NULL};
+	*out = (struct symbol){.offset = f->rva, .name = f->name};
 	return true;
 }
 
@@ -361,7 +361,7 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	bounded = rva_index_range(t->index, (uint32_t)offset, &function);
 	if (!bounded || !function.name)
 		return ask_dbghelp(t, (uint32_t)offset, bounded ? &function : NULL, out);
-	*out = (struct symbol){function.rva, function.name, NULL};
+	*out = (struct symbol){.offset = function.rva, .name = function.name};
 	return true;
 }
 

@@ -146,7 +146,7 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	refresh_map(t);
 	if (!t->map || !perfmap_find(t->map, offset, &function))
 		return false;
-	*out = (struct symbol){function.start, function.name, NULL};
+	*out = (struct symbol){.offset = function.start, .name = function.name};
 	return true;
 }
 

@@ -15,6 +15,7 @@ struct symbol {
 	uint64_t offset;              /* of the function's first byte, counted as in frames */
 	const char *name;             /* the linker's */
 	const char *module;           /* overrides the object's name; or NULL */
+	const char *raw_name;         /* of a source's frame: function.raw_name; or NULL */
 };
 
 /* Where readers may look. */

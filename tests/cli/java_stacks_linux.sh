@@ -125,6 +125,34 @@ jstack_of()
 	check "${name}_frames_are_those_of_jstack" awk '{ print }
 		END { exit !($2 >= 500 && $6 >= 18 && $2 >= 99 * ($2 + $4) / 100) }' \
 		"$name.compared"
+	lines_of "$name"
+}
+
+# Each method and line that jstack showed is one that was recorded.
+lines_of()
+{
+	local name=$1
+	"$RECORDER" export --store "$name.db" 1 --format sqlite-flat --inlines --metric off-cpu \
+		-o "$name.flat.db" 2>>"$name.log"
+	sqlite3 -separator ' ' "$name.flat.db" "SELECT DISTINCT function, file || ':' || line
+		FROM frame WHERE module = '[java]' AND line > 0" >"$name.lines"
+	sed -nE 's/^\tat ([^ ]*\/)?([^ /]*)\(([^ )]*\/)?([^ /)]*:[0-9]+)\)$/\2 \4/p' \
+		"$name.jstack" | grep -v Lambda | sort -u >"$name.wanted"
+	sort -u "$name.lines" | comm -13 - "$name.wanted" >"$name.missing"
+	echo "$(wc -l <"$name.wanted") methods and lines of jstack; missing:"
+	cat "$name.missing"
+	check "${name}_lines_are_those_of_jstack" awk -v n="$(wc -l <"$name.wanted")" \
+		'END { exit !(n >= 20 && NR * 100 <= n) }' "$name.missing"
+}
+
+# What is shown on request: parameters, and how a frame was run.
+details_of()
+{
+	"$RECORDER" export --store "$1.db" 1 --format folded --signatures --frame-kinds \
+		-o "$1.detailed" 2>>"$1.log"
+	check "$1_methods_have_parameters" grep -qF 'JavaWork.main(String[])' "$1.detailed"
+	check "$1_frames_say_how_they_were_run" eval "grep -q '\\[C2\\]' $1.detailed &&
+		grep -q '\\[interpreted\\]' $1.detailed && ! grep -q '\\[C2\\]' $1.folded"
 }
 
 found=0
@@ -132,6 +160,7 @@ while read -r major home; do
 	found=$((found + 1))
 	java=$home/bin/java
 	stacks_of "java${major}_default" "$home"
+	details_of "java${major}_default"
 	stacks_of "java${major}_interpreter" "$home" -Xint
 	stacks_of "java${major}_c1" "$home" -XX:TieredStopAtLevel=1
 	stacks_of "java${major}_c2" "$home" -XX:-TieredCompilation

@@ -119,7 +119,7 @@ static void put_functions(struct managed_names *names, const struct unwind_frame
 
 	for (i = 0; i < f->nfunctions; i++) {
 		if (!managed_names_get(names, managed_number(f->functions[i].offset), text,
-				       sizeof(text)))
+				       sizeof(text), NULL))
 			strcpy(text, "?");
 		buf_printf(out, "%s%s\n", text,
 			   f->functions[i].flags & FRAME_INLINED ? " inlined" : "");

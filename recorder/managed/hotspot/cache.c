@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "managed/hotspot/task.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,7 +166,8 @@ static void keep_method(struct hotspot_cache *c, uint64_t address, const struct 
 	k->pool = m->pool;
 	k->bytecodes = m->bytecodes;
 	k->nbytecodes = m->nbytecodes;
-	k->number = managed_names_add(c->names, m->function, m->signature);
+	snprintf(c->detail, sizeof(c->detail), "%s%s", m->signature, m->lines ? m->lines : "");
+	k->number = managed_names_add(c->names, m->function, c->detail);
 }
 
 static void keep_methods(struct hotspot_cache *c, const struct hotspot_task *t)

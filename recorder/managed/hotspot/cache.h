@@ -47,6 +47,7 @@ struct hotspot_cache {
 
 	struct { uint64_t pc; uint32_t moment; } misses[HOTSPOT_MISSES];
 	struct { const char *text; uint32_t number; } stubs[16];
+	char detail[MANAGED_TEXT_MAX];       /* of the method that is being named */
 };
 
 /* takes layout; names is borrowed */

@@ -143,6 +143,8 @@ static const struct wanted_field {
 	{F_POOL_HOLDER, "ConstantPool", "_pool_holder"},
 	{F_POOL_LENGTH, "ConstantPool", "_length"},
 	{F_KLASS_NAME, "Klass", "_name"},
+	{F_SOURCE_OF_CLASS, "InstanceKlass", "_source_file_name_index"},
+	{F_SOURCE_OF_POOL, "ConstantPool", "_source_file_name_index"},
 	{F_SYMBOL_LENGTH, "Symbol", "_length"},
 	{F_SYMBOL_LENGTH_AND_REFS, "Symbol", "_length_and_refcount"},
 	{F_SYMBOL_BODY, "Symbol", "_body"},

@@ -2,7 +2,9 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "managed/hotspot/blob.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,10 @@
 #define CLASS_NAME_MAX 4000u                 /* (83) */
 #define METHOD_NAME_MAX 4000u                /* (33) */
 #define SIGNATURE_MAX 65535u
+#define SOURCE_NAME_MAX 255u
+#define LINES_BYTES_MAX 2048u                /* of the target's table (700) */
+#define LINES_TEXT_MAX 2000u                 /* of ours; the rest of a table is left out */
+#define HAS_LINES 1u                         /* in ConstMethod::_flags */
 
 static bool is_address(uint64_t v)
 {
@@ -121,6 +127,84 @@ static bool read_names(const struct hotspot_layout *l, const struct managed_memo
 	return out->function != NULL;
 }
 
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/*
+ * Take an entry of a compressed line table, relative to the one before: one byte holds small steps.
+ * returns  false: it ends here, or makes no sense
+ */
+static bool take_line(const struct hotspot_layout *l, const uint8_t *table, uint32_t n,
+		      uint32_t *at, uint32_t *bci, uint32_t *line)
+{
+	uint32_t step[2];
+
+	if (*at >= n || !table[*at])
+		return false;
+	if (table[*at] != 0xff) {
+		*bci += table[*at] >> 3;
+		*line += table[*at] & 7;
+		(*at)++;
+		return true;
+	}
+	(*at)++;
+	if (!hotspot_unsigned5(table, n, l->unsigned5_min, at, &step[0]) ||
+	    !hotspot_unsigned5(table, n, l->unsigned5_min, at, &step[1]))
+		return false;
+	*bci += step[0] >> 1 ^ (0 - (step[0] & 1));
+	*line += step[1] >> 1 ^ (0 - (step[1] & 1));
+	return true;
+}
+
+char *hotspot_lines_text(const struct hotspot_layout *l, const char *file, const uint8_t *table,
+			 uint32_t n)
+{
+	struct buf text = {.max_bytes = SOURCE_NAME_MAX + LINES_TEXT_MAX + 32};
+	uint32_t at = 0, bci = 0, line = 0;
+
+	buf_printf(&text, " %s", file);
+	while (text.len < LINES_TEXT_MAX && take_line(l, table, n, &at, &bci, &line) &&
+	       bci <= UINT16_MAX && line <= UINT16_MAX)
+		buf_printf(&text, " %" PRIu32 ":%" PRIu32, bci, line);
+	if (text.failed)
+		buf_free(&text);
+	return text.data;
+}
+
+/* The class's source file; without it lines say nothing. */
+static char *read_source(const struct hotspot_layout *l, const struct managed_memory *m,
+			 uint64_t pool)
+{
+	uint64_t npool, holder, index;
+
+	if (!hotspot_read(l, m, F_POOL_LENGTH, pool, &npool))
+		return NULL;
+	if (hotspot_has(l, F_SOURCE_OF_POOL)) {
+		if (!hotspot_read(l, m, F_SOURCE_OF_POOL, pool, &index))
+			return NULL;
+	} else if (!hotspot_read(l, m, F_POOL_HOLDER, pool, &holder) || !is_address(holder) ||
+		   !hotspot_read(l, m, F_SOURCE_OF_CLASS, holder, &index)) {
+		return NULL;
+	}
+	return read_pool_symbol(l, m, pool, index & 0xffff, (uint32_t)npool, SOURCE_NAME_MAX);
+}
+
+static void read_lines(const struct hotspot_layout *l, const struct managed_memory *m,
+		       uint64_t flags, struct hotspot_method *out)
+{
+	uint8_t table[LINES_BYTES_MAX];
+	size_t n;
+	char *file;
+
+	if (!(flags & HAS_LINES))
+		return;
+	n = m->read(m->ctx, out->bytecodes + out->nbytecodes, table, sizeof(table));
+	file = n ? read_source(l, m, out->pool) : NULL;
+	/* It stands between blanks. */
+	if (file && !strchr(file, ' '))
+		out->lines = hotspot_lines_text(l, file, table, (uint32_t)n);
+	free(file);
+}
+
 bool hotspot_method_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 			 uint64_t address, struct hotspot_method *out)
 {
@@ -139,8 +223,10 @@ bool hotspot_method_read(const struct hotspot_layout *l, const struct managed_me
 		return false;
 	out->bytecodes = out->const_method + nhead;
 	out->nbytecodes = (uint32_t)hotspot_get(l, F_CODE_BYTES, head, nhead) & 0xffff;
-	if (read_names(l, memory, head, nhead, out))
+	if (read_names(l, memory, head, nhead, out)) {
+		read_lines(l, memory, hotspot_get(l, F_CM_FLAGS, head, nhead), out);
 		return true;
+	}
 	hotspot_method_clear(out);
 	return false;
 }
@@ -149,7 +235,8 @@ void hotspot_method_clear(struct hotspot_method *method)
 {
 	free(method->function);
 	free(method->signature);
-	method->function = method->signature = NULL;
+	free(method->lines);
+	method->function = method->signature = method->lines = NULL;
 }
 
 bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,

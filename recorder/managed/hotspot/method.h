@@ -16,12 +16,21 @@ struct hotspot_method {
 	uint32_t nbytecodes;
 	char *function;                      /* "java.util.HashMap.getNode"; owned */
 	char *signature;                     /* "(ILjava/lang/Object;)V"; owned */
+	char *lines;                         /* as in managed_names_add(); NULL = none; owned */
 };
 
 /* returns  whether there is a method; then out is filled */
 bool hotspot_method_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 			 uint64_t address, struct hotspot_method *out);
 void hotspot_method_clear(struct hotspot_method *method);
+
+/*
+ * " HashMap.java 0:570 9:572" from a compressed line table of n bytes: the file, then the line at
+ * which each index of bytecodes begins. A table that is damaged or too long ends early.
+ * returns  owned; NULL without memory
+ */
+char *hotspot_lines_text(const struct hotspot_layout *l, const char *file, const uint8_t *table,
+			 uint32_t n);
 
 /* Is it still the one that was read? */
 bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,

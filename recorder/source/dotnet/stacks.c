@@ -336,7 +336,8 @@ bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, stru
 	os_mutex_lock(s->lock);
 	for (i = 0; i < s->nnamed && !found; i++)
 		found = s->named[i].object == frame->object &&
-			managed_names_get(s->named[i].names, number, s->text, sizeof(s->text));
+			managed_names_get(s->named[i].names, number, s->text,
+					  sizeof(s->text), NULL);
 	os_mutex_unlock(s->lock);
 	mark = found ? strchr(s->text, '!') : NULL;
 	if (!mark)

@@ -66,7 +66,7 @@ struct perf_managed {
 	struct named *named;
 	uint32_t nnamed, named_room;
 	struct shares entries;
-	char text[MANAGED_TEXT_MAX + 1];     /* the merge thread's */
+	char text[MANAGED_TEXT_MAX + 1], detail[MANAGED_TEXT_MAX + 1]; /* the merge thread's */
 };
 
 /* ---- running tasks --------------------------------------------------------------------------- */
@@ -190,11 +190,13 @@ bool perf_managed_name(struct perf_managed *m, const struct frame *frame, struct
 	os_mutex_lock(m->lock);
 	for (i = 0; i < m->nnamed && !found; i++)
 		found = m->named[i].object == frame->object &&
-			managed_names_get(m->named[i].names, number, m->text, sizeof(m->text));
+			managed_names_get(m->named[i].names, number, m->text,
+					  sizeof(m->text), m->detail);
 	os_mutex_unlock(m->lock);
 	if (found)
 		*out = (struct symbol){.offset = (uint64_t)number << MANAGED_NUMBER_SHIFT,
-				       .name = m->text};
+				       .name = m->text,
+				       .raw_name = m->detail[0] ? m->detail : NULL};
 	return found;
 }
 

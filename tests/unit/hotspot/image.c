@@ -11,6 +11,7 @@
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void check_image(const char *name)
@@ -64,6 +65,25 @@ TEST(a_number_takes_one_to_five_bytes)
 	assert_int_equal(v, 190);
 	at = 3;
 	assert_false(hotspot_unsigned5(bytes, 4, 1, &at, &v));
+}
+
+/* Steps of 8 + 2 and 2 + 1 in a byte each; then of -4 and 600 as numbers; then the end. */
+TEST(a_line_table_is_told_as_text)
+{
+	static const uint8_t table[] = {0 << 3 | 5, 8 << 3 | 2, 2 << 3 | 1, 0xff, 7, 192 + 48, 15,
+					0, 9};
+	static const uint8_t first[] = {8 << 3 | 5, 0};
+	struct hotspot_layout l = {.unsigned5_min = 0};
+	char *text = hotspot_lines_text(&l, "A.java", table, sizeof(table));
+
+	assert_string_equal(text, " A.java 0:5 8:7 10:8 6:608");
+	free(text);
+	text = hotspot_lines_text(&l, "A.java", first, 1);
+	assert_string_equal(text, " A.java 8:5");
+	free(text);
+	text = hotspot_lines_text(&l, "A.java", table, 4);       /* cut within a number */
+	assert_string_equal(text, " A.java 0:5 8:7 10:8");
+	free(text);
 }
 
 /* Three records: before everything, at 16, and after everything. */
@@ -126,6 +146,7 @@ int main(void)
 		cmocka_unit_test(interpreted_frames_of_17_have_their_names),
 		cmocka_unit_test(compiled_frames_of_25_have_their_names),
 		cmocka_unit_test(a_number_takes_one_to_five_bytes),
+		cmocka_unit_test(a_line_table_is_told_as_text),
 		cmocka_unit_test(a_caller_needs_its_record_and_a_leaf_the_next_one),
 		cmocka_unit_test(scopes_lead_outwards_only),
 		cmocka_unit_test(class_names_are_the_same_in_each_run),

@@ -116,7 +116,7 @@ TEST(a_process_without_samples_is_forgotten_after_a_while)
 	end();
 }
 
-TEST(where_there_is_no_room_the_one_that_has_been_idle_for_longest_goes)
+TEST(without_room_the_one_that_has_been_idle_for_longest_goes)
 {
 	unsigned i;
 
@@ -167,7 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_without_samples_is_forgotten_after_a_while),
-		cmocka_unit_test(where_there_is_no_room_the_one_that_has_been_idle_for_longest_goes),
+		cmocka_unit_test(without_room_the_one_that_has_been_idle_for_longest_goes),
 		cmocka_unit_test(one_program_that_holds_too_much_is_forgotten_alone),
 		cmocka_unit_test(names_that_are_learned_again_are_other_frames),
 	};

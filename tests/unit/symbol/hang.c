@@ -47,7 +47,7 @@ static int open_served(const struct symbol_env *env, const struct object *object
 static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out)
 {
 	(void)table;
-	*out = (struct symbol){offset, "fine", NULL};
+	*out = (struct symbol){.offset = offset, .name = "fine"};
 	return true;
 }
 

@@ -1,0 +1,149 @@
+#include "analysis/managed_view.h"
+
+#include "managed/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARAMETERS_MAX 255u                  /* of a method, by the class file's format */
+
+/* ---- details --------------------------------------------------------------------------------- */
+
+/* The base name of one type of a signature; returns what follows it, NULL when malformed. */
+static const char *put_type(const char *at, struct buf *out)
+{
+	static const char letters[] = "BCDFIJSZ";
+	static const char *const names[] = {"byte", "char", "double", "float",
+					    "int", "long", "short", "boolean"};
+	const char *end, *name, *slash;
+	unsigned arrays = 0;
+
+	for (; *at == '['; at++)
+		arrays++;
+	if (arrays > 255)
+		return NULL;
+	if (*at == 'L') {
+		end = strchr(at, ';');
+		if (!end)
+			return NULL;
+		for (name = slash = at + 1; slash < end; slash++)
+			name = *slash == '/' ? slash + 1 : name;
+		buf_printf(out, "%.*s", (int)(end - name), name);
+	} else {
+		name = *at ? strchr(letters, *at) : NULL;
+		if (!name)
+			return NULL;
+		buf_puts(out, names[name - letters]);
+		end = at;
+	}
+	while (arrays--)
+		buf_puts(out, "[]");
+	return end + 1;
+}
+
+void managed_parameters(const char *signature, struct buf *out)
+{
+	const char *at = signature + 1;
+	struct buf text = {0};
+	unsigned n = 0;
+
+	while (*signature == '(' && at && *at != ')' && n < PARAMETERS_MAX) {
+		buf_puts(&text, n++ ? ", " : "");
+		at = put_type(at, &text);
+	}
+	if (*signature == '(' && at && *at == ')')
+		buf_printf(out, "(%s)", buf_text(&text));
+	out->failed |= text.failed;
+	buf_free(&text);
+}
+
+bool managed_line(const char *detail, int32_t bci, const char **file, size_t *nfile,
+		  uint32_t *line)
+{
+	unsigned from, at_line, best = 0;
+	bool found = false;
+	const char *at = strchr(detail, ' ');
+
+	if (!at || bci < 0)
+		return false;
+	*file = at + 1;
+	*nfile = strcspn(at + 1, " ");
+	for (at = *file + *nfile; sscanf(at, " %5u:%5u", &from, &at_line) == 2;
+	     at += 1 + strcspn(at + 1, " ")) {
+		if (from > (unsigned)bci || (found && from < best))
+			continue;
+		best = from;
+		*line = at_line;
+		found = true;
+	}
+	return found && *nfile;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static bool is_managed(const struct incident *in, const struct incident_frame *f)
+{
+	return in->modules[f->module].kind == OBJECT_JIT && f->function && f->raw_name &&
+	       f->raw_name[0] == '(';
+}
+
+static const char *kind_of(uint64_t offset)
+{
+	static const char *const kinds[] = {
+		[MANAGED_INTERPRETED] = " [interpreted]", [MANAGED_C1] = " [C1]",
+		[MANAGED_C2] = " [C2]", [MANAGED_NATIVE] = " [native]",
+	};
+	unsigned how = (unsigned)(offset >> MANAGED_HOW_SHIFT) & 7;
+
+	return how < sizeof(kinds) / sizeof(kinds[0]) && kinds[how] ? kinds[how] : "";
+}
+
+static int rename_frame(struct incident *in, struct incident_frame *f,
+			const struct managed_view *view)
+{
+	struct buf text = {0};
+
+	buf_puts(&text, f->function);
+	if (view->parameters)
+		managed_parameters(f->raw_name, &text);
+	if (view->kinds)
+		buf_puts(&text, kind_of(f->offset));
+	f->function = text.failed ? NULL : incident_text(in, buf_text(&text));
+	buf_free(&text);
+	return f->function ? 0 : ERR_MEMORY;
+}
+
+static int find_line(struct incident *in, struct incident_frame *f)
+{
+	int32_t bci = (int32_t)(f->offset & ((1u << MANAGED_HOW_SHIFT) - 1)) - 1;
+	const char *file;
+	char name[256];
+	size_t nfile;
+	uint32_t line;
+
+	if (f->file || !managed_line(f->raw_name, bci, &file, &nfile, &line))
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)nfile, file);
+	f->file = incident_text(in, name);
+	f->line = line;
+	return f->file ? 0 : ERR_MEMORY;
+}
+
+int managed_view_apply(struct incident *in, const struct managed_view *view, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < in->nframes; i++) {
+		struct incident_frame *f = &in->frames[i];
+
+		if (!is_managed(in, f))
+			continue;
+		if (view->lines)
+			rc = find_line(in, f);
+		if (!rc && (view->parameters || view->kinds))
+			rc = rename_frame(in, f, view);
+	}
+	return rc ? err_memory(err, "for names of managed frames") : 0;
+}
