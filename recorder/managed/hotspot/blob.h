@@ -57,7 +57,7 @@ struct hotspot_blob {
 	uint32_t ncode;
 	size_t bytes;
 
-	uint32_t checked, used;              /* its owner's moments */
+	uint32_t read, checked, used;        /* moments */
 };
 
 #define NUMBER_UNKNOWN UINT32_MAX            /* has not been asked for */

@@ -117,13 +117,15 @@ static bool insert_blob(struct hotspot_cache *c, struct hotspot_blob *b)
 	}
 	make_room(c, b->bytes);
 	i = first_above(c, b->start);
-	while (i < c->nblobs && c->blobs[i]->start < b->start + b->identity.size)
+	while (i < c->nblobs && c->blobs[i]->start < b->start + b->identity.size) {
 		remove_blob(c, i);
+		c->blobs_changed = true;
+	}
 	memmove(c->blobs + i + 1, c->blobs + i, (c->nblobs - i) * sizeof(*c->blobs));
 	c->blobs[i] = b;
 	c->nblobs++;
 	c->bytes += b->bytes;
-	b->checked = b->used = c->moment;
+	b->read = b->checked = b->used = c->moment;
 	return true;
 }
 
@@ -158,12 +160,14 @@ static void keep_method(struct hotspot_cache *c, uint64_t address, const struct 
 			return;
 		k = &c->methods[c->nmethods++];
 	}
-	*k = (struct hotspot_known){.address = address, .checked = c->moment, .used = c->moment};
+	*k = (struct hotspot_known){.address = address, .read = c->moment, .checked = c->moment,
+				    .used = c->moment};
 	if (!m->function)
 		return;
 	k->valid = true;
 	k->const_method = m->const_method;
 	k->pool = m->pool;
+	k->class_hash = m->class_hash;
 	k->bytecodes = m->bytecodes;
 	k->nbytecodes = m->nbytecodes;
 	snprintf(c->detail, sizeof(c->detail), "%s%s", m->signature, m->lines ? m->lines : "");
@@ -205,7 +209,7 @@ static void list_methods(struct hotspot_cache *c, struct hotspot_task *t)
 		if (k->valid && k->used + CHECKED_TOGETHER >= c->moment)
 			t->check_methods[t->ncheck_methods++] = (struct hotspot_check_method){
 				.method = {.address = k->address, .const_method = k->const_method,
-					   .pool = k->pool}};
+					   .pool = k->pool, .class_hash = k->class_hash}};
 	}
 }
 
@@ -221,13 +225,17 @@ static void take_checks(struct hotspot_cache *c, const struct hotspot_task *t)
 		if (at == c->nblobs || c->blobs[at]->start != t->check_blobs[i].start)
 			continue;
 		c->blobs[at]->checked = c->moment;
-		if (t->check_blobs[i].now == NOW_OTHER)
+		if (t->check_blobs[i].now == NOW_OTHER) {
 			remove_blob(c, at);
+			c->blobs_changed = true;
+		}
 	}
 	for (i = 0; i < t->ncheck_methods; i++) {
 		k = find_method(c, t->check_methods[i].method.address);
 		if (k && (ended || t->check_methods[i].now == NOW_SAME))
 			k->checked = c->moment;
+		else
+			c->methods_changed = true;
 	}
 }
 
@@ -244,6 +252,7 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 	now_ns = os_now_ns();
 	c->moment++;
 	c->nnew = 0;
+	c->methods_changed = c->blobs_changed = false;
 	c->checked_ns = now_ns;
 	if (!c->nblobs || ARRAY_ROOM(c->dead, c->dead_room, c->nblobs))
 		return;
@@ -383,6 +392,17 @@ const struct hotspot_known *hotspot_cache_method(struct hotspot_cache *c,
 	return k && k->valid ? k : NULL;
 }
 
+/* Whether they may have come to their addresses after the sample was taken. */
+static bool method_may_be_another(const struct hotspot_cache *c, const struct hotspot_known *k)
+{
+	return c->methods_changed && k->read == c->moment;
+}
+
+static bool blob_may_be_another(const struct hotspot_cache *c, const struct hotspot_blob *b)
+{
+	return (c->methods_changed || c->blobs_changed) && b->read == c->moment;
+}
+
 static uint32_t *number_at(struct hotspot_blob *b, uint32_t metadata)
 {
 	return metadata == UINT32_MAX ? &b->method_number : &b->numbers[metadata];
@@ -413,9 +433,14 @@ void hotspot_cache_numbers(struct hotspot_cache *c, const struct managed_host *h
 
 		if (*number == NUMBER_UNKNOWN) {
 			k = known_now(c, method_at(b, scopes[i].metadata));
-			if (k && k->valid)
+			if (k && k->valid && !method_may_be_another(c, k))
 				*number = k->number;
 		}
-		numbers[i] = *number == NUMBER_UNKNOWN ? 0 : *number;
+		numbers[i] = *number == NUMBER_UNKNOWN || blob_may_be_another(c, b) ? 0 : *number;
 	}
+}
+
+uint32_t hotspot_cache_number(const struct hotspot_cache *c, const struct hotspot_known *k)
+{
+	return method_may_be_another(c, k) ? 0 : k->number;
 }

@@ -20,11 +20,11 @@
 
 /* A method that was met, or an address where there is none. */
 struct hotspot_known {
-	uint64_t address, const_method, pool, bytecodes;
+	uint64_t address, const_method, pool, class_hash, bytecodes;
 	uint32_t nbytecodes;
 	uint32_t number;                     /* of its name; 0 = none */
 	bool valid;
-	uint32_t checked, used;              /* moments */
+	uint32_t read, checked, used;        /* moments */
 };
 
 struct hotspot_cache {
@@ -34,6 +34,13 @@ struct hotspot_cache {
 	uint64_t checked_ns;                 /* samples up to this time belong to the moment */
 	uint32_t nnew;                       /* read in this moment */
 	bool hangs;                          /* nothing more is read for this sample */
+	/*
+	 * Between the last moment and this one, a method or blob that was known gave way to
+	 * something else: classes are unloaded, code is reused. What is read first now may then be
+	 * something else than what the sample met at the same address, because memory is read later
+	 * than samples are taken.
+	 */
+	bool methods_changed, blobs_changed;
 
 	struct hotspot_blob **blobs;         /* by address */
 	uint32_t nblobs, blobs_room;
@@ -66,6 +73,8 @@ struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct ma
 const struct hotspot_known *hotspot_cache_method(struct hotspot_cache *c,
 						 const struct managed_host *host,
 						 uint64_t address);
+/* The number of its name; 0 = it may be that of another method than the sample met. */
+uint32_t hotspot_cache_number(const struct hotspot_cache *c, const struct hotspot_known *k);
 /* Names of methods of a blob: numbers of metadata (UINT32_MAX = its own method); 0 = unknown. */
 void hotspot_cache_numbers(struct hotspot_cache *c, const struct managed_host *host,
 			   struct hotspot_blob *b, const struct hotspot_scope *scopes, uint32_t n,

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/table.h"
 #include "managed/hotspot/blob.h"
 
 #include <inttypes.h>
@@ -120,6 +121,8 @@ static bool read_names(const struct hotspot_layout *l, const struct managed_memo
 					  SIGNATURE_MAX);
 	if (is_address(holder) && hotspot_read(l, m, F_KLASS_NAME, holder, &klass_name))
 		class_name = read_symbol(l, m, klass_name, CLASS_NAME_MAX);
+	if (class_name)
+		out->class_hash = hash_bytes(class_name, strlen(class_name));
 	if (name && class_name && out->signature && out->signature[0] == '(')
 		out->function = full_name(class_name, name);
 	free(name);
@@ -239,12 +242,36 @@ void hotspot_method_clear(struct hotspot_method *method)
 	method->function = method->signature = method->lines = NULL;
 }
 
-bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
-			 const struct hotspot_method *method)
+/* 0 = it cannot be read. */
+static uint64_t class_hash(const struct hotspot_layout *l, const struct managed_memory *m,
+			   uint64_t pool)
 {
+	uint64_t holder, name, hash = 0;
+	char *text;
+
+	if (!hotspot_read(l, m, F_POOL_HOLDER, pool, &holder) || !is_address(holder) ||
+	    !hotspot_read(l, m, F_KLASS_NAME, holder, &name))
+		return 0;
+	text = read_symbol(l, m, name, CLASS_NAME_MAX);
+	if (text)
+		hash = hash_bytes(text, strlen(text));
+	free(text);
+	return hash;
+}
+
+bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
+			 const struct hotspot_method *method, struct hotspot_classes *classes)
+{
+	unsigned at = (unsigned)(hash_u64(method->pool) % HOTSPOT_CLASSES);
 	uint64_t const_method, pool;
 
-	return hotspot_read(l, memory, F_CONST_METHOD, method->address, &const_method) &&
-	       const_method == method->const_method &&
-	       hotspot_read(l, memory, F_CONSTANTS, const_method, &pool) && pool == method->pool;
+	if (!hotspot_read(l, memory, F_CONST_METHOD, method->address, &const_method) ||
+	    const_method != method->const_method ||
+	    !hotspot_read(l, memory, F_CONSTANTS, const_method, &pool) || pool != method->pool)
+		return false;
+	if (classes->of[at].pool != pool) {
+		classes->of[at].pool = pool;
+		classes->of[at].hash = class_hash(l, memory, pool);
+	}
+	return classes->of[at].hash == method->class_hash;
 }

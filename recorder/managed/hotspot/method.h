@@ -12,6 +12,7 @@
 
 struct hotspot_method {
 	uint64_t address, const_method, pool;
+	uint64_t class_hash;                 /* of its class's name */
 	uint64_t bytecodes;                  /* where they begin */
 	uint32_t nbytecodes;
 	char *function;                      /* "java.util.HashMap.getNode"; owned */
@@ -32,9 +33,17 @@ void hotspot_method_clear(struct hotspot_method *method);
 char *hotspot_lines_text(const struct hotspot_layout *l, const char *file, const uint8_t *table,
 			 uint32_t n);
 
-/* Is it still the one that was read? */
+/*
+ * Is it still the one that was read? A class that is loaded where another was unloaded may have all
+ * its parts at the same addresses, so the class's name is compared too. classes: read at this
+ * moment; {0} at first.
+ */
+#define HOTSPOT_CLASSES 256u
+struct hotspot_classes {
+	struct { uint64_t pool, hash; } of[HOTSPOT_CLASSES];
+};
 bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
-			 const struct hotspot_method *method);
+			 const struct hotspot_method *method, struct hotspot_classes *classes);
 
 /*
  * A class name as people read it: dots for slashes; without the address that a hidden class has in

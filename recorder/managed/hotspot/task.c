@@ -39,6 +39,7 @@ static void read_blob(struct hotspot_task *t, const struct managed_memory *memor
 
 static void check(struct hotspot_task *t, const struct managed_memory *memory)
 {
+	struct hotspot_classes classes = {0};
 	uint32_t i;
 
 	for (i = 0; i < t->ncheck_blobs; i++) {
@@ -54,7 +55,8 @@ static void check(struct hotspot_task *t, const struct managed_memory *memory)
 	for (i = 0; i < t->ncheck_methods; i++) {
 		struct hotspot_check_method *c = &t->check_methods[i];
 
-		c->now = hotspot_method_same(t->layout, memory, &c->method) ? NOW_SAME : NOW_OTHER;
+		c->now = hotspot_method_same(t->layout, memory, &c->method, &classes)
+				 ? NOW_SAME : NOW_OTHER;
 	}
 }
 
