@@ -54,7 +54,8 @@ unload_of()
 			SELECT sample, caller FROM up JOIN stack ON stack.id = up.id
 			WHERE caller IS NOT NULL),
 		named AS (
-			SELECT sample, max(substr(function, instr(function, 'Gen') + 3, 6)) AS number
+			SELECT sample,
+				max(substr(function, instr(function, 'Gen') + 3, 6)) AS number
 			FROM up JOIN stack ON stack.id = up.id JOIN frame ON frame.id = stack.frame
 			WHERE function LIKE 'JavaUnload\$Gen%' GROUP BY sample)
 		SELECT tid, (w.value - t.value + t_ns) / 1000, coalesce(number, '')
