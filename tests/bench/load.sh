@@ -5,8 +5,8 @@
 #
 # What runs is in load_names (sh python3 sqlite3 cc1 node java java-fp), and by name in
 # load_process: what `recorder show --process` is told, a name or a pid, and in load_task its first
-# process. What is not installed is skipped aloud. Everything is written in the current directory;
-# TOP is the repository, whose sources gcc compiles.
+# process. LOAD="java node" starts only these. What is not installed is skipped aloud. Everything
+# is written in the current directory; TOP is the repository, whose sources gcc compiles.
 # shellcheck shell=bash
 load_names=()
 declare -A load_process load_task load_pid
@@ -30,6 +30,7 @@ load_one()
 
 load_has()
 {
+	[ -z "${LOAD:-}" ] || [[ " $LOAD " == *" $2 "* ]] || return
 	[ -x "$1" ] && return
 	echo "skip: $2 is not in the load:" \
 		"$1 is not installed (Debian: dash python3 sqlite3 gcc nodejs default-jdk-headless)"
@@ -111,7 +112,7 @@ JAVA
 	if load_has $java java && load_has /usr/bin/javac java; then
 		[ -s java/Load.class ] || javac -d java java/Load.java || return
 		load_one java pid "$s" $java -Xmx256m -XX:+UseSerialGC -cp java Load
-		load_one java-fp pid "$s" $java -Xmx256m -XX:+UseSerialGC \
+		[ -n "${LOAD:-}" ] || load_one java-fp pid "$s" $java -Xmx256m -XX:+UseSerialGC \
 			-XX:+PreserveFramePointer \
 			-cp java Load
 	fi
