@@ -22,7 +22,18 @@ static int compare_processes(const void *a, const void *b)
 	return order ? order : compare_u64(pa->process, pb->process);
 }
 
-static int add_processes(const struct incident *in, struct summary *out)
+/* A bit for each stream that is counted. */
+static unsigned counted(const struct incident *in)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++)
+		if (in->samples[i].stream == STREAM_CPU)
+			return 1u << STREAM_CPU;
+	return ((1u << STREAMS_MAX) - 1) & ~(1u << STREAM_OFF_CPU);
+}
+
+static int add_processes(const struct incident *in, unsigned streams, struct summary *out)
 {
 	uint32_t i, n = 0, slots = in->nprocesses + 1;
 
@@ -37,7 +48,7 @@ static int add_processes(const struct incident *in, struct summary *out)
 		uint64_t units = incident_units(in, s);
 		struct summary_process *to = &out->processes[p == UINT32_MAX ? in->nprocesses : p];
 
-		if (s->stream == STREAM_OFF_CPU)
+		if (!(streams >> s->stream & 1))
 			continue;
 		out->whole += units;
 		to->samples += units;
@@ -54,8 +65,6 @@ static int add_processes(const struct incident *in, struct summary *out)
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
-
-#define STREAMS_COUNTED (((1u << STREAMS_MAX) - 1) & ~(1u << STREAM_OFF_CPU))
 
 static void put_frame(const struct incident *in, const void *ctx, uint32_t frame, struct buf *out)
 {
@@ -104,10 +113,11 @@ static void count_functions(const struct stack_tree *t, uint64_t *weights, struc
 	out->nfunctions = n;
 }
 
-static int add_functions(const struct incident *in, bool addresses, struct summary *out)
+static int add_functions(const struct incident *in, unsigned streams, bool addresses,
+			 struct summary *out)
 {
 	const struct stack_tree_style style = {.root = "", .frame = put_frame};
-	int rc = stack_tree_build(&out->tree, in, STREAMS_COUNTED, &style, &addresses, NULL);
+	int rc = stack_tree_build(&out->tree, in, streams, &style, &addresses, NULL);
 	uint64_t *weights = rc ? NULL : stack_tree_own(&out->tree, in, incident_units);
 
 	out->functions = calloc((size_t)out->tree.texts.n + 1, sizeof(*out->functions));
@@ -178,13 +188,14 @@ static void count_stacks(const struct incident *in, const struct stack_tree *t, 
 	out->nstacks = n;
 }
 
-static int add_stacks(const struct incident *in, bool addresses, struct summary *out)
+static int add_stacks(const struct incident *in, unsigned streams, bool addresses,
+		      struct summary *out)
 {
 	const struct stack_tree_style style = {
 		.root = "", .process = put_process_index, .frame = put_frame_with_line,
 	};
 	struct stack_tree tree = {0};
-	int rc = stack_tree_build(&tree, in, STREAMS_COUNTED, &style, &addresses, NULL);
+	int rc = stack_tree_build(&tree, in, streams, &style, &addresses, NULL);
 
 	out->stacks = calloc((size_t)tree.nnodes + 1, sizeof(*out->stacks));
 	if (!out->stacks)
@@ -252,13 +263,14 @@ void summary_by_inclusive(struct summary *s)
 
 int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err)
 {
+	unsigned streams = counted(in);
 	struct summary s = {0};
-	int rc = add_processes(in, &s);
+	int rc = add_processes(in, streams, &s);
 
 	if (!rc)
-		rc = add_functions(in, addresses, &s);
+		rc = add_functions(in, streams, addresses, &s);
 	if (!rc)
-		rc = add_stacks(in, addresses, &s);
+		rc = add_stacks(in, streams, addresses, &s);
 	if (rc) {
 		summary_free(&s);
 		return err_memory(err, "while adding up an incident");

@@ -1,12 +1,12 @@
 /*
  * Processes, functions and stacks of an incident by their samples, most samples first.
  *
- * Off-CPU time is left out. Every other sample counts once, whatever its weight, unless the
- * sampling rate changed within the incident: then all counts but without_stack are microseconds of
- * CPU time (incident_units()). A function's inclusive count has a sample once, however often the
- * function stands in its stack. Equal counts are ordered by name, then by number, so the result is
- * the same everywhere. Stacks of one process with the same names (and source lines, where frames
- * have them) count as one stack. One thread.
+ * Samples of the CPU count; where there are none, those of all streams but off-CPU time. A sample
+ * counts once, whatever its weight, unless the sampling rate changed within the incident: then all
+ * counts but without_stack are microseconds of CPU time (incident_units()). A function's inclusive
+ * count has a sample once, however often the function stands in its stack. Equal counts are ordered
+ * by name, then by number, so the result is the same everywhere. Stacks of one process with equal
+ * names (and source lines, where frames have them) count as one stack. One thread.
  */
 #pragma once
 

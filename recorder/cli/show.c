@@ -306,6 +306,23 @@ static void put_window(struct sheet *p, const struct incident_head *h)
 	buf_putc(&p->out, '\n');
 }
 
+/* The samples that are in the number above, and not below. */
+static void put_metrics(struct sheet *p, const struct incident *in)
+{
+	uint64_t of[STREAMS_MAX] = {0};
+	char n[CMD_NUMBER_BYTES];
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++)
+		of[in->samples[i].stream]++;
+	if (of[STREAM_CPU] && of[STREAM_EVENT])
+		sheet_line(p, "", SHEET_PLAIN, "%s of them are of events: report --metric event",
+			   text_count(of[STREAM_EVENT], n));
+	if (of[STREAM_CPU] && of[STREAM_ALLOC])
+		sheet_line(p, "", SHEET_PLAIN, "%s of them are of memory: report --metric alloc",
+			   text_count(of[STREAM_ALLOC], n));
+}
+
 static void put_samples(struct sheet *p, const struct incident *in)
 {
 	const struct incident_head *h = &in->head;
@@ -324,6 +341,7 @@ static void put_samples(struct sheet *p, const struct incident *in)
 				   (double)h->period_ns[i] / 1e6);
 	}
 	buf_putc(&p->out, '\n');
+	put_metrics(p, in);
 }
 
 static void put_losses(struct sheet *p, const struct incident_head *h)

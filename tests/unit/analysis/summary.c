@@ -74,6 +74,31 @@ TEST(a_recursive_function_counts_once_a_sample)
 	incident_free(&in);
 }
 
+/* They once were: what an event did a thousand times seemed to be where the time went. */
+TEST(samples_of_events_are_not_counted_beside_those_of_the_cpu)
+{
+	struct incident in = {0};
+	struct summary s;
+	uint32_t i;
+
+	assert_int_equal(make(&in), 0);
+	for (i = 0; i < 4; i++)
+		in.samples[i].stream = i % 2 ? STREAM_EVENT : STREAM_ALLOC;
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.whole, 3);
+	assert_int_equal(s.nfunctions, 1);
+	assert_int_equal(function(&s, "app!main")->self, 2);
+	assert_int_equal(s.nstacks, 1);
+	summary_free(&s);
+	/* Without any of the CPU they are what there is. */
+	for (i = 0; i < in.nsamples; i++)
+		in.samples[i].stream = STREAM_EVENT;
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.whole, 7);
+	summary_free(&s);
+	incident_free(&in);
+}
+
 TEST(processes_and_stacks_come_heaviest_first)
 {
 	struct incident in = {0};
@@ -184,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recursive_function_counts_once_a_sample),
+		cmocka_unit_test(samples_of_events_are_not_counted_beside_those_of_the_cpu),
 		cmocka_unit_test(processes_and_stacks_come_heaviest_first),
 		cmocka_unit_test(counters_have_their_readings),
 		cmocka_unit_test(stacks_that_differ_only_in_call_sites_are_one),
