@@ -18,6 +18,8 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_RUN] = cmd_run,
 	[CMD_STATUS] = cmd_control,
 	[CMD_SNAPSHOT] = cmd_control,
+	[CMD_MARK] = cmd_control,
+	[CMD_RELOAD] = cmd_control,
 	[CMD_STOP] = cmd_control,
 	[CMD_ABORT] = cmd_control,
 	[CMD_LIST] = cmd_list,
@@ -68,13 +70,6 @@ static int print_version(struct err *err)
 	return rc;
 }
 
-static int load_config(struct options *o, struct err *err)
-{
-	const char *path = o->config ? o->config : os_env("RECORDER_CONFIG");
-
-	return path && *path && o->command != CMD_HELP ? config_load(path, o, err) : 0;
-}
-
 /* A program file that lends rights takes no orders from its caller's environment. */
 static void say_hidden(const char *variable, const char *option)
 {
@@ -96,8 +91,8 @@ static int command(struct options *o, struct err *err)
 	say_hidden("RECORDER_STORE", "--store");
 	say_hidden("RECORDER_CONFIG", "--config");
 	rc = sheet_check_color(o, err);
-	if (!rc)
-		rc = load_config(o, err);
+	if (!rc && o->command != CMD_HELP)
+		rc = config_load_named(o, err);
 	return rc ? rc : run[o->command](o, err);
 }
 

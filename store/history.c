@@ -389,6 +389,12 @@ void history_close(struct history *h, const char *end)
 	history_free(h);
 }
 
+void history_limit(struct history *h, uint64_t max_bytes, uint64_t max_age_ns)
+{
+	h->cfg.max_bytes = max_bytes;
+	h->cfg.max_age_ns = max_age_ns;
+}
+
 void history_use(const struct history *h, struct history_use *out)
 {
 	*out = (struct history_use){

@@ -16,7 +16,7 @@
 int cmd_collect(const struct options *o, struct err *err);
 int cmd_run(const struct options *o, struct err *err);
 int cmd_service(const struct options *o, struct err *err);
-int cmd_control(const struct options *o, struct err *err);   /* status, snapshot, stop, abort */
+int cmd_control(const struct options *o, struct err *err);   /* status to abort */
 int cmd_list(const struct options *o, struct err *err);
 int cmd_history(const struct options *o, struct err *err);
 int cmd_show(const struct options *o, struct err *err);

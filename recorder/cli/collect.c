@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "analysis/known_names.h"
 #include "model/memory_budget.h"
+#include "options/config.h"
 #include "source/host/death.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
@@ -20,6 +21,8 @@
 
 struct collect {
 	const struct options *options;
+	struct options *own;                 /* the same, after a reload; else NULL */
+	struct collect *next;                /* of a reload that is under way */
 	struct buf store_path;
 	struct trigger **triggers;
 	uint32_t ntriggers;
@@ -37,6 +40,9 @@ static void collect_free(struct collect *c)
 	for (i = 0; i < c->ntriggers; i++)
 		trigger_close(c->triggers[i]);
 	free(c->triggers);
+	if (c->own)
+		options_free(c->own);
+	free(c->own);
 	command_line_free(&c->stop_command);
 	command_line_free(&c->failure_command);
 	buf_free(&c->store_path);
@@ -272,6 +278,198 @@ static void announce_recording(void *ctx)
 	cmd_settle_deaths(e->store_path);
 }
 
+/* ---- a configuration that is read anew ------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Whether the options beside a rule's own text are the same for it. */
+static bool same_judgement(const struct options *a, const struct options *b, const char *kind)
+{
+	uint32_t i = 0;
+
+	if (memcmp(&a->min_sec, &b->min_sec, sizeof(a->min_sec)) != 0 ||
+	    memcmp(&a->decay_hours, &b->decay_hours, sizeof(a->decay_hours)) != 0 ||
+	    memcmp(&a->poll_sec, &b->poll_sec, sizeof(a->poll_sec)) != 0 ||
+	    !same_text(a->process, b->process))
+		return false;
+	if (strcmp(kind, "stop-on") != 0)
+		return true;
+	while (i < a->named_rules.n && i < b->named_rules.n &&
+	       strcmp(a->named_rules.items[i], b->named_rules.items[i]) == 0)
+		i++;
+	return i == a->named_rules.n && i == b->named_rules.n;
+}
+
+/* The rule that goes on as this one; c->ntriggers: none. taken: by the old rules. */
+static uint32_t find_same(const struct collect *c, const struct collect *n, uint32_t rule,
+			  const bool *taken)
+{
+	const struct rule_spec *want = &n->options->rules.items[rule];
+	uint32_t i;
+
+	for (i = 0; i < c->ntriggers; i++) {
+		const struct rule_spec *have = &c->options->rules.items[i];
+
+		if (!taken[i] && strcmp(have->kind, want->kind) == 0 &&
+		    strcmp(have->spec, want->spec) == 0 &&
+		    same_judgement(c->options, n->options, want->kind))
+			break;
+	}
+	return i;
+}
+
+/* What the sources deliver was settled when they were opened. */
+static bool is_delivered(const struct collect *c, const struct trigger *t, struct needs *scratch)
+{
+	memcpy(scratch, &c->engine.needs, sizeof(*scratch));
+	return !t->ops->needs(t, scratch, NULL) &&
+	       memcmp(scratch, &c->engine.needs, sizeof(*scratch)) == 0;
+}
+
+static void say_restart(const struct collect *c, const struct collect *n, const struct buf *silent,
+			struct buf *what)
+{
+	struct buf names = {0};
+
+	options_needing_restart(c->options, n->options, &names);
+	if (c->options->history_mb != n->options->history_mb &&
+	    !(c->options->history_mb && n->options->history_mb))
+		buf_printf(&names, "%shistory-mb", names.len ? ", " : "");
+	if (names.len)
+		buf_printf(what, "; needs a restart: %s", buf_text(&names));
+	if (silent->len)
+		buf_printf(what, "; these rules see nothing before a restart, as nothing reads "
+			   "their counters or events yet: %s", buf_text(silent));
+	buf_free(&names);
+}
+
+/*
+ * Put the old trigger in place of each new one that is the same. The new ones of those are closed
+ * at once; the engine goes on with the old ones.
+ */
+static int keep_triggers(const struct collect *c, struct collect *n, struct buf *what,
+			 struct err *err)
+{
+	bool *taken = calloc(c->ntriggers + 1u, sizeof(*taken));
+	struct needs *scratch = malloc(sizeof(*scratch));
+	struct buf silent = {0};
+	uint32_t i, k;
+
+	for (i = 0; taken && scratch && i < n->ntriggers; i++) {
+		struct trigger *t = n->triggers[i];
+
+		k = find_same(c, n, i, taken);
+		if (!is_delivered(c, t, scratch))
+			buf_printf(&silent, "%s%s", silent.len ? ", " : "", t->spec);
+		if (k == c->ntriggers)
+			continue;
+		taken[k] = true;
+		trigger_close(t);
+		n->triggers[i] = c->triggers[k];
+	}
+	say_restart(c, n, &silent, what);
+	buf_free(&silent);
+	i = taken && scratch;
+	free(taken);
+	free(scratch);
+	return i ? 0 : err_memory(err, "while reading the configuration anew");
+}
+
+static bool holds(const struct collect *c, const struct trigger *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->ntriggers; i++)
+		if (c->triggers[i] == t)
+			return true;
+	return false;
+}
+
+/* Free a configuration, but not the triggers that the other one goes on with. */
+static void let_go(struct collect *c, const struct collect *other)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->ntriggers; i++)
+		if (holds(other, c->triggers[i]))
+			c->triggers[i] = NULL;
+	collect_free(c);
+	free(c);
+}
+
+static void configure(const struct options *o, struct collect *c, const struct cmd_recorded *of);
+
+/* Everything that a start would refuse is refused, except what has to do with rights. */
+static int read_anew(const struct collect *c, struct collect *n, struct err *err)
+{
+	struct options *o = n->own;
+	int rc = config_again(c->options, o, err);
+
+	n->options = o;
+	n->sources = c->sources;
+	if (!rc)
+		rc = cmd_check_stack_kb(o, err);
+	if (!rc)
+		rc = cmd_memory(o, &n->memory, err);
+	if (!rc)
+		rc = open_rules(o, n, err);
+	if (!rc)
+		rc = open_commands(o, n, err);
+	if (!rc)
+		rc = cmd_check_data_file(o, err);
+	if (rc)
+		options_at_option(o, err);
+	else
+		configure(o, n, NULL);
+	return rc;
+}
+
+static int reload(void *ctx, const struct engine_config **out, struct buf *what, struct err *err)
+{
+	struct collect *c = ctx, *n = calloc(1, sizeof(*n));
+	int rc;
+
+	if (n)
+		n->own = calloc(1, sizeof(*n->own));
+	if (!n || !n->own) {
+		free(n);
+		return err_memory(err, "while reading the configuration anew");
+	}
+	rc = read_anew(c, n, err);
+	if (!rc)
+		rc = keep_triggers(c, n, what, err);
+	if (rc) {
+		let_go(n, c);
+		return rc;
+	}
+	c->next = n;
+	*out = &n->engine;
+	return 0;
+}
+
+/* After it was taken this one has the new rules and options, and the other one the old. */
+static void reloaded(void *ctx, bool taken)
+{
+	struct collect *c = ctx, *n = c->next;
+	struct trigger **old = c->triggers;
+	struct options *old_own = c->own;
+	uint32_t nold = c->ntriggers;
+
+	c->next = NULL;
+	if (taken) {
+		c->triggers = n->triggers;
+		c->ntriggers = n->ntriggers;
+		c->options = c->own = n->own;
+		n->triggers = old;
+		n->ntriggers = nold;
+		n->own = old_own;
+	}
+	let_go(n, c);
+}
+
 static void configure(const struct options *o, struct collect *c, const struct cmd_recorded *of)
 {
 	struct engine_config *e = &c->engine;
@@ -315,8 +513,11 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->ready = announce;
 	e->begun = e->live ? announce_recording : NULL;
 	e->ready_ctx = c;
-	if (!of)
+	if (!of) {
+		e->reload = o->conf_path ? reload : NULL;
+		e->reloaded = reloaded;
 		return;
+	}
 	e->status_every_ns = 0;
 	e->ready = NULL;
 	e->begun = of->begun;

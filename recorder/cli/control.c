@@ -1,5 +1,5 @@
 /*
- * status, snapshot, stop, abort: one line to the running recorder, one line back; see
+ * status, snapshot, mark, reload, stop, abort: one line to the running recorder, one line back; see
  * engine/control.h.
  */
 #include "cli/cmd.h"
@@ -28,6 +28,8 @@ static void put_question(const struct options *o, struct buf *line)
 	json_key_str(&j, "cmd", command_table[o->command].name);
 	if (o->reason)
 		json_key_str(&j, "reason", o->reason);
+	if (o->command == CMD_MARK)
+		json_key_str(&j, "message", o->pattern);
 	json_close(&j, '}');
 }
 
@@ -392,7 +394,9 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 	error = json_member(all, "error");
 	json_put_text(error.at ? error : json_member(all, "text"), &text);
 	if (error.at) {
-		rc = err_set(err, ERR_IO, "the recorder refused: %s", buf_text(&text));
+		rc = o->command == CMD_RELOAD
+			     ? err_set(err, ERR_USAGE, "%s", buf_text(&text))
+			     : err_set(err, ERR_IO, "the recorder refused: %s", buf_text(&text));
 	} else if (o->json || o->command == CMD_STATUS) {
 		if (o->json)
 			buf_printf(&sheet.out, "%s\n", buf_text(answer));
@@ -456,6 +460,9 @@ int cmd_control(const struct options *o, struct err *err)
 	if (o->command == CMD_SNAPSHOT && cmd_window_asked(o))
 		return snapshot_window(o, err);
 
+	if (o->command == CMD_MARK && (!o->pattern || !*o->pattern))
+		return err_set(err, ERR_USAGE, "mark: the message is missing: recorder mark "
+			       "'load test begins'");
 	put_question(o, &question);
 	rc = buf_check(&question, "the question", err);
 	if (!rc)

@@ -163,5 +163,6 @@ void own_put(const struct incident *in, struct sheet *p)
 	put_texts(in, OWN_STALL, "stalls", p);
 	put_texts(in, OWN_CLOCK, "clock", p);
 	put_texts(in, OWN_MEMORY, "memory_steps", p);
+	put_texts(in, OWN_MARK, "marks", p);
 	put_ring(in, ring_event(in), p);
 }

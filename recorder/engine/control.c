@@ -331,6 +331,54 @@ static bool ask_snapshot(struct engine *e, const char *reason)
 	return room;
 }
 
+/* Read the configuration anew; the log gets what the caller is told. */
+static int reload(struct engine *e, struct buf *what, struct err *err)
+{
+	int rc = engine_reload(e, what, err);
+
+	if (rc)
+		err_prefix(err, "not reloaded, the configuration stays as it was");
+	log_line(e->log, rc ? LOG_ERROR : LOG_INFO, "%s", rc ? err->text : buf_text(what));
+	return rc;
+}
+
+static void add_mark(struct engine *e, const char *text, struct json *j)
+{
+	struct mark *mark = calloc(1, sizeof(*mark) + strlen(text) + 1);
+	struct shared *s = &e->shared;
+	bool room = false;
+
+	os_mutex_lock(s->lock);
+	if (mark && s->nmarks < MARKS_MAX) {
+		strcpy(mark->text, text);
+		mark->time_ns = os_now_ns();
+		mark->next = s->marks;
+		s->marks = mark;
+		s->nmarks++;
+		room = true;
+	}
+	os_mutex_unlock(s->lock);
+	if (room) {
+		log_line(e->log, LOG_INFO, "mark: %s", text);
+		json_key_str(j, "text", "marked");
+	} else {
+		free(mark);
+		json_key_str(j, "error", "too many marks at once");
+	}
+}
+
+static void answer_reload(struct engine *e, struct json *j)
+{
+	struct buf what = {0};
+	struct err err = {0};
+
+	if (reload(e, &what, &err))
+		json_key_str(j, "error", err.text);
+	else
+		json_key_str(j, "text", buf_text(&what));
+	buf_free(&what);
+}
+
 static void run_command(struct engine *e, const char *line, struct json *j)
 {
 	char cmd[32] = "", reason[400];
@@ -362,12 +410,19 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	} else if (strcmp(cmd, "stop") == 0) {
 		engine_stop(e, STOP_ASKED, "stopped by `recorder stop`");
 		json_key_str(j, "text", "recording ends; the last incident is being stored");
+	} else if (strcmp(cmd, "mark") == 0) {
+		if (json_get_str(line, "message", reason, sizeof(reason)) != 0 || !reason[0])
+			json_key_str(j, "error", "a mark needs a message of at most 399 bytes");
+		else
+			add_mark(e, reason, j);
+	} else if (strcmp(cmd, "reload") == 0) {
+		answer_reload(e, j);
 	} else if (strcmp(cmd, "abort") == 0) {
 		engine_stop(e, STOP_ABORT, "aborted by `recorder abort`");
 		json_key_str(j, "text", "recording ends; nothing more is stored");
 	} else {
-		json_key_str(j, "error", "unknown command; there are status, snapshot, stop and "
-				       "abort");
+		json_key_str(j, "error", "unknown command; there are status, snapshot, mark, "
+				       "reload, stop and abort");
 	}
 }
 
@@ -413,16 +468,20 @@ static void stop_or_abort(struct engine *e, uint64_t *stopped_at_ns)
 	engine_stop(e, STOP_ASKED, "stopped by Ctrl-C or a signal");
 }
 
-/* For daemons: logrotate signals this when it has moved the log away. */
+/* For daemons: logrotate signals this when it has moved the log away; others mean a reload. */
 static void reopen_log(struct engine *e)
 {
 	struct err err = {0};
+	struct buf what = {0};
 	int rc;
 
 	log_line(e->log, LOG_INFO, "hang-up without a terminal: recording continues");
 	rc = log_reopen(e->log, &err);
 	if (rc && rc != ERR_UNSUPPORTED)
 		log_line(e->log, LOG_WARN, "the log stays where it was: %s", err.text);
+	if (e->cfg->reload)
+		reload(e, &what, &err);
+	buf_free(&what);
 }
 
 /* Take all signals that have come; a snapshot goes before a stop, in whatever order they came. */

@@ -1,11 +1,13 @@
 /*
- * The control protocol of `recorder status`, `snapshot`, `stop` and `abort`.
+ * The control protocol of `recorder status`, `snapshot`, `mark`, `reload`, `stop` and `abort`.
  *
  * A running recorder listens at "<store>.ctl". Request and answer are a JSON object on one line
  * each:
  *
  *	{"cmd":"status"}                        {"state":"recording", ...}
  *	{"cmd":"snapshot","reason":"TEXT"}      {"text":"..."}
+ *	{"cmd":"mark","message":"TEXT"}         {"text":"..."}
+ *	{"cmd":"reload"}                        {"text":"..."}
  *	{"cmd":"stop"}  {"cmd":"abort"}         {"text":"..."}
  *
  * "reason" may be missing. "text" is a sentence for people: "a snapshot is being written". A

@@ -150,17 +150,32 @@ static void look_at_sampling(struct engine *e)
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
+static void set_budget(struct engine *e)
+{
+	const struct capture *c = e->capture;
+	struct budget_level asked = {c->freq_hz, copies_stack(e) ? c->stack_kb : 0};
+
+	budget_init(&e->merge.budget, &e->cfg->budget, asked, c->allow_fp);
+}
+
+void costs_change(struct engine *e)
+{
+	struct merge *m = &e->merge;
+
+	set_budget(e);
+	snprintf(m->budget_reason, sizeof(m->budget_reason), "the configuration was read anew");
+	feed_set_level(&e->feed, &(struct source_level){e->capture->freq_hz, e->capture->stack_kb});
+}
+
 void costs_open(struct engine *e)
 {
 	const struct engine_config *cfg = e->cfg;
-	const struct capture *c = e->capture;
-	struct budget_level asked = {c->freq_hz, copies_stack(e) ? c->stack_kb : 0};
 	const struct memory_share memory = {
 		.ring_bytes = cfg->ring_bytes, .pinned_bytes = cfg->pinned_bytes,
 		.table_bytes = cfg->table_bytes, .symbol_bytes = cfg->symbol_bytes,
 	};
 
-	budget_init(&e->merge.budget, &cfg->budget, asked, c->allow_fp);
+	set_budget(e);
 	memory_budget_init(&e->merge.memory, e->policy->by_clock ? cfg->budget.max_rss_bytes : 0,
 			   &memory);
 	if (e->merge.memory.max_bytes)

@@ -86,7 +86,10 @@ static void count_repeat(struct engine *e, const struct pending *p, struct kept_
 
 	k->repeats++;
 	atomic_fetch_add(&e->dedup.nrepeats, 1);
-	atomic_fetch_add(&e->rules.all[p->rule].repeats, 1);
+	os_mutex_lock(e->shared.lock);
+	if (p->rule != MANUAL_RULE)          /* or it has gone by a reload */
+		atomic_fetch_add(&e->rules.all[p->rule].repeats, 1);
+	os_mutex_unlock(e->shared.lock);
 	os_time_text(p->head.trigger_wall_ns, when);
 	snprintf(note, sizeof(note),
 		 "fired again %" PRIu32 " time%s, last at %s; repeats are not stored (--dedup)",
@@ -139,13 +142,19 @@ bool dedup_repeats(struct engine *e, struct pending *p)
 {
 	struct kept_signature *k;
 	struct buf text = {.max_bytes = SIGNATURE_BYTES};
+	uint64_t dedup_ns;
+	bool manual;
 
-	if (!e->capture->dedup_ns || p->rule == MANUAL_RULE || p->dedup_decided)
+	os_mutex_lock(e->shared.lock);
+	dedup_ns = e->capture->dedup_ns;
+	manual = p->rule == MANUAL_RULE;
+	os_mutex_unlock(e->shared.lock);
+	if (!dedup_ns || manual || p->dedup_decided)
 		return p->repeats;
 	buf_printf(&text, "%s\n%s", p->head.rule, p->process);
 	put_frames(e, p, &text);
 	k = find_signature(e, buf_text(&text));
-	if (k && k->incident && p->head.trigger_ns - k->time_ns < e->capture->dedup_ns) {
+	if (k && k->incident && p->head.trigger_ns - k->time_ns < dedup_ns) {
 		p->repeats = true;
 		count_repeat(e, p, k);
 	} else {

@@ -30,10 +30,11 @@ static int open_shared(struct engine *e, struct err *err)
 	s->wake_merge = os_cond_new();
 	s->wake_command = os_cond_new();
 	s->wake_past = os_cond_new();
+	s->wake_reload = os_cond_new();
 	e->wake_control = os_wake_new();
 	s->rules = calloc(e->cfg->ntriggers + 1u, sizeof(*s->rules));
 	if (!s->lock || !s->wake_writer || !s->wake_merge || !s->wake_command || !s->wake_past ||
-	    !e->wake_control || !s->rules)
+	    !s->wake_reload || !e->wake_control || !s->rules)
 		return err_memory(err, "while starting");
 	return 0;
 }
@@ -46,9 +47,16 @@ static void close_shared(struct engine *e)
 	os_cond_free(s->wake_merge);
 	os_cond_free(s->wake_command);
 	os_cond_free(s->wake_past);
+	os_cond_free(s->wake_reload);
 	os_wake_free(e->wake_control);
 	os_mutex_free(s->lock);
 	free(s->rules);
+	while (s->marks) {
+		struct mark *next = s->marks->next;
+
+		free(s->marks);
+		s->marks = next;
+	}
 	free(s->snapshot_reason);
 	free(s->stop_reason);
 }
@@ -240,8 +248,9 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 		os_raise_file_limit();
 	if (!e)
 		return err_memory(err, "while starting");
-	e->cfg = cfg;
-	e->capture = &cfg->capture;
+	e->live = *cfg;
+	e->cfg = &e->live;
+	e->capture = &e->live.capture;
 	e->policy = cfg->capture.file ? &file_policy : cfg->live ? &live_policy : &replay_policy;
 	e->log = cfg->log;
 	e->merge.next_end_ns = UINT64_MAX;

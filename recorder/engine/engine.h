@@ -58,7 +58,16 @@ struct engine_config {
 	void (*begun)(void *ctx);                    /* every source delivers now; or NULL */
 	/* Has what is recorded ended? Every 10 ms. why: the incident's reason. NULL = never. */
 	bool (*over)(void *ctx, struct buf *why);
-	void *ready_ctx;                             /* of these three */
+	/*
+	 * Control thread: read the configuration anew and check all of it; NULL = there is none.
+	 * Taken are its rules, limits and windows, freq_hz and what retention keeps. A trigger that
+	 * is in triggers already goes on with its state. what: sentences for the log and for who
+	 * asked. After success reloaded() follows: the old triggers, or the new ones, can go.
+	 */
+	int (*reload)(void *ctx, const struct engine_config **out, struct buf *what,
+		      struct err *err);
+	void (*reloaded)(void *ctx, bool taken);
+	void *ready_ctx;                             /* of these five */
 	uint64_t status_every_ns;                    /* 0 = never */
 	uint64_t store_wait_ns;         /* at the end, for a store that hangs; 0 = as usual */
 };

@@ -4,7 +4,8 @@
  *	merge thread     e->merge, e->rules
  *	control thread   e->health, e->store_stands, e->failed
  *	writer thread    e->writer, e->dedup
- *	any thread       e->shared, under e->shared.lock; the atomics
+ *	any thread       e->shared, under e->shared.lock; the atomics; what reload.c changes in
+ *	                 e->live: the merge thread writes it, under that lock
  *
  * The rest is written before the threads run, or locks for itself.
  */
@@ -38,6 +39,15 @@ enum engine_stop {                           /* why the run ends; only ever rais
 	STOP_ASKED,                          /* a signal or `recorder stop` */
 	STOP_FAILED,                         /* no source delivers any more, or no memory */
 	STOP_ABORT,
+};
+
+/* A message for the events; the control thread makes it, the merge thread takes it. */
+#define MARKS_MAX 64u
+
+struct mark {
+	struct mark *next;
+	uint64_t time_ns;
+	char text[];
 };
 
 /* What status prints of the merge thread, copied once a second. */
@@ -77,7 +87,7 @@ struct pending {
 	struct incident_head head;           /* the writer's alone once it is complete */
 
 	/* the merge thread's */
-	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE; constant */
+	uint32_t rule;               /* index of the trigger, or MANUAL_RULE; under the lock */
 	bool whole;                          /* a whole file: it ends where the file does */
 	uint64_t post_end_ns;
 	uint64_t lasted_ns;                  /* until when its cause lasted; 0 = a moment */
@@ -94,7 +104,7 @@ struct pending {
 
 struct shared {
 	struct os_mutex *lock;               /* guards what follows, and parts of struct pending */
-	struct os_cond *wake_writer, *wake_merge, *wake_command, *wake_past;
+	struct os_cond *wake_writer, *wake_merge, *wake_command, *wake_past, *wake_reload;
 
 	struct pending *first_pending, *last_pending;        /* by firing */
 	uint32_t npending;
@@ -105,6 +115,9 @@ struct shared {
 
 	char *snapshot_reason;               /* a snapshot was requested; NULL = none */
 	uint64_t snapshot_ns;                /* when */
+	struct mark *marks;                  /* `recorder mark`, the newest first */
+	uint32_t nmarks;
+	struct reload *reload;               /* waits for the merge thread; NULL = none does */
 	char *stop_reason;                   /* who or what stopped the run; NULL = nobody said */
 
 	struct command_job *command_jobs;    /* in the order of their incidents */
@@ -311,7 +324,8 @@ bool ends_stands_still(struct standstill *s, uint64_t count, uint64_t wait_ns);
 /* ---- the engine ------------------------------------------------------------------------------ */
 
 struct engine {
-	const struct engine_config *cfg;
+	struct engine_config live;           /* a copy that reload.c changes */
+	const struct engine_config *cfg;     /* that copy */
 	const struct capture *capture;       /* cfg's */
 	const struct policy *policy;
 	struct frames *frames;
@@ -429,6 +443,8 @@ void own_event_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char 
 		   const struct event_field *fields, uint32_t nfields);
 /* Write a sentence to the log, and put it as the text of an event of now. */
 void own_event_say(struct engine *e, enum log_level level, const char *name, const char *text);
+/* Put the messages of `recorder mark`. */
+void own_event_put_marks(struct engine *e);
 /* How much the ring holds. */
 void own_event_put_ring(struct engine *e, uint64_t time_ns);
 double ring_bytes_per_sample(const struct ring_use *use);
@@ -440,6 +456,8 @@ void evicted_put(struct engine *e, uint64_t from_ns, uint64_t trigger_ns);
 /* ---- costs.c: the CPU time and memory that the recorder may take ----------------------------- */
 
 void costs_open(struct engine *e);
+/* The frequency or the limits have changed: begin with them anew. */
+void costs_change(struct engine *e);
 void costs_look(struct engine *e);           /* once a second */
 /* EVENT_RATE has come: the samples behind it stand for another period. */
 void costs_rate(struct engine *e, struct event *event);
@@ -483,6 +501,8 @@ void tables_set_quota(struct engine *e);
 int rules_open(struct engine *e, struct err *err);
 void rules_close(struct engine *e);
 
+/* Whether it only arms the others: StartOnPerfCounter. */
+bool rules_is_start(const struct trigger *t);
 /* How many firings end the run; those that repeat an incident do not count. */
 uint32_t rules_wanted_firings(const struct engine *e);
 /* Show an event or a tick to the rules. returns whether one fired at it */
@@ -493,6 +513,18 @@ void rules_tell(struct engine *e);
 void rules_publish(struct engine *e);
 /* Copy the rules' states for the writer: every minute, or now. */
 void rules_save(struct engine *e, bool now);
+
+/* ---- reload.c: a configuration that was read anew ------------------------------------------- */
+
+/*
+ * Control thread: read the configuration anew and let the merge thread take it between two ticks;
+ * what is recorded stays. After an error everything is as before.
+ *
+ * what      sentences for who asked: what changed, what needs a restart
+ */
+int engine_reload(struct engine *e, struct buf *what, struct err *err);
+/* Merge thread: take a configuration that waits. */
+void reload_take(struct engine *e);
 
 /* ---- writer.c -------------------------------------------------------------------------------- */
 

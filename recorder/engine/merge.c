@@ -502,7 +502,8 @@ static void sleep_until_woken(struct engine *e, uint64_t wait_ns)
 	struct shared *s = &e->shared;
 
 	os_mutex_lock(s->lock);
-	if (!s->snapshot_reason && (e->merge.stopping_sources || atomic_load(&e->stop) == STOP_NO))
+	if (!s->snapshot_reason && !s->reload &&
+	    (e->merge.stopping_sources || atomic_load(&e->stop) == STOP_NO))
 		os_cond_wait(s->wake_merge, s->lock, wait_ns);
 	os_mutex_unlock(s->lock);
 }
@@ -518,7 +519,9 @@ void merge_main(void *ctx)
 		any = release_events(e);
 		check_begun(e);
 		housekeeping(e);
+		own_event_put_marks(e);
 		take_snapshot(e);
+		reload_take(e);
 		end_when_done(e);
 		if (atomic_load(&e->stop) != STOP_NO && !e->merge.stopping_sources) {
 			e->merge.stopping_sources = true;

@@ -35,6 +35,31 @@ void own_event_say(struct engine *e, enum log_level level, const char *name, con
 		own_event_put(e, e->merge.now_ns, CPU_NONE, name, &field, 1);
 }
 
+void own_event_put_marks(struct engine *e)
+{
+	struct event_field field = {.name = OWN_TEXT, .type = FIELD_TEXT};
+	struct mark *marks, *next, *mark, *first = NULL;
+
+	if (!e->merge.started)
+		return;
+	os_mutex_lock(e->shared.lock);
+	marks = e->shared.marks;
+	e->shared.marks = NULL;
+	e->shared.nmarks = 0;
+	os_mutex_unlock(e->shared.lock);
+	for (mark = marks; mark; mark = next) {
+		next = mark->next;
+		mark->next = first;
+		first = mark;
+	}
+	for (mark = first; mark; mark = next) {
+		next = mark->next;
+		field.v.text = mark->text;
+		own_event_put(e, mark->time_ns, CPU_NONE, OWN_MARK, &field, 1);
+		free(mark);
+	}
+}
+
 const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES])
 {
 	out[0] = '\0';

@@ -164,16 +164,24 @@ static void note(struct past *p, const struct err *err)
 static int open_history(struct past *p, struct err *err)
 {
 	const struct engine *e = p->e;
-	const struct history_config cfg = {
-		.store_path = e->cfg->store_path, .max_bytes = e->cfg->history_bytes,
-		.max_age_ns = e->cfg->history_age_ns, .floor_bytes = UINT64_MAX,
+	struct history_config cfg = {
+		.store_path = e->cfg->store_path, .floor_bytes = UINT64_MAX,
 		.host = e->host, .host_text = e->host_text, .version = RECORDER_VERSION,
 		.boot_id = e->cfg->boot_id ? e->cfg->boot_id : "",
 		.kills = e->cfg->kills ? e->cfg->kills : "",
-		.period_ns = NS_PER_SEC / (e->capture->freq_hz ? e->capture->freq_hz : 1),
 	};
+	uint32_t freq_hz;
 
-	return p->history ? 0 : history_open(&cfg, &p->history, err);
+	os_mutex_lock(e->shared.lock);
+	cfg.max_bytes = e->cfg->history_bytes;
+	cfg.max_age_ns = e->cfg->history_age_ns;
+	freq_hz = e->capture->freq_hz;
+	os_mutex_unlock(e->shared.lock);
+	cfg.period_ns = NS_PER_SEC / (freq_hz ? freq_hz : 1);
+	if (!p->history)
+		return history_open(&cfg, &p->history, err);
+	history_limit(p->history, cfg.max_bytes, cfg.max_age_ns);
+	return 0;
 }
 
 /* Frames without a name are named now, while their programs are still there. */

@@ -22,7 +22,7 @@
 #define HOUR_NS (3600 * NS_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 
-static bool is_start_rule(const struct trigger *t)
+bool rules_is_start(const struct trigger *t)
 {
 	return t->ops == &start_counter_trigger;
 }
@@ -68,7 +68,7 @@ int rules_open(struct engine *e, struct err *err)
 			calloc(rules->per_hour, sizeof(*rules->all[i].last_fired));
 		if (!rules->all[i].last_fired)
 			return err_memory(err, "for the rules");
-		if (is_start_rule(cfg->triggers[i]))
+		if (rules_is_start(cfg->triggers[i]))
 			rules->armed = false;
 		load_state(e, i);
 	}
@@ -272,7 +272,7 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 			   .reason = buf_text(why), .time_ns = event->time_ns,
 			   .pre_ns = e->capture->pre_ns, .post_ns = e->capture->post_ns};
 
-	if (is_start_rule(t)) {
+	if (rules_is_start(t)) {
 		e->rules.armed = true;
 		trigger_fired(t);
 		log_line(e->log, LOG_INFO, "the other rules are armed now: %s", buf_text(why));
@@ -312,7 +312,7 @@ bool rules_feed(struct engine *e, const struct event *event)
 		if (e->rules.firings >= rules_wanted_firings(e) && !(in_window && t->ops->lasts))
 			continue;
 		if ((t->kinds && !(t->kinds >> event->kind & 1)) ||
-		    is_start_rule(t) == e->rules.armed)
+		    rules_is_start(t) == e->rules.armed)
 			continue;
 		buf_reset(&why);
 		now = t->ops->feed(t, event, &why);
@@ -330,7 +330,7 @@ bool rules_feed(struct engine *e, const struct event *event)
 static void add_engine_state(const struct engine *e, uint32_t rule, struct trigger_status *s)
 {
 	const struct rule_state *r = &e->rules.all[rule];
-	const bool starts = is_start_rule(e->cfg->triggers[rule]);
+	const bool starts = rules_is_start(e->cfg->triggers[rule]);
 	size_t used = strlen(s->text);
 	char more[100] = "";
 

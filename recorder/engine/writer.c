@@ -295,12 +295,16 @@ bool writer_retention_must_stop(void *ctx)
 static void retain(struct engine *e)
 {
 	uint32_t deleted = 0;
+	struct store_limits limits;
 	struct err err;
 	int rc;
 
 	if (atomic_load(&e->stop) == STOP_ABORT || !e->writer.store)
 		return;
-	rc = store_retain(e->writer.store, &e->cfg->store_limits, age_time(e), &deleted, &err);
+	os_mutex_lock(e->shared.lock);
+	limits = e->cfg->store_limits;
+	os_mutex_unlock(e->shared.lock);
+	rc = store_retain(e->writer.store, &limits, age_time(e), &deleted, &err);
 	e->writer.deferrals = rc > 0 ? e->writer.deferrals + 1 : 0;
 	if (rc < 0)
 		log_line(e->log, LOG_WARN, "old incidents were not removed: %s", err.text);
@@ -308,8 +312,8 @@ static void retain(struct engine *e)
 		log_line(e->log, LOG_INFO,
 			 "%u old incidents were removed to keep the store within "
 			 "%.0f MB and %.0f days",
-			 deleted, (double)e->cfg->store_limits.max_bytes / 1048576,
-			 (double)e->cfg->store_limits.max_age_ns / 86400e9);
+			 deleted, (double)limits.max_bytes / 1048576,
+			 (double)limits.max_age_ns / 86400e9);
 }
 
 /* Old incidents are removed after the next one is written, if one is due. */
@@ -437,29 +441,45 @@ static void give_up_rest(struct engine *e)
 	}
 }
 
+/* Take a rule's new state, with its spec; 0 = it has none. false: there is no such rule. */
+static bool take_state(struct engine *e, uint32_t rule, struct buf *spec, char *state, uint32_t *n)
+{
+	bool there;
+
+	buf_reset(spec);
+	*n = 0;
+	os_mutex_lock(e->shared.lock);
+	there = rule < e->cfg->ntriggers;
+	if (there) {
+		struct rule_view *view = &e->shared.rules[rule];
+
+		buf_puts(spec, e->cfg->triggers[rule]->spec);
+		*n = view->nstate;
+		memcpy(state, view->state, *n);
+		view->nstate = 0;
+	}
+	os_mutex_unlock(e->shared.lock);
+	return there;
+}
+
 /* The rules' states, for the next run. A failure is no loss of evidence: it is logged once. */
 static void store_rules(struct engine *e)
 {
 	char state[TRIGGER_STATE_MAX];
 	struct err err = {0};
+	struct buf spec = {0};
 	uint32_t i, n;
 
-	for (i = 0; e->writer.store && i < e->cfg->ntriggers; i++) {
-		struct rule_view *view = &e->shared.rules[i];
-
-		os_mutex_lock(e->shared.lock);
-		n = view->nstate;
-		memcpy(state, view->state, n);
-		view->nstate = 0;
-		os_mutex_unlock(e->shared.lock);
-		if (!n || store_put_rule(e->writer.store, e->cfg->triggers[i]->spec, state, n,
-					 os_wall_ns(), &err) == 0)
+	for (i = 0; e->writer.store && take_state(e, i, &spec, state, &n); i++) {
+		if (!n || store_put_rule(e->writer.store, buf_text(&spec), state, n, os_wall_ns(),
+					 &err) == 0)
 			continue;
 		if (!e->writer.rule_failure_logged)
 			log_line(e->log, LOG_WARN, "the state of a rule was not stored: %s",
 				 err.text);
 		e->writer.rule_failure_logged = true;
 	}
+	buf_free(&spec);
 }
 
 /* Bring every incident as far as it goes now. */

@@ -12,6 +12,7 @@
  *	         answer; or it does again. Text
  *	Memory   a step taken to stay below --max-rss-mb. Text
  *	Clock    the wall clock was set, or the machine slept. Text
+ *	Mark     what somebody said by `recorder mark`. Text
  */
 #pragma once
 
@@ -24,10 +25,11 @@
 
 #define OWN_STALL "Stall"
 #define OWN_CLOCK "Clock"
+#define OWN_MARK "Mark"
 #define OWN_RULE "Rule"                      /* every 10 s: its values, and what it has seen */
 #define OWN_STOP_REASON "StopReason"         /* what fired, and why */
 #define OWN_MEMORY "Memory"
-#define OWN_TEXT "Text"                      /* of Stall, Memory and Clock */
+#define OWN_TEXT "Text"                      /* of Stall, Memory, Clock and Mark */
 
 #define OWN_EVICTED "Evicted"
 #define OWN_EVICTED_SECOND "Second"

@@ -74,6 +74,27 @@ const struct command_info command_table[COMMANDS] = {
 "recorder snapshot --reason 'checkout is slow again'\n"
 "recorder snapshot --from 'yesterday 03:10' --to 03:15 --reason 'the alert came late'\n",
 	},
+	[CMD_MARK] = {
+		"mark", OPERAND_PATTERN, "MESSAGE",
+		"put a message among the events that the running recorder keeps",
+		.about =
+"Nothing is stored for it: incidents and windows of the history that hold this moment show\n"
+"the message, as the event Recorder/Mark.\n",
+		.examples =
+"recorder mark 'load test 3 begins'\n",
+	},
+	[CMD_RELOAD] = {
+		"reload", OPERAND_NONE, "",
+		"have the running recorder read its configuration file anew",
+		.about =
+"The whole file is checked first; when anything in it is wrong, exit code 2 says what, and\n"
+"the recorder goes on as before. Else it takes the new rules and limits, --freq, the windows\n"
+"and what is kept of incidents and history, without losing what it has recorded. A rule\n"
+"that did not change goes on where it was. What needs a restart is named. SIGHUP does the\n"
+"same.\n",
+		.examples =
+"recorder check --config /etc/recorder.conf && recorder reload\n",
+	},
 	[CMD_STOP] = {
 		"stop", OPERAND_NONE, "",
 		"end the running recorder after it has stored a last incident", "",

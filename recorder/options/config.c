@@ -98,3 +98,19 @@ int config_load(const char *path, struct options *o, struct err *err)
 	buf_free(&text);
 	return rc;
 }
+
+int config_load_named(struct options *o, struct err *err)
+{
+	const char *path = o->config ? o->config : os_env("RECORDER_CONFIG");
+
+	return path && *path ? config_load(path, o, err) : 0;
+}
+
+int config_again(const struct options *o, struct options *out, struct err *err)
+{
+	int rc;
+
+	options_init(out);
+	rc = options_parse(out, o->argc, o->argv, err);
+	return rc ? rc : config_load_named(out, err);
+}

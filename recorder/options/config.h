@@ -21,3 +21,9 @@ int config_parse(const char *path, const char *text, size_t n, struct options *o
 
 /* Read the file and parse it. An unreadable file is ERR_USAGE. */
 int config_load(const char *path, struct options *o, struct err *err);
+
+/* The file that --config or $RECORDER_CONFIG names; 0 when neither does. */
+int config_load_named(struct options *o, struct err *err);
+
+/* Parse the same arguments again, and the file as it is now. out: free it after an error, too. */
+int config_again(const struct options *o, struct options *out, struct err *err);

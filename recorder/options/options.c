@@ -414,6 +414,8 @@ int options_parse(struct options *o, int argc, char *const *argv, struct err *er
 	struct arguments a = {.o = o, .argc = argc, .argv = argv};
 	int rc = 0;
 
+	o->argc = argc;
+	o->argv = argv;
 	while (!rc && a.at < argc)
 		rc = read_argument(&a, argv[a.at++], err);
 	if (!rc && a.operand)
@@ -435,4 +437,57 @@ void options_no_effect(const struct options *o, struct buf *out)
 	}
 	if (n)
 		buf_printf(out, ": accepted, without effect here");
+}
+
+static bool same_texts(const struct text_list *a, const struct text_list *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->n && i < b->n && strcmp(a->items[i], b->items[i]) == 0; i++)
+		;
+	return i == a->n && i == b->n;
+}
+
+/* The value of a conf key; rules are of no interest here. */
+static bool same_value(const struct option_info *info, const struct options *a,
+		       const struct options *b)
+{
+	const char *pa = (const char *)a + info->offset, *pb = (const char *)b + info->offset;
+	const char *ta, *tb;
+
+	switch (info->type) {
+	case OPTION_BOOL:
+		return *(const bool *)pa == *(const bool *)pb;
+	case OPTION_INT:
+	case OPTION_PERIOD_MS:
+		return *(const uint32_t *)pa == *(const uint32_t *)pb;
+	case OPTION_FLOAT:
+	case OPTION_SECONDS:
+		return memcmp(pa, pb, sizeof(int64_t)) == 0;
+	case OPTION_TEXT:
+		ta = *(char *const *)pa;
+		tb = *(char *const *)pb;
+		return ta && tb ? strcmp(ta, tb) == 0 : ta == tb;
+	case OPTION_LIST:
+	case OPTION_TEXTS:
+		return same_texts((const struct text_list *)pa, (const struct text_list *)pb);
+	default:
+		return true;
+	}
+}
+
+void options_needing_restart(const struct options *now, const struct options *next,
+			     struct buf *out)
+{
+	unsigned row;
+
+	for (row = 0; option_table[row].name; row++) {
+		const struct option_info *info = &option_table[row];
+
+		/* What neither the arguments nor the file set may have been filled in since. */
+		if (!info->conf || info->live || info->same_as || same_value(info, now, next) ||
+		    (!now->origin[row] && !next->origin[row]))
+			continue;
+		buf_printf(out, "%s%s", out->len ? ", " : "", info->name);
+	}
 }

@@ -35,6 +35,8 @@ enum command {
 	CMD_RUN,
 	CMD_STATUS,
 	CMD_SNAPSHOT,
+	CMD_MARK,
+	CMD_RELOAD,
 	CMD_STOP,
 	CMD_ABORT,
 	CMD_LIST,
@@ -211,6 +213,8 @@ struct options {
 	uint8_t origin[OPTIONS_MAX];         /* enum option_origin, by row */
 	uint32_t conf_line[OPTIONS_MAX];     /* the conf file's line that set it */
 	char *conf_path;                     /* of the conf file that was read; or NULL */
+	int argc;                            /* what was parsed, for `recorder reload`; borrowed */
+	char *const *argv;
 };
 
 enum option_type {              /* those before OPTION_LIST have one value */
@@ -249,6 +253,7 @@ struct option_info {
 	uint32_t commands;                   /* bits 1 << enum command that take it */
 	uint32_t no_effect;                  /* those that accept it without effect */
 	bool conf;                           /* allowed in the conf file */
+	bool live;                           /* `recorder reload` takes it without a restart */
 	size_t offset;                       /* in struct options */
 	double def, min, max;                /* of numbers; times in seconds */
 	const char *unit;                    /* of a number: "MB"; or NULL */
@@ -303,6 +308,13 @@ enum option_origin options_origin(const struct options *o, const char *name);
 
 /* The conf file's line that set this option; 0 = none did, or the command line won. */
 uint32_t options_line(const struct options *o, const char *name);
+
+/*
+ * Append the names of what differs and cannot change while a recorder runs, with ", " between;
+ * nothing when there is nothing.
+ */
+void options_needing_restart(const struct options *now, const struct options *next,
+			     struct buf *out);
 
 /*
  * For what is found wrong after the conf file was read: put its path and this line before the

@@ -76,9 +76,6 @@ static const struct unmatched commands[] = {
 	 "--record-process NAME"},
 	{"start",
 	 "'recorder collect' records until 'recorder stop', also in the background"},
-	{"mark",
-	 "use 'recorder snapshot --reason TEXT': it keeps the recent past with that "
-	 "reason"},
 	{"merge",
 	 "nothing has to be merged: an incident is complete where it was recorded"},
 	{"unzip",

@@ -20,7 +20,8 @@
 /* What also reads the history. */
 #define WINDOW (ONE_INCIDENT | IN(SNAPSHOT) | IN(DIFF) | IN(EVENTS))
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
-#define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
+#define CONTROL \
+	(IN(STATUS) | IN(SNAPSHOT) | IN(MARK) | IN(RELOAD) | IN(STOP) | IN(ABORT))
 #define REPAIR (IN(VERIFY) | IN(SALVAGE))
 #define WITH_STORE \
 	(RULES | IN(RUN) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | IN(EVENTS) | \
@@ -29,6 +30,7 @@
 
 /* What a row may have after its commands. */
 #define CONF .conf = true
+#define LIVE .conf = true, .live = true
 #define FIELD(name) .offset = offsetof(struct options, name)
 #define NUMBER(def_, min_, max_, unit_) .def = def_, .min = min_, .max = max_, .unit = unit_
 
@@ -63,93 +65,93 @@ const struct option_info option_table[] = {
 	 "Fire when a counter is beyond a limit: CATEGORY:COUNTER:INSTANCE>NUMBER, or with < >= "
 	 "<=; K, M or G may follow the number. 'recorder counters' lists the names. Repeatable; "
 	 "any rule fires.",
-	 OPTION_RULE, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-etw-event", "SPEC",
 	 "Fire at an event: PROVIDER/EVENT;Key=Value... With ;TriggerMSec=MS, fire when it takes "
 	 "longer than MS until its stop. Keys: FieldFilter (FIELD, one of < > <= >= = != ~, and a "
 	 "value; repeatable), StopEvent, StartStopID, InFlight, Process, Keywords, Level, and on "
 	 "Linux Stack to keep the thread's stack. On Linux: tracepoints "
 	 "(sched/sched_process_exit), uprobe:/path:function, usdt:/path:provider:name. Repeatable.",
-	 OPTION_RULE_EVENT, GROUP_TRIGGER, RULES, CONF, .other_names = "StopOnEvent"},
+	 OPTION_RULE_EVENT, GROUP_TRIGGER, RULES, LIVE, .other_names = "StopOnEvent"},
 	{"stop-on-gc-over-msec", "MS",
 	 "Fire when a .NET garbage collection takes longer than MS milliseconds, background "
 	 "collections left out. On Linux also a pause of Java (HotSpot) and, as root, of CPython "
 	 "and Node.js where they have probes. ;Measure=pause measures the whole pause. Also "
 	 ";Process= and ;InFlight=false. Repeatable.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-gc-suspend-over-msec", "MS",
 	 "Fire when suspending a .NET program for a collection takes longer than MS.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-bgc-final-pause-over-msec", "MS",
 	 "Fire when the final pause of a background collection takes longer than MS.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-gen2-gc", NULL,
 	 "Fire when a .NET collection of generation 2 begins, background collections left out, or "
 	 "a full collection of Java, CPython or Node.js. Also --stop-on-gen2-gc=';Process=NAME'.",
-	 OPTION_RULE_FLAG, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_FLAG, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-request-over-msec", "MS",
 	 "Fire when a request of IIS or ASP.NET Core takes longer than MS, or has been open for "
 	 "longer. Also ;Process= and ;InFlight=false.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-app-fabric-over-msec", "MS", "The same for requests of AppFabric (Windows).",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-exception", "REGEX",
 	 "Fire when a .NET exception is thrown whose type, or 'Type: Message', matches; an empty "
 	 "expression matches every exception. With ;Process= also C++ exceptions (Linux), by type. "
 	 "Repeatable.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-event-log-message", "[LOG@]REGEX",
 	 "Fire when a new line of a log matches, ignoring case. LOG: kernel, journal, the path of "
 	 "a file, Application (the default), System, or any channel of Windows. Repeatable.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-process", "NAME|PID",
 	 "Fire when a process ends: a name, a pid, a list of them, or *. Then ;On=start, "
 	 ";On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. On Linux with tracefs also "
 	 ";On=crash;Stack=true (with the stack that crashed) and ;On=oom. Repeatable.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on", "EXPR",
 	 "Fire when rules come together: 'cpu for 10s and not gc within 1m', 'a then b within 5s', "
 	 "'rate(a) > 10/s', 'p99(a) > 200ms over 60s'; also or, ( ). --rule gives the names. "
 	 "Repeatable.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, CONF},
+	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"rule", "NAME=SPEC",
 	 "Name a part of --stop-on, which fires nothing by itself: NAME=StopOnGCOverMsec:100, or "
 	 "any other qualifier with its value; a counter's rule may stand alone. Repeatable.",
-	 OPTION_TEXTS, GROUP_TRIGGER, RULES, CONF, FIELD(named_rules)},
+	 OPTION_TEXTS, GROUP_TRIGGER, RULES, LIVE, FIELD(named_rules)},
 	{"assume-exists", NULL,
 	 "Accept rules on an EventSource that no program here has now, because the program will be "
 	 "installed or started later. `status` names what has not come.",
-	 OPTION_BOOL, GROUP_TRIGGER, RULES, CONF, FIELD(assume_exists)},
+	 OPTION_BOOL, GROUP_TRIGGER, RULES, LIVE, FIELD(assume_exists)},
 	{"min-sec-for-trigger", "SEC",
 	 "How long a counter must be beyond its limit before its rule fires. As in PerfView, 3 "
 	 "seconds are 4 readings in a row at one a second; 0 fires at the first reading.",
-	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(min_sec), NUMBER(3, 0, 86400, "s")},
+	 OPTION_FLOAT, GROUP_TRIGGER, RULES, LIVE, FIELD(min_sec), NUMBER(3, 0, 86400, "s")},
 	{"poll-sec", "SEC", "How often the counters of rules are read.",
-	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(poll_sec), NUMBER(1, 0.1, 86400, "s")},
+	 OPTION_FLOAT, GROUP_TRIGGER, RULES, LIVE, FIELD(poll_sec), NUMBER(1, 0.1, 86400, "s")},
 	{"decay-to-zero-hours", "HOURS",
 	 "Let the limits of '>' rules sink to zero over this time, so that something is caught in "
 	 "the end. 0 = they stay.",
-	 OPTION_FLOAT, GROUP_TRIGGER, RULES, CONF, FIELD(decay_hours),
+	 OPTION_FLOAT, GROUP_TRIGGER, RULES, LIVE, FIELD(decay_hours),
 	 NUMBER(0, 0, 87600, "hours")},
 	{"start-on-perf-counter", "SPEC",
 	 "Arm the other rules only when this counter rule has fired; recording runs all the time. "
 	 "Repeatable; any of them arms.",
-	 OPTION_RULE, GROUP_TRIGGER, RECORDING, CONF},
+	 OPTION_RULE, GROUP_TRIGGER, RECORDING, LIVE},
 	{"min-interval-sec", "SEC", "After an incident, ignore its rule for this long. 0 = off.",
-	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.min_interval_ns),
+	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, LIVE, FIELD(capture.min_interval_ns),
 	 NUMBER(0, 0, 30 * 86400, "s")},
 	{"dedup", "SEC",
 	 "When the same fires again within this time (rule, process and the first 8 named "
 	 "functions of the stack), count it in the note of the earlier incident. 0 = off.",
-	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.dedup_ns),
+	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, LIVE, FIELD(capture.dedup_ns),
 	 NUMBER(0, 0, 30 * 86400, "s")},
 	{"max-per-hour", "N",
 	 "Incidents of one rule in an hour; further ones are counted, not kept. Default 10; with "
 	 "--from only if given.",
-	 OPTION_INT, GROUP_TRIGGER, RECORDING, CONF, FIELD(max_per_hour),
+	 OPTION_INT, GROUP_TRIGGER, RECORDING, LIVE, FIELD(max_per_hour),
 	 NUMBER(10, 1, 1000, NULL)},
 	{"max-per-day", "N", "The same in a day. Default 100; with --from only if given.",
-	 OPTION_INT, GROUP_TRIGGER, RECORDING, CONF, FIELD(max_per_day),
+	 OPTION_INT, GROUP_TRIGGER, RECORDING, LIVE, FIELD(max_per_day),
 	 NUMBER(100, 1, 10000, NULL)},
 	{"stop-command", "COMMAND",
 	 "Run this program, without a shell, for each stored incident. %OUTPUTFILE% (of "
@@ -175,10 +177,10 @@ const struct option_info option_table[] = {
 	 "Count the incidents that each limit from A to B would have given, for one rule.",
 	 OPTION_TEXT, GROUP_TRIGGER, IN(BACKTEST), FIELD(sweep)},
 	{"collect-multiple", "N", "End after this many incidents. 0 or 1 = after the first.",
-	 OPTION_INT, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.incidents),
+	 OPTION_INT, GROUP_TRIGGER, RECORDING, LIVE, FIELD(capture.incidents),
 	 NUMBER(0, 0, 1000000, NULL)},
 	{"max-collect-sec", "SEC", "End after this time, with a last incident. 0 = never.",
-	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.max_collect_ns),
+	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, LIVE, FIELD(capture.max_collect_ns),
 	 NUMBER(0, 0, 3650.0 * 86400, "s")},
 	{"monitor-perf-counter", "SPEC",
 	 "Keep the values of this counter in every incident: CATEGORY:COUNTER:INSTANCE[@SEC], "
@@ -187,17 +189,17 @@ const struct option_info option_table[] = {
 
 	/* How much is recorded and kept */
 	{"freq", "HZ", "Samples per second and CPU.",
-	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.freq_hz),
+	 OPTION_INT, GROUP_RECORD, SAMPLING, LIVE, FIELD(capture.freq_hz),
 	 NUMBER(99, 1, 10000, "Hz")},
 	{"cpu-sample-msec", "MS", "The same as the time between two samples: 1 = 1000 Hz.",
-	 OPTION_PERIOD_MS, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.freq_hz),
+	 OPTION_PERIOD_MS, GROUP_RECORD, SAMPLING, LIVE, FIELD(capture.freq_hz),
 	 NUMBER(UNSET, 0.1, 1000, "ms"), .same_as = "freq"},
 	{"pre-sec", "SEC",
 	 "How much of the time before a firing an incident keeps, as far as the buffer reaches.",
-	 OPTION_SECONDS, GROUP_RECORD, RECORDING, CONF, FIELD(capture.pre_ns),
+	 OPTION_SECONDS, GROUP_RECORD, RECORDING, LIVE, FIELD(capture.pre_ns),
 	 NUMBER(120, 0, 86400, "s")},
 	{"delay-after-trigger-sec", "SEC", "How much of the time after a firing it keeps.",
-	 OPTION_SECONDS, GROUP_RECORD, RULES, CONF, FIELD(capture.post_ns),
+	 OPTION_SECONDS, GROUP_RECORD, RULES, LIVE, FIELD(capture.post_ns),
 	 NUMBER(5, 0, 86400, "s")},
 	{"buffer-mb", "MB", "Memory for the recent past.",
 	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(buffer_mb), NUMBER(64, 1, 65536, "MB"),
@@ -237,7 +239,7 @@ const struct option_info option_table[] = {
 	 "19 Hz, then (Linux) copies 8 KB of stack; later it takes the steps back. 0 = no limit. "
 	 "Default: 1, or 0.3 for each CPU; more in proportion to a --freq over 99; four times as "
 	 "much with --thread-time.",
-	 OPTION_FLOAT, GROUP_RECORD, SAMPLING, CONF, FIELD(max_cpu_pct),
+	 OPTION_FLOAT, GROUP_RECORD, SAMPLING, LIVE, FIELD(max_cpu_pct),
 	 NUMBER(UNSET, 0, 100000, "%")},
 	{"max-rss-mb", "MB",
 	 "How much memory the recorder may have resident. --buffer-mb becomes what fits below it; "
@@ -257,7 +259,7 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.only_process),
 	 .other_names = "FocusProcess"},
 	{"store-mb", "MB", "Size of the store; the oldest incidents that are not pinned make room.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(store_mb),
+	 OPTION_INT, GROUP_RECORD, RECORDING, LIVE, FIELD(store_mb),
 	 NUMBER(1024, 8, 16777216, "MB")},
 	{"symbol-cache-mb", "MB",
 	 "Keep names of large programs on disk for when the programs are gone; the least recently "
@@ -265,15 +267,15 @@ const struct option_info option_table[] = {
 	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(symbol_cache_mb),
 	 NUMBER(256, 0, 1048576, "MB")},
 	{"keep-days", "DAYS", "Remove incidents that are older than this, unless they are pinned.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(keep_days), NUMBER(30, 1, 36500, "days")},
+	 OPTION_INT, GROUP_RECORD, RECORDING, LIVE, FIELD(keep_days), NUMBER(30, 1, 36500, "days")},
 
 	{"history-mb", "MB",
 	 "Keep the past on disk beside the store, all samples of it, in so much space; the oldest "
 	 "hours make room. It outlives the recorder. 0 = none. 'recorder help history'.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(history_mb),
+	 OPTION_INT, GROUP_RECORD, RECORDING, LIVE, FIELD(history_mb),
 	 NUMBER(512, 0, 16777216, "MB")},
 	{"history-days", "DAYS", "Remove what is older from the history. 0 = no limit.",
-	 OPTION_INT, GROUP_RECORD, RECORDING, CONF, FIELD(history_days),
+	 OPTION_INT, GROUP_RECORD, RECORDING, LIVE, FIELD(history_days),
 	 NUMBER(0, 0, 36500, "days")},
 	{"history-sync-sec", "SEC",
 	 "How often the history is brought to the disk: what a kill or a power cut may cost.",
@@ -296,7 +298,7 @@ const struct option_info option_table[] = {
 	 "started by (sh), or the script (manage.py). For rules: whose events may fire the rules "
 	 "on events (a list such as 1234,nginx). --record-process says whose stacks are recorded.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | RECORDING |
-	 IN(BACKTEST), CONF, FIELD(process)},
+	 IN(BACKTEST), LIVE, FIELD(process)},
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",

@@ -47,7 +47,7 @@ expect a_qualifier_without_counterpart_names_another_way 2 \
 expect it_is_found_in_any_case_and_with_a_value 2 '^recorder: /maxeventcount: give the part' \
 	collect /maxeventcount:5
 expect a_command_of_perfview_names_another_way 2 \
-	"^recorder: 'mark' is a command of PerfView: use 'recorder snapshot --reason TEXT'" mark now
+	"^recorder: 'unzip' is a command of PerfView: trace files are read as they are" unzip x
 expect what_has_no_effect_is_said 0 \
 	'--no-ngen-rundown, --rundown-timeout: accepted, without effect' \
 	check --store "$TMP/x.db" /NoNGenRundown /RundownTimeout:60 --source none
