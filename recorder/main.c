@@ -15,11 +15,13 @@ enum exit_codes { EXIT_DONE, EXIT_FAILED, EXIT_WRONG_USAGE, EXIT_NOTHING_FOUND }
 
 static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_COLLECT] = cmd_collect,
+	[CMD_START] = cmd_start,
 	[CMD_RUN] = cmd_run,
 	[CMD_STATUS] = cmd_control,
 	[CMD_SNAPSHOT] = cmd_control,
 	[CMD_MARK] = cmd_control,
 	[CMD_RELOAD] = cmd_control,
+	[CMD_LIST_SESSIONS] = cmd_list_sessions,
 	[CMD_STOP] = cmd_control,
 	[CMD_ABORT] = cmd_control,
 	[CMD_LIST] = cmd_list,
@@ -117,7 +119,8 @@ int main(int argc, char **argv)
 		rc = options_parse(&o, words.n, words.words, &err);
 	else if (!rc)
 		rc = options_parse(&o, argc - 1, args + 1, &err);
-	if (o.command != CMD_COLLECT && o.command != CMD_CHECK && o.command != CMD_RUN)
+	if (o.command != CMD_COLLECT && o.command != CMD_START && o.command != CMD_CHECK &&
+	    o.command != CMD_RUN)
 		os_rights_give_up();
 	if (!rc)
 		rc = command(&o, &err);

@@ -290,6 +290,23 @@ void os_child_stop(struct os_child *child);
 /* One that has not been let go is ended; else it goes on. NULL allowed. */
 void os_child_free(struct os_child *child);
 /*
+ * Go on in a process of its own that outlives this one and its terminal. Before any thread. Linux;
+ * elsewhere ERR_UNSUPPORTED.
+ *
+ * returns  0 twice: in the new process, which has the streams until os_background_ready(); and in
+ *          this one, once the new one is ready or has ended
+ */
+struct os_background {
+	bool is_new;                         /* this is the new process */
+	uint32_t pid;                        /* else: of it */
+	bool ready;                          /* else: it goes on, or has ended with this code */
+	int code;
+	int fd;
+};
+int os_background(struct os_background *out, struct err *err);
+/* The new process works now: let the caller go, and the streams. */
+void os_background_ready(struct os_background *b);
+/*
  * Allow this process as many open files as it may have at all; what os_run() starts keeps the limit
  * that was there. Call once, at the start. Windows has no such limit.
  */
@@ -355,6 +372,12 @@ void os_ipc_close(struct os_ipc *ipc);
 int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 		struct os_ipc_call **call, struct err *err);
 void os_ipc_answer(struct os_ipc_call *call, const char *line);   /* takes the call */
+/*
+ * The ends of all sockets and pipes here whose name ends like this and somebody listens at, for
+ * os_ipc_ask(): of other users too, who may not answer us. Windows: all pipes of recorders.
+ */
+int os_ipc_each(const char *suffix, void (*one)(void *ctx, const char *path), void *ctx,
+		struct err *err);
 /* Send a line and wait at most timeout_ns for the answer. ERR_NOT_FOUND when nobody listens. */
 int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
 	       struct err *err);

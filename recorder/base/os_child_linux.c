@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,4 +114,65 @@ void os_child_free(struct os_child *child)
 	if (child->failed >= 0)
 		close(child->failed);
 	free(child);
+}
+
+/* ---- in the background ----------------------------------------------------------------------- */
+
+static int wait_exit(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int os_background(struct os_background *out, struct err *err)
+{
+	ssize_t n;
+	char byte;
+	int fds[2];
+	pid_t pid;
+
+	memset(out, 0, sizeof(*out));
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return err_os(err, "no process in the background: no pipe");
+	pid = fork();
+	if (pid < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return err_os(err, "no process in the background");
+	}
+	out->is_new = pid == 0;
+	out->pid = (uint32_t)pid;
+	out->fd = fds[1];
+	if (out->is_new) {
+		close(fds[0]);
+		setsid();
+		return 0;
+	}
+	close(fds[1]);
+	do
+		n = read(fds[0], &byte, 1);
+	while (n < 0 && errno == EINTR);
+	close(fds[0]);
+	out->ready = n == 1;
+	if (!out->ready)
+		out->code = wait_exit(pid);
+	return 0;
+}
+
+void os_background_ready(struct os_background *b)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+	ssize_t n;
+
+	for (fd = 0; null >= 0 && fd <= 2; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+	do
+		n = write(b->fd, "", 1);
+	while (n < 0 && errno == EINTR);
+	close(b->fd);
 }

@@ -80,3 +80,16 @@ void os_child_free(struct os_child *child)
 	CloseHandle(child->process.hProcess);
 	free(child);
 }
+
+int os_background(struct os_background *out, struct err *err)
+{
+	memset(out, 0, sizeof(*out));
+	return err_set(err, ERR_UNSUPPORTED,
+		       "on Windows a recorder in the background is a service: 'recorder service "
+		       "install --config FILE', then 'recorder service start'");
+}
+
+void os_background_ready(struct os_background *b)
+{
+	(void)b;
+}

@@ -45,6 +45,18 @@ static int make_address(const char *path, struct sockaddr_un *out, struct err *e
 	return 0;
 }
 
+/* Where it fits the whole path, so that it is found in /proc/net/unix from any directory. */
+static void make_absolute(struct sockaddr_un *address)
+{
+	char *dir = *address->sun_path == '/' ? NULL : getcwd(NULL, 0);
+	char path[sizeof(address->sun_path)];
+	int n = dir ? snprintf(path, sizeof(path), "%s/%s", dir, address->sun_path) : -1;
+
+	if (n > 0 && (size_t)n < sizeof(path))
+		memcpy(address->sun_path, path, (size_t)n + 1);
+	free(dir);
+}
+
 /* A socket file without a listener is left over from a recorder that was killed. */
 static void remove_stale(const struct sockaddr_un *address)
 {
@@ -67,6 +79,7 @@ int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err)
 		free(ipc);
 		return rc;
 	}
+	make_absolute(&ipc->address);
 	remove_stale(&ipc->address);
 	ipc->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	old = umask(0177);
@@ -212,6 +225,44 @@ static int connect_until(int fd, const struct sockaddr_un *address, uint64_t unt
 	       errno == EAGAIN && os_now_ns() < until_ns)
 		os_sleep_ns(10 * NS_PER_MS);
 	return rc;
+}
+
+/* The line's path, if it is a stream socket with a listener: 00010000 is __SO_ACCEPTCON. */
+static const char *listening_path(char *line)
+{
+	static const int columns = 7;        /* before the path */
+	char *at = line;
+	int i;
+
+	line[strcspn(line, "\n")] = '\0';
+	for (i = 0; i < columns && *at; i++) {
+		if (i == 3 && strncmp(at, "00010000 ", 9) != 0)
+			return NULL;
+		at += strcspn(at, " ");
+		at += strspn(at, " ");
+	}
+	return *at == '/' ? at : NULL;
+}
+
+int os_ipc_each(const char *suffix, void (*one)(void *ctx, const char *path), void *ctx,
+		struct err *err)
+{
+	FILE *file = fopen("/proc/net/unix", "re");
+	size_t room = 0, nsuffix = strlen(suffix);
+	char *line = NULL;
+
+	if (!file)
+		return err_os(err, "/proc/net/unix, which lists recorders, cannot be read");
+	while (getline(&line, &room, file) > 0) {
+		const char *path = listening_path(line);
+		size_t n = path ? strlen(path) : 0;
+
+		if (n > nsuffix && strcmp(path + n - nsuffix, suffix) == 0)
+			one(ctx, path);
+	}
+	free(line);
+	fclose(file);
+	return 0;
 }
 
 int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,

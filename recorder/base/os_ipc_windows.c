@@ -42,11 +42,16 @@ struct os_ipc_call {
 
 static bool pipe_name(const char *path, wchar_t out[NAME_CHARS])
 {
-	wchar_t *given = wide_path(path);
+	static const char of_pipes[] = "\\\\.\\pipe\\";
+	wchar_t *given;
 	wchar_t *full = NULL;
 	const wchar_t *tail, *at;
-	DWORD n = given ? GetFullPathNameW(given, 0, NULL, NULL) : 0;
+	DWORD n;
 
+	if (strncmp(path, of_pipes, strlen(of_pipes)) == 0)  /* from os_ipc_each() */
+		return MultiByteToWideChar(CP_UTF8, 0, path, -1, out, NAME_CHARS) > 0;
+	given = wide_path(path);
+	n = given ? GetFullPathNameW(given, 0, NULL, NULL) : 0;
 	if (n)
 		full = calloc(n, 2 * sizeof(*full));
 	if (!full || !GetFullPathNameW(given, n, full, NULL) ||
@@ -341,4 +346,26 @@ void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t 
 	if (signals && os_signals_event())
 		any[n++] = os_signals_event();
 	WaitForMultipleObjects(n, any, FALSE, wait_ms(timeout_ns));
+}
+
+int os_ipc_each(const char *suffix, void (*one)(void *ctx, const char *path), void *ctx,
+		struct err *err)
+{
+	WIN32_FIND_DATAW found;
+	HANDLE all = FindFirstFileW(L"\\\\.\\pipe\\*", &found);
+	char name[3 * MAX_PATH], path[3 * MAX_PATH + 16];
+
+	(void)suffix;
+	if (all == INVALID_HANDLE_VALUE)
+		return err_os(err, "the pipes of recorders cannot be listed");
+	do {
+		if (wcsncmp(found.cFileName, L"recorder-", 9) != 0 ||
+		    WideCharToMultiByte(CP_UTF8, 0, found.cFileName, -1, name, sizeof(name), NULL,
+					NULL) <= 0)
+			continue;
+		snprintf(path, sizeof(path), "\\\\.\\pipe\\%s", name);
+		one(ctx, path);
+	} while (FindNextFileW(all, &found));
+	FindClose(all);
+	return 0;
 }

@@ -14,9 +14,11 @@
 #include "triggers/trigger.h"
 
 int cmd_collect(const struct options *o, struct err *err);
+int cmd_start(const struct options *o, struct err *err);
 int cmd_run(const struct options *o, struct err *err);
 int cmd_service(const struct options *o, struct err *err);
 int cmd_control(const struct options *o, struct err *err);   /* status to abort */
+int cmd_list_sessions(const struct options *o, struct err *err);
 int cmd_list(const struct options *o, struct err *err);
 int cmd_history(const struct options *o, struct err *err);
 int cmd_show(const struct options *o, struct err *err);
@@ -56,13 +58,14 @@ bool help_topic(unsigned i, const char **name, const char **summary);
 #define CMD_DEGRADED (CMD_EXITS + 4)
 #define CMD_FAILING (CMD_EXITS + 5)
 
-/* Record what somebody else begins and ends, for run; see struct engine_config. */
+/* Record what somebody else begins and ends; see struct engine_config. */
 struct cmd_recorded {
-	void (*begun)(void *ctx);
+	bool logs;                           /* as collect does; else warnings only */
+	void (*begun)(void *ctx);            /* NULL allowed */
 	bool (*over)(void *ctx, struct buf *why);
 	void *ctx;
 };
-/* What collect does; of NULL = until it is told to end. Only warnings are logged of a program. */
+/* What collect does; of NULL = until it is told to end. */
 int cmd_record(const struct options *o, const struct cmd_recorded *of, struct err *err);
 
 /* ---- what the commands share: cli/common.c --------------------------------------------------- */
@@ -73,6 +76,8 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
  */
 int cmd_store_path(const struct options *o, enum store_mode mode, struct buf *path,
 		   struct err *err);
+/* Give a recorder without a terminal a log: unless --log-file names one, the store's and '.log'. */
+int cmd_own_log(struct options *o, struct buf *path, struct err *err);
 
 /* The store named on the command line, in the environment or in the conf file; or NULL. */
 const char *cmd_named_store(const struct options *o);

@@ -21,6 +21,7 @@
 
 struct collect {
 	const struct options *options;
+	const struct cmd_recorded *of;       /* NULL = nobody else begins and ends it */
 	struct options *own;                 /* the same, after a reload; else NULL */
 	struct collect *next;                /* of a reload that is under way */
 	struct buf store_path;
@@ -276,6 +277,8 @@ static void announce_recording(void *ctx)
 	log_line(e->log, LOG_INFO, "recording %s, in %s", buf_text(&what), e->store_path);
 	buf_free(&what);
 	cmd_settle_deaths(e->store_path);
+	if (c->of && c->of->begun)
+		c->of->begun(c->of->ctx);
 }
 
 /* ---- a configuration that is read anew ------------------------------------------------------- */
@@ -513,7 +516,8 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->ready = announce;
 	e->begun = e->live ? announce_recording : NULL;
 	e->ready_ctx = c;
-	if (!of) {
+	c->of = of;
+	if (!of || of->logs) {
 		e->reload = o->conf_path ? reload : NULL;
 		e->reloaded = reloaded;
 		return;

@@ -181,6 +181,21 @@ int cmd_store_open_at(const struct options *o, const char *path, enum store_mode
 	return rc;
 }
 
+int cmd_own_log(struct options *o, struct buf *path, struct err *err)
+{
+	int rc;
+
+	if (o->log_file)
+		return 0;
+	rc = cmd_store_path(o, STORE_RECORD, path, err);
+	buf_puts(path, ".log");
+	if (!rc)
+		rc = buf_check(path, "the log's name", err);
+	if (!rc)
+		o->log_file = path->data;
+	return rc;
+}
+
 int cmd_store_open(const struct options *o, enum store_mode mode, struct store **out,
 		   struct err *err)
 {

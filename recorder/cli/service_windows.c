@@ -80,16 +80,10 @@ static int record(void *ctx, struct err *err)
 	const struct options *given = ctx;
 	struct options o = *given;           /* borrows all of it */
 	struct buf store = {0};
-	int rc = 0;
+	int rc;
 
 	o.pattern = NULL;
-	if (!o.log_file) {
-		rc = cmd_store_path(&o, STORE_RECORD, &store, err);
-		buf_puts(&store, ".log");
-		if (!rc)
-			rc = buf_check(&store, "the log's name", err);
-		o.log_file = store.data;
-	}
+	rc = cmd_own_log(&o, &store, err);
 	if (!rc)
 		rc = cmd_collect(&o, err);
 	buf_free(&store);

@@ -28,6 +28,18 @@ const struct command_info command_table[COMMANDS] = {
 "recorder collect --config /etc/recorder.conf --max-collect-sec 8h\n"
 "recorder collect --from slow.etl /StopOnGCOverMsec:200 /CollectMultiple:20\n",
 	},
+	[CMD_START] = {
+		"start", OPERAND_DATA_FILE, "",
+		"collect in the background: returns once it records",
+		.about =
+"Takes the options of collect, and returns when recording has begun; what keeps it from\n"
+"beginning is printed, with collect's exit code. The recorder then belongs to no terminal.\n"
+"It ends by recorder stop, by abort, which stores nothing, or as collect does. Its log is\n"
+"--log-file, or else the store's name and '.log'. Linux; on Windows see recorder service.\n",
+		.examples =
+"recorder start --freq 199 && ./load-test; recorder stop\n"
+"recorder start --config /etc/recorder.conf\n",
+	},
 	[CMD_RUN] = {
 		"run", OPERAND_COMMAND, "[--] COMMAND [ARG...]",
 		"run a program, and show where its time went",
@@ -94,6 +106,14 @@ const struct command_info command_table[COMMANDS] = {
 "same.\n",
 		.examples =
 "recorder check --config /etc/recorder.conf && recorder reload\n",
+	},
+	[CMD_LIST_SESSIONS] = {
+		"list-sessions", OPERAND_NONE, "", "list the recorders that run on this machine",
+		.about =
+"A line for each, with its store; status --store FILE says more. Of a recorder that may not\n"
+"be asked only the store is shown. Exit code 3: there is none.\n",
+		.examples =
+"recorder list-sessions\n",
 	},
 	[CMD_STOP] = {
 		"stop", OPERAND_NONE, "",

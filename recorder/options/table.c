@@ -12,7 +12,7 @@
 
 #define IN(command) (1u << CMD_##command)
 
-#define RECORDING (IN(COLLECT) | IN(CHECK))
+#define RECORDING (IN(COLLECT) | IN(START) | IN(CHECK))
 #define SAMPLING (RECORDING | IN(RUN))
 #define RULES (RECORDING | IN(BACKTEST))
 #define ONE_INCIDENT (IN(SHOW) | IN(REPORT) | IN(EXPORT))
@@ -456,7 +456,8 @@ const struct option_info option_table[] = {
 	{"json", NULL, "One JSON object a line.",
 	 OPTION_BOOL, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
-	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL | REPAIR,
+	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL | REPAIR |
+	 IN(LIST_SESSIONS),
 	 FIELD(json)},
 	{"color", "auto|always|never",
 	 "When to use colors. Default auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",
