@@ -336,6 +336,10 @@ install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 644 -t $(share)/recorder conf/recorder.conf
 	install -D -m 644 -t $(share)/recorder/examples conf/examples/*.conf
 	install -D -m 644 -t $(share)/recorder/requests conf/requests/*
+	for unit in conf/recorder.service conf/recorder-incident@.service; do \
+	    mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system && \
+	    sed 's:/usr/bin/:$(PREFIX)/bin/:' $$unit \
+	        >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit#conf/} || exit 1; done
 	install -D -m 644 conf/completion/recorder.bash \
 	    $(share)/bash-completion/completions/recorder
 	install -D -m 644 -t $(share)/zsh/site-functions conf/completion/_recorder
@@ -350,6 +354,8 @@ uninstall: ## remove what install put there; recordings and /etc are left alone
 	    $(share)/zsh/site-functions/_recorder $(share)/fish/vendor_completions.d/recorder.fish \
 	    $(share)/man/man1/recorder.1 $(share)/man/man1/recorder-*.1 \
 	    $(share)/man/man5/recorder.conf.5 $(share)/man/man7/recorder-*.7
+	rm -f $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder.service \
+	    $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder-incident@.service
 	rm -rf $(share)/recorder
 
 clean: ## remove what was built, except the libraries that deps built

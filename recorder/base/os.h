@@ -307,6 +307,11 @@ int os_background(struct os_background *out, struct err *err);
 /* The new process works now: let the caller go, and the streams. */
 void os_background_ready(struct os_background *b);
 /*
+ * Tell the service manager that started us, if one did and asked for it: "READY=1". Linux.
+ * Source: sd_notify(3), "a datagram to $NOTIFY_SOCKET".
+ */
+void os_notify(const char *state);
+/*
  * Allow this process as many open files as it may have at all; what os_run() starts keeps the limit
  * that was there. Call once, at the start. Windows has no such limit.
  */

@@ -93,3 +93,8 @@ void os_background_ready(struct os_background *b)
 {
 	(void)b;
 }
+
+void os_notify(const char *state)
+{
+	(void)state;
+}

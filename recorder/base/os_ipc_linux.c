@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -374,4 +375,24 @@ void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t 
 		timeout_ns = ipc->refused_until_ns - now_ns;
 	if (os_poll(p, COUNT_OF(p), timeout_ns) && p[0].revents)
 		os_wake_clear(w);
+}
+
+void os_notify(const char *state)
+{
+	const char *path = os_env("NOTIFY_SOCKET");
+	size_t n = path ? strlen(path) : 0;
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (!n || n >= sizeof(to.sun_path))
+		return;
+	memcpy(to.sun_path, path, n);
+	if (*path == '@')                    /* an abstract socket */
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
+	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
+	close(fd);
 }

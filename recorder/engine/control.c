@@ -521,6 +521,8 @@ static void report_begun(struct engine *e, bool *reported)
 	if (*reported || !atomic_load(&e->begun))
 		return;
 	*reported = true;
+	if (e->cfg->listen)
+		os_notify("READY=1\nSTATUS=recording");
 	if (e->cfg->begun)
 		e->cfg->begun(e->cfg->ready_ctx);
 }
@@ -538,12 +540,27 @@ static void look_for_end(struct engine *e, bool *over)
 	buf_free(&why);
 }
 
+/* The service manager's watchdog: the merge thread goes on, or the run is ending. */
+static void tell_alive(struct engine *e, uint64_t *last_ns)
+{
+	uint64_t now_ns;
+
+	os_mutex_lock(e->shared.lock);
+	now_ns = e->shared.view.now_ns;
+	os_mutex_unlock(e->shared.lock);
+	if (atomic_load(&e->stop) != STOP_NO)
+		os_notify("STOPPING=1\nWATCHDOG=1");
+	else if (now_ns != *last_ns)
+		os_notify("WATCHDOG=1");
+	*last_ns = now_ns;
+}
+
 int engine_control(struct engine *e, struct err *err)
 {
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
 	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
-	uint64_t next_look_ns = 0;
+	uint64_t next_look_ns = 0, alive_ns = 0;
 	bool begun_reported = false, failure_logged = false, over = false;
 	struct standstill store = {0};
 	struct err why;
@@ -567,6 +584,8 @@ int engine_control(struct engine *e, struct err *err)
 		if (os_now_ns() >= next_look_ns) {
 			next_look_ns = os_now_ns() + NS_PER_SEC;
 			failures_tell(e);
+			if (e->cfg->listen)
+				tell_alive(e, &alive_ns);
 		}
 		log_drain(e->log);
 		if (e->cfg->status_every_ns && os_now_ns() >= next_status_ns) {
@@ -575,6 +594,8 @@ int engine_control(struct engine *e, struct err *err)
 		}
 		rc = ends_without_store(e, &store, err);
 	}
+	if (e->cfg->listen)
+		os_notify("STOPPING=1");
 	e->left_behind = rc != 0;
 	log_wakes(e->log, NULL);
 	os_ipc_close(ipc);

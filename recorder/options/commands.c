@@ -310,10 +310,15 @@ const struct command_info command_table[COMMANDS] = {
 "recorder backtest --from prod.etl.zip /StopOnGCOverMsec:1 --sweep 1:20:1\n",
 	},
 	[CMD_SERVICE] = {
-		"service", OPERAND_PATTERN, "install|uninstall|start|stop",
-		"record as a Windows service, from the start of the machine on",
+		"service", OPERAND_PATTERN, "install|uninstall|start|stop|status",
+		"record as a service, from the start of the machine on",
 		.about =
-"install makes a service that records with the options of the file of --config, in the\n"
+"Linux: install enables the unit recorder.service of the package, or of make install, which\n"
+"records with /etc/recorder/recorder.conf into /var/lib/recorder; uninstall stops and disables\n"
+"it. All of it goes through systemctl. recorder-incident@.service makes an incident of the\n"
+"failure of any unit that says OnFailure=recorder-incident@%n.service.\n"
+"\n"
+"Windows: install makes a service that records with the options of the file of --config, in the\n"
 "system's account, started with the machine and again after a crash. Paths in that file\n"
 "must be absolute. Its log is --log-file, or else the store's name and '.log'. status,\n"
 "snapshot and stop reach it like any other recorder.\n",
