@@ -253,7 +253,7 @@ $(BUILD)/headers:
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
         check-tsan check-bare bench bench-stacks bench-beside fuzz install uninstall clean \
-        distclean help
+        distclean help deb tarball zip package check-package
 
 all: $(recorder) ## build/linux/recorder (the default)
 
@@ -357,6 +357,24 @@ uninstall: ## remove what install put there; recordings and /etc are left alone
 	rm -f $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder.service \
 	    $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder-incident@.service
 	rm -rf $(share)/recorder
+
+# The same bytes in any folder: conf/package.sh.
+packaged = $(MAKE) CFLAGS='-O2 -g -ffile-prefix-map=$(CURDIR)=.'
+deb: ## build/packages/recorder_VERSION_amd64.deb
+	+$(Q)$(packaged) BUILD=build/package KIND=deb package
+
+tarball: ## build/packages/recorder-VERSION-linux-x86_64.tar.gz, with symbols beside the program
+	+$(Q)$(packaged) BUILD=build/package KIND=tarball package
+
+zip: ## build/packages/recorder-VERSION-windows-x86_64.zip, with symbols beside the program
+	+$(Q)$(packaged) VARIANT=windows BUILD=build/package-windows \
+	    LDFLAGS=-Wl,--no-insert-timestamp KIND=zip package
+
+package: all
+	@conf/package.sh $(KIND) $(BUILD)
+
+check-package: deps ## packages: lintian, pages, units, the same bytes twice; needs a commit
+	@tests/support/check_package.sh
 
 clean: ## remove what was built, except the libraries that deps built
 	rm -rf $(filter-out $(DEPS),$(wildcard build/*))

@@ -169,7 +169,7 @@ static int write_page(const char *dir, const char *name, int section, const stru
 	for (at = name; *at; at++)
 		buf_putc(&page, (char)toupper((unsigned char)*at));
 	buf_printf(&page, " %d " RECORDER_DATE " \"recorder " RECORDER_VERSION "\"\n", section);
-	buf_printf(&page, ".SH NAME\n%s \\- %s\n", name, h->summary);
+	buf_printf(&page, ".ad l\n.SH NAME\n%s \\- %s\n", name, h->summary);
 	if (strncmp(body + strspn(body, "\n"), "## ", 3) != 0)
 		buf_puts(&page, ".SH DESCRIPTION\n");
 	markdown_put(&page, body, MARKDOWN_MAN, MAN_COLUMNS);

@@ -53,6 +53,9 @@ static void put_char(struct page *p, char c)
 	const char *found = c && p->form == MARKDOWN_MAN ? strchr(special, c) : NULL;
 
 	p->column += ((unsigned char)c & 0xc0) != 0x80;
+	/* A long term may be broken there. */
+	if (c == '[' && p->form == MARKDOWN_MAN)
+		buf_puts(p->out, "\\:");
 	/* A hyphen and an apostrophe of prose stay what they are. */
 	if (found && (p->is_bold || (c != '-' && c != '\'')))
 		buf_puts(p->out, names[found - special]);
