@@ -363,6 +363,8 @@ packaged = $(MAKE) CFLAGS='-O2 -g -ffile-prefix-map=$(CURDIR)=.'
 deb: ## build/packages/recorder_VERSION_amd64.deb
 	+$(Q)$(packaged) BUILD=build/package KIND=deb package
 
+# Both are built in one folder: one after the other.
+tarball: | $(filter deb,$(MAKECMDGOALS))
 tarball: ## build/packages/recorder-VERSION-linux-x86_64.tar.gz, with symbols beside the program
 	+$(Q)$(packaged) BUILD=build/package KIND=tarball package
 
