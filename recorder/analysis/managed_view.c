@@ -58,10 +58,26 @@ void managed_parameters(const char *signature, struct buf *out)
 	buf_free(&text);
 }
 
+/* Take " BCI:LINE". false: there is none, or it is malformed */
+static bool take_line(const char **at, unsigned long *bci, unsigned long *line)
+{
+	const char *digits = "0123456789";
+	char *end;
+
+	if (**at != ' ' || !strspn(*at + 1, digits))
+		return false;
+	*bci = strtoul(*at + 1, &end, 10);
+	if (*end != ':' || !strspn(end + 1, digits))
+		return false;
+	*line = strtoul(end + 1, &end, 10);
+	*at = end;
+	return true;
+}
+
 bool managed_line(const char *detail, int32_t bci, const char **file, size_t *nfile,
 		  uint32_t *line)
 {
-	unsigned from, at_line, best = 0;
+	unsigned long from, begins, best = 0;
 	bool found = false;
 	const char *at = strchr(detail, ' ');
 
@@ -69,12 +85,12 @@ bool managed_line(const char *detail, int32_t bci, const char **file, size_t *nf
 		return false;
 	*file = at + 1;
 	*nfile = strcspn(at + 1, " ");
-	for (at = *file + *nfile; sscanf(at, " %5u:%5u", &from, &at_line) == 2;
-	     at += 1 + strcspn(at + 1, " ")) {
-		if (from > (unsigned)bci || (found && from < best))
+	at = *file + *nfile;
+	while (take_line(&at, &from, &begins)) {
+		if (from > (unsigned long)bci || (found && from < best))
 			continue;
 		best = from;
-		*line = at_line;
+		*line = (uint32_t)begins;
 		found = true;
 	}
 	return found && *nfile;

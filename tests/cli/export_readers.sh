@@ -24,7 +24,7 @@ expect export_of_another_stream_says_what_there_is 3 \
 	'no samples of off-cpu: it has samples of --metric cpu$' \
 	export --id 1 -f --metric off-cpu -o none.folded
 check and_writes_no_empty_file [ ! -e none.folded ]
-expect export_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' export --id 1 -f --metric gpu
+expect export_of_an_event_that_is_not_there 3 'no samples of gpu' export --id 1 -f --metric gpu
 
 # The suffix asks for compression; the content is the same.
 expect export_packs_by_suffix 0 '' export --id 1 -o all/packed.trace.json.gz

@@ -218,7 +218,7 @@ void perf_managed_map(struct perf_managed *m, struct perf_process *process, cons
 {
 	unsigned i;
 
-	if (process->runtime)
+	if (!m || process->runtime)
 		return;
 	for (i = 0; m->readers[i] && !process->runtime; i++) {
 		if (m->readers[i]->recognizes(file))
