@@ -30,6 +30,12 @@ gcc -nostdlib -static -o check-go waitgo.s
 run ./check-bare
 run ./check-bare
 run ./check-go
+cat wait64.s - >waitimage.s <<'S'
+	.section .svm_heap, "a", @progbits
+	.quad 1
+S
+gcc -nostdlib -static -o check-image waitimage.s
+run ./check-image
 thirty_two=
 if gcc -m32 -nostdlib -static -o check-32 wait32.s 2>err32; then
 	run ./check-32
@@ -57,6 +63,8 @@ C
 gcc -shared -fPIC -o libcheck.so lib.c &&
 	gcc -o check-old uses.c ./libcheck.so && cp check-old check-jit
 run ./check-old
+# OpenJ9 is known by the name of its library.
+gcc -shared -fPIC -o libj9vm29.so lib.c && gcc -o check-j9 uses.c ./libj9vm29.so && run ./check-j9
 sleep 0.3
 cp libcheck.so again.so && mv again.so libcheck.so
 run ./check-jit code
@@ -100,6 +108,8 @@ check two_of_one_name_are_counted_together \
 	jq -s -e 'any(.[] | select(.cause == "no-unwind-tables").programs[];
 	.name == "check-bare" and .processes == 2)' found
 check a_go_program_is_told_apart has go check-go
+check a_native_image_is_told_apart has native-image check-image
+check openj9_is_told_apart has jvm check-j9
 check and_not_called_broken sh -c \
 	'! jq -r "select(.cause == \"no-unwind-tables\").programs[].name" found | grep -q check-go'
 if [ "$thirty_two" ]; then

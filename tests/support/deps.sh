@@ -57,14 +57,18 @@ lld                      command ld.lld
 # Optional; nothing fails without them.
 optional='
 linux-perf               command perf
-libc6-dbg                folder  /usr/lib/debug/.build-id
+libc6-dbg                path    /usr/lib/debug/.build-id
 chromium                 command chromium
 zsh                      command zsh
 fish                     command fish
 mmdebstrap               command mmdebstrap
 busybox                  command busybox
 apache2-bin              command apache2
-libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
+libdevel-nytprof-perl    path    /usr/share/perl5/Devel/NYTProf
+default-jdk-headless     command javac
+tomcat10-common          path    /usr/share/tomcat10
+apache2-utils            command ab
+gcc-multilib             path    /usr/lib32/crt1.o
 '
 
 # From npm, where node and npm are: readers of exports, and a .NET program of version 8 and of 3.1
@@ -118,7 +122,7 @@ missing()
 		header) has_header gcc "$what" ;;
 		windows) has_header $cross-gcc "$what" ;;
 		wine) "$top/tests/support/wine.sh" find >/dev/null ;;
-		folder) test -d "$what" ;;
+		path) test -e "$what" ;;
 		runtime) ls "$(clang -print-resource-dir)"/lib/*/"$what"* ;;
 		*) continue ;;
 		esac >/dev/null 2>&1 || echo "$package"

@@ -12,6 +12,10 @@ static const struct {
 	[SURVEY_JVM] = {"jvm",
 		"a JVM of OpenJ9 has no tables of HotSpot, so most of its stacks will be "
 		"broken: run the program on HotSpot"},
+	[SURVEY_NATIVE_IMAGE] = {"native-image",
+		"Java compiled ahead of time (GraalVM native-image) has no unwind tables for its "
+		"own code: stacks break there; build it with -H:+PreserveFramePointer, or run the "
+		"program on HotSpot"},
 	[SURVEY_NO_TABLES] = {"no-unwind-tables",
 		"no unwind tables (.eh_frame) in the program or the library named: stacks break "
 		"there unless it was built with frame pointers; rebuild with "
@@ -87,6 +91,8 @@ uint32_t survey_judge(const struct survey_facts *f)
 		return 1u << SURVEY_32_BIT;
 	if (f->is_openj9)
 		bits |= 1u << SURVEY_JVM;
+	if (f->is_native_image)
+		bits |= 1u << SURVEY_NATIVE_IMAGE;
 	if (f->is_jvm)
 		bits |= 1u << (f->has_perf_data	  ? SURVEY_JAVA
 			       : f->has_gc_probes ? SURVEY_JAVA_PROBES
@@ -101,7 +107,7 @@ uint32_t survey_judge(const struct survey_facts *f)
 		bits |= 1u << SURVEY_REPLACED;
 	if (f->is_go)
 		bits |= 1u << SURVEY_GO;
-	else if (f->without_tables)
+	else if (f->without_tables && !f->is_native_image)
 		bits |= 1u << SURVEY_NO_TABLES;
 	/* HotSpot's code is named by its own tables. */
 	if (!f->has_perf_map && f->jit_bytes && (!f->is_jvm || f->is_openj9) &&

@@ -11,6 +11,7 @@
 #include "source/host/maps.h"
 #include "source/host/proc_pid_linux.h"
 #include "symbol/elf_file.h"
+#include "symbol/elf_section.h"
 #include "symbol/symbol_open.h"
 
 #include <glob.h>
@@ -30,7 +31,7 @@
 
 struct known_file {
 	uint64_t dev, ino;
-	bool is_elf, is_32_bit, has_tables, is_go;
+	bool is_elf, is_32_bit, has_tables, is_go, is_native_image;
 };
 
 struct work {
@@ -79,12 +80,16 @@ static bool has_go_note(const struct bytes *in)
 static void read_file(const char *path, struct known_file *out)
 {
 	struct elf_file *file = malloc(sizeof(*file));
+	struct elf_section heap;
 
 	if (file && elf_file_open_path(path, file, NULL) == 0) {
 		out->is_elf = true;
 		out->is_32_bit = !file->head.is64;
 		out->has_tables = file->head.unwind.file_bytes != 0;
 		out->is_go = has_go_note(&file->bytes);
+		/* where native-image puts the objects that it made while it compiled */
+		out->is_native_image = elf_section_find(&file->bytes, &file->head, ".svm_heap",
+							&heap, NULL) == 0;
 		elf_file_close(file);
 	}
 	free(file);
@@ -200,6 +205,7 @@ static void look_at_file(struct work *w, struct process_view *v, const char *pat
 	if (is_exe)
 		f->is_32_bit = file.is_32_bit;
 	f->is_go |= is_exe && file.is_go;
+	f->is_native_image |= file.is_native_image;
 	if (strcmp(name, "libjvm.so") == 0) {
 		f->is_jvm = true;
 		snprintf(v->jvm_library, sizeof(v->jvm_library), "/proc/%" PRIu32 "/root%s", v->pid,

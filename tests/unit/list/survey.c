@@ -62,6 +62,12 @@ TEST(go_is_not_called_broken)
 	check((struct survey_facts){.without_tables = true}, BIT(NO_TABLES));
 }
 
+TEST(a_native_image_is_told_apart)
+{
+	check((struct survey_facts){.is_native_image = true, .without_tables = true},
+	      BIT(NATIVE_IMAGE));
+}
+
 TEST(what_cannot_be_read_is_not_judged)
 {
 	check((struct survey_facts){.unreadable = true, .without_tables = true}, BIT(UNREADABLE));

@@ -1,0 +1,70 @@
+#!/bin/bash
+# Tomcat of the distribution under load: its stacks are complete. Requests a second without the
+# recorder and with it at 99 Hz are printed, in turns, and not asserted. TOMCAT_S=20 is how long one
+# turn takes, TOMCAT_TURNS=3 how many there are of each.
+# time limit: 200
+. "$TOP/tests/support/cli.sh"
+need_perf
+home=/usr/share/tomcat10
+seconds=${TOMCAT_S:-5} turns=${TOMCAT_TURNS:-2} port=18080
+if [ ! -r $home/bin/bootstrap.jar ] || ! command -v ab >/dev/null || ! command -v java >/dev/null; then
+	echo "skip java_tomcat: needs Tomcat and ab (apt-get install tomcat10-common apache2-utils)"
+	exit 0
+fi
+java=
+trap '[ ! "$java" ] || kill "$java" 2>/dev/null' EXIT
+
+mkdir -p base/{conf,logs,temp,work,webapps/ROOT}
+cp /etc/tomcat10/web.xml base/conf/ 2>/dev/null || cp $home/etc/web.xml base/conf/
+cat >base/conf/server.xml <<X
+<Server port="-1"><Service name="Catalina">
+	<Connector port="$port" address="127.0.0.1"/>
+	<Engine name="Catalina" defaultHost="localhost">
+		<Host name="localhost" appBase="webapps" autoDeploy="false"/>
+	</Engine>
+</Service></Server>
+X
+# A page that works: a sorted list, in strings.
+cat >base/webapps/ROOT/index.jsp <<'X'
+<%@ page import="java.util.*" %><% Random r = new Random(7);
+List<String> words = new ArrayList<>();
+for (int i = 0; i < 400; i++) words.add(Integer.toString(r.nextInt(), 36));
+Collections.sort(words); for (String w : words) out.println(w); %>
+X
+
+load() { ab -q -k -c 4 -t "$1" -n 10000000 "http://127.0.0.1:$port/index.jsp" 2>&1; }
+requests() { awk '/^Requests per second/ { print $4 }' "$1"; }
+answers() { (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; }
+
+java -Dcatalina.home=$home -Dcatalina.base="$PWD/base" -Djava.io.tmpdir="$PWD/base/temp" \
+	-cp $home/bin/bootstrap.jar:$home/bin/tomcat-juli.jar org.apache.catalina.startup.Bootstrap \
+	start >tomcat.log 2>&1 & java=$!
+if ! wait_for 60 answers; then
+	echo "not ok tomcat_starts: $(tail -3 tomcat.log | tr '\n' ' ')"
+	exit 1
+fi
+load "$seconds" >warm.ab
+
+for turn in $(seq "$turns"); do
+	load "$seconds" >"without$turn.ab"
+	"$RECORDER" collect --store turn.db --freq 99 2>"turn$turn.log" & collect=$!
+	wait_for 20 grep -q recording "turn$turn.log"
+	load "$seconds" >"with$turn.ab"
+	kill $collect
+	wait $collect
+	echo "requests a second: $(requests "without$turn.ab") without the recorder," \
+		"$(requests "with$turn.ab") with it at 99 Hz"
+done
+
+load $((seconds + 3)) >quality.ab & ab=$!
+sleep 1
+"$RECORDER" collect --store s.db --freq 499 --max-collect-sec "$seconds" --max-cpu-percent 0 \
+	2>collect.log
+wait $ab
+"$RECORDER" show --store s.db --id 1 --process $java --json >shown.json
+jq -r '"\(.samples) samples of Tomcat: \(.stack_quality)"' shown.json
+check stacks_of_tomcat_are_complete jq -e '.samples >= 100 and
+	(.stack_quality | 100 * ((.complete // 0) + (.stitched // 0) + (.remote // 0))) >=
+	97 * .samples' shown.json
+"$RECORDER" export --store s.db 1 --format folded -o s.folded 2>>collect.log
+check its_page_is_named grep -q '_jspService' s.folded
