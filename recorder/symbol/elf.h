@@ -28,9 +28,11 @@ struct elf_segment {                  /* a PT_LOAD */
 	bool executable;
 };
 
+enum { ELF_386 = 3, ELF_X86_64 = 62 };     /* e_machine */
+
 struct elf_head {
 	bool is64;
-	uint16_t machine;
+	uint16_t machine;               /* ELF_386, ELF_X86_64 or another */
 	uint8_t build_id_bytes;       /* 0 = none, or too long for a key */
 	uint8_t build_id[BUILD_ID_MAX];
 	uint32_t nsegments;

@@ -8,6 +8,7 @@ void elf_file_close(struct elf_file *f)
 {
 	os_close(f->file);
 	f->file = NULL;
+	buf_free(&f->memory);
 }
 
 int elf_file_open_path(const char *path, struct elf_file *out, struct err *err)
@@ -78,14 +79,18 @@ static int open_candidate(const struct object_key *key, const char *path, bool s
 		       "replaced it, restart the processes that still run the old one", path);
 }
 
-static int open_vdso(struct elf_file *out, struct err *err)
+static int open_vdso(bool is_32_bit, struct elf_file *out, struct err *err)
 {
 	struct elf_file f = {0};
-	int rc = symbol_vdso(&f.bytes, err);
+	int rc = is_32_bit ? symbol_vdso32(&f.memory, err) : symbol_vdso(&f.bytes, err);
 
+	if (!rc && is_32_bit)
+		f.bytes = bytes_of_memory(f.memory.data, f.memory.len);
 	if (!rc)
 		rc = elf_head_read(&f.bytes, &f.head, err);
-	if (!rc)
+	if (rc)
+		elf_file_close(&f);
+	else
 		*out = f;
 	return rc;
 }
@@ -100,7 +105,8 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 	bool same_root;
 
 	if (elf_file_is_vdso(object))
-		return debug ? ERR_NOT_FOUND : open_vdso(out, err);
+		return debug ? ERR_NOT_FOUND
+			     : open_vdso(strcmp(object->key.path, "[vdso]") != 0, out, err);
 	for (which = 0; rc && which < SYMBOL_CANDIDATES; which++) {
 		struct err one = {0};
 
@@ -115,7 +121,7 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 	buf_free(&path);
 	if (!rc)
 		return 0;
-	if (!why.code)               /* mapped by the kernel ([vdso32]): no file, nobody's fault */
+	if (!why.code)               /* mapped by the kernel: no file, nobody's fault */
 		return err_set(err, object->key.path[0] == '[' ? ERR_UNSUPPORTED : ERR_NOT_FOUND,
 			       "%s is not the path of a file", object->key.path);
 	if (err)

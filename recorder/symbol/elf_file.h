@@ -5,7 +5,8 @@
  * be a different one in another mount namespace. If the key has a build id, the file must have the
  * same; if not, the inode must be the same. Any thread.
  *
- * The vDSO ("[vdso]") is in our own memory, the same for every 64-bit process.
+ * The vDSO ("[vdso]") is in our own memory, the same for every 64-bit process; that of 32-bit
+ * processes ("[vdso32]") is a copy that the kernel gives us, because a process can change its own.
  */
 #pragma once
 
@@ -15,6 +16,7 @@
 
 struct elf_file {
 	struct os_file *file;         /* NULL = not open, or in memory */
+	struct buf memory;            /* bytes of their own */
 	struct bytes bytes;
 	uint64_t dev, ino, mtime_ns;
 	struct elf_head head;
@@ -25,7 +27,7 @@ struct elf_file {
  * debug  open its debug file instead, found by build id
  * out    on success; close with elf_file_close()
  * returns  0; ERR_NOT_FOUND; ERR_FORMAT when it is not the file that was mapped; ERR_UNSUPPORTED
- *          when it is no ELF file (Wine maps PE), or mapped by the kernel ([vdso32]);
+ *          when it is no ELF file (Wine maps PE), or the kernel does not give it ([vdso32]);
  *          ERR_LIMIT, ERR_IO
  */
 int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct elf_file *out,
@@ -37,11 +39,12 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
  */
 int elf_file_open_path(const char *path, struct elf_file *out, struct err *err);
 bool elf_file_same(const struct elf_file *a, const struct elf_file *b);   /* by size and time */
-void elf_file_close(struct elf_file *f);      /* everything but `file` stays */
+void elf_file_close(struct elf_file *f);      /* everything but `file` and `memory` stays */
 
 static inline bool elf_file_is_vdso(const struct object *object)
 {
-	return strcmp(object->key.path, "[vdso]") == 0;
+	return strcmp(object->key.path, "[vdso]") == 0 ||
+	       strcmp(object->key.path, "[vdso32]") == 0;
 }
 
 /* Of several candidates' reasons keep the first, unless it is only that nothing is there. */

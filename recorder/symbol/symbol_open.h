@@ -58,6 +58,15 @@ uint64_t symbol_process_identity(uint32_t pid);
 int symbol_vdso(struct bytes *out, struct err *err);
 
 /*
+ * The vDSO that the kernel gives to 32-bit processes, asked for in a child that ends at once: a
+ * 64-bit process may have it instead of its own.
+ *
+ * returns  0; ERR_UNSUPPORTED when the kernel does not give it (it needs CONFIG_IA32_EMULATION and
+ *          CONFIG_CHECKPOINT_RESTORE); ERR_MEMORY
+ */
+int symbol_vdso32(struct buf *out, struct err *err);
+
+/*
  * The text that the process was started with, at most max bytes of each, as in /proc: strings with
  * a NUL after each. What cannot be read (another user's environment) stays empty.
  */

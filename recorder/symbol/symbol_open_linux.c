@@ -4,13 +4,11 @@
 #include "model/process.h"
 #include "symbol/reader.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
@@ -287,20 +285,7 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
 
 #define MAPS_MAX_BYTES ((size_t)16 << 20)        /* of the list of mappings; a JVM's takes 30 KB */
 
-/* ---- the vDSO, and what a process is called -------------------------------------------------- */
-
-/* Its length is not given; the section headers are its last part (vdso(7), linux-vdso.so). */
-int symbol_vdso(struct bytes *out, struct err *err)
-{
-	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
-
-	if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header->e_ident[EI_CLASS] != ELFCLASS64)
-		return err_set(err, ERR_UNSUPPORTED, "this process has no 64-bit vDSO");
-	*out = bytes_of_memory(header, header->e_shoff +
-				       (size_t)header->e_shnum * header->e_shentsize);
-	return 0;
-}
+/* ---- what a process is called ---------------------------------------------------------------- */
 
 void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment)
 {

@@ -48,6 +48,12 @@ int symbol_vdso(struct bytes *out, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "Windows processes have no vDSO");
 }
 
+int symbol_vdso32(struct buf *out, struct err *err)
+{
+	(void)out;
+	return err_set(err, ERR_UNSUPPORTED, "Windows processes have no vDSO");
+}
+
 void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment)
 {
 	(void)pid;

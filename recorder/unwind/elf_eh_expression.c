@@ -1,5 +1,6 @@
 /*
- * DWARF expressions, as far as unwind tables may use them: a stack of 64-bit words.
+ * DWARF expressions, as far as unwind tables may use them: a stack of 64-bit words. For i386 these
+ * are cut to 32 bits where they address memory, and in the end.
  *
  * Operations that need more than registers and memory (a location in a register, a type, thread
  * storage, an address in the file, which would need relocation) are refused. Opcodes: DWARF 5,
@@ -53,11 +54,12 @@ static uint64_t peek(struct run *r, uint64_t n)
 	return r->stack[r->n - 1 - n];
 }
 
-static void push_register(struct run *r, uint64_t reg)
+static void push_register(struct run *r, uint64_t number)
 {
 	int64_t offset = eh_get_sleb(&r->c);
+	unsigned reg = eh_register(r->c.is_32_bit, number);
 
-	if (reg >= EH_REGISTERS) {
+	if (reg == EH_REGISTERS) {
 		r->c.bad = true;
 	} else if (!(r->machine->known & (uint32_t)1 << reg)) {
 		r->result = EH_UNKNOWN_REGISTER;
@@ -68,7 +70,7 @@ static void push_register(struct run *r, uint64_t reg)
 
 static void push_memory(struct run *r, unsigned n)
 {
-	uint64_t address = pop(r), v = 0;
+	uint64_t address = eh_address(r->c.is_32_bit, pop(r)), v = 0;
 
 	if (r->c.bad)
 		return;
@@ -208,7 +210,7 @@ static void step(struct run *r, unsigned op)
 	} else if (op == OP_BREGX) {
 		push_register(r, eh_get_uleb(&r->c));
 	} else if (op == OP_DEREF) {
-		push_memory(r, 8);
+		push_memory(r, r->c.is_32_bit ? 4 : 8);
 	} else if (op == OP_DEREF_SIZE) {
 		push_memory(r, (unsigned)eh_get(&r->c, 1));
 	} else if (op == OP_SKIP) {
@@ -224,7 +226,8 @@ static void step(struct run *r, unsigned op)
 enum eh_result eh_evaluate(const uint8_t *bytes, size_t n, const uint64_t *start,
 			   const struct eh_machine *machine, uint64_t *out)
 {
-	struct run r = {.c = {.bytes = bytes, .end = n}, .machine = machine, .result = EH_OK};
+	struct run r = {.c = {.bytes = bytes, .end = n, .is_32_bit = machine->is_32_bit},
+			.machine = machine, .result = EH_OK};
 	unsigned steps = 0;
 	uint64_t value;
 
@@ -241,6 +244,6 @@ enum eh_result eh_evaluate(const uint8_t *bytes, size_t n, const uint64_t *start
 	value = pop(&r);
 	if (r.c.bad)
 		return EH_BAD;
-	*out = value;
+	*out = eh_address(r.c.is_32_bit, value);
 	return EH_OK;
 }

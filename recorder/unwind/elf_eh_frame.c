@@ -65,6 +65,7 @@ static uint64_t get_form(struct eh_cursor *c, unsigned form)
 {
 	switch (form) {
 	case 0x0:
+		return eh_get(c, c->is_32_bit ? 4 : 8);
 	case 0x4:
 	case 0xc:
 		return eh_get(c, 8);
@@ -92,11 +93,11 @@ uint64_t eh_get_pointer(struct eh_cursor *c, unsigned encoding, uint64_t data_va
 
 	switch (encoding & ~(unsigned)EH_ENCODING_FORM) {
 	case 0:
-		return v;
+		return eh_address(c->is_32_bit, v);
 	case EH_ENCODING_PCREL:
-		return here + v;
+		return eh_address(c->is_32_bit, here + v);
 	case EH_ENCODING_DATAREL:
-		return data_vaddr + v;
+		return eh_address(c->is_32_bit, data_vaddr + v);
 	}
 	c->bad = true;
 	return 0;
@@ -107,7 +108,8 @@ uint64_t eh_get_pointer(struct eh_cursor *c, unsigned encoding, uint64_t data_va
 static struct eh_cursor cursor_at(const struct eh_frame *t, size_t at, size_t end)
 {
 	return (struct eh_cursor){.bytes = t->in.frames, .at = at, .end = end,
-				  .vaddr = t->in.frames_vaddr, .bad = at > end};
+				  .vaddr = t->in.frames_vaddr, .is_32_bit = t->in.is_32_bit,
+				  .bad = at > end};
 }
 
 /*
@@ -174,21 +176,22 @@ static bool read_letters(struct eh_cursor *c, char letters[AUGMENTATION_MAX])
 static bool read_cie_body(struct eh_cursor *c, unsigned version, const char *letters,
 			  struct eh_cie *cie)
 {
+	unsigned word = c->is_32_bit ? 4 : 8;
 	uint64_t column, n;
 	size_t data;
 
 	if (!strncmp(letters, "eh", 2)) {       /* GCC 2: a pointer */
-		eh_get(c, 8);
+		eh_get(c, word);
 		letters += 2;
 	}
-	if (version == 4 && (eh_get(c, 1) != 8 || eh_get(c, 1) != 0))
+	if (version == 4 && (eh_get(c, 1) != word || eh_get(c, 1) != 0))
 		return false;
 	cie->code_align = eh_get_uleb(c);
 	cie->data_align = eh_get_sleb(c);
 	column = version == 1 ? eh_get(c, 1) : eh_get_uleb(c);
-	if (column >= EH_REGISTERS)
+	cie->return_column = (uint8_t)eh_register(c->is_32_bit, column);
+	if (cie->return_column == EH_REGISTERS)
 		return false;
-	cie->return_column = (uint8_t)column;
 	if (!*letters)
 		return true;
 	if (*letters != 'z')
@@ -419,6 +422,11 @@ uint32_t eh_frame_id(const struct eh_frame *t)
 uint64_t eh_frame_first(const struct eh_frame *t)
 {
 	return t->first;
+}
+
+bool eh_frame_is_32_bit(const struct eh_frame *t)
+{
+	return t->in.is_32_bit;
 }
 
 size_t eh_frame_bytes(const struct eh_frame *t)

@@ -7,14 +7,16 @@
  * into memory; nothing is read or mapped here, nor allocated after eh_frame_new(). Nothing is
  * trusted: every table, program and expression may be hostile, and costs at most its budget.
  *
- * x86-64 only: 17 columns, 8-byte addresses, little-endian. Addresses are the file's own (vaddr).
+ * x86-64: 17 columns, 8-byte addresses. i386: 9 columns, which are given the names of x86-64's
+ * registers, and 4-byte addresses. Little-endian. Addresses are the file's own (vaddr).
  *
  * Threads: immutable after eh_frame_new() and eh_frame_add_code(); then any number of threads may
  * look up at the same time.
  *
  * Source: Linux Standard Base 5.0, "Exception Frames" (.eh_frame, .eh_frame_hdr, augmentations,
  * pointer encodings); DWARF 5, sections 2.5 (expressions) and 6.4 (call frame information); System
- * V ABI for x86-64, figure "DWARF Register Number Mapping".
+ * V ABI for x86-64, figure "DWARF Register Number Mapping"; that for i386 (Intel386, version 1.1),
+ * table 2.14.
  */
 #pragma once
 
@@ -37,7 +39,7 @@
  */
 #define EH_BUDGET (128u << 10)
 
-/* DWARF's register numbers on x86-64. */
+/* DWARF's register numbers on x86-64. In tables of i386, EH_RAX stands for EAX, and so on. */
 enum eh_register {
 	EH_RAX, EH_RDX, EH_RCX, EH_RBX, EH_RSI, EH_RDI, EH_RBP, EH_RSP,
 	EH_R8, EH_R9, EH_R10, EH_R11, EH_R12, EH_R13, EH_R14, EH_R15,
@@ -61,6 +63,7 @@ struct eh_sections {
 	uint8_t *frames;                /* .eh_frame; bytes after its end do no harm */
 	size_t frames_bytes;
 	uint64_t frames_vaddr;
+	bool is_32_bit;                 /* i386 */
 };
 
 struct eh_frame;
@@ -85,6 +88,7 @@ void eh_frame_free(struct eh_frame *tables);     /* NULL allowed */
 /* A number that no other tables of this process have or will have: the key of rule caches. */
 uint32_t eh_frame_id(const struct eh_frame *tables);
 uint64_t eh_frame_first(const struct eh_frame *tables);      /* the lowest address in its index */
+bool eh_frame_is_32_bit(const struct eh_frame *tables);
 size_t eh_frame_bytes(const struct eh_frame *tables);
 uint32_t eh_frame_count(const struct eh_frame *tables);      /* FDEs in the index */
 /* The range [*start, *end) of the nth FDE, by address; false when it is malformed. */
@@ -149,7 +153,7 @@ struct eh_code {
 /*
  * Add a function by its code, as far as it can be followed (elf_eh_code.c). For the functions of a
  * program's start and end, which have no FDE; does nothing if there is one. Call before the tables
- * are shared.
+ * are shared. x86-64 only.
  */
 void eh_frame_add_code(struct eh_frame *tables, uint64_t vaddr, const uint8_t *code, size_t n);
 
@@ -168,6 +172,7 @@ struct eh_machine {
 	bool (*read)(void *ctx, uint64_t address, unsigned n, uint64_t *out);
 	void *ctx;
 	uint32_t *budget;
+	bool is_32_bit;                 /* i386's register numbers, and addresses of 4 bytes */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
- * What elf_eh_frame.c, elf_eh_program.c, elf_eh_expression.c and elf_eh_code.c share: bounded
- * reading, and a parsed FDE. Nobody else includes it.
+ * What elf_eh_frame.c, elf_eh_program.c, elf_eh_expression.c, elf_eh_code.c and rule.c share:
+ * bounded reading, and a parsed FDE. Nobody else includes it.
  */
 #pragma once
 
@@ -12,6 +12,7 @@ struct eh_cursor {
 	const uint8_t *bytes;
 	size_t at, end;
 	uint64_t vaddr;                 /* the address of bytes[0] */
+	bool is_32_bit;
 	bool bad;
 };
 
@@ -46,6 +47,23 @@ enum {
 	EH_ENCODING_BASE = 0x70,
 	EH_ENCODING_TABLE = 0x3b,      /* .eh_frame_hdr's: relative to the header, 4 bytes signed */
 };
+
+/* The register of a DWARF number; EH_REGISTERS: one that we do not follow. */
+static inline unsigned eh_register(bool is_32_bit, uint64_t number)
+{
+	static const uint8_t i386[] = {EH_RAX, EH_RCX, EH_RDX, EH_RBX, EH_RSP, EH_RBP, EH_RSI,
+				       EH_RDI, EH_RIP};
+
+	if (is_32_bit)
+		return number < sizeof(i386) ? i386[number] : EH_REGISTERS;
+	return number < EH_REGISTERS ? (unsigned)number : EH_REGISTERS;
+}
+
+/* An address of i386 wraps at 4 GB. */
+static inline uint64_t eh_address(bool is_32_bit, uint64_t v)
+{
+	return is_32_bit ? v & UINT32_MAX : v;
+}
 
 /* A pointer; data-relative ones count from data_vaddr. Indirect ones are bad. */
 uint64_t eh_get_pointer(struct eh_cursor *c, unsigned encoding, uint64_t data_vaddr);

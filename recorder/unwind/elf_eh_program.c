@@ -70,15 +70,16 @@ struct program {
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 /* Registers that we do not follow (vector registers...) have rules too, which are dropped. */
-static void put_rule(struct program *p, uint64_t reg, unsigned how, int64_t value)
+static void put_rule(struct program *p, uint64_t number, unsigned how, int64_t value)
 {
+	unsigned reg = eh_register(p->c.is_32_bit, number);
 	struct eh_rule rule = {.how = (uint8_t)how};
 
-	if (reg >= EH_REGISTERS)
+	if (reg == EH_REGISTERS)
 		return;
 	if (how == EH_IN_REGISTER) {
-		rule.reg = (uint8_t)(value & 31);
-		if ((uint64_t)value >= EH_REGISTERS)
+		rule.reg = (uint8_t)eh_register(p->c.is_32_bit, (uint64_t)value);
+		if (rule.reg == EH_REGISTERS)
 			rule.how = EH_UNDEFINED;     /* kept in a register that we do not follow */
 	} else {
 		rule.value = (int32_t)value;
@@ -93,9 +94,9 @@ static int64_t factor_offset(const struct program *p, int64_t n)
 	return (int64_t)((uint64_t)n * (uint64_t)p->fde->cie.data_align);
 }
 
-static void put_cfa(struct program *p, uint64_t reg, int64_t offset)
+static void put_cfa(struct program *p, unsigned reg, int64_t offset)
 {
-	if (reg >= EH_REGISTERS || offset != (int32_t)offset) {
+	if (reg == EH_REGISTERS || offset != (int32_t)offset) {
 		p->c.bad = true;
 		return;
 	}
@@ -116,8 +117,10 @@ static int64_t skip_expression(struct program *p)
 	return (int64_t)at;
 }
 
-static void restore_rule(struct program *p, uint64_t reg)
+static void restore_rule(struct program *p, uint64_t number)
 {
+	unsigned reg = eh_register(p->c.is_32_bit, number);
+
 	if (reg < EH_REGISTERS)
 		p->row.regs[reg] = p->initial ? p->initial->regs[reg] : (struct eh_rule){0};
 }
@@ -223,10 +226,10 @@ static void execute(struct program *p, const struct instruction *in)
 		put_rule(p, reg, in->how, operand);
 		break;
 	case PUT_CFA:
-		put_cfa(p, reg, operand);
+		put_cfa(p, eh_register(p->c.is_32_bit, reg), operand);
 		break;
 	case PUT_CFA_REGISTER:
-		put_cfa(p, reg, p->row.cfa.value);
+		put_cfa(p, eh_register(p->c.is_32_bit, reg), p->row.cfa.value);
 		break;
 	case PUT_CFA_OFFSET:
 		put_cfa(p, p->row.cfa.reg, operand);
@@ -277,7 +280,8 @@ enum eh_result eh_program_run(const struct eh_frame *tables, const struct eh_fde
 	/* Not initialized as a whole: the remembered rows are 1 KB. */
 	p.tables = tables;
 	p.fde = fde;
-	p.c = (struct eh_cursor){.bytes = tables->in.frames, .vaddr = tables->in.frames_vaddr};
+	p.c = (struct eh_cursor){.bytes = tables->in.frames, .vaddr = tables->in.frames_vaddr,
+				 .is_32_bit = tables->in.is_32_bit};
 	p.wanted = vaddr;
 	p.budget = budget;
 	p.done = false;

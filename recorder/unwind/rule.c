@@ -1,5 +1,7 @@
 #include "unwind/rule.h"
 
+#include "unwind/elf_eh_private.h"
+
 #include <string.h>
 
 enum { LEB_MAX = 3 };                    /* bytes of an offset that fits a rule */
@@ -15,12 +17,16 @@ static bool is_kept(const struct eh_rule *rule)
 /*
  * DW_OP_bregN: its register and offset. Returns its length in bytes, 0 when it is another opcode.
  */
-static size_t read_breg(const uint8_t *at, size_t n, struct rule *out)
+static size_t read_breg(bool is_32_bit, const uint8_t *at, size_t n, struct rule *out)
 {
 	int32_t v = 0;
+	unsigned reg;
 	size_t i;
 
-	if (n < 2 || at[0] < 0x70 || at[0] >= 0x70 + EH_REGISTERS)
+	if (n < 2 || at[0] < 0x70)
+		return 0;
+	reg = eh_register(is_32_bit, at[0] - 0x70u);
+	if (reg == EH_REGISTERS)
 		return 0;
 	for (i = 1; i < n && i <= LEB_MAX; i++) {
 		v |= (at[i] & 0x7f) << (7 * (i - 1));
@@ -28,7 +34,7 @@ static size_t read_breg(const uint8_t *at, size_t n, struct rule *out)
 			continue;
 		if (at[i] & 0x40)
 			v -= 1 << (7 * i);
-		out->base = (uint8_t)(at[0] - 0x70);
+		out->base = (uint8_t)reg;
 		out->offset = v;
 		return i + 1;
 	}
@@ -46,19 +52,20 @@ static bool compile_expression(const struct eh_frame *tables, int32_t at, uint64
 			       struct rule *out)
 {
 	static const uint8_t plt[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0, 0x2a, 0x33, 0x24, 0x22};
+	bool is_32_bit = eh_frame_is_32_bit(tables);
 	const uint8_t *e;
 	size_t n, i;
 
 	if (!eh_frame_expression(tables, at, &e, &n))
 		return false;
-	if (n == sizeof(plt) && !memcmp(e, plt, 6) && !memcmp(e + 7, plt + 7, 4) && e[6] >= 0x30 &&
-	    e[6] <= 0x3f) {
+	if (!is_32_bit && n == sizeof(plt) && !memcmp(e, plt, 6) && !memcmp(e + 7, plt + 7, 4) &&
+	    e[6] >= 0x30 && e[6] <= 0x3f) {
 		out->kind = RULE_PLAIN;
 		out->base = EH_RSP;
 		out->offset = (vaddr & 15) >= (uint64_t)(e[6] - 0x30) ? 16 : 8;
 		return true;
 	}
-	i = read_breg(e, n, out);
+	i = read_breg(is_32_bit, e, n, out);
 	if (!i || n == i || e[i] != 0x06)
 		return false;
 	out->kind = RULE_DEREF;
@@ -68,13 +75,13 @@ static bool compile_expression(const struct eh_frame *tables, int32_t at, uint64
 	return n == i + 3 && e[i + 1] == 0x23 && out->addend < 0x80;
 }
 
-static bool compile_rbp(const struct eh_rule *rbp, struct rule *out)
+static bool compile_rbp(const struct eh_rule *rbp, int word, struct rule *out)
 {
 	if (is_kept(rbp))
 		return true;
-	if (rbp->how != EH_AT || rbp->value % 8 || rbp->value < -1024 || rbp->value >= 0)
+	if (rbp->how != EH_AT || rbp->value % word || rbp->value < -128 * word || rbp->value >= 0)
 		return false;
-	out->rbp_slot = (int8_t)(rbp->value / 8);
+	out->rbp_slot = (int8_t)(rbp->value / word);
 	return true;
 }
 
@@ -82,13 +89,14 @@ struct rule rule_compile(const struct eh_frame *tables, const struct eh_row *row
 {
 	const struct eh_rule *ra = &row->regs[row->return_column];
 	struct rule general = {.kind = RULE_GENERAL}, rule = {0};
+	int word = eh_frame_is_32_bit(tables) ? 4 : 8;
 
 	if (row->signal || row->return_column != EH_RIP)
 		return general;
 	if (ra->how == EH_UNDEFINED)
 		return (struct rule){.kind = RULE_ROOT};
-	if (ra->how != EH_AT || ra->value != -8 || !is_kept(&row->regs[EH_RSP]) ||
-	    !compile_rbp(&row->regs[EH_RBP], &rule))
+	if (ra->how != EH_AT || ra->value != -word || !is_kept(&row->regs[EH_RSP]) ||
+	    !compile_rbp(&row->regs[EH_RBP], word, &rule))
 		return general;
 	if (row->cfa.how == EH_VALUE) {
 		rule.kind = RULE_PLAIN;

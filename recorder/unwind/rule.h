@@ -15,7 +15,7 @@ enum rule_kind {
 	RULE_EMPTY,                     /* nothing is cached in this slot */
 	RULE_NONE,                      /* no FDE: follow the frame pointer */
 	RULE_PLAIN,                     /* CFA = base + offset */
-	RULE_DEREF,                     /* CFA = 8 bytes at (base + offset) + addend */
+	RULE_DEREF,                     /* CFA = the word at (base + offset) + addend */
 	RULE_ROOT,                      /* the return address is undefined: there is no caller */
 	RULE_GENERAL,                   /* interpret the row */
 	RULE_BAD,                       /* malformed tables */
@@ -24,7 +24,7 @@ enum rule_kind {
 struct rule {
 	uint8_t kind;
 	uint8_t base;                   /* enum eh_register */
-	int8_t rbp_slot;                /* the caller's RBP is at CFA + 8 * this; 0 = RBP is kept */
+	int8_t rbp_slot;                /* the caller's RBP is at CFA + words; 0 = RBP is kept */
 	uint8_t addend;                 /* RULE_DEREF */
 	int32_t offset;
 };

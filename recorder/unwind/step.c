@@ -2,8 +2,10 @@
 
 #define BIT(reg) ((uint32_t)1 << (reg))
 #define POINTERS (BIT(EH_RSP) | BIT(EH_RBP) | BIT(EH_RIP))
+/* By the calling conventions of x86-64 and i386. */
 #define CALLEE_SAVED                                                                               \
 	(BIT(EH_RBX) | BIT(EH_RBP) | BIT(EH_R12) | BIT(EH_R13) | BIT(EH_R14) | BIT(EH_R15))
+#define CALLEE_SAVED_32 (BIT(EH_RBX) | BIT(EH_RBP) | BIT(EH_RSI) | BIT(EH_RDI))
 
 enum {
 	FRAME_POINTER_REACH = 64 << 20, /* a larger frame cannot be real */
@@ -149,16 +151,18 @@ static enum step_result step_rule(struct stepper *s, struct rule rule)
 		return STEP_UNKNOWN;
 	cfa = s->regs[rule.base] + (uint64_t)(int64_t)rule.offset;
 	if (rule.kind == RULE_DEREF) {
-		if (!view_read(&s->view, cfa, 8, &cfa))
+		if (!view_read(&s->view, cfa, s->word, &cfa))
 			return STEP_UNREADABLE;
 		cfa += rule.addend;
 	}
-	slot = cfa + (uint64_t)(int64_t)(8 * rule.rbp_slot);
+	slot = cfa + (uint64_t)((int64_t)s->word * rule.rbp_slot);
 	/*
 	 * GCC leaves the save rule in place after `pop %rbp`. A slot below the stack pointer has
 	 * been popped: the register already has its value. Without this, 1-3 % of stacks break.
 	 */
-	return leave_frame(s, 8, cfa, rule.rbp_slot && slot >= s->regs[EH_RSP] ? slot : 0);
+	slot = rule.rbp_slot && slot >= s->regs[EH_RSP] ? slot : 0;
+	/* A constant, so that the compiler makes one load of each read. */
+	return s->word == 8 ? leave_frame(s, 8, cfa, slot) : leave_frame(s, 4, cfa, slot);
 }
 
 /* ---- by a row -------------------------------------------------------------------------------- */
@@ -172,7 +176,8 @@ static enum eh_result evaluate(struct stepper *s, const struct eh_frame *tables,
 			       const uint64_t *start, uint64_t *out)
 {
 	const struct eh_machine machine = {.regs = s->regs, .known = s->known, .read = read_view,
-					   .ctx = &s->view, .budget = &s->budget};
+					   .ctx = &s->view, .budget = &s->budget,
+					   .is_32_bit = s->word == 4};
 	const uint8_t *bytes;
 	size_t n;
 
@@ -198,13 +203,18 @@ static enum eh_result keep_register(const struct stepper *s, unsigned reg, uint6
 	return s->known & BIT(reg) ? EH_OK : EH_UNKNOWN_REGISTER;
 }
 
+static bool is_callee_saved(const struct stepper *s, unsigned reg)
+{
+	return (s->word == 8 ? CALLEE_SAVED : CALLEE_SAVED_32) & BIT(reg);
+}
+
 static enum eh_result load_register(struct stepper *s, unsigned reg, bool signal,
 				    uint64_t address, uint64_t *out)
 {
 	/* Popped already: see step_rule(). */
-	if (!signal && address < s->regs[EH_RSP] && (CALLEE_SAVED & BIT(reg)))
+	if (!signal && address < s->regs[EH_RSP] && is_callee_saved(s, reg))
 		return keep_register(s, reg, out);
-	return view_read(&s->view, address, 8, out) ? EH_OK : EH_UNREADABLE;
+	return view_read(&s->view, address, s->word, out) ? EH_OK : EH_UNREADABLE;
 }
 
 static enum eh_result find_register(struct stepper *s, const struct eh_frame *tables,
@@ -221,7 +231,7 @@ static enum eh_result find_register(struct stepper *s, const struct eh_frame *ta
 			*out = cfa;
 			return EH_OK;
 		}
-		return CALLEE_SAVED & BIT(reg) ? keep_register(s, reg, out) : EH_UNKNOWN_REGISTER;
+		return is_callee_saved(s, reg) ? keep_register(s, reg, out) : EH_UNKNOWN_REGISTER;
 	case EH_SAME:
 		return keep_register(s, reg, out);
 	case EH_AT:

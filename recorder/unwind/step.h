@@ -2,9 +2,9 @@
  * One step of a walk: from the registers in a frame to those in its caller.
  *
  * The fast way follows an 8-byte rule and tracks RSP, RBP and RIP of callers, which is enough for
- * nearly all code. RBX and R12-R15 are tracked only in a walk that was restarted with `all` set,
- * because a frame needed them. Other registers are known only in the leaf and in a frame that a
- * signal interrupted. A step that fails leaves the registers unchanged.
+ * nearly all code. The other callee-saved registers are tracked only in a walk that was restarted
+ * with `all` set, because a frame needed them. Further ones are known only in the leaf and in a
+ * frame that a signal interrupted. A step that fails leaves the registers unchanged.
  *
  * Private to unwind/. One thread.
  */

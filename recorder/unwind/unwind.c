@@ -236,7 +236,7 @@ static enum step_result step_frame(struct walk *w, const struct unwind_place *pl
 		w->callchain = true;
 		return STEP_BROKEN;
 	}
-	if (place->tables && s->word == 8) {
+	if (place->tables && eh_frame_is_32_bit(place->tables) == (s->word == 4)) {
 		result = step_tables(s, &w->u->rules, place->tables, place->vaddr, &by_pointer);
 	} else if (place->jit || place->pending || s->word != 8) {
 		by_pointer = true;
@@ -498,7 +498,7 @@ static bool has_registers(const struct unwind_input *in)
 {
 	if (!in->regs || (in->regs_mask & UNWIND_REGS_NEEDED) != UNWIND_REGS_NEEDED)
 		return false;
-	return in->regs_abi == 2 || (in->regs_abi == 1 && in->nuser < 2);
+	return in->regs_abi == 1 || in->regs_abi == 2;
 }
 
 void unwinder_walk(struct unwinder *u, const struct unwind_input *in,

@@ -8,9 +8,9 @@
  *
  * User frames are found in one of two ways:
  *
- *   registers and stack copy   x86-64: the rules of each object's .eh_frame; frame pointers in
- *                              jitted code, where no function is described, and while tables are
- *                              still being loaded. 32-bit programs: frame pointers only.
+ *   registers and stack copy   the rules of each object's .eh_frame, of x86-64 and of i386; frame
+ *                              pointers in jitted code, where no function is described, and while
+ *                              tables are still being loaded
  *   the kernel's callchain     its frame-pointer walk; used when there are no registers, and
  *                              instead of our own frame pointers where it has two frames or more
  *

@@ -113,9 +113,10 @@ check openj9_is_told_apart has jvm check-j9
 check and_not_called_broken sh -c \
 	'! jq -r "select(.cause == \"no-unwind-tables\").programs[].name" found | grep -q check-go'
 if [ "$thirty_two" ]; then
-	check a_32_bit_program_is_named has 32-bit check-32
+	check a_32_bit_program_is_judged_like_others has no-unwind-tables check-32
 else
-	echo "skip a_32_bit_program_is_named: $(head -1 err32) (or the kernel runs none)"
+	echo "skip a_32_bit_program_is_judged_like_others: $(head -1 err32)," \
+		"or the kernel runs none"
 fi
 check a_replaced_library_is_found has replaced check-old
 check code_made_at_run_time_has_no_names has jit-names check-jit

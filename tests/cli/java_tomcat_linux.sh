@@ -7,7 +7,8 @@
 need_perf
 home=/usr/share/tomcat10
 seconds=${TOMCAT_S:-5} turns=${TOMCAT_TURNS:-2} port=18080
-if [ ! -r $home/bin/bootstrap.jar ] || ! command -v ab >/dev/null || ! command -v java >/dev/null; then
+if [ ! -r $home/bin/bootstrap.jar ] || ! command -v ab >/dev/null ||
+	! command -v java >/dev/null; then
 	echo "skip java_tomcat: needs Tomcat and ab (apt-get install tomcat10-common apache2-utils)"
 	exit 0
 fi
@@ -37,8 +38,8 @@ requests() { awk '/^Requests per second/ { print $4 }' "$1"; }
 answers() { (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; }
 
 java -Dcatalina.home=$home -Dcatalina.base="$PWD/base" -Djava.io.tmpdir="$PWD/base/temp" \
-	-cp $home/bin/bootstrap.jar:$home/bin/tomcat-juli.jar org.apache.catalina.startup.Bootstrap \
-	start >tomcat.log 2>&1 & java=$!
+	-cp $home/bin/bootstrap.jar:$home/bin/tomcat-juli.jar \
+	org.apache.catalina.startup.Bootstrap start >tomcat.log 2>&1 & java=$!
 if ! wait_for 60 answers; then
 	echo "not ok tomcat_starts: $(tail -3 tomcat.log | tr '\n' ' ')"
 	exit 1

@@ -58,6 +58,12 @@ within_copy()
 }
 
 gcc -O2 -fomit-frame-pointer -w -pthread -o shapes "$TOP/tests/programs/shapes_linux.c" || exit 1
+if why_no_shapes32=$(gcc -m32 -O2 -fomit-frame-pointer -w -pthread -o shapes32 \
+		"$TOP/tests/programs/shapes_linux.c" 2>&1); then
+	why_no_shapes32="this kernel runs no 32-bit programs"
+	./shapes32 brief 10 && start handler32 ./shapes32 handler 200 &&
+		start calls32 ./shapes32 calls 200
+fi
 start handler ./shapes handler 200
 start deep ./shapes deep 100 200
 start kib24 ./shapes deep 12 200
@@ -110,6 +116,22 @@ check a_handlers_stack_goes_on_in_the_leaf_it_interrupted \
 check the_leafs_stack_goes_on_to_main \
 	at_least 95 '_start;.*shapes!main;(shapes!handler;)?shapes!leaf_spin'
 check stacks_with_a_handler_are_complete rooted 97
+
+if [ "${pids[calls32]:-}" ]; then
+	leaf='shapes32!main;(shapes32!handler;)?shapes32!leaf_spin'
+	look handler32
+	check a_32_bit_programs_handler_goes_on_in_its_leaf at_least 15 \
+		"$leaf;[^;]*;shapes32!on_alarm;shapes32!handler_spin"
+	check and_its_leaf_to_the_start at_least 95 "_start;.*$leaf"
+	check without_frame_pointers_too rooted 97
+	look calls32
+	# The library's own call of the kernel is in the vDSO.
+	check a_32_bit_programs_system_calls_have_their_callers at_least 50 \
+		'_start;.*shapes32!main;.*shapes32!call_once[^;]*;[^;]*;.vdso32.!__kernel_vsyscall'
+	check and_are_complete rooted 97
+else
+	echo "skip a_32_bit_programs_stacks: $(head -n 1 <<<"$why_no_shapes32")"
+fi
 
 look kib24
 check a_stack_24_kib_deep_is_complete_without_reading_more within_copy 97

@@ -2,7 +2,7 @@
  * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions; and
  * the same bytes as code.
  *
- *   0  u16  size of .eh_frame_hdr, which comes next; 0 = none; the rest is .eh_frame
+ *   0  u16  size of .eh_frame_hdr, which comes next; 0 = none; the rest is .eh_frame. Bit 15: i386
  */
 #include "unwind/rule.h"
 
@@ -35,7 +35,7 @@ static void evaluate(const struct eh_frame *tables, const struct eh_rule *rule, 
 {
 	uint64_t regs[EH_REGISTERS] = {1, 2, 3}, start = 5, value;
 	struct eh_machine machine = {.regs = regs, .known = 0xffff, .read = read_memory,
-				     .budget = budget};
+				     .budget = budget, .is_32_bit = eh_frame_is_32_bit(tables)};
 	const uint8_t *bytes;
 	size_t n;
 
@@ -78,7 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	in.header_bytes = data[0] | (size_t)data[1] << 8;
+	in.header_bytes = (data[0] | (size_t)data[1] << 8) & 0x7fff;
+	in.is_32_bit = data[1] >> 7;
 	data += 2;
 	size -= 2;
 	if (in.header_bytes > size)

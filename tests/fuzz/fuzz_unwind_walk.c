@@ -99,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		n = size - HEAD;
 	in.frames = malloc(n ? n : 1);
 	in.frames_bytes = n;
+	in.is_32_bit = data[0] & 4;
 	if (n)
 		memcpy(in.frames, data + HEAD, n);
 	if (eh_frame_new(&in, &p.tables, NULL))

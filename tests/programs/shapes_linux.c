@@ -4,6 +4,7 @@
  *	shapes brief MS          spin for MS of CPU time in brief_spin(), then end
  *	shapes handler SECONDS   leaf_spin(), a leaf, interrupted by a signal whose handler_spin()
  *	                         takes about half of the time
+ *	shapes calls SECONDS     main() has calls() call call_once(), which asks the kernel to read
  *	shapes deep N SECONDS    a thread that goes N times 2 KiB deep by deep_down(), spins there
  *	                         in deep_spin(), comes back to deep_main(), and so on
  *	shapes mappings N SECONDS  N executable mappings, one by one, then spin in brief_spin()
@@ -11,6 +12,7 @@
  * The scripts build it by themselves, without frame pointers; brief_spin can be named otherwise:
  * gcc -DBRIEF_SPIN=other_spin.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef BRIEF_SPIN
 #define BRIEF_SPIN brief_spin
@@ -144,6 +147,26 @@ static void mappings(unsigned n)
 	}
 }
 
+/* ---- in the kernel --------------------------------------------------------------------------- */
+
+KEPT static void call_once(int file, char *bytes, size_t n)
+{
+	sink += (uint64_t)pread(file, bytes, n, 0);
+}
+
+KEPT static void calls(double seconds)
+{
+	static char bytes[PAGE];
+	int file = open("/proc/self/exe", O_RDONLY);
+	unsigned i;
+
+	while (now_s(CLOCK_PROCESS_CPUTIME_ID) < seconds) {
+		for (i = 0; i < 100; i++)
+			call_once(file, bytes, sizeof(bytes));
+	}
+	close(file);
+}
+
 int main(int argc, char **argv)
 {
 	const char *shape = argc > 2 ? argv[1] : "";
@@ -155,6 +178,8 @@ int main(int argc, char **argv)
 		BRIEF_SPIN(amount / 1000);
 	} else if (!strcmp(shape, "handler")) {
 		handler(amount);
+	} else if (!strcmp(shape, "calls")) {
+		calls(amount);
 	} else if (!strcmp(shape, "deep") && argc > 3) {
 		if (pthread_create(&thread, NULL, deep_main, &how_deep))
 			return 1;
@@ -163,8 +188,8 @@ int main(int argc, char **argv)
 		mappings((unsigned)atoi(argv[2]));
 		BRIEF_SPIN(amount);
 	} else {
-		fprintf(stderr, "usage: shapes brief MS | handler SECONDS | deep N SECONDS | "
-				"mappings N SECONDS\n");
+		fprintf(stderr, "usage: shapes brief MS | handler SECONDS | calls SECONDS | "
+				"deep N SECONDS | mappings N SECONDS\n");
 		return 2;
 	}
 	return 0;

@@ -85,7 +85,7 @@ static void put_augmentation(struct buf *out, const char *letters, uint8_t encod
 
 void cfi_put_cie(struct cfi *c, const struct cfi_cie *cie)
 {
-	static const uint8_t usual[] = {0x0c, 7, 8, 0x90, 1};
+	static const uint8_t usual[] = {0x0c, 7, 8, 0x90, 1}, usual32[] = {0x0c, 4, 4, 0x88, 1};
 	struct buf *b = &c->frames;
 
 	c->shape = *cie;
@@ -104,18 +104,18 @@ void cfi_put_cie(struct cfi *c, const struct cfi_cie *cie)
 	if (!strncmp(c->shape.augmentation, "eh", 2))
 		put(b, 0x1122334455667788, 8);
 	if (c->shape.version == 4) {
-		put(b, 8, 1);
+		put(b, c->is_32_bit ? 4 : 8, 1);
 		put(b, 0, 1);
 	}
 	put_uleb(b, cie->code_align ? cie->code_align : 1);
-	put_sleb(b, cie->data_align ? cie->data_align : -8);
-	put_uleb(b, cie->return_column ? cie->return_column : 16);
+	put_sleb(b, cie->data_align ? cie->data_align : c->is_32_bit ? -4 : -8);
+	put_uleb(b, cie->return_column ? cie->return_column : c->is_32_bit ? 8 : 16);
 	if (c->shape.augmentation[0] == 'z')
 		put_augmentation(b, c->shape.augmentation + 1, c->shape.encoding);
 	if (cie->program)
 		buf_put(b, cie->program, cie->nprogram);
 	else
-		buf_put(b, usual, sizeof(usual));
+		buf_put(b, c->is_32_bit ? usual32 : usual, sizeof(usual));
 	close_entry(c, c->cie, cie->is64);
 }
 
@@ -201,7 +201,8 @@ void cfi_sections(struct cfi *c, enum cfi_index index, struct eh_sections *out)
 	}
 	out->frames = take(&c->frames, &out->frames_bytes);
 	out->frames_vaddr = c->vaddr;
-	*c = (struct cfi){.vaddr = c->vaddr};
+	out->is_32_bit = c->is_32_bit;
+	*c = (struct cfi){.vaddr = c->vaddr, .is_32_bit = c->is_32_bit};
 }
 
 struct eh_frame *cfi_tables(struct cfi *c, enum cfi_index index)

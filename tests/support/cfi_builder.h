@@ -10,21 +10,22 @@
 
 #define CFI_FDES_MAX 64u
 
-struct cfi_cie {                        /* 0 = what GCC writes for x86-64 */
+struct cfi_cie {                        /* 0 = what GCC writes for x86-64; in (): for i386 */
 	unsigned version;               /* 1 */
 	const char *augmentation;       /* "zR" */
 	uint8_t encoding;               /* of addresses: 0x1b = pc-relative, 4 bytes */
 	unsigned code_align;            /* 1 */
-	int data_align;                 /* -8 */
-	unsigned return_column;         /* 16 */
+	int data_align;                 /* -8 (-4) */
+	unsigned return_column;         /* 16 (8) */
 	bool is64;                      /* with a 64-bit length field */
-	const uint8_t *program;         /* NULL: def_cfa rsp 8, offset rip -8 */
+	const uint8_t *program;         /* NULL: def_cfa rsp 8, offset rip -8 (esp 4, eip -4) */
 	size_t nprogram;
 };
 
 #define CFI_ABSOLUTE 0xe0u              /* stands for encoding 0 */
 
 struct cfi {
+	bool is_32_bit;
 	uint64_t vaddr;                 /* of .eh_frame; .eh_frame_hdr lies 0x10000 before it */
 	struct buf frames;
 	size_t cie;

@@ -20,9 +20,6 @@ static const struct {
 		"no unwind tables (.eh_frame) in the program or the library named: stacks break "
 		"there unless it was built with frame pointers; rebuild with "
 		"-fasynchronous-unwind-tables"},
-	[SURVEY_32_BIT] = {"32-bit",
-		"32-bit programs are followed by frame pointers, which few of them have: their "
-		"stacks will be short; the functions on top are right"},
 	[SURVEY_REPLACED] = {"replaced",
 		"they still run files that were deleted or replaced since they started (an "
 		"upgrade?), whose unwind tables nobody can read any more: restart them"},
@@ -87,8 +84,6 @@ uint32_t survey_judge(const struct survey_facts *f)
 
 	if (f->unreadable)
 		return 1u << SURVEY_UNREADABLE;
-	if (f->is_32_bit)
-		return 1u << SURVEY_32_BIT;
 	if (f->is_openj9)
 		bits |= 1u << SURVEY_JVM;
 	if (f->is_native_image)

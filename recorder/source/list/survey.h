@@ -22,7 +22,6 @@ enum survey_cause {
 	SURVEY_JVM,                   /* OpenJ9 */
 	SURVEY_NATIVE_IMAGE,          /* Java compiled ahead of time by GraalVM */
 	SURVEY_NO_TABLES,             /* program or library without .eh_frame_hdr */
-	SURVEY_32_BIT,
 	SURVEY_REPLACED,              /* maps files that were deleted or replaced */
 	SURVEY_UNREADABLE,            /* this user may not read them */
 	SURVEY_GO,                    /* no tables, but frame pointers everywhere */
@@ -80,7 +79,7 @@ const char *survey_cause_text(enum survey_cause cause, bool is_root);
 
 /* What is known about a process. */
 struct survey_facts {
-	bool unreadable, is_32_bit, is_go, is_jvm, is_openj9, has_perf_map;
+	bool unreadable, is_go, is_jvm, is_openj9, has_perf_map;
 	bool is_native_image;
 	bool without_tables;          /* the program or a library */
 	bool replaced;                /* a mapped file no longer exists */

@@ -31,7 +31,7 @@
 
 struct known_file {
 	uint64_t dev, ino;
-	bool is_elf, is_32_bit, has_tables, is_go, is_native_image;
+	bool is_elf, has_tables, is_go, is_native_image;
 };
 
 struct work {
@@ -84,7 +84,6 @@ static void read_file(const char *path, struct known_file *out)
 
 	if (file && elf_file_open_path(path, file, NULL) == 0) {
 		out->is_elf = true;
-		out->is_32_bit = !file->head.is64;
 		out->has_tables = file->head.unwind.file_bytes != 0;
 		out->is_go = has_go_note(&file->bytes);
 		/* where native-image puts the objects that it made while it compiled */
@@ -202,8 +201,6 @@ static void look_at_file(struct work *w, struct process_view *v, const char *pat
 	if (f->is_node && !f->has_gc_probes && (is_exe || begins_with(name, "libnode.so")))
 		f->has_gc_probes = has_v8(w, buf_text(&at), dev, ino);
 	buf_free(&at);
-	if (is_exe)
-		f->is_32_bit = file.is_32_bit;
 	f->is_go |= is_exe && file.is_go;
 	f->is_native_image |= file.is_native_image;
 	if (strcmp(name, "libjvm.so") == 0) {
@@ -214,7 +211,7 @@ static void look_at_file(struct work *w, struct process_view *v, const char *pat
 	f->is_openj9 |= begins_with(name, "libj9vm");
 	f->is_dotnet |= strcmp(name, "libcoreclr.so") == 0;
 	f->runtime |= f->is_dotnet || (is_exe && begins_with(v->name, "node"));
-	if (!file.is_elf || file.is_32_bit || file.has_tables)
+	if (!file.is_elf || file.has_tables)
 		return;
 	f->without_tables = true;
 	if (!is_exe && !v->library[0])

@@ -106,6 +106,7 @@ static void read_tables(struct entry *e, const struct bytes *in)
 		.header = read_part(in, unwind->offset, unwind->file_bytes),
 		.header_bytes = (size_t)unwind->file_bytes,
 		.header_vaddr = unwind->vaddr,
+		.is_32_bit = !e->head.is64,
 	};
 	uint64_t offset, n;
 
@@ -120,7 +121,7 @@ static void read_tables(struct entry *e, const struct bytes *in)
 		free(sections.header);
 		return;
 	}
-	if (eh_frame_new(&sections, &e->tables, NULL) == 0)
+	if (eh_frame_new(&sections, &e->tables, NULL) == 0 && e->head.is64)
 		describe_called(e, in);
 }
 
@@ -134,7 +135,8 @@ static void load(struct job *job)
 		return;
 	e->head = f.head;
 	e->has_head = true;
-	if (f.head.is64)
+	/* Not x32, whose registers are those of x86-64 and whose addresses have 4 bytes. */
+	if (f.head.machine == (f.head.is64 ? ELF_X86_64 : ELF_386))
 		read_tables(e, &f.bytes);
 	elf_file_close(&f);
 }

@@ -71,7 +71,6 @@ TEST(a_native_image_is_told_apart)
 TEST(what_cannot_be_read_is_not_judged)
 {
 	check((struct survey_facts){.unreadable = true, .without_tables = true}, BIT(UNREADABLE));
-	check((struct survey_facts){.is_32_bit = true, .without_tables = true}, BIT(32_BIT));
 }
 
 TEST(processes_of_one_name_and_cause_are_one_group)
@@ -120,6 +119,7 @@ int main(void)
 		cmocka_unit_test(a_jit_without_a_perf_map_lacks_names),
 		cmocka_unit_test(a_little_generated_code_is_not_worth_a_word),
 		cmocka_unit_test(go_is_not_called_broken),
+		cmocka_unit_test(a_native_image_is_told_apart),
 		cmocka_unit_test(what_cannot_be_read_is_not_judged),
 		cmocka_unit_test(processes_of_one_name_and_cause_are_one_group),
 		cmocka_unit_test(groups_have_a_ceiling),

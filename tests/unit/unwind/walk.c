@@ -336,9 +336,6 @@ static void without_registers_the_kernels_chain_is_taken(void **state)
 	lab->in.regs_abi = 0;
 	unwind_lab_walk(lab);
 	FRAMES(lab, QUALITY_FP, chain[0], chain[1]);
-	lab->in.regs_abi = 1;
-	unwind_lab_walk(lab);
-	FRAMES(lab, QUALITY_FP, chain[0], chain[1]);
 	lab->in.regs_abi = 2;
 	lab->known = ~(1u << EH_RBP);
 	unwind_lab_walk(lab);
