@@ -97,6 +97,9 @@ static bool read_one(struct reader *in, uint32_t index, struct etw_value *value,
 			field->type = ETW_UTF8_FIXED;
 		if (!length) {               /* n 0 would mean the rest of the payload */
 			*value = (struct etw_value){.bytes = in->at};
+			/* A GUID or an address has no bytes here to be shown. */
+			if (field->type != ETW_UTF16_FIXED && field->type != ETW_UTF8_FIXED)
+				field->type = ETW_BYTES;
 			return true;
 		}
 	}

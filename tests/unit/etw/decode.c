@@ -280,6 +280,24 @@ TEST(a_count_larger_than_the_payload_ends_the_event)
 	etw_decode_free(d);
 }
 
+TEST(guid_of_no_length_is_empty)
+{
+	static const char xml[] =
+		"<provider name=\"P\"/><event value=\"1\" task=\"T\" template=\"A\"/><template "
+		"tid=\"A\">"
+		"<data name=\"g\" inType=\"win:GUID\" length=\"0\"/>"
+		"<data name=\"s\" inType=\"win:UnicodeString\" length=\"0\"/></template>";
+	struct etw_decode *d = new_decode();
+	struct etw_bytes b = {.n = 0};
+
+	say(d, xml, 1, 0, 1);
+	etw_put(&b, "not of these fields", 19);
+	decode_id(d, 1, 1, 0, &b);
+	assert_string_equal(field("g")->v.text, "");
+	assert_string_equal(field("s")->v.text, "");
+	etw_decode_free(d);
+}
+
 /* ---- schemas of merged traces ---------------------------------------------------------------- */
 
 static void at32(struct etw_bytes *b, uint32_t offset, uint32_t v)
@@ -460,6 +478,7 @@ int main(void)
 		cmocka_unit_test(each_process_is_read_by_the_manifest_it_wrote),
 		cmocka_unit_test(torn_and_senseless_manifests_are_counted),
 		cmocka_unit_test(a_count_larger_than_the_payload_ends_the_event),
+		cmocka_unit_test(guid_of_no_length_is_empty),
 		cmocka_unit_test(a_schema_of_the_trace_names_what_nobody_knew),
 		cmocka_unit_test(values_become_the_text_people_know),
 		cmocka_unit_test(texts_from_outside_are_made_safe),
