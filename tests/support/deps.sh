@@ -171,7 +171,10 @@ install_optional()
 	mkdir -p "$deps"
 	need=$(echo $(printf '%s\n' "$optional" | missing))
 	if [ "$need" ] && command -v apt-get >/dev/null; then
-		apt_install $need || say "going on without $need (optional)"
+		# One that this system does not have must not cost the others.
+		apt_install $need || for package in $need; do
+			apt_install $package || say "going on without $package (optional)"
+		done
 	fi
 	printf '%s\n' "$optional" >"$deps/optional.tried"
 }
