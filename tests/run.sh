@@ -26,9 +26,10 @@
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load can
 # disturb it. If it fails, it is run once more, and the second result counts. That is reported with
 # all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first run". Nothing
-# else has a second run: unit tests and scripts about files give the same result each time.
+# else has a second run, because unit tests and scripts about files give the same result each time;
+# only a Windows program that printed nothing at all has: Wine did not start it.
 #
-# Last lines: "N scripts needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1
+# Last lines: "N programs needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1
 # if any failed or none passed.
 set -u
 
@@ -150,7 +151,9 @@ run_one()
 	# One write at a time, so that two programs' lines do not mix.
 	exec 9>"$WORK/lock"
 	flock 9
-	if [ "$failed" != 0 ] && [ ! "${AGAIN:-}" ] && [[ $name == tests/cli/*_linux.sh ]]; then
+	# A test program begins with a line of cmocka's: without one Wine did not start it.
+	if [ "$failed" != 0 ] && [ ! "${AGAIN:-}" ] &&
+		[[ $name == tests/cli/*_linux.sh || ($name == *.exe && ! -s $log) ]]; then
 		echo "again $name: $failed failed at the first run${verdict:+: $verdict}"
 		show_log "$log"
 		echo "$name" >>"$WORK/again"
@@ -229,6 +232,6 @@ if [ "$lost" != 0 ]; then
 	echo "run.sh: $lost programs left no result"
 	failed=$((failed + lost))
 fi
-[ ! -e "$WORK/again" ] || echo "$(wc -l <"$WORK/again") scripts needed a second run"
+[ ! -e "$WORK/again" ] || echo "$(wc -l <"$WORK/again") programs needed a second run"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
