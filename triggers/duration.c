@@ -120,7 +120,7 @@ static void say_duration(const struct duration *d, const struct pair *pair, doub
 	char text[NUMBER_TEXT_BYTES];
 
 	ms_text(ms, text);
-	buf_puts(why, d->what);
+	buf_printf(why, "%s%s%s", d->what, *pair->text ? " " : "", pair->text);
 	put_process(pair->process, pair->pid, why);
 	buf_printf(why, " %s %s ms, over its limit of ", tense, text);
 	threshold_text(d->base.limit, why);

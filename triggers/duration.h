@@ -31,6 +31,7 @@ struct duration {
 	bool in_flight;
 	bool off;                            /* a limit of 0 */
 	const char *what;                    /* "GC", "request", for sentences; not owned */
+	const char *const *says;             /* the start's fields that follow it; NULL = none */
 };
 
 /* Take MS from the head of a spec. */

@@ -170,12 +170,46 @@ static bool is_named(const struct event *e, const char *name, enum event_kind ki
 	return e->name && event_name_is(name, e->name);
 }
 
+/* Keep what sentences say of a start: "GET /orders/7". */
+static void note_says(const struct event_match *m, const struct event *e, struct pair *pair)
+{
+	const char *const *name = m->duration.says;
+	char printed[FIELD_TEXT_BYTES];
+	const struct event_field *f;
+	size_t used = 0;
+
+	for (; name && *name && used < sizeof(pair->text); name++)
+		if ((f = event_field(e, *name)) != NULL)
+			used += (size_t)snprintf(pair->text + used, sizeof(pair->text) - used,
+						 "%s%s", used ? " " : "", field_text(f, printed));
+	if (used >= sizeof(pair->text))
+		memcpy(pair->text + sizeof(pair->text) - 4, "...", 4);
+}
+
+static void sense_pair(struct event_match *m, const struct event *e, bool start, struct buf *why,
+		       struct sense *out)
+{
+	struct pair *pair;
+	struct pair_key key;
+
+	if (!event_match_key(m, e, &key)) {
+		m->duration.base.counts.orphans++;
+		return;
+	}
+	if (!start) {
+		duration_stop(&m->duration, &key, e, "", why, out);
+		return;
+	}
+	pair = pairs_start(&m->duration.pairs, &key, e, PAIR_KEEP_LAST);
+	if (pair)
+		note_says(m, e, pair);
+}
+
 static void event_match_sense(struct trigger *t, const struct event *e, struct buf *why,
 			      struct sense *out)
 {
 	struct event_match *m = (struct event_match *)t;
 	bool start = is_named(e, m->start, m->start_kind, m->start_id), stop;
-	struct pair_key key;
 	unsigned i;
 
 	for (i = 0; e->kind == EVENT_TICK && i < m->nfilters; i++)
@@ -194,11 +228,7 @@ static void event_match_sense(struct trigger *t, const struct event *e, struct b
 			say_event(m, e, why);
 			return;
 		}
-		event_match_key(m, e, &key);
-		if (start)
-			pairs_start(&m->duration.pairs, &key, e, PAIR_KEEP_LAST);
-		else
-			duration_stop(&m->duration, &key, e, "", why, out);
+		sense_pair(m, e, start, why, out);
 	}
 	if (e->kind != EVENT_GENERIC)
 		duration_other(&m->duration, e, why, out);

@@ -80,16 +80,19 @@ static const struct event_field *derived_field(const struct event *e)
 	return activity && (!first || is_activity_path(activity->v.text, pid)) ? activity : first;
 }
 
-void event_match_key(const struct event_match *m, const struct event *e, struct pair_key *key)
+bool event_match_key(const struct event_match *m, const struct event *e, struct pair_key *key)
 {
 	const struct event_field *f = m->context == CONTEXT_DERIVED    ? derived_field(e)
 				      : m->context == CONTEXT_ACTIVITY ? activity_of(e)
 				      : m->context == CONTEXT_FIELD    ? event_field(e, m->field)
 								       : NULL;
 
+	if (!f && m->context == CONTEXT_ACTIVITY)
+		return false;
 	pair_key_begin(key, e->process);
 	if (f)
 		key_field(key, f);
 	else if (m->context == CONTEXT_DERIVED || m->context == CONTEXT_THREAD)
 		pair_key_u64(key, e->thread ? e->thread->tid : 0);
+	return true;
 }

@@ -29,5 +29,5 @@ struct event_match {
 int event_match_parse(struct event_match *m, struct spec *s);
 /* Whether it is on a probe in a program (Linux): uprobe:, usdt:. */
 bool event_match_is_probe(const struct event_match *m);
-/* The key that an event shares with the other end of its pair. */
-void event_match_key(const struct event_match *m, const struct event *e, struct pair_key *key);
+/* The key that an event shares with the other end of its pair; false = it has no ActivityID. */
+bool event_match_key(const struct event_match *m, const struct event *e, struct pair_key *key);

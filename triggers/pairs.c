@@ -118,7 +118,7 @@ static void remove_pair(struct pairs *p, uint32_t number)
 
 /* ---- starts and stops ------------------------------------------------------------------------ */
 
-static void add(struct pairs *p, const struct pair_key *key, const struct event *e)
+static struct pair *add(struct pairs *p, const struct pair_key *key, const struct event *e)
 {
 	uint32_t number = table_add_slot(&p->table, key_hash(key), &p->slots, SLOTS_NONE);
 	char label[PROCESS_LABEL_BYTES];
@@ -127,7 +127,7 @@ static void add(struct pairs *p, const struct pair_key *key, const struct event 
 
 	if (number == SLOTS_NONE) {
 		p->refused++;
-		return;
+		return NULL;
 	}
 	pair = at(p, number);
 	pair->key = *key;
@@ -142,22 +142,23 @@ static void add(struct pairs *p, const struct pair_key *key, const struct event 
 	count = pid_count(p, pair->pid);
 	if (*count != UINT16_MAX)
 		++*count;
+	return pair;
 }
 
-void pairs_start(struct pairs *p, const struct pair_key *key, const struct event *e,
-		 enum pair_again again)
+struct pair *pairs_start(struct pairs *p, const struct pair_key *key, const struct event *e,
+			 enum pair_again again)
 {
 	uint32_t number = find(p, key);
 
 	if (number != TABLE_NONE && again == PAIR_KEEP_FIRST)
-		return;
+		return NULL;
 	if (number != TABLE_NONE)
 		remove_pair(p, number);
 	if (p->slots.used >= PAIRS_MAX) {
 		pairs_drop_oldest(p);
 		p->pushed_out++;
 	}
-	add(p, key, e);
+	return add(p, key, e);
 }
 
 bool pairs_stop(struct pairs *p, const struct pair_key *key, struct pair *out)

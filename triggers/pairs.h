@@ -6,7 +6,7 @@
  * leaves after PAIRS_EXPIRY_NS; both are counted. Open starts are kept in order of arrival, so that
  * overdue ones are found without a search.
  *
- * The merge thread only. Memory grows with the open starts, to some 11 MB a rule.
+ * The merge thread only. Memory grows with the open starts, to some 19 MB a rule.
  */
 #pragma once
 
@@ -18,6 +18,7 @@
 #define PAIRS_EXPIRY_NS (3600 * 1000000000ULL)
 #define PAIR_KEY_BYTES 56
 #define PAIR_NAME_BYTES 32
+#define PAIR_TEXT_BYTES 128
 
 struct pair_key {
 	uint32_t len;
@@ -30,6 +31,7 @@ struct pair {
 	uint64_t start_ns;
 	uint32_t pid, tid;                   /* 0 = not known */
 	char process[PAIR_NAME_BYTES];       /* its label, cut; "" = not known */
+	char text[PAIR_TEXT_BYTES];          /* what the caller says of it, such as a URL; or "" */
 };
 
 struct pairs {
@@ -52,8 +54,9 @@ void pair_key_bytes(struct pair_key *key, const void *bytes, size_t n);
 /* What to do with a start whose key is already open. */
 enum pair_again { PAIR_KEEP_FIRST, PAIR_KEEP_LAST };
 
-void pairs_start(struct pairs *p, const struct pair_key *key, const struct event *e,
-		 enum pair_again again);
+/* returns the new start, for its text; NULL = none was made. Valid until the next call */
+struct pair *pairs_start(struct pairs *p, const struct pair_key *key, const struct event *e,
+			 enum pair_again again);
 /* Remove the start of this key; false = there is none. */
 bool pairs_stop(struct pairs *p, const struct pair_key *key, struct pair *out);
 /* The start that has been open longest, or NULL; valid until the next call. */

@@ -17,17 +17,24 @@ struct preset {
 	unsigned nparts;                     /* 0 = off */
 };
 
-/* PROVIDER/EVENT and keys; TriggerMSec and the user's keys are appended. */
+/*
+ * PROVIDER/EVENT and keys; TriggerMSec and the user's keys are appended. The start's fields that
+ * say which request it is.
+ */
 static const struct {
 	const struct trigger_ops *ops;
 	const char *line;
+	const char *says[3];
 } lines[] = {
 	{&request_trigger,
-	 "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}/EventID(1);StopEvent=EventID(2);Level=1"},
-	{&request_trigger, "*Microsoft.AspNetCore.Hosting/Request/Start;StopEvent=Request/Stop;"
-			   "StartStopID=ActivityID"},
+	 "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}/EventID(1);StopEvent=EventID(2);Level=1",
+	 {"RequestVerb", "RequestURL"}},
+	{&request_trigger,
+	 "*Microsoft.AspNetCore.Hosting/Request/Start;StopEvent=Request/Stop;"
+	 "StartStopID=ActivityID",
+	 {"method", "path"}},
 	{&app_fabric_trigger, "{A77DCF21-545F-4191-B3D0-C396CF2683F2}/EventID(123);"
-			      "StopEvent=EventID(127);StartStopID=1;Level=5"},
+			      "StopEvent=EventID(127);StartStopID=1;Level=5", {NULL}},
 };
 
 static void preset_close(struct trigger *t)
@@ -48,14 +55,15 @@ static bool has_key(const char *keys, const char *key)
 	return false;
 }
 
-static int open_part(struct preset *p, const char *line, const struct spec *s,
+static int open_part(struct preset *p, size_t at, const struct spec *s,
 		     const struct trigger_env *env)
 {
 	struct trigger **part = &p->parts[p->nparts];
 	const char *keys = s->text + s->head_len;
 	char text[LINE_BYTES];
-	int n = snprintf(text, sizeof(text), "%s;TriggerMSec=%.*s%s%s", line, (int)s->head_len,
-			 s->text, has_key(keys, "InFlight") ? "" : ";InFlight=true", keys);
+	int n = snprintf(text, sizeof(text), "%s;TriggerMSec=%.*s%s%s", lines[at].line,
+			 (int)s->head_len, s->text,
+			 has_key(keys, "InFlight") ? "" : ";InFlight=true", keys);
 	int rc;
 
 	if (n < 0 || (size_t)n >= sizeof(text))
@@ -64,6 +72,7 @@ static int open_part(struct preset *p, const char *line, const struct spec *s,
 	if (rc)
 		return rc;
 	((struct duration *)*part)->what = "request";
+	((struct duration *)*part)->says = lines[at].says;
 	/* All parts share one limit, which moves for all at once. */
 	(*part)->limit = p->parts[0]->limit;
 	p->nparts++;
@@ -84,7 +93,7 @@ static int preset_open(struct trigger *t, const struct trigger_env *env, struct 
 		return err_set(err, ERR_USAGE, "%s: '%.60s' is below zero", t->ops->title, t->text);
 	for (i = 0; !rc && ms > 0 && i < COUNT_OF(lines); i++)
 		if (lines[i].ops == t->ops)
-			rc = open_part(p, lines[i].line, &s, env);
+			rc = open_part(p, i, &s, env);
 	if (p->nparts)
 		t->limit = p->parts[0]->limit;
 	return rc;

@@ -139,3 +139,47 @@ if [ -x $tomcat/bin/catalina.sh ] && command -v java >/dev/null; then
 else
 	echo "skip tomcat: it is not installed (tomcat10), or there is no java"
 fi
+
+# Kestrel tells of its requests by itself, so this rule needs no log. The slow one waits for the end
+# of its body, while others come and go.
+azmcp=$TOP/build/deps/npm/node_modules/@azure/mcp-linux-x64/dist/azmcp
+if [ -f "$azmcp" ] && mkfifo body && cp "$azmcp" azmcp && chmod +x azmcp; then
+	port=$(free_port)
+	url=http://127.0.0.1:$port
+	ASPNETCORE_URLS=$url timeout 120 ./azmcp server start --transport http \
+		--dangerously-disable-http-incoming-auth >azmcp.out 2>&1 & server=$!
+	check kestrel_answers wait_for 60 curl -s -o /dev/null "$url/fast"
+	"$RECORDER" collect --config "$TOP/conf/requests/aspnetcore.conf" \
+		--providers '*Microsoft.AspNetCore.Hosting' --max-cpu-percent 0 \
+		--process azmcp --store kestrel.db --max-collect-sec 60 --collect-multiple 1 \
+		--delay-after-trigger-sec 2 >out 2>kestrel.err & recorder=$!
+	wait_for 10 grep -q 'recording ' kestrel.err
+	sleep 2                              # until the session of the program is open
+	curl -s -o /dev/null "$url/fast[1-500]"
+	curl -s -o /dev/null -X POST -T - -H 'Content-Type: application/json' \
+		-H 'Accept: application/json, text/event-stream' "$url/" <body & slow=$!
+	{
+		printf '{"jsonrpc":"2.0",' >&3
+		curl -s -o /dev/null "$url/fast[501-1000]"
+		sleep 1
+		printf '"id":1,"method":"ping"}' >&3
+	} 3>body
+	wait $slow $recorder
+	kill $server
+	wait $server 2>/dev/null
+	server=
+	check kestrel_one_slow_request_fires [ "$(grep -c 'fired: ' kestrel.err)" = 1 ]
+	check kestrel_with_its_url grep -qE 'fired: request POST / of azmcp \(pid [0-9]+\)' \
+		kestrel.err
+	"$RECORDER" export --store kestrel.db --format jsonl -o kestrel.events 2>err
+	# Requests that overlap are told apart: each activity starts once and stops once.
+	check kestrel_requests_have_activities jq -n -e '[inputs | select(.provider? ==
+		"Microsoft.AspNetCore.Hosting" and .name == "Request/Start") |
+		.payload.ActivityID] | length > 100 and length == (unique | length)' kestrel.events
+	check kestrel_lost_no_event_and_no_name grep -q ' 0 lost, ' kestrel.err
+	check kestrel_methods_have_names jq -n -e '[inputs | select(.provider? ==
+		"Microsoft.AspNetCore.Hosting") | .stack[]] |
+		length > 1000 and all(. != "?!?")' kestrel.events
+else
+	echo "skip kestrel: no @azure/mcp-linux-x64 (npm, by 'make deps')"
+fi

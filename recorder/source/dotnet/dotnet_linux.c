@@ -57,6 +57,7 @@
 #define CLR_VERBOSE 5                        /* as MethodLoadVerbose is */
 #define EVENT_WHAT_BYTES 400
 #define CLR_LEVEL 4
+#define TPL_KEYWORD_ACTIVITIES 0x80u           /* TasksFlowActivityIds */
 #define CRITICAL 1
 
 #define ASSUMED_MAX 8u
@@ -127,6 +128,21 @@ static void add_provider(struct dotnet_request *request, const char *name, uint6
 	p->level = level > p->level ? level : p->level;
 }
 
+/*
+ * An EventSource gives its events the ids of their activities, which tell requests that overlap
+ * apart, only while somebody asks TPL to let them flow (PerfView always does).
+ */
+static void add_activities(struct dotnet_request *request)
+{
+	uint32_t i;
+
+	for (i = 0; i < request->n && strcmp(request->names[i], DOTNET_CLR) == 0; i++)
+		;
+	if (i < request->n)
+		add_provider(request, "System.Threading.Tasks.TplEventSource",
+			     TPL_KEYWORD_ACTIVITIES, CLR_LEVEL);
+}
+
 static void add_needs(struct dotnet_request *request, const struct needs *needs)
 {
 	uint32_t i;
@@ -139,6 +155,7 @@ static void add_needs(struct dotnet_request *request, const struct needs *needs)
 			add_provider(request, dotnet_provider_exact(p->name),
 				     p->keywords ? p->keywords : UINT64_MAX, p->level);
 	}
+	add_activities(request);
 	request->perf_map = needs->perf_maps;
 	request->settle_ns = request->perf_map ? SETTLE_MAP_NS : SETTLE_NS;
 	if (gc_counters_wanted(needs, GC_DOTNET))

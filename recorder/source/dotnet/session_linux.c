@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define BUFFER_MB 4                          /* kept by the program while we are slow */
+#define RUNDOWN_BUFFER_MB 64                 /* 40,000 methods at once are some 10 MB */
 #define ANSWER_NS (5 * NS_PER_SEC)
 #define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify reports a socket before it listens */
 #define RETRY_FIRST_NS NS_PER_SEC
@@ -153,6 +154,8 @@ static bool may_request(const struct dotnet_session *s)
 
 static void start_request(struct dotnet_session *s)
 {
+	bool rundown = s->request->role == DOTNET_RUNDOWN;
+
 	if (!may_request(s))
 		return;
 	s->asks_map = s->request->perf_map && !s->map_done;
@@ -167,8 +170,8 @@ static void start_request(struct dotnet_session *s)
 	if (s->asks_map)
 		dotnet_ask_perf_map(&s->out);
 	else
-		dotnet_ask_collect(&s->out, s->request->providers, s->request->n, BUFFER_MB,
-				   s->request->role == DOTNET_RUNDOWN);
+		dotnet_ask_collect(&s->out, s->request->providers, s->request->n,
+				   rundown ? RUNDOWN_BUFFER_MB : BUFFER_MB, rundown);
 	s->state = SENDING;
 	s->deadline_ns = s->now_ns + ANSWER_NS;
 	if (s->out.failed)

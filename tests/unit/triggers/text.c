@@ -215,6 +215,9 @@ TEST(requests_are_those_of_iis_and_aspnet_core)
 		 "  10 Request/Start " CORE " pid=7 method=GET ActivityID=x\n"
 		 "  111 Request/Stop " CORE " pid=7 ActivityID=y\n"
 		 "! 112 Request/Stop " CORE " pid=7 ActivityID=x\n"},
+		{"ASP.NET Core, none without an activity", "100",
+		 "  10 Request/Start " CORE " pid=7 method=GET\n"
+		 "  300 Request/Stop " CORE " pid=7\n"},
 		{"one that hangs", "100", "  10 EventID(1) pid=7 ContextId=a\n! 300 tick\n"},
 		{"unless that is off", "100;InFlight=false",
 		 "  10 EventID(1) pid=7 ContextId=a\n  300 tick\n"},
@@ -242,6 +245,15 @@ TEST(requests_are_those_of_iis_and_aspnet_core)
 		"request of w3wp (pid 7) took 250 ms, over its limit of 100 ms, thread 7");
 	trigger_status(lab.trigger, &s);
 	assert_true(s.value == 250 && s.limit == 100 && s.counts.seen == 2);
+	event_lab_story(&lab, "--\n"
+			      "  1000 Request/Start " CORE " pid=8 exe=shop method=POST path=/pay "
+			      "ActivityID=x\n"
+			      "  1050 Request/Start " CORE " pid=8 exe=shop method=GET path=/ "
+			      "ActivityID=y\n"
+			      "  1060 Request/Stop " CORE " pid=8 ActivityID=y\n"
+			      "! 1101 Request/Stop " CORE " pid=8 ActivityID=x\n");
+	assert_string_equal(buf_text(&lab.why), "request POST /pay of shop (pid 8) took 101 ms, "
+						"over its limit of 100 ms, thread 8");
 	event_lab_close(&lab);
 	event_lab_refused("stop-on-request-over-msec", "soon", "'soon' is not a number");
 	event_lab_refused("stop-on-request-over-msec", "5;Foo=1", "unknown key 'Foo'");
