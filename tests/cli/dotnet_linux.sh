@@ -22,6 +22,18 @@ awk 'BEGIN {
 }' >big.sarif
 head -c 6000000 big.sarif >cut.sarif
 
+# A file that takes some seconds, and one whose end is missing.
+awk 'BEGIN {
+	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
+	printf "\"results\":["
+	for (i = 0; i < 600000; i++) {
+		printf "%s{\"ruleId\":\"R%d\",", i ? "," : "", i % 50
+		printf "\"message\":{\"text\":\"number %d of some text\"}}", i
+	}
+	printf "]}]}"
+}' >huge.sarif
+head -c 16000000 huge.sarif >long.sarif
+
 # record NAME OPTION...: start a recorder that waits for events.
 record()
 {
@@ -85,7 +97,9 @@ timeout 60 "$RECORDER" collect --store stacks.db --max-cpu-percent 0 --providers
 	'Microsoft-Windows-DotNETRuntime:0x8001:5:@ProcessNameFilter=multitool' \
 	2>stacks.log & collect=$!
 wait_for 20 grep -q 'recording this machine' stacks.log
-./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
+DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath=$PWD/own.nettrace \
+	DOTNET_EventPipeConfig=Microsoft-Windows-DotNETRuntime:0x8039:5 \
+	./multitool rewrite long.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
 "$RECORDER" stop --store stacks.db >/dev/null 2>&1
 wait $collect
 "$RECORDER" export --store stacks.db --metric event -f -o stacks 2>err
@@ -95,6 +109,25 @@ check exceptions_are_under_the_methods_that_throw_them grep -qE \
 check allocated_bytes_are_under_types_and_methods grep -qE \
 	'^multitool.*Program\.Main.*Newtonsoft.*event!GC/AllocationTick System\..* [0-9]{5,}$' \
 	allocated
+
+# The runtime wrote a file of its own meanwhile. The first half second has no names: the program is
+# asked for them when it has run for a while.
+"$RECORDER" collect --store own.db --from own.nettrace 2>own.log
+"$RECORDER" export --store own.db --metric event -f -o own.stacks 2>err
+"$RECORDER" export --store own.db --metric alloc -f -o own.allocated 2>err
+thrown() { grep 'event!Exception/Start' "$1" | cut -d';' -f3- | sort; }
+check exceptions_have_the_stacks_of_the_runtimes_own_file \
+	cmp <(thrown stacks) <(thrown own.stacks)
+check six_were_thrown [ "$(thrown stacks | wc -l)" = 6 ]
+check allocations_have_the_bytes_of_the_runtimes_own_file awk -F';' '
+	{ n = $NF; sub(/.* /, "", n); sub(/^[^;]*;[^;]*;/, ""); sub(/ [0-9]+$/, ""); n += 0 }
+	NR == FNR { own[$0] = n; own_bytes += n; next }
+	{ bytes += n }
+	/\?!\?|\[\.net\]!/ { next }
+	{ named++; if (own[$0] < n) { print "more than in the file: " $0; bad = 1 } }
+	END { print bytes " of " own_bytes ", " named " stacks"
+		exit bad || named < 10 || bytes < 0.98 * own_bytes || bytes > own_bytes }' \
+	own.allocated allocated
 
 # ---- without a rule: counters, names of managed functions ----------------------------------------
 
@@ -109,16 +142,7 @@ check managed_functions_have_names grep -q '^multitool.*Newtonsoft.Json' folded
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
-# What the program tells of itself, once a second: it must run for some seconds.
-awk 'BEGIN {
-	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
-	printf "\"results\":["
-	for (i = 0; i < 600000; i++) {
-		printf "%s{\"ruleId\":\"R%d\",", i ? "," : "", i % 50
-		printf "\"message\":{\"text\":\"number %d of some text\"}}", i
-	}
-	printf "]}]}"
-}' >huge.sarif
+# What the program tells of itself, once a second.
 record told --min-sec-for-trigger 0 --collect-multiple 2 --max-per-hour 1 --source none \
 	--stop-on-perf-counter 'System.Runtime:cpu-usage:multitool>3' \
 	--stop-on-perf-counter 'System.Runtime:alloc-rate:multitool>100K' \

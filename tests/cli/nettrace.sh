@@ -29,3 +29,6 @@ check and_one_that_is_none_is_not_called_an_etl eval \
 "$RECORDER" events GC/Start >list 2>err
 check events_of_the_runtime_can_be_listed_with_their_fields \
 	grep -q '^Microsoft-Windows-DotNETRuntime/GC/Start  Count Depth' list
+"$RECORDER" export --store b.db --metric event -f -o folded 2>err
+check their_stacks_are_in_the_flame_graph \
+	grep -q ';event!Exception/Start Newtonsoft.Json.JsonReaderException' folded

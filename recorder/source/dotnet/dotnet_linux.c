@@ -55,7 +55,6 @@
 #define CLR_KEYWORD_GC 1u
 #define CLR_KEYWORDS_CODE 0x38u              /* Loader, JIT, NGen */
 #define CLR_VERBOSE 5                        /* as MethodLoadVerbose is */
-#define EVENT_WHAT_BYTES 400
 #define CLR_LEVEL 4
 #define TPL_KEYWORD_ACTIVITIES 0x80u           /* TasksFlowActivityIds */
 #define CRITICAL 1
@@ -76,7 +75,6 @@ struct dotnet_source {
 	/* of the names that stacks need */
 	struct dotnet_request code, rundown;
 	struct dotnet_stacks *stacks;        /* NULL = no event has one */
-	struct frame_ref frames[DOTNET_FRAMES_MAX + 1];
 	struct dotnet_session *all[SESSIONS_MAX];
 	uint32_t n, nprograms;
 	uint64_t looked_ns;
@@ -219,65 +217,6 @@ static void put_event(void *ctx, const struct event *e)
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 }
 
-static uint32_t frames_of(struct dotnet_source *s, const struct dotnet_queued *queued,
-			  const char *what)
-{
-	struct dotnet_session *session = queued->owner;
-	struct dotnet_program *program = dotnet_session_program(session);
-
-	if (!program || !queued->event.stack)
-		return 0;
-	return dotnet_program_frames(program, queued->event.stack, queued->event.stack_bytes,
-				     dotnet_session_pointer_bytes(session), what, s->frames);
-}
-
-static void put_event_frames(struct dotnet_source *s, const struct dotnet_queued *queued,
-			     struct event *e)
-{
-	e->stack_frames = s->frames;
-	e->nstack_frames = frames_of(s, queued, NULL);
-	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
-	put_event(s, e);
-}
-
-static void put_sample(struct dotnet_source *s, const struct event *e, enum stream stream,
-		       double value)
-{
-	struct event sample = *e;
-
-	sample.kind = EVENT_SAMPLE;
-	sample.stream = (uint8_t)stream;
-	sample.value = value;
-	sample.nfields = 0;
-	put_event(s, &sample);
-}
-
-/*
- * An event with a stack is a sample too: --metric event. Its leaf says what happened, and of what
- * type an exception or object is. Allocated bytes are --metric alloc.
- */
-static void put_samples(struct dotnet_source *s, const struct dotnet_queued *queued,
-			struct event *e)
-{
-	const struct event_field *type, *bytes;
-	char what[EVENT_WHAT_BYTES];
-
-	if (!e->nstack_frames)
-		return;
-	type = event_field(e, "ExceptionType");
-	type = type ? type : event_field(e, "TypeName");
-	snprintf(what, sizeof(what), "%s%s%s", e->name ? e->name : "?", type ? " " : "",
-		 type && type->type == FIELD_TEXT ? type->v.text : "");
-	e->nstack_frames = frames_of(s, queued, what);
-	put_sample(s, e, STREAM_EVENT, 1);
-	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
-		return;
-	bytes = event_field(e, "AllocationAmount64");
-	bytes = bytes ? bytes : event_field(e, "AllocationAmount");
-	if (bytes && bytes->type == FIELD_UINT)
-		put_sample(s, e, STREAM_ALLOC, (double)bytes->v.u);
-}
-
 static void deliver_one(struct dotnet_source *s, const struct dotnet_queued *queued)
 {
 	struct dotnet_session *session = queued->owner;
@@ -287,12 +226,9 @@ static void deliver_one(struct dotnet_source *s, const struct dotnet_queued *que
 	nettrace_decode_queued(s->decode, queued, dotnet_session_pointer_bytes(session), process,
 			       dotnet_session_socket(session)->nested ? NULL : s->cfg.processes,
 			       &e);
-	if (dotnet_filter_pass(s->filter, &e)) {
-		put_event_frames(s, queued, &e);
-		put_samples(s, queued, &e);
-	}
-	e.stack_frames = NULL;
-	e.nstack_frames = 0;
+	if (dotnet_filter_pass(s->filter, &e))
+		dotnet_program_deliver(dotnet_session_program(session), &queued->event,
+				       dotnet_session_pointer_bytes(session), &e, put_event, s);
 	if (process)
 		gc_counters_program(s->counters, process);
 	gc_counters_event(s->counters, process ? process->pid : 0, &e);

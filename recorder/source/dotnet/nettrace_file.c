@@ -3,12 +3,15 @@
  * them in blocks by thread, so each event waits until one HOLD_NS younger was read.
  *
  * A file is read twice, like an ETW trace. The program's name and the losses may stand anywhere in
- * it, and the engine's thread must know both with the first event.
+ * it, and the engine's thread must know both with the first event. So do names: those of code that
+ * was there at the end stand there. Code that was compiled meanwhile is learned again on the way,
+ * because its place may have been another method's.
  */
 #include "base/os.h"
 #include "base/text.h"
 #include "source/dotnet/event_queue.h"
 #include "source/dotnet/nettrace_decode.h"
+#include "source/dotnet/stacks.h"
 #include "source/source.h"
 
 #include <inttypes.h>
@@ -30,6 +33,8 @@ struct nettrace_file {
 	struct nettrace_decode *decode;
 	struct dotnet_queue queue;
 	struct process *process;
+	struct dotnet_stacks *stacks;        /* NULL: nobody wants frames */
+	struct dotnet_program *program;
 	uint64_t size_bytes, newest_ns, marked_ns;
 	struct dotnet_held held;
 	struct os_mutex *lock;               /* guards what follows */
@@ -77,8 +82,10 @@ static uint64_t to_ns(const struct nettrace_file *s, uint64_t ticks)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void put_event(struct nettrace_file *s, const struct event *e)
+static void put_event(void *ctx, const struct event *e)
 {
+	struct nettrace_file *s = ctx;
+
 	while (!queue_offer(s->cfg.queue, e)) {
 		if (atomic_load(&s->stopping))
 			return;
@@ -107,13 +114,15 @@ static void name_process(struct nettrace_file *s, const struct etw_decoded *deco
 		}
 }
 
-/* Of the first reading. */
-static int learn_process(void *ctx, const struct nettrace_event *event)
+/* Of the first reading: the program and its methods. */
+static int learn(void *ctx, const struct nettrace_event *event)
 {
 	struct nettrace_file *s = ctx;
 
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;
+	if (s->program && dotnet_tells_code(event))
+		dotnet_program_learn(s->program, event);
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
 	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
 		return 0;
@@ -127,9 +136,10 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 	struct nettrace_file *s = ctx;
 	struct event e;
 
-	nettrace_decode_queued(s->decode, queued, nettrace_facts(s->stream)->pointer_bytes,
-			       s->process, s->cfg.processes, &e);
-	put_event(s, &e);
+	uint32_t pointer_bytes = nettrace_facts(s->stream)->pointer_bytes;
+
+	nettrace_decode_queued(s->decode, queued, pointer_bytes, s->process, s->cfg.processes, &e);
+	dotnet_program_deliver(s->program, &queued->event, pointer_bytes, &e, put_event, s);
 }
 
 static int queue_event(void *ctx, const struct nettrace_event *event)
@@ -141,6 +151,8 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 		return ERR_STOPPED;
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
+	if (s->program && dotnet_tells_code(event))
+		dotnet_program_learn(s->program, event);
 	if (!dotnet_queue_put(&s->queue, ns, s, &s->held, event)) {
 		/* Full: events may leave out of order, but none is lost. */
 		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
@@ -208,7 +220,7 @@ static void note_losses(struct nettrace_file *s, int rc, const struct err *err)
 static int nettrace_run(struct source *source, struct err *err)
 {
 	struct nettrace_file *s = (struct nettrace_file *)source;
-	int rc = read_all(s, learn_process, err);
+	int rc = read_all(s, learn, err);
 
 	if (rc != ERR_STOPPED && rc != ERR_MEMORY) {
 		note_losses(s, rc, err);
@@ -255,6 +267,8 @@ static void nettrace_close(struct source *source)
 	struct nettrace_file *s = (struct nettrace_file *)source;
 
 	dotnet_queue_free(&s->queue);
+	dotnet_program_free(s->program, 0);
+	dotnet_stacks_free(s->stacks);
 	nettrace_free(s->stream);
 	nettrace_decode_free(s->decode);
 	os_close(s->file);
@@ -286,6 +300,8 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 		rc = read_facts(s, &facts, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
+	if (!rc && cfg->frames)
+		rc = dotnet_stacks_new(cfg->frames, os_uid(), &s->stacks, err);
 	if (rc) {
 		nettrace_close(&s->base);
 		return rc;
@@ -293,8 +309,18 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 	s->size_bytes = info.size_bytes;
 	s->start_wall_ns = wall_ns(facts.utc);
 	s->process = process_add(cfg->processes, facts.pid, START_NS, 0, 0, "dotnet");
+	if (s->stacks && s->process)
+		s->program = dotnet_program_new(s->stacks, facts.pid, 1, os_uid());
 	*out = &s->base;
 	return 0;
+}
+
+static bool nettrace_name_frame(struct source *source, const struct frame *frame,
+				struct symbol *out)
+{
+	struct nettrace_file *s = (struct nettrace_file *)source;
+
+	return s->stacks && dotnet_stacks_name(s->stacks, frame, out);
 }
 
 static int nettrace_check(const struct needs *needs, struct err *err)
@@ -345,5 +371,6 @@ const struct source_ops nettrace_source = {
 	.stop = nettrace_stop,
 	.status = nettrace_status,
 	.origin = nettrace_origin,
+	.name_frame = nettrace_name_frame,
 	.close = nettrace_close,
 };

@@ -17,6 +17,7 @@
 #define UNSORTED_MAX 256u                    /* methods that are searched one by one */
 #define MODULES_MAX 4096u
 #define TEXT_BYTES 512u                      /* of a method with its class; a module's path */
+#define WHAT_BYTES 400u
 #define METHOD_ID 143                        /* also of the rundown: MethodDCStartVerbose */
 #define METHOD_ID_2 144                      /* the rundown's MethodDCEndVerbose; else unload */
 #define MODULE_ID 152                        /* 153, 154: the rundown's */
@@ -62,6 +63,7 @@ struct dotnet_stacks {
 	struct named *named;
 	uint32_t nnamed, room;
 	char text[MANAGED_TEXT_MAX + 1];     /* the merge thread's */
+	struct frame_ref put[DOTNET_FRAMES_MAX + 1];         /* of the event that is delivered */
 };
 
 /* ---- what a program's code is called --------------------------------------------------------- */
@@ -323,6 +325,54 @@ uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, u
 	     at += pointer_bytes)
 		put_frame(p, le_sized(stack + at, pointer_bytes), &out[n++]);
 	return n;
+}
+
+static void put_sample(const struct event *e, enum stream stream, double value, dotnet_put *put,
+		       void *ctx)
+{
+	struct event sample = *e;
+
+	sample.kind = EVENT_SAMPLE;
+	sample.stream = (uint8_t)stream;
+	sample.value = value;
+	sample.nfields = 0;
+	put(ctx, &sample);
+}
+
+static void put_samples(struct dotnet_program *p, const struct nettrace_event *raw,
+			uint32_t pointer_bytes, struct event *e, dotnet_put *put, void *ctx)
+{
+	const struct event_field *type = event_field(e, "ExceptionType"), *bytes;
+	char what[WHAT_BYTES];
+
+	type = type ? type : event_field(e, "TypeName");
+	snprintf(what, sizeof(what), "%s%s%s", e->name ? e->name : "?", type ? " " : "",
+		 type && type->type == FIELD_TEXT ? type->v.text : "");
+	e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes, pointer_bytes,
+						 what, p->all->put);
+	put_sample(e, STREAM_EVENT, 1, put, ctx);
+	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
+		return;
+	bytes = event_field(e, "AllocationAmount64");
+	bytes = bytes ? bytes : event_field(e, "AllocationAmount");
+	if (bytes && bytes->type == FIELD_UINT)
+		put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
+}
+
+void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_event *raw,
+			    uint32_t pointer_bytes, struct event *e, dotnet_put *put, void *ctx)
+{
+	if (p && raw->stack) {
+		e->stack_frames = p->all->put;
+		e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes,
+							 pointer_bytes, NULL, p->all->put);
+	}
+	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
+	put(ctx, e);
+	if (e->nstack_frames)
+		put_samples(p, raw, pointer_bytes, e, put, ctx);
+	e->stack_frames = NULL;
+	e->nstack_frames = 0;
 }
 
 bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, struct symbol *out)

@@ -47,6 +47,15 @@ bool dotnet_tells_code(const struct nettrace_event *event);
 void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event *event);
 
 /*
+ * Give put() the event e, decoded from `raw`, with its stack; and, where it has one, as samples:
+ * an event with a stack is one of --metric event, whose leaf says what happened and of what type an
+ * exception or object is, and allocated bytes are --metric alloc. e is unchanged afterwards.
+ */
+typedef void dotnet_put(void *ctx, const struct event *e);
+void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_event *raw,
+			    uint32_t pointer_bytes, struct event *e, dotnet_put *put, void *ctx);
+
+/*
  * The frames of a stack, leaf first. what: a leaf above them that says what happened ("GC/Start",
  * "GC/AllocationTick System.String"); NULL = none.
  *

@@ -59,10 +59,12 @@ static const struct event *next(struct rig *r)
 
 static unsigned end(struct rig *r)
 {
+	const struct event *e;
 	unsigned n = 0;
 
-	for (; next(r); n++)
-		queue_pop(r->queue);
+	/* Each event with a stack comes as a sample too. */
+	for (; (e = next(r)) != NULL; queue_pop(r->queue))
+		n += e->kind != EVENT_SAMPLE;
 	os_thread_join(r->thread);
 	r->source->ops->close(r->source);
 	queue_free(r->queue);
