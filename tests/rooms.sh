@@ -133,6 +133,8 @@ wide()
 	text_files | xargs awk '
 		# Rows of tables and what a program printed cannot be wrapped in Markdown.
 		FILENAME ~ /\.md$/ && /^(\||    )/ { next }
+		# Nor can a value of a conf file.
+		FILENAME ~ /\.conf$/ && /^[^#]*=/ { next }
 		{ gsub(/[\200-\277]/, ""); line = $0; column = 0
 		  while ((at = index(line, "\t")) > 0) {
 			  column += at - 1; column += 8 - column % 8; line = substr(line, at + 1) }

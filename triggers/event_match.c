@@ -37,7 +37,9 @@ static void event_match_close(struct trigger *t)
 	free(m->provider);
 	free(m->start);
 	free(m->stop);
+	free(m->also);
 	free(m->field);
+	free(m->texts);
 	duration_close(t);
 }
 
@@ -94,7 +96,8 @@ static int event_match_needs(const struct trigger *t, struct needs *out, struct 
 	int rc = needs_provider(out, m->provider, m->keywords, m->level, err);
 
 	if (!rc && (strlen(m->start) >= EVENT_NAME_MAX ||
-		    (m->stop && strlen(m->stop) >= EVENT_NAME_MAX)))
+		    (m->stop && strlen(m->stop) >= EVENT_NAME_MAX) ||
+		    (m->also && strlen(m->also) >= EVENT_NAME_MAX)))
 		return err_set(err, ERR_LIMIT, "'%.100s...': an event's name has at most %d bytes",
 			       t->text, EVENT_NAME_MAX - 1);
 	if (rc)
@@ -105,12 +108,18 @@ static int event_match_needs(const struct trigger *t, struct needs *out, struct 
 	put_conditions(m, "", e.filter);
 	if (m->context == CONTEXT_FIELD)
 		snprintf(e.id_field, sizeof(e.id_field), "%s", m->field);
+	snprintf(e.texts, sizeof(e.texts), "%s", m->texts ? m->texts : "");
 	rc = needs_event(out, &e, err);
 	if (rc || !m->stop)
 		return rc;
+	e.texts[0] = '\0';
 	strcpy(e.name, m->stop);
 	/* Start and stop of sys_enter have the same id, so its filter holds for both. */
 	put_conditions(m, text_same_fold(m->start, "sys_enter") ? "id" : NULL, e.filter);
+	rc = needs_event(out, &e, err);
+	if (rc || !m->also)
+		return rc;
+	strcpy(e.name, m->also);
 	return needs_event(out, &e, err);
 }
 
@@ -119,9 +128,11 @@ static bool event_match_wish(const struct trigger *t, unsigned i, struct trigger
 	const struct event_match *m = (const struct event_match *)t;
 	unsigned k;
 
-	if (i > 1 || (i == 1 && !m->stop))
+	const char *events[] = {m->start, m->stop, m->also};
+
+	if (i >= COUNT_OF(events) || !events[i])
 		return false;
-	*out = (struct trigger_wish){.provider = m->provider, .event = i ? m->stop : m->start,
+	*out = (struct trigger_wish){.provider = m->provider, .event = events[i],
 				     .processes = &t->processes};
 	for (k = 0; k < m->nfilters && i == 0; k++)
 		out->fields[out->nfields++] = m->filters[k].field;
@@ -214,7 +225,9 @@ static void event_match_sense(struct trigger *t, const struct event *e, struct b
 
 	for (i = 0; e->kind == EVENT_TICK && i < m->nfilters; i++)
 		regex_tick(m->filters[i].regex, e->time_ns);
-	stop = !start && m->stop && is_named(e, m->stop, m->stop_kind, m->stop_id);
+	stop = !start && m->stop &&
+	       (is_named(e, m->stop, m->stop_kind, m->stop_id) ||
+		(m->also && is_named(e, m->also, EVENT_GENERIC, event_id_of(m->also))));
 	if ((start || stop) && e->kind == EVENT_GENERIC &&
 	    (!e->provider || !provider_is(m->provider, e->provider)))
 		start = stop = false;

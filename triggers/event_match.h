@@ -17,13 +17,16 @@
  *	TriggerMSec   0 = every such event fires; else a start fires if its stop takes longer
  *	StopEvent     of the same provider; by default EVENT with Stop for Start, or
  *	              EventID(n + 1); on Linux _exit for _enter and _entry, and for a uprobe the
- *	              function's return. Of a probe, a name alone is of the same program
+ *	              function's return. Of a probe, a name alone is of the same program. Two
+ *	              with '|' between: whichever comes first
  *	StartStopID   what a start and its stop share besides their process: a field's name,
  *	              ThreadID or ActivityID; by default the first that exists of: an activity
  *	              path, the first field, the activity, the thread; for stops derived on Linux,
  *	              V8 and CPython the thread
  *	InFlight      a start that is still open fires too; default false
  *	Stack         the event carries the thread's stack, where the source can read it
+ *	Text          of a probe, what it reads of the program (uprobe_text_linux.h); the sentence
+ *	              of a start says it
  *	Verbose, BufferSizeMB               accepted for PerfView's sake, without effect
  *	and those of threshold.h, for the limit of TriggerMSec
  *

@@ -95,25 +95,58 @@ static int take_filter(struct event_match *m, const struct spec *s)
 	return rc;
 }
 
-static int take_stop(struct event_match *m, const struct spec *s)
+static int take_one_stop(struct event_match *m, const struct spec *s, const char *text, size_t len,
+			 char **out)
 {
 	size_t n = strlen(m->provider), skip = 0;
 	struct buf same = {0};
 
 	/* PerfView's guide writes PROVIDER/ before it. */
-	if (s->value_len > n &&
-	    (s->value[n] == '/' || (s->value[n] == ':' && event_match_is_probe(m))) &&
-	    strncasecmp(s->value, m->provider, n) == 0)
+	if (len > n && (text[n] == '/' || (text[n] == ':' && event_match_is_probe(m))) &&
+	    strncasecmp(text, m->provider, n) == 0)
 		skip = n + 1;
-	if (s->value_len == skip)
+	if (len == skip)
 		return spec_wrong(s, "StopEvent is empty");
 	/* A function or probe of the same program. */
 	if (event_match_is_probe(m) && strchr(m->start, ':') &&
-	    !memchr(s->value + skip, ':', s->value_len - skip))
+	    !memchr(text + skip, ':', len - skip))
 		buf_printf(&same, "%.*s", (int)(strrchr(m->start, ':') - m->start) + 1, m->start);
-	buf_put(&same, s->value + skip, s->value_len - skip);
-	m->stop = same.data;
+	buf_put(&same, text + skip, len - skip);
+	*out = same.data;
 	return same.failed ? spec_no_memory(s) : 0;
+}
+
+/* One, or two with '|' between: whichever comes first. */
+static int take_stop(struct event_match *m, const struct spec *s)
+{
+	const char *bar = memchr(s->value, '|', s->value_len);
+	size_t len = bar ? (size_t)(bar - s->value) : s->value_len;
+	int rc = take_one_stop(m, s, s->value, len, &m->stop);
+
+	return rc || !bar ? rc : take_one_stop(m, s, bar + 1, s->value_len - len - 1, &m->also);
+}
+
+/* NAME:+OFFSET(ArgN),...: checked by the source, which knows the program. */
+static int take_texts(struct event_match *m, const struct spec *s)
+{
+	unsigned n = 0;
+	size_t at, len;
+
+	if (!event_match_is_probe(m))
+		return spec_wrong(s, "Text is read from the memory of a program: it is for uprobe: "
+				  "only");
+	if (s->value_len >= EVENT_TEXTS_MAX)
+		return spec_wrong(s, "Text is too long");
+	for (at = 0; at < s->value_len && n < COUNT_OF(m->text_names); n++) {
+		len = strcspn(s->value + at, ":,;");
+		len = len < EVENT_FIELD_MAX ? len : EVENT_FIELD_MAX - 1;
+		memcpy(m->text_names[n], s->value + at, len);
+		m->text_names[n][len] = '\0';
+		m->says[n] = m->text_names[n];
+		at += strcspn(s->value + at, ",;") + 1;
+	}
+	m->duration.says = m->says;
+	return take_text(s, s->value, s->value_len, &m->texts);
 }
 
 static int take_context(struct event_match *m, const struct spec *s)
@@ -156,7 +189,7 @@ static int take_key(void *rule, struct spec *s)
 	} keys[] = {
 		{"Keywords", take_keywords}, {"Level", take_level}, {"FieldFilter", take_filter},
 		{"StopEvent", take_stop}, {"StartStopID", take_context},
-		{"TriggerMSec", take_trigger_ms}, {"Stack", take_stack},
+		{"TriggerMSec", take_trigger_ms}, {"Stack", take_stack}, {"Text", take_texts},
 		{"Verbose", accept_key}, {"BufferSizeMB", accept_key},
 	};
 	size_t i;
@@ -168,8 +201,8 @@ static int take_key(void *rule, struct spec *s)
 }
 
 #define ALLOWED_KEYS \
-	"Keywords, Level, FieldFilter, TriggerMSec, StopEvent, StartStopID, Stack, Verbose, " \
-	"BufferSizeMB, " DURATION_KEYS
+	"Keywords, Level, FieldFilter, TriggerMSec, StopEvent, StartStopID, Stack, Text, " \
+	"Verbose, BufferSizeMB, " DURATION_KEYS
 
 /*
  * Put the stop of a start on Linux, by the names of tracepoints and of programs' own probes, or a
@@ -251,7 +284,8 @@ int event_match_parse(struct event_match *m, struct spec *s)
 		return rc;
 	if (!(limit->limit > 0)) {
 		free(m->stop);               /* PerfView ignores it for single events too */
-		m->stop = NULL;
+		free(m->also);
+		m->stop = m->also = NULL;
 		if (threshold_moves(limit) || m->duration.in_flight)
 			return spec_wrong(s, "InFlight and a limit that moves need TriggerMSec, "
 					  "which is 0");

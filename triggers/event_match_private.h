@@ -14,7 +14,11 @@ enum context { CONTEXT_DERIVED, CONTEXT_THREAD, CONTEXT_ACTIVITY, CONTEXT_FIELD 
 struct event_match {
 	struct duration duration;
 	char *provider, *start, *stop;       /* stop NULL: single events */
+	char *also;                          /* a second stop; NULL = none */
 	char *field;                         /* CONTEXT_FIELD */
+	char *texts;                         /* of a probe: what it reads at the start; or NULL */
+	char text_names[2][EVENT_FIELD_MAX];
+	const char *says[3];                 /* these, for sentences */
 	enum context context;
 	enum event_kind start_kind, stop_kind;
 	int start_id, stop_id;               /* of EventID(n); -1 = by name */

@@ -20,6 +20,7 @@
 #define EVENT_NAME_MAX 512              /* the same; a program's path and a symbol may be one */
 #define EVENT_FILTER_MAX 512
 #define EVENT_FIELD_MAX 64
+#define EVENT_TEXTS_MAX 160
 #define EVENT_PROCESSES_MAX 256
 
 struct need_counter {
@@ -49,6 +50,7 @@ struct need_event {
 	/* Whose events; others may be dropped. */
 	struct process_filter whose;
 	char id_field[EVENT_FIELD_MAX];     /* what start and stop share, which it must have; "" */
+	char texts[EVENT_TEXTS_MAX];        /* of a probe: uprobe_text_linux.h; "" */
 	bool stack;                         /* the stack of the thread goes with it */
 	/*
 	 * It was asked for by --providers, not by a rule. Then the name may be a pattern with '*',

@@ -183,3 +183,51 @@ if [ -f "$azmcp" ] && mkfifo body && cp "$azmcp" azmcp && chmod +x azmcp; then
 else
 	echo "skip kestrel: no @azure/mcp-linux-x64 (npm, by 'make deps')"
 fi
+
+# A Go server of HTTP/1 and HTTP/2: probes at the start of a request and where net/http ends it.
+if command -v go >/dev/null && [ -e /sys/bus/event_source/devices/uprobe/type ]; then
+	port=$(free_port)
+	tls=$(free_port)
+	cat >shop.go <<-END
+		package main
+		import ("fmt"; "net/http"; "strconv"; "time")
+		func main() {
+			http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+				ms, _ := strconv.Atoi(r.URL.Query().Get("ms"))
+				time.Sleep(time.Duration(ms) * time.Millisecond)
+				fmt.Fprintln(w, "done")
+			})
+			go http.ListenAndServeTLS("127.0.0.1:$tls", "cert.pem", "key.pem", nil)
+			http.ListenAndServe("127.0.0.1:$port", nil)
+		}
+	END
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 \
+		-subj /CN=localhost >/dev/null 2>&1
+	HOME=$PWD GOFLAGS=-mod=mod GO111MODULE=off go build -o shop shop.go >go.out 2>&1
+	./shop >shop.out 2>&1 & server=$!
+	check go_answers wait_for 20 curl -skf -o /dev/null "https://127.0.0.1:$tls/"
+	sed "s,/usr/local/bin/server,$PWD/shop," "$TOP/conf/requests/go.conf" >go.rule
+	"$RECORDER" collect --config go.rule --source perf --max-cpu-percent 0 --store go.db \
+		--max-collect-sec 60 --collect-multiple 2 --delay-after-trigger-sec 2 \
+		>out 2>go.err & recorder=$!
+	wait_for 20 grep -q 'recording this' go.err
+	for to in "http://127.0.0.1:$port" "https://127.0.0.1:$tls"; do
+		curl -sk -o /dev/null "$to/?n=[1-100]"
+		curl -sk -o /dev/null "$to/pay?ms=1500" & slow=$!
+		curl -sk -o /dev/null "$to/?n=[101-300]"
+		wait $slow
+		sleep 3                      # the incident's window, in which no rule fires
+	done
+	wait $recorder
+	kill $server
+	wait $server 2>/dev/null
+	server=
+	check go_slow_requests_fire_with_their_urls [ "$(grep -c \
+		'fired: .*ServeHTTP GET /pay[?]ms=1500 of shop (pid .* over its' go.err)" = 2 ]
+	check go_no_other_request_fires [ "$(grep -c 'fired: ' go.err)" = 2 ]
+	check a_probe_at_a_return_of_go_is_refused eval '! "$RECORDER" check --stop-on-etw-event \
+		"uprobe:$PWD/shop:net/http.serverHandler.ServeHTTP;TriggerMSec=500" 2>err >&2 &&
+		grep -q "shop is a Go program: a probe at a function.s return would crash it" err'
+else
+	echo "skip go: no compiler (golang-go), or no probes in programs here"
+fi

@@ -69,6 +69,8 @@ default-jdk-headless     command javac
 tomcat10-common          path    /usr/share/tomcat10
 apache2-utils            command ab
 gcc-multilib             path    /usr/lib32/crt1.o
+golang-go                command go
+openssl                  command openssl
 '
 
 # From npm, where node and npm are: readers of exports, a .NET program of version 8 and of 3.1 (the

@@ -235,7 +235,6 @@ static int16_t place_of(unsigned reg)
 static bool find_argument(const struct uprobe *probe, unsigned place, const char *field,
 			  struct stapsdt_argument *out)
 {
-	static const uint8_t regs[] = {5, 4, 3, 2, 16, 17};  /* DI SI DX CX R8 R9 */
 	const struct uprobe_place *at = &probe->places[place];
 	unsigned number;
 
@@ -244,19 +243,15 @@ static bool find_argument(const struct uprobe *probe, unsigned place, const char
 		out->is_signed = true;
 		return text_same_fold(field, "Ret");         /* AX is 0 */
 	}
+	if (!probe->is_usdt)
+		return uprobe_register(probe, field, &out->reg);
 	if (strncmp(field, "Arg", 3) != 0 && strncmp(field, "arg", 3) != 0)
 		return false;
 	number = (unsigned)strtoul(field + 3, NULL, 10) - 1;
-	if (probe->is_usdt) {
-		if (number >= at->narguments)
-			return false;
-		*out = at->arguments[number];
-		return out->place == STAPSDT_REGISTER;
-	}
-	if (number >= COUNT_OF(regs))
+	if (number >= at->narguments)
 		return false;
-	out->reg = regs[number];
-	return true;
+	*out = at->arguments[number];
+	return out->place == STAPSDT_REGISTER;
 }
 
 /* A whole number that the field can have, as FieldFilter reads it. */

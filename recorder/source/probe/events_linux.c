@@ -1,5 +1,6 @@
 /* The content of probes' records, and the limit of their rate; see probes_linux.h. */
 #include "source/probe/probes_private.h"
+#include "source/probe/uprobe_text_linux.h"
 
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -227,6 +228,9 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	} else if (probe->uprobe) {
 		out->fields = p->fields;
 		out->nfields = uprobe_fields(probe->uprobe, probe->place, r, p->fields);
+		if (probe->uprobe->ntexts)
+			out->nfields = uprobe_texts_read(probe->uprobe, p->reader, r, os_now_ns(),
+							 p->texts, p->fields, out->nfields);
 		if (probe->gc.edge) {
 			gc_probe_event(&probe->gc, p->fields, out->nfields, r->tid, &p->generations,
 				       p->gc_fields, out);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "source/conditions.h"
 #include "source/probe/tracepoint_linux.h"
+#include "source/probe/uprobe_text_linux.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -56,7 +57,8 @@ static int check_uprobe(const struct need_event *e, struct programs **programs,
 	if (rc)
 		return rc;
 	programs_close(*programs, uprobe->file);
-	return check_fields(e, uprobe, err);
+	rc = uprobe_texts_parse(uprobe, e->texts, err);
+	return rc ? rc : check_fields(e, uprobe, err);
 }
 
 static int check_one(const struct need_event *e, struct trace_format *format, struct err *err)
@@ -314,8 +316,10 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 		probe->stack = true;
 		probe->limit = probe->period ? probe->limit : PROBE_RATE_STACK_MAX;
 	}
+	if (probe->uprobe && *e->texts)
+		rc = uprobe_texts_parse(probe->uprobe, e->texts, err);
 	if (probe->uprobe)
-		return add_want(p, probe, e, err);
+		return rc ? rc : add_want(p, probe, e, err);
 	if (!probe->period && !trace_filter(&probe->format, e->filter, &filter))
 		probe->unfiltered = true;
 	if (!probe->unfiltered)

@@ -82,6 +82,7 @@ struct probes {
 	struct perf_format formats[PROBE_RINGS];
 	struct trace_values values;          /* the last event */
 	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
+	char texts[UPROBE_TEXTS_MAX][UPROBE_TEXT_BYTES];     /* of these fields */
 	struct event_field gc_fields[GC_PROBE_FIELDS];
 	struct gc_generations generations;
 	struct throw_text thrown;

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "symbol/elf_file.h"
+#include "symbol/elf_section.h"
 #include "symbol/elf_symbol.h"
 
 #include <fcntl.h>
@@ -13,14 +14,24 @@
 
 enum {
 	REG_AX = 0,
+	REG_BX = 1,
 	REG_CX = 2,
 	REG_DX = 3,
 	REG_SI = 4,
 	REG_DI = 5,
 	REG_SP = 7,
 	REG_R8 = 16,
-	REG_R9 = 17
+	REG_R9 = 17,
+	REG_R10 = 18,
+	REG_R11 = 19,
+	REG_R14 = 22
 };
+
+/* Arguments 1, 2, ... of a function; of Go the ABIInternal (src/cmd/compile/abi-internal.md). */
+static const uint8_t c_regs[] = {REG_DI, REG_SI, REG_DX, REG_CX, REG_R8, REG_R9};
+static const uint8_t go_regs[] = {REG_AX, REG_BX, REG_CX, REG_DI, REG_SI, REG_R8, REG_R9, REG_R10,
+				  REG_R11};
+#define GOROUTINE "Goroutine"                /* R14: its g */
 
 bool uprobe_provider(const char *provider)
 {
@@ -172,6 +183,25 @@ static int find_usdt(const struct elf_file *in, const char *wanted, struct uprob
 	return rc;
 }
 
+/* ---- what it is of --------------------------------------------------------------------------- */
+
+/* Every Go program has a table of its functions, stripped or not. */
+static int look_for_go(const struct elf_file *in, struct uprobe *out, struct err *err)
+{
+	struct elf_section table;
+	int rc = elf_section_find(&in->bytes, &in->head, ".gopclntab", &table, err);
+
+	if (rc == ERR_MEMORY)
+		return rc;
+	out->is_go = rc == 0;
+	if (!out->is_go || !out->is_return || out->is_usdt)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%.200s is a Go program: a probe at a function's return would crash it, "
+		       "because its stacks move; name the function that ends what is measured, as "
+		       "in ;StopEvent=FUNCTION;StartStopID=" GOROUTINE, out->path);
+}
+
 int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, struct err *err)
 {
 	const char *colon = strchr(name, ':');
@@ -191,6 +221,8 @@ int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, s
 	if (!rc)
 		rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err)
 				  : find_function(&in, colon + 1, out, err);
+	if (!rc)
+		rc = look_for_go(&in, out, err);
 	if (!rc && (out->file = fcntl(os_file_fd(in.file), F_DUPFD_CLOEXEC, 0)) < 0)
 		rc = err_os(err, "cannot put a probe into %s", out->path);
 	elf_file_close(&in);
@@ -278,18 +310,42 @@ static void put_field(struct event_field *out, unsigned *n, const char *name, bo
 	++*n;
 }
 
+static unsigned call_registers(const struct uprobe *probe, const uint8_t **regs)
+{
+	*regs = probe->is_go ? go_regs : c_regs;
+	return probe->is_return ? 0 : probe->is_go ? COUNT_OF(go_regs) : COUNT_OF(c_regs);
+}
+
+bool uprobe_register(const struct uprobe *probe, const char *field, uint8_t *reg)
+{
+	const uint8_t *regs;
+	unsigned i, n = call_registers(probe, &regs);
+
+	if (probe->is_usdt)
+		return false;
+	for (i = 0; i < n; i++)
+		if (text_same_fold(field, names[i])) {
+			*reg = regs[i];
+			return true;
+		}
+	*reg = REG_R14;
+	return n && probe->is_go && text_same_fold(field, GOROUTINE);
+}
+
 static unsigned call_fields(const struct uprobe *probe, const struct perf_record *r,
 			    struct event_field *out)
 {
-	static const uint8_t regs[] = {REG_DI, REG_SI, REG_DX, REG_CX, REG_R8, REG_R9};
-	unsigned i, n = 0;
+	const uint8_t *regs;
+	unsigned i, n = 0, nregs = call_registers(probe, &regs);
 	uint64_t v;
 
 	if (probe->is_return && perf_record_register(r, REG_AX, &v))
 		put_field(out, &n, "Ret", true, v);
-	for (i = 0; !probe->is_return && i < COUNT_OF(regs); i++)
+	for (i = 0; i < nregs; i++)
 		if (perf_record_register(r, regs[i], &v))
 			put_field(out, &n, names[i], false, v);
+	if (nregs && probe->is_go && perf_record_register(r, REG_R14, &v))
+		put_field(out, &n, GOROUTINE, false, v);
 	return n;
 }
 
@@ -311,7 +367,8 @@ unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct 
 uint32_t uprobe_field_names(const struct uprobe *probe,
 			    struct known_field out[STAPSDT_ARGUMENTS_MAX])
 {
-	uint32_t i, n = probe->is_usdt ? 0 : 6;      /* arguments that stand in registers */
+	const uint8_t *regs;
+	uint32_t i, n = probe->is_usdt ? 0 : call_registers(probe, &regs);
 
 	if (probe->is_return && !probe->is_usdt) {
 		out[0] = (struct known_field){"Ret", true};
@@ -321,5 +378,9 @@ uint32_t uprobe_field_names(const struct uprobe *probe,
 		n = probe->places[i].narguments > n ? probe->places[i].narguments : n;
 	for (i = 0; i < n; i++)
 		out[i] = (struct known_field){names[i], true};
+	if (n && probe->is_go && !probe->is_usdt)
+		out[n++] = (struct known_field){GOROUTINE, true};
+	for (i = 0; i < probe->ntexts && n < STAPSDT_ARGUMENTS_MAX; i++)
+		out[n++] = (struct known_field){probe->texts[i].name, false};
 	return n;
 }

@@ -6,6 +6,9 @@
  *	                                            NAME+0x1c: so far behind it; NAME%return: its
  *	                                            end; NA*: the first function that begins so
  *	usdt    /usr/bin/python3.11:python:gc__start
+ *
+ * In Go programs the stack moves, so a return cannot be probed (the program would crash), and it is
+ * the goroutine that goes from a start to its stop, on whatever thread.
  */
 #pragma once
 
@@ -23,10 +26,23 @@ struct uprobe_place {
 	struct stapsdt_argument arguments[STAPSDT_ARGUMENTS_MAX];
 };
 
+#define UPROBE_TEXTS_MAX 2u
+#define UPROBE_TEXT_BYTES 104u
+#define UPROBE_DEREFS_MAX 4u
+
+/* A text in the program's memory; see uprobe_text_linux.h. */
+struct uprobe_text {
+	char name[24];
+	uint8_t reg, n;
+	int32_t offsets[UPROBE_DEREFS_MAX];
+};
+
 struct uprobe {
 	char path[UPROBE_PATH_MAX];
 	int file;                            /* its descriptor, -1 = none */
-	bool is_usdt, is_return;
+	bool is_usdt, is_return, is_go;
+	unsigned ntexts;
+	struct uprobe_text texts[UPROBE_TEXTS_MAX];
 	unsigned n;
 	struct uprobe_place places[UPROBE_PLACES_MAX];
 };
@@ -47,8 +63,9 @@ int uprobe_pmu(uint32_t *type, struct err *err);
 int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err);
 
 /*
- * Read the fields of a hit: Arg1 ... by a function's calling convention or the notes of the probe,
- * Ret at a return. Arguments in memory are known only with a copy of the stack that holds them.
+ * Read the fields of a hit: Arg1 ... by a function's calling convention (of C, or of Go since 1.17,
+ * with Goroutine) or the notes of the probe, Ret at a return. Arguments in memory are known only
+ * with a copy of the stack that holds them.
  * returns how many
  */
 unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct perf_record *r,
@@ -57,6 +74,9 @@ unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct 
 /* List the fields that its hits have, for checking rules. returns how many */
 uint32_t uprobe_field_names(const struct uprobe *probe,
 			    struct known_field out[STAPSDT_ARGUMENTS_MAX]);
+
+/* perf's number of the register that a field of a function's start is; false = none. */
+bool uprobe_register(const struct uprobe *probe, const char *field, uint8_t *reg);
 
 /* A register of a record by perf's number; false = the record lacks it. */
 bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value);
