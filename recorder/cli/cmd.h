@@ -270,7 +270,10 @@ const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES]);
 const char *text_bytes(uint64_t bytes, char out[CMD_NUMBER_BYTES]);
 const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES]);
 
-/* An incident's window from its trigger: "120 s before to 5 s after the trigger". */
+/*
+ * An incident's window from its trigger: "120 s before to 5 s after the trigger"; of a window of
+ * the history its length: "60 s".
+ */
 void put_span(struct buf *out, const struct incident_head *h);
 
 /* An incident's first members with --json, in list, and in show with the value that fired. */

@@ -388,6 +388,12 @@ void put_span(struct buf *out, const struct incident_head *h)
 
 	text_seconds(fabs(from), a);
 	text_seconds(fabs(to), b);
+	/* A window of the history has no trigger. */
+	if (!h->id) {
+		text_seconds(to - from, a);
+		buf_puts(out, a);
+		return;
+	}
 	/* A requested part may lie on one side of the trigger. */
 	if (from <= 0 && to >= 0)
 		buf_printf(out, "%s before to %s after the trigger", a, b);

@@ -297,9 +297,11 @@ static void put_window(struct sheet *p, const struct incident_head *h)
 	sheet_label(p, "Window");
 	put_span(&p->out, h);
 	if (h->gap_reason && *h->gap_reason) {
-		buf_printf(&p->out, "; requested: %s before, %s after\n",
-			   text_seconds((double)h->asked_pre_ns / 1e9, a),
-			   text_seconds((double)h->asked_post_ns / 1e9, b));
+		if (h->id)
+			buf_printf(&p->out, "; requested: %s before, %s after",
+				   text_seconds((double)h->asked_pre_ns / 1e9, a),
+				   text_seconds((double)h->asked_post_ns / 1e9, b));
+		buf_putc(&p->out, '\n');
 		sheet_label(p, "");
 		buf_puts(&p->out, h->gap_reason);
 	}
@@ -402,6 +404,7 @@ static void put_head(struct sheet *p, const struct options *o, const struct inci
 {
 	const struct incident_head *h = &in->head;
 	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
+	char named[CMD_NUMBER_BYTES], frames[CMD_NUMBER_BYTES];
 	struct counts n = count_used(in);
 
 	os_time_text(h->trigger_wall_ns, time);
@@ -417,12 +420,15 @@ static void put_head(struct sheet *p, const struct options *o, const struct inci
 		losses_line(ledger, p);
 	put_losses(p, h);
 	put_quality(p, h);
-	sheet_line(p, "Names", SHEET_PLAIN, "%" PRIu32 " of %" PRIu32 " frames have a name",
-		  n.named, n.frames);
-	sheet_line(p, "Recorder", SHEET_PLAIN, "%s of CPU time so far, %s of memory; version %s",
-		  text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
-		  text_bytes(h->recorder_rss_bytes, rss),
-		  h->recorder_version ? h->recorder_version : "?");
+	sheet_line(p, "Names", SHEET_PLAIN, "%s of %s frames have a name",
+		   text_count(n.named, named), text_count(n.frames, frames));
+	/* The history keeps no costs. */
+	if (h->recorder_rss_bytes)
+		sheet_line(p, "Recorder", SHEET_PLAIN,
+			   "%s of CPU time so far, %s of memory; version %s",
+			   text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
+			   text_bytes(h->recorder_rss_bytes, rss),
+			   h->recorder_version ? h->recorder_version : "?");
 	times_put(in, p);
 	own_put(in, p);
 	sheet_text_line(p, "Note", h->note);
