@@ -252,8 +252,8 @@ $(BUILD)/headers:
 # ---- targets -------------------------------------------------------------------------------------
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
-        check-tsan check-bare bench bench-stacks bench-beside fuzz install uninstall clean \
-        distclean help deb tarball zip package check-package
+        check-tsan check-bare check-vm bench bench-stacks bench-beside fuzz install uninstall \
+        clean distclean help deb tarball zip package check-package
 
 all: $(recorder) ## build/linux/recorder (the default)
 
@@ -305,6 +305,9 @@ check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
 
 check-bare: deps ## demo, install and deps in a minimal Debian, minutes: tests/support/check_bare.sh
 	@tests/support/check_bare.sh
+
+check-vm: all ## what needs a kernel of its own, in qemu, minutes: tests/vm/run.sh
+	@tests/vm/run.sh
 
 bench: deps ## measure: tests/bench/run.sh
 	$(Q)$(MAKE) programs

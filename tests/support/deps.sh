@@ -62,6 +62,7 @@ chromium                 command chromium
 zsh                      command zsh
 fish                     command fish
 mmdebstrap               command mmdebstrap
+qemu-system-x86          command qemu-system-x86_64
 busybox                  command busybox
 apache2-bin              command apache2
 libdevel-nytprof-perl    path    /usr/share/perl5/Devel/NYTProf

@@ -1,0 +1,132 @@
+#!/bin/bash
+# make check-vm: what only a kernel of its own can show. Boots Debian's kernel in qemu, without KVM,
+# with the recorder of this tree and a script of this folder as the first process. The script prints
+# its checks on the console, as the other tests do. The processor is an emulated one, so times are
+# those of a slow machine.
+#
+#	tests/vm/run.sh [NAME...]            scripts without .sh; default: pressure
+#
+# The system lies in build/vm (4 GB), made once from this machine's apt sources, and anew when the
+# list of packages below changes. The script ends only its own qemu.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+vm=$top/build/vm
+packages=linux-image-cloud-amd64,systemd-sysv,dbus,stress-ng,sqlite3,zlib1g,libpcre2-8-0,procps
+limit_s=300                                  # for one script
+qemu=
+passed=0 failed=0
+
+skip()
+{
+	echo "skip check-vm: $*"
+	echo "0 passed, 0 failed, 1 skipped"
+	exit 0
+}
+
+[ "$(id -u)" = 0 ] || skip "only root can make a system"
+for tool in qemu-system-x86_64 mmdebstrap mke2fs; do
+	command -v $tool >/dev/null ||
+		skip "no $tool (apt-get install qemu-system-x86 mmdebstrap e2fsprogs)"
+done
+trap '[ ! "$qemu" ] || pkill -9 -P "$qemu" || true' EXIT
+
+# The system, as a folder.
+make_root()
+{
+	. /etc/os-release
+	[ "$(cat "$vm/packages" 2>/dev/null)" != "$VERSION_CODENAME $packages" ] || return 0
+	rm -rf --one-file-system "$vm"
+	mkdir -p "$vm"
+	echo "making a Debian ($VERSION_CODENAME) for check-vm, some minutes, once"
+	mmdebstrap --mode=root --variant=minbase --include="$packages" "$VERSION_CODENAME" \
+		"$vm/root" >"$vm/log" 2>&1 || skip "mmdebstrap: $(tail -n 1 "$vm/log")"
+	cp "$vm"/root/boot/vmlinuz-* "$vm/kernel"
+	cp "$vm"/root/boot/initrd.img-* "$vm/initrd"
+	echo "$VERSION_CODENAME $packages" >"$vm/packages"
+}
+
+# The disk, with the recorder of this tree and a script.
+make_disk()
+{
+	rm -rf "$vm/root/vm"
+	mkdir -p "$vm/root/vm"
+	cp "$top/build/linux/recorder" "$1" "$top/tests/vm/guest.sh" "$vm/root/vm/"
+	rm -f "$vm/disk"
+	mke2fs -qq -t ext4 -d "$vm/root" "$vm/disk" 3G 2>/dev/null
+}
+
+# boot SCRIPT MODE: with it as the first process. Its output: $vm/console.
+boot()
+{
+	timeout -k 5 $limit_s qemu-system-x86_64 -machine accel=tcg -cpu max -smp 2 -m 2048 \
+		-nographic -no-reboot -nodefaults -serial "file:$vm/console" -monitor none \
+		-drive "file=$vm/disk,if=virtio,format=raw,cache=writeback" \
+		-kernel "$vm/kernel" -initrd "$vm/initrd" -append "console=ttyS0 root=/dev/vda rw \
+			quiet psi=1 panic=-1 init=/vm/${1##*/} vm=$2" \
+		</dev/null >/dev/null 2>&1 & qemu=$!
+}
+
+# Pull the plug SECONDS after the script has begun: what the kernel did not write yet is lost. What
+# it handed to the disk is not, so this disk is one that keeps what it took.
+cut_power()
+{
+	local i
+	for ((i = 0; i < 10 * limit_s; i++)); do
+		! grep -qa '^vm: begun' "$vm/console" || break
+		sleep 0.1
+	done
+	sleep "$1"
+	pkill -9 -P $qemu || true
+	wait $qemu 2>/dev/null || true
+	qemu=
+	grep -a '^vm: alive' "$vm/console" | tail -n 1 | tr -d '\r' >"$vm/last"
+	echo "power cut ${1} s after the recording began"
+}
+
+# run_one SCRIPT
+run_one()
+{
+	local name=${1##*/} good bad start=$SECONDS seconds
+	make_disk "$1"
+	for seconds in $(sed -n 's/^# power cuts after: //p' "$1"); do
+		: >"$vm/console"
+		boot "$1" record
+		cut_power "$seconds"
+		: >"$vm/console"
+		boot "$1" "check,$(sed 's/.* //' "$vm/last")"
+		wait $qemu || true
+		qemu=
+		read_checks "$name"
+	done
+	if ! grep -q '^# power cuts after: ' "$1"; then
+		: >"$vm/console"
+		boot "$1" run
+		wait $qemu || true
+		qemu=
+		read_checks "$name"
+	fi
+	echo "$name: $((SECONDS - start)) s"
+}
+
+read_checks()
+{
+	local good bad
+	tr -d '\r' <"$vm/console" | grep -aE '^(ok|not ok|skip|it) |^     \|' >"$vm/checks" || true
+	good=$(grep -c '^ok ' "$vm/checks" || true)
+	bad=$(grep -c '^not ok ' "$vm/checks" || true)
+	if ! grep -qa '^vm: the script has ended' "$vm/console"; then
+		bad=$((bad + 1))
+		echo "not ok $1: it did not end in $limit_s s; the console ends with" >>"$vm/checks"
+		tail -n 20 "$vm/console" | tr -d '\r' | sed 's/^/     | /' >>"$vm/checks"
+	fi
+	cat "$vm/checks"
+	passed=$((passed + good)) failed=$((failed + bad))
+}
+
+make_root
+for script in ${@:-pressure}; do
+	run_one "$top/tests/vm/$script.sh"
+done
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]
