@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define REQUEST_EVERY_NS (30 * NS_PER_SEC)   /* programs compile code all the time, */
@@ -19,6 +20,7 @@
 #define SOCKET_WAIT_NS (3 * NS_PER_SEC)      /* how long its socket may take to appear */
 #define ANSWER_WAIT_NS (5 * NS_PER_SEC)
 #define STATUS_MAX_BYTES 16384u
+#define ANSWER_NS (20 * NS_PER_MS)           /* of the file system; see peer_linux.c */
 
 static void give_up(struct jvm_attach *a, uint32_t pid, struct log *log, const char *why)
 {
@@ -61,33 +63,93 @@ static bool catches_quit(uint32_t pid)
 	return caught;
 }
 
+/* ---- its trigger file: jobs, because /tmp may hang ------------------------------------------- */
+
+struct trigger_job {
+	struct job job;
+	uint32_t pid, uid;
+	int process;                         /* a pidfd: a late signal must not reach another one */
+	const char *failed;                  /* why the JVM was not signalled; NULL = it was */
+};
+
 /* Make the JVM listen. The owner of the file must be the owner of the JVM, or root. */
-static void make_it_listen(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
-			   struct log *log)
+static void make_trigger(struct job *job)
 {
+	struct trigger_job *t = (struct trigger_job *)job;
 	char path[80];
 	int fd;
 
-	if (!catches_quit(pid)) {
-		give_up(a, pid, log, "it does not accept attach requests (-Xrs)");
+	if (!catches_quit(t->pid)) {
+		t->failed = "it does not accept attach requests (-Xrs)";
 		return;
 	}
-	trigger_path(pid, path, sizeof(path));
+	trigger_path(t->pid, path, sizeof(path));
+	unlink(path);                        /* of a request before, which was late */
 	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
-		give_up(a, pid, log, "cannot create /tmp/.attach_pid*");
+		t->failed = "cannot create /tmp/.attach_pid*";
 		return;
 	}
-	if (fchown(fd, uid, (gid_t)-1) != 0 && geteuid() != uid && geteuid() != 0)
-		give_up(a, pid, log, "it belongs to another user");
-	close(fd);
-	if (a->state == ATTACH_REFUSED) {
+	if (fchown(fd, t->uid, (gid_t)-1) != 0 && geteuid() != t->uid && geteuid() != 0) {
+		t->failed = "it belongs to another user";
 		unlink(path);
-		return;
+	} else {
+		syscall(SYS_pidfd_send_signal, t->process, SIGQUIT, NULL, 0);
 	}
-	kill((pid_t)pid, SIGQUIT);
-	a->state = ATTACH_SIGNALLED;
-	a->deadline_ns = now_ns + SOCKET_WAIT_NS;
+	close(fd);
+}
+
+static void remove_trigger(struct job *job)
+{
+	char path[80];
+
+	trigger_path(((struct trigger_job *)job)->pid, path, sizeof(path));
+	unlink(path);
+}
+
+static void free_trigger(struct job *job)
+{
+	struct trigger_job *t = (struct trigger_job *)job;
+
+	if (t->process >= 0)
+		close(t->process);
+	free(t);
+}
+
+/* failed: as the job says. returns  false: it is not done yet */
+static bool ask_trigger(struct pool *pool, void (*run)(struct job *job), uint32_t pid, uint32_t uid,
+			const char **failed)
+{
+	struct trigger_job *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return false;
+	t->job = (struct job){.run = run, .free = free_trigger, .what = "a file in /tmp"};
+	job_init(&t->job);
+	t->pid = pid;
+	t->uid = uid;
+	t->process = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (!pool_ask(pool, uid, &t->job, ANSWER_NS))
+		return false;
+	*failed = t->failed;
+	job_drop(&t->job);
+	return true;
+}
+
+static void make_it_listen(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
+			   struct pool *pool, struct log *log)
+{
+	const char *failed = NULL;
+
+	/* One that is late may have the socket ready by the next request. */
+	if (!ask_trigger(pool, make_trigger, pid, uid, &failed)) {
+		end_request(a, now_ns);
+	} else if (failed) {
+		give_up(a, pid, log, failed);
+	} else {
+		a->state = ATTACH_SIGNALLED;
+		a->deadline_ns = now_ns + SOCKET_WAIT_NS;
+	}
 }
 
 static bool send_request(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
@@ -135,17 +197,16 @@ static void read_answer(struct jvm_attach *a, uint32_t pid, uint64_t now_ns, str
 void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
 		     struct pool *pool, struct log *log)
 {
-	char path[80];
+	const char *unused;
 
 	switch (a->state) {
 	case ATTACH_IDLE:
 		if (now_ns >= a->next_ns && !send_request(a, pid, uid, now_ns, pool))
-			make_it_listen(a, pid, uid, now_ns, log);
+			make_it_listen(a, pid, uid, now_ns, pool, log);
 		break;
 	case ATTACH_SIGNALLED:
 		if (send_request(a, pid, uid, now_ns, pool) || now_ns >= a->deadline_ns) {
-			trigger_path(pid, path, sizeof(path));
-			unlink(path);
+			ask_trigger(pool, remove_trigger, pid, uid, &unused);
 			if (a->state != ATTACH_WAITING)
 				give_up(a, pid, log,
 				      "it does not listen (-XX:+DisableAttachMechanism)");

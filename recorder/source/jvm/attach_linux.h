@@ -26,7 +26,10 @@ struct jvm_attach {
 	uint32_t nanswer, nrequests;
 };
 
-/* The state starts empty. The first requests are a second apart, later ones 30 s. pool: connects */
+/*
+ * The state starts empty. The first requests are a second apart, later ones 30 s. pool: touches
+ * /tmp, which may hang.
+ */
 void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
 		     struct pool *pool, struct log *log);
 void jvm_attach_close(struct jvm_attach *a);
