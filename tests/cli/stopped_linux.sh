@@ -18,6 +18,7 @@ for name in a b c; do
 			cp "$BUILD/programs/hop_linux" $name$i
 	done
 done
+export HOP_LOG=$PWD/hop.log
 pids=
 finish()
 {
@@ -72,6 +73,18 @@ sed -nE 's/^([abc])([0-9]) [^;]*;.*!spin_([0-9])[ ;](.* )?([0-9]+)$/\2 \3 \5/p' 
 right=$(awk '$1 == $2 { n += $3 } END { print n + 0 }' spins)
 wrong=$(awk '$1 != $2 { n += $3 } END { print n + 0 }' spins)
 strange=$(grep -vcE '^[abc][0-9] ' spinning)
+
+# The same of all samples, by the programs' own log of their names.
+logged=()
+for ((r = 1; r <= recorders; r++)); do
+	"$RECORDER" export --store $r.db --id 1 --format perf-script >$r.txt 2>>err
+	logged+=("t0=$(sqlite3 $r.db 'SELECT t0_ns FROM incident WHERE id = 1')" $r.txt)
+done
+sort -k1,1n -k2,2n hop.log | awk -f "$TOP/tests/support/names_had.awk" - "${logged[@]}" >names
+read -r had not_had <<<"$(tail -n 1 names)"
+head -n -1 names >&2
+echo "by their log: $had samples under a name that their process had then, $not_had under" \
+	"another" >&2
 echo "$stops stops: $right samples under the right name, $wrong under another of its process," \
 	"$strange under one of another" >&2
 
@@ -79,5 +92,7 @@ check every_recorder_ended_well sh -c '! grep -v "^0$" ./*.code'
 check there_were_samples_to_look_at test "$right" -gt 200
 check no_sample_has_the_name_of_another_process test "$strange" -eq 0
 check no_sample_has_an_earlier_or_later_name test "$wrong" -eq 0
+check all_samples_have_names_that_their_processes_had \
+	test "$had" -gt "$right" -a "$not_had" -eq 0
 check the_incident_says_that_the_recorder_stood_still \
 	grep -qE 'stood still|stopped|delivered nothing' 1.log

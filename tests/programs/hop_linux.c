@@ -7,7 +7,12 @@
  * As ./a3 it spins for some ms in spin_3 and then becomes ./a4 by exec, the last one ./a0. Before,
  * it starts a child now and then that does the same once under the next name and ends, so that
  * process ids are used up and reused.
+ *
+ * Where HOP_LOG names a file, each process appends a line "PID NS NAME WHAT" when it begins, is
+ * about to leave its name, has the next one, and ends; NS is of CLOCK_MONOTONIC.
+ * tests/support/names_had.awk compares that with samples.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +50,22 @@ static void (*const spins[NAMES])(long long end_ns) = {
 	spin_0, spin_1, spin_2, spin_3, spin_4, spin_5, spin_6, spin_7, spin_8, spin_9,
 };
 
+static void note(const char *path, const char *what)
+{
+	const char *log = getenv("HOP_LOG"), *slash = strrchr(path, '/');
+	int fd = log ? open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "%d %lld %s %s\n", (int)getpid(), now_ns(), slash ? slash + 1 : path, what);
+	close(fd);
+}
+
 static void become(char *path, char digit, char *end, char *turn)
 {
 	char *args[] = {path, end, turn, NULL};
 
+	note(path, "leaves");
 	path[strlen(path) - 1] = digit;
 	execv(path, args);
 	perror(path);
@@ -71,11 +88,16 @@ int main(int argc, char **argv)
 	end_ns = turn ? atoll(argv[1]) : now_ns() + (long long)(atof(argv[1]) * 1e9);
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	if (turn >= 0 && turn % EACH_CHILD == 1 && fork() == 0)
+	note(argv[0], turn ? "has" : "begins");
+	if (turn >= 0 && turn % EACH_CHILD == 1 && fork() == 0) {
 		turn = -1;
+		note(argv[0], "begins");
+	}
 	spins[name](now_ns() + SPIN_NS);
-	if (turn < -1 || now_ns() >= end_ns)
+	if (turn < -1 || now_ns() >= end_ns) {
+		note(argv[0], "ends");
 		return 0;
+	}
 	digit = (char)('0' + (name + 1) % NAMES);
 	snprintf(end, sizeof(end), "%lld", end_ns);
 	snprintf(next, sizeof(next), "%ld", turn < 0 ? turn - 1 : turn + 1);
