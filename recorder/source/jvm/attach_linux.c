@@ -68,7 +68,8 @@ static bool catches_quit(uint32_t pid)
 struct trigger_job {
 	struct job job;
 	uint32_t pid, uid;
-	int process;                         /* a pidfd: a late signal must not reach another one */
+	/* A pidfd: a late signal must not reach another process. -1 before Linux 5.3, or it ended. */
+	int process;
 	const char *failed;                  /* why the JVM was not signalled; NULL = it was */
 };
 
@@ -93,8 +94,10 @@ static void make_trigger(struct job *job)
 	if (fchown(fd, t->uid, (gid_t)-1) != 0 && geteuid() != t->uid && geteuid() != 0) {
 		t->failed = "it belongs to another user";
 		unlink(path);
-	} else {
+	} else if (t->process >= 0) {
 		syscall(SYS_pidfd_send_signal, t->process, SIGQUIT, NULL, 0);
+	} else {
+		kill((pid_t)t->pid, SIGQUIT);
 	}
 	close(fd);
 }
