@@ -68,8 +68,7 @@ static bool catches_quit(uint32_t pid)
 struct trigger_job {
 	struct job job;
 	uint32_t pid, uid;
-	/* A pidfd: a late signal must not reach another process. -1 before Linux 5.3, or it ended. */
-	int process;
+	int process;                         /* a pidfd: a late signal must reach no other; or -errno */
 	const char *failed;                  /* why the JVM was not signalled; NULL = it was */
 };
 
@@ -96,7 +95,7 @@ static void make_trigger(struct job *job)
 		unlink(path);
 	} else if (t->process >= 0) {
 		syscall(SYS_pidfd_send_signal, t->process, SIGQUIT, NULL, 0);
-	} else {
+	} else if (t->process == -ENOSYS) {  /* before Linux 5.3; all else means that it has ended */
 		kill((pid_t)t->pid, SIGQUIT);
 	}
 	close(fd);
@@ -132,6 +131,8 @@ static bool ask_trigger(struct pool *pool, void (*run)(struct job *job), uint32_
 	t->pid = pid;
 	t->uid = uid;
 	t->process = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (t->process < 0)
+		t->process = -errno;
 	if (!pool_ask(pool, uid, &t->job, ANSWER_NS))
 		return false;
 	*failed = t->failed;
