@@ -68,7 +68,7 @@ static bool catches_quit(uint32_t pid)
 struct trigger_job {
 	struct job job;
 	uint32_t pid, uid;
-	int process;                         /* a pidfd: a late signal must reach no other; or -errno */
+	int process;                         /* a pidfd, so that a late signal hits no other; -errno */
 	const char *failed;                  /* why the JVM was not signalled; NULL = it was */
 };
 
@@ -95,7 +95,7 @@ static void make_trigger(struct job *job)
 		unlink(path);
 	} else if (t->process >= 0) {
 		syscall(SYS_pidfd_send_signal, t->process, SIGQUIT, NULL, 0);
-	} else if (t->process == -ENOSYS) {  /* before Linux 5.3; all else means that it has ended */
+	} else if (t->process == -ENOSYS) {  /* before Linux 5.3; else it has ended */
 		kill((pid_t)t->pid, SIGQUIT);
 	}
 	close(fd);
