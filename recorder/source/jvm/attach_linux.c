@@ -68,7 +68,7 @@ static bool catches_quit(uint32_t pid)
 struct trigger_job {
 	struct job job;
 	uint32_t pid, uid;
-	int process;                         /* a pidfd, so that a late signal hits no other; -errno */
+	int process;                         /* a pidfd: no signal to another process; -errno */
 	const char *failed;                  /* why the JVM was not signalled; NULL = it was */
 };
 
