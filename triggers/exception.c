@@ -10,6 +10,7 @@
 
 #define CLR_KEYWORD_EXCEPTION 0x8000u
 #define CXX_PROVIDER "C++"                   /* Linux */
+#define JAVA_PROVIDER "Java"                 /* the same */
 #define EXCEPTION_EVENT "Exception/Start"
 
 static int exception_open(struct trigger *t, const struct trigger_env *env, struct err *err)
@@ -17,14 +18,20 @@ static int exception_open(struct trigger *t, const struct trigger_env *env, stru
 	return pattern_open((struct pattern *)t, t->text, false, env, err);
 }
 
-/* C++ only in named processes: each throw then costs more in all programs of the library. */
+/*
+ * C++ only in named processes: each throw then costs more in all programs of the library. A Java
+ * exception notes its stack, which costs as much.
+ */
 static int exception_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
-	struct need_event e = {.provider = CXX_PROVIDER, .name = EXCEPTION_EVENT, .stack = true,
+	struct need_event e = {.provider = JAVA_PROVIDER, .name = EXCEPTION_EVENT, .stack = true,
 			       .whose = t->processes};
 	int rc = needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
 	unsigned i;
 
+	if (!rc)
+		rc = needs_event(out, &e, err);
+	snprintf(e.provider, sizeof(e.provider), "%s", CXX_PROVIDER);
 	for (i = 0; !rc && i < t->processes.n; i++) {
 		snprintf(e.filter, sizeof(e.filter), "%s=%s",
 			 t->processes.items[i].pid ? "ProcessID" : "ProcessName",
@@ -67,7 +74,8 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 
 	regex_tick(((struct pattern *)t)->regex, e->time_ns);
 	if (!e->name || strcmp(e->name, EXCEPTION_EVENT) != 0 || !e->provider ||
-	    (!text_same_fold(e->provider, CLR_PROVIDER) && strcmp(e->provider, CXX_PROVIDER) != 0))
+	    (!text_same_fold(e->provider, CLR_PROVIDER) && strcmp(e->provider, CXX_PROVIDER) != 0 &&
+	     strcmp(e->provider, JAVA_PROVIDER) != 0))
 		return;
 	if (!trigger_wants(t, e->process))
 		return;
@@ -84,7 +92,7 @@ const struct trigger_ops exception_trigger = {
 	.name = "stop-on-exception",
 	.title = "StopOnException",
 	.usage = "REGEX[;Process=...]   (matched against \"Type: Message\" and against the type)",
-	.summary = "keep an incident when a .NET or C++ exception that matches is thrown",
+	.summary = "keep an incident when a .NET, Java or C++ exception that matches is thrown",
 	.bytes = sizeof(struct pattern),
 	.kinds = 1u << EVENT_GENERIC | 1u << EVENT_TICK,
 	.open = exception_open,

@@ -45,6 +45,17 @@ struct managed_image {
 	uint64_t base;                       /* where its first byte is mapped */
 };
 
+#define MANAGED_TYPE_BYTES 512u
+#define MANAGED_MESSAGE_BYTES 512u
+
+/* What was thrown. */
+struct managed_thrown {
+	char type[MANAGED_TYPE_BYTES];       /* "java.io.IOException"; "" = not known */
+	char message[MANAGED_MESSAGE_BYTES]; /* "" = none, or not known */
+	/* The object may have been moved since: type is what stands in its place. */
+	bool moved;
+};
+
 struct managed;                              /* one process, as its reader knows it */
 
 struct frame_reader {
@@ -75,6 +86,13 @@ struct frame_reader {
 	/* Name the frame and step to its caller: unwind_managed() in unwind/unwind.h. */
 	enum unwind_result (*step)(struct managed *m, const struct managed_host *host,
 				   struct unwind_frame *frame);
+
+	/*
+	 * What an exception object says that was at this address at that time; NULL = this reader
+	 * does not know. returns  false: nothing
+	 */
+	bool (*thrown)(struct managed *m, const struct managed_host *host, uint64_t object,
+		       uint64_t time_ns, struct managed_thrown *out);
 
 	void (*forget)(struct managed *m);   /* NULL allowed */
 

@@ -97,8 +97,8 @@ const struct option_info option_table[] = {
 	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-exception", "REGEX",
 	 "Fire when a .NET exception is thrown whose type, or 'Type: Message', matches; an empty "
-	 "expression matches every exception. With ;Process= also C++ exceptions (Linux), by type. "
-	 "Repeatable.",
+	 "expression matches every exception. On Linux also those of Java, and with ;Process= "
+	 "of C++, by type. Repeatable.",
 	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-event-log-message", "[LOG@]REGEX",
 	 "Fire when a new line of a log matches, ignoring case. LOG: kernel, journal, the path of "

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define CHECKED_TOGETHER 3u                  /* moments: what was used since is checked in one go */
+#define IDLE_NS NS_PER_SEC                 /* without a sample: it has collected nothing */
 #define KEPT_FIRST 100u                      /* moments: what was used since goes last */
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -239,6 +240,20 @@ static void take_checks(struct hotspot_cache *c, const struct hotspot_task *t)
 	}
 }
 
+/*
+ * A collection moves objects. One that began before time_ns is of no interest to whoever asks
+ * about an object of that time; of a JVM without samples nobody knows when its collections were.
+ */
+static void note_collections(struct hotspot_cache *c, uint64_t collections)
+{
+	uint64_t now_ns = os_now_ns();
+
+	if (collections != c->collections && now_ns - c->collections_ns < IDLE_NS)
+		c->moved_ns = now_ns;
+	c->collections = collections;
+	c->collections_ns = now_ns;
+}
+
 void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *host,
 			 uint64_t sample_ns)
 {
@@ -263,10 +278,36 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 	list_methods(c, t);
 	if (run_task(c, host, t)) {
 		take_checks(c, t);
+		note_collections(c, t->collections);
 		hotspot_task_free(t);
 	} else {
 		c->checked_ns = 0;           /* the next sample tries again */
 	}
+}
+
+bool hotspot_cache_thrown(struct hotspot_cache *c, const struct managed_host *host,
+			  uint64_t object, uint64_t time_ns, struct managed_thrown *out)
+{
+	struct hotspot_task *t = c->hangs ? NULL : hotspot_task_new(c->layout);
+
+	if (t)
+		t->thrown = calloc(1, sizeof(*t->thrown));
+	if (!t || !t->thrown) {
+		hotspot_task_free(t);
+		return false;
+	}
+	t->exception = object;
+	t->exceptions = c->exceptions;
+	if (!run_task(c, host, t))
+		return false;
+	c->exceptions = t->exceptions;
+	note_collections(c, t->collections);
+	*out = *t->thrown;
+	hotspot_task_free(t);
+	out->moved = c->moved_ns > time_ns;
+	if (out->moved)
+		out->message[0] = '\0';
+	return out->type[0] != '\0';
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "managed/hotspot/blob.h"
+#include "managed/hotspot/exception.h"
 #include "managed/hotspot/method.h"
 
 #include "base/table.h"
@@ -55,6 +56,10 @@ struct hotspot_cache {
 	struct { uint64_t pc; uint32_t moment; } misses[HOTSPOT_MISSES];
 	struct { const char *text; uint32_t number; } stubs[16];
 	char detail[MANAGED_TEXT_MAX];       /* of the method that is being named */
+
+	struct hotspot_exceptions exceptions;
+	uint64_t collections, collections_ns;        /* how many there were; when that was read */
+	uint64_t moved_ns;                   /* when a collection was last noticed; 0 = never */
 };
 
 /* takes layout; names is borrowed */
@@ -75,6 +80,9 @@ const struct hotspot_known *hotspot_cache_method(struct hotspot_cache *c,
 						 uint64_t address);
 /* The number of its name; 0 = it may be that of another method than the sample met. */
 uint32_t hotspot_cache_number(const struct hotspot_cache *c, const struct hotspot_known *k);
+/* What the exception says that was at this address at that time. false: there is none */
+bool hotspot_cache_thrown(struct hotspot_cache *c, const struct managed_host *host,
+			  uint64_t object, uint64_t time_ns, struct managed_thrown *out);
 /* Names of methods of a blob: numbers of metadata (UINT32_MAX = its own method); 0 = unknown. */
 void hotspot_cache_numbers(struct hotspot_cache *c, const struct managed_host *host,
 			   struct hotspot_blob *b, const struct hotspot_scope *scopes, uint32_t n,

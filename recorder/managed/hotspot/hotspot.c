@@ -158,6 +158,12 @@ static enum unwind_result step(struct managed *m, const struct managed_host *hos
 	return result;
 }
 
+static bool thrown(struct managed *m, const struct managed_host *host, uint64_t object,
+		   uint64_t time_ns, struct managed_thrown *out)
+{
+	return hotspot_cache_thrown(cache_of(m), host, object, time_ns, out);
+}
+
 static void forget(struct managed *m)
 {
 	hotspot_cache_free(cache_of(m));
@@ -179,6 +185,7 @@ const struct frame_reader hotspot_reader = {
 	.owns = owns,
 	.begin = begin,
 	.step = step,
+	.thrown = thrown,
 	.forget = forget,
 	.bytes = bytes,
 };

@@ -149,6 +149,26 @@ static const struct wanted_field {
 	{F_SYMBOL_LENGTH_AND_REFS, "Symbol", "_length_and_refcount"},
 	{F_SYMBOL_BODY, "Symbol", "_body"},
 	{F_SYMBOL_BODY, "Symbol", "_body[0]"},
+	{F_NARROW_BASE, "Universe", "_narrow_oop._base"},
+	{F_NARROW_BASE, "CompressedOops", "_narrow_oop._base"},
+	{F_NARROW_BASE, "CompressedOops", "_base"},
+	{F_NARROW_SHIFT, "Universe", "_narrow_oop._shift"},
+	{F_NARROW_SHIFT, "CompressedOops", "_narrow_oop._shift"},
+	{F_NARROW_SHIFT, "CompressedOops", "_shift"},
+	{F_NARROW_CLASS_BASE, "Universe", "_narrow_klass._base"},
+	{F_NARROW_CLASS_BASE, "CompressedKlassPointers", "_narrow_klass._base"},
+	{F_NARROW_CLASS_BASE, "CompressedKlassPointers", "_base"},
+	{F_NARROW_CLASS_SHIFT, "Universe", "_narrow_klass._shift"},
+	{F_NARROW_CLASS_SHIFT, "CompressedKlassPointers", "_narrow_klass._shift"},
+	{F_NARROW_CLASS_SHIFT, "CompressedKlassPointers", "_shift"},
+	{F_CLASS_SUPER, "Klass", "_super"},
+	{F_CLASS_LAYOUT, "Klass", "_layout_helper"},
+	{F_CLASS_POOL, "InstanceKlass", "_constants"},
+	{F_CLASS_FIELDS, "InstanceKlass", "_fields"},
+	{F_CLASS_NFIELDS, "InstanceKlass", "_java_fields_count"},
+	{F_CLASS_FIELD_STREAM, "InstanceKlass", "_fieldinfo_stream"},
+	{F_HEAP_OF_OBJECTS, "Universe", "_collectedHeap"},
+	{F_COLLECTIONS, "CollectedHeap", "_total_collections"},
 };
 
 static const char *const wanted_types[HOTSPOT_TYPES] = {
@@ -347,11 +367,16 @@ bool hotspot_read(const struct hotspot_layout *l, const struct managed_memory *m
 	return true;
 }
 
-/* A static field. */
-static bool read_static(const struct hotspot_layout *l, const struct managed_memory *m,
-			enum hotspot_field_id id, uint64_t *out)
+bool hotspot_read_static(const struct hotspot_layout *l, const struct managed_memory *memory,
+			 enum hotspot_field_id id, uint64_t *out)
 {
-	return hotspot_has(l, id) && read_u64(m, l->fields[id].at, out);
+	uint8_t bytes[8];
+
+	if (!hotspot_has(l, id) ||
+	    !managed_read(memory, l->fields[id].at, bytes, l->fields[id].bytes))
+		return false;
+	*out = le_sized(bytes, l->fields[id].bytes);
+	return true;
 }
 
 /* ---- the code cache -------------------------------------------------------------------------- */
@@ -381,8 +406,9 @@ static bool read_heaps(struct hotspot_layout *l, const struct managed_memory *m)
 	uint64_t array, data, n, i, heap;
 
 	if (hotspot_has(l, F_HEAP_SINGLE))
-		return read_static(l, m, F_HEAP_SINGLE, &heap) && heap && read_heap(l, m, heap);
-	if (!read_static(l, m, F_HEAPS, &array) ||
+		return hotspot_read_static(l, m, F_HEAP_SINGLE, &heap) && heap &&
+		       read_heap(l, m, heap);
+	if (!hotspot_read_static(l, m, F_HEAPS, &array) ||
 	    !hotspot_read(l, m, F_ARRAY_LENGTH, array, &n) ||
 	    !hotspot_read(l, m, F_ARRAY_DATA, array, &data) || !n || n > HOTSPOT_HEAPS_MAX)
 		return false;
@@ -396,11 +422,11 @@ static void read_version(struct hotspot_layout *l, const struct managed_memory *
 {
 	uint64_t v = 0;
 
-	if (read_static(l, m, F_RELEASE, &v))
+	if (hotspot_read_static(l, m, F_RELEASE, &v))
 		read_text(m, v, l->release, sizeof(l->release));
 	/* 8 says 25 in its major version; and it alone has one heap in this field. */
 	l->major = 8;
-	if (!hotspot_has(l, F_HEAP_SINGLE) && read_static(l, m, F_MAJOR, &v))
+	if (!hotspot_has(l, F_HEAP_SINGLE) && hotspot_read_static(l, m, F_MAJOR, &v))
 		l->major = (unsigned)(uint32_t)v;
 	l->unsigned5_min = l->major >= 20;
 }
@@ -431,7 +457,7 @@ static int read_all(struct hotspot_layout *l, const struct managed_memory *m, ui
 	if (rc)
 		return rc;
 	read_version(l, m);
-	if (!read_static(l, m, F_CALL_STUB_RETURN, &l->call_stub_return) ||
+	if (!hotspot_read_static(l, m, F_CALL_STUB_RETURN, &l->call_stub_return) ||
 	    !l->call_stub_return || !read_heaps(l, m))
 		return err_set(err, ERR_BUSY, "it is still starting");
 	return 0;

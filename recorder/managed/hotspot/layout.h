@@ -45,6 +45,14 @@ enum hotspot_field_id {
 	F_POOL_HOLDER, F_POOL_LENGTH, F_KLASS_NAME,
 	F_SOURCE_OF_CLASS, F_SOURCE_OF_POOL, /* 8-12; 13 */
 	F_SYMBOL_LENGTH, F_SYMBOL_LENGTH_AND_REFS, F_SYMBOL_BODY,
+
+	/* Of objects, for exceptions only: without one of these they are not read. */
+	F_NARROW_BASE, F_NARROW_SHIFT,       /* static: of references */
+	F_NARROW_CLASS_BASE, F_NARROW_CLASS_SHIFT,           /* static */
+	F_CLASS_SUPER, F_CLASS_LAYOUT, F_CLASS_POOL,
+	F_CLASS_FIELDS, F_CLASS_NFIELDS,     /* to 20 */
+	F_CLASS_FIELD_STREAM,                /* from 21 */
+	F_HEAP_OF_OBJECTS, F_COLLECTIONS,    /* static; in it */
 	HOTSPOT_FIELDS
 };
 
@@ -105,6 +113,9 @@ uint64_t hotspot_get(const struct hotspot_layout *l, enum hotspot_field_id id,
 /* The same of a structure in the target. */
 bool hotspot_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 		  enum hotspot_field_id id, uint64_t address, uint64_t *out);
+/* A static field. */
+bool hotspot_read_static(const struct hotspot_layout *l, const struct managed_memory *memory,
+			 enum hotspot_field_id id, uint64_t *out);
 
 /* Read exactly n bytes. */
 static inline bool managed_read(const struct managed_memory *m, uint64_t address, void *to,

@@ -56,9 +56,8 @@ static char *read_symbol(const struct hotspot_layout *l, const struct managed_me
 	return text;
 }
 
-/* The symbol in a slot of the pool. */
-static char *read_pool_symbol(const struct hotspot_layout *l, const struct managed_memory *m,
-			      uint64_t pool, uint64_t index, uint64_t npool, uint32_t max)
+char *hotspot_pool_symbol(const struct hotspot_layout *l, const struct managed_memory *m,
+			  uint64_t pool, uint64_t index, uint64_t npool, uint32_t max)
 {
 	uint8_t word[8];
 
@@ -66,6 +65,15 @@ static char *read_pool_symbol(const struct hotspot_layout *l, const struct manag
 	    !managed_read(m, pool + l->sizes[T_CONSTANT_POOL] + 8 * index, word, sizeof(word)))
 		return NULL;
 	return read_symbol(l, m, le64(word), max);
+}
+
+char *hotspot_class_read(const struct hotspot_layout *l, const struct managed_memory *m,
+			 uint64_t klass)
+{
+	uint64_t name;
+
+	return is_address(klass) && hotspot_read(l, m, F_KLASS_NAME, klass, &name)
+		       ? read_symbol(l, m, name, CLASS_NAME_MAX) : NULL;
 }
 
 static bool is_hex(const char *text)
@@ -107,20 +115,19 @@ static char *full_name(char *class_name, const char *method)
 static bool read_names(const struct hotspot_layout *l, const struct managed_memory *m,
 		       const uint8_t *head, size_t nhead, struct hotspot_method *out)
 {
-	uint64_t npool, holder, klass_name = 0;
+	uint64_t npool, holder;
 	char *name = NULL, *class_name = NULL;
 
 	if (!hotspot_read(l, m, F_POOL_LENGTH, out->pool, &npool) ||
 	    !hotspot_read(l, m, F_POOL_HOLDER, out->pool, &holder))
 		return false;
 	npool = (uint32_t)npool;
-	name = read_pool_symbol(l, m, out->pool, hotspot_get(l, F_NAME_INDEX, head, nhead), npool,
-				METHOD_NAME_MAX);
-	out->signature = read_pool_symbol(l, m, out->pool,
-					  hotspot_get(l, F_SIGNATURE_INDEX, head, nhead), npool,
-					  SIGNATURE_MAX);
-	if (is_address(holder) && hotspot_read(l, m, F_KLASS_NAME, holder, &klass_name))
-		class_name = read_symbol(l, m, klass_name, CLASS_NAME_MAX);
+	name = hotspot_pool_symbol(l, m, out->pool, hotspot_get(l, F_NAME_INDEX, head, nhead),
+				   npool, METHOD_NAME_MAX);
+	out->signature = hotspot_pool_symbol(l, m, out->pool,
+					     hotspot_get(l, F_SIGNATURE_INDEX, head, nhead), npool,
+					     SIGNATURE_MAX);
+	class_name = hotspot_class_read(l, m, holder);
 	if (class_name)
 		out->class_hash = hash_bytes(class_name, strlen(class_name));
 	if (name && class_name && out->signature && out->signature[0] == '(')
@@ -188,7 +195,7 @@ static char *read_source(const struct hotspot_layout *l, const struct managed_me
 		   !hotspot_read(l, m, F_SOURCE_OF_CLASS, holder, &index)) {
 		return NULL;
 	}
-	return read_pool_symbol(l, m, pool, index & 0xffff, (uint32_t)npool, SOURCE_NAME_MAX);
+	return hotspot_pool_symbol(l, m, pool, index & 0xffff, (uint32_t)npool, SOURCE_NAME_MAX);
 }
 
 static void read_lines(const struct hotspot_layout *l, const struct managed_memory *m,
@@ -246,13 +253,11 @@ void hotspot_method_clear(struct hotspot_method *method)
 static uint64_t class_hash(const struct hotspot_layout *l, const struct managed_memory *m,
 			   uint64_t pool)
 {
-	uint64_t holder, name, hash = 0;
+	uint64_t holder, hash = 0;
 	char *text;
 
-	if (!hotspot_read(l, m, F_POOL_HOLDER, pool, &holder) || !is_address(holder) ||
-	    !hotspot_read(l, m, F_KLASS_NAME, holder, &name))
-		return 0;
-	text = read_symbol(l, m, name, CLASS_NAME_MAX);
+	text = hotspot_read(l, m, F_POOL_HOLDER, pool, &holder)
+		       ? hotspot_class_read(l, m, holder) : NULL;
 	if (text)
 		hash = hash_bytes(text, strlen(text));
 	free(text);

@@ -45,6 +45,13 @@ struct hotspot_classes {
 bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
 			 const struct hotspot_method *method, struct hotspot_classes *classes);
 
+/* The name of a class as it has it: "java/util/Map"; owned; NULL: it cannot be read. */
+char *hotspot_class_read(const struct hotspot_layout *l, const struct managed_memory *m,
+			 uint64_t klass);
+/* The symbol in a slot of a pool that has npool, as a text; owned; NULL: there is none. */
+char *hotspot_pool_symbol(const struct hotspot_layout *l, const struct managed_memory *m,
+			  uint64_t pool, uint64_t index, uint64_t npool, uint32_t max);
+
 /*
  * A class name as people read it: dots for slashes; without the address that a hidden class has in
  * its name, and without the number of a lambda's class: both are others in each run. In place.

@@ -74,6 +74,10 @@ static void run(struct managed_task *task, const struct managed_memory *memory)
 	for (i = 0; i < t->nmethods; i++)
 		hotspot_method_read(t->layout, memory, t->wanted[i], &t->methods[i]);
 	check(t, memory);
+	if (t->exception)
+		hotspot_exception_read(t->layout, memory, t->exception, &t->exceptions, t->thrown);
+	if (t->exception || t->ncheck_blobs)
+		t->collections = hotspot_collections(t->layout, memory);
 }
 
 static void free_task(struct managed_task *task)
@@ -104,5 +108,6 @@ void hotspot_task_free(struct hotspot_task *t)
 	hotspot_layout_drop(t->layout);
 	free(t->check_blobs);
 	free(t->check_methods);
+	free(t->thrown);
 	free(t);
 }

@@ -1,10 +1,12 @@
 /*
- * What a task reads of a JVM: tables, a blob, methods, or whether what is known still holds.
+ * What a task reads of a JVM: tables, a blob, methods, an exception, or whether what is known still
+ * holds.
  * Private to this folder.
  */
 #pragma once
 
 #include "managed/hotspot/blob.h"
+#include "managed/hotspot/exception.h"
 #include "managed/hotspot/method.h"
 
 #define TASK_METHODS_MAX 130u                /* of two records */
@@ -41,6 +43,12 @@ struct hotspot_task {
 	uint32_t ncheck_blobs;
 	struct hotspot_check_method *check_methods;
 	uint32_t ncheck_methods;
+
+	uint64_t exception;                  /* read an exception object; 0 = none is wanted */
+	struct hotspot_exceptions exceptions;
+	struct managed_thrown *thrown;       /* owned; type "": there is none */
+
+	uint64_t collections;                /* so far; read last */
 };
 
 /* A task that does nothing yet; layout: takes a reference, NULL allowed. NULL = no memory. */

@@ -33,8 +33,8 @@ const char *dotnet_provider_exact(const char *name)
 static int refuse_throws(struct err *err)
 {
 	return err_set(err, ERR_USAGE,
-		       "a rule on C++ exceptions needs their type and a process: "
-		       "StopOnException:TYPE;Process=NAME");
+		       "a rule on exceptions of C++ or Java is StopOnException:TYPE;Process=NAME "
+		       "(of Java also without a process)");
 }
 
 /* A provider that no source knows, with what comes near. */

@@ -8,6 +8,7 @@
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/state_linux.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -426,6 +427,33 @@ enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_p
 	const struct perf_runtime *r = process->runtime;
 
 	return r->reader->step(r->managed, &m->host, frame);
+}
+
+/* Whether a constructor of the type is among these frames. */
+static bool is_constructed(struct perf_runtime *r, const char *type,
+			   const struct frame_ref *frames, uint32_t nframes)
+{
+	char wanted[MANAGED_TYPE_BYTES + 8], function[MANAGED_TYPE_BYTES + 8];
+	uint32_t i;
+
+	snprintf(wanted, sizeof(wanted), "%s.<init>", type);
+	for (i = 0; i < nframes; i++)
+		if (frames[i].object == r->object &&
+		    managed_names_get(r->names, managed_number(frames[i].offset), function,
+				      sizeof(function), NULL) && strcmp(function, wanted) == 0)
+			return true;
+	return false;
+}
+
+bool perf_managed_thrown(struct perf_managed *m, const struct perf_process *process,
+			 uint64_t object, uint64_t time_ns, const struct frame_ref *frames,
+			 uint32_t nframes, struct managed_thrown *out)
+{
+	struct perf_runtime *r = process->runtime;
+
+	return r && r->managed && r->reader->thrown &&
+	       r->reader->thrown(r->managed, &m->host, object, time_ns, out) &&
+	       (!out->moved || is_constructed(r, out->type, frames, nframes));
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -56,6 +56,15 @@ bool perf_managed_find(struct perf_managed *m, const struct perf_process *proces
 enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_process *process,
 				     struct unwind_frame *frame);
 
+/*
+ * What an exception of the process that was begun says, whose object was at this address at that
+ * time; frames: the stack of the throw. Where a collection may have moved the object, the type is
+ * told only if its constructor is on that stack, and no message.
+ */
+bool perf_managed_thrown(struct perf_managed *m, const struct perf_process *process,
+			 uint64_t object, uint64_t time_ns, const struct frame_ref *frames,
+			 uint32_t nframes, struct managed_thrown *out);
+
 /* Call about once a second. */
 void perf_managed_look(struct perf_managed *m, uint64_t now_ns);
 /* Any thread: how often a process was forgotten because there was no room. */

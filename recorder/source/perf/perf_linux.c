@@ -14,6 +14,7 @@
 #include "source/perf/state_linux.h"
 #include "source/perf/time_linux.h"
 #include "source/perf/walk_linux.h"
+#include "source/probe/throw_linux.h"
 #include "source/source.h"
 
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #define POLL_NS (90 * NS_PER_MS)         /* a watermark at least every 100 ms */
 #define TABLES_WAIT_NS (150 * NS_PER_MS) /* how long a sample waits for its unwind tables */
 #define TABLES_POLL_NS (4 * NS_PER_MS)
+#define CONSTRUCTED_NS (4 * NS_PER_MS)   /* a Java exception gets its message after its stack */
 #define COALESCE_NS (2 * NS_PER_MS)      /* side-band records of a burst share a wake-up */
 
 /* Threads that read what belongs to other programs, and may hang. */
@@ -48,6 +50,8 @@ struct perf_source {
 	/* leaves of the stream event: the probe's number; NULL without probes */
 	struct object *event_object;
 	struct frame_ref event_frames[STACK_MAX_FRAMES];
+	struct managed_thrown thrown;        /* of the last Java exception, and its fields */
+	struct event_field thrown_fields[2];
 	char event_name[PROBE_LABEL_BYTES];  /* the merge thread's */
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
@@ -148,15 +152,39 @@ static void put_event_sample(struct perf_source *s, const struct probe *probe, s
 	queue_put(s->cfg.queue, e);
 }
 
-/* An event that a rule asked for. returns  as put_sample() */
-static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
+/* Add to the event of a Java exception what its object says. */
+static void add_thrown(struct perf_source *s, const struct perf_thread *thread, uint64_t object,
+		       struct event *e)
 {
+	const struct unwind_stack *stack = &s->walker.stack;
+
+	if (!thread || !perf_managed_thrown(s->walker.managed, thread->process, object, e->time_ns,
+					    stack->frames, stack->nframes, &s->thrown))
+		return;
+	e->fields = s->thrown_fields;
+	e->nfields = throw_fields(s->thrown.type, s->thrown.message, s->thrown_fields);
+}
+
+/*
+ * An event that a rule asked for.
+ *
+ * now_ns   as in deliver()
+ * returns  as put_sample()
+ */
+static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
+{
+	bool may_wait = now_ns < ring->record.time_ns + TABLES_WAIT_NS;
 	const struct perf_record *r = &ring->record;
 	struct probe *probe = probes_find(s->cpus.probes, r->u.sample.id);
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
 	struct perf_thread *thread;
+	uint64_t object;
+	bool is_java;
 
 	if (may_wait && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r))
+		return false;
+	is_java = probe && probe_java_object(probe, r, &object);
+	if (is_java && now_ns < r->time_ns + CONSTRUCTED_NS)
 		return false;
 	thread = thread_of(s, r);
 	if (!probe ||
@@ -179,6 +207,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, bool 
 	e.thread = thread ? thread->thread : NULL;
 	if (!probes_take(s->cpus.probes, probe, r, &e))
 		return true;
+	if (is_java)
+		add_thrown(s, thread, object, &e);
 	if (!probe_has_stack(probe)) {
 		do
 			queue_put(s->cfg.queue, &e);
@@ -204,7 +234,7 @@ static bool put_record(struct perf_source *s, const struct perf_ring *ring, uint
 
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
-		return ring->probes ? put_probe(s, ring, may_wait) : put_sample(s, ring, may_wait);
+		return ring->probes ? put_probe(s, ring, now_ns) : put_sample(s, ring, may_wait);
 	case PERF_KIND_LOST:
 		put_lost(s, loss_of(ring), r->u.lost, ring->cpu, r->time_ns);
 		if (ring->sideband && !s->rescan)

@@ -218,13 +218,13 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 		return true;
 	if (probe->throws) {
 		out->name = THROW_EVENT;
-		throw_read(p->reader, r, &p->thrown);
+		if (probe->throws == THROW_JAVA)
+			return true;
+		throw_read(probe->throws, p->reader, r, &p->thrown);
 		if (throw_is_of_runtime(&p->thrown))
 			return false;
-		p->fields[0] = (struct event_field){.name = "ExceptionType", .type = FIELD_TEXT,
-						    .v.text = p->thrown.type};
 		out->fields = p->fields;
-		out->nfields = 1;
+		out->nfields = throw_fields(p->thrown.type, p->thrown.message, p->fields);
 	} else if (probe->uprobe) {
 		out->fields = p->fields;
 		out->nfields = uprobe_fields(probe->uprobe, probe->place, r, p->fields);
@@ -247,6 +247,11 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	}
 	out->payload_bytes = r->u.sample.raw_bytes;
 	return true;
+}
+
+bool probe_java_object(const struct probe *probe, const struct perf_record *r, uint64_t *object)
+{
+	return probe->throws == THROW_JAVA && throw_java_object(r, object);
 }
 
 bool probes_again(const struct probe *probe, struct event *e)

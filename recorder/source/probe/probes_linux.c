@@ -50,7 +50,7 @@ static int check_uprobe(const struct need_event *e, struct programs **programs,
 	int rc = uprobe_pmu(&pmu, err);
 
 	if (rc || throw_provider(e->provider))
-		return rc;
+		return throw_is_java(e->provider) ? 0 : rc;
 	rc = get_programs(programs, NULL, err);
 	if (!rc)
 		rc = programs_resolve(*programs, e->provider, e->name, uprobe, err);
@@ -200,7 +200,7 @@ static int resolve(struct probes *p, struct probe *probe, struct err *err)
 		probe->unfiltered = true;
 		return rc;
 	}
-	probe->throws = throw_provider(probe->provider);
+	probe->throws = throw_kind_of(probe->provider, probe->name);
 	if (!probe->throws && !uprobe_provider(probe->provider))
 		return tracepoint_load(probe->provider, probe->name, &probe->format, err);
 	probe->limit = PROBE_RATE_STACK_MAX;
@@ -331,6 +331,46 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 	return 0;
 }
 
+/* Add the places of a file. returns  as add_one() of the first one, which all versions have */
+static int add_throws_of(struct probes *p, const struct need_event *e, const char *path,
+			 struct err *err)
+{
+	char name[EVENT_NAME_MAX];
+	const char *function;
+	int rc = 0, other;
+	unsigned i;
+
+	for (i = 0; (function = throw_function(e->provider, i)) != NULL; i++) {
+		snprintf(name, sizeof(name), "%s:%s", path, function);
+		other = add_one(p, e, name, i ? NULL : err);
+		if (other == ERR_MEMORY)
+			return err_memory(err, "for the exceptions of programs");
+		rc = i ? rc : other;
+	}
+	return rc;
+}
+
+/*
+ * Throws of Java are seen as far as possible: a rule on exceptions of .NET asks for them too, and
+ * whoever wrote it may have no right to probes.
+ */
+static int add_java_throws(struct probes *p, const struct need_event *e, struct err *err)
+{
+	char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX];
+	unsigned n = throw_libraries(p->programs, e->provider, paths), i;
+	struct source_part uprobes;
+	struct err why;
+	int rc = n ? probes_part(PROBES_IN_PROGRAMS, &uprobes, &why) : 0;
+
+	for (i = 0; !rc && i < n; i++)
+		rc = add_throws_of(p, e, paths[i], &why);
+	if (rc == ERR_MEMORY)
+		return err_memory(err, "for the exceptions of programs");
+	if (rc)
+		log_line(p->log, LOG_WARN, "exceptions of Java are not seen: %s", why.text);
+	return 0;
+}
+
 /*
  * Throws of C++ are seen in each C++ library that programs use now or by default, and in the
  * programs that the rule names if they run now and contain the library themselves, not stripped.
@@ -339,20 +379,20 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 {
 	char paths[THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX][UPROBE_PATH_MAX];
 	unsigned i, libraries, n;
-	char name[EVENT_NAME_MAX];
 	int rc = get_programs(&p->programs, p->log, err);
 
 	if (rc)
 		return rc;
-	n = libraries = throw_libraries(p->programs, paths);
+	if (throw_is_java(e->provider))
+		return add_java_throws(p, e, err);
+	n = libraries = throw_libraries(p->programs, e->provider, paths);
 	n += throw_programs(p->programs, e->filter, paths + n);
 	if (!n)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no C++ library was found whose __cxa_throw would show the "
 			       "exceptions");
 	for (i = 0; !rc && i < n; i++) {
-		snprintf(name, sizeof(name), "%s:__cxa_throw", paths[i]);
-		rc = add_one(p, e, name, err);
+		rc = add_throws_of(p, e, paths[i], err);
 		/* A program may use a shared library, or never throw. */
 		if (rc != ERR_MEMORY && i >= libraries)
 			rc = 0;
@@ -451,7 +491,7 @@ static unsigned count_wanted(const struct probes_config *cfg)
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
 		const struct need_event *e = &cfg->needs->events[i];
 
-		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX
+		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX * THROW_PLACES_MAX
 		     : is_pattern(e)		 ? PROBES_OF_PATTERN_MAX
 						 : is_ours(e);
 	}

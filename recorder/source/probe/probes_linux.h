@@ -41,6 +41,7 @@ struct probes;
 int probes_list(const char *pattern, bool json, struct out *out, struct err *err);
 
 /* Tracepoints, uprobes; see source_ops.part. */
+#define PROBES_IN_PROGRAMS 1u
 int probes_part(unsigned i, struct source_part *out, struct err *err);
 
 /* Whether all events that these needs name exist here; the error gives the nearest names. */
@@ -88,6 +89,11 @@ struct probe *probes_find(struct probes *p, uint64_t id);
  */
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r,
 		 struct event *out);
+/*
+ * Of an event that probes_take() told: the Java object that was thrown, which the caller reads to
+ * add its fields. false: it has all.
+ */
+bool probe_java_object(const struct probe *probe, const struct perf_record *r, uint64_t *object);
 /*
  * Give the event its second name, because a collection is two events as in .NET. true: deliver it
  * once more.

@@ -29,7 +29,7 @@ struct probe {
 	struct cpu_counter counter;          /* as asked for; period 0 = none */
 	uint64_t period, old_period;         /* of the counter, now and before: */
 	uint64_t switched_ns;
-	bool throws;                         /* a uprobe where C++ throws */
+	enum throw_kind throws;              /* a uprobe where programs throw */
 	struct gc_probe gc;                  /* a uprobe where a program collects */
 	enum probe_role role;
 	uint32_t pid;                        /* of a wake-up: the index of its field `pid` */

@@ -78,7 +78,7 @@ int probes_part(unsigned i, struct source_part *out, struct err *err)
 	static const struct source_part parts[] = {
 		{"tracepoints", "kernel events, for rules on them and for --thread-time"},
 		{"uprobes", "probes in programs, for rules on them, collections of CPython and V8, "
-			    "throws of C++"},
+			    "throws of C++ and Java"},
 	};
 
 	if (i >= COUNT_OF(parts)) {

@@ -6,14 +6,75 @@
 #include "source/host/proc_reader_linux.h"
 #include "symbol/demangle.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { REG_SI = 4, NAME_BYTES = 400 };
+enum { REG_SI = 4, REG_DI = 5, NAME_BYTES = 400 };
+
+#define CXX "C++"
+#define JAVA "Java"
+#define USUAL_CXX "/usr/{lib/x86_64-linux-gnu,lib64,lib}/libstdc++.so.6"
+#define USUAL_JVMS "/usr/lib/jvm/*/{jre/,}lib/{amd64/,}server/libjvm.so"
+
+#define STACK_ERROR "throw_StackOverflowErrorEP10JavaThread"
+
+static const struct {
+	enum throw_kind kind;
+	const char *provider, *function;
+} places[] = {
+	{THROW_CXX, CXX, "__cxa_throw"},
+	{THROW_JAVA, JAVA, "JVM_FillInStackTrace"},
+	{THROW_JAVA_MEMORY, JAVA, "_Z25report_java_out_of_memoryPKc"},
+	{THROW_JAVA_STACK, JAVA, "_ZN13SharedRuntime24" STACK_ERROR},
+	{THROW_JAVA_STACK, JAVA, "_ZN18InterpreterRuntime24" STACK_ERROR},
+	{THROW_JAVA_STACK, JAVA,
+	 "_ZN10Exceptions30throw_stack_overflow_exceptionEP10JavaThreadPKciRK12methodHandle"},
+};
+
+bool throw_is_java(const char *provider)
+{
+	return strcmp(provider, JAVA) == 0;
+}
 
 bool throw_provider(const char *provider)
 {
-	return strcmp(provider, THROW_PROVIDER) == 0;
+	return throw_is_java(provider) || strcmp(provider, CXX) == 0;
+}
+
+const char *throw_function(const char *provider, unsigned i)
+{
+	size_t at;
+
+	for (at = 0; at < COUNT_OF(places); at++)
+		if (strcmp(places[at].provider, provider) == 0 && i-- == 0)
+			return places[at].function;
+	return NULL;
+}
+
+enum throw_kind throw_kind_of(const char *provider, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+	size_t at;
+
+	for (at = 0; colon && at < COUNT_OF(places); at++)
+		if (strcmp(places[at].provider, provider) == 0 &&
+		    strcmp(places[at].function, colon + 1) == 0)
+			return places[at].kind;
+	return THROW_NONE;
+}
+
+unsigned throw_fields(const char *type, const char *message, struct event_field *out)
+{
+	unsigned n = 0;
+
+	if (*type)
+		out[n++] = (struct event_field){.name = "ExceptionType", .type = FIELD_TEXT,
+						.v.text = type};
+	if (*message)
+		out[n++] = (struct event_field){.name = "ExceptionMessage", .type = FIELD_TEXT,
+						.v.text = message};
+	return n;
 }
 
 /* ---- where ----------------------------------------------------------------------------------- */
@@ -24,6 +85,7 @@ struct search {
 	struct program_files files;
 	struct buf maps;
 	const char *name;                    /* of the programs that are meant */
+	bool java;                           /* libraries of it are meant */
 };
 
 static void add_file(struct search *s, const struct program_file *file)
@@ -37,33 +99,43 @@ static void add_file(struct search *s, const struct program_file *file)
 
 static bool add_libraries(void *ctx, uint32_t pid)
 {
-	static const char *const names[] = {"/libstdc++.so", "/libc++abi.so"};
+	static const char *const of_cxx[] = {"/libstdc++.so", "/libc++abi.so", NULL};
+	static const char *const of_java[] = {"/libjvm.so\n", NULL};
 	struct search *s = ctx;
+	const char *const *name = s->java ? of_java : of_cxx;
 	struct program_file file;
 	const char *at;
-	size_t i;
 
 	if (!programs_maps(s->of, pid, &s->maps))
 		return true;
-	for (i = 0; i < COUNT_OF(names); i++)
-		for (at = buf_text(&s->maps); program_mapped(pid, &at, names[i], &file);)
+	for (; *name; name++)
+		for (at = buf_text(&s->maps); program_mapped(pid, &at, *name, &file);)
 			add_file(s, &file);
 	return s->files.n < THROW_LIBRARIES_MAX;
 }
 
-unsigned throw_libraries(struct programs *of, char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
+static void add_usual(struct search *s, const char *pattern)
 {
-	static const struct program_file usual[] = {
-		{.path = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"},
-		{.path = "/usr/lib64/libstdc++.so.6"},
-		{.path = "/usr/lib/libstdc++.so.6"},
-	};
-	struct search s = {.of = of, .paths = paths};
+	struct program_file file = {0};
+	glob_t found;
 	size_t i;
 
-	for (i = 0; i < COUNT_OF(usual); i++)
-		add_file(&s, &usual[i]);
+	if (glob(pattern, GLOB_BRACE, NULL, &found) != 0)
+		return;
+	for (i = 0; i < found.gl_pathc; i++)
+		if (snprintf(file.path, sizeof(file.path), "%s", found.gl_pathv[i]) <
+		    (int)sizeof(file.path))
+			add_file(s, &file);
+	globfree(&found);
+}
+
+unsigned throw_libraries(struct programs *of, const char *provider,
+			 char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
+{
+	struct search s = {.of = of, .paths = paths, .java = throw_is_java(provider)};
+
 	proc_each("/proc", add_libraries, &s);
+	add_usual(&s, s.java ? USUAL_JVMS : USUAL_CXX);
 	buf_free(&s.maps);
 	return s.files.n;
 }
@@ -131,7 +203,8 @@ static bool read_text(struct proc_reader *reader, uint32_t pid, uint64_t at, cha
 	return memchr(to, 0, got) != NULL;
 }
 
-void throw_read(struct proc_reader *reader, const struct perf_record *r, struct throw_text *out)
+static void read_type_info(struct proc_reader *reader, const struct perf_record *r,
+			   struct throw_text *out)
 {
 	static const char prefix[] = "typeinfo for ";
 	char name[NAME_BYTES], raw[NAME_BYTES + 8], readable[THROW_TYPE_BYTES + sizeof(prefix)];
@@ -149,6 +222,39 @@ void throw_read(struct proc_reader *reader, const struct perf_record *r, struct 
 		snprintf(out->type, sizeof(out->type), "%.500s", readable + sizeof(prefix) - 1);
 	else
 		snprintf(out->type, sizeof(out->type), "%.399s", name);
+}
+
+/* Its argument is one of a few texts of libjvm's own; NULL = none. */
+static void read_reason(struct proc_reader *reader, const struct perf_record *r,
+			struct throw_text *out)
+{
+	uint64_t text;
+
+	if (!perf_record_register(r, REG_DI, &text) || !text ||
+	    !read_text(reader, r->pid, text, out->message, sizeof(out->message)))
+		out->message[0] = '\0';
+}
+
+void throw_read(enum throw_kind kind, struct proc_reader *reader, const struct perf_record *r,
+		struct throw_text *out)
+{
+	out->message[0] = '\0';
+	if (kind == THROW_CXX) {
+		read_type_info(reader, r, out);
+		return;
+	}
+	snprintf(out->type, sizeof(out->type), "java.lang.%s",
+		 kind == THROW_JAVA_MEMORY ? "OutOfMemoryError" : "StackOverflowError");
+	if (kind == THROW_JAVA_MEMORY)
+		read_reason(reader, r, out);
+}
+
+bool throw_java_object(const struct perf_record *r, uint64_t *object)
+{
+	uint64_t handle;
+
+	return perf_record_register(r, REG_SI, &handle) &&
+	       perf_record_stack(r, handle, object, sizeof(*object));
 }
 
 bool throw_is_of_runtime(const struct throw_text *thrown)

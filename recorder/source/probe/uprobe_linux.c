@@ -253,7 +253,7 @@ bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *v
 	return true;
 }
 
-static bool read_stack(const struct perf_record *r, uint64_t at, void *to, size_t n)
+bool perf_record_stack(const struct perf_record *r, uint64_t at, void *to, size_t n)
 {
 	uint64_t sp;
 
@@ -280,7 +280,7 @@ static bool read_argument(const struct stapsdt_argument *a, const struct perf_re
 		break;
 	case STAPSDT_MEMORY:
 		if (!perf_record_register(r, a->reg, &base) ||
-		    !read_stack(r, base + (uint64_t)a->value, &v, a->bytes))
+		    !perf_record_stack(r, base + (uint64_t)a->value, &v, a->bytes))
 			return false;
 		break;
 	case STAPSDT_UNKNOWN:

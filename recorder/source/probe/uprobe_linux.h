@@ -80,3 +80,5 @@ bool uprobe_register(const struct uprobe *probe, const char *field, uint8_t *reg
 
 /* A register of a record by perf's number; false = the record lacks it. */
 bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value);
+/* n bytes of its copy of the stack; false = they are not in it. */
+bool perf_record_stack(const struct perf_record *r, uint64_t at, void *to, size_t n);

@@ -1,4 +1,4 @@
-/* Where C++ programs throw and what: by this process, which takes the part of one that throws. */
+/* Where programs throw and what: by this process, which takes the part of one that throws. */
 #include "source/host/proc_reader_linux.h"
 #include "source/probe/throw_linux.h"
 #include "tests/support/test.h"
@@ -47,7 +47,7 @@ static const char *thrown(const void *type_info, bool has_regs)
 	r.u.sample.regs_abi = 2;
 	r.u.sample.regs = has_regs ? regs : NULL;
 	assert_int_equal(proc_reader_new(NULL, &reader, NULL), 0);
-	throw_read(reader, &r, &out);
+	throw_read(THROW_CXX, reader, &r, &out);
 	proc_reader_free(reader);
 	return out.type;
 }
@@ -70,7 +70,7 @@ TEST(a_type_is_read_from_the_process_that_throws)
 TEST(what_the_runtime_of_net_throws_is_no_exception_of_a_program)
 {
 	struct type_info type = {NULL, "16PAL_SEHException"};
-	struct throw_text text = {"shop::no_stock"};
+	struct throw_text text = {.type = "shop::no_stock"};
 
 	assert_false(throw_is_of_runtime(&text));
 	snprintf(text.type, sizeof(text.type), "%s", thrown(&type, true));
@@ -97,6 +97,63 @@ TEST(a_type_that_cannot_be_read_is_a_question_mark)
 	munmap(pages, 8192);
 }
 
+TEST(probes_go_where_c_and_java_throw)
+{
+	assert_string_equal(throw_function("C++", 0), "__cxa_throw");
+	assert_null(throw_function("C++", 1));
+	assert_string_equal(throw_function("Java", 0), "JVM_FillInStackTrace");
+	assert_null(throw_function("Java", THROW_PLACES_MAX));
+	assert_int_equal(throw_kind_of("Java", "/a:b/libjvm.so:JVM_FillInStackTrace"), THROW_JAVA);
+	assert_int_equal(throw_kind_of("C++", "/a/libjvm.so:JVM_FillInStackTrace"), THROW_NONE);
+	assert_int_equal(throw_kind_of("uprobe", "/lib/libstdc++.so.6:__cxa_throw"), THROW_NONE);
+}
+
+/* The handle is the place on the stack where the reference was at the hit. */
+TEST(a_java_exception_is_taken_from_the_copy_of_the_stack)
+{
+	uint64_t regs[17] = {0}, stack[4] = {0, 0, 0x7f0012345678, 0}, object = 0;
+	struct perf_record r = {.kind = PERF_KIND_SAMPLE};
+
+	regs[7] = 0x10000;                   /* RSP */
+	regs[4] = 0x10010;                   /* RSI */
+	r.u.sample.regs_abi = 2;
+	r.u.sample.regs = regs;
+	r.u.sample.stack = (const uint8_t *)stack;
+	r.u.sample.stack_bytes = sizeof(stack);
+	assert_true(throw_java_object(&r, &object));
+	assert_int_equal(object, 0x7f0012345678);
+	regs[4] = 0x1001c;                   /* its end is not in the copy */
+	assert_false(throw_java_object(&r, &object));
+	regs[4] = 0xfff8;
+	assert_false(throw_java_object(&r, &object));
+}
+
+/* What the JVM keeps ready has a type that the place tells, and of memory a text of libjvm's. */
+TEST(errors_that_the_jvm_keeps_ready_have_their_type)
+{
+	struct proc_reader *reader = NULL;
+	uint64_t regs[17] = {0};
+	struct perf_record r = {.kind = PERF_KIND_SAMPLE, .pid = (uint32_t)getpid()};
+	struct event_field fields[2];
+	struct throw_text out;
+
+	r.u.sample.regs_abi = 2;
+	r.u.sample.regs = regs;
+	regs[5] = (uint64_t)(uintptr_t)"Java heap space";
+	assert_int_equal(proc_reader_new(NULL, &reader, NULL), 0);
+	throw_read(THROW_JAVA_MEMORY, reader, &r, &out);
+	assert_string_equal(out.type, "java.lang.OutOfMemoryError");
+	assert_string_equal(out.message, "Java heap space");
+	assert_int_equal(throw_fields(out.type, out.message, fields), 2);
+	throw_read(THROW_JAVA_STACK, reader, &r, &out);
+	assert_string_equal(out.type, "java.lang.StackOverflowError");
+	assert_int_equal(throw_fields(out.type, out.message, fields), 1);
+	regs[5] = 0;
+	throw_read(THROW_JAVA_MEMORY, reader, &r, &out);
+	assert_string_equal(out.message, "");
+	proc_reader_free(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +161,9 @@ int main(void)
 		cmocka_unit_test(a_type_is_read_from_the_process_that_throws),
 		cmocka_unit_test(what_the_runtime_of_net_throws_is_no_exception_of_a_program),
 		cmocka_unit_test(a_type_that_cannot_be_read_is_a_question_mark),
+		cmocka_unit_test(probes_go_where_c_and_java_throw),
+		cmocka_unit_test(a_java_exception_is_taken_from_the_copy_of_the_stack),
+		cmocka_unit_test(errors_that_the_jvm_keeps_ready_have_their_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

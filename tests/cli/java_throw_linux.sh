@@ -1,0 +1,119 @@
+#!/bin/bash
+# Exceptions of stock JVMs, of every JDK that is installed: each that a program makes is one event,
+# with its class, message and Java stack, in each way that a JVM lays out objects and runs code; and
+# a rule fires on one of them.
+# time limit: 400
+. "$TOP/tests/support/cli.sh"
+need_perf
+if [ "$(id -u)" != 0 ]; then
+	echo "skip java_throw: probes in programs need root"
+	exit 0
+fi
+if ! command -v javac >/dev/null; then
+	echo "skip java_throw: no javac here (apt-get install openjdk-17-jdk-headless)"
+	exit 0
+fi
+javac --release 11 -encoding UTF-8 -d . "$TOP/tests/programs/JavaThrow.java" || exit 1
+rounds=20
+
+# record NAME OPTION...: into NAME.db; $collect is its pid.
+record()
+{
+	local name=$1
+	shift
+	"$RECORDER" collect --store "$name.db" --max-collect-sec 60 --max-cpu-percent 0 "$@" \
+		2>"$name.log" & collect=$!
+	wait_for 20 grep -q recording "$name.log"
+}
+
+# NAME.truth has what the program counted, NAME.seen what was recorded: "COUNT TYPE: MESSAGE". The
+# JVM makes some of its own as it starts. An exception without a message is written alike in both;
+# one that notes no stack is in neither.
+list_exceptions()
+{
+	sed -n 's/: null$/: /; s/^[0-9]* //p' "$1.truth" | grep -v Quiet >"$1.thrown"
+	"$RECORDER" export --store "$1.db" 1 --format jsonl 2>>"$1.log" | jq -r '
+		select(.type == "event" and .provider == "Java" and .name == "Exception/Start") |
+		(.payload.ExceptionType // "?") + ": " + (.payload.ExceptionMessage // "")' \
+		>"$1.seen"
+}
+
+# Each is seen once, as what it is. A program whose memory does not answer within 20 ms is left alone
+# for a while: what was thrown meanwhile has no type or message, and counts as unread.
+same_exceptions()
+{
+	list_exceptions "$1"
+	awk -v rounds=$rounds '
+		FNR == NR { thrown[$0] = 1; type[substr($0, 1, index($0, ":"))] = 1; n++; next }
+		$0 in thrown { seen[$0]++; next }
+		$0 == "?: " || substr($0, 1, index($0, ":")) in type { unread++; next }
+		{ other++ }
+		END {
+			for (e in thrown) {
+				all += seen[e]
+				if (seen[e] > rounds) { print seen[e] " of " rounds ": " e; bad = 1 }
+			}
+			print n " kinds, " all + 0 " seen as what they are, " unread + 0 \
+				" unread, " other + 0 " of the JVM"
+			exit bad || n < 8 || all + unread < n * rounds || unread > n * rounds / 5 ||
+				other > rounds / 2
+		}' "$1.thrown" "$1.seen" >"$1.compared"
+	local code=$?
+	cat "$1.compared"
+	return $code
+}
+
+# throws NAME HOME OPTION...: JavaThrow with these options, recorded from its start.
+throws()
+{
+	local name=$1 home=$2
+	shift 2
+	if ! "$home/bin/java" "$@" -version >/dev/null 2>&1; then
+		echo "skip $name: this JDK has no $*"
+		return
+	fi
+	record "$name" '/StopOnException:^no such type'
+	"$home/bin/java" "$@" -XX:-OmitStackTraceInFastThrow -Dstdout.encoding=UTF-8 \
+		-Dfile.encoding=UTF-8 -cp . JavaThrow $rounds 30 >"$name.truth" 2>"$name.err"
+	sleep 0.3
+	kill $collect
+	wait $collect
+	check "${name}_exceptions_are_each_seen_once" same_exceptions "$name"
+	tail -1 "$name.compared"
+}
+
+fires_of()
+{
+	local name=$1 home=$2
+	record "$name" '/StopOnException:^JavaThrow\$NoStock: none left;Process=java' \
+		--delay-after-trigger-sec 0
+	"$home/bin/java" -Dfile.encoding=UTF-8 -cp . JavaThrow 60 50 >"$name.out" 2>"$name.err" &
+	java=$!
+	wait $collect
+	kill $java 2>/dev/null
+	wait $java 2>/dev/null
+	check "${name}_an_exception_fires_with_its_message" grep -q \
+		'fired: .*exception JavaThrow$NoStock: none left of é€, of .*java' "$name.log"
+	"$RECORDER" show --store "$name.db" 1 --json >"$name.json" 2>>"$name.log"
+	check "${name}_and_with_its_stack" jq -e '[.event_stack[].frame |
+		select(startswith("[java]!JavaThrow")) | sub("^\\[java\\]!"; "")] ==
+		["JavaThrow$NoStock.<init>", "JavaThrow.order", "JavaThrow.act", "JavaThrow.main"]' \
+		"$name.json"
+}
+
+found=0
+for home in /usr/lib/jvm/*; do
+	[ -x "$home/bin/java" ] && readlink -f "$home"
+done | sort -u >homes
+while read -r home; do
+	found=$((found + 1))
+	name=$(basename "$home" | tr -c 'a-zA-Z0-9\n' _)
+	throws "${name}_default" "$home"
+	throws "${name}_interpreter" "$home" -Xint
+	throws "${name}_wide" "$home" -XX:-UseCompressedOops
+	throws "${name}_wide_classes" "$home" -XX:-UseCompressedClassPointers
+	throws "${name}_compact" "$home" -XX:+UseCompactObjectHeaders
+	throws "${name}_z" "$home" -XX:+UseZGC
+	fires_of "${name}_rule" "$home"
+done <homes
+check a_jdk_was_found test $found -gt 0
