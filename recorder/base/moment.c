@@ -84,18 +84,21 @@ static const char *parse_time(const char *at, struct parts *p)
 	return at;
 }
 
-static const char *parse_date(const char *at, struct parts *p)
+static bool is_date(const struct parts *p)
+{
+	return p->year >= 1971 && p->month >= 1 && p->month <= 12 && p->day >= 1 && p->day <= 31;
+}
+
+static const char *parse_date(const char *at, char between, struct parts *p)
 {
 	at = digits(at, 4, 4, &p->year);
-	if (!at || *at != '-')
+	if (!at || *at != between)
 		return NULL;
 	at = digits(at + 1, 2, 2, &p->month);
-	if (!at || *at != '-')
+	if (!at || *at != between)
 		return NULL;
 	at = digits(at + 1, 2, 2, &p->day);
-	if (!at || p->year < 1971 || p->month < 1 || p->month > 12 || p->day < 1 || p->day > 31)
-		return NULL;
-	return at;
+	return at && is_date(p) ? at : NULL;
 }
 
 /* "Z", "+01:00", "-0530". */
@@ -238,7 +241,7 @@ static int parse(const char *text, uint64_t now_ns, uint64_t before_ns, uint64_t
 	today = take_word(&at, "today");
 	yesterday = !today && take_word(&at, "yesterday");
 	if (!today && !yesterday) {
-		after = parse_date(at, &p);
+		after = parse_date(at, '-', &p);
 		if (after)
 			at = *after == 'T' && after[1] ? after + 1 : skip(after);
 		else
@@ -270,6 +273,85 @@ int moment_parse(const char *text, uint64_t now_ns, uint64_t before_ns, uint64_t
 	*out = found;
 	return 0;
 }
+
+/* ---- in a line of a log ---------------------------------------------------------------------- */
+
+/* "Nov" */
+static const char *parse_month(const char *at, int *out)
+{
+	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+	for (*out = 1; *out <= 12; ++*out)
+		if (strncmp(at, names + 3 * (*out - 1), 3) == 0)
+			return at + 3;
+	return NULL;
+}
+
+/* "21/Nov/2026:" */
+static const char *parse_apache_date(const char *at, struct parts *p)
+{
+	at = digits(at, 2, 2, &p->day);
+	at = at && *at == '/' ? parse_month(at + 1, &p->month) : NULL;
+	at = at && *at == '/' ? digits(at + 1, 4, 4, &p->year) : NULL;
+	return at && *at == ':' && is_date(p) ? at + 1 : NULL;
+}
+
+/* "Nov 21 ", "Nov  1 "; the year is of now. */
+static const char *parse_syslog_date(const char *at, uint64_t now_ns, struct parts *p)
+{
+	p->year = 1970 + (int)(now_ns / NS_PER_SEC / 31556952);
+	at = parse_month(at, &p->month);
+	at = at && *at == ' ' ? digits(skip(at), 1, 2, &p->day) : NULL;
+	return at && *at == ' ' && is_date(p) ? at + 1 : NULL;
+}
+
+/* A moment that begins here. */
+static bool moment_at(const char *at, uint64_t now_ns, uint64_t *out)
+{
+	struct parts p = {0};
+	bool no_year = isalpha((unsigned char)*at);
+	const char *time = no_year ? parse_syslog_date(at, now_ns, &p) : parse_apache_date(at, &p);
+
+	if (!time && !no_year) {
+		time = parse_date(at, at[4] == '/' ? '/' : '-', &p);
+		time = time && (*time == 'T' || *time == ' ') ? time + 1 : NULL;
+	}
+	time = time ? parse_time(time, &p) : NULL;
+	if (!time)
+		return false;
+	/* An offset is behind the time, or behind a blank; else something else may stand there. */
+	if (!parse_offset(*time == ' ' && strchr("+-", time[1]) ? time + 1 : time, &p)) {
+		p.has_offset = false;
+		p.offset_min = 0;
+	}
+	if (p.has_offset ? with_offset(&p, out) : on_date(&p, out))
+		return false;
+	if (!no_year || *out <= now_ns + 86400 * NS_PER_SEC)
+		return true;
+	p.year--;
+	return !on_date(&p, out);
+}
+
+bool moment_find(const char *line, uint64_t now_ns, uint64_t *out)
+{
+	char begin[MOMENT_LINE_BYTES + 40] = "";
+	uint64_t found;
+	size_t i, n;
+
+	n = (size_t)snprintf(begin, sizeof(begin), "%.*s", (int)sizeof(begin) - 1, line);
+	for (i = 0; i < n && i < MOMENT_LINE_BYTES; i++) {
+		bool begins = isalnum((unsigned char)begin[i]) &&
+			      (!i || !isalnum((unsigned char)begin[i - 1]));
+
+		if (begins && moment_at(begin + i, now_ns, &found)) {
+			*out = found;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 void moment_local_text(uint64_t wall_ns, char out[MOMENT_TEXT_BYTES])
 {

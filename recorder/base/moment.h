@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -25,6 +26,16 @@
  */
 int moment_parse(const char *text, uint64_t now_ns, uint64_t before_ns, uint64_t *out,
 		 struct err *err);
+
+/*
+ * Find the time that a line of a log gives of itself: the first that begins a word among its first
+ * MOMENT_LINE_BYTES, with a date. Local time without an offset; a date without a year is the last.
+ *
+ *	2026-11-21T03:10:05.123+01:00   2026-11-21 03:10:05,123   2026/11/21 03:10:05
+ *	21/Nov/2026:03:10:05 +0100      Nov 21 03:10:05           Apache's; RFC 3164's
+ */
+#define MOMENT_LINE_BYTES 200
+bool moment_find(const char *line, uint64_t now_ns, uint64_t *out);
 
 /* "2026-11-21 03:10:05" in local time, and its offset from UTC: "+01:00". */
 #define MOMENT_TEXT_BYTES 32

@@ -116,6 +116,7 @@ static int fill_head(struct engine *e, struct incident_head *h, const struct fir
 static struct pending *pending_new(struct engine *e, const struct firing *f)
 {
 	struct pending *p = calloc(1, sizeof(*p));
+	uint64_t to_ns;
 
 	if (!p)
 		return NULL;
@@ -134,8 +135,11 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 		p->lasted_ns = f->time_ns;
 	p->post_end_ns = f->whole ? UINT64_MAX : f->time_ns + f->post_ns;
 	set_start(e, p);
+	/* A firing that came late: of what came after its moment, too, part is in the ring. */
+	to_ns = p->post_end_ns < e->merge.now_ns ? p->post_end_ns : e->merge.now_ns;
 	if (fill_head(e, &p->head, f) != 0 ||
-	    ring_freeze(e->ring, p->head.t0_ns, f->time_ns, &p->window, NULL) != 0) {
+	    ring_freeze(e->ring, p->head.t0_ns, to_ns > f->time_ns ? to_ns : f->time_ns, &p->window,
+			NULL) != 0) {
 		pending_free(p);
 		return NULL;
 	}

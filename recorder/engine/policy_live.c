@@ -40,6 +40,8 @@ static bool live_has_room(struct engine *e)
 
 static void live_fired(struct engine *e, const struct firing *f)
 {
+	if (f->event && f->time_ns < f->event->time_ns)
+		return;                      /* placed in the past: --replay-late */
 	own_event_put_ring(e, f->time_ns);
 	evicted_put(e, f->time_ns > f->pre_ns ? f->time_ns - f->pre_ns : 0, f->time_ns);
 	e->merge.seal_past |= f->post_ns >= LONG_DELAY_NS;

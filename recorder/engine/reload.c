@@ -239,6 +239,7 @@ static void take_limits(struct engine_config *to, const struct engine_config *fr
 	c->pre_ns = from->capture.pre_ns;
 	c->post_ns = from->capture.post_ns;
 	c->min_interval_ns = from->capture.min_interval_ns;
+	c->replay_late = from->capture.replay_late;
 	c->dedup_ns = from->capture.dedup_ns;
 	c->max_collect_ns = from->capture.max_collect_ns;
 	c->incidents = from->capture.incidents;

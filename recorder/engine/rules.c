@@ -5,6 +5,7 @@
  */
 #include "engine/engine_private.h"
 
+#include "base/moment.h"
 #include "base/text.h"
 #include "model/own_event.h"
 #include "source/counter_name.h"
@@ -19,6 +20,7 @@
 #define SAVE_NS (60 * NS_PER_SEC)
 #define TELL_NS (10 * NS_PER_SEC)
 #define NO_DATA_NS (3 * NS_PER_SEC)          /* and two polls; absent for longer it is logged */
+#define LATE_NS (2 * NS_PER_SEC)             /* times of lines may be whole seconds */
 #define HOUR_NS (3600 * NS_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 
@@ -263,12 +265,45 @@ void rules_tell(struct engine *e)
 
 /* ---- firing --------------------------------------------------------------------------------- */
 
+/*
+ * Where the line of a log, or an alert, says that it happened: --replay-late. Fills reason, if the
+ * firing moves. A line's time may be in whole seconds, and it is read up to 100 ms later.
+ */
+static void place_late(struct engine *e, struct firing *f, struct buf *reason)
+{
+	const struct event_field *at = event_field(f->event, "StartsAt");
+	uint64_t now_wall_ns = e->policy->wall_ns(e, f->time_ns), wall_ns, late_ns;
+	char time[OS_TIME_TEXT_BYTES];
+	struct ring_use use;
+	bool held;
+
+	if (!at && f->event->kind == EVENT_LOG)
+		at = event_field(f->event, "Message");
+	if (!e->capture->replay_late || !at || at->type != FIELD_TEXT ||
+	    !moment_find(at->v.text, now_wall_ns, &wall_ns) ||
+	    wall_ns + LATE_NS > now_wall_ns)
+		return;
+	late_ns = now_wall_ns - wall_ns;
+	ring_use(e->ring, &use);
+	held = late_ns <= f->time_ns && f->time_ns - late_ns >= e->merge.start_ns &&
+	       f->time_ns - late_ns >= use.evicted_until_ns;
+	os_time_text(wall_ns, time);
+	buf_printf(reason, "%s (it speaks of %s, %.0f s before it came%s)", f->reason, time,
+		   (double)late_ns / 1e9,
+		   held ? "" : ", and the buffer has no more of it: see 'recorder history'");
+	if (held)
+		f->time_ns -= late_ns;
+	if (!reason->failed)
+		f->reason = reason->data;
+}
+
 static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 		       const struct event *event)
 {
 	struct trigger *t = e->cfg->triggers[rule];
 	struct trigger_status status;
-	struct firing f = {.event = event, .rule = rule, .rule_text = t->spec,
+	struct buf reason = {0};
+	struct firing placed, f = {.event = event, .rule = rule, .rule_text = t->spec,
 			   .reason = buf_text(why), .time_ns = event->time_ns,
 			   .pre_ns = e->capture->pre_ns, .post_ns = e->capture->post_ns};
 
@@ -281,13 +316,17 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 	trigger_status(t, &status);
 	f.value = status.value;
 	f.limit = status.limit;
-	if (!is_within_limits(e, rule, &f) || !engine_fire(e, &f)) {
+	placed = f;
+	place_late(e, &placed, &reason);
+	if (!is_within_limits(e, rule, &f) || !engine_fire(e, &placed)) {
 		trigger_fired(t);            /* no window will end: armed again at once */
+		buf_free(&reason);
 		return;
 	}
-	put_text(e, f.time_ns, OWN_STOP_REASON, f.reason);
+	put_text(e, f.time_ns, OWN_STOP_REASON, placed.reason);
 	put_rule(e, t, f.time_ns);
 	count_firing(&e->rules, &f);
+	buf_free(&reason);
 	if (!e->policy->rules_pause)
 		trigger_fired(t);
 	if (++e->rules.firings >= rules_wanted_firings(e))

@@ -32,6 +32,7 @@ struct capture {
 	uint64_t max_collect_ns;             /* the run ends after this time; 0 = no limit */
 	uint32_t incidents;                  /* the run ends after this many; 0 = 1 */
 	bool allow_fp;                       /* the last step of the budget may be frame pointers */
+	bool replay_late;                    /* a firing is where its line's own time is */
 	bool low_priority;              /* writer, symbol worker and data files run at the lowest */
 	const char *symbol_path;        /* directories of PE and PDB files; NULL = none */
 	const char *symbol_cache;                  /* directory; NULL = beside the store */

@@ -140,6 +140,10 @@ const struct option_info option_table[] = {
 	{"min-interval-sec", "SEC", "After an incident, ignore its rule for this long. 0 = off.",
 	 OPTION_SECONDS, GROUP_TRIGGER, RECORDING, LIVE, FIELD(capture.min_interval_ns),
 	 NUMBER(0, 0, 30 * 86400, "s")},
+	{"replay-late", NULL,
+	 "Place an incident where the line of a log, or the alert, that fired says that it "
+	 "happened, if that is over 2 s ago and the buffer still holds it.",
+	 OPTION_BOOL, GROUP_TRIGGER, RECORDING, LIVE, FIELD(capture.replay_late)},
 	{"dedup", "SEC",
 	 "When the same fires again within this time (rule, process and the first 8 named "
 	 "functions of the stack), count it in the note of the earlier incident. 0 = off.",

@@ -114,8 +114,17 @@ static void put_fire(struct synthetic *s, unsigned fire, uint64_t number, uint64
 			  .provider = "test", .name = "fire", .value = (double)number,
 			  .process = s->process, .thread = s->thread, .stack_frames = stack,
 			  .nstack_frames = s->plan.fire_stack[fire] ? 10 : 0};
+	struct event_field at = {.name = "StartsAt", .type = FIELD_TEXT};
+	char time[OS_TIME_TEXT_BYTES];
 	uint32_t i;
 
+	if (s->plan.fire_late_s > 0) {       /* as live_wall_ns() sees the time of this event */
+		os_time_text(os_wall_ns() - (os_now_ns() - time_ns) -
+			     (uint64_t)(s->plan.fire_late_s * 1e9), time);
+		at.v.text = time;
+		e.fields = &at;
+		e.nfields = 1;
+	}
 	for (i = 0; i < 10; i++)
 		stack[i] = (struct frame_ref){s->object, LEAF_OFFSET + 16 * (100 + i), 0};
 	if (s->plan.fire_child[fire]) {

@@ -14,6 +14,7 @@ struct synthetic_plan {
 	uint64_t nsamples;
 	double fire_s[SYNTHETIC_FIRES_MAX];  /* seconds after start_ns, rising; 0 ends the list */
 	/* 0 = the event has no stack; else 10 named functions, of which the n-th differs */
+	double fire_late_s;                  /* they speak of so long ago; 0 = they do not */
 	uint8_t fire_stack[SYNTHETIC_FIRES_MAX];
 	bool fire_child[SYNTHETIC_FIRES_MAX];        /* by another process */
 	uint32_t depth;                      /* frames of a stack; 0 = 4 */

@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "tests/support/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -97,6 +98,68 @@ static void what_is_no_moment_is_refused(void **state)
 	assert_int_equal(out, 7);
 }
 
+static uint64_t found(const char *line)
+{
+	uint64_t out = 0;
+
+	return moment_find(line, NOW_S * NS_PER_SEC, &out) ? out : 0;
+}
+
+static void a_line_of_a_log_has_its_time(void **state)
+{
+	const uint64_t ms = NS_PER_SEC / 1000;
+
+	(void)state;
+	assert_int_equal(found("2026-11-21T03:10:00.250Z ERROR slow"),
+			 NOW_S * NS_PER_SEC + 250 * ms);
+	assert_int_equal(found("{\"ts\":\"2026-11-21T04:10:00+01:00\"}"), NOW_S * NS_PER_SEC);
+	assert_int_equal(found("10.0.0.7 - - [21/Nov/2026:02:10:00 -0100] \"GET / HTTP/1.1\" 200"),
+			 NOW_S * NS_PER_SEC);
+	assert_int_equal(found("host-1 2026-11-21 03:09:58Z x"), (NOW_S - 2) * NS_PER_SEC);
+}
+
+/* Local times, in whatever zone this machine is, and what follows a time is no offset. */
+static void local_times_of_logs_are_known(void **state)
+{
+	const uint64_t then = (NOW_S - 40 * 86400) * NS_PER_SEC;     /* "2026-10-12" */
+	char text[MOMENT_TEXT_BYTES], line[100];
+	static const char *const months[] = {"Oct", "Nov"};
+
+	(void)state;
+	moment_local_text(then, text);
+	snprintf(line, sizeof(line), "%s,500 [main] WARN", text);
+	assert_int_equal(found(line), then + NS_PER_SEC / 2);
+	snprintf(line, sizeof(line), "%s -1 items", text);
+	assert_int_equal(found(line), then);
+	snprintf(line, sizeof(line), "%.4s/%.2s/%.11s [error] 7#7: *1", text, text + 5, text + 8);
+	assert_int_equal(found(line), then);
+	snprintf(line, sizeof(line), "<3>%s %.11s web app[7]: x", months[text[6] != '0'], text + 8);
+	assert_int_equal(found(line), then);
+}
+
+/* In January, December was last year. */
+static void a_date_without_a_year_is_the_last(void **state)
+{
+	const uint64_t new_year = 1798804800ULL;     /* 2027-01-01T12:00Z */
+	uint64_t out = 0;
+
+	(void)state;
+	assert_true(moment_find("Dec 31 12:00:00 web x", new_year * NS_PER_SEC, &out));
+	assert_true(out < new_year * NS_PER_SEC && out > (new_year - 2 * 86400) * NS_PER_SEC);
+}
+
+static void a_line_without_a_date_has_no_time(void **state)
+{
+	(void)state;
+	assert_int_equal(found("at 03:10:00 it was slow"), 0);
+	assert_int_equal(found("version 2026-11-21"), 0);
+	assert_int_equal(found("x2026-11-21T03:10:00Z"), 0);
+	assert_int_equal(found("2026-13-21T03:10:00Z"), 0);
+	assert_int_equal(found("May be 3 12:00:00"), 0);
+	assert_int_equal(found("202"), 0);
+	assert_int_equal(found(""), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +170,10 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_window_comes_after_its_beginning),
 		cmocka_unit_test(yesterday_is_the_local_day_before),
 		cmocka_unit_test(what_is_no_moment_is_refused),
+		cmocka_unit_test(a_line_of_a_log_has_its_time),
+		cmocka_unit_test(local_times_of_logs_are_known),
+		cmocka_unit_test(a_date_without_a_year_is_the_last),
+		cmocka_unit_test(a_line_without_a_date_has_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

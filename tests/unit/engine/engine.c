@@ -484,6 +484,49 @@ TEST(an_abort_within_a_window_stores_nothing_more)
 	remove_store(r.path);
 }
 
+/* An alert at 50 s speaks of 20 s: the window is 10 to 22 s, as of an alert in time. */
+TEST(a_firing_that_came_late_is_placed_where_it_speaks_of)
+{
+	struct incident in;
+	struct rig r;
+
+	rig_open(&r, "late.db", 60);
+	r.cfg.capture.replay_late = true;
+	r.plan.fire_s[0] = 50;
+	r.plan.fire_s[1] = 0;
+	r.plan.fire_late_s = 30;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	/* What it speaks of has whole milliseconds of a wall clock that is read anew. */
+	assert_in_range(in.head.trigger_ns, START_NS + SEC(19.9), START_NS + SEC(20.1));
+	assert_in_range(in.samples[0].weight, 990, 1010);
+	assert_in_range(in.samples[in.nsamples - 1].weight, 2190, 2210);
+	assert_int_equal(in.nsamples, in.samples[in.nsamples - 1].weight -
+				      in.samples[0].weight + 1);
+	assert_non_null(strstr(in.head.reason, "30 s before it came)"));
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/* Before the start there is nothing: the window stays where it fired, and says so. */
+TEST(a_firing_that_came_too_late_says_so)
+{
+	struct incident in;
+	struct rig r;
+
+	rig_open(&r, "too_late.db", 60);
+	r.cfg.capture.replay_late = true;
+	r.plan.fire_s[0] = 50;
+	r.plan.fire_s[1] = 0;
+	r.plan.fire_late_s = 70;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_int_equal(in.head.trigger_ns, START_NS + SEC(50));
+	assert_non_null(strstr(in.head.reason, "the buffer has no more of it"));
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +552,8 @@ int main(void)
 		cmocka_unit_test(another_stack_is_not_the_same_up_to_its_eighth_function),
 		cmocka_unit_test(a_window_goes_on_while_what_fired_does),
 		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
+		cmocka_unit_test(a_firing_that_came_late_is_placed_where_it_speaks_of),
+		cmocka_unit_test(a_firing_that_came_too_late_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
