@@ -395,6 +395,12 @@ void history_limit(struct history *h, uint64_t max_bytes, uint64_t max_age_ns)
 	h->cfg.max_age_ns = max_age_ns;
 }
 
+void history_rate(struct history *h, uint64_t period_ns, const char *end)
+{
+	leave_file(h, end);
+	h->cfg.period_ns = period_ns;
+}
+
 void history_use(const struct history *h, struct history_use *out)
 {
 	*out = (struct history_use){

@@ -21,7 +21,7 @@
 
 enum { COLUMNS = 7 };
 
-/* Files in a row without a gap. */
+/* Files in a row without a gap, and of one sampling rate. */
 struct stretch {
 	uint64_t from_ns, to_ns;             /* of the wall clock */
 	uint64_t samples, lost, bytes;
@@ -60,7 +60,8 @@ static int add_file(struct view *v, const struct history_file *f)
 	uint64_t t0 = history_wall_ns(f, f->t0_ns), t1 = history_wall_ns(f, f->t1_ns);
 	struct stretch *s = v->nstretches ? &v->stretches[v->nstretches - 1] : NULL;
 
-	if (!s || t0 > s->to_ns + GAP_NS || t0 + GAP_NS < s->to_ns) {
+	if (!s || t0 > s->to_ns + GAP_NS || t0 + GAP_NS < s->to_ns ||
+	    f->period_ns != s->last->period_ns) {
 		if (ARRAY_NEXT(v->stretches, v->nstretches))
 			return ERR_MEMORY;
 		s = &v->stretches[v->nstretches++];
@@ -84,7 +85,7 @@ static void put_stretch(struct view *v, const struct stretch *s, const struct st
 			       ? (double)(next->from_ns - s->to_ns) / 1e9 : 0;
 	struct buf what = {0};
 	char seconds[CMD_NUMBER_BYTES];
-	struct sheet_cell cells[COLUMNS + 4] = {
+	struct sheet_cell cells[COLUMNS + 5] = {
 		{.head = "FROM               ", .text = from},
 		{.head = "TO                 ", .text = to},
 		{.key = "seconds", .head = "LENGTH", .kind = SHEET_SECONDS,
@@ -96,6 +97,8 @@ static void put_stretch(struct view *v, const struct stretch *s, const struct st
 		{.key = "from_utc", .text = from_utc},
 		{.key = "to_utc", .text = to_utc},
 		{.key = "files", .kind = SHEET_COUNT, .n = s->nfiles},
+		{.key = "rate_hz", .kind = SHEET_NUMBER, .digits = 1,
+		 .v = s->last->period_ns ? 1e9 / (double)s->last->period_ns : 0},
 		{.key = "gap_after_s", .kind = SHEET_NUMBER, .v = gap_s, .digits = 1},
 	};
 	size_t i, n = v->o->json ? COUNT_OF(cells) : COLUMNS;

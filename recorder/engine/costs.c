@@ -192,7 +192,7 @@ void costs_rate(struct engine *e, struct event *event)
 {
 	engine_seal(e);
 	segment_set_period(e->merge.builder, STREAM_CPU, (uint64_t)event->value);
-	past_rate(e, (uint64_t)event->value);
 	if (!event->name || !*event->name)
 		event->name = e->merge.budget_reason;
+	past_rate(e, (uint64_t)event->value, event->name);
 }

@@ -24,6 +24,7 @@
 #include "symbol/symbol.h"
 
 #define MANUAL_RULE UINT32_MAX
+#define PAST_STEPS 4u                    /* of the sampling rate, that wait for the history */
 #define TICK_NS (100 * NS_PER_MS)
 #define ENGINE_SIGNATURE_FRAMES 48u      /* searched for 8 named user frames */
 
@@ -137,6 +138,13 @@ struct shared {
 		uint32_t n, cap;
 		size_t bytes;
 		uint64_t dropped, dropped_samples;   /* segments that found no room */
+		/* The sampling rate changed behind this segment. */
+		struct past_step {
+			uint64_t after, period_ns;
+			char why[160];
+		} steps[PAST_STEPS];
+		uint32_t nsteps;             /* those beyond PAST_STEPS replace the last one */
+		uint64_t last_number;        /* of the newest segment that was sealed */
 		bool done;                   /* no further one comes */
 		bool yield;                  /* the disk is too full for an incident */
 		char note[300];              /* why the history does not go on; "" = it does */
@@ -156,6 +164,7 @@ struct merge {
 	/* what is recorded */
 	struct segment_builder *builder;     /* the open segment */
 	struct segment_builder *past_builder;        /* of the history; NULL = there is none */
+	uint64_t past_period_ns;             /* its sampling rate; 0 = not known yet */
 	struct queue *own;                   /* events about the recorder itself; see own.c */
 	struct evicted_samples evicted;
 	struct source_origin origin;         /* of a file */
@@ -400,7 +409,7 @@ void past_close(struct engine *e);
 /* Merge thread: the same event as in the open segment. */
 void past_keep(struct engine *e, const struct event *event, bool wanted);
 /* Samples that come from now on stand for another period. */
-void past_rate(struct engine *e, uint64_t period_ns);
+void past_rate(struct engine *e, uint64_t period_ns, const char *why);
 /* Merge thread, at each tick: seal what is due; with end: all, and no more comes. */
 void past_tick(struct engine *e);
 void past_end(struct engine *e);

@@ -60,6 +60,7 @@ static void seal(struct engine *e)
 	if (segment_seal(e->merge.past_builder, &s, NULL) || !s)
 		return;
 	os_mutex_lock(e->shared.lock);
+	q->last_number = s->number;
 	kept = !ARRAY_ROOM(q->items, q->cap, q->n + 1);
 	if (kept) {
 		q->items[q->n++] = s;
@@ -94,12 +95,31 @@ void past_keep(struct engine *e, const struct event *event, bool wanted)
 	(wanted ? segment_add_wanted : segment_add)(b, &copy);
 }
 
-void past_rate(struct engine *e, uint64_t period_ns)
+/* A file has one rate, so that its samples tell the load: another one begins. */
+static void note_step(struct engine *e, uint64_t period_ns, const char *why)
 {
-	if (!e->merge.past_builder)
+	struct past_queue *q = &e->shared.past;
+	struct past_step *step;
+
+	os_mutex_lock(e->shared.lock);
+	q->nsteps += q->nsteps < PAST_STEPS;
+	step = &q->steps[q->nsteps - 1];
+	step->after = q->last_number;
+	step->period_ns = period_ns;
+	snprintf(step->why, sizeof(step->why), "sampling went on at %.0f Hz: %s",
+		 1e9 / (double)period_ns, why);
+	os_mutex_unlock(e->shared.lock);
+}
+
+void past_rate(struct engine *e, uint64_t period_ns, const char *why)
+{
+	if (!e->merge.past_builder || !period_ns)
 		return;
 	seal(e);
 	segment_set_period(e->merge.past_builder, STREAM_CPU, period_ns);
+	if (e->merge.past_period_ns && e->merge.past_period_ns != period_ns)
+		note_step(e, period_ns, why);
+	e->merge.past_period_ns = period_ns;
 }
 
 void past_tick(struct engine *e)
@@ -139,6 +159,7 @@ struct past {
 	struct history *history;             /* NULL = it could not be opened yet */
 	struct segment *late[NAMED_LATE];    /* written ones, the oldest first */
 	uint32_t nlate;
+	uint64_t period_ns;                  /* after the last step; 0 = none came yet */
 	uint64_t retry_at_ns, dropped_logged;
 	bool failing;
 };
@@ -177,7 +198,7 @@ static int open_history(struct past *p, struct err *err)
 	cfg.max_age_ns = e->cfg->history_age_ns;
 	freq_hz = e->capture->freq_hz;
 	os_mutex_unlock(e->shared.lock);
-	cfg.period_ns = NS_PER_SEC / (freq_hz ? freq_hz : 1);
+	cfg.period_ns = p->period_ns ? p->period_ns : NS_PER_SEC / (freq_hz ? freq_hz : 1);
 	if (!p->history)
 		return history_open(&cfg, &p->history, err);
 	history_limit(p->history, cfg.max_bytes, cfg.max_age_ns);
@@ -208,18 +229,28 @@ static void settle_names(struct past *p, struct segment *const *segments, uint32
 	free(frames);
 }
 
-/* The written ones of before, and those that wait, with references of their own. */
-static uint32_t take_waiting(struct past *p, struct segment ***out)
+/*
+ * The written ones of before, and those that wait and come before the next step, with references of
+ * their own; or the step, where none do: *step.
+ */
+static uint32_t take_waiting(struct past *p, struct segment ***out, struct past_step *step)
 {
 	struct past_queue *q = &p->e->shared.past;
-	struct segment **all;
-	uint32_t n = 0, i;
+	struct segment **all = NULL;
+	uint32_t n = 0, i, waiting = 0;
 
 	os_mutex_lock(p->e->shared.lock);
-	all = q->n ? malloc((q->n + NAMED_LATE) * sizeof(struct segment *)) : NULL;
+	while (waiting < q->n && (!q->nsteps || q->items[waiting]->number <= q->steps[0].after))
+		waiting++;
+	if (!waiting && q->nsteps) {
+		*step = q->steps[0];
+		memmove(q->steps, q->steps + 1, --q->nsteps * sizeof(*q->steps));
+	}
+	if (waiting)
+		all = malloc((waiting + NAMED_LATE) * sizeof(struct segment *));
 	for (i = 0; all && i < p->nlate; i++)
 		all[n++] = p->late[i];
-	for (i = 0; all && i < q->n; i++)
+	for (i = 0; all && i < waiting; i++)
 		all[n++] = q->items[i];
 	for (i = 0; i < n; i++)
 		segment_ref(all[i]);
@@ -269,18 +300,29 @@ static void log_dropped(struct past *p)
 	p->dropped_logged = dropped;
 }
 
-/* One round: everything that waits, in one transaction. */
-static void write_waiting(struct past *p)
+static void take_step(struct past *p, const struct past_step *step)
 {
+	p->period_ns = step->period_ns;
+	keep_late(p, NULL, 0);
+	if (p->history)
+		history_rate(p->history, step->period_ns, step->why);
+}
+
+/* Everything that waits, in one transaction; up to a step of the rate. true: there is more. */
+static bool write_some(struct past *p)
+{
+	struct past_step step = {0};
 	struct history_now now;
 	struct segment **all = NULL;
 	struct err err = {0};
 	uint32_t n, i;
 	int rc;
 
-	n = take_waiting(p, &all);
+	n = take_waiting(p, &all, &step);
+	if (step.period_ns)
+		take_step(p, &step);
 	if (!n)
-		return;
+		return step.period_ns != 0;
 	settle_names(p, all, n);
 	rc = open_history(p, &err);
 	now = (struct history_now){os_now_ns(), os_wall_ns()};
@@ -297,6 +339,7 @@ static void write_waiting(struct past *p)
 	for (i = 0; i < n; i++)
 		segment_unref(all[i]);
 	free(all);
+	return !rc;
 }
 
 static void give_way(struct past *p)
@@ -352,7 +395,8 @@ void past_main(void *ctx)
 	while (!done) {
 		done = wait_for_work(&p);
 		if (done || os_now_ns() >= p.retry_at_ns)
-			write_waiting(&p);
+			while (write_some(&p))
+				;
 	}
 	history_close(p.history, end_text(p.e));
 	for (i = 0; i < p.nlate; i++)

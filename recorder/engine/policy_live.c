@@ -9,7 +9,7 @@ static void live_start(struct engine *e)
 	uint32_t freq_hz = e->capture->freq_hz, i;
 
 	segment_set_period(e->merge.builder, STREAM_CPU, NS_PER_SEC / (freq_hz ? freq_hz : 1));
-	past_rate(e, NS_PER_SEC / (freq_hz ? freq_hz : 1));
+	past_rate(e, NS_PER_SEC / (freq_hz ? freq_hz : 1), "");
 	for (i = 0; i < e->feed.n; i++)
 		queue_wakes(e->feed.sources[i].queue, e->shared.wake_merge);
 	if (!e->policy->by_clock)

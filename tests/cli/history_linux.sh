@@ -98,5 +98,29 @@ expect an_incident_and_the_history_are_too_much 2 'give one of them' \
 expect what_changed_needs_other_windows 3 'none of those windows whole' \
 	diff --store rule.db --last 5 --against week
 
+# Another rate, as after a step of the budget: another row, and why.
+echo 'freq = 199' >rate.conf
+"$RECORDER" collect --store rate.db --config rate.conf --history-sync-sec 1 --max-cpu-percent 0 \
+	2>>log & recorder=$!
+wait_for 10 test -S rate.db.ctl
+sleep 2
+echo 'freq = 49' >rate.conf
+"$RECORDER" reload --store rate.db >>log 2>&1
+sleep 2
+"$RECORDER" stop --store rate.db >>log 2>&1
+wait $recorder
+expect a_step_of_the_rate_is_told 0 'sampling went on at 49 Hz: the configuration was read anew' \
+	history --store rate.db
+check each_rate_has_its_row bash -c '"$RECORDER" history --store rate.db --json | jq -se "
+	map(.rate_hz | round) == [199, 49] and all(.samples > 0) and .[0].gap_after_s < 1"'
+
+# A recorder that dies before its first sample leaves events.
+"$RECORDER" collect --store idle.db --history-sync-sec 1 --max-cpu-percent 0 2>>log & recorder=$!
+wait_for 20 bash -c 'sqlite3 idle.db.history/*.db "SELECT 1 FROM segment" | grep -q 1'
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+sqlite3 "$(ls idle.db.history/*.db)" 'UPDATE segment SET samples = 0'
+expect a_death_without_samples_is_told_too 0 'recorder ended without saying so' list --store idle.db
+
 "$RECORDER" collect --store small.db --history-mb 0 --max-collect-sec 2 2>>log
 check no_history_when_it_is_off test ! -e small.db.history

@@ -439,6 +439,32 @@ static void names_are_those_of_its_files_only(void **state)
 	end(&lab);
 }
 
+/* A budget step: all samples of a file stand for the same time, and it says why it ended. */
+TEST(a_file_has_one_sampling_rate)
+{
+	struct history_files files = {0};
+	struct history *h;
+	struct lab lab;
+	char gaps[400];
+
+	begin(&lab, "rate.db");
+	h = open_history(&lab, 1 << 24, 1 << 22);
+	put(&lab, h, 10);
+	history_rate(h, MS(20), "sampling went on at 50 Hz: it took too much");
+	put(&lab, h, 20);
+	history_close(h, "the end");
+	assert_int_equal(history_list(lab.path, &files, NULL), 0);
+	assert_int_equal(files.n, 2);
+	history_look(&files.all[0], false);
+	history_look(&files.all[1], false);
+	assert_int_equal(files.all[0].period_ns, MS(10));
+	assert_string_equal(files.all[0].end, "sampling went on at 50 Hz: it took too much");
+	assert_int_equal(files.all[1].period_ns, MS(20));
+	assert_int_equal(count_samples(&lab, 0, 40, gaps), 20);
+	history_files_free(&files);
+	end(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +479,7 @@ int main(void)
 		cmocka_unit_test(a_power_cut_costs_nothing_that_was_put),
 		cmocka_unit_test(a_window_becomes_an_incident),
 		cmocka_unit_test(names_are_those_of_its_files_only),
+		cmocka_unit_test(a_file_has_one_sampling_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
