@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static void use_usual_files(void)
 struct child {
 	char *const *argv;
 	char *const *environment;
-	int output;
+	int output, errors;
 	volatile int error;                  /* why it was not started */
 };
 
@@ -99,7 +100,7 @@ static _Noreturn void become_program(struct child *c)
 		sigaction(i, &usual, NULL);
 	setpgid(0, 0);
 	dup2(c->output, STDOUT_FILENO);
-	dup2(c->output, STDERR_FILENO);
+	dup2(c->errors, STDERR_FILENO);
 	close(STDIN_FILENO);
 	open("/dev/null", O_RDONLY);         /* takes the lowest number, 0 */
 	use_usual_files();
@@ -174,8 +175,10 @@ bool os_finds_program(const char *name)
 	return found;
 }
 
-int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf *output,
-	   size_t max_bytes, int *code, struct err *err)
+/* to: its standard output; -1 = where the errors go. stop: may be NULL. */
+static int run(char *const *argv, char *const *more, uint64_t timeout_ns, int to,
+	       const _Atomic bool *stop, struct buf *output, size_t max_bytes, int *code,
+	       struct err *err)
 {
 	uint64_t end_ns = os_now_ns() + timeout_ns;
 	bool open = true, killed = false;
@@ -189,7 +192,7 @@ int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf
 		free(environment);
 		return err_os(err, "%.200s was not started: no pipe", argv[0]);
 	}
-	rc = spawn(&(struct child){argv, environment, fds[1], 0}, &pid);
+	rc = spawn(&(struct child){argv, environment, to < 0 ? fds[1] : to, fds[1], 0}, &pid);
 	free(environment);
 	close(fds[1]);
 	if (rc) {
@@ -203,7 +206,8 @@ int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf
 		else
 			os_sleep_ns(STEP_MS * NS_PER_MS);
 		done = waitpid(pid, &status, WNOHANG);
-		if (!done && !killed && os_now_ns() >= end_ns) {
+		if (!done && !killed &&
+		    (os_now_ns() >= end_ns || (stop && atomic_load(stop)))) {
 			killed = true;
 			kill(-pid, SIGKILL);
 		}
@@ -221,6 +225,21 @@ int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf
 		return err_set(err, ERR_LIMIT, "%.200s was ended: it ran for over %.0f s", argv[0],
 			       (double)timeout_ns / 1e9);
 	return 0;
+}
+
+int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf *output,
+	   size_t max_bytes, int *code, struct err *err)
+{
+	return run(argv, more, timeout_ns, -1, NULL, output, max_bytes, code, err);
+}
+
+int os_run_into(int to, char *const *argv, uint64_t timeout_ns,
+		const _Atomic bool *stop, struct buf *messages, size_t max_bytes, int *code,
+		struct err *err)
+{
+	char *none[] = {NULL};
+
+	return run(argv, none, timeout_ns, to, stop, messages, max_bytes, code, err);
 }
 
 bool os_show_in_pager(const char *text, size_t n)

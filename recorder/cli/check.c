@@ -525,6 +525,16 @@ static void check_data_file(struct check *c)
 	buf_free(&name);
 }
 
+static void check_http(struct check *c)
+{
+	struct finding f = {"http", c->o->http, "ok", "answers there once it records", NULL, NAN,
+			    0};
+	struct err err = {0};
+
+	if (c->o->http)
+		put_verdict(c, &f, cmd_check_http(c->o, &err), &err);
+}
+
 static void check_command(struct check *c, const char *option, const char *value)
 {
 	struct finding f = {"command", value, "ok", NULL, NULL, NAN, options_line(c->o, option)};
@@ -578,6 +588,7 @@ int cmd_check(const struct options *o, struct err *err)
 	remark_no_effect(o);
 	check_settings(&c);
 	check_data_file(&c);
+	check_http(&c);
 	check_command(&c, "stop-command", o->stop_command);
 	check_command(&c, "on-failure", o->on_failure);
 	rc = check_store(&c, err);

@@ -229,6 +229,12 @@ struct command_line;
 int cmd_stop_command(const struct options *o, struct command_line *out, struct err *err);
 int cmd_on_failure(const struct options *o, bool *exits, struct command_line *out, struct err *err);
 
+struct http_config;
+/* What --http and its like say, without store and log. false: there is no --http. */
+bool cmd_http(const struct options *o, struct http_config *out);
+/* Check it. */
+int cmd_check_http(const struct options *o, struct err *err);
+
 /* One line about each unused name of --rule and an unused --process; or "". */
 void cmd_unused_rules(const struct options *o, struct buf *out);
 
@@ -275,7 +281,3 @@ const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES]);
  * the history its length: "60 s".
  */
 void put_span(struct buf *out, const struct incident_head *h);
-
-/* An incident's first members with --json, in list, and in show with the value that fired. */
-struct json;
-void json_incident(struct json *j, const struct incident_head *h, bool with_value);

@@ -4,6 +4,7 @@
 #include "engine/command_line.h"
 #include "engine/data_file.h"
 #include "engine/engine.h"
+#include "http/server.h"
 #include "analysis/known_names.h"
 #include "model/memory_budget.h"
 #include "options/config.h"
@@ -592,17 +593,33 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 	return 0;
 }
 
+/* Nothing without --http. */
+static int answer_http(const struct collect *c, struct http_server **out, struct err *err)
+{
+	struct http_config cfg;
+
+	if (!cmd_http(c->options, &cfg))
+		return 0;
+	cfg.store_path = c->engine.store_path;
+	cfg.log = c->engine.log;
+	return http_server_open(&cfg, out, err);
+}
+
 /* left_behind: set when threads may still use all that c has. */
 static int record(struct collect *c, bool *left_behind, struct err *err)
 {
 	const char *store = cmd_named_store(c->options);
 	char flooded[ENGINE_FLOODED_BYTES];
+	struct http_server *http = NULL;
 	struct engine_result result;
 	int rc = os_signals_open(err);
 
+	if (!rc)
+		rc = answer_http(c, &http, err);
 	if (rc)
 		return rc;
 	rc = engine_run(&c->engine, &result, err);
+	http_server_close(http);
 	*left_behind = result.left_behind;
 	os_signals_close();
 	if (!rc && c->engine.capture.file)
@@ -650,6 +667,8 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 		rc = open_commands(o, c, err);
 	if (!rc)
 		rc = cmd_check_data_file(o, err);
+	if (!rc)
+		rc = cmd_check_http(o, err);
 	if (!rc && !o->capture.file)
 		rc = check_rights(c, err);
 	if (!rc)

@@ -5,13 +5,13 @@
 
 #include "analysis/group.h"
 #include "analysis/managed_view.h"
-#include "base/json.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/command_line.h"
 #include "engine/data_file.h"
 #include "engine/engine.h"
+#include "http/server.h"
 #include "model/memory_budget.h"
 #include "source/stopped/thread_stacks.h"
 
@@ -83,6 +83,24 @@ int cmd_check_data_file(const struct options *o, struct err *err)
 			       "the incidents ends in .html, .folded or another format's suffix; "
 			       "--data-file %.100s takes any name", name, name);
 	return name ? data_file_check(name, err) : 0;
+}
+
+bool cmd_http(const struct options *o, struct http_config *out)
+{
+	*out = (struct http_config){
+		.address = o->http, .token_file = o->http_token, .cert_file = o->http_cert,
+		.key_file = o->http_key, .pre_ns = o->capture.pre_ns,
+		.post_ns = o->capture.post_ns,
+	};
+	return o->http != NULL;
+}
+
+int cmd_check_http(const struct options *o, struct err *err)
+{
+	struct http_config cfg;
+	int rc = cmd_http(o, &cfg) ? http_server_check(&cfg, err) : 0;
+
+	return rc ? options_at_line(o, options_line(o, "http"), err) : 0;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -399,28 +417,6 @@ void put_span(struct buf *out, const struct incident_head *h)
 		buf_printf(out, "%s before to %s after the trigger", a, b);
 	else
 		buf_printf(out, "%s to %s %s the trigger", a, b, from > 0 ? "after" : "before");
-}
-
-void json_incident(struct json *j, const struct incident_head *h, bool with_value)
-{
-	char time[OS_TIME_TEXT_BYTES];
-
-	os_time_text(h->trigger_wall_ns, time);
-	json_key_int(j, "id", h->id);
-	json_key_str(j, "uuid", h->uuid);
-	json_key_str(j, "state", incident_state_text(h->state));
-	json_key_str(j, "trigger", h->rule);
-	json_key_str(j, "reason", h->reason);
-	if (with_value) {
-		json_key_num(j, "value", h->value);
-		json_key_num(j, "limit", h->limit);
-	}
-	json_key_str(j, "time_utc", time);
-	json_key_num(j, "window_s", (double)(h->t1_ns - h->t0_ns) / 1e9);
-	json_key_uint(j, "samples", h->samples);
-	json_key_uint(j, "lost", h->lost);
-	json_key_uint(j, "bytes", h->stored_bytes);
-	json_key_bool(j, "pinned", h->pinned);
 }
 
 int cmd_memory(const struct options *o, struct memory_share *out, struct err *err)

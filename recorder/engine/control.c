@@ -40,6 +40,7 @@ struct snapshot {
 	char note[900];                      /* of sources, unless it is a reason of health */
 	struct history_use past;
 	uint64_t past_waiting, past_dropped;
+	uint32_t past_flushed;
 	uint64_t store_bytes;
 	size_t held_bytes;
 	uint32_t stored;
@@ -60,6 +61,7 @@ static void read_status(struct engine *e, struct snapshot *s)
 	s->past = e->shared.past.use;
 	s->past_waiting = e->shared.past.bytes;
 	s->past_dropped = e->shared.past.dropped_samples;
+	s->past_flushed = e->shared.past.flushed;
 	os_mutex_unlock(e->shared.lock);
 	s->note[0] = '\0';
 	for (i = 0; i < e->feed.n; i++) {
@@ -263,6 +265,7 @@ static void answer_status(struct engine *e, struct json *j)
 {
 	uint64_t cpu_ns, rss_bytes;
 	struct snapshot s;
+	unsigned i;
 
 	read_status(e, &s);
 	os_self_usage(&cpu_ns, &rss_bytes);
@@ -275,6 +278,10 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_num(j, "elapsed_s", seconds_since(&s.view, s.view.start_ns));
 	json_key_uint(j, "samples", s.view.samples);
 	json_key_uint(j, "lost", s.view.lost);
+	json_key_open(j, "lost_by_kind", '{');
+	for (i = 0; i < LOSS_KINDS; i++)
+		json_key_uint(j, loss_kind_text(i), s.view.lost_by_kind[i]);
+	json_close(j, '}');
 	json_key_uint(j, "flooded", s.view.flooded);
 	json_key_uint(j, "late", s.view.late);
 	json_key_num(j, "history_s", seconds_since(&s.view, s.view.oldest_ns));
@@ -300,6 +307,7 @@ static void answer_status(struct engine *e, struct json *j)
 			     ? (double)(os_wall_ns() - s.past.oldest_wall_ns) / 1e9 : 0);
 	json_key_uint(j, "disk_history_waiting_bytes", s.past_waiting);
 	json_key_uint(j, "disk_history_lost_samples", s.past_dropped);
+	json_key_uint(j, "flushed", s.past_flushed);
 	json_key_uint(j, "store_max_bytes", e->cfg->store_limits.max_bytes);
 	put_sources(e, j);
 	put_tables(e, j);
@@ -417,12 +425,14 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 			add_mark(e, reason, j);
 	} else if (strcmp(cmd, "reload") == 0) {
 		answer_reload(e, j);
+	} else if (strcmp(cmd, "flush") == 0) {
+		json_key_uint(j, "flush", e->merge.past_builder ? past_flush(e) : 0);
 	} else if (strcmp(cmd, "abort") == 0) {
 		engine_stop(e, STOP_ABORT, "aborted by `recorder abort`");
 		json_key_str(j, "text", "recording ends; nothing more is stored");
 	} else {
 		json_key_str(j, "error", "unknown command; there are status, snapshot, mark, "
-				       "reload, stop and abort");
+				       "reload, flush, stop and abort");
 	}
 }
 

@@ -8,7 +8,11 @@
  *	{"cmd":"snapshot","reason":"TEXT"}      {"text":"..."}
  *	{"cmd":"mark","message":"TEXT"}         {"text":"..."}
  *	{"cmd":"reload"}                        {"text":"..."}
+ *	{"cmd":"flush"}                         {"flush":N}
  *	{"cmd":"stop"}  {"cmd":"abort"}         {"text":"..."}
+ *
+ * A flush brings the history up to now to the disk: it is done once "flushed" of status is N or
+ * more. N is 0 where no history is written.
  *
  * "reason" may be missing. "text" is a sentence for people: "a snapshot is being written". A
  * refusal is {"error":"sentence"}. The answer to status has these keys, with units in their names;
@@ -17,6 +21,8 @@
  *	state           text: "recording", "stopping"
  *	note            text: what is wrong or missing, as a full disk or privileges; "" = nothing
  *	store           text: path
+ *	lost_by_kind    object of numbers by kind: {"kernel":N, "queue":N, ...}; see model/event.h
+ *	flushed         see above
  *	pid  elapsed_s  samples  lost  history_s  incidents  cpu_ms  rss_kb
  *	ring_bytes  ring_max_bytes  held_bytes  held_max_bytes  store_bytes  store_max_bytes
  *	tables          array of {"table":"frames","used":N,"max":N}

@@ -56,6 +56,7 @@ struct status_view {
 	uint64_t now_ns, start_ns;
 	uint64_t samples, lost, late, flooded;
 	uint64_t lost_samples;               /* of lost: what could have been samples */
+	uint64_t lost_by_kind[LOSS_KINDS];
 	uint64_t open_samples, open_bytes;   /* of the open segment */
 	uint64_t oldest_ns;                  /* start of what is held */
 	struct budget budget;
@@ -146,6 +147,8 @@ struct shared {
 		uint32_t nsteps;             /* those beyond PAST_STEPS replace the last one */
 		uint64_t last_number;        /* of the newest segment that was sealed */
 		bool done;                   /* no further one comes */
+		/* Flushes: requested; the last one that is sealed, and that is on the disk. */
+		uint32_t asked, sealed, flushed;
 		bool yield;                  /* the disk is too full for an incident */
 		char note[300];              /* why the history does not go on; "" = it does */
 		struct history_use use;
@@ -181,6 +184,7 @@ struct merge {
 
 	/* counts, and how much of them was put among the events already */
 	uint64_t events, samples, lost, lost_samples, late;
+	uint64_t lost_by_kind[LOSS_KINDS];
 	uint64_t flooded, flooded_reported;  /* events over a quota */
 	uint64_t refused_reported;           /* by the tables of processes and frames */
 	bool share_logged;                   /* that a user has too many code objects */
@@ -412,6 +416,8 @@ void past_keep(struct engine *e, const struct event *event, bool wanted);
 void past_rate(struct engine *e, uint64_t period_ns, const char *why);
 /* Merge thread, at each tick: seal what is due; with end: all, and no more comes. */
 void past_tick(struct engine *e);
+/* Control thread: seal at the next tick. The flush is on the disk once `flushed` reaches this. */
+uint32_t past_flush(struct engine *e);
 void past_end(struct engine *e);
 /* The thread that writes it. It may hang in a disk: nobody waits for it. */
 void past_main(void *engine);

@@ -137,6 +137,8 @@ static void count_loss(struct merge *m, const struct event *event)
 {
 	enum loss_kind kind = loss_kind_from_text(event->name);
 
+	if (kind < LOSS_KINDS)
+		m->lost_by_kind[kind] += (uint64_t)event->value;
 	if (kind != LOSS_FLOOD)
 		m->lost += (uint64_t)event->value;
 	if (kind == LOSS_KERNEL)
@@ -355,6 +357,7 @@ static void publish_status(struct engine *e)
 		.budget = m->budget,
 		.firings = e->rules.firings,
 	};
+	memcpy(e->shared.view.lost_by_kind, m->lost_by_kind, sizeof(m->lost_by_kind));
 	e->shared.view.source_stalls =
 		stalls_text(e, e->shared.view.stalled, sizeof(e->shared.view.stalled));
 	rules_publish(e);

@@ -61,6 +61,7 @@ static void seal(struct engine *e)
 		return;
 	os_mutex_lock(e->shared.lock);
 	q->last_number = s->number;
+	q->sealed = q->asked;
 	kept = !ARRAY_ROOM(q->items, q->cap, q->n + 1);
 	if (kept) {
 		q->items[q->n++] = s;
@@ -125,12 +126,31 @@ void past_rate(struct engine *e, uint64_t period_ns, const char *why)
 void past_tick(struct engine *e)
 {
 	uint64_t sync_ns = e->cfg->history_sync_ns ? e->cfg->history_sync_ns : SYNC_NS, first_ns;
+	struct past_queue *q = &e->shared.past;
+	bool asked;
 
 	if (!e->merge.past_builder)
 		return;
 	first_ns = segment_first_ns(e->merge.past_builder);
-	if (first_ns && e->merge.now_ns >= first_ns + sync_ns)
+	os_mutex_lock(e->shared.lock);
+	asked = q->asked != q->sealed;
+	if (asked && !first_ns)
+		q->sealed = q->asked;
+	if (!q->n)
+		q->flushed = q->sealed;
+	os_mutex_unlock(e->shared.lock);
+	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns))
 		seal(e);
+}
+
+uint32_t past_flush(struct engine *e)
+{
+	uint32_t number;
+
+	os_mutex_lock(e->shared.lock);
+	number = ++e->shared.past.asked;
+	os_mutex_unlock(e->shared.lock);
+	return number;
 }
 
 void past_end(struct engine *e)
@@ -267,6 +287,8 @@ static void forget_written(struct past *p, uint64_t last_number)
 	os_mutex_lock(p->e->shared.lock);
 	while (q->n && q->items[0]->number <= last_number)
 		drop_first(q);
+	if (!q->n)
+		q->flushed = q->sealed;
 	history_use(p->history, &q->use);
 	os_mutex_unlock(p->e->shared.lock);
 }

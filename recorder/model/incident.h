@@ -47,6 +47,10 @@ void incident_head_free(struct incident_head *h);
 int incident_head_copy(const struct incident_head *from, struct incident_head *to);
 const char *incident_state_text(enum incident_state state);
 
+/* The first members of an incident in JSON: in list, in show (with the value that fired). */
+struct json;
+void json_incident(struct json *j, const struct incident_head *h, bool with_value);
+
 /* Whether a moment is in the window. */
 static inline bool incident_reaches(const struct incident_head *h, uint64_t time_ns)
 {

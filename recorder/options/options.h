@@ -160,6 +160,8 @@ struct options {
 	int64_t history_sync_ns;
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
+	char *http;                          /* address; NULL = none */
+	char *http_token, *http_cert, *http_key;     /* files; or NULL */
 	char *service_name;                  /* NULL = "recorder" */
 
 	/* which incident, and which part of it */

@@ -533,6 +533,18 @@ const struct option_info option_table[] = {
 	 "Append the log to this file; at 16 MB it becomes FILE.1, in place of the one before. "
 	 "Otherwise the log goes to standard error. SIGHUP reopens it.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(log_file)},
+	{"http", "ADDRESS",
+	 "Answer over HTTP: 127.0.0.1:9427, [::1]:9427, unix:/run/recorder.sock, or fd for a socket "
+	 "of the service manager. Beyond this machine only with --http-token and TLS. Linux. "
+	 "'recorder help http'.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(http)},
+	{"http-token", "FILE",
+	 "What clients must show: the first line of this file, which only its owner may read.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(http_token)},
+	{"http-cert", "FILE", "Use TLS, with this certificate (PEM), and those that signed it.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(http_cert)},
+	{"http-key", "FILE", "The certificate's key (PEM), which only its owner may read.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(http_key)},
 	{"low-priority", NULL,
 	 "Store, name and export at the lowest priority (nice 19, idle I/O), even while an "
 	 "incident waits for it. This takes longer on a busy machine. Sampling keeps its own "

@@ -32,6 +32,7 @@ zlib1g-dev               header  zlib.h
 libiberty-dev            header  libiberty/demangle.h
 libpcre2-dev             header  pcre2.h
 libdw-dev                header  elfutils/libdw.h
+libmicrohttpd-dev        header  microhttpd.h
 '
 all="$linux
 libcmocka-dev            header  cmocka.h

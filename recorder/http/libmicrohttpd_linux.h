@@ -1,0 +1,26 @@
+/*
+ * libmicrohttpd (0.9.59 and later), loaded when somebody wants HTTP: the program does not need it.
+ * Never unloaded. Any thread.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <microhttpd.h>
+#include <stdbool.h>
+
+#define LIBMICROHTTPD(F) \
+	F(MHD_start_daemon) F(MHD_stop_daemon) F(MHD_is_feature_supported) \
+	F(MHD_create_response_from_buffer) F(MHD_create_response_from_fd64) \
+	F(MHD_add_response_header) F(MHD_queue_response) F(MHD_destroy_response) \
+	F(MHD_lookup_connection_value) F(MHD_get_connection_info) \
+	F(MHD_basic_auth_get_username_password) F(MHD_free)
+
+struct libmicrohttpd {
+#define MEMBER(name) __typeof__(name) *name;
+	LIBMICROHTTPD(MEMBER)
+#undef MEMBER
+};
+
+/* ERR_UNSUPPORTED: it is missing, and the sentence names the package; tls: it cannot do TLS. */
+int libmicrohttpd_load(bool tls, struct libmicrohttpd *out, struct err *err);

@@ -1,0 +1,219 @@
+#!/bin/bash
+# collect --http: what clients get, what is refused, and that recording does not notice them.
+# time limit: 400
+. "$TOP/tests/support/cli.sh"
+need_perf
+unset RECORDER_STORE RECORDER_CONFIG
+if ! command -v curl >/dev/null; then
+	echo "skip http_linux: no curl here"
+	exit 0
+fi
+if "$RECORDER" check --http 127.0.0.1:1 --store c.db 2>/dev/null | grep -q 'libmicrohttpd.*missing'
+then
+	echo "skip http_linux: no libmicrohttpd12 here"
+	exit 0
+fi
+
+printf '0123456789abcdef0123\n' >token
+chmod 600 token
+port=$((20000 + $$ % 20000))
+url=http://127.0.0.1:$port
+
+# ---- what is refused before recording ------------------------------------------------------------
+
+refused() # NAME EXIT PATTERN ARG...
+{
+	local name=$1 code=$2 pattern=$3
+	shift 3
+	expect "$name" "$code" "$pattern" collect --store r.db --max-collect-sec 1 "$@"
+}
+refused no_address_is_refused 2 "give an address and a port" --http localhost
+refused a_public_address_needs_token_and_tls 2 "reached from other machines" --http 0.0.0.0:$port
+refused the_token_alone_is_not_enough 2 "reached from other machines" --http 0.0.0.0:$port \
+	--http-token token
+cp token open.token && chmod 644 open.token
+refused a_token_that_others_can_read_is_refused 2 "others can read it: chmod 600" \
+	--http 127.0.0.1:$port --http-token open.token
+(umask 077 && echo short >short.token)
+refused a_short_token_is_refused 2 "its first line is no token" --http 127.0.0.1:$port \
+	--http-token short.token
+refused cert_and_key_go_together 2 "go together" --http 127.0.0.1:$port --http-cert token
+refused no_socket_was_passed 2 "passed no socket" --http fd
+expect check_says_what_is_wrong 2 "^http +wrong " check --http localhost --store r.db
+
+# ---- a recorder ----------------------------------------------------------------------------------
+
+"$RECORDER" collect --store r.db --log-file r.log --http 127.0.0.1:$port --http-token token \
+	--delay-after-trigger-sec 1 --max-cpu-percent 0 --collect-multiple 1000 \
+	--stop-on-perf-counter 'Memory:Available MBytes:<1' &
+recorder=$!
+trap 'kill $recorder 2>/dev/null' EXIT
+if ! wait_for 20 grep -q 'recording this machine' r.log; then
+	echo "not ok it_records: $(tail -n 3 r.log)"
+	exit 1
+fi
+
+# get PATH [CURL-ARG...]: the body goes to the file body, the status to $code.
+get()
+{
+	local path=$1
+	shift
+	code=$(curl -s -m 60 -u "x:$(cat token)" -o body -D head -w '%{http_code}' "$@" "$url$path")
+}
+# gets NAME STATUS PATTERN PATH [CURL-ARG...]
+gets()
+{
+	local name=$1 want=$2 pattern=$3
+	shift 3
+	get "$@"
+	if [ "$code" != "$want" ]; then
+		echo "not ok $name: status $code, not $want: $(head -c 300 body)"
+	elif ! grep -qE -e "$pattern" body; then
+		echo "not ok $name: no '$pattern' in: $(head -c 300 body)"
+	else
+		echo "ok $name"
+	fi
+}
+
+gets health_is_ok_or_says_why 200 '^(ok|degraded)' /healthz
+gets status_is_json 200 '"state":"recording"' /status
+check and_whole jq -e .rules[0].rule body
+gets no_incident_yet 200 '^\[\]$' /incidents
+
+nobody() # NAME STATUS PATH [CURL-ARG...]
+{
+	local name=$1 want=$2 path=$3
+	shift 3
+	code=$(curl -s -m 60 -o body -w '%{http_code}' "$@" "$url$path")
+	check "$name" [ "$code" = "$want" ]
+}
+nobody without_a_token_there_is_health 200 /healthz
+nobody and_no_status 401 /status
+nobody and_no_metrics 401 /metrics
+nobody a_wrong_token_is_refused 401 /incidents -H 'Authorization: Bearer 0123456789abcdef0124'
+nobody so_is_a_longer_one 401 /incidents -H 'Authorization: Bearer 0123456789abcdef01234'
+nobody so_is_an_empty_one 401 /incidents -H 'Authorization: Bearer '
+nobody so_is_a_wrong_password 401 /incidents -u x:0123456789abcdef0124
+nobody a_bearer_is_let_in 200 /status -H 'Authorization: Bearer 0123456789abcdef0123'
+nobody pages_of_other_sites_are_not 403 /status -u x:0123456789abcdef0123 \
+	-H 'Origin: http://evil.example'
+nobody but_our_own_are 200 /status -u x:0123456789abcdef0123 -H "Origin: http://127.0.0.1:$port"
+
+gets an_unknown_path_is_404 404 'there is no /nothing' /nothing
+gets another_method_is_405 405 'POST is not for /status' /status -d x
+head -c 1048577 /dev/zero >large
+gets a_large_body_is_413 413 'at most 1048576 bytes' /incidents --data-binary @large
+gets a_large_body_in_chunks_too 413 'at most 1048576 bytes' /incidents --data-binary @large \
+	-H 'Transfer-Encoding: chunked'
+
+# ---- metrics -------------------------------------------------------------------------------------
+
+get /metrics
+cp body metrics.txt
+check metrics_are_for_prometheus grep -qi '^content-type: text/plain; version=0.0.4' head
+check samples_are_counted grep -qE '^recorder_samples_total [1-9]' metrics.txt
+check losses_have_reasons grep -q '^recorder_lost_total{reason="kernel"} ' metrics.txt
+check a_rule_has_value_and_limit grep -q \
+	'^recorder_rule_limit{rule="Memory:Available MBytes:<1"} 1$' metrics.txt
+get /metrics -H 'Accept: application/openmetrics-text; version=1.0.0'
+check open_metrics_end_in_eof sh -c '[ "$(tail -n 1 body)" = "# EOF" ]'
+check and_counters_are_declared_without_total grep -q '^# TYPE recorder_samples counter' body
+
+# ---- incidents -----------------------------------------------------------------------------------
+
+"$RECORDER" snapshot --store r.db --reason 'with "quotes" & <tags>' 2>/dev/null
+stored() { "$RECORDER" list --store r.db --json | jq -se '.[0].state == "complete"'; }
+check an_incident_is_stored wait_for 30 stored
+gets the_list_has_it 200 '"reason":"with \\"quotes\\" & <tags>"' /incidents
+check as_json jq -e '.[0].id == 1 and .[0].samples > 0' body
+gets one_incident_is_an_object 200 '"note":null' /incidents/1
+gets an_incident_that_is_not_there_is_404 404 'there is no incident 99' /incidents/99
+gets and_so_is_its_report 404 'there is no incident 99' /incidents/99.html
+gets a_format_that_is_not_there_is_404 404 '/incidents/1.folded' /incidents/1.exe
+gets a_path_is_no_number 404 'an incident has a number' /incidents/..%2f..%2fetc%2fpasswd
+gets a_process_that_is_not_there_is_404 404 'no-such-process' '/incidents/1.folded?process=no-such-process'
+
+# Every suffix gives what export writes.
+same=yes
+while read -r suffix; do
+	"$RECORDER" export 1 --store r.db -o "x$suffix" --force 2>/dev/null || continue
+	get "/incidents/1$suffix"
+	if [ "$code" != 200 ] || [ ! -s body ]; then
+		same="no: status $code of $suffix"
+	elif [[ $suffix != *.gz && $suffix != *.zip && $suffix != *.db ]] &&
+		! cmp -s body "x$suffix"; then
+		same="no: $suffix differs"
+	fi
+	echo "$suffix" >>suffixes
+done < <(get /incidents/1.exe; sed -n 's:^  /incidents/1\([^ ]*\) .*:\1:p' body | sort -u)
+check every_format_is_as_export_writes_it [ "$same" = yes ]
+check and_there_are_many [ "$(wc -l <suffixes)" -ge 8 ]
+
+# ---- crowds and slow clients ---------------------------------------------------------------------
+
+lost() { "$RECORDER" status --store r.db --json | jq '.lost'; }
+before=$(lost)
+threads() { ls /proc/$recorder/task | wc -l; }
+usual=$(threads)
+# A thousand connections that send a part of a request, and then a byte now and then.
+cat >slow.py <<'END'
+import socket, sys, time
+port, n = int(sys.argv[1]), int(sys.argv[2])
+all = []
+for i in range(n):
+    s = socket.socket()
+    s.setblocking(False)
+    try:
+        s.connect(("127.0.0.1", port))
+    except BlockingIOError:
+        pass
+    all.append(s)
+time.sleep(1)
+print("connected", flush=True)
+end = time.time() + 14
+while time.time() < end:
+    for s in all:
+        try:
+            s.send(b"G")
+        except OSError:
+            pass
+    time.sleep(2)
+END
+if command -v python3 >/dev/null; then
+	python3 slow.py $port 1000 >slow.out &
+	slow=$!
+	wait_for 20 grep -q connected slow.out
+	most=$(threads)
+	check slow_clients_have_few_threads [ "$most" -le $((usual + 34)) ]
+	wait $slow
+	gets they_are_dropped_and_others_get_in 200 'ok|degraded' /healthz
+	get /metrics
+	check and_counted grep -qE '^recorder_http_slow_clients_total [1-9]' body
+else
+	echo "skip slow_clients: no python3 here"
+fi
+if command -v ab >/dev/null; then
+	ab -q -n 10000 -c 20 -A "x:$(cat token)" $url/metrics >ab.out 2>&1
+	check ten_thousand_requests_are_answered \
+		grep -qE '^Complete requests: +10000' ab.out
+	check without_a_failure sh -c '! grep -q "^Non-2xx" ab.out'
+else
+	echo "skip ten_thousand_requests: no ab here"
+fi
+check nothing_was_lost [ "$(lost)" = "$before" ]
+
+kill -INT $recorder
+wait $recorder
+check it_ends_well [ $? = 0 ]
+
+# ---- a Unix socket -------------------------------------------------------------------------------
+
+"$RECORDER" collect --store u.db --log-file u.log --http "unix:$TMP/u.sock" &
+recorder=$!
+wait_for 20 grep -q 'recording this machine' u.log
+check the_own_user_is_let_in sh -c \
+	'curl -s --unix-socket u.sock http://x/status | grep -q "\"state\":\"recording\""'
+check a_unix_socket_is_closed_to_others [ "$(stat -c %a u.sock)" = 660 ]
+kill -INT $recorder
+wait $recorder
+check and_it_goes_with_the_recorder [ ! -e u.sock ]
