@@ -274,8 +274,8 @@ char **os_args(int argc, char **argv);
 int os_run(char *const *argv, char *const *more, uint64_t timeout_ns, struct buf *output,
 	   size_t max_bytes, int *code, struct err *err);
 /*
- * Linux only: the same, but its standard output goes to a descriptor, messages get the other stream;
- * it is ended, too, once *stop is true.
+ * Linux only: the same, but its standard output goes to a descriptor, and messages get the other
+ * stream; it is ended, too, once *stop is true.
  */
 int os_run_into(int to, char *const *argv, uint64_t timeout_ns,
 		const _Atomic bool *stop, struct buf *messages, size_t max_bytes, int *code,

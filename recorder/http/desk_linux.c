@@ -384,6 +384,11 @@ static bool matches(const struct route *route, const char *path)
 			     : strcmp(path, route->path) == 0;
 }
 
+static bool is_open(const struct route *route, const struct request *r)
+{
+	return route->open || (route->unless_token && !r->has_token);
+}
+
 static void refuse(struct desk *d, const struct request *r, struct answer *out)
 {
 	os_mutex_lock(d->lock);
@@ -415,7 +420,7 @@ void desk_answer(struct desk *d, const struct request *r, struct answer *out)
 		else
 			other_method = true;
 	}
-	if (r->open_only && !(route && (route->open || (route->unless_token && !r->has_token))))
+	if (r->open_only && !(route && is_open(route, r)))
 		refuse(d, r, out);
 	else if (route)
 		route->answer(d, r, out);

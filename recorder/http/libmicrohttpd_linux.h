@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #define LIBMICROHTTPD(F) \
-	F(MHD_start_daemon) F(MHD_stop_daemon) F(MHD_is_feature_supported) \
+	F(MHD_start_daemon) F(MHD_stop_daemon) F(MHD_add_connection) F(MHD_is_feature_supported) \
 	F(MHD_create_response_from_buffer) F(MHD_create_response_from_fd64) \
 	F(MHD_add_response_header) F(MHD_queue_response) F(MHD_destroy_response) \
 	F(MHD_lookup_connection_value) F(MHD_get_connection_info) \

@@ -111,6 +111,7 @@ static int use_passed(struct listening *out, struct err *err)
 		return err_set(err, ERR_USAGE, "--http fd: descriptor %d is no socket that "
 			       "listens", FIRST_FD);
 	fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC);
+	fcntl(FIRST_FD, F_SETFL, fcntl(FIRST_FD, F_GETFL) | O_NONBLOCK);
 	out->fd = FIRST_FD;
 	out->local = is_local(&a);
 	out->is_unix = a.any.sa_family == AF_UNIX;

@@ -6,6 +6,8 @@
 #include "http/listen_linux.h"
 #include "http/token_linux.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #define HEADERS_MAX ((size_t)32 << 10)
 #define STACK_BYTES ((size_t)512 << 10)
 #define LOOK_NS NS_PER_SEC
+#define REFUSED_NS (100 * NS_PER_MS)
 
 /* A connection, for clients that are too slow: libmicrohttpd only knows those that stand still. */
 struct slot {
@@ -36,7 +39,8 @@ struct http_server {
 	struct os_thread *thread;
 
 	struct os_mutex *lock;
-	struct os_cond *changed;
+	struct os_cond *changed;             /* started */
+	struct os_wake *wake;                /* a slot is free, or it ends */
 	bool started, stop;                  /* started: or failed, then rc and err say why */
 	int rc;
 	struct err err;
@@ -82,28 +86,68 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 {
 	struct http_server *h = ctx;
 	struct slot *slot = *socket_context;
+	int fd = socket_of(h, connection);
 	unsigned i;
 
 	os_mutex_lock(h->lock);
-	if (what == MHD_CONNECTION_NOTIFY_CLOSED && slot)
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED && slot) {
 		slot->fd = -1;
-	for (i = 0; what == MHD_CONNECTION_NOTIFY_STARTED && i < HTTP_CONNECTIONS_MAX; i++) {
-		if (h->slots[i].fd >= 0)
-			continue;
-		h->slots[i].fd = socket_of(h, connection);
-		h->slots[i].until_ns = os_now_ns() + REQUEST_NS;
-		*socket_context = &h->slots[i];
-		break;
+		os_wake(h->wake);
 	}
+	for (i = 0; what == MHD_CONNECTION_NOTIFY_STARTED && i < HTTP_CONNECTIONS_MAX; i++)
+		if (h->slots[i].fd == fd)
+			*socket_context = &h->slots[i];
 	os_mutex_unlock(h->lock);
 }
 
-/* The end of the connection follows from it, on its own thread. Under the lock. */
+static struct slot *free_slot(struct http_server *h)
+{
+	struct slot *found = NULL;
+	unsigned i;
+
+	os_mutex_lock(h->lock);
+	for (i = 0; !found && i < HTTP_CONNECTIONS_MAX; i++)
+		if (h->slots[i].fd < 0)
+			found = &h->slots[i];
+	os_mutex_unlock(h->lock);
+	return found;
+}
+
+/*
+ * Take the next client, unless all slots are taken: then clients wait in the system's queue. With a
+ * thread for each connection libmicrohttpd itself would close what exceeds its limit.
+ */
+static void accept_next(struct http_server *h, struct slot *slot)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_storage room;
+	} peer;
+	socklen_t n = sizeof(peer);
+	int fd = accept4(h->listening.fd, &peer.any, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			os_sleep_ns(REFUSED_NS);     /* no descriptor is free */
+		return;
+	}
+	os_mutex_lock(h->lock);
+	*slot = (struct slot){fd, os_now_ns() + REQUEST_NS};
+	os_mutex_unlock(h->lock);
+	if (h->lib.MHD_add_connection(h->daemon, fd, &peer.any, n) != MHD_YES) {
+		os_mutex_lock(h->lock);
+		slot->fd = -1;               /* closed already */
+		os_mutex_unlock(h->lock);
+	}
+}
+
+/* The end of the connection follows from it, on its own thread. */
 static void drop_slow(struct http_server *h)
 {
 	uint64_t now_ns = os_now_ns();
 	unsigned i, n = 0;
 
+	os_mutex_lock(h->lock);
 	for (i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
 		struct slot *slot = &h->slots[i];
 
@@ -113,6 +157,7 @@ static void drop_slow(struct http_server *h)
 		slot->until_ns = 0;
 		n++;
 	}
+	os_mutex_unlock(h->lock);
 	os_mutex_lock(h->desk.lock);
 	h->desk.slow += n;
 	os_mutex_unlock(h->desk.lock);
@@ -320,11 +365,10 @@ static struct MHD_Daemon *start(struct http_server *h)
 
 	return h->lib.MHD_start_daemon(
 		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
-			MHD_USE_ITC | MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0),
+			MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0),
 		0, NULL, NULL, on_request, h,
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, h,
-		MHD_OPTION_LISTEN_SOCKET, h->listening.fd,
-		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX * 2, /* ended ones count a while */
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADERS_MAX,
 		MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES,
@@ -343,19 +387,28 @@ static void server_main(void *ctx)
 	os_thread_priority(OS_PRIORITY_LOW);
 	h->daemon = start(h);
 	os_mutex_lock(h->lock);
-	if (h->daemon)
-		h->listening.fd = -1;        /* closed with it */
-	else
+	if (!h->daemon)
 		h->rc = err_prefix(&h->err, "--http %.200s: libmicrohttpd does not start",
 				   h->cfg.address);
 	h->started = true;
 	os_cond_broadcast(h->changed);
-	while (h->daemon && !stop) {
-		os_cond_wait(h->changed, h->lock, LOOK_NS);
-		drop_slow(h);
-		stop = h->stop;
-	}
 	os_mutex_unlock(h->lock);
+	while (h->daemon && !stop) {
+		struct slot *slot = free_slot(h);
+		struct pollfd p[] = {
+			{.fd = os_wake_fd(h->wake), .events = POLLIN},
+			{.fd = slot ? h->listening.fd : -1, .events = POLLIN},
+		};
+
+		if (os_poll(p, 2, LOOK_NS) && p[0].revents)
+			os_wake_clear(h->wake);
+		if (p[1].revents)
+			accept_next(h, slot);
+		drop_slow(h);
+		os_mutex_lock(h->lock);
+		stop = h->stop;
+		os_mutex_unlock(h->lock);
+	}
 	if (h->daemon)
 		h->lib.MHD_stop_daemon(h->daemon);
 }
@@ -383,6 +436,7 @@ static void let_go(struct http_server *h)
 {
 	listening_close(&h->listening);
 	desk_close(&h->desk);
+	os_wake_free(h->wake);
 	os_cond_free(h->changed);
 	os_mutex_free(h->lock);
 	buf_free(&h->token);
@@ -431,8 +485,9 @@ int http_server_open(const struct http_config *cfg, struct http_server **out, st
 		h->slots[i].fd = -1;
 	h->lock = os_mutex_new();
 	h->changed = os_cond_new();
+	h->wake = os_wake_new();
 	rc = desk_open(&h->desk, &h->cfg, err);
-	if (!rc && (!h->lock || !h->changed))
+	if (!rc && (!h->lock || !h->changed || !h->wake))
 		rc = err_memory(err, "for answers over HTTP");
 	if (!rc)
 		rc = load(cfg, h, err);
@@ -468,7 +523,7 @@ void http_server_close(struct http_server *h)
 	atomic_store(&h->desk.ending, true);
 	os_mutex_lock(h->lock);
 	h->stop = true;
-	os_cond_broadcast(h->changed);
+	os_wake(h->wake);
 	os_mutex_unlock(h->lock);
 	os_thread_join(h->thread);
 	let_go(h);

@@ -2,9 +2,8 @@
 
 int http_server_check(const struct http_config *cfg, struct err *err)
 {
-	return err_set(err, ERR_UNSUPPORTED, "--http %.200s: the recorder answers over HTTP on Linux "
-		       "only; on Windows use --textfile and `recorder status --json`",
-		       cfg->address);
+	return err_set(err, ERR_UNSUPPORTED, "--http %.200s: the recorder answers over HTTP on "
+		       "Linux only; `recorder status --json` prints the same", cfg->address);
 }
 
 int http_server_open(const struct http_config *cfg, struct http_server **out, struct err *err)

@@ -40,9 +40,9 @@ int token_load(const char *path, struct buf *out, struct err *err)
 		if (out->data[i] <= ' ' || out->data[i] > '~')
 			break;
 	if (n < TOKEN_MIN || n > TOKEN_MAX || i < n)
-		return err_set(err, ERR_USAGE, "%.300s: its first line is no token: %u to %u visible "
-			       "ASCII characters, such as those of `openssl rand -hex 16`", path,
-			       TOKEN_MIN, TOKEN_MAX);
+		return err_set(err, ERR_USAGE, "%.300s: its first line is no token: %u to %u "
+			       "visible ASCII characters, such as those of `openssl rand -hex 16`",
+			       path, TOKEN_MIN, TOKEN_MAX);
 	out->data[n] = '\0';
 	out->len = n;
 	return 0;

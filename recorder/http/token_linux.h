@@ -7,8 +7,8 @@
 #define TOKEN_MAX 256u
 
 /*
- * Read it. ERR_USAGE: the file is no regular file of ours or root's, others can read it, or it holds
- * no token.
+ * Read it. ERR_USAGE: the file is no regular file of ours or root's, others can read it, or it
+ * holds no token.
  */
 int token_load(const char *path, struct buf *out, struct err *err);
 /* Compare; the time that it takes says nothing about where they differ. shown NULL = no. */

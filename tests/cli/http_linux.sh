@@ -131,7 +131,8 @@ gets an_incident_that_is_not_there_is_404 404 'there is no incident 99' /inciden
 gets and_so_is_its_report 404 'there is no incident 99' /incidents/99.html
 gets a_format_that_is_not_there_is_404 404 '/incidents/1.folded' /incidents/1.exe
 gets a_path_is_no_number 404 'an incident has a number' /incidents/..%2f..%2fetc%2fpasswd
-gets a_process_that_is_not_there_is_404 404 'no-such-process' '/incidents/1.folded?process=no-such-process'
+gets a_process_that_is_not_there_is_404 404 'no-such-process' \
+	'/incidents/1.folded?process=no-such-process'
 
 # Every suffix gives what export writes.
 same=yes
@@ -193,7 +194,7 @@ else
 	echo "skip slow_clients: no python3 here"
 fi
 if command -v ab >/dev/null; then
-	ab -q -n 10000 -c 20 -A "x:$(cat token)" $url/metrics >ab.out 2>&1
+	ab -q -s 200 -n 10000 -c 500 -A "x:$(cat token)" $url/metrics >ab.out 2>&1
 	check ten_thousand_requests_are_answered \
 		grep -qE '^Complete requests: +10000' ab.out
 	check without_a_failure sh -c '! grep -q "^Non-2xx" ab.out'
