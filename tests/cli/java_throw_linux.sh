@@ -38,8 +38,8 @@ list_exceptions()
 		>"$1.seen"
 }
 
-# Each is seen once, as what it is. A program whose memory does not answer within 20 ms is left alone
-# for a while: what was thrown meanwhile has no type or message, and counts as unread.
+# Each is seen once, as what it is. A program whose memory does not answer within 20 ms is left
+# alone for a while: what was thrown meanwhile has no type or message, and counts as unread.
 same_exceptions()
 {
 	list_exceptions "$1"
@@ -51,7 +51,9 @@ same_exceptions()
 		END {
 			for (e in thrown) {
 				all += seen[e]
-				if (seen[e] > rounds) { print seen[e] " of " rounds ": " e; bad = 1 }
+				if (seen[e] <= rounds) continue
+				print seen[e] " of " rounds ": " e
+				bad = 1
 			}
 			print n " kinds, " all + 0 " seen as what they are, " unread + 0 \
 				" unread, " other + 0 " of the JVM"

@@ -14,6 +14,7 @@
 #define TABLE_BYTES_MAX (1u << 20)           /* metadata, scopes (65 KB) */
 #define PCS_MAX 65536u                       /* (916) */
 #define HEAD_BYTES_MAX 4096u                 /* (376) */
+#define BLOCK_BYTES_MAX 64u                  /* of a block before its blob (16) */
 
 #define SEGMAP_BATCH 1024u
 #define PC_DESC_BYTES 16u
@@ -117,14 +118,18 @@ static uint64_t place(const struct head *h, enum hotspot_field_id pointer,
 	return from_start > 0 ? h->start + (uint64_t)from_start : 0;
 }
 
+static size_t head_bytes(const struct hotspot_layout *l)
+{
+	return l->sizes[T_NMETHOD] < HEAD_BYTES_MAX ? l->sizes[T_NMETHOD] : HEAD_BYTES_MAX;
+}
+
 static bool read_head(const struct hotspot_layout *l, const struct managed_memory *m,
 		      uint64_t start, struct head *h)
 {
 	h->l = l;
 	h->start = start;
-	h->n = l->sizes[T_NMETHOD] < HEAD_BYTES_MAX ? l->sizes[T_NMETHOD] : HEAD_BYTES_MAX;
 	/* A small blob at the heap's end is shorter than an nmethod's header. */
-	h->n = m->read(m->ctx, start, h->bytes, h->n);
+	h->n = m->read(m->ctx, start, h->bytes, head_bytes(l));
 	return h->n >= l->sizes[T_BLOB];
 }
 
@@ -153,11 +158,23 @@ static void read_name(const struct managed_memory *m, uint64_t at, char out[BLOB
 bool hotspot_identity_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 			   uint64_t start, bool compiled, struct hotspot_identity *out)
 {
-	struct head h;
+	uint64_t block = l->sizes[T_HEAP_BLOCK], used_at;
+	uint8_t bytes[HEAD_BYTES_MAX + BLOCK_BYTES_MAX];
+	struct head h = {.l = l, .start = start};
+	size_t n = head_bytes(l);
 
-	if (!read_head(l, memory, start, &h))
+	used_at = l->fields[F_BLOCK_HEADER].at + l->fields[F_BLOCK_USED].at;
+	if (block > BLOCK_BYTES_MAX || used_at >= block)
 		return false;
+	/* A small blob at the heap's end is shorter than an nmethod's header. */
+	n = memory->read(memory->ctx, start - block, bytes, (size_t)block + n);
+	if (n < block + l->sizes[T_BLOB])
+		return false;
+	h.n = n - (size_t)block;
+	memcpy(h.bytes, bytes + block, h.n);
 	identify(&h, compiled, out);
+	if (!bytes[used_at])
+		out->name = 0;
 	return true;
 }
 

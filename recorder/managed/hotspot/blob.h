@@ -57,6 +57,7 @@ struct hotspot_blob {
 	uint32_t ncode;
 	size_t bytes;
 
+	bool doubtful;                       /* as in struct hotspot_known */
 	uint32_t read, checked, used;        /* moments */
 };
 
@@ -73,7 +74,8 @@ void hotspot_blob_free(struct hotspot_blob *blob);   /* NULL allowed */
 
 /*
  * What is at this place now, read in one go. compiled: it was an nmethod; if it is none any more,
- * its name is another one.
+ * its name is another one. A block that was freed has name 0: what it held is still there, but
+ * smaller blobs may be in its place.
  */
 bool hotspot_identity_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 			   uint64_t start, bool compiled, struct hotspot_identity *out);

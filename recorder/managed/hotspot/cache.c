@@ -49,6 +49,15 @@ void hotspot_cache_free(struct hotspot_cache *c)
 	free(c);
 }
 
+static struct hotspot_task *new_task(struct hotspot_cache *c)
+{
+	struct hotspot_task *t = hotspot_task_new(c->layout);
+
+	if (t)
+		t->unloads_at = c->unloads_at;
+	return t;
+}
+
 /* Run a task; false: it is gone, and nothing more is read for this sample. */
 static bool run_task(struct hotspot_cache *c, const struct managed_host *host,
 		     struct hotspot_task *t)
@@ -106,6 +115,12 @@ static void make_room(struct hotspot_cache *c, size_t bytes)
 		remove_blob(c, c->nblobs - 1);
 }
 
+/* Whether classes were unloaded between a sample of this moment and what a task has read. */
+static bool is_doubtful(const struct hotspot_cache *c, const struct hotspot_task *t)
+{
+	return c->unloads_at && t->unloads != c->unloads;
+}
+
 /* takes b; false: there is no memory */
 static bool insert_blob(struct hotspot_cache *c, struct hotspot_blob *b)
 {
@@ -147,7 +162,8 @@ static struct hotspot_known *find_method(struct hotspot_cache *c, uint64_t addre
 }
 
 /* Keep what was read at an address; function NULL: there is no method. */
-static void keep_method(struct hotspot_cache *c, uint64_t address, const struct hotspot_method *m)
+static void keep_method(struct hotspot_cache *c, uint64_t address, const struct hotspot_method *m,
+			bool doubtful)
 {
 	struct hotspot_known *k = find_method(c, address);
 
@@ -162,7 +178,7 @@ static void keep_method(struct hotspot_cache *c, uint64_t address, const struct 
 		k = &c->methods[c->nmethods++];
 	}
 	*k = (struct hotspot_known){.address = address, .read = c->moment, .checked = c->moment,
-				    .used = c->moment};
+				    .used = c->moment, .doubtful = doubtful};
 	if (!m->function)
 		return;
 	k->valid = true;
@@ -180,7 +196,7 @@ static void keep_methods(struct hotspot_cache *c, const struct hotspot_task *t)
 	uint32_t i;
 
 	for (i = 0; i < t->nmethods; i++)
-		keep_method(c, t->wanted[i], &t->methods[i]);
+		keep_method(c, t->wanted[i], &t->methods[i], is_doubtful(c, t));
 }
 
 /* ---- once for each moment -------------------------------------------------------------------- */
@@ -271,7 +287,7 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 	c->checked_ns = now_ns;
 	if (!c->nblobs || ARRAY_ROOM(c->dead, c->dead_room, c->nblobs))
 		return;
-	t = hotspot_task_new(c->layout);
+	t = new_task(c);
 	if (!t)
 		return;
 	list_blobs(c, t);
@@ -279,6 +295,9 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 	if (run_task(c, host, t)) {
 		take_checks(c, t);
 		note_collections(c, t->collections);
+		c->unloads = c->unloads_at ? c->unloads_next : t->unloads;
+		c->unloads_at = t->unloads_at;
+		c->unloads_next = t->unloads;
 		hotspot_task_free(t);
 	} else {
 		c->checked_ns = 0;           /* the next sample tries again */
@@ -288,7 +307,7 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 bool hotspot_cache_thrown(struct hotspot_cache *c, const struct managed_host *host,
 			  uint64_t object, uint64_t time_ns, struct managed_thrown *out)
 {
-	struct hotspot_task *t = c->hangs ? NULL : hotspot_task_new(c->layout);
+	struct hotspot_task *t = c->hangs ? NULL : new_task(c);
 
 	if (t)
 		t->thrown = calloc(1, sizeof(*t->thrown));
@@ -326,7 +345,7 @@ static bool check_one(struct hotspot_cache *c, const struct managed_host *host,
 
 	if (!may_read(c))
 		return false;
-	t = hotspot_task_new(c->layout);
+	t = new_task(c);
 	if (t)
 		t->check_blobs = calloc(1, sizeof(*t->check_blobs));
 	if (!t || !t->check_blobs) {
@@ -348,7 +367,7 @@ static bool check_one(struct hotspot_cache *c, const struct managed_host *host,
 static struct hotspot_blob *read_blob(struct hotspot_cache *c, const struct managed_host *host,
 				      uint64_t pc)
 {
-	struct hotspot_task *t = hotspot_task_new(c->layout);
+	struct hotspot_task *t = new_task(c);
 	struct hotspot_blob *b;
 
 	c->nnew++;
@@ -359,6 +378,8 @@ static struct hotspot_blob *read_blob(struct hotspot_cache *c, const struct mana
 	keep_methods(c, t);
 	b = t->blob;
 	t->blob = NULL;
+	if (b)
+		b->doubtful = is_doubtful(c, t);
 	hotspot_task_free(t);
 	return b && insert_blob(c, b) ? b : NULL;
 }
@@ -396,7 +417,7 @@ static void read_methods(struct hotspot_cache *c, const struct managed_host *hos
 
 	if (!n || !may_read(c))
 		return;
-	t = hotspot_task_new(c->layout);
+	t = new_task(c);
 	if (!t)
 		return;
 	c->nnew++;
@@ -418,30 +439,34 @@ static struct hotspot_known *known_now(struct hotspot_cache *c, uint64_t address
 	return k;
 }
 
-const struct hotspot_known *hotspot_cache_method(struct hotspot_cache *c,
-						 const struct managed_host *host, uint64_t address)
+bool hotspot_cache_method(struct hotspot_cache *c, const struct managed_host *host,
+			  uint64_t address, struct hotspot_known *out)
 {
 	const struct hotspot_known *k;
 
 	if (address < 4096 || address % 8 || address >> 47)
-		return NULL;
+		return false;
 	k = known_now(c, address);
 	if (!k) {
 		read_methods(c, host, &address, 1);
 		k = known_now(c, address);
 	}
-	return k && k->valid ? k : NULL;
+	if (!k || !k->valid)
+		return false;
+	if (out)
+		*out = *k;
+	return true;
 }
 
 /* Whether they may have come to their addresses after the sample was taken. */
 static bool method_may_be_another(const struct hotspot_cache *c, const struct hotspot_known *k)
 {
-	return c->methods_changed && k->read == c->moment;
+	return (c->methods_changed || k->doubtful) && k->read == c->moment;
 }
 
 static bool blob_may_be_another(const struct hotspot_cache *c, const struct hotspot_blob *b)
 {
-	return (c->methods_changed || c->blobs_changed) && b->read == c->moment;
+	return (c->methods_changed || c->blobs_changed || b->doubtful) && b->read == c->moment;
 }
 
 static uint32_t *number_at(struct hotspot_blob *b, uint32_t metadata)

@@ -3,7 +3,7 @@
  * moment of samples. All reads of the target go through tasks, several of them in one where
  * possible, because each task is a switch to another thread and back.
  *
- * The owner's thread only. Pointers are valid until the next hotspot_cache_begin().
+ * The owner's thread only. Pointers to blobs are valid until the next hotspot_cache_begin().
  */
 #pragma once
 
@@ -25,6 +25,7 @@ struct hotspot_known {
 	uint32_t nbytecodes;
 	uint32_t number;                     /* of its name; 0 = none */
 	bool valid;
+	bool doubtful;                       /* while it is read first; see unloads below */
 	uint32_t read, checked, used;        /* moments */
 };
 
@@ -42,6 +43,12 @@ struct hotspot_cache {
 	 * than samples are taken.
 	 */
 	bool methods_changed, blobs_changed;
+	/*
+	 * So may it be where the JVM has unloaded classes since before the moment's first sample.
+	 * unloads: how many by then; unloads_next: by the check of this moment.
+	 */
+	uint64_t unloads_at;                 /* where the JVM counts them; 0 = not known */
+	uint64_t unloads, unloads_next;
 
 	struct hotspot_blob **blobs;         /* by address */
 	uint32_t nblobs, blobs_room;
@@ -74,10 +81,12 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 /* The blob of an address; NULL = there is none, or it cannot be read now. */
 struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct managed_host *host,
 					uint64_t pc);
-/* The method at an address; NULL = there is none. */
-const struct hotspot_known *hotspot_cache_method(struct hotspot_cache *c,
-						 const struct managed_host *host,
-						 uint64_t address);
+/*
+ * Whether there is a method at an address. out: a copy, because methods move when one is added;
+ * NULL = it is not wanted.
+ */
+bool hotspot_cache_method(struct hotspot_cache *c, const struct managed_host *host,
+			  uint64_t address, struct hotspot_known *out);
 /* The number of its name; 0 = it may be that of another method than the sample met. */
 uint32_t hotspot_cache_number(const struct hotspot_cache *c, const struct hotspot_known *k);
 /* What the exception says that was at this address at that time. false: there is none */

@@ -124,8 +124,8 @@ static void name_frame(struct hotspot_step *s)
 		name_compiled(s);
 	else if (s->blob->kind == BLOB_NATIVE)
 		name_native(s);
-	else if (s->blob->kind == BLOB_INTERPRETER && s->method)
-		put(s->f, hotspot_cache_number(s->c, s->method), MANAGED_INTERPRETED, s->bci);
+	else if (s->blob->kind == BLOB_INTERPRETER && s->method.valid)
+		put(s->f, hotspot_cache_number(s->c, &s->method), MANAGED_INTERPRETED, s->bci);
 	else if (s->pc == s->c->layout->call_stub_return)
 		put_text(s->c, s->f, "call stub");
 	else

@@ -169,6 +169,7 @@ static const struct wanted_field {
 	{F_CLASS_FIELD_STREAM, "InstanceKlass", "_fieldinfo_stream"},
 	{F_HEAP_OF_OBJECTS, "Universe", "_collectedHeap"},
 	{F_COLLECTIONS, "CollectedHeap", "_total_collections"},
+	{F_PERF_DATA, "PerfMemory", "_start"},
 };
 
 static const char *const wanted_types[HOTSPOT_TYPES] = {

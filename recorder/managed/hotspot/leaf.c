@@ -346,23 +346,22 @@ static bool try_exit(struct hotspot_step *s, struct hotspot_next *n)
 
 static bool leave_interpreter(struct hotspot_step *s, struct hotspot_next *n)
 {
-	const struct hotspot_known *framed = NULL, *entered;
+	struct hotspot_known framed = {0}, entered;
 	uint64_t method = 0, r13 = step_reg(s, EH_R13), rbx = step_reg(s, EH_RBX);
 
 	if (try_exit(s, n))
 		return true;
-	if (s->bp >= s->sp && s->bp - s->sp < (1u << 20) && step_word(s, s->bp - 24, &method))
-		framed = hotspot_cache_method(s->c, s->host, method);
-	if (framed && r13 >= framed->bytecodes && r13 - framed->bytecodes < framed->nbytecodes &&
-	    try_interpreted(s, r13, n))
+	if (s->bp >= s->sp && s->bp - s->sp < (1u << 20) && step_word(s, s->bp - 24, &method) &&
+	    hotspot_cache_method(s->c, s->host, method, &framed) && r13 >= framed.bytecodes &&
+	    r13 - framed.bytecodes < framed.nbytecodes && try_interpreted(s, r13, n))
 		return true;
-	entered = rbx == method ? NULL : hotspot_cache_method(s->c, s->host, rbx);
-	if (entered && try_entry(s, n)) {
+	if (rbx != method && hotspot_cache_method(s->c, s->host, rbx, &entered) &&
+	    try_entry(s, n)) {
 		s->method = entered;
 		s->bci = 0;
 		return true;
 	}
-	s->method = NULL;
+	s->method.valid = false;
 	return try_interpreted(s, 0, n);
 }
 

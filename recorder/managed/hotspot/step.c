@@ -100,7 +100,7 @@ bool step_is_plausible(struct hotspot_step *s, const struct hotspot_next *n)
 		return true;
 	return n->bp % WORD == 0 && n->bp >= n->cfa && n->bp - n->cfa <= INTERPRETED_REACH &&
 	       step_word(s, n->bp - SLOT_METHOD, &method) &&
-	       hotspot_cache_method(s->c, s->host, method);
+	       hotspot_cache_method(s->c, s->host, method, NULL);
 }
 
 /* The interpreter's last SP: 0, or near; from 22 on counted in words from RBP. */
@@ -235,8 +235,8 @@ bool step_read_interpreted(struct hotspot_step *s, uint64_t bcp, struct hotspot_
 	/* Adapters extend the caller's frame: where it ends is what the slot says. */
 	if (sender > s->bp && sender - s->bp <= INTERPRETED_REACH && sender % WORD == 0)
 		out->cfa = sender;
-	s->method = hotspot_cache_method(s->c, s->host, method);
-	s->bci = s->method ? bci_of(s->method, bcp) : -1;
+	s->method.valid = hotspot_cache_method(s->c, s->host, method, &s->method);
+	s->bci = s->method.valid ? bci_of(&s->method, bcp) : -1;
 	return true;
 }
 

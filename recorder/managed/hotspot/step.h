@@ -29,7 +29,7 @@ struct hotspot_step {
 	bool popped;                         /* the return address is in a register */
 
 	/* What the interpreter runs, once a rule knows it. */
-	const struct hotspot_known *method;
+	struct hotspot_known method;         /* valid: it does */
 	int32_t bci;
 	bool frozen;                         /* frames are missing that are not on the stack */
 };

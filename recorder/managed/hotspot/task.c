@@ -76,6 +76,10 @@ static void run(struct managed_task *task, const struct managed_memory *memory)
 	check(t, memory);
 	if (t->exception)
 		hotspot_exception_read(t->layout, memory, t->exception, &t->exceptions, t->thrown);
+	if (!t->unloads_at && t->ncheck_blobs)
+		t->unloads_at = hotspot_unloads_find(t->layout, memory);
+	if (!t->unloads_at || !hotspot_unloads_read(memory, t->unloads_at, &t->unloads))
+		t->unloads = 0;
 	if (t->exception || t->ncheck_blobs)
 		t->collections = hotspot_collections(t->layout, memory);
 }

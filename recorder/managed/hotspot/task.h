@@ -8,6 +8,7 @@
 #include "managed/hotspot/blob.h"
 #include "managed/hotspot/exception.h"
 #include "managed/hotspot/method.h"
+#include "managed/hotspot/unloads.h"
 
 #define TASK_METHODS_MAX 130u                /* of two records */
 
@@ -48,7 +49,8 @@ struct hotspot_task {
 	struct hotspot_exceptions exceptions;
 	struct managed_thrown *thrown;       /* owned; type "": there is none */
 
-	uint64_t collections;                /* so far; read last */
+	uint64_t collections;                /* so far; read last, and so is: */
+	uint64_t unloads_at, unloads;        /* unloads_at 0: it is looked for */
 };
 
 /* A task that does nothing yet; layout: takes a reference, NULL allowed. NULL = no memory. */

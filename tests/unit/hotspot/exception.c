@@ -166,8 +166,8 @@ TEST(an_exception_has_its_class_and_message)
 }
 
 /*
- * From 21 fields are a stream of numbers, where each is 1 more than it says. Classes are in the mark
- * word; references are wide, and ZGC has colours below them.
+ * From 21 fields are a stream of numbers, where each is 1 more than it says. Classes are in the
+ * mark word; references are wide, and ZGC has colours below them.
  */
 TEST(so_it_is_with_compact_headers_and_coloured_references)
 {
