@@ -17,6 +17,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_COLLECT] = cmd_collect,
 	[CMD_START] = cmd_start,
 	[CMD_RUN] = cmd_run,
+	[CMD_TOP] = cmd_top,
 	[CMD_STATUS] = cmd_control,
 	[CMD_SNAPSHOT] = cmd_control,
 	[CMD_MARK] = cmd_control,
@@ -120,7 +121,7 @@ int main(int argc, char **argv)
 	else if (!rc)
 		rc = options_parse(&o, argc - 1, args + 1, &err);
 	if (o.command != CMD_COLLECT && o.command != CMD_START && o.command != CMD_CHECK &&
-	    o.command != CMD_RUN)
+	    o.command != CMD_RUN && o.command != CMD_TOP)
 		os_rights_give_up();
 	if (!rc)
 		rc = command(&o, &err);

@@ -389,6 +389,22 @@ void history_close(struct history *h, const char *end)
 	history_free(h);
 }
 
+void history_discard(const char *store_path)
+{
+	struct history_files files = {0};
+	struct buf dir = {0};
+	uint32_t i;
+
+	if (!history_dir(store_path, &dir, NULL) && os_exists(dir.data) &&
+	    !check_dir(dir.data, NULL) && !history_list(store_path, &files, NULL)) {
+		for (i = 0; i < files.n; i++)
+			history_remove(files.all[i].path, NULL);
+		os_remove_dir(dir.data);
+	}
+	history_files_free(&files);
+	buf_free(&dir);
+}
+
 void history_limit(struct history *h, uint64_t max_bytes, uint64_t max_age_ns)
 {
 	h->cfg.max_bytes = max_bytes;

@@ -64,6 +64,8 @@ int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 		const struct history_now *now, struct err *err);
 /* Samples stand for another time from now on: end the file with this sentence. */
 void history_rate(struct history *h, uint64_t period_ns, const char *end);
+/* Remove a history that nobody writes, with its directory: what `recorder top` has read. */
+void history_discard(const char *store_path);
 /* Other limits from now on; the next segments make files beyond them leave. */
 void history_limit(struct history *h, uint64_t max_bytes, uint64_t max_age_ns);
 /* Remove the oldest file, for the sake of an incident. false: none is left but the open one. */

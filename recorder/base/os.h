@@ -191,6 +191,7 @@ int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err
 int os_rename(const char *from, const char *to, struct err *err);
 int os_remove(const char *path, struct err *err);
 int os_mkdirs(const char *path, struct err *err);  /* with parents, 0700 */
+void os_remove_dir(const char *path);        /* if it is empty; best effort */
 bool os_exists(const char *path);
 /* Each name in a directory, but "." and "..", in no order; non-zero from each() ends it early. */
 int os_list(const char *dir, int (*each)(void *ctx, const char *name), void *ctx, struct err *err);

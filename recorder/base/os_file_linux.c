@@ -289,6 +289,11 @@ int os_remove(const char *path, struct err *err)
 	return 0;
 }
 
+void os_remove_dir(const char *path)
+{
+	rmdir(path);
+}
+
 static int make_dir(const char *path, struct err *err)
 {
 	struct stat st;

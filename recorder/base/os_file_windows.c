@@ -386,6 +386,15 @@ int os_remove(const char *path, struct err *err)
 	return ok ? 0 : err_os(err, "cannot remove %s", path);
 }
 
+void os_remove_dir(const char *path)
+{
+	wchar_t *name = wide_path(path);
+
+	if (name)
+		RemoveDirectoryW(name);
+	wide_free(name);
+}
+
 static bool is_directory(const wchar_t *name)
 {
 	DWORD attributes = GetFileAttributesW(name);

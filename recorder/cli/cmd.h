@@ -16,6 +16,7 @@
 int cmd_collect(const struct options *o, struct err *err);
 int cmd_start(const struct options *o, struct err *err);
 int cmd_run(const struct options *o, struct err *err);
+int cmd_top(const struct options *o, struct err *err);
 int cmd_service(const struct options *o, struct err *err);
 int cmd_control(const struct options *o, struct err *err);   /* status to abort */
 int cmd_list_sessions(const struct options *o, struct err *err);
@@ -61,12 +62,23 @@ bool help_topic(unsigned i, const char **name, const char **summary);
 /* Record what somebody else begins and ends; see struct engine_config. */
 struct cmd_recorded {
 	bool logs;                           /* as collect does; else warnings only */
+	bool aside;                          /* on a thread; signals are somebody else's */
 	void (*begun)(void *ctx);            /* NULL allowed */
 	bool (*over)(void *ctx, struct buf *why);
 	void *ctx;
 };
 /* What collect does; of NULL = until it is told to end. */
 int cmd_record(const struct options *o, const struct cmd_recorded *of, struct err *err);
+/* A copy, which borrows all of it, without what a conf file says of rules, stores and machines. */
+void cmd_leave_out_rules(const struct options *o, struct options *part);
+
+/*
+ * Send a line to the running recorder of --store, else the user's own, else the system's.
+ * store: NULL, or gets the one that was asked. The other one asks the recorder of one store.
+ */
+int cmd_ask(const struct options *o, const char *question, struct buf *answer, struct buf *store,
+	    struct err *err);
+int cmd_ask_at(const char *store, const char *question, struct buf *answer, struct err *err);
 
 /* ---- what the commands share: cli/common.c --------------------------------------------------- */
 

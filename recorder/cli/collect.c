@@ -512,7 +512,7 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->pinned_bytes = (size_t)c->memory.pinned_bytes;
 	e->table_bytes = (size_t)c->memory.table_bytes;
 	e->symbol_bytes = (size_t)c->memory.symbol_bytes;
-	e->listen = true;
+	e->listen = e->signals = true;
 	e->status_every_ns = ENGINE_STATUS_NS;
 	e->ready = announce;
 	e->begun = e->live ? announce_recording : NULL;
@@ -523,12 +523,13 @@ static void configure(const struct options *o, struct collect *c, const struct c
 		e->reloaded = reloaded;
 		return;
 	}
+	e->signals = !of->aside;
 	e->status_every_ns = 0;
 	e->ready = NULL;
 	e->begun = of->begun;
 	e->over = of->over;
 	e->ready_ctx = of->ctx;
-	log_least(e->log, LOG_WARN);
+	log_least(e->log, of->aside ? LOG_ERROR : LOG_WARN);
 }
 
 /* Log how near each rule came, so that the next limit is no guess, and where its events went. */
@@ -612,7 +613,8 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 	char flooded[ENGINE_FLOODED_BYTES];
 	struct http_server *http = NULL;
 	struct engine_result result;
-	int rc = os_signals_open(err);
+	bool aside = c->of && c->of->aside;
+	int rc = aside ? 0 : os_signals_open(err);
 
 	if (!rc)
 		rc = answer_http(c, &http, err);
@@ -621,11 +623,13 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 	rc = engine_run(&c->engine, &result, err);
 	http_server_close(http);
 	*left_behind = result.left_behind;
-	os_signals_close();
+	if (!aside)
+		os_signals_close();
 	if (!rc && c->engine.capture.file)
 		rc = file_outcome(c, &result, err);
 	/* main.c prints the error, but not to a log file; nothing for an abort or a failure. */
-	if (rc && (c->options->log_file || rc == ERR_STOPPED || result.ended_by_failure))
+	if (rc && !aside &&
+	    (c->options->log_file || rc == ERR_STOPPED || result.ended_by_failure))
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
 	if (!rc && c->engine.capture.file)
 		log_line(c->engine.log, LOG_INFO,

@@ -35,13 +35,12 @@ static void put_question(const struct options *o, struct buf *line)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static int ask_at(const struct buf *store, const char *question, struct buf *answer,
-		  struct err *err)
+int cmd_ask_at(const char *store, const char *question, struct buf *answer, struct err *err)
 {
 	struct buf path = {0};
 	int rc;
 
-	buf_puts(&path, buf_text(store));
+	buf_puts(&path, store);
 	buf_puts(&path, CONTROL_SUFFIX);
 	rc = buf_check(&path, "the control socket's name", err);
 	if (!rc)
@@ -50,22 +49,20 @@ static int ask_at(const struct buf *store, const char *question, struct buf *ans
 	return rc;
 }
 
-/*
- * Ask the recorder of the named store, else the user's own, else the system's. A store left over
- * from an earlier recording does not hide the system's recorder.
- */
-static int ask(const struct options *o, const char *question, struct buf *answer, struct err *err)
+/* A store left over from an earlier recording does not hide the system's recorder. */
+int cmd_ask(const struct options *o, const char *question, struct buf *answer, struct buf *asked,
+	    struct err *err)
 {
 	struct buf store = {0}, other = {0};
 	int rc;
 
 	rc = cmd_store_path(o, STORE_RECORD, &store, err);
 	if (!rc)
-		rc = ask_at(&store, question, answer, err);
+		rc = cmd_ask_at(buf_text(&store), question, answer, err);
 	if (rc == ERR_NOT_FOUND && !cmd_named_store(o)) {
 		os_system_store(&other);
 		if (strcmp(buf_text(&other), buf_text(&store)) != 0)
-			rc = ask_at(&other, question, answer, err);
+			rc = cmd_ask_at(buf_text(&other), question, answer, err);
 	}
 	if (rc == ERR_ACCESS && !os_is_admin())
 		rc = cmd_not_ours(o, buf_text(other.len ? &other : &store), err);
@@ -75,6 +72,8 @@ static int ask(const struct options *o, const char *question, struct buf *answer
 			     cmd_named_store(o) ? " --store " : "",
 			     cmd_named_store(o) ? buf_text(&store) : "",
 			     cmd_named_store(o) ? "" : ", or name its store with --store");
+	if (!rc && asked)
+		buf_puts(asked, buf_text(other.len ? &other : &store));
 	buf_free(&other);
 	buf_free(&store);
 	return rc;
@@ -466,7 +465,7 @@ int cmd_control(const struct options *o, struct err *err)
 	put_question(o, &question);
 	rc = buf_check(&question, "the question", err);
 	if (!rc)
-		rc = ask(o, buf_text(&question), &answer, err);
+		rc = cmd_ask(o, buf_text(&question), &answer, NULL, err);
 	if (!rc)
 		rc = print_answer(o, &answer, err);
 	else if (rc == ERR_NOT_FOUND && o->command == CMD_ABORT && clear_left())

@@ -92,10 +92,11 @@ static int take_words(const struct options *o, struct run *r, struct err *err)
 }
 
 /* Recording options of a conf file that are about machines, not about one program. */
-static void leave_out(const struct options *o, struct options *part)
+void cmd_leave_out_rules(const struct options *o, struct options *part)
 {
 	struct capture *c = &part->capture;
 
+	*part = *o;
 	part->rules.n = 0;
 	part->monitors.n = 0;
 	part->stop_command = part->on_failure = NULL;
@@ -106,8 +107,6 @@ static void leave_out(const struct options *o, struct options *part)
 	c->gc_collect_only = false;
 	c->max_collect_ns = 0;
 	c->incidents = 1;
-	if (options_origin(o, "max-cpu-percent") != FROM_ARGS)
-		part->max_cpu_pct = 0;
 }
 
 /* Before the program runs for an hour. */
@@ -177,7 +176,9 @@ int cmd_run(const struct options *o, struct err *err)
 	if (!rc && r.argv)
 		rc = os_child_start(r.argv, &r.child, err);
 	if (!rc) {
-		leave_out(o, &part);
+		cmd_leave_out_rules(o, &part);
+		if (options_origin(o, "max-cpu-percent") != FROM_ARGS)
+			part.max_cpu_pct = 0;
 		part.process = NULL;         /* all that is recorded is shown */
 		if (r.child)
 			part.capture.root_pid = os_child_pid(r.child);

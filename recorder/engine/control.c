@@ -9,6 +9,7 @@
 #include "engine/engine_private.h"
 #include "triggers/pairs.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,10 +59,10 @@ static void read_status(struct engine *e, struct snapshot *s)
 	s->store_bytes = e->shared.store_bytes;
 	s->held_bytes = e->shared.held_bytes;
 	s->stored = e->shared.stored;
-	s->past = e->shared.past.use;
-	s->past_waiting = e->shared.past.bytes;
-	s->past_dropped = e->shared.past.dropped_samples;
-	s->past_flushed = e->shared.past.flushed;
+	s->past = e->shared.pasts[PAST_HISTORY].use;
+	s->past_waiting = e->shared.pasts[PAST_HISTORY].bytes;
+	s->past_dropped = e->shared.pasts[PAST_HISTORY].dropped_samples;
+	s->past_flushed = e->shared.pasts[PAST_HISTORY].flushed;
 	os_mutex_unlock(e->shared.lock);
 	s->note[0] = '\0';
 	for (i = 0; i < e->feed.n; i++) {
@@ -387,6 +388,44 @@ static void answer_reload(struct engine *e, struct json *j)
 	buf_free(&what);
 }
 
+/* A moment of the wall clock as text: no number of JSON holds it exactly. */
+static void put_moment(struct engine *e, struct json *j, const char *key, uint64_t time_ns)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, time_ns ? e->policy->wall_ns(e, time_ns) : 0);
+	json_key_str(j, key, text);
+}
+
+static void answer_top(struct engine *e, const char *line, struct json *j)
+{
+	uint64_t until_ns = 0, now_ns = os_now_ns(), wall_ns = os_wall_ns();
+	struct top_answer answer;
+	struct err err = {0};
+	struct buf store = {0};
+	char text[24];
+
+	if (!e->policy->by_clock) {
+		json_key_str(j, "error", "what is recorded does not happen now");
+		return;
+	}
+	if (!json_get_str(line, "until", text, sizeof(text)))
+		until_ns = strtoull(text, NULL, 10);
+	if (until_ns)
+		until_ns = until_ns < wall_ns ? now_ns - (wall_ns - until_ns)
+					      : now_ns + (until_ns - wall_ns);
+	if (past_top(e, until_ns, &answer, &err)) {
+		json_key_str(j, "error", err.text);
+		return;
+	}
+	buf_printf(&store, "%s" TOP_SUFFIX, e->cfg->store_path);
+	json_key_str(j, "store", buf_text(&store));
+	put_moment(e, j, "from", answer.from_ns);
+	put_moment(e, j, "written", answer.written_ns);
+	json_key_str(j, "note", answer.note);
+	buf_free(&store);
+}
+
 static void run_command(struct engine *e, const char *line, struct json *j)
 {
 	char cmd[32] = "", reason[400];
@@ -426,7 +465,10 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	} else if (strcmp(cmd, "reload") == 0) {
 		answer_reload(e, j);
 	} else if (strcmp(cmd, "flush") == 0) {
-		json_key_uint(j, "flush", e->merge.past_builder ? past_flush(e) : 0);
+		json_key_uint(j, "flush",
+			      e->shared.pasts[PAST_HISTORY].builder ? past_flush(e) : 0);
+	} else if (strcmp(cmd, "top") == 0) {
+		answer_top(e, line, j);
 	} else if (strcmp(cmd, "abort") == 0) {
 		engine_stop(e, STOP_ABORT, "aborted by `recorder abort`");
 		json_key_str(j, "text", "recording ends; nothing more is stored");
@@ -522,7 +564,7 @@ static void wait_for_work(struct engine *e, struct os_ipc *ipc, uint64_t next_st
 		wait_ns = OVER_NS;
 	if (e->cfg->status_every_ns && next_status_ns < now + wait_ns)
 		wait_ns = next_status_ns > now ? next_status_ns - now : 0;
-	os_wake_wait(e->wake_control, ipc, e->cfg->listen, wait_ns);
+	os_wake_wait(e->wake_control, ipc, e->cfg->signals, wait_ns);
 }
 
 /* Call begun() once; never when recording ended before. */
@@ -531,7 +573,7 @@ static void report_begun(struct engine *e, bool *reported)
 	if (*reported || !atomic_load(&e->begun))
 		return;
 	*reported = true;
-	if (e->cfg->listen)
+	if (e->cfg->signals)
 		os_notify("READY=1\nSTATUS=recording");
 	if (e->cfg->begun)
 		e->cfg->begun(e->cfg->ready_ctx);
@@ -589,12 +631,12 @@ int engine_control(struct engine *e, struct err *err)
 		report_begun(e, &begun_reported);
 		look_for_end(e, &over);
 		answer_call(e, ipc, &failure_logged);
-		if (e->cfg->listen)
+		if (e->cfg->signals)
 			take_signals(e, &stopped_at_ns);
 		if (os_now_ns() >= next_look_ns) {
 			next_look_ns = os_now_ns() + NS_PER_SEC;
 			failures_tell(e);
-			if (e->cfg->listen)
+			if (e->cfg->signals)
 				tell_alive(e, &alive_ns);
 		}
 		log_drain(e->log);
@@ -604,7 +646,7 @@ int engine_control(struct engine *e, struct err *err)
 		}
 		rc = ends_without_store(e, &store, err);
 	}
-	if (e->cfg->listen)
+	if (e->cfg->signals)
 		os_notify("STOPPING=1");
 	e->left_behind = rc != 0;
 	log_wakes(e->log, NULL);

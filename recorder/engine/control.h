@@ -10,13 +10,17 @@
  *	{"cmd":"reload"}                        {"text":"..."}
  *	{"cmd":"flush"}                         {"flush":N}
  *	{"cmd":"stop"}  {"cmd":"abort"}         {"text":"..."}
+ *	{"cmd":"top","until":"NS"}              {"store":P,"from":"NS","written":"NS","note":T}
  *
  * A flush brings the history up to now to the disk: it is done once "flushed" of status is N or
  * more. N is 0 where no history is written.
  *
  * "reason" may be missing. "text" is a sentence for people: "a snapshot is being written". A
- * refusal is {"error":"sentence"}. The answer to status has these keys, with units in their names;
- * what the recorder does not know is left out:
+ * refusal is {"error":"sentence"}. `top`: events since "from" can be read from the history beside
+ * the path P, those until "written" already; "0" = none yet. It is asked again until "until", a
+ * moment that has passed, is reached. These are moments of the wall clock in ns. The
+ * answer to status has these keys, with units in their names; what the recorder does not know is
+ * left out:
  *
  *	state           text: "recording", "stopping"
  *	note            text: what is wrong or missing, as a full disk or privileges; "" = nothing

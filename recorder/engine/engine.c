@@ -29,11 +29,10 @@ static int open_shared(struct engine *e, struct err *err)
 	s->wake_writer = os_cond_new();
 	s->wake_merge = os_cond_new();
 	s->wake_command = os_cond_new();
-	s->wake_past = os_cond_new();
 	s->wake_reload = os_cond_new();
 	e->wake_control = os_wake_new();
 	s->rules = calloc(e->cfg->ntriggers + 1u, sizeof(*s->rules));
-	if (!s->lock || !s->wake_writer || !s->wake_merge || !s->wake_command || !s->wake_past ||
+	if (!s->lock || !s->wake_writer || !s->wake_merge || !s->wake_command ||
 	    !s->wake_reload || !e->wake_control || !s->rules)
 		return err_memory(err, "while starting");
 	return 0;
@@ -46,7 +45,6 @@ static void close_shared(struct engine *e)
 	os_cond_free(s->wake_writer);
 	os_cond_free(s->wake_merge);
 	os_cond_free(s->wake_command);
-	os_cond_free(s->wake_past);
 	os_cond_free(s->wake_reload);
 	os_wake_free(e->wake_control);
 	os_mutex_free(s->lock);
@@ -168,6 +166,7 @@ static void close_parts(struct engine *e)
 /* Start all threads. After a failure those that run are told to end, and the caller joins them. */
 static int start_threads(struct engine *e, struct os_thread **merge, struct err *err)
 {
+	struct past *history = &e->shared.pasts[PAST_HISTORY];
 	int rc;
 
 	if (e->policy->start)
@@ -175,15 +174,15 @@ static int start_threads(struct engine *e, struct os_thread **merge, struct err 
 	rc = feed_start(&e->feed, err);
 	if (!rc)
 		rc = os_thread_start("writer", writer_main, e, &e->writer_thread, err);
-	if (!rc && e->merge.past_builder)
-		rc = os_thread_start("history", past_main, e, &e->past_thread, err);
+	if (!rc && history->builder)
+		rc = os_thread_start("history", past_main, history, &history->thread, err);
 	if (!rc)
 		rc = os_thread_start("merge", merge_main, e, merge, err);
 	if (!rc)
 		return 0;
 	feed_stop(&e->feed);
 	os_mutex_lock(e->shared.lock);
-	e->shared.merge_done = e->shared.past.done = true;
+	e->shared.merge_done = history->done = true;
 	os_mutex_unlock(e->shared.lock);
 	return rc;
 }
@@ -213,21 +212,24 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 }
 
 /* A history that hangs does not keep a run from ending: what is not synced in this time is lost. */
-static void join_past(struct engine *e)
+static void join_past(struct engine *e, struct past *p)
 {
-	if (!e->past_thread || os_thread_join_within(e->past_thread, PAST_WAIT_NS))
+	if (!p->thread || os_thread_join_within(p->thread, PAST_WAIT_NS))
 		return;
 	log_line(e->log, LOG_ERROR, "the history does not answer: its last seconds are lost");
-	os_thread_leave(e->past_thread);
+	os_thread_leave(p->thread);
 	e->left_behind = true;
 }
 
 /* The writer hangs. The merge thread may wait for it, and the sources for the merge thread. */
 static void leave_threads(struct engine *e, struct os_thread *merge)
 {
+	uint32_t i;
+
 	os_thread_leave(e->writer_thread);
-	if (e->past_thread)
-		os_thread_leave(e->past_thread);
+	for (i = 0; i < PASTS; i++)
+		if (e->shared.pasts[i].thread)
+			os_thread_leave(e->shared.pasts[i].thread);
 	if (!atomic_load(&e->merge_ended)) {
 		os_thread_leave(merge);
 		return;
@@ -272,7 +274,8 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	feed_join(&e->feed);
 	os_thread_join(merge);
 	os_thread_join(e->writer_thread);
-	join_past(e);
+	join_past(e, &e->shared.pasts[PAST_HISTORY]);
+	join_past(e, &e->shared.pasts[PAST_TOP]);
 	command_rc = ends_with_command(e, command, rc ? NULL : err);
 	rc = outcome(e, result, rc ? rc : command_rc, err);
 	if (e->left_behind || feed_hangs(&e->feed) || !symbols_close(e->symbols)) {

@@ -49,7 +49,8 @@ struct engine_config {
 	const char *boot_id, *kills;                 /* noted in it; see store/history.h */
 	size_t ring_bytes, pinned_bytes;
 	size_t table_bytes, symbol_bytes;            /* caches, where budget.max_rss_bytes is set */
-	bool listen;                                 /* signals and <store>.ctl */
+	bool listen;                                 /* <store>.ctl */
+	bool signals;                                /* of the program, and its service manager */
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
 	/* Live, when health is "failing" (engine/health.h); it is logged in any case. */
 	const struct command_line *failure_command;  /* run; NULL = none */

@@ -104,9 +104,44 @@ struct pending {
 	uint64_t retry_at_ns;                /* after a failure */
 };
 
+/* What becomes of events that go into a second open segment: past.c. */
+enum { PAST_HISTORY, PAST_TOP, PASTS };
+
+struct past {
+	struct engine *engine;
+	/* the merge thread's */
+	struct segment_builder *builder;     /* NULL = nothing is kept now */
+	/* the control thread's */
+	struct os_thread *thread;            /* NULL = nothing is written */
+	/* under the lock */
+	struct os_cond *wake;                /* the thread */
+	struct segment **items;              /* on their way, the oldest first */
+	uint32_t n, cap;
+	size_t bytes;
+	uint64_t dropped, dropped_samples;   /* segments that found no room */
+	/* The sampling rate changed behind this segment. */
+	struct past_step {
+		uint64_t after, period_ns;
+		char why[160];
+	} steps[PAST_STEPS];
+	uint32_t nsteps;                     /* those beyond PAST_STEPS replace the last one */
+	uint64_t last_number;                /* of the newest segment that was sealed */
+	/* Flushes: requested; the last one that is sealed, and that is on the disk. */
+	uint32_t asked, sealed, flushed;
+	bool done;                           /* no further one comes */
+	bool yield;                          /* the disk is too full for an incident */
+	char note[300];                      /* why writing does not go on; "" = it does */
+	struct history_use use;
+	uint64_t sealed_ns, written_ns;      /* until when it reaches */
+	/* of `recorder top`; the first two by the clock of events */
+	uint64_t from_ns;                    /* since when events are kept; 0 = they are not */
+	uint64_t seal_at_ns;                 /* as soon as events until then are there */
+	uint64_t wanted_until_ns;
+};
+
 struct shared {
 	struct os_mutex *lock;               /* guards what follows, and parts of struct pending */
-	struct os_cond *wake_writer, *wake_merge, *wake_command, *wake_past, *wake_reload;
+	struct os_cond *wake_writer, *wake_merge, *wake_command, *wake_reload;
 
 	struct pending *first_pending, *last_pending;        /* by firing */
 	uint32_t npending;
@@ -134,25 +169,7 @@ struct shared {
 	bool store_full;                     /* it is the disk that is full */
 	char renewed[600];                   /* why a new store was made; "" = it was not */
 
-	struct past_queue {                  /* on its way to the history */
-		struct segment **items;      /* the oldest first */
-		uint32_t n, cap;
-		size_t bytes;
-		uint64_t dropped, dropped_samples;   /* segments that found no room */
-		/* The sampling rate changed behind this segment. */
-		struct past_step {
-			uint64_t after, period_ns;
-			char why[160];
-		} steps[PAST_STEPS];
-		uint32_t nsteps;             /* those beyond PAST_STEPS replace the last one */
-		uint64_t last_number;        /* of the newest segment that was sealed */
-		bool done;                   /* no further one comes */
-		/* Flushes: requested; the last one that is sealed, and that is on the disk. */
-		uint32_t asked, sealed, flushed;
-		bool yield;                  /* the disk is too full for an incident */
-		char note[300];              /* why the history does not go on; "" = it does */
-		struct history_use use;
-	} past;
+	struct past pasts[PASTS];
 };
 
 /* ---- the merge thread ------------------------------------------------------------------------ */
@@ -166,8 +183,7 @@ struct evicted_samples {                     /* a circle */
 struct merge {
 	/* what is recorded */
 	struct segment_builder *builder;     /* the open segment */
-	struct segment_builder *past_builder;        /* of the history; NULL = there is none */
-	uint64_t past_period_ns;             /* its sampling rate; 0 = not known yet */
+	uint64_t period_ns;                  /* of CPU samples now */
 	struct queue *own;                   /* events about the recorder itself; see own.c */
 	struct evicted_samples evicted;
 	struct source_origin origin;         /* of a file */
@@ -349,7 +365,6 @@ struct engine {
 	struct log *log;
 	struct feed feed;
 	struct os_thread *writer_thread;     /* started before the merge thread */
-	struct os_thread *past_thread;       /* NULL = no history is written */
 	char host[256], host_text[256];      /* a file's: set at its first event */
 
 	struct merge merge;
@@ -405,7 +420,9 @@ void engine_seal(struct engine *e);
 /* The same, if it holds enough to be worth its memory. */
 void engine_seal_past(struct engine *e);
 
-/* ---- past.c: the history on disk ------------------------------------------------------------- */
+/* ---- past.c: the history on disk, and what `recorder top` reads ------------------------------ */
+
+#define TOP_SUFFIX ".top"                    /* "<store>.top.history" */
 
 /* Control thread: whether there will be one, and its part of the merge thread. */
 int past_open(struct engine *e, struct err *err);
@@ -414,15 +431,28 @@ void past_close(struct engine *e);
 void past_keep(struct engine *e, const struct event *event, bool wanted);
 /* Samples that come from now on stand for another period. */
 void past_rate(struct engine *e, uint64_t period_ns, const char *why);
-/* Merge thread, at each tick: seal what is due; with end: all, and no more comes. */
+void past_set_quota(struct engine *e, const struct segment_quota *quota);
+/* Merge thread, at each tick: seal what is due; at the end: all, and no more comes. */
 void past_tick(struct engine *e);
 /* Control thread: seal at the next tick. The flush is on the disk once `flushed` reaches this. */
 uint32_t past_flush(struct engine *e);
 void past_end(struct engine *e);
-/* The thread that writes it. It may hang in a disk: nobody waits for it. */
-void past_main(void *engine);
+/* The thread that writes one of shared.pasts. It may hang in a disk: nobody waits for it. */
+void past_main(void *past);
 /* Any thread: the disk is too full for an incident: the history gives way. */
 void past_yield(struct engine *e);
+
+/* What there is to read, by the recorder clock. */
+struct top_answer {
+	uint64_t from_ns;                    /* 0 = events are not kept yet */
+	uint64_t written_ns;                 /* all until then can be read */
+	char note[300];                      /* why it is not written; "" */
+};
+/*
+ * Control thread: somebody reads what `recorder top` shows, and wants it until until_ns (0 = not
+ * yet). It ends when nobody has asked for 15 s.
+ */
+int past_top(struct engine *e, uint64_t until_ns, struct top_answer *out, struct err *err);
 
 /* ---- incident.c ------------------------------------------------------------------------------ */
 

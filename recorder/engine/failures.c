@@ -22,10 +22,11 @@ static void look_at_store(struct engine *e)
 
 	add_note(e, s->store_full ? HEALTH_DISK_FULL : HEALTH_STORE, HEALTH_FAILING, s->store_note);
 	add_note(e, HEALTH_STORE_REPLACED, HEALTH_DEGRADED, s->renewed);
-	if (s->past.note[0]) {
+	if (s->pasts[PAST_HISTORY].note[0]) {
 		char text[HEALTH_TEXT_BYTES];
 
-		snprintf(text, sizeof(text), "the history is not written: %s", s->past.note);
+		snprintf(text, sizeof(text), "the history is not written: %s",
+			 s->pasts[PAST_HISTORY].note);
 		health_add(&e->health, HEALTH_HISTORY, HEALTH_DEGRADED, text);
 	}
 }

@@ -5,6 +5,9 @@
  * ring's own segments stay as large as they are. Nobody waits for this thread. While its disk is
  * slow, full or gone, segments wait in memory; the oldest of too many are dropped, and log and
  * status say so.
+ *
+ * What `recorder top` reads is a second one of the same kind, "<store>.top.history". It is kept
+ * only while somebody asks for it, is sealed when he asks, and is removed afterwards.
  */
 #include "base/array.h"
 #include "base/version.h"
@@ -21,18 +24,29 @@
 #define RETRY_NS (10 * NS_PER_SEC)
 #define LOOK_NS NS_PER_SEC
 #define NAMED_LATE 3u                        /* segments that may still get names */
+#define TOP_BYTES ((uint64_t)32 << 20)
+#define TOP_IDLE_NS (15 * NS_PER_SEC)        /* after the last question it is removed */
 
 /* ---- the merge thread ------------------------------------------------------------------------ */
 
 int past_open(struct engine *e, struct err *err)
 {
+	uint32_t i;
+
+	for (i = 0; i < PASTS; i++) {
+		e->shared.pasts[i].engine = e;
+		e->shared.pasts[i].wake = os_cond_new();
+		if (!e->shared.pasts[i].wake)
+			return err_memory(err, "for the history");
+	}
 	if (!e->cfg->live || !e->cfg->history_bytes)
 		return 0;
-	return segment_builder_new(e->frames, e->processes, &e->merge.past_builder, err);
+	return segment_builder_new(e->frames, e->processes,
+				   &e->shared.pasts[PAST_HISTORY].builder, err);
 }
 
 /* Drop the oldest; under the lock. */
-static void drop_first(struct past_queue *q)
+static void drop_first(struct past *q)
 {
 	struct segment *s = q->items[0];
 
@@ -43,51 +57,58 @@ static void drop_first(struct past_queue *q)
 
 void past_close(struct engine *e)
 {
-	struct past_queue *q = &e->shared.past;
+	uint32_t i;
 
-	while (q->n)
-		drop_first(q);
-	free(q->items);
-	segment_builder_free(e->merge.past_builder);
+	for (i = 0; i < PASTS; i++) {
+		struct past *q = &e->shared.pasts[i];
+
+		while (q->n)
+			drop_first(q);
+		free(q->items);
+		segment_builder_free(q->builder);
+		os_cond_free(q->wake);
+	}
 }
 
-static void seal(struct engine *e)
+/* Hand what is open to the thread that writes it. */
+static void seal(struct past *q)
 {
-	struct past_queue *q = &e->shared.past;
+	struct engine *e = q->engine;
 	struct segment *s = NULL;
-	bool kept;
+	bool kept = true;
 
-	if (segment_seal(e->merge.past_builder, &s, NULL) || !s)
+	if (segment_seal(q->builder, &s, NULL))
 		return;
 	os_mutex_lock(e->shared.lock);
-	q->last_number = s->number;
-	q->sealed = q->asked;
-	kept = !ARRAY_ROOM(q->items, q->cap, q->n + 1);
-	if (kept) {
-		q->items[q->n++] = s;
-		q->bytes += s->memory_bytes;
+	if (s) {
+		q->last_number = s->number;
+		q->sealed = q->asked;
+		kept = !ARRAY_ROOM(q->items, q->cap, q->n + 1);
+		if (kept) {
+			q->items[q->n++] = s;
+			q->bytes += s->memory_bytes;
+		}
 	}
+	q->sealed_ns = e->merge.now_ns;
 	while (q->bytes > QUEUE_BYTES_MAX && q->n > 1) {
 		q->dropped++;
 		q->dropped_samples += q->items[0]->nsamples;
 		drop_first(q);
 	}
-	os_cond_signal(e->shared.wake_past);
+	os_cond_signal(q->wake);
 	os_mutex_unlock(e->shared.lock);
 	if (!kept)
 		segment_unref(s);
 }
 
 /* Frames are in the table already: the open segment came first. */
-void past_keep(struct engine *e, const struct event *event, bool wanted)
+static void keep(struct past *q, const struct event *event, bool wanted)
 {
-	struct segment_builder *b = e->merge.past_builder;
+	struct segment_builder *b = q->builder;
 	struct event copy = *event;
 
-	if (!b)
-		return;
 	if (segment_is_full(b, event->time_ns))
-		seal(e);
+		seal(q);
 	copy.stack = STACK_NONE;
 	if (copy.nstack_frames)
 		copy.stack = segment_stack_of(b, &copy, NULL, NULL);
@@ -96,42 +117,104 @@ void past_keep(struct engine *e, const struct event *event, bool wanted)
 	(wanted ? segment_add_wanted : segment_add)(b, &copy);
 }
 
-/* A file has one rate, so that its samples tell the load: another one begins. */
-static void note_step(struct engine *e, uint64_t period_ns, const char *why)
+void past_keep(struct engine *e, const struct event *event, bool wanted)
 {
-	struct past_queue *q = &e->shared.past;
+	uint32_t i;
+
+	for (i = 0; i < PASTS; i++)
+		if (e->shared.pasts[i].builder)
+			keep(&e->shared.pasts[i], event, wanted);
+}
+
+/* A file has one rate, so that its samples tell the load: another one begins. */
+static void note_step(struct past *q, uint64_t period_ns, const char *why)
+{
 	struct past_step *step;
 
-	os_mutex_lock(e->shared.lock);
+	os_mutex_lock(q->engine->shared.lock);
 	q->nsteps += q->nsteps < PAST_STEPS;
 	step = &q->steps[q->nsteps - 1];
 	step->after = q->last_number;
 	step->period_ns = period_ns;
 	snprintf(step->why, sizeof(step->why), "sampling went on at %.0f Hz: %s",
 		 1e9 / (double)period_ns, why);
-	os_mutex_unlock(e->shared.lock);
+	os_mutex_unlock(q->engine->shared.lock);
 }
 
 void past_rate(struct engine *e, uint64_t period_ns, const char *why)
 {
-	if (!e->merge.past_builder || !period_ns)
+	uint64_t before_ns = e->merge.period_ns;
+	uint32_t i;
+
+	if (!period_ns)
 		return;
-	seal(e);
-	segment_set_period(e->merge.past_builder, STREAM_CPU, period_ns);
-	if (e->merge.past_period_ns && e->merge.past_period_ns != period_ns)
-		note_step(e, period_ns, why);
-	e->merge.past_period_ns = period_ns;
+	e->merge.period_ns = period_ns;
+	for (i = 0; i < PASTS; i++) {
+		struct past *q = &e->shared.pasts[i];
+
+		if (!q->builder)
+			continue;
+		seal(q);
+		segment_set_period(q->builder, STREAM_CPU, period_ns);
+		if (before_ns && before_ns != period_ns)
+			note_step(q, period_ns, why);
+	}
+}
+
+void past_set_quota(struct engine *e, const struct segment_quota *quota)
+{
+	uint32_t i;
+
+	for (i = 0; i < PASTS; i++)
+		if (e->shared.pasts[i].builder)
+			segment_set_quota(e->shared.pasts[i].builder, quota);
+}
+
+/* Begin to keep events for `recorder top`, or end it. */
+static void switch_top(struct engine *e, struct past *q, bool on)
+{
+	struct segment_builder *b = NULL;
+
+	if (on && segment_builder_new(e->frames, e->processes, &b, NULL))
+		return;                      /* tried again at the next tick */
+	segment_builder_free(q->builder);
+	q->builder = b;
+	os_mutex_lock(e->shared.lock);
+	q->from_ns = on ? e->merge.now_ns : 0;
+	os_cond_signal(q->wake);
+	os_mutex_unlock(e->shared.lock);
+	if (!on)
+		return;
+	segment_set_period(b, STREAM_CPU, e->merge.period_ns);
+	tables_set_quota(e);
+}
+
+static void look_at_top(struct engine *e)
+{
+	struct past *q = &e->shared.pasts[PAST_TOP];
+	uint64_t seal_ns;
+	bool wanted;
+
+	os_mutex_lock(e->shared.lock);
+	wanted = q->wanted_until_ns > e->merge.now_ns;
+	seal_ns = q->seal_at_ns > q->sealed_ns ? q->seal_at_ns : UINT64_MAX;
+	os_mutex_unlock(e->shared.lock);
+	if (wanted != (q->builder != NULL))
+		switch_top(e, q, wanted);
+	if (q->builder && e->merge.now_ns >= seal_ns)
+		seal(q);
 }
 
 void past_tick(struct engine *e)
 {
+	struct past *q = &e->shared.pasts[PAST_HISTORY];
 	uint64_t sync_ns = e->cfg->history_sync_ns ? e->cfg->history_sync_ns : SYNC_NS, first_ns;
-	struct past_queue *q = &e->shared.past;
 	bool asked;
 
-	if (!e->merge.past_builder)
+	look_at_top(e);
+	if (!q->builder)
 		return;
-	first_ns = segment_first_ns(e->merge.past_builder);
+	first_ns = segment_first_ns(q->builder);
 	os_mutex_lock(e->shared.lock);
 	asked = q->asked != q->sealed;
 	if (asked && !first_ns)
@@ -140,7 +223,7 @@ void past_tick(struct engine *e)
 		q->flushed = q->sealed;
 	os_mutex_unlock(e->shared.lock);
 	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns))
-		seal(e);
+		seal(q);
 }
 
 uint32_t past_flush(struct engine *e)
@@ -148,65 +231,96 @@ uint32_t past_flush(struct engine *e)
 	uint32_t number;
 
 	os_mutex_lock(e->shared.lock);
-	number = ++e->shared.past.asked;
+	number = ++e->shared.pasts[PAST_HISTORY].asked;
 	os_mutex_unlock(e->shared.lock);
 	return number;
 }
 
 void past_end(struct engine *e)
 {
-	if (!e->merge.past_builder)
-		return;
-	seal(e);
-	os_mutex_lock(e->shared.lock);
-	e->shared.past.done = true;
-	os_cond_signal(e->shared.wake_past);
-	os_mutex_unlock(e->shared.lock);
+	uint32_t i;
+
+	for (i = 0; i < PASTS; i++) {
+		struct past *q = &e->shared.pasts[i];
+
+		if (q->builder)
+			seal(q);
+		os_mutex_lock(e->shared.lock);
+		q->done = true;
+		os_cond_signal(q->wake);
+		os_mutex_unlock(e->shared.lock);
+	}
 }
 
 void past_yield(struct engine *e)
 {
+	struct past *q = &e->shared.pasts[PAST_HISTORY];
+
 	os_mutex_lock(e->shared.lock);
-	e->shared.past.yield = true;
-	os_cond_signal(e->shared.wake_past);
+	q->yield = true;
+	os_cond_signal(q->wake);
 	os_mutex_unlock(e->shared.lock);
+}
+
+int past_top(struct engine *e, uint64_t until_ns, struct top_answer *out, struct err *err)
+{
+	struct past *q = &e->shared.pasts[PAST_TOP];
+	int rc = 0;
+
+	if (!q->thread)
+		rc = os_thread_start("top", past_main, q, &q->thread, err);
+	if (rc)
+		return rc;
+	os_mutex_lock(e->shared.lock);
+	q->wanted_until_ns = os_now_ns() + TOP_IDLE_NS;
+	if (until_ns > q->seal_at_ns && until_ns < q->wanted_until_ns)
+		q->seal_at_ns = until_ns;
+	*out = (struct top_answer){.from_ns = q->from_ns, .written_ns = q->written_ns};
+	snprintf(out->note, sizeof(out->note), "%s", q->note);
+	os_mutex_unlock(e->shared.lock);
+	return 0;
 }
 
 /* ---- the history's thread -------------------------------------------------------------------- */
 
-struct past {
+struct past_writer {
 	struct engine *e;
+	struct past *q;
 	struct history *history;             /* NULL = it could not be opened yet */
 	struct segment *late[NAMED_LATE];    /* written ones, the oldest first */
 	uint32_t nlate;
 	uint64_t period_ns;                  /* after the last step; 0 = none came yet */
 	uint64_t retry_at_ns, dropped_logged;
 	bool failing;
+	bool top;                            /* it is that of `recorder top` */
+	struct buf store;                    /* the path that it lies beside */
 };
 
-static void note(struct past *p, const struct err *err)
+static void note(struct past_writer *p, const struct err *err)
 {
 	struct shared *s = &p->e->shared;
 
 	os_mutex_lock(s->lock);
-	snprintf(s->past.note, sizeof(s->past.note), "%.*s", (int)sizeof(s->past.note) - 1,
+	snprintf(p->q->note, sizeof(p->q->note), "%.*s", (int)sizeof(p->q->note) - 1,
 		 err ? err->text : "");
 	os_mutex_unlock(s->lock);
 	if (err && !p->failing)
-		log_line(p->e->log, LOG_WARN, "the history is not written: %s; recording and "
-			 "incidents go on, and it is tried again", err->text);
+		log_line(p->e->log, LOG_WARN, "%s is not written: %s; recording and incidents go "
+			 "on, and it is tried again", p->top ? "what `recorder top` shows"
+							     : "the history", err->text);
 	else if (!err && p->failing)
-		log_line(p->e->log, LOG_INFO, "the history is written again");
+		log_line(p->e->log, LOG_INFO, "%s is written again",
+			 p->top ? "what `recorder top` shows" : "the history");
 	p->failing = err != NULL;
 	if (err)
 		p->retry_at_ns = os_now_ns() + RETRY_NS;
 }
 
-static int open_history(struct past *p, struct err *err)
+static int open_history(struct past_writer *p, struct err *err)
 {
 	const struct engine *e = p->e;
 	struct history_config cfg = {
-		.store_path = e->cfg->store_path, .floor_bytes = UINT64_MAX,
+		.store_path = buf_text(&p->store), .floor_bytes = UINT64_MAX,
 		.host = e->host, .host_text = e->host_text, .version = RECORDER_VERSION,
 		.boot_id = e->cfg->boot_id ? e->cfg->boot_id : "",
 		.kills = e->cfg->kills ? e->cfg->kills : "",
@@ -218,6 +332,11 @@ static int open_history(struct past *p, struct err *err)
 	cfg.max_age_ns = e->cfg->history_age_ns;
 	freq_hz = e->capture->freq_hz;
 	os_mutex_unlock(e->shared.lock);
+	if (p->top) {
+		cfg.max_bytes = TOP_BYTES;
+		cfg.file_bytes = TOP_BYTES / 4;
+		cfg.max_age_ns = 0;
+	}
 	cfg.period_ns = p->period_ns ? p->period_ns : NS_PER_SEC / (freq_hz ? freq_hz : 1);
 	if (!p->history)
 		return history_open(&cfg, &p->history, err);
@@ -226,7 +345,7 @@ static int open_history(struct past *p, struct err *err)
 }
 
 /* Frames without a name are named now, while their programs are still there. */
-static void settle_names(struct past *p, struct segment *const *segments, uint32_t n)
+static void settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n)
 {
 	struct frame **frames = NULL;
 	uint32_t room = 0, nframes = 0, number, i;
@@ -253,9 +372,9 @@ static void settle_names(struct past *p, struct segment *const *segments, uint32
  * The written ones of before, and those that wait and come before the next step, with references of
  * their own; or the step, where none do: *step.
  */
-static uint32_t take_waiting(struct past *p, struct segment ***out, struct past_step *step)
+static uint32_t take_waiting(struct past_writer *p, struct segment ***out, struct past_step *step)
 {
-	struct past_queue *q = &p->e->shared.past;
+	struct past *q = p->q;
 	struct segment **all = NULL;
 	uint32_t n = 0, i, waiting = 0;
 
@@ -280,9 +399,9 @@ static uint32_t take_waiting(struct past *p, struct segment ***out, struct past_
 }
 
 /* Some of them may have been dropped meanwhile. */
-static void forget_written(struct past *p, uint64_t last_number)
+static void forget_written(struct past_writer *p, uint64_t last_number)
 {
-	struct past_queue *q = &p->e->shared.past;
+	struct past *q = p->q;
 
 	os_mutex_lock(p->e->shared.lock);
 	while (q->n && q->items[0]->number <= last_number)
@@ -293,7 +412,7 @@ static void forget_written(struct past *p, uint64_t last_number)
 	os_mutex_unlock(p->e->shared.lock);
 }
 
-static void keep_late(struct past *p, struct segment **all, uint32_t n)
+static void keep_late(struct past_writer *p, struct segment **all, uint32_t n)
 {
 	uint32_t i;
 
@@ -306,13 +425,13 @@ static void keep_late(struct past *p, struct segment **all, uint32_t n)
 	}
 }
 
-static void log_dropped(struct past *p)
+static void log_dropped(struct past_writer *p)
 {
 	uint64_t dropped, samples;
 
 	os_mutex_lock(p->e->shared.lock);
-	dropped = p->e->shared.past.dropped;
-	samples = p->e->shared.past.dropped_samples;
+	dropped = p->q->dropped;
+	samples = p->q->dropped_samples;
 	os_mutex_unlock(p->e->shared.lock);
 	if (dropped != p->dropped_logged)
 		log_line(p->e->log, LOG_WARN, "the history lacks %" PRIu64 " segments (%" PRIu64
@@ -322,7 +441,7 @@ static void log_dropped(struct past *p)
 	p->dropped_logged = dropped;
 }
 
-static void take_step(struct past *p, const struct past_step *step)
+static void take_step(struct past_writer *p, const struct past_step *step)
 {
 	p->period_ns = step->period_ns;
 	keep_late(p, NULL, 0);
@@ -330,8 +449,17 @@ static void take_step(struct past *p, const struct past_step *step)
 		history_rate(p->history, step->period_ns, step->why);
 }
 
+/* All that was sealed until then can be read, unless more waits. */
+static void note_written(struct past_writer *p, uint64_t sealed_ns)
+{
+	os_mutex_lock(p->e->shared.lock);
+	if (!p->q->n)
+		p->q->written_ns = sealed_ns;
+	os_mutex_unlock(p->e->shared.lock);
+}
+
 /* Everything that waits, in one transaction; up to a step of the rate. true: there is more. */
-static bool write_some(struct past *p)
+static bool write_some(struct past_writer *p)
 {
 	struct past_step step = {0};
 	struct history_now now;
@@ -364,7 +492,7 @@ static bool write_some(struct past *p)
 	return !rc;
 }
 
-static void give_way(struct past *p)
+static void give_way(struct past_writer *p)
 {
 	bool gone = p->history && history_give_up_oldest(p->history);
 
@@ -373,18 +501,27 @@ static void give_way(struct past *p)
 		      : "the history has no file to give up");
 }
 
-/* true: the run is over, and everything was tried. */
-static bool wait_for_work(struct past *p)
+/*
+ * true: the run is over, and everything was tried.
+ *
+ * sealed_ns  until when what waits reaches
+ * unasked    nobody reads what `recorder top` reads
+ */
+static bool wait_for_work(struct past_writer *p, uint64_t *sealed_ns, bool *unasked)
 {
 	struct shared *s = &p->e->shared;
-	bool done, yield;
+	struct past *q = p->q;
+	bool done, yield, idle;
 
 	os_mutex_lock(s->lock);
-	if (!s->past.done && !s->past.yield && (!s->past.n || os_now_ns() < p->retry_at_ns))
-		os_cond_wait(s->wake_past, s->lock, LOOK_NS);
-	done = s->past.done;
-	yield = s->past.yield;
-	s->past.yield = false;
+	idle = q->n ? os_now_ns() < p->retry_at_ns : q->written_ns == q->sealed_ns;
+	if (!q->done && !q->yield && idle)
+		os_cond_wait(q->wake, s->lock, LOOK_NS);
+	done = q->done;
+	yield = q->yield;
+	q->yield = false;
+	*sealed_ns = q->sealed_ns;
+	*unasked = p->top && !q->from_ns && !q->n;
 	os_mutex_unlock(s->lock);
 	if (yield)
 		give_way(p);
@@ -407,20 +544,44 @@ static const char *end_text(const struct engine *e)
 	}
 }
 
+static void let_late_go(struct past_writer *p)
+{
+	while (p->nlate)
+		segment_unref(p->late[--p->nlate]);
+}
+
+/* Nobody looks any more: leave nothing behind. */
+static void remove_top(struct past_writer *p)
+{
+	if (!p->history)
+		return;
+	history_close(p->history, NULL);
+	p->history = NULL;
+	let_late_go(p);
+	history_discard(buf_text(&p->store));
+}
+
 void past_main(void *ctx)
 {
-	struct past p = {.e = ctx};
-	uint32_t i;
-	bool done = false;
+	struct past_writer p = {.q = ctx, .e = ((struct past *)ctx)->engine};
+	uint64_t sealed_ns;
+	bool done = false, unasked;
 
+	p.top = p.q == &p.e->shared.pasts[PAST_TOP];
+	buf_printf(&p.store, "%s%s", p.e->cfg->store_path, p.top ? TOP_SUFFIX : "");
+	if (p.top)
+		history_discard(buf_text(&p.store));         /* a killed recorder's */
 	os_thread_priority(p.e->capture->low_priority ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
 	while (!done) {
-		done = wait_for_work(&p);
+		done = wait_for_work(&p, &sealed_ns, &unasked);
 		if (done || os_now_ns() >= p.retry_at_ns)
 			while (write_some(&p))
 				;
+		note_written(&p, sealed_ns);
+		if (p.top && (done || unasked))
+			remove_top(&p);
 	}
 	history_close(p.history, end_text(p.e));
-	for (i = 0; i < p.nlate; i++)
-		segment_unref(p.late[i]);
+	let_late_go(&p);
+	buf_free(&p.store);
 }

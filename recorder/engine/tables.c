@@ -108,8 +108,7 @@ void tables_set_quota(struct engine *e)
 		quota.sideband_s = 1 + quota.processes_s / SIDEBAND_PART;
 	}
 	segment_set_quota(e->merge.builder, &quota);
-	if (e->merge.past_builder)
-		segment_set_quota(e->merge.past_builder, &quota);
+	past_set_quota(e, &quota);
 }
 
 static void log_full(struct engine *e, const struct tables_use *use)

@@ -62,6 +62,21 @@ const struct command_info command_table[COMMANDS] = {
 "recorder run --freq 499 -o sort.svg -- sort -n big.txt\n"
 "recorder run --thread-time -- ./slow-start --port 8080\n",
 	},
+	[CMD_TOP] = {
+		"top", OPERAND_NONE, "",
+		"show where the time goes now, as LiveStacks does",
+		.about =
+"Prints the stacks with most samples, every --interval seconds or once at Ctrl-C, in the text\n"
+"of LiveStacks and with its options: -p, -P, -e, -i, -c, -C, -T, -f, -K. A recorder that runs\n"
+"hands over what it records anyway, and its buffer and incidents stay as they are; where none\n"
+"runs, or for -e and --source perf, top records itself and leaves nothing behind. The time and\n"
+"the number of events go to standard error.\n",
+		.examples =
+"recorder top -i 1 -c 3 -T 5\n"
+"recorder top -p 4711 -c 1 -i 10 -f | flamegraph.pl > now.svg\n"
+"recorder top -e clr:gc:gc/triggered -i 5\n"
+"recorder top -e kernel:syscalls:sys_enter_fsync -K\n",
+	},
 	[CMD_STATUS] = {
 		"status", OPERAND_NONE, "",
 		"show how the running recorder is: health, rules, losses, cost",

@@ -278,6 +278,8 @@ static int short_option(struct arguments *a, const char *arg, size_t ndash, stru
 	while (s->letter && s->letter != *letter)
 		s++;
 	info = s->letter ? option_by_name(s->name, strlen(s->name)) : NULL;
+	if (info)
+		info = row_of_command(a, info);
 	if (!info || (*rest && (s->value || option_stands_alone(info) || looks_like_name(letter))))
 		return unknown_option(a, arg, err);
 	value = s->value ? s->value : *rest ? rest : next_value(a, info);

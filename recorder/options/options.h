@@ -34,6 +34,7 @@ enum command {
 	CMD_COLLECT,
 	CMD_START,
 	CMD_RUN,
+	CMD_TOP,
 	CMD_STATUS,
 	CMD_SNAPSHOT,
 	CMD_MARK,
@@ -198,6 +199,9 @@ struct options {
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */
 	uint32_t repeat, every_ms;           /* of stacks: pictures, and the time between them */
+	double interval_s;                   /* of top; 0 = until it is stopped */
+	uint32_t times;                      /* of top: summaries; 0 = no limit */
+	bool clear;                          /* of top: the screen before each */
 	char *callers, *callees;             /* of this function; NULL = none */
 	uint32_t rows;                       /* lines of a table */
 	char *normalize;                     /* of diff; NULL = duration */

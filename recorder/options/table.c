@@ -13,7 +13,7 @@
 #define IN(command) (1u << CMD_##command)
 
 #define RECORDING (IN(COLLECT) | IN(START) | IN(CHECK))
-#define SAMPLING (RECORDING | IN(RUN))
+#define SAMPLING (RECORDING | IN(RUN) | IN(TOP))
 #define RULES (RECORDING | IN(BACKTEST))
 #define ONE_INCIDENT (IN(SHOW) | IN(REPORT) | IN(EXPORT))
 #define PART_OF (ONE_INCIDENT | IN(DIFF))
@@ -24,8 +24,8 @@
 	(IN(STATUS) | IN(SNAPSHOT) | IN(MARK) | IN(RELOAD) | IN(STOP) | IN(ABORT))
 #define REPAIR (IN(VERIFY) | IN(SALVAGE))
 #define WITH_STORE \
-	(RULES | IN(RUN) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | IN(EVENTS) | \
-	 REPAIR)
+	(RULES | IN(RUN) | IN(TOP) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | \
+	 IN(EVENTS) | REPAIR)
 #define WITH_CONFIG (WITH_STORE | IN(COUNTERS) | IN(SERVICE))
 
 /* What a row may have after its commands. */
@@ -48,6 +48,12 @@ const struct short_option short_options[] = {
 	{'o', "output", NULL},
 	{'p', "process", NULL},
 	{'e', "event", NULL},
+	{'P', "process", NULL},
+	{'i', "interval", NULL},
+	{'c', "count", NULL},
+	{'T', "top", NULL},
+	{'C', "clear", "true"},
+	{'K', "kernel", "true"},
 	{'h', "help", NULL},
 	{0, NULL, NULL},
 };
@@ -301,8 +307,8 @@ const struct option_info option_table[] = {
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
 	 "started by (sh), or the script (manage.py). For rules: whose events may fire the rules "
 	 "on events (a list such as 1234,nginx). --record-process says whose stacks are recorded.",
-	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | RECORDING |
-	 IN(BACKTEST), LIVE, FIELD(process)},
+	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | IN(TOP) |
+	 RECORDING | IN(BACKTEST), LIVE, FIELD(process), .other_names = "pid pname"},
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",
@@ -349,7 +355,7 @@ const struct option_info option_table[] = {
 	{"name", "NAME", "Only events of this name, such as GC/Start.",
 	 OPTION_TEXT, GROUP_SELECT, IN(EVENTS), FIELD(event_name)},
 	{"kernel", NULL, "Show kernel frames too.",
-	 OPTION_BOOL, GROUP_SELECT, IN(SHOW), FIELD(kernel)},
+	 OPTION_BOOL, GROUP_SELECT, IN(SHOW) | IN(TOP), FIELD(kernel)},
 	{"no-kernel", NULL, "Leave out kernel frames; their samples count for the caller.",
 	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(no_kernel)},
 	{"no-idle", NULL,
@@ -358,7 +364,8 @@ const struct option_info option_table[] = {
 
 	/* Output */
 	{"format", "NAME", "The format; an unknown one prints the list. -f is --format folded.",
-	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(format)},
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN) | IN(TOP),
+	 FIELD(format)},
 	{"output", "FILE", "Write to this file; - is standard output. A suffix .gz packs it.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(output)},
 	{"output", "FILE", "The new store.", OPTION_TEXT, GROUP_OUTPUT, IN(SALVAGE), FIELD(output)},
@@ -380,10 +387,19 @@ const struct option_info option_table[] = {
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(livestacks)},
+	{"interval", "SEC",
+	 "Print a summary every SEC seconds; without it, and without --count, one at Ctrl-C.",
+	 OPTION_FLOAT, GROUP_OUTPUT, IN(TOP), FIELD(interval_s), NUMBER(0, 0.1, 86400, "s")},
+	{"count", "N", "End after so many summaries; without --interval one every 5 s.",
+	 OPTION_INT, GROUP_OUTPUT, IN(TOP), FIELD(times), NUMBER(0, 0, UINT32_MAX, NULL)},
+	{"clear", NULL, "Clear the screen before each summary.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(TOP), FIELD(clear)},
 	{"top", "N", "LiveStacks text: how many stacks; 0 = all.",
-	 OPTION_INT, GROUP_OUTPUT, IN(EXPORT), FIELD(top), NUMBER(10, 0, UINT32_MAX, NULL)},
+	 OPTION_INT, GROUP_OUTPUT, IN(EXPORT) | IN(TOP), FIELD(top),
+	 NUMBER(10, 0, UINT32_MAX, NULL)},
 	{"min-count", "N", "LiveStacks: leave out stacks that weigh less.",
-	 OPTION_INT, GROUP_OUTPUT, IN(EXPORT), FIELD(min_count), NUMBER(0, 0, UINT32_MAX, NULL)},
+	 OPTION_INT, GROUP_OUTPUT, IN(EXPORT) | IN(TOP), FIELD(min_count),
+	 NUMBER(0, 0, UINT32_MAX, NULL)},
 	{"evented", NULL, "Speedscope: calls and returns instead of samples.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(evented)},
 	{"excel", NULL, "CSV: an apostrophe before cells that a spreadsheet would compute.",
@@ -471,11 +487,11 @@ const struct option_info option_table[] = {
 	 FIELD(color)},
 
 	/* What an ETW session delivers (Windows) */
-	{"source", "perf|etw|sampler|none",
+	{"source", "perf|etw|sampler|none|running",
 	 "Where stacks come from: perf (Linux), etw (Windows), or sampler, which on Windows "
 	 "records --record-process without administrator rights. none = only counters, logs and "
-	 "processes.",
-	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(source)},
+	 "processes. top: running = the recorder of --store, the default where one runs.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING | IN(TOP), CONF, FIELD(source)},
 	{"providers", "LIST",
 	 "Also events of these providers, separated by ','. Each is *EventSourceName, on Windows "
 	 "also a registered name or a GUID, then :KEYWORDS:LEVEL; on Linux also a tracepoint "
@@ -490,7 +506,7 @@ const struct option_info option_table[] = {
 	 "Also these events, with stacks: kernel:KEYWORD (kernel:DiskIO, as PerfView calls them; "
 	 "on Linux also kernel:SUBSYSTEM:TRACEPOINT) or clr:KEYWORD:EVENT "
 	 "(clr:GC:GC/AllocationTick), separated by ','.",
-	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.events)},
+	 OPTION_TEXT, GROUP_RECORD, RECORDING | IN(TOP), CONF, FIELD(capture.events)},
 	{"cpu-counters", "LIST",
 	 "Also stacks of what the processor counts: NAME or NAME@PERIOD, separated by ',', as in "
 	 "cache-misses@100000 (one of so many is recorded). Linux; 'recorder events cpu-counter' "

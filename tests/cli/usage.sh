@@ -12,7 +12,8 @@ expect a_process_is_checked_also_without_a_rule 2 "--process ',': an empty proce
 expect unknown_option_names_the_nearest 2 'did you mean --buffer-mb' collect --bufer-mb 3
 expect unknown_perfview_option_names_the_nearest 2 'did you mean --stop-on-perf-counter' \
 	collect /StopOnPerfCountr:a:b:c
-expect option_of_another_command_says_whose_it_is 2 'option of run, export and diff, not of list' \
+expect option_of_another_command_says_whose_it_is 2 \
+	'option of run, top, export and diff, not of list' \
 	list --format x
 expect bad_number_says_what_is_allowed 2 \
 	"--freq: 'x' is not a whole number; allowed: 1 to 10000 Hz" collect --freq x
