@@ -447,6 +447,11 @@ static int snapshot_window(const struct options *o, struct err *err)
 		rc = history_keep(buf_text(&path), &keep, &id, err);
 	if (!rc)
 		cmd_note("incident %" PRId64 " is stored", id);
+	if (!rc && o->json) {
+		buf_reset(&path);
+		buf_printf(&path, "{\"incident\":%" PRId64 "}\n", id);
+		rc = cmd_print(&path, err);
+	}
 	buf_free(&path);
 	return rc;
 }

@@ -1,8 +1,8 @@
 /*
  * Alerts as monitoring systems post them.
  *
- *	Alertmanager, version 4, and Grafana   {"alerts":[{"status","labels","annotations","startsAt",
- *	                                       "fingerprint"}]}
+ *	Alertmanager, version 4, and Grafana   {"alerts":[{"status","labels","annotations",
+ *	                                       "startsAt","fingerprint"}]}
  *	PagerDuty, version 3                   {"event":{"event_type":"incident.triggered",
  *	                                       "occurred_at","data":{"id","title","created_at"}}}
  *	anything else                          {"name","status","startsAt","fingerprint","for",

@@ -24,9 +24,10 @@ int desk_open(struct desk *d, const struct http_config *cfg, struct err *err)
 	d->cfg = cfg;
 	d->lock = os_mutex_new();
 	d->changed = os_cond_new();
+	d->alerts = alert_desk_new();
 	buf_printf(&path, "%s%s", cfg->store_path, CONTROL_SUFFIX);
 	d->control = path.data;
-	if (!d->lock || !d->changed || path.failed || !path.data)
+	if (!d->lock || !d->changed || !d->alerts || path.failed || !path.data)
 		return err_memory(err, "for answers over HTTP");
 	return 0;
 }
@@ -34,6 +35,7 @@ int desk_open(struct desk *d, const struct http_config *cfg, struct err *err)
 void desk_close(struct desk *d)
 {
 	free(d->control);
+	free(d->alerts);
 	buf_free(&d->status);
 	os_cond_free(d->changed);
 	os_mutex_free(d->lock);
@@ -376,6 +378,11 @@ static const struct route routes[] = {
 	{"GET", "/status", .answer = get_status},
 	{"GET", "/incidents", .answer = get_incidents},
 	{"GET", "/incidents/", .prefix = true, .answer = get_one},
+	{"GET", "/", .answer = get_page},
+	{"GET", "/debug/pprof/", .answer = get_pprof},
+	{"GET", "/debug/pprof/profile", .answer = get_profile},
+	{"POST", "/snapshot", .answer = post_snapshot},
+	{"POST", "/alert", .answer = post_alert},
 };
 
 static bool matches(const struct route *route, const char *path)
@@ -396,8 +403,8 @@ static void refuse(struct desk *d, const struct request *r, struct answer *out)
 	os_mutex_unlock(d->lock);
 	answer_text(out, 401, "this needs the token%s", r->has_token
 		    ? ": Authorization: Bearer TOKEN, or the token as password"
-		    : ", and the recorder has none: start it with --http-token FILE, or listen on a "
-		      "Unix socket");
+		    : ", and the recorder has none: start it with --http-token FILE, or listen on "
+		      "a Unix socket");
 	out->extra = "WWW-Authenticate";
 	out->extra_value = "Basic realm=\"recorder\"";
 }
@@ -427,8 +434,8 @@ void desk_answer(struct desk *d, const struct request *r, struct answer *out)
 	else if (other_method)
 		answer_text(out, 405, "%.20s is not for %.100s", r->method, r->path);
 	else
-		answer_text(out, 404, "there is no %.100s; `recorder help http` lists what there is",
-			    r->path);
+		answer_text(out, 404, "there is no %.100s; `recorder help http` lists what "
+			    "there is", r->path);
 	if (out->body.failed)
 		answer_text(out, 500, "out of memory for this answer");
 }

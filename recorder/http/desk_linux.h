@@ -24,6 +24,8 @@ struct desk {
 	uint64_t status_ns;                  /* of this moment; 0 = none */
 	unsigned running, waiting;           /* programs; requests for one */
 	uint64_t requests, refused, slow;    /* in all; without the right; clients dropped */
+	bool takes_alerts;                   /* a thread does: alerts are its own meanwhile */
+	struct alert_desk *alerts;
 };
 
 /* returns 0 or ERR_MEMORY; close it after an error, too */
@@ -79,3 +81,18 @@ void desk_flush(struct desk *d);
  */
 #define DESK_PROGRAM_NS (60 * NS_PER_SEC)
 int desk_run(struct desk *d, const char *const *args, int *to, struct err *err);
+
+/* ---- past_linux.c: the endpoints about the past ---------------------------------------------- */
+
+#define ALERT_INCIDENTS_AN_HOUR 30u          /* that alerts may become */
+
+struct alert_desk *alert_desk_new(void);     /* NULL = no memory; free() frees it */
+
+void get_pprof(struct desk *d, const struct request *r, struct answer *out);
+void get_profile(struct desk *d, const struct request *r, struct answer *out);
+void post_snapshot(struct desk *d, const struct request *r, struct answer *out);
+void post_alert(struct desk *d, const struct request *r, struct answer *out);
+
+/* ---- page_linux.c ---------------------------------------------------------------------------- */
+
+void get_page(struct desk *d, const struct request *r, struct answer *out);

@@ -551,8 +551,8 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(log_file)},
 	{"http", "ADDRESS",
 	 "Answer over HTTP: 127.0.0.1:9427, [::1]:9427, unix:/run/recorder.sock, or fd for a "
-	 "socket of the service manager. Beyond this machine only with --http-token and TLS. Linux. "
-	 "'recorder help http'.",
+	 "socket of the service manager. Beyond this machine only with --http-token and TLS. "
+	 "Linux. 'recorder help http'.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(http)},
 	{"http-token", "FILE",
 	 "What clients must show: the first line of this file, which only its owner may read.",

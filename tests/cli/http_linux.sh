@@ -108,13 +108,22 @@ gets a_large_body_in_chunks_too 413 'at most 1048576 bytes' /incidents --data-bi
 
 # ---- metrics -------------------------------------------------------------------------------------
 
-get /metrics
+some_samples() { get /metrics && grep -qE '^recorder_samples_total [1-9]' body; }
+wait_for 10 some_samples
 cp body metrics.txt
 check metrics_are_for_prometheus grep -qi '^content-type: text/plain; version=0.0.4' head
 check samples_are_counted grep -qE '^recorder_samples_total [1-9]' metrics.txt
 check losses_have_reasons grep -q '^recorder_lost_total{reason="kernel"} ' metrics.txt
 check a_rule_has_value_and_limit grep -q \
 	'^recorder_rule_limit{rule="Memory:Available MBytes:<1"} 1$' metrics.txt
+promtool=$TOP/build/deps/prometheus/usr/bin/promtool
+if [ -x "$promtool" ]; then
+	check promtool_has_nothing_to_say sh -c \
+		'out=$('"$promtool"' check metrics <metrics.txt 2>&1) && [ -z "$out" ] || {
+			echo "$out"; exit 1; }'
+else
+	echo "skip promtool_has_nothing_to_say: no promtool here"
+fi
 get /metrics -H 'Accept: application/openmetrics-text; version=1.0.0'
 check open_metrics_end_in_eof sh -c '[ "$(tail -n 1 body)" = "# EOF" ]'
 check and_counters_are_declared_without_total grep -q '^# TYPE recorder_samples counter' body
@@ -149,6 +158,56 @@ while read -r suffix; do
 done < <(get /incidents/1.exe; sed -n 's:^  /incidents/1\([^ ]*\) .*:\1:p' body | sort -u)
 check every_format_is_as_export_writes_it [ "$same" = yes ]
 check and_there_are_many [ "$(wc -l <suffixes)" -ge 8 ]
+
+# ---- the past, at once ---------------------------------------------------------------------------
+
+gets a_profile_is_there 200 . '/debug/pprof/profile?seconds=3'
+cp body profile.pb.gz
+check and_it_is_gzip gzip -t profile.pb.gz
+gets seconds_have_a_range 400 'give 1 to 3600' '/debug/pprof/profile?seconds=0'
+gets scrapers_find_it 200 'profile' /debug/pprof/
+if command -v go >/dev/null && go tool pprof -h >/dev/null 2>&1 || go tool pprof 2>&1 |
+	grep -q usage; then
+	check go_reads_it_by_its_address sh -c "PPROF_TMPDIR=. go tool pprof -top \
+		'http://x:$(cat token)@127.0.0.1:$port/debug/pprof/profile?seconds=3' >go.out"
+	check and_finds_three_seconds grep -qE 'Duration: [23](\.[0-9]*)?s' go.out
+else
+	echo "skip go_reads_it: no go tool pprof here"
+fi
+
+gets a_snapshot_waits_for_its_number 201 '^\{"incident":2\}$' /snapshot \
+	-d '{"reason":"now","wait":true}'
+gets or_does_not 202 'a snapshot is taken' /snapshot -X POST
+gets a_window_of_the_past_is_kept 201 '"incident":' /snapshot -d '{"from":"-3s","reason":"past"}'
+check with_its_window sh -c "'$RECORDER' list --store r.db --json | jq -se '
+	map(select(.reason == \"past\"))[0] | .window_s > 1 and .window_s < 4'"
+gets a_moment_that_is_none_is_400 400 'yesterdayish' /snapshot -d '{"from":"yesterdayish"}'
+gets a_body_that_is_none_is_400 400 'no JSON object' /snapshot -d 'from=now'
+gets the_page_has_rules_and_links 200 'href="incidents/1.html"' /
+check and_escapes_reasons grep -q 'with &quot;quotes&quot; &amp; &lt;tags&gt;' body
+
+# ---- alerts --------------------------------------------------------------------------------------
+
+since=$(date -u -d '-2 seconds' +%FT%T.%3NZ)
+cat >alerts.json <<END
+{"version":"4","status":"firing","receiver":"recorder","alerts":[
+ {"status":"firing","labels":{"alertname":"HighCPU","instance":"web1"},
+  "annotations":{"summary":"too much"},"startsAt":"$since","endsAt":"0001-01-01T00:00:00Z",
+  "fingerprint":"a1b2"},
+ {"status":"firing","labels":{"alertname":"Other"},"startsAt":"$since","fingerprint":"c3d4"}]}
+END
+gets two_alerts_are_two_incidents 200 '"new".*"new"' '/alert?for=1m' --data-binary @alerts.json
+id=$(jq '.alerts[0].incident' body)
+gets repeats_are_none 200 '"repeated".*"repeated"' '/alert?for=1m' --data-binary @alerts.json
+check of_the_same_number jq -e ".alerts[0].incident == $id" body
+sed 's/"firing"/"resolved"/g' alerts.json >resolved.json
+gets a_resolved_alert_is_known 200 '"resolved"' /alert --data-binary @resolved.json
+gets it_extends_the_note 200 'posted as an alert, labels .*HighCPU.*; resolved' "/incidents/$id"
+gets pagerduty_is_understood 200 '"P1 since .*"new"' /alert -d "{\"event\":{\"event_type\":
+	\"incident.triggered\",\"data\":{\"id\":\"P1\",\"title\":\"x\",\"created_at\":\"$since\"}}}"
+gets plain_json_too 200 '"new"' /alert -d '{"name":"plain","for":"30s"}'
+gets a_wrong_duration_is_400 400 'give a duration' '/alert?for=5x' -d '{}'
+gets an_alert_that_is_no_json_is_400 400 'no JSON object' /alert -d '['
 
 # ---- crowds and slow clients ---------------------------------------------------------------------
 

@@ -219,6 +219,23 @@ install_npm_windows()
 	echo "$npm_windows" >"$deps/npm/tried.windows"
 }
 
+# Servers to test with: only unpacked, into build/deps/prometheus, as their packages would start
+# services here.
+unpack_servers()
+{
+	[ ! -e "$deps/prometheus/tried" ] || return 0
+	mkdir -p "$deps/prometheus"
+	if command -v apt-get >/dev/null; then
+		(cd "$deps/prometheus" &&
+			for package in prometheus prometheus-alertmanager; do
+				apt-get -q download "$package" && dpkg-deb -x "$package"_*.deb . &&
+					rm -f "$package"_*.deb || exit
+			done >apt.log 2>&1 </dev/null) ||
+			say "going on without prometheus and its alertmanager (optional)"
+	fi
+	touch "$deps/prometheus/tried"
+}
+
 # ---- Windows libraries ---------------------------------------------------------------------------
 
 # Print the files that are made from a source package.
@@ -409,6 +426,7 @@ all)
 	install_optional
 	install_npm
 	install_npm_windows
+	unpack_servers
 	build_windows_libraries
 	"$top/tests/support/wine.sh" init
 	;;
