@@ -41,22 +41,42 @@ const struct trigger_ops *trigger_kind(const char *name)
 	return NULL;
 }
 
+#define STACKS_KEY ";Stacks"
+
+/* Where ";Stacks" or ";Stacks=PROCESS" ends a specification; NULL = it does not. */
+static char *find_stacks(char *spec)
+{
+	char *at = strrchr(spec, ';');
+
+	if (!at || strncasecmp(at, STACKS_KEY, strlen(STACKS_KEY)) != 0)
+		return NULL;
+	return strchr("=", at[strlen(STACKS_KEY)]) ? at : NULL;
+}
+
 int trigger_open(const struct trigger_ops *ops, const char *spec, const struct trigger_env *env,
 		 struct trigger **out, struct err *err)
 {
 	const char *title = ops->title ? ops->title : "";
 	size_t nspec = strlen(spec);
-	struct trigger *t = calloc(1, ops->bytes + strlen(title) + nspec + 2);
-	char *shown;
+	struct trigger *t = calloc(1, ops->bytes + strlen(title) + 2 * (nspec + 2));
+	char *shown, *text, *stacks;
 	int rc;
 
 	if (!t)
 		return err_memory(err, "for the rule '%.200s'", spec);
 	shown = (char *)t + ops->bytes;
 	sprintf(shown, "%s%s%s", title, *title && nspec ? ":" : "", spec);
+	text = shown + strlen(shown) + 1;
+	strcpy(text, spec);
+	stacks = find_stacks(text);
+	if (stacks) {
+		*stacks = '\0';
+		stacks += strlen(STACKS_KEY);
+		t->stacks = *stacks ? stacks + 1 : stacks;
+	}
 	t->ops = ops;
 	t->spec = shown;
-	t->text = shown + strlen(shown) - nspec;
+	t->text = text;
 	t->kinds = ops->kinds;
 	t->value = t->nearest = NAN;
 	rc = ops->open(t, env, err);

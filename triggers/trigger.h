@@ -43,6 +43,8 @@ struct trigger {                             /* base of every trigger; first mem
 	struct trigger_interval interval;
 	struct trigger_counts counts;
 	struct process_filter processes;     /* whose events count */
+	/* ;Stacks=: whose threads are looked at when it fires. "" = of the process that fired. */
+	const char *stacks;                  /* NULL = of none */
 };
 
 struct trigger_env {
@@ -140,6 +142,10 @@ extern const struct trigger_ops *const triggers[];
 /* The kind whose option has this name, or NULL. */
 const struct trigger_ops *trigger_kind(const char *name);
 
+/*
+ * Every kind may end in ;Stacks=PROCESS or ;Stacks. PROCESS: a name or pid; without it the process
+ * of the event that fires.
+ */
 int trigger_open(const struct trigger_ops *ops, const char *spec, const struct trigger_env *env,
 		 struct trigger **out, struct err *err);
 void trigger_close(struct trigger *t);       /* NULL allowed */

@@ -175,7 +175,7 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 		  struct trigger **out, struct err *err);
 
 /* The live sources that take part, ending in NULL. */
-#define CMD_SOURCES_MAX 8u
+#define CMD_SOURCES_MAX 12u
 struct cmd_sources {
 	const struct source_ops *all[CMD_SOURCES_MAX + 1];
 };

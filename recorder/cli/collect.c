@@ -328,6 +328,8 @@ static uint32_t find_same(const struct collect *c, const struct collect *n, uint
 /* What the sources deliver was settled when they were opened. */
 static bool is_delivered(const struct collect *c, const struct trigger *t, struct needs *scratch)
 {
+	if (t->stacks && !c->engine.needs.stacks)
+		return false;
 	memcpy(scratch, &c->engine.needs, sizeof(*scratch));
 	return !t->ops->needs(t, scratch, NULL) &&
 	       memcmp(scratch, &c->engine.needs, sizeof(*scratch)) == 0;

@@ -119,6 +119,7 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 	if (rc)
 		return options_at_line(o, rule->line, err);
 	needs->assume_exists = o->assume_exists;
+	needs->stacks |= t->stacks != NULL;
 	rc = kind->needs(t, needs, err);
 	if (rc) {
 		trigger_close(t);

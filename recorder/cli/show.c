@@ -4,6 +4,7 @@
 #include "cli/cmd.h"
 #include "cli/sheet.h"
 #include "cli/show_losses.h"
+#include "cli/show_threads.h"
 #include "cli/show_own.h"
 #include "cli/show_times.h"
 #include "cli/source_lines.h"
@@ -661,7 +662,9 @@ int cmd_show(const struct options *o, struct err *err)
 		rc = ledger_new(&in, &ledger, err);
 	if (!rc && o->losses && (o->process || o->tid))
 		rc = err_set(err, ERR_USAGE, "--losses is about CPUs: omit --process and --thread");
-	if (!rc && o->json && o->losses)
+	if (!rc && o->threads)
+		rc = threads_put(&in, &sheet, err);
+	else if (!rc && o->json && o->losses)
 		losses_json(&ledger, &sheet);
 	else if (!rc)
 		rc = o->json ? put_json(&sheet, &in, o, err)

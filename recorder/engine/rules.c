@@ -297,6 +297,40 @@ static void place_late(struct engine *e, struct firing *f, struct buf *reason)
 		f->reason = reason->data;
 }
 
+/* Of whom an event is: "" = nobody. A counter of a process has its name: Process:COUNTER:NAME. */
+static const char *process_of(const struct event *event, char pid[16])
+{
+	if (event->process) {
+		snprintf(pid, 16, "%" PRIu32, event->process->pid);
+		return pid;
+	}
+	if (event->kind == EVENT_COUNTER && strncasecmp(event->name, "Process:", 8) == 0 &&
+	    !text_same_fold(strrchr(event->name, ':') + 1, "_Total"))
+		return strrchr(event->name, ':') + 1;
+	return "";
+}
+
+/* A source takes them, on its own thread. */
+static void want_stacks(struct engine *e, const struct trigger *t, const struct event *event)
+{
+	const char *who = t->stacks;
+	char pid[16];
+	uint32_t i;
+
+	if (!who)
+		return;
+	if (!*who)
+		who = process_of(event, pid);
+	if (!*who) {
+		log_line(e->log, LOG_WARN, "the incident lacks the stacks of threads: what fired "
+			 "is of no process; name one: ;Stacks=NAME");
+		return;
+	}
+	for (i = 0; i < e->feed.n; i++)
+		if (e->feed.sources[i].ops->take_stacks)
+			e->feed.sources[i].ops->take_stacks(e->feed.sources[i].source, who);
+}
+
 static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 		       const struct event *event)
 {
@@ -323,6 +357,7 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 		buf_free(&reason);
 		return;
 	}
+	want_stacks(e, t, event);
 	put_text(e, f.time_ns, OWN_STOP_REASON, placed.reason);
 	put_rule(e, t, f.time_ns);
 	count_firing(&e->rules, &f);

@@ -73,6 +73,7 @@ struct needs {
 	struct need_log logs[NEEDS_MAX_LOGS];
 	uint32_t nlogs;
 	bool endings;                       /* how processes ended: exit code, signal */
+	bool stacks;                        /* of all threads of a process, when a rule fires */
 	bool command_lines;                 /* those of new processes, at once */
 	bool perf_maps;                  /* programs are asked to write maps of their jitted code */
 	bool assume_exists;              /* what only programs that come later have is no mistake */

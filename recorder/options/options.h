@@ -185,7 +185,7 @@ struct options {
 	char *format;
 	char *output;
 	bool plan;                           /* of check: measure how far back the buffer reaches */
-	bool force, no_annotate, no_ids, addresses, losses, count;
+	bool force, no_annotate, no_ids, addresses, losses, threads, count;
 	char *metric;                        /* of export: a stream's name; NULL = cpu */
 	char *all_dir;                       /* of export --all and help --man; NULL = not given */
 	uint32_t top, min_count;             /* of livestacks */

@@ -469,6 +469,8 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(exclude)},
 	{"losses", NULL, "What was expected, recorded and lost, by CPU and by second.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(SHOW), FIELD(losses)},
+	{"threads", NULL, "The threads that a rule with ;Stacks looked at, and their stacks.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(SHOW), FIELD(threads)},
 	{"reason", "TEXT", "Why, for those who read the incident later.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(SNAPSHOT), FIELD(reason)},
 	{"count", NULL, "How many events there are of each provider and name.",

@@ -106,6 +106,11 @@ struct source_ops {
 	void (*catch_up)(struct source *s);
 	/* Any thread from open() on: limit the memory of its unwind tables. NULL = it has none. */
 	void (*set_memory)(struct source *s, size_t table_bytes);
+	/*
+	 * Any thread while it runs, never blocks: take the stacks of all threads of this process,
+	 * by name or pid, now, and deliver each as an event. NULL = it cannot.
+	 */
+	void (*take_stacks)(struct source *s, const char *process);
 	/* Any thread while it runs. */
 	void (*status)(struct source *s, struct source_status *out);
 	/*

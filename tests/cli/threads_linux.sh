@@ -67,6 +67,32 @@ sleep 1 & short=$!
 check a_process_that_ends_meanwhile_is_no_error [ $? = 0 ]
 check and_its_end_is_told grep -q "process $short has ended" err
 
+# ---- as part of an incident ----
+why=$("$RECORDER" check --json 2>/dev/null |
+	jq -r 'select(.check == "source" and .verdict == "missing") | .text' | head -1)
+if [ -z "$why" ]; then
+	expect a_rule_fires 0 'incident 1 stored' collect --store fired.db \
+		--min-sec-for-trigger 1 --delay-after-trigger-sec 5 \
+		"/StopOnPerfCounter:Process:Thread Count:waits>100;Stacks"
+	"$RECORDER" show 1 --store fired.db --threads >out 2>err
+	check the_incident_has_all_threads [ "$(grep -c '^thread ' out)" = 204 ]
+	check with_what_they_wait_for grep -qE \
+		'^thread [0-9]+  one  waits for the mutex at 0x[0-9a-f]+, which thread [0-9]+' out
+	check and_their_stacks \
+		grep -q 'waits!burn;libc.so.6!start_thread;libc.so.6!clone3;' <(of burn)
+	check deep_ones_too [ "$(of reader | grep -o 'waits!read_deep' | wc -l)" -ge 51 ]
+	"$RECORDER" show 1 --store fired.db --threads --json >fired.json 2>err
+	check json_has_them_too jq -se 'length == 204 and all(.frames | length > 1) and
+		all(.s > -1 and .s < 6)' fired.json
+	expect a_rule_may_name_a_process 0 'stacks of nobody-there: there is no such' collect \
+		--store other.db --min-sec-for-trigger 1 --delay-after-trigger-sec 1 \
+		"/StopOnPerfCounter:Process:Thread Count:waits>100;Stacks=nobody-there"
+	expect an_incident_without_threads_says_how 3 'a rule that ends in ;Stacks' \
+		show 1 --store other.db --threads
+else
+	echo "skip rules with ;Stacks: $why"
+fi
+
 # ---- beside a program that we did not write ----
 if command -v gdb >/dev/null; then
 	gdb -nx -batch -p "$target" -ex 'set print frame-arguments none' \

@@ -7,6 +7,7 @@ extern const struct source_ops log_source;    /* log_linux.c */
 extern const struct source_ops exit_source;   /* exit_linux.c */
 extern const struct source_ops jvm_source;    /* jvm_linux.c */
 extern const struct source_ops dotnet_source; /* dotnet_linux.c */
+extern const struct source_ops threads_source;       /* threads.c */
 
 const struct source_ops *const live_sources[] = {
 	&perf_source,
@@ -16,5 +17,6 @@ const struct source_ops *const live_sources[] = {
 	&exit_source,
 	&jvm_source,
 	&dotnet_source,
+	&threads_source,
 	NULL,
 };
