@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/fit.h"
+#include "base/moment.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -310,6 +311,72 @@ static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
 	put_deadlocks(s, p);
 }
 
+/* ---- as jstack prints it: tools that read Java thread dumps read these ----------------------- */
+
+static void put_jstack_frame(const struct stacks *s, uint32_t which, struct buf *out)
+{
+	const struct frame *f = s->frames[which];
+	const struct function *function = atomic_load(&f->function);
+	const char *module = function && function->module ? function->module : f->object->name;
+
+	buf_puts(out, "\tat ");
+	if (function)
+		utf8_put_clean(out, function->name, strlen(function->name), FUNCTION_NAME_MAX);
+	else if (f->object->key.kind == OBJECT_UNKNOWN)
+		buf_printf(out, "0x%" PRIX64, s->addresses[which]);
+	else
+		buf_printf(out, "+0x%" PRIX64,
+			   f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
+	buf_putc(out, '(');
+	utf8_put_clean(out, module, strlen(module), 255);
+	buf_puts(out, ")\n");
+}
+
+/* A name without the quotes that would end it. */
+static void put_jstack_name(const struct taken *t, struct buf *out)
+{
+	char name[sizeof(t->name)], *at;
+
+	snprintf(name, sizeof(name), "%s", *t->name ? t->name : "?");
+	while ((at = strchr(name, '"')) != NULL)
+		*at = '\'';
+	utf8_put_clean(out, name, strlen(name), sizeof(name));
+}
+
+/* Source: HotSpot's Threads::print_on() and javaVFrame::print_lock_info_on(). */
+static void put_jstack(struct stacks *s, struct sheet *p)
+{
+	char time[MOMENT_TEXT_BYTES];
+	uint32_t i, k;
+
+	moment_local_text(os_wall_ns(), time);
+	buf_printf(&p->out, "%s%s\nFull thread dump of process %u ", s->now ? "\n" : "", time,
+		   (unsigned)s->pid);
+	utf8_put_clean(&p->out, thread_stacks_path(s->threads),
+		       strlen(thread_stacks_path(s->threads)), 1024);
+	buf_puts(&p->out, ":\n");
+	for (i = s->now; i < s->ntaken; i++) {
+		const struct taken *t = &s->taken[i];
+		bool runs = !t->wait || strncmp(t->wait, "runs", 4) == 0;
+
+		buf_puts(&p->out, "\n\"");
+		put_jstack_name(t, &p->out);
+		buf_printf(&p->out, "\" #%u prio=0 os_prio=0 tid=0x%016x nid=0x%x %s\n"
+			   "   java.lang.Thread.State: %s\n", (unsigned)(i - s->now + 1),
+			   (unsigned)t->tid, (unsigned)t->tid, runs ? "runnable" : "waiting",
+			   runs ? "RUNNABLE" : t->waits_for ? "BLOCKED" : "WAITING");
+		for (k = t->first; k < t->first + t->n; k++) {
+			put_jstack_frame(s, k, &p->out);
+			if (k != t->first || runs)
+				continue;
+			buf_puts(&p->out, "\t- ");
+			utf8_put_clean(&p->out, t->wait, strlen(t->wait), 400);
+			buf_putc(&p->out, '\n');
+		}
+	}
+	put_deadlocks(s, p);
+}
+
 static void put_json_frames(const struct stacks *s, const struct taken *t, struct json *j)
 {
 	struct buf text = {0};
@@ -511,6 +578,8 @@ static int show_picture(struct stacks *s, const struct options *o, struct err *e
 		name_frames(s);
 		if (o->json)
 			put_json(s, o->repeat > 1, &sheet);
+		else if (o->format)
+			put_jstack(s, &sheet);
 		else
 			put_text(s, o, &sheet);
 		note_missing(s);
@@ -579,6 +648,9 @@ int cmd_stacks(const struct options *o, struct err *err)
 	bool store = options_origin(o, "store") == FROM_ARGS;
 	int rc;
 
+	if (o->format && !text_same_fold(o->format, "jstack"))
+		return err_set(err, ERR_USAGE, "stacks has the format jstack, not '%.60s'; with "
+			       "--store, export writes the others", o->format);
 	if (o->all_processes && (o->process || o->repeat > 1 || store))
 		return err_set(err, ERR_USAGE, "--all-processes prints one picture of each "
 			       "process; -p, --repeat and --store are for one process");

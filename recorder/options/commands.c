@@ -290,7 +290,7 @@ const struct command_info command_table[COMMANDS] = {
 		.examples =
 "recorder stacks -p mysqld --group\n"
 "recorder stacks -p mysqld --repeat 5 --every 200\n"
-"recorder stacks -p 4711\n"
+"recorder stacks -p 4711 --format jstack > dump.txt\n"
 "recorder stacks -p w3wp --store hang.db\n"
 "recorder stacks -p w3wp --json | jq -r .name\n",
 	},

@@ -364,8 +364,8 @@ const struct option_info option_table[] = {
 
 	/* Output */
 	{"format", "NAME", "The format; an unknown one prints the list. -f is --format folded.",
-	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN) | IN(TOP),
-	 FIELD(format)},
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN) | IN(TOP) |
+	 IN(STACKS), FIELD(format)},
 	{"output", "FILE", "Write to this file; - is standard output. A suffix .gz packs it.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(output)},
 	{"output", "FILE", "The new store.", OPTION_TEXT, GROUP_OUTPUT, IN(SALVAGE), FIELD(output)},

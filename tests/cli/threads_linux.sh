@@ -46,6 +46,12 @@ check json_has_an_object_for_each_thread jq -se 'length == 204 and all(.frames |
 check and_who_waits_for_whom jq -se 'map(select(.waits_for_tid)) | length == 2 and
 	.[0].waits_for_tid == .[1].tid and .[1].waits_for_tid == .[0].tid' json
 
+"$RECORDER" stacks -p "$target" --format jstack >dump 2>err
+head='^"[^"]+" #[0-9]+ prio=0 os_prio=0 tid=0x[0-9a-f]+ nid=0x[0-9a-f]+ (runnable|waiting)$'
+check jstack_has_every_thread [ "$(grep -cE "$head" dump)" = 204 ]
+check in_the_words_of_jstack [ "$(grep -c '^   java.lang.Thread.State: BLOCKED$' dump)" = 2 ]
+check and_frames_in_its_form grep -q "^$(printf '\t')at read_deep(waits)$" dump
+
 "$RECORDER" stacks -p "$target" --store s.db >out2 2>err
 check store_keeps_them_as_an_incident grep -q 'stored as incident 1' err
 check each_thread_is_an_event jq -e '.samples == 204' <("$RECORDER" show --store s.db --json 2>err)
