@@ -25,12 +25,24 @@
 /* ---- copying --------------------------------------------------------------------------------- */
 
 /*
+ * While a thread stands this one goes before all others, if it may (CAP_SYS_NICE): on a busy machine
+ * the thread would stand for as long as we wait for a CPU. Each time is a fraction of a millisecond.
+ */
+static bool go_first(bool on)
+{
+	const struct sched_param first = {.sched_priority = 1}, usual = {0};
+
+	return sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, on ? &first : &usual) == 0;
+}
+
+/*
  * Wait until the seized thread stands.
  *
+ * first     we go before others: one that has our CPU stops while we sleep only
  * moved_ns  when it was last seen not to stand
  * returns   as target_thread_copy()
  */
-static int wait_for_stop(pid_t tid, int *status, uint64_t *moved_ns)
+static int wait_for_stop(pid_t tid, bool first, int *status, uint64_t *moved_ns)
 {
 	uint64_t start_ns = os_now_ns(), passed_ns;
 	pid_t done;
@@ -41,7 +53,7 @@ static int wait_for_stop(pid_t tid, int *status, uint64_t *moved_ns)
 		passed_ns = *moved_ns - start_ns;
 		if (passed_ns > STOP_NS)
 			return ERR_LIMIT;
-		if (passed_ns > SPIN_NS)
+		if (first || passed_ns > SPIN_NS)
 			os_sleep_ns(SPIN_PAUSE_NS);
 		else
 			sched_yield();
@@ -82,19 +94,17 @@ static long signal_of(int status)
 	return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
 
-int target_thread_copy(uint32_t pid, uint32_t tid, struct stack_copy *out)
+static int copy(uint32_t pid, uint32_t tid, bool first, struct stack_copy *out)
 {
 	struct user_regs_struct regs;
 	uint64_t moved_ns;
 	int status = 0, rc;
 	bool read;
 
-	if (is_in_kernel(pid, tid))
-		return ERR_LIMIT;
 	if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL) != 0)
 		return errno == ESRCH ? ERR_NOT_FOUND : ERR_ACCESS;
 	ptrace(PTRACE_INTERRUPT, (pid_t)tid, NULL, NULL);
-	rc = wait_for_stop((pid_t)tid, &status, &moved_ns);
+	rc = wait_for_stop((pid_t)tid, first, &status, &moved_ns);
 	if (rc)
 		return rc;                   /* one that still moves is let go at our end */
 	out->time_ns = moved_ns;
@@ -108,6 +118,20 @@ int target_thread_copy(uint32_t pid, uint32_t tid, struct stack_copy *out)
 		return ERR_NOT_FOUND;
 	take_registers(&regs, out);
 	return 0;
+}
+
+int target_thread_copy(uint32_t pid, uint32_t tid, struct stack_copy *out)
+{
+	bool first;
+	int rc;
+
+	if (is_in_kernel(pid, tid))
+		return ERR_LIMIT;
+	first = go_first(true);
+	rc = copy(pid, tid, first, out);
+	if (first)
+		go_first(false);
+	return rc;
 }
 
 /* ---- what it waits for ----------------------------------------------------------------------- */
