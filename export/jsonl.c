@@ -65,7 +65,9 @@ static void put_head(struct json *j, const struct incident *in, const struct exp
 
 static void put_who(struct json *j, const struct incident *in, uint32_t thread)
 {
+	struct home home;
 	struct who who;
+	unsigned key;
 
 	if (thread == THREAD_NONE)
 		return;
@@ -74,6 +76,10 @@ static void put_who(struct json *j, const struct incident *in, uint32_t thread)
 	put_clean(j, "process", who.process);
 	json_key_uint(j, "tid", who.tid);
 	put_clean(j, "thread", who.thread);
+	home_read(who.home, &home);
+	for (key = 0; key < HOME_KEYS; key++)
+		if (*home.of[key])
+			put_clean(j, home_key_text(key), home.of[key]);
 }
 
 /* Frames leaf first, as in samples. */

@@ -20,12 +20,14 @@ void who_of(const struct incident *in, uint32_t thread, struct who *out)
 
 	memset(out, 0, sizeof(*out));
 	out->process = out->thread = UNKNOWN_NAME;
+	out->home = "";
 	if (thread == THREAD_NONE)
 		return;
 	t = &in->threads[thread];
 	p = &in->processes[t->process];
 	out->process = or_name(p->name, UNKNOWN_NAME);
 	out->thread = or_name(t->name, out->process);
+	out->home = p->home ? p->home : "";
 	out->pid = p->pid;
 	out->tid = t->tid;
 }

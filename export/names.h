@@ -9,6 +9,7 @@
 struct who {
 	const char *process, *thread;        /* as recorded, not cleaned; never NULL or empty */
 	uint32_t pid, tid;                   /* 0 = unknown */
+	const char *home;                    /* model/home.h; "" = unknown */
 };
 
 /* thread may be THREAD_NONE. A thread without a name has that of its process. */

@@ -285,9 +285,12 @@ static void put_sample(struct pprof *p, const struct export_options *opt, const 
 		       const struct path *path)
 {
 	struct buf values = {0};
+	struct home home;
 	struct who who;
+	unsigned key;
 
 	who_of(p->in, s->thread, &who);
+	home_read(who.home, &home);
 	put_locations(p, s, path);
 	buf_reset(&p->part);
 	put_part(&p->part, 1, &p->ids);
@@ -298,6 +301,9 @@ static void put_sample(struct pprof *p, const struct export_options *opt, const 
 		put_label(p, "pprof::base", "true", 0);
 	put_label(p, "process", who.process, 0);
 	put_label(p, "thread", who.thread, 0);
+	for (key = 0; key < HOME_KEYS; key++)
+		if (*home.of[key])
+			put_label(p, home_key_text(key), home.of[key], 0);
 	if (opt->ids) {
 		put_label(p, "pid", NULL, who.pid);
 		put_label(p, "tid", NULL, who.tid);

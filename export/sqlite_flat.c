@@ -9,6 +9,7 @@
 #include "export/export.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char schema[] =
@@ -16,7 +17,7 @@ static const char schema[] =
 	"PRAGMA secure_delete = ON;"         /* zero free space, so that bytes are equal */
 	"CREATE TABLE incident(key TEXT PRIMARY KEY, value);"
 	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INT, parent_pid INT, name TEXT, "
-		"cmdline TEXT);"
+		"cmdline TEXT, cgroup TEXT, container TEXT, unit TEXT, pod TEXT, service TEXT);"
 	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process INT, tid INT, name TEXT);"
 	"CREATE TABLE frame(id INTEGER PRIMARY KEY, module TEXT, function TEXT, address INT, "
 		"offset INT, kernel INT, inlined INT, jitted INT, file TEXT, line INT);"
@@ -138,17 +139,33 @@ static void put_head(struct flat *f)
 	end(f);
 }
 
+/* NULL where it is not known. */
+static void put_home(struct flat *f, const char *text)
+{
+	size_t n = home_cgroup_bytes(text);
+	char cgroup[HOME_TEXT_MAX + 1];
+	struct home home;
+	unsigned key;
+
+	home_read(text, &home);
+	snprintf(cgroup, sizeof(cgroup), "%.*s", (int)n, text);
+	put_text(f, *cgroup ? cgroup : NULL);
+	for (key = HOME_NONE + 1; key < HOME_KEYS; key++)
+		put_text(f, *home.of[key] ? home.of[key] : NULL);
+}
+
 static void put_who(struct flat *f)
 {
 	uint32_t i;
 
-	begin(f, "INSERT INTO process VALUES(?, ?, ?, ?, ?)");
+	begin(f, "INSERT INTO process VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	for (i = 0; i < f->in->nprocesses && !f->failed; i++) {
 		put_int(f, i);
 		put_int(f, f->in->processes[i].pid);
 		put_int(f, f->in->processes[i].parent_pid);
 		put_text(f, f->in->processes[i].name);
 		put_text(f, f->in->processes[i].cmdline);
+		put_home(f, f->in->processes[i].home);
 		put_row(f);
 	}
 	end(f);

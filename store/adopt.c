@@ -134,14 +134,17 @@ static int map_text(struct adopting *a, int64_t id, int64_t *to, struct err *err
 
 static int map_process(struct adopting *a, int64_t id, int64_t *to, struct err *err)
 {
-	int64_t session = 0, cmdline = 0;
+	int64_t session = 0, cmdline = 0, home = 0;
 	struct query q;
 	int rc;
 
 	if (idmap_get(&a->processes, (uint64_t)id, to))
 		return 0;
-	q = db_query(a->from, "SELECT session_id, pid, start_ns, exec, parent_pid, name, cmdline_id"
-		     " FROM process WHERE id=?", ARGS(arg_int(id)), err);
+	q = db_query(a->from, a->from->has_homes
+		     ? "SELECT session_id, pid, start_ns, exec, parent_pid, name, cmdline_id,"
+		       " home_id FROM process WHERE id=?"
+		     : "SELECT session_id, pid, start_ns, exec, parent_pid, name, cmdline_id, 0"
+		       " FROM process WHERE id=?", ARGS(arg_int(id)), err);
 	rc = query_step(&q);
 	if (rc <= 0)
 		return rc ? rc : missing(a, "process", id, err);
@@ -149,13 +152,16 @@ static int map_process(struct adopting *a, int64_t id, int64_t *to, struct err *
 	if (!rc)
 		rc = map_text(a, column_int(&q, 6), &cmdline, err);
 	if (!rc)
+		rc = map_text(a, column_int(&q, 7), &home, err);
+	if (!rc)
 		rc = db_insert(a->to,
 			       "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid,"
-			       " name, cmdline_id) VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0))",
+			       " name, cmdline_id, home_id)"
+			       " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
 			       ARGS(arg_int(session), arg_int(column_int(&q, 1)),
 				    arg_int(column_int(&q, 2)), arg_int(column_int(&q, 3)),
 				    arg_int(column_int(&q, 4)), arg_text(column_text(&q, 5)),
-				    arg_int(cmdline)), to, err);
+				    arg_int(cmdline), arg_int(home)), to, err);
 	query_reset(&q);
 	return rc ? rc : remember(&a->processes, id, *to, err);
 }

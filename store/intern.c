@@ -151,17 +151,21 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 
 /* ---- processes and threads ------------------------------------------------------------------ */
 
-/* *current: the row has the name and the command line. */
-static int process_lookup(struct store *s, struct process *p, int64_t *id, bool *current,
-			  struct err *err)
+/*
+ * The row with its home, else one without, which gets it. *current: it has the name, the command
+ * line and the home.
+ */
+static int process_lookup(struct store *s, struct process *p, int64_t home, int64_t *id,
+			  bool *current, struct err *err)
 {
 	struct query q = db_query(
 		s,
-		"SELECT id, name=? AND (cmdline_id IS NOT NULL OR ?) FROM process"
-		" WHERE session_id=? AND pid=? AND start_ns=? AND exec=?",
+		"SELECT id, name=?1 AND (cmdline_id IS NOT NULL OR ?2) AND ?7 IN (0, home_id)"
+		" FROM process WHERE session_id=?3 AND pid=?4 AND start_ns=?5 AND exec=?6"
+		" AND (home_id IS NULL OR ?7 IN (0, home_id)) ORDER BY id DESC LIMIT 1",
 		ARGS(arg_text(process_name(p)), arg_int(!atomic_load(&p->cmdline)),
 		     arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
-		     arg_u64(p->exec)), err);
+		     arg_u64(p->exec), arg_int(home)), err);
 	int rc = query_step(&q);
 
 	if (rc <= 0)
@@ -172,55 +176,60 @@ static int process_lookup(struct store *s, struct process *p, int64_t *id, bool 
 	return 0;
 }
 
-/* 0 = none */
-static int cmdline_id(struct store *s, struct process *p, int64_t *id, struct err *err)
+/* *id: 0 = it has no such text */
+static int text_id_or_none(struct store *s, const char *text, int64_t *id, struct err *err)
 {
-	const char *cmdline = atomic_load(&p->cmdline);
-
 	*id = 0;
-	return cmdline ? text_id(s, cmdline, id, err) : 0;
+	return text && *text ? text_id(s, text, id, err) : 0;
 }
 
-static int process_insert(struct store *s, struct process *p, int64_t *id, struct err *err)
+static int process_insert(struct store *s, struct process *p, int64_t home, int64_t *id,
+			  struct err *err)
 {
 	int64_t cmdline;
-	int rc = cmdline_id(s, p, &cmdline, err);
+	int rc = text_id_or_none(s, atomic_load(&p->cmdline), &cmdline, err);
 
 	if (rc)
 		return rc;
 	return db_insert(s,
 			 "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
-			 " cmdline_id) VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0))",
+			 " cmdline_id, home_id)"
+			 " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
 			 ARGS(arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
 			      arg_u64(p->exec), arg_u64(p->parent_pid), arg_text(process_name(p)),
-			      arg_int(cmdline)), id, err);
+			      arg_int(cmdline), arg_int(home)), id, err);
 }
 
-static int process_update(struct store *s, struct process *p, int64_t id, struct err *err)
+static int process_update(struct store *s, struct process *p, int64_t home, int64_t id,
+			  struct err *err)
 {
 	int64_t cmdline;
-	int rc = cmdline_id(s, p, &cmdline, err);
+	int rc = text_id_or_none(s, atomic_load(&p->cmdline), &cmdline, err);
 
 	if (rc)
 		return rc;
 	return db_run(s,
-		      "UPDATE process SET name=?, cmdline_id=coalesce(cmdline_id, nullif(?, 0))"
-		      " WHERE id=?",
-		      ARGS(arg_text(process_name(p)), arg_int(cmdline), arg_int(id)), err);
+		      "UPDATE process SET name=?, cmdline_id=coalesce(cmdline_id, nullif(?, 0)),"
+		      " home_id=coalesce(home_id, nullif(?, 0)) WHERE id=?",
+		      ARGS(arg_text(process_name(p)), arg_int(cmdline), arg_int(home), arg_int(id)),
+		      err);
 }
 
 static int process_id(struct store *s, struct process *p, int64_t *id, struct err *err)
 {
 	bool current = false;
+	int64_t home;
 	int rc;
 
 	if (idmap_get(&s->interner->processes, (uintptr_t)p, id))
 		return 0;
-	rc = process_lookup(s, p, id, &current, err);
+	rc = text_id_or_none(s, process_home(p), &home, err);
+	if (!rc)
+		rc = process_lookup(s, p, home, id, &current, err);
 	if (rc == ERR_NOT_FOUND)
-		rc = process_insert(s, p, id, err);
+		rc = process_insert(s, p, home, id, err);
 	else if (!rc && !current)
-		rc = process_update(s, p, *id, err);
+		rc = process_update(s, p, home, *id, err);
 	return rc ? rc : remember_id(&s->interner->processes, p, *id, err);
 }
 

@@ -196,6 +196,8 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 	p.parent_pid = (uint32_t)column_int(q, 4);
 	p.name = column_text(q, 5);
 	rc = load_text(l, column_int(q, 6), &p.cmdline, err);
+	if (!rc)
+		rc = load_text(l, column_int(q, 7), &p.home, err);
 	if (rc)
 		return rc;
 	*index = incident_add_process(l->in, &p);
@@ -409,8 +411,11 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 		.shift_ns = shift_ns,
 		.pages = {.s = s},
 		.processes = {.what = "process",
-			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline_id"
-				     " FROM process WHERE id>=? ORDER BY id"},
+			      .sql = s->has_homes
+				     ? "SELECT id, pid, start_ns, exec, parent_pid, name,"
+				       " cmdline_id, home_id FROM process WHERE id>=? ORDER BY id"
+				     : "SELECT id, pid, start_ns, exec, parent_pid, name,"
+				       " cmdline_id, 0 FROM process WHERE id>=? ORDER BY id"},
 		.threads = {.what = "thread",
 			    .sql = "SELECT id, process_id, tid, name FROM thread"
 				   " WHERE id>=? ORDER BY id"},

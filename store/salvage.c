@@ -88,10 +88,21 @@ static int copy_rows(struct salvaging *v, const struct numbered *t, struct err *
 	return 0;
 }
 
+/* Rows are copied as they are: the new store has the columns of the old one. */
+static int fit_columns(struct salvaging *v, struct err *err)
+{
+	int64_t has_homes = 0;
+	int rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('process', 'old')"
+			" WHERE name='home_id'", NO_ARGS, &has_homes, err);
+
+	return rc || has_homes ? rc : db_exec(v->s, "ALTER TABLE main.process DROP COLUMN home_id",
+					      err);
+}
+
 static int copy_tables(struct salvaging *v, struct err *err)
 {
 	size_t i;
-	int rc = 0;
+	int rc = fit_columns(v, err);
 
 	for (i = 0; !rc && i < COUNT_OF(numbered); i++) {
 		rc = db_run(v->s, numbered[i].all, NO_ARGS, err);

@@ -49,7 +49,9 @@
  * function_page  Functions with ids from first_id to last_id; some of them may have been swept.
  * text_page  Texts with ids from first_id to last_id.
  * process  The name follows while its recorder lives (short name, then executable). The command
- *          line, cmdline_id, is a text and given once. cmdline is always NULL.
+ *          line, cmdline_id, is a text and given once. cmdline is always NULL. home_id is the text
+ *          of model/home.h; a process that moves gets another row, as a thread does. The column is
+ *          younger than the format: stores without it are read, and get it from a recorder.
  * thread   A thread that changes its name gets another row: lists that are stored keep what was
  *          true.
  * incident Ids are never used twice; uuid is the same in every copy. While it is open, t0_ns,
@@ -119,7 +121,8 @@ static const char *const tables[] = {
 	"CREATE TABLE process("
 	" id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL REFERENCES session(id),"
 	" pid INTEGER NOT NULL, start_ns INTEGER NOT NULL, exec INTEGER NOT NULL,"
-	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT, cmdline_id INTEGER)",
+	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT, cmdline_id INTEGER,"
+	" home_id INTEGER)",
 	"CREATE INDEX process_pid ON process(session_id, pid)",
 
 	"CREATE TABLE thread("
@@ -242,8 +245,28 @@ int schema_create(struct store *s, struct err *err)
 		rc = put_versions(s, err);
 	if (!rc)
 		rc = db_exec(s, "COMMIT", err);
+	s->has_homes = !rc;
 	if (rc && !sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	return rc;
+}
+
+int schema_look(struct store *s, struct err *err)
+{
+	int64_t n = 0;
+	int rc = db_int(s, "SELECT count(*) FROM pragma_table_info('process')"
+			" WHERE name='home_id'", NO_ARGS, &n, err);
+
+	s->has_homes = n != 0;
+	return rc;
+}
+
+int schema_extend(struct store *s, struct err *err)
+{
+	int rc = s->has_homes ? 0 : db_exec(s, "ALTER TABLE process ADD COLUMN home_id INTEGER",
+					    err);
+
+	s->has_homes = !rc;
 	return rc;
 }
 

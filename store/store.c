@@ -174,7 +174,7 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 	rc = check_min_reader(s, err);
 	if (!rc && version == STORE_VERSION)
 		rc = check_origin(s, err);
-	return rc;
+	return rc ? rc : schema_look(s, err);
 }
 
 /* ---- connecting ----------------------------------------------------------------------------- */
@@ -364,6 +364,8 @@ static int start_recording(struct store *s, struct err *err)
 
 	if (!rc)
 		rc = quick_check(s, err);
+	if (!rc)
+		rc = schema_extend(s, err);
 	if (rc)
 		return rc;
 	space_make_reserve(s);

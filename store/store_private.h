@@ -59,6 +59,7 @@ struct store {
 	struct os_file_info files[STORE_PARTS];      /* STORE_RECORD: what is open */
 	bool damaged;                        /* SQLite has found damage */
 	bool history;                        /* a file of the history: no reserve, no vacuum */
+	bool has_homes;                      /* its processes have home_id */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */
 	struct kept_statement {
@@ -104,6 +105,9 @@ void place_disconnect(struct store *s);      /* disconnect(), without touching o
 
 /* ---- schema.c ------------------------------------------------------------------------------- */
 
+/* Whether processes have homes here, into s->has_homes; and make it so (STORE_RECORD). */
+int schema_look(struct store *s, struct err *err);
+int schema_extend(struct store *s, struct err *err);
 /* Make all tables in a new, empty file. */
 int schema_create(struct store *s, struct err *err);
 

@@ -487,8 +487,11 @@ static int sweep_listed(struct marks *m, struct merging *g)
 
 static int sweep_texts(struct marks *m)
 {
-	struct query q = db_query(m->s,
-				  "SELECT cmdline_id FROM process WHERE cmdline_id IS NOT NULL",
+	struct query q = db_query(m->s, m->s->has_homes
+				  ? "SELECT cmdline_id FROM process WHERE cmdline_id IS NOT NULL"
+				    " UNION ALL"
+				    " SELECT home_id FROM process WHERE home_id IS NOT NULL"
+				  : "SELECT cmdline_id FROM process WHERE cmdline_id IS NOT NULL",
 				  NO_ARGS, NULL);
 	int rc;
 

@@ -11,6 +11,17 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+/* In place of the process; the process then stands in place of the thread. */
+static void put_home(const struct incident *in, const void *ctx, uint32_t thread, struct buf *out)
+{
+	const struct call_options *o = ctx;
+	struct home home;
+
+	home_read(in->processes[in->threads[thread].process].home, &home);
+	buf_printf(out, *home.of[o->by] ? "%s " : "no %s", home_key_text(o->by));
+	utf8_put_clean(out, home.of[o->by], strlen(home.of[o->by]), NAME_BYTES);
+}
+
 static void put_process(const struct incident *in, const void *ctx, uint32_t thread,
 			struct buf *out)
 {
@@ -71,8 +82,8 @@ static int build_stacks(const struct incident *in, const struct call_options *o,
 {
 	const struct stack_tree_style style = {
 		.root = "ROOT",
-		.process = o->processes ? put_process : NULL,
-		.thread = o->processes ? put_thread : NULL,
+		.process = !o->processes ? NULL : o->by ? put_home : put_process,
+		.thread = !o->processes ? NULL : o->by ? put_process : put_thread,
 		.frame = put_frame,
 	};
 	uint32_t text;

@@ -42,6 +42,7 @@ struct call_options {
 	const char *focus;                   /* a function: only its callees; NULL = everything */
 	bool callers;                        /* of the focus: its callers instead */
 	bool processes;                      /* add processes and threads; not with a focus */
+	enum home_key by;          /* of processes: add these and processes; HOME_NONE = do not */
 	bool addresses;                      /* in place of missing names */
 };
 

@@ -332,7 +332,7 @@ static void explain_processes(const struct explanation *t, const struct process_
 		const char *wanted = f->items[item].name;
 		uint32_t pid = f->items[item].pid;
 		struct choice c = {.nearest.wanted = wanted};
-		bool found = false;
+		bool found = f->items[item].key;     /* not looked for */
 
 		for (i = 0; i < t->k->n && !found; i++) {
 			const struct known *n = &t->k->all[i];

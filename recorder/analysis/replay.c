@@ -18,6 +18,8 @@ static int make_threads(const struct incident *in, struct processes *all, struct
 			process_set_exe(process, from->name);
 		if (process && *from->cmdline)
 			process_set_cmdline(process, from->cmdline);
+		if (process)
+			process_set_home(process, from->home);
 		threads[i] = process ? thread_add(all, process, in->threads[i].tid) : NULL;
 		if (!threads[i])
 			return err_memory(err, "for the incident's processes");

@@ -158,6 +158,7 @@ enum stream cmd_stream(const struct options *o);
 
 /* Filter in place by --process, --thread, --from, --to and --no-kernel; see incident_filter(). */
 int cmd_filter(const struct options *o, struct incident *in, struct err *err);
+bool cmd_of_home(const struct options *o);       /* whether --container, --unit... choose */
 
 /* The same, then --group, --fold, --inc and --exc. Call cmd_check_patterns() before all this. */
 int cmd_filter_and_group(const struct options *o, struct incident *in, struct err *err);

@@ -289,6 +289,15 @@ static const char *metric_event(const struct options *o)
 	return o->metric;
 }
 
+bool cmd_of_home(const struct options *o)
+{
+	unsigned key;
+
+	for (key = 0; key < HOME_KEYS && !o->home[key]; key++)
+		;
+	return key < HOME_KEYS;
+}
+
 int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 {
 	struct incident_filter f = {
@@ -311,7 +320,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	if (rc)
 		return rc;
 	f.has_to = f.to_ns != OPTION_NO_TIME;
-	if (!f.process && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from && !f.has_to &&
+	memcpy(f.home, o->home, sizeof(f.home));
+	if (!f.process && !cmd_of_home(o) && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from && !f.has_to &&
 	    !f.event)
 		return 0;
 	return incident_filter(in, &f, err);

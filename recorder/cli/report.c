@@ -17,6 +17,7 @@
 #include <string.h>
 
 /* Narrower terminals get no WHEN column, and no course of counters. */
+enum { PROCESSES_OF_HOME = 5 };
 enum { INDENT_MAX = 40, WHEN_MIN_COLUMNS = 100, COURSE_MIN_COLUMNS = 112 };
 
 struct view {
@@ -26,6 +27,7 @@ struct view {
 	enum stream stream;
 	const struct unit *unit;             /* of the stream */
 	double whole;                        /* weight of all samples */
+	enum home_key by;                    /* HOME_NONE = by process */
 };
 
 /* How weights are shown: what a table's columns are called, and in what they are counted. */
@@ -154,16 +156,23 @@ static void put_nodes(const struct view *v, const struct call_tree *t)
 
 static void put_threads(const struct view *v, const struct call_tree *t)
 {
-	uint32_t process, thread, put = 0;
+	static const char *const titles[HOME_KEYS] = {
+		"PROCESS AND THREADS", "CONTAINER AND PROCESSES", "UNIT AND PROCESSES",
+		"POD AND PROCESSES", "SERVICE AND PROCESSES",
+	};
+	uint32_t process, thread, put = 0, below;
 
-	put_heading(v, t, "PROCESS AND THREADS");
+	put_heading(v, t, titles[v->by]);
 	for (process = t->nodes[0].first_child; process != CALL_NONE && put < v->o->rows;
 	     process = t->nodes[process].next) {
-		put_node(v, t, process, "process", 0);
+		put_node(v, t, process, v->by ? home_key_text(v->by) : "process", 0);
 		put++;
+		/* The first group must not push the others out of the table. */
+		below = v->by ? PROCESSES_OF_HOME : UINT32_MAX;
 		for (thread = t->nodes[process].first_child;
-		     thread != CALL_NONE && put < v->o->rows; thread = t->nodes[thread].next) {
-			put_node(v, t, thread, "thread", 1);
+		     thread != CALL_NONE && put < v->o->rows && below--;
+		     thread = t->nodes[thread].next) {
+			put_node(v, t, thread, v->by ? "process" : "thread", 1);
 			put++;
 		}
 	}
@@ -280,7 +289,8 @@ static int put_tree_view(const struct view *v, bool calls, struct err *err)
 	const char *focus = v->o->callers ? v->o->callers : v->o->callees;
 	struct call_options co = {.stream = v->stream, .focus = focus, .processes = !focus,
 				  .fold_pct = calls ? v->o->fold_percent : 0,
-				  .callers = v->o->callers != NULL, .addresses = v->o->addresses};
+				  .callers = v->o->callers != NULL, .addresses = v->o->addresses,
+				  .by = v->by};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
@@ -321,6 +331,19 @@ static void put_head(const struct view *v)
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 }
 
+static int parse_by(const struct options *o, enum home_key *by, struct err *err)
+{
+	unsigned key;
+
+	for (key = HOME_NONE + 1; o->by && key < HOME_KEYS && !*by; key++)
+		if (strcmp(o->by, home_key_text(key)) == 0)
+			*by = (enum home_key)key;
+	if (!o->by || *by)
+		return 0;
+	return err_set(err, ERR_USAGE, "--by is container, unit, pod or service, not '%.40s'",
+		       o->by);
+}
+
 static int put_report(struct sheet *sheet, const struct options *o, const struct incident *in,
 		      struct err *err)
 {
@@ -329,6 +352,9 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 	uint32_t i;
 	int rc;
 
+	rc = parse_by(o, &v.by, err);
+	if (rc)
+		return rc;
 	v.unit = &units[v.stream];
 	for (i = 0; i < in->nsamples; i++) {
 		if (in->samples[i].stream == v.stream)
@@ -363,6 +389,9 @@ int cmd_report(const struct options *o, struct err *err)
 		return err_set(
 			err, ERR_USAGE,
 			"--callers, --callees, --tree and --by-name exclude each other; give one");
+	if (o->by && (o->callers || o->callees || o->by_name))
+		return err_set(err, ERR_USAGE, "--by is for processes, alone or with --tree: omit "
+			       "--callers, --callees and --by-name");
 	sheet_init(&sheet, o);
 	rc = cmd_check_patterns(o, err);
 	if (!rc)

@@ -204,7 +204,7 @@ static struct name_searches *search_names(const struct process_filter *f)
 	unsigned i;
 
 	for (i = 0; s && i < f->n; i++)
-		if (!f->items[i].pid)
+		if (!f->items[i].pid && !f->items[i].key)
 			s->all[s->n++].wanted = f->items[i].name;
 	if (s && (!s->n || !running_each(note_names, s))) {
 		free(s);

@@ -658,10 +658,11 @@ int cmd_show(const struct options *o, struct err *err)
 	part.no_kernel = part.no_idle = false;
 	if (!rc)
 		rc = cmd_filter(&part, &in, err);
-	if (!rc && !(o->process || o->tid))
+	if (!rc && !(o->process || o->tid || cmd_of_home(o)))
 		rc = ledger_new(&in, &ledger, err);
-	if (!rc && o->losses && (o->process || o->tid))
-		rc = err_set(err, ERR_USAGE, "--losses is about CPUs: omit --process and --thread");
+	if (!rc && o->losses && (o->process || o->tid || cmd_of_home(o)))
+		rc = err_set(err, ERR_USAGE, "--losses is about CPUs: omit --process, --thread and "
+			     "what else chooses processes");
 	if (!rc && o->threads)
 		rc = threads_put(&in, &sheet, err);
 	else if (!rc && o->json && o->losses)

@@ -115,18 +115,19 @@ static void keep_despite_quota(struct engine *e, const struct event *event)
 }
 
 /*
- * Read a process's command line at its first event, while it lives. That may be too early: exec(2)
- * writes it last, which takes milliseconds on a busy machine. Then ask again at its 1st, 2nd, 4th,
- * 8th... sample.
+ * Read a process's command line and home at its first event, while it lives. That may be too early:
+ * exec(2) writes the command line last, which takes milliseconds on a busy machine, and a process
+ * may move to another control group. So ask again at its 1st, 2nd, 4th, 8th... sample, and at every
+ * 256th.
  */
-static void want_command_line(struct engine *e, const struct event *event)
+static void want_facts(struct engine *e, const struct event *event)
 {
 	struct process *p = event->process;
 	bool wanted = !atomic_exchange(&p->has_event, true);
 
-	if (event->kind == EVENT_SAMPLE && !atomic_load(&p->cmdline)) {
-		p->nsamples_bare++;
-		wanted |= (p->nsamples_bare & (p->nsamples_bare - 1)) == 0;
+	if (event->kind == EVENT_SAMPLE) {
+		p->nsamples++;
+		wanted |= (p->nsamples & (p->nsamples - 1)) == 0 || p->nsamples % 256 == 0;
 	}
 	if (wanted)
 		symbols_process(e->symbols, p);
@@ -181,7 +182,7 @@ static void deliver_event(struct engine *e, const struct event *from)
 		break;
 	}
 	if (event.process)
-		want_command_line(e, &event);
+		want_facts(e, &event);
 	kept = engine_keep(e, &event);
 	fired = rules_feed(e, &event);
 	if (fired && !kept)

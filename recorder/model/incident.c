@@ -177,7 +177,8 @@ static bool same_process(const void *ctx, uint32_t value, const void *key)
 	const struct incident_process *b = key;
 
 	return a->pid == b->pid && a->start_ns == b->start_ns && a->exec == b->exec &&
-	       a->parent_pid == b->parent_pid && a->name == b->name && a->cmdline == b->cmdline;
+	       a->parent_pid == b->parent_pid && a->name == b->name && a->cmdline == b->cmdline &&
+	       a->home == b->home;
 }
 
 uint32_t incident_add_process(struct incident *in, const struct incident_process *p)
@@ -188,7 +189,8 @@ uint32_t incident_add_process(struct incident *in, const struct incident_process
 
 	copy.name = intern(b, p->name);
 	copy.cmdline = intern(b, p->cmdline);
-	if (!copy.name || !copy.cmdline)
+	copy.home = intern(b, p->home);
+	if (!copy.name || !copy.cmdline || !copy.home)
 		return UINT32_MAX;
 	return find_or_add(in, &b->processes, same_process, hash, &copy, sizeof(copy),
 			   &in->processes, &in->nprocesses);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "model/home.h"
 #include "model/segment.h"
 
 enum incident_state {
@@ -64,6 +65,7 @@ struct incident_process {
 	uint32_t pid, parent_pid, exec;
 	uint64_t start_ns;
 	const char *name, *cmdline;          /* never NULL */
+	const char *home;                    /* never NULL: model/home.h */
 };
 
 /* The names of a process, with their storage. */
@@ -168,7 +170,9 @@ void incident_count(struct incident *in);
 /* ---- what readers ask ------------------------------------------------------------------------ */
 
 struct incident_filter {
-	const char *process;                /* name (case-insensitive) or decimal pid; NULL = all */
+	/* Name (case-insensitive), decimal pid, or as "unit:NAME" (home_key_of()); NULL = all. */
+	const char *process;
+	const char *home[HOME_KEYS];         /* each by home_is(); NULL = all */
 	uint32_t tid;                        /* 0 = all */
 	int64_t from_ns, to_ns;              /* relative to the trigger */
 	bool has_from, has_to;

@@ -60,8 +60,9 @@ const char *incident_process_label(const struct incident *in, uint32_t process,
 /* meant[process]: does `who` mean it, by pid or by one of its names? NULL = no memory. */
 static bool *find_processes(const struct incident *in, const char *who)
 {
-	const char **comm = calloc((size_t)in->nprocesses + 1, sizeof(*comm));
+	const char **comm = calloc((size_t)in->nprocesses + 1, sizeof(*comm)), *home;
 	bool *meant = comm ? malloc((size_t)in->nprocesses + 1) : NULL;
+	enum home_key key = home_key_of(who, &home);
 	struct incident_names names;
 	uint32_t i;
 
@@ -70,7 +71,9 @@ static bool *find_processes(const struct incident *in, const char *who)
 			comm[in->threads[i].process] = in->threads[i].name;
 	for (i = 0; meant && i < in->nprocesses; i++) {
 		names_of(&in->processes[i], comm[i], &names);
-		meant[i] = process_names_mean(&names.is, in->processes[i].pid, who);
+		meant[i] = key
+				   ? home_is(in->processes[i].home, key, home)
+				   : process_names_mean(&names.is, in->processes[i].pid, who);
 	}
 	free(comm);
 	return meant;
@@ -122,6 +125,57 @@ static int report_no_match(const struct incident *in, const struct incident_filt
 	rc = err_set(err, ERR_NOT_FOUND, "%s", buf_text(&text));
 	buf_free(&text);
 	return rc;
+}
+
+/* For a filter that matches none: what there is. */
+static int report_no_home(const struct incident *in, enum home_key key, const char *wanted,
+			  struct err *err)
+{
+	const char *what = home_key_text(key);
+	struct home homes[LISTED_MAX], home;
+	struct buf text = {0};
+	uint32_t i, k, n = 0;
+
+	for (i = 0; i < in->nprocesses && n < LISTED_MAX; i++) {
+		home_read(in->processes[i].home, &home);
+		for (k = 0; k < n && strcmp(homes[k].of[key], home.of[key]) != 0; k++)
+			;
+		if (*home.of[key] && k == n)
+			homes[n++] = home;
+	}
+	for (k = 0; k < n; k++)
+		buf_printf(&text, "%s%.64s", k ? ", " : "; there is ", homes[k].of[key]);
+	err_set(err, ERR_NOT_FOUND, "no process of %s '%.100s' in this incident%s", what, wanted,
+		n ? buf_text(&text) : ": of none it is known");
+	buf_free(&text);
+	return ERR_NOT_FOUND;
+}
+
+static bool lives_in(const struct incident *in, uint32_t thread, enum home_key key,
+		     const char *wanted)
+{
+	return home_is(in->processes[in->threads[thread].process].home, key, wanted);
+}
+
+/* Leave of keep[] only threads whose processes have the wanted homes. */
+static int choose_homes(const struct incident *in, const struct incident_filter *filter,
+			bool *keep, struct err *err)
+{
+	unsigned key;
+	uint32_t i;
+
+	for (key = 0; key < HOME_KEYS; key++) {
+		bool found = false;
+
+		for (i = 0; filter->home[key] && i < in->nthreads; i++) {
+			keep[i] = keep[i] && lives_in(in, i, key, filter->home[key]);
+			found |= keep[i];
+		}
+		if (filter->home[key] && !found)
+			return report_no_home(in, key, filter->home[key], err);
+		keep[in->nthreads] &= !filter->home[key];
+	}
+	return 0;
 }
 
 /* What runs while a CPU is idle, on both systems: the idle loop, and interrupts during it. */
@@ -307,6 +361,8 @@ int incident_filter(struct incident *in, const struct incident_filter *filter, s
 		rc = err_memory(err, "while filtering an incident");
 	if (!rc)
 		rc = choose_threads(in, filter, keep, err);
+	if (!rc)
+		rc = choose_homes(in, filter, keep, err);
 	if (!rc)
 		rc = choose_window(&in->head, filter, err);
 	if (!rc && filter->event)

@@ -5,9 +5,17 @@
 #include "base/slots.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "model/home.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Earlier homes stay: somebody may be reading them. */
+struct process_home {
+	struct process_home *earlier;
+	uint32_t number;
+	char text[];
+};
 
 struct processes {
 	struct os_mutex *lock;               /* guards everything below */
@@ -37,6 +45,12 @@ int processes_new(struct processes **out, struct err *err)
 
 static void process_clear(struct process *process)
 {
+	struct process_home *home = atomic_load(&process->home), *earlier;
+
+	for (; home; home = earlier) {
+		earlier = home->earlier;
+		free(home);
+	}
 	free(atomic_load(&process->comm));
 	free(atomic_load(&process->exe_name));
 	free(atomic_load(&process->cmdline));
@@ -199,6 +213,44 @@ void process_set_cmdline(struct process *process, const char *cmdline)
 	memcpy(names + n, script, strlen(script) + 1);
 	set_once(&process->command_names, names);
 	set_once(&process->cmdline, text_dup(cmdline, PROCESS_CMDLINE_MAX));
+}
+
+const char *process_home(const struct process *process)
+{
+	const struct process_home *home = atomic_load(&process->home);
+
+	return home ? home->text : "";
+}
+
+static void set_home(struct process *process, const char *text, size_t n)
+{
+	struct process_home *now = atomic_load(&process->home), *home;
+
+	if (!n || n > HOME_TEXT_MAX || (now && now->number >= PROCESS_MOVES_MAX) ||
+	    (now && strncmp(now->text, text, n) == 0 && !now->text[n]))
+		return;
+	home = malloc(sizeof(*home) + n + 1);
+	if (!home)
+		return;
+	memcpy(home->text, text, n);
+	home->text[n] = '\0';
+	home->earlier = now;
+	home->number = now ? now->number + 1 : 0;
+	if (!atomic_compare_exchange_strong(&process->home, &now, home))
+		free(home);                  /* somebody else has just read it, too */
+}
+
+void process_set_home(struct process *process, const char *text)
+{
+	set_home(process, text, strlen(text));
+}
+
+void process_inherit_home(struct process *process, const struct process *from)
+{
+	const char *text = process_home(from);
+
+	if (!atomic_load(&process->home))
+		set_home(process, text, home_cgroup_bytes(text));
 }
 
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns)

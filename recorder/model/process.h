@@ -40,9 +40,12 @@ struct process {
 	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
 	_Atomic(char *) cmdline;        /* arguments joined by blanks; set once; may stay NULL */
 	_Atomic(char *) command_names;       /* called, NUL, script: set with it */
+	_Atomic(struct process_home *) home; /* process_home() */
 	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
 	_Atomic bool has_event;              /* one of its events was delivered */
-	uint32_t nsamples_bare;              /* the engine's: those without a command line */
+	uint32_t nsamples;                   /* the engine's */
+	_Atomic uint64_t identity;           /* the symbol worker's, as the next; 0 = not read */
+	_Atomic uint32_t nhomes_read;
 	_Atomic bool was_listed;         /* by some segment: further ones need no new room for it */
 	_Atomic uint32_t refs;               /* its threads, and callers of process_ref() */
 	uint64_t dropped_ns;                 /* when the source dropped it; 0 = not yet */
@@ -72,6 +75,19 @@ void process_set_exe(struct process *process, const char *path);
 /* Was it named after the executable with this path? */
 bool process_exe_is(const struct process *process, const char *path);
 void process_set_cmdline(struct process *process, const char *cmdline);
+
+/*
+ * Where it lives: home.h. A process that moves has the home where it was seen last; earlier texts
+ * stay valid as long as the process. After PROCESS_MOVES_MAX moves the last one stays.
+ *
+ * process_home()          never NULL; "" = unknown, or the root control group
+ * process_inherit_home()  at fork and exec: the control group, not the service
+ */
+#define PROCESS_MOVES_MAX 16u
+const char *process_home(const struct process *process);
+void process_set_home(struct process *process, const char *text);
+void process_inherit_home(struct process *process, const struct process *from);
+
 /* The source has seen its end (or next exec): it is freed once nothing lists its threads. */
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns);
 

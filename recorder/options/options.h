@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/capture.h"
+#include "model/home.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -168,6 +169,7 @@ struct options {
 	/* which incident, and which part of it */
 	struct id_list ids;
 	char *process;                       /* name or pid; NULL = all */
+	char *home[HOME_KEYS];               /* container, unit...; NULL = all */
 	uint32_t tid;                        /* 0 = all */
 	uint32_t base_id, test_id;           /* of diff; 0 = not given */
 	char *base_store;                    /* of the base; NULL = the same */
@@ -195,6 +197,7 @@ struct options {
 	char *reason;                        /* of a snapshot */
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */
+	char *by;                            /* of report: a home_key_text(); NULL = process */
 	bool by_name, tree;                  /* views of report */
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */

@@ -309,6 +309,17 @@ const struct option_info option_table[] = {
 	 "on events (a list such as 1234,nginx). --record-process says whose stacks are recorded.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | IN(TOP) |
 	 RECORDING | IN(BACKTEST), LIVE, FIELD(process), .other_names = "pid pname"},
+	{"container", "ID",
+	 "Only processes of this container (docker, podman, containerd, CRI-O); its first 4 digits "
+	 "will do.",
+	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_CONTAINER])},
+	{"unit", "NAME",
+	 "Only processes of this unit of systemd, such as nginx, session-2.scope or user.slice.",
+	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_UNIT])},
+	{"pod", "UID", "Only processes of this Kubernetes pod.",
+	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_POD])},
+	{"service", "NAME", "Only processes that publish this service.name (OpenTelemetry).",
+	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_SERVICE])},
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",
@@ -427,6 +438,9 @@ const struct option_info option_table[] = {
 	 "Show file, line and inlined functions of the stacks, in the same way as export "
 	 "--inlines.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(SHOW), FIELD(lines)},
+	{"by", "container|unit|pod|service",
+	 "Sum up by where processes live; each with its processes, in place of threads.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(by)},
 	{"by-name", NULL, "All functions, the most expensive first.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(by_name)},
 	{"tree", NULL, "The calls, from processes and threads on.",

@@ -1,15 +1,19 @@
 #include "symbol/symbol.h"
 
 #include "base/os.h"
+#include "model/home.h"
 #include "symbol/dbghelp.h"
 #include "symbol/demangle.h"
+#include "symbol/otel.h"
 #include "symbol/symbol_open.h"
 #include "symbol/symbol_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SKIP_MAX = 1024 };              /* named frames one turn skips under the lock, ns each */
+enum { SERVICE_EVERY = 3 };            /* readings of a home for one of its service */
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -133,6 +137,49 @@ static void read_command_line(struct process *process)
 	buf_free(&text);
 }
 
+/*
+ * The first time its short name must be the one that it had, so that it is not the next process
+ * with this pid; later it must be the same program with any name.
+ */
+static bool is_still(struct process *process)
+{
+	const char *comm = atomic_load(&process->comm);
+	uint64_t identity = symbol_process_identity(process->pid), known = 0;
+	char comm_now[16];
+
+	if (!identity || !comm)
+		return false;
+	if (atomic_load(&process->identity))
+		return atomic_load(&process->identity) == identity;
+	return symbol_comm(process->pid, comm_now) && !strcmp(comm, comm_now) &&
+	       atomic_compare_exchange_strong(&process->identity, &known, identity);
+}
+
+/*
+ * The control group each time; the service at every third, as that takes the list of mappings. A
+ * service that was found stays.
+ */
+static void read_home(struct process *process)
+{
+	uint32_t nread = atomic_fetch_add(&process->nhomes_read, 1);
+	struct buf home = {.max_bytes = HOME_TEXT_MAX}, payload = {0};
+	const char *now = process_home(process);
+	char service[HOME_PART_BYTES] = "";
+
+	symbol_cgroup(process->pid, &home);
+	if (nread && nread % SERVICE_EVERY == 0)
+		symbol_otel_context(process->pid, OTEL_PAYLOAD_MAX, &payload);
+	if (!otel_service((const uint8_t *)payload.data, payload.len, service, sizeof(service)) &&
+	    now[home_cgroup_bytes(now)])
+		snprintf(service, sizeof(service), "%s", now + home_cgroup_bytes(now) + 1);
+	if (*service)
+		buf_printf(&home, "\n%s", service);
+	if (!home.failed && home.len && is_still(process))
+		process_set_home(process, buf_text(&home));
+	buf_free(&payload);
+	buf_free(&home);
+}
+
 void request_handle(struct worker *w, const struct request *r)
 {
 	switch (r->kind) {
@@ -143,8 +190,10 @@ void request_handle(struct worker *w, const struct request *r)
 		cache_open(w->cache, r->at.object, r->pid);
 		break;
 	case REQUEST_PROCESS:
-		if (worker_enter(w, (struct spot){.process = r->at.process}))
+		if (worker_enter(w, (struct spot){.process = r->at.process})) {
 			read_command_line(r->at.process);
+			read_home(r->at.process);
+		}
 		break;
 	}
 }

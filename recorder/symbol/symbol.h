@@ -47,7 +47,7 @@ bool symbols_close(struct symbols *s);
 void symbols_want(struct symbols *s, struct frame *frame);
 /* Merge thread: pid has just mapped this object: open it before the process ends. */
 void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid);
-/* Merge thread: read the process's command line before it ends. */
+/* Merge thread: read the process's command line and home (model/home.h) before it ends. */
 void symbols_process(struct symbols *s, struct process *process);
 
 /*

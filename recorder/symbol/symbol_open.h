@@ -79,5 +79,14 @@ void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct b
  */
 void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out);
 
+/* Linux only: append the path of its control group, in our namespace: home_put_cgroup(). */
+void symbol_cgroup(uint32_t pid, struct buf *out);
+
+/*
+ * Linux only: append the context that the process publishes, at most max bytes, as it was at one
+ * moment: see otel.h. Nothing when there is none, or this user may not look.
+ */
+void symbol_otel_context(uint32_t pid, size_t max, struct buf *out);
+
 /* Its short name now; false when it has ended. */
 bool symbol_comm(uint32_t pid, char out[16]);

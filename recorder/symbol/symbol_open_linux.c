@@ -1,7 +1,9 @@
 #include "symbol/symbol_open.h"
 
 #include "base/table.h"
+#include "model/home.h"
 #include "model/process.h"
+#include "symbol/otel.h"
 #include "symbol/reader.h"
 
 #include <fcntl.h>
@@ -283,6 +285,7 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
 	return rc;
 }
 
+#define CGROUPS_MAX_BYTES ((size_t)65536)        /* 14 lines at most of some 200 bytes */
 #define MAPS_MAX_BYTES ((size_t)16 << 20)        /* of the list of mappings; a JVM's takes 30 KB */
 
 /* ---- what a process is called ---------------------------------------------------------------- */
@@ -311,19 +314,49 @@ static bool find_mapping(uint32_t pid, const char *text, uint64_t *start, uint64
 	return found && *start < *end;
 }
 
+/* returns  how many of n bytes of its memory could be read */
+static size_t read_memory(uint32_t pid, uint64_t from, void *to, size_t n)
+{
+	struct iovec here = {to, n}, there = {(void *)(uintptr_t)from, n};
+	ssize_t got = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
+
+	return got > 0 ? (size_t)got : 0;
+}
+
 void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out)
 {
 	uint64_t start, end;
-	struct iovec here, there;
-	ssize_t got;
 
 	if (!find_mapping(pid, "/hsperfdata_", &start, &end) || end - start > max ||
 	    !buf_reserve(out, (size_t)(end - start)))
 		return;
-	here = (struct iovec){out->data + out->len, (size_t)(end - start)};
-	there = (struct iovec){(void *)(uintptr_t)start, (size_t)(end - start)};
-	got = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
-	out->len += got > 0 ? (size_t)got : 0;
+	out->len += read_memory(pid, start, out->data + out->len, (size_t)(end - start));
+}
+
+void symbol_cgroup(uint32_t pid, struct buf *out)
+{
+	struct buf text = {0};
+
+	if (load_proc(pid, "cgroup", CGROUPS_MAX_BYTES, &text))
+		home_put_cgroup(buf_text(&text), out);
+	buf_free(&text);
+}
+
+/* The same header before and after: the payload between was not being changed. */
+void symbol_otel_context(uint32_t pid, size_t max, struct buf *out)
+{
+	uint8_t header[OTEL_HEADER_BYTES], again[OTEL_HEADER_BYTES];
+	size_t n = 0, got, before = out->len;
+	uint64_t start, end, at;
+
+	if (!find_mapping(pid, ":OTEL_CTX", &start, &end) ||
+	    read_memory(pid, start, header, sizeof(header)) != sizeof(header) ||
+	    !otel_header(header, &at, &n) || n > max || !buf_reserve(out, n))
+		return;
+	got = read_memory(pid, at, out->data + out->len, n);
+	if (got == n && read_memory(pid, start, again, sizeof(again)) == sizeof(again) &&
+	    memcmp(header, again, sizeof(header)) == 0)
+		out->len = before + n;
 }
 
 bool symbol_comm(uint32_t pid, char out[16])

@@ -69,6 +69,25 @@ void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out)
 	(void)out;
 }
 
+uint64_t symbol_process_identity(uint32_t pid)
+{
+	(void)pid;
+	return 0;
+}
+
+void symbol_cgroup(uint32_t pid, struct buf *out)
+{
+	(void)pid;
+	(void)out;
+}
+
+void symbol_otel_context(uint32_t pid, size_t max, struct buf *out)
+{
+	(void)pid;
+	(void)max;
+	(void)out;
+}
+
 bool symbol_comm(uint32_t pid, char out[16])
 {
 	(void)pid;

@@ -14,7 +14,7 @@ enum request_kind {
 	REQUEST_NONE,                  /* a turn that only skipped named frames: nothing to do */
 	REQUEST_FRAME,                 /* name it */
 	REQUEST_OBJECT,                /* open it; pid maps it */
-	REQUEST_PROCESS,               /* read its command line */
+	REQUEST_PROCESS,               /* read its command line and home */
 };
 
 /* The target is referenced while the request exists. 16 bytes: the queues hold many. */

@@ -335,6 +335,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	perf_managed_inherit(s->cfg.managed, child, parent);
 	if (child->kernel)
 		return;                      /* a COMM record with its name follows */
+	process_inherit_home(child->process, parent->process);
 	if (comm)
 		process_set_comm(child->process, comm);
 	if (parent->exe_known)
@@ -391,6 +392,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 		return ERR_LIMIT;            /* it keeps its old name */
 	}
 	perf_names_forget(s->names, p);
+	process_inherit_home(fresh, p->process);
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
 	p->exec++;

@@ -178,7 +178,8 @@ bool bpf_filters_want(struct bpf_filters *f, const struct process_filter *proces
 	unsigned i;
 
 	*out = (struct bpf_want){.conditions = conditions};
-	if (!processes->n)
+	/* Where a process lives is known late, and may change: who reads the events decides. */
+	if (!processes->n || process_filter_has_homes(processes))
 		return *conditions;
 	if (process_filter_has_names(processes)) {
 		out->left_out_bit = bit_of(f, processes);

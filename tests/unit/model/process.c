@@ -130,6 +130,34 @@ TEST(process_texts_once_set_are_never_replaced)
 	processes_free(p);
 }
 
+TEST(a_process_has_the_home_where_it_was_last)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "app");
+	struct process *child = process_add(p, 2, 2, 0, 1, "app");
+	const char *first;
+	char path[40];
+	unsigned i;
+
+	assert_string_equal(process_home(process), "");
+	process_set_home(process, "/a\nshop");
+	first = process_home(process);
+	process_set_home(process, "/b\nshop");
+	assert_string_equal(process_home(process), "/b\nshop");
+	assert_string_equal(first, "/a\nshop");      /* a reader may still have it */
+	process_inherit_home(child, process);
+	assert_string_equal(process_home(child), "/b");
+	process_inherit_home(process, child);        /* it has one */
+	assert_string_equal(process_home(process), "/b\nshop");
+	for (i = 0; i < 2 * PROCESS_MOVES_MAX; i++) {
+		snprintf(path, sizeof(path), "/c/%u", i);
+		process_set_home(process, path);
+	}
+	snprintf(path, sizeof(path), "/c/%u", PROCESS_MOVES_MAX - 2);
+	assert_string_equal(process_home(process), path);
+	processes_free(p);
+}
+
 TEST(process_texts_are_cut_at_their_ceilings)
 {
 	struct processes *p = open_table();
@@ -404,6 +432,7 @@ int main(void)
 		cmocka_unit_test(process_name_loses_exe_and_no_other_suffix),
 		cmocka_unit_test(process_is_recognized_by_its_executable),
 		cmocka_unit_test(process_texts_once_set_are_never_replaced),
+		cmocka_unit_test(a_process_has_the_home_where_it_was_last),
 		cmocka_unit_test(process_texts_are_cut_at_their_ceilings),
 		cmocka_unit_test(thread_is_its_process_and_tid),
 		cmocka_unit_test(a_number_that_is_given_again_is_another_thread),

@@ -391,6 +391,7 @@ static void a_window_becomes_an_incident(void **state)
 
 	(void)state;
 	begin(&lab, "history-keep.db");
+	process_set_home(lab.app, "/system.slice/app.service");
 	s = lab_store(&lab, STORE_RECORD);
 	lab_name(&lab, 'b');
 	h = open_history(&lab, 64 << 20, 0);
@@ -406,6 +407,7 @@ static void a_window_becomes_an_incident(void **state)
 	assert_int_equal(in.head.trigger_wall_ns, keep.trigger_ns);
 	assert_int_equal(in.nprocesses, 1);
 	assert_string_equal(in.processes[0].cmdline, "app --serve");
+	assert_string_equal(in.processes[0].home, "/system.slice/app.service");
 	assert_int_equal(in.nframes, 2);
 	assert_true(frame_is_named(&in, 0) || frame_is_named(&in, 1));
 	incident_free(&in);

@@ -390,6 +390,92 @@ TEST(a_process_gets_its_better_name_later)
 	lab_end(&lab, s);
 }
 
+/* The home of the only process of an incident. */
+static void check_home(struct store *s, int64_t id, const char *home)
+{
+	struct incident in = {0};
+
+	assert_int_equal(store_load(s, id, &in, NULL), 0);
+	assert_int_equal(in.nprocesses, 1);
+	assert_string_equal(in.processes[0].home, home);
+	incident_free(&in);
+}
+
+TEST(a_process_that_moves_has_the_home_of_its_time)
+{
+	struct store *s;
+	struct lab lab;
+
+	s = lab_record(&lab, "moves.db");
+	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
+	process_set_home(lab.app, "/system.slice/ssh.service");
+	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
+	process_set_home(lab.app, "/user.slice/session-2.scope\nshop");
+	assert_int_equal(lab_simple(&lab, s, MS(30), 1), 3);
+	assert_int_equal(lab_simple(&lab, s, MS(40), 1), 4);
+	check_home(s, 1, "/system.slice/ssh.service");       /* first known then */
+	check_home(s, 2, "/system.slice/ssh.service");
+	check_home(s, 3, "/user.slice/session-2.scope\nshop");
+	check_home(s, 4, "/user.slice/session-2.scope\nshop");
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM process"), 2);
+	/* The texts of homes are swept with the last process that has them. */
+	assert_int_equal(lab_delete(s, 1, NULL), 0);
+	assert_int_equal(lab_delete(s, 2, NULL), 0);
+	check_home(s, 3, "/user.slice/session-2.scope\nshop");
+	lab_end_sound(&lab, s);
+}
+
+/* As recorders before homes wrote it. */
+static void forget_homes(struct lab *lab, struct store *s)
+{
+	store_close(s);
+	lab_sql(lab->path, "ALTER TABLE process DROP COLUMN home_id");
+}
+
+TEST(a_store_without_homes_is_read_and_gets_them)
+{
+	struct store *s;
+	struct lab lab;
+
+	s = lab_record(&lab, "older.db");
+	process_set_home(lab.app, "/docker/x");
+	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
+	forget_homes(&lab, s);
+	s = lab_store(&lab, STORE_READ);
+	check_home(s, 1, "");
+	store_close(s);
+	s = lab_store(&lab, STORE_EDIT);
+	assert_int_equal(lab_delete(s, 7, NULL), ERR_NOT_FOUND);
+	store_clean(s);
+	store_close(s);
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
+	check_home(s, 1, "");
+	check_home(s, 2, "/docker/x");
+	lab_end_sound(&lab, s);
+}
+
+TEST(a_store_without_homes_is_salvaged)
+{
+	struct store_salvaged salvaged;
+	struct store *s, *saved;
+	char path[600];
+	struct lab lab;
+
+	s = lab_record(&lab, "salvage.db");
+	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
+	forget_homes(&lab, s);
+	snprintf(path, sizeof(path), "%s.saved", lab.path);
+	assert_int_equal(store_salvage(lab.path, path, &salvaged, NULL), 0);
+	assert_int_equal(salvaged.incidents, 1);
+	assert_int_equal(salvaged.unreadable, 0);
+	assert_int_equal(store_open(path, STORE_READ, &saved, NULL), 0);
+	check_home(saved, 1, "");
+	store_close(saved);
+	lab_remove(path);
+	lab_close(&lab);
+}
+
 TEST(samples_of_segments_out_of_order_are_sorted)
 {
 	struct incident_head head = lab_head(MS(50), MS(50), 0);
@@ -547,6 +633,9 @@ int main(void)
 		cmocka_unit_test(a_thread_gets_its_first_name_later),
 		cmocka_unit_test(a_renamed_thread_keeps_both_names),
 		cmocka_unit_test(a_process_gets_its_better_name_later),
+		cmocka_unit_test(a_process_that_moves_has_the_home_of_its_time),
+		cmocka_unit_test(a_store_without_homes_is_read_and_gets_them),
+		cmocka_unit_test(a_store_without_homes_is_salvaged),
 		cmocka_unit_test(samples_of_segments_out_of_order_are_sorted),
 		cmocka_unit_test(samples_of_segments_far_out_of_order_are_sorted),
 		cmocka_unit_test(rows_of_any_id_are_found),

@@ -1,0 +1,114 @@
+#!/bin/bash
+# Where processes live: container, unit, pod and service of samples; filters, sums, rules and
+# exports by them. The control groups are made by hand, with the names that container engines use.
+. "$TOP/tests/support/cli.sh"
+need_perf
+
+groups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+id=$(printf 'c0ffee%058x' $$)
+uid=0f5f3e2a_1b2c_4d5e_8f90_$(printf %012x $$)
+pod=recorder$$.slice/kubepods-burstable-pod$uid.slice/cri-containerd-$id.scope
+unit=recorder$$.slice/shop-$$.service
+top=$groups/recorder$$.slice
+pids=()
+clean()
+{
+	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
+	wait 2>/dev/null
+	[ -d "$top" ] && wait_for 5 find "$top" -depth -type d -exec rmdir {} +
+}
+trap clean EXIT
+if [ ! "$groups" ] || ! mkdir -p "$groups/$pod" "$groups/$unit" 2>/dev/null; then
+	echo "skip identity: control groups of version 2 cannot be made here"
+	exit 0
+fi
+
+# lives_in GROUP COMMAND...: as an engine starts a program: the group first, then exec.
+lives_in()
+{
+	local group=$1
+	shift
+	(echo "$BASHPID" >"$groups/$group/cgroup.procs" && exec "$@") & pids+=($!)
+}
+alarm='BEGIN { alarm 300 }'
+lives_in "$pod" perl -e "$alarm 1 while 1"
+lives_in "$unit" perl -e "$alarm 2 while 1"
+"$BUILD/programs/otel_ctx_linux" checkout >ready & pids+=($!)
+perl -e "$alarm 3 while 1" & pids+=($!)
+moves=$!
+
+"$RECORDER" collect --store s.db --max-collect-sec 120 --delay-after-trigger-sec 0 \
+	--freq 499 --max-cpu-percent 0 --history-mb 0 --collect-multiple 9 \
+	--stop-on-process "unit:shop-$$" >collect.out 2>&1 & recorder=$!
+wait_for 20 "$RECORDER" status --store s.db
+all_burn 1000 "${pids[@]}"
+"$RECORDER" snapshot --store s.db --reason first >/dev/null
+is_stored()
+{
+	"$RECORDER" list --store s.db --json |
+		jq -se --argjson id "$1" 'any(.[]; .id == $id and .state == "complete")'
+}
+wait_for 20 is_stored 1
+
+report() { "$RECORDER" report 1 --store s.db --json "$@"; }
+has_row()
+{
+	report "${@:2}" | jq -se --arg n "$1" 'any(.[]; .name == $n and .inclusive_ms > 100)'
+}
+check a_container_is_summed_up has_row "container $id" --by container
+check a_unit_is_summed_up has_row "unit shop-$$.service" --by unit
+check a_pod_is_summed_up has_row "pod ${uid//_/-}" --by pod
+check a_service_is_summed_up has_row "service checkout" --by service
+
+# only NAME FILTER...: all samples are of one process, which has this command line.
+only()
+{
+	"$RECORDER" export 1 --store s.db --force -o only.flat.db "${@:2}" &&
+		sqlite3 only.flat.db "SELECT DISTINCT cmdline FROM sample
+			JOIN thread ON thread.id = sample.thread
+			JOIN process ON process.id = thread.process" >cmdlines &&
+		[ "$(cat cmdlines)" = "$1" ] || { cat cmdlines; false; }
+}
+check a_container_is_chosen only "perl -e $alarm 1 while 1" --container "${id:0:12}"
+check a_unit_is_chosen only "perl -e $alarm 2 while 1" --unit "shop-$$"
+check a_pod_is_chosen only "perl -e $alarm 1 while 1" --pod "${uid//_/-}"
+check a_service_is_chosen only "$BUILD/programs/otel_ctx_linux checkout" --service checkout
+check a_process_is_chosen_by_its_unit only "perl -e $alarm 2 while 1" --process "unit:shop-$$"
+expect what_there_is_is_named 3 "no process of unit 'shop' .* there is .*shop-$$.service" \
+	show 1 --store s.db --unit shop
+expect sums_are_by_what_is_known 2 'container, unit, pod or service' report 1 --store s.db --by it
+
+"$RECORDER" export 1 --store s.db -o all.jsonl
+check lines_have_containers jq -se --arg id "$id" \
+	'any(.[]; .container == $id and (.pod | length) == 36 and .type == "sample")' all.jsonl
+check rows_have_control_groups test "$("$RECORDER" export 1 --store s.db -o all.flat.db &&
+	sqlite3 all.flat.db "SELECT count(*) FROM process WHERE cgroup = '/$unit'
+		AND unit = 'shop-$$.service' AND container IS NULL")" -ge 1
+"$RECORDER" export 1 --store s.db -o all.pb --container "$id" --format pprof
+check profiles_have_labels test "$(gzip -dc <all.pb | grep -ca "$id")" -ge 1
+
+# It moves: what was stored before keeps where it was; later samples are where it is.
+echo "$moves" >"$groups/$unit/cgroup.procs"
+# in_unit INCIDENT: whether the process that moves is in the unit there.
+in_unit()
+{
+	"$RECORDER" report "$1" --store s.db --json --by unit --unit "shop-$$" --rows 100 |
+		grep -F "($moves)"
+}
+moved()
+{
+	all_burn 2000 "$moves"
+	"$RECORDER" snapshot --store s.db --reason again >/dev/null
+	wait_for 20 is_stored 2
+	in_unit 2
+}
+# Its control group is read anew at every 256th sample of it.
+check a_process_that_moves_is_where_it_is_seen moved
+check and_it_was_where_it_was expect_exit 1 in_unit 1
+
+# A rule on the end of processes of a unit.
+kill "${pids[1]}" 2>/dev/null
+fired() { "$RECORDER" list --store s.db --json | grep 'perl.* \(ended\|was killed\)'; }
+check a_rule_on_a_unit_fires wait_for 20 fired
+kill $recorder 2>/dev/null
+wait $recorder
