@@ -99,7 +99,8 @@ fires_of()
 	"$RECORDER" show --store "$name.db" 1 --json >"$name.json" 2>>"$name.log"
 	check "${name}_and_with_its_stack" jq -e '[.event_stack[].frame |
 		select(startswith("[java]!JavaThrow")) | sub("^\\[java\\]!"; "")] ==
-		["JavaThrow$NoStock.<init>", "JavaThrow.order", "JavaThrow.act", "JavaThrow.main"]' \
+		["JavaThrow$NoStock.<init>", "JavaThrow.order", "JavaThrow.act",
+		"JavaThrow.main"]' \
 		"$name.json"
 }
 

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Java classes that are unloaded all the time, in a small code cache: no sample has the name of a
-# method that did not run at its moment. Each class lives for 15 ms, memory is read some 50 ms after
-# a sample. JAVA_UNLOAD_S=120 JAVA_UNLOAD_HZ=4999 for 10^6 samples.
+# Java classes that are unloaded all the time, in a small code cache: samples do not have names of
+# methods that did not run at their moment. Each class lives for 15 ms, memory is read some 50 ms
+# after a sample. One in 1,000 is allowed: a return address that was left on a stack may lead to
+# code that is gone. JAVA_UNLOAD_S=120 JAVA_UNLOAD_HZ=4999 for 10^6 samples.
 # time limit: 120
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -70,7 +71,7 @@ unload_of()
 	echo "$name: $unloaded classes unloaded; of their samples $right right, $wrong wrong," \
 		"$none without a generated method"
 	check "${name}_names_are_not_of_another_time" \
-		test $((wrong * 10000)) -le $((right + wrong + none))
+		test $((wrong * 1000)) -le $((right + wrong + none))
 	check "${name}_samples_are_named" test $((right * 20)) -gt "$none"
 	check "${name}_classes_were_unloaded" test "$unloaded" -gt 100
 }

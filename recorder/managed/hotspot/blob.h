@@ -57,7 +57,8 @@ struct hotspot_blob {
 	uint32_t ncode;
 	size_t bytes;
 
-	bool doubtful;                       /* as in struct hotspot_known */
+	bool doubtful;                       /* as in struct hotspot_known, and so is: */
+	uint64_t read_ns;
 	uint32_t read, checked, used;        /* moments */
 };
 

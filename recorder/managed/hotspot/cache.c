@@ -115,10 +115,23 @@ static void make_room(struct hotspot_cache *c, size_t bytes)
 		remove_blob(c, c->nblobs - 1);
 }
 
-/* Whether classes were unloaded between a sample of this moment and what a task has read. */
+/* Whether classes were unloaded between the sample and what a task has read. */
 static bool is_doubtful(const struct hotspot_cache *c, const struct hotspot_task *t)
 {
-	return c->unloads_at && t->unloads != c->unloads;
+	unsigned i = 0;
+
+	while (i + 1 < HOTSPOT_UNLOADS && c->unloads[i].known_ns > c->sample_ns &&
+	       c->unloads[i + 1].known_ns)
+		i++;
+	return c->unloads_at && c->unloads[i].known_ns && t->unloads != c->unloads[i].n;
+}
+
+static void note_unloads(struct hotspot_cache *c, const struct hotspot_task *t)
+{
+	c->unloads_at = t->unloads_at;
+	memmove(c->unloads + 1, c->unloads, sizeof(c->unloads) - sizeof(c->unloads[0]));
+	c->unloads[0].known_ns = os_now_ns();
+	c->unloads[0].n = t->unloads;
 }
 
 /* takes b; false: there is no memory */
@@ -178,7 +191,8 @@ static void keep_method(struct hotspot_cache *c, uint64_t address, const struct 
 		k = &c->methods[c->nmethods++];
 	}
 	*k = (struct hotspot_known){.address = address, .read = c->moment, .checked = c->moment,
-				    .used = c->moment, .doubtful = doubtful};
+				    .used = c->moment, .doubtful = doubtful,
+				    .read_ns = os_now_ns()};
 	if (!m->function)
 		return;
 	k->valid = true;
@@ -278,6 +292,7 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 
 	free_dead(c);
 	c->hangs = false;
+	c->sample_ns = sample_ns;
 	if (sample_ns <= c->checked_ns)
 		return;
 	now_ns = os_now_ns();
@@ -295,9 +310,7 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 	if (run_task(c, host, t)) {
 		take_checks(c, t);
 		note_collections(c, t->collections);
-		c->unloads = c->unloads_at ? c->unloads_next : t->unloads;
-		c->unloads_at = t->unloads_at;
-		c->unloads_next = t->unloads;
+		note_unloads(c, t);
 		hotspot_task_free(t);
 	} else {
 		c->checked_ns = 0;           /* the next sample tries again */
@@ -378,8 +391,10 @@ static struct hotspot_blob *read_blob(struct hotspot_cache *c, const struct mana
 	keep_methods(c, t);
 	b = t->blob;
 	t->blob = NULL;
-	if (b)
+	if (b) {
 		b->doubtful = is_doubtful(c, t);
+		b->read_ns = os_now_ns();
+	}
 	hotspot_task_free(t);
 	return b && insert_blob(c, b) ? b : NULL;
 }
@@ -461,12 +476,14 @@ bool hotspot_cache_method(struct hotspot_cache *c, const struct managed_host *ho
 /* Whether they may have come to their addresses after the sample was taken. */
 static bool method_may_be_another(const struct hotspot_cache *c, const struct hotspot_known *k)
 {
-	return (c->methods_changed || k->doubtful) && k->read == c->moment;
+	return (c->methods_changed && k->read == c->moment) ||
+	       (k->doubtful && k->read_ns >= c->sample_ns);
 }
 
 static bool blob_may_be_another(const struct hotspot_cache *c, const struct hotspot_blob *b)
 {
-	return (c->methods_changed || c->blobs_changed || b->doubtful) && b->read == c->moment;
+	return ((c->methods_changed || c->blobs_changed) && b->read == c->moment) ||
+	       (b->doubtful && b->read_ns >= c->sample_ns);
 }
 
 static uint32_t *number_at(struct hotspot_blob *b, uint32_t metadata)

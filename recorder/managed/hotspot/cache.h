@@ -18,6 +18,7 @@
 #define HOTSPOT_METHODS_MAX 65536u
 #define HOTSPOT_NEW_MAX 500u                 /* blobs and methods that are read for one moment */
 #define HOTSPOT_MISSES 64u
+#define HOTSPOT_UNLOADS 4u
 
 /* A method that was met, or an address where there is none. */
 struct hotspot_known {
@@ -25,7 +26,8 @@ struct hotspot_known {
 	uint32_t nbytecodes;
 	uint32_t number;                     /* of its name; 0 = none */
 	bool valid;
-	bool doubtful;                       /* while it is read first; see unloads below */
+	bool doubtful;                       /* for samples before read_ns; see unloads below */
+	uint64_t read_ns;                    /* when it was read first */
 	uint32_t read, checked, used;        /* moments */
 };
 
@@ -44,11 +46,13 @@ struct hotspot_cache {
 	 */
 	bool methods_changed, blobs_changed;
 	/*
-	 * So may it be where the JVM has unloaded classes since before the moment's first sample.
-	 * unloads: how many by then; unloads_next: by the check of this moment.
+	 * So may it be where the JVM has unloaded classes between the sample and the reading. Each
+	 * moment begins with how many it has unloaded: a count is that of a sample if it was known
+	 * by then.
 	 */
+	uint64_t sample_ns;                  /* of the sample that is walked */
 	uint64_t unloads_at;                 /* where the JVM counts them; 0 = not known */
-	uint64_t unloads, unloads_next;
+	struct { uint64_t known_ns, n; } unloads[HOTSPOT_UNLOADS];   /* newest first; 0 = none */
 
 	struct hotspot_blob **blobs;         /* by address */
 	uint32_t nblobs, blobs_room;

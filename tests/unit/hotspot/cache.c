@@ -144,6 +144,7 @@ TEST(what_is_read_first_after_classes_were_unloaded_has_no_name_yet)
 {
 	begin();
 	next_moment();
+	next_moment();
 	assert_int_not_equal(number_of(0), 0);
 	unloaded(5);
 	next_moment();
@@ -155,9 +156,28 @@ TEST(what_is_read_first_after_classes_were_unloaded_has_no_name_yet)
 	unloaded(6);                                     /* while the moment's samples are walked */
 	assert_int_equal(number_of(3), 0);
 	next_moment();
-	assert_int_equal(number_of(4), 0);
+	assert_int_not_equal(number_of(3), 0);
+	assert_int_equal(number_of(4), 0);               /* nobody knew of 6 at the sample */
 	next_moment();
 	assert_int_not_equal(number_of(4), 0);
+	end();
+}
+
+/* What was read while older samples were walked is younger than a sample of the next moment. */
+TEST(so_it_is_for_samples_from_before_it_was_read)
+{
+	uint64_t early_ns;
+
+	begin();
+	next_moment();
+	next_moment();
+	unloaded(5);
+	early_ns = os_now_ns();
+	assert_int_equal(number_of(0), 0);
+	hotspot_cache_begin(cache, &host, early_ns);
+	assert_int_equal(number_of(0), 0);
+	next_moment();
+	assert_int_not_equal(number_of(0), 0);
 	end();
 }
 
@@ -242,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_read_first_after_classes_were_unloaded_has_no_name_yet),
+		cmocka_unit_test(so_it_is_for_samples_from_before_it_was_read),
 		cmocka_unit_test(without_a_count_of_classes_methods_have_names),
 		cmocka_unit_test(a_method_is_kept_while_others_are_added),
 		cmocka_unit_test(a_blob_whose_block_was_freed_is_none),
