@@ -174,8 +174,8 @@ fi
 echo
 echo "History on disk: an hour of rounds; BENCH_DAYS=${BENCH_DAYS:-1} days, and windows out of them"
 mkdir -p work/history
-history=(build/linux/programs/bench_history --json --dir build/bench/work/history
-	--days "${BENCH_DAYS:-1}")
+history=(build/linux/programs/bench_history_linux --json --dir build/bench/work/history
+	--days "${BENCH_DAYS:-1}" build/linux/recorder)
 (cd "$TOP" && timeout 900 "${history[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 	echo "skip: the rows of the history: bench_history failed or took more than 900 s"
 jq -c --arg command "${history[*]}" '. + {command: $command}' work/rows >>results.jsonl

@@ -11,55 +11,20 @@
 #include "base/os.h"
 #include "export/export.h"
 #include "tests/support/bench_rows.h"
+#include "tests/support/bench_run_linux.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { REPS = 3 };
 
-#define SLOW_NS (2 * NS_PER_SEC)
+#define SLOW_MS 2000.0
 
 struct bench {
 	bool json;
 	char *recorder, *store, *dir;
 };
-
-struct cost {
-	double wall_ns, cpu_ms, rss_mb, file_mb;
-};
-
-static double ms_of(const struct timeval *t)
-{
-	return (double)t->tv_sec * 1e3 + (double)t->tv_usec / 1e3;
-}
-
-static int run(char *const *args, struct cost *out, struct err *err)
-{
-	extern char **environ;
-	uint64_t start_ns = os_now_ns();
-	struct rusage use;
-	pid_t pid;
-	int status;
-
-	/* Not fork(): the child would begin with what is resident here. */
-	if (posix_spawn(&pid, args[0], NULL, NULL, args, environ))
-		return err_set(err, ERR_NOT_FOUND, "cannot start %s", args[0]);
-	if (wait4(pid, &status, 0, &use) != pid)
-		return err_os(err, "cannot wait for %s", args[0]);
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return err_set(err, ERR_IO, "%s %s %s failed", args[0], args[1], args[5]);
-	out->wall_ns = (double)(os_now_ns() - start_ns);
-	out->cpu_ms = ms_of(&use.ru_utime) + ms_of(&use.ru_stime);
-	out->rss_mb = (double)use.ru_maxrss / 1024;
-	return 0;
-}
 
 static int bench_format(const struct bench *b, const char *name, const char *format,
 			struct err *err)
@@ -69,27 +34,28 @@ static int bench_format(const struct bench *b, const char *name, const char *for
 	     as[] = "--format", output[] = "-o", force[] = "--force";
 	char *args[] = {b->recorder, export, store,  b->store, as,    format_text,
 			id,	     one,    output, path,     force, NULL};
-	struct cost best = {0}, cost = {0};
+	struct bench_cost best = {0}, cost = {0};
+	double file_mb;
 	struct stat file;
 	struct row row;
 	int rep, rc = 0;
 
 	snprintf(path, sizeof(path), "%s/bench.out", b->dir);
 	snprintf(format_text, sizeof(format_text), "%s", format);
-	for (rep = 0; !rc && rep < REPS && (!rep || best.wall_ns < (double)SLOW_NS); rep++) {
-		rc = run(args, &cost, err);
+	for (rep = 0; !rc && rep < REPS && (!rep || best.wall_ms < SLOW_MS); rep++) {
+		rc = bench_run(args, &cost, err);
 		if (!rc && (!rep || cost.cpu_ms < best.cpu_ms))
 			best = cost;
 	}
-	best.file_mb = stat(path, &file) ? 0 : (double)file.st_size / 1e6;
+	file_mb = stat(path, &file) ? 0 : (double)file.st_size / 1e6;
 	os_remove(path, NULL);
 	if (rc)
 		return rc;
 	row_open(&row, b->json, name);
 	row_num(&row, "cpu_ms", best.cpu_ms);
-	row_num(&row, "wall_ms", best.wall_ns / 1e6);
+	row_num(&row, "wall_ms", best.wall_ms);
 	row_num(&row, "max_rss_mb", best.rss_mb);
-	row_num(&row, "file_mb", best.file_mb);
+	row_num(&row, "file_mb", file_mb);
 	row_num(&row, "reps", rep);
 	row_close(&row);
 	return 0;

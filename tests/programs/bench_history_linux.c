@@ -1,29 +1,39 @@
 /*
  * The history on disk: what it writes, and how soon a window of it is there.
  *
- *	bench_history [--json] [--dir DIR] [--days N]
+ *	bench_history_linux [--json] [--dir DIR] [--days N] [RECORDER]
  *
  * The stream of bench_stream.h, 198 samples a second, is sealed every ten seconds, as the engine
- * does it. First an hour of it, each segment put and synced on its own: bytes a day, what the disk
- * was given for each byte that stays (/proc/self/io, Linux), CPU time of one CPU. Then N days (30)
- * in rounds of ten minutes: resident memory at a tenth and at the end, and a window of 60 s and one
- * of an hour in their middle. Later segments are the first ones again, with later times.
+ * does it. First an hour of it, each segment put and synced on its own: bytes a day, what was
+ * written for each byte of segments that stays (/proc/self/io; and what the disk was given by all
+ * of the machine, /sys/dev/block/MAJ:MIN/stat), CPU time of one CPU.
+ *
+ * Then N days (30) in rounds of ten minutes: resident memory at a tenth and at the end, and a
+ * window of 60 s and one of an hour in their middle, loaded here and reported by RECORDER. Then the
+ * same days within LEAST_BYTES: the bytes in the directory after each put, and which files leave.
+ * Later segments are the first ones again, with later times.
  */
 #include "base/os.h"
 #include "base/varint.h"
 #include "store/history.h"
 #include "tests/support/bench_rows.h"
+#include "tests/support/bench_run_linux.h"
 #include "tests/support/bench_stream.h"
 
+#include <inttypes.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum { ROUND_S = 10, PIECES = 400, PER_PUT = 60, DAY_S = 86400 };
 
 #define SAMPLES_ROUND (ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ)
 #define WALL_NS 1795219200000000000ULL       /* of the recorder clock's 0 */
 #define LIMIT_BYTES ((uint64_t)64 << 30)
+#define LEAST_BYTES ((uint64_t)128 << 20)
 
 struct bench {
 	struct settings settings;
@@ -33,6 +43,7 @@ struct bench {
 	struct buf bytes[PER_PUT];           /* of the segments of a put, with their own times */
 	uint64_t put_bytes, samples;
 	uint32_t days;
+	char *recorder;                      /* NULL = its commands are not run */
 	char path[400];
 };
 
@@ -122,9 +133,27 @@ static uint64_t written_bytes(void)
 	return n;
 }
 
-static void open_history(struct bench *b, const char *name)
+/* Of a whole disk, by everybody: its sectors of 512 bytes (Documentation/block/stat.rst). */
+static uint64_t device_bytes(const struct bench *b)
 {
-	struct history_config cfg = {.max_bytes = LIMIT_BYTES, .host = "bench", .host_text = "",
+	unsigned long long sectors = 0;
+	struct buf text = {0};
+	char path[100];
+	struct stat st;
+
+	if (stat(b->settings.dir, &st))
+		return 0;
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/stat", major(st.st_dev),
+		 minor(st.st_dev));
+	if (!os_load(path, 4096, &text, NULL))
+		sscanf(text.data, "%*u %*u %*u %*u %*u %*u %llu", &sectors);
+	buf_free(&text);
+	return sectors * 512;
+}
+
+static void open_history(struct bench *b, const char *name, uint64_t max_bytes)
+{
+	struct history_config cfg = {.max_bytes = max_bytes, .host = "bench", .host_text = "",
 				     .version = "", .boot_id = "bench", .kills = "",
 				     .period_ns = BENCH_PERIOD_NS};
 	struct err err = {0};
@@ -136,28 +165,92 @@ static void open_history(struct bench *b, const char *name)
 		die(&err);
 }
 
+/* What stays: bytes of the files, and of the segments in them, lists included. */
+static uint64_t file_bytes(const struct bench *b, uint64_t *segments, uint32_t *first)
+{
+	struct history_files files;
+	struct err err = {0};
+	uint64_t bytes = 0;
+	sqlite3_stmt *st;
+	sqlite3 *db;
+	uint32_t i;
+
+	if (history_list(b->path, &files, &err))
+		die(&err);
+	*first = files.n ? files.all[0].number : 0;
+	for (i = 0; i < files.n; i++) {
+		struct os_file_info info = {0};
+		char wal[500];
+
+		os_path_info(files.all[i].path, &info, NULL);
+		bytes += info.size_bytes;
+		snprintf(wal, sizeof(wal), "%s-wal", files.all[i].path);
+		info.size_bytes = 0;
+		os_path_info(wal, &info, NULL);
+		bytes += info.size_bytes;
+		if (!segments || sqlite3_open(files.all[i].path, &db))
+			continue;
+		if (!sqlite3_prepare_v2(db, "SELECT sum(bytes) FROM segment", -1, &st, NULL) &&
+		    sqlite3_step(st) == SQLITE_ROW)
+			*segments += (uint64_t)sqlite3_column_int64(st, 0);
+		sqlite3_finalize(st);
+		sqlite3_close(db);
+	}
+	history_files_free(&files);
+	return bytes;
+}
+
 static void hour(struct bench *b)
 {
 	const uint64_t rounds = 3600 / ROUND_S;
-	uint64_t io = written_bytes(), cpu0, cpu1, rss, round;
-	struct history_use use;
+	uint64_t io = written_bytes(), device = device_bytes(b), cpu0, cpu1, rss, round;
+	uint64_t segments = 0, stored;
 	struct row row;
+	uint32_t first;
 
-	open_history(b, "hour.db");
+	open_history(b, "hour.db", LIMIT_BYTES);
 	os_self_usage(&cpu0, &rss);
 	for (round = 0; round < rounds; round++)
 		put(b, round, 1);
 	os_self_usage(&cpu1, &rss);
-	history_use(b->history, &use);
 	history_close(b->history, "the end");
 	io = written_bytes() - io;
+	device = device_bytes(b) - device;
+	stored = file_bytes(b, &segments, &first);
 	row_open(&row, b->settings.json, "history hour");
-	row_most(&row, "stored_mb_a_day", (double)use.bytes * 24 / 1e6, 300);
-	row_num(&row, "segments_bytes_a_sample", (double)b->put_bytes / (double)b->samples);
-	row_most(&row, "written_for_each_stored_byte", (double)io / (double)use.bytes, 1.5);
-	row_num(&row, "written_for_each_byte_of_columns", (double)io / (double)b->put_bytes);
+	row_most(&row, "stored_mb_a_day", (double)stored * 24 / 1e6, 300);
+	row_num(&row, "columns_bytes_a_sample", (double)b->put_bytes / (double)b->samples);
+	row_most(&row, "written_for_each_byte_of_segments", (double)io / (double)segments, 1.5);
+	row_num(&row, "disk_written_by_all_for_each", (double)device / (double)segments);
 	row_num(&row, "written_mb_a_day", (double)io * 24 / 1e6);
 	row_most(&row, "cpu_percent", (double)(cpu1 - cpu0) / 3600e9 * 100, 0.1);
+	row_close(&row);
+}
+
+/* A command about a window, or without one: its time and memory. */
+static void command(struct bench *b, const char *name, const char *verb, uint64_t seconds,
+		    double most_ms, double most_mb)
+{
+	uint64_t from_s = WALL_NS / NS_PER_SEC + (uint64_t)b->days * DAY_S / 2;
+	char from[32], to[32];
+	char *args[] = {b->recorder, (char *)(uintptr_t)verb, "--store", b->path,
+			seconds ? "--from" : NULL, from, "--to", to, NULL};
+	struct bench_cost cost;
+	struct err err = {0};
+	struct row row;
+
+	if (!b->recorder)
+		return;
+	snprintf(from, sizeof(from), "@%" PRIu64, from_s);
+	snprintf(to, sizeof(to), "@%" PRIu64, from_s + seconds);
+	if (bench_run(args, &cost, &err))
+		die(&err);
+	row_open(&row, b->settings.json, name);
+	row_most(&row, "wall_ms", cost.wall_ms, most_ms);
+	if (most_mb > 0)
+		row_most(&row, "max_rss_mb", cost.rss_mb, most_mb);
+	else
+		row_num(&row, "max_rss_mb", cost.rss_mb);
 	row_close(&row);
 }
 
@@ -185,7 +278,7 @@ static void many_days(struct bench *b)
 	struct history_use use;
 	struct row row;
 
-	open_history(b, "days.db");
+	open_history(b, "days.db", LIMIT_BYTES);
 	for (round = 0; round + PER_PUT <= rounds; round += PER_PUT) {
 		put(b, round, PER_PUT);
 		if (!early && round >= rounds / 10)
@@ -202,6 +295,34 @@ static void many_days(struct bench *b)
 	row_close(&row);
 	window(b, "history 60 s", 60, 1000);
 	window(b, "history 1 h", 3600, 5000);
+	command(b, "recorder report, 60 s", "report", 60, 1000, 200);
+	command(b, "recorder report, 1 h", "report", 3600, 5000, 0);
+	command(b, "recorder history", "history", 0, 500, 0);
+}
+
+/* The limit holds after each put, logs included, and files leave in the order of their numbers. */
+static void within_limit(struct bench *b)
+{
+	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S, round, most = 0, bytes;
+	uint32_t first, before = 1;
+	struct row row;
+
+	open_history(b, "limit.db", LEAST_BYTES);
+	for (round = 0; round + PER_PUT <= rounds; round += PER_PUT) {
+		put(b, round, PER_PUT);
+		bytes = file_bytes(b, NULL, &first);
+		most = bytes > most ? bytes : most;
+		if (first < before) {
+			fprintf(stderr, "bench_history: a file came back\n");
+			exit(1);
+		}
+		before = first;
+	}
+	history_close(b->history, "the end");
+	row_open(&row, b->settings.json, "history limit");
+	row_most(&row, "most_mb", (double)most / 1e6, (double)LEAST_BYTES / 1e6);
+	row_num(&row, "files_left", before - 1);
+	row_close(&row);
 }
 
 int main(int argc, char **argv)
@@ -218,13 +339,17 @@ int main(int argc, char **argv)
 			b.settings.dir = argv[++i];
 		else if (strcmp(argv[i], "--days") == 0 && i + 1 < argc)
 			b.days = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else if (argv[i][0] != '-')
+			b.recorder = argv[i];
 		else
 			return 2;
 	}
 	make_pieces(&b);
 	hour(&b);
-	if (b.days)
+	if (b.days) {
 		many_days(&b);
+		within_limit(&b);
+	}
 	world_free(&b.world);
 	return 0;
 }
