@@ -24,6 +24,7 @@
 #include "symbol/symbol.h"
 
 #define MANUAL_RULE UINT32_MAX
+#define PAST_WINDOWS 8u                  /* that late firings speak of */
 #define PAST_STEPS 4u                    /* of the sampling rate, that wait for the history */
 #define TICK_NS (100 * NS_PER_MS)
 #define ENGINE_SIGNATURE_FRAMES 48u      /* searched for 8 named user frames */
@@ -126,6 +127,12 @@ struct past {
 	} steps[PAST_STEPS];
 	uint32_t nsteps;                     /* those beyond PAST_STEPS replace the last one */
 	uint64_t last_number;                /* of the newest segment that was sealed */
+	/* Incidents to be made out of the history: by the wall clock. */
+	struct past_window {
+		uint64_t from_ns, to_ns, trigger_ns;
+		char *rule, *reason;
+	} windows[PAST_WINDOWS];
+	uint32_t nwindows;
 	/* Flushes: requested; the last one that is sealed, and that is on the disk. */
 	uint32_t asked, sealed, flushed;
 	bool done;                           /* no further one comes */
@@ -432,6 +439,11 @@ void past_keep(struct engine *e, const struct event *event, bool wanted);
 /* Samples that come from now on stand for another period. */
 void past_rate(struct engine *e, uint64_t period_ns, const char *why);
 void past_set_quota(struct engine *e, const struct segment_quota *quota);
+/*
+ * Make an incident of a firing's window around another moment of the wall clock, which the ring
+ * does not hold. false: there is no history, or too many are asked for.
+ */
+bool past_want(struct engine *e, const struct firing *f, uint64_t wall_ns, const char *reason);
 /* Merge thread, at each tick: seal what is due; at the end: all, and no more comes. */
 void past_tick(struct engine *e);
 /* Control thread: seal at the next tick. The flush is on the disk once `flushed` reaches this. */

@@ -10,6 +10,7 @@
  * only while somebody asks for it, is sealed when he asks, and is removed afterwards.
  */
 #include "base/array.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "engine/engine_private.h"
 
@@ -55,6 +56,12 @@ static void drop_first(struct past *q)
 	segment_unref(s);
 }
 
+static void free_window(struct past_window *w)
+{
+	free(w->rule);
+	free(w->reason);
+}
+
 void past_close(struct engine *e)
 {
 	uint32_t i;
@@ -62,6 +69,8 @@ void past_close(struct engine *e)
 	for (i = 0; i < PASTS; i++) {
 		struct past *q = &e->shared.pasts[i];
 
+		while (q->nwindows)
+			free_window(&q->windows[--q->nwindows]);
 		while (q->n)
 			drop_first(q);
 		free(q->items);
@@ -203,6 +212,30 @@ static void look_at_top(struct engine *e)
 		switch_top(e, q, wanted);
 	if (q->builder && e->merge.now_ns >= seal_ns)
 		seal(q);
+}
+
+bool past_want(struct engine *e, const struct firing *f, uint64_t wall_ns, const char *reason)
+{
+	struct past *q = &e->shared.pasts[PAST_HISTORY];
+	struct past_window w = {
+		.from_ns = wall_ns > f->pre_ns ? wall_ns - f->pre_ns : 0, .trigger_ns = wall_ns,
+		.to_ns = wall_ns + f->post_ns,
+	};
+	bool room;
+
+	if (!q->builder)
+		return false;
+	w.rule = text_dup(f->rule_text, SIZE_MAX);
+	w.reason = text_dup(reason, SIZE_MAX);
+	os_mutex_lock(e->shared.lock);
+	room = w.rule && w.reason && q->nwindows < PAST_WINDOWS;
+	if (room)
+		q->windows[q->nwindows++] = w;
+	os_cond_signal(q->wake);
+	os_mutex_unlock(e->shared.lock);
+	if (!room)
+		free_window(&w);
+	return room;
 }
 
 void past_tick(struct engine *e)
@@ -501,6 +534,32 @@ static void give_way(struct past_writer *p)
 		      : "the history has no file to give up");
 }
 
+/* The windows of late firings, which the ring does not hold any more. */
+static void keep_windows(struct past_writer *p)
+{
+	struct past *q = p->q;
+	struct history_keep keep;
+	struct past_window w;
+	struct err err = {0};
+	int64_t id = 0;
+
+	os_mutex_lock(p->e->shared.lock);
+	while (q->nwindows) {
+		w = q->windows[0];
+		memmove(q->windows, q->windows + 1, --q->nwindows * sizeof(*q->windows));
+		os_mutex_unlock(p->e->shared.lock);
+		keep = (struct history_keep){w.from_ns, w.to_ns, w.trigger_ns, w.rule, w.reason};
+		if (history_keep(p->e->cfg->store_path, &keep, &id, &err))
+			log_line(p->e->log, LOG_WARN, "not kept: %s: %s", w.reason, err.text);
+		else
+			log_line(p->e->log, LOG_INFO, "incident %" PRId64 " is stored, out of the "
+				 "history: %s", id, w.reason);
+		free_window(&w);
+		os_mutex_lock(p->e->shared.lock);
+	}
+	os_mutex_unlock(p->e->shared.lock);
+}
+
 /*
  * true: the run is over, and everything was tried.
  *
@@ -515,7 +574,7 @@ static bool wait_for_work(struct past_writer *p, uint64_t *sealed_ns, bool *unas
 
 	os_mutex_lock(s->lock);
 	idle = q->n ? os_now_ns() < p->retry_at_ns : q->written_ns == q->sealed_ns;
-	if (!q->done && !q->yield && idle)
+	if (!q->done && !q->yield && !q->nwindows && idle)
 		os_cond_wait(q->wake, s->lock, LOOK_NS);
 	done = q->done;
 	yield = q->yield;
@@ -578,6 +637,7 @@ void past_main(void *ctx)
 			while (write_some(&p))
 				;
 		note_written(&p, sealed_ns);
+		keep_windows(&p);
 		if (p.top && (done || unasked))
 			remove_top(&p);
 	}

@@ -288,11 +288,14 @@ static void place_late(struct engine *e, struct firing *f, struct buf *reason)
 	held = late_ns <= f->time_ns && f->time_ns - late_ns >= e->merge.start_ns &&
 	       f->time_ns - late_ns >= use.evicted_until_ns;
 	os_time_text(wall_ns, time);
-	buf_printf(reason, "%s (it speaks of %s, %.0f s before it came%s)", f->reason, time,
-		   (double)late_ns / 1e9,
-		   held ? "" : ", and the buffer has no more of it: see 'recorder history'");
+	buf_printf(reason, "%s (it speaks of %s, %.0f s before it came)", f->reason, time,
+		   (double)late_ns / 1e9);
 	if (held)
 		f->time_ns -= late_ns;
+	else if (!reason->failed && past_want(e, f, wall_ns, reason->data))
+		buf_puts(reason, "; an incident out of the history has that time");
+	else
+		buf_puts(reason, "; the buffer has no more of it");
 	if (!reason->failed)
 		f->reason = reason->data;
 }
@@ -337,6 +340,7 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 	struct trigger *t = e->cfg->triggers[rule];
 	struct trigger_status status;
 	struct buf reason = {0};
+	bool fires;
 	struct firing placed, f = {.event = event, .rule = rule, .rule_text = t->spec,
 			   .reason = buf_text(why), .time_ns = event->time_ns,
 			   .pre_ns = e->capture->pre_ns, .post_ns = e->capture->post_ns};
@@ -351,8 +355,10 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 	f.value = status.value;
 	f.limit = status.limit;
 	placed = f;
-	place_late(e, &placed, &reason);
-	if (!is_within_limits(e, rule, &f) || !engine_fire(e, &placed)) {
+	fires = is_within_limits(e, rule, &f);
+	if (fires)
+		place_late(e, &placed, &reason);
+	if (!fires || !engine_fire(e, &placed)) {
 		trigger_fired(t);            /* no window will end: armed again at once */
 		buf_free(&reason);
 		return;

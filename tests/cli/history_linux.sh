@@ -122,5 +122,21 @@ wait $recorder 2>/dev/null
 sqlite3 "$(ls idle.db.history/*.db)" 'UPDATE segment SET samples = 0'
 expect a_death_without_samples_is_told_too 0 'recorder ended without saying so' list --store idle.db
 
+# A line that speaks of a moment before this recorder began: the history of the one before has it.
+echo 'a line' >app.log
+"$RECORDER" collect --store h.db --history-sync-sec 1 --max-cpu-percent 0 --max-collect-sec 30 \
+	--replay-late --collect-multiple 9 --pre-sec 2 --delay-after-trigger-sec 1 \
+	/StopOnEventLogMessage:"$PWD/app.log@slow" 2>late.log & recorder=$!
+wait_for 10 grep -q 'recording this' late.log
+at=$(date -d "$last - 1 second" -u +%Y-%m-%dT%H:%M:%SZ)
+echo "$at a slow request" >>app.log
+check a_late_line_becomes_an_incident_of_the_history \
+	wait_for 20 grep -q 'is stored, out of the history' late.log
+"$RECORDER" stop --store h.db >>log 2>&1
+wait $recorder
+check it_has_the_time_that_the_line_speaks_of bash -c '"$RECORDER" list --store h.db --json |
+	jq -se "map(select(.reason | test(\"before it came.$\"))) | length == 1 and
+		.[0].samples > 0 and (.[0].time_utc | startswith(\"'"${at%Z}"'\"))"'
+
 "$RECORDER" collect --store small.db --history-mb 0 --max-collect-sec 2 2>>log
 check no_history_when_it_is_off test ! -e small.db.history

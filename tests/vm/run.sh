@@ -4,7 +4,7 @@
 # its checks on the console, as the other tests do. The processor is an emulated one, so times are
 # those of a slow machine.
 #
-#	tests/vm/run.sh [NAME...]            scripts without .sh; default: pressure
+#	tests/vm/run.sh [NAME...]            scripts without .sh; default: all
 #
 # The system lies in build/vm (4 GB), made once from this machine's apt sources, and anew when the
 # list of packages below changes. The script ends only its own qemu.
@@ -125,7 +125,7 @@ read_checks()
 }
 
 make_root
-for script in ${@:-pressure}; do
+for script in ${@:-pressure power_cut}; do
 	run_one "$top/tests/vm/$script.sh"
 done
 echo "$passed passed, $failed failed, 0 skipped"
