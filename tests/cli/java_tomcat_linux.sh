@@ -1,7 +1,8 @@
 #!/bin/bash
 # Tomcat of the distribution under load: its stacks are complete. Requests a second without the
 # recorder and with it at 99 Hz are printed, in turns, and not asserted. TOMCAT_S=20 is how long one
-# turn takes, TOMCAT_TURNS=3 how many there are of each.
+# turn takes, TOMCAT_TURNS=3 how many there are of each; TOMCAT_PEERS=1 measures JFR (settings
+# profile) and perf (-F 99 -g, with the JVM's perf map at its end) in the same turns.
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -46,15 +47,46 @@ if ! wait_for 60 answers; then
 fi
 load "$seconds" >warm.ab
 
-for turn in $(seq "$turns"); do
-	load "$seconds" >"without$turn.ab"
-	"$RECORDER" collect --store turn.db --freq 99 2>"turn$turn.log" & collect=$!
-	wait_for 20 grep -q recording "turn$turn.log"
-	load "$seconds" >"with$turn.ab"
+beside_nothing() { load "$seconds"; }
+beside_recorder()
+{
+	"$RECORDER" collect --store turn.db --freq 99 2>"turn$1.log" & collect=$!
+	wait_for 20 grep -q recording "turn$1.log"
+	load "$seconds"
 	kill $collect
 	wait $collect
-	echo "requests a second: $(requests "without$turn.ab") without the recorder," \
-		"$(requests "with$turn.ab") with it at 99 Hz"
+}
+beside_jfr()
+{
+	jcmd $java JFR.start name=peer settings=profile filename="$PWD/peer.jfr" >jfr.log
+	load "$seconds"
+	jcmd $java JFR.stop name=peer >>jfr.log
+}
+beside_perf()
+{
+	perf record -a -g -F 99 -o perf.data >perf.log 2>&1 & perf=$!
+	sleep 1
+	load "$seconds"
+	jcmd $java Compiler.perfmap >>perf.log
+	kill -INT $perf
+	wait $perf
+}
+
+peers=(nothing recorder)
+[ ! "${TOMCAT_PEERS:-}" ] || peers+=(jfr perf)
+for turn in $(seq "$turns"); do
+	for peer in "${peers[@]}"; do
+		"beside_$peer" "$turn" >"$peer$turn.ab"
+		requests "$peer$turn.ab" >>"$peer.requests"
+	done
+done
+echo "requests a second, of $turns turns of $seconds s: median, least, most, and per cent of nothing"
+for peer in "${peers[@]}"; do
+	sort -n "$peer.requests" | awk -v peer="$peer" -v base="${base:-0}" '{ v[NR] = $1 }
+		END { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2
+			printf "%-10s %8.1f %8.1f %8.1f %7.2f\n", peer, m, v[1], v[NR],
+				base ? 100 * m / base : 100 }' | tee "$peer.row"
+	[ "$peer" != nothing ] || base=$(awk '{ print $2 }' nothing.row)
 done
 
 load $((seconds + 3)) >quality.ab & ab=$!
