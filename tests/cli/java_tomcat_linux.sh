@@ -80,7 +80,7 @@ for turn in $(seq "$turns"); do
 		requests "$peer$turn.ab" >>"$peer.requests"
 	done
 done
-echo "requests a second, of $turns turns of $seconds s: median, least, most, and per cent of nothing"
+echo "requests a second, of $turns turns of $seconds s: median, least, most, % of nothing"
 for peer in "${peers[@]}"; do
 	sort -n "$peer.requests" | awk -v peer="$peer" -v base="${base:-0}" '{ v[NR] = $1 }
 		END { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2
