@@ -303,14 +303,18 @@ static void place_late(struct engine *e, struct firing *f, struct buf *reason)
 /* Of whom an event is: "" = nobody. A counter of a process has its name: Process:COUNTER:NAME. */
 static const char *process_of(const struct event *event, char pid[16])
 {
+	const char *name;
+
 	if (event->process) {
 		snprintf(pid, 16, "%" PRIu32, event->process->pid);
 		return pid;
 	}
-	if (event->kind == EVENT_COUNTER && strncasecmp(event->name, "Process:", 8) == 0 &&
-	    !text_same_fold(strrchr(event->name, ':') + 1, "_Total"))
-		return strrchr(event->name, ':') + 1;
-	return "";
+	if (event->kind != EVENT_COUNTER || strncasecmp(event->name, "Process:", 8) != 0)
+		return "";
+	name = strrchr(event->name, ':') + 1;
+	if (strncasecmp(name, "pid=", 4) == 0)
+		return name + 4;
+	return text_same_fold(name, "_Total") ? "" : name;
 }
 
 /* A source takes them, on its own thread. */

@@ -79,7 +79,7 @@ why=$("$RECORDER" check --json 2>/dev/null |
 if [ -z "$why" ]; then
 	expect a_rule_fires 0 'incident 1 stored' collect --store fired.db \
 		--min-sec-for-trigger 1 --delay-after-trigger-sec 5 \
-		"/StopOnPerfCounter:Process:Thread Count:waits>100;Stacks"
+		"/StopOnPerfCounter:Process:Thread Count:pid=$target>100;Stacks"
 	"$RECORDER" show 1 --store fired.db --threads >out 2>err
 	check the_incident_has_all_threads [ "$(grep -c '^thread ' out)" = 204 ]
 	check with_what_they_wait_for grep -qE \
@@ -92,7 +92,7 @@ if [ -z "$why" ]; then
 		all(.s > -1 and .s < 6)' fired.json
 	expect a_rule_may_name_a_process 0 'stacks of nobody-there: there is no such' collect \
 		--store other.db --min-sec-for-trigger 1 --delay-after-trigger-sec 1 \
-		"/StopOnPerfCounter:Process:Thread Count:waits>100;Stacks=nobody-there"
+		"/StopOnPerfCounter:Process:Thread Count:pid=$target>100;Stacks=nobody-there"
 	expect an_incident_without_threads_says_how 3 'a rule that ends in ;Stacks' \
 		show 1 --store other.db --threads
 else

@@ -83,6 +83,19 @@ static void put_thread(void *ctx, const struct thread_stack *stack)
 		atomic_fetch_add(&t->s->events, 1);
 }
 
+static void note_missing(const struct taking *t, uint32_t pid)
+{
+	struct thread_stacks_use use;
+
+	thread_stacks_use(t->stacks, &use);
+	if (!use.refused && !use.stuck)
+		return;
+	atomic_fetch_add(&t->s->lost, use.refused + use.stuck);
+	log_line(t->s->cfg.log, LOG_WARN, "the incident lacks the stacks of %u of %u threads of "
+		 "process %u: they could not be stopped or read", (unsigned)(use.refused + use.stuck),
+		 (unsigned)use.threads, (unsigned)pid);
+}
+
 static void take_process(struct threads_source *s, uint32_t pid)
 {
 	struct taking t = {.s = s};
@@ -101,6 +114,8 @@ static void take_process(struct threads_source *s, uint32_t pid)
 		rc = err_memory(&err, "for process %u", (unsigned)pid);
 	if (!rc)
 		rc = thread_stacks_take(t.stacks, 0, put_thread, &t, &err);
+	if (!rc)
+		note_missing(&t, pid);
 	if (rc) {
 		atomic_fetch_add(&s->lost, 1);
 		log_line(s->cfg.log, LOG_WARN, "the incident lacks the stacks of process %u: %s",
