@@ -4,7 +4,6 @@
 #include "cli/cmd.h"
 #include "cli/sheet.h"
 #include "cli/show_losses.h"
-#include "cli/show_threads.h"
 #include "cli/show_own.h"
 #include "cli/show_times.h"
 #include "cli/source_lines.h"

@@ -12,3 +12,9 @@
  * --json, keys of the open object: "rates", and "ring", null when nothing was noted.
  */
 void own_put(const struct incident *in, struct sheet *p);
+
+/*
+ * For show --threads: each thread that was looked at when a rule with ;Stacks fired, with its
+ * stack; with --json an object a line. ERR_NOT_FOUND: there are none.
+ */
+int threads_put(const struct incident *in, struct sheet *p, struct err *err);

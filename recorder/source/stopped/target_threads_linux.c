@@ -25,8 +25,9 @@
 /* ---- copying --------------------------------------------------------------------------------- */
 
 /*
- * While a thread stands this one goes before all others, if it may (CAP_SYS_NICE): on a busy machine
- * the thread would stand for as long as we wait for a CPU. Each time is a fraction of a millisecond.
+ * While a thread stands this one goes before all others, if it may (CAP_SYS_NICE): on a busy
+ * machine the thread would stand for as long as we wait for a CPU. Each time is a fraction of a
+ * millisecond.
  */
 static bool go_first(bool on)
 {

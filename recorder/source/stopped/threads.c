@@ -92,8 +92,8 @@ static void note_missing(const struct taking *t, uint32_t pid)
 		return;
 	atomic_fetch_add(&t->s->lost, use.refused + use.stuck);
 	log_line(t->s->cfg.log, LOG_WARN, "the incident lacks the stacks of %u of %u threads of "
-		 "process %u: they could not be stopped or read", (unsigned)(use.refused + use.stuck),
-		 (unsigned)use.threads, (unsigned)pid);
+		 "process %u: they could not be stopped or read",
+		 (unsigned)(use.refused + use.stuck), (unsigned)use.threads, (unsigned)pid);
 }
 
 static void take_process(struct threads_source *s, uint32_t pid)
