@@ -217,7 +217,8 @@ static void put_thread(const struct incident *in, const struct incident_event *e
 	}
 }
 
-static void put_thread_json(const struct incident *in, const struct incident_event *e, struct sheet *p)
+static void put_thread_json(const struct incident *in, const struct incident_event *e,
+			    struct sheet *p)
 {
 	const struct incident_thread *t = &in->threads[e->thread];
 	struct buf text = {0};
