@@ -321,8 +321,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 		return rc;
 	f.has_to = f.to_ns != OPTION_NO_TIME;
 	memcpy(f.home, o->home, sizeof(f.home));
-	if (!f.process && !cmd_of_home(o) && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from && !f.has_to &&
-	    !f.event)
+	if (!f.process && !cmd_of_home(o) && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from &&
+	    !f.has_to && !f.event)
 		return 0;
 	return incident_filter(in, &f, err);
 }

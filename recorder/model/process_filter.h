@@ -22,8 +22,8 @@ struct process_filter {
 	unsigned n;                          /* 0 = all pass */
 	struct {
 		uint32_t pid;                /* 0 = by name */
-		enum home_key key;           /* of name; HOME_NONE = it is a process's name */
 		char name[64 + 1];
+		enum home_key key;           /* of name; HOME_NONE = it is a process's name */
 	} items[PROCESS_FILTER_MAX];
 };
 

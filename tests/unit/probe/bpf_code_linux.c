@@ -54,7 +54,7 @@ TEST(fields_that_stand_in_registers_are_judged)
 
 TEST(what_one_rule_wants_of_all_processes_passes_all)
 {
-	static const struct process_filter names = {1, {{0, "quiet"}}};
+	static const struct process_filter names = {1, {{.name = "quiet"}}};
 	const struct bpf_want wants[] = {
 		{.left_out_bit = 1, .names = &names}, {.conditions = "Arg1=5"}, {.conditions = ""},
 		{.npids = 2, .pids = {7, 8}},
