@@ -63,8 +63,8 @@ unreadable=0 incidents=0 files=()
 for ((r = 1; r <= recorders; r++)); do
 	while read -r id t0; do
 		incidents=$((incidents + 1))
-		"$RECORDER" export --store $r.db --id "$id" --format perf-script >$r.$id.txt 2>>err ||
-			unreadable=$((unreadable + 1))
+		"$RECORDER" export --store $r.db --id "$id" --format perf-script >$r.$id.txt \
+			2>>err || unreadable=$((unreadable + 1))
 		files+=("t0=$t0" "$r.$id.txt")
 	done < <(sqlite3 -separator ' ' $r.db \
 		'SELECT id, t0_ns FROM incident WHERE t0_ns NOT NULL AND samples')
@@ -72,8 +72,8 @@ done
 sort -k1,1n -k2,2n hop.log | awk -f "$TOP/tests/support/names_had.awk" - "${files[@]}" >names
 read -r right wrong <<<"$(tail -n 1 names)"
 head -n -1 names >&2
-echo "$kills kills, $incidents incidents: $right samples under a name that their process had then," \
-	"$wrong under another; $(wc -l <hop.log) lines by the programs" >&2
+echo "$kills kills, $incidents incidents: $right samples under a name that their process had" \
+	"then, $wrong under another; $(wc -l <hop.log) lines by the programs" >&2
 
 check every_incident_can_be_exported test $unreadable -eq 0
 check there_are_incidents_to_look_at test $incidents -ge $((kills / 2))
