@@ -182,6 +182,14 @@ set OPTIONS=/ClrEvents:Default /ClrEventLevel:Informational /TplEvents:Default
 %R% collect %OPTIONS% --max-collect-sec 5 --store clr.db --log-file clr.log
 call :has 38_dotnet_and_its_tasks clr.log "1 stored"
 
+start "waitfor" /b %windir%\SysWOW64\waitfor.exe /t 20 acceptance >nul 2>&1
+ping -n 3 127.0.0.1 >nul
+%R% stacks -p waitfor >waitfor.txt 2>&1
+call :is 39_stacks_of_a_32_bit_program %ERRORLEVEL% 0
+call :has 39_code_of_32_bits waitfor.txt "waitfor.exe!"
+call :hasnot 39_not_broken waitfor.txt "[broken]"
+call :hasnot 39_nothing_of_wow64 waitfor.txt "wow64"
+
 echo %PASSED% passed, %FAILED% failed; what was recorded is in %T%
 if %FAILED%==0 exit /b 0
 exit /b 1

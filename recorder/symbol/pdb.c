@@ -8,6 +8,7 @@
  *  stream 1      8 u32 age  12 GUID
  *  stream 3      DBI, 64 bytes and parts of given sizes: 8 u32 age  20 u16 stream of symbol records
  *               24 seven i32 sizes of parts, the sixth of which is 48 debug header
+ *               58 u16 machine
  *               debug header: u16 each; the sixth is the stream of the image's section headers
  *  records       u16 bytes that follow, u16 kind; S_PUB32: 4 u32 flags  8 u32 offset
  *               12 u16 section, from 1  14 name
@@ -20,6 +21,7 @@
 #include "symbol/pdb.h"
 
 #include "base/bytes.h"
+#include "symbol/pe.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -200,7 +202,7 @@ struct publics {
 	struct rva_index *index;
 	struct section sections[SECTIONS_MAX];
 	uint8_t *window;
-	uint32_t nsections;
+	uint32_t nsections, machine;
 	uint64_t end_ns;
 };
 
@@ -278,6 +280,8 @@ static int add_procedure(struct publics *p, const uint8_t *at, uint32_t n)
 
 static int add_public(struct publics *p, const uint8_t *at, uint32_t n)
 {
+	const char *name = (const char *)at + PUBLIC_NAME_AT;
+	size_t nname = n - PUBLIC_NAME_AT;
 	const struct section *s;
 	uint32_t flags;
 
@@ -287,11 +291,12 @@ static int add_public(struct publics *p, const uint8_t *at, uint32_t n)
 	if (!s)
 		return 0;
 	flags = le32(at + 4);
+	name = pe_undecorated(p->machine, name, &nname);
 	return rva_index_add(p->index, s->rva + le32(at + 8), s->end,
 			     flags & PUBLIC_FUNCTION ? RANK_FUNCTION
 			     : flags & PUBLIC_CODE   ? RANK_CODE
 						     : 0,
-			     (const char *)at + PUBLIC_NAME_AT, n - PUBLIC_NAME_AT, p->msf.err);
+			     name, nname, p->msf.err);
 }
 
 typedef int add_record(struct publics *p, const uint8_t *at, uint32_t n);
@@ -383,8 +388,10 @@ int pdb_functions(const struct bytes *in, struct rva_index *index, struct err *e
 		rc = err_memory(err, "for its symbols");
 	if (!rc)
 		rc = read_dbi(&p.msf, &dbi, head);
-	if (!rc)
+	if (!rc) {
+		p.machine = le16(head + 58);
 		rc = find_sections(&p, &dbi, head, &sections);
+	}
 	if (!rc)
 		rc = read_sections(&p, sections);
 	if (!rc)

@@ -277,6 +277,7 @@ static int add_symbol(struct coff *c, const uint8_t *s)
 	}
 	if (name[0] == '.' || (class == CLASS_STATIC && type != TYPE_FUNCTION && s[17] != 0))
 		return 0;                    /* sections and files */
+	name = pe_undecorated(c->head->machine, name, &n);
 	return rva_index_add(c->index, in->rva + value, in->rva + in->memory_bytes,
 			     (type == TYPE_FUNCTION ? RANK_TYPED : 0u) +
 				     (class == CLASS_EXTERNAL ? RANK_EXTERNAL : RANK_STATIC),

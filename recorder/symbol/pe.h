@@ -44,6 +44,20 @@ struct pe_head {
 	struct pe_section sections[PE_SECTIONS_MAX];
 };
 
+#define PE_MACHINE_X86 0x14cu
+
+/*
+ * Skip the character that x86 compilers put in front of names: _cdecl, _stdcall@8, @fastcall@8.
+ * demangle() removes what follows the name.
+ */
+static inline const char *pe_undecorated(uint32_t machine, const char *name, size_t *n)
+{
+	bool skips = machine == PE_MACHINE_X86 && *n > 1 && (*name == '_' || *name == '@');
+
+	*n -= skips;
+	return name + skips;
+}
+
 /* returns  0, ERR_FORMAT (not PE, cut off, impossible), ERR_IO */
 int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err);
 
@@ -51,8 +65,8 @@ int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err);
 const struct pe_section *pe_section_at(const struct pe_head *head, uint32_t rva);
 
 /*
- * Add the functions of the COFF symbol table and of the exports to an index; names as they stand
- * there (x86 with a leading underscore). A file without any adds nothing.
+ * Add the functions of the COFF symbol table and of the exports to an index. A file without any
+ * adds nothing.
  *
  * Exports are few among many functions. On x64, where .pdata bounds nearly all functions, an
  * export's name ends with its function. Elsewhere an export names its first byte only, because

@@ -1,10 +1,11 @@
 /*
  *  image             0 "MZ"   60 u32 offset of the next
  *  NT headers        0 "PE\0\0"   4 u16 machine   8 u32 timestamp
- *                    20 u16 bytes of the optional header
- *  optional header   0 u16 0x20b   56 u32 SizeOfImage   108 u32 directories
- *                    112 directories: u32 RVA, u32 bytes
+ *                    6 u16 sections   20 u16 bytes of the optional header
+ *  optional header   0 u16 0x20b x64, 0x10b x86   56 u32 SizeOfImage
+ *                    108 (x86: 92) u32 directories, then these: u32 RVA, u32 bytes
  *                    directory 3: exceptions   6: debug
+ *  section           40 bytes: 0 name   8 u32 bytes in memory   12 u32 RVA   36 u32 flags
  *  debug entry       28 bytes: 12 u32 type, 2 = CodeView   16 u32 bytes   20 u32 RVA
  *  RSDS              0 "RSDS"   4 GUID   20 u32 age
  */
@@ -15,31 +16,63 @@
 #include <string.h>
 
 enum {
-	NT_BYTES = 24, OPTIONAL_BYTES = 112, DIRECTORY_BYTES = 8, EXCEPTIONS = 3, DEBUG = 6,
-	MACHINE_X64 = 0x8664, PE32_PLUS = 0x20b,
+	NT_BYTES = 24, OPTIONAL_BYTES = 112, OPTIONAL_BYTES_32 = 96, DIRECTORY_BYTES = 8,
+	EXCEPTIONS = 3, DEBUG = 6,
+	MACHINE_X64 = 0x8664, PE32_PLUS = 0x20b, MACHINE_X86 = 0x14c, PE32 = 0x10b,
+	SECTION_BYTES = 40,
 	DEBUG_ENTRY_BYTES = 28, CODE_VIEW = 2,
 	FUNCTION_BYTES = 12,
 };
 
-/* Read a directory; one outside the image counts as absent. */
-static void get_directory(const uint8_t *optional, size_t n, uint32_t which, uint32_t image_bytes,
-			  uint32_t *rva, uint32_t *nbytes)
+#define SECTION_KIND 0xe2000040u             /* write, read, execute, discardable, data */
+#define SECTION_CONSTANTS 0x40000040u
+
+/* What lies outside the image counts as absent. */
+static void get_range(const uint8_t *rva_at, const uint8_t *nbytes_at, uint32_t image_bytes,
+		      uint32_t *rva, uint32_t *nbytes)
 {
-	const uint8_t *at = optional + OPTIONAL_BYTES + which * DIRECTORY_BYTES;
+	*rva = *nbytes = 0;
+	if (le32(rva_at) >= image_bytes || le32(nbytes_at) > image_bytes - le32(rva_at))
+		return;
+	*rva = le32(rva_at);
+	*nbytes = le32(nbytes_at);
+}
+
+/* Read a directory. start: the size of the optional header without them */
+static void get_directory(const uint8_t *optional, size_t n, size_t start, uint32_t which,
+			  uint32_t image_bytes, uint32_t *rva, uint32_t *nbytes)
+{
+	const uint8_t *at = optional + start + which * DIRECTORY_BYTES;
 
 	*rva = *nbytes = 0;
-	if (which >= le32(optional + 108) || n < OPTIONAL_BYTES + (which + 1) * DIRECTORY_BYTES)
-		return;
-	if (le32(at) >= image_bytes || le32(at + 4) > image_bytes - le32(at))
-		return;
-	*rva = le32(at);
-	*nbytes = le32(at + 4);
+	if (which < le32(optional + start - 4) && n >= start + (which + 1) * DIRECTORY_BYTES)
+		get_range(at, at + 4, image_bytes, rva, nbytes);
+}
+
+/*
+ * Find .eh_frame. Its name has nine characters, one too many: linkers cut it, or put "/" and the
+ * place in a table that is not loaded. Sections of debug information are named so too, but those
+ * can be discarded.
+ */
+static void find_eh_frame(const uint8_t *sections, size_t n, uint32_t nsections,
+			  struct pe_loaded *out)
+{
+	for (; nsections && n >= SECTION_BYTES; nsections--, n -= SECTION_BYTES) {
+		if ((!memcmp(sections, ".eh_fram", 8) || sections[0] == '/') &&
+		    (le32(sections + 36) & SECTION_KIND) == SECTION_CONSTANTS) {
+			get_range(sections + 12, sections + 8, out->image_bytes, &out->eh_rva,
+				  &out->eh_bytes);
+			return;
+		}
+		sections += SECTION_BYTES;
+	}
 }
 
 bool pe_loaded_head(const uint8_t *head, size_t n, struct pe_loaded *out)
 {
 	const uint8_t *nt, *optional;
-	size_t at;
+	struct pe_loaded found = {0};
+	size_t at, start, noptional;
 
 	if (n < 64 || memcmp(head, "MZ", 2))
 		return false;
@@ -48,17 +81,25 @@ bool pe_loaded_head(const uint8_t *head, size_t n, struct pe_loaded *out)
 		return false;
 	nt = head + at;
 	optional = nt + NT_BYTES;
-	if (memcmp(nt, "PE\0\0", 4) || le16(nt + 4) != MACHINE_X64 || le16(optional) != PE32_PLUS ||
-	    le16(nt + 20) < OPTIONAL_BYTES)
+	found.is_32_bit = le16(nt + 4) == MACHINE_X86;
+	start = found.is_32_bit ? OPTIONAL_BYTES_32 : OPTIONAL_BYTES;
+	noptional = le16(nt + 20);
+	if (memcmp(nt, "PE\0\0", 4) || (le16(nt + 4) != MACHINE_X64 && !found.is_32_bit) ||
+	    le16(optional) != (found.is_32_bit ? PE32 : PE32_PLUS) || noptional < start)
 		return false;
 	n -= at + NT_BYTES;
-	if (n > le16(nt + 20))
-		n = le16(nt + 20);
-	out->timestamp = le32(nt + 8);
-	out->image_bytes = le32(optional + 56);
-	get_directory(optional, n, EXCEPTIONS, out->image_bytes, &out->pdata_rva,
-		      &out->pdata_bytes);
-	get_directory(optional, n, DEBUG, out->image_bytes, &out->debug_rva, &out->debug_bytes);
+	found.timestamp = le32(nt + 8);
+	found.image_bytes = le32(optional + 56);
+	if (found.is_32_bit && noptional < n)
+		find_eh_frame(optional + noptional, n - noptional, le16(nt + 6), &found);
+	if (n > noptional)
+		n = noptional;
+	if (!found.is_32_bit)
+		get_directory(optional, n, start, EXCEPTIONS, found.image_bytes, &found.pdata_rva,
+			      &found.pdata_bytes);
+	get_directory(optional, n, start, DEBUG, found.image_bytes, &found.debug_rva,
+		      &found.debug_bytes);
+	*out = found;
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /*
- * What the headers of a loaded x64 image say about unwinding it: its size, its exception directory,
- * the place of the UNWIND_INFO that this points to, and the PDB that belongs to it.
+ * What the headers of a loaded x64 or x86 image say about unwinding it: its size, its exception
+ * directory, the place of the UNWIND_INFO that this points to, and the PDB that belongs to it. x86
+ * images have no exception directory, but those of mingw have .eh_frame.
  *
  * The bytes come from another process's memory and may be anything. The caller reads what the calls
  * ask for, a piece at a time. Portable, nothing allocated, any thread.
@@ -21,10 +22,13 @@ struct pe_loaded {
 	uint32_t timestamp, image_bytes;
 	uint32_t pdata_rva, pdata_bytes;     /* 0 = none */
 	uint32_t debug_rva, debug_bytes;     /* the debug directory; 0 = none */
+	bool is_32_bit;                      /* x86 */
+	uint32_t eh_rva, eh_bytes;           /* x86: what may be .eh_frame; 0 = none */
 };
 
 /*
- * Read the first n bytes of the image; false: no x64 image, or cut off. Directories outside are 0.
+ * Read the first n bytes of the image; false: another kind of image, or cut off. Directories
+ * outside are 0.
  */
 bool pe_loaded_head(const uint8_t *head, size_t n, struct pe_loaded *out);
 

@@ -33,7 +33,9 @@ struct pe_tables {
 };
 
 /* Numbered as in UNWIND_INFO and CONTEXT. */
-enum { PE_RSP = 4, PE_RBP = 5, PE_REGISTERS = 16 };
+enum {
+	PE_RAX, PE_RCX, PE_RDX, PE_RBX, PE_RSP, PE_RBP, PE_RSI, PE_RDI, PE_REGISTERS = 16,
+};
 
 struct pe_registers {
 	uint64_t r[PE_REGISTERS];            /* RAX RCX RDX RBX RSP RBP RSI RDI R8-R15 */

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (pe_loaded_head(bytes, n, &head)) {
 		image_bytes = head.image_bytes;
 		if ((uint64_t)head.pdata_rva + head.pdata_bytes > image_bytes ||
-		    (uint64_t)head.debug_rva + head.debug_bytes > image_bytes)
+		    (uint64_t)head.debug_rva + head.debug_bytes > image_bytes ||
+		    (uint64_t)head.eh_rva + head.eh_bytes > image_bytes)
 			abort();
 	}
 	rva = pe_loaded_rsds_at(bytes, n, image_bytes);

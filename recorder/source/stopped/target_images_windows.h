@@ -8,6 +8,7 @@
 #pragma once
 
 #include "model/frame.h"
+#include "unwind/elf_eh_frame.h"
 #include "unwind/pe_pdata.h"
 
 #define IMAGES_MAX 4096u
@@ -15,8 +16,13 @@
 
 struct target_images;
 
-/* process: a borrowed HANDLE with the rights to query and read. The first refresh lists images. */
-int target_images_open(void *process, uint32_t pid, struct frames *frames,
+/*
+ * The first refresh lists images.
+ *
+ * process    a borrowed HANDLE with the rights to query and read
+ * is_wow64   a 32-bit program: its 32-bit images and those of its 64-bit part are listed
+ */
+int target_images_open(void *process, uint32_t pid, bool is_wow64, struct frames *frames,
 		       struct target_images **out, struct err *err);
 void target_images_close(struct target_images *t, uint64_t now_ns);   /* NULL allowed */
 
@@ -25,6 +31,15 @@ int target_images_refresh(struct target_images *t, struct err *err);
 
 /* A pe_find; ctx is a struct target_images. */
 const struct pe_tables *target_images_find(void *ctx, uint64_t address, uint32_t *rva);
+
+/* The .eh_frame of the x86 image that holds an address; NULL = none. ctx: struct target_images. */
+const struct eh_frame *target_images_eh_frame(void *ctx, uint64_t address);
+
+/* Copy n code bytes, at most 256; false = it is none. ctx is a struct target_images. */
+bool target_images_read_code(void *ctx, uint64_t address, uint8_t *to, size_t n);
+
+/* Is the address in the image of that file name? */
+bool target_images_is_named(const struct target_images *t, uint64_t address, const char *name);
 
 /* Read the code around an address: an interrupted thread may be in an epilogue there. */
 void target_images_code(struct target_images *t, uint64_t address);

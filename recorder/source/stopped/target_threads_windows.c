@@ -1,6 +1,7 @@
 #include "source/stopped/target_threads_windows.h"
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "source/host/by_id_windows.h"
@@ -14,8 +15,16 @@
 #include <tlhelp32.h>
 #include <winternl.h>
 
-/* StackBase of NT_TIB; DeallocationStack, the start of the reserved memory (x64). */
-enum { TEB_STACK_BASE = 8, TEB_DEALLOCATION_STACK = 0x1478 };
+/*
+ * StackBase of NT_TIB; DeallocationStack, the start of the reserved memory (x64, x86). The 32-bit
+ * TEB knows its own address; where it is, the other says since Windows 10 in WowTebOffset, and
+ * before in ExceptionList.
+ */
+enum {
+	TEB_STACK_BASE = 8, TEB_DEALLOCATION_STACK = 0x1478, TEB_WOW_TEB_OFFSET = 0x180c,
+	TEB32_STACK_BASE = 4, TEB32_SELF = 0x18, TEB32_DEALLOCATION_STACK = 0xe0c,
+	CS_64_BIT = 0x33,
+};
 
 /* For ThreadBasicInformation; winternl.h lacks it. */
 struct thread_basic {
@@ -64,13 +73,40 @@ static void read_name(struct target_thread *thread)
 	LocalFree(wide);
 }
 
-static void read_teb(struct target_thread *thread)
+static bool read_small(const struct target_threads *t, uint64_t address, unsigned n, uint64_t *out)
+{
+	uint8_t bytes[8];
+
+	if (target_read(t->process, address, bytes, n) != n)
+		return false;
+	*out = le_sized(bytes, n);
+	return true;
+}
+
+static void find_teb32(const struct target_threads *t, struct target_thread *thread)
+{
+	uint64_t offset = 0, list = 0, at[2], self;
+	unsigned i;
+
+	read_small(t, thread->teb + TEB_WOW_TEB_OFFSET, 4, &offset);
+	read_small(t, thread->teb, 4, &list);
+	at[0] = thread->teb + (uint64_t)(int64_t)(int32_t)offset;
+	at[1] = list;
+	for (i = 0; i < 2 && !thread->teb32; i++)
+		if (at[i] && at[i] <= UINT32_MAX && read_small(t, at[i] + TEB32_SELF, 4, &self) &&
+		    self == at[i])
+			thread->teb32 = at[i];
+}
+
+static void read_teb(const struct target_threads *t, struct target_thread *thread)
 {
 	struct thread_basic basic = {0};
 
 	if (thread->handle && NtQueryInformationThread(thread->handle, (THREADINFOCLASS)0, &basic,
 						       sizeof(basic), NULL) >= 0)
 		thread->teb = (uint64_t)(uintptr_t)basic.teb;
+	if (thread->teb && t->is_wow64)
+		find_teb32(t, thread);
 }
 
 static void open_thread(struct target_threads *t, struct target_thread *thread)
@@ -83,7 +119,7 @@ static void open_thread(struct target_threads *t, struct target_thread *thread)
 		CloseHandle(thread->handle);
 		thread->handle = NULL;
 	}
-	read_teb(thread);
+	read_teb(t, thread);
 }
 
 static int note_thread(struct target_threads *t, uint32_t tid, struct err *err)
@@ -135,33 +171,78 @@ int target_threads_refresh(struct target_threads *t, struct err *err)
 /* ---- one thread ------------------------------------------------------------------------------ */
 
 /* Read the bounds again if the stack pointer lies outside: fibers change the stack. */
-static bool find_bounds(struct target_threads *t, struct target_thread *thread, uint64_t rsp)
+static bool find_bounds(struct target_threads *t, struct target_thread *thread, uint64_t sp,
+			bool is_32_bit)
 {
-	SIZE_T got;
+	uint64_t *low = is_32_bit ? &thread->low32 : &thread->stack_low;
+	uint64_t *base = is_32_bit ? &thread->base32 : &thread->stack_base;
+	uint64_t teb = is_32_bit ? thread->teb32 : thread->teb;
+	unsigned n = is_32_bit ? 4 : 8;
 
-	if (rsp >= thread->stack_low && rsp < thread->stack_base)
+	if (sp >= *low && sp < *base)
 		return true;
-	if (!thread->teb ||
-	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_STACK_BASE),
-			       &thread->stack_base, 8, &got) ||
-	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_DEALLOCATION_STACK),
-			       &thread->stack_low, 8, &got))
-		thread->stack_low = thread->stack_base = 0;
-	return rsp >= thread->stack_low && rsp < thread->stack_base;
+	if (!teb ||
+	    !read_small(t, teb + (is_32_bit ? TEB32_STACK_BASE : TEB_STACK_BASE), n, base) ||
+	    !read_small(t, teb + (is_32_bit ? TEB32_DEALLOCATION_STACK : TEB_DEALLOCATION_STACK),
+			n, low))
+		*low = *base = 0;
+	return sp >= *low && sp < *base;
 }
 
 static void copy_stack(struct target_threads *t, struct target_thread *thread,
 		       struct stack_copy *out)
 {
-	uint64_t rsp = out->regs.r[PE_RSP], n;
+	uint64_t sp = out->regs.r[PE_RSP], n;
 
-	out->start = rsp;
-	if (!find_bounds(t, thread, rsp))
+	out->start = sp;
+	if (!find_bounds(t, thread, sp, out->is_32_bit))
 		return;
-	n = thread->stack_base - rsp;
+	n = (out->is_32_bit ? thread->base32 : thread->stack_base) - sp;
 	out->cut = n > TARGET_STACK_MAX_BYTES;
-	out->nbytes = (uint32_t)target_read(t->process, rsp, out->bytes,
+	out->nbytes = (uint32_t)target_read(t->process, sp, out->bytes,
 					    out->cut ? TARGET_STACK_MAX_BYTES : (size_t)n);
+}
+
+/*
+ * Between 32-bit and 64-bit code a few instructions of wow64cpu.dll save the registers: what is
+ * saved is old, as long as the stack pointer, which is still in RSP or R14, is another one. (Seen
+ * in Wine 8; it returns to the word at R14.) The caller knows if Rip is in that library.
+ */
+static bool may_be_switching(const struct target_thread *thread, const CONTEXT *native,
+			     uint64_t esp)
+{
+	uint64_t low = thread->low32, size = thread->base32 - low;
+
+	return native->Rsp - low < size ||
+	       (native->R14 - low < size && native->R14 != esp && native->R14 + 4 != esp);
+}
+
+/* The registers of its 32-bit code, which it may have left for 64-bit code. */
+static bool get_32_bit(struct target_threads *t, struct target_thread *thread,
+		       const CONTEXT *native, struct stack_copy *out)
+{
+	WOW64_CONTEXT c = {.ContextFlags = WOW64_CONTEXT_CONTROL | WOW64_CONTEXT_INTEGER};
+	uint64_t *r = out->regs.r;
+	unsigned i;
+
+	if (!thread->teb32)
+		return false;
+	if (native->SegCs != CS_64_BIT) {
+		memcpy(r, &native->Rax, sizeof(out->regs.r));
+		for (i = 0; i < PE_REGISTERS; i++)
+			r[i] &= UINT32_MAX;
+		out->regs.rip = native->Rip & UINT32_MAX;
+		return true;
+	}
+	if (!Wow64GetThreadContext(thread->handle, &c) || !c.Eip ||
+	    !find_bounds(t, thread, c.Esp, true))
+		return false;
+	r[PE_RAX] = c.Eax, r[PE_RCX] = c.Ecx, r[PE_RDX] = c.Edx, r[PE_RBX] = c.Ebx;
+	r[PE_RSP] = c.Esp, r[PE_RBP] = c.Ebp, r[PE_RSI] = c.Esi, r[PE_RDI] = c.Edi;
+	out->regs.rip = c.Eip;
+	if (may_be_switching(thread, native, c.Esp))
+		out->switching = native->Rip;
+	return true;
 }
 
 int target_thread_copy(struct target_threads *t, struct target_thread *thread,
@@ -175,13 +256,17 @@ int target_thread_copy(struct target_threads *t, struct target_thread *thread,
 		return ERR_ACCESS;
 	out->nbytes = 0;
 	out->cut = false;
+	out->switching = 0;
 	out->time_ns = os_now_ns();
 	if (SuspendThread(thread->handle) == (DWORD)-1)
 		return by_id_has_ended(thread->handle) ? ERR_NOT_FOUND : ERR_ACCESS;
 	has_context = GetThreadContext(thread->handle, &context);
 	if (has_context) {
-		memcpy(out->regs.r, &context.Rax, sizeof(out->regs.r));
-		out->regs.rip = context.Rip;
+		out->is_32_bit = get_32_bit(t, thread, &context, out);
+		if (!out->is_32_bit) {
+			memcpy(out->regs.r, &context.Rax, sizeof(out->regs.r));
+			out->regs.rip = context.Rip;
+		}
 		out->regs.interrupted = true;
 		copy_stack(t, thread, out);
 	}

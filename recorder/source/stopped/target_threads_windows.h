@@ -6,7 +6,15 @@
  * happens, unless this program ends in between. Nothing else is done meanwhile: no lock, no
  * allocation. The process must not be this very one. One thread.
  *
- * Source: docs, SuspendThread, GetThreadContext; the TEB's stack bounds: NT_TIB of winnt.h.
+ * A thread of a 32-bit program (WOW64) has two stacks. Its own code runs in 32-bit mode; for each
+ * system call it enters 64-bit code, which saves its 32-bit registers and has a stack of its own.
+ * The copy is of the 32-bit side, except where there is none: while a thread starts, and in threads
+ * that Windows made for itself.
+ *
+ * Source: docs, SuspendThread, GetThreadContext, Wow64GetThreadContext ("WOW64 Implementation
+ * Details"); the TEB's stack bounds: NT_TIB of winnt.h. Microsoft asks for Wow64SuspendThread()
+ * before Wow64GetThreadContext(); SuspendThread() stops a thread in either mode, and Wine 8 has no
+ * other.
  */
 #pragma once
 
@@ -21,6 +29,7 @@ struct target_thread {
 	uint32_t tid, round;
 	void *handle;                        /* NULL = may not be opened */
 	uint64_t teb, stack_low, stack_base;
+	uint64_t teb32, low32, base32;       /* the same of its 32-bit side; 0 = none */
 	char name[TARGET_NAME_BYTES];        /* SetThreadDescription(); "" */
 	uint64_t cpu_ns;                     /* of the last target_thread_cpu() */
 	uint64_t seen_ns;                    /* these are for the caller: 0 at first */
@@ -30,6 +39,7 @@ struct target_thread {
 struct target_threads {
 	void *process;                       /* a HANDLE, borrowed; set it and pid first */
 	uint32_t pid;
+	bool is_wow64;                       /* a 32-bit program; set it first */
 	struct target_thread *all;           /* by tid, ascending */
 	uint32_t n, room, round;
 	uint64_t longest_ns;                 /* longest suspension so far */
@@ -47,6 +57,8 @@ struct stack_copy {
 	uint64_t start;
 	uint32_t nbytes;
 	bool cut;                            /* the stack is longer than the copy */
+	bool is_32_bit;
+	uint64_t switching;                  /* in 64-bit code where regs may be old; 0 = no */
 	uint64_t time_ns, suspended_ns;
 };
 

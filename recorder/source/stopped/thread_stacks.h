@@ -23,7 +23,7 @@ struct thread_stack {
 	uint64_t waited_ns;                  /* other time since last reported; else 0 */
 	const char *wait;                    /* Linux: "waits in read of ...", or "runs"; or NULL */
 	uint32_t waits_for;                  /* Linux: who holds the mutex it waits for; or 0 */
-	enum stack_quality quality;          /* QUALITY_FP: passes generated code */
+	enum stack_quality quality;          /* QUALITY_FP: passes code without unwind tables */
 	const struct frame_ref *frames;      /* leaf first; valid until thread_stacks_close() */
 	const uint64_t *addresses;     /* of the frames: position or return address; 0 = unknown */
 	uint32_t nframes;
@@ -48,9 +48,8 @@ struct thread_stacks_use {
 uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max);
 
 /*
- * returns  0; ERR_NOT_FOUND no such process; ERR_ACCESS another user's process; ERR_UNSUPPORTED a
- *          32-bit program (Windows); ERR_USAGE this very process; ERR_LIMIT it does not answer;
- *          ERR_MEMORY
+ * returns  0; ERR_NOT_FOUND no such process; ERR_ACCESS another user's process; ERR_USAGE this very
+ *          process; ERR_LIMIT it does not answer; ERR_MEMORY
  */
 int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out,
 		       struct err *err);

@@ -6,6 +6,7 @@
 #include "source/host/by_id_windows.h"
 #include "source/stopped/target_images_windows.h"
 #include "source/stopped/target_threads_windows.h"
+#include "unwind/pe_x86.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,6 @@ struct thread_stacks {
 
 static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 {
-	BOOL small = FALSE;
 	DWORD error;
 
 	if (pid == os_pid())
@@ -47,13 +47,6 @@ static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 				       "protected; run as administrator", (unsigned)pid);
 		return err_os_code(err, (int)error, "cannot open process %u", (unsigned)pid);
 	}
-	if (IsWow64Process(*out, &small) && small) {
-		CloseHandle(*out);
-		*out = NULL;
-		return err_set(err, ERR_UNSUPPORTED,
-			       "process %u is a 32-bit program; only 64-bit programs are supported",
-			       (unsigned)pid);
-	}
 	return 0;
 }
 
@@ -70,6 +63,7 @@ int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks
 		       struct err *err)
 {
 	struct thread_stacks *s = calloc(1, sizeof(*s));
+	BOOL is_wow64 = FALSE;
 	int rc = 0;
 
 	if (s)
@@ -80,8 +74,10 @@ int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks
 		rc = open_process(pid, &s->threads.process, err);
 	if (!rc) {
 		s->threads.pid = pid;
+		s->threads.is_wow64 = IsWow64Process(s->threads.process, &is_wow64) && is_wow64;
 		read_path(s);
-		rc = target_images_open(s->threads.process, pid, frames, &s->images, err);
+		rc = target_images_open(s->threads.process, pid, s->threads.is_wow64, frames,
+					&s->images, err);
 	}
 	if (!rc)
 		rc = thread_stacks_refresh(s, err);
@@ -139,6 +135,20 @@ int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 	return rc ? (check_alive(s, err) ? ERR_NOT_FOUND : rc) : 0;
 }
 
+static uint32_t walk_32_bit(struct thread_stacks *s, struct pe_registers *regs,
+			    struct stack_view *view, enum pe_step *end, bool *guided)
+{
+	const struct pe_x86_process process = {
+		.tables = target_images_eh_frame, .code = target_images_read_code,
+		.ctx = s->images, .stack_base = s->copy.cut ? 0 : view->start + view->nbytes};
+	uint32_t n = pe_x86_walk(regs, view, &process, s->walked, STACK_MAX_FRAMES, end, guided);
+
+	if (s->copy.switching &&
+	    target_images_is_named(s->images, s->copy.switching, "wow64cpu.dll"))
+		*end = PE_STEP_BROKEN;
+	return n;
+}
+
 /*
  * Walk the copy and resolve the frames. A return address outside of code ends the stack before it.
  * Returns the number of frames; *unlisted: an image was loaded since the last refresh.
@@ -148,14 +158,19 @@ static uint32_t walk(struct thread_stacks *s, enum stack_quality *quality, bool 
 	struct stack_view view = {
 		.bytes = s->copy.bytes, .start = s->copy.start, .nbytes = s->copy.nbytes};
 	struct pe_registers regs = s->copy.regs;
+	bool guided = true, generated = false, bad = false;
 	enum target_place place;
 	enum pe_step end;
-	bool generated = false, bad = false;
 	uint32_t n, i;
 
 	*unlisted = false;
-	target_images_code(s->images, regs.rip);
-	n = pe_walk(&regs, &view, target_images_find, s->images, s->walked, STACK_MAX_FRAMES, &end);
+	if (s->copy.is_32_bit) {
+		n = walk_32_bit(s, &regs, &view, &end, &guided);
+	} else {
+		target_images_code(s->images, regs.rip);
+		n = pe_walk(&regs, &view, target_images_find, s->images, s->walked,
+			    STACK_MAX_FRAMES, &end);
+	}
 	for (i = 0; i < n && !bad; i++) {
 		place = target_images_place(s->images, s->walked[i].address - s->walked[i].returns);
 		*unlisted |= place == TARGET_UNLISTED;
@@ -173,7 +188,7 @@ static uint32_t walk(struct thread_stacks *s, enum stack_quality *quality, bool 
 	else if (regs.rip)
 		*quality = QUALITY_TRUNCATED;
 	else
-		*quality = generated ? QUALITY_FP : QUALITY_COMPLETE;
+		*quality = generated || !guided ? QUALITY_FP : QUALITY_COMPLETE;
 	return i;
 }
 

@@ -113,11 +113,50 @@ TEST(unwind_info_lies_from_the_lowest_to_behind_the_highest)
 	assert_false(pe_loaded_info_span(pdata, 11, 0x10000, &rva, &nbytes));
 }
 
+/* As mingw writes it: .eh_frame is "/4", of constants; debug information is discardable. */
+TEST(an_x86_image_has_unwind_tables_in_a_section)
+{
+	enum { SECTIONS = OPTIONAL + 0xe0 };
+	struct pe_loaded out;
+
+	make_head();
+	memcpy(head + NT + 4, "\x4c\x01\x03\x00", 4);
+	memset(head + OPTIONAL, 0, HEAD_BYTES - OPTIONAL);
+	put_u32(head + NT + 20, 0xe0);
+	put_u32(head + OPTIONAL, 0x10b);
+	put_u32(head + OPTIONAL + 56, 0x10000);
+	put_u32(head + OPTIONAL + 92, 16);
+	put_u32(head + OPTIONAL + 96 + 8 * 6, 0x4000);
+	put_u32(head + OPTIONAL + 100 + 8 * 6, 28);
+	memcpy(head + SECTIONS, "/19", 4);
+	put_u32(head + SECTIONS + 36, 0x42000040);
+	memcpy(head + SECTIONS + 40, "/4", 3);
+	put_u32(head + SECTIONS + 48, 0x1584);
+	put_u32(head + SECTIONS + 52, 0x9000);
+	put_u32(head + SECTIONS + 76, 0x40000040);
+	assert_true(pe_loaded_head(head, sizeof(head), &out));
+	assert_true(out.is_32_bit);
+	assert_int_equal(out.debug_rva, 0x4000);
+	assert_int_equal(out.pdata_bytes, 0);
+	assert_int_equal(out.eh_rva, 0x9000);
+	assert_int_equal(out.eh_bytes, 0x1584);
+	/* clang's linker cuts the name */
+	memcpy(head + SECTIONS + 40, ".eh_fram", 8);
+	assert_true(pe_loaded_head(head, sizeof(head), &out));
+	assert_int_equal(out.eh_rva, 0x9000);
+	put_u32(head + SECTIONS + 52, 0xf000);       /* ends outside of the image */
+	assert_true(pe_loaded_head(head, sizeof(head), &out));
+	assert_int_equal(out.eh_bytes, 0);
+	assert_true(pe_loaded_head(head, SECTIONS + 79, &out));
+	assert_int_equal(out.eh_bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_head_says_where_things_are),
 		cmocka_unit_test(a_directory_outside_of_the_image_is_none),
+		cmocka_unit_test(an_x86_image_has_unwind_tables_in_a_section),
 		cmocka_unit_test(what_is_no_x64_image_is_refused),
 		cmocka_unit_test(the_pdb_is_named_by_its_code_view_record),
 		cmocka_unit_test(unwind_info_lies_from_the_lowest_to_behind_the_highest),
