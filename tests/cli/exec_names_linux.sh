@@ -70,10 +70,11 @@ for ((r = 1; r <= recorders; r++)); do
 		'SELECT id, t0_ns FROM incident WHERE t0_ns NOT NULL AND samples')
 done
 sort -k1,1n -k2,2n hop.log | awk -f "$TOP/tests/support/names_had.awk" - "${files[@]}" >names
-read -r right wrong <<<"$(tail -n 1 names)"
+read -r right wrong unnamed <<<"$(tail -n 1 names)"
 head -n -1 names >&2
 echo "$kills kills, $incidents incidents: $right samples under a name that their process had" \
-	"then, $wrong under another; $(wc -l <hop.log) lines by the programs" >&2
+	"then, $wrong under another, $unnamed without a name; $(wc -l <hop.log) lines by the" \
+	"programs" >&2
 
 check every_incident_can_be_exported test $unreadable -eq 0
 check there_are_incidents_to_look_at test $incidents -ge $((kills / 2))

@@ -81,10 +81,10 @@ for ((r = 1; r <= recorders; r++)); do
 	logged+=("t0=$(sqlite3 $r.db 'SELECT t0_ns FROM incident WHERE id = 1')" $r.txt)
 done
 sort -k1,1n -k2,2n hop.log | awk -f "$TOP/tests/support/names_had.awk" - "${logged[@]}" >names
-read -r had not_had <<<"$(tail -n 1 names)"
+read -r had not_had unnamed <<<"$(tail -n 1 names)"
 head -n -1 names >&2
 echo "by their log: $had samples under a name that their process had then, $not_had under" \
-	"another" >&2
+	"another, $unnamed without a name" >&2
 echo "$stops stops: $right samples under the right name, $wrong under another of its process," \
 	"$strange under one of another" >&2
 

@@ -4,8 +4,9 @@
 #
 # FILE is an export of an incident as perf-script, t0 where its window begins by CLOCK_MONOTONIC. A
 # process runs exec(2) between a line "leaves" and the next "has", and may have either name there;
-# between any other two lines it has the one name that both give. Prints "RIGHT WRONG" samples, and
-# before that at most 20 of the wrong ones.
+# between any other two lines it has the one name that both give. Prints "RIGHT WRONG UNNAMED"
+# samples, and before that at most 20 of the wrong ones. Unnamed are those of "?": the recorder does
+# not claim to know.
 # shellcheck disable=all
 
 FILENAME == "-" {
@@ -49,12 +50,14 @@ function is_right(pid, called, i,    lives)
 	if (!(pid in n) && called !~ /^[a-c][0-9]$/)
 		next
 	i = line_after(pid, ns)
-	if (is_right(pid, called, i)) {
+	if (called == "?")
+		unnamed++
+	else if (is_right(pid, called, i))
 		right += called ~ /^[a-c][0-9]$/
-	} else if (++wrong <= 20) {
+	else if (++wrong <= 20) {
 		printf "%s at %.0f: %s, not %s or %s\n", part[1], ns, called, \
 			name[pid, i - 1], name[pid, i]
 	}
 }
 
-END { print right + 0, wrong + 0 }
+END { print right + 0, wrong + 0, unnamed + 0 }

@@ -276,6 +276,22 @@ static void note_damage(struct perf_source *s)
 }
 
 /*
+ * Behind the record of a side-band ring that was just put: are some missing from here on? The
+ * kernel says so before the next record that has room, which may come late; a ring that was full
+ * must be taken for one that lost some.
+ */
+static void note_gap(struct perf_source *s, struct perf_ring *ring)
+{
+	const struct perf_record *r = perf_ring_peek(ring);
+
+	if (r ? r->kind != PERF_KIND_LOST : !ring->was_full)
+		return;
+	ring->was_full = false;
+	perf_state_lose(s->state, r ? r->time_ns : os_now_ns());
+	s->rescan = true;
+}
+
+/*
  * Put everything before until_ns into the queue, in time order. A sample whose unwind tables are
  * being loaded stays in its ring for up to TABLES_WAIT_NS, where the copy of its stack is, and so
  * do all newer records. s->delivered_ns says how far this came; it never goes back, because this
@@ -295,6 +311,8 @@ static void deliver(struct perf_source *s, uint64_t until_ns, uint64_t now_ns)
 			break;
 		}
 		perf_ring_next(ring);
+		if (ring->sideband)
+			note_gap(s, ring);
 	}
 	s->delivered_ns = done_ns > s->delivered_ns ? done_ns : s->delivered_ns;
 }

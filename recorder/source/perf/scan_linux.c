@@ -45,6 +45,7 @@ struct perf_scan {
 	struct request requests[REQUESTS_MAX];
 	uint32_t nrequests;
 	uint32_t *pids, npids, at, room;     /* of a scan of all; those before `at` are asked for */
+	bool doubted;                        /* records were lost: what is read must be due */
 	bool slow;                           /* the last one waited for was not answered in time */
 	bool process_logged;
 	uint64_t look_ns;
@@ -82,16 +83,22 @@ static void apply_maps(struct perf_scan *scan, struct perf_process *p, const str
 		apply_mapping(scan, p, n, &n->mappings[i]);
 }
 
+/* NULL: not known, or its short name is better */
+static const char *exe_of(const struct snapshot *n)
+{
+	if (!n->exe || strncmp(n->exe, "/memfd:", 7) == 0)
+		return NULL;
+	n->exe[perf_path_length(n->exe)] = '\0';
+	return n->exe;
+}
+
 /* The process has another name already: its exec record was lost. */
 static void apply_exe(struct perf_scan *scan, struct perf_process *p, const struct snapshot *n)
 {
-	char *target = n->exe;
+	const char *target = exe_of(n);
 
-	if (!target)
-		return;
-	target[perf_path_length(target)] = '\0';
-	if (strncmp(target, "/memfd:", 7) == 0) {
-		p->exe_known = true;         /* its short name is better */
+	if (!target) {
+		p->exe_known |= n->exe != NULL;
 		return;
 	}
 	if (p->exe_known && !process_exe_is(p->process, target))
@@ -137,7 +144,12 @@ static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_map
 					   n->stat.comm);
 	if (!p)
 		return ERR_LIMIT;
+	if (p->unnamed && !with_maps)
+		return ERR_BUSY;             /* it has changed: the next sample asks again */
+	perf_state_known(scan->state, p);
 	p->kernel = (n->stat.flags & KERNEL_THREAD_FLAG) != 0;
+	if (p->unnamed)
+		perf_state_settle(scan->state, p, n->stat.comm, exe_of(n));
 	if (!p->kernel && !leader_ended && with_maps) {
 		apply_exe(scan, p, n);
 		if (!p->maps_flood)          /* it would have others again at once */
@@ -209,12 +221,23 @@ static bool read_again(struct perf_scan *scan, struct request *r)
 	return true;
 }
 
-/* A request whose job is done. returns  as apply(); ERR_BUSY when it is read once more */
+/*
+ * Have all records passed that came while it was read? Only then it is known that none of them
+ * tells of another program.
+ */
+static bool is_due(const struct perf_scan *scan, const struct request *r)
+{
+	return !scan->doubted || r->snapshot->end_ns < perf_state_now(scan->state);
+}
+
+/* A request whose job is done. returns  as apply(); ERR_BUSY: not due, or it is read once more */
 static int take(struct perf_scan *scan, struct request *r)
 {
 	int rc = 0;
 
 	scan->slow = false;
+	if (!r->device_hangs && !is_due(scan, r))
+		return ERR_BUSY;
 	if (r->device_hangs) {               /* it answers again; perhaps with an error */
 		hung_devices_came_back(scan->hung, r->device);
 	} else {
@@ -244,7 +267,7 @@ static void take_stuck(struct perf_scan *scan, struct request *r)
 			 "process %u does not answer (the kernel holds it?): its name and mappings "
 			 "are not known", r->snapshot->pid);
 	scan->process_logged |= !file;
-	if (snapshot_is_read(r->snapshot))
+	if (snapshot_is_read(r->snapshot) && is_due(scan, r))
 		apply(scan, r->snapshot, r->changed_ns < r->snapshot->read_ns);
 }
 
@@ -259,15 +282,27 @@ static bool add_pid(void *ctx, uint32_t pid)
 	return true;
 }
 
-int perf_scan_all(struct perf_scan *scan, struct err *err)
+/* Records of what was asked for so far may be lost. */
+static void change_all(struct perf_scan *scan)
 {
 	uint32_t i;
 
+	for (i = 0; i < REQUESTS_MAX; i++)
+		scan->requests[i].changed_ns = os_now_ns();
+}
+
+void perf_scan_doubt(struct perf_scan *scan)
+{
+	scan->doubted = true;
+	change_all(scan);
+}
+
+int perf_scan_all(struct perf_scan *scan, struct err *err)
+{
 	scan->npids = scan->at = 0;
 	if (!proc_each("/proc", add_pid, scan))
 		return err_os(err, "cannot read /proc, so processes have no names");
-	for (i = 0; i < REQUESTS_MAX; i++)           /* records of theirs may be lost, too */
-		scan->requests[i].changed_ns = os_now_ns();
+	change_all(scan);
 	return 0;
 }
 
@@ -370,6 +405,12 @@ int perf_scan_process(struct perf_scan *scan, uint32_t pid)
 			scan->slow = true;
 	}
 	return job_done(&r->snapshot->job) ? take(scan, r) : ERR_BUSY;
+}
+
+void perf_scan_want(struct perf_scan *scan, uint32_t pid)
+{
+	if (!find(scan, pid))
+		put(scan, pid);
 }
 
 void perf_scan_note(struct perf_scan *scan, uint32_t pid, uint64_t time_ns)

@@ -241,6 +241,7 @@ static void snapshot_run(struct job *job)
 	uint32_t i;
 
 	read_process(s);
+	s->end_ns = os_now_ns();
 	atomic_store_explicit(&s->read, true, memory_order_release);
 	for (i = 0; s->build_ids && i < s->nfiles; i++) {
 		struct snapshot_file *file = &s->files[i];

@@ -47,7 +47,7 @@ struct snapshot {
 	_Atomic bool read;                   /* the first step is done: what follows can be read */
 	bool found;                          /* there is such a process */
 	bool maps_read;                      /* false: they are not known */
-	uint64_t read_ns;                    /* when it began */
+	uint64_t read_ns, end_ns;            /* of the first step */
 	uint64_t start_ns;
 	struct proc_stat stat;
 	char *exe;                           /* NULL = not known */

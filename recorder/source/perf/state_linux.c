@@ -34,6 +34,7 @@ struct perf_state {
 	struct slots processes, threads;
 	struct table by_pid, by_tid;
 	uint64_t now_ns;                  /* time of the newest record; queued ones are not newer */
+	uint64_t lost_until_ns;           /* records went missing up to then; 0 = never */
 	struct object *kernel;
 	uint64_t kernel_base;                /* address of _text; 0 = hidden */
 	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
@@ -70,7 +71,7 @@ struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid)
 	return number == TABLE_NONE ? NULL : slots_get(&s->processes, number);
 }
 
-struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid)
+static struct perf_thread *find_thread(struct perf_state *s, uint32_t tid)
 {
 	uint32_t number = table_find(&s->by_tid, hash_u64(tid), tid_same, s, &tid);
 
@@ -83,6 +84,12 @@ static struct perf_thread *thread_at(const struct perf_state *s, uint32_t place)
 	uint32_t number = s->by_tid.slots[place].value;
 
 	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+}
+
+/* Two pids belong to no process: the idle task's, and that of tasks that have already exited. */
+static const char *pid_comm(uint32_t pid)
+{
+	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -111,6 +118,14 @@ static void put_image_event(struct perf_state *s, struct perf_process *p, struct
 	queue_put(s->cfg.queue, &e);
 }
 
+static void forget_before(struct perf_process *p)
+{
+	if (p->before)
+		process_unref(p->before);
+	p->before = NULL;
+	p->unnamed = false;
+}
+
 /* ---- removing -------------------------------------------------------------------------------- */
 
 static void clear_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
@@ -118,6 +133,7 @@ static void clear_process(struct perf_state *s, struct perf_process *p, uint64_t
 	perf_names_forget(s->names, p);
 	perf_managed_forget(s->cfg.managed, p, now_ns);
 	maps_free(p->maps, now_ns);
+	forget_before(p);
 	if (p->process)
 		process_drop(s->cfg.processes, p->process, now_ns);
 }
@@ -155,7 +171,7 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process)
  */
 static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid)
 {
-	const struct perf_thread *kept = perf_state_find_thread(s, tid);
+	const struct perf_thread *kept = find_thread(s, tid);
 	uint32_t i = 0, others = p->nthreads - (kept && kept->process == p);
 
 	while (others && i < s->by_tid.nslots) {
@@ -190,6 +206,7 @@ struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, 
 	p->start_ns = start_ns;
 	parent = perf_state_find(s, parent_pid);
 	p->outside = s->cfg.root_pid && pid != s->cfg.root_pid && (!parent || parent->outside);
+	p->sure_ns = s->now_ns;
 	p->process = process_add(s->cfg.processes, pid, start_ns, 0, parent_pid, comm);
 	p->maps = p->process ? maps_new() : NULL;
 	if (!p->maps) {
@@ -200,15 +217,33 @@ struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, 
 	return p;
 }
 
+/* Its process was doubted, and is another one to those who see it. At a ceiling it stays. */
+static void follow_process(struct perf_state *s, struct perf_thread *t)
+{
+	struct thread *thread;
+
+	if (t->thread->process == t->process->process)
+		return;
+	thread = thread_add(s->cfg.processes, t->process->process, t->tid);
+	if (!thread)
+		return;
+	thread_drop(s->cfg.processes, t->thread, s->now_ns);
+	t->thread = thread;
+	if (t->memory)
+		t->memory->npairs = 0;
+}
+
 struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_process *process,
 					  uint32_t tid)
 {
-	struct perf_thread *t = perf_state_find_thread(s, tid);
+	struct perf_thread *t = find_thread(s, tid);
 	struct thread *thread;
 	uint32_t number;
 
-	if (t && t->process == process && !t->exited_ns)
+	if (t && t->process == process && !t->exited_ns) {
+		follow_process(s, t);
 		return t;
+	}
 	if (t) {
 		process->nthreads++;         /* keeps it alive when the old thread goes */
 		remove_thread(s, t, s->now_ns);
@@ -305,26 +340,113 @@ bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint3
 	return kernel_symbols_in_exec(s->kernel_symbols, chain, n);
 }
 
+/* ---- doubt ----------------------------------------------------------------------------------- */
+
+void perf_state_lose(struct perf_state *s, uint64_t until_ns)
+{
+	s->lost_until_ns = until_ns > s->lost_until_ns ? until_ns : s->lost_until_ns;
+	perf_scan_doubt(s->scan);
+}
+
+uint64_t perf_state_now(const struct perf_state *s)
+{
+	return s->now_ns;
+}
+
+void perf_state_known(const struct perf_state *s, struct perf_process *process)
+{
+	process->sure_ns = s->now_ns;
+}
+
+/* A record of it may be missing since it was known, even if one of another CPU just told of it. */
+static bool is_doubtful(const struct perf_state *s, const struct perf_process *p)
+{
+	return p->unnamed || p->sure_ns <= s->lost_until_ns;
+}
+
+/* From here on it has no name, unless at a ceiling. */
+static void doubt(struct perf_state *s, struct perf_process *p)
+{
+	struct process *fresh;
+
+	if (p->unnamed || !is_doubtful(s, p) || pid_comm(p->pid))
+		return;
+	fresh = perf_state_clear_maps(s, p) ? NULL
+		: process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,
+			      NULL);
+	if (!fresh)
+		return;
+	perf_names_forget(s->names, p);
+	process_ref(p->process);
+	p->before = p->process;
+	process_drop(s->cfg.processes, p->process, s->now_ns);
+	p->process = fresh;
+	p->exec++;
+	p->exe_known = false;
+	p->unnamed = true;
+}
+
+void perf_state_settle(struct perf_state *s, struct perf_process *p, const char *comm,
+		       const char *exe)
+{
+	bool same = p->before && exe && process_exe_is(p->before, exe);
+	const struct perf_thread *t;
+
+	forget_before(p);
+	process_set_comm(p->process, comm);
+	if (exe)
+		perf_state_exe(s, p, exe);
+	else
+		perf_names_update(s->names, p);
+	t = same ? NULL : find_thread(s, p->pid);
+	if (t)
+		put_process_event(s, EVENT_PROCESS_START, p, p->pid, s->now_ns);
+}
+
+/* For what is recorded of a thread: its process must be known, or have no name. */
+static struct perf_thread *for_sample(struct perf_state *s, struct perf_thread *t)
+{
+	struct perf_process *p = t->process;
+
+	doubt(s, p);
+	if (p->unnamed)
+		perf_scan_want(s->scan, p->pid);
+	follow_process(s, t);
+	return t;
+}
+
+struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid)
+{
+	struct perf_thread *t = find_thread(s, tid);
+
+	return t ? for_sample(s, t) : NULL;
+}
+
 /* ---- records --------------------------------------------------------------------------------- */
 
 static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
 {
 	struct perf_process *p = perf_state_find(s, pid);
 
-	return p || perf_scan_process(s->scan, pid) ? p : perf_state_find(s, pid);
+	/* After a loss, what runs by the time it is read may be another program. */
+	return p || s->lost_until_ns || perf_scan_process(s->scan, pid) ? p : perf_state_find(s, pid);
 }
 
 /* A child has what its parent has, until it calls exec. */
 static void inherit(struct perf_state *s, struct perf_process *child, const struct perf_record *r)
 {
 	struct perf_process *parent = known_process(s, r->u.task.parent_pid);
-	const char *comm = parent ? atomic_load(&parent->process->comm) : NULL;
-	const char *cmdline = parent ? atomic_load(&parent->process->cmdline) : NULL;
+	const char *comm, *cmdline;
 
-	if (!parent) {
+	if (parent)
+		doubt(s, parent);
+	if (!parent && !s->lost_until_ns)
 		perf_scan_process(s->scan, child->pid);
+	child->unnamed = s->lost_until_ns && (!parent || parent->unnamed);
+	if (!parent || child->unnamed)
 		return;
-	}
+	comm = atomic_load(&parent->process->comm);
+	cmdline = atomic_load(&parent->process->cmdline);
 	maps_free(child->maps, r->time_ns);
 	child->maps = maps_share(parent->maps);
 	child->mapped_until_ns = parent->mapped_until_ns;
@@ -350,7 +472,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 static void on_fork(struct perf_state *s, const struct perf_record *r)
 {
 	bool new_process = r->pid != r->u.task.parent_pid;
-	struct perf_thread *t = perf_state_find_thread(s, r->u.task.parent_tid);
+	struct perf_thread *t = find_thread(s, r->u.task.parent_tid);
 	struct perf_process *p;
 	char name[16] = "";
 
@@ -393,6 +515,8 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	}
 	perf_names_forget(s->names, p);
 	process_inherit_home(fresh, p->process);
+	forget_before(p);
+	p->sure_ns = s->now_ns;
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
 	p->exec++;
@@ -408,6 +532,18 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	return 0;
 }
 
+/* The record of its fork was lost. */
+static void add_executed(struct perf_state *s, const struct perf_record *r)
+{
+	struct perf_process *p =
+		perf_state_add_process(s, r->pid, 0, r->time_ns, r->u.comm.name);
+
+	if (p)
+		perf_state_add_thread(s, p, r->tid);
+	if (p)
+		perf_state_tidy(s, p);
+}
+
 static void on_comm(struct perf_state *s, const struct perf_record *r)
 {
 	struct perf_process *p = perf_state_find(s, r->pid);
@@ -416,11 +552,13 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 	if (r->u.comm.exec) {
 		if (p)
 			perf_state_exec(s, p, r->tid, r->u.comm.name);
+		else if (s->lost_until_ns)
+			add_executed(s, r);
 		else
 			known_process(s, r->pid);
 		return;
 	}
-	t = perf_state_find_thread(s, r->tid);
+	t = find_thread(s, r->tid);
 	if (t)
 		thread_set_name(t->thread, r->u.comm.name);
 	if (p && p->kernel && r->tid == p->pid)
@@ -498,9 +636,9 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		key.ino = r->u.mmap.ino;
 		/* /proc/PID/maps does not have it, and the key must be the same */
 		key.ino_generation = 0;
-		if (!p->exe_known && path[0] == '/')
+		if (!p->exe_known && path[0] == '/' && !is_doubtful(s, p))
 			perf_state_exe(s, p, path);
-	} else {
+	} else if (!is_doubtful(s, p)) {
 		p->exe_known = true;         /* a program in a memfd: its short name is better */
 	}
 	perf_names_read(s->names, p);        /* again, in case exec had not written it yet */
@@ -542,7 +680,7 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 		on_mmap(s, r);
 		break;
 	case PERF_KIND_EXIT:
-		thread_exits(s, perf_state_find_thread(s, r->tid));
+		thread_exits(s, find_thread(s, r->tid));
 		break;
 	case PERF_KIND_KSYMBOL:
 		kernel_symbols_feed(s->kernel_symbols, r);
@@ -556,7 +694,7 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 	while (s->exited_first < s->exited_count &&
 	       s->exited[s->exited_first].time_ns + FORGET_NS < now_ns) {
 		const struct exited *e = &s->exited[s->exited_first++];
-		struct perf_thread *t = perf_state_find_thread(s, e->tid);
+		struct perf_thread *t = find_thread(s, e->tid);
 
 		if (t && t->exited_ns == e->time_ns)
 			remove_thread(s, t, now_ns);
@@ -570,44 +708,42 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 	}
 }
 
-/* Two pids belong to no process: the idle task's, and that of tasks that have already exited. */
-static const char *pid_comm(uint32_t pid)
-{
-	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
-}
-
 bool perf_state_reading(struct perf_state *s, uint32_t pid, uint32_t tid, uint64_t now_ns)
 {
-	const struct perf_thread *t = perf_state_find_thread(s, tid);
+	const struct perf_thread *t = find_thread(s, tid);
 
 	s->now_ns = now_ns;
 	if (t && t->process->pid == pid)
 		return perf_names_reading(s->names, t->process);
-	return !perf_state_find(s, pid) && perf_scan_process(s->scan, pid) == ERR_BUSY;
+	return !s->lost_until_ns && !perf_state_find(s, pid) &&
+	       perf_scan_process(s->scan, pid) == ERR_BUSY;
 }
 
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
 				      uint64_t now_ns)
 {
-	struct perf_thread *t = perf_state_find_thread(s, tid);
+	struct perf_thread *t = find_thread(s, tid);
 	struct perf_process *p;
 
 	s->now_ns = now_ns;
 	if (t && t->process->pid == pid && t->process->maps_flood) {
 		end_flood(s, t->process);
-		t = perf_state_find_thread(s, tid);
+		t = find_thread(s, tid);
 	}
 	if (t && t->process->pid == pid)
-		return t;
+		return for_sample(s, t);
 	p = known_process(s, pid);
-	if (!p)
+	if (!p) {
 		p = perf_state_add_process(s, pid, 0, now_ns, pid_comm(pid));
+		if (p)
+			p->unnamed = s->lost_until_ns && !pid_comm(pid);
+	}
 	if (!p)
 		return NULL;
 	p->kernel |= pid_comm(pid) != NULL;
 	t = perf_state_add_thread(s, p, tid);
 	perf_state_tidy(s, p);
-	return t;
+	return t ? for_sample(s, t) : NULL;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -40,6 +40,9 @@ struct perf_process {
 	bool exe_known;                      /* named after its first mapping */
 	bool outside;                        /* neither the root nor started by it */
 	bool skipped;                        /* outside, or --record-process does not name it */
+	uint64_t sure_ns;                    /* at that time it was known: is_doubtful() */
+	bool unnamed;                        /* doubted: what it runs is not known yet */
+	struct process *before;              /* then: what it was, referenced */
 };
 
 struct perf_thread {
@@ -91,6 +94,13 @@ void perf_state_free(struct perf_state *s);
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err);
 /* The same after side-band records were lost, without waiting. */
 void perf_state_rescan(struct perf_state *s, uint64_t now_ns);
+/*
+ * From here on, in the order of records, and until that time some are missing, so any process may
+ * run another program. A sample of one gets a process without name and mappings. The name is filled
+ * in once /proc has been read, after that time, and all records up to the reading have passed
+ * without telling of another exec; if they do tell of one, those samples stay without.
+ */
+void perf_state_lose(struct perf_state *s, uint64_t until_ns);
 /* Take what was read meanwhile; call it often. now_ns as above. */
 void perf_state_look(struct perf_state *s, uint64_t now_ns);
 
@@ -107,7 +117,7 @@ bool perf_state_reading(struct perf_state *s, uint32_t pid, uint32_t tid, uint64
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
 				      uint64_t now_ns);
 
-/* A known thread, or NULL. */
+/* A known thread, or NULL; doubted after a loss, as for a sample. */
 struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid);
 
 /*
@@ -151,6 +161,13 @@ int perf_state_exec(struct perf_state *s, struct perf_process *process, uint32_t
 /* Remove a process that has no thread; the pointer may be invalid afterwards. */
 void perf_state_tidy(struct perf_state *s, struct perf_process *process);
 void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path);
+/* All records before this time have passed. */
+uint64_t perf_state_now(const struct perf_state *s);
+/* What /proc says of it is true of all that was recorded since it was doubted. exe: NULL = hidden */
+void perf_state_settle(struct perf_state *s, struct perf_process *process, const char *comm,
+		       const char *exe);
+/* Nothing of it is missing. */
+void perf_state_known(const struct perf_state *s, struct perf_process *process);
 
 /* Devices that do not answer. */
 struct hung_devices *perf_state_hung(const struct perf_state *s);
@@ -171,6 +188,11 @@ void perf_scan_look(struct perf_scan *scan);
 void perf_scan_wait(struct perf_scan *scan, uint64_t timeout_ns);
 /* returns  0 = applied; ERR_BUSY = it is being read; ERR_NOT_FOUND, ERR_LIMIT */
 int perf_scan_process(struct perf_scan *scan, uint32_t pid);
+/* Records were lost: what has been read so far may be out of date, and what is read from now on is
+ * applied when the records have come that far. */
+void perf_scan_doubt(struct perf_scan *scan);
+/* Read this process soon; no waiting. */
+void perf_scan_want(struct perf_scan *scan, uint32_t pid);
 /* A record tells of a change of the process. */
 void perf_scan_note(struct perf_scan *scan, uint32_t pid, uint64_t time_ns);
 /* For other jobs that read /proc; perf_scan_look() leaves behind those that hang. */

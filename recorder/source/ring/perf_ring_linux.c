@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LARGE_RECORD_BYTES 8192u            /* of a mapping, with a path of 4,096 bytes */
 #define STACK_DEPTH_MAX 127u            /* kernel.perf_event_max_stack's default */
 
 int perf_event_fd(struct perf_event_attr *attr, unsigned cpu)
@@ -278,8 +279,10 @@ void perf_ring_refresh(struct perf_ring *ring)
 {
 	struct perf_event_mmap_page *page = ring->map;
 
-	if (ring->fd >= 0)
-		ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	if (ring->fd < 0)
+		return;
+	ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	ring->was_full |= ring->head - ring->tail + LARGE_RECORD_BYTES > ring->data_bytes;
 }
 
 /*

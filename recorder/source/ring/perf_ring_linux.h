@@ -28,6 +28,7 @@ struct perf_ring {
 	void *map;
 	size_t page_bytes, data_bytes;       /* the data start at the second page */
 	uint64_t head, tail;                 /* what may be read now is between them */
+	bool was_full;                       /* there was no room for a large record */
 	bool have;                           /* `record` is the oldest unconsumed one */
 	size_t record_bytes;
 	struct perf_record record;

@@ -555,6 +555,81 @@ TEST(scan_corrects_a_process_whose_records_were_lost)
 	assert_int_equal(p->exec, 1);
 }
 
+/* What /proc says is of a later moment: only once the records have passed that, it is the name. */
+TEST(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read)
+{
+	uint32_t pid = (uint32_t)getpid();
+	const struct process *before, *after;
+	struct perf_process *p;
+
+	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
+	perf_state_add_thread(state_of, p, pid);
+	feed_mmap(pid, "/bin/wrong", 0x1000, 200);
+	before = p->process;
+	perf_state_lose(state_of, 350);
+	after = thread_of(pid, pid)->process->process;
+	assert_string_equal(process_name(after), "?");
+	assert_string_equal(file_at(pid, 0x1000), "?");
+	while (strcmp(process_name(after), "?") == 0) {
+		thread_of(pid, pid);         /* as another sample */
+		perf_state_look(state_of, os_now_ns());
+		os_sleep_ns(NS_PER_MS);
+	}
+	assert_string_equal(process_name(before), "wrong");
+	assert_string_equal(process_name(after), "state_linux");
+	assert_ptr_equal(thread_of(pid, pid)->process->process, after);
+	assert_ptr_equal(thread_of(pid, pid)->thread->process, after);
+	assert_string_equal(file_at(pid, (uintptr_t)open_state), "state_linux");
+}
+
+TEST(a_sample_between_a_loss_and_an_exec_stays_without_a_name)
+{
+	uint32_t pid = (uint32_t)getpid();
+	const struct process *between;
+	struct perf_process *p;
+
+	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
+	perf_state_add_thread(state_of, p, pid);
+	perf_state_lose(state_of, 350);
+	between = thread_of(pid, pid)->process->process;
+	os_sleep_ns(20 * NS_PER_MS);             /* /proc is read, but the records are not there */
+	perf_state_look(state_of, 300);
+	assert_string_equal(process_name(between), "?");
+	feed_comm(pid, pid, "next", true, 400);
+	assert_string_equal(name_of(pid), "next");
+	perf_state_look(state_of, os_now_ns());
+	assert_string_equal(process_name(between), "?");
+	assert_int_equal(thread_of(pid, pid)->process->pid, pid);
+}
+
+/* The ring of one CPU was full for longer than another's. */
+TEST(an_exec_record_while_others_are_missing_names_no_later_sample)
+{
+	uint32_t pid = (uint32_t)getpid();
+
+	perf_state_add_thread(state_of, perf_state_add_process(state_of, pid, 1, 60, "first"), pid);
+	perf_state_lose(state_of, 5000);
+	feed_comm(pid, pid, "second", true, 400);
+	assert_string_equal(name_of(pid), "second");
+	assert_string_equal(process_name(thread_of(pid, pid)->process->process), "?");
+	/* A mapping of what it runs by then is not its name. */
+	feed_mmap(pid, "/lib/libc.so.6", 0x1000, 600);
+	assert_string_equal(name_of(pid), "?");
+	feed_comm(pid, pid, "third", true, 6000);
+	assert_string_equal(process_name(thread_of(pid, pid)->process->process), "third");
+}
+
+TEST(a_child_of_a_doubted_process_has_no_name_either)
+{
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "sh", true, 300);
+	perf_state_lose(state_of, 350);
+	feed_fork(SH + 1, SH, 400);
+	assert_string_equal(name_of(SH + 1), "?");
+	feed_comm(SH + 1, SH + 1, "cc", true, 500);
+	assert_string_equal(name_of(SH + 1), "cc");
+}
+
 TEST(scan_forgets_processes_that_are_gone)
 {
 	feed_fork(SH, INIT, 200);
@@ -781,6 +856,10 @@ int main(void)
 		FRESH(sample_of_an_unknown_process_makes_one),
 		FRESH(tasks_without_a_number_are_the_kernels),
 		FRESH(scan_corrects_a_process_whose_records_were_lost),
+		FRESH(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read),
+		FRESH(a_sample_between_a_loss_and_an_exec_stays_without_a_name),
+		FRESH(an_exec_record_while_others_are_missing_names_no_later_sample),
+		FRESH(a_child_of_a_doubted_process_has_no_name_either),
 		FRESH(scan_forgets_processes_that_are_gone),
 		FRESH(scan_passes_over_a_zombie),
 		FRESH(scan_puts_its_events_behind_all_that_is_in_the_queue),
