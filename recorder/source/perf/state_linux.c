@@ -1,10 +1,8 @@
-#include "source/perf/state_linux.h"
+#include "source/perf/state_private.h"
 
 #include "base/array.h"
 #include "base/log.h"
 #include "base/os.h"
-#include "base/slots.h"
-#include "base/table.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/kernel_symbols.h"
 #include "source/perf/managed_linux.h"
@@ -23,28 +21,6 @@
 #define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
 #define ANSWER_NS (2 * NS_PER_MS)      /* to wait for what takes 0.1 ms to read */
 #define FORGET_NS NS_PER_SEC           /* a thread is remembered this long after its exit record */
-
-struct exited {
-	uint32_t tid;
-	uint64_t time_ns;
-};
-
-struct perf_state {
-	struct perf_state_config cfg;
-	struct slots processes, threads;
-	struct table by_pid, by_tid;
-	uint64_t now_ns;                  /* time of the newest record; queued ones are not newer */
-	uint64_t lost_until_ns;           /* records went missing up to then; 0 = never */
-	struct object *kernel;
-	uint64_t kernel_base;                /* address of _text; 0 = hidden */
-	struct kernel_symbols *kernel_symbols; /* code that was added at run time */
-	_Atomic uint64_t skipped_mappings;
-	_Atomic uint32_t skipped_pid;
-	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
-	uint32_t exited_first, exited_count, exited_capacity;
-	struct perf_scan *scan;
-	struct perf_names *names;
-};
 
 /* ---- lookups --------------------------------------------------------------------------------- */
 
@@ -71,7 +47,7 @@ struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid)
 	return number == TABLE_NONE ? NULL : slots_get(&s->processes, number);
 }
 
-static struct perf_thread *find_thread(struct perf_state *s, uint32_t tid)
+struct perf_thread *perf_state_known_thread(struct perf_state *s, uint32_t tid)
 {
 	uint32_t number = table_find(&s->by_tid, hash_u64(tid), tid_same, s, &tid);
 
@@ -87,15 +63,15 @@ static struct perf_thread *thread_at(const struct perf_state *s, uint32_t place)
 }
 
 /* Two pids belong to no process: the idle task's, and that of tasks that have already exited. */
-static const char *pid_comm(uint32_t pid)
+const char *perf_state_pid_comm(uint32_t pid)
 {
 	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void put_process_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
-			      uint32_t tid, uint64_t time_ns)
+void perf_state_put_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
+			  uint32_t tid, uint64_t time_ns)
 {
 	struct event e = {.time_ns = time_ns, .kind = kind, .cpu = CPU_NONE, .stack = STACK_NONE};
 
@@ -118,14 +94,6 @@ static void put_image_event(struct perf_state *s, struct perf_process *p, struct
 	queue_put(s->cfg.queue, &e);
 }
 
-static void forget_before(struct perf_process *p)
-{
-	if (p->before)
-		process_unref(p->before);
-	p->before = NULL;
-	p->unnamed = false;
-}
-
 /* ---- removing -------------------------------------------------------------------------------- */
 
 static void clear_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
@@ -133,7 +101,7 @@ static void clear_process(struct perf_state *s, struct perf_process *p, uint64_t
 	perf_names_forget(s->names, p);
 	perf_managed_forget(s->cfg.managed, p, now_ns);
 	maps_free(p->maps, now_ns);
-	forget_before(p);
+	perf_state_forget_before(p);
 	if (p->process)
 		process_drop(s->cfg.processes, p->process, now_ns);
 }
@@ -171,7 +139,7 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process)
  */
 static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid)
 {
-	const struct perf_thread *kept = find_thread(s, tid);
+	const struct perf_thread *kept = perf_state_known_thread(s, tid);
 	uint32_t i = 0, others = p->nthreads - (kept && kept->process == p);
 
 	while (others && i < s->by_tid.nslots) {
@@ -218,7 +186,7 @@ struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, 
 }
 
 /* Its process was doubted, and is another one to those who see it. At a ceiling it stays. */
-static void follow_process(struct perf_state *s, struct perf_thread *t)
+void perf_state_follow(struct perf_state *s, struct perf_thread *t)
 {
 	struct thread *thread;
 
@@ -236,12 +204,12 @@ static void follow_process(struct perf_state *s, struct perf_thread *t)
 struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_process *process,
 					  uint32_t tid)
 {
-	struct perf_thread *t = find_thread(s, tid);
+	struct perf_thread *t = perf_state_known_thread(s, tid);
 	struct thread *thread;
 	uint32_t number;
 
 	if (t && t->process == process && !t->exited_ns) {
-		follow_process(s, t);
+		perf_state_follow(s, t);
 		return t;
 	}
 	if (t) {
@@ -340,88 +308,6 @@ bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint3
 	return kernel_symbols_in_exec(s->kernel_symbols, chain, n);
 }
 
-/* ---- doubt ----------------------------------------------------------------------------------- */
-
-void perf_state_lose(struct perf_state *s, uint64_t until_ns)
-{
-	s->lost_until_ns = until_ns > s->lost_until_ns ? until_ns : s->lost_until_ns;
-	perf_scan_doubt(s->scan);
-}
-
-uint64_t perf_state_now(const struct perf_state *s)
-{
-	return s->now_ns;
-}
-
-void perf_state_known(const struct perf_state *s, struct perf_process *process)
-{
-	process->sure_ns = s->now_ns;
-}
-
-/* A record of it may be missing since it was known, even if one of another CPU just told of it. */
-static bool is_doubtful(const struct perf_state *s, const struct perf_process *p)
-{
-	return p->unnamed || p->sure_ns <= s->lost_until_ns;
-}
-
-/* From here on it has no name, unless at a ceiling. */
-static void doubt(struct perf_state *s, struct perf_process *p)
-{
-	struct process *fresh;
-
-	if (p->unnamed || !is_doubtful(s, p) || pid_comm(p->pid))
-		return;
-	fresh = perf_state_clear_maps(s, p) ? NULL
-		: process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,
-			      NULL);
-	if (!fresh)
-		return;
-	perf_names_forget(s->names, p);
-	process_ref(p->process);
-	p->before = p->process;
-	process_drop(s->cfg.processes, p->process, s->now_ns);
-	p->process = fresh;
-	p->exec++;
-	p->exe_known = false;
-	p->unnamed = true;
-}
-
-void perf_state_settle(struct perf_state *s, struct perf_process *p, const char *comm,
-		       const char *exe)
-{
-	bool same = p->before && exe && process_exe_is(p->before, exe);
-	const struct perf_thread *t;
-
-	forget_before(p);
-	process_set_comm(p->process, comm);
-	if (exe)
-		perf_state_exe(s, p, exe);
-	else
-		perf_names_update(s->names, p);
-	t = same ? NULL : find_thread(s, p->pid);
-	if (t)
-		put_process_event(s, EVENT_PROCESS_START, p, p->pid, s->now_ns);
-}
-
-/* For what is recorded of a thread: its process must be known, or have no name. */
-static struct perf_thread *for_sample(struct perf_state *s, struct perf_thread *t)
-{
-	struct perf_process *p = t->process;
-
-	doubt(s, p);
-	if (p->unnamed)
-		perf_scan_want(s->scan, p->pid);
-	follow_process(s, t);
-	return t;
-}
-
-struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid)
-{
-	struct perf_thread *t = find_thread(s, tid);
-
-	return t ? for_sample(s, t) : NULL;
-}
-
 /* ---- records --------------------------------------------------------------------------------- */
 
 static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
@@ -429,7 +315,9 @@ static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
 	struct perf_process *p = perf_state_find(s, pid);
 
 	/* After a loss, what runs by the time it is read may be another program. */
-	return p || s->lost_until_ns || perf_scan_process(s->scan, pid) ? p : perf_state_find(s, pid);
+	if (p || s->lost_until_ns || perf_scan_process(s->scan, pid))
+		return p;
+	return perf_state_find(s, pid);
 }
 
 /* A child has what its parent has, until it calls exec. */
@@ -439,7 +327,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	const char *comm, *cmdline;
 
 	if (parent)
-		doubt(s, parent);
+		perf_state_doubt(s, parent);
 	if (!parent && !s->lost_until_ns)
 		perf_scan_process(s->scan, child->pid);
 	child->unnamed = s->lost_until_ns && (!parent || parent->unnamed);
@@ -472,7 +360,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 static void on_fork(struct perf_state *s, const struct perf_record *r)
 {
 	bool new_process = r->pid != r->u.task.parent_pid;
-	struct perf_thread *t = find_thread(s, r->u.task.parent_tid);
+	struct perf_thread *t = perf_state_known_thread(s, r->u.task.parent_tid);
 	struct perf_process *p;
 	char name[16] = "";
 
@@ -489,7 +377,7 @@ static void on_fork(struct perf_state *s, const struct perf_record *r)
 		thread_set_name(t->thread, name);
 	if (t && new_process) {
 		inherit(s, p, r);
-		put_process_event(s, EVENT_PROCESS_START, p, r->tid, r->time_ns);
+		perf_state_put_event(s, EVENT_PROCESS_START, p, r->tid, r->time_ns);
 	}
 	perf_state_tidy(s, p);
 }
@@ -515,7 +403,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	}
 	perf_names_forget(s->names, p);
 	process_inherit_home(fresh, p->process);
-	forget_before(p);
+	perf_state_forget_before(p);
 	p->sure_ns = s->now_ns;
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
@@ -528,7 +416,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	if (t->memory)
 		t->memory->npairs = 0;
 	thread_set_name(thread, comm);
-	put_process_event(s, EVENT_PROCESS_START, p, tid, s->now_ns);
+	perf_state_put_event(s, EVENT_PROCESS_START, p, tid, s->now_ns);
 	return 0;
 }
 
@@ -558,7 +446,7 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 			known_process(s, r->pid);
 		return;
 	}
-	t = find_thread(s, r->tid);
+	t = perf_state_known_thread(s, r->tid);
 	if (t)
 		thread_set_name(t->thread, r->u.comm.name);
 	if (p && p->kernel && r->tid == p->pid)
@@ -636,9 +524,9 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		key.ino = r->u.mmap.ino;
 		/* /proc/PID/maps does not have it, and the key must be the same */
 		key.ino_generation = 0;
-		if (!p->exe_known && path[0] == '/' && !is_doubtful(s, p))
+		if (!p->exe_known && path[0] == '/' && !perf_state_is_doubtful(s, p))
 			perf_state_exe(s, p, path);
-	} else if (!is_doubtful(s, p)) {
+	} else if (!perf_state_is_doubtful(s, p)) {
 		p->exe_known = true;         /* a program in a memfd: its short name is better */
 	}
 	perf_names_read(s->names, p);        /* again, in case exec had not written it yet */
@@ -660,7 +548,7 @@ static void thread_exits(struct perf_state *s, struct perf_thread *t)
 		return;
 	t->exited_ns = s->now_ns;
 	if (--t->process->nalive == 0)
-		put_process_event(s, EVENT_PROCESS_EXIT, t->process, t->tid, s->now_ns);
+		perf_state_put_event(s, EVENT_PROCESS_EXIT, t->process, t->tid, s->now_ns);
 	remember_exited(s, t->tid, s->now_ns);
 }
 
@@ -680,7 +568,7 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 		on_mmap(s, r);
 		break;
 	case PERF_KIND_EXIT:
-		thread_exits(s, find_thread(s, r->tid));
+		thread_exits(s, perf_state_known_thread(s, r->tid));
 		break;
 	case PERF_KIND_KSYMBOL:
 		kernel_symbols_feed(s->kernel_symbols, r);
@@ -694,7 +582,7 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 	while (s->exited_first < s->exited_count &&
 	       s->exited[s->exited_first].time_ns + FORGET_NS < now_ns) {
 		const struct exited *e = &s->exited[s->exited_first++];
-		struct perf_thread *t = find_thread(s, e->tid);
+		struct perf_thread *t = perf_state_known_thread(s, e->tid);
 
 		if (t && t->exited_ns == e->time_ns)
 			remove_thread(s, t, now_ns);
@@ -710,7 +598,7 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 
 bool perf_state_reading(struct perf_state *s, uint32_t pid, uint32_t tid, uint64_t now_ns)
 {
-	const struct perf_thread *t = find_thread(s, tid);
+	const struct perf_thread *t = perf_state_known_thread(s, tid);
 
 	s->now_ns = now_ns;
 	if (t && t->process->pid == pid)
@@ -722,28 +610,28 @@ bool perf_state_reading(struct perf_state *s, uint32_t pid, uint32_t tid, uint64
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
 				      uint64_t now_ns)
 {
-	struct perf_thread *t = find_thread(s, tid);
+	struct perf_thread *t = perf_state_known_thread(s, tid);
 	struct perf_process *p;
 
 	s->now_ns = now_ns;
 	if (t && t->process->pid == pid && t->process->maps_flood) {
 		end_flood(s, t->process);
-		t = find_thread(s, tid);
+		t = perf_state_known_thread(s, tid);
 	}
 	if (t && t->process->pid == pid)
-		return for_sample(s, t);
+		return perf_state_for_sample(s, t);
 	p = known_process(s, pid);
 	if (!p) {
-		p = perf_state_add_process(s, pid, 0, now_ns, pid_comm(pid));
+		p = perf_state_add_process(s, pid, 0, now_ns, perf_state_pid_comm(pid));
 		if (p)
-			p->unnamed = s->lost_until_ns && !pid_comm(pid);
+			p->unnamed = s->lost_until_ns && !perf_state_pid_comm(pid);
 	}
 	if (!p)
 		return NULL;
-	p->kernel |= pid_comm(pid) != NULL;
+	p->kernel |= perf_state_pid_comm(pid) != NULL;
 	t = perf_state_add_thread(s, p, tid);
 	perf_state_tidy(s, p);
-	return t ? for_sample(s, t) : NULL;
+	return t ? perf_state_for_sample(s, t) : NULL;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -821,7 +709,7 @@ static void forget_dead(struct perf_state *s)
 	for (i = 0; i < s->by_tid.nslots; i++) {
 		struct perf_thread *t = thread_at(s, i);
 
-		if (t && !pid_comm(t->process->pid) &&
+		if (t && !perf_state_pid_comm(t->process->pid) &&
 		    syscall(SYS_tgkill, (int)t->process->pid, (int)t->tid, 0) < 0 && errno == ESRCH)
 			thread_exits(s, t);
 	}

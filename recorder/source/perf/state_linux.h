@@ -163,7 +163,7 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process);
 void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path);
 /* All records before this time have passed. */
 uint64_t perf_state_now(const struct perf_state *s);
-/* What /proc says of it is true of all that was recorded since it was doubted. exe: NULL = hidden */
+/* What /proc says of it is true of all since it was doubted. exe: NULL = hidden */
 void perf_state_settle(struct perf_state *s, struct perf_process *process, const char *comm,
 		       const char *exe);
 /* Nothing of it is missing. */

@@ -1,0 +1,205 @@
+/* Which process a sample belongs to when records were lost, or never came. */
+#include "source/perf/state_linux.h"
+
+#include "tests/support/perf_state_lab_linux.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+TEST(child_of_an_unknown_parent_is_kept)
+{
+	feed_fork(SH, INIT + 77, 200);
+	assert_string_equal(name_of(SH), "?");
+	feed_comm(SH, SH, "sh", true, 300);
+	assert_string_equal(name_of(SH), "sh");
+}
+
+TEST(sample_of_an_unknown_process_makes_one)
+{
+	struct perf_thread *t = thread_of(SH, SH + 1);
+
+	assert_non_null(t);
+	assert_int_equal(t->process->pid, SH);
+	assert_string_equal(name_of(SH), "?");
+	assert_ptr_equal(thread_of(SH, SH + 1), t);
+}
+
+/* The kernel gives -1 for a task without a number any more, 0 for the idle one. */
+TEST(tasks_without_a_number_are_the_kernels)
+{
+	assert_true(thread_of(UINT32_MAX, UINT32_MAX)->process->kernel);
+	assert_string_equal(name_of(UINT32_MAX), "exited");
+	assert_true(thread_of(0, 0)->process->kernel);
+	assert_string_equal(name_of(0), "idle");
+}
+
+/* This very process, under a wrong name and with a mapping it does not have: an exec was lost. */
+TEST(scan_corrects_a_process_whose_records_were_lost)
+{
+	uint32_t pid = (uint32_t)getpid();
+	struct perf_process *p;
+
+	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
+	perf_state_add_thread(state_of, p, pid);
+	feed_mmap(pid, "/bin/wrong", 0x1000, 200);
+	assert_string_equal(name_of(pid), "wrong");
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	assert_string_equal(name_of(pid), "lost_linux");
+	assert_int_equal(p->exec, 1);
+	assert_string_equal(file_at(pid, 0x1000), "?");
+	assert_string_equal(file_at(pid, (uintptr_t)open_state), "lost_linux");
+	/* Once more: nothing is new. */
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	assert_int_equal(p->exec, 1);
+}
+
+/* What /proc says is of a later moment: only once the records have passed that, it is the name. */
+TEST(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read)
+{
+	uint32_t pid = (uint32_t)getpid();
+	const struct process *before, *after;
+	struct perf_process *p;
+
+	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
+	perf_state_add_thread(state_of, p, pid);
+	feed_mmap(pid, "/bin/wrong", 0x1000, 200);
+	before = p->process;
+	perf_state_lose(state_of, 350);
+	after = thread_of(pid, pid)->process->process;
+	assert_string_equal(process_name(after), "?");
+	assert_string_equal(file_at(pid, 0x1000), "?");
+	while (strcmp(process_name(after), "?") == 0) {
+		thread_of(pid, pid);         /* as another sample */
+		perf_state_look(state_of, os_now_ns());
+		os_sleep_ns(NS_PER_MS);
+	}
+	assert_string_equal(process_name(before), "wrong");
+	assert_string_equal(process_name(after), "lost_linux");
+	assert_ptr_equal(thread_of(pid, pid)->process->process, after);
+	assert_ptr_equal(thread_of(pid, pid)->thread->process, after);
+	assert_string_equal(file_at(pid, (uintptr_t)open_state), "lost_linux");
+}
+
+TEST(a_sample_between_a_loss_and_an_exec_stays_without_a_name)
+{
+	uint32_t pid = (uint32_t)getpid();
+	const struct process *between;
+	struct perf_process *p;
+
+	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
+	perf_state_add_thread(state_of, p, pid);
+	perf_state_lose(state_of, 350);
+	between = thread_of(pid, pid)->process->process;
+	os_sleep_ns(20 * NS_PER_MS);             /* /proc is read, but the records are not there */
+	perf_state_look(state_of, 300);
+	assert_string_equal(process_name(between), "?");
+	feed_comm(pid, pid, "next", true, 400);
+	assert_string_equal(name_of(pid), "next");
+	perf_state_look(state_of, os_now_ns());
+	assert_string_equal(process_name(between), "?");
+	assert_int_equal(thread_of(pid, pid)->process->pid, pid);
+}
+
+/* The ring of one CPU was full for longer than another's. */
+TEST(an_exec_record_while_others_are_missing_names_no_later_sample)
+{
+	uint32_t pid = (uint32_t)getpid();
+
+	perf_state_add_thread(state_of, perf_state_add_process(state_of, pid, 1, 60, "first"), pid);
+	perf_state_lose(state_of, 5000);
+	feed_comm(pid, pid, "second", true, 400);
+	assert_string_equal(name_of(pid), "second");
+	assert_string_equal(process_name(thread_of(pid, pid)->process->process), "?");
+	/* A mapping of what it runs by then is not its name. */
+	feed_mmap(pid, "/lib/libc.so.6", 0x1000, 600);
+	assert_string_equal(name_of(pid), "?");
+	feed_comm(pid, pid, "third", true, 6000);
+	assert_string_equal(process_name(thread_of(pid, pid)->process->process), "third");
+}
+
+TEST(a_child_of_a_doubted_process_has_no_name_either)
+{
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "sh", true, 300);
+	perf_state_lose(state_of, 350);
+	feed_fork(SH + 1, SH, 400);
+	assert_string_equal(name_of(SH + 1), "?");
+	feed_comm(SH + 1, SH + 1, "cc", true, 500);
+	assert_string_equal(name_of(SH + 1), "cc");
+}
+
+TEST(scan_forgets_processes_that_are_gone)
+{
+	feed_fork(SH, INIT, 200);
+	thread_of(0, 0);
+	thread_of(UINT32_MAX, UINT32_MAX);
+	events(false);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	assert_non_null(strstr(events(false), "-init 5000001"));
+	perf_state_expire(state_of, 5 * SECOND);
+	assert_null(perf_state_find(state_of, SH));
+	assert_null(perf_state_find(state_of, INIT));
+	assert_non_null(perf_state_find(state_of, 0));
+	assert_non_null(perf_state_find(state_of, UINT32_MAX));
+	assert_non_null(perf_state_find(state_of, (uint32_t)getpid()));
+}
+
+/* Its exit record is past: nothing would ever end it. */
+TEST(scan_passes_over_a_zombie)
+{
+	pid_t pid = fork();
+	siginfo_t ended;
+
+	if (pid == 0)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	assert_null(perf_state_find(state_of, (uint32_t)pid));
+	waitpid(pid, NULL, 0);
+}
+
+/* Events of a scan stand in the queue between records: their times must too. */
+static void assert_images_at(uint64_t time_ns)
+{
+	const struct event *e;
+	unsigned images = 0;
+
+	while ((e = queue_peek(queue)) != NULL) {
+		assert_int_equal(e->time_ns, time_ns);
+		images += e->kind == EVENT_IMAGE;
+		queue_pop(queue);
+	}
+	assert_true(images > 0);
+}
+
+TEST(scan_puts_its_events_behind_all_that_is_in_the_queue)
+{
+	feed_fork(SH, INIT, 200);
+	assert_int_equal(perf_state_scan(state_of, 199, NULL), 0);
+	assert_images_at(200);                       /* the newest record */
+	assert_int_equal(perf_state_scan(state_of, 300, NULL), 0);
+	assert_images_at(300);
+}
+
+#define FRESH(test) cmocka_unit_test_setup_teardown(test, open_state, close_state)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FRESH(child_of_an_unknown_parent_is_kept),
+		FRESH(sample_of_an_unknown_process_makes_one),
+		FRESH(tasks_without_a_number_are_the_kernels),
+		FRESH(scan_corrects_a_process_whose_records_were_lost),
+		FRESH(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read),
+		FRESH(a_sample_between_a_loss_and_an_exec_stays_without_a_name),
+		FRESH(an_exec_record_while_others_are_missing_names_no_later_sample),
+		FRESH(a_child_of_a_doubted_process_has_no_name_either),
+		FRESH(scan_forgets_processes_that_are_gone),
+		FRESH(scan_passes_over_a_zombie),
+		FRESH(scan_puts_its_events_behind_all_that_is_in_the_queue),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
