@@ -168,6 +168,8 @@ int os_path_info(const char *path, struct os_file_info *out, struct err *err);  
  * for. Else the owner stays, as when the file system knows no owners.
  */
 void os_file_hand_over(struct os_file *file);
+/* Let everybody read it, as 0644 does. On Windows it stays as its folder says. */
+void os_file_show(struct os_file *file);
 
 /* Read bytes at an offset; *got is less than n only at the end of the file. */
 int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *got,
@@ -319,6 +321,16 @@ void os_background_ready(struct os_background *b);
  * Source: sd_notify(3), "a datagram to $NOTIFY_SOCKET".
  */
 void os_notify(const char *state);
+/*
+ * One structured line in the system's log, if there is one. It never blocks. Linux: the journal,
+ * all fields; the first is MESSAGE. Windows: the application log of the event source "recorder",
+ * the first field's value and then the others. Sources: systemd.io "Native Journal Protocol";
+ * ReportEventW().
+ */
+struct os_log_field {
+	const char *name, *value;
+};
+void os_system_log(const struct os_log_field *fields, unsigned n);
 /*
  * Allow this process as many open files as it may have at all; what os_run() starts keeps the limit
  * that was there. Call once, at the start. Windows has no such limit.

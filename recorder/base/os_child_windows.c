@@ -98,3 +98,23 @@ void os_notify(const char *state)
 {
 	(void)state;
 }
+
+void os_system_log(const struct os_log_field *fields, unsigned n)
+{
+	HANDLE source = RegisterEventSourceW(NULL, L"recorder");
+	struct buf text = {0};
+	const wchar_t *line;
+	wchar_t *wide;
+	unsigned i;
+
+	buf_puts(&text, fields[0].value);
+	for (i = 1; i < n; i++)
+		buf_printf(&text, "\r\n%s=%s", fields[i].name, fields[i].value);
+	line = wide = wide_text(buf_text(&text));
+	if (source && wide)
+		ReportEventW(source, EVENTLOG_INFORMATION_TYPE, 0, 1, NULL, 1, 0, &line, NULL);
+	if (source)
+		DeregisterEventSource(source);
+	wide_free(wide);
+	buf_free(&text);
+}

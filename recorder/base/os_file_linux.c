@@ -247,6 +247,11 @@ void os_file_hand_over(struct os_file *file)
 		return;                          /* vfat, NFS with root_squash: it stays root's */
 }
 
+void os_file_show(struct os_file *file)
+{
+	fchmod(os_file_fd(file), 0644);
+}
+
 int os_sync(struct os_file *file, struct err *err)
 {
 	if (fsync((int)file->handle) != 0)

@@ -331,6 +331,11 @@ void os_file_hand_over(struct os_file *file)
 	(void)file;
 }
 
+void os_file_show(struct os_file *file)
+{
+	(void)file;
+}
+
 int os_sync(struct os_file *file, struct err *err)
 {
 	/* On a pipe FlushFileBuffers() would wait until the other side has read. */

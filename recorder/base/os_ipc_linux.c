@@ -396,3 +396,39 @@ void os_notify(const char *state)
 	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
 	close(fd);
 }
+
+/* A value with line feeds has its length, little-endian, in place of '='. */
+static void put_field(struct buf *out, const struct os_log_field *f)
+{
+	uint64_t n = strlen(f->value);
+	unsigned i;
+
+	buf_puts(out, f->name);
+	if (strchr(f->value, '\n')) {
+		buf_putc(out, '\n');
+		for (i = 0; i < 8; i++)
+			buf_putc(out, (char)(n >> (8 * i)));
+	} else {
+		buf_putc(out, '=');
+	}
+	buf_put(out, f->value, n);
+	buf_putc(out, '\n');
+}
+
+void os_system_log(const struct os_log_field *fields, unsigned n)
+{
+	static const struct sockaddr_un journal = {AF_UNIX, "/run/systemd/journal/socket"};
+	struct buf text = {0};
+	unsigned i;
+	int fd;
+
+	for (i = 0; i < n; i++)
+		put_field(&text, &fields[i]);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !text.failed)
+		sendto(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT,
+		       (const struct sockaddr *)&journal, sizeof(journal));
+	if (fd >= 0)
+		close(fd);
+	buf_free(&text);
+}

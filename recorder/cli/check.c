@@ -527,11 +527,11 @@ static void check_data_file(struct check *c)
 
 static void check_http(struct check *c)
 {
-	struct finding f = {"http", c->o->http, "ok", "answers there once it records", NULL, NAN,
-			    0};
+	struct finding f = {"http", c->o->http ? c->o->http : c->o->textfile, "ok",
+			    "metrics are there once it records", NULL, NAN, 0};
 	struct err err = {0};
 
-	if (c->o->http)
+	if (f.name)
 		put_verdict(c, &f, cmd_check_http(c->o, &err), &err);
 }
 

@@ -245,7 +245,7 @@ int cmd_on_failure(const struct options *o, bool *exits, struct command_line *ou
 struct http_config;
 /* What --http and its like say, without store and log. false: there is no --http. */
 bool cmd_http(const struct options *o, struct http_config *out);
-/* Check it. */
+/* Check it, and --textfile. */
 int cmd_check_http(const struct options *o, struct err *err);
 
 /* One line about each unused name of --rule and an unused --process; or "". */

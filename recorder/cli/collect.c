@@ -5,6 +5,7 @@
 #include "engine/data_file.h"
 #include "engine/engine.h"
 #include "http/server.h"
+#include "http/textfile.h"
 #include "analysis/known_names.h"
 #include "model/memory_budget.h"
 #include "options/config.h"
@@ -614,15 +615,22 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 	const char *store = cmd_named_store(c->options);
 	char flooded[ENGINE_FLOODED_BYTES];
 	struct http_server *http = NULL;
+	struct textfile *textfile = NULL;
 	struct engine_result result;
 	bool aside = c->of && c->of->aside;
 	int rc = aside ? 0 : os_signals_open(err);
 
 	if (!rc)
 		rc = answer_http(c, &http, err);
-	if (rc)
+	if (!rc && c->options->textfile)
+		rc = textfile_open(c->options->textfile, c->engine.store_path, c->engine.log,
+				   &textfile, err);
+	if (rc) {
+		http_server_close(http);
 		return rc;
+	}
 	rc = engine_run(&c->engine, &result, err);
+	textfile_close(textfile);
 	http_server_close(http);
 	*left_behind = result.left_behind;
 	if (!aside)

@@ -12,6 +12,7 @@
 #include "engine/data_file.h"
 #include "engine/engine.h"
 #include "http/server.h"
+#include "http/textfile.h"
 #include "model/memory_budget.h"
 #include "source/stopped/thread_stacks.h"
 
@@ -100,7 +101,10 @@ int cmd_check_http(const struct options *o, struct err *err)
 	struct http_config cfg;
 	int rc = cmd_http(o, &cfg) ? http_server_check(&cfg, err) : 0;
 
-	return rc ? options_at_line(o, options_line(o, "http"), err) : 0;
+	if (rc)
+		return options_at_line(o, options_line(o, "http"), err);
+	rc = o->textfile ? textfile_check(o->textfile, err) : 0;
+	return rc ? options_at_line(o, options_line(o, "textfile"), err) : 0;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */

@@ -131,7 +131,8 @@ static int check_format(const struct options *o, struct top *t, struct err *err)
 
 int cmd_top(const struct options *o, struct err *err)
 {
-	struct top t = {.o = o, .interval_ns = (uint64_t)(o->interval_s * 1e9)};
+	const double interval_s = o->interval_s > 0 ? o->interval_s : 0;
+	struct top t = {.o = o, .interval_ns = (uint64_t)(interval_s * 1e9)};
 	int rc = check_format(o, &t, err);
 
 	if (o->times && !t.interval_ns)

@@ -183,6 +183,28 @@ static void get_health(struct desk *d, const struct request *r, struct answer *o
 	buf_free(&status);
 }
 
+static void put_own_metrics(struct desk *d, bool open_metrics, struct buf *out)
+{
+	const struct {
+		const char *name, *help;
+		uint64_t value;
+	} own[] = {
+		{"recorder_http_requests_total", "Requests over HTTP.", d->requests},
+		{"recorder_http_refused_total", "Requests without the right to it.", d->refused},
+		{"recorder_http_slow_clients_total", "Clients that were too slow.", d->slow},
+		{"recorder_alert_incidents_total", "Alerts that became incidents.",
+		 d->alerts_taken},
+		{"recorder_alert_repeats_total", "Alerts that were posted again.",
+		 d->alert_repeats},
+		{"recorder_alert_held_back_total", "Alerts beyond the limit of an hour.",
+		 d->alerts_held_back},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		metrics_put_one(own[i].name, own[i].help, (double)own[i].value, open_metrics, out);
+}
+
 static void get_metrics(struct desk *d, const struct request *r, struct answer *out)
 {
 	const char *accept = r->header(r->ctx, "Accept");
@@ -190,27 +212,16 @@ static void get_metrics(struct desk *d, const struct request *r, struct answer *
 	struct buf status = {0};
 	struct json_value all;
 	struct err err = {0};
-	uint64_t requests, refused, slow;
 
 	if (desk_status(d, &status, &err) || !json_read(buf_text(&status), &all)) {
 		answer_error(out, &err);
 		buf_free(&status);
 		return;
 	}
-	os_mutex_lock(d->lock);
-	requests = d->requests;
-	refused = d->refused;
-	slow = d->slow;
-	os_mutex_unlock(d->lock);
 	out->status = 200;
 	out->type = open_metrics ? METRICS_OPEN_TYPE : METRICS_TEXT_TYPE;
 	metrics_put(all, open_metrics, &out->body);
-	metrics_put_one("recorder_http_requests_total", "Requests over HTTP.", (double)requests,
-			open_metrics, &out->body);
-	metrics_put_one("recorder_http_refused_total", "Requests without the right to it.",
-			(double)refused, open_metrics, &out->body);
-	metrics_put_one("recorder_http_slow_clients_total", "Connections that were too slow.",
-			(double)slow, open_metrics, &out->body);
+	put_own_metrics(d, open_metrics, &out->body);
 	metrics_end(open_metrics, &out->body);
 	buf_free(&status);
 }

@@ -26,6 +26,7 @@ struct desk {
 	uint64_t requests, refused, slow;    /* in all; without the right; clients dropped */
 	bool takes_alerts;                   /* a thread does: alerts are its own meanwhile */
 	struct alert_desk *alerts;
+	uint64_t alerts_taken, alert_repeats, alerts_held_back;
 };
 
 /* returns 0 or ERR_MEMORY; close it after an error, too */

@@ -360,6 +360,13 @@ static int keep_alert(struct desk *d, const struct alert *a, uint64_t now_ns, in
 	return rc;
 }
 
+static void count(struct desk *d, uint64_t *what)
+{
+	os_mutex_lock(d->lock);
+	++*what;
+	os_mutex_unlock(d->lock);
+}
+
 /* returns what became of it, for the answer; NULL: an error. *id: 0 = none */
 static const char *take_alert(struct desk *d, const struct alert *a, int64_t *id, struct err *err)
 {
@@ -378,17 +385,21 @@ static const char *take_alert(struct desk *d, const struct alert *a, int64_t *id
 			extend_note(d, *id, text);
 		return *id ? "resolved" : "unknown";
 	}
-	if (known)
+	if (known) {
+		count(d, &d->alert_repeats);
 		return "repeated";
+	}
 	if (over_the_hour(d->alerts, now_ns)) {
 		log_line(d->cfg->log, LOG_WARN, "the alert %s became no incident: %u of this hour "
 			 "did", a->name, ALERT_INCIDENTS_AN_HOUR);
+		count(d, &d->alerts_held_back);
 		return "held back";
 	}
 	rc = keep_alert(d, a, now_ns, id, err);
 	if (rc)
 		return NULL;
 	d->alerts->made_ns[d->alerts->nmade++ % ALERT_INCIDENTS_AN_HOUR] = now_ns;
+	count(d, &d->alerts_taken);
 	remember(d->alerts, a->key, *id);
 	snprintf(text, sizeof(text), "posted as an alert%s%s", *a->labels ? ", labels " : "",
 		 a->labels);

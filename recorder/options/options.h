@@ -113,7 +113,7 @@ struct rule_list {
 };
 
 enum {
-	OPTIONS_MAX = 160,
+	OPTIONS_MAX = 224,                   /* rows of the table */
 	OPTION_VALUE_MAX = 4096,             /* bytes of one value */
 };
 
@@ -163,6 +163,7 @@ struct options {
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
 	char *http;                          /* address; NULL = none */
+	char *textfile;                      /* NULL = none */
 	char *http_token, *http_cert, *http_key;     /* files; or NULL */
 	char *service_name;                  /* NULL = "recorder" */
 
@@ -202,7 +203,7 @@ struct options {
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */
 	uint32_t repeat, every_ms;           /* of stacks: pictures, and the time between them */
-	double interval_s;                   /* of top; 0 = until it is stopped */
+	double interval_s;                   /* of top; < 0: until it is stopped */
 	uint32_t times;                      /* of top: summaries; 0 = no limit */
 	bool clear;                          /* of top: the screen before each */
 	char *callers, *callees;             /* of this function; NULL = none */

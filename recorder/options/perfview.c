@@ -18,8 +18,8 @@ struct unmatched {
 #define CALLS \
 	"calls are not recorded one by one; samples (--freq) show where time is spent"
 #define ALLOCATION \
-	"use --clr-events Default,GCSampledObjectAllocationLow in an ETW session, or " \
-	"--runtime-events for collections"
+	"use --clr-events Default,GCSampledObjectAllocationLow, or --event " \
+	"clr:GC:GC/AllocationTick for an event every 100 KB"
 #define PACKETS \
 	"packets are not recorded; run a capture program beside the recorder, and end it with" \
 	" --stop-command"
@@ -39,16 +39,16 @@ static const struct unmatched qualifiers[] = {
 	 "programs are never changed while they run; --inlines of 'recorder export' "
 	 "shows what was inlined where there is debug information"},
 	{"JITInlining",
-	 "use --clr-events Default,JitTracing in an ETW session"},
+	 "use --clr-events Default,JitTracing"},
 	{"RuntimeLoading",
-	 "use --clr-events Default,Loader,Binder in an ETW session"},
+	 "use --clr-events Default,Loader,Binder"},
 	{"CCWRefCount",
 	 "use --clr-events Default,Interop in an ETW session"},
 	{"GCOnly",
 	 "use --gc-collect-only: collections without stacks; or --clr-events GC,Stack "
 	 "with --kernel-events None in an ETW session: collections with stacks"},
 	{"GCTriggeredStacks",
-	 "use --runtime-events: the events of collections have stacks in an ETW session"},
+	 "use --clr-events GC,Stack: the events of collections have their stacks"},
 	{"NetworkCapture NetMonCapture", PACKETS},
 	{"Wpr SaveETL SavedEtl", TRACE_FILE},
 	{"MaxEventCount SkipMSec StartTime EndTime", WINDOW},
@@ -68,12 +68,11 @@ static const struct unmatched qualifiers[] = {
 	 "on Linux use --record-process; programs in containers are always recorded"},
 	{"ImageIDsOnly",
 	 "identities of programs are always recorded with their samples"},
+	{"pmu",
+	 "'recorder events cpu-counter' lists the processor's counters, on Linux"},
 };
 
 static const struct unmatched commands[] = {
-	{"run",
-	 "start the program yourself, and record beside it: recorder collect "
-	 "--record-process NAME"},
 	{"merge",
 	 "nothing has to be merged: an incident is complete where it was recorded"},
 	{"unzip",
@@ -81,7 +80,7 @@ static const struct unmatched commands[] = {
 	{"view",
 	 "use 'recorder report ID', or 'recorder export ID -o x.html' for a browser"},
 	{"listcpucounters",
-	 "'recorder events cpu-counter' lists them"},
+	 "'recorder events cpu-counter' lists them, on Linux"},
 	{"guirun guicollect",
 	 "there is no window to open; use 'recorder collect'"},
 	{"heapsnapshot heapsnapshotfromprocessdump forcegc", HEAP_DUMP},

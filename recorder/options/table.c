@@ -400,7 +400,7 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(livestacks)},
 	{"interval", "SEC",
 	 "Print a summary every SEC seconds; without it, and without --count, one at Ctrl-C.",
-	 OPTION_FLOAT, GROUP_OUTPUT, IN(TOP), FIELD(interval_s), NUMBER(0, 0.1, 86400, "s")},
+	 OPTION_FLOAT, GROUP_OUTPUT, IN(TOP), FIELD(interval_s), NUMBER(UNSET, 0.1, 86400, "s")},
 	{"count", "N", "End after so many summaries; without --interval one every 5 s.",
 	 OPTION_INT, GROUP_OUTPUT, IN(TOP), FIELD(times), NUMBER(0, 0, UINT32_MAX, NULL)},
 	{"clear", NULL, "Clear the screen before each summary.",
@@ -577,6 +577,10 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(http_cert)},
 	{"http-key", "FILE", "The certificate's key (PEM), which only its owner may read.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(http_key)},
+	{"textfile", "FILE",
+	 "Write metrics into this file every 15 s, for the textfile collector of node_exporter: a "
+	 "name in .prom. 'recorder help http'.",
+	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(textfile)},
 	{"low-priority", NULL,
 	 "Store, name and export at the lowest priority (nice 19, idle I/O), even while an "
 	 "incident waits for it. This takes longer on a busy machine. Sampling keeps its own "
@@ -617,3 +621,6 @@ const struct option_info option_table[] = {
 	 .other_names = "BufferSize", .no_effect = RECORDING},
 	{.name = NULL},
 };
+
+_Static_assert(sizeof(option_table) / sizeof(*option_table) <= OPTIONS_MAX,
+	       "struct options has a place for each row");

@@ -268,12 +268,36 @@ check it_ends_well [ $? = 0 ]
 
 # ---- a Unix socket -------------------------------------------------------------------------------
 
-"$RECORDER" collect --store u.db --log-file u.log --http "unix:$TMP/u.sock" &
+expect a_textfile_ends_in_prom 2 "end in .prom" check --store u.db --textfile u.txt
+"$RECORDER" collect --store u.db --log-file u.log --http "unix:$TMP/u.sock" \
+	--textfile u.prom --delay-after-trigger-sec 0 &
 recorder=$!
 wait_for 20 grep -q 'recording this machine' u.log
+check a_textfile_is_written wait_for 20 grep -q '^recorder_recording 1' u.prom
+check and_everybody_reads_it [ "$(stat -c %a u.prom)" = 644 ]
 check the_own_user_is_let_in sh -c \
 	'curl -s --unix-socket u.sock http://x/status | grep -q "\"state\":\"recording\""'
 check a_unix_socket_is_closed_to_others [ "$(stat -c %a u.sock)" = 660 ]
 kill -INT $recorder
 wait $recorder
 check and_it_goes_with_the_recorder [ ! -e u.sock ]
+check so_does_the_textfile [ ! -e u.prom ]
+
+# ---- TLS -----------------------------------------------------------------------------------------
+
+if command -v openssl >/dev/null; then
+	(umask 077 && openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
+		-days 2 -subj /CN=localhost -addext 'subjectAltName=DNS:localhost' 2>/dev/null)
+	"$RECORDER" collect --store s.db --log-file s.log --http 127.0.0.1:$port \
+		--http-token token --http-cert cert.pem --http-key key.pem &
+	recorder=$!
+	wait_for 20 grep -q 'recording this machine' s.log
+	check it_speaks_tls sh -c "curl -s --cacert cert.pem -u x:$(cat token) \
+		https://localhost:$port/status --connect-to localhost:$port:127.0.0.1:$port |
+		grep -q recording"
+	check and_nothing_else sh -c "! curl -s -m 5 $url/healthz"
+	kill -INT $recorder
+	wait $recorder
+else
+	echo "skip it_speaks_tls: no openssl here"
+fi

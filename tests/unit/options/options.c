@@ -430,7 +430,7 @@ TEST(what_is_wrong_is_said)
 		{{"collect", "--log-file="}, "--log-file: the value is empty; expected FILE"},
 		{{"collect", "/StopOnGCOverMsec"}, "needs a value after a colon"},
 		{{"list", "--format", "folded"},
-		 "--format is an option of run, export and diff, not of list"},
+		 "--format is an option of run, top, export, diff and stacks, not of list"},
 		{{"list", "3"}, "unexpected argument '3'"},
 		{{"counters", "a", "b"}, "unexpected argument 'b'"},
 		{{"export", "-fx"}, "unknown option"},
