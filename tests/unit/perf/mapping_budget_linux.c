@@ -1,98 +1,12 @@
-/*
- * The budget of mapping records that a process has. Pids from 5,000,000 on are beyond any that a
- * kernel gives. Every test begins with process INIT, mapped from /sbin/init at [0x1000, 0x3000).
- */
+/* The budget of mapping records that a process has. */
 #include "source/perf/state_linux.h"
 
-#include "base/log.h"
-#include "base/os.h"
-#include "tests/support/test.h"
+#include "tests/support/perf_state_lab_linux.h"
 #include "tests/support/tmp.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define INIT 5000000u
-#define SH (INIT + 1)
-#define SECOND 1000000000ull
-
-static struct frames *frames;
-static struct processes *processes;
-static struct queue *queue;
-static struct perf_state *state_of;
-
-static void feed_fork(uint32_t pid, uint32_t parent_pid, uint64_t time_ns)
-{
-	struct perf_record r = {.kind = PERF_KIND_FORK, .time_ns = time_ns, .pid = pid, .tid = pid,
-				.u.task = {parent_pid, parent_pid}};
-
-	perf_state_feed(state_of, &r);
-}
-
-/* 0x2000 bytes; the file's inode is the length of its path. */
-static void feed_mmap(uint32_t pid, const char *path, uint64_t start, uint64_t time_ns)
-{
-	struct perf_record r = {.kind = PERF_KIND_MMAP, .time_ns = time_ns, .pid = pid, .tid = pid};
-
-	r.u.mmap.start = start;
-	r.u.mmap.bytes = 0x2000;
-	r.u.mmap.pgoff = 0x400;
-	r.u.mmap.ino = strlen(path);
-	r.u.mmap.path = path;
-	perf_state_feed(state_of, &r);
-}
-
-static const char *file_at(uint32_t pid, uint64_t address)
-{
-	struct frame_ref ref = {0};
-
-	perf_state_locate(state_of, perf_state_find(state_of, pid), address, false, &ref);
-	return ref.object->name;
-}
-
-static void empty_queue(void)
-{
-	while (queue_peek(queue))
-		queue_pop(queue);
-}
-
-static int open_with(struct log *log)
-{
-	struct perf_state_config cfg = {.log = log};
-	struct perf_process *init;
-
-	if (frames_new(&frames, NULL) || processes_new(&processes, NULL) ||
-	    !(queue = queue_new(1 << 20)))
-		return -1;
-	cfg.frames = frames;
-	cfg.processes = processes;
-	cfg.queue = queue;
-	if (perf_state_new(&cfg, &state_of, NULL))
-		return -1;
-	init = perf_state_add_process(state_of, INIT, 1, 50, "init");
-	if (!init || !perf_state_add_thread(state_of, init, INIT))
-		return -1;
-	feed_mmap(INIT, "/sbin/init", 0x1000, 100);
-	empty_queue();
-	return 0;
-}
-
-static int open_state(void **state)
-{
-	(void)state;
-	return open_with(NULL);
-}
-
-static int close_state(void **state)
-{
-	(void)state;
-	perf_state_free(state_of);
-	queue_free(queue);
-	frames_free(frames);
-	processes_free(processes);
-	return 0;
-}
 
 /* Replaces the same 1,000 mappings, beside those of INIT; as many as given. */
 static void flood_maps(uint32_t pid, uint32_t n, uint64_t time_ns)
@@ -101,7 +15,7 @@ static void flood_maps(uint32_t pid, uint32_t n, uint64_t time_ns)
 
 	for (i = 0; i < n; i++) {
 		feed_mmap(pid, "/lib/x.so", 0x100000 + i % 1000 * 0x4000, time_ns);
-		empty_queue();               /* so that the queue does not fill */
+		events(false);               /* so that the queue does not fill */
 	}
 }
 
@@ -116,7 +30,7 @@ TEST(process_that_maps_without_end_is_skipped)
 	close_state(NULL);
 	os_remove(path, NULL);
 	assert_int_equal(log_open(path, &log, NULL), 0);
-	assert_int_equal(open_with(log), 0);
+	assert_int_equal(open_with(NULL, log), 0);
 	feed_fork(SH, INIT, 200);
 	flood_maps(INIT, 19999, SECOND);              /* its first mapping was long ago */
 	feed_mmap(INIT, "/lib/last.so", 0x4000, SECOND);
