@@ -2,7 +2,7 @@
 # Stacks of stock JVMs, of every JDK that is installed: complete and named in each mode of the
 # compiler and with each collector; frame for frame as jstack shows them where threads stand still;
 # and shares of time as the program measures them itself.
-# time limit: 420
+# time limit: 400
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_tracefs "$0"
@@ -92,61 +92,16 @@ shares_agree()
 		}' "$1.out" "$1.folded"
 }
 
-# The same beside the JVM's own flight recorder (JFR) in the same run. JFR looks at threads in Java
-# code only and gives up in many stubs: kinds of which it has less than half of what the program
-# measured are left out of all shares. At least five must be left.
-shares_are_those_of_jfr()
-{
-	awk 'FNR == 1 { file++ }
-		file == 1 { spent[$1] = $2; all += $2 }
-		file == 2 && /^java / && /JavaWork\.loop/ {
-			for (name in spent)
-				if (index($0, "JavaWork." name "_[")) seen[name] += $NF }
-		file == 3 && /^jdk\.ExecutionSample/ { split("", its); loop = 0 }
-		file == 3 && /JavaWork\.loop\(/ { loop = 1 }
-		file == 3 && match($0, /JavaWork\.[a-z]+\(/) {
-			its[substr($0, RSTART + 9, RLENGTH - 10)] = 1 }
-		file == 3 && /^}/ && loop { m++; for (name in its) jfr[name]++ }
-		END {
-			for (name in spent)
-				if (m && jfr[name] / m >= spent[name] / all / 2) {
-					kinds++; here += seen[name]; there += jfr[name]
-					left[name] = 1
-				}
-			if (kinds < 5 || here < 300 || there < 80) {
-				print "too little: " kinds " kinds, " here ", " there
-				exit 1
-			}
-			for (name in left) {
-				a = seen[name] / here; b = jfr[name] / there; p = (a + b) / 2
-				off = a > b ? a - b : b - a
-				bad += off > 0.02 + 3 * sqrt(p * (1 - p) * (1 / here + 1 / there))
-				printf "%-12s %5.1f %% here, %5.1f %% in JFR\n", name, 100 * a,
-					100 * b
-			}
-			exit bad > 0
-		}' "$1.out" "$1.folded" "$1.jfr.txt"
-}
-
 shares_of()
 {
 	local name=$1 home=$2
 	record "$name" 60 --freq 499
-	"$home/bin/java" -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints \
-		-XX:StartFlightRecording:filename="$name.jfr",settings=profile \
-		-XX:FlightRecorderOptions:stackdepth=256 -cp . JavaWork 8 2>"$name.err" |
-		grep -E '^[a-z]+ [0-9]+$' >"$name.out"
+	"$home/bin/java" -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints -cp . JavaWork 8 \
+		>"$name.out"
 	kill $collect
 	wait $collect
 	"$RECORDER" export --store "$name.db" 1 --format folded -o "$name.folded" 2>>"$name.log"
 	check "${name}_are_those_that_the_program_measured" shares_agree "$name"
-	if ! "$home/bin/jfr" print --events jdk.ExecutionSample --stack-depth 256 "$name.jfr" \
-			>"$name.jfr.txt" 2>>"$name.err"; then
-		echo "skip ${name}_are_those_of_jfr: $(head -1 "$name.err")"
-		return
-	fi
-	check "${name}_are_those_of_jfr" shares_are_those_of_jfr "$name"
-	cat check.out
 }
 
 # Threads that stand still, as jstack sees them at the same time.
