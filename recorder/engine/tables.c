@@ -21,7 +21,7 @@
  * builds programs.
  */
 static const struct segment_quota ample = {
-	.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
+	.nodes = 16384, .frames = 8192, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
 	.sideband = 8192, .processes = 8192,
 };
 static const struct segment_quota tight = {
