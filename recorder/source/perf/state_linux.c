@@ -20,6 +20,7 @@
 
 #define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
 #define ANSWER_NS (2 * NS_PER_MS)      /* to wait for what takes 0.1 ms to read */
+#define LEARN_NS (NS_PER_SEC / 10)     /* for one that runs, it takes some ms */
 #define FORGET_NS NS_PER_SEC           /* a thread is remembered this long after its exit record */
 
 /* ---- lookups --------------------------------------------------------------------------------- */
@@ -731,6 +732,27 @@ static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 	return perf_scan_all(s->scan, err);
 }
 
+/* Runtimes are learned before the first sample, as the stacks until then would break. */
+static void learn_runtimes(struct perf_state *s)
+{
+	uint64_t now_ns = os_now_ns(), until_ns = now_ns + LEARN_NS;
+	const struct perf_thread *t;
+	bool learned;
+	uint32_t i;
+
+	do {
+		learned = true;
+		for (i = 0; i < s->by_tid.nslots; i++) {
+			t = thread_at(s, i);
+			if (t && t->tid == t->process->pid && t->process->runtime)
+				learned &= perf_managed_begin(s->cfg.managed, t->process, now_ns);
+		}
+		if (!learned)
+			os_sleep_ns(ANSWER_NS);
+		now_ns = os_now_ns();
+	} while (!learned && now_ns < until_ns);
+}
+
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
@@ -742,6 +764,7 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 	perf_scan_wait(s->scan, PERF_SCAN_NS);
 	look_at_kernel(s, NS_PER_SEC / 10);
 	perf_names_look(s->names, NS_PER_SEC / 10);
+	learn_runtimes(s);
 	return 0;
 }
 
