@@ -1,6 +1,5 @@
 #include "cli/live.h"
 
-#include "base/json.h"
 #include "base/json_read.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -24,7 +23,6 @@ struct live {
 	const struct options *o;
 	struct buf store;                    /* the recorder's */
 	struct buf top;                      /* the path beside which its windows lie */
-	struct buf source;                   /* for people */
 	uint64_t from_ns;
 	/* of a recorder of our own */
 	bool own;
@@ -180,7 +178,6 @@ static int start_own(struct live *l, struct err *err)
 	l->part.store = l->store.data;
 	l->part.origin[option_by_name("store", 5) - option_table] = FROM_ARGS;
 	l->own = true;
-	buf_puts(&l->source, "this recording");
 	return os_thread_start("recorder", record, l, &l->thread, err);
 }
 
@@ -236,8 +233,6 @@ int live_open(const struct options *o, struct live **out, struct err *err)
 		rc = ask(l, 0, &answer, err);
 		if (rc)
 			buf_reset(&l->store);
-		else
-			buf_printf(&l->source, "the recorder on %s", buf_text(&l->store));
 		buf_free(&answer.note);
 	}
 	if ((rc == ERR_NOT_FOUND || rc == ERR_ACCESS) && !wants_running(o))
@@ -279,13 +274,7 @@ void live_close(struct live *l)
 		return;                      /* the thread still uses it */
 	buf_free(&l->store);
 	buf_free(&l->top);
-	buf_free(&l->source);
 	free(l);
-}
-
-const char *live_source(const struct live *l)
-{
-	return buf_text(&l->source);
 }
 
 uint64_t live_from_ns(const struct live *l)
@@ -381,7 +370,7 @@ static int filter(struct live *l, enum stream stream, struct incident *in, struc
 
 static bool is_profile(const char *events)
 {
-	return events && (text_same_fold(events, "kernel:profile"));
+	return events && text_same_fold(events, "kernel:profile");
 }
 
 int live_take(struct live *l, enum stream *stream, struct incident *in, struct err *err)
@@ -403,23 +392,5 @@ int live_take(struct live *l, enum stream *stream, struct incident *in, struct e
 		rc = incident_init(in) ? err_memory(err, "for a window") : 0;
 	else if (!rc)
 		rc = filter(l, *stream, in, err);
-	return rc;
-}
-
-int live_snapshot(struct live *l, const char *reason, struct err *err)
-{
-	struct buf question = {0}, reply = {0};
-	struct json j = {.out = &question};
-	int rc;
-
-	if (l->own)
-		return err_set(err, ERR_USAGE, "no recorder runs that could keep the recent past");
-	json_open(&j, '{');
-	json_key_str(&j, "cmd", "snapshot");
-	json_key_str(&j, "reason", reason);
-	json_close(&j, '}');
-	rc = cmd_ask_at(buf_text(&l->store), buf_text(&question), &reply, err);
-	buf_free(&question);
-	buf_free(&reply);
 	return rc;
 }

@@ -19,8 +19,6 @@ struct live;
 int live_open(const struct options *o, struct live **out, struct err *err);
 void live_close(struct live *l);                     /* NULL allowed */
 
-/* For people: "this recording", "the recorder on PATH". */
-const char *live_source(const struct live *l);
 /* The moment of the wall clock at which the next window begins. */
 uint64_t live_from_ns(const struct live *l);
 
@@ -36,6 +34,3 @@ void live_keep(struct live *l);
  * in       free with incident_free(), after an error too
  */
 int live_take(struct live *l, enum stream *stream, struct incident *in, struct err *err);
-
-/* Store the recent past of the running recorder as an incident. ERR_USAGE: it is ours. */
-int live_snapshot(struct live *l, const char *reason, struct err *err);

@@ -11,6 +11,8 @@
  */
 #include "engine/engine_private.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,26 +330,25 @@ static void retain_unless(struct engine *e, bool due)
 /* For journalctl RECORDER_INCIDENT=7, and for who watches the system's log. */
 static void tell_system(const struct engine *e, const struct incident_head *h)
 {
+	const char *rule = h->rule ? h->rule : "", *reason = h->reason ? h->reason : "";
 	char id[24], samples[24], lost[24];
 	struct buf message = {0};
-	const struct os_log_field fields[] = {
+	struct os_log_field fields[] = {
 		{"MESSAGE", NULL}, {"MESSAGE_ID", "aaab2b346fcbe1d8760ef24a7885b14f"},
 		{"PRIORITY", "5"}, {"SYSLOG_IDENTIFIER", "recorder"}, {"RECORDER_INCIDENT", id},
-		{"RECORDER_UUID", h->uuid}, {"RECORDER_RULE", h->rule ? h->rule : ""},
-		{"RECORDER_REASON", h->reason ? h->reason : ""}, {"RECORDER_SAMPLES", samples},
-		{"RECORDER_LOST", lost}, {"RECORDER_STORE", e->cfg->store_path},
+		{"RECORDER_UUID", h->uuid}, {"RECORDER_RULE", rule}, {"RECORDER_REASON", reason},
+		{"RECORDER_SAMPLES", samples}, {"RECORDER_LOST", lost},
+		{"RECORDER_STORE", e->cfg->store_path},
 	};
-	struct os_log_field all[sizeof(fields) / sizeof(fields[0])];
 
 	if (!e->cfg->listen || !e->cfg->live)
 		return;
 	snprintf(id, sizeof(id), "%" PRId64, h->id);
 	snprintf(samples, sizeof(samples), "%" PRIu64, h->samples);
 	snprintf(lost, sizeof(lost), "%" PRIu64, h->lost);
-	buf_printf(&message, "incident %s: %s", id, h->reason ? h->reason : "");
-	memcpy(all, fields, sizeof(fields));
-	all[0].value = buf_text(&message);
-	os_system_log(all, sizeof(all) / sizeof(all[0]));
+	buf_printf(&message, "incident %s: %s", id, reason);
+	fields[0].value = buf_text(&message);
+	os_system_log(fields, COUNT_OF(fields));
 	buf_free(&message);
 }
 

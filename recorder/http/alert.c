@@ -1,5 +1,6 @@
 #include "http/alert.h"
 
+#include "base/array.h"
 #include "base/json_read.h"
 #include "base/moment.h"
 #include "base/os.h"
@@ -36,10 +37,10 @@ bool alert_duration(const char *text, uint64_t *out_ns)
 		n = 0;
 		while (isalpha((unsigned char)text[n]))
 			n++;
-		for (i = 0; n && i < sizeof(units) / sizeof(units[0]); i++)
+		for (i = 0; n && i < COUNT_OF(units); i++)
 			if (strlen(units[i].name) == n && strncmp(units[i].name, text, n) == 0)
 				break;
-		if (i == sizeof(units) / sizeof(units[0]))
+		if (i == COUNT_OF(units))
 			return false;
 		sum += v * (n ? units[i].s : 1);
 		text += n;

@@ -1,5 +1,6 @@
 #include "http/desk_linux.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/control.h"
@@ -183,6 +184,7 @@ static void get_health(struct desk *d, const struct request *r, struct answer *o
 	buf_free(&status);
 }
 
+/* Under the lock. */
 static void put_own_metrics(struct desk *d, bool open_metrics, struct buf *out)
 {
 	const struct {
@@ -201,7 +203,7 @@ static void put_own_metrics(struct desk *d, bool open_metrics, struct buf *out)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (i = 0; i < COUNT_OF(own); i++)
 		metrics_put_one(own[i].name, own[i].help, (double)own[i].value, open_metrics, out);
 }
 
@@ -221,7 +223,9 @@ static void get_metrics(struct desk *d, const struct request *r, struct answer *
 	out->status = 200;
 	out->type = open_metrics ? METRICS_OPEN_TYPE : METRICS_TEXT_TYPE;
 	metrics_put(all, open_metrics, &out->body);
+	os_mutex_lock(d->lock);
 	put_own_metrics(d, open_metrics, &out->body);
+	os_mutex_unlock(d->lock);
 	metrics_end(open_metrics, &out->body);
 	buf_free(&status);
 }
@@ -306,7 +310,7 @@ static const char *type_of(const struct exporter *e)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (i = 0; i < COUNT_OF(types); i++)
 		if (text_ends_fold(e->suffix, types[i].end))
 			return types[i].type;
 	return e->binary ? "application/octet-stream" : "text/plain; charset=utf-8";
@@ -430,7 +434,7 @@ void desk_answer(struct desk *d, const struct request *r, struct answer *out)
 	os_mutex_lock(d->lock);
 	d->requests++;
 	os_mutex_unlock(d->lock);
-	for (i = 0; !route && i < sizeof(routes) / sizeof(routes[0]); i++) {
+	for (i = 0; !route && i < COUNT_OF(routes); i++) {
 		if (!matches(&routes[i], r->path))
 			continue;
 		if (strcmp(routes[i].method, method) == 0)

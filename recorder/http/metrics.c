@@ -1,5 +1,6 @@
 #include "http/metrics.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/version.h"
 #include "model/event.h"
@@ -114,13 +115,12 @@ static void put_plains(struct json_value status, bool open_metrics, struct buf *
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(plains) / sizeof(plains[0]); i++) {
+	for (i = 0; i < COUNT_OF(plains); i++) {
 		const struct plain *p = &plains[i];
-		double v = number(status, p->key) * p->unit;
+		double v = number(status, p->key);
 
 		/* 1 ms is 0.001 s, not 0.0010000000000000002 */
-		if (p->unit < 1)
-			v = number(status, p->key) / (1 / p->unit);
+		v = p->unit < 1 ? v / (1 / p->unit) : v * p->unit;
 		metrics_put_one(p->name, p->help, v, open_metrics, out);
 	}
 }

@@ -1,7 +1,9 @@
 /* The page of rules and incidents; its links open the same files that `recorder export` writes. */
 #include "http/desk_linux.h"
 
+#include "base/array.h"
 #include "base/utf8.h"
+#include "export/markup.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -10,21 +12,9 @@
 static void put_text(struct buf *out, const char *text)
 {
 	struct buf clean = {0};
-	const char *at;
 
 	utf8_put_clean(&clean, text, strlen(text), 600);
-	for (at = buf_text(&clean); *at; at++) {
-		if (*at == '&')
-			buf_puts(out, "&amp;");
-		else if (*at == '<')
-			buf_puts(out, "&lt;");
-		else if (*at == '>')
-			buf_puts(out, "&gt;");
-		else if (*at == '"')
-			buf_puts(out, "&quot;");
-		else
-			buf_putc(out, *at);
-	}
+	markup_put(out, buf_text(&clean), clean.len);
 	buf_free(&clean);
 }
 
@@ -66,7 +56,7 @@ static int put_incident(void *ctx, const struct incident_head *h)
 		   time, h->samples, h->lost);
 	put_text(out, h->reason && *h->reason ? h->reason : h->rule ? h->rule : "");
 	buf_puts(out, "<td>");
-	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+	for (i = 0; i < COUNT_OF(formats); i++)
 		buf_printf(out, "<a href=\"incidents/%" PRId64 ".%s\">%s</a> ", h->id, formats[i],
 			   formats[i]);
 	buf_putc(out, '\n');

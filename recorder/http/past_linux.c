@@ -1,6 +1,7 @@
 /* The past as a profile, as an incident, and as the incident of an alert. */
 #include "http/desk_linux.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/moment.h"
 #include "http/alert.h"
@@ -266,7 +267,7 @@ struct alert_desk *alert_desk_new(void)
 
 static struct known_alert *find_known(struct alert_desk *a, const char *key)
 {
-	uint32_t n = sizeof(a->known) / sizeof(a->known[0]), i;
+	uint32_t n = COUNT_OF(a->known), i;
 
 	for (i = 0; i < n && i < a->nknown; i++)
 		if (strcmp(a->known[i].key, key) == 0)
@@ -279,7 +280,7 @@ static void remember(struct alert_desk *a, const char *key, int64_t incident)
 	struct known_alert *k = find_known(a, key);
 
 	if (!k)
-		k = &a->known[a->nknown++ % (sizeof(a->known) / sizeof(a->known[0]))];
+		k = &a->known[a->nknown++ % COUNT_OF(a->known)];
 	snprintf(k->key, sizeof(k->key), "%s", key);
 	k->incident = incident;
 }
