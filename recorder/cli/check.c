@@ -51,8 +51,9 @@ struct finding {
 
 static void put_value(struct buf *out, const struct counter_value *v)
 {
-	if (v->absent) {
-		buf_puts(out, "the instance does not exist now");
+	if (v->absent || v->unread) {
+		buf_puts(out, v->absent ? "the instance does not exist now"
+					: "its value is known only while recording");
 		return;
 	}
 	buf_printf(out, fabs(v->value) >= 100 ? "now %.0f" : "now %.4g", v->value);

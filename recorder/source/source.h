@@ -146,6 +146,7 @@ extern const struct source_ops etw_source;       /* Windows: a live ETW session 
 struct counter_value {
 	double value;
 	bool absent;                         /* the instance does not exist now */
+	bool unread;                         /* it is read only while something records */
 	char unit[16];
 	char meant[PROCESS_LABEL_BYTES + 16];   /* the process meant: "node (12)"; "" = not known */
 };

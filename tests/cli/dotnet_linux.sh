@@ -72,6 +72,9 @@ refuses() { ! takes "$1" && grep -q 'no .NET program that runs now has' check.ou
 check an_event_source_of_a_program_that_runs_is_known \
 	wait_for 2 takes '*NativeRuntimeEventSource/X'
 check a_name_that_it_has_not_is_refused wait_for 20 refuses '*NativeRuntimeEventSaurce/X'
+counter() { "$RECORDER" check --stop-on-perf-counter "System.Runtime:$1>0" >refused 2>&1; }
+check a_counter_of_the_runtime_is_near expect_exit 2 counter cpu-usge:multitool
+check and_is_named grep -q "nearest are 'cpu-usage'" refused
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
@@ -144,6 +147,7 @@ wait $program 2>/dev/null || true
 
 # What the program tells of itself, once a second.
 record told --min-sec-for-trigger 0 --collect-multiple 2 --max-per-hour 1 --source none \
+	--assume-exists \
 	--stop-on-perf-counter 'System.Runtime:cpu-usage:multitool>3' \
 	--stop-on-perf-counter 'System.Runtime:alloc-rate:multitool>100K' \
 	--stop-on-perf-counter 'System.Runtime:no-such:multitool>0'

@@ -65,13 +65,24 @@ wait $collect
 # Numbers that a JVM keeps of itself, as jcmd prints them.
 live=$(jcmd $before PerfCounter.print 2>/dev/null | sed -n 's/^java.threads.live=//p')
 timeout 60 "$RECORDER" collect --source none --store values.db --history-mb 0 \
-	--max-collect-sec 30 --collect-multiple 3 \
+	--max-collect-sec 30 --collect-multiple 4 \
+	--stop-on-perf-counter 'JVM:java.threads.livePeak:churn>0' \
 	--min-sec-for-trigger 0 --delay-after-trigger-sec 0 \
 	--stop-on-perf-counter "JVM:java.threads.live:pid=$before>$((live - 1))" \
 	--stop-on-perf-counter "JVM:java.threads.live:pid=$before>$live" \
 	--stop-on-perf-counter "JVM:sun.gc.collector.0.invocations:pid=$before>0.1" \
 	--stop-on-perf-counter "JVM:sun.rt.safepointTime:pid=$before>0" \
 	--stop-on-perf-counter "JVM:sun.rt.safepointTime:pid=$before>100" >out 2>values.log
+rule() { "$RECORDER" check --stop-on-perf-counter "JVM:$1>0" "${@:2}" >rule.out 2>&1; }
+check a_number_that_it_does_not_keep_is_refused expect_exit 2 rule java.threads.livve:Churn
+check with_the_nearest grep -q "nearest are 'java.threads.live'" rule.out
+check so_it_is_for_a_program_that_is_not_there expect_exit 2 rule java.threads.livve:NotHere
+check one_that_it_keeps_is_taken expect_exit 1 grep -q 'wrong.*JVM:' <(
+	rule java.threads.live:Churn; cat rule.out)
+check another_may_be_assumed expect_exit 1 grep -q 'wrong.*JVM:' <(
+	rule java.threads.livve:Churn --assume-exists; cat rule.out)
+"$RECORDER" counters JVM: >rule.out
+check they_are_listed grep -q "^JVM:java.threads.live:pid=$before  *$live" rule.out
 kill $before $after
 wait $before $after 2>/dev/null
 value()
@@ -79,6 +90,7 @@ value()
 	sed -n "s/.*fired: JVM:$1:[^ ]* was \([0-9.]*\), over its limit of $2\$/\1/p" values.log
 }
 check numbers_of_a_jvm_are_those_of_jcmd [ "$(value java.threads.live $((live - 1)))" = "$live" ]
+check the_main_class_is_its_name [ "$(value java.threads.livePeak 0)" ]
 check and_no_higher [ ! "$(value java.threads.live "$live")" ]
 check what_grows_is_its_increase_a_second [ "$(value sun.gc.collector.0.invocations 0.1)" ]
 check and_a_time_is_a_percentage [ "$(value sun.rt.safepointTime 0)" ]

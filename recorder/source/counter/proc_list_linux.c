@@ -183,8 +183,8 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 	if (prometheus_counter_is(name))
 		return scrape_read_once(name, out, err);
 	if (gc_counter_is(name)) {
-		/* Nothing watches collections now. */
-		*out = (struct counter_value){.absent = true};
+		/* Programs tell it while somebody listens. */
+		*out = (struct counter_value){.unread = true};
 		return gc_counter_check(name, err);
 	}
 	rc = proc_counter_find(name, &counter, err);

@@ -316,6 +316,9 @@ static int check_instance(const char *name, const struct counter_category *categ
 		good = total;
 	else if (category->id == PROC_PROCESSOR)
 		good = total || is_number(instance);
+	else if (category->id == PROC_PRESSURE)
+		good = text_same_fold(instance, "cpu") || text_same_fold(instance, "memory") ||
+		       text_same_fold(instance, "io") || text_same_fold(instance, "irq");
 	else if (category->id == PROC_PROCESS && text_same_fold(start, "pid="))
 		good = is_number(instance + 4);
 	if (good)

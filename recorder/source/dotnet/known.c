@@ -58,6 +58,53 @@ void dotnet_known_near(const char *name, struct buf *out)
 	nearest_put(&nearest, "", "", out);
 }
 
+/* Source: RuntimeEventSource.cs and its like in dotnet/runtime and dotnet/aspnetcore, to .NET 9. */
+static const struct {
+	const char *provider;
+	const char *counters[32];
+} counters[] = {
+	{"System.Runtime",
+	 {"cpu-usage", "working-set", "gc-heap-size", "gen-0-gc-count", "gen-1-gc-count",
+	  "gen-2-gc-count", "threadpool-thread-count", "monitor-lock-contention-count",
+	  "threadpool-queue-length", "threadpool-completed-items-count", "alloc-rate",
+	  "active-timer-count", "gc-fragmentation", "gc-committed", "exception-count",
+	  "time-in-gc", "gen-0-size", "gen-1-size", "gen-2-size", "loh-size", "poh-size",
+	  "total-pause-time-by-gc", "gen-0-gc-budget", "assembly-count", "il-bytes-jitted",
+	  "methods-jitted-count", "time-in-jit"}},
+	{"Microsoft.AspNetCore.Hosting",
+	 {"requests-per-second", "total-requests", "current-requests", "failed-requests"}},
+	{"Microsoft-AspNetCore-Server-Kestrel",
+	 {"connections-per-second", "total-connections", "tls-handshakes-per-second",
+	  "total-tls-handshakes", "current-tls-handshakes", "failed-tls-handshakes",
+	  "current-connections", "connection-queue-length", "request-queue-length",
+	  "current-upgraded-requests"}},
+	{"System.Net.Http",
+	 {"requests-started", "requests-started-rate", "requests-failed", "requests-failed-rate",
+	  "current-requests", "http11-connections-current-total",
+	  "http20-connections-current-total", "http30-connections-current-total",
+	  "http11-requests-queue-duration", "http20-requests-queue-duration",
+	  "http30-requests-queue-duration"}},
+};
+
+bool dotnet_known_counter(const char *provider, const char *counter, struct buf *near)
+{
+	struct nearest nearest = {.wanted = counter};
+	const char *const *name;
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(counters); i++) {
+		if (!text_same_fold(counters[i].provider, provider))
+			continue;
+		for (name = counters[i].counters; *name; name++) {
+			if (text_same_fold(*name, counter))
+				return true;
+			nearest_offer(&nearest, *name);
+		}
+	}
+	nearest_put(&nearest, "'", "'", near);
+	return false;
+}
+
 const char *dotnet_instead(const char *name)
 {
 	static const struct {

@@ -96,9 +96,33 @@ static int check_provider(const char *name, bool assumed, struct err *err)
 	return assumed ? 0 : check_event_source(name, err);
 }
 
+/* The name of an EventCounter stands in a program's files as a constant. */
+static int check_event_counter(const char *full, struct err *err)
+{
+	enum dotnet_found found;
+	struct counter_name name;
+	struct buf near = {0};
+	int rc = counter_name_split(full, &name, err);
+
+	if (!rc)
+		rc = check_event_source(name.category, err);
+	if (rc)
+		return rc;
+	if (!dotnet_known_counter(name.category, name.counter, &near)) {
+		found = dotnet_find_provider(name.counter);
+		if (found != DOTNET_FOUND && found != DOTNET_NOT_SURE)
+			rc = err_set(err, ERR_USAGE,
+				     "'%.200s': no .NET program that runs now has a counter '%.100s'%s%s; "
+				     "--assume-exists takes rules on programs that come later", full,
+				     name.counter, near.len ? "; the nearest are " : "",
+				     buf_text(&near));
+	}
+	buf_free(&near);
+	return rc;
+}
+
 int dotnet_providers_check(const struct needs *needs, struct err *err)
 {
-	char name[COUNTER_NAME_MAX];
 	uint32_t i;
 	int rc = 0;
 
@@ -106,12 +130,8 @@ int dotnet_providers_check(const struct needs *needs, struct err *err)
 		rc = check_provider(dotnet_provider_exact(needs->providers[i].name),
 				    needs->assume_exists || needs->providers[i].asked, err);
 	for (i = 0; !rc && i < needs->ncounters && !needs->assume_exists; i++)
-		if (event_counter_is(needs->counters[i].name)) {
-			snprintf(name, sizeof(name), "%.*s",
-				 (int)strcspn(needs->counters[i].name, ":"),
-				 needs->counters[i].name);
-			rc = check_event_source(name, err);
-		}
+		if (event_counter_is(needs->counters[i].name))
+			rc = check_event_counter(needs->counters[i].name, err);
 	if (!rc)
 		rc = etw_known_check(needs, err);
 	return rc ? rc : pause_check(needs, err);

@@ -51,7 +51,7 @@ struct dotnet_session {
 	struct nettrace *stream;             /* kept after hanging up while events are queued */
 	uint64_t session, lost, lost_reported;
 	struct dotnet_held held;             /* in the queue */
-	struct process *own;
+	struct proc_own own;
 	struct dotnet_queue *queue;          /* during a step */
 	uint64_t now_ns;
 };
@@ -71,6 +71,7 @@ struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
 	s->socket = *socket;
 	s->held.share.uid = socket->uid;
 	s->request = request;
+	s->own.pool = request->pool;
 	s->program = program;
 	s->log = log;
 	s->fd = s->stop_fd = -1;
@@ -96,8 +97,7 @@ void dotnet_session_free(struct dotnet_session *s, struct processes *processes)
 		close(s->stop_fd);
 	if (s->socket.fd >= 0)
 		close(s->socket.fd);
-	if (s->own)
-		process_drop(processes, s->own, os_now_ns());
+	proc_pid_drop(processes, &s->own);
 	nettrace_free(s->stream);
 	dotnet_program_free(s->program, os_now_ns());
 	free(s);

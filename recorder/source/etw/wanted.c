@@ -122,8 +122,9 @@ static int add_keyword(const struct keyword *all, size_t n, const char *option, 
 		nearest_offer(&near, all[i].name);
 	}
 	nearest_put(&near, "'", "'", &text);
-	rc = err_set(err, ERR_USAGE, "%s: there is no keyword '%s'%s%s", option, word,
-		     text.len ? "; near is " : "", buf_text(&text));
+	rc = err_set(err, ERR_USAGE, "%s: there is no keyword '%s'; %s%s", option, word,
+		     text.len ? "near is " : "'recorder help windows' lists them",
+		     buf_text(&text));
 	buf_free(&text);
 	return rc;
 }
@@ -400,7 +401,8 @@ static int read_mask(struct named *n, const char *part, const char *spec, struct
 				     part, &n->p.keywords, err);
 	if (!read_number(part, &n->p.keywords))
 		return err_set(err, ERR_USAGE,
-			       "--providers: '%s': the keywords '%s' are not a number", spec, part);
+			       "--providers: '%s': the keywords '%s' are not a number; those of .NET "
+			       "have names in --clr-events, and in --event clr:KEYWORD", spec, part);
 	return 0;
 }
 

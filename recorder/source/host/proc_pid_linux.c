@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define ANSWER_NS (20 * NS_PER_MS)           /* on a busy machine a thread may begin that late */
+
 bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *ctx)
 {
 	DIR *entries = opendir(dir);
@@ -129,18 +131,83 @@ bool proc_names_read(uint32_t pid, struct proc_names *out)
 	return true;
 }
 
-struct process *proc_pid_process(struct processes *processes, uint32_t pid, struct process **own)
+/* ---- processes that no other source keeps ---------------------------------------------------- */
+
+struct asked {
+	struct job job;
+	uint32_t pid;
+	char comm[PROC_COMM_BYTES];
+	struct buf arguments;
+};
+
+/* What /proc shows is of the same process if its short name still is the same. */
+static void read_arguments(struct job *job)
+{
+	struct asked *a = (struct asked *)job;
+	struct proc_stat stat;
+	uint64_t start_ns;
+
+	if (os_process_arguments(a->pid, &a->arguments, NULL) ||
+	    !proc_pid_stat(a->pid, &stat, &start_ns) || strcmp(stat.comm, a->comm) != 0)
+		buf_reset(&a->arguments);
+}
+
+static void free_asked(struct job *job)
+{
+	struct asked *a = (struct asked *)job;
+
+	buf_free(&a->arguments);
+	free(a);
+}
+
+static void ask_for_arguments(struct proc_own *own)
+{
+	struct asked *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return;
+	a->job = (struct job){.run = read_arguments, .free = free_asked,
+			      .what = "the arguments of a process"};
+	a->pid = own->process->pid;
+	a->arguments.max_bytes = PROCESS_CMDLINE_MAX;
+	snprintf(a->comm, sizeof(a->comm), "%s", process_names_of(own->process).comm);
+	job_init(&a->job);
+	if (!pool_ask(own->pool, a->pid, &a->job, ANSWER_NS))
+		return;
+	if (a->arguments.len)
+		process_set_cmdline(own->process, buf_text(&a->arguments));
+	job_drop(&a->job);
+}
+
+struct process *proc_pid_process(struct processes *processes, uint32_t pid, struct proc_own *own)
 {
 	struct process *process = process_find(processes, pid, UINT64_MAX);
+	uint64_t now_ns = os_now_ns();
 	struct proc_pid now;
 
-	if (process)
+	/* One that was found may be the own one. */
+	if (process && process != own->process)
 		return process;
-	if (!*own && proc_pid_read(pid, &now))
-		*own = process_add(processes, pid, now.start_ns, 0, 0, now.name);
-	if (*own)
-		process_ref(*own);
-	return *own;
+	if (!own->process && proc_pid_read(pid, &now)) {
+		own->process = process_add(processes, pid, now.start_ns, 0, 0, now.comm);
+		if (own->process && now.from_exe)
+			process_set_exe(own->process, now.name);
+	}
+	if (!process && own->process)
+		process_ref(own->process);
+	if (own->process && own->pool && !atomic_load(&own->process->cmdline) &&
+	    (!own->asked_ns || now_ns - own->asked_ns >= NS_PER_SEC)) {
+		own->asked_ns = now_ns;
+		ask_for_arguments(own);
+	}
+	return own->process;
+}
+
+void proc_pid_drop(struct processes *processes, struct proc_own *own)
+{
+	if (own->process)
+		process_drop(processes, own->process, os_now_ns());
+	own->process = NULL;
 }
 
 uint32_t proc_pid_inner(uint32_t pid)

@@ -1,7 +1,7 @@
 /* Processes from /proc, now (proc(5)). Any thread that may wait for files. */
 #pragma once
 
-#include "base/buf.h"
+#include "base/pool.h"
 #include "model/process.h"
 #include "model/process_name.h"
 #include "source/host/proc_parse.h"
@@ -45,11 +45,20 @@ struct proc_names {
 bool proc_names_read(uint32_t pid, struct proc_names *out);
 void proc_names_point(struct proc_names *p);         /* after a copy: at its own texts */
 
+/* A process that no other source keeps. Starts empty but for the pool. */
+struct proc_own {
+	struct pool *pool;                   /* reads its arguments, which may hang; NULL = nobody */
+	struct process *process;             /* NULL = none was added */
+	uint64_t asked_ns;
+};
+
 /*
- * The process that some source keeps; else the one in *own, which is added at the first call, and
- * which the caller drops. Comes with a reference; NULL = there is no such process.
+ * The process that some source keeps; else the own one, which is added at the first call. Its
+ * arguments are read then, for 20 ms at most, and while they are not known once a second.
+ * returns  with a reference; NULL = there is no such process
  */
-struct process *proc_pid_process(struct processes *processes, uint32_t pid, struct process **own);
+struct process *proc_pid_process(struct processes *processes, uint32_t pid, struct proc_own *own);
+void proc_pid_drop(struct processes *processes, struct proc_own *own);
 
 /* Its pid in its own namespace (NSpid); 0 = there is no such process, or /proc hides it. */
 uint32_t proc_pid_inner(uint32_t pid);

@@ -192,8 +192,29 @@ bool hsperf_text(const void *bytes, size_t n, const char *name, const char **tex
 }
 
 /* Units and variability: PerfData::Units and PerfData::Variability in perfData.hpp. */
+static struct hsperf_number read_number(const struct entry *e)
+{
+	return (struct hsperf_number){.value = le64(e->file + e->at), .grows = e->variability == 2,
+				      .ticks = e->units == 3};
+}
+
+void hsperf_numbers(const void *bytes, size_t n, hsperf_put *put, void *ctx)
+{
+	struct hsperf_number number;
+	struct entry e;
+
+	if (read_head(bytes, n, &e, NULL))
+		return;
+	while (entry_next(&e))
+		if (is_number(&e)) {
+			number = read_number(&e);
+			put(ctx, e.name, &number);
+		}
+}
+
 bool hsperf_number(const void *bytes, size_t n, const char *name, struct hsperf_number *out)
 {
+	uint64_t frequency_hz = 0;
 	bool found = false;
 	struct entry e;
 
@@ -204,14 +225,13 @@ bool hsperf_number(const void *bytes, size_t n, const char *name, struct hsperf_
 		if (!is_number(&e))
 			continue;
 		if (strcmp(e.name, "sun.os.hrt.frequency") == 0)
-			out->frequency_hz = le64(e.file + e.at);
+			frequency_hz = le64(e.file + e.at);
 		if (strcmp(e.name, name) != 0)
 			continue;
 		found = true;
-		out->value = le64(e.file + e.at);
-		out->grows = e.variability == 2;
-		out->ticks = e.units == 3;
+		*out = read_number(&e);
 	}
+	out->frequency_hz = frequency_hz;
 	return found;
 }
 

@@ -64,6 +64,9 @@ struct hsperf_number {
 };
 
 bool hsperf_number(const void *bytes, size_t n, const char *name, struct hsperf_number *out);
+/* Give put() each number; names may hold any bytes. frequency_hz is 0. */
+typedef void hsperf_put(void *ctx, const char *name, const struct hsperf_number *number);
+void hsperf_numbers(const void *bytes, size_t n, hsperf_put *put, void *ctx);
 
 /* The last known state of one collector. Starts empty. */
 struct hsperf_track {

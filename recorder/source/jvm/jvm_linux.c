@@ -785,10 +785,11 @@ static int jvm_part(unsigned i, struct source_part *out, struct err *err)
 
 const struct source_ops jvm_source = {
 	.name = "java",
-	.summary = "pauses of Java programs (HotSpot, from /tmp/hsperfdata_*), for rules on "
-		   "collections",
+	.summary = "pauses and numbers of Java programs (HotSpot, from /tmp/hsperfdata_*)",
 	.events = true,
 	.optional = true,
+	.check = jvm_values_check,
+	.list = jvm_values_list,
 	.part = jvm_part,
 	.looks_at_others = true,
 	.open = jvm_open,

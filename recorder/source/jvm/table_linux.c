@@ -112,8 +112,7 @@ static void forget(struct jvm_table *t, uint32_t i)
 	mapped_close(&t->all[i].map);
 	close(t->all[i].fd);
 	jvm_attach_close(&t->all[i].attach);
-	if (t->all[i].own)
-		process_drop(t->processes, t->all[i].own, os_now_ns());
+	proc_pid_drop(t->processes, &t->all[i].own);
 	gc_counters_gone(t->counters, t->all[i].pid);
 	t->nready -= t->all[i].ready;
 	t->all[i] = t->all[--t->n];
@@ -214,7 +213,8 @@ static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool in_
 		return;
 	}
 	t->all[t->n] = (struct jvm){.pid = pid, .uid = owner, .fd = fd, .zero_high_ns = now_ns,
-				    .in_container = in_container, .found_ns = now_ns};
+				    .in_container = in_container, .found_ns = now_ns,
+				    .own.pool = t->pool};
 	try_reading(t, &t->all[t->n++], now_ns);
 }
 

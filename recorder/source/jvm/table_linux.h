@@ -18,6 +18,7 @@
 #include "source/jvm/attach_linux.h"
 #include "source/host/mapped_linux.h"
 #include "source/host/ns_tmp_linux.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/host/tmp_scan_linux.h"
 #include "base/shares.h"
 
@@ -69,7 +70,7 @@ struct jvm {
 	uint64_t zero_wall_ns;
 	uint64_t zero_ns;      /* the zero used for the start of the open pause; 0 = none is open */
 	struct jvm_attach attach;
-	struct process *own;        /* a process that no other source knew; released with the JVM */
+	struct proc_own own;
 };
 
 struct jvm_table {

@@ -8,9 +8,18 @@
  */
 #pragma once
 
+#include "base/out.h"
 #include "source/jvm/table_linux.h"
 
 struct jvm_values;
+
+/*
+ * Before a recording: each counter must be one that a JVM of its instance keeps, or any JVM if none
+ * of the instance runs. ERR_USAGE with the nearest names.
+ */
+int jvm_values_check(const struct needs *needs, struct err *err);
+/* Numbers of the JVMs that run, for people: what source_ops.list is, for patterns from "JVM" on. */
+int jvm_values_list(const char *pattern, bool json, struct out *out, struct err *err);
 
 /* *out is NULL where no rule wants one. */
 int jvm_values_new(const struct needs *needs, struct jvm_values **out, struct err *err);

@@ -1,13 +1,20 @@
 #include "source/jvm/values.h"
 
+#include "base/nearest.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "source/counter_due.h"
 #include "source/counter_name.h"
 #include "source/host/proc_pid_linux.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SEARCH_NS NS_PER_SEC                 /* for JVMs, before a recording */
+#define SEARCH_LOOK_NS (5 * NS_PER_MS)
+#define NAME_COLUMN 56
 
 struct jvm_value {
 	struct need_counter need;
@@ -68,17 +75,25 @@ static double as_number(const struct hsperf_number *n)
 					   : (double)n->value;
 }
 
-static bool read_one(struct jvm_values *v, struct jvm_table *t, struct jvm *j,
-		     const struct jvm_value *value, struct hsperf_number *out)
+/* Read the file of a JVM that the instance means. returns  its bytes; 0 = it is not meant */
+static size_t read_file(struct jvm_table *t, struct jvm *j, const char *instance, uint64_t *image)
 {
 	struct process *process = proc_pid_process(t->processes, j->pid, &j->own);
 	size_t bytes = j->map.bytes & ~(size_t)7;
-	bool meant = process && gc_counter_means(value->name.instance, process);
+	bool meant = process && gc_counter_means(instance, process);
 
 	if (process)
 		process_unref(process);
-	return meant && bytes <= HSPERF_MAX_BYTES && mapped_read(&j->map, v->image, 0, bytes) &&
-	       hsperf_number(v->image, bytes, value->name.counter, out);
+	return meant && bytes <= HSPERF_MAX_BYTES && mapped_read(&j->map, image, 0, bytes) ? bytes
+											   : 0;
+}
+
+static bool read_one(struct jvm_values *v, struct jvm_table *t, struct jvm *j,
+		     const struct jvm_value *value, struct hsperf_number *out)
+{
+	size_t bytes = read_file(t, j, value->name.instance, v->image);
+
+	return bytes && hsperf_number(v->image, bytes, value->name.counter, out);
 }
 
 /* false = there is nothing to tell now */
@@ -133,4 +148,197 @@ uint64_t jvm_values_poll(struct jvm_values *v, struct jvm_table *t, uint64_t now
 		next_ns = value->next_ns < next_ns ? value->next_ns : next_ns;
 	}
 	return next_ns;
+}
+
+/* ---- without a recording --------------------------------------------------------------------- */
+
+/* The JVMs that run now, found by one search. */
+struct found {
+	struct processes *processes;
+	struct os_wake *wake;
+	struct jvm_table table;
+	uint64_t *image;                     /* HSPERF_MAX_BYTES */
+};
+
+static void found_close(struct found *f)
+{
+	jvm_table_close(&f->table);
+	os_wake_free(f->wake);
+	processes_free(f->processes);
+	free(f->image);
+}
+
+static int found_open(struct found *f, struct err *err)
+{
+	uint64_t until_ns = os_now_ns() + SEARCH_NS;
+	int rc;
+
+	*f = (struct found){.wake = os_wake_new(), .image = malloc(HSPERF_MAX_BYTES)};
+	rc = f->wake && f->image ? processes_new(&f->processes, err)
+				 : err_memory(err, "for the search of Java programs");
+	if (!rc)
+		rc = jvm_table_open(&f->table, f->processes, NULL, f->wake, NULL, err);
+	if (!rc)
+		jvm_table_look(&f->table, os_now_ns());
+	while (!rc && f->table.scan.now && os_now_ns() < until_ns) {
+		os_sleep_ns(SEARCH_LOOK_NS);
+		jvm_table_look(&f->table, os_now_ns());
+	}
+	return rc;
+}
+
+/* Names of a file that a program writes; others are nobody's. */
+static bool is_plain(const char *name)
+{
+	while (isgraph((unsigned char)*name))
+		name++;
+	return !*name;
+}
+
+static void offer(void *ctx, const char *name, const struct hsperf_number *number)
+{
+	(void)number;
+	if (is_plain(name))
+		nearest_offer(ctx, name);
+}
+
+static bool starts_as_theirs(const char *name)
+{
+	return strncmp(name, "java.", 5) == 0 || strncmp(name, "sun.", 4) == 0 ||
+	       strncmp(name, "com.sun.", 8) == 0;
+}
+
+/*
+ * Whether a JVM that the instance means keeps this number; offers others otherwise, as text.
+ * returns  the pid of one that does not; 0 = none is meant, or one keeps it
+ */
+static uint32_t find_keeper(struct found *f, const char *counter, const char *instance, bool *kept,
+			    struct buf *near)
+{
+	struct hsperf_number number;
+	struct nearest nearest;
+	uint32_t i, pid = 0;
+	size_t bytes;
+
+	for (i = 0; i < f->table.n; i++) {
+		struct jvm *j = &f->table.all[i];
+
+		if (!j->ready || !(bytes = read_file(&f->table, j, instance, f->image)))
+			continue;
+		*kept = hsperf_number(f->image, bytes, counter, &number);
+		if (*kept)
+			return 0;
+		/* Its names are borrowed from the image. */
+		nearest = (struct nearest){.wanted = counter};
+		hsperf_numbers(f->image, bytes, offer, &nearest);
+		pid = j->pid;
+		buf_reset(near);
+		nearest_put(&nearest, "'", "'", near);
+	}
+	return pid;
+}
+
+/* Where no JVM of the instance runs, the numbers of any other will do. */
+static int check_one(struct found *f, const char *full, struct err *err)
+{
+	struct counter_name name;
+	struct buf near = {0};
+	bool kept = false;
+	uint32_t pid;
+	int rc = counter_name_split(full, &name, err);
+
+	if (rc)
+		return rc;
+	pid = find_keeper(f, name.counter, name.instance, &kept, &near);
+	if (!pid && !kept)
+		pid = find_keeper(f, name.counter, "", &kept, &near);
+	if (pid)
+		rc = err_set(err, ERR_USAGE,
+			     "'%.200s': the Java program with pid %u keeps no number '%.100s'%s%s; "
+			     "'recorder counters JVM:' lists them, --assume-exists takes one that "
+			     "comes later", full, pid, name.counter,
+			     near.len ? "; the nearest are " : "", buf_text(&near));
+	else if (!kept && !starts_as_theirs(name.counter))
+		rc = err_set(err, ERR_USAGE,
+			     "'%.200s': no Java program runs that could have a number '%.100s', and "
+			     "their names begin with java., sun. or com.sun.; --assume-exists takes "
+			     "one that comes later", full, name.counter);
+	buf_free(&near);
+	return rc;
+}
+
+int jvm_values_check(const struct needs *needs, struct err *err)
+{
+	struct found f = {.image = NULL};
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < needs->ncounters && !needs->assume_exists; i++) {
+		if (!jvm_counter_is(needs->counters[i].name))
+			continue;
+		if (!f.image)
+			rc = found_open(&f, err);
+		if (!rc)
+			rc = check_one(&f, needs->counters[i].name, err);
+	}
+	found_close(&f);
+	return rc;
+}
+
+struct listing {
+	const char *pattern;
+	bool json;
+	struct buf line;
+	const struct jvm *jvm;
+};
+
+static void put_number(void *ctx, const char *name, const struct hsperf_number *number)
+{
+	struct hsperf_number n = *number;
+	char full[COUNTER_NAME_MAX], instance[24], value[40];
+	struct listing *l = ctx;
+	struct counter_row row;
+
+	snprintf(instance, sizeof(instance), "pid=%u", l->jvm->pid);
+	if (!is_plain(name) ||
+	    (size_t)snprintf(full, sizeof(full), "JVM:%s:%s", name, instance) >= sizeof(full) ||
+	    !name_matches(l->pattern, full))
+		return;
+	n.frequency_hz = l->jvm->data.frequency_hz;
+	row = (struct counter_row){
+		.counter = full, .category = "JVM", .name = name, .instance = instance,
+		.value = as_number(&n), .unit = n.grows ? n.ticks ? "s total" : "total" : "",
+		.meaning = "",
+	};
+	if (l->json) {
+		counter_put_json(&row, &l->line);
+		return;
+	}
+	counter_value_text(row.value, value, sizeof(value));
+	buf_printf(&l->line, "%-*s %16s %s\n", NAME_COLUMN, full, value, row.unit);
+}
+
+int jvm_values_list(const char *pattern, bool json, struct out *out, struct err *err)
+{
+	struct listing l = {.pattern = pattern, .json = json};
+	struct found f;
+	uint32_t i;
+	size_t bytes;
+	int rc;
+
+	if (!pattern || strncasecmp(pattern, "JVM", 3) != 0)
+		return err_set(err, ERR_NOT_FOUND, "not a number of a Java program");
+	rc = found_open(&f, err);
+	for (i = 0; !rc && i < f.table.n; i++)
+		if (f.table.all[i].ready &&
+		    (bytes = read_file(&f.table, &f.table.all[i], "_Global_", f.image)) != 0) {
+			l.jvm = &f.table.all[i];
+			hsperf_numbers(f.image, bytes, put_number, &l);
+		}
+	rc = rc ? rc : buf_check(&l.line, "the list of counters", err);
+	if (!rc)
+		out_put(out, l.line.data, l.line.len);
+	buf_free(&l.line);
+	found_close(&f);
+	return rc;
 }

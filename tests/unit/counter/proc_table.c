@@ -49,6 +49,7 @@ TEST(wrong_name_gets_the_nearest)
 		{"Memory:Available MBytes:@x", ERR_USAGE, "'@x' cannot be an instance of Memory"},
 		{"Processor:% Processor Time:x", ERR_USAGE,
 		 "'x' cannot be an instance of Processor"},
+		{"Pressure:Some Avg10:cpuu", ERR_USAGE, "allowed: cpu, memory, io or irq"},
 		{"Process:Thread Count:pid=abc", ERR_USAGE, "'pid=abc' cannot be an instance"},
 		{"Process:Thread Count:pid=999999999999", ERR_USAGE, "pid=N or _Total"},
 	};

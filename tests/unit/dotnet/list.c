@@ -19,6 +19,20 @@ TEST(providers_of_dotnet_have_its_spelling)
 	assert_null(dotnet_instead("MyCompany-Orders"));
 }
 
+TEST(counters_of_its_providers_are_known)
+{
+	struct buf near = {0};
+
+	assert_true(dotnet_known_counter("system.runtime", "CPU-usage", &near));
+	assert_int_equal(near.len, 0);
+	assert_false(dotnet_known_counter("System.Runtime", "cpu-usge", &near));
+	assert_string_equal(buf_text(&near), "'cpu-usage'");
+	buf_reset(&near);
+	assert_false(dotnet_known_counter("MyCompany-Orders", "cpu-usage", &near));
+	assert_int_equal(near.len, 0);
+	buf_free(&near);
+}
+
 /* Byte for byte as ECMA-335 has them in an assembly. */
 TEST(names_of_event_sources_are_found_in_assemblies)
 {
@@ -41,6 +55,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(providers_of_dotnet_have_its_spelling),
+		cmocka_unit_test(counters_of_its_providers_are_known),
 		cmocka_unit_test(names_of_event_sources_are_found_in_assemblies),
 	};
 

@@ -221,12 +221,19 @@ TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 	assert_int_equal(h.nused, 4);
 }
 
+static void add_name(void *ctx, const char *name, const struct hsperf_number *number)
+{
+	buf_printf(ctx, "%s=%u%s%s ", name, (unsigned)number->value, number->grows ? "+" : "",
+		   number->ticks ? "t" : "");
+}
+
 TEST(a_number_is_found_with_what_it_counts)
 {
 	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0,	    1,
 					       2,    0,	   1,	 [24] = 32, [28] = 3};
 	static _Alignas(8) unsigned char b[32 + 3 * 64];
 	struct hsperf_number n;
+	struct buf names = {0};
 	size_t cut;
 
 	memcpy(b, head, 32);
@@ -242,6 +249,11 @@ TEST(a_number_is_found_with_what_it_counts)
 	assert_true(hsperf_number(b, sizeof(b), "sun.rt.safepointTime", &n));
 	assert_true(n.value == 77 && n.grows && n.ticks && n.frequency_hz == 1000);
 	assert_false(hsperf_number(b, sizeof(b), "sun.rt.safepoint", &n));
+	hsperf_numbers(b, sizeof(b), add_name, &names);
+	assert_string_equal(buf_text(&names), "java.threads.live=12 sun.os.hrt.frequency=1000 "
+					      "sun.rt.safepointTime=77+t ");
+	hsperf_numbers(b, 31, add_name, &names);
+	buf_free(&names);
 	for (cut = 0; cut < sizeof(b); cut++)
 		assert_false(hsperf_number(b, cut, "sun.rt.safepointTime", &n));
 }
