@@ -129,6 +129,7 @@ uint64_t history_wall_ns(const struct history_file *file, uint64_t clock_ns);
 struct history_keep {
 	uint64_t from_ns, to_ns, trigger_ns;         /* of the wall clock */
 	const char *rule, *reason;
+	bool tell_system;                            /* incident_tell_system(), once it is stored */
 };
 /*
  * Make an incident of a window in the store that the history lies beside, whether a recorder runs

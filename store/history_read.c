@@ -438,6 +438,8 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 		store_delete(to, in.head.id, NULL);
 	if (!rc)
 		*id = in.head.id;
+	if (!rc && keep->tell_system)
+		incident_tell_system(&in.head, store_path);
 	store_close(to);
 	history_files_free(&w.files);
 	incident_free(&in);

@@ -431,7 +431,7 @@ static bool clear_left(void)
 /* A window of the past becomes an incident, whether a recorder runs or not. */
 static int snapshot_window(const struct options *o, struct err *err)
 {
-	struct history_keep keep = {.rule = "manual", .reason = o->reason};
+	struct history_keep keep = {.rule = "manual", .reason = o->reason, .tell_system = true};
 	struct cmd_window w = {0};
 	struct buf path = {0};
 	int64_t id = 0;

@@ -47,7 +47,8 @@ static int make_incident(const char *store, const struct history_file *f, const 
 {
 	uint64_t to_ns = history_wall_ns(f, f->t1_ns);
 	struct history_keep keep = {.from_ns = to_ns - WINDOW_NS, .to_ns = to_ns,
-				    .trigger_ns = to_ns, .rule = DEATH_RULE, .reason = end};
+				    .trigger_ns = to_ns, .rule = DEATH_RULE, .reason = end,
+				    .tell_system = true};
 
 	/* Its own file, not that of the recorder before. */
 	if (keep.from_ns < history_wall_ns(f, f->t0_ns))

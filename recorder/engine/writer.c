@@ -327,31 +327,6 @@ static void retain_unless(struct engine *e, bool due)
 		retain(e);
 }
 
-/* For journalctl RECORDER_INCIDENT=7, and for who watches the system's log. */
-static void tell_system(const struct engine *e, const struct incident_head *h)
-{
-	const char *rule = h->rule ? h->rule : "", *reason = h->reason ? h->reason : "";
-	char id[24], samples[24], lost[24];
-	struct buf message = {0};
-	struct os_log_field fields[] = {
-		{"MESSAGE", NULL}, {"MESSAGE_ID", "aaab2b346fcbe1d8760ef24a7885b14f"},
-		{"PRIORITY", "5"}, {"SYSLOG_IDENTIFIER", "recorder"}, {"RECORDER_INCIDENT", id},
-		{"RECORDER_UUID", h->uuid}, {"RECORDER_RULE", rule}, {"RECORDER_REASON", reason},
-		{"RECORDER_SAMPLES", samples}, {"RECORDER_LOST", lost},
-		{"RECORDER_STORE", e->cfg->store_path},
-	};
-
-	if (!e->cfg->listen || !e->cfg->live)
-		return;
-	snprintf(id, sizeof(id), "%" PRId64, h->id);
-	snprintf(samples, sizeof(samples), "%" PRIu64, h->samples);
-	snprintf(lost, sizeof(lost), "%" PRIu64, h->lost);
-	buf_printf(&message, "incident %s: %s", id, reason);
-	fields[0].value = buf_text(&message);
-	os_system_log(fields, COUNT_OF(fields));
-	buf_free(&message);
-}
-
 static void report_stored(struct engine *e, const struct pending *p)
 {
 	const struct incident_head *h = &p->head;
@@ -370,7 +345,8 @@ static void report_stored(struct engine *e, const struct pending *p)
 	e->shared.store_bytes = store_bytes(e->writer.store);
 	os_mutex_unlock(e->shared.lock);
 	dedup_stored(e, p);
-	tell_system(e, h);
+	if (e->cfg->listen && e->cfg->live)
+		incident_tell_system(h, e->cfg->store_path);
 	command_add(e, h->id, h->rule, h->reason);
 }
 

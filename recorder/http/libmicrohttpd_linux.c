@@ -3,20 +3,30 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Returns what is missing; NULL = nothing. */
+#define LOAD(name) \
+	at = dlsym(handle, #name); \
+	if (!at) \
+		return #name; \
+	memcpy(&lib->name, &at, sizeof(at));
+
+/* These return what is missing; NULL = nothing. */
 static const char *load(struct libmicrohttpd *lib)
 {
 	void *handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL), *at;
 
 	if (!handle)
 		return "libmicrohttpd.so.12";
-#define LOAD(name) \
-	at = dlsym(handle, #name); \
-	if (!at) \
-		return #name; \
-	memcpy(&lib->name, &at, sizeof(at));
 	LIBMICROHTTPD(LOAD)
-#undef LOAD
+	return NULL;
+}
+
+static const char *load_gnutls(struct gnutls *lib)
+{
+	void *handle = dlopen("libgnutls.so.30", RTLD_NOW | RTLD_LOCAL), *at;
+
+	if (!handle)
+		return "libgnutls.so.30";
+	GNUTLS(LOAD)
 	return NULL;
 }
 
@@ -32,4 +42,24 @@ int libmicrohttpd_load(bool tls, struct libmicrohttpd *out, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "--http-cert: this libmicrohttpd was built "
 			       "without TLS");
 	return 0;
+}
+
+int libmicrohttpd_check_pair(const struct buf *cert, const struct buf *key, struct err *err)
+{
+	gnutls_datum_t cert_pem = {(unsigned char *)cert->data, (unsigned)cert->len};
+	gnutls_datum_t key_pem = {(unsigned char *)key->data, (unsigned)key->len};
+	gnutls_certificate_credentials_t pair;
+	struct gnutls lib;
+	const char *missing = load_gnutls(&lib);
+	int rc;
+
+	if (missing)
+		return err_set(err, ERR_UNSUPPORTED, "--http-cert needs GnuTLS, and %s is missing",
+			       missing);
+	if (lib.gnutls_certificate_allocate_credentials(&pair))
+		return err_memory(err, "for a certificate");
+	rc = lib.gnutls_certificate_set_x509_key_mem(pair, &cert_pem, &key_pem,
+						     GNUTLS_X509_FMT_PEM);
+	lib.gnutls_certificate_free_credentials(pair);
+	return rc < 0 ? err_set(err, ERR_USAGE, "%s", lib.gnutls_strerror(rc)) : 0;
 }

@@ -1,11 +1,13 @@
 /*
- * libmicrohttpd (0.9.59 and later), loaded when somebody wants HTTP: the program does not need it.
- * Never unloaded. Any thread.
+ * libmicrohttpd (0.9.59 and later) and its GnuTLS, loaded when somebody wants HTTP: the program
+ * does not need them. Never unloaded. Any thread.
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 
+#include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <stdbool.h>
 
@@ -16,11 +18,24 @@
 	F(MHD_lookup_connection_value) F(MHD_get_connection_info) \
 	F(MHD_basic_auth_get_username_password) F(MHD_free)
 
-struct libmicrohttpd {
+#define GNUTLS(F) \
+	F(gnutls_certificate_allocate_credentials) F(gnutls_certificate_free_credentials) \
+	F(gnutls_certificate_set_x509_key_mem) F(gnutls_strerror)
+
 #define MEMBER(name) __typeof__(name) *name;
+struct libmicrohttpd {
 	LIBMICROHTTPD(MEMBER)
-#undef MEMBER
 };
+struct gnutls {
+	GNUTLS(MEMBER)
+};
+#undef MEMBER
 
 /* ERR_UNSUPPORTED: it is missing, and the sentence names the package; tls: it cannot do TLS. */
 int libmicrohttpd_load(bool tls, struct libmicrohttpd *out, struct err *err);
+
+/*
+ * Are these PEM texts a certificate and its key? libmicrohttpd starts with any, and then ends each
+ * connection. ERR_USAGE: no, in GnuTLS's words.
+ */
+int libmicrohttpd_check_pair(const struct buf *cert, const struct buf *key, struct err *err);

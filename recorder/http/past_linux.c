@@ -95,6 +95,9 @@ static int keep_window(struct desk *d, uint64_t from_ns, uint64_t to_ns, const c
 	if (rc)
 		return rc;
 	*id = incident_of(file);
+	if (*id)
+		log_line(d->cfg->log, LOG_INFO, "incident %" PRId64 " is stored, out of the "
+			 "history: %s", *id, reason);
 	return *id ? 0 : err_set(err, ERR_IO, "the incident was made, but its number is unknown");
 }
 

@@ -430,7 +430,12 @@ static int load(const struct http_config *cfg, struct http_server *h, struct err
 		rc = pem_load(cfg->cert_file, false, &h->cert, err);
 	if (!rc && tls)
 		rc = pem_load(cfg->key_file, true, &h->key, err);
-	return rc ? rc : libmicrohttpd_load(tls, &h->lib, err);
+	if (!rc)
+		rc = libmicrohttpd_load(tls, &h->lib, err);
+	if (!rc && tls && libmicrohttpd_check_pair(&h->cert, &h->key, err))
+		rc = err_prefix(err, "--http-cert %.200s with --http-key %.200s",
+				cfg->cert_file, cfg->key_file);
+	return rc;
 }
 
 static void let_go(struct http_server *h)

@@ -45,6 +45,11 @@ struct incident_head {
 };
 
 void incident_head_free(struct incident_head *h);
+/*
+ * One line of the system's log, of an incident that is stored: for journalctl RECORDER_INCIDENT=7,
+ * and for who watches that log.
+ */
+void incident_tell_system(const struct incident_head *h, const char *store_path);
 int incident_head_copy(const struct incident_head *from, struct incident_head *to);
 const char *incident_state_text(enum incident_state state);
 

@@ -287,7 +287,13 @@ check so_does_the_textfile [ ! -e u.prom ]
 
 if command -v openssl >/dev/null; then
 	(umask 077 && openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
-		-days 2 -subj /CN=localhost -addext 'subjectAltName=DNS:localhost' 2>/dev/null)
+		-days 2 -subj /CN=localhost -addext 'subjectAltName=DNS:localhost' 2>/dev/null &&
+		openssl genrsa -out other.pem 2048 2>/dev/null)
+	sed '3s/[A-Z]/0/g' cert.pem >broken.pem
+	refused a_broken_certificate 2 "broken.pem with --http-key key.pem: " --http \
+		127.0.0.1:$port --http-token token --http-cert broken.pem --http-key key.pem
+	refused the_key_of_another_certificate 2 "other.pem: .*key.*match" --http \
+		127.0.0.1:$port --http-token token --http-cert cert.pem --http-key other.pem
 	"$RECORDER" collect --store s.db --log-file s.log --http 127.0.0.1:$port \
 		--http-token token --http-cert cert.pem --http-key key.pem &
 	recorder=$!
