@@ -14,15 +14,16 @@
 
 /*
  * How much of a segment one process may take. A full segment has 8,192 samples, and on an ordinary
- * load two new nodes for each, for all processes together. A table that is half full would fill up
- * before the ring does; then the quota for what fills it is tight, so that history lasts. New
+ * load two new nodes for each, for all processes together; a JVM brings 9 for each when it starts,
+ * and 3.5 by the segment's end. A table that is half full would fill up before the ring does; then
+ * the quota for what fills it is tight, so that history lasts. New
  * processes: as many as the table holds for an incident's window, which is 110 a second with
  * samples for a window of five minutes or less, more than a machine of two CPUs starts while it
  * builds programs.
  */
 static const struct segment_quota ample = {
-	.nodes = 16384, .frames = 8192, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
-	.sideband = 8192, .processes = 8192,
+	.nodes = 16384, .frames = 8192, .nodes_each = 8, .threads = 1024, .events = 1024,
+	.event_bytes = 32 << 10, .sideband = 8192, .processes = 8192,
 };
 static const struct segment_quota tight = {
 	.nodes = 8192, .frames = 512, .threads = 128,
@@ -100,6 +101,7 @@ void tables_set_quota(struct engine *e)
 	if (tight_memory || frames_over(&use, TABLE_TIGHT_PCT)) {
 		quota.nodes = tight.nodes;
 		quota.frames = tight.frames;
+		quota.nodes_each = tight.nodes_each;
 	}
 	if (tight_memory || processes_over(&use, TABLE_TIGHT_PCT)) {
 		quota.threads = tight.threads;

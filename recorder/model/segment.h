@@ -114,6 +114,11 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 struct segment_quota {
 	uint32_t nodes;                      /* new stack nodes */
 	uint32_t frames;                     /* frames that nothing else lists yet */
+	/*
+	 * A process over its nodes or frames may go on while its stacks have brought fewer nodes
+	 * each than this: so a large program does. 0 = it may not.
+	 */
+	uint32_t nodes_each;
 	uint32_t threads;
 	uint32_t events, event_bytes;   /* EVENT_GENERIC and EVENT_LOG, per sort; bytes of fields */
 	/* Starts and ends; as many processes that no segment has listed may have other events. */

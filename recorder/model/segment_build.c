@@ -250,6 +250,14 @@ static uint32_t known_stack(struct segment_builder *b, const struct frame_ref *l
 	return node;
 }
 
+static bool is_flood(struct quota_use *use, const struct segment_quota *limit)
+{
+	if (!use->flooded && (quota_over(use->nodes, limit->nodes) ||
+			      quota_over(use->frames, limit->frames)))
+		use->flooded = use->nodes >= (uint64_t)limit->nodes_each * use->stacks;
+	return use->flooded;
+}
+
 uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
@@ -263,6 +271,7 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 	if (!use && limit->processes)
 		return known_stack(b, leaf_first, n, node);
 	use = use ? use : &none;
+	use->stacks++;
 	while (n && depth < last->n && same_step(&leaf_first[n - 1], &last->steps[depth].ref)) {
 		node = last->steps[depth++].node;
 		n--;
@@ -272,7 +281,7 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 		uint32_t number, local, nodes = b->nnodes;
 		bool is_fresh;
 
-		if (quota_over(use->nodes, limit->nodes) || quota_over(use->frames, limit->frames))
+		if (is_flood(use, limit))
 			return known_stack(b, leaf_first, n + 1, node);
 		number = frames_intern(b->frames, &leaf_first[n], &is_fresh);
 		local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);

@@ -56,7 +56,8 @@ enum quota_sort {
 
 struct quota_use {
 	uint32_t process;                    /* number; UINT32_MAX = events without a process */
-	uint32_t nodes, frames, threads;
+	uint32_t stacks, nodes, frames, threads;
+	bool flooded;                        /* no new nodes for it in this segment */
 	uint32_t events[QUOTA_SORTS], event_bytes[QUOTA_SORTS];
 };
 
