@@ -3,6 +3,7 @@
 #include "symbol/elf_format.h"
 #include "symbol/elf_section.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,8 @@ static bool check_symbol(struct search *s, const uint8_t *at)
 	if (s->prefix_bytes ? strncmp(text, s->name, s->prefix_bytes) == 0
 			    : strcmp(text, s->name) == 0) {
 		s->vaddr = value;
+		if (s->near)
+			snprintf(s->near->names[0], sizeof(s->near->names[0]), "%s", text);
 		return true;
 	}
 	if (s->near && *text)

@@ -18,7 +18,7 @@ struct elf_near {
  * Find a function of .symtab or .dynsym (FUNC or IFUNC, defined) by its linker's name; with '*' at
  * the end, the first that begins so.
  *
- * near     out, when not found; NULL = not wanted
+ * near     out: names[0] is its whole name; when not found, names like it. NULL = not wanted
  * returns  0; ERR_NOT_FOUND; ERR_FORMAT, ERR_LIMIT, ERR_MEMORY, ERR_IO
  */
 int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name,

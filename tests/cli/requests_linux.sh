@@ -228,6 +228,42 @@ if command -v go >/dev/null && [ -e /sys/bus/event_source/devices/uprobe/type ];
 	check a_probe_at_a_return_of_go_is_refused eval '! "$RECORDER" check --stop-on-etw-event \
 		"uprobe:$PWD/shop:net/http.serverHandler.ServeHTTP;TriggerMSec=500" 2>err >&2 &&
 		grep -q "shop is a Go program: a probe at a function.s return would crash it" err'
+
+	# A Go program with C in it, linked by the system's linker, at any address.
+	cat >mixed.go <<-'END'
+		package main
+		// int __attribute__((noinline)) in_c(int a, int b) { return a * 3 + b; }
+		import "C"
+		import "time"
+		//go:noinline
+		func inGo(a, b int) int { return a * 7 + b }
+		func main() {
+			for s := 0; ; time.Sleep(20 * time.Millisecond) {
+				s += inGo(11, 22) + int(C.in_c(33, 44))
+			}
+		}
+	END
+	HOME=$PWD GO111MODULE=off go build -buildmode=pie -o mixed mixed.go >>go.out 2>&1
+	refuses()
+	{
+		! "$RECORDER" check --stop-on-etw-event "uprobe:$PWD/mixed:$1" 2>err >&2 &&
+			grep -q "$2" err
+	}
+	check returns_of_go_at_any_address_are_refused refuses main.inGo%return \
+		"mixed is a Go program: a probe at a function.s return would crash it"
+	check arguments_on_a_go_stack_are_not_guessed \
+		refuses "main._Cfunc_*;FieldFilter=Arg1=33" "has no field .Arg1.; it has none"
+	./mixed & server=$!
+	timeout 30 "$RECORDER" collect --store mixed.db --max-cpu-percent 0 --collect-multiple 3 \
+		--stop-on-etw-event "uprobe:$PWD/mixed:main.inGo;FieldFilter=Arg1=11" \
+		--stop-on-etw-event "uprobe:$PWD/mixed:in_c;FieldFilter=Arg2=44" \
+		--stop-on-etw-event "uprobe:$PWD/mixed:in_c%return;FieldFilter=Ret=143" \
+		--delay-after-trigger-sec 0 --min-interval-sec 60 2>mixed.err
+	check arguments_are_those_of_go_and_of_c [ "$(grep -oE \
+		'fired: .*mixed:(main.inGo|in_c|in_c%return) ' mixed.err | sort -u | wc -l)" = 3 ]
+	kill -0 $server && kill $server
+	wait $server 2>/dev/null
+	server=
 else
 	echo "skip go: no compiler (golang-go), or no probes in programs here"
 fi

@@ -91,6 +91,64 @@ static int unknown_function(const char *path, const char *name, const struct elf
 	return ERR_USAGE;
 }
 
+/*
+ * Is it a Go program? It has a table of its functions (before 1.13 that alone; linked by the
+ * system's linker at any address it has no section of its own) and what it was built from.
+ *
+ * registers  whether arguments are in registers. They are since 1.17; flag 2 of the build
+ *            information is set since 1.18 (src/debug/buildinfo), and before that it is not told
+ */
+static int read_go(const struct elf_file *in, bool *is_go, bool *registers, struct err *err)
+{
+	static const char *const names[] = {".go.buildinfo", ".gopclntab"};
+	struct elf_section s;
+	uint8_t head[16];
+	unsigned i;
+	int rc = ERR_NOT_FOUND;
+
+	*registers = false;
+	for (i = 0; i < COUNT_OF(names) && rc && rc != ERR_MEMORY; i++) {
+		rc = elf_section_find(&in->bytes, &in->head, names[i], &s, err);
+		if (!rc && i == 0 &&
+		    !bytes_read(&in->bytes, s.offset, head, sizeof(head), names[i], NULL))
+			*registers = head[15] & 2;
+	}
+	*is_go = rc == 0;
+	return rc == ERR_MEMORY ? rc : 0;
+}
+
+/* Where Go functions are; C functions of a Go program are elsewhere, or among them. */
+static bool in_go_text(const struct elf_file *in, uint64_t vaddr)
+{
+	uint64_t from, to;
+
+	return elf_symbol_find(&in->bytes, &in->head, "runtime.text", &from, NULL, NULL) ||
+	       elf_symbol_find(&in->bytes, &in->head, "runtime.etext", &to, NULL, NULL) ||
+	       (vaddr >= from && vaddr < to);
+}
+
+/* Go functions are named package.function; with arguments on the stack, package.function.abi0. */
+static int look_for_go(const struct elf_file *in, const char *name, uint64_t vaddr,
+		       struct uprobe *out, struct err *err)
+{
+	size_t n = strlen(name);
+	bool is_go, registers;
+	int rc = read_go(in, &is_go, &registers, err);
+
+	if (rc || !is_go || !in_go_text(in, vaddr))
+		return rc;
+	if (strchr(name, '.')) {
+		out->is_go = registers && (n < 5 || strcmp(name + n - 5, ".abi0") != 0);
+		out->has_no_registers = !out->is_go;
+	}
+	if (!out->is_return)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%.200s is a Go program: a probe at a function's return would crash it, "
+		       "because its stacks move; name the function that ends what is measured, as "
+		       "in ;StopEvent=FUNCTION;StartStopID=" GOROUTINE, out->path);
+}
+
 static int find_function(const struct elf_file *in, const char *symbol, struct uprobe *out,
 			 struct err *err)
 {
@@ -119,6 +177,8 @@ static int find_function(const struct elf_file *in, const char *symbol, struct u
 		rc = err_set(err, ERR_USAGE, "%.200s: %.150s is in no part of the file",
 			     out->path, symbol);
 	out->n = 1;
+	if (!rc)
+		rc = look_for_go(in, near->names[0], vaddr, out, err);
 	free(near);
 	return rc;
 }
@@ -183,25 +243,6 @@ static int find_usdt(const struct elf_file *in, const char *wanted, struct uprob
 	return rc;
 }
 
-/* ---- what it is of --------------------------------------------------------------------------- */
-
-/* Every Go program has a table of its functions, stripped or not. */
-static int look_for_go(const struct elf_file *in, struct uprobe *out, struct err *err)
-{
-	struct elf_section table;
-	int rc = elf_section_find(&in->bytes, &in->head, ".gopclntab", &table, err);
-
-	if (rc == ERR_MEMORY)
-		return rc;
-	out->is_go = rc == 0;
-	if (!out->is_go || !out->is_return || out->is_usdt)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%.200s is a Go program: a probe at a function's return would crash it, "
-		       "because its stacks move; name the function that ends what is measured, as "
-		       "in ;StopEvent=FUNCTION;StartStopID=" GOROUTINE, out->path);
-}
-
 int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, struct err *err)
 {
 	const char *colon = strchr(name, ':');
@@ -221,8 +262,6 @@ int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, s
 	if (!rc)
 		rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err)
 				  : find_function(&in, colon + 1, out, err);
-	if (!rc)
-		rc = look_for_go(&in, out, err);
 	if (!rc && (out->file = fcntl(os_file_fd(in.file), F_DUPFD_CLOEXEC, 0)) < 0)
 		rc = err_os(err, "cannot put a probe into %s", out->path);
 	elf_file_close(&in);
@@ -313,7 +352,9 @@ static void put_field(struct event_field *out, unsigned *n, const char *name, bo
 static unsigned call_registers(const struct uprobe *probe, const uint8_t **regs)
 {
 	*regs = probe->is_go ? go_regs : c_regs;
-	return probe->is_return ? 0 : probe->is_go ? COUNT_OF(go_regs) : COUNT_OF(c_regs);
+	if (probe->is_return || probe->has_no_registers)
+		return 0;
+	return probe->is_go ? COUNT_OF(go_regs) : COUNT_OF(c_regs);
 }
 
 bool uprobe_register(const struct uprobe *probe, const char *field, uint8_t *reg)

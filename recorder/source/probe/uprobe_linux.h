@@ -7,8 +7,9 @@
  *	                                            end; NA*: the first function that begins so
  *	usdt    /usr/bin/python3.11:python:gc__start
  *
- * In Go programs the stack moves, so a return cannot be probed (the program would crash), and it is
- * the goroutine that goes from a start to its stop, on whatever thread.
+ * In Go functions the stack moves, so a return cannot be probed (the program would crash), and it
+ * is the goroutine that goes from a start to its stop, on whatever thread. C functions of a Go
+ * program are like any others.
  */
 #pragma once
 
@@ -40,7 +41,9 @@ struct uprobe_text {
 struct uprobe {
 	char path[UPROBE_PATH_MAX];
 	int file;                            /* its descriptor, -1 = none */
-	bool is_usdt, is_return, is_go;
+	bool is_usdt, is_return;
+	bool is_go;                          /* a Go function, called with registers */
+	bool has_no_registers;               /* one whose arguments are on the stack */
 	unsigned ntexts;
 	struct uprobe_text texts[UPROBE_TEXTS_MAX];
 	unsigned n;
@@ -63,7 +66,7 @@ int uprobe_pmu(uint32_t *type, struct err *err);
 int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err);
 
 /*
- * Read the fields of a hit: Arg1 ... by a function's calling convention (of C, or of Go since 1.17,
+ * Read the fields of a hit: Arg1 ... by a function's calling convention (of C, or of Go since 1.18,
  * with Goroutine) or the notes of the probe, Ret at a return. Arguments in memory are known only
  * with a copy of the stack that holds them.
  * returns how many
