@@ -295,16 +295,20 @@ check: deps ## build for both hosts without a warning, run every test (Windows o
 	@tests/support/hardening.sh build/linux/recorder build/windows/recorder.exe
 	@tests/run.sh tests/rooms.sh $(call built,linux) $(wined) $(sort $(wildcard tests/cli/*.sh))
 
+# tests/cli/whole_linux.sh and what it starts, of build $(1).
+whole = $(patsubst %,build/$(1)/%,recorder programs/burn programs/hop_linux programs/flood_linux \
+        programs/dotnet_flood_linux programs/hsperf_flood_linux)
+
 asan_programs = $(call built,asan) $(fuzzers:tests/%.c=build/asan/%)
-check-asan: deps ## unit tests, fuzz corpora under the address and undefined behaviour sanitizers
-	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs)'
-	@tests/run.sh $(asan_programs)
+check-asan: deps ## unit tests, fuzz corpora and a recording under the address, undefined sanitizers
+	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs) $(call whole,asan)'
+	@BUILD=build/asan tests/run.sh $(asan_programs) tests/cli/whole_linux.sh
 
 tsan_tests    = model/ring model/queue symbol/worker engine/engine engine/file engine/load
 tsan_programs = $(foreach t,$(tsan_tests),$(call built,tsan,$(t)))
-check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
-	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs)'
-	@tests/run.sh $(tsan_programs)
+check-tsan: deps ## ring, queue and engine tests, a recording under the thread sanitizer
+	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs) $(call whole,tsan)'
+	@BUILD=build/tsan tests/run.sh $(tsan_programs) tests/cli/whole_linux.sh
 
 check-bare: deps ## demo, install and deps in a minimal Debian, minutes: tests/support/check_bare.sh
 	@tests/support/check_bare.sh

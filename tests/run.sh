@@ -48,7 +48,7 @@ asan_options()
 	local sigbus=2
 	case $1 in
 	# these read mappings that may be cut off: mapped_linux.h
-	*/host/mapped_linux | */jvm/jvm_linux) sigbus=1 ;;
+	*/host/mapped_linux | */jvm/jvm_linux | */whole_linux*) sigbus=1 ;;
 	esac
 	local options=handle_segv=2:handle_sigbus=$sigbus:handle_sigfpe=2:detect_leaks=1
 	echo "${GIVEN_ASAN_OPTIONS:-$options}"
