@@ -211,10 +211,16 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 	return rc;
 }
 
-/* A history that hangs does not keep a run from ending: what is not synced in this time is lost. */
+/*
+ * A history that hangs does not keep a run from ending: what is not synced in this time is lost. On
+ * a busy machine its low priority alone may take that long.
+ */
 static void join_past(struct engine *e, struct past *p)
 {
-	if (!p->thread || os_thread_join_within(p->thread, PAST_WAIT_NS))
+	if (!p->thread)
+		return;
+	os_thread_hurry(p->thread);
+	if (os_thread_join_within(p->thread, PAST_WAIT_NS))
 		return;
 	log_line(e->log, LOG_ERROR, "the history does not answer: its last seconds are lost");
 	os_thread_leave(p->thread);
