@@ -22,6 +22,7 @@ struct worker {
 /* A subject that did not answer; the owner's. */
 struct alone {
 	uint64_t subject, until_ns, alone_ns;        /* remembered while the place is free */
+	uint64_t timeout_ns;
 	struct job *job;                     /* NULL = this place is free */
 	bool stuck;                          /* and another thread works */
 };
@@ -143,6 +144,7 @@ static void worker_main(void *ctx)
 		w->since_ns = os_now_ns();
 		os_mutex_unlock(p->lock);
 		job->run(job);
+		job->ran_ns = os_now_ns() - w->since_ns;
 		os_mutex_lock(p->lock);
 		w->job = NULL;
 		atomic_store_explicit(&job->done, true, memory_order_release);
@@ -269,13 +271,23 @@ bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)
 }
 
 /*
- * Whether the subject is left alone, or no thread works now; forgets those that answered, but not
- * before their time: one that is just slow would cost its time limit each time.
+ * The job is done: whether its subject may be asked again. Not before its time: one that is just
+ * slow would cost its time limit each time. A job that was quick, once it ran, does not blame it.
  */
+static bool may_again(struct alone *a, uint64_t now_ns)
+{
+	bool quick = a->job->ran_ns < a->timeout_ns;
+
+	if (quick)
+		a->until_ns = 0;             /* nothing to remember */
+	return quick || now_ns >= a->until_ns;
+}
+
+/* Whether the subject is left alone, or no thread works now; forgets those that answered. */
 static bool is_alone(struct pool *p, uint64_t subject)
 {
 	uint64_t now_ns = p->nalone ? os_now_ns() : 0;
-	bool alone = p->nalone == POOL_ASKED_MAX;
+	bool alone = p->nalone == POOL_ASKED_MAX, done;
 	uint32_t i;
 
 	for (i = 0; i < POOL_ASKED_MAX && p->nalone; i++) {
@@ -283,19 +295,20 @@ static bool is_alone(struct pool *p, uint64_t subject)
 
 		if (!a->job)
 			continue;
-		if (now_ns >= a->until_ns && job_done(a->job)) {
+		done = job_done(a->job);
+		if (done && may_again(a, now_ns)) {
 			job_drop(a->job);
 			a->job = NULL;
 			p->nalone--;
 			continue;
 		}
-		alone |= a->subject == subject || (!a->stuck && !job_done(a->job));
+		alone |= a->subject == subject || (!a->stuck && !done);
 	}
 	return alone || (p->nalone && pool_stuck(p) >= POOL_STUCK_MAX);
 }
 
 /* Takes the owner's use of the job. */
-static void leave_alone(struct pool *p, uint64_t subject, struct job *job)
+static void leave_alone(struct pool *p, uint64_t subject, struct job *job, uint64_t timeout_ns)
 {
 	uint64_t now_ns = os_now_ns(), alone_ns = ALONE_MIN_NS;
 	uint32_t i, place = POOL_ASKED_MAX;
@@ -313,7 +326,7 @@ static void leave_alone(struct pool *p, uint64_t subject, struct job *job)
 	}
 	p->alone[place] = (struct alone){
 		.subject = subject, .until_ns = now_ns + alone_ns, .alone_ns = alone_ns,
-		.job = job};
+		.timeout_ns = timeout_ns, .job = job};
 	p->nalone++;
 }
 
@@ -326,7 +339,7 @@ bool pool_ask(struct pool *p, uint64_t subject, struct job *job, uint64_t timeou
 	pool_put(p, job);
 	if (pool_wait(p, job, timeout_ns))
 		return true;
-	leave_alone(p, subject, job);
+	leave_alone(p, subject, job, timeout_ns);
 	return false;
 }
 

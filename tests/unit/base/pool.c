@@ -281,6 +281,26 @@ TEST(a_subject_that_does_not_answer_is_left_alone_until_it_does)
 	gate_free(&g);
 }
 
+TEST(a_subject_is_not_blamed_for_a_thread_that_came_late)
+{
+	struct pool *p = new_pool();
+	struct job *before;
+	struct gate g;
+
+	gate_init(&g);
+	before = new_job(&g, true);
+	pool_put(p, before);
+	await(&g, &g.entered, 1);
+	assert_false(pool_ask(p, 1, new_job(&g, false), 100 * NS_PER_MS));   /* does not begin */
+	open_gate(&g);
+	while (!ask(p, 2, &g, false))                /* nobody is asked before it is done */
+		os_sleep_ns(NS_PER_MS / 10);
+	assert_true(ask(p, 1, &g, false));
+	job_drop(before);
+	pool_free(p);
+	gate_free(&g);
+}
+
 TEST(nobody_is_asked_while_four_threads_hang)
 {
 	static struct gate g;
@@ -332,6 +352,7 @@ int main(void)
 		cmocka_unit_test(a_pool_ends_without_the_threads_that_hang),
 		cmocka_unit_test(jobs_that_have_not_begun_are_dropped_with_the_pool),
 		cmocka_unit_test(a_subject_that_does_not_answer_is_left_alone_until_it_does),
+		cmocka_unit_test(a_subject_is_not_blamed_for_a_thread_that_came_late),
 		cmocka_unit_test(nobody_is_asked_while_four_threads_hang),
 		cmocka_unit_test(a_pool_without_memory_is_refused_or_works),
 	};
