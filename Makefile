@@ -64,12 +64,13 @@ uses_analysis := base model triggers managed
 uses_options  := base model
 uses_engine   := base model symbol triggers store export source
 uses_http     := base model store export engine
+uses_screen   := base model
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped list
-uses_cli      += analysis options engine http
+uses_cli      += analysis options engine http screen
 
 ROOMS := base model unwind managed hotspot symbol triggers store export source host ring runtime \
          probe jvm perf etw etl dotnet counter log process stopped list analysis options engine \
-         http cli
+         http screen cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
@@ -96,9 +97,9 @@ flags_common := -std=c11 -fno-omit-frame-pointer -iquote . -iquote recorder
 flags_linux   := -D_GNU_SOURCE -pthread -fPIE
 link_linux    := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 libs_linux    := -lsqlite3 -lz -liberty -lpcre2-8 -lm
-# Not linked: symbol/debug_info_linux.c loads libdw when somebody wants source lines, and
-# http/libmicrohttpd_linux.c its library when somebody wants HTTP.
-headers_linux := elfutils/libdw.h microhttpd.h
+# Not linked: symbol/debug_info_linux.c loads libdw when somebody wants source lines,
+# http/libmicrohttpd_linux.c its library for HTTP, screen/ncurses_linux.c its one for a screen.
+headers_linux := elfutils/libdw.h microhttpd.h ncurses.h
 
 # dbghelp reads no DWARF 5, hence -gdwarf-4 (after CFLAGS, to win over its -g).
 flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include \

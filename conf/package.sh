@@ -165,7 +165,7 @@ Architecture: amd64
 Maintainer: $authors
 Installed-Size: $(du -sk --apparent-size "$root" | cut -f1)
 Depends: $(depends)
-Recommends: libdw1, libmicrohttpd12
+Recommends: libdw1, libmicrohttpd12, libncursesw6
 Section: utils
 Priority: optional
 Description: flight recorder for call stacks

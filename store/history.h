@@ -130,6 +130,7 @@ struct history_keep {
 	uint64_t from_ns, to_ns, trigger_ns;         /* of the wall clock */
 	const char *rule, *reason;
 	bool tell_system;                            /* incident_tell_system(), once it is stored */
+	const char *into;            /* a store, made when missing; NULL = what it lies beside */
 };
 /*
  * Make an incident of a window in the store that the history lies beside, whether a recorder runs

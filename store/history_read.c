@@ -431,7 +431,9 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 	if (!rc)
 		rc = fill_keep(&w, keep, &in, err);
 	if (!rc)
-		rc = store_open(store_path, STORE_EDIT, &to, err);
+		rc = store_open(keep->into ? keep->into : store_path, STORE_EDIT, &to, err);
+	if (rc == ERR_NOT_FOUND && keep->into)
+		rc = store_open(keep->into, STORE_RECORD, &to, err);
 	if (!rc)
 		rc = put_window(to, &w, &in.head, err);
 	if (rc && to && in.head.id)

@@ -1,5 +1,6 @@
 #include "cli/live.h"
 
+#include "base/json.h"
 #include "base/json_read.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -18,15 +19,19 @@
 #define END_NS (30 * NS_PER_SEC)
 #define OWN_BUFFER_MB 8u                     /* nobody reads its buffer */
 #define OWN_PREFIX "top-"
+#define SNAPSHOT_NS (120 * NS_PER_SEC)       /* of our own: as an incident's usual window */
 
 struct live {
 	const struct options *o;
 	struct buf store;                    /* the recorder's */
 	struct buf top;                      /* the path beside which its windows lie */
 	uint64_t from_ns;
+	uint64_t kept_ns;                    /* what happened since then can be read; 0 = nothing */
+	bool screen;
 	/* of a recorder of our own */
 	bool own;
 	struct options part;
+	struct buf log;
 	struct os_thread *thread;
 	_Atomic bool ended;
 	int rc;                              /* once it has ended */
@@ -70,6 +75,8 @@ static int read_answer(struct live *l, const char *text, struct answer *out, str
 	json_put_text(json_member(all, "store"), &l->top);
 	out->from_ns = moment(all, "from");
 	out->written_ns = moment(all, "written");
+	if (out->from_ns > l->kept_ns)
+		l->kept_ns = out->from_ns;
 	buf_reset(&out->note);
 	json_put_text(json_member(all, "note"), &out->note);
 	return buf_check(&l->top, "the recorder's answer", err);
@@ -171,9 +178,14 @@ static int start_own(struct live *l, struct err *err)
 	os_dirname(buf_text(&usual), &l->store);
 	buf_printf(&l->store, "/" OWN_PREFIX "%u.db", (unsigned)os_pid());
 	buf_free(&usual);
+	buf_printf(&l->log, "%s.log", buf_text(&l->store));
 	rc = buf_check(&l->store, "the store's name", err);
+	if (!rc)
+		rc = buf_check(&l->log, "the log's name", err);
 	if (rc)
 		return rc;
+	if (l->screen)
+		l->part.log_file = l->log.data;
 	remove_leftovers(buf_text(&l->store), 0);
 	l->part.store = l->store.data;
 	l->part.origin[option_by_name("store", 5) - option_table] = FROM_ARGS;
@@ -219,7 +231,7 @@ static int wait_for_begin(struct live *l, struct err *err)
 	return rc;
 }
 
-int live_open(const struct options *o, struct live **out, struct err *err)
+int live_open(const struct options *o, bool screen, struct live **out, struct err *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
 	struct answer answer = {0};
@@ -228,6 +240,7 @@ int live_open(const struct options *o, struct live **out, struct err *err)
 	if (!l)
 		return err_memory(err, "while starting");
 	l->o = o;
+	l->screen = screen;
 	l->part = *o;
 	if (wants_running(o) || (!o->source && !o->capture.events)) {
 		rc = ask(l, 0, &answer, err);
@@ -274,6 +287,7 @@ void live_close(struct live *l)
 		return;                      /* the thread still uses it */
 	buf_free(&l->store);
 	buf_free(&l->top);
+	buf_free(&l->log);
 	free(l);
 }
 
@@ -351,26 +365,38 @@ static void keep_stream(struct incident *in, enum stream stream)
 	incident_count(in);
 }
 
-static int filter(struct live *l, enum stream stream, struct incident *in, struct err *err)
+static bool is_profile(const char *events)
+{
+	return events && text_same_fold(events, "kernel:profile");
+}
+
+static enum stream stream_of(const struct live *l)
+{
+	const char *events = l->o->capture.events;
+
+	return events && !is_profile(events) ? STREAM_EVENT : STREAM_CPU;
+}
+
+/* Less what the options leave out; without anything an incident without samples. */
+static int load(struct live *l, uint64_t from_ns, uint64_t to_ns, bool kernel,
+		struct incident *in, struct err *err)
 {
 	const struct incident_filter f = {
-		.process = l->o->process, .tid = l->o->tid, .no_kernel = !l->o->kernel,
-		.event = stream == STREAM_EVENT ? one_event(l->o->capture.events) : NULL,
+		.process = l->o->process, .tid = l->o->tid,
+		.no_kernel = !kernel, .no_idle = l->screen,
+		.event = stream_of(l) == STREAM_EVENT ? one_event(l->o->capture.events) : NULL,
 	};
-	int rc = incident_filter(in, &f, err);
+	int rc = history_load(buf_text(&l->top), from_ns, to_ns - 1, from_ns, in, err);
 
+	if (rc == ERR_NOT_FOUND)
+		return incident_init(in) ? err_memory(err, "for a window") : 0;
+	if (!rc)
+		rc = incident_filter(in, &f, err);
 	if (rc == ERR_NOT_FOUND) {
 		in->nsamples = 0;
 		rc = 0;
 	}
-	if (!rc)
-		keep_stream(in, stream);
 	return rc;
-}
-
-static bool is_profile(const char *events)
-{
-	return events && text_same_fold(events, "kernel:profile");
 }
 
 int live_take(struct live *l, enum stream *stream, struct incident *in, struct err *err)
@@ -381,16 +407,103 @@ int live_take(struct live *l, enum stream *stream, struct incident *in, struct e
 	/* A clock that was set back: the windows go on from there. */
 	if (to_ns <= from_ns)
 		from_ns = to_ns > NS_PER_SEC ? to_ns - NS_PER_SEC : 0;
-	*stream = l->o->capture.events && !is_profile(l->o->capture.events) ? STREAM_EVENT
-									     : STREAM_CPU;
+	*stream = stream_of(l);
 	rc = wait_written(l, to_ns, err);
 	if (rc)
 		return rc;
 	l->from_ns = to_ns;
-	rc = history_load(buf_text(&l->top), from_ns, to_ns - 1, from_ns, in, err);
-	if (rc == ERR_NOT_FOUND)
-		rc = incident_init(in) ? err_memory(err, "for a window") : 0;
-	else if (!rc)
-		rc = filter(l, *stream, in, err);
+	rc = load(l, from_ns, to_ns, l->o->kernel, in, err);
+	if (!rc)
+		keep_stream(in, *stream);
 	return rc;
+}
+
+/* ---- for a screen ---------------------------------------------------------------------------- */
+
+int live_reach(struct live *l, uint64_t to_ns, bool *can, struct err *err)
+{
+	struct answer answer = {0};
+	int rc = ask(l, to_ns, &answer, err);
+
+	if (rc && l->own && atomic_load(&l->ended) && l->rc) {
+		*err = l->failure;
+		rc = l->rc;
+	}
+	*can = !rc && answer.written_ns >= to_ns;
+	buf_free(&answer.note);
+	return rc;
+}
+
+void live_restart(struct live *l)
+{
+	l->kept_ns = os_wall_ns();
+}
+
+int live_load(struct live *l, uint64_t to_ns, bool kernel, uint64_t *span_ns, struct incident *in,
+	      struct err *err)
+{
+	if (l->kept_ns < to_ns && to_ns - l->kept_ns < *span_ns)
+		*span_ns = to_ns - l->kept_ns;
+	return load(l, to_ns - *span_ns, to_ns, kernel, in, err);
+}
+
+static int snapshot_of_other(struct live *l, const char *reason, struct buf *said, struct err *err)
+{
+	struct buf line = {0}, reply = {0};
+	struct json j = {.out = &line};
+	struct json_value all, error;
+	int rc;
+
+	json_open(&j, '{');
+	json_key_str(&j, "cmd", "snapshot");
+	if (*reason)
+		json_key_str(&j, "reason", reason);
+	json_close(&j, '}');
+	rc = buf_check(&line, "the question", err);
+	if (!rc)
+		rc = cmd_ask_at(buf_text(&l->store), buf_text(&line), &reply, err);
+	if (!rc && !json_read(buf_text(&reply), &all))
+		rc = err_set(err, ERR_FORMAT, "the recorder's answer is not JSON");
+	if (!rc) {
+		error = json_member(all, "error");
+		json_put_text(error.at ? error : json_member(all, "text"), said);
+		if (error.at)
+			rc = err_set(err, ERR_IO, "%s", buf_text(said));
+	}
+	buf_free(&line);
+	buf_free(&reply);
+	return rc;
+}
+
+int live_snapshot(struct live *l, const char *reason, struct buf *said, struct err *err)
+{
+	struct history_keep keep = {
+		.rule = "manual", .to_ns = os_wall_ns(),
+		.reason = *reason ? reason : "kept from the screen of `recorder top`",
+	};
+	struct buf store = {0};
+	int64_t id = 0;
+	int rc;
+
+	if (!l->own)
+		return snapshot_of_other(l, reason, said, err);
+	keep.from_ns = keep.to_ns - SNAPSHOT_NS > l->kept_ns ? keep.to_ns - SNAPSHOT_NS
+							      : l->kept_ns;
+	keep.trigger_ns = keep.to_ns;
+	rc = cmd_store_path(l->o, STORE_RECORD, &store, err);
+	keep.into = buf_text(&store);
+	if (!rc)
+		rc = history_keep(buf_text(&l->top), &keep, &id, err);
+	if (!rc)
+		buf_printf(said, "incident %" PRId64 " is stored: recorder show %" PRId64, id, id);
+	buf_free(&store);
+	return rc;
+}
+
+void live_put_source(const struct live *l, struct buf *out)
+{
+	if (l->own)
+		buf_puts(out, "own recording");
+	else
+		buf_printf(out, "recorder of %s", buf_text(&l->store));
 }

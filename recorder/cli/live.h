@@ -15,8 +15,10 @@ struct live;
  * Find the running recorder of --store, or start one: where --source or --event asks for something
  * that is not recorded yet, or none runs. The first window begins when this returns. Signals are
  * the caller's: call os_signals_open() before. ERR_STOPPED: one came.
+ *
+ * screen   a recorder of our own leaves standard error alone
  */
-int live_open(const struct options *o, struct live **out, struct err *err);
+int live_open(const struct options *o, bool screen, struct live **out, struct err *err);
 void live_close(struct live *l);                     /* NULL allowed */
 
 /* The moment of the wall clock at which the next window begins. */
@@ -34,3 +36,23 @@ void live_keep(struct live *l);
  * in       free with incident_free(), after an error too
  */
 int live_take(struct live *l, enum stream *stream, struct incident *in, struct err *err);
+
+/* ---- for a screen, which never waits --------------------------------------------------------- */
+
+/* Can what happened until a moment be read by now? Call it again until it can. */
+int live_reach(struct live *l, uint64_t to_ns, bool *can, struct err *err);
+/*
+ * Load the last span_ns before a moment that was reached, all streams of it, less what --process,
+ * --thread and --event leave out. *span_ns becomes shorter where the recording is.
+ */
+int live_load(struct live *l, uint64_t to_ns, bool kernel, uint64_t *span_ns, struct incident *in,
+	      struct err *err);
+/* Nothing before now is loaded any more: the program was stopped meanwhile. */
+void live_restart(struct live *l);
+/*
+ * Keep an incident: of the running recorder's as `recorder snapshot` does; of our own, the last
+ * two minutes in the usual store. said: a sentence about it.
+ */
+int live_snapshot(struct live *l, const char *reason, struct buf *said, struct err *err);
+/* Who records: "recorder of /var/lib/recorder/incidents.db", "own recording". */
+void live_put_source(const struct live *l, struct buf *out);

@@ -548,8 +548,10 @@ static void keep_windows(struct past_writer *p)
 		w = q->windows[0];
 		memmove(q->windows, q->windows + 1, --q->nwindows * sizeof(*q->windows));
 		os_mutex_unlock(p->e->shared.lock);
-		keep = (struct history_keep){w.from_ns, w.to_ns, w.trigger_ns, w.rule, w.reason,
-					     p->e->cfg->live};
+		keep = (struct history_keep){
+			.from_ns = w.from_ns, .to_ns = w.to_ns, .trigger_ns = w.trigger_ns,
+			.rule = w.rule, .reason = w.reason, .tell_system = p->e->cfg->live,
+		};
 		if (history_keep(p->e->cfg->store_path, &keep, &id, &err))
 			log_line(p->e->log, LOG_WARN, "not kept: %s: %s", w.reason, err.text);
 		else

@@ -64,14 +64,23 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_TOP] = {
 		"top", OPERAND_NONE, "",
-		"show where the time goes now, as LiveStacks does",
+		"show where the time goes now, as a screen or as LiveStacks does",
 		.about =
-"Prints the stacks with most samples, every --interval seconds or once at Ctrl-C, in the text\n"
-"of LiveStacks and with its options: -p, -P, -e, -i, -c, -C, -T, -f, -K. A recorder that runs\n"
-"hands over what it records anyway, and its buffer and incidents stay as they are; where none\n"
-"runs, or for -e and --source perf, top records itself and leaves nothing behind. The time and\n"
-"the number of events go to standard error.\n",
+"On a terminal, without -i, -c, -C and -f, it is a screen: processes, the functions of the\n"
+"chosen one, and its heaviest stacks, over the last 10 s, anew every 2 s or more seldom: it\n"
+"costs 1 % of a CPU at most. ? lists the keys; s keeps what happened as an incident. It needs\n"
+"ncurses (Debian: libncursesw6), or a Windows 10 console.\n"
+"\n"
+"Else it prints the stacks with most samples, every --interval seconds or once at Ctrl-C, in\n"
+"the text of LiveStacks and with its options: -p, -P, -e, -i, -c, -C, -T, -f, -K. The time and\n"
+"the number of events go to standard error.\n"
+"\n"
+"A recorder that runs hands over what it records anyway, and its buffer and incidents stay as\n"
+"they are; where none runs, or for -e and --source perf, top records itself and leaves nothing\n"
+"behind but the incidents that s keeps.\n",
 		.examples =
+"recorder top\n"
+"recorder top -p 4711 --thread-time\n"
 "recorder top -i 1 -c 3 -T 5\n"
 "recorder top -p 4711 -c 1 -i 10 -f | flamegraph.pl > now.svg\n"
 "recorder top -e clr:gc:gc/triggered -i 5\n"

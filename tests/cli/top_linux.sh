@@ -33,7 +33,7 @@ share_is_right()
 note_times() { quick_from=$(burnt $quick) slow_from=$(burnt $slow); }
 
 HEAD='^ {2}[ 0-9]{10} \[.* [0-9]+\]$'
-FRAME='^ {4}([^ ]+!.*\+0x[0-9A-F]+| {0,15}[0-9A-F]+|\[[a-z-]+\])$'
+FRAME='^ {4}([^ ]+!.*\+0x[0-9A-F]+| {0,15}[0-9A-F]+|\[[a-z-]+\]|BROKEN)$'
 
 # "10:47:58 AM", stacks, "Time aggregating/resolving" for each of N summaries, then the sum.
 looks_like_livestacks() # N

@@ -33,6 +33,7 @@ libiberty-dev            header  libiberty/demangle.h
 libpcre2-dev             header  pcre2.h
 libdw-dev                header  elfutils/libdw.h
 libmicrohttpd-dev        header  microhttpd.h
+libncurses-dev           header  ncurses.h
 '
 all="$linux
 libcmocka-dev            header  cmocka.h
@@ -74,6 +75,7 @@ gcc-multilib             path    /usr/lib32/crt1.o
 gcc-mingw-w64-i686       command i686-w64-mingw32-gcc
 golang-go                command go
 openssl                  command openssl
+tmux                     command tmux
 '
 
 # From npm, where node and npm are: readers of exports, a .NET program of version 8 and of 3.1 (the
