@@ -135,8 +135,9 @@ static int refused(int os_error, const struct perf_ring *ring, const struct perf
 		return err_set(err, ERR_ACCESS,
 			       "this user may not sample the whole system "
 			       "(kernel.perf_event_paranoid is %s): run as root, or give the "
-			       "program capabilities as `recorder help privileges` shows, or set "
-			       "kernel.perf_event_paranoid to -1", paranoid);
+			       "program capabilities as `recorder help privileges` shows%s, or set "
+			       "kernel.perf_event_paranoid to -1", paranoid,
+			       atoi(paranoid) > 2 ? " and set that to 2" : "");
 	}
 	if (os_error == ENOENT || os_error == ENOSYS)
 		return err_set(err, ERR_UNSUPPORTED,
