@@ -159,12 +159,14 @@ bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 	return false;
 }
 
-void perf_cpus_refresh(struct perf_cpus *c)
+bool perf_cpus_refresh(struct perf_cpus *c)
 {
+	bool filling = false;
 	unsigned i;
 
 	for (i = 0; i < c->nopen; i++)
-		perf_ring_refresh(c->open[i]);
+		filling |= perf_ring_refresh(c->open[i]);
+	return filling;
 }
 
 struct perf_ring *perf_cpus_oldest(struct perf_cpus *c)

@@ -50,8 +50,8 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log);
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns);
 void perf_cpus_wake(struct perf_cpus *c);            /* any thread */
 
-/* Read how far the kernel has written each ring. */
-void perf_cpus_refresh(struct perf_cpus *c);
+/* Read how far the kernel has written each ring. returns  whether one is half full */
+bool perf_cpus_refresh(struct perf_cpus *c);
 /*
  * The ring with the oldest record, which is ring->record until perf_ring_next(); NULL when all are
  * empty. Of records with the same time, side-band comes first, so that a mapping precedes its use.

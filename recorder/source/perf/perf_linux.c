@@ -55,6 +55,7 @@ struct perf_source {
 	char event_name[PROBE_LABEL_BYTES];  /* the merge thread's */
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
+	bool filling;                        /* a ring is half full */
 	bool hang_logged[HELPERS];
 	uint64_t next_check_ns, delivered_ns;
 	struct busy *busy;                   /* NULL: expected samples are not known */
@@ -103,25 +104,31 @@ static bool is_reading(struct perf_source *s, const struct perf_record *r)
 	return r->tid != UINT32_MAX && perf_state_reading(s->state, r->pid, r->tid, r->time_ns);
 }
 
+/* One record that waits makes all newer ones wait: not where these would be lost. */
+static bool may_wait(const struct perf_source *s, const struct perf_record *r, uint64_t now_ns)
+{
+	return !s->filling && now_ns < r->time_ns + TABLES_WAIT_NS;
+}
+
 /*
- * may_wait  for its process to be read, and for the unwind tables of its stack
+ * waits     for its process to be read, and for the unwind tables of its stack
  * returns   false = not put, because it waits
  */
-static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool may_wait)
+static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool waits)
 {
 	const struct perf_record *r = &ring->record;
 	struct perf_thread *thread;
 	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
 			  .stream = STREAM_CPU, .stack = STACK_NONE};
 
-	if (may_wait && is_reading(s, r))
+	if (waits && is_reading(s, r))
 		return false;
 	thread = thread_of(s, r);
 	/* A task that the kernel has released may be anybody's. */
 	if (thread ? thread->process->skipped : s->cfg.capture.root_pid != 0)
 		return true;
 	perf_walk(&s->walker, ring, thread);
-	if (s->walker.stack.pending && may_wait)
+	if (s->walker.stack.pending && waits)
 		return false;
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
@@ -173,15 +180,15 @@ static void add_thrown(struct perf_source *s, const struct perf_thread *thread, 
  */
 static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
 {
-	bool may_wait = now_ns < ring->record.time_ns + TABLES_WAIT_NS;
 	const struct perf_record *r = &ring->record;
+	bool waits = may_wait(s, r, now_ns);
 	struct probe *probe = probes_find(s->cpus.probes, r->u.sample.id);
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
 	struct perf_thread *thread;
 	uint64_t object;
 	bool is_java;
 
-	if (may_wait && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r))
+	if (waits && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r))
 		return false;
 	is_java = probe && probe_java_object(probe, r, &object);
 	if (is_java && now_ns < r->time_ns + CONSTRUCTED_NS)
@@ -196,7 +203,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	if (probe_has_stack(probe)) {
 		perf_walk(&s->walker, ring, thread);
 		/* Switches are too frequent: all other records would wait for one of them. */
-		if (s->walker.stack.pending && may_wait && probe_role(probe) == PROBE_EVENT)
+		if (s->walker.stack.pending && waits && probe_role(probe) == PROBE_EVENT)
 			return false;
 	}
 	if (probe_role(probe) != PROBE_EVENT) {
@@ -230,11 +237,11 @@ static enum loss_kind loss_of(const struct perf_ring *ring)
 static bool put_record(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
 {
 	const struct perf_record *r = &ring->record;
-	bool may_wait = now_ns < r->time_ns + TABLES_WAIT_NS;
 
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
-		return ring->probes ? put_probe(s, ring, now_ns) : put_sample(s, ring, may_wait);
+		return ring->probes ? put_probe(s, ring, now_ns)
+				    : put_sample(s, ring, may_wait(s, r, now_ns));
 	case PERF_KIND_LOST:
 		put_lost(s, loss_of(ring), r->u.lost, ring->cpu, r->time_ns);
 		if (ring->sideband && !s->rescan)
@@ -294,8 +301,8 @@ static void note_gap(struct perf_source *s, struct perf_ring *ring)
 /*
  * Put everything before until_ns into the queue, in time order. A sample whose unwind tables are
  * being loaded stays in its ring for up to TABLES_WAIT_NS, where the copy of its stack is, and so
- * do all newer records. s->delivered_ns says how far this came; it never goes back, because this
- * source puts events of its own at that time.
+ * do all newer records; not while a ring is half full. s->delivered_ns says how far this came; it
+ * never goes back, because this source puts events of its own at that time.
  *
  * now_ns   the time now; UINT64_MAX = no sample may wait
  */
@@ -304,7 +311,7 @@ static void deliver(struct perf_source *s, uint64_t until_ns, uint64_t now_ns)
 	uint64_t done_ns = until_ns;
 	struct perf_ring *ring;
 
-	perf_cpus_refresh(&s->cpus);
+	s->filling = perf_cpus_refresh(&s->cpus);
 	while ((ring = perf_cpus_oldest(&s->cpus)) != NULL && ring->record.time_ns < until_ns) {
 		if (!put_record(s, ring, now_ns)) {
 			done_ns = ring->record.time_ns;

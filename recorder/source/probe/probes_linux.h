@@ -25,10 +25,10 @@
 #define PROBE_RINGS 5u
 #define PROBE_RING_OF_SWITCHES 3u
 #define PROBE_SWITCH_RING_BYTES ((size_t)1 << 20)
-#define PROBE_SWITCH_STACK_RING_BYTES ((size_t)4 << 20)
+#define PROBE_SWITCH_STACK_RING_BYTES ((size_t)8 << 20)      /* 1,000 */
 #define PROBE_SWITCH_STACK_KB 8u
 #define PROBE_PLAIN_RING_BYTES ((size_t)256 << 10)
-#define PROBE_STACK_RING_BYTES ((size_t)2 << 20) /* holds 64 events with 32 KiB of stack */
+#define PROBE_STACK_RING_BYTES ((size_t)8 << 20) /* holds 256 events with 32 KiB of stack */
 #define PROBE_RATE_MAX 10000u                /* events a second */
 #define PROBE_RATE_STACK_MAX 1000u        /* the same with stacks or in programs: 5 to 20 us each */
 #define PROBES_OF_PATTERN_MAX 256u            /* of one "SUBSYSTEM:*" */

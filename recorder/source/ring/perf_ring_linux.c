@@ -276,14 +276,15 @@ int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns)
 	return ioctl(ring->fd, PERF_EVENT_IOC_PERIOD, &period_ns) == 0 ? 0 : errno;
 }
 
-void perf_ring_refresh(struct perf_ring *ring)
+bool perf_ring_refresh(struct perf_ring *ring)
 {
 	struct perf_event_mmap_page *page = ring->map;
 
 	if (ring->fd < 0)
-		return;
+		return false;
 	ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	ring->was_full |= ring->head - ring->tail + LARGE_RECORD_BYTES > ring->data_bytes;
+	return ring->head - ring->tail > ring->data_bytes / 2;
 }
 
 /*

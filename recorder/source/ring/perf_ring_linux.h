@@ -85,8 +85,8 @@ int perf_event_fd(struct perf_event_attr *attr, unsigned cpu);
 /* Samplers: change the period from now on; the current period starts again. 0 or an errno. */
 int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns);
 
-/* Read how far the kernel has written. */
-void perf_ring_refresh(struct perf_ring *ring);
+/* Read how far the kernel has written. returns  whether it is more than half full */
+bool perf_ring_refresh(struct perf_ring *ring);
 /*
  * The oldest record, or NULL; valid until perf_ring_next(). Records that could not be parsed are
  * followed by a PERF_KIND_LOST record with their number; where the rest of the ring had to be

@@ -189,6 +189,21 @@ TEST(size_that_cannot_be_drops_what_is_there)
 	}
 }
 
+TEST(a_ring_says_when_it_is_half_full)
+{
+	uint64_t n;
+
+	start_at(0);
+	for (n = 0; n < DATA_BYTES / 2 / 72; n++)
+		write_sample(100 + n, 1);
+	assert_false(perf_ring_refresh(&ring));
+	write_sample(100 + n, 1);
+	assert_true(perf_ring_refresh(&ring));
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 100);
+	perf_ring_next(&ring);
+	assert_false(perf_ring_refresh(&ring));
+}
+
 TEST(closed_ring_is_empty)
 {
 	struct perf_ring closed = {.fd = 0};
@@ -218,6 +233,7 @@ int main(void)
 		cmocka_unit_test(record_that_does_not_parse_is_counted_and_passed_over),
 		cmocka_unit_test(damage_is_a_loss_in_front_of_the_next_record),
 		cmocka_unit_test(size_that_cannot_be_drops_what_is_there),
+		cmocka_unit_test(a_ring_says_when_it_is_half_full),
 		cmocka_unit_test(closed_ring_is_empty),
 	};
 
