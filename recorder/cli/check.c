@@ -307,7 +307,11 @@ static void check_asked(struct check *c, struct needs *needs)
 	const char *what = asked->providers	 ? asked->providers
 			   : asked->only_providers ? asked->only_providers
 			   : asked->events	   ? asked->events
-						   : asked->cpu_counters;
+			   : asked->cpu_counters   ? asked->cpu_counters
+			   : asked->kernel_events  ? asked->kernel_events
+			   : asked->clr_events	   ? asked->clr_events
+			   : asked->tpl_events	   ? asked->tpl_events
+						   : asked->clr_event_level;
 	struct finding f = {"events", what, "ok", NULL, NULL, NAN, 0};
 	struct err why = {0};
 	int rc;

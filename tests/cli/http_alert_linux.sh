@@ -5,8 +5,8 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 unset RECORDER_STORE RECORDER_CONFIG
-servers=$TOP/build/deps/prometheus/usr/bin
-share=$TOP/build/deps/prometheus/usr/share
+servers=$TOP/build/deps/servers/usr/bin
+share=$TOP/build/deps/servers/usr/share
 if [ ! -x "$servers/prometheus" ] || [ ! -x "$servers/prometheus-alertmanager" ]; then
 	echo "skip http_alert_linux: no prometheus and alertmanager (make deps unpacks them)"
 	exit 0

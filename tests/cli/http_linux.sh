@@ -116,7 +116,7 @@ check samples_are_counted grep -qE '^recorder_samples_total [1-9]' metrics.txt
 check losses_have_reasons grep -q '^recorder_lost_total{reason="kernel"} ' metrics.txt
 check a_rule_has_value_and_limit grep -q \
 	'^recorder_rule_limit{rule="Memory:Available MBytes:<1"} 1$' metrics.txt
-promtool=$TOP/build/deps/prometheus/usr/bin/promtool
+promtool=$TOP/build/deps/servers/usr/bin/promtool
 if [ -x "$promtool" ]; then
 	check promtool_has_nothing_to_say sh -c \
 		'out=$('"$promtool"' check metrics <metrics.txt 2>&1) && [ -z "$out" ] || {

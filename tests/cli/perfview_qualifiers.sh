@@ -52,6 +52,14 @@ expect what_has_no_effect_is_said 0 \
 	'--no-ngen-rundown, --rundown-timeout: accepted, without effect' \
 	check --store "$TMP/x.db" /NoNGenRundown /RundownTimeout:60 --source none
 
+for misspelled in /ClrEvents:GC+Exceptoin /TplEvents:Defualt /ClrEventLevel:Loud; do
+	expect "check_says_so_of_$(echo "${misspelled#/}" | tr -c 'A-Za-z\n' _)" 2 \
+		"no keyword '(Exceptoin|Defualt)'|'Loud' is not a level" \
+		check --store "$TMP/x.db" "$misspelled"
+done
+expect an_event_of_app_fabric_names_another_way 2 'use --stop-on-request-over-msec' \
+	check --store "$TMP/x.db" /StopOnAppFabricOverMsec:100
+
 # The guide's scenarios as command lines.
 check counter_in_percent known '/StopOnPerfCounter=Processor:% Processor Time:_Total>90'
 check collections_take_over_a_fifth known \

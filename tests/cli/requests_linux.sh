@@ -39,7 +39,8 @@ serves()
 	check "$name"_with_its_url grep -q "was over the limit of .*GET /${3/\?/[?]} " "$name.err"
 }
 
-if command -v nginx >/dev/null; then
+nginx=$(command -v nginx || echo "$TOP/build/deps/servers/usr/sbin/nginx")
+if "$nginx" -v 2>nginx.version; then
 	port=$(free_port)
 	cat >nginx.conf <<-END
 		daemon off;
@@ -58,10 +59,10 @@ if command -v nginx >/dev/null; then
 		}
 		}
 	END
-	nginx -c "$PWD/nginx.conf" -p "$PWD" >nginx.out 2>&1 & server=$!
+	"$nginx" -c "$PWD/nginx.conf" -p "$PWD" >nginx.out 2>&1 & server=$!
 	serves nginx fast.txt? slow.txt
 else
-	echo "skip nginx: it is not installed"
+	echo "skip nginx: it is not here, or does not run: $(head -1 nginx.version)"
 fi
 
 modules=/usr/lib/apache2/modules

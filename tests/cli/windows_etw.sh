@@ -63,11 +63,16 @@ wait $pids
 STANDIN_LOG=watch.log timeout 60 $WINE_RUN "$RECORDER_EXE" events \
 	--live 'Windows Kernel Trace/Registry/Open' --seconds 0.2 >watch.out 2>watch.err </dev/null
 
+timeout 60 $WINE_RUN "$RECORDER_EXE" check --store no.db /KernelEvents:DiskIo+Regsitry \
+	>check.txt 2>&1 </dev/null
+echo $? >checked.code
 timeout 60 $WINE_RUN "$RECORDER_EXE" events Registry >list.out 2>list.err </dev/null
 
 # ---- what the session is told --------------------------------------------------------------------
 
 check a_run_without_events_ends_well code 0 plain
+check what_is_misspelled_is_refused_before_a_recording code 2 checked
+check and_named grep -q "there is no keyword 'Regsitry'; near is 'Registry'" check.txt
 check the_session_is_real_time_of_the_system_logger \
 	grep -q '^start name=recorder-session-.* mode=0x02000110 ' plain.log
 check it_has_a_guid_and_clock_of_its_own \

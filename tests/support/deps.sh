@@ -226,21 +226,25 @@ install_npm_windows()
 	echo "$npm_windows" >"$deps/npm/tried.windows"
 }
 
-# Servers to test with: only unpacked, into build/deps/prometheus, as their packages would start
-# services here.
+# Servers to test with: only unpacked, into build/deps/servers, as their packages would start services
+# here. Tried once for each list.
+servers='prometheus prometheus-alertmanager nginx'
 unpack_servers()
 {
-	[ ! -e "$deps/prometheus/tried" ] || return 0
-	mkdir -p "$deps/prometheus"
+	[ "$(cat "$deps/servers/tried" 2>/dev/null)" != "$servers" ] || return 0
+	mkdir -p "$deps/servers"
 	if command -v apt-get >/dev/null; then
-		(cd "$deps/prometheus" &&
-			for package in prometheus prometheus-alertmanager; do
-				apt-get -q download "$package" && dpkg-deb -x "$package"_*.deb . &&
-					rm -f "$package"_*.deb || exit
-			done >apt.log 2>&1 </dev/null) ||
-			say "going on without prometheus and its alertmanager (optional)"
+		(cd "$deps/servers" &&
+			for package in $servers; do
+				apt-get -q download "$package" && dpkg-deb -x "$package"_*.deb . ||
+					echo "$package" >>missing
+				rm -f "$package"_*.deb
+			done >apt.log 2>&1 </dev/null
+			[ ! -e missing ] ||
+				say "going on without $(echo $(cat missing)) (optional)"
+			rm -f missing)
 	fi
-	touch "$deps/prometheus/tried"
+	echo "$servers" >"$deps/servers/tried"
 }
 
 # Into build/deps/wine32, of the version that is installed. Tried once.

@@ -1,11 +1,13 @@
 #include "source/counter/proc_table.h"
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/os.h"
 #include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define F(field) (1u << (field))
 
@@ -255,12 +257,44 @@ const struct counter_category counter_categories[PROC_CATEGORIES] = {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+/* What programs tell here of what Windows counts for them; NULL = no idea. */
+static const char *instead_of(const char *category)
+{
+	static const struct {
+		const char *begins, *instead;
+	} windows[] = {
+		{".NET CLR Exceptions", "System.Runtime:exception-count:PROGRAM"},
+		{".NET CLR LocksAndThreads",
+		 "System.Runtime:monitor-lock-contention-count:PROGRAM"},
+		{".NET CLR Jit", "System.Runtime:methods-jitted-count:PROGRAM"},
+		{".NET CLR Loading", "System.Runtime:assembly-count:PROGRAM"},
+		{".NET CLR", "the counters of System.Runtime, like System.Runtime:alloc-rate:PROGRAM"},
+		{"ASP.NET", "Microsoft.AspNetCore.Hosting:requests-per-second:PROGRAM"},
+		{"W3SVC_W3WP", "Microsoft.AspNetCore.Hosting:requests-per-second:PROGRAM, or "
+			       "Prometheus:METRIC:URL for another server"},
+		{"Web Service", "Prometheus:METRIC:URL of the server"},
+		{"HTTP Service", "Prometheus:METRIC:URL of the server"},
+		{"SQLServer", "Prometheus:METRIC:URL of its exporter"},
+		{"MSSQL", "Prometheus:METRIC:URL of its exporter"},
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(windows); i++)
+		if (strncasecmp(category, windows[i].begins, strlen(windows[i].begins)) == 0)
+			return windows[i].instead;
+	return NULL;
+}
+
 static int unknown_category(const char *name, const struct counter_name *parts, struct err *err)
 {
+	const char *instead = instead_of(parts->category);
 	struct nearest near = {.wanted = parts->category};
 	struct buf text = {0};
 	size_t i;
 
+	if (instead)
+		return err_set(err, ERR_NOT_FOUND,
+			       "the counter '%s' is one of Windows; here use %s", name, instead);
 	for (i = 0; i < PROC_CATEGORIES; i++)
 		nearest_offer(&near, counter_categories[i].name);
 	nearest_put(&near, "'", "'", &text);

@@ -124,6 +124,8 @@ const char *dotnet_instead(const char *name)
 		{"Microsoft-Windows-Kernel-Processor-Power", "power/cpu_idle and its like"},
 		{"Microsoft-Windows-DNS-Client", "a probe: uprobe:/path/of/libc.so.6:getaddrinfo"},
 		{"Microsoft-Windows-HttpService", "--stop-on-request-over-msec"},
+		/* AppFabric's, of --stop-on-app-fabric-over-msec */
+		{"{A77DCF21-545F-4191-B3D0-C396CF2683F2}", "--stop-on-request-over-msec"},
 	};
 	size_t i;
 

@@ -1,9 +1,16 @@
 #include "source/list/asked.h"
 
+#include "source/etw/wanted.h"
+
+#include <stdlib.h>
+
+/* The session reads the options itself; here they are only checked. */
 int asked_needs(const struct capture *capture, struct needs *needs, struct err *err)
 {
-	(void)capture;
-	(void)needs;
-	(void)err;
-	return 0;
+	struct etw_wanted *w = malloc(sizeof(*w));
+	int rc = w ? etw_wanted_read(capture, needs, w, err)
+		   : err_memory(err, "for the events of a session");
+
+	free(w);
+	return rc;
 }

@@ -38,6 +38,8 @@ TEST(wrong_name_gets_the_nearest)
 		{"Processer:% Processor Time:_Total", ERR_NOT_FOUND, "did you mean 'Processor' or"},
 		{"Disk:% Disk Time:sda", ERR_NOT_FOUND, "'PhysicalDisk' or 'LogicalDisk'"},
 		{"Xyzzy:a:b", ERR_NOT_FOUND, "there are Processor, System, Memory"},
+		{".NET CLR Exceptions:# of Exceps Thrown / sec:_Global_", ERR_NOT_FOUND,
+		 "is one of Windows; here use System.Runtime:exception-count:PROGRAM"},
 		{"Processor:% Procesor Time:_Total", ERR_NOT_FOUND, "'% Processor Time'"},
 		{"Processor:Processor Time:_Total", ERR_NOT_FOUND, "'% Processor Time'"},
 		{"Memory:Availble MBytes:", ERR_NOT_FOUND, "'Available MBytes'"},
