@@ -5,7 +5,8 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 libc=$(ldd /bin/true | sed -n 's/.* => \(.*libc\.so[^ ]*\) .*/\1/p')
-if ! "$RECORDER" check --json --stop-on-event "uprobe:$libc:malloc;Process=quiet" >check.json 2>&1 &&
+rule="uprobe:$libc:malloc;Process=quiet;FieldFilter=Arg1=4242"
+if ! "$RECORDER" check --json --stop-on-event "$rule" >check.json 2>&1 &&
 	grep -q '"verdict":"wrong"' check.json; then
 	echo "skip malloc: $(jq -r 'select(.verdict == "wrong") | .text' check.json | head -1)"
 	exit 0
@@ -36,7 +37,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 	nice -n 19 timeout 100 ./noisy & noisy="$noisy $!"
 done
 timeout 100 "$RECORDER" collect --store m.db --history-mb 0 --freq 19 --max-cpu-percent 0 \
-	--stop-on-event "uprobe:$libc:malloc;Process=quiet;FieldFilter=Arg1=4242" --delay-after-trigger-sec 60 \
+	--stop-on-event "$rule" --delay-after-trigger-sec 60 \
 	--collect-multiple 2 \
 	2>m.log & collect=$!
 wait_for 30 grep -q 'recording this machine' m.log

@@ -226,8 +226,8 @@ install_npm_windows()
 	echo "$npm_windows" >"$deps/npm/tried.windows"
 }
 
-# Servers to test with: only unpacked, into build/deps/servers, as their packages would start services
-# here. Tried once for each list.
+# Servers to test with: only unpacked, into build/deps/servers, as their packages would start
+# services here. Tried once for each list.
 servers='prometheus prometheus-alertmanager nginx'
 unpack_servers()
 {

@@ -268,7 +268,8 @@ static const char *instead_of(const char *category)
 		 "System.Runtime:monitor-lock-contention-count:PROGRAM"},
 		{".NET CLR Jit", "System.Runtime:methods-jitted-count:PROGRAM"},
 		{".NET CLR Loading", "System.Runtime:assembly-count:PROGRAM"},
-		{".NET CLR", "the counters of System.Runtime, like System.Runtime:alloc-rate:PROGRAM"},
+		{".NET CLR",
+		 "the counters of System.Runtime, like System.Runtime:alloc-rate:PROGRAM"},
 		{"ASP.NET", "Microsoft.AspNetCore.Hosting:requests-per-second:PROGRAM"},
 		{"W3SVC_W3WP", "Microsoft.AspNetCore.Hosting:requests-per-second:PROGRAM, or "
 			       "Prometheus:METRIC:URL for another server"},

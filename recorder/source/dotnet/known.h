@@ -18,8 +18,8 @@ const char *dotnet_known(const char *name);
 /* Append the nearest names of the list, or nothing. */
 void dotnet_known_near(const char *name, struct buf *out);
 /*
- * Whether an EventCounter of a provider is on the list; of providers without a list, no. Appends the
- * nearest of its list.
+ * Whether an EventCounter of a provider is on the list; of providers without a list, no. Appends
+ * the nearest of its list.
  */
 bool dotnet_known_counter(const char *provider, const char *counter, struct buf *near);
 /* What to use on Linux instead of a provider of Windows, as part of a sentence; NULL = no idea. */

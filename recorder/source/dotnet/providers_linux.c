@@ -112,10 +112,10 @@ static int check_event_counter(const char *full, struct err *err)
 		found = dotnet_find_provider(name.counter);
 		if (found != DOTNET_FOUND && found != DOTNET_NOT_SURE)
 			rc = err_set(err, ERR_USAGE,
-				     "'%.200s': no .NET program that runs now has a counter '%.100s'%s%s; "
-				     "--assume-exists takes rules on programs that come later", full,
-				     name.counter, near.len ? "; the nearest are " : "",
-				     buf_text(&near));
+				     "'%.200s': no .NET program that runs now has a counter "
+				     "'%.100s'%s%s; --assume-exists takes rules on programs that "
+				     "come later", full, name.counter,
+				     near.len ? "; the nearest are " : "", buf_text(&near));
 	}
 	buf_free(&near);
 	return rc;

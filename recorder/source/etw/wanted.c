@@ -401,8 +401,9 @@ static int read_mask(struct named *n, const char *part, const char *spec, struct
 				     part, &n->p.keywords, err);
 	if (!read_number(part, &n->p.keywords))
 		return err_set(err, ERR_USAGE,
-			       "--providers: '%s': the keywords '%s' are not a number; those of .NET "
-			       "have names in --clr-events, and in --event clr:KEYWORD", spec, part);
+			       "--providers: '%s': the keywords '%s' are not a number; those of "
+			       ".NET have names in --clr-events, and in --event clr:KEYWORD",
+			       spec, part);
 	return 0;
 }
 

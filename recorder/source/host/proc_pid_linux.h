@@ -47,7 +47,7 @@ void proc_names_point(struct proc_names *p);         /* after a copy: at its own
 
 /* A process that no other source keeps. Starts empty but for the pool. */
 struct proc_own {
-	struct pool *pool;                   /* reads its arguments, which may hang; NULL = nobody */
+	struct pool *pool;                   /* reads its arguments; NULL = nobody does */
 	struct process *process;             /* NULL = none was added */
 	uint64_t asked_ns;
 };

@@ -254,15 +254,15 @@ static int check_one(struct found *f, const char *full, struct err *err)
 		pid = find_keeper(f, name.counter, "", &kept, &near);
 	if (pid)
 		rc = err_set(err, ERR_USAGE,
-			     "'%.200s': the Java program with pid %u keeps no number '%.100s'%s%s; "
-			     "'recorder counters JVM:' lists them, --assume-exists takes one that "
+			     "'%.200s': the Java program with pid %u keeps no number '%.100s'%s%s;"
+			     " 'recorder counters JVM:' lists them, --assume-exists takes one that "
 			     "comes later", full, pid, name.counter,
 			     near.len ? "; the nearest are " : "", buf_text(&near));
 	else if (!kept && !starts_as_theirs(name.counter))
 		rc = err_set(err, ERR_USAGE,
-			     "'%.200s': no Java program runs that could have a number '%.100s', and "
-			     "their names begin with java., sun. or com.sun.; --assume-exists takes "
-			     "one that comes later", full, name.counter);
+			     "'%.200s': no Java program runs that could have a number '%.100s', "
+			     "and their names begin with java., sun. or com.sun.; --assume-exists "
+			     "takes one that comes later", full, name.counter);
 	buf_free(&near);
 	return rc;
 }
