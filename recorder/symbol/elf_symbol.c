@@ -18,6 +18,7 @@ struct search {
 	size_t nstrings;
 	uint64_t vaddr;
 	struct elf_near *near;
+	bool asks_for_near;                  /* the second search: distances are slow */
 	unsigned distance[NEAREST_MAX];
 };
 
@@ -60,7 +61,7 @@ static bool check_symbol(struct search *s, const uint8_t *at)
 			snprintf(s->near->names[0], sizeof(s->near->names[0]), "%s", text);
 		return true;
 	}
-	if (s->near && *text)
+	if (s->asks_for_near && *text)
 		add_near(s, text);
 	return false;
 }
@@ -111,6 +112,14 @@ static int search_type(struct search *s, const struct elf_section *sections, uin
 	return rc;
 }
 
+static int search_both(struct search *s, const struct elf_section *sections, uint32_t n,
+		       struct err *err)
+{
+	int rc = search_type(s, sections, n, ELF_SHT_SYMTAB, err);
+
+	return rc || s->vaddr ? rc : search_type(s, sections, n, ELF_SHT_DYNSYM, err);
+}
+
 int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name,
 		    uint64_t *vaddr, struct elf_near *near, struct err *err)
 {
@@ -127,9 +136,11 @@ int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const c
 		s.prefix_bytes = strlen(name) - 1;
 	rc = elf_sections_read(in, head, &sections, err);
 	if (!rc)
-		rc = search_type(&s, sections, head->nsections, ELF_SHT_SYMTAB, err);
-	if (!rc && !s.vaddr)
-		rc = search_type(&s, sections, head->nsections, ELF_SHT_DYNSYM, err);
+		rc = search_both(&s, sections, head->nsections, err);
+	if (!rc && !s.vaddr && near) {
+		s.asks_for_near = true;
+		rc = search_both(&s, sections, head->nsections, err);
+	}
 	free(sections);
 	if (rc)
 		return rc;
