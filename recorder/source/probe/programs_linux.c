@@ -222,8 +222,8 @@ static bool is_left_alone(const struct programs *p, uint32_t pid, uint64_t dev)
 static void note_hung(struct programs *p, const struct question *q)
 {
 	log_line(p->log, LOG_WARN,
-		 "%s does not answer (a file system that hangs?): no probes are put there, nor "
-		 "into other programs of that file system", q->what);
+		 "%s does not answer (a file system that hangs, a machine without CPU?): no probes "
+		 "are put there, nor into other programs of that file system", q->what);
 	if (p->nhung < POOL_STUCK_MAX)
 		p->hung[p->nhung++] = (struct hung){q->dev, user_of(q->pid)};
 }
@@ -381,8 +381,9 @@ int programs_resolve(struct programs *p, const char *provider, const char *name,
 	snprintf(q->name, sizeof(q->name), "%s", name);
 	if (!get_answer(p, q, RESOLVE_NS))
 		return err_set(err, ERR_BUSY,
-			       "cannot put a probe into %.300s: its file system does not answer",
-			       name);
+			       "cannot put a probe into %.300s: it was not read within %u s; its "
+			       "file system hangs, or the machine is too busy",
+			       name, (unsigned)(RESOLVE_NS / NS_PER_SEC));
 	rc = q->rc;
 	*out = q->uprobe;
 	if (rc && err)
@@ -503,7 +504,7 @@ int programs_new(struct log *log, struct programs **out, struct err *err)
 	if (!p)
 		return err_memory(err, "for looking at programs");
 	p->log = log;
-	rc = pool_new("programs", 1, OS_PRIORITY_NORMAL, &p->pool, err);
+	rc = pool_new("programs", 1, OS_PRIORITY_HIGH, &p->pool, err);
 	if (rc)
 		free(p);
 	else
