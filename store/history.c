@@ -284,9 +284,7 @@ static int fill_file(struct history *h, struct store *s, const struct segment *f
 	};
 	os_time_text(h->head.trigger_wall_ns, time);
 	snprintf(h->reason, sizeof(h->reason), "the history from %s on", time);
-	rc = db_exec(s, "PRAGMA wal_autocheckpoint=1024; PRAGMA journal_size_limit=1048576", err);
-	if (!rc)
-		rc = db_transact(s, TX_NORMAL, put_origin, &work, err);
+	rc = db_transact(s, TX_NORMAL, put_origin, &work, err);
 	if (!rc)
 		rc = store_begin(s, &h->head, err);
 	return rc;

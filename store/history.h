@@ -4,7 +4,7 @@
  *	incidents.db
  *	incidents.db.history/000041-20261121-020311.db        oldest; the time is UTC
  *	incidents.db.history/000042-20261121-051240.db
- *	incidents.db.history/000042-20261121-051240.db-wal    while it is written
+ *	incidents.db.history/000042-20261121-051240.db-redo   while it is written
  *
  * Each file is an ordinary store, complete in itself: it holds some hours as one incident whose
  * rule is "history", and every command reads it with --store. A file is begun when a recorder

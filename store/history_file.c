@@ -58,7 +58,7 @@ bool history_name_parse(const char *name, uint32_t *number, uint64_t *wall_ns)
 	return true;
 }
 
-static const char *const parts[] = {"", "-wal", "-shm", "-journal", ".lock"};
+static const char *const parts[] = {"", "-wal", "-shm", "-journal", REDO_SUFFIX, ".lock"};
 
 uint64_t history_bytes_on_disk(const char *path)
 {

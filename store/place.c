@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* SQLite finds the log and its index by these names, also beside a file that was moved. */
-static const char *const parts[STORE_PARTS] = {"", "-wal", "-shm"};
+static const char *const parts[STORE_PARTS] = {"", "-wal", "-shm", REDO_SUFFIX};
 
 static void look(const struct store *s, size_t part, struct os_file_info *out)
 {
@@ -60,6 +60,8 @@ void place_disconnect(struct store *s)
 
 	if (gone)
 		sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	if (gone && s->redo)
+		redo_keep_log(s->redo);
 	disconnect(s);
 	for (i = 1; gone && i < STORE_PARTS; i++) {
 		look(s, i, &info);

@@ -228,9 +228,7 @@ static int put_versions(struct store *s, struct err *err)
  */
 int schema_create(struct store *s, struct err *err)
 {
-	/* A round of the history changes a part of some ten pages: small ones are less to write. */
-	int rc = db_exec(s, s->history ? "PRAGMA page_size=1024; BEGIN"
-				       : "PRAGMA page_size=4096; BEGIN", err);
+	int rc = db_exec(s, "PRAGMA page_size=4096; BEGIN", err);    /* REDO_PAGE_BYTES */
 
 	if (rc)
 		return rc;

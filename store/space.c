@@ -120,7 +120,8 @@ uint64_t store_bytes(struct store *s)
 
 	if (db_int(s, sql, NO_ARGS, &bytes, NULL))
 		bytes = 0;
-	if (beside(s, "-wal", &path, NULL) || os_path_info(path.data, &log, NULL))
+	if (beside(s, s->uses_redo ? REDO_SUFFIX : "-wal", &path, NULL) ||
+	    os_path_info(path.data, &log, NULL))
 		log.size_bytes = 0;
 	buf_free(&path);
 	return (uint64_t)bytes + log.size_bytes;

@@ -181,7 +181,12 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 
 int connect_to(struct store *s, const char *name, int flags, struct err *err)
 {
-	int rc = sqlite3_open_v2(name, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	bool write = s->mode == STORE_RECORD;
+	int rc;
+
+	flags |= SQLITE_OPEN_NOMUTEX;
+	rc = s->uses_redo ? redo_open(name, flags, write, &s->redo, &s->db)
+			  : sqlite3_open_v2(name, &s->db, flags, NULL);
 
 	if (!rc)
 		rc = sqlite3_busy_timeout(s->db, 5000);
@@ -207,6 +212,8 @@ void disconnect(struct store *s)
 	s->nstatements = s->statements_cap = 0;
 	sqlite3_close(s->db);
 	s->db = NULL;
+	redo_free(s->redo);
+	s->redo = NULL;
 }
 
 /* Every byte that is not plain is written as %XX. */
@@ -226,15 +233,20 @@ int file_uri(const char *path, const char *query, struct buf *out, struct err *e
 	return buf_check(out, "a file name", err);
 }
 
-bool has_log(const struct store *s)
+static bool has_beside(const struct store *s, const char *suffix, uint64_t least_bytes)
 {
 	struct os_file_info info;
 	struct buf name = {0};
-	bool there = !beside(s, "-wal", &name, NULL) && !os_path_info(name.data, &info, NULL) &&
-		     info.size_bytes > 0;
+	bool there = !beside(s, suffix, &name, NULL) && !os_path_info(name.data, &info, NULL) &&
+		     info.size_bytes >= least_bytes;
 
 	buf_free(&name);
 	return there;
+}
+
+bool has_log(const struct store *s)
+{
+	return s->uses_redo || has_beside(s, "-wal", 1);
 }
 
 /*
@@ -351,11 +363,11 @@ static int connect_writer(struct store *s, struct err *err)
 	}
 	if (!rc && sqlite3_db_readonly(s->db, "main"))
 		rc = db_error(s->path, NULL, SQLITE_READONLY, err);
+	if (!rc && s->uses_redo)
+		rc = db_exec(s, "PRAGMA journal_mode=MEMORY; PRAGMA foreign_keys=OFF", err);
 	if (!rc && empty)
 		rc = schema_create(s, err);
-	if (!rc)
-		rc = use_log(s, err);
-	return rc;
+	return rc || s->uses_redo ? rc : use_log(s, err);
 }
 
 static int start_recording(struct store *s, struct err *err)
@@ -395,6 +407,10 @@ static int open_file(struct store *s, struct err *err)
 	/* Another recorder may have made it since we looked: the lock will decide between us. */
 	if (rc == ERR_EXISTS)
 		rc = 0;
+	s->uses_redo = (missing && s->history) || has_beside(s, REDO_SUFFIX, 0);
+	if (!rc && s->uses_redo && s->mode == STORE_EDIT)
+		return err_set(err, ERR_BUSY, "%s is still being written: change it when it is "
+			       "complete", s->path);
 	if (!rc && s->mode == STORE_READ)
 		return connect_reader(s, &empty, err);
 	if (!rc)

@@ -34,6 +34,7 @@
  *	history.c         the row of files beside the store, written
  *	history_file.c    one of them: its name, what it says of itself
  *	history_read.c    windows of the past out of them
+ *	redo.c, redo_log.c    the one that is written: each byte about once
  *
  *	sweep.c           deletes what no segment lists any more
  *	sweep_marks.c     what segments list
@@ -45,20 +46,23 @@
 #include "store/db_private.h"
 #include "store/idmap_private.h"
 #include "store/page_private.h"
+#include "store/redo_private.h"
 
 #include "base/os.h"
 #include "base/table.h"
 
-#define STORE_PARTS 3u                       /* the file, its log, the log's index */
+#define STORE_PARTS 4u                       /* the file, its logs, a log's index */
 
 struct store {
 	char *path;
 	enum store_mode mode;
 	sqlite3 *db;
+	struct redo *redo;                   /* under it, if uses_redo */
 	struct os_file *lock;                /* STORE_RECORD: held while open */
 	struct os_file_info files[STORE_PARTS];      /* STORE_RECORD: what is open */
 	bool damaged;                        /* SQLite has found damage */
 	bool history;                        /* a file of the history: no reserve, no vacuum */
+	bool uses_redo;                      /* ... that is not complete: redo_private.h */
 	bool has_homes;                      /* its processes have home_id */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */

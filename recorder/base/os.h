@@ -185,6 +185,11 @@ int os_sync(struct os_file *file, struct err *err);
  */
 int os_temp(struct os_file **out, struct err *err);
 int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset, struct err *err);
+/*
+ * Make a file at least this long, with blocks of the disk that are not written yet; best effort, on
+ * Linux only. Drops the locks that this process has on the file by fcntl().
+ */
+void os_make_room(const char *path, uint64_t bytes);
 
 /* Load in one step: open, read at most max_bytes, close. Works for /proc files too. */
 int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err);

@@ -252,6 +252,17 @@ void os_file_show(struct os_file *file)
 	fchmod(os_file_fd(file), 0644);
 }
 
+void os_make_room(const char *path, uint64_t bytes)
+{
+	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	while (fallocate(fd, 0, 0, (off_t)bytes) != 0 && errno == EINTR)
+		;
+	close(fd);
+}
+
 int os_sync(struct os_file *file, struct err *err)
 {
 	if (fsync((int)file->handle) != 0)

@@ -336,6 +336,12 @@ void os_file_show(struct os_file *file)
 	(void)file;
 }
 
+void os_make_room(const char *path, uint64_t bytes)
+{
+	(void)path;
+	(void)bytes;
+}
+
 int os_sync(struct os_file *file, struct err *err)
 {
 	/* On a pipe FlushFileBuffers() would wait until the other side has read. */

@@ -172,7 +172,7 @@ fi
 # ---- the history on disk -------------------------------------------------------------------------
 
 echo
-echo "History on disk: an hour of rounds; BENCH_DAYS=${BENCH_DAYS:-1} days, and windows out of them"
+echo "History on disk: three hours of rounds; BENCH_DAYS=${BENCH_DAYS:-1} days, and windows of them"
 mkdir -p work/history
 history=(build/linux/programs/bench_history_linux --json --dir build/bench/work/history
 	--days "${BENCH_DAYS:-1}" build/linux/recorder)

@@ -20,20 +20,14 @@ ended()
 		jq -r 'select(.trigger == "recorder-ended") | .time_utc + " " + .reason'
 }
 
-# Segments of the newest file, if this round's recorder began one.
-written()
-{
-	if [ "$(files | wc -l)" -eq "$before" ]; then
-		echo 0
-	else
-		sqlite3 "$(files | tail -1)" 'SELECT count(*) FROM segment' 2>/dev/null || echo 0
-	fi
-}
+# Files with something in them; and how many this round's recorder began.
+holding() { "$RECORDER" history --store h.db --json 2>>err | jq -s 'map(.files) | add // 0'; }
+written() { echo $(($(holding) - before)); }
 
 fresh=0 right=0 sound=0 early=0 dead=0 most=0
 for ((round = 1; round <= rounds; round++)); do
 	rm -f h.db.ctl
-	before=$(files | wc -l)
+	before=$(holding)
 	"$RECORDER" collect --store h.db --history-sync-sec $sync --max-cpu-percent 0 2>>log &
 	recorder=$!
 	wait_for 10 test -S h.db.ctl

@@ -114,12 +114,12 @@ expect a_step_of_the_rate_is_told 0 'sampling went on at 49 Hz: the configuratio
 check each_rate_has_its_row bash -c '"$RECORDER" history --store rate.db --json | jq -se "
 	map(.rate_hz | round) == [199, 49] and all(.samples > 0) and .[0].gap_after_s < 1"'
 
-# A recorder that dies before its first sample leaves events.
-"$RECORDER" collect --store idle.db --history-sync-sec 1 --max-cpu-percent 0 2>>log & recorder=$!
-wait_for 20 bash -c 'sqlite3 idle.db.history/*.db "SELECT 1 FROM segment" | grep -q 1'
+# A recorder that takes no samples leaves events.
+"$RECORDER" collect --store idle.db --source none --history-sync-sec 1 --max-cpu-percent 0 \
+	/StopOnPerfCounter:'Memory:Available MBytes:<1' 2>>log & recorder=$!
+wait_for 20 bash -c '"$RECORDER" history --store idle.db --json | grep -q "\"samples\":0"'
 kill -KILL $recorder
 wait $recorder 2>/dev/null
-sqlite3 "$(ls idle.db.history/*.db)" 'UPDATE segment SET samples = 0'
 expect a_death_without_samples_is_told_too 0 'recorder ended without saying so' list --store idle.db
 
 # A line that speaks of a moment before this recorder began: the history of the one before has it.

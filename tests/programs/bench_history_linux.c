@@ -4,9 +4,10 @@
  *	bench_history_linux [--json] [--dir DIR] [--days N] [RECORDER]
  *
  * The stream of bench_stream.h, 198 samples a second, is sealed every ten seconds, as the engine
- * does it. First an hour of it, each segment put and synced on its own: bytes a day, what was
+ * does it. First three hours of it, each segment put and synced on its own: bytes a day, what was
  * written for each byte of segments that stays (/proc/self/io; and what the disk was given by all
- * of the machine, /sys/dev/block/MAJ:MIN/stat), CPU time of one CPU.
+ * of the machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one
+ * CPU.
  *
  * Then N days (30) in rounds of ten minutes: resident memory at a tenth and at the end, and a
  * window of 60 s and one of an hour in their middle, loaded here and reported by RECORDER. Then the
@@ -28,7 +29,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum { ROUND_S = 10, PIECES = 400, PER_PUT = 60, DAY_S = 86400 };
+enum { ROUND_S = 10, PIECES = 400, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600 };
 
 #define SAMPLES_ROUND (ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ)
 #define WALL_NS 1795219200000000000ULL       /* of the recorder clock's 0 */
@@ -180,13 +181,13 @@ static uint64_t file_bytes(const struct bench *b, uint64_t *segments, uint32_t *
 	*first = files.n ? files.all[0].number : 0;
 	for (i = 0; i < files.n; i++) {
 		struct os_file_info info = {0};
-		char wal[500];
+		char log[500];
 
 		os_path_info(files.all[i].path, &info, NULL);
 		bytes += info.size_bytes;
-		snprintf(wal, sizeof(wal), "%s-wal", files.all[i].path);
+		snprintf(log, sizeof(log), "%s-redo", files.all[i].path);
 		info.size_bytes = 0;
-		os_path_info(wal, &info, NULL);
+		os_path_info(log, &info, NULL);
 		bytes += info.size_bytes;
 		if (!segments || sqlite3_open(files.all[i].path, &db))
 			continue;
@@ -200,15 +201,15 @@ static uint64_t file_bytes(const struct bench *b, uint64_t *segments, uint32_t *
 	return bytes;
 }
 
-static void hour(struct bench *b)
+static void first_hours(struct bench *b)
 {
-	const uint64_t rounds = 3600 / ROUND_S;
+	const uint64_t rounds = FIRST_S / ROUND_S;
 	uint64_t io = written_bytes(), device = device_bytes(b), cpu0, cpu1, rss, round;
 	uint64_t segments = 0, stored;
 	struct row row;
 	uint32_t first;
 
-	open_history(b, "hour.db", LIMIT_BYTES);
+	open_history(b, "hours.db", LIMIT_BYTES);
 	os_self_usage(&cpu0, &rss);
 	for (round = 0; round < rounds; round++)
 		put(b, round, 1);
@@ -217,13 +218,13 @@ static void hour(struct bench *b)
 	io = written_bytes() - io;
 	device = device_bytes(b) - device;
 	stored = file_bytes(b, &segments, &first);
-	row_open(&row, b->settings.json, "history hour");
-	row_most(&row, "stored_mb_a_day", (double)stored * 24 / 1e6, 300);
+	row_open(&row, b->settings.json, "history hours");
+	row_most(&row, "stored_mb_a_day", (double)stored * DAY_S / FIRST_S / 1e6, 300);
 	row_num(&row, "columns_bytes_a_sample", (double)b->put_bytes / (double)b->samples);
 	row_most(&row, "written_for_each_byte_of_segments", (double)io / (double)segments, 1.5);
 	row_num(&row, "disk_written_by_all_for_each", (double)device / (double)segments);
-	row_num(&row, "written_mb_a_day", (double)io * 24 / 1e6);
-	row_most(&row, "cpu_percent", (double)(cpu1 - cpu0) / 3600e9 * 100, 0.1);
+	row_num(&row, "written_mb_a_day", (double)io * DAY_S / FIRST_S / 1e6);
+	row_most(&row, "cpu_percent", (double)(cpu1 - cpu0) / (FIRST_S * 1e9) * 100, 0.1);
 	row_close(&row);
 }
 
@@ -345,7 +346,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	make_pieces(&b);
-	hour(&b);
+	first_hours(&b);
 	if (b.days) {
 		many_days(&b);
 		within_limit(&b);

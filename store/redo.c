@@ -1,0 +1,766 @@
+/* The VFS: which pages are where; commit, checkpoint, and readers. redo_private.h has the idea. */
+#include "store/redo_private.h"
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/os.h"
+#include "base/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE REDO_PAGE_BYTES
+#define PIECE_BYTES ((size_t)64 << 10)
+#define NEAR_BYTES 8u                        /* patches this close are one */
+#define CHECKPOINT_PAGES 256u
+#define PAGES_MAX 16384u                     /* that a log may change: those of 64 MB */
+#define CHECKPOINT_LOG ((sqlite3_int64)256 << 10)
+#define ROOM_PAGES 128u                      /* taken from the disk at once, for new pages */
+#define CLOSE_TRIES 50u                      /* each 20 ms: readers hold the file for moments */
+
+struct redo {
+	sqlite3_vfs vfs;
+	sqlite3_vfs *real;
+	bool write, keep_log;
+	char name[32];
+};
+
+/* A page that is not, or not as it is, in the file. */
+struct page {
+	uint32_t number;
+	uint8_t *now;                        /* as the log has it; NULL = as the file has it */
+	uint8_t *next;                       /* of the transaction that is open; or NULL */
+};
+
+struct redo_file {
+	sqlite3_file sqlite;                 /* first */
+	struct redo *r;
+	sqlite3_file *db, *log;              /* those of the real VFS, behind this; log or NULL */
+	char *log_name;
+	const char *db_name;                       /* SQLite's, for the life of the file */
+	struct page *pages;
+	uint32_t npages_kept, cap;
+	struct table table;                  /* of pages, by number */
+	uint32_t size, next_size;            /* pages of the file: there; of the transaction */
+	uint32_t room;                       /* pages that the disk has given */
+	uint64_t generation;
+	uint32_t sequence;                   /* of the next record */
+	uint32_t crc;                        /* of the last one */
+	sqlite3_int64 log_at;                /* where it goes */
+	bool logged;                         /* the log has a first block */
+	bool unborn;                         /* it has not yet: nothing of the file counts */
+	bool changed;                        /* a transaction is open, and wrote */
+	bool broken;                         /* a sync failed: nothing is known any more */
+	struct buf record;
+};
+
+static struct redo_file *of(sqlite3_file *f)
+{
+	return (struct redo_file *)(void *)f;
+}
+
+static void put_zeros(struct buf *b, size_t n)
+{
+	char *to = buf_reserve(b, n);
+
+	if (!to)
+		return;
+	memset(to, 0, n);
+	buf_advance(b, n);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static bool same_page(const void *ctx, uint32_t value, const void *key)
+{
+	return ((const struct redo_file *)ctx)->pages[value].number == *(const uint32_t *)key;
+}
+
+static struct page *find_page(const struct redo_file *f, uint32_t number)
+{
+	uint32_t at = table_find(&f->table, hash_u64(number), same_page, f, &number);
+
+	return at == TABLE_NONE ? NULL : &f->pages[at];
+}
+
+static struct page *have_page(struct redo_file *f, uint32_t number)
+{
+	struct page *p = find_page(f, number);
+
+	if (p)
+		return p;
+	if (f->npages_kept >= PAGES_MAX ||
+	    ARRAY_ROOM(f->pages, f->cap, f->npages_kept + 1) ||
+	    table_add(&f->table, hash_u64(number), f->npages_kept))
+		return NULL;
+	p = &f->pages[f->npages_kept++];
+	*p = (struct page){.number = number};
+	return p;
+}
+
+/* Keep only the pages that the log has; what is open of others goes. */
+static void drop_open(struct redo_file *f, bool all)
+{
+	uint32_t i, n = 0;
+
+	table_clear(&f->table);
+	for (i = 0; i < f->npages_kept; i++) {
+		struct page p = f->pages[i];
+
+		free(p.next);
+		p.next = NULL;
+		if (all || !p.now) {
+			free(p.now);
+			continue;
+		}
+		f->pages[n] = p;
+		table_add(&f->table, hash_u64(p.number), n++);       /* it has its memory */
+	}
+	f->npages_kept = n;
+	f->next_size = f->size;
+	f->changed = false;
+}
+
+/* The page as the file has it; what is behind its end is zero. */
+static int load_page(const struct redo_file *f, uint32_t number, uint8_t *to)
+{
+	int rc = f->db->pMethods->xRead(f->db, to, PAGE, (sqlite3_int64)number * PAGE);
+
+	return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc;
+}
+
+/* p->now, loaded where the log has not had the page yet. */
+static int have_now(const struct redo_file *f, struct page *p)
+{
+	uint8_t *bytes;
+	int rc;
+
+	if (p->now)
+		return SQLITE_OK;
+	bytes = malloc(PAGE);
+	rc = bytes ? load_page(f, p->number, bytes) : SQLITE_IOERR_NOMEM;
+	if (rc)
+		free(bytes);
+	else
+		p->now = bytes;
+	return rc;
+}
+
+/* ---- the log, read --------------------------------------------------------------------------- */
+
+/* SQLite's own methods take less than 128 KB at once. */
+static int read_bytes(const struct redo_file *f, uint8_t *to, size_t n, sqlite3_int64 at)
+{
+	int rc = SQLITE_OK;
+	size_t part;
+
+	for (; !rc && n; n -= part, to += part, at += (sqlite3_int64)part) {
+		part = n < PIECE_BYTES ? n : PIECE_BYTES;
+		rc = f->log->pMethods->xRead(f->log, to, (int)part, at);
+	}
+	return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_DONE : rc;     /* behind the end */
+}
+
+static int write_bytes(struct redo_file *f, const uint8_t *from, size_t n, sqlite3_int64 at)
+{
+	int rc = SQLITE_OK;
+	size_t part;
+
+	for (; !rc && n; n -= part, from += part, at += (sqlite3_int64)part) {
+		part = n < PIECE_BYTES ? n : PIECE_BYTES;
+		rc = f->log->pMethods->xWrite(f->log, from, (int)part, at);
+	}
+	return rc;
+}
+
+/* The next record, into f->record; SQLITE_DONE: there is none. */
+static int read_record(struct redo_file *f, struct redo_record *out)
+{
+	uint8_t head[REDO_HEAD_BYTES];
+	int rc = read_bytes(f, head, sizeof(head), f->log_at);
+
+	if (rc)
+		return rc;
+	if (!redo_head(head, out) || (f->logged && (out->generation != f->generation ||
+						    out->sequence != f->sequence)))
+		return SQLITE_DONE;
+	buf_reset(&f->record);
+	put_zeros(&f->record, out->npatch_bytes);
+	if (f->record.failed)
+		return SQLITE_IOERR_NOMEM;
+	out->patches = (const uint8_t *)f->record.data;
+	if (out->npatch_bytes)
+		rc = read_bytes(f, (uint8_t *)f->record.data, out->npatch_bytes, f->log_at + REDO_HEAD_BYTES);
+	if (!rc && !redo_sound(f->logged ? f->crc : 0, head, out))
+		rc = SQLITE_DONE;
+	if (!rc)
+		f->crc = le32(head + 28);
+	return rc;
+}
+
+static sqlite3_int64 record_blocks(size_t npatch_bytes)
+{
+	return ((sqlite3_int64)npatch_bytes + REDO_HEAD_BYTES + PAGE - 1) / PAGE * PAGE;
+}
+
+static int apply(struct redo_file *f, const struct redo_record *r)
+{
+	struct redo_patch patch;
+	size_t at = 0;
+	int rc = SQLITE_OK;
+
+	while (!rc && redo_patch_next(r, &at, &patch)) {
+		struct page *p = have_page(f, patch.page);
+
+		rc = p ? have_now(f, p) : SQLITE_IOERR_NOMEM;
+		if (!rc)
+			memcpy(p->now + patch.offset, patch.bytes, patch.n);
+	}
+	return rc;
+}
+
+/* Apply what the log has that was not applied yet. */
+static int read_log(struct redo_file *f)
+{
+	struct redo_record r;
+	int rc = SQLITE_OK;
+
+	while (!rc && !(rc = read_record(f, &r)) && !(rc = apply(f, &r))) {
+		f->logged = true;
+		f->generation = r.generation;
+		f->sequence = r.sequence + 1;
+		f->log_at += record_blocks(r.npatch_bytes);
+		f->size = f->next_size = r.npages;
+	}
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static void begin_log(struct redo_file *f)
+{
+	drop_open(f, true);
+	f->logged = false;
+	f->sequence = 0;
+	f->log_at = 0;
+}
+
+/* A reader begins: nobody makes a checkpoint now. Another generation is read from its beginning. */
+static int refresh(struct redo_file *f)
+{
+	uint8_t head[REDO_HEAD_BYTES];
+	struct redo_record first;
+	sqlite3_int64 bytes = 0;
+	int rc;
+
+	rc = f->logged ? read_bytes(f, head, sizeof(head), 0) : SQLITE_OK;
+	if (rc && rc != SQLITE_DONE)
+		return rc;
+	if (f->logged && (rc || !redo_head(head, &first) || first.generation != f->generation))
+		begin_log(f);
+	rc = read_log(f);
+	if (!rc && !f->logged)
+		rc = f->log->pMethods->xFileSize(f->log, &bytes);
+	f->unborn = !f->logged && bytes < PAGE;
+	return rc;
+}
+
+/* ---- the log, written ------------------------------------------------------------------------ */
+
+static void put_head(struct redo_file *f, uint32_t before, uint32_t sequence)
+{
+	uint8_t *head = (uint8_t *)f->record.data;
+
+	memcpy(head, "recredo1", 8);
+	put_le64(head + 8, f->generation);
+	put_le32(head + 16, sequence);
+	put_le32(head + 20, f->next_size);
+	put_le32(head + 24, (uint32_t)(f->record.len - REDO_HEAD_BYTES));
+	put_le32(head + 28, redo_crc(before, head, head + REDO_HEAD_BYTES,
+				     f->record.len - REDO_HEAD_BYTES));
+}
+
+/* The first block of a generation. */
+static int put_first(struct redo_file *f)
+{
+	int rc;
+
+	buf_reset(&f->record);
+	put_zeros(&f->record, PAGE);
+	if (f->record.failed)
+		return SQLITE_IOERR_NOMEM;
+	f->record.len = REDO_HEAD_BYTES;
+	put_head(f, 0, 0);
+	f->crc = le32(f->record.data + 28);
+	rc = write_bytes(f, (const uint8_t *)f->record.data, PAGE, 0);
+	f->logged |= !rc;
+	f->sequence = 1;
+	f->log_at = PAGE;
+	return rc;
+}
+
+static void put_patches(struct buf *out, uint32_t number, const uint8_t *old, const uint8_t *new)
+{
+	uint32_t at = 0, end, same;
+
+	while (at < PAGE) {
+		if (old[at] == new[at]) {
+			at++;
+			continue;
+		}
+		for (end = at + 1, same = 0; end < PAGE && same < NEAR_BYTES; end++)
+			same = old[end] == new[end] ? same + 1 : 0;
+		end -= same;
+		buf_put_le(out, number, 4);
+		buf_put_le(out, at, 2);
+		buf_put_le(out, end - at, 2);
+		buf_put(out, new + at, end - at);
+		at = end;
+	}
+}
+
+/* New pages in order, so that the disk gets them in one piece. */
+static int by_number(const void *a, const void *b)
+{
+	const struct page *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/*
+ * A file that grows with each sync makes the file system write down its new size each time, in some
+ * five blocks of its own journal: so it grows by many pages at once.
+ */
+static void take_room(struct redo_file *f)
+{
+	if (f->next_size <= f->room)
+		return;
+	f->room = f->next_size + ROOM_PAGES;
+	os_make_room(f->db_name, (uint64_t)f->room * PAGE);
+}
+
+static int write_new_pages(struct redo_file *f, int flags)
+{
+	const sqlite3_io_methods *m = f->db->pMethods;
+	bool any = false;
+	uint32_t i;
+	int rc = SQLITE_OK;
+
+	take_room(f);
+	qsort(f->pages, f->npages_kept, sizeof(*f->pages), by_number);
+	table_clear(&f->table);
+	for (i = 0; i < f->npages_kept; i++) {
+		const struct page *p = &f->pages[i];
+
+		table_add(&f->table, hash_u64(p->number), i);        /* it has its memory */
+		if (rc || !p->next || p->number < f->size || p->number >= f->next_size)
+			continue;
+		rc = m->xWrite(f->db, p->next, PAGE, (sqlite3_int64)p->number * PAGE);
+		any = true;
+	}
+	if (rc || !any)
+		return rc;
+	rc = m->xSync(f->db, flags);
+	f->broken |= rc != 0;
+	return rc;
+}
+
+static int put_record(struct redo_file *f, int flags)
+{
+	const sqlite3_io_methods *m = f->log->pMethods;
+	sqlite3_int64 bytes;
+	uint32_t i;
+	int rc = SQLITE_OK;
+
+	buf_reset(&f->record);
+	put_zeros(&f->record, REDO_HEAD_BYTES);
+	for (i = 0; !rc && i < f->npages_kept; i++) {
+		struct page *p = &f->pages[i];
+
+		if (!p->next || p->number >= f->size || p->number >= f->next_size)
+			continue;
+		rc = have_now(f, p);
+		if (!rc)
+			put_patches(&f->record, p->number, p->now, p->next);
+	}
+	if (rc || f->record.failed || f->record.len - REDO_HEAD_BYTES > REDO_PATCHES_MAX)
+		return rc ? rc : SQLITE_IOERR_NOMEM;
+	if (f->record.len == REDO_HEAD_BYTES && f->next_size == f->size)
+		return SQLITE_OK;            /* a rollback put everything back */
+	put_head(f, f->crc, f->sequence);
+	bytes = record_blocks(f->record.len - REDO_HEAD_BYTES);
+	put_zeros(&f->record, (size_t)bytes - f->record.len);
+	if (f->record.failed)
+		return SQLITE_IOERR_NOMEM;
+	rc = write_bytes(f, (const uint8_t *)f->record.data, (size_t)bytes, f->log_at);
+	if (rc)
+		return rc;
+	rc = m->xSync(f->log, flags);
+	f->broken |= rc != 0;
+	if (rc)
+		return rc;
+	f->log_at += bytes;
+	f->sequence++;
+	f->crc = le32(f->record.data + 28);
+	return SQLITE_OK;
+}
+
+/* ---- checkpoint ------------------------------------------------------------------------------ */
+
+static int write_pages(struct redo_file *f)
+{
+	const sqlite3_io_methods *m = f->db->pMethods;
+	uint32_t i;
+	int rc = SQLITE_OK;
+
+	for (i = 0; !rc && i < f->npages_kept; i++) {
+		if (f->pages[i].now)
+			rc = m->xWrite(f->db, f->pages[i].now, PAGE,
+				       (sqlite3_int64)f->pages[i].number * PAGE);
+	}
+	if (!rc)
+		rc = m->xSync(f->db, SQLITE_SYNC_NORMAL);
+	return rc;
+}
+
+/* Between transactions. SQLITE_BUSY: somebody reads; nothing was done. */
+static int checkpoint(struct redo_file *f)
+{
+	const sqlite3_io_methods *m = f->db->pMethods;
+	int rc;
+
+	if (f->broken)
+		return SQLITE_IOERR;
+	rc = m->xLock(f->db, SQLITE_LOCK_SHARED);
+	if (!rc)
+		rc = m->xLock(f->db, SQLITE_LOCK_RESERVED);
+	if (!rc)
+		rc = m->xLock(f->db, SQLITE_LOCK_EXCLUSIVE);
+	if (!rc)
+		rc = write_pages(f);
+	if (!rc) {
+		drop_open(f, true);
+		f->generation++;
+		rc = put_first(f);
+		f->broken |= rc != 0;
+	}
+	m->xUnlock(f->db, SQLITE_LOCK_NONE);
+	return rc;
+}
+
+/* ---- SQLite's methods ------------------------------------------------------------------------ */
+
+static int redo_close(sqlite3_file *file)
+{
+	struct redo_file *f = of(file);
+	sqlite3_vfs *real = f->r->real;
+	unsigned tries = 0;
+	bool done = false;
+
+	drop_open(f, false);
+	while (f->r->write && f->log && !done && tries++ < CLOSE_TRIES) {
+		int rc = checkpoint(f);
+
+		done = rc == SQLITE_OK;
+		if ((rc & 0xff) != SQLITE_BUSY)
+			break;
+		sqlite3_sleep(20);
+	}
+	if (done)
+		f->db->pMethods->xTruncate(f->db, (sqlite3_int64)f->size * PAGE);
+	if (f->log)
+		f->log->pMethods->xClose(f->log);
+	if (done && !f->r->keep_log)
+		real->xDelete(real, f->log_name, 1);
+	drop_open(f, true);
+	table_free(&f->table);
+	free(f->pages);
+	free(f->log_name);
+	buf_free(&f->record);
+	return f->db->pMethods->xClose(f->db);
+}
+
+static int redo_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
+{
+	struct redo_file *f = of(file);
+	const struct page *p = find_page(f, (uint32_t)(at / PAGE));
+
+	if (p && (p->next || p->now) && at % PAGE + n <= PAGE) {
+		memcpy(to, (p->next ? p->next : p->now) + at % PAGE, (size_t)n);
+		return SQLITE_OK;
+	}
+	if (f->unborn || (f->logged && at + n > (sqlite3_int64)f->next_size * PAGE)) {
+		memset(to, 0, (size_t)n);
+		return SQLITE_IOERR_SHORT_READ;
+	}
+	return f->db->pMethods->xRead(f->db, to, n, at);
+}
+
+static int redo_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
+{
+	struct redo_file *f = of(file);
+	uint32_t number = (uint32_t)(at / PAGE);
+	struct page *p;
+
+	if (!f->r->write)
+		return SQLITE_READONLY;
+	if (f->broken || n != PAGE || at % PAGE)
+		return SQLITE_IOERR_WRITE;
+	f->changed = true;
+	p = have_page(f, number);
+	if (!p || (!p->next && !(p->next = malloc(PAGE))))
+		return SQLITE_IOERR_NOMEM;
+	memcpy(p->next, bytes, PAGE);
+	f->next_size = number < f->next_size ? f->next_size : number + 1;
+	return SQLITE_OK;
+}
+
+static int redo_truncate(sqlite3_file *file, sqlite3_int64 bytes)
+{
+	struct redo_file *f = of(file);
+
+	if (!f->r->write)
+		return SQLITE_READONLY;
+	f->next_size = (uint32_t)(bytes / PAGE);
+	f->changed = true;
+	return SQLITE_OK;
+}
+
+/* SQLite syncs the file when all of a transaction was written. */
+static int redo_sync(sqlite3_file *file, int flags)
+{
+	struct redo_file *f = of(file);
+	uint32_t i;
+	int rc;
+
+	if (f->broken)
+		return SQLITE_IOERR_FSYNC;
+	rc = write_new_pages(f, flags);
+	if (!rc)
+		rc = put_record(f, flags);
+	if (rc)
+		return rc;
+	for (i = 0; i < f->npages_kept; i++) {
+		struct page *p = &f->pages[i];
+
+		if (!p->next || p->number >= f->size)
+			continue;
+		free(p->now);
+		p->now = p->next;
+		p->next = NULL;
+	}
+	f->size = f->next_size;
+	drop_open(f, false);
+	if (f->npages_kept > CHECKPOINT_PAGES || f->log_at > CHECKPOINT_LOG)
+		checkpoint(f);
+	return SQLITE_OK;
+}
+
+static int redo_size(sqlite3_file *file, sqlite3_int64 *bytes)
+{
+	struct redo_file *f = of(file);
+
+	if (!f->logged && !f->unborn)
+		return f->db->pMethods->xFileSize(f->db, bytes);
+	*bytes = (sqlite3_int64)f->next_size * PAGE;
+	return SQLITE_OK;
+}
+
+/* The writer's lock is that of the recorder; readers do not mind what it does but checkpoints. */
+static int redo_lock(sqlite3_file *file, int level)
+{
+	struct redo_file *f = of(file);
+	int rc;
+
+	if (f->r->write)
+		return SQLITE_OK;
+	rc = f->db->pMethods->xLock(f->db, level);
+	if (!rc && f->log && level == SQLITE_LOCK_SHARED)
+		rc = refresh(f);
+	else
+		return rc;
+	if (rc)
+		f->db->pMethods->xUnlock(f->db, SQLITE_LOCK_NONE);
+	return rc;
+}
+
+static int redo_unlock(sqlite3_file *file, int level)
+{
+	struct redo_file *f = of(file);
+
+	if (!f->r->write)
+		return f->db->pMethods->xUnlock(f->db, level);
+	if (f->changed)
+		drop_open(f, false);         /* it was rolled back */
+	return SQLITE_OK;
+}
+
+static int redo_reserved(sqlite3_file *file, int *held)
+{
+	struct redo_file *f = of(file);
+
+	*held = 0;
+	return f->r->write ? SQLITE_OK : f->db->pMethods->xCheckReservedLock(f->db, held);
+}
+
+static int redo_control(sqlite3_file *file, int what, void *arg)
+{
+	struct redo_file *f = of(file);
+
+	/* Anything that would change the size of the real file is the checkpoint's to do. */
+	if (what != SQLITE_FCNTL_HAS_MOVED && what != SQLITE_FCNTL_LAST_ERRNO)
+		return SQLITE_NOTFOUND;
+	return f->db->pMethods->xFileControl(f->db, what, arg);
+}
+
+static int redo_sector(sqlite3_file *file)
+{
+	(void)file;
+	return PAGE;
+}
+
+static int redo_traits(sqlite3_file *file)
+{
+	return of(file)->db->pMethods->xDeviceCharacteristics(of(file)->db) &
+	       ~SQLITE_IOCAP_BATCH_ATOMIC;
+}
+
+static const sqlite3_io_methods methods = {
+	.iVersion = 1, .xClose = redo_close, .xRead = redo_read, .xWrite = redo_write,
+	.xTruncate = redo_truncate, .xSync = redo_sync, .xFileSize = redo_size,
+	.xLock = redo_lock, .xUnlock = redo_unlock, .xCheckReservedLock = redo_reserved,
+	.xFileControl = redo_control, .xSectorSize = redo_sector,
+	.xDeviceCharacteristics = redo_traits,
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* How many pages count, when the log does not say: as the file's first page does. */
+static int size_by_file(struct redo_file *f)
+{
+	uint8_t n[4] = {0};
+	int rc = f->db->pMethods->xRead(f->db, n, 4, 28);
+
+	f->size = f->next_size = (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 |
+				 n[3];
+	return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc;
+}
+
+/* All of it is written once, so that a record later changes nothing but its own block. */
+static int make_log(struct redo_file *f)
+{
+	static const uint8_t zeros[PAGE];
+	sqlite3_int64 at;
+	int rc = SQLITE_OK;
+
+	for (at = PAGE; !rc && at < CHECKPOINT_LOG; at += PAGE)
+		rc = write_bytes(f, zeros, PAGE, at);
+	return rc ? rc : put_first(f);
+}
+
+/*
+ * The writer's: take up what the log has. A log without a first block is that of a file that a
+ * power cut found being made: nothing counts.
+ */
+static int take_log(struct redo_file *f)
+{
+	sqlite3_int64 bytes = 0;
+	int rc = f->log->pMethods->xFileSize(f->log, &bytes);
+
+	if (!rc)
+		rc = read_log(f);
+	if (rc || f->logged)
+		return rc;
+	if (bytes >= PAGE)
+		rc = size_by_file(f);
+	sqlite3_randomness(sizeof(f->generation), &f->generation);
+	if (!rc)
+		rc = make_log(f);
+	return rc ? rc : f->log->pMethods->xSync(f->log, SQLITE_SYNC_NORMAL);
+}
+
+static int open_log(struct redo_file *f)
+{
+	sqlite3_vfs *real = f->r->real;
+	int flags = SQLITE_OPEN_WAL, there = 0, rc;
+
+	flags |= f->r->write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+	rc = real->xAccess(real, f->log_name, SQLITE_ACCESS_EXISTS, &there);
+	if (rc || (!there && !f->r->write))
+		return rc;                   /* completed meanwhile */
+	f->log = (sqlite3_file *)(void *)((char *)f->db + real->szOsFile);
+	rc = real->xOpen(real, f->log_name, f->log, flags, NULL);
+	if (rc) {
+		if (f->log->pMethods)
+			f->log->pMethods->xClose(f->log);
+		f->log = NULL;
+		return rc;
+	}
+	return f->r->write ? take_log(f) : SQLITE_OK;
+}
+
+static int redo_vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+			 int *got)
+{
+	struct redo *r = vfs->pAppData;
+	struct redo_file *f = of(file);
+	size_t n;
+	int rc;
+
+	if (!(flags & SQLITE_OPEN_MAIN_DB))
+		return r->real->xOpen(r->real, name, file, flags, got);
+	memset(f, 0, (size_t)vfs->szOsFile);
+	f->r = r;
+	f->db = (sqlite3_file *)(void *)(f + 1);
+	rc = r->real->xOpen(r->real, name, f->db, flags, got);
+	if (rc) {
+		if (f->db->pMethods)
+			f->db->pMethods->xClose(f->db);
+		return rc;
+	}
+	f->db_name = name;
+	f->sqlite.pMethods = &methods;       /* from here on SQLite closes it */
+	n = strlen(name) + sizeof(REDO_SUFFIX);
+	f->log_name = calloc(1, n + 2);      /* names of a VFS end with two zeros */
+	if (!f->log_name)
+		return SQLITE_IOERR_NOMEM;
+	snprintf(f->log_name, n, "%s" REDO_SUFFIX, name);
+	rc = open_log(f);
+	f->broken = rc != SQLITE_OK;
+	return rc;
+}
+
+int redo_open(const char *name, int flags, bool write, struct redo **out, sqlite3 **db)
+{
+	struct redo *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return SQLITE_NOMEM;
+	*out = r;
+	r->write = write;
+	r->real = sqlite3_vfs_find(NULL);
+	r->vfs = *r->real;
+	r->vfs.pNext = NULL;
+	r->vfs.pAppData = r;
+	r->vfs.xOpen = redo_vfs_open;
+	r->vfs.szOsFile = (int)sizeof(struct redo_file) + 2 * r->real->szOsFile;
+	snprintf(r->name, sizeof(r->name), "redo-%p", (void *)r);
+	r->vfs.zName = r->name;
+	rc = sqlite3_vfs_register(&r->vfs, 0);
+	if (rc)
+		return rc;
+	rc = sqlite3_open_v2(name, db, flags, r->name);
+	sqlite3_vfs_unregister(&r->vfs);     /* the connection keeps it */
+	return rc;
+}
+
+void redo_keep_log(struct redo *r)
+{
+	r->keep_log = true;
+}
+
+void redo_free(struct redo *r)
+{
+	free(r);
+}
