@@ -83,6 +83,31 @@ static void history_free(struct history *h)
 	free(h);
 }
 
+static void forget_file(struct history *h, uint32_t i)
+{
+	free(h->files.all[i].path);
+	memmove(h->files.all + i, h->files.all + i + 1,
+		(h->files.n - i - 1) * sizeof(*h->files.all));
+	h->files.n--;
+}
+
+/* Files whose recorder was killed before it took their lock: nobody else makes files here. */
+static void drop_empty(struct history *h)
+{
+	struct os_file_info info;
+	uint32_t i = 0;
+
+	while (i < h->files.n) {
+		const char *path = h->files.all[i].path;
+
+		if (os_path_info(path, &info, NULL) || info.size_bytes ||
+		    history_remove(path, NULL))
+			i++;
+		else
+			forget_file(h, i);
+	}
+}
+
 int history_open(const struct history_config *cfg, struct history **out, struct err *err)
 {
 	struct history *h = calloc(1, sizeof(*h));
@@ -106,22 +131,15 @@ int history_open(const struct history_config *cfg, struct history **out, struct 
 		history_free(h);
 		return rc;
 	}
+	h->next_number = h->files.n ? h->files.all[h->files.n - 1].number + 1 : 1;
+	drop_empty(h);
 	for (i = 0; i < h->files.n; i++)
 		h->files.all[i].bytes = history_bytes_on_disk(h->files.all[i].path);
-	h->next_number = h->files.n ? h->files.all[h->files.n - 1].number + 1 : 1;
 	*out = h;
 	return 0;
 }
 
 /* ---- leaving --------------------------------------------------------------------------------- */
-
-static void forget_file(struct history *h, uint32_t i)
-{
-	free(h->files.all[i].path);
-	memmove(h->files.all + i, h->files.all + i + 1,
-		(h->files.n - i - 1) * sizeof(*h->files.all));
-	h->files.n--;
-}
 
 static uint64_t all_bytes(const struct history *h)
 {

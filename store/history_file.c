@@ -191,10 +191,16 @@ static int open_window(struct store *s, struct history_file *out, struct err *er
 				  NO_ARGS, err);
 	int rc = query_step(&q);
 
-	if (rc <= 0)
+	if (rc > 0 && column_is_null(&q, 0)) {
+		query_reset(&q);
+		rc = 0;
+	}
+	if (!rc)
+		return err_set(err, ERR_NOT_FOUND, "nothing was put into %s", s->path);
+	if (rc < 0)
 		return rc;
 	out->t0_ns = out->clock_ns;
-	out->t1_ns = column_is_null(&q, 0) ? out->clock_ns : column_u64(&q, 0);
+	out->t1_ns = column_u64(&q, 0);
 	if (out->t1_ns < out->t0_ns)
 		out->t1_ns = out->t0_ns;
 	out->samples = column_u64(&q, 1);
@@ -352,7 +358,7 @@ void history_look(struct history_file *file, bool slots)
 	if (file->readable && slots)
 		look_at_slots(s, file, NULL);
 	store_close(s);
-	/* "It is empty", or "it holds no history". */
+	/* "It is empty", "it holds no history", or "nothing was put into it". */
 	file->blank = rc == ERR_NOT_FOUND && os_exists(file->path);
 	if (file->readable && file->open)
 		file->locked = is_locked(file->path);

@@ -191,8 +191,8 @@ static int read_record(struct redo_file *f, struct redo_record *out)
 	if (f->record.failed)
 		return SQLITE_IOERR_NOMEM;
 	out->patches = (const uint8_t *)f->record.data;
-	if (out->npatch_bytes)
-		rc = read_bytes(f, (uint8_t *)f->record.data, out->npatch_bytes, f->log_at + REDO_HEAD_BYTES);
+	rc = read_bytes(f, (uint8_t *)f->record.data, out->npatch_bytes,
+			f->log_at + REDO_HEAD_BYTES);
 	if (!rc && !redo_sound(f->logged ? f->crc : 0, head, out))
 		rc = SQLITE_DONE;
 	if (!rc)

@@ -1,4 +1,4 @@
-/* The file that is written with a log of what changed: what readers see, and what a torn log costs. */
+/* A file that is written with a log of what changed: what readers see, what a torn log costs. */
 #include "store/redo_private.h"
 
 #include "base/bytes.h"
