@@ -41,6 +41,8 @@ static const char *const help_lines[] = {
 	"  Space        pause and go on                s       keep an incident",
 	"  ?            this page                      q       quit",
 	"",
+	"Busy    a digit each time the page changed, the last one is now: _ nothing,",
+	"        . under 1 %, o under 10 %, 1 to 9 tenths of all CPUs.",
 	"CPU %   of one CPU: two busy CPUs are 200 %.",
 	"WAIT %  100 % is one thread that waits all the time.",
 	"SELF %  share of the process's time in the function itself; INCL %: also in",
@@ -303,7 +305,7 @@ static void draw_load(const struct view *v, struct page *p, unsigned row)
 	for (i = 0; i < v->nloads; i++)
 		text[i] = load_char(v, v->loads[i]);
 	text[i] = '\0';
-	buf_printf(&line, " load %s", text);
+	buf_printf(&line, " busy, tenths: %s", text);
 	n = page_put_buf(p, (struct page_field){row, 0, p->columns}, PAGE_PLAIN, &line) + 2;
 	buf_printf(&line, "%" PRIu64 " samples", v->samples);
 	if (v->lost)
