@@ -119,7 +119,7 @@ static void add_samples(struct call_tree *t, const struct incident *in)
 		cost = &t->nodes[t->stacks.of_sample[i]].cost;
 		cost->exclusive += s->weight;
 		cost->samples++;
-		cost->when[when_of(t, s->time_ns)] += s->weight;
+		cost->when[when_of(t, s->time_ns)] += (float)s->weight;
 		if (s->time_ns < cost->first_ns)
 			cost->first_ns = s->time_ns;
 		if (s->time_ns > cost->last_ns)
@@ -314,16 +314,16 @@ int call_functions(const struct call_tree *t, bool by_inclusive, struct call_fun
 	return 0;
 }
 
-void call_when_text(const struct call_tree *t, const uint64_t when[CALL_WHEN],
+void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 		    char out[CALL_WHEN + 1])
 {
 	double part_ns = (double)(t->t1_ns - t->t0_ns) / CALL_WHEN;
 	unsigned i;
 
 	for (i = 0; i < CALL_WHEN; i++) {
-		double share = part_ns > 0 ? (double)when[i] / part_ns : 0;
+		double share = part_ns > 0 ? when[i] / part_ns : 0;
 
-		out[i] = !when[i] ? '_' : share < 0.01 ? '.' : share < 0.1 ? 'o' :
+		out[i] = !(when[i] > 0) ? '_' : share < 0.01 ? '.' : share < 0.1 ? 'o' :
 			 share >= 1 ? '9' : (char)('0' + (int)(share * 10));
 	}
 	out[CALL_WHEN] = '\0';

@@ -18,7 +18,7 @@ struct call_cost {
 	uint64_t samples;                    /* that end in it */
 	uint64_t first_ns, last_ns;          /* first and last sample in it */
 	uint32_t folded;                     /* small nodes that were folded into it */
-	uint64_t when[CALL_WHEN];
+	float when[CALL_WHEN];               /* shown in tenths: float is exact enough, and half */
 };
 
 /* Callees are ordered by inclusive cost, then by name. A node without cost is in no list. */
@@ -67,5 +67,5 @@ int call_functions(const struct call_tree *t, bool by_inclusive, struct call_fun
 		   uint32_t *n, struct err *err);
 
 /* Shares of one CPU: '_' nothing, '.' under 1 %, 'o' under 10 %, '1' to '9' tenths. */
-void call_when_text(const struct call_tree *t, const uint64_t when[CALL_WHEN],
+void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 		    char out[CALL_WHEN + 1]);

@@ -9,10 +9,10 @@
  * of the machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one
  * CPU.
  *
- * Then N days (30) in rounds of ten minutes: resident memory at a tenth and at the end, and a
- * window of 60 s and one of an hour in their middle, loaded here and reported by RECORDER. Then the
- * same days within LEAST_BYTES: the bytes in the directory after each put, and which files leave.
- * Later segments are the first ones again, with later times.
+ * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes in
+ * the directory after each put, logs included, and which files leave; resident memory at a tenth
+ * and at the end; a window of 60 s and one of an hour in the middle of what is left, loaded here
+ * and reported by RECORDER. Later segments are the first ones again, with later times.
  */
 #include "base/os.h"
 #include "base/varint.h"
@@ -34,7 +34,7 @@ enum { ROUND_S = 10, PIECES = 400, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 36
 #define SAMPLES_ROUND (ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ)
 #define WALL_NS 1795219200000000000ULL       /* of the recorder clock's 0 */
 #define LIMIT_BYTES ((uint64_t)64 << 30)
-#define LEAST_BYTES ((uint64_t)128 << 20)
+#define DAY_BYTES ((uint64_t)172 << 20)      /* about what a day takes */
 
 struct bench {
 	struct settings settings;
@@ -273,44 +273,20 @@ static void window(struct bench *b, const char *name, uint64_t seconds, double m
 	incident_free(&in);
 }
 
+/* The limit holds after each put, logs included, and files leave in the order of their numbers. */
 static void many_days(struct bench *b)
 {
-	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S, round, cpu, early = 0, late = 0;
+	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S * 11 / 10, round, cpu, early = 0;
+	uint64_t late = 0, limit = b->days * DAY_BYTES, most = 0, bytes;
+	uint32_t first, before = 1;
 	struct history_use use;
 	struct row row;
 
-	open_history(b, "days.db", LIMIT_BYTES);
+	open_history(b, "days.db", limit);
 	for (round = 0; round + PER_PUT <= rounds; round += PER_PUT) {
 		put(b, round, PER_PUT);
 		if (!early && round >= rounds / 10)
 			os_self_usage(&cpu, &early);
-	}
-	os_self_usage(&cpu, &late);
-	history_use(b->history, &use);
-	history_close(b->history, "the end");
-	row_open(&row, b->settings.json, "history days");
-	row_num(&row, "days", b->days);
-	row_num(&row, "stored_mb", (double)use.bytes / 1e6);
-	row_num(&row, "files", use.files);
-	row_most(&row, "rss_growth_percent", ((double)late / (double)early - 1) * 100, 2);
-	row_close(&row);
-	window(b, "history 60 s", 60, 1000);
-	window(b, "history 1 h", 3600, 5000);
-	command(b, "recorder report, 60 s", "report", 60, 1000, 200);
-	command(b, "recorder report, 1 h", "report", 3600, 5000, 0);
-	command(b, "recorder history", "history", 0, 500, 0);
-}
-
-/* The limit holds after each put, logs included, and files leave in the order of their numbers. */
-static void within_limit(struct bench *b)
-{
-	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S, round, most = 0, bytes;
-	uint32_t first, before = 1;
-	struct row row;
-
-	open_history(b, "limit.db", LEAST_BYTES);
-	for (round = 0; round + PER_PUT <= rounds; round += PER_PUT) {
-		put(b, round, PER_PUT);
 		bytes = file_bytes(b, NULL, &first);
 		most = bytes > most ? bytes : most;
 		if (first < before) {
@@ -319,11 +295,21 @@ static void within_limit(struct bench *b)
 		}
 		before = first;
 	}
+	os_self_usage(&cpu, &late);
+	history_use(b->history, &use);
 	history_close(b->history, "the end");
-	row_open(&row, b->settings.json, "history limit");
-	row_most(&row, "most_mb", (double)most / 1e6, (double)LEAST_BYTES / 1e6);
+	row_open(&row, b->settings.json, "history days");
+	row_num(&row, "days", b->days);
+	row_num(&row, "files", use.files);
 	row_num(&row, "files_left", before - 1);
+	row_most(&row, "most_mb", (double)most / 1e6, (double)limit / 1e6);
+	row_most(&row, "rss_growth_percent", ((double)late / (double)early - 1) * 100, 2);
 	row_close(&row);
+	window(b, "history 60 s", 60, 1000);
+	window(b, "history 1 h", 3600, 5000);
+	command(b, "recorder report, 60 s", "report", 60, 1000, 200);
+	command(b, "recorder report, 1 h", "report", 3600, 5000, 200);
+	command(b, "recorder history", "history", 0, 500, 0);
 }
 
 int main(int argc, char **argv)
@@ -347,10 +333,8 @@ int main(int argc, char **argv)
 	}
 	make_pieces(&b);
 	first_hours(&b);
-	if (b.days) {
+	if (b.days)
 		many_days(&b);
-		within_limit(&b);
-	}
 	world_free(&b.world);
 	return 0;
 }
