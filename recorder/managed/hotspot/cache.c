@@ -120,15 +120,21 @@ static bool is_doubtful(const struct hotspot_cache *c, const struct hotspot_task
 {
 	unsigned i = 0;
 
-	while (i + 1 < HOTSPOT_UNLOADS && c->unloads[i].known_ns > c->sample_ns &&
-	       c->unloads[i + 1].known_ns)
+	if (!c->unloads_at || !c->unloads[0].known_ns)
+		return false;
+	while (i < HOTSPOT_UNLOADS && c->unloads[i].known_ns > c->sample_ns)
 		i++;
-	return c->unloads_at && c->unloads[i].known_ns && t->unloads != c->unloads[i].n;
+	if (i == HOTSPOT_UNLOADS)
+		return true;                 /* it is older than all that is known */
+	i -= !c->unloads[i].known_ns;        /* older than the first moment */
+	return t->unloads != c->unloads[i].n;
 }
 
 static void note_unloads(struct hotspot_cache *c, const struct hotspot_task *t)
 {
 	c->unloads_at = t->unloads_at;
+	if (c->unloads[0].known_ns && c->unloads[0].n == t->unloads)
+		return;
 	memmove(c->unloads + 1, c->unloads, sizeof(c->unloads) - sizeof(c->unloads[0]));
 	c->unloads[0].known_ns = os_now_ns();
 	c->unloads[0].n = t->unloads;

@@ -18,7 +18,7 @@
 #define HOTSPOT_METHODS_MAX 65536u
 #define HOTSPOT_NEW_MAX 500u                 /* blobs and methods that are read for one moment */
 #define HOTSPOT_MISSES 64u
-#define HOTSPOT_UNLOADS 4u
+#define HOTSPOT_UNLOADS 8u
 
 /* A method that was met, or an address where there is none. */
 struct hotspot_known {
@@ -48,7 +48,7 @@ struct hotspot_cache {
 	/*
 	 * So may it be where the JVM has unloaded classes between the sample and the reading. Each
 	 * moment begins with how many it has unloaded: a count is that of a sample if it was known
-	 * by then.
+	 * by then. Each count is kept once, with when it was known first.
 	 */
 	uint64_t sample_ns;                  /* of the sample that is walked */
 	uint64_t unloads_at;                 /* where the JVM counts them; 0 = not known */

@@ -181,6 +181,32 @@ TEST(so_it_is_for_samples_from_before_it_was_read)
 	end();
 }
 
+/* A sample may wait for other tables while many moments pass. */
+TEST(so_it_is_for_samples_from_many_moments_ago)
+{
+	uint64_t early_ns;
+	unsigned i;
+
+	begin();
+	next_moment();
+	next_moment();
+	early_ns = os_now_ns();
+	unloaded(5);
+	for (i = 0; i < 3 * HOTSPOT_UNLOADS; i++)
+		next_moment();
+	hotspot_cache_begin(cache, &host, early_ns);
+	assert_int_equal(number_of(0), 0);
+	for (i = 0; i < 3 * HOTSPOT_UNLOADS; i++) {
+		unloaded(6 + i);
+		next_moment();
+	}
+	hotspot_cache_begin(cache, &host, early_ns);
+	assert_int_equal(number_of(1), 0);           /* nobody knows what it was then */
+	next_moment();
+	assert_int_not_equal(number_of(2), 0);
+	end();
+}
+
 TEST(without_a_count_of_classes_methods_have_names)
 {
 	begin();
@@ -263,6 +289,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_read_first_after_classes_were_unloaded_has_no_name_yet),
 		cmocka_unit_test(so_it_is_for_samples_from_before_it_was_read),
+		cmocka_unit_test(so_it_is_for_samples_from_many_moments_ago),
 		cmocka_unit_test(without_a_count_of_classes_methods_have_names),
 		cmocka_unit_test(a_method_is_kept_while_others_are_added),
 		cmocka_unit_test(a_blob_whose_block_was_freed_is_none),
