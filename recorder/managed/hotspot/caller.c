@@ -50,13 +50,19 @@ static enum unwind_result leave_call_stub(struct hotspot_step *s)
 	return result;
 }
 
-/* A safepoint's return address is the poll's, an exception's where it was thrown: no call. */
+/*
+ * A safepoint's return address is the poll's, an exception's where it was thrown: no call. The stubs
+ * that deoptimize align SP before they have frames unpacked, which may make theirs a word larger;
+ * they have a frame with RBP then (sharedRuntime_x86_64.cpp).
+ */
 static enum unwind_result leave_runtime_stub(struct hotspot_step *s)
 {
+	uint64_t cfa = s->sp + WORD * s->blob->frame_words;
 	struct hotspot_next n;
 
-	if (s->blob->frame_words < 2 ||
-	    !step_read_frame(s, s->sp + WORD * s->blob->frame_words, &n))
+	if (s->blob->frame_words < 2 || !step_read_frame(s, cfa, &n))
+		return step_give_up(s);
+	if (!step_in_code(s, n.pc) && s->bp == cfa - WORD && !step_read_bp_frame(s, &n))
 		return step_give_up(s);
 	return step_in_code(s, n.pc) ? step_take(s, &n) : UNWIND_BROKEN;
 }
