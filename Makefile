@@ -58,6 +58,7 @@ uses_counter  := base model source host runtime
 uses_log      := base model source
 uses_process  := base model source host
 uses_stopped  := base model unwind symbol source host perf
+uses_dump     := base model unwind managed hotspot symbol host perf stopped
 uses_list     := base model symbol source host probe jvm perf etw etl dotnet counter log process
 uses_list     += stopped
 uses_analysis := base model triggers managed
@@ -65,12 +66,12 @@ uses_options  := base model
 uses_engine   := base model symbol triggers store export source
 uses_http     := base model store export engine
 uses_screen   := base model
-uses_cli      := base model symbol triggers store export source host dotnet counter stopped list
-uses_cli      += analysis options engine http screen
+uses_cli      := base model symbol triggers store export source host dotnet counter stopped dump
+uses_cli      += list analysis options engine http screen
 
 ROOMS := base model unwind managed hotspot symbol triggers store export source host ring runtime \
-         probe jvm perf etw etl dotnet counter log process stopped list analysis options engine \
-         http screen cli
+         probe jvm perf etw etl dotnet counter log process stopped dump list analysis options \
+         engine http screen cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))

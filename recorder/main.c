@@ -107,6 +107,7 @@ int main(int argc, char **argv)
 	struct err err = {0};
 	int rc = 0;
 
+	os_guard_streams();
 	os_rights_lower();
 	if (argc > 1 && strcmp(args[1], "complete") == 0) {
 		os_rights_give_up();

@@ -17,8 +17,8 @@ cd "$(dirname "$0")/.." || exit 1
 
 # ---- exceptions, each with its reason ------------------------------------------------------------
 
-# Decoders of some forty kinds of records, a file for each family.
-many_modules='recorder/source/etw'
+# Decoders of some forty kinds of records, a file for each family; a fuzz target for each parser.
+many_modules='recorder/source/etw tests/fuzz'
 
 # Formats whose lines are data: what other programs wrote, or will read.
 wide_lines='tests/data/ tests/fuzz/corpus/'

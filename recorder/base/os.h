@@ -174,6 +174,8 @@ void os_file_show(struct os_file *file);
 /* Read bytes at an offset; *got is less than n only at the end of the file. */
 int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *got,
 	     struct err *err);
+/* Read what comes next, at least one byte; *got = 0 at the end. */
+int os_read_next(struct os_file *file, void *to, size_t n, size_t *got, struct err *err);
 int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err);
 int os_write(struct os_file *file, const void *bytes, size_t n, struct err *err);  /* all of them */
 int os_sync(struct os_file *file, struct err *err);
@@ -207,6 +209,7 @@ int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, 
 /* File descriptor 1, for os_write(); not closed by os_close(). */
 struct os_file *os_stdout(void);
 struct os_file *os_stderr(void);
+struct os_file *os_stdin(void);                    /* for os_read_next() */
 bool os_is_terminal(struct os_file *file);
 unsigned os_terminal_columns(void);                /* 80 when unknown */
 /*
@@ -227,6 +230,8 @@ bool os_try_lock(struct os_file *file);
 
 /* The directory part of a path, without its last separator ("." when there is none). */
 void os_dirname(const char *path, struct buf *out);
+/* The same path from the root on. */
+void os_full_path(const char *path, struct buf *out);
 /* What follows the last of this host's separators; see text_last_part(). */
 const char *os_base_name(const char *path);
 
@@ -267,6 +272,11 @@ void os_give_memory_back(void);
 const char *os_env(const char *name);
 /* Is it set, though os_env() does not tell? */
 bool os_env_hidden(const char *name);
+/*
+ * A program may be started without its three streams, as the kernel starts the reader of a core:
+ * then no file gets their numbers, and using them is an error. Call first. Windows: nothing.
+ */
+void os_guard_streams(void);
 /* The program's arguments as UTF-8, owned by the system for the life of the process. */
 char **os_args(int argc, char **argv);
 

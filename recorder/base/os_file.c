@@ -73,6 +73,12 @@ int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *
 	return 0;
 }
 
+int os_read_next(struct os_file *file, void *to, size_t n, size_t *got, struct err *err)
+{
+	return os_file_read(file, to, n, OS_FILE_NEXT, got)
+		       ? 0 : err_os(err, "cannot read %s", file->path);
+}
+
 int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err)
 {
 	size_t total = 0, part;

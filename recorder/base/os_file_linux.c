@@ -376,10 +376,27 @@ int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, 
 	return 0;
 }
 
+void os_full_path(const char *path, struct buf *out)
+{
+	char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+
+	if (here)
+		buf_printf(out, "%s/", here);
+	buf_puts(out, path);
+	free(here);
+}
+
 /* The standard streams are the process's own and constant: no state of ours. */
 struct os_file *os_stdout(void)
 {
 	static struct os_file file = {.handle = 1, .standard = true, .path = "standard output"};
+
+	return &file;
+}
+
+struct os_file *os_stdin(void)
+{
+	static struct os_file file = {.handle = 0, .standard = true, .path = "standard input"};
 
 	return &file;
 }

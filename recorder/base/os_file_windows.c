@@ -453,17 +453,24 @@ int os_mkdirs(const char *path, struct err *err)
 	return ok ? 0 : os_file_cannot(err, "cannot make the directory %s", path);
 }
 
+/* Windows' calls take either. */
+void os_full_path(const char *path, struct buf *out)
+{
+	buf_puts(out, path);
+}
+
 /* ---- standard streams and the terminal ------------------------------------------------------- */
 
 /*
- * The two streams of the process, filled at their first use. A service has none: its handles are
+ * The streams of the process, filled at their first use. A service has none: its handles are
  * NULL and each write fails, which the log copes with.
  */
 static struct {
 	INIT_ONCE once;
-	struct os_file out, error;
+	struct os_file in, out, error;
 } standard = {
 	.once = INIT_ONCE_STATIC_INIT,
+	.in = {.standard = true, .path = "standard input"},
 	.out = {.standard = true, .path = "standard output"},
 	.error = {.standard = true, .path = "standard error"},
 };
@@ -478,11 +485,12 @@ static void standard_open(struct os_file *file, DWORD which)
 	os_file_init(file);
 }
 
-static BOOL CALLBACK standard_open_both(INIT_ONCE *once, void *parameter, void **context)
+static BOOL CALLBACK standard_open_all(INIT_ONCE *once, void *parameter, void **context)
 {
 	(void)once;
 	(void)parameter;
 	(void)context;
+	standard_open(&standard.in, STD_INPUT_HANDLE);
 	standard_open(&standard.out, STD_OUTPUT_HANDLE);
 	standard_open(&standard.error, STD_ERROR_HANDLE);
 	return TRUE;
@@ -490,13 +498,19 @@ static BOOL CALLBACK standard_open_both(INIT_ONCE *once, void *parameter, void *
 
 struct os_file *os_stdout(void)
 {
-	InitOnceExecuteOnce(&standard.once, standard_open_both, NULL, NULL);
+	InitOnceExecuteOnce(&standard.once, standard_open_all, NULL, NULL);
 	return &standard.out;
+}
+
+struct os_file *os_stdin(void)
+{
+	InitOnceExecuteOnce(&standard.once, standard_open_all, NULL, NULL);
+	return &standard.in;
 }
 
 struct os_file *os_stderr(void)
 {
-	InitOnceExecuteOnce(&standard.once, standard_open_both, NULL, NULL);
+	InitOnceExecuteOnce(&standard.once, standard_open_all, NULL, NULL);
 	return &standard.error;
 }
 

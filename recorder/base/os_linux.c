@@ -277,6 +277,16 @@ bool os_env_hidden(const char *name)
 	return getenv(name) && !secure_getenv(name);
 }
 
+void os_guard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= 2);
+	close(fd);
+}
+
 char **os_args(int argc, char **argv)
 {
 	(void)argc;

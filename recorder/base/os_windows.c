@@ -625,6 +625,10 @@ static char **args_utf8(wchar_t **wide, int nwide, int argc)
 	return args;
 }
 
+void os_guard_streams(void)
+{
+}
+
 char **os_args(int argc, char **argv)
 {
 	static char **args;           /* for the life of the process, as os.h says */

@@ -1,4 +1,4 @@
-/* stacks: print or store the current stacks of a process's threads. */
+/* stacks: print or store the stacks of a process's threads, as they are or as a dump has them. */
 #include "cli/cmd.h"
 #include "cli/sheet.h"
 
@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "base/version.h"
+#include "source/dump/dump_file.h"
+#include "source/dump/dump_stacks.h"
 #include "source/stopped/thread_stacks.h"
 
 #include <inttypes.h>
@@ -38,7 +40,9 @@ struct stacks {
 	struct symbols *symbols;
 	struct symbol_env env;
 	struct log *log;
-	struct thread_stacks *threads;
+	struct thread_stacks *threads;       /* NULL: the process is dead, and there is its */
+	struct dump_file file;
+	struct dump_stacks *dead;
 	struct taken *taken;
 	uint32_t ntaken, taken_room;
 	uint32_t before, now;                /* where the picture before and this one begin */
@@ -122,7 +126,9 @@ static int take(struct stacks *s, struct err *err)
 
 	s->before = s->now;
 	s->now = s->ntaken;
-	rc = thread_stacks_take(s->threads, 0, keep, s, err);
+	rc = s->dead ? 0 : thread_stacks_take(s->threads, 0, keep, s, err);
+	if (s->dead)
+		dump_stacks_take(s->dead, keep, s);
 	/* The process may have ended just after the last stack was taken. */
 	if (rc == ERR_NOT_FOUND && s->ntaken > s->now)
 		rc = 0;
@@ -143,6 +149,26 @@ static int open_all(struct stacks *s, struct err *err)
 	return rc;
 }
 
+static int open_dead(struct stacks *s, const struct options *o, struct err *err)
+{
+	int rc = dump_file_open(o->core, &s->file, err);
+
+	if (!rc)
+		rc = frames_new(&s->table, err);
+	if (!rc)
+		rc = dump_stacks_open(s->file.dump, o->exe, s->file.wall_ns, s->table, &s->dead,
+				      err);
+	if (!rc)
+		s->pid = s->file.dump->pid;
+	s->env.foreign = true;
+	return rc;
+}
+
+static const char *path_of(const struct stacks *s)
+{
+	return s->dead ? dump_stacks_path(s->dead) : thread_stacks_path(s->threads);
+}
+
 static int open_names(struct stacks *s, struct err *err)
 {
 	int rc = processes_new(&s->processes, err);
@@ -160,7 +186,8 @@ static void name_frames(struct stacks *s)
 	struct symbol symbol;
 
 	for (i = first; i < s->nframes; i++)
-		if (thread_stacks_name(s->threads, s->frames[i], &symbol))
+		if (s->dead ? dump_stacks_name(s->dead, s->frames[i], &symbol)
+			    : thread_stacks_name(s->threads, s->frames[i], &symbol))
 			frame_set_function(s->table, s->frames[i], symbol.offset, symbol.name, NULL,
 					   symbol.module);
 	if (symbols_settle(s->symbols, s->frames + first, s->nframes - first, NAMES_NS) &&
@@ -292,17 +319,56 @@ static void put_deadlocks(const struct stacks *s, struct sheet *p)
 	}
 }
 
-static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
+/* "program x (12) died of SIGSEGV at address 0x10 (not mapped), thread 13" */
+static void put_death(const struct stacks *s, struct buf *out)
 {
-	struct thread_stacks_use use;
-	uint32_t i;
+	const struct dump *d = s->file.dump;
+	const char *why = dump_fault_text(d), *path = path_of(s);
+	char text[DUMP_SIGNAL_BYTES];
 
-	thread_stacks_use(s->threads, &use);
+	buf_puts(out, "program ");
+	utf8_put_clean(out, text_base_name(path), strlen(text_base_name(path)), 255);
+	buf_printf(out, " (%u) ", (unsigned)s->pid);
+	if (!d->signal) {
+		buf_puts(out, "lived when its memory was dumped");
+		return;
+	}
+	dump_signal_text(d, text);
+	buf_printf(out, "died of %s", text);
+	if (d->has_fault_address)
+		buf_printf(out, " at address 0x%" PRIx64, d->fault_address);
+	if (why)
+		buf_printf(out, " (%s)", why);
+	buf_printf(out, ", thread %u", (unsigned)d->threads[0].tid);
+}
+
+static void put_head(const struct stacks *s, struct sheet *p)
+{
+	struct thread_stacks_use use = {0};
+	size_t from = p->out.len;
+
+	if (s->dead) {
+		put_death(s, &p->out);
+		sheet_style(p, from, SHEET_LOSS);
+		buf_putc(&p->out, '\n');
+	} else {
+		thread_stacks_use(s->threads, &use);
+	}
 	if (s->now)
 		buf_putc(&p->out, '\n');
-	buf_printf(&p->out, "process %u  %s  %u threads, the longest stopped for %.3f ms\n",
-		   (unsigned)s->pid, thread_stacks_path(s->threads), (unsigned)(s->ntaken - s->now),
-		   (double)use.longest_ns / 1e6);
+	buf_printf(&p->out, "process %u  %s  %u threads", (unsigned)s->pid, path_of(s),
+		   (unsigned)(s->ntaken - s->now));
+	if (!s->dead)
+		buf_printf(&p->out, ", the longest stopped for %.3f ms",
+			   (double)use.longest_ns / 1e6);
+	buf_putc(&p->out, '\n');
+}
+
+static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
+{
+	uint32_t i;
+
+	put_head(s, p);
 	for (i = s->now; i < s->ntaken; i++) {
 		if (s->taken[i].told)
 			continue;
@@ -349,11 +415,10 @@ static void put_jstack(struct stacks *s, struct sheet *p)
 	char time[MOMENT_TEXT_BYTES];
 	uint32_t i, k;
 
-	moment_local_text(os_wall_ns(), time);
+	moment_local_text(s->dead ? s->file.wall_ns : os_wall_ns(), time);
 	buf_printf(&p->out, "%s%s\nFull thread dump of process %u ", s->now ? "\n" : "", time,
 		   (unsigned)s->pid);
-	utf8_put_clean(&p->out, thread_stacks_path(s->threads),
-		       strlen(thread_stacks_path(s->threads)), 1024);
+	utf8_put_clean(&p->out, path_of(s), strlen(path_of(s)), 1024);
 	buf_puts(&p->out, ":\n");
 	for (i = s->now; i < s->ntaken; i++) {
 		const struct taken *t = &s->taken[i];
@@ -398,6 +463,18 @@ static void put_json_frames(const struct stacks *s, const struct taken *t, struc
 	buf_free(&text);
 }
 
+static void put_json_death(const struct stacks *s, struct json *j)
+{
+	const struct dump *d = s->file.dump;
+	char text[DUMP_SIGNAL_BYTES];
+
+	dump_signal_text(d, text);
+	json_key_str(j, "died_of", text);
+	snprintf(text, sizeof(text), "0x%" PRIx64, d->fault_address);
+	if (d->has_fault_address)
+		json_key_str(j, "fault_address", text);
+}
+
 static void put_json(const struct stacks *s, bool repeated, struct sheet *p)
 {
 	uint32_t i;
@@ -410,11 +487,14 @@ static void put_json(const struct stacks *s, bool repeated, struct sheet *p)
 		json_key_uint(&p->j, "tid", t->tid);
 		json_key_str(&p->j, "name", t->name);
 		json_key_str(&p->j, "quality", stack_quality_text(t->quality));
-		json_key_uint(&p->j, "stopped_ns", t->suspended_ns);
+		if (!s->dead)
+			json_key_uint(&p->j, "stopped_ns", t->suspended_ns);
 		if (repeated)
 			json_key_uint(&p->j, "not_moved_times", t->still);
 		if (t->wait)
 			json_key_str(&p->j, "state", t->wait);
+		if (s->dead && i == s->now && s->file.dump->signal)
+			put_json_death(s, &p->j);
 		if (t->waits_for)
 			json_key_uint(&p->j, "waits_for_tid", t->waits_for);
 		put_json_frames(s, t, &p->j);
@@ -461,8 +541,8 @@ static int make_segment(const struct stacks *s, struct segment **out, struct err
 	uint32_t i;
 	int rc = segment_builder_new(s->table, s->processes, &b, err);
 
-	if (!rc && process && *thread_stacks_path(s->threads))
-		process_set_exe(process, thread_stacks_path(s->threads));
+	if (!rc && process && *path_of(s))
+		process_set_exe(process, path_of(s));
 	for (i = 0; !rc && i < s->ntaken; i++)
 		if (!process || add_thread(s, b, process, &s->taken[i]))
 			rc = err_memory(err, "for storing the stacks of process %u",
@@ -485,7 +565,6 @@ static int store_segment(struct store *store, struct incident_head *h, struct se
 
 static int keep_picture(const struct options *o, const struct stacks *s, struct err *err)
 {
-	const char *path = thread_stacks_path(s->threads);
 	char rule[] = "stacks", version[] = RECORDER_VERSION, host[256], host_text[256];
 	struct incident_head h = {.rule = rule,
 				  .host = host,
@@ -493,7 +572,7 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 				  .recorder_version = version,
 				  .value = NAN,
 				  .limit = NAN,
-				  .trigger_wall_ns = os_wall_ns()};
+				  .trigger_wall_ns = s->dead ? s->file.wall_ns : os_wall_ns()};
 	struct segment *segment = NULL;
 	struct store *store = NULL;
 	struct buf reason = {0};
@@ -501,10 +580,13 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 
 	if (!s->ntaken)
 		return err_set(err, ERR_NOT_FOUND, "there is no stack to store");
-	buf_printf(&reason,
+	if (s->dead)
+		put_death(s, &reason);
+	else
+		buf_printf(&reason,
 		   s->now ? "%u stacks of the threads of process %u (%s), one after another"
 			  : "the stacks of the %u threads of process %u (%s)",
-		   (unsigned)s->ntaken, (unsigned)s->pid, text_base_name(path));
+		   (unsigned)s->ntaken, (unsigned)s->pid, text_base_name(path_of(s)));
 	os_host_name(host, sizeof(host));
 	os_host_text(host_text, sizeof(host_text));
 	/* The segment's times are whole ticks. */
@@ -528,10 +610,20 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static void note_doubt(void *ctx, const char *text)
+{
+	(void)ctx;
+	cmd_note("%s", text);
+}
+
 static void note_missing(const struct stacks *s)
 {
 	struct thread_stacks_use use;
 
+	if (s->dead) {
+		dump_stacks_doubts(s->dead, note_doubt, NULL);
+		return;
+	}
 	thread_stacks_use(s->threads, &use);
 	if (use.refused)
 		cmd_note("%u of %u threads are missing: they could not be stopped or read",
@@ -554,6 +646,8 @@ static void close_all(struct stacks *s)
 	for (i = 0; i < s->ntaken; i++)
 		free(s->taken[i].wait);
 	thread_stacks_close(s->threads);
+	dump_stacks_close(s->dead);
+	dump_file_close(&s->file);
 	if (s->table)
 		frames_free(s->table);
 	if (s->processes)
@@ -646,30 +740,43 @@ int cmd_stacks(const struct options *o, struct err *err)
 {
 	struct stacks s = {.env.path = o->capture.symbol_path};
 	bool store = options_origin(o, "store") == FROM_ARGS;
+	struct err unprinted = {0};
 	int rc;
 
 	if (o->format && !text_same_fold(o->format, "jstack"))
 		return err_set(err, ERR_USAGE, "stacks has the format jstack, not '%.60s'; with "
 			       "--store, export writes the others", o->format);
+	if (o->core && (o->process || o->all_processes || o->repeat > 1))
+		return err_set(err, ERR_USAGE, "--core is one picture of one dead process: not "
+			       "with -p, --all-processes or --repeat");
+	if (o->exe && !o->core)
+		return err_set(err, ERR_USAGE, "--exe says where the program of a --core is");
 	if (o->all_processes && (o->process || o->repeat > 1 || store))
 		return err_set(err, ERR_USAGE, "--all-processes prints one picture of each "
 			       "process; -p, --repeat and --store are for one process");
 	if (o->all_processes)
 		return all_processes(o, err);
-	if (!o->process)
+	if (!o->process && !o->core)
 		return err_set(err, ERR_USAGE, "stacks of which process? -p takes its name or "
-			       "number, --all-processes all of them");
-	rc = cmd_one_process(o->process, &s.pid, err);
-
-	if (!rc)
+			       "number, --all-processes all of them, --core a dead one");
+	rc = o->core ? open_dead(&s, o, err) : cmd_one_process(o->process, &s.pid, err);
+	if (!rc && !s.dead)
 		rc = open_all(&s, err);
 	if (!rc)
 		rc = show_picture(&s, o, err);
+	/* The kernel, which pipes a core to us, gives us no output to print to. */
+	if (rc && s.symbols && s.dead && store) {
+		unprinted = *err;
+		rc = 0;
+	}
 	if (!rc)
 		rc = repeat_picture(&s, o, err);
 	/* Only --store on the command line stores the stacks: elsewhere it names a recorder's. */
 	if (!rc && store)
 		rc = keep_picture(o, &s, err);
 	close_all(&s);
-	return rc;
+	if (rc || !unprinted.code)
+		return rc;
+	*err = unprinted;
+	return unprinted.code;
 }

@@ -286,22 +286,25 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_STACKS] = {
 		"stacks", OPERAND_NONE, "",
-		"print where all threads of a process are now, and what they wait for",
+		"print where all threads of a process are, or were at its death, and their waits",
 		.about =
 "Stops each thread of --process for as long as its stack takes to copy; the longest time\n"
 "is printed. Programs of your own need no administrator rights. On Linux each thread says\n"
 "what it waits for, and threads that wait for each other's mutexes are a deadlock; a few\n"
 "system calls, such as epoll_wait(2), return EINTR when a thread is stopped. [fp]: found\n"
 "through generated code by frame pointers. [truncated], [broken]: the rest is missing.\n"
-"Windows: 64-bit programs only. --store also keeps the picture as an incident, in which\n"
-"each thread is an event, for show and export. With --repeat the threads that have not moved\n"
-"since the picture before are named without their frames.\n",
+"--core reads a dump of a dead process; the thread that died is the first. --store also keeps\n"
+"the picture as an incident, in which each thread is an event, for show and export. With\n"
+"--repeat the threads that have not moved since the picture before are named without their\n"
+"frames.\n",
 		.examples =
 "recorder stacks -p mysqld --group\n"
 "recorder stacks -p mysqld --repeat 5 --every 200\n"
 "recorder stacks -p 4711 --format jstack > dump.txt\n"
 "recorder stacks -p w3wp --store hang.db\n"
-"recorder stacks -p w3wp --json | jq -r .name\n",
+"recorder stacks -p w3wp --json | jq -r .name\n"
+"recorder stacks --core core.4711\n"
+"coredumpctl dump myserver | recorder stacks --core - --store crashes.db\n",
 	},
 	[CMD_CHECK] = {
 		"check", OPERAND_NONE, "",

@@ -469,6 +469,12 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(group_threads)},
 	{"all-processes", NULL, "Of every process, one after another.",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(all_processes)},
+	{"core", "FILE",
+	 "Of a dead process: its core dump; - = standard input, as the kernel or coredumpctl "
+	 "pipes it.",
+	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(core)},
+	{"exe", "FILE", "With --core: where the program's file is now.",
+	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(exe)},
 	{"repeat", "N", "Take the stacks N times; later ones say which threads have not moved.",
 	 OPTION_INT, GROUP_SELECT, IN(STACKS), FIELD(repeat), NUMBER(1, 1, 1000, NULL)},
 	{"every", "MS", "With --repeat: the time from one to the next.",

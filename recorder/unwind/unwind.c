@@ -439,7 +439,8 @@ static enum step_result walk_frames(struct walk *w)
 			add_pair(w);
 	}
 	if (result == STEP_ROOT)
-		w->out->quality = s->view.fetched ? QUALITY_REMOTE : QUALITY_COMPLETE;
+		w->out->quality = s->view.fetched && !w->caller->frozen ? QUALITY_REMOTE
+									: QUALITY_COMPLETE;
 	else if (result == STEP_END)
 		w->out->quality = w->npairs ? QUALITY_FP : QUALITY_BROKEN;
 	else if (result != STEP_UNREADABLE)
@@ -485,7 +486,7 @@ static void walk_user(struct walk *w)
 		else if (w->memory)
 			unwind_remember(w->memory, w->u->pairs, w->npairs,
 					quality == QUALITY_REMOTE);
-	} else if (w->u->stepper.view.fetched) {
+	} else if (w->u->stepper.view.fetched && !w->caller->frozen) {
 		/* The process has moved on: the frames from remote bytes lead nowhere. */
 		w->out->nframes = w->local;
 		w->out->quality = QUALITY_TRUNCATED;

@@ -89,6 +89,7 @@ struct unwind_caller {
 	unwind_find *find;
 	unwind_read *read;                   /* NULL: never read remotely */
 	unwind_managed *managed;             /* NULL: no place is managed */
+	bool frozen;                         /* memory does not change: a core's */
 	void *ctx;
 };
 
@@ -146,6 +147,8 @@ void unwinder_free(struct unwinder *u);      /* NULL allowed */
  *   truncated  deeper than the copy or STACK_MAX_FRAMES. When remote reading did not lead to the
  *              root, its frames are dropped: the process has moved on
  *   broken     a frame makes no sense: not rising, misaligned, in no mapping, bad tables
+ *
+ * Bytes of a frozen process that were read remotely are as good as those of the copy.
  *
  * When out->pending is set the caller may keep the sample and walk it again once tables are loaded.
  *

@@ -155,8 +155,8 @@ void unwind_lab_walk(struct unwind_lab *lab)
 {
 	/* perf's order: AX BX CX DX SI DI BP SP IP, and R8..R15 from bit 16. */
 	static const uint8_t order[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
-	struct unwind_caller caller = {find, lab->remote_words ? read_remotely : NULL, NULL,
-				       lab};
+	struct unwind_caller caller = {
+		.find = find, .read = lab->remote_words ? read_remotely : NULL, .ctx = lab};
 	uint32_t word = (uint32_t)((lab->regs[EH_RSP] - LAB_STACK) / 8), i;
 	uint64_t regs[EH_REGISTERS];
 	unsigned n = 0;

@@ -272,3 +272,15 @@ void maps_unescape(char *path)
 	}
 	*to = '\0';
 }
+
+bool maps_path_is_run_time(const char *path)
+{
+	static const char *const run_time[] = {"//anon", "/memfd:", "/dev/zero", "/SYSV",
+					       "/anon_hugepage"};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(run_time); i++)
+		if (strncmp(path, run_time[i], strlen(run_time[i])) == 0)
+			return true;
+	return path[0] != '/';
+}

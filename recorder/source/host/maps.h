@@ -44,3 +44,6 @@ uint32_t maps_count(const struct maps *maps);
  * cannot be distinguished, and its file is not found.
  */
 void maps_unescape(char *path);
+
+/* Is what is mapped by this path no file, but memory that a program fills with code? */
+bool maps_path_is_run_time(const char *path);

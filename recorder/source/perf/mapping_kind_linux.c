@@ -1,6 +1,6 @@
 /* What a mapping is, by its path: a file, or code made at run time. See state_linux.h. */
-#include "base/array.h"
 #include "base/table.h"
+#include "source/host/maps.h"
 #include "source/perf/state_linux.h"
 
 #include <string.h>
@@ -20,19 +20,11 @@ const char *perf_mapping_path(const char *path, uint64_t start)
 
 void perf_mapping_kind(const char *path, const struct perf_process *process, struct object_key *key)
 {
-	static const char *const run_time[] = {"//anon", "/memfd:", "/dev/zero", "/SYSV",
-					       "/anon_hugepage"};
-	size_t i;
-
 	key->kind = OBJECT_ELF;
 	key->path = path;
 	if (strncmp(path, "[vdso", 5) == 0)
 		return;
-	for (i = 0; i < COUNT_OF(run_time); i++) {
-		if (strncmp(path, run_time[i], strlen(run_time[i])) == 0)
-			break;
-	}
-	if (path[0] == '/' && i == COUNT_OF(run_time))
+	if (!maps_path_is_run_time(path))
 		return;
 	memset(key, 0, sizeof(*key));
 	key->kind = OBJECT_JIT;

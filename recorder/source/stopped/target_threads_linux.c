@@ -137,119 +137,51 @@ int target_thread_copy(uint32_t pid, uint32_t tid, struct stack_copy *out)
 
 /* ---- what it waits for ----------------------------------------------------------------------- */
 
-enum argument { ARGUMENT_NONE, ARGUMENT_FILE, ARGUMENT_FUTEX };
-
-/* The system calls that wait (syscalls(2)), with what their first argument is. */
-static const struct {
-	int number;
-	const char *name;
-	enum argument first;
-} calls[] = {
-	{SYS_read, "read", ARGUMENT_FILE},
-	{SYS_write, "write", ARGUMENT_FILE},
-	{SYS_pread64, "pread", ARGUMENT_FILE},
-	{SYS_pwrite64, "pwrite", ARGUMENT_FILE},
-	{SYS_readv, "readv", ARGUMENT_FILE},
-	{SYS_writev, "writev", ARGUMENT_FILE},
-	{SYS_recvfrom, "recvfrom", ARGUMENT_FILE},
-	{SYS_recvmsg, "recvmsg", ARGUMENT_FILE},
-	{SYS_recvmmsg, "recvmmsg", ARGUMENT_FILE},
-	{SYS_sendto, "sendto", ARGUMENT_FILE},
-	{SYS_sendmsg, "sendmsg", ARGUMENT_FILE},
-	{SYS_accept, "accept", ARGUMENT_FILE},
-	{SYS_accept4, "accept4", ARGUMENT_FILE},
-	{SYS_connect, "connect", ARGUMENT_FILE},
-	{SYS_fsync, "fsync", ARGUMENT_FILE},
-	{SYS_fdatasync, "fdatasync", ARGUMENT_FILE},
-	{SYS_flock, "flock", ARGUMENT_FILE},
-	{SYS_fcntl, "fcntl", ARGUMENT_FILE},
-	{SYS_ioctl, "ioctl", ARGUMENT_FILE},
-	{SYS_getdents64, "getdents", ARGUMENT_FILE},
-	{SYS_epoll_wait, "epoll_wait", ARGUMENT_FILE},
-	{SYS_epoll_pwait, "epoll_pwait", ARGUMENT_FILE},
-	{SYS_io_uring_enter, "io_uring_enter", ARGUMENT_FILE},
-	{SYS_poll, "poll", ARGUMENT_NONE},
-	{SYS_ppoll, "ppoll", ARGUMENT_NONE},
-	{SYS_select, "select", ARGUMENT_NONE},
-	{SYS_pselect6, "pselect", ARGUMENT_NONE},
-	{SYS_nanosleep, "nanosleep", ARGUMENT_NONE},
-	{SYS_clock_nanosleep, "clock_nanosleep", ARGUMENT_NONE},
-	{SYS_restart_syscall, "a call that was interrupted", ARGUMENT_NONE},
-	{SYS_pause, "pause", ARGUMENT_NONE},
-	{SYS_rt_sigsuspend, "sigsuspend", ARGUMENT_NONE},
-	{SYS_rt_sigtimedwait, "sigtimedwait", ARGUMENT_NONE},
-	{SYS_wait4, "wait4", ARGUMENT_NONE},
-	{SYS_waitid, "waitid", ARGUMENT_NONE},
-	{SYS_semop, "semop", ARGUMENT_NONE},
-	{SYS_semtimedop, "semtimedop", ARGUMENT_NONE},
-	{SYS_msgrcv, "msgrcv", ARGUMENT_NONE},
-	{SYS_msgsnd, "msgsnd", ARGUMENT_NONE},
-	{SYS_open, "open", ARGUMENT_NONE},
-	{SYS_openat, "openat", ARGUMENT_NONE},
-	{SYS_futex, "futex", ARGUMENT_FUTEX},
-};
-
-static void put_file(uint32_t pid, uint64_t fd, struct target_wait *out)
+static size_t read_memory(void *ctx, uint64_t address, void *to, size_t n)
 {
-	char path[64], link[256];
-	size_t at = strlen(out->text);
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/fd/%" PRIu64, pid, fd);
-	n = readlink(path, link, sizeof(link) - 1);
-	if (n <= 0)
-		return;
-	link[n] = '\0';
-	snprintf(out->text + at, sizeof(out->text) - at, " of %s", link);
+	return proc_pid_memory(*(const uint32_t *)ctx, address, to, n);
 }
 
-/* Is it a thread of the process? */
-static bool is_thread(uint32_t pid, uint32_t tid)
+static bool is_thread(void *ctx, uint32_t tid)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32, pid, tid);
-	return tid && access(path, F_OK) == 0;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32, *(const uint32_t *)ctx,
+		 tid);
+	return access(path, F_OK) == 0;
 }
 
-static void put_futex(uint32_t pid, uint64_t address, struct target_wait *out)
+static bool read_file(void *ctx, uint64_t fd, char *out, size_t n)
 {
-	uint32_t words[3];                   /* lock, count, owner */
+	char path[64];
+	ssize_t got;
 
-	snprintf(out->text, sizeof(out->text), "waits for the futex at 0x%" PRIx64, address);
-	if (proc_pid_memory(pid, address, words, sizeof(words)) != sizeof(words) ||
-	    words[0] != 2 || !is_thread(pid, words[2]))
-		return;
-	out->mutex = address;
-	out->owner = words[2];
-	snprintf(out->text, sizeof(out->text), "waits for the mutex at 0x%" PRIx64
-		 ", which thread %" PRIu32 " holds", address, out->owner);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/fd/%" PRIu64, *(const uint32_t *)ctx, fd);
+	got = readlink(path, out, n - 1);
+	if (got > 0)
+		out[got] = '\0';
+	return got > 0;
 }
 
+/*
+ * "NUMBER six ARGUMENTS SP PC", all but the number in hexadecimal, or "running". Only a 32-bit
+ * program has its stack below 4 GB.
+ */
 void target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out)
 {
+	const struct wait_process process = {.memory = read_memory, .is_thread = is_thread,
+					     .file = read_file, .ctx = &pid};
+	uint64_t first = 0, sp = 0;
 	struct buf text = {0};
-	char path[64], *end;
-	long number;
-	uint64_t first;
-	size_t i;
+	int64_t number;
+	char path[64];
 
-	*out = (struct target_wait){.text = "runs"};
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/syscall", pid, tid);
 	if (os_load(path, 4096, &text, NULL) != 0)
 		buf_reset(&text);
-	number = strtol(buf_text(&text), &end, 10);      /* "running", or -1: not in a call */
-	if (end != buf_text(&text) && number >= 0) {
-		first = strtoull(end, NULL, 16);
-		for (i = 0; i < COUNT_OF(calls) && calls[i].number != number; i++)
-			;
-		snprintf(out->text, sizeof(out->text), i < COUNT_OF(calls) ? "waits in %s"
-								  : "waits in %s %ld",
-			 i < COUNT_OF(calls) ? calls[i].name : "system call", number);
-		if (i < COUNT_OF(calls) && calls[i].first == ARGUMENT_FILE)
-			put_file(pid, first, out);
-		else if (i < COUNT_OF(calls) && calls[i].first == ARGUMENT_FUTEX)
-			put_futex(pid, first, out);
-	}
+	if (sscanf(buf_text(&text), "%" SCNd64 " %" SCNx64 " %*x %*x %*x %*x %*x %" SCNx64, &number,
+		   &first, &sp) != 3)
+		number = -1;                 /* not in a call */
+	target_wait_for(number, first, sp <= UINT32_MAX, &process, out);
 	buf_free(&text);
 }

@@ -10,11 +10,11 @@
 #pragma once
 
 #include "base/err.h"
+#include "source/stopped/waits.h"
 
 #include <stdint.h>
 
 #define TARGET_STACK_MAX_BYTES (512u << 10)  /* of a stack, from its top; cut beyond */
-#define TARGET_WAIT_BYTES 320u
 #define TARGET_REGISTERS 17u                 /* in the order of PERF_REGS_MASK */
 
 struct stack_copy {
@@ -31,14 +31,5 @@ struct stack_copy {
  */
 int target_thread_copy(uint32_t pid, uint32_t tid, struct stack_copy *out);
 
-struct target_wait {
-	char text[TARGET_WAIT_BYTES];        /* "waits in read of socket:[4711]", or "runs" */
-	uint64_t mutex;                      /* the address of the mutex that it waits for; or 0 */
-	uint32_t owner;                      /* the thread that holds the mutex; 0 = not known */
-};
-
-/*
- * What it waits for, by /proc/PID/task/TID/syscall (proc(5)). A mutex is one of glibc's: the futex
- * word is 2, and the owner's number stands 8 bytes behind it (struct __pthread_mutex_s).
- */
+/* What it waits for, by /proc/PID/task/TID/syscall (proc(5)). */
 void target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out);
