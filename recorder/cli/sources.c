@@ -63,10 +63,6 @@ static int check_events_option(const struct options *o, const struct source_ops 
 
 	if (!option || o->capture.file)
 		return 0;
-	if (o->capture.cpu_counters && !is_perf)
-		return err_set(err, ERR_USAGE,
-			       "--cpu-counters: counters of the processor are recorded on Linux, "
-			       "by --source perf; elsewhere samples follow the clock");
 	if (chosen && strcmp(chosen->name, "etw") == 0)
 		return 0;
 	if (is_perf && o->capture.kernel_events)

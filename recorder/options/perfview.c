@@ -69,7 +69,7 @@ static const struct unmatched qualifiers[] = {
 	{"ImageIDsOnly",
 	 "identities of programs are always recorded with their samples"},
 	{"pmu",
-	 "'recorder events cpu-counter' lists the processor's counters, on Linux"},
+	 "'recorder events cpu-counter' lists the processor's counters"},
 };
 
 static const struct unmatched commands[] = {
@@ -80,7 +80,7 @@ static const struct unmatched commands[] = {
 	{"view",
 	 "use 'recorder report ID', or 'recorder export ID -o x.html' for a browser"},
 	{"listcpucounters",
-	 "'recorder events cpu-counter' lists them, on Linux"},
+	 "'recorder events cpu-counter' lists them"},
 	{"guirun guicollect",
 	 "there is no window to open; use 'recorder collect'"},
 	{"heapsnapshot heapsnapshotfromprocessdump forcegc", HEAP_DUMP},

@@ -531,8 +531,8 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_RECORD, RECORDING | IN(TOP), CONF, FIELD(capture.events)},
 	{"cpu-counters", "LIST",
 	 "Also stacks of what the processor counts: NAME or NAME@PERIOD, separated by ',', as in "
-	 "cache-misses@100000 (one of so many is recorded). Linux; 'recorder events cpu-counter' "
-	 "lists them. Each is a metric: --metric cache-misses.",
+	 "cache-misses@100000 (one of so many is recorded); 'recorder events cpu-counter' lists "
+	 "them. Each is a metric: --metric cache-misses.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.cpu_counters)},
 	{"kernel-events", "LIST",
 	 "Windows: Profile, ContextSwitch, DiskIO and so on, as PerfView calls them, or its groups "

@@ -140,6 +140,9 @@ const struct source_ops *const *file_sources(const char *path);
 extern const struct source_ops etl_source;       /* trace files of Windows */
 extern const struct source_ops perf_source;      /* Linux: perf events */
 extern const struct source_ops proc_source;      /* Linux: counters from /proc */
+/* The provider of events of --cpu-counters, which are metrics of their own. */
+#define CPU_COUNTER_PROVIDER "cpu-counter"
+
 extern const struct source_ops etw_source;       /* Windows: a live ETW session */
 
 /* The current value of one counter, for check and for people; ERR_NOT_FOUND names the nearest. */

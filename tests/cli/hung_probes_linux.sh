@@ -106,6 +106,7 @@ fires the_end_of_another_process_fires 'process thrower' ./thrower
 if [ "${throws[*]}" ]; then
 	fires an_exception_fires_beside_it 'exception shop::no_stock, of thrower' ./thrower
 fi
+check what_is_waited_for_is_said grep -q "waiting for .*python3hung.* s at most" collect.log
 check the_program_that_hangs_is_named grep -q "python3hung.*does not answer" collect.log
 at=$SECONDS
 timeout 15 "$RECORDER" stop --store h.db >stop.out 2>&1

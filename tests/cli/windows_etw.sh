@@ -52,6 +52,9 @@ collect chosen --max-collect-sec 0.2 /ThreadTime \
 collect misspelled --max-collect-sec 0.2 '/StopOnEtwEvent:Windows Kernel/DiskIO/Raed'
 collect groups --max-collect-sec 0.2 /KernelEvents:Verbose /ClrEvents:Default \
 	/ClrEventLevel:Informational /TplEvents:Default
+STANDIN_COUNTERS='0 Timer,6 BranchMispredictions,11 CacheMisses' collect counters \
+	--max-collect-sec 0.2 /CpuCounters:BranchMispredictions:20000,CacheMisses
+collect no_counters --max-collect-sec 0.2 --cpu-counters CacheMisses
 collect only --max-collect-sec 0.2 '/OnlyProviders:*MyEventSource'
 STANDIN_START=5 collect denied --max-collect-sec 0.2
 STANDIN_START=1450 collect full --max-collect-sec 0.2
@@ -71,6 +74,13 @@ timeout 60 $WINE_RUN "$RECORDER_EXE" events Registry >list.out 2>list.err </dev/
 # ---- what the session is told --------------------------------------------------------------------
 
 check a_run_without_events_ends_well code 0 plain
+check counters_of_the_processor_are_set_before_they_count sh -c "grep -E \
+	'^(interval .* of|source|masks|open)' counters.log | sed 's/ name=.*//' | tr '\n' ';' |
+	grep -qx 'interval 20000 of source 6;interval 100003 of source 11;source 6;source 11;\
+masks 0x01000007 0x00000400;open;'"
+check with_stacks grep -q '^stack ce1dbfb4-137e-4da6-87b0-3f59aa102cbc 47' counters.log
+check where_there_are_none_that_is_said code 1 no_counters
+check with_the_reason grep -q 'most virtual machines hide the counters' no_counters.err
 check what_is_misspelled_is_refused_before_a_recording code 2 checked
 check and_named grep -q "there is no keyword 'Regsitry'; near is 'Registry'" check.txt
 check the_session_is_real_time_of_the_system_logger \

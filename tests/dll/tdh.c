@@ -10,6 +10,7 @@
  *	STANDIN_RECORDS     the file; none = a session without events
  *	STANDIN_START       error of StartTraceW: "5"; "183 once" = the first time only
  *	STANDIN_LOST        "EVENTS BUFFERS", as the session says from its second query on
+ *	STANDIN_COUNTERS    what the processor counts: "6 BranchMispredictions,11 CacheMisses"
  *	STANDIN_SESSIONS    names that QueryAllTracesW lists, ',' between
  *	STANDIN_AFTER_STOP  so many records again after the session was stopped
  *	STANDIN_MACHINE     a folder that several programs share: the sessions that there are, a
@@ -198,9 +199,41 @@ static ULONG WINAPI set_information(TRACEHANDLE handle, TRACE_INFO_CLASS class, 
 	say("set handle=0x%llx class=%d bytes=%lu", (unsigned long long)handle, class, n);
 	for (i = 0; class == TraceStackTracingInfo && i < n / sizeof(*ids); i++)
 		say("stack %s %u", guid_text(&ids[i].EventGuid), ids[i].Type);
-	if (class == TraceSampledProfileIntervalInfo) {
+	if (class == TraceSampledProfileIntervalInfo && !*(const ULONG *)info) {
 		say("interval %lu", ((const ULONG *)info)[1]);
 		machine_interval(((const ULONG *)info)[1]);
+	} else if (class == TraceSampledProfileIntervalInfo) {
+		say("interval %lu of source %lu", ((const ULONG *)info)[1],
+		    *(const ULONG *)info);
+	}
+	for (i = 0; class == TraceProfileSourceConfigInfo && i < n / sizeof(ULONG); i++)
+		say("source %lu", ((const ULONG *)info)[i]);
+	if (class == TraceSystemTraceEnableFlagsInfo)
+		say("masks 0x%08lx 0x%08lx", *(const ULONG *)info, ((const ULONG *)info)[1]);
+	return 0;
+}
+
+/* What a processor counts, of STANDIN_COUNTERS: "6 BranchMispredictions,11 CacheMisses". */
+static ULONG list_counters(char *to, ULONG n, PULONG out)
+{
+	const char *text = env("STANDIN_COUNTERS");
+	ULONG id, used = 0, size;
+	char name[64];
+	int chars, i;
+
+	for (*out = 0; sscanf(text, "%lu %63[^,]%n", &id, name, &chars) == 2; text += chars) {
+		ULONG entry[6] = {0, id, 4096, 1000000};
+
+		text += text[chars] == ',';
+		size = (ULONG)(24 + 2 * (strlen(name) + 1) + 7) & ~7u;
+		if (used + size > n)
+			return ERROR_MORE_DATA;
+		entry[0] = text[chars] ? size : 0;
+		memset(to + used, 0, size);
+		memcpy(to + used, entry, sizeof(entry));
+		for (i = 0; name[i]; i++)
+			to[used + 24 + 2 * i] = name[i];
+		*out = used += size;
 	}
 	return 0;
 }
@@ -209,6 +242,8 @@ static ULONG WINAPI query_information(TRACEHANDLE handle, TRACE_INFO_CLASS class
 				      ULONG n, PULONG out)
 {
 	(void)handle;
+	if (class == TraceProfileSourceListInfo)
+		return list_counters(info, n, out);
 	if (class != TraceSampledProfileIntervalInfo || n < 8)
 		return ERROR_NOT_SUPPORTED;
 	((ULONG *)info)[1] = machine_interval(0);

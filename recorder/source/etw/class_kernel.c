@@ -174,6 +174,10 @@ static const struct etw_field sample[] = {
 	F("Priority", ETW_BITS, .n = AT_SAMPLE_FLAGS, .shift = 3, .width = 5),
 };
 
+static const struct etw_field pmc_sample[] = {
+	F("InstructionPointer", ETW_POINTER), F("ThreadID", ETW_U32), F("ProfileSource", ETW_U16),
+};
+
 static const struct etw_field interval[] = {
 	[AT_INTERVAL_SOURCE] = F("SampleSource", ETW_U32),
 	[AT_INTERVAL_NEW] = F("NewInterval", ETW_U32),
@@ -195,6 +199,8 @@ static const struct etw_field isr[] = {
 static const struct etw_class perf_info[] = {
 	CLASS(46, ETW_SAMPLE, KERNEL, "PerfInfo/Sample", .min_version = 2, FIELDS(sample),
 	      TID_AT(0, 1), .has_stack = true, .flag = ETW_FLAG_PROFILE),
+	CLASS(47, ETW_PMC_SAMPLE, KERNEL, "PerfInfo/PMCSample", .min_version = 2,
+	      FIELDS(pmc_sample), TID_AT(0, 1), .has_stack = true),
 	PERF(50, "ISR", isr, .flag = ETW_FLAG_INTERRUPT),        /* signaled by a message */
 	PERF(51, "SysClEnter", call_enter, .flag = ETW_FLAG_SYSTEM_CALL),
 	PERF(52, "SysClExit", call_exit, .flag = ETW_FLAG_SYSTEM_CALL, .has_stack = true),

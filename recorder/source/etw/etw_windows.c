@@ -262,12 +262,11 @@ static void close_source(struct source *source)
 	free(s);
 }
 
-/* From the system's folder only, because this program is elevated. */
 static void load_tdh(struct etw *s)
 {
 	FARPROC information;
 
-	s->tdh = LoadLibraryExW(L"tdh.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+	s->tdh = etw_library();
 	information = s->tdh ? GetProcAddress(s->tdh, "TdhGetEventInformation") : NULL;
 	memcpy(&s->information, &information, sizeof(s->information));
 }
@@ -305,11 +304,14 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (!rc)
 		rc = etw_session_identify(&s->wanted, err);
 	if (!rc)
+		rc = etw_session_counters(cfg->capture.cpu_counters, &s->wanted, err);
+	if (!rc)
 		rc = etw_live_open(cfg, s->frequency_hz, &s->live, err);
 	if (!rc && s->wanted.kernel_flags & ETW_FLAG_PROFILE && !cfg->capture.only_process)
 		s->busy = busy_open();       /* unknown for a single process */
 	if (!rc) {
 		etw_live_needs(s->live, needs);
+		etw_live_counters(s->live, &s->wanted.counters);
 		add_volumes(s);
 		load_tdh(s);
 		clear_leftovers(cfg->log);
@@ -401,6 +403,23 @@ static bool name_frame(struct source *source, const struct frame *frame, struct 
 	return etw_live_name(etw_of(source)->live, frame, out);
 }
 
+static int list_events(const char *pattern, bool json, struct out *out, struct err *err)
+{
+	struct etw_pmcs none;
+	struct buf counters = {0};
+	int rc;
+
+	etw_session_list_counters(pattern, json, &counters);
+	rc = buf_check(&counters, "the list of counters", err);
+	if (!rc)
+		out_put(out, counters.data, counters.len);
+	if (!rc && etw_list_events(pattern, json, out, err) && !counters.len)
+		rc = pattern && strstr(pattern, CPU_COUNTER_PROVIDER)
+			     ? etw_pmcs_read("", NULL, 0, &none, err) : ERR_NOT_FOUND;
+	buf_free(&counters);
+	return rc;
+}
+
 const struct source_ops etw_source = {
 	.name = "etw",
 	.summary = "CPU samples, processes, .NET and other providers' events, by ETW",
@@ -409,7 +428,7 @@ const struct source_ops etw_source = {
 	.stacks = true,
 	.behind_ns = BEHIND_NS,
 	.check = check,
-	.list_events = etw_list_events,
+	.list_events = list_events,
 	.probe = probe,
 	.open = open_source,
 	.clear = etw_sessions_clear,

@@ -362,6 +362,28 @@ bool etw_events_name(struct etw_events *s, const struct frame *frame, struct sym
 	return thread_time_name(s->time.leaves, s->cfg.processes, frame, s->time.name, out);
 }
 
+/* ---- counters of the processor --------------------------------------------------------------- */
+
+/* The event of what the counter counted; false = it is not one of this session's. */
+static bool name_counter(const struct etw_events *s, const struct etw_whole *w, struct event *e)
+{
+	const struct etw_record *r = w->record;
+	const struct etw_pmc *counter;
+	uint32_t at = r->pointer_bytes + 4u;
+	uint16_t id = 0;
+
+	if (!w->class || w->class->id != ETW_PMC_SAMPLE || at + sizeof(id) > r->payload_bytes)
+		return false;
+	memcpy(&id, r->payload + at, sizeof(id));
+	counter = etw_pmcs_find(&s->counters, id);
+	if (!counter)
+		return false;
+	e->provider = CPU_COUNTER_PROVIDER;
+	e->name = counter->name;
+	e->value = counter->interval;
+	return true;
+}
+
 /* ---- each event ------------------------------------------------------------------------------ */
 
 static int deliver(struct etw_events *s, const struct etw_whole *w)
@@ -395,7 +417,10 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	if (s->time.threads && etw_thread_time_take(&s->time, w, &e) &&
 	    !s->switch_rules)
 		return 0;
-	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
+	if (name_counter(s, w, &e)) {
+		if (!is_wanted_process(s, e.process))
+			return 0;
+	} else if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
 		etw_decode_event(s->decode, w->record, &s->decoded);
 		etw_computed_add(&s->computed, s->state, s->clock.frequency_hz, w->record,
 				 &s->decoded);

@@ -10,6 +10,7 @@
 #include "source/etw/code.h"
 #include "source/etw/computed.h"
 #include "source/etw/decode.h"
+#include "source/etw/pmc.h"
 #include "source/etw/stacks.h"
 #include "source/etw/state.h"
 #include "source/etw/thread_time.h"
@@ -28,6 +29,7 @@ struct etw_events {
 	struct etw_decode *decode;
 
 	uint32_t interval_100ns;             /* between samples; 0 = unknown so far */
+	struct etw_pmcs counters;            /* that the session samples by */
 	uint64_t last_ns, marked_ns;         /* the latest event; the latest watermark */
 	uint64_t idle;                       /* samples of idle CPUs, not delivered */
 	struct etw_thread_time time;

@@ -65,20 +65,31 @@ static ULONG set_interval(uint32_t interval_100ns)
 	return TraceSetInformation(0, TraceSampledProfileIntervalInfo, &s, sizeof(s));
 }
 
-/* TraceQueryInformation() exists from Windows 8 on, so it is looked up. 0 = unknown. */
-static uint32_t get_interval(void)
+/* It is looked up, because an older Windows would not start a program that imports it. */
+unsigned long etw_trace_query(uint64_t session, int class, void *out, uint32_t bytes, uint32_t *n)
 {
 	typedef ULONG WINAPI query_fn(TRACEHANDLE, TRACE_INFO_CLASS, PVOID, ULONG, PULONG);
 	HMODULE advapi = GetModuleHandleW(L"advapi32.dll");
 	FARPROC found = advapi ? GetProcAddress(advapi, "TraceQueryInformation") : NULL;
-	struct setting s = {0};
 	query_fn *query;
-	ULONG n = 0;
+	ULONG got = 0, error;
 
 	if (!found)
-		return 0;
+		return ERROR_NOT_SUPPORTED;
 	memcpy(&query, &found, sizeof(query));
-	return query(0, TraceSampledProfileIntervalInfo, &s, sizeof(s), &n) ? 0 : s.interval_100ns;
+	error = query(session, (TRACE_INFO_CLASS)class, out, bytes, &got);
+	*n = got;
+	return error;
+}
+
+/* 0 = unknown. */
+static uint32_t get_interval(void)
+{
+	struct setting s = {0};
+	uint32_t n;
+
+	return etw_trace_query(0, TraceSampledProfileIntervalInfo, &s, sizeof(s), &n)
+		       ? 0 : s.interval_100ns;
 }
 
 /* ---- the registry key ------------------------------------------------------------------------ */

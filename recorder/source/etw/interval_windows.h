@@ -26,6 +26,12 @@ void etw_owner_name(wchar_t out[ETW_OWNER_CHARS]);
 bool etw_owner_is_gone(const wchar_t *name);
 
 /*
+ * Like TraceQueryInformation(), which Windows has from version 8 on.
+ * returns  0 and in *n how many bytes; an error of Windows
+ */
+unsigned long etw_trace_query(uint64_t session, int class, void *out, uint32_t bytes, uint32_t *n);
+
+/*
  * Register or change the interval that this owner (etw_owner_name()) wants.
  *
  * interval_100ns  becomes the interval that is set: another recorder may want a shorter one, and

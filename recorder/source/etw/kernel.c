@@ -54,6 +54,10 @@ static int check_class(const struct etw_class *class, struct err *err)
 			       "'%s' is every sample of a CPU, on which no rule fires; a rule on "
 			       "'Processor:%% Processor Time:_Total' watches the load",
 			       class->name);
+	if (class->id == ETW_PMC_SAMPLE)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "no rule fires on '%s'; --cpu-counters records its stacks",
+			       class->name);
 	if (class->describes)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no rule fires on '%s': it only describes other events",

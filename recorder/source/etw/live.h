@@ -41,6 +41,8 @@ void etw_live_volume(struct etw_live *l, const char *nt, const char *dos);
 
 /* How often samples are taken, until a record says so; 0 = Windows' default, every ms. */
 void etw_live_interval(struct etw_live *l, uint32_t interval_100ns);
+/* The counters of the processor that the session samples by; before the first record. */
+void etw_live_counters(struct etw_live *l, const struct etw_pmcs *counters);
 /*
  * source_ops.set_level changed the interval at this time, which is now or shortly before. Later
  * samples have the new weight, and an EVENT_RATE without a name precedes them.

@@ -20,6 +20,10 @@
 #define BUFFERS_MAX 512u                     /* 32 MB: seconds of a busy machine */
 #define FLUSH_MS 100u
 #define SESSIONS_MAX 64u                     /* the limit of Windows */
+#define PROFILE_SOURCES_BYTES 65536u         /* a source takes some 60 bytes */
+/* PERF_PMC_PROFILE, 0x20000400: of group 1. Source: ntwmi.h as published by System Informer. */
+#define PMC_PROFILE_MASK 1
+#define PMC_PROFILE_FLAG 0x400u
 #define PUBLISHERS L"SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WINEVT\\Publishers"
 
 /* With room for the two names that ControlTrace writes. */
@@ -43,6 +47,11 @@ static void properties_init(struct properties *q)
 	q->p.Wnode.BufferSize = sizeof(*q);
 	q->p.LoggerNameOffset = offsetof(struct properties, name);
 	q->p.LogFileNameOffset = offsetof(struct properties, file);
+}
+
+HMODULE etw_library(void)
+{
+	return LoadLibraryExW(L"tdh.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
 }
 
 /* ---- rights ---------------------------------------------------------------------------------- */
@@ -167,6 +176,81 @@ static int set_stacks(struct etw_session *s, const struct etw_wanted *wanted, st
 	return error ? err_os_code(err, (int)error, "cannot ask ETW for stacks of kernel events")
 		     : 0;
 }
+
+/* ---- counters of the processor --------------------------------------------------------------- */
+
+/* The list of this machine, to free(); NULL = there is none, and *n is 0. */
+static uint8_t *profile_sources(uint32_t *n)
+{
+	uint8_t *list = malloc(PROFILE_SOURCES_BYTES);
+
+	*n = 0;
+	etw_library();
+	if (list && etw_trace_query(0, TraceProfileSourceListInfo, list, PROFILE_SOURCES_BYTES, n))
+		*n = 0;
+	if (*n > PROFILE_SOURCES_BYTES)
+		*n = PROFILE_SOURCES_BYTES;
+	return list;
+}
+
+int etw_session_counters(const char *text, struct etw_wanted *wanted, struct err *err)
+{
+	uint8_t *list;
+	uint32_t n;
+	int rc;
+
+	wanted->counters.n = 0;
+	if (!text)
+		return 0;
+	list = profile_sources(&n);
+	rc = etw_pmcs_read(text, list, n, &wanted->counters, err);
+	free(list);
+	return rc;
+}
+
+void etw_session_list_counters(const char *pattern, bool json, struct buf *out)
+{
+	uint32_t n;
+	uint8_t *list = profile_sources(&n);
+
+	etw_pmc_list(pattern, json, list, n, out);
+	free(list);
+}
+
+/*
+ * Periods and the set of counters are settings of the whole machine, which count only while a
+ * session has the flag; they are left as they are. The flag is none of EnableFlags.
+ */
+static int set_counters(struct etw_session *s, const struct etw_wanted *wanted, struct err *err)
+{
+	ULONG masks[8] = {wanted->kernel_flags}, ids[ETW_PMC_MAX], error = 0;
+	uint32_t i, n;
+
+	for (i = 0; !error && i < wanted->counters.n; i++) {
+		const struct etw_pmc *c = &wanted->counters.all[i];
+		TRACE_PROFILE_INTERVAL interval = {c->id, c->interval};
+
+		ids[i] = c->id;
+		error = TraceSetInformation(0, TraceSampledProfileIntervalInfo, &interval,
+					    sizeof(interval));
+	}
+	if (!error && i)
+		error = TraceSetInformation(0, TraceProfileSourceConfigInfo, ids,
+					    i * sizeof(ids[0]));
+	if (!error && i) {
+		etw_trace_query(s->handle, TraceSystemTraceEnableFlagsInfo, masks, sizeof(masks),
+				&n);
+		masks[PMC_PROFILE_MASK] |= PMC_PROFILE_FLAG;
+		error = TraceSetInformation(s->handle, TraceSystemTraceEnableFlagsInfo, masks,
+					    sizeof(masks));
+	}
+	return error ? err_os_code(err, (int)error,
+				   "--cpu-counters: Windows does not count these (another program "
+				   "may use the processor's counters, which are few)")
+		     : 0;
+}
+
+/* ---- providers ------------------------------------------------------------------------------- */
 
 /* The descriptors have pointers into this struct, so it must outlive EnableTraceEx2(). */
 struct filters {
@@ -365,6 +449,8 @@ int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t
 		return rc;
 	}
 	rc = set_stacks(s, wanted, err);
+	if (!rc)
+		rc = set_counters(s, wanted, err);
 	if (!rc)
 		rc = enable_all(s, wanted, log, err);
 	if (rc)

@@ -43,11 +43,25 @@ struct etw_losses {
 	uint64_t events, buffers;            /* since the session began */
 };
 
+/*
+ * Load tdh.dll, from the system's folder only, because this program is elevated; NULL = it fails.
+ * What asks ETW without a session does so first, too: the tests' ETW stands in for this library.
+ */
+HMODULE etw_library(void);
+
 /* 0, or ERR_ACCESS with the missing right and what to do. */
 int etw_session_probe(struct etw_wanted *wanted, struct err *err);
 
 /* Look up the GUIDs of providers given by name; ERR_NOT_FOUND with the nearest names. */
 int etw_session_identify(struct etw_wanted *wanted, struct err *err);
+
+/*
+ * Read --cpu-counters (NULL = none) into wanted->counters, against what this machine counts; as
+ * etw_pmcs_read().
+ */
+int etw_session_counters(const char *text, struct etw_wanted *wanted, struct err *err);
+/* Append what this machine counts; etw_pmc_list(). */
+void etw_session_list_counters(const char *pattern, bool json, struct buf *out);
 
 /*
  * Start the session and enable everything in `wanted`.

@@ -63,6 +63,7 @@ static const struct keyword kernel_keywords[] = {
 #define CLR_DEFAULT (CLR_OWN | 0x804F0C84u)
 /* Code needs these for names, and events for stacks. */
 #define CLR_ALWAYS (0x8u | 0x10u | 0x20u | 0x40000000u)
+#define PMC_SAMPLE 47                        /* opcode of PerfInfo/PMCSample */
 #define VERBOSE 5                            /* as AllocationTick is */
 
 static const struct keyword clr_keywords[] = {
@@ -600,7 +601,7 @@ static int add_kernel(const struct capture *c, struct etw_wanted *w, struct err 
 	if (capture_switches(c))
 		bits |= KERNEL_OWN | ETW_FLAG_CSWITCH | ETW_FLAG_DISPATCHER;
 	w->kernel_flags |= (uint32_t)bits;
-	if (w->kernel_flags)
+	if (w->kernel_flags || c->cpu_counters)
 		w->kernel_flags |= KERNEL_ALWAYS;
 	return rc;
 }
@@ -672,6 +673,8 @@ int etw_wanted_read(const struct capture *c, const struct needs *needs, struct e
 	if (!rc)
 		rc = add_kernel(c, w, err);
 	finish_clr(w, c);
-	w->nstacks = etw_kernel_stacks(w->kernel_flags, w->stacks, ETW_WANTED_STACKS_MAX);
+	w->nstacks = etw_kernel_stacks(w->kernel_flags, w->stacks, ETW_WANTED_STACKS_MAX - 1);
+	if (c->cpu_counters)
+		w->stacks[w->nstacks++] = (struct etw_class_event){PERF_GUID, PMC_SAMPLE};
 	return rc;
 }

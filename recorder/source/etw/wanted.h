@@ -32,6 +32,7 @@
 #include "model/capture.h"
 #include "model/needs.h"
 #include "source/etw/kernel.h"
+#include "source/etw/pmc.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,6 +69,7 @@ struct etw_wanted {
 	struct etw_wanted_provider providers[ETW_WANTED_PROVIDERS_MAX];
 	uint32_t nproviders;
 	bool clr;                            /* has the CLR: request a rundown of running code */
+	struct etw_pmcs counters;            /* for the session to fill in: --cpu-counters */
 	bool named_stacks;                   /* --providers or --only-providers ask for stacks */
 };
 

@@ -1,6 +1,6 @@
 #include "source/list/asked.h"
 
-#include "source/etw/wanted.h"
+#include "source/etw/session_windows.h"
 
 #include <stdlib.h>
 
@@ -10,6 +10,9 @@ int asked_needs(const struct capture *capture, struct needs *needs, struct err *
 	struct etw_wanted *w = malloc(sizeof(*w));
 	int rc = w ? etw_wanted_read(capture, needs, w, err)
 		   : err_memory(err, "for the events of a session");
+
+	if (!rc)
+		rc = etw_session_counters(capture->cpu_counters, w, err);
 
 	free(w);
 	return rc;

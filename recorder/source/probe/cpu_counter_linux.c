@@ -218,11 +218,12 @@ void cpu_counter_list(bool json, struct out *out)
 	char name[CPU_COUNTER_NAME_MAX];
 	struct cpu_counter c;
 	struct buf line = {0};
-	struct json j = {.out = &line};
 	bool here;
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(known); i++) {
+		struct json j = {.out = &line};
+
 		first_name(&known[i], name);
 		c = (struct cpu_counter){.type = known[i].type, .config = known[i].config,
 					 .period = known[i].period};

@@ -12,11 +12,11 @@
 
 #include "base/err.h"
 #include "base/out.h"
+#include "source/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CPU_COUNTER_PROVIDER "cpu-counter"
 #define CPU_COUNTER_NAME_MAX 64
 
 struct cpu_counter {

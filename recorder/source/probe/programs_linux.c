@@ -17,6 +17,7 @@
 #define MAPS_MAX_BYTES ((size_t)16 << 20)
 /* A job has then run for POOL_STUCK_NS, even if it began late. */
 #define ANSWER_NS (POOL_STUCK_NS + NS_PER_SEC / 2)
+#define SAID_NS (NS_PER_SEC / 2)             /* then people are told what is waited for */
 #define RESOLVE_NS (10 * NS_PER_SEC)         /* a large table of symbols on a slow disk */
 #define DRAINING_NS (100 * NS_PER_MS)
 
@@ -254,6 +255,17 @@ static bool may_ask(struct programs *p)
 	return false;
 }
 
+static bool wait_aloud(struct programs *p, const struct question *q, uint64_t limit_ns)
+{
+	if (p->draining)
+		return pool_wait(p->pool, &q->job, DRAINING_NS);
+	if (pool_wait(p->pool, &q->job, SAID_NS))
+		return true;
+	log_line(p->log, LOG_INFO, "waiting for %s, for %.1f s at most", q->what,
+		 (double)limit_ns / 1e9);
+	return pool_wait(p->pool, &q->job, limit_ns - SAID_NS);
+}
+
 /* Ask and wait. returns  false: no answer, and the caller's use of the question has ended */
 static bool get_answer(struct programs *p, struct question *q, uint64_t limit_ns)
 {
@@ -262,7 +274,7 @@ static bool get_answer(struct programs *p, struct question *q, uint64_t limit_ns
 		return false;
 	}
 	pool_put(p->pool, &q->job);
-	if (pool_wait(p->pool, &q->job, p->draining ? DRAINING_NS : limit_ns) ||
+	if (wait_aloud(p, q, limit_ns) ||
 	    atomic_exchange(&q->state, ABANDONED) == ANSWERED)
 		return true;
 	note_hung(p, q);

@@ -108,6 +108,42 @@ TEST(a_sample_waits_for_its_stack)
 	assert_null(next(EVENT_SAMPLE));
 }
 
+/* As Windows writes PerfInfo/PMCSample. */
+static void counted(int64_t ms, uint32_t tid, uint16_t source)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, U(1), 8);
+	etw_int(&b, tid, 4);
+	etw_int(&b, source, 2);
+	etw_int(&b, 0, 2);
+	put(etw_classic(SAMPLE_GUID, 47, 2, &b), ms, ETW_ID_UNKNOWN, ETW_ID_UNKNOWN);
+}
+
+TEST(what_a_counter_counted_is_an_event_of_its_name_that_weighs_its_period)
+{
+	const struct etw_pmcs counters = {
+		.n = 2, .all = {{.id = 6, .interval = 20000, .name = "BranchMispredictions"},
+				{.id = 11, .interval = 5000, .name = "CacheMisses"}}};
+	const struct event *e;
+
+	etw_live_counters(live, &counters);
+	counted(1000, 7, 11);
+	stack(1001, 1000, 7, U(5));
+	counted(1002, 7, 6);
+	counted(1003, 7, 12);                /* another session's */
+	sample(1600, 9);
+	e = next(EVENT_GENERIC);
+	assert_string_equal(e->provider, "cpu-counter");
+	assert_string_equal(e->name, "CacheMisses");
+	assert_true(e->value == 5000 && e->nstack_frames == 1 && e->stream == STREAM_EVENT);
+	e = next(EVENT_GENERIC);
+	assert_string_equal(e->name, "BranchMispredictions");
+	assert_true(e->value == 20000 && e->nstack_frames == 0);
+	e = next(EVENT_GENERIC);
+	assert_string_equal(e->name, "PerfInfo/PMCSample");
+}
+
 TEST(a_user_part_that_comes_too_late_is_counted)
 {
 	struct etw_live_counts n;
@@ -427,6 +463,7 @@ int main(void)
 #define IN_LAB(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
 		IN_LAB(a_sample_waits_for_its_stack),
+		IN_LAB(what_a_counter_counted_is_an_event_of_its_name_that_weighs_its_period),
 		IN_LAB(a_user_part_that_comes_too_late_is_counted),
 		IN_LAB(time_passes_without_records),
 		IN_LAB(the_end_lets_all_go),
