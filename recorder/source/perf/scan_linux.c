@@ -409,7 +409,7 @@ int perf_scan_process(struct perf_scan *scan, uint32_t pid)
 
 void perf_scan_want(struct perf_scan *scan, uint32_t pid)
 {
-	if (!find(scan, pid))
+	if (pid != UINT32_MAX && !find(scan, pid))
 		put(scan, pid);
 }
 

@@ -329,9 +329,8 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 
 	if (parent)
 		perf_state_doubt(s, parent);
-	if (!parent && !s->lost_until_ns)
-		perf_scan_process(s->scan, child->pid);
-	child->unnamed = s->lost_until_ns && (!parent || parent->unnamed);
+	child->unnamed = parent ? parent->unnamed
+				: s->lost_until_ns || perf_scan_process(s->scan, child->pid);
 	if (!parent || child->unnamed)
 		return;
 	comm = atomic_load(&parent->process->comm);
@@ -625,7 +624,7 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 	if (!p) {
 		p = perf_state_add_process(s, pid, 0, now_ns, perf_state_pid_comm(pid));
 		if (p)
-			p->unnamed = s->lost_until_ns && !perf_state_pid_comm(pid);
+			p->unnamed = !perf_state_pid_comm(pid);
 	}
 	if (!p)
 		return NULL;

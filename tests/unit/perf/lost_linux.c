@@ -25,6 +25,24 @@ TEST(sample_of_an_unknown_process_makes_one)
 	assert_ptr_equal(thread_of(SH, SH + 1), t);
 }
 
+/*
+ * /proc did not answer, or not in time: its next mapping is not its program, whose own one came
+ * before. An exec names it.
+ */
+TEST(a_mapping_does_not_name_a_process_that_nobody_knows)
+{
+	thread_of(SH, SH);
+	feed_mmap(SH, "/lib/libc.so.6", 0x1000, 200);
+	assert_string_equal(name_of(SH), "?");
+	assert_string_equal(file_at(SH, 0x1000), "libc.so.6");
+	feed_fork(SH + 1, INIT + 77, 300);
+	feed_mmap(SH + 1, "/lib/libc.so.6", 0x1000, 400);
+	assert_string_equal(name_of(SH + 1), "?");
+	feed_comm(SH, SH, "sh", true, 500);
+	feed_mmap(SH, "/bin/dash", 0x1000, 600);
+	assert_string_equal(name_of(SH), "dash");
+}
+
 /* The kernel gives -1 for a task without a number any more, 0 for the idle one. */
 TEST(tasks_without_a_number_are_the_kernels)
 {
@@ -190,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FRESH(child_of_an_unknown_parent_is_kept),
 		FRESH(sample_of_an_unknown_process_makes_one),
+		FRESH(a_mapping_does_not_name_a_process_that_nobody_knows),
 		FRESH(tasks_without_a_number_are_the_kernels),
 		FRESH(scan_corrects_a_process_whose_records_were_lost),
 		FRESH(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read),
