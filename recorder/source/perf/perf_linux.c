@@ -282,19 +282,14 @@ static void note_damage(struct perf_source *s)
 	atomic_store(&s->damaged, damaged);
 }
 
-/*
- * Behind the record of a side-band ring that was just put: are some missing from here on? The
- * kernel says so before the next record that has room, which may come late; a ring that was full
- * must be taken for one that lost some.
- */
+/* Behind the record of a side-band ring that was just put. */
 static void note_gap(struct perf_source *s, struct perf_ring *ring)
 {
-	const struct perf_record *r = perf_ring_peek(ring);
+	uint64_t until_ns = perf_ring_gap(ring);
 
-	if (r ? r->kind != PERF_KIND_LOST : !ring->was_full)
+	if (!until_ns)
 		return;
-	ring->was_full = false;
-	perf_state_lose(s->state, r ? r->time_ns : os_now_ns());
+	perf_state_lose(s->state, until_ns);
 	s->rescan = true;
 }
 

@@ -349,6 +349,18 @@ void perf_ring_next(struct perf_ring *ring)
 	__atomic_store_n(&page->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
+uint64_t perf_ring_gap(struct perf_ring *ring)
+{
+	const struct perf_record *r = perf_ring_peek(ring);
+
+	if (r)
+		return r->kind == PERF_KIND_LOST ? r->time_ns : 0;
+	if (!ring->was_full)
+		return 0;
+	ring->was_full = false;
+	return os_now_ns();
+}
+
 int perf_probe(const struct perf_ask *ask, struct err *err)
 {
 	struct perf_ask trial = *ask;

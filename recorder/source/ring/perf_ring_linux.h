@@ -94,6 +94,14 @@ bool perf_ring_refresh(struct perf_ring *ring);
  */
 const struct perf_record *perf_ring_peek(struct perf_ring *ring);
 void perf_ring_next(struct perf_ring *ring);
+/*
+ * Behind a record that was just consumed: are some missing from here on? The kernel says so before
+ * the next record that has room, which may come late; a ring that was full at its end must be taken
+ * for one that lost some, even if it lost others before.
+ *
+ * returns  until when; 0 = none are missing
+ */
+uint64_t perf_ring_gap(struct perf_ring *ring);
 
 /* Whether system-wide sampling is allowed; the error says what to set. */
 int perf_probe(const struct perf_ask *ask, struct err *err);

@@ -69,7 +69,7 @@ static void start_at(uint64_t head)
 {
 	memset(ring.map, 0, (size_t)sysconf(_SC_PAGESIZE));
 	page()->data_head = ring.head = ring.tail = head;
-	ring.have = false;
+	ring.have = ring.was_full = false;
 	ring.damaged = ring.unreported = 0;
 }
 
@@ -89,6 +89,36 @@ TEST(records_come_in_order_and_give_their_room_back)
 	perf_ring_next(&ring);
 	assert_null(perf_ring_peek(&ring));
 	assert_int_equal(page()->data_tail, page()->data_head);
+}
+
+static void write_lost(uint64_t time_ns)
+{
+	struct perf_bytes b;
+
+	perf_bytes_begin(&b, PERF_RECORD_LOST, 0);
+	perf_bytes_u64(&b, 1);
+	perf_bytes_u64(&b, 3);
+	perf_bytes_trailer(&b, 5, 6, time_ns, 0);
+	perf_bytes_end(&b);
+	write_bytes(b.bytes, b.n);
+}
+
+/* A ring of 4 KB never has room for a large record. */
+TEST(a_full_ring_has_a_gap_at_its_end_and_one_where_the_kernel_says_so)
+{
+	start_at(0);
+	write_sample(100, 1);
+	write_lost(200);
+	write_sample(300, 1);
+	perf_ring_refresh(&ring);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 100);
+	perf_ring_next(&ring);
+	assert_int_equal(perf_ring_gap(&ring), 200);
+	perf_ring_next(&ring);
+	assert_int_equal(perf_ring_gap(&ring), 0);
+	perf_ring_next(&ring);
+	assert_true(perf_ring_gap(&ring) > 300);
+	assert_int_equal(perf_ring_gap(&ring), 0);
 }
 
 /* At each of the 512 places of the ring, so also with only its header before the end. */
@@ -229,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ring_holds_half_a_second_of_stack_copies),
 		cmocka_unit_test(records_come_in_order_and_give_their_room_back),
+		cmocka_unit_test(a_full_ring_has_a_gap_at_its_end_and_one_where_the_kernel_says_so),
 		cmocka_unit_test(record_that_wraps_is_put_together),
 		cmocka_unit_test(record_that_does_not_parse_is_counted_and_passed_over),
 		cmocka_unit_test(damage_is_a_loss_in_front_of_the_next_record),
