@@ -51,9 +51,9 @@ static enum unwind_result leave_call_stub(struct hotspot_step *s)
 }
 
 /*
- * A safepoint's return address is the poll's, an exception's where it was thrown: no call. The stubs
- * that deoptimize align SP before they have frames unpacked, which may make theirs a word larger;
- * they have a frame with RBP then (sharedRuntime_x86_64.cpp).
+ * A safepoint's return address is the poll's, an exception's where it was thrown: no call. The
+ * stubs that deoptimize align SP before they have frames unpacked, which may make theirs a word
+ * larger; they have a frame with RBP then (sharedRuntime_x86_64.cpp).
  */
 static enum unwind_result leave_runtime_stub(struct hotspot_step *s)
 {
