@@ -53,8 +53,10 @@ static struct hotspot_task *new_task(struct hotspot_cache *c)
 {
 	struct hotspot_task *t = hotspot_task_new(c->layout);
 
-	if (t)
+	if (t) {
 		t->unloads_at = c->unloads_at;
+		t->loads_at = c->loads_at;
+	}
 	return t;
 }
 
@@ -133,6 +135,7 @@ static bool is_doubtful(const struct hotspot_cache *c, const struct hotspot_task
 static void note_unloads(struct hotspot_cache *c, const struct hotspot_task *t)
 {
 	c->unloads_at = t->unloads_at;
+	c->loads_at = t->loads_at;
 	if (c->unloads[0].known_ns && c->unloads[0].n == t->unloads)
 		return;
 	memmove(c->unloads + 1, c->unloads, sizeof(c->unloads) - sizeof(c->unloads[0]));
@@ -198,7 +201,7 @@ static void keep_method(struct hotspot_cache *c, uint64_t address, const struct 
 	}
 	*k = (struct hotspot_known){.address = address, .read = c->moment, .checked = c->moment,
 				    .used = c->moment, .doubtful = doubtful,
-				    .read_ns = os_now_ns()};
+				    .read_ns = os_now_ns(), .changes = CHANGES_UNKNOWN};
 	if (!m->function)
 		return;
 	k->valid = true;
@@ -246,7 +249,8 @@ static void list_methods(struct hotspot_cache *c, struct hotspot_task *t)
 		if (k->valid && k->used + CHECKED_TOGETHER >= c->moment)
 			t->check_methods[t->ncheck_methods++] = (struct hotspot_check_method){
 				.method = {.address = k->address, .const_method = k->const_method,
-					   .pool = k->pool, .class_hash = k->class_hash}};
+					   .pool = k->pool, .class_hash = k->class_hash},
+				.changes = k->changes};
 	}
 }
 
@@ -269,10 +273,12 @@ static void take_checks(struct hotspot_cache *c, const struct hotspot_task *t)
 	}
 	for (i = 0; i < t->ncheck_methods; i++) {
 		k = find_method(c, t->check_methods[i].method.address);
-		if (k && (ended || t->check_methods[i].now == NOW_SAME))
+		if (k && (ended || t->check_methods[i].now == NOW_SAME)) {
 			k->checked = c->moment;
-		else
+			k->changes = t->check_methods[i].changes;
+		} else {
 			c->methods_changed = true;
+		}
 	}
 }
 
@@ -313,6 +319,7 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 		return;
 	list_blobs(c, t);
 	list_methods(c, t);
+	t->counts = true;
 	if (run_task(c, host, t)) {
 		take_checks(c, t);
 		note_collections(c, t->collections);

@@ -28,6 +28,7 @@ struct hotspot_known {
 	bool valid;
 	bool doubtful;                       /* for samples before read_ns; see unloads below */
 	uint64_t read_ns;                    /* when it was read first */
+	uint64_t changes;                    /* see struct hotspot_check_method */
 	uint32_t read, checked, used;        /* moments */
 };
 
@@ -51,7 +52,7 @@ struct hotspot_cache {
 	 * by then. Each count is kept once, with when it was known first.
 	 */
 	uint64_t sample_ns;                  /* of the sample that is walked */
-	uint64_t unloads_at;                 /* where the JVM counts them; 0 = not known */
+	uint64_t unloads_at, loads_at;       /* where the JVM counts; 0 = not known */
 	struct { uint64_t known_ns, n; } unloads[HOTSPOT_UNLOADS];   /* newest first; 0 = none */
 
 	struct hotspot_blob **blobs;         /* by address */

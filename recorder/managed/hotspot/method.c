@@ -274,6 +274,8 @@ bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_me
 	    const_method != method->const_method ||
 	    !hotspot_read(l, memory, F_CONSTANTS, const_method, &pool) || pool != method->pool)
 		return false;
+	if (!classes)
+		return true;
 	if (classes->of[at].pool != pool) {
 		classes->of[at].pool = pool;
 		classes->of[at].hash = class_hash(l, memory, pool);

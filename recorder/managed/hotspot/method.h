@@ -36,7 +36,7 @@ char *hotspot_lines_text(const struct hotspot_layout *l, const char *file, const
 /*
  * Is it still the one that was read? A class that is loaded where another was unloaded may have all
  * its parts at the same addresses, so the class's name is compared too. classes: read at this
- * moment; {0} at first.
+ * moment, {0} at first; NULL: no class was loaded or unloaded since the name was compared last.
  */
 #define HOTSPOT_CLASSES 256u
 struct hotspot_classes {

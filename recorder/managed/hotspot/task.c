@@ -37,9 +37,25 @@ static void read_blob(struct hotspot_task *t, const struct managed_memory *memor
 	want_methods_at(t, hotspot_pc_next(t->blob, t->pc));
 }
 
+/* How many classes were loaded and unloaded so far. */
+static uint64_t read_changes(const struct hotspot_task *t, const struct managed_memory *memory)
+{
+	uint64_t loads, unloads;
+
+	return t->loads_at && t->unloads_at &&
+	       hotspot_counter_read(memory, t->loads_at, &loads) &&
+	       hotspot_counter_read(memory, t->unloads_at, &unloads)
+		       ? loads + unloads : CHANGES_UNKNOWN;
+}
+
+/*
+ * Only where classes came or went can another one be in the place of a method's class. The counts
+ * are read first: what changes later is seen by the next check.
+ */
 static void check(struct hotspot_task *t, const struct managed_memory *memory)
 {
 	struct hotspot_classes classes = {0};
+	uint64_t changes = t->ncheck_methods ? read_changes(t, memory) : CHANGES_UNKNOWN;
 	uint32_t i;
 
 	for (i = 0; i < t->ncheck_blobs; i++) {
@@ -54,9 +70,11 @@ static void check(struct hotspot_task *t, const struct managed_memory *memory)
 	}
 	for (i = 0; i < t->ncheck_methods; i++) {
 		struct hotspot_check_method *c = &t->check_methods[i];
+		bool looked_at = c->changes == changes && changes != CHANGES_UNKNOWN;
 
-		c->now = hotspot_method_same(t->layout, memory, &c->method, &classes)
-				 ? NOW_SAME : NOW_OTHER;
+		c->now = hotspot_method_same(t->layout, memory, &c->method,
+					     looked_at ? NULL : &classes) ? NOW_SAME : NOW_OTHER;
+		c->changes = changes;
 	}
 }
 
@@ -76,11 +94,13 @@ static void run(struct managed_task *task, const struct managed_memory *memory)
 	check(t, memory);
 	if (t->exception)
 		hotspot_exception_read(t->layout, memory, t->exception, &t->exceptions, t->thrown);
-	if (!t->unloads_at && t->ncheck_blobs)
-		t->unloads_at = hotspot_unloads_find(t->layout, memory);
-	if (!t->unloads_at || !hotspot_unloads_read(memory, t->unloads_at, &t->unloads))
+	if (!t->unloads_at && t->counts) {
+		t->unloads_at = hotspot_counter_find(t->layout, memory, COUNTER_UNLOADED);
+		t->loads_at = hotspot_counter_find(t->layout, memory, COUNTER_LOADED);
+	}
+	if (!t->unloads_at || !hotspot_counter_read(memory, t->unloads_at, &t->unloads))
 		t->unloads = 0;
-	if (t->exception || t->ncheck_blobs)
+	if (t->exception || t->counts)
 		t->collections = hotspot_collections(t->layout, memory);
 }
 

@@ -12,6 +12,8 @@
 
 #define TASK_METHODS_MAX 130u                /* of two records */
 
+#define CHANGES_UNKNOWN UINT64_MAX
+
 enum hotspot_now { NOW_UNREADABLE, NOW_SAME, NOW_OTHER };
 
 struct hotspot_check_blob {
@@ -22,6 +24,8 @@ struct hotspot_check_blob {
 
 struct hotspot_check_method {
 	struct hotspot_method method;        /* without texts */
+	/* How many classes had come and gone when its class was looked at last; in and out. */
+	uint64_t changes;
 	enum hotspot_now now;
 };
 
@@ -49,8 +53,10 @@ struct hotspot_task {
 	struct hotspot_exceptions exceptions;
 	struct managed_thrown *thrown;       /* owned; type "": there is none */
 
+	bool counts;                         /* read the JVM's, though nothing else is wanted */
 	uint64_t collections;                /* so far; read last, and so is: */
-	uint64_t unloads_at, unloads;        /* unloads_at 0: it is looked for */
+	uint64_t unloads_at, unloads;        /* unloads_at 0: it is looked for, and so is: */
+	uint64_t loads_at;
 };
 
 /* A task that does nothing yet; layout: takes a reference, NULL allowed. NULL = no memory. */

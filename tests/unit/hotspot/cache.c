@@ -57,19 +57,24 @@ static void put_symbol(uint64_t at, const char *text)
 	memcpy(memory + (at - BASE) + BODY, text, strlen(text));
 }
 
-/* One entry, of 64 bytes: its name at 20, its value at 48. */
-static void put_performance_data(void)
+/* An entry has 64 bytes: its name at 20, its value at 48. */
+static void put_counter(unsigned i, const char *name)
 {
-	uint64_t entry = PERF + 32;
+	uint64_t entry = PERF + 32 + i * 64;
 
-	memcpy(memory + (PERF - BASE), "\xca\xfe\xc0\xc0\x01\x02", 6);
-	put(PERF + 24, 32, 4);
-	put(PERF + 28, 1, 4);
 	put(entry, 64, 4);
 	put(entry + 4, 20, 4);
 	put(entry + 12, 'J', 1);
 	put(entry + 16, 48, 4);
-	strcpy((char *)memory + (entry + 20 - BASE), "java.cls.unloadedClasses");
+	strcpy((char *)memory + (entry + 20 - BASE), name);
+}
+
+static void put_performance_data(void)
+{
+	memcpy(memory + (PERF - BASE), "\xca\xfe\xc0\xc0\x01\x02", 6);
+	put(PERF + 24, 32, 4);
+	put(PERF + 28, 1, 4);
+	put_counter(0, "java.cls.unloadedClasses");
 	put(PERF_POINTER, PERF, 8);
 }
 
@@ -113,7 +118,8 @@ static void begin(void)
 	names = managed_names_new();
 	cache = hotspot_cache_new(l, names);
 	assert_non_null(cache);
-	/* A blob that cannot be read: without one there is nothing to check. */
+	/* A blob that cannot be read, and was used long ago: without one nothing is checked. */
+	cache->moment = 1000;
 	cache->blobs = calloc(8, sizeof(*cache->blobs));
 	cache->blobs[0] = calloc(1, sizeof(*cache->blobs[0]));
 	cache->blobs_room = 8;
@@ -207,6 +213,32 @@ TEST(so_it_is_for_samples_from_many_moments_ago)
 	end();
 }
 
+/* A class comes to the place of another one: with it the counts change. */
+TEST(a_class_is_compared_where_classes_were_loaded_or_unloaded)
+{
+	uint32_t first;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		begin();
+		put_counter(1, "java.cls.loadedClasses");
+		next_moment();
+		first = number_of(0);
+		next_moment();
+		assert_int_equal(number_of(0), first);
+		put_symbol(TEXTS + 0x80, "shop/Price");
+		next_moment();
+		assert_int_equal(number_of(0), first);
+		put(i ? VALUE : VALUE + 64, 1, 8);
+		next_moment();
+		assert_int_equal(number_of(0), 0);
+		next_moment();
+		assert_int_not_equal(number_of(0), first);
+		assert_int_not_equal(number_of(0), 0);
+		end();
+	}
+}
+
 TEST(without_a_count_of_classes_methods_have_names)
 {
 	begin();
@@ -277,9 +309,11 @@ TEST(performance_data_that_lies_has_no_count)
 
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		begin();
-		assert_int_equal(hotspot_unloads_find(cache->layout, &m), VALUE);
+		assert_int_equal(hotspot_counter_find(cache->layout, &m,
+						      COUNTER_UNLOADED), VALUE);
 		put(lies[i].at, lies[i].v, 4);
-		assert_int_equal(hotspot_unloads_find(cache->layout, &m), 0);
+		assert_int_equal(hotspot_counter_find(cache->layout, &m,
+						      COUNTER_UNLOADED), 0);
 		end();
 	}
 }
@@ -290,6 +324,7 @@ int main(void)
 		cmocka_unit_test(what_is_read_first_after_classes_were_unloaded_has_no_name_yet),
 		cmocka_unit_test(so_it_is_for_samples_from_before_it_was_read),
 		cmocka_unit_test(so_it_is_for_samples_from_many_moments_ago),
+		cmocka_unit_test(a_class_is_compared_where_classes_were_loaded_or_unloaded),
 		cmocka_unit_test(without_a_count_of_classes_methods_have_names),
 		cmocka_unit_test(a_method_is_kept_while_others_are_added),
 		cmocka_unit_test(a_blob_whose_block_was_freed_is_none),
