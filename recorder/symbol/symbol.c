@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { SKIP_MAX = 1024 };              /* named frames one turn skips under the lock, ns each */
-enum { SERVICE_EVERY = 3 };            /* readings of a home for one of its service */
+enum { SERVICE_AT = 3 };               /* the reading of a home that first asks for its service */
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -156,9 +156,16 @@ static bool is_still(struct process *process)
 }
 
 /*
- * The control group each time; the service at every third, as that takes the list of mappings. A
- * service that was found stays.
+ * A home is read anew each time but for its service: at the 3rd, 6th, 12th, 24th... time, and until
+ * it is found, as that takes the list of mappings, which may have many thousands of lines.
  */
+static bool asks_for_service(uint32_t nread, const char *now)
+{
+	uint32_t n = nread / SERVICE_AT;
+
+	return n && nread % SERVICE_AT == 0 && (n & (n - 1)) == 0 && !now[home_cgroup_bytes(now)];
+}
+
 static void read_home(struct process *process)
 {
 	uint32_t nread = atomic_fetch_add(&process->nhomes_read, 1);
@@ -167,7 +174,7 @@ static void read_home(struct process *process)
 	char service[HOME_PART_BYTES] = "";
 
 	symbol_cgroup(process->pid, &home);
-	if (nread && nread % SERVICE_EVERY == 0)
+	if (asks_for_service(nread, now))
 		symbol_otel_context(process->pid, OTEL_PAYLOAD_MAX, &payload);
 	if (!otel_service((const uint8_t *)payload.data, payload.len, service, sizeof(service)) &&
 	    now[home_cgroup_bytes(now)])
