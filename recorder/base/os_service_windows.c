@@ -113,6 +113,29 @@ static void configure(SC_HANDLE service, wchar_t *description)
 	ChangeServiceConfig2W(service, SERVICE_CONFIG_PRESHUTDOWN_INFO, &shutdown);
 }
 
+/*
+ * Without a source that is registered, the event viewer wraps each line of os_system_log() in an
+ * apology. Windows' own file has a message for ids up to 1000 that is just the first string.
+ * Sources: "Adding a Source to the Registry"; eventcreate.
+ */
+static const wchar_t event_source[] =
+	L"SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\recorder";
+
+static void register_event_source(void)
+{
+	static const wchar_t file[] = L"%SystemRoot%\\System32\\EventCreate.exe";
+	DWORD types = EVENTLOG_ERROR_TYPE | EVENTLOG_WARNING_TYPE | EVENTLOG_INFORMATION_TYPE;
+	HKEY key;
+
+	if (RegCreateKeyExW(HKEY_LOCAL_MACHINE, event_source, 0, NULL, 0, KEY_SET_VALUE, NULL,
+			    &key, NULL))
+		return;
+	RegSetValueExW(key, L"EventMessageFile", 0, REG_EXPAND_SZ, (const BYTE *)file,
+		       sizeof(file));
+	RegSetValueExW(key, L"TypesSupported", 0, REG_DWORD, (const BYTE *)&types, sizeof(types));
+	RegCloseKey(key);
+}
+
 int os_service_install(const char *name, const char *description, char *const *argv,
 		       struct err *err)
 {
@@ -134,6 +157,8 @@ int os_service_install(const char *name, const char *description, char *const *a
 			rc = err_os(err, "cannot install the service '%s'", name);
 		else
 			configure(c.service, text);
+		if (!rc)
+			register_event_source();
 	}
 	control_close(&c);
 	wide_free(wide);
@@ -166,6 +191,8 @@ int os_service_uninstall(const char *name, struct err *err)
 		stop(c.service, name, NULL);
 	if (!rc && !DeleteService(c.service))
 		rc = err_os(err, "cannot remove the service '%s'", name);
+	if (!rc)
+		RegDeleteKeyW(HKEY_LOCAL_MACHINE, event_source);
 	control_close(&c);
 	return rc;
 }

@@ -22,6 +22,9 @@ echo 'frek = 99' >bad.conf
 check a_wrong_conf_file_is_told_at_once expect_exit 2 exe service install --config "$here\\bad.conf"
 check install exe service install --config "$here\\svc.conf"
 check twice_is_refused expect_exit 1 exe service install --config "$here\\svc.conf"
+source='HKLM\SYSTEM\CurrentControlSet\Services\EventLog\Application\recorder'
+source_is_known() { timeout 60 $WINE_RUN reg query "$source" | grep -q EventCreate.exe; }
+check its_event_source_has_messages source_is_known
 check start exe service start
 check it_answers wait_for 60 exe status --store svc.db
 check it_writes_its_log_beside_the_store \
@@ -40,14 +43,16 @@ check its_process_is_found [ "$pid" ]
 check after_a_kill_the_store_opens sh -c \
 	"[ \$(\"$RECORDER\" list --store svc.db --json | wc -l) -ge 2 ]"
 check uninstall exe service uninstall
+check so_is_its_event_source expect_exit 1 source_is_known
 check it_is_gone expect_exit 3 exe service stop
 check run_is_for_the_service_manager expect_exit 2 exe service run
 
 # ---- the console ---------------------------------------------------------------------------------
 
-timeout -s INT 120 $WINE_RUN "$RECORDER_EXE" collect --source none --store ctrl.db \
-	--log-file ctrl.log </dev/null &
+WINEDEBUG=trace+eventlog timeout -s INT 120 $WINE_RUN "$RECORDER_EXE" collect --source none \
+	--store ctrl.db --log-file ctrl.log </dev/null 2>ctrl.err &
 wait_for 60 grep -q 'no rule was given' ctrl.log
 kill -INT $!
 wait $!
 check ctrl_c_stores_a_last_incident sh -c "[ $? = 0 ] && grep -q 'incident 1 stored' ctrl.log"
+check it_is_an_event_of_the_system grep -qa 'incident 1: stopped by' ctrl.err

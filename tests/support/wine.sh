@@ -19,7 +19,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 prefix=$top/build/deps/wineprefix
 export WINEPREFIX="${TEST_WINEPREFIX:-$prefix}"
-export WINEDEBUG=-all WINEDLLOVERRIDES="${WINEDLLOVERRIDES:-mscoree,mshtml=}"
+export WINEDEBUG="${WINEDEBUG:--all}" WINEDLLOVERRIDES="${WINEDLLOVERRIDES:-mscoree,mshtml=}"
 unset DISPLAY
 dlls32=$top/build/deps/wine32/i386-windows
 # Where the loader looks for the directory of that name.
