@@ -18,7 +18,8 @@ clean()
 	[ -d "$top" ] && wait_for 5 find "$top" -depth -type d -exec rmdir {} +
 }
 trap clean EXIT
-if [ ! "$groups" ] || ! mkdir -p "$groups/$pod" "$groups/$unit" 2>/dev/null; then
+cron=recorder$$.slice/cron-$$.service
+if [ ! "$groups" ] || ! mkdir -p "$groups/$pod" "$groups/$unit" "$groups/$cron" 2>/dev/null; then
 	echo "skip identity: control groups of version 2 cannot be made here"
 	exit 0
 fi
@@ -36,12 +37,22 @@ lives_in "$unit" perl -e "$alarm 2 while 1"
 "$BUILD/programs/otel_ctx_linux" checkout >ready & pids+=($!)
 perl -e "$alarm 3 while 1" & pids+=($!)
 moves=$!
+burning=("${pids[@]}")
+# It has done nothing since before the recording when it starts others, which soon end.
+mkfifo go
+cp "$(command -v perl)" shortlived
+lives_in "$cron" bash -c 'read -r _ <go
+	for ((i = 0; i < 30; i++)); do ./shortlived -e "1 for 1..300000"; done
+	touch gone
+	sleep 300'
 
 "$RECORDER" collect --store s.db --max-collect-sec 120 --delay-after-trigger-sec 0 \
 	--freq 499 --max-cpu-percent 0 --history-mb 0 --collect-multiple 9 \
 	--stop-on-process "unit:shop-$$" >collect.out 2>&1 & recorder=$!
 wait_for 20 "$RECORDER" status --store s.db
-all_burn 1000 "${pids[@]}"
+echo >go
+wait_for 60 [ -e gone ]
+all_burn 1000 "${burning[@]}"
 "$RECORDER" snapshot --store s.db --reason first >/dev/null
 is_stored()
 {
@@ -58,6 +69,10 @@ has_row()
 check a_container_is_summed_up has_row "container $id" --by container
 check a_unit_is_summed_up has_row "unit shop-$$.service" --by unit
 check a_pod_is_summed_up has_row "pod ${uid//_/-}" --by pod
+# Its children without a home would be a row "no unit".
+check children_have_the_unit_of_their_parent eval '
+	report --by unit --process shortlived | jq -se --arg n "unit cron-$$.service" \
+	"map(.name) | any(. == \$n) and all(. != \"no unit\")"'
 check a_service_is_summed_up has_row "service checkout" --by service
 
 # only NAME FILTER...: all samples are of one process, which has this command line.

@@ -152,6 +152,8 @@ static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_map
 		perf_state_settle(scan->state, p, n->stat.comm, exe_of(n));
 	if (!p->kernel && !leader_ended && with_maps) {
 		apply_exe(scan, p, n);
+		if (n->home.len && !n->home.failed && !*process_home(p->process))
+			process_set_home(p->process, n->home.data);
 		if (!p->maps_flood)          /* it would have others again at once */
 			apply_maps(scan, p, n);
 	}

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
+#include "model/home.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/state_linux.h"
 #include "symbol/elf.h"
@@ -14,6 +15,7 @@
 #include <sys/sysmacros.h>
 
 #define PROC_FILE_MAX_BYTES ((size_t)16 << 20)   /* /proc/PID/maps of 60,000 mappings is 6 MB */
+#define CGROUPS_MAX_BYTES ((size_t)65536)
 #define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
 
 /* ---- files: one is the same object before and after the start -------------------------------- */
@@ -218,6 +220,17 @@ static bool read_task(void *ctx, uint32_t tid)
 	return true;
 }
 
+/* Its children have it too, also those that end before anybody could ask for theirs. */
+static void read_home(struct snapshot *s)
+{
+	struct buf text = {0};
+
+	s->home.max_bytes = HOME_TEXT_MAX;
+	if (proc_pid_load(s->pid, "cgroup", CGROUPS_MAX_BYTES, &text))
+		home_put_cgroup(buf_text(&text), &s->home);
+	buf_free(&text);
+}
+
 static void read_process(struct snapshot *s)
 {
 	char text[4096];
@@ -229,6 +242,7 @@ static void read_process(struct snapshot *s)
 	if (!(s->stat.flags & KERNEL_THREAD_FLAG) && s->stat.state != 'Z' && s->stat.state != 'X') {
 		if (proc_pid_exe(s->pid, text, sizeof(text)))
 			s->exe = strdup(text);
+		read_home(s);
 		read_maps(s);
 	}
 	snprintf(text, sizeof(text), "/proc/%u/task", s->pid);
@@ -261,6 +275,7 @@ static void snapshot_free(struct job *job)
 
 	snapshot_files_drop(s->shared);
 	free(s->exe);
+	buf_free(&s->home);
 	buf_free(&s->maps);
 	free(s->mappings);
 	free(s->files);

@@ -51,6 +51,7 @@ struct snapshot {
 	uint64_t start_ns;
 	struct proc_stat stat;
 	char *exe;                           /* NULL = not known */
+	struct buf home;                     /* model/home.h; empty: not known, or the root group */
 	struct buf maps;                     /* paths point into it */
 	struct snapshot_mapping *mappings;
 	struct snapshot_file *files;
