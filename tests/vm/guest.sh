@@ -1,11 +1,14 @@
-# Read by the scripts of this folder, which are the first process of their system.
+# Read by the scripts of this folder, which are the first process of their system, or a service of
+# its systemd.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t devtmpfs devtmpfs /dev 2>/dev/null
-mount -t tmpfs tmpfs /run
-mount -t tmpfs tmpfs /tmp
-mount -t cgroup2 cgroup2 /sys/fs/cgroup
+if [ $$ = 1 ]; then
+	mount -t proc proc /proc
+	mount -t sysfs sysfs /sys
+	mount -t devtmpfs devtmpfs /dev 2>/dev/null
+	mount -t tmpfs tmpfs /run
+	mount -t tmpfs tmpfs /tmp
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+fi
 exec </dev/null >/dev/console 2>&1
 recorder=/vm/recorder
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # make check-vm: what only a kernel of its own can show. Boots Debian's kernel in qemu, without KVM,
-# with the recorder of this tree and a script of this folder as the first process. The script prints
-# its checks on the console, as the other tests do. The processor is an emulated one, so times are
-# those of a slow machine.
+# with the recorder of this tree and a script of this folder as the first process; or with systemd,
+# which runs the script, and the .deb of the last commit. The script prints its checks on the
+# console, as the other tests do. The processor is an emulated one, so times are those of a slow
+# machine.
 #
 #	tests/vm/run.sh [NAME...]            scripts without .sh; default: all
 #
@@ -13,7 +14,8 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 vm=$top/build/vm
 packages=linux-image-cloud-amd64,systemd-sysv,dbus,stress-ng,sqlite3,zlib1g,libpcre2-8-0,procps
-limit_s=300                                  # for one script
+packages=$packages,libdw1,libmicrohttpd12,curl,jq,podman,crun,busybox-static
+limit_s=300                                  # for one script: "# time limit: SECONDS" in it
 qemu=
 passed=0 failed=0
 
@@ -49,9 +51,20 @@ make_root()
 # The disk, with the recorder of this tree and a script.
 make_disk()
 {
+	local units=$vm/root/etc/systemd/system
 	rm -rf "$vm/root/vm"
 	mkdir -p "$vm/root/vm"
 	cp "$top/build/linux/recorder" "$1" "$top/tests/vm/guest.sh" "$vm/root/vm/"
+	rm -f "$units/multi-user.target.wants/check.service"
+	init=/vm/${1##*/}
+	if grep -q '^# under systemd' "$1"; then
+		init=/lib/systemd/systemd
+		make -s -C "$top" deb >"$vm/deb.log" 2>&1 || { cat "$vm/deb.log" && exit 1; }
+		cp "$top"/build/packages/*.deb "$vm/root/vm/"
+		printf '[Service]\nType=exec\nExecStart=/bin/bash /vm/%s\n' "${1##*/}" \
+			>"$units/check.service"
+		ln -s ../check.service "$units/multi-user.target.wants/"
+	fi
 	rm -f "$vm/disk"
 	mke2fs -qq -t ext4 -d "$vm/root" "$vm/disk" 3G 2>/dev/null
 }
@@ -63,7 +76,7 @@ boot()
 		-nographic -no-reboot -nodefaults -serial "file:$vm/console" -monitor none \
 		-drive "file=$vm/disk,if=virtio,format=raw,cache=writeback" \
 		-kernel "$vm/kernel" -initrd "$vm/initrd" -append "console=ttyS0 root=/dev/vda rw \
-			quiet psi=1 panic=-1 init=/vm/${1##*/} vm=$2" \
+			quiet psi=1 panic=-1 init=$init vm=$2" \
 		</dev/null >/dev/null 2>&1 & qemu=$!
 }
 
@@ -87,7 +100,9 @@ cut_power()
 # run_one SCRIPT
 run_one()
 {
-	local name=${1##*/} good bad start=$SECONDS seconds
+	local name=${1##*/} start=$SECONDS seconds limit_s=$limit_s
+	seconds=$(sed -n 's/^# time limit: //p' "$1")
+	limit_s=${seconds:-$limit_s}
 	make_disk "$1"
 	for seconds in $(sed -n 's/^# power cuts after: //p' "$1"); do
 		: >"$vm/console"
@@ -125,7 +140,7 @@ read_checks()
 }
 
 make_root
-for script in ${@:-pressure power_cut}; do
+for script in ${@:-pressure power_cut systemd}; do
 	run_one "$top/tests/vm/$script.sh"
 done
 echo "$passed passed, $failed failed, 0 skipped"
