@@ -258,7 +258,7 @@ $(BUILD)/headers:
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
         check-tsan check-bare check-vm bench bench-stacks bench-beside fuzz install uninstall \
-        clean distclean help deb tarball zip package check-package
+        clean distclean help deb rpm tarball zip msi package check-package
 
 all: $(recorder) ## build/linux/recorder (the default)
 
@@ -372,17 +372,36 @@ uninstall: ## remove what install put there; recordings and /etc are left alone
 
 # The same bytes in any folder: conf/package.sh.
 packaged = $(MAKE) CFLAGS='-O2 -g -ffile-prefix-map=$(CURDIR)=.'
+for_windows = $(packaged) VARIANT=windows BUILD=build/package-windows \
+    LDFLAGS=-Wl,--no-insert-timestamp
 deb: ## build/packages/recorder_VERSION_amd64.deb
 	+$(Q)$(packaged) BUILD=build/package KIND=deb package
 
-# Both are built in one folder: one after the other.
-tarball: | $(filter deb,$(MAKECMDGOALS))
+# For other systems, and older ones: against the C library of Debian 11 (glibc 2.31), whose headers
+# and libraries deps.sh unpacks; of this system are the other headers and the static libraries.
+old      = $(CURDIR)/$(DEPS)/glibc
+multi    = x86_64-linux-gnu
+old_libs = $(old)/usr/lib/$(multi)
+portable = $(MAKE) BUILD=build/package-portable CFLAGS='-O2 -g -ffile-prefix-map=$(CURDIR)=. \
+    --sysroot=$(old) -idirafter /usr/include -idirafter /usr/include/$(multi)' \
+    LDFLAGS='-B$(old_libs) -L$(old_libs) -L$(old)/lib/$(multi)' \
+    libs_linux='$(addprefix /usr/lib/$(multi)/lib,sqlite3.a z.a iberty.a pcre2-8.a) \
+    -lm -ldl -lpthread'
+
+# Packages that are built in one folder: one after the other.
+rpm: | $(filter tarball,$(MAKECMDGOALS))
+msi: | $(filter zip,$(MAKECMDGOALS))
 tarball: ## build/packages/recorder-VERSION-linux-x86_64.tar.gz, with symbols beside the program
-	+$(Q)$(packaged) BUILD=build/package KIND=tarball package
+	+$(Q)$(portable) KIND=tarball package
+
+rpm: ## build/packages/recorder-VERSION-1.x86_64.rpm: the tarball's program
+	+$(Q)$(portable) KIND=rpm package
 
 zip: ## build/packages/recorder-VERSION-windows-x86_64.zip, with symbols beside the program
-	+$(Q)$(packaged) VARIANT=windows BUILD=build/package-windows \
-	    LDFLAGS=-Wl,--no-insert-timestamp KIND=zip package
+	+$(Q)$(for_windows) KIND=zip package
+
+msi: ## build/packages/recorder-VERSION-windows-x86_64.msi, by wixl
+	+$(Q)$(for_windows) KIND=msi package
 
 package: all
 	@conf/package.sh $(KIND) $(BUILD)

@@ -61,7 +61,7 @@ static int open_in_root(const char *path, const char *inside, int flags)
 	if (rootfd < 0)
 		return -1;
 	do {
-		fd = (int)syscall(SYS_openat2, rootfd, inside, &how, sizeof(how));
+		fd = (int)syscall(__NR_openat2, rootfd, inside, &how, sizeof(how));
 	} while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++races < RACES_MAX)));
 	close(rootfd);
 	return fd < 0 && (errno == ENOSYS || errno == EPERM) ? open_uninterrupted(path, flags) : fd;

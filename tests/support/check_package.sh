@@ -1,6 +1,6 @@
 #!/bin/bash
-# make check-package: the packages as others will judge them. Each check is skipped aloud when its
-# tool is missing.
+# make check-package: the packages as others will judge them, also in Debian 11 and 13. Each check
+# is skipped aloud when its tool is missing.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d -t check-package.XXXXXX)
@@ -45,20 +45,95 @@ same_bytes()
 	local other=$work/elsewhere/copy file
 	(umask 077 && git clone -q . "$other") || return 1
 	mkdir -p "$other/build" && ln -s "$top/build/deps" "$other/build/deps"
-	make -s -C "$other" deb tarball zip || return 1
+	make -s -C "$other" $kinds || return 1
 	for file in build/packages/*; do
 		cmp "$file" "$other/$file" || return 1
 	done
 }
 
+# Each names what it is of, has a checksum, and relates everything that it lists.
+bills_are_whole()
+{
+	local bill
+	for bill in build/packages/*.spdx.json; do
+		jq -e '.spdxVersion == "SPDX-2.3" and (.packages | length > 5) and
+			(.packages[0].checksums[0].checksumValue | length == 64) and
+			all(.packages[]; .versionInfo != "" and .versionInfo != "NOASSERTION") and
+			([.packages[].SPDXID] - [.relationships[] |
+				.spdxElementId, .relatedSpdxElement] == [])' "$bill" || return 1
+	done
+}
+
+# runs_in SUITE: a Debian of that name, with nothing in it but the tarball.
+runs_in()
+{
+	local root=$work/$1 uri
+	uri=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Created-By: Packages' |
+		grep -v security | head -n 1)
+	mmdebstrap --mode=root --variant=essential "$1" "$root" "deb $uri $1 main" &&
+		tar -C "$root" -xzf build/packages/recorder-*.tar.gz --strip-components=1 ||
+		return 1
+	unshare -m sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -exc "$1"' "$root" '
+		cd /root
+		/bin/recorder --version
+		/bin/recorder run --store s.db -- \
+			sh -c "i=0; while [ \$i -lt 400000 ]; do i=\$((i + 1)); done"
+		/bin/recorder export 1 --store s.db -f -o - | grep ";.*libc" | head -n 3'
+}
+
+rpm_installs_and_goes()
+{
+	local root=$work/rpm
+	set -- rpm --root "$root" --noscripts --nodeps --ignorearch
+	mkdir "$root"
+	"$@" -i build/packages/*.rpm && "$root/usr/bin/recorder" --version &&
+		test -f "$root/etc/recorder/recorder.conf" && "$@" -e recorder &&
+		! find "$root" -name '*recorder*' | grep .
+}
+
+msi_installs_and_goes()
+{
+	local wine=$top/tests/support/wine.sh msi at
+	local services='HKLM\System\CurrentControlSet\Services'
+	export TEST_WINEPREFIX=$work/prefix
+	at="$work/prefix/drive_c/Program Files/recorder"
+	msi=Z:$(ls "$top"/build/packages/*.msi | tr / '\\')
+	"$wine" clone "$TEST_WINEPREFIX" && "$wine" start &&
+		timeout 200 "$wine" run msiexec /i "$msi" /qn && test -f "$at/recorder.conf" &&
+		timeout 60 "$wine" run "$at/recorder.exe" --version &&
+		timeout 60 "$wine" run reg query "$services\\recorder" &&
+		timeout 200 "$wine" run msiexec /x "$msi" /qn && test ! -e "$at/recorder.exe"
+	set -- $?
+	"$wine" stop
+	return "$1"
+}
+
 if has dpkg-deb packages; then
-	check packages_are_built make -s deb tarball zip
+	kinds='deb tarball'
+	if has rpmbuild rpm; then kinds="$kinds rpm"; fi
+	if has zip zip; then kinds="$kinds zip"; fi
+	if has wixl msi; then kinds="$kinds msi"; fi
+	rm -rf build/packages
+	check packages_are_built make -s $kinds
 	deb=$(ls build/packages/*.deb)
 	if has lintian lintian_is_content; then
 		check lintian_is_content lintian --fail-on error,warning "$deb"
 	fi
 	if has mandoc pages_are_clean; then check pages_are_clean pages_are_clean; fi
+	if has jq bills_are_whole; then check bills_are_whole bills_are_whole; fi
 	check two_folders_give_the_same_bytes same_bytes
+	if has mmdebstrap other_systems && has unshare other_systems; then
+		for suite in bullseye trixie; do
+			check "the_tarball_runs_in_$suite" runs_in $suite
+		done
+	fi
+	case $kinds in *rpm*) check the_rpm_installs_and_goes rpm_installs_and_goes ;; esac
+	if ! "$top/tests/support/wine.sh" find >/dev/null 2>&1; then
+		echo "skip msi_installs_and_goes: no Wine"
+		skipped=$((skipped + 1))
+	elif [[ $kinds = *msi* ]]; then
+		check the_msi_installs_and_goes msi_installs_and_goes
+	fi
 fi
 if has systemd-analyze units_are_hardened; then
 	check the_service_is_hardened level recorder.service

@@ -75,6 +75,10 @@ gcc-multilib             path    /usr/lib32/crt1.o
 gcc-mingw-w64-i686       command i686-w64-mingw32-gcc
 golang-go                command go
 openssl                  command openssl
+rpm                      command rpmbuild
+wixl                     command wixl
+msitools                 command msiinfo
+lintian                  command lintian
 tmux                     command tmux
 '
 
@@ -246,6 +250,38 @@ unpack_servers()
 	fi
 	echo "$servers" >"$deps/servers/tried"
 }
+
+# Into build/deps/glibc: an older C library, for the tarball and the rpm. Tried once.
+unpack_glibc()
+{
+	[ ! -e "$deps/glibc/tried" ] || return 0
+	mkdir -p "$deps/glibc"
+	fetch_glibc >"$deps/glibc/apt.log" 2>&1 ||
+		say "going on without an older glibc (optional; see build/deps/glibc/apt.log)"
+	touch "$deps/glibc/tried"
+}
+
+# apt is told that this is a Debian 11 without any package.
+fetch_glibc()
+(
+	work=$(mktemp -d) || exit 1
+	trap 'rm -rf "$work"' EXIT
+	mkdir -p "$work/lists/partial" && : >"$work/status" && cd "$work" || exit 1
+	apt-get indextargets --format 'deb $(REPO_URI) bullseye main' 'Origin: Debian' \
+		'Created-By: Packages' | grep -v security | sort -u | head -n 1 >sources.list
+	set -- -q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+		-o Dir::State::status="$work/status" -o Dir::State::lists="$work/lists" \
+		-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+		-o APT::Sandbox::User="$(id -un)"
+	apt-get "$@" update && apt-get "$@" download libc6 libc6-dev || exit 1
+	for package in *.deb; do
+		dpkg-deb -x "$package" "$deps/glibc" || exit 1
+	done
+	# Links to /lib would lead to this system's.
+	find "$deps/glibc" -lname '/*' -printf '%p %l\n' | while read -r link to; do
+		ln -sfr "$deps/glibc$to" "$link"
+	done
+)
 
 # Into build/deps/wine32, of the version that is installed. Tried once.
 install_wine32()
@@ -469,6 +505,7 @@ all)
 	install_npm
 	install_npm_windows
 	unpack_servers
+	unpack_glibc
 	install_wine32
 	build_windows_libraries
 	"$top/tests/support/wine.sh" init
