@@ -6,6 +6,7 @@
 #include "cli/sheet.h"
 #include "engine/control.h"
 #include "engine/engine.h"
+#include "base/moment.h"
 #include "base/fit.h"
 #include "base/json_read.h"
 
@@ -432,13 +433,21 @@ static bool clear_left(void)
 static int snapshot_window(const struct options *o, struct err *err)
 {
 	struct history_keep keep = {.rule = "manual", .reason = o->reason, .tell_system = true};
+	struct options window = *o;
 	struct cmd_window w = {0};
 	struct buf path = {0};
 	int64_t id = 0;
-	int rc = cmd_window(o, &w, err);
+	int rc;
 
+	if (o->from.text && o->to.text)
+		window.at = NULL;            /* it is the incident's time, then */
+	rc = cmd_window(&window, &w, err);
 	keep.from_ns = w.from_ns;
 	keep.to_ns = keep.trigger_ns = w.to_ns;
+	if (!rc && o->at && !window.at)
+		rc = moment_parse(o->at, os_wall_ns(), 0, &keep.trigger_ns, err);
+	if (!rc && (keep.trigger_ns < w.from_ns || keep.trigger_ns > w.to_ns))
+		rc = err_set(err, ERR_USAGE, "--at is not between --from and --to");
 	if (!keep.reason)
 		keep.reason = "kept from the history by `recorder snapshot`";
 	if (!rc)

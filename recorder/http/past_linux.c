@@ -78,15 +78,17 @@ static int64_t incident_of(int file)
 	return (int64_t)id;
 }
 
-/* Make an incident of a window of the history; times are those of the wall clock. */
-static int keep_window(struct desk *d, uint64_t from_ns, uint64_t to_ns, const char *reason,
-		       int64_t *id, struct err *err)
+/* Make an incident at a moment of a window of the history; times are those of the wall clock. */
+static int keep_window(struct desk *d, uint64_t from_ns, uint64_t at_ns, uint64_t to_ns,
+		       const char *reason, int64_t *id, struct err *err)
 {
-	char from_text[ARGUMENT_BYTES], to_text[ARGUMENT_BYTES], reason_text[REASON_BYTES + 20];
-	const char *args[] = {"snapshot", "--json", from_text, to_text, reason_text, NULL};
+	char from_text[ARGUMENT_BYTES], at_text[ARGUMENT_BYTES], to_text[ARGUMENT_BYTES];
+	char reason_text[REASON_BYTES + 20];
+	const char *args[] = {"snapshot", "--json", from_text, at_text, to_text, reason_text, NULL};
 	int file, rc;
 
 	snprintf(from_text, sizeof(from_text), "--from=@%.3f", (double)from_ns / 1e9);
+	snprintf(at_text, sizeof(at_text), "--at=@%.3f", (double)at_ns / 1e9);
 	snprintf(to_text, sizeof(to_text), "--to=@%.3f", (double)to_ns / 1e9);
 	snprintf(reason_text, sizeof(reason_text), "--reason=%s", reason);
 	if (to_ns + FLUSHED_NS > os_wall_ns())
@@ -233,7 +235,7 @@ void post_snapshot(struct desk *d, const struct request *r, struct answer *out)
 		if (!rc)
 			rc = moment_parse(*to ? to : "now", now_ns, from_ns, &to_ns, &err);
 		if (!rc)
-			rc = keep_window(d, from_ns, to_ns, reason, &id, &err);
+			rc = keep_window(d, from_ns, to_ns, to_ns, reason, &id, &err);
 		if (!rc)
 			answer_incident(out, id);
 	} else {
@@ -353,7 +355,8 @@ static int keep_alert(struct desk *d, const struct alert *a, uint64_t now_ns, in
 	before_ns = before_ns < a->starts_ns ? before_ns : a->starts_ns;
 	snprintf(reason, sizeof(reason), "alert %.119s%s%.150s [%s]", a->name,
 		 *a->summary ? ": " : "", a->summary, a->key);
-	rc = keep_window(d, a->starts_ns - before_ns, to_ns, reason, id, err);
+	rc = keep_window(d, a->starts_ns - before_ns,
+			 a->starts_ns < to_ns ? a->starts_ns : to_ns, to_ns, reason, id, err);
 	if (rc != ERR_NOT_FOUND)
 		return rc;
 	log_line(d->cfg->log, LOG_INFO, "the history does not hold the window of the alert %s: a "

@@ -74,6 +74,12 @@ expect they_are_counted 0 ' of .* events' events --store h.db --from -5m --to no
 expect events_know_one_place 2 'give one of them' events --store h.db --last 5m --live sched/x
 expect a_window_becomes_an_incident 0 'is stored' snapshot --store h.db --last 1m --reason late
 expect it_is_in_the_list 0 'late' list --store h.db
+at=$(date -u -d "$last - 3 seconds" +%Y-%m-%dT%H:%M:%S)
+"$RECORDER" snapshot --store h.db --from "@$(date -d "$last - 9 seconds" +%s)" --at "${at}Z" \
+	--to "@$(date -d "$last" +%s)" --reason about 2>>err
+expect a_window_has_the_moment_that_it_is_about 0 "${at/T/ } .*about" list --store h.db
+expect that_moment_is_in_the_window 2 'between --from and --to' snapshot --store h.db \
+	--from -5m --at -9m --to now
 check it_holds_what_the_window_holds bash -c '
 	a=$("$RECORDER" export --store h.db -f 2>/dev/null | wc -l)
 	[ "$a" -gt 5 ]'

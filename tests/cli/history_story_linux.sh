@@ -29,7 +29,8 @@ death=$("$RECORDER" list --store n.db --json |
 id=${death% *}
 check the_list_has_the_death test -n "$death"
 check it_ends_within_seconds_of_the_kill bash -c "
-	at=\$(date -d '${death#* }' +%s); [ \$((at - $began)) -ge 4 ] && [ \$((at - $began)) -le 20 ]"
+	at=\$(date -d '${death#* }' +%s)
+	[ \$((at - $began)) -ge 4 ] && [ \$((at - $began)) -le 20 ]"
 minute=$(date -u -d "@$began" +%H:%M)
 "$RECORDER" show "$id" --store n.db >shown 2>err
 check show_says_first_what_changed_and_since_when bash -c '

@@ -9,8 +9,8 @@
  * of the machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one
  * CPU.
  *
- * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes in
- * the directory after each put, logs included, and which files leave; resident memory at a tenth
+ * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes
+ * in the directory after each put, logs included, and which files leave; resident memory at a tenth
  * and at the end; a window of 60 s and one of an hour in the middle of what is left, loaded here
  * and reported by RECORDER. Later segments are the first ones again, with later times.
  */
