@@ -439,7 +439,7 @@ static int snapshot_window(const struct options *o, struct err *err)
 	int64_t id = 0;
 	int rc;
 
-	if (o->from.text && o->to.text)
+	if (o->to.text)
 		window.at = NULL;            /* it is the incident's time, then */
 	rc = cmd_window(&window, &w, err);
 	keep.from_ns = w.from_ns;

@@ -79,7 +79,7 @@ at=$(date -u -d "$last - 3 seconds" +%Y-%m-%dT%H:%M:%S)
 	--to "@$(date -d "$last" +%s)" --reason about 2>>err
 expect a_window_has_the_moment_that_it_is_about 0 "${at/T/ } .*about" list --store h.db
 expect that_moment_is_in_the_window 2 'between --from and --to' snapshot --store h.db \
-	--from -5m --at -9m --to now
+	--from "@$(date -d "$last - 9 seconds" +%s)" --at @1000 --to now
 check it_holds_what_the_window_holds bash -c '
 	a=$("$RECORDER" export --store h.db -f 2>/dev/null | wc -l)
 	[ "$a" -gt 5 ]'
