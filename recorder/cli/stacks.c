@@ -20,6 +20,8 @@
 #include <string.h>
 
 #define NAMES_NS (20 * NS_PER_SEC)           /* a large PDB on a slow disk */
+#define STORE_NS (10 * NS_PER_SEC)           /* another crash is being stored */
+#define STORE_PAUSE_NS (50 * NS_PER_MS)
 
 /* A stack, kept until its frames have names. */
 struct taken {
@@ -573,6 +575,7 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 				  .value = NAN,
 				  .limit = NAN,
 				  .trigger_wall_ns = s->dead ? s->file.wall_ns : os_wall_ns()};
+	uint64_t until_ns = os_deadline_ns(STORE_NS);
 	struct segment *segment = NULL;
 	struct store *store = NULL;
 	struct buf reason = {0};
@@ -598,6 +601,10 @@ static int keep_picture(const struct options *o, const struct stacks *s, struct 
 		rc = make_segment(s, &segment, err);
 	if (!rc)
 		rc = cmd_store_open(o, STORE_RECORD, &store, err);
+	while (rc == ERR_BUSY && s->dead && os_now_ns() < until_ns) {
+		os_sleep_ns(STORE_PAUSE_NS);
+		rc = cmd_store_open(o, STORE_RECORD, &store, err);
+	}
 	if (!rc)
 		rc = store_segment(store, &h, segment, err);
 	if (!rc)

@@ -154,6 +154,14 @@ check without_any_output_it_is_stored_too expect_exit 1 bash -c \
 check and_is_sound "$RECORDER" verify --store pipe.db
 check and_complete jq -e '.samples == 3' <("$RECORDER" show --store pipe.db --json 2>err)
 
+crashes=()
+for i in 1 2 3 4 5; do
+	"$RECORDER" stacks --core segv.core --store five.db >/dev/null 2>"five.$i" & crashes+=($!)
+done
+wait "${crashes[@]}"
+check crashes_at_the_same_moment_are_all_kept \
+	[ "$("$RECORDER" list --store five.db --json | wc -l)" = 5 ]
+
 # ---- what is not there ---------------------------------------------------------------------------
 
 head -c $(($(stat -c %s segv.core) - 200000)) segv.core >cut.core
