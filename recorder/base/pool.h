@@ -64,8 +64,8 @@ bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns);
 /*
  * Put a job about one subject, by a number of the caller's (a process, a user), and wait for it. A
  * subject that does not answer in time is left alone until it does, at least for 50 ms, doubled up
- * to 2 s when it is late again; but not if the thread had no CPU, and the job, once it ran, took less
- * than the timeout. While a job that is late has not been left behind, nobody is asked.
+ * to 2 s when it is late again; but not if the thread had no CPU, and the job, once it ran, took
+ * less than the timeout. While a job that is late has not been left behind, nobody is asked.
  *
  * returns  true: it is done. false: it hangs, or was not begun; the caller's use of it has ended
  */

@@ -670,7 +670,7 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 	if (!c)
 		return err_memory(err, "while starting");
 	c->options = o;
-	/* On a machine that has no CPU left, recording has to begin, too: engine_run() ends this. */
+	/* Recording has to begin on a machine without CPU, too; engine_run() ends this. */
 	if (!o->capture.file)
 		os_thread_priority(OS_PRIORITY_HIGH);
 	rc = cmd_sources(o, &c->sources, err);

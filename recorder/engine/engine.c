@@ -263,14 +263,14 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	e->log = cfg->log;
 	e->merge.next_end_ns = UINT64_MAX;
 	rc = open_parts(e, err);
-	os_thread_priority(OS_PRIORITY_NORMAL);      /* threads and commands have that of their maker */
+	os_thread_priority(OS_PRIORITY_NORMAL);      /* threads and commands inherit it */
 	if (!rc && cfg->ready)
 		cfg->ready(cfg->ready_ctx);
 	if (!rc && (cfg->stop_command || cfg->failure_command || cfg->capture.data_file))
 		rc = os_thread_start("command", command_main, e, &command, err);
 	if (!rc)
 		rc = start_threads(e, &merge, err);
-	/* It answers people on a machine that has no CPU left, and the service manager's watchdog. */
+	/* It answers people on a machine without CPU, and the service manager's watchdog. */
 	if (e->policy->in_background)
 		os_thread_priority(OS_PRIORITY_HIGH);
 	if (!rc)
