@@ -167,3 +167,22 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	check a_stranger_is_refused grep -q 'may not be stopped: it belongs to another user' err
 	rm -rf "$place"
 fi
+
+# The linker makes no index of the unwind tables of a static program.
+cat >static.c <<'END'
+#include <unistd.h>
+__attribute__((noinline)) int inner(int n) { return pause() + n; }
+int main(int n, char **a) { return a ? inner(n) + 1 : 0; }
+END
+for bits in 64 32; do
+	if ! gcc -m$bits -static -O2 -fomit-frame-pointer -o static$bits static.c 2>err; then
+		echo "skip a_static_program_of_${bits}_bits: $(tail -1 err)"
+		continue
+	fi
+	./static$bits & alone=$!
+	sleep 0.3
+	"$RECORDER" stacks -p $alone >out 2>err
+	check a_static_program_of_${bits}_bits_has_whole_stacks eval \
+		'grep -q "!inner$" out && grep -q "!_start$" out && ! grep -q "broken\|\[fp\]" out'
+	ended $alone || true
+done

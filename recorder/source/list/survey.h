@@ -21,7 +21,7 @@
 enum survey_cause {
 	SURVEY_JVM,                   /* OpenJ9 */
 	SURVEY_NATIVE_IMAGE,          /* Java compiled ahead of time by GraalVM */
-	SURVEY_NO_TABLES,             /* program or library without .eh_frame_hdr */
+	SURVEY_NO_TABLES,             /* program or library without .eh_frame */
 	SURVEY_REPLACED,              /* maps files that were deleted or replaced */
 	SURVEY_UNREADABLE,            /* this user may not read them */
 	SURVEY_GO,                    /* no tables, but frame pointers everywhere */

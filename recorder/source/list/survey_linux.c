@@ -80,15 +80,17 @@ static bool has_go_note(const struct bytes *in)
 static void read_file(const char *path, struct known_file *out)
 {
 	struct elf_file *file = malloc(sizeof(*file));
-	struct elf_section heap;
+	struct elf_section section;
 
 	if (file && elf_file_open_path(path, file, NULL) == 0) {
 		out->is_elf = true;
-		out->has_tables = file->head.unwind.file_bytes != 0;
+		out->has_tables = file->head.unwind.file_bytes != 0 ||
+				  elf_section_find(&file->bytes, &file->head, ".eh_frame",
+						   &section, NULL) == 0;
 		out->is_go = has_go_note(&file->bytes);
 		/* where native-image puts the objects that it made while it compiled */
 		out->is_native_image = elf_section_find(&file->bytes, &file->head, ".svm_heap",
-							&heap, NULL) == 0;
+							&section, NULL) == 0;
 		elf_file_close(file);
 	}
 	free(file);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "source/jvm/options.h"
 #include "symbol/elf_file.h"
+#include "symbol/elf_section.h"
 #include "symbol/symbol_open.h"
 
 #include <stdatomic.h>
@@ -108,8 +109,16 @@ static void read_tables(struct entry *e, const struct bytes *in)
 		.header_vaddr = unwind->vaddr,
 		.is_32_bit = !e->head.is64,
 	};
+	struct elf_section frames;
 	uint64_t offset, n;
 
+	/* The linker makes no index for a static program. */
+	if (!unwind->file_bytes &&
+	    elf_section_find(in, &e->head, ".eh_frame", &frames, NULL) == 0) {
+		sections.frames = read_part(in, frames.offset, frames.size);
+		sections.frames_bytes = (size_t)frames.size;
+		sections.frames_vaddr = frames.addr;
+	}
 	if (sections.header &&
 	    eh_frame_pointer(sections.header, sections.header_bytes, sections.header_vaddr,
 			     &sections.frames_vaddr) &&
