@@ -206,6 +206,7 @@ enum terminal_event terminal_wait(struct terminal *t, uint64_t timeout_ns, uint3
 {
 	uint64_t until_ns = os_deadline_ns(timeout_ns), now_ns, slice_ns;
 	enum terminal_event event;
+	DWORD slice_ms;
 
 	for (;;) {
 		if (os_signal_wait(0) == OS_SIGNAL_STOP)
@@ -213,7 +214,8 @@ enum terminal_event terminal_wait(struct terminal *t, uint64_t timeout_ns, uint3
 		now_ns = os_now_ns();
 		slice_ns = now_ns >= until_ns ? 0 : until_ns - now_ns;
 		slice_ns = slice_ns < SLICE_NS ? slice_ns : SLICE_NS;
-		if (WaitForSingleObject(t->in, (DWORD)((slice_ns + NS_PER_MS - 1) / NS_PER_MS)) == WAIT_OBJECT_0) {
+		slice_ms = (DWORD)((slice_ns + NS_PER_MS - 1) / NS_PER_MS);
+		if (WaitForSingleObject(t->in, slice_ms) == WAIT_OBJECT_0) {
 			if (take_record(t, &event, key))
 				return event;
 		} else if (now_ns >= until_ns) {

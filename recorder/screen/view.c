@@ -80,7 +80,9 @@ int view_load(struct view *v, struct incident *in, const struct view_facts *fact
 		memmove(v->loads, v->loads + 1, --v->nloads * sizeof(*v->loads));
 	v->busy = busy(v, v->span_ns);
 	v->loads[v->nloads++] = busy(v, v->span_ns < LOAD_NS ? v->span_ns : LOAD_NS);
-	return v->clock.failed || v->from.failed || view_count_window(v) ? err_memory(err, "for the screen") : 0;
+	if (v->clock.failed || v->from.failed || view_count_window(v))
+		return err_memory(err, "for the screen");
+	return 0;
 }
 
 bool view_paused(const struct view *v)

@@ -25,7 +25,7 @@ enum view_key {
 enum view_wish {
 	VIEW_WISH_NONE,
 	VIEW_WISH_QUIT,
-	VIEW_WISH_LOAD,                      /* load the window again: view_kernel(), view_span_ns() */
+	VIEW_WISH_LOAD,                      /* load it again, with other frames or span */
 	VIEW_WISH_KEEP,                      /* an incident with view_reason() */
 };
 

@@ -273,7 +273,8 @@ static void draw_bar(const struct view *v, struct page *p)
 
 	buf_printf(&text, " %s", v->clock.len ? buf_text(&v->clock) : "starting");
 	if (v->nloads)
-		buf_printf(&text, "  %.2f of %u CPUs busy, last %.0f s", v->busy, v->ncpus, (double)v->span_ns / 1e9);
+		buf_printf(&text, "  %.2f of %u CPUs busy, last %.0f s", v->busy, v->ncpus,
+			   (double)v->span_ns / 1e9);
 	if (v->paused)
 		buf_puts(&text, "  PAUSED");
 	n = page_put_buf(p, all, PAGE_BAR, &text) + 2;

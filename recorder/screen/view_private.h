@@ -17,7 +17,7 @@ struct view_row {
 struct view_list {
 	struct view_row *rows;
 	uint32_t n, room;
-	uint32_t at, top;                    /* the row at the cursor; the first one that is drawn */
+	uint32_t at, top;                    /* the row at the cursor; the first drawn */
 	struct buf filter;                   /* only rows with this text */
 };
 

@@ -36,8 +36,10 @@ OPTIONS=
 screen() { mux capture-pane -p; }
 shows() { screen | grep -qE -e "$1"; }
 keys() { mux send-keys "$@"; }
-ended_well() { wait_for 20 test -e modes.after && [ "$(cat ended)" = 0 ] && cmp modes.before modes.after; }
-rows_of() { screen | wc -l; }
+ended_well()
+{
+	wait_for 20 test -e modes.after && [ "$(cat ended)" = 0 ] && cmp modes.before modes.after
+}
 
 # ---- a recording of its own --------------------------------------------------------------------
 
