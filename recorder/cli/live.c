@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "engine/control.h"
+#include "source/list/asked.h"
 #include "store/history.h"
 
 #include <inttypes.h>
@@ -345,21 +346,30 @@ static bool is_event_frame(const struct incident *in, uint32_t frame)
 	       strcmp(incident_frame_module(in, frame), "event") == 0;
 }
 
-/* Keep the samples of one stream that have a stack; the frame that names the event is no code. */
+/* The frame that names the event is no code, and would stand before the kernel's. */
+static void drop_event_frames(struct incident *in)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		struct incident_sample *s = &in->samples[i];
+
+		if (s->stream == STREAM_EVENT && s->stack != STACK_NONE &&
+		    is_event_frame(in, in->stacks[s->stack].frame))
+			s->stack = in->stacks[s->stack].parent;
+	}
+}
+
+/* Keep the samples of one stream that have a stack. */
 static void keep_stream(struct incident *in, enum stream stream)
 {
 	uint32_t i, n = 0;
 
 	for (i = 0; i < in->nsamples; i++) {
-		struct incident_sample s = in->samples[i];
+		const struct incident_sample *s = &in->samples[i];
 
-		if (s.stream != stream)
-			continue;
-		if (stream == STREAM_EVENT && s.stack != STACK_NONE &&
-		    is_event_frame(in, in->stacks[s.stack].frame))
-			s.stack = in->stacks[s.stack].parent;
-		if (s.stack != STACK_NONE)
-			in->samples[n++] = s;
+		if (s->stream == stream && s->stack != STACK_NONE)
+			in->samples[n++] = *s;
 	}
 	in->nsamples = n;
 	incident_count(in);
@@ -377,19 +387,63 @@ static enum stream stream_of(const struct live *l)
 	return events && !is_profile(events) ? STREAM_EVENT : STREAM_CPU;
 }
 
+static bool has_event_samples(const struct incident *in)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++)
+		if (in->samples[i].stream == STREAM_EVENT)
+			return true;
+	return false;
+}
+
+/* Events of an ETW session have their stacks themselves: make samples of those that are meant. */
+static int add_event_samples(struct incident *in, const char *events, struct err *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		const struct incident_sample s = {
+			.time_ns = e->time_ns, .weight = 1, .thread = e->thread, .stack = e->stack,
+			.cpu = e->cpu, .stream = STREAM_EVENT, .quality = QUALITY_COMPLETE,
+		};
+
+		if (e->stack != STACK_NONE && asked_event(events, e->provider, e->name) &&
+		    incident_add_sample(in, &s))
+			return err_memory(err, "for the events of a window");
+	}
+	return 0;
+}
+
+/* Samples of the events that --event asks for, and of no others. */
+static int choose_events(struct incident *in, const char *events, struct err *err)
+{
+	const struct incident_filter f = {.event = one_event(events)};
+	int rc;
+
+	if (!has_event_samples(in))
+		return add_event_samples(in, events, err);
+	rc = f.event ? incident_filter(in, &f, err) : 0;
+	drop_event_frames(in);
+	return rc;
+}
+
 /* Less what the options leave out; without anything an incident without samples. */
 static int load(struct live *l, uint64_t from_ns, uint64_t to_ns, bool kernel,
 		struct incident *in, struct err *err)
 {
+	const char *events = stream_of(l) == STREAM_EVENT ? l->o->capture.events : NULL;
 	const struct incident_filter f = {
 		.process = l->o->process, .tid = l->o->tid,
 		.no_kernel = !kernel, .no_idle = l->screen,
-		.event = stream_of(l) == STREAM_EVENT ? one_event(l->o->capture.events) : NULL,
 	};
 	int rc = history_load(buf_text(&l->top), from_ns, to_ns - 1, from_ns, in, err);
 
 	if (rc == ERR_NOT_FOUND)
 		return incident_init(in) ? err_memory(err, "for a window") : 0;
+	if (!rc && events)
+		rc = choose_events(in, events, err);
 	if (!rc)
 		rc = incident_filter(in, &f, err);
 	if (rc == ERR_NOT_FOUND) {

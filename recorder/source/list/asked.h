@@ -18,5 +18,11 @@
 #include "model/capture.h"
 #include "model/needs.h"
 
+/*
+ * Does a list of --event ask for an event of an ETW session, by its names in the store? Others come
+ * with a stack too: those of processes and threads always do.
+ */
+bool asked_event(const char *list, const char *provider, const char *name);
+
 /* returns  0; ERR_USAGE with the part that is wrong; ERR_LIMIT; ERR_MEMORY */
 int asked_needs(const struct capture *capture, struct needs *needs, struct err *err);

@@ -193,6 +193,10 @@ static int add_kernel_event(struct asking *a, const char *what, struct err *err)
 	rc = etw_wanted_kernel_keyword("--event", what, &flags, err);
 	if (rc && tracepoint_provider(what))
 		return add_linux(a, what, what, &keys, err);
+	if (!rc && !(flags & ~(uint64_t)KERNEL_OTHERS) && !(flags & ETW_FLAG_PROFILE))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "--event: no tracepoint of Linux means what kernel:%.60s means on "
+			       "Windows; syscalls:sys_enter_mmap is where a file is mapped", what);
 	return rc ? rc : add_flags(a, flags, &keys, err);
 }
 
