@@ -28,6 +28,7 @@ struct live {
 	struct buf top;                      /* the path beside which its windows lie */
 	uint64_t from_ns;
 	uint64_t kept_ns;                    /* what happened since then can be read; 0 = nothing */
+	uint64_t bare;                       /* events of the last window without a stack */
 	bool screen;
 	/* of a recorder of our own */
 	bool own;
@@ -297,6 +298,11 @@ uint64_t live_from_ns(const struct live *l)
 	return l->from_ns;
 }
 
+uint64_t live_bare_events(const struct live *l)
+{
+	return l->bare;
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 static int wait_written(struct live *l, uint64_t to_ns, struct err *err)
@@ -398,7 +404,8 @@ static bool has_event_samples(const struct incident *in)
 }
 
 /* Events of an ETW session have their stacks themselves: make samples of those that are meant. */
-static int add_event_samples(struct incident *in, const char *events, struct err *err)
+static int add_event_samples(struct live *l, struct incident *in, const char *events,
+			     struct err *err)
 {
 	uint32_t i;
 
@@ -409,21 +416,25 @@ static int add_event_samples(struct incident *in, const char *events, struct err
 			.cpu = e->cpu, .stream = STREAM_EVENT, .quality = QUALITY_COMPLETE,
 		};
 
-		if (e->stack != STACK_NONE && asked_event(events, e->provider, e->name) &&
-		    incident_add_sample(in, &s))
+		if (!asked_event(events, e->provider, e->name))
+			continue;
+		l->bare += e->stack == STACK_NONE;
+		if (e->stack != STACK_NONE && incident_add_sample(in, &s))
 			return err_memory(err, "for the events of a window");
 	}
 	return 0;
 }
 
 /* Samples of the events that --event asks for, and of no others. */
-static int choose_events(struct incident *in, const char *events, struct err *err)
+static int choose_events(struct live *l, struct incident *in, const char *events,
+			 struct err *err)
 {
 	const struct incident_filter f = {.event = one_event(events)};
 	int rc;
 
+	l->bare = 0;
 	if (!has_event_samples(in))
-		return add_event_samples(in, events, err);
+		return add_event_samples(l, in, events, err);
 	rc = f.event ? incident_filter(in, &f, err) : 0;
 	drop_event_frames(in);
 	return rc;
@@ -443,7 +454,7 @@ static int load(struct live *l, uint64_t from_ns, uint64_t to_ns, bool kernel,
 	if (rc == ERR_NOT_FOUND)
 		return incident_init(in) ? err_memory(err, "for a window") : 0;
 	if (!rc && events)
-		rc = choose_events(in, events, err);
+		rc = choose_events(l, in, events, err);
 	if (!rc)
 		rc = incident_filter(in, &f, err);
 	if (rc == ERR_NOT_FOUND) {

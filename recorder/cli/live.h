@@ -36,6 +36,8 @@ void live_keep(struct live *l);
  * in       free with incident_free(), after an error too
  */
 int live_take(struct live *l, enum stream *stream, struct incident *in, struct err *err);
+/* Events of --event that had no stack in the window that was loaded last. */
+uint64_t live_bare_events(const struct live *l);
 
 /* ---- for a screen, which never waits --------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "base/moment.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "engine/engine.h"
 #include "export/export.h"
 #include "screen/terminal.h"
 #include "screen/view.h"
@@ -75,6 +76,7 @@ static int put_stacks(const struct top *t, const struct incident *in, enum strea
 
 static int summary(struct top *t, struct err *err)
 {
+	char flooded[ENGINE_FLOODED_BYTES];
 	uint64_t start_ns = os_now_ns();
 	struct incident in = {0};
 	enum stream stream;
@@ -85,6 +87,12 @@ static int summary(struct top *t, struct err *err)
 	if (!rc)
 		fprintf(stderr, "  Time aggregating/resolving: %" PRIu64 "ms\n",
 			(uint64_t)((os_now_ns() - start_ns) / NS_PER_MS));
+	if (!rc && (in.head.lost || in.head.lost_by_kind[LOSS_FLOOD]))
+		fprintf(stderr, "  Lost: %" PRIu64 "%s\n", in.head.lost,
+			engine_flooded_text(in.head.lost_by_kind[LOSS_FLOOD], flooded));
+	if (!rc && live_bare_events(t->live))
+		fprintf(stderr, "  Events without a stack: %" PRIu64 "\n",
+			live_bare_events(t->live));
 	t->events += in.nsamples;
 	incident_free(&in);
 	return rc;

@@ -1,0 +1,91 @@
+#!/bin/bash
+# `recorder top` on Windows, under Wine with a stand-in for ETW that replays the records of a real
+# trace: the transcripts of LiveStacks, byte for byte but for numbers.
+# time limit: 300
+. "$TOP/tests/support/cli.sh"
+
+need_windows_program windows_top dll/tdh.dll
+data=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
+if [ ! -e "$data" ] || ! command -v unzip >/dev/null; then
+	echo "skip windows_top: no $data, or no unzip"
+	exit 0
+fi
+export WINEDLLOVERRIDES='mscoree,mshtml=;tdh=n'
+own_wine windows_top tdh.dll
+unzip -oq "$data" net.4.5.2.x64.etl
+"$BUILD/programs/etw_live_records" net.4.5.2.x64.etl live.rec >records.out || exit 1
+
+# top NAME ARG...: what it prints to NAME.out, its remarks to NAME.err.
+top()
+{
+	local name=$1
+	shift
+	STANDIN_LOG=$name.log STANDIN_RECORDS=live.rec timeout 100 $WINE_RUN "$RECORDER_EXE" top \
+		--store "$name.db" "$@" >"$name.out" 2>"$name.err" </dev/null
+}
+# The records take 13 s; there is no other summary than the one at the end.
+top cpu --cpu-sample-msec 1 --max-cpu-percent 0 -i 20 -c 1 -T 2 &
+top triggered -e clr:gc:gc/triggered -i 20 -c 1 -T 1 &
+wait
+top disk -e kernel:diskioinit -i 20 -c 1 &
+top start -e clr:gc:gc/start -i 20 -c 1 -f &
+wait
+
+numbers() { sed -E 's/^ {2}[ 0-9]{10} /  N /; s/ [0-9]+\]$/ N]/; s/\+0x[0-9A-F]+$/+0xN/' "$1"; }
+sum() { sed -nE 's/^ {2}([ 0-9]{10}) \[.*\]$/\1/p' "$1" | awk '{ n += $1 } END { print n + 0 }'; }
+times_look_like_livestacks()
+{
+	sed -nE '1p' "$1" | tr -d '\r' | grep -qE '^(1[0-2]|[1-9]):[0-5][0-9]:[0-5][0-9] [AP]M$' &&
+		sed -nE '2p' "$1" | tr -d '\r' | grep -qE '^  Time aggregating/resolving: [0-9]+ms$'
+}
+
+cat >expected <<'TEXT'
+  N [Test.x64 N]
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    mscorlib.dll!System.TimeZoneInfo.GetIsDaylightSavingsFromUtc+0xN
+    mscorlib.dll!System.TimeZoneInfo.GetDateTimeNowUtcOffsetFromUtc+0xN
+    mscorlib.dll!System.DateTime.get_Now+0xN
+    Test.x64.exe!Test.Program.Main+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    clr.dll!+0xN
+    mscoreei.dll!+0xN
+    mscoree.dll!+0xN
+    kernel32.dll!+0xN
+    ntdll.dll!+0xN
+
+TEXT
+tr -d '\r' <triggered.out >triggered.text
+check collections_that_a_program_asks_for_as_livestacks_prints_them \
+	diff expected <(numbers triggered.text)
+# The stand-in's pace may be too much for a loaded machine.
+counted() # NAME N: so many, or fewer where it says that some were lost
+{
+	[ "$(sum "$1")" = "$2" ] ||
+		{ grep -q '^  Lost: [0-9]' "${1%.*}.err" && [ "$(sum "$1")" -lt "$2" ]; }
+}
+check each_of_them_is_counted counted triggered.text 220
+check times_and_costs_are_where_livestacks_has_them times_look_like_livestacks triggered.err
+check the_busiest_program_is_first grep -q '\[Test\.x64 3676\]' <(head -1 cpu.out)
+check its_code_has_its_names grep -q '^    mscorlib.dll!System\..*+0x[0-9A-F]*' cpu.out
+check no_line_has_another_form expect_exit 1 grep -vE \
+	'^( {2}[ 0-9]{10} \[.* [0-9]+\]| {4}[^ ]+!.*\+0x[0-9A-F]+| {4} {0,15}[0-9A-F]+|)$' \
+	<(tr -d '\r' <cpu.out)
+check the_kernel_is_told_of_the_keyword grep -q ' flags=0x01000407 ' disk.log
+check reads_and_writes_have_their_stacks counted disk.out 407
+check events_that_always_come_are_no_part_of_it expect_exit 1 grep -q 'ThreadStart' disk.out
+check dotnet_is_asked_for_the_keyword \
+	grep -qE '^enable .*guid=e13c0d23-.* code=1 level=5 keywords=0x4' triggered.log
+check stacks_can_be_folded grep -qE '^Test\.x64 \(3676\);.*;clr\.dll!\+0x[0-9A-F]+ [0-9]+' start.out
+check it_leaves_nothing_behind test -z "$(find . -name 'top-*' -o -name '*.top.history')"
