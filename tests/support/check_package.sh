@@ -84,9 +84,9 @@ runs_in()
 rpm_installs_and_goes()
 {
 	local root=$work/rpm
-	set -- rpm --root "$root" --noscripts --nodeps --ignorearch
+	set -- rpm --root "$root" --noscripts --nodeps
 	mkdir "$root"
-	"$@" -i build/packages/*.rpm && "$root/usr/bin/recorder" --version &&
+	"$@" -i --ignorearch build/packages/*.rpm && "$root/usr/bin/recorder" --version &&
 		test -f "$root/etc/recorder/recorder.conf" && "$@" -e recorder &&
 		! find "$root" -name '*recorder*' | grep .
 }
