@@ -232,7 +232,7 @@ static ULONG list_counters(char *to, ULONG n, PULONG out)
 		memset(to + used, 0, size);
 		memcpy(to + used, entry, sizeof(entry));
 		for (i = 0; name[i]; i++)
-			to[used + 24 + 2 * i] = name[i];
+			to[used + 24 + 2 * (ULONG)i] = name[i];
 		*out = used += size;
 	}
 	return 0;

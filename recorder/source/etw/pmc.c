@@ -76,9 +76,9 @@ static int read_interval(const char *text, const char *part, struct etw_pmc *p, 
 		interval = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
 		if (*end || !interval || interval < least || interval > most)
 			return err_set(err, ERR_USAGE,
-				       "--cpu-counters: '%.60s': the period of %s is a number from "
-				       "%" PRIu32 " to %" PRIu32 ": one of so many is recorded", part,
-				       p->name, least, most);
+				       "--cpu-counters: '%.60s': the period of %s is a number "
+				       "from %" PRIu32 " to %" PRIu32 ": one of so many is recorded",
+				       part, p->name, least, most);
 	}
 	p->interval = (uint32_t)interval;
 	return 0;
