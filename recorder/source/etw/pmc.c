@@ -77,7 +77,7 @@ static int read_interval(const char *text, const char *part, struct etw_pmc *p, 
 		if (*end || !interval || interval < least || interval > most)
 			return err_set(err, ERR_USAGE,
 				       "--cpu-counters: '%.60s': the period of %s is a number "
-				       "from %" PRIu32 " to %" PRIu32 ": one of so many is recorded",
+				       "from %" PRIu32 " to %" PRIu32 ": one of so many is kept",
 				       part, p->name, least, most);
 	}
 	p->interval = (uint32_t)interval;
