@@ -139,13 +139,14 @@ static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_map
 	if (!n->found || is_gone(n->pid, n->pid))
 		return ERR_NOT_FOUND;
 	p = perf_state_find(scan->state, n->pid);
+	/* It may have changed since, and records are missing: the next sample asks again. */
+	if (!with_maps && (p ? perf_state_is_doubtful(scan->state, p) : scan->doubted))
+		return ERR_BUSY;
 	if (!p)
 		p = perf_state_add_process(scan->state, n->pid, n->stat.parent_pid, n->start_ns,
 					   n->stat.comm);
 	if (!p)
 		return ERR_LIMIT;
-	if (p->unnamed && !with_maps)
-		return ERR_BUSY;             /* it has changed: the next sample asks again */
 	perf_state_known(scan->state, p);
 	p->kernel = (n->stat.flags & KERNEL_THREAD_FLAG) != 0;
 	if (p->unnamed)

@@ -99,6 +99,26 @@ TEST(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read
 	assert_string_equal(file_at(pid, (uintptr_t)open_state), "lost_linux");
 }
 
+/* Whenever /proc was read, a newer record is there already: it says nothing of what was lost. */
+TEST(a_process_that_changes_all_the_time_after_a_loss_is_not_known)
+{
+	uint32_t pid = (uint32_t)getpid();
+	struct perf_process *p;
+	unsigned i;
+
+	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
+	perf_state_add_thread(state_of, p, pid);
+	feed_mmap(pid, "/bin/wrong", 0x1000, 200);
+	perf_state_lose(state_of, 350);
+	perf_state_rescan(state_of, 400);
+	for (i = 0; i < 100; i++) {
+		feed_mmap(pid, "/lib/next", 0x5000, os_now_ns() + NS_PER_SEC);
+		perf_state_look(state_of, os_now_ns() + NS_PER_SEC);
+		os_sleep_ns(NS_PER_MS);
+	}
+	assert_string_equal(process_name(thread_of(pid, pid)->process->process), "?");
+}
+
 TEST(a_sample_between_a_loss_and_an_exec_stays_without_a_name)
 {
 	uint32_t pid = (uint32_t)getpid();
@@ -212,6 +232,7 @@ int main(void)
 		FRESH(tasks_without_a_number_are_the_kernels),
 		FRESH(scan_corrects_a_process_whose_records_were_lost),
 		FRESH(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read),
+		FRESH(a_process_that_changes_all_the_time_after_a_loss_is_not_known),
 		FRESH(a_sample_between_a_loss_and_an_exec_stays_without_a_name),
 		FRESH(an_exec_record_while_others_are_missing_names_no_later_sample),
 		FRESH(a_child_of_a_doubted_process_has_no_name_either),
