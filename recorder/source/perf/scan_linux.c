@@ -11,6 +11,7 @@
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/snapshot_linux.h"
+#include "source/perf/state_private.h"
 #include "source/perf/state_linux.h"
 
 #include <errno.h>
