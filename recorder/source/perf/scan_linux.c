@@ -12,7 +12,6 @@
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/snapshot_linux.h"
 #include "source/perf/state_private.h"
-#include "source/perf/state_linux.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -55,8 +55,9 @@ static bool hold_and_log(struct probes *p, struct probe *probe, uint64_t time_ns
 	if (probe->held)
 		return false;
 	probe->held = true;
-	probe->held_from = probe_hold(p, probe, true);
+	/* First: what the kernel counts is not counted here, too. */
 	probe->held_ns = os_now_ns();
+	probe->held_from = probe_hold(p, probe, true);
 	if (probe->pause_logged)
 		return false;
 	probe->pause_logged = true;
