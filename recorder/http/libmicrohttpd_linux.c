@@ -1,38 +1,11 @@
 #include "http/libmicrohttpd_linux.h"
 
-#include <dlfcn.h>
-#include <string.h>
-
-#define LOAD(name) \
-	at = dlsym(handle, #name); \
-	if (!at) \
-		return #name; \
-	memcpy(&lib->name, &at, sizeof(at));
-
-/* These return what is missing; NULL = nothing. */
-static const char *load(struct libmicrohttpd *lib)
-{
-	void *handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL), *at;
-
-	if (!handle)
-		return "libmicrohttpd.so.12";
-	LIBMICROHTTPD(LOAD)
-	return NULL;
-}
-
-static const char *load_gnutls(struct gnutls *lib)
-{
-	void *handle = dlopen("libgnutls.so.30", RTLD_NOW | RTLD_LOCAL), *at;
-
-	if (!handle)
-		return "libgnutls.so.30";
-	GNUTLS(LOAD)
-	return NULL;
-}
+#include <stddef.h>
 
 int libmicrohttpd_load(bool tls, struct libmicrohttpd *out, struct err *err)
 {
-	const char *missing = load(out);
+	static const char *const names[] = {LIBMICROHTTPD(LIBRARY_NAME) NULL};
+	const char *missing = library_load("libmicrohttpd.so.12", names, out);
 
 	if (missing)
 		return err_set(err, ERR_UNSUPPORTED, "--http needs GNU libmicrohttpd, and %s is "
@@ -46,11 +19,12 @@ int libmicrohttpd_load(bool tls, struct libmicrohttpd *out, struct err *err)
 
 int libmicrohttpd_check_pair(const struct buf *cert, const struct buf *key, struct err *err)
 {
+	static const char *const names[] = {GNUTLS(LIBRARY_NAME) NULL};
 	gnutls_datum_t cert_pem = {(unsigned char *)cert->data, (unsigned)cert->len};
 	gnutls_datum_t key_pem = {(unsigned char *)key->data, (unsigned)key->len};
 	gnutls_certificate_credentials_t pair;
 	struct gnutls lib;
-	const char *missing = load_gnutls(&lib);
+	const char *missing = library_load("libgnutls.so.30", names, &lib);
 	int rc;
 
 	if (missing)

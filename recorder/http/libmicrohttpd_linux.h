@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/library_linux.h"
 
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
@@ -22,14 +23,12 @@
 	F(gnutls_certificate_allocate_credentials) F(gnutls_certificate_free_credentials) \
 	F(gnutls_certificate_set_x509_key_mem) F(gnutls_strerror)
 
-#define MEMBER(name) __typeof__(name) *name;
 struct libmicrohttpd {
-	LIBMICROHTTPD(MEMBER)
+	LIBMICROHTTPD(LIBRARY_MEMBER)
 };
 struct gnutls {
-	GNUTLS(MEMBER)
+	GNUTLS(LIBRARY_MEMBER)
 };
-#undef MEMBER
 
 /* ERR_UNSUPPORTED: it is missing, and the sentence names the package; tls: it cannot do TLS. */
 int libmicrohttpd_load(bool tls, struct libmicrohttpd *out, struct err *err);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/library_linux.h"
 
 #define NCURSES_NOMACROS 1
 #define NCURSES_WIDECHAR 1
@@ -20,9 +21,7 @@ extern int setupterm(const char *term, int fd, int *state);
 	F(doupdate) F(redrawwin) F(wget_wch) F(resizeterm) F(wresize) F(set_escdelay)
 
 struct ncurses {
-#define MEMBER(name) __typeof__(name) *name;
-	NCURSES(MEMBER)
-#undef MEMBER
+	NCURSES(LIBRARY_MEMBER)
 };
 
 /* ERR_UNSUPPORTED: it is missing, and the sentence names the package. */

@@ -1,10 +1,10 @@
 #include "symbol/debug_info_linux.h"
 
 #include "base/array.h"
+#include "base/library_linux.h"
 #include "base/sort.h"
 #include "symbol/demangle.h"
 
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdio.h>
@@ -26,26 +26,14 @@
 	F(dwarf_lineno) F(dwarf_linesrc)
 
 struct libdw {
-#define MEMBER(name) __typeof__(name) *name;
-	LIBDW(MEMBER)
-#undef MEMBER
+	LIBDW(LIBRARY_MEMBER)
 };
 
-/* A missing function leaves NULL; so does a missing library. */
 static const char *load_libdw(struct libdw *lib)
 {
-	void *handle = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL), *at;
+	static const char *const names[] = {LIBDW(LIBRARY_NAME) NULL};
 
-	if (!handle)
-		return "libdw.so.1";
-#define LOAD(name) \
-	at = dlsym(handle, #name); \
-	if (!at) \
-		return #name; \
-	memcpy(&lib->name, &at, sizeof(at));
-	LIBDW(LOAD)
-#undef LOAD
-	return NULL;
+	return library_load("libdw.so.1", names, lib);
 }
 
 int debug_info_check(struct err *err)
