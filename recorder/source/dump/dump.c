@@ -52,32 +52,38 @@ void dump_free(struct dump *d)
 	free(d);
 }
 
-const struct dump_range *dump_range_at(const struct dump *d, uint64_t address)
+/*
+ * How many of n places, of so many bytes each, begin at or before an address. They are sorted by
+ * their start, which is their first member.
+ */
+static uint32_t begun_at(const void *places, uint32_t n, size_t bytes, uint64_t address)
 {
-	uint32_t low = 0, high = d->nranges, middle;
+	uint32_t low = 0, high = n, middle;
+	uint64_t start;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (d->ranges[middle].start <= address)
+		memcpy(&start, (const char *)places + middle * bytes, sizeof(start));
+		if (start <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low && address < d->ranges[low - 1].end ? &d->ranges[low - 1] : NULL;
+	return low;
+}
+
+const struct dump_range *dump_range_at(const struct dump *d, uint64_t address)
+{
+	uint32_t n = begun_at(d->ranges, d->nranges, sizeof(*d->ranges), address);
+
+	return n && address < d->ranges[n - 1].end ? &d->ranges[n - 1] : NULL;
 }
 
 const struct dump_module *dump_module_at(const struct dump *d, uint64_t address)
 {
-	uint32_t low = 0, high = d->nmodules, middle;
+	uint32_t n = begun_at(d->modules, d->nmodules, sizeof(*d->modules), address);
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (d->modules[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < d->modules[low - 1].end ? &d->modules[low - 1] : NULL;
+	return n && address < d->modules[n - 1].end ? &d->modules[n - 1] : NULL;
 }
 
 size_t dump_memory(const struct dump *d, uint64_t address, void *to, size_t n)
