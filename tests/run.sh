@@ -20,14 +20,14 @@
 #
 # A crash, a timeout, a non-zero exit without a failed test, and silence count as one failure. The
 # limit is 240 s; a script sets another by a line "# time limit: SECONDS". Two run at a time, but a
-# script that records this machine (a line "need_perf", see cli.sh) alone. From outside: BUILD (for
-# RECORDER), TIME_LIMIT, JOBS.
+# script with a line "# alone: WHY" has the machine to itself. From outside: BUILD (for RECORDER),
+# TIME_LIMIT, JOBS.
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load can
-# disturb it. If it fails, it is run once more, and the second result counts. That is reported with
-# all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first run". Nothing
-# else has a second run, because unit tests and scripts about files give the same result each time;
-# only a Windows program that printed nothing at all has: Wine did not start it.
+# disturb it. If it fails, it is run once more at the end, alone, and the second result counts. That
+# is reported with all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first
+# run". Nothing else has a second run, because unit tests and scripts about files give the same
+# result each time; only a Windows program that printed nothing at all has: Wine did not start it.
 #
 # Last lines: "N programs needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1
 # if any failed or none passed.
@@ -104,7 +104,7 @@ read_replay()
 
 run_one()
 {
-	local program=$1 name=${1#"$TOP"/} dir=$WORK/dir.$BASHPID log=$WORK/log.$BASHPID
+	local name=${1#"$TOP"/} dir=$WORK/dir.$BASHPID log=$WORK/log.$BASHPID
 	local limit=${TIME_LIMIT:-240} reader=read_cmocka command verdict='' start rc
 	local passed failed skipped whole skips
 
@@ -157,8 +157,6 @@ run_one()
 		echo "again $name: $failed failed at the first run${verdict:+: $verdict}"
 		show_log "$log"
 		echo "$name" >>"$WORK/again"
-		exec 9>&-
-		AGAIN=1 run_one "$program"
 		return
 	fi
 	echo "$passed $failed $skipped" >>"$WORK/totals"
@@ -203,7 +201,7 @@ trap 'exit 130' INT TERM
 scripts=() programs=() alone=()
 for program in "$@"; do
 	case $program in
-	*.sh) grep -q '^need_perf$' "$program" && alone+=("$program") || scripts+=("$program") ;;
+	*.sh) grep -q '^# alone: ' "$program" && alone+=("$program") || scripts+=("$program") ;;
 	*) programs+=("$program") ;;
 	esac
 	case $program in
@@ -223,6 +221,9 @@ fi
 for script in "${alone[@]}"; do
 	"$0" --one "$script" 8>&-
 done
+[ ! -e "$WORK/again" ] || while read -r program; do
+	AGAIN=1 "$0" --one "$program" 8>&-
+done <"$WORK/again"
 
 read -r passed failed skipped < <(
 	awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$WORK/totals"
