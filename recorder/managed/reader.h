@@ -16,10 +16,18 @@
 #include "managed/names.h"
 #include "unwind/unwind.h"
 
+struct managed_piece {
+	uint64_t address;
+	void *to;
+	size_t n, got;                       /* got: as managed_memory.read() returns it */
+};
+
 /* The target's memory, as it is now. */
 struct managed_memory {
 	/* returns  how many of the n bytes were read, from the first on */
 	size_t (*read)(void *ctx, uint64_t address, void *to, size_t n);
+	/* The same of many pieces, cheaper than one by one; NULL = there is no such way. */
+	void (*read_pieces)(void *ctx, struct managed_piece *pieces, size_t n);
 	void *ctx;
 };
 

@@ -155,6 +155,14 @@ static void read_name(const struct managed_memory *m, uint64_t at, char out[BLOB
 	out[got] = '\0';
 }
 
+void hotspot_identity_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
+			    uint64_t start)
+{
+	uint64_t block = l->sizes[T_HEAP_BLOCK];
+
+	managed_ahead_add(ahead, start - block, (size_t)block + head_bytes(l));
+}
+
 bool hotspot_identity_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 			   uint64_t start, bool compiled, struct hotspot_identity *out)
 {

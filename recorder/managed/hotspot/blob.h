@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "managed/ahead.h"
 #include "managed/hotspot/layout.h"
 
 enum hotspot_kind {
@@ -80,6 +81,10 @@ void hotspot_blob_free(struct hotspot_blob *blob);   /* NULL allowed */
  */
 bool hotspot_identity_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 			   uint64_t start, bool compiled, struct hotspot_identity *out);
+
+/* What that will read is read ahead. */
+void hotspot_identity_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
+			    uint64_t start);
 
 static inline bool hotspot_identity_same(const struct hotspot_identity *a,
 					 const struct hotspot_identity *b)

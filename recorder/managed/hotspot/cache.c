@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECKED_TOGETHER 3u                  /* moments: what was used since is checked in one go */
+#define CHECKED_TOGETHER 100u                /* moments: what was used since is checked in one go */
 #define IDLE_NS NS_PER_SEC                 /* without a sample: it has collected nothing */
 #define KEPT_FIRST 100u                      /* moments: what was used since goes last */
 

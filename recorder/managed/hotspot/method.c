@@ -282,3 +282,13 @@ bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_me
 	}
 	return classes->of[at].hash == method->class_hash;
 }
+
+void hotspot_method_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
+			  const struct hotspot_method *method)
+{
+	const struct hotspot_field *first = &l->fields[F_CONST_METHOD];
+	const struct hotspot_field *second = &l->fields[F_CONSTANTS];
+
+	managed_ahead_add(ahead, method->address + first->at, first->bytes);
+	managed_ahead_add(ahead, method->const_method + second->at, second->bytes);
+}

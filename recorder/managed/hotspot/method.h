@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "managed/ahead.h"
 #include "managed/hotspot/layout.h"
 
 struct hotspot_method {
@@ -44,6 +45,9 @@ struct hotspot_classes {
 };
 bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
 			 const struct hotspot_method *method, struct hotspot_classes *classes);
+/* What that will read of a method that is still the same is read ahead. */
+void hotspot_method_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
+			  const struct hotspot_method *method);
 
 /* The name of a class as it has it: "java/util/Map"; owned; NULL: it cannot be read. */
 char *hotspot_class_read(const struct hotspot_layout *l, const struct managed_memory *m,

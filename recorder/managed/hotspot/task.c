@@ -52,12 +52,19 @@ static uint64_t read_changes(const struct hotspot_task *t, const struct managed_
  * Only where classes came or went can another one be in the place of a method's class. The counts
  * are read first: what changes later is seen by the next check.
  */
-static void check(struct hotspot_task *t, const struct managed_memory *memory)
+static void check(struct hotspot_task *t, const struct managed_memory *target)
 {
 	struct hotspot_classes classes = {0};
-	uint64_t changes = t->ncheck_methods ? read_changes(t, memory) : CHANGES_UNKNOWN;
+	uint64_t changes = t->ncheck_methods ? read_changes(t, target) : CHANGES_UNKNOWN;
+	struct managed_ahead ahead = {0};
+	const struct managed_memory *memory = &ahead.memory;
 	uint32_t i;
 
+	for (i = 0; i < t->ncheck_blobs; i++)
+		hotspot_identity_ahead(t->layout, &ahead, t->check_blobs[i].start);
+	for (i = 0; i < t->ncheck_methods; i++)
+		hotspot_method_ahead(t->layout, &ahead, &t->check_methods[i].method);
+	managed_ahead_fetch(&ahead, target);
 	for (i = 0; i < t->ncheck_blobs; i++) {
 		struct hotspot_check_blob *c = &t->check_blobs[i];
 		struct hotspot_identity now;
@@ -76,6 +83,7 @@ static void check(struct hotspot_task *t, const struct managed_memory *memory)
 					     looked_at ? NULL : &classes) ? NOW_SAME : NOW_OTHER;
 		c->changes = changes;
 	}
+	managed_ahead_free(&ahead);
 }
 
 static void run(struct managed_task *task, const struct managed_memory *memory)

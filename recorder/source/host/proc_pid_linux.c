@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,8 +31,15 @@ bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *c
 
 size_t proc_pid_memory(uint32_t pid, uint64_t address, void *to, size_t n)
 {
-	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
-	ssize_t got = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
+	const struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
+
+	return proc_pid_pieces(pid, &here, &there, 1);
+}
+
+size_t proc_pid_pieces(uint32_t pid, const struct iovec *here, const struct iovec *there,
+		       unsigned n)
+{
+	ssize_t got = process_vm_readv((pid_t)pid, here, n, there, n, 0);
 
 	return got > 0 ? (size_t)got : 0;
 }

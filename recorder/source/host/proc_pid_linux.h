@@ -6,6 +6,8 @@
 #include "model/process_name.h"
 #include "source/host/proc_parse.h"
 
+#include <sys/uio.h>
+
 /*
  * Call one() for each number that names an entry of "/proc" or "/proc/PID/task" until it returns
  * false. returns  false when the directory cannot be opened; errno says why
@@ -14,6 +16,9 @@ bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *c
 
 /* Read its memory up to the first bad page (process_vm_readv(2)). returns  how many bytes */
 size_t proc_pid_memory(uint32_t pid, uint64_t address, void *to, size_t n);
+/* The same of n pieces (at most IOV_MAX), up to the first bad page. */
+size_t proc_pid_pieces(uint32_t pid, const struct iovec *here, const struct iovec *there,
+		       unsigned n);
 
 /* Load /proc/PID/NAME, at most max_bytes. returns  whether it could be read */
 bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out);

@@ -18,6 +18,7 @@
 #define LEARN_LATER_NS (2 * NS_PER_SEC)
 #define BEGINNING_NS NS_PER_SEC
 #define STARTING_NS (10 * NS_PER_SEC)
+#define PIECES_TOGETHER 128u                 /* read by one system call */
 #define NAMES_KEEP_NS (10 * NS_PER_SEC)      /* after its end: events are in queues */
 
 static const struct frame_reader *const all_readers[] = {&hotspot_reader, NULL};
@@ -77,10 +78,39 @@ static size_t read_memory(void *ctx, uint64_t address, void *to, size_t n)
 	return proc_pid_memory(((struct task_job *)ctx)->pid, address, to, n);
 }
 
+static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
+{
+	struct iovec here[PIECES_TOGETHER], there[PIECES_TOGETHER];
+	size_t got;
+	uint32_t k, i;
+
+	while (n) {
+		k = n < PIECES_TOGETHER ? (uint32_t)n : PIECES_TOGETHER;
+		for (i = 0; i < k; i++) {
+			here[i] = (struct iovec){pieces[i].to, pieces[i].n};
+			there[i] = (struct iovec){(void *)(uintptr_t)pieces[i].address,
+						  pieces[i].n};
+		}
+		got = proc_pid_pieces(((struct task_job *)ctx)->pid, here, there, k);
+		/* The first piece that is not there ends the call. */
+		for (i = 0; i < k; i++) {
+			pieces[i].got = got < pieces[i].n ? got : pieces[i].n;
+			got -= pieces[i].got;
+			if (pieces[i].got < pieces[i].n) {
+				i++;
+				break;
+			}
+		}
+		pieces += i;
+		n -= i;
+	}
+}
+
 static void run_job(struct job *job)
 {
 	struct task_job *j = (struct task_job *)job;
-	const struct managed_memory memory = {.read = read_memory, .ctx = j};
+	const struct managed_memory memory = {
+		.read = read_memory, .read_pieces = read_pieces, .ctx = j};
 
 	j->task->run(j->task, &memory);
 }

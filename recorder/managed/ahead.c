@@ -1,0 +1,56 @@
+#include "managed/ahead.h"
+
+#include "base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_AHEAD 4u                        /* places that a reader may leave out in a row */
+
+void managed_ahead_add(struct managed_ahead *a, uint64_t address, size_t n)
+{
+	if (ARRAY_ROOM(a->pieces, a->room, a->npieces + 1))
+		return;
+	a->pieces[a->npieces++] = (struct managed_piece){.address = address, .n = n};
+	a->nbytes += n;
+}
+
+static size_t read_copy(void *ctx, uint64_t address, void *to, size_t n)
+{
+	struct managed_ahead *a = ctx;
+	uint32_t i;
+
+	for (i = a->next; i < a->npieces && i < a->next + LOOK_AHEAD; i++) {
+		const struct managed_piece *p = &a->pieces[i];
+
+		if (p->address != address || p->n != n)
+			continue;
+		memcpy(to, p->to, p->got);
+		a->next = i + 1;
+		return p->got;
+	}
+	return a->target->read(a->target->ctx, address, to, n);
+}
+
+void managed_ahead_fetch(struct managed_ahead *a, const struct managed_memory *target)
+{
+	uint8_t *at;
+	uint32_t i;
+
+	a->target = target;
+	a->memory = (struct managed_memory){.read = read_copy, .ctx = a};
+	a->bytes = target->read_pieces ? malloc(a->nbytes + 1) : NULL;
+	if (!a->bytes) {
+		a->npieces = 0;
+		return;
+	}
+	for (i = 0, at = a->bytes; i < a->npieces; at += a->pieces[i++].n)
+		a->pieces[i].to = at;
+	target->read_pieces(target->ctx, a->pieces, a->npieces);
+}
+
+void managed_ahead_free(struct managed_ahead *a)
+{
+	free(a->pieces);
+	free(a->bytes);
+}
