@@ -25,9 +25,10 @@
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load can
 # disturb it. If it fails, it is run once more at the end, alone, and the second result counts. That
-# is reported with all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first
-# run". Nothing else has a second run, because unit tests and scripts about files give the same
-# result each time; only a Windows program that printed nothing at all has: Wine did not start it.
+# is reported with all that the first run printed: "again tests/cli/X_linux.sh: N failed at the
+# first run". Nothing else has a second run, because unit tests and scripts about files give the
+# same result each time; only a Windows program that printed nothing at all has: Wine did not start
+# it.
 #
 # Last lines: "N programs needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1
 # if any failed or none passed.

@@ -1,6 +1,6 @@
 /*
- * Reading ahead: places that a task will read are read by few system calls, and the task's reader is
- * then served from memory. A read of the target costs 0.4 us, a further piece of the same call 0.13
+ * Reading ahead: places that a task will read are read by few system calls, and the task is then
+ * served from memory. A read of the target costs 0.4 us, a further piece of the same call 0.13
  * (measured with process_vm_readv).
  *
  *	struct managed_ahead ahead = {0};
