@@ -19,6 +19,7 @@
 #include "base/os.h"
 #include "base/utf8.h"
 #include "model/process_filter.h"
+#include "source/list/asked.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
 #include "triggers/request.h"
@@ -313,6 +314,7 @@ static void check_asked(struct check *c, struct needs *needs)
 			   : asked->tpl_events	   ? asked->tpl_events
 						   : asked->clr_event_level;
 	struct finding f = {"events", what, "ok", NULL, NULL, NAN, 0};
+	struct buf unknown = {0};
 	struct err why = {0};
 	int rc;
 
@@ -322,7 +324,12 @@ static void check_asked(struct check *c, struct needs *needs)
 	rc = cmd_runtime_needs(c->o, needs, &why);
 	if (!rc)
 		rc = cmd_check_live(&c->sources, needs, &why);
+	if (!rc && asked_unknown(needs, &unknown)) {
+		f.verdict = "note";
+		f.text = buf_text(&unknown);
+	}
 	put_verdict(c, &f, rc, &why);
+	buf_free(&unknown);
 }
 
 static int check_rules(struct check *c, struct err *err)

@@ -26,6 +26,8 @@ check the_level_as_well refused $clr/GC/AllocationTick 'Level=5'
 check an_event_source_that_nobody_has \
 	refused '*NoSuchEventSource/A' '--assume-exists takes rules on programs that come later'
 check it_may_be_assumed taken --assume-exists --stop-on-event '*NoSuchEventSource/A'
+check a_recording_waits_for_it_and_says_so expect_exit 0 sh -c "'$RECORDER' check \
+	--providers NoSuch-Source | grep -A1 'events *note' | grep -q 'once a program has it'"
 check a_name_of_dotnet_itself_is_near \
 	refused 'Microsoft.AspNetCore.Hostin/A' 'nearest are Microsoft.AspNetCore.Hosting'
 check the_presets_are_taken taken --stop-on-request-over-msec 100 --stop-on-gc-over-msec 100 \

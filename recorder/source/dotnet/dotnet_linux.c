@@ -61,7 +61,7 @@
 
 #define ASSUMED_MAX 8u
 
-/* A provider that nobody had when the rule was taken: --assume-exists. */
+/* A provider that nobody had at the beginning: of --providers, or of rules, --assume-exists. */
 struct assumed {
 	const char *name;
 	_Atomic bool seen;
@@ -174,14 +174,34 @@ static void add_counters(struct dotnet_request *request, const struct dotnet_cou
 	}
 }
 
-/* Remember which providers are assumed to come. */
+static bool is_asked(const struct needs *needs, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nproviders; i++)
+		if (needs->providers[i].asked &&
+		    strcasecmp(needs->providers[i].name + (*needs->providers[i].name == '*'),
+			       name) == 0)
+			return true;
+	return false;
+}
+
+/* Remember which providers are to come; those that a rule may assume have been looked for. */
 static void note_assumed(struct dotnet_source *s, const struct needs *needs)
 {
 	uint32_t i;
 
-	for (i = 0; needs->assume_exists && i < s->request.n && s->nassumed < ASSUMED_MAX; i++)
-		if (!dotnet_known(s->request.names[i]))
-			s->assumed[s->nassumed++].name = s->request.names[i];
+	for (i = 0; i < s->request.n && s->nassumed < ASSUMED_MAX; i++) {
+		const char *name = s->request.names[i];
+		struct buf why = {0};
+
+		if (is_asked(needs, name) ? dotnet_asked_unknown(name, &why)
+					  : needs->assume_exists && !dotnet_known(name))
+			s->assumed[s->nassumed++].name = name;
+		if (why.len)
+			log_line(s->cfg.log, LOG_WARN, "--providers: %s", buf_text(&why));
+		buf_free(&why);
+	}
 }
 
 static void see_assumed(struct dotnet_source *s, const char *provider)
@@ -202,8 +222,8 @@ static void put_assumed(const struct dotnet_source *s, char *note, size_t n)
 		;
 	if (i < s->nassumed)
 		snprintf(note + used, n - used,
-			 "%sno program has sent an event of %.100s yet, which --assume-exists took "
-			 "for granted", used ? "; " : "", s->assumed[i].name);
+			 "%sno program has sent an event of %.100s yet, and none had it at the "
+			 "beginning", used ? "; " : "", s->assumed[i].name);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

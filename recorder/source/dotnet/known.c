@@ -132,8 +132,7 @@ const char *dotnet_instead(const char *name)
 	for (i = 0; i < COUNT_OF(windows); i++)
 		if (text_same_fold(windows[i].name, name))
 			return windows[i].instead;
-	return strncmp(name, "Microsoft-Windows-", 18) ? NULL
-						       : "'recorder events' lists what there is";
+	return strncmp(name, "Microsoft-Windows-", 18) ? NULL : "what 'recorder events' lists";
 }
 
 /* ---- in files -------------------------------------------------------------------------------- */

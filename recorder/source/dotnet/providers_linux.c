@@ -84,6 +84,23 @@ static int check_event_source(const char *name, struct err *err)
 	return ERR_USAGE;
 }
 
+bool dotnet_asked_unknown(const char *name, struct buf *out)
+{
+	struct buf near = {0};
+
+	name = dotnet_provider_exact(name);
+	name += *name == '*';
+	if (!dotnet_provider_is(name) || has_event_source(name))
+		return false;
+	buf_printf(out, "no .NET program that runs now has an EventSource '%.100s', nor does .NET "
+		   "itself: its events are recorded once a program has it", name);
+	dotnet_known_near(name, &near);
+	if (near.len)
+		buf_printf(out, "; the nearest are %s", buf_text(&near));
+	buf_free(&near);
+	return true;
+}
+
 static int check_provider(const char *name, bool assumed, struct err *err)
 {
 	if (throw_provider(name))

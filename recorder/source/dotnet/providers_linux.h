@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "model/needs.h"
 
 #include <stdbool.h>
@@ -14,5 +15,10 @@
 bool dotnet_provider_is(const char *name);
 /* Programs know providers by name only, and tell upper from lower case. */
 const char *dotnet_provider_exact(const char *name);
+/*
+ * Whether an EventSource that --providers names is neither .NET's own nor of a program that runs
+ * now, which may take a second to see; appends a sentence with the nearest names.
+ */
+bool dotnet_asked_unknown(const char *name, struct buf *out);
 /* The slot check of source_ops. */
 int dotnet_providers_check(const struct needs *needs, struct err *err);

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "model/capture.h"
 #include "model/needs.h"
 
@@ -24,5 +25,11 @@
  */
 bool asked_event(const char *list, const char *provider, const char *name);
 
+/*
+ * Whether a provider that is asked for is nobody's now and would come with a later program; appends
+ * a sentence with the nearest names. May take a second for each. Never on Windows, where such a
+ * provider is refused.
+ */
+bool asked_unknown(const struct needs *needs, struct buf *out);
 /* returns  0; ERR_USAGE with the part that is wrong; ERR_LIMIT; ERR_MEMORY */
 int asked_needs(const struct capture *capture, struct needs *needs, struct err *err);

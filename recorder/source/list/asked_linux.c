@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/text.h"
+#include "source/dotnet/providers_linux.h"
 #include "source/etw/wanted.h"
 #include "source/probe/cpu_counter_linux.h"
 #include "source/probe/throw_linux.h"
@@ -323,4 +324,15 @@ int asked_needs(const struct capture *capture, struct needs *needs, struct err *
 		rc = add_all_dotnet(&a, capture, err);
 	buf_free(&a.dotnet);
 	return rc;
+}
+
+bool asked_unknown(const struct needs *needs, struct buf *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nproviders; i++)
+		if (needs->providers[i].asked &&
+		    dotnet_asked_unknown(needs->providers[i].name, out))
+			return true;
+	return false;
 }

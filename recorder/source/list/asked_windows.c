@@ -17,3 +17,9 @@ int asked_needs(const struct capture *capture, struct needs *needs, struct err *
 	free(w);
 	return rc;
 }
+
+bool asked_unknown(const struct needs *needs, struct buf *out)
+{
+	(void)needs, (void)out;
+	return false;
+}
