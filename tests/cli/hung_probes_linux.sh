@@ -106,6 +106,14 @@ fires the_end_of_another_process_fires 'process thrower' ./thrower
 if [ "${throws[*]}" ]; then
 	fires an_exception_fires_beside_it 'exception shop::no_stock, of thrower' ./thrower
 fi
+# The log's own times: from what is said after half a second to the end of the waiting.
+waited_ms()
+{
+	awk '{ split(substr($1, 12), t, /[:Z]/); ms = 1000 * ((t[1] * 60 + t[2]) * 60 + t[3]) }
+	/waiting for .*python3hung/ { from = ms }
+	/python3hung.*does not answer.*no probes/ { print int(ms - from + 500); exit }' collect.log
+}
+check and_is_waited_for_less_than_a_second test "$(waited_ms)" -lt 1000
 check what_is_waited_for_is_said grep -q "waiting for .*python3hung.* s at most" collect.log
 check the_program_that_hangs_is_named grep -q "python3hung.*does not answer" collect.log
 at=$SECONDS

@@ -1,5 +1,6 @@
 #include "source/probe/programs_linux.h"
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "model/needs.h"
@@ -18,6 +19,7 @@
 /* A job has then run for POOL_STUCK_NS, even if it began late. */
 #define ANSWER_NS (POOL_STUCK_NS + NS_PER_SEC / 2)
 #define SAID_NS (NS_PER_SEC / 2)             /* then people are told what is waited for */
+#define SERVER_NS (800 * NS_PER_MS)          /* and for the server of a file system, that is all */
 #define RESOLVE_NS (10 * NS_PER_SEC)         /* a large table of symbols on a slow disk */
 #define DRAINING_NS (100 * NS_PER_MS)
 
@@ -27,7 +29,7 @@ enum { WAITING, ANSWERED, ABANDONED };
 struct question {
 	struct job job;
 	void (*find)(struct question *q);     /* on a thread of the pool */
-	_Atomic int state;
+	_Atomic int state, thread;            /* thread: that asks, 0 = none does yet */
 	char what[UPROBE_PATH_MAX + 60];     /* for people */
 	uint32_t pid;
 	uint64_t dev;
@@ -83,6 +85,7 @@ static void run_question(struct job *job)
 {
 	struct question *q = (struct question *)job;
 
+	atomic_store(&q->thread, gettid());
 	q->find(q);
 	if (atomic_exchange(&q->state, ANSWERED) == ABANDONED) {
 		close_fd(&q->fd);
@@ -255,6 +258,28 @@ static bool may_ask(struct programs *p)
 	return false;
 }
 
+/*
+ * Whether the thread that asks waits for the server of a file system: FUSE, NFS, CIFS, 9p, Ceph,
+ * autofs. A disk or a process is waited for longer, because they answer once the machine has time.
+ */
+static bool waits_for_server(const struct question *q)
+{
+	static const char *const servers[] = {"request_wait_answer", "fuse_", "rpc_wait", "nfs",
+					      "wait_for_response", "cifs_", "p9_", "ceph_",
+					      "autofs_"};
+	struct buf where = {0};
+	bool waits = false;
+	char path[64];
+	size_t i;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/wchan", atomic_load(&q->thread));
+	if (os_load(path, 100, &where, NULL) == 0)
+		for (i = 0; i < COUNT_OF(servers); i++)
+			waits |= strncmp(buf_text(&where), servers[i], strlen(servers[i])) == 0;
+	buf_free(&where);
+	return waits;
+}
+
 static bool wait_aloud(struct programs *p, const struct question *q, uint64_t limit_ns)
 {
 	if (p->draining)
@@ -263,7 +288,9 @@ static bool wait_aloud(struct programs *p, const struct question *q, uint64_t li
 		return true;
 	log_line(p->log, LOG_INFO, "waiting for %s, for %.1f s at most", q->what,
 		 (double)limit_ns / 1e9);
-	return pool_wait(p->pool, &q->job, limit_ns - SAID_NS);
+	if (pool_wait(p->pool, &q->job, SERVER_NS - SAID_NS))
+		return true;
+	return !waits_for_server(q) && pool_wait(p->pool, &q->job, limit_ns - SERVER_NS);
 }
 
 /* Ask and wait. returns  false: no answer, and the caller's use of the question has ended */
@@ -279,7 +306,9 @@ static bool get_answer(struct programs *p, struct question *q, uint64_t limit_ns
 		return true;
 	note_hung(p, q);
 	p->late = q;
+	pool_set_stuck(p->pool, SERVER_NS / 2);
 	leave_behind(p, os_now_ns());
+	pool_set_stuck(p->pool, POOL_STUCK_NS);
 	return false;
 }
 
@@ -332,7 +361,7 @@ static void describe(const struct program_file *file, char *out, size_t n)
 		snprintf(out, n, "%s", file->path);
 	else if (text_ends_fold(file->path, "/exe") &&
 		 proc_pid_exe(file->pid, target, sizeof(target)))
-		snprintf(out, n, "%s, which process %u runs,", target, file->pid);
+		snprintf(out, n, "%s (of process %u)", target, file->pid);
 	else
 		snprintf(out, n, "%s", file->path);
 }
@@ -393,8 +422,8 @@ int programs_resolve(struct programs *p, const char *provider, const char *name,
 	snprintf(q->name, sizeof(q->name), "%s", name);
 	if (!get_answer(p, q, RESOLVE_NS))
 		return err_set(err, ERR_BUSY,
-			       "cannot put a probe into %.300s: it was not read within %u s; its "
-			       "file system hangs, or the machine is too busy",
+			       "cannot put a probe into %.300s: its file system does not "
+			       "answer, or the machine is too busy to read it in %u s",
 			       name, (unsigned)(RESOLVE_NS / NS_PER_SEC));
 	rc = q->rc;
 	*out = q->uprobe;
