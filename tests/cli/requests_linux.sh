@@ -141,6 +141,48 @@ else
 	echo "skip tomcat: it is not installed (tomcat10), or there is no java"
 fi
 
+servers=$TOP/build/deps/servers/usr/share
+if [ -e "$servers/java/jetty9-start.jar" ] && command -v javac >/dev/null; then
+	port=$(free_port)
+	mkdir -p jetty_home jetty/{start.d,logs,webapps/ROOT/WEB-INF/classes}
+	ln -s "$servers/jetty9/lib" "$servers/jetty9/modules" jetty_home/
+	ln -s "$TOP/build/deps/servers/etc/jetty9" jetty_home/etc
+	cat >Wait.java <<-'END'
+		import javax.servlet.http.*;
+		public class Wait extends HttpServlet {
+			@Override protected void doGet(HttpServletRequest in,
+			                               HttpServletResponse out) {
+				try {
+					Thread.sleep(Integer.parseInt(in.getParameter("ms")));
+					out.getWriter().println("done");
+				} catch (Exception e) {
+					out.setStatus(500);
+				}
+			}
+		}
+	END
+	javac -cp "$servers/java/servlet-api.jar" -d jetty/webapps/ROOT/WEB-INF/classes Wait.java
+	cat >jetty/webapps/ROOT/WEB-INF/web.xml <<-'END'
+		<web-app xmlns="http://xmlns.jcp.org/xml/ns/javaee" version="3.1">
+		<servlet><servlet-name>wait</servlet-name>
+		<servlet-class>Wait</servlet-class></servlet>
+		<servlet-mapping><servlet-name>wait</servlet-name>
+		<url-pattern>/wait</url-pattern></servlet-mapping>
+		</web-app>
+	END
+	sed -n 's,^#\t,,p' "$TOP/conf/requests/jetty.conf" >jetty/start.d/recorder.ini
+	ln -s jetty/logs/recorder.log jetty.log
+	(cd jetty && exec timeout 120 java \
+		-cp "$servers/java/jetty9-start.jar:$servers/java/jetty9-util.jar" \
+		org.eclipse.jetty.start.Main jetty.home="$OLDPWD/jetty_home" jetty.base="$PWD" \
+		--module=http,deploy jetty.http.host=127.0.0.1 "jetty.http.port=$port") \
+		>jetty.out 2>&1 & server=$!
+	wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/wait?ms=0"
+	serves jetty 'wait?ms=0&n=' 'wait?ms=900'
+else
+	echo "skip jetty: no jetty9 (by 'make deps'), or no JDK"
+fi
+
 # Kestrel tells of its requests by itself, so this rule needs no log. The slow one waits for the end
 # of its body, while others come and go.
 azmcp=$TOP/build/deps/npm/node_modules/@azure/mcp-linux-x64/dist/azmcp

@@ -232,7 +232,8 @@ install_npm_windows()
 
 # Servers to test with: only unpacked, into build/deps/servers, as their packages would start
 # services here. Tried once for each list.
-servers='prometheus prometheus-alertmanager nginx'
+servers='prometheus prometheus-alertmanager nginx
+	jetty9 libjetty9-java libjetty9-extra-java libservlet-api-java'
 unpack_servers()
 {
 	[ "$(cat "$deps/servers/tried" 2>/dev/null)" != "$servers" ] || return 0
