@@ -39,8 +39,13 @@ static int parse_head(struct event_match *m, const struct spec *s)
 {
 	const char *colon = probe_colon(s->text, s->head_len);
 	const char *slash = colon ? colon : memchr(s->text, '/', s->head_len);
-	size_t n = slash ? (size_t)(slash - s->text) : 0;
+	size_t n;
 	int rc;
+
+	/* "sched:sched_switch", as --providers and perf have it */
+	if (!slash)
+		slash = memchr(s->text, ':', s->head_len);
+	n = slash ? (size_t)(slash - s->text) : 0;
 
 	if (!n || n + 1 == s->head_len)
 		return spec_wrong(s, "'%.*s' is not PROVIDER/EVENT, like "
@@ -219,6 +224,8 @@ static void put_linux_stop(const struct event_match *m, struct buf *out)
 	};
 	size_t i;
 
+	if (text_ends_fold(m->start, "%return"))
+		return;
 	if (strncasecmp(m->start, "sys_enter_", 10) == 0)
 		buf_printf(out, "sys_exit_%s", m->start + 10);
 	else if (text_same_fold(m->provider, "uprobe"))

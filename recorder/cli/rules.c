@@ -13,6 +13,7 @@
 #include "model/process_filter.h"
 #include "source/dotnet/running.h"
 #include "source/host/running.h"
+#include "source/list/asked.h"
 #include "source/source.h"
 #include "triggers/gc_duration.h"
 #include "triggers/log_message.h"
@@ -333,11 +334,13 @@ void cmd_rule_meant(const struct trigger *t, struct buf *out)
 
 int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, struct err *err)
 {
-	bool events = false, logs = false, endings = false;
+	bool events = false, logs = false, endings = false, stacks = false;
+	const struct need_event *e = asked_of_stacks(needs);
 	unsigned i;
 	int rc = 0;
 
 	for (i = 0; from->all[i]; i++) {
+		stacks |= from->all[i]->stacks;
 		events |= from->all[i]->events;
 		logs |= from->all[i]->logs;
 		endings |= from->all[i]->endings;
@@ -346,6 +349,11 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 		return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of "
 			       "%s, so the rule on them could never fire",
 			       needs->providers[0].name);
+	if (e && !stacks)
+		return err_set(err, ERR_USAGE,
+			       "%s%c%s comes from the source of stacks, which --source none or "
+			       "--gc-collect-only leaves out: a rule on it could never fire",
+			       e->provider, strchr(e->name, ':') ? ':' : '/', e->name);
 	if (needs->nlogs && !logs)
 		return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers the log "
 			       "'%s', so the rule on it could never fire", needs->logs[0].name);

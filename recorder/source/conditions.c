@@ -53,7 +53,7 @@ static int check_condition(const struct known_field *fields, uint32_t nfields, b
 			   const char *event, const char *text, size_t n, struct err *err)
 {
 	char field[FIELD_NAME_MAX];
-	size_t name = 0;
+	size_t name = 0, value;
 	uint32_t i;
 
 	while (name < n && (isalnum((unsigned char)text[name]) || text[name] == '_'))
@@ -67,13 +67,16 @@ static int check_condition(const struct known_field *fields, uint32_t nfields, b
 	if (i == nfields)
 		return event_has_own_field(field) || !all ? 0
 						   : no_field(fields, nfields, event, field, err);
-	/* Any other operator holds for some number as text. */
-	if (!fields[i].is_number || text[name] != '=' || is_number(text + name + 1, n - name - 1))
+	/* A number never equals a text, and comparing them by their letters (1M) means nothing. */
+	value = name + 1;
+	value += text[name] != '=' && value < n && text[value] == '=';
+	if (!fields[i].is_number || !strchr("=<>", text[name]) ||
+	    is_number(text + value, n - value))
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%.150s: the field '%s' is a number, and never equals '%.*s'", event,
-		       fields[i].name, (int)(n - name - 1 < 60 ? n - name - 1 : 60),
-		       text + name + 1);
+	return err_set(err, ERR_USAGE, "%.150s: the field '%s' is a number, and %s'%.*s'%s", event,
+		       fields[i].name, text[name] == '=' ? "never equals " : "",
+		       (int)(n - value < 60 ? n - value : 60), text + value,
+		       text[name] == '=' ? "" : " is none");
 }
 
 int conditions_check(const struct known_field *fields, uint32_t nfields, bool all,

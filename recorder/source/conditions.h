@@ -16,7 +16,7 @@ struct known_field {
 
 /*
  * Check that each condition names one of the fields, or one that every event has
- * (event_has_own_field()), and that none compares a number with a text by '='.
+ * (event_has_own_field()), and that none compares a number with a text (1M is one), but by ~ or !=.
  *
  * all      whether these are all fields of the event; if not, it may have a field of any name
  * event    "sched/sched_switch", for the sentence

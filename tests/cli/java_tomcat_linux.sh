@@ -17,7 +17,7 @@ java=
 trap '[ ! "$java" ] || kill "$java" 2>/dev/null' EXIT
 
 mkdir -p base/{conf,logs,temp,work,webapps/ROOT}
-cp /etc/tomcat10/web.xml base/conf/ 2>/dev/null || cp $home/etc/web.xml base/conf/
+tomcat_pages base/conf/web.xml
 cat >base/conf/server.xml <<X
 <Server port="-1"><Service name="Catalina">
 	<Connector port="$port" address="127.0.0.1"/>

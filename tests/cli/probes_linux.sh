@@ -274,6 +274,9 @@ check a_field_that_it_does_not_have_is_refused \
 check a_number_that_is_to_be_a_text_is_refused \
 	refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=pid=abc' \
 	"'pid' is a number, and never equals 'abc'"
+check nor_can_a_number_be_over_a_text \
+	refused '/StopOnEvent:sched:sched_process_exit;FieldFilter=pid>1M' \
+	"'pid' is a number, and '1M' is none"
 check a_name_is_not_a_path refused /StopOnEvent:sched/../../../etc 'this kernel has no tracepoint'
 check a_function_that_is_not_there_is_refused \
 	refused "/StopOnEvent:uprobe:$PWD/probed:mian" 'the nearest are main'

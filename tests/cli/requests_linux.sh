@@ -1,5 +1,6 @@
 #!/bin/bash
 # conf/requests/ with the real servers: one slow request among a thousand fires, with its URL.
+# time limit: 400
 . "$TOP/tests/support/cli.sh"
 
 for tool in curl python3; do
@@ -49,6 +50,11 @@ if "$nginx" -v 2>nginx.version; then
 		pid $PWD/nginx.pid;
 		events { worker_connections 64; }
 		http {
+		client_body_temp_path $PWD/body_temp;
+		proxy_temp_path $PWD/proxy_temp;
+		fastcgi_temp_path $PWD/fastcgi_temp;
+		uwsgi_temp_path $PWD/uwsgi_temp;
+		scgi_temp_path $PWD/scgi_temp;
 		$(sed -n "s,^#\t\(\(log_format\|access_log\) .*\),\1,p" \
 			"$TOP/conf/requests/nginx.conf" |
 			sed "s,/var/log/nginx/recorder.log,$PWD/nginx.log,")
@@ -116,7 +122,7 @@ tomcat=/usr/share/tomcat10
 if [ -x $tomcat/bin/catalina.sh ] && command -v java >/dev/null; then
 	port=$(free_port)
 	mkdir -p base/{conf,logs,temp,work,webapps/ROOT}
-	cp /etc/tomcat10/web.xml base/conf/ 2>/dev/null || cp $tomcat/etc/web.xml base/conf/
+	tomcat_pages base/conf/web.xml
 	echo '<% Thread.sleep(Integer.parseInt(request.getParameter("ms"))); %>done' \
 		>base/webapps/ROOT/wait.jsp
 	{

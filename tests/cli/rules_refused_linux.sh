@@ -30,6 +30,14 @@ check a_recording_waits_for_it_and_says_so expect_exit 0 sh -c "'$RECORDER' chec
 	--providers NoSuch-Source | grep -A1 'events *note' | grep -q 'once a program has it'"
 check a_name_of_dotnet_itself_is_near \
 	refused 'Microsoft.AspNetCore.Hostin/A' 'nearest are Microsoft.AspNetCore.Hosting'
+without_perf() { ! "$RECORDER" check --source none "$@" >out 2>err && grep -q 'leaves out' err; }
+check a_tracepoint_needs_the_source_of_stacks \
+	without_perf --stop-on-event sched/sched_process_exec
+check a_probe_as_well without_perf --stop-on-event uprobe:/bin/bash:main
+check what_another_source_delivers_does_not \
+	taken --source none --stop-on-gc-over-msec 100 --stop-on-exception .
+check a_return_implies_no_stop \
+	refused 'uprobe:/bin/bash:main%return;TriggerMSec=5' 'does not imply one; add ;StopEvent'
 check the_presets_are_taken taken --stop-on-request-over-msec 100 --stop-on-gc-over-msec 100 \
 	--stop-on-exception .
 if "$RECORDER" check --stop-on-event 'uprobe:/bin/bash:main' >out 2>err; then

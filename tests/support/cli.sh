@@ -171,3 +171,17 @@ exe()
 	timeout 90 $WINE_RUN "$RECORDER_EXE" "$@" >"$name.out" 2>"$name.err" </dev/null
 	code=$?
 }
+
+# tomcat_pages FILE: a web.xml with which Tomcat runs .jsp pages; its own is in a package that would
+# start a service here.
+tomcat_pages()
+{
+	cat >"$1" <<-'END'
+		<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="6.0">
+		<servlet><servlet-name>jsp</servlet-name>
+		<servlet-class>org.apache.jasper.servlet.JspServlet</servlet-class></servlet>
+		<servlet-mapping><servlet-name>jsp</servlet-name>
+		<url-pattern>*.jsp</url-pattern></servlet-mapping>
+		</web-app>
+	END
+}

@@ -72,8 +72,11 @@ make_disk()
 # boot SCRIPT MODE: with it as the first process. Its output: $vm/console.
 boot()
 {
+	rm -f "$vm"/monitor.*
+	mkfifo "$vm/monitor.in" "$vm/monitor.out"
 	timeout -k 5 $limit_s qemu-system-x86_64 -machine accel=tcg -cpu max -smp 2 -m 2048 \
-		-nographic -no-reboot -nodefaults -serial "file:$vm/console" -monitor none \
+		-nographic -no-reboot -nodefaults -serial "file:$vm/console" \
+		-monitor "pipe:$vm/monitor" \
 		-drive "file=$vm/disk,if=virtio,format=raw,cache=writeback" \
 		-kernel "$vm/kernel" -initrd "$vm/initrd" -append "console=ttyS0 root=/dev/vda rw \
 			quiet psi=1 panic=-1 init=$init vm=$2" \
@@ -97,6 +100,19 @@ cut_power()
 	echo "power cut ${1} s after the recording began"
 }
 
+# Pause the machine for SECONDS when the script asks for it.
+pause()
+{
+	local i
+	for ((i = 0; i < 10 * limit_s; i++)); do
+		! grep -qa '^vm: pause me' "$vm/console" || break
+		sleep 0.1
+	done
+	echo stop >"$vm/monitor.in"
+	sleep "$1"
+	echo cont >"$vm/monitor.in"
+}
+
 # run_one SCRIPT
 run_one()
 {
@@ -117,6 +133,8 @@ run_one()
 	if ! grep -q '^# power cuts after: ' "$1"; then
 		: >"$vm/console"
 		boot "$1" run
+		seconds=$(sed -n 's/^# is paused for: //p' "$1")
+		[ ! "$seconds" ] || pause "$seconds"
 		wait $qemu || true
 		qemu=
 		read_checks "$name"
@@ -140,7 +158,7 @@ read_checks()
 }
 
 make_root
-for script in ${@:-pressure power_cut systemd}; do
+for script in ${@:-pressure clock power_cut systemd}; do
 	run_one "$top/tests/vm/$script.sh"
 done
 echo "$passed passed, $failed failed, 0 skipped"

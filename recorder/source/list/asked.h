@@ -26,6 +26,11 @@
 bool asked_event(const char *list, const char *provider, const char *name);
 
 /*
+ * The first event that only the source of stacks delivers, as tracepoints and probes of programs on
+ * Linux; NULL = none.
+ */
+const struct need_event *asked_of_stacks(const struct needs *needs);
+/*
  * Whether a provider that is asked for is nobody's now and would come with a later program; appends
  * a sentence with the nearest names. May take a second for each. Never on Windows, where such a
  * provider is refused.

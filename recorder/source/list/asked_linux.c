@@ -9,6 +9,7 @@
 #include "source/probe/throw_linux.h"
 #include "source/probe/tracepoint_linux.h"
 #include "source/probe/uprobe_linux.h"
+#include "source/runtime/pause_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -335,4 +336,19 @@ bool asked_unknown(const struct needs *needs, struct buf *out)
 		    dotnet_asked_unknown(needs->providers[i].name, out))
 			return true;
 	return false;
+}
+
+const struct need_event *asked_of_stacks(const struct needs *needs)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nevents; i++) {
+		const char *provider = needs->events[i].provider;
+
+		/* Exceptions are also .NET's, which another source delivers. */
+		if (!throw_provider(provider) && pause_provider(provider) == PAUSE_PROVIDERS &&
+		    (tracepoint_provider(provider) || uprobe_provider(provider)))
+			return &needs->events[i];
+	}
+	return NULL;
 }

@@ -23,3 +23,9 @@ bool asked_unknown(const struct needs *needs, struct buf *out)
 	(void)needs, (void)out;
 	return false;
 }
+
+const struct need_event *asked_of_stacks(const struct needs *needs)
+{
+	(void)needs;
+	return NULL;
+}

@@ -158,8 +158,8 @@ TEST(conditions_that_can_never_hold_are_refused)
 {
 	static const struct { const char *conditions, *sentence;
 	} rows[] = {
-		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;pid<"
-		 "x;cmd=5",
+		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;cmd=5;"
+		 "comm>x;pid>=0x10;pid<=-1",
 		 ""},
 		{"pid=4.5;pid=+5", ""},
 		{"", ""},
@@ -171,6 +171,8 @@ TEST(conditions_that_can_never_hold_are_refused)
 		 "my/mine has no field 'comn'; the nearest are comm or cmd; it has comm, pid, "
 		 "group_dead, filename, args0, args1, cmd, where, saddr"},
 		{"PID=abc", "my/mine: the field 'pid' is a number, and never equals 'abc'"},
+		{"pid>1M", "my/mine: the field 'pid' is a number, and '1M' is none"},
+		{"pid<=", "my/mine: the field 'pid' is a number, and '' is none"},
 		{"pid=;comm=sh", "my/mine: the field 'pid' is a number, and never equals ''"},
 	};
 	struct trace_format f;
