@@ -10,8 +10,8 @@
  *	u32 offset of the next entry (0 = the last), u32 number of the source, u32 least interval,
  *	u32 largest interval, u64 reserved, UTF-16 name with its NUL
  *
- * A PerfInfo/PMCSample (opcode 47, version 2) is a pointer (the instruction), u32 thread, u16 number
- * of the source, 2 bytes of nothing. Source: _PERFINFO_PMC_SAMPLE_INFORMATION in the public symbols
+ * A PerfInfo/PMCSample (opcode 47, version 2) is a pointer (the instruction), u32 thread, u16
+ * number of the source, 2 bytes of nothing. Source: _PERFINFO_PMC_SAMPLE_INFORMATION in the public symbols
  * of Windows 10 1607 to 11; PmcCounterProfile of wmicore.mof.
  */
 #pragma once

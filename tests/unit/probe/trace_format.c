@@ -158,8 +158,8 @@ TEST(conditions_that_can_never_hold_are_refused)
 {
 	static const struct { const char *conditions, *sentence;
 	} rows[] = {
-		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;cmd=5;"
-		 "comm>x;pid>=0x10;pid<=-1",
+		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;"
+		 "cmd=5;comm>x;pid>=0x10;pid<=-1",
 		 ""},
 		{"pid=4.5;pid=+5", ""},
 		{"", ""},
