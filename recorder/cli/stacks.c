@@ -151,15 +151,21 @@ static int open_all(struct stacks *s, struct err *err)
 	return rc;
 }
 
+/* Both kinds of dumps are known by their bytes. NULL = the process lives. */
+static const char *dump_of(const struct options *o)
+{
+	return o->core ? o->core : o->dump;
+}
+
 static int open_dead(struct stacks *s, const struct options *o, struct err *err)
 {
-	int rc = dump_file_open(o->core, &s->file, err);
+	int rc = dump_file_open(dump_of(o), &s->file, err);
 
 	if (!rc)
 		rc = frames_new(&s->table, err);
 	if (!rc)
-		rc = dump_stacks_open(s->file.dump, o->exe, s->file.wall_ns, s->table, &s->dead,
-				      err);
+		rc = dump_stacks_open(s->file.dump, o->exe, s->file.wall_ns, &s->env, s->table,
+				      &s->dead, err);
 	if (!rc)
 		s->pid = s->file.dump->pid;
 	s->env.foreign = true;
@@ -753,20 +759,21 @@ int cmd_stacks(const struct options *o, struct err *err)
 	if (o->format && !text_same_fold(o->format, "jstack"))
 		return err_set(err, ERR_USAGE, "stacks has the format jstack, not '%.60s'; with "
 			       "--store, export writes the others", o->format);
-	if (o->core && (o->process || o->all_processes || o->repeat > 1))
-		return err_set(err, ERR_USAGE, "--core is one picture of one dead process: not "
-			       "with -p, --all-processes or --repeat");
-	if (o->exe && !o->core)
-		return err_set(err, ERR_USAGE, "--exe says where the program of a --core is");
+	if (dump_of(o) && (o->process || o->all_processes || o->repeat > 1 || (o->core && o->dump)))
+		return err_set(err, ERR_USAGE, "--core and --dump are one picture of one dead "
+			       "process: not with each other, -p, --all-processes or --repeat");
+	if (o->exe && !dump_of(o))
+		return err_set(err, ERR_USAGE, "--exe says where the program of a --core or --dump "
+			       "is");
 	if (o->all_processes && (o->process || o->repeat > 1 || store))
 		return err_set(err, ERR_USAGE, "--all-processes prints one picture of each "
 			       "process; -p, --repeat and --store are for one process");
 	if (o->all_processes)
 		return all_processes(o, err);
-	if (!o->process && !o->core)
+	if (!o->process && !dump_of(o))
 		return err_set(err, ERR_USAGE, "stacks of which process? -p takes its name or "
-			       "number, --all-processes all of them, --core a dead one");
-	rc = o->core ? open_dead(&s, o, err) : cmd_one_process(o->process, &s.pid, err);
+			       "number, --all-processes all of them, --core or --dump a dead one");
+	rc = dump_of(o) ? open_dead(&s, o, err) : cmd_one_process(o->process, &s.pid, err);
 	if (!rc && !s.dead)
 		rc = open_all(&s, err);
 	if (!rc)

@@ -202,7 +202,7 @@ struct options {
 	bool by_name, tree;                  /* views of report */
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */
-	char *core, *exe;                    /* of stacks: a dump, its program; NULL = it lives */
+	char *core, *dump, *exe;             /* of stacks: a dump, its program; NULL = it lives */
 	uint32_t repeat, every_ms;           /* of stacks: pictures, and the time between them */
 	double interval_s;                   /* of top; < 0: until it is stopped */
 	uint32_t times;                      /* of top: summaries; 0 = no limit */

@@ -473,7 +473,9 @@ const struct option_info option_table[] = {
 	 "Of a dead process: its core dump; - = standard input, as the kernel or coredumpctl "
 	 "pipes it.",
 	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(core)},
-	{"exe", "FILE", "With --core: where the program's file is now.",
+	{"dump", "FILE", "Of a dead process: its minidump of Windows; - = standard input.",
+	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(dump)},
+	{"exe", "FILE", "With --core, --dump: where the program's file is now.",
 	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(exe)},
 	{"repeat", "N", "Take the stacks N times; later ones say which threads have not moved.",
 	 OPTION_INT, GROUP_SELECT, IN(STACKS), FIELD(repeat), NUMBER(1, 1, 1000, NULL)},

@@ -14,7 +14,7 @@
  */
 #include "symbol/dbghelp.h"
 #include "symbol/pdb.h"
-#include "symbol/pe.h"
+#include "symbol/pe_image.h"
 #include "symbol/reader.h"
 #include "symbol/symbol_path.h"
 
@@ -222,6 +222,19 @@ static void find_image(struct finds *f)
 	if (!try_image(f, path) && !find_named(f, file.name, false) && !has_guid(f->key) &&
 	    f->key->ino)
 		ask_servers(f, &file);
+}
+
+bool pe_image_find(const struct symbol_env *env, const struct object_key *key,
+		   struct os_file **file, struct bytes *bytes, struct pe_head *head)
+{
+	struct finds f = {.env = env, .key = key};
+
+	if (!try_image(&f, key->path) && !find_named(&f, text_base_name(key->path), false))
+		return false;
+	*file = f.image_file;
+	*bytes = f.image;
+	*head = f.head;
+	return true;
 }
 
 /* Try the name that the image gives, else the image's own; also beside the image. */

@@ -170,11 +170,11 @@ expect a_core_that_is_cut_off_says_so 0 'cut off: .* MB of memory are missing' \
 head -c 1000 segv.core >short.core
 expect one_without_a_thread_is_refused 1 'short.core' stacks --core short.core
 echo hello >text.core
-expect so_is_what_is_no_core 1 'text.core: it is no core dump' stacks --core text.core
+expect so_is_what_is_no_core 1 'text.core: it is neither a core dump' stacks --core text.core
 printf '\x28\xb5\x2f\xfd1234' >packed.core
 expect a_packed_one_says_how_to_unpack_it 1 'coredumpctl' stacks --core packed.core
 expect exe_needs_a_core 2 'of a --core' stacks --exe crash -p 1
-expect a_core_has_no_pid 2 'not with -p' stacks --core segv.core -p 1
+expect a_core_has_no_pid 2 'not with each other, -p' stacks --core segv.core -p 1
 
 cp crash moved && mv crash crash.was
 gcc -O0 -w -pthread -o crash crash.c

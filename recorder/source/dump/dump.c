@@ -24,16 +24,23 @@ static int module_by_start(const void *a, const void *b)
 			   ((const struct dump_module *)b)->start);
 }
 
+void dump_sort(struct dump *d)
+{
+	if (d->nranges)
+		qsort(d->ranges, d->nranges, sizeof(*d->ranges), by_start);
+	if (d->nregions)
+		qsort(d->regions, d->nregions, sizeof(*d->regions), by_start);
+	if (d->nmodules)
+		qsort(d->modules, d->nmodules, sizeof(*d->modules), module_by_start);
+}
+
 int dump_settle(struct dump *d, struct err *err)
 {
 	if (!d->nthreads)
 		return err_set(err, ERR_FORMAT, "it has no thread");
 	if (d->nthreads > 2)
 		qsort(d->threads + 1, d->nthreads - 1, sizeof(*d->threads), by_tid);
-	if (d->nranges)
-		qsort(d->ranges, d->nranges, sizeof(*d->ranges), by_start);
-	if (d->nmodules)
-		qsort(d->modules, d->nmodules, sizeof(*d->modules), module_by_start);
+	dump_sort(d);
 	return 0;
 }
 
@@ -48,6 +55,7 @@ void dump_free(struct dump *d)
 	free(d->threads);
 	free(d->ranges);
 	free(d->modules);
+	free(d->regions);
 	free(d->names);
 	free(d);
 }
@@ -77,6 +85,13 @@ const struct dump_range *dump_range_at(const struct dump *d, uint64_t address)
 	uint32_t n = begun_at(d->ranges, d->nranges, sizeof(*d->ranges), address);
 
 	return n && address < d->ranges[n - 1].end ? &d->ranges[n - 1] : NULL;
+}
+
+const struct dump_range *dump_region_at(const struct dump *d, uint64_t address)
+{
+	uint32_t n = begun_at(d->regions, d->nregions, sizeof(*d->regions), address);
+
+	return n && address < d->regions[n - 1].end ? &d->regions[n - 1] : NULL;
 }
 
 const struct dump_module *dump_module_at(const struct dump *d, uint64_t address)
@@ -142,11 +157,14 @@ void dump_signal_text(const struct dump *d, char out[DUMP_SIGNAL_BYTES])
 			snprintf(out, DUMP_SIGNAL_BYTES, "%s", signals[i].name);
 }
 
-/* Source: sigaction(2). */
+/* Source: sigaction(2); EXCEPTION_RECORD. */
 const char *dump_fault_text(const struct dump *d)
 {
 	if (d->windows)
-		return NULL;
+		return !d->has_fault_address ? NULL
+		       : d->signal_code == 0 ? "reading"
+		       : d->signal_code == 1 ? "writing"
+		       : d->signal_code == 8 ? "executing" : NULL;
 	if (d->signal == 11 && d->signal_code == 1)
 		return "not mapped";
 	if (d->signal == 11 && d->signal_code == 2)

@@ -41,6 +41,7 @@ struct dump_module {                         /* a file that was mapped, or a par
 	uint32_t timestamp, checksum;
 	uint8_t guid[16];                    /* of the PDB, byte order as stored; all 0 = none */
 	uint32_t age;
+	uint32_t name_at;                    /* the path, in dump.names */
 };
 
 struct dump {
@@ -55,6 +56,9 @@ struct dump {
 	struct dump_module *modules;         /* by address */
 	uint32_t nmodules, modules_room;
 	char *names;                         /* of the modules */
+	struct dump_range *regions;          /* of minidumps: executable memory; by address */
+	uint32_t nregions, regions_room;
+	bool has_regions;                    /* false: where code may be is not known */
 	uint64_t entry, vdso;                /* addresses; 0 = unknown */
 	uint64_t missing_bytes;              /* the file is shorter than it says */
 
@@ -67,11 +71,13 @@ struct dump {
 
 /* Sort what was read and check that there is something. ERR_FORMAT: no thread. */
 int dump_settle(struct dump *d, struct err *err);
+void dump_sort(struct dump *d);              /* all but the threads */
 void dump_free(struct dump *d);              /* NULL allowed */
 
-/* The range, or the module, that holds an address; NULL = none. */
+/* The range, module, or region that holds an address; NULL = none. */
 const struct dump_range *dump_range_at(const struct dump *d, uint64_t address);
 const struct dump_module *dump_module_at(const struct dump *d, uint64_t address);
+const struct dump_range *dump_region_at(const struct dump *d, uint64_t address);
 
 /* Read memory that the dump has: how many of n bytes, from the first on. */
 size_t dump_memory(const struct dump *d, uint64_t address, void *to, size_t n);

@@ -1,6 +1,7 @@
 #include "source/dump/dump_file.h"
 
 #include "source/dump/core.h"
+#include "source/dump/minidump.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,8 @@ static int explain(const struct bytes *in, struct err *err)
 		if (memcmp(head, packed[i], sizeof(head)) == 0)
 			return err_set(err, ERR_FORMAT, "it is compressed: unpack it first, or "
 				       "run 'coredumpctl dump PID | recorder stacks --core -'");
-	return err_set(err, ERR_FORMAT, "it is no core dump of Linux");
+	return err_set(err, ERR_FORMAT, "it is neither a core dump of Linux nor a minidump of "
+		       "Windows");
 }
 
 static int open_path(const char *path, struct dump_file *f, uint64_t *size, struct err *err)
@@ -108,7 +110,8 @@ int dump_file_open(const char *path, struct dump_file *out, struct err *err)
 		rc = keep_pipe(f.file, &size, err);
 	if (!rc) {
 		in = bytes_of_file(f.file, size);
-		rc = core_is(&in) ? core_read(&in, &f.dump, err) : explain(&in, err);
+		rc = core_is(&in) ? core_read(&in, &f.dump, err)
+		     : minidump_is(&in) ? minidump_read(&in, &f.dump, err) : explain(&in, err);
 		if (rc)
 			err_prefix(err, "%s", piped ? "standard input" : path);
 	}

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "managed/hotspot/hotspot.h"
 #include "source/dump/images.h"
+#include "source/dump/pe_stacks.h"
 #include "source/perf/loader.h"
 #include "source/stopped/waits.h"
 #include "unwind/unwind.h"
@@ -19,6 +20,7 @@ static const struct frame_reader *const readers[] = {&hotspot_reader, NULL};
 
 struct dump_stacks {
 	const struct dump *d;
+	struct pe_stacks *pe;                /* of Windows; the rest is of Linux, but for now_ns */
 	struct images *images;
 	struct loader *loader;
 	struct unwinder *unwinder;
@@ -153,6 +155,22 @@ static bool is_thread(void *ctx, uint32_t tid)
 	return i < d->nthreads;
 }
 
+static void take_windows(struct dump_stacks *s, thread_stack_fn *tell, void *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->d->nthreads; i++) {
+		const struct dump_thread *t = &s->d->threads[i];
+		const struct pe_walked *walked = pe_stacks_walk(s->pe, t);
+		const struct thread_stack stack = {
+			.tid = t->tid, .name = t->name ? t->name : "", .time_ns = s->now_ns,
+			.frames = walked->frames, .addresses = walked->addresses,
+			.nframes = walked->nframes, .quality = walked->quality};
+
+		tell(ctx, &stack);
+	}
+}
+
 void dump_stacks_take(struct dump_stacks *s, thread_stack_fn *tell, void *ctx)
 {
 	const struct wait_process process = {.memory = read_memory, .is_thread = is_thread,
@@ -160,19 +178,21 @@ void dump_stacks_take(struct dump_stacks *s, thread_stack_fn *tell, void *ctx)
 	struct target_wait wait;
 	uint32_t i, k;
 
+	if (s->pe) {
+		take_windows(s, tell, ctx);
+		return;
+	}
 	for (i = 0; i < s->d->nthreads; i++) {
 		const struct dump_thread *t = &s->d->threads[i];
 		struct thread_stack stack = {.tid = t->tid, .name = t->name ? t->name : "",
 					     .time_ns = s->now_ns, .frames = s->stack.frames,
 					     .addresses = s->addresses};
 
-		if (!s->d->windows) {
-			/* The first argument: RDI, or EBX. */
-			target_wait_for(t->call, t->regs[t->abi == 2 ? 5 : 1], t->abi == 1,
-					&process, &wait);
-			stack.wait = wait.text;
-			stack.waits_for = wait.owner;
-		}
+		/* The first argument: RDI, or EBX. */
+		target_wait_for(t->call, t->regs[t->abi == 2 ? 5 : 1], t->abi == 1, &process,
+				&wait);
+		stack.wait = wait.text;
+		stack.waits_for = wait.owner;
 		walk(s, t);
 		stack.nframes = s->stack.nframes;
 		stack.quality = s->stack.quality;
@@ -184,33 +204,45 @@ void dump_stacks_take(struct dump_stacks *s, thread_stack_fn *tell, void *ctx)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-int dump_stacks_open(const struct dump *d, const char *program, uint64_t wall_ns,
-		     struct frames *frames, struct dump_stacks **out, struct err *err)
+static int open_linux(struct dump_stacks *s, const char *program, uint64_t wall_ns,
+		      struct frames *frames, struct err *err)
 {
-	struct dump_stacks *s = calloc(1, sizeof(*s));
 	struct hung_devices *hung = hung_devices_new();
 	int rc = 0;
 
-	if (s)
-		s->copy = malloc(STACK_COPY_BYTES);
-	if (!s || !s->copy || !hung)
+	s->copy = malloc(STACK_COPY_BYTES);
+	if (!s->copy || !hung)
 		rc = err_memory(err, "for the stacks of a dump");
-	if (!rc) {
-		s->d = d;
-		s->now_ns = os_now_ns();
-		s->until_ns = s->now_ns + TABLES_NS;
-		rc = images_open(d, frames, program, wall_ns, &s->images, err);
-	}
+	if (!rc)
+		rc = images_open(s->d, frames, program, wall_ns, &s->images, err);
 	if (!rc)
 		rc = loader_new(NULL, hung, &s->loader, err);
 	if (!rc)
 		rc = unwinder_new(UNWIND_REMOTE_MAX_BYTES, &s->unwinder, err);
 	hung_devices_drop(hung);
+	if (!rc)
+		find_runtime(s, frames);
+	return rc;
+}
+
+int dump_stacks_open(const struct dump *d, const char *program, uint64_t wall_ns,
+		     const struct symbol_env *env, struct frames *frames, struct dump_stacks **out,
+		     struct err *err)
+{
+	struct dump_stacks *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_memory(err, "for the stacks of a dump");
+	s->d = d;
+	s->now_ns = os_now_ns();
+	s->until_ns = s->now_ns + TABLES_NS;
+	rc = d->windows ? pe_stacks_open(d, program, env, frames, &s->pe, err)
+			: open_linux(s, program, wall_ns, frames, err);
 	if (rc) {
 		dump_stacks_close(s);
 		return rc;
 	}
-	find_runtime(s, frames);
 	*out = s;
 	return 0;
 }
@@ -227,13 +259,15 @@ void dump_stacks_close(struct dump_stacks *s)
 	unwinder_free(s->unwinder);
 	loader_free(s->loader);
 	images_close(s->images);
+	pe_stacks_close(s->pe);
 	free(s->copy);
 	free(s);
 }
 
 const char *dump_stacks_path(const struct dump_stacks *s)
 {
-	const char *path = images_program(s->images);
+	const struct dump_module *m = dump_module_at(s->d, s->d->entry);
+	const char *path = s->pe ? (m ? m->path : "") : images_program(s->images);
 
 	return *path ? path : s->d->program;
 }
@@ -252,5 +286,8 @@ void dump_stacks_doubts(const struct dump_stacks *s, void (*one)(void *ctx, cons
 		snprintf(text, sizeof(text), "Java frames have no names: %s", s->why_not.text);
 		one(ctx, text);
 	}
-	images_doubts(s->images, one, ctx);
+	if (s->pe)
+		pe_stacks_doubts(s->pe, one, ctx);
+	else
+		images_doubts(s->images, one, ctx);
 }

@@ -13,9 +13,11 @@ struct dump_stacks;
 /*
  * d        borrowed, as is program: where the program's file is; NULL = at its path
  * wall_ns  when the dump was made
+ * env      of a minidump: its symbol path says where files are; borrowed
  */
 int dump_stacks_open(const struct dump *d, const char *program, uint64_t wall_ns,
-		     struct frames *frames, struct dump_stacks **out, struct err *err);
+		     const struct symbol_env *env, struct frames *frames, struct dump_stacks **out,
+		     struct err *err);
 void dump_stacks_close(struct dump_stacks *s);       /* NULL allowed */
 
 /* Of each thread, in the dump's order. No thread was suspended, and all have the time of now. */

@@ -190,7 +190,7 @@ static bool find_bounds(struct target_threads *t, struct target_thread *thread, 
 }
 
 static void copy_stack(struct target_threads *t, struct target_thread *thread,
-		       struct stack_copy *out)
+		       struct pe_stack *out)
 {
 	uint64_t sp = out->regs.r[PE_RSP], n;
 
@@ -219,7 +219,7 @@ static bool may_be_switching(const struct target_thread *thread, const CONTEXT *
 
 /* The registers of its 32-bit code, which it may have left for 64-bit code. */
 static bool get_32_bit(struct target_threads *t, struct target_thread *thread,
-		       const CONTEXT *native, struct stack_copy *out)
+		       const CONTEXT *native, struct pe_stack *out)
 {
 	WOW64_CONTEXT c = {.ContextFlags = WOW64_CONTEXT_CONTROL | WOW64_CONTEXT_INTEGER};
 	uint64_t *r = out->regs.r;
@@ -246,7 +246,7 @@ static bool get_32_bit(struct target_threads *t, struct target_thread *thread,
 }
 
 int target_thread_copy(struct target_threads *t, struct target_thread *thread,
-		       struct stack_copy *out)
+		       struct pe_stack *out)
 {
 	CONTEXT context
 		__attribute__((aligned(16))) = {.ContextFlags = CONTEXT_CONTROL | CONTEXT_INTEGER};

@@ -18,8 +18,7 @@
  */
 #pragma once
 
-#include "base/err.h"
-#include "unwind/pe_pdata.h"
+#include "source/stopped/pe_images.h"
 
 #define TARGET_THREADS_MAX 16384u
 #define TARGET_STACK_MAX_BYTES (1u << 20)    /* of a stack, from its top; cut beyond */
@@ -51,20 +50,9 @@ void target_threads_close(struct target_threads *t);
 /* Update the list; known threads keep their handles. Names are read again. */
 int target_threads_refresh(struct target_threads *t, struct err *err);
 
-struct stack_copy {
-	struct pe_registers regs;
-	uint8_t *bytes;                      /* TARGET_STACK_MAX_BYTES, the caller's */
-	uint64_t start;
-	uint32_t nbytes;
-	bool cut;                            /* the stack is longer than the copy */
-	bool is_32_bit;
-	uint64_t switching;                  /* in 64-bit code where regs may be old; 0 = no */
-	uint64_t time_ns, suspended_ns;
-};
-
 /* 0; ERR_NOT_FOUND: ended; ERR_ACCESS. If the stack cannot be read: only the registers. */
 int target_thread_copy(struct target_threads *t, struct target_thread *thread,
-		       struct stack_copy *out);
+		       struct pe_stack *out);
 
 /* CPU time since the last call, or since the thread's start; false = unknown. */
 bool target_thread_cpu(struct target_thread *thread, uint64_t *since_ns);

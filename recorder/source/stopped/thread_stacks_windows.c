@@ -6,7 +6,6 @@
 #include "source/host/by_id_windows.h"
 #include "source/stopped/target_images_windows.h"
 #include "source/stopped/target_threads_windows.h"
-#include "unwind/pe_x86.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +15,12 @@
 #define CLOCK_TICK_NS (16 * NS_PER_MS)
 
 struct thread_stacks {
-	struct target_images *images;
+	struct target_images images;
 	struct target_threads threads;
 	struct buf path;
-	struct stack_copy copy;
+	struct pe_stack copy;
 	uint32_t refused;
-	struct pe_frame walked[STACK_MAX_FRAMES];
-	struct frame_ref frames[STACK_MAX_FRAMES];
-	uint64_t addresses[STACK_MAX_FRAMES];
+	struct pe_walked walked;
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -96,7 +93,7 @@ void thread_stacks_close(struct thread_stacks *s)
 	if (s->threads.process)
 		CloseHandle(s->threads.process);
 	target_threads_close(&s->threads);
-	target_images_close(s->images, os_now_ns());
+	target_images_close(&s->images, os_now_ns());
 	buf_free(&s->path);
 	free(s->copy.bytes);
 	free(s);
@@ -128,68 +125,11 @@ int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 	int rc = check_alive(s, err);
 
 	if (!rc)
-		rc = target_images_refresh(s->images, err);
+		rc = target_images_refresh(&s->images, err);
 	if (!rc)
 		rc = target_threads_refresh(&s->threads, err);
 	/* Calls may fail because the process is about to end. */
 	return rc ? (check_alive(s, err) ? ERR_NOT_FOUND : rc) : 0;
-}
-
-static uint32_t walk_32_bit(struct thread_stacks *s, struct pe_registers *regs,
-			    struct stack_view *view, enum pe_step *end, bool *guided)
-{
-	const struct pe_x86_process process = {
-		.tables = target_images_eh_frame, .code = target_images_read_code,
-		.ctx = s->images, .stack_base = s->copy.cut ? 0 : view->start + view->nbytes};
-	uint32_t n = pe_x86_walk(regs, view, &process, s->walked, STACK_MAX_FRAMES, end, guided);
-
-	if (s->copy.switching &&
-	    target_images_is_named(s->images, s->copy.switching, "wow64cpu.dll"))
-		*end = PE_STEP_BROKEN;
-	return n;
-}
-
-/*
- * Walk the copy and resolve the frames. A return address outside of code ends the stack before it.
- * Returns the number of frames; *unlisted: an image was loaded since the last refresh.
- */
-static uint32_t walk(struct thread_stacks *s, enum stack_quality *quality, bool *unlisted)
-{
-	struct stack_view view = {
-		.bytes = s->copy.bytes, .start = s->copy.start, .nbytes = s->copy.nbytes};
-	struct pe_registers regs = s->copy.regs;
-	bool guided = true, generated = false, bad = false;
-	enum target_place place;
-	enum pe_step end;
-	uint32_t n, i;
-
-	*unlisted = false;
-	if (s->copy.is_32_bit) {
-		n = walk_32_bit(s, &regs, &view, &end, &guided);
-	} else {
-		target_images_code(s->images, regs.rip);
-		n = pe_walk(&regs, &view, target_images_find, s->images, s->walked,
-			    STACK_MAX_FRAMES, &end);
-	}
-	for (i = 0; i < n && !bad; i++) {
-		place = target_images_place(s->images, s->walked[i].address - s->walked[i].returns);
-		*unlisted |= place == TARGET_UNLISTED;
-		generated |= place == TARGET_GENERATED;
-		bad = place == TARGET_NOWHERE || place == TARGET_UNLISTED;
-		if (bad && i)
-			break;
-		target_images_frame(s->images, &s->walked[i], place, &s->frames[i]);
-		s->addresses[i] = s->walked[i].address;
-	}
-	if (bad || end == PE_STEP_BROKEN)
-		*quality = QUALITY_BROKEN;
-	else if (end == PE_STEP_UNREADABLE)
-		*quality = s->copy.cut ? QUALITY_TRUNCATED : QUALITY_BROKEN;
-	else if (regs.rip)
-		*quality = QUALITY_TRUNCATED;
-	else
-		*quality = generated || !guided ? QUALITY_FP : QUALITY_COMPLETE;
-	return i;
 }
 
 /*
@@ -222,9 +162,9 @@ static bool account(struct target_thread *thread, uint64_t idle_ns, struct threa
 static void take_one(struct thread_stacks *s, struct target_thread *thread, uint64_t idle_ns,
 		     thread_stack_fn *tell, void *ctx)
 {
-	struct thread_stack stack = {.tid = thread->tid, .name = thread->name, .frames = s->frames,
-				     .addresses = s->addresses};
-	bool unlisted;
+	struct thread_stack stack = {.tid = thread->tid, .name = thread->name,
+				     .frames = s->walked.frames,
+				     .addresses = s->walked.addresses};
 	int rc;
 
 	if (!account(thread, idle_ns, &stack))
@@ -234,9 +174,11 @@ static void take_one(struct thread_stacks *s, struct target_thread *thread, uint
 		s->refused += rc == ERR_ACCESS;
 		return;
 	}
-	stack.nframes = walk(s, &stack.quality, &unlisted);
-	if (unlisted && !target_images_refresh(s->images, NULL))
-		stack.nframes = walk(s, &stack.quality, &unlisted);
+	pe_images_walk(s->images.images, &s->copy, &s->walked);
+	if (s->walked.unlisted && !target_images_refresh(&s->images, NULL))
+		pe_images_walk(s->images.images, &s->copy, &s->walked);
+	stack.nframes = s->walked.nframes;
+	stack.quality = s->walked.quality;
 	stack.time_ns = s->copy.time_ns;
 	stack.suspended_ns = s->copy.suspended_ns;
 	tell(ctx, &stack);
@@ -248,7 +190,7 @@ int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_f
 	uint32_t i;
 
 	s->refused = 0;
-	target_images_forget(s->images);
+	pe_images_forget(s->images.images);
 	for (i = 0; i < s->threads.n; i++)
 		take_one(s, &s->threads.all[i], idle_ns, tell, ctx);
 	return check_alive(s, err);
