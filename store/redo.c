@@ -442,6 +442,9 @@ static int checkpoint(struct redo_file *f)
 		drop_open(f, true);
 		f->generation++;
 		rc = put_first(f);
+		/* Records of this generation must not be on the disk before its first block. */
+		if (!rc)
+			rc = f->log->pMethods->xSync(f->log, SQLITE_SYNC_NORMAL);
 		f->broken |= rc != 0;
 	}
 	m->xUnlock(f->db, SQLITE_LOCK_NONE);

@@ -45,7 +45,7 @@ static struct watched {
 } files[FILES_MAX];
 
 static bool watching, happened;
-static long writes_to_cut;                   /* 0 = none comes */
+static long writes_to_cut;                   /* and syncs; 0 = none comes */
 static char image_dir[300];
 static uint64_t chance_state;
 
@@ -133,13 +133,13 @@ static void look_for_cut(void)
 static int sync_file(sqlite3_file *file, int flags)
 {
 	struct watched *w = watched_of(file);
-	int rc = original_of(file)->xSync(file, flags);
 
-	if (!rc && w) {
-		free(w->synced);
-		w->synced = load(w->path, &w->nsynced);
-	}
-	return rc;
+	if (!w)
+		return original_of(file)->xSync(file, flags);
+	look_for_cut();
+	free(w->synced);                     /* this disk holds what the other one will lose */
+	w->synced = load(w->path, &w->nsynced);
+	return SQLITE_OK;
 }
 
 static int close_file(sqlite3_file *file)

@@ -32,8 +32,8 @@ void bad_disk_hang(bool hangs);
  */
 void bad_disk_watch(void);
 /*
- * At the n-th write from now on (0 = the next), copy all watched files into this directory, each
- * sector of 512 bytes that was not synced drawn by lot. Writing goes on.
+ * Before the n-th write or sync from now on (0 = the next), copy all watched files into this
+ * directory, each sector of 512 bytes that was not synced drawn by lot. Writing goes on.
  */
 void bad_disk_cut_after(long writes, const char *dir, uint64_t seed);
 /* Whether that was reached. */

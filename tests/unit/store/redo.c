@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/os.h"
+#include "tests/support/bad_disk.h"
 #include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
@@ -10,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_TO_CHECKPOINT = 70 };            /* of a block of the log each */
+enum {
+	ROWS_TO_CHECKPOINT = 70,             /* of a block of the log each */
+	CUTS = 150, CUT_FROM = 150, CUT_WRITES = 150,
+};
 
 struct db {
 	struct redo *redo;
@@ -19,10 +23,15 @@ struct db {
 
 static char path[TMP_BYTES], log_path[TMP_BYTES + 8];
 
-static void fresh(const char *name)
+static void use(const char *name)
 {
 	snprintf(path, sizeof(path), "%s", tmp_path(name));
 	snprintf(log_path, sizeof(log_path), "%s" REDO_SUFFIX, path);
+}
+
+static void fresh(const char *name)
+{
+	use(name);
 	os_remove(path, NULL);
 	os_remove(log_path, NULL);
 }
@@ -243,6 +252,52 @@ TEST(a_torn_record_is_as_if_it_had_not_been)
 	}
 }
 
+/* Rows that the next reader and the next writer find; -1 = the file is not sound. */
+static int rows_left(void)
+{
+	int read = rows_read(), n;
+	struct db w = open_db(true);
+
+	n = rows(w.db);
+	if (n >= 0)
+		add_row(w.db, 500);
+	close_db(&w);
+	return n == read && rows_of_the_file() == n + 1 ? n : -1;
+}
+
+/* The power goes at some write of a hundred transactions; a checkpoint is among them. */
+TEST(a_power_cut_costs_at_most_the_transaction_that_was_open)
+{
+	char image[TMP_BYTES];
+	int seed, i, returned, n;
+	struct db w;
+
+	snprintf(image, sizeof(image), "%s", tmp_path("redo-image"));
+	assert_int_equal(os_mkdirs(image, NULL), 0);
+	for (seed = 1; seed <= CUTS; seed++) {
+		fresh("redo-power.db");
+		bad_disk_install();
+		bad_disk_watch();
+		w = open_writer();
+		bad_disk_cut_after(CUT_FROM + seed % CUT_WRITES, image, (uint64_t)seed);
+		for (i = returned = 0; i < 100; i++) {
+			add_row(w.db, (unsigned)(i * 37 % 9000));
+			returned += !bad_disk_cut_happened();
+		}
+		if (!bad_disk_cut_happened())
+			fail_msg("cut %d: there were fewer writes", seed);
+		close_db(&w);
+		bad_disk_remove();
+		use("redo-image/redo-power.db");
+		n = rows_left();
+		if (n != returned && n != returned + 1)
+			fail_msg("cut %d: %d transactions had returned, and %d are there", seed,
+				 returned, n);
+	}
+	fresh("redo-image/redo-power.db");
+	os_remove_dir(image);
+}
+
 static struct redo_record record_of(uint8_t *bytes, size_t n, uint32_t npages)
 {
 	struct redo_record r;
@@ -283,6 +338,7 @@ int main(void)
 		cmocka_unit_test(a_rollback_leaves_nothing),
 		cmocka_unit_test(a_record_may_be_large),
 		cmocka_unit_test(a_torn_record_is_as_if_it_had_not_been),
+		cmocka_unit_test(a_power_cut_costs_at_most_the_transaction_that_was_open),
 		cmocka_unit_test(patches_outside_of_the_file_are_refused),
 	};
 
