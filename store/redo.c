@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #define PAGE REDO_PAGE_BYTES
 #define PIECE_BYTES ((size_t)64 << 10)
-#define NEAR_BYTES 8u                        /* patches this close are one */
 #define CHECKPOINT_PAGES 256u
 #define PAGES_MAX 16384u                     /* that a log may change: those of 64 MB */
 #define CHECKPOINT_LOG ((sqlite3_int64)256 << 10)
@@ -48,6 +48,7 @@ struct redo_file {
 	uint64_t generation;
 	uint32_t sequence;                   /* of the next record */
 	uint32_t crc;                        /* of the last one */
+	uint32_t new_crc;                    /* of the open transaction's new pages */
 	sqlite3_int64 log_at;                /* where it goes */
 	bool logged;                         /* the log has a first block */
 	bool unborn;                         /* it has not yet: nothing of the file counts */
@@ -100,7 +101,7 @@ static struct page *have_page(struct redo_file *f, uint32_t number)
 	return p;
 }
 
-/* Keep only the pages that the log has; what is open of others goes. */
+/* Keep only pages of the file that the log has; what is open of others goes. */
 static void drop_open(struct redo_file *f, bool all)
 {
 	uint32_t i, n = 0;
@@ -111,7 +112,7 @@ static void drop_open(struct redo_file *f, bool all)
 
 		free(p.next);
 		p.next = NULL;
-		if (all || !p.now) {
+		if (all || !p.now || p.number >= f->size) {
 			free(p.now);
 			continue;
 		}
@@ -196,13 +197,13 @@ static int read_record(struct redo_file *f, struct redo_record *out)
 	if (!rc && !redo_sound(f->logged ? f->crc : 0, head, out))
 		rc = SQLITE_DONE;
 	if (!rc)
-		f->crc = le32(head + 28);
+		f->crc = le32(head + REDO_CRC_AT);
 	return rc;
 }
 
 static sqlite3_int64 record_blocks(size_t npatch_bytes)
 {
-	return ((sqlite3_int64)npatch_bytes + REDO_HEAD_BYTES + PAGE - 1) / PAGE * PAGE;
+	return (sqlite3_int64)(npatch_bytes + REDO_HEAD_BYTES + PAGE - 1) / PAGE * PAGE;
 }
 
 static int apply(struct redo_file *f, const struct redo_record *r)
@@ -221,19 +222,56 @@ static int apply(struct redo_file *f, const struct redo_record *r)
 	return rc;
 }
 
+/* A record follows only once this one was synced. */
+static bool is_last(const struct redo_file *f, const struct redo_record *r)
+{
+	uint8_t head[REDO_HEAD_BYTES];
+	struct redo_record next;
+
+	return read_bytes(f, head, sizeof(head), f->log_at + record_blocks(r->npatch_bytes)) ||
+	       !redo_head(head, &next) || next.generation != r->generation ||
+	       next.sequence != r->sequence + 1;
+}
+
+/* SQLITE_DONE: the power went before the new pages were on the disk. */
+static int check_new_pages(const struct redo_file *f, const struct redo_record *r)
+{
+	uLong crc = crc32(0, NULL, 0);
+	uint8_t page[PAGE];
+	uint32_t i;
+	int rc = SQLITE_OK;
+
+	if (r->npages > r->first_new && r->npages - r->first_new > PAGES_MAX)
+		return SQLITE_DONE;
+	for (i = r->first_new; !rc && i < r->npages; i++) {
+		rc = f->db->pMethods->xRead(f->db, page, PAGE, (sqlite3_int64)i * PAGE);
+		crc = crc32(crc, page, PAGE);
+	}
+	if (rc && rc != SQLITE_IOERR_SHORT_READ)
+		return rc;
+	return (!rc && crc == r->new_crc) || !is_last(f, r) ? SQLITE_OK : SQLITE_DONE;
+}
+
 /* Apply what the log has that was not applied yet. */
 static int read_log(struct redo_file *f)
 {
+	uint32_t crc = f->crc, size;
 	struct redo_record r;
 	int rc = SQLITE_OK;
 
-	while (!rc && !(rc = read_record(f, &r)) && !(rc = apply(f, &r))) {
+	while (!rc && !(rc = read_record(f, &r)) && !(rc = check_new_pages(f, &r)) &&
+	       !(rc = apply(f, &r))) {
 		f->logged = true;
 		f->generation = r.generation;
 		f->sequence = r.sequence + 1;
 		f->log_at += record_blocks(r.npatch_bytes);
+		crc = f->crc;
+		size = f->size;
 		f->size = f->next_size = r.npages;
+		if (r.npages < size)
+			drop_open(f, false);
 	}
+	f->crc = crc;
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -251,9 +289,8 @@ static int refresh(struct redo_file *f)
 	uint8_t head[REDO_HEAD_BYTES];
 	struct redo_record first;
 	sqlite3_int64 bytes = 0;
-	int rc;
+	int rc = f->logged ? read_bytes(f, head, sizeof(head), 0) : SQLITE_OK;
 
-	rc = f->logged ? read_bytes(f, head, sizeof(head), 0) : SQLITE_OK;
 	if (rc && rc != SQLITE_DONE)
 		return rc;
 	if (f->logged && (rc || !redo_head(head, &first) || first.generation != f->generation))
@@ -271,13 +308,15 @@ static void put_head(struct redo_file *f, uint32_t before, uint32_t sequence)
 {
 	uint8_t *head = (uint8_t *)f->record.data;
 
-	memcpy(head, "recredo1", 8);
+	memcpy(head, "recredo2", 8);
 	put_le64(head + 8, f->generation);
 	put_le32(head + 16, sequence);
 	put_le32(head + 20, f->next_size);
 	put_le32(head + 24, (uint32_t)(f->record.len - REDO_HEAD_BYTES));
-	put_le32(head + 28, redo_crc(before, head, head + REDO_HEAD_BYTES,
-				     f->record.len - REDO_HEAD_BYTES));
+	put_le32(head + 28, sequence ? f->size : f->next_size);
+	put_le32(head + 32, f->new_crc);
+	put_le32(head + REDO_CRC_AT, redo_crc(before, head, head + REDO_HEAD_BYTES,
+					      f->record.len - REDO_HEAD_BYTES));
 }
 
 /* The first block of a generation. */
@@ -291,32 +330,12 @@ static int put_first(struct redo_file *f)
 		return SQLITE_IOERR_NOMEM;
 	f->record.len = REDO_HEAD_BYTES;
 	put_head(f, 0, 0);
-	f->crc = le32(f->record.data + 28);
+	f->crc = le32(f->record.data + REDO_CRC_AT);
 	rc = write_bytes(f, (const uint8_t *)f->record.data, PAGE, 0);
 	f->logged |= !rc;
 	f->sequence = 1;
 	f->log_at = PAGE;
 	return rc;
-}
-
-static void put_patches(struct buf *out, uint32_t number, const uint8_t *old, const uint8_t *new)
-{
-	uint32_t at = 0, end, same;
-
-	while (at < PAGE) {
-		if (old[at] == new[at]) {
-			at++;
-			continue;
-		}
-		for (end = at + 1, same = 0; end < PAGE && same < NEAR_BYTES; end++)
-			same = old[end] == new[end] ? same + 1 : 0;
-		end -= same;
-		buf_put_le(out, number, 4);
-		buf_put_le(out, at, 2);
-		buf_put_le(out, end - at, 2);
-		buf_put(out, new + at, end - at);
-		at = end;
-	}
 }
 
 /* New pages in order, so that the disk gets them in one piece. */
@@ -339,36 +358,36 @@ static void take_room(struct redo_file *f)
 	os_make_room(f->db_name, (uint64_t)f->room * PAGE);
 }
 
-static int write_new_pages(struct redo_file *f, int flags)
+/* A page that SQLite did not write (it is free) is zero: the record's sum has all. */
+static int write_new_pages(struct redo_file *f)
 {
-	const sqlite3_io_methods *m = f->db->pMethods;
-	bool any = false;
-	uint32_t i;
+	static const uint8_t zeros[PAGE];
+	uint32_t i, at = f->size;
+	uLong crc = crc32(0, NULL, 0);
 	int rc = SQLITE_OK;
 
 	take_room(f);
 	qsort(f->pages, f->npages_kept, sizeof(*f->pages), by_number);
 	table_clear(&f->table);
-	for (i = 0; i < f->npages_kept; i++) {
-		const struct page *p = &f->pages[i];
+	for (i = 0; i < f->npages_kept; i++)
+		table_add(&f->table, hash_u64(f->pages[i].number), i);       /* it has its memory */
+	for (i = 0; !rc && at < f->next_size; at++) {
+		const uint8_t *bytes = zeros;
 
-		table_add(&f->table, hash_u64(p->number), i);        /* it has its memory */
-		if (rc || !p->next || p->number < f->size || p->number >= f->next_size)
-			continue;
-		rc = m->xWrite(f->db, p->next, PAGE, (sqlite3_int64)p->number * PAGE);
-		any = true;
+		while (i < f->npages_kept && f->pages[i].number < at)
+			i++;
+		if (i < f->npages_kept && f->pages[i].number == at && f->pages[i].next)
+			bytes = f->pages[i].next;
+		rc = f->db->pMethods->xWrite(f->db, bytes, PAGE, (sqlite3_int64)at * PAGE);
+		crc = crc32(crc, bytes, PAGE);
 	}
-	if (rc || !any)
-		return rc;
-	rc = m->xSync(f->db, flags);
-	f->broken |= rc != 0;
+	f->new_crc = (uint32_t)crc;
 	return rc;
 }
 
-static int put_record(struct redo_file *f, int flags)
+/* f->record.len 0: nothing changed; a rollback put everything back. */
+static int put_record(struct redo_file *f)
 {
-	const sqlite3_io_methods *m = f->log->pMethods;
-	sqlite3_int64 bytes;
 	uint32_t i;
 	int rc = SQLITE_OK;
 
@@ -381,27 +400,38 @@ static int put_record(struct redo_file *f, int flags)
 			continue;
 		rc = have_now(f, p);
 		if (!rc)
-			put_patches(&f->record, p->number, p->now, p->next);
+			redo_put_patches(&f->record, p->number, p->now, p->next);
 	}
 	if (rc || f->record.failed || f->record.len - REDO_HEAD_BYTES > REDO_PATCHES_MAX)
 		return rc ? rc : SQLITE_IOERR_NOMEM;
-	if (f->record.len == REDO_HEAD_BYTES && f->next_size == f->size)
-		return SQLITE_OK;            /* a rollback put everything back */
+	if (f->record.len == REDO_HEAD_BYTES && f->next_size == f->size) {
+		f->record.len = 0;
+		return SQLITE_OK;
+	}
 	put_head(f, f->crc, f->sequence);
-	bytes = record_blocks(f->record.len - REDO_HEAD_BYTES);
-	put_zeros(&f->record, (size_t)bytes - f->record.len);
+	put_zeros(&f->record, (size_t)record_blocks(f->record.len - REDO_HEAD_BYTES) -
+			      f->record.len);
 	if (f->record.failed)
 		return SQLITE_IOERR_NOMEM;
-	rc = write_bytes(f, (const uint8_t *)f->record.data, (size_t)bytes, f->log_at);
-	if (rc)
+	return write_bytes(f, (const uint8_t *)f->record.data, f->record.len, f->log_at);
+}
+
+/* Both at once: a file system that writes down their times does it once. */
+static int sync_record(struct redo_file *f, int flags)
+{
+	int rc = SQLITE_OK;
+
+	if (!f->record.len)
+		return SQLITE_OK;
+	if (f->next_size > f->size)
+		rc = f->db->pMethods->xSync(f->db, flags);
+	if (!rc)
+		rc = f->log->pMethods->xSync(f->log, flags);
+	if ((f->broken |= rc != 0))
 		return rc;
-	rc = m->xSync(f->log, flags);
-	f->broken |= rc != 0;
-	if (rc)
-		return rc;
-	f->log_at += bytes;
+	f->log_at += (sqlite3_int64)f->record.len;
 	f->sequence++;
-	f->crc = le32(f->record.data + 28);
+	f->crc = le32(f->record.data + REDO_CRC_AT);
 	return SQLITE_OK;
 }
 
@@ -538,9 +568,11 @@ static int redo_sync(sqlite3_file *file, int flags)
 
 	if (f->broken)
 		return SQLITE_IOERR_FSYNC;
-	rc = write_new_pages(f, flags);
+	rc = write_new_pages(f);
 	if (!rc)
-		rc = put_record(f, flags);
+		rc = put_record(f);
+	if (!rc)
+		rc = sync_record(f, flags);
 	if (rc)
 		return rc;
 	for (i = 0; i < f->npages_kept; i++) {
@@ -644,8 +676,7 @@ static int size_by_file(struct redo_file *f)
 	uint8_t n[4] = {0};
 	int rc = f->db->pMethods->xRead(f->db, n, 4, 28);
 
-	f->size = f->next_size = (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 |
-				 n[3];
+	f->size = f->next_size = (uint32_t)n[0] << 24 | (uint32_t)(n[1] << 16 | n[2] << 8 | n[3]);
 	return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc;
 }
 

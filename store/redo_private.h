@@ -6,10 +6,11 @@
  *	000042-20261121-051240.db          pages, as SQLite has them
  *	000042-20261121-051240.db-redo     what changed in pages that were there already
  *
- * A transaction's new pages, behind the end of the file, go to their place at once and are synced.
- * Then one record of the log says which bytes of older pages changed, and how many pages there are;
- * with its sync the transaction is there. Changed pages stay in memory. From time to time, and when
- * the file is closed, they are written to their places (a checkpoint), and the log begins again.
+ * A transaction's new pages, behind the end of the file, go to their place at once. One record of
+ * the log says which bytes of older pages changed, how many pages there are, and the CRC of the new
+ * ones. Then both are synced, and the transaction is there: a last record whose new pages are not
+ * as it says has not been. Changed pages stay in memory. From time to time, and when the file is
+ * closed, they are written to their places (a checkpoint), and the log begins again.
  *
  * So the file itself is always a whole database, as of the last checkpoint, for programs that know
  * nothing of the log: its first page says how many pages count. Readers who come this way read the
@@ -17,25 +18,31 @@
  * the file next.
  *
  * Measured (bench_history_linux: 18 KB of segments every 10 s; blocks written for each byte of
- * segments, by /proc/self/io): write-ahead log 2.80, rollback journal 2.89, this 1.42. What a fresh
- * disk of ext4 was given, with the file system's own journal: 3.00 before, this 2.11.
+ * segments, by /proc/self/io): write-ahead log 2.80, rollback journal 2.89, this 1.42.
+ *
+ * What the disk itself is given then, the file system's journal included (--pace): 2.10 on ext4,
+ * 1.55 on XFS. ext4 writes three blocks to its journal for whatever changes in some seconds, if only
+ * a file's time: 18 KB over what was there already, and one sync, cost 1.80 (1.12 of it data).
+ * Synced one after the other, this file and its log cost 2.72.
  *
  * The log, in blocks of 4,096 bytes; a record begins on a block. Numbers are little-endian.
  *
- *	 0  "recredo1"
+ *	 0  "recredo2"
  *	 8  generation, 8 bytes   another one after each checkpoint
  *	16  sequence, 4           0 = the first block of a generation, which changes nothing
  *	20  pages, 4              of the file, once this record is there
  *	24  bytes of patches, 4
- *	28  CRC-32 of bytes 0 to 27 and of the patches, 4; it goes on from that of the record before
- *	32  patches: page (from 0) 4, offset 2, length 2, bytes
+ *	28  first new page, 4     they go to the end of the file
+ *	32  CRC-32 of the new pages, 4
+ *	36  CRC-32 of bytes 0 to 35 and of the patches, 4; it goes on from that of the record before
+ *	40  patches: page (from 0) 4, offset 2, length 2, bytes
  *
  * One thread at a time; the recorder that holds the file's lock writes. A checkpoint waits until
  * nobody reads: readers hold SQLite's shared lock, for moments.
  */
 #pragma once
 
-#include "base/err.h"
+#include "base/buf.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -57,17 +64,19 @@ void redo_keep_log(struct redo *r);
 struct redo_record {
 	uint64_t generation;
 	uint32_t sequence, npages;
+	uint32_t first_new, new_crc;
 	const uint8_t *patches;
 	size_t npatch_bytes;
 };
 
-#define REDO_HEAD_BYTES 32u
+#define REDO_CRC_AT 36u
+#define REDO_HEAD_BYTES 40u
 #define REDO_PATCHES_MAX ((size_t)16 << 20)
 
 /* before: the CRC of the record before, 0 for a first block. So nothing counts after a torn one. */
 uint32_t redo_crc(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const void *patches,
 		  size_t n);
-/* From the first 32 bytes: how many follow; false: this is no record. */
+/* From the first 40 bytes: how many follow; false: this is no record. */
 bool redo_head(const uint8_t head[REDO_HEAD_BYTES], struct redo_record *out);
 /* r->patches are set: whether the CRC is right, and every patch lies within a page of the file. */
 bool redo_sound(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const struct redo_record *r);
@@ -79,3 +88,5 @@ struct redo_patch {
 
 /* The patch at *at of a sound record; false at the end. */
 bool redo_patch_next(const struct redo_record *r, size_t *at, struct redo_patch *out);
+/* The patches that make a page of an older one. */
+void redo_put_patches(struct buf *out, uint32_t page, const uint8_t *old, const uint8_t *new);

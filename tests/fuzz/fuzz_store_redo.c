@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!redo_head(head, &r) || r.npatch_bytes > size - sizeof(head))
 		return 0;
 	r.patches = data + sizeof(head);
-	put_le32(head + 28, redo_crc(0, head, r.patches, r.npatch_bytes));
+	put_le32(head + REDO_CRC_AT, redo_crc(0, head, r.patches, r.npatch_bytes));
 	if (!redo_sound(0, head, &r))
 		return 0;
 	while (redo_patch_next(&r, &at, &p)) {

@@ -302,10 +302,11 @@ static struct redo_record record_of(uint8_t *bytes, size_t n, uint32_t npages)
 {
 	struct redo_record r;
 
-	memcpy(bytes, "recredo1", 8);
+	memcpy(bytes, "recredo2", 8);
 	put_le32(bytes + 20, npages);
 	put_le32(bytes + 24, (uint32_t)(n - REDO_HEAD_BYTES));
-	put_le32(bytes + 28, redo_crc(0, bytes, bytes + REDO_HEAD_BYTES, n - REDO_HEAD_BYTES));
+	put_le32(bytes + REDO_CRC_AT,
+		 redo_crc(0, bytes, bytes + REDO_HEAD_BYTES, n - REDO_HEAD_BYTES));
 	assert_true(redo_head(bytes, &r));
 	r.patches = bytes + REDO_HEAD_BYTES;
 	return r;
