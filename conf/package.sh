@@ -158,6 +158,17 @@ msi_file() # NUMBER FILE
 	echo " <File Id=\"f$1\" Source=\"files/$2\" KeyPath=\"yes\"/></Component>"
 }
 
+# wixl gives each package a code (property 9) and times (12, 13) of its own: those of the commit.
+msi_same_summary() # FILE
+{
+	local table=$root/_SummaryInformation.idt code time
+	code=$(uuid_of "package $version $(git rev-parse HEAD)" | tr a-f A-F)
+	time=$(date -u -d "@$SOURCE_DATE_EPOCH" '+%Y/%m/%d %H:%M:%S')
+	msiinfo export "$1" _SummaryInformation |
+		sed -E "s|^9\t[^\r]*|9\t{$code}|; s|^(1[23]\t)[^\r]*|\1$time|" >"$table"
+	msibuild "$1" -i "$table"
+}
+
 # The service is installed, not started: it waits for C:\ProgramData\recorder\recorder.conf.
 make_msi()
 {
@@ -172,8 +183,7 @@ make_msi()
  <Product Id="$(uuid_of "recorder $version $(git rev-parse HEAD)")" Name="recorder" Language="1033"
    Version="$version" Manufacturer="the authors of the recorder"
    UpgradeCode="6b9e0f36-4a52-5d0c-8e37-c2a1f5b79d10">
-  <Package Id="$(uuid_of "package $version $(git rev-parse HEAD)")" InstallerVersion="200"
-    Compressed="yes" InstallScope="perMachine"
+  <Package InstallerVersion="200" Compressed="yes" InstallScope="perMachine"
     Description="Flight recorder for call stacks"/>
   <Media Id="1" Cabinet="recorder.cab" EmbedCab="yes"/>
   <MajorUpgrade DowngradeErrorMessage="A newer recorder is installed."/>
@@ -208,6 +218,7 @@ END
 		echo '  </Feature></Product></Wix>'
 	} >"$root/recorder.wxs"
 	(cd "$root" && wixl -a x64 -o "$out/$name.msi" recorder.wxs)
+	msi_same_summary "$out/$name.msi"
 	echo "$out/$name.msi"
 }
 
