@@ -215,7 +215,9 @@ static int process_update(struct store *s, struct process *p, int64_t home, int6
 		      err);
 }
 
-static int process_id(struct store *s, struct process *p, int64_t *id, struct err *err)
+/* As it was at a moment of the recorder clock. */
+static int process_id(struct store *s, struct process *p, uint64_t at_ns, int64_t *id,
+		      struct err *err)
 {
 	bool current = false;
 	int64_t home;
@@ -223,7 +225,7 @@ static int process_id(struct store *s, struct process *p, int64_t *id, struct er
 
 	if (idmap_get(&s->interner->processes, (uintptr_t)p, id))
 		return 0;
-	rc = text_id_or_none(s, process_home(p), &home, err);
+	rc = text_id_or_none(s, process_home_at(p, at_ns), &home, err);
 	if (!rc)
 		rc = process_lookup(s, p, home, id, &current, err);
 	if (rc == ERR_NOT_FOUND)
@@ -245,11 +247,12 @@ static int thread_find(struct store *s, const struct thread *t, int64_t process,
  * ... RETURNING would be shorter, but SQLite makes and drops a table in memory for each; a minute
  * of shell scripts has 4,000 threads.
  */
-static int thread_id(struct store *s, const struct thread *t, int64_t *id, struct err *err)
+static int thread_id(struct store *s, const struct thread *t, uint64_t at_ns, int64_t *id,
+		     struct err *err)
 {
 	int64_t process = 0;
 	char name[16];
-	int rc = process_id(s, t->process, &process, err);
+	int rc = process_id(s, t->process, at_ns, &process, err);
 
 	if (rc)
 		return rc;
@@ -296,7 +299,8 @@ static int put_threads(struct store *s, const struct segment *segment, struct bu
 	int rc = 0;
 
 	while (!rc && segment_next(&list, &number)) {
-		rc = thread_id(s, thread_get(segment->process_table, number), &id, err);
+		rc = thread_id(s, thread_get(segment->process_table, number), segment->t1_ns, &id,
+			       err);
 		buf_put(ids, &id, sizeof(id));
 	}
 	return rc ? rc : texts_flush(s, err);

@@ -19,7 +19,7 @@ static int make_threads(const struct incident *in, struct processes *all, struct
 		if (process && *from->cmdline)
 			process_set_cmdline(process, from->cmdline);
 		if (process)
-			process_set_home(process, from->home);
+			process_set_home(process, from->home, 0);
 		threads[i] = process ? thread_add(all, process, in->threads[i].tid) : NULL;
 		if (!threads[i])
 			return err_memory(err, "for the incident's processes");

@@ -314,6 +314,9 @@ static void answer_status(struct engine *e, struct json *j)
 	put_tables(e, j);
 	put_limits(e, j);
 	put_rules(e, j);
+	json_key_open(j, "homes", '[');
+	homes_put(&e->homes, j);
+	json_close(j, ']');
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */

@@ -35,6 +35,8 @@
  *	                for rules on events, counts: "seen", "matched", "dropped_by_process",
  *	                "dropped_by_filter", "stops_without_start", "starts_lost",
  *	                "covered_by_incident"
+ *	homes           array of {"unit":T,"container":T,"pod":T,"service":T,"cpu_s":N}: CPU time of
+ *	                programs; see engine/homes.h. Texts that are not known are left out
  */
 #pragma once
 

@@ -136,6 +136,8 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!rc && !(e->merge.own = queue_new(OWN_QUEUE_BYTES)))
 		rc = err_memory(err, "while starting");
 	if (!rc)
+		rc = homes_init(&e->homes, err);
+	if (!rc)
 		rc = past_open(e, err);
 	if (!rc)
 		rc = open_sources(e, err);
@@ -160,6 +162,7 @@ static void close_parts(struct engine *e)
 	frames_free(e->frames);
 	store_close(e->writer.store);
 	rules_close(e);
+	homes_free(&e->homes);
 	close_shared(e);
 }
 

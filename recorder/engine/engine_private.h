@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "engine/feed.h"
 #include "engine/health.h"
+#include "engine/homes.h"
 #include "model/incident.h"
 #include "model/memory_budget.h"
 #include "model/ring.h"
@@ -378,6 +379,7 @@ struct engine {
 	struct rules rules;
 	struct writer writer;
 	struct dedup dedup;
+	struct homes homes;
 	struct shared shared;
 	struct health health;
 	struct standstill store_stands;
@@ -426,6 +428,8 @@ bool engine_keep(struct engine *e, struct event *event);
 void engine_seal(struct engine *e);
 /* The same, if it holds enough to be worth its memory. */
 void engine_seal_past(struct engine *e);
+/* The same where a process moves to another control group, once a second at most. */
+void engine_seal_moved(struct engine *e);
 
 /* ---- past.c: the history on disk, and what `recorder top` reads ------------------------------ */
 

@@ -116,18 +116,27 @@ static void keep_despite_quota(struct engine *e, const struct event *event)
 
 /*
  * Read a process's command line and home at its first event, while it lives. That may be too early:
- * exec(2) writes the command line last, which takes milliseconds on a busy machine, and a process
- * may move to another control group. So ask again at its 1st, 2nd, 4th, 8th... sample, and at every
- * 256th.
+ * exec(2) writes the command line last, which takes milliseconds on a busy machine. So ask again at
+ * its 1st, 2nd, 4th, 8th... sample; and when it moved to another control group, or at every 256th
+ * sample where the kernel does not tell of moves. A segment has one home for each process, so it
+ * ends where one moves.
  */
 static void want_facts(struct engine *e, const struct event *event)
 {
 	struct process *p = event->process;
 	bool wanted = !atomic_exchange(&p->has_event, true);
+	uint64_t moved_ns = atomic_load(&p->moved_ns);
 
+	if (moved_ns != p->moved_asked_ns && event->time_ns >= moved_ns) {
+		p->moved_asked_ns = moved_ns;
+		wanted = true;
+		if (p->nsamples)
+			engine_seal_moved(e);
+	}
 	if (event->kind == EVENT_SAMPLE) {
 		p->nsamples++;
-		wanted |= (p->nsamples & (p->nsamples - 1)) == 0 || p->nsamples % 256 == 0;
+		wanted |= (p->nsamples & (p->nsamples - 1)) == 0 ||
+			  (!moved_ns && p->nsamples % 256 == 0);
 	}
 	if (wanted)
 		symbols_process(e->symbols, p);

@@ -6,6 +6,7 @@
 
 #define SEAL_PAST_NS (2 * NS_PER_SEC)
 #define SEAL_PAST_SAMPLES 512u
+#define SEAL_MOVED_NS NS_PER_SEC
 
 /* A frame that is new to the table: its source names it, or the symbol worker. */
 static void name_frame(void *ctx, struct frame *frame)
@@ -47,6 +48,8 @@ bool engine_keep(struct engine *e, struct event *event)
 		m->lost++;
 	if (!rc && event->kind == EVENT_SAMPLE)
 		m->samples++;
+	if (!rc && event->kind == EVENT_SAMPLE && event->stream == STREAM_CPU)
+		homes_add(&e->homes, event->process, event->value, event->time_ns);
 	if (!rc)
 		past_keep(e, event, false);
 	return rc != ERR_LIMIT;
@@ -86,6 +89,14 @@ void engine_seal(struct engine *e)
 	ring_put(e->ring, s);
 	ring_use(e->ring, &use);
 	e->policy->limit_held(e, use.evicted_until_ns);
+}
+
+void engine_seal_moved(struct engine *e)
+{
+	uint64_t first_ns = segment_first_ns(e->merge.builder);
+
+	if (first_ns && e->merge.last_ns > first_ns + SEAL_MOVED_NS)
+		engine_seal(e);
 }
 
 /*

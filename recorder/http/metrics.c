@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/version.h"
 #include "model/event.h"
+#include "model/home.h"
 
 #include <math.h>
 #include <string.h>
@@ -202,6 +203,37 @@ static void put_each(struct json_value array, const char *name, const char *help
 	buf_free(&of);
 }
 
+/* CPU time of programs by where they live; the recorder bounds how many of them there are. */
+static void put_homes(struct json_value homes, bool open_metrics, struct buf *out)
+{
+	static const char name[] = "recorder_sampled_cpu_seconds_total";
+	struct json_value item = {0}, member;
+	struct buf of = {0};
+	char value[40], sign;
+	unsigned key;
+
+	if (!json_next(homes, item).at)
+		return;
+	put_family(name, "CPU time of programs, by their samples.", open_metrics, out);
+	while ((item = json_next(homes, item)).at) {
+		buf_puts(out, name);
+		for (key = HOME_CONTAINER, sign = '{'; key < HOME_KEYS; key++) {
+			member = json_member(item, home_key_text((enum home_key)key));
+			if (!member.at)
+				continue;
+			buf_reset(&of);
+			json_put_text(member, &of);
+			buf_printf(out, "%c%s=\"", sign, home_key_text((enum home_key)key));
+			put_label_value(buf_text(&of), out);
+			buf_putc(out, '"');
+			sign = ',';
+		}
+		num_text(number(item, "cpu_s"), value, sizeof(value));
+		buf_printf(out, "%s %s\n", sign == ',' ? "}" : "", value);
+	}
+	buf_free(&of);
+}
+
 void metrics_put(struct json_value status, bool open_metrics, struct buf *out)
 {
 	struct json_value rules = json_member(status, "rules");
@@ -211,6 +243,7 @@ void metrics_put(struct json_value status, bool open_metrics, struct buf *out)
 	put_health(status, open_metrics, out);
 	put_plains(status, open_metrics, out);
 	put_losses(status, open_metrics, out);
+	put_homes(json_member(status, "homes"), open_metrics, out);
 	put_each(rules, "recorder_rule_value", "What the rule sees now.", "rule", "rule", "value",
 		 open_metrics, out);
 	put_each(rules, "recorder_rule_limit", "Its limit now.", "rule", "rule", "limit",

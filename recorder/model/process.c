@@ -13,6 +13,7 @@
 /* Earlier homes stay: somebody may be reading them. */
 struct process_home {
 	struct process_home *earlier;
+	uint64_t since_ns;
 	uint32_t number;
 	char text[];
 };
@@ -222,7 +223,40 @@ const char *process_home(const struct process *process)
 	return home ? home->text : "";
 }
 
-static void set_home(struct process *process, const char *text, size_t n)
+const char *process_home_at(const struct process *process, uint64_t at_ns)
+{
+	const struct process_home *home = atomic_load(&process->home);
+
+	while (home && home->since_ns > at_ns && home->earlier)
+		home = home->earlier;
+	return home ? home->text : "";
+}
+
+void process_saw_cgroup(struct process *process, uint64_t cgroup, uint64_t time_ns)
+{
+	/* Threads of one process may be in two: bounded. */
+	if (!cgroup || cgroup == process->cgroup || process->ncgroups > PROCESS_MOVES_MAX)
+		return;
+	process->cgroup = cgroup;
+	process->ncgroups++;
+	atomic_store(&process->moved_ns, time_ns);
+}
+
+/* Since when a text that differs from the last one holds. */
+static uint64_t home_since(const struct process *process, const struct process_home *last,
+			   const char *text, uint64_t read_ns)
+{
+	uint64_t moved_ns = atomic_load(&process->moved_ns);
+	size_t n = home_cgroup_bytes(text);
+
+	if (!last)
+		return 0;
+	if (n == home_cgroup_bytes(last->text) && memcmp(last->text, text, n) == 0)
+		return last->since_ns;       /* its service is new */
+	return moved_ns > last->since_ns ? moved_ns : read_ns;
+}
+
+static void set_home(struct process *process, const char *text, size_t n, uint64_t read_ns)
 {
 	struct process_home *now = atomic_load(&process->home), *home;
 
@@ -235,14 +269,15 @@ static void set_home(struct process *process, const char *text, size_t n)
 	memcpy(home->text, text, n);
 	home->text[n] = '\0';
 	home->earlier = now;
+	home->since_ns = home_since(process, now, home->text, read_ns);
 	home->number = now ? now->number + 1 : 0;
 	if (!atomic_compare_exchange_strong(&process->home, &now, home))
 		free(home);                  /* somebody else has just read it, too */
 }
 
-void process_set_home(struct process *process, const char *text)
+void process_set_home(struct process *process, const char *text, uint64_t read_ns)
 {
-	set_home(process, text, strlen(text));
+	set_home(process, text, strlen(text), read_ns);
 }
 
 void process_inherit_home(struct process *process, const struct process *from)
@@ -250,7 +285,7 @@ void process_inherit_home(struct process *process, const struct process *from)
 	const char *text = process_home(from);
 
 	if (!atomic_load(&process->home))
-		set_home(process, text, home_cgroup_bytes(text));
+		set_home(process, text, home_cgroup_bytes(text), 0);
 }
 
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns)

@@ -43,9 +43,15 @@ struct process {
 	_Atomic(struct process_home *) home; /* process_home() */
 	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
 	_Atomic bool has_event;              /* one of its events was delivered */
-	uint32_t nsamples;                   /* the engine's */
+	uint32_t nsamples;                   /* the engine's, as the next */
+	uint32_t home_row, home_row_age;     /* engine/homes.h: of counted_home */
+	const char *counted_home;
 	_Atomic uint64_t identity;           /* the symbol worker's, as the next; 0 = not read */
 	_Atomic uint32_t nhomes_read;
+	uint64_t cgroup;                     /* the source's, as the next: process_saw_cgroup() */
+	uint32_t ncgroups;
+	_Atomic uint64_t moved_ns;           /* first sample in its group; 0 = unknown */
+	uint64_t moved_asked_ns;             /* the engine's: its home was asked for since then */
 	_Atomic bool was_listed;         /* by some segment: further ones need no new room for it */
 	_Atomic uint32_t refs;               /* its threads, and callers of process_ref() */
 	uint64_t dropped_ns;                 /* when the source dropped it; 0 = not yet */
@@ -77,15 +83,21 @@ bool process_exe_is(const struct process *process, const char *path);
 void process_set_cmdline(struct process *process, const char *cmdline);
 
 /*
- * Where it lives: home.h. A process that moves has the home where it was seen last; earlier texts
- * stay valid as long as the process. After PROCESS_MOVES_MAX moves the last one stays.
+ * Where it lives: home.h. Texts stay valid as long as the process. After PROCESS_MOVES_MAX moves
+ * the last one stays.
  *
- * process_home()          never NULL; "" = unknown, or the root control group
+ * process_home()          where it was seen last. Never NULL; "" = unknown, or the root of groups
+ * process_home_at()       where it was at a moment of the recorder clock
  * process_inherit_home()  at fork and exec: the control group, not the service
+ * process_saw_cgroup()    the number of a sample's control group; 0 = the kernel does not tell. One
+ *                         that differs from the last one means a move. The source's thread
  */
 #define PROCESS_MOVES_MAX 16u
 const char *process_home(const struct process *process);
-void process_set_home(struct process *process, const char *text);
+const char *process_home_at(const struct process *process, uint64_t at_ns);
+void process_saw_cgroup(struct process *process, uint64_t cgroup, uint64_t time_ns);
+/* read_ns: when it was read; counts where no sample has told of a move since. */
+void process_set_home(struct process *process, const char *text, uint64_t read_ns);
 void process_inherit_home(struct process *process, const struct process *from);
 
 /* The source has seen its end (or next exec): it is freed once nothing lists its threads. */

@@ -171,6 +171,7 @@ static void read_home(struct process *process)
 	uint32_t nread = atomic_fetch_add(&process->nhomes_read, 1);
 	struct buf home = {.max_bytes = HOME_TEXT_MAX}, payload = {0};
 	const char *now = process_home(process);
+	const uint64_t read_ns = os_now_ns();
 	char service[HOME_PART_BYTES] = "";
 
 	symbol_cgroup(process->pid, &home);
@@ -182,7 +183,7 @@ static void read_home(struct process *process)
 	if (*service)
 		buf_printf(&home, "\n%s", service);
 	if (!home.failed && home.len && is_still(process))
-		process_set_home(process, buf_text(&home));
+		process_set_home(process, buf_text(&home), read_ns);
 	buf_free(&payload);
 	buf_free(&home);
 }

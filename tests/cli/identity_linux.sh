@@ -48,7 +48,7 @@ lives_in "$cron" bash -c 'read -r _ <go
 
 "$RECORDER" collect --store s.db --max-collect-sec 120 --delay-after-trigger-sec 0 \
 	--freq 499 --max-cpu-percent 0 --history-mb 0 --collect-multiple 9 \
-	--stop-on-process "unit:shop-$$" >collect.out 2>&1 & recorder=$!
+	--textfile "$TMP/id.prom" --stop-on-process "unit:shop-$$" >collect.out 2>&1 & recorder=$!
 wait_for 20 "$RECORDER" status --store s.db
 echo >go
 wait_for 60 [ -e gone ]
@@ -103,7 +103,9 @@ check rows_have_control_groups test "$("$RECORDER" export 1 --store s.db -o all.
 check profiles_have_labels test "$(gzip -dc <all.pb | grep -ca "$id")" -ge 1
 
 # It moves: what was stored before keeps where it was; later samples are where it is.
+move_ns=$(date +%s%N)
 echo "$moves" >"$groups/$unit/cgroup.procs"
+moved_ns=$(date +%s%N)
 # in_unit INCIDENT: whether the process that moves is in the unit there.
 in_unit()
 {
@@ -117,9 +119,25 @@ moved()
 	wait_for 20 is_stored 2
 	in_unit 2
 }
-# Its control group is read anew at every 256th sample of it.
 check a_process_that_moves_is_where_it_is_seen moved
 check and_it_was_where_it_was expect_exit 1 in_unit 1
+# In one window, to the sample; its head has its time in ms.
+"$RECORDER" export 2 --store s.db -o moved.jsonl
+check no_sample_is_of_the_wrong_unit jq -ne --argjson pid "$moves" --argjson from "$move_ns" \
+	--argjson to "$moved_ns" --arg unit "shop-$$.service" '
+	[inputs] | (.[0] | (.time_utc[0:19] + "Z" | fromdate) * 1000 +
+		(.time_utc[20:23] | tonumber) - .trigger_t_ms) as $begin |
+	map(select(.type == "sample" and .stream == "cpu" and .pid == $pid) |
+		.t_ms += $begin |
+		{before: (.t_ms < $from / 1e6 - 5), after: (.t_ms > $to / 1e6 + 5),
+		 in: (.unit == $unit)}) |
+	(map(select(.before)) | length > 100 and all(.in | not)) and
+	(map(select(.after)) | length > 100 and all(.in))' moved.jsonl
+check metrics_have_units wait_for 20 grep -q \
+	"^recorder_sampled_cpu_seconds_total{unit=\"shop-$$.service\"} [0-9]" id.prom
+check metrics_have_containers_and_pods grep -q \
+	"_total{container=\"$id\",.*pod=\"${uid//_/-}\"} [0-9]" id.prom
+check metrics_have_services grep -q '[{,]service="checkout"} [0-9]' id.prom
 
 # A rule on the end of processes of a unit.
 kill "${pids[1]}" 2>/dev/null

@@ -130,6 +130,8 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && waits)
 		return false;
+	if (thread)
+		process_saw_cgroup(thread->process->process, r->u.sample.cgroup, r->time_ns);
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
 	e.value = (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
@@ -586,6 +588,7 @@ static struct perf_ask ask_for(const struct capture *c)
 		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb),
 		.build_ids = true,
 		.ksymbols = !c->no_kernel_stacks,
+		.cgroups = true,
 	};
 }
 

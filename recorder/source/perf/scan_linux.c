@@ -154,7 +154,7 @@ static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_map
 	if (!p->kernel && !leader_ended && with_maps) {
 		apply_exe(scan, p, n);
 		if (n->home.len && !n->home.failed && !*process_home(p->process))
-			process_set_home(p->process, n->home.data);
+			process_set_home(p->process, n->home.data, 0);
 		if (!p->maps_flood)          /* it would have others again at once */
 			apply_maps(scan, p, n);
 	}

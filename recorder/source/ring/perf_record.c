@@ -123,7 +123,9 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	}
 	if (format->nregs && !read_regs(c, format->nregs, out))
 		return false;
-	return !format->stack || read_stack(c, out);
+	if (format->stack && !read_stack(c, out))
+		return false;
+	return !format->cgroup || cursor_get(c, &out->u.sample.cgroup, 8);
 }
 
 static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)

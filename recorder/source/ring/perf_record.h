@@ -5,7 +5,8 @@
  * Every event here is opened with sample_id_all and at least IDENTIFIER|TID|TIME|CPU, so that
  *
  *	PERF_RECORD_SAMPLE   header; identifier; [ip]; pid,tid; time; cpu,res; [nr, chain];
- *	                     [raw size, bytes]; [regs abi, regs]; [stack size, bytes, dyn_size]
+ *	                     [raw size, bytes]; [regs abi, regs]; [stack size, bytes, dyn_size];
+ *	                     [cgroup]
  *	all others           header; body; pid,tid; time; cpu,res; identifier (32-byte trailer)
  */
 #pragma once
@@ -36,6 +37,7 @@ struct perf_format {
 	bool raw;                            /* a tracepoint's record */
 	unsigned nregs;                      /* 0 = no registers */
 	bool stack;
+	bool cgroup;
 };
 
 struct perf_record {
@@ -54,6 +56,7 @@ struct perf_record {
 			const uint64_t *regs;            /* NULL = none */
 			const uint8_t *stack;
 			uint32_t stack_bytes;
+			uint64_t cgroup;                 /* its number; 0 = not asked for */
 		} sample;
 		struct {
 			uint64_t start, bytes, pgoff;

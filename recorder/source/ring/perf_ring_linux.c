@@ -71,9 +71,10 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	return open_sideband(ring, ask);
 }
 
-static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
+static int open_sampler(struct perf_ring *ring, struct perf_ask *ask)
 {
 	struct perf_event_attr attr;
+	int fd;
 
 	perf_attr_common(&attr);
 	attr.config = PERF_COUNT_SW_CPU_CLOCK;
@@ -92,7 +93,13 @@ static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
 		/* A record's size has 16 bits, and the stack's must be a multiple of 8. */
 		attr.sample_stack_user = ask->stack_kb * 1024 - 8;
 	}
-	return open_event(&attr, ring->cpu, ask);
+	if (ask->cgroups)
+		attr.sample_type |= PERF_SAMPLE_CGROUP;
+	fd = open_event(&attr, ring->cpu, ask);
+	if (fd >= 0 || (errno != EINVAL && errno != E2BIG) || !ask->cgroups)
+		return fd;
+	ask->cgroups = false;                /* before kernel 5.7, or without CONFIG_CGROUP_PERF */
+	return open_sampler(ring, ask);
 }
 
 static void read_number(const char *path, char *out, size_t n)
@@ -245,6 +252,7 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 	}
 	if (ring->fd < 0)
 		return refused(errno, ring, ask, err);
+	ring->format.cgroup = !sideband && ask->cgroups;
 	rc = map_and_scratch(ring, err);
 	if (rc != ERR_ACCESS || !ask->pid || ask->small)
 		return rc;

@@ -140,9 +140,9 @@ TEST(a_process_has_the_home_where_it_was_last)
 	unsigned i;
 
 	assert_string_equal(process_home(process), "");
-	process_set_home(process, "/a\nshop");
+	process_set_home(process, "/a\nshop", 10);
 	first = process_home(process);
-	process_set_home(process, "/b\nshop");
+	process_set_home(process, "/b\nshop", 20);
 	assert_string_equal(process_home(process), "/b\nshop");
 	assert_string_equal(first, "/a\nshop");      /* a reader may still have it */
 	process_inherit_home(child, process);
@@ -151,10 +151,47 @@ TEST(a_process_has_the_home_where_it_was_last)
 	assert_string_equal(process_home(process), "/b\nshop");
 	for (i = 0; i < 2 * PROCESS_MOVES_MAX; i++) {
 		snprintf(path, sizeof(path), "/c/%u", i);
-		process_set_home(process, path);
+		process_set_home(process, path, 30 + i);
 	}
 	snprintf(path, sizeof(path), "/c/%u", PROCESS_MOVES_MAX - 2);
 	assert_string_equal(process_home(process), path);
+	processes_free(p);
+}
+
+/* What was recorded before a move is not where it moved to, whenever that is stored. */
+TEST(a_process_that_moved_was_where_it_was)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "app");
+
+	process_set_home(process, "/a", 100);
+	assert_string_equal(process_home_at(process, 5), "/a");      /* nothing earlier is known */
+	process_saw_cgroup(process, 7, 150);
+	process_saw_cgroup(process, 7, 160);
+	process_saw_cgroup(process, 0, 170);
+	assert_int_equal(atomic_load(&process->moved_ns), 150);
+	process_set_home(process, "/a\nshop", 180);                  /* it did not move */
+	assert_string_equal(process_home_at(process, 120), "/a\nshop");
+	process_saw_cgroup(process, 8, 200);
+	process_set_home(process, "/b", 290);            /* since its sample */
+	assert_string_equal(process_home_at(process, 199), "/a\nshop");
+	assert_string_equal(process_home_at(process, 200), "/b");
+	process_set_home(process, "/c", 400);                        /* no sample told of it */
+	assert_string_equal(process_home_at(process, 399), "/b");
+	assert_string_equal(process_home_at(process, 400), "/c");
+	processes_free(p);
+}
+
+/* Two threads in two groups: not a move at each sample for ever. */
+TEST(moves_to_and_fro_are_bounded)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "app");
+	uint64_t i;
+
+	for (i = 1; i < 1000; i++)
+		process_saw_cgroup(process, 7 + i % 2, i);
+	assert_in_range(atomic_load(&process->moved_ns), PROCESS_MOVES_MAX, PROCESS_MOVES_MAX + 2);
 	processes_free(p);
 }
 
@@ -433,6 +470,8 @@ int main(void)
 		cmocka_unit_test(process_is_recognized_by_its_executable),
 		cmocka_unit_test(process_texts_once_set_are_never_replaced),
 		cmocka_unit_test(a_process_has_the_home_where_it_was_last),
+		cmocka_unit_test(a_process_that_moved_was_where_it_was),
+		cmocka_unit_test(moves_to_and_fro_are_bounded),
 		cmocka_unit_test(process_texts_are_cut_at_their_ceilings),
 		cmocka_unit_test(thread_is_its_process_and_tid),
 		cmocka_unit_test(a_number_that_is_given_again_is_another_thread),

@@ -149,6 +149,22 @@ TEST(registers_and_stack_follow_the_chain)
 }
 
 /* A probe's record: 5 and 12 bytes of raw data, then registers. The kernel pads the raw data. */
+TEST(the_control_group_follows_the_stack)
+{
+	const struct perf_format format = {
+		.callchain = true, .nregs = 3, .stack = true, .cgroup = true};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	put_whole_sample(&b, 2, 16);
+	perf_bytes_u64(&b, 4711);
+	assert_true(parse(&b, &format, &r));
+	assert_int_equal(r.u.sample.stack_bytes, 16);
+	assert_int_equal(r.u.sample.cgroup, 4711);
+	put_whole_sample(&b, 2, 16);
+	assert_false(parse(&b, &format, &r));
+}
+
 TEST(raw_data_that_leaves_registers_unaligned_is_refused)
 {
 	static const struct perf_format probe = {.raw = true, .nregs = 1};
@@ -472,6 +488,7 @@ int main(void)
 		cmocka_unit_test(chain_longer_than_its_record_is_refused),
 		cmocka_unit_test(registers_and_stack_follow_the_chain),
 		cmocka_unit_test(raw_data_that_leaves_registers_unaligned_is_refused),
+		cmocka_unit_test(the_control_group_follows_the_stack),
 		cmocka_unit_test(thread_without_user_registers_has_none),
 		cmocka_unit_test(stack_of_zero_bytes_has_no_valid_size_behind_it),
 		cmocka_unit_test(registers_and_stack_that_cannot_be_are_refused),

@@ -405,7 +405,7 @@ static void a_window_becomes_an_incident(void **state)
 
 	(void)state;
 	begin(&lab, "history-keep.db");
-	process_set_home(lab.app, "/system.slice/app.service");
+	process_set_home(lab.app, "/system.slice/app.service", 0);
 	s = lab_store(&lab, STORE_RECORD);
 	lab_name(&lab, 'b');
 	h = open_history(&lab, 64 << 20, 0);

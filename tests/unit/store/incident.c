@@ -408,9 +408,9 @@ TEST(a_process_that_moves_has_the_home_of_its_time)
 
 	s = lab_record(&lab, "moves.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
-	process_set_home(lab.app, "/system.slice/ssh.service");
+	process_set_home(lab.app, "/system.slice/ssh.service", MS(15));
 	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
-	process_set_home(lab.app, "/user.slice/session-2.scope\nshop");
+	process_set_home(lab.app, "/user.slice/session-2.scope\nshop", MS(25));
 	assert_int_equal(lab_simple(&lab, s, MS(30), 1), 3);
 	assert_int_equal(lab_simple(&lab, s, MS(40), 1), 4);
 	check_home(s, 1, "/system.slice/ssh.service");       /* first known then */
@@ -438,7 +438,7 @@ TEST(a_store_without_homes_is_read_and_gets_them)
 	struct lab lab;
 
 	s = lab_record(&lab, "older.db");
-	process_set_home(lab.app, "/docker/x");
+	process_set_home(lab.app, "/docker/x", 0);
 	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
 	forget_homes(&lab, s);
 	s = lab_store(&lab, STORE_READ);
