@@ -21,8 +21,8 @@
  * segments, by /proc/self/io): write-ahead log 2.80, rollback journal 2.89, this 1.42.
  *
  * What the disk itself is given then, the file system's journal included (--pace): 2.10 on ext4,
- * 1.55 on XFS. ext4 writes three blocks to its journal for whatever changes in some seconds, if only
- * a file's time: 18 KB over what was there already, and one sync, cost 1.80 (1.12 of it data).
+ * 1.55 on XFS. ext4 writes three blocks to its journal for whatever changes in some seconds, if
+ * only a file's time: 18 KB over what was there already, and one sync, cost 1.80 (1.12 of it data).
  * Synced one after the other, this file and its log cost 2.72.
  *
  * The log, in blocks of 4,096 bytes; a record begins on a block. Numbers are little-endian.
