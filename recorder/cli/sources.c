@@ -86,6 +86,7 @@ int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *
 	needs->perf_maps = o->enable_perf_map;
 	if (o->capture.file)
 		return 0;
+	needs->dotnet_names = !o->no_dotnet_names && !o->capture.gc_collect_only;
 	if (keywords)
 		rc = needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords,
 				    CLR_INFORMATIONAL, err);

@@ -369,6 +369,7 @@ struct engine {
 	struct processes *processes;
 	struct symbols *symbols;
 	struct symbol_env symbol_env;
+	struct symbol_witness symbol_witness;        /* the sources */
 	struct ring *ring;
 	struct log *log;
 	struct feed feed;

@@ -117,6 +117,29 @@ const struct event *feed_peek(struct feed *f, struct feed_source **from)
 	return oldest;
 }
 
+void feed_settle(struct feed *f, struct event *event)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->sources[i].ops->settle)
+			f->sources[i].ops->settle(f->sources[i].source, event);
+}
+
+bool feed_name_late(void *ctx, const struct object *object, uint64_t offset, struct symbol *out)
+{
+	struct feed *f = ctx;
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++) {
+		const struct feed_source *s = &f->sources[i];
+
+		if (s->ops->name_late && s->ops->name_late(s->source, object, offset, out))
+			return true;
+	}
+	return false;
+}
+
 int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx)
 {
 	struct feed_source *from;

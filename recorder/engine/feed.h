@@ -64,6 +64,10 @@ int feed_start(struct feed *f, struct err *err);
 const struct event *feed_peek(struct feed *f, struct feed_source **from);
 /* Hand waiting events to each(), until the queues are empty or it returns non-zero: returned. */
 int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx);
+/* An event is kept next: source_ops.settle. */
+void feed_settle(struct feed *f, struct event *event);
+/* symbol_witness.find() for a feed that is open: source_ops.name_late. */
+bool feed_name_late(void *ctx, const struct object *object, uint64_t offset, struct symbol *out);
 
 /* Whether every source has ended, its last event being in its queue, or was left behind. */
 bool feed_ended(const struct feed *f);

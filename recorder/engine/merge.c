@@ -192,6 +192,8 @@ static void deliver_event(struct engine *e, const struct event *from)
 	}
 	if (event.process)
 		want_facts(e, &event);
+	if (event.nstack_frames)
+		feed_settle(&e->feed, &event);
 	kept = engine_keep(e, &event);
 	fired = rules_feed(e, &event);
 	if (fired && !kept)

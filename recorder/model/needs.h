@@ -75,6 +75,7 @@ struct needs {
 	bool endings;                       /* how processes ended: exit code, signal */
 	bool stacks;                        /* of all threads of a process, when a rule fires */
 	bool command_lines;                 /* those of new processes, at once */
+	bool dotnet_names;               /* .NET programs are asked what their code is called */
 	bool perf_maps;                  /* programs are asked to write maps of their jitted code */
 	bool assume_exists;              /* what only programs that come later have is no mistake */
 	struct need_event events[NEEDS_MAX_EVENTS];

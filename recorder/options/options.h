@@ -156,7 +156,7 @@ struct options {
 	uint32_t max_rss_mb;                 /* 0 = no limit */
 	char *source;                        /* of stacks; NULL = the host's default */
 	bool assume_exists;                  /* rules may name what only later programs have */
-	bool runtime_events, enable_perf_map;
+	bool runtime_events, enable_perf_map, no_dotnet_names;
 	uint32_t store_mb, keep_days;
 	uint32_t history_mb, history_days;   /* 0 MB = none */
 	int64_t history_sync_ns;

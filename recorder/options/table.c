@@ -228,6 +228,10 @@ const struct option_info option_table[] = {
 	 "to /tmp, so that their functions have names. This acts in these programs, as jcmd and "
 	 "dotnet-trace do.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(enable_perf_map)},
+	{"no-dotnet-names", NULL,
+	 "Linux: do not ask .NET programs what their code is called. Otherwise each has a session at "
+	 "its diagnostic socket, and is asked once for all of it, some 100 ms of one of its threads.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(no_dotnet_names)},
 	{"thread-time", NULL,
 	 "Record context switches with stacks too (Linux, needs tracefs), which tells where the "
 	 "time of every thread went: stream off-cpu, in ns, with the leaves CPU_TIME, "

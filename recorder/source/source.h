@@ -124,6 +124,18 @@ struct source_ops {
 	 * symbol readers. NULL = it knows no names.
 	 */
 	bool (*name_frame)(struct source *s, const struct frame *frame, struct symbol *out);
+	/*
+	 * The same thread, during run(): an event of any source is kept next. Replace frames of its
+	 * stack that this source knows better (code that a runtime made), as of the event's time;
+	 * the new frames are valid until the next call. NULL = it knows none.
+	 */
+	void (*settle)(struct source *s, struct event *event);
+	/*
+	 * The symbol worker, while it runs, never blocks: name code that was not known yet when it
+	 * was sampled, if no other can have been there. NULL = it knows none.
+	 */
+	bool (*name_late)(struct source *s, const struct object *object, uint64_t offset,
+			  struct symbol *out);
 	void (*close)(struct source *s);
 };
 

@@ -312,6 +312,14 @@ void cache_open(struct cache *c, struct object *object, uint32_t pid)
 	open_object(c, object, pid);
 }
 
+static bool ask_witness(const struct cache *c, const struct object *object, uint64_t offset,
+			struct symbol *out)
+{
+	const struct symbol_witness *w = c->env->witness;
+
+	return w && w->find(w->ctx, object, offset, out);
+}
+
 bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct symbol *out)
 {
 	struct entry *e = find_entry(c, object);
@@ -320,12 +328,12 @@ bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct 
 	/* An existing entry is asked with its own pid: a frame is no new chance. */
 	e = open_object(c, object, e ? e->pid : object->pid);
 	if (!e || !enter(c, e))              /* opening it may have closed another */
-		return false;
+		return ask_witness(c, object, offset, out);
 	had_file = e->table->holds_file;
 	found = e->table->reader->find(e->table, offset, out);
 	account(c, e, had_file);
 	trim(c);
-	return found;
+	return found || ask_witness(c, object, offset, out);
 }
 
 bool cache_has_idle_work(const struct cache *c)

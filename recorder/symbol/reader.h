@@ -18,8 +18,16 @@ struct symbol {
 	const char *raw_name;         /* of a source's frame: function.raw_name; or NULL */
 };
 
+/* Who else knows code of a process that runs, though not when it was sampled first. */
+struct symbol_witness {
+	/* The worker's thread, never blocks; the strings are valid until its next call. */
+	bool (*find)(void *ctx, const struct object *object, uint64_t offset, struct symbol *out);
+	void *ctx;
+};
+
 /* Where readers may look. */
 struct symbol_env {
+	const struct symbol_witness *witness;    /* asked where the readers find nothing; NULL */
 	const char *path;             /* of PE and PDB files, as _NT_SYMBOL_PATH; NULL = none */
 	struct dbghelp *dbghelp;      /* Windows' symbol handler; NULL = none. One worker's */
 	struct symbol_disk *disk;     /* the cache on disk; NULL = none */

@@ -13,6 +13,7 @@
 #include "source/dotnet/counters.h"
 #include "source/dotnet/event_queue.h"
 #include "source/dotnet/filter.h"
+#include "source/dotnet/images_linux.h"
 #include "source/dotnet/known.h"
 #include "source/dotnet/list.h"
 #include "source/dotnet/providers_linux.h"
@@ -93,6 +94,7 @@ struct dotnet_source {
 	struct assumed assumed[ASSUMED_MAX];
 	unsigned nassumed;
 	bool full_logged, crowded_logged;
+	bool names_code;                     /* of samples' frames */
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, lost;
 	/* what exceeded shares, for the status */
@@ -388,6 +390,16 @@ static void ask_for_rundown(struct dotnet_source *s, uint64_t now_ns)
 	}
 }
 
+static void read_images(struct dotnet_source *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (dotnet_session_role(s->all[i]) == DOTNET_CODE)
+			dotnet_images_read(s->find.pool, dotnet_session_socket(s->all[i])->pid,
+					   dotnet_session_program(s->all[i]));
+}
+
 /* Free the sessions that have ended and have no queued events. */
 static void free_ended(struct dotnet_source *s)
 {
@@ -498,7 +510,7 @@ static void note_shares(struct dotnet_source *s, char *note, size_t n)
 
 static bool is_wanted(const struct dotnet_source *s)
 {
-	return s->request.n || s->request.perf_map;
+	return s->request.n || s->request.perf_map || s->names_code;
 }
 
 static int dotnet_run(struct source *source, struct err *err)
@@ -514,6 +526,7 @@ static int dotnet_run(struct source *source, struct err *err)
 		if (s->stacks && now_ns - s->looked_ns >= NS_PER_SEC / 4) {
 			s->looked_ns = now_ns;
 			ask_for_rundown(s, now_ns);
+			read_images(s);
 			dotnet_stacks_look(s->stacks, now_ns);
 		}
 		due_ns = dotnet_find_new(&s->find, now_ns, add_session, s);
@@ -600,6 +613,22 @@ static bool dotnet_name_frame(struct source *source, const struct frame *frame, 
 	return s->stacks && dotnet_stacks_name(s->stacks, frame, out);
 }
 
+static void dotnet_settle(struct source *source, struct event *e)
+{
+	struct dotnet_source *s = (struct dotnet_source *)source;
+
+	if (s->stacks)
+		dotnet_stacks_settle(s->stacks, e);
+}
+
+static bool dotnet_name_late(struct source *source, const struct object *object, uint64_t offset,
+			     struct symbol *out)
+{
+	struct dotnet_source *s = (struct dotnet_source *)source;
+
+	return s->stacks && dotnet_stacks_late(s->stacks, object, offset, out);
+}
+
 static int dotnet_open(const struct source_config *cfg, const struct needs *needs,
 		       struct source **out, struct err *err)
 {
@@ -632,7 +661,8 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc)
 		rc = dotnet_filter_new(needs, &s->filter, err);
-	if (!rc && cfg->frames && wants_stacks(&s->request))
+	s->names_code = needs->dotnet_names;
+	if (!rc && cfg->frames && (s->names_code || wants_stacks(&s->request)))
 		rc = dotnet_stacks_new(cfg->frames, os_uid(), &s->stacks, err);
 	if (!rc && is_wanted(s))
 		rc = dotnet_find_open(&s->find, s->wait.wake, s->cfg.log, err);
@@ -691,5 +721,7 @@ const struct source_ops dotnet_source = {
 	.stop = dotnet_stop,
 	.status = dotnet_status,
 	.name_frame = dotnet_name_frame,
+	.settle = dotnet_settle,
+	.name_late = dotnet_name_late,
 	.close = dotnet_close,
 };

@@ -122,7 +122,7 @@ static int learn(void *ctx, const struct nettrace_event *event)
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;
 	if (s->program && dotnet_tells_code(event))
-		dotnet_program_learn(s->program, event);
+		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
 	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
 		return 0;
@@ -152,7 +152,7 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
 	if (s->program && dotnet_tells_code(event))
-		dotnet_program_learn(s->program, event);
+		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
 	if (!dotnet_queue_put(&s->queue, ns, s, &s->held, event)) {
 		/* Full: events may leave out of order, but none is lost. */
 		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);

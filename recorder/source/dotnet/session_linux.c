@@ -209,7 +209,7 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 	struct dotnet_session *s = ctx;
 
 	if (s->program && dotnet_tells_code(event))
-		dotnet_program_learn(s->program, event);
+		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
 	if (s->request->role != DOTNET_EVENTS)
 		return 0;
 	if (!dotnet_queue_put(s->queue, to_ns(s, event->ticks), s, &s->held, event))

@@ -5,51 +5,40 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "managed/names.h"
-#include "source/etw/texts.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CLR "Microsoft-Windows-DotNETRuntime"
 #define PROGRAMS_MAX 512u                    /* with those whose names are kept for a while */
 #define KEEP_NS (60 * NS_PER_SEC)
-#define UNSORTED_MAX 256u                    /* methods that are searched one by one */
-#define MODULES_MAX 4096u
-#define TEXT_BYTES 512u                      /* of a method with its class; a module's path */
+#define SETTLE_KEEP_NS (5 * NS_PER_SEC)      /* what its code is called, for queued samples */
+#define IMAGES_MAX 4096u                     /* mappings of one program */
+#define OBJECTS_CACHED 64u
+#define NO_IMAGE UINT32_MAX
 #define WHAT_BYTES 400u
-#define METHOD_ID 143                        /* also of the rundown: MethodDCStartVerbose */
-#define METHOD_ID_2 144                      /* the rundown's MethodDCEndVerbose; else unload */
-#define MODULE_ID 152                        /* 153, 154: the rundown's */
-
-struct method {
-	uint64_t start, module;
-	uint32_t bytes;
-	uint32_t number;                     /* of its name; 0 = not used yet */
-	char *text;                          /* "Namespace.Class.Method"; NULL = unloaded */
-};
-
-struct module {
-	uint64_t id;
-	char name[64];                       /* without ".dll" */
-};
 
 struct dotnet_program {
 	struct dotnet_stacks *all;
 	struct share share;
-	struct method *methods;              /* sorted by start, but for the last ones */
-	uint32_t nsorted, n, room;
-	struct module *modules;
-	uint32_t nmodules, modules_room;
+	uint32_t pid;
+	struct dotnet_code code;
 	struct object *object;
 	struct managed_names *names;         /* freed by dotnet_stacks_look() */
 	size_t names_bytes;                  /* what the share has of them */
 	bool names_full;
 	unsigned refs;
 	bool rundown_asked;
+	/* The mappings of files that may have precompiled methods, and which of them an object is. */
+	struct dotnet_image *images;
+	uint32_t nimages, jit_object;        /* the number of the object of its samples, + 1 */
+	struct { uint32_t object, first; } of_object[OBJECTS_CACHED];
+	bool wants_images;
 };
 
 struct named {
+	struct dotnet_program *program;      /* NULL = its code is forgotten */
 	struct object *object;
 	struct managed_names *names;
 	uint64_t dropped_ns;                 /* 0 = the program runs */
@@ -59,210 +48,18 @@ struct named {
 struct dotnet_stacks {
 	struct frames *frames;
 	struct shares shares;
-	struct os_mutex *lock;               /* guards named */
+	struct os_mutex *lock;               /* guards named, the programs and the shares */
 	struct named *named;
 	uint32_t nnamed, room;
-	char text[MANAGED_TEXT_MAX + 1];     /* the merge thread's */
+	_Atomic uint32_t nprograms;          /* whose code is known */
+	/* the merge thread's: */
+	char text[MANAGED_TEXT_MAX + 1];
+	struct frame_ref *settled;
+	uint32_t settled_room;
+	/* the symbol worker's: */
+	char late[DOTNET_TEXT_BYTES], late_module[80];
 	struct frame_ref put[DOTNET_FRAMES_MAX + 1];         /* of the event that is delivered */
 };
-
-/* ---- what a program's code is called --------------------------------------------------------- */
-
-bool dotnet_tells_code(const struct nettrace_event *event)
-{
-	uint32_t id = event->meta->event_id;
-	const char *provider = event->meta->provider;
-
-	return strncmp(provider, CLR, sizeof(CLR) - 1) == 0 &&
-	       (!provider[sizeof(CLR) - 1] || strcmp(provider + sizeof(CLR) - 1, "Rundown") == 0) &&
-	       id >= 141 && id <= 156;
-}
-
-/* The UTF-16 text at *at, which moves behind its NUL; "" at the end. Returns its length. */
-static size_t take_text(const uint8_t **at, const uint8_t *end, char *out, size_t size)
-{
-	const uint8_t *from = *at;
-	size_t units = 0, n;
-
-	while (end - *at >= 2 && ((*at)[0] || (*at)[1])) {
-		*at += 2;
-		units++;
-	}
-	*at += end - *at >= 2 ? 2 : 0;
-	n = etw_utf16(from, units, out, size - 1);
-	out[n] = '\0';
-	return n;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct method *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static void forget_method(struct dotnet_program *p, struct method *m)
-{
-	if (m->text)
-		shares_give_back(&p->all->shares, &p->share, strlen(m->text) + 1);
-	free(m->text);
-	m->text = NULL;
-}
-
-/* Sort the last ones in; of methods with one start the newest is kept, and no unloaded ones. */
-static void sort_methods(struct dotnet_program *p)
-{
-	uint32_t i, n = 0;
-
-	qsort(p->methods, p->n, sizeof(*p->methods), by_start);
-	for (i = 0; i < p->n; i++)
-		if (p->methods[i].text)
-			p->methods[n++] = p->methods[i];
-	p->n = p->nsorted = n;
-}
-
-static struct method *find_method(struct dotnet_program *p, uint64_t address)
-{
-	uint32_t low = 0, high = p->nsorted, i;
-
-	for (i = p->n; i > p->nsorted; i--) {
-		struct method *m = &p->methods[i - 1];
-
-		if (m->text && address >= m->start && address - m->start < m->bytes)
-			return m;
-	}
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (p->methods[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || !p->methods[low - 1].text ||
-	    address - p->methods[low - 1].start >= p->methods[low - 1].bytes)
-		return NULL;
-	return &p->methods[low - 1];
-}
-
-static void add_method(struct dotnet_program *p, const struct method *wanted, const char *text,
-		       size_t n)
-{
-	struct method *there = find_method(p, wanted->start);
-	uint32_t room = p->room;
-
-	if (there && there->start == wanted->start && there->bytes == wanted->bytes &&
-	    strcmp(there->text, text) == 0)
-		return;                      /* the rundown tells what is known already */
-	if (there)
-		forget_method(p, there);
-	if (p->n == DOTNET_METHODS_MAX || !shares_take(&p->all->shares, &p->share, n + 1))
-		return;
-	if (p->n == room &&
-	    (!shares_take(&p->all->shares, &p->share, (room ? room : 64) * sizeof(*p->methods)) ||
-	     ARRAY_ROOM(p->methods, p->room, p->n + 1))) {
-		shares_give_back(&p->all->shares, &p->share, n + 1);
-		return;
-	}
-	p->methods[p->n] = *wanted;
-	p->methods[p->n].text = malloc(n + 1);
-	if (!p->methods[p->n].text) {
-		shares_give_back(&p->all->shares, &p->share, n + 1);
-		return;
-	}
-	memcpy(p->methods[p->n++].text, text, n + 1);
-	if (p->n - p->nsorted > UNSORTED_MAX && p->n - p->nsorted > p->nsorted / 16)
-		sort_methods(p);
-}
-
-/* u64 method, u64 module, u64 start, u32 bytes, u32 token, u32 flags, namespace, name, signature */
-static void learn_method(struct dotnet_program *p, const struct nettrace_event *e, bool unload)
-{
-	const uint8_t *at = e->payload, *end = at + e->payload_bytes;
-	struct method m = {0}, *there;
-	char text[TEXT_BYTES];
-	size_t n;
-
-	if (e->payload_bytes < 36)
-		return;
-	m.module = le64(at + 8);
-	m.start = le64(at + 16);
-	m.bytes = le32(at + 24);
-	if (!m.bytes || m.start > UINT64_MAX - m.bytes)
-		return;
-	if (unload) {
-		there = find_method(p, m.start);
-		if (there && there->start == m.start)
-			forget_method(p, there);
-		return;
-	}
-	at += 36;
-	n = take_text(&at, end, text, sizeof(text) / 2);
-	if (n)
-		text[n++] = '.';
-	n += take_text(&at, end, text + n, sizeof(text) - n);
-	if (n)
-		add_method(p, &m, text, n);
-}
-
-static void set_module_name(struct module *m, const char *path)
-{
-	const char *base = path + strlen(path);
-	size_t n;
-
-	while (base > path && base[-1] != '/' && base[-1] != '\\')
-		base--;
-	n = strlen(base);
-	if (n > 4 && strcmp(base + n - 4, ".dll") == 0)
-		n -= 4;
-	snprintf(m->name, sizeof(m->name), "%.*s", (int)n, base);
-}
-
-static struct module *find_module(const struct dotnet_program *p, uint64_t id)
-{
-	uint32_t i;
-
-	for (i = 0; i < p->nmodules; i++)
-		if (p->modules[i].id == id)
-			return &p->modules[i];
-	return NULL;
-}
-
-/* u64 module, u64 assembly, u32 flags, u32 reserved, path, native path */
-static void learn_module(struct dotnet_program *p, const struct nettrace_event *e)
-{
-	const uint8_t *at = e->payload, *end = at + e->payload_bytes;
-	struct module *m;
-	char path[TEXT_BYTES * 2];
-
-	if (e->payload_bytes < 24)
-		return;
-	m = find_module(p, le64(at));
-	if (!m && (p->nmodules == MODULES_MAX ||
-		   !shares_take(&p->all->shares, &p->share, sizeof(*m)) ||
-		   ARRAY_ROOM(p->modules, p->modules_room, p->nmodules + 1)))
-		return;
-	if (!m) {
-		m = &p->modules[p->nmodules++];
-		*m = (struct module){.id = le64(at)};
-	}
-	at += 24;
-	take_text(&at, end, path, sizeof(path));
-	set_module_name(m, path);
-}
-
-void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event *e)
-{
-	bool rundown = e->meta->provider[sizeof(CLR) - 1] != '\0';
-	uint32_t id = e->meta->event_id;
-
-	if (id == METHOD_ID || (id == METHOD_ID_2 && rundown))
-		learn_method(p, e, false);
-	else if (id == METHOD_ID_2)
-		learn_method(p, e, true);
-	else if (rundown ? id == MODULE_ID + 1 || id == MODULE_ID + 2 : id == MODULE_ID)
-		learn_module(p, e);
-}
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
@@ -278,15 +75,15 @@ static uint32_t add_name(struct dotnet_program *p, const char *text)
 	return number;
 }
 
-static uint32_t name_of(struct dotnet_program *p, struct method *m)
+static uint32_t name_of(struct dotnet_program *p, struct dotnet_method *m)
 {
-	const struct module *module;
-	char text[TEXT_BYTES + 80];
+	const struct dotnet_module *module;
+	char text[DOTNET_TEXT_BYTES + 80];
 	uint32_t number;
 
 	if (m->number)
 		return m->number;
-	module = find_module(p, m->module);
+	module = dotnet_code_module(&p->code, m->module);
 	snprintf(text, sizeof(text), "%s!%s", module ? module->name : "", m->text);
 	number = add_name(p, text);
 	/* The rundown may still tell the module. */
@@ -295,9 +92,10 @@ static uint32_t name_of(struct dotnet_program *p, struct method *m)
 }
 
 /* Each address is where a call returns to. */
-static void put_frame(struct dotnet_program *p, uint64_t address, struct frame_ref *out)
+static void put_frame(struct dotnet_program *p, uint64_t address, uint64_t time_ns,
+		      struct frame_ref *out)
 {
-	struct method *m = find_method(p, address - 1);
+	struct dotnet_method *m = dotnet_code_find(&p->code, address - 1, time_ns);
 	uint32_t number = m ? name_of(p, m) : 0;
 
 	if (number)
@@ -309,11 +107,13 @@ static void put_frame(struct dotnet_program *p, uint64_t address, struct frame_r
 }
 
 uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, uint32_t nbytes,
-			       uint32_t pointer_bytes, const char *what, struct frame_ref *out)
+			       uint32_t pointer_bytes, uint64_t time_ns, const char *what,
+			       struct frame_ref *out)
 {
-	char text[TEXT_BYTES];
+	char text[DOTNET_TEXT_BYTES];
 	uint32_t at, n = 0, number;
 
+	os_mutex_lock(p->all->lock);
 	if (what) {
 		snprintf(text, sizeof(text), "event!%s", what);
 		number = add_name(p, text);
@@ -323,9 +123,180 @@ uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, u
 	}
 	for (at = 0; at + pointer_bytes <= nbytes && at / pointer_bytes < DOTNET_FRAMES_MAX;
 	     at += pointer_bytes)
-		put_frame(p, le_sized(stack + at, pointer_bytes), &out[n++]);
+		put_frame(p, le_sized(stack + at, pointer_bytes), time_ns, &out[n++]);
+	os_mutex_unlock(p->all->lock);
 	return n;
 }
+
+void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event *event,
+			  uint64_t time_ns)
+{
+	os_mutex_lock(p->all->lock);
+	if (dotnet_code_learn(&p->code, event, time_ns))
+		p->wants_images = true;
+	os_mutex_unlock(p->all->lock);
+}
+
+/* ---- frames of samples ----------------------------------------------------------------------- */
+
+/* The first mapping of an object; NO_IMAGE = it is none of them. */
+static uint32_t first_image(struct dotnet_program *p, const struct object *object)
+{
+	uint32_t i, at = object->number % OBJECTS_CACHED;
+
+	if (p->of_object[at].object == object->number + 1)
+		return p->of_object[at].first;
+	for (i = 0; i < p->nimages && strcmp(p->images[i].path, object->key.path) != 0; i++)
+		;
+	p->of_object[at].object = object->number + 1;
+	p->of_object[at].first = i < p->nimages ? i : NO_IMAGE;
+	return p->of_object[at].first;
+}
+
+/* The address of a frame in a file that the program maps; 0 = it is in none of them. */
+static uint64_t address_in_image(struct dotnet_program *p, const struct object *object,
+				 uint64_t offset)
+{
+	uint32_t i = first_image(p, object);
+
+	for (; i < p->nimages; i++) {
+		const struct dotnet_image *image = &p->images[i];
+
+		if (offset >= image->pgoff && offset - image->pgoff < image->bytes &&
+		    strcmp(image->path, object->key.path) == 0)
+			return image->start + (offset - image->pgoff);
+	}
+	return 0;
+}
+
+static bool settle_frame(struct dotnet_program *p, const struct frame_ref *from, uint64_t time_ns,
+			 struct frame_ref *to)
+{
+	const struct object_key *key = &from->object->key;
+	struct dotnet_method *m;
+	uint64_t address = 0;
+	uint32_t number;
+
+	if (key->kind == OBJECT_JIT && key->pid == p->pid && from->object != p->object) {
+		p->jit_object = from->object->number + 1;
+		address = from->offset;
+	}
+	if (key->kind == OBJECT_ELF && p->nimages)
+		address = address_in_image(p, from->object, from->offset);
+	m = address ? dotnet_code_find(&p->code, address, time_ns) : NULL;
+	number = m ? name_of(p, m) : 0;
+	if (!number)
+		return false;
+	*to = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
+				 .offset = managed_offset(number, MANAGED_OTHER, -1)};
+	return true;
+}
+
+static struct dotnet_program *program_of(const struct dotnet_stacks *s, uint32_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nnamed; i++)
+		if (s->named[i].program && s->named[i].program->pid == pid)
+			return s->named[i].program;
+	return NULL;
+}
+
+void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e)
+{
+	struct dotnet_program *p;
+	uint32_t i;
+
+	if (!atomic_load_explicit(&s->nprograms, memory_order_relaxed) || !e->process ||
+	    !e->nstack_frames || ARRAY_ROOM(s->settled, s->settled_room, e->nstack_frames))
+		return;
+	os_mutex_lock(s->lock);
+	p = program_of(s, e->process->pid);
+	for (i = 0; p && i < e->nstack_frames; i++)
+		if (!settle_frame(p, &e->stack_frames[i], e->time_ns, &s->settled[i]))
+			s->settled[i] = e->stack_frames[i];
+	os_mutex_unlock(s->lock);
+	if (p)
+		e->stack_frames = s->settled;
+}
+
+/* The address of a frame that was seen in a sample of the program; 0 = it was not. */
+static uint64_t address_seen(struct dotnet_program *p, const struct object *object,
+			     uint64_t offset)
+{
+	uint32_t at = object->number % OBJECTS_CACHED;
+
+	if (object->key.kind == OBJECT_JIT)
+		return p->jit_object == object->number + 1 ? offset : 0;
+	return object->key.kind == OBJECT_ELF && p->of_object[at].object == object->number + 1
+		       ? address_in_image(p, object, offset) : 0;
+}
+
+bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, uint64_t offset,
+			struct symbol *out)
+{
+	const struct dotnet_module *module;
+	struct dotnet_method *m = NULL;
+	uint64_t address = 0;
+	uint32_t i;
+
+	if (!atomic_load_explicit(&s->nprograms, memory_order_relaxed))
+		return false;
+	os_mutex_lock(s->lock);
+	for (i = 0; i < s->nnamed && !address; i++) {
+		struct dotnet_program *p = s->named[i].program;
+
+		address = p ? address_seen(p, object, offset) : 0;
+		m = address ? dotnet_code_find_only(&p->code, address) : NULL;
+		if (!m)
+			continue;
+		module = dotnet_code_module(&p->code, m->module);
+		snprintf(s->late, sizeof(s->late), "%s", m->text);
+		snprintf(s->late_module, sizeof(s->late_module), "%s", module ? module->name : "");
+		*out = (struct symbol){.offset = offset - (address - m->start), .name = s->late,
+				       .module = module ? s->late_module : NULL};
+	}
+	os_mutex_unlock(s->lock);
+	return m != NULL;
+}
+
+bool dotnet_program_wants_images(struct dotnet_program *p)
+{
+	bool wants = p->wants_images;
+
+	p->wants_images = false;
+	return wants;
+}
+
+void dotnet_program_want_images(struct dotnet_program *p)
+{
+	p->wants_images = true;
+}
+
+void dotnet_images_free(struct dotnet_image *images, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		free(images[i].path);
+	free(images);
+}
+
+void dotnet_program_images(struct dotnet_program *p, struct dotnet_image *images, uint32_t n)
+{
+	uint32_t kept = n < IMAGES_MAX ? n : IMAGES_MAX;
+
+	while (n > kept)
+		free(images[--n].path);
+	os_mutex_lock(p->all->lock);
+	dotnet_images_free(p->images, p->nimages);
+	p->images = images;
+	p->nimages = n;
+	memset(p->of_object, 0, sizeof(p->of_object));
+	os_mutex_unlock(p->all->lock);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put_sample(const struct event *e, enum stream stream, double value, dotnet_put *put,
 		       void *ctx)
@@ -349,7 +320,7 @@ static void put_samples(struct dotnet_program *p, const struct nettrace_event *r
 	snprintf(what, sizeof(what), "%s%s%s", e->name ? e->name : "?", type ? " " : "",
 		 type && type->type == FIELD_TEXT ? type->v.text : "");
 	e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes, pointer_bytes,
-						 what, p->all->put);
+						 e->time_ns, what, p->all->put);
 	put_sample(e, STREAM_EVENT, 1, put, ctx);
 	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
 		return;
@@ -365,7 +336,8 @@ void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_even
 	if (p && raw->stack) {
 		e->stack_frames = p->all->put;
 		e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes,
-							 pointer_bytes, NULL, p->all->put);
+							 pointer_bytes, e->time_ns, NULL,
+							 p->all->put);
 	}
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
 	put(ctx, e);
@@ -426,12 +398,31 @@ static void free_named(struct dotnet_stacks *s, struct named *n, uint64_t now_ns
 	managed_names_free(n->names);
 }
 
+/* What its code is called; its names stay. */
+static void forget_code(struct dotnet_stacks *s, struct named *n)
+{
+	struct dotnet_program *p = n->program;
+
+	if (!p)
+		return;
+	n->program = NULL;
+	atomic_fetch_sub(&s->nprograms, 1);
+	shares_hold(&s->shares, &p->share, p->names_bytes);
+	n->share = p->share;
+	dotnet_code_free(&p->code);
+	dotnet_images_free(p->images, p->nimages);
+	free(p);
+}
+
 void dotnet_stacks_free(struct dotnet_stacks *s)
 {
 	if (!s)
 		return;
-	while (s->nnamed)
-		free_named(s, &s->named[--s->nnamed], 0);
+	while (s->nnamed) {
+		forget_code(s, &s->named[--s->nnamed]);
+		free_named(s, &s->named[s->nnamed], 0);
+	}
+	free(s->settled);
 	os_mutex_free(s->lock);
 	free(s->named);
 	free(s);
@@ -443,7 +434,10 @@ void dotnet_stacks_look(struct dotnet_stacks *s, uint64_t now_ns)
 
 	os_mutex_lock(s->lock);
 	for (i = s->nnamed; i-- > 0;) {
-		if (!s->named[i].dropped_ns || s->named[i].dropped_ns + KEEP_NS > now_ns)
+		if (!s->named[i].dropped_ns || s->named[i].dropped_ns + SETTLE_KEEP_NS > now_ns)
+			continue;
+		forget_code(s, &s->named[i]);
+		if (s->named[i].dropped_ns + KEEP_NS > now_ns)
 			continue;
 		free_named(s, &s->named[i], now_ns);
 		s->named[i] = s->named[--s->nnamed];
@@ -459,8 +453,11 @@ static bool add_named(struct dotnet_program *p)
 	os_mutex_lock(s->lock);
 	done = s->nnamed < PROGRAMS_MAX && !ARRAY_ROOM(s->named, s->room, s->nnamed + 1);
 	if (done)
-		s->named[s->nnamed++] = (struct named){.object = p->object, .names = p->names};
+		s->named[s->nnamed++] = (struct named){.program = p, .object = p->object,
+						       .names = p->names};
 	os_mutex_unlock(s->lock);
+	if (done)
+		atomic_fetch_add(&s->nprograms, 1);
 	return done;
 }
 
@@ -475,7 +472,9 @@ struct dotnet_program *dotnet_program_new(struct dotnet_stacks *s, uint32_t pid,
 		return NULL;
 	p->all = s;
 	p->refs = 1;
+	p->pid = pid;
 	p->share.uid = uid;
+	p->code = (struct dotnet_code){.shares = &s->shares, .share = &p->share};
 	p->object = objects_get(s->frames, &object, pid);
 	p->names = p->object ? managed_names_new() : NULL;
 	if (p->names && add_named(p))
@@ -511,18 +510,9 @@ void dotnet_program_free(struct dotnet_program *p, uint64_t now_ns)
 	if (!p || --p->refs)
 		return;
 	s = p->all;
-	shares_hold(&s->shares, &p->share, p->names_bytes);
 	os_mutex_lock(s->lock);
-	for (i = 0; i < s->nnamed; i++) {
-		if (s->named[i].names != p->names)
-			continue;
-		s->named[i].dropped_ns = now_ns ? now_ns : 1;
-		s->named[i].share = p->share;
-	}
+	for (i = 0; i < s->nnamed; i++)
+		if (s->named[i].program == p)
+			s->named[i].dropped_ns = now_ns ? now_ns : 1;
 	os_mutex_unlock(s->lock);
-	for (i = 0; i < p->n; i++)
-		free(p->methods[i].text);
-	free(p->methods);
-	free(p->modules);
-	free(p);
 }

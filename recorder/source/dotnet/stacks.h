@@ -1,27 +1,26 @@
 /*
  * Stacks of .NET events: what a program's addresses are called, and frames made of them.
  *
- * EventPipe gives each event the addresses of its thread's managed frames. Their names come from
- * the runtime's own events of the same stream: MethodLoadVerbose and ModuleLoad, and from those of
- * the rundown, which tells what was loaded before. Both are hostile: bounded by shares of all
- * programs together.
+ * EventPipe gives each event the addresses of its thread's managed frames; a sample has those of
+ * its own stack. What they are called is told by the runtime (code.h). All of it is hostile: bounded
+ * by shares of all programs together.
  *
  * A frame's object is "[.net]" of its process; its offset is the number of a name
  * (managed/names.h), so code that is compiled again, or unloaded, never lends its name to other
  * code. An address of no known method is a frame of the unknown object.
  *
- * Threads: dotnet_stacks_name() the merge thread's; everything else the source's.
+ * Threads: dotnet_stacks_name() and _settle() the merge thread's, _late() the symbol worker's;
+ * everything else the source's.
  */
 #pragma once
 
 #include "base/shares.h"
 #include "model/event.h"
 #include "model/frame.h"
-#include "source/dotnet/nettrace.h"
+#include "source/dotnet/code.h"
 #include "symbol/reader.h"
 
 #define DOTNET_STACKS_MAX_BYTES ((size_t)64 << 20)   /* methods of all programs */
-#define DOTNET_METHODS_MAX 200000u           /* of one program */
 #define DOTNET_FRAMES_MAX (NETTRACE_STACK_MAX_BYTES / 4)
 
 struct dotnet_stacks;
@@ -41,10 +40,34 @@ void dotnet_program_free(struct dotnet_program *p, uint64_t now_ns);
 /* Whether its rundown has not been asked for; only the first call returns true. */
 bool dotnet_program_needs_rundown(struct dotnet_program *p);
 
-/* Whether this event tells of code, so that only stacks need it. */
-bool dotnet_tells_code(const struct nettrace_event *event);
-/* Learn from an event for which dotnet_tells_code() is true. */
-void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event *event);
+/* Learn from an event of that time for which dotnet_tells_code() is true. */
+void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event *event,
+			  uint64_t time_ns);
+
+/* A mapping of a file that may have precompiled methods. */
+struct dotnet_image {
+	char *path;                          /* as the process sees it; owned */
+	uint64_t start, bytes, pgoff;
+};
+
+/* Whether it told of a module since the last call: its mappings are to be read again. */
+bool dotnet_program_wants_images(struct dotnet_program *p);
+void dotnet_program_want_images(struct dotnet_program *p);
+/* Takes the executable mappings of files that the program has now. */
+void dotnet_program_images(struct dotnet_program *p, struct dotnet_image *images, uint32_t n);
+void dotnet_images_free(struct dotnet_image *images, uint32_t n);
+
+/*
+ * As source_ops.settle: frames of another source that lie in generated or precompiled methods, at
+ * the event's time, become frames of the program's names. The others stay as they are.
+ */
+void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e);
+/*
+ * As source_ops.name_late: a frame that stayed as it was, of a program that has been asked since; if
+ * its code is the only one that was ever at this address.
+ */
+bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, uint64_t offset,
+			struct symbol *out);
 
 /*
  * Give put() the event e, decoded from `raw`, with its stack; and, where it has one, as samples:
@@ -62,7 +85,8 @@ void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_even
  * returns  how many, at most DOTNET_FRAMES_MAX + 1; their objects live as long as the program
  */
 uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, uint32_t nbytes,
-			       uint32_t pointer_bytes, const char *what, struct frame_ref *out);
+			       uint32_t pointer_bytes, uint64_t time_ns, const char *what,
+			       struct frame_ref *out);
 
 /* As source_ops.name_frame. */
 bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, struct symbol *out);

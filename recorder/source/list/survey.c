@@ -32,7 +32,8 @@ static const struct {
 		"good, but never marked complete: nothing to do"},
 	[SURVEY_JIT] = {"jit-names",
 		"code made at run time has no names (the stacks are not harmed): node "
-		"--perf-basic-prof; .NET 8+ and Java 17+: recorder collect --enable-perf-map"},
+		"--perf-basic-prof; Java 17+ that is not HotSpot: recorder collect "
+		"--enable-perf-map"},
 	[SURVEY_NO_PERF_DATA] = {"java-pauses-unseen",
 		"no /tmp/hsperfdata_USER/PID, and no probes in libjvm.so: collections of these "
 		"Java programs cannot be seen; start them without -XX:-UsePerfData and "
@@ -42,7 +43,7 @@ static const struct {
 		"and if they run when recording starts; for all, and JVM Memory: start them "
 		"without -XX:-UsePerfData and -XX:+PerfDisableSharedMem"},
 	[SURVEY_NO_DIAGNOSTICS] = {"dotnet-events-unseen",
-		"no diagnostic socket: collections, exceptions and events of these .NET "
+		"no diagnostic socket: collections, exceptions, events and names of these .NET "
 		"programs cannot be seen; start them without DOTNET_EnableDiagnostics=0 (and in "
 		"a container without TMPDIR)"},
 	[SURVEY_JAVA] = {"java",
@@ -104,8 +105,8 @@ uint32_t survey_judge(const struct survey_facts *f)
 		bits |= 1u << SURVEY_GO;
 	else if (f->without_tables && !f->is_native_image)
 		bits |= 1u << SURVEY_NO_TABLES;
-	/* HotSpot's code is named by its own tables. */
-	if (!f->has_perf_map && f->jit_bytes && (!f->is_jvm || f->is_openj9) &&
+	/* HotSpot's code is named by its own tables, that of .NET by its runtime. */
+	if (!f->has_perf_map && f->jit_bytes && (!f->is_jvm || f->is_openj9) && !f->is_dotnet &&
 	    (f->runtime || f->is_jvm || f->jit_bytes >= JIT_WORTH_A_WORD_BYTES))
 		bits |= 1u << SURVEY_JIT;
 	return bits;

@@ -7,6 +7,7 @@
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CLR "Microsoft-Windows-DotNETRuntime"
@@ -15,12 +16,14 @@ static struct frames *frames;
 static struct dotnet_stacks *stacks;
 static struct dotnet_program *program;
 static struct frame_ref out[DOTNET_FRAMES_MAX + 1];
+static uint64_t now_ns = 1000;               /* of what is told, and of stacks */
 
 static int set_up(void **state)
 {
 	struct err err;
 
 	(void)state;
+	now_ns = 1000;
 	assert_int_equal(frames_new(&frames, &err), 0);
 	assert_int_equal(dotnet_stacks_new(frames, 0, &stacks, &err), 0);
 	program = dotnet_program_new(stacks, 7, 1, 0);
@@ -50,7 +53,7 @@ static void learn(const char *provider, uint32_t id, const struct buf *payload)
 	const struct nettrace_event e = {.meta = &meta, .payload = (const uint8_t *)payload->data,
 					 .payload_bytes = (uint32_t)payload->len};
 
-	dotnet_program_learn(program, &e);
+	dotnet_program_learn(program, &e, now_ns);
 }
 
 static void learn_method(uint32_t id, uint64_t start, const char *name)
@@ -102,7 +105,8 @@ static uint32_t frames_of(uint64_t leaf, uint64_t caller, const char *what)
 
 	buf_put_le(&stack, leaf, 8);
 	buf_put_le(&stack, caller, 8);
-	n = dotnet_program_frames(program, (const uint8_t *)stack.data, 16, 8, what, out);
+	n = dotnet_program_frames(program, (const uint8_t *)stack.data, 16, 8, now_ns,
+				  what, out);
 	buf_free(&stack);
 	return n;
 }
@@ -165,6 +169,151 @@ TEST(other_code_at_the_same_address_has_its_own_name)
 	is_named(&before, "!App.Thrower.Throw");
 }
 
+/* What happened at an earlier time is told later: 200 ms at most. */
+TEST(code_is_that_of_the_time_of_the_sample)
+{
+	learn_method(143, 0x1000, "First");
+	now_ns = 2000;
+	learn_method(144, 0x1000, "First");
+	now_ns = 3000;
+	learn_method(143, 0x1080, "Second");         /* over a part of it */
+	now_ns = 1500;
+	frames_of(0x1090, 0x1010, NULL);
+	is_named(&out[0], "!App.Thrower.First");
+	is_named(&out[1], "!App.Thrower.First");
+	now_ns = 2500;
+	frames_of(0x1090, 0x1010, NULL);
+	is_named(&out[0], "?");
+	now_ns = 3500;
+	frames_of(0x1090, 0x1010, NULL);
+	is_named(&out[0], "!App.Thrower.Second");
+	is_named(&out[1], "?");
+}
+
+/* That it went was not told: a method that covers another takes its place. */
+TEST(code_over_other_code_takes_its_place)
+{
+	learn_method(143, 0x1000, "First");
+	learn_method(143, 0x1200, "Second");
+	now_ns = 2000;
+	learn_method(143, 0x0f80, "Third");
+	frames_of(0x1010, 0x1200 + 0x10, NULL);
+	is_named(&out[0], "!App.Thrower.Third");
+	is_named(&out[1], "!App.Thrower.Second");
+	now_ns = 1900;
+	frames_of(0x1010, 0x1010, NULL);
+	is_named(&out[0], "!App.Thrower.First");
+}
+
+/* ---- frames of samples ----------------------------------------------------------------------- */
+
+static struct object *object_of(enum object_kind kind, uint32_t pid, const char *path)
+{
+	const struct object_key key = {.kind = kind, .pid = pid, .path = path, .ino = 1};
+	struct object *object = objects_get(frames, &key, pid);
+
+	assert_non_null(object);
+	return object;
+}
+
+static void settle(uint32_t pid, struct frame_ref *refs, uint32_t n, struct event *e)
+{
+	static struct process process;
+
+	process.pid = pid;
+	*e = (struct event){.time_ns = now_ns, .process = &process, .stack_frames = refs,
+			    .nstack_frames = n};
+	dotnet_stacks_settle(stacks, e);
+}
+
+TEST(frames_of_samples_in_generated_code_get_their_names)
+{
+	struct object *jit = object_of(OBJECT_JIT, 7, "[jit]");
+	struct frame_ref refs[] = {{.object = jit, .offset = 0x1010, .flags = FRAME_JIT},
+				   {.object = jit, .offset = 0x9000, .flags = FRAME_JIT}};
+	struct event e;
+
+	learn_method(143, 0x1000, "Throw");
+	settle(7, refs, 2, &e);
+	is_named(&e.stack_frames[0], "!App.Thrower.Throw");
+	assert_ptr_equal(e.stack_frames[1].object, jit);     /* unknown: as it was */
+	assert_int_equal(e.stack_frames[1].offset, 0x9000);
+	settle(8, refs, 2, &e);                      /* another process */
+	assert_ptr_equal(e.stack_frames, refs);
+	object_drop(jit, 0);
+}
+
+TEST(frames_of_samples_in_precompiled_code_get_their_names)
+{
+	struct object *dll = object_of(OBJECT_ELF, 0, "/opt/app/Orders.dll");
+	struct object *other = object_of(OBJECT_ELF, 0, "/opt/app/Other.dll");
+	struct frame_ref refs[] = {{.object = dll, .offset = 0x410},
+				   {.object = dll, .offset = 0x3ff},
+				   {.object = other, .offset = 0x410}};
+	struct dotnet_image *images = calloc(1, sizeof(*images));
+	struct event e;
+
+	assert_non_null(images);
+	*images = (struct dotnet_image){.path = strdup("/opt/app/Orders.dll"), .start = 0x1000,
+					.bytes = 0x1000, .pgoff = 0x400};
+	assert_false(dotnet_program_wants_images(program));
+	learn_module();
+	assert_true(dotnet_program_wants_images(program));
+	learn_method(143, 0x1000, "Throw");
+	dotnet_program_images(program, images, 1);
+	settle(7, refs, 3, &e);
+	is_named(&e.stack_frames[0], "Orders!App.Thrower.Throw");
+	assert_ptr_equal(e.stack_frames[1].object, dll);
+	assert_ptr_equal(e.stack_frames[2].object, other);
+	object_drop(dll, 0);
+	object_drop(other, 0);
+}
+
+static bool named_late(const struct object *object, uint64_t offset)
+{
+	struct symbol symbol;
+
+	return dotnet_stacks_late(stacks, object, offset, &symbol) &&
+	       strcmp(symbol.name, "App.Thrower.Throw") == 0 && symbol.offset == 0x1000;
+}
+
+TEST(what_was_sampled_before_it_was_told_gets_its_name_later)
+{
+	struct object *jit = object_of(OBJECT_JIT, 7, "[jit]");
+	struct frame_ref ref = {.object = jit, .offset = 0x1010, .flags = FRAME_JIT};
+	struct event e;
+
+	settle(7, &ref, 1, &e);
+	assert_ptr_equal(e.stack_frames[0].object, jit);
+	assert_false(named_late(jit, 0x1010));
+	learn_method(143, 0x1000, "Throw");
+	assert_true(named_late(jit, 0x1010));
+	/* Other code was there too: nobody knows which one it was. */
+	learn_method(144, 0x1000, "Throw");
+	learn_method(143, 0x1000, "Throw");
+	assert_false(named_late(jit, 0x1010));
+	object_drop(jit, 0);
+}
+
+/* Its last samples come after its end. */
+TEST(code_of_a_program_that_has_ended_is_known_for_a_while)
+{
+	struct object *jit = object_of(OBJECT_JIT, 7, "[jit]");
+	struct frame_ref ref = {.object = jit, .offset = 0x1010, .flags = FRAME_JIT};
+	struct event e;
+
+	learn_method(143, 0x1000, "Throw");
+	dotnet_program_free(program, 1000);
+	program = NULL;
+	dotnet_stacks_look(stacks, 1000 + NS_PER_SEC);
+	settle(7, &ref, 1, &e);
+	is_named(&e.stack_frames[0], "!App.Thrower.Throw");
+	dotnet_stacks_look(stacks, 1000 + 6 * NS_PER_SEC);
+	settle(7, &ref, 1, &e);
+	assert_ptr_equal(e.stack_frames, &ref);
+	object_drop(jit, 0);
+}
+
 TEST(a_thousand_methods_in_any_order_are_found)
 {
 	uint64_t i;
@@ -212,6 +361,12 @@ int main(void)
 		WITH_PROGRAM(a_module_of_an_application_domain_is_not_taken_for_a_name),
 		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),
 		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
+		WITH_PROGRAM(code_is_that_of_the_time_of_the_sample),
+		WITH_PROGRAM(code_over_other_code_takes_its_place),
+		WITH_PROGRAM(frames_of_samples_in_generated_code_get_their_names),
+		WITH_PROGRAM(frames_of_samples_in_precompiled_code_get_their_names),
+		WITH_PROGRAM(what_was_sampled_before_it_was_told_gets_its_name_later),
+		WITH_PROGRAM(code_of_a_program_that_has_ended_is_known_for_a_while),
 		WITH_PROGRAM(a_thousand_methods_in_any_order_are_found),
 		cmocka_unit_test(exceptions_that_a_runtime_wrote_have_stacks),
 	};

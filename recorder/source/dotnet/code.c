@@ -1,0 +1,318 @@
+#include "source/dotnet/code.h"
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "source/etw/texts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLR "Microsoft-Windows-DotNETRuntime"
+#define UNSORTED_MAX 256u                    /* methods that are searched one by one */
+#define MODULES_MAX 4096u
+#define METHOD_ID 143                        /* also of the rundown: MethodDCStartVerbose */
+#define METHOD_ID_2 144                      /* the rundown's MethodDCEndVerbose; else unload */
+#define MODULE_ID 152                        /* 153, 154: the rundown's */
+
+bool dotnet_tells_code(const struct nettrace_event *event)
+{
+	uint32_t id = event->meta->event_id;
+	const char *provider = event->meta->provider;
+
+	return strncmp(provider, CLR, sizeof(CLR) - 1) == 0 &&
+	       (!provider[sizeof(CLR) - 1] || strcmp(provider + sizeof(CLR) - 1, "Rundown") == 0) &&
+	       id >= 141 && id <= 156;
+}
+
+/* The UTF-16 text at *at, which moves behind its NUL; "" at the end. Returns its length. */
+static size_t take_text(const uint8_t **at, const uint8_t *end, char *out, size_t size)
+{
+	const uint8_t *from = *at;
+	size_t units = 0, n;
+
+	while (end - *at >= 2 && ((*at)[0] || (*at)[1])) {
+		*at += 2;
+		units++;
+	}
+	*at += end - *at >= 2 ? 2 : 0;
+	n = etw_utf16(from, units, out, size - 1);
+	out[n] = '\0';
+	return n;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct dotnet_method *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void forget_method(struct dotnet_code *c, struct dotnet_method *m)
+{
+	if (m->text)
+		shares_give_back(c->shares, c->share, strlen(m->text) + 1);
+	free(m->text);
+	m->text = NULL;
+}
+
+/* Sort the last ones in; of methods with one start the newest is kept, and no unloaded ones. */
+static void sort_methods(struct dotnet_code *c)
+{
+	uint32_t i, n = 0;
+
+	qsort(c->methods, c->n, sizeof(*c->methods), by_start);
+	for (i = 0; i < c->n; i++)
+		if (c->methods[i].text)
+			c->methods[n++] = c->methods[i];
+	c->n = c->nsorted = n;
+}
+
+static bool covers(const struct dotnet_method *m, uint64_t address)
+{
+	return m->text && address >= m->start && address - m->start < m->bytes;
+}
+
+/* Of the sorted ones, the first that starts above an address. */
+static uint32_t first_above(const struct dotnet_code *c, uint64_t address)
+{
+	uint32_t low = 0, high = c->nsorted;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (c->methods[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What is there now. */
+static struct dotnet_method *find_method(struct dotnet_code *c, uint64_t address)
+{
+	uint32_t i;
+
+	for (i = c->n; i > c->nsorted; i--)
+		if (covers(&c->methods[i - 1], address))
+			return &c->methods[i - 1];
+	i = first_above(c, address);
+	return i && covers(&c->methods[i - 1], address) ? &c->methods[i - 1] : NULL;
+}
+
+/* It is gone from a time on; samples before it may still be on their way. */
+static void retire(struct dotnet_code *c, struct dotnet_method *m, uint64_t time_ns)
+{
+	size_t bytes = DOTNET_GONE_MAX * sizeof(*c->gone);
+	struct dotnet_method *to;
+
+	if (!c->gone && shares_take(c->shares, c->share, bytes)) {
+		c->gone = calloc(DOTNET_GONE_MAX, sizeof(*c->gone));
+		if (!c->gone)
+			shares_give_back(c->shares, c->share, bytes);
+	}
+	if (!c->gone) {
+		forget_method(c, m);
+		return;
+	}
+	to = &c->gone[c->ngone++ % DOTNET_GONE_MAX];
+	forget_method(c, to);
+	*to = *m;
+	to->until_ns = time_ns;
+	m->text = NULL;
+}
+
+/*
+ * Retire what was where a method is now. returns  how many; UINT32_MAX = something newer than
+ * time_ns is there, and stays
+ */
+static uint32_t make_place(struct dotnet_code *c, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+	uint32_t i, n = 0, first = first_above(c, start);
+
+	for (i = first ? first - 1 : 0; i < c->n; i++) {
+		struct dotnet_method *m = &c->methods[i];
+
+		if (i < c->nsorted && m->start >= end) {
+			i = c->nsorted - 1;
+			continue;
+		}
+		if (!m->text || m->start >= end || m->start + m->bytes <= start)
+			continue;
+		if (m->from_ns > time_ns)
+			return UINT32_MAX;
+		retire(c, m, time_ns);
+		n++;
+	}
+	return n;
+}
+
+struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns)
+{
+	struct dotnet_method *m = find_method(c, address);
+	uint64_t i;
+
+	if (m && m->from_ns <= time_ns)
+		return m;
+	for (i = c->ngone; i && i + DOTNET_GONE_MAX > c->ngone; i--) {
+		m = &c->gone[(i - 1) % DOTNET_GONE_MAX];
+		if (covers(m, address) && m->from_ns <= time_ns)
+			return time_ns < m->until_ns ? m : NULL;
+	}
+	return NULL;
+}
+
+struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t address)
+{
+	uint32_t i, n = c->ngone < DOTNET_GONE_MAX ? (uint32_t)c->ngone : DOTNET_GONE_MAX;
+
+	for (i = 0; i < n; i++)
+		if (covers(&c->gone[i], address))
+			return NULL;
+	/* Those that went before are not known any more. */
+	return c->ngone > DOTNET_GONE_MAX ? NULL : find_method(c, address);
+}
+
+/* wanted: without text; from_ns is when it was told of. */
+static void add_method(struct dotnet_code *c, const struct dotnet_method *wanted, bool rundown,
+		       const char *text, size_t n)
+{
+	struct dotnet_method *there = find_method(c, wanted->start);
+	uint32_t room = c->room, nretired;
+
+	if (there && there->start == wanted->start && there->bytes == wanted->bytes &&
+	    strcmp(there->text, text) == 0)
+		return;                      /* the rundown tells what is known already */
+	nretired = make_place(c, wanted->start, wanted->start + wanted->bytes, wanted->from_ns);
+	if (nretired == UINT32_MAX || c->n == DOTNET_METHODS_MAX ||
+	    !shares_take(c->shares, c->share, n + 1))
+		return;
+	if (c->n == room &&
+	    (!shares_take(c->shares, c->share, (room ? room : 64) * sizeof(*c->methods)) ||
+	     ARRAY_ROOM(c->methods, c->room, c->n + 1))) {
+		shares_give_back(c->shares, c->share, n + 1);
+		return;
+	}
+	c->methods[c->n] = *wanted;
+	if (rundown && !nretired)
+		c->methods[c->n].from_ns = 0;
+	c->methods[c->n].text = malloc(n + 1);
+	if (!c->methods[c->n].text) {
+		shares_give_back(c->shares, c->share, n + 1);
+		return;
+	}
+	memcpy(c->methods[c->n++].text, text, n + 1);
+	if (c->n - c->nsorted > UNSORTED_MAX && c->n - c->nsorted > c->nsorted / 16)
+		sort_methods(c);
+}
+
+/* u64 method, u64 module, u64 start, u32 bytes, u32 token, u32 flags, namespace, name, signature */
+static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, uint64_t time_ns,
+			 bool rundown)
+{
+	const uint8_t *at = e->payload, *end = at + e->payload_bytes;
+	struct dotnet_method m = {0}, *there;
+	char text[DOTNET_TEXT_BYTES];
+	size_t n;
+
+	if (e->payload_bytes < 36)
+		return;
+	m.module = le64(at + 8);
+	m.start = le64(at + 16);
+	m.bytes = le32(at + 24);
+	if (!m.bytes || m.start > UINT64_MAX - m.bytes)
+		return;
+	m.from_ns = time_ns;
+	if (e->meta->event_id == METHOD_ID_2 && !rundown) {
+		there = find_method(c, m.start);
+		if (there && there->start == m.start)
+			retire(c, there, time_ns);
+		return;
+	}
+	at += 36;
+	n = take_text(&at, end, text, sizeof(text) / 2);
+	if (n)
+		text[n++] = '.';
+	n += take_text(&at, end, text + n, sizeof(text) - n);
+	if (n)
+		add_method(c, &m, rundown, text, n);
+}
+
+static void set_module_name(struct dotnet_module *m, const char *path)
+{
+	const char *base = path + strlen(path);
+	size_t n;
+
+	while (base > path && base[-1] != '/' && base[-1] != '\\')
+		base--;
+	n = strlen(base);
+	if (n > 4 && strcmp(base + n - 4, ".dll") == 0)
+		n -= 4;
+	snprintf(m->name, sizeof(m->name), "%.*s", (int)n, base);
+}
+
+static struct dotnet_module *find_module(const struct dotnet_code *c, uint64_t id)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->nmodules; i++)
+		if (c->modules[i].id == id)
+			return &c->modules[i];
+	return NULL;
+}
+
+const struct dotnet_module *dotnet_code_module(const struct dotnet_code *c, uint64_t id)
+{
+	return find_module(c, id);
+}
+
+/* u64 module, u64 assembly, u32 flags, u32 reserved, path, native path */
+static void learn_module(struct dotnet_code *c, const struct nettrace_event *e)
+{
+	const uint8_t *at = e->payload, *end = at + e->payload_bytes;
+	struct dotnet_module *m;
+	char path[DOTNET_TEXT_BYTES * 2];
+
+	if (e->payload_bytes < 24)
+		return;
+	m = find_module(c, le64(at));
+	if (!m && (c->nmodules == MODULES_MAX ||
+		   !shares_take(c->shares, c->share, sizeof(*m)) ||
+		   ARRAY_ROOM(c->modules, c->modules_room, c->nmodules + 1)))
+		return;
+	if (!m) {
+		m = &c->modules[c->nmodules++];
+		*m = (struct dotnet_module){.id = le64(at)};
+	}
+	at += 24;
+	take_text(&at, end, path, sizeof(path));
+	set_module_name(m, path);
+}
+
+bool dotnet_code_learn(struct dotnet_code *c, const struct nettrace_event *e, uint64_t time_ns)
+{
+	bool rundown = e->meta->provider[sizeof(CLR) - 1] != '\0';
+	uint32_t id = e->meta->event_id;
+
+	if (id == METHOD_ID || id == METHOD_ID_2)
+		learn_method(c, e, time_ns, rundown);
+	else if (rundown ? id == MODULE_ID + 1 || id == MODULE_ID + 2 : id == MODULE_ID)
+		learn_module(c, e);
+	else
+		return false;
+	return id >= MODULE_ID;
+}
+
+void dotnet_code_free(struct dotnet_code *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->n; i++)
+		free(c->methods[i].text);
+	for (i = 0; c->gone && i < DOTNET_GONE_MAX; i++)
+		free(c->gone[i].text);
+	free(c->methods);
+	free(c->gone);
+	free(c->modules);
+}

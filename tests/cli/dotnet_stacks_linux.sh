@@ -1,0 +1,127 @@
+#!/bin/bash
+# Stacks of .NET programs that were started without any preparation: generated and precompiled code
+# has names. They are compared with those of the runtime's own perf map, which a second recorder
+# asks for in the same run.
+# time limit: 300
+. "$TOP/tests/support/cli.sh"
+need_perf
+need_dotnet 'stacks of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
+
+awk 'BEGIN {
+	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
+	printf "\"results\":["
+	for (i = 0; i < 400000; i++) {
+		printf "%s{\"ruleId\":\"R%d\",", i ? "," : "", i % 50
+		printf "\"message\":{\"text\":\"number %d of some text\"}}", i
+	}
+	printf "]}]}"
+}' >huge.sarif
+
+# record NAME OPTION...: into NAME.db; its pid is appended to $recorders.
+recorders=
+record()
+{
+	local name=$1
+	shift
+	"$RECORDER" collect --store "$name.db" --freq 499 --max-cpu-percent 0 --history-mb 0 \
+		--max-collect-sec 120 "$@" 2>"$name.log" & recorders+=" $!"
+	wait_for 20 grep -q recording "$name.log"
+}
+
+end_all()
+{
+	kill -INT $recorders
+	wait $recorders
+	recorders=
+}
+
+# frames NAME PROGRAM: how many of its frames are generated code: "NAMED UNNAMED"
+frames()
+{
+	awk -v program="$2" '$0 ~ "^" program {
+		value = $NF
+		sub(/ [0-9]+$/, "")
+		n = split($0, f, ";")
+		for (i = 2; i <= n; i++) {
+			if (f[i] ~ /^\[jit\]!\?/)
+				unnamed += value
+			else if (f[i] ~ /_\[j\]$/)
+				named += value
+		}
+	}
+	END { print named + 0, unnamed + 0 }' "$1.folded"
+}
+
+# shares NAME PROGRAM: "SHARE FUNCTION" of managed functions, inclusive, without signature and tier
+shares()
+{
+	awk -v program="$2" '$0 ~ "^" program {
+		value = $NF
+		all += value
+		sub(/ [0-9]+$/, "")
+		n = split($0, f, ";")
+		split("", seen)
+		for (i = 2; i <= n; i++) {
+			name = f[i]
+			if (!sub(/_\[j\]$/, "", name))
+				continue
+			if (sub(/^\[jit\]!/, "", name)) {
+				if (!match(name, /\[[^]]*\] /))
+					continue
+				module = substr(name, RSTART + 1, RLENGTH - 3)
+				name = substr(name, RSTART + RLENGTH)
+				sub(/\(.*/, "", name)
+				sub(/::/, ".", name)
+				name = module "!" name
+			}
+			if (!(name in seen))
+				sum[name] += value
+			seen[name] = 1
+		}
+	}
+	END { for (name in sum) print 100 * sum[name] / all, name }' "$1.folded"
+}
+
+# What the map names with 5 % and more has the same share in ours.
+shares_agree()
+{
+	shares both multitool >ours
+	shares map multitool >theirs
+	awk 'NR == FNR { ours[$2] = $1; next }
+		$1 >= 5 {
+			d = $1 - ours[$2]
+			n++
+			if (d > 8 || d < -8) { print $2 ": " ours[$2] + 0 " %, by the map " $1; bad++ }
+		}
+		END { print n + 0 " functions"; exit n < 10 || bad }' ours theirs
+}
+
+rewrite() { ./multitool rewrite huge.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1; }
+record names
+rewrite
+end_all
+# The first would find the map of the second.
+record both
+record map --no-dotnet-names --enable-perf-map
+rewrite
+end_all
+for name in names both map; do
+	"$RECORDER" export 1 --store $name.db --format folded -o $name.folded 2>err
+done
+read -r named unnamed <<<"$(frames names multitool)"
+echo "$named frames of generated code have a name, $unnamed have none"
+check generated_code_has_names [ "$named" -ge 2000 -a $((unnamed * 50)) -le "$named" ]
+check as_the_runtime_itself_tells_them shares_agree
+check precompiled_code_too grep -q '^multitool.*;System.Private.CoreLib!System\.' names.folded
+check which_the_map_has_not eval '! grep -q "^multitool.*System.Private.CoreLib!" map.folded'
+
+need_dotnet 'stacks of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
+export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
+record old
+./core31 rewrite huge.sarif --output out.sarif --force >/dev/null 2>&1
+end_all
+"$RECORDER" export 1 --store old.db --format folded -o old.folded 2>err
+read -r named unnamed <<<"$(frames old core31)"
+echo "$named frames of generated code have a name, $unnamed have none"
+check core_3_1_has_names [ "$named" -ge 1000 -a $((unnamed * 25)) -le "$named" ]
+check and_of_precompiled_code grep -q '^core31.*System.Private.CoreLib!System\.' old.folded
