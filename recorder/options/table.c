@@ -229,8 +229,9 @@ const struct option_info option_table[] = {
 	 "dotnet-trace do.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(enable_perf_map)},
 	{"no-dotnet-names", NULL,
-	 "Linux: do not ask .NET programs what their code is called. Otherwise each has a session at "
-	 "its diagnostic socket, and is asked once for all of it, some 100 ms of one of its threads.",
+	 "Linux: do not ask .NET programs what their code is called. Otherwise each has a session "
+	 "at its diagnostic socket, and is asked once for all of it, some 100 ms of one of its "
+	 "threads.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(no_dotnet_names)},
 	{"thread-time", NULL,
 	 "Record context switches with stacks too (Linux, needs tracefs), which tells where the "

@@ -14,10 +14,10 @@ static void see_stack(const struct nettrace_event *event)
 	static struct frame_ref frames[DOTNET_FRAMES_MAX + 1];
 
 	if (dotnet_tells_code(event))
-		dotnet_program_learn(program, event);
+		dotnet_program_learn(program, event, event->ticks);
 	if (event->stack &&
-	    dotnet_program_frames(program, event->stack, event->stack_bytes, 8, event->meta->name,
-				  frames) > DOTNET_FRAMES_MAX + 1)
+	    dotnet_program_frames(program, event->stack, event->stack_bytes, 8, event->ticks,
+				  event->meta->name, frames) > DOTNET_FRAMES_MAX + 1)
 		abort();
 }
 

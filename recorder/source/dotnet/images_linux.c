@@ -38,9 +38,9 @@ static void take_line(struct reading *r, char *line)
 	int at = 0;
 	size_t n;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &image.start, &end,
-		   rights, &image.pgoff, &at) < 4 || at <= 0 || rights[2] != 'x' || line[at] != '/' ||
-	    end <= image.start)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &image.start,
+		   &end, rights, &image.pgoff, &at) < 4 ||
+	    at <= 0 || rights[2] != 'x' || line[at] != '/' || end <= image.start)
 		return;
 	path = line + at;
 	maps_unescape(path);

@@ -30,7 +30,7 @@ struct dotnet_program {
 	bool names_full;
 	unsigned refs;
 	bool rundown_asked;
-	/* The mappings of files that may have precompiled methods, and which of them an object is. */
+	/* Mappings of files that may have precompiled methods; which of them an object is. */
 	struct dotnet_image *images;
 	uint32_t nimages, jit_object;        /* the number of the object of its samples, + 1 */
 	struct { uint32_t object, first; } of_object[OBJECTS_CACHED];

@@ -2,8 +2,8 @@
  * Stacks of .NET events: what a program's addresses are called, and frames made of them.
  *
  * EventPipe gives each event the addresses of its thread's managed frames; a sample has those of
- * its own stack. What they are called is told by the runtime (code.h). All of it is hostile: bounded
- * by shares of all programs together.
+ * its own stack. What they are called is told by the runtime (code.h). All of it is hostile, and
+ * bounded by shares of all programs together.
  *
  * A frame's object is "[.net]" of its process; its offset is the number of a name
  * (managed/names.h), so code that is compiled again, or unloaded, never lends its name to other
@@ -63,8 +63,8 @@ void dotnet_images_free(struct dotnet_image *images, uint32_t n);
  */
 void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e);
 /*
- * As source_ops.name_late: a frame that stayed as it was, of a program that has been asked since; if
- * its code is the only one that was ever at this address.
+ * As source_ops.name_late: a frame that stayed as it was, of a program that has been asked since,
+ * if its code is the only one that was ever at this address.
  */
 bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, uint64_t offset,
 			struct symbol *out);
