@@ -4,9 +4,12 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define TEXTS_MAX_MS 10000                   /* a source that is so late has lost its place */
 
 /* Some events of the kernel have kinds of their own. */
 static enum event_kind kind_of(const char *provider, const char *name)
@@ -109,6 +112,8 @@ static int event_match_needs(const struct trigger *t, struct needs *out, struct 
 	if (m->context == CONTEXT_FIELD)
 		snprintf(e.id_field, sizeof(e.id_field), "%s", m->field);
 	snprintf(e.texts, sizeof(e.texts), "%s", m->texts ? m->texts : "");
+	if (!threshold_moves(&m->duration.threshold))
+		e.texts_ms = (uint32_t)fmin(m->duration.threshold.limit, TEXTS_MAX_MS);
 	rc = needs_event(out, &e, err);
 	if (rc || !m->stop)
 		return rc;

@@ -103,8 +103,15 @@ int needs_event(struct needs *n, const struct need_event *event, struct err *err
 		if (!text_same_fold(e->provider, event->provider) ||
 		    strcmp(e->name, event->name) != 0 || strcmp(e->filter, event->filter) != 0 ||
 		    e->asked != event->asked || strcmp(e->processes, event->processes) != 0 ||
-		    memcmp(&e->whose, &event->whose, sizeof(e->whose)) != 0)
+		    memcmp(&e->whose, &event->whose, sizeof(e->whose)) != 0 ||
+		    (*e->texts && *event->texts && strcmp(e->texts, event->texts) != 0))
 			continue;
+		if (!*e->texts)
+			e->texts_ms = event->texts_ms;
+		else if (*event->texts && event->texts_ms < e->texts_ms)
+			e->texts_ms = event->texts_ms;
+		if (!*e->texts)
+			strcpy(e->texts, event->texts);
 		e->stack |= event->stack;
 		return 0;
 	}

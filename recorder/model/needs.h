@@ -51,6 +51,7 @@ struct need_event {
 	struct process_filter whose;
 	char id_field[EVENT_FIELD_MAX];     /* what start and stop share, which it must have; "" */
 	char texts[EVENT_TEXTS_MAX];        /* of a probe: uprobe_text_linux.h; "" */
+	uint32_t texts_ms;                  /* the texts are of what lasts this long; 0 = unknown */
 	bool stack;                         /* the stack of the thread goes with it */
 	/*
 	 * It was asked for by --providers, not by a rule. Then the name may be a pattern with '*',

@@ -68,7 +68,7 @@ check every_call_is_there [ "$(depths tables.out)" = \
 check every_frame_has_a_name_without_decoration sh -c \
 	"! grep -E '!\\+|@|!_main|^ +0x' tables.out && grep -q 'ntdll.dll!NtWaitFor' tables.out"
 check the_leaf_is_the_system_call_of_32_bit_code sh -c \
-	"! grep -q wow64 tables.out && grep -q 'tables.exe!main\$' tables.out"
+	"! grep -q '^ .*wow64' tables.out && grep -q 'tables.exe!main\$' tables.out"
 exe kept stacks -p tables --store k.db
 "$RECORDER" export --id 1 --store k.db -f >kept.folded 2>export.err
 whole='worker 3-[0-9]+;.*;tables.exe!thread_main(;tables.exe!descend){4};tables.exe!wait_here;.* 1$'
@@ -103,6 +103,40 @@ check the_sampler_takes_32_bit_threads_at_work sh -c \
 "$RECORDER" show --id 1 --store s.db >show.out 2>&1
 check all_of_them_are_complete sh -c \
 	"grep -qE '^Stacks +[0-9,]+ complete\$' show.out || { cat show.out; false; }"
+stop
+
+# ---- that ends meanwhile, and that a debugger holds ----------------------------------------------
+
+# Each of these programs lives some seconds; the sampler meets them as they begin and end.
+{
+	sleep 2
+	for i in {1..8}; do
+		start tables.exe 8 pid busy
+		sleep 2
+		kill $target
+		wait $target 2>/dev/null
+	done
+} & target=$!
+exe ending collect --source sampler --record-process tables --store e.db --max-collect-sec 30 \
+	--freq 200
+wait $target
+"$RECORDER" show --id 1 --store e.db >ending.show 2>&1
+check the_sampler_survives_32_bit_programs_that_end sh -c \
+	"[ $code = 0 ] && grep -qE '^Samples +[1-9]' ending.show || { cat ending.err ending.show; false; }"
+
+start tables.exe 4 pid
+if timeout 60 $WINE_RUN winedbg --command "help" >winedbg.out 2>&1; then
+	# It holds the program at its own break-in until it has read the end of the pipe.
+	{ sleep 20; echo detach; echo quit; } | timeout 60 $WINE_RUN winedbg "$(printf '0x%x' "$pid")" \
+		>winedbg.out 2>&1 & debugger=$!
+	wait_for 15 grep -q 'Wine-dbg>' winedbg.out
+	exe held stacks -p "$pid"
+	check every_call_is_there_while_a_debugger_holds_it sh -c "[ $code = 0 ] &&
+		[ \$(grep -c '!descend' held.out) = 10 ]"
+	wait $debugger
+else
+	echo "skip every_call_is_there_while_a_debugger_holds_it: no winedbg"
+fi
 stop
 
 # ---- without tables ------------------------------------------------------------------------------

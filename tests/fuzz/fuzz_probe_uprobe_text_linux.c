@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		regs[i] = (uint64_t)(uintptr_t)memory;
 	r.u.sample.regs_abi = 2;
 	r.u.sample.regs = regs;
-	if (uprobe_texts_parse(&probe, texts, &err))
+	if (uprobe_texts_parse(&probe, texts, 0, &err))
 		return 0;
 	if (proc_reader_new(NULL, &reader, NULL))
 		return 0;

@@ -11,7 +11,8 @@
  *	u32 largest interval, u64 reserved, UTF-16 name with its NUL
  *
  * A PerfInfo/PMCSample (opcode 47, version 2) is a pointer (the instruction), u32 thread, u16
- * number of the source, 2 bytes of nothing. Source: _PERFINFO_PMC_SAMPLE_INFORMATION in the public symbols
+ * number of the source, 2 bytes of nothing.
+ * Source: _PERFINFO_PMC_SAMPLE_INFORMATION in the public symbols
  * of Windows 10 1607 to 11; PmcCounterProfile of wmicore.mof.
  */
 #pragma once

@@ -57,7 +57,7 @@ static int check_uprobe(const struct need_event *e, struct programs **programs,
 	if (rc)
 		return rc;
 	programs_close(*programs, uprobe->file);
-	rc = uprobe_texts_parse(uprobe, e->texts, err);
+	rc = uprobe_texts_parse(uprobe, e->texts, e->texts_ms, err);
 	return rc ? rc : check_fields(e, uprobe, err);
 }
 
@@ -317,7 +317,7 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 		probe->limit = probe->period ? probe->limit : PROBE_RATE_STACK_MAX;
 	}
 	if (probe->uprobe && *e->texts)
-		rc = uprobe_texts_parse(probe->uprobe, e->texts, err);
+		rc = uprobe_texts_parse(probe->uprobe, e->texts, e->texts_ms, err);
 	if (probe->uprobe)
 		return rc ? rc : add_want(p, probe, e, err);
 	if (!probe->period && !trace_filter(&probe->format, e->filter, &filter))

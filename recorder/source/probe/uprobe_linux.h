@@ -45,6 +45,7 @@ struct uprobe {
 	bool is_go;                          /* a Go function, called with registers */
 	bool has_no_registers;               /* one whose arguments are on the stack */
 	unsigned ntexts;
+	uint64_t texts_late_ns;              /* read later than this, they are not told */
 	struct uprobe_text texts[UPROBE_TEXTS_MAX];
 	unsigned n;
 	struct uprobe_place places[UPROBE_PLACES_MAX];

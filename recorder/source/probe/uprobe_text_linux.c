@@ -1,5 +1,6 @@
 #include "source/probe/uprobe_text_linux.h"
 
+#include "base/os.h"
 #include "base/text.h"
 #include "model/needs.h"
 #include "source/host/proc_reader_linux.h"
@@ -58,10 +59,16 @@ static bool parse_one(const struct uprobe *probe, const char *text, size_t n,
 	return uprobe_register(probe, field, &out->reg);
 }
 
-int uprobe_texts_parse(struct uprobe *probe, const char *texts, struct err *err)
+int uprobe_texts_parse(struct uprobe *probe, const char *texts, uint32_t lasting_ms,
+		       struct err *err)
 {
+	uint64_t late_ns = lasting_ms * NS_PER_MS;
 	size_t n;
 
+	if (late_ns < UPROBE_TEXT_LATE_NS)
+		late_ns = UPROBE_TEXT_LATE_NS;
+	if (!probe->ntexts || late_ns < probe->texts_late_ns)
+		probe->texts_late_ns = late_ns;
 	probe->ntexts = 0;
 	for (; *texts; texts += n + (texts[n] == ',')) {
 		n = strcspn(texts, ",");
@@ -123,7 +130,7 @@ unsigned uprobe_texts_read(const struct uprobe *probe, struct proc_reader *reade
 	unsigned i;
 
 	for (i = 0; i < probe->ntexts && n < STAPSDT_ARGUMENTS_MAX; i++) {
-		if (now_ns > r->time_ns + UPROBE_TEXT_LATE_NS ||
+		if (now_ns > r->time_ns + probe->texts_late_ns ||
 		    !read_text(probe, &probe->texts[i], reader, r, bytes[i]))
 			continue;
 		fields[n++] = (struct event_field){.name = probe->texts[i].name,

@@ -6,9 +6,10 @@
  *	                             (as in the kernel: Documentation/trace/uprobetracer)
  *
  * In a Go program a pointer and a length stand there (a string), in all others the text itself, up
- * to its NUL. The memory is read some milliseconds after the hit: what is younger than
- * UPROBE_TEXT_LATE_NS is told, so it holds for whatever lasts longer than that. Several are
- * separated by commas.
+ * to its NUL. The memory is read some milliseconds after the hit, on a busy machine tenths of a
+ * second. A rule that fires for what lasts 500 ms has it when it was read within them, because it
+ * was still there; others when it was read within UPROBE_TEXT_LATE_NS. Several are separated by
+ * commas.
  */
 #pragma once
 
@@ -18,8 +19,12 @@
 
 struct proc_reader;
 
-/* Parse the texts of a rule into probe->texts; "" = none. ERR_USAGE with the form. */
-int uprobe_texts_parse(struct uprobe *probe, const char *texts, struct err *err);
+/*
+ * Parse the texts of a rule into probe->texts; "" = none. lasting_ms: how long at least lasts what
+ * they are told of, 0 = unknown; the least of all rules counts. ERR_USAGE with the form.
+ */
+int uprobe_texts_parse(struct uprobe *probe, const char *texts, uint32_t lasting_ms,
+		       struct err *err);
 
 /*
  * Append them to the n fields; what cannot be read, or is read too late, is left out.

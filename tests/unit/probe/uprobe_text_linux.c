@@ -12,6 +12,8 @@
 
 enum { PERF_AX = 0, PERF_DI = 5 };
 
+static uint32_t lasting_ms;                  /* as the rule of text_at() has it */
+
 /* What a hit says whose register holds this address; "-" = nothing. */
 static const char *text_at(bool is_go, const char *texts, unsigned reg, const void *address,
 			   uint64_t age_ns)
@@ -22,14 +24,18 @@ static const char *text_at(bool is_go, const char *texts, unsigned reg, const vo
 	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
 	struct proc_reader *reader = NULL;
 	uint64_t regs[17] = {0};
+	char byte;
 	unsigned n;
 
-	assert_int_equal(uprobe_texts_parse(&probe, texts, NULL), 0);
+	assert_int_equal(uprobe_texts_parse(&probe, texts, lasting_ms, NULL), 0);
 	regs[reg] = (uint64_t)(uintptr_t)address;
 	r.time_ns = 1000;
 	r.u.sample.regs_abi = 2;
 	r.u.sample.regs = regs;
 	assert_int_equal(proc_reader_new(NULL, &reader, NULL), 0);
+	/* Its thread waits for a CPU on a busy machine. */
+	while (proc_reader_memory(reader, r.pid, (uintptr_t)regs, &byte, 1) != 1)
+		os_sleep_ns(NS_PER_MS);
 	n = uprobe_texts_read(&probe, reader, &r, r.time_ns + age_ns, bytes, fields, 0);
 	proc_reader_free(reader);
 	if (!n)
@@ -81,6 +87,11 @@ TEST(what_is_read_too_late_is_not_told)
 			    "/pay");
 	assert_string_equal(text_at(false, "url:+0(Arg1)", PERF_DI, text, UPROBE_TEXT_LATE_NS + 1),
 			    "-");
+	lasting_ms = 500;
+	assert_string_equal(text_at(false, "url:+0(Arg1)", PERF_DI, text, 500 * NS_PER_MS), "/pay");
+	assert_string_equal(text_at(false, "url:+0(Arg1)", PERF_DI, text, 500 * NS_PER_MS + 1),
+			    "-");
+	lasting_ms = 0;
 }
 
 TEST(what_is_no_text_is_refused)
@@ -97,12 +108,12 @@ TEST(what_is_no_text_is_refused)
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (!uprobe_texts_parse(&probe, wrong[i], &err))
+		if (!uprobe_texts_parse(&probe, wrong[i], 0, &err))
 			fail_msg("'%s' is taken", wrong[i]);
-	assert_int_equal(uprobe_texts_parse(&probe, "a:+0(Arg1),b:-8(+0(Arg6))", &err), 0);
+	assert_int_equal(uprobe_texts_parse(&probe, "a:+0(Arg1),b:-8(+0(Arg6))", 0, &err), 0);
 	assert_int_equal(probe.ntexts, 2);
 	probe.is_go = true;
-	assert_int_equal(uprobe_texts_parse(&probe, "a:+0(Goroutine),b:+0(Arg9)", &err), 0);
+	assert_int_equal(uprobe_texts_parse(&probe, "a:+0(Goroutine),b:+0(Arg9)", 0, &err), 0);
 }
 
 int main(void)
