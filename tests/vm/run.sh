@@ -79,7 +79,7 @@ boot()
 		-monitor "pipe:$vm/monitor" \
 		-drive "file=$vm/disk,if=virtio,format=raw,cache=writeback" \
 		-kernel "$vm/kernel" -initrd "$vm/initrd" -append "console=ttyS0 root=/dev/vda rw \
-			quiet psi=1 panic=-1 init=$init vm=$2" \
+			quiet psi=1 panic=-1 no_timer_check init=$init vm=$2" \
 		</dev/null >/dev/null 2>&1 & qemu=$!
 }
 

@@ -9,17 +9,6 @@
  * within a second is read every 10 ms, which finds every pause over 5 ms; after more than 5 ms of
  * pauses were missed, it is read even more often for a while.
  *
- * A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start at its
- * entry, GC/Stop at its exit (as -Xlog:gc reports it) and GC/RestartEEStop when the program resumed
- * (as -Xlog:safepoint reports it). They have the fields of the .NET events (Reason, Count, Depth: 2
- * for a full collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its
- * name. The last two events also have PauseMSec, the time since the pause began, which may be
- * before the window. If that time may contain several pauses, Pauses is their number, PauseMSec
- * their sum, and the longest took PauseMinMSec or more. Missed pauses become one event GC/Pauses
- * with their number, the sum of their times (PauseMSec) and their mean (PauseMinMSec). Collections
- * of Serial, which continue after their exit, end with their pause. For Shenandoah every safepoint
- * is reported once it has ended.
- *
  * For a JVM that was already running: a pause that is open at the first look has its exact start.
  * One that had ended is reported if it ended, or the program resumed, after recording began.
  * Earlier pauses of that time are not known.
@@ -34,6 +23,7 @@
 #include "base/turns.h"
 #include "source/jvm/values.h"
 #include "source/runtime/gc_counters.h"
+#include "source/jvm/pauses_linux.h"
 #include "source/jvm/table_linux.h"
 #include "source/runtime/pause_list.h"
 #include "source/host/proc_pid_linux.h"
@@ -56,30 +46,24 @@
 /* while a safepoint of Shenandoah is open, for SAFEPOINT_LOOKS_FOR_NS */
 #define SAFEPOINT_LOOK_NS NS_PER_MS
 #define SAFEPOINT_LOOKS_FOR_NS (200 * NS_PER_MS)
-#define MISSED_PAUSE_MAX_NS (5 * NS_PER_MS)  /* longer pauses are never missed */
 #define SETTLE_NS (NS_PER_MS / 10)           /* by then a collector has written all of a pause */
 #define SAFEPOINT_END_WAIT_NS (200 * NS_PER_MS)  /* for the end of a pause's safepoint */
 #define OTHER_SAFEPOINTS 8u   /* further safepoints, of microseconds each or of other collections */
 #define ALL_COUNTERS_NS (200 * NS_PER_MS)    /* all counters are read at least this often */
 #define HEAP_BYTES_MAX (UINT64_C(1) << 50)   /* of one heap space; a larger value is not a JVM's */
-#define SAFEPOINTS HSPERF_COLLECTORS         /* the index of their track */
 
 struct jvm_source {
 	struct source base;
-	struct processes *processes;
-	struct queue *queue;
+	struct jvm_pauses pauses;
 	struct log *log;
 	bool wanted, maps;
 	struct jvm_table table;
 	struct jvm_counters now;             /* the last reading of the current JVM */
 	struct tmp_wait wait;
 	uint64_t fast_until_ns;
-	uint64_t gap_ns;                     /* the time since the last look at the current JVM */
-	struct gc_counters *counters;
 	struct jvm_values *values;           /* NULL = none is wanted */
 	struct turns turns;
 	_Atomic bool stopping;
-	_Atomic uint64_t events, missed, missed_ns;
 };
 
 extern const struct source_ops jvm_source;
@@ -92,148 +76,6 @@ static bool wants_gc(const struct needs *needs)
 		if (strcasecmp(needs->providers[i].name, "Microsoft-Windows-DotNETRuntime") == 0)
 			return true;
 	return gc_counters_wanted(needs, GC_JVM) || pause_wanted(needs, PAUSES_OF_JVM);
-}
-
-/* ---- events ---------------------------------------------------------------------------------- */
-
-static void deliver(void *ctx, const struct event *e)
-{
-	struct jvm_source *s = ctx;
-
-	if (queue_put(s->queue, e))
-		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
-}
-
-static const char *collector_name(const struct jvm *j, uint32_t collector)
-{
-	return collector == SAFEPOINTS ? "Shenandoah (safepoints)"
-				       : j->data.collectors[collector].name;
-}
-
-static struct event event_of(struct jvm_source *s, const struct jvm *j, struct process *process,
-			     uint64_t time_ns)
-{
-	struct event e = {
-		.time_ns = time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE, .stream = STREAM_EVENT,
-		.stack = STACK_NONE, .process = process, .provider = "JVM",
-	};
-
-	e.thread = process ? thread_add(s->processes, process, j->pid) : NULL;
-	return e;
-}
-
-static double ms_of(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-/*
- * The least duration of the longest of n pauses. The first was open at the last look and the others
- * have come since; the longest is at least the mean.
- */
-static double least_ms(const struct jvm_source *s, uint64_t sum_ns, uint32_t pauses)
-{
-	uint64_t first_ns = sum_ns > s->gap_ns ? sum_ns - s->gap_ns : 0, mean_ns = sum_ns / pauses;
-
-	return ms_of(first_ns > mean_ns ? first_ns : mean_ns);
-}
-
-static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector,
-		const struct hsperf_edge *edge, uint64_t zero_ns, struct process *process)
-{
-	static const char *const names[2][2] = {{"GC/Stop", "GC/RestartEEStop"},
-						{"GC/SuspendEEStart", "GC/Start"}};
-	struct event_field fields[] = {
-		{.name = "Reason", .type = FIELD_UINT, .v.u = 1},
-		{.name = "Count", .type = FIELD_UINT, .v.u = edge->count},
-		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
-		{.name = "Type", .type = FIELD_UINT, .v.u = 0},
-		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
-		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
-		{.name = "PauseMSec", .type = FIELD_DOUBLE},
-		{.name = "Pauses", .type = FIELD_UINT, .v.u = edge->pauses},
-		{.name = "PauseMinMSec", .type = FIELD_DOUBLE},
-	};
-	const unsigned ncommon = 6;
-	struct event e = event_of(s, j, process, zero_ns + jvm_ticks_to_ns(j, edge->ticks));
-	uint64_t length = edge->length;
-	unsigned i;
-
-	/* A start has no length yet, and for a single pause no number is needed. */
-	if (edge->start)
-		fields[ncommon] = fields[ncommon + 1];
-	e.fields = fields;
-	e.nfields = ncommon + (edge->start ? edge->pauses != 1 : edge->pauses != 1 ? 3 : 1);
-	for (i = 0; i < 2; i++) {
-		e.name = names[edge->start][i];
-		if (i == 1 && edge->restart) {
-			e.time_ns = zero_ns + jvm_ticks_to_ns(j, edge->restart);
-			length += edge->restart - edge->ticks;
-		}
-		if (!edge->start) {
-			fields[ncommon].v.d = ms_of(jvm_ticks_to_ns(j, length));
-			fields[ncommon + 2].v.d =
-				least_ms(s, jvm_ticks_to_ns(j, length), edge->pauses);
-		}
-		deliver(s, &e);
-		gc_counters_event(s->counters, j->pid, &e);
-	}
-}
-
-/* A process that no other source knows lives as long as the JVM is in our table. */
-static struct process *process_of(struct jvm_source *s, struct jvm *j)
-{
-	struct process *process = proc_pid_process(s->processes, j->pid, &j->own);
-
-	if (process)
-		gc_counters_program(s->counters, process);
-	return process;
-}
-
-static void put_edges(struct jvm_source *s, struct jvm *j, uint32_t collector,
-		      const struct hsperf_edge *edges, uint32_t n, uint64_t zero_ns)
-{
-	struct process *process = n ? process_of(s, j) : NULL;
-	uint32_t i;
-
-	for (i = 0; i < n; i++)
-		put(s, j, collector, &edges[i], zero_ns, process);
-	if (process)
-		process_unref(process);
-}
-
-/* Report missed pauses by what is known of them. */
-static void put_missed(struct jvm_source *s, struct jvm *j, uint32_t collector,
-		       const struct hsperf_missed *missed)
-{
-	uint64_t ns = jvm_ticks_to_ns(j, missed->ticks);
-	const struct event_field fields[] = {
-		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
-		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
-		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
-		{.name = "Pauses", .type = FIELD_UINT, .v.u = missed->pauses},
-		{.name = "PauseMSec", .type = FIELD_DOUBLE, .v.d = ms_of(ns)},
-		{.name = "PauseMinMSec", .type = FIELD_DOUBLE,
-		 .v.d = missed->pauses ? ms_of(ns / missed->pauses) : 0},
-	};
-	struct process *process;
-	struct event e;
-
-	if (!missed->pauses)
-		return;
-	process = process_of(s, j);
-	e = event_of(s, j, process, os_now_ns());
-	e.name = "GC/Pauses";
-	e.fields = fields;
-	e.nfields = COUNT_OF(fields);
-	deliver(s, &e);
-	gc_counters_event(s->counters, j->pid, &e);
-	if (process)
-		process_unref(process);
-	if (ns > MISSED_PAUSE_MAX_NS)
-		s->fast_until_ns = os_now_ns() + FAST_LOOKS_FOR_NS;
-	atomic_fetch_add_explicit(&s->missed, missed->pauses, memory_order_relaxed);
-	atomic_fetch_add_explicit(&s->missed_ns, ns, memory_order_relaxed);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -434,7 +276,7 @@ static void report_first(struct jvm_source *s, struct jvm *j, uint32_t i)
 	if (!first->pending)
 		return;
 	if (zero_ns + jvm_ticks_to_ns(j, first->end) >= s->table.opened_ns)
-		put_edges(s, j, i, edges, 2, zero_ns);
+		jvm_pauses_put(&s->pauses, j, i, edges, 2, zero_ns);
 	first->pending = false;
 	j->nfirsts--;
 }
@@ -451,6 +293,18 @@ static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 		hsperf_first_step(&j->firsts[last], s->now.safepoints, s->now.safepoint_time);
 	for (i = 0; i < HSPERF_COLLECTORS && now_ns - j->found_ns > CLOCK_FOR_NS; i++)
 		report_first(s, j, i);
+}
+
+/* After much was missed, the JVM is read more often for a while. */
+static void put(struct jvm_source *s, struct jvm *j, uint32_t collector,
+		const struct hsperf_edge *edges, uint32_t n, uint64_t zero_ns,
+		const struct hsperf_missed *missed)
+{
+	s->pauses.missed_much = false;
+	jvm_pauses_put(&s->pauses, j, collector, edges, n, zero_ns);
+	jvm_pauses_missed(&s->pauses, j, collector, missed);
+	if (s->pauses.missed_much)
+		s->fast_until_ns = os_now_ns() + FAST_LOOKS_FOR_NS;
 }
 
 /*
@@ -485,8 +339,7 @@ static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 	}
 	if (!*zero_ns)
 		*zero_ns = jvm_clock_zero(j);
-	put_edges(s, j, i, edges, n, *zero_ns);
-	put_missed(s, j, i, &missed);
+	put(s, j, i, edges, n, *zero_ns, &missed);
 	return !j->tracks[i].nskipped;
 }
 
@@ -497,7 +350,7 @@ static bool look_at_collectors(struct jvm_source *s, struct jvm *j)
 	bool taken = true;
 	uint32_t i;
 
-	s->gap_ns = done_ns - j->taken_ns;
+	s->pauses.gap_ns = done_ns - j->taken_ns;
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->data.collectors[i].at[0])
 			taken &= look_at_collector(s, j, i, done_ns, &zero_ns);
@@ -519,15 +372,14 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 
 	if (j->data.frequency_hz != NS_PER_SEC)
 		ns = (uint64_t)((double)ns * (double)j->data.frequency_hz / 1e9);
-	n = hsperf_safepoint_step(&j->tracks[SAFEPOINTS], s->now.safepoints, s->now.safepoint_time,
+	n = hsperf_safepoint_step(&j->tracks[JVM_SAFEPOINTS], s->now.safepoints, s->now.safepoint_time,
 				  ns, edges, &missed);
-	s->gap_ns = now_ns - j->taken_ns;
-	if (!j->tracks[SAFEPOINTS].open)
+	s->pauses.gap_ns = now_ns - j->taken_ns;
+	if (!j->tracks[JVM_SAFEPOINTS].open)
 		j->open_ns = 0;
 	else if (!j->open_ns)
 		j->open_ns = now_ns;
-	put_edges(s, j, SAFEPOINTS, edges, n, zero_ns);
-	put_missed(s, j, SAFEPOINTS, &missed);
+	put(s, j, JVM_SAFEPOINTS, edges, n, zero_ns, &missed);
 }
 
 /*
@@ -551,7 +403,7 @@ static void note_heap(struct jvm_source *s, struct jvm *j)
 	struct process *process;
 	uint32_t i;
 
-	if (!j->data.nused || !gc_counters_want_bytes(s->counters))
+	if (!j->data.nused || !gc_counters_want_bytes(s->pauses.counters))
 		return;
 	for (i = 0; i < j->data.nused; i++) {
 		if (!mapped_read(&j->map, &used, j->data.used_at[i], sizeof(used)) ||
@@ -559,10 +411,10 @@ static void note_heap(struct jvm_source *s, struct jvm *j)
 			return;
 		sum += used;
 	}
-	process = process_of(s, j);
+	process = jvm_pauses_process(&s->pauses, j);
 	if (process)
 		process_unref(process);
-	gc_counters_bytes(s->counters, j->pid, sum);
+	gc_counters_bytes(s->pauses.counters, j->pid, sum);
 }
 
 static void look(void *ctx, struct jvm *j)
@@ -662,10 +514,10 @@ static void wait_until(struct jvm_source *s, uint64_t until_ns)
 	struct pollfd p[TMP_POLLED];
 
 	if (!s->table.nready)
-		queue_rest(s->queue, JVM_CLOCK_EXACT_NS);
+		queue_rest(s->pauses.queue, JVM_CLOCK_EXACT_NS);
 	tmp_wait(&s->wait, until_ns, s->table.nready ? -1 : s->table.watch, p, 0);
 	if (!s->table.nready)
-		queue_resume(s->queue, os_now_ns());
+		queue_resume(s->pauses.queue, os_now_ns());
 	if (s->wait.replaced)
 		s->table.next_scan_ns = 0;
 	s->wait.replaced = false;
@@ -674,8 +526,8 @@ static void wait_until(struct jvm_source *s, uint64_t until_ns)
 /* returns  when they are due again, or next_ns if that is earlier */
 static uint64_t poll_counters(struct jvm_source *s, uint64_t time_ns, uint64_t next_ns)
 {
-	uint64_t due_ns = gc_counters_poll(s->counters, time_ns, deliver, s);
-	uint64_t values_ns = jvm_values_poll(s->values, &s->table, time_ns, deliver, s);
+	uint64_t due_ns = gc_counters_poll(s->pauses.counters, time_ns, jvm_pauses_deliver, &s->pauses);
+	uint64_t values_ns = jvm_values_poll(s->values, &s->table, time_ns, jvm_pauses_deliver, &s->pauses);
 
 	due_ns = values_ns < due_ns ? values_ns : due_ns;
 	return due_ns < next_ns - JVM_CLOCK_EXACT_NS ? due_ns + JVM_CLOCK_EXACT_NS : next_ns;
@@ -697,11 +549,11 @@ static int jvm_run(struct source *source, struct err *err)
 		next_ns = poll_counters(s, now_ns - JVM_CLOCK_EXACT_NS, next_ns);
 		next_ns = jvm_table_due_ns(&s->table, now_ns, next_ns);
 		/* The next look sees what begins from here on; its clock may be off by a little. */
-		queue_watermark(s->queue, seen_ns - JVM_CLOCK_EXACT_NS);
+		queue_watermark(s->pauses.queue, seen_ns - JVM_CLOCK_EXACT_NS);
 		wait_until(s, next_ns);
 	}
 	s->table.last_look = NULL;
-	queue_finish(s->queue);
+	queue_finish(s->pauses.queue);
 	return 0;
 }
 
@@ -714,7 +566,7 @@ static void jvm_close(struct source *source)
 	jvm_table_close(&s->table);
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
-	gc_counters_free(s->counters);
+	gc_counters_free(s->pauses.counters);
 	jvm_values_free(s->values);
 	free(s);
 }
@@ -726,8 +578,9 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 	int rc = 0;
 
 	if (s) {
-		*s = (struct jvm_source){.base.ops = &jvm_source, .processes = cfg->processes,
-					 .queue = cfg->queue, .log = cfg->log,
+		*s = (struct jvm_source){.base.ops = &jvm_source, .log = cfg->log,
+					 .pauses.processes = cfg->processes,
+					 .pauses.queue = cfg->queue,
 					 .maps = needs->perf_maps, .wait.wake = os_wake_new()};
 		turns_init(&s->turns, cfg->max_cpu_pct, os_uid());
 		s->wanted = s->maps || wants_gc(needs);
@@ -735,10 +588,10 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 	}
 	if (!s || !s->wait.wake)
 		rc = err_memory(err, "for the source of Java programs");
-	rc = rc ? rc : gc_counters_new(needs, GC_JVM, &s->counters, err);
+	rc = rc ? rc : gc_counters_new(needs, GC_JVM, &s->pauses.counters, err);
 	rc = rc ? rc : jvm_values_new(needs, &s->values, err);
 	if (!rc && (s->wanted |= s->values != NULL))
-		rc = jvm_table_open(&s->table, s->processes, s->counters, s->wait.wake, s->log,
+		rc = jvm_table_open(&s->table, s->pauses.processes, s->pauses.counters, s->wait.wake, s->log,
 				    err);
 	if (rc) {
 		jvm_close((struct source *)s);
@@ -759,11 +612,11 @@ static void jvm_stop(struct source *source)
 static void jvm_status(struct source *source, struct source_status *out)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
-	uint64_t missed = atomic_load_explicit(&s->missed, memory_order_relaxed);
+	uint64_t missed = atomic_load_explicit(&s->pauses.missed, memory_order_relaxed);
 
 	memset(out, 0, sizeof(*out));
-	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
-	out->lost = queue_lost(s->queue);
+	out->events = atomic_load_explicit(&s->pauses.events, memory_order_relaxed);
+	out->lost = queue_lost(s->pauses.queue);
 	out->degraded = jvm_table_note(&s->table, out->note, sizeof(out->note));
 	turns_note(&s->turns, "Java", out->note, sizeof(out->note));
 	if (missed && !out->note[0])
@@ -771,7 +624,7 @@ static void jvm_status(struct source *source, struct source_status *out)
 			 "%llu pauses of Java programs, %.1f ms in all, followed each "
 			 "other so quickly that they are reported together (GC/Pauses)",
 			 (unsigned long long)missed,
-			 (double)atomic_load_explicit(&s->missed_ns, memory_order_relaxed) / 1e6);
+			 (double)atomic_load_explicit(&s->pauses.missed_ns, memory_order_relaxed) / 1e6);
 }
 
 static int jvm_part(unsigned i, struct source_part *out, struct err *err)
