@@ -532,7 +532,7 @@ bool stalls_text(const struct engine *e, char *out, size_t n);
 /* The run ends: leave the sources behind that still hang after 5 s. */
 void stalls_leave_behind(struct engine *e);
 
-void clock_look(struct engine *e);           /* once a second: says what the wall clock did */
+void clock_look(struct engine *e);           /* says what the wall clock did meanwhile */
 
 /* ---- ends.c: what the end of a run waits for ------------------------------------------------- */
 

@@ -158,6 +158,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 			 f->reason, e->policy->most_incidents, e->policy->full);
 		return false;
 	}
+	clock_look(e);                       /* a step just before is told in this incident, too */
 	p = pending_new(e, f);
 	if (!p) {
 		log_line(e->log, LOG_ERROR, "not kept, out of memory: %s", f->reason);

@@ -2,7 +2,7 @@
 # The wall clock is set forward and back, the machine sleeps, and the virtual machine is paused: the
 # incident of each time has the time of day of its moment, says what happened to the clock, and the
 # distances of its events stay right.
-# time limit: 400
+# time limit: 700
 # is paused for: 8
 . /vm/guest.sh
 trap finish EXIT

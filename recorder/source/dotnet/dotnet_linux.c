@@ -61,6 +61,7 @@
 #define CRITICAL 1
 
 #define ASSUMED_MAX 8u
+#define NOTE_NS (NS_PER_SEC / 2)
 
 /* A provider that nobody had at the beginning: of --providers, or of rules, --assume-exists. */
 struct assumed {
@@ -188,17 +189,22 @@ static bool is_asked(const struct needs *needs, const char *name)
 	return false;
 }
 
-/* Remember which providers are to come; those that a rule may assume have been looked for. */
+/*
+ * Remember which providers are to come; those that a rule may assume have been looked for. Opening
+ * waits for the files of programs no longer than for one provider.
+ */
 static void note_assumed(struct dotnet_source *s, const struct needs *needs)
 {
+	uint64_t until_ns = os_now_ns() + NOTE_NS;
 	uint32_t i;
 
 	for (i = 0; i < s->request.n && s->nassumed < ASSUMED_MAX; i++) {
 		const char *name = s->request.names[i];
 		struct buf why = {0};
 
-		if (is_asked(needs, name) ? dotnet_asked_unknown(name, &why)
-					  : needs->assume_exists && !dotnet_known(name))
+		if (is_asked(needs, name)
+			    ? os_now_ns() < until_ns && dotnet_asked_unknown(name, &why)
+			    : needs->assume_exists && !dotnet_known(name))
 			s->assumed[s->nassumed++].name = name;
 		if (why.len)
 			log_line(s->cfg.log, LOG_WARN, "--providers: %s", buf_text(&why));
