@@ -122,13 +122,15 @@ exe ending collect --source sampler --record-process tables --store e.db --max-c
 wait $target
 "$RECORDER" show --id 1 --store e.db >ending.show 2>&1
 check the_sampler_survives_32_bit_programs_that_end sh -c \
-	"[ $code = 0 ] && grep -qE '^Samples +[1-9]' ending.show || { cat ending.err ending.show; false; }"
+	"[ $code = 0 ] && grep -qE '^Samples +[1-9]' ending.show ||
+	{ cat ending.err ending.show; false; }"
 
 start tables.exe 4 pid
 if timeout 60 $WINE_RUN winedbg --command "help" >winedbg.out 2>&1; then
 	# It holds the program at its own break-in until it has read the end of the pipe.
-	{ sleep 20; echo detach; echo quit; } | timeout 60 $WINE_RUN winedbg "$(printf '0x%x' "$pid")" \
-		>winedbg.out 2>&1 & debugger=$!
+	{ sleep 20; echo detach; echo quit; } |
+		timeout 60 $WINE_RUN winedbg "$(printf '0x%x' "$pid")" >winedbg.out 2>&1 &
+	debugger=$!
 	wait_for 15 grep -q 'Wine-dbg>' winedbg.out
 	exe held stacks -p "$pid"
 	check every_call_is_there_while_a_debugger_holds_it sh -c "[ $code = 0 ] &&

@@ -372,8 +372,8 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 
 	if (j->data.frequency_hz != NS_PER_SEC)
 		ns = (uint64_t)((double)ns * (double)j->data.frequency_hz / 1e9);
-	n = hsperf_safepoint_step(&j->tracks[JVM_SAFEPOINTS], s->now.safepoints, s->now.safepoint_time,
-				  ns, edges, &missed);
+	n = hsperf_safepoint_step(&j->tracks[JVM_SAFEPOINTS], s->now.safepoints,
+				  s->now.safepoint_time, ns, edges, &missed);
 	s->pauses.gap_ns = now_ns - j->taken_ns;
 	if (!j->tracks[JVM_SAFEPOINTS].open)
 		j->open_ns = 0;
@@ -526,8 +526,9 @@ static void wait_until(struct jvm_source *s, uint64_t until_ns)
 /* returns  when they are due again, or next_ns if that is earlier */
 static uint64_t poll_counters(struct jvm_source *s, uint64_t time_ns, uint64_t next_ns)
 {
-	uint64_t due_ns = gc_counters_poll(s->pauses.counters, time_ns, jvm_pauses_deliver, &s->pauses);
-	uint64_t values_ns = jvm_values_poll(s->values, &s->table, time_ns, jvm_pauses_deliver, &s->pauses);
+	struct jvm_pauses *p = &s->pauses;
+	uint64_t due_ns = gc_counters_poll(p->counters, time_ns, jvm_pauses_deliver, p);
+	uint64_t values_ns = jvm_values_poll(s->values, &s->table, time_ns, jvm_pauses_deliver, p);
 
 	due_ns = values_ns < due_ns ? values_ns : due_ns;
 	return due_ns < next_ns - JVM_CLOCK_EXACT_NS ? due_ns + JVM_CLOCK_EXACT_NS : next_ns;
@@ -591,8 +592,8 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 	rc = rc ? rc : gc_counters_new(needs, GC_JVM, &s->pauses.counters, err);
 	rc = rc ? rc : jvm_values_new(needs, &s->values, err);
 	if (!rc && (s->wanted |= s->values != NULL))
-		rc = jvm_table_open(&s->table, s->pauses.processes, s->pauses.counters, s->wait.wake, s->log,
-				    err);
+		rc = jvm_table_open(&s->table, s->pauses.processes, s->pauses.counters,
+				    s->wait.wake, s->log, err);
 	if (rc) {
 		jvm_close((struct source *)s);
 		return rc;
@@ -624,7 +625,7 @@ static void jvm_status(struct source *source, struct source_status *out)
 			 "%llu pauses of Java programs, %.1f ms in all, followed each "
 			 "other so quickly that they are reported together (GC/Pauses)",
 			 (unsigned long long)missed,
-			 (double)atomic_load_explicit(&s->pauses.missed_ns, memory_order_relaxed) / 1e6);
+			 (double)atomic_load(&s->pauses.missed_ns) / 1e6);
 }
 
 static int jvm_part(unsigned i, struct source_part *out, struct err *err)
