@@ -2,7 +2,7 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "managed/hotspot/exports.h"
+#include "managed/exports.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,15 +233,38 @@ static void take_field(struct hotspot_layout *l, const char *type, const char *f
 	}
 }
 
+/* Variables that libjvm exports for debuggers. */
+enum hotspot_export {
+	X_STRUCTS, X_STRUCT_STRIDE, X_STRUCT_TYPE, X_STRUCT_FIELD, X_STRUCT_STRING,
+	X_STRUCT_STATIC, X_STRUCT_OFFSET, X_STRUCT_ADDRESS,
+	X_TYPES, X_TYPE_STRIDE, X_TYPE_NAME, X_TYPE_SIZE,
+	HOTSPOT_EXPORTS
+};
+
+static const struct managed_export hotspot_exports[HOTSPOT_EXPORTS] = {
+	[X_STRUCTS] = {.name = "gHotSpotVMStructs"},
+	[X_STRUCT_STRIDE] = {.name = "gHotSpotVMStructEntryArrayStride"},
+	[X_STRUCT_TYPE] = {.name = "gHotSpotVMStructEntryTypeNameOffset"},
+	[X_STRUCT_FIELD] = {.name = "gHotSpotVMStructEntryFieldNameOffset"},
+	[X_STRUCT_STRING] = {.name = "gHotSpotVMStructEntryTypeStringOffset"},
+	[X_STRUCT_STATIC] = {.name = "gHotSpotVMStructEntryIsStaticOffset"},
+	[X_STRUCT_OFFSET] = {.name = "gHotSpotVMStructEntryOffsetOffset"},
+	[X_STRUCT_ADDRESS] = {.name = "gHotSpotVMStructEntryAddressOffset"},
+	[X_TYPES] = {.name = "gHotSpotVMTypes"},
+	[X_TYPE_STRIDE] = {.name = "gHotSpotVMTypeEntryArrayStride"},
+	[X_TYPE_NAME] = {.name = "gHotSpotVMTypeEntryTypeNameOffset"},
+	[X_TYPE_SIZE] = {.name = "gHotSpotVMTypeEntrySizeOffset"},
+};
+
 struct table_at {
 	uint64_t entries, stride;
 };
 
-static bool find_table(const struct managed_memory *m, const struct hotspot_exports *x,
+static bool find_table(const struct managed_memory *m, const struct managed_export *x,
 		       enum hotspot_export table, enum hotspot_export stride, struct table_at *out)
 {
-	return read_u64(m, x->at[table], &out->entries) && out->entries &&
-	       read_u64(m, x->at[stride], &out->stride) && out->stride >= 8 &&
+	return read_u64(m, x[table].at, &out->entries) && out->entries &&
+	       read_u64(m, x[stride].at, &out->stride) && out->stride >= 8 &&
 	       out->stride <= STRIDE_MAX;
 }
 
@@ -253,7 +276,7 @@ static bool entry_word(const struct managed_memory *m, uint64_t entry, uint64_t 
 }
 
 static bool read_structs(struct hotspot_layout *l, const struct managed_memory *m,
-			 const struct hotspot_exports *x)
+			 const struct managed_export *x)
 {
 	static const enum hotspot_export which[6] = {
 		X_STRUCT_TYPE, X_STRUCT_FIELD, X_STRUCT_STRING, X_STRUCT_STATIC, X_STRUCT_OFFSET,
@@ -265,7 +288,7 @@ static bool read_structs(struct hotspot_layout *l, const struct managed_memory *
 	if (!find_table(m, x, X_STRUCTS, X_STRUCT_STRIDE, &t))
 		return false;
 	for (k = 0; k < 6; k++)
-		if (!read_u64(m, x->at[which[k]], &offsets[k]))
+		if (!read_u64(m, x[which[k]].at, &offsets[k]))
 			return false;
 	for (i = 0; i < ENTRIES_MAX; i++) {
 		char type[TEXT_MAX], field[TEXT_MAX], ctype[TEXT_MAX];
@@ -286,15 +309,15 @@ static bool read_structs(struct hotspot_layout *l, const struct managed_memory *
 }
 
 static bool read_types(struct hotspot_layout *l, const struct managed_memory *m,
-		       const struct hotspot_exports *x)
+		       const struct managed_export *x)
 {
 	uint64_t name_at, size_at, name, size;
 	struct table_at t;
 	unsigned i, k;
 
 	if (!find_table(m, x, X_TYPES, X_TYPE_STRIDE, &t) ||
-	    !read_u64(m, x->at[X_TYPE_NAME], &name_at) ||
-	    !read_u64(m, x->at[X_TYPE_SIZE], &size_at))
+	    !read_u64(m, x[X_TYPE_NAME].at, &name_at) ||
+	    !read_u64(m, x[X_TYPE_SIZE].at, &size_at))
 		return false;
 	for (i = 0; i < ENTRIES_MAX; i++) {
 		char text[TEXT_MAX];
@@ -447,12 +470,20 @@ const struct hotspot_heap *hotspot_heap_of(const struct hotspot_layout *l, uint6
 static int read_all(struct hotspot_layout *l, const struct managed_memory *m, uint64_t base,
 		    struct err *err)
 {
-	struct hotspot_exports exports;
-	int rc = hotspot_exports_read(m, base, &exports, err);
+	struct managed_export exports[HOTSPOT_EXPORTS];
+	unsigned i;
+	int rc;
 
+	memcpy(exports, hotspot_exports, sizeof(exports));
+	rc = managed_exports_read(m, base, exports, HOTSPOT_EXPORTS, err);
+	for (i = 0; !rc && i < HOTSPOT_EXPORTS; i++)
+		if (!exports[i].at)
+			rc = err_set(err, ERR_UNSUPPORTED,
+				     "its libjvm.so has no tables of HotSpot (%s)",
+				     exports[i].name);
 	if (rc)
 		return rc;
-	if (!read_structs(l, m, &exports) || !read_types(l, m, &exports))
+	if (!read_structs(l, m, exports) || !read_types(l, m, exports))
 		return err_set(err, ERR_UNSUPPORTED, "its tables cannot be read");
 	rc = check_fields(l, err);
 	if (rc)

@@ -1,4 +1,4 @@
-#include "managed/hotspot/exports.h"
+#include "managed/exports.h"
 
 #include "base/bytes.h"
 
@@ -18,23 +18,6 @@ enum {
 	DT_STRTAB_TAG = 5, DT_SYMTAB_TAG = 6, DT_STRSZ_TAG = 10,
 };
 #define DT_GNU_HASH_TAG UINT64_C(0x6ffffef5)
-
-static const char prefix[] = "gHotSpotVM";
-
-static const char *const names[HOTSPOT_EXPORTS] = {
-	[X_STRUCTS] = "Structs",
-	[X_STRUCT_STRIDE] = "StructEntryArrayStride",
-	[X_STRUCT_TYPE] = "StructEntryTypeNameOffset",
-	[X_STRUCT_FIELD] = "StructEntryFieldNameOffset",
-	[X_STRUCT_STRING] = "StructEntryTypeStringOffset",
-	[X_STRUCT_STATIC] = "StructEntryIsStaticOffset",
-	[X_STRUCT_OFFSET] = "StructEntryOffsetOffset",
-	[X_STRUCT_ADDRESS] = "StructEntryAddressOffset",
-	[X_TYPES] = "Types",
-	[X_TYPE_STRIDE] = "TypeEntryArrayStride",
-	[X_TYPE_NAME] = "TypeEntryTypeNameOffset",
-	[X_TYPE_SIZE] = "TypeEntrySizeOffset",
-};
 
 struct dynamic {
 	uint64_t strings, nstrings, symbols, hash;
@@ -146,20 +129,24 @@ static uint32_t count_symbols(const struct managed_memory *m, uint64_t hash)
 }
 
 static void take_symbol(const char *strings, uint64_t nstrings, const uint8_t *symbol,
-			uint64_t bias, struct hotspot_exports *out)
+			uint64_t bias, struct managed_export *wanted, unsigned nwanted)
 {
 	uint32_t name = le32(symbol);
 	unsigned i;
 
-	if (name >= nstrings || strncmp(strings + name, prefix, sizeof(prefix) - 1) != 0)
+	/* Section 0: this file does not define it. */
+	if (name >= nstrings || !le16(symbol + 6))
 		return;
-	for (i = 0; i < HOTSPOT_EXPORTS; i++)
-		if (strcmp(strings + name + sizeof(prefix) - 1, names[i]) == 0)
-			out->at[i] = bias + le64(symbol + 8);
+	for (i = 0; i < nwanted; i++) {
+		if (strcmp(strings + name, wanted[i].name) != 0)
+			continue;
+		wanted[i].at = bias + le64(symbol + 8);
+		wanted[i].size = le64(symbol + 16);
+	}
 }
 
 static bool read_symbols(const struct managed_memory *m, const struct dynamic *d, uint64_t bias,
-			 char *strings, struct hotspot_exports *out)
+			 char *strings, struct managed_export *wanted, unsigned nwanted)
 {
 	uint32_t n = count_symbols(m, d->hash), at, i;
 	uint8_t batch[BATCH * SYM_BYTES];
@@ -175,34 +162,25 @@ static bool read_symbols(const struct managed_memory *m, const struct dynamic *d
 			return false;
 		for (i = 0; i < part; i++)
 			take_symbol(strings, d->nstrings, batch + (size_t)i * SYM_BYTES,
-				    bias, out);
+				    bias, wanted, nwanted);
 	}
 	return true;
 }
 
-int hotspot_exports_read(const struct managed_memory *memory, uint64_t base,
-			 struct hotspot_exports *out, struct err *err)
+int managed_exports_read(const struct managed_memory *memory, uint64_t base,
+			 struct managed_export *wanted, unsigned nwanted, struct err *err)
 {
 	struct dynamic d;
 	uint64_t dynamic, bias;
 	char *strings;
 	bool read;
-	unsigned i;
 
-	memset(out, 0, sizeof(*out));
 	if (!find_dynamic(memory, base, &dynamic, &bias) || !read_dynamic(memory, base, &d))
-		return err_set(err, ERR_IO, "its libjvm.so cannot be read in memory");
+		return err_set(err, ERR_IO, "its file cannot be read in memory");
 	strings = malloc((size_t)d.nstrings + 1);
 	if (!strings)
-		return err_memory(err, "for a JVM's symbols");
-	read = read_symbols(memory, &d, bias, strings, out);
+		return err_memory(err, "for the symbols of a runtime");
+	read = read_symbols(memory, &d, bias, strings, wanted, nwanted);
 	free(strings);
-	if (!read)
-		return err_set(err, ERR_IO, "the symbols of its libjvm.so cannot be read");
-	for (i = 0; i < HOTSPOT_EXPORTS; i++)
-		if (!out->at[i])
-			return err_set(err, ERR_UNSUPPORTED,
-				       "its libjvm.so has no tables of HotSpot (%s%s)", prefix,
-				       names[i]);
-	return 0;
+	return read ? 0 : err_set(err, ERR_IO, "the symbols of its file cannot be read");
 }
