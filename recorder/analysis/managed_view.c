@@ -101,7 +101,7 @@ bool managed_line(const char *detail, int32_t bci, const char **file, size_t *nf
 static bool is_managed(const struct incident *in, const struct incident_frame *f)
 {
 	return in->modules[f->module].kind == OBJECT_JIT && f->function && f->raw_name &&
-	       f->raw_name[0] == '(';
+	       (f->raw_name[0] == '(' || f->raw_name[0] == '@');
 }
 
 static const char *kind_of(uint64_t offset)
@@ -138,7 +138,14 @@ static int find_line(struct incident *in, struct incident_frame *f)
 	size_t nfile;
 	uint32_t line;
 
-	if (f->file || !managed_line(f->raw_name, bci, &file, &nfile, &line))
+	if (f->file)
+		return 0;
+	if (f->raw_name[0] == '@') {         /* Python: the line itself */
+		f->file = incident_text(in, f->raw_name + 1);
+		f->line = bci > 0 ? (uint32_t)bci : 0;
+		return f->file ? 0 : ERR_MEMORY;
+	}
+	if (!managed_line(f->raw_name, bci, &file, &nfile, &line))
 		return 0;
 	snprintf(name, sizeof(name), "%.*s", (int)nfile, file);
 	f->file = incident_text(in, name);

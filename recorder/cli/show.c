@@ -31,6 +31,7 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_LATE] = "events that arrived out of order (kept)",
 	[LOSS_FLOOD] = "events of floods (one busy process, or very many short-lived ones)",
 	[LOSS_EVENTS] = "events (tracepoints, probes, switches, .NET) too fast to be read",
+	[LOSS_PYTHON] = "samples whose Python frames could not be read or placed (kept)",
 };
 
 static const char *const quality_words[QUALITIES] = {

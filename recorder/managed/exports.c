@@ -23,11 +23,6 @@ struct dynamic {
 	uint64_t strings, nstrings, symbols, hash;
 };
 
-static bool read_exactly(const struct managed_memory *m, uint64_t address, void *to, size_t n)
-{
-	return m->read(m->ctx, address, to, n) == n;
-}
-
 /* Where PT_DYNAMIC is in memory, and what to add to the file's addresses. */
 static bool find_dynamic(const struct managed_memory *m, uint64_t base, uint64_t *dynamic,
 			 uint64_t *bias)
@@ -37,12 +32,12 @@ static bool find_dynamic(const struct managed_memory *m, uint64_t base, uint64_t
 	uint64_t phoff;
 	unsigned n, i;
 
-	if (!read_exactly(m, base, head, sizeof(head)) || memcmp(head, "\177ELF\2\1", 6) != 0)
+	if (!managed_read(m, base, head, sizeof(head)) || memcmp(head, "\177ELF\2\1", 6) != 0)
 		return false;
 	phoff = le64(head + 32);
 	n = le16(head + 56);
 	if (!n || n > PROGRAM_HEADERS_MAX || le16(head + 54) != PHDR_BYTES || phoff > 4096 ||
-	    !read_exactly(m, base + phoff, programs, n * (size_t)PHDR_BYTES))
+	    !managed_read(m, base + phoff, programs, n * (size_t)PHDR_BYTES))
 		return false;
 	for (i = 0; i < n; i++) {
 		const uint8_t *p = programs + (size_t)i * PHDR_BYTES;
@@ -98,7 +93,7 @@ static uint32_t count_symbols(const struct managed_memory *m, uint64_t hash)
 	uint32_t nbuckets, first, last = 0, i;
 	uint64_t at;
 
-	if (!read_exactly(m, hash, head, sizeof(head)))
+	if (!managed_read(m, hash, head, sizeof(head)))
 		return 0;
 	nbuckets = le32(head);
 	first = le32(head + 4);
@@ -106,7 +101,7 @@ static uint32_t count_symbols(const struct managed_memory *m, uint64_t hash)
 	if (!nbuckets || nbuckets > HASH_BUCKETS_MAX)
 		return 0;
 	buckets = malloc((size_t)nbuckets * 4);
-	if (!buckets || !read_exactly(m, at, buckets, (size_t)nbuckets * 4)) {
+	if (!buckets || !managed_read(m, at, buckets, (size_t)nbuckets * 4)) {
 		free(buckets);
 		return 0;
 	}
@@ -120,7 +115,7 @@ static uint32_t count_symbols(const struct managed_memory *m, uint64_t hash)
 	for (; last >= first && last < SYMBOLS_MAX; last++) {
 		uint8_t chain[4];
 
-		if (!read_exactly(m, at + 4 * (uint64_t)(last - first), chain, sizeof(chain)))
+		if (!managed_read(m, at + 4 * (uint64_t)(last - first), chain, sizeof(chain)))
 			return 0;
 		if (chain[0] & 1)
 			return last + 1;
@@ -151,13 +146,13 @@ static bool read_symbols(const struct managed_memory *m, const struct dynamic *d
 	uint32_t n = count_symbols(m, d->hash), at, i;
 	uint8_t batch[BATCH * SYM_BYTES];
 
-	if (!n || !read_exactly(m, d->strings, strings, (size_t)d->nstrings))
+	if (!n || !managed_read(m, d->strings, strings, (size_t)d->nstrings))
 		return false;
 	strings[d->nstrings] = '\0';
 	for (at = 0; at < n; at += BATCH) {
 		uint32_t part = n - at < BATCH ? n - at : BATCH;
 
-		if (!read_exactly(m, d->symbols + (uint64_t)at * SYM_BYTES, batch,
+		if (!managed_read(m, d->symbols + (uint64_t)at * SYM_BYTES, batch,
 				  (size_t)part * SYM_BYTES))
 			return false;
 		for (i = 0; i < part; i++)

@@ -10,6 +10,7 @@
  *	SIGNATURE[ FILE BCI:LINE...]    (ILjava/lang/Object;)V HashMap.java 0:570 9:572
  *
  * An entry says at which line the bytecodes from this index on are; they are in no order.
+ * A Python function's detail is "@FILE", its path; its offsets have the line in place of the bci.
  * The frame reader adds names on the thread that walks; the merge thread looks them up.
  *
  * A frame's offset is number << MANAGED_NUMBER_SHIFT | how << MANAGED_HOW_SHIFT | bci + 1.
@@ -26,6 +27,7 @@
 
 #define MANAGED_NUMBER_SHIFT 20
 #define MANAGED_HOW_SHIFT 17
+#define MANAGED_BCI_MAX ((1 << MANAGED_HOW_SHIFT) - 2)
 #define MANAGED_NAMES_MAX 131072u            /* of one process */
 #define MANAGED_NAMES_BYTES ((size_t)16 << 20)       /* their text */
 #define MANAGED_TEXT_MAX 4000u               /* of one function */
@@ -65,7 +67,7 @@ size_t managed_names_bytes(struct managed_names *n);
 
 static inline uint64_t managed_offset(uint32_t number, enum managed_how how, int32_t bci)
 {
-	uint32_t code = bci < 0 || bci > 65535 ? 0 : (uint32_t)bci + 1;
+	uint32_t code = bci < 0 || bci > MANAGED_BCI_MAX ? 0 : (uint32_t)bci + 1;
 
 	return (uint64_t)number << MANAGED_NUMBER_SHIFT | (uint64_t)how << MANAGED_HOW_SHIFT | code;
 }

@@ -31,6 +31,13 @@ struct managed_memory {
 	void *ctx;
 };
 
+/* Read exactly n bytes. */
+static inline bool managed_read(const struct managed_memory *m, uint64_t address, void *to,
+				size_t n)
+{
+	return m->read(m->ctx, address, to, n) == n;
+}
+
 /* First member of what its maker allocates. */
 struct managed_task {
 	void (*run)(struct managed_task *task, const struct managed_memory *memory);
@@ -51,6 +58,7 @@ struct managed_host {
 /* A file that a process maps and that its reader knows. */
 struct managed_image {
 	uint64_t base;                       /* where its first byte is mapped */
+	const char *file;                    /* its base name */
 };
 
 #define MANAGED_TYPE_BYTES 512u
@@ -65,9 +73,12 @@ struct managed_thrown {
 };
 
 struct managed;                              /* one process, as its reader knows it */
+struct python_target;
+struct python_peek;
 
 struct frame_reader {
 	const char *name;                    /* for people: "HotSpot" */
+	const char *object;                  /* the path of the object of its frames: "[java]" */
 
 	/* Does a process that maps a file of this base name belong to this reader? */
 	bool (*recognizes)(const char *file);
@@ -101,6 +112,15 @@ struct frame_reader {
 	 */
 	bool (*thrown)(struct managed *m, const struct managed_host *host, uint64_t object,
 		       uint64_t time_ns, struct managed_thrown *out);
+
+	/*
+	 * Frames that must be read at the moment of a sample (managed/python/peek.h). target: what
+	 * that needs to know. place: put what was read among the frames of a walk, false: where
+	 * they stand is not certain. Both NULL = it has none.
+	 */
+	const struct python_target *(*target)(const struct managed *m);
+	bool (*place)(struct managed *m, const struct managed_host *host, struct object *object,
+		      const struct python_peek *peek, struct unwind_stack *stack);
 
 	void (*forget)(struct managed *m);   /* NULL allowed */
 

@@ -13,6 +13,7 @@ struct capture {
 	uint32_t freq_hz;                    /* sampling frequency */
 	uint32_t stack_kb;                 /* copied per sample for unwinding; 0 = frame pointers */
 	bool no_kernel_stacks;
+	bool no_python;                      /* no Python frames */
 	bool thread_time;                    /* context switches with stacks: stream off-cpu */
 	bool wakers;                         /* thread time, and who ended each wait */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */

@@ -16,6 +16,7 @@ static const char *const loss_texts[LOSS_KINDS] = {
 	[LOSS_LATE] = "late",
 	[LOSS_FLOOD] = "flood",
 	[LOSS_EVENTS] = "events",
+	[LOSS_PYTHON] = "python",
 };
 
 const char *loss_kind_text(unsigned kind)

@@ -77,6 +77,7 @@ enum loss_kind {
 	LOSS_EVENTS,            /* tracepoints, probes, context switches or .NET events (not
 				   samples): their buffer was full, or --providers' ceiling
 				   of a second was reached */
+	LOSS_PYTHON,            /* samples of Python programs without their Python frames (kept) */
 	LOSS_KINDS,
 };
 

@@ -216,6 +216,10 @@ const struct option_info option_table[] = {
 	 .other_names = "CircularMB Circular"},
 	{"no-kernel-stacks", NULL, "Record no kernel frames.",
 	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.no_kernel_stacks)},
+	{"no-python", NULL,
+	 "Record no Python frames. Without this, while a Python program lives, a thread per CPU "
+	 "reads at each of its samples which functions it is in (Linux).",
+	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.no_python)},
 	{"runtime-events", NULL,
 	 "Record collections, exceptions and lock waits of .NET programs and pauses of Java "
 	 "programs even when no rule needs them.",

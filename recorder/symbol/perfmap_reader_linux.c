@@ -34,7 +34,8 @@ struct jit_table {
 
 static bool reads(const struct object *object)
 {
-	return object->key.kind == OBJECT_JIT && strcmp(object->key.path, "[java]") != 0;
+	return object->key.kind == OBJECT_JIT && strcmp(object->key.path, "[java]") != 0 &&
+	       strcmp(object->key.path, "[python]") != 0;
 }
 
 static void set_note(struct jit_table *t, const char *what)

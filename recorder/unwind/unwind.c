@@ -24,6 +24,7 @@ struct walk {
 	struct unwind_stack *out;
 	uint32_t first;                 /* index of the first user frame, after the kernel's */
 	uint32_t npairs;
+	bool managed;                   /* frames of a runtime are among them */
 	uint32_t local, local_pairs;    /* frames and pairs that needed no remote bytes */
 	bool remote;                    /* reading remotely has begun */
 	bool callchain;                 /* restart, along the kernel's callchain */
@@ -346,10 +347,12 @@ static enum unwind_result ask_runtime(struct walk *w)
 	return result;
 }
 
-static bool put_functions(const struct walk *w, const struct unwind_place *place)
+static bool put_functions(struct walk *w, const struct unwind_place *place)
 {
 	const struct unwind_frame *f = &w->u->frame;
 	uint32_t i;
+
+	w->managed = true;
 
 	for (i = 0; i < f->nfunctions; i++) {
 		const struct frame_ref ref = {place->ref.object, f->functions[i].offset,
@@ -489,8 +492,24 @@ static void walk_user(struct walk *w)
 	} else if (w->u->stepper.view.fetched && !w->caller->frozen) {
 		/* The process has moved on: the frames from remote bytes lead nowhere. */
 		w->out->nframes = w->local;
+		w->npairs = w->local_pairs;
 		w->out->quality = QUALITY_TRUNCATED;
 	}
+}
+
+/* Where the frames end, for who has more frames to put between them. */
+static void tell_pairs(const struct walk *w)
+{
+	struct unwind_stack *out = w->out;
+
+	if (w->callchain || w->managed)
+		return;
+	set_up_stepper(w, false);
+	out->pairs = w->u->pairs;
+	out->npairs = w->npairs;
+	out->nuser_at = w->first;
+	out->ip = w->u->stepper.regs[EH_RIP];
+	out->sp = w->u->stepper.regs[EH_RSP];
 }
 
 /* ---- one sample ------------------------------------------------------------------------------ */
@@ -512,11 +531,14 @@ void unwinder_walk(struct unwinder *u, const struct unwind_input *in,
 	out->quality = QUALITY_FP;
 	out->pending = false;
 	out->nframe_pointer = 0;
+	out->npairs = 0;
 	if (!put_chain(&w, in->kernel_chain, in->nkernel, true))
 		return;
 	w.first = out->nframes;
-	if (has_registers(in))
+	if (has_registers(in)) {
 		walk_user(&w);
-	else
+		tell_pairs(&w);
+	} else {
 		put_user_chain(&w);
+	}
 }

@@ -48,12 +48,30 @@ struct unwind_input {
 	uint32_t stack_bytes;                /* the valid ones (dyn_size) */
 };
 
+/*
+ * A frame in the form that stitching compares: where it ends and where it returns to. Equal pairs
+ * in two stacks of a thread are taken as one call that is still in progress, with the same callers.
+ */
+struct unwind_pair {
+	uint64_t cfa;
+	uint64_t ip;                         /* of its caller */
+	bool interrupted;              /* ip was interrupted by a signal: it is no return address */
+};
+
 struct unwind_stack {
 	struct frame_ref frames[STACK_MAX_FRAMES];
 	uint32_t nframes;
 	enum stack_quality quality;
 	bool pending;                        /* the tables of a frame were still being loaded */
 	uint32_t nframe_pointer;             /* steps that had to follow a frame pointer */
+
+	/*
+	 * Where native frames end on the stack: pairs[i] is the end of frame nuser_at + i; valid
+	 * until the next walk. npairs 0: not known, or frames of runtimes are among them.
+	 */
+	const struct unwind_pair *pairs;
+	uint32_t npairs, nuser_at;
+	uint64_t ip, sp;                     /* of the sample */
 };
 
 /* What the caller knows about an address. */
@@ -91,16 +109,6 @@ struct unwind_caller {
 	unwind_managed *managed;             /* NULL: no place is managed */
 	bool frozen;                         /* memory does not change: a core's */
 	void *ctx;
-};
-
-/*
- * A frame in the form that stitching compares: where it ends and where it returns to. Equal pairs
- * in two stacks of a thread are taken as one call that is still in progress, with the same callers.
- */
-struct unwind_pair {
-	uint64_t cfa;
-	uint64_t ip;                         /* of its caller */
-	bool interrupted;              /* ip was interrupted by a signal: it is no return address */
 };
 
 /*

@@ -180,6 +180,7 @@ static size_t bytes(const struct managed *m)
 
 const struct frame_reader hotspot_reader = {
 	.name = "HotSpot",
+	.object = "[java]",
 	.recognizes = recognizes,
 	.learn = learn,
 	.owns = owns,

@@ -118,13 +118,6 @@ bool hotspot_read(const struct hotspot_layout *l, const struct managed_memory *m
 bool hotspot_read_static(const struct hotspot_layout *l, const struct managed_memory *memory,
 			 enum hotspot_field_id id, uint64_t *out);
 
-/* Read exactly n bytes. */
-static inline bool managed_read(const struct managed_memory *m, uint64_t address, void *to,
-				size_t n)
-{
-	return m->read(m->ctx, address, to, n) == n;
-}
-
 static inline int32_t hotspot_int(uint64_t v)
 {
 	return (int32_t)(uint32_t)v;

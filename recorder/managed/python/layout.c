@@ -4,12 +4,13 @@
 #include <string.h>
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
-#define COOKIE UINT64_C(0x7967756265647978)  /* "xdebugpy" */
+#define COOKIE UINT64_C(0x7970677562656478)  /* "xdebugpy" */
 
 /* Texts of 3.3 and later; no free threading. */
 #define OBJECTS .object_type = 8, .bytes_size = 16, .bytes_data = 32, .text_length = 16, \
 	.text_state = 32
 
+/* Stamps end before co_zombieframe, which comes and goes. */
 static const struct python_layout layouts[] = {
 	{.version = PYTHON_VERSION(2, 7), .interp_next = 0, .interp_threads = 8, .tstate_next = 0,
 	 .tstate_interp = 8, .tstate_thread = 144, .tstate_frame = 16, .frame_back = 24,
@@ -20,12 +21,12 @@ static const struct python_layout layouts[] = {
 	 .tstate_interp = 16, .tstate_thread = 152, .tstate_frame = 24, .frame_back = 24,
 	 .frame_code = 32, .frame_position = 120, .code_first_line = 36, .code_file = 96,
 	 .code_name = 104, .code_lines = 112, OBJECTS, .text_ascii = 48, .text_compact = 72,
-	 .stamp_at = 32, .stamp_bytes = 96},
+	 .stamp_at = 32, .stamp_bytes = 88},
 	{.version = PYTHON_VERSION(3, 7), .interpreters = 24, .interp_next = 0, .interp_threads = 8,
 	 .tstate_next = 8, .tstate_interp = 16, .tstate_thread = 176, .tstate_frame = 24,
 	 .frame_back = 24, .frame_code = 32, .frame_position = 104, .code_first_line = 36,
 	 .code_file = 96, .code_name = 104, .code_lines = 112, OBJECTS, .text_ascii = 48,
-	 .text_compact = 72, .stamp_at = 32, .stamp_bytes = 96},
+	 .text_compact = 72, .stamp_at = 32, .stamp_bytes = 88},
 	{.version = PYTHON_VERSION(3, 8), .interpreters = 32, .interp_next = 0, .interp_threads = 8,
 	 .tstate_next = 8, .tstate_interp = 16, .tstate_thread = 176, .tstate_frame = 24,
 	 .frame_back = 24, .frame_code = 32, .frame_position = 104, .code_first_line = 40,

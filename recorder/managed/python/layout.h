@@ -15,7 +15,7 @@
 
 struct python_layout {
 	uint16_t version;                    /* PYTHON_VERSION() */
-	uint16_t interpreters;               /* of _PyRuntime: the first interpreter; 0 = before 3.7 */
+	uint16_t interpreters;               /* of _PyRuntime: the first one; 0 = before 3.7 */
 	uint16_t interp_next, interp_threads;
 	uint16_t tstate_next, tstate_interp, tstate_thread;
 	uint16_t tstate_native;              /* the kernel's thread id; 0 = before 3.11 */
@@ -30,7 +30,7 @@ struct python_layout {
 	uint16_t text_length, text_state;    /* 0 = before 3.3: bytes */
 	uint16_t text_ascii, text_compact;   /* where the characters begin */
 	uint16_t object_type;
-	uint16_t stamp_at, stamp_bytes;      /* of a code object: what tells it from its successor */
+	uint16_t stamp_at, stamp_bytes;      /* what tells a code object from its successor */
 	bool free_threaded;
 };
 

@@ -84,8 +84,13 @@ static void list_open_rings(struct perf_cpus *c)
 			if (c->all[i].rings[j].fd >= 0)
 				c->open[c->nopen++] = &c->all[i].rings[j];
 	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
-	for (i = 0; i < c->nopen; i++)
-		c->polled[1 + i] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
+	c->npolled = 1;
+	for (i = 0; i < c->nopen; i++) {
+		/* perf's poll() hands a wake-up to one only, and that is the peeker. */
+		if (c->ask.peeked && !c->open[i]->sideband && !c->open[i]->probes)
+			continue;
+		c->polled[c->npolled++] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
+	}
 }
 
 /* Samplers and probes, or else side-band rings. */
@@ -151,7 +156,7 @@ void perf_cpus_wake(struct perf_cpus *c)
 
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 {
-	bool ready = os_poll(c->polled, 1 + c->nopen, timeout_ns) != 0;
+	bool ready = os_poll(c->polled, c->npolled, timeout_ns) != 0;
 
 	if (!c->polled[0].revents)
 		return ready;
@@ -185,6 +190,11 @@ struct perf_ring *perf_cpus_oldest(struct perf_cpus *c)
 		oldest_ns = r->time_ns;
 	}
 	return oldest;
+}
+
+const struct perf_ring *perf_cpus_sampler(const struct perf_cpus *c, unsigned cpu)
+{
+	return cpu < c->n && c->all[cpu].online ? &c->all[cpu].rings[SAMPLER] : NULL;
 }
 
 uint64_t perf_cpus_damaged(const struct perf_cpus *c)

@@ -20,7 +20,8 @@ struct perf_cpus {
 	unsigned n;
 	struct perf_ring **open;             /* the rings that are open; side-band before sampler */
 	unsigned nopen;
-	struct pollfd *polled;               /* the wake event, then the open rings */
+	struct pollfd *polled;               /* the wake event, then open rings without a peeker */
+	unsigned npolled;
 	struct os_wake *wake;
 };
 
@@ -57,6 +58,8 @@ bool perf_cpus_refresh(struct perf_cpus *c);
  * empty. Of records with the same time, side-band comes first, so that a mapping precedes its use.
  */
 struct perf_ring *perf_cpus_oldest(struct perf_cpus *c);
+/* The ring of a CPU's samples; NULL = it is offline. */
+const struct perf_ring *perf_cpus_sampler(const struct perf_cpus *c, unsigned cpu);
 /* How many records could not be parsed so far. They are counted as lost; see perf_ring_peek(). */
 uint64_t perf_cpus_damaged(const struct perf_cpus *c);
 

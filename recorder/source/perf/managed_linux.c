@@ -5,7 +5,9 @@
 #include "base/shares.h"
 #include "base/table.h"
 #include "managed/hotspot/hotspot.h"
+#include "managed/python/python.h"
 #include "source/host/proc_pid_linux.h"
+#include "source/perf/peekers_linux.h"
 #include "source/perf/state_linux.h"
 
 #include <stdio.h>
@@ -18,14 +20,18 @@
 #define LEARN_LATER_NS (2 * NS_PER_SEC)
 #define BEGINNING_NS NS_PER_SEC
 #define STARTING_NS (10 * NS_PER_SEC)
+#define FILE_BYTES 32u
 #define PIECES_TOGETHER 128u                 /* read by one system call */
 #define NAMES_KEEP_NS (10 * NS_PER_SEC)      /* after its end: events are in queues */
 
-static const struct frame_reader *const all_readers[] = {&hotspot_reader, NULL};
+static const struct frame_reader *const all_readers[] = {&hotspot_reader, &python_reader, NULL};
 
 struct perf_runtime {
 	const struct frame_reader *reader;
+	char file[FILE_BYTES];               /* base name of what it maps */
 	uint64_t base;
+	uint32_t pid;                        /* of: */
+	bool peeked;                         /* its frames are read at its samples */
 	struct managed *managed;             /* NULL: not learned (yet) */
 	struct managed_names *names;
 	struct object *object;
@@ -58,6 +64,8 @@ struct perf_managed {
 	uint32_t pid;                        /* of the process that a task is run for */
 	struct managed_host host;
 	const struct frame_reader *const *readers;
+	struct perf_peekers *peekers;        /* NULL = nobody peeks */
+	uint32_t serials, npeeked;           /* targets so far, and now */
 	struct perf_runtime **known;         /* those that are learned */
 	uint32_t nknown, known_room;
 	struct shares bytes;
@@ -78,7 +86,7 @@ static size_t read_memory(void *ctx, uint64_t address, void *to, size_t n)
 	return proc_pid_memory(((struct task_job *)ctx)->pid, address, to, n);
 }
 
-static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
+void perf_managed_pieces(uint32_t pid, struct managed_piece *pieces, size_t n)
 {
 	struct iovec here[PIECES_TOGETHER], there[PIECES_TOGETHER];
 	size_t got;
@@ -91,7 +99,7 @@ static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
 			there[i] = (struct iovec){(void *)(uintptr_t)pieces[i].address,
 						  pieces[i].n};
 		}
-		got = proc_pid_pieces(((struct task_job *)ctx)->pid, here, there, k);
+		got = proc_pid_pieces(pid, here, there, k);
 		/* The first piece that is not there ends the call. */
 		for (i = 0; i < k; i++) {
 			pieces[i].got = got < pieces[i].n ? got : pieces[i].n;
@@ -104,6 +112,11 @@ static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
 		pieces += i;
 		n -= i;
 	}
+}
+
+static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
+{
+	perf_managed_pieces(((struct task_job *)ctx)->pid, pieces, n);
 }
 
 static void run_job(struct job *job)
@@ -233,13 +246,15 @@ bool perf_managed_name(struct perf_managed *m, const struct frame *frame, struct
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static struct perf_runtime *runtime_new(const struct frame_reader *reader, uint64_t base)
+static struct perf_runtime *runtime_new(const struct frame_reader *reader, const char *file,
+					uint64_t base)
 {
 	struct perf_runtime *r = calloc(1, sizeof(*r));
 
 	if (r) {
 		r->reader = reader;
 		r->base = base;
+		snprintf(r->file, sizeof(r->file), "%s", file);
 	}
 	return r;
 }
@@ -247,13 +262,23 @@ static struct perf_runtime *runtime_new(const struct frame_reader *reader, uint6
 void perf_managed_map(struct perf_managed *m, struct perf_process *process, const char *file,
 		      uint64_t base)
 {
+	struct perf_runtime *r = process->runtime;
 	unsigned i;
 
-	if (!m || process->runtime)
+	if (!m)
+		return;
+	/* A program that bears the runtime's name is mapped before its library. */
+	if (r && !r->managed && strcmp(r->file, file) != 0 && r->reader->recognizes(file)) {
+		snprintf(r->file, sizeof(r->file), "%s", file);
+		r->base = base;
+		r->refused = false;
+		r->first_ns = r->try_ns = 0;
+	}
+	if (r)
 		return;
 	for (i = 0; m->readers[i] && !process->runtime; i++) {
 		if (m->readers[i]->recognizes(file))
-			process->runtime = runtime_new(m->readers[i], base);
+			process->runtime = runtime_new(m->readers[i], file, base);
 	}
 }
 
@@ -261,7 +286,8 @@ void perf_managed_inherit(struct perf_managed *m, struct perf_process *child,
 			  const struct perf_process *parent)
 {
 	if (parent->runtime && !child->runtime)
-		child->runtime = runtime_new(parent->runtime->reader, parent->runtime->base);
+		child->runtime = runtime_new(parent->runtime->reader, parent->runtime->file,
+					      parent->runtime->base);
 	(void)m;
 }
 
@@ -271,6 +297,10 @@ static void unlearn(struct perf_managed *m, struct perf_runtime *r, uint64_t now
 	uint32_t i;
 
 	retire(m, r, now_ns);
+	if (r->peeked && m->peekers)         /* NULL: they have ended, with their targets */
+		perf_peekers_remove(m->peekers, r->pid, now_ns);
+	m->npeeked -= r->peeked;
+	r->peeked = false;
 	r->reader->forget(r->managed);
 	r->managed = NULL;
 	r->try_ns = now_ns + LEARN_LATER_NS;
@@ -364,7 +394,7 @@ static bool make_names(struct perf_managed *m, struct perf_process *process,
 		       struct perf_runtime *r)
 {
 	const struct object_key key = {
-		.kind = OBJECT_JIT, .pid = process->pid, .path = "[java]",
+		.kind = OBJECT_JIT, .pid = process->pid, .path = r->reader->object,
 		.epoch = (uint32_t)hash_pair(process->start_ns,
 					     (uint64_t)r->nlearned << 32 | process->exec)};
 
@@ -382,9 +412,9 @@ static bool make_names(struct perf_managed *m, struct perf_process *process,
 static void say_refused(struct perf_managed *m, const struct perf_process *process,
 			const struct perf_runtime *r, const struct err *err)
 {
-	log_line(m->log, LOG_WARN, "%s (%u): its Java frames have no names, because %s knows "
-		 "nothing of this JVM: %s", process_name(process->process), process->pid,
-		 r->reader->name, err->text);
+	log_line(m->log, LOG_WARN, "%s (%u): its %s frames have no names, because the reader of "
+		 "these frames knows nothing of this program: %s", process_name(process->process),
+		 process->pid, r->reader->name, err->text);
 }
 
 static uint64_t learn_again_ns(uint64_t since_ns)
@@ -394,9 +424,27 @@ static uint64_t learn_again_ns(uint64_t since_ns)
 	return since_ns < STARTING_NS ? LEARN_AGAIN_NS : LEARN_LATER_NS;
 }
 
+/* Have its frames read at each of its samples from now on, if that is how they are read. */
+static void peek_at(struct perf_managed *m, const struct perf_process *process,
+		    struct perf_runtime *r)
+{
+	struct python_target target;
+
+	if (!r->reader->target || !m->peekers)
+		return;
+	target = *r->reader->target(r->managed);
+	target.pid = process->pid;
+	target.serial = ++m->serials;
+	target.inner = proc_pid_inner(process->pid) != process->pid;
+	r->pid = process->pid;
+	r->peeked = perf_peekers_add(m->peekers, &target);
+	m->npeeked += r->peeked;
+}
+
 static void learn(struct perf_managed *m, struct perf_process *process, uint64_t now_ns)
 {
-	const struct managed_image image = {.base = process->runtime->base};
+	const struct managed_image image = {.base = process->runtime->base,
+					    .file = process->runtime->file};
 	struct perf_runtime *r = process->runtime;
 	struct err err;
 	int rc;
@@ -410,6 +458,7 @@ static void learn(struct perf_managed *m, struct perf_process *process, uint64_t
 		r->nlearned++;
 		r->used_ns = now_ns;
 		m->known[m->nknown++] = r;
+		peek_at(m, process, r);
 		return;
 	}
 	if (!rc)
@@ -457,6 +506,30 @@ enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_p
 	const struct perf_runtime *r = process->runtime;
 
 	return r->reader->step(r->managed, &m->host, frame);
+}
+
+bool perf_managed_is_peeked(const struct perf_process *process)
+{
+	return process->runtime && process->runtime->peeked;
+}
+
+bool perf_managed_place(struct perf_managed *m, struct perf_process *process,
+			const struct python_peek *peek, struct unwind_stack *stack)
+{
+	struct perf_runtime *r = process->runtime;
+
+	m->pid = process->pid;
+	return r->reader->place(r->managed, &m->host, r->object, peek, stack);
+}
+
+void perf_managed_peek_by(struct perf_managed *m, struct perf_peekers *peekers)
+{
+	m->peekers = peekers;
+}
+
+uint32_t perf_managed_peeked(const struct perf_managed *m)
+{
+	return m->npeeked;
 }
 
 /* Whether a constructor of the type is among these frames. */

@@ -56,6 +56,18 @@ bool perf_managed_find(struct perf_managed *m, const struct perf_process *proces
 enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_process *process,
 				     struct unwind_frame *frame);
 
+/* Peekers (peekers_linux.h) read what must be read at a sample; borrowed. NULL = nobody does. */
+struct perf_peekers;
+void perf_managed_peek_by(struct perf_managed *m, struct perf_peekers *peekers);
+uint32_t perf_managed_peeked(const struct perf_managed *m);  /* processes */
+bool perf_managed_is_peeked(const struct perf_process *process);
+/*
+ * Put what was read at a sample of a peeked process among the frames of its walk.
+ * returns  false: it is not certain where they stand
+ */
+bool perf_managed_place(struct perf_managed *m, struct perf_process *process,
+			const struct python_peek *peek, struct unwind_stack *stack);
+
 /*
  * What an exception of the process that was begun says, whose object was at this address at that
  * time; frames: the stack of the throw. Where a collection may have moved the object, the type is
@@ -69,6 +81,9 @@ bool perf_managed_thrown(struct perf_managed *m, const struct perf_process *proc
 void perf_managed_look(struct perf_managed *m, uint64_t now_ns);
 /* Any thread: how often a process was forgotten because there was no room. */
 uint64_t perf_managed_forgotten(const struct perf_managed *m);
+
+/* Read pieces of a process, several by one system call; any thread that may hang. */
+void perf_managed_pieces(uint32_t pid, struct managed_piece *pieces, size_t n);
 
 /* As source_ops.name_frame: the merge thread. */
 bool perf_managed_name(struct perf_managed *m, const struct frame *frame, struct symbol *out);

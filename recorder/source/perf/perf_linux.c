@@ -11,6 +11,8 @@
 #include "source/host/proc_reader_linux.h"
 #include "source/perf/loader.h"
 #include "source/perf/cpus_linux.h"
+#include "source/perf/helpers_linux.h"
+#include "source/perf/python_linux.h"
 #include "source/perf/state_linux.h"
 #include "source/perf/time_linux.h"
 #include "source/perf/walk_linux.h"
@@ -28,14 +30,6 @@
 #define CONSTRUCTED_NS (4 * NS_PER_MS)   /* a Java exception gets its message after its stack */
 #define COALESCE_NS (2 * NS_PER_MS)      /* side-band records of a burst share a wake-up */
 
-/* Threads that read what belongs to other programs, and may hang. */
-struct helper {
-	const char *reads;
-	struct pool *pool;
-};
-
-#define HELPERS 4u
-
 struct perf_source {
 	struct source base;
 	struct source_config cfg;
@@ -46,6 +40,7 @@ struct perf_source {
 	bool rate_due;                       /* EVENT_RATE is still to be put, after those */
 	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = no change */
 
+	struct perf_python *python;          /* NULL = Python frames are not wanted */
 	struct perf_time *time;              /* NULL = context switches are not recorded */
 	/* leaves of the stream event: the probe's number; NULL without probes */
 	struct object *event_object;
@@ -56,7 +51,7 @@ struct perf_source {
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
 	bool filling;                        /* a ring is half full */
-	bool hang_logged[HELPERS];
+	struct perf_helpers helpers;
 	uint64_t next_check_ns, delivered_ns;
 	struct busy *busy;                   /* NULL: expected samples are not known */
 
@@ -77,7 +72,8 @@ static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, uns
 		return;
 	e.name = loss_kind_text(kind);
 	queue_put(s->cfg.queue, &e);
-	atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
+	if (kind != LOSS_PYTHON)             /* those are recorded */
+		atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
 }
 
 static struct perf_thread *thread_of(struct perf_source *s, const struct perf_record *r)
@@ -111,12 +107,15 @@ static bool may_wait(const struct perf_source *s, const struct perf_record *r, u
 }
 
 /*
- * waits     for its process to be read, and for the unwind tables of its stack
- * returns   false = not put, because it waits
+ * It waits for its process to be read, for the unwind tables of its stack, and for its peeker.
+ *
+ * now_ns   as in deliver()
+ * returns  false = not put, because it waits
  */
-static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool waits)
+static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
 {
 	const struct perf_record *r = &ring->record;
+	bool waits = may_wait(s, r, now_ns);
 	struct perf_thread *thread;
 	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
 			  .stream = STREAM_CPU, .stack = STACK_NONE};
@@ -127,11 +126,17 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, bool
 	/* A task that the kernel has released may be anybody's. */
 	if (thread ? thread->process->skipped : s->cfg.capture.root_pid != 0)
 		return true;
+	if (waits && thread && s->python &&
+	    !perf_python_ready(s->python, thread->process, ring, now_ns))
+		return false;
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && waits)
 		return false;
 	if (thread)
 		process_saw_cgroup(thread->process->process, r->u.sample.cgroup, r->time_ns);
+	if (thread && s->python &&
+	    !perf_python_place(s->python, thread->process, ring, &s->walker.stack))
+		put_lost(s, LOSS_PYTHON, 1, r->cpu, r->time_ns);
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
 	e.value = (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
@@ -243,7 +248,7 @@ static bool put_record(struct perf_source *s, const struct perf_ring *ring, uint
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
 		return ring->probes ? put_probe(s, ring, now_ns)
-				    : put_sample(s, ring, may_wait(s, r, now_ns));
+				    : put_sample(s, ring, now_ns);
 	case PERF_KIND_LOST:
 		put_lost(s, loss_of(ring), r->u.lost, ring->cpu, r->time_ns);
 		if (ring->sideband && !s->rescan)
@@ -427,6 +432,24 @@ static void follow_level(struct perf_source *s)
 		change_level(s, wanted);
 }
 
+/* Peekers run only while there is something to peek at; each sample wakes one. */
+static void follow_python(struct perf_source *s, uint64_t now_ns)
+{
+	struct perf_ask ask = s->cpus.ask;
+	uint64_t until_ns;
+
+	if (!s->python || s->rate_due || !ask.stack_kb)
+		return;
+	ask.peeked = perf_python_wants(s->python, now_ns);
+	if (ask.peeked == s->cpus.ask.peeked)
+		return;
+	until_ns = os_now_ns() - HOLD_BACK_NS;
+	deliver(s, until_ns, until_ns);
+	s->old_period_ns = s->period_ns;
+	change_stack(s, &ask);
+	perf_python_look(s->python, &s->cpus, now_ns);
+}
+
 static void perf_set_level(struct source *source, const struct source_level *level)
 {
 	struct perf_source *s = (struct perf_source *)source;
@@ -438,48 +461,6 @@ static void perf_set_level(struct source *source, const struct source_level *lev
 static void perf_set_memory(struct source *source, size_t table_bytes)
 {
 	loader_set_max(((struct perf_source *)source)->walker.loader, table_bytes);
-}
-
-static void helpers_of(const struct perf_source *s, struct helper out[HELPERS])
-{
-	out[0].reads = "/proc";
-	out[1].reads = "command lines";
-	perf_state_pools(s->state, &out[0].pool, &out[1].pool);
-	out[2] = (struct helper){"mapped files", loader_pool(s->walker.loader)};
-	out[3] = (struct helper){"memory of processes", proc_reader_pool(s->walker.reader)};
-}
-
-/* Log once when so many hang that nothing more is read. */
-static void check_helpers(struct perf_source *s)
-{
-	struct helper helpers[HELPERS];
-	unsigned i;
-
-	helpers_of(s, helpers);
-	for (i = 0; i < HELPERS; i++) {
-		if (s->hang_logged[i] || !helpers[i].pool ||
-		    pool_stuck(helpers[i].pool) < POOL_STUCK_MAX)
-			continue;
-		s->hang_logged[i] = true;
-		log_line(s->cfg.log, LOG_WARN,
-			 "%u threads that read %s hang: nothing more of this kind is read until "
-			 "one comes back",
-			 POOL_STUCK_MAX, helpers[i].reads);
-	}
-}
-
-/* returns  whether one hangs */
-static bool note_helpers(const struct perf_source *s, char *out, size_t n)
-{
-	struct helper helpers[HELPERS];
-	bool hangs = false;
-	unsigned i;
-
-	helpers_of(s, helpers);
-	for (i = 0; i < HELPERS; i++)
-		if (helpers[i].pool && pool_note(helpers[i].pool, helpers[i].reads, out, n))
-			hangs = true;
-	return hangs;
 }
 
 /* Also at the end, for what was left out in the last second. */
@@ -501,11 +482,13 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	loader_sweep(s->walker.loader, now_ns);
 	proc_reader_look(s->walker.reader, now_ns);
 	perf_managed_look(s->walker.managed, now_ns);
+	if (s->python)
+		perf_python_look(s->python, &s->cpus, now_ns);
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	s->rescan |= perf_cpus_follow(&s->cpus, s->cfg.log);
 	note_damage(s);
-	check_helpers(s);
+	perf_helpers_look(&s->helpers, &s->walker, s->cfg.log);
 	if (s->time)
 		perf_time_look(s->time, s->delivered_ns, os_cpu_count());
 	look_at_probes(s, now_ns);
@@ -544,6 +527,7 @@ static int perf_run(struct source *source, struct err *err)
 		deliver(s, until_ns, now);
 		waits = s->delivered_ns < until_ns;
 		follow_level(s);
+		follow_python(s, now);
 		perf_state_look(s->state, s->delivered_ns);
 		perf_state_expire(s->state, s->delivered_ns);
 		check_each_second(s, now);   /* puts events, so it comes before the watermark */
@@ -566,6 +550,7 @@ static void perf_close(struct source *source)
 	if (!s)
 		return;
 	perf_time_free(s->time);
+	perf_python_free(s->python);
 	if (s->event_object)
 		object_drop(s->event_object, UINT64_MAX - 1);
 	perf_cpus_close(&s->cpus);
@@ -672,6 +657,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	if (!rc)
 		rc = perf_managed_new(cfg->frames, s->walker.reader, cfg->log, NULL,
 				      &s->walker.managed, err);
+	if (!rc && !capture->no_python && capture->stack_kb)
+		rc = perf_python_new(s->walker.managed, s->cpus.wake, cfg->log, &s->python, err);
 	if (!rc)
 		rc = open_state(s, needs, err);
 	if (!rc && s->cpus.probes && !(s->event_object = objects_get(cfg->frames, &events, 0)))
@@ -719,6 +706,8 @@ static void perf_status(struct source *source, struct source_status *out)
 			 "no room for the code of all managed programs: %llu times one without "
 			 "samples was forgotten for another",
 			 (unsigned long long)perf_managed_forgotten(s->walker.managed));
+	if (s->python && !out->note[0])
+		perf_python_note(s->python, out->note, sizeof(out->note));
 	if (skipped)
 		snprintf(out->note, sizeof(out->note),
 			 "%llu changes of executable mappings were skipped, the last of process "
@@ -734,7 +723,7 @@ static void perf_status(struct source *source, struct source_status *out)
 			 "%llu perf records from the kernel could not be read and are counted as "
 			 "lost",
 			 (unsigned long long)damaged);
-	out->degraded = note_helpers(s, out->note, sizeof(out->note));
+	out->degraded = perf_helpers_note(&s->walker, out->note, sizeof(out->note));
 }
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)

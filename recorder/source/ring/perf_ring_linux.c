@@ -85,7 +85,7 @@ static int open_sampler(struct perf_ring *ring, struct perf_ask *ask)
 	attr.sample_max_stack = STACK_DEPTH_MAX;
 	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			   PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN;
-	attr.wakeup_watermark = (uint32_t)(ring->data_bytes / 4);
+	attr.wakeup_watermark = ask->peeked ? 1 : (uint32_t)(ring->data_bytes / 4);
 	if (ask->stack_kb) {
 		attr.exclude_callchain_user = 1;
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;

@@ -1,0 +1,449 @@
+#include "managed/python/peek.h"
+
+#include "base/bytes.h"
+#include "base/table.h"
+
+#include <string.h>
+
+#define TSTATE_BYTES 256u                    /* all of its fields that are needed */
+#define FRAME_BYTES 128u
+#define WINDOW_BYTES 4096u
+#define CFRAME_BYTES 24u
+#define STAMP_BYTES 128u
+#define STAMPS_TOGETHER 32u
+#define GLIBC_TID 0x2d0u                     /* of struct pthread: glibc 2.31 to 2.43 */
+#define OWNER_SHIM 3u                        /* and more: no Python frame */
+#define NOTHING_OFTEN 4u                     /* searches in vain, before most are left out */
+#define SKIPPED 15u
+
+static bool is_pointer(uint64_t p)
+{
+	return p && !(p & 7) && p < (uint64_t)1 << 47;
+}
+
+static bool read_word(const struct managed_memory *m, uint64_t address, uint64_t *out)
+{
+	uint8_t bytes[8];
+
+	if (!is_pointer(address) || !managed_read(m, address, bytes, sizeof(bytes)))
+		return false;
+	*out = le64(bytes);
+	return true;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+struct search {
+	const struct python_target *t;
+	const struct managed_memory *m;
+	uint32_t tid, left;
+	struct python_thread *out;
+};
+
+static bool is_of_thread(const struct search *s, const uint8_t *tstate)
+{
+	const struct python_layout *l = &s->t->layout;
+	uint64_t id = le64(tstate + l->tstate_thread);
+	uint8_t tid[4];
+
+	if (l->tstate_native && le64(tstate + l->tstate_native) == s->tid)
+		return true;
+	return is_pointer(id) && managed_read(s->m, id + GLIBC_TID, tid, sizeof(tid)) &&
+	       le32(tid) == s->tid;
+}
+
+static void search_interpreter(struct search *s, uint64_t interp)
+{
+	const struct python_layout *l = &s->t->layout;
+	uint8_t bytes[TSTATE_BYTES];
+	uint64_t at;
+
+	if (!read_word(s->m, interp + l->interp_threads, &at))
+		return;
+	for (; is_pointer(at) && s->left; s->left--) {
+		if (!managed_read(s->m, at, bytes, sizeof(bytes)) ||
+		    le64(bytes + l->tstate_interp) != interp)
+			return;
+		if (s->out->n < PYTHON_OF_THREAD_MAX && is_of_thread(s, bytes)) {
+			s->out->ids[s->out->n] = le64(bytes + l->tstate_thread);
+			s->out->tstates[s->out->n++] = at;
+		}
+		at = le64(bytes + l->tstate_next);
+	}
+}
+
+static bool first_interpreter(const struct python_target *t, const struct managed_memory *m,
+			      uint64_t *interp)
+{
+	uint64_t tstate;
+
+	if (t->head)
+		return read_word(m, t->head, interp);
+	/* Nobody may hold the lock; the one that is found need not be the first. */
+	return read_word(m, t->current, &tstate) && is_pointer(tstate) &&
+	       read_word(m, tstate + t->layout.tstate_interp, interp);
+}
+
+static void search(const struct python_target *t, const struct managed_memory *m, uint32_t tid,
+		   struct python_thread *out)
+{
+	struct search s = {.t = t, .m = m, .tid = tid, .left = PYTHON_TSTATES_MAX, .out = out};
+	uint32_t n = PYTHON_INTERPRETERS_MAX;
+	uint64_t interp;
+
+	out->n = 0;
+	if (!first_interpreter(t, m, &interp))
+		return;
+	for (; is_pointer(interp) && n--;) {
+		search_interpreter(&s, interp);
+		if (!read_word(m, interp + t->layout.interp_next, &interp))
+			return;
+	}
+}
+
+struct python_thread *python_find_thread(const struct python_target *t,
+					 const struct managed_memory *memory, uint32_t tid,
+					 struct python_threads *cache, bool again, bool *searched)
+{
+	struct python_thread *e =
+		&cache->threads[hash_pair(t->serial, tid) % PYTHON_THREADS_CACHED];
+
+	*searched = false;
+	if (e->serial != t->serial || e->tid != tid)
+		*e = (struct python_thread){.serial = t->serial, .tid = tid};
+	else if (!again && e->n && !e->nothing)
+		return e;
+	/* Callbacks on threads of C make a state each time, so an empty one says nothing. */
+	if (!again && e->skip) {
+		e->skip--;
+		return e;
+	}
+	*searched = true;
+	search(t, memory, tid, e);
+	if (e->nothing >= NOTHING_OFTEN)
+		e->skip = SKIPPED;
+	return e;
+}
+
+/* ---- the chain ------------------------------------------------------------------------------- */
+
+struct chain {
+	const struct python_layout *l;
+	const struct managed_memory *m;
+	struct python_peek *out;
+	uint32_t calls;
+	uint64_t tstate, cframe, frame, position;    /* where the innermost chain begins */
+	uint64_t window;                     /* 0 = none was read */
+	size_t nwindow;
+	uint8_t bytes[WINDOW_BYTES + FRAME_BYTES];
+};
+
+static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
+{
+	return c->calls++ < PYTHON_CALLS_MAX && managed_read(c->m, address, to, n);
+}
+
+/*
+ * A frame's bytes. Callers lie below their callees on the heap's stack of frames, so what precedes
+ * this one is read with it, but not across the page's beginning: a read that begins in a page that
+ * is not there gives nothing.
+ */
+static const uint8_t *frame_at(struct chain *c, uint64_t frame, size_t n)
+{
+	uint64_t start = frame & ~(uint64_t)(WINDOW_BYTES - 1);
+
+	if (!is_pointer(frame))
+		return NULL;
+	if (c->window && frame >= c->window && frame + n <= c->window + c->nwindow)
+		return c->bytes + (frame - c->window);
+	if (!python_has_anchors(c->l))
+		start = frame;               /* each frame is an object of its own */
+	c->window = 0;
+	c->nwindow = (size_t)(frame - start) + n;
+	if (!chain_read(c, start, c->bytes, c->nwindow))
+		return NULL;
+	c->window = start;
+	return c->bytes + (frame - start);
+}
+
+static size_t frame_bytes(const struct python_layout *l)
+{
+	return python_has_anchors(l) ? 88 : FRAME_BYTES;
+}
+
+static int32_t position_of(const struct python_layout *l, const uint8_t *frame, uint64_t code)
+{
+	uint64_t at;
+	int32_t lasti;
+
+	if (!python_has_anchors(l)) {
+		lasti = (int32_t)le32(frame + l->frame_position);
+		if (lasti < 0 || lasti > INT32_MAX / 2)
+			return -1;
+		return l->version >= PYTHON_VERSION(3, 10) ? lasti * 2 : lasti;
+	}
+	at = le64(frame + l->frame_position) - (code + l->code_bytes);
+	return at <= INT32_MAX ? (int32_t)at : -1;
+}
+
+/* false: it is the last one that there is room for, or makes no sense */
+static bool put_spot(struct chain *c, const uint8_t *frame)
+{
+	struct python_peek *out = c->out;
+	uint64_t code = le64(frame + c->l->frame_code);
+
+	if (c->l->version >= PYTHON_VERSION(3, 14))
+		code &= ~(uint64_t)3;
+	if (!is_pointer(code) || out->n == PYTHON_FRAMES_MAX)
+		return false;
+	if (!out->n)
+		c->position = le64(frame + c->l->frame_position);
+	out->spots[out->n++] = (struct python_spot){
+		.code = code, .position = position_of(c->l, frame, code)};
+	return true;
+}
+
+static void end_group(struct chain *c, uint32_t first, uint64_t anchor)
+{
+	if (c->out->n == first)
+		return;
+	c->out->spots[c->out->n - 1].anchor = anchor;
+	c->out->spots[c->out->n - 1].last = true;
+}
+
+/* Up to 3.10: each frame is a call of the evaluator. returns  whether the chain ends well */
+static bool follow_objects(struct chain *c, uint64_t frame)
+{
+	const uint8_t *at;
+
+	for (; frame; frame = le64(at + c->l->frame_back)) {
+		at = frame_at(c, frame, frame_bytes(c->l));
+		if (!at || !put_spot(c, at))
+			return false;
+		c->out->spots[c->out->n - 1].last = true;
+	}
+	return true;
+}
+
+/* 3.12 and later: a shim on the C stack ends a group. */
+static bool follow_shims(struct chain *c, uint64_t frame)
+{
+	uint32_t first = c->out->n, steps;
+	const uint8_t *at;
+
+	for (steps = 0; frame && steps < 2 * PYTHON_FRAMES_MAX; steps++) {
+		at = frame_at(c, frame, frame_bytes(c->l));
+		if (!at)
+			return false;
+		if (at[c->l->frame_owner] >= OWNER_SHIM) {
+			end_group(c, first, frame);
+			first = c->out->n;
+		} else if (!put_spot(c, at)) {
+			return false;
+		}
+		frame = le64(at + c->l->frame_back);
+	}
+	return !frame && first == c->out->n;
+}
+
+/* 3.11: the frame that entered the evaluator says so, and a cframe tells where. */
+static bool follow_entries(struct chain *c, uint64_t frame, uint64_t cframe, uint64_t root)
+{
+	uint8_t bytes[CFRAME_BYTES];
+	uint32_t first = c->out->n;
+	bool begins = true, entry;
+	const uint8_t *at;
+
+	while (frame) {
+		if (begins && (cframe == root || !is_pointer(cframe) ||
+			       !chain_read(c, cframe, bytes, sizeof(bytes)) ||
+			       le64(bytes + c->l->cframe_current) != frame))
+			return false;
+		at = frame_at(c, frame, frame_bytes(c->l));
+		if (!at || !put_spot(c, at))
+			return false;
+		entry = at[c->l->frame_owner] != 0;
+		frame = le64(at + c->l->frame_back);
+		begins = entry;
+		if (!entry)
+			continue;
+		end_group(c, first, cframe);
+		first = c->out->n;
+		cframe = le64(bytes + c->l->cframe_previous);
+	}
+	return first == c->out->n;
+}
+
+/* returns  false: it was cut */
+static bool follow(struct chain *c, uint64_t tstate, const uint8_t *bytes)
+{
+	const struct python_layout *l = c->l;
+	uint64_t frame = le64(bytes + l->tstate_frame), cframe = frame;
+
+	if (l->has_cframe &&
+	    (c->calls++ >= PYTHON_CALLS_MAX ||
+	     !read_word(c->m, cframe + l->cframe_current, &frame)))
+		return false;
+	if (!c->out->n) {
+		c->tstate = tstate;
+		c->cframe = cframe;
+		c->frame = frame;
+	}
+	if (!frame)
+		return true;
+	if (!python_has_anchors(l))
+		return follow_objects(c, frame);
+	if (python_has_shims(l))
+		return follow_shims(c, frame);
+	return follow_entries(c, frame, cframe, tstate + l->root_cframe);
+}
+
+static void read_pieces(const struct managed_memory *m, struct managed_piece *pieces, size_t n)
+{
+	size_t i;
+
+	if (m->read_pieces) {
+		m->read_pieces(m->ctx, pieces, n);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		pieces[i].got = m->read(m->ctx, pieces[i].address, pieces[i].to, pieces[i].n);
+}
+
+/* A thread that ran since then has changed what its innermost frame is, or where that is. */
+static bool has_moved(const struct chain *c)
+{
+	const struct python_layout *l = c->l;
+	uint8_t state[8], current[8], position[8];
+	struct managed_piece pieces[3] = {
+		{.address = c->tstate + l->tstate_frame, .to = state, .n = 8},
+		{.address = c->frame + l->frame_position, .to = position, .n = 8},
+		{.address = c->cframe + l->cframe_current, .to = current, .n = 8},
+	};
+
+	read_pieces(c->m, pieces, l->has_cframe ? 3 : 2);
+	if (pieces[0].got != 8 || pieces[1].got != 8 || le64(state) != c->cframe ||
+	    le64(position) != c->position)
+		return true;
+	return l->has_cframe && (pieces[2].got != 8 || le64(current) != c->frame);
+}
+
+static void stamp_spots(const struct chain *c)
+{
+	struct python_peek *out = c->out;
+	uint64_t codes[STAMPS_TOGETHER], stamps[STAMPS_TOGETHER];
+	uint32_t at, n, i;
+
+	for (at = 0; at < out->n; at += n) {
+		n = out->n - at < STAMPS_TOGETHER ? out->n - at : STAMPS_TOGETHER;
+		for (i = 0; i < n; i++)
+			codes[i] = out->spots[at + i].code;
+		python_stamps(c->l, c->m, codes, n, stamps);
+		for (i = 0; i < n; i++)
+			out->spots[at + i].stamp = stamps[i];
+	}
+}
+
+void python_peek(const struct python_target *t, const struct managed_memory *memory,
+		 struct python_thread *thread, struct python_peek *out)
+{
+	struct chain c = {.l = &t->layout, .m = memory, .out = out};
+	uint8_t bytes[TSTATE_BYTES];
+	uint32_t i;
+
+	out->n = 0;
+	out->status = PEEKED_WHOLE;
+	for (i = 0; i < thread->n && out->status == PEEKED_WHOLE; i++) {
+		if (!managed_read(memory, thread->tstates[i], bytes, sizeof(bytes)))
+			out->status = PEEKED_UNREADABLE;
+		else if (le64(bytes + t->layout.tstate_thread) != thread->ids[i])
+			out->status = PEEKED_OTHER;
+		else if (!follow(&c, thread->tstates[i], bytes))
+			out->status = PEEKED_CUT;
+	}
+	stamp_spots(&c);
+	if (out->n && has_moved(&c))
+		out->status = PEEKED_MOVED;
+	if (out->status >= PEEKED_OTHER)
+		out->n = 0;
+	else if (!out->n)
+		out->status = PEEKED_NOTHING;
+	if (out->n)
+		thread->nothing = thread->skip = 0;
+	else if (out->status == PEEKED_NOTHING && thread->nothing < NOTHING_OFTEN)
+		thread->nothing++;
+}
+
+/* ---- stamps ---------------------------------------------------------------------------------- */
+
+struct stamps {
+	uint8_t code[STAMPS_TOGETHER][STAMP_BYTES];
+	uint8_t text[STAMPS_TOGETHER][2][PYTHON_TEXT_STAMP];
+	struct managed_piece pieces[2 * STAMPS_TOGETHER];
+};
+
+/* Of its own bytes only: its neighbours change. bytes: from offset 16 on, got of them */
+static uint64_t hash_text(const struct python_layout *l, const uint8_t *bytes, size_t got)
+{
+	size_t data = l->bytes_data - 16u, width = 1, n;
+	uint64_t length;
+	uint32_t state;
+
+	if (got < 24)
+		return 1;
+	length = le64(bytes);
+	if (l->text_length) {
+		state = le32(bytes + l->text_state - 16);
+		data = (state & 64 ? l->text_ascii : l->text_compact) - 16u;
+		width = state >> 2 & 7;
+	}
+	n = length < PYTHON_TEXT_STAMP ? (size_t)length * width : PYTHON_TEXT_STAMP;
+	if (data > got)
+		return 1;
+	n = n < got - data ? n : got - data;
+	/* Length and hash, which is of all characters once it was needed. */
+	return hash_pair(hash_bytes(bytes, 16), hash_bytes(bytes + data, n));
+}
+
+/*
+ * Before 3.12 a code object has no number of its own: another one may get its address, and its
+ * texts the addresses of the old ones. The texts' beginnings with their hashes decide.
+ */
+static void add_texts(const struct python_layout *l, const struct managed_memory *m,
+		      struct stamps *s, uint32_t n, uint64_t *stamps)
+{
+	uint32_t i, k;
+
+	memset(s->text, 0, sizeof(s->text));
+	for (i = 0; i < n; i++)
+		for (k = 0; k < 2; k++) {
+			uint16_t at = (uint16_t)((k ? l->code_name : l->code_file) - l->stamp_at);
+			uint64_t text = stamps[i] ? le64(s->code[i] + at) : 0;
+
+			s->pieces[2 * i + k] = (struct managed_piece){
+				.address = is_pointer(text) ? text + 16 : 0, .to = s->text[i][k],
+				.n = PYTHON_TEXT_STAMP};
+		}
+	read_pieces(m, s->pieces, 2 * n);
+	for (i = 0; i < n; i++)
+		for (k = 0; stamps[i] && k < 2; k++)
+			stamps[i] = hash_pair(stamps[i], hash_text(l, s->text[i][k],
+								   s->pieces[2 * i + k].got)) | 1;
+}
+
+void python_stamps(const struct python_layout *l, const struct managed_memory *memory,
+		   const uint64_t *codes, uint32_t n, uint64_t *stamps)
+{
+	struct stamps s;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		s.pieces[i] = (struct managed_piece){.address = codes[i] + l->stamp_at,
+						     .to = s.code[i], .n = l->stamp_bytes};
+	read_pieces(memory, s.pieces, n);
+	for (i = 0; i < n; i++)
+		stamps[i] = s.pieces[i].got == l->stamp_bytes
+				    ? hash_bytes(s.code[i], l->stamp_bytes) | 1 : 0;
+	if (!python_has_shims(l))
+		add_texts(l, memory, &s, n, stamps);
+}

@@ -1,0 +1,109 @@
+#!/bin/bash
+# Python frames of stock interpreters, of every CPython that is found here: whole chains as the
+# program says them itself, in the order of the calls, and shares of CPU time as it measures them.
+# time limit: 600
+. "$TOP/tests/support/cli.sh"
+need_perf
+
+# One line for each interpreter: version and program.
+pythons()
+{
+	local python
+	for python in /usr/bin/python[23].* "$HOME"/.pyenv/versions/*/bin/python; do
+		[ -x "$python" ] && [[ $python != *-config ]] && readlink -f "$python"
+	done | sort -u | while read -r python; do
+		"$python" -c 'import sys, platform
+if platform.python_implementation() == "CPython":
+    print("%d.%d %s" % (sys.version_info[0], sys.version_info[1], sys.executable))'
+	done | sort -u -k1,1 -V
+}
+
+# whole NAME: of the samples in the main module or a thread in NAME.folded, how many there are,
+# and per cent whose Python frames are callers of a leaf in NAME.out, or a leaf with all of them,
+# perhaps with callees that are in no leaf's callers. A chain without one of its frames is none.
+whole()
+{
+	awk -v truth="$1.out" 'BEGIN {
+		while ((getline line < truth) > 0) {
+			if (line !~ /^leaf_/) continue
+			sub(/^[^ ]+ [^ ]+ /, "", line)
+			n = split(line, name, ";"); chain = ""
+			for (i = 1; i <= n; i++) { chain = chain ";" name[i]; known[chain] = 1
+				named[name[i]] = 1 }
+		} }
+		/PyRun_|thread_run|t_bootstrap|pythread_wrapper/ {
+			c = $NF; line = $0; sub(/ [0-9]+$/, "", line)
+			n = split(line, frame, ";"); chain = ""
+			for (i = 1; i <= n; i++)
+				if (sub(/^\[python\]!/, "", frame[i])) {
+					sub(/_\[j\]$/, "", frame[i])
+					chain = chain ";" frame[i]
+				}
+			all += c; root = chain
+			while (match(root, /;[^;]*$/) && !(substr(root, RSTART + 1) in named))
+				root = substr(root, 1, RSTART - 1)
+			if (root in known) good += c
+			else print c, (chain ? chain : "(none)") > "/dev/stderr" }
+		END { printf "%d %.2f\n", all, all ? 100 * good / all : 0 }' "$1.folded"
+}
+
+# shares NAME: those that differ from the programs own by over 2 points and 3 sigma.
+shares()
+{
+	awk -v truth="$1.out" 'BEGIN {
+		while ((getline line < truth) > 0) { split(line, f, " ")
+			if (f[1] ~ /^leaf_/) share[f[1]] = f[2] } }
+		{ c = $NF; if (match($0, /\[python\]!python_work\.leaf_[a-z]+_/)) {
+			leaf = substr($0, RSTART + 21, RLENGTH - 22); got[leaf] += c; all += c } }
+		END { for (leaf in share) {
+			if (!all) { print "no samples"; exit }
+			p = share[leaf] / 100; d = 100 * got[leaf] / all - share[leaf]
+			limit = 2 + 300 * sqrt(p * (1 - p) / all)
+			if (d > limit || d < -limit)
+				printf "%s: %.1f %% of samples, %.1f %% of time\n", leaf,
+					100 * got[leaf] / all, share[leaf] } }' "$1.folded"
+}
+
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
+
+try()
+{
+	local version=$1 python=$2 name=py$1 n good
+	if ! "$RECORDER" run --store "$name.db" --freq 499 --max-cpu-percent 0 -- "$python" \
+			"$TOP/tests/programs/python_work.py" 3 >"$name.out" 2>"$name.log"; then
+		echo "not ok Python $version: it cannot be recorded: $(tail -3 "$name.log")"
+		return
+	fi
+	"$RECORDER" export 1 --store "$name.db" -f -o "$name.folded" 2>>"$name.log"
+	read -r n good < <(whole "$name" 2>"$name.others")
+	if [ "$n" -ge 300 ] && at_least "$good" 98; then
+		echo "ok Python $version: $good % of $n samples have the whole chain"
+	else
+		echo "not ok Python $version: $good % of $n samples have the whole chain:" \
+			"$("$RECORDER" show 1 --store "$name.db" | grep ^Lost)" \
+			"$(sort -rn "$name.others" | cut -c1-200 | head -5)"
+	fi
+	shares "$name" >"$name.shares"
+	check "Python $version: shares are those that the program measures" \
+		expect_empty "$name.shares"
+}
+
+expect_empty() { [ ! -s "$1" ] || { cat "$1"; return 1; } }
+
+found=$(pythons)
+[ "$found" ] || echo "skip python stacks: no CPython here (apt-get install python3)"
+while read -r version python; do
+	[ "$version" ] && try "$version" "$python"
+done <<<"$found"
+
+# A frame with its line, and a recording without Python frames.
+if [ "$found" ]; then
+	set -- $(tail -1 <<<"$found")
+	expect "a frame has its file and line" 0 \
+		'\[python\]!python_work\.all_ways +python_work\.py:[0-9]+' \
+		show 1 --store "py$1.db" --lines
+	"$RECORDER" run --store without.db --no-python -- "$2" \
+		"$TOP/tests/programs/python_work.py" 1 >/dev/null 2>&1
+	expect "--no-python leaves them out" 0 . show 1 --store without.db
+	check "there are none" expect_exit 1 grep -F '[python]' out
+fi
