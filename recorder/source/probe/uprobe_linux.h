@@ -27,7 +27,8 @@ struct uprobe_place {
 	struct stapsdt_argument arguments[STAPSDT_ARGUMENTS_MAX];
 };
 
-#define UPROBE_TEXTS_MAX 2u
+#define UPROBE_TEXTS_OF_RULE 2u
+#define UPROBE_TEXTS_MAX 4u                  /* of all rules on a probe */
 #define UPROBE_TEXT_BYTES 104u
 #define UPROBE_DEREFS_MAX 4u
 

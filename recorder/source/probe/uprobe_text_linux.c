@@ -59,29 +59,53 @@ static bool parse_one(const struct uprobe *probe, const char *text, size_t n,
 	return uprobe_register(probe, field, &out->reg);
 }
 
+/* The texts of several rules on one probe are told to all of them. */
+static int add_text(struct uprobe *probe, const struct uprobe_text *text, struct err *err)
+{
+	unsigned i;
+
+	for (i = 0; i < probe->ntexts; i++)
+		if (strcmp(probe->texts[i].name, text->name) == 0)
+			return memcmp(&probe->texts[i], text, sizeof(*text)) == 0
+				       ? 0
+				       : err_set(err, ERR_USAGE, "Text=%s: another rule on this "
+						 "probe reads a text of this name elsewhere",
+						 text->name);
+	if (i == UPROBE_TEXTS_MAX)
+		return err_set(err, ERR_USAGE, "Text=%s: the rules on one probe read at most %u "
+			       "texts", text->name, UPROBE_TEXTS_MAX);
+	probe->texts[probe->ntexts++] = *text;
+	return 0;
+}
+
 int uprobe_texts_parse(struct uprobe *probe, const char *texts, uint32_t lasting_ms,
 		       struct err *err)
 {
 	uint64_t late_ns = lasting_ms * NS_PER_MS;
+	const char *at = texts;
+	unsigned of_rule;
 	size_t n;
+	int rc = 0;
 
 	if (late_ns < UPROBE_TEXT_LATE_NS)
 		late_ns = UPROBE_TEXT_LATE_NS;
 	if (!probe->ntexts || late_ns < probe->texts_late_ns)
 		probe->texts_late_ns = late_ns;
-	probe->ntexts = 0;
-	for (; *texts; texts += n + (texts[n] == ',')) {
-		n = strcspn(texts, ",");
-		if (probe->ntexts == UPROBE_TEXTS_MAX)
-			return err_set(err, ERR_USAGE, "Text=%.100s: a probe has at most %u texts",
-				       texts, UPROBE_TEXTS_MAX);
-		if (!parse_one(probe, texts, n, &probe->texts[probe->ntexts]))
-			return err_set(err, ERR_USAGE,
-				       "Text=%.100s is not NAME:+OFFSET(ArgN), like "
-				       "URL:+192(Arg4), or NAME:+OFFSET(+OFFSET(ArgN))", texts);
-		probe->ntexts++;
+	for (of_rule = 0; !rc && *at; of_rule++, at += n + (at[n] == ',')) {
+		struct uprobe_text text;
+
+		n = strcspn(at, ",");
+		if (of_rule == UPROBE_TEXTS_OF_RULE)
+			rc = err_set(err, ERR_USAGE, "Text=%.100s: a rule has at most %u texts",
+				     at, UPROBE_TEXTS_OF_RULE);
+		else if (!parse_one(probe, at, n, &text))
+			rc = err_set(err, ERR_USAGE,
+				     "Text=%.100s is not NAME:+OFFSET(ArgN), like "
+				     "URL:+192(Arg4), or NAME:+OFFSET(+OFFSET(ArgN))", at);
+		else
+			rc = add_text(probe, &text, err);
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

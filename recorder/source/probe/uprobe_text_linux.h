@@ -20,7 +20,7 @@
 struct proc_reader;
 
 /*
- * Parse the texts of a rule into probe->texts; "" = none. lasting_ms: how long at least lasts what
+ * Add the texts of a rule to probe->texts; "" = none. lasting_ms: how long at least lasts what
  * they are told of, 0 = unknown; the least of all rules counts. ERR_USAGE with the form.
  */
 int uprobe_texts_parse(struct uprobe *probe, const char *texts, uint32_t lasting_ms,

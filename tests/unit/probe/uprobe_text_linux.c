@@ -107,12 +107,20 @@ TEST(what_is_no_text_is_refused)
 	struct err err;
 	size_t i;
 
-	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		if (!uprobe_texts_parse(&probe, wrong[i], 0, &err))
 			fail_msg("'%s' is taken", wrong[i]);
+		probe.ntexts = 0;
+	}
 	assert_int_equal(uprobe_texts_parse(&probe, "a:+0(Arg1),b:-8(+0(Arg6))", 0, &err), 0);
 	assert_int_equal(probe.ntexts, 2);
-	probe.is_go = true;
+	/* Another rule on the same probe. */
+	assert_int_equal(uprobe_texts_parse(&probe, "b:-8(+0(Arg6)),c:+0(Arg1)", 0, &err), 0);
+	assert_int_equal(probe.ntexts, 3);
+	assert_int_equal(uprobe_texts_parse(&probe, "b:+8(+0(Arg6))", 0, &err), ERR_USAGE);
+	assert_int_equal(uprobe_texts_parse(&probe, "d:+0(Arg1)", 0, &err), 0);
+	assert_int_equal(uprobe_texts_parse(&probe, "e:+0(Arg1)", 0, &err), ERR_USAGE);
+	probe = (struct uprobe){.is_go = true};
 	assert_int_equal(uprobe_texts_parse(&probe, "a:+0(Goroutine),b:+0(Arg9)", 0, &err), 0);
 }
 
