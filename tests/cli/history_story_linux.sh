@@ -14,8 +14,8 @@ record=("$RECORDER" collect --store n.db --history-sync-sec 1 --max-cpu-percent 
 rm -f n.db.ctl
 "${record[@]}" 2>log & recorder=$!
 wait_for 20 test -S n.db.ctl
-for _ in 1 2; do
-	./hungry 60 >/dev/null & hungry+=" $!"
+for _ in 1 2; do                         # the largest change, whatever else runs here
+	nice -n -10 ./hungry 60 >/dev/null & hungry+=" $!"
 done
 began=$(date -u +%s)
 sleep 9

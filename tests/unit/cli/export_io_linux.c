@@ -1,8 +1,8 @@
 /*
- * Each system call of an export fails in turn, in each way of io_walk_linux.h: in every format while
- * the file is written, in the first also while the store is read. What is at the name afterwards is
- * the whole export when it succeeded, and what was there before when it did not; or the whole export
- * if only the directory was not synced.
+ * Each system call of an export fails in turn, in each way of io_walk_linux.h: in every format
+ * while the file is written, in the first also while the store is read. What is at the name
+ * afterwards is the whole export when it succeeded, and what was there before when it did not; or
+ * the whole export if only the directory was not synced.
  */
 #include "tests/support/export_text.h"
 #include "tests/support/io_walk_linux.h"
