@@ -65,8 +65,8 @@ static void put_against(const struct against *a, uint32_t found, struct buf *out
 	if (a->kind == AGAINST_DAYS && a->n == 1)
 		buf_puts(out, "at this hour yesterday");
 	else
-		buf_printf(out, "%s %" PRIu32 " earlier %s", words[a->kind], found,
-			   a->kind == AGAINST_DAYS ? "days" : "windows");
+		buf_printf(out, "%s %" PRIu32 " earlier %s%s", words[a->kind], found,
+			   a->kind == AGAINST_DAYS ? "day" : "window", found == 1 ? "" : "s");
 }
 
 /* The i-th window before one that begins at from_ns and lasts so long. */

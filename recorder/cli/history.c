@@ -21,7 +21,7 @@
 
 enum { COLUMNS = 7 };
 
-/* Files in a row without a gap, and of one sampling rate. */
+/* Files in a row without a gap, and of one sampling rate: each but the last ended by its size. */
 struct stretch {
 	uint64_t from_ns, to_ns;             /* of the wall clock */
 	uint64_t samples, lost, bytes;
@@ -61,7 +61,7 @@ static int add_file(struct view *v, const struct history_file *f)
 	struct stretch *s = v->nstretches ? &v->stretches[v->nstretches - 1] : NULL;
 
 	if (!s || t0 > s->to_ns + GAP_NS || t0 + GAP_NS < s->to_ns ||
-	    f->period_ns != s->last->period_ns) {
+	    f->period_ns != s->last->period_ns || strcmp(s->last->end, HISTORY_GOES_ON) != 0) {
 		if (ARRAY_NEXT(v->stretches, v->nstretches))
 			return ERR_MEMORY;
 		s = &v->stretches[v->nstretches++];
@@ -108,7 +108,7 @@ static void put_stretch(struct view *v, const struct stretch *s, const struct st
 	os_time_text(s->from_ns, from_utc);
 	os_time_text(s->to_ns, to_utc);
 	buf_puts(&what, what_ended(s->last));
-	if (gap_s > 0 && !v->o->json)
+	if (gap_s >= 1 && !v->o->json)
 		buf_printf(&what, "; then nothing for %s", text_seconds(gap_s, seconds));
 	cells[COLUMNS - 1].text = buf_text(&what);
 	if (measures)

@@ -122,7 +122,7 @@ int cmd_load_window(const struct options *o, const struct cmd_window *w, struct 
 	return rc;
 }
 
-/* From shortly before the oldest file: names of files may lie by a little. */
+/* From the oldest file on: its name has the second that it begins in. */
 static int clamp_to_history(const char *store, struct cmd_window *w, struct err *err)
 {
 	struct history_files files = {0};
@@ -130,7 +130,7 @@ static int clamp_to_history(const char *store, struct cmd_window *w, struct err 
 	int rc = history_list(store, &files, err);
 
 	if (!rc && files.n) {
-		oldest_ns = files.all[0].name_wall_ns - FOR_NS;
+		oldest_ns = files.all[0].name_wall_ns;
 		w->from_ns = w->from_ns > oldest_ns ? w->from_ns : oldest_ns;
 	}
 	history_files_free(&files);
