@@ -362,7 +362,7 @@ static int have_file(struct history *h, const struct segment *first, const struc
 	if (h->s && clocks_moved(h, now))
 		leave_file(h, "the wall clock was set, or the machine slept; recording went on");
 	if (h->s && store_bytes(h->s) >= h->cfg.file_bytes)
-		leave_file(h, HISTORY_GOES_ON);
+		leave_file(h, "recording went on in the next file");
 	if (h->s)
 		return 0;
 	/* The directory may have gone with its disk, and come back. */

@@ -26,8 +26,6 @@
 #define HISTORY_SUFFIX ".history"
 #define HISTORY_FILES_MAX 65536u             /* that are looked at */
 
-#define HISTORY_GOES_ON "recording went on in the next file"   /* how a file ends by its size */
-
 /* ---- writing (the recorder that holds the store's lock) -------------------------------------- */
 
 struct history;

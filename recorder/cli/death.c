@@ -71,7 +71,7 @@ static bool settle(const char *store, const struct history_files *files, uint32_
 	if (died)
 		put_end(f, &end);
 	else
-		buf_puts(&end, "it could not be written; " HISTORY_GOES_ON);
+		buf_puts(&end, "it could not be written; recording went on in the next file");
 	os_time_text(history_wall_ns(f, f->t1_ns), time);
 	with_incident &= died && f->t1_ns > f->t0_ns;     /* events count, too */
 	if (with_incident && !end.failed)

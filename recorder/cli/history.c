@@ -21,7 +21,7 @@
 
 enum { COLUMNS = 7 };
 
-/* Files in a row without a gap, and of one sampling rate: each but the last ended by its size. */
+/* Files in a row of one recorder, without a gap, and of one sampling rate. */
 struct stretch {
 	uint64_t from_ns, to_ns;             /* of the wall clock */
 	uint64_t samples, lost, bytes;
@@ -61,7 +61,8 @@ static int add_file(struct view *v, const struct history_file *f)
 	struct stretch *s = v->nstretches ? &v->stretches[v->nstretches - 1] : NULL;
 
 	if (!s || t0 > s->to_ns + GAP_NS || t0 + GAP_NS < s->to_ns ||
-	    f->period_ns != s->last->period_ns || strcmp(s->last->end, HISTORY_GOES_ON) != 0) {
+	    f->period_ns != s->last->period_ns || f->pid != s->last->pid ||
+	    strcmp(f->boot_id, s->last->boot_id) != 0) {
 		if (ARRAY_NEXT(v->stretches, v->nstretches))
 			return ERR_MEMORY;
 		s = &v->stretches[v->nstretches++];

@@ -60,6 +60,8 @@ check each_kill_becomes_one_incident test $incidents -eq $rounds
 check no_incident_is_made_twice bash -c '
 	"$RECORDER" list --store h.db >/dev/null; "$RECORDER" list --store h.db --json |
 		jq -r "select(.trigger == \"recorder-ended\").id" | wc -l | grep -qx '$rounds
+check each_recorder_has_its_row bash -c '
+	"$RECORDER" history --store h.db --json | grep -c "without saying so" | grep -qx '$rounds
 expect its_reason_guesses_nothing 0 'why is unknown: the machine went on' show --store h.db
 expect its_stacks_name_the_program 0 'burn' show --store h.db
 expect all_files_are_stores 0 'is sound: 1 incident' verify "$(files | head -1)"
