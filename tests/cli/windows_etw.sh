@@ -49,6 +49,9 @@ providers+=',*Other:@ProcessNameFilter=a.exe b;@EventIDStacksToDisable=258'
 collect chosen --max-collect-sec 0.2 /ThreadTime \
 	/KernelEvents:Profile,DiskIO,DiskIOInit /ClrEvents:GC \
 	"$providers"
+exe unregistered check --providers Foo-Bar
+check check_refuses_a_provider_that_is_not_registered sh -c \
+	"[ $code = 2 ] && grep -q \"no provider 'Foo-Bar' is registered here\" unregistered.out"
 collect misspelled --max-collect-sec 0.2 '/StopOnEtwEvent:Windows Kernel/DiskIO/Raed'
 collect groups --max-collect-sec 0.2 /KernelEvents:Verbose /ClrEvents:Default \
 	/ClrEventLevel:Informational /TplEvents:Default

@@ -11,7 +11,8 @@
  *	*EventSource:KEYWORDS:LEVEL        of .NET programs, and the other spellings of etw/wanted.h
  *	Windows Kernel:KEYWORDS            tracepoints of the same meaning
  *
- * each followed by :@KEY=VALUE;... as on Windows. Reads no files. Any thread.
+ * each followed by :@KEY=VALUE;... as on Windows. Reads no files, but Windows' list of providers.
+ * Any thread.
  */
 #pragma once
 

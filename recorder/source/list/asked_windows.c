@@ -12,8 +12,9 @@ int asked_needs(const struct capture *capture, struct needs *needs, struct err *
 		   : err_memory(err, "for the events of a session");
 
 	if (!rc)
+		rc = etw_session_identify(w, err);
+	if (!rc)
 		rc = etw_session_counters(capture->cpu_counters, w, err);
-
 	free(w);
 	return rc;
 }
