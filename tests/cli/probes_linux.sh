@@ -290,4 +290,5 @@ umount /sys/kernel/tracing && [ ! -d /sys/kernel/tracing/events ] || exit 9
 "$RECORDER" check /StopOnEvent:sched/sched_process_exit
 SH
 unshare -m sh without.sh >without.out 2>&1
-[ $? = 9 ] || check without_tracefs_that_is_what_it_says grep -q 'tracefs is not mounted' without.out
+[ $? = 9 ] ||
+	check without_tracefs_that_is_what_it_says grep -q 'tracefs is not mounted' without.out

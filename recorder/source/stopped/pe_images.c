@@ -132,7 +132,9 @@ static void identify(struct pe_images *t, const struct image *image, struct obje
 
 	n = t->process.read(t->process.ctx, image->base + image->head.debug_rva, directory, n);
 	at = pe_loaded_rsds_at(directory, n, image->nbytes);
-	if (at && t->process.read(t->process.ctx, image->base + at, rsds, sizeof(rsds)) == sizeof(rsds) &&
+	if (at &&
+	    t->process.read(t->process.ctx, image->base + at, rsds, sizeof(rsds)) ==
+		    sizeof(rsds) &&
 	    pe_loaded_rsds(rsds, key->build_id, &age)) {
 		memcpy(key->build_id + 16, &age, sizeof(age));
 		key->build_id_bytes = 20;
@@ -334,7 +336,8 @@ static void read_code_at(struct pe_images *t, uint64_t address)
 		nbytes = image->nbytes - rva;
 	image->ranges[2 + image->next_chunk] = (struct pe_range){
 		.rva = rva, .bytes = code,
-		.nbytes = (uint32_t)t->process.read(t->process.ctx, image->base + rva, code, nbytes)};
+		.nbytes = (uint32_t)t->process.read(t->process.ctx, image->base + rva, code,
+						    nbytes)};
 	if (image->tables.nranges < 2 + CODE_CHUNKS)
 		image->tables.nranges++;
 	image->next_chunk = (image->next_chunk + 1) % CODE_CHUNKS;
