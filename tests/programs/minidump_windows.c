@@ -2,7 +2,7 @@
  * Writes a minidump, by dbghelp's MiniDumpWriteDump.
  *
  *	minidump FILE.dmp PID [full]    of another process
- *	minidump FILE.dmp PID own       by a writer of its own: that of Wine dumps no 32-bit programs.
+ *	minidump FILE.dmp PID own       by a writer of its own: Wine's dumps no 32-bit ones.
  *	                                Registers of this program's own kind, stacks and TEBs
  *	minidump FILE.dmp crash         of itself: it reads address 0x10 three calls deep
  */
