@@ -1,6 +1,7 @@
 #!/bin/bash
 # Python frames of stock interpreters, of every CPython that is found here: whole chains as the
-# program says them itself, in the order of the calls, and shares of CPU time as it measures them.
+# program says them itself, in the order of the calls, shares of CPU time as it measures them, and
+# no wrong name where functions come and go.
 # time limit: 600
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -64,11 +65,28 @@ shares()
 					100 * got[leaf] / all, share[leaf] } }' "$1.folded"
 }
 
+# wrong NAME: of the samples in NAME.folded whose names have the number of a generation, how many
+# there are, and how many have two different numbers.
+wrong()
+{
+	awk '{ n = split($0, f, ";"); k = ""; bad = 0
+		for (i = 1; i <= n; i++) {
+			s = f[i]
+			while (s ~ /^\[python\]!/ && match(s, /_[0-9]+/)) {
+				x = substr(s, RSTART + 1, RLENGTH - 1)
+				if (k != "" && x != k) bad = 1
+				k = x; s = "[python]!" substr(s, RSTART + RLENGTH)
+			} }
+		if (k != "") all += $NF
+		if (bad) wrong += $NF }
+		END { printf "%d %d\n", all, wrong }' "$1.folded"
+}
+
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
 try()
 {
-	local version=$1 python=$2 name=py$1 n good
+	local version=$1 python=$2 name=py$1 n good wrong
 	if ! "$RECORDER" run --store "$name.db" --freq 499 --max-cpu-percent 0 -- "$python" \
 			"$TOP/tests/programs/python_work.py" 3 >"$name.out" 2>"$name.log"; then
 		echo "not ok Python $version: it cannot be recorded: $(tail -3 "$name.log")"
@@ -86,6 +104,15 @@ try()
 	shares "$name" >"$name.shares"
 	check "Python $version: shares are those that the program measures" \
 		expect_empty "$name.shares"
+	"$RECORDER" run --store "$name.made.db" --freq 997 --max-cpu-percent 0 -- "$python" \
+		"$TOP/tests/programs/python_churn.py" 2 >/dev/null 2>>"$name.log"
+	"$RECORDER" export 1 --store "$name.made.db" -f -o "$name.made.folded" 2>>"$name.log"
+	read -r n wrong < <(wrong "$name.made")
+	if [ "$n" -ge 50 ] && [ "$wrong" = 0 ]; then
+		echo "ok Python $version: no name of another generation in $n samples"
+	else
+		echo "not ok Python $version: $wrong of $n samples name another generation"
+	fi
 }
 
 expect_empty() { [ ! -s "$1" ] || { cat "$1"; return 1; } }

@@ -288,6 +288,25 @@ static void read_lines(const struct python_layout *l, const struct managed_memor
 	out->lines = NULL;
 }
 
+/*
+ * An object that was freed keeps its bytes for a while, but for the first, where the allocator puts
+ * a pointer: bits 32 to 47 of a count of references are zero in every version. Without a global
+ * lock the first word is another one; there the stamp has the texts.
+ */
+static bool is_alive(const struct python_layout *l, const struct managed_memory *memory,
+		     uint64_t code)
+{
+	uint8_t bytes[8];
+	uint64_t count;
+
+	if (l->free_threaded)
+		return true;
+	if (!managed_read(memory, code, bytes, sizeof(bytes)))
+		return false;
+	count = le64(bytes);
+	return (uint32_t)count && !(count >> 32 & 0xffff);
+}
+
 bool python_code_read(const struct python_layout *l, const struct managed_memory *memory,
 		      uint64_t type, uint64_t code, uint64_t stamp, struct python_code *out)
 {
@@ -303,9 +322,12 @@ bool python_code_read(const struct python_layout *l, const struct managed_memory
 		return false;
 	out->first_line = (int32_t)le32(bytes + l->code_first_line);
 	read_lines(l, memory, le64(bytes + l->code_lines), out);
-	/* Read last: all that was read before is of the code object that was sampled. */
+	/*
+	 * Read last: the code object that was sampled is still there, so all that was read before
+	 * is its own.
+	 */
 	python_stamps(l, memory, &code, 1, &now);
-	if (now != stamp) {
+	if (now != stamp || !is_alive(l, memory, code)) {
 		free(out->lines);
 		out->lines = NULL;
 		return false;

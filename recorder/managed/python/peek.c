@@ -366,7 +366,7 @@ void python_peek(const struct python_target *t, const struct managed_memory *mem
 		out->status = PEEKED_MOVED;
 	if (out->status >= PEEKED_OTHER)
 		out->n = 0;
-	else if (!out->n)
+	else if (!out->n && out->status == PEEKED_WHOLE)
 		out->status = PEEKED_NOTHING;
 	if (out->n)
 		thread->nothing = thread->skip = 0;
@@ -406,8 +406,8 @@ static uint64_t hash_text(const struct python_layout *l, const uint8_t *bytes, s
 }
 
 /*
- * Before 3.12 a code object has no number of its own: another one may get its address, and its
- * texts the addresses of the old ones. The texts' beginnings with their hashes decide.
+ * Before 3.12 a code object has no number of its own (co_version): another one may get its address,
+ * and its texts the addresses of the old ones. The texts' beginnings with their hashes decide.
  */
 static void add_texts(const struct python_layout *l, const struct managed_memory *m,
 		      struct stamps *s, uint32_t n, uint64_t *stamps)
@@ -426,9 +426,11 @@ static void add_texts(const struct python_layout *l, const struct managed_memory
 		}
 	read_pieces(m, s->pieces, 2 * n);
 	for (i = 0; i < n; i++)
-		for (k = 0; stamps[i] && k < 2; k++)
-			stamps[i] = hash_pair(stamps[i], hash_text(l, s->text[i][k],
-								   s->pieces[2 * i + k].got)) | 1;
+		for (k = 0; stamps[i] && k < 2; k++) {
+			uint64_t hash = hash_text(l, s->text[i][k], s->pieces[2 * i + k].got);
+
+			stamps[i] = hash_pair(stamps[i], hash) | 1;
+		}
 }
 
 void python_stamps(const struct python_layout *l, const struct managed_memory *memory,
@@ -444,6 +446,6 @@ void python_stamps(const struct python_layout *l, const struct managed_memory *m
 	for (i = 0; i < n; i++)
 		stamps[i] = s.pieces[i].got == l->stamp_bytes
 				    ? hash_bytes(s.code[i], l->stamp_bytes) | 1 : 0;
-	if (!python_has_shims(l))
+	if (!python_has_shims(l) || l->free_threaded)
 		add_texts(l, memory, &s, n, stamps);
 }

@@ -170,6 +170,7 @@ static uint64_t put_code(struct memory *m)
 
 	put_le64(m->bytes + 512 + m->l.bytes_size, 2);
 	memcpy(m->bytes + 512 + m->l.bytes_data, "\x81\x12", 2);
+	put_le64(code, 1);                   /* references */
 	put_le64(code + m->l.object_type, BASE + 7000);
 	put_le64(code + m->l.code_file, file);
 	put_le64(code + m->l.code_name, name);
@@ -199,6 +200,9 @@ TEST(a_code_object_is_named_only_while_its_stamp_holds)
 		free(read.lines);
 		/* Of another type, or another one by now. */
 		assert_false(python_code_read(&m.l, &m.m, BASE + 7008, code, stamp, &read));
+		put_le64(m.bytes + 4096, UINT64_C(0x7f1234567890)); /* freed: a pointer */
+		assert_false(python_code_read(&m.l, &m.m, BASE + 7000, code, stamp, &read));
+		put_le64(m.bytes + 4096, 1);
 		put_le32(m.bytes + 4096 + m.l.code_first_line, 43);
 		assert_false(python_code_read(&m.l, &m.m, BASE + 7000, code, stamp, &read));
 	}
