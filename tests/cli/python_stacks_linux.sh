@@ -32,6 +32,7 @@ whole()
 			for (i = 1; i <= n; i++) { chain = chain ";" name[i]; known[chain] = 1
 				named[name[i]] = 1 }
 		} }
+		/site\.<module>/ { next }                # the interpreter is starting
 		/PyRun_|thread_run|t_bootstrap|pythread_wrapper/ {
 			c = $NF; line = $0; sub(/ [0-9]+$/, "", line)
 			n = split(line, frame, ";"); chain = ""

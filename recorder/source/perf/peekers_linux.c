@@ -87,7 +87,7 @@ struct perf_peekers {
 	uint32_t nretired;
 	_Atomic uint32_t running, abandoned;
 	_Atomic bool fifo;
-	_Atomic uint64_t peeks, ns, calls;   /* of those that have ended */
+	_Atomic uint64_t peeks, ns, calls;   /* of all, as of the last look */
 };
 
 static void drop_targets(struct targets *t)
@@ -395,6 +395,13 @@ static void start_one(struct perf_peekers *p, unsigned cpu, const struct perf_ri
 	one->stop = NULL;
 }
 
+static void take_counts(struct perf_peekers *p, struct peeker *k)
+{
+	atomic_fetch_add(&p->peeks, atomic_exchange(&k->peeks, 0));
+	atomic_fetch_add(&p->ns, atomic_exchange(&k->ns, 0));
+	atomic_fetch_add(&p->calls, atomic_exchange(&k->calls, 0));
+}
+
 /* stuck: it does not come back, perhaps never */
 static void end_one(struct perf_peekers *p, struct one *one, bool stuck)
 {
@@ -407,9 +414,7 @@ static void end_one(struct perf_peekers *p, struct one *one, bool stuck)
 		atomic_fetch_add(&p->abandoned, 1);
 	}
 	atomic_fetch_sub(&p->running, 1);
-	atomic_fetch_add(&p->peeks, atomic_load(&one->peeker->peeks));
-	atomic_fetch_add(&p->ns, atomic_load(&one->peeker->ns));
-	atomic_fetch_add(&p->calls, atomic_load(&one->peeker->calls));
+	take_counts(p, one->peeker);
 	drop_peeker(one->peeker);
 	os_wake_free(one->stop);
 	*one = (struct one){0};
@@ -540,6 +545,7 @@ static void look_at_peeker(struct perf_peekers *p, struct one *one, uint64_t now
 	uint32_t pid = atomic_load(&one->peeker->busy_pid);
 
 	atomic_store(&p->fifo, atomic_load(&one->peeker->fifo));
+	take_counts(p, one->peeker);
 	if (!busy_ns || now_ns < busy_ns + PEEKERS_STUCK_NS)
 		return;
 	log_line(p->log, LOG_WARN, "the memory of process %u does not answer (a file system that "

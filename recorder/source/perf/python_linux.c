@@ -116,12 +116,15 @@ bool perf_python_note(const struct perf_python *p, char *out, size_t n)
 		return false;
 	snprintf(out, n,
 		 "Python: %llu samples, %llu with their frames, %llu in no Python function, %llu "
-		 "late, %llu not placed, %llu not readable, %llu cut; %u peekers%s",
+		 "late, %llu not placed, %llu not readable, %llu cut; %u peekers%s, %.1f us and %.1f "
+		 "reads each",
 		 (unsigned long long)all, (unsigned long long)counts[WITH],
 		 (unsigned long long)counts[NOTHING], (unsigned long long)counts[LATE],
 		 (unsigned long long)counts[UNPLACED], (unsigned long long)counts[UNREADABLE],
 		 (unsigned long long)counts[CUT], peekers.running,
-		 peekers.fifo ? "" : " without SCHED_FIFO");
+		 peekers.fifo ? "" : " without SCHED_FIFO",
+		 peekers.peeks ? (double)peekers.ns / 1e3 / (double)peekers.peeks : 0,
+		 peekers.peeks ? (double)peekers.calls / (double)peekers.peeks : 0);
 	if (peekers.abandoned)
 		snprintf(out, n, "%u of at most %u threads that read Python frames hang",
 			 peekers.abandoned, PEEKERS_STUCK_MAX);
