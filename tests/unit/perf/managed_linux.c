@@ -54,7 +54,7 @@ static size_t bytes(const struct managed *m)
 }
 
 static const struct frame_reader made = {
-	.name = "Made", .recognizes = recognizes, .learn = learn, .owns = owns,
+	.name = "Made", .object = "[made]", .recognizes = recognizes, .learn = learn, .owns = owns,
 	.begin = begin, .forget = forget, .bytes = bytes};
 static const struct frame_reader *const readers[] = {&made, NULL};
 
