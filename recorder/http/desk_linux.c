@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define STATUS_NS (250 * NS_PER_MS)
+#define BEGIN_NS (20 * NS_PER_SEC)           /* a start takes half a second, a busy one more */
+#define BEGIN_STEP_NS (50 * NS_PER_MS)
 #define FLUSH_NS (3 * NS_PER_SEC)
 #define FLUSH_STEP_NS (50 * NS_PER_MS)
 
@@ -23,6 +25,7 @@ int desk_open(struct desk *d, const struct http_config *cfg, struct err *err)
 	struct buf path = {0};
 
 	d->cfg = cfg;
+	d->begin_until_ns = os_now_ns() + BEGIN_NS;
 	d->lock = os_mutex_new();
 	d->changed = os_cond_new();
 	d->alerts = alert_desk_new();
@@ -89,9 +92,16 @@ int desk_ask(struct desk *d, const char *line, struct buf *answer, struct err *e
 
 	answer->max_bytes = OS_IPC_MAX_BYTES + 1;
 	rc = os_ipc_ask(d->control, line, DESK_ANSWER_WAIT_NS, answer, err);
+	/* A client may be why systemd starts the recorder. */
+	while (rc && !d->begun && !d->ending && os_now_ns() < d->begin_until_ns) {
+		os_sleep_ns(BEGIN_STEP_NS);
+		buf_reset(answer);
+		rc = os_ipc_ask(d->control, line, DESK_ANSWER_WAIT_NS, answer, err);
+	}
 	if (rc)
 		return err_set(err, ERR_BUSY, "the recorder does not answer: it starts, ends, or "
 			       "has no control socket");
+	d->begun = true;
 	if (!json_read(buf_text(answer), &all))
 		return err_set(err, ERR_IO, "the recorder's answer is not JSON");
 	error = json_member(all, "error");

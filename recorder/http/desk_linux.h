@@ -17,6 +17,8 @@ struct desk {
 	const struct http_config *cfg;
 	char *control;                       /* path of the recorder's socket */
 	_Atomic bool ending;
+	_Atomic bool begun;                  /* the recorder has answered */
+	uint64_t begin_until_ns;             /* it is waited for until then */
 
 	struct os_mutex *lock;
 	struct os_cond *changed;

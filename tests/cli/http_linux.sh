@@ -307,3 +307,17 @@ if command -v openssl >/dev/null; then
 else
 	echo "skip it_speaks_tls: no openssl here"
 fi
+
+# ---- a socket that systemd has opened: its first client is why the recorder starts -------------
+
+if command -v systemd-socket-activate >/dev/null; then
+	systemd-socket-activate -l 127.0.0.1:$port "$RECORDER" collect --store fd.db --http fd \
+		--history-mb 0 --max-cpu-percent 0 >fd.log 2>&1 & recorder=$!
+	wait_for 20 grep -q Listening fd.log
+	check the_first_client_waits_until_it_records sh -c \
+		"curl -s -m 60 $url/healthz | grep -qE '^(ok|degraded)'"
+	kill -INT $recorder
+	wait $recorder
+else
+	echo "skip the_first_client_waits_until_it_records: no systemd-socket-activate here"
+fi

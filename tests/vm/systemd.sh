@@ -65,8 +65,10 @@ recorder report "$id" --store $store --by unit 2>&1 | head -n 12 | sed 's/^/it r
 
 # ---- its death -----------------------------------------------------------------------------------
 
+# What a recorder kept before it wrote for the first time, some seconds, ends with it.
+check it_writes_its_history wait_for 200 eval 'ls $store.history/*.db'
 was=$(show MainPID)
-killed_us=$(awk '{ print int($1 * 1000000) }' /proc/uptime)
+killed_us=$(awk '{ printf "%.0f", $1 * 1000000 }' /proc/uptime)
 check a_kill_hits_it kill -9 "$was"
 check it_is_back wait_for 200 eval '[ "$(show NRestarts)" -ge 1 ] && is ActiveState active'
 begun_ms=$((($(show ExecMainStartTimestampMonotonic) - killed_us) / 1000))
@@ -110,7 +112,8 @@ systemctl daemon-reload
 systemctl stop recorder
 systemctl start recorder.socket
 ask() { curl -s -m 200 --unix-socket /run/recorder.sock "http://x$1"; }
-check the_socket_starts_it eval 'ask /healthz | grep -qE "^(ok|degraded)" && is ActiveState active'
+check the_socket_starts_it eval 'ask /healthz | grep -qE "^(ok|degraded)" &&
+	wait_for 60 is ActiveState active'
 check and_it_answers_there wait_for 200 eval 'ask /metrics | grep "^recorder_samples_total [1-9]"'
 sed -i '/^http/d' /etc/recorder/recorder.conf
 systemctl stop recorder.socket recorder
