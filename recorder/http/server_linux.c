@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,6 +142,14 @@ static void accept_next(struct http_server *h, struct slot *slot)
 	}
 }
 
+/* What it sent waits for us: a busy machine, on which threads of low priority get no CPU. */
+static bool is_ours_to_read(const struct slot *slot)
+{
+	int unread = 0;
+
+	return ioctl(slot->fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
 /* The end of the connection follows from it, on its own thread. */
 static void drop_slow(struct http_server *h)
 {
@@ -151,7 +160,8 @@ static void drop_slow(struct http_server *h)
 	for (i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
 		struct slot *slot = &h->slots[i];
 
-		if (slot->fd < 0 || !slot->until_ns || now_ns < slot->until_ns)
+		if (slot->fd < 0 || !slot->until_ns || now_ns < slot->until_ns ||
+		    is_ours_to_read(slot))
 			continue;
 		shutdown(slot->fd, SHUT_RDWR);
 		slot->until_ns = 0;

@@ -316,6 +316,21 @@ if command -v systemd-socket-activate >/dev/null; then
 	wait_for 20 grep -q Listening fd.log
 	check the_first_client_waits_until_it_records sh -c \
 		"curl -s -m 60 $url/healthz | grep -qE '^(ok|degraded)'"
+	# Clients whose requests came in time are not slow when the machine is.
+	cat >late.py <<'END'
+import os, signal, socket, sys, time
+recorder = int(sys.argv[2])
+all = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for i in range(30)]
+time.sleep(1)
+os.kill(recorder, signal.SIGSTOP)
+for s in all:
+    s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+time.sleep(11)
+os.kill(recorder, signal.SIGCONT)
+print(sum(s.makefile("rb").readline().startswith(b"HTTP/1.1 ") for s in all))
+END
+	check a_slow_machine_is_not_a_slow_client \
+		[ "$(timeout 60 python3 late.py $port $recorder 2>&1 | tail -n 1)" = 30 ]
 	kill -INT $recorder
 	wait $recorder
 else
