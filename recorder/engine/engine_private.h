@@ -219,6 +219,7 @@ struct merge {
 	uint64_t next_end_ns;                /* the first of these ends; UINT64_MAX = none */
 	bool window_extended;                /* one goes on beyond its end: checked at each tick */
 	uint64_t caught_up_ns;               /* the end for which sources were asked to catch up */
+	uint64_t seal_moved_ns;              /* last, because a process moved; 0 = never */
 	bool seal_past;                      /* an incident began: seal what came before it soon */
 
 	/* the end of the run */

@@ -93,10 +93,12 @@ void engine_seal(struct engine *e)
 
 void engine_seal_moved(struct engine *e)
 {
-	uint64_t first_ns = segment_first_ns(e->merge.builder);
+	struct merge *m = &e->merge;
 
-	if (first_ns && e->merge.last_ns > first_ns + SEAL_MOVED_NS)
-		engine_seal(e);
+	if (m->seal_moved_ns && m->last_ns < m->seal_moved_ns + SEAL_MOVED_NS)
+		return;
+	m->seal_moved_ns = m->last_ns;
+	engine_seal(e);
 }
 
 /*

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define START_SLACK_NS (100 * NS_PER_MS)      /* /proc has ticks of 10 ms */
+
 enum { SKIP_MAX = 1024 };              /* named frames one turn skips under the lock, ns each */
 enum { SERVICE_AT = 3 };               /* the reading of a home that first asks for its service */
 
@@ -156,6 +158,20 @@ static bool is_still(struct process *process)
 }
 
 /*
+ * For where a process lives, which does not depend on the program: one that gave itself another
+ * name before it was looked at is known by its start.
+ */
+static bool is_still_there(struct process *process)
+{
+	uint64_t start_ns = process->start_ns, now_ns;
+
+	if (is_still(process))
+		return true;
+	now_ns = symbol_process_start_ns(process->pid);
+	return now_ns && now_ns + START_SLACK_NS > start_ns && now_ns < start_ns + START_SLACK_NS;
+}
+
+/*
  * A home is read anew each time but for its service: at the 3rd, 6th, 12th, 24th... time, and until
  * it is found, as that takes the list of mappings, which may have many thousands of lines.
  */
@@ -182,7 +198,7 @@ static void read_home(struct process *process)
 		snprintf(service, sizeof(service), "%s", now + home_cgroup_bytes(now) + 1);
 	if (*service)
 		buf_printf(&home, "\n%s", service);
-	if (!home.failed && home.len && is_still(process))
+	if (!home.failed && home.len && is_still_there(process))
 		process_set_home(process, buf_text(&home), read_ns);
 	buf_free(&payload);
 	buf_free(&home);

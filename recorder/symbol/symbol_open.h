@@ -54,6 +54,9 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err);
  */
 uint64_t symbol_process_identity(uint32_t pid);
 
+/* Linux only: when a process started, by the recorder clock, to some 10 ms; 0 = no such process. */
+uint64_t symbol_process_start_ns(uint32_t pid);
+
 /* The vDSO of this process, the same for every 64-bit process; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);
 

@@ -220,8 +220,8 @@ static uint64_t started_ticks(uint32_t pid)
 	return ticks;
 }
 
-/* The same by the wall clock; 0 = unknown. */
-static uint64_t started_wall_ns(uint32_t pid)
+/* How long it has run; 0 = unknown. */
+static uint64_t age_ns(uint32_t pid)
 {
 	uint64_t ticks = started_ticks(pid), up_ns;
 	long hz = sysconf(_SC_CLK_TCK);
@@ -230,7 +230,22 @@ static uint64_t started_wall_ns(uint32_t pid)
 	if (!ticks || hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
 		return 0;
 	up_ns = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
-	return os_wall_ns() - (up_ns - ticks * (NS_PER_SEC / (uint64_t)hz));
+	return up_ns - ticks * (NS_PER_SEC / (uint64_t)hz);
+}
+
+/* When it started by the wall clock; 0 = unknown. */
+static uint64_t started_wall_ns(uint32_t pid)
+{
+	uint64_t ns = age_ns(pid);
+
+	return ns ? os_wall_ns() - ns : 0;
+}
+
+uint64_t symbol_process_start_ns(uint32_t pid)
+{
+	uint64_t ns = age_ns(pid);
+
+	return ns ? os_now_ns() - ns : 0;
 }
 
 /* A program whose exe we may not look at is identified by its start alone. */

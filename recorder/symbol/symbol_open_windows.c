@@ -75,6 +75,12 @@ uint64_t symbol_process_identity(uint32_t pid)
 	return 0;
 }
 
+uint64_t symbol_process_start_ns(uint32_t pid)
+{
+	(void)pid;
+	return 0;
+}
+
 void symbol_cgroup(uint32_t pid, struct buf *out)
 {
 	(void)pid;
