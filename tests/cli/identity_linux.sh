@@ -106,7 +106,8 @@ check lines_have_containers jq -se --arg id "$id" \
 	'any(.[]; .container == $id and (.pod | length) == 36 and .type == "sample")' all.jsonl
 check a_process_with_a_new_name_has_a_unit jq -se --argjson pid "$(cat renamed)" \
 	--arg unit "cron-$$.service" 'map(select(.type == "sample" and .pid == $pid) |
-		.unit == $unit) | length > 20 and (map(select(.)) | length) > 0.9 * length' all.jsonl
+		.unit == $unit) |
+		length > 20 and (map(select(.)) | length) > 0.9 * length' all.jsonl
 check rows_have_control_groups test "$("$RECORDER" export 1 --store s.db -o all.flat.db &&
 	sqlite3 all.flat.db "SELECT count(*) FROM process WHERE cgroup = '/$unit'
 		AND unit = 'shop-$$.service' AND container IS NULL")" -ge 1
