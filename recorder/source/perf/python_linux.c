@@ -116,7 +116,8 @@ bool perf_python_note(const struct perf_python *p, char *out, size_t n)
 		return false;
 	snprintf(out, n,
 		 "Python: %llu samples, %llu with their frames, %llu in no Python function, %llu "
-		 "late, %llu not placed, %llu not readable, %llu cut; %u peekers%s, %.1f us and %.1f "
+		 "late, %llu not placed, %llu not readable, %llu cut; "
+		 "%u peekers%s, %.1f us and %.1f "
 		 "reads each",
 		 (unsigned long long)all, (unsigned long long)counts[WITH],
 		 (unsigned long long)counts[NOTHING], (unsigned long long)counts[LATE],
