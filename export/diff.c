@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "model/incident_join.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,128 +12,50 @@
 
 /* ---- one incident of two --------------------------------------------------------------------- */
 
-/* The indices of an incident's entries in the joint incident; UINT32_MAX = not joined yet. */
-struct join {
-	const struct incident *from;
-	struct incident *to;
-	enum stream stream;
-	int64_t shift_ns;
-	uint32_t *threads, *modules, *frames, *stacks;
-	struct buf name;
-};
-
-static uint32_t thread_of(struct join *j, uint32_t thread)
+/* The process without its numbers; the thread with # for those in its name. */
+static uint32_t thread_of(const struct incident_join *j, uint32_t thread)
 {
-	const struct incident_thread *t = &j->from->threads[thread];
-	struct incident_process process = {.name = j->from->processes[t->process].name};
-	struct incident_thread mine = {.process = incident_add_process(j->to, &process)};
-	const char *at = t->name;
+	const struct incident_thread *t;
+	struct incident_process process = {0};
+	struct incident_thread mine;
+	struct buf name = {0};
+	const char *at;
 	bool number = false;
 
-	buf_reset(&j->name);
-	for (; *at; at++) {
+	if (thread == THREAD_NONE)
+		return THREAD_NONE;
+	t = &j->from->threads[thread];
+	process.name = j->from->processes[t->process].name;
+	mine = (struct incident_thread){.process = incident_add_process(j->to, &process)};
+	for (at = t->name; *at; at++) {
 		bool digit = *at >= '0' && *at <= '9';
 
 		if (!digit || !number)
-			buf_putc(&j->name, digit ? '#' : *at);
+			buf_putc(&name, digit ? '#' : *at);
 		number = digit;
 	}
-	mine.name = buf_text(&j->name);
-	if (j->name.failed || mine.process == UINT32_MAX)
-		return UINT32_MAX;
-	return incident_add_thread(j->to, &mine);
-}
-
-static uint32_t frame_of(struct join *j, uint32_t frame)
-{
-	struct incident_frame f = j->from->frames[frame];
-
-	if (j->frames[frame] != UINT32_MAX)
-		return j->frames[frame];
-	if (j->modules[f.module] == UINT32_MAX)
-		j->modules[f.module] = incident_add_module(j->to, &j->from->modules[f.module]);
-	f.module = j->modules[f.module];
-	if (f.module != UINT32_MAX)
-		j->frames[frame] = incident_add_frame(j->to, &f);
-	return j->frames[frame];
-}
-
-/* Join the stacks that samples of the stream use; callers come first. */
-static int join_stacks(struct join *j)
-{
-	const struct incident *from = j->from;
-	uint32_t i, parent;
-
-	for (i = 0; i < from->nsamples; i++) {
-		if (from->samples[i].stream == j->stream && from->samples[i].stack != STACK_NONE)
-			j->stacks[from->samples[i].stack] = 0;
-	}
-	for (i = from->nstacks; i-- > 0;) {
-		if (j->stacks[i] != UINT32_MAX && from->stacks[i].parent != STACK_NONE)
-			j->stacks[from->stacks[i].parent] = 0;
-	}
-	for (i = 0; i < from->nstacks; i++) {
-		if (j->stacks[i] == UINT32_MAX)
-			continue;
-		parent = from->stacks[i].parent;
-		j->stacks[i] = incident_add_stack(
-			j->to, parent == STACK_NONE ? STACK_NONE : j->stacks[parent],
-			frame_of(j, from->stacks[i].frame));
-		if (j->stacks[i] == UINT32_MAX)
-			return ERR_MEMORY;
-	}
-	return 0;
-}
-
-static int join_samples(struct join *j, struct diff_side *side)
-{
-	const struct incident *from = j->from;
-	uint32_t i;
-	int rc = 0;
-
-	for (i = 0; i < from->nsamples && !rc; i++) {
-		struct incident_sample s = from->samples[i];
-
-		if (s.stream != j->stream)
-			continue;
-		if (s.thread != THREAD_NONE) {
-			if (j->threads[s.thread] == UINT32_MAX)
-				j->threads[s.thread] = thread_of(j, s.thread);
-			s.thread = j->threads[s.thread];
-			if (s.thread == UINT32_MAX)
-				return ERR_MEMORY;
-		}
-		if (s.stack != STACK_NONE)
-			s.stack = j->stacks[s.stack];
-		s.time_ns += (uint64_t)j->shift_ns;
-		side->samples++;
-		side->weight += s.weight;
-		rc = incident_add_sample(j->to, &s);
-	}
-	return rc;
+	mine.name = buf_text(&name);
+	thread = name.failed || mine.process == UINT32_MAX ? UINT32_MAX
+							   : incident_add_thread(j->to, &mine);
+	buf_free(&name);
+	return thread == UINT32_MAX ? INCIDENT_JOIN_FAILED : thread;
 }
 
 static int join_side(struct diff *d, struct diff_side *side, const struct incident *from)
 {
-	struct join j = {
-		.from = from, .to = &d->in, .stream = d->stream,
+	const struct incident_join j = {
+		.from = from, .to = &d->in, .streams = 1u << d->stream, .thread = thread_of,
 		.shift_ns = (int64_t)(d->in.head.trigger_ns - from->head.trigger_ns),
-		.threads = array_of_none(from->nthreads), .modules = array_of_none(from->nmodules),
-		.frames = array_of_none(from->nframes), .stacks = array_of_none(from->nstacks),
 	};
-	int rc = j.threads && j.modules && j.frames && j.stacks ? 0 : ERR_MEMORY;
+	uint32_t i = d->in.nsamples;
+	int rc = incident_join(&j);
 
 	side->head = &from->head;
 	side->window_ns = from->head.t1_ns - from->head.t0_ns;
-	if (!rc)
-		rc = join_stacks(&j);
-	if (!rc)
-		rc = join_samples(&j, side);
-	free(j.threads);
-	free(j.modules);
-	free(j.frames);
-	free(j.stacks);
-	buf_free(&j.name);
+	for (; !rc && i < d->in.nsamples; i++) {
+		side->samples++;
+		side->weight += d->in.samples[i].weight;
+	}
 	return rc;
 }
 

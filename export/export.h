@@ -29,6 +29,7 @@ struct exporter {
 	const char *summary;                 /* for --help: at most 40 characters */
 	bool binary;                         /* not for a terminal */
 	bool usual;                          /* --all writes it */
+	bool sets;                           /* also several incidents as one */
 	int (*write)(const struct incident *in, const struct export_options *opt, struct out *out,
 		     struct err *err);
 	/* Two incidents, see export/diff.h; opt->stream is theirs. NULL = not in this format. */

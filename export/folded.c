@@ -383,6 +383,7 @@ const struct exporter folded_exporter = {
 	.suffix = ".folded",
 	.summary = "a line per stack, for flame graphs",
 	.usual = true,
+	.sets = true,
 	.write = folded_write,
 	.write_diff = diff_folded_write,
 };

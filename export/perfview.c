@@ -426,6 +426,7 @@ const struct exporter perfview_xml_exporter = {
 	.name = "perfview-xml",
 	.suffix = ".perfView.xml",
 	.summary = "PerfView, with the trigger in Notes",
+	.sets = true,
 	.write = perfview_xml_write,
 	.write_diff = perfview_xml_write_diff,
 };
@@ -460,6 +461,7 @@ static int perfview_simple_write(const struct incident *in, const struct export_
 const struct exporter perfview_simple_exporter = {
 	.name = "perfview-simple",
 	.summary = "PerfView's, to read and edit by hand",
+	.sets = true,
 	.write = perfview_simple_write,
 };
 
@@ -495,5 +497,6 @@ const struct exporter perfview_json_exporter = {
 	.name = "perfview-json",
 	.suffix = ".perfView.json",
 	.summary = "PerfView's JSON, for up to 50,000 samples",
+	.sets = true,
 	.write = perfview_json_write,
 };

@@ -192,5 +192,6 @@ const struct exporter perfview_xml_zip_exporter = {
 	.summary = "the same, packed: it opens it so",
 	.binary = true,
 	.usual = true,
+	.sets = true,
 	.write = zip_write,
 };

@@ -301,6 +301,10 @@ static void put_sample(struct pprof *p, const struct export_options *opt, const 
 		put_label(p, "pprof::base", "true", 0);
 	put_label(p, "process", who.process, 0);
 	put_label(p, "thread", who.thread, 0);
+	if (p->in->nparts && s->thread != THREAD_NONE)
+		put_label(p, "incident",
+			  p->in->parts[p->in->processes[p->in->threads[s->thread].process].part],
+			  0);
 	for (key = 0; key < HOME_KEYS; key++)
 		if (*home.of[key])
 			put_label(p, home_key_text(key), home.of[key], 0);
@@ -493,6 +497,7 @@ const struct exporter pprof_exporter = {
 	.summary = "pprof and what reads its profiles",
 	.binary = true,
 	.usual = true,
+	.sets = true,
 	.write = pprof_write,
 	.write_diff = diff_pprof_write,
 };

@@ -405,5 +405,6 @@ const struct exporter speedscope_exporter = {
 	.suffix = ".speedscope.json",
 	.summary = "speedscope.app, a profile per thread",
 	.usual = true,
+	.sets = true,
 	.write = speedscope_write,
 };

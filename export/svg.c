@@ -312,7 +312,8 @@ static void put_ids(const struct flame *f, struct buf *line)
 		buf_printf(line, "Incidents %" PRId64 " and %" PRId64, f->diff->base.head->id,
 			   f->diff->test.head->id);
 	else
-		buf_puts(line, incident_title(&f->in->head, title));
+		buf_puts(line, f->in->nparts ? "Several incidents"
+					     : incident_title(&f->in->head, title));
 }
 
 /* What fired, or what the colours mean. */
@@ -430,6 +431,7 @@ const struct exporter svg_exporter = {
 	.suffix = ".svg",
 	.summary = "flame graph for a browser: zoom, search",
 	.usual = true,
+	.sets = true,
 	.write = svg_write,
 	.write_diff = diff_svg_write,
 };

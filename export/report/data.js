@@ -148,15 +148,17 @@ export function whens(data, from, to, who, parts) {
 }
 
 /**
- * One character for each part, as in the terminal: _ nothing, . under 1 %, o under 10 %, 1 to 9
- * tenths of one CPU, or of the largest part where weights are not times. partNs: a part's time.
+ * One character for each part, as in the terminal: _ nothing, . under 0.1 %, o under 1 %, 0 to 9
+ * tenths of one CPU, or of the largest part where weights are not times; A to Y and * above that.
+ * partNs: a part's time.
  */
 export function whenText(parts, unitNs, partNs) {
   const most = unitNs ? partNs / unitNs : Math.max(...parts);
   return [...parts].map(v => {
     const share = most > 0 ? v / most : 0;
     if (v === 0) return "_";
-    return share < 0.01 ? "." : share < 0.1 ? "o" : String(Math.min(Math.floor(share * 10), 9));
+    if (share < 0.01) return share < 0.001 ? "." : "o";
+    return share >= 3.5 ? "*" : "0123456789ABCDEFGHIJKLMNOPQRSTUVWXY"[Math.floor(share * 10)];
   }).join("");
 }
 

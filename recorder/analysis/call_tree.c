@@ -84,7 +84,7 @@ static int build_stacks(const struct incident *in, const struct call_options *o,
 		.root = "ROOT",
 		.process = !o->processes ? NULL : o->by ? put_home : put_process,
 		.thread = !o->processes ? NULL : o->by ? put_process : put_thread,
-		.frame = put_frame,
+		.frame = o->no_frames ? NULL : put_frame,
 	};
 	uint32_t text;
 	int rc = stack_tree_build(out, in, 1u << o->stream, &style, o, err);
@@ -106,7 +106,21 @@ static uint32_t when_of(const struct call_tree *t, uint64_t time_ns)
 	return part < CALL_WHEN ? part : CALL_WHEN - 1;
 }
 
-static void add_samples(struct call_tree *t, const struct incident *in)
+/* Of a set: add a sample to the column of its incident. */
+static void add_which(struct call_tree *t, const struct incident *in,
+		      const struct incident_sample *s, uint32_t node)
+{
+	uint32_t part;
+
+	if (!t->nwhich || s->thread == THREAD_NONE)
+		return;
+	part = in->processes[in->threads[s->thread].process].part;
+	part = (uint32_t)((uint64_t)part * t->nwhich / t->nparts);
+	t->which[(size_t)node * t->nwhich + part] += (float)s->weight;
+}
+
+/* no_frames: what has a stack is no cost of the thread itself, though its node is not there. */
+static void add_samples(struct call_tree *t, const struct incident *in, bool no_frames)
 {
 	uint32_t i;
 
@@ -117,14 +131,25 @@ static void add_samples(struct call_tree *t, const struct incident *in)
 		if (t->stacks.of_sample[i] == STACK_TREE_NONE)
 			continue;
 		cost = &t->nodes[t->stacks.of_sample[i]].cost;
-		cost->exclusive += s->weight;
-		cost->samples++;
+		if (no_frames && s->stack != STACK_NONE) {
+			cost->inclusive += s->weight;
+		} else {
+			cost->exclusive += s->weight;
+			cost->samples++;
+		}
+		add_which(t, in, s, t->stacks.of_sample[i]);
 		cost->when[when_of(t, s->time_ns)] += (float)s->weight;
 		if (s->time_ns < cost->first_ns)
 			cost->first_ns = s->time_ns;
 		if (s->time_ns > cost->last_ns)
 			cost->last_ns = s->time_ns;
 	}
+}
+
+static void add_columns(float *to, const float *from, uint32_t n)
+{
+	while (n--)
+		*to++ += *from++;
 }
 
 /* Add the part of a cost that callers have too. */
@@ -148,8 +173,12 @@ static void sum_costs(struct call_tree *t)
 
 	for (i = t->nnodes; i-- > 0;) {
 		t->nodes[i].cost.inclusive += t->nodes[i].cost.exclusive;
-		if (i)
-			add_inclusive(&t->nodes[t->nodes[i].parent].cost, &t->nodes[i].cost);
+		if (!i)
+			break;
+		add_inclusive(&t->nodes[t->nodes[i].parent].cost, &t->nodes[i].cost);
+		if (t->nwhich)
+			add_columns(t->which + (size_t)t->nodes[i].parent * t->nwhich,
+				    t->which + (size_t)i * t->nwhich, t->nwhich);
 	}
 }
 
@@ -209,13 +238,17 @@ static int link_children(struct call_tree *t)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int add_costs(struct call_tree *t, const struct incident *in, double fold_pct)
+static int add_costs(struct call_tree *t, const struct incident *in, const struct call_options *o)
 {
 	uint32_t i;
 
 	t->nnodes = t->stacks.nnodes;
 	t->nodes = calloc((size_t)t->nnodes + 1, sizeof(*t->nodes));
-	if (!t->nodes)
+	t->nparts = in->nparts;
+	t->nwhich = in->nparts < CALL_WHICH ? in->nparts : CALL_WHICH;
+	if (t->nwhich)
+		t->which = calloc((size_t)t->nnodes * t->nwhich + 1, sizeof(*t->which));
+	if (!t->nodes || (t->nwhich && !t->which))
 		return ERR_MEMORY;
 	for (i = 0; i < t->nnodes; i++) {
 		t->nodes[i].parent = t->stacks.nodes[i].caller;
@@ -223,9 +256,9 @@ static int add_costs(struct call_tree *t, const struct incident *in, double fold
 		t->nodes[i].first_child = t->nodes[i].next = CALL_NONE;
 		t->nodes[i].cost.first_ns = UINT64_MAX;
 	}
-	add_samples(t, in);
+	add_samples(t, in, o->no_frames);
 	sum_costs(t);
-	fold_small(t, fold_pct);
+	fold_small(t, o->fold_pct);
 	return link_children(t);
 }
 
@@ -235,7 +268,7 @@ int call_tree_new(const struct incident *in, const struct call_options *o, struc
 	struct call_tree t = {.t0_ns = in->head.t0_ns, .t1_ns = in->head.t1_ns};
 	int rc = build_stacks(in, o, &t.stacks, err);
 
-	if (!rc && add_costs(&t, in, o->fold_pct))
+	if (!rc && add_costs(&t, in, o))
 		rc = err_memory(err, "for the call tree");
 	if (rc)
 		call_tree_free(&t);
@@ -248,6 +281,8 @@ void call_tree_free(struct call_tree *t)
 {
 	stack_tree_free(&t->stacks);
 	free(t->nodes);
+	free(t->which);
+	free(t->function_which);
 	memset(t, 0, sizeof(*t));
 }
 
@@ -274,25 +309,35 @@ static int by_inclusive_cost(const void *a, const void *b)
 	return order ? order : by_exclusive_cost(a, b);
 }
 
-static void count_node(const struct call_tree *t, uint32_t i, struct call_cost *to)
+static void count_node(struct call_tree *t, uint32_t i, struct call_cost *to)
 {
 	const struct call_cost *cost = &t->nodes[i].cost;
+	uint32_t text = t->stacks.nodes[i].text;
 
 	to->exclusive += cost->exclusive;
 	to->samples += cost->samples;
 	to->folded += cost->folded;
-	if (stack_tree_is_outermost(&t->stacks, i))
-		add_inclusive(to, cost);
+	if (!stack_tree_is_outermost(&t->stacks, i))
+		return;
+	add_inclusive(to, cost);
+	if (t->nwhich)
+		add_columns(t->function_which + (size_t)text * t->nwhich,
+			    t->which + (size_t)i * t->nwhich, t->nwhich);
 }
 
-int call_functions(const struct call_tree *t, bool by_inclusive, struct call_function **out,
+int call_functions(struct call_tree *t, bool by_inclusive, struct call_function **out,
 		   uint32_t *n, struct err *err)
 {
 	struct call_function *all = calloc((size_t)t->stacks.texts.n + 1, sizeof(*all));
 	uint32_t i, kept = 0;
 
-	if (!all)
+	free(t->function_which);
+	t->function_which = calloc((size_t)t->stacks.texts.n * t->nwhich + 1,
+				   sizeof(*t->function_which));
+	if (!all || !t->function_which) {
+		free(all);
 		return err_memory(err, "for the functions");
+	}
 	for (i = 0; i < t->stacks.texts.n; i++) {
 		all[i].text = i;
 		all[i].name = stack_tree_text(&t->stacks, i);
@@ -314,17 +359,38 @@ int call_functions(const struct call_tree *t, bool by_inclusive, struct call_fun
 	return 0;
 }
 
+/* A share as one letter. Source: PerfView's HistogramController.HistogramString(). */
+static char letter_of(double share)
+{
+	if (!(share > 0))
+		return '_';
+	if (share < 0.01)
+		return share < 0.001 ? '.' : 'o';
+	if (share < 1)
+		return (char)('0' + (int)(share * 10));
+	return share < 3.5 ? (char)('A' + (int)(share * 10) - 10) : '*';
+}
+
+void call_which_text(const float *which, uint32_t n, char out[CALL_WHICH + 1])
+{
+	double whole = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		whole += which[i];
+	for (i = 0; i < n; i++)
+		out[i] = which[i] >= whole && whole > 0 ? '9' : letter_of(which[i] / whole);
+	out[n] = '\0';
+}
+
 void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 		    char out[CALL_WHEN + 1])
 {
-	double part_ns = (double)(t->t1_ns - t->t0_ns) / CALL_WHEN;
+	double part_ns = (double)(t->t1_ns - t->t0_ns) / CALL_WHEN * (t->nparts ? t->nparts : 1);
 	unsigned i;
 
 	for (i = 0; i < CALL_WHEN; i++) {
-		double share = part_ns > 0 ? when[i] / part_ns : 0;
-
-		out[i] = !(when[i] > 0) ? '_' : share < 0.01 ? '.' : share < 0.1 ? 'o' :
-			 share >= 1 ? '9' : (char)('0' + (int)(share * 10));
+		out[i] = letter_of(part_ns > 0 ? when[i] / part_ns : 0);
 	}
 	out[CALL_WHEN] = '\0';
 }

@@ -4,13 +4,14 @@
  *
  * A cost is the weight of samples, in nanoseconds for CPU time. A sample weighs its period, so
  * shares hold when the rate changed. `when` shows when a node was on the stack: its inclusive cost
- * in 32 equal parts of the window.
+ * in 32 equal parts of the window. Of a set of incidents, `which` shows in which of them it was.
  */
 #pragma once
 
 #include "model/stack_tree.h"
 
 #define CALL_WHEN 32u
+#define CALL_WHICH 32u                       /* more incidents share a column */
 #define CALL_NONE STACK_TREE_NONE
 
 struct call_cost {
@@ -34,6 +35,10 @@ struct call_tree {
 	uint32_t nnodes;
 	struct stack_tree stacks;            /* of the same nodes */
 	uint64_t t0_ns, t1_ns;
+	uint32_t nparts;                     /* of a set of incidents; else 0 */
+	uint32_t nwhich;                     /* columns of which: nparts, or CALL_WHICH */
+	float *which;                        /* nwhich inclusive costs for each node */
+	float *function_which;               /* the same for each text; by call_functions() */
 };
 
 struct call_options {
@@ -43,6 +48,7 @@ struct call_options {
 	bool callers;                        /* of the focus: its callers instead */
 	bool processes;                      /* add processes and threads; not with a focus */
 	enum home_key by;          /* of processes: add these and processes; HOME_NONE = do not */
+	bool no_frames;                      /* leave out what is below the threads */
 	bool addresses;                      /* in place of missing names */
 };
 
@@ -62,10 +68,22 @@ struct call_function {
 	struct call_cost cost;
 };
 
-/* By exclusive cost, or by_inclusive, the most expensive first; free() the result. ERR_MEMORY. */
-int call_functions(const struct call_tree *t, bool by_inclusive, struct call_function **out,
+/*
+ * By exclusive cost, or by_inclusive, the most expensive first; free() the result. ERR_MEMORY.
+ * Replaces t->function_which.
+ */
+int call_functions(struct call_tree *t, bool by_inclusive, struct call_function **out,
 		   uint32_t *n, struct err *err);
 
-/* Shares of one CPU: '_' nothing, '.' under 1 %, 'o' under 10 %, '1' to '9' tenths. */
+/*
+ * Shares of one CPU, of a set the mean of its incidents, in PerfView's letters: '_' nothing, '.'
+ * under 0.1 %, 'o' under 1 %, '0' to '9' tenths, 'A' to 'Y' those above 100 %, '*' 350 % and more.
+ */
 void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 		    char out[CALL_WHEN + 1]);
+
+/*
+ * Of a set: such a letter for each incident, which says its share of a row's cost; '9' also where
+ * the others have none of it. "" where it is no set.
+ */
+void call_which_text(const float *which, uint32_t n, char out[CALL_WHICH + 1]);

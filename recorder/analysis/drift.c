@@ -15,13 +15,13 @@ static int no_memory(struct err *err)
 }
 
 /* The number of a name, with its sums; UINT32_MAX without memory. */
-static uint32_t name_number(struct drift *d, char kind, const char *text, size_t n,
+static uint32_t name_number(struct drift *d, enum drift_kind kind, const char *text, size_t n,
 			    struct buf *name)
 {
 	uint32_t before = d->names.n, number;
 
 	buf_reset(name);
-	buf_putc(name, kind);
+	buf_putc(name, (char)('0' + kind));
 	buf_put(name, text, n);
 	if (name->failed)
 		return UINT32_MAX;
@@ -39,7 +39,10 @@ static uint32_t name_number(struct drift *d, char kind, const char *text, size_t
 struct adding {
 	struct drift *d;
 	const struct incident *in;
-	uint32_t *processes, *frames;
+	uint32_t *processes, *frames, *inclusive;
+	uint32_t *seen;                      /* of each name: the stack that it was counted in */
+	uint32_t seen_cap;
+	double *own;                         /* of each stack: the seconds of its samples */
 	struct buf name, text;
 	double seconds;
 };
@@ -54,29 +57,69 @@ static int add_to(struct adding *a, uint32_t number, double cpu_s)
 	return 0;
 }
 
+static uint32_t frame_number(struct adding *a, uint32_t *numbers, enum drift_kind kind,
+			     uint32_t frame)
+{
+	if (numbers[frame] == NOT_YET) {
+		buf_reset(&a->text);
+		incident_frame_text(a->in, frame, false, &a->text);
+		numbers[frame] = name_number(a->d, kind, buf_text(&a->text), a->text.len,
+					     &a->name);
+	}
+	return numbers[frame];
+}
+
 static int add_sample(struct adding *a, const struct incident_sample *s)
 {
 	const struct incident *in = a->in;
-	uint32_t process = in->threads[s->thread].process, frame;
+	uint32_t process = in->threads[s->thread].process;
 	char label[PROCESS_LABEL_BYTES];
 	const char *name;
-	int rc;
 
 	if (a->processes[process] == NOT_YET) {
 		name = incident_process_label(in, process, label);
-		a->processes[process] = name_number(a->d, 'p', name, strlen(name), &a->name);
+		a->processes[process] =
+			name_number(a->d, DRIFT_PROGRAM, name, strlen(name), &a->name);
 	}
-	rc = add_to(a, a->processes[process], (double)s->weight / 1e9);
-	if (rc || s->stack == STACK_NONE)
-		return rc;
-	frame = in->stacks[s->stack].frame;
-	if (a->frames[frame] == NOT_YET) {
-		buf_reset(&a->text);
-		incident_frame_text(in, frame, false, &a->text);
-		a->frames[frame] = name_number(a->d, 'f', buf_text(&a->text), a->text.len,
-					       &a->name);
+	if (s->stack != STACK_NONE)
+		a->own[s->stack] += (double)s->weight / 1e9;
+	return add_to(a, a->processes[process], (double)s->weight / 1e9);
+}
+
+/* A stack's time to each function in it, once however often it stands there. */
+static int add_inclusive(struct adding *a, uint32_t stack)
+{
+	uint32_t at, number, had = a->seen_cap;
+	int rc = 0;
+
+	for (at = stack; at != STACK_NONE && !rc; at = a->in->stacks[at].parent) {
+		number = frame_number(a, a->inclusive, DRIFT_INCLUSIVE, a->in->stacks[at].frame);
+		if (number == UINT32_MAX || ARRAY_ROOM(a->seen, a->seen_cap, number + 1))
+			return ERR_MEMORY;
+		for (; had < a->seen_cap; had++)
+			a->seen[had] = STACK_NONE;
+		if (a->seen[number] == stack)
+			continue;
+		a->seen[number] = stack;
+		rc = add_to(a, number, a->own[stack]);
 	}
-	return add_to(a, a->frames[frame], (double)s->weight / 1e9);
+	return rc;
+}
+
+static int add_stacks(struct adding *a)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < a->in->nstacks && !rc; i++) {
+		if (!(a->own[i] > 0))
+			continue;
+		rc = add_to(a, frame_number(a, a->frames, DRIFT_FUNCTION, a->in->stacks[i].frame),
+			    a->own[i]);
+		if (!rc && a->d->inclusive)
+			rc = add_inclusive(a, i);
+	}
+	return rc;
 }
 
 static uint32_t *not_yet(uint32_t n)
@@ -100,7 +143,9 @@ int drift_add(struct drift *d, const struct incident *in, uint64_t t0_ns, uint64
 			       DRIFT_WINDOWS_MAX);
 	a.processes = not_yet(in->nprocesses);
 	a.frames = not_yet(in->nframes);
-	if (!a.processes || !a.frames)
+	a.inclusive = not_yet(in->nframes);
+	a.own = calloc((size_t)in->nstacks + 1, sizeof(*a.own));
+	if (!a.processes || !a.frames || !a.inclusive || !a.own)
 		rc = ERR_MEMORY;
 	for (i = 0; !rc && i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
@@ -109,11 +154,16 @@ int drift_add(struct drift *d, const struct incident *in, uint64_t t0_ns, uint64
 		    s->time_ns <= t1_ns && in->processes[in->threads[s->thread].process].pid)
 			rc = add_sample(&a, s);
 	}
+	if (!rc)
+		rc = add_stacks(&a);
 	d->seconds[d->nwindows++] = a.seconds;
 	if (in->cpu_period_ns)
 		d->period_s = (double)in->cpu_period_ns / 1e9;
 	free(a.processes);
 	free(a.frames);
+	free(a.inclusive);
+	free(a.seen);
+	free(a.own);
 	buf_free(&a.name);
 	buf_free(&a.text);
 	return rc ? no_memory(err) : 0;
@@ -128,26 +178,37 @@ static double sampling_variance(const struct drift *d, double cpus, double secon
 	return samples * period_s * period_s / (seconds * seconds);
 }
 
+/* Of the windows from first to end: returns their mean; *variance between them. */
+static double mean_of(const double *sums, uint32_t first, uint32_t end, double *variance)
+{
+	double mean = 0;
+	uint32_t n = end - first, i;
+
+	*variance = 0;
+	for (i = first; i < end; i++)
+		mean += sums[i] / n;
+	for (i = first; i < end && n > 1; i++)
+		*variance += (sums[i] - mean) * (sums[i] - mean) / (n - 1);
+	return mean;
+}
+
 /* false: it stays within the spread. */
 static bool judge(const struct drift *d, uint32_t number, struct drift_row *out)
 {
 	const double *sums = d->sums + (size_t)number * DRIFT_WINDOWS_MAX;
-	double mean = 0, variance = 0, noise;
-	uint32_t n = d->nwindows - 1, i;
+	const char *name = text_table_get(&d->names, number);
+	uint32_t njudged = d->njudged ? d->njudged : 1;
+	double variance, now_variance, noise;
 
-	for (i = 1; i <= n; i++)
-		mean += sums[i] / n;
-	for (i = 1; i <= n && n > 1; i++)
-		variance += (sums[i] - mean) * (sums[i] - mean) / (n - 1);
-	noise = sampling_variance(d, mean, d->seconds[1]) +
-		sampling_variance(d, sums[0], d->seconds[0]);
-	out->name = text_table_get(&d->names, number) + 1;
-	out->function = *text_table_get(&d->names, number) == 'f';
-	out->now = sums[0];
-	out->mean = mean;
+	*out = (struct drift_row){.name = name + 1, .kind = (enum drift_kind)(*name - '0')};
+	out->now = mean_of(sums, 0, njudged, &now_variance);
+	out->mean = mean_of(sums, njudged, d->nwindows, &variance);
+	out->now_sd = sqrt(now_variance);
 	out->sd = sqrt(variance);
-	return fabs(out->now - mean) >= LEAST_CPUS &&
-	       fabs(out->now - mean) > SIGMAS * sqrt(variance + noise);
+	noise = sampling_variance(d, out->mean, d->seconds[njudged]) +
+		sampling_variance(d, out->now, d->seconds[0]);
+	return fabs(out->now - out->mean) >= LEAST_CPUS &&
+	       fabs(out->now - out->mean) > SIGMAS * sqrt(variance + now_variance + noise);
 }
 
 static int by_change(const void *a, const void *b)
@@ -168,7 +229,7 @@ int drift_finish(struct drift *d, struct err *err)
 	d->rows = calloc(d->names.n + 1u, sizeof(*d->rows));
 	if (!d->rows)
 		return no_memory(err);
-	for (i = 0; d->nwindows > 1 && i < d->names.n; i++)
+	for (i = 0; d->nwindows > (d->njudged ? d->njudged : 1) && i < d->names.n; i++)
 		d->nrows += judge(d, i, &d->rows[d->nrows]);
 	if (d->nrows)
 		qsort(d->rows, d->nrows, sizeof(*d->rows), by_change);

@@ -3,7 +3,7 @@
  * in other windows of the same kind (the same hour of other days), with the spread that those have
  * among themselves. One thread.
  *
- *	drift_add(&d, &in, t0_ns, t1_ns, &err);      the window to judge first, then the others
+ *	drift_add(&d, &in, t0_ns, t1_ns, &err);      those to judge first (njudged), then the others
  *	drift_finish(&d, &err);                      rows are what exceeds the spread
  *	drift_free(&d);
  */
@@ -12,16 +12,20 @@
 #include "base/text_table.h"
 #include "model/incident.h"
 
-#define DRIFT_WINDOWS_MAX 32u                /* the judged one included */
+#define DRIFT_WINDOWS_MAX 64u                /* the judged ones included */
+
+enum drift_kind { DRIFT_PROGRAM, DRIFT_FUNCTION, DRIFT_INCLUSIVE, DRIFT_KINDS };
 
 struct drift_row {
 	const char *name;
-	bool function;                       /* its own time, callees apart; else a program's */
-	double now, mean, sd;                /* CPUs that it kept busy: 0.5 = half of one */
+	enum drift_kind kind;                /* DRIFT_FUNCTION: its own time, callees apart */
+	double now, now_sd, mean, sd;        /* CPUs that it kept busy: 0.5 = half of one */
 };
 
 struct drift {
-	struct text_table names;             /* "p" or "f", then the name */
+	bool inclusive;                      /* also functions with their callees */
+	uint32_t njudged;                    /* of several windows the mean is judged; 0 = 1 */
+	struct text_table names;             /* '0' + enum drift_kind, then the name */
 	double *sums;                        /* DRIFT_WINDOWS_MAX of CPUs for each name */
 	uint32_t sums_cap, nwindows;
 	double seconds[DRIFT_WINDOWS_MAX], period_s;
@@ -33,8 +37,8 @@ struct drift {
 int drift_add(struct drift *d, const struct incident *in, uint64_t t0_ns, uint64_t t1_ns,
 	      struct err *err);
 /*
- * Judge: a row differs by more than three standard deviations, those of the days and of sampling,
- * and by at least 2 % of a CPU.
+ * Judge: a row's mean differs by more than three standard deviations, those of the windows on both
+ * sides and of sampling, and by at least 2 % of a CPU.
  */
 int drift_finish(struct drift *d, struct err *err);
 void drift_free(struct drift *d);

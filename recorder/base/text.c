@@ -47,6 +47,19 @@ bool text_ends_fold(const char *text, const char *end)
 	return n >= m && text_same_fold(text + n - m, end);
 }
 
+bool text_has_fold(const char *text, const char *part)
+{
+	size_t i;
+
+	for (;; text++) {
+		for (i = 0; part[i] && tolower((unsigned char)text[i]) ==
+					       tolower((unsigned char)part[i]); i++)
+			;
+		if (!part[i] || !*text)
+			return !part[i];
+	}
+}
+
 size_t text_join_arguments(char *bytes, size_t n)
 {
 	size_t i;

@@ -19,6 +19,8 @@ const char *text_base_name(const char *path);
 bool text_same_fold(const char *a, const char *b);
 /* Does a text end in the other one, ignoring the same? */
 bool text_ends_fold(const char *text, const char *end);
+/* Is it somewhere in a text, ignoring the same? */
+bool text_has_fold(const char *text, const char *part);
 
 /*
  * Arguments as /proc/PID/cmdline has them, a NUL after each, joined by blanks in place. Returns the

@@ -137,8 +137,8 @@ static int compare(const char *store, const struct incident *in, const struct ag
 static void put_change(const struct drift_row *r, const char *when, struct buf *out)
 {
 	buf_printf(out, "%s %s %.1f %% of a CPU, which was %.1f \xc2\xb1 %.1f %% %s", r->name,
-		   r->function ? "itself took" : "took", r->now * 100, r->mean * 100, r->sd * 100,
-		   when);
+		   r->kind == DRIFT_FUNCTION ? "itself took" : "took", r->now * 100,
+		   r->mean * 100, r->sd * 100, when);
 }
 
 int cmd_put_changed(const struct options *o, const struct incident *in, struct buf *out)
@@ -175,16 +175,20 @@ int cmd_put_changed(const struct options *o, const struct incident *in, struct b
 
 static void put_rows(struct sheet *p, const struct options *o, const struct drift *d)
 {
+	static const char *const kinds[DRIFT_KINDS] = {"program", "function", "inclusive"};
+	int spread = d->njudged > 1 ? 9 : 0;
 	uint32_t i;
 
 	for (i = 0; i < d->nrows && i < o->rows; i++) {
 		const struct drift_row *r = &d->rows[i];
 		const struct sheet_cell cells[] = {
 			{"now_percent", "NOW %", 9, SHEET_NUMBER, .v = r->now * 100, .digits = 1},
+			{spread ? "now_spread_percent" : NULL, "SPREAD", spread, SHEET_NUMBER,
+			 .v = r->now_sd * 100, .digits = 1},
 			{"was_percent", "WAS %", 9, SHEET_NUMBER, .v = r->mean * 100, .digits = 1},
 			{"spread_percent", "SPREAD", 9, SHEET_NUMBER, .v = r->sd * 100,
 			 .digits = 1},
-			{"kind", "KIND    ", -8, .text = r->function ? "function" : "program"},
+			{"kind", "KIND     ", -9, .text = kinds[r->kind]},
 			{"name", "NAME", .kind = SHEET_NAME, .text = r->name},
 		};
 
@@ -192,6 +196,11 @@ static void put_rows(struct sheet *p, const struct options *o, const struct drif
 			sheet_heading(p, cells, sizeof(cells) / sizeof(cells[0]));
 		sheet_row(p, cells, sizeof(cells) / sizeof(cells[0]));
 	}
+	if (!d->nrows && !o->json)
+		sheet_put(p, SHEET_PLAIN, "\nNothing does.\n");
+	else if (i < d->nrows && !o->json)
+		sheet_put(p, SHEET_PLAIN, "  and %" PRIu32 " more; --rows shows more\n",
+			  d->nrows - i);
 }
 
 int cmd_against(const struct options *o, struct err *err)
@@ -220,8 +229,6 @@ int cmd_against(const struct options *o, struct err *err)
 			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU, against what was "
 				  "%s; only what exceeds their spread\n", buf_text(&when));
 		put_rows(&sheet, o, &d);
-		if (!d.nrows && !o->json)
-			sheet_put(&sheet, SHEET_PLAIN, "\nNothing does.\n");
 		rc = sheet_print(&sheet, err);
 	}
 	sheet_free(&sheet);
@@ -229,5 +236,66 @@ int cmd_against(const struct options *o, struct err *err)
 	incident_free(&in);
 	buf_free(&path);
 	buf_free(&when);
+	return rc;
+}
+
+/* ---- a set against a set --------------------------------------------------------------------- */
+
+struct side {
+	const struct options *o;
+	struct drift *d;
+};
+
+static int add_incident(void *ctx, const char *store, struct incident *in, struct err *err)
+{
+	const struct side *side = ctx;
+	struct err why = {0};
+	int rc = cmd_filter_and_group(side->o, in, &why);
+
+	(void)store;
+	/* An incident without what was asked for counts, with nothing. */
+	if (rc == ERR_NOT_FOUND)
+		in->nsamples = 0;
+	else if (rc)
+		return err_set(err, (enum err_code)rc, "incident %" PRId64 ": %s", in->head.id,
+			       why.text);
+	if (in->head.t1_ns <= in->head.t0_ns)
+		return err_set(err, ERR_NOT_FOUND, "the window of incident %" PRId64 " is empty",
+			       in->head.id);
+	return drift_add(side->d, in, in->head.t0_ns, in->head.t1_ns, err);
+}
+
+int cmd_diff_sets(const struct options *o, struct err *err)
+{
+	struct drift d = {.inclusive = true};
+	struct side side = {o, &d};
+	struct sheet sheet;
+	int rc = 0;
+
+	sheet_init(&sheet, o);
+	if (o->format || o->output || o->per_process || o->normalize || cmd_stream(o) != STREAM_CPU)
+		rc = err_set(err, ERR_USAGE, "sets of incidents are compared by CPU time, in a "
+			     "table: omit --format, -o, --per-process, --normalize and --metric");
+	if (!rc)
+		rc = cmd_each_incident(o, NULL, &o->test_ids, add_incident, &side, err);
+	d.njudged = d.nwindows;
+	if (!rc)
+		rc = cmd_each_incident(o, o->base_store, &o->base_ids, add_incident, &side, err);
+	if (!rc && (!d.njudged || d.nwindows == d.njudged))
+		rc = err_set(err, ERR_NOT_FOUND, "none of the incidents of the %s is there",
+			     d.njudged ? "base" : "test");
+	if (!rc)
+		rc = drift_finish(&d, err);
+	if (!rc) {
+		if (!o->json)
+			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU: the mean of %"
+				  PRIu32 " incidents now, against that of %" PRIu32
+				  " before; only what exceeds three times their spread\n",
+				  d.njudged, d.nwindows - d.njudged);
+		put_rows(&sheet, o, &d);
+		rc = sheet_print(&sheet, err);
+	}
+	sheet_free(&sheet);
+	drift_free(&d);
 	return rc;
 }

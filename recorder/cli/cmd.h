@@ -105,6 +105,25 @@ int cmd_store_open_at(const struct options *o, const char *path, enum store_mode
 /* Load one incident whole: --id, else the newest, with a note that says which. */
 int cmd_load(const struct options *o, struct incident *out, struct err *err);
 
+/* ---- several incidents: cli/several.c -------------------------------------------------------- */
+
+/* Whether several were asked for: --id 3,5-9, --all, --rule, more than one --store. */
+bool cmd_several(const struct options *o);
+/*
+ * Load them one after the other, oldest first: those of `ids` (with none, all), --rule and --since,
+ * in one store or, of NULL, in each --store. A number that is not there is noted.
+ */
+typedef int cmd_incident(void *ctx, const char *store, struct incident *in, struct err *err);
+int cmd_each_incident(const struct options *o, const char *store, const struct id_list *ids,
+		      cmd_incident *each, void *ctx, struct err *err);
+/*
+ * All as one (model/incident_join.h), each filtered before. Those where the filter finds nothing
+ * (ERR_NOT_FOUND) are left out, and counted in a note.
+ */
+typedef int cmd_filter_incident(const struct options *o, struct incident *in, struct err *err);
+int cmd_load_several(const struct options *o, cmd_filter_incident *filter, struct incident *out,
+		     struct err *err);
+
 /* ---- windows of the history: cli/window.c ---------------------------------------------------- */
 
 struct cmd_window {
@@ -133,8 +152,9 @@ struct options cmd_from_time(const struct options *o);
 typedef int cmd_piece(void *ctx, const struct incident *in, struct err *err);
 int cmd_each_piece(const struct options *o, struct cmd_window *w, cmd_piece *each, void *ctx,
 		   struct err *err);
-/* diff --against. */
+/* diff --against; diff of two sets of incidents. */
 int cmd_against(const struct options *o, struct err *err);
+int cmd_diff_sets(const struct options *o, struct err *err);
 /*
  * What is different in an incident from the same hour of other days, or from what was just before
  * it, in lines; nothing where the history has neither, or nothing exceeds their spread.

@@ -358,14 +358,15 @@ static int check_request(const struct options *o, const struct exporter **format
 	const char *path = o->output ? o->output : "-";
 	int rc;
 
-	if (!o->base_id || !o->test_id)
+	if (!o->base_ids.n || !o->test_ids.n)
 		return err_set(err, ERR_USAGE, "which two incidents? use recorder diff BASE TEST; "
 			       "'recorder list' shows their numbers");
-	if (o->base_id == o->test_id && !o->base_store)
+	if (o->base_ids.n == 1 && o->test_ids.n == 1 &&
+	    o->base_ids.items[0] == o->test_ids.items[0] && !o->base_store)
 		return err_set(err, ERR_USAGE,
-			       "--base and --test are both incident %" PRIu32
+			       "--base and --test are both incident %" PRId64
 			       "; give two different ones, or --base-store",
-			       o->base_id);
+			       o->base_ids.items[0]);
 	if ((o->per_process || o->json) && (o->format || o->output))
 		return err_set(err, ERR_USAGE, "--per-process and --json apply to the report only: "
 			       "omit --format and -o");
@@ -384,7 +385,7 @@ static int check_request(const struct options *o, const struct exporter **format
  * Load and filter one side; an error says which. Formats get stacks as export writes them; the
  * report gets them as report does, where consecutive unnamed frames of a module are one.
  */
-static int load_side(const struct options *o, struct store *store, uint32_t id, const char *which,
+static int load_side(const struct options *o, struct store *store, int64_t id, const char *which,
 		     struct incident *in, struct err *err)
 {
 	struct err why = {0};
@@ -396,7 +397,7 @@ static int load_side(const struct options *o, struct store *store, uint32_t id, 
 		rc = cmd_filter(o, in, &why);
 	else if (!rc)
 		rc = cmd_filter_and_group(o, in, &why);
-	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRIu32 ": %s", which, id,
+	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRId64 ": %s", which, id,
 			    why.text)
 		  : 0;
 }
@@ -411,9 +412,10 @@ static int load(const struct options *o, struct incident *base, struct incident 
 	if (!rc && o->base_store)
 		rc = cmd_store_open_at(o, o->base_store, STORE_READ, &other, err);
 	if (!rc)
-		rc = load_side(o, o->base_store ? other : store, o->base_id, "base", base, err);
+		rc = load_side(o, o->base_store ? other : store, o->base_ids.items[0], "base", base,
+			       err);
 	if (!rc)
-		rc = load_side(o, store, o->test_id, "test", test, err);
+		rc = load_side(o, store, o->test_ids.items[0], "test", test, err);
 	store_close(other);
 	store_close(store);
 	return rc;
@@ -439,6 +441,8 @@ int cmd_diff(const struct options *o, struct err *err)
 	if (o->against)
 		return cmd_against(o, err);
 	rc = check_request(o, &format, &opt.stream, &scale, err);
+	if (!rc && (o->base_ids.n > 1 || o->test_ids.n > 1))
+		return cmd_diff_sets(o, err);
 	if (!rc)
 		rc = load(o, &base, &test, err);
 	if (!rc)

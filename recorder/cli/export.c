@@ -71,7 +71,10 @@ static void remark(const struct incident *in, enum stream stream, uint64_t sampl
 		cmd_note("the sampling rate changed within incident %" PRId64
 			 ": its values are CPU time (microseconds in folded stacks), not samples",
 			 in->head.id);
-	if (in->head.state != INCIDENT_COMPLETE)
+	if (in->nparts && in->head.state != INCIDENT_COMPLETE)
+		cmd_note("not all of the incidents are complete: what was stored of them is "
+			 "written");
+	else if (in->head.state != INCIDENT_COMPLETE)
 		cmd_note("incident %" PRId64 " is %s: the part that was stored is written",
 			 in->head.id, incident_state_text(in->head.state));
 }
@@ -296,6 +299,26 @@ static int write_processes(const struct options *o, const char *path, const stru
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
+/* Whether several incidents can be written as one: in this format, and into one file. */
+static int check_set(const struct options *o, const struct exporter *e, struct err *err)
+{
+	struct buf names = {0};
+	size_t i;
+	int rc = 0;
+
+	if (o->all_dir || o->per_process)
+		return err_set(err, ERR_USAGE, "several incidents are written into one file: omit "
+			       "--%s", o->all_dir ? "all" : "per-process");
+	for (i = 0; exporters[i]; i++)
+		if (exporters[i]->sets)
+			buf_printf(&names, "%s%s", names.len ? ", " : "", exporters[i]->name);
+	if (!e->sets || o->livestacks)
+		rc = err_set(err, ERR_USAGE, "%s holds one incident; several as one are written as "
+			     "%s", o->livestacks ? "--livestacks" : e->name, buf_text(&names));
+	buf_free(&names);
+	return rc;
+}
+
 static int check_request(const struct options *o, const char *path, const struct exporter **e,
 			 struct err *err)
 {
@@ -343,15 +366,20 @@ int cmd_export(const struct options *o, struct err *err)
 	int rc;
 
 	rc = check_request(o, path, &e, err);
-	if (!rc)
+	if (!rc && cmd_several(o)) {
+		rc = check_set(o, e, err);
+		if (!rc)
+			rc = cmd_load_several(o, cmd_filter, &in, err);
+	} else if (!rc) {
 		rc = cmd_load(o, &in, err);
+	}
 	if (!rc) {
 		if (!o->metric)
 			stream = only_stream(&in);
 		samples = count_stream(&in, stream);
 		rc = check_stream(o, &in, stream, err);
 	}
-	if (!rc)
+	if (!rc && !in.nparts)
 		rc = cmd_filter(o, &in, err);
 	if (!rc) {
 		remark(&in, stream, samples);

@@ -63,11 +63,13 @@ static double seconds_at(const struct view *v, uint64_t time_ns)
 	return ((double)time_ns - (double)v->in->head.trigger_ns) / 1e9;
 }
 
-/* kind: NULL = the heading, with name as the last column's. */
+/* kind: NULL = the heading, with name as the last column's. which: of a set of incidents. */
 static void put_row(const struct view *v, const struct call_tree *t, const char *kind,
-		    const char *name, const struct call_cost *cost, uint32_t depth)
+		    const char *name, const struct call_cost *cost, const float *which,
+		    uint32_t depth)
 {
 	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
+	char in_which[CALL_WHICH + 1];
 	double self = (double)cost->exclusive / v->unit->scale;
 	double all = (double)cost->inclusive / v->unit->scale;
 	char when[CALL_WHEN + 1];
@@ -87,26 +89,29 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 		{"last_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->last_ns)},
 		{"folded", .kind = SHEET_COUNT, .n = cost->folded},
 		{"when", "WHEN", when_columns, .text = when},
+		{t->nwhich ? "which" : NULL, "WHICH", -(int)t->nwhich, .text = in_which},
 	};
 
 	call_when_text(t, cost->when, when);
+	call_which_text(which, t->nwhich, in_which);
 	(kind ? sheet_row : sheet_heading)(v->sheet, cells, COUNT_OF(cells));
 }
 
 static void put_heading(const struct view *v, const struct call_tree *t, const char *title)
 {
-	put_row(v, t, NULL, title, &t->nodes[0].cost, 0);
+	put_row(v, t, NULL, title, &t->nodes[0].cost, t->which, 0);
 }
 
 static void put_node(const struct view *v, const struct call_tree *t, uint32_t node,
 		     const char *kind, uint32_t depth)
 {
-	put_row(v, t, kind, t->nodes[node].name, &t->nodes[node].cost, depth);
+	put_row(v, t, kind, t->nodes[node].name, &t->nodes[node].cost,
+		t->which + (size_t)node * t->nwhich, depth);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static int put_functions(const struct view *v, const struct call_tree *t, bool by_inclusive,
+static int put_functions(const struct view *v, struct call_tree *t, bool by_inclusive,
 			 struct err *err)
 {
 	struct call_function *functions = NULL;
@@ -122,7 +127,8 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 	for (i = 0; i < n && put < v->o->rows; i++) {
 		if (functions[i].name == t->nodes[0].name)
 			continue;                    /* the root: all of it */
-		put_row(v, t, "function", functions[i].name, &functions[i].cost, 0);
+		put_row(v, t, "function", functions[i].name, &functions[i].cost,
+			t->function_which + (size_t)functions[i].text * t->nwhich, 0);
 		put++;
 	}
 	if (i < n && !v->sheet->json)
@@ -160,19 +166,21 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 		"PROCESS AND THREADS", "CONTAINER AND PROCESSES", "UNIT AND PROCESSES",
 		"POD AND PROCESSES", "SERVICE AND PROCESSES",
 	};
+	bool is_set = v->in->nparts, groups = is_set || v->by;
+	const char *kind = is_set ? "incident" : v->by ? home_key_text(v->by) : "process";
 	uint32_t process, thread, put = 0, below;
 
-	put_heading(v, t, titles[v->by]);
+	put_heading(v, t, is_set ? "INCIDENT AND PROCESSES" : titles[v->by]);
 	for (process = t->nodes[0].first_child; process != CALL_NONE && put < v->o->rows;
 	     process = t->nodes[process].next) {
-		put_node(v, t, process, v->by ? home_key_text(v->by) : "process", 0);
+		put_node(v, t, process, kind, 0);
 		put++;
 		/* The first group must not push the others out of the table. */
-		below = v->by ? PROCESSES_OF_HOME : UINT32_MAX;
+		below = groups ? PROCESSES_OF_HOME : UINT32_MAX;
 		for (thread = t->nodes[process].first_child;
 		     thread != CALL_NONE && put < v->o->rows && below--;
 		     thread = t->nodes[thread].next) {
-			put_node(v, t, thread, v->by ? "process" : "thread", 1);
+			put_node(v, t, thread, groups ? "process" : "thread", 1);
 			put++;
 		}
 	}
@@ -289,6 +297,7 @@ static int put_tree_view(const struct view *v, bool calls, struct err *err)
 	const char *focus = v->o->callers ? v->o->callers : v->o->callees;
 	struct call_options co = {.stream = v->stream, .focus = focus, .processes = !focus,
 				  .fold_pct = calls ? v->o->fold_percent : 0,
+				  .no_frames = !calls,
 				  .callers = v->o->callers != NULL, .addresses = v->o->addresses,
 				  .by = v->by};
 	struct call_tree t;
@@ -315,11 +324,16 @@ static void put_head(const struct view *v)
 	if (v->sheet->json)
 		return;
 	os_time_text(h->trigger_wall_ns, time);
-	sheet_put(v->sheet, SHEET_HEAD, "%s", incident_title(h, title));
-	buf_puts(out, ": ");
-	put_clean(out, h->reason);
-	buf_printf(out, "\n%s on ", time);
-	put_clean(out, h->host);
+	if (v->in->nparts) {
+		put_clean(out, h->reason);
+		buf_puts(out, "\nWHICH has a letter for each, in this order");
+	} else {
+		sheet_put(v->sheet, SHEET_HEAD, "%s", incident_title(h, title));
+		buf_puts(out, ": ");
+		put_clean(out, h->reason);
+		buf_printf(out, "\n%s on ", time);
+		put_clean(out, h->host);
+	}
 	buf_puts(out, "; ");
 	put_span(out, h);
 	if (v->stream == STREAM_CPU || v->stream == STREAM_OFF_CPU)
@@ -394,9 +408,11 @@ int cmd_report(const struct options *o, struct err *err)
 			       "--callers, --callees and --by-name");
 	sheet_init(&sheet, o);
 	rc = cmd_check_patterns(o, err);
-	if (!rc)
+	if (!rc && cmd_several(o))
+		rc = cmd_load_several(o, cmd_filter_and_group, &in, err);
+	else if (!rc)
 		rc = cmd_load(o, &in, err);
-	if (!rc)
+	if (!rc && !cmd_several(o))
 		rc = cmd_filter_and_group(o, &in, err);
 	if (!rc)
 		rc = put_report(&sheet, o, &in, err);

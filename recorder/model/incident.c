@@ -110,6 +110,7 @@ void incident_free(struct incident *in)
 	free(in->events);
 	free(in->fields);
 	free(in->damage);
+	free(in->parts);
 	build_free(in->build);
 	memset(in, 0, sizeof(*in));
 }
@@ -178,14 +179,14 @@ static bool same_process(const void *ctx, uint32_t value, const void *key)
 
 	return a->pid == b->pid && a->start_ns == b->start_ns && a->exec == b->exec &&
 	       a->parent_pid == b->parent_pid && a->name == b->name && a->cmdline == b->cmdline &&
-	       a->home == b->home;
+	       a->home == b->home && a->part == b->part;
 }
 
 uint32_t incident_add_process(struct incident *in, const struct incident_process *p)
 {
 	struct incident_build *b = in->build;
 	struct incident_process copy = *p;
-	uint64_t hash = hash_pair(hash_pair(p->pid, p->exec), p->start_ns);
+	uint64_t hash = hash_pair(hash_pair(p->pid, p->exec), p->start_ns + p->part);
 
 	copy.name = intern(b, p->name);
 	copy.cmdline = intern(b, p->cmdline);

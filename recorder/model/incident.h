@@ -68,6 +68,7 @@ int32_t incident_second(const struct incident_head *h, uint64_t time_ns);
 
 struct incident_process {
 	uint32_t pid, parent_pid, exec;
+	uint32_t part;                       /* of several incidents; see incident_join.h */
 	uint64_t start_ns;
 	const char *name, *cmdline;          /* never NULL */
 	const char *home;                    /* never NULL: model/home.h */
@@ -115,6 +116,9 @@ struct incident {
 	struct incident_event *events;
 	struct event_field *fields;
 	uint32_t nprocesses, nthreads, nmodules, nframes, nstacks, nsamples, nevents, nfields;
+	/* Of several incidents as one: what each is called, by incident_process.part; else none. */
+	const char **parts;
+	uint32_t nparts;
 	uint64_t cpu_period_ns;              /* from the first segment with CPU samples; 0 = none */
 	/* If periods or weights differ within the incident: then a sample is no unit. */
 	bool several_periods;

@@ -133,7 +133,7 @@ static int add_shapes(struct building *b)
 	for (i = 0; i < b->in->nsamples; i++) {
 		const struct incident_sample *s = &b->in->samples[i];
 
-		if (is_wanted(b, s) && s->stack != STACK_NONE)
+		if (is_wanted(b, s) && s->stack != STACK_NONE && b->style->frame)
 			shapes[s->stack] = 0;
 	}
 	for (i = b->in->nstacks; i-- > 0;) {
@@ -193,12 +193,27 @@ static uint32_t add_named(struct building *b, uint32_t caller, uint32_t thread,
 	return find_or_add(&b->nodes, caller, scratch_text(b));
 }
 
+/* Of several incidents, the node of the thread's. */
+static uint32_t add_part(struct building *b, uint32_t caller, uint32_t thread)
+{
+	uint32_t part = b->in->processes[b->in->threads[thread].process].part;
+
+	buf_reset(&b->scratch);
+	buf_puts(&b->scratch, b->in->parts[part]);
+	return find_or_add(&b->nodes, caller, scratch_text(b));
+}
+
 static uint32_t add_root(struct building *b, const struct incident_sample *s)
 {
 	const struct stack_tree_style *style = b->style;
 	uint32_t node = style->root ? 0 : STACK_TREE_NONE;
 
 	if (style->process && (s->thread != THREAD_NONE || !style->root)) {
+		if (b->in->nparts && s->thread != THREAD_NONE) {
+			node = add_part(b, node, s->thread);
+			if (node == STACK_TREE_NONE)
+				return node;
+		}
 		node = add_named(b, node, s->thread, style->process);
 		if (style->thread && node != STACK_TREE_NONE)
 			node = add_named(b, node, s->thread, style->thread);
@@ -272,7 +287,8 @@ static int add_tops(struct building *b)
 			continue;
 		t->of_sample[i] = top_of(b, s);
 		if (t->of_sample[i] == STACK_TREE_NONE ||
-		    (s->stack != STACK_NONE && leaf_shape(b, s->stack) == STACK_TREE_NONE))
+		    (s->stack != STACK_NONE && b->style->frame &&
+		     leaf_shape(b, s->stack) == STACK_TREE_NONE))
 			return ERR_MEMORY;
 		t->nsamples++;
 	}
@@ -281,7 +297,7 @@ static int add_tops(struct building *b)
 
 static bool has_stack(const struct building *b, uint32_t sample)
 {
-	return b->t->of_sample[sample] != STACK_TREE_NONE &&
+	return b->t->of_sample[sample] != STACK_TREE_NONE && b->style->frame &&
 	       b->in->samples[sample].stack != STACK_NONE;
 }
 
@@ -381,7 +397,7 @@ int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t s
 {
 	struct stack_tree made = {
 		.nlevels = (style->root ? 1u : 0) + (style->process ? 1u : 0) +
-			   (style->thread ? 1u : 0),
+			   (style->thread ? 1u : 0) + (style->process && in->nparts ? 1u : 0),
 	};
 	struct building b = {
 		.t = &made, .in = in, .style = style, .ctx = ctx, .streams = streams,

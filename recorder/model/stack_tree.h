@@ -32,7 +32,10 @@ struct stack_tree_style {
 	 * unknown threads belong. NULL: there is no root, and unknown threads are named as all.
 	 */
 	const char *root;
-	/* NULL: there are no nodes for processes, nor for threads. */
+	/*
+	 * NULL: there are no nodes for processes, nor for threads. Above the processes of a set of
+	 * incidents (incident_join.h) is a node for each incident.
+	 */
 	void (*process)(const struct incident *in, const void *ctx, uint32_t thread,
 			struct buf *out);
 	/* NULL: there are no nodes for threads. */
@@ -40,6 +43,7 @@ struct stack_tree_style {
 		       struct buf *out);
 	/* Broken and cut walks have a node stack_tree_mark() above their frames. */
 	bool marks;
+	/* NULL: there are no nodes for frames, and samples belong to their threads. */
 	void (*frame)(const struct incident *in, const void *ctx, uint32_t frame, struct buf *out);
 	/* Turn such a text into what is in the tree; NULL: it stays as it is. */
 	void (*escape)(struct buf *out, const char *text, size_t n);
@@ -57,7 +61,7 @@ struct stack_tree {
 	struct stack_tree_node *nodes;
 	uint32_t *of_sample;             /* node of each sample; STACK_TREE_NONE: not in the tree */
 	uint32_t nnodes, nsamples;           /* nsamples: those in the tree */
-	uint32_t nlevels;                    /* of root, process and thread, above the frames */
+	uint32_t nlevels;              /* of root, incident, process and thread, above the frames */
 };
 
 /* streams: a bit for each stream to take. t is untouched on failure. 0 or ERR_MEMORY. */

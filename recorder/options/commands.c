@@ -174,22 +174,27 @@ const struct command_info command_table[COMMANDS] = {
 		.examples = "recorder show 3\nrecorder show 3 --process mysqld --kernel\n",
 	},
 	[CMD_REPORT] = {
-		"report", OPERAND_IDS, "[ID]",
+		"report", OPERAND_IDS, "[ID...]",
 		"show where the time went: functions, call trees, callers",
 		.about =
 "CPU time of processes and threads, functions, garbage collections, counters. --by-name\n"
 "lists all functions, --tree the calls. --group, --fold, --inc and --exc take PerfView's\n"
 "patterns: * any characters, % letters and digits, ^ the beginning, | or, {} a part that $1\n"
 "stands for; PATTERN->GROUP, or PATTERN=>GROUP, which keeps entry points; ';' separates\n"
-"patterns. WHEN shows 32 parts of the window: _ nothing, . under 1 %, o under 10 % of a\n"
-"CPU, 1-9 its tenths.\n",
+"patterns. WHEN shows 32 parts of the window in PerfView's letters: _ nothing, . under 0.1 %,\n"
+"o under 1 % of a CPU, 0-9 its tenths, A-Y those above 100 %, * 350 % and more.\n"
+"\n"
+"Several incidents (3,5-9, --all, --rule TEXT, more than one --store) are shown as one, their\n"
+"triggers at one moment. Each has a node above its processes, and a letter in WHICH, its share\n"
+"of the row.\n",
 		.examples =
 "recorder report 3\n"
+"recorder report --rule GC --since 2d\n"
 "recorder report 3 --tree --group module-entry --fold-percent 2\n"
 "recorder report 3 --callers 'libc.so.6!malloc'\n",
 	},
 	[CMD_EXPORT] = {
-		"export", OPERAND_IDS, "[ID]",
+		"export", OPERAND_IDS, "[ID...]",
 		"write an incident for another program: browser, PerfView, ...",
 		.about =
 "The newest incident, unless a number is given; to standard output unless -o names a\n"
@@ -214,6 +219,10 @@ const struct command_info command_table[COMMANDS] = {
 "110 %, for a part over 5, 20 and 100 %, and for less than 95 and 75 % of the test (not\n"
 "everybody's caller). Parts under 2 % are left out. n/a: both weigh the same. A last table\n"
 "has the functions whose own time changed most.\n"
+"\n"
+"Two sets (--base 3,5-9 --test 12-15) are compared by their means: a program or function is\n"
+"named only if the difference exceeds three times the spread within the sets, so that one\n"
+"noisy incident fools nobody.\n"
 "\n"
 "With --against it compares one incident, or a window of the history, with the same time of\n"
 "other days, and says only what exceeds the spread that those days have.\n"

@@ -325,9 +325,9 @@ static int read_operand(struct arguments *a, const char *text, struct err *err)
 	}
 	if (command->operands == OPERAND_IDS)
 		return set_operand(a, "id", "the incident", text, err);
-	if (command->operands == OPERAND_PAIR && !a->o->base_id)
+	if (command->operands == OPERAND_PAIR && !a->o->base_ids.n)
 		return set_operand(a, "base", "the base", text, err);
-	if (command->operands == OPERAND_PAIR && !a->o->test_id)
+	if (command->operands == OPERAND_PAIR && !a->o->test_ids.n)
 		return set_operand(a, "test", "the test", text, err);
 	if (command->operands == OPERAND_NONE || command->operands == OPERAND_PAIR || a->operand)
 		return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; 'recorder help %s' "
@@ -399,6 +399,9 @@ static int check_command(const struct options *o, struct err *err)
 	struct buf where = {0};
 	unsigned row;
 
+	if (o->more_stores.n && o->command != CMD_REPORT && o->command != CMD_EXPORT)
+		return err_set(err, ERR_USAGE, "--store: --store was already given; only report "
+			       "and export take several");
 	for (row = 0; option_table[row].name; row++) {
 		if (o->origin[row] != FROM_ARGS || (option_table[row].commands >> o->command) & 1)
 			continue;

@@ -115,6 +115,7 @@ struct rule_list {
 enum {
 	OPTIONS_MAX = 224,                   /* rows of the table */
 	OPTION_VALUE_MAX = 4096,             /* bytes of one value */
+	OPTION_IDS_MAX = 4096,               /* numbers of one list */
 };
 
 enum option_origin { FROM_DEFAULT, FROM_CONF, FROM_ARGS };
@@ -133,6 +134,7 @@ struct options {
 
 	/* everywhere */
 	char *store;                         /* NULL: see cmd_store_path() */
+	struct text_list more_stores;        /* --store given again: of report and export */
 	char *config;
 	bool json;
 	char *color;                         /* auto, always, never; NULL = auto */
@@ -169,10 +171,12 @@ struct options {
 
 	/* which incident, and which part of it */
 	struct id_list ids;
+	bool all_incidents;                  /* --all of report and diff, else --all-incidents */
+	char *rule_text;                     /* those whose rule has it; NULL = any */
 	char *process;                       /* name or pid; NULL = all */
 	char *home[HOME_KEYS];               /* container, unit...; NULL = all */
 	uint32_t tid;                        /* 0 = all */
-	uint32_t base_id, test_id;           /* of diff; 0 = not given */
+	struct id_list base_ids, test_ids;   /* of diff; none = not given */
 	char *base_store;                    /* of the base; NULL = the same */
 	struct moment_option from, to;
 	char *at;                            /* a moment; NULL = none */
@@ -244,7 +248,7 @@ enum option_type {              /* those before OPTION_LIST have one value */
 	OPTION_RULE_EVENT,      /* the same for PROVIDER/EVENT;Key=Value */
 	OPTION_RULE_TEXT,       /* a rule whose spec is never split; repeatable */
 	OPTION_RULE_FLAG,       /* a rule without a spec: true, false, or after ':' or '=' */
-	OPTION_IDS,             /* struct id_list; repeatable, split at ',' */
+	OPTION_IDS,             /* struct id_list: 3,5-9; repeatable */
 };
 
 enum option_group {

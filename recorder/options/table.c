@@ -302,15 +302,24 @@ const struct option_info option_table[] = {
 	 NUMBER(10, 1, 60, "s")},
 
 	/* Which incident, and which part of it */
-	{"base", "ID", "The incident to compare with: how it was before.",
-	 OPTION_INT, GROUP_SELECT, IN(DIFF), FIELD(base_id), NUMBER(0, 1, UINT32_MAX, NULL)},
-	{"test", "ID", "The incident to look at: how it is now.",
-	 OPTION_INT, GROUP_SELECT, IN(DIFF), FIELD(test_id), NUMBER(0, 1, UINT32_MAX, NULL)},
+	{"base", "ID,...", "The incident to compare with: how it was before; or several: 3,5-9.",
+	 OPTION_IDS, GROUP_SELECT, IN(DIFF), FIELD(base_ids)},
+	{"test", "ID,...", "The incident to look at: how it is now; or several.",
+	 OPTION_IDS, GROUP_SELECT, IN(DIFF), FIELD(test_ids)},
 	{"base-store", "FILE", "The store of the base, if it is not that of the test.",
 	 OPTION_TEXT, GROUP_SELECT, IN(DIFF), FIELD(base_store)},
-	{"id", "ID", "The incident's number in 'recorder list'.",
+	{"id", "ID,...",
+	 "The incident's number in 'recorder list'. report and export take several as one: 3,5-9.",
 	 OPTION_IDS, GROUP_SELECT, INCIDENTS | IN(BACKTEST) | IN(DIFF) | IN(EVENTS), FIELD(ids),
 	 .other_names = "incident"},
+	{"all", NULL, "All incidents of the store, as one.",
+	 OPTION_BOOL, GROUP_SELECT, IN(REPORT), FIELD(all_incidents)},
+	{"all-incidents", NULL, "All incidents of the store, as one.",
+	 OPTION_BOOL, GROUP_SELECT, IN(EXPORT), FIELD(all_incidents)},
+	{"rule", "TEXT",
+	 "All incidents whose rule has this text in it, as one; with --since 2d only those of the "
+	 "last two days.",
+	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(EXPORT), FIELD(rule_text)},
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "

@@ -93,16 +93,20 @@ void options_free(struct options *o)
 			moment->text = NULL;
 		} else if (info->type == OPTION_LIST || info->type == OPTION_TEXTS) {
 			text_list_free(field_of(o, info));
+		} else if (info->type == OPTION_IDS) {
+			struct id_list *ids = field_of(o, info);
+
+			free(ids->items);
+			*ids = (struct id_list){0};
 		}
 	}
+	text_list_free(&o->more_stores);
 	while (o->rules.n)
 		free(o->rules.items[--o->rules.n].spec);
 	free(o->rules.items);
-	free(o->ids.items);
 	free(o->pattern);
 	free(o->conf_path);
 	o->rules.items = NULL;
-	o->ids.items = NULL;
 	o->pattern = NULL;
 	o->conf_path = NULL;
 }
@@ -382,26 +386,63 @@ static int set_list(const struct setting *s, struct err *err)
 	return rc ? rc : add_spec(s, spec, SIZE_MAX, err);
 }
 
+/* A number, or the first and last of a range: 5-9. Returns what follows; NULL = it is neither. */
+static const char *id_range(const char *at, int64_t *first, int64_t *last)
+{
+	size_t n = count_digits(at);
+
+	if (!n || n > 18)
+		return NULL;
+	*first = *last = strtoll(at, NULL, 10);
+	at += n;
+	if (*at != '-')
+		return at;
+	n = count_digits(++at);
+	if (!n || n > 18)
+		return NULL;
+	*last = strtoll(at, NULL, 10);
+	return *last >= *first ? at + n : NULL;
+}
+
 static int set_ids(const struct setting *s, struct err *err)
 {
-	struct id_list *ids = &s->o->ids;
+	struct id_list *ids = field_of(s->o, s->info);
 	const char *at = s->value;
+	int64_t id, last;
 
 	for (;;) {
-		size_t n = count_digits(at);
-
-		if (!n || n > 18 || (at[n] && at[n] != ','))
+		at = id_range(at, &id, &last);
+		if (!at || (*at && *at != ','))
 			return err_set(err, ERR_USAGE, "%s: '%.60s' is not the number of an "
-				       "incident; 'recorder list' shows them%s", s->as, s->value,
+				       "incident, nor a list (3,5-9); 'recorder list' shows them%s",
+				       s->as, s->value,
 				       s->o->command != CMD_BACKTEST ? "" :
 				       "; a rule is an option: '/StopOnPerfCounter:...'");
-		if (ARRAY_NEXT(ids->items, ids->n))
-			return option_no_memory(err);
-		ids->items[ids->n++] = strtoll(at, NULL, 10);
-		if (!at[n])
+		if (last - id >= OPTION_IDS_MAX - (int64_t)ids->n)
+			return err_set(err, ERR_USAGE, "%s: '%.60s' are more than %d incidents",
+				       s->as, s->value, OPTION_IDS_MAX);
+		for (; id <= last; id++) {
+			if (ARRAY_NEXT(ids->items, ids->n))
+				return option_no_memory(err);
+			ids->items[ids->n++] = id;
+		}
+		if (!*at)
 			return 0;
-		at += n + 1;
+		at++;
 	}
+}
+
+/* A further --store of the command line; check_command() knows who takes it. */
+static int add_store(struct setting *s, struct err *err)
+{
+	struct text_list *list = &s->o->more_stores;
+
+	if (!s->value || !*s->value)
+		return err_set(err, ERR_USAGE, "%s needs a value: FILE", s->as);
+	if (ARRAY_NEXT(list->items, list->n))
+		return option_no_memory(err);
+	list->items[list->n] = text_dup(s->value, SIZE_MAX);
+	return list->items[list->n] && ++list->n ? 0 : option_no_memory(err);
 }
 
 static int set_text(const struct setting *s, bool store, struct err *err)
@@ -474,6 +515,8 @@ int option_set(struct setting *s, struct err *err)
 	s->row = (unsigned)((s->info->same_as ? option_by_name(owner, strlen(owner)) : s->info) -
 			    option_table);
 	if (s->info->type < OPTION_LIST && o->origin[s->row] == s->origin) {
+		if (s->origin == FROM_ARGS && strcmp(owner, "store") == 0)
+			return add_store(s, err);
 		if (s->origin == FROM_CONF)
 			return err_set(err, ERR_USAGE, "%s is already set on line %" PRIu32, s->as,
 				       o->conf_line[s->row]);

@@ -49,7 +49,7 @@ static void what_exceeds_the_spread_is_a_row(void **state)
 	assert_int_equal(drift_finish(&d, NULL), 0);
 	assert_int_equal(d.nrows, 1);
 	assert_string_equal(d.rows[0].name, "cc1");
-	assert_false(d.rows[0].function);
+	assert_int_equal(d.rows[0].kind, DRIFT_PROGRAM);
 	assert_true(d.rows[0].now > 0.499 && d.rows[0].now < 0.501);
 	assert_true(d.rows[0].mean > 0.0009 && d.rows[0].mean < 0.0011);
 	drift_free(&d);
@@ -85,6 +85,32 @@ static void what_grew_comes_first(void **state)
 	drift_free(&d);
 }
 
+/* The mean of two is judged, against their spread: one noisy incident of two is not a change. */
+static void of_several_the_mean_is_judged(void **state)
+{
+	struct drift d = {.njudged = 2}, noisy = {.njudged = 2};
+
+	(void)state;
+	add_window(&d, 500, 5000);
+	add_window(&d, 500, 5200);
+	add_window(&d, 500, 100);
+	add_window(&d, 500, 120);
+	assert_int_equal(drift_finish(&d, NULL), 0);
+	assert_int_equal(d.nrows, 1);
+	assert_string_equal(d.rows[0].name, "cc1");
+	assert_true(d.rows[0].now > 0.509 && d.rows[0].now < 0.511);
+	assert_true(d.rows[0].now_sd > 0.013 && d.rows[0].now_sd < 0.015);
+	drift_free(&d);
+
+	add_window(&noisy, 500, 9000);
+	add_window(&noisy, 500, 100);
+	add_window(&noisy, 500, 100);
+	add_window(&noisy, 500, 120);
+	assert_int_equal(drift_finish(&noisy, NULL), 0);
+	assert_int_equal(noisy.nrows, 0);
+	drift_free(&noisy);
+}
+
 static void alone_there_is_nothing_to_judge(void **state)
 {
 	struct drift d = {0};
@@ -102,6 +128,7 @@ int main(void)
 		cmocka_unit_test(what_exceeds_the_spread_is_a_row),
 		cmocka_unit_test(a_wide_spread_says_nothing),
 		cmocka_unit_test(what_grew_comes_first),
+		cmocka_unit_test(of_several_the_mean_is_judged),
 		cmocka_unit_test(alone_there_is_nothing_to_judge),
 	};
 

@@ -324,18 +324,18 @@ TEST(the_two_incidents_of_a_diff_come_by_option_and_as_operands)
 
 	parse(&f, "diff", "3", "7", NULL);
 	expect_good(&f);
-	assert_int_equal(f.o.base_id, 3);
-	assert_int_equal(f.o.test_id, 7);
+	assert_int_equal(f.o.base_ids.items[0], 3);
+	assert_int_equal(f.o.test_ids.items[0], 7);
 	options_free(&f.o);
 	parse(&f, "diff", "--test", "7", "3", NULL);
 	expect_good(&f);
-	assert_int_equal(f.o.base_id, 3);
-	assert_int_equal(f.o.test_id, 7);
+	assert_int_equal(f.o.base_ids.items[0], 3);
+	assert_int_equal(f.o.test_ids.items[0], 7);
 	options_free(&f.o);
 	parse(&f, "diff", "3", "7", "9", NULL);
 	expect_refusal(&f, "unexpected argument '9'");
 	parse(&f, "diff", "3", "x", NULL);
-	expect_refusal(&f, "the test: 'x' is not a whole number");
+	expect_refusal(&f, "the test: 'x' is not the number of an incident");
 }
 
 TEST(an_existing_path_with_a_slash_is_an_operand)

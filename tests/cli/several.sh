@@ -1,0 +1,66 @@
+#!/bin/bash
+# report, export and diff of several incidents: which ones, what each has of the whole, and that
+# their sum is that of each alone.
+# time limit: 120
+set -u
+. "$TOP/tests/support/cli.sh"
+unset RECORDER_CONFIG
+export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP COLUMNS=150
+
+# s.db: 1,000 and 470 samples of 10 ms in incidents 1 and 2, none in 3, 500 in 4; a quarter of
+# server in burn_beta, in t.db half of it.
+"$BUILD/programs/store_fixture" s.db && "$BUILD/programs/store_fixture" t.db 2 ||
+	{ echo "not ok store_fixture: failed"; exit 0; }
+
+expect several_are_shown_as_one 0 '^2 incidents as one.*: 1, 2$' report 1-2
+check several_have_the_sum grep -q '1,470 samples, 14.7 s of CPU time' out
+check each_has_its_share grep -qE ' 10000.0 +68.0 % .* 9_  Incident 1$' out
+check each_has_its_processes grep -qE ' 3760.0 +25.6 % .* _9   Process server \(100\)$' out
+check which_has_a_letter_for_each grep -qE ' 8820.0 +60.0 % .* 63  server!burn_alpha$' out
+expect a_tree_has_a_top_node_for_each 0 '' report --id 1,2 --tree
+check a_tree_has_the_first grep -q ' 9_  Incident 1$' out
+check a_tree_has_the_second grep -q ' _9  Incident 2$' out
+expect all_is_all 0 '^4 incidents as one' report --all
+expect a_missing_one_is_noted 0 'incident 99 is not in .*: the others are taken' report 2,99,1
+expect a_rule_chooses_by_its_text 0 '^1 incidents as one.*: 3$' report --rule maxcollect
+expect since_chooses_by_time 3 'no incident is chosen' report --all --since 1d
+expect a_process_that_one_lacks 0 '1 of 4 incidents have nothing of that' report --all -p batch
+expect a_process_that_none_has 3 "none of 2 incidents has it: .*'nobody'" report 1-2 -p nobody
+expect stores_are_named 0 ': 1 of s.db, 2 of s.db, 1 of t.db, 2 of t.db$' \
+	report 1-2 --store s.db --store t.db
+check stores_add_up grep -q '2,940 samples, 29.4 s of CPU time' out
+expect only_report_and_export_take_stores 2 'already given; only report and export' \
+	list --store s.db --store t.db
+expect show_takes_one 2 'show takes one incident at a time' show 1-2
+expect a_range_has_a_limit 2 'more than 4096 incidents' report 1-99999
+expect a_range_goes_up 2 "'9-3' is not the number" report 9-3
+
+# ---- export --------------------------------------------------------------------------------------
+
+expect export_of_several 0 '' export 1,2 -f
+sort out >joined
+for i in 1 2; do "$RECORDER" export $i -f | sed "s/^/Incident $i;/"; done | sort >each
+check export_of_several_is_that_of_each cmp joined each
+for format in perfView.xml perfView.xml.zip perfView.json pb.gz svg speedscope.json; do
+	expect "several_in_$format" 0 '' export 1,2 -o "x.$format"
+done
+if command -v xmllint >/dev/null; then
+	check several_in_svg_are_well_formed xmllint --noout x.svg
+	check several_in_perfview_add_up sh -c \
+		"[ \$(xmllint --xpath 'count(//Sample)' x.perfView.xml) = 1470 ]"
+fi
+check several_in_pprof_are_labelled sh -c 'gzip -dc x.pb.gz | grep -aq "Incident 2"'
+expect a_format_of_one_says_so 2 'jsonl holds one incident; several as one are written as folded' \
+	export 1,2 --format jsonl
+expect several_are_one_file 2 'omit --per-process' export 1,2 -f --per-process -o y.folded
+
+# ---- diff ----------------------------------------------------------------------------------------
+
+sets="diff --store t.db --base-store s.db --base 1,2 --test 1,2"
+expect sets_are_compared_by_their_means 0 '' $sets
+check a_set_names_what_grew grep -qE ' 23.5 .* 11.8 .* function +server!burn_beta$' out
+check a_set_does_not_name_what_did_not sh -c "! grep -qE 'server!main|batch|program' out"
+expect a_set_against_itself 0 'Nothing does' diff 1,2 1-2
+expect sets_have_json 0 '' $sets --json
+check sets_have_the_spread grep -q '"now_spread_percent":' out
+expect sets_are_a_table 2 'sets of incidents are compared by CPU time' $sets -o x.html
