@@ -26,7 +26,7 @@ struct collect {
 	const struct cmd_recorded *of;       /* NULL = nobody else begins and ends it */
 	struct options *own;                 /* the same, after a reload; else NULL */
 	struct collect *next;                /* of a reload that is under way */
-	struct buf store_path;
+	struct buf store_path, dump_dir;
 	struct trigger **triggers;
 	uint32_t ntriggers;
 	struct command_line stop_command, failure_command;
@@ -49,6 +49,7 @@ static void collect_free(struct collect *c)
 	command_line_free(&c->stop_command);
 	command_line_free(&c->failure_command);
 	buf_free(&c->store_path);
+	buf_free(&c->dump_dir);
 	log_close(c->engine.log);
 }
 
@@ -490,6 +491,10 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->sources = o->capture.file ? file_sources(o->capture.file) : c->sources.all;
 	e->live = !o->capture.file;
 	e->capture = o->capture;
+	if (o->capture.on_fire) {
+		buf_printf(&c->dump_dir, "%s.dumps", e->store_path);
+		e->capture.dump_dir = buf_text(&c->dump_dir);
+	}
 	e->budget.max_cpu_pct = o->max_cpu_pct >= 0 ? o->max_cpu_pct
 				: budget_default_cpu_pct(os_cpu_count(), o->capture.freq_hz) *
 				  (capture_switches(&o->capture) ? THREAD_TIME_COSTS : 1);

@@ -15,6 +15,7 @@
 #include "source/host/running.h"
 #include "source/list/asked.h"
 #include "source/source.h"
+#include "source/stopped/process_dump.h"
 #include "triggers/gc_duration.h"
 #include "triggers/log_message.h"
 #include "triggers/threshold.h"
@@ -98,6 +99,18 @@ void cmd_unused_rules(const struct options *o, struct buf *out)
 			   out->len ? "; " : "");
 }
 
+static int check_on_fire(const char *kind, struct err *err)
+{
+	if (!kind || text_same_fold(kind, process_dump_kind))
+		return 0;
+	if (text_same_fold(kind, PROCESS_DUMP_KIND_LINUX) ||
+	    text_same_fold(kind, PROCESS_DUMP_KIND_WINDOWS))
+		return err_set(err, ERR_USAGE, "--on-fire %s is for the other system: here it is "
+			       "--on-fire %s", kind, process_dump_kind);
+	return err_set(err, ERR_USAGE, "--on-fire writes a dump of the kind %s, not '%.60s'",
+		       process_dump_kind, kind);
+}
+
 int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
 		  struct trigger **out, struct err *err)
 {
@@ -120,7 +133,12 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 	if (rc)
 		return options_at_line(o, rule->line, err);
 	needs->assume_exists = o->assume_exists;
-	needs->stacks |= t->stacks != NULL;
+	needs->stacks |= t->stacks || o->capture.on_fire;
+	rc = check_on_fire(o->capture.on_fire, err);
+	if (rc) {
+		trigger_close(t);
+		return options_at_line(o, options_line(o, "on-fire"), err);
+	}
 	rc = kind->needs(t, needs, err);
 	if (rc) {
 		trigger_close(t);

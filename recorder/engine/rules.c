@@ -324,9 +324,9 @@ static void want_stacks(struct engine *e, const struct trigger *t, const struct 
 	char pid[16];
 	uint32_t i;
 
-	if (!who)
+	if (!who && !e->capture->on_fire)
 		return;
-	if (!*who)
+	if (!who || !*who)
 		who = process_of(event, pid);
 	if (!*who) {
 		log_line(e->log, LOG_WARN, "the incident lacks the stacks of threads: what fired "

@@ -24,6 +24,8 @@ struct capture {
 	const char *clr_event_level;
 	const char *cpu_counters;            /* NAME@PERIOD, with ',' between */
 	const char *events;          /* kernel:KEYWORD and clr:KEYWORD:EVENT, with ',' between */
+	const char *on_fire;                 /* kind of dump at a firing; NULL = none */
+	const char *dump_dir;                /* where dumps go; NULL = nowhere */
 	bool gc_collect_only;                /* collections, and no samples */
 
 	/* obeyed by the engine */

@@ -183,6 +183,11 @@ const struct option_info option_table[] = {
 	 "kept; x.1.html, x.2.html follow. A file name with such a suffix after 'collect' is the "
 	 "same.",
 	 OPTION_TEXT, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.data_file)},
+	{"on-fire", "KIND",
+	 "When a rule fires, also write a dump of the process that ;Stacks names, or that fired: "
+	 "gcore on Linux, minidump on Windows; into STORE.dumps, the last 8. See 'recorder help "
+	 "triggers'.",
+	 OPTION_TEXT, GROUP_TRIGGER, RECORDING, CONF, FIELD(capture.on_fire)},
 	{"sweep", "A:B:STEP",
 	 "Count the incidents that each limit from A to B would have given, for one rule.",
 	 OPTION_TEXT, GROUP_TRIGGER, IN(BACKTEST), FIELD(sweep)},

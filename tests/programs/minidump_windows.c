@@ -2,8 +2,8 @@
  * Writes a minidump, by dbghelp's MiniDumpWriteDump.
  *
  *	minidump FILE.dmp PID [full]    of another process
- *	minidump FILE.dmp PID own       by a writer of its own: Wine's dumps no 32-bit ones.
- *	                                Registers of this program's own kind, stacks and TEBs
+ *	minidump FILE.dmp PID own       by a writer of its own, as Wine's dbghelp dumps no 32-bit
+ *	                                programs: registers of this program's kind, stacks, TEBs
  *	minidump FILE.dmp crash         of itself: it reads address 0x10 three calls deep
  */
 #include <stdio.h>

@@ -12,7 +12,7 @@
  *   6 exception       0 u32 tid   8 u32 code   24 u64 address   32 u32 parameters   40 u64 each
  *                       160 u32 bytes  164 u32 place of the CONTEXT
  *   7 system          0 u16 processor: 0 x86, 9 x64   20 u32 platform: 2 Windows
- *   9 all memory      u64 count   u64 place, then 16 bytes: u64 address  u64 bytes; in a row
+ *   9 all memory      u64 count   u64 place, then 16 bytes: u64 address   u64 bytes
  *  15 process         4 u32 flags, 1: pid is valid   8 u32 pid
  *  16 regions         0 u32 header's bytes   4 u32 entry's bytes   8 u64 count, then entries: 0 u64
  *                       address   24 u64 bytes   32 u32 state   36 u32 protection

@@ -43,6 +43,11 @@ struct pe_images {
 	uint32_t nregions, next_region;
 };
 
+static size_t read_memory(const struct pe_images *t, uint64_t address, void *to, size_t n)
+{
+	return t->process.read(t->process.ctx, address, to, n);
+}
+
 /* Copy nbytes of an image, up to the first unreadable page. */
 static uint8_t *read_part(struct pe_images *t, struct image *image, uint32_t rva,
 			  uint32_t *nbytes)
@@ -57,7 +62,7 @@ static uint8_t *read_part(struct pe_images *t, struct image *image, uint32_t rva
 		*nbytes = 0;
 		return NULL;
 	}
-	*nbytes = (uint32_t)t->process.read(t->process.ctx, image->base + rva, bytes, *nbytes);
+	*nbytes = (uint32_t)read_memory(t, image->base + rva, bytes, *nbytes);
 	t->nbytes += *nbytes;
 	image->held_bytes += *nbytes;
 	return bytes;
@@ -68,7 +73,7 @@ static uint8_t *read_part(struct pe_images *t, struct image *image, uint32_t rva
 static void read_head(struct pe_images *t, struct image *image)
 {
 	uint8_t head[PE_LOADED_HEAD_BYTES];
-	size_t got = t->process.read(t->process.ctx, image->base, head, sizeof(head));
+	size_t got = read_memory(t, image->base, head, sizeof(head));
 
 	if (!pe_loaded_head(head, got, &image->head))
 		memset(&image->head, 0, sizeof(image->head));
@@ -130,11 +135,9 @@ static void identify(struct pe_images *t, const struct image *image, struct obje
 							       : sizeof(directory);
 	uint32_t at = 0, age;
 
-	n = t->process.read(t->process.ctx, image->base + image->head.debug_rva, directory, n);
+	n = read_memory(t, image->base + image->head.debug_rva, directory, n);
 	at = pe_loaded_rsds_at(directory, n, image->nbytes);
-	if (at &&
-	    t->process.read(t->process.ctx, image->base + at, rsds, sizeof(rsds)) ==
-		    sizeof(rsds) &&
+	if (at && read_memory(t, image->base + at, rsds, sizeof(rsds)) == sizeof(rsds) &&
 	    pe_loaded_rsds(rsds, key->build_id, &age)) {
 		memcpy(key->build_id + 16, &age, sizeof(age));
 		key->build_id_bytes = 20;
@@ -336,8 +339,7 @@ static void read_code_at(struct pe_images *t, uint64_t address)
 		nbytes = image->nbytes - rva;
 	image->ranges[2 + image->next_chunk] = (struct pe_range){
 		.rva = rva, .bytes = code,
-		.nbytes = (uint32_t)t->process.read(t->process.ctx, image->base + rva, code,
-						    nbytes)};
+		.nbytes = (uint32_t)read_memory(t, image->base + rva, code, nbytes)};
 	if (image->tables.nranges < 2 + CODE_CHUNKS)
 		image->tables.nranges++;
 	image->next_chunk = (image->next_chunk + 1) % CODE_CHUNKS;
@@ -361,7 +363,7 @@ static bool read_code(void *ctx, uint64_t address, uint8_t *to, size_t n)
 
 	if (!image)
 		return place_of(t, address) == PE_GENERATED &&
-		       t->process.read(t->process.ctx, address, to, n) == n;
+		       read_memory(t, address, to, n) == n;
 	rva = (uint32_t)(address - image->base);
 	read_code_at(t, address);
 	for (i = 2; i < image->tables.nranges; i++) {

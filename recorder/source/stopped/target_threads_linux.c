@@ -85,7 +85,9 @@ static void take_registers(const struct user_regs_struct *r, struct stack_copy *
 		r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->rsp, r->rip,
 		r->r8,	r->r9,	r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
 
+	_Static_assert(sizeof(*r) == sizeof(out->user), "user_regs_struct");
 	memcpy(out->regs, regs, sizeof(regs));
+	memcpy(out->user, r, sizeof(*r));
 	out->abi = r->cs == CS_32_BIT ? 1 : 2;
 }
 

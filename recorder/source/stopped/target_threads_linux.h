@@ -17,8 +17,12 @@
 #define TARGET_STACK_MAX_BYTES (512u << 10)  /* of a stack, from its top; cut beyond */
 #define TARGET_REGISTERS 17u                 /* in the order of PERF_REGS_MASK */
 
+/* In user_regs_struct of sys/user.h, of x86-64. */
+enum { USER_REGISTERS = 27, USER_ARGUMENT = 14, USER_CALL = 15, USER_SP = 19 };
+
 struct stack_copy {
 	uint64_t regs[TARGET_REGISTERS];
+	uint64_t user[USER_REGISTERS];       /* all of them, as ptrace(2) gives them */
 	uint32_t abi;                        /* as perf's: 1 = 32-bit, 2 = 64-bit */
 	uint8_t *bytes;                      /* TARGET_STACK_MAX_BYTES, the caller's */
 	uint32_t nbytes;

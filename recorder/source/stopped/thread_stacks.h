@@ -23,6 +23,7 @@ struct thread_stack {
 	uint64_t waited_ns;                  /* other time since last reported; else 0 */
 	const char *wait;                    /* Linux: "waits in read of ...", or "runs"; or NULL */
 	uint32_t waits_for;                  /* Linux: who holds the mutex it waits for; or 0 */
+	const struct stack_copy *copy;       /* Linux: what was copied of it; else NULL */
 	enum stack_quality quality;          /* QUALITY_FP: passes code without unwind tables */
 	const struct frame_ref *frames;      /* leaf first; valid until thread_stacks_close() */
 	const uint64_t *addresses;     /* of the frames: position or return address; 0 = unknown */

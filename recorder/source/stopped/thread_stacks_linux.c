@@ -218,6 +218,7 @@ static void walk(struct thread_stacks *s, uint32_t tid)
 static void take_one(struct thread_stacks *s, uint32_t tid, thread_stack_fn *tell, void *ctx)
 {
 	struct thread_stack stack = {.tid = tid, .name = s->name, .wait = s->wait.text,
+				     .copy = &s->copy,
 				     .frames = s->walker.stack.frames,
 				     .addresses = s->addresses};
 	uint32_t i;

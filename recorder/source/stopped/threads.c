@@ -4,6 +4,7 @@
  * takes them, while it otherwise rests. An event has the moment at which its thread was stopped.
  */
 #include "source/source.h"
+#include "source/stopped/process_dump.h"
 #include "source/stopped/thread_stacks.h"
 
 #include "base/os.h"
@@ -18,6 +19,8 @@
 #define WANTED_MAX 8u                        /* that wait; more are refused, and counted */
 #define PROCESSES_MAX_EACH 4u                /* of one name */
 #define WHO_BYTES 128
+#define DUMPS_MAX 8u                         /* that are kept; the oldest is removed */
+#define DUMP_PATH_BYTES 4096u
 #define SLEEP_NS (3600 * NS_PER_SEC)
 
 extern const struct source_ops threads_source;
@@ -39,6 +42,7 @@ struct taking {
 	struct threads_source *s;
 	struct thread_stacks *stacks;
 	struct process *process;
+	struct process_dump *dump;           /* NULL = none is written */
 };
 
 /* ---- its own thread -------------------------------------------------------------------------- */
@@ -77,6 +81,8 @@ static void put_thread(void *ctx, const struct thread_stack *stack)
 		.nstack_frames = stack->nframes, .quality = (uint8_t)stack->quality,
 	};
 
+	if (t->dump)
+		process_dump_thread(t->dump, stack);
 	e.thread = thread_add(t->s->cfg.processes, t->process, stack->tid);
 	name_managed(t, stack);
 	if (queue_put(t->s->cfg.queue, &e))
@@ -96,6 +102,90 @@ static void note_missing(const struct taking *t, uint32_t pid)
 		 (unsigned)(use.refused + use.stuck), (unsigned)use.threads, (unsigned)pid);
 }
 
+/* ---- dumps ----------------------------------------------------------------------------------- */
+
+struct dumps {
+	const char *dir;
+	char oldest[DUMP_PATH_BYTES];
+	uint64_t oldest_ns;
+	uint32_t n;
+};
+
+static int find_oldest(void *ctx, const char *name)
+{
+	struct dumps *all = ctx;
+	struct os_file_info info;
+	char path[DUMP_PATH_BYTES];
+
+	if (!text_ends_fold(name, process_dump_suffix) ||
+	    snprintf(path, sizeof(path), "%s/%s", all->dir, name) >= (int)sizeof(path) ||
+	    os_path_info(path, &info, NULL) || !info.regular)
+		return 0;
+	if (!all->n++ || info.mtime_ns < all->oldest_ns) {
+		memcpy(all->oldest, path, sizeof(path));
+		all->oldest_ns = info.mtime_ns;
+	}
+	return 0;
+}
+
+static int make_room(const char *dir, struct err *err)
+{
+	struct dumps all;
+	int rc = os_mkdirs(dir, err);
+
+	do {
+		all = (struct dumps){.dir = dir};
+		if (!rc)
+			rc = os_list(dir, find_oldest, &all, err);
+		if (!rc && all.n >= DUMPS_MAX)
+			rc = os_remove(all.oldest, err);
+	} while (!rc && all.n > DUMPS_MAX);
+	return rc;
+}
+
+static void put_dump(struct taking *t, const char *path, uint64_t nbytes)
+{
+	struct event_field fields[2] = {
+		{.name = "Path", .type = FIELD_TEXT, .v.text = path},
+		{.name = "Bytes", .type = FIELD_UINT, .v.u = nbytes},
+	};
+	struct event e = {
+		.time_ns = os_now_ns(), .kind = EVENT_GENERIC, .cpu = CPU_NONE,
+		.stream = STREAM_EVENT, .stack = STACK_NONE, .provider = "Recorder",
+		.name = "Dump", .fields = fields, .nfields = 2, .process = t->process,
+	};
+
+	if (queue_put(t->s->cfg.queue, &e))
+		atomic_fetch_add(&t->s->events, 1);
+}
+
+static void write_dump(struct taking *t, uint32_t pid)
+{
+	const char *dir = t->s->cfg.capture.dump_dir;
+	char path[DUMP_PATH_BYTES];
+	struct err err = {0};
+	uint64_t nbytes = 0;
+	int rc;
+
+	/* A disk may hang, and dbghelp takes its time: nobody waits for this source meanwhile. */
+	queue_rest(t->s->cfg.queue, 0);
+	rc = make_room(dir, &err);
+	snprintf(path, sizeof(path), "%s/%" PRIu32 "-%" PRIu64 "%s", dir, pid,
+		 (uint64_t)(os_wall_ns() / NS_PER_MS), process_dump_suffix);
+	if (!rc)
+		rc = process_dump_write(t->dump, path, &nbytes, &err);
+	queue_resume(t->s->cfg.queue, os_now_ns());
+	if (rc) {
+		log_line(t->s->cfg.log, LOG_WARN, "no dump at this firing: %s", err.text);
+		return;
+	}
+	log_line(t->s->cfg.log, LOG_INFO, "a dump of process %u is in %s (%.1f MB)", (unsigned)pid,
+		 path, (double)nbytes / 1048576);
+	put_dump(t, path, nbytes);
+}
+
+/* ---- a firing -------------------------------------------------------------------------------- */
+
 static void take_process(struct threads_source *s, uint32_t pid)
 {
 	struct taking t = {.s = s};
@@ -112,16 +202,21 @@ static void take_process(struct threads_source *s, uint32_t pid)
 	queue_resume(s->cfg.queue, os_now_ns());
 	if (!rc && !t.process)
 		rc = err_memory(&err, "for process %u", (unsigned)pid);
+	if (!rc && s->cfg.capture.dump_dir && process_dump_open(pid, &t.dump, &err))
+		log_line(s->cfg.log, LOG_WARN, "no dump at this firing: %s", err.text);
 	if (!rc)
 		rc = thread_stacks_take(t.stacks, 0, put_thread, &t, &err);
 	if (!rc)
 		note_missing(&t, pid);
+	if (!rc && t.dump)
+		write_dump(&t, pid);
 	if (rc) {
 		atomic_fetch_add(&s->lost, 1);
 		log_line(s->cfg.log, LOG_WARN, "the incident lacks the stacks of process %u: %s",
 			 (unsigned)pid, err.text);
 	}
 	queue_rest(s->cfg.queue, 0);
+	process_dump_close(t.dump);
 	thread_stacks_close(t.stacks);
 	if (own)
 		process_drop(s->cfg.processes, t.process, os_now_ns());
