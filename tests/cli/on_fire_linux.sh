@@ -45,7 +45,8 @@ if ! cat "/proc/$target/syscall" >/dev/null 2>&1; then
 	exit 0
 fi
 rule='/StopOnPerfCounter:System:Uptime:>0'
-"$RECORDER" counters System 2>/dev/null | grep -q '^System:Uptime' || rule='/StopOnPerfCounter:Memory:Available MBytes:>1'
+"$RECORDER" counters System 2>/dev/null | grep -q '^System:Uptime' ||
+	rule='/StopOnPerfCounter:Memory:Available MBytes:>1'
 
 # fires PID [OPTION...]: one firing whose rule names this process.
 fires()
@@ -67,7 +68,11 @@ check the_incident_has_its_path sh -c "'$RECORDER' export 1 --store i.db --forma
 	2>/dev/null | grep -q 'Recorder,Dump,.*$core'"
 "$RECORDER" stacks -p $target 2>/dev/null | sed 1d >live.out
 expect stacks_reads_it 0 "^program waits \\($target\\) lived" stacks --core "$core"
-calls() { sed 's/^\(thread [0-9]*\)  waits  /\1  /; s/waits in .*//; s/a call that.*//' "$1" | grep -E '^thread|^deadlock|!'; }
+calls()
+{
+	sed 's/^\(thread [0-9]*\)  waits  /\1  /; s/waits in .*//; s/a call that.*//' "$1" |
+		grep -E '^thread|^deadlock|!'
+}
 sed 1,2d out >dead.out
 check its_frames_are_those_of_the_living_one diff <(calls live.out) <(calls dead.out)
 check its_deadlock_is_told grep -q '^deadlock: thread' dead.out

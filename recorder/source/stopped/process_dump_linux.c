@@ -5,7 +5,8 @@
  * dynamic section, and the loader's list of libraries (r_debug and link_map of link.h), by which
  * gdb finds them.
  *
- * Source: core(5), elf(5), fs/binfmt_elf.c (elf_core_dump()), sys/procfs.h, link.h of glibc and musl.
+ * Source: core(5), elf(5), fs/binfmt_elf.c (elf_core_dump()), sys/procfs.h, link.h of glibc and of
+ * musl.
  */
 #include "source/stopped/process_dump.h"
 

@@ -62,8 +62,9 @@ int process_dump_open(uint32_t pid, struct process_dump **out, struct err *err)
 	}
 	if (opted_out(d->process)) {
 		process_dump_close(d);
-		return err_set(err, ERR_ACCESS, "process %u opted out of dumps: it is excluded from "
-			       "Windows Error Reporting", (unsigned)pid);
+		return err_set(err, ERR_ACCESS,
+			       "process %u opted out of dumps: it is excluded from Windows Error "
+			       "Reporting", (unsigned)pid);
 	}
 	*out = d;
 	return 0;
