@@ -200,7 +200,7 @@ static void put_lost(struct buf *out, const struct incident_head *h)
 
 	buf_printf(out, "Lost: %" PRIu64, h->lost);
 	for (i = 0; i < LOSS_KINDS; i++) {
-		if (!h->lost_by_kind[i] || i == LOSS_FLOOD)
+		if (!h->lost_by_kind[i] || !loss_counts(i))
 			continue;
 		buf_printf(out, "%s%s %" PRIu64, first ? " (" : ", ",
 			   loss_kind_text(i), h->lost_by_kind[i]);
@@ -210,6 +210,9 @@ static void put_lost(struct buf *out, const struct incident_head *h)
 	if (h->lost_by_kind[LOSS_FLOOD])
 		buf_printf(out, "Left out: %" PRIu64 " events of floods\n",
 			   h->lost_by_kind[LOSS_FLOOD]);
+	if (h->lost_by_kind[LOSS_PYTHON])
+		buf_printf(out, "Without Python frames: %" PRIu64 " samples\n",
+			   h->lost_by_kind[LOSS_PYTHON]);
 }
 
 void notes_put(struct buf *out, const struct incident *in)

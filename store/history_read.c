@@ -303,7 +303,7 @@ static void count_losses(struct incident *in)
 		if (kind == LOSS_KINDS)
 			continue;
 		h->lost_by_kind[kind] += (uint64_t)e->value;
-		if (kind != LOSS_FLOOD)
+		if (loss_counts(kind))
 			h->lost += (uint64_t)e->value;
 	}
 }

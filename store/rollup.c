@@ -124,7 +124,7 @@ void rollup_head(const struct rollup *r, struct incident_head *head)
 	head->lost = 0;
 	for (i = 0; i < r->nlosses; i++) {
 		head->lost_by_kind[r->losses[i].kind] += r->losses[i].n;
-		if (r->losses[i].kind != LOSS_FLOOD)
+		if (loss_counts(r->losses[i].kind))
 			head->lost += r->losses[i].n;
 	}
 	head->samples = r->samples;

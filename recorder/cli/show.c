@@ -31,7 +31,7 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_LATE] = "events that arrived out of order (kept)",
 	[LOSS_FLOOD] = "events of floods (one busy process, or very many short-lived ones)",
 	[LOSS_EVENTS] = "events (tracepoints, probes, switches, .NET) too fast to be read",
-	[LOSS_PYTHON] = "samples whose Python frames could not be read or placed (kept)",
+	[LOSS_PYTHON] = "samples show no Python frames: these could not be read in time, or placed",
 };
 
 static const char *const quality_words[QUALITIES] = {
@@ -354,7 +354,7 @@ static void put_losses(struct sheet *p, const struct incident_head *h)
 	unsigned i;
 
 	for (i = 0; i < LOSS_KINDS; i++) {
-		if (!h->lost_by_kind[i] || i == LOSS_FLOOD)
+		if (!h->lost_by_kind[i] || !loss_counts(i))
 			continue;
 		sheet_line(p, label, SHEET_LOSS, "%s %s", text_count(h->lost_by_kind[i], n),
 			  loss_words[i]);
@@ -368,6 +368,9 @@ static void put_losses(struct sheet *p, const struct incident_head *h)
 	if (h->lost_by_kind[LOSS_FLOOD])
 		sheet_line(p, "Left out", SHEET_PLAIN, "%s %s",
 			  text_count(h->lost_by_kind[LOSS_FLOOD], n), loss_words[LOSS_FLOOD]);
+	if (h->lost_by_kind[LOSS_PYTHON])
+		sheet_line(p, "Python", SHEET_PLAIN, "%s %s",
+			  text_count(h->lost_by_kind[LOSS_PYTHON], n), loss_words[LOSS_PYTHON]);
 }
 
 static void put_quality(struct sheet *p, const struct incident_head *h)

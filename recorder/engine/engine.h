@@ -80,7 +80,7 @@ struct engine_result {
 	bool ended_by_failure;                       /* exit_on_failure */
 	bool left_behind;            /* threads hang and may come back: the program must end now */
 	uint64_t samples;
-	uint64_t lost;                               /* all kinds except LOSS_FLOOD */
+	uint64_t lost;                               /* where loss_counts() */
 	uint64_t flooded;                            /* LOSS_FLOOD */
 	uint64_t events;                             /* delivered, samples too */
 	uint64_t start_ns;                           /* the first moment, by the clock of events */

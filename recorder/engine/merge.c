@@ -149,7 +149,7 @@ static void count_loss(struct merge *m, const struct event *event)
 
 	if (kind < LOSS_KINDS)
 		m->lost_by_kind[kind] += (uint64_t)event->value;
-	if (kind != LOSS_FLOOD)
+	if (loss_counts(kind))
 		m->lost += (uint64_t)event->value;
 	if (kind == LOSS_KERNEL)
 		m->lost_samples += (uint64_t)event->value;

@@ -81,6 +81,12 @@ enum loss_kind {
 	LOSS_KINDS,
 };
 
+/* Whether it is in the sum of what was lost: floods are left out, and these samples are kept. */
+static inline bool loss_counts(unsigned kind)
+{
+	return kind != LOSS_FLOOD && kind != LOSS_PYTHON;
+}
+
 /*
  * "kernel", "throttled", ...: the names of the constants above in stores and JSON; "?" for what is
  * none. Unknown texts give LOSS_KINDS.

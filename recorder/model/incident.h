@@ -32,7 +32,7 @@ struct incident_head {
 	uint64_t asked_pre_ns, asked_post_ns;
 	uint64_t t0_ns, t1_ns;               /* the actual window */
 	char *gap_reason;               /* why it differs from the requested one; NULL when equal */
-	/* in the window, without STREAM_OFF_CPU; lost = the sum of all kinds but LOSS_FLOOD */
+	/* in the window, without STREAM_OFF_CPU; lost = the sum where loss_counts() */
 	uint64_t samples, lost;
 	uint64_t lost_by_kind[LOSS_KINDS];
 	uint64_t quality[QUALITIES];         /* samples by stack quality */

@@ -3,6 +3,7 @@
 # recorded adds up to what it counted, at a usual and at a much too short period. Processors hide
 # their counters in most virtual machines, so those of the kernel stand for all.
 # time limit: 60
+# alone: it counts the page faults of this machine
 . "$TOP/tests/support/cli.sh"
 need_perf
 

@@ -2,6 +2,7 @@
 # 64 programs that pretend to be .NET and send descriptions and blocks without end: what the
 # recorder keeps for all of them together is bounded, and what it drops is counted. Without the
 # shares it held 380 MB and more after 10 s.
+# alone: it asks what one program among floods gets of the time
 . "$TOP/tests/support/cli.sh"
 need_perf
 

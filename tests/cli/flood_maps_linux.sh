@@ -2,6 +2,7 @@
 # A process that replaces 8,000 executable mappings again and again (tests/programs/flood_linux.c):
 # the recorder names it and skips its changes, at a few microseconds of CPU time each (9 before the
 # list of mappings was a tree and had a budget), and another program keeps its samples.
+# alone: it compares CPU times
 . "$TOP/tests/support/cli.sh"
 need_perf
 

@@ -211,8 +211,7 @@ gets an_alert_that_is_no_json_is_400 400 'no JSON object' /alert -d '['
 
 # ---- crowds and slow clients ---------------------------------------------------------------------
 
-# Samples without their Python frames are kept; the clients are Python programs that start.
-lost() { "$RECORDER" status --store r.db --json | jq '.lost - (.lost_by_kind.python // 0)'; }
+lost() { "$RECORDER" status --store r.db --json | jq .lost; }
 before=$(lost)
 threads() { ls /proc/$recorder/task | wc -l; }
 usual=$(threads)

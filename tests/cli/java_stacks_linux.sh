@@ -3,6 +3,7 @@
 # compiler and with each collector; frame for frame as jstack shows them where threads stand still;
 # and shares of time as the program measures them itself.
 # time limit: 400
+# alone: reads of the JVM that come late leave stacks broken
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_tracefs "$0"

@@ -3,6 +3,7 @@
 # with its class, message and Java stack, in each way that a JVM lays out objects and runs code; and
 # a rule fires on one of them.
 # time limit: 400
+# alone: reads of the JVM that come late leave it alone for a while
 . "$TOP/tests/support/cli.sh"
 need_perf
 if [ "$(id -u)" != 0 ]; then

@@ -1,5 +1,6 @@
 #!/bin/bash
 # A rule that could never fire is refused, with a sentence that says what is near or what to use.
+# alone: its refusals say which programs run
 . "$TOP/tests/support/cli.sh"
 
 # refused SPEC TEXT: check says TEXT about the rule and exits with 2.

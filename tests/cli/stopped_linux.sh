@@ -5,6 +5,7 @@
 #
 # STOPS=50 STOP_MIN_S=1 STOP_MAX_S=60 RECORDERS=5 make it the long test: so many stops in all, of
 # recorders side by side. The short ones here are over the 10 s after which tables were swept once.
+# alone: full rings
 . "$TOP/tests/support/cli.sh"
 need_perf
 

@@ -1,6 +1,7 @@
 # top: stacks of what happens now, from a recorder of its own and from the one that runs. Two
 # programs share a CPU three to one or so; what each had is the kernel's word.
 # shellcheck shell=bash
+# alone: it looks at all that runs
 . "$TOP/tests/support/cli.sh"
 export RECORDER_STORE=$TMP/s.db
 unset RECORDER_CONFIG

@@ -373,12 +373,15 @@ static void on_fork(struct perf_state *s, const struct perf_record *r)
 	if (!p)
 		return;
 	t = perf_state_add_thread(s, p, r->tid);
-	if (t && name[0])
-		thread_set_name(t->thread, name);
 	if (t && new_process) {
 		inherit(s, p, r);
-		perf_state_put_event(s, EVENT_PROCESS_START, p, r->tid, r->time_ns);
+		t = perf_state_known_thread(s, r->tid);
 	}
+	/* Its parent's name may be another by now, where a record of that is missing. */
+	if (t && name[0] && !(new_process ? p->unnamed : perf_state_is_doubtful(s, p)))
+		thread_set_name(t->thread, name);
+	if (t && new_process)
+		perf_state_put_event(s, EVENT_PROCESS_START, p, r->tid, r->time_ns);
 	perf_state_tidy(s, p);
 }
 

@@ -158,11 +158,15 @@ TEST(an_exec_record_while_others_are_missing_names_no_later_sample)
 
 TEST(a_child_of_a_doubted_process_has_no_name_either)
 {
+	char thread[16];
+
 	feed_fork(SH, INIT, 200);
 	feed_comm(SH, SH, "sh", true, 300);
 	perf_state_lose(state_of, 350);
 	feed_fork(SH + 1, SH, 400);
 	assert_string_equal(name_of(SH + 1), "?");
+	thread_name(perf_state_find_thread(state_of, SH + 1)->thread, thread);
+	assert_string_equal(thread, "");
 	feed_comm(SH + 1, SH + 1, "cc", true, 500);
 	assert_string_equal(name_of(SH + 1), "cc");
 }

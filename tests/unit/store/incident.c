@@ -109,6 +109,25 @@ TEST(the_window_cuts_samples_and_losses)
 	lab_end(&lab, s);
 }
 
+TEST(samples_without_their_python_frames_are_not_lost)
+{
+	struct incident_head head = lab_head(MS(20), MS(10), 0);
+	struct segment *segment;
+	struct store *s;
+	struct lab lab;
+
+	s = lab_record(&lab, "python.db");
+	lab_sample(&lab, MS(10), 0, "a");
+	lab_lost(&lab, MS(12), 0, LOSS_PYTHON, 3);
+	lab_lost(&lab, MS(15), 0, LOSS_KERNEL, 4);
+	segment = lab_seal(&lab);
+	lab_incident(s, &head, &segment, 1);
+	assert_int_equal(head.lost, 4);
+	assert_int_equal(head.lost_by_kind[LOSS_PYTHON], 3);
+	segment_unref(segment);
+	lab_end(&lab, s);
+}
+
 /* As it was stored before floods were counted apart. */
 TEST(what_older_recorders_left_out_is_not_lost_either)
 {
@@ -641,6 +660,7 @@ int main(void)
 		cmocka_unit_test(rows_of_any_id_are_found),
 		cmocka_unit_test(the_list_is_newest_first_and_can_be_stopped),
 		cmocka_unit_test(the_error_for_an_unknown_id_lists_the_known_ones),
+		cmocka_unit_test(samples_without_their_python_frames_are_not_lost),
 		cmocka_unit_test(what_older_recorders_left_out_is_not_lost_either),
 	};
 
