@@ -234,7 +234,8 @@ static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 		give_up(s, err.text);
 	else if (nettrace_facts(s->stream)->ended)
 		retry_later(s);
-	else if (nettrace_facts(s->stream)->refused_kinds && !s->failure_logged) {
+	else if (nettrace_facts(s->stream)->refused_kinds && !s->failure_logged &&
+		 s->request->role == DOTNET_EVENTS) {        /* one line a program */
 		log_line(s->log, LOG_WARN,
 			 ".NET program with pid %u: its kinds of events exceed its share of the "
 			 "memory for .NET programs; some of its events are dropped",
