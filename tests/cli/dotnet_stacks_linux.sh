@@ -121,8 +121,8 @@ check as_the_runtime_itself_tells_them shares_agree
 check precompiled_code_too grep -q '^multitool.*;System.Private.CoreLib!System\.' names.folded
 check which_the_map_has_not eval '! grep -q "^multitool.*System.Private.CoreLib!" map.folded'
 
-need_dotnet 'stacks of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
+need_dotnet 'stacks of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
 record old
 ./core31 rewrite huge.sarif --output out.sarif --force >/dev/null 2>&1
 end_all

@@ -13,6 +13,7 @@
 #define MODULES_MAX 4096u
 #define METHOD_ID 143                        /* also of the rundown: MethodDCStartVerbose */
 #define METHOD_ID_2 144                      /* the rundown's MethodDCEndVerbose; else unload */
+#define FLAG_DYNAMIC 1u
 #define MODULE_ID 152                        /* 153, 154: the rundown's */
 
 bool dotnet_tells_code(const struct nettrace_event *event)
@@ -148,30 +149,43 @@ static uint32_t make_place(struct dotnet_code *c, uint64_t start, uint64_t end, 
 	return n;
 }
 
-struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns)
+/* The newest of those that are gone that was there at this time; NULL = none, or not known. */
+static struct dotnet_method *find_gone(struct dotnet_code *c, uint64_t address, uint64_t time_ns,
+				       bool *any)
 {
-	struct dotnet_method *m = find_method(c, address);
 	uint64_t i;
 
-	if (m && m->from_ns <= time_ns)
-		return m;
+	*any = c->ngone > DOTNET_GONE_MAX;   /* those that went before are forgotten */
 	for (i = c->ngone; i && i + DOTNET_GONE_MAX > c->ngone; i--) {
-		m = &c->gone[(i - 1) % DOTNET_GONE_MAX];
-		if (covers(m, address) && m->from_ns <= time_ns)
+		struct dotnet_method *m = &c->gone[(i - 1) % DOTNET_GONE_MAX];
+
+		if (!covers(m, address))
+			continue;
+		*any = true;
+		if (m->from_ns <= time_ns)
 			return time_ns < m->until_ns ? m : NULL;
 	}
 	return NULL;
 }
 
+struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns)
+{
+	struct dotnet_method *m = find_method(c, address), *gone;
+	bool any;
+
+	if (m && m->from_ns <= time_ns)
+		return m;
+	gone = find_gone(c, address, time_ns, &any);
+	/* Threads may run code a little before the runtime tells of it. */
+	return any ? gone : m;
+}
+
 struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t address)
 {
-	uint32_t i, n = c->ngone < DOTNET_GONE_MAX ? (uint32_t)c->ngone : DOTNET_GONE_MAX;
+	bool any;
 
-	for (i = 0; i < n; i++)
-		if (covers(&c->gone[i], address))
-			return NULL;
-	/* Those that went before are not known any more. */
-	return c->ngone > DOTNET_GONE_MAX ? NULL : find_method(c, address);
+	find_gone(c, address, 0, &any);
+	return any ? NULL : find_method(c, address);
 }
 
 /* wanted: without text; from_ns is when it was told of. */
@@ -221,6 +235,7 @@ static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, 
 	m.module = le64(at + 8);
 	m.start = le64(at + 16);
 	m.bytes = le32(at + 24);
+	m.dynamic = le32(at + 32) & FLAG_DYNAMIC;
 	if (!m.bytes || m.start > UINT64_MAX - m.bytes)
 		return;
 	m.from_ns = time_ns;

@@ -20,6 +20,7 @@ struct dotnet_method {
 	uint32_t bytes;
 	uint32_t number;                     /* of its name, the owner's; 0 = not used yet */
 	char *text;                          /* "Namespace.Class.Method"; NULL = unloaded */
+	bool dynamic;                        /* made by the program itself: it has no module */
 	/* When it was there; 0 = before it was told of. until_ns: of those that are gone. */
 	uint64_t from_ns, until_ns;
 };
@@ -53,8 +54,8 @@ bool dotnet_code_learn(struct dotnet_code *c, const struct nettrace_event *event
 		       uint64_t time_ns);
 
 /*
- * The method whose code was at this address at this time; NULL = not known. Valid until the next
- * dotnet_code_learn().
+ * The method whose code was at this address at this time; NULL = not known. The first one that was
+ * told of there counts from the beginning. Valid until the next dotnet_code_learn().
  */
 struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns);
 /* The same if no other method was ever told of there. */

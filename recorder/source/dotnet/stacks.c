@@ -184,7 +184,10 @@ static bool settle_frame(struct dotnet_program *p, const struct frame_ref *from,
 	if (key->kind == OBJECT_ELF && p->nimages)
 		address = address_in_image(p, from->object, from->offset);
 	m = address ? dotnet_code_find(&p->code, address, time_ns) : NULL;
-	number = m ? name_of(p, m) : 0;
+	/* Its module is told by the rundown: until then it would have another name. */
+	if (!m || !(m->dynamic || dotnet_code_module(&p->code, m->module)))
+		return false;
+	number = name_of(p, m);
 	if (!number)
 		return false;
 	*to = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,

@@ -234,8 +234,11 @@ TEST(frames_of_samples_in_generated_code_get_their_names)
 	struct event e;
 
 	learn_method(143, 0x1000, "Throw");
+	settle(7, refs, 2, &e);                      /* whose module is not known yet */
+	assert_ptr_equal(e.stack_frames[0].object, jit);
+	learn_module();
 	settle(7, refs, 2, &e);
-	is_named(&e.stack_frames[0], "!App.Thrower.Throw");
+	is_named(&e.stack_frames[0], "Orders!App.Thrower.Throw");
 	assert_ptr_equal(e.stack_frames[1].object, jit);     /* unknown: as it was */
 	assert_int_equal(e.stack_frames[1].offset, 0x9000);
 	settle(8, refs, 2, &e);                      /* another process */
@@ -302,12 +305,13 @@ TEST(code_of_a_program_that_has_ended_is_known_for_a_while)
 	struct frame_ref ref = {.object = jit, .offset = 0x1010, .flags = FRAME_JIT};
 	struct event e;
 
+	learn_module();
 	learn_method(143, 0x1000, "Throw");
 	dotnet_program_free(program, 1000);
 	program = NULL;
 	dotnet_stacks_look(stacks, 1000 + NS_PER_SEC);
 	settle(7, &ref, 1, &e);
-	is_named(&e.stack_frames[0], "!App.Thrower.Throw");
+	is_named(&e.stack_frames[0], "Orders!App.Thrower.Throw");
 	dotnet_stacks_look(stacks, 1000 + 6 * NS_PER_SEC);
 	settle(7, &ref, 1, &e);
 	assert_ptr_equal(e.stack_frames, &ref);
