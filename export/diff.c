@@ -139,6 +139,8 @@ struct diff_unit diff_unit(const struct diff *d)
 		[STREAM_OFF_CPU] = {1000, "us off CPU"},
 		[STREAM_ALLOC] = {1, "bytes"},
 		[STREAM_EVENT] = {1, "events"},
+		[STREAM_RSS] = {1, "bytes"},
+		[STREAM_RSS_NET] = {1, "bytes"},
 	};
 
 	return units[d->stream];
@@ -149,7 +151,7 @@ static void put_weight(struct buf *out, const struct diff *d, double weight)
 {
 	struct diff_unit unit = diff_unit(d);
 
-	if (d->stream == STREAM_CPU || d->stream == STREAM_OFF_CPU)
+	if (stream_is_time(d->stream))
 		buf_printf(out, "%.3f s%s", weight / 1e9, unit.text + 2);
 	else
 		buf_printf(out, "%.0f %s", weight / unit.per, unit.text);

@@ -65,7 +65,7 @@ const char *markup_unit(const struct incident *in, enum stream stream)
 		return "us of CPU time";
 	if (stream == STREAM_OFF_CPU)
 		return "ns off CPU";
-	return stream == STREAM_ALLOC ? "bytes" : "samples";
+	return stream_is_bytes(stream) ? "bytes" : "samples";
 }
 
 /* Light enough for black text. */

@@ -58,6 +58,8 @@ const char *stream_title(enum stream stream)
 		[STREAM_OFF_CPU] = "off-CPU time",
 		[STREAM_ALLOC] = "allocated memory",
 		[STREAM_EVENT] = "events",
+		[STREAM_RSS] = "touched memory",
+		[STREAM_RSS_NET] = "memory growth",
 	};
 
 	return titles[stream];

@@ -27,6 +27,8 @@ static const char *event_of(enum stream stream)
 		[STREAM_OFF_CPU] = "off-cpu",
 		[STREAM_ALLOC] = "alloc",
 		[STREAM_EVENT] = "event",
+		[STREAM_RSS] = "page-faults",
+		[STREAM_RSS_NET] = "rss-net",
 	};
 
 	return names[stream];

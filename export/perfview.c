@@ -257,7 +257,7 @@ static uint64_t divisor_of(const struct incident *in, const struct export_option
 		return NS_PER_MS;
 	if (opt->stream == STREAM_CPU && in->several_periods)
 		return 1000;                 /* weights are in us */
-	for (i = 0; opt->stream == STREAM_ALLOC && i < in->nsamples; i++) {
+	for (i = 0; stream_is_bytes(opt->stream) && i < in->nsamples; i++) {
 		if (export_takes(opt, &in->samples[i]) && in->samples[i].weight > FLOAT_EXACT)
 			return 1024;
 	}
@@ -398,7 +398,7 @@ static void put_thousandths(struct buf *text, int64_t v)
 
 static void put_difference(struct perfview *w, const struct incident_sample *s, uint32_t node)
 {
-	bool is_time = s->stream == STREAM_CPU || s->stream == STREAM_OFF_CPU;
+	bool is_time = stream_is_time(s->stream);
 	double weight = (double)s->weight * (is_time ? 1e-3 : 1e3);
 
 	put_numbers(w, s, node);

@@ -341,6 +341,8 @@ static const char *const value_types[STREAMS_MAX][2] = {
 	[STREAM_OFF_CPU] = {"off-cpu", "nanoseconds"},
 	[STREAM_ALLOC] = {"alloc_space", "bytes"},
 	[STREAM_EVENT] = {"event", "count"},
+	[STREAM_RSS] = {"touched_space", "bytes"},
+	[STREAM_RSS_NET] = {"inuse_space", "bytes"},
 };
 
 static void put_value_type(struct pprof *p, unsigned field, const char *type, const char *unit)

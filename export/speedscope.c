@@ -313,6 +313,8 @@ static void put_profile(struct writer *w, const struct lanes *l, const struct la
 		[STREAM_OFF_CPU] = "nanoseconds",
 		[STREAM_ALLOC] = "bytes",
 		[STREAM_EVENT] = "none",
+		[STREAM_RSS] = "bytes",
+		[STREAM_RSS_NET] = "bytes",
 	};
 	uint64_t start = start_of(w, l, lane), length;
 
@@ -378,7 +380,7 @@ static int speedscope_write(const struct incident *in, const struct export_optio
 	int rc;
 
 	w.json.out = &w.text;
-	if (opt->stream == STREAM_CPU || opt->stream == STREAM_OFF_CPU)
+	if (stream_is_time(opt->stream))
 		w.period_ns = in->head.period_ns[opt->stream];
 	rc = export_tree_build(&tree, in, opt, &export_tree_plain, err);
 	if (!rc) {

@@ -100,7 +100,7 @@ static int add_slice(struct trace *t, uint32_t text, uint32_t thread, uint64_t s
 
 static uint64_t width_of(const struct trace *t, const struct incident_sample *s)
 {
-	bool time = t->opt->stream == STREAM_CPU || t->opt->stream == STREAM_OFF_CPU;
+	bool time = stream_is_time(t->opt->stream);
 
 	return time && s->weight > LEAST_NS ? s->weight : LEAST_NS;
 }
@@ -345,7 +345,7 @@ static void put_head(struct trace *t)
 	json_key_str(&t->json, "displayTimeUnit", "ms");
 	json_key_open(&t->json, "otherData", '{');
 	json_key_str(&t->json, "notes", buf_text(&notes));
-	json_key_str(&t->json, "weights", t->opt->stream == STREAM_ALLOC ? "bytes" :
+	json_key_str(&t->json, "weights", stream_is_bytes(t->opt->stream) ? "bytes" :
 					  t->opt->stream == STREAM_EVENT ? "count" : "ns");
 	json_close(&t->json, '}');
 	json_key_open(&t->json, "traceEvents", '[');

@@ -32,7 +32,8 @@ static void count_samples(struct counting *c, const struct segment_content *cont
 	for (i = 0; i < content->nsamples; i++) {
 		const struct incident_sample *sample = &content->samples[i];
 
-		if (!incident_reaches(c->head, sample->time_ns) || sample->stream == STREAM_OFF_CPU)
+		if (!incident_reaches(c->head, sample->time_ns) ||
+		    !stream_is_counted(sample->stream))
 			continue;
 		c->r->quality[sample->quality]++;
 		c->r->samples++;

@@ -30,7 +30,7 @@ static unsigned counted(const struct incident *in)
 	for (i = 0; i < in->nsamples; i++)
 		if (in->samples[i].stream == STREAM_CPU)
 			return 1u << STREAM_CPU;
-	return ((1u << STREAMS_MAX) - 1) & ~(1u << STREAM_OFF_CPU);
+	return 1u << STREAM_ALLOC | 1u << STREAM_EVENT;
 }
 
 static int add_processes(const struct incident *in, unsigned streams, struct summary *out)

@@ -35,7 +35,7 @@ struct view {
 
 static bool is_time(const struct diff *d)
 {
-	return d->stream == STREAM_CPU || d->stream == STREAM_OFF_CPU;
+	return stream_is_time(d->stream);
 }
 
 static const char *name_of(const struct view *v, uint32_t text)
@@ -280,7 +280,7 @@ static int print_report(const struct options *o, const struct diff *d,
 	struct view v = {
 		.sheet = &sheet, .o = o, .d = d, .t = &tree,
 		.per = is_time(d) ? 1e6 : 1,
-		.key = is_time(d) ? "ms" : d->stream == STREAM_ALLOC ? "bytes" : "count",
+		.key = is_time(d) ? "ms" : stream_is_bytes(d->stream) ? "bytes" : "count",
 	};
 	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
 

@@ -5,6 +5,7 @@
 #include "analysis/call_tree.h"
 #include "analysis/report_events.h"
 #include "cli/cmd.h"
+#include "cli/report_memory.h"
 #include "cli/sheet.h"
 
 #include "base/array.h"
@@ -40,6 +41,8 @@ static const struct unit {
 	[STREAM_OFF_CPU] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
 	[STREAM_ALLOC] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_EVENT] = {"self", "SELF", "inclusive", "INCL", " COUNT", 1, 0},
+	[STREAM_RSS] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_RSS_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 };
 
 /* Text from outside, made safe to print. */
@@ -336,11 +339,13 @@ static void put_head(const struct view *v)
 	}
 	buf_puts(out, "; ");
 	put_span(out, h);
-	if (v->stream == STREAM_CPU || v->stream == STREAM_OFF_CPU)
+	if (stream_is_time(v->stream))
 		buf_printf(out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n),
 			   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "thread time");
-	else if (v->stream == STREAM_ALLOC)
-		buf_printf(out, "; %.1f MB allocated\n", v->whole / 1e6);
+	else if (stream_is_bytes(v->stream))
+		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6,
+			   v->stream == STREAM_ALLOC ? "allocated" :
+			   v->stream == STREAM_RSS   ? "touched" : "touched and still there");
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 }
@@ -377,10 +382,12 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 	if (v.stream == STREAM_OFF_CPU && v.whole <= 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "this incident has no thread times; record with --thread-time");
-	if (v.stream != STREAM_CPU && v.whole <= 0)
+	if (v.stream != STREAM_CPU && v.whole <= 0 && !o->memory)
 		return err_set(err, ERR_NOT_FOUND, "this incident has no samples of the metric %s",
 			       o->metric);
 	put_head(&v);
+	if (o->memory)
+		return report_memory(sheet, o, in, err);
 	if (o->by_name)
 		return put_name_view(&v, false, err);
 	rc = put_tree_view(&v, calls, err);
@@ -399,13 +406,12 @@ int cmd_report(const struct options *o, struct err *err)
 	struct sheet sheet;
 	int rc;
 
-	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name > 1)
-		return err_set(
-			err, ERR_USAGE,
-			"--callers, --callees, --tree and --by-name exclude each other; give one");
-	if (o->by && (o->callers || o->callees || o->by_name))
+	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name + o->memory > 1)
+		return err_set(err, ERR_USAGE, "--callers, --callees, --tree, --by-name and "
+			       "--memory exclude each other; give one");
+	if (o->by && (o->memory || o->callers || o->callees || o->by_name))
 		return err_set(err, ERR_USAGE, "--by is for processes, alone or with --tree: omit "
-			       "--callers, --callees and --by-name");
+			       "--callers, --callees, --by-name and --memory");
 	sheet_init(&sheet, o);
 	rc = cmd_check_patterns(o, err);
 	if (!rc && cmd_several(o))

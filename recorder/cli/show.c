@@ -61,7 +61,7 @@ static struct counts count_used(const struct incident *in)
 
 	for (i = 0; seen && stacks && i < in->nsamples; i++) {
 		node = in->samples[i].stack;
-		if (in->samples[i].stream != STREAM_OFF_CPU && node != STACK_NONE) {
+		if (stream_is_counted(in->samples[i].stream) && node != STACK_NONE) {
 			n.stacks += !(stacks[node] & IS_LEAF);
 			stacks[node] |= IS_LEAF;
 		}

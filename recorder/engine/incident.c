@@ -152,6 +152,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 {
 	struct merge *m = &e->merge;
 	struct pending *p;
+	uint32_t i;
 
 	if (!e->policy->has_room(e)) {
 		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents already wait for %s)",
@@ -173,6 +174,9 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	if (f->rule != MANUAL_RULE)
 		e->rules.all[f->rule].in_window = e->policy->rules_pause;
 	pending_append(e, p);
+	for (i = 0; i < e->feed.n; i++)
+		if (e->feed.sources[i].ops->fired)
+			e->feed.sources[i].ops->fired(e->feed.sources[i].source);
 	e->policy->fired(e, f);
 	return true;
 }

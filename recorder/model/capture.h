@@ -12,6 +12,7 @@ struct capture {
 	/* obeyed by the sources */
 	uint32_t freq_hz;                    /* sampling frequency */
 	uint32_t stack_kb;                 /* copied per sample for unwinding; 0 = frame pointers */
+	uint32_t memory_period;              /* one page fault in so many is recorded; 0 = none */
 	bool no_kernel_stacks;
 	bool no_python;                      /* no Python frames */
 	bool thread_time;                    /* context switches with stacks: stream off-cpu */

@@ -79,6 +79,9 @@ const char *stream_text(unsigned stream)
 		[STREAM_OFF_CPU] = "off-cpu",
 		[STREAM_ALLOC] = "alloc",
 		[STREAM_EVENT] = "event",
+		[STREAM_RSS] = "rss",
+		[STREAM_RSS_NET] = "rss-net",
+		[STREAM_RSS_MARK] = "rss-mark",
 	};
 
 	return stream < STREAMS_MAX ? texts[stream] : "?";

@@ -51,8 +51,43 @@ enum stream {
 	STREAM_OFF_CPU,
 	STREAM_ALLOC,
 	STREAM_EVENT,
+	STREAM_RSS,             /* page faults: bytes that became resident, by who touched them */
+	STREAM_RSS_NET,         /* of these what is still there: made by incident_memory() */
+	STREAM_RSS_MARK,        /* what became of an RSS sample; readers see none */
 	STREAMS_MAX,
 };
+
+/*
+ * A mark is a sample without thread and stack, of the CPU of the fault that it is about. Two faults
+ * of a CPU never have the same tick (100 ns), so (cpu, tick) names a fault.
+ *
+ * gone   the page is not resident any more, or never was anonymous memory
+ * huge   the fault brought a huge page, so it weighs HUGE_PAGES times as much
+ */
+#define FAULT_TICK_NS 100u
+#define HUGE_PAGES 512u
+enum memory_mark { MARK_GONE, MARK_HUGE };
+
+static inline double memory_mark_weight(uint64_t fault_ns, uint64_t mark_ns, enum memory_mark mark)
+{
+	return (double)((mark_ns / FAULT_TICK_NS - fault_ns / FAULT_TICK_NS) * 2 + mark);
+}
+
+/* Does the number of a stream's samples say how much was recorded? Else they are weights only. */
+static inline bool stream_is_counted(unsigned stream)
+{
+	return stream != STREAM_OFF_CPU && stream < STREAM_RSS;
+}
+
+static inline bool stream_is_time(unsigned stream)
+{
+	return stream <= STREAM_OFF_CPU;
+}
+
+static inline bool stream_is_bytes(unsigned stream)
+{
+	return stream == STREAM_ALLOC || stream >= STREAM_RSS;
+}
 
 /* How far a stack can be trusted. */
 enum stack_quality {

@@ -107,6 +107,7 @@ void incident_free(struct incident *in)
 	free(in->frames);
 	free(in->stacks);
 	free(in->samples);
+	free(in->memory_factors);
 	free(in->events);
 	free(in->fields);
 	free(in->damage);

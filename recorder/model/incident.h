@@ -32,7 +32,7 @@ struct incident_head {
 	uint64_t asked_pre_ns, asked_post_ns;
 	uint64_t t0_ns, t1_ns;               /* the actual window */
 	char *gap_reason;               /* why it differs from the requested one; NULL when equal */
-	/* in the window, without STREAM_OFF_CPU; lost = the sum where loss_counts() */
+	/* in the window, of streams that are counted; lost = the sum where loss_counts() */
 	uint64_t samples, lost;
 	uint64_t lost_by_kind[LOSS_KINDS];
 	uint64_t quality[QUALITIES];         /* samples by stack quality */
@@ -105,6 +105,15 @@ struct incident_frame {
 	uint32_t line;                       /* in file; 0 = unknown */
 };
 
+/*
+ * Far from 1 the page faults that were seen are others than those that made it grow. 0: it did not
+ * grow, and has no samples.
+ */
+static inline bool memory_scales(double factor)
+{
+	return factor == 0 || (factor >= 0.25 && factor <= 4);
+}
+
 struct incident {
 	struct incident_head head;
 	struct incident_process *processes;
@@ -122,6 +131,11 @@ struct incident {
 	uint64_t cpu_period_ns;              /* from the first segment with CPU samples; 0 = none */
 	/* If periods or weights differ within the incident: then a sample is no unit. */
 	bool several_periods;
+	/*
+	 * Of each process: by what its samples of STREAM_RSS_NET would have to be multiplied to add
+	 * up to the growth of its anonymous memory; 0 = not known. They are, if memory_scales().
+	 */
+	double *memory_factors;              /* NULL = there are none */
 	char *damage;        /* a sentence about what could not be read; NULL = all was */
 	struct incident_build *build;        /* tables for building; private */
 };
@@ -172,6 +186,20 @@ uint64_t incident_units(const struct incident *in, const struct incident_sample 
  * returns  0 or ERR_MEMORY
  */
 int incident_join_waits(struct incident *in);
+
+/*
+ * Read the marks of page faults: give huge pages their weight, add a sample of STREAM_RSS_NET for
+ * each fault whose page was still there at the end of the window, and drop the marks. The memory of
+ * a process that ended over MEMORY_ENDED_NS before the trigger has gone with it; one that ended
+ * later may be what the incident is about, and counts as it was at its end.
+ *
+ * Where the sizes of processes are known (events Memory/RSS), the net samples of each process are
+ * scaled so that they add up to the growth of its anonymous memory; a process that did not grow has
+ * none. Page faults alone do not tell: a copy after a fork is one, too.
+ * returns  0 or ERR_MEMORY
+ */
+#define MEMORY_ENDED_NS 5000000000ULL
+int incident_memory(struct incident *in);
 
 /* Compute head.samples and head.quality from the samples. */
 void incident_count(struct incident *in);

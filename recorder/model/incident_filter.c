@@ -15,8 +15,8 @@ void incident_count(struct incident *in)
 	in->head.samples = 0;
 	memset(in->head.quality, 0, sizeof(in->head.quality));
 	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stream == STREAM_OFF_CPU)
-			continue;            /* a time, whose number of pieces says nothing */
+		if (!stream_is_counted(in->samples[i].stream))
+			continue;            /* the number of pieces says nothing */
 		in->head.samples++;
 		in->head.quality[in->samples[i].quality]++;
 	}
@@ -276,7 +276,7 @@ static int no_event(const struct incident *in, const char *event, struct err *er
 		buf_printf(&text, "%s%.100s", k ? ", " : "; it has ", listed[k]);
 	err_set(err, ERR_NOT_FOUND,
 		"--metric %.100s: this incident has no stacks of such an event%s; the other "
-		"metrics are cpu, off-cpu, alloc and event", event, buf_text(&text));
+		"metrics are cpu, off-cpu, alloc, rss, rss-net and event", event, buf_text(&text));
 	buf_free(&text);
 	return ERR_NOT_FOUND;
 }

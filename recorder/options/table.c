@@ -258,6 +258,12 @@ const struct option_info option_table[] = {
 	 "32. 0 = follow frame pointers instead, which most programs lack.",
 	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.stack_kb),
 	 NUMBER(32, 0, 32, "KB")},
+	{"memory-period", "N",
+	 "Record one page fault in N with its stack (Linux), which tells who made memory grow: "
+	 "streams rss and rss-net; 61 is a good number. When faults are frequent fewer are "
+	 "recorded; the number becomes a prime. 0 = none.",
+	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.memory_period),
+	 NUMBER(0, 0, 16381, "")},
 	{"max-cpu-percent", "PCT",
 	 "How much of one CPU the recorder may take. Over it for 5 s it samples at 49 Hz, then at "
 	 "19 Hz, then (Linux) copies 8 KB of stack; later it takes the steps back. 0 = no limit. "
@@ -413,8 +419,9 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_OUTPUT, IN(HELP), FIELD(all_dir)},
 	{"sqlite-flat", NULL, "The same as --format sqlite-flat.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(sqlite_flat)},
-	{"metric", "cpu|off-cpu|alloc|event|NAME",
-	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes), event (all "
+	{"metric", "cpu|off-cpu|alloc|rss|rss-net|event|NAME",
+	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes), rss (bytes of "
+	 "memory that was touched), rss-net (of these what was still there), event (all "
 	 "events with stacks), or those of one event or counter of the processor, such as "
 	 "cache-misses.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric)},
@@ -466,6 +473,10 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(by)},
 	{"by-name", NULL, "All functions, the most expensive first.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(by_name)},
+	{"memory", NULL,
+	 "How memory grew: each process's size at the start, at the trigger and at most; what is "
+	 "still there by module, function and stack; what looks like a leak (Linux).",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(memory)},
 	{"tree", NULL, "The calls, from processes and threads on.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(tree)},
 	{"callers", "FUNCTION",

@@ -230,7 +230,8 @@ static enum view_wish answer_key(struct view *v, uint32_t key)
 
 static void next_stream(struct view *v)
 {
-	v->stream = (enum stream)((v->stream + 1) % STREAMS_MAX);
+	/* What is still there is told by incidents only. */
+	v->stream = (enum stream)((v->stream + 1) % STREAM_RSS_NET);
 	if (v->loaded && view_count_window(v))
 		view_say(v, true, "no memory");
 }

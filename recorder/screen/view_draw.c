@@ -18,7 +18,7 @@
 
 static const char *const stream_words[STREAMS_MAX] = {
 	[STREAM_CPU] = "CPU %", [STREAM_OFF_CPU] = "WAIT %", [STREAM_ALLOC] = "BYTES/s",
-	[STREAM_EVENT] = "EVENTS/s",
+	[STREAM_EVENT] = "EVENTS/s", [STREAM_RSS] = "BYTES/s",
 };
 
 static const char *const nothing_words[STREAMS_MAX] = {
@@ -26,6 +26,7 @@ static const char *const nothing_words[STREAMS_MAX] = {
 	[STREAM_OFF_CPU] = "no waiting is recorded: 'recorder top --thread-time' does",
 	[STREAM_ALLOC] = "no allocations are recorded",
 	[STREAM_EVENT] = "no events are recorded: 'recorder top -e LIST' does",
+	[STREAM_RSS] = "no page faults are recorded",
 };
 
 static const char *const help_lines[] = {
@@ -67,11 +68,11 @@ static void put_cost(const struct view *v, uint64_t weight, char out[16])
 	double rate = v->span_ns ? (double)weight * 1e9 / (double)v->span_ns : 0;
 	unsigned unit = 0;
 
-	if (v->stream == STREAM_CPU || v->stream == STREAM_OFF_CPU) {
+	if (stream_is_time(v->stream)) {
 		snprintf(out, 16, "%8.1f", rate / 1e7);
 		return;
 	}
-	if (v->stream == STREAM_ALLOC)
+	if (stream_is_bytes(v->stream))
 		for (; rate >= 1000 && unit < sizeof(units) - 2; unit++)
 			rate /= 1000;
 	snprintf(out, 16, unit ? "%7.1f%c" : "%8.1f", rate, units[unit]);

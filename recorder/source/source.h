@@ -104,6 +104,8 @@ struct source_ops {
 	 * an incident waits for it. NULL = it cannot be hurried.
 	 */
 	void (*catch_up)(struct source *s);
+	/* Any thread while it runs, never blocks: an incident begins. NULL = it need not know. */
+	void (*fired)(struct source *s);
 	/* Any thread from open() on: limit the memory of its unwind tables. NULL = it has none. */
 	void (*set_memory)(struct source *s, size_t table_bytes);
 	/*

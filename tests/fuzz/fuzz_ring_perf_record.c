@@ -54,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	format.stack = (data[0] & 4) != 0;
 	format.raw = (data[0] & 8) != 0;
 	format.cgroup = (data[0] & 16) != 0;
+	format.address = (data[0] & 32) != 0;
 	size--;
 	record = malloc(size);           /* aligned as in the ring, with no byte to spare */
 	if (!record)

@@ -23,7 +23,8 @@ const all = (text, pattern) => [...text.matchAll(pattern)].map(m => m[1]);
 function perfview(metrics) {
   const want = {
     cpu: Number(samples), "off-cpu": Number(weight) / 1e6,
-    alloc: Number(weight) / 1024, event: Number(weight),
+    alloc: Number(weight) / 1024, rss: Number(weight) / 1024, "rss-net": Number(weight) / 1024,
+    event: Number(weight),
   }[stream];
   const got = metrics.reduce((a, b) => a + Number(b), 0);
   return Math.abs(got - want) <= metrics.length * 0.001 && BigInt(metrics.length) === samples

@@ -11,7 +11,7 @@
 #define CPUS_MAX 1024u
 
 /* Of a CPU. Records of equal times are read from the last ring to the first; side-band first. */
-enum { SAMPLER, SIDEBAND, PROBES, CPU_RINGS = PROBES + PROBE_RINGS };
+enum { SAMPLER, SIDEBAND, UNMAPS, FAULTS, PROBES, CPU_RINGS = PROBES + PROBE_RINGS };
 
 struct perf_cpu {
 	bool online;
@@ -55,6 +55,8 @@ static void close_cpu(struct perf_cpus *c, unsigned number)
 		probes_close_cpu(c->probes, number, &cpu->rings[PROBES]);
 	perf_ring_close(&cpu->rings[SAMPLER]);
 	perf_ring_close(&cpu->rings[SIDEBAND]);
+	perf_ring_close(&cpu->rings[FAULTS]);
+	perf_ring_close(&cpu->rings[UNMAPS]);
 	cpu->online = false;
 }
 
@@ -65,6 +67,12 @@ static int open_cpu(struct perf_cpus *c, unsigned number, struct err *err)
 
 	if (!rc)
 		rc = perf_ring_open(&cpu->rings[SAMPLER], number, false, &c->ask, err);
+	if (!rc && c->fault_period &&
+	    perf_ring_open_faults(&cpu->rings[FAULTS], number, c->fault_period, &c->ask, err))
+		c->fault_period = 0;
+	if (!rc && c->fault_period && c->unmap_id &&
+	    perf_ring_open_unmaps(&cpu->rings[UNMAPS], number, c->unmap_id, &c->ask, err))
+		c->unmap_id = 0;
 	if (!rc && c->probes)
 		rc = probes_open_cpu(c->probes, number, &cpu->rings[PROBES], err);
 	cpu->online = true;
@@ -86,14 +94,16 @@ static void list_open_rings(struct perf_cpus *c)
 	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
 	c->npolled = 1;
 	for (i = 0; i < c->nopen; i++) {
+		const struct perf_ring *r = c->open[i];
+
 		/* perf's poll() hands a wake-up to one only, and that is the peeker. */
-		if (c->ask.peeked && !c->open[i]->sideband && !c->open[i]->probes)
+		if (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps)
 			continue;
 		c->polled[c->npolled++] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
 	}
 }
 
-/* Samplers and probes, or else side-band rings. */
+/* Side-band rings, or else all others. */
 static void enable_cpu(struct perf_cpus *c, unsigned number, bool sideband, bool on)
 {
 	struct perf_cpu *cpu = &c->all[number];
@@ -102,6 +112,10 @@ static void enable_cpu(struct perf_cpus *c, unsigned number, bool sideband, bool
 		return;
 	if (sideband || !c->ask.no_samples)
 		perf_ring_enable(&cpu->rings[sideband ? SIDEBAND : SAMPLER], on);
+	if (!sideband && cpu->rings[FAULTS].fd >= 0)
+		perf_ring_enable(&cpu->rings[FAULTS], on);
+	if (!sideband && cpu->rings[UNMAPS].fd >= 0)
+		perf_ring_enable(&cpu->rings[UNMAPS], on);
 	if (c->probes && !sideband)
 		probes_enable(c->probes, number, &cpu->rings[PROBES], on);
 }
@@ -209,18 +223,40 @@ uint64_t perf_cpus_damaged(const struct perf_cpus *c)
 
 /* ---- another level --------------------------------------------------------------------------- */
 
-int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns)
+static int set_period(struct perf_cpus *c, unsigned which, uint64_t period)
 {
 	int first = 0, os_error;
 	unsigned i;
 
 	for (i = 0; i < c->n; i++) {
-		os_error = c->all[i].online
-				   ? perf_ring_set_period(&c->all[i].rings[SAMPLER], period_ns)
-				   : 0;
+		struct perf_ring *ring = &c->all[i].rings[which];
+
+		os_error = ring->fd >= 0 ? perf_ring_set_period(ring, period) : 0;
 		first = first ? first : os_error;
 	}
 	return first;
+}
+
+int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns)
+{
+	return set_period(c, SAMPLER, period_ns);
+}
+
+void perf_cpus_enable_unmaps(struct perf_cpus *c, bool on)
+{
+	unsigned i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->all[i].rings[UNMAPS].fd >= 0)
+			perf_ring_enable(&c->all[i].rings[UNMAPS], on);
+}
+
+int perf_cpus_set_fault_period(struct perf_cpus *c, uint32_t period)
+{
+	int os_error = set_period(c, FAULTS, period);
+
+	c->fault_period = os_error ? c->fault_period : period;   /* for CPUs that come */
+	return os_error;
 }
 
 int perf_cpus_open_samplers(struct perf_cpus *c, const struct perf_ask *ask, struct err *err)
@@ -285,15 +321,31 @@ static int open_online(struct perf_cpus *c, const bool *online, struct err *err)
 	return opened ? 0 : err_set(err, ERR_UNSUPPORTED, "no CPU could be opened for sampling");
 }
 
+struct perf_ask perf_cpus_ask(const struct capture *c)
+{
+	return (struct perf_ask){
+		.freq_hz = c->freq_hz,
+		.kernel_stacks = !c->no_kernel_stacks,
+		.no_samples = c->only_providers != NULL,
+		.stack_kb = c->stack_kb,
+		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb),
+		.build_ids = true,
+		.ksymbols = !c->no_kernel_stacks,
+		.cgroups = true,
+	};
+}
+
 int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
-		   const struct probes_config *probes, struct err *err)
+		   const struct probes_config *probes, uint32_t faults, uint32_t unmaps,
+		   struct err *err)
 {
 	struct probes_config asked = *probes;
 	bool online[CPUS_MAX];
 	unsigned i;
 	int rc = 0;
 
-	*c = (struct perf_cpus){.ask = *ask, .wake = os_wake_new()};
+	*c = (struct perf_cpus){.ask = *ask, .fault_period = faults, .unmap_id = unmaps,
+				.wake = os_wake_new()};
 	if (!c->wake)
 		rc = err_os(err, "cannot open the perf source");
 	asked.ncpus = c->n = read_cpus("possible", online);

@@ -1,6 +1,6 @@
 /*
- * The perf rings of all CPUs as one queue: each online CPU has a sampler ring, a side-band ring and
- * the rings of its probes.
+ * The perf rings of all CPUs as one queue: each online CPU has a sampler ring, a side-band ring,
+ * two of page faults and of unmapping, and the rings of its probes.
  *
  * Each ring is in time order; the rings are not ordered among each other. perf_cpus_refresh() notes
  * what they hold by now, and perf_cpus_oldest() returns the ring with the oldest record. CPUs that
@@ -9,12 +9,15 @@
  */
 #pragma once
 
+#include "model/capture.h"
 #include "base/log.h"
 #include "source/ring/perf_ring_linux.h"
 #include "source/probe/probes_linux.h"
 
 struct perf_cpus {
 	struct perf_ask ask;                 /* what samplers were opened with */
+	uint32_t fault_period;               /* of page faults; 0 = none are recorded */
+	uint32_t unmap_id;                   /* of the tracepoint of unmapping; 0 = not recorded */
 	struct probes *probes;               /* owned; NULL = no rule asks for any */
 	struct perf_cpu *all;                /* by CPU number */
 	unsigned n;
@@ -25,19 +28,26 @@ struct perf_cpus {
 	struct os_wake *wake;
 };
 
+/* What recording asks of each CPU's events. */
+struct perf_ask perf_cpus_ask(const struct capture *c);
+
 /*
  * Open all rings of the online CPUs, disabled. Clears build_ids and ksymbols in c->ask where the
  * kernel does not have them.
  *
  * probes   which to open; ncpus is set here
+ * faults   one page fault in so many is recorded; 0 = none
+ * unmaps   the tracepoint that tells what is unmapped; 0 = none. Where the kernel refuses, neither
+ *          is recorded, and c->fault_period or c->unmap_id is 0
  * returns  0; ERR_UNSUPPORTED when no CPU could be opened; else the error of the CPU that failed.
  *          After a failure nothing is open
  */
 int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
-		   const struct probes_config *probes, struct err *err);
+		   const struct probes_config *probes, uint32_t faults, uint32_t unmaps,
+		   struct err *err);
 void perf_cpus_close(struct perf_cpus *c);           /* {0} allowed */
 
-/* Switch side-band rings on or off, or else samplers and probes. */
+/* Switch side-band rings on or off, or else all others. */
 void perf_cpus_enable(struct perf_cpus *c, bool sideband, bool on);
 /*
  * Close the rings of CPUs that went offline; open and enable those of CPUs that came online,
@@ -65,6 +75,8 @@ uint64_t perf_cpus_damaged(const struct perf_cpus *c);
 
 /* Change the sampling period on all CPUs. returns  0, or the first errno */
 int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns);
+int perf_cpus_set_fault_period(struct perf_cpus *c, uint32_t period);
+void perf_cpus_enable_unmaps(struct perf_cpus *c, bool on);
 
 /*
  * Change the size of the stack copy, in three steps, so that the old samplers can be read to their

@@ -11,7 +11,8 @@
 #include "source/host/proc_reader_linux.h"
 #include "source/perf/loader.h"
 #include "source/perf/cpus_linux.h"
-#include "source/perf/helpers_linux.h"
+#include "source/perf/helpers.h"
+#include "source/perf/memory_linux.h"
 #include "source/perf/python_linux.h"
 #include "source/perf/state_linux.h"
 #include "source/perf/time_linux.h"
@@ -41,6 +42,8 @@ struct perf_source {
 	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = no change */
 
 	struct perf_python *python;          /* NULL = Python frames are not wanted */
+	struct perf_unmaps unmaps;           /* the tracepoint's format */
+	struct perf_memory *memory;          /* NULL = page faults are not recorded */
 	struct perf_time *time;              /* NULL = context switches are not recorded */
 	/* leaves of the stream event: the probe's number; NULL without probes */
 	struct object *event_object;
@@ -51,7 +54,7 @@ struct perf_source {
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
 	bool filling;                        /* a ring is half full */
-	struct perf_helpers helpers;
+	struct helpers helpers;
 	uint64_t next_check_ns, delivered_ns;
 	struct busy *busy;                   /* NULL: expected samples are not known */
 
@@ -107,7 +110,8 @@ static bool may_wait(const struct perf_source *s, const struct perf_record *r, u
 }
 
 /*
- * It waits for its process to be read, for the unwind tables of its stack, and for its peeker.
+ * Of the sampler, or a page fault. It waits for its process to be read, for the unwind tables of
+ * its stack, and for its peeker.
  *
  * now_ns   as in deliver()
  * returns  false = not put, because it waits
@@ -115,10 +119,10 @@ static bool may_wait(const struct perf_source *s, const struct perf_record *r, u
 static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
 {
 	const struct perf_record *r = &ring->record;
-	bool waits = may_wait(s, r, now_ns);
+	bool waits = may_wait(s, r, now_ns), peeked;
 	struct perf_thread *thread;
 	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
-			  .stream = STREAM_CPU, .stack = STACK_NONE};
+			  .stream = ring->faults ? STREAM_RSS : STREAM_CPU, .stack = STACK_NONE};
 
 	if (waits && is_reading(s, r))
 		return false;
@@ -126,21 +130,27 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 	/* A task that the kernel has released may be anybody's. */
 	if (thread ? thread->process->skipped : s->cfg.capture.root_pid != 0)
 		return true;
-	if (waits && thread && s->python &&
+	peeked = thread && s->python && !ring->faults;
+	if (waits && peeked &&
 	    !perf_python_ready(s->python, thread->process, ring, now_ns))
 		return false;
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && waits)
 		return false;
-	if (thread)
+	if (thread && !ring->faults)
 		process_saw_cgroup(thread->process->process, r->u.sample.cgroup, r->time_ns);
-	if (thread && s->python &&
+	if (peeked &&
 	    !perf_python_place(s->python, thread->process, ring, &s->walker.stack))
 		put_lost(s, LOSS_PYTHON, 1, r->cpu, r->time_ns);
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
-	e.value = (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
+	e.value = ring->faults ? perf_memory_weight(s->memory, r->time_ns) :
+		  (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
 	put_with_stack(s, &e);
+	if (ring->faults) {
+		perf_memory_fault(s->memory, r, e.process);
+		return true;
+	}
 	if (s->time)
 		perf_time_sample(s->time, r, &s->walker.stack);
 	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
@@ -237,7 +247,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 
 static enum loss_kind loss_of(const struct perf_ring *ring)
 {
-	return ring->sideband ? LOSS_SIDEBAND : ring->probes ? LOSS_EVENTS : LOSS_KERNEL;
+	return ring->sideband ? LOSS_SIDEBAND :
+	       ring->probes || ring->faults || ring->unmaps ? LOSS_EVENTS : LOSS_KERNEL;
 }
 
 /* returns  false when the record is to stay in its ring for now */
@@ -247,6 +258,10 @@ static bool put_record(struct perf_source *s, const struct perf_ring *ring, uint
 
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
+		if (ring->unmaps) {
+			perf_memory_unmapped(s->memory, r);
+			return true;
+		}
 		return ring->probes ? put_probe(s, ring, now_ns)
 				    : put_sample(s, ring, now_ns);
 	case PERF_KIND_LOST:
@@ -463,6 +478,18 @@ static void perf_set_memory(struct source *source, size_t table_bytes)
 	loader_set_max(((struct perf_source *)source)->walker.loader, table_bytes);
 }
 
+static void list_helpers(struct perf_source *s)
+{
+	struct pool *proc, *names;
+
+	perf_state_pools(s->state, &proc, &names);
+	helpers_add(&s->helpers, "/proc", proc);
+	helpers_add(&s->helpers, "command lines", names);
+	helpers_add(&s->helpers, "mapped files", loader_pool(s->walker.loader));
+	helpers_add(&s->helpers, "memory of processes", proc_reader_pool(s->walker.reader));
+	helpers_add(&s->helpers, "pages of processes", perf_memory_pool(s->memory));
+}
+
 /* Also at the end, for what was left out in the last second. */
 static void look_at_probes(struct perf_source *s, uint64_t now_ns)
 {
@@ -488,7 +515,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 		busy_read(s->busy, put_expected, s);
 	s->rescan |= perf_cpus_follow(&s->cpus, s->cfg.log);
 	note_damage(s);
-	perf_helpers_look(&s->helpers, &s->walker, s->cfg.log);
+	helpers_check(&s->helpers, s->cfg.log);
 	if (s->time)
 		perf_time_look(s->time, s->delivered_ns, os_cpu_count());
 	look_at_probes(s, now_ns);
@@ -530,11 +557,13 @@ static int perf_run(struct source *source, struct err *err)
 		follow_python(s, now);
 		perf_state_look(s->state, s->delivered_ns);
 		perf_state_expire(s->state, s->delivered_ns);
+		perf_memory_look(s->memory, s->delivered_ns);
 		check_each_second(s, now);   /* puts events, so it comes before the watermark */
 		queue_watermark(s->cfg.queue, s->delivered_ns);
 	}
 	perf_cpus_enable(&s->cpus, false, false);
 	deliver(s, UINT64_MAX, UINT64_MAX);
+	perf_memory_finish(s->memory, os_now_ns());
 	look_at_probes(s, os_now_ns());
 	note_damage(s);
 	queue_finish(s->cfg.queue);
@@ -551,6 +580,7 @@ static void perf_close(struct source *source)
 		return;
 	perf_time_free(s->time);
 	perf_python_free(s->python);
+	perf_memory_free(s->memory);
 	if (s->event_object)
 		object_drop(s->event_object, UINT64_MAX - 1);
 	perf_cpus_close(&s->cpus);
@@ -563,20 +593,6 @@ static void perf_close(struct source *source)
 	free(s);
 }
 
-static struct perf_ask ask_for(const struct capture *c)
-{
-	return (struct perf_ask){
-		.freq_hz = c->freq_hz,
-		.kernel_stacks = !c->no_kernel_stacks,
-		.no_samples = c->only_providers != NULL,
-		.stack_kb = c->stack_kb,
-		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb),
-		.build_ids = true,
-		.ksymbols = !c->no_kernel_stacks,
-		.cgroups = true,
-	};
-}
-
 /*
  * A program and what it starts: all CPUs are sampled, too, and the others are left out. A user
  * without that right gets events of the program's tasks. Each task begins with a whole period
@@ -584,13 +600,15 @@ static struct perf_ask ask_for(const struct capture *c)
  */
 static int open_cpus(struct perf_source *s, const struct probes_config *probes, struct err *err)
 {
-	struct perf_ask ask = ask_for(&s->cfg.capture);
-	int rc = perf_cpus_open(&s->cpus, &ask, probes, err);
+	struct perf_ask ask = perf_cpus_ask(&s->cfg.capture);
+	uint32_t faults = ask.no_samples ? 0 : s->cfg.capture.memory_period;
+	uint32_t unmaps = faults ? perf_memory_tracepoint(&s->unmaps) : 0;
+	int rc = perf_cpus_open(&s->cpus, &ask, probes, faults, unmaps, err);
 
 	if (rc != ERR_ACCESS || !s->cfg.capture.root_pid)
 		return rc;
 	ask.pid = s->cfg.capture.root_pid;
-	rc = perf_cpus_open(&s->cpus, &ask, probes, err);
+	rc = perf_cpus_open(&s->cpus, &ask, probes, faults, unmaps, err);
 	if (!rc)
 		log_line(s->cfg.log, LOG_WARN, "this user may not sample the whole machine: what "
 			 "runs for less than %.0f ms is not seen%s", (double)s->period_ns / 1e6,
@@ -663,12 +681,15 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		rc = open_state(s, needs, err);
 	if (!rc && s->cpus.probes && !(s->event_object = objects_get(cfg->frames, &events, 0)))
 		rc = err_memory(err, "for the events of rules");
+	if (!rc && s->cpus.fault_period)
+		rc = perf_memory_new(s->state, cfg->queue, &s->cpus, &s->unmaps, &s->memory, err);
 	if (!rc)
 		rc = loader_new(cfg->log, perf_state_hung(s->state), &s->walker.loader, err);
 	if (rc) {
 		perf_close(&s->base);
 		return rc;
 	}
+	list_helpers(s);
 	*out = &s->base;
 	return 0;
 }
@@ -679,6 +700,11 @@ static void perf_stop(struct source *source)
 
 	atomic_store(&s->stopping, true);
 	perf_cpus_wake(&s->cpus);
+}
+
+static void perf_fired(struct source *source)
+{
+	perf_memory_fired(((struct perf_source *)source)->memory);
 }
 
 static void perf_catch_up(struct source *source)
@@ -697,6 +723,7 @@ static void perf_status(struct source *source, struct source_status *out)
 	out->events = atomic_load(&s->events);
 	out->lost = atomic_load(&s->lost);
 	out->table_bytes = loader_bytes(s->walker.loader, &out->table_max_bytes);
+	perf_memory_note(s->memory, out->note, sizeof(out->note));
 	if (s->time)
 		perf_time_note(s->time, out->note, sizeof(out->note));
 	if (s->cpus.probes && !out->note[0])
@@ -720,15 +747,14 @@ static void perf_status(struct source *source, struct source_status *out)
 			 (unsigned long long)throttled);
 	if (damaged)
 		snprintf(out->note, sizeof(out->note),
-			 "%llu perf records from the kernel could not be read and are counted as "
-			 "lost",
+			 "%llu perf records from the kernel could not be read: counted as lost",
 			 (unsigned long long)damaged);
-	out->degraded = perf_helpers_note(&s->walker, out->note, sizeof(out->note));
+	out->degraded = helpers_note(&s->helpers, out->note, sizeof(out->note));
 }
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)
 {
-	struct perf_ask ask = ask_for(&cfg->capture);
+	struct perf_ask ask = perf_cpus_ask(&cfg->capture);
 	int rc = perf_probe(&ask, err);
 
 	if (rc != ERR_ACCESS || !cfg->capture.root_pid)
@@ -765,6 +791,7 @@ const struct source_ops perf_source = {
 	.run = perf_run,
 	.stop = perf_stop,
 	.catch_up = perf_catch_up,
+	.fired = perf_fired,
 	.set_level = perf_set_level,
 	.set_memory = perf_set_memory,
 	.status = perf_status,

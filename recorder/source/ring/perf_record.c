@@ -100,10 +100,11 @@ static bool read_stack(struct cursor *c, struct perf_record *out)
 
 static bool read_sample(struct cursor *c, const struct perf_format *format, struct perf_record *out)
 {
-	const uint8_t *b = cursor_take(c, 40);
+	const uint8_t *b = cursor_take(c, 32), *cpu;
 	uint32_t nraw;
 
-	if (!b)
+	if (!b || (format->address && !cursor_get(c, &out->u.sample.address, 8)) ||
+	    !(cpu = cursor_take(c, 8)))
 		return false;
 	out->kind = PERF_KIND_SAMPLE;
 	out->u.sample.id = le64(b);
@@ -111,7 +112,7 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	out->pid = le32(b + 16);
 	out->tid = le32(b + 20);
 	out->time_ns = le64(b + 24);
-	out->cpu = le32(b + 32);
+	out->cpu = le32(cpu);
 	if (format->callchain && !read_chain(c, out))
 		return false;
 	if (format->raw) {

@@ -4,9 +4,9 @@
  * Layouts: perf_event_open(2) and include/uapi/linux/perf_event.h.
  * Every event here is opened with sample_id_all and at least IDENTIFIER|TID|TIME|CPU, so that
  *
- *	PERF_RECORD_SAMPLE   header; identifier; [ip]; pid,tid; time; cpu,res; [nr, chain];
- *	                     [raw size, bytes]; [regs abi, regs]; [stack size, bytes, dyn_size];
- *	                     [cgroup]
+ *	PERF_RECORD_SAMPLE   header; identifier; [ip]; pid,tid; time; [addr]; cpu,res;
+ *	                     [nr, chain]; [raw size, bytes]; [regs abi, regs];
+ *	                     [stack size, bytes, dyn_size]; [cgroup]
  *	all others           header; body; pid,tid; time; cpu,res; identifier (32-byte trailer)
  */
 #pragma once
@@ -33,6 +33,7 @@ enum perf_record_kind {
 
 /* What a sampler or a probe was opened with. */
 struct perf_format {
+	bool address;                        /* of a page fault */
 	bool callchain;
 	bool raw;                            /* a tracepoint's record */
 	unsigned nregs;                      /* 0 = no registers */
@@ -48,6 +49,7 @@ struct perf_record {
 		struct {
 			uint64_t id;                     /* its event: PERF_EVENT_IOC_ID */
 			uint64_t ip;
+			uint64_t address;
 			const uint8_t *raw;
 			uint32_t raw_bytes;
 			const uint64_t *kernel, *user;   /* leaf first; into the record */

@@ -71,6 +71,24 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	return open_sideband(ring, ask);
 }
 
+/* Its samples have a stack: stack_kb of it, or the kernel's walk along frame pointers. */
+static void attr_stacks(struct perf_event_attr *attr, const struct perf_ring *ring,
+			const struct perf_ask *ask, unsigned stack_kb)
+{
+	attr->exclude_callchain_kernel = !ask->kernel_stacks;
+	attr->sample_max_stack = STACK_DEPTH_MAX;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN;
+	attr->wakeup_watermark = (uint32_t)(ring->data_bytes / 4);
+	if (!stack_kb)
+		return;
+	attr->exclude_callchain_user = 1;
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = PERF_REGS_MASK;
+	/* A record's size has 16 bits, and the stack's must be a multiple of 8. */
+	attr->sample_stack_user = stack_kb * 1024 - 8;
+}
+
 static int open_sampler(struct perf_ring *ring, struct perf_ask *ask)
 {
 	struct perf_event_attr attr;
@@ -81,18 +99,9 @@ static int open_sampler(struct perf_ring *ring, struct perf_ask *ask)
 	attr.freq = 1;
 	attr.sample_freq = ask->freq_hz;
 	attr.exclude_idle = 1;
-	attr.exclude_callchain_kernel = !ask->kernel_stacks;
-	attr.sample_max_stack = STACK_DEPTH_MAX;
-	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			   PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN;
-	attr.wakeup_watermark = ask->peeked ? 1 : (uint32_t)(ring->data_bytes / 4);
-	if (ask->stack_kb) {
-		attr.exclude_callchain_user = 1;
-		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-		attr.sample_regs_user = PERF_REGS_MASK;
-		/* A record's size has 16 bits, and the stack's must be a multiple of 8. */
-		attr.sample_stack_user = ask->stack_kb * 1024 - 8;
-	}
+	attr_stacks(&attr, ring, ask, ask->stack_kb);
+	if (ask->peeked)
+		attr.wakeup_watermark = 1;
 	if (ask->cgroups)
 		attr.sample_type |= PERF_SAMPLE_CGROUP;
 	fd = open_event(&attr, ring->cpu, ask);
@@ -212,6 +221,52 @@ int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at,
 	return ring->fd < 0 ? refused(errno, ring, &none, err) : map_and_scratch(ring, err);
 }
 
+int perf_ring_open_faults(struct perf_ring *ring, unsigned cpu, uint64_t period,
+			  const struct perf_ask *ask, struct err *err)
+{
+	unsigned stack_kb = ask->stack_kb < PERF_FAULT_STACK_KB ? ask->stack_kb
+								: PERF_FAULT_STACK_KB;
+	struct perf_event_attr attr;
+
+	*ring = (struct perf_ring){.cpu = cpu, .faults = true};
+	ring->format = (struct perf_format){.address = true, .callchain = true,
+					    .nregs = stack_kb ? PERF_REGS_COUNT : 0,
+					    .stack = stack_kb != 0};
+	ring->data_bytes = ask->small ? PERF_SMALL_SIDEBAND_BYTES : PERF_FAULT_RING_BYTES;
+	perf_attr_common(&attr);
+	attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+	attr.sample_period = period;
+	attr_stacks(&attr, ring, ask, stack_kb);
+	attr.sample_type |= PERF_SAMPLE_ADDR;
+	ring->fd = open_event(&attr, cpu, ask);
+	return ring->fd < 0 ? refused(errno, ring, ask, err) : map_and_scratch(ring, err);
+}
+
+int perf_ring_open_unmaps(struct perf_ring *ring, unsigned cpu, uint32_t id,
+			  const struct perf_ask *ask, struct err *err)
+{
+	struct perf_event_attr attr;
+
+	*ring = (struct perf_ring){.cpu = cpu, .unmaps = true, .format = {.raw = true}};
+	ring->data_bytes = PERF_UNMAP_RING_BYTES;
+	perf_attr_common(&attr);
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = id;
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			   PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+	attr.wakeup_watermark = (uint32_t)(ring->data_bytes / 4);
+	ring->fd = open_event(&attr, cpu, ask);
+	if (ring->fd < 0)
+		return refused(errno, ring, ask, err);
+	if (ioctl(ring->fd, PERF_EVENT_IOC_SET_FILTER, "val == 0") != 0) {
+		err_os(err, "cannot filter what is unmapped on CPU %u", cpu);
+		perf_ring_close(ring);
+		return ERR_UNSUPPORTED;
+	}
+	return map_and_scratch(ring, err);
+}
+
 int perf_ring_redirect(const struct perf_ring *ring, int fd)
 {
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 ? 0 : errno;
@@ -279,9 +334,9 @@ int perf_ring_enable(struct perf_ring *ring, bool on)
  * The kernel converts the frequency of a cpu-clock event to a period in ns when it opens the event
  * (kernel/events/core.c, perf_swevent_init_hrtimer), so this sets a period.
  */
-int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns)
+int perf_ring_set_period(struct perf_ring *ring, uint64_t period)
 {
-	return ioctl(ring->fd, PERF_EVENT_IOC_PERIOD, &period_ns) == 0 ? 0 : errno;
+	return ioctl(ring->fd, PERF_EVENT_IOC_PERIOD, &period) == 0 ? 0 : errno;
 }
 
 bool perf_ring_refresh(struct perf_ring *ring)

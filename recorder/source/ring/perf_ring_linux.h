@@ -15,6 +15,9 @@
 #define PERF_STACK_RING_BYTES ((size_t)4 << 20)   /* with stack copies, at least and at most */
 #define PERF_STACK_RING_MAX_BYTES ((size_t)16 << 20)
 #define PERF_SIDEBAND_RING_BYTES ((size_t)512 << 10)
+#define PERF_FAULT_RING_BYTES ((size_t)1 << 20)   /* 125 faults */
+#define PERF_FAULT_STACK_KB 8u
+#define PERF_UNMAP_RING_BYTES ((size_t)256 << 10) /* 2,000: a third of a second */
 /* Both together fit into kernel.perf_event_mlock_kb, 516 KB for each CPU. */
 #define PERF_SMALL_RING_BYTES ((size_t)256 << 10)
 #define PERF_SMALL_SIDEBAND_BYTES ((size_t)128 << 10)
@@ -22,7 +25,7 @@
 struct perf_ring {
 	int fd;                              /* -1 = closed */
 	unsigned cpu;
-	bool sideband, probes;
+	bool sideband, probes, faults, unmaps;
 	uint8_t probes_at;                   /* which of a CPU's probe rings */
 	struct perf_format format;           /* of its samples */
 	void *map;
@@ -72,6 +75,19 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at,
 			  const struct perf_format *format, size_t data_bytes, bool switches,
 			  struct err *err);
+/*
+ * A ring of page faults: one in `period` with its address and 8 KB of the stack. The period must be
+ * fixed and is best a prime, which has no factor in common with a program's loop. A sample has no
+ * period in its record: the kernel would write one for each fault.
+ */
+int perf_ring_open_faults(struct perf_ring *ring, unsigned cpu, uint64_t period,
+			  const struct perf_ask *ask, struct err *err);
+/*
+ * A ring of what is unmapped: the tracepoint maple_tree/ma_write of this id, where it stores
+ * nothing (since 6.1). Those of system calls would make every call slower.
+ */
+int perf_ring_open_unmaps(struct perf_ring *ring, unsigned cpu, uint32_t id,
+			  const struct perf_ask *ask, struct err *err);
 /* Let a descriptor's event, of the same CPU, write into this ring. 0 or an errno. */
 int perf_ring_redirect(const struct perf_ring *ring, int fd);
 void perf_ring_close(struct perf_ring *ring);
@@ -83,8 +99,8 @@ void perf_attr_common(struct perf_event_attr *attr);
 /* perf_event_open() for all tasks on a CPU, disabled. returns  a descriptor, or -1 and errno */
 int perf_event_fd(struct perf_event_attr *attr, unsigned cpu);
 
-/* Samplers: change the period from now on; the current period starts again. 0 or an errno. */
-int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns);
+/* Samplers, faults: change the period from now on; the current one starts again. 0 or an errno. */
+int perf_ring_set_period(struct perf_ring *ring, uint64_t period);
 
 /* Read how far the kernel has written. returns  whether it is more than half full */
 bool perf_ring_refresh(struct perf_ring *ring);

@@ -148,6 +148,24 @@ TEST(registers_and_stack_follow_the_chain)
 	assert_memory_equal(r.u.sample.stack, "the stack, of 24", 16);
 }
 
+/* The address stands between time and CPU. */
+TEST(page_fault_has_its_address)
+{
+	static const struct perf_format fault = {.address = true};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+	b.n -= 8;
+	assert_false(parse(&b, &fault, &r));
+	perf_bytes_u64(&b, 0x7f0000001234);
+	perf_bytes_u64(&b, 9);
+	assert_true(parse(&b, &fault, &r));
+	assert_true(r.u.sample.address == 0x7f0000001234);
+	assert_int_equal(r.time_ns, 700);
+	assert_int_equal(r.cpu, 9);
+}
+
 /* A probe's record: 5 and 12 bytes of raw data, then registers. The kernel pads the raw data. */
 TEST(the_control_group_follows_the_stack)
 {
@@ -487,6 +505,7 @@ int main(void)
 		cmocka_unit_test(only_the_first_part_of_a_context_is_read),
 		cmocka_unit_test(chain_longer_than_its_record_is_refused),
 		cmocka_unit_test(registers_and_stack_follow_the_chain),
+		cmocka_unit_test(page_fault_has_its_address),
 		cmocka_unit_test(raw_data_that_leaves_registers_unaligned_is_refused),
 		cmocka_unit_test(the_control_group_follows_the_stack),
 		cmocka_unit_test(thread_without_user_registers_has_none),

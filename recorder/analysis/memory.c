@@ -1,0 +1,218 @@
+#include "analysis/memory.h"
+
+#include "base/array.h"
+#include "base/text_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_SHOWN 8u                       /* callers in a pool's name */
+#define SUSPECT_SAMPLES 3u
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static double field(const struct incident *in, const struct incident_event *e, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++)
+		if (in->fields[e->first_field + i].type == FIELD_UINT &&
+		    strcmp(in->fields[e->first_field + i].name, name) == 0)
+			return (double)in->fields[e->first_field + i].v.u;
+	return 0;
+}
+
+static void add_size(const struct incident *in, const struct incident_event *e,
+		     struct memory_process *p)
+{
+	double rss = field(in, e, "RssKb"), anon = field(in, e, "AnonKb");
+	double before = field(in, e, "BeforeKb"), grew = anon - before;
+
+	if (!p->sized)
+		p->start_kb = rss > grew ? rss - grew : 0;
+	if (!p->sized || e->time_ns <= in->head.trigger_ns)
+		p->trigger_kb = rss;
+	p->peak_kb = rss > p->peak_kb ? rss : p->peak_kb;
+	p->peak_kb = p->start_kb > p->peak_kb ? p->start_kb : p->peak_kb;
+	p->grew_kb += grew;
+	p->sized = true;
+}
+
+static void add_events(const struct incident *in, struct memory_process *all)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if (e->thread == THREAD_NONE)
+			continue;
+		if (e->kind == EVENT_PROCESS_EXIT)
+			all[in->threads[e->thread].process].ended = true;
+		if (e->kind == EVENT_GENERIC && strcmp(e->provider, "Memory") == 0 &&
+		    strcmp(e->name, "RSS") == 0)
+			add_size(in, e, &all[in->threads[e->thread].process]);
+	}
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct memory_process *pa = a, *pb = b;
+	double x = pa->sized ? pa->grew_kb * 1024 : pa->net;
+	double y = pb->sized ? pb->grew_kb * 1024 : pb->net;
+
+	return x != y ? (x < y) - (x > y) : compare_u64(pa->process, pb->process);
+}
+
+int memory_processes(const struct incident *in, struct memory_process **out, uint32_t *n,
+		     struct err *err)
+{
+	struct memory_process *all = calloc((size_t)in->nprocesses + 1, sizeof(*all));
+	uint32_t i, kept = 0;
+
+	if (!all)
+		return err_memory(err, "for the memory of processes");
+	for (i = 0; i < in->nprocesses; i++) {
+		all[i].process = i;
+		all[i].factor = in->memory_factors ? in->memory_factors[i] : 0;
+	}
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+		struct memory_process *p;
+
+		if (s->stream < STREAM_RSS || s->thread == THREAD_NONE)
+			continue;
+		p = &all[in->threads[s->thread].process];
+		*(s->stream == STREAM_RSS ? &p->touched : &p->net) += (double)s->weight;
+	}
+	add_events(in, all);
+	for (i = 0; i < in->nprocesses; i++)
+		if (all[i].sized || all[i].touched > 0)
+			all[kept++] = all[i];
+	qsort(all, kept, sizeof(*all), by_growth);
+	*out = all;
+	*n = kept;
+	return 0;
+}
+
+/* ---- in whose name --------------------------------------------------------------------------- */
+
+static bool is_allocator(const struct incident *in, uint32_t frame)
+{
+	static const char *const modules[] = {
+		"libc.so", "libc-2", "ld-linux", "libstdc++", "libc++", "libjemalloc",
+		"libtcmalloc", "libmimalloc", "libpthread", "[vdso]",
+	};
+	const char *name = incident_frame_module(in, frame);
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(modules); i++)
+		if (strncmp(name, modules[i], strlen(modules[i])) == 0)
+			return true;
+	return (in->frames[frame].flags & FRAME_KERNEL) != 0;
+}
+
+/* The first caller outside the allocator; the leaf where there is none. */
+static uint32_t owner_of(const struct incident *in, uint32_t stack)
+{
+	uint32_t at = stack;
+
+	while (at != STACK_NONE && is_allocator(in, in->stacks[at].frame))
+		at = in->stacks[at].parent;
+	return at == STACK_NONE ? stack : at;
+}
+
+static void put_name(const struct incident *in, uint32_t stack, enum memory_by by, struct buf *out)
+{
+	uint32_t at = owner_of(in, stack), i;
+
+	if (by == MEMORY_BY_MODULE) {
+		buf_puts(out, incident_frame_module(in, in->stacks[at].frame));
+		return;
+	}
+	incident_frame_text(in, in->stacks[at].frame, false, out);
+	for (i = 1; by == MEMORY_BY_STACK && i < STACK_SHOWN; i++) {
+		at = in->stacks[at].parent;
+		if (at == STACK_NONE)
+			break;
+		buf_puts(out, " < ");
+		incident_frame_text(in, in->stacks[at].frame, false, out);
+	}
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct memory_pool *pa = a, *pb = b;
+
+	return pa->bytes != pb->bytes ? (pa->bytes < pb->bytes) - (pa->bytes > pb->bytes)
+				      : strcmp(pa->name, pb->name);
+}
+
+static int add_sample(const struct incident_sample *s, const struct buf *name, uint32_t *capacity,
+		      struct memory_pools *out)
+{
+	uint32_t at = text_table_add(out->names, buf_text(name), name->len);
+	struct memory_pool *p;
+
+	if (name->failed || at == TABLE_NONE || ARRAY_ROOM(out->all, *capacity, at + 1))
+		return ERR_MEMORY;
+	p = &out->all[at];
+	if (at == out->n) {
+		out->n++;
+		*p = (struct memory_pool){.first_ns = s->time_ns};
+		p->name = text_table_get(out->names, at);
+	}
+	p->bytes += (double)s->weight;
+	p->samples++;
+	p->last_ns = s->time_ns;
+	return 0;
+}
+
+int memory_pools_new(const struct incident *in, uint32_t process, enum memory_by by,
+		     struct memory_pools *out, struct err *err)
+{
+	struct buf name = {0};
+	uint32_t i, capacity = 0;
+	int rc;
+
+	*out = (struct memory_pools){.names = calloc(1, sizeof(*out->names))};
+	rc = out->names ? 0 : ERR_MEMORY;
+	for (i = 0; i < in->nsamples && !rc; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stream != STREAM_RSS_NET || s->thread == THREAD_NONE ||
+		    in->threads[s->thread].process != process)
+			continue;
+		buf_reset(&name);
+		if (s->stack == STACK_NONE)
+			buf_puts(&name, "?");
+		else
+			put_name(in, s->stack, by, &name);
+		rc = add_sample(s, &name, &capacity, out);
+	}
+	buf_free(&name);
+	if (rc) {
+		memory_pools_free(out);
+		return err_memory(err, "for who asked for memory");
+	}
+	if (out->n)
+		qsort(out->all, out->n, sizeof(*out->all), by_bytes);
+	return 0;
+}
+
+void memory_pools_free(struct memory_pools *p)
+{
+	if (p->names)
+		text_table_free(p->names);
+	free(p->names);
+	free(p->all);
+	*p = (struct memory_pools){0};
+}
+
+bool memory_is_suspect(const struct incident *in, const struct memory_pool *p)
+{
+	uint64_t span_ns = in->head.t1_ns - in->head.t0_ns;
+
+	return p->samples >= SUSPECT_SAMPLES && p->first_ns - in->head.t0_ns < span_ns / 2 &&
+	       in->head.t1_ns - p->last_ns < span_ns / 4;
+}

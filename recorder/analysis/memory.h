@@ -1,0 +1,52 @@
+/*
+ * What an incident says about memory: how much each process had and grew, and in whose name.
+ *
+ * Growth is what samples of STREAM_RSS_NET weigh (incident_memory()). It is charged to who asked
+ * for the memory: the first caller outside the allocator, the C library and the kernel.
+ */
+#pragma once
+
+#include "model/incident.h"
+
+struct memory_process {
+	uint32_t process;                    /* index */
+	bool sized;                          /* its sizes are known; else they are 0: */
+	double start_kb, trigger_kb, peak_kb;   /* resident: first, at the trigger, at most */
+	double grew_kb;                      /* anonymous memory; below 0: it shrank */
+	double touched, net;                 /* bytes by page faults; of these still there */
+	double factor;                       /* by what net was multiplied; 0 = not known */
+	bool ended;                          /* in the window */
+};
+
+/*
+ * Those that touched memory or whose size changed, the most growth first. Free *out with free().
+ * returns  0 or ERR_MEMORY
+ */
+int memory_processes(const struct incident *in, struct memory_process **out, uint32_t *n,
+		     struct err *err);
+
+enum memory_by { MEMORY_BY_MODULE, MEMORY_BY_FUNCTION, MEMORY_BY_STACK };
+
+struct memory_pool {
+	const char *name;                    /* of a stack: callers after " < " */
+	double bytes;
+	uint32_t samples;
+	uint64_t first_ns, last_ns;          /* when it was touched */
+};
+
+struct memory_pools {
+	struct memory_pool *all;             /* the largest first */
+	uint32_t n;
+	struct text_table *names;
+};
+
+/* What is still there of a process. returns  0 or ERR_MEMORY */
+int memory_pools_new(const struct incident *in, uint32_t process, enum memory_by by,
+		     struct memory_pools *out, struct err *err);
+void memory_pools_free(struct memory_pools *p);
+
+/*
+ * Whether it looks like a leak: older than half of the window, and more came in its last quarter,
+ * with at least three samples.
+ */
+bool memory_is_suspect(const struct incident *in, const struct memory_pool *p);
