@@ -68,6 +68,7 @@ check and_nothing_was_lost [ "$(jq .lost show.json)" = 0 ]
 
 # ---- a process that runs already, and the stand-in for dtrace ----
 ./burn 900 & burning=$!
+wait_for 20 grep -qx burn /proc/$burning/comm        # no sample of the shell before its exec
 "$RECORDER" run -p $burning --freq 499 -o out.folded --force 2>err
 check it_is_recorded_until_it_ends [ $? = 0 -a ! -e /proc/$burning ]
 check alone test "$(samples_of burn)" = "$(awk '{ n += $NF } END { print n }' out.folded)"
