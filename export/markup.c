@@ -68,22 +68,46 @@ const char *markup_unit(const struct incident *in, enum stream stream)
 	return stream_is_bytes(stream) ? "bytes" : "samples";
 }
 
-/* Light enough for black text. */
-static const char *const colours[] = {
-	"#f4a582", "#fdc086", "#ffe08a", "#d9e68b", "#a6d99c", "#8fd7c0", "#8ecfe0", "#9fc3f0",
-	"#b7b5f2", "#d3b0ea", "#f0b0d8", "#f5a9b3", "#d8c3a5", "#c9d3b0", "#b5cbd1", "#e6b58a",
+/* Light enough for black text; enum code_kind. */
+static const struct palette {
+	const char *shades[6];
+	unsigned n;
+} palettes[CODE_KINDS] = {
+	[CODE_NONE] = {{"#cfcfcf"}, 1},
+	[CODE_KERNEL] = {{"#b5cbd1", "#c2cbd6"}, 2},
+	[CODE_NATIVE] = {{"#f4a582", "#fdc086", "#f0b0d8", "#f5a9b3", "#e6b58a", "#e8bfae"}, 6},
+	[CODE_JAVA] = {{"#a6d99c", "#8fd7a8", "#bfdc95", "#a9cfa0"}, 4},
+	[CODE_PYTHON] = {{"#9fc3f0", "#8ecfe0", "#a9cdf5", "#92b9e6"}, 4},
+	[CODE_JAVASCRIPT] = {{"#ffe08a", "#f2e394", "#ead77a"}, 3},
+	[CODE_DOTNET] = {{"#b7b5f2", "#c7b3ee", "#d3b0ea", "#aaa8e8"}, 4},
+	[CODE_GENERATED] = {{"#d8c3a5", "#d0c4b0"}, 2},
 };
 
-/* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
-const char *markup_colour(const char *text, size_t n)
+/* How much of a text says the shade: its module; of managed code also the class, "[java]!a.B". */
+static size_t shade_bytes(const char *text, size_t n, enum code_kind code)
 {
+	size_t i = 0, end = strnlen(text, n);
 	const char *bang = memchr(text, '!', n);
-	size_t i, module_bytes = bang ? (size_t)(bang - text) : 0;
+
+	if (bang)
+		end = (size_t)(bang - text);
+	if (!bang || code < CODE_JAVA)
+		return end;
+	for (i = end; i < n && text[i] != '('; i++) {
+		if (text[i] == '.')
+			end = i;
+	}
+	return end;
+}
+
+/* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
+const char *markup_colour(const char *text, size_t n, enum code_kind code)
+{
+	const struct palette *p = &palettes[code < CODE_KINDS ? code : CODE_NONE];
+	size_t i, end = shade_bytes(text, n, code);
 	uint32_t hash = 2166136261u;
 
-	if (!bang)
-		return "#cfcfcf";
-	for (i = 0; i < module_bytes; i++)
+	for (i = 0; i < end; i++)
 		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	return colours[(hash ^ hash >> 16) % COUNT_OF(colours)];
+	return p->shades[(hash ^ hash >> 16) % p->n];
 }

@@ -12,5 +12,9 @@ void markup_put_text(struct buf *out, const char *text, size_t n);
 /* The unit of export_weight(): "samples", "us of CPU time", "ns off CPU", "bytes". */
 const char *markup_unit(const struct incident *in, enum stream stream);
 
-/* The colour of a frame's text, "#rrggbb": one for each module. Its twin is in flame.js. */
-const char *markup_colour(const char *text, size_t n);
+/*
+ * The colour of a frame's text, "#rrggbb". Kinds of code have colours of their own (kernel grey,
+ * Java green, Python blue, JavaScript yellow, .NET violet, native code from orange to rose), in
+ * shades by module where code is native, else by class. Its twin is in flame.js.
+ */
+const char *markup_colour(const char *text, size_t n, enum code_kind code);

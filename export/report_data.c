@@ -189,6 +189,7 @@ static void put_ms(struct data *d, uint64_t time_ns)
 
 void report_data_put_texts(struct json *j, const struct stack_tree *t, const char *more)
 {
+	struct buf codes = {0};
 	uint32_t i;
 
 	json_key_open(j, "texts", '[');
@@ -197,6 +198,11 @@ void report_data_put_texts(struct json *j, const struct stack_tree *t, const cha
 	if (more)
 		json_str(j, more);
 	json_close(j, ']');
+	for (i = 0; i < t->ncodes; i++)
+		buf_putc(&codes, (char)('0' + stack_tree_code(t, i)));
+	json_key_str(j, "codes", buf_text(&codes));
+	j->out->failed |= codes.failed;
+	buf_free(&codes);
 }
 
 void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, uint32_t n)

@@ -20,7 +20,7 @@ static const char schema[] =
 		"cmdline TEXT, cgroup TEXT, container TEXT, unit TEXT, pod TEXT, service TEXT);"
 	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process INT, tid INT, name TEXT);"
 	"CREATE TABLE frame(id INTEGER PRIMARY KEY, module TEXT, function TEXT, address INT, "
-		"offset INT, kernel INT, inlined INT, jitted INT, file TEXT, line INT);"
+		"offset INT, kernel INT, inlined INT, jitted INT, file TEXT, line INT, code TEXT);"
 	"CREATE TABLE stack(id INTEGER PRIMARY KEY, caller INT, frame INT);"
 	"CREATE TABLE sample(t_ns INT, stream TEXT, weight INT, thread INT, cpu INT, stack INT, "
 		"quality TEXT);"
@@ -184,7 +184,7 @@ static void put_stacks(struct flat *f)
 {
 	uint32_t i;
 
-	begin(f, "INSERT INTO frame VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	begin(f, "INSERT INTO frame VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	for (i = 0; i < f->in->nframes && !f->failed; i++) {
 		const struct incident_frame *frame = &f->in->frames[i];
 
@@ -198,6 +198,7 @@ static void put_stacks(struct flat *f)
 		put_int(f, (frame->flags & FRAME_JIT) != 0);
 		put_text(f, frame->file);
 		put_int(f, frame->line);
+		put_text(f, code_kind_text(incident_frame_code(f->in, i)));
 		put_row(f);
 	}
 	end(f);

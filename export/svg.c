@@ -240,6 +240,9 @@ static void put_box(struct flame *f, uint32_t node, const char *text, size_t n, 
 {
 	double w = depth ? width_px(f, weight) : WIDTH, x = LEFT + width_px(f, start);
 	uint32_t y = TOP + (f->deepest - depth) * ROW;
+	enum code_kind code = node == STACK_TREE_NONE
+				      ? CODE_NONE
+				      : stack_tree_code(f->tree, f->tree->nodes[node].text);
 	struct buf *line = &f->line;
 
 	buf_puts(line, "<g class=\"f\"><title>");
@@ -260,7 +263,7 @@ static void put_box(struct flame *f, uint32_t node, const char *text, size_t n, 
 	if (f->diff)
 		put_diff_colour(f, node);
 	else
-		buf_puts(line, markup_colour(text, n));
+		buf_puts(line, markup_colour(text, n, code));
 	buf_puts(line, "\"/>");
 	if (w >= 6 + 3 * CHAR_WIDTH) {
 		buf_puts(line, "<text x=\"");

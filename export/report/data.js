@@ -8,6 +8,17 @@ export async function unpack(base64) {
   return JSON.parse(await new Response(stream).text());
 }
 
+/** What code a text is: a digit, of enum code_kind in model/incident.h; 0 = none. */
+export function codeOf(data, text) {
+  return Number(data.codes[text] ?? 0);
+}
+
+export const kinds = ["", "kernel", "native", "Java", "Python", "JavaScript", ".NET", "generated"];
+export function kindOf(data, text) { return kinds[codeOf(data, text)]; }
+
+/** Where all is native, kinds of code say nothing. */
+export function hasManaged(data) { return /[3-9]/.test(data.codes); }
+
 export function moduleOf(name) {
   const bang = name.indexOf("!");
   return bang < 0 ? "" : name.slice(0, bang);

@@ -1,20 +1,47 @@
-import { moduleOf } from "./data.js";
+import { codeOf, kinds } from "./data.js";
+import { element } from "./table.js";
 
 // The flame graph on a canvas: layout by weight, zoom, search, a walk by keyboard.
 
 const rowHeight = 18, charWidth = 7.2;
-// The twin of markup_colour() in export/markup.c.
-const palette = [
-  "#f4a582", "#fdc086", "#ffe08a", "#d9e68b", "#a6d99c", "#8fd7c0", "#8ecfe0", "#9fc3f0",
-  "#b7b5f2", "#d3b0ea", "#f0b0d8", "#f5a9b3", "#d8c3a5", "#c9d3b0", "#b5cbd1", "#e6b58a",
+// The twin of markup_colour() in export/markup.c; by the digit in codes.
+const palettes = [
+  ["#cfcfcf"],
+  ["#b5cbd1", "#c2cbd6"],
+  ["#f4a582", "#fdc086", "#f0b0d8", "#f5a9b3", "#e6b58a", "#e8bfae"],
+  ["#a6d99c", "#8fd7a8", "#bfdc95", "#a9cfa0"],
+  ["#9fc3f0", "#8ecfe0", "#a9cdf5", "#92b9e6"],
+  ["#ffe08a", "#f2e394", "#ead77a"],
+  ["#b7b5f2", "#c7b3ee", "#d3b0ea", "#aaa8e8"],
+  ["#d8c3a5", "#d0c4b0"],
 ];
+const managed = 3;
 const utf8 = new TextEncoder();
 
-export function colourOf(name) {
-  if (!name.includes("!")) return "#cfcfcf";
+function shadeOf(name, code) {
+  const bang = name.indexOf("!");
+  if (bang < 0) return name;
+  if (code < managed) return name.slice(0, bang);
+  const open = name.indexOf("(", bang), end = open < 0 ? name.length : open;
+  return name.slice(0, Math.max(name.slice(0, end).lastIndexOf("."), bang));
+}
+
+export function colourOf(name, code) {
   let hash = 2166136261;
-  for (const byte of utf8.encode(moduleOf(name))) hash = Math.imul(hash ^ byte, 16777619) >>> 0;
-  return palette[((hash ^ (hash >>> 16)) >>> 0) % palette.length];
+  for (const byte of utf8.encode(shadeOf(name, code)))
+    hash = Math.imul(hash ^ byte, 16777619) >>> 0;
+  return palettes[code][((hash ^ (hash >>> 16)) >>> 0) % palettes[code].length];
+}
+
+/** What the colours mean, of the kinds of code that there are. */
+export function legend(data) {
+  const p = element("p", "", { class: "hint" });
+  for (const code of [...new Set(data.codes)].filter(c => c !== "0").sort()) {
+    const swatch = element("span", "", { class: "swatch" });
+    swatch.style.background = palettes[code][0];
+    p.append(swatch, kinds[code] + " ");
+  }
+  return p;
 }
 
 /** A canvas of the width it is shown with and a height, sharp on every screen. */
@@ -33,12 +60,7 @@ export class Flame {
   constructor(canvas, data, on) {
     Object.assign(this, { canvas, data, on, sums: null, zoomed: -1, at: -1, word: "",
                           icicle: false, boxes: [] });
-    const known = new Map();             // by module: few, for thousands of functions
-    this.colours = data.texts.map(name => {
-      const module = name.includes("!") ? moduleOf(name) : null;
-      if (!known.has(module)) known.set(module, colourOf(name));
-      return known.get(module);
-    });
+    this.colours = data.texts.map((name, i) => colourOf(name, codeOf(data, i)));
     canvas.addEventListener("mousemove", e => this.point(this.find(e)));
     canvas.addEventListener("mouseleave", () => this.point(null));
     canvas.addEventListener("click", e => {

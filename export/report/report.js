@@ -1,6 +1,7 @@
-import { around, bucketAt, changed, counters, functions, moduleOf, prepare } from "./data.js";
+import { around, bucketAt, changed, counters, functions, hasManaged, kindOf } from "./data.js";
+import { moduleOf, prepare } from "./data.js";
 import { secondsAt, sum, unpack, whens, whenText } from "./data.js";
-import { Flame, count, percent } from "./flame.js";
+import { Flame, count, legend, percent } from "./flame.js";
 import { Timeline, brief } from "./timeline.js";
 import { element, table } from "./table.js";
 
@@ -50,6 +51,7 @@ function start(data) {
     state.sums = sum(data, state.from, state.to, state.who);
     flame.show(state.sums);
     const pick = row => focus(row.text, true);
+    const code = hasManaged(data) ? [{ title: "code", value: r => kindOf(data, r.text) }] : [];
     const times = whens(data, state.from, state.to, state.who, whenParts);
     const partNs = (state.to - state.from) * data.bucketMs * 1e6 / whenParts;
     const at = (title, value) => ({ title, value, number: true,
@@ -60,7 +62,7 @@ function start(data) {
       at("first, s", r => times(r.text).first), at("last, s", r => times(r.text).last + 1),
       { title: "when", value: r => times(r.text).first, kind: () => "when",
         show: r => whenText(times(r.text).parts, data.unit_ns, partNs) },
-      name("function", { pick }),
+      ...code, name("function", { pick }),
     ], [...functions(data, state.sums).values()], { filter: true });
     stacks();
     threads();
@@ -179,6 +181,7 @@ function start(data) {
         `${(data.events_to_ms / 1000).toFixed(3)} s are in this file; ` +
         `${count(data.events_left_out)} others, further from the trigger, are left out.`,
         { class: "hint" }));
+    if (hasManaged(data)) $("flame-box").after(legend(data));
     if (data.small > 0)
       $("flame-box").after(element("p",
         `${count(data.small)} nodes under 0.005 % are summed as (small).`, { class: "hint" }));

@@ -244,6 +244,7 @@ static int add_costs(struct call_tree *t, const struct incident *in, const struc
 
 	t->nnodes = t->stacks.nnodes;
 	t->nodes = calloc((size_t)t->nnodes + 1, sizeof(*t->nodes));
+	t->has_managed = stack_tree_has_managed(&t->stacks);
 	t->nparts = in->nparts;
 	t->nwhich = in->nparts < CALL_WHICH ? in->nparts : CALL_WHICH;
 	if (t->nwhich)

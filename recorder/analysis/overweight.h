@@ -9,6 +9,7 @@
 
 struct overweight_row {
 	const char *name;
+	const char *code;                    /* code_kind_text(); the caller's */
 	double base, test;                   /* inclusive weights, comparable */
 	/* The rest is set by overweight(); NaN where base is 0 or the totals are the same. */
 	double overweight_pct;               /* of the change if all had changed alike */

@@ -33,13 +33,33 @@ static unsigned counted(const struct incident *in)
 	return 1u << STREAM_ALLOC | 1u << STREAM_EVENT;
 }
 
+/* A bit for each kind of code in a stack; NULL without memory. */
+static uint16_t *codes_of_stacks(const struct incident *in)
+{
+	uint16_t *codes = malloc(((size_t)in->nstacks + 1) * sizeof(*codes));
+	uint32_t i;
+
+	for (i = 0; codes && i < in->nstacks; i++) {
+		const struct incident_stack *s = &in->stacks[i];
+
+		codes[i] = (uint16_t)((s->parent == STACK_NONE ? 0 : codes[s->parent]) |
+				      1u << incident_frame_code(in, s->frame));
+	}
+	return codes;
+}
+
 static int add_processes(const struct incident *in, unsigned streams, struct summary *out)
 {
 	uint32_t i, n = 0, slots = in->nprocesses + 1;
 
+	uint16_t *codes = codes_of_stacks(in);
+	unsigned kind;
+
 	out->processes = calloc(slots, sizeof(*out->processes));
-	if (!out->processes)
+	if (!out->processes || !codes) {
+		free(codes);
 		return ERR_MEMORY;
+	}
 	for (i = 0; i < slots; i++)
 		out->processes[i].process = i < in->nprocesses ? i : UINT32_MAX;
 	for (i = 0; i < in->nsamples; i++) {
@@ -54,7 +74,10 @@ static int add_processes(const struct incident *in, unsigned streams, struct sum
 		to->samples += units;
 		if (s->quality < QUALITIES)
 			to->quality[s->quality] += units;
+		for (kind = 0; kind < CODE_KINDS && s->stack != STACK_NONE; kind++)
+			to->code[kind] += codes[s->stack] >> kind & 1 ? units : 0;
 	}
+	free(codes);
 	for (i = 0; i < slots; i++) {
 		if (out->processes[i].samples)
 			out->processes[n++] = out->processes[i];

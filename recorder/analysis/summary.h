@@ -16,6 +16,7 @@ struct summary_process {
 	uint32_t process;                    /* index; UINT32_MAX = not known */
 	uint64_t samples;
 	uint64_t quality[QUALITIES];
+	uint64_t code[CODE_KINDS];           /* samples with such a frame, wherever it stands */
 };
 
 struct summary_function {

@@ -306,7 +306,7 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 {
 	struct incident_filter f = {
 		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
-		.no_idle = o->no_idle, .event = metric_event(o),
+		.managed_only = o->managed_only, .no_idle = o->no_idle, .event = metric_event(o),
 	};
 	uint64_t zero_ns = in->head.trigger_wall_ns;
 	/* Of a window they have chosen the window. */
@@ -325,8 +325,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 		return rc;
 	f.has_to = f.to_ns != OPTION_NO_TIME;
 	memcpy(f.home, o->home, sizeof(f.home));
-	if (!f.process && !cmd_of_home(o) && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from &&
-	    !f.has_to && !f.event)
+	if (!f.process && !cmd_of_home(o) && !f.tid && !f.no_kernel && !f.managed_only &&
+	    !f.no_idle && !f.has_from && !f.has_to && !f.event)
 		return 0;
 	return incident_filter(in, &f, err);
 }

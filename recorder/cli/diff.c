@@ -27,6 +27,7 @@ struct view {
 	const struct options *o;
 	const struct diff *d;
 	const struct diff_tree *t;
+	bool has_managed;
 	double per;                          /* a printed unit, in the weight's */
 	char base_head[12], test_head[12];   /* "BASE MS" */
 	const char *key;                     /* "ms" */
@@ -47,6 +48,7 @@ static const char *name_of(const struct view *v, uint32_t text)
 struct diff_table {
 	const char *kind, *title;
 	bool has_interest;
+	bool is_code;                        /* functions, not processes */
 	const char *process;                 /* NULL = all */
 	double base_sum, test_sum;
 };
@@ -70,6 +72,8 @@ static void put_row(const struct view *v, const struct diff_table *t,
 		 .digits = 1},
 		{v->base_key, v->base_head, 12, SHEET_NUMBER, .v = base, .digits = 1},
 		{v->test_key, v->test_head, 12, SHEET_NUMBER, .v = test, .digits = 1},
+		{t->is_code ? "code" : NULL, "CODE", v->has_managed && t->is_code ? -11 : 0,
+		 .text = row->code},
 		{NULL, "CHANGE", change * 12, SHEET_CHANGE,
 		 .v = (row->test - row->base) / v->per, .of = fmax(base, test)},
 		{"base_pct", "BASE %", shares * 9, SHEET_SHARE,
@@ -109,6 +113,7 @@ static void put_place(const struct view *v, struct diff_table t,
 
 	t.kind = kinds[place];
 	t.title = titles[place];
+	t.is_code = true;
 	t.has_interest = place == IN_BOTH;
 	for (i = 0; i < n; i++) {
 		if (place_of(&rows[i]) != place || rows[i].minor)
@@ -141,6 +146,7 @@ static void put_own(const struct view *v, struct diff_table t, struct overweight
 	uint32_t i, changed = 0;
 
 	t.kind = "own";
+	t.is_code = true;
 	t.title = "FUNCTION, BY CHANGE OF SELF TIME";
 	if (n)
 		qsort(rows, n, sizeof(*rows), by_change);
@@ -170,9 +176,11 @@ static int put_functions(const struct view *v, uint32_t process, const struct di
 	for (i = 0; rows && i < n; i++) {
 		const struct diff_function *f = &functions[i];
 		const char *name = name_of(v, f->text);
+		const char *code = code_kind_text(stack_tree_code(&v->t->tree, f->text));
 
-		rows[i] = (struct overweight_row){.name = name, .base = f->base, .test = f->test};
-		own[i] = (struct overweight_row){.name = name, .base = f->own_base,
+		rows[i] = (struct overweight_row){.name = name, .code = code, .base = f->base,
+						  .test = f->test};
+		own[i] = (struct overweight_row){.name = name, .code = code, .base = f->own_base,
 						 .test = f->own_test};
 	}
 	free(functions);
@@ -290,6 +298,7 @@ static int print_report(const struct options *o, const struct diff *d,
 	snprintf(v.test_key, sizeof(v.test_key), "test_%s", v.key);
 	sheet_init(&sheet, o);
 	if (!rc) {
+		v.has_managed = stack_tree_has_managed(&tree.tree);
 		put_head(&v);
 		rc = put_processes(&v, err);
 	}

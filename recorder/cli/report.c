@@ -68,8 +68,8 @@ static double seconds_at(const struct view *v, uint64_t time_ns)
 
 /* kind: NULL = the heading, with name as the last column's. which: of a set of incidents. */
 static void put_row(const struct view *v, const struct call_tree *t, const char *kind,
-		    const char *name, const struct call_cost *cost, const float *which,
-		    uint32_t depth)
+		    const char *name, enum code_kind code, const struct call_cost *cost,
+		    const float *which, uint32_t depth)
 {
 	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
 	char in_which[CALL_WHICH + 1];
@@ -91,6 +91,7 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 		{"first_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->first_ns)},
 		{"last_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->last_ns)},
 		{"folded", .kind = SHEET_COUNT, .n = cost->folded},
+		{"code", "CODE", t->has_managed ? -11 : 0, .text = code_kind_text(code)},
 		{"when", "WHEN", when_columns, .text = when},
 		{t->nwhich ? "which" : NULL, "WHICH", -(int)t->nwhich, .text = in_which},
 	};
@@ -102,13 +103,14 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 
 static void put_heading(const struct view *v, const struct call_tree *t, const char *title)
 {
-	put_row(v, t, NULL, title, &t->nodes[0].cost, t->which, 0);
+	put_row(v, t, NULL, title, CODE_NONE, &t->nodes[0].cost, t->which, 0);
 }
 
 static void put_node(const struct view *v, const struct call_tree *t, uint32_t node,
 		     const char *kind, uint32_t depth)
 {
-	put_row(v, t, kind, t->nodes[node].name, &t->nodes[node].cost,
+	put_row(v, t, kind, t->nodes[node].name,
+		stack_tree_code(&t->stacks, t->stacks.nodes[node].text), &t->nodes[node].cost,
 		t->which + (size_t)node * t->nwhich, depth);
 }
 
@@ -130,7 +132,8 @@ static int put_functions(const struct view *v, struct call_tree *t, bool by_incl
 	for (i = 0; i < n && put < v->o->rows; i++) {
 		if (functions[i].name == t->nodes[0].name)
 			continue;                    /* the root: all of it */
-		put_row(v, t, "function", functions[i].name, &functions[i].cost,
+		put_row(v, t, "function", functions[i].name,
+			stack_tree_code(&t->stacks, functions[i].text), &functions[i].cost,
 			t->function_which + (size_t)functions[i].text * t->nwhich, 0);
 		put++;
 	}

@@ -463,7 +463,7 @@ static void put_process_name(const struct view *v, uint32_t process)
 /* The quality of its stacks, as shares of its samples. */
 static void put_process_quality(struct buf *out, const struct summary_process *p)
 {
-	unsigned i, items = 0;
+	unsigned i, items = 0, managed = 0;
 
 	for (i = QUALITY_COMPLETE; i < QUALITIES; i++) {
 		if (p->quality[i])
@@ -473,6 +473,12 @@ static void put_process_quality(struct buf *out, const struct summary_process *p
 	}
 	if (!items)
 		buf_puts(out, "no stacks");
+	for (i = CODE_JAVA; i < CODE_KINDS; i++) {
+		if (p->code[i])
+			buf_printf(out, "%s%s in %.0f %%", managed++ ? ", " : "; ",
+				   code_kind_text(i),
+				   100 * (double)p->code[i] / (double)p->samples);
+	}
 }
 
 static void put_heading(const struct view *v, const char *amount, const char *what)
@@ -503,11 +509,24 @@ static void put_amount(const struct view *v, uint64_t n)
 	buf_puts(v->out, "  ");
 }
 
+enum { ADVICE_BYTES = 120 };
+
 /* Why a process has incomplete stacks and what to do about it, if known; else NULL. */
-static const char *stack_advice(const struct incident *in, const struct summary_process *s)
+static const char *stack_advice(const struct incident *in, const struct summary_process *s,
+				char text[ADVICE_BYTES])
 {
+	struct incident_names names;
+	const char *language;
+
 	if (s->process == UINT32_MAX)
 		return NULL;
+	incident_process_names(in, s->process, &names);
+	language = process_unread_language(names.is.file);
+	if (language) {
+		snprintf(text, ADVICE_BYTES, "functions of %s itself are not read: these are the "
+			 "frames of its interpreter", language);
+		return text;
+	}
 	/* Only Linux copies stacks. */
 	if (20 * s->quality[QUALITY_TRUNCATED] >= s->samples && in->head.host_text &&
 	    !strncmp(in->head.host_text, "Linux", 5))
@@ -518,6 +537,7 @@ static const char *stack_advice(const struct incident *in, const struct summary_
 
 static void put_processes(const struct view *v, const struct summary *s)
 {
+	char text[ADVICE_BYTES];
 	const char *advice;
 	uint32_t i;
 
@@ -527,7 +547,7 @@ static void put_processes(const struct view *v, const struct summary *s)
 		buf_puts(v->out, ": ");
 		put_process_quality(v->out, &s->processes[i]);
 		buf_putc(v->out, '\n');
-		advice = stack_advice(v->in, &s->processes[i]);
+		advice = stack_advice(v->in, &s->processes[i], text);
 		if (advice)
 			buf_printf(v->out, "%22s  %s\n", "", advice);
 	}

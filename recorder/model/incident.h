@@ -214,6 +214,8 @@ struct incident_filter {
 	int64_t from_ns, to_ns;              /* relative to the trigger */
 	bool has_from, has_to;
 	bool no_kernel;                      /* leave out kernel frames; samples stay */
+	/* Of stacks with managed code leave out all other frames; samples stay. */
+	bool managed_only;
 	bool no_idle;                        /* leave out samples of the idle process, pid 0 */
 	/* of STREAM_EVENT only what has the leaf event!NAME or event!NAME TYPE; NULL = all */
 	const char *event;
@@ -281,6 +283,22 @@ const char *incident_title(const struct incident_head *h, char out[INCIDENT_TITL
  * from the incident as recorded, so clean it (utf8_put_clean) before printing.
  */
 const char *incident_frame_module(const struct incident *in, uint32_t frame);
+
+/* What kind of code a frame is; from CODE_JAVA on it is managed. */
+enum code_kind {
+	CODE_NONE,                           /* no code: a text, or an address outside of all */
+	CODE_KERNEL,
+	CODE_NATIVE,
+	CODE_JAVA,
+	CODE_PYTHON,
+	CODE_JAVASCRIPT,
+	CODE_DOTNET,
+	CODE_GENERATED,                      /* made at run time, nobody says by which runtime */
+	CODE_KINDS,
+};
+
+enum code_kind incident_frame_code(const struct incident *in, uint32_t frame);
+const char *code_kind_text(enum code_kind kind);     /* "native", "Java"; "" for CODE_NONE */
 
 /* A frame's address in its module, as people look it up: not the byte before it. */
 uint64_t frame_address(const struct incident *in, uint32_t frame);

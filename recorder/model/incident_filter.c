@@ -329,6 +329,52 @@ static uint32_t *user_stacks(const struct incident *in)
 	return user;
 }
 
+/* What managed_only keeps of a stack that has managed code: events, waits and texts, too. */
+static bool is_lean(const struct incident *in, uint32_t frame)
+{
+	const struct incident_frame *f = &in->frames[frame];
+
+	return f->flags & FRAME_TEXT || in->modules[f->module].kind == OBJECT_JIT ||
+	       incident_frame_code(in, frame) >= CODE_JAVA;
+}
+
+/* to[stack]: its frames of managed code; the stack itself where it has none. */
+static int fold_native(struct incident *in, uint32_t *to, uint32_t *lean, bool *managed)
+{
+	uint32_t n = in->nstacks, i;
+
+	for (i = 0; i < n; i++) {
+		const struct incident_stack s = in->stacks[i];
+		bool root = s.parent == STACK_NONE;
+
+		lean[i] = root ? STACK_NONE : lean[s.parent];
+		managed[i] = (!root && managed[s.parent]) ||
+			     incident_frame_code(in, s.frame) >= CODE_JAVA;
+		if (is_lean(in, s.frame)) {
+			lean[i] = incident_add_stack(in, lean[i], s.frame);
+			if (lean[i] == UINT32_MAX)
+				return ERR_MEMORY;
+		}
+		to[i] = managed[i] ? lean[i] : i;
+	}
+	return 0;
+}
+
+static int keep_managed(struct incident *in)
+{
+	size_t n = (size_t)in->nstacks + 1;
+	uint32_t *to = malloc(n * sizeof(*to)), *lean = malloc(n * sizeof(*lean));
+	bool *managed = malloc(n * sizeof(*managed));
+	int rc = to && lean && managed ? fold_native(in, to, lean, managed) : ERR_MEMORY;
+
+	if (!rc)
+		incident_restack(in, to);
+	free(to);
+	free(lean);
+	free(managed);
+	return rc;
+}
+
 static void keep_chosen(struct incident *in, const bool *keep)
 {
 	uint32_t i, n;
@@ -371,6 +417,8 @@ int incident_filter(struct incident *in, const struct incident_filter *filter, s
 		keep_chosen(in, keep);
 		if (user)
 			incident_restack(in, user);
+		if (filter->managed_only && keep_managed(in))
+			rc = err_memory(err, "while filtering an incident");
 		incident_count(in);
 	}
 	free(user);

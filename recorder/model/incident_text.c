@@ -1,10 +1,12 @@
 #include "model/incident.h"
 
+#include "base/array.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* A file name has at most 255 characters; a longer text must not hide the function. */
 #define MODULE_TEXT_MAX 1000
@@ -29,6 +31,75 @@ const char *incident_frame_module(const struct incident *in, uint32_t frame)
 	if (m->kind == OBJECT_KERNEL)
 		return "[kernel]";
 	return m->kind == OBJECT_JIT ? "[jit]" : "?";
+}
+
+const char *code_kind_text(enum code_kind kind)
+{
+	static const char *const texts[CODE_KINDS] = {
+		"", "kernel", "native", "Java", "Python", "JavaScript", ".NET", "generated",
+	};
+
+	return kind < CODE_KINDS ? texts[kind] : "";
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = text ? strlen(text) : 0, nend = strlen(end);
+
+	return n >= nend && strcasecmp(text + n - nend, end) == 0;
+}
+
+/* The modules that sources give to generated code. Others are no code: "event", "[thread]". */
+static enum code_kind generated_code(const char *module)
+{
+	static const struct {
+		const char *module;
+		enum code_kind kind;
+	} known[] = {
+		{"[java]", CODE_JAVA}, {"[python]", CODE_PYTHON},
+		{"[javascript]", CODE_JAVASCRIPT}, {"[.net]", CODE_DOTNET},
+		{"[jit]", CODE_GENERATED},
+	};
+	size_t i;
+
+	for (i = 0; module && i < COUNT_OF(known); i++) {
+		if (strcmp(module, known[i].module) == 0)
+			return known[i].kind;
+	}
+	return CODE_NONE;
+}
+
+/*
+ * .NET is the only runtime whose generated methods have a module, and whose precompiled ones lie in
+ * files called .dll on Linux; on Windows NGEN's are called .ni.dll, and .ni.exe.
+ */
+enum code_kind incident_frame_code(const struct incident *in, uint32_t frame)
+{
+	const struct incident_frame *f = &in->frames[frame];
+	const struct incident_module *m = &in->modules[f->module];
+	enum code_kind code;
+
+	if (f->flags & FRAME_TEXT)
+		return CODE_NONE;
+	if (f->flags & FRAME_KERNEL)
+		return CODE_KERNEL;
+	switch (m->kind) {
+	case OBJECT_KERNEL:
+		return CODE_KERNEL;
+	case OBJECT_JIT:
+		code = generated_code(m->name);
+		return code == CODE_GENERATED && f->function_module && *f->function_module
+			       ? CODE_DOTNET
+			       : code;
+	case OBJECT_ELF:
+		return ends_in(m->name, ".dll") ? CODE_DOTNET : CODE_NATIVE;
+	case OBJECT_PE:
+		return ends_in(m->name, ".ni.dll") || ends_in(m->name, ".ni.exe") ? CODE_DOTNET
+										  : CODE_NATIVE;
+	case OBJECT_UNKNOWN:
+		break;
+	}
+	return CODE_NONE;
 }
 
 uint64_t frame_address(const struct incident *in, uint32_t frame)

@@ -117,14 +117,40 @@ static const struct interpreter interpreters[] = {
 	 .text_words = "-Command -c -EncodedCommand -e -ec"},
 };
 
-/* Find an interpreter by its name without a version: python3.11, ruby3.1, ksh93. */
-static const struct interpreter *find_interpreter(const char *name)
+/* Without a version: python3.11, ruby3.1, ksh93. */
+static struct word without_version(const char *name)
 {
 	struct word w = {name, name ? process_name_length(name) : 0};
-	size_t i;
 
 	while (w.n && strchr("0123456789.", w.at[w.n - 1]))
 		w.n--;
+	return w;
+}
+
+const char *process_unread_language(const char *file)
+{
+	static const struct {
+		const char *names, *language;
+	} unread[] = {
+		{"ruby irb", "Ruby"}, {"php php-cgi php-fpm phpdbg", "PHP"}, {"perl", "Perl"},
+		{"lua luajit luajit-", "Lua"}, {"beam.smp beam", "Erlang"}, {"R", "R"},
+		{"tclsh", "Tcl"}, {"guile guile-", "Scheme"}, {"mono mono-sgen", "Mono"},
+		{"pypy", "PyPy"},
+	};
+	struct word w = without_version(file);
+	size_t i;
+
+	for (i = 0; w.n && i < COUNT_OF(unread); i++)
+		if (is_one_of(w, unread[i].names, false))
+			return unread[i].language;
+	return NULL;
+}
+
+static const struct interpreter *find_interpreter(const char *name)
+{
+	struct word w = without_version(name);
+	size_t i;
+
 	for (i = 0; w.n && i < COUNT_OF(interpreters); i++)
 		if (is_one_of(w, interpreters[i].names, true))
 			return &interpreters[i];

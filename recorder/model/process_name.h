@@ -39,6 +39,12 @@ struct process_names {                       /* borrowed; NULL or "" = unknown *
 void process_names_of_command(const char *file, const char *cmdline,
 			      char called[PROCESS_CALLED_BYTES], char script[PROCESS_CALLED_BYTES]);
 
+/*
+ * The language of an interpreter whose own stacks no frame reader knows, by its file's name: "Ruby"
+ * for ruby3.1; NULL for all else. Shells are not among them: they wait for what they started.
+ */
+const char *process_unread_language(const char *file);
+
 /* Is this one of its names? */
 bool process_names_match(const struct process_names *names, const char *wanted);
 /* Does `who` mean this process: its pid, or one of its names? */

@@ -41,6 +41,19 @@ struct building {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
+/* returns  the text, or STACK_TREE_NONE without memory */
+static uint32_t with_code(struct stack_tree *t, uint32_t text, enum code_kind kind)
+{
+	if (text == STACK_TREE_NONE || text < t->ncodes)
+		return text;
+	if (ARRAY_ROOM(t->codes, t->codes_room, text + 1))
+		return STACK_TREE_NONE;
+	memset(t->codes + t->ncodes, CODE_NONE, text - t->ncodes);
+	t->codes[text] = (uint8_t)kind;
+	t->ncodes = text + 1;
+	return text;
+}
+
 /* The same text where a stack ends in it. */
 static uint32_t leaf_text(struct building *b, uint32_t text)
 {
@@ -52,7 +65,8 @@ static uint32_t leaf_text(struct building *b, uint32_t text)
 		return STACK_TREE_NONE;
 	if (!b->style->leaf(b->scratch.data, b->scratch.len))
 		return text;
-	return text_table_add(&b->t->texts, b->scratch.data, b->scratch.len);
+	return with_code(b->t, text_table_add(&b->t->texts, b->scratch.data, b->scratch.len),
+			 stack_tree_code(b->t, text));
 }
 
 /* What stands in scratch, escaped. */
@@ -75,7 +89,8 @@ static uint32_t frame_text(struct building *b, uint32_t frame)
 	if (b->frame_texts[frame] == STACK_TREE_NONE) {
 		buf_reset(&b->scratch);
 		b->style->frame(b->in, b->ctx, frame, &b->scratch);
-		b->frame_texts[frame] = scratch_text(b);
+		b->frame_texts[frame] =
+			with_code(b->t, scratch_text(b), incident_frame_code(b->in, frame));
 	}
 	return b->frame_texts[frame];
 }
@@ -418,9 +433,19 @@ int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t s
 void stack_tree_free(struct stack_tree *t)
 {
 	text_table_free(&t->texts);
+	free(t->codes);
 	free(t->nodes);
 	free(t->of_sample);
 	memset(t, 0, sizeof(*t));
+}
+
+bool stack_tree_has_managed(const struct stack_tree *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncodes && t->codes[i] < CODE_JAVA; i++)
+		;
+	return i < t->ncodes;
 }
 
 /* ---- one function ---------------------------------------------------------------------------- */

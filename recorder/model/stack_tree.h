@@ -59,6 +59,8 @@ struct stack_tree_node {
 struct stack_tree {
 	struct text_table texts;
 	struct stack_tree_node *nodes;
+	uint8_t *codes;                      /* enum code_kind of the first ncodes texts */
+	uint32_t ncodes, codes_room;
 	uint32_t *of_sample;             /* node of each sample; STACK_TREE_NONE: not in the tree */
 	uint32_t nnodes, nsamples;           /* nsamples: those in the tree */
 	uint32_t nlevels;              /* of root, incident, process and thread, above the frames */
@@ -73,6 +75,15 @@ static inline const char *stack_tree_text(const struct stack_tree *t, uint32_t t
 {
 	return text_table_get(&t->texts, text);
 }
+
+/* The code of a frame's text; CODE_NONE for all other texts. */
+static inline enum code_kind stack_tree_code(const struct stack_tree *t, uint32_t text)
+{
+	return text < t->ncodes ? (enum code_kind)t->codes[text] : CODE_NONE;
+}
+
+/* Whether there is a frame of managed code. */
+bool stack_tree_has_managed(const struct stack_tree *t);
 
 /*
  * Turn a tree with a root and without processes into that of one function's callees, or of its

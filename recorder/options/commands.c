@@ -182,7 +182,9 @@ const struct command_info command_table[COMMANDS] = {
 "patterns: * any characters, % letters and digits, ^ the beginning, | or, {} a part that $1\n"
 "stands for; PATTERN->GROUP, or PATTERN=>GROUP, which keeps entry points; ';' separates\n"
 "patterns. WHEN shows 32 parts of the window in PerfView's letters: _ nothing, . under 0.1 %,\n"
-"o under 1 % of a CPU, 0-9 its tenths, A-Y those above 100 %, * 350 % and more.\n"
+"o under 1 % of a CPU, 0-9 its tenths, A-Y those above 100 %, * 350 % and more. Where some\n"
+"code is managed, CODE says what each row is: Java, Python, JavaScript, .NET, native, kernel,\n"
+"or generated (by a runtime that is not known).\n"
 "\n"
 "Several incidents (3,5-9, --all, --rule TEXT, more than one --store) are shown as one, their\n"
 "triggers at one moment. Each has a node above its processes, and a letter in WHICH, its share\n"
@@ -199,7 +201,10 @@ const struct command_info command_table[COMMANDS] = {
 		.about =
 "The newest incident, unless a number is given; to standard output unless -o names a\n"
 "file. --format chooses the format, or else the file's suffix. The same incident and\n"
-"options give the same bytes on every system.\n",
+"options give the same bytes on every system.\n"
+"\n"
+"Colours of flame graphs (html, svg) tell kinds of code apart: native from orange to rose,\n"
+"kernel grey, Java green, Python blue, JavaScript yellow, .NET violet.\n",
 		.examples =
 "recorder export 3 -o report.html\n"
 "recorder export 3 -f | flamegraph.pl > cpu.svg\n"

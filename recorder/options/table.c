@@ -398,6 +398,11 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_SELECT, IN(SHOW) | IN(TOP), FIELD(kernel)},
 	{"no-kernel", NULL, "Leave out kernel frames; their samples count for the caller.",
 	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(no_kernel)},
+	{"managed-only", NULL,
+	 "Only Java, Python, JavaScript and .NET: native and kernel frames of their stacks are "
+	 "left out, and their samples count for the managed caller. Stacks without managed code "
+	 "stay as they are.",
+	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(managed_only)},
 	{"no-idle", NULL,
 	 "Leave out process 0: interrupts on idle CPUs, the idle loop of Windows traces.",
 	 OPTION_BOOL, GROUP_SELECT, IN(REPORT) | IN(EXPORT) | IN(DIFF), FIELD(no_idle)},

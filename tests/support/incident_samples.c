@@ -67,7 +67,7 @@ static uint32_t add_module(struct incident *in, const char *name)
 		m.kind = OBJECT_UNKNOWN;
 	else if (strcmp(name, "[kernel]") == 0)
 		m.kind = OBJECT_KERNEL;
-	else if (strcmp(name, "[jit]") == 0)
+	else if (*name == '[')
 		m.kind = OBJECT_JIT;
 	return incident_add_module(in, &m);
 }

@@ -27,6 +27,9 @@ static const struct {
 		"this user may not look at them, so their code stays unknown, and pauses of "
 		"those that are of Java or .NET: run as root (of the host), or with "
 		"cap_sys_ptrace and cap_dac_read_search (for .NET cap_dac_override)"},
+	[SURVEY_INTERPRETER] = {"interpreter",
+		"their own functions are not read: stacks show the interpreter's native frames "
+		"and what it called; nothing helps but a profiler of that language"},
 	[SURVEY_GO] = {"go",
 		"Go has no unwind tables; its frame pointers are followed, and such stacks are "
 		"good, but never marked complete: nothing to do"},
@@ -87,6 +90,8 @@ uint32_t survey_judge(const struct survey_facts *f)
 		return 1u << SURVEY_UNREADABLE;
 	if (f->is_openj9)
 		bits |= 1u << SURVEY_JVM;
+	if (f->is_unread)
+		bits |= 1u << SURVEY_INTERPRETER;
 	if (f->is_native_image)
 		bits |= 1u << SURVEY_NATIVE_IMAGE;
 	if (f->is_jvm)

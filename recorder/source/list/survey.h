@@ -24,6 +24,7 @@ enum survey_cause {
 	SURVEY_NO_TABLES,             /* program or library without .eh_frame */
 	SURVEY_REPLACED,              /* maps files that were deleted or replaced */
 	SURVEY_UNREADABLE,            /* this user may not read them */
+	SURVEY_INTERPRETER,           /* one whose own stacks no frame reader knows */
 	SURVEY_GO,                    /* no tables, but frame pointers everywhere */
 	SURVEY_JIT,                   /* jitted code without a perf map: names are missing */
 	SURVEY_NO_PERF_DATA,          /* a JVM whose pauses cannot be seen */
@@ -81,6 +82,7 @@ const char *survey_cause_text(enum survey_cause cause, bool is_root);
 struct survey_facts {
 	bool unreadable, is_go, is_jvm, is_openj9, has_perf_map;
 	bool is_native_image;
+	bool is_unread;               /* process_unread_language() */
 	bool without_tables;          /* the program or a library */
 	bool replaced;                /* a mapped file no longer exists */
 	bool is_dotnet, has_perf_data, has_gc_probes, has_diagnostics;

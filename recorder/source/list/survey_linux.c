@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "model/process_name.h"
 #include "source/dotnet/find_linux.h"
 #include "source/probe/gc_probes_linux.h"
 #include "source/jvm/options.h"
@@ -199,6 +200,8 @@ static void look_at_file(struct work *w, struct process_view *v, const char *pat
 	f->is_python |= is_exe && begins_with(v->name, "python");
 	if (f->is_python && !f->has_gc_probes && (is_exe || begins_with(name, "libpython")))
 		f->has_gc_probes = gc_probes_has(GC_CPYTHON, buf_text(&at));
+	f->is_unread |= (is_exe && process_unread_language(v->name)) ||
+			begins_with(name, "libphp");
 	f->is_node |= is_exe && gc_probes_is_node(v->name);
 	if (f->is_node && !f->has_gc_probes && (is_exe || begins_with(name, "libnode.so")))
 		f->has_gc_probes = has_v8(w, buf_text(&at), dev, ino);

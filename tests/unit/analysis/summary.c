@@ -99,6 +99,25 @@ TEST(samples_of_events_are_not_counted_beside_those_of_the_cpu)
 	incident_free(&in);
 }
 
+TEST(samples_count_for_each_kind_of_code_in_their_stacks)
+{
+	struct incident in = {0};
+	struct summary s;
+	uint32_t web;
+
+	assert_int_equal(sample_incident(&in), 0);
+	web = sample_thread(&in, "web", 10, "main", 10);
+	assert_int_equal(add(&in, web, "app!main;[java]!a.B.f;[java]!a.B.g;app!copy", 3), 0);
+	assert_int_equal(add(&in, web, "app!main", 1), 0);
+	assert_int_equal(add(&in, web, "", 1), 0);
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.processes[0].code[CODE_JAVA], 3);
+	assert_int_equal(s.processes[0].code[CODE_NATIVE], 4);
+	assert_int_equal(s.processes[0].code[CODE_KERNEL], 0);
+	summary_free(&s);
+	incident_free(&in);
+}
+
 TEST(processes_and_stacks_come_heaviest_first)
 {
 	struct incident in = {0};
@@ -210,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recursive_function_counts_once_a_sample),
 		cmocka_unit_test(samples_of_events_are_not_counted_beside_those_of_the_cpu),
+		cmocka_unit_test(samples_count_for_each_kind_of_code_in_their_stacks),
 		cmocka_unit_test(processes_and_stacks_come_heaviest_first),
 		cmocka_unit_test(counters_have_their_readings),
 		cmocka_unit_test(stacks_that_differ_only_in_call_sites_are_one),

@@ -1,5 +1,6 @@
 /* SVG flame graph. What xmllint says of it: tools_linux.c. */
 #include "base/array.h"
+#include "export/markup.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
 #include "tests/support/test.h"
@@ -39,6 +40,43 @@ TEST(boxes_have_name_weight_and_share_as_titles)
 	assert_non_null(strstr(text.data, "over its limit of 80"));
 	buf_free(&text);
 	incident_free(&in);
+}
+
+static const char *colour_of(const char *text, enum code_kind code)
+{
+	return markup_colour(text, strlen(text), code);
+}
+
+TEST(kinds_of_code_have_colours_of_their_own)
+{
+	struct buf text = {0};
+	struct incident in;
+	uint32_t stack;
+	unsigned i, j;
+
+	for (i = 0; i < CODE_KINDS; i++)
+		for (j = 0; j < i; j++)
+			assert_string_not_equal(colour_of("m!a.B.f", i), colour_of("m!a.B.f", j));
+	assert_int_equal(sample_small(&in), 0);
+	assert_int_equal(sample_stack(&in, "[java]!a.B.only", &stack), 0);
+	assert_int_equal(sample_add(&in, 0, stack, QUALITY_COMPLETE, 1), 0);
+	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
+	assert_non_null(strstr(text.data, colour_of("[java]!a.B.only", CODE_JAVA)));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+/* Modules differ; methods of one managed class do not, and native functions of one module. */
+TEST(shades_tell_modules_and_classes_apart)
+{
+	assert_string_equal(colour_of("libc.so.6!read", CODE_NATIVE),
+			    colour_of("libc.so.6!write", CODE_NATIVE));
+	assert_string_not_equal(colour_of("libc.so.6!read", CODE_NATIVE),
+				colour_of("app!read", CODE_NATIVE));
+	assert_string_equal(colour_of("[java]!a.B.f(c.D)", CODE_JAVA),
+			    colour_of("[java]!a.B.g()", CODE_JAVA));
+	assert_string_not_equal(colour_of("[java]!a.B.f", CODE_JAVA),
+				colour_of("[java]!a.C.f", CODE_JAVA));
 }
 
 /* app has 8 of 12 samples: 786.667 of 1,180 px, right of [unknown]'s 98.333. */
@@ -123,6 +161,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(boxes_have_name_weight_and_share_as_titles),
+		cmocka_unit_test(kinds_of_code_have_colours_of_their_own),
+		cmocka_unit_test(shades_tell_modules_and_classes_apart),
 		cmocka_unit_test(a_box_is_as_wide_as_its_share),
 		cmocka_unit_test(hostile_names_are_text_and_keep_their_weight),
 		cmocka_unit_test(nothing_outside_the_file_is_asked_for),

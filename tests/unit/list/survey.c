@@ -43,6 +43,11 @@ TEST(a_program_whose_runtime_cannot_be_watched_is_told)
 	check((struct survey_facts){.is_node = true}, BIT(NO_NODE_PROBES));
 }
 
+TEST(an_interpreter_that_nothing_reads_is_told)
+{
+	check((struct survey_facts){.is_unread = true}, BIT(INTERPRETER));
+}
+
 TEST(a_jit_without_a_perf_map_lacks_names)
 {
 	check((struct survey_facts){.runtime = true, .jit_bytes = 4096}, BIT(JIT));
@@ -116,6 +121,7 @@ int main(void)
 		cmocka_unit_test(an_ordinary_program_has_no_cause),
 		cmocka_unit_test(a_jvm_has_gaps_only_when_it_is_no_hotspot),
 		cmocka_unit_test(a_program_whose_runtime_cannot_be_watched_is_told),
+		cmocka_unit_test(an_interpreter_that_nothing_reads_is_told),
 		cmocka_unit_test(a_jit_without_a_perf_map_lacks_names),
 		cmocka_unit_test(a_little_generated_code_is_not_worth_a_word),
 		cmocka_unit_test(go_is_not_called_broken),

@@ -188,6 +188,39 @@ TEST(kernel_and_jit_modules_without_a_name_get_one)
 	incident_free(&in);
 }
 
+static void check_code(enum object_kind kind, const char *module, const char *of_function,
+		       uint32_t flags, const char *expected)
+{
+	struct incident_module m = {.kind = kind, .name = module, .path = module};
+	struct incident_frame f = {.function = "f", .function_module = of_function, .flags = flags};
+	struct incident in;
+
+	assert_int_equal(incident_init(&in), 0);
+	f.module = incident_add_module(&in, &m);
+	assert_int_equal(incident_add_frame(&in, &f), 0);
+	assert_string_equal(code_kind_text(incident_frame_code(&in, 0)), expected);
+	incident_free(&in);
+}
+
+TEST(the_kind_of_code_is_told_by_module_and_runtime)
+{
+	check_code(OBJECT_KERNEL, "[kernel]", "ext4", FRAME_KERNEL, "kernel");
+	check_code(OBJECT_PE, "ntoskrnl.exe", NULL, FRAME_KERNEL, "kernel");
+	check_code(OBJECT_ELF, "libc.so.6", NULL, 0, "native");
+	check_code(OBJECT_PE, "ntdll.dll", NULL, 0, "native");
+	check_code(OBJECT_JIT, "[java]", NULL, FRAME_JIT, "Java");
+	check_code(OBJECT_JIT, "[python]", NULL, FRAME_JIT, "Python");
+	check_code(OBJECT_JIT, "[javascript]", NULL, FRAME_JIT, "JavaScript");
+	check_code(OBJECT_JIT, "[.net]", NULL, FRAME_JIT, ".NET");
+	check_code(OBJECT_JIT, "[jit]", "App.dll", FRAME_JIT, ".NET");
+	check_code(OBJECT_ELF, "System.Private.CoreLib.dll", NULL, 0, ".NET");
+	check_code(OBJECT_PE, "mscorlib.ni.dll", NULL, 0, ".NET");
+	check_code(OBJECT_JIT, "[jit]", NULL, FRAME_JIT, "generated");
+	check_code(OBJECT_JIT, "event", NULL, FRAME_JIT, "");
+	check_code(OBJECT_UNKNOWN, "", NULL, 0, "");
+	check_code(OBJECT_ELF, "libc.so.6", NULL, FRAME_TEXT, "");
+}
+
 /* ---- failure --------------------------------------------------------------------------------- */
 
 static int build_step(void *ctx)
@@ -227,6 +260,7 @@ int main(void)
 		cmocka_unit_test(names_are_cleaned),
 		cmocka_unit_test(long_names_end_in_an_ellipsis_at_4000_bytes),
 		cmocka_unit_test(kernel_and_jit_modules_without_a_name_get_one),
+		cmocka_unit_test(the_kind_of_code_is_told_by_module_and_runtime),
 		cmocka_unit_test(building_reports_lack_of_memory),
 	};
 

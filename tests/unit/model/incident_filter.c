@@ -125,6 +125,50 @@ static void a_stack_of_kernel_frames_only_becomes_none(void **state)
 	assert_int_equal(in->samples[12].stack, STACK_NONE);
 }
 
+static uint32_t add_stack_of(struct incident *in, const char *frames)
+{
+	uint32_t stack;
+
+	assert_int_equal(sample_stack(in, frames, &stack), 0);
+	assert_int_equal(sample_add(in, 0, stack, QUALITY_COMPLETE, 1), 0);
+	return in->nsamples - 1;
+}
+
+static void check_stack(const struct incident *in, uint32_t sample, const char *expected)
+{
+	struct buf text = {0}, one = {0}, all = {0};
+	uint32_t at = in->samples[sample].stack;
+
+	for (; at != STACK_NONE; at = in->stacks[at].parent) {
+		buf_reset(&one);
+		buf_reset(&text);
+		incident_frame_text(in, in->stacks[at].frame, false, &text);
+		buf_printf(&one, "%s%s%s", buf_text(&text), all.len ? ";" : "", buf_text(&all));
+		buf_reset(&all);
+		buf_puts(&all, buf_text(&one));
+	}
+	assert_string_equal(buf_text(&all), expected);
+	buf_free(&text);
+	buf_free(&one);
+	buf_free(&all);
+}
+
+/* An event's leaf is no code, and says what the sample is. */
+static void only_managed_frames_stay_of_stacks_that_have_them(void **state)
+{
+	struct incident *in = *state;
+	uint32_t mixed = add_stack_of(in, "libc.so.6!start;[java]!A.run;libjvm.so!Unsafe;"
+					  "[java]!A.hash;libzip.so!crc32;[kernel]!page_fault");
+	uint32_t event = add_stack_of(in, "python3!main;[python]!work;libc.so.6!write;"
+					  "[event]!write");
+	uint32_t native = add_stack_of(in, "app!main;[kernel]!read");
+
+	check_kept(state, &(struct incident_filter){.managed_only = true}, 15);
+	check_stack(in, mixed, "[java]!A.run;[java]!A.hash");
+	check_stack(in, event, "[python]!work;[event]!write");
+	check_stack(in, native, "app!main;[kernel]!read");
+}
+
 static void events_of_others_go_and_those_of_nobody_stay(void **state)
 {
 	struct incident_event e = {.kind = EVENT_COUNTER, .time_ns = 101000000000ULL,
@@ -175,7 +219,8 @@ static void a_range_that_holds_nothing_is_refused(void **state)
 
 static int filter_step(void *ctx)
 {
-	struct incident_filter filter = {.process = "app", .no_kernel = true};
+	struct incident_filter filter = {.process = "app", .no_kernel = true,
+					 .managed_only = true};
 	struct incident in;
 	int rc = sample_small(&in);
 
@@ -206,6 +251,7 @@ int main(void)
 		each(without_the_kernel_samples_stay_and_end_in_their_caller),
 		each(the_idle_process_is_number_zero),
 		each(a_stack_of_kernel_frames_only_becomes_none),
+		each(only_managed_frames_stay_of_stacks_that_have_them),
 		each(events_of_others_go_and_those_of_nobody_stay),
 		each(who_is_not_there_is_answered_with_who_is),
 		each(a_range_that_holds_nothing_is_refused),

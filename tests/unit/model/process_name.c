@@ -209,6 +209,19 @@ TEST(label_is_what_people_typed_with_the_file_in_brackets)
 		assert_string_equal(process_names_label(&all[i].names, label), all[i].label);
 }
 
+TEST(interpreters_that_nothing_reads_are_known_by_their_files)
+{
+	assert_string_equal(process_unread_language("ruby3.1"), "Ruby");
+	assert_string_equal(process_unread_language("php-fpm8.2"), "PHP");
+	assert_string_equal(process_unread_language("perl"), "Perl");
+	assert_string_equal(process_unread_language("beam.smp"), "Erlang");
+	assert_null(process_unread_language("python3.11"));
+	assert_null(process_unread_language("perlbug"));
+	assert_null(process_unread_language("bash"));
+	assert_null(process_unread_language(""));
+	assert_null(process_unread_language(NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +231,7 @@ int main(void)
 		cmocka_unit_test(names_that_are_too_long_or_do_not_print_are_not_known),
 		cmocka_unit_test(every_name_of_a_process_matches),
 		cmocka_unit_test(cut_name_matches_where_nothing_tells_the_rest),
+		cmocka_unit_test(interpreters_that_nothing_reads_are_known_by_their_files),
 		cmocka_unit_test(label_is_what_people_typed_with_the_file_in_brackets),
 	};
 
