@@ -74,8 +74,8 @@ for i in $(seq "$times"); do
 done
 kill $burn
 check many_reloads_lose_no_sample [ "$(status | jq '.lost')" = "$lost" ]
-check and_the_decay_went_on sh -c \
-	"[ \"\$(echo '$(rule Processor)' | jq '.limit < 1000000')\" = true ]"
+decayed() { rule Processor | jq -e '.limit < 1000000'; }
+check and_the_decay_went_on wait_for 10 decayed
 "$RECORDER" stop --store r.db >/dev/null 2>&1
 wait $recorder
 check it_ends_well [ $? = 0 ]

@@ -12,7 +12,7 @@
 #                                   DLLs that deps.sh puts into build/deps/wine32
 #   wine.sh find                    print where the loader is; fails when there is no Wine
 #
-# No display and no 32-bit Wine are needed. Drive Z: is the host's root and the current directory is
+# No display and no 32-bit Wine are needed, and any locale will do. Drive Z: is the host's root and the current directory is
 # kept, so host paths work as they are.
 set -eu
 
@@ -21,6 +21,11 @@ prefix=$top/build/deps/wineprefix
 export WINEPREFIX="${TEST_WINEPREFIX:-$prefix}"
 export WINEDEBUG="${WINEDEBUG:--all}" WINEDLLOVERRIDES="${WINEDLLOVERRIDES:-mscoree,mshtml=}"
 unset DISPLAY
+# Without a locale Wine cannot give files names outside of ASCII.
+case ${LC_ALL:-${LC_CTYPE:-${LANG:-C}}} in
+*[Uu][Tt][Ff]*) ;;
+*) export LC_ALL=C.UTF-8 ;;
+esac
 dlls32=$top/build/deps/wine32/i386-windows
 # Where the loader looks for the directory of that name.
 [ ! -e "$WINEPREFIX/drive_c/windows/syswow64/ntdll.dll" ] || export WINEDLLPATH="${dlls32%/*}"
