@@ -12,8 +12,8 @@
 #                                   DLLs that deps.sh puts into build/deps/wine32
 #   wine.sh find                    print where the loader is; fails when there is no Wine
 #
-# No display and no 32-bit Wine are needed, and any locale will do. Drive Z: is the host's root and the current directory is
-# kept, so host paths work as they are.
+# No display and no 32-bit Wine are needed, and any locale will do. Drive Z: is the host's root and
+# the current directory is kept, so host paths work as they are.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
