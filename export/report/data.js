@@ -16,8 +16,8 @@ export function codeOf(data, text) {
 export const kinds = ["", "kernel", "native", "Java", "Python", "JavaScript", ".NET", "generated"];
 export function kindOf(data, text) { return kinds[codeOf(data, text)]; }
 
-/** Where all is native, kinds of code say nothing. */
-export function hasManaged(data) { return /[3-9]/.test(data.codes); }
+/** The twin of stack_tree_has_managed(): elsewhere kinds of code say nothing. */
+export function hasManaged(data) { return /[3-6]/.test(data.codes); }
 
 export function moduleOf(name) {
   const bang = name.indexOf("!");

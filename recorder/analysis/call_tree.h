@@ -34,7 +34,7 @@ struct call_tree {
 	struct call_node *nodes;             /* parents before children */
 	uint32_t nnodes;
 	struct stack_tree stacks;            /* of the same nodes */
-	bool has_managed;                    /* some of it is managed code */
+	bool has_managed;                    /* stack_tree_has_managed() */
 	uint64_t t0_ns, t1_ns;
 	uint32_t nparts;                     /* of a set of incidents; else 0 */
 	uint32_t nwhich;                     /* columns of which: nparts, or CALL_WHICH */

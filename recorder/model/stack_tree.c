@@ -443,8 +443,9 @@ bool stack_tree_has_managed(const struct stack_tree *t)
 {
 	uint32_t i;
 
-	for (i = 0; i < t->ncodes && t->codes[i] < CODE_JAVA; i++)
-		;
+	for (i = 0; i < t->ncodes; i++)
+		if (t->codes[i] >= CODE_JAVA && t->codes[i] != CODE_GENERATED)
+			break;
 	return i < t->ncodes;
 }
 

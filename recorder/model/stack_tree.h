@@ -82,7 +82,7 @@ static inline enum code_kind stack_tree_code(const struct stack_tree *t, uint32_
 	return text < t->ncodes ? (enum code_kind)t->codes[text] : CODE_NONE;
 }
 
-/* Whether there is a frame of managed code. */
+/* Whether there is a frame of managed code whose language is known. */
 bool stack_tree_has_managed(const struct stack_tree *t);
 
 /*

@@ -69,6 +69,28 @@ expect a_trace_without_context_switches_says_so 0 'has no context switches' \
 	--store times.db
 expect and_has_no_times 3 'no thread times' report --id 1 --metric off-cpu --store times.db
 
+# ---- kinds of code -------------------------------------------------------------------------------
+
+"$RECORDER" report --id 1 --by-name --store times.db --json >rows 2>err
+kind_of()
+{
+	jq -r "select(.row == \"function\" and (.name | startswith(\"$1\"))).code" rows | sort -u
+}
+check managed_functions_say_so [ "$(kind_of 'mscorlib.dll!System.DateTime.get_Now')" = .NET ]
+check native_ones_too [ "$(kind_of ntdll.dll!)" = native ]
+check and_the_kernels [ "$(kind_of ntoskrnl.exe!)" = kernel ]
+check people_see_a_column sh -c '"$RECORDER" report --id 1 --by-name --store times.db |
+	grep -q "%  \.NET  .*mscorlib.dll!System.DateTime.get_Now$"'
+check show_has_the_share_of_a_language sh -c '"$RECORDER" show --id 1 --store times.db |
+	grep -qE "Test.x64 \(3676\): .*; \.NET in [0-9]+ %$"'
+"$RECORDER" export --id 1 -f --store times.db --process Test.x64 >whole.folded
+"$RECORDER" export --id 1 -f --store times.db --process Test.x64 --managed-only >managed.folded
+samples() { awk '{ n += $NF } END { print n }' "$1"; }
+check managed_only_keeps_every_sample [ "$(samples whole.folded)" = "$(samples managed.folded)" ]
+check managed_and_native_code_stand_together grep -q 'clr.dll!.*mscorlib.dll!' whole.folded
+check managed_only_leaves_no_native_frame_beside_them \
+	[ -z "$(grep mscorlib.dll! managed.folded | grep -E '(clr|ntdll|kernel32).dll!')" ]
+
 # ---- collect: which GCs took over a millisecond --------------------------------------------------
 
 expect two_gcs_over_a_millisecond 0 'done:.*2 stored' \

@@ -153,6 +153,15 @@ static uint32_t first_image(struct dotnet_program *p, const struct object *objec
 	return p->of_object[at].first;
 }
 
+/*
+ * Whether a method has all of its name. Its module is told by the rundown: until then it would have
+ * another one.
+ */
+static bool is_told(const struct dotnet_program *p, const struct dotnet_method *m)
+{
+	return m && (m->dynamic || dotnet_code_module(&p->code, m->module));
+}
+
 /* The address of a frame in a file that the program maps; 0 = it is in none of them. */
 static uint64_t address_in_image(struct dotnet_program *p, const struct object *object,
 				 uint64_t offset)
@@ -184,10 +193,7 @@ static bool settle_frame(struct dotnet_program *p, const struct frame_ref *from,
 	if (key->kind == OBJECT_ELF && p->nimages)
 		address = address_in_image(p, from->object, from->offset);
 	m = address ? dotnet_code_find(&p->code, address, time_ns) : NULL;
-	/* Its module is told by the rundown: until then it would have another name. */
-	if (!m || !(m->dynamic || dotnet_code_module(&p->code, m->module)))
-		return false;
-	number = name_of(p, m);
+	number = is_told(p, m) ? name_of(p, m) : 0;
 	if (!number)
 		return false;
 	*to = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
@@ -251,8 +257,10 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
 
 		address = p ? address_seen(p, object, offset) : 0;
 		m = address ? dotnet_code_find_only(&p->code, address) : NULL;
-		if (!m)
+		if (!is_told(p, m)) {
+			m = NULL;
 			continue;
+		}
 		module = dotnet_code_module(&p->code, m->module);
 		snprintf(s->late, sizeof(s->late), "%s", m->text);
 		snprintf(s->late_module, sizeof(s->late_module), "%s", module ? module->name : "");

@@ -64,7 +64,7 @@ void dotnet_images_free(struct dotnet_image *images, uint32_t n);
 void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e);
 /*
  * As source_ops.name_late: a frame that stayed as it was, of a program that has been asked since,
- * if its code is the only one that was ever at this address.
+ * if its code is the only one that was ever at this address, and its module is known.
  */
 bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, uint64_t offset,
 			struct symbol *out);

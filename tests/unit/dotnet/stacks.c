@@ -290,6 +290,8 @@ TEST(what_was_sampled_before_it_was_told_gets_its_name_later)
 	assert_ptr_equal(e.stack_frames[0].object, jit);
 	assert_false(named_late(jit, 0x1010));
 	learn_method(143, 0x1000, "Throw");
+	assert_false(named_late(jit, 0x1010));       /* it would be "[jit]!App.Thrower.Throw" */
+	learn_module();
 	assert_true(named_late(jit, 0x1010));
 	/* Other code was there too: nobody knows which one it was. */
 	learn_method(144, 0x1000, "Throw");
