@@ -34,10 +34,10 @@ int main(void)
 	struct rusage use;
 	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 3000; i++) {
 		few();
 		many();
-		usleep(1000);
+		usleep(300);
 	}
 	getrusage(RUSAGE_SELF, &use);
 	printf("%ld\n", use.ru_minflt + use.ru_majflt);
@@ -65,9 +65,11 @@ record()
 near() { echo "$1 $2" && awk -v a="$1" -v b="$2" -v p="$3" \
 	'BEGIN { d = a > b ? a - b : b - a; exit !(b && d <= b * p / 100) }'; }
 
+# 2,400 samples, of which 600 are in few(). Beside other programs a sample says only that this
+# process had the 500th fault of all: three standard deviations are 6 and 12 %.
 record 500
-check all_page_faults_are_accounted_for near "$whole" "$faults" 1
-check they_are_where_they_happened near "$few" $((faults / 4)) 3
+check all_page_faults_are_accounted_for near "$whole" "$faults" 6
+check they_are_where_they_happened near "$few" $((faults / 4)) 12
 check each_stack_says_what_it_counts eval '! grep -v "event!page-faults " 500.folded'
 check another_counter_is_another_metric eval \
 	'"$RECORDER" export --store 500.db --metric context-switches -f 2>err |
