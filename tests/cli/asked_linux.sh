@@ -53,9 +53,15 @@ check calls_of_other_processes_are_left_out eval \
 	'! grep -q "\"provider\":\"uprobe\"" events.jsonl'
 
 record 'sched:sched_process_e*' ./calls 1 1
-check a_pattern_means_several_tracepoints jq -es '[.[] | select(.provider == "sched" and
-	.process == "calls") | .name] | contains(["sched_process_exec", "sched_process_exit"])' \
-	events.jsonl
+# Prints what there is, for when it fails.
+both_events()
+{
+	jq -c 'select(.provider == "sched") | [.t_ms, .name, .process]' events.jsonl | tail -n 20
+	tail -n 2 asked.log
+	jq -es '[.[] | select(.provider == "sched" and .process == "calls") | .name] |
+		contains(["sched_process_exec", "sched_process_exit"])' events.jsonl
+}
+check a_pattern_means_several_tracepoints both_events
 
 # 40,002 calls, of which some thousand are kept: kept and lost are all, but for the moments of
 # switching.
@@ -66,8 +72,12 @@ check what_exceeds_the_ceiling_is_said grep -q 'more than 1000 times in a second
 kept=$(grep -c '"provider":"uprobe"' events.jsonl)
 lost=$(sed -n 's/.* stored: .*, \([0-9]*\) lost.*/\1/p' asked.log)
 left=$(sed -n 's/.* stored: .* lost, \([0-9]*\) events of floods.*/\1/p' asked.log)
-check and_counted eval '[ $((kept + lost + ${left:-0})) -ge 39000 ] &&
-	[ $((kept + lost + ${left:-0})) -le 40002 ]'
+all_counted()
+{
+	echo "$kept kept, $lost lost, ${left:-0} of floods"
+	[ $((kept + lost + ${left:-0})) -ge 39000 ] && [ $((kept + lost + ${left:-0})) -le 40002 ]
+}
+check and_counted all_counted
 
 check what_is_not_there_is_refused expect_exit 2 "$RECORDER" collect --store no.db \
 	--providers sched:sched_proces_exit
