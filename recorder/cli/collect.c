@@ -349,8 +349,8 @@ static void say_restart(const struct collect *c, const struct collect *n, const 
 	if (names.len)
 		buf_printf(what, "; needs a restart: %s", buf_text(&names));
 	if (silent->len)
-		buf_printf(what, "; these rules see nothing before a restart, as nothing reads "
-			   "their counters or events yet: %s", buf_text(silent));
+		buf_printf(what, "; before a restart these rules see nothing, or only what "
+			   "filters of the old ones let through: %s", buf_text(silent));
 	buf_free(&names);
 }
 
