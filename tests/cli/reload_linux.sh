@@ -34,8 +34,8 @@ check the_new_rule_gets_values wait_for 10 sh -c '"$RECORDER" status --store r.d
 	jq -e "[.rules[].value | type] == [\"number\", \"number\"]"'
 
 conf 'stop-on-perf-counter = Memory:Pages/sec:>1000000'
-expect a_rule_that_nothing_feeds_is_named 0 'before a restart these rules see nothing, .*Pages/sec' \
-	reload --store r.db
+expect a_rule_that_nothing_feeds_is_named 0 \
+	'before a restart these rules see nothing, .*Pages/sec' reload --store r.db
 
 # ---- a mistake changes nothing -------------------------------------------------------------------
 
