@@ -2,25 +2,23 @@
 
 #include "base/bytes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define PROGRAM_HEADERS_MAX 64u
 #define DYNAMIC_MAX 256u
-#define STRINGS_MAX ((uint64_t)8 << 20)
-#define SYMBOLS_MAX 262144u
 #define HASH_BUCKETS_MAX 262144u
-#define BATCH 256u                           /* symbols read at once */
+#define CHAIN_MAX 1024u                      /* symbols of one bucket */
+#define NAME_MAX_BYTES 128u
 
 enum {
 	PHDR_BYTES = 56, DYN_BYTES = 16, SYM_BYTES = 24,
 	PT_LOAD_TYPE = 1, PT_DYNAMIC_TYPE = 2,
-	DT_STRTAB_TAG = 5, DT_SYMTAB_TAG = 6, DT_STRSZ_TAG = 10,
+	DT_STRTAB_TAG = 5, DT_SYMTAB_TAG = 6,
 };
 #define DT_GNU_HASH_TAG UINT64_C(0x6ffffef5)
 
 struct dynamic {
-	uint64_t strings, nstrings, symbols, hash;
+	uint64_t strings, symbols, hash;
 };
 
 /* Where PT_DYNAMIC is in memory, and what to add to the file's addresses. */
@@ -74,90 +72,91 @@ static bool read_dynamic(const struct managed_memory *m, uint64_t base, struct d
 			out->strings = address;
 		else if (tag == DT_SYMTAB_TAG)
 			out->symbols = address;
-		else if (tag == DT_STRSZ_TAG)
-			out->nstrings = value;
 		else if (tag == DT_GNU_HASH_TAG)
 			out->hash = address;
 	}
-	return out->strings && out->symbols && out->nstrings && out->nstrings <= STRINGS_MAX &&
-	       out->hash;
+	return out->strings && out->symbols && out->hash;
 }
 
 /*
- * The number of symbols: DT_GNU_HASH has none, but its last chain ends at the last symbol. Layout:
- * u32 buckets, first symbol, bloom words, shift; u64 bloom[]; u32 buckets[]; u32 chains[].
+ * The look-up of the dynamic linker. Layout: u32 buckets, first symbol, bloom words, shift; u64
+ * bloom[]; u32 buckets[]: the first symbol of each; u32 chains[]: a hash for each symbol from the
+ * first on, bit 0 set at the end of a bucket.
+ * Source: https://flapenguin.me/elf-dt-gnu-hash
  */
-static uint32_t count_symbols(const struct managed_memory *m, uint64_t hash)
+struct hash_table {
+	uint32_t nbuckets, first;
+	uint64_t buckets, chains;
+};
+
+static bool read_hash_table(const struct managed_memory *m, uint64_t at, struct hash_table *out)
 {
-	uint8_t head[16], *buckets;
-	uint32_t nbuckets, first, last = 0, i;
-	uint64_t at;
+	uint8_t head[16];
 
-	if (!managed_read(m, hash, head, sizeof(head)))
-		return 0;
-	nbuckets = le32(head);
-	first = le32(head + 4);
-	at = hash + 16 + 8 * (uint64_t)le32(head + 8);
-	if (!nbuckets || nbuckets > HASH_BUCKETS_MAX)
-		return 0;
-	buckets = malloc((size_t)nbuckets * 4);
-	if (!buckets || !managed_read(m, at, buckets, (size_t)nbuckets * 4)) {
-		free(buckets);
-		return 0;
-	}
-	for (i = 0; i < nbuckets; i++) {
-		uint32_t symbol = le32(buckets + (size_t)i * 4);
-
-		last = symbol > last ? symbol : last;
-	}
-	free(buckets);
-	at += 4 * (uint64_t)nbuckets;
-	for (; last >= first && last < SYMBOLS_MAX; last++) {
-		uint8_t chain[4];
-
-		if (!managed_read(m, at + 4 * (uint64_t)(last - first), chain, sizeof(chain)))
-			return 0;
-		if (chain[0] & 1)
-			return last + 1;
-	}
-	return 0;
-}
-
-static void take_symbol(const char *strings, uint64_t nstrings, const uint8_t *symbol,
-			uint64_t bias, struct managed_export *wanted, unsigned nwanted)
-{
-	uint32_t name = le32(symbol);
-	unsigned i;
-
-	/* Section 0: this file does not define it. */
-	if (name >= nstrings || !le16(symbol + 6))
-		return;
-	for (i = 0; i < nwanted; i++) {
-		if (strcmp(strings + name, wanted[i].name) != 0)
-			continue;
-		wanted[i].at = bias + le64(symbol + 8);
-		wanted[i].size = le64(symbol + 16);
-	}
-}
-
-static bool read_symbols(const struct managed_memory *m, const struct dynamic *d, uint64_t bias,
-			 char *strings, struct managed_export *wanted, unsigned nwanted)
-{
-	uint32_t n = count_symbols(m, d->hash), at, i;
-	uint8_t batch[BATCH * SYM_BYTES];
-
-	if (!n || !managed_read(m, d->strings, strings, (size_t)d->nstrings))
+	if (!managed_read(m, at, head, sizeof(head)))
 		return false;
-	strings[d->nstrings] = '\0';
-	for (at = 0; at < n; at += BATCH) {
-		uint32_t part = n - at < BATCH ? n - at : BATCH;
+	out->nbuckets = le32(head);
+	out->first = le32(head + 4);
+	out->buckets = at + sizeof(head) + 8 * (uint64_t)le32(head + 8);
+	out->chains = out->buckets + 4 * (uint64_t)out->nbuckets;
+	return out->nbuckets && out->nbuckets <= HASH_BUCKETS_MAX;
+}
 
-		if (!managed_read(m, d->symbols + (uint64_t)at * SYM_BYTES, batch,
-				  (size_t)part * SYM_BYTES))
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+static bool read_u32(const struct managed_memory *m, uint64_t at, uint32_t *out)
+{
+	uint8_t bytes[4];
+
+	if (!managed_read(m, at, bytes, sizeof(bytes)))
+		return false;
+	*out = le32(bytes);
+	return true;
+}
+
+/* Whether this symbol has that name, and is defined: takes it. */
+static bool take_symbol(const struct managed_memory *m, const struct dynamic *d, uint64_t bias,
+			uint32_t number, struct managed_export *wanted)
+{
+	size_t n = strlen(wanted->name) + 1;
+	uint8_t symbol[SYM_BYTES];
+	char name[NAME_MAX_BYTES];
+
+	if (n > sizeof(name) ||
+	    !managed_read(m, d->symbols + (uint64_t)number * SYM_BYTES, symbol, sizeof(symbol)) ||
+	    !le16(symbol + 6) ||             /* section 0: this file does not define it */
+	    !managed_read(m, d->strings + le32(symbol), name, n) ||
+	    memcmp(name, wanted->name, n) != 0)
+		return false;
+	wanted->at = bias + le64(symbol + 8);
+	wanted->size = le64(symbol + 16);
+	return true;
+}
+
+/* returns  false: the tables cannot be read */
+static bool find_symbol(const struct managed_memory *m, const struct dynamic *d,
+			const struct hash_table *t, uint64_t bias, struct managed_export *wanted)
+{
+	uint32_t hash = hash_of(wanted->name), number, chain, i;
+
+	if (!read_u32(m, t->buckets + 4 * (uint64_t)(hash % t->nbuckets), &number))
+		return false;
+	if (number < t->first)
+		return true;                 /* the bucket is empty */
+	for (i = 0; i < CHAIN_MAX; i++, number++) {
+		if (!read_u32(m, t->chains + 4 * (uint64_t)(number - t->first), &chain))
 			return false;
-		for (i = 0; i < part; i++)
-			take_symbol(strings, d->nstrings, batch + (size_t)i * SYM_BYTES,
-				    bias, wanted, nwanted);
+		if ((chain | 1) == (hash | 1) && take_symbol(m, d, bias, number, wanted))
+			break;
+		if (chain & 1)
+			break;
 	}
 	return true;
 }
@@ -165,17 +164,17 @@ static bool read_symbols(const struct managed_memory *m, const struct dynamic *d
 int managed_exports_read(const struct managed_memory *memory, uint64_t base,
 			 struct managed_export *wanted, unsigned nwanted, struct err *err)
 {
+	struct hash_table table;
 	struct dynamic d;
 	uint64_t dynamic, bias;
-	char *strings;
-	bool read;
+	unsigned i;
 
 	if (!find_dynamic(memory, base, &dynamic, &bias) || !read_dynamic(memory, base, &d))
 		return err_set(err, ERR_IO, "its file cannot be read in memory");
-	strings = malloc((size_t)d.nstrings + 1);
-	if (!strings)
-		return err_memory(err, "for the symbols of a runtime");
-	read = read_symbols(memory, &d, bias, strings, wanted, nwanted);
-	free(strings);
-	return read ? 0 : err_set(err, ERR_IO, "the symbols of its file cannot be read");
+	if (!read_hash_table(memory, d.hash, &table))
+		return err_set(err, ERR_IO, "the symbols of its file cannot be read");
+	for (i = 0; i < nwanted; i++)
+		if (!find_symbol(memory, &d, &table, bias, &wanted[i]))
+			return err_set(err, ERR_IO, "the symbols of its file cannot be read");
+	return 0;
 }

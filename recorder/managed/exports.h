@@ -1,7 +1,7 @@
 /*
  * Symbols that a runtime exports, found in the target's memory: ELF header, PT_DYNAMIC, DT_SYMTAB,
- * DT_STRTAB, and the number of symbols by DT_GNU_HASH. glibc has added the base to the addresses in
- * the dynamic section, musl has not.
+ * DT_STRTAB, found by DT_GNU_HASH as the dynamic linker finds them. glibc has added the base to the
+ * addresses in the dynamic section, musl has not.
  *
  * Pure but for memory->read(); any thread.
  */
