@@ -41,6 +41,7 @@ uses_unwind   := base model
 uses_managed  := base unwind
 uses_hotspot  := base model managed
 uses_python   := base unwind managed
+uses_node     := base managed
 uses_symbol   := base model
 uses_triggers := base model
 uses_store    := base model
@@ -51,7 +52,7 @@ uses_ring     := base
 uses_runtime  := base model source
 uses_probe    := base model symbol source host ring runtime
 uses_jvm      := base model symbol source host runtime
-uses_perf     := base model symbol unwind managed hotspot python source host ring probe
+uses_perf     := base model symbol unwind managed hotspot python node source host ring probe
 uses_perf     += jvm
 uses_etw      := base model symbol source host runtime
 uses_etl      := base symbol etw
@@ -71,9 +72,9 @@ uses_screen   := base model
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped dump
 uses_cli      += list analysis options engine http screen
 
-ROOMS := base model unwind managed hotspot python symbol triggers store export source host ring \
-         runtime probe jvm perf etw etl dotnet counter log process stopped dump list analysis \
-         options engine http screen cli
+ROOMS := base model unwind managed hotspot python node symbol triggers store export source host \
+         ring runtime probe jvm perf etw etl dotnet counter log process stopped dump list \
+         analysis options engine http screen cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))

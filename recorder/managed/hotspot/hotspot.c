@@ -45,8 +45,9 @@ static int learn(const struct managed_image *image, const struct managed_host *h
 	return 0;
 }
 
-static bool owns(const struct managed *m, uint64_t pc)
+static bool owns(const struct managed *m, uint64_t pc, const struct managed_place *place)
 {
+	(void)place;
 	return hotspot_heap_of(((const struct hotspot_cache *)m)->layout, pc) != NULL;
 }
 

@@ -369,10 +369,11 @@ static const struct python_target *target(const struct managed *m)
 }
 
 /* Its functions have no code of their own. */
-static bool owns(const struct managed *m, uint64_t pc)
+static bool owns(const struct managed *m, uint64_t pc, const struct managed_place *place)
 {
 	(void)m;
 	(void)pc;
+	(void)place;
 	return false;
 }
 

@@ -106,12 +106,13 @@ static enum unwind_result step_managed(void *ctx, struct unwind_frame *frame)
 
 static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
 {
+	static const struct managed_place nowhere = {true, MANAGED_NOWHERE};
 	struct dump_stacks *s = ctx;
 	struct loaded loaded;
 
 	(void)kernel;
-	if (s->managed && s->reader->owns(s->managed, address)) {
-		out->ref.object = s->object;
+	if (s->managed && s->reader->owns(s->managed, address, &nowhere)) {
+		out->ref.object = out->runtime = s->object;
 		out->jit = out->managed = true;
 		return;
 	}

@@ -34,8 +34,8 @@ static const struct {
 		"Go has no unwind tables; its frame pointers are followed, and such stacks are "
 		"good, but never marked complete: nothing to do"},
 	[SURVEY_JIT] = {"jit-names",
-		"code made at run time has no names (the stacks are not harmed): node "
-		"--perf-basic-prof; Java 17+ that is not HotSpot: recorder collect "
+		"code made at run time has no names (the stacks are not harmed): let the program "
+		"write a perf map; Java 17+ that is not HotSpot: recorder collect "
 		"--enable-perf-map"},
 	[SURVEY_NO_PERF_DATA] = {"java-pauses-unseen",
 		"no /tmp/hsperfdata_USER/PID, and no probes in libjvm.so: collections of these "
@@ -110,8 +110,9 @@ uint32_t survey_judge(const struct survey_facts *f)
 		bits |= 1u << SURVEY_GO;
 	else if (f->without_tables && !f->is_native_image)
 		bits |= 1u << SURVEY_NO_TABLES;
-	/* HotSpot's code is named by its own tables, that of .NET by its runtime. */
+	/* HotSpot's code is named by its own tables, as V8's; that of .NET by its runtime. */
 	if (!f->has_perf_map && f->jit_bytes && (!f->is_jvm || f->is_openj9) && !f->is_dotnet &&
+	    !f->is_node &&
 	    (f->runtime || f->is_jvm || f->jit_bytes >= JIT_WORTH_A_WORD_BYTES))
 		bits |= 1u << SURVEY_JIT;
 	return bits;

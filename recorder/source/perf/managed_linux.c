@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "managed/hotspot/hotspot.h"
 #include "managed/python/python.h"
+#include "managed/node/v8.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/peekers_linux.h"
 #include "source/perf/state_linux.h"
@@ -24,7 +25,8 @@
 #define PIECES_TOGETHER 128u                 /* read by one system call */
 #define NAMES_KEEP_NS (10 * NS_PER_SEC)      /* after its end: events are in queues */
 
-static const struct frame_reader *const all_readers[] = {&hotspot_reader, &python_reader, NULL};
+static const struct frame_reader *const all_readers[] = {&hotspot_reader, &python_reader,
+							 &v8_reader, NULL};
 
 struct perf_runtime {
 	const struct frame_reader *reader;
@@ -489,14 +491,23 @@ bool perf_managed_begin(struct perf_managed *m, struct perf_process *process, ui
 }
 
 bool perf_managed_find(struct perf_managed *m, const struct perf_process *process,
-		       uint64_t address, struct frame_ref *ref)
+		       uint64_t address, struct frame_ref *ref, struct object **runtime)
 {
 	const struct perf_runtime *r = process->runtime;
+	struct managed_place place = {.offset = MANAGED_NOWHERE};
 
 	(void)m;
-	if (!r || !r->managed || !r->reader->owns(r->managed, address))
+	if (!r || !r->managed)
 		return false;
-	ref->object = r->object;
+	if (!ref->object || ref->flags & FRAME_JIT || ref->object->key.kind == OBJECT_UNKNOWN)
+		place.generated = true;
+	else if (ref->object->key.kind == OBJECT_ELF && strcmp(ref->object->name, r->file) == 0)
+		place.offset = ref->offset;
+	if (!r->reader->owns(r->managed, address, &place))
+		return false;
+	*runtime = r->object;
+	if (place.offset == MANAGED_NOWHERE)
+		ref->object = r->object;
 	return true;
 }
 

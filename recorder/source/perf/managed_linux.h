@@ -49,9 +49,13 @@ void perf_managed_forget(struct perf_managed *m, struct perf_process *process, u
  * returns  false: no reader knows the process (yet)
  */
 bool perf_managed_begin(struct perf_managed *m, struct perf_process *process, uint64_t sample_ns);
-/* Is an address code of the runtime of the process that was begun? Sets the object. */
+/*
+ * Is an address code of the runtime of the process that was begun? ref: where it is by the
+ * mappings; code that lies in no file becomes the runtime's, too, so that it is known for it where
+ * the reader says nothing.
+ */
 bool perf_managed_find(struct perf_managed *m, const struct perf_process *process,
-		       uint64_t address, struct frame_ref *ref);
+		       uint64_t address, struct frame_ref *ref, struct object **runtime);
 /* unwind_managed() for the process that was begun. */
 enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_process *process,
 				     struct unwind_frame *frame);

@@ -30,8 +30,10 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	perf_state_locate(w->state, w->sampled, address, kernel, &out->ref);
 	if (kernel)
 		return;
-	if (w->sampled && perf_managed_find(w->managed, w->sampled, address, &out->ref)) {
-		out->jit = out->managed = true;
+	out->managed = w->sampled &&
+		       perf_managed_find(w->managed, w->sampled, address, &out->ref, &out->runtime);
+	if (out->managed && out->ref.object == out->runtime) {
+		out->jit = true;
 		return;
 	}
 	out->jit = (out->ref.flags & FRAME_JIT) != 0;

@@ -35,9 +35,9 @@ static void begin(struct managed *m, const struct managed_host *host, uint64_t s
 	(void)m, (void)host, (void)sample_ns;
 }
 
-static bool owns(const struct managed *managed, uint64_t pc)
+static bool owns(const struct managed *managed, uint64_t pc, const struct managed_place *place)
 {
-	(void)managed, (void)pc;
+	(void)managed, (void)pc, (void)place;
 	return true;
 }
 
@@ -150,16 +150,18 @@ TEST(one_program_that_holds_too_much_is_forgotten_alone)
 
 TEST(names_that_are_learned_again_are_other_frames)
 {
-	struct frame_ref first, second;
+	struct frame_ref at = {.flags = FRAME_JIT};
+	struct object *first, *second;
 
 	begin_with(MB);
 	assert_true(sampled(0));
-	assert_true(perf_managed_find(m, &programs[0], 1, &first));
+	assert_true(perf_managed_find(m, &programs[0], 1, &at, &first));
 	now_ns += 2 * MANAGED_IDLE_NS;
 	perf_managed_look(m, now_ns);
 	assert_true(sampled(0));
-	assert_true(perf_managed_find(m, &programs[0], 1, &second));
-	assert_ptr_not_equal(first.object, second.object);
+	assert_true(perf_managed_find(m, &programs[0], 1, &at, &second));
+	assert_ptr_equal(at.object, second);
+	assert_ptr_not_equal(first, second);
 	end();
 }
 

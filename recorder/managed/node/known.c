@@ -1,0 +1,463 @@
+#include "managed/node/known.h"
+
+#include "base/array.h"
+#include "base/os.h"
+#include "base/slots.h"
+#include "base/table.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNCTIONS_MAX 65536u
+#define CODES_MAX 16384u
+#define SCRIPTS_MAX 4096u
+#define BYTES_MAX ((size_t)12 << 20)         /* tables of code and of lines; then all begins anew */
+#define FAILED_PAGES 256u                    /* without code of ours */
+#define PROLOGUE_BYTES 160u
+
+struct script {
+	uint64_t address, id;
+	struct v8_script is;
+};
+
+struct v8_knowledge {
+	struct v8_layout layout;
+	struct managed_names *names;
+	uint64_t sample_ns;
+	uint32_t tasks_left;
+	struct slots functions;              /* struct v8_known */
+	struct table by_key;
+	struct v8_known_code **codes;        /* by address */
+	uint32_t ncodes, codes_room;
+	struct script *scripts;              /* number - 1 */
+	uint32_t nscripts, scripts_room;
+	struct { uint64_t page, until_ns; } failed[FAILED_PAGES];
+	size_t bytes;
+};
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+enum task_kind { TASK_FUNCTION, TASK_SHARED, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE };
+
+struct v8_task {
+	struct managed_task base;
+	enum task_kind kind;
+	struct v8_layout layout;
+	uint64_t function, bytecode;         /* in; of TASK_SHARED: the SharedFunctionInfo */
+	uint64_t at;                         /* in: of a script, a pc, or where code begins */
+	struct v8_mark mark;                 /* in: of TASK_SAME, and of optimized code */
+	struct v8_code_mark code_mark;       /* in: of TASK_SAME_CODE */
+	bool found;                          /* out */
+	struct v8_function of;
+	struct v8_script script;
+	struct v8_code code;
+	uint8_t prologue[PROLOGUE_BYTES];
+};
+
+static void run_task(struct managed_task *task, const struct managed_memory *m)
+{
+	struct v8_task *t = (struct v8_task *)task;
+	uint64_t shared;
+
+	switch (t->kind) {
+	case TASK_FUNCTION:
+		shared = v8_shared_of(&t->layout, m, t->function, t->bytecode);
+		t->found = shared && v8_function_read(&t->layout, m, shared, &t->of);
+		break;
+	case TASK_SHARED:
+		t->found = v8_function_read(&t->layout, m, t->function, &t->of);
+		break;
+	case TASK_SCRIPT:
+		t->found = v8_script_read(&t->layout, m, t->at, &t->script);
+		break;
+	case TASK_CODE:
+		t->found = v8_code_find(&t->layout, m, t->at, &t->code);
+		if (t->found && !managed_read(m, t->code.begin, t->prologue, PROLOGUE_BYTES))
+			memset(t->prologue, 0, PROLOGUE_BYTES);
+		break;
+	case TASK_SAME:
+		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared &&
+			   v8_mark_is(&t->layout, m, &t->mark);
+		break;
+	case TASK_SAME_CODE:
+		t->found = v8_code_is(&t->layout, m, t->at, &t->code_mark) &&
+			   (!t->mark.shared || v8_mark_is(&t->layout, m, &t->mark));
+		break;
+	}
+}
+
+static void free_task(struct managed_task *task)
+{
+	struct v8_task *t = (struct v8_task *)task;
+
+	free(t->script.ends);
+	v8_code_free(&t->code);
+	free(t);
+}
+
+/* A task that has run, to be freed; NULL: it cannot run now, or has found nothing. */
+static struct v8_task *run(struct v8_knowledge *k, const struct managed_host *host,
+			   const struct v8_task *what)
+{
+	struct v8_task *t = k->tasks_left ? malloc(sizeof(*t)) : NULL;
+
+	if (!t)
+		return NULL;
+	k->tasks_left--;
+	*t = *what;
+	t->base = (struct managed_task){.run = run_task, .free = free_task};
+	t->layout = k->layout;
+	if (!host->run(host->ctx, &t->base))
+		return NULL;
+	if (t->found)
+		return t;
+	free_task(&t->base);
+	return NULL;
+}
+
+/* ---- scripts --------------------------------------------------------------------------------- */
+
+/* The number of a script; 0 = it cannot be read. */
+static uint32_t script_number(struct v8_knowledge *k, const struct managed_host *host,
+			      const struct v8_function *f)
+{
+	struct v8_task *t;
+	uint32_t i;
+
+	if (!f->script)
+		return 0;
+	for (i = k->nscripts; i-- > 0;)
+		if (k->scripts[i].address == f->script && k->scripts[i].id == f->mark.script_id)
+			return i + 1;
+	if (k->nscripts >= SCRIPTS_MAX ||
+	    ARRAY_ROOM(k->scripts, k->scripts_room, k->nscripts + 1))
+		return 0;
+	t = run(k, host, &(struct v8_task){.kind = TASK_SCRIPT, .at = f->script});
+	if (!t)
+		return 0;
+	k->scripts[k->nscripts++] = (struct script){f->script, f->mark.script_id, t->script};
+	k->bytes += t->script.nends * sizeof(*t->script.ends);
+	t->script.ends = NULL;
+	free_task(&t->base);
+	return k->nscripts;
+}
+
+uint32_t v8_known_line(const struct v8_knowledge *k, const struct v8_known *f, int32_t position)
+{
+	return f->script && f->script <= k->nscripts
+		       ? v8_line(&k->scripts[f->script - 1].is, position)
+		       : 0;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+/*
+ * "total orders.js:17", the line of the definition: many functions have no name of their own. The
+ * name's detail is the path, as a Python function's.
+ */
+static void name(struct v8_knowledge *k, const struct managed_host *host,
+		 const struct v8_function *f, struct v8_known *out)
+{
+	char text[V8_NAME_BYTES + V8_SCRIPT_BYTES + 32], detail[V8_SCRIPT_BYTES + 2];
+	const char *called = f->name[0] ? f->name : "(anonymous)";
+	const struct v8_script *s;
+	uint32_t line;
+
+	out->number = 0;
+	out->mark = f->mark;
+	out->script = script_number(k, host, f);
+	if (f->script && !out->script)
+		return;                      /* it would have two names */
+	s = out->script ? &k->scripts[out->script - 1].is : NULL;
+	line = s ? v8_line(s, f->position) : 0;
+	if (!s || !s->name[0])
+		snprintf(text, sizeof(text), "%s", called);
+	else if (!line)
+		snprintf(text, sizeof(text), "%s %s", called, text_base_name(s->name));
+	else
+		snprintf(text, sizeof(text), "%s %s:%u", called, text_base_name(s->name), line);
+	snprintf(detail, sizeof(detail), "@%s", s ? s->name : "");
+	out->number = managed_names_add(k->names, text, s && s->name[0] ? detail : NULL);
+}
+
+static bool same_key(const void *ctx, uint32_t value, const void *key)
+{
+	const struct v8_knowledge *k = ctx;
+
+	return ((const struct v8_known *)slots_get(&k->functions, value))->key ==
+	       *(const uint64_t *)key;
+}
+
+static struct v8_known *find_function(const struct v8_knowledge *k, uint64_t key)
+{
+	uint32_t n = table_find(&k->by_key, hash_u64(key), same_key, k, &key);
+
+	return n == TABLE_NONE ? NULL : slots_get(&k->functions, n);
+}
+
+static struct v8_known *add_function(struct v8_knowledge *k, uint64_t key)
+{
+	uint32_t n = table_add_slot(&k->by_key, hash_u64(key), &k->functions, SLOTS_NONE);
+	struct v8_known *f = n == SLOTS_NONE ? NULL : slots_get(&k->functions, n);
+
+	if (f)
+		*f = (struct v8_known){.key = key};
+	return f;
+}
+
+const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct managed_host *host,
+					 uint64_t function, uint64_t bytecode)
+{
+	struct v8_known *f = find_function(k, bytecode);
+	struct v8_known named = {.key = bytecode, .function = function};
+	struct v8_task *t;
+
+	if (f && f->function == function && f->checked_ns >= k->sample_ns)
+		return f;
+	named.checked_ns = os_now_ns();
+	t = f ? run(k, host, &(struct v8_task){.kind = TASK_SAME, .function = function,
+					       .mark = f->mark})
+	      : NULL;
+	if (t) {
+		free_task(&t->base);
+		f->function = function;
+		f->checked_ns = named.checked_ns;
+		return f;
+	}
+	t = run(k, host, &(struct v8_task){.kind = TASK_FUNCTION, .function = function,
+					   .bytecode = bytecode});
+	if (!t)
+		return NULL;
+	name(k, host, &t->of, &named);
+	free_task(&t->base);
+	if (!named.number)
+		return NULL;
+	f = f ? f : add_function(k, bytecode);
+	if (!f)
+		return NULL;
+	*f = named;
+	return f;
+}
+
+static void name_shared(struct v8_knowledge *k, const struct managed_host *host, uint64_t shared,
+			struct v8_known *out)
+{
+	struct v8_task *t = NULL;
+
+	*out = (struct v8_known){.key = shared};
+	if (v8_is_object(shared))
+		t = run(k, host, &(struct v8_task){.kind = TASK_SHARED, .function = shared});
+	if (t) {
+		name(k, host, &t->of, out);
+		free_task(&t->base);
+	}
+}
+
+/* ---- code ------------------------------------------------------------------------------------ */
+
+/* The first that ends behind pc. */
+static uint32_t code_index(const struct v8_knowledge *k, uint64_t pc)
+{
+	uint32_t low = 0, high = k->ncodes;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (k->codes[middle]->is.end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static size_t code_bytes(const struct v8_known_code *c)
+{
+	return sizeof(*c) + c->is.npositions + 16u * (size_t)c->is.ninlining +
+	       c->is.nliterals * sizeof(*c->inlined);
+}
+
+static void free_code(struct v8_knowledge *k, struct v8_known_code *c)
+{
+	k->bytes -= code_bytes(c);
+	v8_code_free(&c->is);
+	free(c->inlined);
+	free(c);
+}
+
+static void drop_code(struct v8_knowledge *k, uint32_t i)
+{
+	free_code(k, k->codes[i]);
+	k->ncodes--;
+	memmove(&k->codes[i], &k->codes[i + 1], (k->ncodes - i) * sizeof(*k->codes));
+}
+
+/* Where the frame is made: push rbp; mov rbp, rsp. 0 = not seen. */
+static uint32_t framed_at(const uint8_t *prologue)
+{
+	static const uint8_t enter[] = {0x55, 0x48, 0x89, 0xe5};
+	uint32_t i;
+
+	for (i = 0; i + sizeof(enter) <= PROLOGUE_BYTES; i++)
+		if (memcmp(prologue + i, enter, sizeof(enter)) == 0)
+			return i + (uint32_t)sizeof(enter);
+	return 0;
+}
+
+/* Takes what the task has read. */
+static struct v8_known_code *make_code(struct v8_knowledge *k, const struct managed_host *host,
+				       struct v8_task *t, uint64_t checked_ns)
+{
+	struct v8_known_code *c = calloc(1, sizeof(*c));
+	uint32_t i;
+
+	if (!c)
+		return NULL;
+	c->is = t->code;
+	memset(&t->code, 0, sizeof(t->code));
+	c->framed_at = framed_at(t->prologue);
+	c->checked_ns = checked_ns;
+	c->inlined = c->is.nliterals ? calloc(c->is.nliterals, sizeof(*c->inlined)) : NULL;
+	if (!c->inlined)
+		c->is.nliterals = 0;
+	if (c->is.optimized)
+		name_shared(k, host, c->is.shared, &c->outer);
+	for (i = 0; i < c->is.nliterals; i++)
+		name_shared(k, host, c->is.literals[i], &c->inlined[i]);
+	free(c->is.literals);
+	c->is.literals = NULL;
+	k->bytes += code_bytes(c);
+	return c;
+}
+
+/* Names that were not read, because a sample has only so many reads. */
+static void name_rest(struct v8_knowledge *k, const struct managed_host *host,
+		      struct v8_known_code *c)
+{
+	uint32_t i;
+
+	if (c->is.optimized && !c->outer.number)
+		name_shared(k, host, c->outer.key, &c->outer);
+	for (i = 0; i < c->is.nliterals && k->tasks_left; i++)
+		if (!c->inlined[i].number)
+			name_shared(k, host, c->inlined[i].key, &c->inlined[i]);
+}
+
+static void keep_code(struct v8_knowledge *k, struct v8_known_code *c)
+{
+	uint32_t i = code_index(k, c->is.begin);
+
+	/* What was there is gone. */
+	while (i < k->ncodes && k->codes[i]->is.begin < c->is.end)
+		drop_code(k, i);
+	if (k->ncodes >= CODES_MAX || ARRAY_ROOM(k->codes, k->codes_room, k->ncodes + 1)) {
+		free_code(k, c);
+		return;
+	}
+	memmove(&k->codes[i + 1], &k->codes[i], (k->ncodes - i) * sizeof(*k->codes));
+	k->codes[i] = c;
+	k->ncodes++;
+}
+
+const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct managed_host *host,
+					  uint64_t pc)
+{
+	uint32_t i = code_index(k, pc), page = (uint32_t)(pc >> 6) % FAILED_PAGES;
+	struct v8_known_code *c = NULL;
+	uint64_t now_ns = os_now_ns();
+	struct v8_task *t;
+
+	if (i < k->ncodes && k->codes[i]->is.begin <= pc) {
+		c = k->codes[i];
+		if (c->checked_ns >= k->sample_ns)
+			return c;
+		t = run(k, host, &(struct v8_task){.kind = TASK_SAME_CODE, .at = c->is.begin,
+						   .code_mark = c->is.mark,
+						   .mark = c->outer.mark});
+		if (t) {
+			free_task(&t->base);
+			c->checked_ns = now_ns;
+			name_rest(k, host, c);
+			return c;
+		}
+		drop_code(k, i);
+	}
+	if (!k->tasks_left ||
+	    (k->failed[page].page == pc >> 6 && k->failed[page].until_ns > k->sample_ns))
+		return NULL;
+	t = run(k, host, &(struct v8_task){.kind = TASK_CODE, .at = pc});
+	if (!t) {
+		k->failed[page].page = pc >> 6;
+		k->failed[page].until_ns = now_ns;
+		return NULL;
+	}
+	c = make_code(k, host, t, now_ns);
+	free_task(&t->base);
+	if (!c)
+		return NULL;
+	keep_code(k, c);
+	i = code_index(k, pc);
+	return i < k->ncodes && k->codes[i]->is.begin <= pc ? k->codes[i] : NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void clear(struct v8_knowledge *k)
+{
+	while (k->ncodes)
+		free_code(k, k->codes[--k->ncodes]);
+	while (k->nscripts)
+		free(k->scripts[--k->nscripts].is.ends);
+	table_free(&k->by_key);
+	slots_free(&k->functions);
+	k->bytes = 0;
+}
+
+int v8_knowledge_new(const struct v8_layout *layout, struct managed_names *names,
+		     struct v8_knowledge **out)
+{
+	struct v8_knowledge *k = calloc(1, sizeof(*k));
+
+	if (!k || slots_init(&k->functions, sizeof(struct v8_known), FUNCTIONS_MAX)) {
+		free(k);
+		return ERR_MEMORY;
+	}
+	k->layout = *layout;
+	k->names = names;
+	*out = k;
+	return 0;
+}
+
+void v8_knowledge_free(struct v8_knowledge *k)
+{
+	if (!k)
+		return;
+	clear(k);
+	free(k->codes);
+	free(k->scripts);
+	free(k);
+}
+
+size_t v8_knowledge_bytes(const struct v8_knowledge *k)
+{
+	return sizeof(*k) + k->bytes + slots_bytes(&k->functions) + table_bytes(&k->by_key) +
+	       k->scripts_room * sizeof(*k->scripts) + k->codes_room * sizeof(*k->codes);
+}
+
+const struct v8_layout *v8_knowledge_layout(const struct v8_knowledge *k)
+{
+	return &k->layout;
+}
+
+void v8_knowledge_begin(struct v8_knowledge *k, uint64_t sample_ns)
+{
+	k->sample_ns = sample_ns;
+	k->tasks_left = V8_TASKS_OF_A_SAMPLE;
+	if (k->bytes > BYTES_MAX || k->by_key.used >= FUNCTIONS_MAX - 1) {
+		clear(k);
+		if (slots_init(&k->functions, sizeof(struct v8_known), FUNCTIONS_MAX))
+			k->tasks_left = 0;
+	}
+}

@@ -1,0 +1,55 @@
+/*
+ * What is known of one V8: functions by what their frames point to, scripts, and generated code by
+ * address. Objects move, and others come to their places. So what is known serves a sample only if
+ * it was seen unchanged after the sample was taken: that takes one look for all samples that are
+ * read together. Names are never lent: they are made of what was read.
+ *
+ * One thread, the owner of the reader.
+ */
+#pragma once
+
+#include "managed/node/code.h"
+
+#define V8_TASKS_OF_A_SAMPLE 24u
+
+/* A function with a name. */
+struct v8_known {
+	uint64_t key;                        /* its bytecode, or its SharedFunctionInfo */
+	struct v8_mark mark;
+	uint64_t checked_ns;                 /* when it was seen unchanged, as that of: */
+	uint64_t function;                   /* a JSFunction; 0 = optimized code's */
+	uint32_t number;                     /* of its name; 0 = not known */
+	uint32_t script;                     /* of its script, among the known ones; 0 = none */
+};
+
+/* Generated code, with the names of its functions. */
+struct v8_known_code {
+	struct v8_code is;                   /* literals: freed */
+	uint64_t checked_ns;
+	uint32_t framed_at;                  /* first instruction after the frame was made; 0 = ? */
+	struct v8_known outer;
+	struct v8_known *inlined;            /* is.nliterals of them */
+};
+
+struct v8_knowledge;
+
+int v8_knowledge_new(const struct v8_layout *layout, struct managed_names *names,
+		     struct v8_knowledge **out);
+void v8_knowledge_free(struct v8_knowledge *k);      /* NULL allowed */
+size_t v8_knowledge_bytes(const struct v8_knowledge *k);
+const struct v8_layout *v8_knowledge_layout(const struct v8_knowledge *k);
+
+/* A sample of this time comes next, with reads of its own. */
+void v8_knowledge_begin(struct v8_knowledge *k, uint64_t sample_ns);
+
+/*
+ * The function of a frame: its JSFunction, and its bytecode. Valid until the next call. NULL: they
+ * do not belong together, or cannot be read now
+ */
+const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct managed_host *host,
+					 uint64_t function, uint64_t bytecode);
+/* The code of an address; valid until the next call. NULL = none that is known. */
+const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct managed_host *host,
+					  uint64_t pc);
+/* The line of a position in the function's script; 0 = not known. */
+uint32_t v8_known_line(const struct v8_knowledge *k, const struct v8_known *f, int32_t position);

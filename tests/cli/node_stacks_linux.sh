@@ -1,0 +1,176 @@
+#!/bin/bash
+# JavaScript frames of stock Node.js: names and shares beside those of --cpu-prof in the same run,
+# of each version that is here; workers; and no wrong name where functions come and go.
+# time limit: 300
+. "$TOP/tests/support/cli.sh"
+need_perf
+
+cat >work.js <<'END'
+'use strict';
+const { Worker, isMainThread } = require('worker_threads');
+function roots(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i ^ s & 7); return s; }
+function text(n) { let h = 7; const t = 'the quick brown fox ' + n;
+	for (let i = 0; i < n; i++) h = (h * 31 + t.charCodeAt(i % t.length)) | 0; return h; }
+class Shop {
+	serve(n) { return this.count(n) + roots(n * 4); }
+	count(n) { return text(n * 3); }
+}
+const sorter = (n) => {
+	const a = new Int32Array(n);
+	for (let i = 0; i < n; i++) a[i] = (i * 7919) % n;
+	const b = Array.from(a);
+	b.sort((x, y) => x - y);
+	return b[0];
+};
+function deep(n) { return n ? deep(n - 1) + 1 : text(400); }
+function* numbers(n) { for (let i = 0; i < n; i++) yield roots(200) + i; }
+async function later(n) { await null; let s = 0; for (const x of numbers(n)) s += x; return s; }
+async function round() {
+	let s = new Shop().serve(20000) + sorter(3000) + deep(200) + await later(40);
+	return JSON.parse(JSON.stringify({ s })).s;
+}
+async function main(ms) {
+	const until = Date.now() + ms;
+	while (Date.now() < until) await round();
+}
+if (isMainThread && process.argv[3] === 'worker')
+	new Worker(__filename, { argv: process.argv.slice(2, 3) });
+main(Number(process.argv[2]));
+END
+
+# Functions that live for moments: outer_N calls only inner_N.
+cat >torture.js <<'END'
+'use strict';
+const until = Date.now() + Number(process.argv[2]);
+for (let g = 0; Date.now() < until; g++) {
+	const inner = `function inner_${g}(n) { let s = 0;
+		for (let i = 0; i < n; i++) s = (s * 3 + i) | 0; return s; }`;
+	const outer = new Function(`${inner} function outer_${g}(n) { let s = 0;
+		for (let k = 0; k < 40; k++) s += inner_${g}(n); return s; }
+		return outer_${g};`)();
+	for (let k = 0; k < 60; k++) outer(2000);
+	if (g % 50 === 0 && global.gc) global.gc();
+}
+END
+
+# The version that is installed, and those that npm has.
+nodes()
+{
+	command -v node
+	ls -d "$TOP"/build/deps/npm/node_modules/node-[0-9]*/bin/node 2>/dev/null
+}
+
+# record NAME COMMAND...: run the command while the machine is recorded, into NAME.folded
+record()
+{
+	local name=$1
+	shift
+	"$RECORDER" collect --store "$name.db" --freq 499 --max-cpu-percent 0 --history-mb 0 \
+		--max-collect-sec 120 2>"$name.log" & recorder=$!
+	wait_for 20 grep -q recording "$name.log"
+	"$@" >"$name.out" 2>&1
+	kill -INT $recorder
+	wait $recorder
+	"$RECORDER" export 1 --store "$name.db" --format folded --process node -o "$name.folded" \
+		2>err
+}
+
+# profile: "SHARE FUNCTION" below the script's own functions, of the newest *.cpuprofile
+profile()
+{
+	jq -r '.samples as $samples |
+		(reduce $samples[] as $s ({}; .[$s | tostring] += 1)) as $own |
+		(reduce .nodes[] as $n ({}; .[$n.id | tostring] = $n)) as $nodes |
+		[.nodes[] | .id as $p | (.children // [])[] | {key: tostring, value: $p}] |
+		from_entries as $parent | $own | to_entries[] | .value as $c |
+		[.key | recurse($parent[.] // empty | tostring)] | map($nodes[.].callFrame) |
+		select(.[0].functionName != "(garbage collector)") |
+		map(select(.url | endswith("work.js")) | "\(.functionName |
+			if . == "" then "(anonymous)" else . end) work.js:\(.lineNumber + 1)") |
+		select(length > 0) | unique | "\($c) \(join("\t"))"' ./*.cpuprofile |
+		awk '{ c = $1; all += c; sub(/^[0-9]+ /, ""); n = split($0, f, "\t")
+			for (i = 1; i <= n; i++) sum[f[i]] += c }
+			END { for (x in sum) printf "%.2f %s\n", 100 * sum[x] / all, x }'
+}
+
+# ours: the same of work.folded
+ours()
+{
+	awk '/work\.js:/ && !/Heap::CollectGarbage|Scavenger|MarkCompact/ {
+		c = $NF; sub(/ [0-9]+$/, ""); all += c; n = split($0, f, ";")
+		for (i = 1; i <= n; i++)
+			if (sub(/^\[javascript\]!/, "", f[i]) && f[i] ~ / work\.js:/) {
+				sub(/_\[[ij]\]$/, "", f[i])
+				if (seen[f[i]] != NR) sum[f[i]] += c
+				seen[f[i]] = NR } }
+		END { print all, "(samples)"
+			for (x in sum) printf "%.2f %s\n", 100 * sum[x] / all, x }' work.folded
+}
+
+# Functions of 5 % and more are within 3 points and three standard deviations.
+shares_agree()
+{
+	profile >theirs
+	ours >ours.txt
+	awk 'NR == FNR { share = $1; sub(/^[^ ]+ /, ""); ours[$0] = share; next }
+		{ share = $1; sub(/^[^ ]+ /, "") }
+		share >= 5 {
+			n++
+			p = share / 100
+			d = share - ours[$0]
+			d = d < 0 ? -d : d
+			if (d > 3 + 300 * sqrt(p * (1 - p) / ours["(samples)"])) {
+				print $0 ": " ours[$0] + 0 " %, by --cpu-prof " share; bad++ } }
+		END { print n + 0 " functions"; exit n < 5 || bad }' ours.txt theirs
+}
+
+# named FOLDED: per cent of the samples with the script whose frames of generated code have names
+named()
+{
+	awk '/work\.js:/ { c = $NF; all += c; if (!/\[(javascript|jit)\]!\?/) good += c }
+		END { printf "%d %.2f\n", all, all ? 100 * good / all : 0 }' "$1"
+}
+
+tried=0
+for node in $(nodes); do
+	version=$("$node" --version)
+	v8=$("$node" -p 'process.versions.v8.split(".").slice(0, 2).join(".")')
+	case " 10.2 11.3 11.8 12.4 12.9 13.6 14.1 14.6 " in
+	*" $v8 "*) ;;
+	*)
+		echo "skip $version: its V8 $v8 is not known"
+		continue
+		;;
+	esac
+	tried=$((tried + 1))
+	rm -rf ./*.cpuprofile work.db* work.folded
+	# Before 22 --cpu-prof gives what is inlined into a running loop to the outer function.
+	flags=
+	case $version in v18.* | v20.*) flags=--no-turbo-inlining ;; esac
+	record work "$node" $flags --cpu-prof work.js 3000
+	check "$version: shares are those of --cpu-prof" shares_agree
+	read -r all good <<<"$(named work.folded)"
+	check "$version: $good % of $all samples have all names" \
+		awk "BEGIN { exit !($all > 500 && $good >= 97) }"
+	rm -rf torture.db* torture.folded
+	record torture "$node" --expose-gc torture.js 2000
+	read -r wrong right <<<"$(awk '{ c = $NF; inner = outer = ""
+		if (match($0, /inner_[0-9]+/)) inner = substr($0, RSTART + 6, RLENGTH - 6)
+		if (match($0, /outer_[0-9]+/)) outer = substr($0, RSTART + 6, RLENGTH - 6)
+		if (inner != "" && outer != "") {
+			if (inner == outer) right += c; else wrong += c } }
+		END { print wrong + 0, right + 0 }' torture.folded)"
+	check "$version: $wrong of $((wrong + right)) samples name another generation" \
+		[ "$wrong" = 0 -a "$right" -ge 200 ]
+done
+if [ $tried = 0 ]; then
+	echo "skip node: none of a known version is here"
+	exit 0
+fi
+
+rm -rf worker.db*
+record worker node work.js 2000 worker
+check workers_have_names awk '/round work\.js/ { split($0, f, ";"); t[f[2]] += $NF }
+	END { for (x in t) if (t[x] > 200) n++; exit n < 2 }' worker.folded
+check show_says_what_language_it_is sh -c '"$RECORDER" show 1 --store worker.db 2>/dev/null |
+	grep -qE "\[node\] \([0-9]+\): .*JavaScript in [0-9]+ %"'

@@ -1,0 +1,232 @@
+/* Frames of V8's code: named, and left, on a heap and a stack made by hand. */
+#include "base/bytes.h"
+#include "base/os.h"
+#include "managed/node/known.h"
+#include "managed/node/v8.h"
+#include "tests/support/test.h"
+#include "tests/unit/node/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SP UINT64_C(0x7000000)
+#define BP (SP + 64)
+#define CALLER UINT64_C(0x401234)
+#define CALLER_BP (SP + 128)
+#define ENTRY UINT64_C(0x2000)               /* an address of the interpreter */
+
+static struct v8_heap heap;
+static struct managed_names *names;
+static struct v8_knowledge *k;
+static uint64_t stack[32];
+static unsigned nreads;
+
+static bool run_now(void *ctx, struct managed_task *task)
+{
+	(void)ctx;
+	nreads++;
+	task->run(task, &heap.m);
+	return true;
+}
+
+static const struct managed_host host = {.run = run_now};
+
+static bool stack_word(void *ctx, uint64_t address, uint64_t *out)
+{
+	(void)ctx;
+	if (address < SP || address - SP >= sizeof(stack))
+		return false;
+	*out = stack[(address - SP) / 8];
+	return true;
+}
+
+static void put_word(uint64_t address, uint64_t word)
+{
+	stack[(address - SP) / 8] = word;
+}
+
+static void begin_heap(void)
+{
+	v8_heap_init(&heap, 12, 4);
+	memset(stack, 0, sizeof(stack));
+	names = managed_names_new();
+	assert_non_null(names);
+	assert_int_equal(v8_knowledge_new(&heap.l, names, &k), 0);
+	put_word(BP, CALLER_BP);
+	put_word(BP + 8, CALLER);
+	nreads = 0;
+}
+
+static void end(void)
+{
+	v8_knowledge_free(k);
+	managed_names_free(names);
+}
+
+/* A frame with bytecode at BP, of this function. returns  the bytecode */
+static uint64_t put_interpreted(uint64_t shared)
+{
+	uint64_t bytecode = v8_heap_new(&heap, T_BYTECODE, 64, 8);
+
+	v8_heap_set(&heap, shared, 8, bytecode);
+	put_word(BP - 8, v8_heap_new(&heap, T_CONTEXT, 32, 8));
+	put_word(BP - 16, v8_heap_closure(&heap, shared));
+	put_word(BP - 32, bytecode);
+	return bytecode;
+}
+
+static struct unwind_frame frame_at(uint64_t pc, bool interrupted, bool generated)
+{
+	struct unwind_frame f = {.interrupted = interrupted, .generated = generated,
+				 .word = stack_word};
+
+	f.regs[EH_RIP] = pc;
+	f.regs[EH_RSP] = SP;
+	f.regs[EH_RBP] = BP;
+	f.known = REG_BIT(EH_RIP) | REG_BIT(EH_RSP) | REG_BIT(EH_RBP);
+	return f;
+}
+
+static enum unwind_result take_step(struct unwind_frame *f, uint64_t sample_ns)
+{
+	v8_reader.begin((struct managed *)k, &host, sample_ns);
+	return v8_reader.step((struct managed *)k, &host, f);
+}
+
+static void is_named(const struct unwind_frame *f, unsigned i, const char *expected)
+{
+	char text[MANAGED_TEXT_MAX + 1] = "?";
+
+	assert_true(i < f->nfunctions);
+	managed_names_get(names, managed_number(f->functions[i].offset), text, sizeof(text), NULL);
+	assert_string_equal(text, expected);
+}
+
+static void is_left(const struct unwind_frame *f)
+{
+	assert_int_equal(f->regs[EH_RIP], CALLER);
+	assert_int_equal(f->regs[EH_RBP], CALLER_BP);
+	assert_int_equal(f->regs[EH_RSP], BP + 16);
+	assert_int_equal(f->cfa, BP + 16);
+}
+
+TEST(an_interpreted_function_is_named_and_left)
+{
+	struct unwind_frame f = frame_at(ENTRY, false, false);
+	uint64_t script;
+
+	begin_heap();
+	script = v8_heap_script(&heap, "/app/shop.js", "\nfunction total", 1);
+	put_interpreted(v8_heap_function(&heap, "total", script, 5));
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	is_named(&f, 0, "total shop.js:2");
+	is_left(&f);
+	end();
+}
+
+/* Samples that are read together cost one look: it came after all of them. */
+TEST(a_function_is_looked_at_once_for_samples_before_that)
+{
+	struct unwind_frame f = frame_at(ENTRY, false, false);
+	unsigned first;
+
+	begin_heap();
+	put_interpreted(v8_heap_function(&heap, "f", 0, 0));
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	first = nreads;
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, 2000), UNWIND_ON);
+	assert_int_equal(nreads, first);
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, os_now_ns() + NS_PER_SEC), UNWIND_ON);
+	assert_int_equal(nreads, first + 1);
+	end();
+}
+
+/* The bytecode's place was used again: the closure of the frame says whose it is now. */
+TEST(a_name_is_not_lent_to_what_came_to_its_place)
+{
+	struct unwind_frame f = frame_at(ENTRY, false, false);
+	uint64_t bytecode, shared;
+
+	begin_heap();
+	bytecode = put_interpreted(v8_heap_function(&heap, "old", 0, 0));
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	is_named(&f, 0, "old");
+	shared = v8_heap_function(&heap, "new", 0, 0);
+	put_interpreted(shared);
+	v8_heap_set(&heap, shared, 8, bytecode);
+	put_word(BP - 32, bytecode);
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, 2000), UNWIND_ON);
+	is_named(&f, 0, "new");
+	end();
+}
+
+TEST(builtins_without_such_a_frame_are_left_to_others)
+{
+	struct unwind_frame f = frame_at(ENTRY, true, false);
+
+	begin_heap();
+	assert_int_equal(take_step(&f, 1000), UNWIND_FOREIGN);
+	put_interpreted(v8_heap_function(&heap, "f", 0, 0));
+	put_word(BP - 8, v8_small(9));               /* the frame's type, and no context */
+	f = frame_at(ENTRY, true, false);
+	assert_int_equal(take_step(&f, 1000), UNWIND_FOREIGN);
+	f = frame_at(ENTRY, true, true);             /* no code has a header there */
+	assert_int_equal(take_step(&f, 1000), UNWIND_FOREIGN);
+	end();
+}
+
+/* Before "push rbp; mov rbp, rsp" the return address is on top, and RBP is the caller's. */
+TEST(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer)
+{
+	const struct v8_row *r = &heap.l.row;
+	uint64_t code, stream, begin, deopt, shared;
+	struct unwind_frame f;
+
+	begin_heap();
+	shared = v8_heap_function(&heap, "hot", 0, 0);
+	deopt = v8_heap_new(&heap, T_ARRAY, 100, 8);
+	v8_heap_set(&heap, deopt, V8_ELEMENTS + 8u * r->deopt_shared, shared);
+	v8_heap_new(&heap, T_CONTEXT, 24000, 8);
+	code = v8_heap_new(&heap, T_CODE, 128, 8);
+	begin = v8_heap_new(&heap, T_STREAM, 640, 64) - 1 + 64;
+	stream = begin - r->code_header + 1;
+	v8_heap_set(&heap, stream, 0, heap.maps[T_STREAM]);
+	v8_heap_set(&heap, stream, 8, code);
+	v8_heap_set(&heap, code, r->code_start, begin);
+	v8_heap_set(&heap, code, r->code_deopt, deopt);
+	put_le32(v8_heap_at(&heap, code - 1 + r->code_flags), r->kind_turbofan);
+	put_le32(v8_heap_at(&heap, code - 1 + r->code_size), 512);
+	memcpy(v8_heap_at(&heap, begin + 8), "\x55\x48\x89\xe5", 4);
+	put_word(SP, CALLER + 1);
+	put_word(SP + 8, CALLER + 2);
+
+	f = frame_at(begin + 8, true, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	is_named(&f, 0, "hot");
+	assert_int_equal(f.regs[EH_RIP], CALLER + 1);
+	assert_int_equal(f.regs[EH_RBP], BP);
+	f = frame_at(begin + 9, true, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	assert_int_equal(f.regs[EH_RIP], CALLER + 2);
+	f = frame_at(begin + 12, true, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	is_named(&f, 0, "hot");
+	is_left(&f);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_interpreted_function_is_named_and_left),
+		cmocka_unit_test(a_function_is_looked_at_once_for_samples_before_that),
+		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
+		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
+		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
