@@ -18,10 +18,11 @@ int cmd_counters(const struct options *o, struct err *err)
 	sheet.columns = FIT_ALL;             /* a name is typed as it stands there */
 	rc = out_to_buf(&sheet.out, &out, err);
 	for (i = 0; !rc && live_sources[i]; i++) {
-		if (!live_sources[i]->list)
+		if (o->pmu ? !live_sources[i]->list_events : !live_sources[i]->list)
 			continue;
 		nlists++;
-		rc = live_sources[i]->list(o->pattern, o->json, out, err);
+		rc = o->pmu ? live_sources[i]->list_events(CPU_COUNTER_PROVIDER, o->json, out, err)
+			    : live_sources[i]->list(o->pattern, o->json, out, err);
 		/* Another source may have it. */
 		if (rc == ERR_NOT_FOUND)
 			rc = 0;
@@ -33,6 +34,9 @@ int cmd_counters(const struct options *o, struct err *err)
 	if (!rc && !nlists)
 		rc = err_set(err, ERR_UNSUPPORTED,
 			     "no source of counters is built into this program");
+	else if (!rc && !sheet.out.len && o->pmu)
+		rc = err_set(err, ERR_UNSUPPORTED, "this machine lets nobody count what its "
+			     "processor counts");
 	else if (!rc && !sheet.out.len)
 		rc = err_set(err, ERR_NOT_FOUND, "no counter matches '%.200s'; 'recorder counters' "
 			     "lists all", o->pattern ? o->pattern : "");

@@ -183,7 +183,7 @@ struct options {
 	char *against;                       /* of diff: other windows; NULL = none */
 	int64_t last_ns, for_ns;             /* OPTION_NO_TIME = not given */
 	bool history;                        /* of backtest: all of it, or the window of it */
-	bool kernel, no_kernel, managed_only, no_idle;
+	bool kernel, no_kernel, managed_only, no_idle, pmu;
 	char *provider, *event_name;         /* of events; NULL = all */
 	char *live;                          /* of events: the spec to watch; NULL = none */
 	int64_t seconds_ns;                  /* how long to watch */

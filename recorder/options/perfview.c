@@ -68,8 +68,6 @@ static const struct unmatched qualifiers[] = {
 	 "on Linux use --record-process; programs in containers are always recorded"},
 	{"ImageIDsOnly",
 	 "identities of programs are always recorded with their samples"},
-	{"pmu",
-	 "'recorder events cpu-counter' lists the processor's counters"},
 };
 
 static const struct unmatched commands[] = {
@@ -80,7 +78,7 @@ static const struct unmatched commands[] = {
 	{"view",
 	 "use 'recorder report ID', or 'recorder export ID -o x.html' for a browser"},
 	{"listcpucounters",
-	 "'recorder events cpu-counter' lists them"},
+	 "'recorder counters --pmu' lists them"},
 	{"guirun guicollect",
 	 "there is no window to open; use 'recorder collect'"},
 	{"heapsnapshot heapsnapshotfromprocessdump forcegc", HEAP_DUMP},

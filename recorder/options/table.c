@@ -570,9 +570,11 @@ const struct option_info option_table[] = {
 	 "on Linux also kernel:SUBSYSTEM:TRACEPOINT) or clr:KEYWORD:EVENT "
 	 "(clr:GC:GC/AllocationTick), separated by ','.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING | IN(TOP), CONF, FIELD(capture.events)},
+	{"pmu", NULL, "The processor's counters, as --cpu-counters names them.",
+	 OPTION_BOOL, GROUP_SELECT, IN(COUNTERS), FIELD(pmu)},
 	{"cpu-counters", "LIST",
 	 "Also stacks of what the processor counts: NAME or NAME@PERIOD, separated by ',', as in "
-	 "cache-misses@100000 (one of so many is recorded); 'recorder events cpu-counter' lists "
+	 "cache-misses@100000 (one of so many is recorded); 'recorder counters --pmu' lists "
 	 "them. Each is a metric: --metric cache-misses.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.cpu_counters)},
 	{"kernel-events", "LIST",

@@ -97,6 +97,8 @@ check a_period_is_a_number eval \
 	grep -q "period is a number" out'
 check the_list_says_what_is_counted_here eval \
 	'"$RECORDER" events cpu-counter | grep -q "^cpu-counter/page-faults  period 101$"'
+check counters_pmu_says_the_same eval \
+	'cmp <("$RECORDER" events cpu-counter) <("$RECORDER" counters --pmu)'
 if "$RECORDER" events cpu-counter | grep -q '/cycles .*not counted'; then
 	check a_counter_that_the_machine_hides_is_refused eval \
 		'! "$RECORDER" check --store c.db /CpuCounters:TotalCycles:1000000 >out 2>err &&
