@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,30 +12,6 @@
 #define TEXT_HEAD_BYTES 64u
 
 /* ---- texts ----------------------------------------------------------------------------------- */
-
-static size_t put_utf8(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 63));
-		out[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 63));
-	out[2] = (char)(0x80 | (c >> 6 & 63));
-	out[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
 
 /* false: no character. Surrogates stand for bytes that were none, and NUL would end the name. */
 static bool is_character(uint32_t c)
@@ -85,7 +62,7 @@ bool python_text_read(const struct python_layout *l, const struct managed_memory
 		if (!l->text_length && c >= 0x80)    /* 2.7: bytes, of UTF-8 as a rule */
 			out[at++] = (char)c;
 		else
-			at += put_utf8(out + at, is_character(c) ? c : '?');
+			at += utf8_encode(is_character(c) ? c : '?', out + at);
 	}
 	out[at] = '\0';
 	return length != 0;
