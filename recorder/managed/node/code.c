@@ -84,7 +84,7 @@ static bool find_header(const struct v8_layout *l, const struct managed_memory *
 /* ---- whose functions ------------------------------------------------------------------------- */
 
 /* The bytes of an array of bytes; NULL = there are none. */
-static uint8_t *read_bytes(const struct managed_memory *m, uint64_t array, uint32_t *n)
+uint8_t *v8_positions_read(const struct managed_memory *m, uint64_t array, uint32_t *n)
 {
 	uint64_t length;
 	uint8_t *bytes;
@@ -142,9 +142,9 @@ static void read_optimized(const struct v8_layout *l, const struct managed_memor
 		return;
 	out->shared = v8_is_object(shared) ? shared : 0;
 	read_literals(l, m, out);
-	out->positions = read_bytes(m, out->mark.positions, &out->npositions);
+	out->positions = v8_positions_read(m, out->mark.positions, &out->npositions);
 	if (element(m, out->mark.deopt, l->row.deopt_inlining, &inlining))
-		out->inlining = read_bytes(m, inlining, &out->ninlining);
+		out->inlining = v8_positions_read(m, inlining, &out->ninlining);
 	out->ninlining /= 16;
 }
 
@@ -205,20 +205,19 @@ static int64_t signed_of(uint64_t v)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-/* The position of the last entry at or before an offset; false: there is none. */
-static bool position_at(const struct v8_layout *l, const struct v8_code *c, uint32_t offset,
-			uint64_t *out)
+bool v8_position_at(const struct v8_layout *l, const uint8_t *table, uint32_t n, uint32_t offset,
+		    uint64_t *out)
 {
 	int64_t code = -1, position = 0;
 	bool found = false;
 	uint32_t at = 0;
 
-	while (at < c->npositions) {
+	while (at < n) {
 		uint64_t code_value, position_value;
 		int64_t by;
 
-		if (!take_number(c->positions, c->npositions, &at, &code_value) ||
-		    !take_number(c->positions, c->npositions, &at, &position_value))
+		if (!take_number(table, n, &at, &code_value) ||
+		    !take_number(table, n, &at, &position_value))
 			return found;
 		by = l->row.positions_unsigned ? (int64_t)(code_value >> 2)
 					       : signed_of(code_value);
@@ -233,7 +232,7 @@ static bool position_at(const struct v8_layout *l, const struct v8_code *c, uint
 }
 
 /* Of a SourcePosition: bit 0 external, 1 to 30 the script's offset + 1, 31 to 46 inlining. */
-static int32_t offset_of(uint64_t position)
+int32_t v8_position_offset(uint64_t position)
 {
 	return position & 1 ? -1 : (int32_t)(position >> 1 & 0x3fffffff) - 1;
 }
@@ -245,7 +244,8 @@ unsigned v8_inlined_at(const struct v8_layout *l, const struct v8_code *c, uint3
 	uint64_t position;
 	unsigned n = 0;
 
-	if (!c->npositions || !position_at(l, c, offset, &position))
+	if (!c->npositions ||
+	    !v8_position_at(l, c->positions, c->npositions, offset, &position))
 		return 0;
 	for (; n + 1 < max; last = id) {
 		const uint8_t *entry;
@@ -256,9 +256,9 @@ unsigned v8_inlined_at(const struct v8_layout *l, const struct v8_code *c, uint3
 		if (id > c->ninlining || id >= last)
 			return 0;
 		entry = c->inlining + (size_t)(id - 1) * 16;
-		out[n++] = (struct v8_inlined){(int32_t)le32(entry + 8), offset_of(position)};
+		out[n++] = (struct v8_inlined){(int32_t)le32(entry + 8), v8_position_offset(position)};
 		position = le64(entry);
 	}
-	out[n++] = (struct v8_inlined){-1, offset_of(position)};
+	out[n++] = (struct v8_inlined){-1, v8_position_offset(position)};
 	return n;
 }

@@ -40,6 +40,17 @@ bool v8_code_is(const struct v8_layout *l, const struct managed_memory *m, uint6
 		const struct v8_code_mark *mark);
 void v8_code_free(struct v8_code *c);
 
+/*
+ * The SourcePosition of the last entry at or before an offset of code, or of bytecode.
+ * returns  false: there is none
+ */
+bool v8_position_at(const struct v8_layout *l, const uint8_t *table, uint32_t n, uint32_t offset,
+		    uint64_t *out);
+/* Its offset in the script; -1 = it has none. */
+int32_t v8_position_offset(uint64_t position);
+/* A table of positions, malloc()ed; NULL = there is none. */
+uint8_t *v8_positions_read(const struct managed_memory *m, uint64_t array, uint32_t *n);
+
 /* Functions at an offset of optimized code, the innermost first. */
 struct v8_inlined {
 	int32_t function;                    /* of literals; -1 = the outermost */

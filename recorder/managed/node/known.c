@@ -51,6 +51,8 @@ struct v8_task {
 	struct v8_code_mark code_mark;       /* in: of TASK_SAME_CODE */
 	bool found;                          /* out */
 	struct v8_function of;
+	uint8_t *positions;
+	uint32_t npositions;
 	struct v8_script script;
 	struct v8_code code;
 	uint8_t prologue[PROLOGUE_BYTES];
@@ -65,6 +67,8 @@ static void run_task(struct managed_task *task, const struct managed_memory *m)
 	case TASK_FUNCTION:
 		shared = v8_shared_of(&t->layout, m, t->function, t->bytecode);
 		t->found = shared && v8_function_read(&t->layout, m, shared, &t->of);
+		if (t->found && v8_word(m, t->bytecode, t->layout.row.bytecode_positions, &shared))
+			t->positions = v8_positions_read(m, shared, &t->npositions);
 		break;
 	case TASK_SHARED:
 		t->found = v8_function_read(&t->layout, m, t->function, &t->of);
@@ -92,6 +96,7 @@ static void free_task(struct managed_task *task)
 {
 	struct v8_task *t = (struct v8_task *)task;
 
+	free(t->positions);
 	free(t->script.ends);
 	v8_code_free(&t->code);
 	free(t);
@@ -149,6 +154,15 @@ uint32_t v8_known_line(const struct v8_knowledge *k, const struct v8_known *f, i
 	return f->script && f->script <= k->nscripts
 		       ? v8_line(&k->scripts[f->script - 1].is, position)
 		       : 0;
+}
+
+int32_t v8_known_position(const struct v8_knowledge *k, const struct v8_known *f, uint32_t offset)
+{
+	uint64_t position;
+
+	return f->positions &&
+	       v8_position_at(&k->layout, f->positions, f->npositions, offset, &position)
+		       ? v8_position_offset(position) : -1;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -231,12 +245,19 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 	if (!t)
 		return NULL;
 	name(k, host, &t->of, &named);
+	if (named.number)
+		f = f ? f : add_function(k, bytecode);
+	if (!named.number || !f) {
+		free_task(&t->base);
+		return NULL;
+	}
+	named.positions = t->positions;
+	named.npositions = t->npositions;
+	t->positions = NULL;
 	free_task(&t->base);
-	if (!named.number)
-		return NULL;
-	f = f ? f : add_function(k, bytecode);
-	if (!f)
-		return NULL;
+	k->bytes += named.npositions;
+	k->bytes -= f->npositions;
+	free(f->positions);
 	*f = named;
 	return f;
 }
@@ -406,6 +427,10 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 
 static void clear(struct v8_knowledge *k)
 {
+	uint32_t n, at = 0;
+
+	while ((n = table_next(&k->by_key, &at)) != TABLE_NONE)
+		free(((struct v8_known *)slots_get(&k->functions, n))->positions);
 	while (k->ncodes)
 		free_code(k, k->codes[--k->ncodes]);
 	while (k->nscripts)

@@ -20,6 +20,8 @@ struct v8_known {
 	uint64_t function;                   /* a JSFunction; 0 = optimized code's */
 	uint32_t number;                     /* of its name; 0 = not known */
 	uint32_t script;                     /* of its script, among the known ones; 0 = none */
+	uint32_t npositions;
+	uint8_t *positions;                  /* of its bytecode; owned; NULL = not known */
 };
 
 /* Generated code, with the names of its functions. */
@@ -51,5 +53,7 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 /* The code of an address; valid until the next call. NULL = none that is known. */
 const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct managed_host *host,
 					  uint64_t pc);
+/* Where in the script a bytecode is, counted from the first; -1 = not known. */
+int32_t v8_known_position(const struct v8_knowledge *k, const struct v8_known *f, uint32_t offset);
 /* The line of a position in the function's script; 0 = not known. */
 uint32_t v8_known_line(const struct v8_knowledge *k, const struct v8_known *f, int32_t position);

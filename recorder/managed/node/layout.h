@@ -28,6 +28,7 @@ struct v8_row {
 	uint8_t kind_sparkplug, kind_maglev, kind_turbofan;
 	uint8_t deopt_count, deopt_literals, deopt_shared, deopt_inlining;   /* elements */
 	bool deopt_wrapped;                  /* the SharedFunctionInfo is in a wrapper */
+	uint8_t bytecode_positions, bytecode_data;
 	uint8_t scope_first;                 /* word of the first variable part, less one */
 	bool positions_unsigned;             /* how the table of positions counts code */
 };

@@ -9,6 +9,7 @@
 #define SLOT_CONTEXT 8u                      /* below RBP: a context, or the frame's type */
 #define SLOT_FUNCTION 16u
 #define SLOT_BYTECODE 32u
+#define SLOT_OFFSET 40u                      /* interpreted: of the bytecode, a small integer */
 #define FRAME_REACH (1u << 20)               /* no frame is larger */
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -149,10 +150,15 @@ static const struct v8_known *function_at_frame(struct step *s)
 static enum unwind_result step_builtin(struct step *s)
 {
 	const struct v8_known *f = function_at_frame(s);
+	uint32_t data = v8_knowledge_layout(s->k)->row.bytecode_data - 1u;
+	int32_t position = -1;
+	uint64_t at;
 
 	if (!f)
 		return UNWIND_FOREIGN;
-	put(s, f, -1);
+	if (word(s, s->bp - SLOT_OFFSET, &at) && v8_is_count(at) && at >> 32 >= data)
+		position = v8_known_position(s->k, f, (uint32_t)(at >> 32) - data);
+	put(s, f, position);
 	return take_framed(s);
 }
 

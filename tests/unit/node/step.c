@@ -124,6 +124,34 @@ TEST(an_interpreted_function_is_named_and_left)
 	end();
 }
 
+static int line_of(const struct unwind_frame *f)
+{
+	return (int)(f->functions[0].offset & ((1u << MANAGED_HOW_SHIFT) - 1)) - 1;
+}
+
+/* Bytecode 0 is at position 5, in line 2; bytecode 8 at position 18, in line 3. */
+TEST(an_interpreted_frame_has_the_line_of_its_bytecode)
+{
+	static const uint8_t table[] = {2, 24, 16, 52};
+	struct unwind_frame f = frame_at(ENTRY, false, false);
+	uint64_t script, bytecode;
+
+	begin_heap();
+	script = v8_heap_script(&heap, "/app/shop.js", "\nfunction total\n  x();\n", 1);
+	bytecode = put_interpreted(v8_heap_function(&heap, "total", script, 5));
+	v8_heap_set(&heap, bytecode, heap.l.row.bytecode_positions,
+		    v8_heap_byte_array(&heap, table, sizeof(table)));
+	put_word(BP - 40, v8_small(heap.l.row.bytecode_data - 1u + 7));
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	assert_int_equal(line_of(&f), 2);
+	put_word(BP - 40, v8_small(heap.l.row.bytecode_data - 1u + 8));
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	assert_int_equal(line_of(&f), 3);
+	is_named(&f, 0, "total shop.js:2");
+	end();
+}
+
 /* Samples that are read together cost one look: it came after all of them. */
 TEST(a_function_is_looked_at_once_for_samples_before_that)
 {
@@ -222,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interpreted_function_is_named_and_left),
+		cmocka_unit_test(an_interpreted_frame_has_the_line_of_its_bytecode),
 		cmocka_unit_test(a_function_is_looked_at_once_for_samples_before_that),
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
