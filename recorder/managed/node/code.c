@@ -256,7 +256,8 @@ unsigned v8_inlined_at(const struct v8_layout *l, const struct v8_code *c, uint3
 		if (id > c->ninlining || id >= last)
 			return 0;
 		entry = c->inlining + (size_t)(id - 1) * 16;
-		out[n++] = (struct v8_inlined){(int32_t)le32(entry + 8), v8_position_offset(position)};
+		out[n++] = (struct v8_inlined){.function = (int32_t)le32(entry + 8),
+					       .position = v8_position_offset(position)};
 		position = le64(entry);
 	}
 	out[n++] = (struct v8_inlined){-1, v8_position_offset(position)};
