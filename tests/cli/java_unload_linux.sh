@@ -72,7 +72,8 @@ unload_of()
 		"$none without a generated method"
 	check "${name}_names_are_not_of_another_time" \
 		test $((wrong * 1000)) -le $((right + wrong + none))
-	check "${name}_samples_are_named" test $((right * 20)) -gt "$none"
+	# How many is a matter of how soon they are read: on a quiet machine later.
+	check "${name}_samples_are_named" test "$right" -gt 100
 	check "${name}_classes_were_unloaded" test "$unloaded" -gt 100
 }
 

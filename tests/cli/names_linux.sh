@@ -57,6 +57,8 @@ trap 'kill "${started[@]}" 2>/dev/null; rm -f "/tmp/perf-${node:-none}.map"' EXI
 gcc -O2 -w -pthread -DBRIEF_SPIN=old_spin -o replaced "$shapes" &&
 	gcc -O2 -w -pthread -DBRIEF_SPIN=new_spin -o newer "$shapes" || exit 1
 ./replaced brief 60000 & started+=($!)
+runs_replaced() { [[ $(readlink "/proc/${started[0]}/exe") == */replaced ]]; }
+wait_for 10 runs_replaced
 mv newer replaced
 
 # The same path is one program in its mount namespace, and another one in ours.
