@@ -124,10 +124,10 @@ shares_agree()
 		END { print n + 0 " functions"; exit n < 5 || bad }' ours.txt theirs
 }
 
-# named FOLDED: per cent of the samples with the script whose frames of generated code have names
+# named FOLDED: per cent of the samples with generated code all of which has names
 named()
 {
-	awk '/work\.js:/ { c = $NF; all += c; if (!/\[(javascript|jit)\]!\?/) good += c }
+	awk '/\[(javascript|jit)\]!/ { c = $NF; all += c; if (!/\[(javascript|jit)\]!\?/) good += c }
 		END { printf "%d %.2f\n", all, all ? 100 * good / all : 0 }' "$1"
 }
 

@@ -10,7 +10,8 @@
 #define SEARCH_PIECE (16u << 10)
 #define CODE_MAX_BYTES (8u << 20)
 #define TABLE_MAX_BYTES (1u << 20)
-#define LITERALS_MAX 4096u
+#define LITERALS_MAX 64u                     /* inlined functions that get names */
+#define HEADERS_MAX 512u                     /* looked at until code is found */
 
 /* ---- the code of an address ------------------------------------------------------------------ */
 
@@ -52,6 +53,7 @@ static bool find_header(const struct v8_layout *l, const struct managed_memory *
 {
 	uint64_t at = pc & ~(uint64_t)(ALIGN - 1), low = at, lowest = at - SEARCH_BYTES;
 	uint8_t bytes[SEARCH_PIECE + ALIGN * 4];
+	unsigned tried = 0;
 	size_t have = 0;
 
 	if (at < SEARCH_BYTES * 2)
@@ -71,8 +73,11 @@ static bool find_header(const struct v8_layout *l, const struct managed_memory *
 					return false;
 			}
 		}
-		if (!v8_is_object(le64(bytes + (header - low))) ||
-		    !read_header(l, m, at, &out->mark))
+		if (!v8_is_object(le64(bytes + (header - low))))
+			continue;
+		if (++tried > HEADERS_MAX)
+			return false;
+		if (!read_header(l, m, at, &out->mark))
 			continue;
 		out->begin = at;
 		out->end = at + out->mark.bytes;
@@ -118,8 +123,9 @@ static void read_literals(const struct v8_layout *l, const struct managed_memory
 	    !v8_word(m, array, V8_LENGTH, &length) || !v8_is_count(length))
 		return;
 	n = (uint32_t)(count >> 32);
-	if (!n || n > LITERALS_MAX || n > length >> 32)
+	if (!n || n > length >> 32)
 		return;
+	n = n < LITERALS_MAX ? n : LITERALS_MAX;
 	out->literals = calloc(n, sizeof(*out->literals));
 	for (i = 0; out->literals && i < n; i++) {
 		uint64_t word;

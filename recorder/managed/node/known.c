@@ -14,7 +14,7 @@
 #define CODES_MAX 16384u
 #define SCRIPTS_MAX 4096u
 #define BYTES_MAX ((size_t)12 << 20)         /* tables of code and of lines; then all begins anew */
-#define FAILED_PAGES 256u                    /* without code of ours */
+#define FAILED_PAGES 256u                    /* places without code of ours, for a second */
 #define PROLOGUE_BYTES 160u
 
 struct script {
@@ -39,13 +39,13 @@ struct v8_knowledge {
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-enum task_kind { TASK_FUNCTION, TASK_SHARED, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE };
+enum task_kind { TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE };
 
 struct v8_task {
 	struct managed_task base;
 	enum task_kind kind;
 	struct v8_layout layout;
-	uint64_t function, bytecode;         /* in; of TASK_SHARED: the SharedFunctionInfo */
+	uint64_t function, bytecode;         /* in */
 	uint64_t at;                         /* in: of a script, a pc, or where code begins */
 	struct v8_mark mark;                 /* in: of TASK_SAME, and of optimized code */
 	struct v8_code_mark code_mark;       /* in: of TASK_SAME_CODE */
@@ -55,8 +55,27 @@ struct v8_task {
 	uint32_t npositions;
 	struct v8_script script;
 	struct v8_code code;
+	struct v8_function *inlined;         /* code.nliterals; with a mark: it was read */
 	uint8_t prologue[PROLOGUE_BYTES];
 };
+
+/*
+ * The functions of optimized code, while their addresses are fresh: a collection may move them at
+ * any time later.
+ */
+static void read_functions(struct v8_task *t, const struct managed_memory *m)
+{
+	uint32_t i;
+
+	if (t->code.optimized && !v8_function_read(&t->layout, m, t->code.shared, &t->of))
+		t->of.mark.shared = 0;
+	t->inlined = t->code.nliterals ? calloc(t->code.nliterals, sizeof(*t->inlined)) : NULL;
+	for (i = 0; t->inlined && i < t->code.nliterals; i++)
+		if (!v8_function_read(&t->layout, m, t->code.literals[i], &t->inlined[i]))
+			t->inlined[i].mark.shared = 0;
+	/* They were its functions if it is still that code. */
+	t->found = v8_code_is(&t->layout, m, t->code.begin, &t->code.mark);
+}
 
 static void run_task(struct managed_task *task, const struct managed_memory *m)
 {
@@ -70,9 +89,6 @@ static void run_task(struct managed_task *task, const struct managed_memory *m)
 		if (t->found && v8_word(m, t->bytecode, t->layout.row.bytecode_positions, &shared))
 			t->positions = v8_positions_read(m, shared, &t->npositions);
 		break;
-	case TASK_SHARED:
-		t->found = v8_function_read(&t->layout, m, t->function, &t->of);
-		break;
 	case TASK_SCRIPT:
 		t->found = v8_script_read(&t->layout, m, t->at, &t->script);
 		break;
@@ -80,6 +96,8 @@ static void run_task(struct managed_task *task, const struct managed_memory *m)
 		t->found = v8_code_find(&t->layout, m, t->at, &t->code);
 		if (t->found && !managed_read(m, t->code.begin, t->prologue, PROLOGUE_BYTES))
 			memset(t->prologue, 0, PROLOGUE_BYTES);
+		if (t->found)
+			read_functions(t, m);
 		break;
 	case TASK_SAME:
 		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared &&
@@ -97,6 +115,7 @@ static void free_task(struct managed_task *task)
 	struct v8_task *t = (struct v8_task *)task;
 
 	free(t->positions);
+	free(t->inlined);
 	free(t->script.ends);
 	v8_code_free(&t->code);
 	free(t);
@@ -262,20 +281,6 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 	return f;
 }
 
-static void name_shared(struct v8_knowledge *k, const struct managed_host *host, uint64_t shared,
-			struct v8_known *out)
-{
-	struct v8_task *t = NULL;
-
-	*out = (struct v8_known){.key = shared};
-	if (v8_is_object(shared))
-		t = run(k, host, &(struct v8_task){.kind = TASK_SHARED, .function = shared});
-	if (t) {
-		name(k, host, &t->of, out);
-		free_task(&t->base);
-	}
-}
-
 /* ---- code ------------------------------------------------------------------------------------ */
 
 /* The first that ends behind pc. */
@@ -343,27 +348,15 @@ static struct v8_known_code *make_code(struct v8_knowledge *k, const struct mana
 	c->inlined = c->is.nliterals ? calloc(c->is.nliterals, sizeof(*c->inlined)) : NULL;
 	if (!c->inlined)
 		c->is.nliterals = 0;
-	if (c->is.optimized)
-		name_shared(k, host, c->is.shared, &c->outer);
-	for (i = 0; i < c->is.nliterals; i++)
-		name_shared(k, host, c->is.literals[i], &c->inlined[i]);
+	if (t->of.mark.shared)
+		name(k, host, &t->of, &c->outer);
+	for (i = 0; t->inlined && i < c->is.nliterals; i++)
+		if (t->inlined[i].mark.shared)
+			name(k, host, &t->inlined[i], &c->inlined[i]);
 	free(c->is.literals);
 	c->is.literals = NULL;
 	k->bytes += code_bytes(c);
 	return c;
-}
-
-/* Names that were not read, because a sample has only so many reads. */
-static void name_rest(struct v8_knowledge *k, const struct managed_host *host,
-		      struct v8_known_code *c)
-{
-	uint32_t i;
-
-	if (c->is.optimized && !c->outer.number)
-		name_shared(k, host, c->outer.key, &c->outer);
-	for (i = 0; i < c->is.nliterals && k->tasks_left; i++)
-		if (!c->inlined[i].number)
-			name_shared(k, host, c->inlined[i].key, &c->inlined[i]);
 }
 
 static void keep_code(struct v8_knowledge *k, struct v8_known_code *c)
@@ -400,7 +393,6 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 		if (t) {
 			free_task(&t->base);
 			c->checked_ns = now_ns;
-			name_rest(k, host, c);
 			return c;
 		}
 		drop_code(k, i);
@@ -411,7 +403,7 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 	t = run(k, host, &(struct v8_task){.kind = TASK_CODE, .at = pc});
 	if (!t) {
 		k->failed[page].page = pc >> 6;
-		k->failed[page].until_ns = now_ns;
+		k->failed[page].until_ns = now_ns + NS_PER_SEC;
 		return NULL;
 	}
 	c = make_code(k, host, t, now_ns);
@@ -480,7 +472,8 @@ void v8_knowledge_begin(struct v8_knowledge *k, uint64_t sample_ns)
 {
 	k->sample_ns = sample_ns;
 	k->tasks_left = V8_TASKS_OF_A_SAMPLE;
-	if (k->bytes > BYTES_MAX || k->by_key.used >= FUNCTIONS_MAX - 1) {
+	if (k->bytes > BYTES_MAX || k->by_key.used >= FUNCTIONS_MAX - 1 ||
+	    k->nscripts >= SCRIPTS_MAX || k->ncodes >= CODES_MAX) {
 		clear(k);
 		if (slots_init(&k->functions, sizeof(struct v8_known), FUNCTIONS_MAX))
 			k->tasks_left = 0;

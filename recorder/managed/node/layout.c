@@ -182,7 +182,7 @@ static bool find_builtins(const struct managed_memory *m, const struct image *im
 enum {
 	X_MAJOR, X_MINOR, X_SMI_SHIFT, X_FP_CONTEXT, X_FP_FUNCTION, X_FIRST_FUNCTION,
 	X_LAST_FUNCTION, X_FUNCTION, X_BYTECODE, X_INTERPRETER_DATA, X_CODE, X_STREAM, X_SCOPE_INFO,
-	X_SCRIPT, X_NOT_STRING, EXPORTS
+	X_SCRIPT, X_SHARED, X_NOT_STRING, EXPORTS
 };
 
 static const struct managed_export wanted[EXPORTS] = {
@@ -200,6 +200,7 @@ static const struct managed_export wanted[EXPORTS] = {
 	[X_STREAM] = {.name = "v8dbg_type_InstructionStream__INSTRUCTION_STREAM_TYPE"},
 	[X_SCOPE_INFO] = {.name = "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE"},
 	[X_SCRIPT] = {.name = "v8dbg_type_Script__SCRIPT_TYPE"},
+	[X_SHARED] = {.name = "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE"},
 	[X_NOT_STRING] = {.name = "v8dbg_IsNotStringMask"},
 };
 
@@ -233,6 +234,7 @@ static void read_types(const struct managed_memory *m, const struct managed_expo
 	out->stream = out->row.code_stream ? type_of(m, &x[X_STREAM]) : out->code;
 	out->scope_info = type_of(m, &x[X_SCOPE_INFO]);
 	out->script = type_of(m, &x[X_SCRIPT]);
+	out->shared = type_of(m, &x[X_SHARED]);
 	out->not_string_mask = (uint16_t)constant(m, &x[X_NOT_STRING]);
 }
 
@@ -260,7 +262,7 @@ int v8_layout_read(const struct managed_memory *m, uint64_t base, struct v8_layo
 		return err_set(err, ERR_UNSUPPORTED, "V8 %d.%d is not known", major, minor);
 	read_types(m, x, out);
 	if (!out->function_first || !out->bytecode || !out->code || !out->stream ||
-	    !out->scope_info || !out->not_string_mask)
+	    !out->scope_info || !out->shared || !out->not_string_mask)
 		return err_set(err, ERR_UNSUPPORTED, "its file does not tell V8's types");
 	if (!read_image(m, base, &image) || !find_builtins(m, &image, out))
 		return err_set(err, ERR_UNSUPPORTED, "V8's builtins were not found in its file");

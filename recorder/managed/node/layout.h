@@ -38,7 +38,7 @@ struct v8_layout {
 	/* Builtins, as offsets in the file: [begin, end). */
 	uint64_t builtins, builtins_end;
 	uint16_t function_first, function_last, bytecode, interpreter_data, code, stream;
-	uint16_t scope_info, script, not_string_mask;
+	uint16_t scope_info, script, shared, not_string_mask;
 };
 
 /*

@@ -215,7 +215,7 @@ static bool read_mark(const struct v8_layout *l, const struct managed_memory *m,
 	uint8_t bytes[SHARED_BYTES];
 
 	*out = (struct v8_mark){.shared = shared};
-	if (!v8_is_object(shared) || !managed_read(m, shared - 1, bytes, sizeof(bytes)))
+	if (v8_type(m, shared) != l->shared || !managed_read(m, shared - 1, bytes, sizeof(bytes)))
 		return false;
 	out->data[0] = le64(bytes + l->row.shared_data[0]);
 	out->data[1] = l->row.shared_data[1] ? le64(bytes + l->row.shared_data[1]) : 0;

@@ -57,6 +57,7 @@ static inline void v8_heap_init(struct v8_heap *h, unsigned major, unsigned mino
 	h->l.stream = T_STREAM;
 	h->l.scope_info = T_SCOPE;
 	h->l.script = T_SCRIPT;
+	h->l.shared = T_SHARED;
 	h->l.not_string_mask = 0xff80;
 	h->l.builtins = 0x1000;
 	h->l.builtins_end = 0x9000;
