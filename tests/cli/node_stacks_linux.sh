@@ -127,7 +127,9 @@ shares_agree()
 # named FOLDED: per cent of the samples with generated code all of which has names
 named()
 {
-	awk '/\[(javascript|jit)\]!/ { c = $NF; all += c; if (!/\[(javascript|jit)\]!\?/) good += c }
+	awk '/\[(javascript|jit)\]!/ {
+			all += $NF
+			if (!/\[(javascript|jit)\]!\?/) good += $NF }
 		END { printf "%d %.2f\n", all, all ? 100 * good / all : 0 }' "$1"
 }
 

@@ -74,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	/* The types of tests/unit/node/heap.h. */
 	struct v8_layout l = {.function_first = 200, .function_last = 205, .bytecode = 163,
 			      .interpreter_data = 166, .code = 164, .stream = 165,
-			      .scope_info = 160, .script = 161, .shared = 162, .not_string_mask = 0xff80};
+			      .scope_info = 160, .script = 161, .shared = 162,
+			      .not_string_mask = 0xff80};
 	struct managed_names *names = managed_names_new();
 	struct v8_knowledge *k = NULL;
 	struct memory m;
