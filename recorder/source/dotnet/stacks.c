@@ -83,11 +83,12 @@ static uint32_t name_of(struct dotnet_program *p, struct dotnet_method *m)
 
 	if (m->number)
 		return m->number;
-	module = dotnet_code_module(&p->code, m->module);
+	/* That of a dynamic method is no part of its name: it would have two, before and after. */
+	module = m->dynamic ? NULL : dotnet_code_module(&p->code, m->module);
 	snprintf(text, sizeof(text), "%s!%s", module ? module->name : "", m->text);
 	number = add_name(p, text);
 	/* The rundown may still tell the module. */
-	m->number = module ? number : 0;
+	m->number = module || m->dynamic ? number : 0;
 	return number;
 }
 
@@ -261,7 +262,7 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
 			m = NULL;
 			continue;
 		}
-		module = dotnet_code_module(&p->code, m->module);
+		module = m->dynamic ? NULL : dotnet_code_module(&p->code, m->module);
 		snprintf(s->late, sizeof(s->late), "%s", m->text);
 		snprintf(s->late_module, sizeof(s->late_module), "%s", module ? module->name : "");
 		*out = (struct symbol){.offset = offset - (address - m->start), .name = s->late,

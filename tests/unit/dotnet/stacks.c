@@ -56,7 +56,7 @@ static void learn(const char *provider, uint32_t id, const struct buf *payload)
 	dotnet_program_learn(program, &e, now_ns);
 }
 
-static void learn_method(uint32_t id, uint64_t start, const char *name)
+static void learn_flagged(uint32_t id, uint64_t start, uint32_t flags, const char *name)
 {
 	struct buf b = {0};
 
@@ -64,12 +64,18 @@ static void learn_method(uint32_t id, uint64_t start, const char *name)
 	buf_put_le(&b, 55, 8);
 	buf_put_le(&b, start, 8);
 	buf_put_le(&b, 0x100, 4);
-	buf_put_le(&b, 0, 8);
+	buf_put_le(&b, 0, 4);
+	buf_put_le(&b, flags, 4);
 	put_utf16(&b, "App.Thrower");
 	put_utf16(&b, name);
 	put_utf16(&b, "void ()");
 	learn(CLR, id, &b);
 	buf_free(&b);
+}
+
+static void learn_method(uint32_t id, uint64_t start, const char *name)
+{
+	learn_flagged(id, start, 0, name);
 }
 
 static void learn_module(void)
@@ -123,6 +129,17 @@ TEST(addresses_have_the_names_of_the_methods_that_contain_them)
 	assert_int_equal(frames_of(0x3000, 0x1101, NULL), 2);
 	is_named(&out[0], "?");
 	is_named(&out[1], "?");
+}
+
+/* It is not asked for its module, so it has the same name before that is told and after. */
+TEST(a_dynamic_method_has_one_name)
+{
+	learn_flagged(143, 0x1000, 1, "Throw");
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.Throw");
+	learn_module();
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.Throw");
 }
 
 /* 152 is ModuleLoad of the runtime, but DomainModuleDCEnd of its rundown: another layout. */
@@ -364,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_PROGRAM(addresses_have_the_names_of_the_methods_that_contain_them),
+		WITH_PROGRAM(a_dynamic_method_has_one_name),
 		WITH_PROGRAM(a_module_of_an_application_domain_is_not_taken_for_a_name),
 		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),
 		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
