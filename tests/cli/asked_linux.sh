@@ -75,7 +75,7 @@ left=$(sed -n 's/.* stored: .* lost, \([0-9]*\) events of floods.*/\1/p' asked.l
 all_counted()
 {
 	echo "$kept kept, $lost lost, ${left:-0} of floods"
-	[ $((kept + lost + ${left:-0})) -ge 39000 ] && [ $((kept + lost + ${left:-0})) -le 40002 ]
+	[ $((kept + lost + ${left:-0})) -ge 39000 ] && [ $((kept + lost + ${left:-0})) -le 41000 ]
 }
 check and_counted all_counted
 

@@ -174,5 +174,6 @@ rm -rf worker.db*
 record worker node work.js 2000 worker
 check workers_have_names awk '/round work\.js/ { split($0, f, ";"); t[f[2]] += $NF }
 	END { for (x in t) if (t[x] > 200) n++; exit n < 2 }' worker.folded
-check show_says_what_language_it_is sh -c '"$RECORDER" show 1 --store worker.db 2>/dev/null |
-	grep -qE "\[node\] \([0-9]+\): .*JavaScript in [0-9]+ %"'
+check show_says_what_language_it_is sh -c '
+	"$RECORDER" show 1 --store worker.db --process node >shown 2>err
+	grep -A 3 "AND ITS STACKS" shown; grep -q "[0-9]): .*JavaScript in [0-9]* %" shown'
