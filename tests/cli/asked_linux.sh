@@ -32,6 +32,7 @@ record()
 	timeout 60 "$RECORDER" collect --store asked.db --max-cpu-percent 0 \
 		--only-providers "$list" 2>asked.log & collect=$!
 	wait_for 20 grep -q 'recording this machine' asked.log
+	sleep 0.3                            # beside other load an event of the first ms is missed
 	"$@" >/dev/null 2>&1
 	sleep 0.2
 	"$RECORDER" stop --store asked.db >/dev/null 2>&1
