@@ -91,6 +91,8 @@ static bool word(struct step *s, uint64_t at, uint64_t *out)
 	return at % WORD == 0 && s->f->word(s->f->stack, at, out);
 }
 
+static const struct v8_known unknown;
+
 static void put(struct step *s, const struct v8_known *f, int32_t position)
 {
 	uint32_t line = position < 0 ? 0 : v8_known_line(s->k, f, position);
@@ -170,9 +172,11 @@ static void put_optimized(struct step *s, const struct v8_known_code *c)
 				      V8_INLINED_MAX + 1);
 
 	for (i = 0; i < n; i++) {
-		const struct v8_known *f = &c->outer;
+		const struct v8_known *f = &unknown;
 
-		if (at[i].function >= 0 && (uint32_t)at[i].function < c->is.nliterals)
+		if (at[i].function == -1)
+			f = &c->outer;
+		else if (at[i].function >= 0 && (uint32_t)at[i].function < c->is.nliterals)
 			f = &c->inlined[at[i].function];
 		put(s, f, at[i].position);
 		if (i + 1 < n && s->f->nfunctions)
@@ -184,7 +188,6 @@ static void put_optimized(struct step *s, const struct v8_known_code *c)
 
 static enum unwind_result step_generated(struct step *s)
 {
-	static const struct v8_known unknown;
 	const struct v8_known_code *c = v8_known_code(s->k, s->host, s->pc);
 	const struct v8_known *f;
 	uint64_t offset;

@@ -206,27 +206,36 @@ TEST(builtins_without_such_a_frame_are_left_to_others)
 	end();
 }
 
+/* TurboFan's code of a function, with this deoptimization data. returns  the Code object */
+static uint64_t make_optimized(uint64_t shared, uint64_t deopt, uint64_t *begin)
+{
+	const struct v8_row *r = &heap.l.row;
+	uint64_t code, stream;
+
+	v8_heap_set(&heap, deopt, V8_ELEMENTS + 8u * r->deopt_shared, shared);
+	v8_heap_new(&heap, T_CONTEXT, 24000, 8);
+	code = v8_heap_new(&heap, T_CODE, 128, 8);
+	*begin = v8_heap_new(&heap, T_STREAM, 640, 64) - 1 + 64;
+	stream = *begin - r->code_header + 1;
+	v8_heap_set(&heap, stream, 0, heap.maps[T_STREAM]);
+	v8_heap_set(&heap, stream, 8, code);
+	v8_heap_set(&heap, code, r->code_start, *begin);
+	v8_heap_set(&heap, code, r->code_deopt, deopt);
+	put_le32(v8_heap_at(&heap, code - 1 + r->code_flags), r->kind_turbofan);
+	put_le32(v8_heap_at(&heap, code - 1 + r->code_size), 512);
+	return code;
+}
+
 /* Before "push rbp; mov rbp, rsp" the return address is on top, and RBP is the caller's. */
 TEST(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer)
 {
-	const struct v8_row *r = &heap.l.row;
-	uint64_t code, stream, begin, deopt, shared;
+	uint64_t begin, deopt, shared;
 	struct unwind_frame f;
 
 	begin_heap();
 	shared = v8_heap_function(&heap, "hot", 0, 0);
 	deopt = v8_heap_new(&heap, T_ARRAY, 100, 8);
-	v8_heap_set(&heap, deopt, V8_ELEMENTS + 8u * r->deopt_shared, shared);
-	v8_heap_new(&heap, T_CONTEXT, 24000, 8);
-	code = v8_heap_new(&heap, T_CODE, 128, 8);
-	begin = v8_heap_new(&heap, T_STREAM, 640, 64) - 1 + 64;
-	stream = begin - r->code_header + 1;
-	v8_heap_set(&heap, stream, 0, heap.maps[T_STREAM]);
-	v8_heap_set(&heap, stream, 8, code);
-	v8_heap_set(&heap, code, r->code_start, begin);
-	v8_heap_set(&heap, code, r->code_deopt, deopt);
-	put_le32(v8_heap_at(&heap, code - 1 + r->code_flags), r->kind_turbofan);
-	put_le32(v8_heap_at(&heap, code - 1 + r->code_size), 512);
+	make_optimized(shared, deopt, &begin);
 	memcpy(v8_heap_at(&heap, begin + 8), "\x55\x48\x89\xe5", 4);
 	put_word(SP, CALLER + 1);
 	put_word(SP + 8, CALLER + 2);
@@ -246,6 +255,30 @@ TEST(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer)
 	end();
 }
 
+/* At 4: position 5 of function 7, inlined at position 10; there are no literals to say who it is. */
+TEST(an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name)
+{
+	static const uint8_t positions[] = {10, 0x98, 0x80, 0x80, 0x80, 0x10};
+	uint8_t inlining[16] = {22, [8] = 7};
+	uint64_t begin, code, deopt, shared;
+	struct unwind_frame f;
+
+	begin_heap();
+	shared = v8_heap_function(&heap, "hot", 0, 0);
+	deopt = v8_heap_new(&heap, T_ARRAY, 100, 8);
+	v8_heap_set(&heap, deopt, V8_ELEMENTS + 8u * heap.l.row.deopt_inlining,
+		    v8_heap_byte_array(&heap, inlining, sizeof(inlining)));
+	code = make_optimized(shared, deopt, &begin);
+	v8_heap_set(&heap, code, heap.l.row.code_positions,
+		    v8_heap_byte_array(&heap, positions, sizeof(positions)));
+	f = frame_at(begin + 30, false, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	assert_int_equal(f.nfunctions, 2);
+	is_named(&f, 0, "?");
+	is_named(&f, 1, "hot");
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +288,8 @@ int main(void)
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
 		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
+		cmocka_unit_test(
+			an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
