@@ -1,18 +1,17 @@
 #include "managed/exports.h"
 
 #include "base/bytes.h"
+#include "managed/elf.h"
 
 #include <string.h>
 
-#define PROGRAM_HEADERS_MAX 64u
 #define DYNAMIC_MAX 256u
 #define HASH_BUCKETS_MAX 262144u
 #define CHAIN_MAX 1024u                      /* symbols of one bucket */
 #define NAME_MAX_BYTES 128u
 
 enum {
-	PHDR_BYTES = 56, DYN_BYTES = 16, SYM_BYTES = 24,
-	PT_LOAD_TYPE = 1, PT_DYNAMIC_TYPE = 2,
+	DYN_BYTES = 16, SYM_BYTES = 24,
 	DT_STRTAB_TAG = 5, DT_SYMTAB_TAG = 6,
 };
 #define DT_GNU_HASH_TAG UINT64_C(0x6ffffef5)
@@ -21,52 +20,21 @@ struct dynamic {
 	uint64_t strings, symbols, hash;
 };
 
-/* Where PT_DYNAMIC is in memory, and what to add to the file's addresses. */
-static bool find_dynamic(const struct managed_memory *m, uint64_t base, uint64_t *dynamic,
-			 uint64_t *bias)
-{
-	uint8_t head[64], programs[PROGRAM_HEADERS_MAX * PHDR_BYTES];
-	uint64_t first = UINT64_MAX, at = 0;
-	uint64_t phoff;
-	unsigned n, i;
-
-	if (!managed_read(m, base, head, sizeof(head)) || memcmp(head, "\177ELF\2\1", 6) != 0)
-		return false;
-	phoff = le64(head + 32);
-	n = le16(head + 56);
-	if (!n || n > PROGRAM_HEADERS_MAX || le16(head + 54) != PHDR_BYTES || phoff > 4096 ||
-	    !managed_read(m, base + phoff, programs, n * (size_t)PHDR_BYTES))
-		return false;
-	for (i = 0; i < n; i++) {
-		const uint8_t *p = programs + (size_t)i * PHDR_BYTES;
-		uint64_t vaddr = le64(p + 16);
-
-		if (le32(p) == PT_LOAD_TYPE && vaddr < first)
-			first = vaddr;
-		if (le32(p) == PT_DYNAMIC_TYPE)
-			at = vaddr;
-	}
-	if (first == UINT64_MAX || !at)
-		return false;
-	*bias = base - (first & ~(uint64_t)4095);
-	*dynamic = *bias + at;
-	return true;
-}
-
-static bool read_dynamic(const struct managed_memory *m, uint64_t base, struct dynamic *out)
+static bool read_dynamic(const struct managed_memory *m, uint64_t base,
+			 const struct managed_elf *elf, struct dynamic *out)
 {
 	uint8_t bytes[DYNAMIC_MAX * DYN_BYTES];
-	uint64_t at, bias;
+	uint64_t at = managed_elf_segment(elf, MANAGED_PT_DYNAMIC);
 	size_t got, i;
 
 	memset(out, 0, sizeof(*out));
-	if (!find_dynamic(m, base, &at, &bias))
+	if (!at)
 		return false;
 	got = m->read(m->ctx, at, bytes, sizeof(bytes)) / DYN_BYTES;
 	for (i = 0; i < got && le64(bytes + i * DYN_BYTES); i++) {
 		uint64_t tag = le64(bytes + i * DYN_BYTES);
 		uint64_t value = le64(bytes + i * DYN_BYTES + 8);
-		uint64_t address = value < base ? bias + value : value;
+		uint64_t address = value < base ? elf->bias + value : value;
 
 		if (tag == DT_STRTAB_TAG)
 			out->strings = address;
@@ -165,16 +133,16 @@ int managed_exports_read(const struct managed_memory *memory, uint64_t base,
 			 struct managed_export *wanted, unsigned nwanted, struct err *err)
 {
 	struct hash_table table;
+	struct managed_elf elf;
 	struct dynamic d;
-	uint64_t dynamic, bias;
 	unsigned i;
 
-	if (!find_dynamic(memory, base, &dynamic, &bias) || !read_dynamic(memory, base, &d))
+	if (!managed_elf_read(memory, base, &elf) || !read_dynamic(memory, base, &elf, &d))
 		return err_set(err, ERR_IO, "its file cannot be read in memory");
 	if (!read_hash_table(memory, d.hash, &table))
 		return err_set(err, ERR_IO, "the symbols of its file cannot be read");
 	for (i = 0; i < nwanted; i++)
-		if (!find_symbol(memory, &d, &table, bias, &wanted[i]))
+		if (!find_symbol(memory, &d, &table, elf.bias, &wanted[i]))
 			return err_set(err, ERR_IO, "the symbols of its file cannot be read");
 	return 0;
 }

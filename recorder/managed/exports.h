@@ -16,7 +16,7 @@ struct managed_export {
 
 /*
  * base     where the first byte of the file is mapped
- * returns  0, ERR_IO, ERR_MEMORY
+ * returns  0, ERR_IO
  */
 int managed_exports_read(const struct managed_memory *memory, uint64_t base,
 			 struct managed_export *wanted, unsigned nwanted, struct err *err);

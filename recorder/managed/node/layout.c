@@ -2,18 +2,15 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "managed/elf.h"
 #include "managed/exports.h"
 
 #include <string.h>
 
-#define PROGRAM_HEADERS_MAX 64u
-#define PHDR_BYTES 56u
 #define TABLE_ENTRIES_MAX 4000000u           /* of .eh_frame_hdr: 8 bytes each */
 #define TABLE_PIECE 8192u                    /* entries read at once */
 #define BUILTINS_MIN_BYTES (512u << 10)
 #define BUILTINS_MAX_BYTES (8u << 20)
-
-enum { PT_LOAD_TYPE = 1, PT_EH_FRAME_HDR_TYPE = 0x6474e550 };
 
 static const struct v8_row rows[] = {
 	{.major = 10, .minor = 2, .bytecode_positions = 32, .bytecode_data = 56,
@@ -85,70 +82,22 @@ bool v8_row_get(unsigned major, unsigned minor, struct v8_row *out)
 
 /* ---- builtins -------------------------------------------------------------------------------- */
 
-struct image {
-	uint8_t programs[PROGRAM_HEADERS_MAX * PHDR_BYTES];
-	unsigned n;
-	uint64_t bias, table;                /* what to add to addresses; of .eh_frame_hdr */
-};
-
-static bool read_image(const struct managed_memory *m, uint64_t base, struct image *out)
-{
-	uint64_t first = UINT64_MAX, table = 0;
-	uint8_t head[64];
-	unsigned i;
-
-	if (!managed_read(m, base, head, sizeof(head)) || memcmp(head, "\177ELF\2\1", 6) != 0)
-		return false;
-	out->n = le16(head + 56);
-	if (!out->n || out->n > PROGRAM_HEADERS_MAX || le16(head + 54) != PHDR_BYTES ||
-	    le64(head + 32) > 4096 ||
-	    !managed_read(m, base + le64(head + 32), out->programs, out->n * (size_t)PHDR_BYTES))
-		return false;
-	for (i = 0; i < out->n; i++) {
-		const uint8_t *p = out->programs + (size_t)i * PHDR_BYTES;
-
-		if (le32(p) == PT_LOAD_TYPE && le64(p + 16) < first)
-			first = le64(p + 16);
-		if (le32(p) == PT_EH_FRAME_HDR_TYPE)
-			table = le64(p + 16);
-	}
-	if (first == UINT64_MAX || !table)
-		return false;
-	out->bias = base - (first & ~(uint64_t)4095);
-	out->table = out->bias + table;
-	return true;
-}
-
-/* Where in the file an address of it is; false: nowhere. */
-static bool file_offset(const struct image *image, uint64_t vaddr, uint64_t *offset)
-{
-	unsigned i;
-
-	for (i = 0; i < image->n; i++) {
-		const uint8_t *p = image->programs + (size_t)i * PHDR_BYTES;
-		uint64_t at = le64(p + 16);
-
-		if (le32(p) == PT_LOAD_TYPE && vaddr >= at && vaddr - at < le64(p + 32)) {
-			*offset = le64(p + 8) + (vaddr - at);
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * The builtins are the largest piece of code without unwind tables: the largest gap between the
  * functions in .eh_frame_hdr. It begins with the last function before it, which does no harm.
  */
-static bool find_builtins(const struct managed_memory *m, const struct image *image,
-			  struct v8_layout *out)
+static bool find_builtins(const struct managed_memory *m, uint64_t base, struct v8_layout *out)
 {
 	static const uint8_t form[4] = {1, 0x1b, 3, 0x3b};   /* as all linkers write it */
 	uint8_t head[12], entries[TABLE_PIECE * 8];
-	uint64_t last = 0, gap = 0, from = 0;
+	uint64_t table, last = 0, gap = 0, from = 0;
 	uint32_t n, i, k, piece;
+	struct managed_elf elf;
 
-	if (!managed_read(m, image->table, head, sizeof(head)) ||
+	if (!managed_elf_read(m, base, &elf))
+		return false;
+	table = managed_elf_segment(&elf, MANAGED_PT_EH_FRAME_HDR);
+	if (!table || !managed_read(m, table, head, sizeof(head)) ||
 	    memcmp(head, form, sizeof(form)) != 0)
 		return false;
 	n = le32(head + 8);
@@ -156,11 +105,11 @@ static bool find_builtins(const struct managed_memory *m, const struct image *im
 		return false;
 	for (i = 0; i < n; i += piece) {
 		piece = n - i < TABLE_PIECE ? n - i : TABLE_PIECE;
-		if (!managed_read(m, image->table + sizeof(head) + (uint64_t)i * 8, entries,
+		if (!managed_read(m, table + sizeof(head) + (uint64_t)i * 8, entries,
 				  (size_t)piece * 8))
 			return false;
 		for (k = 0; k < piece; k++) {
-			uint64_t at = image->table - image->bias +
+			uint64_t at = table - elf.bias +
 				      (uint64_t)(int64_t)(int32_t)le32(entries + (size_t)k * 8);
 
 			if (last && at > last && at - last > gap) {
@@ -171,7 +120,7 @@ static bool find_builtins(const struct managed_memory *m, const struct image *im
 		}
 	}
 	if (gap < BUILTINS_MIN_BYTES || gap > BUILTINS_MAX_BYTES ||
-	    !file_offset(image, from, &out->builtins))
+	    !managed_elf_offset(&elf, from, &out->builtins))
 		return false;
 	out->builtins_end = out->builtins + gap;
 	return true;
@@ -242,7 +191,6 @@ int v8_layout_read(const struct managed_memory *m, uint64_t base, struct v8_layo
 		   struct err *err)
 {
 	struct managed_export x[EXPORTS];
-	struct image image;
 	int32_t major, minor;
 	int rc;
 
@@ -264,7 +212,7 @@ int v8_layout_read(const struct managed_memory *m, uint64_t base, struct v8_layo
 	if (!out->function_first || !out->bytecode || !out->code || !out->stream ||
 	    !out->scope_info || !out->shared || !out->not_string_mask)
 		return err_set(err, ERR_UNSUPPORTED, "its file does not tell V8's types");
-	if (!read_image(m, base, &image) || !find_builtins(m, &image, out))
+	if (!find_builtins(m, base, out))
 		return err_set(err, ERR_UNSUPPORTED, "V8's builtins were not found in its file");
 	return 0;
 }

@@ -43,7 +43,7 @@ struct v8_layout {
 
 /*
  * image    where the first byte of the file with V8 is mapped
- * returns  0; ERR_UNSUPPORTED: it is no V8 that is known; ERR_IO, ERR_MEMORY
+ * returns  0; ERR_UNSUPPORTED: it is no V8 that is known; ERR_IO
  */
 int v8_layout_read(const struct managed_memory *m, uint64_t image, struct v8_layout *out,
 		   struct err *err);
