@@ -255,7 +255,7 @@ TEST(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer)
 	end();
 }
 
-/* At 4: position 5 of function 7, inlined at position 10; there are no literals to say who it is. */
+/* At 4: position 5 of function 7, inlined at position 10; no literals say who function 7 is. */
 TEST(an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name)
 {
 	static const uint8_t positions[] = {10, 0x98, 0x80, 0x80, 0x80, 0x10};
