@@ -278,6 +278,9 @@ deps: ## install and build what check, fuzz and the Windows build need; quick wh
 deps-linux: ## the small part of it: what demo and the Linux program need
 	@tests/support/deps.sh linux
 
+jdks: ## JDK 8 to 28 beside the installed ones, for the tests of Java (2.4 GB, root, once)
+	@tests/support/jdks.sh
+
 demo: deps-linux ## record this machine under load; two incidents, their stacks and exports
 	$(Q)$(MAKE) goals GOALS='$(recorder) $(BUILD)/programs/burn'
 	@tests/support/demo.sh

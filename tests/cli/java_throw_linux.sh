@@ -14,7 +14,7 @@ if ! command -v javac >/dev/null; then
 	echo "skip java_throw: no javac here (apt-get install openjdk-17-jdk-headless)"
 	exit 0
 fi
-javac --release 11 -encoding UTF-8 -d . "$TOP/tests/programs/JavaThrow.java" || exit 1
+javac -Xlint:-options --release 8 -encoding UTF-8 -d . "$TOP/tests/programs/JavaThrow.java" || exit 1
 rounds=20
 
 # record NAME OPTION...: into NAME.db; $collect is its pid.
@@ -106,12 +106,9 @@ fires_of()
 }
 
 found=0
-for home in /usr/lib/jvm/*; do
-	[ -x "$home/bin/java" ] && readlink -f "$home"
-done | sort -u >homes
-while read -r home; do
+while read -r major home; do
 	found=$((found + 1))
-	name=$(basename "$home" | tr -c 'a-zA-Z0-9\n' _)
+	name=java$major
 	throws "${name}_default" "$home"
 	throws "${name}_interpreter" "$home" -Xint
 	throws "${name}_wide" "$home" -XX:-UseCompressedOops
@@ -119,5 +116,5 @@ while read -r home; do
 	throws "${name}_compact" "$home" -XX:+UseCompactObjectHeaders
 	throws "${name}_z" "$home" -XX:+UseZGC
 	fires_of "${name}_rule" "$home"
-done <homes
+done < <(jdks)
 check a_jdk_was_found test $found -gt 0

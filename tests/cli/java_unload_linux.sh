@@ -11,7 +11,7 @@ if ! command -v javac >/dev/null; then
 	exit 0
 fi
 seconds=${JAVA_UNLOAD_S:-6} hz=${JAVA_UNLOAD_HZ:-997}
-javac --release 11 -d . "$TOP/tests/programs/JavaUnload.java" || exit 1
+javac -Xlint:-options --release 8 -d . "$TOP/tests/programs/JavaUnload.java" || exit 1
 
 # Count the samples whose generated method ran then (right), did not (wrong), and those of the same
 # threads without one; a run is told within a millisecond of its edges.
@@ -35,10 +35,12 @@ compare()
 
 unload_of()
 {
-	local name=$1 home=$2 java right wrong none unloaded
+	local name=$1 home=$2 java right wrong none unloaded log=-Xlog:class+unload:file=$1.unloaded
 	shift 2
-	"$home/bin/java" "$@" -XX:ReservedCodeCacheSize=3m -XX:MetaspaceSize=4m \
-		-Xlog:class+unload:file="$name.unloaded" -cp . JavaUnload $((seconds + 4)) \
+	[ "$major" != 8 ] || log="-XX:+UnlockDiagnosticVMOptions -XX:+TraceClassUnloading
+		-XX:+LogVMOutput -XX:-DisplayVMOutput -XX:LogFile=$name.unloaded"
+	"$home/bin/java" "$@" $log -XX:ReservedCodeCacheSize=3m -XX:MetaspaceSize=4m \
+		-cp . JavaUnload $((seconds + 4)) \
 		>"$name.truth" 2>"$name.err" & java=$!
 	sleep 1
 	"$RECORDER" collect --store "$name.db" --max-collect-sec "$seconds" --freq "$hz" \
@@ -77,11 +79,8 @@ unload_of()
 	check "${name}_classes_were_unloaded" test "$unloaded" -gt 100
 }
 
-for home in /usr/lib/jvm/*; do
-	[ -x "$home/bin/java" ] && readlink -f "$home"
-done | sort -u >homes
-while read -r home; do
-	name=$(basename "$home" | tr -c 'a-zA-Z0-9\n' _)
+while read -r major home; do
+	name=java$major
 	unload_of "$name" "$home"
 	unload_of "${name}_c1" "$home" -XX:TieredStopAtLevel=1
-done <homes
+done < <(jdks)

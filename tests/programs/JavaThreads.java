@@ -122,7 +122,7 @@ public class JavaThreads {
 		start("queue", () -> new LinkedBlockingQueue<String>().take());
 		start("latch", () -> new CountDownLatch(1).await());
 		start("accepts", () -> server.accept());
-		start("stream", () -> List.of(1, 2).stream().map(x -> x + 1).forEach(x -> sleep()));
+		start("stream", () -> Arrays.asList(1, 2).stream().map(x -> x + 1).forEach(x -> sleep()));
 		start("reflects", () -> reflects());
 		start("sorts", () -> sorts());
 		start("initializes", () -> Slow.touch());

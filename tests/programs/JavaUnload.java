@@ -1,3 +1,4 @@
+import java.io.DataInputStream;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -39,7 +40,7 @@ public class JavaUnload {
 		byte[] bytes = model.clone();
 
 		for (int i = 0; i + 6 <= bytes.length; i++)
-			if (Arrays.equals(bytes, i, i + 6, from, 0, 6))
+			if (Arrays.equals(Arrays.copyOfRange(bytes, i, i + 6), from))
 				System.arraycopy(to, 0, bytes, i, 6);
 		return bytes;
 	}
@@ -79,7 +80,8 @@ public class JavaUnload {
 		String file = "JavaUnload$Gen000000.class";
 
 		try (InputStream in = JavaUnload.class.getResourceAsStream(file)) {
-			model = in.readAllBytes();
+			model = new byte[in.available()];
+			new DataInputStream(in).readFully(model);
 		}
 		for (int i = 0; i < threads.length; i++) {
 			int first = 100_000 * (i + 1);

@@ -109,6 +109,20 @@ need_tracefs()
 		-c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$1"
 }
 
+# Print "MAJOR HOME" for the JDKs that are installed or that 'make jdks' brought, one of each major
+# version. JAVA_HOMES names others.
+jdks()
+{
+	local home
+
+	for home in ${JAVA_HOMES:-/usr/lib/jvm/* "$TOP"/build/deps/jdks/[0-9]*}; do
+		[ -x "$home/bin/java" ] && [ -x "$home/bin/jstack" ] && readlink -f "$home"
+	done | sort -u | while read -r home; do
+		echo "$("$home/bin/java" -XshowSettings:properties -version 2>&1 |
+			sed -n 's/.*java.specification.version = //p' | sed 's/^1\.//') $home"
+	done | awk '!had[$1]++'
+}
+
 # need_dotnet WHAT PACKAGE TOOL NAME: copy the .NET program Sarif.Multitool of that npm package,
 # which brings its runtime, to ./NAME. If it is not installed or does not run, the script says that
 # WHAT is skipped and ends.

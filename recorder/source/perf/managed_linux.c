@@ -443,14 +443,17 @@ static void peek_at(struct perf_managed *m, const struct perf_process *process,
 	m->npeeked += r->peeked;
 }
 
-static void learn(struct perf_managed *m, struct perf_process *process, uint64_t now_ns)
+static void learn(struct perf_managed *m, struct perf_process *process)
 {
 	const struct managed_image image = {.base = process->runtime->base,
 					    .file = process->runtime->file};
 	struct perf_runtime *r = process->runtime;
+	uint64_t now_ns = os_now_ns();
 	struct err err;
 	int rc;
 
+	if (now_ns < r->try_ns)
+		return;
 	r->first_ns = r->first_ns ? r->first_ns : now_ns;
 	r->try_ns = now_ns + learn_again_ns(now_ns - r->first_ns);
 	if (ARRAY_ROOM(m->known, m->known_room, m->nknown + 1) || !make_names(m, process, r))
@@ -481,8 +484,8 @@ bool perf_managed_begin(struct perf_managed *m, struct perf_process *process, ui
 	if (!r || r->refused)
 		return false;
 	m->pid = process->pid;
-	if (!r->managed && sample_ns >= r->try_ns)
-		learn(m, process, os_now_ns());
+	if (!r->managed)
+		learn(m, process);
 	if (r->managed) {
 		r->used_ns = sample_ns;
 		r->reader->begin(r->managed, &m->host, sample_ns);
