@@ -14,7 +14,8 @@ if ! command -v javac >/dev/null; then
 	echo "skip java_throw: no javac here (apt-get install openjdk-17-jdk-headless)"
 	exit 0
 fi
-javac -Xlint:-options --release 8 -encoding UTF-8 -d . "$TOP/tests/programs/JavaThrow.java" || exit 1
+javac -Xlint:-options --release 8 -encoding UTF-8 -d . \
+	"$TOP"/tests/programs/Java{Throw,Threads}.java || exit 1
 rounds=20
 
 # record NAME OPTION...: into NAME.db; $collect is its pid.
@@ -29,10 +30,10 @@ record()
 
 # NAME.truth has what the program counted, NAME.seen what was recorded: "COUNT TYPE: MESSAGE". The
 # JVM makes some of its own as it starts. An exception without a message is written alike in both;
-# one that notes no stack is in neither.
+# one that notes no stack is in neither; nor are the JVM's own errors where it has no symbols.
 list_exceptions()
 {
-	sed -n 's/: null$/: /; s/^[0-9]* //p' "$1.truth" | grep -v Quiet >"$1.thrown"
+	sed -n 's/: null$/: /; s/^[0-9]* //p' "$1.truth" | grep -vE "Quiet$unseen" >"$1.thrown"
 	"$RECORDER" export --store "$1.db" 1 --format jsonl 2>>"$1.log" | jq -r '
 		select(.type == "event" and .provider == "Java" and .name == "Exception/Start") |
 		(.payload.ExceptionType // "?") + ": " + (.payload.ExceptionMessage // "")' \
@@ -44,7 +45,7 @@ list_exceptions()
 same_exceptions()
 {
 	list_exceptions "$1"
-	awk -v rounds=$rounds '
+	awk -v rounds=$rounds -v major="$major" '
 		FNR == NR { thrown[$0] = 1; type[substr($0, 1, index($0, ":"))] = 1; n++; next }
 		$0 in thrown { seen[$0]++; next }
 		$0 == "?: " || substr($0, 1, index($0, ":")) in type { unread++; next }
@@ -52,13 +53,15 @@ same_exceptions()
 		END {
 			for (e in thrown) {
 				all += seen[e]
-				if (seen[e] <= rounds) continue
+				# In 8 each of two loaders throws it.
+				if (seen[e] <= rounds * (major == 8 && e ~ /ClassNot/ ? 2 : 1))
+					continue
 				print seen[e] " of " rounds ": " e
 				bad = 1
 			}
 			print n " kinds, " all + 0 " seen as what they are, " unread + 0 \
 				" unread, " other + 0 " of the JVM"
-			exit bad || n < 8 || all + unread < n * rounds || unread > n * rounds / 5 ||
+			exit bad || n < 6 || all + unread < n * rounds || unread > n * rounds / 5 ||
 				other > rounds / 2
 		}' "$1.thrown" "$1.seen" >"$1.compared"
 	local code=$?
@@ -109,6 +112,12 @@ found=0
 while read -r major home; do
 	found=$((found + 1))
 	name=java$major
+	# Where its libjvm.so is not below /usr/lib/jvm, one that runs makes it known.
+	"$home/bin/java" -cp . JavaThreads >idle & idle=$!
+	wait_for 30 grep -q ready idle
+	unseen=
+	nm "$(grep -om1 '/.*libjvm.so' "/proc/$idle/maps")" 2>/dev/null | grep -q . ||
+		unseen='|java.lang.(OutOfMemory|StackOverflow)Error'
 	throws "${name}_default" "$home"
 	throws "${name}_interpreter" "$home" -Xint
 	throws "${name}_wide" "$home" -XX:-UseCompressedOops
@@ -116,5 +125,7 @@ while read -r major home; do
 	throws "${name}_compact" "$home" -XX:+UseCompactObjectHeaders
 	throws "${name}_z" "$home" -XX:+UseZGC
 	fires_of "${name}_rule" "$home"
+	kill $idle
+	wait $idle 2>/dev/null
 done < <(jdks)
 check a_jdk_was_found test $found -gt 0

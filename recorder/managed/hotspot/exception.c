@@ -124,7 +124,8 @@ static uint32_t find_in_array(const struct fields *f, uint32_t nfields, const ch
 
 /*
  * From 21: numbers: how many fields, how many of the JVM's own; then of each name, signature,
- * offset, access flags, flags, and what bits 0, 2 and 4 of these say: value, signature, group.
+ * offset, access flags, flags, and what bits of these say (0, 2 and 4; in 28 3, 5 and 7): value,
+ * signature, group.
  */
 static uint32_t find_in_stream(const struct fields *f, const char *name)
 {
@@ -140,8 +141,9 @@ static uint32_t find_in_stream(const struct fields *f, const char *name)
 				return 0;
 		if (is_named(f, v[0], name))
 			return v[2];
-		for (k = 0; k <= 4; k += 2)
-			if (v[4] >> k & 1 && !hotspot_unsigned5(f->bytes, f->n, min, &at, &more))
+		for (k = 0; k < HOTSPOT_FIELD_FLAGS; k++)
+			if (v[4] >> f->l->field_flags[k] & 1 &&
+			    !hotspot_unsigned5(f->bytes, f->n, min, &at, &more))
 				return 0;
 	}
 	return 0;

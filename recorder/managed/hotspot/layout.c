@@ -238,6 +238,8 @@ enum hotspot_export {
 	X_STRUCTS, X_STRUCT_STRIDE, X_STRUCT_TYPE, X_STRUCT_FIELD, X_STRUCT_STRING,
 	X_STRUCT_STATIC, X_STRUCT_OFFSET, X_STRUCT_ADDRESS,
 	X_TYPES, X_TYPE_STRIDE, X_TYPE_NAME, X_TYPE_SIZE,
+	HOTSPOT_EXPORTS_NEEDED,
+	X_INTS = HOTSPOT_EXPORTS_NEEDED, X_INT_STRIDE, X_INT_NAME, X_INT_VALUE,
 	HOTSPOT_EXPORTS
 };
 
@@ -254,6 +256,10 @@ static const struct managed_export hotspot_exports[HOTSPOT_EXPORTS] = {
 	[X_TYPE_STRIDE] = {.name = "gHotSpotVMTypeEntryArrayStride"},
 	[X_TYPE_NAME] = {.name = "gHotSpotVMTypeEntryTypeNameOffset"},
 	[X_TYPE_SIZE] = {.name = "gHotSpotVMTypeEntrySizeOffset"},
+	[X_INTS] = {.name = "gHotSpotVMIntConstants"},
+	[X_INT_STRIDE] = {.name = "gHotSpotVMIntConstantEntryArrayStride"},
+	[X_INT_NAME] = {.name = "gHotSpotVMIntConstantEntryNameOffset"},
+	[X_INT_VALUE] = {.name = "gHotSpotVMIntConstantEntryValueOffset"},
 };
 
 struct table_at {
@@ -308,31 +314,57 @@ static bool read_structs(struct hotspot_layout *l, const struct managed_memory *
 	return false;
 }
 
-static bool read_types(struct hotspot_layout *l, const struct managed_memory *m,
-		       const struct managed_export *x)
+/* Values by name, from a table of both; *out of those that it lacks is left as it is. */
+static bool read_values(const struct managed_memory *m, const struct table_at *t, uint64_t name_at,
+			uint64_t value_at, const char *const *wanted, unsigned nwanted,
+			uint64_t *out)
 {
-	uint64_t name_at, size_at, name, size;
-	struct table_at t;
+	uint64_t name, value;
+	char text[TEXT_MAX];
 	unsigned i, k;
 
-	if (!find_table(m, x, X_TYPES, X_TYPE_STRIDE, &t) ||
-	    !read_u64(m, x[X_TYPE_NAME].at, &name_at) ||
-	    !read_u64(m, x[X_TYPE_SIZE].at, &size_at))
-		return false;
 	for (i = 0; i < ENTRIES_MAX; i++) {
-		char text[TEXT_MAX];
-
-		if (!entry_word(m, t.entries + i * t.stride, name_at, &name) ||
-		    !entry_word(m, t.entries + i * t.stride, size_at, &size))
+		if (!entry_word(m, t->entries + i * t->stride, name_at, &name) ||
+		    !entry_word(m, t->entries + i * t->stride, value_at, &value))
 			return false;
 		if (!name)
 			return true;
 		read_text(m, name, text, sizeof(text));
-		for (k = 0; k < HOTSPOT_TYPES; k++)
-			if (strcmp(text, wanted_types[k]) == 0)
-				l->sizes[k] = size;
+		for (k = 0; k < nwanted; k++)
+			if (strcmp(text, wanted[k]) == 0)
+				out[k] = value;
 	}
 	return false;
+}
+
+static bool read_types(struct hotspot_layout *l, const struct managed_memory *m,
+		       const struct managed_export *x)
+{
+	uint64_t name_at, size_at;
+	struct table_at t;
+
+	return find_table(m, x, X_TYPES, X_TYPE_STRIDE, &t) &&
+	       read_u64(m, x[X_TYPE_NAME].at, &name_at) &&
+	       read_u64(m, x[X_TYPE_SIZE].at, &size_at) &&
+	       read_values(m, &t, name_at, size_at, wanted_types, HOTSPOT_TYPES, l->sizes);
+}
+
+/* Which flags of a field say that it has one more number: as 21 to 27 have it, or as it says. */
+static void read_field_flags(struct hotspot_layout *l, const struct managed_memory *m,
+			     const struct managed_export *x)
+{
+	static const char *const names[HOTSPOT_FIELD_FLAGS] = {
+		"FieldInfo::FieldFlags::_ff_initialized", "FieldInfo::FieldFlags::_ff_generic",
+		"FieldInfo::FieldFlags::_ff_contended"};
+	uint64_t bits[HOTSPOT_FIELD_FLAGS] = {0, 2, 4}, name_at, value_at;
+	struct table_at t;
+	unsigned i;
+
+	if (find_table(m, x, X_INTS, X_INT_STRIDE, &t) &&
+	    read_u64(m, x[X_INT_NAME].at, &name_at) && read_u64(m, x[X_INT_VALUE].at, &value_at))
+		read_values(m, &t, name_at, value_at, names, HOTSPOT_FIELD_FLAGS, bits);
+	for (i = 0; i < HOTSPOT_FIELD_FLAGS; i++)
+		l->field_flags[i] = bits[i] & 31;
 }
 
 static const char *name_of(enum hotspot_field_id id)
@@ -476,7 +508,7 @@ static int read_all(struct hotspot_layout *l, const struct managed_memory *m, ui
 
 	memcpy(exports, hotspot_exports, sizeof(exports));
 	rc = managed_exports_read(m, base, exports, HOTSPOT_EXPORTS, err);
-	for (i = 0; !rc && i < HOTSPOT_EXPORTS; i++)
+	for (i = 0; !rc && i < HOTSPOT_EXPORTS_NEEDED; i++)
 		if (!exports[i].at)
 			rc = err_set(err, ERR_UNSUPPORTED,
 				     "its libjvm.so has no tables of HotSpot (%s)",
@@ -488,6 +520,7 @@ static int read_all(struct hotspot_layout *l, const struct managed_memory *m, ui
 	rc = check_fields(l, err);
 	if (rc)
 		return rc;
+	read_field_flags(l, m, exports);
 	read_version(l, m);
 	if (!hotspot_read_static(l, m, F_CALL_STUB_RETURN, &l->call_stub_return) ||
 	    !l->call_stub_return || !read_heaps(l, m))

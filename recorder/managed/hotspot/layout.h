@@ -62,6 +62,8 @@ enum hotspot_type_id {
 	HOTSPOT_TYPES
 };
 
+#define HOTSPOT_FIELD_FLAGS 3u
+
 struct hotspot_field {
 	bool found;
 	uint8_t bytes;                       /* of the field: 1, 2, 4, 8 */
@@ -81,6 +83,7 @@ struct hotspot_layout {
 	_Atomic uint32_t refs;
 	unsigned major;                      /* 8, 11, 17, ... */
 	unsigned unsigned5_min;              /* the least byte of a number: 0, from 20 on 1 */
+	unsigned field_flags[HOTSPOT_FIELD_FLAGS];   /* bits, from 21 on: exception.c */
 	char release[64];                    /* "17.0.15+6-Debian-1deb12u1" */
 	struct hotspot_field fields[HOTSPOT_FIELDS];
 	uint64_t sizes[HOTSPOT_TYPES];

@@ -81,8 +81,8 @@ static void look_into(struct search *s, uint32_t pid, const char *path)
 	struct stat info;
 	int fd;
 
-	snprintf(full, sizeof(full), "/proc/%u/root%s", pid, path);
-	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = proc_pid_file(pid, path, strlen(path), full, sizeof(full))
+		? open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 	if (fd < 0 || fstat(fd, &info) != 0)
 		s->unread = true;
 	else if (S_ISREG(info.st_mode) && is_new_file(s, &info))

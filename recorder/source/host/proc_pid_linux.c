@@ -3,6 +3,7 @@
 #include "base/os.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,24 @@ size_t proc_pid_exe(uint32_t pid, char *out, size_t n)
 	got = readlink(path, out, n - 1);
 	out[got > 0 ? got : 0] = '\0';
 	return got > 0 ? (size_t)got : 0;
+}
+
+bool proc_pid_file(uint32_t pid, const char *path, size_t length, char *out, size_t n)
+{
+	char link[40], root[PATH_MAX];
+	ssize_t in;
+	int got;
+
+	snprintf(link, sizeof(link), "/proc/%u/root", pid);
+	in = readlink(link, root, sizeof(root));
+	/* "/" is no part of a path that would have to go. */
+	if (in > 1 && (size_t)in < sizeof(root) && (size_t)in < length && path[in] == '/' &&
+	    memcmp(path, root, (size_t)in) == 0) {
+		path += in;
+		length -= (size_t)in;
+	}
+	got = snprintf(out, n, "%s%.*s", link, (int)length, path);
+	return got >= 0 && (size_t)got < n;
 }
 
 bool proc_pid_user(uint32_t pid, uint32_t *uid)

@@ -24,6 +24,12 @@ size_t proc_pid_pieces(uint32_t pid, const struct iovec *here, const struct iove
 bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out);
 /* The target of /proc/PID/exe. returns  its length; 0 = not known, and out is "" */
 size_t proc_pid_exe(uint32_t pid, char *out, size_t n);
+/*
+ * How to open a file that it maps: below its own root directory (/proc/PID/root). path: as its
+ * mappings have it, which is from our root where the process was put into a directory (chroot(2)).
+ * false: longer than out
+ */
+bool proc_pid_file(uint32_t pid, const char *path, size_t length, char *out, size_t n);
 /* Its user. false: no such process. */
 bool proc_pid_user(uint32_t pid, uint32_t *uid);
 /* /proc/PID/stat. start_ns: on the recorder clock, exact to 10 ms. false: no such process. */

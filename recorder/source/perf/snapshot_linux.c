@@ -9,6 +9,7 @@
 #include "symbol/elf.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,11 +121,11 @@ static void read_build_id(uint32_t pid, struct snapshot_file *file)
 	struct os_file_info info;
 	struct os_file *f = NULL;
 	struct elf_head *head = NULL;
-	struct buf name = {0};
+	char name[PATH_MAX + 32];
 	struct bytes bytes;
 
-	buf_printf(&name, "/proc/%u/root%s", pid, file->path);
-	if (os_open(buf_text(&name), OS_READ_PLAIN, &f, NULL) == 0 &&
+	if (proc_pid_file(pid, file->path, strlen(file->path), name, sizeof(name)) &&
+	    os_open(name, OS_READ_PLAIN, &f, NULL) == 0 &&
 	    os_file_info(f, &info, NULL) == 0 && info.ino == file->ino) {
 		head = malloc(sizeof(*head));
 		bytes = bytes_of_file(f, info.size_bytes);
@@ -135,7 +136,6 @@ static void read_build_id(uint32_t pid, struct snapshot_file *file)
 	}
 	free(head);
 	os_close(f);
-	buf_free(&name);
 }
 
 /* ---- one process ----------------------------------------------------------------------------- */

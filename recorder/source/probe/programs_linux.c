@@ -490,7 +490,6 @@ bool program_mapped(uint32_t pid, const char **at, const char *part, struct prog
 {
 	const char *line = find_line(*at, part, &out->dev);
 	size_t length;
-	int got;
 
 	if (!line)
 		return false;
@@ -500,9 +499,7 @@ bool program_mapped(uint32_t pid, const char **at, const char *part, struct prog
 	if (!line)
 		return false;
 	out->pid = pid;
-	got = snprintf(out->path, sizeof(out->path), "/proc/%u/root%.*s", pid, (int)(*at - line),
-		       line);
-	return got >= 0 && (size_t)got < sizeof(out->path);
+	return proc_pid_file(pid, line, (size_t)(*at - line), out->path, sizeof(out->path));
 }
 
 void program_exe(uint32_t pid, const char *maps, const char *target, struct program_file *out)

@@ -169,11 +169,12 @@ TEST(an_exception_has_its_class_and_message)
  * From 21 fields are a stream of numbers, where each is 1 more than it says. Classes are in the
  * mark word; references are wide, and ZGC has colours below them.
  */
-TEST(so_it_is_with_compact_headers_and_coloured_references)
+static void message_is_read(const unsigned field_flags[HOTSPOT_FIELD_FLAGS])
 {
-	static const uint8_t in_throwable[] = {
+	const uint8_t valued = (uint8_t)((1u << field_flags[0]) + 1);
+	const uint8_t in_throwable[] = {
 		3, 1,                        /* two fields, none of the JVM */
-		2, 1, 9, 1, 2, 7,            /* slot 1, at 8, with a value, which is skipped */
+		2, 1, 9, 1, valued, 7,       /* slot 1, at 8, with a value, which is skipped */
 		3, 1, 17, 1, 1, 0};          /* slot 2, at 16 */
 	static const uint8_t in_string[] = {2, 1, 2, 1, 25, 1, 1, 0};    /* at 24; no coder */
 	struct hotspot_exceptions known = {0};
@@ -184,6 +185,7 @@ TEST(so_it_is_with_compact_headers_and_coloured_references)
 	begin(&j);
 	j.l.major = 25;
 	j.l.unsigned5_min = 1;
+	memcpy(j.l.field_flags, field_flags, sizeof(j.l.field_flags));
 	j.l.fields[F_CLASS_FIELD_STREAM] = (struct hotspot_field){true, 8, FIELDS};
 	make_classes(&j, &c);
 	put(&j, c.throwable + LAYOUT, 56, 4);
@@ -208,6 +210,16 @@ TEST(so_it_is_with_compact_headers_and_coloured_references)
 	assert_int_equal(known.message, 16);
 	assert_string_equal(out.type, "shop.NoStock");
 	assert_string_equal(out.message, "\xe2\x82\xac");
+}
+
+TEST(so_it_is_with_compact_headers_and_coloured_references)
+{
+	message_is_read((const unsigned[]){0, 2, 4});
+}
+
+TEST(flags_of_a_field_are_where_the_jvm_says)
+{
+	message_is_read((const unsigned[]){3, 5, 7});            /* 28 */
 }
 
 TEST(collections_are_counted)
@@ -249,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_exception_has_its_class_and_message),
 		cmocka_unit_test(so_it_is_with_compact_headers_and_coloured_references),
+		cmocka_unit_test(flags_of_a_field_are_where_the_jvm_says),
 		cmocka_unit_test(collections_are_counted),
 		cmocka_unit_test(a_jvm_that_lies_has_no_exceptions),
 	};
