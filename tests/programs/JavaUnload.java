@@ -1,5 +1,7 @@
 import java.io.DataInputStream;
 import java.io.InputStream;
+import java.lang.instrument.ClassDefinition;
+import java.lang.instrument.Instrumentation;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
@@ -7,7 +9,8 @@ import java.util.Arrays;
  * Classes that come and go: each thread defines a class of its own again and again, with another
  * name of class and method each time, runs it for some ms, and drops it, so that it is unloaded and
  * its code and metadata are used for others. Prints "TID NUMBER FROM_US TO_US" for each run, by the
- * wall clock: a sample between them shows Gen<NUMBER>.work<NUMBER> or none.
+ * wall clock: a sample between them shows Gen<NUMBER>.work<NUMBER> or none. As an agent (-javaagent)
+ * it keeps some classes instead and redefines one before each run.
  */
 public class JavaUnload {
 	/* Its bytes are the model: 000000 becomes the number. */
@@ -57,11 +60,27 @@ public class JavaUnload {
 		return Long.parseLong(self.getCanonicalFile().getName());
 	}
 
+	static final int KEPT = 20;
+	static Instrumentation redefining;
+
+	public static void premain(String options, Instrumentation given) {
+		redefining = given;
+	}
+
 	static void runs(int first, long end) throws Exception {
+		Class<?>[] kept = new Class<?>[KEPT];
 		long tid = tid();
 
-		for (int number = first; System.nanoTime() < end; number++) {
-			Class<?> c = new Loader().define(named(number));
+		for (int i = 0; System.nanoTime() < end; i++) {
+			int number = first + (redefining == null ? i : i % KEPT);
+			Class<?> c = kept[i % KEPT];
+
+			if (c == null)
+				c = new Loader().define(named(number));
+			else
+				redefining.redefineClasses(new ClassDefinition(c, named(number)));
+			if (redefining != null)
+				kept[i % KEPT] = c;
 			String name = "work" + String.format("%06d", number);
 			java.lang.reflect.Method m = c.getMethod(name, long.class);
 			long from = wall_us();

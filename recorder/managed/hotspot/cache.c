@@ -122,18 +122,19 @@ static bool is_doubtful(const struct hotspot_cache *c, const struct hotspot_task
 {
 	unsigned i = 0;
 
-	if (!c->unloads_at || !c->unloads[0].known_ns)
-		return false;
+	if (c->counted && !c->unloads_at)
+		return false;                /* it keeps no count */
 	while (i < HOTSPOT_UNLOADS && c->unloads[i].known_ns > c->sample_ns)
 		i++;
 	if (i == HOTSPOT_UNLOADS)
 		return true;                 /* it is older than all that is known */
-	i -= !c->unloads[i].known_ns;        /* older than the first moment */
+	/* Before the first moment nobody knows, unless it has never unloaded any: that is 0. */
 	return t->unloads != c->unloads[i].n;
 }
 
 static void note_unloads(struct hotspot_cache *c, const struct hotspot_task *t)
 {
+	c->counted = true;
 	c->unloads_at = t->unloads_at;
 	c->loads_at = t->loads_at;
 	if (c->unloads[0].known_ns && c->unloads[0].n == t->unloads)
@@ -312,7 +313,7 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 	c->nnew = 0;
 	c->methods_changed = c->blobs_changed = false;
 	c->checked_ns = now_ns;
-	if (!c->nblobs || ARRAY_ROOM(c->dead, c->dead_room, c->nblobs))
+	if (ARRAY_ROOM(c->dead, c->dead_room, c->nblobs))
 		return;
 	t = new_task(c);
 	if (!t)

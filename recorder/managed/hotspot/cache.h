@@ -47,11 +47,13 @@ struct hotspot_cache {
 	 */
 	bool methods_changed, blobs_changed;
 	/*
-	 * So may it be where the JVM has unloaded classes between the sample and the reading. Each
-	 * moment begins with how many it has unloaded: a count is that of a sample if it was known
-	 * by then. Each count is kept once, with when it was known first.
+	 * So may it be where the JVM has unloaded classes, or loaded others in place of redefined
+	 * ones (task.c), between the sample and the reading. Each moment begins with how many: a
+	 * count is that of a sample if it was known by then. Each count is kept once, with when it
+	 * was known first.
 	 */
 	uint64_t sample_ns;                  /* of the sample that is walked */
+	bool counted;                        /* it was asked for: */
 	uint64_t unloads_at, loads_at;       /* where the JVM counts; 0 = not known */
 	struct { uint64_t known_ns, n; } unloads[HOTSPOT_UNLOADS];   /* newest first; 0 = none */
 

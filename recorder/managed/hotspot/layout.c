@@ -170,6 +170,7 @@ static const struct wanted_field {
 	{F_HEAP_OF_OBJECTS, "Universe", "_collectedHeap"},
 	{F_COLLECTIONS, "CollectedHeap", "_total_collections"},
 	{F_PERF_DATA, "PerfMemory", "_start"},
+	{F_MAY_REDEFINE, "JvmtiExport", "_can_hotswap_or_post_breakpoint"},
 };
 
 static const char *const wanted_types[HOTSPOT_TYPES] = {

@@ -53,7 +53,7 @@ enum hotspot_field_id {
 	F_CLASS_FIELDS, F_CLASS_NFIELDS,     /* to 20 */
 	F_CLASS_FIELD_STREAM,                /* from 21 */
 	F_HEAP_OF_OBJECTS, F_COLLECTIONS,    /* static; in it */
-	F_PERF_DATA,                         /* static; unloads.h */
+	F_PERF_DATA, F_MAY_REDEFINE,                         /* static; unloads.h */
 	HOTSPOT_FIELDS
 };
 

@@ -86,6 +86,22 @@ static void check(struct hotspot_task *t, const struct managed_memory *target)
 	managed_ahead_free(&ahead);
 }
 
+/*
+ * How often what is at an address may have become another method's. A redefinition frees methods
+ * without unloading a class; those of a class that is loaded later come in their place.
+ */
+static uint64_t read_unloads(const struct hotspot_task *t, const struct managed_memory *memory)
+{
+	uint64_t unloads, loads, redefines;
+
+	if (!t->unloads_at || !hotspot_counter_read(memory, t->unloads_at, &unloads))
+		return 0;
+	if (t->loads_at && hotspot_read_static(t->layout, memory, F_MAY_REDEFINE, &redefines) &&
+	    redefines && hotspot_counter_read(memory, t->loads_at, &loads))
+		unloads += loads;
+	return unloads;
+}
+
 static void run(struct managed_task *task, const struct managed_memory *memory)
 {
 	struct hotspot_task *t = (struct hotspot_task *)task;
@@ -106,8 +122,7 @@ static void run(struct managed_task *task, const struct managed_memory *memory)
 		t->unloads_at = hotspot_counter_find(t->layout, memory, COUNTER_UNLOADED);
 		t->loads_at = hotspot_counter_find(t->layout, memory, COUNTER_LOADED);
 	}
-	if (!t->unloads_at || !hotspot_counter_read(memory, t->unloads_at, &t->unloads))
-		t->unloads = 0;
+	t->unloads = read_unloads(t, memory);
 	if (t->exception || t->counts)
 		t->collections = hotspot_collections(t->layout, memory);
 }

@@ -8,8 +8,9 @@
  *	   u8 units, u8 variability, i32 data offset; both offsets count from the entry
  *
  * The count of unloaded ones rises before the memory of a class or of its code is used for anything
- * else, that of loaded ones before code of a class runs; a redefinition loads one. Source: OpenJDK,
- * runtime/perfMemory.hpp, services/classLoadingService.cpp, classfile/classFileParser.cpp.
+ * else, that of loaded ones before code of a class runs. A redefinition loads one, too, and what it
+ * replaces is freed without being counted. Source: OpenJDK, runtime/perfMemory.hpp,
+ * services/classLoadingService.cpp, classfile/classFileParser.cpp.
  *
  * The functions may wait for the target: tasks call them.
  */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum { BASE = 0x10000, BYTES = 0x40000, PERF = BASE + 0x100, VALUE = PERF + 32 + 48,
-       PERF_POINTER = BASE + 8, CLASS = BASE + 0x400, POOL = BASE + 0x500, TEXTS = BASE + 0x600,
-       CODE = BASE + 0x800, METHODS = BASE + 0x1000, METHOD_BYTES = 16 };
+       PERF_POINTER = BASE + 8, REDEFINES = BASE + 16, CLASS = BASE + 0x400, POOL = BASE + 0x500,
+       TEXTS = BASE + 0x600, CODE = BASE + 0x800, METHODS = BASE + 0x1000, METHOD_BYTES = 16 };
 /* Of a class; of a pool, whose slots are behind it; of a ConstMethod; of a symbol. */
 enum { NAME = 8, HOLDER = 0, NPOOL = 8, POOL_BYTES = 16, CONSTANTS = 0, NBYTES = 8, NAME_AT = 10,
        SIGNATURE_AT = 12, CODE_BYTES = 16, BODY = 4 };
@@ -89,7 +89,8 @@ static void begin(void)
 		{F_CONST_METHOD, 0, 8}, {F_CONSTANTS, CONSTANTS, 8}, {F_CODE_BYTES, NBYTES, 2},
 		{F_NAME_INDEX, NAME_AT, 2}, {F_SIGNATURE_INDEX, SIGNATURE_AT, 2},
 		{F_POOL_HOLDER, HOLDER, 8}, {F_POOL_LENGTH, NPOOL, 4}, {F_KLASS_NAME, NAME, 8},
-		{F_SYMBOL_LENGTH, 0, 2}, {F_SYMBOL_BODY, BODY, 8}, {F_PERF_DATA, PERF_POINTER, 8}};
+		{F_SYMBOL_LENGTH, 0, 2}, {F_SYMBOL_BODY, BODY, 8}, {F_PERF_DATA, PERF_POINTER, 8},
+		{F_MAY_REDEFINE, REDEFINES, 1}};
 	struct hotspot_layout *l = calloc(1, sizeof(*l));
 	size_t i;
 
@@ -118,12 +119,6 @@ static void begin(void)
 	names = managed_names_new();
 	cache = hotspot_cache_new(l, names);
 	assert_non_null(cache);
-	/* A blob that cannot be read, and was used long ago: without one nothing is checked. */
-	cache->moment = 1000;
-	cache->blobs = calloc(8, sizeof(*cache->blobs));
-	cache->blobs[0] = calloc(1, sizeof(*cache->blobs[0]));
-	cache->blobs_room = 8;
-	cache->nblobs = 1;
 }
 
 static void end(void)
@@ -167,6 +162,47 @@ TEST(what_is_read_first_after_classes_were_unloaded_has_no_name_yet)
 	next_moment();
 	assert_int_not_equal(number_of(4), 0);
 	end();
+}
+
+/* Recording begins beside a JVM that runs: what it did between its first sample and now is dark. */
+TEST(so_it_is_for_the_first_samples_where_any_class_was_ever_unloaded)
+{
+	uint64_t early_ns;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		begin();
+		unloaded(i ? 5 : 0);
+		early_ns = os_now_ns();
+		hotspot_cache_begin(cache, &host, early_ns);
+		assert_int_equal(number_of(0) == 0, i);
+		next_moment();
+		assert_int_not_equal(number_of(0), 0);
+		assert_int_not_equal(number_of(1), 0);
+		end();
+	}
+}
+
+/* The class that is redefined is loaded anew, and counted; it matters where that may happen. */
+TEST(so_it_is_after_classes_were_redefined)
+{
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		begin();
+		put_counter(1, "java.cls.loadedClasses");
+		put(VALUE + 64, 20, 8);
+		put(REDEFINES, i, 1);
+		next_moment();
+		next_moment();
+		assert_int_not_equal(number_of(0), 0);
+		put(VALUE + 64, 21, 8);
+		assert_int_equal(number_of(1) == 0, i);
+		next_moment();
+		assert_int_not_equal(number_of(0), 0);
+		assert_int_not_equal(number_of(1), 0);
+		end();
+	}
 }
 
 /* What was read while older samples were walked is younger than a sample of the next moment. */
@@ -322,6 +358,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_read_first_after_classes_were_unloaded_has_no_name_yet),
+		cmocka_unit_test(so_it_is_for_the_first_samples_where_any_class_was_ever_unloaded),
+		cmocka_unit_test(so_it_is_after_classes_were_redefined),
 		cmocka_unit_test(so_it_is_for_samples_from_before_it_was_read),
 		cmocka_unit_test(so_it_is_for_samples_from_many_moments_ago),
 		cmocka_unit_test(a_class_is_compared_where_classes_were_loaded_or_unloaded),

@@ -33,9 +33,29 @@ static void check_image(const char *name)
 	jvm_image_free(&image);
 }
 
+TEST(compiled_frames_of_8_have_their_names)
+{
+	check_image("java8");
+}
+
+TEST(compiled_frames_of_11_have_their_names)
+{
+	check_image("java11");
+}
+
 TEST(compiled_frames_of_17_have_their_names)
 {
 	check_image("java17");
+}
+
+TEST(compiled_frames_of_21_have_their_names)
+{
+	check_image("java21");
+}
+
+TEST(compiled_frames_of_28_have_their_names)
+{
+	check_image("java28");
 }
 
 TEST(interpreted_frames_of_17_have_their_names)
@@ -142,7 +162,11 @@ TEST(class_names_are_the_same_in_each_run)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(compiled_frames_of_8_have_their_names),
+		cmocka_unit_test(compiled_frames_of_11_have_their_names),
 		cmocka_unit_test(compiled_frames_of_17_have_their_names),
+		cmocka_unit_test(compiled_frames_of_21_have_their_names),
+		cmocka_unit_test(compiled_frames_of_28_have_their_names),
 		cmocka_unit_test(interpreted_frames_of_17_have_their_names),
 		cmocka_unit_test(compiled_frames_of_25_have_their_names),
 		cmocka_unit_test(a_number_takes_one_to_five_bytes),
