@@ -1,8 +1,9 @@
 #!/bin/bash
 # Tomcat of the distribution under load: its stacks are complete. Requests a second without the
-# recorder and with it at 99 Hz are printed, in turns, and not asserted. TOMCAT_S=20 is how long one
-# turn takes, TOMCAT_TURNS=3 how many there are of each; TOMCAT_PEERS=1 measures JFR (settings
-# profile) and perf (-F 99 -g, with the JVM's perf map at its end) in the same turns.
+# recorder and with it at 99 Hz, in turns, are printed and not asserted, and Tomcat's CPU time a
+# request. TOMCAT_S=5 is how long one turn takes, TOMCAT_TURNS=2 how many there are of each;
+# TOMCAT_PEERS=1 measures JFR (settings profile) and perf (-F 99 -g, with the JVM's perf map at its
+# end) in the same turns.
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -35,7 +36,6 @@ Collections.sort(words); for (String w : words) out.println(w); %>
 X
 
 load() { ab -q -k -c 4 -t "$1" -n 10000000 "http://127.0.0.1:$port/index.jsp" 2>&1; }
-requests() { awk '/^Requests per second/ { print $4 }' "$1"; }
 answers() { (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; }
 
 java -Dcatalina.home=$home -Dcatalina.base="$PWD/base" -Djava.io.tmpdir="$PWD/base/temp" \
@@ -72,21 +72,36 @@ beside_perf()
 	wait $perf
 }
 
+# CPU time that Tomcat took so far, in ms; what interrupts for samples take from it is in it.
+cpu_ms() { awk '{ print ($14 + $15) * 10 }' "/proc/$java/stat"; }
+
+# Each turn of a peer has one of nothing beside it.
 peers=(nothing recorder)
 [ ! "${TOMCAT_PEERS:-}" ] || peers+=(jfr perf)
 for turn in $(seq "$turns"); do
 	for peer in "${peers[@]}"; do
+		before=$(cpu_ms)
 		"beside_$peer" "$turn" >"$peer$turn.ab"
-		requests "$peer$turn.ab" >>"$peer.requests"
+		after=$(cpu_ms)
+		awk -v ms=$((after - before)) '/^Complete requests/ { n = $3 }
+			/^Requests per second/ { print $4, 1000 * ms / n }' "$peer$turn.ab" \
+			>>"$peer.turns"
 	done
 done
-echo "requests a second, of $turns turns of $seconds s: median, least, most, % of nothing"
+echo "$turns turns of $seconds s: requests a second, CPU us of Tomcat a request (medians)," \
+	"and how many % more than in the turn beside (median, its standard error)"
 for peer in "${peers[@]}"; do
-	sort -n "$peer.requests" | awk -v peer="$peer" -v base="${base:-0}" '{ v[NR] = $1 }
-		END { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2
-			printf "%-10s %8.1f %8.1f %8.1f %7.2f\n", peer, m, v[1], v[NR],
-				base ? 100 * m / base : 100 }' | tee "$peer.row"
-	[ "$peer" != nothing ] || base=$(awk '{ print $2 }' nothing.row)
+	paste -d ' ' nothing.turns "$peer.turns" | awk -v peer="$peer" '
+		function median(v, n,   i, j, t) {
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && v[j] < v[j - 1]; j--) {
+					t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+			return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2 }
+		{ rate[NR] = $3; cost[NR] = $4; more[NR] = x = 100 * ($4 / $2 - 1) }
+		{ s += x; q += x * x }
+		END { sd = sqrt(q / NR - (s / NR) ^ 2)
+			printf "%-10s %8.0f %8.1f %7.2f +- %.2f\n", peer, median(rate, NR),
+				median(cost, NR), median(more, NR), 1.25 * sd / sqrt(NR) }'
 done
 
 load $((seconds + 3)) >quality.ab & ab=$!
