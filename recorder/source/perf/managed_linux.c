@@ -20,6 +20,11 @@
 #define LEARN_AGAIN_NS (150 * NS_PER_MS)
 #define LEARN_LATER_NS (2 * NS_PER_SEC)
 #define BEGINNING_NS NS_PER_SEC
+/*
+ * Where many programs are met at once on a machine that is busy, a try takes 10 ms. Rings fill
+ * meanwhile, so tries take half of the time at most, and this long in one go.
+ */
+#define LEARN_BURST_NS (int64_t)(100 * NS_PER_MS)
 #define STARTING_NS (10 * NS_PER_SEC)
 #define FILE_BYTES 32u
 #define PIECES_TOGETHER 128u                 /* read by one system call */
@@ -70,6 +75,8 @@ struct perf_managed {
 	uint32_t serials, npeeked;           /* targets so far, and now */
 	struct perf_runtime **known;         /* those that are learned */
 	uint32_t nknown, known_room;
+	uint64_t learned_ns;                 /* when something was, or was to be */
+	int64_t learn_left_ns;               /* how long that may take; negative: it took longer */
 	struct shares bytes;
 	_Atomic uint64_t forgotten;
 	bool no_room_logged;
@@ -443,7 +450,17 @@ static void peek_at(struct perf_managed *m, const struct perf_process *process,
 	m->npeeked += r->peeked;
 }
 
-static void learn(struct perf_managed *m, struct perf_process *process)
+/* Whether there is time to learn: what was not used for it of late. A long try is paid for later. */
+static bool may_learn(struct perf_managed *m, uint64_t now_ns)
+{
+	int64_t left_ns = m->learn_left_ns + (int64_t)(now_ns - m->learned_ns);
+
+	m->learn_left_ns = left_ns < LEARN_BURST_NS ? left_ns : LEARN_BURST_NS;
+	m->learned_ns = now_ns;
+	return m->learn_left_ns > 0;
+}
+
+static void learn(struct perf_managed *m, struct perf_process *process, uint64_t sample_ns)
 {
 	const struct managed_image image = {.base = process->runtime->base,
 					    .file = process->runtime->file};
@@ -452,13 +469,16 @@ static void learn(struct perf_managed *m, struct perf_process *process)
 	struct err err;
 	int rc;
 
-	if (now_ns < r->try_ns)
+	/* A sample may be 100 ms old, and the program ready since. */
+	if ((sample_ns < r->try_ns && now_ns < r->try_ns) || !may_learn(m, now_ns))
 		return;
 	r->first_ns = r->first_ns ? r->first_ns : now_ns;
 	r->try_ns = now_ns + learn_again_ns(now_ns - r->first_ns);
 	if (ARRAY_ROOM(m->known, m->known_room, m->nknown + 1) || !make_names(m, process, r))
 		return;
 	rc = r->reader->learn(&image, &m->host, r->names, &r->managed, &err);
+	m->learned_ns = os_now_ns();
+	m->learn_left_ns -= (int64_t)(m->learned_ns - now_ns);
 	if (!rc && publish(m, r)) {
 		r->nlearned++;
 		r->used_ns = now_ns;
@@ -485,7 +505,7 @@ bool perf_managed_begin(struct perf_managed *m, struct perf_process *process, ui
 		return false;
 	m->pid = process->pid;
 	if (!r->managed)
-		learn(m, process);
+		learn(m, process, sample_ns);
 	if (r->managed) {
 		r->used_ns = sample_ns;
 		r->reader->begin(r->managed, &m->host, sample_ns);
