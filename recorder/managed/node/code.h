@@ -29,10 +29,7 @@ struct v8_code {
 	uint32_t nliterals;
 };
 
-/*
- * lowest   where to stop looking for its beginning
- * returns  false: none was found
- */
+/* The code that a pc lies in. false: none was found */
 bool v8_code_find(const struct v8_layout *l, const struct managed_memory *m, uint64_t pc,
 		  struct v8_code *out);
 /* Is this still the code at begin? */

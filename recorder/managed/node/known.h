@@ -14,7 +14,7 @@
 
 /* A function with a name. */
 struct v8_known {
-	uint64_t key;                        /* its bytecode, or its SharedFunctionInfo */
+	uint64_t key;                        /* its bytecode */
 	struct v8_mark mark;
 	uint64_t checked_ns;                 /* when it was seen unchanged, as that of: */
 	uint64_t function;                   /* a JSFunction; 0 = optimized code's */

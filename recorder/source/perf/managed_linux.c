@@ -450,7 +450,7 @@ static void peek_at(struct perf_managed *m, const struct perf_process *process,
 	m->npeeked += r->peeked;
 }
 
-/* Whether there is time to learn: what was not used for it of late. A long try is paid for later. */
+/* Whether there is time to learn: what was not used for it of late. A long try is paid later. */
 static bool may_learn(struct perf_managed *m, uint64_t now_ns)
 {
 	int64_t left_ns = m->learn_left_ns + (int64_t)(now_ns - m->learned_ns);
