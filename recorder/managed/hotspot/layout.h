@@ -3,7 +3,7 @@
  *
  * libjvm exports tables for debuggers (gHotSpotVMStructs and others): each field of a structure by
  * name, with its type as text and its offset, sizes of types, and constants. Everything that this
- * reader knows of a JVM's structures comes from there, so one reader serves JDK 8 to 26. The
+ * reader knows of a JVM's structures comes from there, so one reader serves JDK 8 to 28. The
  * symbols are found in memory, by the ELF header at the image's base: this works for files that
  * were replaced or deleted, and in any mount namespace.
  *
