@@ -6,19 +6,6 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-# One line for each interpreter: version and program.
-pythons()
-{
-	local python
-	for python in /usr/bin/python[23].* "$HOME"/.pyenv/versions/*/bin/python; do
-		[ -x "$python" ] && [[ $python != *-config ]] && readlink -f "$python"
-	done | sort -u | while read -r python; do
-		"$python" -c 'import sys, platform
-if platform.python_implementation() == "CPython":
-    print("%d.%d %s" % (sys.version_info[0], sys.version_info[1], sys.executable))'
-	done | sort -u -k1,1 -V
-}
-
 # whole NAME: of the samples in the main module or a thread in NAME.folded, how many there are,
 # and per cent whose Python frames are callers of a leaf in NAME.out, or a leaf with all of them,
 # perhaps with callees that are in no leaf's callers. A chain without one of its frames is none.

@@ -123,6 +123,19 @@ jdks()
 	done | awk '!had[$1]++'
 }
 
+# Print "VERSION PROGRAM" for each CPython that is found here.
+pythons()
+{
+	local python
+	for python in /usr/bin/python[23].* "$HOME"/.pyenv/versions/*/bin/python; do
+		[ -x "$python" ] && [[ $python != *-config ]] && readlink -f "$python"
+	done | sort -u | while read -r python; do
+		"$python" -c 'import sys, platform
+if platform.python_implementation() == "CPython":
+    print("%d.%d %s" % (sys.version_info[0], sys.version_info[1], sys.executable))'
+	done | sort -u -k1,1 -V
+}
+
 # need_dotnet WHAT PACKAGE TOOL NAME: copy the .NET program Sarif.Multitool of that npm package,
 # which brings its runtime, to ./NAME. If it is not installed or does not run, the script says that
 # WHAT is skipped and ends.

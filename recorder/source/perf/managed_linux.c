@@ -433,18 +433,28 @@ static uint64_t learn_again_ns(uint64_t since_ns)
 	return since_ns < STARTING_NS ? LEARN_AGAIN_NS : LEARN_LATER_NS;
 }
 
+bool perf_managed_target(struct perf_managed *m, const struct perf_process *process,
+			 struct python_target *out)
+{
+	const struct perf_runtime *r = process->runtime;
+
+	if (!r || !r->managed || !r->reader->target)
+		return false;
+	*out = *r->reader->target(r->managed);
+	out->pid = process->pid;
+	out->serial = ++m->serials;
+	out->inner = proc_pid_inner(process->pid) != process->pid;
+	return true;
+}
+
 /* Have its frames read at each of its samples from now on, if that is how they are read. */
 static void peek_at(struct perf_managed *m, const struct perf_process *process,
 		    struct perf_runtime *r)
 {
 	struct python_target target;
 
-	if (!r->reader->target || !m->peekers)
+	if (!m->peekers || !perf_managed_target(m, process, &target))
 		return;
-	target = *r->reader->target(r->managed);
-	target.pid = process->pid;
-	target.serial = ++m->serials;
-	target.inner = proc_pid_inner(process->pid) != process->pid;
 	r->pid = process->pid;
 	r->peeked = perf_peekers_add(m->peekers, &target);
 	m->npeeked += r->peeked;

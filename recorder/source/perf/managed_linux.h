@@ -60,13 +60,20 @@ bool perf_managed_find(struct perf_managed *m, const struct perf_process *proces
 enum unwind_result perf_managed_step(struct perf_managed *m, const struct perf_process *process,
 				     struct unwind_frame *frame);
 
+/*
+ * Where the frames of a process that was begun are, if they must be read while its thread stands
+ * still. false: they need not.
+ */
+struct python_target;
+bool perf_managed_target(struct perf_managed *m, const struct perf_process *process,
+			 struct python_target *out);
 /* Peekers (peekers_linux.h) read what must be read at a sample; borrowed. NULL = nobody does. */
 struct perf_peekers;
 void perf_managed_peek_by(struct perf_managed *m, struct perf_peekers *peekers);
 uint32_t perf_managed_peeked(const struct perf_managed *m);  /* processes */
 bool perf_managed_is_peeked(const struct perf_process *process);
 /*
- * Put what was read at a sample of a peeked process among the frames of its walk.
+ * Put what was read at a sample of such a process among the frames of its walk.
  * returns  false: it is not certain where they stand
  */
 bool perf_managed_place(struct perf_managed *m, struct perf_process *process,

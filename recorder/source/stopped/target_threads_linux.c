@@ -115,6 +115,8 @@ static int copy(uint32_t pid, uint32_t tid, bool first, struct stack_copy *out)
 	if (read)
 		out->nbytes = (uint32_t)proc_pid_memory(pid, regs.rsp, out->bytes,
 							TARGET_STACK_MAX_BYTES);
+	if (read && out->look)
+		out->look(out->ctx);
 	ptrace(PTRACE_DETACH, (pid_t)tid, NULL, signal_of(status));
 	out->stopped_ns = os_now_ns() - moved_ns;
 	if (!read)

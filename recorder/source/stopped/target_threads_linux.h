@@ -2,10 +2,10 @@
  * A thread of another process: a copy of its registers and stack, and what it waits for.
  *
  * The thread is seized and interrupted (ptrace(2)), copied, and let go. Nothing else is done
- * meanwhile: no lock, no allocation, no file. If this program ends in between, the kernel lets the
- * thread go. A stop of the user's (SIGSTOP) stays what it is, and a signal that arrives is
- * delivered. A system call that waits is continued, but a few of them, epoll_wait(2) among them,
- * return EINTR instead (signal(7)). One thread.
+ * meanwhile: no lock, no allocation, no file; nor by look(), which may read its memory. If this
+ * program ends in between, the kernel lets the thread go. A stop of the user's (SIGSTOP) stays what
+ * it is, and a signal that arrives is delivered. A system call that waits is continued, but a few
+ * of them, epoll_wait(2) among them, return EINTR instead (signal(7)). One thread.
  */
 #pragma once
 
@@ -26,6 +26,8 @@ struct stack_copy {
 	uint32_t abi;                        /* as perf's: 1 = 32-bit, 2 = 64-bit */
 	uint8_t *bytes;                      /* TARGET_STACK_MAX_BYTES, the caller's */
 	uint32_t nbytes;
+	void (*look)(void *ctx);             /* what else to read of it meanwhile; NULL = nothing */
+	void *ctx;
 	uint64_t time_ns, stopped_ns;
 };
 

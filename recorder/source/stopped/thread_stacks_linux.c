@@ -3,8 +3,10 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "managed/python/peek.h"
 #include "model/queue.h"
 #include "source/host/proc_pid_linux.h"
+#include "source/perf/managed_linux.h"
 #include "source/perf/walk_linux.h"
 #include "source/stopped/target_threads_linux.h"
 
@@ -33,6 +35,12 @@ struct thread_stacks {
 	uint32_t refused, stuck;
 	uint64_t longest_ns, tables_until_ns;
 	uint64_t addresses[STACK_MAX_FRAMES];
+
+	bool has_python;                     /* its frames are read while a thread is stopped: */
+	struct python_target python;
+	struct python_threads threads;
+	struct python_peek peek;
+	uint32_t inner;                      /* number of that thread in its own namespace */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -190,6 +198,56 @@ int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 	return 0;
 }
 
+/* ---- Python ---------------------------------------------------------------------------------- */
+
+static void learn_python(struct thread_stacks *s)
+{
+	uint64_t now_ns = os_now_ns();
+	struct perf_thread *thread = perf_state_thread(s->walker.state, s->pid, s->pid, now_ns);
+
+	s->has_python = thread && thread->process &&
+			perf_managed_begin(s->walker.managed, thread->process, now_ns) &&
+			perf_managed_target(s->walker.managed, thread->process, &s->python);
+}
+
+static size_t read_memory(void *ctx, uint64_t address, void *to, size_t n)
+{
+	return proc_pid_memory(((const struct thread_stacks *)ctx)->pid, address, to, n);
+}
+
+static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
+{
+	perf_managed_pieces(((const struct thread_stacks *)ctx)->pid, pieces, n);
+}
+
+/* The thread stands still. */
+static void peek(void *ctx)
+{
+	struct thread_stacks *s = ctx;
+	const struct managed_memory memory = {
+		.read = read_memory, .read_pieces = read_pieces, .ctx = s};
+	struct python_thread *thread;
+	bool again = false, searched;
+
+	do {
+		thread = python_find_thread(&s->python, &memory, s->inner, &s->threads, again,
+					    &searched);
+		s->peek.n = 0;
+		python_peek(&s->python, &memory, thread, &s->peek);
+		again = !again && s->peek.status == PEEKED_OTHER;
+	} while (again);
+}
+
+static void place(struct thread_stacks *s, struct perf_thread *thread)
+{
+	if (!s->has_python || !thread || !thread->process ||
+	    (s->peek.status != PEEKED_WHOLE && s->peek.status != PEEKED_CUT))
+		return;
+	perf_managed_place(s->walker.managed, thread->process, &s->peek, &s->walker.stack);
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
 /* The copy as a sample. Tables that are being loaded are waited for: the thread runs again. */
 static void walk(struct thread_stacks *s, uint32_t tid)
 {
@@ -211,6 +269,7 @@ static void walk(struct thread_stacks *s, uint32_t tid)
 		os_sleep_ns(PAUSE_NS);
 		perf_walk(&s->walker, &ring, thread);
 	}
+	place(s, thread);
 	if (thread)
 		thread_name(thread->thread, s->name);
 }
@@ -225,6 +284,11 @@ static void take_one(struct thread_stacks *s, uint32_t tid, thread_stack_fn *tel
 	int rc;
 
 	target_thread_wait(s->pid, tid, &s->wait);
+	s->peek.status = PEEKED_NOTHING;
+	s->copy.look = s->has_python ? peek : NULL;
+	s->copy.ctx = s;
+	if (s->has_python)
+		s->inner = s->python.inner ? proc_pid_inner(tid) : tid;
 	rc = target_thread_copy(s->pid, tid, &s->copy);
 	if (rc) {
 		s->refused += rc == ERR_ACCESS;
@@ -274,6 +338,8 @@ int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_f
 	(void)idle_ns;                       /* the sampler of Windows needs it */
 	s->refused = s->stuck = 0;
 	s->tables_until_ns = os_now_ns() + TABLES_NS;
+	if (!s->has_python)
+		learn_python(s);
 	for (i = 0; i < s->n; i++)
 		take_one(s, s->tids[i], tell, ctx);
 	if (!is_alive(s->pid))
