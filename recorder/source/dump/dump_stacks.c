@@ -2,6 +2,9 @@
 
 #include "base/text.h"
 #include "managed/hotspot/hotspot.h"
+#include "managed/node/v8.h"
+#include "managed/python/peek.h"
+#include "managed/python/python.h"
 #include "source/dump/images.h"
 #include "source/dump/pe_stacks.h"
 #include "source/perf/loader.h"
@@ -16,7 +19,8 @@
 #define TABLES_NS (10 * NS_PER_SEC)          /* of all files together */
 #define PAUSE_NS NS_PER_MS
 
-static const struct frame_reader *const readers[] = {&hotspot_reader, NULL};
+static const struct frame_reader *const readers[] = {&hotspot_reader, &python_reader, &v8_reader,
+							 NULL};
 
 struct dump_stacks {
 	const struct dump *d;
@@ -30,11 +34,14 @@ struct dump_stacks {
 	uint64_t addresses[STACK_MAX_FRAMES];
 
 	const struct frame_reader *reader;   /* NULL = no runtime that is known */
+	const char *runtime_file;            /* base name of its module */
 	struct managed *managed;             /* NULL = it could not be learned */
 	struct managed_host host;
 	struct managed_names *names;
 	struct object *object;               /* of its frames */
 	struct err why_not;
+	struct python_threads threads;
+	struct python_peek peek;
 	char text[MANAGED_TEXT_MAX + 1], detail[MANAGED_TEXT_MAX + 1];
 };
 
@@ -54,32 +61,39 @@ static bool run_task(void *ctx, struct managed_task *task)
 	return true;
 }
 
-static void learn(struct dump_stacks *s, const struct dump_module *module, struct frames *frames)
+static bool learn(struct dump_stacks *s, const struct frame_reader *reader,
+		  const struct dump_module *module, struct frames *frames)
 {
-	const struct object_key key = {.kind = OBJECT_JIT, .path = "[java]", .epoch = 1};
-	const struct managed_image image = {.base = module->start};
+	const struct object_key key = {.kind = OBJECT_JIT, .path = reader->object, .epoch = 1};
+	const struct managed_image image = {.base = module->start,
+					    .file = text_base_name(module->path)};
 
-	s->host = (struct managed_host){.run = run_task, .ctx = s};
-	s->names = managed_names_new();
+	if (s->object)
+		object_drop(s->object, 0);
+	s->reader = reader;
+	s->runtime_file = image.file;
 	s->object = objects_get(frames, &key, 0);
 	if (s->names && s->object)
-		s->reader->learn(&image, &s->host, s->names, &s->managed, &s->why_not);
+		reader->learn(&image, &s->host, s->names, &s->managed, &s->why_not);
 	if (s->managed)
-		s->reader->begin(s->managed, &s->host, s->now_ns);
+		reader->begin(s->managed, &s->host, s->now_ns);
+	return s->managed != NULL;
 }
 
+/* python3 and its libpython are both recognized; one of them has the runtime. */
 static void find_runtime(struct dump_stacks *s, struct frames *frames)
 {
 	uint32_t i, k;
 
-	for (i = 0; i < s->d->nmodules && !s->reader; i++) {
+	s->host = (struct managed_host){.run = run_task, .ctx = s};
+	s->names = managed_names_new();
+	for (i = 0; i < s->d->nmodules; i++) {
 		const struct dump_module *m = &s->d->modules[i];
 
-		for (k = 0; !m->offset && readers[k] && !s->reader; k++)
-			if (readers[k]->recognizes(text_base_name(m->path)))
-				s->reader = readers[k];
-		if (s->reader)
-			learn(s, m, frames);
+		for (k = 0; !m->offset && readers[k]; k++)
+			if (readers[k]->recognizes(text_base_name(m->path)) &&
+			    learn(s, readers[k], m, frames))
+				return;
 	}
 }
 
@@ -104,19 +118,38 @@ static enum unwind_result step_managed(void *ctx, struct unwind_frame *frame)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
+/* Code of the runtime: generated, or of its own file, whose frames it names then. */
+static bool is_managed(struct dump_stacks *s, uint64_t address, bool found, struct frame_ref *ref)
+{
+	struct managed_place place = {.offset = MANAGED_NOWHERE};
+
+	if (!s->managed)
+		return false;
+	place.generated = !found || ref->flags & FRAME_JIT;
+	if (found && strcmp(ref->object->name, s->runtime_file) == 0)
+		place.offset = ref->offset;
+	if (!s->reader->owns(s->managed, address, &place))
+		return false;
+	if (place.offset == MANAGED_NOWHERE)
+		ref->object = s->object;
+	return true;
+}
+
 static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
 {
-	static const struct managed_place nowhere = {true, MANAGED_NOWHERE};
 	struct dump_stacks *s = ctx;
 	struct loaded loaded;
+	bool found = images_find(s->images, address, &out->ref);
 
 	(void)kernel;
-	if (s->managed && s->reader->owns(s->managed, address, &nowhere)) {
-		out->ref.object = out->runtime = s->object;
-		out->jit = out->managed = true;
-		return;
+	if (is_managed(s, address, found, &out->ref)) {
+		out->runtime = s->object;
+		out->managed = true;
+		out->jit = out->ref.object == s->object;
+		if (out->jit)
+			return;
 	}
-	if (!images_find(s->images, address, &out->ref)) {
+	if (!found) {
 		out->jit = (out->ref.flags & FRAME_JIT) != 0;
 		out->doubtful = out->jit && s->reader;
 		return;
@@ -133,6 +166,24 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	}
 }
 
+static void place_python(struct dump_stacks *s, uint32_t tid)
+{
+	const struct managed_memory memory = {.read = read_memory, .ctx = s};
+	struct python_target target;
+	struct python_thread *thread;
+	bool searched;
+
+	if (!s->managed || !s->reader->target)
+		return;
+	target = *s->reader->target(s->managed);
+	target.serial = 1;
+	thread = python_find_thread(&target, &memory, tid, &s->threads, false, &searched);
+	s->peek.n = 0;
+	python_peek(&target, &memory, thread, &s->peek);
+	if (s->peek.status == PEEKED_WHOLE || s->peek.status == PEEKED_CUT)
+		s->reader->place(s->managed, &s->host, s->object, &s->peek, &s->stack);
+}
+
 static void walk(struct dump_stacks *s, const struct dump_thread *t)
 {
 	const struct unwind_caller caller = {.find = find, .read = read_memory,
@@ -144,6 +195,7 @@ static void walk(struct dump_stacks *s, const struct dump_thread *t)
 						       STACK_COPY_BYTES)};
 
 	unwinder_walk(s->unwinder, &in, &caller, NULL, &s->stack);
+	place_python(s, t->tid);
 }
 
 static bool is_thread(void *ctx, uint32_t tid)
@@ -284,7 +336,8 @@ void dump_stacks_doubts(const struct dump_stacks *s, void (*one)(void *ctx, cons
 		one(ctx, text);
 	}
 	if (s->reader && !s->managed) {
-		snprintf(text, sizeof(text), "Java frames have no names: %s", s->why_not.text);
+		snprintf(text, sizeof(text), "%s frames have no names: %s",
+			 s->reader->name, s->why_not.text);
 		one(ctx, text);
 	}
 	if (s->pe)

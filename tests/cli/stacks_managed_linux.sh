@@ -1,0 +1,90 @@
+#!/bin/bash
+# stacks of Python and Node.js programs that live (-p) and that died (--core), of every one that is
+# found here: of Python function for function what the interpreter itself says (faulthandler) of
+# threads that stand still in many ways.
+. "$TOP/tests/support/cli.sh"
+ulimit -c unlimited
+cores=
+case $(cat /proc/sys/kernel/core_pattern) in
+core) cores=core ;;
+*) echo "skip stacks_of_the_dead: the kernel puts cores elsewhere:" \
+	"$(cat /proc/sys/kernel/core_pattern)" ;;
+esac
+
+# dies PID NAME: its stacks from its core, in NAME.dead
+dies()
+{
+	local core
+	rm -f core core.*
+	kill -SEGV "$1"
+	wait "$1" 2>/dev/null
+	core=$(ls core core.* 2>/dev/null | head -n 1)
+	"$RECORDER" stacks --core "${core:-none}" >"$2.dead" 2>"$2.log"
+	rm -f core core.*
+}
+
+# The names of each thread's functions, innermost first, a line each; of either.
+of_itself()
+{
+	awk '/^(Thread|Current thread)/ { if (c) print c; c = "" }
+		/^  File / { sub(/.* in /, ""); c = c " " $0 }
+		END { print c }' "$1" | sort
+}
+of_stacks()
+{
+	awk '/^thread/ { if (c) print c; c = "" }
+		sub(/.*\[python\]!/, "") { sub(/ .*/, ""); sub(/.*\./, ""); c = c " " $0 }
+		END { print c }' "$1" | sort
+}
+
+said() { [ "$(of_itself "$1" | grep -c .)" -ge 15 ]; }
+same() { diff <(of_itself "$1") <(of_stacks "$2"); }
+
+python_of()
+{
+	local name=python$1 program
+	"$2" "$TOP/tests/programs/python_threads.py" >"$name.out" 2>"$name.err" & program=$!
+	wait_for 20 grep -q ready "$name.out"
+	kill -USR1 $program
+	wait_for 10 said "$name.err"
+	"$RECORDER" stacks --process $program >"$name.stacks" 2>"$name.log"
+	check "${name}_functions_are_those_that_it_says_itself" same "$name.err" "$name.stacks"
+	check "${name}_native_frames_are_among_them" \
+		grep -qE '^    [^[]*!(_PyEval_EvalFrameDefault|PyEval_EvalFrameEx)' "$name.stacks"
+	dies $program "$name"
+	[ ! "$cores" ] ||
+		check "${name}_so_it_is_when_it_is_dead" same "$name.err" "$name.dead"
+}
+
+cat >spin.js <<'END'
+function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
+function outer() { const end = Date.now() + 60000; while (Date.now() < end) inner(1e5); }
+console.log("ready");
+outer();
+END
+
+calls_outer()
+{
+	awk -v RS= '/!inner spin\.js:1\n(.*\n)? *\[javascript\]!outer spin\.js:2\n/ { found = 1 }
+		END { exit !found }' "$1"
+}
+
+node_of()
+{
+	local name program
+	name=node$("$1" --version | tr -c 'a-z0-9\n' _)
+	"$1" spin.js >"$name.out" & program=$!
+	wait_for 20 grep -q ready "$name.out"
+	sleep 0.5                            # its functions are compiled by then
+	"$RECORDER" stacks --process $program >"$name.stacks" 2>"$name.log"
+	check "${name}_functions_are_in_its_stack" calls_outer "$name.stacks"
+	dies $program "$name"
+	[ ! "$cores" ] || check "${name}_so_it_is_when_it_is_dead" calls_outer "$name.dead"
+}
+
+while read -r version python; do
+	python_of "$version" "$python"
+done < <(pythons)
+for node in "$(command -v node)" "$TOP"/build/deps/npm/node_modules/node-*/bin/node; do
+	[ ! -x "$node" ] || node_of "$node"
+done
