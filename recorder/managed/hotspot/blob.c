@@ -420,12 +420,12 @@ bool hotspot_unsigned5(const uint8_t *bytes, uint32_t n, unsigned min, uint32_t 
 	unsigned i;
 
 	for (i = 0; i < 5; i++) {
-		uint32_t b;
+		uint8_t b;
 
 		if (*at >= n || bytes[*at] < min)
 			return false;
-		b = bytes[(*at)++] - min;
-		sum += b << (6 * i);
+		b = bytes[(*at)++];
+		sum += (uint32_t)(b - min) << (6 * i);
 		if (b < 192)
 			break;
 	}

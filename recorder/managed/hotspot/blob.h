@@ -130,7 +130,7 @@ uint32_t hotspot_scopes(const struct hotspot_layout *l, const struct hotspot_blo
 
 /*
  * One UNSIGNED5 number: at most 5 bytes, the low six bits first, each byte counted from min on;
- * a byte below 192 + min ends it. OpenJDK, share/utilities/unsigned5.hpp.
+ * a byte below 192, as it stands there, ends it. OpenJDK, share/utilities/unsigned5.hpp.
  */
 bool hotspot_unsigned5(const uint8_t *bytes, uint32_t n, unsigned min, uint32_t *at,
 		       uint32_t *out);

@@ -279,6 +279,8 @@ static void take_checks(struct hotspot_cache *c, const struct hotspot_task *t)
 			k->changes = t->check_methods[i].changes;
 		} else {
 			c->methods_changed = true;
+			if (k)
+				k->valid = false;    /* not found to be another one again */
 		}
 	}
 }

@@ -275,6 +275,22 @@ TEST(a_class_is_compared_where_classes_were_loaded_or_unloaded)
 	}
 }
 
+/* What is read first in the moment of the change may be another; later it is what it is. */
+TEST(a_method_that_is_gone_costs_others_one_moment)
+{
+	begin();
+	next_moment();
+	assert_int_not_equal(number_of(0), 0);
+	next_moment();
+	put_symbol(TEXTS + 0x80, "shop/Price");
+	unloaded(1);
+	next_moment();
+	assert_int_equal(number_of(1), 0);
+	next_moment();
+	assert_int_not_equal(number_of(2), 0);
+	end();
+}
+
 TEST(without_a_count_of_classes_methods_have_names)
 {
 	begin();
@@ -363,6 +379,7 @@ int main(void)
 		cmocka_unit_test(so_it_is_for_samples_from_before_it_was_read),
 		cmocka_unit_test(so_it_is_for_samples_from_many_moments_ago),
 		cmocka_unit_test(a_class_is_compared_where_classes_were_loaded_or_unloaded),
+		cmocka_unit_test(a_method_that_is_gone_costs_others_one_moment),
 		cmocka_unit_test(without_a_count_of_classes_methods_have_names),
 		cmocka_unit_test(a_method_is_kept_while_others_are_added),
 		cmocka_unit_test(a_blob_whose_block_was_freed_is_none),

@@ -70,8 +70,8 @@ TEST(compiled_frames_of_25_have_their_names)
 
 TEST(a_number_takes_one_to_five_bytes)
 {
-	/* 191; then 192 + 1 * 64; with 1 as the least byte each is one less. */
-	static const uint8_t bytes[] = {191, 192, 1, 0};
+	/* 191; then 192 + 1 * 64; with 1 as the least byte each byte counts one less. */
+	static const uint8_t bytes[] = {191, 192, 1, 0}, more[] = {192, 1, 192, 2};
 	uint32_t at = 0, v = 0;
 
 	assert_true(hotspot_unsigned5(bytes, 3, 0, &at, &v));
@@ -85,6 +85,12 @@ TEST(a_number_takes_one_to_five_bytes)
 	assert_int_equal(v, 190);
 	at = 3;
 	assert_false(hotspot_unsigned5(bytes, 4, 1, &at, &v));
+	at = 0;
+	assert_true(hotspot_unsigned5(more, 4, 1, &at, &v));
+	assert_int_equal(v, 191);
+	assert_true(hotspot_unsigned5(more, 4, 1, &at, &v));
+	assert_int_equal(v, 255);
+	assert_int_equal(at, 4);
 }
 
 /* Steps of 8 + 2 and 2 + 1 in a byte each; then of -4 and 600 as numbers; then the end. */
