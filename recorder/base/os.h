@@ -266,6 +266,11 @@ void os_keep_memory_tight(void);
 /* Return memory that was freed, but kept by the allocator, to the system. Takes milliseconds. */
 void os_give_memory_back(void);
 /*
+ * The whole pages among these bytes go back to the system: they need no memory until they are
+ * written again, and hold anything until then.
+ */
+void os_give_pages_back(void *at, size_t n);
+/*
  * Environment variable, or NULL; borrowed until the environment changes. Always NULL while
  * os_rights_lent().
  */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -253,6 +254,16 @@ void os_keep_memory_tight(void)
 void os_give_memory_back(void)
 {
 	malloc_trim(0);
+}
+
+void os_give_pages_back(void *at, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ((uintptr_t)at + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)at + n) & ~(page - 1);
+
+	if (from < to)
+		madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)

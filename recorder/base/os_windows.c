@@ -502,6 +502,17 @@ void os_give_memory_back(void)
 	HeapCompact(GetProcessHeap(), 0);
 }
 
+/* Unlocking what is not locked takes it out of the working set, as the function's manual says. */
+void os_give_pages_back(void *at, size_t n)
+{
+	const uintptr_t page = 4096;
+	uintptr_t from = ((uintptr_t)at + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)at + n) & ~(page - 1);
+
+	if (from < to && VirtualAlloc((void *)from, to - from, MEM_RESET, PAGE_READWRITE))
+		VirtualUnlock((void *)from, to - from);
+}
+
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	PROCESS_MEMORY_COUNTERS memory = {.cb = sizeof(memory)};

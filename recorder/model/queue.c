@@ -17,7 +17,9 @@
  *
  * Once a quarter of the ring has been written, an empty ring is filled from its start again: a ring
  * that is mostly nearly empty touches a quarter of its memory. It cannot happen earlier, because
- * until the consumer has looked, only the part before that place can be filled.
+ * until the consumer has looked, only the part before that place can be filled. Once
+ * another quarter has been written, what neither holds records nor lies in the first quarter goes
+ * back to the system: so does what a burst has touched.
  */
 #define SKIP ((uint64_t)1 << 63)
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
@@ -32,6 +34,7 @@ struct queue {
 	_Atomic uint64_t rest;               /* the lag + 1; 0 = the producer does not rest */
 	_Atomic uint64_t lost;
 	struct os_cond *wake;                /* NULL = none */
+	size_t written;                      /* producer: since pages were given back */
 	uint64_t taken;                      /* consumer: size of the peeked record */
 };
 
@@ -144,9 +147,29 @@ static bool find_place(const struct queue *q, size_t need, size_t *skip)
 	return need + *skip <= q->size - (size_t)(head - tail);
 }
 
+static void give_range_back(struct queue *q, size_t from, size_t to)
+{
+	from = from > q->size / 4 ? from : q->size / 4;
+	if (from < to)
+		os_give_pages_back(q->bytes + from, to - from);
+}
+
+/* In use are the bytes from the tail to `end`, the place after the newest record. */
+static void give_back(struct queue *q, uint64_t tail, size_t end)
+{
+	size_t begin = (size_t)(tail & (q->size - 1));
+
+	if (begin < end) {
+		give_range_back(q, 0, begin);
+		give_range_back(q, end, q->size);
+	} else {
+		give_range_back(q, end, begin);
+	}
+}
+
 bool queue_offer(struct queue *q, const struct event *e)
 {
-	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed), tail;
 	size_t at = (size_t)(head & (q->size - 1));
 	size_t need = record_bytes(e), skip;
 	uint64_t header;
@@ -162,8 +185,15 @@ bool queue_offer(struct queue *q, const struct event *e)
 			atomic_store_explicit(&q->rewound, head + skip, memory_order_relaxed);
 	}
 	put_record(q->bytes + at, e, need);
-	atomic_store_explicit(&q->head, head + skip + need, memory_order_release);
-	if (q->wake && head - atomic_load_explicit(&q->tail, memory_order_relaxed) > q->size / 4)
+	head += skip + need;
+	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+	q->written += need;
+	if (q->written > q->size / 4 && head - tail < q->size / 8) {
+		give_back(q, tail, at + need);
+		q->written = 0;
+	}
+	atomic_store_explicit(&q->head, head, memory_order_release);
+	if (q->wake && head - tail > q->size / 4)
 		os_cond_signal(q->wake);
 	return true;
 }

@@ -170,6 +170,27 @@ TEST(queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory)
 	queue_free(q);
 }
 
+/* 64 MB, all of it touched: some 16 MB stay, whether the queue is ever empty or not. */
+TEST(what_a_burst_filled_goes_back_once_it_is_over)
+{
+	struct queue *q = queue_new((size_t)64 << 20);
+	uint64_t cpu_ns, full_bytes, after_bytes, n = 0, i;
+
+	while (put_number(q, n))
+		n++;
+	os_self_usage(&cpu_ns, &full_bytes);
+	for (i = 0; i < n - 10; i++)
+		assert_int_equal(take_number(q), i);
+	assert_true(put_number(q, n));
+	os_self_usage(&cpu_ns, &after_bytes);
+	assert_in_range(full_bytes - after_bytes, (uint64_t)40 << 20, (uint64_t)64 << 20);
+	for (i = n; i < 4 * n; i++) {        /* and what is put is there, wherever that was */
+		assert_int_equal(take_number(q), i - 10);
+		assert_true(put_number(q, i + 1));
+	}
+	queue_free(q);
+}
+
 /* A record of half the ring fits into an empty one, wherever its head stands. */
 TEST(queue_takes_half_of_its_size_wherever_it_stands)
 {
@@ -493,6 +514,7 @@ int main(void)
 		cmocka_unit_test(queue_refuses_when_full_counts_and_goes_on),
 		cmocka_unit_test(queue_wraps_and_skips_its_end),
 		cmocka_unit_test(queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory),
+		cmocka_unit_test(what_a_burst_filled_goes_back_once_it_is_over),
 		cmocka_unit_test(queue_takes_half_of_its_size_wherever_it_stands),
 		cmocka_unit_test(queue_that_refuses_an_offer_counts_no_loss),
 		cmocka_unit_test(queue_refuses_what_could_never_fit),
