@@ -134,3 +134,14 @@ size_t managed_names_bytes(struct managed_names *n)
 	os_mutex_unlock(n->lock);
 	return bytes;
 }
+
+bool managed_names_nearly_full(struct managed_names *n)
+{
+	bool full;
+
+	os_mutex_lock(n->lock);
+	full = n->text_bytes > MANAGED_NAMES_BYTES / 16 * 15 ||
+	       n->names.end > MANAGED_NAMES_MAX / 16 * 15;
+	os_mutex_unlock(n->lock);
+	return full;
+}

@@ -64,6 +64,8 @@ bool managed_names_get(struct managed_names *n, uint32_t number, char *out, size
 		       char *detail);
 
 size_t managed_names_bytes(struct managed_names *n);
+/* A 16th is left: a program that runs for months is learned anew then, with a table of its own. */
+bool managed_names_nearly_full(struct managed_names *n);
 
 static inline uint64_t managed_offset(uint32_t number, enum managed_how how, int32_t bci)
 {

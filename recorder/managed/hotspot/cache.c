@@ -64,11 +64,10 @@ static struct hotspot_task *new_task(struct hotspot_cache *c)
 static bool run_task(struct hotspot_cache *c, const struct managed_host *host,
 		     struct hotspot_task *t)
 {
-	if (!t)
-		return false;
-	if (host->run(host->ctx, &t->base))
+	if (t && host->run(host->ctx, &t->base))
 		return true;
-	c->hangs = true;
+	c->missed = true;
+	c->hangs |= t != NULL;
 	return false;
 }
 
@@ -101,20 +100,27 @@ static void remove_blob(struct hotspot_cache *c, uint32_t i)
 	c->dead[c->ndead++] = b;             /* insert_blob() made room */
 }
 
-/* Drop what was not used of late; if that is not enough, everything. */
-static void make_room(struct hotspot_cache *c, size_t bytes)
+static bool is_room(const struct hotspot_cache *c, size_t bytes, unsigned quarters)
 {
-	uint32_t keep = c->moment > KEPT_FIRST ? c->moment - KEPT_FIRST : 0, i;
+	return c->bytes + bytes <= HOTSPOT_BYTES_MAX / 4 * quarters &&
+	       c->nblobs < HOTSPOT_BLOBS_MAX / 4 * quarters;
+}
 
-	if (c->bytes + bytes <= HOTSPOT_BYTES_MAX && c->nblobs < HOTSPOT_BLOBS_MAX)
-		return;
-	for (i = c->nblobs; i-- > 0;)
-		if (c->blobs[i]->used < keep)
-			remove_blob(c, i);
-	if (c->bytes + bytes <= HOTSPOT_BYTES_MAX / 2 && c->nblobs < HOTSPOT_BLOBS_MAX / 2)
-		return;
-	while (c->nblobs)
-		remove_blob(c, c->nblobs - 1);
+/* Drop what was not used of late, until a quarter is free; what this moment uses stays. */
+static bool make_room(struct hotspot_cache *c, size_t bytes)
+{
+	uint32_t age, i;
+
+	if (is_room(c, bytes, 4))
+		return true;
+	for (age = KEPT_FIRST; !is_room(c, bytes, 3); age /= 4) {
+		for (i = c->nblobs; i-- > 0;)
+			if (c->blobs[i]->used + age < c->moment)
+				remove_blob(c, i);
+		if (!age)
+			break;
+	}
+	return is_room(c, bytes, 4);
 }
 
 /* Whether classes were unloaded between the sample and what a task has read. */
@@ -144,17 +150,17 @@ static void note_unloads(struct hotspot_cache *c, const struct hotspot_task *t)
 	c->unloads[0].n = t->unloads;
 }
 
-/* takes b; false: there is no memory */
+/* takes b; false: there is no room */
 static bool insert_blob(struct hotspot_cache *c, struct hotspot_blob *b)
 {
 	uint32_t i;
 
 	if (ARRAY_ROOM(c->blobs, c->blobs_room, c->nblobs + 1) ||
-	    ARRAY_ROOM(c->dead, c->dead_room, c->ndead + c->nblobs + 1)) {
+	    ARRAY_ROOM(c->dead, c->dead_room, c->ndead + c->nblobs + 1) ||
+	    !make_room(c, b->bytes)) {
 		hotspot_blob_free(b);
 		return false;
 	}
-	make_room(c, b->bytes);
 	i = first_above(c, b->start);
 	while (i < c->nblobs && c->blobs[i]->start < b->start + b->identity.size) {
 		remove_blob(c, i);
@@ -209,6 +215,9 @@ static void keep_method(struct hotspot_cache *c, uint64_t address, const struct 
 	k->const_method = m->const_method;
 	k->pool = m->pool;
 	k->class_hash = m->class_hash;
+	k->symbols_hash = m->symbols_hash;
+	k->name_index = m->name_index;
+	k->signature_index = m->signature_index;
 	k->bytecodes = m->bytecodes;
 	k->nbytecodes = m->nbytecodes;
 	snprintf(c->detail, sizeof(c->detail), "%s%s", m->signature, m->lines ? m->lines : "");
@@ -250,7 +259,10 @@ static void list_methods(struct hotspot_cache *c, struct hotspot_task *t)
 		if (k->valid && k->used + CHECKED_TOGETHER >= c->moment)
 			t->check_methods[t->ncheck_methods++] = (struct hotspot_check_method){
 				.method = {.address = k->address, .const_method = k->const_method,
-					   .pool = k->pool, .class_hash = k->class_hash},
+					   .pool = k->pool, .class_hash = k->class_hash,
+					   .symbols_hash = k->symbols_hash,
+					   .name_index = k->name_index,
+					   .signature_index = k->signature_index},
 				.changes = k->changes};
 	}
 }
@@ -306,13 +318,15 @@ void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *hos
 	struct hotspot_task *t;
 
 	free_dead(c);
-	c->hangs = false;
+	c->hangs = c->missed = false;
+	c->nwords = 0;
 	c->sample_ns = sample_ns;
 	if (sample_ns <= c->checked_ns)
 		return;
 	now_ns = os_now_ns();
 	c->moment++;
 	c->nnew = 0;
+	c->new_bytes = 0;
 	c->methods_changed = c->blobs_changed = false;
 	c->checked_ns = now_ns;
 	if (ARRAY_ROOM(c->dead, c->dead_room, c->nblobs))
@@ -362,7 +376,10 @@ bool hotspot_cache_thrown(struct hotspot_cache *c, const struct managed_host *ho
 
 static bool may_read(struct hotspot_cache *c)
 {
-	return !c->hangs && c->nnew < HOTSPOT_NEW_MAX;
+	if (!c->hangs && c->nnew < HOTSPOT_NEW_MAX && c->new_bytes < HOTSPOT_BYTES_MAX)
+		return true;
+	c->missed = true;
+	return false;
 }
 
 /* A blob that was not used of late: look whether it is still there. */
@@ -410,9 +427,14 @@ static struct hotspot_blob *read_blob(struct hotspot_cache *c, const struct mana
 	if (b) {
 		b->doubtful = is_doubtful(c, t);
 		b->read_ns = os_now_ns();
+		c->new_bytes += b->bytes;
 	}
 	hotspot_task_free(t);
-	return b && insert_blob(c, b) ? b : NULL;
+	if (b && !insert_blob(c, b)) {
+		c->missed = true;
+		return NULL;
+	}
+	return b;
 }
 
 struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct managed_host *host,
@@ -421,6 +443,7 @@ struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct ma
 	unsigned miss = (unsigned)(hash_u64(pc) % HOTSPOT_MISSES);
 	uint32_t i = first_above(c, pc);
 	struct hotspot_blob *b;
+	bool missed;
 
 	if (i < c->nblobs && c->blobs[i]->start <= pc) {
 		b = c->blobs[i];
@@ -429,14 +452,17 @@ struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct ma
 			return b;
 		}
 	}
-	if (!may_read(c) || !hotspot_heap_of(c->layout, pc) ||
-	    (c->misses[miss].pc == pc && c->misses[miss].moment == c->moment))
+	if (!hotspot_heap_of(c->layout, pc) ||
+	    (c->misses[miss].pc == pc && c->misses[miss].moment == c->moment) || !may_read(c))
 		return NULL;
+	missed = c->missed;
+	c->missed = false;
 	b = read_blob(c, host, pc);
-	if (!b) {
+	if (!b && !c->missed) {
 		c->misses[miss].pc = pc;
 		c->misses[miss].moment = c->moment;
 	}
+	c->missed |= missed;
 	return b;
 }
 

@@ -17,13 +17,15 @@
 #define HOTSPOT_BLOBS_MAX 16384u
 #define HOTSPOT_METHODS_MAX 65536u
 #define HOTSPOT_NEW_MAX 500u                 /* blobs and methods that are read for one moment */
+#define HOTSPOT_WORDS_MAX 65536u             /* of a stack */
 #define HOTSPOT_MISSES 64u
 #define HOTSPOT_UNLOADS 8u
 
 /* A method that was met, or an address where there is none. */
 struct hotspot_known {
-	uint64_t address, const_method, pool, class_hash, bytecodes;
+	uint64_t address, const_method, pool, class_hash, symbols_hash, bytecodes;
 	uint32_t nbytecodes;
+	uint16_t name_index, signature_index;
 	uint32_t number;                     /* of its name; 0 = none */
 	bool valid;
 	bool doubtful;                       /* for samples before read_ns; see unloads below */
@@ -38,7 +40,10 @@ struct hotspot_cache {
 	uint32_t moment;
 	uint64_t checked_ns;                 /* samples up to this time belong to the moment */
 	uint32_t nnew;                       /* read in this moment */
+	size_t new_bytes;                    /* of blobs among them */
 	bool hangs;                          /* nothing more is read for this sample */
+	bool missed;                         /* something was not read that may be there */
+	uint32_t nwords;                     /* of the stack that were read for this sample */
 	/*
 	 * Between the last moment and this one, a method or blob that was known gave way to
 	 * something else: classes are unloaded, code is reused. What is read first now may then be
@@ -68,7 +73,6 @@ struct hotspot_cache {
 	struct table by_address;
 
 	struct { uint64_t pc; uint32_t moment; } misses[HOTSPOT_MISSES];
-	struct { const char *text; uint32_t number; } stubs[16];
 	char detail[MANAGED_TEXT_MAX];       /* of the method that is being named */
 
 	struct hotspot_exceptions exceptions;
@@ -85,7 +89,7 @@ void hotspot_cache_free(struct hotspot_cache *c);    /* NULL allowed */
 void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *host,
 			 uint64_t sample_ns);
 
-/* The blob of an address; NULL = there is none, or it cannot be read now. */
+/* The blob of an address; NULL = there is none, or it is not read now: then missed is set. */
 struct hotspot_blob *hotspot_cache_blob(struct hotspot_cache *c, const struct managed_host *host,
 					uint64_t pc);
 /*

@@ -146,16 +146,20 @@ static enum unwind_result step(struct managed *m, const struct managed_host *hos
 	struct unwind_frame in = *f;
 	enum unwind_result result;
 
+	s.c->missed = false;
 	s.bp = step_reg(&s, EH_RBP);
 	s.blob = step_blob(&s, f->interrupted ? s.pc : s.pc - 1);
 	result = f->interrupted ? step_from_leaf(&s) : step_from_caller(&s);
+	/* It may lead past frames, because their code was not read. */
+	if (s.c->missed && result == UNWIND_ON)
+		result = UNWIND_BROKEN;
 	/* Names go by the frame's own registers, not by its caller's. */
 	s.f = &in;
 	in.nfunctions = 0;
 	name_frame(&s);
 	memcpy(f->functions, in.functions, sizeof(in.functions));
 	f->nfunctions = in.nfunctions;
-	f->pending = s.c->hangs;
+	f->pending = s.c->missed;
 	return result;
 }
 

@@ -56,13 +56,18 @@ static char *read_symbol(const struct hotspot_layout *l, const struct managed_me
 	return text;
 }
 
+static uint64_t pool_word(const struct hotspot_layout *l, uint64_t pool, uint64_t index)
+{
+	return pool + l->sizes[T_CONSTANT_POOL] + 8 * index;
+}
+
 char *hotspot_pool_symbol(const struct hotspot_layout *l, const struct managed_memory *m,
 			  uint64_t pool, uint64_t index, uint64_t npool, uint32_t max)
 {
 	uint8_t word[8];
 
 	if (!index || index >= npool ||
-	    !managed_read(m, pool + l->sizes[T_CONSTANT_POOL] + 8 * index, word, sizeof(word)))
+	    !managed_read(m, pool_word(l, pool, index), word, sizeof(word)))
 		return NULL;
 	return read_symbol(l, m, le64(word), max);
 }
@@ -113,7 +118,7 @@ static char *full_name(char *class_name, const char *method)
 }
 
 static bool read_names(const struct hotspot_layout *l, const struct managed_memory *m,
-		       const uint8_t *head, size_t nhead, struct hotspot_method *out)
+		       struct hotspot_method *out)
 {
 	uint64_t npool, holder;
 	char *name = NULL, *class_name = NULL;
@@ -122,10 +127,8 @@ static bool read_names(const struct hotspot_layout *l, const struct managed_memo
 	    !hotspot_read(l, m, F_POOL_HOLDER, out->pool, &holder))
 		return false;
 	npool = (uint32_t)npool;
-	name = hotspot_pool_symbol(l, m, out->pool, hotspot_get(l, F_NAME_INDEX, head, nhead),
-				   npool, METHOD_NAME_MAX);
-	out->signature = hotspot_pool_symbol(l, m, out->pool,
-					     hotspot_get(l, F_SIGNATURE_INDEX, head, nhead), npool,
+	name = hotspot_pool_symbol(l, m, out->pool, out->name_index, npool, METHOD_NAME_MAX);
+	out->signature = hotspot_pool_symbol(l, m, out->pool, out->signature_index, npool,
 					     SIGNATURE_MAX);
 	class_name = hotspot_class_read(l, m, holder);
 	if (class_name)
@@ -215,6 +218,21 @@ static void read_lines(const struct hotspot_layout *l, const struct managed_memo
 	free(file);
 }
 
+/* 0 = they cannot be read. */
+static uint64_t symbols_hash(const struct hotspot_layout *l, const struct managed_memory *m,
+			     const struct hotspot_method *method)
+{
+	uint64_t name, signature;
+	uint8_t words[2][8];
+
+	if (!hotspot_read(l, m, F_NAME_INDEX, method->const_method, &name) ||
+	    !hotspot_read(l, m, F_SIGNATURE_INDEX, method->const_method, &signature) ||
+	    !managed_read(m, pool_word(l, method->pool, name & 0xffff), words[0], 8) ||
+	    !managed_read(m, pool_word(l, method->pool, signature & 0xffff), words[1], 8))
+		return 0;
+	return hash_pair(le64(words[0]), le64(words[1]));
+}
+
 bool hotspot_method_read(const struct hotspot_layout *l, const struct managed_memory *memory,
 			 uint64_t address, struct hotspot_method *out)
 {
@@ -233,7 +251,11 @@ bool hotspot_method_read(const struct hotspot_layout *l, const struct managed_me
 		return false;
 	out->bytecodes = out->const_method + nhead;
 	out->nbytecodes = (uint32_t)hotspot_get(l, F_CODE_BYTES, head, nhead) & 0xffff;
-	if (read_names(l, memory, head, nhead, out)) {
+	out->name_index = (uint16_t)hotspot_get(l, F_NAME_INDEX, head, nhead);
+	out->signature_index = (uint16_t)hotspot_get(l, F_SIGNATURE_INDEX, head, nhead);
+	/* Before the names: what comes in between is seen by the next comparison. */
+	out->symbols_hash = symbols_hash(l, memory, out);
+	if (read_names(l, memory, out)) {
 		read_lines(l, memory, hotspot_get(l, F_CM_FLAGS, head, nhead), out);
 		return true;
 	}
@@ -276,6 +298,8 @@ bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_me
 		return false;
 	if (!classes)
 		return true;
+	if (symbols_hash(l, memory, method) != method->symbols_hash)
+		return false;
 	if (classes->of[at].pool != pool) {
 		classes->of[at].pool = pool;
 		classes->of[at].hash = class_hash(l, memory, pool);
@@ -283,12 +307,21 @@ bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_me
 	return classes->of[at].hash == method->class_hash;
 }
 
-void hotspot_method_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
-			  const struct hotspot_method *method)
+static void ahead_field(const struct hotspot_layout *l, struct managed_ahead *ahead,
+			enum hotspot_field_id id, uint64_t base)
 {
-	const struct hotspot_field *first = &l->fields[F_CONST_METHOD];
-	const struct hotspot_field *second = &l->fields[F_CONSTANTS];
+	managed_ahead_add(ahead, base + l->fields[id].at, l->fields[id].bytes);
+}
 
-	managed_ahead_add(ahead, method->address + first->at, first->bytes);
-	managed_ahead_add(ahead, method->const_method + second->at, second->bytes);
+void hotspot_method_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
+			  const struct hotspot_method *method, bool names)
+{
+	ahead_field(l, ahead, F_CONST_METHOD, method->address);
+	ahead_field(l, ahead, F_CONSTANTS, method->const_method);
+	if (!names)
+		return;
+	ahead_field(l, ahead, F_NAME_INDEX, method->const_method);
+	ahead_field(l, ahead, F_SIGNATURE_INDEX, method->const_method);
+	managed_ahead_add(ahead, pool_word(l, method->pool, method->name_index), 8);
+	managed_ahead_add(ahead, pool_word(l, method->pool, method->signature_index), 8);
 }

@@ -14,6 +14,8 @@
 struct hotspot_method {
 	uint64_t address, const_method, pool;
 	uint64_t class_hash;                 /* of its class's name */
+	uint64_t symbols_hash;               /* of where the symbols of name and signature are */
+	uint16_t name_index, signature_index;
 	uint64_t bytecodes;                  /* where they begin */
 	uint32_t nbytecodes;
 	char *function;                      /* "java.util.HashMap.getNode"; owned */
@@ -36,8 +38,9 @@ char *hotspot_lines_text(const struct hotspot_layout *l, const char *file, const
 
 /*
  * Is it still the one that was read? A class that is loaded where another was unloaded may have all
- * its parts at the same addresses, so the class's name is compared too. classes: read at this
- * moment, {0} at first; NULL: no class was loaded or unloaded since the name was compared last.
+ * its parts at the same addresses, so names are compared too: the class's, and where those of the
+ * method are. classes: read at this moment, {0} at first; NULL: no class was loaded or unloaded
+ * since names were compared last.
  */
 #define HOTSPOT_CLASSES 256u
 struct hotspot_classes {
@@ -45,9 +48,9 @@ struct hotspot_classes {
 };
 bool hotspot_method_same(const struct hotspot_layout *l, const struct managed_memory *memory,
 			 const struct hotspot_method *method, struct hotspot_classes *classes);
-/* What that will read of a method that is still the same is read ahead. */
+/* What that will read of a method that is still the same is read ahead; names: they, too. */
 void hotspot_method_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
-			  const struct hotspot_method *method);
+			  const struct hotspot_method *method, bool names);
 
 /* The name of a class as it has it: "java/util/Map"; owned; NULL: it cannot be read. */
 char *hotspot_class_read(const struct hotspot_layout *l, const struct managed_memory *m,

@@ -19,9 +19,10 @@ enum {
 
 bool step_word(struct hotspot_step *s, uint64_t address, uint64_t *out)
 {
-	if (!s->budget)
+	if (!s->budget || s->c->nwords == HOTSPOT_WORDS_MAX)
 		return false;
 	s->budget--;
+	s->c->nwords++;
 	if (s->f->word(s->f->stack, address, out))
 		return true;
 	s->unreadable = true;

@@ -50,6 +50,11 @@ static uint64_t read_changes(const struct hotspot_task *t, const struct managed_
 		       ? loads + unloads : CHANGES_UNKNOWN;
 }
 
+static bool looked_at(const struct hotspot_check_method *c, uint64_t changes)
+{
+	return c->changes == changes && changes != CHANGES_UNKNOWN;
+}
+
 /*
  * Only where classes came or went can another one be in the place of a method's class. The counts
  * are read first: what changes later is seen by the next check.
@@ -65,7 +70,8 @@ static void check(struct hotspot_task *t, const struct managed_memory *target)
 	for (i = 0; i < t->ncheck_blobs; i++)
 		hotspot_identity_ahead(t->layout, &ahead, t->check_blobs[i].start);
 	for (i = 0; i < t->ncheck_methods; i++)
-		hotspot_method_ahead(t->layout, &ahead, &t->check_methods[i].method);
+		hotspot_method_ahead(t->layout, &ahead, &t->check_methods[i].method,
+				     !looked_at(&t->check_methods[i], changes));
 	managed_ahead_fetch(&ahead, target);
 	for (i = 0; i < t->ncheck_blobs; i++) {
 		struct hotspot_check_blob *c = &t->check_blobs[i];
@@ -79,10 +85,10 @@ static void check(struct hotspot_task *t, const struct managed_memory *target)
 	}
 	for (i = 0; i < t->ncheck_methods; i++) {
 		struct hotspot_check_method *c = &t->check_methods[i];
-		bool looked_at = c->changes == changes && changes != CHANGES_UNKNOWN;
+		bool same = hotspot_method_same(t->layout, memory, &c->method,
+						looked_at(c, changes) ? NULL : &classes);
 
-		c->now = hotspot_method_same(t->layout, memory, &c->method,
-					     looked_at ? NULL : &classes) ? NOW_SAME : NOW_OTHER;
+		c->now = same ? NOW_SAME : NOW_OTHER;
 		c->changes = changes;
 	}
 	managed_ahead_free(&ahead);

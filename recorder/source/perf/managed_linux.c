@@ -374,10 +374,14 @@ void perf_managed_look(struct perf_managed *m, uint64_t now_ns)
 	look_at_names(m, now_ns);
 	for (i = 0; i < m->nknown; i++) {
 		r = m->known[i];
-		if (r->used_ns + MANAGED_IDLE_NS < now_ns)
+		if (r->used_ns + MANAGED_IDLE_NS < now_ns) {
 			unlearn(m, r, now_ns);
-		else
+		} else if (managed_names_nearly_full(r->names)) {
+			unlearn(m, r, now_ns);
+			r->try_ns = now_ns;
+		} else {
 			hold(m, r, now_ns);
+		}
 		/* Another one may have taken its place; it is looked at in a second. */
 	}
 }

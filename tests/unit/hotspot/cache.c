@@ -291,6 +291,45 @@ TEST(a_method_that_is_gone_costs_others_one_moment)
 	end();
 }
 
+/* A class of the same name comes to the same places, and has its methods in another order. */
+TEST(a_method_of_the_same_class_is_compared_by_where_its_name_is)
+{
+	uint32_t first;
+
+	begin();
+	next_moment();
+	first = number_of(0);
+	put_symbol(TEXTS + 0xc0, "rest");
+	put(POOL + POOL_BYTES + 8, TEXTS + 0xc0, 8);
+	unloaded(1);
+	next_moment();
+	assert_int_equal(number_of(0), 0);
+	next_moment();
+	assert_int_not_equal(number_of(0), first);
+	assert_int_not_equal(number_of(0), 0);
+	end();
+}
+
+/* More than is read in one moment waits for the next: it is not taken for nothing. */
+TEST(what_is_not_read_in_a_moment_is_missed)
+{
+	struct hotspot_known k;
+	unsigned i;
+
+	begin();
+	next_moment();
+	for (i = 0; i < HOTSPOT_NEW_MAX; i++)
+		assert_true(hotspot_cache_method(cache, &host, METHODS + i * METHOD_BYTES, &k));
+	assert_false(hotspot_cache_method(cache, &host, BASE, &k));
+	assert_true(cache->missed);
+	assert_true(hotspot_cache_method(cache, &host, METHODS, &k));
+	next_moment();
+	assert_false(cache->missed);
+	assert_true(hotspot_cache_method(cache, &host, METHODS + i * METHOD_BYTES, &k));
+	assert_false(cache->missed);
+	end();
+}
+
 TEST(without_a_count_of_classes_methods_have_names)
 {
 	begin();
@@ -380,6 +419,8 @@ int main(void)
 		cmocka_unit_test(so_it_is_for_samples_from_many_moments_ago),
 		cmocka_unit_test(a_class_is_compared_where_classes_were_loaded_or_unloaded),
 		cmocka_unit_test(a_method_that_is_gone_costs_others_one_moment),
+		cmocka_unit_test(a_method_of_the_same_class_is_compared_by_where_its_name_is),
+		cmocka_unit_test(what_is_not_read_in_a_moment_is_missed),
 		cmocka_unit_test(without_a_count_of_classes_methods_have_names),
 		cmocka_unit_test(a_method_is_kept_while_others_are_added),
 		cmocka_unit_test(a_blob_whose_block_was_freed_is_none),

@@ -4,6 +4,7 @@
  * compiled code at a word; the frame that it leads to has four words, the last of them such an
  * address too. Anything else on the stack is 0, which is no return address.
  */
+#include "managed/hotspot/hotspot.h"
 #include "managed/hotspot/step.h"
 #include "tests/support/test.h"
 
@@ -597,6 +598,25 @@ TEST(code_that_was_freed_is_searched)
 	assert_int_equal(step_from_caller(&step), UNWIND_BROKEN);
 }
 
+/* The same code, if it may be there and only was not read: what is found could be beyond frames. */
+TEST(a_stack_ends_and_waits_where_code_was_not_read)
+{
+	struct managed *m = (struct managed *)&cache;
+
+	leave(BLOB_NMETHOD, 0x80);
+	set(EH_RSP, SP);
+	set(EH_RIP, in(LEFT, 0x80));
+	frame.interrupted = true;
+	returns_at(5);
+	assert_int_equal(hotspot_reader.step(m, &host, &frame), UNWIND_ON);
+	assert_false(frame.pending);
+	set(EH_RSP, SP);
+	set(EH_RIP, HEAP + BLOBS * BLOB_BYTES + CODE_AT);
+	frame.interrupted = true;
+	assert_int_equal(hotspot_reader.step(m, &host, &frame), UNWIND_BROKEN);
+	assert_true(frame.pending);
+}
+
 /* Of those that may stand before a return address, by their length. */
 TEST(a_call_has_two_to_seven_bytes)
 {
@@ -642,6 +662,7 @@ int main(void)
 		cmocka_unit_test(the_call_stub_gives_back_what_native_code_keeps),
 		cmocka_unit_test(frozen_frames_are_passed_over),
 		cmocka_unit_test(code_that_was_freed_is_searched),
+		cmocka_unit_test(a_stack_ends_and_waits_where_code_was_not_read),
 		cmocka_unit_test(a_call_has_two_to_seven_bytes),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 static size_t bytes_of_each;
 static unsigned nlearned, nforgotten;
+static struct managed_names *learned_names;
 static uint64_t learning_takes_ns;
 
 static bool recognizes(const char *file)
@@ -27,7 +28,8 @@ static int learn(const struct managed_image *image, const struct managed_host *h
 {
 	uint64_t end_ns = os_now_ns() + learning_takes_ns;
 
-	(void)image, (void)host, (void)names, (void)err;
+	(void)image, (void)host, (void)err;
+	learned_names = names;
 	while (os_now_ns() < end_ns)
 		continue;
 	*out = (struct managed *)&nlearned;
@@ -170,6 +172,29 @@ TEST(names_that_are_learned_again_are_other_frames)
 	end();
 }
 
+/* A program that makes names for months: once its table is nearly full it is learned anew. */
+TEST(names_never_end)
+{
+	char name[32];
+	unsigned i;
+
+	begin_with(MB);
+	assert_true(sampled(0));
+	for (i = 0; i < MANAGED_NAMES_MAX / 16 * 15; i++) {
+		snprintf(name, sizeof(name), "work%u", i);
+		assert_int_not_equal(managed_names_add(learned_names, name, NULL), 0);
+	}
+	perf_managed_look(m, now_ns);
+	assert_int_equal(nforgotten, 0);
+	assert_int_not_equal(managed_names_add(learned_names, "one more", NULL), 0);
+	perf_managed_look(m, now_ns);
+	assert_int_equal(nforgotten, 1);
+	assert_true(perf_managed_begin(m, &programs[0], now_ns));
+	assert_int_equal(nlearned, 2);
+	assert_int_equal(managed_names_add(learned_names, "one more", NULL), 1);
+	end();
+}
+
 /* 32 JVMs on a machine that is busy: rings must be drained between. 60 + 60 ms, then 60 of 120. */
 TEST(learning_many_programs_takes_half_of_the_time_at_most)
 {
@@ -194,6 +219,7 @@ int main(void)
 		cmocka_unit_test(without_room_the_one_that_has_been_idle_for_longest_goes),
 		cmocka_unit_test(one_program_that_holds_too_much_is_forgotten_alone),
 		cmocka_unit_test(names_that_are_learned_again_are_other_frames),
+		cmocka_unit_test(names_never_end),
 		cmocka_unit_test(learning_many_programs_takes_half_of_the_time_at_most),
 	};
 
