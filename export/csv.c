@@ -1,5 +1,6 @@
 /* Events, and values of counters, as CSV, one a line (RFC 4180, but LF ends a line). */
 #include "export/event_json.h"
+#include "export/markup.h"
 #include "export/names.h"
 #include "export/sums.h"
 
@@ -19,22 +20,9 @@ struct csv {
 /* Append the cell to the line, quoted if need be, and `after`; the cell becomes empty. */
 static void end_cell(struct csv *c, char after)
 {
-	const char *text = buf_text(&c->cell);
-	bool formula = c->excel && *text && strchr("=+-@", *text);
-
 	if (c->cell.failed)
 		c->line.failed = c->cell.failed;
-	if (!formula && !strpbrk(text, ",\"\r\n")) {
-		buf_puts(&c->line, text);
-	} else {
-		buf_puts(&c->line, formula ? "\"'" : "\"");
-		for (; *text; text++) {
-			if (*text == '"')
-				buf_putc(&c->line, '"');
-			buf_putc(&c->line, *text);
-		}
-		buf_putc(&c->line, '"');
-	}
+	markup_put_csv(&c->line, buf_text(&c->cell), c->excel);
 	buf_putc(&c->line, after);
 	buf_reset(&c->cell);
 }

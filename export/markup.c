@@ -59,6 +59,23 @@ void markup_put_text(struct buf *out, const char *text, size_t n)
 	put_escaped(out, text, n, false);
 }
 
+void markup_put_csv(struct buf *out, const char *text, bool excel)
+{
+	bool formula = excel && *text && strchr("=+-@", *text);
+
+	if (!formula && !strpbrk(text, ",\"\r\n")) {
+		buf_puts(out, text);
+		return;
+	}
+	buf_puts(out, formula ? "\"'" : "\"");
+	for (; *text; text++) {
+		if (*text == '"')
+			buf_putc(out, '"');
+		buf_putc(out, *text);
+	}
+	buf_putc(out, '"');
+}
+
 const char *markup_unit(const struct incident *in, enum stream stream)
 {
 	if (stream == STREAM_CPU && in->several_periods)

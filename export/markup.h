@@ -9,6 +9,11 @@ void markup_put(struct buf *out, const char *text, size_t n);
 /* The same for use between tags only: quotes stay. */
 void markup_put_text(struct buf *out, const char *text, size_t n);
 
+/*
+ * Append a cell of CSV (RFC 4180), in quotes if need be. excel: a spreadsheet must not compute it.
+ */
+void markup_put_csv(struct buf *out, const char *text, bool excel);
+
 /* The unit of export_weight(): "samples", "us of CPU time", "ns off CPU", "bytes". */
 const char *markup_unit(const struct incident *in, enum stream stream);
 

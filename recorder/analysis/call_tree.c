@@ -361,7 +361,7 @@ int call_functions(struct call_tree *t, bool by_inclusive, struct call_function 
 }
 
 /* A share as one letter. Source: PerfView's HistogramController.HistogramString(). */
-static char letter_of(double share)
+char call_share_letter(double share)
 {
 	if (!(share > 0))
 		return '_';
@@ -380,7 +380,7 @@ void call_which_text(const float *which, uint32_t n, char out[CALL_WHICH + 1])
 	for (i = 0; i < n; i++)
 		whole += which[i];
 	for (i = 0; i < n; i++)
-		out[i] = which[i] >= whole && whole > 0 ? '9' : letter_of(which[i] / whole);
+		out[i] = which[i] >= whole && whole > 0 ? '9' : call_share_letter(which[i] / whole);
 	out[n] = '\0';
 }
 
@@ -391,7 +391,7 @@ void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 	unsigned i;
 
 	for (i = 0; i < CALL_WHEN; i++) {
-		out[i] = letter_of(part_ns > 0 ? when[i] / part_ns : 0);
+		out[i] = call_share_letter(part_ns > 0 ? when[i] / part_ns : 0);
 	}
 	out[CALL_WHEN] = '\0';
 }

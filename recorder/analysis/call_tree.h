@@ -77,9 +77,11 @@ int call_functions(struct call_tree *t, bool by_inclusive, struct call_function 
 		   uint32_t *n, struct err *err);
 
 /*
- * Shares of one CPU, of a set the mean of its incidents, in PerfView's letters: '_' nothing, '.'
- * under 0.1 %, 'o' under 1 %, '0' to '9' tenths, 'A' to 'Y' those above 100 %, '*' 350 % and more.
+ * A share as one of PerfView's letters: '_' nothing, '.' under 0.1 %, 'o' under 1 %, '0' to '9'
+ * tenths, 'A' to 'Y' those from 100 % on, '*' 350 % and more.
  */
+char call_share_letter(double share);
+/* Shares of one CPU, of a set the mean of its incidents, in such letters. */
 void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 		    char out[CALL_WHEN + 1]);
 

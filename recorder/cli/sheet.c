@@ -74,7 +74,7 @@ static void insert(struct buf *out, size_t at, const char *text)
 	memcpy(out->data + at, text, n);
 }
 
-static void style_part(struct sheet *p, size_t from, size_t to, enum sheet_style style)
+void sheet_style_part(struct sheet *p, size_t from, size_t to, enum sheet_style style)
 {
 	static const char *const codes[] = {
 		[SHEET_HEAD] = "\033[1m", [SHEET_LOSS] = "\033[33m",
@@ -90,7 +90,7 @@ static void style_part(struct sheet *p, size_t from, size_t to, enum sheet_style
 void sheet_style(struct sheet *p, size_t from, enum sheet_style style)
 {
 	from += strspn(buf_text(&p->out) + from, " ");
-	style_part(p, from, p->out.len, style);
+	sheet_style_part(p, from, p->out.len, style);
 }
 
 static void put_styled(struct sheet *p, enum sheet_style style, const char *format, va_list args)
@@ -187,7 +187,8 @@ static void put_name(struct sheet *p, const struct sheet_cell *c, const char *te
 	fit_last(&p->out, text, indent, p->columns);
 	/* The cell may have got a line of its own. */
 	from += strspn(buf_text(&p->out) + from, "\n ");
-	style_part(p, from, from + c->mark < p->out.len ? from + c->mark : p->out.len, SHEET_LOSS);
+	sheet_style_part(p, from, from + c->mark < p->out.len ? from + c->mark : p->out.len,
+			 SHEET_LOSS);
 }
 
 static void put_cells(struct sheet *p, const struct sheet_cell *cells, size_t n, bool heads)

@@ -48,6 +48,8 @@ int sheet_print(struct sheet *p, struct err *err);
 void sheet_put(struct sheet *p, enum sheet_style style, const char *format, ...) PRINTF_LIKE(3, 4);
 /* Give a style to what was written since p->out.len was `from`; leading blanks stay plain. */
 void sheet_style(struct sheet *p, size_t from, enum sheet_style style);
+/* The same up to `to`. */
+void sheet_style_part(struct sheet *p, size_t from, size_t to, enum sheet_style style);
 
 /* "Fired     ": ten columns; "" for the lines below a label's first. */
 void sheet_label(struct sheet *p, const char *label);

@@ -284,13 +284,16 @@ const struct command_info command_table[COMMANDS] = {
 "the events of a trace file (.etl, also zipped, on any system; .nettrace); --id those of an\n"
 "incident; --from with a time, --last and --at those of a window of the history. One event a\n"
 "line: milliseconds since the beginning (of the history: local time), process, thread, cpu,\n"
-"provider/name, fields.\n",
+"provider/name, fields. --histogram shows when they came, --columns picks fields, and --format\n"
+"writes CSV or XML.\n",
 		.examples =
 "recorder events sched_process\n"
 "recorder events --live 'sched/sched_process_exec;FieldFilter=filename~/bin/'\n"
 "recorder events --last 1h --count\n"
 "recorder events --from slow.etl --count\n"
 "recorder events --from slow.etl --name GC/Start --process 3676\n"
+"recorder events --id 3 --histogram --text '!sched_'\n"
+"recorder events --from slow.etl --name FileIO --columns 'IoSize>=65536,FileName' --format csv\n"
 "recorder events --from slow.etl.zip --json | jq 'select(.fields.Depth == 2)'\n",
 	},
 	[CMD_COUNTERS] = {

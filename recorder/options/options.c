@@ -147,25 +147,29 @@ static enum command command_ahead(const struct arguments *a)
 	return command;
 }
 
-/* Of rows with the same name, the command's own. */
-static const struct option_info *row_of_command(const struct arguments *a,
-						const struct option_info *info)
+/* Of rows with this name, or with that of the first one, the command's own. */
+static const struct option_info *row_of_command(const struct arguments *a, const char *name,
+						size_t n)
 {
+	const struct option_info *first = option_by_name(name, n), *row;
 	enum command command = command_ahead(a);
-	const struct option_info *row;
 
-	for (row = info; row->name; row++) {
-		if (strcmp(row->name, info->name) == 0 && (row->commands >> command) & 1)
+	for (row = first; row && row->name; row++) {
+		if (has_name(row, name, n) && (row->commands >> command) & 1)
 			return row;
 	}
-	return info;
+	for (row = first; row && row->name; row++) {
+		if (strcmp(row->name, first->name) == 0 && (row->commands >> command) & 1)
+			return row;
+	}
+	return first;
 }
 
 static int set_argument(struct arguments *a, const struct option_info *info, const char *as,
 			const char *value, struct err *err)
 {
 	struct setting s = {
-		.o = a->o, .info = row_of_command(a, info), .as = as, .value = value,
+		.o = a->o, .info = info, .as = as, .value = value,
 		.origin = FROM_ARGS,
 	};
 
@@ -176,7 +180,7 @@ static int set_argument(struct arguments *a, const struct option_info *info, con
 static int set_operand(struct arguments *a, const char *name, const char *as, const char *value,
 		       struct err *err)
 {
-	return set_argument(a, option_by_name(name, strlen(name)), as, value, err);
+	return set_argument(a, row_of_command(a, name, strlen(name)), as, value, err);
 }
 
 /*
@@ -246,12 +250,11 @@ static int named_option(struct arguments *a, const char *arg, size_t nprefix, bo
 {
 	const char *name = arg + nprefix;
 	size_t n = strcspn(name, ":=");
-	const struct option_info *info = option_by_name(name, n);
+	const struct option_info *info = row_of_command(a, name, n);
 	char as[80];
 
 	if (!info)
 		return unknown_option(a, arg, err);
-	info = row_of_command(a, info);
 	snprintf(as, sizeof(as), "%.*s", n > 60 ? 60 : (int)(nprefix + n), arg);
 	if (perfview && !name[n] && !option_stands_alone(info))
 		return err_set(err, ERR_USAGE, "%s needs a value after a colon: %s:%s", as, as,
@@ -277,9 +280,7 @@ static int short_option(struct arguments *a, const char *arg, size_t ndash, stru
 
 	while (s->letter && s->letter != *letter)
 		s++;
-	info = s->letter ? option_by_name(s->name, strlen(s->name)) : NULL;
-	if (info)
-		info = row_of_command(a, info);
+	info = s->letter ? row_of_command(a, s->name, strlen(s->name)) : NULL;
 	if (!info || (*rest && (s->value || option_stands_alone(info) || looks_like_name(letter))))
 		return unknown_option(a, arg, err);
 	value = s->value ? s->value : *rest ? rest : next_value(a, info);

@@ -184,7 +184,8 @@ struct options {
 	int64_t last_ns, for_ns;             /* OPTION_NO_TIME = not given */
 	bool history;                        /* of backtest: all of it, or the window of it */
 	bool kernel, no_kernel, managed_only, no_idle, pmu;
-	char *provider, *event_name;         /* of events; NULL = all */
+	char *provider, *event_name, *event_text, *columns;      /* of events; NULL = all */
+	double start_ms, end_ms;
 	char *live;                          /* of events: the spec to watch; NULL = none */
 	int64_t seconds_ns;                  /* how long to watch */
 
@@ -192,7 +193,7 @@ struct options {
 	char *format;
 	char *output;
 	bool plan;                           /* of check: measure how far back the buffer reaches */
-	bool force, no_annotate, no_ids, addresses, losses, threads, count;
+	bool force, no_annotate, no_ids, addresses, losses, threads, count, histogram;
 	char *metric;                        /* of export: a stream's name; NULL = cpu */
 	char *all_dir;                       /* of export --all and help --man; NULL = not given */
 	uint32_t top, min_count;             /* of livestacks */

@@ -13,7 +13,7 @@ expect unknown_option_names_the_nearest 2 'did you mean --buffer-mb' collect --b
 expect unknown_perfview_option_names_the_nearest 2 'did you mean --stop-on-perf-counter' \
 	collect /StopOnPerfCountr:a:b:c
 expect option_of_another_command_says_whose_it_is 2 \
-	'option of run, top, export, diff and stacks, not of list' \
+	'option of run, top, export, diff, events and stacks, not of list' \
 	list --format x
 expect bad_number_says_what_is_allowed 2 \
 	"--freq: 'x' is not a whole number; allowed: 1 to 10000 Hz" collect --freq x
