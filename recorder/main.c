@@ -36,6 +36,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_UNPIN] = cmd_edit,
 	[CMD_VERIFY] = cmd_verify,
 	[CMD_SALVAGE] = cmd_salvage,
+	[CMD_SYMBOLIZE] = cmd_symbolize,
 	[CMD_EVENTS] = cmd_events,
 	[CMD_COUNTERS] = cmd_counters,
 	[CMD_STACKS] = cmd_stacks,

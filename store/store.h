@@ -172,6 +172,30 @@ int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);
 int store_delete(struct store *s, int64_t id, struct err *err);
 void store_clean(struct store *s);
 
+/*
+ * Frames that have no name yet, in the order of their ids. The caller sets functions: of its own
+ * module each, valid until store_name() has returned.
+ */
+struct store_unnamed_frame {
+	int64_t id, module_id;
+	uint64_t offset;
+	uint32_t flags;                      /* enum frame_flags */
+	const struct function *function;     /* NULL = no name was found */
+};
+struct store_unnamed {
+	struct store_unnamed_frame *frames;
+	uint32_t n;
+	uint64_t frames_seen;                /* with those that have a name */
+};
+int store_unnamed(struct store *s, struct store_unnamed *out, struct err *err);
+void store_unnamed_free(struct store_unnamed *u);
+/* What identifies a module; path holds what key->path points to. */
+int store_module(struct store *s, int64_t id, struct object_key *key, struct buf *path,
+		 struct err *err);
+/* STORE_EDIT: give names to frames that have none; a name that is there stays. */
+int store_name(struct store *s, const struct store_unnamed *names, uint32_t *named,
+	       struct err *err);
+
 /* ---- damage --------------------------------------------------------------------------------- */
 
 struct store_verified {

@@ -1,13 +1,21 @@
 /*
- * verify, salvage: what is damaged in a store, and what can be read of it.
+ * verify, salvage, symbolize: what is damaged in a store, what can be read of it, and names that
+ * its frames got later.
  */
 #include "cli/cmd.h"
 #include "cli/sheet.h"
 
 #include "base/array.h"
 #include "base/fit.h"
+#include "base/table.h"
+#include "symbol/debuginfod.h"
+#include "symbol/symbol.h"
+#include "symbol/symbol_path.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void put_finding(void *ctx, const char *what)
 {
@@ -133,5 +141,291 @@ int cmd_salvage(const struct options *o, struct err *err)
 		rc = err_set(err, ERR_NOT_FOUND, "no incident of %s could be read",
 			     buf_text(&path));
 	buf_free(&path);
+	return rc;
+}
+
+/* ---- symbolize ------------------------------------------------------------------------------- */
+
+#define NAMES_NS (300 * NS_PER_SEC)
+
+struct needed_module {
+	int64_t id;
+	struct object *object;               /* NULL = nothing identifies it */
+	uint64_t left;                       /* frames without a name */
+};
+
+struct symbolizing {
+	const struct options *o;
+	struct store *store;
+	struct store_unnamed unnamed;
+	struct frame **frames;               /* as unnamed.frames; NULL = not to be named */
+	struct frame **asked;                /* of these, those that are there */
+	uint32_t *module_of, nasked;
+	struct needed_module *modules;
+	uint32_t nmodules;
+	struct table by_id;
+	struct frames *table;
+	struct log *log;
+	struct buf path, servers;            /* of directories; of debuginfod */
+};
+
+static bool same_module(const void *ctx, uint32_t value, const void *key)
+{
+	return ((const struct symbolizing *)ctx)->modules[value].id == *(const int64_t *)key;
+}
+
+/* A file with a build id, or a PDB's; anything else was itself in one run of a recorder only. */
+static int add_module(struct symbolizing *s, int64_t id, uint32_t *index, struct err *err)
+{
+	struct object_key key;
+	struct buf path = {0};
+	struct object *object = NULL;
+	int rc = store_module(s->store, id, &key, &path, err);
+
+	if (!rc && key.build_id_bytes && (key.kind == OBJECT_ELF || key.kind == OBJECT_PE))
+		object = objects_get(s->table, &key, 0);
+	buf_free(&path);
+	if (rc && rc != ERR_NOT_FOUND)
+		return rc;
+	if (ARRAY_NEXT(s->modules, s->nmodules) ||
+	    table_add(&s->by_id, hash_u64((uint64_t)id), s->nmodules))
+		return err_memory(err, "for modules");
+	*index = s->nmodules;
+	s->modules[s->nmodules++] = (struct needed_module){.id = id, .object = object};
+	return 0;
+}
+
+static int add_frame(struct symbolizing *s, uint32_t i, struct err *err)
+{
+	const struct store_unnamed_frame *f = &s->unnamed.frames[i];
+	struct frame_ref ref = {.offset = f->offset, .flags = f->flags};
+	uint32_t at, number;
+	bool fresh;
+	int rc = 0;
+
+	at = table_find(&s->by_id, hash_u64((uint64_t)f->module_id), same_module, s,
+			&f->module_id);
+	if (at == TABLE_NONE)
+		rc = add_module(s, f->module_id, &at, err);
+	if (rc)
+		return rc;
+	s->module_of[i] = at;
+	ref.object = s->modules[at].object;
+	number = ref.object ? frames_intern(s->table, &ref, &fresh) : FRAME_NONE;
+	if (number == FRAME_NONE)
+		return 0;
+	s->frames[i] = frame_get(s->table, number);
+	frame_ref(s->frames[i]);
+	s->asked[s->nasked++] = s->frames[i];
+	return 0;
+}
+
+static int list_frames(struct symbolizing *s, struct err *err)
+{
+	size_t n = s->unnamed.n;
+	uint32_t i;
+	int rc = 0;
+
+	s->frames = calloc(n + 1, sizeof(struct frame *));
+	s->asked = calloc(n + 1, sizeof(struct frame *));
+	s->module_of = calloc(n + 1, sizeof(*s->module_of));
+	if (!s->frames || !s->asked || !s->module_of)
+		return err_memory(err, "for frames without a name");
+	for (i = 0; !rc && i < n; i++)
+		rc = add_frame(s, i, err);
+	return rc;
+}
+
+/* Servers of debuginfod are asked for what the directories do not have. */
+static void split_path(struct symbolizing *s)
+{
+	const char *at = s->o->capture.symbol_path;
+	struct symbol_element e;
+
+	while (at && symbol_path_next(&at, &e)) {
+		bool server = strncmp(e.text, "http://", 7) == 0 ||
+			      strncmp(e.text, "https://", 8) == 0;
+		struct buf *to = server ? &s->servers : &s->path;
+
+		if (to->len)
+			buf_putc(to, server ? ' ' : ';');
+		buf_put(to, e.text, e.nbytes);
+	}
+}
+
+/* A worker of its own each time, because it remembers what it did not find. */
+static int ask_readers(struct symbolizing *s, struct err *err)
+{
+	const struct symbol_env env = {.path = buf_text(&s->path), .foreign = true};
+	struct symbols *symbols = NULL;
+	uint32_t i;
+	int rc = symbols_open(s->table, &env, s->log, &symbols, err);
+
+	if (rc)
+		return rc;
+	symbols_settle(symbols, s->asked, s->nasked, NAMES_NS);
+	if (!symbols_close(symbols))
+		return err_set(err, ERR_IO, "reading symbols hangs in a file system of %s",
+			       buf_text(&s->path));
+	for (i = 0; i < s->nmodules; i++)
+		s->modules[i].left = 0;
+	for (i = 0; i < s->unnamed.n; i++) {
+		s->unnamed.frames[i].function =
+			s->frames[i] ? atomic_load(&s->frames[i]->function) : NULL;
+		s->modules[s->module_of[i]].left += !s->unnamed.frames[i].function;
+	}
+	return 0;
+}
+
+/* Append the library's cache to the path if it holds something new of a module. */
+static bool fetch_module(struct symbolizing *s, struct debuginfod *d, const struct object *object)
+{
+	const struct object_key *key = &object->key;
+	struct buf cache = {0};
+	unsigned debug, got = 0;
+	struct err why;
+
+	for (debug = 0; debug < 2; debug++) {
+		int rc = debuginfod_fetch(d, key->build_id, key->build_id_bytes, debug, &cache,
+					  &why);
+
+		got += !rc;
+		if (rc && rc != ERR_NOT_FOUND)
+			cmd_note("%s: its %s was not fetched: %s", key->path,
+				 debug ? "debug file" : "program", why.text);
+	}
+	if (cache.len && !strstr(buf_text(&s->path), buf_text(&cache))) {
+		if (s->path.len)
+			buf_putc(&s->path, ';');
+		buf_puts(&s->path, buf_text(&cache));
+	}
+	buf_free(&cache);
+	return got > 0;
+}
+
+static int ask_servers(struct symbolizing *s, struct err *err)
+{
+	struct debuginfod *d = NULL;
+	bool got = false;
+	uint32_t i;
+	int rc = debuginfod_open(buf_text(&s->servers), &d, err);
+
+	if (rc)
+		return rc;
+	for (i = 0; i < s->nmodules; i++) {
+		const struct needed_module *m = &s->modules[i];
+
+		if (m->left && m->object && m->object->key.kind == OBJECT_ELF)
+			got |= fetch_module(s, d, m->object);
+	}
+	debuginfod_close(d);
+	return got ? ask_readers(s, err) : 0;
+}
+
+static int most_left_first(const void *a, const void *b)
+{
+	const struct needed_module *x = a, *y = b;
+
+	if (x->left != y->left)
+		return x->left < y->left ? 1 : -1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static void put_module(struct sheet *p, const struct needed_module *m)
+{
+	char id[2 * BUILD_ID_MAX + 1];
+	const struct sheet_cell cells[] = {
+		{.key = "frames", .head = "FRAMES", .width = 8, .kind = SHEET_COUNT,
+		 .n = m->left},
+		{.key = "build_id", .head = "BUILD ID", .width = -40, .text = id},
+		{.key = "module", .head = "MODULE", .kind = SHEET_NAME,
+		 .text = m->object->key.path},
+	};
+	unsigned i;
+
+	for (i = 0; i < m->object->key.build_id_bytes; i++)
+		snprintf(id + 2 * i, 3, "%02x", m->object->key.build_id[i]);
+	if (!p->json && p->out.len == 0)
+		sheet_heading(p, cells, COUNT_OF(cells));
+	sheet_row(p, cells, COUNT_OF(cells));
+}
+
+/* What is left: which files would name it, largest first; what no file can name. */
+static int print_left(struct symbolizing *s, uint32_t named, struct err *err)
+{
+	char one[CMD_NUMBER_BYTES], all[CMD_NUMBER_BYTES];
+	uint64_t left = 0, unknown = 0;
+	struct sheet sheet;
+	uint32_t i;
+	int rc;
+
+	sheet_init(&sheet, s->o);
+	if (s->nmodules)
+		qsort(s->modules, s->nmodules, sizeof(*s->modules), most_left_first);
+	for (i = 0; i < s->nmodules; i++) {
+		*(s->modules[i].object ? &left : &unknown) += s->modules[i].left;
+		if (s->modules[i].left && s->modules[i].object)
+			put_module(&sheet, &s->modules[i]);
+	}
+	rc = sheet_print(&sheet, err);
+	sheet_free(&sheet);
+	cmd_note("%s of %s frames got names", text_count(named, one),
+		 text_count(s->unnamed.n, all));
+	if (unknown)
+		cmd_note("%s frames cannot be named later: their code was generated, or its file "
+			 "has no build id", text_count(unknown, one));
+	if (!rc && !named && left)
+		rc = err_set(err, ERR_NOT_FOUND, "no name was found: name directories or servers "
+			     "that have the files above by --symbol-path 'DIR;https://...'");
+	return rc;
+}
+
+static void symbolizing_free(struct symbolizing *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nasked; i++)
+		frame_unref(s->asked[i]);
+	free(s->frames);
+	free(s->asked);
+	free(s->module_of);
+	free(s->modules);
+	table_free(&s->by_id);
+	store_unnamed_free(&s->unnamed);
+	frames_free(s->table);
+	log_close(s->log);
+	buf_free(&s->path);
+	buf_free(&s->servers);
+}
+
+int cmd_symbolize(const struct options *o, struct err *err)
+{
+	struct symbolizing s = {.o = o};
+	struct buf path = {0};
+	uint32_t named = 0;
+	int rc = find_store(o, &path, err);
+
+	if (!rc)
+		rc = cmd_store_open_at(o, buf_text(&path), STORE_EDIT, &s.store, err);
+	if (!rc)
+		rc = frames_new(&s.table, err);
+	if (!rc)
+		rc = log_open(NULL, &s.log, err);
+	if (!rc)
+		rc = store_unnamed(s.store, &s.unnamed, err);
+	if (!rc)
+		rc = list_frames(&s, err);
+	split_path(&s);
+	if (!rc)
+		rc = ask_readers(&s, err);
+	if (!rc && s.servers.len)
+		rc = ask_servers(&s, err);
+	if (!rc)
+		rc = store_name(s.store, &s.unnamed, &named, err);
+	if (!rc)
+		rc = print_left(&s, named, err);
+	symbolizing_free(&s);
+	buf_free(&path);
+	store_close(s.store);
 	return rc;
 }

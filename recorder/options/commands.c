@@ -274,6 +274,20 @@ const struct command_info command_table[COMMANDS] = {
 "recorder salvage incidents.db.damaged-20261122-220501 -o salvaged.db\n"
 "recorder list --store salvaged.db\n",
 	},
+	[CMD_SYMBOLIZE] = {
+		"symbolize", OPERAND_STORE, "[STORE]",
+		"name frames that had no name when they were recorded",
+		.about =
+"Looks for the programs and debug files of all frames in the store that have no name, by their\n"
+"build ids and PDB GUIDs: at the recorded paths, in the directories of --symbol-path (ELF: as\n"
+".build-id/, a root directory, or side by side), and with debuginfod servers that it names\n"
+"(https://...; nobody is asked otherwise). It works on any machine. A name that is there stays.\n"
+"What is left is listed by module, the most frames first. Exit code 3: nothing was named.\n",
+		.examples =
+"recorder symbolize\n"
+"recorder symbolize --symbol-path ~/build/release\n"
+"recorder symbolize incident.db --symbol-path 'https://debuginfod.debian.net'\n",
+	},
 	[CMD_EVENTS] = {
 		"events", OPERAND_PATTERN, "[PATTERN]",
 		"list or watch events that rules can name; read those of a trace",

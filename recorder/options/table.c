@@ -22,7 +22,7 @@
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
 #define CONTROL \
 	(IN(STATUS) | IN(SNAPSHOT) | IN(MARK) | IN(RELOAD) | IN(STOP) | IN(ABORT))
-#define REPAIR (IN(VERIFY) | IN(SALVAGE))
+#define REPAIR (IN(VERIFY) | IN(SALVAGE) | IN(SYMBOLIZE))
 #define WITH_STORE \
 	(RULES | IN(RUN) | IN(TOP) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | \
 	 IN(EVENTS) | REPAIR)
@@ -621,9 +621,11 @@ const struct option_info option_table[] = {
 	 "own; readers who have none get the system's.",
 	 OPTION_TEXT, GROUP_STORE, WITH_STORE | IN(STACKS), CONF, FIELD(store)},
 	{"symbol-path", "PATH",
-	 "Directories of programs and PDB files for names in traces, separated by ';'; on Windows "
-	 "also symbol servers: srv*DIR*https://... $_NT_SYMBOL_PATH is searched after it.",
-	 OPTION_TEXT, GROUP_STORE, SAMPLING | IN(STACKS), CONF, FIELD(capture.symbol_path)},
+	 "Directories of programs, debug files and PDB files, separated by ';'; on Windows also "
+	 "symbol servers: srv*DIR*https://... $_NT_SYMBOL_PATH is searched after it. symbolize: "
+	 "also debuginfod, https://...",
+	 OPTION_TEXT, GROUP_STORE, SAMPLING | IN(STACKS) | IN(SYMBOLIZE), CONF,
+	 FIELD(capture.symbol_path)},
 	{"config", "FILE",
 	 "A file of these options, one 'name = value' a line. Otherwise $RECORDER_CONFIG.",
 	 OPTION_TEXT, GROUP_STORE, WITH_CONFIG, FIELD(config)},

@@ -1,6 +1,7 @@
 #include "symbol/elf_file.h"
 
 #include "symbol/symbol_open.h"
+#include "symbol/symbol_path.h"
 
 #include <string.h>
 
@@ -127,4 +128,91 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 	if (err)
 		*err = why;
 	return why.code;
+}
+
+/* ---- a symbol path --------------------------------------------------------------------------- */
+
+static void put_id(struct buf *out, const struct object_key *key, const char *after_first)
+{
+	unsigned i;
+
+	for (i = 0; i < key->build_id_bytes; i++)
+		buf_printf(out, "%02x%s", key->build_id[i], i ? "" : after_first);
+}
+
+enum { PLACES = 5 };
+
+/* The which-th place below a directory, behind what path holds; false = there are no more. */
+static bool put_place(const struct object *object, bool debug, unsigned which, struct buf *path)
+{
+	switch (which) {
+	case 0:
+		buf_putc(path, '/');
+		put_id(path, &object->key, "");
+		buf_puts(path, debug ? "/debuginfo" : "/executable");
+		return true;
+	case 1:
+		buf_puts(path, "/.build-id/");
+		put_id(path, &object->key, "/");
+		buf_puts(path, debug ? ".debug" : "");
+		return true;
+	case 2:
+		if (!debug) {
+			buf_printf(path, "/%s", object->key.path);
+			return true;
+		}
+		buf_puts(path, "/usr/lib/debug/.build-id/");
+		put_id(path, &object->key, "/");
+		buf_puts(path, ".debug");
+		return true;
+	case 3:
+		buf_printf(path, "/%s%s", object->name, debug ? ".debug" : "");
+		return true;
+	default:
+		buf_printf(path, "/%s", object->name);
+		return debug && which < PLACES;
+	}
+}
+
+/* What has only debug information does not say where its code lies in the program's file. */
+static bool has_code(const struct elf_head *head)
+{
+	uint32_t i;
+
+	for (i = 0; i < head->nsegments; i++)
+		if (head->segments[i].executable && head->segments[i].file_bytes)
+			return true;
+	return false;
+}
+
+static bool open_in_directory(const struct symbol_element *dir, const struct object *object,
+			      bool debug, struct buf *found, struct elf_file *out)
+{
+	unsigned which;
+
+	for (which = 0; which < PLACES; which++) {
+		buf_reset(found);
+		buf_put(found, dir->text, dir->nbytes);
+		if (!put_place(object, debug, which, found) || found->failed ||
+		    open_candidate(&object->key, buf_text(found), false, out, NULL))
+			continue;
+		if (debug || has_code(&out->head))
+			return true;
+		elf_file_close(out);
+	}
+	return false;
+}
+
+int elf_file_open_in(const char *path, const struct object *object, bool debug, struct buf *found,
+		     struct elf_file *out)
+{
+	struct symbol_element element, dir;
+	unsigned i;
+
+	while (object->key.build_id_bytes && symbol_path_next(&path, &element))
+		for (i = 0; symbol_path_directory(&element, i, &dir); i++)
+			if (open_in_directory(&dir, object, debug, found, out))
+				return 0;
+	buf_reset(found);
+	return ERR_NOT_FOUND;
 }

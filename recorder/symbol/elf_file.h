@@ -34,6 +34,22 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 		  struct err *err);
 
 /*
+ * The same in the directories of a symbol path, for an object with a build id. In each of them:
+ *
+ *	program  ID/executable, .build-id/ID, its whole path as recorded, its base name
+ *	debug    ID/debuginfo, .build-id/ID.debug, usr/lib/debug/.build-id/ID.debug,
+ *	         its base name with .debug and without
+ *
+ * ID is the build id in hex; below .build-id a '/' follows its first byte. The first two are what
+ * debuginfod's clients keep.
+ *
+ * found  set to where it was; emptied on failure
+ * returns  0, ERR_NOT_FOUND
+ */
+int elf_file_open_in(const char *path, const struct object *object, bool debug, struct buf *found,
+		     struct elf_file *out);
+
+/*
  * Open whatever regular file is at a path, up to ELF_FILE_MAX_BYTES.
  * returns  0, ERR_NOT_FOUND, ERR_ACCESS, ERR_IO; ERR_FORMAT when it is no ELF file; ERR_LIMIT
  */

@@ -30,7 +30,7 @@ struct elf_table {
 	uint64_t file_bytes, mtime_ns; /* of the mapped file */
 	bool is_saved;                /* `names` is the saved index, */
 	uint32_t checksum;            /* which has this checksum */
-	struct buf linked;            /* path of the debug file, if found by a link; else empty */
+	struct buf linked;            /* path of `names`, if found by a link or the symbol path */
 	struct elf_index *index;
 	char name[FUNCTION_NAME_MAX + 1];
 	struct buf note;
@@ -69,22 +69,30 @@ static void use_debug_file(struct elf_table *t)
 	struct elf_index *index = NULL;
 	struct elf_file debug;
 	struct err err;
-	int rc = debug_file_open(t->object, t->pid, &t->names, &t->linked, &debug, &err);
+	struct buf path = {.max_bytes = 8192};
+	int rc = debug_file_open(t->object, t->pid, &t->names, &path, &debug, &err);
 
 	if (rc && rc != ERR_NOT_FOUND)
 		set_note(t, "%s: its debug file is not used: %s", err.text);
 	if (rc)
+		rc = elf_file_open_in(t->env->path, t->object, true, &path, &debug);
+	if (rc) {
+		buf_free(&path);
 		return;
+	}
 	rc = elf_index_new(&debug.bytes, &debug.head, NULL, &index, &err);
 	if (rc)
 		set_note(t, "%s: its debug file is not used: %s", err.text);
 	if (rc || index->nentries <= t->index->nentries) {
 		elf_index_free(index);
 		elf_file_close(&debug);
+		buf_free(&path);
 		return;
 	}
 	elf_index_free(t->index);
 	elf_file_close(&t->names);
+	buf_free(&t->linked);
+	t->linked = path;
 	t->index = index;
 	t->names = debug;
 	t->separate = true;
@@ -209,6 +217,8 @@ static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 {
 	int rc = elf_file_open(t->object, t->pid, false, &t->names, err);
 
+	if (rc && elf_file_open_in(t->env->path, t->object, false, &t->linked, &t->names) == 0)
+		rc = 0;
 	t->file_bytes = t->names.bytes.size;
 	t->mtime_ns = t->names.mtime_ns;
 	t->head = t->names.head;
@@ -293,7 +303,7 @@ static bool has_names(struct elf_table *t)
 		t->base.bytes = sizeof(*t) + elf_index_bytes(t->index);
 		return opened;
 	}
-	rc = t->separate && t->linked.len
+	rc = t->linked.len
 		     ? elf_file_open_path(buf_text(&t->linked), &again, NULL)
 		     : elf_file_open(t->object, t->pid, t->separate, &again, NULL);
 	if (rc)

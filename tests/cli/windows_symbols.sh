@@ -59,6 +59,15 @@ lacks() { [ $code = 0 ] && ! grep -q '!middle' "$1.names" && grep -q '^!+0x' "$1
 
 look nothing
 check without_its_pdb_a_frame_has_module_and_offset lacks nothing
+# Both hosts name afterwards what had no name: by the PDB's GUID, in a store that was moved.
+look stored --store later.db
+"$RECORDER" salvage later.db -o linux.db 2>>err
+later() { "$RECORDER" export --store "$1" -f 2>>err | grep -c 'waits.exe!middle;.*innermost'; }
+check a_stored_picture_has_no_names_either [ "$(later linux.db)" = 0 ]
+check linux_names_it_by_the_pdb "$RECORDER" symbolize linux.db --symbol-path away
+check its_frames_have_those_names [ "$(later linux.db)" -gt 0 ]
+check and_so_does_windows timeout 60 $WINE_RUN "$RECORDER_EXE" symbolize later.db --symbol-path away
+check with_the_same_names [ "$(later later.db)" -gt 0 ]
 look directory --symbol-path away
 check a_directory_of_the_option has directory
 _NT_SYMBOL_PATH='C:\nowhere;away' look environment

@@ -40,6 +40,8 @@ libcmocka-dev            header  cmocka.h
 g++                      command g++
 sqlite3                  command sqlite3
 libxml2-utils            command xmllint
+debuginfod               command debuginfod
+libdebuginfod1           path    /usr/lib/x86_64-linux-gnu/libdebuginfod.so.1
 jq                       command jq
 mandoc                   command mandoc
 unzip                    command unzip
