@@ -225,4 +225,5 @@ void notes_put(struct buf *out, const struct incident *in)
 	put_unnamed(out, in);
 	put_lost(out, &in->head);
 	put_text(out, "Note: ", in->head.note);
+	put_text(out, "Remarks: ", in->head.remarks);
 }

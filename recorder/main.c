@@ -33,6 +33,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_DIFF] = cmd_diff,
 	[CMD_DELETE] = cmd_edit,
 	[CMD_PIN] = cmd_edit,
+	[CMD_NOTE] = cmd_remark,
 	[CMD_UNPIN] = cmd_edit,
 	[CMD_VERIFY] = cmd_verify,
 	[CMD_SALVAGE] = cmd_salvage,

@@ -76,6 +76,22 @@ static double column_num(const struct query *q, int column)
 	return column_is_null(q, column) ? (double)NAN : sqlite3_column_double(q->st, column);
 }
 
+/* Remarks are the lines after the note's own. Returns false without memory. */
+static bool split_note(struct incident_head *h)
+{
+	char *line = h->note ? strchr(h->note, '\n') : NULL;
+
+	if (!line)
+		return true;
+	*line = '\0';
+	h->remarks = text_dup(line + 1, SIZE_MAX);
+	if (!*h->note) {
+		free(h->note);
+		h->note = NULL;
+	}
+	return h->remarks != NULL;
+}
+
 /* *windowed: the incident already has its window. Returns false without memory. */
 static bool read_head(const struct query *q, struct incident_head *h, bool *windowed)
 {
@@ -104,6 +120,7 @@ static bool read_head(const struct query *q, struct incident_head *h, bool *wind
 	h->recorder_rss_bytes = column_u64(q, 18);
 	h->recorder_version = copy_text(q, 19, &complete);
 	h->note = copy_text(q, 20, &complete);
+	complete &= split_note(h);
 	h->host = copy_text(q, 21, &complete);
 	h->host_text = copy_text(q, 22, &complete);
 	h->stored_bytes = column_u64(q, 23);

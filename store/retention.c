@@ -115,9 +115,37 @@ int store_pin(struct store *s, int64_t id, bool pinned, struct err *err)
 
 int store_set_note(struct store *s, int64_t id, const char *note, struct err *err)
 {
-	struct edit e = {"UPDATE incident SET note=? WHERE id=?", id, arg_text(note)};
+	struct edit e = {"UPDATE incident SET note=" STORE_SQL_NOTE " WHERE id=?", id,
+			 arg_text(note)};
 
 	return db_transact(s, TX_NORMAL, edit_incident, &e, err);
+}
+
+int store_add_remark(struct store *s, int64_t id, const char *text, struct err *err)
+{
+	struct edit e = {.sql = "UPDATE incident SET note=coalesce(note, '') || char(10) || ?"
+			 " WHERE id=? AND length(coalesce(note, '')) < 65536", .id = id};
+	struct incident_head head = {0};
+	struct buf line = {.max_bytes = STORE_REMARK_MAX + 1};
+	char *at;
+	int rc = store_head(s, id, &head, err);
+
+	incident_head_free(&head);
+	if (rc)
+		return rc;
+	buf_puts(&line, text);
+	if (line.failed || line.len > STORE_REMARK_MAX) {
+		buf_free(&line);
+		return err_set(err, ERR_LIMIT, "a remark has %u bytes at most", STORE_REMARK_MAX);
+	}
+	for (at = line.data; at && *at; at++)
+		if (*at == '\n' || *at == '\r')
+			*at = ' ';
+	e.value = arg_text(buf_text(&line));
+	rc = db_transact(s, TX_NORMAL, edit_incident, &e, err);
+	buf_free(&line);
+	return rc == ERR_NOT_FOUND ? err_set(err, ERR_LIMIT, "incident %lld has 64 KB of remarks",
+					     (long long)id) : rc;
 }
 
 /* ---- limits --------------------------------------------------------------------------------- */

@@ -161,8 +161,11 @@ int store_newest(struct store *s, int64_t *id, struct err *err);
 
 /* ---- editing (STORE_EDIT, STORE_RECORD) ----------------------------------------------------- */
 
-/* Replace an incident's note. */
+/* Replace an incident's note; remarks stay. */
 int store_set_note(struct store *s, int64_t id, const char *note, struct err *err);
+/* Add a remark, which becomes one line, of STORE_REMARK_MAX bytes at most. ERR_LIMIT, too. */
+#define STORE_REMARK_MAX 4000u
+int store_add_remark(struct store *s, int64_t id, const char *text, struct err *err);
 /* A pinned incident is exempt from store_retain(). */
 int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);
 /*

@@ -118,6 +118,11 @@ int schema_create(struct store *s, struct err *err);
 /* Names of enums in the file: they belong to the format, not to the program. */
 const char *state_to_text(enum incident_state state);
 enum incident_state state_from_text(const char *text);         /* unknown = partial */
+/* A new note before the remarks, which people add: each is a line after the note's own. */
+#define STORE_SQL_NOTE \
+	"nullif(coalesce(?, '') || CASE WHEN instr(note, char(10)) > 0" \
+	" THEN substr(note, instr(note, char(10))) ELSE '' END, '')"
+
 const char *object_kind_to_text(enum object_kind kind);
 enum object_kind object_kind_from_text(const char *text);      /* unknown = unknown */
 

@@ -252,8 +252,8 @@ static int update_incident(struct store *s, const struct incident_head *head,
 		s,
 		"UPDATE incident SET state=?, rule=?, reason=?, value=?, threshold=?,"
 		" asked_pre_ns=?, asked_post_ns=?, t0_ns=?, t1_ns=?, gap_reason=?,"
-		" samples=?, lost=?, recorder_cpu_ns=?, recorder_rss_bytes=?, note=?"
-		" WHERE id=?",
+		" samples=?, lost=?, recorder_cpu_ns=?, recorder_rss_bytes=?,"
+		" note=" STORE_SQL_NOTE " WHERE id=?",
 		ARGS(arg_text(state_to_text(state)), arg_text(or_empty(head->rule)),
 		     arg_text(or_empty(head->reason)), arg_num(head->value), arg_num(head->limit),
 		     arg_u64(head->asked_pre_ns), arg_u64(head->asked_post_ns),

@@ -28,6 +28,7 @@ int cmd_export(const struct options *o, struct err *err);
 int cmd_diff(const struct options *o, struct err *err);
 int cmd_edit(const struct options *o, struct err *err);      /* delete, pin, unpin */
 int cmd_verify(const struct options *o, struct err *err);
+int cmd_remark(const struct options *o, struct err *err);
 int cmd_salvage(const struct options *o, struct err *err);
 int cmd_symbolize(const struct options *o, struct err *err);
 int cmd_events(const struct options *o, struct err *err);

@@ -128,3 +128,42 @@ int cmd_edit(const struct options *o, struct err *err)
 	store_close(store);
 	return rc ? rc : first;
 }
+
+/* "2026-11-27T02:20:11Z the pool was restarted" */
+static int add_remark(struct store *store, int64_t id, const char *text, struct err *err)
+{
+	char now[OS_TIME_TEXT_BYTES];
+	struct buf line = {0};
+	int rc;
+
+	os_time_text(os_wall_ns(), now);
+	buf_printf(&line, "%.19sZ %s", now, text);
+	rc = buf_check(&line, "the remark", err);
+	if (!rc)
+		rc = store_add_remark(store, id, buf_text(&line), err);
+	buf_free(&line);
+	return rc;
+}
+
+int cmd_remark(const struct options *o, struct err *err)
+{
+	struct store *store = NULL;
+	int64_t id = 0;
+	uint32_t i;
+	int rc;
+
+	if (!o->pattern || !*o->pattern)
+		return err_set(err, ERR_USAGE, "note: the remark is missing: recorder note --id 3 "
+			       "'the pool was restarted'");
+	rc = cmd_store_open(o, STORE_EDIT, &store, err);
+	if (!rc && !o->ids.n)
+		rc = store_newest(store, &id, err);
+	if (!rc && !o->ids.n)
+		rc = add_remark(store, id, o->pattern, err);
+	if (!rc && !o->ids.n)
+		cmd_note("incident %" PRId64 ", the newest, has this remark now", id);
+	for (i = 0; !rc && i < o->ids.n; i++)
+		rc = add_remark(store, o->ids.items[i], o->pattern, err);
+	store_close(store);
+	return rc;
+}

@@ -92,6 +92,7 @@ static void json_head(struct json *j, const struct incident_head *h)
 	json_key_str(j, "host_text", h->host_text);
 	json_key_str(j, "recorder_version", h->recorder_version);
 	json_key_str(j, "note", h->note);
+	json_key_str(j, "remarks", h->remarks);
 }
 
 static void json_counts(struct sheet *p, const struct incident *in)
@@ -403,6 +404,21 @@ static void put_changed(struct sheet *p, const struct options *o, const struct i
 	buf_free(&changed);
 }
 
+static void put_remarks(struct sheet *p, const char *at)
+{
+	const char *label = "Remarks";
+
+	while (at && *at) {
+		size_t n = strcspn(at, "\n");
+		char *line = text_dup(at, n);
+
+		sheet_text_line(p, label, line);
+		free(line);
+		label = "";
+		at += n + (at[n] == '\n');
+	}
+}
+
 static void put_head(struct sheet *p, const struct options *o, const struct incident *in,
 		     const struct ledger *ledger)
 {
@@ -436,6 +452,7 @@ static void put_head(struct sheet *p, const struct options *o, const struct inci
 	times_put(in, p);
 	own_put(in, p);
 	sheet_text_line(p, "Note", h->note);
+	put_remarks(p, h->remarks);
 }
 
 /* ---- for people: what was hot ---------------------------------------------------------------- */

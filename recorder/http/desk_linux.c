@@ -301,6 +301,7 @@ static void get_incident(struct desk *d, int64_t id, struct answer *out)
 		json_open(&j, '{');
 		json_incident(&j, &head, true);
 		json_key_str(&j, "note", head.note);
+		json_key_str(&j, "remarks", head.remarks);
 		json_close(&j, '}');
 		buf_putc(&out->body, '\n');
 	}

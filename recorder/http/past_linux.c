@@ -20,7 +20,6 @@
 #define WAIT_MAX_NS (60 * NS_PER_SEC)
 #define WAIT_STEP_NS (300 * NS_PER_MS)
 #define HOUR_NS (3600 * NS_PER_SEC)
-#define NOTE_MAX 4000u
 #define FLUSHED_NS (90 * NS_PER_SEC)         /* what is older is on the disk: history-sync-sec */
 
 /* ---- profiles -------------------------------------------------------------------------------- */
@@ -312,23 +311,16 @@ static void extend_note(struct desk *d, int64_t id, const char *text)
 {
 	struct incident_head head = {0};
 	struct store *store = NULL;
-	struct buf note = {0};
 	struct err err = {0};
 	int rc = store_open(d->cfg->store_path, STORE_EDIT, &store, &err);
 
 	if (!rc)
 		rc = store_head(store, id, &head, &err);
-	if (!rc && head.note && strlen(head.note) + strlen(text) > NOTE_MAX)
-		rc = ERR_LIMIT;
-	if (!rc && !(head.note && strstr(head.note, text))) {
-		buf_printf(&note, "%s%s%s", head.note ? head.note : "", head.note ? "; " : "",
-			   text);
-		rc = store_set_note(store, id, buf_text(&note), &err);
-	}
+	if (!rc && !(head.remarks && strstr(head.remarks, text)))
+		rc = store_add_remark(store, id, text, &err);
 	if (rc && rc != ERR_LIMIT)
 		log_line(d->cfg->log, LOG_WARN, "the note of incident %" PRId64 " stays as it "
 			 "was: %s", id, err.text);
-	buf_free(&note);
 	incident_head_free(&head);
 	store_close(store);
 }

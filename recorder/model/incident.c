@@ -19,6 +19,7 @@ static const size_t head_texts[] = {
 	offsetof(struct incident_head, host_text),
 	offsetof(struct incident_head, recorder_version),
 	offsetof(struct incident_head, note),
+	offsetof(struct incident_head, remarks),
 };
 
 static char **head_text(struct incident_head *h, size_t i)

@@ -42,6 +42,7 @@ struct incident_head {
 	char *host, *host_text;              /* name; system and version */
 	char *recorder_version;
 	char *note;                          /* or NULL */
+	char *remarks;                       /* of people, one a line, with its time; or NULL */
 };
 
 void incident_head_free(struct incident_head *h);

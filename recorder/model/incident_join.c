@@ -157,7 +157,8 @@ static int take_head(struct incident_head *to, const struct incident_head *from)
 
 	free(to->gap_reason);
 	free(to->note);
-	to->gap_reason = to->note = NULL;
+	free(to->remarks);
+	to->gap_reason = to->note = to->remarks = NULL;
 	to->id = 0;
 	to->samples = to->lost = 0;
 	memset(to->quality, 0, sizeof(to->quality));

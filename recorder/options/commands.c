@@ -249,6 +249,15 @@ const struct command_info command_table[COMMANDS] = {
 		"pin", OPERAND_IDS, "ID...", "keep incidents whatever their age and size", "",
 		"recorder pin 3\n",
 	},
+	[CMD_NOTE] = {
+		"note", OPERAND_PATTERN, "TEXT",
+		"keep a remark with an incident",
+		.about =
+"Adds a line, with the time, to the incident of --id, else to the newest one. show, reports and\n"
+"the HTML page have it. What the recorder says of the incident stays.\n",
+		.examples =
+"recorder note --id 3 'the connection pool was restarted at 03:14'\n",
+	},
 	[CMD_UNPIN] = {
 		"unpin", OPERAND_IDS, "ID...", "undo pin", "",
 		"recorder unpin 3\n",

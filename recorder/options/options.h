@@ -51,6 +51,7 @@ enum command {
 	CMD_DIFF,
 	CMD_DELETE,
 	CMD_PIN,
+	CMD_NOTE,
 	CMD_UNPIN,
 	CMD_VERIFY,
 	CMD_SALVAGE,

@@ -41,6 +41,25 @@ expect events_of_an_incident_are_listed 0 'lost' events --id 1
 check and_a_loss_says_of_what grep -q 'lost Name=kernel' out
 expect events_have_one_place_to_come_from 2 'give one of them' events --id 1 --last 5m
 
+# ---- remarks -------------------------------------------------------------------------------------
+
+cp s.db remarks.db
+remark='the pool was restarted; "really" <b>'
+expect a_remark_is_kept 0 '' note --store remarks.db --id 1 "$remark"
+expect and_shown_with_its_time 0 'Remarks.* 20[0-9-]*T[0-9:]*Z the pool was restarted' \
+	show --store remarks.db --id 1
+check a_second_is_a_line_of_its_own sh -c '"$RECORDER" note --store remarks.db --id 1 "two
+lines" 2>err && "$RECORDER" show --store remarks.db --id 1 --json |
+	jq -e ".remarks | split(\"\\n\") | length == 2 and (.[1] | endswith(\"Z two lines\"))"'
+check a_report_has_it sh -c '"$RECORDER" export --store remarks.db --id 1 -o r.html --force 2>err &&
+	grep -q "pool was restarted; .*really.* &lt;b&gt;" r.html'
+expect without_an_id_it_is_the_newest 0 'incident 4, the newest, has this remark now' \
+	note --store remarks.db later
+expect a_remark_needs_a_text 2 'the remark is missing' note --store remarks.db --id 1
+expect of_an_incident_that_is_there 3 'no incident 99' note --store remarks.db --id 99 x
+check a_salvaged_store_keeps_them sh -c '"$RECORDER" salvage remarks.db -o saved.db 2>err &&
+	"$RECORDER" show --store saved.db --id 1 | grep -q "Z two lines"'
+
 # ---- show ----------------------------------------------------------------------------------------
 
 expect show_says_which_is_newest 0 'incident 4, the newest' show

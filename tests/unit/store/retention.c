@@ -308,6 +308,36 @@ TEST(several_are_deleted_with_one_sweep)
 	lab_end_sound(&lab, s);
 }
 
+/* People remark something while the recorder still counts repeats. */
+TEST(remarks_stay_where_the_note_is_replaced)
+{
+	static char large[STORE_REMARK_MAX + 2];
+	struct incident_head head;
+	struct err err;
+	struct lab lab;
+	struct store *s = lab_record(&lab, "remarks.db");
+	int64_t id = lab_simple(&lab, s, MS(10), 2);
+	unsigned n = 0;
+
+	assert_int_equal(store_add_remark(s, id, "first\nof all", NULL), 0);
+	assert_int_equal(store_set_note(s, id, "fired again", NULL), 0);
+	assert_int_equal(store_add_remark(s, id, "second", NULL), 0);
+	assert_int_equal(store_set_note(s, id, "fired 2 times again", NULL), 0);
+	assert_int_equal(store_head(s, id, &head, NULL), 0);
+	assert_string_equal(head.note, "fired 2 times again");
+	assert_string_equal(head.remarks, "first of all\nsecond");
+	incident_head_free(&head);
+	assert_int_equal(store_add_remark(s, 99, "x", NULL), ERR_NOT_FOUND);
+	memset(large, 'x', STORE_REMARK_MAX + 1);
+	assert_int_equal(store_add_remark(s, id, large, &err), ERR_LIMIT);
+	large[STORE_REMARK_MAX] = '\0';
+	while (store_add_remark(s, id, large, &err) == 0)
+		n++;
+	assert_int_equal(err.code, ERR_LIMIT);
+	assert_in_range(n, 16, 17);          /* 64 KB */
+	lab_end_sound(&lab, s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +356,7 @@ int main(void)
 		cmocka_unit_test(the_age_of_a_trace_files_incident_counts_from_its_storing),
 		cmocka_unit_test(what_a_deletion_left_behind_costs_no_other_incident),
 		cmocka_unit_test(several_are_deleted_with_one_sweep),
+		cmocka_unit_test(remarks_stay_where_the_note_is_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
