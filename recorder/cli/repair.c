@@ -369,8 +369,11 @@ static int print_left(struct symbolizing *s, uint32_t named, struct err *err)
 	}
 	rc = sheet_print(&sheet, err);
 	sheet_free(&sheet);
-	cmd_note("%s of %s frames got names", text_count(named, one),
-		 text_count(s->unnamed.n, all));
+	if (s->unnamed.n)
+		cmd_note("%s of %s frames got names", text_count(named, one),
+			 text_count(s->unnamed.n, all));
+	else
+		cmd_note("every frame of %s has a name", store_path(s->store));
 	if (unknown)
 		cmd_note("%s frames cannot be named later: their code was generated, or its file "
 			 "has no build id", text_count(unknown, one));
