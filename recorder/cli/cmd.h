@@ -178,6 +178,9 @@ int cmd_one_process(const char *name, uint32_t *pid, struct err *err);
 /* The stream of --metric. Any other name is an event's, and cmd_filter() chooses its samples. */
 enum stream cmd_stream(const struct options *o);
 
+/* With --metric event, alloc or an event's name: events with stacks as samples. Again: nothing. */
+int cmd_event_samples(const struct options *o, struct incident *in, struct err *err);
+
 /* Filter in place by --process, --thread, --from, --to and --no-kernel; see incident_filter(). */
 int cmd_filter(const struct options *o, struct incident *in, struct err *err);
 bool cmd_of_home(const struct options *o);       /* whether --container, --unit... choose */

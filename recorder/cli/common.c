@@ -3,6 +3,7 @@
  */
 #include "cli/cmd.h"
 
+#include "analysis/event_samples.h"
 #include "analysis/group.h"
 #include "analysis/managed_view.h"
 #include "base/os.h"
@@ -302,6 +303,13 @@ bool cmd_of_home(const struct options *o)
 	return key < HOME_KEYS;
 }
 
+int cmd_event_samples(const struct options *o, struct incident *in, struct err *err)
+{
+	enum stream stream = cmd_stream(o);
+
+	return stream == STREAM_EVENT || stream == STREAM_ALLOC ? event_samples_add(in, err) : 0;
+}
+
 int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 {
 	struct incident_filter f = {
@@ -315,6 +323,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	const struct managed_view view = {.parameters = o->signatures, .kinds = o->frame_kinds};
 	int rc = managed_view_apply(in, &view, err);
 
+	if (!rc)
+		rc = cmd_event_samples(o, in, err);
 	if (!rc)
 		rc = cmd_moment(all ? &none : &o->from, zero_ns, 0, &f.from_ns, err);
 	f.has_from = f.from_ns != OPTION_NO_TIME;

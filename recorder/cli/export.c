@@ -376,6 +376,10 @@ int cmd_export(const struct options *o, struct err *err)
 	if (!rc) {
 		if (!o->metric)
 			stream = only_stream(&in);
+		else
+			rc = cmd_event_samples(o, &in, err);
+	}
+	if (!rc) {
 		samples = count_stream(&in, stream);
 		rc = check_stream(o, &in, stream, err);
 	}

@@ -90,6 +90,28 @@ the_rest_is_last()
 		grep -q 'GC/CreateSegment Type=3 Address=0x1b0f1000028 Size=0x1ffffd8 Clr'
 }
 
+# A recorder keeps one of the two GC/Start that the CLR writes, and no ManifestData.
+sampled_as_in_the_trace()
+{
+	sed -n 's/.*;event!\([^; ]*\)[^;]* \([0-9]*\)$/\1 \2/p' event.folded |
+		awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }' | sort |
+		grep -v '^GC/Start ' >ours
+	events --json | jq -r 'select(.stack_frames > 0) | .name' |
+		grep -vE '^(PerfInfo/Sample|GC/Start|ManifestData)$' | sort | uniq -c |
+		awk '{ print $2, $1 }' >theirs
+	[ -s theirs ] && diff ours theirs
+}
+
+allocated_as_in_the_trace()
+{
+	"$RECORDER" export --store net.db --metric alloc -f 2>>err |
+		awk '{ n += $NF } END { printf "%d\n", n }' >ours
+	events --json --name '^GC/AllocationTick$' |
+		jq -s 'map(select(.stack_frames > 0) | .fields |
+			(.AllocationAmount64 // .AllocationAmount | tonumber)) | add' >theirs
+	[ -s theirs ] && cmp theirs ours
+}
+
 if [ -e "$trace" ]; then
 	events --json >all.json
 	check names_are_regular_expressions \
@@ -109,6 +131,15 @@ if [ -e "$trace" ]; then
 	check csv_and_xml_say_what_json_says same_fields
 	check a_histogram_has_PerfViews_letters same_histogram
 	check rows_end_it test "$(events --rows 3 | wc -l)" = 3
+
+	# Stacks of events and of allocations: each event of the trace that has a stack is a sample.
+	trace=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
+	"$RECORDER" collect --from "$trace" --store net.db 2>err
+	"$RECORDER" export --store net.db --metric event --no-annotate -f -o event.folded 2>>err
+	check every_event_with_a_stack_is_a_sample sampled_as_in_the_trace
+	check allocations_have_their_bytes allocated_as_in_the_trace
+	check stacks_of_one_event_are_a_metric sh -c '"$RECORDER" report --store net.db \
+		--metric Memory/HardFault 2>&1 | grep -q "153 of Memory/HardFault"'
 else
 	echo "skip event_views: $trace is not there"
 fi

@@ -1,0 +1,15 @@
+/*
+ * Events with stacks as samples, for views of the metrics event and alloc.
+ *
+ * Sources that sample events themselves (probes, EventPipe) put a sample beside the event. Those of
+ * Windows traces have only the event, with its stack: here it becomes such a sample, of
+ * STREAM_EVENT, whose leaf is "event!NAME" or "event!NAME TYPE"; GC/AllocationTick also one of
+ * STREAM_ALLOC, in bytes. An event that has its sample already gets no second one, and pictures of
+ * threads (provider Recorder) are no events of a program.
+ */
+#pragma once
+
+#include "model/incident.h"
+
+/* ERR_MEMORY. */
+int event_samples_add(struct incident *in, struct err *err);
