@@ -135,7 +135,7 @@ check and_begin_before_it sh -c "[ \$('$RECORDER' list --store r.db --json |
 	jq -s 'map(.window_s) | min > 4') = true ]"
 echo 1 >load
 noted() { "$RECORDER" show 1 --store r.db --json | grep -q 'resolved, as the alert'; }
-check the_end_of_the_alert_is_in_the_note wait_for 60 noted
+check the_end_of_the_alert_is_a_remark wait_for 60 noted
 check nothing_was_lost [ "$("$RECORDER" status --store r.db --json | jq .lost)" = 0 ]
 kill -INT $recorder
 wait $recorder

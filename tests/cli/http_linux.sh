@@ -202,7 +202,7 @@ gets repeats_are_none 200 '"repeated".*"repeated"' '/alert?for=1m' --data-binary
 check of_the_same_number jq -e ".alerts[0].incident == $id" body
 sed 's/"firing"/"resolved"/g' alerts.json >resolved.json
 gets a_resolved_alert_is_known 200 '"resolved"' /alert --data-binary @resolved.json
-gets it_extends_the_note 200 'posted as an alert, labels .*HighCPU.*; resolved' "/incidents/$id"
+gets it_adds_a_remark 200 'posted as an alert, labels .*HighCPU.*\\nresolved' "/incidents/$id"
 gets pagerduty_is_understood 200 '"P1 since .*"new"' /alert -d "{\"event\":{\"event_type\":
 	\"incident.triggered\",\"data\":{\"id\":\"P1\",\"title\":\"x\",\"created_at\":\"$since\"}}}"
 gets plain_json_too 200 '"new"' /alert -d '{"name":"plain","for":"30s"}'
