@@ -1,7 +1,6 @@
 #include "analysis/event_samples.h"
 
 #include "base/table.h"
-#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +48,9 @@ static int list_sampled(struct adding *a)
 static const struct event_field *field_of(const struct incident *in,
 					  const struct incident_event *e, const char *name)
 {
-	uint32_t i;
+	const struct event fields = {.fields = in->fields + e->first_field, .nfields = e->nfields};
 
-	for (i = 0; i < e->nfields; i++)
-		if (text_same_fold(in->fields[e->first_field + i].name, name))
-			return &in->fields[e->first_field + i];
-	return NULL;
+	return event_field(&fields, name);
 }
 
 /* The node of an event below its stack; STACK_NONE = no memory. */
@@ -64,11 +60,12 @@ static uint32_t leaf_of(struct adding *a, const struct incident_event *e)
 	struct incident_frame frame = {.module = a->module, .flags = FRAME_JIT};
 	char what[FUNCTION_NAME_MAX];
 	uint32_t number;
+	bool typed;
 
 	type = type ? type : field_of(a->in, e, "TypeName");
+	typed = type && type->type == FIELD_TEXT;
 	snprintf(what, sizeof(what), "%s%s%s", *e->name ? e->name : event_kind_text(e->kind),
-		 type && type->type == FIELD_TEXT ? " " : "",
-		 type && type->type == FIELD_TEXT ? type->v.text : "");
+		 typed ? " " : "", typed ? type->v.text : "");
 	frame.function = what;
 	frame.offset = hash_bytes(what, strlen(what));
 	number = incident_add_frame(a->in, &frame);

@@ -167,6 +167,8 @@ struct symbolizing {
 	struct frames *table;
 	struct log *log;
 	struct buf path, servers;            /* of directories; of debuginfod */
+	struct symbol_env env;
+	bool hangs;                          /* a worker does, and has all of this for good */
 };
 
 static bool same_module(const void *ctx, uint32_t value, const void *key)
@@ -242,7 +244,7 @@ static void split_path(struct symbolizing *s)
 	const char *at = s->o->capture.symbol_path;
 	struct symbol_element e;
 
-	while (at && symbol_path_next(&at, &e)) {
+	while (symbol_path_next(&at, &e)) {
 		bool server = strncmp(e.text, "http://", 7) == 0 ||
 			      strncmp(e.text, "https://", 8) == 0;
 		struct buf *to = server ? &s->servers : &s->path;
@@ -256,15 +258,17 @@ static void split_path(struct symbolizing *s)
 /* A worker of its own each time, because it remembers what it did not find. */
 static int ask_readers(struct symbolizing *s, struct err *err)
 {
-	const struct symbol_env env = {.path = buf_text(&s->path), .foreign = true};
 	struct symbols *symbols = NULL;
 	uint32_t i;
-	int rc = symbols_open(s->table, &env, s->log, &symbols, err);
+	int rc;
 
+	s->env = (struct symbol_env){.path = buf_text(&s->path), .foreign = true};
+	rc = symbols_open(s->table, &s->env, s->log, &symbols, err);
 	if (rc)
 		return rc;
 	symbols_settle(symbols, s->asked, s->nasked, NAMES_NS);
-	if (!symbols_close(symbols))
+	s->hangs = !symbols_close(symbols);
+	if (s->hangs)
 		return err_set(err, ERR_IO, "reading symbols hangs in a file system of %s",
 			       buf_text(&s->path));
 	for (i = 0; i < s->nmodules; i++)
@@ -399,36 +403,47 @@ static void symbolizing_free(struct symbolizing *s)
 	log_close(s->log);
 	buf_free(&s->path);
 	buf_free(&s->servers);
+	store_close(s->store);
+	free(s);
+}
+
+static int symbolize(struct symbolizing *s, struct err *err)
+{
+	uint32_t named = 0;
+	int rc = frames_new(&s->table, err);
+
+	if (!rc)
+		rc = log_open(NULL, &s->log, err);
+	if (!rc)
+		rc = store_unnamed(s->store, &s->unnamed, err);
+	if (!rc)
+		rc = list_frames(s, err);
+	split_path(s);
+	if (!rc)
+		rc = ask_readers(s, err);
+	if (!rc && s->servers.len)
+		rc = ask_servers(s, err);
+	if (!rc)
+		rc = store_name(s->store, &s->unnamed, &named, err);
+	return rc ? rc : print_left(s, named, err);
 }
 
 int cmd_symbolize(const struct options *o, struct err *err)
 {
-	struct symbolizing s = {.o = o};
+	struct symbolizing *s = calloc(1, sizeof(*s));
 	struct buf path = {0};
-	uint32_t named = 0;
-	int rc = find_store(o, &path, err);
+	int rc;
 
+	if (!s)
+		return err_memory(err, "for names");
+	s->o = o;
+	rc = find_store(o, &path, err);
 	if (!rc)
-		rc = cmd_store_open_at(o, buf_text(&path), STORE_EDIT, &s.store, err);
+		rc = cmd_store_open_at(o, buf_text(&path), STORE_EDIT, &s->store, err);
 	if (!rc)
-		rc = frames_new(&s.table, err);
-	if (!rc)
-		rc = log_open(NULL, &s.log, err);
-	if (!rc)
-		rc = store_unnamed(s.store, &s.unnamed, err);
-	if (!rc)
-		rc = list_frames(&s, err);
-	split_path(&s);
-	if (!rc)
-		rc = ask_readers(&s, err);
-	if (!rc && s.servers.len)
-		rc = ask_servers(&s, err);
-	if (!rc)
-		rc = store_name(s.store, &s.unnamed, &named, err);
-	if (!rc)
-		rc = print_left(&s, named, err);
-	symbolizing_free(&s);
+		rc = symbolize(s, err);
 	buf_free(&path);
-	store_close(s.store);
+	if (!s->hangs)
+		symbolizing_free(s);
 	return rc;
 }
