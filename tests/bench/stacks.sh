@@ -2,8 +2,12 @@
 # make bench-stacks: how many stacks of the programs of tests/bench/load.sh reach their root, and
 # what recording them costs. STACKS_S=30 is for how long, STACKS_HZ=499 how often, STACKS_KB=32 what
 # --stack-kb is; what the recorder promises for 99 Hz is measured by STACKS_HZ=99 STACKS_S=66.
-# LOAD=java measures Java alone: 8 us a sample is its goal. STACKS_WARM_S=0 begins with the JVM,
-# whose methods are compiled and met first then; else all have run for 11 s.
+# LOAD=java measures Java alone. STACKS_WARM_S=0 begins with the JVM, whose methods are compiled and
+# met first then; else all have run for 11 s.
+#
+# Of these costs, walking alone has a goal of 8 us for Java, once warm: all frames of a stack are
+# stepped over and named, and the thread memory reads what that needs of the process. perf(1) tells
+# the part of the thread perf, so the row is there only where that is installed.
 #
 # The cost is the CPU time of each thread from schedstat, the kernel's work on its behalf included.
 # The threads perf and merge drain, unwind and intern; rows beside them show names (symbols), unwind
@@ -55,7 +59,13 @@ if [ "$WARM_S" = 0 ]; then
 	load_start $((SECONDS_TO_RECORD + 60))
 fi
 costs from >costs.txt
-sleep $((SECONDS_TO_RECORD - 6))
+rm -f self.data
+if command -v perf >/dev/null; then
+	perf record -q -e cpu-clock -F 4999 -g -p "$recorder" -o self.data \
+		sleep $((SECONDS_TO_RECORD - 6)) 2>self.err
+else
+	sleep $((SECONDS_TO_RECORD - 6))
+fi
 costs to >>costs.txt
 wait "$recorder" || { cat live.log >&2; exit 1; }
 recorder=
@@ -120,4 +130,14 @@ jq -r 'def right($n): tostring | " " * ([$n - length, 0] | max) + .;
 	(.threads[] |
 	"  \((.name + "         ")[:10]) \(.us | right(11))  \(.wakes_per_s | right(17))")' \
 	cost.json
+# Each stack of the thread perf is a paragraph of addresses and names.
+[ ! -s self.data ] || perf script -i self.data --comm perf -F ip,sym 2>/dev/null | awk -v RS= '
+	/ perf_walk\n/ {walk++}
+	END {if (NR) print walk / NR, NR}' >walk.txt
+[ ! -s walk.txt ] || read -r share n <walk.txt && jq -r --argjson share "$share" --argjson n "$n" '
+	def us(name): [.threads[] | select(.name == name) | .us] | add // 0;
+	(us("perf") * $share) as $walk |
+	"  \($walk * 100 | round / 100) us a sample to walk (\($share * 100 | round) % of the " +
+	"thread perf, by \($n) samples of it) + \(us("memory")) us to read of the process = " +
+	"\(($walk + us("memory")) * 100 | round / 100) us (goal for Java, once warm: 8)"' cost.json
 exit $short

@@ -40,14 +40,21 @@ static void read_blob(struct hotspot_task *t, const struct managed_memory *memor
 }
 
 /* How many classes were loaded and unloaded so far. */
-static uint64_t read_changes(const struct hotspot_task *t, const struct managed_memory *memory)
+static uint64_t read_changes(const struct hotspot_task *t, const struct managed_memory *target)
 {
+	struct managed_ahead ahead = {0};
 	uint64_t loads, unloads;
+	bool known;
 
-	return t->loads_at && t->unloads_at &&
-	       hotspot_counter_read(memory, t->loads_at, &loads) &&
-	       hotspot_counter_read(memory, t->unloads_at, &unloads)
-		       ? loads + unloads : CHANGES_UNKNOWN;
+	if (!t->loads_at || !t->unloads_at)
+		return CHANGES_UNKNOWN;
+	managed_ahead_add(&ahead, t->loads_at, sizeof(loads));
+	managed_ahead_add(&ahead, t->unloads_at, sizeof(unloads));
+	managed_ahead_fetch(&ahead, target);
+	known = hotspot_counter_read(&ahead.memory, t->loads_at, &loads) &&
+		hotspot_counter_read(&ahead.memory, t->unloads_at, &unloads);
+	managed_ahead_free(&ahead);
+	return known ? loads + unloads : CHANGES_UNKNOWN;
 }
 
 static bool looked_at(const struct hotspot_check_method *c, uint64_t changes)
@@ -112,6 +119,35 @@ static uint64_t read_unloads(const struct hotspot_task *t, const struct managed_
 	return unloads;
 }
 
+static void ahead_static(const struct hotspot_task *t, struct managed_ahead *ahead,
+			 enum hotspot_field_id id)
+{
+	if (hotspot_has(t->layout, id))
+		managed_ahead_add(ahead, t->layout->fields[id].at, t->layout->fields[id].bytes);
+}
+
+/* After all else: what changed while it was read is counted. */
+static void read_counts(struct hotspot_task *t, const struct managed_memory *target)
+{
+	struct managed_ahead ahead = {0};
+
+	if (!t->unloads_at && t->counts) {
+		t->unloads_at = hotspot_counter_find(t->layout, target, COUNTER_UNLOADED);
+		t->loads_at = hotspot_counter_find(t->layout, target, COUNTER_LOADED);
+	}
+	if (t->unloads_at)
+		managed_ahead_add(&ahead, t->unloads_at, sizeof(t->unloads));
+	ahead_static(t, &ahead, F_MAY_REDEFINE);
+	if (t->loads_at)
+		managed_ahead_add(&ahead, t->loads_at, sizeof(t->unloads));
+	ahead_static(t, &ahead, F_HEAP_OF_OBJECTS);
+	managed_ahead_fetch(&ahead, target);
+	t->unloads = read_unloads(t, &ahead.memory);
+	if (t->exception || t->counts)
+		t->collections = hotspot_collections(t->layout, &ahead.memory);
+	managed_ahead_free(&ahead);
+}
+
 static void run(struct managed_task *task, const struct managed_memory *memory)
 {
 	struct hotspot_task *t = (struct hotspot_task *)task;
@@ -128,13 +164,7 @@ static void run(struct managed_task *task, const struct managed_memory *memory)
 	check(t, memory);
 	if (t->exception)
 		hotspot_exception_read(t->layout, memory, t->exception, &t->exceptions, t->thrown);
-	if (!t->unloads_at && t->counts) {
-		t->unloads_at = hotspot_counter_find(t->layout, memory, COUNTER_UNLOADED);
-		t->loads_at = hotspot_counter_find(t->layout, memory, COUNTER_LOADED);
-	}
-	t->unloads = read_unloads(t, memory);
-	if (t->exception || t->counts)
-		t->collections = hotspot_collections(t->layout, memory);
+	read_counts(t, memory);
 }
 
 static void free_task(struct managed_task *task)
