@@ -63,7 +63,7 @@ stacks_of()
 # only, so what a loop without one is part of may be named after the call that follows.
 shares_agree()
 {
-	awk 'FNR == NR { spent[$1] = $2; all += $2; next }
+	awk 'FNR == NR { if (NF == 2 && $2 ~ /^[0-9]+$/) { spent[$1] = $2; all += $2 }; next }
 		/^java / && /JavaWork\.loop/ { c = $NF; n += c
 			for (name in spent)
 				if (index($0, "JavaWork." name "_[")) seen[name] += c }
@@ -81,16 +81,56 @@ shares_agree()
 		}' "$1.out" "$1.folded"
 }
 
+# What JFR sampled in the same run, of the kinds that it can: its samples have no stack in stubs, in
+# native code and while an exception is thrown. Shares are of these kinds only, on both sides, and
+# within 2 points and 3 standard deviations of both counts.
+jfr_agrees()
+{
+	awk -v kinds="megamorphic streams sorts regex copies reflection maps locks strings" '
+		BEGIN { n = split(kinds, kind, " ") }
+		FNR == 1 { file++ }
+		file == 1 && /^jdk\.ExecutionSample/ { got = "" }
+		file == 1 { for (i = 1; i <= n; i++)
+				if (index($0, "JavaWork." kind[i] "(")) got = kind[i] }
+		file == 1 && /JavaWork\.loop\(/ && got { jfr[got]++; njfr++; got = "" }
+		file == 2 && /^java / && /JavaWork\.loop/ { for (i = 1; i <= n; i++)
+				if (index($0, "JavaWork." kind[i] "_[")) {
+					ours[kind[i]] += $NF; nours += $NF } }
+		END {
+			if (njfr < 100 || nours < 500) {
+				print "too little: " njfr + 0 " of JFR, " nours + 0 " of ours"
+				exit 1
+			}
+			print njfr " samples of JFR, " nours " of ours"
+			for (i = 1; i <= n; i++) {
+				a = jfr[kind[i]] / njfr; b = ours[kind[i]] / nours
+				spread = a * (1 - a) / njfr + b * (1 - b) / nours
+				limit = 0.02 + 3 * sqrt(spread)
+				off = a > b ? a - b : b - a
+				printf "%-12s %5.1f %% of JFR, %5.1f %% of ours\n",
+					kind[i], 100 * a, 100 * b
+				bad += off > limit
+			}
+			exit bad > 0
+		}' "$1.jfr.txt" "$1.folded"
+}
+
 shares_of()
 {
-	local name=$1 home=$2
+	local name=$1 home=$2 jfr=()
+	[ ! -x "$home/bin/jfr" ] || jfr=(-XX:FlightRecorderOptions=stackdepth=128
+		"-XX:StartFlightRecording=settings=profile,filename=$name.jfr")
 	record "$name" 60 --freq 499
-	"$home/bin/java" -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints -cp . JavaWork 8 \
-		>"$name.out"
+	"$home/bin/java" -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints \
+		"${jfr[@]}" -cp . JavaWork 10 >"$name.out"
 	kill $collect
 	wait $collect
 	"$RECORDER" export --store "$name.db" 1 --format folded -o "$name.folded" 2>>"$name.log"
 	check "${name}_are_those_that_the_program_measured" shares_agree "$name"
+	[ "${jfr[*]}" ] || { echo "skip ${name}_are_those_of_JFR: this JDK has no jfr"; return; }
+	"$home/bin/jfr" print --events jdk.ExecutionSample --stack-depth 128 "$name.jfr" \
+		>"$name.jfr.txt"
+	check "${name}_are_those_of_JFR_in_the_same_run" jfr_agrees "$name"
 }
 
 # Threads that stand still, as jstack sees them at the same time.
