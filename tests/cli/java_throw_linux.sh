@@ -88,6 +88,30 @@ throws()
 	tail -1 "$name.compared"
 }
 
+# A JVM of another root directory, of a file that nobody has seen when recording begins.
+comes_later()
+{
+	local name=$1 home=$2
+	if ! "$home/bin/jlink" --add-modules java.base --output later.jre >"$name.log" 2>&1 ||
+	   ! unshare -m mount -t tmpfs none "$TMP" 2>>"$name.log"; then
+		echo "skip $name: no jlink, or no right to mount: $(tail -1 "$name.log")"
+		return
+	fi
+	record "$name" '/StopOnException:^no such type'
+	unshare -m bash -c 'mkdir later && mount -t tmpfs none later &&
+		mv later.jre later/jre && exec later/jre/bin/java "$@"' - \
+		-XX:-OmitStackTraceInFastThrow -Dstdout.encoding=UTF-8 -Dfile.encoding=UTF-8 \
+		-cp . JavaThrow $rounds 100 >"$name.truth" 2>"$name.err"
+	sleep 0.3
+	kill $collect
+	wait $collect
+	check "${name}_exceptions_are_each_seen_once" same_exceptions "$name"
+	check "${name}_is_said_to_be_seen" grep -q \
+		'exceptions of Java are seen in /proc/[0-9]*/root/.*libjvm.so from now on' \
+		"$name.log"
+	tail -1 "$name.compared"
+}
+
 fires_of()
 {
 	local name=$1 home=$2
@@ -125,6 +149,7 @@ while read -r major home; do
 	throws "${name}_compact" "$home" -XX:+UseCompactObjectHeaders
 	throws "${name}_z" "$home" -XX:+UseZGC
 	fires_of "${name}_rule" "$home"
+	[ $found != 1 ] || comes_later "${name}_that_comes_later" "$home"
 	kill $idle
 	wait $idle 2>/dev/null
 done < <(jdks)

@@ -168,10 +168,27 @@ void perf_cpus_wake(struct perf_cpus *c)
 	os_wake(c->wake);
 }
 
+static void open_new_probes(struct perf_cpus *c)
+{
+	struct err err;
+	unsigned i;
+
+	for (i = 0; i < c->n; i++) {
+		struct perf_ring *rings = &c->all[i].rings[PROBES];
+
+		if (c->all[i].online && probes_open_cpu(c->probes, i, rings, &err) == 0)
+			probes_enable(c->probes, i, rings, true);
+	}
+	list_open_rings(c);
+}
+
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 {
-	bool ready = os_poll(c->polled, c->npolled, timeout_ns) != 0;
+	bool ready;
 
+	if (c->probes && probes_follow(c->probes))
+		open_new_probes(c);
+	ready = os_poll(c->polled, c->npolled, timeout_ns) != 0;
 	if (!c->polled[0].revents)
 		return ready;
 	os_wake_clear(c->wake);

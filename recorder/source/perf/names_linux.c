@@ -25,7 +25,7 @@ struct command_line {
 
 struct perf_names {
 	const char *only;
-	struct perf_named named;
+	struct perf_listener named;
 	struct log *log;
 	struct pool *pool;                   /* NULL = command lines are not wanted */
 	struct command_line *first;          /* that are being read */
@@ -59,7 +59,7 @@ static void free_read(struct job *job)
 
 /* ---- the source's thread --------------------------------------------------------------------- */
 
-int perf_names_new(const char *only, bool command_lines, const struct perf_named *named,
+int perf_names_new(const char *only, bool command_lines, const struct perf_listener *named,
 		   struct log *log, struct perf_names **out, struct err *err)
 {
 	struct perf_names *n = calloc(1, sizeof(*n));

@@ -20,7 +20,7 @@ struct perf_names;
  * command_lines  whether they are wanted
  * named          who is told about names
  */
-int perf_names_new(const char *only, bool command_lines, const struct perf_named *named,
+int perf_names_new(const char *only, bool command_lines, const struct perf_listener *named,
 		   struct log *log, struct perf_names **out, struct err *err);
 void perf_names_free(struct perf_names *n);          /* after all processes; NULL allowed */
 

@@ -541,9 +541,8 @@ static int perf_run(struct source *source, struct err *err)
 		uint64_t now, until_ns;
 
 		/*
-		 * COALESCE_NS of 6 ms would save 6 % of the cost, but programs whose files are
-		 * removed 10 ms after their start would have names in 10 % of their samples instead
-		 * of 43 % (tests/cli/names_linux.sh).
+		 * COALESCE_NS of 6 ms would save 6 % of the cost, but programs whose files are gone
+		 * 10 ms later would have 10 % of their names, not 43 % (cli/names_linux.sh).
 		 */
 		if (perf_cpus_wait(&s->cpus, waits ? TABLES_POLL_NS : POLL_NS))
 			os_sleep_ns(COALESCE_NS);
@@ -637,6 +636,7 @@ static int open_state(struct perf_source *s, const struct needs *needs, struct e
 		.ksymbols = s->cpus.ask.ksymbols && !s->cpus.ask.user_only,
 		.command_lines = capture->only_process || (needs && needs->command_lines),
 		.named = {s->cpus.probes ? look_at_process : NULL, s},
+		.java = {s->cpus.probes ? probes_saw_java : NULL, s->cpus.probes},
 	};
 	int rc = perf_state_new(&state, &s->state, err);
 

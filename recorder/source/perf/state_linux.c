@@ -252,7 +252,11 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 		return;
 	if (key->kind == OBJECT_JIT)         /* its offsets are addresses */
 		m.flags = FRAME_JIT, m.pgoff = start;
-	process->jvm |= strcmp(object->name, "libjvm.so") == 0;
+	if (!process->jvm && strcmp(object->name, "libjvm.so") == 0) {
+		process->jvm = true;
+		if (s->cfg.java.tell)
+			s->cfg.java.tell(s->cfg.java.ctx, process->process);
+	}
 	if (key->kind == OBJECT_ELF && start >= pgoff)
 		perf_managed_map(s->cfg.managed, process, object->name, start - pgoff);
 	rc = maps_insert(&process->maps, &m, s->now_ns);

@@ -59,8 +59,8 @@ struct perf_managed;
 struct hung_devices;
 struct pool;
 
-/* Who is told when the names of a process are known, or change. tell NULL = nobody. */
-struct perf_named {
+/* Who is told of a process. tell NULL = nobody. */
+struct perf_listener {
 	void (*tell)(void *ctx, const struct process *process);
 	void *ctx;
 };
@@ -75,7 +75,8 @@ struct perf_state_config {
 	uint32_t root_pid;                   /* this one and all that it starts; 0 = all */
 	bool root_only;                      /* records come from these only */
 	bool command_lines;                  /* read those of new programs at once: needs.h */
-	struct perf_named named;
+	struct perf_listener named;          /* its names are known, or change */
+	struct perf_listener java;           /* it has mapped libjvm.so */
 	bool ksymbols;                       /* records report BPF programs and trampolines */
 	bool build_ids;                    /* also for mappings from /proc, so that objects agree */
 };

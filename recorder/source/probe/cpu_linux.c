@@ -125,6 +125,8 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 	struct perf_event_attr attr;
 	int os_error, fd;
 
+	if (e->fd >= 0)
+		return 0;
 	attr_of(p, probe, place, &attr);
 	fd = probe->uprobe ? programs_event_fd(p->programs, probe->uprobe, &attr, cpu)
 			   : perf_event_fd(&attr, cpu);

@@ -186,6 +186,21 @@ static void probe_free(struct probes *p, struct probe *probe)
 	free(probe->uprobe);
 }
 
+static int take_place(struct program_library *library, const char *name, struct uprobe *out)
+{
+	const char *colon = strrchr(name, ':');
+	unsigned i;
+
+	for (i = 0; i < PROGRAM_FUNCTIONS_MAX && library->functions[i]; i++) {
+		if (library->places[i].file < 0 || strcmp(colon + 1, library->functions[i]) != 0)
+			continue;
+		*out = library->places[i];
+		library->places[i].file = -1;
+		return 0;
+	}
+	return ERR_NOT_FOUND;
+}
+
 /* Find where it goes, or its format. */
 static int resolve(struct probes *p, struct probe *probe, struct err *err)
 {
@@ -212,7 +227,9 @@ static int resolve(struct probes *p, struct probe *probe, struct err *err)
 		return rc;
 	probe->uprobe->file = -1;
 	rc = uprobe_pmu(&p->pmu, err);
-	if (!rc)
+	if (!rc && p->library)
+		rc = take_place(p->library, probe->name, probe->uprobe);
+	else if (!rc)
 		rc = programs_resolve(p->programs, probe->throws ? "uprobe" : probe->provider,
 				      probe->name, probe->uprobe, err);
 	probe->nplaces = rc ? 0 : probe->uprobe->n;
@@ -226,7 +243,9 @@ static int make_probe(struct probes *p, const char *provider, const char *name, 
 	unsigned i;
 	int rc;
 
-	*probe = (struct probe){.limit = PROBE_RATE_MAX, .nplaces = 1, .first_place = p->nplaces,
+	if (p->n == p->room)
+		return ERR_LIMIT;
+	*probe = (struct probe){.limit = PROBE_RATE_MAX, .nplaces = 1, .first_place = p->nused,
 				.filter.max_bytes = FILTER_MAX_BYTES};
 	for (i = 0; i < UPROBE_PLACES_MAX; i++)
 		probe->in_kernel[i] = -1;
@@ -238,7 +257,7 @@ static int make_probe(struct probes *p, const char *provider, const char *name, 
 		return rc;
 	}
 	p->n++;
-	p->nplaces += probe->nplaces;
+	p->nused += probe->nplaces;
 	*out = probe;
 	return 0;
 }
@@ -350,6 +369,19 @@ static int add_throws_of(struct probes *p, const struct need_event *e, const cha
 	return rc;
 }
 
+void probes_add_library(struct probes *p, const struct need_event *need)
+{
+	struct err err;
+
+	add_throws_of(p, need, p->library->path, &err);
+}
+
+void probes_load_filters(struct probes *p, uint32_t from)
+{
+	for (; from < p->n; from++)
+		load_filters(p, &p->all[from]);
+}
+
 /*
  * Throws of Java are seen as far as possible: a rule on exceptions of .NET asks for them too, and
  * whoever wrote it may have no right to probes.
@@ -357,13 +389,18 @@ static int add_throws_of(struct probes *p, const struct need_event *e, const cha
 static int add_java_throws(struct probes *p, const struct need_event *e, struct err *err)
 {
 	char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX];
-	unsigned n = throw_libraries(p->programs, e->provider, paths), i;
+	struct program_files files;
+	unsigned n = throw_libraries(p->programs, e->provider, paths, &files), i;
 	struct source_part uprobes;
 	struct err why;
-	int rc = n ? probes_part(PROBES_IN_PROGRAMS, &uprobes, &why) : 0;
+	int rc = probes_part(PROBES_IN_PROGRAMS, &uprobes, &why);
 
+	if (rc && !n)
+		return 0;
 	for (i = 0; !rc && i < n; i++)
 		rc = add_throws_of(p, e, paths[i], &why);
+	if (!rc)
+		rc = probes_later_want(p, e, &files, &why);
 	if (rc == ERR_MEMORY)
 		return err_memory(err, "for the exceptions of programs");
 	if (rc)
@@ -378,6 +415,7 @@ static int add_java_throws(struct probes *p, const struct need_event *e, struct 
 static int add_throws(struct probes *p, const struct need_event *e, struct err *err)
 {
 	char paths[THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX][UPROBE_PATH_MAX];
+	struct program_files files;
 	unsigned i, libraries, n;
 	int rc = get_programs(&p->programs, p->log, err);
 
@@ -385,7 +423,7 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 		return rc;
 	if (throw_is_java(e->provider))
 		return add_java_throws(p, e, err);
-	n = libraries = throw_libraries(p->programs, e->provider, paths);
+	n = libraries = throw_libraries(p->programs, e->provider, paths, &files);
 	n += throw_programs(p->programs, e->filter, paths + n);
 	if (!n)
 		return err_set(err, ERR_UNSUPPORTED,
@@ -491,7 +529,7 @@ static unsigned count_wanted(const struct probes_config *cfg)
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
 		const struct need_event *e = &cfg->needs->events[i];
 
-		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX * THROW_PLACES_MAX
+		n += throw_provider(e->provider) ? 2 * THROW_LIBRARIES_MAX * THROW_PLACES_MAX
 		     : is_pattern(e)		 ? PROBES_OF_PATTERN_MAX
 						 : is_ours(e);
 	}
@@ -526,6 +564,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		p->ncpus = cfg->ncpus;
 		p->stack_kb = cfg->capture->stack_kb;
 		p->kernel_stacks = !cfg->capture->no_kernel_stacks;
+		p->room = wanted;
 		p->all = calloc(wanted, sizeof(*p->all));
 	}
 	if (!p || !p->all)
@@ -537,9 +576,9 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		rc = add_gc(p, err);
 	if (!rc && capture_switches(cfg->capture))
 		rc = add_time(p, cfg->capture->wakers, err);
-	for (i = 0; !rc && i < p->n; i++)
-		load_filters(p, &p->all[i]);
 	if (!rc) {
+		probes_load_filters(p, 0);
+		p->nplaces = p->nused + (p->later ? p->room - p->n : 0);
 		p->events = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->events));
 		rc = p->events ? 0 : err_memory(err, "for the events of rules");
 	}
@@ -562,6 +601,7 @@ void probes_free(struct probes *p)
 		return;
 	for (i = 0; i < p->n; i++)
 		probe_free(p, &p->all[i]);
+	probes_later_free(p);
 	programs_free(p->programs);
 	bpf_filters_free(p->filters);
 	free(p->all);

@@ -59,9 +59,17 @@ struct probes_config {
 int probes_new(const struct probes_config *cfg, struct probes **out, struct err *err);
 void probes_free(struct probes *p);
 
+/* Tell of a process that has mapped libjvm.so. probes: struct probes */
+void probes_saw_java(void *probes, const struct process *process);
 /*
- * Open the rings and events of one CPU, disabled. All are closed (fd -1) before, and a ring without
- * probes stays so. After an error the caller closes the CPU.
+ * Add probes to JVMs that were told of, as far as they are found by now. true: there are more than
+ * before, to be opened on each CPU. Cheap, never waits long.
+ */
+bool probes_follow(struct probes *p);
+
+/*
+ * Open the rings and events of one CPU that are not open yet (fd -1), disabled; a ring without
+ * probes stays closed. After an error the caller closes the CPU.
  */
 int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS],
 		    struct err *err);

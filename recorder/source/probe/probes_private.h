@@ -74,8 +74,12 @@ struct probes {
 	unsigned ncpus, stack_kb;
 	bool kernel_stacks;
 	struct probe *all;
-	uint32_t n;
-	uint32_t nplaces;                    /* all places of all probes */
+	uint32_t room;
+	_Atomic uint32_t n;                  /* of them; others than the owner read it */
+	uint32_t nplaces;                    /* all places of all probes, and room for later ones */
+	uint32_t nused;                      /* of them */
+	struct probes_later *later;          /* NULL = no rule needs it */
+	struct program_library *library;     /* while its probes are added; else NULL */
 	uint32_t pmu;                        /* perf's type number of uprobes */
 	struct place_event *events;          /* nplaces * ncpus, by CPU, then place */
 	struct table by_id;                  /* of the events that are open */
@@ -87,6 +91,18 @@ struct probes {
 	struct gc_generations generations;
 	struct throw_text thrown;
 };
+
+/*
+ * later_linux.c: JVMs whose libjvm.so is seen only while it records, as those of containers are.
+ * needs: of exceptions of Java; copied. known: where probes are already.
+ */
+int probes_later_want(struct probes *p, const struct need_event *need,
+		      const struct program_files *known, struct err *err);
+void probes_later_free(struct probes *p);
+/* Add what a rule wants of p->library. */
+void probes_add_library(struct probes *p, const struct need_event *need);
+/* Load the kernel's filters of the probes from this number on; their rules are all added. */
+void probes_load_filters(struct probes *p, uint32_t from);
 
 enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, RING_SWITCH_STACK };
 

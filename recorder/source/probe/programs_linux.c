@@ -44,6 +44,7 @@ struct question {
 	struct perf_event_attr attr;
 	unsigned cpu;
 	int fd;                              /* a file, then the answer; -1 = none */
+	struct program_library *library;
 };
 
 /* To close a descriptor; made with it, so that closing needs no memory. */
@@ -64,6 +65,7 @@ struct programs {
 	bool draining;
 	/* not answered, its thread not left behind yet: nothing is asked meanwhile. NULL = none */
 	struct question *late;
+	struct question *asked;              /* by programs_ask(); NULL = none */
 	struct closing *spare;               /* one for each descriptor that was given out */
 	struct closing *last;                /* that was put into the pool; NULL = none */
 	struct hung hung[POOL_STUCK_MAX];
@@ -84,12 +86,15 @@ static void close_fd(int *fd)
 static void run_question(struct job *job)
 {
 	struct question *q = (struct question *)job;
+	unsigned i;
 
 	atomic_store(&q->thread, gettid());
 	q->find(q);
 	if (atomic_exchange(&q->state, ANSWERED) == ABANDONED) {
 		close_fd(&q->fd);
 		close_fd(&q->uprobe.file);
+		for (i = 0; q->library && i < PROGRAM_FUNCTIONS_MAX; i++)
+			close_fd(&q->library->places[i].file);
 	}
 }
 
@@ -99,6 +104,7 @@ static void free_question(struct job *job)
 	struct question *q = (struct question *)job;
 
 	buf_free(&q->text);
+	program_library_free(q->library);
 	free(q);
 }
 
@@ -139,6 +145,40 @@ static void find_event(struct question *q)
 	q->fd = perf_event_fd(&q->attr, q->cpu);
 	q->rc = errno;
 	close(file);
+}
+
+static bool is_known(const struct program_library *library, const struct program_id *id)
+{
+	unsigned i;
+
+	for (i = 0; i < library->nknown; i++)
+		if (library->known[i].dev == id->dev && library->known[i].ino == id->ino)
+			return true;
+	return false;
+}
+
+static void find_library(struct question *q)
+{
+	struct program_library *l = q->library;
+	struct program_file file;
+	char name[EVENT_NAME_MAX];
+	const char *at;
+	unsigned i;
+
+	find_maps(q);
+	at = buf_text(&q->text);
+	if (!q->ok || !program_mapped(q->pid, &at, l->part, &file) || strchr(file.path, ':') ||
+	    os_path_info(file.path, &q->info, NULL) != 0 || !q->info.regular)
+		return;
+	l->id = (struct program_id){q->info.dev, q->info.ino};
+	if (is_known(l, &l->id))
+		return;
+	strcpy(l->path, file.path);
+	for (i = 0; i < PROGRAM_FUNCTIONS_MAX && l->functions[i]; i++) {
+		snprintf(name, sizeof(name), "%s:%s", l->path, l->functions[i]);
+		if (uprobe_resolve("uprobe", name, &l->places[i], &q->err) != 0)
+			l->places[i].file = -1;
+	}
 }
 
 static struct question *new_question(void (*find)(struct question *q), const char *what,
@@ -232,6 +272,14 @@ static void note_hung(struct programs *p, const struct question *q)
 		p->hung[p->nhung++] = (struct hung){q->dev, user_of(q->pid)};
 }
 
+static void abandon_asked(struct programs *p)
+{
+	if (atomic_exchange(&p->asked->state, ABANDONED) == ANSWERED)
+		return;
+	note_hung(p, p->asked);
+	drop(&p->asked);
+}
+
 /* Let another thread take over from the one that is stuck. */
 static void leave_behind(struct programs *p, uint64_t now_ns)
 {
@@ -240,6 +288,8 @@ static void leave_behind(struct programs *p, uint64_t now_ns)
 	while ((job = pool_look(p->pool, now_ns)) != NULL)
 		if (p->late && job == &p->late->job)
 			drop(&p->late);
+		else if (p->asked && job == &p->asked->job)
+			abandon_asked(p);
 	if (p->late && job_done(&p->late->job))
 		drop(&p->late);
 }
@@ -456,6 +506,51 @@ int programs_event_fd(struct programs *p, const struct uprobe *u,
 	return fd;
 }
 
+bool programs_ask(struct programs *p, uint32_t pid, struct program_library *library)
+{
+	const struct program_file process = {.pid = pid};
+	struct question *q = NULL;
+	char what[40];
+	unsigned i;
+
+	snprintf(what, sizeof(what), "process %u", pid);
+	if (!p->asked && !is_left_alone(p, pid, 0) && may_ask(p))
+		q = new_question(find_library, what, &process);
+	for (i = 0; q && i < PROGRAM_FUNCTIONS_MAX; i++) {
+		library->places[i].file = -1;
+		if (!add_spare(p))
+			drop(&q);
+	}
+	if (!q) {
+		program_library_free(library);
+		return false;
+	}
+	q->library = library;
+	p->asked = q;
+	pool_put(p->pool, &q->job);
+	return true;
+}
+
+struct program_library *programs_answer(struct programs *p, bool *waits)
+{
+	struct program_library *library;
+
+	*waits = p->asked && !job_done(&p->asked->job);
+	if (!p->asked || *waits)
+		return NULL;
+	library = p->asked->library;
+	p->asked->library = NULL;
+	drop(&p->asked);
+	return library;
+}
+
+void program_library_free(struct program_library *library)
+{
+	if (library)
+		free(library->known);
+	free(library);
+}
+
 void programs_close(struct programs *p, int fd)
 {
 	struct closing *c = fd < 0 ? NULL : take_spare(p);
@@ -522,13 +617,12 @@ unsigned program_files_add(struct program_files *files, struct programs *p,
 	if (strchr(file->path, ':') || !programs_info(p, file, &info) || !info.regular)
 		return PROGRAM_FILES_MAX;
 	for (i = 0; i < files->n; i++)
-		if (files->dev[i] == info.dev && files->ino[i] == info.ino)
+		if (files->ids[i].dev == info.dev && files->ids[i].ino == info.ino)
 			return i;
 	if (i == PROGRAM_FILES_MAX)
 		return i;
 	*is_new = true;
-	files->dev[i] = info.dev;
-	files->ino[i] = info.ino;
+	files->ids[i] = (struct program_id){info.dev, info.ino};
 	return files->n++;
 }
 
@@ -559,9 +653,14 @@ void programs_look(struct programs *p, uint64_t now_ns)
 void programs_free(struct programs *p)
 {
 	struct closing *c;
+	unsigned i;
 
 	if (!p)
 		return;
+	if (p->asked && atomic_exchange(&p->asked->state, ABANDONED) == ANSWERED)
+		for (i = 0; i < PROGRAM_FUNCTIONS_MAX; i++)
+			programs_close(p, p->asked->library->places[i].file);
+	drop(&p->asked);
 	if (p->last) {
 		pool_wait(p->pool, &p->last->job, POOL_STUCK_NS);
 		job_drop(&p->last->job);

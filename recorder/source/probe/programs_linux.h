@@ -21,8 +21,14 @@
 #define PROGRAM_FILES_MAX 8u
 #define PROGRAMS_HUNG_OF_USER 2u             /* POOL_STUCK_MAX of all users */
 
+#define PROGRAM_FUNCTIONS_MAX 5u
+
 struct programs;
 struct perf_event_attr;
+
+struct program_id {
+	uint64_t dev, ino;
+};
 
 int programs_new(struct log *log, struct programs **out, struct err *err);
 /* Waits at most 2 s for what programs_close() got. NULL allowed. */
@@ -66,15 +72,39 @@ int programs_resolve(struct programs *p, const char *provider, const char *name,
 int programs_event_fd(struct programs *p, const struct uprobe *u,
 		      const struct perf_event_attr *attr, unsigned cpu);
 /*
- * Close what programs_event_fd() returned, or the file of a probe, both of which may hang. Never
+ * Close what programs_event_fd() returned, or the file of a probe or place, which may hang. Never
  * waits; fd -1 allowed.
  */
 void programs_close(struct programs *p, int fd);
 
+/* A library that a process maps, and functions in it. */
+struct program_library {
+	const char *part;                    /* what its line in /proc/PID/maps contains */
+	const char *functions[PROGRAM_FUNCTIONS_MAX];        /* NULL behind the last one */
+	struct program_id *known;            /* libraries that are of no interest; owned */
+	unsigned nknown;
+	/* The answer: */
+	char path[UPROBE_PATH_MAX];          /* "" = there is none, or it is known */
+	struct program_id id;
+	struct uprobe places[PROGRAM_FUNCTIONS_MAX];         /* file -1 = it has no such function */
+};
+
+/*
+ * Look for a library without waiting, one at a time; part and functions are constants. Takes
+ * library, also when it returns false: nothing can be asked now.
+ */
+bool programs_ask(struct programs *p, uint32_t pid, struct program_library *library);
+/*
+ * What was found; NULL: no answer has come. Then waits tells whether one may still come. The caller
+ * takes the files of places and gives them to programs_close(), then program_library_free().
+ */
+struct program_library *programs_answer(struct programs *p, bool *waits);
+void program_library_free(struct program_library *library);          /* NULL allowed */
+
 /* A list with each file once. Starts empty. */
 struct program_files {
 	unsigned n;
-	uint64_t dev[PROGRAM_FILES_MAX], ino[PROGRAM_FILES_MAX];
+	struct program_id ids[PROGRAM_FILES_MAX];
 };
 
 /*

@@ -14,6 +14,7 @@ enum { REG_SI = 4, REG_DI = 5, NAME_BYTES = 400 };
 
 #define CXX "C++"
 #define JAVA "Java"
+#define JAVA_LIBRARY "/libjvm.so\n"
 #define USUAL_CXX "/usr/{lib/x86_64-linux-gnu,lib64,lib}/libstdc++.so.6"
 #define USUAL_JVMS "/usr/lib/jvm/*/{jre/,}lib/{amd64/,}server/libjvm.so"
 
@@ -100,7 +101,7 @@ static void add_file(struct search *s, const struct program_file *file)
 static bool add_libraries(void *ctx, uint32_t pid)
 {
 	static const char *const of_cxx[] = {"/libstdc++.so", "/libc++abi.so", NULL};
-	static const char *const of_java[] = {"/libjvm.so\n", NULL};
+	static const char *const of_java[] = {JAVA_LIBRARY, NULL};
 	struct search *s = ctx;
 	const char *const *name = s->java ? of_java : of_cxx;
 	struct program_file file;
@@ -130,14 +131,25 @@ static void add_usual(struct search *s, const char *pattern)
 }
 
 unsigned throw_libraries(struct programs *of, const char *provider,
-			 char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
+			 char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX],
+			 struct program_files *files)
 {
 	struct search s = {.of = of, .paths = paths, .java = throw_is_java(provider)};
 
 	proc_each("/proc", add_libraries, &s);
 	add_usual(&s, s.java ? USUAL_JVMS : USUAL_CXX);
 	buf_free(&s.maps);
+	*files = s.files;
 	return s.files.n;
+}
+
+void throw_java_library(struct program_library *out)
+{
+	unsigned i;
+
+	*out = (struct program_library){.part = JAVA_LIBRARY};
+	for (i = 0; i < PROGRAM_FUNCTIONS_MAX; i++)
+		out->functions[i] = throw_function(JAVA, i);
 }
 
 /*

@@ -33,7 +33,7 @@
 #define THROW_TYPE_BYTES 512
 #define THROW_MESSAGE_BYTES 200
 
-#define THROW_PLACES_MAX 5u                  /* of a provider in a file */
+#define THROW_PLACES_MAX PROGRAM_FUNCTIONS_MAX       /* of a provider in a file */
 
 enum throw_kind {
 	THROW_NONE,
@@ -57,10 +57,13 @@ enum throw_kind throw_kind_of(const char *provider, const char *name);
 
 /*
  * The libraries of a provider that programs map now, each file once, and the usual ones of this
- * system: gcc's and clang's for C++, libjvm.so. returns  how many
+ * system: gcc's and clang's for C++, libjvm.so. returns  how many; files: the same
  */
 unsigned throw_libraries(struct programs *of, const char *provider,
-			 char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX]);
+			 char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX],
+			 struct program_files *files);
+/* The same of Java, to be looked for by programs_ask(). */
+void throw_java_library(struct program_library *out);
 
 /*
  * Programs that run now and may have a C++ library linked statically, each file once. filter is
