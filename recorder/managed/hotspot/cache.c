@@ -10,6 +10,11 @@
 
 #define CHECKED_TOGETHER 100u                /* moments: what was used since is checked in one go */
 #define IDLE_NS NS_PER_SEC                 /* without a sample: it has collected nothing */
+/*
+ * Where no class came or went for so long, no method can have become another one. A redefinition
+ * reads its new class, which is counted, and puts it in the old one's place some time later.
+ */
+#define QUIET_NS (10 * NS_PER_SEC)
 #define KEPT_FIRST 100u                      /* moments: what was used since goes last */
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -192,7 +197,7 @@ static struct hotspot_known *find_method(struct hotspot_cache *c, uint64_t addre
 
 /* Keep what was read at an address; function NULL: there is no method. */
 static void keep_method(struct hotspot_cache *c, uint64_t address, const struct hotspot_method *m,
-			bool doubtful)
+			bool doubtful, uint64_t changes)
 {
 	struct hotspot_known *k = find_method(c, address);
 
@@ -208,7 +213,7 @@ static void keep_method(struct hotspot_cache *c, uint64_t address, const struct 
 	}
 	*k = (struct hotspot_known){.address = address, .read = c->moment, .checked = c->moment,
 				    .used = c->moment, .doubtful = doubtful,
-				    .read_ns = os_now_ns(), .changes = CHANGES_UNKNOWN};
+				    .read_ns = os_now_ns(), .changes = changes};
 	if (!m->function)
 		return;
 	k->valid = true;
@@ -229,7 +234,7 @@ static void keep_methods(struct hotspot_cache *c, const struct hotspot_task *t)
 	uint32_t i;
 
 	for (i = 0; i < t->nmethods; i++)
-		keep_method(c, t->wanted[i], &t->methods[i], is_doubtful(c, t));
+		keep_method(c, t->wanted[i], &t->methods[i], is_doubtful(c, t), t->changes);
 }
 
 /* ---- once for each moment -------------------------------------------------------------------- */
@@ -265,6 +270,29 @@ static void list_methods(struct hotspot_cache *c, struct hotspot_task *t)
 					   .signature_index = k->signature_index},
 				.changes = k->changes};
 	}
+}
+
+/* All that was known of methods when so many classes had come and gone still holds. */
+static void take_unchanged(struct hotspot_cache *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->nmethods; i++)
+		if (c->methods[i].valid && c->methods[i].changes == c->changes)
+			c->methods[i].checked = c->moment;
+}
+
+static void note_changes(struct hotspot_cache *c, uint64_t changes)
+{
+	if (c->changes != changes || !c->changed_ns)
+		c->changed_ns = os_now_ns();
+	c->changes = changes;
+}
+
+static bool is_quiet(const struct hotspot_cache *c)
+{
+	return c->changed_ns && c->changes != CHANGES_UNKNOWN &&
+	       os_now_ns() - c->changed_ns >= QUIET_NS;
 }
 
 /* What cannot be read is kept: the process has ended, and with it all changes. */
@@ -311,40 +339,49 @@ static void note_collections(struct hotspot_cache *c, uint64_t collections)
 	c->collections_ns = now_ns;
 }
 
+/* methods: look at each, not only whether any class came or went. false: it does not answer */
+static bool check_all(struct hotspot_cache *c, const struct managed_host *host, bool methods)
+{
+	struct hotspot_task *t = new_task(c);
+
+	if (!t)
+		return false;
+	list_blobs(c, t);
+	if (methods)
+		list_methods(c, t);
+	t->counts = true;
+	if (!run_task(c, host, t))
+		return false;
+	take_checks(c, t);
+	if (!methods && t->changes == c->changes) {
+		take_unchanged(c);
+		methods = true;
+	}
+	note_changes(c, t->changes);
+	note_collections(c, t->collections);
+	note_unloads(c, t);
+	hotspot_task_free(t);
+	return methods || check_all(c, host, true);
+}
+
 void hotspot_cache_begin(struct hotspot_cache *c, const struct managed_host *host,
 			 uint64_t sample_ns)
 {
-	uint64_t now_ns;
-	struct hotspot_task *t;
-
 	free_dead(c);
 	c->hangs = c->missed = false;
 	c->nwords = 0;
 	c->sample_ns = sample_ns;
 	if (sample_ns <= c->checked_ns)
 		return;
-	now_ns = os_now_ns();
+	c->checked_ns = os_now_ns();
 	c->moment++;
 	c->nnew = 0;
 	c->new_bytes = 0;
 	c->methods_changed = c->blobs_changed = false;
-	c->checked_ns = now_ns;
 	if (ARRAY_ROOM(c->dead, c->dead_room, c->nblobs))
 		return;
-	t = new_task(c);
-	if (!t)
-		return;
-	list_blobs(c, t);
-	list_methods(c, t);
-	t->counts = true;
-	if (run_task(c, host, t)) {
-		take_checks(c, t);
-		note_collections(c, t->collections);
-		note_unloads(c, t);
-		hotspot_task_free(t);
-	} else {
+	if (!check_all(c, host, !is_quiet(c)))
 		c->checked_ns = 0;           /* the next sample tries again */
-	}
 }
 
 bool hotspot_cache_thrown(struct hotspot_cache *c, const struct managed_host *host,

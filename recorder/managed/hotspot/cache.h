@@ -61,6 +61,7 @@ struct hotspot_cache {
 	bool counted;                        /* it was asked for: */
 	uint64_t unloads_at, loads_at;       /* where the JVM counts; 0 = not known */
 	struct { uint64_t known_ns, n; } unloads[HOTSPOT_UNLOADS];   /* newest first; 0 = none */
+	uint64_t changes, changed_ns;        /* of classes; when that was noticed, 0 = never read */
 
 	struct hotspot_blob **blobs;         /* by address */
 	uint32_t nblobs, blobs_room;

@@ -69,7 +69,6 @@ static bool looked_at(const struct hotspot_check_method *c, uint64_t changes)
 static void check(struct hotspot_task *t, const struct managed_memory *target)
 {
 	struct hotspot_classes classes = {0};
-	uint64_t changes = t->ncheck_methods ? read_changes(t, target) : CHANGES_UNKNOWN;
 	struct managed_ahead ahead = {0};
 	const struct managed_memory *memory = &ahead.memory;
 	uint32_t i;
@@ -78,7 +77,7 @@ static void check(struct hotspot_task *t, const struct managed_memory *target)
 		hotspot_identity_ahead(t->layout, &ahead, t->check_blobs[i].start);
 	for (i = 0; i < t->ncheck_methods; i++)
 		hotspot_method_ahead(t->layout, &ahead, &t->check_methods[i].method,
-				     !looked_at(&t->check_methods[i], changes));
+				     !looked_at(&t->check_methods[i], t->changes));
 	managed_ahead_fetch(&ahead, target);
 	for (i = 0; i < t->ncheck_blobs; i++) {
 		struct hotspot_check_blob *c = &t->check_blobs[i];
@@ -93,10 +92,10 @@ static void check(struct hotspot_task *t, const struct managed_memory *target)
 	for (i = 0; i < t->ncheck_methods; i++) {
 		struct hotspot_check_method *c = &t->check_methods[i];
 		bool same = hotspot_method_same(t->layout, memory, &c->method,
-						looked_at(c, changes) ? NULL : &classes);
+						looked_at(c, t->changes) ? NULL : &classes);
 
 		c->now = same ? NOW_SAME : NOW_OTHER;
-		c->changes = changes;
+		c->changes = t->changes;
 	}
 	managed_ahead_free(&ahead);
 }
@@ -157,6 +156,7 @@ static void run(struct managed_task *task, const struct managed_memory *memory)
 		t->rc = hotspot_layout_read(memory, t->image_base, &t->layout, &t->err);
 		return;
 	}
+	t->changes = read_changes(t, memory);
 	if (t->pc)
 		read_blob(t, memory);
 	for (i = 0; i < t->nmethods; i++)

@@ -77,9 +77,9 @@ static bool add_library(struct probes *p)
 	if (l->nknown == LATER_FILES_MAX) {
 		if (!l->full_logged)
 			log_line(p->log, LOG_WARN,
-				 "exceptions of Java are seen in %u different libjvm.so, and not in "
-				 "%s and others that come later", LATER_FILES_MAX,
-				 p->library->path);
+				 "exceptions of Java are seen in %u different libjvm.so, and not "
+				 "in %s and others that come later",
+				 LATER_FILES_MAX, p->library->path);
 		l->full_logged = true;
 		return false;
 	}

@@ -22,9 +22,12 @@ static uint8_t memory[BYTES];
 static struct managed_names *names;
 static struct hotspot_cache *cache;
 
+static uint32_t nmethod_reads;               /* of the first method */
+
 static size_t read_jvm(void *ctx, uint64_t address, void *to, size_t n)
 {
 	(void)ctx;
+	nmethod_reads += address == METHODS;
 	if (address < BASE || address - BASE >= BYTES)
 		return 0;
 	n = n < BYTES - (address - BASE) ? n : BYTES - (size_t)(address - BASE);
@@ -275,6 +278,36 @@ TEST(a_class_is_compared_where_classes_were_loaded_or_unloaded)
 	}
 }
 
+/* Where no class came or went for a while, methods are not read; where one did, they are again. */
+TEST(methods_are_not_read_while_no_class_comes_or_goes)
+{
+	uint32_t first, before;
+
+	begin();
+	put_counter(1, "java.cls.loadedClasses");
+	next_moment();
+	next_moment();
+	first = number_of(0);
+	before = nmethod_reads;
+	next_moment();
+	assert_int_equal(number_of(0), first);
+	assert_int_equal(nmethod_reads, before + 1);
+	cache->changed_ns -= 11 * NS_PER_SEC;
+	next_moment();
+	assert_int_equal(number_of(0), first);
+	assert_int_equal(nmethod_reads, before + 1);
+	put_symbol(TEXTS + 0x80, "shop/Price");
+	put(VALUE + 64, 1, 8);
+	next_moment();
+	assert_true(nmethod_reads > before + 1);
+	assert_int_equal(number_of(0), 0);
+	before = nmethod_reads;
+	next_moment();
+	assert_int_not_equal(number_of(0), first);
+	assert_true(nmethod_reads > before);
+	end();
+}
+
 /* What is read first in the moment of the change may be another; later it is what it is. */
 TEST(a_method_that_is_gone_costs_others_one_moment)
 {
@@ -418,6 +451,7 @@ int main(void)
 		cmocka_unit_test(so_it_is_for_samples_from_before_it_was_read),
 		cmocka_unit_test(so_it_is_for_samples_from_many_moments_ago),
 		cmocka_unit_test(a_class_is_compared_where_classes_were_loaded_or_unloaded),
+		cmocka_unit_test(methods_are_not_read_while_no_class_comes_or_goes),
 		cmocka_unit_test(a_method_that_is_gone_costs_others_one_moment),
 		cmocka_unit_test(a_method_of_the_same_class_is_compared_by_where_its_name_is),
 		cmocka_unit_test(what_is_not_read_in_a_moment_is_missed),
