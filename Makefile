@@ -9,9 +9,9 @@
 # room becomes one static archive, and a test links its own room and what that uses: any other call
 # is a link error.
 #
-# The same rules serve every kind of build: VARIANT is linux, windows, asan, tsan, fuzz or clang,
-# and all that it makes is in build/$(VARIANT)/. For the command line: CC, CFLAGS, LDFLAGS, PREFIX,
-# DESTDIR, V=1 (show commands), T=model/ring (only unit tests model/ring*), FUZZ_SECONDS=20,
+# The same rules serve every kind of build: VARIANT is linux, windows, asan, tsan, fuzz, coverage or
+# clang, and all that it makes is in build/$(VARIANT)/. For the command line: CC, CFLAGS, LDFLAGS,
+# PREFIX, DESTDIR, V=1 (show commands), T=model/ring (only unit tests model/ring*), FUZZ_SECONDS=20,
 # BUILD=build/mine (a directory of your own, for make all and make unit).
 
 VARIANT := linux
@@ -90,6 +90,7 @@ CC_linux   := gcc
 CC_windows := x86_64-w64-mingw32-gcc
 CC_fuzz    := clang
 CC_clang   := clang
+CC_coverage := clang
 ifeq ($(origin CC),default)
 CC := $(or $(CC_$(VARIANT)),$(CC_$(HOST)))
 endif
@@ -124,6 +125,7 @@ undefined      := undefined -fno-sanitize-recover=undefined
 variant_asan   := -fsanitize=address,$(undefined)
 variant_tsan   := -fsanitize=thread
 variant_fuzz   := -fsanitize=fuzzer-no-link,address,$(undefined)
+variant_coverage := -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
 variant_clang  := -O0 -g0 # a second opinion: compiled, never linked
 
 flags   = $(CFLAGS) $(flags_$(HOST)) $(variant_$(VARIANT))
@@ -228,7 +230,8 @@ $(BUILD)/dll/%.dll: tests/dll/%.c $(BUILD)/flags | $(BUILD)/headers
 	$(Q)$(compile) -Wno-pedantic $(WERROR) -shared -static -MMD -MP -o $@ $<
 
 # A fuzz target of a room, fuzz_ROOM_NAME: with clang's engine, or a main() that replays files.
-engine := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(BUILD)/obj/tests/support/fuzz_main.o)
+engine := $(if $(filter fuzz coverage,$(VARIANT)),-fsanitize=fuzzer,\
+            $(BUILD)/obj/tests/support/fuzz_main.o)
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) \
                       $(BUILD)/lib/support.a \
                       $$(call archives,$$(firstword $$(subst _, ,$$*)))
@@ -261,8 +264,8 @@ $(BUILD)/headers:
 # ---- targets -------------------------------------------------------------------------------------
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
-        check-tsan check-bare check-vm bench bench-stacks bench-beside fuzz install uninstall \
-        clean distclean help deb rpm tarball zip msi package check-package
+        check-tsan check-bare check-vm bench bench-stacks bench-beside fuzz fuzz-coverage \
+        install uninstall clean distclean help deb rpm tarball zip msi package check-package
 
 all: $(recorder) ## build/linux/recorder (the default)
 
@@ -344,6 +347,12 @@ fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/c
 	        -print_final_stats=1 -artifact_prefix=build/fuzz/$$name- build/fuzz/corpus/$$name \
 	        $$(ls -d tests/fuzz/corpus/$$name 2>/dev/null) </dev/null || exit 1; \
 	done
+
+fuzz-coverage: deps ## which lines fuzz targets reach in FUZZ_SECONDS each, by file; T=hotspot
+	$(Q)$(MAKE) VARIANT=coverage goals \
+	    GOALS='$(patsubst tests/%.c,build/coverage/%,$(filter tests/fuzz/fuzz_$(T)%,$(fuzzers)))'
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/support/fuzz_coverage.sh \
+	    $(filter fuzz_$(T)%,$(fuzzers:tests/fuzz/%.c=%))
 
 # The manual pages are the program's own text. Cross-built, it cannot run here: give a native one,
 # NATIVE=build/linux/recorder; the pages are the same.

@@ -108,7 +108,7 @@ static bool record(uint32_t pid, uint32_t tid, uint64_t base, const char *path)
 		return false;
 	if (ptrace(PTRACE_GETREGS, tid, 0, &user) == 0) {
 		take_registers(&user, regs);
-		jvm_image_walk(&memory, base, regs, &names);
+		jvm_image_walk(&memory, base, regs, NULL, NULL, &names);
 		for (at = buf_text(&names); (at = strchr(at, '\n')) != NULL; at++)
 			lines++;
 		good = lines > 20 && strstr(buf_text(&names), "[call stub]\nend: on");

@@ -149,14 +149,15 @@ static void walk(struct managed *m, const struct managed_host *host, struct mana
 }
 
 void jvm_image_walk(const struct managed_memory *memory, uint64_t base, const uint64_t regs[17],
-		    struct buf *out)
+		    void (*between)(void *ctx), void *ctx, struct buf *out)
 {
 	struct managed_memory readable = *memory;
 	struct managed_host host = {.run = jvm_image_run, .ctx = &readable};
 	struct managed_image image = {.base = base};
 	struct managed_names *names = managed_names_new();
-	struct unwind_frame f = {.known = (1u << EH_REGISTERS) - 1, .interrupted = true,
-				 .word = read_word, .stack = &readable};
+	const struct unwind_frame start = {.known = (1u << EH_REGISTERS) - 1, .interrupted = true,
+					   .word = read_word, .stack = &readable};
+	struct unwind_frame f = start;
 	struct managed *m = NULL;
 	struct err err;
 
@@ -165,6 +166,12 @@ void jvm_image_walk(const struct managed_memory *memory, uint64_t base, const ui
 		walk(m, &host, names, &f, out);
 	else
 		buf_printf(out, "not learned: %s\n", names ? err.text : "no memory");
+	if (m && between) {
+		between(ctx);
+		f = start;
+		memcpy(f.regs, regs, sizeof(f.regs));
+		walk(m, &host, names, &f, out);
+	}
 	hotspot_reader.forget(m);
 	managed_names_free(names);
 }

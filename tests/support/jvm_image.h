@@ -33,6 +33,9 @@ size_t jvm_image_read(void *image, uint64_t address, void *to, size_t n);
 /* As managed_host.run(), with memory as context: runs the task at once. */
 bool jvm_image_run(void *memory, struct managed_task *task);
 
-/* Walk from the registers to the end of the Java code; the functions' names, a line each. */
+/*
+ * Walk from the registers to the end of the Java code; the functions' names, a line each. Where
+ * `between` is given it is called then, and they are walked again, as samples of a later moment.
+ */
 void jvm_image_walk(const struct managed_memory *memory, uint64_t base, const uint64_t regs[17],
-		    struct buf *out);
+		    void (*between)(void *ctx), void *ctx, struct buf *out);

@@ -26,7 +26,7 @@ static void check_image(const char *name)
 	snprintf(path, sizeof(path), "tests/data/hotspot/%s.txt", name);
 	assert_int_equal(os_load(path, 1 << 20, &expected, NULL), 0);
 	memory = (struct managed_memory){.read = jvm_image_read, .ctx = &image};
-	jvm_image_walk(&memory, image.base, image.regs, &found);
+	jvm_image_walk(&memory, image.base, image.regs, NULL, NULL, &found);
 	assert_string_equal(buf_text(&found), buf_text(&expected));
 	buf_free(&found);
 	buf_free(&expected);
