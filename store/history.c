@@ -14,9 +14,7 @@
 #define FILE_LEAST ((uint64_t)16 << 20)
 #define FILE_MOST ((uint64_t)64 << 20)
 #define FLOOR_BYTES ((uint64_t)1000 << 20)   /* or a 10th of the disk: twice that of incidents */
-/* What a put may add: room ahead, the log; and what the segments list, as much as they, or this. */
-#define ROOM_BYTES ((uint64_t)2 << 20)
-#define LISTED_BYTES 100u                    /* a frame with its name */
+#define ROOM_BYTES ((uint64_t)2 << 20)       /* the log, room ahead, what a first segment lists */
 #define ASKED_MAX_NS ((uint64_t)1 << 62)     /* a file ends when it ends */
 
 struct history {
@@ -383,7 +381,7 @@ int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 	if (!n)
 		return 0;
 	for (i = 0; i < n; i++)
-		add_bytes += 2 * segments[i]->nbytes + LISTED_BYTES * segments[i]->nframes;
+		add_bytes += 2 * segments[i]->nbytes;        /* as much for what they list */
 	trim(h, add_bytes, now->wall_ns);
 	rc = check_floor(h, err);
 	if (!rc)
