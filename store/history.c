@@ -375,6 +375,7 @@ int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 		const struct history_now *now, struct err *err)
 {
 	uint64_t add_bytes = ROOM_BYTES;
+	struct history_file *file;
 	uint32_t i;
 	int rc;
 
@@ -396,7 +397,8 @@ int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 	}
 	for (i = 0; i < n; i++)
 		h->put_bytes += segments[i]->nbytes;
-	h->files.all[h->files.n - 1].bytes = history_bytes_on_disk(h->files.all[h->files.n - 1].path);
+	file = &h->files.all[h->files.n - 1];
+	file->bytes = history_bytes_on_disk(file->path);
 	return 0;
 }
 

@@ -214,7 +214,8 @@ static bool is_last(const struct redo_file *f, const struct redo_record *r)
 	uint8_t head[REDO_HEAD_BYTES];
 	struct redo_record next;
 
-	return read_bytes(f, head, sizeof(head), f->log_at + (sqlite3_int64)redo_blocks(r->npacked_bytes)) ||
+	return read_bytes(f, head, sizeof(head),
+			  f->log_at + (sqlite3_int64)redo_blocks(r->npacked_bytes)) ||
 	       !redo_head(head, &next) || next.generation != r->generation ||
 	       next.sequence != r->sequence + 1;
 }

@@ -34,7 +34,7 @@
  *	24  bytes of packed patches, 4
  *	28  first new page, 4     they go to the end of the file
  *	32  CRC-32 of the new pages, 4
- *	36  CRC-32 of bytes 0 to 35 and of what follows, 4; it goes on from that of the record before
+ *	36  CRC-32 of bytes 0 to 35 and of the blob, 4; it goes on from that of the record before
  *	40  a blob (blob.c), none without patches: page (from 0) 4, offset 2, length 2, bytes
  *
  * One thread at a time; the recorder that holds the file's lock writes. A checkpoint waits until

@@ -34,8 +34,8 @@ static bool went_on(const struct history_files *files, uint32_t i)
 static void put_end(const char *store, const struct history_file *f, struct buf *out)
 {
 	const struct death d = {
-		.root = "", .store = store, .pid = f->pid, .boot_id = f->boot_id, .kills = f->kills, .clock_ns = f->t1_ns,
-		.wall_ns = history_wall_ns(f, f->t1_ns),
+		.root = "", .store = store, .pid = f->pid, .boot_id = f->boot_id,
+		.kills = f->kills, .clock_ns = f->t1_ns, .wall_ns = history_wall_ns(f, f->t1_ns),
 	};
 
 	buf_puts(out, "the recorder ended without saying so: ");

@@ -138,7 +138,7 @@ bool death_put_exit(const char *text, struct buf *out)
 {
 	static const char *const results[][2] = {
 		{"oom-kill", "it was killed because memory ran out"},
-		{"watchdog", "systemd killed it, as it had not answered for the time of WatchdogSec="},
+		{"watchdog", "systemd killed it, as it had not answered for WatchdogSec="},
 		{"timeout", "systemd killed it, as it did not stop within TimeoutStopSec="},
 	};
 	char result[24], code[24], status[24];

@@ -21,7 +21,7 @@ void death_boot_id(char out[DEATH_BOOT_BYTES]);
 void death_kills(char out[DEATH_KILLS_BYTES]);
 
 struct death {
-	const char *root;                    /* of the files that are read; "" = those of the machine */
+	const char *root;                    /* of the files that are read; "" = of the machine */
 	const char *store;                   /* its store: systemd's word lies beside it */
 	uint32_t pid;
 	const char *boot_id, *kills;         /* as these functions gave them when it began */
@@ -58,8 +58,9 @@ enum death_word death_parse_kmsg(const char *record, size_t n, uint32_t pid, uin
 bool death_parse_pstore(const char *text, char why[DEATH_WHY_BYTES]);
 
 /*
- * What systemd told the unit's ExecStopPost=, "RESULT CODE STATUS" (systemd.exec(5), $SERVICE_RESULT
- * and the next two), in the file STORE DEATH_EXIT_SUFFIX. Appends a clause; false: nothing to say.
+ * What systemd told the unit's ExecStopPost=, "RESULT CODE STATUS" (systemd.exec(5),
+ * $SERVICE_RESULT and the next two), in a file beside the store. Appends a clause; false: nothing to
+ * say.
  */
 #define DEATH_EXIT_SUFFIX ".exit"
 bool death_put_exit(const char *text, struct buf *out);
