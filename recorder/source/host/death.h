@@ -59,8 +59,8 @@ bool death_parse_pstore(const char *text, char why[DEATH_WHY_BYTES]);
 
 /*
  * What systemd told the unit's ExecStopPost=, "RESULT CODE STATUS" (systemd.exec(5),
- * $SERVICE_RESULT and the next two), in a file beside the store. Appends a clause; false: nothing to
- * say.
+ * $SERVICE_RESULT and the next two), in a file beside the store. Appends a clause; false: it says
+ * nothing.
  */
 #define DEATH_EXIT_SUFFIX ".exit"
 bool death_put_exit(const char *text, struct buf *out);

@@ -180,7 +180,7 @@ static void a_kill_before_the_reboot_is_in_the_kept_log(void **state)
 	snprintf(line, sizeof(line), "%s host kernel: Out of memory: Killed process 4711 (rec)\n",
 		 when);
 	put("/var/log/kern.log", line);
-	expect("boot-1", "", "it was killed because memory ran out (/var/log/kern.log says so); the "
+	expect("boot-1", "", "killed because memory ran out (/var/log/kern.log says so); the "
 			     "machine was started anew since");
 	drop("/dev/kmsg");
 	expect("boot-2", "", "memory ran out (/var/log/kern.log says so)");
