@@ -86,8 +86,8 @@ told()
 		(.time_utc | startswith(\"$utc\")) and .window_s >= 50 and .window_s < 60" incidents
 	"$RECORDER" show "${id:-0}" --store late.db >shown 2>>err
 	check "$1_says_first_what_changed_against_the_hours_before" bash -c "sed -n 2,4p shown |
-		grep -E ' since $minute nightly took (9[0-9]|100)[.0-9]* % of a CPU, which was 0.0 ' |
-		grep -q ' % an hour apart, in 6 earlier windows'"
+		grep -E ' since $minute nightly took (9[0-9]|100)[.0-9]* % of a CPU, which was' |
+		grep -q ' 0.0 . 0.0 % an hour apart, in 6 earlier windows'"
 	check "$1_names_the_function" grep -q 'nightly!burn' shown
 	"$RECORDER" export "${id:-0}" --store late.db -o "$1.html" 2>>err
 	page=$(sed '/<body/,/nightly took/!d' "$1.html")

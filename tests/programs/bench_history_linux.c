@@ -12,9 +12,10 @@
  * machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one CPU.
  *
  * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes
- * in the directory after each put, logs included, and which files leave; resident memory at a fifth
- * (files were completed by then) and at the end; a window of 60 s and one of an hour in the middle
- * of what is left, loaded here and reported by RECORDER.
+ * in the directory after each put, logs included, and which files leave; resident memory, which
+ * grows with the file that is written and falls with the next one: the most of the first third
+ * (without a tenth) and of the last; a window of 60 s and one of an hour in the middle of what is
+ * left, loaded here and reported by RECORDER.
  *
  * With --pace: only PACED rounds, one each so many seconds, and what the disk was given for them.
  * ext4 writes its journal after some seconds, too (-o commit=5), so only this shows what it costs:
@@ -369,7 +370,7 @@ static void window(struct bench *b, const char *name, uint64_t seconds, double m
 static void many_days(struct bench *b)
 {
 	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S * 11 / 10, round, cpu, early = 0;
-	uint64_t late = 0, limit = b->days * DAY_BYTES, most = 0, bytes;
+	uint64_t late = 0, limit = b->days * DAY_BYTES, most = 0, bytes, rss;
 	uint32_t first, before = 1;
 	struct history_use use;
 	struct row row;
@@ -377,8 +378,11 @@ static void many_days(struct bench *b)
 	open_history(b, "days.db", limit);
 	for (round = 0; round + PER_PUT <= rounds; round += PER_PUT) {
 		put(b, PER_PUT);
-		if (!early && round >= rounds / 5)
-			os_self_usage(&cpu, &early);
+		os_self_usage(&cpu, &rss);
+		if (round >= rounds / 10 && round < rounds / 3 && rss > early)
+			early = rss;
+		if (round >= rounds * 2 / 3 && rss > late)
+			late = rss;
 		bytes = file_bytes(b, NULL, &first);
 		most = bytes > most ? bytes : most;
 		if (first < before) {
@@ -387,7 +391,6 @@ static void many_days(struct bench *b)
 		}
 		before = first;
 	}
-	os_self_usage(&cpu, &late);
 	history_use(b->history, &use);
 	history_close(b->history, "the end");
 	row_open(&row, b->settings.json, "history days");
