@@ -14,7 +14,7 @@
 #define FILE_LEAST ((uint64_t)16 << 20)
 #define FILE_MOST ((uint64_t)64 << 20)
 #define FLOOR_BYTES ((uint64_t)1000 << 20)   /* or a 10th of the disk: twice that of incidents */
-#define ROOM_BYTES ((uint64_t)2 << 20)       /* what a put may add, its log included */
+#define ROOM_BYTES ((uint64_t)2 << 20)       /* the log, room ahead, what a first segment lists */
 #define ASKED_MAX_NS ((uint64_t)1 << 62)     /* a file ends when it ends */
 
 struct history {
@@ -172,9 +172,9 @@ static bool is_too_old(const struct history *h, uint64_t wall_ns)
 	return end_ns < wall_ns && wall_ns - end_ns > age_ns;
 }
 
-static void trim(struct history *h, uint64_t wall_ns)
+static void trim(struct history *h, uint64_t add_bytes, uint64_t wall_ns)
 {
-	while ((all_bytes(h) + ROOM_BYTES > h->cfg.max_bytes || is_too_old(h, wall_ns)) &&
+	while ((all_bytes(h) + add_bytes > h->cfg.max_bytes || is_too_old(h, wall_ns)) &&
 	       history_give_up_oldest(h))
 		;
 }
@@ -374,12 +374,16 @@ static int have_file(struct history *h, const struct segment *first, const struc
 int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 		const struct history_now *now, struct err *err)
 {
+	uint64_t add_bytes = ROOM_BYTES;
+	struct history_file *file;
 	uint32_t i;
 	int rc;
 
 	if (!n)
 		return 0;
-	trim(h, now->wall_ns);
+	for (i = 0; i < n; i++)
+		add_bytes += 2 * segments[i]->nbytes;        /* as much for what they list */
+	trim(h, add_bytes, now->wall_ns);
 	rc = check_floor(h, err);
 	if (!rc)
 		rc = have_file(h, segments[0], now, err);
@@ -393,7 +397,8 @@ int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 	}
 	for (i = 0; i < n; i++)
 		h->put_bytes += segments[i]->nbytes;
-	h->files.all[h->files.n - 1].bytes = store_bytes(h->s);
+	file = &h->files.all[h->files.n - 1];
+	file->bytes = history_bytes_on_disk(file->path);
 	return 0;
 }
 

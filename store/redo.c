@@ -14,9 +14,9 @@
 
 #define PAGE REDO_PAGE_BYTES
 #define PIECE_BYTES ((size_t)64 << 10)
-#define CHECKPOINT_PAGES 256u
+#define CHECKPOINT_PAGES 512u
 #define PAGES_MAX 16384u                     /* that a log may change: those of 64 MB */
-#define CHECKPOINT_LOG ((sqlite3_int64)256 << 10)
+#define CHECKPOINT_LOG ((sqlite3_int64)512 << 10)
 #define ROOM_PAGES 128u                      /* taken from the disk at once, for new pages */
 #define CLOSE_TRIES 50u                      /* each 20 ms: readers hold the file for moments */
 
@@ -54,22 +54,14 @@ struct redo_file {
 	bool unborn;                         /* it has not yet: nothing of the file counts */
 	bool changed;                        /* a transaction is open, and wrote */
 	bool broken;                         /* a sync failed: nothing is known any more */
-	struct buf record;
+	struct deflater *deflater;
+	struct columns patches;              /* of the open transaction */
+	struct buf record, plain;            /* as in the log; its patches */
 };
 
 static struct redo_file *of(sqlite3_file *f)
 {
 	return (struct redo_file *)(void *)f;
-}
-
-static void put_zeros(struct buf *b, size_t n)
-{
-	char *to = buf_reserve(b, n);
-
-	if (!to)
-		return;
-	memset(to, 0, n);
-	buf_advance(b, n);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -188,22 +180,16 @@ static int read_record(struct redo_file *f, struct redo_record *out)
 						    out->sequence != f->sequence)))
 		return SQLITE_DONE;
 	buf_reset(&f->record);
-	put_zeros(&f->record, out->npatch_bytes);
-	if (f->record.failed)
+	if (!buf_reserve(&f->record, out->npacked_bytes))
 		return SQLITE_IOERR_NOMEM;
-	out->patches = (const uint8_t *)f->record.data;
-	rc = read_bytes(f, (uint8_t *)f->record.data, out->npatch_bytes,
+	rc = read_bytes(f, (uint8_t *)f->record.data, out->npacked_bytes,
 			f->log_at + REDO_HEAD_BYTES);
-	if (!rc && !redo_sound(f->logged ? f->crc : 0, head, out))
-		rc = SQLITE_DONE;
+	if (rc)
+		return rc;
+	rc = redo_sound(f->logged ? f->crc : 0, head, f->record.data, &f->plain, out);
 	if (!rc)
 		f->crc = le32(head + REDO_CRC_AT);
-	return rc;
-}
-
-static sqlite3_int64 record_blocks(size_t npatch_bytes)
-{
-	return (sqlite3_int64)(npatch_bytes + REDO_HEAD_BYTES + PAGE - 1) / PAGE * PAGE;
+	return rc == ERR_MEMORY ? SQLITE_IOERR_NOMEM : rc ? SQLITE_DONE : SQLITE_OK;
 }
 
 static int apply(struct redo_file *f, const struct redo_record *r)
@@ -228,7 +214,8 @@ static bool is_last(const struct redo_file *f, const struct redo_record *r)
 	uint8_t head[REDO_HEAD_BYTES];
 	struct redo_record next;
 
-	return read_bytes(f, head, sizeof(head), f->log_at + record_blocks(r->npatch_bytes)) ||
+	return read_bytes(f, head, sizeof(head),
+			  f->log_at + (sqlite3_int64)redo_blocks(r->npacked_bytes)) ||
 	       !redo_head(head, &next) || next.generation != r->generation ||
 	       next.sequence != r->sequence + 1;
 }
@@ -264,7 +251,7 @@ static int read_log(struct redo_file *f)
 		f->logged = true;
 		f->generation = r.generation;
 		f->sequence = r.sequence + 1;
-		f->log_at += record_blocks(r.npatch_bytes);
+		f->log_at += (sqlite3_int64)redo_blocks(r.npacked_bytes);
 		crc = f->crc;
 		size = f->size;
 		f->size = f->next_size = r.npages;
@@ -304,38 +291,34 @@ static int refresh(struct redo_file *f)
 
 /* ---- the log, written ------------------------------------------------------------------------ */
 
-static void put_head(struct redo_file *f, uint32_t before, uint32_t sequence)
+/* patches: of the open transaction, or none: the first block of a generation. */
+static int write_record(struct redo_file *f, uint32_t before, uint32_t sequence)
 {
-	uint8_t *head = (uint8_t *)f->record.data;
+	const struct redo_record r = {
+		.generation = f->generation, .sequence = sequence, .npages = f->next_size,
+		.first_new = sequence ? f->size : f->next_size,
+		.new_crc = sequence ? f->new_crc : 0,
+	};
 
-	memcpy(head, "recredo2", 8);
-	put_le64(head + 8, f->generation);
-	put_le32(head + 16, sequence);
-	put_le32(head + 20, f->next_size);
-	put_le32(head + 24, (uint32_t)(f->record.len - REDO_HEAD_BYTES));
-	put_le32(head + 28, sequence ? f->size : f->next_size);
-	put_le32(head + 32, f->new_crc);
-	put_le32(head + REDO_CRC_AT, redo_crc(before, head, head + REDO_HEAD_BYTES,
-					      f->record.len - REDO_HEAD_BYTES));
+	if (redo_put_record(f->deflater, before, &r, &f->patches, &f->record))
+		return SQLITE_IOERR_NOMEM;
+	return write_bytes(f, (const uint8_t *)f->record.data, f->record.len,
+			   sequence ? f->log_at : 0);
 }
 
-/* The first block of a generation. */
 static int put_first(struct redo_file *f)
 {
 	int rc;
 
-	buf_reset(&f->record);
-	put_zeros(&f->record, PAGE);
-	if (f->record.failed)
-		return SQLITE_IOERR_NOMEM;
-	f->record.len = REDO_HEAD_BYTES;
-	put_head(f, 0, 0);
+	buf_reset(&f->patches.raw);
+	rc = write_record(f, 0, 0);
+	if (rc)
+		return rc;
 	f->crc = le32(f->record.data + REDO_CRC_AT);
-	rc = write_bytes(f, (const uint8_t *)f->record.data, PAGE, 0);
-	f->logged |= !rc;
+	f->logged = true;
 	f->sequence = 1;
 	f->log_at = PAGE;
-	return rc;
+	return SQLITE_OK;
 }
 
 /* New pages in order, so that the disk gets them in one piece. */
@@ -388,11 +371,12 @@ static int write_new_pages(struct redo_file *f)
 /* f->record.len 0: nothing changed; a rollback put everything back. */
 static int put_record(struct redo_file *f)
 {
+	struct buf *patches = &f->patches.raw;
 	uint32_t i;
 	int rc = SQLITE_OK;
 
 	buf_reset(&f->record);
-	put_zeros(&f->record, REDO_HEAD_BYTES);
+	buf_reset(patches);
 	for (i = 0; !rc && i < f->npages_kept; i++) {
 		struct page *p = &f->pages[i];
 
@@ -400,20 +384,13 @@ static int put_record(struct redo_file *f)
 			continue;
 		rc = have_now(f, p);
 		if (!rc)
-			redo_put_patches(&f->record, p->number, p->now, p->next);
+			redo_put_patches(patches, p->number, p->now, p->next);
 	}
-	if (rc || f->record.failed || f->record.len - REDO_HEAD_BYTES > REDO_PATCHES_MAX)
+	if (rc || patches->failed || patches->len > REDO_PATCHES_MAX)
 		return rc ? rc : SQLITE_IOERR_NOMEM;
-	if (f->record.len == REDO_HEAD_BYTES && f->next_size == f->size) {
-		f->record.len = 0;
+	if (!patches->len && f->next_size == f->size)
 		return SQLITE_OK;
-	}
-	put_head(f, f->crc, f->sequence);
-	put_zeros(&f->record, (size_t)record_blocks(f->record.len - REDO_HEAD_BYTES) -
-			      f->record.len);
-	if (f->record.failed)
-		return SQLITE_IOERR_NOMEM;
-	return write_bytes(f, (const uint8_t *)f->record.data, f->record.len, f->log_at);
+	return write_record(f, f->crc, f->sequence);
 }
 
 /* Both at once: a file system that writes down their times does it once. */
@@ -510,6 +487,9 @@ static int redo_close(sqlite3_file *file)
 	free(f->pages);
 	free(f->log_name);
 	buf_free(&f->record);
+	buf_free(&f->plain);
+	columns_free(&f->patches);
+	deflater_free(f->deflater);
 	return f->db->pMethods->xClose(f->db);
 }
 
@@ -756,7 +736,8 @@ static int redo_vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file,
 	f->sqlite.pMethods = &methods;       /* from here on SQLite closes it */
 	n = strlen(name) + sizeof(REDO_SUFFIX);
 	f->log_name = calloc(1, n + 2);      /* names of a VFS end with two zeros */
-	if (!f->log_name)
+	f->deflater = r->write ? deflater_new(false) : NULL;
+	if (!f->log_name || (r->write && !f->deflater))
 		return SQLITE_IOERR_NOMEM;
 	snprintf(f->log_name, n, "%s" REDO_SUFFIX, name);
 	rc = open_log(f);

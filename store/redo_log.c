@@ -6,7 +6,14 @@
 #include <string.h>
 #include <zlib.h>
 
+#define MAGIC "recredo3"
 #define NEAR_BYTES 8u                        /* patches this close are one */
+
+size_t redo_blocks(size_t npacked_bytes)
+{
+	return (npacked_bytes + REDO_HEAD_BYTES + REDO_PAGE_BYTES - 1) / REDO_PAGE_BYTES *
+	       REDO_PAGE_BYTES;
+}
 
 uint32_t redo_crc(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const void *patches,
 		  size_t n)
@@ -20,10 +27,39 @@ bool redo_head(const uint8_t head[REDO_HEAD_BYTES], struct redo_record *out)
 {
 	*out = (struct redo_record){
 		.generation = le64(head + 8), .sequence = le32(head + 16),
-		.npages = le32(head + 20), .npatch_bytes = le32(head + 24),
+		.npages = le32(head + 20), .npacked_bytes = le32(head + 24),
 		.first_new = le32(head + 28), .new_crc = le32(head + 32),
 	};
-	return memcmp(head, "recredo2", 8) == 0 && out->npatch_bytes <= REDO_PATCHES_MAX;
+	return memcmp(head, MAGIC, 8) == 0 && out->npacked_bytes <= REDO_PATCHES_MAX;
+}
+
+int redo_put_record(struct deflater *d, uint32_t before, const struct redo_record *r,
+		    const struct columns *patches, struct buf *out)
+{
+	uint8_t head[REDO_HEAD_BYTES] = MAGIC;
+	struct buf packed = {0};
+	char *zeros;
+	size_t n;
+	int rc = patches->raw.len ? blob_pack(d, BLOB_OTHER, patches, &packed, NULL) : 0;
+
+	put_le64(head + 8, r->generation);
+	put_le32(head + 16, r->sequence);
+	put_le32(head + 20, r->npages);
+	put_le32(head + 24, (uint32_t)packed.len);
+	put_le32(head + 28, r->first_new);
+	put_le32(head + 32, r->new_crc);
+	put_le32(head + REDO_CRC_AT, redo_crc(before, head, packed.data, packed.len));
+	buf_reset(out);
+	buf_put(out, head, sizeof(head));
+	buf_put(out, packed.data, packed.len);
+	n = redo_blocks(packed.len) - out->len;
+	zeros = buf_reserve(out, n);
+	if (zeros) {
+		memset(zeros, 0, n);
+		buf_advance(out, n);
+	}
+	buf_free(&packed);
+	return rc ? rc : buf_check(out, "a record", NULL);
 }
 
 static bool patch_at(const struct redo_record *r, size_t *at, struct redo_patch *out)
@@ -38,18 +74,26 @@ static bool patch_at(const struct redo_record *r, size_t *at, struct redo_patch 
 	       out->offset + out->n <= REDO_PAGE_BYTES;
 }
 
-bool redo_sound(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const struct redo_record *r)
+int redo_sound(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const void *packed,
+	       struct buf *plain, struct redo_record *r)
 {
+	const struct blob blob = {packed, r->npacked_bytes};
 	struct redo_patch patch;
 	size_t at = 0;
+	int rc = 0;
 
-	if (redo_crc(before, head, r->patches, r->npatch_bytes) != le32(head + REDO_CRC_AT))
-		return false;
-	while (at < r->npatch_bytes) {
+	if (redo_crc(before, head, packed, blob.n) != le32(head + REDO_CRC_AT))
+		return ERR_FORMAT;
+	buf_reset(plain);
+	if (blob.n)
+		rc = blob_unpack(&blob, BLOB_OTHER, REDO_PATCHES_MAX, plain, NULL);
+	r->patches = (const uint8_t *)plain->data;
+	r->npatch_bytes = plain->len;
+	while (!rc && at < r->npatch_bytes) {
 		if (!patch_at(r, &at, &patch))
-			return false;
+			rc = ERR_FORMAT;
 	}
-	return true;
+	return rc;
 }
 
 bool redo_patch_next(const struct redo_record *r, size_t *at, struct redo_patch *out)

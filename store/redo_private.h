@@ -27,22 +27,22 @@
  *
  * The log, in blocks of 4,096 bytes; a record begins on a block. Numbers are little-endian.
  *
- *	 0  "recredo2"
+ *	 0  "recredo3"
  *	 8  generation, 8 bytes   another one after each checkpoint
  *	16  sequence, 4           0 = the first block of a generation, which changes nothing
  *	20  pages, 4              of the file, once this record is there
- *	24  bytes of patches, 4
+ *	24  bytes of packed patches, 4
  *	28  first new page, 4     they go to the end of the file
  *	32  CRC-32 of the new pages, 4
- *	36  CRC-32 of bytes 0 to 35 and of the patches, 4; it goes on from that of the record before
- *	40  patches: page (from 0) 4, offset 2, length 2, bytes
+ *	36  CRC-32 of bytes 0 to 35 and of the blob, 4; it goes on from that of the record before
+ *	40  a blob (blob.c), none without patches: page (from 0) 4, offset 2, length 2, bytes
  *
  * One thread at a time; the recorder that holds the file's lock writes. A checkpoint waits until
  * nobody reads: readers hold SQLite's shared lock, for moments.
  */
 #pragma once
 
-#include "base/buf.h"
+#include "store/blob_private.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -60,12 +60,12 @@ void redo_free(struct redo *r);              /* NULL allowed */
 /* Leave the log where it is when the file is closed: the name is another file's by now. */
 void redo_keep_log(struct redo *r);
 
-/* One record; patches are borrowed from the bytes. */
 struct redo_record {
 	uint64_t generation;
 	uint32_t sequence, npages;
 	uint32_t first_new, new_crc;
-	const uint8_t *patches;
+	size_t npacked_bytes;                /* in the log */
+	const uint8_t *patches;              /* borrowed from the buffer that redo_sound() filled */
 	size_t npatch_bytes;
 };
 
@@ -73,13 +73,22 @@ struct redo_record {
 #define REDO_HEAD_BYTES 40u
 #define REDO_PATCHES_MAX ((size_t)16 << 20)
 
+/* Bytes of the log that a record with so many packed bytes takes. */
+size_t redo_blocks(size_t npacked_bytes);
 /* before: the CRC of the record before, 0 for a first block. So nothing counts after a torn one. */
-uint32_t redo_crc(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const void *patches,
+uint32_t redo_crc(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const void *packed,
 		  size_t n);
+/* Replace what is in out by a record in whole blocks: r without its patches, and these. */
+int redo_put_record(struct deflater *d, uint32_t before, const struct redo_record *r,
+		    const struct columns *patches, struct buf *out);
 /* From the first 40 bytes: how many follow; false: this is no record. */
 bool redo_head(const uint8_t head[REDO_HEAD_BYTES], struct redo_record *out);
-/* r->patches are set: whether the CRC is right, and every patch lies within a page of the file. */
-bool redo_sound(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const struct redo_record *r);
+/*
+ * Unpack r's patches into plain. 0; ERR_FORMAT: the CRC is wrong, or a patch does not lie within a
+ * page of the file; ERR_MEMORY.
+ */
+int redo_sound(uint32_t before, const uint8_t head[REDO_HEAD_BYTES], const void *packed,
+	       struct buf *plain, struct redo_record *r);
 
 struct redo_patch {
 	uint32_t page, offset, n;

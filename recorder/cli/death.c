@@ -31,11 +31,11 @@ static bool went_on(const struct history_files *files, uint32_t i)
 	return same;
 }
 
-static void put_end(const struct history_file *f, struct buf *out)
+static void put_end(const char *store, const struct history_file *f, struct buf *out)
 {
 	const struct death d = {
-		.pid = f->pid, .boot_id = f->boot_id, .kills = f->kills, .clock_ns = f->t1_ns,
-		.wall_ns = history_wall_ns(f, f->t1_ns),
+		.root = "", .store = store, .pid = f->pid, .boot_id = f->boot_id,
+		.kills = f->kills, .clock_ns = f->t1_ns, .wall_ns = history_wall_ns(f, f->t1_ns),
 	};
 
 	buf_puts(out, "the recorder ended without saying so: ");
@@ -69,7 +69,7 @@ static bool settle(const char *store, const struct history_files *files, uint32_
 	int rc = 0;
 
 	if (died)
-		put_end(f, &end);
+		put_end(store, f, &end);
 	else
 		buf_puts(&end, "it could not be written; recording went on in the next file");
 	os_time_text(history_wall_ns(f, f->t1_ns), time);

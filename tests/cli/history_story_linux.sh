@@ -45,3 +45,55 @@ check the_page_says_it_before_anything_else bash -c '
 check the_page_says_since_when grep -q 'class="changed">since .* hungry took' night.html
 expect another_window_is_compared_the_same_way 0 'hungry' \
 	diff --incident "$id" --store n.db --against 'before*3'
+
+# ---- an alert that comes 20 minutes late ---------------------------------------------------------
+
+# Eight hours of a quiet machine; 21 minutes ago "nightly" took a CPU for a minute.
+since=$("$BUILD/programs/history_fixture" late.db 8 1260)
+minute=$(date -d "@$since" +%H:%M:%S)
+utc=$(date -u -d "@$((since + 50))" +%Y-%m-%dT%H:%M:%S)
+touch app.log
+late=("${record[@]}" --replay-late --pre-sec 50 --delay-after-trigger-sec 5 --collect-multiple 9)
+late[3]=late.db
+http= port=$((20000 + $$ % 20000))
+if command -v curl >/dev/null &&
+	! "$RECORDER" check --http 127.0.0.1:1 --store c.db 2>/dev/null |
+		grep -q 'libmicrohttpd.*missing'; then
+	(umask 077 && echo 0123456789abcdef0123 >token)
+	http=yes
+	late+=(--http "127.0.0.1:$port" --http-token token)
+else
+	echo "skip the_webhook: no curl or no libmicrohttpd12 here"
+fi
+"${late[@]}" --stop-on-event-log-message "$PWD/app.log@ERROR" 2>late.log & recorder=$!
+wait_for 20 grep -q 'recording this' late.log
+echo "${utc}Z ERROR payments are slow" >>app.log
+check the_late_line_becomes_an_incident wait_for 30 grep -q 'out of the history: .*ERROR' late.log
+[ ! "$http" ] || curl -sS "http://127.0.0.1:$port/alert" \
+	-H "Authorization: Bearer $(cat token)" -d "{\"status\":\"firing\",\"alerts\":[{
+		\"status\":\"firing\",\"labels\":{\"alertname\":\"SlowPayments\"},
+		\"startsAt\":\"${utc}Z\",\"fingerprint\":\"a1\"}]}" >answer 2>>err
+"$RECORDER" stop --store late.db 2>>log
+wait $recorder
+"$RECORDER" list --store late.db --json >incidents 2>>err
+
+# told NAME PATTERN: the incident with this reason has that minute, its window, program and change.
+told()
+{
+	local id page
+	id=$(jq -r "select(.reason | test(\"$2\")) | .id" incidents | head -n 1)
+	check "$1_is_an_incident_of_its_own_time" jq -se "map(select(.id == ${id:-0}))[0] |
+		(.time_utc | startswith(\"$utc\")) and .window_s >= 50 and .window_s < 60" incidents
+	"$RECORDER" show "${id:-0}" --store late.db >shown 2>>err
+	check "$1_says_first_what_changed_against_the_hours_before" bash -c "sed -n 2,4p shown |
+		grep -E ' since $minute nightly took (9[0-9]|100)[.0-9]* % of a CPU, which was' |
+		grep -q ' 0.0 . 0.0 % an hour apart, in 6 earlier windows'"
+	check "$1_names_the_function" grep -q 'nightly!burn' shown
+	"$RECORDER" export "${id:-0}" --store late.db -o "$1.html" 2>>err
+	page=$(sed '/<body/,/nightly took/!d' "$1.html")
+	check "$1_page_says_it_before_anything_else" bash -c '
+		grep -q "class=\"changed\">since $1 nightly took" <<<"$2" &&
+		! grep -q "<h2\|<canvas\|<table" <<<"$2"' _ "$minute" "$page"
+}
+told the_late_line 'before it came.$'
+[ ! "$http" ] || told the_late_alert 'SlowPayments'

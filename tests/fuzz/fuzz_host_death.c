@@ -10,6 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	char path[DEATH_KILLS_BYTES], *text = malloc(n + 1);
 	uint8_t *copy = malloc(n ? n : 1);
+	char why[DEATH_WHY_BYTES];
+	struct buf said = {0};
 	struct death_boots boots;
 	uint64_t number;
 
@@ -22,6 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (death_parse_kills(text, path, &number) && !memchr(path, '\0', sizeof(path)))
 		abort();
 	death_parse_kmsg((const char *)copy, n, 4711, &number);
+	if (death_parse_pstore(text, why) && !memchr(why, '\0', sizeof(why)))
+		abort();
+	death_put_exit(text, &said);
+	buf_free(&said);
 	death_parse_wtmp(copy, n, 1795230600, &boots);
 	free(text);
 	free(copy);

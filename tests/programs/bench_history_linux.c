@@ -4,15 +4,18 @@
  *	bench_history_linux [--json] [--dir DIR] [--days N] [--pace SECONDS] [RECORDER]
  *
  * The stream of bench_stream.h, 198 samples a second, is sealed every ten seconds, as the engine
- * does it. First three hours of it, each segment put and synced on its own: bytes a day, what was
- * written for each byte of segments that stays (/proc/self/io; and what the disk was given by all
- * of the machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one
- * CPU.
+ * does it. In it 10,000 processes an hour come and go, with pids that are used again, each with
+ * code of its own that was compiled at run time; every 16th sample is theirs.
+ *
+ * First three hours of it, each segment put and synced on its own: bytes a day, what was written
+ * for each byte of segments that stays (/proc/self/io; and what the disk was given by all of the
+ * machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one CPU.
  *
  * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes
- * in the directory after each put, logs included, and which files leave; resident memory at a tenth
- * and at the end; a window of 60 s and one of an hour in the middle of what is left, loaded here
- * and reported by RECORDER. Later segments are the first ones again, with later times.
+ * in the directory after each put, logs included, and which files leave; resident memory, which
+ * grows with the file that is written and falls with the next one: the most of the first third
+ * (without a tenth) and of the last; a window of 60 s and one of an hour in the middle of what is
+ * left, loaded here and reported by RECORDER.
  *
  * With --pace: only PACED rounds, one each so many seconds, and what the disk was given for them.
  * ext4 writes its journal after some seconds, too (-o commit=5), so only this shows what it costs:
@@ -20,7 +23,6 @@
  * own (losetup, mke2fs, mount).
  */
 #include "base/os.h"
-#include "base/varint.h"
 #include "store/history.h"
 #include "tests/support/bench_rows.h"
 #include "tests/support/bench_run_linux.h"
@@ -35,21 +37,29 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { ROUND_S = 10, PIECES = 400, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600, WARM = 200,
-       PACED = 60 };
+enum { ROUND_S = 10, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600, WARM = 200, PACED = 60 };
+enum { DIFFERENT = 800000,                   /* samples, before they start over */
+       BORN = 28, SLOTS = 2 * BORN,          /* processes a round; and how many live */
+       FIRST_PID = 5000000, PIDS = 4096, METHODS = 8 };
 
 #define SAMPLES_ROUND (ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ)
 #define WALL_NS 1795219200000000000ULL       /* of the recorder clock's 0 */
 #define LIMIT_BYTES ((uint64_t)64 << 30)
-#define DAY_BYTES ((uint64_t)172 << 20)      /* about what a day takes */
+#define DAY_BYTES ((uint64_t)225 << 20)      /* about what a day takes */
+
+struct slot {                                /* a living process */
+	struct process *process;
+	struct thread *thread;
+	struct object *jit;
+};
 
 struct bench {
 	struct settings settings;
 	struct world world;
-	struct segment *pieces[PIECES];
+	struct slot slots[SLOTS];
+	uint32_t started;
 	struct history *history;
-	struct buf bytes[PER_PUT];           /* of the segments of a put, with their own times */
-	uint64_t put_bytes, samples;
+	uint64_t put_bytes, samples, cpu_ns;
 	uint32_t days, pace_s;
 	char *recorder;                      /* NULL = its commands are not run */
 	char path[400];
@@ -61,71 +71,116 @@ static void die(const struct err *err)
 	exit(1);
 }
 
-/* A sealed segment of every ten seconds. */
-static void make_pieces(struct bench *b)
+/* ---- what comes and goes --------------------------------------------------------------------- */
+
+static void end_slot(struct bench *b, struct slot *s, uint64_t now_ns)
 {
-	struct err err = {0};
-	uint32_t i, n;
+	if (!s->process)
+		return;
+	thread_drop(b->world.processes, s->thread, now_ns);
+	process_drop(b->world.processes, s->process, now_ns);
+	object_drop(s->jit, now_ns);
+}
 
-	if (world_make(&b->world, &b->settings, &err))
-		die(&err);
-	for (i = 0; i < PIECES; i++) {
-		for (n = 0; n < SAMPLES_ROUND; n++) {
-			struct event e;
+static void start_slot(struct bench *b, struct slot *s, uint64_t now_ns)
+{
+	uint32_t pid = FIRST_PID + b->started % PIDS;
+	struct object_key key = {.kind = OBJECT_JIT, .pid = pid, .epoch = b->started++,
+				 .path = "[jit]"};
+	char comm[16];
 
-			world_sample(&b->world, b->world.next++, &e);
-			e.stack = segment_stack(b->world.builder, e.stack_frames, e.nstack_frames,
-						world_name_frame, &b->world);
-			segment_add(b->world.builder, &e);
-		}
-		if (segment_seal(b->world.builder, &b->pieces[i], &err))
-			die(&err);
+	snprintf(comm, sizeof(comm), "job-%u", b->started % 1000);
+	s->process = process_add(b->world.processes, pid, now_ns, 0, 1, comm);
+	s->thread = s->process ? thread_add(b->world.processes, s->process, pid) : NULL;
+	s->jit = s->thread ? objects_get(b->world.frames, &key, pid) : NULL;
+	if (!s->jit) {
+		fprintf(stderr, "bench_history: no room for process %u\n", b->started);
+		exit(1);
 	}
 }
 
-/* The same bytes with another base: every other time counts from it (model/segment.h). */
-static void move_to(const struct segment *from, uint64_t shift_ns, struct buf *bytes,
-		    struct segment *out)
+/* Every 16th sample is of a process of the last 20 s, in code that was compiled there. */
+static void churn(struct bench *b, struct event *e, uint32_t n)
 {
-	const uint8_t *at = from->bytes + 2, *end = from->bytes + from->nbytes;
-	uint64_t base = 0;
-	uint8_t number[10];
+	static struct frame_ref stack[BENCH_DEPTH_MAX];
+	const struct slot *s = &b->slots[n / 16 % SLOTS];
+	uint32_t i;
 
-	buf_reset(bytes);
-	varint_get(&at, end, &base);
-	buf_put(bytes, from->bytes, 2);
-	buf_put(bytes, number, varint_put(number, base + shift_ns / SEGMENT_TICK_NS));
-	buf_put(bytes, at, (size_t)(end - at));
-	out->bytes = (const uint8_t *)bytes->data;
-	out->nbytes = bytes->len;
-	out->t0_ns = from->t0_ns + shift_ns;
-	out->t1_ns = from->t1_ns + shift_ns;
-	out->store_id = 0;
+	e->thread = s->thread;
+	e->process = s->process;
+	memcpy(stack, e->stack_frames, e->nstack_frames * sizeof(*stack));
+	for (i = 0; i < 2; i++) {
+		stack[i].object = s->jit;
+		stack[i].offset = 0x10000 + 512 * (uint64_t)((n + i) % METHODS);
+		stack[i].flags = FRAME_JIT | (i ? FRAME_RETURN_ADDRESS : 0);
+	}
+	e->stack_frames = stack;
 }
 
-/* Put n rounds from one on. */
-static void put(struct bench *b, uint64_t round, uint32_t n)
+/* The next ten seconds, as a sealed segment. */
+static struct segment *make_round(struct bench *b)
 {
-	static struct segment moved[PER_PUT];        /* counted references are not touched */
+	struct segment *out = NULL;
+	struct err err = {0};
+	uint32_t n;
+
+	for (n = 0; n < SAMPLES_ROUND; n++) {
+		struct event e;
+
+		world_sample(&b->world, b->world.next++, &e);
+		if (n % (SAMPLES_ROUND / BORN) == 0) {
+			struct slot *s = &b->slots[b->started % SLOTS];
+
+			end_slot(b, s, e.time_ns);
+			start_slot(b, s, e.time_ns);
+		}
+		if (n % 16 == 0)
+			churn(b, &e, n);
+		e.stack = segment_stack(b->world.builder, e.stack_frames, e.nstack_frames,
+					world_name_frame, &b->world);
+		segment_add(b->world.builder, &e);
+	}
+	if (segment_seal(b->world.builder, &out, &err))
+		die(&err);
+	return out;
+}
+
+/* Put the next n rounds. Making them is not the history's time. */
+static void put(struct bench *b, uint32_t n)
+{
 	struct segment *all[PER_PUT];
 	struct history_now now;
 	struct err err = {0};
+	uint64_t before, after, rss;
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		const struct segment *from = b->pieces[(round + i) % PIECES];
-		uint64_t again = (round + i) / PIECES;
-
-		memcpy(&moved[i], from, sizeof(moved[i]));
-		move_to(from, again * PIECES * ROUND_S * NS_PER_SEC, &b->bytes[i], &moved[i]);
-		all[i] = &moved[i];
-		b->put_bytes += moved[i].nbytes;
-		b->samples += moved[i].nsamples;
+		all[i] = make_round(b);
+		b->put_bytes += all[i]->nbytes;
+		b->samples += all[i]->nsamples;
 	}
-	now.clock_ns = moved[n - 1].t1_ns;
+	now.clock_ns = all[n - 1]->t1_ns;
 	now.wall_ns = WALL_NS + now.clock_ns;
+	os_self_usage(&before, &rss);
 	if (history_put(b->history, all, n, &now, &err))
 		die(&err);
+	os_self_usage(&after, &rss);
+	b->cpu_ns += after - before;
+	for (i = 0; i < n; i++)
+		segment_unref(all[i]);
+	frames_sweep(b->world.frames, now.clock_ns);
+	processes_sweep(b->world.processes, now.clock_ns);
+}
+
+static void make_world(struct bench *b)
+{
+	struct err err = {0};
+	uint32_t i;
+
+	if (world_make(&b->world, &b->settings, &err))
+		die(&err);
+	for (i = 0; i < SLOTS; i++)
+		start_slot(b, &b->slots[i], 0);
 }
 
 static uint64_t written_bytes(void)
@@ -168,7 +223,7 @@ static void open_history(struct bench *b, const char *name, uint64_t max_bytes)
 
 	snprintf(b->path, sizeof(b->path), "%s/%s", b->settings.dir, name);
 	cfg.store_path = b->path;
-	b->put_bytes = b->samples = 0;
+	b->put_bytes = b->samples = b->cpu_ns = 0;
 	if (history_open(&cfg, &b->history, &err))
 		die(&err);
 }
@@ -211,16 +266,14 @@ static uint64_t file_bytes(const struct bench *b, uint64_t *segments, uint32_t *
 static void first_hours(struct bench *b)
 {
 	const uint64_t rounds = FIRST_S / ROUND_S;
-	uint64_t io = written_bytes(), device = device_bytes(b), cpu0, cpu1, rss, round;
+	uint64_t io = written_bytes(), device = device_bytes(b), round;
 	uint64_t segments = 0, stored;
 	struct row row;
 	uint32_t first;
 
 	open_history(b, "hours.db", LIMIT_BYTES);
-	os_self_usage(&cpu0, &rss);
 	for (round = 0; round < rounds; round++)
-		put(b, round, 1);
-	os_self_usage(&cpu1, &rss);
+		put(b, 1);
 	history_close(b->history, "the end");
 	io = written_bytes() - io;
 	device = device_bytes(b) - device;
@@ -231,7 +284,7 @@ static void first_hours(struct bench *b)
 	row_most(&row, "written_for_each_byte_of_segments", (double)io / (double)segments, 1.5);
 	row_num(&row, "disk_written_by_all_for_each", (double)device / (double)segments);
 	row_num(&row, "written_mb_a_day", (double)io * DAY_S / FIRST_S / 1e6);
-	row_most(&row, "cpu_percent", (double)(cpu1 - cpu0) / (FIRST_S * 1e9) * 100, 0.1);
+	row_most(&row, "cpu_percent", (double)b->cpu_ns / (FIRST_S * 1e9) * 100, 0.1);
 	row_close(&row);
 }
 
@@ -243,13 +296,13 @@ static void paced(struct bench *b)
 
 	open_history(b, "paced.db", LIMIT_BYTES);
 	for (round = 0; round < WARM; round++)
-		put(b, round, 1);
+		put(b, 1);
 	sync();
 	os_sleep_ns(2 * b->pace_s * NS_PER_SEC);
 	io = written_bytes();
 	device = device_bytes(b);
 	for (start = os_now_ns(); round < WARM + PACED; round++) {
-		put(b, round, 1);
+		put(b, 1);
 		start += b->pace_s * NS_PER_SEC;
 		if (start > os_now_ns())
 			os_sleep_ns(start - os_now_ns());
@@ -317,16 +370,19 @@ static void window(struct bench *b, const char *name, uint64_t seconds, double m
 static void many_days(struct bench *b)
 {
 	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S * 11 / 10, round, cpu, early = 0;
-	uint64_t late = 0, limit = b->days * DAY_BYTES, most = 0, bytes;
+	uint64_t late = 0, limit = b->days * DAY_BYTES, most = 0, bytes, rss;
 	uint32_t first, before = 1;
 	struct history_use use;
 	struct row row;
 
 	open_history(b, "days.db", limit);
 	for (round = 0; round + PER_PUT <= rounds; round += PER_PUT) {
-		put(b, round, PER_PUT);
-		if (!early && round >= rounds / 10)
-			os_self_usage(&cpu, &early);
+		put(b, PER_PUT);
+		os_self_usage(&cpu, &rss);
+		if (round >= rounds / 10 && round < rounds / 3 && rss > early)
+			early = rss;
+		if (round >= rounds * 2 / 3 && rss > late)
+			late = rss;
 		bytes = file_bytes(b, NULL, &first);
 		most = bytes > most ? bytes : most;
 		if (first < before) {
@@ -335,7 +391,6 @@ static void many_days(struct bench *b)
 		}
 		before = first;
 	}
-	os_self_usage(&cpu, &late);
 	history_use(b->history, &use);
 	history_close(b->history, "the end");
 	row_open(&row, b->settings.json, "history days");
@@ -354,7 +409,7 @@ static void many_days(struct bench *b)
 
 int main(int argc, char **argv)
 {
-	struct bench b = {.settings = {.dir = ".", .samples = PIECES * SAMPLES_ROUND,
+	struct bench b = {.settings = {.dir = ".", .samples = DIFFERENT,
 				       .stacks = 20000, .frames = 20000, .threads = 1000},
 			  .days = 30};
 	int i;
@@ -373,7 +428,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	make_pieces(&b);
+	make_world(&b);
 	if (b.pace_s)
 		paced(&b);
 	else

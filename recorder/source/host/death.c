@@ -8,12 +8,14 @@
  */
 #include "source/host/death.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define PANIC "Kernel panic - not syncing: "
 #define WTMP_BYTES 384u
 #define WTMP_USER 44u
 #define WTMP_TIME 340u
@@ -84,6 +86,8 @@ enum death_word death_parse_kmsg(const char *record, size_t n, uint32_t pid, uin
 	snprintf(trapped, sizeof(trapped), "[%u] general protection", (unsigned)pid);
 	if (has(record, n, killed))
 		return DEATH_OOM;
+	if (has(record, n, PANIC))
+		return DEATH_PANIC;
 	return has(record, n, crashed) || has(record, n, trapped) ? DEATH_CRASH : DEATH_NO_WORD;
 }
 
@@ -113,4 +117,49 @@ void death_parse_wtmp(const uint8_t *bytes, size_t n, uint64_t last_s, struct de
 			return;
 		}
 	}
+}
+
+bool death_parse_pstore(const char *text, char why[DEATH_WHY_BYTES])
+{
+	const char *at = strstr(text, PANIC);
+	size_t i;
+
+	*why = '\0';
+	if (!at)
+		return strncmp(text, "Panic#", 6) == 0;
+	at += strlen(PANIC);
+	for (i = 0; i + 1 < DEATH_WHY_BYTES && at[i] >= ' ' && at[i] <= '~'; i++)
+		why[i] = at[i];
+	why[i] = '\0';
+	return true;
+}
+
+bool death_put_exit(const char *text, struct buf *out)
+{
+	static const char *const results[][2] = {
+		{"oom-kill", "it was killed because memory ran out"},
+		{"watchdog", "systemd killed it, as it had not answered for WatchdogSec="},
+		{"timeout", "systemd killed it, as it did not stop within TimeoutStopSec="},
+	};
+	char result[24], code[24], status[24];
+	size_t i;
+
+	if (sscanf(text, "%23[a-z-] %23[a-z] %23[A-Z0-9+]", result, code, status) != 3)
+		return false;
+	for (i = 0; i < COUNT_OF(results) && strcmp(results[i][0], result) != 0; i++)
+		;
+	if (i < COUNT_OF(results))
+		buf_puts(out, results[i][1]);
+	else if (strcmp(code, "dumped") == 0 || strcmp(result, "core-dump") == 0 ||
+		 strcmp(status, "SEGV") == 0 || strcmp(status, "ABRT") == 0 ||
+		 strcmp(status, "BUS") == 0)
+		buf_printf(out, "it crashed with SIG%s", status);
+	else if (strcmp(code, "killed") == 0)
+		buf_printf(out, "somebody killed it with SIG%s", status);
+	else if (strcmp(code, "exited") == 0 && strcmp(status, "0") != 0)
+		buf_printf(out, "it exited with status %s", status);
+	else
+		return false;
+	buf_puts(out, " (systemd says so)");
+	return true;
 }

@@ -178,16 +178,54 @@ static void files_end_by_size_and_leave_whole(void **state)
 
 	(void)state;
 	begin(&lab, "history-limit.db");
-	h = open_history(&lab, 2250 << 10, 60 << 10);
+	h = open_history(&lab, 4 << 20, 60 << 10);
 	for (i = 0; i < 40; i++) {
 		put(&lab, h, 100 + 10 * i);
 		history_use(h, &use);
-		assert_true(use.bytes <= 2250 << 10);
+		assert_true(use.bytes <= 4 << 20);
 	}
 	assert_true(use.files >= 2);
 	assert_int_equal(use.files, count_files(&lab));
 	assert_int_equal(count_samples(&lab, 100, 109, NULL), 0);
 	assert_int_equal(count_samples(&lab, 480, 499, NULL), 20);
+	history_close(h, "stopped");
+	end(&lab);
+}
+
+/* After its disk was away, up to 8 MB are put at once: room is made for all of it before. */
+static void a_large_put_stays_within_the_limit(void **state)
+{
+	enum { MANY = 150, SAMPLES = 8000 };
+	const uint64_t limit = 10 << 20;
+	struct history_now now = now_at(S(1000));
+	struct segment *all[MANY];
+	struct history_use use;
+	struct lab lab;
+	struct history *h;
+	struct err err = {0};
+	uint32_t chance = 1;
+	unsigned i, n;
+
+	(void)state;
+	begin(&lab, "history-large.db");
+	h = open_history(&lab, limit, 60 << 10);
+	for (i = 0; i < 100; i++)
+		put(&lab, h, 100 + 10 * i);
+	history_use(h, &use);
+	assert_true(use.bytes > limit / 2);
+	for (i = 0; i < MANY; i++) {
+		for (n = 0; n < SAMPLES; n++) {
+			chance = chance * 1664525 + 1013904223;
+			lab_sample(&lab, S(1000) + n * MS(1) + (chance >> 12), n % 2, "ab");
+		}
+		all[i] = lab_seal(&lab);
+	}
+	assert_int_equal(history_put(h, all, MANY, &now, &err), 0);
+	history_use(h, &use);
+	assert_true(use.put_bytes > 2 << 20);
+	assert_true(use.bytes <= limit);
+	for (i = 0; i < MANY; i++)
+		segment_unref(all[i]);
 	history_close(h, "stopped");
 	end(&lab);
 }
@@ -487,6 +525,7 @@ int main(void)
 		cmocka_unit_test(a_window_is_read_while_the_file_is_written),
 		cmocka_unit_test(what_a_dead_recorder_put_is_there),
 		cmocka_unit_test(files_end_by_size_and_leave_whole),
+		cmocka_unit_test(a_large_put_stays_within_the_limit),
 		cmocka_unit_test(a_wall_clock_that_is_set_begins_a_file),
 		cmocka_unit_test(a_full_disk_costs_nothing_that_was_put),
 		cmocka_unit_test(a_broken_disk_costs_nothing_that_was_put),

@@ -298,36 +298,44 @@ TEST(a_power_cut_costs_at_most_the_transaction_that_was_open)
 	os_remove_dir(image);
 }
 
-static struct redo_record record_of(uint8_t *bytes, size_t n, uint32_t npages)
+/* Whether a file of so many pages may have this patch. */
+static int soundness(const uint8_t *patch, size_t n, uint32_t npages)
 {
+	struct deflater *d = deflater_new(false);
+	const struct redo_record made = {.npages = npages};
+	struct columns patches = {0};
+	struct buf record = {0}, plain = {0};
 	struct redo_record r;
+	const uint8_t *head;
+	int rc;
 
-	memcpy(bytes, "recredo2", 8);
-	put_le32(bytes + 20, npages);
-	put_le32(bytes + 24, (uint32_t)(n - REDO_HEAD_BYTES));
-	put_le32(bytes + REDO_CRC_AT,
-		 redo_crc(0, bytes, bytes + REDO_HEAD_BYTES, n - REDO_HEAD_BYTES));
-	assert_true(redo_head(bytes, &r));
-	r.patches = bytes + REDO_HEAD_BYTES;
-	return r;
+	buf_put(&patches.raw, patch, n);
+	assert_int_equal(redo_put_record(d, 7, &made, &patches, &record), 0);
+	assert_int_equal(record.len, REDO_PAGE_BYTES);
+	head = (const uint8_t *)record.data;
+	assert_true(redo_head(head, &r));
+	assert_int_equal(redo_sound(8, head, head + REDO_HEAD_BYTES, &plain, &r), ERR_FORMAT);
+	rc = redo_sound(7, head, head + REDO_HEAD_BYTES, &plain, &r);
+	if (!rc)
+		assert_memory_equal(r.patches, patch, n);
+	columns_free(&patches);
+	buf_free(&record);
+	buf_free(&plain);
+	deflater_free(d);
+	return rc;
 }
 
 TEST(patches_outside_of_the_file_are_refused)
 {
-	uint8_t bytes[REDO_HEAD_BYTES + 12] = {0}, *patch = bytes + REDO_HEAD_BYTES;
-	struct redo_record r;
+	uint8_t patch[12] = {0};
 
 	put_le32(patch + 4, 4092 | 4u << 16);        /* page 0, the last four bytes */
-	r = record_of(bytes, sizeof(bytes), 1);
-	assert_true(redo_sound(0, bytes, &r));
-	r = record_of(bytes, sizeof(bytes), 0);
-	assert_false(redo_sound(0, bytes, &r));
+	assert_int_equal(soundness(patch, sizeof(patch), 1), 0);
+	assert_int_equal(soundness(patch, sizeof(patch), 0), ERR_FORMAT);
 	put_le32(patch + 4, 4093 | 4u << 16);
-	r = record_of(bytes, sizeof(bytes), 1);
-	assert_false(redo_sound(0, bytes, &r));
+	assert_int_equal(soundness(patch, sizeof(patch), 1), ERR_FORMAT);
 	put_le32(patch + 4, 5u << 16);
-	r = record_of(bytes, sizeof(bytes), 1);
-	assert_false(redo_sound(0, bytes, &r));
+	assert_int_equal(soundness(patch, sizeof(patch), 1), ERR_FORMAT);
 }
 
 int main(void)

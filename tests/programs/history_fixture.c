@@ -1,0 +1,137 @@
+/*
+ * Write a history of the last hours beside a store, so that what is compared with earlier hours can
+ * be tested within seconds: `history_fixture STORE HOURS AGO_S`.
+ *
+ * One of two CPUs runs "steady" all the time, at 10 Hz. AGO_S seconds before now, on a whole
+ * second, "nightly" begins to keep the other one busy in its function burn, for a minute. That
+ * moment is printed, in seconds since 1970.
+ */
+#include "base/os.h"
+#include "store/history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROUND_S = 10, PER_PUT = 60, HZ = 10, BUSY_S = 60 };
+
+#define CLOCK_NS (1000 * NS_PER_SEC)         /* of the first sample */
+#define PERIOD_NS (NS_PER_SEC / HZ)
+
+struct program {
+	const char *name, *function;
+	struct process *process;
+	struct thread *thread;
+	struct object *object;
+};
+
+struct world {
+	struct frames *frames;
+	struct processes *processes;
+	struct segment_builder *builder;
+	struct program steady, nightly;
+};
+
+static int make_program(struct world *w, struct program *p, uint32_t pid)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .path = p->name, .build_id_bytes = 4,
+				 .build_id = {(uint8_t)pid}};
+
+	p->process = process_add(w->processes, pid, 1, 0, 1, p->name);
+	p->thread = p->process ? thread_add(w->processes, p->process, pid) : NULL;
+	p->object = objects_get(w->frames, &key, pid);
+	return p->thread && p->object ? 0 : ERR_MEMORY;
+}
+
+struct naming {
+	struct world *w;
+	const char *function;
+};
+
+static void name_frame(void *ctx, struct frame *frame)
+{
+	const struct naming *n = ctx;
+
+	frame_set_function(n->w->frames, frame, frame->offset, n->function, NULL, NULL);
+}
+
+static void add(struct world *w, const struct program *p, uint64_t time_ns, uint16_t cpu)
+{
+	struct frame_ref leaf = {.object = p->object, .offset = 0x1000};
+	struct event e = {.time_ns = time_ns, .kind = EVENT_SAMPLE, .process = p->process,
+			  .thread = p->thread, .cpu = cpu, .stream = STREAM_CPU,
+			  .quality = QUALITY_COMPLETE, .value = (double)PERIOD_NS};
+	struct naming naming = {w, p->function};
+
+	e.stack = segment_stack(w->builder, &leaf, 1, name_frame, &naming);
+	segment_add(w->builder, &e);
+}
+
+static int write_all(struct world *w, struct history *h, uint64_t rounds, uint64_t busy_ns,
+		     uint64_t wall_ns, struct err *err)
+{
+	struct segment *all[PER_PUT];
+	struct history_now now;
+	uint64_t round, at;
+	uint32_t n = 0, i;
+	int rc = 0;
+
+	for (round = 0; !rc && round < rounds; round++) {
+		at = CLOCK_NS + round * ROUND_S * NS_PER_SEC;
+		for (i = 0; i < ROUND_S * HZ; i++, at += PERIOD_NS) {
+			add(w, &w->steady, at, 0);
+			if (at >= busy_ns && at < busy_ns + BUSY_S * NS_PER_SEC)
+				add(w, &w->nightly, at + 1000, 1);
+		}
+		rc = segment_seal(w->builder, &all[n++], err);
+		if (!rc && (n == PER_PUT || round + 1 == rounds)) {
+			now = (struct history_now){all[n - 1]->t1_ns,
+						   wall_ns + all[n - 1]->t1_ns - CLOCK_NS};
+			rc = history_put(h, all, n, &now, err);
+			while (n)
+				segment_unref(all[--n]);
+		}
+	}
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct world w = {.steady = {.name = "steady", .function = "idle_along"},
+			  .nightly = {.name = "nightly", .function = "burn"}};
+	struct history_config cfg = {.max_bytes = (uint64_t)512 << 20, .host = "fixture",
+				     .host_text = "", .version = "", .boot_id = "fixture",
+				     .kills = "", .period_ns = PERIOD_NS};
+	uint64_t hours_s, ago_s, now_s = os_wall_ns() / NS_PER_SEC, begin_s;
+	struct history *h = NULL;
+	struct err err = {0};
+	int rc;
+
+	if (argc != 4)
+		return 2;
+	cfg.store_path = argv[1];
+	hours_s = strtoull(argv[2], NULL, 10) * 3600;
+	ago_s = strtoull(argv[3], NULL, 10);
+	begin_s = now_s - hours_s;
+	rc = frames_new(&w.frames, &err);
+	if (!rc)
+		rc = processes_new(&w.processes, &err);
+	if (!rc)
+		rc = segment_builder_new(w.frames, w.processes, &w.builder, &err);
+	if (!rc && (make_program(&w, &w.steady, 41) || make_program(&w, &w.nightly, 42)))
+		rc = err_memory(&err, "for this program");
+	if (!rc) {
+		segment_set_period(w.builder, STREAM_CPU, PERIOD_NS);
+		rc = history_open(&cfg, &h, &err);
+	}
+	if (!rc)
+		rc = write_all(&w, h, hours_s / ROUND_S,
+			       CLOCK_NS + (hours_s - ago_s) * NS_PER_SEC, begin_s * NS_PER_SEC,
+			       &err);
+	history_close(h, "recording was stopped");
+	if (rc)
+		fprintf(stderr, "history_fixture: %s\n", err.text);
+	else
+		printf("%" PRIu64 "\n", now_s - ago_s);
+	return rc != 0;
+}
