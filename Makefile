@@ -416,7 +416,7 @@ msi: ## build/packages/recorder-VERSION-windows-x86_64.msi, by wixl
 package: all
 	@conf/package.sh $(KIND) $(BUILD)
 
-check-package: deps ## packages: lintian, pages, units, the same bytes twice; needs a commit
+check-package: deps ## packages: lintian, pages, units, image, the same bytes twice; of a commit
 	@tests/support/check_package.sh
 
 clean: ## remove what was built, except the libraries that deps built
