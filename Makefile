@@ -377,8 +377,8 @@ uninstall: ## remove what install put there; recordings and /etc are left alone
 	    $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder-incident@.service
 	rm -rf $(share)/recorder
 
-# The same bytes in any folder: conf/package.sh. gcc writes the real names of headers' folders, which
-# differ where build/deps is a link.
+# The same bytes in any folder: conf/package.sh. gcc writes the real names of headers' folders,
+# which differ where build/deps is a link.
 same_names := -ffile-prefix-map=$(CURDIR)=. \
     $(patsubst %,-ffile-prefix-map=%=./$(DEPS),$(realpath $(DEPS)))
 packaged = $(MAKE) CFLAGS='-O2 -g $(same_names)'

@@ -110,8 +110,8 @@ records_the_neighbours() # NAME
 	asked snapshot --reason neighbours 2>log
 	check it_stores_an_incident wait_for 20 stored || return
 	asked export 1 -f -o - --container "$shop" >shop.folded
-	check the_neighbour_has_its_id_and_names grep -qE '^burn .*;burn!main;burn!burn_until;burn!b' \
-		shop.folded
+	check the_neighbour_has_its_id_and_names grep -qE \
+		'^burn .*;burn!main;burn!burn_until;burn!b' shop.folded
 	check and_nothing_else_is_there eval '! grep -v "^burn (" shop.folded'
 	asked export 1 -f -o - >all.folded
 	grep '^burn (' all.folded | grep -vFxf shop.folded >machine.folded

@@ -2,8 +2,8 @@
 # make check-package: the packages as others will judge them, also in Debian 11 and 13 and as an
 # image. Each check is skipped aloud when its tool is missing.
 #
-# BUILT=yes: what needs no further build nor system, in a minute, for CI: packages of the programs in
-# build/linux and build/windows. Only the archives are made twice then, not the programs.
+# BUILT=yes: what needs no further build nor system, in a minute, for CI: packages of the programs
+# in build/linux and build/windows. Only the archives are made twice then, not the programs.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d -t check-package.XXXXXX)

@@ -556,7 +556,7 @@ static void thread_exits(struct perf_state *s, struct perf_thread *t)
 void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 {
 	s->now_ns = r->time_ns;
-	/* Of programs outside our pid namespace: what one of them is, or maps, the others do not. */
+	/* Of programs outside our pid namespace: what one is, or maps, the others do not. */
 	if (r->pid == 0 && r->kind != PERF_KIND_KSYMBOL)
 		return;
 	if (r->kind != PERF_KIND_FORK && (r->kind != PERF_KIND_EXIT || r->tid == r->pid))
@@ -672,9 +672,8 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	}
 	s->nested = !proc_sees_machine();
 	if (s->nested && !cfg->root_only)
-		log_line(cfg->log, LOG_WARN, "the recorder is in a pid namespace of its own: all "
-			 "programs outside are one process, 'outside', without functions; start it "
-			 "in the host's pid namespace (podman: --pid host)");
+		log_line(cfg->log, LOG_WARN, "in a pid namespace of its own the recorder sees all "
+			 "programs outside as one process, 'outside' (podman: --pid host)");
 	*out = s;
 	return 0;
 }

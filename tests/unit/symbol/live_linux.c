@@ -259,7 +259,7 @@ static bool runs(pid_t pid, const char *program)
 	       !strcmp(exe, want);
 }
 
-/* The child's work: in a root that has no file but /proc, is the program of a dead process found? */
+/* The child's work: in a root with nothing but /proc, is a dead process's program found? */
 static int find_from_another_root(const char *root, const struct object_key *key, uint32_t dead)
 {
 	const struct object object = {.key = *key};
