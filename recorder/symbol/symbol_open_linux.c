@@ -42,8 +42,8 @@ static size_t path_length(const char *path)
 /*
  * The root of the machine, where it is another than ours: for programs outside a container of ours
  * that have gone. It is that of the first process, and of kthreadd, which can be looked at where
- * the first process may not be. They are theirs in the machine's pid namespace only; in another one,
- * elf_file.c sees that the file is not the one that was mapped.
+ * the first process may not be. They are theirs in the machine's pid namespace only; in another
+ * one, elf_file.c sees that the file is not the one that was mapped.
  */
 static bool put_machine_root(struct buf *path)
 {
