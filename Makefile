@@ -386,8 +386,11 @@ uninstall: ## remove what install put there; recordings and /etc are left alone
 	    $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder-incident@.service
 	rm -rf $(share)/recorder
 
-# The same bytes in any folder: conf/package.sh.
-packaged = $(MAKE) CFLAGS='-O2 -g -ffile-prefix-map=$(CURDIR)=.'
+# The same bytes in any folder: conf/package.sh. gcc writes the real names of headers' folders,
+# which differ where build/deps is a link.
+same_names := -ffile-prefix-map=$(CURDIR)=. \
+    $(patsubst %,-ffile-prefix-map=%=./$(DEPS),$(realpath $(DEPS)))
+packaged = $(MAKE) CFLAGS='-O2 -g $(same_names)'
 for_windows = $(packaged) VARIANT=windows BUILD=build/package-windows \
     LDFLAGS=-Wl,--no-insert-timestamp
 deb: ## build/packages/recorder_VERSION_amd64.deb
@@ -398,7 +401,7 @@ deb: ## build/packages/recorder_VERSION_amd64.deb
 old      = $(CURDIR)/$(DEPS)/glibc
 multi    = x86_64-linux-gnu
 old_libs = $(old)/usr/lib/$(multi)
-portable = $(MAKE) BUILD=build/package-portable CFLAGS='-O2 -g -ffile-prefix-map=$(CURDIR)=. \
+portable = $(MAKE) BUILD=build/package-portable CFLAGS='-O2 -g $(same_names) \
     --sysroot=$(old) -idirafter /usr/include -idirafter /usr/include/$(multi)' \
     LDFLAGS='-B$(old_libs) -L$(old_libs) -L$(old)/lib/$(multi)' \
     libs_linux='$(addprefix /usr/lib/$(multi)/lib,sqlite3.a z.a iberty.a pcre2-8.a) \
@@ -422,7 +425,7 @@ msi: ## build/packages/recorder-VERSION-windows-x86_64.msi, by wixl
 package: all
 	@conf/package.sh $(KIND) $(BUILD)
 
-check-package: deps ## packages: lintian, pages, units, the same bytes twice; needs a commit
+check-package: deps ## packages: lintian, pages, units, image, the same bytes twice; of a commit
 	@tests/support/check_package.sh
 
 clean: ## remove what was built, except the libraries that deps built

@@ -10,7 +10,8 @@
 #include "symbol/bytes.h"
 
 #define SYMBOL_PROGRAM 2u                    /* the candidate that is the program of the process */
-#define SYMBOL_CANDIDATES 3u
+#define SYMBOL_MACHINE 3u                    /* the candidate in the machine's root, not ours */
+#define SYMBOL_CANDIDATES 4u
 
 /*
  * Write the which-th path (0..SYMBOL_CANDIDATES-1) where an object mapped by pid may be found, best

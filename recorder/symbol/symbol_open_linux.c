@@ -39,6 +39,27 @@ static size_t path_length(const char *path)
 	return n > tail && !strcmp(path + n - tail, deleted) ? n - tail : n;
 }
 
+/*
+ * The root of the machine, where it is another than ours: for programs outside a container of ours
+ * that have gone. It is that of the first process, and of kthreadd, which can be looked at where
+ * the first process may not be. They are theirs in the machine's pid namespace only; in another
+ * one, elf_file.c sees that the file is not the one that was mapped.
+ */
+static bool put_machine_root(struct buf *path)
+{
+	static const char *const roots[] = {"/proc/1/root", "/proc/2/root"};
+	struct stat machine, own;
+	size_t i = 0;
+
+	while (i < 2 && stat(roots[i], &machine) != 0)
+		i++;
+	if (i == 2 || stat("/", &own) != 0 ||
+	    (machine.st_dev == own.st_dev && machine.st_ino == own.st_ino))
+		return false;
+	buf_puts(path, roots[i]);
+	return true;
+}
+
 /* In the places where gdb looks: GDB manual, "Debugging Information in Separate Files". */
 static bool debug_path(const struct object_key *key, uint32_t pid, unsigned which, struct buf *path,
 		       bool *same_root)
@@ -65,8 +86,9 @@ bool symbol_path(const struct object *object, uint32_t pid, bool debug, unsigned
 	buf_reset(path);
 	if (debug)
 		return debug_path(&object->key, pid, which, path, same_root);
-	*same_root = which != 1;
-	if (name[0] != '/' || (!pid && which != 1))
+	*same_root = which == 0 || which == SYMBOL_PROGRAM;
+	if (name[0] != '/' || (!pid && *same_root) ||
+	    (which == SYMBOL_MACHINE && !put_machine_root(path)))
 		return false;
 	/* In the process's mount namespace and root; in ours, because the process may have gone. */
 	if (which == 0)

@@ -9,7 +9,9 @@ if [ $$ = 1 ]; then
 	mount -t tmpfs tmpfs /tmp
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
 fi
-exec </dev/null >/dev/console 2>&1
+console=/dev/console
+[ ! -e /vm/console ] || console=/vm/console  # in a container
+exec </dev/null >>$console 2>&1
 recorder=/vm/recorder
 
 # check NAME COMMAND...
@@ -25,10 +27,13 @@ check()
 	fi
 }
 
-# The end of the system, at once.
+# The end of the system, at once. In a container, sysrq would be the machine's.
 finish()
 {
 	echo "vm: the script has ended"
+	if [ -e /run/systemd/container ]; then
+		exec systemctl poweroff --force --force
+	fi
 	sync
 	echo o >/proc/sysrq-trigger
 	sleep 60

@@ -3,9 +3,11 @@
 # with the recorder of this tree and a script of this folder as the first process; or with systemd,
 # which runs the script, and the .deb of the last commit. The script prints its checks on the
 # console, as the other tests do. The processor is an emulated one, so times are those of a slow
-# machine.
+# machine. Where systemd-nspawn is, a script under systemd has a container of that and this
+# machine's kernel instead: a minute, and real times.
 #
 #	tests/vm/run.sh [NAME...]            scripts without .sh; default: all
+#	VM=qemu tests/vm/run.sh systemd      not in a container
 #
 # The system lies in build/vm (4 GB), made once from this machine's apt sources, and anew when the
 # list of packages below changes. The script ends only its own qemu.
@@ -27,7 +29,8 @@ skip()
 }
 
 [ "$(id -u)" = 0 ] || skip "only root can make a system"
-for tool in qemu-system-x86_64 mmdebstrap mke2fs; do
+for tool in mmdebstrap $([ "$*" = systemd ] && command -v systemd-nspawn >/dev/null ||
+	echo qemu-system-x86_64 mke2fs); do
 	command -v $tool >/dev/null ||
 		skip "no $tool (apt-get install qemu-system-x86 mmdebstrap e2fsprogs)"
 done
@@ -48,6 +51,27 @@ make_root()
 	echo "$VERSION_CODENAME $packages" >"$vm/packages"
 }
 
+in_container() # SCRIPT
+{
+	[ "${VM:-}" != qemu ] && command -v systemd-nspawn >/dev/null &&
+		grep -q '^# under systemd' "$1"
+}
+
+# What is written in it lies in memory, and goes with it.
+run_container()
+{
+	mkdir -p "$vm/over"
+	SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 unshare --mount sh -euc 'cd "$1"
+		mount -t tmpfs tmpfs over && mkdir over/written over/work over/root
+		mount -t overlay -o lowerdir=root,upperdir=over/written,workdir=over/work \
+			overlay over/root
+		exec timeout -k 5 "$2" systemd-nspawn --quiet --directory over/root --boot \
+			--bind "$1/console:/vm/console" --register=no --keep-unit \
+			--capability=all \
+			--system-call-filter="perf_event_open process_vm_readv"' \
+		sh "$vm" "$limit_s" </dev/null >"$vm/nspawn.log" 2>&1
+}
+
 # The disk, with the recorder of this tree and a script.
 make_disk()
 {
@@ -66,6 +90,7 @@ make_disk()
 		ln -s ../check.service "$units/multi-user.target.wants/"
 	fi
 	rm -f "$vm/disk"
+	! in_container "$1" || return 0
 	mke2fs -qq -t ext4 -d "$vm/root" "$vm/disk" 3G 2>/dev/null
 }
 
@@ -130,7 +155,10 @@ run_one()
 		qemu=
 		read_checks "$name"
 	done
-	if ! grep -q '^# power cuts after: ' "$1"; then
+	if in_container "$1"; then
+		run_container || true
+		read_checks "$name"
+	elif ! grep -q '^# power cuts after: ' "$1"; then
 		: >"$vm/console"
 		boot "$1" run
 		seconds=$(sed -n 's/^# is paused for: //p' "$1")

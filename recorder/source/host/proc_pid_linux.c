@@ -11,7 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#define INIT_PID_NS 0xEFFFFFFCu              /* proc_ns.h: PROC_PID_INIT_INO */
 #define ANSWER_NS (20 * NS_PER_MS)           /* on a busy machine a thread may begin that late */
+
+bool proc_sees_machine(void)
+{
+	struct stat info;
+
+	return stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == INIT_PID_NS;
+}
 
 bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *ctx)
 {

@@ -14,6 +14,9 @@
  */
 bool proc_each(const char *dir, bool (*one)(void *ctx, uint32_t number), void *ctx);
 
+/* Has this process the machine's pid namespace, in which everything that runs has a pid? */
+bool proc_sees_machine(void);
+
 /* Read its memory up to the first bad page (process_vm_readv(2)). returns  how many bytes */
 size_t proc_pid_memory(uint32_t pid, uint64_t address, void *to, size_t n);
 /* The same of n pieces (at most IOV_MAX), up to the first bad page. */

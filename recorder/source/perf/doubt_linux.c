@@ -19,6 +19,15 @@ void perf_state_known(const struct perf_state *s, struct perf_process *process)
 	process->sure_ns = s->now_ns;
 }
 
+/*
+ * Two pids belong to no process: the idle task's, and that of tasks that have already exited. In a
+ * pid namespace the first one is also that of all that runs outside.
+ */
+const char *perf_state_pid_comm(const struct perf_state *s, uint32_t pid)
+{
+	return pid == 0 ? (s->nested ? "outside" : "idle") : pid == UINT32_MAX ? "exited" : NULL;
+}
+
 /* A record of it may be missing since it was known, even if one of another CPU just told of it. */
 bool perf_state_is_doubtful(const struct perf_state *s, const struct perf_process *p)
 {
@@ -30,7 +39,7 @@ void perf_state_doubt(struct perf_state *s, struct perf_process *p)
 {
 	struct process *fresh;
 
-	if (p->unnamed || !perf_state_is_doubtful(s, p) || perf_state_pid_comm(p->pid))
+	if (p->unnamed || !perf_state_is_doubtful(s, p) || perf_state_pid_comm(s, p->pid))
 		return;
 	fresh = perf_state_clear_maps(s, p) ? NULL
 		: process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,

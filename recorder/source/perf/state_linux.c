@@ -63,12 +63,6 @@ static struct perf_thread *thread_at(const struct perf_state *s, uint32_t place)
 	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 }
 
-/* Two pids belong to no process: the idle task's, and that of tasks that have already exited. */
-const char *perf_state_pid_comm(uint32_t pid)
-{
-	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
-}
-
 /* ---- events ---------------------------------------------------------------------------------- */
 
 void perf_state_put_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
@@ -562,6 +556,9 @@ static void thread_exits(struct perf_state *s, struct perf_thread *t)
 void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 {
 	s->now_ns = r->time_ns;
+	/* Of programs outside our pid namespace: what one is, or maps, the others do not. */
+	if (r->pid == 0 && r->kind != PERF_KIND_KSYMBOL)
+		return;
 	if (r->kind != PERF_KIND_FORK && (r->kind != PERF_KIND_EXIT || r->tid == r->pid))
 		perf_scan_note(s->scan, r->pid, r->time_ns);
 	switch (r->kind) {
@@ -629,13 +626,13 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 		return perf_state_for_sample(s, t);
 	p = known_process(s, pid);
 	if (!p) {
-		p = perf_state_add_process(s, pid, 0, now_ns, perf_state_pid_comm(pid));
+		p = perf_state_add_process(s, pid, 0, now_ns, perf_state_pid_comm(s, pid));
 		if (p)
-			p->unnamed = !perf_state_pid_comm(pid);
+			p->unnamed = !perf_state_pid_comm(s, pid);
 	}
 	if (!p)
 		return NULL;
-	p->kernel |= perf_state_pid_comm(pid) != NULL;
+	p->kernel |= perf_state_pid_comm(s, pid) != NULL;
 	t = perf_state_add_thread(s, p, tid);
 	perf_state_tidy(s, p);
 	return t ? perf_state_for_sample(s, t) : NULL;
@@ -673,6 +670,10 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 		s->kernel_base = 0;
 		log_line(cfg->log, LOG_WARN, "kernel functions will have no names: %s", why.text);
 	}
+	s->nested = !proc_sees_machine();
+	if (s->nested && !cfg->root_only)
+		log_line(cfg->log, LOG_WARN, "in a pid namespace of its own the recorder sees all "
+			 "programs outside as one process, 'outside' (podman: --pid host)");
 	*out = s;
 	return 0;
 }
@@ -716,7 +717,7 @@ static void forget_dead(struct perf_state *s)
 	for (i = 0; i < s->by_tid.nslots; i++) {
 		struct perf_thread *t = thread_at(s, i);
 
-		if (t && !perf_state_pid_comm(t->process->pid) &&
+		if (t && !perf_state_pid_comm(s, t->process->pid) &&
 		    syscall(SYS_tgkill, (int)t->process->pid, (int)t->tid, 0) < 0 && errno == ESRCH)
 			thread_exits(s, t);
 	}

@@ -15,6 +15,7 @@ struct perf_state {
 	struct perf_state_config cfg;
 	struct slots processes, threads;
 	struct table by_pid, by_tid;
+	bool nested;                      /* in a pid namespace of its own */
 	uint64_t now_ns;                  /* time of the newest record; queued ones are not newer */
 	uint64_t lost_until_ns;           /* records went missing up to then; 0 = never */
 	struct object *kernel;
@@ -35,7 +36,7 @@ void perf_state_follow(struct perf_state *s, struct perf_thread *t);
 void perf_state_put_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
 			  uint32_t tid, uint64_t time_ns);
 /* The name of a pid that belongs to no process; NULL = it is a process's. */
-const char *perf_state_pid_comm(uint32_t pid);
+const char *perf_state_pid_comm(const struct perf_state *s, uint32_t pid);
 
 /* doubt_linux.c: a record of it may be missing since it was known, even if others came. */
 bool perf_state_is_doubtful(const struct perf_state *s, const struct perf_process *p);

@@ -1,18 +1,17 @@
 #include "source/probe/bpf_linux.h"
 
 #include "base/array.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define RECENT_MAX 8192u                     /* processes */
-#define INIT_PID_NS 0xEFFFFFFCu              /* proc_ns.h: PROC_PID_INIT_INO */
 #define SETTLED_NS 1000000000ULL             /* a program that has no arguments by then has none */
 #define LICENSE "Dual MIT/GPL"               /* of these programs; helpers ask for it */
 
@@ -85,13 +84,6 @@ static int refused(const char *what, struct err *err)
 }
 
 /* The kernel's programs see pids of the first namespace. */
-static bool has_kernel_pids(void)
-{
-	struct stat info;
-
-	return stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == INIT_PID_NS;
-}
-
 static int make_tables(struct bpf_tables *t, struct err *err)
 {
 	t->known = make_table(BPF_MAP_TYPE_HASH, sizeof(struct bpf_known), BPF_KNOWN_MAX,
@@ -121,7 +113,7 @@ int bpf_filters_new(struct bpf_filters **out, struct err *err)
 	struct bpf_filters *f;
 	int rc;
 
-	if (!has_kernel_pids())
+	if (!proc_sees_machine())
 		return err_set(err, ERR_UNSUPPORTED, "the recorder runs in a pid namespace of its "
 			       "own, where the kernel's filters (BPF) would see other pids");
 	f = calloc(1, sizeof(*f));

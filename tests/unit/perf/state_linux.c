@@ -25,6 +25,20 @@ TEST(forked_process_has_its_parents_name_and_mappings)
 	assert_int_equal(perf_state_find(state_of, SH)->process->parent_pid, INIT);
 }
 
+/* Of all programs outside the pid namespace the kernel says 0. */
+TEST(programs_outside_are_one_process_that_has_nobodys_name_nor_mappings)
+{
+	feed_fork(0, 0, 200);
+	feed_comm(0, 0, "tmux", true, 210);
+	feed_mmap(0, "/usr/bin/tmux", 0x8000, 220);
+	perf_state_thread(state_of, 0, 0, 230);
+	assert_string_not_equal(name_of(0), "tmux"); /* but idle, or outside */
+	assert_string_equal(file_at(0, 0x8000), "?");
+	feed_fork(SH, 0, 240);
+	feed_comm(SH, SH, "sh", true, 250);
+	assert_string_equal(name_of(SH), "sh");
+}
+
 TEST(mapping_of_a_child_is_not_its_parents)
 {
 	feed_fork(SH, INIT, 200);
@@ -476,6 +490,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FRESH(forked_process_has_its_parents_name_and_mappings),
+		FRESH(programs_outside_are_one_process_that_has_nobodys_name_nor_mappings),
 		FRESH(mapping_of_a_child_is_not_its_parents),
 		FRESH(exec_resets_mappings_and_makes_another_process),
 		FRESH(process_is_named_after_its_first_mapping),

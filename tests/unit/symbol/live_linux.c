@@ -15,11 +15,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -257,6 +259,48 @@ static bool runs(pid_t pid, const char *program)
 	       !strcmp(exe, want);
 }
 
+/* The child's work: in a root with nothing but /proc, is a dead process's program found? */
+static int find_from_another_root(const char *root, const struct object_key *key, uint32_t dead)
+{
+	const struct object object = {.key = *key};
+	struct elf_file file;
+
+	if (chroot(root) != 0 || chdir("/") != 0)
+		return 2;
+	return elf_file_open(&object, dead, false, &file, NULL) ? 1 : 0;
+}
+
+TEST(a_recorder_in_a_container_finds_programs_of_the_machine_that_have_ended)
+{
+	const char *root = tmp_path("root"), *proc = tmp_path("root/proc");
+	struct mapping m;
+	int status = 0;
+	pid_t dead, pid;
+
+	mkdir(root, 0700);
+	mkdir(proc, 0700);
+	mapping_at(CODE(live_static), &m);
+	dead = fork();
+	if (dead == 0)
+		_exit(0);
+	waitpid(dead, NULL, 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWNS) != 0 ||
+				      mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+				      mount("proc", proc, "proc", 0, NULL) != 0
+			      ? 2
+			      : find_from_another_root(root, &m.key, (uint32_t)dead));
+	waitpid(pid, &status, 0);
+	rmdir(proc);
+	rmdir(root);
+	if (WEXITSTATUS(status) == 2) {
+		print_message("this user may not make a root of its own\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
 TEST(worker_names_a_deleted_program_while_it_runs)
 {
 	const char *copy = tmp_path("deleted-program");
@@ -438,6 +482,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(elf_reads_the_build_id_that_readelf_prints),
 		cmocka_unit_test(worker_names_the_vdso),
 		cmocka_unit_test(the_vdso_of_32_bit_programs_comes_from_the_kernel),
+		cmocka_unit_test(
+			a_recorder_in_a_container_finds_programs_of_the_machine_that_have_ended),
 		cmocka_unit_test(worker_names_a_deleted_program_while_it_runs),
 		cmocka_unit_test(worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library),
 		cmocka_unit_test(worker_reads_a_command_line_once),
