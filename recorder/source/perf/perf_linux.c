@@ -128,7 +128,8 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 		return false;
 	thread = thread_of(s, r);
 	/* A task that the kernel has released may be anybody's. */
-	if (thread ? thread->process->skipped : s->cfg.capture.root_pid != 0)
+	if (thread ? thread->process->skipped
+		   : s->cfg.capture.root_pid != 0 || s->cfg.capture.only_process)
 		return true;
 	peeked = thread && s->python && !ring->faults;
 	if (waits && peeked &&
