@@ -1,7 +1,7 @@
 /* stacks: print or store the stacks of a process's threads, as they are or as a dump has them. */
 #include "cli/cmd.h"
 #include "cli/sheet.h"
-#include "cli/stacks_private.h"
+#include "cli/stacks_store.h"
 
 #include "base/array.h"
 #include "base/fit.h"

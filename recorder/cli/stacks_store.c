@@ -1,6 +1,6 @@
 /* stacks --store: the pictures as an incident. */
 #include "cli/cmd.h"
-#include "cli/stacks_private.h"
+#include "cli/stacks_store.h"
 
 #include "base/os.h"
 #include "base/text.h"

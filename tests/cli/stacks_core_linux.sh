@@ -194,7 +194,8 @@ as_gdb_of_go()
 			for (i = 1; i <= n && i <= m && gdb[i] != "0x7"; i++)
 				if (mine[i] != gdb[i]) { bad++; print theirs[$1]; print; break }
 			if (n < m - 3) { bad++; print theirs[$1]; print } }
-		END { printf "%d threads, %d differ\n", threads, bad; exit !(threads > 2 && !bad) }' \
+		END { printf "%d threads, %d differ\n", threads, bad
+			exit !(threads > 2 && !bad) }' \
 		go.gdb go.ours
 }
 why_no_go=$why_no_gdb

@@ -132,8 +132,7 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 		   : s->cfg.capture.root_pid != 0 || s->cfg.capture.only_process)
 		return true;
 	peeked = thread && s->python && !ring->faults;
-	if (waits && peeked &&
-	    !perf_python_ready(s->python, thread->process, ring, now_ns))
+	if (waits && peeked && !perf_python_ready(s->python, thread->process, ring, now_ns))
 		return false;
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && waits)
