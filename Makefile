@@ -194,7 +194,7 @@ $(report_files): $(sort $(wildcard export/report/*)) Makefile
 # thread-time.md is topic_thread_time.
 $(help_topics): $(sort $(wildcard recorder/cli/help/*.md)) Makefile
 	@mkdir -p $(@D)
-	@{ echo '#include "cli/help_topics.h"'; for file in $(filter-out Makefile,$^); do \
+	@{ echo '#include "cli/help.h"'; for file in $(filter-out Makefile,$^); do \
 	    printf 'const char topic_%s[] = {\n' $$(basename $$file .md | tr - _); \
 	    <$$file $(bytes); echo '0};'; done; } >$@
 
