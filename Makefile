@@ -60,7 +60,7 @@ uses_dotnet   := base model managed symbol source host runtime probe etw
 uses_counter  := base model source host runtime
 uses_log      := base model source
 uses_process  := base model source host
-uses_stopped  := base model unwind python symbol source host perf
+uses_stopped  := base model unwind python symbol source host ring perf
 uses_dump     := base model unwind managed hotspot python node symbol host perf stopped
 uses_list     := base model symbol source host runtime probe jvm perf etw etl dotnet counter log
 uses_list     += process stopped
@@ -196,7 +196,7 @@ $(report_files): $(sort $(wildcard export/report/*)) Makefile
 # thread-time.md is topic_thread_time.
 $(help_topics): $(sort $(wildcard recorder/cli/help/*.md)) Makefile
 	@mkdir -p $(@D)
-	@{ echo '#include "cli/help_topics.h"'; for file in $(filter-out Makefile,$^); do \
+	@{ echo '#include "cli/help.h"'; for file in $(filter-out Makefile,$^); do \
 	    printf 'const char topic_%s[] = {\n' $$(basename $$file .md | tr - _); \
 	    <$$file $(bytes); echo '0};'; done; } >$@
 

@@ -3,7 +3,7 @@
  * cli/help/; or write all of it as manual pages.
  */
 #include "cli/cmd.h"
-#include "cli/help_topics.h"
+#include "cli/help.h"
 #include "cli/markdown.h"
 #include "cli/sheet.h"
 

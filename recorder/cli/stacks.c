@@ -1,6 +1,7 @@
 /* stacks: print or store the stacks of a process's threads, as they are or as a dump has them. */
 #include "cli/cmd.h"
 #include "cli/sheet.h"
+#include "cli/stacks_store.h"
 
 #include "base/array.h"
 #include "base/fit.h"
@@ -8,51 +9,13 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "base/version.h"
-#include "source/dump/dump_file.h"
-#include "source/dump/dump_stacks.h"
-#include "source/stopped/thread_stacks.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAMES_NS (20 * NS_PER_SEC)           /* a large PDB on a slow disk */
-#define STORE_NS (10 * NS_PER_SEC)           /* another crash is being stored */
-#define STORE_PAUSE_NS (50 * NS_PER_MS)
-
-/* A stack, kept until its frames have names. */
-struct taken {
-	uint32_t tid, waits_for;             /* a thread; 0 = none */
-	char name[64];
-	char *wait;                          /* NULL = not known */
-	enum stack_quality quality;
-	uint64_t time_ns, suspended_ns;
-	uint32_t first, n;                   /* of the frames and addresses */
-	bool told;                           /* with an earlier thread of the same stack */
-	uint32_t still;                      /* pictures before this one with the same stack */
-};
-
-struct stacks {
-	uint32_t pid;
-	struct frames *table;
-	struct processes *processes;
-	struct symbols *symbols;
-	struct symbol_env env;
-	struct log *log;
-	struct thread_stacks *threads;       /* NULL: the process is dead, and there is its */
-	struct dump_file file;
-	struct dump_stacks *dead;
-	struct taken *taken;
-	uint32_t ntaken, taken_room;
-	uint32_t before, now;                /* where the picture before and this one begin */
-	struct frame **frames;
-	uint64_t *addresses;
-	uint32_t nframes, frames_room;
-	bool failed;                         /* no memory, or no room for a frame */
-};
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
@@ -140,7 +103,7 @@ static int take(struct stacks *s, struct err *err)
 	return rc;
 }
 
-static int open_all(struct stacks *s, struct err *err)
+static int open_all(struct stacks *s, bool no_stop, struct err *err)
 {
 	int rc = frames_new(&s->table, err);
 
@@ -148,6 +111,8 @@ static int open_all(struct stacks *s, struct err *err)
 	os_thread_priority(OS_PRIORITY_HIGH);
 	if (!rc)
 		rc = thread_stacks_open(s->pid, s->table, &s->threads, err);
+	if (!rc && no_stop)
+		rc = thread_stacks_never_stop(s->threads, err);
 	return rc;
 }
 
@@ -172,7 +137,7 @@ static int open_dead(struct stacks *s, const struct options *o, struct err *err)
 	return rc;
 }
 
-static const char *path_of(const struct stacks *s)
+const char *stacks_path(const struct stacks *s)
 {
 	return s->dead ? dump_stacks_path(s->dead) : thread_stacks_path(s->threads);
 }
@@ -206,24 +171,40 @@ static void name_frames(struct stacks *s)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
+/* The module, and the function that is known: NULL = none. */
+static const char *module_of(const struct frame *f, const struct function **function)
+{
+	*function = atomic_load(&f->function);
+	return *function && (*function)->module ? (*function)->module : f->object->name;
+}
+
+/* The function's name; else its offset, or its address where nothing else is known. */
+static void put_name(const struct stacks *s, uint32_t which, const struct function *function,
+		     struct buf *out)
 {
 	const struct frame *f = s->frames[which];
-	const struct function *function = atomic_load(&f->function);
-	const char *module = function && function->module ? function->module : f->object->name;
 
-	if (f->object->key.kind == OBJECT_UNKNOWN) {
+	if (function)
+		utf8_put_clean(out, function->name, strlen(function->name), FUNCTION_NAME_MAX);
+	else if (f->object->key.kind == OBJECT_UNKNOWN)
 		buf_printf(out, "0x%" PRIX64, s->addresses[which]);
+	else
+		buf_printf(out, "+0x%" PRIX64,
+			   f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
+}
+
+static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
+{
+	const struct function *function;
+	const char *module = module_of(s->frames[which], &function);
+
+	if (s->frames[which]->object->key.kind == OBJECT_UNKNOWN) {
+		put_name(s, which, NULL, out);
 		return;
 	}
 	utf8_put_clean(out, module, strlen(module), 255);
-	if (function) {
-		buf_putc(out, '!');
-		utf8_put_clean(out, function->name, strlen(function->name), FUNCTION_NAME_MAX);
-	} else {
-		buf_printf(out, "!+0x%" PRIX64,
-			   f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
-	}
+	buf_putc(out, '!');
+	put_name(s, which, function, out);
 }
 
 /* "  and 2 more: 13, 14": those behind it with the same stack, which are not printed again. */
@@ -327,11 +308,10 @@ static void put_deadlocks(const struct stacks *s, struct sheet *p)
 	}
 }
 
-/* "program x (12) died of SIGSEGV at address 0x10 (not mapped), thread 13" */
-static void put_death(const struct stacks *s, struct buf *out)
+void stacks_put_death(const struct stacks *s, struct buf *out)
 {
 	const struct dump *d = s->file.dump;
-	const char *why = dump_fault_text(d), *path = path_of(s);
+	const char *why = dump_fault_text(d), *path = stacks_path(s);
 	char text[DUMP_SIGNAL_BYTES];
 
 	buf_puts(out, "program ");
@@ -350,13 +330,13 @@ static void put_death(const struct stacks *s, struct buf *out)
 	buf_printf(out, ", thread %u", (unsigned)d->threads[0].tid);
 }
 
-static void put_head(const struct stacks *s, struct sheet *p)
+static void put_head(const struct stacks *s, const struct options *o, struct sheet *p)
 {
 	struct thread_stacks_use use = {0};
 	size_t from = p->out.len;
 
 	if (s->dead) {
-		put_death(s, &p->out);
+		stacks_put_death(s, &p->out);
 		sheet_style(p, from, SHEET_LOSS);
 		buf_putc(&p->out, '\n');
 	} else {
@@ -364,9 +344,11 @@ static void put_head(const struct stacks *s, struct sheet *p)
 	}
 	if (s->now)
 		buf_putc(&p->out, '\n');
-	buf_printf(&p->out, "process %u  %s  %u threads", (unsigned)s->pid, path_of(s),
+	buf_printf(&p->out, "process %u  %s  %u threads", (unsigned)s->pid, stacks_path(s),
 		   (unsigned)(s->ntaken - s->now));
-	if (!s->dead)
+	if (o->no_stop)
+		buf_puts(&p->out, ", none was stopped");
+	else if (!s->dead)
 		buf_printf(&p->out, ", the longest stopped for %.3f ms",
 			   (double)use.longest_ns / 1e6);
 	buf_putc(&p->out, '\n');
@@ -376,7 +358,7 @@ static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
 {
 	uint32_t i;
 
-	put_head(s, p);
+	put_head(s, o, p);
 	for (i = s->now; i < s->ntaken; i++) {
 		if (s->taken[i].told)
 			continue;
@@ -389,18 +371,11 @@ static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
 
 static void put_jstack_frame(const struct stacks *s, uint32_t which, struct buf *out)
 {
-	const struct frame *f = s->frames[which];
-	const struct function *function = atomic_load(&f->function);
-	const char *module = function && function->module ? function->module : f->object->name;
+	const struct function *function;
+	const char *module = module_of(s->frames[which], &function);
 
 	buf_puts(out, "\tat ");
-	if (function)
-		utf8_put_clean(out, function->name, strlen(function->name), FUNCTION_NAME_MAX);
-	else if (f->object->key.kind == OBJECT_UNKNOWN)
-		buf_printf(out, "0x%" PRIX64, s->addresses[which]);
-	else
-		buf_printf(out, "+0x%" PRIX64,
-			   f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
+	put_name(s, which, function, out);
 	buf_putc(out, '(');
 	utf8_put_clean(out, module, strlen(module), 255);
 	buf_puts(out, ")\n");
@@ -426,7 +401,7 @@ static void put_jstack(struct stacks *s, struct sheet *p)
 	moment_local_text(s->dead ? s->file.wall_ns : os_wall_ns(), time);
 	buf_printf(&p->out, "%s%s\nFull thread dump of process %u ", s->now ? "\n" : "", time,
 		   (unsigned)s->pid);
-	utf8_put_clean(&p->out, path_of(s), strlen(path_of(s)), 1024);
+	utf8_put_clean(&p->out, stacks_path(s), strlen(stacks_path(s)), 1024);
 	buf_puts(&p->out, ":\n");
 	for (i = s->now; i < s->ntaken; i++) {
 		const struct taken *t = &s->taken[i];
@@ -510,117 +485,6 @@ static void put_json(const struct stacks *s, bool repeated, struct sheet *p)
 	}
 }
 
-/* ---- storing --------------------------------------------------------------------------------- */
-
-/* Store a thread as an event with a stack, not as a sample: a snapshot says nothing about time. */
-static int add_thread(const struct stacks *s, struct segment_builder *b, struct process *process,
-		      const struct taken *t)
-{
-	struct event e = {.time_ns = t->time_ns,
-			  .kind = EVENT_SAMPLE,
-			  .process = process,
-			  .cpu = CPU_NONE,
-			  .stream = STREAM_EVENT,
-			  .quality = (uint8_t)t->quality,
-			  .value = 1};
-	struct frame_ref refs[STACK_MAX_FRAMES];
-	uint32_t i, n = t->n < STACK_MAX_FRAMES ? t->n : STACK_MAX_FRAMES;
-
-	e.thread = thread_add(s->processes, process, t->tid);
-	if (!e.thread)
-		return ERR_MEMORY;
-	if (*t->name)
-		thread_set_name(e.thread, t->name);
-	for (i = 0; i < n; i++) {
-		const struct frame *f = s->frames[t->first + i];
-
-		refs[i] = (struct frame_ref){
-			.object = f->object, .offset = f->offset, .flags = f->flags};
-	}
-	e.stack = segment_stack(b, refs, n, NULL, NULL);
-	return segment_add(b, &e);
-}
-
-static int make_segment(const struct stacks *s, struct segment **out, struct err *err)
-{
-	struct segment_builder *b = NULL;
-	struct process *process =
-		process_add(s->processes, s->pid, s->taken[0].time_ns, 0, 0, NULL);
-	uint32_t i;
-	int rc = segment_builder_new(s->table, s->processes, &b, err);
-
-	if (!rc && process && *path_of(s))
-		process_set_exe(process, path_of(s));
-	for (i = 0; !rc && i < s->ntaken; i++)
-		if (!process || add_thread(s, b, process, &s->taken[i]))
-			rc = err_memory(err, "for storing the stacks of process %u",
-					(unsigned)s->pid);
-	if (!rc)
-		rc = segment_seal(b, out, err);
-	segment_builder_free(b);
-	return rc;
-}
-
-static int store_segment(struct store *store, struct incident_head *h, struct segment *segment,
-			 struct err *err)
-{
-	int rc = store_begin(store, h, err);
-
-	if (!rc)
-		rc = store_put_segment(store, h->id, segment, err);
-	return rc ? rc : store_finish(store, h, &segment, 1, err);
-}
-
-static int keep_picture(const struct options *o, const struct stacks *s, struct err *err)
-{
-	char rule[] = "stacks", version[] = RECORDER_VERSION, host[256], host_text[256];
-	struct incident_head h = {.rule = rule,
-				  .host = host,
-				  .host_text = host_text,
-				  .recorder_version = version,
-				  .value = NAN,
-				  .limit = NAN,
-				  .trigger_wall_ns = s->dead ? s->file.wall_ns : os_wall_ns()};
-	uint64_t until_ns = os_deadline_ns(STORE_NS);
-	struct segment *segment = NULL;
-	struct store *store = NULL;
-	struct buf reason = {0};
-	int rc;
-
-	if (!s->ntaken)
-		return err_set(err, ERR_NOT_FOUND, "there is no stack to store");
-	if (s->dead)
-		put_death(s, &reason);
-	else
-		buf_printf(&reason,
-		   s->now ? "%u stacks of the threads of process %u (%s), one after another"
-			  : "the stacks of the %u threads of process %u (%s)",
-		   (unsigned)s->ntaken, (unsigned)s->pid, text_base_name(path_of(s)));
-	os_host_name(host, sizeof(host));
-	os_host_text(host_text, sizeof(host_text));
-	/* The segment's times are whole ticks. */
-	h.trigger_ns = h.t0_ns = s->taken[0].time_ns / SEGMENT_TICK_NS * SEGMENT_TICK_NS;
-	h.t1_ns = s->taken[s->ntaken - 1].time_ns + SEGMENT_TICK_NS;
-	rc = buf_check(&reason, "the reason", err);
-	h.reason = reason.data;
-	if (!rc)
-		rc = make_segment(s, &segment, err);
-	if (!rc)
-		rc = cmd_store_open(o, STORE_RECORD, &store, err);
-	while (rc == ERR_BUSY && s->dead && os_now_ns() < until_ns) {
-		os_sleep_ns(STORE_PAUSE_NS);
-		rc = cmd_store_open(o, STORE_RECORD, &store, err);
-	}
-	if (!rc)
-		rc = store_segment(store, &h, segment, err);
-	if (!rc)
-		cmd_note("stored as incident %" PRId64 " of %s", h.id, store_path(store));
-	store_close(store);
-	segment_unref(segment);
-	buf_free(&reason);
-	return rc;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static void note_doubt(void *ctx, const char *text)
@@ -632,6 +496,7 @@ static void note_doubt(void *ctx, const char *text)
 static void note_missing(const struct stacks *s)
 {
 	struct thread_stacks_use use;
+	uint32_t seen;
 
 	if (s->dead) {
 		dump_stacks_doubts(s->dead, note_doubt, NULL);
@@ -644,9 +509,13 @@ static void note_missing(const struct stacks *s)
 	if (use.stuck)
 		cmd_note("%u of %u threads are missing: they wait in the kernel (state D) and "
 			 "cannot be stopped", (unsigned)use.stuck, (unsigned)use.threads);
-	if (use.threads > s->ntaken - s->now + use.refused + use.stuck)
-		cmd_note("%u threads ended meanwhile",
-			 (unsigned)(use.threads - (s->ntaken - s->now) - use.refused - use.stuck));
+	if (use.unseen)
+		cmd_note("%u of %u threads are missing: they run, and %s", (unsigned)use.unseen,
+			 (unsigned)use.threads,
+			 *use.unseen_why ? use.unseen_why : "had no time on a CPU for a sample");
+	seen = s->ntaken - s->now + use.refused + use.stuck + use.unseen;
+	if (use.threads > seen)
+		cmd_note("%u threads ended meanwhile", (unsigned)(use.threads - seen));
 }
 
 static void close_all(struct stacks *s)
@@ -729,7 +598,7 @@ static int all_processes(const struct options *o, struct err *err)
 	for (i = 0; i < n && rc != ERR_MEMORY; i++) {
 		struct stacks s = {.pid = pids[i], .env.path = o->capture.symbol_path};
 
-		rc = open_all(&s, &why);
+		rc = open_all(&s, o->no_stop, &why);
 		if (!rc && shown && !o->json)
 			putchar('\n');
 		if (!rc)
@@ -759,9 +628,11 @@ int cmd_stacks(const struct options *o, struct err *err)
 	if (o->format && !text_same_fold(o->format, "jstack"))
 		return err_set(err, ERR_USAGE, "stacks has the format jstack, not '%.60s'; with "
 			       "--store, export writes the others", o->format);
-	if (dump_of(o) && (o->process || o->all_processes || o->repeat > 1 || (o->core && o->dump)))
+	if (dump_of(o) && (o->process || o->all_processes || o->repeat > 1 || o->no_stop ||
+			   (o->core && o->dump)))
 		return err_set(err, ERR_USAGE, "--core and --dump are one picture of one dead "
-			       "process: not with each other, -p, --all-processes or --repeat");
+			       "process: not with each other, -p, --all-processes, --repeat or "
+			       "--no-stop");
 	if (o->exe && !dump_of(o))
 		return err_set(err, ERR_USAGE, "--exe says where the program of a --core or --dump "
 			       "is");
@@ -775,7 +646,7 @@ int cmd_stacks(const struct options *o, struct err *err)
 			       "number, --all-processes all of them, --core or --dump a dead one");
 	rc = dump_of(o) ? open_dead(&s, o, err) : cmd_one_process(o->process, &s.pid, err);
 	if (!rc && !s.dead)
-		rc = open_all(&s, err);
+		rc = open_all(&s, o->no_stop, err);
 	if (!rc)
 		rc = show_picture(&s, o, err);
 	/* The kernel, which pipes a core to us, gives us no output to print to. */
@@ -787,7 +658,7 @@ int cmd_stacks(const struct options *o, struct err *err)
 		rc = repeat_picture(&s, o, err);
 	/* Only --store on the command line stores the stacks: elsewhere it names a recorder's. */
 	if (!rc && store)
-		rc = keep_picture(o, &s, err);
+		rc = stacks_store(o, &s, err);
 	close_all(&s);
 	if (rc || !unprinted.code)
 		return rc;

@@ -109,6 +109,9 @@ void tables_set_quota(struct engine *e)
 			1 + (uint32_t)new_processes_s(e->capture->pre_ns + e->capture->post_ns);
 		quota.sideband_s = 1 + quota.processes_s / SIDEBAND_PART;
 	}
+	/* Of one program and what it starts, all starts and ends are wanted while there is room. */
+	if (e->capture->root_pid && !quota.sideband_s)
+		quota.sideband = 0;
 	segment_set_quota(e->merge.builder, &quota);
 	past_set_quota(e, &quota);
 }

@@ -207,6 +207,7 @@ struct options {
 	double fold_percent;                 /* of report */
 	char *by;                            /* of report: a home_key_text(); NULL = process */
 	bool by_name, tree, memory;          /* views of report */
+	bool no_stop;                        /* of stacks */
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */
 	char *core, *dump, *exe;             /* of stacks: a dump, its program; NULL = it lives */

@@ -373,6 +373,29 @@ static int build_index(struct eh_frame *t, struct err *err)
 	return 0;
 }
 
+/*
+ * .debug_frame: a length, which does not count itself; 0xffffffff of a CIE, else the place of the
+ * FDE's CIE (DWARF 5, section 7.24). .eh_frame has 0, and the distance back from this number.
+ */
+void eh_frame_of_debug_frame(uint8_t *bytes, size_t n)
+{
+	size_t at = 0, length;
+	uint32_t id;
+
+	while (n - at >= 8) {
+		length = le32(bytes + at);
+		if (length < 4 || length > n - at - 4)       /* 0xffffffff: 64-bit DWARF */
+			break;
+		id = le32(bytes + at + 4);
+		/* Not before it: no CIE is that far away. */
+		put_le32(bytes + at + 4, id == UINT32_MAX  ? 0
+					 : id < at	   ? (uint32_t)(at + 4 - id)
+							   : UINT32_MAX);
+		at += 4 + length;
+	}
+	memset(bytes + at, 0, n - at < 4 ? n - at : 4);
+}
+
 /* ---- life and lookup ------------------------------------------------------------------------- */
 
 int eh_frame_new(const struct eh_sections *in, struct eh_frame **out, struct err *err)
@@ -427,6 +450,11 @@ uint64_t eh_frame_first(const struct eh_frame *t)
 bool eh_frame_is_32_bit(const struct eh_frame *t)
 {
 	return t->in.is_32_bit;
+}
+
+bool eh_frame_cfa_only(const struct eh_frame *t)
+{
+	return t->in.cfa_only;
 }
 
 size_t eh_frame_bytes(const struct eh_frame *t)

@@ -64,9 +64,16 @@ struct eh_sections {
 	size_t frames_bytes;
 	uint64_t frames_vaddr;
 	bool is_32_bit;                 /* i386 */
+	bool cfa_only;                  /* .debug_frame of Go: nothing says where RBP is saved */
 };
 
 struct eh_frame;
+
+/*
+ * Make .eh_frame of a .debug_frame, in place: CIEs have another number, and FDEs name theirs by its
+ * place in the section. Its address is 0. What is malformed describes nothing afterwards.
+ */
+void eh_frame_of_debug_frame(uint8_t *bytes, size_t n);
 
 /*
  * The address of .eh_frame according to .eh_frame_hdr, for files without section headers.
@@ -89,6 +96,7 @@ void eh_frame_free(struct eh_frame *tables);     /* NULL allowed */
 uint32_t eh_frame_id(const struct eh_frame *tables);
 uint64_t eh_frame_first(const struct eh_frame *tables);      /* the lowest address in its index */
 bool eh_frame_is_32_bit(const struct eh_frame *tables);
+bool eh_frame_cfa_only(const struct eh_frame *tables);
 size_t eh_frame_bytes(const struct eh_frame *tables);
 uint32_t eh_frame_count(const struct eh_frame *tables);      /* FDEs in the index */
 /* The range [*start, *end) of the nth FDE, by address; false when it is malformed. */

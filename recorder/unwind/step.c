@@ -367,6 +367,41 @@ static enum step_result step_gap(struct stepper *s, const struct eh_frame *table
 	return s->regs[EH_RAX] ? step_row(s, tables, &row) : STEP_ROOT;
 }
 
+/* Where the CFA of a row is that adds to RSP; 0 = it is another kind, or there is no row. */
+static uint64_t find_plain_cfa(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr)
+{
+	struct eh_row row;
+
+	if (eh_frame_row(tables, vaddr, &s->budget, &row) != EH_OK || row.cfa.how != EH_VALUE ||
+	    row.cfa.reg != EH_RSP)
+		return 0;
+	return s->regs[EH_RSP] + (uint64_t)(int64_t)row.cfa.value;
+}
+
+/*
+ * Go's functions save RBP 16 bytes below the CFA, once their frame is made, and its tables do not
+ * say when. An interrupted function may not have got there, or have no frame: its row says where it
+ * returns to, and RBP itself whether it is saved. Its callers follow frame pointers. Where these
+ * end, a function that returns to 0 is the last; other addresses there are left over from before
+ * (runtime.mcall, at the top of a scheduler's stack).
+ */
+static enum step_result step_cfa_only(struct stepper *s, const struct eh_frame *tables,
+				      uint64_t vaddr, bool *by_pointer)
+{
+	uint64_t cfa = s->interrupted ? find_plain_cfa(s, tables, vaddr) : 0, rip;
+	enum step_result result;
+
+	if (cfa) {
+		*by_pointer = true;
+		return leave_frame(s, 8, cfa, s->regs[EH_RBP] == cfa - 16 ? cfa - 16 : 0);
+	}
+	result = step_undescribed(s, by_pointer);
+	if (result != STEP_BROKEN && result != STEP_END)
+		return result;
+	cfa = find_plain_cfa(s, tables, vaddr);
+	return cfa && view_read(&s->view, cfa - 8, 8, &rip) && !rip ? STEP_END : result;
+}
+
 enum step_result step_tables(struct stepper *s, struct rule_cache *cache,
 			     const struct eh_frame *tables, uint64_t vaddr, bool *by_pointer)
 {
@@ -374,6 +409,8 @@ enum step_result step_tables(struct stepper *s, struct rule_cache *cache,
 	struct eh_row row;
 
 	s->cfa = 0;
+	if (eh_frame_cfa_only(tables))
+		return step_cfa_only(s, tables, vaddr, by_pointer);
 	if (!s->all)
 		rule = rule_find(cache, tables, vaddr, &s->budget);
 	switch (rule.kind) {

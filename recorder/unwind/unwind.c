@@ -517,7 +517,9 @@ static void tell_pairs(const struct walk *w)
 
 static bool has_registers(const struct unwind_input *in)
 {
-	if (!in->regs || (in->regs_mask & UNWIND_REGS_NEEDED) != UNWIND_REGS_NEEDED)
+	const uint64_t needed = in->nuser ? UNWIND_REGS_BETTER : UNWIND_REGS_NEEDED;
+
+	if (!in->regs || (in->regs_mask & needed) != needed)
 		return false;
 	return in->regs_abi == 1 || in->regs_abi == 2;
 }

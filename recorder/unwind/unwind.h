@@ -30,8 +30,12 @@
 #define UNWIND_REMOTE_MAX_BYTES (1u << 20)
 #define UNWIND_MEMORY_PAIRS 128u             /* how many frames next to the root are remembered */
 
-/* The sampled mask must have RBP, RSP and RIP. All sixteen make more stacks complete. */
-#define UNWIND_REGS_NEEDED 0x1c0u
+/*
+ * The sampled mask must have RSP and RIP, and RBP where the kernel has walked, too. All sixteen
+ * make more stacks complete.
+ */
+#define UNWIND_REGS_NEEDED 0x180u
+#define UNWIND_REGS_BETTER 0x1c0u
 
 struct unwind_input {
 	const uint64_t *kernel_chain;        /* leaf first; NULL = none */

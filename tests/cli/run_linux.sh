@@ -56,7 +56,7 @@ check stacks_reach_main grep -q '__libc_start_main.*burn!main' out.folded
 
 # Each is shorter than a period: a timer of each task's own would never fire.
 times=$( { TIMEFORMAT='%U %S'; time "$RECORDER" run -- \
-	bash -c 'for ((i = 0; i < 1500; i++)); do /bin/true; done' >run.out 2>err; } 2>&1)
+	bash -c 'for ((i = 0; i < 3000; i++)); do /bin/true; done' >run.out 2>err; } 2>&1)
 "$RECORDER" show --json >show.json 2>/dev/null
 program=$(awk -v a="$(ms_of "$times")" -v o="$(jq .recorder.cpu_ms show.json)" \
 	'BEGIN { print int(a - o) }')
@@ -65,6 +65,12 @@ check short_programs_have_their_share awk -v n="$(jq .samples show.json)" -v ms=
 		printf "%d ms in samples, %d ms by times(2)\n", have, ms
 		exit have < 0.7 * ms || have > 1.3 * ms + 100 }'
 check and_nothing_was_lost [ "$(jq .lost show.json)" = 0 ]
+# More starts and ends than one segment keeps of a machine: 8,192.
+# Those of other programs are among them.
+check each_of_them_has_its_start_and_its_end awk -F, '$7 == "true" { n[$5]++ }
+	END { print n["process-start"], n["process-exit"]
+		exit n["process-start"] < 3000 || n["process-exit"] < 3000 }' \
+	<("$RECORDER" export --format events-csv 2>/dev/null)
 
 # ---- a process that runs already, and the stand-in for dtrace ----
 ./burn 900 & burning=$!

@@ -162,6 +162,57 @@ wait "${crashes[@]}"
 check crashes_at_the_same_moment_are_all_kept \
 	[ "$("$RECORDER" list --store five.db --json | wc -l)" = 5 ]
 
+# ---- Go ------------------------------------------------------------------------------------------
+
+cat >go.go <<'GO'
+package main
+
+import ("sync"; "time")
+
+//go:noinline
+func crash(p *int) int { return *p }
+//go:noinline
+func deep(n int, p *int) int {
+	if n == 0 { return crash(p) }
+	return deep(n-1, p) + 1
+}
+func main() {
+	var mu sync.Mutex
+	mu.Lock()
+	go func() { for i := 0; ; i++ { if i < 0 { println(i) } } }()
+	go mu.Lock()
+	time.Sleep(200 * time.Millisecond)
+	deep(20, nil)
+}
+GO
+# Each thread's frames are gdb's first ones, and those that gdb has more are what is left on the
+# stack of a scheduler: three at most.
+as_gdb_of_go()
+{
+	awk 'NR == FNR { theirs[$1] = $0; next }
+		{ n = split($0, mine, " "); m = split(theirs[$1], gdb, " "); threads++
+			for (i = 1; i <= n && i <= m && gdb[i] != "0x7"; i++)
+				if (mine[i] != gdb[i]) { bad++; print theirs[$1]; print; break }
+			if (n < m - 3) { bad++; print theirs[$1]; print } }
+		END { printf "%d threads, %d differ\n", threads, bad
+			exit !(threads > 2 && !bad) }' \
+		go.gdb go.ours
+}
+why_no_go=$why_no_gdb
+[ "$why_no_go" ] || command -v go >/dev/null || why_no_go="Go is not installed"
+[ "$why_no_go" ] || why_no_go=$(GOCACHE=$TMP/gocache go build -o go go.go 2>&1)
+if [ ! "$why_no_go" ]; then
+	GOTRACEBACK=crash dies go ./go
+	gdb -batch -x frames.py go go.core 2>/dev/null | sed -n 's/^FRAMES //p' >go.gdb
+	"$RECORDER" stacks --core go.core --json 2>err |
+		jq -r '[.tid, (.frames[].address // "-")] | join(" ")' >go.ours
+	check frames_of_go_are_as_gdb_says as_gdb_of_go
+	check a_panic_has_the_calls_that_led_to_it \
+		[ "$("$RECORDER" stacks --core go.core | grep -c 'go!main.deep$')" -ge 20 ]
+else
+	echo "skip frames_of_go_are_as_gdb_says: $why_no_go"
+fi
+
 # ---- what is not there ---------------------------------------------------------------------------
 
 head -c $(($(stat -c %s segv.core) - 200000)) segv.core >cut.core

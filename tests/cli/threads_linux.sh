@@ -73,6 +73,25 @@ sleep 1 & short=$!
 check a_process_that_ends_meanwhile_is_no_error [ $? = 0 ]
 check and_its_end_is_told grep -q "process $short has ended" err
 
+# ---- without stopping any ----
+"$RECORDER" stacks -p "$target" --no-stop >out 2>err
+check no_stop_prints_all_threads [ "$(grep -c '^thread ' out) $(wc -l <err)" = "204 0" ]
+check and_says_so grep -q '^process .* 204 threads, none was stopped$' out
+check one_that_runs_is_sampled \
+	grep -q 'waits!burn;libc.so.6!start_thread;libc.so.6!clone3;' <(of burn)
+check its_mutex_is_told grep -qE \
+	'^thread [0-9]+  one  waits for the mutex at 0x[0-9a-f]+, which thread [0-9]+ holds' out
+"$RECORDER" stacks -p "$target" --no-stop --json >json_looked 2>err
+# No frame is another one than with a stop: a stack is the same, or ends earlier and is broken.
+check no_stop_has_the_same_frames jq -se --slurpfile stopped json '. as $looked |
+	($stopped | map({key: "\(.tid)", value: [.frames[].frame]}) | from_entries) as $whole |
+	($looked | map(select(.name != "burn") | [.frames[].frame] as $f |
+		$whole["\(.tid)"][:($f | length)] == $f and
+		(.quality == "broken" or $whole["\(.tid)"] == $f))) |
+	length == 203 and all' json_looked
+check they_have_no_stops jq -se 'all(.stopped_ns == 0)' json_looked
+expect no_stop_is_for_the_living 2 'one dead process' stacks --no-stop --core x
+
 # ---- as part of an incident ----
 why=$("$RECORDER" check --json 2>/dev/null |
 	jq -r 'select(.check == "source" and .verdict == "missing") | .text' | head -1)

@@ -15,9 +15,9 @@ hostile=$'\033]0;TAKEN\007\033[2J\u202ehog'
 cp "$TOP/build/linux/programs/burn" "./$hostile"
 "./$hostile" 300 &
 hog=$!
-mux() { tmux -S "$TMP/mux" -f /dev/null "$@"; }
+mux() { tmux -S "$TMP/mux$terminals" -f /dev/null "$@"; }
 trap 'mux kill-server 2>/dev/null; kill $hog $recorder 2>/dev/null' EXIT
-recorder=
+recorder= terminals=0
 
 # start COLUMNS ROWS [NAME=VALUE...]: top in a terminal of that size; what it sends goes to "sent".
 start()
@@ -25,6 +25,7 @@ start()
 	local columns=$1 rows=$2
 	shift 2
 	mux kill-server 2>/dev/null
+	terminals=$((terminals + 1))     # the old server may live for a moment
 	rm -f sent modes.before modes.after ended
 	mux new-session -d -x "$columns" -y "$rows" "sleep 1; stty -g >modes.before
 		env $* '$RECORDER' top $OPTIONS 2>err; echo \$? >ended

@@ -2,7 +2,8 @@
  * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions; and
  * the same bytes as code.
  *
- *   0  u16  size of .eh_frame_hdr, which comes next; 0 = none; the rest is .eh_frame. Bit 15: i386
+ *   0  u16  size of .eh_frame_hdr, which comes next; 0 = none; the rest is .eh_frame. Bit 15: i386;
+ *           bit 14: it is .debug_frame
  */
 #include "unwind/rule.h"
 
@@ -74,12 +75,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct eh_sections in = {.header_vaddr = HEADER_VADDR, .frames_vaddr = FRAMES_VADDR};
 	struct eh_frame *tables = NULL;
 	uint64_t start, end;
+	bool is_debug_frame;
 	uint32_t i;
 
 	if (size < 2)
 		return 0;
-	in.header_bytes = (data[0] | (size_t)data[1] << 8) & 0x7fff;
+	in.header_bytes = (data[0] | (size_t)data[1] << 8) & 0x3fff;
 	in.is_32_bit = data[1] >> 7;
+	is_debug_frame = data[1] >> 6 & 1;
 	data += 2;
 	size -= 2;
 	if (in.header_bytes > size)
@@ -87,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in.header = in.header_bytes ? copy(data, in.header_bytes) : NULL;
 	in.frames_bytes = size - in.header_bytes;
 	in.frames = copy(data + in.header_bytes, in.frames_bytes);
+	if (in.frames && is_debug_frame)
+		eh_frame_of_debug_frame(in.frames, in.frames_bytes);
 	if (eh_frame_new(&in, &tables, NULL))
 		return 0;
 	for (i = 0; i < size && i < CODE_MAX; i++) {

@@ -16,7 +16,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 vm=$top/build/vm
 packages=linux-image-cloud-amd64,systemd-sysv,dbus,stress-ng,sqlite3,zlib1g,libpcre2-8-0,procps
-packages=$packages,libdw1,libmicrohttpd12,curl,jq,podman,crun,busybox-static
+packages=$packages,libdw1,libmicrohttpd12,curl,jq,podman,crun,busybox-static,systemd-coredump
 limit_s=300                                  # for one script: "# time limit: SECONDS" in it
 qemu=
 passed=0 failed=0

@@ -1,5 +1,7 @@
 #include "source/perf/loader.h"
 
+#include "base/bytes.h"
+#include "base/deflate.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "source/jvm/options.h"
@@ -10,6 +12,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A packed section begins with an Elf64_Chdr: type, 0, size, alignment. Source: elf(5) */
+#define ELF_COMPRESSED 0x800u                /* SHF_COMPRESSED */
+#define ELF_CHDR_ZLIB 1u
+#define ELF_CHDR_BYTES 24u
 
 #define HOT_NS (10 * NS_PER_SEC)             /* used within this time: in constant use */
 
@@ -100,6 +107,37 @@ static void describe_called(struct entry *e, const struct bytes *in)
 	}
 }
 
+/* Go's linker writes a .debug_frame, packed or not, and no .eh_frame. */
+static void read_debug_frame(struct entry *e, const struct bytes *in, struct eh_sections *out)
+{
+	struct elf_section frames;
+	uint8_t *packed;
+	uint64_t n;
+
+	if (!e->head.is64 || elf_section_find(in, &e->head, ".go.buildinfo", &frames, NULL) != 0 ||
+	    elf_section_find(in, &e->head, ".debug_frame", &frames, NULL) != 0 ||
+	    !(packed = read_part(in, frames.offset, frames.size)))
+		return;
+	if (!(frames.flags & ELF_COMPRESSED)) {
+		out->frames = packed;
+		out->frames_bytes = (size_t)frames.size;
+	} else if (frames.size > ELF_CHDR_BYTES && le32(packed) == ELF_CHDR_ZLIB) {
+		n = le64(packed + 8);
+		if (n && n <= EH_FRAME_MAX_BYTES && (out->frames = malloc((size_t)n)) != NULL &&
+		    inflate_bytes(packed + ELF_CHDR_BYTES, (size_t)frames.size - ELF_CHDR_BYTES,
+				  out->frames, (size_t)n)) {
+			free(out->frames);
+			out->frames = NULL;
+		}
+		out->frames_bytes = (size_t)n;
+	}
+	if (out->frames != packed)
+		free(packed);
+	if (out->frames)
+		eh_frame_of_debug_frame(out->frames, out->frames_bytes);
+	out->cfa_only = true;
+}
+
 static void read_tables(struct entry *e, const struct bytes *in)
 {
 	const struct elf_segment *unwind = &e->head.unwind;
@@ -126,6 +164,8 @@ static void read_tables(struct entry *e, const struct bytes *in)
 		sections.frames = read_part(in, offset, n);
 		sections.frames_bytes = (size_t)n;
 	}
+	if (!sections.frames && !sections.header)
+		read_debug_frame(e, in, &sections);
 	if (!sections.frames) {
 		free(sections.header);
 		return;

@@ -128,11 +128,11 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 		return false;
 	thread = thread_of(s, r);
 	/* A task that the kernel has released may be anybody's. */
-	if (thread ? thread->process->skipped : s->cfg.capture.root_pid != 0)
+	if (thread ? thread->process->skipped
+		   : s->cfg.capture.root_pid != 0 || s->cfg.capture.only_process)
 		return true;
 	peeked = thread && s->python && !ring->faults;
-	if (waits && peeked &&
-	    !perf_python_ready(s->python, thread->process, ring, now_ns))
+	if (waits && peeked && !perf_python_ready(s->python, thread->process, ring, now_ns))
 		return false;
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && waits)

@@ -71,6 +71,13 @@ static struct unwind_memory *memory_of(struct perf_thread *thread)
 	return thread ? thread->memory : NULL;
 }
 
+static uint64_t regs_mask(const struct perf_format *format)
+{
+	if (!format->nregs)
+		return 0;
+	return format->regs_mask ? format->regs_mask : PERF_REGS_MASK;
+}
+
 void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_thread *thread)
 {
 	const struct unwind_caller caller = {
@@ -85,7 +92,7 @@ void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_
 		.user_expected = thread && !thread->process->kernel && r->pid != 0,
 		.regs_abi = r->u.sample.regs_abi,
 		.regs = r->u.sample.regs,
-		.regs_mask = ring->format.nregs ? PERF_REGS_MASK : 0,
+		.regs_mask = regs_mask(&ring->format),
 		.stack = r->u.sample.stack,
 		.stack_bytes = r->u.sample.stack_bytes,
 	};

@@ -37,6 +37,7 @@ struct perf_format {
 	bool callchain;
 	bool raw;                            /* a tracepoint's record */
 	unsigned nregs;                      /* 0 = no registers */
+	uint64_t regs_mask;                  /* which; 0 = PERF_REGS_MASK */
 	bool stack;
 	bool cgroup;
 };

@@ -221,6 +221,28 @@ int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at,
 	return ring->fd < 0 ? refused(errno, ring, &none, err) : map_and_scratch(ring, err);
 }
 
+int perf_ring_open_thread(struct perf_ring *ring, struct perf_ask *ask, struct err *err)
+{
+	struct perf_event_attr attr;
+
+	*ring = (struct perf_ring){.data_bytes = PERF_SMALL_SIDEBAND_BYTES};
+	ring->format = (struct perf_format){.callchain = true, .nregs = PERF_REGS_COUNT,
+					    .stack = true};
+	perf_attr_common(&attr);
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	attr.sample_period = NS_PER_MS;
+	attr_stacks(&attr, ring, ask, ask->stack_kb);
+	attr.wakeup_watermark = 1;
+	attr.exclude_kernel = ask->user_only;
+	ring->fd = (int)syscall(SYS_perf_event_open, &attr, (int)ask->pid, -1, -1,
+				PERF_FLAG_FD_CLOEXEC);
+	if (ring->fd < 0 && (errno == EACCES || errno == EPERM) && !ask->user_only) {
+		ask->user_only = true;
+		return perf_ring_open_thread(ring, ask, err);
+	}
+	return ring->fd < 0 ? refused(errno, ring, ask, err) : map_and_scratch(ring, err);
+}
+
 int perf_ring_open_faults(struct perf_ring *ring, unsigned cpu, uint64_t period,
 			  const struct perf_ask *ask, struct err *err)
 {

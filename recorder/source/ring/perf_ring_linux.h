@@ -76,6 +76,11 @@ int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at,
 			  const struct perf_format *format, size_t data_bytes, bool switches,
 			  struct err *err);
 /*
+ * A ring of one thread's samples, one each millisecond that it runs, as perf_ring_open() makes them
+ * of a process; no child of it is sampled. Each sample wakes whoever polls the ring.
+ */
+int perf_ring_open_thread(struct perf_ring *ring, struct perf_ask *ask, struct err *err);
+/*
  * A ring of page faults: one in `period` with its address and 8 KB of the stack. The period must be
  * fixed and is best a prime, which has no factor in common with a program's loop. A sample has no
  * period in its record: the kernel would write one for each fault.

@@ -168,24 +168,69 @@ static bool read_file(void *ctx, uint64_t fd, char *out, size_t n)
 }
 
 /*
- * "NUMBER six ARGUMENTS SP PC", all but the number in hexadecimal, or "running". Only a 32-bit
- * program has its stack below 4 GB.
+ * "NUMBER six ARGUMENTS SP PC", all but the number in hexadecimal, "-1 SP PC" when it waits outside
+ * of a call, or "running". Only a 32-bit program has its stack below 4 GB.
  */
-void target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out)
+int target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out)
 {
 	const struct wait_process process = {.memory = read_memory, .is_thread = is_thread,
 					     .file = read_file, .ctx = &pid};
-	uint64_t first = 0, sp = 0;
+	uint64_t first = 0, sp = 0, pc = 0;
 	struct buf text = {0};
-	int64_t number;
+	int64_t number = -1;
 	char path[64];
+	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/syscall", pid, tid);
-	if (os_load(path, 4096, &text, NULL) != 0)
+	rc = os_load(path, 4096, &text, NULL);
+	if (rc)
 		buf_reset(&text);
-	if (sscanf(buf_text(&text), "%" SCNd64 " %" SCNx64 " %*x %*x %*x %*x %*x %" SCNx64, &number,
-		   &first, &sp) != 3)
+	if (sscanf(buf_text(&text), "%" SCNd64 " %" SCNx64 " %*x %*x %*x %*x %*x %" SCNx64
+		   " %" SCNx64, &number, &first, &sp, &pc) != 4) {
 		number = -1;                 /* not in a call */
+		if (sscanf(buf_text(&text), "-1 %" SCNx64 " %" SCNx64, &sp, &pc) != 2)
+			sp = pc = 0;
+	}
 	target_wait_for(number, first, sp <= UINT32_MAX, &process, out);
+	out->sp = sp;
+	out->pc = pc;
 	buf_free(&text);
+	return rc;
+}
+
+/* ---- without stopping it --------------------------------------------------------------------- */
+
+/* How often it was given a CPU; 0 = not known. */
+static uint64_t turns(uint32_t pid, uint32_t tid)
+{
+	struct buf text = {0};
+	uint64_t n = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/schedstat", pid, tid);
+	if (os_load(path, 256, &text, NULL) != 0 ||
+	    sscanf(buf_text(&text), "%*u %*u %" SCNu64, &n) != 1)
+		n = 0;
+	buf_free(&text);
+	return n;
+}
+
+int target_thread_look(uint32_t pid, uint32_t tid, struct stack_copy *out,
+		       struct target_wait *wait)
+{
+	uint64_t before = turns(pid, tid);
+	int rc;
+
+	out->time_ns = os_now_ns();
+	out->stopped_ns = 0;
+	rc = target_thread_wait(pid, tid, wait);
+	if (rc || !wait->pc)
+		return rc ? rc : ERR_BUSY;
+	out->nbytes = (uint32_t)proc_pid_memory(pid, wait->sp, out->bytes, TARGET_STACK_MAX_BYTES);
+	if (out->look)
+		out->look(out->ctx);
+	out->regs[0] = wait->sp;
+	out->regs[1] = wait->pc;
+	out->abi = wait->sp <= UINT32_MAX ? 1 : 2;
+	return before && turns(pid, tid) == before ? 0 : ERR_BUSY;
 }

@@ -37,5 +37,15 @@ struct stack_copy {
  */
 int target_thread_copy(uint32_t pid, uint32_t tid, struct stack_copy *out);
 
-/* What it waits for, by /proc/PID/task/TID/syscall (proc(5)). */
-void target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out);
+/*
+ * The same of a thread that waits, without stopping it: only its stack pointer and its position are
+ * known (LOOKED_REGISTERS), and that it did not run meanwhile, by its number of turns on a CPU.
+ *
+ * returns  as above; ERR_BUSY: it runs, or ran meanwhile
+ */
+#define LOOKED_REGISTERS 0x180u              /* RSP and RIP of PERF_REGS_MASK, packed in regs */
+int target_thread_look(uint32_t pid, uint32_t tid, struct stack_copy *out,
+		       struct target_wait *wait);
+
+/* What it waits for, by /proc/PID/task/TID/syscall (proc(5)). 0; else "runs": as above */
+int target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out);

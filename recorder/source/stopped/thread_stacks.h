@@ -36,6 +36,8 @@ struct thread_stacks_use {
 	uint32_t threads;                    /* of the process, in the last call */
 	uint32_t refused;                    /* of these: may not be suspended or read */
 	uint32_t stuck;                      /* Linux: wait in the kernel and do not stop */
+	uint32_t unseen;                     /* never to be stopped, and not seen otherwise */
+	const char *unseen_why;              /* why those that run are not; "" = too short */
 	uint64_t longest_ns;                 /* longest suspension ever */
 	uint64_t not_resumed;                /* threads that ended while suspended */
 };
@@ -55,6 +57,13 @@ uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max);
 int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out,
 		       struct err *err);
 void thread_stacks_close(struct thread_stacks *s);           /* NULL allowed */
+
+/*
+ * From now on stop no thread (Linux). One that waits is copied as it stands, without the registers
+ * that its code may have left a value in, and only if it has not run meanwhile; one that runs is
+ * sampled by the kernel. ERR_UNSUPPORTED: Windows
+ */
+int thread_stacks_never_stop(struct thread_stacks *s, struct err *err);
 
 /* Update the lists of threads and images, which thread_stacks_take() uses. ERR_NOT_FOUND: ended. */
 int thread_stacks_refresh(struct thread_stacks *s, struct err *err);

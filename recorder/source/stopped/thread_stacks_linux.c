@@ -11,6 +11,7 @@
 #include "source/stopped/target_threads_linux.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,12 @@
 #define PAUSE_NS NS_PER_MS
 #define REMOTE_BYTES 0u                      /* the copy is the whole stack */
 
+/* Of a thread that is not to be stopped and runs: */
+#define SAMPLE_KB 60u                        /* as much as a record holds */
+#define SAMPLE_MS 5                          /* it may begin to wait in between */
+#define SAMPLED_NS (100 * NS_PER_MS)
+#define ALL_SAMPLED_NS (2 * NS_PER_SEC)
+
 struct thread_stacks {
 	uint32_t pid;
 	char path[1024];
@@ -32,8 +39,11 @@ struct thread_stacks {
 	struct target_wait wait;
 	char name[16];
 	uint32_t *tids, n, room;
-	uint32_t refused, stuck;
+	uint32_t refused, stuck, unseen;
 	uint64_t longest_ns, tables_until_ns;
+	bool never_stop;
+	uint64_t sampled_until_ns;
+	struct err sampling;                 /* why threads that run cannot be sampled */
 	uint64_t addresses[STACK_MAX_FRAMES];
 
 	bool has_python;                     /* its frames are read while a thread is stopped: */
@@ -186,6 +196,13 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+int thread_stacks_never_stop(struct thread_stacks *s, struct err *err)
+{
+	(void)err;
+	s->never_stop = true;
+	return 0;
+}
+
 int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 {
 	char dir[40];
@@ -248,13 +265,30 @@ static void place(struct thread_stacks *s, struct perf_thread *thread)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* The copy as a sample. Tables that are being loaded are waited for: the thread runs again. */
-static void walk(struct thread_stacks *s, uint32_t tid)
+/* Tables that are being loaded are waited for: the thread runs again. */
+static void walk(struct thread_stacks *s, const struct perf_ring *ring)
+{
+	const struct perf_record *r = &ring->record;
+	struct perf_thread *thread = perf_state_thread(s->walker.state, s->pid, r->tid, r->time_ns);
+
+	perf_walk(&s->walker, ring, thread);
+	while (s->walker.stack.pending && os_now_ns() < s->tables_until_ns) {
+		os_sleep_ns(PAUSE_NS);
+		perf_walk(&s->walker, ring, thread);
+	}
+	place(s, thread);
+	if (thread)
+		thread_name(thread->thread, s->name);
+}
+
+/* The copy as a sample. */
+static void walk_copy(struct thread_stacks *s, uint32_t tid)
 {
 	struct perf_ring ring = {.format = {.nregs = TARGET_REGISTERS, .stack = true}};
 	struct perf_record *r = &ring.record;
-	struct perf_thread *thread;
 
+	if (s->never_stop)
+		ring.format.regs_mask = LOOKED_REGISTERS;
 	r->kind = PERF_KIND_SAMPLE;
 	r->time_ns = s->copy.time_ns;
 	r->pid = s->pid;
@@ -263,40 +297,84 @@ static void walk(struct thread_stacks *s, uint32_t tid)
 	r->u.sample.regs = s->copy.regs;
 	r->u.sample.stack = s->copy.bytes;
 	r->u.sample.stack_bytes = s->copy.nbytes;
-	thread = perf_state_thread(s->walker.state, s->pid, tid, r->time_ns);
-	perf_walk(&s->walker, &ring, thread);
-	while (s->walker.stack.pending && os_now_ns() < s->tables_until_ns) {
-		os_sleep_ns(PAUSE_NS);
-		perf_walk(&s->walker, &ring, thread);
+	walk(s, &ring);
+}
+
+static bool wait_for_sample(struct perf_ring *ring)
+{
+	struct pollfd wake = {.fd = ring->fd, .events = POLLIN};
+	const struct perf_record *r;
+
+	poll(&wake, 1, SAMPLE_MS);
+	perf_ring_refresh(ring);
+	while ((r = perf_ring_peek(ring)) != NULL && r->kind != PERF_KIND_SAMPLE)
+		perf_ring_next(ring);
+	return r != NULL;
+}
+
+/* Of a thread that waits a copy; of one that runs a sample. Whichever it is first. */
+static int look_at(struct thread_stacks *s, uint32_t tid)
+{
+	struct perf_ask ask = {.pid = tid, .stack_kb = SAMPLE_KB};
+	uint64_t until_ns = os_now_ns() + SAMPLED_NS;
+	struct perf_ring ring = {.fd = -1};
+	int rc;
+
+	if (until_ns > s->sampled_until_ns)
+		until_ns = s->sampled_until_ns;
+	while ((rc = target_thread_look(s->pid, tid, &s->copy, &s->wait)) == ERR_BUSY &&
+	       os_now_ns() < until_ns) {
+		s->peek.status = PEEKED_NOTHING;
+		if (ring.fd < 0 && (perf_ring_open_thread(&ring, &ask, &s->sampling) != 0 ||
+				    perf_ring_enable(&ring, true) != 0))
+			break;
+		if (!wait_for_sample(&ring))
+			continue;
+		s->copy.time_ns = ring.record.time_ns;
+		target_wait_for(-1, 0, false, NULL, &s->wait);
+		walk(s, &ring);
+		rc = 0;
+		break;
 	}
-	place(s, thread);
-	if (thread)
-		thread_name(thread->thread, s->name);
+	if (!rc && !ring.have)
+		walk_copy(s, tid);
+	perf_ring_close(&ring);
+	return rc;
+}
+
+static int stop_and_copy(struct thread_stacks *s, uint32_t tid)
+{
+	int rc;
+
+	target_thread_wait(s->pid, tid, &s->wait);
+	rc = target_thread_copy(s->pid, tid, &s->copy);
+	if (!rc)
+		walk_copy(s, tid);
+	return rc;
 }
 
 static void take_one(struct thread_stacks *s, uint32_t tid, thread_stack_fn *tell, void *ctx)
 {
 	struct thread_stack stack = {.tid = tid, .name = s->name, .wait = s->wait.text,
-				     .copy = &s->copy,
+				     .copy = s->never_stop ? NULL : &s->copy,
 				     .frames = s->walker.stack.frames,
 				     .addresses = s->addresses};
 	uint32_t i;
 	int rc;
 
-	target_thread_wait(s->pid, tid, &s->wait);
 	s->peek.status = PEEKED_NOTHING;
 	s->copy.look = s->has_python ? peek : NULL;
 	s->copy.ctx = s;
 	if (s->has_python)
 		s->inner = s->python.inner ? proc_pid_inner(tid) : tid;
-	rc = target_thread_copy(s->pid, tid, &s->copy);
+	s->name[0] = '\0';
+	rc = s->never_stop ? look_at(s, tid) : stop_and_copy(s, tid);
 	if (rc) {
 		s->refused += rc == ERR_ACCESS;
 		s->stuck += rc == ERR_LIMIT;
+		s->unseen += rc == ERR_BUSY;
 		return;
 	}
-	s->name[0] = '\0';
-	walk(s, tid);
 	stack.waits_for = s->wait.owner;
 	stack.nframes = s->walker.stack.nframes;
 	stack.quality = s->walker.stack.quality;
@@ -310,13 +388,17 @@ static void take_one(struct thread_stacks *s, uint32_t tid, thread_stack_fn *tel
 	tell(ctx, &stack);
 }
 
-/* Why none of its threads may be stopped. */
+/* Why none of its threads may be stopped, or read. */
 static int refusal(const struct thread_stacks *s, struct err *err)
 {
 	struct buf text = {0};
 	const char *at;
 	unsigned tracer = 0;
 
+	if (s->never_stop)
+		return err_set(err, ERR_ACCESS, "the threads of process %u may not be read: it "
+			       "belongs to another user or is protected, or "
+			       "kernel.yama.ptrace_scope forbids it; run as root", s->pid);
 	if (proc_pid_load(s->pid, "status", 8192, &text) &&
 	    (at = strstr(buf_text(&text), "\nTracerPid:")) != NULL)
 		sscanf(at, " TracerPid: %u", &tracer);
@@ -336,7 +418,9 @@ int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_f
 	uint32_t i;
 
 	(void)idle_ns;                       /* the sampler of Windows needs it */
-	s->refused = s->stuck = 0;
+	s->refused = s->stuck = s->unseen = 0;
+	s->sampling.code = 0;
+	s->sampled_until_ns = os_now_ns() + ALL_SAMPLED_NS;
 	s->tables_until_ns = os_now_ns() + TABLES_NS;
 	if (!s->has_python)
 		learn_python(s);
@@ -350,5 +434,7 @@ int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_f
 void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *out)
 {
 	*out = (struct thread_stacks_use){.threads = s->n, .refused = s->refused,
-					  .stuck = s->stuck, .longest_ns = s->longest_ns};
+					  .stuck = s->stuck, .unseen = s->unseen,
+					  .unseen_why = s->sampling.code ? s->sampling.text : "",
+					  .longest_ns = s->longest_ns};
 }

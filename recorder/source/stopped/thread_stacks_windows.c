@@ -120,6 +120,13 @@ static int check_alive(const struct thread_stacks *s, struct err *err)
 	return 0;
 }
 
+int thread_stacks_never_stop(struct thread_stacks *s, struct err *err)
+{
+	(void)s;
+	return err_set(err, ERR_UNSUPPORTED, "--no-stop: Windows tells where a thread is only "
+		       "while it is suspended; 'recorder top -p' records without that");
+}
+
 int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 {
 	int rc = check_alive(s, err);

@@ -14,6 +14,7 @@ struct target_wait {
 	char text[TARGET_WAIT_BYTES];        /* "waits in read of socket:[4711]", or "runs" */
 	uint64_t mutex;                      /* the address of the mutex that it waits for; or 0 */
 	uint32_t owner;                      /* the thread that holds the mutex; 0 = not known */
+	uint64_t sp, pc;                     /* of a live thread that does not run; else 0 */
 };
 
 /* What is known of its process. */

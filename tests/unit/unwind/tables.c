@@ -361,6 +361,44 @@ TEST(header_says_where_the_frames_are)
 	free(s.frames);
 }
 
+/* As Go 1.19 writes it: a CIE of version 3 and two functions, by absolute addresses. */
+TEST(debug_frame_is_read_as_well)
+{
+	static const uint8_t section[] = {
+		0x10, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 3, 0, 1, 0x7c, 16, 0x0c, 7, 8,
+		5, 16, 2, 0,
+		0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0x40, 0, 0, 0, 0, 0,
+		0x59, 0, 0, 0, 0, 0, 0, 0, 0x13, 0x7e, 0x4a, 0x13, 0x78, 0, 0, 0,
+		0x1c, 0, 0, 0, 0, 0, 0, 0, 0x60, 0x10, 0x40, 0, 0, 0, 0, 0,
+		0x20, 0, 0, 0, 0, 0, 0, 0, 0x13, 0x7e, 0, 0, 0, 0, 0, 0};
+	struct eh_frame *tables;
+	struct eh_sections s;
+	struct eh_row row;
+	size_t cut;
+
+	for (cut = 0; cut <= sizeof(section); cut++) {
+		s = (struct eh_sections){.frames_bytes = cut, .frames = malloc(cut ? cut : 1)};
+		assert_non_null(s.frames);
+		memcpy(s.frames, section, cut);
+		eh_frame_of_debug_frame(s.frames, cut);
+		tables = NULL;
+		if (eh_frame_new(&s, &tables, NULL) == 0 && cut == sizeof(section)) {
+			assert_int_equal(eh_frame_count(tables), 2);
+			assert_int_equal(row_at(tables, 0x401009, &row), EH_OK);
+			assert_int_equal(row.cfa.value, 8);
+			assert_int_equal(row_at(tables, 0x40100a, &row), EH_OK);
+			assert_int_equal(row.cfa.value, 32);
+			assert_int_equal(row.cfa.reg, EH_RSP);
+			assert_int_equal(row.regs[EH_RIP].how, EH_AT);
+			assert_int_equal(row_at(tables, 0x401058, &row), EH_OK);
+			assert_int_equal(row_at(tables, 0x401059, &row), EH_NONE);
+			assert_int_equal(row_at(tables, 0x40107f, &row), EH_OK);
+		}
+		assert_true(cut != sizeof(section) || tables);
+		eh_frame_free(tables);
+	}
+}
+
 TEST(each_tables_have_their_own_number)
 {
 	struct eh_frame *a = three(CFI_SORTED), *b = three(CFI_SORTED);
@@ -458,6 +496,7 @@ int main(void)
 		cmocka_unit_test(heads_that_are_not_understood_give_no_row),
 		cmocka_unit_test(index_is_used_or_built),
 		cmocka_unit_test(header_says_where_the_frames_are),
+		cmocka_unit_test(debug_frame_is_read_as_well),
 		cmocka_unit_test(each_tables_have_their_own_number),
 		cmocka_unit_test(tables_without_a_function_are_an_error),
 		cmocka_unit_test(cut_sections_are_survived),

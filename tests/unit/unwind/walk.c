@@ -1,5 +1,6 @@
 /* Walks over made-up stacks: by each kind of rule, and how walks end. */
 #include "tests/support/alloc_walk.h"
+#include "tests/support/cfi_builder.h"
 #include "tests/support/test.h"
 #include "tests/support/unwind_lab.h"
 
@@ -247,6 +248,35 @@ static void code_without_tables_is_left_by_its_frame_pointer(void **state)
 	FRAMES(lab, QUALITY_FP, LAB_BARE + 0x10, LAB_BARE + 0x20);
 }
 
+/* Go's tables say where the return address is; its leaf has made its frame, or has not yet. */
+static void leaf_of_go_is_left_by_its_row_and_its_callers_by_frame_pointers(void **state)
+{
+	static const uint8_t cfa_32[] = {0x0e, 32};
+	struct unwind_lab *lab = *state;
+	struct eh_frame *usual = lab->tables;
+	struct cfi c = {.vaddr = 0x9000};
+	struct eh_sections s;
+
+	cfi_put_cie(&c, &(struct cfi_cie){0});
+	cfi_put_fde(&c, LAB_SUB24 - LAB_CODE, 0x100, cfa_32, sizeof(cfa_32));
+	cfi_sections(&c, CFI_NONE, &s);
+	s.cfa_only = true;
+	assert_int_equal(eh_frame_new(&s, &lab->tables, NULL), 0);
+	unwind_lab_leaf(lab, LAB_SUB24 + 8, 0);
+	lab->stack[3] = LAB_USUAL + 0x20;
+	lab->stack[21] = LAB_BARE + 5;
+	lab->stack[2] = unwind_lab_at(20);
+	lab->regs[EH_RBP] = unwind_lab_at(2);
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_FP, LAB_SUB24 + 8, LAB_USUAL + 0x20, LAB_BARE + 5);
+	lab->stack[2] = 0xdead;
+	lab->regs[EH_RBP] = unwind_lab_at(20);
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_FP, LAB_SUB24 + 8, LAB_USUAL + 0x20, LAB_BARE + 5);
+	eh_frame_free(lab->tables);
+	lab->tables = usual;
+}
+
 static void frame_pointer_that_does_not_rise_is_broken(void **state)
 {
 	static const uint64_t wrong[] = {0, 1, 8, 0x123456789, UINT64_MAX & ~7ull};
@@ -453,6 +483,7 @@ int main(void)
 		IN_LAB(signals_without_end_are_broken),
 		IN_LAB(jitted_code_is_left_by_its_frame_pointer),
 		IN_LAB(code_without_tables_is_left_by_its_frame_pointer),
+		IN_LAB(leaf_of_go_is_left_by_its_row_and_its_callers_by_frame_pointers),
 		IN_LAB(frame_pointer_that_does_not_rise_is_broken),
 		IN_LAB(wild_call_shows_its_caller),
 		IN_LAB(thirty_two_bits_follow_frame_pointers),
