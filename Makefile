@@ -63,8 +63,9 @@ uses_process  := base model source host
 uses_stopped  := base model unwind python symbol source host perf
 uses_dump     := base model unwind managed hotspot python node symbol host perf stopped
 uses_perfdata := base model unwind symbol source host ring probe perf
+uses_stackfile := base model source etw
 uses_list     := base model symbol source host runtime probe jvm perf etw etl dotnet counter log
-uses_list     += process stopped perfdata
+uses_list     += process stopped perfdata stackfile
 uses_analysis := base model triggers managed
 uses_options  := base model
 uses_engine   := base model symbol triggers store export source
@@ -76,7 +77,7 @@ uses_cli      += list analysis options engine http screen listing
 
 ROOMS := base model unwind managed hotspot python node symbol triggers store export source host \
          ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \
-         list analysis options engine http screen listing cli
+         stackfile list analysis options engine http screen listing cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))

@@ -1,15 +1,35 @@
 #include "source/source.h"
 
+#include "base/array.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <string.h>
 
 extern const struct source_ops nettrace_source;      /* nettrace_file.c */
-extern const struct source_ops perfdata_source;
+extern const struct source_ops perfdata_source, stackfile_source;
 
 static const struct source_ops *const etl_files[] = {&etl_source, NULL};
 static const struct source_ops *const nettrace_files[] = {&nettrace_source, NULL};
 static const struct source_ops *const perf_files[] = {&perfdata_source, NULL};
+static const struct source_ops *const stack_files[] = {&stackfile_source, NULL};
+
+/* Or packed text; a trace of Windows has a NUL among its first bytes. */
+static bool is_text(const char *path, const char *head, size_t n)
+{
+	static const char *const ends[] = {".folded", ".txt", ".json", ".xml", ".perf", ".stacks"};
+	size_t i;
+
+	if (text_ends_fold(path, ".perfView.xml.zip"))
+		return true;
+	for (i = 0; i < n; i++)
+		if ((unsigned char)head[i] < 0x20 && !strchr("\t\r\n", head[i] ? head[i] : 1))
+			return false;
+	for (i = 0; i < COUNT_OF(ends); i++)
+		if (text_ends_fold(path, ends[i]))
+			return true;
+	return n && (*head == '{' || *head == '<' || memchr(head, ';', n));
+}
 
 const struct source_ops *const *file_sources(const char *path)
 {
@@ -27,5 +47,5 @@ const struct source_ops *const *file_sources(const char *path)
 	    (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0 ||
 	     memcmp(head, "PERFFILE", 8) == 0))
 		return perf_files;
-	return etl_files;
+	return got && is_text(path, head, got) ? stack_files : etl_files;
 }
