@@ -9,13 +9,16 @@ export XDG_STATE_HOME=$TMP/state HOME=$TMP
 
 # PerfView wants no ".so.6", and not every format tells what is jitted, or more of a process than
 # its threads' names.
-tree() { "$RECORDER" export "${3:-1}" --store "$1" -f | sed -E 's/_\[[a-z]\]//g; s/\.so(\.[0-9]+)*!/!/g
-	'"${2:-}" | sort; }
+tree()
+{
+	"$RECORDER" export 1 --store "$1" -f |
+		sed -E 's/_\[[a-z]\]//g; s/\.so(\.[0-9]+)*!/!/g; '"${2:-}" | sort
+}
 total_ms() { "$RECORDER" report 1 --store "$1" --json |
 	jq -s 'map(select(.row == "process") | .inclusive_ms) | add | round'; }
 
 total=$(total_ms s.db)
-for format in folded speedscope.json perfView.xml perfView.xml.zip perf.data.txt; do
+for format in folded speedscope.json perfView.xml perfView.xml.zip perf.data.txt pb.gz; do
 	edit=
 	[ $format = perf.data.txt ] && edit='s/^[^;]*;[^;]*;//'
 	"$RECORDER" export 1 --store s.db -o a.$format
@@ -53,8 +56,9 @@ Web Content 12/34 [001]   152.483135:     667111 cpu-clock:u:
 END
 "$RECORDER" collect --from others.txt --store text.db 2>err
 "$RECORDER" export 1 --store text.db -f >out
-check names_with_blanks_and_inlined_functions_are_read grep -qx \
-	'Web Content (12);Web Content-34;ld-linux-x86-64.so.2!_dl_start;ld-linux-x86-64.so.2!_dl_start_final_\[i\] 1' out
+ld=ld-linux-x86-64.so.2
+check names_with_blanks_and_inlined_functions_are_read grep -qxF \
+	"Web Content (12);Web Content-34;$ld!_dl_start;$ld!_dl_start_final_[i] 1" out
 "$RECORDER" export 1 --store text.db -f --metric event >out
 check an_event_is_no_time_but_weighed_by_its_count grep -qx \
 	'sh (77);sh-77;?!?;\[kernel\]!mas_walk_\[k\];event!page-faults_\[j\] 2' out

@@ -63,10 +63,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf text = {.max_bytes = 1u << 20};
 	struct err err;
 
-	if (!unzip_is_zip(data, size))
+	if (unzip_is_zip(data, size))
+		text.failed = unzip_first(data, size, "fuzz", &text, &err) != 0;
+	else if (unzip_is_gzip(data, size))
+		text.failed = unzip_gzip(data, size, "fuzz", &text, &err) != 0;
+	else
 		buf_put(&text, data, size);
-	else if (unzip_first(data, size, "fuzz", &text, &err))
-		text.failed = true;
+	if (!text.failed) {
+		struct stack_list l = {0};
+
+		stack_list_pprof(&l, buf_text(&text), text.len, &err);
+		check(&l);
+		stack_list_limit(&l);
+		stack_list_free(&l);
+	}
 	/* As the source does: a text has no NUL. */
 	if (!text.failed && !(text.len && memchr(text.data, 0, text.len)))
 		parse_all(buf_text(&text), text.len);

@@ -20,7 +20,8 @@ static bool is_text(const char *path, const char *head, size_t n)
 	static const char *const ends[] = {".folded", ".txt", ".json", ".xml", ".perf", ".stacks"};
 	size_t i;
 
-	if (text_ends_fold(path, ".perfView.xml.zip"))
+	if (text_ends_fold(path, ".perfView.xml.zip") ||
+	    (n > 1 && memcmp(head, "\x1f\x8b", 2) == 0))
 		return true;
 	for (i = 0; i < n; i++)
 		if ((unsigned char)head[i] < 0x20 && !strchr("\t\r\n", head[i] ? head[i] : 1))

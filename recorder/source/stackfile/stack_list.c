@@ -202,6 +202,22 @@ void stack_list_sample(struct stack_list *l, const struct stack_list_sample *sam
 	l->samples[l->nsamples++] = *sample;
 }
 
+void stack_list_limit(struct stack_list *l)
+{
+	uint32_t i;
+
+	if (l->total <= STACK_LIST_SAMPLES_MAX)
+		return;
+	for (i = 0; i < l->nsamples; i++) {
+		struct stack_list_sample *s = &l->samples[i];
+
+		s->weight *= s->count ? s->count : 1;
+		s->count = 1;
+	}
+	l->total = l->nsamples;
+	l->merged = true;
+}
+
 /* ---- who ------------------------------------------------------------------------------------- */
 
 /* Digits at the end, behind `open` and before `close` (NUL = nothing); the rest is its name. */

@@ -52,6 +52,7 @@ struct stack_list {
 	struct table by_text, by_node, by_thread;
 	bool has_times;                      /* else samples follow each other */
 	bool full, no_memory;
+	bool merged;                         /* by stack_list_limit() */
 	uint64_t skipped;                    /* lines or items that make no sense */
 	uint64_t total;                      /* samples, with their counts */
 };
@@ -70,6 +71,8 @@ uint32_t stack_list_node(struct stack_list *l, uint32_t caller, uint32_t frame);
 uint32_t stack_list_thread(struct stack_list *l, const char *process, size_t nprocess, uint32_t pid,
 			   const char *name, size_t nname, uint32_t tid);
 void stack_list_sample(struct stack_list *l, const struct stack_list_sample *sample);
+/* Counts of more than STACK_LIST_SAMPLES_MAX samples: each becomes one that weighs as much. */
+void stack_list_limit(struct stack_list *l);
 
 /*
  * Who: from the texts of the first two frames in exports, "sh (12)" or "Process sh (12)" and
@@ -85,4 +88,5 @@ bool stack_list_mark(const char *text, size_t n, uint8_t *quality);
 int stack_list_perf_script(struct stack_list *l, const char *text, size_t n, struct err *err);
 int stack_list_folded(struct stack_list *l, const char *text, size_t n, struct err *err);
 int stack_list_speedscope(struct stack_list *l, const char *text, size_t n, struct err *err);
+int stack_list_pprof(struct stack_list *l, const char *bytes, size_t n, struct err *err);
 int stack_list_perfview(struct stack_list *l, const char *text, size_t n, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * The source of files that have names instead of addresses: the text of perf script, folded
- * stacks, speedscope's and PerfView's. A file is read whole, its samples are sorted by time, and
+ * The source of files that have names instead of addresses: the text of perf script, folded stacks,
+ * speedscope's, PerfView's and pprof's. A file is read whole, its samples are sorted by time, and
  * then delivered.
  *
  * Frames keep their names: an object for each module and process of one's own, whose offsets are
@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define FILE_MAX_BYTES ((size_t)2 << 30)
+#define PPROF_FIRST '\n'                     /* field 1, of bytes: no text begins with it */
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
 struct stackfile {
@@ -79,18 +80,35 @@ static int parse(struct stackfile *s, const struct buf *text, struct err *err)
 	return rc;
 }
 
+static int load_pprof(struct stackfile *s, struct buf *bytes, struct err *err)
+{
+	int rc;
+
+	s->format = "a profile of pprof";
+	rc = stack_list_pprof(&s->list, buf_text(bytes), bytes->len, err);
+	buf_free(bytes);
+	if (rc == ERR_FORMAT)
+		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, s->format);
+	if (!rc && s->list.no_memory)
+		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
+	return rc;
+}
+
 static int load(struct stackfile *s, struct err *err)
 {
 	struct buf text = {.max_bytes = FILE_MAX_BYTES}, packed = {.max_bytes = FILE_MAX_BYTES};
 	int rc = os_load(s->cfg.capture.file, FILE_MAX_BYTES, &text, err);
 
 	s->size_bytes = text.len;
-	if (!rc && unzip_is_zip(text.data, text.len)) {
+	if (!rc && (unzip_is_zip(text.data, text.len) || unzip_is_gzip(text.data, text.len))) {
 		packed = text;
 		text = (struct buf){.max_bytes = FILE_MAX_BYTES};
-		rc = unzip_first(packed.data, packed.len, s->cfg.capture.file, &text, err);
+		rc = (unzip_is_zip(packed.data, packed.len) ? unzip_first : unzip_gzip)(
+			packed.data, packed.len, s->cfg.capture.file, &text, err);
 		buf_free(&packed);
 	}
+	if (!rc && *buf_text(&text) == PPROF_FIRST)
+		return load_pprof(s, &text, err);
 	if (!rc && (text.len && memchr(text.data, 0, text.len)))
 		rc = err_set(err, ERR_FORMAT, "%s is neither a trace nor a text",
 			     s->cfg.capture.file);
@@ -151,7 +169,7 @@ static void invent_times(struct stack_list *l)
 
 	for (i = 0; i < l->nsamples; i++) {
 		l->samples[i].time_ns = now_ns;
-		now_ns += l->samples[i].count * STACK_LIST_PERIOD_NS;
+		now_ns += (l->samples[i].count ? l->samples[i].count : 1) * STACK_LIST_PERIOD_NS;
 	}
 }
 
@@ -166,6 +184,7 @@ static int sort(struct stackfile *s)
 		free(scratch);
 		return ERR_MEMORY;
 	}
+	stack_list_limit(l);
 	if (!l->has_times)
 		invent_times(l);
 	for (i = 0; i < l->nsamples; i++)
@@ -184,6 +203,8 @@ static void note(struct stackfile *s)
 	buf_printf(&b, "read from %s", s->format);
 	if (s->list.full)
 		buf_puts(&b, "; it has more samples, stacks or names than are read");
+	if (s->list.merged)
+		buf_puts(&b, "; its lines are one sample each, because they count too many");
 	if (s->list.skipped)
 		buf_printf(&b, "; %" PRIu64 " of its lines or items make no sense",
 			   s->list.skipped);

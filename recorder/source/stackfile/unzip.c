@@ -10,20 +10,27 @@
 #define METHOD_STORED 0u
 #define METHOD_DEFLATED 8u
 #define BLOCK_BYTES 16384u
+#define GZIP_WINDOW 16                       /* inflateInit2(): gzip's header and checksum */
 
 bool unzip_is_zip(const void *bytes, size_t n)
 {
 	return n >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
 }
 
+bool unzip_is_gzip(const void *bytes, size_t n)
+{
+	return n >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0;
+}
+
 /* The stream ends by itself, so sizes, which may follow it, are not needed. */
-static int inflate_all(const uint8_t *bytes, size_t n, uint32_t *crc, struct buf *out)
+static int inflate_all(const uint8_t *bytes, size_t n, int window, uint32_t *crc,
+		       struct buf *out)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)bytes};
 	uint8_t block[BLOCK_BYTES];
 	int step = Z_OK;
 
-	if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+	if (inflateInit2(&z, window) != Z_OK)
 		return ERR_MEMORY;
 	while (step == Z_OK && !out->failed) {
 		if (!z.avail_in && n) {
@@ -56,7 +63,7 @@ int unzip_first(const void *bytes, size_t n, const char *name, struct buf *out, 
 		return err_set(err, ERR_UNSUPPORTED, "%s is a .zip that is encrypted, or packed in "
 			       "another way than others: unpack it", name);
 	if (le16(head + 8) == METHOD_DEFLATED) {
-		rc = inflate_all(c.at, cursor_left(&c), &crc, out);
+		rc = inflate_all(c.at, cursor_left(&c), -MAX_WBITS, &crc, out);
 	} else if (cursor_left(&c) < packed) {
 		rc = ERR_FORMAT;
 	} else {
@@ -69,6 +76,22 @@ int unzip_first(const void *bytes, size_t n, const char *name, struct buf *out, 
 		return err_memory(err, "for unpacking %s", name);
 	/* Where the checksum follows the data, it is 0 here. */
 	if (rc || (told && told != crc))
-		return err_set(err, ERR_FORMAT, "%s is a .zip that is damaged: copy it again", name);
+		return err_set(err, ERR_FORMAT, "%s is a .zip that is damaged: copy it again",
+			       name);
+	return 0;
+}
+
+int unzip_gzip(const void *bytes, size_t n, const char *name, struct buf *out, struct err *err)
+{
+	uint32_t crc = 0;
+	int rc = inflate_all(bytes, n, MAX_WBITS + GZIP_WINDOW, &crc, out);
+
+	if (out->failed)
+		return buf_check(out, name, err);
+	if (rc == ERR_MEMORY)
+		return err_memory(err, "for unpacking %s", name);
+	if (rc)
+		return err_set(err, ERR_FORMAT, "%s is a gzip file that is damaged: copy it "
+			       "again", name);
 	return 0;
 }
