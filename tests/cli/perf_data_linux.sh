@@ -121,6 +121,20 @@ check a_rule_on_counters_is_refused expect_exit 2 \
 	"$RECORDER" collect --from fp.data --store no.db \
 	'/StopOnPerfCounter:Memory:Available MBytes<1'
 
+# ---- the whole machine ---------------------------------------------------------------------------
+
+perl -e 'while (1) { $i++ }' &
+burner=$!
+perf record -q --buildid-mmap -a -o all.data -F 499 -e cpu-clock -- sleep 0.5
+kill $burner
+wait 2>/dev/null
+"$RECORDER" collect --from all.data --store all.db 2>all.log
+busy=$(perf script -i all.data -F comm,pid 2>/dev/null | grep -vc '^ *swapper')
+check samples_of_idle_cpus_are_left_out [ "$("$RECORDER" export 1 --store all.db -f |
+	awk '{ n += $NF } END { print n }')" = "$busy" ]
+check who_ran_before_perf_has_its_own_name eval '"$RECORDER" show 1 --store all.db |
+	grep -q " perl ($burner)"'
+
 # ---- comparing -----------------------------------------------------------------------------------
 
 "$RECORDER" collect --from dwarf.data --store fp.db 2>both.log

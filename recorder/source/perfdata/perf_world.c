@@ -451,27 +451,30 @@ static void put_event(struct perf_world *w, enum event_kind kind, struct world_p
 	w->cfg.put(w->cfg.ctx, &e);
 }
 
+/* perf makes one up for each process that runs when it begins: it has no time, and names follow. */
 static void on_fork(struct perf_world *w, const struct perf_record *r, uint64_t time_ns)
 {
-	struct world_process *parent = find_process(w, r->u.task.parent_pid), *p;
+	struct world_process *parent = r->time_ns ? find_process(w, r->u.task.parent_pid) : NULL;
 	const char *comm = parent ? atomic_load(&parent->process->comm) : NULL;
 	const char *exe = parent ? atomic_load(&parent->process->exe_name) : NULL;
+	struct world_process *p;
 
-	if (r->pid == r->u.task.parent_pid) {
+	if (r->pid == r->u.task.parent_pid || (!r->time_ns && r->pid != r->tid)) {
 		perf_world_thread(w, r->pid, r->tid, time_ns);
 		return;
 	}
 	p = add_process(w, r->pid, r->u.task.parent_pid, time_ns, comm ? comm : "");
-	parent = find_process(w, r->u.task.parent_pid);
-	if (!p || !parent)
+	if (!p || !r->time_ns)
 		return;
-	maps_free(p->maps, time_ns);
-	p->maps = maps_share(parent->maps);
-	if (exe)
-		process_set_exe(p->process, exe);
-	p->exe_known = exe != NULL;
-	if (r->time_ns)
-		put_event(w, EVENT_PROCESS_START, p, r->tid, time_ns);
+	parent = find_process(w, r->u.task.parent_pid);
+	if (parent) {
+		maps_free(p->maps, time_ns);
+		p->maps = maps_share(parent->maps);
+		if (exe)
+			process_set_exe(p->process, exe);
+		p->exe_known = exe != NULL;
+	}
+	put_event(w, EVENT_PROCESS_START, p, r->tid, time_ns);
 }
 
 static void on_exec(struct perf_world *w, struct world_process *p, const struct perf_record *r,
