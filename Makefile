@@ -62,8 +62,10 @@ uses_log      := base model source
 uses_process  := base model source host
 uses_stopped  := base model unwind python symbol source host ring perf
 uses_dump     := base model unwind managed hotspot python node symbol host perf stopped
+uses_perfdata := base model unwind symbol source host ring probe perf
+uses_stackfile := base model source etw
 uses_list     := base model symbol source host runtime probe jvm perf etw etl dotnet counter log
-uses_list     += process stopped
+uses_list     += process stopped perfdata stackfile
 uses_analysis := base model triggers managed
 uses_options  := base model
 uses_engine   := base model symbol triggers store export source
@@ -74,8 +76,8 @@ uses_cli      := base model symbol triggers store export source host dotnet coun
 uses_cli      += list analysis options engine http screen listing
 
 ROOMS := base model unwind managed hotspot python node symbol triggers store export source host \
-         ring runtime probe jvm perf etw etl dotnet counter log process stopped dump list \
-         analysis options engine http screen listing cli
+         ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \
+         stackfile list analysis options engine http screen listing cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))

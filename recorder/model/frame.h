@@ -60,7 +60,7 @@ enum frame_flags {
 	FRAME_KERNEL = 2,
 	FRAME_JIT = 4,
 	FRAME_INLINED = 8,
-	FRAME_TEXT = 16,      /* in an incident: the function is the whole text, without a module */
+	FRAME_TEXT = 16,                /* the function is the whole text, without a module */
 };
 
 struct function {

@@ -121,7 +121,7 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
 	bool named = frame_is_named(in, frame);
 	size_t start = out->len;
 
-	if (f->flags & FRAME_TEXT) {
+	if (f->flags & FRAME_TEXT && named) {
 		utf8_put_clean(out, f->function, strlen(f->function), INCIDENT_TEXT_MAX);
 		return;
 	}

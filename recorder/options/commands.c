@@ -304,7 +304,7 @@ const struct command_info command_table[COMMANDS] = {
 "Lists the events that match the pattern, with their fields (Linux: tracepoints; for the\n"
 "path of a program, the probes that it brings with it, USDT). --live prints events as they\n"
 "come, for --seconds or until --rows of them; SPEC is that of /StopOnEvent. --from prints\n"
-"the events of a trace file (.etl, also zipped, on any system; .nettrace); --id those of an\n"
+"the events of a trace file (.etl, also zipped; .nettrace; perf.data); --id those of an\n"
 "incident; --from with a time, --last and --at those of a window of the history. One event a\n"
 "line: milliseconds since the beginning (of the history: local time), process, thread, cpu,\n"
 "provider/name, fields. --histogram shows when they came, --columns picks fields, and --format\n"

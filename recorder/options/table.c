@@ -351,10 +351,11 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_SERVICE])},
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
-	{"from", "FILE", "Read this trace (.etl, .etl.zip, .nettrace) instead of the machine.",
+	{"from", "FILE",
+	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data, stacks) instead of the machine.",
 	 OPTION_TEXT, GROUP_STORE, IN(COLLECT), FIELD(capture.file)},
 	{"from", "FILE|TIME",
-	 "Read this trace (.etl, .etl.zip, .nettrace); or the history from this time on: "
+	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data); or the history from this time: "
 	 "2026-11-21T03:10, 'yesterday 03:12', -30m (local, or with Z at its end).",
 	 OPTION_TEXT, GROUP_STORE, IN(EVENTS) | IN(BACKTEST), FIELD(capture.file)},
 	{"from", "SEC|TIME",

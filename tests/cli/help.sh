@@ -69,12 +69,12 @@ rm -rf cut
 grep -v '^#stack-kb' "$TOP/conf/recorder.conf" >cut.conf
 check a_key_missing_in_the_conf_file_is_seen fails conf_tells_all man/man5/recorder.conf.5 cut.conf
 
-# The texts name no option that does not exist; two belong to other programs.
+# The texts name no option that does not exist; three belong to other programs.
 told()
 {
 	grep -ohE -e '(^|[ `(/])--[a-z][a-z0-9-]*' "$TOPICS"/*.md "$TOP/README.md" |
 		grep -oE -e '--.*' | sort -u |
-		grep -vxE -e '--(buildid-mmap|perf-basic-prof)'
+		grep -vxE -e '--(buildid-mmap|call-graph|perf-basic-prof)'
 }
 no_stranger()
 {

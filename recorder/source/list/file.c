@@ -1,13 +1,36 @@
 #include "source/source.h"
 
+#include "base/array.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <string.h>
 
 extern const struct source_ops nettrace_source;      /* nettrace_file.c */
+extern const struct source_ops perfdata_source, stackfile_source;
 
 static const struct source_ops *const etl_files[] = {&etl_source, NULL};
 static const struct source_ops *const nettrace_files[] = {&nettrace_source, NULL};
+static const struct source_ops *const perf_files[] = {&perfdata_source, NULL};
+static const struct source_ops *const stack_files[] = {&stackfile_source, NULL};
+
+/* Or packed text; a trace of Windows has a NUL among its first bytes. */
+static bool is_text(const char *path, const char *head, size_t n)
+{
+	static const char *const ends[] = {".folded", ".txt", ".json", ".xml", ".perf", ".stacks"};
+	size_t i;
+
+	if (text_ends_fold(path, ".perfView.xml.zip") ||
+	    (n > 1 && memcmp(head, "\x1f\x8b", 2) == 0))
+		return true;
+	for (i = 0; i < n; i++)
+		if ((unsigned char)head[i] < 0x20 && !strchr("\t\r\n", head[i] ? head[i] : 1))
+			return false;
+	for (i = 0; i < COUNT_OF(ends); i++)
+		if (text_ends_fold(path, ends[i]))
+			return true;
+	return n && (*head == '{' || *head == '<' || memchr(head, ';', n));
+}
 
 const struct source_ops *const *file_sources(const char *path)
 {
@@ -18,5 +41,12 @@ const struct source_ops *const *file_sources(const char *path)
 	if (path && os_open(path, OS_READ, &file, NULL) == 0)
 		os_pread(file, head, sizeof(head), 0, &got, NULL);
 	os_close(file);
-	return got == sizeof(head) && memcmp(head, "Nettrace", 8) == 0 ? nettrace_files : etl_files;
+	if (got == sizeof(head) && memcmp(head, "Nettrace", 8) == 0)
+		return nettrace_files;
+	/* Of either byte order, and of an old version. */
+	if (got == sizeof(head) &&
+	    (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0 ||
+	     memcmp(head, "PERFFILE", 8) == 0))
+		return perf_files;
+	return got && is_text(path, head, got) ? stack_files : etl_files;
 }

@@ -1,32 +1,15 @@
-#include "source/ring/perf_record.h"
-
-#include "base/bytes.h"
+#include "source/ring/perf_record_private.h"
 
 #include <string.h>
 
-/* From include/uapi/linux/perf_event.h, repeated here so that this file builds on every host. */
-enum {
-	RECORD_LOST = 2,
-	RECORD_COMM = 3,
-	RECORD_EXIT = 4,
-	RECORD_THROTTLE = 5,
-	RECORD_FORK = 7,
-	RECORD_SAMPLE = 9,
-	RECORD_MMAP2 = 10,
-	RECORD_LOST_SAMPLES = 13,
-	RECORD_SWITCH_CPU_WIDE = 15,
-	RECORD_KSYMBOL = 17,
-};
-
+#define MISC_MMAP_DATA 0x2000u
 #define MISC_COMM_EXEC 0x2000u
-#define MISC_MMAP_BUILD_ID 0x4000u
 #define MISC_SWITCH_OUT 0x2000u
 #define MISC_SWITCH_OUT_PREEMPT 0x4000u
 #define KSYMBOL_UNREGISTER 1u
 #define CONTEXT_KERNEL ((uint64_t)-128)
 #define CONTEXT_USER ((uint64_t)-512)
 #define CONTEXT_FIRST ((uint64_t)-4095)      /* values from here on are markers, not addresses */
-#define HEADER_BYTES 8u
 #define TRAILER_BYTES 32u
 
 /* Add an address to a piece of the chain, unless it does not follow the piece's last address. */
@@ -56,7 +39,7 @@ static void split_chain(const uint64_t *chain, uint64_t n, struct perf_record *o
 	}
 }
 
-static bool read_chain(struct cursor *c, struct perf_record *out)
+bool perf_read_chain(struct cursor *c, struct perf_record *out)
 {
 	const void *chain;
 	uint64_t nr;
@@ -68,7 +51,7 @@ static bool read_chain(struct cursor *c, struct perf_record *out)
 	return true;
 }
 
-static bool read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
+bool perf_read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
 {
 	uint64_t abi;
 
@@ -80,8 +63,7 @@ static bool read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
 	return !abi || out->u.sample.regs;
 }
 
-/* The ring holds the full copy. The size of its valid part follows it, unless the copy is empty. */
-static bool read_stack(struct cursor *c, struct perf_record *out)
+bool perf_read_stack(struct cursor *c, struct perf_record *out)
 {
 	uint64_t size, valid;
 	const uint8_t *bytes;
@@ -113,7 +95,7 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	out->tid = le32(b + 20);
 	out->time_ns = le64(b + 24);
 	out->cpu = le32(cpu);
-	if (format->callchain && !read_chain(c, out))
+	if (format->callchain && !perf_read_chain(c, out))
 		return false;
 	if (format->raw) {
 		/* The kernel pads the data; else the registers behind it would not be aligned. */
@@ -122,9 +104,9 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 			return false;
 		out->u.sample.raw_bytes = nraw;
 	}
-	if (format->nregs && !read_regs(c, format->nregs, out))
+	if (format->nregs && !perf_read_regs(c, format->nregs, out))
 		return false;
-	if (format->stack && !read_stack(c, out))
+	if (format->stack && !perf_read_stack(c, out))
 		return false;
 	return !format->cgroup || cursor_get(c, &out->u.sample.cgroup, 8);
 }
@@ -140,7 +122,7 @@ static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)
 	out->u.mmap.start = le64(b + 8);
 	out->u.mmap.bytes = le64(b + 16);
 	out->u.mmap.pgoff = le64(b + 24);
-	if (!(misc & MISC_MMAP_BUILD_ID)) {
+	if (!(misc & PERF_MISC_MMAP_BUILD_ID)) {
 		out->u.mmap.major = le32(b + 32);
 		out->u.mmap.minor = le32(b + 36);
 		out->u.mmap.ino = le64(b + 40);
@@ -154,19 +136,29 @@ static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)
 	return (out->u.mmap.path = cursor_text(c)) != NULL;
 }
 
-/* Records with a body of fixed size; what follows it is a text or unknown. */
-static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_record *out)
+bool perf_read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_record *out)
 {
 	static const uint8_t sizes[] = {
 		[RECORD_LOST] = 16, [RECORD_COMM] = 8, [RECORD_EXIT] = 24, [RECORD_FORK] = 24,
 		[RECORD_LOST_SAMPLES] = 8, [RECORD_SWITCH_CPU_WIDE] = 8, [RECORD_KSYMBOL] = 16,
+		[RECORD_MMAP] = 32,
 	};
 	const uint8_t *b = cursor_take(c, type < sizeof(sizes) ? sizes[type] : 0);
 
 	if (!b)
 		return false;
 	switch (type) {
+	case RECORD_MMAP:
+		out->kind = misc & MISC_MMAP_DATA ? PERF_KIND_OTHER : PERF_KIND_MMAP;
+		out->pid = le32(b);
+		out->tid = le32(b + 4);
+		out->u.mmap.start = le64(b + 8);
+		out->u.mmap.bytes = le64(b + 16);
+		out->u.mmap.pgoff = le64(b + 24);
+		return (out->u.mmap.path = cursor_text(c)) != NULL;
 	case RECORD_MMAP2:
+		if (misc & MISC_MMAP_DATA)
+			return true;
 		out->kind = PERF_KIND_MMAP;
 		return read_mmap2(c, misc, out);
 	case RECORD_COMM:
@@ -213,7 +205,7 @@ bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *fo
 		       struct perf_record *out)
 {
 	struct cursor c = cursor_over(bytes, n);
-	const uint8_t *head = cursor_take(&c, HEADER_BYTES);
+	const uint8_t *head = cursor_take(&c, PERF_HEADER_BYTES);
 
 	memset(out, 0, sizeof(*out));
 	if (!head || le16(head + 6) != n)
@@ -227,5 +219,5 @@ bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *fo
 	out->tid = le32(c.end + 4);
 	out->time_ns = le64(c.end + 8);
 	out->cpu = le32(c.end + 16);
-	return read_body(&c, le32(head), le16(head + 4), out);
+	return perf_read_body(&c, le32(head), le16(head + 4), out);
 }

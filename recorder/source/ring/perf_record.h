@@ -60,6 +60,8 @@ struct perf_record {
 			const uint8_t *stack;
 			uint32_t stack_bytes;
 			uint64_t cgroup;                 /* its number; 0 = not asked for */
+			uint64_t period;                 /* perf_layout_parse(), as the next */
+			bool kernel_mode;                /* where ip is */
 		} sample;
 		struct {
 			uint64_t start, bytes, pgoff;

@@ -1,0 +1,401 @@
+/*
+ * The source of files that have names instead of addresses: the text of perf script, folded stacks,
+ * speedscope's, PerfView's and pprof's. A file is read whole, its samples are sorted by time, and
+ * then delivered.
+ *
+ * Frames keep their names: an object for each module and process of one's own, whose offsets are
+ * numbers of frames. What the file does not tell is not made up, but for the time: folded stacks
+ * follow each other, and count 10 ms each.
+ */
+#include "base/os.h"
+#include "base/sort.h"
+#include "base/text.h"
+#include "source/source.h"
+#include "source/stackfile/stack_list.h"
+#include "source/stackfile/unzip.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX_BYTES ((size_t)2 << 30)
+#define PPROF_FIRST '\n'                     /* field 1, of bytes: no text begins with it */
+#define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
+
+struct stackfile {
+	struct source base;
+	struct source_config cfg;
+	const char *format;
+	struct stack_list list;
+	struct object **objects;             /* of each frame */
+	struct thread **threads;             /* of each thread, as the next */
+	struct process **processes;
+	struct sort_item *order;
+	struct frame_ref stack[STACK_MAX_FRAMES];
+	uint64_t size_bytes, modified_ns, first_ns, length_ns, marked_ns;
+	char note[400];
+	_Atomic bool stopping;
+	atomic_uint_fast64_t delivered;
+};
+
+extern const struct source_ops stackfile_source;
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static const struct format {
+	const char *name;
+	int (*read)(struct stack_list *l, const char *text, size_t n, struct err *err);
+} formats[] = {
+	{"speedscope's JSON", stack_list_speedscope},
+	{"PerfView's XML", stack_list_perfview},
+	{"text of perf script", stack_list_perf_script},
+	{"folded stacks", stack_list_folded},
+};
+
+/* By its first characters; a text by which parser finds samples in it. */
+static int parse(struct stackfile *s, const struct buf *text, struct err *err)
+{
+	const char *at = buf_text(text);
+	size_t i;
+	int rc = ERR_FORMAT;
+
+	if (strncmp(at, "\xef\xbb\xbf", 3) == 0)
+		at += 3;
+	at += strspn(at, " \t\r\n");
+	for (i = *at == '{' ? 0 : *at == '<' ? 1 : 2; rc == ERR_FORMAT && i < 4; i++) {
+		stack_list_free(&s->list);
+		s->format = formats[i].name;
+		rc = formats[i].read(&s->list, at, text->len - (size_t)(at - buf_text(text)), err);
+		if (rc == ERR_FORMAT && i < 2)
+			break;
+	}
+	if (rc == ERR_FORMAT)
+		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, s->format);
+	if (!rc && s->list.no_memory)
+		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
+	if (!rc && !s->list.nsamples)
+		rc = err_set(err, ERR_FORMAT, "%s has no samples", s->cfg.capture.file);
+	return rc;
+}
+
+static int load_pprof(struct stackfile *s, struct buf *bytes, struct err *err)
+{
+	int rc;
+
+	s->format = "a profile of pprof";
+	rc = stack_list_pprof(&s->list, buf_text(bytes), bytes->len, err);
+	buf_free(bytes);
+	if (rc == ERR_FORMAT)
+		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, s->format);
+	if (!rc && s->list.no_memory)
+		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
+	return rc;
+}
+
+static int load(struct stackfile *s, struct err *err)
+{
+	struct buf text = {.max_bytes = FILE_MAX_BYTES}, packed = {.max_bytes = FILE_MAX_BYTES};
+	int rc = os_load(s->cfg.capture.file, FILE_MAX_BYTES, &text, err);
+
+	s->size_bytes = text.len;
+	if (!rc && (unzip_is_zip(text.data, text.len) || unzip_is_gzip(text.data, text.len))) {
+		packed = text;
+		text = (struct buf){.max_bytes = FILE_MAX_BYTES};
+		rc = (unzip_is_zip(packed.data, packed.len) ? unzip_first : unzip_gzip)(
+			packed.data, packed.len, s->cfg.capture.file, &text, err);
+		buf_free(&packed);
+	}
+	if (!rc && *buf_text(&text) == PPROF_FIRST)
+		return load_pprof(s, &text, err);
+	if (!rc && (text.len && memchr(text.data, 0, text.len)))
+		rc = err_set(err, ERR_FORMAT, "%s is neither a trace nor a text",
+			     s->cfg.capture.file);
+	if (!rc)
+		rc = parse(s, &text, err);
+	buf_free(&text);
+	return rc;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static int make_objects(struct stackfile *s)
+{
+	const struct stack_list *l = &s->list;
+	uint32_t i;
+
+	s->objects = calloc((size_t)l->nframes + 1, sizeof(struct object *));
+	for (i = 0; s->objects && i < l->nframes; i++) {
+		const struct stack_list_frame *f = &l->frames[i];
+		const struct object_key key = {
+			.kind = f->flags & FRAME_KERNEL ? OBJECT_KERNEL
+				: f->flags & FRAME_JIT ? OBJECT_JIT : OBJECT_ELF,
+			.path = *f->module ? f->module : "?"};
+
+		s->objects[i] = objects_get(s->cfg.frames, &key, 0);
+	}
+	return s->objects ? 0 : ERR_MEMORY;
+}
+
+static int make_threads(struct stackfile *s)
+{
+	const struct stack_list *l = &s->list;
+	uint32_t i;
+
+	s->threads = calloc((size_t)l->nthreads + 1, sizeof(struct thread *));
+	s->processes = calloc((size_t)l->nthreads + 1, sizeof(struct process *));
+	for (i = 0; s->threads && s->processes && i < l->nthreads; i++) {
+		const struct stack_list_thread *t = &l->threads[i];
+		/* Processes without a number differ by name. */
+		uint32_t exec = (uint32_t)hash_bytes(t->process, strlen(t->process));
+
+		s->processes[i] = process_add(s->cfg.processes, t->pid, START_NS, exec, 0,
+					      t->process);
+		if (!s->processes[i])
+			continue;
+		s->threads[i] = thread_add(s->cfg.processes, s->processes[i], t->tid);
+		if (s->threads[i])
+			thread_set_name(s->threads[i], t->name);
+	}
+	return s->threads && s->processes ? 0 : ERR_MEMORY;
+}
+
+/* Where a file has no times, each sample begins where the one before ends. */
+static void invent_times(struct stack_list *l)
+{
+	uint64_t now_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < l->nsamples; i++) {
+		l->samples[i].time_ns = now_ns;
+		now_ns += (l->samples[i].count ? l->samples[i].count : 1) * STACK_LIST_PERIOD_NS;
+	}
+}
+
+static int sort(struct stackfile *s)
+{
+	struct stack_list *l = &s->list;
+	struct sort_item *scratch = calloc((size_t)l->nsamples + 1, sizeof(*scratch));
+	uint32_t i;
+
+	s->order = calloc((size_t)l->nsamples + 1, sizeof(*s->order));
+	if (!s->order || !scratch) {
+		free(scratch);
+		return ERR_MEMORY;
+	}
+	stack_list_limit(l);
+	if (!l->has_times)
+		invent_times(l);
+	for (i = 0; i < l->nsamples; i++)
+		s->order[i] = (struct sort_item){.key = l->samples[i].time_ns, .value = {i, 0}};
+	sort_items(s->order, scratch, l->nsamples);
+	free(scratch);
+	s->first_ns = l->nsamples ? s->order[0].key : 0;
+	s->length_ns = l->nsamples ? s->order[l->nsamples - 1].key - s->first_ns : 0;
+	return 0;
+}
+
+static void note(struct stackfile *s)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "read from %s", s->format);
+	if (s->list.full)
+		buf_puts(&b, "; it has more samples, stacks or names than are read");
+	if (s->list.merged)
+		buf_puts(&b, "; its lines are one sample each, because they count too many");
+	if (s->list.skipped)
+		buf_printf(&b, "; %" PRIu64 " of its lines or items make no sense",
+			   s->list.skipped);
+	if (!s->list.has_times)
+		buf_puts(&b, "; it has no times: its samples follow each other, 10 ms each");
+	buf_puts(&b, "; the time of day is that of the file's last change");
+	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
+	buf_free(&b);
+}
+
+/* ---- delivering ------------------------------------------------------------------------------ */
+
+static bool put(struct stackfile *s, const struct event *e)
+{
+	while (!queue_offer(s->cfg.queue, e)) {
+		if (atomic_load(&s->stopping))
+			return false;
+		os_sleep_ns(NS_PER_MS / 4);
+	}
+	atomic_fetch_add_explicit(&s->delivered, 1, memory_order_relaxed);
+	if (e->time_ns - s->marked_ns >= NS_PER_MS) {
+		s->marked_ns = e->time_ns;
+		queue_watermark(s->cfg.queue, s->marked_ns);
+	}
+	return !atomic_load_explicit(&s->stopping, memory_order_relaxed);
+}
+
+static uint32_t make_stack(struct stackfile *s, uint32_t node)
+{
+	const struct stack_list *l = &s->list;
+	uint32_t n = 0;
+
+	for (; node != STACK_LIST_NONE && n < STACK_MAX_FRAMES; node = l->nodes[node].caller) {
+		uint32_t frame = l->nodes[node].frame;
+
+		s->stack[n++] = (struct frame_ref){
+			.object = s->objects[frame] ? s->objects[frame]
+						    : objects_unknown(s->cfg.frames),
+			.offset = frame, .flags = l->frames[frame].flags};
+	}
+	return n;
+}
+
+static bool deliver(struct stackfile *s, const struct stack_list_sample *sample)
+{
+	uint64_t step_ns = s->list.has_times ? 0 : STACK_LIST_PERIOD_NS;
+	uint32_t i, n = sample->count ? sample->count : 1;
+	struct event e = {.kind = EVENT_SAMPLE, .cpu = sample->cpu, .stack = STACK_NONE,
+			  .stream = sample->stream, .quality = sample->quality,
+			  .value = sample->weight, .stack_frames = s->stack,
+			  .process = s->processes[sample->thread],
+			  .thread = s->threads[sample->thread]};
+	bool goes_on = true;
+
+	e.nstack_frames = make_stack(s, sample->node);
+	if (s->cfg.every_event) {
+		e.provider = "stack";
+		e.name = stream_text(sample->stream);
+	}
+	for (i = 0; goes_on && i < n; i++) {
+		e.time_ns = START_NS + sample->time_ns - s->first_ns + i * step_ns;
+		goes_on = put(s, &e);
+	}
+	return goes_on;
+}
+
+static int stackfile_run(struct source *source, struct err *err)
+{
+	struct stackfile *s = (struct stackfile *)source;
+	const char *only = s->cfg.capture.only_process;
+	uint32_t i;
+
+	(void)err;
+	for (i = 0; i < s->list.nsamples; i++) {
+		const struct stack_list_sample *sample = &s->list.samples[s->order[i].value[0]];
+		const struct process *process = s->processes[sample->thread];
+
+		if (only && !(process && process_is_meant(process, only)))
+			continue;
+		if (!deliver(s, sample))
+			break;
+	}
+	queue_finish(s->cfg.queue);
+	return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void stackfile_close(struct source *source)
+{
+	struct stackfile *s = (struct stackfile *)source;
+	uint32_t i;
+
+	for (i = 0; s->objects && i < s->list.nframes; i++)
+		if (s->objects[i])
+			object_drop(s->objects[i], 0);
+	stack_list_free(&s->list);
+	free(s->objects);
+	free(s->threads);
+	free(s->processes);
+	free(s->order);
+	free(s);
+}
+
+static int stackfile_open(const struct source_config *cfg, const struct needs *needs,
+			  struct source **out, struct err *err)
+{
+	struct stackfile *s = calloc(1, sizeof(*s));
+	struct os_file *file = NULL;
+	struct os_file_info info;
+	int rc;
+
+	(void)needs;
+	if (!s)
+		return err_memory(err, "for reading %s", cfg->capture.file);
+	s->base.ops = &stackfile_source;
+	s->cfg = *cfg;
+	rc = os_open(cfg->capture.file, OS_READ, &file, err);
+	if (!rc && os_file_info(file, &info, NULL) == 0)
+		s->modified_ns = info.mtime_ns;
+	os_close(file);
+	if (!rc)
+		rc = load(s, err);
+	if (!rc && (make_objects(s) || make_threads(s) || sort(s)))
+		rc = err_memory(err, "for the samples of %s", cfg->capture.file);
+	if (rc) {
+		stackfile_close(&s->base);
+		return rc;
+	}
+	note(s);
+	*out = &s->base;
+	return 0;
+}
+
+static int stackfile_check(const struct needs *needs, struct err *err)
+{
+	if (needs->ncounters || needs->nlogs)
+		return err_set(err, ERR_NOT_FOUND,
+			       "a file of stacks holds no counters and no logs");
+	return 0;
+}
+
+static void stackfile_stop(struct source *source)
+{
+	atomic_store(&((struct stackfile *)source)->stopping, true);
+}
+
+static void stackfile_status(struct source *source, struct source_status *out)
+{
+	struct stackfile *s = (struct stackfile *)source;
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load_explicit(&s->delivered, memory_order_relaxed);
+}
+
+static void stackfile_origin(struct source *source, struct source_origin *out)
+{
+	struct stackfile *s = (struct stackfile *)source;
+
+	memset(out, 0, sizeof(*out));
+	out->start_ns = START_NS;
+	out->start_wall_ns = s->modified_ns > s->length_ns ? s->modified_ns - s->length_ns : 0;
+	out->bytes = s->size_bytes;
+	snprintf(out->note, sizeof(out->note), "%s", s->note);
+}
+
+static bool stackfile_name_frame(struct source *source, const struct frame *frame,
+				 struct symbol *out)
+{
+	struct stackfile *s = (struct stackfile *)source;
+	const struct stack_list_frame *f;
+
+	if (frame->offset >= s->list.nframes)
+		return false;
+	f = &s->list.frames[frame->offset];
+	if (!f->function || s->objects[frame->offset] != frame->object)
+		return false;
+	*out = (struct symbol){.offset = frame->offset, .name = f->function,
+			       .raw_name = f->function};
+	return true;
+}
+
+const struct source_ops stackfile_source = {
+	.name = "stacks",
+	.summary = "samples in files of names: perf script, folded, speedscope, PerfView",
+	.check = stackfile_check,
+	.open = stackfile_open,
+	.run = stackfile_run,
+	.stop = stackfile_stop,
+	.status = stackfile_status,
+	.origin = stackfile_origin,
+	.name_frame = stackfile_name_frame,
+	.close = stackfile_close,
+};
