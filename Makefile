@@ -350,11 +350,12 @@ fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/c
 	        $$(ls -d tests/fuzz/corpus/$$name 2>/dev/null) </dev/null || exit 1; \
 	done
 
+fuzz_chosen = $(filter tests/fuzz/fuzz_$(T)%,$(fuzzers))
 fuzz-coverage: deps ## which lines fuzz targets reach in FUZZ_SECONDS each, by file; T=hotspot
 	$(Q)$(MAKE) VARIANT=coverage goals \
-	    GOALS='$(patsubst tests/%.c,build/coverage/%,$(filter tests/fuzz/fuzz_$(T)%,$(fuzzers)))'
+	    GOALS='$(fuzz_chosen:tests/%.c=build/coverage/%)'
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/support/fuzz_coverage.sh \
-	    $(filter fuzz_$(T)%,$(fuzzers:tests/fuzz/%.c=%))
+	    $(fuzz_chosen:tests/fuzz/%.c=%)
 
 # The manual pages are the program's own text. Cross-built, it cannot run here: give a native one,
 # NATIVE=build/linux/recorder; the pages are the same.
