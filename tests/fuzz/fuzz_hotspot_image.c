@@ -2,12 +2,14 @@
  * A JVM that lies: the recorded images with bytes of memory and registers changed. The walk ends,
  * rises, and reads nothing outside of what it has.
  *
- *   0    u8   which image; the top bit: it is walked once before it is changed, and learned then
+ *   0    u8   which image; 128: it is walked once before it is changed, and learned then; 64: what
+ *             it does not have leads to performance data with counts of classes
  *   1    changes of 5 bytes: u32 offset in the image, modulo its size, and the byte that is there
  *        instead; an offset with the top bit set is one in the registers
  */
 #include "base/array.h"
 #include "base/bytes.h"
+#include "managed/hotspot/unloads.h"
 #include "tests/support/jvm_image.h"
 
 #include <stdio.h>
@@ -16,6 +18,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define CHANGES_MAX 64u
+
+enum { PERFORMANCE = 0x10000, PERFORMANCE_BYTES = 32 + 2 * 64 };
 
 struct changes {
 	struct jvm_image *image;
@@ -35,6 +39,44 @@ static uint8_t *byte_at(struct jvm_image *image, uint32_t n)
 		at -= image->ranges[i].n;
 	}
 	return (uint8_t *)image->regs + n % sizeof(image->regs);
+}
+
+/* Two entries of 64 bytes; their values change from one reading to the next. */
+static size_t read_performance(uint64_t at, uint8_t *to, size_t n)
+{
+	static const char *const counters[] = {COUNTER_LOADED, COUNTER_UNLOADED};
+	static uint8_t data[PERFORMANCE_BYTES] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2};
+	unsigned i;
+
+	data[24] = 32;
+	for (i = 0; i < COUNT_OF(counters); i++) {
+		uint8_t *entry = data + 32 + 64 * i;
+
+		entry[0] = 64;
+		entry[4] = 20;
+		entry[12] = 'J';
+		entry[16] = 48;
+		entry[48] = (uint8_t)(entry[48] + (at == PERFORMANCE + 32 + 64 * i + 48));
+		strcpy((char *)entry + 20, counters[i]);
+	}
+	at -= PERFORMANCE;
+	n = n < sizeof(data) - (size_t)at ? n : sizeof(data) - (size_t)at;
+	memcpy(to, data + at, n);
+	return n;
+}
+
+static size_t read_with_performance(void *image, uint64_t address, void *to, size_t n)
+{
+	const uint64_t performance = PERFORMANCE;
+	size_t got;
+
+	if (address >= PERFORMANCE && address - PERFORMANCE < PERFORMANCE_BYTES)
+		return read_performance(address, to, n);
+	got = jvm_image_read(image, address, to, n);
+	if (got || n > sizeof(performance))
+		return got;
+	memcpy(to, &performance, n);
+	return n;
 }
 
 static void make(void *ctx)
@@ -61,7 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	which = (data[0] & 127) % COUNT_OF(names);
+	if (data[0] & 64)
+		memory.read = read_with_performance;
+	which = (data[0] & 63) % COUNT_OF(names);
 	snprintf(path, sizeof(path), "tests/data/hotspot/java%s.image", names[which]);
 	if (!images[which].raw && !jvm_image_load(path, &images[which]))
 		return 0;
