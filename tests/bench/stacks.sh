@@ -59,14 +59,11 @@ if [ "$WARM_S" = 0 ]; then
 	load_start $((SECONDS_TO_RECORD + 60))
 fi
 costs from >costs.txt
-rm -f self.data
-if command -v perf >/dev/null; then
-	perf record -q -e cpu-clock -F 4999 -g -p "$recorder" -o self.data \
-		sleep $((SECONDS_TO_RECORD - 6)) 2>self.err
-else
-	sleep $((SECONDS_TO_RECORD - 6))
-fi
+sleep $((SECONDS_TO_RECORD - 6))
 costs to >>costs.txt
+rm -f self.data                          # after the costs, because this adds to them
+! command -v perf >/dev/null ||
+	perf record -q -e cpu-clock -F 4999 -g -p "$recorder" -o self.data sleep 6 2>self.err
 wait "$recorder" || { cat live.log >&2; exit 1; }
 recorder=
 "$RECORDER" show --store live.db --id 1 >all.txt
