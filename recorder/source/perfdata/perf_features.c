@@ -112,15 +112,11 @@ static void read_event_names(struct perf_file *f, struct cursor *c)
 	if (!cursor_get(c, &n, 4) || !cursor_get(c, &attr_bytes, 4))
 		return;
 	for (i = 0; i < n; i++) {
-		uint32_t event = i;
-
 		if (!cursor_skip(c, attr_bytes) || !cursor_get(c, &nids, 4) ||
-		    !read_text(c, name, sizeof(name)))
+		    !read_text(c, name, sizeof(name)) || !cursor_skip(c, 8 * (uint64_t)nids))
 			return;
-		if (!cursor_skip(c, 8 * (uint64_t)nids))
-			return;
-		if (event < f->nevents)
-			memcpy(f->events[event].name, name, sizeof(name));
+		if (i < f->nevents)
+			memcpy(f->events[i].name, name, sizeof(name));
 	}
 }
 

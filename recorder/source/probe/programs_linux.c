@@ -147,14 +147,14 @@ static void find_event(struct question *q)
 	close(file);
 }
 
-static bool is_known(const struct program_library *library, const struct program_id *id)
+/* The index of a file in a list; n = it is not there. */
+static unsigned find_id(const struct program_id *ids, unsigned n, const struct program_id *id)
 {
-	unsigned i;
+	unsigned i = 0;
 
-	for (i = 0; i < library->nknown; i++)
-		if (library->known[i].dev == id->dev && library->known[i].ino == id->ino)
-			return true;
-	return false;
+	while (i < n && (ids[i].dev != id->dev || ids[i].ino != id->ino))
+		i++;
+	return i;
 }
 
 static void find_library(struct question *q)
@@ -171,7 +171,7 @@ static void find_library(struct question *q)
 	    os_path_info(file.path, &q->info, NULL) != 0 || !q->info.regular)
 		return;
 	l->id = (struct program_id){q->info.dev, q->info.ino};
-	if (is_known(l, &l->id))
+	if (find_id(l->known, l->nknown, &l->id) < l->nknown)
 		return;
 	strcpy(l->path, file.path);
 	for (i = 0; i < PROGRAM_FUNCTIONS_MAX && l->functions[i]; i++) {
@@ -611,18 +611,18 @@ unsigned program_files_add(struct program_files *files, struct programs *p,
 			   const struct program_file *file, bool *is_new)
 {
 	struct os_file_info info;
+	struct program_id id;
 	unsigned i;
 
 	*is_new = false;
 	if (strchr(file->path, ':') || !programs_info(p, file, &info) || !info.regular)
 		return PROGRAM_FILES_MAX;
-	for (i = 0; i < files->n; i++)
-		if (files->ids[i].dev == info.dev && files->ids[i].ino == info.ino)
-			return i;
-	if (i == PROGRAM_FILES_MAX)
+	id = (struct program_id){info.dev, info.ino};
+	i = find_id(files->ids, files->n, &id);
+	if (i < files->n || i == PROGRAM_FILES_MAX)
 		return i;
 	*is_new = true;
-	files->ids[i] = (struct program_id){info.dev, info.ino};
+	files->ids[i] = id;
 	return files->n++;
 }
 
