@@ -7,6 +7,7 @@
 #include "base/version.h"
 
 #include "base/os.h"
+#include "symbol/sandbox.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -110,6 +111,8 @@ int main(int argc, char **argv)
 	int rc = 0;
 
 	os_guard_streams();
+	if (argc == 2 && strcmp(args[1], SANDBOX_WORD) == 0)
+		return sandbox_serve();
 	os_rights_lower();
 	if (argc > 1 && strcmp(args[1], "complete") == 0) {
 		os_rights_give_up();

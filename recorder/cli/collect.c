@@ -500,6 +500,7 @@ static void configure(const struct options *o, struct collect *c, const struct c
 				  (capture_switches(&o->capture) ? THREAD_TIME_COSTS : 1);
 	e->budget.max_rss_bytes = (uint64_t)o->max_rss_mb << 20;
 	e->symbol_cache_bytes = (uint64_t)o->symbol_cache_mb << 20;
+	e->sandboxed = true;
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
 	e->stop_command = c->stop_command.nargs ? &c->stop_command : NULL;

@@ -214,7 +214,7 @@ static void put_samples(struct sheet *p, struct json_value status)
 static void put_cost(struct sheet *p, struct json_value status)
 {
 	double cpu = number(status, "cpu_ms"), elapsed = number(status, "elapsed_s");
-	double rss = number(status, "rss_kb");
+	double rss = number(status, "rss_kb"), sandbox = number(status, "sandbox_rss_kb");
 	char n[CMD_NUMBER_BYTES];
 
 	if (cpu < 0)
@@ -225,6 +225,9 @@ static void put_cost(struct sheet *p, struct json_value status)
 		buf_printf(&p->out, " (%.2f %% of one CPU)", cpu / elapsed / 10);
 	if (rss >= 0)
 		buf_printf(&p->out, ", %s of memory", text_bytes((uint64_t)(rss * 1024), n));
+	if (sandbox > 0)
+		buf_printf(&p->out, ", and %s of the process that reads symbols",
+			   text_bytes((uint64_t)(sandbox * 1024), n));
 	buf_putc(&p->out, '\n');
 }
 

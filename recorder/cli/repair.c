@@ -262,7 +262,8 @@ static int ask_readers(struct symbolizing *s, struct err *err)
 	uint32_t i;
 	int rc;
 
-	s->env = (struct symbol_env){.path = buf_text(&s->path), .foreign = true};
+	s->env = (struct symbol_env){.path = buf_text(&s->path), .foreign = true,
+				     .sandboxed = true};
 	rc = symbols_open(s->table, &s->env, s->log, &symbols, err);
 	if (rc)
 		return rc;

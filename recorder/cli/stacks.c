@@ -134,6 +134,7 @@ static int open_dead(struct stacks *s, const struct options *o, struct err *err)
 	if (!rc)
 		s->pid = s->file.dump->pid;
 	s->env.foreign = true;
+	s->env.sandboxed = true;
 	return rc;
 }
 

@@ -121,6 +121,15 @@ static void why_text(const struct budget *b, enum budget_move move, char *out, s
 			 b->cpu_pct, b->limits.max_cpu_pct);
 }
 
+void costs_own(struct engine *e, uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	uint64_t sandbox_cpu_ns, sandbox_rss_bytes;
+
+	os_self_usage(cpu_ns, rss_bytes);
+	symbols_sandbox_usage(e->symbols, &sandbox_cpu_ns, &sandbox_rss_bytes);
+	*cpu_ns += sandbox_cpu_ns;
+}
+
 static void look_at_sampling(struct engine *e)
 {
 	struct merge *m = &e->merge;
@@ -131,7 +140,7 @@ static void look_at_sampling(struct engine *e)
 
 	if (!e->policy->by_clock || os_now_ns() - m->start_ns < START_NS)
 		return;
-	os_self_usage(&cpu_ns, &rss_bytes);
+	costs_own(e, &cpu_ns, &rss_bytes);
 	move = budget_feed(&m->budget, os_now_ns(), cpu_ns, rss_bytes);
 	now = &m->budget.levels[m->budget.level];
 	level_text(e, now, level, sizeof(level));

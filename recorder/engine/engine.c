@@ -112,6 +112,7 @@ static int open_parts(struct engine *e, struct err *err)
 	e->symbol_env.path = e->capture->symbol_path;
 	e->symbol_env.foreign = e->policy->foreign;
 	e->symbol_env.lowest = e->capture->low_priority;
+	e->symbol_env.sandboxed = cfg->sandboxed;
 	os_host_name(e->host, sizeof(e->host));
 	os_host_text(e->host_text, sizeof(e->host_text));
 	rc = open_shared(e, err);

@@ -524,6 +524,8 @@ void costs_change(struct engine *e);
 void costs_look(struct engine *e);           /* once a second */
 /* EVENT_RATE has come: the samples behind it stand for another period. */
 void costs_rate(struct engine *e, struct event *event);
+/* Any thread: CPU time of this process and of the sandbox so far; memory of this process. */
+void costs_own(struct engine *e, uint64_t *cpu_ns, uint64_t *rss_bytes);
 
 /* ---- stalls.c: sources that do not deliver --------------------------------------------------- */
 

@@ -206,7 +206,7 @@ static void complete_incident(struct engine *e, struct pending *p, uint64_t now_
 	uint64_t cpu_ns, rss_bytes;
 	uint32_t rule = p->rule;             /* a complete incident may be freed at once */
 
-	os_self_usage(&cpu_ns, &rss_bytes);
+	costs_own(e, &cpu_ns, &rss_bytes);
 	if (now_ns < p->head.trigger_ns)     /* a snapshot that was requested just now */
 		now_ns = p->head.trigger_ns;
 	os_mutex_lock(e->shared.lock);

@@ -5,8 +5,8 @@
 #include "symbol/disk.h"
 #include "symbol/elf_file.h"
 #include "symbol/elf_saved.h"
-#include "symbol/elf_section.h"
 #include "symbol/reader.h"
+#include "symbol/sandbox.h"
 #include "symbol/symbol_open.h"
 
 #include <stdlib.h>
@@ -70,6 +70,7 @@ static void use_debug_file(struct elf_table *t)
 	struct elf_file debug;
 	struct err err;
 	struct buf path = {.max_bytes = 8192};
+	char note[SANDBOX_NOTE_BYTES];
 	int rc = debug_file_open(t->object, t->pid, &t->names, &path, &debug, &err);
 
 	if (rc && rc != ERR_NOT_FOUND)
@@ -80,7 +81,7 @@ static void use_debug_file(struct elf_table *t)
 		buf_free(&path);
 		return;
 	}
-	rc = elf_index_new(&debug.bytes, &debug.head, NULL, &index, &err);
+	rc = sandbox_index(t->env->sandbox, &debug, false, &index, note, &err);
 	if (rc)
 		set_note(t, "%s: its debug file is not used: %s", err.text);
 	if (rc || index->nentries <= t->index->nentries) {
@@ -98,26 +99,14 @@ static void use_debug_file(struct elf_table *t)
 	t->separate = true;
 }
 
-/*
- * Index the file and what is packed into it. If that cannot be unpacked, .dynsym must do; note it.
- */
 static int index_file(struct elf_table *t, struct err *err)
 {
-	struct buf text = {.max_bytes = ELF_MINIDEBUG_MAX_BYTES + 1};
-	struct err why = {0};
-	struct bytes mini;
-	int rc = elf_minidebug_read(&t->names.bytes, &t->head, &text, &why);
+	char note[SANDBOX_NOTE_BYTES];
+	int rc = sandbox_index(t->env->sandbox, &t->names, true, &t->index, note, err);
 
-	if (!rc) {
-		mini = bytes_of_memory(text.data, text.len);
-		rc = elf_index_new(&t->names.bytes, &t->head, &mini, &t->index, &why);
-	}
-	buf_free(&text);
-	if (!rc)
-		return 0;
-	if (rc != ERR_NOT_FOUND)
-		set_note(t, "%s: %s; only its exported functions have names", why.text);
-	return elf_index_new(&t->names.bytes, &t->head, NULL, &t->index, err);
+	if (!rc && *note)
+		set_note(t, "%s: %s", note);
+	return rc;
 }
 
 /* ---- the cache on disk ----------------------------------------------------------------------- */

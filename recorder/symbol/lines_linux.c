@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #define FLUSH_BYTES 65536
-#define NOBODY 65534
 
 int lines_check(struct err *err)
 {
@@ -85,15 +83,6 @@ static void limit_self(void)
 		dup2(null, STDERR_FILENO);
 }
 
-/* The files are open: from here on nothing needs root's rights. */
-static bool drop_privileges(void)
-{
-	if (geteuid() != 0)
-		return true;
-	return setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
-}
-
 static void send_lines(struct job *j, struct debug_info *d, const struct elf_head *head)
 {
 	struct incident_line found[LINES_DEPTH_MAX];
@@ -118,8 +107,9 @@ static void read_debug_info(struct job *j, struct elf_file *own, struct elf_file
 	struct debug_info *d = NULL;
 	int rc;
 
-	if (!drop_privileges()) {
-		send_state(j, LINES_FAILED, "its reader could not give up its privileges");
+	/* The files are open: from here on nothing needs a right. */
+	if (!os_confine()) {
+		send_state(j, LINES_FAILED, "its reader could not give up its rights");
 		return;
 	}
 	rc = debug_info_open(os_file_fd(own->file), &own->head, &d, NULL);

@@ -31,6 +31,8 @@ struct symbol_env {
 	const char *path;             /* of PE and PDB files, as _NT_SYMBOL_PATH; NULL = none */
 	struct dbghelp *dbghelp;      /* Windows' symbol handler; NULL = none. One worker's */
 	struct symbol_disk *disk;     /* the cache on disk; NULL = none */
+	struct sandbox *sandbox;      /* reads files; NULL = this process does. One worker's */
+	bool sandboxed;               /* workers get one; needs a main() that serves: sandbox.h */
 	const struct symbol_reader *const *readers;      /* NULL = symbol_readers */
 	bool foreign;               /* a trace of another machine or time: pids mean nothing here */
 	bool lowest;             /* the worker's priority, even while an incident waits for names */

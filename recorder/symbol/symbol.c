@@ -3,8 +3,8 @@
 #include "base/os.h"
 #include "model/home.h"
 #include "symbol/dbghelp.h"
-#include "symbol/demangle.h"
 #include "symbol/otel.h"
+#include "symbol/sandbox.h"
 #include "symbol/symbol_open.h"
 #include "symbol/symbol_private.h"
 
@@ -109,7 +109,8 @@ static void name_frame(struct worker *w, struct frame *frame)
 	if (has_name(frame))
 		return;
 	named = cache_find(w->cache, frame->object, frame->offset, &symbol);
-	if (named && demangle(symbol.name, readable, sizeof(readable)))
+	if (named &&
+	    sandbox_demangle(w->env.sandbox, symbol.name, readable, sizeof(readable)))
 		named = !frame_set_function(s->frames, frame, symbol.offset, readable, symbol.name,
 					    symbol.module);
 	else if (named)
@@ -294,6 +295,7 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 	*last = &self;
 	if (s->worker && !s->env.lowest) {
 		os_thread_hurry(s->worker->thread);
+		sandbox_hurry(s->worker->env.sandbox);
 		s->worker->was_raised = true;
 	}
 	os_cond_signal(s->work);
@@ -406,5 +408,18 @@ void symbols_use(struct symbols *s, struct symbols_use *out)
 	*out = s->use;
 	out->cache_max_bytes = s->cache_max_bytes;
 	out->queued = s->urgent.count + s->wanted.count;
+	os_mutex_unlock(s->lock);
+}
+
+void symbols_sandbox_usage(struct symbols *s, uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	unsigned i;
+
+	os_mutex_lock(s->lock);
+	*cpu_ns = s->ended_cpu_ns;
+	*rss_bytes = 0;
+	for (i = 0; i < WORKERS_MAX; i++)
+		if (s->workers[i])
+			sandbox_add_usage(s->workers[i]->env.sandbox, cpu_ns, rss_bytes);
 	os_mutex_unlock(s->lock);
 }

@@ -32,7 +32,7 @@ struct symbols;
 
 /*
  * Start the worker thread at low priority. env: its disk and path are borrowed until
- * symbols_close(); the worker adds _NT_SYMBOL_PATH to the path and has its own dbghelp.
+ * symbols_close(); the worker adds _NT_SYMBOL_PATH to the path and has its own dbghelp and sandbox.
  */
 int symbols_open(struct frames *frames, const struct symbol_env *env, struct log *log,
 		 struct symbols **out, struct err *err);
@@ -84,3 +84,5 @@ struct symbols_use {
 	uint64_t failed;                /* failed attempts to open an object */
 };
 void symbols_use(struct symbols *s, struct symbols_use *out);
+/* Any thread: what the workers' own processes (sandbox.h) take: CPU time so far, memory now. */
+void symbols_sandbox_usage(struct symbols *s, uint64_t *cpu_ns, uint64_t *rss_bytes);

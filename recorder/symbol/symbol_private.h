@@ -58,7 +58,7 @@ enum worker_state {
 struct worker {
 	struct symbols *symbols;
 	unsigned number;               /* the lower, the older, and the more it has read already */
-	struct symbol_env env;         /* with dbghelp: the oldest worker only */
+	struct symbol_env env;         /* its own sandbox; dbghelp: the oldest worker only */
 	struct cache_gate gate;
 	struct cache *cache;
 
@@ -97,6 +97,7 @@ struct symbols {
 	unsigned waiting;              /* workers without anything to do */
 	size_t cache_max_bytes;
 	struct symbols_use use;        /* `queued` is computed */
+	uint64_t ended_cpu_ns;         /* of sandboxes of workers that have ended */
 };
 
 /* ---- symbol.c ---- */

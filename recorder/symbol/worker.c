@@ -5,6 +5,7 @@
  * that it uses, and another one goes on. When it is back, the older of the two stays, because it
  * has read more, and the younger one ends.
  */
+#include "symbol/sandbox.h"
 #include "symbol/symbol_private.h"
 
 #include <inttypes.h>
@@ -201,6 +202,7 @@ int worker_start(struct symbols *s, struct err *err)
 		w->env = s->env;
 		if (w->number)
 			w->env.dbghelp = NULL;
+		w->env.sandbox = s->env.sandboxed ? sandbox_new() : NULL;
 		w->gate = (struct cache_gate){enter_object, w};
 		w->cache = cache_new(&w->env, &w->gate, s->log);
 	}
@@ -210,6 +212,7 @@ int worker_start(struct symbols *s, struct err *err)
 		rc = os_thread_start("symbols", worker_main, w, &w->thread, err);
 	if (rc) {
 		cache_free(w ? w->cache : NULL);
+		sandbox_free(w ? w->env.sandbox : NULL);
 		free(w);
 		return rc;
 	}
@@ -223,9 +226,11 @@ int worker_start(struct symbols *s, struct err *err)
 /* No progress at all: neither one that works, however slowly, nor one that waits for a CPU. */
 static bool has_not_moved(const struct symbols *s, struct worker *w)
 {
-	uint64_t progress = 0;
-	bool waits = (w->at.object || w->at.process) && os_thread_waits(w->thread, &progress);
+	uint64_t progress = 0, of_sandbox = 0;
+	bool waits = (w->at.object || w->at.process) && os_thread_waits(w->thread, &progress) &&
+		     sandbox_waits(w->env.sandbox, &of_sandbox);
 
+	progress += of_sandbox;
 	w->still = waits && progress == w->progress ? w->still + 1 : 0;
 	w->progress = progress;
 	return w->still >= (s->env.dbghelp ? STILL_LOOKS_DBGHELP : STILL_LOOKS);
@@ -301,10 +306,13 @@ static void log_news(struct symbols *s)
 static void free_worker(struct symbols *s, unsigned i)
 {
 	struct worker *w = s->workers[i];
+	uint64_t rss_bytes = 0;
 
 	if (!w)
 		return;
 	cache_free(w->cache);
+	sandbox_add_usage(w->env.sandbox, &s->ended_cpu_ns, &rss_bytes);
+	sandbox_free(w->env.sandbox);
 	move_to(w, (struct spot){0});
 	free(w);
 	s->workers[i] = NULL;

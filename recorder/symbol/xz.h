@@ -18,3 +18,6 @@
 #define XZ_MEMORY_BYTES ((uint64_t)80 << 20)     /* xz -9 needs 65 MB */
 #define XZ_MAX_NS (5 * NS_PER_SEC)
 int xz_unpack(const void *in, size_t n, size_t max_bytes, struct buf *out, struct err *err);
+
+/* Linux: load liblzma for good, so that xz_unpack() opens no file. */
+void xz_load(void);

@@ -73,9 +73,19 @@ static int unpack_growing(stream_buffer_decode *decode, const void *in, size_t n
 	}
 }
 
+static void *open_library(void)
+{
+	return dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
+}
+
+void xz_load(void)
+{
+	open_library();
+}
+
 int xz_unpack(const void *in, size_t n, size_t max_bytes, struct buf *out, struct err *err)
 {
-	void *library = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
+	void *library = open_library();
 	void *symbol = library ? dlsym(library, "lzma_stream_buffer_decode") : NULL;
 	stream_buffer_decode *decode;
 	int rc;

@@ -1,0 +1,60 @@
+/*
+ * The process that reads what strangers wrote: it indexes program files, unpacks their symbols, and
+ * makes names readable.
+ *
+ * These parsers, and the libraries behind them, are where a crafted file would do harm. So they
+ * work in a process of this same program that can do nothing else (os_confine()): it gets an open
+ * file, and answers with an index, which is checked like any other bytes from outside. When it
+ * dies, or takes longer than SANDBOX_MAX_NS, the object has no names and a sentence says why; the
+ * next request starts another one. It starts with the first request and ends with its owner.
+ *
+ * Linux; on Windows there is none, and the same is done in this process. One thread at a time, but
+ * for what is said to be for others.
+ */
+#pragma once
+
+#include "symbol/elf_file.h"
+
+#define SANDBOX_WORD "read-symbols"            /* the program's argument for sandbox_serve() */
+#define SANDBOX_MAX_NS (15 * NS_PER_SEC)       /* for one file; Chromium's takes 1 s */
+#define SANDBOX_MEMORY_MAX_BYTES ((uint64_t)1 << 30)   /* without mapped files */
+#define SANDBOX_NOTE_BYTES 400u
+
+struct sandbox;
+
+/* NULL = no memory, or not on this host: then everything is done here. */
+struct sandbox *sandbox_new(void);
+void sandbox_free(struct sandbox *s);          /* NULL allowed */
+
+/*
+ * The index of a file's functions: elf_index_new(), with what is packed into the file if `packed`.
+ * When that cannot be unpacked its exported functions must do, and the note says why.
+ *
+ * s        NULL = here; also for a file in memory, which is the kernel's
+ * note     SANDBOX_NOTE_BYTES; set to a sentence, or ""
+ * returns  as elf_index_new(); ERR_LIMIT when it takes too long; ERR_FORMAT when the process died
+ */
+int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
+		  struct elf_index **out, char *note, struct err *err);
+
+/* demangle(), demangle.h. */
+bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n);
+
+/* Any thread: os_thread_waits() for its process; true without one. */
+bool sandbox_waits(const struct sandbox *s, uint64_t *progress);
+/* Any thread: os_thread_hurry() for its process. */
+void sandbox_hurry(const struct sandbox *s);
+/* Any thread: add the CPU time of its processes so far, and the memory of the present one. */
+void sandbox_add_usage(const struct sandbox *s, uint64_t *cpu_ns, uint64_t *rss_bytes);
+
+/*
+ * What the process does, and what is checked of its answer; portable.
+ * in, head  of the file
+ * sound     false: an access to this index would leave it, or take more memory than a file's may
+ */
+int sandbox_index_here(const struct bytes *in, const struct elf_head *head, bool packed,
+		       struct elf_index **out, char *note, struct err *err);
+bool sandbox_index_is_sound(const struct elf_index *index);
+
+/* The process itself: answers on descriptor 0 until that is closed. Returns its exit code. */
+int sandbox_serve(void);

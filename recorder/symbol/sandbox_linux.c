@@ -1,0 +1,542 @@
+#include "symbol/sandbox.h"
+
+#include "symbol/demangle.h"
+#include "symbol/xz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define STAT_MAX_BYTES 4096u
+#define REAP_TRIES 200                   /* of 5 ms: one that hangs in a file system cannot end */
+
+/* ---- what goes over the socket: between two processes of one program ------------------------- */
+
+enum asked { ASKED_INDEX, ASKED_PACKED_INDEX, ASKED_NAME };
+
+struct request {
+	uint32_t asked;                      /* an enum asked; an index comes with a descriptor */
+	uint32_t name_bytes;                 /* of a name, which follows */
+	uint64_t file_bytes;
+};
+
+/* Entries and kept strings follow, or the readable name. */
+struct reply {
+	int32_t code;                        /* an enum err_code */
+	uint32_t nentries;
+	uint64_t base;
+	struct {
+		uint64_t offset, size;
+		uint64_t kept;               /* 0 or 1 */
+	} strings[ELF_TABLES];
+	uint32_t name_bytes;                 /* 0 = it is readable already */
+	char note[SANDBOX_NOTE_BYTES];
+	char why[sizeof(((struct err *)0)->text)];
+};
+
+struct sandbox {
+	int fd;                              /* -1 = there is no process */
+	_Atomic pid_t pid;                   /* 0 likewise */
+	_Atomic uint64_t ended_cpu_ns;       /* of those that have ended */
+};
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+/* All n bytes; false at the end of the stream, or when it breaks. */
+static bool send_all(int fd, const void *bytes, size_t n)
+{
+	const char *at = bytes;
+	ssize_t sent;
+
+	for (; n; at += sent, n -= (size_t)sent) {
+		do
+			sent = send(fd, at, n, MSG_NOSIGNAL);
+		while (sent < 0 && errno == EINTR);
+		if (sent <= 0)
+			return false;
+	}
+	return true;
+}
+
+static bool receive_all(int fd, void *bytes, size_t n)
+{
+	ssize_t got;
+
+	do
+		got = recv(fd, bytes, n, MSG_WAITALL);
+	while (got < 0 && errno == EINTR);
+	return got == (ssize_t)n;
+}
+
+union control {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* file: set to the descriptor that came with it, or -1. */
+static bool receive_request(struct request *out, int *file)
+{
+	struct iovec part = {out, sizeof(*out)};
+	union control control;
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	const struct cmsghdr *head;
+	ssize_t n;
+
+	*file = -1;
+	do
+		n = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (head && head->cmsg_type == SCM_RIGHTS)
+		memcpy(file, CMSG_DATA(head), sizeof(*file));
+	return n == sizeof(*out);
+}
+
+/* Mapped: if the file becomes shorter, only this process ends. */
+static int make_index(const struct request *r, int file, struct elf_index **out, char *note,
+		      struct err *err)
+{
+	void *map = mmap(NULL, (size_t)r->file_bytes, PROT_READ, MAP_PRIVATE, file, 0);
+	struct bytes in = bytes_of_memory(map, (size_t)r->file_bytes);
+	struct elf_head head;
+	int rc;
+
+	if (map == MAP_FAILED)
+		return err_os(err, "cannot map it");
+	rc = elf_head_read(&in, &head, err);
+	if (!rc)
+		rc = sandbox_index_here(&in, &head, r->asked == ASKED_PACKED_INDEX, out, note, err);
+	munmap(map, (size_t)r->file_bytes);
+	return rc;
+}
+
+static bool answer_index(const struct request *r, int file)
+{
+	struct elf_index *index = NULL;
+	struct reply reply = {0};
+	struct err err = {0};
+	bool sent;
+	unsigned i;
+
+	reply.code = make_index(r, file, &index, reply.note, &err);
+	memcpy(reply.why, err.text, sizeof(reply.why));
+	reply.nentries = index ? index->nentries : 0;
+	reply.base = index ? index->base : 0;
+	for (i = 0; index && i < ELF_TABLES; i++) {
+		reply.strings[i].offset = index->strings[i].offset;
+		reply.strings[i].size = index->strings[i].size;
+		reply.strings[i].kept = index->strings[i].kept != NULL;
+	}
+	sent = send_all(STDIN_FILENO, &reply, sizeof(reply)) &&
+	       (!index || send_all(STDIN_FILENO, index->entries,
+				   index->nentries * sizeof(*index->entries)));
+	for (i = 0; index && sent && i < ELF_TABLES; i++)
+		sent = !index->strings[i].kept || send_all(STDIN_FILENO, index->strings[i].kept,
+							   (size_t)index->strings[i].size);
+	elf_index_free(index);
+	return sent;
+}
+
+static bool answer_name(const struct request *r)
+{
+	char raw[DEMANGLE_MAX_BYTES + 1], readable[FUNCTION_NAME_MAX + 1];
+	struct reply reply = {0};
+
+	if (r->name_bytes > DEMANGLE_MAX_BYTES ||
+	    !receive_all(STDIN_FILENO, raw, r->name_bytes))
+		return false;
+	raw[r->name_bytes] = '\0';
+	if (demangle(raw, readable, sizeof(readable)))
+		reply.name_bytes = (uint32_t)strlen(readable);
+	return send_all(STDIN_FILENO, &reply, sizeof(reply)) &&
+	       send_all(STDIN_FILENO, readable, reply.name_bytes);
+}
+
+/* Sanitizers reserve terabytes of address space. */
+static rlim_t memory_limit(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	return RLIM_INFINITY;
+#else
+	return SANDBOX_MEMORY_MAX_BYTES;
+#endif
+}
+
+int sandbox_serve(void)
+{
+	const struct rlimit memory = {memory_limit(), memory_limit()}, none = {0, 0};
+	struct request r;
+	bool goes_on = true;
+	int file;
+
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);   /* what its owner was given */
+	xz_load();
+	prctl(PR_SET_NAME, "recorder-names");
+	setrlimit(RLIMIT_DATA, &memory);
+	setrlimit(RLIMIT_CORE, &none);
+	if (!os_confine())
+		return 1;
+	while (goes_on && receive_request(&r, &file)) {
+		goes_on = r.asked == ASKED_NAME ? answer_name(&r) : answer_index(&r, file);
+		if (file >= 0)
+			close(file);
+	}
+	return 0;
+}
+
+/* ---- its owner ------------------------------------------------------------------------------- */
+
+struct sandbox *sandbox_new(void)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->fd = -1;
+	return s;
+}
+
+static uint64_t cpu_of(pid_t pid)
+{
+	struct timespec used = {0};
+	clockid_t clock;
+
+	if (pid && clock_getcpuclockid(pid, &clock) == 0)
+		clock_gettime(clock, &used);
+	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+/* A process group of its own: Ctrl-C in a terminal is not meant for it. */
+static int start(struct sandbox *s, struct err *err)
+{
+	char *const argv[] = {(char[]){"recorder"}, (char[]){SANDBOX_WORD}, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none;
+	pid_t pid = 0;
+	int fds[2], rc;
+
+	if (s->fd >= 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+		return err_os(err, "the process that reads symbols was not started: no socket");
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&how);
+	posix_spawn_file_actions_adddup2(&files, fds[1], STDIN_FILENO);
+	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&how, 0);
+	posix_spawnattr_setsigmask(&how, &none);
+	rc = posix_spawn(&pid, "/proc/self/exe", &files, &how, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	close(fds[1]);
+	if (rc) {
+		close(fds[0]);
+		return err_os_code(err, rc, "the process that reads symbols was not started");
+	}
+	s->fd = fds[0];
+	atomic_store(&s->pid, pid);
+	return 0;
+}
+
+/* Returns its status; one that hangs in a file system is left behind. */
+static int end(struct sandbox *s)
+{
+	pid_t pid = atomic_load(&s->pid), got = 0;
+	int status = 0;
+	unsigned i;
+
+	if (s->fd < 0)
+		return 0;
+	close(s->fd);                        /* one at rest ends by this */
+	s->fd = -1;
+	for (i = 0; i < REAP_TRIES && !got; i++) {
+		uint64_t cpu_ns = cpu_of(pid);
+
+		got = waitpid(pid, &status, WNOHANG);
+		if (got == pid)
+			atomic_fetch_add(&s->ended_cpu_ns, cpu_ns);
+		if (i == 1)
+			kill(pid, SIGKILL);
+		if (!got)
+			os_sleep_ns(5 * NS_PER_MS);
+	}
+	atomic_store(&s->pid, 0);
+	return status;
+}
+
+void sandbox_free(struct sandbox *s)
+{
+	if (s)
+		end(s);
+	free(s);
+}
+
+static int failed(struct sandbox *s, bool is_late, struct err *err)
+{
+	int status = end(s);
+
+	if (is_late)
+		return err_set(err, ERR_LIMIT, "reading its symbols took longer than %u s",
+			       (unsigned)(SANDBOX_MAX_NS / NS_PER_SEC));
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
+		return err_set(err, ERR_FORMAT, "it became shorter while its symbols were read");
+	return err_set(err, ERR_FORMAT, "the process that reads symbols died of it (%s %d), so the "
+		       "file is damaged, or made to do that",
+		       WIFSIGNALED(status) ? "signal" : "exit code",
+		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* All n bytes before end_ns. It waits in one call, so that a process that hangs can be seen. */
+static int receive(struct sandbox *s, void *to, size_t n, uint64_t end_ns, struct err *err)
+{
+	char *at = to;
+
+	while (n) {
+		struct pollfd p = {.fd = s->fd, .events = POLLIN};
+		uint64_t now_ns = os_now_ns();
+		ssize_t got = -1;
+
+		if (now_ns >= end_ns)
+			return failed(s, true, err);
+		if (poll(&p, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1) > 0) {
+			got = recv(s->fd, at, n, MSG_DONTWAIT);
+			if (!got || (got < 0 && errno != EINTR && errno != EAGAIN))
+				return failed(s, false, err);
+		}
+		if (got > 0) {
+			at += got;
+			n -= (size_t)got;
+		}
+	}
+	return 0;
+}
+
+/* It works at the priority of the thread that waits for it. */
+static void take_priority(const struct sandbox *s)
+{
+	pid_t pid = atomic_load(&s->pid);
+	int own;
+
+	errno = 0;
+	own = getpriority(PRIO_PROCESS, 0);
+	if (!errno && getpriority(PRIO_PROCESS, (id_t)pid) != own)
+		setpriority(PRIO_PROCESS, (id_t)pid, own);
+}
+
+static int ask(struct sandbox *s, const struct request *r, int file, const char *name,
+	       struct err *err)
+{
+	struct iovec parts[2] = {{(void *)(uintptr_t)r, sizeof(*r)},
+				 {(void *)(uintptr_t)name, r->name_bytes}};
+	union control control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+					  .cmsg_len = CMSG_LEN(sizeof(file))}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = name ? 2 : 1};
+	unsigned tries;
+	int rc;
+
+	if (!name) {
+		memcpy(CMSG_DATA(&control.head), &file, sizeof(file));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	/* It is at rest, and this is little: nothing blocks. It may have been killed since. */
+	for (tries = 0; tries < 2; tries++) {
+		rc = start(s, err);
+		if (rc)
+			return rc;
+		take_priority(s);
+		if (sendmsg(s->fd, &message, MSG_NOSIGNAL) == (ssize_t)(sizeof(*r) + r->name_bytes))
+			return 0;
+		end(s);
+	}
+	return err_set(err, ERR_IO, "the process that reads symbols ends as soon as it starts");
+}
+
+/* ---- what it is asked ------------------------------------------------------------------------ */
+
+static int receive_strings(struct sandbox *s, const struct reply *reply, uint64_t end_ns,
+			   struct elf_index *index, struct err *err)
+{
+	int rc = 0;
+	unsigned i;
+
+	for (i = 0; i < ELF_TABLES && !rc; i++) {
+		struct elf_strings *strings = &index->strings[i];
+
+		strings->offset = reply->strings[i].offset;
+		strings->size = reply->strings[i].size;
+		if (!reply->strings[i].kept)
+			continue;
+		if (strings->size > ELF_STRINGS_MAX_BYTES)
+			return ERR_FORMAT;
+		strings->kept = calloc(1, (size_t)strings->size + 1);
+		rc = strings->kept ? receive(s, strings->kept, (size_t)strings->size, end_ns, err)
+				   : err_memory(err, "for its names");
+	}
+	return rc;
+}
+
+static int receive_index(struct sandbox *s, const struct reply *reply, uint64_t end_ns,
+			 struct elf_index **out, struct err *err)
+{
+	struct elf_index *index = calloc(1, sizeof(*index));
+	uint32_t n = reply->nentries;
+	int rc = 0;
+
+	if (index)
+		index->entries = malloc((n ? n : 1) * sizeof(*index->entries));
+	if (!index || !index->entries)
+		rc = err_memory(err, "for its symbols");
+	if (!rc)
+		rc = receive(s, index->entries, n * sizeof(*index->entries), end_ns, err);
+	if (!rc)
+		rc = receive_strings(s, reply, end_ns, index, err);
+	if (!rc) {
+		index->nentries = n;
+		index->base = reply->base;
+		*out = index;
+		return 0;
+	}
+	elf_index_free(index);
+	return rc;
+}
+
+static int distrust(struct sandbox *s, struct err *err)
+{
+	end(s);
+	return err_set(err, ERR_FORMAT,
+		       "the process that reads symbols gave an index that cannot be: the file is "
+		       "damaged, or made to do that");
+}
+
+int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
+		  struct elf_index **out, char *note, struct err *err)
+{
+	struct request r = {.asked = packed ? ASKED_PACKED_INDEX : ASKED_INDEX,
+			    .file_bytes = file->bytes.size};
+	uint64_t end_ns = os_now_ns() + SANDBOX_MAX_NS;
+	struct elf_index *index = NULL;
+	struct reply reply;
+	int rc;
+
+	if (!s || !file->file)
+		return sandbox_index_here(&file->bytes, &file->head, packed, out, note, err);
+	rc = ask(s, &r, os_file_fd(file->file), NULL, err);
+	if (!rc)
+		rc = receive(s, &reply, sizeof(reply), end_ns, err);
+	if (rc)
+		return rc;
+	reply.note[sizeof(reply.note) - 1] = reply.why[sizeof(reply.why) - 1] = '\0';
+	if (reply.code > 0 || reply.code < ERR_STOPPED || reply.nentries > ELF_FUNCTIONS_MAX)
+		return distrust(s, err);
+	memcpy(note, reply.note, sizeof(reply.note));
+	if (reply.code)
+		return err_set(err, (enum err_code)reply.code, "%s", reply.why);
+	rc = receive_index(s, &reply, end_ns, &index, err);
+	if (rc == ERR_FORMAT || (!rc && !sandbox_index_is_sound(index))) {
+		elf_index_free(rc ? NULL : index);
+		return distrust(s, err);
+	}
+	/* Where its answer was not read to the end, the next one would begin in its middle. */
+	if (rc)
+		end(s);
+	else
+		*out = index;
+	return rc;
+}
+
+/* What libiberty would take apart: of Itanium C++ and of Rust. */
+static bool is_mangled(const char *raw)
+{
+	return raw[0] == '_' && (raw[1] == 'Z' || raw[1] == 'R' || raw[1] == 'G');
+}
+
+bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n)
+{
+	uint64_t end_ns = os_now_ns() + SANDBOX_MAX_NS;
+	struct request r = {.asked = ASKED_NAME,
+			    .name_bytes = (uint32_t)strnlen(raw, DEMANGLE_MAX_BYTES + 1)};
+	struct reply reply;
+
+	if (!s || !is_mangled(raw) || r.name_bytes > DEMANGLE_MAX_BYTES)
+		return demangle(raw, out, n);
+	if (ask(s, &r, -1, raw, NULL) || receive(s, &reply, sizeof(reply), end_ns, NULL))
+		return false;
+	if (reply.name_bytes >= n) {
+		end(s);
+		return false;
+	}
+	if (!reply.name_bytes || receive(s, out, reply.name_bytes, end_ns, NULL))
+		return false;
+	out[reply.name_bytes] = '\0';
+	return true;
+}
+
+/* ---- for other threads ----------------------------------------------------------------------- */
+
+/* Its state (R, S, D, ...), or 0, and its memory: proc(5), stat, fields 3 and 24. */
+static char look_at(pid_t pid, uint64_t *rss_bytes)
+{
+	struct buf text = {0};
+	unsigned long long pages = 0;
+	char path[40], state = 0;
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (os_load(path, STAT_MAX_BYTES, &text, NULL) == 0 &&
+	    (at = strrchr(buf_text(&text), ')')) != NULL)
+		sscanf(at, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		       "%*d %*d %*u %*u %llu", &state, &pages);
+	buf_free(&text);
+	*rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return state;
+}
+
+bool sandbox_waits(const struct sandbox *s, uint64_t *progress)
+{
+	pid_t pid = s ? atomic_load(&s->pid) : 0;
+	uint64_t rss_bytes;
+
+	*progress = cpu_of(pid);
+	return !pid || look_at(pid, &rss_bytes) != 'R';
+}
+
+void sandbox_hurry(const struct sandbox *s)
+{
+	pid_t pid = s ? atomic_load(&s->pid) : 0;
+
+	if (pid)
+		setpriority(PRIO_PROCESS, (id_t)pid, -10);
+}
+
+void sandbox_add_usage(const struct sandbox *s, uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	pid_t pid = s ? atomic_load(&s->pid) : 0;
+	uint64_t own_rss_bytes;
+
+	if (!s)
+		return;
+	*cpu_ns += atomic_load(&s->ended_cpu_ns) + cpu_of(pid);
+	if (pid && look_at(pid, &own_rss_bytes))
+		*rss_bytes += own_rss_bytes;
+}

@@ -1,0 +1,299 @@
+/*
+ * The process that reads symbols: this test is also that process, as /proc/self/exe. Files are made
+ * by this machine's gcc.
+ */
+#include "symbol/sandbox.h"
+
+#include "symbol/demangle.h"
+#include "tests/support/test.h"
+#include "tests/support/tmp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIE "TEST_SANDBOX_LIE"          /* the byte of its first answer to turn over */
+#define ANSWER_MAX (1u << 20)
+
+/* ---- what it is asked about ------------------------------------------------------------------ */
+
+static void open_self(struct elf_file *out)
+{
+	assert_int_equal(elf_file_open_path("/proc/self/exe", out, NULL), 0);
+}
+
+static const char *name_of(const struct elf_index *index, const struct elf_file *file, uint64_t at)
+{
+	static char name[200];
+	struct elf_function f;
+
+	name[0] = '\0';
+	if (elf_find(index, at, &f))
+		elf_function_name(index, &file->bytes, &f, name, sizeof(name), NULL);
+	return name;
+}
+
+static void assert_same(const struct elf_index *a, const struct elf_index *b)
+{
+	unsigned i;
+
+	assert_int_equal(a->base, b->base);
+	assert_int_equal(a->nentries, b->nentries);
+	assert_memory_equal(a->entries, b->entries, a->nentries * sizeof(*a->entries));
+	for (i = 0; i < ELF_TABLES; i++) {
+		assert_int_equal(a->strings[i].offset, b->strings[i].offset);
+		assert_int_equal(a->strings[i].size, b->strings[i].size);
+		assert_int_equal(!a->strings[i].kept, !b->strings[i].kept);
+		if (a->strings[i].kept)
+			assert_memory_equal(a->strings[i].kept, b->strings[i].kept,
+					    a->strings[i].size);
+	}
+}
+
+TEST(the_index_of_the_sandbox_is_the_one_made_here)
+{
+	struct elf_index *here = NULL, *there = NULL;
+	struct sandbox *sandbox = sandbox_new();
+	char note[SANDBOX_NOTE_BYTES];
+	struct elf_file file;
+
+	open_self(&file);
+	assert_int_equal(sandbox_index(NULL, &file, true, &here, note, NULL), 0);
+	assert_int_equal(sandbox_index(sandbox, &file, true, &there, note, NULL), 0);
+	assert_true(here->nentries > 10);
+	assert_same(here, there);
+	elf_index_free(here);
+	elf_index_free(there);
+	elf_file_close(&file);
+	sandbox_free(sandbox);
+}
+
+TEST(names_are_made_readable_as_here)
+{
+	static const char *const names[] = {
+		"_ZN3foo3barEv", "_RNvC6_123foo3bar", "_start", "main", "_Z", "memcpy@@GLIBC_2.14",
+		"_ZNSt6vectorIiSaIiEE9push_backEOi@Base", "",
+	};
+	struct sandbox *sandbox = sandbox_new();
+	char here[200], there[200];
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		bool is_other = demangle(names[i], here, sizeof(here));
+
+		assert_int_equal(sandbox_demangle(sandbox, names[i], there, sizeof(there)),
+				 is_other);
+		if (is_other)
+			assert_string_equal(there, here);
+	}
+	sandbox_free(sandbox);
+}
+
+/* ---- when it dies or lies -------------------------------------------------------------------- */
+
+static void make_short(const char *path)
+{
+	char command[2 * TMP_BYTES];
+
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s && chmod u+w %s", (int)getpid(),
+		 path, path);
+	assert_int_equal(system(command), 0);
+}
+
+TEST(a_file_that_becomes_shorter_ends_the_process_and_the_next_request_starts_another)
+{
+	struct sandbox *sandbox = sandbox_new();
+	const char *path = tmp_path("short");
+	char note[SANDBOX_NOTE_BYTES];
+	struct elf_index *index = NULL;
+	struct elf_file file, self;
+	struct err err;
+
+	make_short(path);
+	assert_int_equal(elf_file_open_path(path, &file, NULL), 0);
+	assert_int_equal(truncate(path, 4096), 0);
+	assert_int_equal(sandbox_index(sandbox, &file, true, &index, note, &err), ERR_FORMAT);
+	assert_string_equal(err.text, "it became shorter while its symbols were read");
+	elf_file_close(&file);
+	open_self(&self);
+	assert_int_equal(sandbox_index(sandbox, &self, true, &index, note, NULL), 0);
+	elf_index_free(index);
+	elf_file_close(&self);
+	sandbox_free(sandbox);
+}
+
+TEST(one_that_was_killed_at_rest_is_replaced_before_the_next_request)
+{
+	struct sandbox *sandbox = sandbox_new();
+	char text[100], path[64];
+	struct buf children = {0};
+	unsigned i;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	for (i = 0; i < 3; i++) {
+		assert_true(sandbox_demangle(sandbox, "_ZN3foo3barEv", text, sizeof(text)));
+		assert_string_equal(text, "foo::bar");
+		buf_reset(&children);
+		assert_int_equal(os_load(path, 100, &children, NULL), 0);
+		assert_int_equal(kill(atoi(buf_text(&children)), SIGKILL), 0);
+		os_sleep_ns(20 * NS_PER_MS);
+	}
+	buf_free(&children);
+	sandbox_free(sandbox);
+}
+
+/* Stand between the owner and an honest process, and turn one byte of the first answer over. */
+static int lie(size_t at)
+{
+	static uint8_t answer[ANSWER_MAX];
+	uint8_t request[64];
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {request, sizeof(request)};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	size_t n = 0;
+	ssize_t got;
+	int fds[2];
+
+	got = recvmsg(0, &m, 0);
+	if (got <= 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		return 1;
+	if (fork() == 0) {
+		dup2(fds[1], 0);
+		close(fds[0]);
+		_exit(sandbox_serve());
+	}
+	close(fds[1]);
+	part.iov_len = (size_t)got;
+	sendmsg(fds[0], &m, 0);
+	shutdown(fds[0], SHUT_WR);
+	while (n < sizeof(answer) && (got = recv(fds[0], answer + n, sizeof(answer) - n, 0)) > 0)
+		n += (size_t)got;
+	if (at < n)
+		answer[at] = (uint8_t)~answer[at];
+	send(0, answer, n, MSG_NOSIGNAL);
+	return 0;
+}
+
+/* What it says may be wrong, but no access leaves what was sent: the sanitizers see to that. */
+TEST(an_answer_with_any_byte_changed_is_an_error_or_can_be_used)
+{
+	struct sandbox *sandbox = sandbox_new();
+	unsigned at, refused = 0, used = 0;
+	struct elf_file file;
+
+	open_self(&file);
+	for (at = 0; at < 200; at++) {
+		char note[SANDBOX_NOTE_BYTES], text[16];
+		struct elf_index *index = NULL;
+		struct err err = {0};
+		uint32_t i;
+		int rc;
+
+		snprintf(text, sizeof(text), "%u", at < 100 ? at : at * 53);
+		setenv(LIE, text, 1);
+		rc = sandbox_index(sandbox, &file, true, &index, note, &err);
+		refused += rc != 0;
+		used += rc == 0;
+		assert_true(!rc || err.text[0]);
+		for (i = 0; !rc && i < index->nentries; i++)
+			name_of(index, &file, index->base + index->entries[i].start);
+		elf_index_free(index);
+	}
+	unsetenv(LIE);
+	assert_true(refused > 10);
+	assert_true(used > 10);
+	elf_file_close(&file);
+	sandbox_free(sandbox);
+}
+
+TEST(an_index_whose_places_go_backwards_or_whose_names_lie_outside_is_not_sound)
+{
+	struct elf_entry entries[] = {{16, 4, 0}, {32, 4, 9}};
+	struct elf_index index = {.base = 4096, .entries = entries, .nentries = 2,
+				  .strings = {{.offset = 100, .size = 10}}};
+
+	assert_true(sandbox_index_is_sound(&index));
+	entries[1].name = 10;
+	assert_false(sandbox_index_is_sound(&index));
+	entries[1].name = 9 | ELF_NAME_IN_DYNSYM;
+	assert_false(sandbox_index_is_sound(&index));
+	entries[1] = (struct elf_entry){16, 4, 9};
+	assert_false(sandbox_index_is_sound(&index));
+	entries[1].start = 17;
+	assert_true(sandbox_index_is_sound(&index));
+	index.strings[0].offset = ELF_FILE_MAX_BYTES + 1;
+	assert_false(sandbox_index_is_sound(&index));
+}
+
+/* ---- what it may do -------------------------------------------------------------------------- */
+
+static bool is_refused(bool failed)
+{
+	return failed && errno == EPERM;
+}
+
+/* One bit for each thing that is allowed and should not be. */
+static int try_everything(void)
+{
+	char *argv[] = {(char[]){"true"}, NULL};
+	int all = 0;
+
+	if (!os_confine())
+		return 255;
+	all |= !is_refused(open("/etc/passwd", O_RDONLY) < 0) << 0;
+	all |= !is_refused(socket(AF_INET, SOCK_STREAM, 0) < 0) << 1;
+	all |= !is_refused(kill(getppid(), 0) != 0) << 2;
+	all |= !is_refused(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				0) == MAP_FAILED) << 3;
+	all |= !is_refused(fork() < 0) << 4;
+	all |= !is_refused(execv("/bin/true", argv) != 0) << 5;
+	free(malloc(1 << 20));
+	return all;
+}
+
+TEST(a_confined_process_opens_connects_starts_and_signals_nothing)
+{
+	pid_t pid;
+	int status;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	print_message("sanitizers need system calls that a confined process may not make\n");
+	skip();
+#endif
+	pid = fork();
+	if (pid == 0)
+		_exit(try_everything());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_index_of_the_sandbox_is_the_one_made_here),
+		cmocka_unit_test(names_are_made_readable_as_here),
+		cmocka_unit_test(
+			a_file_that_becomes_shorter_ends_the_process_and_the_next_request_starts_another),
+		cmocka_unit_test(one_that_was_killed_at_rest_is_replaced_before_the_next_request),
+		cmocka_unit_test(an_answer_with_any_byte_changed_is_an_error_or_can_be_used),
+		cmocka_unit_test(
+			an_index_whose_places_go_backwards_or_whose_names_lie_outside_is_not_sound),
+		cmocka_unit_test(a_confined_process_opens_connects_starts_and_signals_nothing),
+	};
+
+	if (argc == 2 && !strcmp(argv[1], SANDBOX_WORD))
+		return getenv(LIE) ? lie(strtoul(getenv(LIE), NULL, 10)) : sandbox_serve();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
