@@ -38,7 +38,7 @@ struct engine_config {
 	struct capture capture;                      /* its file is read by sources[0] */
 	struct budget_limits budget;                 /* of the recorder itself; live only */
 	uint64_t symbol_cache_bytes;                 /* on disk; 0 = none */
-	bool sandboxed;            /* strangers' files are read by symbol/sandbox.h: main() serves */
+	bool sandboxed;                              /* symbol/sandbox.h; main() must serve */
 
 	struct trigger *const *triggers;             /* borrowed */
 	uint32_t ntriggers;
