@@ -107,7 +107,7 @@ static void make_short(const char *path)
 	assert_int_equal(system(command), 0);
 }
 
-TEST(a_file_that_becomes_shorter_ends_the_process_and_the_next_request_starts_another)
+TEST(a_file_that_becomes_shorter_ends_the_process_and_another_one_goes_on)
 {
 	struct sandbox *sandbox = sandbox_new();
 	const char *path = tmp_path("short");
@@ -217,7 +217,7 @@ TEST(an_answer_with_any_byte_changed_is_an_error_or_can_be_used)
 	sandbox_free(sandbox);
 }
 
-TEST(an_index_whose_places_go_backwards_or_whose_names_lie_outside_is_not_sound)
+TEST(an_index_that_goes_backwards_or_whose_names_lie_outside_is_not_sound)
 {
 	struct elf_entry entries[] = {{16, 4, 0}, {32, 4, 9}};
 	struct elf_index index = {.base = 4096, .entries = entries, .nentries = 2,
@@ -285,11 +285,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_index_of_the_sandbox_is_the_one_made_here),
 		cmocka_unit_test(names_are_made_readable_as_here),
 		cmocka_unit_test(
-			a_file_that_becomes_shorter_ends_the_process_and_the_next_request_starts_another),
+			a_file_that_becomes_shorter_ends_the_process_and_another_one_goes_on),
 		cmocka_unit_test(one_that_was_killed_at_rest_is_replaced_before_the_next_request),
 		cmocka_unit_test(an_answer_with_any_byte_changed_is_an_error_or_can_be_used),
 		cmocka_unit_test(
-			an_index_whose_places_go_backwards_or_whose_names_lie_outside_is_not_sound),
+			an_index_that_goes_backwards_or_whose_names_lie_outside_is_not_sound),
 		cmocka_unit_test(a_confined_process_opens_connects_starts_and_signals_nothing),
 	};
 
