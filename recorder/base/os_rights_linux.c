@@ -12,6 +12,14 @@
 #define HARMLESS (CAP(CAP_NET_ADMIN) | CAP(CAP_IPC_LOCK) | CAP(CAP_SYS_NICE) | \
 		  CAP(CAP_SYS_RESOURCE) | CAP(CAP_SYSLOG) | CAP(CAP_PERFMON) | CAP(CAP_BPF))
 
+/*
+ * What recording uses: the rows of `recorder help privileges`, and files and signals for other
+ * users' programs (attaching to a JVM), the confined processes' change of user, low ports.
+ */
+#define USED (HARMLESS | CAP(CAP_SYS_ADMIN) | CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | \
+	      CAP(CAP_DAC_OVERRIDE) | CAP(CAP_CHOWN) | CAP(CAP_FOWNER) | CAP(CAP_KILL) | \
+	      CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_NET_BIND_SERVICE))
+
 struct rights {
 	uint64_t effective, permitted;
 };
@@ -71,6 +79,17 @@ void os_rights_give_up(void)
 	become_caller();
 	if (!set_rights(&(struct rights){0, 0}))
 		_exit(1);                    /* cannot happen: less is always allowed */
+}
+
+void os_rights_keep_used(void)
+{
+	struct rights rights;
+
+	if (!read_rights(&rights))
+		return;
+	rights.permitted &= USED;
+	rights.effective &= USED;
+	set_rights(&rights);
 }
 
 void os_rights_lower(void)

@@ -10,6 +10,10 @@ void os_rights_give_up(void)
 {
 }
 
+void os_rights_keep_used(void)
+{
+}
+
 void os_rights_lower(void)
 {
 }
