@@ -371,7 +371,7 @@ bool os_show_in_pager(const char *text, size_t n);
  * A program file with capabilities (setcap) lends them to everybody who may run it; they must serve
  * the recording, not the caller's curiosity. A setuid file counts as one with all of them: the
  * process takes its caller's user and group at once. Without such a file (root, a service's ambient
- * capabilities, Windows) these functions but os_rights_keep_used() do nothing, and os_env() answers.
+ * capabilities, Windows) all of these but os_rights_keep_used() do nothing, and os_env() answers.
  */
 bool os_rights_lent(void);
 /* For good, before the first thread: keep no capability. */

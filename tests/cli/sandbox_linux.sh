@@ -1,6 +1,6 @@
 #!/bin/bash
-# The process that reads symbols: it has no rights, and whatever becomes of it, recording goes on and
-# what runs later has names.
+# The process that reads symbols: it has no rights, and whatever becomes of it, recording goes on
+# and what runs later has names.
 set -u
 . "$TOP/tests/support/cli.sh"
 need_perf

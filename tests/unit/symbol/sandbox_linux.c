@@ -24,8 +24,8 @@
 
 /* Sanitizers turn the signal into an exit code. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SHORTER "the process that reads symbols died of it (exit code 1), so the file is damaged, " \
-		"or made to do that"
+#define SHORTER "the process that reads symbols died of it (exit code 1), so the file is " \
+		"damaged, or made to do that"
 static const bool sanitized = true;
 #else
 #define SHORTER "it became shorter while its symbols were read"
@@ -278,7 +278,7 @@ TEST(a_confined_process_opens_connects_starts_and_signals_nothing)
 	int status;
 
 	if (sanitized) {
-		print_message("sanitizers need system calls that a confined process may not make\n");
+		print_message("sanitizers need more than a confined process may do\n");
 		skip();
 	}
 	pid = fork();
