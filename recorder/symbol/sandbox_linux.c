@@ -374,6 +374,14 @@ static int ask(struct sandbox *s, const struct request *r, int file, const char 
 
 /* ---- what it is asked ------------------------------------------------------------------------ */
 
+static int distrust(struct sandbox *s, struct err *err)
+{
+	end(s);
+	return err_set(err, ERR_FORMAT,
+		       "the process that reads symbols gave an index that cannot be: the file is "
+		       "damaged, or made to do that");
+}
+
 static int receive_strings(struct sandbox *s, const struct reply *reply, uint64_t end_ns,
 			   struct elf_index *index, struct err *err)
 {
@@ -388,7 +396,7 @@ static int receive_strings(struct sandbox *s, const struct reply *reply, uint64_
 		if (!reply->strings[i].kept)
 			continue;
 		if (strings->size > ELF_STRINGS_MAX_BYTES)
-			return ERR_FORMAT;
+			return distrust(s, err);
 		strings->kept = calloc(1, (size_t)strings->size + 1);
 		rc = strings->kept ? receive(s, strings->kept, (size_t)strings->size, end_ns, err)
 				   : err_memory(err, "for its names");
@@ -421,14 +429,6 @@ static int receive_index(struct sandbox *s, const struct reply *reply, uint64_t 
 	return rc;
 }
 
-static int distrust(struct sandbox *s, struct err *err)
-{
-	end(s);
-	return err_set(err, ERR_FORMAT,
-		       "the process that reads symbols gave an index that cannot be: the file is "
-		       "damaged, or made to do that");
-}
-
 int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
 		  struct elf_index **out, char *note, struct err *err)
 {
@@ -453,16 +453,16 @@ int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
 	if (reply.code)
 		return err_set(err, (enum err_code)reply.code, "%s", reply.why);
 	rc = receive_index(s, &reply, end_ns, &index, err);
-	if (rc == ERR_FORMAT || (!rc && !sandbox_index_is_sound(index))) {
-		elf_index_free(rc ? NULL : index);
+	if (rc) {
+		end(s);                      /* the next answer would begin in this one's middle */
+		return rc;
+	}
+	if (!sandbox_index_is_sound(index)) {
+		elf_index_free(index);
 		return distrust(s, err);
 	}
-	/* Where its answer was not read to the end, the next one would begin in its middle. */
-	if (rc)
-		end(s);
-	else
-		*out = index;
-	return rc;
+	*out = index;
+	return 0;
 }
 
 /* What libiberty would take apart: of Itanium C++ and of Rust. */
