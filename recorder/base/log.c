@@ -303,6 +303,11 @@ void log_drain_at(struct log *log, uint64_t now_ns)
 		end_minute(log, now_ns);
 }
 
+bool log_is_terminal(const struct log *log)
+{
+	return !log->stamped;
+}
+
 int log_reopen(struct log *log, struct err *err)
 {
 	struct os_file *file = NULL;

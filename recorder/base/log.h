@@ -46,4 +46,6 @@ void log_wakes(struct log *log, struct os_wake *wake);
  * returns  0; ERR_UNSUPPORTED when the log goes to stderr; else the old file stays open
  */
 int log_reopen(struct log *log, struct err *err);
+/* Somebody reads it as it comes: its lines have no time. */
+bool log_is_terminal(const struct log *log);
 /* log NULL = drop the line: tests and tools without a log pass NULL. */

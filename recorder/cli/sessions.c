@@ -51,7 +51,7 @@ enum { COLUMNS = 6 };
 struct session {
 	char *store, *health;
 	double pid, elapsed_s;               /* NaN = it did not say */
-	uint64_t incidents;
+	double incidents;
 };
 
 struct sessions {
@@ -82,7 +82,7 @@ static char *text_of(struct json_value status, const char *key)
 /* Something else may listen at such a name: who does not answer like a recorder is none. */
 static void add_session(void *ctx, const char *path)
 {
-	struct session s = {.pid = NAN, .elapsed_s = NAN};
+	struct session s = {.pid = NAN, .elapsed_s = NAN, .incidents = NAN};
 	struct sessions *all = ctx;
 	struct json_value status;
 	struct buf answer = {0};
@@ -96,7 +96,7 @@ static void add_session(void *ctx, const char *path)
 		s.health = text_of(status, "health");
 		s.pid = number(status, "pid");
 		s.elapsed_s = number(status, "elapsed_s");
-		s.incidents = (uint64_t)fmax(number(status, "incidents"), 0);
+		s.incidents = number(status, "incidents");
 		if (*path != '/') {
 			free(s.store);
 			s.store = text_of(status, "store");
@@ -121,7 +121,8 @@ static void put_session(struct sheet *p, const struct session *s, int *widths, b
 		{.key = "pid", .head = "PID", .kind = SHEET_NUMBER, .v = s->pid},
 		{.key = "health", .head = "HEALTH", .text = s->health, .width = -9},
 		{.key = "elapsed_s", .head = "FOR", .kind = SHEET_SECONDS, .v = s->elapsed_s},
-		{.key = "incidents", .head = "INCIDENTS", .kind = SHEET_COUNT, .n = s->incidents},
+		{.key = "incidents", .head = "INCIDENTS", .kind = SHEET_NUMBER,
+		 .v = s->incidents},
 		{.key = "store", .head = "STORE", .kind = SHEET_NAME, .text = s->store},
 	};
 	const unsigned n = COLUMNS - 1;

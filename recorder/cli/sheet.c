@@ -149,7 +149,7 @@ static const char *cell_text(const struct sheet_cell *c, char number[CMD_NUMBER_
 	case SHEET_BYTES:
 		return text_bytes(c->n, number);
 	case SHEET_SECONDS:
-		return text_seconds(c->v, number);
+		return c->v == c->v ? text_seconds(c->v, number) : "-";
 	case SHEET_NUMBER:
 		snprintf(number, CMD_NUMBER_BYTES, c->v == c->v ? "%.*f" : "-", c->digits, c->v);
 		return number;

@@ -17,6 +17,7 @@
 
 #define OVER_NS (10 * NS_PER_MS)             /* the most that config.over() is late */
 #define WAIT_NS NS_PER_SEC                   /* at most; every request wakes this thread */
+#define STATUS_MOST_NS (30 * 60 * NS_PER_SEC)        /* doubled once more */
 #define SECOND_STOP_NS (2 * NS_PER_SEC)      /* a second Ctrl-C within this aborts */
 #define SAME_STOP_NS (200 * NS_PER_MS)       /* sooner it is the same one: timeout(1) sends two */
 
@@ -617,7 +618,8 @@ int engine_control(struct engine *e, struct err *err)
 {
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
-	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
+	uint64_t status_every_ns = e->cfg->status_every_ns, stopped_at_ns = 0;
+	uint64_t next_status_ns = os_now_ns() + status_every_ns;
 	uint64_t next_look_ns = 0, alive_ns = 0;
 	bool begun_reported = false, failure_logged = false, over = false;
 	struct standstill store = {0};
@@ -646,8 +648,10 @@ int engine_control(struct engine *e, struct err *err)
 				tell_alive(e, &alive_ns);
 		}
 		log_drain(e->log);
-		if (e->cfg->status_every_ns && os_now_ns() >= next_status_ns) {
-			next_status_ns += e->cfg->status_every_ns;
+		if (status_every_ns && os_now_ns() >= next_status_ns) {
+			if (!log_is_terminal(e->log) && status_every_ns < STATUS_MOST_NS)
+				status_every_ns *= 2;
+			next_status_ns += status_every_ns;
 			log_status(e);
 		}
 		rc = ends_without_store(e, &store, err);

@@ -70,7 +70,8 @@ struct engine_config {
 		      struct err *err);
 	void (*reloaded)(void *ctx, bool taken);
 	void *ready_ctx;                             /* of these five */
-	uint64_t status_every_ns;                    /* 0 = never */
+	/* 0 = never. A log that is no terminal waits twice as long each time, up to an hour. */
+	uint64_t status_every_ns;
 	uint64_t store_wait_ns;         /* at the end, for a store that hangs; 0 = as usual */
 };
 

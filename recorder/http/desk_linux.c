@@ -429,8 +429,8 @@ static void refuse(struct desk *d, const struct request *r, struct answer *out)
 	os_mutex_unlock(d->lock);
 	answer_text(out, 401, "this needs the token%s", r->has_token
 		    ? ": Authorization: Bearer TOKEN, or the token as password"
-		    : ", and the recorder has none: start it with --http-token FILE, or listen on "
-		      "a Unix socket");
+		    : ", and the recorder has none: start it with --http-token FILE, or ask as "
+		      "root or the recorder's own user over a Unix socket");
 	out->extra = "WWW-Authenticate";
 	out->extra_value = "Basic realm=\"recorder\"";
 }

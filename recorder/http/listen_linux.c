@@ -16,7 +16,7 @@
 
 #define UNIX_PREFIX "unix:"
 #define FIRST_FD 3                           /* SD_LISTEN_FDS_START */
-#define BACKLOG 128
+#define BACKLOG 4096                     /* the kernel cuts it to net.core.somaxconn */
 
 union address {
 	struct sockaddr any;

@@ -17,7 +17,7 @@ expect a_second_one_is_refused_with_its_exit_code 1 'another recorder' start --s
 expect a_mistake_has_its_own_too 2 'no operator' start --store x.db /StopOnPerfCounter:nonsense
 expect perfviews_spelling_works 0 "^ *$pid .*$TMP" listSessions
 has_the_whole_path() { "$RECORDER" list-sessions --json |
-	jq -e "select(.pid == $pid) | .store == \"$PWD/s.db\""; }
+	jq -s -e "any(.pid == $pid and .store == \"$PWD/s.db\")"; }
 check list_sessions_has_the_whole_path has_the_whole_path
 expect stop_ends_it 0 'last incident' stop --store s.db
 wait_for 20 sh -c "! kill -0 $pid"

@@ -25,6 +25,7 @@ for i in $(seq 100); do grep -q recording log 2>/dev/null && break; sleep 0.1; d
 for i in $(seq 100); do
 	kill -0 $collect 2>/dev/null || break
 	echo "all is well" | systemd-cat -t app
+	echo "fired: out of luck" | systemd-cat -t recorder    # what recorders say does not fire
 	echo "now we are Out of Wine" | systemd-cat -t app -p err
 	sleep 0.2
 done

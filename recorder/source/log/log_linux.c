@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define OWN_NAME "recorder"
 #define LOOK_MS 100
 #define RESTART_NS (10 * NS_PER_SEC)
 #define READ_BYTES 65536u
@@ -326,12 +327,26 @@ static void put_line(struct followed *f, const struct log_line *line)
 		atomic_fetch_add_explicit(&f->source->events, 1, memory_order_relaxed);
 }
 
+/* What recorders say of a rule repeats its words: it would fire again, and again. */
+static bool is_of_a_recorder(const struct followed *f, const struct log_line *line)
+{
+	char tag[40];
+
+	if (f->kind == LOG_OF_JOURNAL)
+		return line->name && line->name_len == strlen(OWN_NAME) &&
+		       memcmp(line->name, OWN_NAME, line->name_len) == 0;
+	snprintf(tag, sizeof(tag), " " OWN_NAME "[%d]: ", (int)getpid());
+	return memmem(line->text, line->len, tag, strlen(tag)) != NULL;
+}
+
 static void put_text(void *ctx, const char *text, size_t len)
 {
 	struct followed *f = ctx;
 	struct log_line line = {.text = text, .len = len, .level = -1};
 
-	if (f->kind == LOG_OF_FILE || log_parse_journal(text, len, &line))
+	if (f->kind != LOG_OF_FILE && !log_parse_journal(text, len, &line))
+		return;
+	if (!is_of_a_recorder(f, &line))
 		put_line(f, &line);
 }
 

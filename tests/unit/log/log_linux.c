@@ -115,6 +115,24 @@ TEST(a_file_is_followed_from_its_end_over_rotation_and_truncation)
 	rig_close(r);
 }
 
+/* In a log that syslog writes, too. A line of another program may say our name. */
+TEST(what_this_recorder_says_is_not_read)
+{
+	struct rig *r = rig_new("own");
+	char text[200];
+
+	rig_open(r, r->path);
+	write_to(r->path, "", 0);
+	snprintf(text, sizeof(text), "Nov 27 09:06:11 vm recorder[%d]: fired: disaster\n"
+		 "Nov 27 09:06:12 vm app[1]: recorder[%d] saw a disaster\n",
+		 (int)getpid(), (int)getpid());
+	write_to(r->path, text, O_APPEND);
+	text[strlen(text) - 1] = '\0';
+	expect(r, strchr(text, '\n') + 1);
+	unlink(r->path);
+	rig_close(r);
+}
+
 TEST(a_file_that_is_not_there_yet_is_read_from_its_start)
 {
 	struct rig *r = rig_new("later");
@@ -171,6 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_followed_from_its_end_over_rotation_and_truncation),
+		cmocka_unit_test(what_this_recorder_says_is_not_read),
 		cmocka_unit_test(a_file_that_is_not_there_yet_is_read_from_its_start),
 		cmocka_unit_test(the_kernel_log_is_read_as_it_comes),
 		cmocka_unit_test(logs_that_cannot_be_read_are_refused),
