@@ -129,7 +129,6 @@ int main(int argc, char **argv)
 	if (o.command != CMD_COLLECT && o.command != CMD_START && o.command != CMD_CHECK &&
 	    o.command != CMD_RUN && o.command != CMD_TOP)
 		os_rights_give_up();
-	os_rights_keep_used();
 	if (!rc)
 		rc = command(&o, &err);
 	if (rc && rc < CMD_EXITS)

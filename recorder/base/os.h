@@ -376,7 +376,10 @@ bool os_show_in_pager(const char *text, size_t n);
 bool os_rights_lent(void);
 /* For good, before the first thread: keep no capability. */
 void os_rights_give_up(void);
-/* For good, before the first thread: keep those capabilities that recording uses, also of root. */
+/*
+ * For good, before the first thread: keep those capabilities that recording uses, also of root. A
+ * program that root starts then gains rights by its exec, so it cannot be traced or dumped.
+ */
 void os_rights_keep_used(void);
 /*
  * This thread and those that it starts: open files with the caller's own rights. The first call

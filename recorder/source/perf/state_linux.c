@@ -440,7 +440,7 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 
 	if (r->u.comm.exec) {
 		if (p)
-			perf_state_exec(s, p, r->tid, r->u.comm.name);
+			p->executing = !perf_state_exec(s, p, r->tid, r->u.comm.name);
 		else if (s->lost_until_ns)
 			add_executed(s, r);
 		else
@@ -511,6 +511,7 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 
 	if (!p)
 		return;
+	p->executing = false;
 	end_flood(s, p);
 	if (!spend_mapping(s, p)) {
 		skip_mapping(s, p, r);
@@ -543,10 +544,18 @@ static void remember_exited(struct perf_state *s, uint32_t tid, uint64_t time_ns
 }
 
 /* t: NULL = not known */
+/*
+ * Who gains rights by exec (sudo) is no longer watched by events of its user, which the kernel says
+ * by an EXIT (begin_new_exec(), fs/exec.c) before it maps the program: it goes on.
+ */
 static void thread_exits(struct perf_state *s, struct perf_thread *t)
 {
 	if (!t || t->exited_ns)
 		return;
+	if (t->process->executing) {
+		t->process->executing = false;
+		return;
+	}
 	t->exited_ns = s->now_ns;
 	if (--t->process->nalive == 0)
 		perf_state_put_event(s, EVENT_PROCESS_EXIT, t->process, t->tid, s->now_ns);

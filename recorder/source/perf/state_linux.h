@@ -37,6 +37,7 @@ struct perf_process {
 	bool maps_full;                      /* and that is logged */
 	uint64_t mapped_until_ns;            /* budget of its mapping records: spend_mapping() */
 	bool maps_flood, flood_logged;       /* it has no budget left: they are skipped */
+	bool executing;                      /* nothing was mapped since it called exec */
 	bool exe_known;                      /* named after its first mapping */
 	bool outside;                        /* neither the root nor started by it */
 	bool skipped;                        /* outside, or --record-process does not name it */

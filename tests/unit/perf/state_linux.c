@@ -228,6 +228,20 @@ TEST(kernel_thread_is_named_by_itself_not_by_its_parent)
 	assert_string_equal(name_of(SH), "modprobe");
 }
 
+/* sudo: the kernel says EXIT in the middle of its exec, and it goes on. */
+TEST(a_program_that_gains_rights_by_exec_has_not_ended)
+{
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "sudo", true, 300);
+	events(false);
+	feed_exit(SH, SH, 301);
+	feed_mmap(SH, "/usr/bin/sudo", 0x8000, 302);
+	assert_string_equal(events(false), "");
+	assert_int_equal(perf_state_find(state_of, SH)->nalive, 1);
+	feed_exit(SH, SH, 400);
+	assert_string_equal(events(false), "-sudo 5000001 ");
+}
+
 /* ---- exec of a process with threads ---------------------------------------------------------- */
 
 TEST(exec_by_the_leader_ends_its_threads)
@@ -240,6 +254,7 @@ TEST(exec_by_the_leader_ends_its_threads)
 	assert_int_equal(perf_state_find(state_of, SH)->nthreads, 1);
 	assert_int_equal(perf_state_find(state_of, SH)->nalive, 1);
 	events(false);
+	feed_mmap(SH, "/bin/new", 0x8000, 310);
 	feed_exit(SH, SH, 400);
 	assert_string_equal(events(false), "-new 5000001 ");
 }
@@ -263,6 +278,7 @@ TEST(exec_by_another_thread_makes_it_the_leader)
 	assert_string_equal(name_of(SH), "new");
 	assert_int_equal(thread_of(SH, SH)->exited_ns, 0);
 	events(false);
+	feed_mmap(SH, "/bin/new", 0x8000, 310);
 	feed_exit(SH, SH, 4 * SECOND);
 	assert_string_equal(events(false), "-new 5000001 ");
 }
@@ -503,6 +519,7 @@ int main(void)
 		FRESH(thread_is_known_for_a_second_after_its_exit),
 		FRESH(threads_have_the_names_they_give_themselves),
 		FRESH(kernel_thread_is_named_by_itself_not_by_its_parent),
+		FRESH(a_program_that_gains_rights_by_exec_has_not_ended),
 		FRESH(exec_by_the_leader_ends_its_threads),
 		FRESH(exec_by_another_thread_makes_it_the_leader),
 		FRESH(exec_after_the_leader_was_forgotten_counts_too),
