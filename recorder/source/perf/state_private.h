@@ -46,3 +46,13 @@ void perf_state_doubt(struct perf_state *s, struct perf_process *p);
 void perf_state_forget_before(struct perf_process *p);
 /* For what is recorded of a thread: its process must be known, or have no name. */
 struct perf_thread *perf_state_for_sample(struct perf_state *s, struct perf_thread *t);
+
+/*
+ * mapping_budget_linux.c: charge a process for a mapping record; false when it has no budget left.
+ * Then the record is skipped.
+ */
+bool perf_state_spend_mapping(struct perf_state *s, struct perf_process *p);
+void perf_state_skip_mapping(struct perf_state *s, struct perf_process *p,
+			     const struct perf_record *r);
+/* Read the mappings of a process anew when it is calm again. */
+void perf_state_end_flood(struct perf_state *s, struct perf_process *p);
