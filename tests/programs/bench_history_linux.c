@@ -37,7 +37,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { ROUND_S = 10, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600, WARM = 200, PACED = 60 };
+enum { ROUND_S = 10, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600, WARM = 200 };
+enum { PACED = 127 };                        /* from a checkpoint of the log to the next one */
 enum { DIFFERENT = 800000,                   /* samples, before they start over */
        BORN = 28, SLOTS = 2 * BORN,          /* processes a round; and how many live */
        FIRST_PID = 5000000, PIDS = 4096, METHODS = 8 };
