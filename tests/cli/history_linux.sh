@@ -68,6 +68,7 @@ expect all_files_are_stores 0 'is sound: 1 incident' verify "$(files | head -1)"
 expect a_file_is_listed_like_a_store 0 'the history from' list --store "$(files | head -1)"
 expect a_window_has_a_length_and_no_trigger 0 '^Window +300 s$' show --store h.db --last 5m
 expect its_events_are_counted 0 'process-start' events --store h.db --last 5m --count
+expect minutes_ago_until_seconds_ago_are_one_too 0 '^Window' show --store h.db --from -5m --to -1s
 expect minutes_ago_until_now_are_a_window 0 "burn" report --store h.db --from -5m --to now
 expect a_window_is_reported 0 'burn' report --store h.db --last 5m
 expect events_of_a_window_are_printed 0 'expected' events --store h.db --last 5m
