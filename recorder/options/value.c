@@ -233,8 +233,8 @@ static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
 }
 
 /*
- * A number alone is seconds, and so is "5s"; anything else is a moment ("-30m" is before now), which
- * the command reads when it knows what it is for.
+ * A number alone is seconds, and so is "5s"; anything else is a moment ("-30m" is before now), read
+ * by the command, which knows what it is for.
  */
 static int parse_moment(const struct setting *s, bool store, struct err *err)
 {
