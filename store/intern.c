@@ -1,11 +1,16 @@
 /*
  * Modules, processes, threads -> rows; and the lists of a segment.
  *
+ * A row is found by its contents through an index; in a file of the history, where an index would
+ * be written again and again, among those that this writer has added and still knows.
+ *
  * What the interner remembers is right as long as only we change the store; data_version, read in
  * each transaction, says when another program (`delete`) has. Objects and processes are remembered
  * by address within one call, in which the segment keeps them alive.
  */
 #include "store/interner_private.h"
+
+#include "base/array.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,10 +25,19 @@ int interner_new(struct interner **out, struct err *err)
 	return *out ? 0 : err_memory(err, "for the store's tables");
 }
 
+static void rows_free(struct known_rows *r)
+{
+	text_table_free(&r->keys);
+	free(r->ids);
+	memset(r, 0, sizeof(*r));
+}
+
 void interner_forget(struct interner *in)
 {
 	if (!in)
 		return;
+	rows_free(&in->rows);
+	rows_free(&in->older_rows);
 	table_clear(&in->table);
 	in->nframes = 0;
 	in->next_frame = 0;
@@ -56,6 +70,8 @@ void interner_free(struct interner *in)
 	free(in->functions);
 	text_table_free(&in->function_names);
 	text_table_free(&in->texts);
+	rows_free(&in->rows);
+	rows_free(&in->older_rows);
 	idmap_free(&in->objects);
 	idmap_free(&in->processes);
 	idmap_free(&in->settled);
@@ -71,6 +87,43 @@ static int remember_id(struct idmap *map, const void *address, int64_t id, struc
 {
 	return idmap_set(map, (uintptr_t)address, id)
 		       ? err_memory(err, "while storing a segment") : 0;
+}
+
+/* ---- rows of the history -------------------------------------------------------------------- */
+
+/* id 0: none any more. */
+static int know_row(struct interner *in, const struct buf *key, int64_t id, struct err *err)
+{
+	struct known_rows *r = &in->rows;
+	uint32_t at = TABLE_NONE;
+
+	if (r->keys.bytes > KNOWN_ROW_BYTES_MAX) {
+		rows_free(&in->older_rows);
+		in->older_rows = *r;
+		memset(r, 0, sizeof(*r));
+	}
+	if (!key->failed && !ARRAY_ROOM(r->ids, r->cap, r->keys.n + 1))
+		at = text_table_add(&r->keys, key->data, key->len);
+	if (at == TABLE_NONE)
+		return err_memory(err, "while storing a segment");
+	r->ids[at] = id;
+	return 0;
+}
+
+/* The row with these contents; ERR_NOT_FOUND: none is known. */
+static int known_row(struct interner *in, const struct buf *key, int64_t *id, struct err *err)
+{
+	const struct known_rows *r = &in->rows;
+	uint32_t at = key->failed ? TABLE_NONE : text_table_find(&r->keys, key->data, key->len);
+
+	if (at != TABLE_NONE) {
+		*id = r->ids[at];
+		return *id ? 0 : ERR_NOT_FOUND;
+	}
+	r = &in->older_rows;
+	at = key->failed ? TABLE_NONE : text_table_find(&r->keys, key->data, key->len);
+	*id = at == TABLE_NONE ? 0 : r->ids[at];
+	return *id ? know_row(in, key, *id, err) : ERR_NOT_FOUND;
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */
@@ -101,14 +154,16 @@ static int module_insert(struct store *s, const struct object *object, const cha
 			 int64_t *id, struct err *err)
 {
 	const struct object_key *key = &object->key;
-	struct argument session = has_global_identity(key) ? arg_text(NULL)
-							   : arg_int(s->session_id);
+	bool global = has_global_identity(key);
+	bool short_row = s->history && strcmp(object->name, key->path) == 0;
+	struct argument session = global ? arg_text(NULL) : arg_int(s->session_id);
 
 	return db_insert(s,
 			 "INSERT INTO module(identity, session_id, kind, name, path, build_id)"
 			 " VALUES(?, ?, ?, ?, ?, ?)",
-			 ARGS(arg_text(identity), session, arg_text(object_kind_to_text(key->kind)),
-			      arg_text(object->name), arg_text(key->path),
+			 ARGS(arg_text(global || !s->history ? identity : ""), session,
+			      arg_text(object_kind_to_text(key->kind)),
+			      arg_text(object->name), arg_text(short_row ? "" : key->path),
 			      arg_blob(key->build_id, key->build_id_bytes)), id, err);
 }
 
@@ -120,10 +175,14 @@ static int module_find(struct store *s, const struct object *object, int64_t *id
 	module_identity(s, &object->key, &identity);
 	rc = buf_check(&identity, "a module's identity", err);
 	if (!rc)
-		rc = db_int(s, "SELECT id FROM module WHERE identity=?",
-			    ARGS(arg_text(identity.data)), id, err);
-	if (rc == ERR_NOT_FOUND)
+		rc = s->history ? known_row(s->interner, &identity, id, err)
+				: db_int(s, "SELECT id FROM module WHERE identity=?",
+					 ARGS(arg_text(identity.data)), id, err);
+	if (rc == ERR_NOT_FOUND) {
 		rc = module_insert(s, object, identity.data, id, err);
+		if (!rc && s->history)
+			rc = know_row(s->interner, &identity, *id, err);
+	}
 	buf_free(&identity);
 	return rc;
 }
@@ -151,6 +210,35 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 
 /* ---- processes and threads ------------------------------------------------------------------ */
 
+static void process_key(const struct process *p, struct buf *out)
+{
+	buf_printf(out, "process:%" PRIu32 ".%" PRIu64 ".%" PRIu32, p->pid, p->start_ns, p->exec);
+}
+
+#define PROCESS_ROW \
+	"SELECT id, name=?1 AND (cmdline_id IS NOT NULL OR ?2) AND ?3 IN (0, home_id)" \
+	" FROM process WHERE (home_id IS NULL OR ?3 IN (0, home_id))"
+
+static struct query process_row(struct store *s, struct process *p, int64_t home, struct err *err)
+{
+	struct argument name = arg_text(process_name(p));
+	struct argument without_cmdline = arg_int(!atomic_load(&p->cmdline));
+	struct buf key = {0};
+	int64_t id = 0;
+
+	if (s->history) {
+		process_key(p, &key);
+		known_row(s->interner, &key, &id, NULL);
+		buf_free(&key);
+		return db_query(s, PROCESS_ROW " AND id=?4",
+				ARGS(name, without_cmdline, arg_int(home), arg_int(id)), err);
+	}
+	return db_query(s, PROCESS_ROW " AND session_id=?4 AND pid=?5 AND start_ns=?6 AND exec=?7"
+			" ORDER BY id DESC LIMIT 1",
+			ARGS(name, without_cmdline, arg_int(home), arg_int(s->session_id),
+			     arg_u64(p->pid), arg_u64(p->start_ns), arg_u64(p->exec)), err);
+}
+
 /*
  * The row with its home, else one without, which gets it. *current: it has the name, the command
  * line and the home.
@@ -158,14 +246,7 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 static int process_lookup(struct store *s, struct process *p, int64_t home, int64_t *id,
 			  bool *current, struct err *err)
 {
-	struct query q = db_query(
-		s,
-		"SELECT id, name=?1 AND (cmdline_id IS NOT NULL OR ?2) AND ?7 IN (0, home_id)"
-		" FROM process WHERE session_id=?3 AND pid=?4 AND start_ns=?5 AND exec=?6"
-		" AND (home_id IS NULL OR ?7 IN (0, home_id)) ORDER BY id DESC LIMIT 1",
-		ARGS(arg_text(process_name(p)), arg_int(!atomic_load(&p->cmdline)),
-		     arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
-		     arg_u64(p->exec), arg_int(home)), err);
+	struct query q = process_row(s, p, home, err);
 	int rc = query_step(&q);
 
 	if (rc <= 0)
@@ -186,18 +267,25 @@ static int text_id_or_none(struct store *s, const char *text, int64_t *id, struc
 static int process_insert(struct store *s, struct process *p, int64_t home, int64_t *id,
 			  struct err *err)
 {
+	struct buf key = {0};
 	int64_t cmdline;
 	int rc = text_id_or_none(s, atomic_load(&p->cmdline), &cmdline, err);
 
-	if (rc)
+	if (!rc)
+		rc = db_insert(s,
+			       "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid,"
+			       " name, cmdline_id, home_id)"
+			       " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
+			       ARGS(arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
+				    arg_u64(p->exec), arg_u64(p->parent_pid),
+				    arg_text(process_name(p)), arg_int(cmdline), arg_int(home)),
+			       id, err);
+	if (rc || !s->history)
 		return rc;
-	return db_insert(s,
-			 "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
-			 " cmdline_id, home_id)"
-			 " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
-			 ARGS(arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
-			      arg_u64(p->exec), arg_u64(p->parent_pid), arg_text(process_name(p)),
-			      arg_int(cmdline), arg_int(home)), id, err);
+	process_key(p, &key);
+	rc = know_row(s->interner, &key, *id, err);
+	buf_free(&key);
+	return rc;
 }
 
 static int process_update(struct store *s, struct process *p, int64_t home, int64_t id,
@@ -235,11 +323,39 @@ static int process_id(struct store *s, struct process *p, uint64_t at_ns, int64_
 	return rc ? rc : remember_id(&s->interner->processes, p, *id, err);
 }
 
+static void thread_key(const struct thread *t, int64_t process, const char *name, struct buf *out)
+{
+	buf_printf(out, "thread:%" PRId64 ".%" PRIu32 ".%s", process, t->tid, name);
+}
+
 static int thread_find(struct store *s, const struct thread *t, int64_t process, const char *name,
 		       int64_t *id, struct err *err)
 {
-	return db_int(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
-		      ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
+	struct buf key = {0};
+	int rc;
+
+	if (!s->history)
+		return db_int(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
+			      ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
+	thread_key(t, process, name, &key);
+	rc = known_row(s->interner, &key, id, err);
+	buf_free(&key);
+	return rc;
+}
+
+/* The row with this name is known to be that one; 0: there is none any more. */
+static int thread_named(struct store *s, const struct thread *t, int64_t process, const char *name,
+			int64_t id, struct err *err)
+{
+	struct buf key = {0};
+	int rc;
+
+	if (!s->history)
+		return 0;
+	thread_key(t, process, name, &key);
+	rc = know_row(s->interner, &key, id, err);
+	buf_free(&key);
+	return rc;
 }
 
 /*
@@ -261,13 +377,16 @@ static int thread_id(struct store *s, const struct thread *t, uint64_t at_ns, in
 	if (rc != ERR_NOT_FOUND)
 		return rc;
 	rc = name[0] ? thread_find(s, t, process, "", id, err) : ERR_NOT_FOUND;
-	if (!rc)
-		return db_run(s, "UPDATE thread SET name=? WHERE id=?",
-			      ARGS(arg_text(name), arg_int(*id)), err);
-	if (rc == ERR_NOT_FOUND)
+	if (!rc) {
+		rc = db_run(s, "UPDATE thread SET name=? WHERE id=?",
+			    ARGS(arg_text(name), arg_int(*id)), err);
+		if (!rc)
+			rc = thread_named(s, t, process, "", 0, err);
+	} else if (rc == ERR_NOT_FOUND) {
 		rc = db_insert(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
 			       ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
-	return rc;
+	}
+	return rc ? rc : thread_named(s, t, process, name, *id, err);
 }
 
 /* ---- a segment ------------------------------------------------------------------------------ */

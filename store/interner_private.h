@@ -41,6 +41,7 @@ int function_page_insert(struct store *s, const struct page_function *functions,
 #define KNOWN_FRAMES_MAX 262144u         /* 11 MB */
 #define KNOWN_FUNCTION_BYTES_MAX (4u << 20)  /* of different names; then all are forgotten */
 #define KNOWN_TEXT_BYTES_MAX (1u << 20)      /* then all are forgotten */
+#define KNOWN_ROW_BYTES_MAX (512u << 10)     /* then those are forgotten that were not used */
 #define TEXT_PAGE_BYTES (256u << 10)         /* about */
 
 struct known_frame {
@@ -69,6 +70,12 @@ struct interner {
 	uint32_t texts_stored;               /* the ones behind are in no page yet */
 	size_t text_bytes_stored;
 	int64_t next_text;
+
+	struct known_rows {                  /* of a file of the history */
+		struct text_table keys;      /* what they are about */
+		int64_t *ids;                /* of each; 0 = none any more */
+		uint32_t cap;
+	} rows, older_rows;
 
 	int64_t data_version;                /* changes when another program writes to the store */
 	struct idmap objects, processes;     /* address -> id, within one call */

@@ -241,6 +241,8 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	m.kind = object_kind_from_text(column_text(q, 1));
 	m.name = column_text(q, 2);
 	m.path = column_text(q, 3);
+	if (m.path && !*m.path)
+		m.path = m.name;             /* the history's; see module_insert() */
 	build_id = column_blob(q, 4);
 	m.build_id_bytes = (uint8_t)(build_id.n < BUILD_ID_MAX ? build_id.n : BUILD_ID_MAX);
 	if (m.build_id_bytes)

@@ -27,6 +27,8 @@ struct redo {
 	char name[32];
 };
 
+static const uint8_t zeros[PAGE];
+
 /* A page that is not, or not as it is, in the file. */
 struct page {
 	uint32_t number;
@@ -124,7 +126,7 @@ static int load_page(const struct redo_file *f, uint32_t number, uint8_t *to)
 	return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc;
 }
 
-/* p->now, loaded where the log has not had the page yet. */
+/* p->now, loaded where the log has not had the page yet; of a new page: zero. */
 static int have_now(const struct redo_file *f, struct page *p)
 {
 	uint8_t *bytes;
@@ -132,8 +134,8 @@ static int have_now(const struct redo_file *f, struct page *p)
 
 	if (p->now)
 		return SQLITE_OK;
-	bytes = malloc(PAGE);
-	rc = bytes ? load_page(f, p->number, bytes) : SQLITE_IOERR_NOMEM;
+	bytes = calloc(1, PAGE);
+	rc = !bytes ? SQLITE_IOERR_NOMEM : p->number < f->size ? load_page(f, p->number, bytes) : 0;
 	if (rc)
 		free(bytes);
 	else
@@ -224,13 +226,19 @@ static bool is_last(const struct redo_file *f, const struct redo_record *r)
 static int check_new_pages(const struct redo_file *f, const struct redo_record *r)
 {
 	uLong crc = crc32(0, NULL, 0);
+	struct redo_patch patch = {0};
 	uint8_t page[PAGE];
+	size_t at = 0;
 	uint32_t i;
 	int rc = SQLITE_OK;
 
 	if (r->npages > r->first_new && r->npages - r->first_new > PAGES_MAX)
 		return SQLITE_DONE;
 	for (i = r->first_new; !rc && i < r->npages; i++) {
+		while (patch.page < i && redo_patch_next(r, &at, &patch))
+			;
+		if (patch.page == i && i)
+			continue;            /* it is in the log */
 		rc = f->db->pMethods->xRead(f->db, page, PAGE, (sqlite3_int64)i * PAGE);
 		crc = crc32(crc, page, PAGE);
 	}
@@ -321,7 +329,7 @@ static int put_first(struct redo_file *f)
 	return SQLITE_OK;
 }
 
-/* New pages in order, so that the disk gets them in one piece. */
+/* check_new_pages() reads the patches of new pages in this order. */
 static int by_number(const void *a, const void *b)
 {
 	const struct page *x = a, *y = b;
@@ -341,10 +349,23 @@ static void take_room(struct redo_file *f)
 	os_make_room(f->db_name, (uint64_t)f->room * PAGE);
 }
 
+/*
+ * Pages of trees fill up later, from their end: new ones that are not half full go to the log. They
+ * begin with a kind, and at 5 have where their content begins; others begin with a page number, so
+ * with 0 (SQLite's file format, 1.6). A file's first pages are written: it is a database then.
+ */
+static bool goes_to_the_log(const struct redo_file *f, const struct page *p)
+{
+	const uint8_t *bytes = p->next;
+
+	if (!bytes || p->number < f->size)
+		return bytes != NULL;
+	return f->size && bytes[0] && (bytes[5] << 8 | bytes[6]) > (int)PAGE / 2;
+}
+
 /* A page that SQLite did not write (it is free) is zero: the record's sum has all. */
 static int write_new_pages(struct redo_file *f)
 {
-	static const uint8_t zeros[PAGE];
 	uint32_t i, at = f->size;
 	uLong crc = crc32(0, NULL, 0);
 	int rc = SQLITE_OK;
@@ -354,13 +375,12 @@ static int write_new_pages(struct redo_file *f)
 	table_clear(&f->table);
 	for (i = 0; i < f->npages_kept; i++)
 		table_add(&f->table, hash_u64(f->pages[i].number), i);       /* it has its memory */
-	for (i = 0; !rc && at < f->next_size; at++) {
-		const uint8_t *bytes = zeros;
+	for (; !rc && at < f->next_size; at++) {
+		const struct page *p = find_page(f, at);
+		const uint8_t *bytes = p && p->next ? p->next : zeros;
 
-		while (i < f->npages_kept && f->pages[i].number < at)
-			i++;
-		if (i < f->npages_kept && f->pages[i].number == at && f->pages[i].next)
-			bytes = f->pages[i].next;
+		if (p && goes_to_the_log(f, p))
+			continue;
 		rc = f->db->pMethods->xWrite(f->db, bytes, PAGE, (sqlite3_int64)at * PAGE);
 		crc = crc32(crc, bytes, PAGE);
 	}
@@ -380,7 +400,7 @@ static int put_record(struct redo_file *f)
 	for (i = 0; !rc && i < f->npages_kept; i++) {
 		struct page *p = &f->pages[i];
 
-		if (!p->next || p->number >= f->size || p->number >= f->next_size)
+		if (!goes_to_the_log(f, p) || p->number >= f->next_size)
 			continue;
 		rc = have_now(f, p);
 		if (!rc)
@@ -558,7 +578,7 @@ static int redo_sync(sqlite3_file *file, int flags)
 	for (i = 0; i < f->npages_kept; i++) {
 		struct page *p = &f->pages[i];
 
-		if (!p->next || p->number >= f->size)
+		if (!goes_to_the_log(f, p))
 			continue;
 		free(p->now);
 		p->now = p->next;
@@ -663,7 +683,6 @@ static int size_by_file(struct redo_file *f)
 /* All of it is written once, so that a record later changes nothing but its own block. */
 static int make_log(struct redo_file *f)
 {
-	static const uint8_t zeros[PAGE];
 	sqlite3_int64 at;
 	int rc = SQLITE_OK;
 

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#define MAGIC "recredo3"
+#define MAGIC "recredo4"
+#define MAGIC_BYTES 7u                       /* "3" had no patches of new pages */
 #define NEAR_BYTES 8u                        /* patches this close are one */
 
 size_t redo_blocks(size_t npacked_bytes)
@@ -30,7 +31,8 @@ bool redo_head(const uint8_t head[REDO_HEAD_BYTES], struct redo_record *out)
 		.npages = le32(head + 20), .npacked_bytes = le32(head + 24),
 		.first_new = le32(head + 28), .new_crc = le32(head + 32),
 	};
-	return memcmp(head, MAGIC, 8) == 0 && out->npacked_bytes <= REDO_PATCHES_MAX;
+	return memcmp(head, MAGIC, MAGIC_BYTES) == 0 && (head[7] == '3' || head[7] == '4') &&
+	       out->npacked_bytes <= REDO_PATCHES_MAX;
 }
 
 int redo_put_record(struct deflater *d, uint32_t before, const struct redo_record *r,

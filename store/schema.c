@@ -38,6 +38,11 @@
  *          meaning within one run only, so a process is (session, pid, start, exec). Ids are never
  *          used twice. The pid of the newest row is the recorder that holds the lock, if anyone
  *          does.
+ * A file of the history leaves whole, and is written by one recorder, which knows by heart what is
+ * in it (intern.c). So it has no indices: those of processes, threads and modules were a quarter of
+ * the bytes written where processes come and go. Its segments have a column `pad` (write.c), and
+ * its modules that belong to one session no identity, and no path where it is their name.
+ *
  * module   Found by `identity`: kind and build id where there is one, so that all runs share its
  *          frames and names. Anything else (a file without a build id, jitted code, the kernel with
  *          its modules at addresses of this boot) is trusted within its session only.
@@ -93,10 +98,9 @@ static const char *const tables[] = {
 	" id INTEGER PRIMARY KEY, name TEXT NOT NULL, text TEXT NOT NULL, UNIQUE(name, text))",
 
 	"CREATE TABLE module("
-	" id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE,"
+	" id INTEGER PRIMARY KEY, identity TEXT NOT NULL,"
 	" session_id INTEGER REFERENCES session(id),"
 	" kind TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL, build_id BLOB)",
-	"CREATE INDEX module_session ON module(session_id) WHERE session_id IS NOT NULL",
 
 	/* Always empty, but part of the format. */
 	"CREATE TABLE function("
@@ -123,12 +127,10 @@ static const char *const tables[] = {
 	" pid INTEGER NOT NULL, start_ns INTEGER NOT NULL, exec INTEGER NOT NULL,"
 	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT, cmdline_id INTEGER,"
 	" home_id INTEGER)",
-	"CREATE INDEX process_pid ON process(session_id, pid)",
 
 	"CREATE TABLE thread("
 	" id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process(id),"
 	" tid INTEGER NOT NULL, name TEXT NOT NULL)",
-	"CREATE INDEX thread_tid ON thread(process_id, tid)",
 
 	"CREATE TABLE segment("
 	" id INTEGER PRIMARY KEY AUTOINCREMENT, t0_ns INTEGER NOT NULL, t1_ns INTEGER NOT NULL,"
@@ -145,15 +147,12 @@ static const char *const tables[] = {
 	" t0_ns INTEGER, t1_ns INTEGER, gap_reason TEXT, samples INTEGER, lost INTEGER,"
 	" recorder_cpu_ns INTEGER NOT NULL, recorder_rss_bytes INTEGER NOT NULL,"
 	" recorder_version TEXT NOT NULL, note TEXT, kept_wall_ns INTEGER)",
-	"CREATE INDEX incident_host ON incident(host_id)",
-	"CREATE INDEX incident_time ON incident(trigger_wall_ns)",
 
 	"CREATE TABLE incident_segment("
 	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
 	" segment_id INTEGER NOT NULL REFERENCES segment(id) DEFERRABLE INITIALLY DEFERRED,"
 	" PRIMARY KEY(incident_id, segment_id)"
 	") WITHOUT ROWID",
-	"CREATE INDEX incident_segment_segment ON incident_segment(segment_id)",
 
 	"CREATE TABLE stream("
 	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
@@ -174,6 +173,17 @@ static const char *const tables[] = {
 	"CREATE TABLE rule_state("
 	" rule_key TEXT PRIMARY KEY, saved_wall_ns INTEGER NOT NULL, state BLOB NOT NULL"
 	") WITHOUT ROWID",
+};
+
+/* How rows are found by their contents. */
+static const char *const indices[] = {
+	"CREATE UNIQUE INDEX module_identity ON module(identity)",
+	"CREATE INDEX module_session ON module(session_id) WHERE session_id IS NOT NULL",
+	"CREATE INDEX process_pid ON process(session_id, pid)",
+	"CREATE INDEX thread_tid ON thread(process_id, tid)",
+	"CREATE INDEX incident_host ON incident(host_id)",
+	"CREATE INDEX incident_time ON incident(trigger_wall_ns)",
+	"CREATE INDEX incident_segment_segment ON incident_segment(segment_id)",
 };
 
 /* For people with sqlite3; the program itself does not use them. */
@@ -237,6 +247,10 @@ int schema_create(struct store *s, struct err *err)
 		rc = db_exec(s, "PRAGMA auto_vacuum=INCREMENTAL", err);
 	if (!rc)
 		rc = run_all(s, tables, COUNT_OF(tables), err);
+	if (!rc && s->history)
+		rc = db_exec(s, "ALTER TABLE segment ADD COLUMN pad BLOB", err);
+	else if (!rc)
+		rc = run_all(s, indices, COUNT_OF(indices), err);
 	if (!rc)
 		rc = run_all(s, views, COUNT_OF(views), err);
 	if (!rc)

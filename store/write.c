@@ -130,22 +130,53 @@ static int is_stored(struct store *s, const struct segment *segment, uint32_t cr
 	return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
+/*
+ * SQLite keeps the first L bytes of a long row in a page of the tree and the rest in pages of their
+ * own; L is 489 to 4,061, so that the last of these is full (its file format, 1.6). Where two rows
+ * share a page of the tree, it is written twice, and once to the history's log. So a row there is
+ * made so long that its L takes half a page.
+ */
+#define ROW_FIRST 489u
+#define ROW_HALF 2100u
+#define ROW_FIRST_MOST (REDO_PAGE_BYTES - 35u)
+#define ROW_PAGE (REDO_PAGE_BYTES - 4u)
+#define ROW_NUMBERS 32u                      /* what a row has beside its blobs, at least; */
+#define ROW_NUMBERS_MORE 32u                 /* and may have beside that */
+
+static uint64_t padding(size_t nblobs)
+{
+	size_t n = nblobs + ROW_NUMBERS, first;
+
+	if (n <= ROW_FIRST_MOST)
+		return 0;
+	first = ROW_FIRST + (n - ROW_FIRST) % ROW_PAGE;
+	if (first < ROW_HALF)
+		return ROW_HALF - first;
+	return first < ROW_FIRST_MOST - ROW_NUMBERS_MORE ? 0 : ROW_PAGE + ROW_HALF - first;
+}
+
+#define INSERT_SEGMENT "INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data"
+#define SEGMENT_ROW \
+	arg_u64(segment->t0_ns), arg_u64(segment->t1_ns), arg_u64(segment->nsamples), \
+	arg_u64(nblobs), arg_int(crc), arg_buf(&w->lists), arg_buf(&w->data)
+
 static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, struct err *err)
 {
 	const struct segment *segment = w->segment;
+	size_t nblobs;
 	int rc = intern_segment(s, segment, &w->lists, err);
 
 	if (!rc)
 		rc = blob_plain(segment->bytes, segment->nbytes, &w->data, err);
 	if (rc)
 		return rc;
-	rc = db_insert(s,
-		       "INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data)"
-		       " VALUES(?, ?, ?, ?, ?, ?, ?)",
-		       ARGS(arg_u64(segment->t0_ns), arg_u64(segment->t1_ns),
-			    arg_u64(segment->nsamples), arg_u64(w->lists.len + w->data.len),
-			    arg_int(crc), arg_buf(&w->lists), arg_buf(&w->data)),
-		       &w->segment_id, err);
+	nblobs = w->lists.len + w->data.len;
+	if (s->history)
+		rc = db_insert(s, INSERT_SEGMENT ", pad) VALUES(?, ?, ?, ?, ?, ?, ?, zeroblob(?))",
+			       ARGS(SEGMENT_ROW, arg_u64(padding(nblobs))), &w->segment_id, err);
+	else
+		rc = db_insert(s, INSERT_SEGMENT ") VALUES(?, ?, ?, ?, ?, ?, ?)",
+			       ARGS(SEGMENT_ROW), &w->segment_id, err);
 	return rc ? rc : intern_stored(s, w->segment_id, err);
 }
 

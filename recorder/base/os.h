@@ -56,6 +56,7 @@ typedef void os_thread_main(void *ctx);
 enum os_priority {
 	OS_PRIORITY_HIGH,     /* nice -10 where allowed, else unchanged */
 	OS_PRIORITY_NORMAL,
+	OS_PRIORITY_WRITER,   /* idle I/O class; on Windows the same as LOW */
 	OS_PRIORITY_LOW,      /* idle I/O class, and nice 10 if that can be undone (CAP_SYS_NICE) */
 	OS_PRIORITY_LOWEST,   /* idle I/O class and nice 19; on Windows the same as LOW */
 };

@@ -93,13 +93,13 @@ void os_thread_leave(struct os_thread *thread)
 /* Since 2.4 a Linux nice value belongs to a thread; tid 0 is the calling one. */
 static void set_priority(int tid, enum os_priority priority)
 {
-	static const int nice_of[] = {-10, 0, 10, 19};
+	static const int nice_of[] = {-10, 0, 0, 10, 19};
 
 	if (priority != OS_PRIORITY_LOW ||
 	    setpriority(PRIO_PROCESS, (id_t)tid, nice_of[OS_PRIORITY_HIGH]) == 0)
 		setpriority(PRIO_PROCESS, (id_t)tid, nice_of[priority]);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid,
-		priority >= OS_PRIORITY_LOW ? IOPRIO_IDLE : IOPRIO_NONE);
+		priority >= OS_PRIORITY_WRITER ? IOPRIO_IDLE : IOPRIO_NONE);
 }
 
 void os_thread_priority(enum os_priority priority)

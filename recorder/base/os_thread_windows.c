@@ -111,7 +111,7 @@ void os_thread_priority(enum os_priority priority)
 	HANDLE self = GetCurrentThread();
 
 	/* Background mode is the only one that lowers disk and memory priority too. */
-	if (priority >= OS_PRIORITY_LOW) {
+	if (priority >= OS_PRIORITY_WRITER) {
 		if (!SetThreadPriority(self, THREAD_MODE_BACKGROUND_BEGIN))
 			SetThreadPriority(self, THREAD_PRIORITY_LOWEST);
 		return;

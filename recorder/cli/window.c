@@ -55,26 +55,21 @@ static int from_to(const struct options *o, uint64_t now_ns, struct cmd_window *
 	uint64_t for_ns = o->for_ns != OPTION_NO_TIME ? (uint64_t)o->for_ns : 0;
 	int rc = 0;
 
-	/* "-30m" is seconds, until --to is a time. */
-	bool ago = !o->from.text && o->to.text && o->from.ns != OPTION_NO_TIME && o->from.ns < 0;
-
-	if (!o->from.text && !ago && !(o->to.text && for_ns))
+	if (!o->from.text && !(o->to.text && for_ns))
 		return err_set(err, ERR_USAGE, "a window of the history needs a time to begin: "
 			       "give --from with a time, --at, or --last");
 	if (o->to.ns != OPTION_NO_TIME)
 		return err_set(err, ERR_USAGE, "--from is a time, so --to must be one too, or "
 			       "--for");
-	if (o->to.text && (o->from.text || ago) && for_ns)
+	if (o->to.text && o->from.text && for_ns)
 		return err_set(err, ERR_USAGE, "--from, --to and --for: two of them are enough");
 	if (o->from.text)
 		rc = moment_parse(o->from.text, now_ns, 0, &out->from_ns, err);
-	else if (ago)
-		out->from_ns = now_ns - (uint64_t)-o->from.ns;
 	out->to_ns = for_ns && o->from.text ? out->from_ns + for_ns : now_ns;
 	if (!rc && o->to.text)
-		rc = moment_parse(o->to.text, now_ns, o->from.text || ago ? out->from_ns : 0,
-				  &out->to_ns, err);
-	if (!rc && !o->from.text && !ago)
+		rc = moment_parse(o->to.text, now_ns, o->from.text ? out->from_ns : 0, &out->to_ns,
+				  err);
+	if (!rc && !o->from.text)
 		out->from_ns = out->to_ns > for_ns ? out->to_ns - for_ns : 0;
 	return rc;
 }

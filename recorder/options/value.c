@@ -232,7 +232,10 @@ static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
 	return bad_number(s, "is not a number of seconds (5, or 5 with ms, s, m, h or d)", err);
 }
 
-/* What is no number of seconds is a moment; the command reads it when it knows what it is for. */
+/*
+ * A number alone is seconds, and so is "5s"; anything else is a moment ("-30m" is before now), read
+ * by the command, which knows what it is for.
+ */
 static int parse_moment(const struct setting *s, bool store, struct err *err)
 {
 	struct moment_option none = {0}, *out = store ? field_of(s->o, s->info) : &none;
@@ -240,7 +243,7 @@ static int parse_moment(const struct setting *s, bool store, struct err *err)
 	struct err why = {0};
 	uint64_t wall_ns;
 
-	if (n && strcspn(s->value + n, ":-") == strlen(s->value + n))
+	if (n && !s->value[n + strcspn(s->value + n, ":-")] && (*s->value != '-' || !s->value[n]))
 		return parse_seconds(s, &out->ns, err);
 	if (moment_parse(s->value, os_wall_ns(), 0, &wall_ns, &why))
 		return err_set(err, ERR_USAGE, "%s: %s; or seconds from an incident's trigger",

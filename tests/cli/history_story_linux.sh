@@ -97,3 +97,27 @@ told()
 }
 told the_late_line 'before it came.$'
 [ ! "$http" ] || told the_late_alert 'SlowPayments'
+
+# ---- eight days: the same minute of other days ---------------------------------------------------
+
+# "nightly" took 2, 3, 1, 2, 3, 1, 2 % of a CPU in this minute of the seven days before: 2.0 with a
+# standard deviation of 0.8.
+export TZ=UTC
+since=$("$BUILD/programs/history_fixture" week.db 192 1260)
+"$RECORDER" collect --store week.db --history-mb 0 --max-collect-sec 1 2>>err
+"$RECORDER" snapshot --store week.db --from "@$since" --to "@$((since + 60))" --reason alarm 2>>err
+id=$("$RECORDER" list --store week.db --json | jq -r 'select(.reason == "alarm").id')
+for days in yesterday=0 week=0.8 same-hour\*7=0.8 same-hour\*3=1; do
+	"$RECORDER" diff --store week.db --incident "$id" --against "${days%=*}" --json \
+		>against 2>>err
+	check "nightly_is_compared_with_${days%=*}" jq -se "map(select(.kind == \"program\"))[0] |
+		.name == \"nightly\" and .now_percent > 99 and .now_percent < 101 and
+		(.was_percent - 2 | fabs) < 0.1 and
+		(.spread_percent // 0 | . * 10 | round) / 10 == ${days#*=}" against
+	check "nothing_else_exceeds_the_spread_of_${days%=*}" \
+		jq -se 'all(.name | test("nightly"))' against
+done
+"$RECORDER" show "$id" --store week.db >shown 2>>err
+check show_says_the_days_before_first bash -c "sed -n 2,4p shown |
+	grep -E 'since $(date -d "@$since" +%H:%M:%S) nightly took (99|100)[.0-9]* % of a CPU,' |
+	grep -q ' was 2.0 . 0.8 % at this hour of 7 earlier days'"

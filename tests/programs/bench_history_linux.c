@@ -13,8 +13,9 @@
  *
  * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes
  * in the directory after each put, logs included, and which files leave; resident memory, which
- * grows with the file that is written and falls with the next one: the most of the first third
- * (without a tenth) and of the last; a window of 60 s and one of an hour in the middle of what is
+ * grows with the file that is written (what is in it is known by heart) and falls with the next
+ * one: the least and the most of it, and its mean in the last third against that in the first
+ * (without a tenth); a window of 60 s and one of an hour in the middle of what is
  * left, loaded here and reported by RECORDER.
  *
  * With --pace: only PACED rounds, one each so many seconds, and what the disk was given for them.
@@ -37,7 +38,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { ROUND_S = 10, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600, WARM = 200, PACED = 60 };
+enum { ROUND_S = 10, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600, WARM = 200 };
+enum { PACED = 127 };                        /* from a checkpoint of the log to the next one */
 enum { DIFFERENT = 800000,                   /* samples, before they start over */
        BORN = 28, SLOTS = 2 * BORN,          /* processes a round; and how many live */
        FIRST_PID = 5000000, PIDS = 4096, METHODS = 8 };
@@ -366,11 +368,23 @@ static void window(struct bench *b, const char *name, uint64_t seconds, double m
 	incident_free(&in);
 }
 
+struct mean {
+	double sum, n;
+};
+
+static void mean_add(struct mean *m, uint64_t value)
+{
+	m->sum += (double)value;
+	m->n++;
+}
+
 /* The limit holds after each put, logs included, and files leave in the order of their numbers. */
 static void many_days(struct bench *b)
 {
-	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S * 11 / 10, round, cpu, early = 0;
-	uint64_t late = 0, limit = b->days * DAY_BYTES, most = 0, bytes, rss;
+	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S * 11 / 10, round, cpu;
+	uint64_t limit = b->days * DAY_BYTES, most = 0, bytes, rss;
+	struct mean early = {0}, late = {0};
+	uint64_t least_rss = UINT64_MAX, most_rss = 0;
 	uint32_t first, before = 1;
 	struct history_use use;
 	struct row row;
@@ -379,10 +393,13 @@ static void many_days(struct bench *b)
 	for (round = 0; round + PER_PUT <= rounds; round += PER_PUT) {
 		put(b, PER_PUT);
 		os_self_usage(&cpu, &rss);
-		if (round >= rounds / 10 && round < rounds / 3 && rss > early)
-			early = rss;
-		if (round >= rounds * 2 / 3 && rss > late)
-			late = rss;
+		if (round >= rounds / 10 && round < rounds / 3)
+			mean_add(&early, rss);
+		if (round >= rounds * 2 / 3)
+			mean_add(&late, rss);
+		if (round >= rounds / 10 && rss < least_rss)
+			least_rss = rss;
+		most_rss = rss > most_rss ? rss : most_rss;
 		bytes = file_bytes(b, NULL, &first);
 		most = bytes > most ? bytes : most;
 		if (first < before) {
@@ -398,7 +415,10 @@ static void many_days(struct bench *b)
 	row_num(&row, "files", use.files);
 	row_num(&row, "files_left", before - 1);
 	row_most(&row, "most_mb", (double)most / 1e6, (double)limit / 1e6);
-	row_most(&row, "rss_growth_percent", ((double)late / (double)early - 1) * 100, 2);
+	row_num(&row, "least_rss_mb", (double)least_rss / 1e6);
+	row_num(&row, "most_rss_mb", (double)most_rss / 1e6);
+	row_most(&row, "rss_growth_percent",
+		 (late.sum / late.n / (early.sum / early.n) - 1) * 100, 2);
 	row_close(&row);
 	window(b, "history 60 s", 60, 1000);
 	window(b, "history 1 h", 3600, 5000);

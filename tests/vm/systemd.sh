@@ -67,7 +67,8 @@ recorder report "$id" --store $store --by unit 2>&1 | head -n 12 | sed 's/^/it r
 # ---- its death -----------------------------------------------------------------------------------
 
 # What a recorder kept before it wrote for the first time, some seconds, ends with it.
-check it_writes_its_history wait_for 200 eval 'ls $store.history/*.db'
+check it_writes_its_history wait_for 200 eval \
+	'recorder history --store $store --json | jq -se "any(.samples > 0)"'
 was=$(show MainPID)
 killed_us=$(awk '{ printf "%.0f", $1 * 1000000 }' /proc/uptime)
 check a_kill_hits_it kill -9 "$was"

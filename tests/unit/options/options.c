@@ -288,6 +288,15 @@ TEST(from_is_a_file_or_a_moment_as_the_command_has_it)
 	assert_null(f.o.capture.file);
 	assert_true(f.o.from.ns == 2000000000);
 	options_free(&f.o);
+	parse(&f, "show", "--from", "-22m", "--to=-21m", NULL);
+	expect_good(&f);
+	assert_string_equal(f.o.from.text, "-22m");
+	assert_string_equal(f.o.to.text, "-21m");
+	options_free(&f.o);
+	parse(&f, "show", "--from", "-22", "--to", "1m", NULL);
+	expect_good(&f);
+	assert_true(f.o.from.ns == -22000000000 && f.o.to.ns == 60000000000);
+	options_free(&f.o);
 	parse(&f, "/From:b.etl.zip", "--count", "events", NULL);
 	expect_good(&f);
 	assert_string_equal(f.o.capture.file, "b.etl.zip");

@@ -519,6 +519,40 @@ TEST(a_file_has_one_sampling_rate)
 	end(&lab);
 }
 
+/* What a file lists is found again without an index; a name that comes late gets to its row. */
+TEST(a_row_is_written_once)
+{
+	struct history_files files = {0};
+	struct history *h;
+	struct lab lab;
+	const char *path;
+	unsigned i;
+
+	begin(&lab, "rows.db");
+	h = open_history(&lab, 64 << 20, 0);
+	lab.threads[0] = thread_add(lab.processes, lab.app, 102);
+	for (i = 0; i < 4; i++) {
+		if (i == 2)
+			thread_set_name(lab.threads[0], "late");
+		put(&lab, h, 100 + 10 * i);
+	}
+	process_set_home(lab.app, "/system.slice/app.service", 0);
+	put(&lab, h, 140);
+	process_set_home(lab.app, "/system.slice/other.service", S(150));
+	put(&lab, h, 150);
+	history_close(h, "stopped");
+	assert_int_equal(history_list(lab.path, &files, NULL), 0);
+	path = files.all[0].path;
+	assert_int_equal(lab_sql(path, "SELECT count(*) FROM module"), 1);
+	assert_int_equal(lab_sql(path, "SELECT count(*) FROM process"), 2);
+	assert_int_equal(lab_sql(path, "SELECT count(DISTINCT home_id) FROM process"), 2);
+	assert_int_equal(lab_sql(path, "SELECT count(*) FROM thread"), 2);
+	assert_int_equal(lab_sql(path, "SELECT count(*) FROM thread WHERE name='late'"), 2);
+	assert_int_equal(count_samples(&lab, 100, 160, NULL), 60);
+	history_files_free(&files);
+	end(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -535,6 +569,7 @@ int main(void)
 		cmocka_unit_test(a_window_becomes_an_incident),
 		cmocka_unit_test(names_are_those_of_its_files_only),
 		cmocka_unit_test(a_file_has_one_sampling_rate),
+		cmocka_unit_test(a_row_is_written_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

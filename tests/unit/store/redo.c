@@ -204,6 +204,42 @@ TEST(a_record_may_be_large)
 	assert_int_equal(rows_of_the_file(), 201);
 }
 
+/* The disk has whether a page of the file is anything but zero. */
+static bool page_is_written(size_t number)
+{
+	struct buf bytes = {0};
+	bool written = false;
+	size_t i;
+
+	assert_int_equal(os_load(path, (size_t)64 << 20, &bytes, NULL), 0);
+	for (i = 0; i < REDO_PAGE_BYTES && number * REDO_PAGE_BYTES + i < bytes.len; i++)
+		written |= bytes.data[number * REDO_PAGE_BYTES + i] != 0;
+	buf_free(&bytes);
+	return written;
+}
+
+/* Pages 0 and 1 are there from the start, 2 and 3 become leaves, 4 and on hold a long row. */
+TEST(a_page_that_fills_up_is_written_when_it_is_fuller)
+{
+	struct db w;
+	int i;
+
+	fresh("redo-fills.db");
+	w = open_writer();
+	for (i = 0; i < 7; i++)
+		add_row(w.db, 750);
+	run(w.db, "CREATE TABLE u(id INTEGER PRIMARY KEY, bytes BLOB)");
+	run(w.db, "INSERT INTO u(bytes) VALUES(randomblob(750))");
+	assert_true(page_is_written(0));
+	assert_false(page_is_written(4));    /* u has a fifth of a page */
+	add_row(w.db, 9000);
+	assert_true(page_is_written(6));
+	assert_int_equal(rows_read(), 8);
+	close_db(&w);
+	assert_true(page_is_written(4));
+	assert_int_equal(rows_of_the_file(), 8);
+}
+
 static void copy(const char *from, const char *to, size_t n, size_t damaged)
 {
 	struct os_file *file = NULL;
@@ -346,6 +382,7 @@ int main(void)
 		cmocka_unit_test(what_a_reader_reads_stays_while_it_reads),
 		cmocka_unit_test(a_rollback_leaves_nothing),
 		cmocka_unit_test(a_record_may_be_large),
+		cmocka_unit_test(a_page_that_fills_up_is_written_when_it_is_fuller),
 		cmocka_unit_test(a_torn_record_is_as_if_it_had_not_been),
 		cmocka_unit_test(a_power_cut_costs_at_most_the_transaction_that_was_open),
 		cmocka_unit_test(patches_outside_of_the_file_are_refused),
