@@ -92,6 +92,16 @@ check no_stop_has_the_same_frames jq -se --slurpfile stopped json '. as $looked 
 check they_have_no_stops jq -se 'all(.stopped_ns == 0)' json_looked
 expect no_stop_is_for_the_living 2 'one dead process' stacks --no-stop --core x
 
+# ---- a stack of 200 KiB, of which a part is copied at first ----
+gcc -O2 -fomit-frame-pointer -w -pthread -o shapes "$TOP/tests/programs/shapes_linux.c" || exit 1
+./shapes deep 100 200 & deep=$!
+taken_deep() { "$RECORDER" stacks -p "$deep" >out 2>err && grep -q 'shapes!deep_spin' out; }
+check a_very_deep_stack_has_its_leaf wait_for 20 taken_deep
+check and_its_root grep -q 'shapes!deep_main;libc.so.6!start_thread;' \
+	<(tr -d ' ' <out | tr '\n' ';')
+check none_of_it_is_missing expect_exit 1 grep -E '\[(broken|truncated|fp)\]' out
+ended $deep
+
 # ---- as part of an incident ----
 why=$("$RECORDER" check --json 2>/dev/null |
 	jq -r 'select(.check == "source" and .verdict == "missing") | .text' | head -1)
