@@ -332,7 +332,7 @@ const struct command_info command_table[COMMANDS] = {
 "is printed. Programs of your own need no administrator rights. On Linux each thread says\n"
 "what it waits for, and threads that wait for each other's mutexes are a deadlock; a few\n"
 "system calls, such as epoll_wait(2), return EINTR when a thread is stopped. [fp]: found\n"
-"through generated code by frame pointers. [truncated], [broken]: the rest is missing.\n"
+"through generated code by frame pointers, or with --no-stop. [truncated], [broken]: the rest is missing.\n"
 "--core reads a dump of a dead process; the thread that died is the first. --store also keeps\n"
 "the picture as an incident, in which each thread is an event, for show and export. With\n"
 "--repeat the threads that have not moved since the picture before are named without their\n"

@@ -528,7 +528,7 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(all_processes)},
 	{"no-stop", NULL,
 	 "Stop no thread (Linux): those that wait are read as they stand, those that run are "
-	 "sampled. Some stacks end earlier than without this, as broken.",
+	 "sampled. Stacks may be [fp], or end earlier than without this, as [broken].",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(no_stop)},
 	{"core", "FILE",
 	 "Of a dead process: its core dump; - = standard input, as the kernel or coredumpctl "

@@ -90,6 +90,21 @@ check no_stop_has_the_same_frames jq -se --slurpfile stopped json '. as $looked 
 		(.quality == "broken" or $whole["\(.tid)"] == $f))) |
 	length == 203 and all' json_looked
 check they_have_no_stops jq -se 'all(.stopped_ns == 0)' json_looked
+# Frame pointers: RBP of a thread that waits is worked out from the functions' code.
+gcc -O2 -g -fno-omit-frame-pointer -fstack-protector-strong -fstack-clash-protection \
+	-fcf-protection -D_GNU_SOURCE -fno-optimize-sibling-calls -pthread -o pointers \
+	"$TOP/tests/programs/waits_linux.c" || exit 1
+./pointers 20 & pointers=$!
+they_wait() { [ "$(cat /proc/$pointers/task/*/syscall | grep -c '^0 ')" = 20 ]; }
+wait_for 20 they_wait
+"$RECORDER" stacks -p "$pointers" --json >pointers.stopped 2>err
+"$RECORDER" stacks -p "$pointers" --no-stop --json >pointers.looked 2>err
+check frame_pointers_are_followed_without_rbp jq -se --slurpfile stopped pointers.stopped '
+	($stopped | map({key: "\(.tid)", value: [.frames[].frame]}) | from_entries) as $whole |
+	length == 24 and all(.name == "burn" or $whole["\(.tid)"] == [.frames[].frame])' \
+	pointers.looked
+check and_are_said_to_be grep -q '"quality":"fp"' pointers.looked
+ended $pointers
 expect no_stop_is_for_the_living 2 'one dead process' stacks --no-stop --core x
 
 # ---- a stack of 200 KiB, of which a part is copied at first ----
