@@ -54,9 +54,9 @@ const struct command_info command_table[COMMANDS] = {
 "less; at 2 the kernel's part of the stacks is missing. On Windows, which needs rights, the\n"
 "program itself and those that it starts are recorded, but not what these start.\n"
 "\n"
-"-p PID records a process that runs already, until it ends or until Ctrl-C, with the rights\n"
+"-p PID,... records processes that run already, until they end or until Ctrl-C, with the rights\n"
 "that collect needs. Called as recorder-dtrace it takes the arguments that cargo-flamegraph\n"
-"passes to dtrace: -x KEY=N, -n 'profile-HZ ...', -o FILE, and -c COMMAND or -p PID.\n",
+"passes to dtrace: -x KEY=N, -n 'profile-HZ ...', -o FILE, and -c COMMAND or -p PID...\n",
 		.examples =
 "recorder run make -j8\n"
 "recorder run --freq 499 -o sort.svg -- sort -n big.txt\n"

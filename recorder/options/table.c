@@ -334,8 +334,8 @@ const struct option_info option_table[] = {
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
-	 "started by (sh), or the script (manage.py). For rules: whose events may fire the rules "
-	 "on events (a list such as 1234,nginx). --record-process says whose stacks are recorded.",
+	 "started by (sh), or the script (manage.py); or a list: 1234,nginx. For rules: whose "
+	 "events may fire rules on events. --record-process says whose stacks are recorded.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | IN(TOP) |
 	 RECORDING | IN(BACKTEST), LIVE, FIELD(process), .other_names = "pid pname"},
 	{"container", "ID",
