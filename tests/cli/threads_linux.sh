@@ -55,6 +55,9 @@ check and_frames_in_its_form grep -q "^$(printf '\t')at read_deep(waits)$" dump
 "$RECORDER" stacks -p "$target" --store s.db >out2 2>err
 check store_keeps_them_as_an_incident grep -q 'stored as incident 1' err
 check each_thread_is_an_event jq -e '.samples == 204' <("$RECORDER" show --store s.db --json 2>err)
+"$RECORDER" show 1 --store s.db --threads >out 2>err
+check show_prints_them_with_their_waits [ "$(grep -cE \
+	'^thread [0-9]+  (waits|one|two|burn|reader)  (waits|runs)' out)" = 204 ]
 
 "$RECORDER" stacks -p "$target" --repeat 3 --every 100 --store three.db >out 2>err
 check repeat_takes_three_pictures [ "$(grep -c "^process $target" out)" = 3 ]
@@ -95,7 +98,7 @@ gcc -O2 -g -fno-omit-frame-pointer -fstack-protector-strong -fstack-clash-protec
 	-fcf-protection -D_GNU_SOURCE -fno-optimize-sibling-calls -pthread -o pointers \
 	"$TOP/tests/programs/waits_linux.c" || exit 1
 ./pointers 20 & pointers=$!
-they_wait() { [ "$(cat /proc/$pointers/task/*/syscall | grep -c '^0 ')" = 20 ]; }
+they_wait() { [ "$(cat /proc/$pointers/task/*/syscall | grep -cE '^(0|202) ')" = 22 ]; }
 wait_for 20 they_wait
 "$RECORDER" stacks -p "$pointers" --json >pointers.stopped 2>err
 "$RECORDER" stacks -p "$pointers" --no-stop --json >pointers.looked 2>err

@@ -421,7 +421,8 @@ static int refusal(const struct thread_stacks *s, struct err *err)
 	buf_free(&text);
 	if (tracer)
 		return err_set(err, ERR_ACCESS, "process %u is traced by process %u (a debugger, "
-			       "strace): only one program at a time can stop its threads",
+			       "strace): only one program at a time can stop its threads; "
+			       "--no-stop reads them as they stand",
 			       s->pid, tracer);
 	return err_set(err, ERR_ACCESS, "the threads of process %u may not be stopped: it belongs "
 		       "to another user or is protected, or kernel.yama.ptrace_scope forbids it; "
