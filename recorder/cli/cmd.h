@@ -47,6 +47,7 @@ struct cmd_words {
 	char **words;                        /* into text, the arguments and hz */
 	int n;
 	char *text, hz[8];
+	struct buf pids;
 };
 bool cmd_is_dtrace(const char *program);
 int cmd_dtrace_words(int n, char *const *arguments, struct cmd_words *out, struct err *err);

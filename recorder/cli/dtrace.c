@@ -5,7 +5,7 @@
  *	    -n 'profile-997 /pid == $target/ { @[ustack(100)] = count(); }' -o FILE -c COMMAND
  *
  * Source: dtrace(1); cargo-flamegraph's src/lib.rs, which puts a backslash before each space of an
- * argument of COMMAND.
+ * argument of COMMAND, and gives one -p for each process.
  */
 #include "base/text.h"
 #include "cli/cmd.h"
@@ -18,6 +18,7 @@
 
 struct dtrace {
 	const char *script, *output, *command, *pid;
+	struct buf *pids;                    /* each -p, with ',' between */
 };
 
 bool cmd_is_dtrace(const char *program)
@@ -49,7 +50,9 @@ static int read_arguments(int n, char *const *arguments, struct dtrace *d, struc
 		value = as[2] ? as + 2 : i + 1 < n ? arguments[++i] : NULL;
 		if (!value)
 			return err_set(err, ERR_USAGE, "recorder-dtrace: %.60s needs a value", as);
-		if (to && *to)
+		if (to == &d->pid)
+			buf_printf(d->pids, "%s%s", d->pid ? "," : "", value);
+		else if (to && *to)
 			return err_set(err, ERR_USAGE, "recorder-dtrace: %.2s is given twice", as);
 		if (to)                      /* of -x nothing is needed: stacks are whole */
 			*to = value;
@@ -92,17 +95,20 @@ static char *next_word(const char **from, char **to)
 
 int cmd_dtrace_words(int n, char *const *arguments, struct cmd_words *out, struct err *err)
 {
-	struct dtrace d = {0};
+	struct dtrace d = {.pids = &out->pids};
 	size_t len;
 	char *to, *word;
-	int rc = read_arguments(n, arguments, &d, err);
+	int rc;
 
 	*out = (struct cmd_words){0};
+	rc = read_arguments(n, arguments, &d, err);
 	if (!rc)
 		rc = read_script(d.script, out->hz, err);
 	if (!rc && !d.command == !d.pid)
 		rc = err_set(err, ERR_USAGE, "recorder-dtrace: give a command to record by -c, or "
 			     "a running process by -p");
+	if (!rc)
+		rc = buf_check(&out->pids, "the list of processes", err);
 	if (rc)
 		return rc;
 	len = d.command ? strlen(d.command) : 0;
@@ -123,7 +129,7 @@ int cmd_dtrace_words(int n, char *const *arguments, struct cmd_words *out, struc
 	ADD("--force");
 	ADD(d.pid ? "--process" : "--");
 	if (d.pid)
-		ADD(d.pid);
+		ADD(buf_text(&out->pids));
 	while (d.command && (word = next_word(&d.command, &to)))
 		ADD(word);
 #undef ADD
@@ -134,4 +140,5 @@ void cmd_words_free(struct cmd_words *w)
 {
 	free(w->words);
 	free(w->text);
+	buf_free(&w->pids);
 }

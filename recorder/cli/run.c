@@ -1,6 +1,6 @@
 /*
  * run: start a program, record it and all that it starts until it ends, then show or export that;
- * or record a process that runs already.
+ * or record processes that run already.
  *
  * The program is there before the recording begins, so that the kernel can be asked for it alone,
  * and executes its file once everything is recorded.
@@ -13,11 +13,12 @@
 #include <string.h>
 
 #define LOOK_NS (10 * NS_PER_MS)
+#define PIDS_MAX 16u
 
 struct run {
-	char **argv;                         /* NULL: a process that runs already */
-	uint32_t pid;                        /* of that */
-	char pid_text[16];
+	char **argv;                         /* NULL: processes that run already */
+	uint32_t pids[PIDS_MAX], npids;      /* these */
+	struct buf pid_list;                 /* with ',' between */
 	struct os_child *child;
 	struct err failure;                  /* it could not be executed */
 	uint64_t start_ns;
@@ -36,13 +37,23 @@ static void begun(void *ctx)
 		os_child_go(r->child, &r->failure);
 }
 
+static bool all_ended(const struct run *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->npids; i++)
+		if (os_process_exists(r->pids[i]))
+			return false;
+	return true;
+}
+
 static bool over(void *ctx, struct buf *why)
 {
 	struct run *r = ctx;
 	int code = 0;
 
-	if (!r->child && !os_process_exists(r->pid))
-		buf_printf(why, "process %u ended", (unsigned)r->pid);
+	if (!r->child && all_ended(r))
+		buf_printf(why, "process %s ended", buf_text(&r->pid_list));
 	if (!r->child)
 		return why->len != 0;
 	if (!os_child_ended(r->child, &code))
@@ -65,6 +76,31 @@ static void wait_for_end(struct run *r)
 	r->ended = true;
 }
 
+/* "4711,nginx" */
+static int take_processes(const char *list, struct run *r, struct err *err)
+{
+	struct buf one = {0};
+	size_t n;
+	int rc = 0;
+
+	for (; !rc && *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		buf_reset(&one);
+		buf_put(&one, list, n);
+		rc = buf_check(&one, "the list of processes", err);
+		if (!rc && r->npids == PIDS_MAX)
+			rc = err_set(err, ERR_LIMIT, "run records %u processes at most", PIDS_MAX);
+		if (!rc)
+			rc = cmd_one_process(buf_text(&one), &r->pids[r->npids], err);
+		if (!rc)
+			buf_printf(&r->pid_list, "%s%u", r->npids ? "," : "",
+				   (unsigned)r->pids[r->npids]);
+		r->npids += !rc;
+	}
+	buf_free(&one);
+	return rc ? rc : buf_check(&r->pid_list, "the list of processes", err);
+}
+
 /* The words after "run", ending in NULL. */
 static int take_words(const struct options *o, struct run *r, struct err *err)
 {
@@ -73,12 +109,8 @@ static int take_words(const struct options *o, struct run *r, struct err *err)
 	if (n && o->process)
 		return err_set(err, ERR_USAGE, "run records a program that it starts, or the "
 			       "process of --process, not both");
-	if (o->process) {
-		int rc = cmd_one_process(o->process, &r->pid, err);
-
-		snprintf(r->pid_text, sizeof(r->pid_text), "%u", (unsigned)r->pid);
-		return rc;
-	}
+	if (o->process)
+		return take_processes(o->process, r, err);
 	if (!n)
 		return err_set(err, ERR_USAGE, "which program? 'recorder run make -j8' runs make");
 	if (!os_finds_program(o->program[0]))
@@ -183,7 +215,8 @@ int cmd_run(const struct options *o, struct err *err)
 		if (r.child)
 			part.capture.root_pid = os_child_pid(r.child);
 		else
-			part.capture.only_process = r.pid_text;
+			part.capture.only_process = buf_text(&r.pid_list);
+		part.capture.only_its_events = !r.child;
 		rc = record(&part, &r, &beside, err);
 	}
 	wait_for_end(&r);
@@ -199,6 +232,7 @@ int cmd_run(const struct options *o, struct err *err)
 		rc = CMD_EXITS + r.code;
 	os_child_free(r.child);
 	buf_free(&beside);
+	buf_free(&r.pid_list);
 	free(r.argv);
 	return rc;
 }

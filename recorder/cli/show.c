@@ -197,6 +197,7 @@ static uint32_t event_stack(const struct incident *in, const struct incident_eve
 
 		*out = e;
 		if (e->stack != STACK_NONE && e->kind == EVENT_GENERIC &&
+		    strcmp(e->provider, "Recorder") != 0 &&
 		    e->time_ns / SEGMENT_TICK_NS == in->head.trigger_ns / SEGMENT_TICK_NS)
 			return e->stack;
 	}

@@ -494,7 +494,21 @@ static void note_doubt(void *ctx, const char *text)
 	cmd_note("%s", text);
 }
 
-static void note_missing(const struct stacks *s)
+/* Without RBP, which only a thread that stands shows. */
+static void note_ended_early(const struct stacks *s)
+{
+	uint32_t i, n = 0;
+
+	for (i = s->now; i < s->ntaken; i++)
+		n += s->taken[i].quality == QUALITY_BROKEN;
+	if (n)
+		cmd_note("%u of %u stacks end early: a register is needed that can only be read "
+			 "of a stopped thread, and could not be worked out from its code; leave "
+			 "out --no-stop to have them whole", (unsigned)n,
+			 (unsigned)(s->ntaken - s->now));
+}
+
+static void note_missing(const struct stacks *s, bool no_stop)
 {
 	struct thread_stacks_use use;
 	uint32_t seen;
@@ -503,6 +517,8 @@ static void note_missing(const struct stacks *s)
 		dump_stacks_doubts(s->dead, note_doubt, NULL);
 		return;
 	}
+	if (no_stop)
+		note_ended_early(s);
 	thread_stacks_use(s->threads, &use);
 	if (use.refused)
 		cmd_note("%u of %u threads are missing: they could not be stopped or read",
@@ -559,7 +575,7 @@ static int show_picture(struct stacks *s, const struct options *o, struct err *e
 			put_jstack(s, &sheet);
 		else
 			put_text(s, o, &sheet);
-		note_missing(s);
+		note_missing(s, o->no_stop);
 		rc = sheet_print(&sheet, err);
 	}
 	sheet_free(&sheet);

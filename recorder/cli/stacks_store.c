@@ -12,6 +12,25 @@
 #define STORE_NS (10 * NS_PER_SEC)           /* another crash is being stored */
 #define STORE_PAUSE_NS (50 * NS_PER_MS)
 
+/* As a rule with ;Stacks= tells a thread (source/stopped/threads.c), for `show --threads`. */
+static int add_state(struct segment_builder *b, const struct event *sample, const struct taken *t)
+{
+	struct event_field fields[4] = {
+		{.name = "Name", .type = FIELD_TEXT, .v.text = t->name},
+		{.name = "State", .type = FIELD_TEXT, .v.text = t->wait ? t->wait : ""},
+		{.name = "StoppedNs", .type = FIELD_UINT, .v.u = t->suspended_ns},
+		{.name = "WaitsForThread", .type = FIELD_UINT, .v.u = t->waits_for},
+	};
+	struct event e = *sample;
+
+	e.kind = EVENT_GENERIC;
+	e.provider = "Recorder";
+	e.name = "Thread";
+	e.fields = fields;
+	e.nfields = t->waits_for ? 4 : 3;
+	return segment_add(b, &e);
+}
+
 /* Store a thread as an event with a stack, not as a sample: a snapshot says nothing about time. */
 static int add_thread(const struct stacks *s, struct segment_builder *b, struct process *process,
 		      const struct taken *t)
@@ -38,7 +57,7 @@ static int add_thread(const struct stacks *s, struct segment_builder *b, struct 
 			.object = f->object, .offset = f->offset, .flags = f->flags};
 	}
 	e.stack = segment_stack(b, refs, n, NULL, NULL);
-	return segment_add(b, &e);
+	return segment_add(b, &e) ? ERR_MEMORY : add_state(b, &e, t);
 }
 
 static int make_segment(const struct stacks *s, struct segment **out, struct err *err)

@@ -13,6 +13,7 @@
 #include "export/export.h"
 #include "screen/terminal.h"
 #include "screen/view.h"
+#include "source/stopped/thread_stacks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,6 +142,21 @@ static int check_format(const struct options *o, struct top *t, struct err *err)
 		return err_set(err, ERR_USAGE, "top prints the formats livestacks and folded, not "
 			       "'%.60s'; 'recorder run -p PID -o FILE' writes the others",
 			       o->format);
+	return 0;
+}
+
+/* A number means a process that is there; one with this name may still start. */
+static int check_process(const struct options *o, struct err *err)
+{
+	uint32_t pid;
+
+	if (!o->process || thread_stacks_find(o->process, &pid, 1))
+		return 0;
+	if (!o->process[strspn(o->process, "0123456789,")])
+		return err_set(err, ERR_NOT_FOUND, "there is no process '%.200s'; 'recorder top' "
+			       "without -p shows which there are", o->process);
+	cmd_note("there is no process '%.200s' now; what starts under this name is shown",
+		 o->process);
 	return 0;
 }
 
@@ -348,6 +364,8 @@ int cmd_top(const struct options *o, struct err *err)
 	struct terminal *terminal;
 	int rc = check_format(o, &t, err);
 
+	if (!rc)
+		rc = check_process(o, err);
 	if (o->times && !t.interval_ns)
 		t.interval_ns = USUAL_NS;
 	if (!rc)

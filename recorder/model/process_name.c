@@ -316,12 +316,26 @@ bool process_names_match(const struct process_names *names, const char *wanted)
 	       !is_cut_of(comm, names->script);
 }
 
+static bool means(const struct process_names *names, const char *pid, const char *who)
+{
+	return strcmp(pid, who) == 0 || process_names_match(names, who);
+}
+
 bool process_names_mean(const struct process_names *names, uint32_t pid, const char *who)
 {
-	char text[16];
+	char number[16], one[PROCESS_LABEL_BYTES];
+	bool meant;
+	size_t n;
 
-	snprintf(text, sizeof(text), "%" PRIu32, pid);
-	return strcmp(text, who) == 0 || process_names_match(names, who);
+	snprintf(number, sizeof(number), "%" PRIu32, pid);
+	meant = means(names, number, who);
+	while (!meant && *who) {
+		n = strcspn(who, ",");
+		snprintf(one, sizeof(one), "%.*s", n < sizeof(one) ? (int)n : 0, who);
+		meant = *one && means(names, number, one);
+		who += n + (who[n] == ',');
+	}
+	return meant;
 }
 
 const char *process_names_typed(const struct process_names *names)

@@ -47,7 +47,7 @@ const char *process_unread_language(const char *file);
 
 /* Is this one of its names? */
 bool process_names_match(const struct process_names *names, const char *wanted);
-/* Does `who` mean this process: its pid, or one of its names? */
+/* Does `who` mean this process: its pid, one of its names, or a list of such with ',' between? */
 bool process_names_mean(const struct process_names *names, uint32_t pid, const char *who);
 
 /*

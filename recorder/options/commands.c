@@ -54,9 +54,9 @@ const struct command_info command_table[COMMANDS] = {
 "less; at 2 the kernel's part of the stacks is missing. On Windows, which needs rights, the\n"
 "program itself and those that it starts are recorded, but not what these start.\n"
 "\n"
-"-p PID records a process that runs already, until it ends or until Ctrl-C, with the rights\n"
+"-p PID,... records processes that run already, until they end or until Ctrl-C, with the rights\n"
 "that collect needs. Called as recorder-dtrace it takes the arguments that cargo-flamegraph\n"
-"passes to dtrace: -x KEY=N, -n 'profile-HZ ...', -o FILE, and -c COMMAND or -p PID.\n",
+"passes to dtrace: -x KEY=N, -n 'profile-HZ ...', -o FILE, and -c COMMAND or -p PID...\n",
 		.examples =
 "recorder run make -j8\n"
 "recorder run --freq 499 -o sort.svg -- sort -n big.txt\n"
@@ -332,7 +332,8 @@ const struct command_info command_table[COMMANDS] = {
 "is printed. Programs of your own need no administrator rights. On Linux each thread says\n"
 "what it waits for, and threads that wait for each other's mutexes are a deadlock; a few\n"
 "system calls, such as epoll_wait(2), return EINTR when a thread is stopped. [fp]: found\n"
-"through generated code by frame pointers. [truncated], [broken]: the rest is missing.\n"
+"through generated code by frame pointers, or with --no-stop. [truncated], [broken]: the rest\n"
+"is missing.\n"
 "--core reads a dump of a dead process; the thread that died is the first. --store also keeps\n"
 "the picture as an incident, in which each thread is an event, for show and export. With\n"
 "--repeat the threads that have not moved since the picture before are named without their\n"

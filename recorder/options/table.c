@@ -334,8 +334,8 @@ const struct option_info option_table[] = {
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
-	 "started by (sh), or the script (manage.py). For rules: whose events may fire the rules "
-	 "on events (a list such as 1234,nginx). --record-process says whose stacks are recorded.",
+	 "started by (sh), or the script (manage.py); or a list: 1234,nginx. For rules: whose "
+	 "events may fire rules on events. --record-process says whose stacks are recorded.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | IN(TOP) |
 	 RECORDING | IN(BACKTEST), LIVE, FIELD(process), .other_names = "pid pname"},
 	{"container", "ID",
@@ -528,7 +528,7 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(all_processes)},
 	{"no-stop", NULL,
 	 "Stop no thread (Linux): those that wait are read as they stand, those that run are "
-	 "sampled. Some stacks end earlier than without this, as broken.",
+	 "sampled. Stacks may be [fp], or end earlier than without this, as [broken].",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(no_stop)},
 	{"core", "FILE",
 	 "Of a dead process: its core dump; - = standard input, as the kernel or coredumpctl "

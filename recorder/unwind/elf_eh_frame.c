@@ -498,6 +498,14 @@ static uint32_t count_before(const struct eh_frame *t, uint64_t vaddr)
 	return low;
 }
 
+bool eh_frame_start(const struct eh_frame *t, uint64_t vaddr, uint64_t *start)
+{
+	uint32_t n = count_before(t, vaddr);
+	uint64_t end;
+
+	return n && eh_frame_range(t, n - 1, start, &end) && vaddr >= *start && vaddr < end;
+}
+
 enum eh_result eh_frame_row(const struct eh_frame *t, uint64_t vaddr, uint32_t *budget,
 			    struct eh_row *out)
 {

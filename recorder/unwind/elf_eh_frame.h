@@ -102,6 +102,9 @@ uint32_t eh_frame_count(const struct eh_frame *tables);      /* FDEs in the inde
 /* The range [*start, *end) of the nth FDE, by address; false when it is malformed. */
 bool eh_frame_range(const struct eh_frame *tables, uint32_t n, uint64_t *start, uint64_t *end);
 
+/* The first address of the function that an FDE describes at vaddr; false = none does. */
+bool eh_frame_start(const struct eh_frame *tables, uint64_t vaddr, uint64_t *start);
+
 /* Where a register of the caller (or the CFA) is found. */
 enum eh_how {
 	EH_UNSET,                       /* not mentioned: callee-saved registers keep their value */

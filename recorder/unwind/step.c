@@ -1,5 +1,7 @@
 #include "unwind/step.h"
 
+#include "unwind/prologue.h"
+
 #define BIT(reg) ((uint32_t)1 << (reg))
 #define POINTERS (BIT(EH_RSP) | BIT(EH_RBP) | BIT(EH_RIP))
 /* By the calling conventions of x86-64 and i386. */
@@ -290,7 +292,50 @@ static enum step_result find_registers(struct stepper *s, const struct eh_frame 
 	return STEP_ON;
 }
 
-static enum step_result step_row(struct stepper *s, const struct eh_frame *tables,
+/* The usual frame: RBP was pushed right below the return address, and points there. */
+static bool is_pointer_row(const struct eh_row *row)
+{
+	const struct eh_rule *rbp = &row->regs[EH_RBP], *ra = &row->regs[row->return_column];
+
+	return row->cfa.how == EH_VALUE && row->cfa.reg == EH_RBP && row->cfa.value == 16 &&
+	       rbp->how == EH_AT && rbp->value == -16 && ra->how == EH_AT && ra->value == -8;
+}
+
+/*
+ * RBP of a frame whose RSP is exact, by the function's code. It is believed where it leads to the
+ * return address of a call: of this function, or, where the call does not say of which, while the
+ * caller's RBP is higher or 0.
+ */
+static bool work_out_rbp(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr)
+{
+	uint8_t code[PROLOGUE_MAX_BYTES], before[PROLOGUE_CALL_BYTES];
+	uint64_t start, function, rbp, saved, ra;
+	enum prologue_call call;
+	uint32_t depth;
+	size_t n;
+
+	if (!s->code || s->word != 8 || !eh_frame_start(tables, vaddr, &start))
+		return false;
+	function = s->regs[EH_RIP] - !s->interrupted - (vaddr - start);
+	n = vaddr - start < sizeof(code) ? (size_t)(vaddr - start) : sizeof(code);
+	n = s->code(s->view.ctx, function, code, n);
+	if (!prologue_depth(code, n, &depth))
+		return false;
+	rbp = s->regs[EH_RSP] + depth;
+	if (!view_read(&s->view, rbp, 8, &saved) || !view_read(&s->view, rbp + 8, 8, &ra) ||
+	    s->code(s->view.ctx, ra - sizeof(before), before, sizeof(before)) != sizeof(before))
+		return false;
+	call = prologue_call_before(before, function - ra);
+	if (call != PROLOGUE_CALLS_IT &&
+	    (call != PROLOGUE_CALLS_ELSEWHERE || (saved && saved <= rbp)))
+		return false;
+	s->regs[EH_RBP] = rbp;
+	s->known |= BIT(EH_RBP);
+	s->worked_out = true;
+	return true;
+}
+
+static enum step_result step_row(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr,
 				 const struct eh_row *row)
 {
 	uint64_t regs[EH_REGISTERS], cfa = 0;
@@ -302,6 +347,8 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 	if (row->regs[row->return_column].how == EH_UNDEFINED)
 		return STEP_ROOT;
 	found = find_cfa(s, tables, row, &cfa);
+	if (found == EH_UNKNOWN_REGISTER && is_pointer_row(row) && work_out_rbp(s, tables, vaddr))
+		found = find_cfa(s, tables, row, &cfa);
 	if (found != EH_OK)
 		return step_failed(found);
 	if (!is_sane_row(s, row, cfa))
@@ -357,14 +404,14 @@ static enum step_result step_gap(struct stepper *s, const struct eh_frame *table
 	if (code)
 		return step_code(s, code);
 	if (is_in_sigreturn(s, tables, vaddr, &row))
-		return step_row(s, tables, &row);
+		return step_row(s, tables, vaddr, &row);
 	if (!s->interrupted || !(s->known & BIT(EH_RAX)) ||
 	    eh_frame_clone_row(tables, vaddr, &s->budget, &row) != EH_OK)
 		return step_undescribed(s, by_pointer);
 	/*
 	 * The result of the call: 0 in the child; the child's number, or an error, in the parent.
 	 */
-	return s->regs[EH_RAX] ? step_row(s, tables, &row) : STEP_ROOT;
+	return s->regs[EH_RAX] ? step_row(s, tables, vaddr, &row) : STEP_ROOT;
 }
 
 /* Where the CFA of a row is that adds to RSP; 0 = it is another kind, or there is no row. */
@@ -388,12 +435,14 @@ static uint64_t find_plain_cfa(struct stepper *s, const struct eh_frame *tables,
 static enum step_result step_cfa_only(struct stepper *s, const struct eh_frame *tables,
 				      uint64_t vaddr, bool *by_pointer)
 {
-	uint64_t cfa = s->interrupted ? find_plain_cfa(s, tables, vaddr) : 0, rip;
+	bool has_rbp = s->known & BIT(EH_RBP);
+	uint64_t cfa = s->interrupted || !has_rbp ? find_plain_cfa(s, tables, vaddr) : 0, rip;
 	enum step_result result;
 
 	if (cfa) {
 		*by_pointer = true;
-		return leave_frame(s, 8, cfa, s->regs[EH_RBP] == cfa - 16 ? cfa - 16 : 0);
+		return leave_frame(s, 8, cfa,
+				   has_rbp && s->regs[EH_RBP] == cfa - 16 ? cfa - 16 : 0);
 	}
 	result = step_undescribed(s, by_pointer);
 	if (result != STEP_BROKEN && result != STEP_END)
@@ -426,7 +475,7 @@ enum step_result step_tables(struct stepper *s, struct rule_cache *cache,
 	}
 	switch (eh_frame_row(tables, vaddr, &s->budget, &row)) {
 	case EH_OK:
-		return step_row(s, tables, &row);
+		return step_row(s, tables, vaddr, &row);
 	case EH_NONE:
 		return step_gap(s, tables, vaddr, by_pointer);
 	default:

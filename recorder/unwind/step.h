@@ -36,6 +36,8 @@ struct stepper {
 	uint64_t cfa;                   /* of the frame that the step leaves; 0 = unknown */
 	uint32_t budget;
 	struct stack_view view;
+	view_fetch *code;               /* reads code, to work out an unknown RBP; NULL = never */
+	bool worked_out;                /* RBP of a frame was */
 };
 
 /* Step by the tables; where they describe no function, step_undescribed(). */

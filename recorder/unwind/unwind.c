@@ -221,6 +221,8 @@ static void set_up_stepper(const struct walk *w, bool all)
 	s->view.ctx = w->caller->ctx;
 	s->view.nchunks = 0;
 	s->view.fetched = false;
+	s->code = in->regs_mask & ~UNWIND_REGS_NEEDED & UNWIND_REGS_BETTER ? NULL : w->caller->code;
+	s->worked_out = false;
 }
 
 static enum step_result step_frame(struct walk *w, const struct unwind_place *place)
@@ -485,7 +487,7 @@ static void walk_user(struct walk *w)
 	quality = w->out->quality;
 	if (quality == QUALITY_COMPLETE || quality == QUALITY_STITCHED ||
 	    quality == QUALITY_REMOTE) {
-		if (w->doubtful)
+		if (w->doubtful || w->u->stepper.worked_out)
 			w->out->quality = QUALITY_FP;
 		else if (w->memory)
 			unwind_remember(w->memory, w->u->pairs, w->npairs,

@@ -111,6 +111,7 @@ typedef enum unwind_result unwind_managed(void *ctx, struct unwind_frame *frame)
 struct unwind_caller {
 	unwind_find *find;
 	unwind_read *read;                   /* NULL: never read remotely */
+	unwind_read *code;                   /* reads code, if RBP is not sampled; NULL: never */
 	unwind_managed *managed;             /* NULL: no place is managed */
 	bool frozen;                         /* memory does not change: a core's */
 	void *ctx;

@@ -54,6 +54,8 @@ check the_samples_are_the_programs_cpu_time awk -v ms="$program" \
 		exit have < 0.8 * ms || have > 1.2 * ms + 20 }' out.folded
 check stacks_reach_main grep -q '__libc_start_main.*burn!main' out.folded
 
+cp /bin/true ./stranger
+while sleep 0.05; do ./stranger; done & strangers=$!
 # Each is shorter than a period: a timer of each task's own would never fire.
 times=$( { TIMEFORMAT='%U %S'; time "$RECORDER" run -- \
 	bash -c 'for ((i = 0; i < 3000; i++)); do /bin/true; done' >run.out 2>err; } 2>&1)
@@ -66,12 +68,13 @@ check short_programs_have_their_share awk -v n="$(jq .samples show.json)" -v ms=
 		exit have < 0.7 * ms || have > 1.3 * ms + 100 }'
 check and_nothing_was_lost [ "$(jq .lost show.json)" = 0 ]
 # More starts and ends than one segment keeps of a machine: 8,192.
-# Those of other programs are among them.
 check each_of_them_has_its_start_and_its_end awk -F, '$7 == "true" { n[$5]++ }
 	END { print n["process-start"], n["process-exit"]
 		exit n["process-start"] < 3000 || n["process-exit"] < 3000 }' \
 	<("$RECORDER" export --format events-csv 2>/dev/null)
 
+check and_no_other_program_has expect_exit 1 grep stranger \
+	<("$RECORDER" export --format events-csv 2>/dev/null)
 # ---- a process that runs already, and the stand-in for dtrace ----
 ./burn 900 & burning=$!
 wait_for 20 grep -qx burn /proc/$burning/comm        # no sample of the shell before its exec
@@ -79,6 +82,9 @@ wait_for 20 grep -qx burn /proc/$burning/comm        # no sample of the shell be
 check it_is_recorded_until_it_ends [ $? = 0 -a ! -e /proc/$burning ]
 check alone test "$(samples_of burn)" = "$(awk '{ n += $NF } END { print n }' out.folded)"
 check and_has_samples [ "$(samples_of burn)" -ge 20 ]
+check nobody_else_starts_in_it expect_exit 1 grep stranger \
+	<("$RECORDER" export --format events-csv 2>/dev/null)
+kill $strangers
 "$RECORDER" run -p $burning 2>err
 check one_that_is_not_there_is_said grep -q "there is no process '$burning'" err
 "$RECORDER" run -p $$ true 2>err
@@ -90,6 +96,13 @@ check dtrace_records_a_command grep -q '^ *burn`main+0x' a.stacks
 ./burn 300 & burning=$!
 ./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -p $burning 2>err
 check dtrace_records_a_process grep -q '^ *burn`main+0x' a.stacks
+cp burn burn2
+./burn 300 & burning=$!
+./burn2 300 & burning2=$!
+wait_for 20 grep -qx burn2 /proc/$burning2/comm
+./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -p $burning -p $burning2 2>err
+check dtrace_records_several grep -q '^ *burn2`main+0x' a.stacks
+check and_each_of_them grep -q '^ *burn`main+0x' a.stacks
 ./recorder-dtrace -l 2>err
 check dtrace_refuses_the_rest [ $? = 2 ]
 

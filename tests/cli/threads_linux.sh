@@ -55,6 +55,9 @@ check and_frames_in_its_form grep -q "^$(printf '\t')at read_deep(waits)$" dump
 "$RECORDER" stacks -p "$target" --store s.db >out2 2>err
 check store_keeps_them_as_an_incident grep -q 'stored as incident 1' err
 check each_thread_is_an_event jq -e '.samples == 204' <("$RECORDER" show --store s.db --json 2>err)
+"$RECORDER" show 1 --store s.db --threads >out 2>err
+check show_prints_them_with_their_waits [ "$(grep -cE \
+	'^thread [0-9]+  (waits|one|two|burn|reader)  (waits|runs)' out)" = 204 ]
 
 "$RECORDER" stacks -p "$target" --repeat 3 --every 100 --store three.db >out 2>err
 check repeat_takes_three_pictures [ "$(grep -c "^process $target" out)" = 3 ]
@@ -90,7 +93,32 @@ check no_stop_has_the_same_frames jq -se --slurpfile stopped json '. as $looked 
 		(.quality == "broken" or $whole["\(.tid)"] == $f))) |
 	length == 203 and all' json_looked
 check they_have_no_stops jq -se 'all(.stopped_ns == 0)' json_looked
+# Frame pointers: RBP of a thread that waits is worked out from the functions' code.
+gcc -O2 -g -fno-omit-frame-pointer -fstack-protector-strong -fstack-clash-protection \
+	-fcf-protection -D_GNU_SOURCE -fno-optimize-sibling-calls -pthread -o pointers \
+	"$TOP/tests/programs/waits_linux.c" || exit 1
+./pointers 20 & pointers=$!
+they_wait() { [ "$(cat /proc/$pointers/task/*/syscall | grep -cE '^(0|202) ')" = 22 ]; }
+wait_for 20 they_wait
+"$RECORDER" stacks -p "$pointers" --json >pointers.stopped 2>err
+"$RECORDER" stacks -p "$pointers" --no-stop --json >pointers.looked 2>err
+check frame_pointers_are_followed_without_rbp jq -se --slurpfile stopped pointers.stopped '
+	($stopped | map({key: "\(.tid)", value: [.frames[].frame]}) | from_entries) as $whole |
+	length == 24 and all(.name == "burn" or $whole["\(.tid)"] == [.frames[].frame])' \
+	pointers.looked
+check and_are_said_to_be grep -q '"quality":"fp"' pointers.looked
+ended $pointers
 expect no_stop_is_for_the_living 2 'one dead process' stacks --no-stop --core x
+
+# ---- a stack of 200 KiB, of which a part is copied at first ----
+gcc -O2 -fomit-frame-pointer -w -pthread -o shapes "$TOP/tests/programs/shapes_linux.c" || exit 1
+./shapes deep 100 200 & deep=$!
+taken_deep() { "$RECORDER" stacks -p "$deep" >out 2>err && grep -q 'shapes!deep_spin' out; }
+check a_very_deep_stack_has_its_leaf wait_for 20 taken_deep
+check and_its_root grep -q 'shapes!deep_main;libc.so.6!start_thread;' \
+	<(tr -d ' ' <out | tr '\n' ';')
+check none_of_it_is_missing expect_exit 1 grep -E '\[(broken|truncated|fp)\]' out
+ended $deep
 
 # ---- as part of an incident ----
 why=$("$RECORDER" check --json 2>/dev/null |

@@ -94,4 +94,6 @@ recorder=
 check no_other_recorder_was_started expect_exit 1 grep -q 'error' log
 check one_incident_is_there_that_of_the_end test "$("$RECORDER" list --json | wc -l)" = 1
 check nothing_is_left_of_what_top_read left_nothing
+expect a_process_that_is_not_there_is_said 3 "there is no process '99999999'" top -c 1 -p 99999999
+expect a_name_may_still_start 0 "there is no process 'nosuch' now" top -c 1 -i 1 -P nosuch
 expect other_formats_are_refused 2 'prints the formats livestacks and folded' top -c 1 --format html

@@ -107,7 +107,11 @@ start 120 40
 check the_running_recorder_is_read wait_for 30 shows 'recorder of .*/s\.db'
 wait_for 20 shows '!burn_'
 before=$(stat -c %s sent)
+ticks() { awk '{ print $14 + $15 }' "/proc/$(pid_of_top)/stat"; }
+used=$(ticks)
 sleep 6
+check six_seconds_of_the_screen_cost_two_percent_of_a_cpu_at_most \
+	test $(($(ticks) - used)) -le $((6 * $(getconf CLK_TCK) * 2 / 100))
 check six_seconds_fit_a_slow_line test $(($(stat -c %s sent) - before)) -le $((6 * 20480))
 keys sfrom Space outside Enter
 check a_snapshot_is_asked_for wait_for 10 shows 'a snapshot is taken'

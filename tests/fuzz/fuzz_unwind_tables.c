@@ -5,6 +5,7 @@
  *   0  u16  size of .eh_frame_hdr, which comes next; 0 = none; the rest is .eh_frame. Bit 15: i386;
  *           bit 14: it is .debug_frame
  */
+#include "unwind/prologue.h"
 #include "unwind/rule.h"
 
 #include <stdlib.h>
@@ -70,6 +71,20 @@ static void walk_function(const struct eh_frame *tables, uint64_t start, uint64_
 	}
 }
 
+/* From a buffer of its own, at whose end a read too far is seen. */
+static void follow_prologue(const uint8_t *data, size_t size)
+{
+	uint8_t *code = copy(data, size), before[PROLOGUE_CALL_BYTES] = {0};
+	uint32_t depth;
+
+	if (code && prologue_depth(code, size, &depth) && depth % 8)
+		__builtin_trap();
+	if (code && size)
+		memcpy(before, code, size < sizeof(before) ? size : sizeof(before));
+	prologue_call_before(before, size);
+	free(code);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct eh_sections in = {.header_vaddr = HEADER_VADDR, .frames_vaddr = FRAMES_VADDR};
@@ -95,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (eh_frame_new(&in, &tables, NULL))
 		return 0;
 	for (i = 0; i < size && i < CODE_MAX; i++) {
+		follow_prologue(data + i, size - i);
 		eh_frame_add_code(tables, i, data + i, size - i);
 		eh_frame_find_code(tables, i);
 	}

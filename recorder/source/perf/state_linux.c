@@ -68,12 +68,13 @@ static struct perf_thread *thread_at(const struct perf_state *s, uint32_t place)
 void perf_state_put_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
 			  uint32_t tid, uint64_t time_ns)
 {
-	struct event e = {.time_ns = time_ns, .kind = kind, .cpu = CPU_NONE, .stack = STACK_NONE};
+	struct event e = {.time_ns = time_ns, .kind = kind, .cpu = CPU_NONE, .stack = STACK_NONE,
+			  .process = p->process, .name = process_name(p->process)};
+	bool wanted = !p->outside && !(s->cfg.only_its_events && p->skipped);
 
-	e.process = p->process;
-	e.thread = thread_add(s->cfg.processes, p->process, tid);
-	e.name = process_name(p->process);
-	queue_put(s->cfg.queue, &e);
+	e.thread = wanted ? thread_add(s->cfg.processes, p->process, tid) : NULL;
+	if (wanted)
+		queue_put(s->cfg.queue, &e);
 }
 
 /* The merge thread has the symbol worker open the object while its process lives. */
@@ -82,10 +83,9 @@ static void put_image_event(struct perf_state *s, struct perf_process *p, struct
 {
 	struct frame_ref ref = {.object = object};
 	struct event e = {.time_ns = time_ns, .kind = EVENT_IMAGE, .cpu = CPU_NONE,
-			  .stack = STACK_NONE, .stack_frames = &ref, .nstack_frames = 1};
+			  .stack = STACK_NONE, .stack_frames = &ref, .nstack_frames = 1,
+			  .process = p->process, .name = object->name};
 
-	e.process = p->process;
-	e.name = object->name;
 	queue_put(s->cfg.queue, &e);
 }
 

@@ -73,6 +73,7 @@ struct perf_state_config {
 	struct log *log;
 	struct perf_managed *managed;        /* is told of mappings and ends */
 	const char *only_process;            /* NULL = all */
+	bool only_its_events;                /* of others not even starts and ends */
 	uint32_t root_pid;                   /* this one and all that it starts; 0 = all */
 	bool root_only;                      /* records come from these only */
 	bool command_lines;                  /* read those of new programs at once: needs.h */

@@ -81,7 +81,8 @@ static uint64_t regs_mask(const struct perf_format *format)
 void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_thread *thread)
 {
 	const struct unwind_caller caller = {
-		.find = find, .read = read_remote, .managed = step_managed, .ctx = w};
+		.find = find, .read = read_remote, .code = read_remote, .managed = step_managed,
+		.ctx = w};
 	const struct perf_record *r = &ring->record;
 	struct unwind_input in = {
 		.kernel_chain = r->u.sample.kernel,

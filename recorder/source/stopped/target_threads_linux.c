@@ -113,8 +113,7 @@ static int copy(uint32_t pid, uint32_t tid, bool first, struct stack_copy *out)
 	out->time_ns = moved_ns;
 	read = ptrace(PTRACE_GETREGS, (pid_t)tid, NULL, &regs) == 0;
 	if (read)
-		out->nbytes = (uint32_t)proc_pid_memory(pid, regs.rsp, out->bytes,
-							TARGET_STACK_MAX_BYTES);
+		out->nbytes = (uint32_t)proc_pid_memory(pid, regs.rsp, out->bytes, out->room);
 	if (read && out->look)
 		out->look(out->ctx);
 	ptrace(PTRACE_DETACH, (pid_t)tid, NULL, signal_of(status));
@@ -226,7 +225,7 @@ int target_thread_look(uint32_t pid, uint32_t tid, struct stack_copy *out,
 	rc = target_thread_wait(pid, tid, wait);
 	if (rc || !wait->pc)
 		return rc ? rc : ERR_BUSY;
-	out->nbytes = (uint32_t)proc_pid_memory(pid, wait->sp, out->bytes, TARGET_STACK_MAX_BYTES);
+	out->nbytes = (uint32_t)proc_pid_memory(pid, wait->sp, out->bytes, out->room);
 	if (out->look)
 		out->look(out->ctx);
 	out->regs[0] = wait->sp;

@@ -25,7 +25,7 @@ struct stack_copy {
 	uint64_t user[USER_REGISTERS];       /* all of them, as ptrace(2) gives them */
 	uint32_t abi;                        /* as perf's: 1 = 32-bit, 2 = 64-bit */
 	uint8_t *bytes;                      /* TARGET_STACK_MAX_BYTES, the caller's */
-	uint32_t nbytes;
+	uint32_t room, nbytes;               /* how much to copy at most; how much it is */
 	void (*look)(void *ctx);             /* what else to read of it meanwhile; NULL = nothing */
 	void *ctx;
 	uint64_t time_ns, stopped_ns;

@@ -21,6 +21,7 @@
 #define KNOWN_NS (2 * NS_PER_SEC)            /* for its mappings to be read */
 #define TABLES_NS (2 * NS_PER_SEC)           /* for unwind tables, of all threads together */
 #define PAUSE_NS NS_PER_MS
+#define USUAL_BYTES (64u << 10)              /* of a stack; 512 KiB take 0.3 ms to copy */
 #define REMOTE_BYTES 0u                      /* the copy is the whole stack */
 
 /* Of a thread that is not to be stopped and runs: */
@@ -123,8 +124,10 @@ int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks
 	struct thread_stacks *s = calloc(1, sizeof(*s));
 	int rc = 0;
 
-	if (s)
+	if (s) {
 		s->copy.bytes = malloc(TARGET_STACK_MAX_BYTES);
+		s->copy.room = TARGET_STACK_MAX_BYTES;
+	}
 	if (!s || !s->copy.bytes || !(s->queue = queue_new(EVENT_BYTES)))
 		rc = err_memory(err, "for the stacks of process %u", pid);
 	if (!rc) {
@@ -344,13 +347,26 @@ static int look_at(struct thread_stacks *s, uint32_t tid)
 
 static int stop_and_copy(struct thread_stacks *s, uint32_t tid)
 {
+	uint64_t first_ns;
 	int rc;
 
 	target_thread_wait(s->pid, tid, &s->wait);
+	s->copy.room = USUAL_BYTES;
 	rc = target_thread_copy(s->pid, tid, &s->copy);
 	if (!rc)
 		walk_copy(s, tid);
-	return rc;
+	if (rc || s->walker.stack.quality != QUALITY_TRUNCATED || s->copy.nbytes < USUAL_BYTES)
+		return rc;
+	/* A deeper one is stopped a second time, and copied whole. */
+	s->copy.room = TARGET_STACK_MAX_BYTES;
+	first_ns = s->copy.stopped_ns;
+	rc = target_thread_copy(s->pid, tid, &s->copy);
+	if (rc)
+		return rc;
+	walk_copy(s, tid);
+	if (first_ns > s->copy.stopped_ns)
+		s->copy.stopped_ns = first_ns;
+	return 0;
 }
 
 static void take_one(struct thread_stacks *s, uint32_t tid, thread_stack_fn *tell, void *ctx)
@@ -405,7 +421,8 @@ static int refusal(const struct thread_stacks *s, struct err *err)
 	buf_free(&text);
 	if (tracer)
 		return err_set(err, ERR_ACCESS, "process %u is traced by process %u (a debugger, "
-			       "strace): only one program at a time can stop its threads",
+			       "strace): only one program at a time can stop its threads; "
+			       "--no-stop reads them as they stand",
 			       s->pid, tracer);
 	return err_set(err, ERR_ACCESS, "the threads of process %u may not be stopped: it belongs "
 		       "to another user or is protected, or kernel.yama.ptrace_scope forbids it; "

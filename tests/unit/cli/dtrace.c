@@ -43,6 +43,12 @@ TEST(a_running_process_has_a_number)
 			    "run|--freq|997|--format|dtrace|-o|-|--force|--process|4711");
 }
 
+TEST(several_processes_are_a_list)
+{
+	assert_string_equal(WORDS("-n" SCRIPT, "-p", "4711", "-p12"),
+			    "run|--freq|997|--format|dtrace|-o|-|--force|--process|4711,12");
+}
+
 TEST(a_backslash_at_the_end_is_a_character)
 {
 	assert_non_null(strstr(WORDS("-n", SCRIPT, "-c", "a\\"), "--|a\\"));
@@ -62,7 +68,7 @@ TEST(what_is_not_understood_is_refused)
 	assert_non_null(strstr(WORDS("-n", SCRIPT, "-c", "ls", "-p", "1"), "give a command"));
 	assert_non_null(strstr(WORDS("-n", SCRIPT, "-s", "x.d"), "'-s' is not known"));
 	assert_non_null(strstr(WORDS("-n", SCRIPT, "-c"), "-c needs a value"));
-	assert_non_null(strstr(WORDS("-p1", "-p", "2"), "-p is given twice"));
+	assert_non_null(strstr(WORDS("-oa", "-o", "b"), "-o is given twice"));
 }
 
 TEST(the_programs_name_decides)
@@ -77,6 +83,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_is_split_at_spaces_without_a_backslash),
 		cmocka_unit_test(a_running_process_has_a_number),
+		cmocka_unit_test(several_processes_are_a_list),
 		cmocka_unit_test(a_backslash_at_the_end_is_a_character),
 		cmocka_unit_test(short_words_all_have_room),
 		cmocka_unit_test(what_is_not_understood_is_refused),

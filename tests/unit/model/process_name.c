@@ -175,6 +175,19 @@ TEST(cut_name_matches_where_nothing_tells_the_rest)
 	assert_false(process_names_match(&n, "my-service-worker"));
 }
 
+TEST(a_list_means_each_of_its_items)
+{
+	const struct process_names names = {.file = "nginx", .comm = "nginx"};
+
+	assert_true(process_names_mean(&names, 12, "12"));
+	assert_true(process_names_mean(&names, 12, "7,12"));
+	assert_true(process_names_mean(&names, 12, "nginx,7"));
+	assert_true(process_names_mean(&names, 12, ",,12,"));
+	assert_false(process_names_mean(&names, 12, "1,2"));
+	assert_false(process_names_mean(&names, 12, ","));
+	assert_false(process_names_mean(&names, 12, ""));
+}
+
 TEST(label_is_what_people_typed_with_the_file_in_brackets)
 {
 	static const struct {
@@ -232,6 +245,7 @@ int main(void)
 		cmocka_unit_test(every_name_of_a_process_matches),
 		cmocka_unit_test(cut_name_matches_where_nothing_tells_the_rest),
 		cmocka_unit_test(interpreters_that_nothing_reads_are_known_by_their_files),
+		cmocka_unit_test(a_list_means_each_of_its_items),
 		cmocka_unit_test(label_is_what_people_typed_with_the_file_in_brackets),
 	};
 
