@@ -53,6 +53,42 @@ for (let g = 0; Date.now() < until; g++) {
 }
 END
 
+# Builtins that make no frame, called by optimized code: they are in nothing but operations.
+cat >builtins.js <<'END'
+'use strict';
+const keys = Array.from({ length: 64 }, (_, i) => 'key' + i);
+const objects = keys.map((_, i) => Object.assign(
+	Object.fromEntries(keys.slice(i, i + 1 + i % 16).map((k) => [k, i])), { v: i }));
+const words = Array.from({ length: 100 }, (_, i) => 'word' + i % 50 + (i & 1 ? 'x' : ''));
+function operations(n) {
+	let h = 0;
+	for (let i = 0; i < n; i++) {
+		const o = objects[i & 63], a = words[i % 100], b = words[(i * 3) % 100];
+		h += o.v | 0;
+		if (o[keys[(i * 7) & 63]] !== undefined) h++;
+		if (a === b) h += 2;
+		if (a < b) h++;
+		h += (a + b).length + a.charCodeAt(i & 3) + (a.indexOf('x') | 0);
+		if (words.includes(a)) h ^= 1;
+	}
+	return h;
+}
+function middle(n) { let h = 0; for (let i = 0; i < 8; i++) h += operations(n + i); return h; }
+const until = Date.now() + Number(process.argv[2]);
+while (Date.now() < until) middle(500);
+END
+
+# skipped FOLDED: samples that stopped in a builtin, and how many of these are without operations()
+skipped()
+{
+	awk '/\]!middle / { c = $NF; sub(/ [0-9]+$/, ""); n = split($0, f, ";")
+			while (n && f[n] ~ /_\[k\]$/) n--
+			if (f[n] !~ /!Builtins_/) next
+			all += c
+			if ($0 !~ /\]!operations /) bad += c }
+		END { print all + 0, bad + 0 }' "$1"
+}
+
 # The version that is installed, and those that npm has.
 nodes()
 {
@@ -154,6 +190,12 @@ for node in $(nodes); do
 	read -r all good <<<"$(named work.folded)"
 	check "$version: $good % of $all samples have all names" \
 		awk "BEGIN { exit !($all > 500 && $good >= 97) }"
+	rm -rf builtins.db* builtins.folded
+	record builtins "$node" --max-inlined-bytecode-size=0 --max-inlined-bytecode-size-small=0 \
+		builtins.js 2000
+	read -r all bad <<<"$(skipped builtins.folded)"
+	check "$version: of $all builtins $bad are without their caller" \
+		[ "$all" -ge 200 -a $((bad * 50)) -le "$all" ]
 	rm -rf torture.db* torture.folded
 	record torture "$node" --expose-gc torture.js 2000
 	read -r wrong right <<<"$(awk '{ c = $NF; inner = outer = ""
