@@ -83,17 +83,18 @@ skipped()
 {
 	awk '/\]!middle / { c = $NF; sub(/ [0-9]+$/, ""); n = split($0, f, ";")
 			while (n && f[n] ~ /_\[k\]$/) n--
-			if (f[n] !~ /!Builtins_/) next
+			if (f[n] !~ /!Builtins_|^libnode.*!\?/) next
 			all += c
 			if ($0 !~ /\]!operations /) bad += c }
 		END { print all + 0, bad + 0 }' "$1"
 }
 
-# The version that is installed, and those that npm has.
+# The version that is installed, those that npm has, and a stripped one ('make interpreters').
 nodes()
 {
 	command -v node
-	ls -d "$TOP"/build/deps/npm/node_modules/node-[0-9]*/bin/node 2>/dev/null
+	ls -d "$TOP"/build/deps/npm/node_modules/node-[0-9]*/bin/node \
+		"$TOP"/build/deps/interpreters/all/bin/node 2>/dev/null
 }
 
 # record NAME COMMAND...: run the command while the machine is recorded, into NAME.folded

@@ -20,7 +20,9 @@ whole()
 				named[name[i]] = 1 }
 		} }
 		/site\.<module>/ { next }                # the interpreter is starting
-		/PyRun_|thread_run|t_bootstrap|pythread_wrapper/ {
+		# The last two: of stripped programs.
+		/PyRun_|thread_run|t_bootstrap|pythread_wrapper/ ||
+		/Py_RunMain.*PyEval_EvalCode/ || /;\[python\]!threading.Thread._bootstrap/ {
 			c = $NF; line = $0; sub(/ [0-9]+$/, "", line)
 			n = split(line, frame, ";"); chain = ""
 			for (i = 1; i <= n; i++)
@@ -76,7 +78,7 @@ try()
 {
 	local version=$1 python=$2 name=py$1 n good wrong
 	if ! "$RECORDER" run --store "$name.db" --freq 499 --max-cpu-percent 0 -- "$python" \
-			"$TOP/tests/programs/python_work.py" 3 >"$name.out" 2>"$name.log"; then
+			python_work.py 3 >"$name.out" 2>"$name.log"; then
 		echo "not ok Python $version: it cannot be recorded: $(tail -3 "$name.log")"
 		return
 	fi
@@ -93,7 +95,7 @@ try()
 	check "Python $version: shares are those that the program measures" \
 		expect_empty "$name.shares"
 	"$RECORDER" run --store "$name.made.db" --freq 997 --max-cpu-percent 0 -- "$python" \
-		"$TOP/tests/programs/python_churn.py" 2 >/dev/null 2>>"$name.log"
+		python_churn.py 2 >/dev/null 2>>"$name.log"
 	"$RECORDER" export 1 --store "$name.made.db" -f -o "$name.made.folded" 2>>"$name.log"
 	read -r n wrong < <(wrong "$name.made")
 	if [ "$n" -ge 50 ] && [ "$wrong" = 0 ]; then
@@ -105,6 +107,7 @@ try()
 
 expect_empty() { [ ! -s "$1" ] || { cat "$1"; return 1; } }
 
+cp "$TOP"/tests/programs/python_{work,churn}.py .
 found=$(pythons)
 [ "$found" ] || echo "skip python stacks: no CPython here (apt-get install python3)"
 while read -r version python; do
@@ -118,7 +121,7 @@ if [ "$found" ]; then
 		'\[python\]!python_work\.all_ways +python_work\.py:[0-9]+' \
 		show 1 --store "py$1.db" --lines
 	"$RECORDER" run --store without.db --no-python -- "$2" \
-		"$TOP/tests/programs/python_work.py" 1 >/dev/null 2>&1
+		python_work.py 1 >/dev/null 2>&1
 	expect "--no-python leaves them out" 0 . show 1 --store without.db
 	check "there are none" expect_exit 1 grep -F '[python]' out
 fi
