@@ -418,6 +418,9 @@ const struct option_info option_table[] = {
 	 "left out, and their samples count for the managed caller. Stacks without managed code "
 	 "stay as they are.",
 	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(managed_only)},
+	{"interpreter-frames", NULL,
+	 "Python: keep the interpreter's own frames between Python functions and their callers.",
+	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(interpreter_frames)},
 	{"no-idle", NULL,
 	 "Leave out process 0: interrupts on idle CPUs, the idle loop of Windows traces.",
 	 OPTION_BOOL, GROUP_SELECT, IN(REPORT) | IN(EXPORT) | IN(DIFF), FIELD(no_idle)},

@@ -72,6 +72,16 @@ wrong()
 		END { printf "%d %d\n", all, wrong }' "$1.folded"
 }
 
+# folds ALL FOLDED: the same samples, and callers of Python functions that are not the interpreter's
+folds()
+{
+	awk 'FNR == 1 { file++ }
+		{ n[file] += $NF; python[file] += gsub(/;\[python\]!/, "&") }
+		/;(lib)?python[23]\.[^;!]*![^;]*;(.*;)?\[python\]!/ { callers[file] += $NF }
+		END { print n[1], n[2], callers[1] + 0, callers[2] + 0
+			exit n[1] != n[2] || !callers[1] || callers[2] }' "$1" "$2"
+}
+
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
 try()
@@ -82,7 +92,7 @@ try()
 		echo "not ok Python $version: it cannot be recorded: $(tail -3 "$name.log")"
 		return
 	fi
-	"$RECORDER" export 1 --store "$name.db" -f -o "$name.folded" 2>>"$name.log"
+	"$RECORDER" export 1 --store "$name.db" --interpreter-frames -f -o "$name.folded" 2>>"$name.log"
 	read -r n good < <(whole "$name" 2>"$name.others")
 	if [ "$n" -ge 300 ] && at_least "$good" 98; then
 		echo "ok Python $version: $good % of $n samples have the whole chain"
@@ -91,6 +101,9 @@ try()
 			"$("$RECORDER" show 1 --store "$name.db" | grep ^Lost)" \
 			"$(sort -rn "$name.others" | cut -c1-200 | head -5)"
 	fi
+	"$RECORDER" export 1 --store "$name.db" -f -o "$name.folded.folded" 2>>"$name.log"
+	check "Python $version: no frame of the interpreter calls a Python function" \
+		folds "$name.folded" "$name.folded.folded"
 	shares "$name" >"$name.shares"
 	check "Python $version: shares are those that the program measures" \
 		expect_empty "$name.shares"
