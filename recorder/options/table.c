@@ -225,6 +225,8 @@ const struct option_info option_table[] = {
 	 "Record no Python frames. Without this, while a Python program lives, a thread per CPU "
 	 "reads at each of its samples which functions it is in (Linux).",
 	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.no_python)},
+	{"no-node", NULL, "Read no JavaScript functions of Node.js in its memory (Linux).",
+	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.no_node)},
 	{"runtime-events", NULL,
 	 "Record collections, exceptions and lock waits of .NET programs and pauses of Java "
 	 "programs even when no rule needs them.",

@@ -484,6 +484,11 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 	return i < k->ncodes && k->codes[i]->is.begin <= pc ? k->codes[i] : NULL;
 }
 
+uint32_t v8_known_wasm(struct v8_knowledge *k)
+{
+	return managed_names_add(k->names, "[wasm]", NULL);
+}
+
 /* ---- builtins --------------------------------------------------------------------------------- */
 
 /* The first that begins above pc. */

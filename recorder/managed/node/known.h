@@ -70,6 +70,8 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 /* The code of an address; valid until the next call. NULL = none that is known. */
 const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct managed_host *host,
 					  uint64_t pc);
+/* The number of the name of all WebAssembly. */
+uint32_t v8_known_wasm(struct v8_knowledge *k);
 /* The builtin of an address in V8's builtins; valid until the next call. NULL = not known. */
 const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
 						const struct managed_host *host, uint64_t pc);

@@ -278,12 +278,28 @@ static void put_optimized(struct step *s, const struct v8_known_code *c)
 		put(s, &c->outer, -1);
 }
 
+/* WebAssembly's code has no object before it to be found; its frames say what they are. */
+static bool is_wasm(struct step *s)
+{
+	uint64_t wasm = v8_knowledge_layout(s->k)->wasm, type;
+
+	return wasm && s->bp >= s->sp && s->bp - s->sp <= FRAME_REACH &&
+	       word(s, s->bp - SLOT_CONTEXT, &type) && type == wasm << 1;
+}
+
 static enum unwind_result step_generated(struct step *s)
 {
-	const struct v8_known_code *c = v8_known_code(s->k, s->host, s->pc);
+	const struct v8_known_code *c;
 	enum unwind_result result;
 	const struct v8_known *f;
 
+	if (is_wasm(s)) {
+		const struct v8_known wasm = {.number = v8_known_wasm(s->k)};
+
+		put(s, &wasm, -1);
+		return take_framed(s);
+	}
+	c = v8_known_code(s->k, s->host, s->pc);
 	if (!c || (!c->is.optimized && !c->is.baseline))
 		return UNWIND_FOREIGN;
 	/* Where it was interrupted it may have no frame, yet or any more: RBP is its caller's. */

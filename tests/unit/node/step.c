@@ -300,6 +300,25 @@ TEST(a_builtin_without_a_frame_is_left_by_its_return_address)
 	end();
 }
 
+TEST(webassembly_is_told_by_the_type_of_its_frame)
+{
+	struct unwind_frame f;
+
+	begin_heap();
+	heap.l.wasm = 6;
+	v8_knowledge_free(k);
+	assert_int_equal(v8_knowledge_new(&heap.l, names, &k), 0);
+	put_word(BP - 8, 12);
+	f = frame_at(V8_HEAP_BASE + 64, false, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	is_named(&f, 0, "[wasm]");
+	is_left(&f);
+	put_word(BP - 8, 14);
+	f = frame_at(V8_HEAP_BASE + 64, false, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_FOREIGN);
+	end();
+}
+
 /* At 4: position 5 of function 7, inlined at position 10; no literals say who function 7 is. */
 TEST(an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name)
 {
@@ -333,6 +352,7 @@ int main(void)
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
 		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
+		cmocka_unit_test(webassembly_is_told_by_the_type_of_its_frame),
 		cmocka_unit_test(a_builtin_without_a_frame_is_left_by_its_return_address),
 		cmocka_unit_test(
 			an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name),
