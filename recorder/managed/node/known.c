@@ -103,7 +103,7 @@ static void read_bytes(struct v8_task *t, const struct managed_memory *m)
 static bool read_builtin(struct v8_task *t, const struct managed_memory *m)
 {
 	uint64_t pc = t->at, from = pc & ~(uint64_t)(BUILTIN_PIECE - 1);
-	size_t begin = SIZE_MAX, end, next = SIZE_MAX, n;
+	size_t begin = SIZE_MAX, end, next = SIZE_MAX, n, got;
 
 	t->bytes = malloc(2 * BUILTIN_REACH);
 	if (!t->bytes || pc < 2 * BUILTIN_REACH)
@@ -120,14 +120,13 @@ static bool read_builtin(struct v8_task *t, const struct managed_memory *m)
 	n -= begin;
 	memmove(t->bytes, t->bytes + begin, n);
 	/* What cannot be read is behind its end. */
-	for (end = n; end < n + BUILTIN_REACH && (next == SIZE_MAX || next < n);
-	     end += BUILTIN_PIECE) {
-		if (!managed_read(m, t->at + end, t->bytes + end, BUILTIN_PIECE))
+	for (end = n; end < n + BUILTIN_REACH - BUILTIN_PIECE && next == SIZE_MAX; end += got) {
+		got = m->read(m->ctx, t->at + end, t->bytes + end, BUILTIN_PIECE);
+		if (!got)
 			break;
-		next = v8_builtin_begin(t->bytes + n, end + BUILTIN_PIECE - n, t->at + n);
-		next = next == SIZE_MAX ? SIZE_MAX : next + n;
+		next = v8_builtin_end(t->bytes, n, end + got, t->at);
 	}
-	t->nbytes = (uint32_t)(next != SIZE_MAX && next > n ? next : end);
+	t->nbytes = (uint32_t)(next != SIZE_MAX ? next : end);
 	return true;
 }
 

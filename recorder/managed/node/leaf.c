@@ -168,19 +168,34 @@ bool v8_is_call(const uint8_t before[8], int32_t *target)
 	return false;
 }
 
-size_t v8_builtin_begin(const uint8_t *bytes, size_t n, uint64_t address)
+static bool begins(const uint8_t *bytes, size_t at)
 {
-	uint64_t end = address + n;
-	uint64_t at = (end - 1) & ~(uint64_t)(ALIGN - 1);
 	static const uint8_t padding[PADDING] = {INT3, INT3, INT3, INT3};
 
-	for (; n && at <= end && at >= address + PADDING; at -= ALIGN) {
-		size_t i = (size_t)(at - address);
+	return bytes[at] != INT3 && memcmp(bytes + at - PADDING, padding, PADDING) == 0;
+}
 
-		if (bytes[i] != INT3 && memcmp(bytes + i - PADDING, padding, PADDING) == 0)
-			return i;
+size_t v8_builtin_begin(const uint8_t *bytes, size_t n, uint64_t address)
+{
+	size_t first = (size_t)(-address & (ALIGN - 1)), at;
+
+	if (n <= first)
+		return SIZE_MAX;
+	for (at = first + (n - 1 - first) / ALIGN * ALIGN; at >= PADDING; at -= ALIGN) {
+		if (begins(bytes, at))
+			return at;
 		if (at < ALIGN)
 			break;
 	}
+	return SIZE_MAX;
+}
+
+size_t v8_builtin_end(const uint8_t *bytes, size_t from, size_t n, uint64_t address)
+{
+	size_t at = from + (size_t)(-(address + from) & (ALIGN - 1));
+
+	for (; at < n; at += ALIGN)
+		if (at >= PADDING && begins(bytes, at))
+			return at;
 	return SIZE_MAX;
 }

@@ -51,3 +51,5 @@ bool v8_is_call(const uint8_t before[8], int32_t *target);
  * begins at a multiple of 64 (of the address of the bytes), behind four bytes of padding or more.
  */
 size_t v8_builtin_begin(const uint8_t *bytes, size_t n, uint64_t address);
+/* Where the next one begins, from `from` on; SIZE_MAX = behind these. */
+size_t v8_builtin_end(const uint8_t *bytes, size_t from, size_t n, uint64_t address);

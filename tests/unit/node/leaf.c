@@ -127,6 +127,9 @@ TEST(a_builtin_begins_behind_padding)
 	assert_int_equal(v8_builtin_begin(code, sizeof(code), 0x1000), 64);
 	assert_int_equal(v8_builtin_begin(code, 0, 0x1000), SIZE_MAX);
 	assert_int_equal(v8_builtin_begin(code, 3, 0), SIZE_MAX);
+	assert_int_equal(v8_builtin_end(code, 1, sizeof(code), 0x1000), 64);
+	assert_int_equal(v8_builtin_end(code, 65, sizeof(code), 0x1000), SIZE_MAX);
+	assert_int_equal(v8_builtin_end(code, 0, 64, 0x1000), SIZE_MAX);
 }
 
 int main(void)
