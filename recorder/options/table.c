@@ -481,8 +481,8 @@ const struct option_info option_table[] = {
 	{"addresses", NULL, "Offsets and addresses where names are missing.",
 	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(addresses)},
 	{"signatures", NULL,
-	 "Java and .NET: parameters of methods, as in HashMap.getNode(Object), so that overloads are "
-	 "apart.",
+	 "Java and .NET: parameters of methods, as in HashMap.getNode(Object), so that overloads "
+	 "are apart.",
 	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(signatures)},
 	{"frame-kinds", NULL,
 	 "Java: how each frame was run: [interpreted], [C1], [C2] or [native].",

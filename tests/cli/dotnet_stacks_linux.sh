@@ -123,7 +123,7 @@ as_the_map()
 		known[module "!" substr(line, 1, at - 1) args] = 1 } }
 	$0 ~ "^" program { c = $NF; sub(/ [0-9]+$/, ""); n = split($0, f, ";")
 		for (i = 2; i <= n; i++) {
-			if (!sub(/_\[j\]$/, "", f[i]) || f[i] ~ /^\[/ || f[i] ~ /^System\./) continue
+			if (!sub(/_\[j\]$/, "", f[i]) || f[i] ~ /^(\[|System\.)/) continue
 			if (f[i] in known) same += c
 			else { others += c; print c, f[i] > "/dev/stderr" } } }
 	END { print same + 0, others + 0 }' "$1"

@@ -118,8 +118,8 @@ record()
 	local name=$1 option=
 	shift
 	case $1 in --no-*) option=$1; shift ;; esac
-	"$RECORDER" collect --store "$name.db" $option --freq 499 --max-cpu-percent 0 --history-mb 0 \
-		--max-collect-sec 120 2>"$name.log" & recorder=$!
+	"$RECORDER" collect --store "$name.db" $option --freq 499 --max-cpu-percent 0 \
+		--history-mb 0 --max-collect-sec 120 2>"$name.log" & recorder=$!
 	wait_for 20 grep -q recording "$name.log"
 	"$@" >"$name.out" 2>&1
 	kill -INT $recorder

@@ -92,7 +92,8 @@ try()
 		echo "not ok Python $version: it cannot be recorded: $(tail -3 "$name.log")"
 		return
 	fi
-	"$RECORDER" export 1 --store "$name.db" --interpreter-frames -f -o "$name.folded" 2>>"$name.log"
+	"$RECORDER" export 1 --store "$name.db" --interpreter-frames -f -o "$name.folded" \
+		2>>"$name.log"
 	read -r n good < <(whole "$name" 2>"$name.others")
 	if [ "$n" -ge 300 ] && at_least "$good" 98; then
 		echo "ok Python $version: $good % of $n samples have the whole chain"

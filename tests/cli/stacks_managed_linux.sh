@@ -53,7 +53,7 @@ python_of()
 	"$RECORDER" stacks --process $program >"$name.stacks" 2>"$name.log"
 	check "${name}_functions_are_those_that_it_says_itself" same "$name.err" "$name.stacks"
 	check "${name}_native_frames_are_among_them" \
-		grep -qE '^    [^[]*!(_PyEval_EvalFrameDefault|PyEval_EvalFrameEx|PyEval_EvalCode)' \
+		grep -qE '^    [^[]*!_?PyEval_(EvalFrameDefault|EvalFrameEx|EvalCode)' \
 		"$name.stacks"
 	dies $program "$name"
 	[ ! "$cores" ] || in_root "$2" ||

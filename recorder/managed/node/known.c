@@ -488,7 +488,7 @@ uint32_t v8_known_wasm(struct v8_knowledge *k)
 	return managed_names_add(k->names, "[wasm]", NULL);
 }
 
-/* ---- builtins --------------------------------------------------------------------------------- */
+/* ---- builtins -------------------------------------------------------------------------------- */
 
 /* The first that begins above pc. */
 static uint32_t builtin_index(const struct v8_knowledge *k, uint64_t pc)

@@ -147,8 +147,8 @@ static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
 }
 
 /*
- * A frame's bytes. From 3.11 on frames are close together, on the heap's stack of frames and (shims)
- * on the C stack, so the whole page is read: one of each is kept.
+ * A frame's bytes. From 3.11 on frames are close together, on the heap's stack of frames and
+ * (shims) on the C stack, so the whole page is read: one of each is kept.
  */
 static const uint8_t *frame_at(struct chain *c, uint64_t frame, size_t n)
 {
