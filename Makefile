@@ -287,6 +287,9 @@ deps-linux: ## the small part of it: what demo and the Linux program need
 jdks: ## JDK 8 to 28 beside the installed ones, for the tests of Java (2.4 GB, root, once)
 	@tests/support/jdks.sh
 
+interpreters: ## CPython 3.14, 3.15 and a stripped Node.js beside the installed ones (0.4 GB, root)
+	@tests/support/interpreters.sh
+
 demo: deps-linux ## record this machine under load; two incidents, their stacks and exports
 	$(Q)$(MAKE) goals GOALS='$(recorder) $(BUILD)/programs/burn'
 	@tests/support/demo.sh

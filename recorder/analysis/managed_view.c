@@ -100,8 +100,12 @@ bool managed_line(const char *detail, int32_t bci, const char **file, size_t *nf
 
 static bool is_managed(const struct incident *in, const struct incident_frame *f)
 {
-	return in->modules[f->module].kind == OBJECT_JIT && f->function && f->raw_name &&
-	       (f->raw_name[0] == '(' || f->raw_name[0] == '@');
+	if (!f->function || !f->raw_name)
+		return false;
+	/* Those of .NET may be in a file. */
+	return strncmp(f->raw_name, "=(", 2) == 0 ||
+	       (in->modules[f->module].kind == OBJECT_JIT &&
+		(f->raw_name[0] == '(' || f->raw_name[0] == '@'));
 }
 
 static const char *kind_of(uint64_t offset)
@@ -121,9 +125,11 @@ static int rename_frame(struct incident *in, struct incident_frame *f,
 	struct buf text = {0};
 
 	buf_puts(&text, f->function);
-	if (view->parameters)
+	if (view->parameters && f->raw_name[0] == '=')
+		buf_puts(&text, f->raw_name + 1);
+	else if (view->parameters)
 		managed_parameters(f->raw_name, &text);
-	if (view->kinds)
+	if (view->kinds && f->raw_name[0] != '=')
 		buf_puts(&text, kind_of(f->offset));
 	f->function = text.failed ? NULL : incident_text(in, buf_text(&text));
 	buf_free(&text);
@@ -138,7 +144,7 @@ static int find_line(struct incident *in, struct incident_frame *f)
 	size_t nfile;
 	uint32_t line;
 
-	if (f->file)
+	if (f->file || f->raw_name[0] == '=')
 		return 0;
 	if (f->raw_name[0] == '@') {         /* Python: the line itself */
 		f->file = incident_text(in, f->raw_name + 1);

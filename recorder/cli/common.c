@@ -323,6 +323,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	const struct managed_view view = {.parameters = o->signatures, .kinds = o->frame_kinds};
 	int rc = managed_view_apply(in, &view, err);
 
+	if (!rc && !o->interpreter_frames)
+		rc = incident_fold_interpreters(in, err);
 	if (!rc)
 		rc = cmd_event_samples(o, in, err);
 	if (!rc)

@@ -11,6 +11,7 @@
  *
  * An entry says at which line the bytecodes from this index on are; they are in no order.
  * A Python function's detail is "@FILE", its path; its offsets have the line in place of the bci.
+ * A .NET method's is "=(class System.String,int32)", its parameters as PerfView writes them.
  * The frame reader adds names on the thread that walks; the merge thread looks them up.
  *
  * A frame's offset is number << MANAGED_NUMBER_SHIFT | how << MANAGED_HOW_SHIFT | bci + 1.

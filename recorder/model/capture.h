@@ -15,6 +15,7 @@ struct capture {
 	uint32_t memory_period;              /* one page fault in so many is recorded; 0 = none */
 	bool no_kernel_stacks;
 	bool no_python;                      /* no Python frames */
+	bool no_node;                        /* no JavaScript frames */
 	bool thread_time;                    /* context switches with stacks: stream off-cpu */
 	bool wakers;                         /* thread time, and who ended each wait */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */

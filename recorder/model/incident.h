@@ -231,6 +231,13 @@ struct incident_filter {
  */
 int incident_filter(struct incident *in, const struct incident_filter *filter, struct err *err);
 
+/*
+ * Leave out CPython's own frames that call Python functions, such as those of its evaluator: stacks
+ * read as Python says them. What Python functions call stays, as all other libraries do.
+ * returns  0 or ERR_MEMORY
+ */
+int incident_fold_interpreters(struct incident *in, struct err *err);
+
 /* ---- source lines ---------------------------------------------------------------------------- */
 
 /* A source function at a frame's address. */

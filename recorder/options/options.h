@@ -185,7 +185,7 @@ struct options {
 	char *against;                       /* of diff: other windows; NULL = none */
 	int64_t last_ns, for_ns;             /* OPTION_NO_TIME = not given */
 	bool history;                        /* of backtest: all of it, or the window of it */
-	bool kernel, no_kernel, managed_only, no_idle, pmu;
+	bool kernel, no_kernel, managed_only, interpreter_frames, no_idle, pmu;
 	char *provider, *event_name, *event_text, *columns;      /* of events; NULL = all */
 	double start_ms, end_ms;
 	char *live;                          /* of events: the spec to watch; NULL = none */

@@ -225,6 +225,8 @@ const struct option_info option_table[] = {
 	 "Record no Python frames. Without this, while a Python program lives, a thread per CPU "
 	 "reads at each of its samples which functions it is in (Linux).",
 	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.no_python)},
+	{"no-node", NULL, "Read no JavaScript functions of Node.js in its memory (Linux).",
+	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.no_node)},
 	{"runtime-events", NULL,
 	 "Record collections, exceptions and lock waits of .NET programs and pauses of Java "
 	 "programs even when no rule needs them.",
@@ -418,6 +420,9 @@ const struct option_info option_table[] = {
 	 "left out, and their samples count for the managed caller. Stacks without managed code "
 	 "stay as they are.",
 	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(managed_only)},
+	{"interpreter-frames", NULL,
+	 "Python: keep the interpreter's own frames between Python functions and their callers.",
+	 OPTION_BOOL, GROUP_SELECT, PART_OF, FIELD(interpreter_frames)},
 	{"no-idle", NULL,
 	 "Leave out process 0: interrupts on idle CPUs, the idle loop of Windows traces.",
 	 OPTION_BOOL, GROUP_SELECT, IN(REPORT) | IN(EXPORT) | IN(DIFF), FIELD(no_idle)},
@@ -476,7 +481,8 @@ const struct option_info option_table[] = {
 	{"addresses", NULL, "Offsets and addresses where names are missing.",
 	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(addresses)},
 	{"signatures", NULL,
-	 "Java: parameters of methods, as in HashMap.getNode(Object), so that overloads are apart.",
+	 "Java and .NET: parameters of methods, as in HashMap.getNode(Object), so that overloads "
+	 "are apart.",
 	 OPTION_BOOL, GROUP_OUTPUT, PART_OF, FIELD(signatures)},
 	{"frame-kinds", NULL,
 	 "Java: how each frame was run: [interpreted], [C1], [C2] or [native].",

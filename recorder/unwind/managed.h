@@ -32,6 +32,7 @@ struct unwind_frame {
 	bool (*word)(void *stack, uint64_t address, uint64_t *out);
 	void *stack;
 
+	bool by_place;                       /* out: it has the name of its place, no functions */
 	bool pending;                        /* out: what is missing may be known in a while */
 
 	/* Out, whatever the result: the functions of the frame, the innermost first. */

@@ -343,7 +343,7 @@ static enum unwind_result ask_runtime(struct walk *w, const struct unwind_place 
 	f->cfa = 0;
 	f->word = read_stack_word;
 	f->stack = &s->view;
-	f->pending = false;
+	f->pending = f->by_place = false;
 	f->nfunctions = 0;
 	result = w->caller->managed(w->caller->ctx, f);
 	w->out->pending |= f->pending;
@@ -383,8 +383,8 @@ static enum step_result step_managed(struct walk *w, const struct unwind_place *
 				     bool *foreign)
 {
 	uint32_t nframes = w->out->nframes;
+	bool caller = !w->u->stepper.interrupted, put;
 	enum unwind_result result;
-	bool put;
 
 	do {
 		/* What it said before it had the missing bytes is replaced. */
@@ -393,7 +393,8 @@ static enum step_result step_managed(struct walk *w, const struct unwind_place *
 		*foreign = result == UNWIND_FOREIGN;
 		if (*foreign)
 			return STEP_BROKEN;
-		put = put_functions(w, place);
+		put = w->u->frame.by_place ? put_place(w, false, caller, place)
+					   : put_functions(w, place);
 	} while (put && result == UNWIND_UNREADABLE && get_more(w));
 	if (!put)
 		return STEP_CUT;

@@ -99,9 +99,41 @@ shares_agree()
 		END { print n + 0 " functions"; exit n < 10 || bad }' ours theirs
 }
 
+# as_the_map NAME MAP PROGRAM: "SAME OTHERS" of frames with a name of ours, by whether the map has
+# that name, parameters and all; it writes some types in another way. Precompiled code, which it
+# has not, and dynamic methods are left out.
+as_the_map()
+{
+	awk -v map="$2" -v program="$3" '
+	function argument(from, to) {
+		while (match(args, "[(,<]" from "[^A-Za-z0-9_.]"))
+			args = substr(args, 1, RSTART) to substr(args, RSTART + 1 + length(from)) }
+	BEGIN { while ((getline line < map) > 0) {
+		sub(/^[^ ]+ [^ ]+ /, "", line)
+		if (!match(line, /\[[^]]*\] /)) continue
+		module = substr(line, RSTART + 1, RLENGTH - 3)
+		line = substr(line, RSTART + RLENGTH)
+		sub(/\[[A-Za-z0-9]*\]$/, "", line); sub(/::/, ".", line)
+		at = index(line, "("); args = substr(line, at)
+		gsub(/\[[A-Za-z][A-Za-z0-9_.]*\]/, "", args)
+		gsub(/valuetype /, "value class ", args)
+		argument("object", "class System.Object"); argument("string", "class System.String")
+		argument("char", "wchar"); argument("uint8", "unsigned int8")
+		argument("uint16", "unsigned int16"); argument("uint32", "unsigned int32")
+		known[module "!" substr(line, 1, at - 1) args] = 1 } }
+	$0 ~ "^" program { c = $NF; sub(/ [0-9]+$/, ""); n = split($0, f, ";")
+		for (i = 2; i <= n; i++) {
+			if (!sub(/_\[j\]$/, "", f[i]) || f[i] ~ /^(\[|System\.)/) continue
+			if (f[i] in known) same += c
+			else { others += c; print c, f[i] > "/dev/stderr" } } }
+	END { print same + 0, others + 0 }' "$1"
+}
+
 rewrite()
 {
-	./multitool rewrite huge.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
+	./multitool rewrite huge.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 &
+	program=$!
+	wait $program
 }
 record names
 rewrite
@@ -118,6 +150,10 @@ read -r named unnamed <<<"$(frames names multitool)"
 echo "$named frames of generated code have a name, $unnamed have none"
 check generated_code_has_names [ "$named" -ge 2000 -a $((unnamed * 50)) -le "$named" ]
 check as_the_runtime_itself_tells_them shares_agree
+"$RECORDER" export 1 --store both.db --format folded --signatures -o signed.folded 2>err
+read -r same others <<<"$(as_the_map signed.folded /tmp/perf-$program.map multitool 2>others)"
+check "of $same frames the map has the name and parameters, of $others it has not" \
+	[ "$same" -ge 2000 -a $((others * 100)) -le "$same" ]
 check precompiled_code_too grep -q '^multitool.*;System.Private.CoreLib!System\.' names.folded
 check which_the_map_has_not eval '! grep -q "^multitool.*System.Private.CoreLib!" map.folded'
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # JavaScript frames of stock Node.js: names and shares beside those of --cpu-prof in the same run,
 # of each version that is here; workers; and no wrong name where functions come and go.
-# time limit: 300
+# time limit: 600
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -53,20 +53,73 @@ for (let g = 0; Date.now() < until; g++) {
 }
 END
 
-# The version that is installed, and those that npm has.
+# Builtins that make no frame, called by optimized code: they are in nothing but operations.
+cat >builtins.js <<'END'
+'use strict';
+const keys = Array.from({ length: 64 }, (_, i) => 'key' + i);
+const objects = keys.map((_, i) => Object.assign(
+	Object.fromEntries(keys.slice(i, i + 1 + i % 16).map((k) => [k, i])), { v: i }));
+const words = Array.from({ length: 100 }, (_, i) => 'word' + i % 50 + (i & 1 ? 'x' : ''));
+function operations(n) {
+	let h = 0;
+	for (let i = 0; i < n; i++) {
+		const o = objects[i & 63], a = words[i % 100], b = words[(i * 3) % 100];
+		h += o.v | 0;
+		if (o[keys[(i * 7) & 63]] !== undefined) h++;
+		if (a === b) h += 2;
+		if (a < b) h++;
+		h += (a + b).length + a.charCodeAt(i & 3) + (a.indexOf('x') | 0);
+		if (words.includes(a)) h ^= 1;
+	}
+	return h;
+}
+function middle(n) { let h = 0; for (let i = 0; i < 8; i++) h += operations(n + i); return h; }
+const until = Date.now() + Number(process.argv[2]);
+while (Date.now() < until) middle(500);
+END
+
+# outer() of WebAssembly calls inner(), a loop, twice: (i32) -> i32 both.
+cat >wasm.js <<'END'
+const f = (body) => [body.length, ...body];
+const inner = f([1, 1, 0x7f, 3, 0x40, 0x20, 1, 0x41, 31, 0x6c, 0x20, 0, 0x6a, 0x21, 1, 0x20, 0,
+	0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x20, 1, 0x0b]);
+const outer = f([0, 0x20, 0, 0x10, 0, 0x20, 0, 0x10, 0, 0x6a, 0x0b]);
+const code = [2, ...inner, ...outer];
+const { outer: run } = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([
+	0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 6, 1, 0x60, 1, 0x7f, 1, 0x7f, 3, 3, 2, 0, 0,
+	7, 9, 1, 5, ...Buffer.from('outer'), 0, 1, 10, code.length, ...code]))).exports;
+function callsWasm() { return run(100000); }
+const until = Date.now() + Number(process.argv[2]);
+while (Date.now() < until) callsWasm();
+END
+
+# skipped FOLDED: samples that stopped in a builtin, and how many of these are without operations()
+skipped()
+{
+	awk '/\]!middle / { c = $NF; sub(/ [0-9]+$/, ""); n = split($0, f, ";")
+			while (n && f[n] ~ /_\[k\]$/) n--
+			if (f[n] !~ /!Builtins_|^libnode.*!\?/) next
+			all += c
+			if ($0 !~ /\]!operations /) bad += c }
+		END { print all + 0, bad + 0 }' "$1"
+}
+
+# The version that is installed, those that npm has, and a stripped one ('make interpreters').
 nodes()
 {
 	command -v node
-	ls -d "$TOP"/build/deps/npm/node_modules/node-[0-9]*/bin/node 2>/dev/null
+	ls -d "$TOP"/build/deps/npm/node_modules/node-[0-9]*/bin/node \
+		"$TOP"/build/deps/interpreters/all/bin/node 2>/dev/null
 }
 
 # record NAME COMMAND...: run the command while the machine is recorded, into NAME.folded
 record()
 {
-	local name=$1
+	local name=$1 option=
 	shift
-	"$RECORDER" collect --store "$name.db" --freq 499 --max-cpu-percent 0 --history-mb 0 \
-		--max-collect-sec 120 2>"$name.log" & recorder=$!
+	case $1 in --no-*) option=$1; shift ;; esac
+	"$RECORDER" collect --store "$name.db" $option --freq 499 --max-cpu-percent 0 \
+		--history-mb 0 --max-collect-sec 120 2>"$name.log" & recorder=$!
 	wait_for 20 grep -q recording "$name.log"
 	"$@" >"$name.out" 2>&1
 	kill -INT $recorder
@@ -146,14 +199,28 @@ for node in $(nodes); do
 	esac
 	tried=$((tried + 1))
 	rm -rf ./*.cpuprofile work.db* work.folded
-	# Before 22 --cpu-prof gives what is inlined into a running loop to the outer function.
+	# Up to 24 --cpu-prof gives what is inlined into a running loop to the outer function.
 	flags=
-	case $version in v18.* | v20.*) flags=--no-turbo-inlining ;; esac
+	case $version in v18.* | v2[0-4].*) flags=--no-turbo-inlining ;; esac
 	record work "$node" $flags --cpu-prof work.js 3000
 	check "$version: shares are those of --cpu-prof" shares_agree
 	read -r all good <<<"$(named work.folded)"
 	check "$version: $good % of $all samples have all names" \
 		awk "BEGIN { exit !($all > 500 && $good >= 97) }"
+	rm -rf builtins.db* builtins.folded
+	record builtins "$node" --max-inlined-bytecode-size=0 --max-inlined-bytecode-size-small=0 \
+		builtins.js 2000
+	read -r all bad <<<"$(skipped builtins.folded)"
+	check "$version: of $all builtins $bad are without their caller" \
+		[ "$all" -ge 200 -a $((bad * 50)) -le "$all" ]
+	rm -rf wasm.db* wasm.folded
+	record wasm "$node" wasm.js 1000
+	read -r all good <<<"$(awk '/!callsWasm / { all += $NF }
+		/!callsWasm [^;]*;.*;\[javascript\]!\[wasm\]_\[j\];\[javascript\]!\[wasm\]/ {
+			good += $NF }
+		END { print all + 0, good + 0 }' wasm.folded)"
+	check "$version: $good of $all samples have both functions of WebAssembly" \
+		[ "$all" -ge 100 -a $((good * 100)) -ge $((all * 95)) ]
 	rm -rf torture.db* torture.folded
 	record torture "$node" --expose-gc torture.js 2000
 	read -r wrong right <<<"$(awk '{ c = $NF; inner = outer = ""
@@ -170,6 +237,8 @@ if [ $tried = 0 ]; then
 	exit 0
 fi
 
+record without --no-node node work.js 300
+check no_node_leaves_them_out eval '! grep -q "work\.js" without.folded'
 rm -rf worker.db*
 record worker node work.js 2000 worker
 check workers_have_names awk '/round work\.js/ { split($0, f, ";"); t[f[2]] += $NF }

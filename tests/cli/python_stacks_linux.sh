@@ -20,7 +20,9 @@ whole()
 				named[name[i]] = 1 }
 		} }
 		/site\.<module>/ { next }                # the interpreter is starting
-		/PyRun_|thread_run|t_bootstrap|pythread_wrapper/ {
+		# The last two: of stripped programs.
+		/PyRun_|thread_run|t_bootstrap|pythread_wrapper/ ||
+		/Py_RunMain.*PyEval_EvalCode/ || /;\[python\]!threading.Thread._bootstrap/ {
 			c = $NF; line = $0; sub(/ [0-9]+$/, "", line)
 			n = split(line, frame, ";"); chain = ""
 			for (i = 1; i <= n; i++)
@@ -70,17 +72,28 @@ wrong()
 		END { printf "%d %d\n", all, wrong }' "$1.folded"
 }
 
+# folds ALL FOLDED: the same samples, and callers of Python functions that are not the interpreter's
+folds()
+{
+	awk 'FNR == 1 { file++ }
+		{ n[file] += $NF; python[file] += gsub(/;\[python\]!/, "&") }
+		/;(lib)?python[23]\.[^;!]*![^;]*;(.*;)?\[python\]!/ { callers[file] += $NF }
+		END { print n[1], n[2], callers[1] + 0, callers[2] + 0
+			exit n[1] != n[2] || !callers[1] || callers[2] }' "$1" "$2"
+}
+
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
 try()
 {
 	local version=$1 python=$2 name=py$1 n good wrong
 	if ! "$RECORDER" run --store "$name.db" --freq 499 --max-cpu-percent 0 -- "$python" \
-			"$TOP/tests/programs/python_work.py" 3 >"$name.out" 2>"$name.log"; then
+			python_work.py 3 >"$name.out" 2>"$name.log"; then
 		echo "not ok Python $version: it cannot be recorded: $(tail -3 "$name.log")"
 		return
 	fi
-	"$RECORDER" export 1 --store "$name.db" -f -o "$name.folded" 2>>"$name.log"
+	"$RECORDER" export 1 --store "$name.db" --interpreter-frames -f -o "$name.folded" \
+		2>>"$name.log"
 	read -r n good < <(whole "$name" 2>"$name.others")
 	if [ "$n" -ge 300 ] && at_least "$good" 98; then
 		echo "ok Python $version: $good % of $n samples have the whole chain"
@@ -89,11 +102,14 @@ try()
 			"$("$RECORDER" show 1 --store "$name.db" | grep ^Lost)" \
 			"$(sort -rn "$name.others" | cut -c1-200 | head -5)"
 	fi
+	"$RECORDER" export 1 --store "$name.db" -f -o "$name.folded.folded" 2>>"$name.log"
+	check "Python $version: no frame of the interpreter calls a Python function" \
+		folds "$name.folded" "$name.folded.folded"
 	shares "$name" >"$name.shares"
 	check "Python $version: shares are those that the program measures" \
 		expect_empty "$name.shares"
 	"$RECORDER" run --store "$name.made.db" --freq 997 --max-cpu-percent 0 -- "$python" \
-		"$TOP/tests/programs/python_churn.py" 2 >/dev/null 2>>"$name.log"
+		python_churn.py 2 >/dev/null 2>>"$name.log"
 	"$RECORDER" export 1 --store "$name.made.db" -f -o "$name.made.folded" 2>>"$name.log"
 	read -r n wrong < <(wrong "$name.made")
 	if [ "$n" -ge 50 ] && [ "$wrong" = 0 ]; then
@@ -105,6 +121,7 @@ try()
 
 expect_empty() { [ ! -s "$1" ] || { cat "$1"; return 1; } }
 
+cp "$TOP"/tests/programs/python_{work,churn}.py .
 found=$(pythons)
 [ "$found" ] || echo "skip python stacks: no CPython here (apt-get install python3)"
 while read -r version python; do
@@ -118,7 +135,7 @@ if [ "$found" ]; then
 		'\[python\]!python_work\.all_ways +python_work\.py:[0-9]+' \
 		show 1 --store "py$1.db" --lines
 	"$RECORDER" run --store without.db --no-python -- "$2" \
-		"$TOP/tests/programs/python_work.py" 1 >/dev/null 2>&1
+		python_work.py 1 >/dev/null 2>&1
 	expect "--no-python leaves them out" 0 . show 1 --store without.db
 	check "there are none" expect_exit 1 grep -F '[python]' out
 fi

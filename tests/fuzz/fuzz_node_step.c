@@ -52,13 +52,14 @@ static void walk(struct v8_knowledge *k, struct memory *m, uint64_t pc, uint64_t
 	struct unwind_frame f = {.interrupted = true, .word = stack_word, .stack = m};
 	unsigned i;
 
-	f.known = REG_BIT(EH_RIP) | REG_BIT(EH_RSP) | REG_BIT(EH_RBP);
+	f.known = REG_BIT(EH_RIP) | REG_BIT(EH_RSP) | REG_BIT(EH_RBP) | REG_BIT(EH_R10);
+	f.regs[EH_R10] = BASE + 0x145;
 	f.regs[EH_RIP] = pc;
 	f.regs[EH_RSP] = BASE;
 	f.regs[EH_RBP] = BASE + 64;
 	v8_reader.begin((struct managed *)k, &host, sample_ns);
 	for (i = 0; i < 32; i++) {
-		f.generated = i % 2 == 0;
+		f.generated = i % 2 == (pc & 1);
 		f.nfunctions = 0;
 		if (v8_reader.step((struct managed *)k, &host, &f) != UNWIND_ON)
 			break;
@@ -90,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!v8_knowledge_new(&l, names, &k)) {
 		walk(k, &m, BASE + data[1] * 64u, 1);
 		walk(k, &m, BASE + data[1] * 64u + 40, UINT64_MAX);
+		walk(k, &m, BASE + data[1] * 64u + 41, 2);
 	}
 	v8_knowledge_free(k);
 	managed_names_free(names);

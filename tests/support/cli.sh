@@ -123,16 +123,19 @@ jdks()
 	done | awk '!had[$1]++'
 }
 
-# Print "VERSION PROGRAM" for each CPython that is found here.
+# Print "VERSION PROGRAM" for each CPython that is installed or that 'make interpreters' brought.
+# The latter see no files but those in this directory and in /tmp.
 pythons()
 {
 	local python
-	for python in /usr/bin/python[23].* "$HOME"/.pyenv/versions/*/bin/python; do
-		[ -x "$python" ] && [[ $python != *-config ]] && readlink -f "$python"
+	for python in /usr/bin/python[23].* "$HOME"/.pyenv/versions/*/bin/python \
+			"$TOP"/build/deps/interpreters/all/bin/python*; do
+		[ -x "$python" ] && [[ $python != *-config ]] || continue
+		case $python in "$TOP"*) echo "$python" ;; *) readlink -f "$python" ;; esac
 	done | sort -u | while read -r python; do
 		"$python" -c 'import sys, platform
 if platform.python_implementation() == "CPython":
-    print("%d.%d %s" % (sys.version_info[0], sys.version_info[1], sys.executable))'
+    print("%d.%d " % sys.version_info[:2] + sys.argv[1])' "$python"
 	done | sort -u -k1,1 -V
 }
 

@@ -15,7 +15,11 @@
 #define SCRIPTS_MAX 4096u
 #define BYTES_MAX ((size_t)12 << 20)         /* tables of code and of lines; then all begins anew */
 #define FAILED_PAGES 256u                    /* places without code of ours, for a second */
-#define PROLOGUE_BYTES 160u
+#define CODE_KEPT (32u << 10)                /* bytes of instructions that are kept of one code */
+#define BUILTIN_REACH (64u << 10)            /* larger builtins are not told from others */
+#define BUILTIN_PIECE 8192u
+#define BUILTINS_MAX 4096u
+#define RETURNS_CACHED 512u
 
 struct script {
 	uint64_t address, id;
@@ -33,13 +37,18 @@ struct v8_knowledge {
 	uint32_t ncodes, codes_room;
 	struct script *scripts;              /* number - 1 */
 	uint32_t nscripts, scripts_room;
+	struct v8_known_builtin *builtins;   /* by address */
+	uint32_t nbuiltins, builtins_room;
+	struct v8_return returns[RETURNS_CACHED];
 	struct { uint64_t page, until_ns; } failed[FAILED_PAGES];
 	size_t bytes;
 };
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-enum task_kind { TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE };
+enum task_kind {
+	TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE, TASK_BUILTIN, TASK_RETURNS
+};
 
 struct v8_task {
 	struct managed_task base;
@@ -56,7 +65,10 @@ struct v8_task {
 	struct v8_script script;
 	struct v8_code code;
 	struct v8_function *inlined;         /* code.nliterals; with a mark: it was read */
-	uint8_t prologue[PROLOGUE_BYTES];
+	uint8_t *bytes;                      /* of code, or of a builtin that begins at `at` */
+	uint32_t nbytes;
+	struct v8_return returns[V8_LEAF_WORDS];     /* in: at */
+	unsigned nreturns;
 };
 
 /*
@@ -77,6 +89,64 @@ static void read_functions(struct v8_task *t, const struct managed_memory *m)
 	t->found = v8_code_is(&t->layout, m, t->code.begin, &t->code.mark);
 }
 
+static void read_bytes(struct v8_task *t, const struct managed_memory *m)
+{
+	uint64_t n = t->code.end - t->code.begin;
+
+	t->nbytes = n < CODE_KEPT ? (uint32_t)n : CODE_KEPT;
+	t->bytes = malloc(t->nbytes);
+	if (!t->bytes || !managed_read(m, t->code.begin, t->bytes, t->nbytes))
+		t->nbytes = 0;
+}
+
+/* From piece to piece: where it begins, and where the next one does. */
+static bool read_builtin(struct v8_task *t, const struct managed_memory *m)
+{
+	uint64_t pc = t->at, from = pc & ~(uint64_t)(BUILTIN_PIECE - 1);
+	size_t begin = SIZE_MAX, end, next = SIZE_MAX, n, got;
+
+	t->bytes = malloc(2 * BUILTIN_REACH);
+	if (!t->bytes || pc < 2 * BUILTIN_REACH)
+		return false;
+	for (;; from -= BUILTIN_PIECE) {
+		n = (size_t)(pc + 1 - from);
+		if (n > BUILTIN_REACH || !managed_read(m, from, t->bytes, n))
+			return false;
+		begin = v8_builtin_begin(t->bytes, n, from);
+		if (begin != SIZE_MAX)
+			break;
+	}
+	t->at = from + begin;
+	n -= begin;
+	memmove(t->bytes, t->bytes + begin, n);
+	/* What cannot be read is behind its end. */
+	for (end = n; end < n + BUILTIN_REACH - BUILTIN_PIECE && next == SIZE_MAX; end += got) {
+		got = m->read(m->ctx, t->at + end, t->bytes + end, BUILTIN_PIECE);
+		if (!got)
+			break;
+		next = v8_builtin_end(t->bytes, n, end + got, t->at);
+	}
+	t->nbytes = (uint32_t)(next != SIZE_MAX ? next : end);
+	return true;
+}
+
+static bool read_returns(struct v8_task *t, const struct managed_memory *m)
+{
+	uint8_t before[8];
+	int32_t by;
+	unsigned i;
+
+	for (i = 0; i < t->nreturns; i++) {
+		struct v8_return *r = &t->returns[i];
+
+		r->called = r->at > sizeof(before) && r->at < (uint64_t)1 << 47 &&
+			    managed_read(m, r->at - sizeof(before), before, sizeof(before)) &&
+			    v8_is_call(before, &by);
+		r->target = r->called && by ? r->at + (uint64_t)(int64_t)by : 0;
+	}
+	return true;
+}
+
 static void run_task(struct managed_task *task, const struct managed_memory *m)
 {
 	struct v8_task *t = (struct v8_task *)task;
@@ -94,10 +164,16 @@ static void run_task(struct managed_task *task, const struct managed_memory *m)
 		break;
 	case TASK_CODE:
 		t->found = v8_code_find(&t->layout, m, t->at, &t->code);
-		if (t->found && !managed_read(m, t->code.begin, t->prologue, PROLOGUE_BYTES))
-			memset(t->prologue, 0, PROLOGUE_BYTES);
-		if (t->found)
+		if (t->found) {
+			read_bytes(t, m);
 			read_functions(t, m);
+		}
+		break;
+	case TASK_BUILTIN:
+		t->found = read_builtin(t, m);
+		break;
+	case TASK_RETURNS:
+		t->found = read_returns(t, m);
 		break;
 	case TASK_SAME:
 		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared &&
@@ -116,6 +192,7 @@ static void free_task(struct managed_task *task)
 
 	free(t->positions);
 	free(t->inlined);
+	free(t->bytes);
 	free(t->script.ends);
 	v8_code_free(&t->code);
 	free(t);
@@ -301,7 +378,7 @@ static uint32_t code_index(const struct v8_knowledge *k, uint64_t pc)
 
 static size_t code_bytes(const struct v8_known_code *c)
 {
-	return sizeof(*c) + c->is.npositions + 16u * (size_t)c->is.ninlining +
+	return sizeof(*c) + c->nbytes + c->is.npositions + 16u * (size_t)c->is.ninlining +
 	       c->is.nliterals * sizeof(*c->inlined);
 }
 
@@ -310,6 +387,7 @@ static void free_code(struct v8_knowledge *k, struct v8_known_code *c)
 	k->bytes -= code_bytes(c);
 	v8_code_free(&c->is);
 	free(c->inlined);
+	free(c->bytes);
 	free(c);
 }
 
@@ -318,18 +396,6 @@ static void drop_code(struct v8_knowledge *k, uint32_t i)
 	free_code(k, k->codes[i]);
 	k->ncodes--;
 	memmove(&k->codes[i], &k->codes[i + 1], (k->ncodes - i) * sizeof(*k->codes));
-}
-
-/* Where the frame is made: push rbp; mov rbp, rsp. 0 = not seen. */
-static uint32_t framed_at(const uint8_t *prologue)
-{
-	static const uint8_t enter[] = {0x55, 0x48, 0x89, 0xe5};
-	uint32_t i;
-
-	for (i = 0; i + sizeof(enter) <= PROLOGUE_BYTES; i++)
-		if (memcmp(prologue + i, enter, sizeof(enter)) == 0)
-			return i + (uint32_t)sizeof(enter);
-	return 0;
 }
 
 /* Takes what the task has read. */
@@ -343,7 +409,9 @@ static struct v8_known_code *make_code(struct v8_knowledge *k, const struct mana
 		return NULL;
 	c->is = t->code;
 	memset(&t->code, 0, sizeof(t->code));
-	c->framed_at = framed_at(t->prologue);
+	c->bytes = t->bytes;
+	c->nbytes = t->nbytes;
+	t->bytes = NULL;
 	c->checked_ns = checked_ns;
 	c->inlined = c->is.nliterals ? calloc(c->is.nliterals, sizeof(*c->inlined)) : NULL;
 	if (!c->inlined)
@@ -415,6 +483,94 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 	return i < k->ncodes && k->codes[i]->is.begin <= pc ? k->codes[i] : NULL;
 }
 
+uint32_t v8_known_wasm(struct v8_knowledge *k)
+{
+	return managed_names_add(k->names, "[wasm]", NULL);
+}
+
+/* ---- builtins -------------------------------------------------------------------------------- */
+
+/* The first that begins above pc. */
+static uint32_t builtin_index(const struct v8_knowledge *k, uint64_t pc)
+{
+	uint32_t low = 0, high = k->nbuiltins;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (k->builtins[middle].begin <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_in(const struct v8_known_builtin *b, uint64_t pc)
+{
+	return pc >= b->begin && pc - b->begin < b->nbytes;
+}
+
+const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
+						const struct managed_host *host, uint64_t pc)
+{
+	uint32_t i = builtin_index(k, pc);
+	struct v8_known_builtin *b;
+	struct v8_task *t;
+	uint8_t *fewer;
+
+	if (i && is_in(&k->builtins[i - 1], pc))
+		return &k->builtins[i - 1];
+	if (k->nbuiltins >= BUILTINS_MAX ||
+	    ARRAY_ROOM(k->builtins, k->builtins_room, k->nbuiltins + 1))
+		return NULL;
+	t = run(k, host, &(struct v8_task){.kind = TASK_BUILTIN, .at = pc});
+	if (!t)
+		return NULL;
+	i = builtin_index(k, t->at);
+	b = &k->builtins[i];
+	memmove(b + 1, b, (k->nbuiltins++ - i) * sizeof(*b));
+	*b = (struct v8_known_builtin){.begin = t->at, .nbytes = t->nbytes, .bytes = t->bytes};
+	t->bytes = NULL;
+	free_task(&t->base);
+	fewer = realloc(b->bytes, b->nbytes);
+	b->bytes = fewer ? fewer : b->bytes;
+	v8_builtin_shape(b->bytes, b->nbytes, &b->shape);
+	k->bytes += b->nbytes;
+	return is_in(b, pc) ? b : NULL;
+}
+
+static struct v8_return *cached_return(struct v8_knowledge *k, uint64_t at)
+{
+	return &k->returns[hash_u64(at) % RETURNS_CACHED];
+}
+
+bool v8_known_returns(struct v8_knowledge *k, const struct managed_host *host,
+		      struct v8_return *words, unsigned n)
+{
+	struct v8_task ask = {.kind = TASK_RETURNS}, *t;
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (cached_return(k, words[i].at)->at != words[i].at)
+			ask.returns[ask.nreturns++].at = words[i].at;
+	t = ask.nreturns ? run(k, host, &ask) : NULL;
+	if (ask.nreturns && !t)
+		return false;
+	for (i = 0; t && i < t->nreturns; i++)
+		*cached_return(k, t->returns[i].at) = t->returns[i];
+	if (t)
+		free_task(&t->base);
+	for (i = 0; i < n; i++) {
+		const struct v8_return *r = cached_return(k, words[i].at);
+
+		/* Two of these words may have one place. */
+		words[i].called = r->at == words[i].at && r->called;
+		words[i].target = words[i].called ? r->target : 0;
+	}
+	return true;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void clear(struct v8_knowledge *k)
@@ -427,6 +583,8 @@ static void clear(struct v8_knowledge *k)
 		free_code(k, k->codes[--k->ncodes]);
 	while (k->nscripts)
 		free(k->scripts[--k->nscripts].is.ends);
+	while (k->nbuiltins)
+		free(k->builtins[--k->nbuiltins].bytes);
 	table_free(&k->by_key);
 	slots_free(&k->functions);
 	k->bytes = 0;
@@ -454,13 +612,15 @@ void v8_knowledge_free(struct v8_knowledge *k)
 	clear(k);
 	free(k->codes);
 	free(k->scripts);
+	free(k->builtins);
 	free(k);
 }
 
 size_t v8_knowledge_bytes(const struct v8_knowledge *k)
 {
 	return sizeof(*k) + k->bytes + slots_bytes(&k->functions) + table_bytes(&k->by_key) +
-	       k->scripts_room * sizeof(*k->scripts) + k->codes_room * sizeof(*k->codes);
+	       k->scripts_room * sizeof(*k->scripts) +
+	       k->builtins_room * sizeof(*k->builtins) + k->codes_room * sizeof(*k->codes);
 }
 
 const struct v8_layout *v8_knowledge_layout(const struct v8_knowledge *k)

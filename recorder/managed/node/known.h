@@ -9,6 +9,7 @@
 #pragma once
 
 #include "managed/node/code.h"
+#include "managed/node/leaf.h"
 
 #define V8_TASKS_OF_A_SAMPLE 24u
 
@@ -28,9 +29,25 @@ struct v8_known {
 struct v8_known_code {
 	struct v8_code is;                   /* literals: freed */
 	uint64_t checked_ns;
-	uint32_t framed_at;                  /* first instruction after the frame was made; 0 = ? */
+	uint8_t *bytes;                      /* its instructions, from the first on; owned */
+	uint32_t nbytes;
 	struct v8_known outer;
 	struct v8_known *inlined;            /* is.nliterals of them */
+};
+
+/* A builtin: its instructions, which never change. */
+struct v8_known_builtin {
+	uint64_t begin;
+	uint32_t nbytes;
+	uint8_t *bytes;                      /* owned */
+	struct v8_builtin_shape shape;
+};
+
+/* A word of a stack, that may be a return address. */
+struct v8_return {
+	uint64_t at;
+	uint64_t target;                     /* of a direct call; 0 = of another one */
+	bool called;                         /* there is a call before it */
 };
 
 struct v8_knowledge;
@@ -53,6 +70,14 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 /* The code of an address; valid until the next call. NULL = none that is known. */
 const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct managed_host *host,
 					  uint64_t pc);
+/* The number of the name of all WebAssembly. */
+uint32_t v8_known_wasm(struct v8_knowledge *k);
+/* The builtin of an address in V8's builtins; valid until the next call. NULL = not known. */
+const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
+						const struct managed_host *host, uint64_t pc);
+/* Look at what is before these words: at most V8_LEAF_WORDS. false: it cannot be read now */
+bool v8_known_returns(struct v8_knowledge *k, const struct managed_host *host,
+		      struct v8_return *words, unsigned n);
 /* Where in the script a bytecode is, counted from the first; -1 = not known. */
 int32_t v8_known_position(const struct v8_knowledge *k, const struct v8_known *f, uint32_t offset);
 /* The line of a position in the function's script; 0 = not known. */

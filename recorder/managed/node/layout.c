@@ -131,7 +131,7 @@ static bool find_builtins(const struct managed_memory *m, uint64_t base, struct 
 enum {
 	X_MAJOR, X_MINOR, X_SMI_SHIFT, X_FP_CONTEXT, X_FP_FUNCTION, X_FIRST_FUNCTION,
 	X_LAST_FUNCTION, X_FUNCTION, X_BYTECODE, X_INTERPRETER_DATA, X_CODE, X_STREAM, X_SCOPE_INFO,
-	X_SCRIPT, X_SHARED, X_NOT_STRING, EXPORTS
+	X_SCRIPT, X_SHARED, X_NOT_STRING, X_WASM, EXPORTS
 };
 
 static const struct managed_export wanted[EXPORTS] = {
@@ -151,6 +151,7 @@ static const struct managed_export wanted[EXPORTS] = {
 	[X_SCRIPT] = {.name = "v8dbg_type_Script__SCRIPT_TYPE"},
 	[X_SHARED] = {.name = "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE"},
 	[X_NOT_STRING] = {.name = "v8dbg_IsNotStringMask"},
+	[X_WASM] = {.name = "v8dbg_frametype_WasmFrame"},
 };
 
 /* A word that the file keeps for debuggers; 0 where there is none. */
@@ -185,6 +186,7 @@ static void read_types(const struct managed_memory *m, const struct managed_expo
 	out->script = type_of(m, &x[X_SCRIPT]);
 	out->shared = type_of(m, &x[X_SHARED]);
 	out->not_string_mask = (uint16_t)constant(m, &x[X_NOT_STRING]);
+	out->wasm = type_of(m, &x[X_WASM]);
 }
 
 int v8_layout_read(const struct managed_memory *m, uint64_t base, struct v8_layout *out,

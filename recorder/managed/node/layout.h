@@ -39,6 +39,7 @@ struct v8_layout {
 	uint64_t builtins, builtins_end;
 	uint16_t function_first, function_last, bytecode, interpreter_data, code, stream;
 	uint16_t scope_info, script, shared, not_string_mask;
+	uint16_t wasm;                       /* the type of WebAssembly's frames; 0 = not known */
 };
 
 /*

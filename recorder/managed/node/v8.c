@@ -11,6 +11,7 @@
 #define SLOT_BYTECODE 32u
 #define SLOT_OFFSET 40u                      /* interpreted: of the bytecode, a small integer */
 #define FRAME_REACH (1u << 20)               /* no frame is larger */
+#define NEAR_BYTES (8u << 20)                /* all builtins are within */
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
@@ -104,21 +105,26 @@ static void put(struct step *s, const struct v8_known *f, int32_t position)
 			.flags = FRAME_JIT};
 }
 
-/* The caller's registers, when its return address is at this place. */
-static enum unwind_result take(struct step *s, uint64_t at, uint64_t bp)
+/* The caller's registers. */
+static enum unwind_result take_at(struct step *s, uint64_t sp, uint64_t bp, uint64_t pc)
 {
 	struct unwind_frame *f = s->f;
-	uint64_t pc;
 
-	if (!word(s, at, &pc))
-		return UNWIND_UNREADABLE;
-	f->cfa = at + WORD;
-	f->regs[EH_RSP] = at + WORD;
+	f->cfa = sp;
+	f->regs[EH_RSP] = sp;
 	f->regs[EH_RIP] = pc;
 	f->regs[EH_RBP] = bp;
 	f->known = REG_BIT(EH_RSP) | REG_BIT(EH_RIP) | REG_BIT(EH_RBP);
 	f->interrupted = false;
 	return UNWIND_ON;
+}
+
+/* The same, when its return address is at this place. */
+static enum unwind_result take(struct step *s, uint64_t at, uint64_t bp)
+{
+	uint64_t pc;
+
+	return word(s, at, &pc) ? take_at(s, at + WORD, bp, pc) : UNWIND_UNREADABLE;
 }
 
 static enum unwind_result take_framed(struct step *s)
@@ -145,6 +151,92 @@ static const struct v8_known *function_at_frame(struct step *s)
 	return v8_known_function(s->k, s->host, function, bytecode);
 }
 
+/* ---- where execution stopped ----------------------------------------------------------------- */
+
+/*
+ * Is the n-th word above RSP a return address? Those that are found by searching must lead to code
+ * of V8: to builtins near the one that was interrupted, or to generated code.
+ */
+static bool is_return(struct step *s, unsigned n)
+{
+	struct v8_return r = {0};
+
+	return word(s, s->sp + WORD * n, &r.at) && v8_known_returns(s->k, s->host, &r, 1) &&
+	       r.called;
+}
+
+static bool is_v8(struct step *s, uint64_t pc)
+{
+	uint64_t by = pc > s->pc ? pc - s->pc : s->pc - pc;
+
+	return by < NEAR_BYTES || v8_known_code(s->k, s->host, pc - 1);
+}
+
+/* returns  how many words above RSP the return address is; -1: not there */
+static int search_return(struct step *s)
+{
+	struct v8_return words[V8_LEAF_WORDS] = {{0}};
+	unsigned n = 0, i;
+
+	while (n < V8_LEAF_WORDS && (s->bp <= s->sp || s->sp + WORD * n < s->bp) &&
+	       word(s, s->sp + WORD * n, &words[n].at))
+		n++;
+	if (!v8_known_returns(s->k, s->host, words, n))
+		return -1;
+	for (i = 0; i < n; i++)
+		if (words[i].called && is_v8(s, words[i].at))
+			return (int)i;
+	return -1;
+}
+
+static int called_return(struct step *s, uint64_t builtin, bool by_v8)
+{
+	struct v8_return r = {0};
+
+	if (!word(s, s->sp, &r.at) || !v8_known_returns(s->k, s->host, &r, 1) || !r.called)
+		return -1;
+	return r.target == builtin || (by_v8 && is_v8(s, r.at)) ? 0 : -1;
+}
+
+/* Step by what a rule says. FOREIGN: the frame is at RBP */
+static enum unwind_result take_leaf(struct step *s, int rule, uint64_t builtin)
+{
+	if (rule == V8_LEAF_R10) {
+		struct v8_return r = {.at = s->f->regs[EH_R10]};
+
+		if (!(s->f->known & REG_BIT(EH_R10)) ||
+		    !v8_known_returns(s->k, s->host, &r, 1) || !r.called)
+			return UNWIND_FOREIGN;
+		return take_at(s, s->sp, s->bp, r.at);
+	}
+	if (rule == V8_LEAF_SEARCH)
+		rule = search_return(s);
+	else if (rule == V8_LEAF_CALLED || rule == V8_LEAF_CALLED_BY_V8)
+		rule = called_return(s, builtin, rule == V8_LEAF_CALLED_BY_V8);
+	else if (rule >= 0 && !is_return(s, (unsigned)rule))
+		rule = -1;
+	return rule < 0 ? UNWIND_FOREIGN : take(s, s->sp + WORD * (unsigned)rule, s->bp);
+}
+
+/* A builtin that has no frame when it is interrupted; it keeps its own name. */
+static enum unwind_result step_leaf_builtin(struct step *s)
+{
+	const struct v8_known_builtin *b = v8_known_builtin(s->k, s->host, s->pc);
+	uint64_t marker = UINT64_MAX;
+	enum unwind_result result;
+
+	if (!b)
+		return UNWIND_FOREIGN;
+	if (s->bp < s->sp || !word(s, s->bp - WORD, &marker))
+		marker = UINT64_MAX;
+	result = take_leaf(s, v8_leaf_builtin(b->bytes, b->nbytes, (size_t)(s->pc - b->begin),
+					      &b->shape, marker), b->begin);
+	s->f->by_place = result == UNWIND_ON;
+	return result;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
 /*
  * In builtins: handlers of bytecodes run on the frame of the function that they interpret, and
  * stubs that make no frame count for it.
@@ -157,7 +249,7 @@ static enum unwind_result step_builtin(struct step *s)
 	uint64_t at;
 
 	if (!f)
-		return UNWIND_FOREIGN;
+		return s->f->interrupted ? step_leaf_builtin(s) : UNWIND_FOREIGN;
 	if (word(s, s->bp - SLOT_OFFSET, &at) && v8_is_count(at) && at >> 32 >= data)
 		position = v8_known_position(s->k, f, (uint32_t)(at >> 32) - data);
 	put(s, f, position);
@@ -186,22 +278,43 @@ static void put_optimized(struct step *s, const struct v8_known_code *c)
 		put(s, &c->outer, -1);
 }
 
+/* WebAssembly's code has no object before it to be found; its frames say what they are. */
+static bool is_wasm(struct step *s)
+{
+	uint64_t wasm = v8_knowledge_layout(s->k)->wasm, type;
+
+	return wasm && s->bp >= s->sp && s->bp - s->sp <= FRAME_REACH &&
+	       word(s, s->bp - SLOT_CONTEXT, &type) && type == wasm << 1;
+}
+
 static enum unwind_result step_generated(struct step *s)
 {
-	const struct v8_known_code *c = v8_known_code(s->k, s->host, s->pc);
+	const struct v8_known_code *c;
+	enum unwind_result result;
 	const struct v8_known *f;
-	uint64_t offset;
 
+	if (is_wasm(s)) {
+		const struct v8_known wasm = {.number = v8_known_wasm(s->k)};
+
+		put(s, &wasm, -1);
+		return take_framed(s);
+	}
+	c = v8_known_code(s->k, s->host, s->pc);
 	if (!c || (!c->is.optimized && !c->is.baseline))
 		return UNWIND_FOREIGN;
-	/* Where it was interrupted it may have no frame yet: RBP is its caller's. */
-	offset = s->pc - c->is.begin;
-	if (s->f->interrupted && c->framed_at && offset < c->framed_at) {
-		if (c->is.optimized)
-			put_optimized(s, c);
-		else
-			put(s, &unknown, -1);
-		return take(s, s->sp + (offset + 3 >= c->framed_at ? WORD : 0), s->bp);
+	/* Where it was interrupted it may have no frame, yet or any more: RBP is its caller's. */
+	if (s->f->interrupted) {
+		int rule = v8_leaf_generated(c->bytes, c->nbytes, (size_t)(s->pc - c->is.begin),
+					     c->is.baseline);
+
+		result = rule == V8_LEAF_FRAMED ? UNWIND_FOREIGN : take_leaf(s, rule, 0);
+		if (result != UNWIND_FOREIGN) {
+			if (c->is.optimized)
+				put_optimized(s, c);
+			else
+				put(s, &unknown, -1);
+			return result;
+		}
 	}
 	if (c->is.optimized) {
 		put_optimized(s, c);

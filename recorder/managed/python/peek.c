@@ -7,7 +7,8 @@
 
 #define TSTATE_BYTES 256u                    /* all of its fields that are needed */
 #define FRAME_BYTES 128u
-#define WINDOW_BYTES 4096u
+#define PAGE_BYTES 4096u
+#define HEAP_BYTES (64u << 10)               /* pieces of the heap's stack of frames are apart */
 #define CFRAME_BYTES 24u
 #define STAMP_BYTES 128u
 #define STAMPS_TOGETHER 32u
@@ -133,9 +134,11 @@ struct chain {
 	struct python_peek *out;
 	uint32_t calls;
 	uint64_t tstate, cframe, frame, position;    /* where the innermost chain begins */
-	uint64_t window;                     /* 0 = none was read */
-	size_t nwindow;
-	uint8_t bytes[WINDOW_BYTES + FRAME_BYTES];
+	struct page {
+		uint64_t at;                 /* 0 = none was read */
+		size_t nbytes;
+		uint8_t bytes[PAGE_BYTES + FRAME_BYTES];
+	} pages[2];                          /* of the heap, and of the C stack */
 };
 
 static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
@@ -144,26 +147,33 @@ static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
 }
 
 /*
- * A frame's bytes. Callers lie below their callees on the heap's stack of frames, so what precedes
- * this one is read with it, but not across the page's beginning: a read that begins in a page that
- * is not there gives nothing.
+ * A frame's bytes. From 3.11 on frames are close together, on the heap's stack of frames and
+ * (shims) on the C stack, so the whole page is read: one of each is kept.
  */
 static const uint8_t *frame_at(struct chain *c, uint64_t frame, size_t n)
 {
-	uint64_t start = frame & ~(uint64_t)(WINDOW_BYTES - 1);
+	uint64_t start = frame & ~(uint64_t)(PAGE_BYTES - 1);
+	struct page *page = c->pages;
+	size_t i, nbytes = PAGE_BYTES;
 
 	if (!is_pointer(frame))
 		return NULL;
-	if (c->window && frame >= c->window && frame + n <= c->window + c->nwindow)
-		return c->bytes + (frame - c->window);
-	if (!python_has_anchors(c->l))
-		start = frame;               /* each frame is an object of its own */
-	c->window = 0;
-	c->nwindow = (size_t)(frame - start) + n;
-	if (!chain_read(c, start, c->bytes, c->nwindow))
+	if (!python_has_anchors(c->l))       /* each frame is an object of its own */
+		return chain_read(c, frame, page->bytes, n) ? page->bytes : NULL;
+	for (i = 0; i < 2; i++, page++)
+		if (page->at && frame >= page->at && frame + n <= page->at + page->nbytes)
+			return page->bytes + (frame - page->at);
+	page = c->pages;
+	if (page->at && start - page->at + HEAP_BYTES > 2 * HEAP_BYTES)
+		page++;
+	if (frame + n > start + nbytes)
+		nbytes = (size_t)(frame + n - start);
+	page->at = 0;
+	page->nbytes = nbytes;
+	if (!chain_read(c, start, page->bytes, nbytes))
 		return NULL;
-	c->window = start;
-	return c->bytes + (frame - start);
+	page->at = start;
+	return page->bytes + (frame - start);
 }
 
 static size_t frame_bytes(const struct python_layout *l)
@@ -328,19 +338,27 @@ static bool has_moved(const struct chain *c)
 	return l->has_cframe && (pieces[2].got != 8 || le64(current) != c->frame);
 }
 
+/* Recursion has the same code object again and again: it is looked at once. */
 static void stamp_spots(const struct chain *c)
 {
 	struct python_peek *out = c->out;
 	uint64_t codes[STAMPS_TOGETHER], stamps[STAMPS_TOGETHER];
-	uint32_t at, n, i;
+	uint8_t which[PYTHON_FRAMES_MAX];
+	uint32_t at, n, i, k;
 
-	for (at = 0; at < out->n; at += n) {
-		n = out->n - at < STAMPS_TOGETHER ? out->n - at : STAMPS_TOGETHER;
-		for (i = 0; i < n; i++)
-			codes[i] = out->spots[at + i].code;
+	for (at = 0; at < out->n; at = i) {
+		for (n = 0, i = at; i < out->n; i++) {
+			for (k = 0; k < n && codes[k] != out->spots[i].code; k++)
+				;
+			if (k == STAMPS_TOGETHER)
+				break;
+			codes[k] = out->spots[i].code;
+			n += k == n;
+			which[i] = (uint8_t)k;
+		}
 		python_stamps(c->l, c->m, codes, n, stamps);
-		for (i = 0; i < n; i++)
-			out->spots[at + i].stamp = stamps[i];
+		for (k = at; k < i; k++)
+			out->spots[k].stamp = stamps[which[k]];
 	}
 }
 

@@ -49,10 +49,24 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+const char *dotnet_method_detail(const struct dotnet_method *m)
+{
+	const char *detail = m->text + strlen(m->text) + 1;
+
+	return *detail ? detail : NULL;
+}
+
+static size_t text_bytes(const char *text)
+{
+	size_t n = strlen(text) + 1;
+
+	return n + strlen(text + n) + 1;
+}
+
 static void forget_method(struct dotnet_code *c, struct dotnet_method *m)
 {
 	if (m->text)
-		shares_give_back(c->shares, c->share, strlen(m->text) + 1);
+		shares_give_back(c->shares, c->share, text_bytes(m->text));
 	free(m->text);
 	m->text = NULL;
 }
@@ -188,35 +202,36 @@ struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t addr
 	return any ? NULL : find_method(c, address);
 }
 
-/* wanted: without text; from_ns is when it was told of. */
+/* wanted: without text; from_ns is when it was told of. text: both, with their NULs */
 static void add_method(struct dotnet_code *c, const struct dotnet_method *wanted, bool rundown,
-		       const char *text, size_t n)
+		       const char *text)
 {
 	struct dotnet_method *there = find_method(c, wanted->start);
 	uint32_t room = c->room, nretired;
+	size_t n = text_bytes(text);
 
 	if (there && there->start == wanted->start && there->bytes == wanted->bytes &&
-	    strcmp(there->text, text) == 0)
+	    text_bytes(there->text) == n && memcmp(there->text, text, n) == 0)
 		return;                      /* the rundown tells what is known already */
 	nretired = make_place(c, wanted->start, wanted->start + wanted->bytes, wanted->from_ns);
 	if (nretired == UINT32_MAX || c->n == DOTNET_METHODS_MAX ||
-	    !shares_take(c->shares, c->share, n + 1))
+	    !shares_take(c->shares, c->share, n))
 		return;
 	if (c->n == room &&
 	    (!shares_take(c->shares, c->share, (room ? room : 64) * sizeof(*c->methods)) ||
 	     ARRAY_ROOM(c->methods, c->room, c->n + 1))) {
-		shares_give_back(c->shares, c->share, n + 1);
+		shares_give_back(c->shares, c->share, n);
 		return;
 	}
 	c->methods[c->n] = *wanted;
 	if (rundown && !nretired)
 		c->methods[c->n].from_ns = 0;
-	c->methods[c->n].text = malloc(n + 1);
+	c->methods[c->n].text = malloc(n);
 	if (!c->methods[c->n].text) {
-		shares_give_back(c->shares, c->share, n + 1);
+		shares_give_back(c->shares, c->share, n);
 		return;
 	}
-	memcpy(c->methods[c->n++].text, text, n + 1);
+	memcpy(c->methods[c->n++].text, text, n);
 	if (c->n - c->nsorted > UNSORTED_MAX && c->n - c->nsorted > c->nsorted / 16)
 		sort_methods(c);
 }
@@ -227,7 +242,8 @@ static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, 
 {
 	const uint8_t *at = e->payload, *end = at + e->payload_bytes;
 	struct dotnet_method m = {0}, *there;
-	char text[DOTNET_TEXT_BYTES];
+	char text[2 * DOTNET_TEXT_BYTES + 2], signature[DOTNET_TEXT_BYTES];
+	const char *parameters;
 	size_t n;
 
 	if (e->payload_bytes < 36)
@@ -246,12 +262,17 @@ static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, 
 		return;
 	}
 	at += 36;
-	n = take_text(&at, end, text, sizeof(text) / 2);
+	n = take_text(&at, end, text, DOTNET_TEXT_BYTES / 2);
 	if (n)
 		text[n++] = '.';
-	n += take_text(&at, end, text + n, sizeof(text) - n);
+	n += take_text(&at, end, text + n, DOTNET_TEXT_BYTES - n);
+	/* "class System.String  (int32,bool)": what it returns comes first. */
+	take_text(&at, end, signature, sizeof(signature));
+	parameters = strchr(signature, '(');
+	snprintf(text + n + 1, sizeof(text) - n - 1, "%s%s", parameters ? "=" : "",
+		 parameters ? parameters : "");
 	if (n)
-		add_method(c, &m, rundown, text, n);
+		add_method(c, &m, rundown, text);
 }
 
 static void set_module_name(struct dotnet_module *m, const char *path)

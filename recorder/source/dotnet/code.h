@@ -13,13 +13,14 @@
 
 #define DOTNET_METHODS_MAX 200000u           /* of one program */
 #define DOTNET_GONE_MAX 4096u                /* methods that were unloaded or replaced last */
-#define DOTNET_TEXT_BYTES 512u               /* of a method with its class; a module's path */
+#define DOTNET_TEXT_BYTES 1024u              /* of a method with its class; a module's path */
 
 struct dotnet_method {
 	uint64_t start, module;
 	uint32_t bytes;
 	uint32_t number;                     /* of its name, the owner's; 0 = not used yet */
-	char *text;                          /* "Namespace.Class.Method"; NULL = unloaded */
+	char *text;                          /* "Namespace.Class.Method"; NULL = unloaded; then
+						"=(class System.String,int32)", or "", behind */
 	bool dynamic;                        /* made by the program itself: it has no module */
 	/* When it was there; 0 = before it was told of. until_ns: of those that are gone. */
 	uint64_t from_ns, until_ns;
@@ -60,5 +61,7 @@ bool dotnet_code_learn(struct dotnet_code *c, const struct nettrace_event *event
 struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns);
 /* The same if no other method was ever told of there. */
 struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t address);
+/* The detail of its name (managed/names.h); NULL = none. */
+const char *dotnet_method_detail(const struct dotnet_method *m);
 /* The module of a method; NULL = not told (yet). */
 const struct dotnet_module *dotnet_code_module(const struct dotnet_code *c, uint64_t id);

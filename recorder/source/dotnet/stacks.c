@@ -53,19 +53,19 @@ struct dotnet_stacks {
 	uint32_t nnamed, room;
 	_Atomic uint32_t nprograms;          /* whose code is known */
 	/* the merge thread's: */
-	char text[MANAGED_TEXT_MAX + 1];
+	char text[MANAGED_TEXT_MAX + 1], detail[MANAGED_TEXT_MAX + 1];
 	struct frame_ref *settled;
 	uint32_t settled_room;
 	/* the symbol worker's: */
-	char late[DOTNET_TEXT_BYTES], late_module[80];
+	char late[DOTNET_TEXT_BYTES], late_detail[DOTNET_TEXT_BYTES + 1], late_module[80];
 	struct frame_ref put[DOTNET_FRAMES_MAX + 1];         /* of the event that is delivered */
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static uint32_t add_name(struct dotnet_program *p, const char *text)
+static uint32_t add_name(struct dotnet_program *p, const char *text, const char *detail)
 {
-	uint32_t number = p->names_full ? 0 : managed_names_add(p->names, text, NULL);
+	uint32_t number = p->names_full ? 0 : managed_names_add(p->names, text, detail);
 	size_t bytes = managed_names_bytes(p->names);
 
 	if (bytes > p->names_bytes) {
@@ -86,7 +86,7 @@ static uint32_t name_of(struct dotnet_program *p, struct dotnet_method *m)
 	/* That of a dynamic method is no part of its name: it would have two, before and after. */
 	module = m->dynamic ? NULL : dotnet_code_module(&p->code, m->module);
 	snprintf(text, sizeof(text), "%s!%s", module ? module->name : "", m->text);
-	number = add_name(p, text);
+	number = add_name(p, text, dotnet_method_detail(m));
 	/* The rundown may still tell the module. */
 	m->number = module || m->dynamic ? number : 0;
 	return number;
@@ -117,7 +117,7 @@ uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, u
 	os_mutex_lock(p->all->lock);
 	if (what) {
 		snprintf(text, sizeof(text), "event!%s", what);
-		number = add_name(p, text);
+		number = add_name(p, text, NULL);
 		if (number)
 			out[n++] = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
 				.offset = managed_offset(number, MANAGED_STUB, -1)};
@@ -247,6 +247,7 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
 {
 	const struct dotnet_module *module;
 	struct dotnet_method *m = NULL;
+	const char *detail;
 	uint64_t address = 0;
 	uint32_t i;
 
@@ -263,10 +264,13 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
 			continue;
 		}
 		module = m->dynamic ? NULL : dotnet_code_module(&p->code, m->module);
+		detail = dotnet_method_detail(m);
 		snprintf(s->late, sizeof(s->late), "%s", m->text);
+		snprintf(s->late_detail, sizeof(s->late_detail), "%s", detail ? detail : "");
 		snprintf(s->late_module, sizeof(s->late_module), "%s", module ? module->name : "");
 		*out = (struct symbol){.offset = offset - (address - m->start), .name = s->late,
-				       .module = module ? s->late_module : NULL};
+				       .module = module ? s->late_module : NULL,
+				       .raw_name = detail ? s->late_detail : NULL};
 	}
 	os_mutex_unlock(s->lock);
 	return m != NULL;
@@ -371,14 +375,15 @@ bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, stru
 	for (i = 0; i < s->nnamed && !found; i++)
 		found = s->named[i].object == frame->object &&
 			managed_names_get(s->named[i].names, number, s->text,
-					  sizeof(s->text), NULL);
+					  sizeof(s->text), s->detail);
 	os_mutex_unlock(s->lock);
 	mark = found ? strchr(s->text, '!') : NULL;
 	if (!mark)
 		return false;
 	*mark = '\0';
 	*out = (struct symbol){.offset = (uint64_t)number << MANAGED_NUMBER_SHIFT,
-			       .name = mark + 1, .module = mark == s->text ? NULL : s->text};
+			       .name = mark + 1, .module = mark == s->text ? NULL : s->text,
+			       .raw_name = s->detail[0] ? s->detail : NULL};
 	return true;
 }
 

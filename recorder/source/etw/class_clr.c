@@ -160,7 +160,7 @@ static const struct etw_field method_verbose[] = {
 	METHOD_CODE,
 	[AT_METHOD_NAMESPACE] = F("MethodNamespace", ETW_UTF16Z),
 	[AT_METHOD_NAME] = F("MethodName", ETW_UTF16Z),
-	F("MethodSignature", ETW_UTF16Z), CLR_FROM_1,
+	[AT_METHOD_SIGNATURE] = F("MethodSignature", ETW_UTF16Z), CLR_FROM_1,
 	F("ReJITID", ETW_U64, .from = 2),
 };
 

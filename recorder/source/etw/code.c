@@ -28,6 +28,7 @@ struct pdb {
 
 struct method {
 	const char *name;                    /* Namespace.Type.Method; NULL = unknown */
+	const char *detail;                  /* "=(class System.String,int32)"; NULL = unknown */
 	uint64_t id, module;
 	uint32_t range;
 };
@@ -321,6 +322,25 @@ static const char *method_name(struct etw_code *c, const struct etw_record *r,
 	return n ? etw_texts_keep(etw_state_texts(c->state), name, n) : NULL;
 }
 
+/* Its parameters; what it returns is before them. */
+static const char *method_detail(struct etw_code *c, const struct etw_record *r,
+				 const struct etw_class *class)
+{
+	struct etw_value v[AT_METHOD_ALL];
+	char text[NAME_MAX_BYTES + 2] = "=", *parameters;
+
+	if (etw_class_read(class, r, v, AT_METHOD_ALL) < AT_METHOD_ALL ||
+	    !etw_value_is(&v[AT_METHOD_SIGNATURE]))
+		return NULL;
+	text[1 + etw_utf16(v[AT_METHOD_SIGNATURE].bytes, v[AT_METHOD_SIGNATURE].nbytes / 2,
+			   text + 1, NAME_MAX_BYTES)] = '\0';
+	parameters = strchr(text, '(');
+	if (!parameters)
+		return NULL;
+	*--parameters = '=';
+	return etw_texts_keep(etw_state_texts(c->state), parameters, strlen(parameters));
+}
+
 static void add_method(struct etw_code *c, const struct method *method,
 		       const struct etw_range *where)
 {
@@ -358,8 +378,10 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	if (open && method_at(c, open->value)->id == method.id && class->id != ETW_METHOD_LOAD) {
 		if (class->id == ETW_METHOD_UNLOAD)
 			open->until = r->ticks;
-		if (!method_at(c, open->value)->name)
+		if (!method_at(c, open->value)->name) {
 			method_at(c, open->value)->name = method_name(c, r, class);
+			method_at(c, open->value)->detail = method_detail(c, r, class);
+		}
 		return;
 	}
 	if (open && class->id == ETW_METHOD_LOAD)
@@ -369,6 +391,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	if (class->id == ETW_METHOD_UNLOAD)
 		range.until = r->ticks;
 	method.name = method_name(c, r, class);
+	method.detail = method_detail(c, r, class);
 	add_method(c, &method, &range);
 }
 
@@ -507,6 +530,7 @@ bool etw_code_name(const struct etw_code *c, const struct object *object, uint64
 		return false;
 	out->offset = range->start;
 	out->name = method->name;
+	out->raw_name = method->detail;
 	out->module = module_name(c, method->module, range);
 	return true;
 }
@@ -561,6 +585,7 @@ static void renew_method(void *ctx, const struct etw_range *range)
 	if (range->until < r->since)
 		return;
 	method.name = etw_texts_copy(etw_state_texts(r->to->state), method.name);
+	method.detail = etw_texts_copy(etw_state_texts(r->to->state), method.detail);
 	add_method(r->to, &method, range);
 }
 

@@ -33,6 +33,14 @@
 static const struct frame_reader *const all_readers[] = {&hotspot_reader, &python_reader,
 							 &v8_reader, NULL};
 
+const struct frame_reader *const *perf_managed_readers(bool no_node)
+{
+	static const struct frame_reader *const without_node[] = {&hotspot_reader, &python_reader,
+								  NULL};
+
+	return no_node ? without_node : all_readers;
+}
+
 struct perf_runtime {
 	const struct frame_reader *reader;
 	char file[FILE_BYTES];               /* base name of what it maps */

@@ -29,6 +29,8 @@ struct perf_managed;
 struct perf_runtime;                         /* of one process */
 struct perf_process;
 
+/* All readers that there are, or all but that of Node.js; ending in NULL. */
+const struct frame_reader *const *perf_managed_readers(bool no_node);
 /* readers: ending in NULL; NULL = all that there are */
 int perf_managed_new(struct frames *frames, struct proc_reader *reader, struct log *log,
 		     const struct frame_reader *const *readers, struct perf_managed **out,

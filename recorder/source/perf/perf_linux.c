@@ -673,8 +673,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	if (!rc)
 		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->walker.unwinder, err);
 	if (!rc)
-		rc = perf_managed_new(cfg->frames, s->walker.reader, cfg->log, NULL,
-				      &s->walker.managed, err);
+		rc = perf_managed_new(cfg->frames, s->walker.reader, cfg->log, perf_managed_readers(
+				      capture->no_node), &s->walker.managed, err);
 	if (!rc && !capture->no_python && capture->stack_kb)
 		rc = perf_python_new(s->walker.managed, s->cpus.wake, cfg->log, &s->python, err);
 	if (!rc)

@@ -104,6 +104,23 @@ TEST(only_managed_frames_are_changed)
 	incident_free(&in);
 }
 
+/* Precompiled code of .NET lies in a file. */
+TEST(parameters_of_net_methods_are_as_they_were_told)
+{
+	const struct managed_view view = {.parameters = true, .kinds = true, .lines = true};
+	struct incident_frame f = {.function = "System.String.Concat",
+				   .raw_name = "=(class System.String)"};
+	struct incident in;
+
+	assert_int_equal(make(&in), 0);
+	f.module = in.frames[1].module;
+	assert_int_equal(incident_add_frame(&in, &f), 2);
+	assert_int_equal(managed_view_apply(&in, &view, NULL), 0);
+	assert_string_equal(in.frames[2].function, "System.String.Concat(class System.String)");
+	assert_null(in.frames[2].file);
+	incident_free(&in);
+}
+
 static int step(void *ctx)
 {
 	const struct managed_view view = {.parameters = true, .kinds = true, .lines = true};
@@ -130,6 +147,7 @@ int main(void)
 		cmocka_unit_test(a_line_is_the_one_that_begins_last_before_the_bytecode),
 		cmocka_unit_test(where_nothing_is_known_there_is_no_line),
 		cmocka_unit_test(only_managed_frames_are_changed),
+		cmocka_unit_test(parameters_of_net_methods_are_as_they_were_told),
 		cmocka_unit_test(an_allocation_that_fails_is_an_error),
 	};
 

@@ -68,7 +68,7 @@ static void learn_flagged(uint32_t id, uint64_t start, uint32_t flags, const cha
 	buf_put_le(&b, flags, 4);
 	put_utf16(&b, "App.Thrower");
 	put_utf16(&b, name);
-	put_utf16(&b, "void ()");
+	put_utf16(&b, "instance class System.String  (int32,bool)");
 	learn(CLR, id, &b);
 	buf_free(&b);
 }
@@ -104,6 +104,16 @@ static void is_named(const struct frame_ref *ref, const char *name)
 	assert_string_equal(text, name);
 }
 
+/* As PerfView writes them. */
+static void has_parameters(const struct frame_ref *ref, const char *detail)
+{
+	struct frame frame = {.object = ref->object, .offset = ref->offset};
+	struct symbol symbol;
+
+	assert_true(dotnet_stacks_name(stacks, &frame, &symbol));
+	assert_string_equal(symbol.raw_name, detail);
+}
+
 static uint32_t frames_of(uint64_t leaf, uint64_t caller, const char *what)
 {
 	struct buf stack = {0};
@@ -126,6 +136,7 @@ TEST(addresses_have_the_names_of_the_methods_that_contain_them)
 	is_named(&out[0], "Orders!App.Thrower.Throw");
 	/* The call is the method's last instruction. */
 	is_named(&out[1], "Orders!App.Thrower.Main");
+	has_parameters(&out[0], "=(int32,bool)");
 	assert_int_equal(frames_of(0x3000, 0x1101, NULL), 2);
 	is_named(&out[0], "?");
 	is_named(&out[1], "?");

@@ -119,12 +119,13 @@ static const char *place(uint32_t pid, uint64_t address, int64_t ticks)
 		break;
 	case OBJECT_JIT:
 		assert_int_equal(ref.object->key.pid, pid);
-		if (etw_code_name(lab.code, ref.object, ref.offset, &symbol))
-			snprintf(text, sizeof(text), "%s!%s+0x%x",
-				 symbol.module ? symbol.module : "?", symbol.name,
-				 (unsigned)(ref.offset - symbol.offset));
-		else
+		if (!etw_code_name(lab.code, ref.object, ref.offset, &symbol)) {
 			snprintf(text, sizeof(text), "unnamed");
+			break;
+		}
+		snprintf(text, sizeof(text), "%s!%s+0x%x", symbol.module ? symbol.module : "?",
+			 symbol.name, (unsigned)(ref.offset - symbol.offset));
+		assert_string_equal(symbol.raw_name, "=()");
 		break;
 	default:
 		assert_ptr_equal(ref.object, objects_unknown(lab.frames));

@@ -169,6 +169,24 @@ static void only_managed_frames_stay_of_stacks_that_have_them(void **state)
 	check_stack(in, native, "app!main;[kernel]!read");
 }
 
+/* An extension that calls back is no part of the interpreter, and what Python calls stays. */
+static void the_interpreter_does_not_stand_between_python_and_its_callers(void **state)
+{
+	struct incident *in = *state;
+	uint32_t calls = add_stack_of(in, "libc.so.6!start;libpython3.11.so.1.0!Py_RunMain;"
+					  "python3.11!eval;[python]!main;python3.11!eval;"
+					  "numpy.so!apply;python3.11!eval;[python]!key;"
+					  "python3.11!long_add;[kernel]!page_fault");
+	uint32_t starts = add_stack_of(in, "python3.11!main;python3.11!Py_Initialize");
+	uint32_t other = add_stack_of(in, "python-tool!main;[python]!work");
+
+	assert_int_equal(incident_fold_interpreters(in, NULL), 0);
+	check_stack(in, calls, "libc.so.6!start;[python]!main;numpy.so!apply;[python]!key;"
+			       "python3.11!long_add;[kernel]!page_fault");
+	check_stack(in, starts, "python3.11!main;python3.11!Py_Initialize");
+	check_stack(in, other, "python-tool!main;[python]!work");
+}
+
 static void events_of_others_go_and_those_of_nobody_stay(void **state)
 {
 	struct incident_event e = {.kind = EVENT_COUNTER, .time_ns = 101000000000ULL,
@@ -231,6 +249,27 @@ static int filter_step(void *ctx)
 	return rc;
 }
 
+static int fold_step(void *ctx)
+{
+	struct incident in;
+	uint32_t stack;
+	int rc = sample_small(&in);
+
+	(void)ctx;
+	if (!rc)
+		rc = sample_stack(&in, "libc.so.6!start;python3.11!eval;[python]!main;"
+				       "python3.11!add", &stack);
+	if (!rc)
+		rc = incident_fold_interpreters(&in, NULL);
+	incident_free(&in);
+	return rc;
+}
+
+TEST(folding_reports_lack_of_memory)
+{
+	assert_in_range(alloc_walk(fold_step, NULL), 20, 200);
+}
+
 TEST(filtering_reports_lack_of_memory)
 {
 	assert_in_range(alloc_walk(filter_step, NULL), 20, 200);
@@ -252,9 +291,11 @@ int main(void)
 		each(the_idle_process_is_number_zero),
 		each(a_stack_of_kernel_frames_only_becomes_none),
 		each(only_managed_frames_stay_of_stacks_that_have_them),
+		each(the_interpreter_does_not_stand_between_python_and_its_callers),
 		each(events_of_others_go_and_those_of_nobody_stay),
 		each(who_is_not_there_is_answered_with_who_is),
 		each(a_range_that_holds_nothing_is_refused),
+		cmocka_unit_test(folding_reports_lack_of_memory),
 		cmocka_unit_test(filtering_reports_lack_of_memory),
 	};
 

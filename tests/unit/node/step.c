@@ -226,10 +226,21 @@ static uint64_t make_optimized(uint64_t shared, uint64_t deopt, uint64_t *begin)
 	return code;
 }
 
+/* An address behind a call of target, in memory. */
+static uint64_t make_call(uint64_t target)
+{
+	uint64_t at = v8_heap_new(&heap, T_CONTEXT, 16, 8) - 1 + 8;
+	uint8_t *bytes = v8_heap_at(&heap, at);
+
+	bytes[0] = 0xe8;
+	put_le32(bytes + 1, (uint32_t)(target - (at + 5)));
+	return at + 5;
+}
+
 /* Before "push rbp; mov rbp, rsp" the return address is on top, and RBP is the caller's. */
 TEST(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer)
 {
-	uint64_t begin, deopt, shared;
+	uint64_t begin, deopt, shared, calls[2];
 	struct unwind_frame f;
 
 	begin_heap();
@@ -237,21 +248,74 @@ TEST(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer)
 	deopt = v8_heap_new(&heap, T_ARRAY, 100, 8);
 	make_optimized(shared, deopt, &begin);
 	memcpy(v8_heap_at(&heap, begin + 8), "\x55\x48\x89\xe5", 4);
-	put_word(SP, CALLER + 1);
-	put_word(SP + 8, CALLER + 2);
+	calls[0] = make_call(begin);
+	calls[1] = make_call(begin);
+	put_word(SP, calls[0]);
+	put_word(SP + 8, calls[1]);
 
 	f = frame_at(begin + 8, true, true);
 	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
 	is_named(&f, 0, "hot");
-	assert_int_equal(f.regs[EH_RIP], CALLER + 1);
+	assert_int_equal(f.regs[EH_RIP], calls[0]);
 	assert_int_equal(f.regs[EH_RBP], BP);
 	f = frame_at(begin + 9, true, true);
 	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
-	assert_int_equal(f.regs[EH_RIP], CALLER + 2);
+	assert_int_equal(f.regs[EH_RIP], calls[1]);
 	f = frame_at(begin + 12, true, true);
 	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
 	is_named(&f, 0, "hot");
 	is_left(&f);
+	end();
+}
+
+/* RBP is the frame of optimized code that called it: following it would skip that code. */
+TEST(a_builtin_without_a_frame_is_left_by_its_return_address)
+{
+	uint64_t begin, code, call;
+	struct unwind_frame f;
+
+	begin_heap();
+	v8_heap_new(&heap, T_CONTEXT, 16000, 8);
+	code = (v8_heap_new(&heap, T_CONTEXT, 384, 64) - 1 + 63) / 64 * 64;
+	begin = code + 64;
+	memset(v8_heap_at(&heap, code), 0x90, 320);
+	memset(v8_heap_at(&heap, begin - 4), 0xcc, 4);       /* padding of the one before */
+	memset(v8_heap_at(&heap, begin + 188), 0xcc, 4);
+	call = make_call(begin);
+	put_word(SP, v8_small(5));
+	put_word(SP + 8, CALLER);                            /* no call is before that */
+	put_word(SP + 16, call);
+
+	f = frame_at(begin + 20, true, false);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	assert_true(f.by_place);
+	assert_int_equal(f.nfunctions, 0);
+	assert_int_equal(f.regs[EH_RIP], call);
+	assert_int_equal(f.regs[EH_RSP], SP + 24);
+	assert_int_equal(f.regs[EH_RBP], BP);
+	put_word(SP + 16, 0);
+	f = frame_at(begin + 20, true, false);
+	assert_int_equal(take_step(&f, 1000), UNWIND_FOREIGN);
+	assert_false(f.by_place);
+	end();
+}
+
+TEST(webassembly_is_told_by_the_type_of_its_frame)
+{
+	struct unwind_frame f;
+
+	begin_heap();
+	heap.l.wasm = 6;
+	v8_knowledge_free(k);
+	assert_int_equal(v8_knowledge_new(&heap.l, names, &k), 0);
+	put_word(BP - 8, 12);
+	f = frame_at(V8_HEAP_BASE + 64, false, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_ON);
+	is_named(&f, 0, "[wasm]");
+	is_left(&f);
+	put_word(BP - 8, 14);
+	f = frame_at(V8_HEAP_BASE + 64, false, true);
+	assert_int_equal(take_step(&f, 1000), UNWIND_FOREIGN);
 	end();
 }
 
@@ -288,6 +352,8 @@ int main(void)
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
 		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
+		cmocka_unit_test(webassembly_is_told_by_the_type_of_its_frame),
+		cmocka_unit_test(a_builtin_without_a_frame_is_left_by_its_return_address),
 		cmocka_unit_test(
 			an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name),
 	};
