@@ -35,6 +35,7 @@ static void add_size(const struct incident *in, const struct incident_event *e,
 	p->peak_kb = rss > p->peak_kb ? rss : p->peak_kb;
 	p->peak_kb = p->start_kb > p->peak_kb ? p->start_kb : p->peak_kb;
 	p->grew_kb += grew;
+	p->killed |= field(in, e, "Killed") > 0;
 	p->sized = true;
 }
 
@@ -61,6 +62,8 @@ static int by_growth(const void *a, const void *b)
 	double x = pa->sized ? pa->grew_kb * 1024 : pa->net;
 	double y = pb->sized ? pb->grew_kb * 1024 : pb->net;
 
+	if (pa->killed != pb->killed)
+		return pb->killed - pa->killed;
 	return x != y ? (x < y) - (x > y) : compare_u64(pa->process, pb->process);
 }
 

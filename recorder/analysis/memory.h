@@ -16,10 +16,12 @@ struct memory_process {
 	double touched, net;                 /* bytes by page faults; of these still there */
 	double factor;                       /* by what net was multiplied; 0 = not known */
 	bool ended;                          /* in the window */
+	bool killed;                         /* by the kernel, for lack of memory */
 };
 
 /*
- * Those that touched memory or whose size changed, the most growth first. Free *out with free().
+ * Those that touched memory or whose size changed: those that were killed, then the most growth
+ * first. Free *out with free().
  * returns  0 or ERR_MEMORY
  */
 int memory_processes(const struct incident *in, struct memory_process **out, uint32_t *n,

@@ -2,6 +2,7 @@
 
 #include "analysis/memory.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 #define DETAILED 3u                          /* processes with their pools */
 #define LEAST_MB 1                           /* of growth, for that */
 #define POOLS 5u
+#define KERNEL_LINE_BYTES 300u
 #define FACTOR_LEAST 0.8
 #define FACTOR_MOST 1.25
 
@@ -41,13 +43,15 @@ static void put_process(struct sheet *sheet, const struct incident *in,
 		{"factor", "FACTOR", 8, SHEET_NUMBER, .v = p->factor > 0 ? p->factor : NAN,
 		 .digits = 2},
 		{"ended", .kind = SHEET_BOOL, .n = p->ended},
+		{"killed", .kind = SHEET_BOOL, .n = p->killed},
 		{"pid", .kind = SHEET_COUNT, .n = in->processes[p->process].pid},
 		{"process", "PROCESS", -7, .text = NULL},
 	};
 
 	incident_process_label(in, p->process, label);
 	utf8_put_clean(&name, label, strlen(label), sizeof(label));
-	buf_printf(&name, " (%u)%s", in->processes[p->process].pid, p->ended ? ", ended" : "");
+	buf_printf(&name, " (%u)%s", in->processes[p->process].pid,
+		   p->killed ? ", killed for lack of memory" : p->ended ? ", ended" : "");
 	cells[COUNT_OF(cells) - 1].text = buf_text(&name);
 	(heading ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
 	buf_free(&name);
@@ -139,6 +143,108 @@ static int put_details(struct sheet *sheet, const struct options *o, const struc
 	return rc;
 }
 
+/* ---- at the firing --------------------------------------------------------------------------- */
+
+static const struct event_field *find_field(const struct incident *in,
+					    const struct incident_event *e, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++)
+		if (strcmp(in->fields[e->first_field + i].name, name) == 0)
+			return &in->fields[e->first_field + i];
+	return NULL;
+}
+
+static double mb_of(const struct incident *in, const struct incident_event *e, const char *name)
+{
+	const struct event_field *f = find_field(in, e, name);
+
+	return f && f->type == FIELD_UINT ? (double)f->v.u / 1024 : NAN;
+}
+
+/* smaps_rollup of a process that was among the largest. */
+static void put_rollup(struct sheet *sheet, const struct incident *in,
+		       const struct incident_event *e, bool heading)
+{
+	uint32_t process = in->threads[e->thread].process;
+	char label[PROCESS_LABEL_BYTES];
+	struct buf name = {0};
+	struct sheet_cell cells[] = {
+		{"row", .text = "largest"},
+		{"at_s", .kind = SHEET_NUMBER, .v = seconds_at(in, e->time_ns), .digits = 1},
+		{"rss_mb", "RSS MB", 9, SHEET_NUMBER, .v = mb_of(in, e, "RssKb"), .digits = 1},
+		{"pss_mb", "PSS", 9, SHEET_NUMBER, .v = mb_of(in, e, "PssKb"), .digits = 1},
+		{"anon_mb", "ANON", 9, SHEET_NUMBER, .v = mb_of(in, e, "AnonymousKb"),
+		 .digits = 1},
+		{"huge_mb", "HUGE", 9, SHEET_NUMBER, .v = mb_of(in, e, "AnonHugePagesKb"),
+		 .digits = 1},
+		{"swap_mb", "SWAP", 9, SHEET_NUMBER, .v = mb_of(in, e, "SwapKb"), .digits = 1},
+		{"pid", .kind = SHEET_COUNT, .n = in->processes[process].pid},
+		{"process", "THE LARGEST AT THE TRIGGER", -7, .text = NULL},
+	};
+
+	incident_process_label(in, process, label);
+	utf8_put_clean(&name, label, strlen(label), sizeof(label));
+	buf_printf(&name, " (%u)", in->processes[process].pid);
+	cells[COUNT_OF(cells) - 1].text = buf_text(&name);
+	(heading ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
+	buf_free(&name);
+}
+
+static void put_rollups(struct sheet *sheet, const struct incident *in)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if (e->kind != EVENT_GENERIC || e->thread == THREAD_NONE ||
+		    strcmp(e->provider, "Memory") != 0 || strcmp(e->name, "Rollup") != 0)
+			continue;
+		if (!any)
+			put_rollup(sheet, in, e, true);
+		any = true;
+		put_rollup(sheet, in, e, false);
+	}
+}
+
+/* Those lines of the kernel's report that say who asked, what ran out, and who was killed. */
+static void put_kernel_lines(struct sheet *sheet, const struct incident *in)
+{
+	static const char *const parts[] = {"invoked oom-killer", "oom-kill:", "out of memory"};
+	bool any = false;
+	uint32_t i, j;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		const struct event_field *log, *text;
+		struct buf line = {0};
+
+		log = e->kind == EVENT_LOG ? find_field(in, e, "Log") : NULL;
+		text = log ? find_field(in, e, "Message") : NULL;
+		if (!text || log->type != FIELD_TEXT || text->type != FIELD_TEXT ||
+		    strcmp(log->v.text, "kernel") != 0)
+			continue;
+		for (j = 0; j < COUNT_OF(parts) && !text_has_fold(text->v.text, parts[j]); j++)
+			;
+		if (j == COUNT_OF(parts))
+			continue;
+		if (!any && !sheet->json)
+			sheet_put(sheet, SHEET_HEAD, "\nThe kernel's report (recorder events has "
+				  "all of it)\n");
+		any = true;
+		utf8_put_clean(&line, text->v.text, strlen(text->v.text), KERNEL_LINE_BYTES);
+		sheet_row(sheet, (const struct sheet_cell[]){
+			{"row", .text = "kernel"},
+			{"at_s", .kind = SHEET_NUMBER, .v = seconds_at(in, e->time_ns),
+			 .digits = 1},
+			{"line", "", .kind = SHEET_NAME, .text = buf_text(&line)}}, 3);
+		buf_free(&line);
+	}
+}
+
 int report_memory(struct sheet *sheet, const struct options *o, const struct incident *in,
 		  struct err *err)
 {
@@ -158,6 +264,10 @@ int report_memory(struct sheet *sheet, const struct options *o, const struct inc
 			continue;
 		details++;
 		rc = put_details(sheet, o, in, &all[i], err);
+	}
+	if (!rc) {
+		put_rollups(sheet, in);
+		put_kernel_lines(sheet, in);
 	}
 	free(all);
 	return rc;

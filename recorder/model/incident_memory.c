@@ -16,6 +16,7 @@ struct faults {
 struct growth {                              /* of a process */
 	bool ended;                          /* its memory has gone with it */
 	bool sized;
+	bool killed;                         /* for lack of memory: that is what it is about */
 	double from_kb, to_kb;               /* of its anonymous memory, in the window */
 	double net;                          /* bytes by page faults */
 };
@@ -93,6 +94,7 @@ static void read_size(struct faults *f, const struct incident_event *e)
 	if (!g->sized)
 		g->from_kb = number(f->in, e, "BeforeKb");
 	g->to_kb = number(f->in, e, "AnonKb");
+	g->killed |= number(f->in, e, "Killed") > 0;
 	g->sized = f->sizes_known = true;
 }
 
@@ -121,9 +123,14 @@ static bool is_there(const struct faults *f, uint32_t i)
 {
 	uint32_t thread = f->in->samples[i].thread;
 
-	return !(f->marks[i] & 1u << MARK_GONE) &&
-	       (thread == THREAD_NONE ? !f->sizes_known
-				      : !f->processes[f->in->threads[thread].process].ended);
+	const struct growth *g;
+
+	if (f->marks[i] & 1u << MARK_GONE)
+		return false;
+	if (thread == THREAD_NONE)
+		return !f->sizes_known;
+	g = &f->processes[f->in->threads[thread].process];
+	return g->killed || !g->ended;
 }
 
 static uint64_t weight_of(const struct faults *f, uint32_t i)

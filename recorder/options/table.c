@@ -261,7 +261,8 @@ const struct option_info option_table[] = {
 	{"memory-period", "N",
 	 "Record one page fault in N with its stack (Linux), which tells who made memory grow: "
 	 "streams rss and rss-net; 61 is a good number. When faults are frequent fewer are "
-	 "recorded; the number becomes a prime. 0 = none.",
+	 "recorded; the number becomes a prime. 0 = none. Not given: 61 if a rule is about memory, "
+	 "such as On=oom, else none.",
 	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.memory_period),
 	 NUMBER(0, 0, 16381, "")},
 	{"max-cpu-percent", "PCT",

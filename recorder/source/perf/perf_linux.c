@@ -203,11 +203,10 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
 	struct perf_thread *thread;
 	uint64_t object;
-	bool is_java;
+	bool is_java = probe && probe_java_object(probe, r, &object);
 
 	if (waits && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r))
 		return false;
-	is_java = probe && probe_java_object(probe, r, &object);
 	if (is_java && now_ns < r->time_ns + CONSTRUCTED_NS)
 		return false;
 	thread = thread_of(s, r);
@@ -231,6 +230,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	e.thread = thread ? thread->thread : NULL;
 	if (!probes_take(s->cpus.probes, probe, r, &e))
 		return true;
+	perf_memory_event(s->memory, &e);
 	if (is_java)
 		add_thrown(s, thread, object, &e);
 	if (!probe_has_stack(probe)) {

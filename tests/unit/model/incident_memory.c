@@ -46,18 +46,25 @@ static int add_told(struct incident *in, const struct told *t)
 	return incident_add_sample(in, &s);
 }
 
-static int add_size(struct incident *in, const char *who, unsigned at_s, unsigned before_kb,
-		    unsigned anon_kb)
+static int add_last_size(struct incident *in, const char *who, unsigned at_s, unsigned before_kb,
+			 unsigned anon_kb, unsigned killed)
 {
 	const struct event_field fields[] = {
 		{.name = "BeforeKb", .type = FIELD_UINT, .v.u = before_kb},
 		{.name = "AnonKb", .type = FIELD_UINT, .v.u = anon_kb},
+		{.name = "Killed", .type = FIELD_UINT, .v.u = killed},
 	};
 	struct incident_event e = {.time_ns = START_NS + at_s * S, .kind = EVENT_GENERIC,
 				   .thread = thread_named(in, who), .stack = STACK_NONE,
-				   .provider = "Memory", .name = "RSS", .nfields = 2};
+				   .provider = "Memory", .name = "RSS", .nfields = 3};
 
 	return e.thread == THREAD_NONE ? ERR_MEMORY : incident_add_event(in, &e, fields);
+}
+
+static int add_size(struct incident *in, const char *who, unsigned at_s, unsigned before_kb,
+		    unsigned anon_kb)
+{
+	return add_last_size(in, who, at_s, before_kb, anon_kb, 0);
 }
 
 static int add_exit(struct incident *in, const char *who, unsigned at_s)
@@ -154,6 +161,19 @@ TEST(memory_of_a_process_that_ended_before_has_gone)
 	incident_free(&in);
 }
 
+TEST(memory_of_a_process_that_the_kernel_killed_counts_as_it_was)
+{
+	static const struct told told[] = {{1, 0, STREAM_RSS, .who = "victim"}};
+	struct incident in;
+
+	assert_int_equal(make(&in, told, 1), 0);
+	assert_int_equal(add_last_size(&in, "victim", 30, 8, 48, 1), 0);
+	assert_int_equal(add_exit(&in, "victim", 31), 0);
+	assert_int_equal(incident_memory(&in), 0);
+	assert_true(sum(&in, STREAM_RSS_NET, "victim") == 40 * 1024);
+	incident_free(&in);
+}
+
 /* Weights and marks that no recorder writes. */
 TEST(impossible_marks_do_no_harm)
 {
@@ -199,6 +219,7 @@ int main(void)
 		cmocka_unit_test(marks_name_their_fault_by_cpu_and_time),
 		cmocka_unit_test(net_samples_add_up_to_the_growth_of_each_process),
 		cmocka_unit_test(memory_of_a_process_that_ended_before_has_gone),
+		cmocka_unit_test(memory_of_a_process_that_the_kernel_killed_counts_as_it_was),
 		cmocka_unit_test(growth_that_page_faults_do_not_explain_is_not_put_on_them),
 		cmocka_unit_test(impossible_marks_do_no_harm),
 		cmocka_unit_test(an_allocation_that_fails_is_an_error),
