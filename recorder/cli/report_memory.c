@@ -42,6 +42,8 @@ static void put_process(struct sheet *sheet, const struct incident *in,
 		 .v = seconds > 0 ? p->touched / MB / seconds : NAN, .digits = 2},
 		{"factor", "FACTOR", 8, SHEET_NUMBER, .v = p->factor > 0 ? p->factor : NAN,
 		 .digits = 2},
+		{"heap_allocated_mb", .kind = SHEET_NUMBER, .v = p->allocated / MB, .digits = 1},
+		{"heap_in_use_mb", .kind = SHEET_NUMBER, .v = p->in_use / MB, .digits = 1},
 		{"ended", .kind = SHEET_BOOL, .n = p->ended},
 		{"killed", .kind = SHEET_BOOL, .n = p->killed},
 		{"pid", .kind = SHEET_COUNT, .n = in->processes[p->process].pid},
@@ -80,16 +82,19 @@ static void put_pool(struct sheet *sheet, const struct incident *in, uint32_t pr
 	(title ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
 }
 
+/* stream: STREAM_RSS_NET or STREAM_HEAP_NET */
 static int put_pools(struct sheet *sheet, const struct incident *in, uint32_t process,
-		     enum memory_by by, uint32_t rows, struct err *err)
+		     enum stream stream, enum memory_by by, uint32_t rows, struct err *err)
 {
-	static const char *const names[] = {"module", "function", "stack"};
+	static const char *const rss_names[] = {"module", "function", "stack"};
+	static const char *const heap_names[] = {"heap_module", "heap_function", "heap_stack"};
+	const char *const *names = stream == STREAM_HEAP_NET ? heap_names : rss_names;
 	static const char *const titles[] = {"MODULE", "FUNCTION THAT ASKED FOR IT",
 					     "STACK (* = A SUSPECT: OLD, AND STILL GROWING)"};
 	struct memory_pools pools;
 	double all = 0;
 	uint32_t i;
-	int rc = memory_pools_new(in, process, by, &pools, err);
+	int rc = memory_pools_new(in, process, stream, by, &pools, err);
 
 	if (rc)
 		return rc;
@@ -99,7 +104,7 @@ static int put_pools(struct sheet *sheet, const struct incident *in, uint32_t pr
 		put_pool(sheet, in, process, &pools.all[0], all, names[by], titles[by]);
 	for (i = 0; i < pools.n && i < rows; i++)
 		put_pool(sheet, in, process, &pools.all[i], all, names[by], NULL);
-	if (pools.n && by == MEMORY_BY_MODULE && !sheet->json &&
+	if (pools.n && by == MEMORY_BY_MODULE && !sheet->json && stream == STREAM_RSS_NET &&
 	    strcmp(pools.all[0].name, "libjvm.so") == 0)
 		buf_puts(&sheet->out, "A Java heap grows where its collector copies: these stacks "
 			 "are the collector's, not those of who allocates.\n");
@@ -122,23 +127,40 @@ static void put_estimate(struct sheet *sheet, const struct memory_process *p)
 		   "grew by %.1f MB.\n", p->net / p->factor / MB, p->grew_kb / 1024);
 }
 
-static int put_details(struct sheet *sheet, const struct options *o, const struct incident *in,
-		       const struct memory_process *p, struct err *err)
+static void put_title(struct sheet *sheet, const struct incident *in, uint32_t process,
+		      const char *what)
 {
-	uint32_t rows = o->rows < POOLS ? o->rows : POOLS;
 	char label[PROCESS_LABEL_BYTES];
+
+	incident_process_label(in, process, label);
+	buf_putc(&sheet->out, '\n');
+	utf8_put_clean(&sheet->out, label, strlen(label), sizeof(label));
+	buf_printf(&sheet->out, " (%u): %s\n", in->processes[process].pid, what);
+}
+
+static int put_details(struct sheet *sheet, const struct options *o, const struct incident *in,
+		       const struct memory_process *p, enum stream stream, struct err *err)
+{
+	double seconds = (double)(in->head.t1_ns - in->head.t0_ns) / 1e9;
+	uint32_t rows = o->rows < POOLS ? o->rows : POOLS;
+	char what[120] = "what it touched and still had";
 	int rc, by;
 
-	if (!sheet->json) {
-		incident_process_label(in, p->process, label);
-		buf_putc(&sheet->out, '\n');
-		utf8_put_clean(&sheet->out, label, strlen(label), sizeof(label));
-		buf_printf(&sheet->out, " (%u): what it touched and still had\n",
-			   in->processes[p->process].pid);
+	if (stream == STREAM_HEAP_NET)
+		snprintf(what, sizeof(what), "its heap; %.1f MB allocated (%.2f MB/s), of these "
+			 "%.1f MB not freed", p->allocated / MB,
+			 seconds > 0 ? p->allocated / MB / seconds : 0, p->in_use / MB);
+	if (!sheet->json)
+		put_title(sheet, in, p->process, what);
+	if (stream == STREAM_RSS_NET)
 		put_estimate(sheet, p);
-	}
+	else if (!sheet->json && in->head.lost_by_kind[LOSS_EVENTS])
+		buf_printf(&sheet->out, "An estimate: %llu events of probes came too fast to be "
+			   "read, so allocations or frees are missing; a larger --heap-kb has "
+			   "fewer.\n",
+			   (unsigned long long)in->head.lost_by_kind[LOSS_EVENTS]);
 	for (rc = 0, by = MEMORY_BY_MODULE; by <= MEMORY_BY_STACK && !rc; by++)
-		rc = put_pools(sheet, in, p->process, (enum memory_by)by,
+		rc = put_pools(sheet, in, p->process, stream, (enum memory_by)by,
 			       by == MEMORY_BY_STACK ? o->rows : rows, err);
 	return rc;
 }
@@ -253,17 +275,20 @@ int report_memory(struct sheet *sheet, const struct options *o, const struct inc
 	int rc = memory_processes(in, &all, &n, err);
 
 	if (!rc && !n)
-		rc = err_set(err, ERR_NOT_FOUND, "this incident has no page faults: record with "
-			     "--memory-period 61 (Linux)");
+		rc = err_set(err, ERR_NOT_FOUND, "this incident has no page faults and no heap: "
+			     "record with --memory-period 61 or run --heap (Linux)");
 	if (!rc)
 		put_process(sheet, in, &all[0], true);
 	for (i = 0; !rc && i < n && i < o->rows; i++)
 		put_process(sheet, in, &all[i], false);
 	for (i = 0; !rc && i < n && details < DETAILED; i++) {
-		if (all[i].net < LEAST_MB * MB && n > 1)
+		if (all[i].net < LEAST_MB * MB && !(all[i].allocated > 0) && n > 1)
 			continue;
 		details++;
-		rc = put_details(sheet, o, in, &all[i], err);
+		if (all[i].touched > 0)
+			rc = put_details(sheet, o, in, &all[i], STREAM_RSS_NET, err);
+		if (!rc && all[i].allocated > 0)
+			rc = put_details(sheet, o, in, &all[i], STREAM_HEAP_NET, err);
 	}
 	if (!rc) {
 		put_rollups(sheet, in);

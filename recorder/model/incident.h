@@ -197,7 +197,8 @@ int incident_join_waits(struct incident *in);
  *
  * Where the sizes of processes are known (events Memory/RSS), the net samples of each process are
  * scaled so that they add up to the growth of its anonymous memory; a process that did not grow has
- * none. Page faults alone do not tell: a copy after a fork is one, too.
+ * none. Page faults alone do not tell: a copy after a fork is one, too. Of samples of STREAM_HEAP
+ * those become STREAM_HEAP_NET whose block was not freed, unscaled.
  * returns  0 or ERR_MEMORY
  */
 #define MEMORY_ENDED_NS 5000000000ULL

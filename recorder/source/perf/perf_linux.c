@@ -212,7 +212,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	thread = thread_of(s, r);
 	if (!probe ||
 	    (thread && thread->process->skipped &&
-	     (probe_role(probe) == PROBE_SWITCH_STACK || probe_period(probe, r->time_ns))))
+	     (probe_role(probe) == PROBE_SWITCH_STACK || probe_is_sampled(probe))))
 		return true;
 	if (!probe_wants(probe, thread ? thread->process->process : NULL))
 		return true;
@@ -241,7 +241,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	}
 	if (!probe_period(probe, r->time_ns))
 		put_with_stack(s, &e);
-	put_event_sample(s, probe, &e);
+	if (e.stream == STREAM_EVENT)
+		put_event_sample(s, probe, &e);
 	return true;
 }
 
@@ -724,8 +725,7 @@ static void perf_status(struct source *source, struct source_status *out)
 	out->lost = atomic_load(&s->lost);
 	out->table_bytes = loader_bytes(s->walker.loader, &out->table_max_bytes);
 	perf_memory_note(s->memory, out->note, sizeof(out->note));
-	if (s->time)
-		perf_time_note(s->time, out->note, sizeof(out->note));
+	perf_time_note(s->time, out->note, sizeof(out->note));
 	if (s->cpus.probes && !out->note[0])
 		probes_note(s->cpus.probes, out->note, sizeof(out->note));
 	if (perf_managed_forgotten(s->walker.managed) && !out->note[0])

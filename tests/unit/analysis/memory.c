@@ -136,21 +136,22 @@ TEST(memory_is_charged_to_who_asked_for_it)
 	const struct memory_pool *p;
 	struct memory_pools pools;
 	struct incident in;
+	const enum stream net = STREAM_RSS_NET;
 	uint32_t a;
 
 	assert_int_equal(make_pools(&in), 0);
 	a = in.threads[in.samples[0].thread].process;
-	assert_int_equal(memory_pools_new(&in, a, MEMORY_BY_FUNCTION, &pools, NULL), 0);
+	assert_int_equal(memory_pools_new(&in, a, net, MEMORY_BY_FUNCTION, &pools, NULL), 0);
 	assert_int_equal(pools.n, 2);
 	p = pool(&pools, 0, "app!f");
 	assert_true(p->bytes == 4.0 * MB && p->samples == 2);
 	assert_true(p->first_ns == START_NS + S && p->last_ns == START_NS + 2 * S);
 	assert_true(pool(&pools, 1, "lib.so!g")->bytes == 2.0 * MB);
 	memory_pools_free(&pools);
-	assert_int_equal(memory_pools_new(&in, a, MEMORY_BY_MODULE, &pools, NULL), 0);
+	assert_int_equal(memory_pools_new(&in, a, net, MEMORY_BY_MODULE, &pools, NULL), 0);
 	assert_true(pool(&pools, 0, "app")->bytes == 4.0 * MB);
 	memory_pools_free(&pools);
-	assert_int_equal(memory_pools_new(&in, a, MEMORY_BY_STACK, &pools, NULL), 0);
+	assert_int_equal(memory_pools_new(&in, a, net, MEMORY_BY_STACK, &pools, NULL), 0);
 	pool(&pools, 0, "app!f < app!main");
 	memory_pools_free(&pools);
 	incident_free(&in);
@@ -188,7 +189,7 @@ static int step(void *ctx)
 	if (!rc)
 		rc = memory_processes(&in, &all, &n, NULL);
 	if (!rc)
-		rc = memory_pools_new(&in, 0, MEMORY_BY_STACK, &pools, NULL);
+		rc = memory_pools_new(&in, 0, STREAM_RSS_NET, MEMORY_BY_STACK, &pools, NULL);
 	memory_pools_free(&pools);
 	free(all);
 	incident_free(&in);
