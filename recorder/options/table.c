@@ -268,7 +268,7 @@ const struct option_info option_table[] = {
 	{"heap", NULL,
 	 "Sample the heap of the program that run starts (Linux), and of all that it starts: bytes "
 	 "allocated by stack (stream heap), and of these what was not freed (heap-net). Preloads "
-	 "librecorder-heap.so; about 2 ns for each malloc and free. collect records programs that "
+	 "librecorder-heap.so; 2 to 5 ns for each malloc and free. collect records programs that "
 	 "were started with that library in LD_PRELOAD.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING | IN(RUN), CONF, FIELD(heap)},
 	{"heap-kb", "KB",
