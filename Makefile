@@ -172,6 +172,9 @@ target_programs := $(targets:tests/%.c=$(BUILD)/%$(EXE))
 # Stand-ins for DLLs of Windows; tests put them into a Wine prefix of their own.
 test_dlls       := $(if $(EXE),$(patsubst tests/%.c,$(BUILD)/%.dll,$(wildcard tests/dll/*.c)))
 
+# What run --heap preloads into programs: no room of the recorder, and never with sanitizers.
+heap_library    := $(if $(EXE),,$(BUILD)/librecorder-heap.so)
+
 fuzz_programs   := $(fuzzers:tests/%.c=$(BUILD)/%)
 
 # What something in a room links.
@@ -210,6 +213,12 @@ $(BUILD)/lib/%.a: $$(call objs,$$(srcs_$$*)) $(BUILD)/files
 $(recorder): $(BUILD)/obj/recorder/main.o $(call archives,cli)
 	$(call say,LINK,$@)
 	$(Q)$(link) -o $@ $^ $(libs)
+
+$(heap_library): preload/heap.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC_linux) -std=c11 -D_GNU_SOURCE $(WARNINGS) -Wno-pedantic $(WERROR) $(CFLAGS) -fPIC \
+	    -fvisibility=hidden -shared -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $<
 
 # A unit test of a room. All allocations, the room's and those below it, go through alloc_walk.c.
 $(BUILD)/tests/unit/%$(EXE): $(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/support/alloc_walk.o \
@@ -269,12 +278,12 @@ $(BUILD)/headers:
         check-tsan check-bare check-vm bench bench-stacks bench-beside fuzz fuzz-coverage \
         install uninstall clean distclean help deb rpm tarball zip msi package check-package
 
-all: $(recorder) ## build/linux/recorder (the default)
+all: $(recorder) $(heap_library) ## build/linux/recorder (the default)
 
 windows: ## build/windows/recorder.exe: one static file, cross-built by mingw-w64
 	$(Q)$(MAKE) VARIANT=windows all
 
-programs: $(recorder) $(test_programs) $(target_programs) $(test_dlls)
+programs: $(recorder) $(heap_library) $(test_programs) $(target_programs) $(test_dlls)
 objects: $(objects)
 goals: $(GOALS)
 
@@ -367,6 +376,7 @@ share  = $(DESTDIR)$(PREFIX)/share
 install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 755 $(recorder) $(DESTDIR)$(PREFIX)/bin/recorder
 	ln -sf recorder $(DESTDIR)$(PREFIX)/bin/recorder-dtrace
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/recorder $(heap_library)
 	install -D -m 644 -t $(share)/recorder conf/recorder.conf
 	install -D -m 644 -t $(share)/recorder/examples conf/examples/*.conf
 	install -D -m 644 -t $(share)/recorder/requests conf/requests/*
@@ -390,7 +400,7 @@ uninstall: ## remove what install put there; recordings and /etc are left alone
 	    $(share)/man/man5/recorder.conf.5 $(share)/man/man7/recorder-*.7
 	rm -f $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder.service \
 	    $(DESTDIR)$(PREFIX)/lib/systemd/system/recorder-incident@.service
-	rm -rf $(share)/recorder
+	rm -rf $(share)/recorder $(DESTDIR)$(PREFIX)/lib/recorder
 
 # The same bytes in any folder: conf/package.sh. gcc writes the real names of headers' folders,
 # which differ where build/deps is a link.

@@ -141,6 +141,8 @@ struct diff_unit diff_unit(const struct diff *d)
 		[STREAM_EVENT] = {1, "events"},
 		[STREAM_RSS] = {1, "bytes"},
 		[STREAM_RSS_NET] = {1, "bytes"},
+		[STREAM_HEAP] = {1, "bytes"},
+		[STREAM_HEAP_NET] = {1, "bytes"},
 	};
 
 	return units[d->stream];

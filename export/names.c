@@ -60,6 +60,8 @@ const char *stream_title(enum stream stream)
 		[STREAM_EVENT] = "events",
 		[STREAM_RSS] = "touched memory",
 		[STREAM_RSS_NET] = "memory growth",
+		[STREAM_HEAP] = "heap allocations",
+		[STREAM_HEAP_NET] = "heap in use",
 	};
 
 	return titles[stream];

@@ -1,5 +1,6 @@
 #include "triggers/perf_counter.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "triggers/rise.h"
@@ -113,10 +114,26 @@ static int perf_counter_open(struct trigger *t, const struct trigger_env *env, s
 	return 0;
 }
 
+/* Whether it tells how much memory is in use, so that an incident is about who took it. */
+static bool is_about_memory(const char *name)
+{
+	static const char *const heads[] = {
+		"Memory:", "Paging File:", "Process:Working Set", "Process:Private Bytes",
+		"Process:Virtual Bytes", "Cgroup:memory.", "Cgroup:% Memory Limit",
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(heads); i++)
+		if (text_starts_fold(name, heads[i]))
+			return true;
+	return false;
+}
+
 static int perf_counter_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
 	const struct perf_counter *p = (const struct perf_counter *)t;
 
+	out->memory |= is_about_memory(p->name);
 	return needs_counter(out, p->name, (uint64_t)(p->period_sec * (double)NS_PER_SEC), false,
 			     err);
 }

@@ -191,6 +191,7 @@ static int process_needs(const struct trigger *t, struct needs *out, struct err 
 						.filter = "sa_handler=0", .stack = true};
 	const struct process_rule *p = (const struct process_rule *)t;
 
+	out->memory |= p->on == ON_OOM;
 	if (p->on == ON_OOM || p->stack)
 		return needs_tracepoint(out, p->stack ? &crash : &victim, err);
 	out->endings |= wants_ending(p);

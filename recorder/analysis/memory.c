@@ -35,6 +35,7 @@ static void add_size(const struct incident *in, const struct incident_event *e,
 	p->peak_kb = rss > p->peak_kb ? rss : p->peak_kb;
 	p->peak_kb = p->start_kb > p->peak_kb ? p->start_kb : p->peak_kb;
 	p->grew_kb += grew;
+	p->killed |= field(in, e, "Killed") > 0;
 	p->sized = true;
 }
 
@@ -58,9 +59,11 @@ static void add_events(const struct incident *in, struct memory_process *all)
 static int by_growth(const void *a, const void *b)
 {
 	const struct memory_process *pa = a, *pb = b;
-	double x = pa->sized ? pa->grew_kb * 1024 : pa->net;
-	double y = pb->sized ? pb->grew_kb * 1024 : pb->net;
+	double x = pa->sized ? pa->grew_kb * 1024 : pa->net + pa->in_use;
+	double y = pb->sized ? pb->grew_kb * 1024 : pb->net + pb->in_use;
 
+	if (pa->killed != pb->killed)
+		return pb->killed - pa->killed;
 	return x != y ? (x < y) - (x > y) : compare_u64(pa->process, pb->process);
 }
 
@@ -83,11 +86,13 @@ int memory_processes(const struct incident *in, struct memory_process **out, uin
 		if (s->stream < STREAM_RSS || s->thread == THREAD_NONE)
 			continue;
 		p = &all[in->threads[s->thread].process];
-		*(s->stream == STREAM_RSS ? &p->touched : &p->net) += (double)s->weight;
+		*(s->stream == STREAM_RSS     ? &p->touched
+		  : s->stream == STREAM_HEAP  ? &p->allocated
+		  : s->stream == STREAM_HEAP_NET ? &p->in_use : &p->net) += (double)s->weight;
 	}
 	add_events(in, all);
 	for (i = 0; i < in->nprocesses; i++)
-		if (all[i].sized || all[i].touched > 0)
+		if (all[i].sized || all[i].touched > 0 || all[i].allocated > 0)
 			all[kept++] = all[i];
 	qsort(all, kept, sizeof(*all), by_growth);
 	*out = all;
@@ -101,7 +106,7 @@ static bool is_allocator(const struct incident *in, uint32_t frame)
 {
 	static const char *const modules[] = {
 		"libc.so", "libc-2", "ld-linux", "libstdc++", "libc++", "libjemalloc",
-		"libtcmalloc", "libmimalloc", "libpthread", "[vdso]",
+		"libtcmalloc", "libmimalloc", "librecorder-heap", "libpthread", "[vdso]",
 	};
 	const char *name = incident_frame_module(in, frame);
 	size_t i;
@@ -168,8 +173,8 @@ static int add_sample(const struct incident_sample *s, const struct buf *name, u
 	return 0;
 }
 
-int memory_pools_new(const struct incident *in, uint32_t process, enum memory_by by,
-		     struct memory_pools *out, struct err *err)
+int memory_pools_new(const struct incident *in, uint32_t process, enum stream stream,
+		     enum memory_by by, struct memory_pools *out, struct err *err)
 {
 	struct buf name = {0};
 	uint32_t i, capacity = 0;
@@ -180,7 +185,7 @@ int memory_pools_new(const struct incident *in, uint32_t process, enum memory_by
 	for (i = 0; i < in->nsamples && !rc; i++) {
 		const struct incident_sample *s = &in->samples[i];
 
-		if (s->stream != STREAM_RSS_NET || s->thread == THREAD_NONE ||
+		if (s->stream != stream || s->thread == THREAD_NONE ||
 		    in->threads[s->thread].process != process)
 			continue;
 		buf_reset(&name);

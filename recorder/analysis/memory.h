@@ -14,12 +14,15 @@ struct memory_process {
 	double start_kb, trigger_kb, peak_kb;   /* resident: first, at the trigger, at most */
 	double grew_kb;                      /* anonymous memory; below 0: it shrank */
 	double touched, net;                 /* bytes by page faults; of these still there */
+	double allocated, in_use;            /* bytes of the heap, where it is sampled */
 	double factor;                       /* by what net was multiplied; 0 = not known */
 	bool ended;                          /* in the window */
+	bool killed;                         /* by the kernel, for lack of memory */
 };
 
 /*
- * Those that touched memory or whose size changed, the most growth first. Free *out with free().
+ * Those that touched memory or whose size changed: those that were killed, then the most growth
+ * first. Free *out with free().
  * returns  0 or ERR_MEMORY
  */
 int memory_processes(const struct incident *in, struct memory_process **out, uint32_t *n,
@@ -40,9 +43,9 @@ struct memory_pools {
 	struct text_table *names;
 };
 
-/* What is still there of a process. returns  0 or ERR_MEMORY */
-int memory_pools_new(const struct incident *in, uint32_t process, enum memory_by by,
-		     struct memory_pools *out, struct err *err);
+/* What is still there of a process: STREAM_RSS_NET or _HEAP_NET. returns  0 or ERR_MEMORY */
+int memory_pools_new(const struct incident *in, uint32_t process, enum stream stream,
+		     enum memory_by by, struct memory_pools *out, struct err *err);
 void memory_pools_free(struct memory_pools *p);
 
 /*

@@ -308,9 +308,12 @@ int os_run_into(int to, char *const *argv, uint64_t timeout_ns,
  * A program that the user named, with this process's terminal, streams, environment and directory.
  * It exists, and waits before its first instruction until os_child_go(). Start it before any
  * thread. Windows: suspended.
+ *
+ * variables   "NAME=value" ... NULL, in its environment too (Linux); NULL = none
  */
 struct os_child;
-int os_child_start(char *const *argv, struct os_child **out, struct err *err);
+int os_child_start(char *const *argv, char *const *variables, struct os_child **out,
+		   struct err *err);
 uint32_t os_child_pid(const struct os_child *child);
 /* Let it run. returns  0; why it cannot be executed */
 int os_child_go(struct os_child *child, struct err *err);

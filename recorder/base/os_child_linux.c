@@ -18,7 +18,8 @@ struct os_child {
 };
 
 /* In the new process. The other ends of both pipes close with this program or by execve(2). */
-static _Noreturn void become_program(char *const *argv, int go, int failed)
+static _Noreturn void become_program(char *const *argv, char *const *variables, int go,
+				     int failed)
 {
 	ssize_t n;
 	char byte;
@@ -29,13 +30,16 @@ static _Noreturn void become_program(char *const *argv, int go, int failed)
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(127);
+	for (; variables && *variables; variables++)
+		putenv(*variables);
 	execvp(argv[0], argv);
 	why = errno;
 	n = write(failed, &why, sizeof(why));
 	_exit(n == sizeof(why) ? 127 : 126);
 }
 
-int os_child_start(char *const *argv, struct os_child **out, struct err *err)
+int os_child_start(char *const *argv, char *const *variables, struct os_child **out,
+		   struct err *err)
 {
 	struct os_child *child = calloc(1, sizeof(*child));
 	int go[2] = {-1, -1}, failed[2] = {-1, -1};
@@ -50,7 +54,7 @@ int os_child_start(char *const *argv, struct os_child **out, struct err *err)
 		rc = err_os(err, "%.200s cannot be started", argv[0]);
 	if (!rc && child->pid == 0) {
 		close(go[1]);
-		become_program(argv, go[0], failed[1]);
+		become_program(argv, variables, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

@@ -9,7 +9,8 @@ struct os_child {
 	bool gone;
 };
 
-int os_child_start(char *const *argv, struct os_child **out, struct err *err)
+int os_child_start(char *const *argv, char *const *variables, struct os_child **out,
+		   struct err *err)
 {
 	struct os_child *child = calloc(1, sizeof(*child));
 	STARTUPINFOW how = {.cb = sizeof(how)};
@@ -18,6 +19,7 @@ int os_child_start(char *const *argv, struct os_child **out, struct err *err)
 	int rc;
 	size_t i;
 
+	(void)variables;
 	if (!child)
 		return err_memory(err, "to start %.200s", argv[0]);
 	child->name = argv[0];

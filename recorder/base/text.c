@@ -47,6 +47,15 @@ bool text_ends_fold(const char *text, const char *end)
 	return n >= m && text_same_fold(text + n - m, end);
 }
 
+bool text_starts_fold(const char *text, const char *start)
+{
+	while (*start && tolower((unsigned char)*text) == tolower((unsigned char)*start)) {
+		text++;
+		start++;
+	}
+	return !*start;
+}
+
 bool text_has_fold(const char *text, const char *part)
 {
 	size_t i;

@@ -19,6 +19,7 @@ const char *text_base_name(const char *path);
 bool text_same_fold(const char *a, const char *b);
 /* Does a text end in the other one, ignoring the same? */
 bool text_ends_fold(const char *text, const char *end);
+bool text_starts_fold(const char *text, const char *start);
 /* Is it somewhere in a text, ignoring the same? */
 bool text_has_fold(const char *text, const char *part);
 

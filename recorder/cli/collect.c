@@ -71,6 +71,28 @@ static int blame_rule(const struct collect *c, int rc, struct err *err)
 	return rc;
 }
 
+/*
+ * What a rule about memory is judged by does not tell who took the memory. Where this system can
+ * tell, its incidents do: page faults, the victims of the kernel, and its report.
+ */
+static void add_memory_evidence(struct collect *c, struct needs *needs)
+{
+	static const struct need_event victim = {.provider = "oom", .name = "mark_victim"};
+	struct needs *more = malloc(sizeof(*more));
+	unsigned i;
+
+	for (i = 0; more && needs->memory && i < 2; i++) {
+		memcpy(more, needs, sizeof(*more));
+		if (i ? needs_log(more, "kernel", NULL)
+		      : needs_provider(more, victim.provider, UINT64_MAX, 4, NULL) ||
+				needs_event(more, &victim, NULL))
+			continue;
+		if (!cmd_check_live(&c->sources, more, NULL))
+			memcpy(needs, more, sizeof(*more));
+	}
+	free(more);
+}
+
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
 	struct needs *needs = &c->engine.needs;
@@ -101,6 +123,8 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	if (o->capture.file)
 		return cmd_check_file(o->capture.file, needs, err);
 	rc = cmd_check_live(&c->sources, needs, err);
+	if (!rc)
+		add_memory_evidence(c, needs);
 	return rc ? blame_rule(c, rc, err) : 0;
 }
 
@@ -271,6 +295,8 @@ static void announce_recording(void *ctx)
 	else
 		buf_printf(&what, "%scounters, logs and processes, but no stacks,",
 			   e->capture.gc_collect_only ? "collections, " : "");
+	if (gives_stacks(e) && e->needs.memory && e->capture.memory_period)
+		buf_printf(&what, ", with one page fault in %u,", e->capture.memory_period);
 	buf_printf(&what, " into %.3g MB; ", (double)e->ring_bytes / 1048576);
 	if (c->ntriggers)
 		buf_printf(&what, "an incident keeps %.0f s before and %.0f s after its trigger",
@@ -481,6 +507,7 @@ static void reloaded(void *ctx, bool taken)
 static void configure(const struct options *o, struct collect *c, const struct cmd_recorded *of)
 {
 	struct engine_config *e = &c->engine;
+	unsigned i;
 
 	e->store_path = buf_text(&c->store_path);
 	e->store_limits = (struct store_limits){
@@ -491,6 +518,10 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->sources = o->capture.file ? file_sources(o->capture.file) : c->sources.all;
 	e->live = !o->capture.file;
 	e->capture = o->capture;
+	for (i = 0; e->needs.memory && e->sources[i]; i++)
+		if (strcmp(e->sources[i]->name, "perf") == 0 &&
+		    options_origin(o, "memory-period") == FROM_DEFAULT)
+			e->capture.memory_period = MEMORY_PERIOD;
 	if (o->capture.on_fire) {
 		buf_printf(&c->dump_dir, "%s.dumps", e->store_path);
 		e->capture.dump_dir = buf_text(&c->dump_dir);

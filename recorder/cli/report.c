@@ -43,6 +43,8 @@ static const struct unit {
 	[STREAM_EVENT] = {"self", "SELF", "inclusive", "INCL", " COUNT", 1, 0},
 	[STREAM_RSS] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_RSS_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_HEAP] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_HEAP_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 };
 
 /* Text from outside, made safe to print. */
@@ -347,8 +349,9 @@ static void put_head(const struct view *v)
 			   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "thread time");
 	else if (stream_is_bytes(v->stream))
 		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6,
-			   v->stream == STREAM_ALLOC ? "allocated" :
-			   v->stream == STREAM_RSS   ? "touched" : "touched and still there");
+			   v->stream == STREAM_ALLOC || v->stream == STREAM_HEAP ? "allocated" :
+			   v->stream == STREAM_HEAP_NET ? "allocated and not freed" :
+			   v->stream == STREAM_RSS ? "touched" : "touched and still there");
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 }

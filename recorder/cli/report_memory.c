@@ -2,6 +2,7 @@
 
 #include "analysis/memory.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 #define DETAILED 3u                          /* processes with their pools */
 #define LEAST_MB 1                           /* of growth, for that */
 #define POOLS 5u
+#define KERNEL_LINE_BYTES 300u
 #define FACTOR_LEAST 0.8
 #define FACTOR_MOST 1.25
 
@@ -40,14 +42,18 @@ static void put_process(struct sheet *sheet, const struct incident *in,
 		 .v = seconds > 0 ? p->touched / MB / seconds : NAN, .digits = 2},
 		{"factor", "FACTOR", 8, SHEET_NUMBER, .v = p->factor > 0 ? p->factor : NAN,
 		 .digits = 2},
+		{"heap_allocated_mb", .kind = SHEET_NUMBER, .v = p->allocated / MB, .digits = 1},
+		{"heap_in_use_mb", .kind = SHEET_NUMBER, .v = p->in_use / MB, .digits = 1},
 		{"ended", .kind = SHEET_BOOL, .n = p->ended},
+		{"killed", .kind = SHEET_BOOL, .n = p->killed},
 		{"pid", .kind = SHEET_COUNT, .n = in->processes[p->process].pid},
 		{"process", "PROCESS", -7, .text = NULL},
 	};
 
 	incident_process_label(in, p->process, label);
 	utf8_put_clean(&name, label, strlen(label), sizeof(label));
-	buf_printf(&name, " (%u)%s", in->processes[p->process].pid, p->ended ? ", ended" : "");
+	buf_printf(&name, " (%u)%s", in->processes[p->process].pid,
+		   p->killed ? ", killed for lack of memory" : p->ended ? ", ended" : "");
 	cells[COUNT_OF(cells) - 1].text = buf_text(&name);
 	(heading ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
 	buf_free(&name);
@@ -76,16 +82,19 @@ static void put_pool(struct sheet *sheet, const struct incident *in, uint32_t pr
 	(title ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
 }
 
+/* stream: STREAM_RSS_NET or STREAM_HEAP_NET */
 static int put_pools(struct sheet *sheet, const struct incident *in, uint32_t process,
-		     enum memory_by by, uint32_t rows, struct err *err)
+		     enum stream stream, enum memory_by by, uint32_t rows, struct err *err)
 {
-	static const char *const names[] = {"module", "function", "stack"};
+	static const char *const rss_names[] = {"module", "function", "stack"};
+	static const char *const heap_names[] = {"heap_module", "heap_function", "heap_stack"};
+	const char *const *names = stream == STREAM_HEAP_NET ? heap_names : rss_names;
 	static const char *const titles[] = {"MODULE", "FUNCTION THAT ASKED FOR IT",
 					     "STACK (* = A SUSPECT: OLD, AND STILL GROWING)"};
 	struct memory_pools pools;
 	double all = 0;
 	uint32_t i;
-	int rc = memory_pools_new(in, process, by, &pools, err);
+	int rc = memory_pools_new(in, process, stream, by, &pools, err);
 
 	if (rc)
 		return rc;
@@ -95,7 +104,7 @@ static int put_pools(struct sheet *sheet, const struct incident *in, uint32_t pr
 		put_pool(sheet, in, process, &pools.all[0], all, names[by], titles[by]);
 	for (i = 0; i < pools.n && i < rows; i++)
 		put_pool(sheet, in, process, &pools.all[i], all, names[by], NULL);
-	if (pools.n && by == MEMORY_BY_MODULE && !sheet->json &&
+	if (pools.n && by == MEMORY_BY_MODULE && !sheet->json && stream == STREAM_RSS_NET &&
 	    strcmp(pools.all[0].name, "libjvm.so") == 0)
 		buf_puts(&sheet->out, "A Java heap grows where its collector copies: these stacks "
 			 "are the collector's, not those of who allocates.\n");
@@ -118,25 +127,144 @@ static void put_estimate(struct sheet *sheet, const struct memory_process *p)
 		   "grew by %.1f MB.\n", p->net / p->factor / MB, p->grew_kb / 1024);
 }
 
-static int put_details(struct sheet *sheet, const struct options *o, const struct incident *in,
-		       const struct memory_process *p, struct err *err)
+static void put_title(struct sheet *sheet, const struct incident *in, uint32_t process,
+		      const char *what)
 {
-	uint32_t rows = o->rows < POOLS ? o->rows : POOLS;
 	char label[PROCESS_LABEL_BYTES];
+
+	incident_process_label(in, process, label);
+	buf_putc(&sheet->out, '\n');
+	utf8_put_clean(&sheet->out, label, strlen(label), sizeof(label));
+	buf_printf(&sheet->out, " (%u): %s\n", in->processes[process].pid, what);
+}
+
+static int put_details(struct sheet *sheet, const struct options *o, const struct incident *in,
+		       const struct memory_process *p, enum stream stream, struct err *err)
+{
+	double seconds = (double)(in->head.t1_ns - in->head.t0_ns) / 1e9;
+	uint32_t rows = o->rows < POOLS ? o->rows : POOLS;
+	char what[120] = "what it touched and still had";
 	int rc, by;
 
-	if (!sheet->json) {
-		incident_process_label(in, p->process, label);
-		buf_putc(&sheet->out, '\n');
-		utf8_put_clean(&sheet->out, label, strlen(label), sizeof(label));
-		buf_printf(&sheet->out, " (%u): what it touched and still had\n",
-			   in->processes[p->process].pid);
+	if (stream == STREAM_HEAP_NET)
+		snprintf(what, sizeof(what), "its heap; %.1f MB allocated (%.2f MB/s), of these "
+			 "%.1f MB not freed", p->allocated / MB,
+			 seconds > 0 ? p->allocated / MB / seconds : 0, p->in_use / MB);
+	if (!sheet->json)
+		put_title(sheet, in, p->process, what);
+	if (stream == STREAM_RSS_NET)
 		put_estimate(sheet, p);
-	}
+	else if (!sheet->json && in->head.lost_by_kind[LOSS_EVENTS])
+		buf_printf(&sheet->out, "An estimate: %llu events of probes came too fast to be "
+			   "read, so allocations or frees are missing; a larger --heap-kb has "
+			   "fewer.\n",
+			   (unsigned long long)in->head.lost_by_kind[LOSS_EVENTS]);
 	for (rc = 0, by = MEMORY_BY_MODULE; by <= MEMORY_BY_STACK && !rc; by++)
-		rc = put_pools(sheet, in, p->process, (enum memory_by)by,
+		rc = put_pools(sheet, in, p->process, stream, (enum memory_by)by,
 			       by == MEMORY_BY_STACK ? o->rows : rows, err);
 	return rc;
+}
+
+/* ---- at the firing --------------------------------------------------------------------------- */
+
+static const struct event_field *find_field(const struct incident *in,
+					    const struct incident_event *e, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++)
+		if (strcmp(in->fields[e->first_field + i].name, name) == 0)
+			return &in->fields[e->first_field + i];
+	return NULL;
+}
+
+static double mb_of(const struct incident *in, const struct incident_event *e, const char *name)
+{
+	const struct event_field *f = find_field(in, e, name);
+
+	return f && f->type == FIELD_UINT ? (double)f->v.u / 1024 : NAN;
+}
+
+/* smaps_rollup of a process that was among the largest. */
+static void put_rollup(struct sheet *sheet, const struct incident *in,
+		       const struct incident_event *e, bool heading)
+{
+	uint32_t process = in->threads[e->thread].process;
+	char label[PROCESS_LABEL_BYTES];
+	struct buf name = {0};
+	struct sheet_cell cells[] = {
+		{"row", .text = "largest"},
+		{"at_s", .kind = SHEET_NUMBER, .v = seconds_at(in, e->time_ns), .digits = 1},
+		{"rss_mb", "RSS MB", 9, SHEET_NUMBER, .v = mb_of(in, e, "RssKb"), .digits = 1},
+		{"pss_mb", "PSS", 9, SHEET_NUMBER, .v = mb_of(in, e, "PssKb"), .digits = 1},
+		{"anon_mb", "ANON", 9, SHEET_NUMBER, .v = mb_of(in, e, "AnonymousKb"),
+		 .digits = 1},
+		{"huge_mb", "HUGE", 9, SHEET_NUMBER, .v = mb_of(in, e, "AnonHugePagesKb"),
+		 .digits = 1},
+		{"swap_mb", "SWAP", 9, SHEET_NUMBER, .v = mb_of(in, e, "SwapKb"), .digits = 1},
+		{"pid", .kind = SHEET_COUNT, .n = in->processes[process].pid},
+		{"process", "THE LARGEST AT THE TRIGGER", -7, .text = NULL},
+	};
+
+	incident_process_label(in, process, label);
+	utf8_put_clean(&name, label, strlen(label), sizeof(label));
+	buf_printf(&name, " (%u)", in->processes[process].pid);
+	cells[COUNT_OF(cells) - 1].text = buf_text(&name);
+	(heading ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
+	buf_free(&name);
+}
+
+static void put_rollups(struct sheet *sheet, const struct incident *in)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if (e->kind != EVENT_GENERIC || e->thread == THREAD_NONE ||
+		    strcmp(e->provider, "Memory") != 0 || strcmp(e->name, "Rollup") != 0)
+			continue;
+		if (!any)
+			put_rollup(sheet, in, e, true);
+		any = true;
+		put_rollup(sheet, in, e, false);
+	}
+}
+
+/* Those lines of the kernel's report that say who asked, what ran out, and who was killed. */
+static void put_kernel_lines(struct sheet *sheet, const struct incident *in)
+{
+	static const char *const parts[] = {"invoked oom-killer", "oom-kill:", "out of memory"};
+	bool any = false;
+	uint32_t i, j;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		const struct event_field *log, *text;
+		struct buf line = {0};
+
+		log = e->kind == EVENT_LOG ? find_field(in, e, "Log") : NULL;
+		text = log ? find_field(in, e, "Message") : NULL;
+		if (!text || log->type != FIELD_TEXT || text->type != FIELD_TEXT ||
+		    strcmp(log->v.text, "kernel") != 0)
+			continue;
+		for (j = 0; j < COUNT_OF(parts) && !text_has_fold(text->v.text, parts[j]); j++)
+			;
+		if (j == COUNT_OF(parts))
+			continue;
+		if (!any && !sheet->json)
+			sheet_put(sheet, SHEET_HEAD, "\nThe kernel's report (recorder events has "
+				  "all of it)\n");
+		any = true;
+		utf8_put_clean(&line, text->v.text, strlen(text->v.text), KERNEL_LINE_BYTES);
+		sheet_row(sheet, (const struct sheet_cell[]){
+			{"row", .text = "kernel"},
+			{"at_s", .kind = SHEET_NUMBER, .v = seconds_at(in, e->time_ns),
+			 .digits = 1},
+			{"line", "", .kind = SHEET_NAME, .text = buf_text(&line)}}, 3);
+		buf_free(&line);
+	}
 }
 
 int report_memory(struct sheet *sheet, const struct options *o, const struct incident *in,
@@ -147,17 +275,24 @@ int report_memory(struct sheet *sheet, const struct options *o, const struct inc
 	int rc = memory_processes(in, &all, &n, err);
 
 	if (!rc && !n)
-		rc = err_set(err, ERR_NOT_FOUND, "this incident has no page faults: record with "
-			     "--memory-period 61 (Linux)");
+		rc = err_set(err, ERR_NOT_FOUND, "this incident has no page faults and no heap: "
+			     "record with --memory-period 61 or run --heap (Linux)");
 	if (!rc)
 		put_process(sheet, in, &all[0], true);
 	for (i = 0; !rc && i < n && i < o->rows; i++)
 		put_process(sheet, in, &all[i], false);
 	for (i = 0; !rc && i < n && details < DETAILED; i++) {
-		if (all[i].net < LEAST_MB * MB && n > 1)
+		if (all[i].net < LEAST_MB * MB && !(all[i].allocated > 0) && n > 1)
 			continue;
 		details++;
-		rc = put_details(sheet, o, in, &all[i], err);
+		if (all[i].touched > 0)
+			rc = put_details(sheet, o, in, &all[i], STREAM_RSS_NET, err);
+		if (!rc && all[i].allocated > 0)
+			rc = put_details(sheet, o, in, &all[i], STREAM_HEAP_NET, err);
+	}
+	if (!rc) {
+		put_rollups(sheet, in);
+		put_kernel_lines(sheet, in);
 	}
 	free(all);
 	return rc;

@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "source/list/asked.h"
+#include "source/list/heap.h"
 
 #include <string.h>
 
@@ -90,6 +91,8 @@ int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *
 	if (keywords)
 		rc = needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords,
 				    CLR_INFORMATIONAL, err);
+	if (!rc && o->heap)
+		rc = heap_needs(needs, err);
 	return rc ? rc : asked_needs(&o->capture, needs, err);
 }
 

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define MEMORY_PERIOD 61u                    /* with rules about memory */
+
 struct capture {
 	/* obeyed by the sources */
 	uint32_t freq_hz;                    /* sampling frequency */

@@ -82,6 +82,9 @@ const char *stream_text(unsigned stream)
 		[STREAM_RSS] = "rss",
 		[STREAM_RSS_NET] = "rss-net",
 		[STREAM_RSS_MARK] = "rss-mark",
+		[STREAM_HEAP] = "heap",
+		[STREAM_HEAP_NET] = "heap-net",
+		[STREAM_HEAP_MARK] = "heap-mark",
 	};
 
 	return stream < STREAMS_MAX ? texts[stream] : "?";

@@ -54,6 +54,9 @@ enum stream {
 	STREAM_RSS,             /* page faults: bytes that became resident, by who touched them */
 	STREAM_RSS_NET,         /* of these what is still there: made by incident_memory() */
 	STREAM_RSS_MARK,        /* what became of an RSS sample; readers see none */
+	STREAM_HEAP,            /* sampled allocations of a heap: bytes */
+	STREAM_HEAP_NET,        /* of these what was not freed: made by incident_memory() */
+	STREAM_HEAP_MARK,       /* that such a block was freed; readers see none */
 	STREAMS_MAX,
 };
 
@@ -63,6 +66,8 @@ enum stream {
  *
  * gone   the page is not resident any more, or never was anonymous memory
  * huge   the fault brought a huge page, so it weighs HUGE_PAGES times as much
+ *
+ * The same of samples of the heap, whose blocks are gone when they are freed.
  */
 #define FAULT_TICK_NS 100u
 #define HUGE_PAGES 512u

@@ -192,11 +192,13 @@ int incident_join_waits(struct incident *in);
  * Read the marks of page faults: give huge pages their weight, add a sample of STREAM_RSS_NET for
  * each fault whose page was still there at the end of the window, and drop the marks. The memory of
  * a process that ended over MEMORY_ENDED_NS before the trigger has gone with it; one that ended
- * later may be what the incident is about, and counts as it was at its end.
+ * later, or that the kernel killed for lack of memory, may be what the incident is about, and
+ * counts as it was at its end.
  *
  * Where the sizes of processes are known (events Memory/RSS), the net samples of each process are
  * scaled so that they add up to the growth of its anonymous memory; a process that did not grow has
- * none. Page faults alone do not tell: a copy after a fork is one, too.
+ * none. Page faults alone do not tell: a copy after a fork is one, too. Of samples of STREAM_HEAP
+ * those become STREAM_HEAP_NET whose block was not freed, unscaled.
  * returns  0 or ERR_MEMORY
  */
 #define MEMORY_ENDED_NS 5000000000ULL

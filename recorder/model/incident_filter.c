@@ -276,7 +276,8 @@ static int no_event(const struct incident *in, const char *event, struct err *er
 		buf_printf(&text, "%s%.100s", k ? ", " : "; it has ", listed[k]);
 	err_set(err, ERR_NOT_FOUND,
 		"--metric %.100s: this incident has no stacks of such an event%s; the other "
-		"metrics are cpu, off-cpu, alloc, rss, rss-net and event", event, buf_text(&text));
+		"metrics are cpu, off-cpu, alloc, rss, rss-net, heap, heap-net and event", event,
+		buf_text(&text));
 	buf_free(&text);
 	return ERR_NOT_FOUND;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Page faults by (CPU, tick), and what the marks say of each. */
+/* Page faults and blocks of heaps by (CPU, tick), and what the marks say of each. */
 struct faults {
 	struct incident *in;
 	struct table index;
@@ -16,23 +16,35 @@ struct faults {
 struct growth {                              /* of a process */
 	bool ended;                          /* its memory has gone with it */
 	bool sized;
+	bool killed;                         /* for lack of memory: that is what it is about */
 	double from_kb, to_kb;               /* of its anonymous memory, in the window */
 	double net;                          /* bytes by page faults */
 };
 
 struct fault_key {
+	bool heap;
 	uint16_t cpu;
 	uint64_t tick;
 };
 
+static bool is_heap(const struct incident_sample *s)
+{
+	return s->stream == STREAM_HEAP || s->stream == STREAM_HEAP_MARK;
+}
+
+static bool is_mark(const struct incident_sample *s)
+{
+	return s->stream == STREAM_RSS_MARK || s->stream == STREAM_HEAP_MARK;
+}
+
 static uint64_t hash_of(const struct fault_key *key)
 {
-	return hash_pair(key->cpu, key->tick);
+	return hash_pair(key->cpu + (key->heap ? 0x10000u : 0), key->tick);
 }
 
 static struct fault_key key_of(const struct incident_sample *s)
 {
-	return (struct fault_key){s->cpu, s->time_ns / FAULT_TICK_NS};
+	return (struct fault_key){is_heap(s), s->cpu, s->time_ns / FAULT_TICK_NS};
 }
 
 static bool is_fault(const void *ctx, uint32_t value, const void *key)
@@ -40,7 +52,7 @@ static bool is_fault(const void *ctx, uint32_t value, const void *key)
 	const struct fault_key *wanted = key;
 	struct fault_key is = key_of(&((const struct incident *)ctx)->samples[value]);
 
-	return is.cpu == wanted->cpu && is.tick == wanted->tick;
+	return is.heap == wanted->heap && is.cpu == wanted->cpu && is.tick == wanted->tick;
 }
 
 static int find_faults(struct faults *f)
@@ -50,7 +62,8 @@ static int find_faults(struct faults *f)
 	for (i = 0; i < f->in->nsamples; i++) {
 		struct fault_key key = key_of(&f->in->samples[i]);
 
-		if (f->in->samples[i].stream != STREAM_RSS)
+		if (f->in->samples[i].stream != STREAM_RSS &&
+		    f->in->samples[i].stream != STREAM_HEAP)
 			continue;
 		f->n++;
 		if (table_add(&f->index, hash_of(&key), i))
@@ -63,7 +76,7 @@ static int find_faults(struct faults *f)
 static void read_mark(struct faults *f, const struct incident_sample *s)
 {
 	uint64_t tick = s->time_ns / FAULT_TICK_NS, age = s->weight / 2;
-	struct fault_key key = {s->cpu, tick - age};
+	struct fault_key key = {is_heap(s), s->cpu, tick - age};
 	uint32_t at;
 
 	if (age > tick)
@@ -93,6 +106,7 @@ static void read_size(struct faults *f, const struct incident_event *e)
 	if (!g->sized)
 		g->from_kb = number(f->in, e, "BeforeKb");
 	g->to_kb = number(f->in, e, "AnonKb");
+	g->killed |= number(f->in, e, "Killed") > 0;
 	g->sized = f->sizes_known = true;
 }
 
@@ -121,9 +135,14 @@ static bool is_there(const struct faults *f, uint32_t i)
 {
 	uint32_t thread = f->in->samples[i].thread;
 
-	return !(f->marks[i] & 1u << MARK_GONE) &&
-	       (thread == THREAD_NONE ? !f->sizes_known
-				      : !f->processes[f->in->threads[thread].process].ended);
+	const struct growth *g;
+
+	if (f->marks[i] & 1u << MARK_GONE)
+		return false;
+	if (thread == THREAD_NONE)
+		return !f->sizes_known;
+	g = &f->processes[f->in->threads[thread].process];
+	return g->killed || !g->ended;
 }
 
 static uint64_t weight_of(const struct faults *f, uint32_t i)
@@ -181,15 +200,16 @@ static int put_samples(struct faults *f)
 		return ERR_MEMORY;
 	for (i = 0; i < in->nsamples; i++) {
 		struct incident_sample s = in->samples[i];
+		bool heap = s.stream == STREAM_HEAP;
 
-		if (s.stream == STREAM_RSS_MARK)
+		if (is_mark(&s))
 			continue;
 		s.weight = s.stream == STREAM_RSS ? weight_of(f, i) : s.weight;
 		to[n++] = s;
-		if (s.stream != STREAM_RSS || !is_there(f, i))
+		if ((s.stream != STREAM_RSS && !heap) || !is_there(f, i))
 			continue;
-		s.stream = STREAM_RSS_NET;
-		s.weight = scaled(in, &s);
+		s.stream = heap ? STREAM_HEAP_NET : STREAM_RSS_NET;
+		s.weight = heap ? s.weight : scaled(in, &s);
 		if (s.weight)
 			to[n++] = s;
 	}
@@ -209,14 +229,14 @@ int incident_memory(struct incident *in)
 
 	for (i = 0; i < in->nsamples && !any; i++)
 		any = in->samples[i].stream == STREAM_RSS ||
-		      in->samples[i].stream == STREAM_RSS_MARK;
+		      in->samples[i].stream == STREAM_HEAP || is_mark(&in->samples[i]);
 	if (!any)
 		return 0;
 	f.marks = calloc((size_t)in->nsamples + 1, sizeof(*f.marks));
 	f.processes = calloc((size_t)in->nprocesses + 1, sizeof(*f.processes));
 	rc = f.marks && f.processes ? find_faults(&f) : ERR_MEMORY;
 	for (i = 0; i < in->nsamples && !rc; i++)
-		if (in->samples[i].stream == STREAM_RSS_MARK)
+		if (is_mark(&in->samples[i]))
 			read_mark(&f, &in->samples[i]);
 	if (!rc) {
 		read_events(&f);

@@ -73,6 +73,7 @@ struct needs {
 	uint32_t nproviders;
 	struct need_log logs[NEEDS_MAX_LOGS];
 	uint32_t nlogs;
+	bool memory;                        /* who made memory grow, where that can be told */
 	bool endings;                       /* how processes ended: exit code, signal */
 	bool stacks;                        /* of all threads of a process, when a rule fires */
 	bool command_lines;                 /* those of new processes, at once */

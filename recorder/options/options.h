@@ -161,6 +161,8 @@ struct options {
 	char *source;                        /* of stacks; NULL = the host's default */
 	bool assume_exists;                  /* rules may name what only later programs have */
 	bool runtime_events, enable_perf_map, no_dotnet_names;
+	bool heap;
+	uint32_t heap_kb;
 	uint32_t store_mb, keep_days;
 	uint32_t history_mb, history_days;   /* 0 MB = none */
 	int64_t history_sync_ns;

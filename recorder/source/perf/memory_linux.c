@@ -331,21 +331,49 @@ static uint64_t first_kb(struct perf_memory *m, const struct place *p, uint64_t 
 	return parent && parent->told_kb < anon_kb ? parent->told_kb : 0;
 }
 
-static void tell_sizes(struct perf_memory *m, struct place *p, uint64_t anon_kb, uint64_t rss_kb,
-		       uint64_t now_ns)
+static void put_sizes(struct perf_memory *m, struct place *p, uint64_t anon_kb, uint64_t rss_kb,
+		      bool killed, uint64_t now_ns)
 {
 	uint64_t before_kb = p->told_kb == UINT64_MAX ? first_kb(m, p, anon_kb) : p->told_kb;
 	const struct event_field fields[] = {
 		{.name = "BeforeKb", .type = FIELD_UINT, .v.u = before_kb},
 		{.name = "AnonKb", .type = FIELD_UINT, .v.u = anon_kb},
 		{.name = "RssKb", .type = FIELD_UINT, .v.u = rss_kb},
+		{.name = "Killed", .type = FIELD_UINT, .v.u = killed},
 	};
-	uint64_t apart_kb = anon_kb > p->told_kb ? anon_kb - p->told_kb : p->told_kb - anon_kb;
 
-	if (!rss_kb || apart_kb < TOLD_KB)
-		return;
 	p->told_kb = anon_kb;
 	put_event(m, p->pid, "RSS", fields, COUNT_OF(fields), now_ns);
+}
+
+static void tell_sizes(struct perf_memory *m, struct place *p, uint64_t anon_kb, uint64_t rss_kb,
+		       uint64_t now_ns)
+{
+	uint64_t apart_kb = anon_kb > p->told_kb ? anon_kb - p->told_kb : p->told_kb - anon_kb;
+
+	if (rss_kb && apart_kb >= TOLD_KB)
+		put_sizes(m, p, anon_kb, rss_kb, false, now_ns);
+}
+
+/* Its fields are in KB since Linux 6.9; before, only the pid is told. */
+void perf_memory_event(struct perf_memory *m, const struct event *e)
+{
+	const struct event_field *pid, *anon, *file, *shmem;
+	uint32_t number, at;
+
+	if (!m || strcmp(e->provider, "oom") != 0 || strcmp(e->name, "mark_victim") != 0)
+		return;
+	pid = event_field(e, "pid");
+	anon = event_field(e, "anon_rss");
+	file = event_field(e, "file_rss");
+	shmem = event_field(e, "shmem_rss");
+	if (!pid || !anon || !file || !shmem)
+		return;
+	number = (uint32_t)pid->v.u;
+	at = table_find(&m->by_pid, hash_u64(number), pid_same, m, &number);
+	if (at != TABLE_NONE)
+		put_sizes(m, slots_get(&m->places, at), anon->v.u,
+			  anon->v.u + file->v.u + shmem->v.u, true, e->time_ns);
 }
 
 static bool read_sizes(void *ctx, uint32_t pid)

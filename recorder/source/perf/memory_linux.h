@@ -51,6 +51,8 @@ void perf_memory_fault(struct perf_memory *m, const struct perf_record *r,
 		       const struct process *process);
 /* A record of that tracepoint. */
 void perf_memory_unmapped(struct perf_memory *m, const struct perf_record *r);
+/* An event of a rule: oom/mark_victim has the last size of a process. m: NULL allowed */
+void perf_memory_event(struct perf_memory *m, const struct event *e);
 /* Call it often. now_ns: up to which all events are in the queue; marks get this time. */
 void perf_memory_look(struct perf_memory *m, uint64_t now_ns);
 /* Look at all pages once more, at the end; waits a second at most. */

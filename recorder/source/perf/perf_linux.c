@@ -203,17 +203,16 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
 	struct perf_thread *thread;
 	uint64_t object;
-	bool is_java;
+	bool is_java = probe && probe_java_object(probe, r, &object);
 
 	if (waits && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r))
 		return false;
-	is_java = probe && probe_java_object(probe, r, &object);
 	if (is_java && now_ns < r->time_ns + CONSTRUCTED_NS)
 		return false;
 	thread = thread_of(s, r);
 	if (!probe ||
 	    (thread && thread->process->skipped &&
-	     (probe_role(probe) == PROBE_SWITCH_STACK || probe_period(probe, r->time_ns))))
+	     (probe_role(probe) == PROBE_SWITCH_STACK || probe_is_sampled(probe))))
 		return true;
 	if (!probe_wants(probe, thread ? thread->process->process : NULL))
 		return true;
@@ -231,6 +230,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	e.thread = thread ? thread->thread : NULL;
 	if (!probes_take(s->cpus.probes, probe, r, &e))
 		return true;
+	perf_memory_event(s->memory, &e);
 	if (is_java)
 		add_thrown(s, thread, object, &e);
 	if (!probe_has_stack(probe)) {
@@ -241,7 +241,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	}
 	if (!probe_period(probe, r->time_ns))
 		put_with_stack(s, &e);
-	put_event_sample(s, probe, &e);
+	if (e.stream == STREAM_EVENT)
+		put_event_sample(s, probe, &e);
 	return true;
 }
 
@@ -724,8 +725,7 @@ static void perf_status(struct source *source, struct source_status *out)
 	out->lost = atomic_load(&s->lost);
 	out->table_bytes = loader_bytes(s->walker.loader, &out->table_max_bytes);
 	perf_memory_note(s->memory, out->note, sizeof(out->note));
-	if (s->time)
-		perf_time_note(s->time, out->note, sizeof(out->note));
+	perf_time_note(s->time, out->note, sizeof(out->note));
 	if (s->cpus.probes && !out->note[0])
 		probes_note(s->cpus.probes, out->note, sizeof(out->note));
 	if (perf_managed_forgotten(s->walker.managed) && !out->note[0])

@@ -192,9 +192,8 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 
 void perf_time_note(const struct perf_time *t, char *out, size_t n)
 {
-	uint64_t seconds = atomic_load(&t->thinned);
+	uint64_t seconds = t ? atomic_load(&t->thinned) : 0;
 
-	out[0] = '\0';
 	if (seconds)
 		snprintf(out, n,
 			 "in %llu seconds a CPU had more than %u context switches; some of them "

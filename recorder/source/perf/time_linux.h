@@ -45,7 +45,7 @@ void perf_time_sample(struct perf_time *t, const struct perf_record *r,
 void perf_time_lost(struct perf_time *t, uint64_t now_ns);
 /* Call once a second. */
 void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus);
-/* Any thread: one sentence for status; "" = nothing to say. */
+/* Any thread: one sentence for status; t NULL or nothing to say: untouched. */
 void perf_time_note(const struct perf_time *t, char *out, size_t n);
 
 /* As source_ops.name_frame: the merge thread. */

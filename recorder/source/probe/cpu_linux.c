@@ -9,12 +9,24 @@
 
 #define GC_STACK_BYTES 512u                  /* room for arguments in memory */
 #define STACK_DEPTH_MAX 127u
+#define HEAP_RING_BYTES ((size_t)2 << 20)
 
 static const size_t ring_bytes[PROBE_RINGS] = {
 	[RING_PLAIN] = PROBE_PLAIN_RING_BYTES, [RING_STACK] = PROBE_STACK_RING_BYTES,
 	[RING_REGS] = PROBE_PLAIN_RING_BYTES, [RING_SWITCH] = PROBE_SWITCH_RING_BYTES,
 	[RING_SWITCH_STACK] = PROBE_SWITCH_STACK_RING_BYTES,
 };
+
+/* Frees of a heap come in the thousands at once. */
+static size_t bytes_of_ring(const struct probes *p, uint8_t number)
+{
+	uint32_t i;
+
+	for (i = 0; number == RING_REGS && i < p->n; i++)
+		if (p->all[i].heap)
+			return HEAP_RING_BYTES;
+	return ring_bytes[number];
+}
 
 static bool same_id(const void *ctx, uint32_t value, const void *key)
 {
@@ -163,7 +175,8 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 
 		if (ring->fd < 0)
 			rc = perf_ring_open_probes(ring, cpu, number, &p->formats[number],
-						   ring_bytes[number], number == RING_SWITCH, err);
+						   bytes_of_ring(p, number),
+						   number == RING_SWITCH, err);
 		for (place = 0; !rc && place < p->all[i].nplaces; place++)
 			rc = open_place(p, &p->all[i], place, cpu, ring, err);
 	}

@@ -237,6 +237,8 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 				       p->gc_fields, out);
 			return true;
 		}
+		if (probe->heap)
+			return heap_blocks_take(&p->heap, probe->heap, out);
 		out->hex_fields =
 			probe->uprobe->is_usdt || probe->uprobe->is_return ? 0 : UINT64_MAX;
 	} else {
@@ -263,6 +265,11 @@ bool probes_again(const struct probe *probe, struct event *e)
 		return false;
 	e->name = name;
 	return true;
+}
+
+bool probe_is_sampled(const struct probe *probe)
+{
+	return probe->period || probe->heap;
 }
 
 bool probe_has_stack(const struct probe *probe)
@@ -403,6 +410,10 @@ void probes_note(const struct probes *p, char *out, size_t n)
 		snprintf(out, n, "%.120s: %" PRIu64 " over the limit of %u a second are left out",
 			 name, left_out, p->all[i].limit);
 	}
+	if (!out[0] && atomic_load(&p->heap.forgotten))
+		snprintf(out, n, "%" PRIu64 " sampled blocks of heaps are no longer followed, as "
+			 "there are more than %u: they count as in use",
+			 atomic_load(&p->heap.forgotten), HEAP_BLOCKS_MAX);
 	used = strlen(out);
 	if (others)
 		snprintf(out + used, n - used, "; so %s %u other%s", others == 1 ? "was" : "were",

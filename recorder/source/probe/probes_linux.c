@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define COUNTER_RATE_PER_CPU 1000u           /* records a second */
+#define HEAP_RATE 50000u                     /* allocations and frees a second */
 #define FILTER_MAX_BYTES 3000u               /* the kernel's limit is just below a page */
 
 /* Other providers belong to other sources. */
@@ -218,7 +219,8 @@ static int resolve(struct probes *p, struct probe *probe, struct err *err)
 	probe->throws = throw_kind_of(probe->provider, probe->name);
 	if (!probe->throws && !uprobe_provider(probe->provider))
 		return tracepoint_load(probe->provider, probe->name, &probe->format, err);
-	probe->limit = PROBE_RATE_STACK_MAX;
+	probe->heap = heap_probe_of(probe->provider, probe->name);
+	probe->limit = probe->heap ? HEAP_RATE : PROBE_RATE_STACK_MAX;
 	rc = get_programs(&p->programs, p->log, err);
 	probe->uprobe = rc ? NULL : calloc(1, sizeof(*probe->uprobe));
 	if (!rc && !probe->uprobe)
@@ -333,7 +335,7 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 		return err_memory(err, "for a probe");
 	if (e->stack) {
 		probe->stack = true;
-		probe->limit = probe->period ? probe->limit : PROBE_RATE_STACK_MAX;
+		probe->limit = probe->period || probe->heap ? probe->limit : PROBE_RATE_STACK_MAX;
 	}
 	if (probe->uprobe && *e->texts)
 		rc = uprobe_texts_parse(probe->uprobe, e->texts, e->texts_ms, err);
@@ -567,7 +569,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		p->room = wanted;
 		p->all = calloc(wanted, sizeof(*p->all));
 	}
-	if (!p || !p->all)
+	if (!p || !p->all || heap_blocks_init(&p->heap))
 		rc = err_memory(err, "for the events of rules");
 	for (i = 0; !rc && cfg->needs && i < cfg->needs->nevents; i++)
 		if (is_ours(&cfg->needs->events[i]))
@@ -604,6 +606,7 @@ void probes_free(struct probes *p)
 	probes_later_free(p);
 	programs_free(p->programs);
 	bpf_filters_free(p->filters);
+	heap_blocks_free(&p->heap);
 	free(p->all);
 	free(p->events);
 	table_free(&p->by_id);

@@ -75,6 +75,8 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 		    struct err *err);
 void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS]);
 void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on);
+/* Whether its events are samples only: of a counter, or of a heap. */
+bool probe_is_sampled(const struct probe *probe);
 /* Whether its events carry a stack to unwind. */
 bool probe_has_stack(const struct probe *probe);
 

@@ -8,6 +8,7 @@
 #include "source/probe/bpf_linux.h"
 #include "source/probe/cpu_counter_linux.h"
 #include "source/probe/gc_probes_linux.h"
+#include "source/probe/heap_blocks.h"
 #include "source/probe/probes_linux.h"
 #include "source/probe/programs_linux.h"
 #include "source/probe/throw_linux.h"
@@ -31,6 +32,7 @@ struct probe {
 	uint64_t switched_ns;
 	enum throw_kind throws;              /* a uprobe where programs throw */
 	struct gc_probe gc;                  /* a uprobe where a program collects */
+	enum heap_probe heap;                /* a probe of an allocator */
 	enum probe_role role;
 	uint32_t pid;                        /* of a wake-up: the index of its field `pid` */
 	uint32_t first_place, nplaces;       /* its part of probes.nplaces */
@@ -90,6 +92,7 @@ struct probes {
 	struct event_field gc_fields[GC_PROBE_FIELDS];
 	struct gc_generations generations;
 	struct throw_text thrown;
+	struct heap_blocks heap;
 };
 
 /*

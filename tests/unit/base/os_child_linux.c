@@ -13,7 +13,7 @@ static struct os_child *start(const char *script)
 	char *argv[] = {"sh", "-c", (char *)script, NULL};
 	struct os_child *child = NULL;
 
-	assert_int_equal(os_child_start(argv, &child, NULL), 0);
+	assert_int_equal(os_child_start(argv, NULL, &child, NULL), 0);
 	return child;
 }
 
@@ -74,7 +74,7 @@ TEST(a_child_without_a_program_says_so_when_it_is_let_go)
 	struct os_child *child = NULL;
 	struct err err = {0};
 
-	assert_int_equal(os_child_start(argv, &child, NULL), 0);
+	assert_int_equal(os_child_start(argv, NULL, &child, NULL), 0);
 	assert_int_equal(os_child_go(child, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "/no/such/program cannot be started"));
 	assert_int_equal(code_of(child), 127);

@@ -40,24 +40,31 @@ static int add_told(struct incident *in, const struct told *t)
 
 	if (t->who && (s.thread = thread_named(in, t->who)) == THREAD_NONE)
 		return ERR_MEMORY;
-	if (t->stream == STREAM_RSS_MARK)
+	if (t->stream == STREAM_RSS_MARK || t->stream == STREAM_HEAP_MARK)
 		s.weight = (uint64_t)memory_mark_weight(START_NS + t->fault_s * S, s.time_ns,
 							t->mark);
 	return incident_add_sample(in, &s);
 }
 
-static int add_size(struct incident *in, const char *who, unsigned at_s, unsigned before_kb,
-		    unsigned anon_kb)
+static int add_last_size(struct incident *in, const char *who, unsigned at_s, unsigned before_kb,
+			 unsigned anon_kb, unsigned killed)
 {
 	const struct event_field fields[] = {
 		{.name = "BeforeKb", .type = FIELD_UINT, .v.u = before_kb},
 		{.name = "AnonKb", .type = FIELD_UINT, .v.u = anon_kb},
+		{.name = "Killed", .type = FIELD_UINT, .v.u = killed},
 	};
 	struct incident_event e = {.time_ns = START_NS + at_s * S, .kind = EVENT_GENERIC,
 				   .thread = thread_named(in, who), .stack = STACK_NONE,
-				   .provider = "Memory", .name = "RSS", .nfields = 2};
+				   .provider = "Memory", .name = "RSS", .nfields = 3};
 
 	return e.thread == THREAD_NONE ? ERR_MEMORY : incident_add_event(in, &e, fields);
+}
+
+static int add_size(struct incident *in, const char *who, unsigned at_s, unsigned before_kb,
+		    unsigned anon_kb)
+{
+	return add_last_size(in, who, at_s, before_kb, anon_kb, 0);
 }
 
 static int add_exit(struct incident *in, const char *who, unsigned at_s)
@@ -154,6 +161,42 @@ TEST(memory_of_a_process_that_ended_before_has_gone)
 	incident_free(&in);
 }
 
+TEST(memory_of_a_process_that_the_kernel_killed_counts_as_it_was)
+{
+	static const struct told told[] = {{1, 0, STREAM_RSS, .who = "victim"}};
+	struct incident in;
+
+	assert_int_equal(make(&in, told, 1), 0);
+	assert_int_equal(add_last_size(&in, "victim", 30, 8, 48, 1), 0);
+	assert_int_equal(add_exit(&in, "victim", 31), 0);
+	assert_int_equal(incident_memory(&in), 0);
+	assert_true(sum(&in, STREAM_RSS_NET, "victim") == 40 * 1024);
+	incident_free(&in);
+}
+
+/* A fault of the same CPU and moment is another thing. */
+TEST(blocks_of_a_heap_that_were_freed_are_not_in_use)
+{
+	static const struct told told[] = {
+		{1, 0, STREAM_HEAP, .who = "a"}, {1, 0, STREAM_RSS, .who = "a"},
+		{2, 0, STREAM_HEAP, .who = "a"}, {2, 0, STREAM_RSS, .who = "a"},
+		{3, 0, STREAM_HEAP_MARK, 1, MARK_GONE, NULL},
+		{4, 0, STREAM_RSS_MARK, 2, MARK_GONE, NULL},
+	};
+	struct incident in;
+	uint32_t i;
+
+	assert_int_equal(make(&in, told, 6), 0);
+	assert_int_equal(incident_memory(&in), 0);
+	assert_true(sum(&in, STREAM_HEAP, "a") == 20 * PAGE);
+	assert_true(sum(&in, STREAM_HEAP_NET, "a") == 10 * PAGE);
+	assert_true(sum(&in, STREAM_RSS_NET, "a") == 10 * PAGE);
+	for (i = 0; i < in.nsamples; i++)
+		if (in.samples[i].stream == STREAM_HEAP_NET)
+			assert_true(in.samples[i].time_ns == START_NS + 2 * S);
+	incident_free(&in);
+}
+
 /* Weights and marks that no recorder writes. */
 TEST(impossible_marks_do_no_harm)
 {
@@ -199,6 +242,8 @@ int main(void)
 		cmocka_unit_test(marks_name_their_fault_by_cpu_and_time),
 		cmocka_unit_test(net_samples_add_up_to_the_growth_of_each_process),
 		cmocka_unit_test(memory_of_a_process_that_ended_before_has_gone),
+		cmocka_unit_test(memory_of_a_process_that_the_kernel_killed_counts_as_it_was),
+		cmocka_unit_test(blocks_of_a_heap_that_were_freed_are_not_in_use),
 		cmocka_unit_test(growth_that_page_faults_do_not_explain_is_not_put_on_them),
 		cmocka_unit_test(impossible_marks_do_no_harm),
 		cmocka_unit_test(an_allocation_that_fails_is_an_error),

@@ -547,6 +547,35 @@ TEST(rule_is_found_by_its_option)
 	assert_null(trigger_kind("stop-on-nothing"));
 }
 
+TEST(rules_on_memory_ask_who_took_it)
+{
+	static const struct {
+		const char *spec;
+		bool memory;
+	} rules[] = {
+		{"Process:Working Set:shop>2G", true},
+		{"process:private bytes:shop>+1G in 1h", true},
+		{"Memory:Available MBytes:<100", true},
+		{"Cgroup:memory.events oom_kill/sec:/shop>0", true},
+		{"Cgroup:% Memory Limit:/shop>90", true},
+		{"Cgroup:% Processor Time:/shop>90", false},
+		{"Process:Thread Count:shop>90", false},
+		{NAME ">90", false},
+	};
+	struct trigger_env env = usual();
+	static struct needs needs;
+	struct fixture f;
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(rules); i++) {
+		start(&f, rules[i].spec, &env);
+		memset(&needs, 0, sizeof(needs));
+		assert_int_equal(f.trigger->ops->needs(f.trigger, &needs, NULL), 0);
+		assert_int_equal(needs.memory, rules[i].memory);
+		end(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,6 +598,7 @@ int main(void)
 		cmocka_unit_test(rule_needs_its_counter_at_its_period),
 		cmocka_unit_test(monitor_spec_may_end_in_a_period),
 		cmocka_unit_test(rule_reports_lack_of_memory),
+		cmocka_unit_test(rules_on_memory_ask_who_took_it),
 		cmocka_unit_test(rule_is_found_by_its_option),
 	};
 

@@ -1,0 +1,341 @@
+/*
+ * librecorder-heap.so: a sampler of allocations for programs that are started with
+ * LD_PRELOAD=.../librecorder-heap.so (recorder run --heap). It tells of what it samples by two
+ * probes, the USDT contract otel_memory. Without a listener a probe is a nop.
+ *
+ *	otel_memory:alloc(pointer, size, weight)     a sampled allocation; weight in bytes
+ *	otel_memory:free(pointer)                    that one is freed
+ *
+ * Sampling is a Poisson process over the allocated bytes: each byte is a hit with probability
+ * 1 / MEAN, and an allocation weighs hits * MEAN, so sums of weights are unbiased. MEAN is 512 KB
+ * or RECORDER_HEAP_BYTES. A realloc is a free and an allocation. Which pointers are sampled stands
+ * in a fixed set; a counter per hash, in one load, leaves nearly all others out. If the set is full
+ * around a hash, the allocation is not sampled.
+ *
+ * It stands in for malloc and its kin and passes on to the next ones, of any allocator. Any thread;
+ * it allocates nothing, takes no lock and logs nothing. x86-64, glibc or musl.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define MEAN_BYTES (512 << 10)
+#define EARLY_BYTES 65536u                   /* for dlsym() itself, before malloc is known */
+#define COUNTERS_BITS 16u
+#define SET_BITS 18u
+#define PROBES_AT_MOST 64u                   /* places of the set where a pointer may be */
+#define REMOVED ((uintptr_t)1)
+
+static struct {
+	void *(*malloc)(size_t);
+	void (*free)(void *);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	void *(*memalign)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+} next;
+
+static int64_t mean = MEAN_BYTES;
+/* Of sampled pointers, by hash; 255 stays. */
+static _Atomic uint8_t counters[1u << COUNTERS_BITS];
+static _Atomic uintptr_t set[1u << SET_BITS];            /* 0 = never used */
+
+struct random {
+	int64_t left;                        /* bytes until the next hit */
+	uint64_t state;                      /* 0 = this thread has not begun */
+};
+static _Thread_local struct random random_here __attribute__((tls_model("initial-exec")));
+
+static _Alignas(16) char early[EARLY_BYTES];
+static _Atomic size_t early_used;
+
+/* ---- probes ---------------------------------------------------------------------------------- */
+
+/* As <sys/sdt.h> writes it; see recorder/symbol/stapsdt.h. */
+#define PROBE(name, arguments)                                                                     \
+	"990: nop\n"                                                                               \
+	".pushsection .note.stapsdt,\"?\",\"note\"\n"                                              \
+	".balign 4\n"                                                                              \
+	".4byte 992f-991f, 994f-993f, 3\n"                                                         \
+	"991: .asciz \"stapsdt\"\n"                                                                \
+	"992: .balign 4\n"                                                                         \
+	"993: .8byte 990b, _.stapsdt.base, 0\n"                                                    \
+	".asciz \"otel_memory\"\n.asciz \"" name "\"\n.asciz \"" arguments "\"\n"                  \
+	"994: .balign 4\n"                                                                         \
+	".popsection\n"                                                                            \
+	".ifndef _.stapsdt.base\n"                                                                 \
+	".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                    \
+	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"                                           \
+	"_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"                                      \
+	".popsection\n.endif\n"
+
+static __attribute__((noinline)) void probe_alloc(void *p, uint64_t size, uint64_t weight)
+{
+	__asm__ volatile(PROBE("alloc", "8@%%rdi 8@%%rsi 8@%%rdx")
+			 : : "D"(p), "S"(size), "d"(weight) : "memory");
+}
+
+static __attribute__((noinline)) void probe_free(void *p)
+{
+	__asm__ volatile(PROBE("free", "8@%%rdi") : : "D"(p) : "memory");
+}
+
+/* ---- which pointers are sampled -------------------------------------------------------------- */
+
+static uint64_t hash_of(uintptr_t p)
+{
+	return (uint64_t)(p >> 4) * 0x9e3779b97f4a7c15u;
+}
+
+static bool set_add(uintptr_t p)
+{
+	uint64_t hash = hash_of(p);
+	_Atomic uint8_t *counter = &counters[hash >> (64 - COUNTERS_BITS)];
+	uint8_t n = atomic_load(counter);
+	unsigned i;
+
+	for (i = 0; i < PROBES_AT_MOST; i++) {
+		_Atomic uintptr_t *at = &set[((hash >> (64 - SET_BITS)) + i) % (1u << SET_BITS)];
+		uintptr_t was = atomic_load(at);
+
+		if (was > REMOVED || !atomic_compare_exchange_strong(at, &was, p))
+			continue;
+		while (n != UINT8_MAX &&
+		       !atomic_compare_exchange_weak(counter, &n, (uint8_t)(n + 1)))
+			;
+		return true;
+	}
+	return false;
+}
+
+static bool set_remove(uintptr_t p)
+{
+	uint64_t hash = hash_of(p);
+	_Atomic uint8_t *counter = &counters[hash >> (64 - COUNTERS_BITS)];
+	uint8_t n = atomic_load(counter);
+	unsigned i;
+
+	for (i = 0; i < PROBES_AT_MOST; i++) {
+		_Atomic uintptr_t *at = &set[((hash >> (64 - SET_BITS)) + i) % (1u << SET_BITS)];
+		uintptr_t was = atomic_load(at);
+
+		if (!was)
+			return false;
+		if (was != p || !atomic_compare_exchange_strong(at, &was, REMOVED))
+			continue;
+		while (n && n != UINT8_MAX &&
+		       !atomic_compare_exchange_weak(counter, &n, (uint8_t)(n - 1)))
+			;
+		return true;
+	}
+	return false;
+}
+
+static inline bool may_be_sampled(void *p)
+{
+	uint64_t hash = hash_of((uintptr_t)p);
+
+	return atomic_load_explicit(&counters[hash >> (64 - COUNTERS_BITS)],
+				    memory_order_relaxed) != 0;
+}
+
+/* ---- sampling -------------------------------------------------------------------------------- */
+
+static uint64_t draw(struct random *r)       /* xorshift64* */
+{
+	r->state ^= r->state >> 12;
+	r->state ^= r->state << 25;
+	r->state ^= r->state >> 27;
+	return r->state * 0x2545f4914f6cdd1du;
+}
+
+/* Natural logarithm of a number from 0 to 1, to 1e-7: no libm. ln m = 2 atanh((m - 1) / (m + 1)) */
+static double log_of(double u)
+{
+	union { double d; uint64_t u; } bits = {u};
+	int exponent = (int)(bits.u >> 52) - 1023;
+	double z, zz;
+
+	bits.u = (bits.u & 0xfffffffffffffu) | 0x3ff0000000000000u;
+	z = (bits.d - 1) / (bits.d + 1);
+	zz = z * z;
+	return exponent * 0.69314718055994531 +
+	       2 * z * (1 + zz * (1.0 / 3 + zz * (1.0 / 5 + zz * (1.0 / 7 + zz * (1.0 / 9 + zz *
+		(1.0 / 11 + zz / 13))))));
+}
+
+static int64_t next_step(struct random *r)
+{
+	double u = ((double)(draw(r) >> 11) + 0.5) / 9007199254740992.0;
+
+	return 1 + (int64_t)(-log_of(u) * (double)mean);
+}
+
+/* A hit, or a thread's first allocation. */
+static __attribute__((noinline)) void sample(void *p, size_t size)
+{
+	struct random *r = &random_here;
+	uint64_t hits = 0;
+
+	if (!r->state) {
+		struct timespec now = {0};
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		r->state = ((uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u) ^ (uint64_t)(uintptr_t)r;
+		r->state |= 1;
+		draw(r);
+		r->left += next_step(r);
+	}
+	for (; r->left < 0; hits++)
+		r->left += next_step(r);
+	if (hits && p && set_add((uintptr_t)p))
+		probe_alloc(p, size, hits * (uint64_t)mean);
+}
+
+static inline void *took(void *p, size_t size)
+{
+	struct random *r = &random_here;
+
+	r->left -= (int64_t)(size & INT64_MAX);
+	if (UNLIKELY(r->left < 0))
+		sample(p, size);
+	return p;
+}
+
+static __attribute__((noinline)) void gave_back(void *p)
+{
+	if (set_remove((uintptr_t)p))
+		probe_free(p);
+}
+
+/* ---- the next allocator ---------------------------------------------------------------------- */
+
+static bool is_early(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)early < EARLY_BYTES;
+}
+
+static void *early_alloc(size_t size)
+{
+	size_t room = (size + 31) & ~(size_t)15, at;
+
+	/* The size stands before the block. */
+	if (size > EARLY_BYTES || (at = atomic_fetch_add(&early_used, room)) > EARLY_BYTES - room)
+		return NULL;
+	memcpy(early + at, &size, sizeof(size));
+	return early + at + 16;
+}
+
+static void find(void *to, const char *name)
+{
+	void *p = dlsym(RTLD_NEXT, name);
+
+	memcpy(to, &p, sizeof(p));
+}
+
+static __attribute__((constructor)) void begin(void)
+{
+	static _Atomic bool begun;
+	const char *text;
+
+	if (atomic_exchange(&begun, true))
+		return;
+	text = getenv("RECORDER_HEAP_BYTES");
+	if (text && atoll(text) > 0)
+		mean = atoll(text);
+	find(&next.free, "free");
+	find(&next.calloc, "calloc");
+	find(&next.realloc, "realloc");
+	find(&next.aligned_alloc, "aligned_alloc");
+	find(&next.memalign, "memalign");
+	find(&next.posix_memalign, "posix_memalign");
+	find(&next.malloc, "malloc");
+}
+
+/* false: dlsym() itself allocates, or another thread is not through. */
+static inline bool ready(void)
+{
+	if (UNLIKELY(!next.malloc))
+		begin();
+	return next.malloc != NULL;
+}
+
+/* ---- what programs call ---------------------------------------------------------------------- */
+
+EXPORT void *malloc(size_t size)
+{
+	return UNLIKELY(!ready()) ? early_alloc(size) : took(next.malloc(size), size);
+}
+
+EXPORT void free(void *p)
+{
+	if (!p || UNLIKELY(is_early(p)))
+		return;
+	if (UNLIKELY(may_be_sampled(p)))
+		gave_back(p);
+	next.free(p);
+}
+
+EXPORT void *calloc(size_t n, size_t size)
+{
+	return UNLIKELY(!ready()) ? early_alloc(n * size) : took(next.calloc(n, size), n * size);
+}
+
+EXPORT void *realloc(void *p, size_t size)
+{
+	size_t had;
+	void *q;
+
+	if (UNLIKELY(is_early(p))) {
+		memcpy(&had, (char *)p - 16, sizeof(had));
+		q = malloc(size);
+		return q ? memcpy(q, p, had < size ? had : size) : NULL;
+	}
+	if (UNLIKELY(!ready()))
+		return early_alloc(size);
+	/* Before it may be somebody else's. */
+	if (p && UNLIKELY(may_be_sampled(p)))
+		gave_back(p);
+	return took(next.realloc(p, size), size);
+}
+
+EXPORT void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(p, bytes);
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+	return ready() && next.aligned_alloc ? took(next.aligned_alloc(alignment, size), size)
+					     : NULL;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+	return ready() && next.memalign ? took(next.memalign(alignment, size), size) : NULL;
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+{
+	int rc = ready() && next.posix_memalign ? next.posix_memalign(out, alignment, size)
+						: ENOMEM;
+
+	if (!rc)
+		took(*out, size);
+	return rc;
+}

@@ -1,0 +1,18 @@
+/*
+ * --heap: sampled allocations of programs that are started with librecorder-heap.so
+ * (preload/heap.c), which stands beside the recorder or in ../lib/recorder. Linux only.
+ */
+#pragma once
+
+#include "model/needs.h"
+
+/* Add its probes. ERR_NOT_FOUND: the library is not there; ERR_UNSUPPORTED: not on this host. */
+int heap_needs(struct needs *needs, struct err *err);
+
+#define HEAP_VARIABLES 3u
+struct heap_environment {
+	char *variables[HEAP_VARIABLES];     /* "NAME=value", ending in NULL */
+};
+/* What a program needs in its environment, so that one allocation in mean_bytes is sampled. */
+int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct err *err);
+void heap_environment_free(struct heap_environment *e);

@@ -1,0 +1,89 @@
+#include "source/list/heap.h"
+
+#include "base/os.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "librecorder-heap.so"
+
+static int find_library(struct buf *out, struct err *err)
+{
+	static const char *const folders[] = {"", "../lib/recorder/"};
+	char self[512];
+	struct buf folder = {0};
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t i;
+
+	self[n > 0 ? n : 0] = '\0';
+	os_dirname(self, &folder);
+	for (i = 0; i < 2; i++) {
+		buf_reset(out);
+		buf_printf(out, "%s/%s" LIBRARY, buf_text(&folder), folders[i]);
+		if (os_exists(buf_text(out)))
+			break;
+	}
+	buf_free(&folder);
+	if (i < 2)
+		return buf_check(out, "the name of " LIBRARY, err);
+	return err_set(err, ERR_NOT_FOUND, "--heap needs " LIBRARY ", which is neither beside %s "
+		       "nor in ../lib/recorder: install it again", self);
+}
+
+static int add_probe(struct needs *needs, const char *library, const char *name, bool stack,
+		     struct err *err)
+{
+	struct need_event e = {.provider = "usdt", .stack = stack, .asked = true};
+	int rc = needs_provider(needs, "usdt", UINT64_MAX, 4, err);
+
+	snprintf(e.name, sizeof(e.name), "%s:otel_memory:%s", library, name);
+	return rc ? rc : needs_event(needs, &e, err);
+}
+
+int heap_needs(struct needs *needs, struct err *err)
+{
+	struct buf library = {0};
+	int rc = find_library(&library, err);
+
+	if (!rc)
+		rc = add_probe(needs, buf_text(&library), "alloc", true, err);
+	if (!rc)
+		rc = add_probe(needs, buf_text(&library), "free", false, err);
+	buf_free(&library);
+	return rc;
+}
+
+int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct err *err)
+{
+	const char *before = getenv("LD_PRELOAD");
+	struct buf library = {0}, text = {0};
+	int rc = find_library(&library, err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc) {
+		buf_printf(&text, "LD_PRELOAD=%s%s%s", buf_text(&library),
+			   before && *before ? ":" : "", before ? before : "");
+		out->variables[0] = text_dup(buf_text(&text), SIZE_MAX);
+		buf_reset(&text);
+		buf_printf(&text, "RECORDER_HEAP_BYTES=%" PRIu64, mean_bytes);
+		out->variables[1] = text_dup(buf_text(&text), SIZE_MAX);
+		if (text.failed || !out->variables[0] || !out->variables[1])
+			rc = err_memory(err, "for the environment of a program");
+	}
+	buf_free(&library);
+	buf_free(&text);
+	return rc;
+}
+
+void heap_environment_free(struct heap_environment *e)
+{
+	unsigned i;
+
+	for (i = 0; i < HEAP_VARIABLES; i++)
+		free(e->variables[i]);
+	memset(e, 0, sizeof(*e));
+}

@@ -1,0 +1,22 @@
+#include "source/list/heap.h"
+
+#include <string.h>
+
+int heap_needs(struct needs *needs, struct err *err)
+{
+	(void)needs;
+	return err_set(err, ERR_UNSUPPORTED, "--heap: heaps are sampled on Linux only; here "
+		       "/KernelEvents:VirtualAlloc records reservations");
+}
+
+int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct err *err)
+{
+	memset(out, 0, sizeof(*out));
+	(void)mean_bytes;
+	return heap_needs(NULL, err);
+}
+
+void heap_environment_free(struct heap_environment *e)
+{
+	(void)e;
+}

@@ -1,0 +1,132 @@
+/*
+ * Allocations by three functions, with the truth about each:
+ *
+ *	heap_linux CALLS [threads]
+ *
+ * keep_some keeps one block of 4; grow keeps one of which it doubles the size until 64 KB, and
+ * begins anew; come_and_go frees all. They rest often. Prints what each has allocated and has not
+ * freed, in bytes: {"function": "keep_some", "allocated": N, "in_use": N} a line. Waits for its
+ * input to end.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct work {
+	const char *name;
+	void (*what)(struct work *w, long calls);
+	long calls;
+	uint64_t allocated, in_use, random, ncalls;
+	void **kept;                         /* a list through the blocks' first bytes */
+};
+
+static void rest_after(struct work *w, uint64_t calls)
+{
+	static const struct timespec rest = {.tv_nsec = 10000000};
+
+	if (w->ncalls++ % calls == 0)
+		nanosleep(&rest, NULL);
+}
+
+static size_t any_size(struct work *w)
+{
+	rest_after(w, 10000);
+	w->random = w->random * 6364136223846793005u + 1442695040888963407u;
+	return 16 + (w->random >> 33) % 1000;
+}
+
+static void keep(struct work *w, void **p)
+{
+	*p = w->kept;
+	w->kept = p;
+}
+
+__attribute__((noinline)) void keep_some(struct work *w, long calls)
+{
+	for (long i = 0; i < calls; i++) {
+		size_t n = any_size(w);
+		void **p = malloc(n);
+
+		w->allocated += n;
+		if (i % 4) {
+			free(p);
+			continue;
+		}
+		w->in_use += n;
+		keep(w, p);
+	}
+}
+
+__attribute__((noinline)) void grow(struct work *w, long calls)
+{
+	size_t n = 0;
+	void **p = NULL;
+
+	for (long i = 0; i < calls; i++) {
+		n = p ? n * 2 : 64;
+		p = realloc(p, n);
+		w->allocated += n;
+		if (n < 65536)
+			continue;
+		w->in_use += n;
+		keep(w, p);
+		p = NULL;
+		rest_after(w, 50);
+		i += 100;                    /* fewer of them, as they are large */
+	}
+	free(p);
+}
+
+__attribute__((noinline)) void come_and_go(struct work *w, long calls)
+{
+	for (long i = 0; i < calls; i++) {
+		size_t n = any_size(w);
+		void *volatile p = i % 2 ? calloc(1, n) : aligned_alloc(64, n);
+
+		w->allocated += n;
+		free(p);
+	}
+}
+
+static void *run(void *ctx)
+{
+	struct work *w = ctx;
+
+	w->what(w, w->calls);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	long calls = argc > 1 ? atol(argv[1]) : 0;
+	struct work all[] = {{.name = "keep_some", .what = keep_some, .calls = calls / 2},
+			     {.name = "grow", .what = grow, .calls = calls / 10},
+			     {.name = "come_and_go", .what = come_and_go, .calls = calls * 4 / 10}};
+	int threads = argc > 2 && strcmp(argv[2], "threads") == 0;
+	pthread_t ids[3];
+
+	/* What a recorder reads when it sees a program for the first time. */
+	come_and_go(&(struct work){.random = 1}, 3000);
+	nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+	for (int i = 0; i < 3; i++) {
+		all[i].random = (uint64_t)i + 1;
+		if (!threads)
+			run(&all[i]);
+		else
+			pthread_create(&ids[i], NULL, run, &all[i]);
+	}
+	for (int i = 0; i < 3; i++) {
+		if (threads)
+			pthread_join(ids[i], NULL);
+		printf("{\"function\": \"%s\", \"allocated\": %llu, \"in_use\": %llu}\n",
+		       all[i].name, (unsigned long long)all[i].allocated,
+		       (unsigned long long)all[i].in_use);
+	}
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	return 0;
+}
