@@ -1,6 +1,9 @@
 /* A process that changes its mappings without end costs only so much: see state_linux.h. */
 #include "source/perf/state_private.h"
 
+#include "base/log.h"
+#include "base/os.h"
+
 /* mapped_until_ns is when its budget is whole again. */
 bool perf_state_spend_mapping(struct perf_state *s, struct perf_process *p)
 {
