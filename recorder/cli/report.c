@@ -55,9 +55,9 @@ static void put_clean(struct buf *out, const char *text)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static double share(const struct view *v, uint64_t part)
+static double share(const struct view *v, double part)
 {
-	return v->whole > 0 ? 100 * (double)part / v->whole : 0;
+	return v->whole > 0 ? 100 * part / v->whole : 0;
 }
 
 /* Relative to the trigger, in seconds. */
@@ -73,8 +73,7 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 {
 	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
 	char in_which[CALL_WHICH + 1];
-	double self = (double)cost->exclusive / v->unit->scale;
-	double all = (double)cost->inclusive / v->unit->scale;
+	double self = cost->exclusive / v->unit->scale, all = cost->inclusive / v->unit->scale;
 	char when[CALL_WHEN + 1];
 	const struct sheet_cell cells[] = {
 		{"row", .text = kind},
@@ -116,6 +115,13 @@ static void put_node(const struct view *v, const struct call_tree *t, uint32_t n
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+static void put_left(const struct view *v, uint32_t n)
+{
+	if (n && !v->sheet->json)
+		buf_printf(&v->sheet->out, "%*s  and %" PRIu32 " more; --rows shows more\n",
+			   v->sheet->columns >= WHEN_MIN_COLUMNS ? (int)CALL_WHEN + 38 : 0, "", n);
+}
+
 static int put_functions(const struct view *v, struct call_tree *t, bool by_inclusive,
 			 struct err *err)
 {
@@ -137,10 +143,7 @@ static int put_functions(const struct view *v, struct call_tree *t, bool by_incl
 			t->function_which + (size_t)functions[i].text * t->nwhich, 0);
 		put++;
 	}
-	if (i < n && !v->sheet->json)
-		buf_printf(&v->sheet->out, "%*s  and %" PRIu32 " more; --rows shows more\n",
-			   v->sheet->columns >= WHEN_MIN_COLUMNS ? (int)CALL_WHEN + 38 : 0, "",
-			   n - i);
+	put_left(v, n - i);
 	free(functions);
 	return 0;
 }
@@ -321,6 +324,43 @@ static int put_tree_view(const struct view *v, bool calls, struct err *err)
 	return 0;
 }
 
+static void put_around_rows(const struct view *v, const struct call_tree *t, const char *kind,
+			    const char *title, const struct call_function *rows,
+			    const float *which, uint32_t n)
+{
+	uint32_t i;
+
+	put_heading(v, t, title);
+	for (i = 0; i < n && i < v->o->rows; i++)
+		put_row(v, t, kind, rows[i].name, stack_tree_code(&t->stacks, rows[i].text),
+			&rows[i].cost, which + (size_t)i * t->nwhich, 0);
+	put_left(v, n - i);
+}
+
+/* Callers, the function, callees. */
+static int put_around(const struct view *v, struct err *err)
+{
+	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses};
+	struct call_around a;
+	struct call_tree t;
+	const float *which;
+	int rc = call_tree_new(v->in, &co, &t, err);
+
+	if (rc)
+		return rc;
+	rc = call_around(&t, v->in, v->o->caller_callee, &a, err);
+	if (!rc) {
+		which = a.which + t.nwhich;
+		put_around_rows(v, &t, "caller", "CALLERS", a.callers, which, a.ncallers);
+		put_around_rows(v, &t, "function", "FUNCTION", &a.focus, a.which, 1);
+		which += (size_t)a.ncallers * t.nwhich;
+		put_around_rows(v, &t, "callee", "CALLEES", a.callees, which, a.ncallees);
+		call_around_free(&a);
+	}
+	call_tree_free(&t);
+	return rc;
+}
+
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
@@ -393,6 +433,8 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 		return report_memory(sheet, o, in, err);
 	if (o->by_name)
 		return put_name_view(&v, false, err);
+	if (o->caller_callee)
+		return put_around(&v, err);
 	rc = put_tree_view(&v, calls, err);
 	if (!rc && !calls)
 		rc = put_name_view(&v, true, err);
@@ -407,14 +449,16 @@ int cmd_report(const struct options *o, struct err *err)
 {
 	struct incident in = {0};
 	struct sheet sheet;
-	int rc;
+	int rc, views;
 
-	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name + o->memory > 1)
-		return err_set(err, ERR_USAGE, "--callers, --callees, --tree, --by-name and "
-			       "--memory exclude each other; give one");
-	if (o->by && (o->memory || o->callers || o->callees || o->by_name))
+	views = (o->callers != NULL) + (o->callees != NULL) + (o->caller_callee != NULL) +
+		o->by_name + o->memory;
+	if (views + o->tree > 1)
+		return err_set(err, ERR_USAGE, "--caller-callee, --callers, --callees, --tree, "
+			       "--by-name and --memory exclude each other; give one");
+	if (o->by && views)
 		return err_set(err, ERR_USAGE, "--by is for processes, alone or with --tree: omit "
-			       "--callers, --callees, --by-name and --memory");
+			       "--caller-callee, --callers, --callees, --by-name and --memory");
 	sheet_init(&sheet, o);
 	rc = cmd_check_patterns(o, err);
 	if (!rc && cmd_several(o))

@@ -143,6 +143,8 @@ static const char *cell_text(const struct sheet_cell *c, char number[CMD_NUMBER_
 			     enum sheet_style *style)
 {
 	*style = c->is_loss && (c->n || c->v > 0) ? SHEET_LOSS : SHEET_PLAIN;
+	if (c->v != c->v)
+		return c->kind == SHEET_PERCENT ? "n/a" : "-";
 	switch (c->kind) {
 	case SHEET_COUNT:
 		return text_count(c->n, number);
@@ -151,22 +153,20 @@ static const char *cell_text(const struct sheet_cell *c, char number[CMD_NUMBER_
 	case SHEET_SECONDS:
 		return c->v == c->v ? text_seconds(c->v, number) : "-";
 	case SHEET_NUMBER:
-		snprintf(number, CMD_NUMBER_BYTES, c->v == c->v ? "%.*f" : "-", c->digits, c->v);
+		snprintf(number, CMD_NUMBER_BYTES, "%.*f", c->digits, c->v);
 		return number;
 	case SHEET_GENERAL:
 		snprintf(number, CMD_NUMBER_BYTES, "%.5g", c->v);
 		return number;
 	case SHEET_READING:
-		snprintf(number, CMD_NUMBER_BYTES,
-			 c->v != c->v ? "-" : fabs(c->v) >= 1000 ? "%.0f" : "%.4g", c->v);
+		snprintf(number, CMD_NUMBER_BYTES, fabs(c->v) >= 1000 ? "%.0f" : "%.4g", c->v);
 		return number;
 	case SHEET_SHARE:
 		*style = c->v >= HOT_PCT ? SHEET_HEAD : SHEET_PLAIN;
 		snprintf(number, CMD_NUMBER_BYTES, "%.1f %%", c->v);
 		return number;
 	case SHEET_PERCENT:
-		snprintf(number, CMD_NUMBER_BYTES, c->v == c->v ? "%+.*f %%" : "n/a", c->digits,
-			 c->v);
+		snprintf(number, CMD_NUMBER_BYTES, "%+.*f %%", c->digits, c->v);
 		return number;
 	case SHEET_CHANGE:
 		if (fabs(c->v) > CHANGED_PART * c->of)

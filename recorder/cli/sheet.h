@@ -62,14 +62,15 @@ void sheet_text_line(struct sheet *p, const char *label, const char *text);
 /* ---- for people or with --json --------------------------------------------------------------- */
 
 enum sheet_kind {
+	/* A NaN is "-", and n/a of SHEET_PERCENT. */
 	SHEET_TEXT,                   /* text */
 	SHEET_NAME,                   /* text: the row's last cell, fitted to the terminal */
 	SHEET_COUNT,                  /* n: "12,345" */
 	SHEET_BOOL,                   /* n; with --json only */
 	SHEET_BYTES,                  /* n: "1.2 MB" */
-	SHEET_NUMBER,                 /* v with `digits` decimals; NaN = "-" */
+	SHEET_NUMBER,                 /* v with `digits` decimals */
 	SHEET_GENERAL,                /* v with five significant digits */
-	SHEET_READING,                /* v with four, or whole if longer; NaN = "-" */
+	SHEET_READING,                /* v with four, or whole if longer */
 	SHEET_SECONDS,                /* v: "61.2 s" */
 	SHEET_SHARE,                  /* v in %, hot ones bold */
 	SHEET_PERCENT,                /* v with a sign and `digits` decimals; NaN = "n/a" */

@@ -215,7 +215,7 @@ struct options {
 	double interval_s;                   /* of top; < 0: until it is stopped */
 	uint32_t times;                      /* of top: summaries; 0 = no limit */
 	bool clear;                          /* of top: the screen before each */
-	char *callers, *callees;             /* of this function; NULL = none */
+	char *callers, *callees, *caller_callee;     /* of this function; NULL = none */
 	uint32_t rows;                       /* lines of a table */
 	char *normalize;                     /* of diff; NULL = duration */
 	bool per_process;                    /* of export, diff */

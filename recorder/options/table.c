@@ -507,6 +507,8 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(callers)},
 	{"callees", "FUNCTION", "What this function called.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(callees)},
+	{"caller-callee", "FUNCTION", "One function with its callers and callees.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(caller_callee)},
 	{"normalize", "duration|samples|none",
 	 "Scale the base by the windows' duration (the default), by samples (compare shares), or "
 	 "not at all.",

@@ -4,6 +4,7 @@
 #include "analysis/name_pattern.h"
 #include "base/array.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/incident_samples.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -369,6 +370,44 @@ TEST(callers_and_callees_of_a_function_have_its_inclusive_cost)
 	call_tree_free(&t);
 }
 
+static double cost_of(const struct call_function *rows, uint32_t n, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < n && strcmp(rows[i].name, name); i++)
+		;
+	return i < n ? rows[i].cost.inclusive : 0;
+}
+
+/* A second incident: A>B>C>B>D of 6 and A>B of 2. */
+TEST(each_call_of_a_function_in_a_stack_has_an_equal_part)
+{
+	struct incident one = {0};
+	struct call_around a;
+	struct call_tree t;
+	uint32_t thread, node;
+
+	assert_int_equal(sample_incident(&one), 0);
+	thread = sample_thread(&one, "p", 1, "t", 1);
+	assert_int_equal(sample_stack(&one, "x!A;x!B;x!C;x!B;x!D", &node), 0);
+	assert_int_equal(sample_add(&one, thread, node, QUALITY_COMPLETE, 6), 0);
+	assert_int_equal(sample_stack(&one, "x!A;x!B", &node), 0);
+	assert_int_equal(sample_add(&one, thread, node, QUALITY_COMPLETE, 2), 0);
+	assert_int_equal(call_tree_new(&one, &(struct call_options){0}, &t, NULL), 0);
+	assert_int_equal(call_around(&t, &one, "x!B", &a, NULL), 0);
+	assert_true(a.focus.cost.inclusive == 8 * 10e6);
+	assert_true(a.focus.cost.exclusive == 2 * 10e6);
+	assert_int_equal(a.ncallers, 2);
+	assert_true(cost_of(a.callers, a.ncallers, "x!A") == 5 * 10e6);
+	assert_true(cost_of(a.callers, a.ncallers, "x!C") == 3 * 10e6);
+	assert_int_equal(a.ncallees, 2);
+	assert_true(cost_of(a.callees, a.ncallees, "x!C") == 3 * 10e6);
+	assert_true(cost_of(a.callees, a.ncallees, "x!D") == 3 * 10e6);
+	call_around_free(&a);
+	call_tree_free(&t);
+	incident_free(&one);
+}
+
 TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one)
 {
 	struct call_tree t = tree(&(struct call_options){.focus = "sys_read"});
@@ -455,6 +494,7 @@ int main(void)
 		IN_LAB(costs_of_a_tree_add_up),
 		IN_LAB(small_nodes_are_folded_and_the_total_stays),
 		IN_LAB(callers_and_callees_of_a_function_have_its_inclusive_cost),
+		cmocka_unit_test(each_call_of_a_function_in_a_stack_has_an_equal_part),
 		IN_LAB(a_part_of_a_name_is_enough_if_it_is_the_only_one),
 		IN_LAB(a_function_that_calls_itself_counts_a_stack_once),
 		IN_LAB(when_shows_where_in_the_window_a_function_ran),
