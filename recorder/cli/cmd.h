@@ -107,6 +107,13 @@ int cmd_store_open_at(const struct options *o, const char *path, enum store_mode
 /* Load one incident whole: --id, else the newest, with a note that says which. */
 int cmd_load(const struct options *o, struct incident *out, struct err *err);
 
+/* ---- several files: cli/scenarios.c ---------------------------------------------------------- */
+
+/* Whether --from is a directory, or a set of scenarios (source/stackfile/scenario.h). */
+bool cmd_is_set_of_files(const char *path);
+/* Make incidents of each of its files. */
+int cmd_collect_set(const struct options *o, struct err *err);
+
 /* ---- several incidents: cli/several.c -------------------------------------------------------- */
 
 /* Whether several were asked for: --id 3,5-9, --all, --rule, more than one --store. */

@@ -20,6 +20,7 @@ struct capture {
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
 	uint32_t root_pid;                   /* this process and all that it starts; 0 = all */
 	const char *file;                   /* a trace file in place of this machine; NULL = live */
+	const char *file_title;              /* what its incident is called; NULL = "all of FILE" */
 	/* which events: source/etw/wanted.h, source/list/asked.h; NULL = not given */
 	const char *providers, *only_providers, *kernel_events, *clr_events, *tpl_events;
 	const char *clr_event_level;
