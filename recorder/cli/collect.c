@@ -585,7 +585,7 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 			struct err *err)
 {
 	const char *file = c->engine.capture.file;
-	char events[CMD_NUMBER_BYTES];
+	char events[NUMBER_BYTES];
 
 	text_count(result->events, events);
 	if (result->interrupted)

@@ -5,8 +5,8 @@
 #include "analysis/call_tree.h"
 #include "analysis/report_events.h"
 #include "cli/cmd.h"
-#include "cli/report_memory.h"
-#include "cli/sheet.h"
+#include "listing/report_memory.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/os.h"
@@ -364,7 +364,7 @@ static int put_around(const struct view *v, struct err *err)
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
-	char time[OS_TIME_TEXT_BYTES], n[CMD_NUMBER_BYTES], title[INCIDENT_TITLE_BYTES];
+	char time[OS_TIME_TEXT_BYTES], n[NUMBER_BYTES], title[INCIDENT_TITLE_BYTES];
 	struct buf *out = &v->sheet->out;
 
 	if (v->sheet->json)

@@ -352,8 +352,8 @@ const struct option_info option_table[] = {
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE",
-	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data, stacks) instead of the machine; or "
-	 "each of a directory, or of a set of scenarios (.scenarioSet.xml).",
+	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data, stacks) instead of the machine; "
+	 "or each of a directory, or of a set of scenarios (.scenarioSet.xml).",
 	 OPTION_TEXT, GROUP_STORE, IN(COLLECT), FIELD(capture.file)},
 	{"from", "FILE|TIME",
 	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data); or the history from this time: "

@@ -77,13 +77,15 @@ cat >set/shop.scenarioSet.xml <<'END'
   <Scenarios files="deep/two.*" name="second" process="shop"/>
 </ScenarioSet>
 END
-expect a_set_of_scenarios_is_read 0 'incident 1 stored: second;' collect --from set/shop.scenarioSet.xml --store set.db
+expect a_set_of_scenarios_is_read 0 'incident 1 stored: second;' \
+	collect --from set/shop.scenarioSet.xml --store set.db
 expect each_has_its_name 0 'WHICH' report --all --store set.db
 check the_first_line_matches grep -qE ' 30.0 +75.0 % .*Incident 2: Shop & co \[one\]$' out
 check the_last_line_wins_and_keeps_its_process grep -qE ' 10.0 +25.0 % .*Incident 1: second$' out
 "$RECORDER" export 1 --store s.db -o set/a.perfView.xml
 "$RECORDER" export 2 --store s.db -o set/deep/b.perfView.xml.zip
-expect a_directory_is_read 0 'reading set/deep/b.perfView.xml.zip' collect --from set --store dir.db
+expect a_directory_is_read 0 'reading set/deep/b.perfView.xml.zip' \
+	collect --from set --store dir.db
 expect each_of_its_traces_is_there 0 '^2 incidents as one' report --all --store dir.db
 check with_all_that_they_have grep -qE '1,470 samples, 14.7 s' out
 echo '<ScenarioSet><Scenarios name="x"/></ScenarioSet>' >set/bad.xml

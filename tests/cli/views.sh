@@ -30,4 +30,5 @@ check each_of_n_calls_has_an_nth_of_a_sample diff wanted rows
 expect the_view_is_for_people_too 0 '^ +110\.0 +61\.1 % +170\.0 +94\.4 % +FUNCTION|B$' \
 	report 1 --caller-callee B
 expect one_view_at_a_time 2 'exclude each other' report 1 --caller-callee B --callers A
-expect a_function_that_is_not_there 3 "no function is called 'Nosuch'" report 1 --caller-callee Nosuch
+expect a_function_that_is_not_there 3 "no function is called 'Nosuch'" \
+	report 1 --caller-callee Nosuch

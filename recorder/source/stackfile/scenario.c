@@ -70,7 +70,8 @@ static int take_scenario(struct scenario_list *list, const struct etw_xml_tag *t
 		return err_set(err, ERR_FORMAT, "a <Scenarios> has no files=\"...\"");
 	if (etw_xml_attribute(tag, "start").n || etw_xml_attribute(tag, "end").n)
 		return err_set(err, ERR_FORMAT, "<Scenarios files=\"%.200s\"> has a start or an "
-			       "end; omit them, and give 'recorder report' --from and --to", s.files);
+			       "end; omit them, and give 'recorder report' --from and --to",
+			       s.files);
 	return list->n <= SCENARIOS_MAX ? 0 : err_set(err, ERR_FORMAT, "it has more than %u "
 						       "<Scenarios>", SCENARIOS_MAX);
 }

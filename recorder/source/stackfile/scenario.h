@@ -16,7 +16,7 @@
 
 struct scenario {
 	char *files;                         /* a pattern: * and ? of a name, or of a path with / */
-	char *name;                          /* $1 is what the first * stands for; NULL = the file's */
+	char *name;                          /* $1: what the first * stands for; NULL = none */
 	char *process;                       /* NULL = all */
 };
 

@@ -1,5 +1,5 @@
 /* Lines, tables and findings, for people and as JSON; and what colour adds. */
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/fit.h"
@@ -132,7 +132,7 @@ TEST(changes_are_red_where_they_grew_and_green_where_they_shrank)
 	       "    +5 %    +1.0\n     n/a    " RED("+1.0") "\n");
 }
 
-/* A general number and a share once printed "nan", which no reader can tell from a number's name. */
+/* A general number and a share once printed "nan". */
 TEST(a_number_that_is_not_known_is_a_dash)
 {
 	const struct sheet_cell cells[] = {

@@ -42,6 +42,8 @@ void sheet_free(struct sheet *p);
 const struct buf *sheet_text(struct sheet *p);
 /* Write sheet_text() to standard output. */
 int sheet_print(struct sheet *p, struct err *err);
+/* The same of a command that has only a text. */
+int print_text(const struct buf *text, struct err *err);
 
 /* ---- text for people ------------------------------------------------------------------------- */
 
