@@ -60,6 +60,8 @@ const char *stream_title(enum stream stream)
 		[STREAM_EVENT] = "events",
 		[STREAM_RSS] = "touched memory",
 		[STREAM_RSS_NET] = "memory growth",
+		[STREAM_IO_BYTES] = "disk I/O",
+		[STREAM_IO_TIME] = "disk time",
 	};
 
 	return titles[stream];

@@ -29,6 +29,8 @@ static const char *event_of(enum stream stream)
 		[STREAM_EVENT] = "event",
 		[STREAM_RSS] = "page-faults",
 		[STREAM_RSS_NET] = "rss-net",
+		[STREAM_IO_BYTES] = "io-bytes",
+		[STREAM_IO_TIME] = "io-time",
 	};
 
 	return names[stream];

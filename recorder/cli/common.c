@@ -294,7 +294,8 @@ int cmd_event_samples(const struct options *o, struct incident *in, struct err *
 {
 	enum stream stream = cmd_stream(o);
 
-	return stream == STREAM_EVENT || stream == STREAM_ALLOC ? event_samples_add(in, err) : 0;
+	return stream == STREAM_EVENT || stream == STREAM_ALLOC || stream >= STREAM_IO_BYTES
+		       ? event_samples_add(in, err) : 0;
 }
 
 int cmd_filter(const struct options *o, struct incident *in, struct err *err)

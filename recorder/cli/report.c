@@ -6,6 +6,7 @@
 #include "analysis/report_events.h"
 #include "cli/cmd.h"
 #include "listing/report_memory.h"
+#include "listing/report_runtimes.h"
 #include "listing/sheet.h"
 
 #include "base/array.h"
@@ -27,7 +28,8 @@ struct view {
 	const struct incident *in;
 	enum stream stream;
 	const struct unit *unit;             /* of the stream */
-	double whole;                        /* weight of all samples */
+	double whole;                        /* weight of all samples of the stream */
+	uint64_t nsamples;
 	enum home_key by;                    /* HOME_NONE = by process */
 };
 
@@ -43,6 +45,8 @@ static const struct unit {
 	[STREAM_EVENT] = {"self", "SELF", "inclusive", "INCL", " COUNT", 1, 0},
 	[STREAM_RSS] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_RSS_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_IO_BYTES] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_IO_TIME] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
 };
 
 /* Text from outside, made safe to print. */
@@ -195,63 +199,6 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 	}
 }
 
-static void put_collection(const struct view *v, const struct collection *c, const char *title)
-{
-	const struct incident *in = v->in;
-	uint32_t thread = c->start->thread;
-	uint32_t process = thread == THREAD_NONE ? UINT32_MAX : in->threads[thread].process;
-	uint32_t pid = process == UINT32_MAX ? 0 : in->processes[process].pid;
-	char label[PROCESS_LABEL_BYTES];
-	struct buf name = {0};
-	struct sheet_cell cells[] = {
-		{"row", .text = "collection"},
-		{"start_s", "START S", 10, SHEET_NUMBER, .v = seconds_at(v, c->start->time_ns),
-		 .digits = 3},
-		{"duration_ms", "TOOK MS", 12, SHEET_NUMBER, .v = (double)c->duration_ns / 1e6,
-		 .digits = 3},
-		{"ended", .kind = SHEET_BOOL, .n = c->ended},
-		{"generation", "GEN", 5, SHEET_NUMBER, .v = c->generation},
-		{"reason", "REASON", 8, SHEET_NUMBER, .v = c->reason},
-		{"count", "COUNT", 8, SHEET_NUMBER, .v = c->count},
-		{"process", .text = process == UINT32_MAX ? "?" : in->processes[process].name},
-		{"pid", .kind = SHEET_COUNT, .n = pid},
-		{.head = title, .width = -1},
-	};
-
-	put_clean(&name, process == UINT32_MAX ? "?" : incident_process_label(in, process, label));
-	buf_printf(&name, " (%" PRIu32 ")%s", pid,
-		   c->ended      ? ""
-		   : c->end_lost ? ", its end was lost"
-				 : ", it did not end in the window");
-	cells[COUNT_OF(cells) - 1].text = buf_text(&name);
-	(title ? sheet_heading : sheet_row)(v->sheet, cells, COUNT_OF(cells));
-	buf_free(&name);
-}
-
-/* The longest ones. */
-static int put_collections(const struct view *v, struct err *err)
-{
-	struct collection *all;
-	uint32_t n, i, nopen = 0;
-	char title[100];
-	int rc = collections_find(v->in, &all, &n, err);
-
-	if (rc)
-		return rc;
-	for (i = 0; i < n; i++)
-		nopen += !all[i].ended;
-	snprintf(title, sizeof(title), "GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32, n);
-	if (nopen)
-		snprintf(title + strlen(title), sizeof(title) - strlen(title),
-			 ", %" PRIu32 " WITHOUT AN END", nopen);
-	if (n)
-		put_collection(v, &all[0], title);
-	for (i = 0; i < n && i < v->o->rows; i++)
-		put_collection(v, &all[i], NULL);
-	free(all);
-	return 0;
-}
-
 static int put_counters(const struct view *v, struct err *err)
 {
 	int columns = v->sheet->columns >= COURSE_MIN_COLUMNS ? -(int)COUNTER_COURSE : 0;
@@ -383,12 +330,15 @@ static void put_head(const struct view *v)
 	buf_puts(out, "; ");
 	put_span(out, h);
 	if (stream_is_time(v->stream))
-		buf_printf(out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n),
-			   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "thread time");
+		buf_printf(out, "; %s samples, %.1f s of %s\n",
+			   text_count(v->stream == STREAM_CPU ? h->samples : v->nsamples, n),
+			   v->whole / 1e9, v->stream == STREAM_CPU       ? "CPU time" :
+			   v->stream == STREAM_IO_TIME ? "disk time" : "thread time");
 	else if (stream_is_bytes(v->stream))
 		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6,
-			   v->stream == STREAM_ALLOC ? "allocated" :
-			   v->stream == STREAM_RSS   ? "touched" : "touched and still there");
+			   v->stream == STREAM_ALLOC    ? "allocated" :
+			   v->stream == STREAM_IO_BYTES ? "read from and written to disks" :
+			   v->stream == STREAM_RSS      ? "touched" : "touched and still there");
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 }
@@ -406,7 +356,7 @@ static int parse_by(const struct options *o, enum home_key *by, struct err *err)
 		       o->by);
 }
 
-static int put_report(struct sheet *sheet, const struct options *o, const struct incident *in,
+static int put_report(struct sheet *sheet, const struct options *o, struct incident *in,
 		      struct err *err)
 {
 	struct view v = {.sheet = sheet, .o = o, .in = in, .stream = cmd_stream(o)};
@@ -419,18 +369,22 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 		return rc;
 	v.unit = &units[v.stream];
 	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stream == v.stream)
-			v.whole += (double)in->samples[i].weight;
+		if (in->samples[i].stream != v.stream)
+			continue;
+		v.whole += (double)in->samples[i].weight;
+		v.nsamples++;
 	}
 	if (v.stream == STREAM_OFF_CPU && v.whole <= 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "this incident has no thread times; record with --thread-time");
-	if (v.stream != STREAM_CPU && v.whole <= 0 && !o->memory)
+	if (v.stream != STREAM_CPU && v.whole <= 0 && !o->memory && !o->runtimes)
 		return err_set(err, ERR_NOT_FOUND, "this incident has no samples of the metric %s",
 			       o->metric);
 	put_head(&v);
 	if (o->memory)
 		return report_memory(sheet, o, in, err);
+	if (o->runtimes)
+		return report_runtimes(sheet, o, in, err);
 	if (o->by_name)
 		return put_name_view(&v, false, err);
 	if (o->caller_callee)
@@ -439,7 +393,7 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 	if (!rc && !calls)
 		rc = put_name_view(&v, true, err);
 	if (!rc && !calls)
-		rc = put_collections(&v, err);
+		rc = report_collections(sheet, o, in, err);
 	return rc || calls ? rc : put_counters(&v, err);
 }
 
@@ -452,13 +406,14 @@ int cmd_report(const struct options *o, struct err *err)
 	int rc, views;
 
 	views = (o->callers != NULL) + (o->callees != NULL) + (o->caller_callee != NULL) +
-		o->by_name + o->memory;
+		o->by_name + o->memory + o->runtimes;
 	if (views + o->tree > 1)
 		return err_set(err, ERR_USAGE, "--caller-callee, --callers, --callees, --tree, "
-			       "--by-name and --memory exclude each other; give one");
+			       "--by-name, --memory and --runtimes exclude each other; give one");
 	if (o->by && views)
 		return err_set(err, ERR_USAGE, "--by is for processes, alone or with --tree: omit "
-			       "--caller-callee, --callers, --callees, --by-name and --memory");
+			       "--caller-callee, --callers, --callees, --by-name, --memory and "
+			       "--runtimes");
 	sheet_init(&sheet, o);
 	rc = cmd_check_patterns(o, err);
 	if (!rc && cmd_several(o))

@@ -82,6 +82,8 @@ const char *stream_text(unsigned stream)
 		[STREAM_RSS] = "rss",
 		[STREAM_RSS_NET] = "rss-net",
 		[STREAM_RSS_MARK] = "rss-mark",
+		[STREAM_IO_BYTES] = "io-bytes",
+		[STREAM_IO_TIME] = "io-time",
 	};
 
 	return stream < STREAMS_MAX ? texts[stream] : "?";

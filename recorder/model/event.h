@@ -54,6 +54,9 @@ enum stream {
 	STREAM_RSS,             /* page faults: bytes that became resident, by who touched them */
 	STREAM_RSS_NET,         /* of these what is still there: made by incident_memory() */
 	STREAM_RSS_MARK,        /* what became of an RSS sample; readers see none */
+	/* Made for a view by analysis/event_samples.h, never stored: */
+	STREAM_IO_BYTES,        /* read from and written to disks, by who asked for it */
+	STREAM_IO_TIME,         /* ns for which disks served that */
 	STREAMS_MAX,
 };
 
@@ -81,12 +84,12 @@ static inline bool stream_is_counted(unsigned stream)
 
 static inline bool stream_is_time(unsigned stream)
 {
-	return stream <= STREAM_OFF_CPU;
+	return stream <= STREAM_OFF_CPU || stream == STREAM_IO_TIME;
 }
 
 static inline bool stream_is_bytes(unsigned stream)
 {
-	return stream == STREAM_ALLOC || stream >= STREAM_RSS;
+	return stream == STREAM_ALLOC || (stream >= STREAM_RSS && stream <= STREAM_IO_BYTES);
 }
 
 /* How far a stack can be trusted. */

@@ -206,7 +206,7 @@ struct options {
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */
 	char *by;                            /* of report: a home_key_text(); NULL = process */
-	bool by_name, tree, memory;          /* views of report */
+	bool by_name, tree, memory, runtimes;        /* views of report */
 	bool no_stop;                        /* of stacks */
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */

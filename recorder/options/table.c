@@ -501,6 +501,10 @@ const struct option_info option_table[] = {
 	 "How memory grew: each process's size at the start, at the trigger and at most; what is "
 	 "still there by module, function and stack; what looks like a leak (Linux).",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(memory)},
+	{"runtimes", NULL,
+	 "What .NET, Java, Python and Node.js tell of themselves: collections by process and "
+	 "generation, compiled methods, exceptions by type, waits for locks by site.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(runtimes)},
 	{"tree", NULL, "The calls, from processes and threads on.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(tree)},
 	{"callers", "FUNCTION",
