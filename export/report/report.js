@@ -151,7 +151,8 @@ function start(data) {
     const titles = { gc_process: "Garbage collection by process", gc_generation: "by generation",
                      collection: "the longest collections", jit_process: "Compiled methods",
                      jit_tier: "by tier", jit_method: "the longest to compile",
-                     exception: "Exceptions", contention: "Waits for locks" };
+                     exception: "Exceptions", contention: "Waits for locks",
+                     source_line: "Source, by line" };
     $("runtimes").closest("section").hidden = kinds.size === 0;
     for (const [kind, rows] of kinds) {
       const box = element("div"), keys = Object.keys(rows[0]).filter(k => k !== "row");
@@ -162,8 +163,9 @@ function start(data) {
         title: k.replaceAll("_", " ").replace(/ pct$/, " %").replace(" mb", " MB"),
         number: isNumber(k),
         value: r => r[k] ?? (isNumber(k) ? NaN : ""),
+        kind: () => k === "text" ? "code" : "",
         show: r => typeof r[k] === "number" ? brief(r[k])
-                   : String(r[k] ?? "").replaceAll(";", " \u2190 "),
+                   : k === "stack" ? r[k].replaceAll(";", " \u2190 ") : String(r[k] ?? ""),
       })), rows, { most: 200 });
     }
   }

@@ -289,6 +289,8 @@ int cmd_file_there(const char *path, struct err *err);
 
 /* A remark on standard error: "recorder: ..." and a line feed. */
 void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
+/* One for each line. */
+void cmd_notes(const struct buf *lines);
 
 /* ---- files of other programs: cli/output.c --------------------------------------------------- */
 

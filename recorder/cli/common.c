@@ -42,6 +42,17 @@ void cmd_note(const char *format, ...)
 	buf_free(&line);
 }
 
+void cmd_notes(const struct buf *lines)
+{
+	const char *at;
+	size_t n;
+
+	for (at = buf_text(lines); *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		cmd_note("%.*s", (int)n, at);
+	}
+}
+
 int cmd_stop_command(const struct options *o, struct command_line *out, struct err *err)
 {
 	int rc = command_line_parse(o->stop_command, out, err);

@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "export/export.h"
 #include "listing/report_runtimes.h"
+#include "listing/report_source.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -368,8 +369,9 @@ static enum stream only_stream(const struct incident *in)
  * rows that report prints; nothing there for other formats.
  */
 static int for_page(const struct options *o, const struct exporter *e, struct incident *in,
-		    struct buf *runtimes, struct err *err)
+		    enum stream stream, struct buf *runtimes, struct err *err)
 {
+	struct buf notes = {0};
 	struct options rows = *o;
 	struct sheet sheet;
 	struct err why;
@@ -381,7 +383,11 @@ static int for_page(const struct options *o, const struct exporter *e, struct in
 	rows.json = true;
 	rows.rows = PAGE_ROWS;
 	sheet_init(&sheet, &rows);
-	if (report_runtimes(&sheet, &rows, in, &why) == 0 && sheet.out.len) {
+	if (report_runtimes(&sheet, &rows, in, &why) == ERR_MEMORY)
+		rc = err_set(err, ERR_MEMORY, "%s", why.text);
+	if (!rc && o->source_of)
+		rc = report_source(&sheet, &rows, in, stream, &notes, err);
+	if (!rc && sheet.out.len) {
 		buf_putc(runtimes, '[');
 		buf_put(runtimes, sheet.out.data, sheet.out.len - 1);
 		buf_putc(runtimes, ']');
@@ -391,6 +397,8 @@ static int for_page(const struct options *o, const struct exporter *e, struct in
 		rc = buf_check(runtimes, "what runtimes tell", err);
 	}
 	sheet_free(&sheet);
+	cmd_notes(&notes);
+	buf_free(&notes);
 	return rc;
 }
 
@@ -426,10 +434,10 @@ int cmd_export(const struct options *o, struct err *err)
 		rc = cmd_filter(o, &in, err);
 	if (!rc) {
 		remark(&in, stream, samples);
-		rc = o->inlines ? source_lines_add(&in, err) : 0;
+		rc = o->inlines || o->source_of ? source_lines_add(&in, err) : 0;
 	}
 	if (!rc)
-		rc = for_page(o, e, &in, &runtimes, err);
+		rc = for_page(o, e, &in, stream, &runtimes, err);
 	if (!rc)
 		rc = o->all_dir ? write_all(o, &in, stream, runtimes.data, err) :
 		     o->per_process ? write_processes(o, path, e, &in, stream, err)

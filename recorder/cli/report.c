@@ -6,7 +6,9 @@
 #include "analysis/report_events.h"
 #include "cli/cmd.h"
 #include "listing/report_memory.h"
+#include "cli/source_lines.h"
 #include "listing/report_runtimes.h"
+#include "listing/report_source.h"
 #include "listing/sheet.h"
 
 #include "base/array.h"
@@ -308,6 +310,18 @@ static int put_around(const struct view *v, struct err *err)
 	return rc;
 }
 
+static int put_source(const struct view *v, struct incident *in, struct err *err)
+{
+	struct buf notes = {0};
+	int rc = source_lines_add(in, err);
+
+	if (!rc)
+		rc = report_source(v->sheet, v->o, in, v->stream, &notes, err);
+	cmd_notes(&notes);
+	buf_free(&notes);
+	return rc;
+}
+
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
@@ -385,6 +399,8 @@ static int put_report(struct sheet *sheet, const struct options *o, struct incid
 		return report_memory(sheet, o, in, err);
 	if (o->runtimes)
 		return report_runtimes(sheet, o, in, err);
+	if (o->source_of)
+		return put_source(&v, in, err);
 	if (o->by_name)
 		return put_name_view(&v, false, err);
 	if (o->caller_callee)
@@ -401,27 +417,30 @@ static int put_report(struct sheet *sheet, const struct options *o, struct incid
 
 int cmd_report(const struct options *o, struct err *err)
 {
+	/* A group has no lines. */
+	cmd_filter_incident *filter = o->source_of ? cmd_filter : cmd_filter_and_group;
 	struct incident in = {0};
 	struct sheet sheet;
 	int rc, views;
 
 	views = (o->callers != NULL) + (o->callees != NULL) + (o->caller_callee != NULL) +
-		o->by_name + o->memory + o->runtimes;
+		o->by_name + o->memory + o->runtimes + (o->source_of != NULL);
 	if (views + o->tree > 1)
 		return err_set(err, ERR_USAGE, "--caller-callee, --callers, --callees, --tree, "
-			       "--by-name, --memory and --runtimes exclude each other; give one");
+			       "--by-name, --memory, --runtimes and --source exclude each other; "
+			       "give one");
 	if (o->by && views)
 		return err_set(err, ERR_USAGE, "--by is for processes, alone or with --tree: omit "
-			       "--caller-callee, --callers, --callees, --by-name, --memory and "
-			       "--runtimes");
+			       "--caller-callee, --callers, --callees, --by-name, --memory, "
+			       "--runtimes and --source");
 	sheet_init(&sheet, o);
 	rc = cmd_check_patterns(o, err);
 	if (!rc && cmd_several(o))
-		rc = cmd_load_several(o, cmd_filter_and_group, &in, err);
+		rc = cmd_load_several(o, filter, &in, err);
 	else if (!rc)
 		rc = cmd_load(o, &in, err);
 	if (!rc && !cmd_several(o))
-		rc = cmd_filter_and_group(o, &in, err);
+		rc = filter(o, &in, err);
 	if (!rc)
 		rc = put_report(&sheet, o, &in, err);
 	if (!rc)

@@ -207,6 +207,7 @@ struct options {
 	double fold_percent;                 /* of report */
 	char *by;                            /* of report: a home_key_text(); NULL = process */
 	bool by_name, tree, memory, runtimes;        /* views of report */
+	char *source_of, *source_path;       /* of report: a function's lines; NULL = none */
 	bool no_stop;                        /* of stacks */
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */

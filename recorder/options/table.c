@@ -587,6 +587,12 @@ const struct option_info option_table[] = {
 	 "records --record-process without administrator rights. none = only counters, logs and "
 	 "processes. top: running = the recorder of --store, the default where one runs.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING | IN(TOP), CONF, FIELD(source)},
+	{"source", "FUNCTION",
+	 "The lines of this function with what each costs, beside their text (Linux, libdw).",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(source_of)},
+	{"source-path", "DIRS",
+	 "Where source files are, separated by ';', that are not where they were compiled.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(source_path)},
 	{"providers", "LIST",
 	 "Also events of these providers, separated by ','. Each is *EventSourceName, on Windows "
 	 "also a registered name or a GUID, then :KEYWORDS:LEVEL; on Linux also a tracepoint "
