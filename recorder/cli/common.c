@@ -359,10 +359,25 @@ static void note_unmatched(const struct options *o, const struct incident *in)
 	buf_free(&presets);
 }
 
+/* The patterns that --group stands for: those of a --group-preset of that name, else itself. */
+static const char *group_of(const struct options *o)
+{
+	size_t n = o->group ? strlen(o->group) : 0;
+	uint32_t i;
+
+	for (i = 0; n && i < o->group_presets.n; i++) {
+		const char *preset = o->group_presets.items[i];
+
+		if (strncmp(preset, o->group, n) == 0 && preset[n] == '=')
+			return preset + n + 1;
+	}
+	return o->group;
+}
+
 int cmd_filter_and_group(const struct options *o, struct incident *in, struct err *err)
 {
 	bool unmatched = false;
-	struct group_options group = {o->group, o->fold, o->include, o->exclude, &unmatched};
+	struct group_options group = {group_of(o), o->fold, o->include, o->exclude, &unmatched};
 	int rc = cmd_filter(o, in, err);
 
 	/* Even without patterns, a module's unnamed frames in a row are one, as in PerfView. */

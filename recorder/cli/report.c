@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,12 +73,27 @@ static double seconds_at(const struct view *v, uint64_t time_ns)
 	return ((double)time_ns - (double)v->in->head.trigger_ns) / 1e9;
 }
 
+/* Whether --columns names it: 1 or 0. */
+static int wants(const struct view *v, const char *column)
+{
+	const char *at = v->o->columns;
+	size_t n;
+
+	for (; at && *at; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",");
+		if (n == strlen(column) && strncmp(at, column, n) == 0)
+			return 1;
+	}
+	return 0;
+}
+
 /* kind: NULL = the heading, with name as the last column's. which: of a set of incidents. */
 static void put_row(const struct view *v, const struct call_tree *t, const char *kind,
 		    const char *name, enum code_kind code, const struct call_cost *cost,
 		    const float *which, uint32_t depth)
 {
 	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
+	double window_s = (double)(v->in->head.t1_ns - v->in->head.t0_ns) / 1e9;
 	char in_which[CALL_WHICH + 1];
 	double self = cost->exclusive / v->unit->scale, all = cost->inclusive / v->unit->scale;
 	char when[CALL_WHEN + 1];
@@ -93,9 +109,13 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 		 .digits = v->unit->digits},
 		{"inclusive_pct", "INCL %", 8, SHEET_SHARE, .v = share(v, cost->inclusive)},
 		{"self_samples", .kind = SHEET_COUNT, .n = cost->samples},
-		{"first_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->first_ns)},
-		{"last_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->last_ns)},
-		{"folded", .kind = SHEET_COUNT, .n = cost->folded},
+		{"first_s", "FIRST S", wants(v, "first") * 10, SHEET_NUMBER,
+		 .v = seconds_at(v, cost->first_ns), .digits = 3},
+		{"last_s", "LAST S", wants(v, "last") * 10, SHEET_NUMBER,
+		 .v = seconds_at(v, cost->last_ns), .digits = 3},
+		{"folded", "FOLDED", wants(v, "fold") * 8, SHEET_COUNT, .n = cost->folded},
+		{NULL, "RATE/S", wants(v, "rate") * 11, SHEET_NUMBER,
+		 .v = window_s > 0 ? all / window_s : (double)NAN, .digits = 2},
 		{"code", "CODE", t->has_managed ? -11 : 0, .text = code_kind_text(code)},
 		{"when", "WHEN", when_columns, .text = when},
 		{t->nwhich ? "which" : NULL, "WHICH", -(int)t->nwhich, .text = in_which},
@@ -236,7 +256,10 @@ static int put_counters(const struct view *v, struct err *err)
 /* Functions by their own time and, of a whole report, by their inclusive time. */
 static int put_name_view(const struct view *v, bool both, struct err *err)
 {
-	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses};
+	/* Trees fold by themselves, tables only if it was asked for. */
+	bool fold = options_origin(v->o, "fold-percent") != FROM_DEFAULT;
+	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses,
+				  .fold_pct = fold ? v->o->fold_percent : 0};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
@@ -415,6 +438,24 @@ static int put_report(struct sheet *sheet, const struct options *o, struct incid
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static int check_columns(const struct options *o, struct err *err)
+{
+	static const char *const known[] = {"first", "last", "fold", "rate"};
+	const char *at = o->columns;
+	size_t n, i;
+
+	for (; at && *at; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",");
+		for (i = 0; i < COUNT_OF(known); i++)
+			if (n == strlen(known[i]) && strncmp(at, known[i], n) == 0)
+				break;
+		if (i == COUNT_OF(known))
+			return err_set(err, ERR_USAGE, "--columns: '%.*s' is not one of first, "
+				       "last, fold, rate", (int)n, at);
+	}
+	return 0;
+}
+
 int cmd_report(const struct options *o, struct err *err)
 {
 	/* A group has no lines. */
@@ -434,7 +475,9 @@ int cmd_report(const struct options *o, struct err *err)
 			       "--caller-callee, --callers, --callees, --by-name, --memory, "
 			       "--runtimes and --source");
 	sheet_init(&sheet, o);
-	rc = cmd_check_patterns(o, err);
+	rc = check_columns(o, err);
+	if (!rc)
+		rc = cmd_check_patterns(o, err);
 	if (!rc && cmd_several(o))
 		rc = cmd_load_several(o, filter, &in, err);
 	else if (!rc)

@@ -144,6 +144,7 @@ struct options {
 	/* when an incident is kept */
 	struct rule_list rules;
 	struct text_list named_rules;        /* NAME=SPEC of --rule */
+	struct text_list group_presets;      /* NAME=PATTERNS of report and diff */
 	struct text_list monitors;           /* CATEGORY:COUNTER:INSTANCE[@SEC] */
 	double min_sec;                      /* MinSecForTrigger */
 	double poll_sec;                     /* period of the rules' counters */

@@ -185,14 +185,27 @@ TEST(a_folded_frame_gives_its_cost_to_its_caller)
 	assert_int_equal(in.nsamples, 20);
 }
 
-TEST(included_samples_match_every_pattern)
+TEST(included_samples_match_at_least_one_pattern)
 {
-	group(&(struct group_options){.include = "libc!read;Process shop"});
+	group(&(struct group_options){.include = "memcpy;nosuch"});
 	assert_string_equal(stacks(), "app!main;libc!read;kernel!sys_read;libc!memcpy 1");
 	close_incident(NULL);
 	open_incident(NULL);
 	group(&(struct group_options){.include = "brk|Thread (21)"});
 	assert_int_equal(in.nsamples, 14);
+}
+
+/* The names of these modules are their paths; see frame(). */
+TEST(a_pattern_with_a_separator_is_of_a_modules_path)
+{
+	uint32_t i;
+
+	for (i = 0; i < in.nmodules; i++)
+		if (!strcmp(in.modules[i].name, "app"))
+			in.modules[i].path = "C:\\Windows\\system32\\app.dll";
+	group(&(struct group_options){.group = "\\system32\\->OS"});
+	assert_non_null(strstr(stacks(), "OS "));
+	assert_null(strstr(stacks(), "app!"));
 }
 
 TEST(excluded_samples_match_any_pattern)
@@ -483,7 +496,8 @@ int main(void)
 		IN_LAB(an_entry_group_keeps_the_name_through_which_it_is_entered),
 		IN_LAB(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it),
 		IN_LAB(a_folded_frame_gives_its_cost_to_its_caller),
-		IN_LAB(included_samples_match_every_pattern),
+		IN_LAB(included_samples_match_at_least_one_pattern),
+		IN_LAB(a_pattern_with_a_separator_is_of_a_modules_path),
 		IN_LAB(excluded_samples_match_any_pattern),
 		IN_LAB(filters_look_at_names_after_grouping),
 		IN_LAB(presets_have_names),
