@@ -232,7 +232,7 @@ static int link_children(struct call_tree *t)
 	if (!order)
 		return ERR_MEMORY;
 	for (i = 1; i < t->nnodes; i++) {
-		if (t->nodes[i].cost.inclusive)
+		if (t->nodes[i].cost.inclusive > 0)
 			order[n++] = &t->nodes[i];
 	}
 	if (n)
@@ -356,11 +356,11 @@ int call_functions(struct call_tree *t, bool by_inclusive, struct call_function 
 		all[i].cost.first_ns = UINT64_MAX;
 	}
 	for (i = 0; i < t->nnodes; i++) {
-		if (t->nodes[i].cost.inclusive)
+		if (t->nodes[i].cost.inclusive > 0)
 			count_node(t, i, &all[t->stacks.nodes[i].text].cost);
 	}
 	for (i = 0; i < t->stacks.texts.n; i++) {
-		if (all[i].cost.inclusive)
+		if (all[i].cost.inclusive > 0)
 			all[kept++] = all[i];
 	}
 	if (kept)
