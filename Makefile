@@ -73,7 +73,7 @@ uses_http     := base model store export engine
 uses_screen   := base model
 uses_listing  := base model triggers source export analysis options
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped dump
-uses_cli      += list analysis options engine http screen listing
+uses_cli      += list analysis options engine http screen listing stackfile
 
 ROOMS := base model unwind managed hotspot python node symbol triggers store export source host \
          ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \

@@ -18,6 +18,7 @@ struct export_options {
 	uint32_t top;                        /* livestacks: how many stacks; 0 = all */
 	uint64_t min_weight;                 /* livestacks: leave out lighter stacks */
 	const char *changed;                 /* html: first lines, joined by LF; or NULL */
+	const char *runtimes;                /* html: rows of report as a JSON array; or NULL */
 	const char *file_name;               /* the output's base name, for archives; or NULL */
 };
 

@@ -9,8 +9,10 @@
  *	"base":3, "test":7, "unit":"us of CPU time"
  */
 #include "export/diff.h"
+#include "export/event_list.h"
 #include "export/markup.h"
 #include "export/names.h"
+#include "export/packer.h"
 #include "export/report_data.h"
 #include "export/report_files.h"
 
@@ -18,9 +20,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
@@ -126,50 +126,57 @@ static void put_head(const struct incident *in, const struct export_options *opt
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* RFC 4648, section 4, in lines of 76 characters. */
-static void put_base64(struct out *out, const unsigned char *at, size_t n)
+/* Data for unpack() of data.js. */
+static int put_data(const char *id, const struct buf *json, struct out *out, struct err *err)
 {
-	char line[77];
-	size_t i, len = 0;
+	struct packer *p;
+	int rc = packer_open(out, id, &p, err);
 
-	for (i = 0; i < n; i += 3) {
-		uint32_t v = (uint32_t)at[i] << 16;
-
-		v |= i + 1 < n ? (uint32_t)at[i + 1] << 8 : 0;
-		v |= i + 2 < n ? at[i + 2] : 0;
-		line[len++] = digits[v >> 18];
-		line[len++] = digits[v >> 12 & 63];
-		line[len++] = '=';
-		line[len++] = '=';
-		if (i + 1 < n)
-			line[len - 2] = digits[v >> 6 & 63];
-		if (i + 2 < n)
-			line[len - 1] = digits[v & 63];
-		if (len == 76 || i + 3 >= n) {
-			line[len++] = '\n';
-			out_put(out, line, len);
-			len = 0;
-		}
-	}
+	if (rc)
+		return rc;
+	packer_put(p, buf_text(json), json->len);
+	packer_close(p);
+	return 0;
 }
 
-/* Data for unpack() of data.js: zlib, then base64. */
-static int put_data(const struct buf *json, struct out *out, struct err *err)
+/* The streams that opt does not name, each as the part of the data that is its own. */
+static int put_other_streams(const struct incident *in, const struct export_options *opt,
+			     struct out *out, struct err *err)
 {
-	uLongf size = compressBound((uLong)json->len);
-	unsigned char *packed = malloc(size);
+	struct export_options other = *opt;
+	struct buf json = {0};
+	char id[40];
+	unsigned i;
 	int rc = 0;
 
-	out_puts(out, "<script type=\"text/plain\" id=\"data\">\n");
-	if (!packed || compress2(packed, &size, (const Bytef *)buf_text(json), (uLong)json->len,
-				 6) != Z_OK)
-		rc = err_memory(err, "while packing the report's data");
+	for (i = 0; i < STREAMS_MAX && !rc; i++) {
+		other.stream = (enum stream)i;
+		if (other.stream == opt->stream || !report_data_has(in, other.stream))
+			continue;
+		buf_reset(&json);
+		snprintf(id, sizeof(id), "data-%s", stream_text(i));
+		rc = report_data(in, &other, false, &json, err);
+		if (!rc)
+			rc = put_data(id, &json, out, err);
+	}
+	buf_free(&json);
+	return rc;
+}
+
+/* Where the data has not all of them. */
+static int put_all_events(const struct incident *in, const struct export_options *opt,
+			  struct out *out, struct err *err)
+{
+	uint32_t skip, n;
+	struct packer *p = NULL;
+	int rc;
+
+	if (!report_data_left_out(in, &skip, &n))
+		return 0;
+	rc = packer_open(out, "all-events", &p, err);
 	if (!rc)
-		put_base64(out, packed, size);
-	out_puts(out, "</script>\n");
-	free(packed);
+		rc = event_list_pack(in, opt, skip, n, p, err);
+	packer_close(p);
 	return rc;
 }
 
@@ -192,9 +199,11 @@ static const char begin[] =
  * head     from its title to the end of its header
  * body     what follows the header
  * scripts  ending in NULL
+ * in       of a report: whose other streams and events follow; NULL of a diff
  */
 static int write_page(const struct buf *head, const char *body, const struct buf *json,
-		      const char *const *scripts, struct out *out, struct err *err)
+		      const char *const *scripts, const struct incident *in,
+		      const struct export_options *opt, struct out *out, struct err *err)
 {
 	int rc;
 
@@ -203,7 +212,11 @@ static int write_page(const struct buf *head, const char *body, const struct buf
 	out_puts(out, begin);
 	out_put(out, buf_text(head), head->len);
 	out_puts(out, body);
-	rc = put_data(json, out, err);
+	rc = put_data("data", json, out, err);
+	if (!rc && in)
+		rc = put_other_streams(in, opt, out, err);
+	if (!rc && in)
+		rc = put_all_events(in, opt, out, err);
 	out_puts(out, "<script type=\"module\">\n");
 	for (; *scripts; scripts++)
 		out_puts(out, *scripts);
@@ -216,14 +229,14 @@ static int html_write(const struct incident *in, const struct export_options *op
 {
 	static const char *const scripts[] = {
 		report_data_js, report_table_js, report_flame_js, report_timeline_js,
-		report_report_js, NULL,
+		report_events_js, report_report_js, NULL,
 	};
 	struct buf head = {0}, json = {0};
-	int rc = report_data(in, opt, &json, err);
+	int rc = report_data(in, opt, true, &json, err);
 
 	put_head(in, opt, &head);
 	if (!rc)
-		rc = write_page(&head, report_report_html, &json, scripts, out, err);
+		rc = write_page(&head, report_report_html, &json, scripts, in, opt, out, err);
 	buf_free(&head);
 	buf_free(&json);
 	return rc;
@@ -304,7 +317,7 @@ static int diff_html_write(const struct diff *d, const struct export_options *op
 	}
 	put_diff_head(d, &head);
 	if (!rc)
-		rc = write_page(&head, report_diff_html, &text, scripts, out, err);
+		rc = write_page(&head, report_diff_html, &text, scripts, NULL, opt, out, err);
 	diff_tree_free(&tree);
 	buf_free(&head);
 	buf_free(&text);

@@ -82,6 +82,8 @@ const char *markup_unit(const struct incident *in, enum stream stream)
 		return "us of CPU time";
 	if (stream == STREAM_OFF_CPU)
 		return "ns off CPU";
+	if (stream == STREAM_IO_TIME)
+		return "ns of disk time";
 	return stream_is_bytes(stream) ? "bytes" : "samples";
 }
 

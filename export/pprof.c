@@ -345,6 +345,8 @@ static const char *const value_types[STREAMS_MAX][2] = {
 	[STREAM_RSS_NET] = {"inuse_space", "bytes"},
 	[STREAM_HEAP] = {"alloc_space", "bytes"},
 	[STREAM_HEAP_NET] = {"inuse_space", "bytes"},
+	[STREAM_IO_BYTES] = {"io", "bytes"},
+	[STREAM_IO_TIME] = {"disk", "nanoseconds"},
 };
 
 static void put_value_type(struct pprof *p, unsigned field, const char *type, const char *unit)

@@ -1,5 +1,6 @@
 #include "export/report_data.h"
 
+#include "export/event_list.h"
 #include "export/export_tree.h"
 #include "export/markup.h"
 #include "export/names.h"
@@ -259,77 +260,23 @@ static void put_counters(struct data *d)
 	json_close(&d->json, ']');
 }
 
-static void put_double(struct buf *out, double v)
-{
-	char number[40];
-
-	num_text(v, number, sizeof(number));
-	buf_puts(out, number);
-}
-
-static void put_fields(struct data *d, const struct incident_event *e)
-{
-	struct buf *out = &d->scratch;
-	uint32_t i;
-
-	buf_reset(out);
-	for (i = 0; i < e->nfields; i++) {
-		const struct event_field *f = &d->in->fields[e->first_field + i];
-
-		if (i)
-			buf_puts(out, ", ");
-		name_put(out, f->name);
-		buf_putc(out, '=');
-		if (f->type == FIELD_TEXT)
-			name_put(out, f->v.text ? f->v.text : "");
-		else if (f->type == FIELD_UINT)
-			buf_printf(out, "%" PRIu64, f->v.u);
-		else if (f->type == FIELD_INT)
-			buf_printf(out, "%" PRId64, f->v.i);
-		else
-			put_double(out, f->v.d);
-	}
-	json_str(&d->json, buf_text(out));
-	if (out->failed)
-		d->json.out->failed = out->failed;
-}
-
 static void put_event(struct data *d, const struct incident_event *e)
 {
-	struct who who;
-
 	json_open(&d->json, '[');
 	put_ms(d, e->time_ns);
 	json_str(&d->json, event_kind_text(e->kind));
 	buf_reset(&d->scratch);
-	name_put(&d->scratch, *e->provider ? e->provider : "");
-	if (*e->provider && *e->name)
-		buf_putc(&d->scratch, '/');
-	name_put(&d->scratch, e->name);
+	event_put_name(e, &d->scratch);
 	json_str(&d->json, buf_text(&d->scratch));
 	json_num(&d->json, e->value);
 	buf_reset(&d->scratch);
-	if (e->thread != THREAD_NONE) {
-		who_of(d->in, e->thread, &who);
-		name_put(&d->scratch, who.process);
-		if (d->opt->ids)
-			buf_printf(&d->scratch, " (%" PRIu32 ")", who.pid);
-	}
+	event_put_who(d->in, d->opt, e, &d->scratch);
 	json_str(&d->json, buf_text(&d->scratch));
-	put_fields(d, e);
+	buf_reset(&d->scratch);
+	event_put_fields(d->in, e, &d->scratch);
+	json_str(&d->json, buf_text(&d->scratch));
+	d->json.out->failed |= d->scratch.failed;
 	json_close(&d->json, ']');
-}
-
-/* Whether the page lists it: no events that come for every thread, or every CPU and second. */
-static bool is_listed(const struct incident_event *e)
-{
-	switch (e->kind) {
-	case EVENT_GENERIC: case EVENT_LOG: case EVENT_LOST: case EVENT_RATE:
-	case EVENT_PROCESS_START: case EVENT_PROCESS_EXIT:
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* Whether it is about a garbage collection or its pause; the timeline shows all of these. */
@@ -347,23 +294,23 @@ static bool is_collection(const struct incident_event *e)
 	return false;
 }
 
-/* Count events without collections. skip: how many to leave out first, so that half are older. */
-static uint32_t count_events(const struct incident *in, uint32_t *skip)
+/* Count listed events. skip: how many to leave out first, so that half of the most are older. */
+static uint32_t count_events(const struct incident *in, uint32_t most, bool collections,
+			     uint32_t *skip)
 {
 	uint32_t n = 0, before = 0, i;
 
 	for (i = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
 
-		if (!is_listed(e) || is_collection(e))
+		if (!event_is_listed(e) || (!collections && is_collection(e)))
 			continue;
 		n++;
 		before += e->time_ns < in->head.trigger_ns;
 	}
 	*skip = 0;
-	if (n > EVENTS_MAX && before > EVENTS_MAX / 2)
-		*skip = before - EVENTS_MAX / 2 < n - EVENTS_MAX ? before - EVENTS_MAX / 2
-								 : n - EVENTS_MAX;
+	if (n > most && before > most / 2)
+		*skip = before - most / 2 < n - most ? before - most / 2 : n - most;
 	return n;
 }
 
@@ -371,7 +318,7 @@ static void put_events(struct data *d)
 {
 	const struct incident *in = d->in;
 	uint64_t from_ns = in->head.t0_ns, to_ns = in->head.t1_ns;
-	uint32_t skip, n = count_events(in, &skip), i, at = 0;
+	uint32_t skip, n = count_events(in, EVENTS_MAX, false, &skip), i, at = 0;
 
 	json_key_open(&d->json, "events", '[');
 	for (i = 0; i < in->nevents; i++) {
@@ -381,7 +328,7 @@ static void put_events(struct data *d)
 			put_event(d, e);
 			continue;
 		}
-		if (!is_listed(e))
+		if (!event_is_listed(e))
 			continue;
 		if (at >= skip && at - skip < EVENTS_MAX) {
 			put_event(d, e);
@@ -400,14 +347,14 @@ static void put_events(struct data *d)
 	put_ms(d, to_ns);
 }
 
-static void put_all(struct data *d)
+/* What belongs to one stream. */
+static void put_stream(struct data *d)
 {
 	const struct incident_head *h = &d->in->head;
 	enum stream stream = d->opt->stream;
 	struct json *j = &d->json;
 
-	json_open(j, '{');
-	json_key_int(j, "incident", h->id);
+	json_key_str(j, "metric", stream_text(stream));
 	json_key_str(j, "unit", markup_unit(d->in, stream));
 	json_key(j, "unit_ns");
 	if (stream == STREAM_CPU && (d->in->several_periods || h->period_ns[STREAM_CPU]))
@@ -424,19 +371,65 @@ static void put_all(struct data *d)
 	report_data_put_texts(j, &d->tree, "(small)");
 	report_data_put_nodes(j, d->nodes, d->nkept + d->nsmall);
 	put_weights(d);
-	put_counters(d);
-	put_events(d);
-	json_close(j, '}');
 }
 
-int report_data(const struct incident *in, const struct export_options *opt, struct buf *out,
-		struct err *err)
+/* The streams that the incident has samples of. */
+static void put_metrics(struct data *d)
+{
+	unsigned i;
+
+	json_key_open(&d->json, "metrics", '[');
+	for (i = 0; i < STREAMS_MAX; i++)
+		if (report_data_has(d->in, (enum stream)i))
+			json_str(&d->json, stream_text(i));
+	json_close(&d->json, ']');
+}
+
+static void put_all(struct data *d)
+{
+	struct json *j = &d->json;
+
+	json_key_int(j, "incident", d->in->head.id);
+	put_metrics(d);
+	put_counters(d);
+	put_events(d);
+	if (d->opt->runtimes) {
+		json_key(j, "runtimes");
+		buf_puts(json_value(j), d->opt->runtimes);
+	}
+}
+
+bool report_data_has(const struct incident *in, enum stream stream)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples && in->samples[i].stream != stream; i++)
+		;
+	return i < in->nsamples && stream != STREAM_RSS_MARK;
+}
+
+uint32_t report_data_left_out(const struct incident *in, uint32_t *skip, uint32_t *n)
+{
+	uint32_t ignored, listed = count_events(in, EVENTS_MAX, false, &ignored);
+
+	*n = count_events(in, EVENT_LIST_MAX, true, skip);
+	if (*n > EVENT_LIST_MAX)
+		*n = EVENT_LIST_MAX;
+	return listed > EVENTS_MAX ? listed - EVENTS_MAX : 0;
+}
+
+int report_data(const struct incident *in, const struct export_options *opt, bool whole,
+		struct buf *out, struct err *err)
 {
 	struct data d = {.in = in, .opt = opt, .json = {.out = out, .for_people = true}};
 	int rc = prepare(&d, err);
 
 	if (!rc) {
-		put_all(&d);
+		json_open(&d.json, '{');
+		put_stream(&d);
+		if (whole)
+			put_all(&d);
+		json_close(&d.json, '}');
 		rc = buf_check(out, "the report's data", err);
 	}
 	stack_tree_free(&d.tree);

@@ -2,8 +2,8 @@
  * The data of the HTML report as JSON, for export/report/data.js: samples of one stream, summed by
  * time and node of the call tree, counters and events.
  *
- *	{"incident":7, "unit":"samples", "unit_ns":10000000 or null, "from_ms":-5000.000,
- *	 "to_ms":5000.000, "buckets":2000, "small":1, "samples":12,
+ *	{"incident":7, "metric":"cpu", "unit":"samples", "unit_ns":10000000 or null,
+ *	 "from_ms":-5000.000, "to_ms":5000.000, "buckets":2000, "small":1, "samples":12,
  *	 "texts":[...], "callers":[...], "names":[...],
  *	 "weights":[n, node, weight, node, weight, ..., n, ...],
  *	 "counters":[time_ms, "name", value or null, ...],
@@ -29,6 +29,18 @@
 void report_data_put_texts(struct json *j, const struct stack_tree *t, const char *more);
 void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, uint32_t n);
 
-/* 0, or ERR_MEMORY or ERR_LIMIT with a sentence. */
-int report_data(const struct incident *in, const struct export_options *opt, struct buf *out,
-		struct err *err);
+/*
+ * whole: also what does not belong to the stream: "incident", "metrics" (the streams there are),
+ * counters, events, "runtimes" (opt's rows). 0, or ERR_MEMORY or ERR_LIMIT with a sentence.
+ */
+int report_data(const struct incident *in, const struct export_options *opt, bool whole,
+		struct buf *out, struct err *err);
+
+/* Whether a page can show samples of a stream. */
+bool report_data_has(const struct incident *in, enum stream stream);
+
+/*
+ * How many events are left out of the data. skip, n: which of the listed ones event_list_pack() is
+ * to pack, those around the trigger.
+ */
+uint32_t report_data_left_out(const struct incident *in, uint32_t *skip, uint32_t *n);

@@ -12,6 +12,7 @@ extern const char report_data_js[];          /* in this order */
 extern const char report_table_js[];
 extern const char report_flame_js[];
 extern const char report_timeline_js[];
+extern const char report_events_js[];
 extern const char report_report_js[];
 
 /* Of a diff: with data.js, table.js and flame.js before it. */

@@ -317,6 +317,8 @@ static void put_profile(struct writer *w, const struct lanes *l, const struct la
 		[STREAM_RSS_NET] = "bytes",
 		[STREAM_HEAP] = "bytes",
 		[STREAM_HEAP_NET] = "bytes",
+		[STREAM_IO_BYTES] = "bytes",
+		[STREAM_IO_TIME] = "nanoseconds",
 	};
 	uint64_t start = start_of(w, l, lane), length;
 

@@ -2,7 +2,7 @@
  * The program: arguments, conf file, command, exit code.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "options/config.h"
 #include "base/version.h"
 
@@ -71,7 +71,7 @@ static int print_version(struct err *err)
 	int rc;
 
 	buf_puts(&text, "recorder " RECORDER_VERSION "\n");
-	rc = cmd_print(&text, err);
+	rc = print_text(&text, err);
 	buf_free(&text);
 	return rc;
 }

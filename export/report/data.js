@@ -1,11 +1,15 @@
 // The incident's data and every sum over it. export/report_data.h tells the shape of the JSON,
 // model/stack_tree.h the rules for functions that call themselves.
 
-export async function unpack(base64) {
+export async function unpackBytes(base64) {
   const packed = atob(base64), bytes = new Uint8Array(packed.length);      // atob() skips line ends
   for (let i = 0; i < bytes.length; i++) bytes[i] = packed.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
+  return new Response(stream).arrayBuffer();
+}
+
+export async function unpack(base64) {
+  return JSON.parse(new TextDecoder().decode(await unpackBytes(base64)));
 }
 
 /** What code a text is: a digit, of enum code_kind in model/incident.h; 0 = none. */

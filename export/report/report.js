@@ -3,6 +3,7 @@ import { moduleOf, prepare } from "./data.js";
 import { secondsAt, sum, unpack, whens, whenText } from "./data.js";
 import { Flame, count, legend, percent } from "./flame.js";
 import { Timeline, brief } from "./timeline.js";
+import { makeEvents } from "./events.js";
 import { element, table } from "./table.js";
 
 // The page: joins the parts. One range of time and one process or thread hold for all of it.
@@ -69,6 +70,7 @@ function start(data) {
     modules();
     focus(state.focus);
     $("time-said").textContent = rangeText();
+    state.events?.show();
   }
 
   function focus(text, scroll = false) {
@@ -143,6 +145,52 @@ function start(data) {
     ], rows, { most: 20 });
   }
 
+  /** Rows as `recorder report --runtimes --json` has them: a table for each kind, in order. */
+  function runtimes() {
+    const kinds = Map.groupBy(data.runtimes ?? [], r => r.row);
+    const titles = { gc_process: "Garbage collection by process", gc_generation: "by generation",
+                     collection: "the longest collections", jit_process: "Compiled methods",
+                     jit_tier: "by tier", jit_method: "the longest to compile",
+                     exception: "Exceptions", contention: "Waits for locks",
+                     source_line: "Source, by line" };
+    $("runtimes").closest("section").hidden = kinds.size === 0;
+    for (const [kind, rows] of kinds) {
+      const box = element("div"), keys = Object.keys(rows[0]).filter(k => k !== "row");
+      const isNumber = k => rows.every(r => r[k] === null || typeof r[k] === "number");
+      const isTold = k => rows.some(r => r[k] !== null && r[k] !== "");
+      $("runtimes").append(element("h3", titles[kind] ?? kind), box);
+      table(box, keys.filter(isTold).map(k => ({
+        title: k.replaceAll("_", " ").replace(/ pct$/, " %").replace(" mb", " MB"),
+        number: isNumber(k),
+        value: r => r[k] ?? (isNumber(k) ? NaN : ""),
+        kind: () => k === "text" ? "code" : "",
+        show: r => typeof r[k] === "number" ? brief(r[k])
+                   : k === "stack" ? r[k].replaceAll(";", " \u2190 ") : String(r[k] ?? ""),
+      })), rows, { most: 200 });
+    }
+  }
+
+  function chooseMetric() {
+    const select = $("metric");
+    for (const m of data.metrics) select.append(element("option", m));
+    select.value = data.metric;
+    select.closest("label").hidden = data.metrics.length < 2;
+    select.addEventListener("change", () => {
+      location.hash = "metric=" + select.value;
+      location.reload();
+    });
+  }
+
+  async function listEvents() {
+    const packed = $("all-events")?.textContent;
+    const range = () => [state.from, state.to].map(b => secondsAt(data, b) * 1000 +
+                                                        (b === data.buckets ? 1 : 0));
+    state.events = await makeEvents($("events"), packed, data.events, range);
+    if (!packed && data.events_left_out > 0)
+      $("events").append(element("p", `${count(data.events_left_out)} others, further from the ` +
+        "trigger, are left out.", { class: "hint" }));
+  }
+
   function chooseWho() {
     const select = $("who"), heavy = sum(data, 0, data.buckets).total;
     select.append(element("option", "all", { value: "-1" }));
@@ -168,19 +216,6 @@ function start(data) {
         value: r => key === "mean" ? r.sum / r.n : r[key] ?? NaN,
         show: r => key === "mean" ? brief(r.sum / r.n) : r[key] === null ? "" : brief(r[key]) })),
     ], counters(data), { filter: true });
-    table($("events"), [
-      { title: "s", value: r => r[0], number: true, show: r => (r[0] / 1000).toFixed(3), sort: 1 },
-      { title: "kind", value: r => r[1] }, { title: "event", value: r => r[2] },
-      { title: "value", value: r => r[3] ?? 0, number: true,
-        show: r => r[3] === null ? "" : brief(r[3]) },
-      { title: "process", value: r => r[4] }, { title: "fields", value: r => r[5] },
-    ], data.events, { filter: true, most: 1000 });
-    if (data.events_left_out > 0)
-      $("events").append(element("p",
-        `Only events from ${(data.events_from_ms / 1000).toFixed(3)} s to ` +
-        `${(data.events_to_ms / 1000).toFixed(3)} s are in this file; ` +
-        `${count(data.events_left_out)} others, further from the trigger, are left out.`,
-        { class: "hint" }));
     if (hasManaged(data)) $("flame-box").after(legend(data));
     if (data.small > 0)
       $("flame-box").after(element("p",
@@ -213,11 +248,25 @@ function start(data) {
   choose(0, data.buckets);
   showChanged();
   fixedTables();
+  runtimes();
+  chooseMetric();
+  return listEvents;
+}
+
+/** The page's data; the metric that its address names has a part of its own. */
+async function load() {
+  const main = await unpack($("data").textContent);
+  const other = $("data-" + /[#&]metric=([\w-]+)/.exec(location.hash)?.[1]);
+  return { ...main, ...other ? await unpack(other.textContent) : {} };
 }
 
 try {
-  start(prepare(await unpack($("data").textContent)));
+  const listEvents = start(prepare(await load()));
+  performance.mark("ready");
   document.documentElement.dataset.ready = "yes";
+  await listEvents();
+  performance.mark("events");
+  document.documentElement.dataset.events = "yes";
 } catch (e) {
   $("failed").textContent = `The data of this report cannot be shown by this browser: ${e.message}`;
   throw e;

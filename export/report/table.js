@@ -44,7 +44,7 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
     } else {
       td.append(text);
     }
-    if (c.kind) td.classList.add(c.kind(row));
+    if (c.kind?.(row)) td.classList.add(c.kind(row));
     return td;
   }
 

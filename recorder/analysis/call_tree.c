@@ -106,17 +106,21 @@ static uint32_t when_of(const struct call_tree *t, uint64_t time_ns)
 	return part < CALL_WHEN ? part : CALL_WHEN - 1;
 }
 
+/* The column of a sample's incident in a set. */
+static uint32_t which_of(const struct call_tree *t, const struct incident *in,
+			 const struct incident_sample *s)
+{
+	uint32_t part = in->processes[in->threads[s->thread].process].part;
+
+	return (uint32_t)((uint64_t)part * t->nwhich / t->nparts);
+}
+
 /* Of a set: add a sample to the column of its incident. */
 static void add_which(struct call_tree *t, const struct incident *in,
 		      const struct incident_sample *s, uint32_t node)
 {
-	uint32_t part;
-
-	if (!t->nwhich || s->thread == THREAD_NONE)
-		return;
-	part = in->processes[in->threads[s->thread].process].part;
-	part = (uint32_t)((uint64_t)part * t->nwhich / t->nparts);
-	t->which[(size_t)node * t->nwhich + part] += (float)s->weight;
+	if (t->nwhich && s->thread != THREAD_NONE)
+		t->which[(size_t)node * t->nwhich + which_of(t, in, s)] += (float)s->weight;
 }
 
 /* no_frames: what has a stack is no cost of the thread itself, though its node is not there. */
@@ -132,9 +136,9 @@ static void add_samples(struct call_tree *t, const struct incident *in, bool no_
 			continue;
 		cost = &t->nodes[t->stacks.of_sample[i]].cost;
 		if (no_frames && s->stack != STACK_NONE) {
-			cost->inclusive += s->weight;
+			cost->inclusive += (double)s->weight;
 		} else {
-			cost->exclusive += s->weight;
+			cost->exclusive += (double)s->weight;
 			cost->samples++;
 		}
 		add_which(t, in, s, t->stacks.of_sample[i]);
@@ -185,20 +189,27 @@ static void sum_costs(struct call_tree *t)
 /* A small node gives its cost to its caller, and has no inclusive cost from then on. */
 static void fold_small(struct call_tree *t, double pct)
 {
-	double least = (double)t->nodes[0].cost.inclusive * pct / 100;
+	double least = t->nodes[0].cost.inclusive * pct / 100;
 	uint32_t i;
 
 	for (i = t->nnodes; i-- > 1;) {
 		struct call_cost *cost = &t->nodes[i].cost;
 		struct call_cost *to = &t->nodes[t->nodes[i].parent].cost;
 
-		if ((double)cost->inclusive >= least)
+		if (cost->inclusive >= least)
 			continue;
 		to->exclusive += cost->exclusive;
 		to->samples += cost->samples;
 		to->folded += cost->folded + 1;
-		cost->inclusive = cost->exclusive = cost->samples = 0;
+		cost->inclusive = cost->exclusive = 0;
+		cost->samples = 0;
 	}
+}
+
+/* The larger one first. */
+static int compare_costs(double a, double b)
+{
+	return a > b ? -1 : a < b;
 }
 
 /* By parent, then the most expensive first. */
@@ -209,7 +220,7 @@ static int by_cost(const void *a, const void *b)
 	int order = compare_u64(m->parent, n->parent);
 
 	if (!order)
-		order = compare_u64(n->cost.inclusive, m->cost.inclusive);
+		order = compare_costs(m->cost.inclusive, n->cost.inclusive);
 	return order ? order : strcmp(m->name, n->name);
 }
 
@@ -221,7 +232,7 @@ static int link_children(struct call_tree *t)
 	if (!order)
 		return ERR_MEMORY;
 	for (i = 1; i < t->nnodes; i++) {
-		if (t->nodes[i].cost.inclusive)
+		if (t->nodes[i].cost.inclusive > 0)
 			order[n++] = &t->nodes[i];
 	}
 	if (n)
@@ -293,10 +304,10 @@ void call_tree_free(struct call_tree *t)
 static int by_exclusive_cost(const void *a, const void *b)
 {
 	const struct call_function *x = a, *y = b;
-	int order = compare_u64(y->cost.exclusive, x->cost.exclusive);
+	int order = compare_costs(x->cost.exclusive, y->cost.exclusive);
 
 	if (!order)
-		order = compare_u64(y->cost.inclusive, x->cost.inclusive);
+		order = compare_costs(x->cost.inclusive, y->cost.inclusive);
 	if (!order)
 		order = compare_u64(x->cost.first_ns, y->cost.first_ns);
 	return order ? order : compare_u64(x->text, y->text);
@@ -305,7 +316,7 @@ static int by_exclusive_cost(const void *a, const void *b)
 static int by_inclusive_cost(const void *a, const void *b)
 {
 	const struct call_function *x = a, *y = b;
-	int order = compare_u64(y->cost.inclusive, x->cost.inclusive);
+	int order = compare_costs(x->cost.inclusive, y->cost.inclusive);
 
 	return order ? order : by_exclusive_cost(a, b);
 }
@@ -345,11 +356,11 @@ int call_functions(struct call_tree *t, bool by_inclusive, struct call_function 
 		all[i].cost.first_ns = UINT64_MAX;
 	}
 	for (i = 0; i < t->nnodes; i++) {
-		if (t->nodes[i].cost.inclusive)
+		if (t->nodes[i].cost.inclusive > 0)
 			count_node(t, i, &all[t->stacks.nodes[i].text].cost);
 	}
 	for (i = 0; i < t->stacks.texts.n; i++) {
-		if (all[i].cost.inclusive)
+		if (all[i].cost.inclusive > 0)
 			all[kept++] = all[i];
 	}
 	if (kept)
@@ -358,6 +369,133 @@ int call_functions(struct call_tree *t, bool by_inclusive, struct call_function 
 	*out = all;
 	*n = kept;
 	return 0;
+}
+
+/* ---- callers and callees --------------------------------------------------------------------- */
+
+/* Where a sample's parts go: a row for each text, as caller and as callee. */
+struct around {
+	const struct call_tree *t;
+	uint32_t focus;                      /* its text */
+	struct call_function *as[2], whole;  /* callers, callees */
+	float *which[2], *whole_which;
+};
+
+static void add_part(const struct around *a, struct call_function *to, float *which,
+		     const struct incident *in, const struct incident_sample *s, double weight,
+		     bool own)
+{
+	to->cost.inclusive += weight;
+	to->cost.exclusive += own ? weight : 0;
+	to->cost.samples += own;
+	to->cost.when[when_of(a->t, s->time_ns)] += (float)weight;
+	if (s->time_ns < to->cost.first_ns)
+		to->cost.first_ns = s->time_ns;
+	if (s->time_ns > to->cost.last_ns)
+		to->cost.last_ns = s->time_ns;
+	if (a->t->nwhich && s->thread != THREAD_NONE)
+		which[which_of(a->t, in, s)] += (float)weight;
+}
+
+static void add_around(struct around *a, const struct incident *in,
+		       const struct incident_sample *s, uint32_t leaf)
+{
+	const struct stack_tree_node *nodes = a->t->stacks.nodes;
+	uint32_t nwhich = a->t->nwhich, below = CALL_NONE, calls = 0, at;
+	double part;
+
+	for (at = leaf; at != CALL_NONE; at = nodes[at].caller)
+		calls += nodes[at].text == a->focus;
+	if (!calls)
+		return;
+	part = (double)s->weight / calls;
+	add_part(a, &a->whole, a->whole_which, in, s, (double)s->weight,
+		 nodes[leaf].text == a->focus);
+	for (at = leaf; at != CALL_NONE; below = at, at = nodes[at].caller) {
+		uint32_t up = nodes[at].caller;
+
+		if (nodes[at].text != a->focus)
+			continue;
+		if (up != CALL_NONE)
+			add_part(a, &a->as[0][nodes[up].text],
+				 a->which[0] + (size_t)nodes[up].text * nwhich, in, s, part, false);
+		if (below != CALL_NONE)
+			add_part(a, &a->as[1][nodes[below].text],
+				 a->which[1] + (size_t)nodes[below].text * nwhich, in, s, part,
+				 below == leaf);
+	}
+}
+
+/* Keep rows with a cost, in order; their columns follow them into which. */
+static uint32_t keep_rows(const struct around *a, int as, float *which)
+{
+	struct call_function *rows = a->as[as];
+	uint32_t n = a->t->stacks.texts.n, nwhich = a->t->nwhich, i, kept = 0;
+
+	for (i = 0; i < n; i++) {
+		rows[i].text = i;
+		rows[i].name = stack_tree_text(&a->t->stacks, i);
+		if (rows[i].cost.inclusive > 0)
+			rows[kept++] = rows[i];
+	}
+	if (kept)
+		qsort(rows, kept, sizeof(*rows), by_inclusive_cost);
+	for (i = 0; i < kept && nwhich; i++)
+		memcpy(which + (size_t)i * nwhich, a->which[as] + (size_t)rows[i].text * nwhich,
+		       nwhich * sizeof(*which));
+	return kept;
+}
+
+static int find_around(struct around *a, const struct incident *in, struct call_around *out)
+{
+	uint32_t n = a->t->stacks.texts.n, nwhich = a->t->nwhich, i;
+	float *which = calloc((size_t)n * nwhich * 2 + 1, sizeof(*which));
+
+	out->which = calloc(((size_t)n * 2 + 1) * nwhich + 1, sizeof(*out->which));
+	out->callers = a->as[0] = calloc((size_t)n + 1, sizeof(*a->as[0]));
+	out->callees = a->as[1] = calloc((size_t)n + 1, sizeof(*a->as[1]));
+	if (!which || !out->which || !a->as[0] || !a->as[1]) {
+		free(which);
+		return ERR_MEMORY;
+	}
+	a->which[0] = which;
+	a->which[1] = which + (size_t)n * nwhich;
+	a->whole_which = out->which;
+	a->whole = (struct call_function){.text = a->focus, .cost.first_ns = UINT64_MAX,
+					  .name = stack_tree_text(&a->t->stacks, a->focus)};
+	for (i = 0; i < n; i++)
+		a->as[0][i].cost.first_ns = a->as[1][i].cost.first_ns = UINT64_MAX;
+	for (i = 0; i < in->nsamples; i++) {
+		if (a->t->stacks.of_sample[i] != CALL_NONE)
+			add_around(a, in, &in->samples[i], a->t->stacks.of_sample[i]);
+	}
+	out->focus = a->whole;
+	out->ncallers = keep_rows(a, 0, out->which + nwhich);
+	out->ncallees = keep_rows(a, 1, out->which + ((size_t)out->ncallers + 1) * nwhich);
+	free(which);
+	return 0;
+}
+
+int call_around(const struct call_tree *t, const struct incident *in, const char *focus,
+		struct call_around *out, struct err *err)
+{
+	struct around a = {.t = t};
+	int rc = find_focus(&t->stacks, focus, &a.focus, err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc && find_around(&a, in, out)) {
+		call_around_free(out);
+		rc = err_memory(err, "for callers and callees");
+	}
+	return rc;
+}
+
+void call_around_free(struct call_around *a)
+{
+	free(a->callers);
+	free(a->callees);
+	free(a->which);
+	memset(a, 0, sizeof(*a));
 }
 
 /* A share as one letter. Source: PerfView's HistogramController.HistogramString(). */

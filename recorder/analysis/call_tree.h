@@ -15,7 +15,7 @@
 #define CALL_NONE STACK_TREE_NONE
 
 struct call_cost {
-	uint64_t inclusive, exclusive;       /* weights */
+	double inclusive, exclusive;         /* weights; call_around() splits them */
 	uint64_t samples;                    /* that end in it */
 	uint64_t first_ns, last_ns;          /* first and last sample in it */
 	uint32_t folded;                     /* small nodes that were folded into it */
@@ -75,6 +75,23 @@ struct call_function {
  */
 int call_functions(struct call_tree *t, bool by_inclusive, struct call_function **out,
 		   uint32_t *n, struct err *err);
+
+/*
+ * A function with its callers and callees, as PerfView's view of that name has it. A sample with N
+ * calls of the function counts as 1/N at each of them, so the callers' inclusive costs add up to
+ * the function's, and so do its exclusive cost and the callees' inclusive ones.
+ */
+struct call_around {
+	struct call_function focus;
+	struct call_function *callers, *callees;     /* the most expensive first */
+	uint32_t ncallers, ncallees;
+	float *which;                        /* nwhich for each: the focus, callers, callees */
+};
+
+/* focus: as in call_options. t: of everything, without processes. Errors as call_tree_new(). */
+int call_around(const struct call_tree *t, const struct incident *in, const char *focus,
+		struct call_around *out, struct err *err);
+void call_around_free(struct call_around *a);
 
 /*
  * A share as one of PerfView's letters: '_' nothing, '.' under 0.1 %, 'o' under 1 %, '0' to '9'

@@ -9,7 +9,9 @@
 struct adding {
 	struct incident *in;
 	struct table sampled;                /* by time and thread: indices of samples of events */
+	struct table asked;                  /* requests to a disk, by Irp: indices of events */
 	uint32_t module;
+	bool has_io;                         /* from an earlier call */
 };
 
 struct moment {
@@ -38,6 +40,7 @@ static int list_sampled(struct adding *a)
 	for (i = 0; i < in->nsamples; i++) {
 		struct moment m = {in->samples[i].time_ns, in->samples[i].thread};
 
+		a->has_io |= in->samples[i].stream == STREAM_IO_BYTES;
 		if (in->samples[i].stream == STREAM_EVENT &&
 		    table_add(&a->sampled, moment_hash(&m), i))
 			return ERR_MEMORY;
@@ -53,23 +56,28 @@ static const struct event_field *field_of(const struct incident *in,
 	return event_field(&fields, name);
 }
 
+/* A frame that is no code, below a stack; STACK_NONE = no memory. */
+static uint32_t add_leaf(struct adding *a, uint32_t stack, const char *what)
+{
+	struct incident_frame frame = {.module = a->module, .flags = FRAME_JIT, .function = what,
+				       .offset = hash_bytes(what, strlen(what))};
+	uint32_t number = incident_add_frame(a->in, &frame);
+
+	return number == UINT32_MAX ? STACK_NONE : incident_add_stack(a->in, stack, number);
+}
+
 /* The node of an event below its stack; STACK_NONE = no memory. */
 static uint32_t leaf_of(struct adding *a, const struct incident_event *e)
 {
 	const struct event_field *type = field_of(a->in, e, "ExceptionType");
-	struct incident_frame frame = {.module = a->module, .flags = FRAME_JIT};
 	char what[FUNCTION_NAME_MAX];
-	uint32_t number;
 	bool typed;
 
 	type = type ? type : field_of(a->in, e, "TypeName");
 	typed = type && type->type == FIELD_TEXT;
 	snprintf(what, sizeof(what), "%s%s%s", *e->name ? e->name : event_kind_text(e->kind),
 		 typed ? " " : "", typed ? type->v.text : "");
-	frame.function = what;
-	frame.offset = hash_bytes(what, strlen(what));
-	number = incident_add_frame(a->in, &frame);
-	return number == UINT32_MAX ? STACK_NONE : incident_add_stack(a->in, e->stack, number);
+	return add_leaf(a, e->stack, what);
 }
 
 static int add_one(struct adding *a, const struct incident_event *e)
@@ -94,6 +102,78 @@ static int add_one(struct adding *a, const struct incident_event *e)
 	return incident_add_sample(a->in, &s);
 }
 
+/* ---- disks ----------------------------------------------------------------------------------- */
+
+static uint64_t irp_of(const struct incident *in, const struct incident_event *e)
+{
+	const struct event_field *f = field_of(in, e, "Irp");
+
+	return f && f->type == FIELD_UINT ? f->v.u : 0;
+}
+
+static bool same_request(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident *in = ctx;
+
+	return irp_of(in, &in->events[value]) == *(const uint64_t *)key;
+}
+
+/* The request that an event ends or, of a new one, that its Irp was used for before. */
+static uint32_t take_request(struct adding *a, uint64_t irp)
+{
+	uint32_t found = table_find(&a->asked, hash_u64(irp), same_request, a->in, &irp);
+
+	if (found != TABLE_NONE)
+		table_remove(&a->asked, hash_u64(irp), found);
+	return found;
+}
+
+static int add_io(struct adding *a, const struct incident_event *e)
+{
+	const struct event_field *bytes = field_of(a->in, e, "TransferSize");
+	const struct event_field *took = field_of(a->in, e, "DiskServiceTimeMSec");
+	const struct event_field *file = field_of(a->in, e, "FileName");
+	uint32_t asked = take_request(a, irp_of(a->in, e));
+	struct incident_sample s = {.time_ns = e->time_ns, .thread = e->thread, .cpu = e->cpu,
+				    .stream = STREAM_IO_BYTES, .quality = QUALITY_NONE};
+	char name[FUNCTION_NAME_MAX];
+	int rc = 0;
+
+	s.stack = asked == TABLE_NONE ? STACK_NONE : a->in->events[asked].stack;
+	s.stack = add_leaf(a, s.stack, e->name);
+	snprintf(name, sizeof(name), "%s", file && file->type == FIELD_TEXT ? file->v.text : "?");
+	if (s.stack != STACK_NONE)
+		s.stack = add_leaf(a, s.stack, name);
+	if (s.stack == STACK_NONE)
+		return ERR_MEMORY;
+	if (bytes && bytes->type == FIELD_UINT) {
+		s.weight = bytes->v.u;
+		rc = incident_add_sample(a->in, &s);
+	}
+	if (rc || !took || took->type != FIELD_DOUBLE || !(took->v.d >= 0 && took->v.d < 1e12))
+		return rc;
+	s.stream = STREAM_IO_TIME;
+	s.weight = (uint64_t)(took->v.d * 1e6);
+	return incident_add_sample(a->in, &s);
+}
+
+/* The disks' part of an event. */
+static int add_disk(struct adding *a, uint32_t event)
+{
+	const struct incident_event *e = &a->in->events[event];
+	uint64_t irp;
+
+	if (strncmp(e->name, "DiskIO/", 7) != 0)
+		return 0;
+	if (!strcmp(e->name, "DiskIO/Read") || !strcmp(e->name, "DiskIO/Write"))
+		return add_io(a, e);
+	irp = irp_of(a->in, e);
+	if (strcmp(e->name, "DiskIO/ReadInit") != 0 && strcmp(e->name, "DiskIO/WriteInit") != 0)
+		return 0;
+	take_request(a, irp);
+	return table_add(&a->asked, hash_u64(irp), event);
+}
+
 static int add_all(struct adding *a)
 {
 	const struct incident_module module = {.kind = OBJECT_JIT, .name = "event",
@@ -113,6 +193,8 @@ static int add_all(struct adding *a)
 		    strcmp(e->provider, "Recorder") != 0 &&
 		    table_find(&a->sampled, moment_hash(&m), same_moment, in, &m) == TABLE_NONE)
 			rc = add_one(a, e);
+		if (!rc && !a->has_io)
+			rc = add_disk(a, i);
 	}
 	return rc;
 }
@@ -148,5 +230,6 @@ int event_samples_add(struct incident *in, struct err *err)
 	if (!rc && in->nsamples > before)
 		rc = put_in_order(in, before);
 	table_free(&a.sampled);
+	table_free(&a.asked);
 	return rc ? err_memory(err, "for samples of events") : 0;
 }

@@ -78,6 +78,7 @@ struct rule {
 	struct name_pattern *pattern;
 	char *name;                          /* of a group: the template */
 	bool entry;
+	bool by_path;                        /* it has a separator: of a module's path */
 };
 
 struct rules {
@@ -132,6 +133,9 @@ static int add_rule(struct rules *r, const char *from, const char *end, enum pur
 		end = arrow;
 		trim(&name, &name_end);
 	}
+	/* The '\\' of a regular expression is no path's. */
+	rule->by_path = memchr(from, '/', (size_t)(end - from)) ||
+			(*from != '@' && memchr(from, '\\', (size_t)(end - from)));
 	if (r->n == GROUP_PATTERNS_MAX)
 		return err_set(err, ERR_USAGE, "--%s takes at most %u patterns",
 			       option_names[purpose], GROUP_PATTERNS_MAX);
@@ -225,10 +229,19 @@ static uint32_t text_frame(struct grouping *g, const char *text)
 	return incident_add_frame(g->in, &f);
 }
 
-/* Apply each pattern in turn to *name; true when it is the name of a group in the end. */
-static bool group_of(struct grouping *g, struct buf *name, bool *entry)
+/* "/usr/lib/libc.so.6!read" */
+static void put_path(const struct grouping *g, uint32_t frame, struct buf *out)
 {
-	struct buf next = {0};
+	const struct incident_frame *f = &g->in->frames[frame];
+	const char *path = f->module < g->in->nmodules ? g->in->modules[f->module].path : NULL;
+
+	buf_printf(out, "%s!%s", path ? path : "", f->function ? f->function : "?");
+}
+
+/* Apply each pattern in turn to *name, or to the path; true when it ends as a group's name. */
+static bool group_of(struct grouping *g, uint32_t frame, struct buf *name, bool *entry)
+{
+	struct buf next = {0}, path = {0};
 	bool grouped = false;
 	uint32_t i;
 
@@ -236,12 +249,21 @@ static bool group_of(struct grouping *g, struct buf *name, bool *entry)
 	for (i = 0; i < g->rules[GROUP].n && !*entry; i++) {
 		const struct rule *rule = &g->rules[GROUP].items[i];
 
-		if (!name_pattern_match(rule->pattern, buf_text(name), name->len))
-			continue;
+		const struct buf *of = name;
+
+		if (!name_pattern_match(rule->pattern, buf_text(name), name->len)) {
+			if (!rule->by_path || grouped)
+				continue;
+			if (!path.len)
+				put_path(g, frame, &path);
+			of = &path;
+			if (!name_pattern_match(rule->pattern, buf_text(of), of->len))
+				continue;
+		}
 		g->matched = true;
 		buf_reset(&next);
-		name_pattern_expand(rule->pattern, buf_text(name), rule->name, &next);
-		g->no_memory |= next.failed != 0;
+		name_pattern_expand(rule->pattern, buf_text(of), rule->name, &next);
+		g->no_memory |= next.failed || path.failed;
 		if (!next.len) {
 			grouped = false;
 			break;
@@ -252,6 +274,7 @@ static bool group_of(struct grouping *g, struct buf *name, bool *entry)
 		*entry = rule->entry;
 	}
 	buf_free(&next);
+	buf_free(&path);
 	return grouped;
 }
 
@@ -267,7 +290,7 @@ static int decide_frame(struct grouping *g, uint32_t frame)
 	unnamed = !g->in->frames[frame].function;
 	buf_put(&name, own.data, own.len);
 	g->no_memory |= own.failed || name.failed;   /* before buf_reset() forgets it */
-	grouped = group_of(g, &name, &look.entry) || unnamed;
+	grouped = group_of(g, frame, &name, &look.entry) || unnamed;
 	if (!grouped) {                              /* the group's name is empty */
 		buf_reset(&name);
 		buf_put(&name, own.data, own.len);
@@ -367,8 +390,6 @@ static uint64_t thread_bits(struct grouping *g, uint32_t thread, bool *discard)
 
 static int move_samples(struct grouping *g, const struct place *places)
 {
-	uint32_t nincludes = g->rules[INCLUDE].n;
-	uint64_t all = nincludes == 64 ? UINT64_MAX : ((uint64_t)1 << nincludes) - 1;
 	uint64_t *bits = calloc((size_t)g->in->nthreads + 1, sizeof(*bits));
 	bool *discard = calloc((size_t)g->in->nthreads + 1, sizeof(*discard));
 	uint32_t i, n = 0;
@@ -386,7 +407,7 @@ static int move_samples(struct grouping *g, const struct place *places)
 			matched |= places[s.stack].included;
 			s.stack = places[s.stack].stack;
 		}
-		if ((matched & all) == all)
+		if (matched || !g->rules[INCLUDE].n)
 			g->in->samples[n++] = s;
 	}
 	free(bits);

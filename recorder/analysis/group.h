@@ -10,12 +10,14 @@
  *	         Patterns apply in turn, each to the name that the one before it gave; => is
  *	         the last to apply. A "[comment]" in front is ignored.
  *	fold     frames that match vanish; their cost goes to the caller
- *	include  keep samples whose stack, process or thread matches every one of these
+ *	include  keep samples whose stack, process or thread matches at least one of these
  *	exclude  drop samples whose stack, process or thread matches any of these
  *
- * Fold, include and exclude look at names after grouping. Frames without a function are grouped by
- * module, and a function that calls itself directly becomes one frame. Grouping and folding never
- * change totals. Processes are called "Process NAME (PID)", threads "Thread (TID) NAME".
+ * A pattern of a group that has a / or \ also matches "PATH!function", the path being the module's:
+ * ^/usr/lib/->OS, \system32\->OS. Fold, include and exclude look at names after grouping. Frames
+ * without a function are grouped by module, and a function that calls itself directly becomes one
+ * frame. Grouping and folding never change totals. Processes are called "Process NAME (PID)",
+ * threads "Thread (TID) NAME".
  * Source: PerfView's guide, "Grouping and Filtering", and its FilterStacks.cs.
  */
 #pragma once

@@ -129,6 +129,10 @@ void num_text(double v, char *out, size_t n)
 	char *comma;
 	bool same;
 
+	if (v != v) {
+		snprintf(out, n, "-");
+		return;
+	}
 	if (fabs(v) < 1e15 && v == (double)(int64_t)v) {
 		snprintf(out, n, "%" PRId64, (int64_t)v);     /* 80, where %.1g makes 8e+01 of it */
 		return;

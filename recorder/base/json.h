@@ -35,5 +35,5 @@ void json_key_num(struct json *j, const char *key, double v);
 void json_key_bool(struct json *j, const char *key, bool v);
 void json_key_open(struct json *j, const char *key, char bracket);
 
-/* A double as the shortest decimal text that reads back the same; the point is always '.'. */
+/* A double as the shortest decimal text that reads back the same, with a '.'; NaN is "-". */
 void num_text(double v, char *out, size_t n);

@@ -3,7 +3,7 @@
  * time of other days, or against the windows just before it, out of the history.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "analysis/drift.h"
 #include "base/moment.h"

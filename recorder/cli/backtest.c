@@ -4,7 +4,7 @@
  */
 #include "analysis/backtest.h"
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/fit.h"
@@ -300,7 +300,7 @@ static void remark_silent(const struct run *r)
  */
 static void remark_held_back(const struct run *r)
 {
-	char n[CMD_NUMBER_BYTES], delay[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES], delay[NUMBER_BYTES];
 	struct trigger_status s;
 	uint64_t held = 0;
 	uint32_t i;

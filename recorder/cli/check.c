@@ -9,7 +9,7 @@
  */
 #include "cli/check_stacks.h"
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "engine/command_line.h"
 #include "engine/data_file.h"
 #include "model/memory_budget.h"
@@ -174,7 +174,7 @@ static int check_store(struct check *c, struct err *err)
 	struct finding f = {"store", NULL, "ok", NULL, NULL, NAN, 0};
 	struct store *store = NULL;
 	struct buf path = {0};
-	char text[80], size[CMD_NUMBER_BYTES];
+	char text[80], size[NUMBER_BYTES];
 	struct err why = {0};
 	int rc = cmd_store_path(c->o, STORE_RECORD, &path, err), opened;
 
@@ -445,7 +445,7 @@ static void put_plan(struct check *c, const struct plan *plan, const char *text)
 static void plan_text(const struct check *c, const struct plan *plan, double ring_mb, char *text,
 		      size_t n)
 {
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], most[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES], most[NUMBER_BYTES];
 	const char *more = "--pre-sec asks for more";
 
 	if (!(plan->history_s > 0))

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 /* Put findings in the form of check's others. Takes at most 2 s. */
 void check_stacks(const struct options *o, struct sheet *p);

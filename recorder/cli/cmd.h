@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/out.h"
+#include "listing/numbers.h"
 #include "options/options.h"
 #include "source/source.h"
 #include "store/store.h"
@@ -107,6 +108,13 @@ int cmd_store_open_at(const struct options *o, const char *path, enum store_mode
 
 /* Load one incident whole: --id, else the newest, with a note that says which. */
 int cmd_load(const struct options *o, struct incident *out, struct err *err);
+
+/* ---- several files: cli/scenarios.c ---------------------------------------------------------- */
+
+/* Whether --from is a directory, or a set of scenarios (source/stackfile/scenario.h). */
+bool cmd_is_set_of_files(const char *path);
+/* Make incidents of each of its files. */
+int cmd_collect_set(const struct options *o, struct err *err);
 
 /* ---- several incidents: cli/several.c -------------------------------------------------------- */
 
@@ -282,9 +290,8 @@ int cmd_file_there(const char *path, struct err *err);
 
 /* A remark on standard error: "recorder: ..." and a line feed. */
 void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
-
-/* Write a command's whole output to standard output. */
-int cmd_print(const struct buf *text, struct err *err);
+/* One for each line. */
+void cmd_notes(const struct buf *lines);
 
 /* ---- files of other programs: cli/output.c --------------------------------------------------- */
 
@@ -309,14 +316,3 @@ int cmd_write_output(const struct options *o, const char *path, const struct exp
 		     int (*write)(void *ctx, struct out *out, struct err *err), void *ctx,
 		     struct err *err);
 
-/* Numbers for people: "12,345"; "1.2 MB"; "61.2 s", "2.5 h". */
-#define CMD_NUMBER_BYTES 32
-const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES]);
-const char *text_bytes(uint64_t bytes, char out[CMD_NUMBER_BYTES]);
-const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES]);
-
-/*
- * An incident's window from its trigger: "120 s before to 5 s after the trigger"; of a window of
- * the history its length: "60 s".
- */
-void put_span(struct buf *out, const struct incident_head *h);

@@ -616,7 +616,7 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 			struct err *err)
 {
 	const char *file = c->engine.capture.file;
-	char events[CMD_NUMBER_BYTES];
+	char events[NUMBER_BYTES];
 
 	text_count(result->events, events);
 	if (result->interrupted)
@@ -695,7 +695,8 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 
 int cmd_collect(const struct options *o, struct err *err)
 {
-	return cmd_record(o, NULL, err);
+	return cmd_is_set_of_files(o->capture.file) ? cmd_collect_set(o, err)
+						    : cmd_record(o, NULL, err);
 }
 
 int cmd_record(const struct options *o, const struct cmd_recorded *of, struct err *err)

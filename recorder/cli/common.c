@@ -42,17 +42,15 @@ void cmd_note(const char *format, ...)
 	buf_free(&line);
 }
 
-int cmd_print(const struct buf *text, struct err *err)
+void cmd_notes(const struct buf *lines)
 {
-	struct out *out = NULL;
-	int rc = buf_check(text, "the output", err);
+	const char *at;
+	size_t n;
 
-	if (!rc)
-		rc = out_open("-", true, &out, err);
-	if (rc)
-		return rc;
-	out_put(out, buf_text(text), text->len);
-	return out_close(out, err);
+	for (at = buf_text(lines); *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		cmd_note("%.*s", (int)n, at);
+	}
 }
 
 int cmd_stop_command(const struct options *o, struct command_line *out, struct err *err)
@@ -307,7 +305,8 @@ int cmd_event_samples(const struct options *o, struct incident *in, struct err *
 {
 	enum stream stream = cmd_stream(o);
 
-	return stream == STREAM_EVENT || stream == STREAM_ALLOC ? event_samples_add(in, err) : 0;
+	return stream == STREAM_EVENT || stream == STREAM_ALLOC || stream >= STREAM_IO_BYTES
+		       ? event_samples_add(in, err) : 0;
 }
 
 int cmd_filter(const struct options *o, struct incident *in, struct err *err)
@@ -362,10 +361,25 @@ static void note_unmatched(const struct options *o, const struct incident *in)
 	buf_free(&presets);
 }
 
+/* The patterns that --group stands for: those of a --group-preset of that name, else itself. */
+static const char *group_of(const struct options *o)
+{
+	size_t n = o->group ? strlen(o->group) : 0;
+	uint32_t i;
+
+	for (i = 0; n && i < o->group_presets.n; i++) {
+		const char *preset = o->group_presets.items[i];
+
+		if (strncmp(preset, o->group, n) == 0 && preset[n] == '=')
+			return preset + n + 1;
+	}
+	return o->group;
+}
+
 int cmd_filter_and_group(const struct options *o, struct incident *in, struct err *err)
 {
 	bool unmatched = false;
-	struct group_options group = {o->group, o->fold, o->include, o->exclude, &unmatched};
+	struct group_options group = {group_of(o), o->fold, o->include, o->exclude, &unmatched};
 	int rc = cmd_filter(o, in, err);
 
 	/* Even without patterns, a module's unnamed frames in a row are one, as in PerfView. */
@@ -376,73 +390,6 @@ int cmd_filter_and_group(const struct options *o, struct incident *in, struct er
 	if (!rc && !in->nsamples && (o->include || o->exclude))
 		rc = err_set(err, ERR_NOT_FOUND, "--inc and --exc leave no samples");
 	return rc;
-}
-
-/* ---- text ------------------------------------------------------------------------------------ */
-
-const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES])
-{
-	char digits[CMD_NUMBER_BYTES];
-	size_t len, i, used = 0;
-
-	snprintf(digits, sizeof(digits), "%" PRIu64, n);
-	len = strlen(digits);
-	for (i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			out[used++] = ',';
-		out[used++] = digits[i];
-	}
-	out[used] = '\0';
-	return out;
-}
-
-const char *text_bytes(uint64_t bytes, char out[CMD_NUMBER_BYTES])
-{
-	static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-	double v = (double)bytes;
-	unsigned unit = 0;
-
-	while (v >= 999.5 && unit < 4) {
-		v /= 1024;
-		unit++;
-	}
-	snprintf(out, CMD_NUMBER_BYTES, unit && v < 9.95 ? "%.1f %s" : "%.0f %s", v, units[unit]);
-	return out;
-}
-
-const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES])
-{
-	if (seconds < 999.5)
-		snprintf(out, CMD_NUMBER_BYTES, seconds == floor(seconds) ? "%.0f s" : "%.1f s",
-			 seconds);
-	else if (seconds < 5400)
-		snprintf(out, CMD_NUMBER_BYTES, "%.1f min", seconds / 60);
-	else if (seconds < 2 * 86400)
-		snprintf(out, CMD_NUMBER_BYTES, "%.1f h", seconds / 3600);
-	else
-		snprintf(out, CMD_NUMBER_BYTES, "%.1f days", seconds / 86400);
-	return out;
-}
-
-void put_span(struct buf *out, const struct incident_head *h)
-{
-	double from = ((double)h->t0_ns - (double)h->trigger_ns) / 1e9;
-	double to = ((double)h->t1_ns - (double)h->trigger_ns) / 1e9;
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
-
-	text_seconds(fabs(from), a);
-	text_seconds(fabs(to), b);
-	/* A window of the history has no trigger. */
-	if (!h->id) {
-		text_seconds(to - from, a);
-		buf_puts(out, a);
-		return;
-	}
-	/* A requested part may lie on one side of the trigger. */
-	if (from <= 0 && to >= 0)
-		buf_printf(out, "%s before to %s after the trigger", a, b);
-	else
-		buf_printf(out, "%s to %s %s the trigger", a, b, from > 0 ? "after" : "before");
 }
 
 int cmd_memory(const struct options *o, struct memory_share *out, struct err *err)

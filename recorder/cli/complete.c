@@ -16,6 +16,7 @@
 #include "model/process_name.h"
 #include "options/config.h"
 #include "source/host/running.h"
+#include "listing/sheet.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -229,7 +230,7 @@ void cmd_complete(int n, char *const *words)
 		offer_commands(&c);
 	else
 		offer_operands(&c);
-	cmd_print(&c.out, NULL);
+	print_text(&c.out, NULL);
 	buf_free(&c.out);
 	options_free(&c.o);
 }

@@ -3,7 +3,7 @@
  * engine/control.h.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "engine/control.h"
 #include "engine/engine.h"
 #include "base/moment.h"
@@ -140,7 +140,7 @@ static void put_health(struct sheet *p, struct json_value status)
 /* "12 MB of 64 MB", or nothing when the recorder did not say. */
 static void put_use(struct sheet *p, const char *label, double used, double max)
 {
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES];
 
 	if (used < 0)
 		return;
@@ -157,7 +157,7 @@ static void put_history(struct sheet *p, struct json_value status)
 	double seconds = number(status, "history_s"), samples = number(status, "history_samples");
 	double bytes = number(status, "bytes_per_sample");
 	double gone = number(status, "evicted_samples");
-	char a[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES];
 
 	if (seconds < 0)
 		return;
@@ -201,7 +201,7 @@ static void put_samples(struct sheet *p, struct json_value status)
 {
 	double samples = number(status, "samples"), lost = number(status, "lost");
 	double flooded = number(status, "flooded");
-	char n[CMD_NUMBER_BYTES], text[ENGINE_FLOODED_BYTES];
+	char n[NUMBER_BYTES], text[ENGINE_FLOODED_BYTES];
 
 	sheet_label(p, "Samples");
 	buf_printf(&p->out, "%s, ", samples < 0 ? "?" : text_count((uint64_t)samples, n));
@@ -215,7 +215,7 @@ static void put_cost(struct sheet *p, struct json_value status)
 {
 	double cpu = number(status, "cpu_ms"), elapsed = number(status, "elapsed_s");
 	double rss = number(status, "rss_kb"), sandbox = number(status, "sandbox_rss_kb");
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 
 	if (cpu < 0)
 		return;
@@ -234,7 +234,7 @@ static void put_cost(struct sheet *p, struct json_value status)
 /* The sources with events or losses: "Events    perf: 1,234, lost 5". */
 static void put_sources(struct sheet *p, struct json_value sources)
 {
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES];
 	struct json_value s = {0};
 	const char *label = "Events";
 	struct buf name = {0};
@@ -258,7 +258,7 @@ static void put_sources(struct sheet *p, struct json_value sources)
 
 static void put_tables(struct sheet *p, struct json_value tables)
 {
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES];
 	struct json_value t = {0};
 	const char *label = "Tables";
 	struct buf name = {0};
@@ -279,7 +279,7 @@ static void put_limits(struct sheet *p, struct json_value limits)
 {
 	double hour = number(limits, "incidents_per_rule_and_hour");
 	double dropped = number(limits, "symbol_requests_dropped");
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 
 	if (hour < 0)
 		return;
@@ -300,7 +300,7 @@ static void put_why(struct sheet *p, struct json_value rule)
 {
 	double ago = number(rule, "nearest_ago_s"), counts[RULE_COUNTS];
 	struct buf line = {0};
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	unsigned i;
 
 	if (ago >= 0) {
@@ -331,7 +331,7 @@ static void put_disk_history(struct sheet *p, struct json_value status)
 {
 	double max = number(status, "disk_history_max_bytes");
 	double lost = number(status, "disk_history_lost_samples");
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], c[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES], c[NUMBER_BYTES];
 
 	if (max <= 0)
 		return;
@@ -349,7 +349,7 @@ static void put_status(struct sheet *p, struct json_value status)
 {
 	double incidents = number(status, "incidents"), elapsed = number(status, "elapsed_s");
 	struct buf state = {0};
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 
 	json_put_text(json_member(status, "state"), &state);
 	sheet_label(p, "State");
@@ -462,7 +462,7 @@ static int snapshot_window(const struct options *o, struct err *err)
 	if (!rc && o->json) {
 		buf_reset(&path);
 		buf_printf(&path, "{\"incident\":%" PRId64 "}\n", id);
-		rc = cmd_print(&path, err);
+		rc = print_text(&path, err);
 	}
 	buf_free(&path);
 	return rc;

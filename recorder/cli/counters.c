@@ -2,7 +2,7 @@
  * counters: list the counters that rules can name.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/fit.h"
 #include "source/source.h"

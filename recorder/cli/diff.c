@@ -3,7 +3,7 @@
  * program's format.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "analysis/overweight.h"
 
 #include "base/array.h"

@@ -3,7 +3,7 @@
  * incident or a window of the history, one per line or counted by name.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/nearest.h"
@@ -330,7 +330,7 @@ static int watch(struct listing *l, struct trace *live, struct needs *needs, str
 {
 	struct cmd_sources sources;
 	const struct rule_spec spec = {.kind = "stop-on-etw-event", .spec = l->o->live};
-	char lost[CMD_NUMBER_BYTES];
+	char lost[NUMBER_BYTES];
 	int rc = cmd_rule_open(l->o, &spec, needs, &l->select.rule, err);
 
 	live->sources = sources.all;
@@ -391,7 +391,7 @@ static int recorded_events(const struct options *o, struct err *err)
 			  .each = put_event,
 			  .ctx = &l};
 	const char *what = kept ? o->ids.n ? "the incident" : "the window" : o->capture.file;
-	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
+	char number[NUMBER_BYTES], of[NUMBER_BYTES];
 	int rc = listing_open(&l, err), closed;
 
 	if (!rc && (o->live != NULL) + (o->capture.file != NULL) + (o->ids.n > 0) +

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "base/os.h"
 #include "export/export.h"
+#include "listing/report_runtimes.h"
+#include "listing/report_source.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -62,6 +64,8 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 	return rc;
 }
 
+#define PAGE_ROWS 1000u                      /* of each table of a page */
+
 /* Tell an empty part from an empty incident. */
 static void remark(const struct incident *in, enum stream stream, uint64_t samples_before)
 {
@@ -104,13 +108,15 @@ static int write_job(void *ctx, struct out *out, struct err *err)
 }
 
 static int write_out(const struct options *o, const char *path, const struct exporter *e,
-		     const struct incident *in, enum stream stream, struct err *err)
+		     const struct incident *in, enum stream stream, const char *runtimes,
+		     struct err *err)
 {
 	struct job job = {.e = e, .in = in};
 	struct buf changed = {0};
 	int rc;
 
 	options_of(o, path, stream, &job.options);
+	job.options.runtimes = runtimes;
 	if (strcmp(e->name, "html") == 0 && !cmd_put_changed(o, in, &changed) && changed.len)
 		job.options.changed = buf_text(&changed);
 	rc = cmd_write_output(o, path, e, write_job, &job, err);
@@ -120,10 +126,11 @@ static int write_out(const struct options *o, const char *path, const struct exp
 
 /* The first pass refuses what can be refused, the second writes. */
 static int write_in_pass(const struct options *o, const char *path, const struct exporter *e,
-			 const struct incident *in, enum stream stream, unsigned pass,
-			 struct err *err)
+			 const struct incident *in, enum stream stream, const char *runtimes,
+			 unsigned pass, struct err *err)
 {
-	int rc = pass ? write_out(o, path, e, in, stream, err) : cmd_check_output(o, path, e, err);
+	int rc = pass ? write_out(o, path, e, in, stream, runtimes, err)
+		      : cmd_check_output(o, path, e, err);
 
 	if (!rc && pass)
 		cmd_note("%s", path);
@@ -137,7 +144,7 @@ static int write_in_pass(const struct options *o, const char *path, const struct
  * already, none is written.
  */
 static int write_all(const struct options *o, const struct incident *in, enum stream stream,
-		     struct err *err)
+		     const char *runtimes, struct err *err)
 {
 	struct buf path = {0};
 	unsigned pass, i;
@@ -154,7 +161,8 @@ static int write_all(const struct options *o, const struct incident *in, enum st
 				   e->suffix);
 			rc = buf_check(&path, "a file's name", err);
 			if (!rc)
-				rc = write_in_pass(o, path.data, e, in, stream, pass, err);
+				rc = write_in_pass(o, path.data, e, in, stream, runtimes, pass,
+						   err);
 		}
 	}
 	buf_free(&path);
@@ -282,7 +290,7 @@ static int write_processes(const struct options *o, const char *path, const stru
 			if (!rc && pass)
 				take_process(in, i, &part);
 			if (!rc)
-				rc = write_in_pass(o, name.data, e, &part, stream, pass, err);
+				rc = write_in_pass(o, name.data, e, &part, stream, NULL, pass, err);
 		}
 	}
 	if (!rc && !n)
@@ -356,11 +364,50 @@ static enum stream only_stream(const struct incident *in)
 	return n == 1 ? found : STREAM_CPU;
 }
 
+/*
+ * What a page has beside the stream: samples of events, and what runtimes tell, as an array of the
+ * rows that report prints; nothing there for other formats.
+ */
+static int for_page(const struct options *o, const struct exporter *e, struct incident *in,
+		    enum stream stream, struct buf *runtimes, struct err *err)
+{
+	struct buf notes = {0};
+	struct options rows = *o;
+	struct sheet sheet;
+	struct err why;
+	size_t i;
+	int rc = 0;
+
+	if (o->per_process || !(o->all_dir || strcmp(e->name, "html") == 0))
+		return 0;
+	rows.json = true;
+	rows.rows = PAGE_ROWS;
+	sheet_init(&sheet, &rows);
+	if (report_runtimes(&sheet, &rows, in, &why) == ERR_MEMORY)
+		rc = err_set(err, ERR_MEMORY, "%s", why.text);
+	if (!rc && o->source_of)
+		rc = report_source(&sheet, &rows, in, stream, &notes, err);
+	if (!rc && sheet.out.len) {
+		buf_putc(runtimes, '[');
+		buf_put(runtimes, sheet.out.data, sheet.out.len - 1);
+		buf_putc(runtimes, ']');
+		for (i = 0; !runtimes->failed && i < runtimes->len; i++)
+			if (runtimes->data[i] == '\n')
+				runtimes->data[i] = ',';
+		rc = buf_check(runtimes, "what runtimes tell", err);
+	}
+	sheet_free(&sheet);
+	cmd_notes(&notes);
+	buf_free(&notes);
+	return rc;
+}
+
 int cmd_export(const struct options *o, struct err *err)
 {
 	const char *path = o->output ? o->output : "-";
 	const struct exporter *e = NULL;
 	struct incident in = {0};
+	struct buf runtimes = {0};
 	enum stream stream = cmd_stream(o);
 	uint64_t samples = 0;
 	int rc;
@@ -387,12 +434,15 @@ int cmd_export(const struct options *o, struct err *err)
 		rc = cmd_filter(o, &in, err);
 	if (!rc) {
 		remark(&in, stream, samples);
-		rc = o->inlines ? source_lines_add(&in, err) : 0;
+		rc = o->inlines || o->source_of ? source_lines_add(&in, err) : 0;
 	}
 	if (!rc)
-		rc = o->all_dir ? write_all(o, &in, stream, err) :
+		rc = for_page(o, e, &in, stream, &runtimes, err);
+	if (!rc)
+		rc = o->all_dir ? write_all(o, &in, stream, runtimes.data, err) :
 		     o->per_process ? write_processes(o, path, e, &in, stream, err)
-				    : write_out(o, path, e, &in, stream, err);
+				    : write_out(o, path, e, &in, stream, runtimes.data, err);
+	buf_free(&runtimes);
 	if (!rc)                             /* the file is written; report what is missing */
 		rc = incident_whole(&in, err);
 	incident_free(&in);

@@ -5,7 +5,7 @@
 #include "cli/cmd.h"
 #include "cli/help.h"
 #include "cli/markdown.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/fit.h"
 #include "base/nearest.h"
@@ -261,7 +261,7 @@ static int show(const struct options *o, const struct help *h, bool paged, struc
 		rc = buf_check(&text, "the help", err);
 	if (!rc && !(paged && os_is_terminal(os_stdout()) &&
 		     os_show_in_pager(buf_text(&text), text.len)))
-		rc = cmd_print(&text, err);
+		rc = print_text(&text, err);
 	buf_free(&text);
 	return rc;
 }

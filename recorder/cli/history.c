@@ -3,7 +3,7 @@
  * and a bar for each day with the load of its hours and its incidents.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/moment.h"
@@ -85,7 +85,7 @@ static void put_stretch(struct view *v, const struct stretch *s, const struct st
 	double gap_s = next && next->from_ns > s->to_ns
 			       ? (double)(next->from_ns - s->to_ns) / 1e9 : 0;
 	struct buf what = {0};
-	char seconds[CMD_NUMBER_BYTES];
+	char seconds[NUMBER_BYTES];
 	struct sheet_cell cells[COLUMNS + 5] = {
 		{.head = "FROM               ", .text = from},
 		{.head = "TO                 ", .text = to},

@@ -3,7 +3,7 @@
  * retention, or stop exempting them; by number, also while a recorder runs.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/os.h"

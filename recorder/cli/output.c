@@ -84,7 +84,7 @@ static void put_line(const char *text, const char *bytes)
 static void show_progress(void *ctx)
 {
 	struct progress *p = ctx;
-	char bytes[CMD_NUMBER_BYTES];
+	char bytes[NUMBER_BYTES];
 
 	if (os_now_ns() < p->next_ns)
 		return;

@@ -3,7 +3,7 @@
  * its frames got later.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/fit.h"
@@ -358,7 +358,7 @@ static void put_module(struct sheet *p, const struct needed_module *m)
 /* What is left: which files would name it, largest first; what no file can name. */
 static int print_left(struct symbolizing *s, uint32_t named, struct err *err)
 {
-	char one[CMD_NUMBER_BYTES], all[CMD_NUMBER_BYTES];
+	char one[NUMBER_BYTES], all[NUMBER_BYTES];
 	uint64_t left = 0, unknown = 0;
 	struct sheet sheet;
 	uint32_t i;

@@ -5,14 +5,18 @@
 #include "analysis/call_tree.h"
 #include "analysis/report_events.h"
 #include "cli/cmd.h"
-#include "cli/report_memory.h"
-#include "cli/sheet.h"
+#include "listing/report_memory.h"
+#include "cli/source_lines.h"
+#include "listing/report_runtimes.h"
+#include "listing/report_source.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/os.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +31,8 @@ struct view {
 	const struct incident *in;
 	enum stream stream;
 	const struct unit *unit;             /* of the stream */
-	double whole;                        /* weight of all samples */
+	double whole;                        /* weight of all samples of the stream */
+	uint64_t nsamples;
 	enum home_key by;                    /* HOME_NONE = by process */
 };
 
@@ -45,6 +50,8 @@ static const struct unit {
 	[STREAM_RSS_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_HEAP] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_HEAP_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_IO_BYTES] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_IO_TIME] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
 };
 
 /* Text from outside, made safe to print. */
@@ -57,9 +64,9 @@ static void put_clean(struct buf *out, const char *text)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static double share(const struct view *v, uint64_t part)
+static double share(const struct view *v, double part)
 {
-	return v->whole > 0 ? 100 * (double)part / v->whole : 0;
+	return v->whole > 0 ? 100 * part / v->whole : 0;
 }
 
 /* Relative to the trigger, in seconds. */
@@ -68,15 +75,29 @@ static double seconds_at(const struct view *v, uint64_t time_ns)
 	return ((double)time_ns - (double)v->in->head.trigger_ns) / 1e9;
 }
 
+/* Whether --columns names it: 1 or 0. */
+static int wants(const struct view *v, const char *column)
+{
+	const char *at = v->o->columns;
+	size_t n;
+
+	for (; at && *at; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",");
+		if (n == strlen(column) && strncmp(at, column, n) == 0)
+			return 1;
+	}
+	return 0;
+}
+
 /* kind: NULL = the heading, with name as the last column's. which: of a set of incidents. */
 static void put_row(const struct view *v, const struct call_tree *t, const char *kind,
 		    const char *name, enum code_kind code, const struct call_cost *cost,
 		    const float *which, uint32_t depth)
 {
 	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
+	double window_s = (double)(v->in->head.t1_ns - v->in->head.t0_ns) / 1e9;
 	char in_which[CALL_WHICH + 1];
-	double self = (double)cost->exclusive / v->unit->scale;
-	double all = (double)cost->inclusive / v->unit->scale;
+	double self = cost->exclusive / v->unit->scale, all = cost->inclusive / v->unit->scale;
 	char when[CALL_WHEN + 1];
 	const struct sheet_cell cells[] = {
 		{"row", .text = kind},
@@ -90,9 +111,13 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 		 .digits = v->unit->digits},
 		{"inclusive_pct", "INCL %", 8, SHEET_SHARE, .v = share(v, cost->inclusive)},
 		{"self_samples", .kind = SHEET_COUNT, .n = cost->samples},
-		{"first_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->first_ns)},
-		{"last_s", .kind = SHEET_NUMBER, .v = seconds_at(v, cost->last_ns)},
-		{"folded", .kind = SHEET_COUNT, .n = cost->folded},
+		{"first_s", "FIRST S", wants(v, "first") * 10, SHEET_NUMBER,
+		 .v = seconds_at(v, cost->first_ns), .digits = 3},
+		{"last_s", "LAST S", wants(v, "last") * 10, SHEET_NUMBER,
+		 .v = seconds_at(v, cost->last_ns), .digits = 3},
+		{"folded", "FOLDED", wants(v, "fold") * 8, SHEET_COUNT, .n = cost->folded},
+		{NULL, "RATE/S", wants(v, "rate") * 11, SHEET_NUMBER,
+		 .v = window_s > 0 ? all / window_s : (double)NAN, .digits = 2},
 		{"code", "CODE", t->has_managed ? -11 : 0, .text = code_kind_text(code)},
 		{"when", "WHEN", when_columns, .text = when},
 		{t->nwhich ? "which" : NULL, "WHICH", -(int)t->nwhich, .text = in_which},
@@ -118,6 +143,13 @@ static void put_node(const struct view *v, const struct call_tree *t, uint32_t n
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+static void put_left(const struct view *v, uint32_t n)
+{
+	if (n && !v->sheet->json)
+		buf_printf(&v->sheet->out, "%*s  and %" PRIu32 " more; --rows shows more\n",
+			   v->sheet->columns >= WHEN_MIN_COLUMNS ? (int)CALL_WHEN + 38 : 0, "", n);
+}
+
 static int put_functions(const struct view *v, struct call_tree *t, bool by_inclusive,
 			 struct err *err)
 {
@@ -139,10 +171,7 @@ static int put_functions(const struct view *v, struct call_tree *t, bool by_incl
 			t->function_which + (size_t)functions[i].text * t->nwhich, 0);
 		put++;
 	}
-	if (i < n && !v->sheet->json)
-		buf_printf(&v->sheet->out, "%*s  and %" PRIu32 " more; --rows shows more\n",
-			   v->sheet->columns >= WHEN_MIN_COLUMNS ? (int)CALL_WHEN + 38 : 0, "",
-			   n - i);
+	put_left(v, n - i);
 	free(functions);
 	return 0;
 }
@@ -194,63 +223,6 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 	}
 }
 
-static void put_collection(const struct view *v, const struct collection *c, const char *title)
-{
-	const struct incident *in = v->in;
-	uint32_t thread = c->start->thread;
-	uint32_t process = thread == THREAD_NONE ? UINT32_MAX : in->threads[thread].process;
-	uint32_t pid = process == UINT32_MAX ? 0 : in->processes[process].pid;
-	char label[PROCESS_LABEL_BYTES];
-	struct buf name = {0};
-	struct sheet_cell cells[] = {
-		{"row", .text = "collection"},
-		{"start_s", "START S", 10, SHEET_NUMBER, .v = seconds_at(v, c->start->time_ns),
-		 .digits = 3},
-		{"duration_ms", "TOOK MS", 12, SHEET_NUMBER, .v = (double)c->duration_ns / 1e6,
-		 .digits = 3},
-		{"ended", .kind = SHEET_BOOL, .n = c->ended},
-		{"generation", "GEN", 5, SHEET_NUMBER, .v = c->generation},
-		{"reason", "REASON", 8, SHEET_NUMBER, .v = c->reason},
-		{"count", "COUNT", 8, SHEET_NUMBER, .v = c->count},
-		{"process", .text = process == UINT32_MAX ? "?" : in->processes[process].name},
-		{"pid", .kind = SHEET_COUNT, .n = pid},
-		{.head = title, .width = -1},
-	};
-
-	put_clean(&name, process == UINT32_MAX ? "?" : incident_process_label(in, process, label));
-	buf_printf(&name, " (%" PRIu32 ")%s", pid,
-		   c->ended      ? ""
-		   : c->end_lost ? ", its end was lost"
-				 : ", it did not end in the window");
-	cells[COUNT_OF(cells) - 1].text = buf_text(&name);
-	(title ? sheet_heading : sheet_row)(v->sheet, cells, COUNT_OF(cells));
-	buf_free(&name);
-}
-
-/* The longest ones. */
-static int put_collections(const struct view *v, struct err *err)
-{
-	struct collection *all;
-	uint32_t n, i, nopen = 0;
-	char title[100];
-	int rc = collections_find(v->in, &all, &n, err);
-
-	if (rc)
-		return rc;
-	for (i = 0; i < n; i++)
-		nopen += !all[i].ended;
-	snprintf(title, sizeof(title), "GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32, n);
-	if (nopen)
-		snprintf(title + strlen(title), sizeof(title) - strlen(title),
-			 ", %" PRIu32 " WITHOUT AN END", nopen);
-	if (n)
-		put_collection(v, &all[0], title);
-	for (i = 0; i < n && i < v->o->rows; i++)
-		put_collection(v, &all[i], NULL);
-	free(all);
-	return 0;
-}
-
 static int put_counters(const struct view *v, struct err *err)
 {
 	int columns = v->sheet->columns >= COURSE_MIN_COLUMNS ? -(int)COUNTER_COURSE : 0;
@@ -286,7 +258,10 @@ static int put_counters(const struct view *v, struct err *err)
 /* Functions by their own time and, of a whole report, by their inclusive time. */
 static int put_name_view(const struct view *v, bool both, struct err *err)
 {
-	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses};
+	/* Trees fold by themselves, tables only if it was asked for. */
+	bool fold = options_origin(v->o, "fold-percent") != FROM_DEFAULT;
+	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses,
+				  .fold_pct = fold ? v->o->fold_percent : 0};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
@@ -323,10 +298,59 @@ static int put_tree_view(const struct view *v, bool calls, struct err *err)
 	return 0;
 }
 
+static void put_around_rows(const struct view *v, const struct call_tree *t, const char *kind,
+			    const char *title, const struct call_function *rows,
+			    const float *which, uint32_t n)
+{
+	uint32_t i;
+
+	put_heading(v, t, title);
+	for (i = 0; i < n && i < v->o->rows; i++)
+		put_row(v, t, kind, rows[i].name, stack_tree_code(&t->stacks, rows[i].text),
+			&rows[i].cost, which + (size_t)i * t->nwhich, 0);
+	put_left(v, n - i);
+}
+
+/* Callers, the function, callees. */
+static int put_around(const struct view *v, struct err *err)
+{
+	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses};
+	struct call_around a;
+	struct call_tree t;
+	const float *which;
+	int rc = call_tree_new(v->in, &co, &t, err);
+
+	if (rc)
+		return rc;
+	rc = call_around(&t, v->in, v->o->caller_callee, &a, err);
+	if (!rc) {
+		which = a.which + t.nwhich;
+		put_around_rows(v, &t, "caller", "CALLERS", a.callers, which, a.ncallers);
+		put_around_rows(v, &t, "function", "FUNCTION", &a.focus, a.which, 1);
+		which += (size_t)a.ncallers * t.nwhich;
+		put_around_rows(v, &t, "callee", "CALLEES", a.callees, which, a.ncallees);
+		call_around_free(&a);
+	}
+	call_tree_free(&t);
+	return rc;
+}
+
+static int put_source(const struct view *v, struct incident *in, struct err *err)
+{
+	struct buf notes = {0};
+	int rc = source_lines_add(in, err);
+
+	if (!rc)
+		rc = report_source(v->sheet, v->o, in, v->stream, &notes, err);
+	cmd_notes(&notes);
+	buf_free(&notes);
+	return rc;
+}
+
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
-	char time[OS_TIME_TEXT_BYTES], n[CMD_NUMBER_BYTES], title[INCIDENT_TITLE_BYTES];
+	char time[OS_TIME_TEXT_BYTES], n[NUMBER_BYTES], title[INCIDENT_TITLE_BYTES];
 	struct buf *out = &v->sheet->out;
 
 	if (v->sheet->json)
@@ -345,13 +369,16 @@ static void put_head(const struct view *v)
 	buf_puts(out, "; ");
 	put_span(out, h);
 	if (stream_is_time(v->stream))
-		buf_printf(out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n),
-			   v->whole / 1e9, v->stream == STREAM_CPU ? "CPU time" : "thread time");
+		buf_printf(out, "; %s samples, %.1f s of %s\n",
+			   text_count(v->stream == STREAM_CPU ? h->samples : v->nsamples, n),
+			   v->whole / 1e9, v->stream == STREAM_CPU       ? "CPU time" :
+			   v->stream == STREAM_IO_TIME ? "disk time" : "thread time");
 	else if (stream_is_bytes(v->stream))
 		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6,
 			   v->stream == STREAM_ALLOC || v->stream == STREAM_HEAP ? "allocated" :
 			   v->stream == STREAM_HEAP_NET ? "allocated and not freed" :
-			   v->stream == STREAM_RSS ? "touched" : "touched and still there");
+			   v->stream == STREAM_IO_BYTES ? "read from and written to disks" :
+			   v->stream == STREAM_RSS      ? "touched" : "touched and still there");
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 }
@@ -369,7 +396,7 @@ static int parse_by(const struct options *o, enum home_key *by, struct err *err)
 		       o->by);
 }
 
-static int put_report(struct sheet *sheet, const struct options *o, const struct incident *in,
+static int put_report(struct sheet *sheet, const struct options *o, struct incident *in,
 		      struct err *err)
 {
 	struct view v = {.sheet = sheet, .o = o, .in = in, .stream = cmd_stream(o)};
@@ -382,50 +409,84 @@ static int put_report(struct sheet *sheet, const struct options *o, const struct
 		return rc;
 	v.unit = &units[v.stream];
 	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stream == v.stream)
-			v.whole += (double)in->samples[i].weight;
+		if (in->samples[i].stream != v.stream)
+			continue;
+		v.whole += (double)in->samples[i].weight;
+		v.nsamples++;
 	}
 	if (v.stream == STREAM_OFF_CPU && v.whole <= 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "this incident has no thread times; record with --thread-time");
-	if (v.stream != STREAM_CPU && v.whole <= 0 && !o->memory)
+	if (v.stream != STREAM_CPU && v.whole <= 0 && !o->memory && !o->runtimes)
 		return err_set(err, ERR_NOT_FOUND, "this incident has no samples of the metric %s",
 			       o->metric);
 	put_head(&v);
 	if (o->memory)
 		return report_memory(sheet, o, in, err);
+	if (o->runtimes)
+		return report_runtimes(sheet, o, in, err);
+	if (o->source_of)
+		return put_source(&v, in, err);
 	if (o->by_name)
 		return put_name_view(&v, false, err);
+	if (o->caller_callee)
+		return put_around(&v, err);
 	rc = put_tree_view(&v, calls, err);
 	if (!rc && !calls)
 		rc = put_name_view(&v, true, err);
 	if (!rc && !calls)
-		rc = put_collections(&v, err);
+		rc = report_collections(sheet, o, in, err);
 	return rc || calls ? rc : put_counters(&v, err);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static int check_columns(const struct options *o, struct err *err)
+{
+	static const char *const known[] = {"first", "last", "fold", "rate"};
+	const char *at = o->columns;
+	size_t n, i;
+
+	for (; at && *at; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",");
+		for (i = 0; i < COUNT_OF(known); i++)
+			if (n == strlen(known[i]) && strncmp(at, known[i], n) == 0)
+				break;
+		if (i == COUNT_OF(known))
+			return err_set(err, ERR_USAGE, "--columns: '%.*s' is not one of first, "
+				       "last, fold, rate", (int)n, at);
+	}
+	return 0;
+}
+
 int cmd_report(const struct options *o, struct err *err)
 {
+	/* A group has no lines. */
+	cmd_filter_incident *filter = o->source_of ? cmd_filter : cmd_filter_and_group;
 	struct incident in = {0};
 	struct sheet sheet;
-	int rc;
+	int rc, views;
 
-	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name + o->memory > 1)
-		return err_set(err, ERR_USAGE, "--callers, --callees, --tree, --by-name and "
-			       "--memory exclude each other; give one");
-	if (o->by && (o->memory || o->callers || o->callees || o->by_name))
+	views = (o->callers != NULL) + (o->callees != NULL) + (o->caller_callee != NULL) +
+		o->by_name + o->memory + o->runtimes + (o->source_of != NULL);
+	if (views + o->tree > 1)
+		return err_set(err, ERR_USAGE, "--caller-callee, --callers, --callees, --tree, "
+			       "--by-name, --memory, --runtimes and --source exclude each other; "
+			       "give one");
+	if (o->by && views)
 		return err_set(err, ERR_USAGE, "--by is for processes, alone or with --tree: omit "
-			       "--callers, --callees, --by-name and --memory");
+			       "--caller-callee, --callers, --callees, --by-name, --memory, "
+			       "--runtimes and --source");
 	sheet_init(&sheet, o);
-	rc = cmd_check_patterns(o, err);
+	rc = check_columns(o, err);
+	if (!rc)
+		rc = cmd_check_patterns(o, err);
 	if (!rc && cmd_several(o))
-		rc = cmd_load_several(o, cmd_filter_and_group, &in, err);
+		rc = cmd_load_several(o, filter, &in, err);
 	else if (!rc)
 		rc = cmd_load(o, &in, err);
 	if (!rc && !cmd_several(o))
-		rc = cmd_filter_and_group(o, &in, err);
+		rc = filter(o, &in, err);
 	if (!rc)
 		rc = put_report(&sheet, o, &in, err);
 	if (!rc)

@@ -413,7 +413,7 @@ void put_rule_counts(struct buf *out, const double counts[RULE_COUNTS])
 		"seen", "matched", "fired", "held back", "of other processes",
 		"dropped by a filter", "stops without a start", "starts lost", "within an incident",
 	};
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	unsigned i;
 
 	for (i = 0; i < RULE_COUNTS; i++)

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "listing/sheet.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static int systemctl(const struct verb *verb, const char *unit, struct buf *outp
 /* systemctl's exit codes of status: 3 = it does not run, 4 = there is no such unit. */
 static int status(const struct buf *output, int code, struct err *err)
 {
-	int rc = cmd_print(output, err);
+	int rc = print_text(output, err);
 
 	return rc || !code ? rc : CMD_EXITS + (code == 4 ? 3 : code);
 }

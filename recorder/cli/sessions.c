@@ -1,6 +1,6 @@
 /* start: collect in the background. list-sessions: the recorders of this machine. */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/json_read.h"

@@ -140,6 +140,8 @@ static int gather(void *ctx, const char *store, struct incident *in, struct err 
 	if (in->damage)
 		cmd_note("incident %" PRId64 " is damaged: %s", in->head.id, in->damage);
 	buf_printf(&name, "Incident %" PRId64, in->head.id);
+	if (in->head.rule && strcmp(in->head.rule, "file") == 0)
+		buf_printf(&name, ": %s", in->head.reason ? in->head.reason : "?");
 	if (g->o->more_stores.n)
 		buf_printf(&name, " of %s", os_base_name(store));
 	rc = buf_check(&name, "an incident's name", err);

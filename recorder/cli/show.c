@@ -2,7 +2,7 @@
  * show: one incident for a person, or as JSON: what fired, the window, what was lost, what was hot.
  */
 #include "cli/cmd.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "cli/show_losses.h"
 #include "cli/show_own.h"
 #include "cli/show_times.h"
@@ -295,7 +295,7 @@ static void put_title(struct sheet *p, const struct incident_head *h)
 
 static void put_window(struct sheet *p, const struct incident_head *h)
 {
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES];
 
 	sheet_label(p, "Window");
 	put_span(&p->out, h);
@@ -315,7 +315,7 @@ static void put_window(struct sheet *p, const struct incident_head *h)
 static void put_metrics(struct sheet *p, const struct incident *in)
 {
 	uint64_t of[STREAMS_MAX] = {0};
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	uint32_t i;
 
 	for (i = 0; i < in->nsamples; i++)
@@ -331,7 +331,7 @@ static void put_metrics(struct sheet *p, const struct incident *in)
 static void put_samples(struct sheet *p, const struct incident *in)
 {
 	const struct incident_head *h = &in->head;
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	unsigned i;
 
 	if (in->damage)
@@ -352,7 +352,7 @@ static void put_samples(struct sheet *p, const struct incident *in)
 static void put_losses(struct sheet *p, const struct incident_head *h)
 {
 	const char *label = "Lost";
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	unsigned i;
 
 	for (i = 0; i < LOSS_KINDS; i++) {
@@ -377,7 +377,7 @@ static void put_losses(struct sheet *p, const struct incident_head *h)
 
 static void put_quality(struct sheet *p, const struct incident_head *h)
 {
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	unsigned i, items = 0;
 
 	sheet_label(p, "Stacks");
@@ -424,8 +424,8 @@ static void put_head(struct sheet *p, const struct options *o, const struct inci
 		     const struct ledger *ledger)
 {
 	const struct incident_head *h = &in->head;
-	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
-	char named[CMD_NUMBER_BYTES], frames[CMD_NUMBER_BYTES];
+	char time[OS_TIME_TEXT_BYTES], rss[NUMBER_BYTES], cpu[NUMBER_BYTES];
+	char named[NUMBER_BYTES], frames[NUMBER_BYTES];
 	struct counts n = count_used(in);
 
 	os_time_text(h->trigger_wall_ns, time);
@@ -512,7 +512,7 @@ static void put_heading(const struct view *v, const char *amount, const char *wh
 
 static void put_amount(const struct view *v, uint64_t n)
 {
-	char text[CMD_NUMBER_BYTES];
+	char text[NUMBER_BYTES];
 	const struct sheet_cell cells[] = {
 		{.width = 11, .text = text},
 		{.width = 9, .kind = SHEET_SHARE,
@@ -640,7 +640,7 @@ static void put_event_stack(const struct view *v)
 static void put_hot(const struct view *v, struct summary *s, bool user_only)
 {
 	const char *counted = v->in->several_periods ? "CPU TIME" : "SAMPLES";
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	uint32_t i;
 
 	put_heading(v, counted, "PROCESS AND ITS STACKS");

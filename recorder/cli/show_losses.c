@@ -22,7 +22,7 @@ void losses_line(const struct ledger *l, struct sheet *p)
 {
 	const struct ledger_counts *n = &l->total;
 	double unexplained = ledger_unexplained(n);
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], c[CMD_NUMBER_BYTES], d[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES], c[NUMBER_BYTES], d[NUMBER_BYTES];
 
 	if (!l->has_expected) {
 		sheet_line(p, "Expected", SHEET_PLAIN,

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "model/ledger.h"
 
 /* The line "Expected": "950 samples; 928 recorded, 0 lost, 22 unexplained (2.3 %)". */

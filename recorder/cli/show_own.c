@@ -134,7 +134,7 @@ static void put_ring(const struct incident *in, const struct incident_event *rin
 	double seconds = ring ? number(in, ring, OWN_RING_SECONDS) : 0;
 	double bytes = ring ? number(in, ring, OWN_RING_BYTES) : 0;
 	double per_sample = ring ? number(in, ring, OWN_RING_BYTES_PER_SAMPLE) : 0;
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	char a[NUMBER_BYTES], b[NUMBER_BYTES];
 
 	if (p->json)
 		json_key(&p->j, "ring");

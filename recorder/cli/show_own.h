@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "model/incident.h"
 
 /*

@@ -55,7 +55,7 @@ static bool add_up(const struct incident *in, struct times *out)
 
 void times_put(const struct incident *in, struct sheet *p)
 {
-	char n[CMD_NUMBER_BYTES];
+	char n[NUMBER_BYTES];
 	struct times t;
 	unsigned k;
 

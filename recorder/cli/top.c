@@ -4,7 +4,7 @@
  */
 #include "cli/cmd.h"
 #include "cli/live.h"
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/moment.h"
 #include "base/os.h"

@@ -30,7 +30,10 @@ static void fire_whole(struct engine *e)
 
 	/* Its length is not known yet; a century holds it, should nothing more be stored. */
 	f.post_ns = CENTURY_NS;
-	snprintf(reason, sizeof(reason), "all of %.200s", os_base_name(e->capture->file));
+	if (e->capture->file_title)
+		snprintf(reason, sizeof(reason), "%.200s", e->capture->file_title);
+	else
+		snprintf(reason, sizeof(reason), "all of %.200s", os_base_name(e->capture->file));
 	f.reason = reason;
 	engine_fire(e, &f);
 }

@@ -40,6 +40,8 @@ static void put_value(const char *name, const char *label, const char *of, doubl
 {
 	char text[40];
 
+	if (value != value)
+		return;                      /* the recorder does not know it */
 	num_text(value, text, sizeof(text));
 	buf_puts(out, name);
 	if (label) {

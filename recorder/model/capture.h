@@ -24,6 +24,7 @@ struct capture {
 	bool only_its_events;                /* of other processes not even starts and ends */
 	uint32_t root_pid;                   /* this process and all that it starts; 0 = all */
 	const char *file;                   /* a trace file in place of this machine; NULL = live */
+	const char *file_title;              /* what its incident is called; NULL = "all of FILE" */
 	/* which events: source/etw/wanted.h, source/list/asked.h; NULL = not given */
 	const char *providers, *only_providers, *kernel_events, *clr_events, *tpl_events;
 	const char *clr_event_level;

@@ -85,6 +85,8 @@ const char *stream_text(unsigned stream)
 		[STREAM_HEAP] = "heap",
 		[STREAM_HEAP_NET] = "heap-net",
 		[STREAM_HEAP_MARK] = "heap-mark",
+		[STREAM_IO_BYTES] = "io-bytes",
+		[STREAM_IO_TIME] = "io-time",
 	};
 
 	return stream < STREAMS_MAX ? texts[stream] : "?";

@@ -57,6 +57,9 @@ enum stream {
 	STREAM_HEAP,            /* sampled allocations of a heap: bytes */
 	STREAM_HEAP_NET,        /* of these what was not freed: made by incident_memory() */
 	STREAM_HEAP_MARK,       /* that such a block was freed; readers see none */
+	/* Made for a view by analysis/event_samples.h, never stored: */
+	STREAM_IO_BYTES,        /* read from and written to disks, by who asked for it */
+	STREAM_IO_TIME,         /* ns for which disks served that */
 	STREAMS_MAX,
 };
 
@@ -86,12 +89,12 @@ static inline bool stream_is_counted(unsigned stream)
 
 static inline bool stream_is_time(unsigned stream)
 {
-	return stream <= STREAM_OFF_CPU;
+	return stream <= STREAM_OFF_CPU || stream == STREAM_IO_TIME;
 }
 
 static inline bool stream_is_bytes(unsigned stream)
 {
-	return stream == STREAM_ALLOC || stream >= STREAM_RSS;
+	return stream == STREAM_ALLOC || (stream >= STREAM_RSS && stream <= STREAM_IO_BYTES);
 }
 
 /* How far a stack can be trusted. */

@@ -13,8 +13,9 @@
  *  - Inclusive weight counts a sample once, at the outermost call: stack_tree_is_outermost().
  *  - The callers and the callees of a function are those of its deepest call, stack_tree_focus():
  *    in A>B>C>B>D the caller of B is C, and its callee is D.
- *  - A view of callers and callees together (only the page has one) gives 1/N of a sample to each
- *    of the N calls in its stack: in A>B>C>B>D, A and C call B with a half each, B calls C and D.
+ *  - A view of callers and callees together, call_around(), gives 1/N of a sample to
+ *    each of the N calls in its stack: in A>B>C>B>D, A and C call B with a half each, B calls C
+ *    and D.
  *
  * One thread.
  */

@@ -144,6 +144,7 @@ struct options {
 	/* when an incident is kept */
 	struct rule_list rules;
 	struct text_list named_rules;        /* NAME=SPEC of --rule */
+	struct text_list group_presets;      /* NAME=PATTERNS of report and diff */
 	struct text_list monitors;           /* CATEGORY:COUNTER:INSTANCE[@SEC] */
 	double min_sec;                      /* MinSecForTrigger */
 	double poll_sec;                     /* period of the rules' counters */
@@ -208,7 +209,8 @@ struct options {
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */
 	char *by;                            /* of report: a home_key_text(); NULL = process */
-	bool by_name, tree, memory;          /* views of report */
+	bool by_name, tree, memory, runtimes;        /* views of report */
+	char *source_of, *source_path;       /* of report: a function's lines; NULL = none */
 	bool no_stop;                        /* of stacks */
 	bool group_threads;                  /* of stacks: those with the same stack once */
 	bool all_processes;                  /* stacks of every process */
@@ -217,7 +219,7 @@ struct options {
 	double interval_s;                   /* of top; < 0: until it is stopped */
 	uint32_t times;                      /* of top: summaries; 0 = no limit */
 	bool clear;                          /* of top: the screen before each */
-	char *callers, *callees;             /* of this function; NULL = none */
+	char *callers, *callees, *caller_callee;     /* of this function; NULL = none */
 	uint32_t rows;                       /* lines of a table */
 	char *normalize;                     /* of diff; NULL = duration */
 	bool per_process;                    /* of export, diff */

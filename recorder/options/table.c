@@ -366,7 +366,8 @@ const struct option_info option_table[] = {
 	{"thread", "TID", "Only this thread.",
 	 OPTION_INT, GROUP_SELECT, ONE_INCIDENT, FIELD(tid), NUMBER(0, 1, UINT32_MAX, NULL)},
 	{"from", "FILE",
-	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data, stacks) instead of the machine.",
+	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data, stacks) instead of the machine; "
+	 "or each of a directory, or of a set of scenarios (.scenarioSet.xml).",
 	 OPTION_TEXT, GROUP_STORE, IN(COLLECT), FIELD(capture.file)},
 	{"from", "FILE|TIME",
 	 "Read this trace (.etl, .etl.zip, .nettrace, perf.data); or the history from this time: "
@@ -519,6 +520,10 @@ const struct option_info option_table[] = {
 	 "How memory grew: each process's size at the start, at the trigger and at most; what is "
 	 "still there by module, function and stack; what looks like a leak (Linux).",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(memory)},
+	{"runtimes", NULL,
+	 "What .NET, Java, Python and Node.js tell of themselves: collections by process and "
+	 "generation, compiled methods, exceptions by type, waits for locks by site.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(runtimes)},
 	{"tree", NULL, "The calls, from processes and threads on.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(tree)},
 	{"callers", "FUNCTION",
@@ -526,6 +531,12 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(callers)},
 	{"callees", "FUNCTION", "What this function called.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(callees)},
+	{"caller-callee", "FUNCTION", "One function with its callers and callees.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(caller_callee)},
+	{"columns", "LIST",
+	 "More columns: first, last (s from the trigger), fold (what was folded into it), rate "
+	 "(per second of the window).",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT), FIELD(columns)},
 	{"normalize", "duration|samples|none",
 	 "Scale the base by the windows' duration (the default), by samples (compare shares), or "
 	 "not at all.",
@@ -540,7 +551,10 @@ const struct option_info option_table[] = {
 	{"group", "PATTERNS",
 	 "Make one frame of those that match; or module, module-entry, class, class-entry, "
 	 "just-my-code.",
-	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(group)},
+	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), CONF, FIELD(group)},
+	{"group-preset", "NAME=PATTERNS",
+	 "A name for patterns of --group, in the conf file for instance. Repeatable.",
+	 OPTION_TEXTS, GROUP_SELECT, IN(REPORT) | IN(DIFF), CONF, FIELD(group_presets)},
 	{"group", NULL, "Print threads that have the same stack once.",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(group_threads)},
 	{"all-processes", NULL, "Of every process, one after another.",
@@ -563,9 +577,10 @@ const struct option_info option_table[] = {
 	 OPTION_INT, GROUP_SELECT, IN(STACKS), FIELD(every_ms), NUMBER(1000, 1, 3600000, "ms")},
 	{"fold", "PATTERNS", "Give the cost of frames that match to their callers.",
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(fold)},
-	{"fold-percent", "PCT", "In trees, fold what is smaller than this into its callers.",
+	{"fold-percent", "PCT",
+	 "Fold what is smaller than this into its callers; without it trees do, from 1 % on.",
 	 OPTION_FLOAT, GROUP_SELECT, IN(REPORT), FIELD(fold_percent), NUMBER(1, 0, 100, "percent")},
-	{"inc", "PATTERNS", "Only samples whose stack, process or thread matches each of these.",
+	{"inc", "PATTERNS", "Only samples whose stack, process or thread matches one of these.",
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(include)},
 	{"exc", "PATTERNS", "No samples whose stack, process or thread matches any of these.",
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(exclude)},
@@ -599,6 +614,12 @@ const struct option_info option_table[] = {
 	 "records --record-process without administrator rights. none = only counters, logs and "
 	 "processes. top: running = the recorder of --store, the default where one runs.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING | IN(TOP), CONF, FIELD(source)},
+	{"source", "FUNCTION",
+	 "The lines of this function with what each costs, beside their text (Linux, libdw).",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(source_of)},
+	{"source-path", "DIRS",
+	 "Where source files are, separated by ';', that are not where they were compiled.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(source_path)},
 	{"providers", "LIST",
 	 "Also events of these providers, separated by ','. Each is *EventSourceName, on Windows "
 	 "also a registered name or a GUID, then :KEYWORDS:LEVEL; on Linux also a tracepoint "

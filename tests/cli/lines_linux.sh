@@ -47,6 +47,37 @@ check json_counts_are_those_without_lines sh -c \
 	'counts="[.samples, .stacks, .frames]" &&
 	[ "$(jq "$counts" show.json)" = "$(jq "$counts" plain.json)" ]'
 
+# ---- a function's lines with their cost ----------------------------------------------------------
+
+# The text of each line is that of its file, and the costs of lines are those of the stacks that
+# show prints with lines.
+expect lines_of_a_function 0 'source_line' \
+	report --store s.db --source 'inlined!mix::spin' --json
+check each_has_the_text_of_its_file python3 - "$TOP/tests/data/lines/inlined.cc" <<'END'
+import json, sys
+text = open(sys.argv[1]).read().split('\n')
+rows = [json.loads(line) for line in open('out')]
+assert len(rows) > 5 and any(r['inclusive_ms'] > 0 for r in rows)
+for r in rows:
+    assert r['text'].strip() == text[r['line'] - 1].expandtabs(4).strip(), r
+END
+"$RECORDER" report --store s.db --by-name --json >functions.json 2>>err
+inclusive()
+{
+	jq -s 'map(select(.name == "inlined!mix::spin")) | .[0].inclusive_ms' functions.json
+}
+check no_line_costs_more_than_the_function eval \
+	'jq -s -e --argjson all "$(inclusive)" "map(.inclusive_ms) | max <= \$all + 0.001" out'
+check lines_of_a_function_that_calls_add_up eval \
+	'jq -s -e --argjson all "$(inclusive)" \
+	"map(.inclusive_ms) | add >= \$all * 0.999" out'
+expect a_function_without_lines 3 'no function is called|has no source lines' \
+	report --store s.db --source 'nosuch!function'
+expect lines_for_people 0 '^ +[0-9.]+ +[0-9.]+ % +[0-9.]+ +[0-9.]+ % +[0-9]+  .*step' \
+	report --store s.db --source 'inlined!mix::spin'
+expect lines_go_into_the_page 0 'newest' \
+	export --store s.db --source 'inlined!mix::spin' -o lines.html
+
 # ---- without libdw -------------------------------------------------------------------------------
 
 mkdir fake && : >fake/libdw.so.1

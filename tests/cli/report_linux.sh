@@ -19,3 +19,11 @@ node "$unusual" "$chromium" "$playwright" empty.html a_report_without_samples_is
 expect report_of_hostile_names_is_written 0 '' export --store hostile.db --id 1 -o hostile.html
 node "$unusual" "$chromium" "$playwright" hostile.html hostile_names_are_text 81 \
 	'<script>alert(1)</script>'
+check a_page_of_a_million_events_is_written "$BUILD/programs/large_page" large.html
+node "$TOP/tests/browser/events.mjs" "$chromium" "$playwright" large.html
+trace=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
+if [ -e "$trace" ]; then
+	"$RECORDER" collect --from "$trace" --store net.db 2>log
+	expect a_page_of_a_windows_trace_is_written 0 '' export 1 --store net.db -o net.html
+	node "$TOP/tests/browser/metrics.mjs" "$chromium" "$playwright" net.html
+fi

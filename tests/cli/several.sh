@@ -64,3 +64,35 @@ expect a_set_against_itself 0 'Nothing does' diff 1,2 1-2
 expect sets_have_json 0 '' $sets --json
 check sets_have_the_spread grep -q '"now_spread_percent":' out
 expect sets_are_a_table 2 'sets of incidents are compared by CPU time' $sets -o x.html
+
+# ---- sets of files -------------------------------------------------------------------------------
+
+mkdir -p set/deep
+printf 'shop;t;main;work 3\n' >set/one.folded
+printf 'shop;t;main;work 1\nother;t;main 5\n' >set/deep/two.folded
+cat >set/shop.scenarioSet.xml <<'END'
+<?xml version="1.0"?>
+<ScenarioSet>
+  <Scenarios files="*.folded" namePattern="Shop &amp; co [$1]"/>
+  <Scenarios files="deep/two.*" name="second" process="shop"/>
+</ScenarioSet>
+END
+expect a_set_of_scenarios_is_read 0 'incident 1 stored: second;' \
+	collect --from set/shop.scenarioSet.xml --store set.db
+expect each_has_its_name 0 'WHICH' report --all --store set.db
+check the_first_line_matches grep -qE ' 30.0 +75.0 % .*Incident 2: Shop & co \[one\]$' out
+check the_last_line_wins_and_keeps_its_process grep -qE ' 10.0 +25.0 % .*Incident 1: second$' out
+"$RECORDER" export 1 --store s.db -o set/a.perfView.xml
+"$RECORDER" export 2 --store s.db -o set/deep/b.perfView.xml.zip
+expect a_directory_is_read 0 'reading set/deep/b.perfView.xml.zip' \
+	collect --from set --store dir.db
+expect each_of_its_traces_is_there 0 '^2 incidents as one' report --all --store dir.db
+check with_all_that_they_have grep -qE '1,470 samples, 14.7 s' out
+echo '<ScenarioSet><Scenarios name="x"/></ScenarioSet>' >set/bad.xml
+expect a_scenario_without_files 1 'bad.xml: a <Scenarios> has no files=' \
+	collect --from set/bad.xml --store bad.db
+echo '<ScenarioSet><Scenarios files="*.nosuch"/></ScenarioSet>' >set/none.xml
+expect a_scenario_that_matches_nothing 3 'none of its [0-9]+ files is one of the set' \
+	collect --from set/none.xml --store bad.db
+echo '<ScenarioConfig><Scenarios files="*.etl" start="5"/></ScenarioConfig>' >set/none.xml
+expect a_part_of_a_scenario 1 'omit them, and give' collect --from set/none.xml --store bad.db

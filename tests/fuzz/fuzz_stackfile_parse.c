@@ -1,4 +1,5 @@
 /* Any bytes as each of the files of names, and as a .zip with one; then the lists are walked. */
+#include "source/stackfile/scenario.h"
 #include "source/stackfile/stack_list.h"
 #include "source/stackfile/unzip.h"
 
@@ -58,6 +59,24 @@ static void parse_all(const char *text, size_t n)
 	}
 }
 
+static void parse_set(const char *text, size_t n)
+{
+	struct scenario_list list = {0};
+	struct buf regex = {0};
+	struct err err;
+	uint32_t i;
+
+	if (!scenario_parse(text, n, &list, &err) && !list.n)
+		abort();
+	for (i = 0; i < list.n; i++) {
+		if (list.items[i].files)
+			scenario_regex(list.items[i].files, &regex);
+		sum += list.items[i].name ? strlen(list.items[i].name) : 0;
+	}
+	scenario_list_free(&list);
+	buf_free(&regex);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf text = {.max_bytes = 1u << 20};
@@ -78,8 +97,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stack_list_free(&l);
 	}
 	/* As the source does: a text has no NUL. */
-	if (!text.failed && !(text.len && memchr(text.data, 0, text.len)))
+	if (!text.failed && !(text.len && memchr(text.data, 0, text.len))) {
 		parse_all(buf_text(&text), text.len);
+		parse_set(buf_text(&text), text.len);
+	}
 	buf_free(&text);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "analysis/name_pattern.h"
 #include "base/array.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/incident_samples.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -184,14 +185,27 @@ TEST(a_folded_frame_gives_its_cost_to_its_caller)
 	assert_int_equal(in.nsamples, 20);
 }
 
-TEST(included_samples_match_every_pattern)
+TEST(included_samples_match_at_least_one_pattern)
 {
-	group(&(struct group_options){.include = "libc!read;Process shop"});
+	group(&(struct group_options){.include = "memcpy;nosuch"});
 	assert_string_equal(stacks(), "app!main;libc!read;kernel!sys_read;libc!memcpy 1");
 	close_incident(NULL);
 	open_incident(NULL);
 	group(&(struct group_options){.include = "brk|Thread (21)"});
 	assert_int_equal(in.nsamples, 14);
+}
+
+/* The names of these modules are their paths; see frame(). */
+TEST(a_pattern_with_a_separator_is_of_a_modules_path)
+{
+	uint32_t i;
+
+	for (i = 0; i < in.nmodules; i++)
+		if (!strcmp(in.modules[i].name, "app"))
+			in.modules[i].path = "C:\\Windows\\system32\\app.dll";
+	group(&(struct group_options){.group = "\\system32\\->OS"});
+	assert_non_null(strstr(stacks(), "OS "));
+	assert_null(strstr(stacks(), "app!"));
 }
 
 TEST(excluded_samples_match_any_pattern)
@@ -369,6 +383,44 @@ TEST(callers_and_callees_of_a_function_have_its_inclusive_cost)
 	call_tree_free(&t);
 }
 
+static double cost_of(const struct call_function *rows, uint32_t n, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < n && strcmp(rows[i].name, name); i++)
+		;
+	return i < n ? rows[i].cost.inclusive : 0;
+}
+
+/* A second incident: A>B>C>B>D of 6 and A>B of 2. */
+TEST(each_call_of_a_function_in_a_stack_has_an_equal_part)
+{
+	struct incident one = {0};
+	struct call_around a;
+	struct call_tree t;
+	uint32_t thread, node;
+
+	assert_int_equal(sample_incident(&one), 0);
+	thread = sample_thread(&one, "p", 1, "t", 1);
+	assert_int_equal(sample_stack(&one, "x!A;x!B;x!C;x!B;x!D", &node), 0);
+	assert_int_equal(sample_add(&one, thread, node, QUALITY_COMPLETE, 6), 0);
+	assert_int_equal(sample_stack(&one, "x!A;x!B", &node), 0);
+	assert_int_equal(sample_add(&one, thread, node, QUALITY_COMPLETE, 2), 0);
+	assert_int_equal(call_tree_new(&one, &(struct call_options){0}, &t, NULL), 0);
+	assert_int_equal(call_around(&t, &one, "x!B", &a, NULL), 0);
+	assert_true(a.focus.cost.inclusive == 8 * 10e6);
+	assert_true(a.focus.cost.exclusive == 2 * 10e6);
+	assert_int_equal(a.ncallers, 2);
+	assert_true(cost_of(a.callers, a.ncallers, "x!A") == 5 * 10e6);
+	assert_true(cost_of(a.callers, a.ncallers, "x!C") == 3 * 10e6);
+	assert_int_equal(a.ncallees, 2);
+	assert_true(cost_of(a.callees, a.ncallees, "x!C") == 3 * 10e6);
+	assert_true(cost_of(a.callees, a.ncallees, "x!D") == 3 * 10e6);
+	call_around_free(&a);
+	call_tree_free(&t);
+	incident_free(&one);
+}
+
 TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one)
 {
 	struct call_tree t = tree(&(struct call_options){.focus = "sys_read"});
@@ -444,7 +496,8 @@ int main(void)
 		IN_LAB(an_entry_group_keeps_the_name_through_which_it_is_entered),
 		IN_LAB(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it),
 		IN_LAB(a_folded_frame_gives_its_cost_to_its_caller),
-		IN_LAB(included_samples_match_every_pattern),
+		IN_LAB(included_samples_match_at_least_one_pattern),
+		IN_LAB(a_pattern_with_a_separator_is_of_a_modules_path),
 		IN_LAB(excluded_samples_match_any_pattern),
 		IN_LAB(filters_look_at_names_after_grouping),
 		IN_LAB(presets_have_names),
@@ -455,6 +508,7 @@ int main(void)
 		IN_LAB(costs_of_a_tree_add_up),
 		IN_LAB(small_nodes_are_folded_and_the_total_stays),
 		IN_LAB(callers_and_callees_of_a_function_have_its_inclusive_cost),
+		cmocka_unit_test(each_call_of_a_function_in_a_stack_has_an_equal_part),
 		IN_LAB(a_part_of_a_name_is_enough_if_it_is_the_only_one),
 		IN_LAB(a_function_that_calls_itself_counts_a_stack_once),
 		IN_LAB(when_shows_where_in_the_window_a_function_ran),

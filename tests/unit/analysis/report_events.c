@@ -128,6 +128,47 @@ TEST(a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end)
 	free(all);
 }
 
+/* A concurrent one: short pauses at its beginning and its end, and a small collection within. */
+TEST(pauses_belong_to_what_begins_in_them_else_to_the_concurrent_one)
+{
+	const struct event_field start[] = {{.name = "Count", .type = FIELD_UINT, .v.u = 1},
+					    {.name = "Depth", .type = FIELD_UINT, .v.u = 2},
+					    {.name = "Type", .type = FIELD_UINT, .v.u = 1},
+					    {.name = "Reason", .type = FIELD_UINT, .v.u = 1}};
+	const struct incident_event e = {.time_ns = AT_MS(11), .kind = EVENT_GENERIC,
+					 .stack = STACK_NONE, .cpu = CPU_NONE, .provider = "X",
+					 .name = "GC/Start", .nfields = 4,
+					 .thread = thread("a", 1, 1)};
+	struct gc_process *p;
+	struct collection *all;
+	uint32_t n;
+
+	event("GC/SuspendEEStart", e.thread, 10, -1, -1);
+	assert_int_equal(incident_add_event(&in, &e, start), 0);
+	event("GC/RestartEEStop", e.thread, 13, -1, -1);
+	event("GC/SuspendEEStart", e.thread, 20, -1, -1);
+	event("GC/Start", e.thread, 21, 2, 0);
+	event("GC/Stop", e.thread, 25, 2, 0);
+	event("GC/RestartEEStop", e.thread, 26, -1, -1);
+	event("GC/SuspendEEStart", e.thread, 40, -1, -1);
+	event("GC/RestartEEStop", e.thread, 44, -1, -1);
+	event("GC/Stop", e.thread, 60, 1, 2);
+	all = find(2);
+	expect(&all[0], e.thread, 11, 49, 2);
+	assert_int_equal(all[0].npauses, 2);
+	assert_int_equal(all[0].pause_ns, 7 * NS_PER_MS);
+	assert_int_equal(all[0].longest_pause_ns, 4 * NS_PER_MS);
+	assert_int_equal(all[1].npauses, 1);
+	assert_int_equal(all[1].pause_ns, 6 * NS_PER_MS);
+	assert_int_equal(gc_processes(&in, all, 2, &p, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(p->all.pause_ns, 13 * NS_PER_MS);
+	assert_int_equal(p->generations[2].pauses, 2);
+	assert_int_equal(p->generations[0].longest_pause_ns, 6 * NS_PER_MS);
+	free(p);
+	free(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +176,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(
+			pauses_belong_to_what_begins_in_them_else_to_the_concurrent_one,
+			setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,14 @@ TEST(json_numbers_are_the_shortest_that_read_back)
 	assert_num((double)-INFINITY, "null");
 }
 
+TEST(num_text_of_nothing_is_a_dash)
+{
+	char text[40];
+
+	num_text(NAN, text, sizeof(text));
+	assert_string_equal(text, "-");
+}
+
 TEST(num_text_has_a_point_whatever_the_locale)
 {
 	char text[40];
@@ -215,6 +223,7 @@ int main(void)
 		cmocka_unit_test(json_escapes_what_nobody_sees),
 		cmocka_unit_test(json_puts_a_replacement_for_each_invalid_byte),
 		cmocka_unit_test(json_numbers_are_the_shortest_that_read_back),
+		cmocka_unit_test(num_text_of_nothing_is_a_dash),
 		cmocka_unit_test(num_text_has_a_point_whatever_the_locale),
 		cmocka_unit_test(json_get_str_finds_the_value_of_a_key),
 		cmocka_unit_test(json_get_str_reads_back_what_the_writer_escaped),

@@ -75,7 +75,7 @@ TEST(the_data_is_what_the_file_holds)
 
 	assert_int_equal(sample_streams(&in), 0);
 	assert_int_equal(export_text(&in, "html", NULL, &html), 0);
-	assert_int_equal(report_data(&in, &export_defaults, &data, NULL), 0);
+	assert_int_equal(report_data(&in, &export_defaults, true, &data, NULL), 0);
 	json = unpacked(&html);
 	assert_string_equal(json, data.data);
 	assert_int_equal(weight_of(json), 12);
@@ -119,7 +119,7 @@ TEST(of_too_many_events_those_around_the_trigger_are_kept)
 	e.kind = EVENT_GENERIC;
 	e.name = "GC/Stop";
 	assert_int_equal(incident_add_event(&in, &e, NULL), 0);
-	assert_int_equal(report_data(&in, &export_defaults, &data, NULL), 0);
+	assert_int_equal(report_data(&in, &export_defaults, true, &data, NULL), 0);
 	assert_non_null(strstr(data.data, "\"events_left_out\":10000,\"events_from_ms\":-5000.000,"
 			       "\"events_to_ms\":999.900}"));
 	assert_non_null(strstr(data.data, "[1999.900,\"event\",\"journal/GC/Stop\""));
@@ -134,7 +134,7 @@ TEST(other_streams_weigh_what_they_weigh)
 	struct incident in;
 
 	assert_int_equal(sample_streams(&in), 0);
-	assert_int_equal(report_data(&in, &opt, &data, NULL), 0);
+	assert_int_equal(report_data(&in, &opt, true, &data, NULL), 0);
 	assert_int_equal(weight_of(data.data), STREAMS_OFF_CPU_NS);
 	assert_non_null(strstr(data.data, "\"unit\":\"ns off CPU\",\"unit_ns\":null"));
 	buf_free(&data);
@@ -148,7 +148,7 @@ TEST(of_many_samples_small_nodes_are_summed_and_totals_kept)
 	struct incident in;
 
 	assert_int_equal(sample_large(&in, 400000, 20000, 12, 40), 0);
-	assert_int_equal(report_data(&in, &export_defaults, &data, NULL), 0);
+	assert_int_equal(report_data(&in, &export_defaults, true, &data, NULL), 0);
 	assert_int_equal(weight_of(data.data), 400000);
 	assert_non_null(strstr(data.data, "\"buckets\":500,"));
 	assert_null(strstr(data.data, "\"small\":0,"));

@@ -1,4 +1,4 @@
-#include "cli/report_memory.h"
+#include "listing/report_memory.h"
 
 #include "analysis/memory.h"
 #include "base/array.h"

@@ -7,7 +7,7 @@
 
 TEST(numbers_are_written_for_people)
 {
-	char t[CMD_NUMBER_BYTES];
+	char t[NUMBER_BYTES];
 
 	assert_string_equal(text_count(0, t), "0");
 	assert_string_equal(text_count(999, t), "999");

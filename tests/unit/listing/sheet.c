@@ -1,5 +1,5 @@
 /* Lines, tables and findings, for people and as JSON; and what colour adds. */
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/array.h"
 #include "base/fit.h"
@@ -132,6 +132,24 @@ TEST(changes_are_red_where_they_grew_and_green_where_they_shrank)
 	       "    +5 %    +1.0\n     n/a    " RED("+1.0") "\n");
 }
 
+/* A general number and a share once printed "nan". */
+TEST(a_number_that_is_not_known_is_a_dash)
+{
+	const struct sheet_cell cells[] = {
+		{"a", "A", 4, SHEET_NUMBER, .v = NAN}, {"b", "B", 4, SHEET_GENERAL, .v = NAN},
+		{"c", "C", 4, SHEET_SHARE, .v = NAN},  {"d", "D", 4, SHEET_SECONDS, .v = NAN},
+		{"e", "E", 4, SHEET_READING, .v = NAN},
+		{"f", "F", 4, SHEET_CHANGE, .v = NAN}, {"g", "G", 5, SHEET_PERCENT, .v = NAN},
+	};
+
+	begin(false, false);
+	sheet_row(&s, cells, COUNT_OF(cells));
+	expect("   -   -   -   -   -   -  n/a\n");
+	begin(false, true);
+	sheet_row(&s, cells, 2);
+	expect("{\"a\":null,\"b\":null}\n");
+}
+
 TEST(columns_are_as_wide_as_their_widest_cell)
 {
 	int widths[3] = {0};
@@ -229,6 +247,7 @@ int main(void)
 		cmocka_unit_test(what_was_written_can_get_a_style_afterwards),
 		cmocka_unit_test(rows_and_their_heading_come_from_the_same_cells),
 		cmocka_unit_test(changes_are_red_where_they_grew_and_green_where_they_shrank),
+		cmocka_unit_test(a_number_that_is_not_known_is_a_dash),
 		cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
 		cmocka_unit_test(check_colors_the_verdict_only),
 		cmocka_unit_test(colour_takes_no_columns),

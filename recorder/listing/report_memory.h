@@ -1,7 +1,7 @@
 /* report --memory: how memory grew, by process, module, function and stack. */
 #pragma once
 
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 #include "model/incident.h"
 
 /* returns  0, ERR_NOT_FOUND when the incident has no page faults, ERR_MEMORY */

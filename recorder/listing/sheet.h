@@ -42,6 +42,8 @@ void sheet_free(struct sheet *p);
 const struct buf *sheet_text(struct sheet *p);
 /* Write sheet_text() to standard output. */
 int sheet_print(struct sheet *p, struct err *err);
+/* The same of a command that has only a text. */
+int print_text(const struct buf *text, struct err *err);
 
 /* ---- text for people ------------------------------------------------------------------------- */
 
@@ -62,14 +64,15 @@ void sheet_text_line(struct sheet *p, const char *label, const char *text);
 /* ---- for people or with --json --------------------------------------------------------------- */
 
 enum sheet_kind {
+	/* A NaN is "-", and n/a of SHEET_PERCENT. */
 	SHEET_TEXT,                   /* text */
 	SHEET_NAME,                   /* text: the row's last cell, fitted to the terminal */
 	SHEET_COUNT,                  /* n: "12,345" */
 	SHEET_BOOL,                   /* n; with --json only */
 	SHEET_BYTES,                  /* n: "1.2 MB" */
-	SHEET_NUMBER,                 /* v with `digits` decimals; NaN = "-" */
+	SHEET_NUMBER,                 /* v with `digits` decimals */
 	SHEET_GENERAL,                /* v with five significant digits */
-	SHEET_READING,                /* v with four, or whole if longer; NaN = "-" */
+	SHEET_READING,                /* v with four, or whole if longer */
 	SHEET_SECONDS,                /* v: "61.2 s" */
 	SHEET_SHARE,                  /* v in %, hot ones bold */
 	SHEET_PERCENT,                /* v with a sign and `digits` decimals; NaN = "n/a" */

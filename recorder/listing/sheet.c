@@ -1,9 +1,10 @@
-#include "cli/sheet.h"
+#include "listing/sheet.h"
 
 #include "base/fit.h"
 #include "base/os.h"
+#include "base/out.h"
 #include "base/utf8.h"
-#include "cli/cmd.h"
+#include "listing/numbers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +59,20 @@ const struct buf *sheet_text(struct sheet *p)
 
 int sheet_print(struct sheet *p, struct err *err)
 {
-	return cmd_print(sheet_text(p), err);
+	return print_text(sheet_text(p), err);
+}
+
+int print_text(const struct buf *text, struct err *err)
+{
+	struct out *out = NULL;
+	int rc = buf_check(text, "the output", err);
+
+	if (!rc)
+		rc = out_open("-", true, &out, err);
+	if (rc)
+		return rc;
+	out_put(out, buf_text(text), text->len);
+	return out_close(out, err);
 }
 
 /* ---- text for people ------------------------------------------------------------------------- */
@@ -139,10 +153,12 @@ void sheet_text_line(struct sheet *p, const char *label, const char *text)
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The cell's text: its own, or made in `number`. */
-static const char *cell_text(const struct sheet_cell *c, char number[CMD_NUMBER_BYTES],
+static const char *cell_text(const struct sheet_cell *c, char number[NUMBER_BYTES],
 			     enum sheet_style *style)
 {
 	*style = c->is_loss && (c->n || c->v > 0) ? SHEET_LOSS : SHEET_PLAIN;
+	if (c->v != c->v)
+		return c->kind == SHEET_PERCENT ? "n/a" : "-";
 	switch (c->kind) {
 	case SHEET_COUNT:
 		return text_count(c->n, number);
@@ -151,27 +167,25 @@ static const char *cell_text(const struct sheet_cell *c, char number[CMD_NUMBER_
 	case SHEET_SECONDS:
 		return c->v == c->v ? text_seconds(c->v, number) : "-";
 	case SHEET_NUMBER:
-		snprintf(number, CMD_NUMBER_BYTES, c->v == c->v ? "%.*f" : "-", c->digits, c->v);
+		snprintf(number, NUMBER_BYTES, "%.*f", c->digits, c->v);
 		return number;
 	case SHEET_GENERAL:
-		snprintf(number, CMD_NUMBER_BYTES, "%.5g", c->v);
+		snprintf(number, NUMBER_BYTES, "%.5g", c->v);
 		return number;
 	case SHEET_READING:
-		snprintf(number, CMD_NUMBER_BYTES,
-			 c->v != c->v ? "-" : fabs(c->v) >= 1000 ? "%.0f" : "%.4g", c->v);
+		snprintf(number, NUMBER_BYTES, fabs(c->v) >= 1000 ? "%.0f" : "%.4g", c->v);
 		return number;
 	case SHEET_SHARE:
 		*style = c->v >= HOT_PCT ? SHEET_HEAD : SHEET_PLAIN;
-		snprintf(number, CMD_NUMBER_BYTES, "%.1f %%", c->v);
+		snprintf(number, NUMBER_BYTES, "%.1f %%", c->v);
 		return number;
 	case SHEET_PERCENT:
-		snprintf(number, CMD_NUMBER_BYTES, c->v == c->v ? "%+.*f %%" : "n/a", c->digits,
-			 c->v);
+		snprintf(number, NUMBER_BYTES, "%+.*f %%", c->digits, c->v);
 		return number;
 	case SHEET_CHANGE:
 		if (fabs(c->v) > CHANGED_PART * c->of)
 			*style = c->v > 0 ? SHEET_BAD : SHEET_GOOD;
-		snprintf(number, CMD_NUMBER_BYTES, "%+.1f", c->v);
+		snprintf(number, NUMBER_BYTES, "%+.1f", c->v);
 		return number;
 	default:
 		return c->text ? c->text : "";
@@ -194,7 +208,7 @@ static void put_name(struct sheet *p, const struct sheet_cell *c, const char *te
 static void put_cells(struct sheet *p, const struct sheet_cell *cells, size_t n, bool heads)
 {
 	const struct sheet_cell *name = NULL;
-	char number[CMD_NUMBER_BYTES];
+	char number[NUMBER_BYTES];
 	enum sheet_style style = SHEET_PLAIN;
 	const char *text;
 	size_t i, from;
@@ -269,7 +283,7 @@ void sheet_heading(struct sheet *p, const struct sheet_cell *cells, size_t n)
 
 void sheet_measure(const struct sheet_cell *cells, size_t n, int *widths)
 {
-	char number[CMD_NUMBER_BYTES];
+	char number[NUMBER_BYTES];
 	enum sheet_style style;
 	size_t i;
 
