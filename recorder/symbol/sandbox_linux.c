@@ -343,7 +343,7 @@ static void take_priority(const struct sandbox *s)
 		setpriority(PRIO_PROCESS, (id_t)pid, own);
 }
 
-static int ask(struct sandbox *s, const struct request *r, int file, const char *name,
+static int send_request(struct sandbox *s, const struct request *r, int file, const char *name,
 	       struct err *err)
 {
 	struct iovec parts[2] = {{(void *)(uintptr_t)r, sizeof(*r)},
@@ -441,7 +441,7 @@ int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
 
 	if (!s || !file->file)
 		return sandbox_index_here(&file->bytes, &file->head, packed, out, note, err);
-	rc = ask(s, &r, os_file_fd(file->file), NULL, err);
+	rc = send_request(s, &r, os_file_fd(file->file), NULL, err);
 	if (!rc)
 		rc = receive(s, &reply, sizeof(reply), end_ns, err);
 	if (rc)
@@ -480,7 +480,7 @@ bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n)
 
 	if (!s || !is_mangled(raw) || r.name_bytes > DEMANGLE_MAX_BYTES)
 		return demangle(raw, out, n);
-	if (ask(s, &r, -1, raw, NULL) || receive(s, &reply, sizeof(reply), end_ns, NULL))
+	if (send_request(s, &r, -1, raw, NULL) || receive(s, &reply, sizeof(reply), end_ns, NULL))
 		return false;
 	if (reply.name_bytes >= n) {
 		end(s);
