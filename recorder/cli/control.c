@@ -362,6 +362,7 @@ static void put_status(struct sheet *p, struct json_value status)
 	buf_putc(&p->out, '\n');
 	put_health(p, status);
 	put_text(p, "Note", json_member(status, "note"));
+	put_text(p, "Pending", json_member(status, "pending"));
 	put_samples(p, status);
 	put_history(p, status);
 	if (incidents >= 0)

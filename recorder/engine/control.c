@@ -276,6 +276,7 @@ static void answer_status(struct engine *e, struct json *j)
 	put_health(e, j);
 	json_key_str(j, "note", s.note);
 	json_key_str(j, "stalled", s.view.stalled);
+	json_key_str(j, "pending", e->cfg->pending ? e->cfg->pending : "");
 	json_key_str(j, "store", e->cfg->store_path);
 	json_key_uint(j, "pid", os_pid());
 	json_key_num(j, "elapsed_s", seconds_since(&s.view, s.view.start_ns));

@@ -24,6 +24,7 @@
  *
  *	state           text: "recording", "stopping"
  *	note            text: what is wrong or missing, as a full disk or privileges; "" = nothing
+ *	pending         text: what `recorder reload` left for a restart; "" = nothing
  *	store           text: path
  *	lost_by_kind    object of numbers by kind: {"kernel":N, "queue":N, ...}; see model/event.h
  *	flushed         see above
