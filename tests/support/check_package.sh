@@ -89,6 +89,23 @@ bills_are_whole()
 	done
 }
 
+# needs_glibc_2_28 PROGRAM: that or an older one will do. The log shows what else it needs.
+needs_glibc_2_28()
+{
+	local newer
+	newer=$({ echo GLIBC_2.28; objdump -T "$1" | grep -o 'GLIBC_[0-9.]*'; } | sort -Vu |
+		sed '1,/^GLIBC_2\.28$/d')
+	[ ! "$newer" ] || { objdump -T "$1" | grep -Fw "$newer" && return 1; }
+	objdump -T "$1" | grep -q 'GLIBC_2'
+}
+
+tarball_needs_glibc_2_28()
+{
+	mkdir "$work/portable" &&
+		tar -C "$work/portable" -xzf build/packages/recorder-*.tar.gz --strip-components=1 &&
+		needs_glibc_2_28 "$work/portable/bin/recorder"
+}
+
 # runs_in SUITE: a Debian of that name, with nothing in it but the tarball.
 runs_in()
 {
@@ -112,6 +129,7 @@ rpm_installs_and_goes()
 	set -- rpm --root "$root" --noscripts --nodeps
 	mkdir "$root"
 	"$@" -i --ignorearch build/packages/*.rpm && "$root/usr/bin/recorder" --version &&
+		needs_glibc_2_28 "$root/usr/bin/recorder" &&
 		test -f "$root/etc/recorder/recorder.conf" && "$@" -e recorder &&
 		! find "$root" -name '*recorder*' | grep .
 }
@@ -164,6 +182,9 @@ if has dpkg-deb packages; then
 	if [ ! "${BUILT:-}" ] && has podman image && has buildah image && has mmdebstrap image; then
 		check the_image_records_its_neighbours tests/support/check_image.sh build/packages
 	fi
+	case $kinds in
+	*tarball*) check the_tarball_needs_glibc_2_28 tarball_needs_glibc_2_28 ;;
+	esac
 	case $kinds in *rpm*) check the_rpm_installs_and_goes rpm_installs_and_goes ;; esac
 	if [ "${BUILT:-}" ]; then
 		:
