@@ -106,6 +106,24 @@ tarball_needs_glibc_2_28()
 		needs_glibc_2_28 "$work/portable/bin/recorder"
 }
 
+# What a recorder of the package answers to Prometheus, about a rule, too.
+metrics_are_clean()
+{
+	local root=$work/metrics port=$((20000 + $$ % 10000)) pid i
+	mkdir "$root" && dpkg-deb -x "$deb" "$root" || return 1
+	"$root/usr/bin/recorder" collect --config /dev/null --store "$root/r.db" --history-mb 0 \
+		--http "127.0.0.1:$port" --stop-on-perf-counter 'Memory:Available MBytes:<1' &
+	pid=$!
+	for ((i = 0; i < 100; i++)); do
+		curl -sf -o "$root/metrics" "http://127.0.0.1:$port/metrics" &&
+			grep '^recorder_rule_value' "$root/metrics" && break
+		sleep 0.2
+	done
+	kill -INT $pid
+	wait $pid
+	[ $i -lt 100 ] && "$promtool" check metrics <"$root/metrics"
+}
+
 # runs_in SUITE: a Debian of that name, with nothing in it but the tarball.
 runs_in()
 {
@@ -168,6 +186,10 @@ if has dpkg-deb packages; then
 		check lintian_is_content lintian --fail-on error,warning "$deb"
 	fi
 	if has mandoc pages_are_clean; then check pages_are_clean pages_are_clean; fi
+	promtool=$(command -v promtool build/deps/servers/usr/bin/promtool | head -n 1)
+	if has "${promtool:-promtool}" metrics_are_clean && has curl metrics_are_clean; then
+		check metrics_are_clean metrics_are_clean
+	fi
 	if has jq bills_are_whole; then check bills_are_whole bills_are_whole; fi
 	if [ "${BUILT:-}" ]; then
 		check two_times_give_the_same_bytes same_archives
