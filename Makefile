@@ -424,7 +424,8 @@ portable = $(MAKE) BUILD=build/package-portable CFLAGS='-O2 -g $(same_names) \
     --sysroot=$(old) -idirafter /usr/include -idirafter /usr/include/$(multi)' \
     LDFLAGS='-B$(old_libs) -L$(old_libs) -L$(old)/lib/$(multi) \
     $(addprefix -Wl$(,)--wrap=,$(too_new))' \
-    libs_linux='conf/glibc_2_28.c $(addprefix /usr/lib/$(multi)/lib,sqlite3.a z.a iberty.a pcre2-8.a) \
+    libs_linux='conf/glibc_2_28.c \
+    $(addprefix /usr/lib/$(multi)/lib,sqlite3.a z.a iberty.a pcre2-8.a) \
     -lm -ldl -lpthread'
 
 # Packages that are built in one folder: one after the other.

@@ -101,9 +101,10 @@ needs_glibc_2_28()
 
 tarball_needs_glibc_2_28()
 {
-	mkdir "$work/portable" &&
-		tar -C "$work/portable" -xzf build/packages/recorder-*.tar.gz --strip-components=1 &&
-		needs_glibc_2_28 "$work/portable/bin/recorder"
+	local root=$work/portable
+	mkdir "$root" &&
+		tar -C "$root" -xzf build/packages/recorder-*.tar.gz --strip-components=1 &&
+		needs_glibc_2_28 "$root/bin/recorder"
 }
 
 # What a recorder of the package answers to Prometheus, about a rule, too.
