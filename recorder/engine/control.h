@@ -8,12 +8,15 @@
  *	{"cmd":"snapshot","reason":"TEXT"}      {"text":"..."}
  *	{"cmd":"mark","message":"TEXT"}         {"text":"..."}
  *	{"cmd":"reload"}                        {"text":"..."}
+ *	{"cmd":"kept"}                          {"text":"..."}
  *	{"cmd":"flush"}                         {"flush":N}
  *	{"cmd":"stop"}  {"cmd":"abort"}         {"text":"..."}
  *	{"cmd":"top","until":"NS"}              {"store":P,"from":"NS","written":"NS","note":T}
  *
  * A flush brings the history up to now to the disk: it is done once "flushed" of status is N or
  * more. N is 0 where no history is written.
+ *
+ * Who made an incident out of the history says "kept": it is counted in "incidents" of status.
  *
  * "reason" may be missing. "text" is a sentence for people: "a snapshot is being written". A
  * refusal is {"error":"sentence"}. `top`: events since "from" can be read from the history beside

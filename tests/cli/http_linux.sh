@@ -219,9 +219,17 @@ undated it_is_resolved "\"resolved\",\"incident\":$id}" resolved
 undated one_that_is_resolved_is_not_resolved_again '"unknown"' resolved
 undated after_that_it_is_a_new_one '"new"' firing
 gets of_another_number 200 "\"id\":$((id + 1))," /incidents
+incidents=$("$RECORDER" status --store r.db --json | jq .incidents)
 gets without_a_name_it_says_so 200 '"new"' /alert -d '{}'
 gets and_without_both_each_is_one 200 '"new"' /alert -d '{}'
 gets one_of_those_can_be_resolved 200 '"resolved"' /alert -d '{"status":"resolved"}'
+"$RECORDER" snapshot --store r.db --last 2s 2>/dev/null
+check those_of_the_history_are_counted [ "$("$RECORDER" status --store r.db --json |
+	jq ".incidents - $incidents")" = 3 ]
+sleep 0.3                                    # the desk's status is a quarter of a second old
+gets and_so_they_are_for_prometheus 200 "^recorder_incidents_total $((incidents + 3))\$" /metrics
+check as_list_sessions_has_them sh -c "'$RECORDER' list-sessions --json | jq -se '
+	any(.store == \"$TMP/r.db\" and .incidents == $((incidents + 3)))'"
 gets and_so_does_its_incident 200 '"alert without a name \[' /incidents
 gets a_beginning_that_is_none_is_400 400 "startsAt of an alert: 'banana'" /alert \
 	-d '{"startsAt":"banana"}'
