@@ -412,15 +412,20 @@ for_windows = $(packaged) VARIANT=windows BUILD=build/package-windows \
 deb: ## build/packages/recorder_VERSION_amd64.deb
 	+$(Q)$(packaged) BUILD=build/package KIND=deb package
 
-# For other systems, and older ones: against the C library of Debian 11 (glibc 2.31), whose headers
-# and libraries deps.sh unpacks; of this system are the other headers and the static libraries.
+# For other systems, and older ones, from glibc 2.28: against the C library of Debian 11 (2.31),
+# whose headers and libraries deps.sh unpacks, less the functions with newer versions in it than
+# 2.28's; of this system are the other headers and the static libraries.
 old      = $(CURDIR)/$(DEPS)/glibc
 multi    = x86_64-linux-gnu
 old_libs = $(old)/usr/lib/$(multi)
+, := ,
+too_new  = exp log log2 pow gettid
 portable = $(MAKE) BUILD=build/package-portable CFLAGS='-O2 -g $(same_names) \
     --sysroot=$(old) -idirafter /usr/include -idirafter /usr/include/$(multi)' \
-    LDFLAGS='-B$(old_libs) -L$(old_libs) -L$(old)/lib/$(multi)' \
-    libs_linux='$(addprefix /usr/lib/$(multi)/lib,sqlite3.a z.a iberty.a pcre2-8.a) \
+    LDFLAGS='-B$(old_libs) -L$(old_libs) -L$(old)/lib/$(multi) \
+    $(addprefix -Wl$(,)--wrap=,$(too_new))' \
+    libs_linux='conf/glibc_2_28.c \
+    $(addprefix /usr/lib/$(multi)/lib,sqlite3.a z.a iberty.a pcre2-8.a) \
     -lm -ldl -lpthread'
 
 # Packages that are built in one folder: one after the other.

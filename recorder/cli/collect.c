@@ -22,10 +22,12 @@
 #define THREAD_TIME_COSTS 4                  /* factor for the default CPU budget */
 
 struct collect {
-	const struct options *options;
+	const struct options *options;       /* the last ones taken */
+	const struct options *begun_with;    /* what no reload changes runs by these */
 	const struct cmd_recorded *of;       /* NULL = nobody else begins and ends it */
 	struct options *own;                 /* the same, after a reload; else NULL */
 	struct collect *next;                /* of a reload that is under way */
+	struct buf pending;                  /* what a reload left for a restart */
 	struct buf store_path, dump_dir;
 	struct trigger **triggers;
 	uint32_t ntriggers;
@@ -50,6 +52,7 @@ static void collect_free(struct collect *c)
 	command_line_free(&c->failure_command);
 	buf_free(&c->store_path);
 	buf_free(&c->dump_dir);
+	buf_free(&c->pending);
 	log_close(c->engine.log);
 }
 
@@ -363,20 +366,23 @@ static bool is_delivered(const struct collect *c, const struct trigger *t, struc
 	       memcmp(scratch, &c->engine.needs, sizeof(*scratch)) == 0;
 }
 
-static void say_restart(const struct collect *c, const struct collect *n, const struct buf *silent,
-			struct buf *what)
+/* Compared with what runs, not with the file that was read last. */
+static void put_pending(const struct collect *c, const struct collect *n, const struct buf *silent,
+			struct buf *out)
 {
+	const struct options *runs = c->begun_with;
 	struct buf names = {0};
 
-	options_needing_restart(c->options, n->options, &names);
-	if (c->options->history_mb != n->options->history_mb &&
-	    !(c->options->history_mb && n->options->history_mb))
+	options_needing_restart(runs, n->options, &names);
+	if (runs->history_mb != n->options->history_mb &&
+	    !(runs->history_mb && n->options->history_mb))
 		buf_printf(&names, "%shistory-mb", names.len ? ", " : "");
 	if (names.len)
-		buf_printf(what, "; needs a restart: %s", buf_text(&names));
+		buf_printf(out, "needs a restart: %s", buf_text(&names));
 	if (silent->len)
-		buf_printf(what, "; before a restart these rules see nothing, or only what "
-			   "filters of the old ones let through: %s", buf_text(silent));
+		buf_printf(out, "%sbefore a restart these rules see nothing, or only what filters "
+			   "of the old ones let through: %s", names.len ? "; " : "",
+			   buf_text(silent));
 	buf_free(&names);
 }
 
@@ -404,7 +410,10 @@ static int keep_triggers(const struct collect *c, struct collect *n, struct buf 
 		trigger_close(t);
 		n->triggers[i] = c->triggers[k];
 	}
-	say_restart(c, n, &silent, what);
+	put_pending(c, n, &silent, &n->pending);
+	if (n->pending.len)
+		buf_printf(what, "; %s", buf_text(&n->pending));
+	n->engine.pending = buf_text(&n->pending);
 	buf_free(&silent);
 	i = taken && scratch;
 	free(taken);
@@ -490,6 +499,7 @@ static void reloaded(void *ctx, bool taken)
 	struct collect *c = ctx, *n = c->next;
 	struct trigger **old = c->triggers;
 	struct options *old_own = c->own;
+	struct buf old_pending = c->pending;
 	uint32_t nold = c->ntriggers;
 
 	c->next = NULL;
@@ -497,6 +507,8 @@ static void reloaded(void *ctx, bool taken)
 		c->triggers = n->triggers;
 		c->ntriggers = n->ntriggers;
 		c->options = c->own = n->own;
+		c->pending = n->pending;
+		n->pending = old_pending;
 		n->triggers = old;
 		n->ntriggers = nold;
 		n->own = old_own;
@@ -707,7 +719,7 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 
 	if (!c)
 		return err_memory(err, "while starting");
-	c->options = o;
+	c->options = c->begun_with = o;
 	/* Recording has to begin on a machine without CPU, too; engine_run() ends this. */
 	if (!o->capture.file)
 		os_thread_priority(OS_PRIORITY_HIGH);

@@ -362,6 +362,7 @@ static void put_status(struct sheet *p, struct json_value status)
 	buf_putc(&p->out, '\n');
 	put_health(p, status);
 	put_text(p, "Note", json_member(status, "note"));
+	put_text(p, "Pending", json_member(status, "pending"));
 	put_samples(p, status);
 	put_history(p, status);
 	if (incidents >= 0)
@@ -438,7 +439,7 @@ static int snapshot_window(const struct options *o, struct err *err)
 	struct history_keep keep = {.rule = "manual", .reason = o->reason, .tell_system = true};
 	struct options window = *o;
 	struct cmd_window w = {0};
-	struct buf path = {0};
+	struct buf path = {0}, answer = {0};
 	int64_t id = 0;
 	int rc;
 
@@ -457,13 +458,16 @@ static int snapshot_window(const struct options *o, struct err *err)
 		rc = cmd_store_path(o, STORE_EDIT, &path, err);
 	if (!rc)
 		rc = history_keep(buf_text(&path), &keep, &id, err);
-	if (!rc)
+	if (!rc) {
+		cmd_ask_at(buf_text(&path), "{\"cmd\":\"kept\"}", &answer, NULL);  /* if it runs */
 		cmd_note("incident %" PRId64 " is stored", id);
+	}
 	if (!rc && o->json) {
 		buf_reset(&path);
 		buf_printf(&path, "{\"incident\":%" PRId64 "}\n", id);
 		rc = print_text(&path, err);
 	}
+	buf_free(&answer);
 	buf_free(&path);
 	return rc;
 }

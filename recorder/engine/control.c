@@ -59,7 +59,7 @@ static void read_status(struct engine *e, struct snapshot *s)
 	s->view = e->shared.view;
 	s->store_bytes = e->shared.store_bytes;
 	s->held_bytes = e->shared.held_bytes;
-	s->stored = e->shared.stored;
+	s->stored = e->shared.stored + e->shared.kept;
 	s->past = e->shared.pasts[PAST_HISTORY].use;
 	s->past_waiting = e->shared.pasts[PAST_HISTORY].bytes;
 	s->past_dropped = e->shared.pasts[PAST_HISTORY].dropped_samples;
@@ -276,6 +276,7 @@ static void answer_status(struct engine *e, struct json *j)
 	put_health(e, j);
 	json_key_str(j, "note", s.note);
 	json_key_str(j, "stalled", s.view.stalled);
+	json_key_str(j, "pending", e->cfg->pending ? e->cfg->pending : "");
 	json_key_str(j, "store", e->cfg->store_path);
 	json_key_uint(j, "pid", os_pid());
 	json_key_num(j, "elapsed_s", seconds_since(&s.view, s.view.start_ns));
@@ -474,6 +475,11 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	} else if (strcmp(cmd, "flush") == 0) {
 		json_key_uint(j, "flush",
 			      e->shared.pasts[PAST_HISTORY].builder ? past_flush(e) : 0);
+	} else if (strcmp(cmd, "kept") == 0) {
+		os_mutex_lock(e->shared.lock);
+		e->shared.kept++;
+		os_mutex_unlock(e->shared.lock);
+		json_key_str(j, "text", "counted");
 	} else if (strcmp(cmd, "top") == 0) {
 		answer_top(e, line, j);
 	} else if (strcmp(cmd, "abort") == 0) {

@@ -8,12 +8,15 @@
  *	{"cmd":"snapshot","reason":"TEXT"}      {"text":"..."}
  *	{"cmd":"mark","message":"TEXT"}         {"text":"..."}
  *	{"cmd":"reload"}                        {"text":"..."}
+ *	{"cmd":"kept"}                          {"text":"..."}
  *	{"cmd":"flush"}                         {"flush":N}
  *	{"cmd":"stop"}  {"cmd":"abort"}         {"text":"..."}
  *	{"cmd":"top","until":"NS"}              {"store":P,"from":"NS","written":"NS","note":T}
  *
  * A flush brings the history up to now to the disk: it is done once "flushed" of status is N or
  * more. N is 0 where no history is written.
+ *
+ * Who made an incident out of the history says "kept": it is counted in "incidents" of status.
  *
  * "reason" may be missing. "text" is a sentence for people: "a snapshot is being written". A
  * refusal is {"error":"sentence"}. `top`: events since "from" can be read from the history beside
@@ -24,6 +27,7 @@
  *
  *	state           text: "recording", "stopping"
  *	note            text: what is wrong or missing, as a full disk or privileges; "" = nothing
+ *	pending         text: what `recorder reload` left for a restart; "" = nothing
  *	store           text: path
  *	lost_by_kind    object of numbers by kind: {"kernel":N, "queue":N, ...}; see model/event.h
  *	flushed         see above

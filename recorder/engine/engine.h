@@ -65,10 +65,12 @@ struct engine_config {
 	 * Taken are its rules, limits and windows, freq_hz and what retention keeps. A trigger that
 	 * is in triggers already goes on with its state. what: sentences for the log and for who
 	 * asked. After success reloaded() follows: the old triggers, or the new ones, can go.
+	 * pending: a sentence on what it leaves for a restart; NULL or "" = nothing.
 	 */
 	int (*reload)(void *ctx, const struct engine_config **out, struct buf *what,
 		      struct err *err);
 	void (*reloaded)(void *ctx, bool taken);
+	const char *pending;
 	void *ready_ctx;                             /* of these five */
 	/* 0 = never. A log that is no terminal waits twice as long each time, up to an hour. */
 	uint64_t status_every_ns;

@@ -171,6 +171,7 @@ struct shared {
 	struct status_view view;
 	struct rule_view *rules;             /* by rule */
 	uint32_t stored, failed;             /* incidents */
+	uint32_t kept;                       /* out of the history, by whomever */
 	uint64_t store_bytes;
 	bool aborted;                        /* something was not stored because of an abort */
 	char store_note[300];                /* why storing does not go on; "" = it does */

@@ -542,6 +542,7 @@ static void keep_windows(struct past_writer *p)
 	struct past_window w;
 	struct err err = {0};
 	int64_t id = 0;
+	int rc;
 
 	os_mutex_lock(p->e->shared.lock);
 	while (q->nwindows) {
@@ -552,13 +553,15 @@ static void keep_windows(struct past_writer *p)
 			.from_ns = w.from_ns, .to_ns = w.to_ns, .trigger_ns = w.trigger_ns,
 			.rule = w.rule, .reason = w.reason, .tell_system = p->e->cfg->live,
 		};
-		if (history_keep(p->e->cfg->store_path, &keep, &id, &err))
+		rc = history_keep(p->e->cfg->store_path, &keep, &id, &err);
+		if (rc)
 			log_line(p->e->log, LOG_WARN, "not kept: %s: %s", w.reason, err.text);
 		else
 			log_line(p->e->log, LOG_INFO, "incident %" PRId64 " is stored, out of the "
 				 "history: %s", id, w.reason);
 		free_window(&w);
 		os_mutex_lock(p->e->shared.lock);
+		p->e->shared.kept += !rc;
 	}
 	os_mutex_unlock(p->e->shared.lock);
 }

@@ -228,6 +228,7 @@ static void take_limits(struct engine_config *to, const struct engine_config *fr
 {
 	struct capture *c = &to->capture;
 
+	to->pending = from->pending;
 	to->store_limits = from->store_limits;
 	to->budget.max_cpu_pct = from->budget.max_cpu_pct;
 	to->rule_per_hour = from->rule_per_hour;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define FINGERPRINT_MAX 60u
+#define ZERO_TIME "0001-01-01T00:00:00Z"     /* what Go programs write for none */
 
 bool alert_duration(const char *text, uint64_t *out_ns)
 {
@@ -71,21 +72,30 @@ static bool take_text(struct json_value object, const char *const *keys, char *o
 
 #define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* A moment in text, or seconds since 1970. 0: none, or one that cannot be meant. */
-static uint64_t moment_of(struct json_value object, const char *const *keys, uint64_t now_ns)
+/*
+ * The first of these members that is there: a moment in text, or seconds since 1970. *out is 0
+ * where none is, or one that cannot be meant.
+ */
+static int moment_of(struct json_value object, const char *const *keys, uint64_t now_ns,
+		     uint64_t *out, struct err *err)
 {
+	const char *key[] = {*keys, NULL};
+	struct err why = {0};
 	char text[80];
 	uint64_t ns;
 	double v;
 
-	if (!take_text(object, keys, text, sizeof(text)))
+	*out = 0;
+	while (key[0] && !take_text(object, key, text, sizeof(text)))
+		key[0] = *++keys;
+	if (!key[0] || strcmp(text, ZERO_TIME) == 0)
 		return 0;
-	for (; *keys; keys++)
-		if (json_number(json_member(object, *keys), &v))
-			return v > 0 && v * 1e9 <= (double)now_ns ? (uint64_t)(v * 1e9) : 0;
-	if (moment_parse(text, now_ns, 0, &ns, NULL))
-		return 0;
-	return ns <= now_ns + 60 * NS_PER_SEC ? ns : 0;
+	if (json_number(json_member(object, key[0]), &v))
+		ns = v > 0 && v * 1e9 <= (double)now_ns ? (uint64_t)(v * 1e9) : 0;
+	else if (moment_parse(text, now_ns, 0, &ns, &why))
+		return err_set(err, ERR_FORMAT, "%s of an alert: %s", key[0], why.text);
+	*out = ns <= now_ns + 60 * NS_PER_SEC ? ns : 0;
+	return 0;
 }
 
 static uint64_t fnv1a(const char *bytes, size_t n)
@@ -104,11 +114,25 @@ static bool is_plain(const char *text)
 	return !*text;
 }
 
+/* Sentences have "alert" before it. */
+static void set_name(struct alert *a)
+{
+	if (a->name[strspn(a->name, " ")] == '\0')
+		strcpy(a->name, "without a name");
+}
+
+static void set_beginning(struct alert *a, uint64_t starts_ns, uint64_t now_ns)
+{
+	a->dated = starts_ns != 0;
+	a->starts_ns = a->dated ? starts_ns : now_ns;
+}
+
 /* posted: the sender's own identity; "" = it gave none, and that of `of` must do. */
 static void set_key(struct alert *a, const char *posted, struct json_value of)
 {
 	char time[OS_TIME_TEXT_BYTES], name[FINGERPRINT_MAX + 1];
 
+	a->named = *posted != '\0';
 	os_time_text(a->starts_ns, time);
 	if (*posted && is_plain(posted) && strlen(posted) <= FINGERPRINT_MAX)
 		snprintf(name, sizeof(name), "%s", posted);
@@ -118,7 +142,7 @@ static void set_key(struct alert *a, const char *posted, struct json_value of)
 		snprintf(name, sizeof(name), "%016" PRIx64,
 			 of.at ? fnv1a(of.at, (size_t)(of.end - of.at))
 			       : fnv1a(a->name, strlen(a->name)));
-	snprintf(a->key, sizeof(a->key), "%s since %s", name, time);
+	snprintf(a->key, sizeof(a->key), "%s" ALERT_SINCE "%s", name, time);
 }
 
 static void set_for(struct alert *a, struct json_value object)
@@ -142,11 +166,13 @@ static void set_labels(struct alert *a, struct json_value labels)
 }
 
 /* One of Alertmanager's or Grafana's, or a plain one: its members may be its labels, too. */
-static void parse_alert(struct json_value v, uint64_t now_ns, struct alert *a)
+static int parse_alert(struct json_value v, uint64_t now_ns, struct alert *a, struct err *err)
 {
 	struct json_value labels = json_member(v, "labels");
 	struct json_value annotations = json_member(v, "annotations");
 	char status[20], posted[400];
+	uint64_t starts_ns;
+	int rc;
 
 	*a = (struct alert){.for_ns = ALERT_NO_FOR};
 	take_text(v, KEYS("status", "state"), status, sizeof(status));
@@ -158,42 +184,52 @@ static void parse_alert(struct json_value v, uint64_t now_ns, struct alert *a)
 		       sizeof(a->summary)))
 		take_text(v, KEYS("summary", "description", "message"), a->summary,
 			  sizeof(a->summary));
-	a->starts_ns = moment_of(v, KEYS("startsAt", "starts_at", "time", "at"), now_ns);
+	set_name(a);
+	rc = moment_of(v, KEYS("startsAt", "starts_at", "time", "at"), now_ns, &starts_ns, err);
+	if (rc)
+		return rc;
+	set_beginning(a, starts_ns, now_ns);
 	take_text(v, KEYS("fingerprint", "id", "key"), posted, sizeof(posted));
 	set_for(a, labels);
 	set_for(a, annotations);
 	set_for(a, v);
 	set_labels(a, labels);
-	if (!a->starts_ns)
-		a->starts_ns = now_ns;
 	set_key(a, posted, labels);
+	return 0;
 }
 
-/* false: it neither starts nor ends an alert. */
-static bool parse_pagerduty(struct json_value event, uint64_t now_ns, struct alert *a)
+/* *n: 0 where it neither starts nor ends an alert. */
+static int parse_pagerduty(struct json_value event, uint64_t now_ns, struct alert *a, uint32_t *n,
+			   struct err *err)
 {
 	struct json_value data = json_member(event, "data");
 	char type[60], posted[400];
+	uint64_t starts_ns;
+	int rc;
 
 	*a = (struct alert){.for_ns = ALERT_NO_FOR};
 	take_text(event, KEYS("event_type"), type, sizeof(type));
 	a->resolved = strcmp(type, "incident.resolved") == 0;
 	if (!a->resolved && strcmp(type, "incident.triggered") != 0)
-		return false;
+		return 0;
 	take_text(data, KEYS("title", "summary"), a->name, sizeof(a->name));
-	a->starts_ns = moment_of(data, KEYS("created_at"), now_ns);
-	if (!a->starts_ns)
-		a->starts_ns = moment_of(event, KEYS("occurred_at"), now_ns);
-	if (!a->starts_ns)
-		a->starts_ns = now_ns;
+	set_name(a);
+	rc = moment_of(data, KEYS("created_at"), now_ns, &starts_ns, err);
+	if (!rc && !starts_ns)
+		rc = moment_of(event, KEYS("occurred_at"), now_ns, &starts_ns, err);
+	if (rc)
+		return rc;
+	set_beginning(a, starts_ns, now_ns);
 	take_text(data, KEYS("id"), posted, sizeof(posted));
 	set_key(a, posted, (struct json_value){0});
-	return true;
+	*n = 1;
+	return 0;
 }
 
 int alerts_parse(const struct buf *body, uint64_t now_ns, struct alerts *out, struct err *err)
 {
 	struct json_value all, event, list, item = {0};
+	int rc = 0;
 
 	out->n = out->left_out = 0;
 	if (!body->len || strlen(body->data) != body->len || !json_read(body->data, &all) ||
@@ -201,19 +237,20 @@ int alerts_parse(const struct buf *body, uint64_t now_ns, struct alerts *out, st
 		return err_set(err, ERR_FORMAT, "the body is no JSON object");
 	event = json_member(all, "event");
 	list = json_member(all, "alerts");
-	if (event.at && *event.at == '{') {
-		out->n = parse_pagerduty(event, now_ns, &out->items[0]);
-	} else if (list.at && *list.at == '[') {
-		while ((item = json_next(list, item)).at) {
-			if (*item.at != '{')
-				continue;
-			if (out->n == ALERTS_MAX)
-				out->left_out++;
-			else
-				parse_alert(item, now_ns, &out->items[out->n++]);
-		}
-	} else {
-		parse_alert(all, now_ns, &out->items[out->n++]);
+	if (event.at && *event.at == '{')
+		return parse_pagerduty(event, now_ns, &out->items[0], &out->n, err);
+	if (!list.at)
+		return parse_alert(all, now_ns, &out->items[out->n++], err);
+	while (!rc && (item = json_next(list, item)).at) {
+		if (*item.at != '{')
+			continue;
+		if (out->n == ALERTS_MAX)
+			out->left_out++;
+		else
+			rc = parse_alert(item, now_ns, &out->items[out->n++], err);
 	}
-	return 0;
+	if (!rc && !out->n)
+		rc = err_set(err, ERR_FORMAT, "there is no alert in the body: \"alerts\" is no "
+			     "list of objects");
+	return rc;
 }

@@ -22,13 +22,16 @@
 #include <stdint.h>
 
 #define ALERTS_MAX 64u                       /* of one body; further ones are counted */
+#define ALERT_KEY_BYTES 100
+#define ALERT_SINCE " since "                /* in each key, once */
 #define ALERT_FOR_MAX_NS (7 * 86400 * UINT64_C(1000000000))
 
 struct alert {
-	char name[120], summary[240];        /* UTF-8; "" */
-	char key[100];               /* of the alert and its beginning: "a1b2c3 since 2026-...Z" */
+	char name[120], summary[240];        /* UTF-8; "without a name"; "" */
+	char key[ALERT_KEY_BYTES];   /* of the alert and its beginning: "a1b2c3 since 2026-...Z" */
 	char labels[400];                    /* as they were posted, cut; "" */
 	uint64_t starts_ns, for_ns;          /* of the wall clock; for_ns: ALERT_NO_FOR = unknown */
+	bool dated, named;                   /* its sender told when it began; its fingerprint */
 	bool resolved;
 };
 #define ALERT_NO_FOR UINT64_MAX
@@ -40,7 +43,8 @@ struct alerts {
 
 /*
  * now_ns   of the wall clock: for alerts that do not say when they began
- * returns  0, also when nothing in it is an alert that starts or ends; ERR_FORMAT: no JSON object
+ * returns  0, also for an event of PagerDuty that neither starts nor ends an alert; ERR_FORMAT: no
+ *          JSON object, no alert in it, or a beginning that cannot be read; out is of no use then
  */
 int alerts_parse(const struct buf *body, uint64_t now_ns, struct alerts *out, struct err *err);
 

@@ -34,6 +34,13 @@ static bool is_local(const union address *a)
 	return a->any.sa_family == AF_UNIX;
 }
 
+static const char *family_text(const union address *a)
+{
+	return a->any.sa_family == AF_INET    ? "AF_INET"
+	       : a->any.sa_family == AF_INET6 ? "AF_INET6"
+					      : "AF_UNIX";
+}
+
 /* "PORT" of 1 to 65535; 0 = none. */
 static uint16_t parse_port(const char *text)
 {
@@ -168,6 +175,12 @@ int listening_open(const char *address, struct listening *out, struct err *err)
 	if (out->is_unix)
 		remove_stale(&a.un);
 	out->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (out->fd < 0 && errno == EAFNOSUPPORT)
+		return err_set(err, ERR_USAGE, "--http %.200s: this process may not open a socket "
+			       "of %s. As a service it needs a drop-in with "
+			       "RestrictAddressFamilies=%s and IPAddressAllow=, which stands at "
+			       "the end of 'recorder help http'", address, family_text(&a),
+			       family_text(&a));
 	if (out->fd < 0)
 		return err_os(err, "--http %.200s: no socket", address);
 	if (!out->is_unix)

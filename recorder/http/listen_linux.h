@@ -20,5 +20,6 @@ struct listening {
 
 /* ERR_USAGE: no address; the sentence shows forms. Opens nothing. */
 int listening_check(const char *address, bool *local, struct err *err);
+/* ERR_USAGE, too: the process may not open such sockets; the sentence names the unit's settings. */
 int listening_open(const char *address, struct listening *out, struct err *err);
 void listening_close(struct listening *l);

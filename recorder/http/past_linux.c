@@ -125,12 +125,17 @@ struct search {
 	int64_t id;
 };
 
+static bool was_asked_for(const struct incident_head *h)
+{
+	return h->state == INCIDENT_COMPLETE && h->rule && strcmp(h->rule, "manual") == 0 &&
+	       h->reason;
+}
+
 static int look_at(void *ctx, const struct incident_head *h)
 {
 	struct search *s = ctx;
 
-	if (h->trigger_wall_ns >= s->since_ns && h->state == INCIDENT_COMPLETE && h->rule &&
-	    strcmp(h->rule, "manual") == 0 && h->reason && strstr(h->reason, s->key))
+	if (h->trigger_wall_ns >= s->since_ns && was_asked_for(h) && strstr(h->reason, s->key))
 		s->id = h->id;
 	return s->id != 0;
 }
@@ -253,7 +258,8 @@ void post_snapshot(struct desk *d, const struct request *r, struct answer *out)
 
 /* What became of an alert: the last ones, so that a flood of repeats costs no search. */
 struct known_alert {
-	char key[100];
+	char key[ALERT_KEY_BYTES];
+	bool resolved;
 	int64_t incident;                    /* 0 = a snapshot, which is not stored yet */
 };
 
@@ -283,10 +289,79 @@ static void remember(struct alert_desk *a, const char *key, int64_t incident)
 {
 	struct known_alert *k = find_known(a, key);
 
-	if (!k)
+	if (!k) {
 		k = &a->known[a->nknown++ % COUNT_OF(a->known)];
+		k->resolved = false;
+	}
 	snprintf(k->key, sizeof(k->key), "%s", key);
 	k->incident = incident;
+}
+
+#define RESOLVED "resolved, as the alert's sender said at "
+
+static bool is_resolved(const struct incident_head *h)
+{
+	return h->remarks && strstr(h->remarks, RESOLVED);
+}
+
+/* Whether an incident is still there, and not resolved. */
+static bool is_open_incident(struct desk *d, int64_t id)
+{
+	struct incident_head head = {0};
+	struct store *store = NULL;
+	bool open;
+	int rc = store_open(d->cfg->store_path, STORE_READ, &store, NULL);
+
+	if (!rc)
+		rc = store_head(store, id, &head, NULL);
+	open = rc != ERR_NOT_FOUND && !is_resolved(&head);
+	incident_head_free(&head);
+	store_close(store);
+	return open;
+}
+
+struct open_search {
+	char begin[ALERT_KEY_BYTES + 1];     /* "[a1b2c3 since " */
+	char *key;                           /* is put here */
+};
+
+static int look_for_open(void *ctx, const struct incident_head *h)
+{
+	struct open_search *s = ctx;
+	const char *at = was_asked_for(h) && !is_resolved(h) ? strrchr(h->reason, '[') : NULL;
+
+	if (!at || strncmp(at, s->begin, strlen(s->begin)) != 0)
+		return 0;
+	snprintf(s->key, ALERT_KEY_BYTES, "%.*s", (int)strcspn(at + 1, "]"), at + 1);
+	return 1;
+}
+
+/*
+ * An alert without a beginning belongs to the newest open incident with its identity, if there is
+ * one: it gets that one's key.
+ */
+static void take_open_key(struct desk *d, struct alert *a)
+{
+	const struct alert_desk *all = d->alerts;
+	const uint32_t n = COUNT_OF(all->known);
+	struct open_search s = {.key = a->key};
+	struct store *store = NULL;
+	uint32_t i;
+
+	snprintf(s.begin, sizeof(s.begin), "[%.*s",
+		 (int)(strstr(a->key, ALERT_SINCE) + strlen(ALERT_SINCE) - a->key), a->key);
+	for (i = all->nknown; i > 0 && i + n > all->nknown; i--) {
+		const struct known_alert *k = &all->known[(i - 1) % n];
+
+		if (k->resolved || strncmp(k->key, s.begin + 1, strlen(s.begin + 1)) != 0 ||
+		    (k->incident && !is_open_incident(d, k->incident)))
+			continue;
+		strcpy(a->key, k->key);
+		return;
+	}
+	if (!store_open(d->cfg->store_path, STORE_READ, &store, NULL))
+		store_list(store, look_for_open, &s, NULL);
+	store_close(store);
 }
 
 /* The incident of an earlier post; 0 = none that is stored. *known: there was one. */
@@ -370,6 +445,7 @@ static void count(struct desk *d, uint64_t *what)
 static const char *take_alert(struct desk *d, const struct alert *a, int64_t *id, struct err *err)
 {
 	uint64_t now_ns = os_wall_ns();
+	struct known_alert *k;
 	char text[500];
 	bool known;
 	int rc;
@@ -379,10 +455,13 @@ static const char *take_alert(struct desk *d, const struct alert *a, int64_t *id
 		char time[OS_TIME_TEXT_BYTES];
 
 		os_time_text(now_ns, time);
-		snprintf(text, sizeof(text), "resolved, as the alert's sender said at %s", time);
+		snprintf(text, sizeof(text), RESOLVED "%s", time);
+		k = find_known(d->alerts, a->key);
+		if (k)
+			k->resolved = true;
 		if (*id)
 			extend_note(d, *id, text);
-		return *id ? "resolved" : "unknown";
+		return *id ? "resolved" : known ? "not stored yet" : "unknown";
 	}
 	if (known) {
 		count(d, &d->alert_repeats);
@@ -445,6 +524,8 @@ static int take_alerts(struct desk *d, struct alerts *all, const char *usual_for
 
 		if (a->for_ns == ALERT_NO_FOR && usual_for)
 			alert_duration(usual_for, &a->for_ns);
+		if (!a->dated && (a->named || a->resolved))
+			take_open_key(d, a);
 		became = take_alert(d, a, &id, err);
 		if (!became)
 			return err->code;

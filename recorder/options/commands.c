@@ -389,7 +389,16 @@ const struct command_info command_table[COMMANDS] = {
 "Windows: install makes a service that records with the options of the file of --config, in the\n"
 "system's account, started with the machine and again after a crash. Paths in that file\n"
 "must be absolute. Its log is --log-file, or else the store's name and '.log'. status,\n"
-"snapshot and stop reach it like any other recorder.\n",
+"snapshot and stop reach it like any other recorder.\n"
+"\n"
+"Packages, of make deb, rpm, tarball, zip and msi. The .deb and the .rpm put the configuration\n"
+"into /etc/recorder/recorder.conf, with the rules of examples/always-on.conf. The service of the\n"
+".deb is on once it is installed; that of the .rpm as the presets of systemd say, and else after\n"
+"recorder service install and start. The .msi installs the service stopped, to be started by\n"
+"hand: it records with C:\\ProgramData\\recorder\\recorder.conf, which you write; examples lie\n"
+"beside the program in C:\\Program Files\\recorder. Then: sc.exe config recorder start= auto, and\n"
+"recorder service start. The tarball and the .zip are the program with its files: the tarball\n"
+"has the unit in lib/systemd/system.\n",
 		.examples =
 "recorder service install --config C:\\recorder\\recorder.conf\n"
 "recorder service start\n",

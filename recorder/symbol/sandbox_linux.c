@@ -186,7 +186,8 @@ int sandbox_serve(void)
 	bool goes_on = true;
 	int file;
 
-	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);   /* what its owner was given */
+	/* What its owner was given. Headers of an older C library lack the SYS_ name. */
+	syscall(__NR_close_range, STDERR_FILENO + 1, ~0u, 0);
 	xz_load();
 	prctl(PR_SET_NAME, "recorder-names");
 	setrlimit(RLIMIT_DATA, &memory);

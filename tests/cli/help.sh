@@ -188,5 +188,20 @@ done
 check bash_completes_behind_an_equals_sign completes bash pprof export --format = pp
 kill $sleeper
 
+tells_packages()
+{
+	local text
+	for text in 'of make deb, rpm, tarball, zip and msi' /etc/recorder/recorder.conf \
+		'the \.deb is on once it is installed' \
+		'C:\\ProgramData\\recorder\\recorder.conf'; do
+		"$RECORDER" help service | tr -s ' \n' ' ' | grep -q "$text" || {
+			echo "no $text"
+			return 1
+		}
+	done
+}
+check help_service_tells_where_packages_put_things tells_packages
+check the_readme_names_them grep -q 'make deb.*rpm.*tarball.*zip.*msi' "$TOP/README.md"
+
 check uninstallation make_target uninstall
 check uninstall_leaves_no_file sh -c "! find '$TMP/root' -type f | grep ."

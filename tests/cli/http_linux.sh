@@ -206,6 +206,34 @@ gets it_adds_a_remark 200 'posted as an alert, labels .*HighCPU.*\\nresolved' "/
 gets pagerduty_is_understood 200 '"P1 since .*"new"' /alert -d "{\"event\":{\"event_type\":
 	\"incident.triggered\",\"data\":{\"id\":\"P1\",\"title\":\"x\",\"created_at\":\"$since\"}}}"
 gets plain_json_too 200 '"new"' /alert -d '{"name":"plain","for":"30s"}'
+undated() # NAME PATTERN STATUS
+{
+	gets "$1" 200 "$2" /alert \
+		-d "{\"status\":\"$3\",\"name\":\"u\",\"fingerprint\":\"u1\"}"
+}
+undated without_a_beginning_it_begins_now '"new"' firing
+id=$(jq '.alerts[0].incident' body)
+sleep 0.01
+undated and_again_it_is_the_open_one "\"repeated\",\"incident\":$id}" firing
+undated it_is_resolved "\"resolved\",\"incident\":$id}" resolved
+undated one_that_is_resolved_is_not_resolved_again '"unknown"' resolved
+undated after_that_it_is_a_new_one '"new"' firing
+gets of_another_number 200 "\"id\":$((id + 1))," /incidents
+incidents=$("$RECORDER" status --store r.db --json | jq .incidents)
+gets without_a_name_it_says_so 200 '"new"' /alert -d '{}'
+gets and_without_both_each_is_one 200 '"new"' /alert -d '{}'
+gets one_of_those_can_be_resolved 200 '"resolved"' /alert -d '{"status":"resolved"}'
+"$RECORDER" snapshot --store r.db --last 2s 2>/dev/null
+check those_of_the_history_are_counted [ "$("$RECORDER" status --store r.db --json |
+	jq ".incidents - $incidents")" = 3 ]
+sleep 0.3                                    # the desk's status is a quarter of a second old
+gets and_so_they_are_for_prometheus 200 "^recorder_incidents_total $((incidents + 3))\$" /metrics
+check as_list_sessions_has_them sh -c "'$RECORDER' list-sessions --json | jq -se '
+	any(.store == \"$TMP/r.db\" and .incidents == $((incidents + 3)))'"
+gets and_so_does_its_incident 200 '"alert without a name \[' /incidents
+gets a_beginning_that_is_none_is_400 400 "startsAt of an alert: 'banana'" /alert \
+	-d '{"startsAt":"banana"}'
+gets a_body_without_an_alert_is_400 400 'no alert in the body' /alert -d '{"alerts":"x"}'
 gets a_wrong_duration_is_400 400 'give a duration' '/alert?for=5x' -d '{}'
 gets an_alert_that_is_no_json_is_400 400 'no JSON object' /alert -d '['
 

@@ -24,6 +24,10 @@ conf "stop-on-perf-counter = $free<2" "stop-on-perf-counter = $cpu>1000000;Decay
 	'pre-sec = 30' 'max-per-hour = 3' 'freq = 199' 'store-mb = 99' 'buffer-mb = 32'
 expect reload_says_what_went_on 0 '1 rules go on, 1 are new, 1 have gone' reload --store r.db
 check and_what_needs_a_restart grep -q 'needs a restart: buffer-mb$' err
+expect the_same_file_says_it_again 0 'needs a restart: buffer-mb$' reload --store r.db
+check and_so_does_status sh -c '"$RECORDER" status --store r.db |
+	grep -q "^Pending  *needs a restart: buffer-mb$"'
+check for_programs_too [ "$(status | jq -r .pending)" = 'needs a restart: buffer-mb' ]
 check a_rule_that_did_not_change_keeps_its_limit sh -c "[ \"\$(echo '$(rule Processor)' |
 	jq \".limit <= $limit and .limit > 0\")\" = true ]"
 check the_new_rule_is_there sh -c "echo '$(rule 'Available')' | grep -q 'Available MBytes:<2'"
@@ -33,6 +37,10 @@ check limits_are_taken wait_for 10 sh -c '"$RECORDER" status --store r.db --json
 check the_new_rule_gets_values wait_for 10 sh -c '"$RECORDER" status --store r.db --json |
 	jq -e "[.rules[].value | type] == [\"number\", \"number\"]"'
 
+conf "stop-on-perf-counter = $free<2" "stop-on-perf-counter = $cpu>1000000;DecayToZeroHours=1"
+"$RECORDER" reload --store r.db 2>err
+check what_runs_already_needs_no_restart sh -c '! grep -q restart err'
+check and_nothing_is_pending [ "$(status | jq -r .pending)" = '' ]
 conf 'stop-on-perf-counter = Memory:Pages/sec:>1000000'
 expect a_rule_that_nothing_feeds_is_named 0 \
 	'before a restart these rules see nothing, .*Pages/sec' reload --store r.db

@@ -89,6 +89,42 @@ bills_are_whole()
 	done
 }
 
+# needs_glibc_2_28 PROGRAM: that or an older one will do. The log shows what else it needs.
+needs_glibc_2_28()
+{
+	local newer
+	newer=$({ echo GLIBC_2.28; objdump -T "$1" | grep -o 'GLIBC_[0-9.]*'; } | sort -Vu |
+		sed '1,/^GLIBC_2\.28$/d')
+	[ ! "$newer" ] || { objdump -T "$1" | grep -Fw "$newer" && return 1; }
+	objdump -T "$1" | grep -q 'GLIBC_2'
+}
+
+tarball_needs_glibc_2_28()
+{
+	local root=$work/portable
+	mkdir "$root" &&
+		tar -C "$root" -xzf build/packages/recorder-*.tar.gz --strip-components=1 &&
+		needs_glibc_2_28 "$root/bin/recorder"
+}
+
+# What a recorder of the package answers to Prometheus, about a rule, too.
+metrics_are_clean()
+{
+	local root=$work/metrics port=$((20000 + $$ % 10000)) pid i
+	mkdir "$root" && dpkg-deb -x "$deb" "$root" || return 1
+	"$root/usr/bin/recorder" collect --config /dev/null --store "$root/r.db" --history-mb 0 \
+		--http "127.0.0.1:$port" --stop-on-perf-counter 'Memory:Available MBytes:<1' &
+	pid=$!
+	for ((i = 0; i < 100; i++)); do
+		curl -sf -o "$root/metrics" "http://127.0.0.1:$port/metrics" &&
+			grep '^recorder_rule_value' "$root/metrics" && break
+		sleep 0.2
+	done
+	kill -INT $pid
+	wait $pid
+	[ $i -lt 100 ] && "$promtool" check metrics <"$root/metrics"
+}
+
 # runs_in SUITE: a Debian of that name, with nothing in it but the tarball.
 runs_in()
 {
@@ -112,6 +148,7 @@ rpm_installs_and_goes()
 	set -- rpm --root "$root" --noscripts --nodeps
 	mkdir "$root"
 	"$@" -i --ignorearch build/packages/*.rpm && "$root/usr/bin/recorder" --version &&
+		needs_glibc_2_28 "$root/usr/bin/recorder" &&
 		test -f "$root/etc/recorder/recorder.conf" && "$@" -e recorder &&
 		! find "$root" -name '*recorder*' | grep .
 }
@@ -150,6 +187,10 @@ if has dpkg-deb packages; then
 		check lintian_is_content lintian --fail-on error,warning "$deb"
 	fi
 	if has mandoc pages_are_clean; then check pages_are_clean pages_are_clean; fi
+	promtool=$(command -v promtool build/deps/servers/usr/bin/promtool | head -n 1)
+	if has "${promtool:-promtool}" metrics_are_clean && has curl metrics_are_clean; then
+		check metrics_are_clean metrics_are_clean
+	fi
 	if has jq bills_are_whole; then check bills_are_whole bills_are_whole; fi
 	if [ "${BUILT:-}" ]; then
 		check two_times_give_the_same_bytes same_archives
@@ -164,6 +205,9 @@ if has dpkg-deb packages; then
 	if [ ! "${BUILT:-}" ] && has podman image && has buildah image && has mmdebstrap image; then
 		check the_image_records_its_neighbours tests/support/check_image.sh build/packages
 	fi
+	case $kinds in
+	*tarball*) check the_tarball_needs_glibc_2_28 tarball_needs_glibc_2_28 ;;
+	esac
 	case $kinds in *rpm*) check the_rpm_installs_and_goes rpm_installs_and_goes ;; esac
 	if [ "${BUILT:-}" ]; then
 		:

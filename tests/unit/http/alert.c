@@ -39,6 +39,8 @@ static void alertmanagers_have_name_beginning_and_fingerprint(void **state)
 	assert_true(all.items[1].resolved);
 	assert_true(all.items[1].for_ns == ALERT_NO_FOR);
 	assert_int_equal(all.items[1].starts_ns, NOW_NS);
+	assert_true(all.items[0].dated);
+	assert_false(all.items[1].dated);
 }
 
 static void pagerduty_incidents_begin_and_end(void **state)
@@ -76,6 +78,67 @@ static void a_beginning_in_the_future_or_in_1970_is_now(void **state)
 	assert_int_equal(all.items[0].starts_ns, NOW_NS);
 	parse("{\"startsAt\":1795230000.5}");
 	assert_int_equal(all.items[0].starts_ns, NOW_NS - 600 * NS_PER_SEC + NS_PER_SEC / 2);
+}
+
+static void what_has_no_name_says_so(void **state)
+{
+	static const char *const texts[] = {
+		"{}", "{\"name\":\"  \"}", "{\"alerts\":[{\"labels\":{}}]}",
+		"{\"event\":{\"event_type\":\"incident.triggered\"}}"};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		parse(texts[i]);
+		assert_string_equal(all.items[0].name, "without a name");
+	}
+}
+
+static void a_beginning_that_cannot_be_read_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"{\"startsAt\":\"banana\"}", "{\"startsAt\":true}", "{\"startsAt\":{}}",
+		"{\"alerts\":[{},{\"startsAt\":\"2026-13-01T00:00Z\"}]}",
+		"{\"event\":{\"event_type\":\"incident.triggered\",\"occurred_at\":\"x\"}}"};
+	struct buf body = {0};
+	struct err err = {0};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		buf_reset(&body);
+		buf_puts(&body, texts[i]);
+		assert_int_equal(alerts_parse(&body, NOW_NS, &all, &err), ERR_FORMAT);
+	}
+	assert_non_null(strstr(err.text, "occurred_at of an alert: 'x'"));
+	buf_free(&body);
+}
+
+static void a_beginning_may_be_empty(void **state)
+{
+	(void)state;
+	parse("{\"startsAt\":null}");
+	assert_false(all.items[0].dated);
+	parse("{\"startsAt\":\"\",\"time\":1795230000}");
+	assert_int_equal(all.items[0].starts_ns, NOW_NS - 600 * NS_PER_SEC);
+}
+
+static void a_body_without_an_alert_is_refused(void **state)
+{
+	static const char *const texts[] = {"{\"alerts\":\"x\"}", "{\"alerts\":[]}",
+					    "{\"alerts\":[1,2]}", "{\"alerts\":{}}"};
+	struct buf body = {0};
+	struct err err = {0};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		buf_reset(&body);
+		buf_puts(&body, texts[i]);
+		assert_int_equal(alerts_parse(&body, NOW_NS, &all, &err), ERR_FORMAT);
+		assert_non_null(strstr(err.text, "no alert"));
+	}
+	buf_free(&body);
 }
 
 static void more_than_64_are_counted(void **state)
@@ -136,6 +199,10 @@ int main(void)
 		cmocka_unit_test(pagerduty_incidents_begin_and_end),
 		cmocka_unit_test(an_identity_that_is_no_word_is_hashed),
 		cmocka_unit_test(a_beginning_in_the_future_or_in_1970_is_now),
+		cmocka_unit_test(what_has_no_name_says_so),
+		cmocka_unit_test(a_beginning_that_cannot_be_read_is_refused),
+		cmocka_unit_test(a_beginning_may_be_empty),
+		cmocka_unit_test(a_body_without_an_alert_is_refused),
 		cmocka_unit_test(more_than_64_are_counted),
 		cmocka_unit_test(what_is_no_object_is_refused),
 		cmocka_unit_test(durations_are_those_of_prometheus),
