@@ -344,8 +344,8 @@ static void take_priority(const struct sandbox *s)
 		setpriority(PRIO_PROCESS, (id_t)pid, own);
 }
 
+static int send_request(struct sandbox *s, const struct request *r, int file, const char *name,
 			struct err *err)
-	       struct err *err)
 {
 	struct iovec parts[2] = {{(void *)(uintptr_t)r, sizeof(*r)},
 				 {(void *)(uintptr_t)name, r->name_bytes}};

@@ -1,6 +1,7 @@
 /*
- * Any bytes as a request: its first line is "METHOD PATH?NAME=VALUE&...", what follows the body. The
- * desk is ending, so that it neither waits nor starts a program; there is no recorder, and no store.
+ * Any bytes as a request: its first line is "METHOD PATH?NAME=VALUE&...", what follows the body.
+ * The desk is ending, so that it neither waits nor starts a program; there is no recorder, and no
+ * store.
  */
 #include "http/desk_linux.h"
 
