@@ -61,6 +61,7 @@ in_container() # SCRIPT
 run_container()
 {
 	mkdir -p "$vm/over"
+	: >"$vm/console"
 	SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 unshare --mount sh -euc 'cd "$1"
 		mount -t tmpfs tmpfs over && mkdir over/written over/work over/root
 		mount -t overlay -o lowerdir=root,upperdir=over/written,workdir=over/work \
