@@ -97,10 +97,18 @@ static bool drop_capabilities(void)
 	return syscall(SYS_capset, &who, none) == 0;
 }
 
+/*
+ * A filter of the service manager may forbid capset(2). Where ours is in place, no capability can
+ * be used for anything. A kernel without filters: ENOSYS, EINVAL.
+ */
 bool os_confine(void)
 {
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !become_nobody() || !drop_capabilities())
+	bool dropped;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !become_nobody())
 		return false;
-	/* A kernel without filters: ENOSYS, EINVAL. */
-	return !may_filter || filter_calls() || errno == ENOSYS || errno == EINVAL;
+	dropped = drop_capabilities();
+	if (may_filter && filter_calls())
+		return true;
+	return dropped && (!may_filter || errno == ENOSYS || errno == EINVAL);
 }

@@ -24,6 +24,7 @@
 extern char **environ;
 
 #define STAT_MAX_BYTES 4096u
+#define NOT_CONFINED 3                   /* the process's exit code */
 #define REAP_TRIES 200                   /* of 5 ms: one that hangs in a file system cannot end */
 
 /* ---- what goes over the socket: between two processes of one program ------------------------- */
@@ -193,7 +194,7 @@ int sandbox_serve(void)
 	setrlimit(RLIMIT_DATA, &memory);
 	setrlimit(RLIMIT_CORE, &none);
 	if (!os_confine())
-		return 1;
+		return NOT_CONFINED;
 	while (goes_on && receive_request(&r, &file)) {
 		goes_on = r.asked == ASKED_NAME ? answer_name(&r) : answer_index(&r, file);
 		if (file >= 0)
@@ -299,6 +300,9 @@ static int failed(struct sandbox *s, bool is_late, struct err *err)
 	if (is_late)
 		return err_set(err, ERR_LIMIT, "reading its symbols took longer than %u s",
 			       (unsigned)(SANDBOX_MAX_NS / NS_PER_SEC));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_CONFINED)
+		return err_set(err, ERR_ACCESS, "the process that reads symbols could not give up "
+			       "its rights, so it has read nothing");
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
 		return err_set(err, ERR_FORMAT, "it became shorter while its symbols were read");
 	return err_set(err, ERR_FORMAT, "the process that reads symbols died of it (%s %d), so the "

@@ -41,6 +41,8 @@ check nothing_that_the_unit_forbids_is_missing eval \
 	'! journalctl -b -u recorder -o cat | grep -iE "permission|not permitted|denied"'
 check it_takes_stacks wait_for 200 eval \
 	'[ "$(recorder status --store $store --json | jq .samples)" -gt 0 ]'
+check it_reads_symbols eval \
+	'! journalctl -b -u recorder -o cat | grep "the process that reads symbols"'
 
 # ---- an incident, and its line of the journal ----------------------------------------------------
 
