@@ -216,7 +216,7 @@ for node in $(nodes); do
 	rm -rf wasm.db* wasm.folded
 	record wasm "$node" wasm.js 1000
 	read -r all good <<<"$(awk '/!callsWasm / { all += $NF }
-		/!callsWasm [^;]*;.*;\[javascript\]!\[wasm\]_\[j\];\[javascript\]!\[wasm\]/ {
+		/!callsWasm [^;]*;(.*;)?\[javascript\]!\[wasm\]_\[j\];\[javascript\]!\[wasm\]/ {
 			good += $NF }
 		END { print all + 0, good + 0 }' wasm.folded)"
 	check "$version: $good of $all samples have both functions of WebAssembly" \
