@@ -291,6 +291,8 @@ stage_linux()
 {
 	make -s install BUILD="$build" DESTDIR="$root" PREFIX=/usr
 	strip --strip-all --remove-section=.comment --remove-section=.note "$root/usr/bin/recorder"
+	strip --strip-unneeded --remove-section=.comment --remove-section=.note \
+		"$root/usr/lib/recorder/librecorder-heap.so"
 	mkdir -p "$root/etc/recorder" "$root/usr/share/doc/recorder"
 	install -m 644 conf/examples/always-on.conf "$root/etc/recorder/recorder.conf"
 	bill "$root/usr/bin/recorder"
