@@ -48,14 +48,6 @@ static int list_sampled(struct adding *a)
 	return 0;
 }
 
-static const struct event_field *field_of(const struct incident *in,
-					  const struct incident_event *e, const char *name)
-{
-	const struct event fields = {.fields = in->fields + e->first_field, .nfields = e->nfields};
-
-	return event_field(&fields, name);
-}
-
 /* A frame that is no code, below a stack; STACK_NONE = no memory. */
 static uint32_t add_leaf(struct adding *a, uint32_t stack, const char *what)
 {
@@ -69,11 +61,11 @@ static uint32_t add_leaf(struct adding *a, uint32_t stack, const char *what)
 /* The node of an event below its stack; STACK_NONE = no memory. */
 static uint32_t leaf_of(struct adding *a, const struct incident_event *e)
 {
-	const struct event_field *type = field_of(a->in, e, "ExceptionType");
+	const struct event_field *type = incident_field(a->in, e, "ExceptionType");
 	char what[FUNCTION_NAME_MAX];
 	bool typed;
 
-	type = type ? type : field_of(a->in, e, "TypeName");
+	type = type ? type : incident_field(a->in, e, "TypeName");
 	typed = type && type->type == FIELD_TEXT;
 	snprintf(what, sizeof(what), "%s%s%s", *e->name ? e->name : event_kind_text(e->kind),
 		 typed ? " " : "", typed ? type->v.text : "");
@@ -93,8 +85,8 @@ static int add_one(struct adding *a, const struct incident_event *e)
 	rc = incident_add_sample(a->in, &s);
 	if (rc || strcmp(e->name, "GC/AllocationTick") != 0)
 		return rc;
-	bytes = field_of(a->in, e, "AllocationAmount64");
-	bytes = bytes ? bytes : field_of(a->in, e, "AllocationAmount");
+	bytes = incident_field(a->in, e, "AllocationAmount64");
+	bytes = bytes ? bytes : incident_field(a->in, e, "AllocationAmount");
 	if (!bytes || bytes->type != FIELD_UINT)
 		return 0;
 	s.stream = STREAM_ALLOC;
@@ -104,18 +96,11 @@ static int add_one(struct adding *a, const struct incident_event *e)
 
 /* ---- disks ----------------------------------------------------------------------------------- */
 
-static uint64_t irp_of(const struct incident *in, const struct incident_event *e)
-{
-	const struct event_field *f = field_of(in, e, "Irp");
-
-	return f && f->type == FIELD_UINT ? f->v.u : 0;
-}
-
 static bool same_request(const void *ctx, uint32_t value, const void *key)
 {
 	const struct incident *in = ctx;
 
-	return irp_of(in, &in->events[value]) == *(const uint64_t *)key;
+	return incident_field_uint(in, &in->events[value], "Irp") == *(const uint64_t *)key;
 }
 
 /* The request that an event ends or, of a new one, that its Irp was used for before. */
@@ -130,10 +115,10 @@ static uint32_t take_request(struct adding *a, uint64_t irp)
 
 static int add_io(struct adding *a, const struct incident_event *e)
 {
-	const struct event_field *bytes = field_of(a->in, e, "TransferSize");
-	const struct event_field *took = field_of(a->in, e, "DiskServiceTimeMSec");
-	const struct event_field *file = field_of(a->in, e, "FileName");
-	uint32_t asked = take_request(a, irp_of(a->in, e));
+	const struct event_field *bytes = incident_field(a->in, e, "TransferSize");
+	const struct event_field *took = incident_field(a->in, e, "DiskServiceTimeMSec");
+	const struct event_field *file = incident_field(a->in, e, "FileName");
+	uint32_t asked = take_request(a, incident_field_uint(a->in, e, "Irp"));
 	struct incident_sample s = {.time_ns = e->time_ns, .thread = e->thread, .cpu = e->cpu,
 				    .stream = STREAM_IO_BYTES, .quality = QUALITY_NONE};
 	char name[FUNCTION_NAME_MAX];
@@ -167,7 +152,7 @@ static int add_disk(struct adding *a, uint32_t event)
 		return 0;
 	if (!strcmp(e->name, "DiskIO/Read") || !strcmp(e->name, "DiskIO/Write"))
 		return add_io(a, e);
-	irp = irp_of(a->in, e);
+	irp = incident_field_uint(a->in, e, "Irp");
 	if (strcmp(e->name, "DiskIO/ReadInit") != 0 && strcmp(e->name, "DiskIO/WriteInit") != 0)
 		return 0;
 	take_request(a, irp);

@@ -11,22 +11,12 @@
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static double field(const struct incident *in, const struct incident_event *e, const char *name)
-{
-	uint32_t i;
-
-	for (i = 0; i < e->nfields; i++)
-		if (in->fields[e->first_field + i].type == FIELD_UINT &&
-		    strcmp(in->fields[e->first_field + i].name, name) == 0)
-			return (double)in->fields[e->first_field + i].v.u;
-	return 0;
-}
-
 static void add_size(const struct incident *in, const struct incident_event *e,
 		     struct memory_process *p)
 {
-	double rss = field(in, e, "RssKb"), anon = field(in, e, "AnonKb");
-	double before = field(in, e, "BeforeKb"), grew = anon - before;
+	double rss = (double)incident_field_uint(in, e, "RssKb");
+	double anon = (double)incident_field_uint(in, e, "AnonKb");
+	double grew = anon - (double)incident_field_uint(in, e, "BeforeKb");
 
 	if (!p->sized)
 		p->start_kb = rss > grew ? rss - grew : 0;
@@ -35,7 +25,7 @@ static void add_size(const struct incident *in, const struct incident_event *e,
 	p->peak_kb = rss > p->peak_kb ? rss : p->peak_kb;
 	p->peak_kb = p->start_kb > p->peak_kb ? p->start_kb : p->peak_kb;
 	p->grew_kb += grew;
-	p->killed |= field(in, e, "Killed") > 0;
+	p->killed |= incident_field_uint(in, e, "Killed") > 0;
 	p->sized = true;
 }
 

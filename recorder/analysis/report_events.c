@@ -10,32 +10,19 @@
 static double field_number(const struct incident *in, const struct incident_event *e,
 			   const char *name)
 {
-	uint32_t i;
+	const struct event_field *f = incident_field(in, e, name);
 
-	for (i = 0; i < e->nfields; i++) {
-		const struct event_field *f = &in->fields[e->first_field + i];
-
-		if (strcmp(f->name, name) != 0)
-			continue;
-		if (f->type == FIELD_UINT)
-			return (double)f->v.u;
-		return f->type == FIELD_INT ? (double)f->v.i : (double)NAN;
-	}
-	return NAN;
+	if (f && f->type == FIELD_UINT)
+		return (double)f->v.u;
+	return f && f->type == FIELD_INT ? (double)f->v.i : (double)NAN;
 }
 
 static double field_double(const struct incident *in, const struct incident_event *e,
 			   const char *name)
 {
-	const struct event fields = {.fields = in->fields + e->first_field, .nfields = e->nfields};
-	const struct event_field *f = event_field(&fields, name);
+	const struct event_field *f = incident_field(in, e, name);
 
 	return f && f->type == FIELD_DOUBLE ? f->v.d : (double)NAN;
-}
-
-static uint32_t process_of(const struct incident *in, const struct incident_event *e)
-{
-	return e->thread == THREAD_NONE ? UINT32_MAX : in->threads[e->thread].process;
 }
 
 /*
@@ -45,13 +32,15 @@ static uint32_t process_of(const struct incident *in, const struct incident_even
 static struct collection *find_open(const struct incident *in, struct collection *all, uint32_t n,
 				    const struct incident_event *e, double count)
 {
+	uint32_t process = incident_process_of(in, e->thread);
+
 	while (n--) {
 		const struct collection *c = &all[n];
 
 		if (c->ended || c->end_lost)
 			continue;
 		if (count == count ? c->count == count &&
-				     process_of(in, c->start) == process_of(in, e)
+				     incident_process_of(in, c->start->thread) == process
 				   : c->count != c->count && c->start->thread == e->thread)
 			return &all[n];
 	}
@@ -193,7 +182,7 @@ static uint32_t find_collections(const struct incident *in, struct collection *a
 		states[i].in_pause = states[i].background = states[i].last = NO_COLLECTION;
 	for (i = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
-		uint32_t process = process_of(in, e);
+		uint32_t process = incident_process_of(in, e->thread);
 
 		if (e->kind == EVENT_GENERIC && strncmp(e->name, "GC/", 3) == 0)
 			take_event(in, all, &n, e,
@@ -319,7 +308,7 @@ static void take_sums(const struct incident *in, struct gc_process *all, uint32_
 
 	for (i = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
-		uint32_t process = process_of(in, e);
+		uint32_t process = incident_process_of(in, e->thread);
 
 		if (e->kind != EVENT_GENERIC)
 			continue;
@@ -357,8 +346,10 @@ int gc_processes(const struct incident *in, const struct collection *collections
 	uint32_t i, nall = 0;
 
 	for (i = 0; all && latest && i < n; i++) {
-		struct gc_process *p = process_at(all, &nall, process_of(in, collections[i].start),
-						  collections[i].start->provider);
+		const struct incident_event *start = collections[i].start;
+		struct gc_process *p = process_at(all, &nall,
+						  incident_process_of(in, start->thread),
+						  start->provider);
 
 		take_collection(p, &collections[i], &latest[p - all]);
 	}

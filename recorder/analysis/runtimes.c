@@ -15,32 +15,12 @@ const char *const jit_tiers[JIT_TIERS] = {
 #define TIER_SHIFT 7
 #define FLAG_JITTED 8u
 
-static const struct event_field *field_of(const struct incident *in,
-					  const struct incident_event *e, const char *name)
-{
-	const struct event fields = {.fields = in->fields + e->first_field, .nfields = e->nfields};
-
-	return event_field(&fields, name);
-}
-
-static uint64_t uint_of(const struct incident *in, const struct incident_event *e, const char *name)
-{
-	const struct event_field *f = field_of(in, e, name);
-
-	return f && f->type == FIELD_UINT ? f->v.u : 0;
-}
-
 static const char *text_of(const struct incident *in, const struct incident_event *e,
 			   const char *name)
 {
-	const struct event_field *f = field_of(in, e, name);
+	const struct event_field *f = incident_field(in, e, name);
 
 	return f && f->type == FIELD_TEXT ? f->v.text : "";
-}
-
-static uint32_t process_of(const struct incident *in, const struct incident_event *e)
-{
-	return e->thread == THREAD_NONE ? UINT32_MAX : in->threads[e->thread].process;
 }
 
 /* ---- compiled methods ------------------------------------------------------------------------ */
@@ -66,13 +46,14 @@ static bool same_method(const void *ctx, uint32_t value, const void *key)
 	const struct incident *in = ctx;
 	const struct method_key *k = key;
 
-	return process_of(in, &in->events[value]) == k->process &&
-	       uint_of(in, &in->events[value], "MethodID") == k->method;
+	return incident_process_of(in, in->events[value].thread) == k->process &&
+	       incident_field_uint(in, &in->events[value], "MethodID") == k->method;
 }
 
 static struct method_key key_of(const struct incident *in, const struct incident_event *e)
 {
-	return (struct method_key){process_of(in, e), uint_of(in, e, "MethodID")};
+	return (struct method_key){incident_process_of(in, e->thread),
+				   incident_field_uint(in, e, "MethodID")};
 }
 
 static int note_begin(struct begun *b, uint32_t event)
@@ -92,15 +73,16 @@ static void take_end(struct begun *b, const struct incident_event *e, struct jit
 	struct method_key k = key_of(in, e);
 	uint64_t hash = method_hash(&k);
 	uint32_t begin = table_find(&b->at, hash, same_method, in, &k);
+	uint32_t flags = (uint32_t)incident_field_uint(in, e, "MethodFlags");
 
 	*out = (struct jit_method){
 		.process = k.process, .class = text_of(in, e, "MethodNamespace"),
 		.name = text_of(in, e, "MethodName"), .il_bytes = NAN, .ms = NAN,
-		.native_bytes = uint_of(in, e, "MethodSize"), .time_ns = e->time_ns,
-		.tier = (uint32_t)(uint_of(in, e, "MethodFlags") >> TIER_SHIFT) % JIT_TIERS};
+		.native_bytes = incident_field_uint(in, e, "MethodSize"), .time_ns = e->time_ns,
+		.tier = (flags >> TIER_SHIFT) % JIT_TIERS};
 	if (begin == TABLE_NONE)
 		return;
-	out->il_bytes = (double)uint_of(in, &in->events[begin], "MethodILSize");
+	out->il_bytes = (double)incident_field_uint(in, &in->events[begin], "MethodILSize");
 	out->ms = (double)(e->time_ns - in->events[begin].time_ns) / 1e6;
 	table_remove(&b->at, hash, begin);
 }
@@ -128,7 +110,7 @@ int jit_methods(const struct incident *in, struct jit_method **out, uint32_t *n,
 		if (strcmp(e->name, "Method/JittingStarted") == 0)
 			rc = note_begin(&begun, i);
 		else if (strcmp(e->name, "Method/LoadVerbose") == 0 &&
-			 uint_of(in, e, "MethodFlags") & FLAG_JITTED &&
+			 incident_field_uint(in, e, "MethodFlags") & FLAG_JITTED &&
 			 !(rc = ARRAY_ROOM(all, room, nall + 1)))
 			take_end(&begun, e, &all[nall++]);
 	}
@@ -215,8 +197,8 @@ static bool same_site(const void *ctx, uint32_t value, const void *key)
 static struct event_site *site_of(struct sites *s, const struct incident_event *e,
 				  const char *what, uint32_t stack)
 {
-	struct event_site key = {.process = process_of(s->in, e), .what = what, .stack = stack,
-				 .first_ns = e->time_ns};
+	struct event_site key = {.process = incident_process_of(s->in, e->thread), .what = what,
+				 .stack = stack, .first_ns = e->time_ns};
 	uint64_t hash = hash_pair(hash_bytes(what, strlen(what)),
 				  (uint64_t)key.process << 32 | stack);
 	uint32_t found = table_find(&s->by_key, hash, same_site, s->all, &key);

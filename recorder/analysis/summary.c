@@ -9,11 +9,6 @@
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static uint32_t process_of(const struct incident *in, const struct incident_sample *s)
-{
-	return s->thread == THREAD_NONE ? UINT32_MAX : in->threads[s->thread].process;
-}
-
 static int compare_processes(const void *a, const void *b)
 {
 	const struct summary_process *pa = a, *pb = b;
@@ -64,7 +59,7 @@ static int add_processes(const struct incident *in, unsigned streams, struct sum
 		out->processes[i].process = i < in->nprocesses ? i : UINT32_MAX;
 	for (i = 0; i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
-		uint32_t p = process_of(in, s);
+		uint32_t p = incident_process_of(in, s->thread);
 		uint64_t units = incident_units(in, s);
 		struct summary_process *to = &out->processes[p == UINT32_MAX ? in->nprocesses : p];
 
@@ -198,7 +193,7 @@ static void count_stacks(const struct incident *in, const struct stack_tree *t, 
 			continue;
 		}
 		to = &out->stacks[t->of_sample[i]];
-		to->process = process_of(in, s);
+		to->process = incident_process_of(in, s->thread);
 		to->stack = !to->samples || s->stack < to->stack ? s->stack : to->stack;
 		to->samples += incident_units(in, s);
 	}

@@ -70,11 +70,6 @@ static double share(const struct view *v, double part)
 }
 
 /* Relative to the trigger, in seconds. */
-static double seconds_at(const struct view *v, uint64_t time_ns)
-{
-	return ((double)time_ns - (double)v->in->head.trigger_ns) / 1e9;
-}
-
 /* Whether --columns names it: 1 or 0. */
 static int wants(const struct view *v, const char *column)
 {
@@ -112,9 +107,9 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 		{"inclusive_pct", "INCL %", 8, SHEET_SHARE, .v = share(v, cost->inclusive)},
 		{"self_samples", .kind = SHEET_COUNT, .n = cost->samples},
 		{"first_s", "FIRST S", wants(v, "first") * 10, SHEET_NUMBER,
-		 .v = seconds_at(v, cost->first_ns), .digits = 3},
+		 .v = incident_seconds(&v->in->head, cost->first_ns), .digits = 3},
 		{"last_s", "LAST S", wants(v, "last") * 10, SHEET_NUMBER,
-		 .v = seconds_at(v, cost->last_ns), .digits = 3},
+		 .v = incident_seconds(&v->in->head, cost->last_ns), .digits = 3},
 		{"folded", "FOLDED", wants(v, "fold") * 8, SHEET_COUNT, .n = cost->folded},
 		{NULL, "RATE/S", wants(v, "rate") * 11, SHEET_NUMBER,
 		 .v = window_s > 0 ? all / window_s : (double)NAN, .digits = 2},

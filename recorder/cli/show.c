@@ -633,8 +633,7 @@ static void put_event_stack(const struct view *v)
 	buf_putc(v->out, '\n');
 	sheet_put(v->sheet, SHEET_HEAD, "%24sSTACK OF THE EVENT THAT FIRED, LEAF FIRST", "");
 	buf_printf(v->out, "\n%24s", "");
-	put_stack(v, e->thread == THREAD_NONE ? UINT32_MAX : v->in->threads[e->thread].process,
-		  node);
+	put_stack(v, incident_process_of(v->in, e->thread), node);
 }
 
 static void put_hot(const struct view *v, struct summary *s, bool user_only)

@@ -11,22 +11,10 @@
 
 enum { TEXT_COLUMNS = 400 };
 
-static const struct event_field *find_field(const struct incident *in,
-					    const struct incident_event *e, const char *name)
-{
-	uint32_t i;
-
-	for (i = 0; i < e->nfields; i++) {
-		if (strcmp(in->fields[e->first_field + i].name, name) == 0)
-			return &in->fields[e->first_field + i];
-	}
-	return NULL;
-}
-
 /* 0 if the field is missing or of another type. */
 static double number(const struct incident *in, const struct incident_event *e, const char *name)
 {
-	const struct event_field *f = find_field(in, e, name);
+	const struct event_field *f = incident_field(in, e, name);
 
 	if (f && f->type == FIELD_UINT)
 		return (double)f->v.u;
@@ -55,16 +43,11 @@ static const struct incident_event *ring_event(const struct incident *in)
 	return NULL;
 }
 
-static double seconds_at(const struct incident *in, const struct incident_event *e)
-{
-	return ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9;
-}
-
 /* The text of an own event of this name; NULL = it is another event. */
 static const char *own_text(const struct incident *in, const struct incident_event *e,
 			    const char *name)
 {
-	const struct event_field *f = is_own(e, name) ? find_field(in, e, OWN_TEXT) : NULL;
+	const struct event_field *f = is_own(e, name) ? incident_field(in, e, OWN_TEXT) : NULL;
 
 	return f && f->type == FIELD_TEXT ? f->v.text : NULL;
 }
@@ -81,16 +64,16 @@ static void put_rates(const struct incident *in, struct sheet *p)
 			continue;
 		if (p->json) {
 			json_open(&p->j, '{');
-			json_key_num(&p->j, "from_s", seconds_at(in, e));
+			json_key_num(&p->j, "from_s", incident_seconds(&in->head, e->time_ns));
 			json_key_num(&p->j, "period_ns", e->value);
 			json_key_num(&p->j, "stack_kb", number(in, e, "StackKb"));
 			json_key_str(&p->j, "reason", e->name);
 			json_close(&p->j, '}');
 		} else if (e->value >= 1 && e->value < 1e18) {
 			sheet_label(p, "Rate");
-			buf_printf(&p->out, "at %+.1f s changed to %.0f Hz", seconds_at(in, e),
-				   1e9 / e->value);
-			if (find_field(in, e, "StackKb"))
+			buf_printf(&p->out, "at %+.1f s changed to %.0f Hz",
+				   incident_seconds(&in->head, e->time_ns), 1e9 / e->value);
+			if (incident_field(in, e, "StackKb"))
 				buf_printf(&p->out, " with %.0f KB of stack",
 					   number(in, e, "StackKb"));
 			buf_puts(&p->out, ": ");
@@ -114,12 +97,13 @@ static void put_texts(const struct incident *in, const char *name, const char *k
 
 		if (text && p->json) {
 			json_open(&p->j, '{');
-			json_key_num(&p->j, "at_s", seconds_at(in, e));
+			json_key_num(&p->j, "at_s", incident_seconds(&in->head, e->time_ns));
 			json_key_str(&p->j, "text", text);
 			json_close(&p->j, '}');
 		} else if (text) {
 			sheet_label(p, name);
-			buf_printf(&p->out, "at %+.1f s: ", seconds_at(in, e));
+			buf_printf(&p->out, "at %+.1f s: ",
+				   incident_seconds(&in->head, e->time_ns));
 			fit_cut(&p->out, text, TEXT_COLUMNS);
 			buf_putc(&p->out, '\n');
 		}
@@ -181,7 +165,7 @@ static bool is_thread(const struct incident *in, const struct incident_event *e)
 static const char *text_of(const struct incident *in, const struct incident_event *e,
 			   const char *name)
 {
-	const struct event_field *f = find_field(in, e, name);
+	const struct event_field *f = incident_field(in, e, name);
 
 	return f && f->type == FIELD_TEXT ? f->v.text : "";
 }

@@ -18,11 +18,6 @@
 #define FACTOR_LEAST 0.8
 #define FACTOR_MOST 1.25
 
-static double seconds_at(const struct incident *in, uint64_t time_ns)
-{
-	return ((double)time_ns - (double)in->head.trigger_ns) / 1e9;
-}
-
 static void put_process(struct sheet *sheet, const struct incident *in,
 			const struct memory_process *p, bool heading)
 {
@@ -70,15 +65,15 @@ static void put_pool(struct sheet *sheet, const struct incident *in, uint32_t pr
 		{"mb", "MB", 9, SHEET_NUMBER, .v = p->bytes / MB, .digits = 1},
 		{"pct", "SHARE", 8, SHEET_SHARE, .v = all > 0 ? 100 * p->bytes / all : 0},
 		{"samples", "SAMPLES", 9, SHEET_COUNT, .n = p->samples},
-		{"first_s", .kind = SHEET_NUMBER, .v = seconds_at(in, p->first_ns)},
-		{"last_s", .kind = SHEET_NUMBER, .v = seconds_at(in, p->last_ns)},
+		{"first_s", .kind = SHEET_NUMBER, .v = incident_seconds(&in->head, p->first_ns)},
+		{"last_s", .kind = SHEET_NUMBER, .v = incident_seconds(&in->head, p->last_ns)},
 		{"suspect", .kind = SHEET_BOOL, .n = suspect},
 		{NULL, "TOUCHED", -18, .text = when},
 		{"name", title, .kind = SHEET_NAME, .text = p->name},
 	};
 
-	snprintf(when, sizeof(when), "%.0f to %.0f s%s", seconds_at(in, p->first_ns),
-		 seconds_at(in, p->last_ns), suspect ? " *" : "");
+	snprintf(when, sizeof(when), "%.0f to %.0f s%s", incident_seconds(&in->head, p->first_ns),
+		 incident_seconds(&in->head, p->last_ns), suspect ? " *" : "");
 	(title ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
 }
 
@@ -167,20 +162,9 @@ static int put_details(struct sheet *sheet, const struct options *o, const struc
 
 /* ---- at the firing --------------------------------------------------------------------------- */
 
-static const struct event_field *find_field(const struct incident *in,
-					    const struct incident_event *e, const char *name)
-{
-	uint32_t i;
-
-	for (i = 0; i < e->nfields; i++)
-		if (strcmp(in->fields[e->first_field + i].name, name) == 0)
-			return &in->fields[e->first_field + i];
-	return NULL;
-}
-
 static double mb_of(const struct incident *in, const struct incident_event *e, const char *name)
 {
-	const struct event_field *f = find_field(in, e, name);
+	const struct event_field *f = incident_field(in, e, name);
 
 	return f && f->type == FIELD_UINT ? (double)f->v.u / 1024 : NAN;
 }
@@ -194,7 +178,8 @@ static void put_rollup(struct sheet *sheet, const struct incident *in,
 	struct buf name = {0};
 	struct sheet_cell cells[] = {
 		{"row", .text = "largest"},
-		{"at_s", .kind = SHEET_NUMBER, .v = seconds_at(in, e->time_ns), .digits = 1},
+		{"at_s", .kind = SHEET_NUMBER, .v = incident_seconds(&in->head, e->time_ns),
+		 .digits = 1},
 		{"rss_mb", "RSS MB", 9, SHEET_NUMBER, .v = mb_of(in, e, "RssKb"), .digits = 1},
 		{"pss_mb", "PSS", 9, SHEET_NUMBER, .v = mb_of(in, e, "PssKb"), .digits = 1},
 		{"anon_mb", "ANON", 9, SHEET_NUMBER, .v = mb_of(in, e, "AnonymousKb"),
@@ -244,8 +229,8 @@ static void put_kernel_lines(struct sheet *sheet, const struct incident *in)
 		const struct event_field *log, *text;
 		struct buf line = {0};
 
-		log = e->kind == EVENT_LOG ? find_field(in, e, "Log") : NULL;
-		text = log ? find_field(in, e, "Message") : NULL;
+		log = e->kind == EVENT_LOG ? incident_field(in, e, "Log") : NULL;
+		text = log ? incident_field(in, e, "Message") : NULL;
 		if (!text || log->type != FIELD_TEXT || text->type != FIELD_TEXT ||
 		    strcmp(log->v.text, "kernel") != 0)
 			continue;
@@ -260,7 +245,7 @@ static void put_kernel_lines(struct sheet *sheet, const struct incident *in)
 		utf8_put_clean(&line, text->v.text, strlen(text->v.text), KERNEL_LINE_BYTES);
 		sheet_row(sheet, (const struct sheet_cell[]){
 			{"row", .text = "kernel"},
-			{"at_s", .kind = SHEET_NUMBER, .v = seconds_at(in, e->time_ns),
+			{"at_s", .kind = SHEET_NUMBER, .v = incident_seconds(&in->head, e->time_ns),
 			 .digits = 1},
 			{"line", "", .kind = SHEET_NAME, .text = buf_text(&line)}}, 3);
 		buf_free(&line);

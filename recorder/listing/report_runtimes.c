@@ -20,11 +20,6 @@ static double ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-static double seconds_at(const struct incident *in, uint64_t time_ns)
-{
-	return ((double)time_ns - (double)in->head.trigger_ns) / 1e9;
-}
-
 static double window_s(const struct incident *in)
 {
 	return (double)(in->head.t1_ns - in->head.t0_ns) / 1e9;
@@ -60,13 +55,12 @@ static void put_row(struct sheet *sheet, const struct sheet_cell *cells, size_t 
 static void put_collection(struct sheet *sheet, const struct incident *in,
 			   const struct collection *c, const char *title)
 {
-	uint32_t thread = c->start->thread;
-	uint32_t process = thread == THREAD_NONE ? UINT32_MAX : in->threads[thread].process;
+	uint32_t process = incident_process_of(in, c->start->thread);
 	struct buf name = {0};
 	struct sheet_cell cells[] = {
 		{"row", .text = "collection"},
-		{"start_s", "START S", 10, SHEET_NUMBER, .v = seconds_at(in, c->start->time_ns),
-		 .digits = 3},
+		{"start_s", "START S", 10, SHEET_NUMBER,
+		 .v = incident_seconds(&in->head, c->start->time_ns), .digits = 3},
 		{"duration_ms", "TOOK MS", 12, SHEET_NUMBER, .v = ms(c->duration_ns), .digits = 3},
 		{"pause_ms", "PAUSE MS", 11, SHEET_NUMBER,
 		 .v = c->npauses ? ms(c->pause_ns) : (double)NAN, .digits = 3},
@@ -256,8 +250,8 @@ static void put_method(struct sheet *sheet, const struct incident *in, const str
 	struct sheet_cell cells[] = {
 		{"row", .text = "jit_method"},
 		{"pid", .kind = SHEET_COUNT, .n = pid_of(in, m->process)},
-		{"start_s", "READY S", 10, SHEET_NUMBER, .v = seconds_at(in, m->time_ns),
-		 .digits = 3},
+		{"start_s", "READY S", 10, SHEET_NUMBER,
+		 .v = incident_seconds(&in->head, m->time_ns), .digits = 3},
 		{"ms", "TOOK MS", 10, SHEET_NUMBER, .v = m->ms, .digits = 3},
 		{"il_bytes", "IL BYTES", 10, SHEET_NUMBER, .v = m->il_bytes},
 		{"native_bytes", "NATIVE", 9, SHEET_COUNT, .n = m->native_bytes},
@@ -361,9 +355,9 @@ static void put_site(struct sheet *sheet, const struct incident *in, const struc
 		{"row", .text = waits ? "contention" : "exception"},
 		{"count", "COUNT", 9, SHEET_COUNT, .n = s->count},
 		{"first_s", waits ? "" : "FIRST S", waits ? 0 : 11, SHEET_NUMBER,
-		 .v = seconds_at(in, s->first_ns), .digits = 3},
+		 .v = incident_seconds(&in->head, s->first_ns), .digits = 3},
 		{"last_s", waits ? "" : "LAST S", waits ? 0 : 11, SHEET_NUMBER,
-		 .v = seconds_at(in, s->last_ns), .digits = 3},
+		 .v = incident_seconds(&in->head, s->last_ns), .digits = 3},
 		{waits ? "waited_ms" : NULL, "WAITED MS", waits ? 12 : 0, SHEET_NUMBER,
 		 .v = ms(s->waited_ns), .digits = 1},
 		{waits ? "longest_ms" : NULL, "MAX MS", waits ? 10 : 0, SHEET_NUMBER,

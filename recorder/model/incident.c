@@ -76,6 +76,22 @@ int32_t incident_second(const struct incident_head *h, uint64_t time_ns)
 	return second < INT32_MIN ? INT32_MIN : second > INT32_MAX ? INT32_MAX : (int32_t)second;
 }
 
+const struct event_field *incident_field(const struct incident *in, const struct incident_event *e,
+					 const char *name)
+{
+	const struct event fields = {.fields = in->fields + e->first_field, .nfields = e->nfields};
+
+	return event_field(&fields, name);
+}
+
+uint64_t incident_field_uint(const struct incident *in, const struct incident_event *e,
+			     const char *name)
+{
+	const struct event_field *f = incident_field(in, e, name);
+
+	return f && f->type == FIELD_UINT ? f->v.u : 0;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 int incident_init(struct incident *in)

@@ -64,6 +64,12 @@ static inline bool incident_reaches(const struct incident_head *h, uint64_t time
 	return time_ns >= h->t0_ns && time_ns <= h->t1_ns;
 }
 
+/* Seconds from the trigger; before it they are negative. */
+static inline double incident_seconds(const struct incident_head *h, uint64_t time_ns)
+{
+	return ((double)time_ns - (double)h->trigger_ns) / 1e9;
+}
+
 /* Seconds from the trigger, rounded down. No sound incident reaches the limits, 68 years away. */
 int32_t incident_second(const struct incident_head *h, uint64_t time_ns);
 
@@ -203,6 +209,19 @@ int incident_join_waits(struct incident *in);
  */
 #define MEMORY_ENDED_NS 5000000000ULL
 int incident_memory(struct incident *in);
+
+/* The process of a thread, an index; UINT32_MAX of THREAD_NONE. */
+static inline uint32_t incident_process_of(const struct incident *in, uint32_t thread)
+{
+	return thread == THREAD_NONE ? UINT32_MAX : in->threads[thread].process;
+}
+
+/* A field of an event by name, as event_field(); NULL if it has none. Borrowed. */
+const struct event_field *incident_field(const struct incident *in, const struct incident_event *e,
+					 const char *name);
+/* The same as a number that is not negative: 0 if it is missing, or of another type. */
+uint64_t incident_field_uint(const struct incident *in, const struct incident_event *e,
+			     const char *name);
 
 /* Compute head.samples and head.quality from the samples. */
 void incident_count(struct incident *in);

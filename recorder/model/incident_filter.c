@@ -218,11 +218,6 @@ static uint64_t at_offset(uint64_t trigger_ns, int64_t offset_ns)
 	return distance < UINT64_MAX - trigger_ns ? trigger_ns + distance : UINT64_MAX;
 }
 
-static double seconds_from_trigger(const struct incident_head *h, uint64_t time_ns)
-{
-	return ((double)time_ns - (double)h->trigger_ns) / 1e9;
-}
-
 static int choose_window(struct incident_head *h, const struct incident_filter *filter,
 			 struct err *err)
 {
@@ -238,8 +233,8 @@ static int choose_window(struct incident_head *h, const struct incident_filter *
 	if (t0 > t1)
 		return err_set(err, ERR_NOT_FOUND,
 			       "the incident holds %.3f s to %.3f s around its trigger, and the "
-			       "filter leaves nothing of it", seconds_from_trigger(h, h->t0_ns),
-			       seconds_from_trigger(h, h->t1_ns));
+			       "filter leaves nothing of it", incident_seconds(h, h->t0_ns),
+			       incident_seconds(h, h->t1_ns));
 	h->t0_ns = t0;
 	h->t1_ns = t1;
 	return 0;

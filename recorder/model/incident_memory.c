@@ -86,27 +86,14 @@ static void read_mark(struct faults *f, const struct incident_sample *s)
 		f->marks[at] |= (uint8_t)(1u << (s->weight & 1));
 }
 
-static double number(const struct incident *in, const struct incident_event *e, const char *name)
-{
-	uint32_t i;
-
-	for (i = 0; i < e->nfields; i++) {
-		const struct event_field *field = &in->fields[e->first_field + i];
-
-		if (field->type == FIELD_UINT && strcmp(field->name, name) == 0)
-			return (double)field->v.u;
-	}
-	return 0;
-}
-
 static void read_size(struct faults *f, const struct incident_event *e)
 {
 	struct growth *g = &f->processes[f->in->threads[e->thread].process];
 
 	if (!g->sized)
-		g->from_kb = number(f->in, e, "BeforeKb");
-	g->to_kb = number(f->in, e, "AnonKb");
-	g->killed |= number(f->in, e, "Killed") > 0;
+		g->from_kb = (double)incident_field_uint(f->in, e, "BeforeKb");
+	g->to_kb = (double)incident_field_uint(f->in, e, "AnonKb");
+	g->killed |= incident_field_uint(f->in, e, "Killed") > 0;
 	g->sized = f->sizes_known = true;
 }
 
