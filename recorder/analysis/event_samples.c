@@ -1,28 +1,23 @@
 #include "analysis/event_samples.h"
 
-#include "base/table.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct adding {
 	struct incident *in;
-	struct table sampled;                /* by time and thread: indices of samples of events */
+	struct table sampled;                /* event_samples_list() */
 	struct table asked;                  /* requests to a disk, by Irp: indices of events */
 	uint32_t module;
 	bool has_io;                         /* from an earlier call */
 };
 
+/* ---- which events are samples already -------------------------------------------------------- */
+
 struct moment {
 	uint64_t time_ns;
 	uint32_t thread;
 };
-
-static uint64_t moment_hash(const struct moment *m)
-{
-	return hash_pair(m->time_ns, m->thread);
-}
 
 static bool same_moment(const void *ctx, uint32_t value, const void *key)
 {
@@ -32,21 +27,36 @@ static bool same_moment(const void *ctx, uint32_t value, const void *key)
 	return s->time_ns == m->time_ns && s->thread == m->thread;
 }
 
-static int list_sampled(struct adding *a)
+int event_samples_list(const struct incident *in, struct table *out)
 {
-	const struct incident *in = a->in;
 	uint32_t i;
 
 	for (i = 0; i < in->nsamples; i++) {
-		struct moment m = {in->samples[i].time_ns, in->samples[i].thread};
-
-		a->has_io |= in->samples[i].stream == STREAM_IO_BYTES;
 		if (in->samples[i].stream == STREAM_EVENT &&
-		    table_add(&a->sampled, moment_hash(&m), i))
+		    table_add(out, hash_pair(in->samples[i].time_ns, in->samples[i].thread), i))
 			return ERR_MEMORY;
 	}
 	return 0;
 }
+
+uint32_t event_sample_of(const struct incident *in, const struct table *samples,
+			 const struct incident_event *e)
+{
+	struct moment m = {e->time_ns, e->thread};
+
+	return table_find(samples, hash_pair(m.time_ns, m.thread), same_moment, in, &m);
+}
+
+static bool has_io(const struct incident *in)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples && in->samples[i].stream != STREAM_IO_BYTES; i++)
+		;
+	return i < in->nsamples;
+}
+
+/* ---- making them ----------------------------------------------------------------------------- */
 
 /* A frame that is no code, below a stack; STACK_NONE = no memory. */
 static uint32_t add_leaf(struct adding *a, uint32_t stack, const char *what)
@@ -172,11 +182,10 @@ static int add_all(struct adding *a)
 		return ERR_MEMORY;
 	for (i = 0; !rc && i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
-		struct moment m = {e->time_ns, e->thread};
 
 		if (e->stack != STACK_NONE && e->kind != EVENT_SAMPLE &&
 		    strcmp(e->provider, "Recorder") != 0 &&
-		    table_find(&a->sampled, moment_hash(&m), same_moment, in, &m) == TABLE_NONE)
+		    event_sample_of(in, &a->sampled, e) == TABLE_NONE)
 			rc = add_one(a, e);
 		if (!rc && !a->has_io)
 			rc = add_disk(a, i);
@@ -206,9 +215,9 @@ static int put_in_order(struct incident *in, uint32_t middle)
 
 int event_samples_add(struct incident *in, struct err *err)
 {
-	struct adding a = {.in = in};
+	struct adding a = {.in = in, .has_io = has_io(in)};
 	uint32_t before = in->nsamples;
-	int rc = list_sampled(&a);
+	int rc = event_samples_list(in, &a.sampled);
 
 	if (!rc)
 		rc = add_all(&a);

@@ -6,12 +6,19 @@
  * STREAM_EVENT, whose leaf is "event!NAME" or "event!NAME TYPE"; GC/AllocationTick also one of
  * STREAM_ALLOC, in bytes. DiskIO/Read and Write become samples of STREAM_IO_BYTES and
  * STREAM_IO_TIME, with the stack of who asked (DiskIO/ReadInit, WriteInit) and the file's name as
- * leaf. An event that has its sample already gets no second one, and pictures of
- * threads (provider Recorder) are no events of a program.
+ * leaf. An event that has its sample already gets no second one, and pictures of threads (provider
+ * Recorder) are no events of a program.
  */
 #pragma once
 
+#include "base/table.h"
 #include "model/incident.h"
 
 /* ERR_MEMORY. */
 int event_samples_add(struct incident *in, struct err *err);
+
+/* List the samples of events in an empty table, of their indices; 0 or ERR_MEMORY. */
+int event_samples_list(const struct incident *in, struct table *out);
+/* The sample beside an event, by time and thread: its index, or TABLE_NONE. */
+uint32_t event_sample_of(const struct incident *in, const struct table *samples,
+			 const struct incident_event *e);

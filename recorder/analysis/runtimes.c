@@ -1,5 +1,6 @@
 #include "analysis/runtimes.h"
 
+#include "analysis/event_samples.h"
 #include "base/array.h"
 #include "base/table.h"
 
@@ -130,38 +131,11 @@ int jit_methods(const struct incident *in, struct jit_method **out, uint32_t *n,
 
 struct sites {
 	struct incident *in;
-	struct table samples;                /* of events: indices by time and thread */
+	struct table samples;                /* event_samples_list() */
 	struct table by_key;
 	struct event_site *all;
 	uint32_t n, room;
 };
-
-struct moment {
-	uint64_t time_ns;
-	uint32_t thread;
-};
-
-static bool same_moment(const void *ctx, uint32_t value, const void *key)
-{
-	const struct incident_sample *s = &((const struct incident *)ctx)->samples[value];
-	const struct moment *m = key;
-
-	return s->time_ns == m->time_ns && s->thread == m->thread;
-}
-
-static int list_samples(struct sites *s)
-{
-	const struct incident *in = s->in;
-	uint32_t i;
-
-	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stream == STREAM_EVENT &&
-		    table_add(&s->samples, hash_pair(in->samples[i].time_ns, in->samples[i].thread),
-			      i))
-			return ERR_MEMORY;
-	}
-	return 0;
-}
 
 static bool is_of_event(const struct incident *in, uint32_t stack)
 {
@@ -173,12 +147,10 @@ static bool is_of_event(const struct incident *in, uint32_t stack)
 /* The stack of an event without the frame that names the event. */
 static uint32_t stack_of(const struct sites *s, const struct incident_event *e)
 {
-	struct moment m = {e->time_ns, e->thread};
 	uint32_t sample, stack = e->stack;
 
 	if (stack == STACK_NONE) {
-		sample = table_find(&s->samples, hash_pair(m.time_ns, m.thread), same_moment, s->in,
-				    &m);
+		sample = event_sample_of(s->in, &s->samples, e);
 		stack = sample == TABLE_NONE ? STACK_NONE : s->in->samples[sample].stack;
 	}
 	while (stack != STACK_NONE && is_of_event(s->in, stack))
@@ -242,7 +214,7 @@ int exception_sites(struct incident *in, struct event_site **out, uint32_t *n, s
 {
 	struct sites s = {.in = in};
 	uint32_t i;
-	int rc = list_samples(&s);
+	int rc = event_samples_list(in, &s.samples);
 
 	for (i = 0; !rc && i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
@@ -341,7 +313,7 @@ int contention_sites(struct incident *in, struct event_site **out, uint32_t *n, 
 	struct waiting *waits = calloc((size_t)in->nthreads + 1, sizeof(*waits));
 	struct sites s = {.in = in};
 	uint32_t i;
-	int rc = waits ? list_samples(&s) : ERR_MEMORY;
+	int rc = waits ? event_samples_list(in, &s.samples) : ERR_MEMORY;
 
 	for (i = 0; waits && i < in->nthreads; i++)
 		waits[i].site = TABLE_NONE;
