@@ -399,6 +399,8 @@ void os_rights_raise(void);
  * returns  false when it could not give something up: then it must end
  */
 bool os_confine(void);
+/* Linux: the most that such a process takes, without mapped files; and it leaves no core. */
+void os_limit_memory(uint64_t max_bytes);
 
 /* ---- signals --------------------------------------------------------------------------------- */
 

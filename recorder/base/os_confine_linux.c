@@ -10,17 +10,18 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define NOBODY 65534
 #define X32_CALLS 0x40000000u            /* the other numbers of calls on x86-64 */
 
-/* Sanitizers map and look at whatever they like. */
+/* Sanitizers reserve terabytes of address space, map and look at whatever they like. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool may_filter = false;
+static const bool sanitized = true;
 #else
-static const bool may_filter = true;
+static const bool sanitized = false;
 #endif
 
 /* What computing takes, with files and sockets that are open. */
@@ -97,6 +98,15 @@ static bool drop_capabilities(void)
 	return syscall(SYS_capset, &who, none) == 0;
 }
 
+void os_limit_memory(uint64_t max_bytes)
+{
+	const struct rlimit memory = {max_bytes, max_bytes}, none = {0, 0};
+
+	if (!sanitized)
+		setrlimit(RLIMIT_DATA, &memory);
+	setrlimit(RLIMIT_CORE, &none);
+}
+
 /*
  * A filter of the service manager may forbid capset(2). Where ours is in place, no capability can
  * be used for anything. A kernel without filters: ENOSYS, EINVAL.
@@ -108,7 +118,7 @@ bool os_confine(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !become_nobody())
 		return false;
 	dropped = drop_capabilities();
-	if (may_filter && filter_calls())
+	if (!sanitized && filter_calls())
 		return true;
-	return dropped && (!may_filter || errno == ENOSYS || errno == EINVAL);
+	return dropped && (sanitized || errno == ENOSYS || errno == EINVAL);
 }

@@ -265,13 +265,12 @@ static void put_health(struct engine *e, struct json *j)
 
 static void answer_status(struct engine *e, struct json *j)
 {
-	uint64_t cpu_ns, rss_bytes, sandbox_cpu_ns, sandbox_rss_bytes;
+	struct own_usage own;
 	struct snapshot s;
 	unsigned i;
 
 	read_status(e, &s);
-	costs_own(e, &cpu_ns, &rss_bytes);
-	symbols_sandbox_usage(e->symbols, &sandbox_cpu_ns, &sandbox_rss_bytes);
+	own = costs_own(e);
 	json_key_str(j, "state", atomic_load(&e->stop) == STOP_NO ? "recording" : "stopping");
 	put_health(e, j);
 	json_key_str(j, "note", s.note);
@@ -295,10 +294,10 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_uint(j, "evicted_segments", s.ring.evicted_segments);
 	json_key_uint(j, "evicted_samples", s.ring.evicted_samples);
 	json_key_uint(j, "incidents", s.stored);
-	json_key_uint(j, "cpu_ms", cpu_ns / NS_PER_MS);
-	json_key_uint(j, "rss_kb", rss_bytes / 1024);
-	json_key_uint(j, "sandbox_cpu_ms", sandbox_cpu_ns / NS_PER_MS);
-	json_key_uint(j, "sandbox_rss_kb", sandbox_rss_bytes / 1024);
+	json_key_uint(j, "cpu_ms", own.cpu_ns / NS_PER_MS);
+	json_key_uint(j, "rss_kb", own.rss_bytes / 1024);
+	json_key_uint(j, "sandbox_cpu_ms", own.sandbox_cpu_ns / NS_PER_MS);
+	json_key_uint(j, "sandbox_rss_kb", own.sandbox_rss_bytes / 1024);
 	put_budget(j, &s.view.budget);
 	json_key_uint(j, "ring_bytes", s.ring.bytes + s.view.open_bytes);
 	json_key_uint(j, "ring_max_bytes", s.ring.max_bytes);

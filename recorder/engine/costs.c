@@ -121,13 +121,14 @@ static void why_text(const struct budget *b, enum budget_move move, char *out, s
 			 b->cpu_pct, b->limits.max_cpu_pct);
 }
 
-void costs_own(struct engine *e, uint64_t *cpu_ns, uint64_t *rss_bytes)
+struct own_usage costs_own(struct engine *e)
 {
-	uint64_t sandbox_cpu_ns, sandbox_rss_bytes;
+	struct own_usage own;
 
-	os_self_usage(cpu_ns, rss_bytes);
-	symbols_sandbox_usage(e->symbols, &sandbox_cpu_ns, &sandbox_rss_bytes);
-	*cpu_ns += sandbox_cpu_ns;
+	os_self_usage(&own.cpu_ns, &own.rss_bytes);
+	symbols_sandbox_usage(e->symbols, &own.sandbox_cpu_ns, &own.sandbox_rss_bytes);
+	own.cpu_ns += own.sandbox_cpu_ns;
+	return own;
 }
 
 static void look_at_sampling(struct engine *e)
@@ -135,13 +136,13 @@ static void look_at_sampling(struct engine *e)
 	struct merge *m = &e->merge;
 	const struct budget_level *now;
 	enum budget_move move;
-	uint64_t cpu_ns, rss_bytes;
+	struct own_usage own;
 	char level[80], why[200];
 
 	if (!e->policy->by_clock || os_now_ns() - m->start_ns < START_NS)
 		return;
-	costs_own(e, &cpu_ns, &rss_bytes);
-	move = budget_feed(&m->budget, os_now_ns(), cpu_ns, rss_bytes);
+	own = costs_own(e);
+	move = budget_feed(&m->budget, os_now_ns(), own.cpu_ns, own.rss_bytes);
 	now = &m->budget.levels[m->budget.level];
 	level_text(e, now, level, sizeof(level));
 	if (move != BUDGET_STAYS) {

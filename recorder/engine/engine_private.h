@@ -525,8 +525,12 @@ void costs_change(struct engine *e);
 void costs_look(struct engine *e);           /* once a second */
 /* EVENT_RATE has come: the samples behind it stand for another period. */
 void costs_rate(struct engine *e, struct event *event);
-/* Any thread: CPU time of this process and of the sandbox so far; memory of this process. */
-void costs_own(struct engine *e, uint64_t *cpu_ns, uint64_t *rss_bytes);
+/* Any thread: CPU time so far, memory now. */
+struct own_usage {
+	uint64_t cpu_ns, rss_bytes;                  /* cpu_ns: with the sandbox's, rss_bytes not */
+	uint64_t sandbox_cpu_ns, sandbox_rss_bytes;  /* symbol/sandbox.h */
+};
+struct own_usage costs_own(struct engine *e);
 
 /* ---- stalls.c: sources that do not deliver --------------------------------------------------- */
 

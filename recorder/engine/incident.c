@@ -203,10 +203,9 @@ static void cut_short(struct pending *p, uint64_t now_ns, const struct window_en
 static void complete_incident(struct engine *e, struct pending *p, uint64_t now_ns,
 		     const struct window_end *end)
 {
-	uint64_t cpu_ns, rss_bytes;
+	const struct own_usage own = costs_own(e);
 	uint32_t rule = p->rule;             /* a complete incident may be freed at once */
 
-	costs_own(e, &cpu_ns, &rss_bytes);
 	if (now_ns < p->head.trigger_ns)     /* a snapshot that was requested just now */
 		now_ns = p->head.trigger_ns;
 	os_mutex_lock(e->shared.lock);
@@ -215,8 +214,8 @@ static void complete_incident(struct engine *e, struct pending *p, uint64_t now_
 		cut_short(p, now_ns, end);
 	if (e->merge.origin.note[0])
 		p->head.note = text_dup(e->merge.origin.note, SIZE_MAX);
-	p->head.recorder_cpu_ns = cpu_ns;
-	p->head.recorder_rss_bytes = rss_bytes;
+	p->head.recorder_cpu_ns = own.cpu_ns;
+	p->head.recorder_rss_bytes = own.rss_bytes;
 	p->complete = true;
 	engine_hurry_writer(e);
 	os_mutex_unlock(e->shared.lock);

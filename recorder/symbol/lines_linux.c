@@ -57,27 +57,15 @@ static void send_state(struct job *j, enum lines_state state, const char *why)
 	flush_reply(j);
 }
 
-/* Sanitizers reserve terabytes of address space. */
-static uint64_t memory_limit(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	return RLIM_INFINITY;
-#else
-	return LINES_MEMORY_MAX_BYTES;
-#endif
-}
-
 static void limit_self(void)
 {
-	const struct rlimit memory = {memory_limit(), memory_limit()}, none = {0, 0};
 	const rlim_t seconds = LINES_OBJECT_MAX_NS / NS_PER_SEC;
 	const struct rlimit cpu = {seconds, seconds};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setrlimit(RLIMIT_DATA, &memory);
+	os_limit_memory(LINES_MEMORY_MAX_BYTES);
 	setrlimit(RLIMIT_CPU, &cpu);
-	setrlimit(RLIMIT_CORE, &none);
 	/* libdw reports shortages on stderr, where nobody reads them. */
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);

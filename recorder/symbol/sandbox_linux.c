@@ -37,7 +37,7 @@ struct request {
 	uint64_t file_bytes;
 };
 
-/* Entries and kept strings follow, or the readable name. */
+/* Entries and kept strings follow. To a name the answer is its uint32_t bytes, 0 = none, and it. */
 struct reply {
 	int32_t code;                        /* an enum err_code */
 	uint32_t nentries;
@@ -46,7 +46,6 @@ struct reply {
 		uint64_t offset, size;
 		uint64_t kept;               /* 0 or 1 */
 	} strings[ELF_TABLES];
-	uint32_t name_bytes;                 /* 0 = it is readable already */
 	char note[SANDBOX_NOTE_BYTES];
 	char why[sizeof(((struct err *)0)->text)];
 };
@@ -158,31 +157,19 @@ static bool answer_index(const struct request *r, int file)
 static bool answer_name(const struct request *r)
 {
 	char raw[DEMANGLE_MAX_BYTES + 1], readable[FUNCTION_NAME_MAX + 1];
-	struct reply reply = {0};
+	uint32_t n = 0;
 
 	if (r->name_bytes > DEMANGLE_MAX_BYTES ||
 	    !receive_all(STDIN_FILENO, raw, r->name_bytes))
 		return false;
 	raw[r->name_bytes] = '\0';
 	if (demangle(raw, readable, sizeof(readable)))
-		reply.name_bytes = (uint32_t)strlen(readable);
-	return send_all(STDIN_FILENO, &reply, sizeof(reply)) &&
-	       send_all(STDIN_FILENO, readable, reply.name_bytes);
-}
-
-/* Sanitizers reserve terabytes of address space. */
-static rlim_t memory_limit(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	return RLIM_INFINITY;
-#else
-	return SANDBOX_MEMORY_MAX_BYTES;
-#endif
+		n = (uint32_t)strlen(readable);
+	return send_all(STDIN_FILENO, &n, sizeof(n)) && send_all(STDIN_FILENO, readable, n);
 }
 
 int sandbox_serve(void)
 {
-	const struct rlimit memory = {memory_limit(), memory_limit()}, none = {0, 0};
 	struct request r;
 	bool goes_on = true;
 	int file;
@@ -191,8 +178,7 @@ int sandbox_serve(void)
 	syscall(__NR_close_range, STDERR_FILENO + 1, ~0u, 0);
 	xz_load();
 	prctl(PR_SET_NAME, "recorder-names");
-	setrlimit(RLIMIT_DATA, &memory);
-	setrlimit(RLIMIT_CORE, &none);
+	os_limit_memory(SANDBOX_MEMORY_MAX_BYTES);
 	if (!os_confine())
 		return NOT_CONFINED;
 	while (goes_on && receive_request(&r, &file)) {
@@ -481,19 +467,20 @@ bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n)
 	uint64_t end_ns = os_now_ns() + SANDBOX_MAX_NS;
 	struct request r = {.asked = ASKED_NAME,
 			    .name_bytes = (uint32_t)strnlen(raw, DEMANGLE_MAX_BYTES + 1)};
-	struct reply reply;
+	uint32_t nbytes;
 
 	if (!s || !is_mangled(raw) || r.name_bytes > DEMANGLE_MAX_BYTES)
 		return demangle(raw, out, n);
-	if (send_request(s, &r, -1, raw, NULL) || receive(s, &reply, sizeof(reply), end_ns, NULL))
+	if (send_request(s, &r, -1, raw, NULL) ||
+	    receive(s, &nbytes, sizeof(nbytes), end_ns, NULL))
 		return false;
-	if (reply.name_bytes >= n) {
+	if (nbytes >= n) {
 		end(s);
 		return false;
 	}
-	if (!reply.name_bytes || receive(s, out, reply.name_bytes, end_ns, NULL))
+	if (!nbytes || receive(s, out, nbytes, end_ns, NULL))
 		return false;
-	out[reply.name_bytes] = '\0';
+	out[nbytes] = '\0';
 	return true;
 }
 
