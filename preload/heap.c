@@ -96,22 +96,34 @@ static uint64_t hash_of(uintptr_t p)
 	return (uint64_t)(p >> 4) * 0x9e3779b97f4a7c15u;
 }
 
+static _Atomic uintptr_t *place_of(uint64_t hash, unsigned i)
+{
+	return &set[((hash >> (64 - SET_BITS)) + i) % (1u << SET_BITS)];
+}
+
+/* by: 1 or -1 */
+static void count(uint64_t hash, int by)
+{
+	_Atomic uint8_t *counter = &counters[hash >> (64 - COUNTERS_BITS)];
+	uint8_t n = atomic_load(counter);
+
+	while (n != UINT8_MAX && (n || by > 0) &&
+	       !atomic_compare_exchange_weak(counter, &n, (uint8_t)(n + by)))
+		;
+}
+
 static bool set_add(uintptr_t p)
 {
 	uint64_t hash = hash_of(p);
-	_Atomic uint8_t *counter = &counters[hash >> (64 - COUNTERS_BITS)];
-	uint8_t n = atomic_load(counter);
 	unsigned i;
 
 	for (i = 0; i < PROBES_AT_MOST; i++) {
-		_Atomic uintptr_t *at = &set[((hash >> (64 - SET_BITS)) + i) % (1u << SET_BITS)];
+		_Atomic uintptr_t *at = place_of(hash, i);
 		uintptr_t was = atomic_load(at);
 
 		if (was > REMOVED || !atomic_compare_exchange_strong(at, &was, p))
 			continue;
-		while (n != UINT8_MAX &&
-		       !atomic_compare_exchange_weak(counter, &n, (uint8_t)(n + 1)))
-			;
+		count(hash, 1);
 		return true;
 	}
 	return false;
@@ -120,21 +132,17 @@ static bool set_add(uintptr_t p)
 static bool set_remove(uintptr_t p)
 {
 	uint64_t hash = hash_of(p);
-	_Atomic uint8_t *counter = &counters[hash >> (64 - COUNTERS_BITS)];
-	uint8_t n = atomic_load(counter);
 	unsigned i;
 
 	for (i = 0; i < PROBES_AT_MOST; i++) {
-		_Atomic uintptr_t *at = &set[((hash >> (64 - SET_BITS)) + i) % (1u << SET_BITS)];
+		_Atomic uintptr_t *at = place_of(hash, i);
 		uintptr_t was = atomic_load(at);
 
 		if (!was)
 			return false;
 		if (was != p || !atomic_compare_exchange_strong(at, &was, REMOVED))
 			continue;
-		while (n && n != UINT8_MAX &&
-		       !atomic_compare_exchange_weak(counter, &n, (uint8_t)(n - 1)))
-			;
+		count(hash, -1);
 		return true;
 	}
 	return false;

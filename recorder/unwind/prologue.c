@@ -213,22 +213,31 @@ bool prologue_depth(const uint8_t *code, size_t n, uint32_t *depth)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-enum prologue_call prologue_call_before(const uint8_t *before, uint64_t distance)
+bool prologue_is_call(const uint8_t *before, bool *direct, int32_t *by)
 {
 	/* FF /2: ModRM, SIB and displacement make 2, 3, 4, 6 or 7 bytes. */
 	static const uint8_t lengths[] = {2, 3, 4, 6, 7};
 	unsigned k;
 
-	if (before[2] == 0xe8)
-		return (uint64_t)(int64_t)(int32_t)le32(before + 3) == distance
-			       ? PROLOGUE_CALLS_IT
-			       : PROLOGUE_CALLS_ELSEWHERE;
-	for (k = 0; k < sizeof(lengths); k++) {
+	*direct = before[2] == 0xe8;
+	*by = *direct ? (int32_t)le32(before + 3) : 0;
+	for (k = 0; !*direct && k < sizeof(lengths); k++) {
 		const uint8_t *at = before + PROLOGUE_CALL_BYTES - lengths[k];
 		struct instruction i = {.at = at, .n = lengths[k], .length = 1, .modrm = at[1]};
 
 		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 && 1 + modrm_bytes(&i) == lengths[k])
-			return PROLOGUE_CALLS_ELSEWHERE;
+			return true;
 	}
-	return PROLOGUE_NO_CALL;
+	return *direct;
+}
+
+enum prologue_call prologue_call_before(const uint8_t *before, uint64_t distance)
+{
+	bool direct;
+	int32_t by;
+
+	if (!prologue_is_call(before, &direct, &by))
+		return PROLOGUE_NO_CALL;
+	return direct && (uint64_t)(int64_t)by == distance ? PROLOGUE_CALLS_IT
+							   : PROLOGUE_CALLS_ELSEWHERE;
 }

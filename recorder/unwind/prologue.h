@@ -24,6 +24,14 @@
  */
 bool prologue_depth(const uint8_t *code, size_t n, uint32_t *depth);
 
+/*
+ * Do these bytes before a return address end in a call?
+ *
+ * before  PROLOGUE_CALL_BYTES
+ * direct  of a function by its distance, which is *by, from the return address; else *by is 0
+ */
+bool prologue_is_call(const uint8_t *before, bool *direct, int32_t *by);
+
 /* What ends in front of a return address: */
 enum prologue_call {
 	PROLOGUE_NO_CALL,

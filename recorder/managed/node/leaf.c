@@ -1,6 +1,6 @@
 #include "managed/node/leaf.h"
 
-#include "base/bytes.h"
+#include "unwind/prologue.h"
 
 #include <string.h>
 
@@ -24,11 +24,11 @@ static bool enters(const uint8_t *code, size_t n, size_t at)
 	return IS_AT(code, n, at, "\x55\x48\x89\xe5") || IS_AT(code, n, at, "\x55\x48\x8b\xec");
 }
 
-/* Returning, and jumps to others that replace this call. */
+/* Returning, jumps to others that replace this call, and what is outside. */
 static bool by_instruction(const uint8_t *code, size_t n, size_t at, int *out)
 {
-	*out = 0;
-	if (at < n && (code[at] == 0xc3 || code[at] == 0xc2))
+	*out = at < n ? 0 : V8_LEAF_FRAMED;
+	if (at >= n || code[at] == 0xc3 || code[at] == 0xc2)
 		return true;
 	if (IS_AT(code, n, at, "\x41\x5a\x48\x8d\x24"))      /* pop r10; lea rsp, ... */
 		return true;
@@ -72,8 +72,6 @@ int v8_leaf_generated(const uint8_t *code, size_t n, size_t at, bool baseline)
 	size_t i;
 	int rule;
 
-	if (at >= n)
-		return V8_LEAF_FRAMED;
 	if (by_instruction(code, n, at, &rule))
 		return rule;
 	for (i = 0; i < PROLOGUE_BYTES && !IS_AT(code, n, i, "\x55\x48\x89\xe5"); i++)
@@ -119,8 +117,6 @@ int v8_leaf_builtin(const uint8_t *code, size_t n, size_t at, const struct v8_bu
 	size_t i;
 	int rule;
 
-	if (at >= n)
-		return V8_LEAF_FRAMED;
 	if (by_instruction(code, n, at, &rule))
 		return rule;
 	if (has_left(code, n, at))
@@ -137,35 +133,11 @@ int v8_leaf_builtin(const uint8_t *code, size_t n, size_t at, const struct v8_bu
 	return shape->first > NEAR_BYTES ? V8_LEAF_CALLED_BY_V8 : V8_LEAF_CALLED;
 }
 
-/* FF /2 with its operand, in n bytes. */
-static bool is_indirect(const uint8_t *at, size_t n)
-{
-	unsigned mod = at[1] >> 6, rm = at[1] & 7;
-	size_t needs = rm == 4 && mod != 3 ? 3 : 2;
-
-	if (at[0] != 0xff || (at[1] >> 3 & 7) != 2 || n < needs)
-		return false;
-	if (mod == 1)
-		needs++;
-	if (mod == 2 || (mod == 0 && (rm == 5 || (rm == 4 && (at[2] & 7) == 5))))
-		needs += 4;
-	return n == needs;
-}
-
 bool v8_is_call(const uint8_t before[8], int32_t *target)
 {
-	static const uint8_t lengths[] = {2, 3, 4, 6, 7};
-	size_t i;
+	bool direct;
 
-	*target = 0;
-	if (before[3] == 0xe8) {
-		*target = (int32_t)le32(before + 4);
-		return true;
-	}
-	for (i = 0; i < sizeof(lengths); i++)
-		if (is_indirect(before + 8 - lengths[i], lengths[i]))
-			return true;
-	return false;
+	return prologue_is_call(before + 8 - PROLOGUE_CALL_BYTES, &direct, target);
 }
 
 static bool begins(const uint8_t *bytes, size_t at)
