@@ -214,7 +214,7 @@ $(recorder): $(BUILD)/obj/recorder/main.o $(call archives,cli)
 	$(call say,LINK,$@)
 	$(Q)$(link) -o $@ $^ $(libs)
 
-$(heap_library): preload/heap.c $(BUILD)/flags
+$(heap_library): recorder/preload/heap.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC_linux) -std=c11 -D_GNU_SOURCE $(WARNINGS) -Wno-pedantic $(WERROR) $(CFLAGS) -fPIC \

@@ -1,6 +1,6 @@
 /*
  * --heap: sampled allocations of programs that are started with librecorder-heap.so
- * (preload/heap.c), which stands beside the recorder or in ../lib/recorder. Linux only.
+ * (recorder/preload/heap.c), which stands beside the recorder or in ../lib/recorder. Linux only.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * Blocks of heaps, as the probes otel_memory:alloc and otel_memory:free tell of them: those of
- * librecorder-heap.so (preload/heap.c), or of an allocator that brings them along.
+ * librecorder-heap.so (recorder/preload/heap.c), or of an allocator that brings them along.
  *
  * A sampled allocation becomes a sample of the stream heap, whose weight is the probe's. When the
  * block is freed, the sample gets a mark (model/event.h). So what has no mark is still in use.
