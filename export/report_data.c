@@ -405,7 +405,7 @@ bool report_data_has(const struct incident *in, enum stream stream)
 
 	for (i = 0; i < in->nsamples && in->samples[i].stream != stream; i++)
 		;
-	return i < in->nsamples && stream != STREAM_RSS_MARK;
+	return i < in->nsamples && !stream_is_mark(stream);
 }
 
 uint32_t report_data_left_out(const struct incident *in, uint32_t *skip, uint32_t *n)

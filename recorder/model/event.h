@@ -97,6 +97,12 @@ static inline bool stream_is_bytes(unsigned stream)
 	return stream == STREAM_ALLOC || (stream >= STREAM_RSS && stream <= STREAM_IO_BYTES);
 }
 
+/* What incident_memory() reads and drops; no reader of incidents sees it. */
+static inline bool stream_is_mark(unsigned stream)
+{
+	return stream == STREAM_RSS_MARK || stream == STREAM_HEAP_MARK;
+}
+
 /* How far a stack can be trusted. */
 enum stack_quality {
 	QUALITY_NONE,           /* no stack was requested */

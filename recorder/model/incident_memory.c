@@ -32,11 +32,6 @@ static bool is_heap(const struct incident_sample *s)
 	return s->stream == STREAM_HEAP || s->stream == STREAM_HEAP_MARK;
 }
 
-static bool is_mark(const struct incident_sample *s)
-{
-	return s->stream == STREAM_RSS_MARK || s->stream == STREAM_HEAP_MARK;
-}
-
 static uint64_t hash_of(const struct fault_key *key)
 {
 	return hash_pair(key->cpu + (key->heap ? 0x10000u : 0), key->tick);
@@ -189,7 +184,7 @@ static int put_samples(struct faults *f)
 		struct incident_sample s = in->samples[i];
 		bool heap = s.stream == STREAM_HEAP;
 
-		if (is_mark(&s))
+		if (stream_is_mark(s.stream))
 			continue;
 		s.weight = s.stream == STREAM_RSS ? weight_of(f, i) : s.weight;
 		to[n++] = s;
@@ -216,14 +211,14 @@ int incident_memory(struct incident *in)
 
 	for (i = 0; i < in->nsamples && !any; i++)
 		any = in->samples[i].stream == STREAM_RSS ||
-		      in->samples[i].stream == STREAM_HEAP || is_mark(&in->samples[i]);
+		      in->samples[i].stream == STREAM_HEAP || stream_is_mark(in->samples[i].stream);
 	if (!any)
 		return 0;
 	f.marks = calloc((size_t)in->nsamples + 1, sizeof(*f.marks));
 	f.processes = calloc((size_t)in->nprocesses + 1, sizeof(*f.processes));
 	rc = f.marks && f.processes ? find_faults(&f) : ERR_MEMORY;
 	for (i = 0; i < in->nsamples && !rc; i++)
-		if (is_mark(&in->samples[i]))
+		if (stream_is_mark(in->samples[i].stream))
 			read_mark(&f, &in->samples[i]);
 	if (!rc) {
 		read_events(&f);
