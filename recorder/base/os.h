@@ -399,7 +399,14 @@ void os_rights_raise(void);
  * returns  false when it could not give something up: then it must end
  */
 bool os_confine(void);
-/* Linux: the most that such a process takes, without mapped files; and it leaves no core. */
+/*
+ * For a process that records, before its first thread: from here on system calls that recording
+ * never makes fail with EPERM, also for the programs that it starts, and these gain no right by
+ * their files. Does nothing on Windows, nor under a sanitizer.
+ * returns  false when the kernel has no such filter
+ */
+bool os_forbid_unused_calls(void);
+/* Linux: the most memory of a process of os_confine(), without mapped files; it leaves no core. */
 void os_limit_memory(uint64_t max_bytes);
 
 /* ---- signals --------------------------------------------------------------------------------- */

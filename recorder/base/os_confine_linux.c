@@ -1,4 +1,4 @@
-/* Giving up every right for good: see os.h. seccomp(2), capabilities(7). */
+/* Giving up rights for good, all or the unused ones: see os.h. seccomp(2), capabilities(7). */
 #include "base/os.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,6 +35,28 @@ static const uint16_t allowed[] = {
 };
 /* Memory, but none that can be executed: the third argument is its protection. */
 static const uint16_t allowed_without_exec[] = {SYS_mmap, SYS_mprotect};
+
+/*
+ * What recording never does: change another process, the machine's modules, file systems, clock,
+ * names or keys, or go elsewhere. Headers of an older C library lack names of the newest.
+ */
+static const uint16_t unused[] = {
+	SYS_process_vm_writev, SYS_init_module, SYS_finit_module, SYS_delete_module,
+	SYS_kexec_load, SYS_kexec_file_load, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct,
+	SYS_quotactl, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_mknod, SYS_mknodat,
+	SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_setns, SYS_unshare,
+	SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime,
+	SYS_sethostname, SYS_setdomainname, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_personality,
+	SYS_add_key, SYS_request_key, SYS_keyctl, SYS_userfaultfd, SYS_vhangup,
+	425, 426, 427,                 /* io_uring_setup, ..._enter, ..._register */
+	428, 429,                      /* open_tree, move_mount */
+	430, 431, 432, 433,            /* fsopen, fsconfig, fsmount, fspick */
+	442,                           /* mount_setattr */
+};
+/* Of ptrace(2), what stops a thread and looks at it: the first argument. */
+static const uint16_t looking[] = {
+	PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGS, PTRACE_GETREGSET, PTRACE_DETACH,
+};
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
@@ -80,6 +103,37 @@ static bool filter_calls(void)
 		code[at] = (struct sock_filter)JUMP(BPF_JEQ, allowed_without_exec[i],
 						    jump(at, LOOK), 0);
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* The second filter, of the main process: everything but those calls. */
+static bool filter_unused_calls(void)
+{
+	enum {TRACE = 6 + N(unused), DENIED = TRACE + 1 + N(looking), ALLOWED, LENGTH};
+	struct sock_filter code[LENGTH] = {
+		LOAD(arch),
+		JUMP(BPF_JEQ, AUDIT_ARCH_X86_64, 0, jump(1, DENIED)),
+		LOAD(nr),
+		JUMP(BPF_JGE, X32_CALLS, jump(3, DENIED), 0),
+		JUMP(BPF_JEQ, SYS_ptrace, jump(4, TRACE), 0),
+		[TRACE - 1] = ANSWER(SECCOMP_RET_ALLOW),
+		[TRACE] = LOAD(args[0]),
+		[DENIED] = ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		[ALLOWED] = ANSWER(SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {LENGTH, code};
+	unsigned i;
+
+	for (i = 0; i < N(unused); i++)
+		code[5 + i] = (struct sock_filter)JUMP(BPF_JEQ, unused[i], jump(5 + i, DENIED), 0);
+	for (i = 0; i < N(looking); i++)
+		code[TRACE + 1 + i] = (struct sock_filter)JUMP(BPF_JEQ, looking[i],
+							       jump(TRACE + 1 + i, ALLOWED), 0);
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+bool os_forbid_unused_calls(void)
+{
+	return !sanitized && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && filter_unused_calls();
 }
 
 /* Without the right to change users (a service's), it stays the same user, without any right. */

@@ -14,6 +14,11 @@ void os_rights_keep_used(void)
 {
 }
 
+bool os_forbid_unused_calls(void)
+{
+	return true;
+}
+
 void os_rights_lower(void)
 {
 }

@@ -744,8 +744,10 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 		rc = open_log(o, &c->engine.log, err);
 	if (!rc) {
 		configure(o, c, of);
-		if (!of && !c->engine.stop_command && !c->engine.failure_command)
+		if (!of && !c->engine.stop_command && !c->engine.failure_command) {
 			os_rights_keep_used();
+			os_forbid_unused_calls();
+		}
 		rc = record(c, &left_behind, err);
 	}
 	if (left_behind) {

@@ -9,6 +9,7 @@ children() { cat /proc/"$recorder"/task/*/children | tr ' ' '\n' | grep .; }
 sandbox() { for child in $(children); do
 	[ "$(cat "/proc/$child/comm" 2>/dev/null)" = recorder-names ] && echo "$child"; done; }
 field() { sed -n "s/^$2:\t*//p" "/proc/$1/status"; }
+has_three() { [ "$(ls "/proc/$pid/fd" | tr '\n' ' ')" = '0 1 2 ' ]; }
 has_sandbox() { [ -n "$(sandbox)" ]; }
 
 "$BUILD/programs/burn" 60 >/dev/null & burn=$!
@@ -19,7 +20,8 @@ pid=$(sandbox)
 check it_has_no_capability [ "$(field "$pid" CapPrm)" = 0000000000000000 ]
 check it_gets_none [ "$(field "$pid" NoNewPrivs)" = 1 ]
 check its_system_calls_are_filtered [ "$(field "$pid" Seccomp)" = 2 ]
-check it_has_three_descriptors [ "$(ls "/proc/$pid/fd" | tr '\n' ' ')" = '0 1 2 ' ]
+check the_recorder_s_are_filtered_too [ "$(field "$recorder" Seccomp)" = 2 ]
+check it_has_three_descriptors_at_rest wait_for 20 has_three
 if [ "$(id -u)" = 0 ]; then
 	check it_is_nobody [ "$(field "$pid" Uid | cut -f 1)" = 65534 ]
 	# Bit 16 is CAP_SYS_MODULE, 22 CAP_SYS_BOOT, 19 CAP_SYS_PTRACE.
@@ -42,3 +44,9 @@ for i in 1 2 3 4 5; do
 	"$RECORDER" export 1 -f --store s.db --process "late$i" >out
 	check "program_${i}_has_names" grep -q 'burn_' out
 done
+
+"$RECORDER" collect --store c.db --stop-command 'true %ID%' 2>log2 & recorder=$!
+check with_a_command_it_records wait_for 20 grep -q 'recording this machine' log2
+check whose_program_may_do_what_it_likes [ "$(field "$recorder" Seccomp)" = 0 ]
+"$RECORDER" stop --store c.db 2>/dev/null
+wait $recorder

@@ -11,8 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +29,8 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SHORTER "the process that reads symbols died of it (exit code 1), so the file is " \
 		"damaged, or made to do that"
-static const bool sanitized = true;
 #else
 #define SHORTER "it became shorter while its symbols were read"
-static const bool sanitized = false;
 #endif
 
 /* ---- what it is asked about ------------------------------------------------------------------ */
@@ -251,69 +247,6 @@ TEST(an_index_that_goes_backwards_or_whose_names_lie_outside_is_not_sound)
 	assert_false(sandbox_index_is_sound(&index));
 }
 
-/* ---- what it may do -------------------------------------------------------------------------- */
-
-/* As the filter of a service may: SystemCallFilter=~@privileged. */
-static void forbid_capset(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_capset, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = {COUNT_OF(code), code};
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
-static bool is_refused(bool failed)
-{
-	return failed && errno == EPERM;
-}
-
-/* One bit for each thing that is allowed and should not be. */
-static int try_everything(void)
-{
-	char *argv[] = {(char[]){"true"}, NULL};
-	int all = 0;
-
-	if (!os_confine())
-		return 255;
-	all |= !is_refused(open("/etc/passwd", O_RDONLY) < 0) << 0;
-	all |= !is_refused(socket(AF_INET, SOCK_STREAM, 0) < 0) << 1;
-	all |= !is_refused(kill(getppid(), 0) != 0) << 2;
-	all |= !is_refused(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-				0) == MAP_FAILED) << 3;
-	all |= !is_refused(fork() < 0) << 4;
-	all |= !is_refused(execv("/bin/true", argv) != 0) << 5;
-	free(malloc(1 << 20));
-	return all;
-}
-
-TEST(a_confined_process_opens_connects_starts_and_signals_nothing)
-{
-	pid_t pid;
-	int status, i;
-
-	if (sanitized) {
-		print_message("sanitizers need more than a confined process may do\n");
-		skip();
-	}
-	for (i = 0; i < 2; i++) {
-		pid = fork();
-		if (pid == 0) {
-			if (i)
-				forbid_capset();
-			_exit(try_everything());
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFEXITED(status));
-		assert_int_equal(WEXITSTATUS(status), 0);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,7 +258,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_answer_with_any_byte_changed_is_an_error_or_can_be_used),
 		cmocka_unit_test(
 			an_index_that_goes_backwards_or_whose_names_lie_outside_is_not_sound),
-		cmocka_unit_test(a_confined_process_opens_connects_starts_and_signals_nothing),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], SANDBOX_WORD))
