@@ -248,7 +248,7 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) \
                       $$(call archives,$$(firstword $$(subst _, ,$$*)))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(filter -%,$(engine)) -o $@ $^ $(libs)
+	$(Q)$(link) $(filter -%,$(engine)) -o $@ $^ -lcmocka $(libs)
 
 # Two files that are rewritten only when they would differ: with other flags every object is built
 # again, with a source file more or less every archive.

@@ -46,7 +46,7 @@ static void decode_slot(struct slot *slot)
 		rc = err_set(&slot->why, ERR_FORMAT,
 			     "its lists of threads and frames are not those of its columns");
 	slot->segment.threads = lists.ids;
-	slot->segment.frames = lists.ids + lists.nthreads;
+	slot->segment.frames = lists.ids ? lists.ids + lists.nthreads : NULL;
 	buf_free(&raw);
 	slot->rc = rc;
 }

@@ -1,0 +1,106 @@
+/*
+ * A whole store in which bytes are changed: it is opened, listed, verified and loaded, opened for
+ * recording, and salvaged. A store of which verify says that nothing is damaged can be loaded.
+ * Each change is
+ *
+ *	u24 offset, u8 byte
+ */
+#include "tests/support/store_lab.h"
+#include "tests/support/test.h"
+#include "tests/support/tmp.h"
+
+#include "base/bytes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Two incidents, of which the second has begun only, and what a rule remembers. */
+static void make_sound(struct buf *out)
+{
+	struct incident_head head = lab_head(MS(300), MS(100), 0);
+	struct lab lab;
+	struct store *s = lab_record(&lab, "sound.db");
+
+	lab_name(&lab, 'a');
+	lab_simple(&lab, s, MS(100), 40);
+	lab_sample(&lab, MS(250), 0, "abc");
+	segment_unref(lab_begin(&lab, s, &head));
+	if (store_put_rule(s, "rule", "state", 5, LAB_WALL_NS, NULL))
+		abort();
+	store_close(s);
+	if (os_load(lab.path, 16 << 20, out, NULL))
+		abort();
+	lab_close(&lab);
+}
+
+static int load(void *ctx, const struct incident_head *head)
+{
+	int64_t *ids = ctx;
+
+	ids[1 + ids[0]] = head->id;
+	return ++ids[0] == 8;
+}
+
+static void finding(void *ctx, const char *what)
+{
+	(void)ctx;
+	(void)what;
+}
+
+static void read_all(const char *path)
+{
+	struct store_verified verified = {.findings = 1};
+	struct store *s = NULL;
+	int64_t ids[9] = {0};
+	bool sound;
+
+	if (store_open(path, STORE_READ, &s, NULL))
+		return;
+	sound = !store_verify(s, finding, NULL, &verified, NULL) && !verified.findings;
+	store_list(s, load, ids, NULL);
+	while (ids[0]) {
+		struct incident in = {0};
+
+		if (!store_load(s, ids[ids[0]--], &in, NULL))
+			incident_free(&in);
+		else if (sound)
+			abort();
+	}
+	store_close(s);
+}
+
+static void save(const char *path, const struct buf *bytes)
+{
+	FILE *f = fopen(path, "wb");
+
+	if (!f || fwrite(bytes->data, 1, bytes->len, f) != bytes->len || fclose(f))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct buf sound;             /* made once: the same bytes for every input */
+	const char *path = tmp_path("changed.db"), *to = tmp_path("salvaged.db");
+	struct store_salvaged salvaged;
+	struct store *s = NULL;
+	struct buf bytes = {0};
+	size_t i;
+
+	if (!sound.len)
+		make_sound(&sound);
+	buf_put(&bytes, sound.data, sound.len);
+	for (i = 0; bytes.len && i + 4 <= size; i += 4)
+		((uint8_t *)bytes.data)[(le32(data + i) & 0xffffff) % bytes.len] = data[i + 3];
+	lab_remove(path);
+	lab_remove(to);
+	save(path, &bytes);
+	buf_free(&bytes);
+	read_all(path);
+	if (size % 8 == 0)                   /* these two write and sync, which takes its time */
+		store_salvage(path, to, &salvaged, NULL);
+	if (size % 64 == 4 && !store_open(path, STORE_RECORD, &s, NULL))
+		store_close(s);
+	return 0;
+}
