@@ -8,7 +8,7 @@
  * the recorder forgets the ids that it knew when it sees that somebody else has written.
  */
 #include "store/interner_private.h"
-#include "store/page_cache_private.h"
+#include "store/rows_private.h"
 
 #include "base/array.h"
 
@@ -19,6 +19,8 @@
 struct adopting {
 	struct store *from, *to;
 	struct page_cache pages;             /* of from */
+	struct task_rows tasks;
+	struct err lost;                     /* why a name cannot be read */
 	struct idmap sessions, modules, processes, threads;
 	struct idmap frames, functions;      /* id there -> id here */
 	int64_t next_frame, next_function, next_text;
@@ -135,56 +137,47 @@ static int map_text(struct adopting *a, int64_t id, int64_t *to, struct err *err
 static int map_process(struct adopting *a, int64_t id, int64_t *to, struct err *err)
 {
 	int64_t session = 0, cmdline = 0, home = 0;
-	struct query q;
+	struct stored_process p;
 	int rc;
 
 	if (idmap_get(&a->processes, (uint64_t)id, to))
 		return 0;
-	q = db_query(a->from, a->from->has_homes
-		     ? "SELECT session_id, pid, start_ns, exec, parent_pid, name, cmdline_id,"
-		       " home_id FROM process WHERE id=?"
-		     : "SELECT session_id, pid, start_ns, exec, parent_pid, name, cmdline_id, 0"
-		       " FROM process WHERE id=?", ARGS(arg_int(id)), err);
-	rc = query_step(&q);
+	rc = task_rows_process(&a->tasks, id, &p, &a->lost, err);
 	if (rc <= 0)
 		return rc ? rc : missing(a, "process", id, err);
-	rc = map_session(a, column_int(&q, 0), &session, err);
+	rc = map_session(a, p.session_id, &session, err);
 	if (!rc)
-		rc = map_text(a, column_int(&q, 6), &cmdline, err);
+		rc = map_text(a, p.cmdline_id, &cmdline, err);
 	if (!rc)
-		rc = map_text(a, column_int(&q, 7), &home, err);
+		rc = map_text(a, p.home_id, &home, err);
 	if (!rc)
 		rc = db_insert(a->to,
 			       "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid,"
 			       " name, cmdline_id, home_id)"
 			       " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
-			       ARGS(arg_int(session), arg_int(column_int(&q, 1)),
-				    arg_int(column_int(&q, 2)), arg_int(column_int(&q, 3)),
-				    arg_int(column_int(&q, 4)), arg_text(column_text(&q, 5)),
-				    arg_int(cmdline), arg_int(home)), to, err);
-	query_reset(&q);
+			       ARGS(arg_int(session), arg_u64(p.pid), arg_u64(p.start_ns),
+				    arg_u64(p.exec), arg_u64(p.parent_pid),
+				    arg_text(p.name ? p.name : ""), arg_int(cmdline),
+				    arg_int(home)), to, err);
 	return rc ? rc : remember(&a->processes, id, *to, err);
 }
 
 static int map_thread(struct adopting *a, int64_t id, int64_t *to, struct err *err)
 {
+	struct stored_thread t;
 	int64_t process = 0;
-	struct query q;
 	int rc;
 
 	if (idmap_get(&a->threads, (uint64_t)id, to))
 		return 0;
-	q = db_query(a->from, "SELECT process_id, tid, name FROM thread WHERE id=?",
-		     ARGS(arg_int(id)), err);
-	rc = query_step(&q);
+	rc = task_rows_thread(&a->tasks, id, &t, &a->lost, err);
 	if (rc <= 0)
 		return rc ? rc : missing(a, "thread", id, err);
-	rc = map_process(a, column_int(&q, 0), &process, err);
+	rc = map_process(a, t.process_id, &process, err);
 	if (!rc)
 		rc = db_insert(a->to, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
-			       ARGS(arg_int(process), arg_int(column_int(&q, 1)),
-				    arg_text(column_text(&q, 2))), to, err);
-	query_reset(&q);
+			       ARGS(arg_int(process), arg_u64(t.tid),
+				    arg_text(t.name ? t.name : "")), to, err);
 	return rc ? rc : remember(&a->threads, id, *to, err);
 }
 
@@ -356,6 +349,7 @@ static int adopt_segment(struct adopting *a, int64_t incident_id, int64_t id, st
 
 static void adopting_free(struct adopting *a)
 {
+	task_rows_free(&a->tasks);
 	page_cache_free(&a->pages);
 	idmap_free(&a->sessions);
 	idmap_free(&a->modules);
@@ -384,6 +378,7 @@ static int adopt_all(struct store *to, void *arg, struct err *err)
 	uint32_t i;
 	int rc = next_ids(&a, err);
 
+	task_rows_init(&a.tasks, &a.pages);
 	for (i = 0; !rc && i < w->segments->n; i++) {
 		rc = adopt_segment(&a, w->incident_id, w->segments->ids[i], err);
 		if (rc == ERR_FORMAT)

@@ -432,8 +432,8 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 		rc = fill_keep(&w, keep, &in, err);
 	if (!rc)
 		rc = store_open(keep->into ? keep->into : store_path, STORE_EDIT, &to, err);
-	if (rc == ERR_NOT_FOUND && keep->into)
-		rc = store_open(keep->into, STORE_RECORD, &to, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = store_open(keep->into ? keep->into : store_path, STORE_RECORD, &to, err);
 	if (!rc)
 		rc = put_window(to, &w, &in.head, err);
 	if (rc && to && in.head.id)

@@ -1,8 +1,9 @@
 /*
  * Modules, processes, threads -> rows; and the lists of a segment.
  *
- * A row is found by its contents through an index; in a file of the history, where an index would
- * be written again and again, among those that this writer has added and still knows.
+ * A row is found by its contents through an index. A file of the history has no indices, which
+ * would be written again and again: what this writer has added is known by its contents. Processes
+ * and threads are in pages there (intern_tasks.c).
  *
  * What the interner remembers is right as long as only we change the store; data_version, read in
  * each transaction, says when another program (`delete`) has. Objects and processes are remembered
@@ -28,7 +29,7 @@ int interner_new(struct interner **out, struct err *err)
 static void rows_free(struct known_rows *r)
 {
 	text_table_free(&r->keys);
-	free(r->ids);
+	free(r->rows);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -45,6 +46,7 @@ void interner_forget(struct interner *in)
 	in->next_function = 0;
 	texts_forget(in);
 	in->next_text = 0;
+	in->next_process = in->next_thread = 0;
 	idmap_clear(&in->settled);
 }
 
@@ -76,6 +78,8 @@ void interner_free(struct interner *in)
 	idmap_free(&in->processes);
 	idmap_free(&in->settled);
 	columns_free(&in->columns);
+	buf_free(&in->new_processes);
+	buf_free(&in->new_threads);
 	buf_free(&in->ids);
 	buf_free(&in->packed);
 	buf_free(&in->packed_functions);
@@ -91,8 +95,8 @@ static int remember_id(struct idmap *map, const void *address, int64_t id, struc
 
 /* ---- rows of the history -------------------------------------------------------------------- */
 
-/* id 0: none any more. */
-static int know_row(struct interner *in, const struct buf *key, int64_t id, struct err *err)
+int know_row(struct interner *in, const struct buf *key, int64_t id, uint64_t state,
+	     struct err *err)
 {
 	struct known_rows *r = &in->rows;
 	uint32_t at = TABLE_NONE;
@@ -102,28 +106,30 @@ static int know_row(struct interner *in, const struct buf *key, int64_t id, stru
 		in->older_rows = *r;
 		memset(r, 0, sizeof(*r));
 	}
-	if (!key->failed && !ARRAY_ROOM(r->ids, r->cap, r->keys.n + 1))
+	if (!key->failed && !ARRAY_ROOM(r->rows, r->cap, r->keys.n + 1))
 		at = text_table_add(&r->keys, key->data, key->len);
 	if (at == TABLE_NONE)
 		return err_memory(err, "while storing a segment");
-	r->ids[at] = id;
+	r->rows[at] = (struct known_row){id, state};
 	return 0;
 }
 
-/* The row with these contents; ERR_NOT_FOUND: none is known. */
-static int known_row(struct interner *in, const struct buf *key, int64_t *id, struct err *err)
+int known_row(struct interner *in, const struct buf *key, int64_t *id, uint64_t *state,
+	      struct err *err)
 {
 	const struct known_rows *r = &in->rows;
 	uint32_t at = key->failed ? TABLE_NONE : text_table_find(&r->keys, key->data, key->len);
+	bool older = at == TABLE_NONE && !key->failed;
 
-	if (at != TABLE_NONE) {
-		*id = r->ids[at];
-		return *id ? 0 : ERR_NOT_FOUND;
+	if (older) {
+		r = &in->older_rows;
+		at = text_table_find(&r->keys, key->data, key->len);
 	}
-	r = &in->older_rows;
-	at = key->failed ? TABLE_NONE : text_table_find(&r->keys, key->data, key->len);
-	*id = at == TABLE_NONE ? 0 : r->ids[at];
-	return *id ? know_row(in, key, *id, err) : ERR_NOT_FOUND;
+	*id = at == TABLE_NONE ? 0 : r->rows[at].id;
+	*state = *id ? r->rows[at].state : 0;
+	if (!*id)
+		return ERR_NOT_FOUND;
+	return older ? know_row(in, key, *id, *state, err) : 0;
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */
@@ -170,18 +176,19 @@ static int module_insert(struct store *s, const struct object *object, const cha
 static int module_find(struct store *s, const struct object *object, int64_t *id, struct err *err)
 {
 	struct buf identity = {0};
+	uint64_t state;
 	int rc;
 
 	module_identity(s, &object->key, &identity);
 	rc = buf_check(&identity, "a module's identity", err);
 	if (!rc)
-		rc = s->history ? known_row(s->interner, &identity, id, err)
+		rc = s->history ? known_row(s->interner, &identity, id, &state, err)
 				: db_int(s, "SELECT id FROM module WHERE identity=?",
 					 ARGS(arg_text(identity.data)), id, err);
 	if (rc == ERR_NOT_FOUND) {
 		rc = module_insert(s, object, identity.data, id, err);
 		if (!rc && s->history)
-			rc = know_row(s->interner, &identity, *id, err);
+			rc = know_row(s->interner, &identity, *id, 0, err);
 	}
 	buf_free(&identity);
 	return rc;
@@ -210,35 +217,6 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 
 /* ---- processes and threads ------------------------------------------------------------------ */
 
-static void process_key(const struct process *p, struct buf *out)
-{
-	buf_printf(out, "process:%" PRIu32 ".%" PRIu64 ".%" PRIu32, p->pid, p->start_ns, p->exec);
-}
-
-#define PROCESS_ROW \
-	"SELECT id, name=?1 AND (cmdline_id IS NOT NULL OR ?2) AND ?3 IN (0, home_id)" \
-	" FROM process WHERE (home_id IS NULL OR ?3 IN (0, home_id))"
-
-static struct query process_row(struct store *s, struct process *p, int64_t home, struct err *err)
-{
-	struct argument name = arg_text(process_name(p));
-	struct argument without_cmdline = arg_int(!atomic_load(&p->cmdline));
-	struct buf key = {0};
-	int64_t id = 0;
-
-	if (s->history) {
-		process_key(p, &key);
-		known_row(s->interner, &key, &id, NULL);
-		buf_free(&key);
-		return db_query(s, PROCESS_ROW " AND id=?4",
-				ARGS(name, without_cmdline, arg_int(home), arg_int(id)), err);
-	}
-	return db_query(s, PROCESS_ROW " AND session_id=?4 AND pid=?5 AND start_ns=?6 AND exec=?7"
-			" ORDER BY id DESC LIMIT 1",
-			ARGS(name, without_cmdline, arg_int(home), arg_int(s->session_id),
-			     arg_u64(p->pid), arg_u64(p->start_ns), arg_u64(p->exec)), err);
-}
-
 /*
  * The row with its home, else one without, which gets it. *current: it has the name, the command
  * line and the home.
@@ -246,7 +224,15 @@ static struct query process_row(struct store *s, struct process *p, int64_t home
 static int process_lookup(struct store *s, struct process *p, int64_t home, int64_t *id,
 			  bool *current, struct err *err)
 {
-	struct query q = process_row(s, p, home, err);
+	struct query q = db_query(s,
+				  "SELECT id, name=? AND (cmdline_id IS NOT NULL OR ?) AND"
+				  " ?3 IN (0, home_id) FROM process WHERE session_id=? AND pid=?"
+				  " AND start_ns=? AND exec=? AND (home_id IS NULL OR"
+				  " ?3 IN (0, home_id)) ORDER BY id DESC LIMIT 1",
+				  ARGS(arg_text(process_name(p)),
+				       arg_int(!atomic_load(&p->cmdline)), arg_int(home),
+				       arg_int(s->session_id), arg_u64(p->pid),
+				       arg_u64(p->start_ns), arg_u64(p->exec)), err);
 	int rc = query_step(&q);
 
 	if (rc <= 0)
@@ -267,25 +253,19 @@ static int text_id_or_none(struct store *s, const char *text, int64_t *id, struc
 static int process_insert(struct store *s, struct process *p, int64_t home, int64_t *id,
 			  struct err *err)
 {
-	struct buf key = {0};
 	int64_t cmdline;
 	int rc = text_id_or_none(s, atomic_load(&p->cmdline), &cmdline, err);
 
-	if (!rc)
-		rc = db_insert(s,
-			       "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid,"
-			       " name, cmdline_id, home_id)"
-			       " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
-			       ARGS(arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
-				    arg_u64(p->exec), arg_u64(p->parent_pid),
-				    arg_text(process_name(p)), arg_int(cmdline), arg_int(home)),
-			       id, err);
-	if (rc || !s->history)
+	if (rc)
 		return rc;
-	process_key(p, &key);
-	rc = know_row(s->interner, &key, *id, err);
-	buf_free(&key);
-	return rc;
+	return db_insert(s,
+			 "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid,"
+			 " name, cmdline_id, home_id)"
+			 " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
+			 ARGS(arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
+			      arg_u64(p->exec), arg_u64(p->parent_pid),
+			      arg_text(process_name(p)), arg_int(cmdline), arg_int(home)),
+			 id, err);
 }
 
 static int process_update(struct store *s, struct process *p, int64_t home, int64_t id,
@@ -323,39 +303,11 @@ static int process_id(struct store *s, struct process *p, uint64_t at_ns, int64_
 	return rc ? rc : remember_id(&s->interner->processes, p, *id, err);
 }
 
-static void thread_key(const struct thread *t, int64_t process, const char *name, struct buf *out)
-{
-	buf_printf(out, "thread:%" PRId64 ".%" PRIu32 ".%s", process, t->tid, name);
-}
-
 static int thread_find(struct store *s, const struct thread *t, int64_t process, const char *name,
 		       int64_t *id, struct err *err)
 {
-	struct buf key = {0};
-	int rc;
-
-	if (!s->history)
-		return db_int(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
-			      ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
-	thread_key(t, process, name, &key);
-	rc = known_row(s->interner, &key, id, err);
-	buf_free(&key);
-	return rc;
-}
-
-/* The row with this name is known to be that one; 0: there is none any more. */
-static int thread_named(struct store *s, const struct thread *t, int64_t process, const char *name,
-			int64_t id, struct err *err)
-{
-	struct buf key = {0};
-	int rc;
-
-	if (!s->history)
-		return 0;
-	thread_key(t, process, name, &key);
-	rc = know_row(s->interner, &key, id, err);
-	buf_free(&key);
-	return rc;
+	return db_int(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
+		      ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
 }
 
 /*
@@ -377,16 +329,13 @@ static int thread_id(struct store *s, const struct thread *t, uint64_t at_ns, in
 	if (rc != ERR_NOT_FOUND)
 		return rc;
 	rc = name[0] ? thread_find(s, t, process, "", id, err) : ERR_NOT_FOUND;
-	if (!rc) {
-		rc = db_run(s, "UPDATE thread SET name=? WHERE id=?",
-			    ARGS(arg_text(name), arg_int(*id)), err);
-		if (!rc)
-			rc = thread_named(s, t, process, "", 0, err);
-	} else if (rc == ERR_NOT_FOUND) {
-		rc = db_insert(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
-			       ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
-	}
-	return rc ? rc : thread_named(s, t, process, name, *id, err);
+	if (!rc)
+		return db_run(s, "UPDATE thread SET name=? WHERE id=?",
+			      ARGS(arg_text(name), arg_int(*id)), err);
+	if (rc != ERR_NOT_FOUND)
+		return rc;
+	return db_insert(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
+			 ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
 }
 
 /* ---- a segment ------------------------------------------------------------------------------ */
@@ -404,6 +353,8 @@ static int begin_call(struct store *s, struct err *err)
 		interner_forget(in);
 	in->data_version = version;
 	in->last_object = NULL;
+	buf_reset(&in->new_processes);
+	buf_reset(&in->new_threads);
 	idmap_clear(&in->objects);
 	idmap_clear(&in->processes);
 	return 0;
@@ -418,11 +369,14 @@ static int put_threads(struct store *s, const struct segment *segment, struct bu
 	int rc = 0;
 
 	while (!rc && segment_next(&list, &number)) {
-		rc = thread_id(s, thread_get(segment->process_table, number), segment->t1_ns, &id,
-			       err);
+		const struct thread *thread = thread_get(segment->process_table, number);
+
+		rc = (s->history ? task_id : thread_id)(s, thread, segment->t1_ns, &id, err);
 		buf_put(ids, &id, sizeof(id));
 	}
-	return rc ? rc : texts_flush(s, err);
+	if (!rc)
+		rc = texts_flush(s, err);
+	return rc || !s->history ? rc : tasks_flush(s, err);
 }
 
 static uint32_t count_named(const struct segment *segment)

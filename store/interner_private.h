@@ -1,7 +1,8 @@
 /*
  * The interner: finds or adds what segments list, by content.
  *
- * Modules, processes and threads become rows (intern.c); frames, functions and command lines
+ * Modules, processes and threads become rows (intern.c), or pages in the history
+ * (intern_tasks.c); frames, functions and texts
  * become pages (intern_frames.c, intern_functions.c, intern_texts.c). It remembers the newest ids
  * of each kind. Forgetting is always safe: what comes again is stored again, and readers merge the
  * two. All calls are made inside a transaction of a store opened with STORE_RECORD.
@@ -71,11 +72,16 @@ struct interner {
 	size_t text_bytes_stored;
 	int64_t next_text;
 
-	struct known_rows {                  /* of a file of the history */
+	struct known_rows {                  /* of a file of the history: intern_tasks.c */
 		struct text_table keys;      /* what they are about */
-		int64_t *ids;                /* of each; 0 = none any more */
+		struct known_row {
+			int64_t id;          /* 0 = none any more */
+			uint64_t state;
+		} *rows;                     /* of each key */
 		uint32_t cap;
 	} rows, older_rows;
+	struct buf new_processes, new_threads;       /* of the segment at hand: rows of pages */
+	int64_t next_process, next_thread;
 
 	int64_t data_version;                /* changes when another program writes to the store */
 	struct idmap objects, processes;     /* address -> id, within one call */
@@ -86,6 +92,20 @@ struct interner {
 	struct columns columns;              /* working memory, from here on */
 	struct buf ids, packed, packed_functions;
 };
+
+/*
+ * In a file of the history: remember a row, module, process or thread, by its contents. state: of
+ * the caller. id 0: there is none any more.
+ */
+int know_row(struct interner *in, const struct buf *key, int64_t id, uint64_t state,
+	     struct err *err);
+/* ERR_NOT_FOUND, without a sentence: none is known. */
+int known_row(struct interner *in, const struct buf *key, int64_t *id, uint64_t *state,
+	      struct err *err);
+
+/* The id of a thread, added with its process. It is in the file after tasks_flush(). */
+int task_id(struct store *s, const struct thread *t, uint64_t at_ns, int64_t *id, struct err *err);
+int tasks_flush(struct store *s, struct err *err);
 
 /* The row of an object; added if it is not there. */
 int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err);

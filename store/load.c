@@ -1,5 +1,5 @@
 /* Loading a whole incident: its segments merged, the rows they list turned into indices. */
-#include "store/page_cache_private.h"
+#include "store/rows_private.h"
 
 #include "base/array.h"
 #include "base/text.h"
@@ -10,7 +10,7 @@
 
 enum { DAMAGE_LISTED_MAX = 5 };              /* parts of the window that are listed */
 
-enum { FLAT_IDS = 1 << 24, WALK_STEPS = 16 };
+enum { FLAT_IDS = 1 << 24 };
 
 /* Ids of the store -> indices in the incident. */
 struct indices {
@@ -19,26 +19,16 @@ struct indices {
 	struct idmap beyond;                 /* ids from FLAT_IDS on -> index */
 };
 
-/*
- * A table: which of its rows were loaded, and the row that its query is at. Segments mostly list
- * rows in the order in which they were stored, so the next one is a few rows on.
- */
-struct rows {
-	const char *what, *sql;              /* selects the rows from an id on, the id first */
-	struct query query;
-	int64_t at;                          /* the row that the query is at; 0 = none */
-	struct indices loaded;
-};
-
 struct loading {
 	struct store *s;
 	struct incident *in;
 	struct page_cache pages;
-	struct rows processes, threads, modules;
-	struct indices frames;
+	struct task_rows tasks;
+	struct row_walk modules;
+	struct indices processes, threads, modules_loaded, frames;
 	struct buf damage;                   /* parts of the window that are missing */
 	struct err first_damage;
-	struct err lost_text, lost_function; /* why the first was lost; code 0 = none was */
+	struct err lost_text, lost_name, lost_function;      /* why the first was lost, if any */
 	uint32_t nread, ndamaged;
 	uint64_t samples_missing;
 	int64_t shift_ns;                    /* to the incident's clock, from the file's */
@@ -108,42 +98,10 @@ static int remember_index(struct loading *l, struct indices *r, int64_t id, uint
 	return 0;
 }
 
-static int next_row(struct rows *r, struct err *err)
-{
-	int rc;
-
-	r->query.err = err;
-	rc = query_step(&r->query);
-	r->at = rc > 0 ? column_int(&r->query, 0) : 0;
-	return rc < 0 ? rc : 0;
-}
-
-/* Move r->query to the row of that id, until the next call. */
-static int fetch(struct loading *l, struct rows *r, int64_t id, struct err *err)
-{
-	int rc = 0;
-
-	while (!rc && r->at && r->at < id && (uint64_t)id - (uint64_t)r->at <= WALK_STEPS)
-		rc = next_row(r, err);
-	if (!rc && (!r->at || r->at != id)) {
-		r->query = db_query(l->s, r->sql, ARGS(arg_int(id)), err);
-		rc = next_row(r, err);
-	}
-	if (!rc && (!r->at || r->at != id))
-		rc = missing(l, r->what, id, err);
-	return rc;
-}
-
 static void indices_free(struct indices *r)
 {
 	free(r->flat);
 	idmap_free(&r->beyond);
-}
-
-static void rows_free(struct rows *r)
-{
-	query_reset(&r->query);
-	indices_free(&r->loaded);
 }
 
 /*
@@ -180,48 +138,47 @@ static int load_text(struct loading *l, int64_t id, const char **out, struct err
 
 static int load_process(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
-	const struct query *q = &l->processes.query;
 	struct incident_process p = {0};
+	struct stored_process stored;
 	int rc;
 
-	if (find_index(&l->processes.loaded, id, index))
+	if (find_index(&l->processes, id, index))
 		return 0;
-	rc = fetch(l, &l->processes, id, err);
-	if (rc)
-		return rc;
-	p.pid = (uint32_t)column_int(q, 1);
-	p.start_ns = column_u64(q, 2);
-	p.start_ns += p.start_ns ? (uint64_t)l->shift_ns : 0;
-	p.exec = (uint32_t)column_int(q, 3);
-	p.parent_pid = (uint32_t)column_int(q, 4);
-	p.name = column_text(q, 5);
-	rc = load_text(l, column_int(q, 6), &p.cmdline, err);
+	rc = task_rows_process(&l->tasks, id, &stored, &l->lost_name, err);
+	if (rc <= 0)
+		return rc ? rc : missing(l, "process", id, err);
+	p.pid = stored.pid;
+	p.start_ns = stored.start_ns + (stored.start_ns ? (uint64_t)l->shift_ns : 0);
+	p.exec = stored.exec;
+	p.parent_pid = stored.parent_pid;
+	p.name = stored.name;
+	rc = load_text(l, stored.cmdline_id, &p.cmdline, err);
 	if (!rc)
-		rc = load_text(l, column_int(q, 7), &p.home, err);
+		rc = load_text(l, stored.home_id, &p.home, err);
 	if (rc)
 		return rc;
 	*index = incident_add_process(l->in, &p);
-	return remember_index(l, &l->processes.loaded, id, *index, err);
+	return remember_index(l, &l->processes, id, *index, err);
 }
 
 static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
-	const struct query *q = &l->threads.query;
 	struct incident_thread t = {0};
+	struct stored_thread stored;
 	int rc;
 
-	if (find_index(&l->threads.loaded, id, index))
+	if (find_index(&l->threads, id, index))
 		return 0;
-	rc = fetch(l, &l->threads, id, err);
-	if (rc)
-		return rc;
-	t.tid = (uint32_t)column_int(q, 2);
-	t.name = column_text(q, 3);
-	rc = load_process(l, column_int(q, 1), &t.process, err);
+	rc = task_rows_thread(&l->tasks, id, &stored, &l->lost_name, err);
+	if (rc <= 0)
+		return rc ? rc : missing(l, "thread", id, err);
+	t.tid = stored.tid;
+	t.name = stored.name;
+	rc = load_process(l, stored.process_id, &t.process, err);
 	if (rc)
 		return rc;
 	*index = incident_add_thread(l->in, &t);
-	return remember_index(l, &l->threads.loaded, id, *index, err);
+	return remember_index(l, &l->threads, id, *index, err);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -233,11 +190,11 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	struct blob build_id;
 	int rc;
 
-	if (find_index(&l->modules.loaded, id, index))
+	if (find_index(&l->modules_loaded, id, index))
 		return 0;
-	rc = fetch(l, &l->modules, id, err);
-	if (rc)
-		return rc;
+	rc = row_walk_to(l->s, &l->modules, id, err);
+	if (rc <= 0)
+		return rc ? rc : missing(l, "module", id, err);
 	m.kind = object_kind_from_text(column_text(q, 1));
 	m.name = column_text(q, 2);
 	m.path = column_text(q, 3);
@@ -248,7 +205,7 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	if (m.build_id_bytes)
 		memcpy(m.build_id, build_id.bytes, m.build_id_bytes);
 	*index = incident_add_module(l->in, &m);
-	return remember_index(l, &l->modules.loaded, id, *index, err);
+	return remember_index(l, &l->modules_loaded, id, *index, err);
 }
 
 /* Set the frame's function fields; they stay empty when they cannot be read. */
@@ -389,6 +346,7 @@ static int settle_damage(struct loading *l, struct err *err)
 			   l->ndamaged, l->ndamaged + l->nread, l->samples_missing,
 			   buf_text(&l->damage), l->first_damage.text);
 	put_lost(&text, "command lines", &l->lost_text);
+	put_lost(&text, "names of processes and threads", &l->lost_name);
 	put_lost(&text, "names of functions", &l->lost_function);
 	rc = text.failed ? no_memory(l, err) : 0;
 	if (!rc && text.len && !l->in->damage) {     /* of several parts the first says it */
@@ -412,21 +370,12 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 		.in = in,
 		.shift_ns = shift_ns,
 		.pages = {.s = s},
-		.processes = {.what = "process",
-			      .sql = s->has_homes
-				     ? "SELECT id, pid, start_ns, exec, parent_pid, name,"
-				       " cmdline_id, home_id FROM process WHERE id>=? ORDER BY id"
-				     : "SELECT id, pid, start_ns, exec, parent_pid, name,"
-				       " cmdline_id, 0 FROM process WHERE id>=? ORDER BY id"},
-		.threads = {.what = "thread",
-			    .sql = "SELECT id, process_id, tid, name FROM thread"
-				   " WHERE id>=? ORDER BY id"},
-		.modules = {.what = "module",
-			    .sql = "SELECT id, kind, name, path, build_id FROM module"
-				   " WHERE id>=? ORDER BY id"},
+		.modules.sql = "SELECT id, kind, name, path, build_id FROM module"
+			       " WHERE id>=? ORDER BY id",
 	};
 	int rc;
 
+	task_rows_init(&l.tasks, &l.pages);
 	if (segments)
 		rc = read_listed_segments(s, incident_id, segments, load_segment, note_damage, &l,
 					  err);
@@ -434,9 +383,11 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 		rc = read_segments(s, incident_id, load_segment, note_damage, &l, err);
 	if (!rc)
 		rc = settle_damage(&l, err);
-	rows_free(&l.processes);
-	rows_free(&l.threads);
-	rows_free(&l.modules);
+	task_rows_free(&l.tasks);
+	row_walk_free(&l.modules);
+	indices_free(&l.processes);
+	indices_free(&l.threads);
+	indices_free(&l.modules_loaded);
 	indices_free(&l.frames);
 	page_cache_free(&l.pages);
 	buf_free(&l.damage);

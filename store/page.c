@@ -15,6 +15,8 @@
  *	functions   column, in the order of frames: 0 = no name yet, else 1 + z difference to the
  *	            function given before
  *
+ *	rows        v n, then each column: z difference to the row before (of the first: to 0)
+ *
  *	texts       v n, then for each text v length + bytes
  *
  * A page of functions is a page of frames, whose flags say which texts a function has beside its
@@ -390,6 +392,84 @@ uint32_t ids_find(const void *items, uint32_t n, size_t item_bytes, int64_t id)
 			hi = mid;
 	}
 	return lo < n && id_at(items, item_bytes, lo) == id ? lo : UINT32_MAX;
+}
+
+/* ---- processes and threads ------------------------------------------------------------------ */
+
+int row_page_pack(struct deflater *d, struct columns *c, const uint64_t *rows, uint32_t n,
+		  unsigned columns, struct buf *out, struct err *err)
+{
+	uint64_t *values = malloc((size_t)n * sizeof(*values)), before;
+	unsigned k;
+	uint32_t i;
+	int rc;
+
+	if (!values)
+		return no_memory(err);
+	columns_begin(c, DEFLATE_NOISE);
+	columns_put_varint(c, n);
+	for (k = 0; k < columns; k++) {
+		for (i = 0, before = 0; i < n; i++) {
+			values[i] = difference(rows[(size_t)i * columns + k], before);
+			before = rows[(size_t)i * columns + k];
+		}
+		columns_put(c, values, n);
+	}
+	rc = blob_pack(d, BLOB_OTHER, c, out, err);
+	free(values);
+	return rc;
+}
+
+static int bad_rows(struct err *err)
+{
+	return err_set(err, ERR_FORMAT, "a page of processes or threads is damaged");
+}
+
+int row_page_decode(const struct buf *raw, unsigned columns, uint64_t **out, uint32_t *nout,
+		    struct err *err)
+{
+	const uint8_t *at = (const uint8_t *)raw->data, *end = at + raw->len;
+	uint64_t *values, *rows, n = 0, before;
+	bool good = true;
+	unsigned k;
+	uint32_t i;
+
+	if (!raw->len || !varint_get(&at, end, &n) || !n || n > PAGE_FRAMES_MAX)
+		return bad_rows(err);
+	values = malloc((size_t)n * sizeof(*values));
+	rows = malloc((size_t)n * columns * sizeof(*rows));
+	if (!values || !rows) {
+		free(values);
+		free(rows);
+		return no_memory(err);
+	}
+	for (k = 0; good && k < columns; k++) {
+		good = planes_get(&at, end, values, (uint32_t)n);
+		for (i = 0, before = 0; good && i < n; i++) {
+			before = add_difference(before, values[i]);
+			rows[(size_t)i * columns + k] = before;
+		}
+	}
+	free(values);
+	if (!good || at != end) {
+		free(rows);
+		return bad_rows(err);
+	}
+	*out = rows;
+	*nout = (uint32_t)n;
+	return 0;
+}
+
+int row_page_unpack(const struct blob *blob, unsigned columns, uint64_t **out, uint32_t *n,
+		    struct err *err)
+{
+	struct buf raw = {0};
+	int rc = blob_unpack(blob, BLOB_OTHER, PAGE_MAX_BYTES, &raw, err);
+
+	if (!rc)
+		rc = row_page_decode(&raw, columns, out, n, err);
+	buf_free(&raw);
+	return rc;
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */

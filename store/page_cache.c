@@ -8,11 +8,12 @@
 
 #define CACHE_MAX_BYTES ((size_t)256 << 20)  /* 262,144 functions take 40 MB */
 
-/* A row with its frames, its functions or its texts. */
+/* A row with its frames, its functions, its texts, or its rows of processes or threads. */
 struct cached_page {
 	int64_t first, last;
 	struct page_frame *frames;
-	uint32_t n;
+	uint64_t *rows;
+	uint32_t n;                          /* of frames or rows */
 	struct text_page texts;
 	struct function_page functions;
 };
@@ -52,6 +53,7 @@ static void pages_free(struct cached_pages *p)
 
 	for (i = 0; i < p->n; i++) {
 		free(p->items[i].frames);
+		free(p->items[i].rows);
 		text_page_free(&p->items[i].texts);
 		function_page_free(&p->items[i].functions);
 	}
@@ -63,6 +65,8 @@ void page_cache_free(struct page_cache *c)
 	pages_free(&c->frames);
 	pages_free(&c->functions);
 	pages_free(&c->texts);
+	pages_free(&c->processes);
+	pages_free(&c->threads);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -112,7 +116,9 @@ static size_t text_page_bytes(const struct text_page *p)
 
 static size_t page_bytes(const struct cached_page *p)
 {
-	return p->n * sizeof(*p->frames) + p->functions.n * sizeof(*p->functions.functions) +
+	size_t item_bytes = p->rows ? PAGE_COLUMNS_MAX * sizeof(*p->rows) : sizeof(*p->frames);
+
+	return p->n * item_bytes + p->functions.n * sizeof(*p->functions.functions) +
 	       text_page_bytes(&p->functions.texts) + text_page_bytes(&p->texts);
 }
 
@@ -197,5 +203,46 @@ int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct e
 	bool has = !rc && page && (uint64_t)id - (uint64_t)page->first < page->texts.n;
 
 	*out = has ? page->texts.texts[id - page->first] : NULL;
+	return rc;
+}
+
+static int fill_processes(struct cached_page *page, const struct page_row *row, struct err *err)
+{
+	return row_page_unpack(&row->data, PROCESS_COLUMNS, &page->rows, &page->n, err);
+}
+
+static int fill_threads(struct cached_page *page, const struct page_row *row, struct err *err)
+{
+	return row_page_unpack(&row->data, THREAD_COLUMNS, &page->rows, &page->n, err);
+}
+
+static const uint64_t *row_of(const struct cached_page *page, int64_t id, unsigned columns)
+{
+	uint64_t at = page ? (uint64_t)id - (uint64_t)page->first : 0;
+
+	return page && at < page->n ? page->rows + at * columns : NULL;
+}
+
+int page_cache_process(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err)
+{
+	struct cached_page *page = NULL;
+	int rc = get_page(c, &c->processes,
+			  "SELECT first_id, last_id, data, NULL FROM process_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1",
+			  fill_processes, id, &page, err);
+
+	*out = rc ? NULL : row_of(page, id, PROCESS_COLUMNS);
+	return rc;
+}
+
+int page_cache_thread(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err)
+{
+	struct cached_page *page = NULL;
+	int rc = get_page(c, &c->threads,
+			  "SELECT first_id, last_id, data, NULL FROM thread_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1",
+			  fill_threads, id, &page, err);
+
+	*out = rc ? NULL : row_of(page, id, THREAD_COLUMNS);
 	return rc;
 }

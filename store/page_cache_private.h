@@ -1,6 +1,6 @@
 /*
- * The pages of a store that were read while an incident is loaded: frames, functions and texts by
- * their ids.
+ * The pages of a store that were read while an incident is loaded: frames, functions, texts,
+ * processes and threads by their ids.
  *
  * Segments list frames in the order in which they were stored, so the page asked for last is likely
  * the next one, too. What is found belongs to the cache. All calls are made in the transaction that
@@ -17,7 +17,7 @@ struct cached_pages {
 
 struct page_cache {
 	struct store *s;
-	struct cached_pages frames, functions, texts;
+	struct cached_pages frames, functions, texts, processes, threads;
 	size_t bytes;                        /* of all of them, in memory */
 };
 
@@ -30,4 +30,7 @@ int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame *
 int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out,
 			struct err *err);
 int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err);
+/* Of a store that has_tasks: a row of PROCESS_COLUMNS, of THREAD_COLUMNS. */
+int page_cache_process(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err);
+int page_cache_thread(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err);
 void page_cache_free(struct page_cache *c);

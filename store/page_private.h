@@ -1,5 +1,6 @@
 /*
- * What blobs hold: the lists of a segment, and pages of frames, functions and texts.
+ * What blobs hold: the lists of a segment, and pages of frames, functions, texts, processes and
+ * threads.
  *
  * Only bytes are handled here, not rows. `struct columns *c` arguments are working memory: what
  * they held is lost. A *_pack() replaces what is in its buf. A *_unpack() takes blobs, a *_decode()
@@ -56,6 +57,25 @@ static inline uint32_t frame_page_find(const struct page_frame *frames, uint32_t
 {
 	return ids_find(frames, n, sizeof(*frames), id);
 }
+
+/* ---- pages of processes and threads: rows of numbers ---------------------------------------- */
+
+#define PAGE_ROWS 2048u                      /* at most, when written */
+#define PAGE_COLUMNS_MAX 8u
+
+/* Names, command lines and homes are ids of texts; 0 = none. */
+enum { PROCESS_SESSION, PROCESS_PID, PROCESS_START_NS, PROCESS_EXEC, PROCESS_PARENT_PID,
+       PROCESS_NAME, PROCESS_CMDLINE, PROCESS_HOME, PROCESS_COLUMNS };
+enum { THREAD_PROCESS, THREAD_TID, THREAD_NAME, THREAD_COLUMNS };
+
+/* rows: n >= 1 rows of so many columns, one after the other */
+int row_page_pack(struct deflater *d, struct columns *c, const uint64_t *rows, uint32_t n,
+		  unsigned columns, struct buf *out, struct err *err);
+/* *out: *n >= 1 rows, from malloc */
+int row_page_unpack(const struct blob *blob, unsigned columns, uint64_t **out, uint32_t *n,
+		    struct err *err);
+int row_page_decode(const struct buf *raw, unsigned columns, uint64_t **out, uint32_t *n,
+		    struct err *err);
 
 /* ---- pages of texts ------------------------------------------------------------------------- */
 

@@ -41,7 +41,9 @@
  * A file of the history leaves whole, and is written by one recorder, which knows by heart what is
  * in it (intern.c). So it has no indices: those of processes, threads and modules were a quarter of
  * the bytes written where processes come and go. Its segments have a column `pad` (write.c), and
- * its modules that belong to one session no identity, and no path where it is their name.
+ * its modules that belong to one session no identity, and no path where it is their name. Its
+ * processes and threads are in pages, process_page and thread_page; a row of `process` or `thread`
+ * with the same id holds instead (intern_tasks.c).
  *
  * module   Found by `identity`: kind and build id where there is one, so that all runs share its
  *          frames and names. Anything else (a file without a build id, jitted code, the kernel with
@@ -175,6 +177,15 @@ static const char *const tables[] = {
 	") WITHOUT ROWID",
 };
 
+/* Of a file of the history. */
+static const char *const history_tables[] = {
+	"CREATE TABLE process_page("
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)",
+	"CREATE TABLE thread_page("
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)",
+	"ALTER TABLE segment ADD COLUMN pad BLOB",
+};
+
 /* How rows are found by their contents. */
 static const char *const indices[] = {
 	"CREATE UNIQUE INDEX module_identity ON module(identity)",
@@ -248,7 +259,7 @@ int schema_create(struct store *s, struct err *err)
 	if (!rc)
 		rc = run_all(s, tables, COUNT_OF(tables), err);
 	if (!rc && s->history)
-		rc = db_exec(s, "ALTER TABLE segment ADD COLUMN pad BLOB", err);
+		rc = run_all(s, history_tables, COUNT_OF(history_tables), err);
 	else if (!rc)
 		rc = run_all(s, indices, COUNT_OF(indices), err);
 	if (!rc)
@@ -258,6 +269,7 @@ int schema_create(struct store *s, struct err *err)
 	if (!rc)
 		rc = db_exec(s, "COMMIT", err);
 	s->has_homes = !rc;
+	s->has_tasks = !rc && s->history;
 	if (rc && !sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return rc;
@@ -270,6 +282,10 @@ int schema_look(struct store *s, struct err *err)
 			" WHERE name='home_id'", NO_ARGS, &n, err);
 
 	s->has_homes = n != 0;
+	if (!rc)
+		rc = db_int(s, "SELECT count(*) FROM pragma_table_info('thread_page')", NO_ARGS, &n,
+			    err);
+	s->has_tasks = n != 0;
 	return rc;
 }
 

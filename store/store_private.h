@@ -19,6 +19,7 @@
  *	write.c           begin, put, finish
  *	rollup.c          what an incident's segments add up to
  *	intern.c          modules, processes, threads -> rows
+ *	intern_tasks.c    processes, threads -> pages, in the history
  *	intern_frames.c, intern_functions.c, intern_texts.c    the same -> pages
  *
  *	read.c            ids and heads
@@ -64,6 +65,7 @@ struct store {
 	bool history;                        /* a file of the history: no reserve, no vacuum */
 	bool uses_redo;                      /* ... that is not complete: redo_private.h */
 	bool has_homes;                      /* its processes have home_id */
+	bool has_tasks;                      /* of the history, with pages of processes, threads */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */
 	struct kept_statement {

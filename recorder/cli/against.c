@@ -17,6 +17,7 @@
 
 #define LEAST_NS (2 * NS_PER_SEC)            /* a shorter window says nothing */
 #define LONGEST_NS (3600 * NS_PER_SEC)
+#define PAUSE_NS (15 * NS_PER_SEC)           /* the history is put down every ten seconds */
 #define SAID_MAX 3u                          /* changes that show and the report name */
 
 /* What a window is compared with. */
@@ -101,8 +102,32 @@ static int add_window(struct drift *d, const char *store, uint64_t from_ns, uint
 	return rc;
 }
 
+/*
+ * A window that is not whole is judged where it was recorded, so that its shares are of that time.
+ * false: nothing was recorded for a time within.
+ */
+static bool recorded_part(const struct incident *in, uint64_t *t0, uint64_t *t1)
+{
+	uint64_t first = 0, last = 0;
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		uint64_t at = in->samples[i].time_ns;
+
+		if (at < *t0 || at > *t1)
+			continue;
+		if (last && at - last > PAUSE_NS)
+			return false;
+		first = first ? first : at;
+		last = at;
+	}
+	*t0 = first;
+	*t1 = last;
+	return last != 0;
+}
+
 /* The part of an incident that is judged: before its trigger, where there is enough of that. */
-static void judged_part(const struct incident *in, uint64_t *t0, uint64_t *t1)
+static bool judged_part(const struct incident *in, uint64_t *t0, uint64_t *t1)
 {
 	const struct incident_head *h = &in->head;
 
@@ -111,6 +136,7 @@ static void judged_part(const struct incident *in, uint64_t *t0, uint64_t *t1)
 									     : h->t1_ns;
 	if (*t1 - *t0 > LONGEST_NS)
 		*t0 = *t1 - LONGEST_NS;
+	return (!h->gap_reason || recorded_part(in, t0, t1)) && *t1 >= *t0 + LEAST_NS;
 }
 
 /* *found: windows that there are; without any d has no rows. */
@@ -121,9 +147,8 @@ static int compare(const char *store, const struct incident *in, const struct ag
 	uint32_t i;
 	int rc;
 
-	judged_part(in, &t0, &t1);
 	*found = 0;
-	if (t1 < t0 + LEAST_NS)
+	if (!judged_part(in, &t0, &t1))
 		return 0;
 	rc = drift_add(d, in, t0, t1, err);
 	from_ns = in->head.trigger_wall_ns + (t0 - in->head.trigger_ns);
@@ -221,8 +246,9 @@ int cmd_against(const struct options *o, struct err *err)
 	if (!rc)
 		rc = compare(buf_text(&path), &in, &against, &d, &found, err);
 	if (!rc && !found)
-		rc = err_set(err, ERR_NOT_FOUND, "the history has none of those windows whole: "
-			     "'recorder history' shows what is there");
+		rc = err_set(err, ERR_NOT_FOUND, "the history has none of those windows whole, or "
+			     "this one has a gap or is under 2 s: 'recorder history' shows what is "
+			     "there");
 	if (!rc) {
 		put_against(&against, found, &when);
 		if (!o->json)

@@ -13,6 +13,7 @@
 #include "base/fit.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "store/history.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -431,8 +432,11 @@ static void put_head(struct sheet *p, const struct options *o, const struct inci
 	os_time_text(h->trigger_wall_ns, time);
 	put_title(p, h);
 	put_changed(p, o, in);
-	sheet_text_line(p, "Fired", h->reason);
-	sheet_text_line(p, "Rule", h->rule);
+	/* A window of the history has fired nothing; its title says what it is. */
+	if (strcmp(h->rule ? h->rule : "", HISTORY_RULE) != 0) {
+		sheet_text_line(p, "Fired", h->reason);
+		sheet_text_line(p, "Rule", h->rule);
+	}
 	sheet_line(p, "When", SHEET_PLAIN, "%s on %s (%s)", time, h->host ? h->host : "?",
 		  h->host_text ? h->host_text : "?");
 	put_window(p, h);

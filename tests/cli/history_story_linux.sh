@@ -121,3 +121,11 @@ done
 check show_says_the_days_before_first bash -c "sed -n 2,4p shown |
 	grep -E 'since $(date -d "@$since" +%H:%M:%S) nightly took (99|100)[.0-9]* % of a CPU,' |
 	grep -q ' was 2.0 . 0.8 % at this hour of 7 earlier days'"
+
+# "steady" took 100 % all the time; half of this window was not recorded.
+check a_window_that_is_not_whole_is_judged_where_it_was_recorded bash -c '
+	"$RECORDER" show --store week.db --from "@$(($1 + 90))" --to "@$(($1 + 2400))" >part 2>&1 &&
+	grep -q "nothing from" part && ! grep -q "^Changed" part' _ "$since"
+rm -f week.db week.db.lock week.db.reserve week.db-*
+expect a_window_is_kept_where_no_store_is_yet 0 'is stored' snapshot --store week.db \
+	--from "@$since" --to "@$((since + 60))"

@@ -1,7 +1,7 @@
 /*
  * The history on disk: what it writes, and how soon a window of it is there.
  *
- *	bench_history_linux [--json] [--dir DIR] [--days N] [--pace SECONDS] [RECORDER]
+ *	bench_history_linux [--json] [--dir DIR] [--days N] [--pace SECONDS] [--plain BYTES] [RECORDER]
  *
  * The stream of bench_stream.h, 198 samples a second, is sealed every ten seconds, as the engine
  * does it. In it 10,000 processes an hour come and go, with pids that are used again, each with
@@ -14,14 +14,15 @@
  * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes
  * in the directory after each put, logs included, and which files leave; resident memory, which
  * grows with the file that is written (what is in it is known by heart) and falls with the next
- * one: the least and the most of it, and its mean in the last third against that in the first
- * (without a tenth); a window of 60 s and one of an hour in the middle of what is
- * left, loaded here and reported by RECORDER.
+ * one: the least and the most of it, and its most and its mean in the last third against those in
+ * the first (without a tenth); a window of 60 s and one of an hour in the middle of what is left,
+ * loaded here and reported by RECORDER.
  *
  * With --pace: only PACED rounds, one each so many seconds, and what the disk was given for them.
  * ext4 writes its journal after some seconds, too (-o commit=5), so only this shows what it costs:
  * at --pace 10, or in a fifth of the time at --pace 2 with commit=1. DIR is then on a disk of its
- * own (losetup, mke2fs, mount).
+ * own (losetup, mke2fs, mount). With --plain so many bytes a round are appended to a file that is
+ * synced each time, and nothing else: the least that a file system takes for them.
  */
 #include "base/os.h"
 #include "store/history.h"
@@ -29,6 +30,7 @@
 #include "tests/support/bench_run_linux.h"
 #include "tests/support/bench_stream.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -47,7 +49,7 @@ enum { DIFFERENT = 800000,                   /* samples, before they start over 
 #define SAMPLES_ROUND (ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ)
 #define WALL_NS 1795219200000000000ULL       /* of the recorder clock's 0 */
 #define LIMIT_BYTES ((uint64_t)64 << 30)
-#define DAY_BYTES ((uint64_t)225 << 20)      /* about what a day takes */
+#define DAY_BYTES ((uint64_t)185 << 20)      /* about what a day takes */
 
 struct slot {                                /* a living process */
 	struct process *process;
@@ -63,6 +65,7 @@ struct bench {
 	struct history *history;
 	uint64_t put_bytes, samples, cpu_ns;
 	uint32_t days, pace_s;
+	uint32_t plain_bytes;                /* 0 = the history is written */
 	char *recorder;                      /* NULL = its commands are not run */
 	char path[400];
 };
@@ -290,37 +293,66 @@ static void first_hours(struct bench *b)
 	row_close(&row);
 }
 
+static void put_plain(int fd, const uint8_t *bytes, uint32_t n)
+{
+	if (write(fd, bytes, n) != (ssize_t)n || fdatasync(fd)) {
+		perror("bench_history: a plain file");
+		exit(1);
+	}
+}
+
+/* n rounds, one each pace_s; 0 = as fast as they come. */
+static void put_paced(struct bench *b, int fd, uint8_t *bytes, uint64_t n, uint32_t pace_s)
+{
+	uint64_t start = os_now_ns();
+
+	while (n--) {
+		if (bytes)
+			put_plain(fd, bytes, b->plain_bytes);
+		else
+			put(b, 1);
+		start += pace_s * NS_PER_SEC;
+		if (pace_s && start > os_now_ns())
+			os_sleep_ns(start - os_now_ns());
+	}
+}
+
 static void paced(struct bench *b)
 {
-	uint64_t io, device, start, round, segments = 0;
+	uint8_t *bytes = b->plain_bytes ? calloc(b->plain_bytes, 1) : NULL;
+	uint64_t io, device, segments = 0;
 	struct row row;
 	uint32_t first;
+	int fd = -1;
 
-	open_history(b, "paced.db", LIMIT_BYTES);
-	for (round = 0; round < WARM; round++)
-		put(b, 1);
+	if (bytes) {
+		snprintf(b->path, sizeof(b->path), "%s/plain", b->settings.dir);
+		fd = open(b->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		segments = (uint64_t)b->plain_bytes * (WARM + PACED);
+	} else {
+		open_history(b, "paced.db", LIMIT_BYTES);
+	}
+	put_paced(b, fd, bytes, WARM, 0);
 	sync();
 	os_sleep_ns(2 * b->pace_s * NS_PER_SEC);
 	io = written_bytes();
 	device = device_bytes(b);
-	for (start = os_now_ns(); round < WARM + PACED; round++) {
-		put(b, 1);
-		start += b->pace_s * NS_PER_SEC;
-		if (start > os_now_ns())
-			os_sleep_ns(start - os_now_ns());
-	}
+	put_paced(b, fd, bytes, PACED, b->pace_s);
 	sync();
 	io = written_bytes() - io;
 	device = device_bytes(b) - device;
-	history_close(b->history, "the end");
-	file_bytes(b, &segments, &first);
+	if (!bytes) {
+		history_close(b->history, "the end");
+		file_bytes(b, &segments, &first);
+	}
 	segments = segments * PACED / (WARM + PACED);
-	row_open(&row, b->settings.json, "history paced");
+	row_open(&row, b->settings.json, bytes ? "plain file, paced" : "history paced");
 	row_num(&row, "seconds_a_round", b->pace_s);
 	row_num(&row, "bytes_a_round", (double)segments / PACED);
 	row_num(&row, "written_for_each_byte_of_segments", (double)io / (double)segments);
 	row_num(&row, "disk_written_for_each", (double)device / (double)segments);
 	row_close(&row);
+	free(bytes);
 }
 
 /* A command about a window, or without one: its time and memory. */
@@ -368,14 +400,15 @@ static void window(struct bench *b, const char *name, uint64_t seconds, double m
 	incident_free(&in);
 }
 
-struct mean {
-	double sum, n;
+struct third {
+	double sum, n, most;
 };
 
-static void mean_add(struct mean *m, uint64_t value)
+static void third_add(struct third *t, uint64_t value)
 {
-	m->sum += (double)value;
-	m->n++;
+	t->sum += (double)value;
+	t->n++;
+	t->most = (double)value > t->most ? (double)value : t->most;
 }
 
 /* The limit holds after each put, logs included, and files leave in the order of their numbers. */
@@ -383,7 +416,7 @@ static void many_days(struct bench *b)
 {
 	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S * 11 / 10, round, cpu;
 	uint64_t limit = b->days * DAY_BYTES, most = 0, bytes, rss;
-	struct mean early = {0}, late = {0};
+	struct third early = {0}, late = {0};
 	uint64_t least_rss = UINT64_MAX, most_rss = 0;
 	uint32_t first, before = 1;
 	struct history_use use;
@@ -394,9 +427,9 @@ static void many_days(struct bench *b)
 		put(b, PER_PUT);
 		os_self_usage(&cpu, &rss);
 		if (round >= rounds / 10 && round < rounds / 3)
-			mean_add(&early, rss);
+			third_add(&early, rss);
 		if (round >= rounds * 2 / 3)
-			mean_add(&late, rss);
+			third_add(&late, rss);
 		if (round >= rounds / 10 && rss < least_rss)
 			least_rss = rss;
 		most_rss = rss > most_rss ? rss : most_rss;
@@ -419,6 +452,7 @@ static void many_days(struct bench *b)
 	row_num(&row, "most_rss_mb", (double)most_rss / 1e6);
 	row_most(&row, "rss_growth_percent",
 		 (late.sum / late.n / (early.sum / early.n) - 1) * 100, 2);
+	row_most(&row, "most_rss_growth_percent", (late.most / early.most - 1) * 100, 2);
 	row_close(&row);
 	window(b, "history 60 s", 60, 1000);
 	window(b, "history 1 h", 3600, 5000);
@@ -443,6 +477,8 @@ int main(int argc, char **argv)
 			b.days = (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--pace") == 0 && i + 1 < argc)
 			b.pace_s = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--plain") == 0 && i + 1 < argc)
+			b.plain_bytes = (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (argv[i][0] != '-')
 			b.recorder = argv[i];
 		else
