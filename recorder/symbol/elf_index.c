@@ -10,6 +10,7 @@
 #include "base/sort.h"
 #include "symbol/elf_format.h"
 #include "symbol/elf_section.h"
+#include "symbol/gopclntab.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -150,6 +151,25 @@ static bool section_room(const struct view *v, uint32_t shndx, uint64_t value, u
 	return true;
 }
 
+/* room: up to which its size counts; size 0 = it is not known, and the function is as long. */
+static int add_candidate(struct builder *b, uint64_t value, uint64_t size, uint64_t room,
+			 unsigned rank, uint32_t name)
+{
+	struct sort_item c;
+
+	if (b->ncandidates == ELF_FUNCTIONS_MAX)
+		return err_set(b->err, ERR_LIMIT, "it has more than %u function symbols",
+			       ELF_FUNCTIONS_MAX);
+	if (ARRAY_ROOM(b->candidates, b->capacity, b->ncandidates + 1))
+		return err_memory(b->err, "for its symbols");
+	c.key = (value - b->index->base) << KEY_START_SHIFT |
+		(RANK_MAX - rank) << KEY_RANK_SHIFT | (size ? 0 : KEY_GUESSED);
+	c.value[0] = (uint32_t)(size && size < room ? size : room);
+	c.value[1] = name;
+	b->candidates[b->ncandidates++] = c;
+	return 0;
+}
+
 /* Read one symbol table entry. */
 static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 {
@@ -161,7 +181,6 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	uint64_t value = le_sized(at + l->symbol.value, l->word);
 	uint64_t size = le_sized(at + l->symbol.size, l->word);
 	const struct elf_segment *segment;
-	struct sort_item c;
 	uint64_t room;
 
 	if (type != ELF_STT_FUNC && type != ELF_STT_GNU_IFUNC && type != ELF_STT_NOTYPE)
@@ -180,18 +199,7 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	room = segment->memory_bytes - (value - segment->vaddr);
 	if (!section_room(v, shndx, value, &room) && type == ELF_STT_NOTYPE)
 		return 0;                              /* _etext and the like mark an end */
-	if (b->ncandidates == ELF_FUNCTIONS_MAX)
-		return err_set(b->err, ERR_LIMIT, "it has more than %u function symbols",
-			       ELF_FUNCTIONS_MAX);
-	if (ARRAY_ROOM(b->candidates, b->capacity, b->ncandidates + 1))
-		return err_memory(b->err, "for its symbols");
-	c.key = (value - b->index->base) << KEY_START_SHIFT |
-		(RANK_MAX - rank_symbol(type, binding)) << KEY_RANK_SHIFT |
-		(size ? 0 : KEY_GUESSED);
-	c.value[0] = (uint32_t)(size && size < room ? size : room);
-	c.value[1] = name;
-	b->candidates[b->ncandidates++] = c;
-	return 0;
+	return add_candidate(b, value, size, room, rank_symbol(type, binding), name);
 }
 
 static int find_strings(struct builder *b, unsigned table, const struct elf_section *section)
@@ -256,6 +264,43 @@ static int read_table(struct builder *b, unsigned table, uint32_t type)
 		return 0;
 	rc = find_strings(b, table, section);
 	return rc ? rc : read_symbols(b, table, section);
+}
+
+/*
+ * A Go program without .symtab. Its table of functions names all that .symtab would, but C
+ * functions, in a string table of its own.
+ */
+static int read_go(struct builder *b, const struct bytes *in)
+{
+	struct elf_strings *strings = &b->index->strings[0];
+	struct gopclntab_function f;
+	struct gopclntab table;
+	int rc;
+
+	if (strings->size)
+		return 0;
+	rc = gopclntab_open(in, b->head, &table, b->err);
+	if (rc)
+		return rc == ERR_NOT_FOUND ? 0 : rc;
+	strings->offset = table.names_at;
+	strings->size = table.names_bytes;
+	if (strings->size >= ELF_NAME_IN_DYNSYM)
+		rc = err_set(b->err, ERR_LIMIT, "its Go functions' names have %" PRIu64 " bytes",
+			     strings->size);
+	else if (is_kept(b, 0))
+		rc = load_names(b, 0);
+	while (!rc && (rc = gopclntab_next(&table, &f, b->err)) == 0) {
+		const struct elf_segment *segment = elf_code_segment(b->head, f.vaddr);
+
+		if (segment && f.bytes && f.name < strings->size)
+			rc = add_candidate(b, f.vaddr, f.bytes,
+					   segment->memory_bytes - (f.vaddr - segment->vaddr),
+					   RANK_TYPED, f.name);
+		if (!rc && os_now_ns() > b->end_ns)
+			rc = err_set(b->err, ERR_LIMIT, "reading its symbols took too long");
+	}
+	gopclntab_close(&table);
+	return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
 /* ---- sorting and folding --------------------------------------------------------------------- */
@@ -443,6 +488,8 @@ int elf_index_new(const struct bytes *in, const struct elf_head *head, const str
 		rc = use_mini(&b, mini, mini_head);
 	if (!rc)
 		rc = read_table(&b, 0, ELF_SHT_SYMTAB);
+	if (!rc)
+		rc = read_go(&b, in);
 	if (!rc)
 		rc = read_table(&b, 1, ELF_SHT_DYNSYM);
 	if (!rc)
