@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #define LIBRARY "librecorder-heap.so"
+#define MAPS_BYTES (16u << 20)
 
 static int find_library(struct buf *out, struct err *err)
 {
@@ -89,4 +91,25 @@ void heap_environment_free(struct heap_environment *e)
 	for (i = 0; i < HEAP_VARIABLES; i++)
 		free(e->variables[i]);
 	memset(e, 0, sizeof(*e));
+}
+
+int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
+{
+	static const char *const files[] = {
+		[HEAP_SAMPLER_OURS] = "/" LIBRARY,
+		[HEAP_SAMPLER_JEMALLOC] = "/libjemalloc.so",
+		[HEAP_SAMPLER_TCMALLOC] = "/libtcmalloc",
+	};
+	struct buf maps = {0};
+	unsigned i;
+	bool read = proc_pid_load(pid, "maps", MAPS_BYTES, &maps);
+
+	*out = HEAP_SAMPLER_NONE;
+	for (i = HEAP_SAMPLER_OURS; read && !*out && i < COUNT_OF(files); i++)
+		if (strstr(buf_text(&maps), files[i]))
+			*out = (enum heap_sampler)i;
+	buf_free(&maps);
+	return read ? 0 : err_set(err, ERR_NOT_FOUND, "the maps of process %u cannot be read, so "
+				  "what samples its heap is not known: is it there, and yours?",
+				  (unsigned)pid);
 }
