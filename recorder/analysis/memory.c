@@ -135,6 +135,14 @@ static void put_name(const struct incident *in, uint32_t stack, enum memory_by b
 	}
 }
 
+void memory_stack_text(const struct incident *in, uint32_t stack, struct buf *out)
+{
+	if (stack == STACK_NONE)
+		buf_puts(out, "?");
+	else
+		put_name(in, stack, MEMORY_BY_STACK, out);
+}
+
 static int by_bytes(const void *a, const void *b)
 {
 	const struct memory_pool *pa = a, *pb = b;
@@ -143,50 +151,75 @@ static int by_bytes(const void *a, const void *b)
 				      : strcmp(pa->name, pb->name);
 }
 
-static int add_sample(const struct incident_sample *s, const struct buf *name, uint32_t *capacity,
-		      struct memory_pools *out)
+/* The pool of a stack; NULL without memory. */
+static struct memory_pool *pool_of(const struct incident *in, uint32_t stack, enum memory_by by,
+				   struct buf *name, uint32_t *capacity, struct memory_pools *out)
 {
-	uint32_t at = text_table_add(out->names, buf_text(name), name->len);
-	struct memory_pool *p;
+	uint32_t at;
 
+	buf_reset(name);
+	if (stack == STACK_NONE)
+		buf_puts(name, "?");
+	else
+		put_name(in, stack, by, name);
+	at = text_table_add(out->names, buf_text(name), name->len);
 	if (name->failed || at == TABLE_NONE || ARRAY_ROOM(out->all, *capacity, at + 1))
-		return ERR_MEMORY;
-	p = &out->all[at];
+		return NULL;
 	if (at == out->n) {
 		out->n++;
-		*p = (struct memory_pool){.first_ns = s->time_ns};
-		p->name = text_table_get(out->names, at);
+		out->all[at] = (struct memory_pool){.name = text_table_get(out->names, at)};
 	}
+	return &out->all[at];
+}
+
+static void add_sample(const struct incident_sample *s, struct memory_pool *p)
+{
+	if (!p->samples++)
+		p->first_ns = s->time_ns;
 	p->bytes += (double)s->weight;
-	p->samples++;
 	p->last_ns = s->time_ns;
-	return 0;
+}
+
+static void add_freed(const struct incident_freed *f, struct memory_pool *p)
+{
+	double life_ns = (double)(f->freed_ns - f->time_ns), bytes = (double)f->weight;
+
+	p->life_ns = (p->life_ns * p->freed + life_ns * bytes) / (p->freed + bytes);
+	p->freed += bytes;
 }
 
 int memory_pools_new(const struct incident *in, uint32_t process, enum stream stream,
 		     enum memory_by by, struct memory_pools *out, struct err *err)
 {
 	struct buf name = {0};
+	struct memory_pool *p;
 	uint32_t i, capacity = 0;
-	int rc;
+	bool failed;
 
 	*out = (struct memory_pools){.names = calloc(1, sizeof(*out->names))};
-	rc = out->names ? 0 : ERR_MEMORY;
-	for (i = 0; i < in->nsamples && !rc; i++) {
+	failed = !out->names;
+	for (i = 0; i < in->nsamples && !failed; i++) {
 		const struct incident_sample *s = &in->samples[i];
 
-		if (s->stream != stream || s->thread == THREAD_NONE ||
-		    in->threads[s->thread].process != process)
+		if (s->stream != stream || incident_process_of(in, s->thread) != process)
 			continue;
-		buf_reset(&name);
-		if (s->stack == STACK_NONE)
-			buf_puts(&name, "?");
-		else
-			put_name(in, s->stack, by, &name);
-		rc = add_sample(s, &name, &capacity, out);
+		p = pool_of(in, s->stack, by, &name, &capacity, out);
+		failed = !p;
+		if (p)
+			add_sample(s, p);
+	}
+	for (i = 0; stream == STREAM_HEAP && i < in->nfreed && !failed; i++) {
+		const struct incident_freed *f = &in->freed[i];
+
+		if (!f->weight || incident_process_of(in, f->thread) != process)
+			continue;
+		p = pool_of(in, f->stack, by, &name, &capacity, out);
+		failed = !p;
+		if (p)
+			add_freed(f, p);
 	}
 	buf_free(&name);
-	if (rc) {
+	if (failed) {
 		memory_pools_free(out);
 		return err_memory(err, "for who asked for memory");
 	}
@@ -210,4 +243,52 @@ bool memory_is_suspect(const struct incident *in, const struct memory_pool *p)
 
 	return p->samples >= SUSPECT_SAMPLES && p->first_ns - in->head.t0_ns < span_ns / 2 &&
 	       in->head.t1_ns - p->last_ns < span_ns / 4;
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void find_first(const struct incident *in, const struct incident_event *e,
+		       struct memory_mistake *out)
+{
+	uint64_t now = e->time_ns / FAULT_TICK_NS, cpu = incident_field_uint(in, e, "AllocatedCpu");
+	uint64_t allocated = now - incident_field_uint(in, e, "AllocatedTicksAgo");
+	uint64_t freed = now - incident_field_uint(in, e, "FreedTicksAgo");
+	uint32_t i;
+
+	if (!incident_field(in, e, "AllocatedTicksAgo") || allocated > now || freed > now)
+		return;
+	out->allocated_ns = allocated * FAULT_TICK_NS;
+	out->freed_first_ns = freed * FAULT_TICK_NS;
+	for (i = 0; i < in->nfreed; i++) {
+		const struct incident_freed *f = &in->freed[i];
+
+		if (f->cpu != cpu || f->time_ns / FAULT_TICK_NS != allocated ||
+		    f->freed_ns / FAULT_TICK_NS != freed)
+			continue;
+		out->allocated_by = f->stack;
+		out->freed_first_by = f->freed_by;
+		return;
+	}
+}
+
+bool memory_mistake_next(const struct incident *in, uint32_t *at, struct memory_mistake *out)
+{
+	for (; *at < in->nevents; (*at)++) {
+		const struct incident_event *e = &in->events[*at];
+		bool twice = strcmp(e->name, "DoubleFree") == 0;
+
+		if (e->kind != EVENT_GENERIC || strcmp(e->provider, "Heap") != 0 ||
+		    (!twice && strcmp(e->name, "UnknownFree") != 0))
+			continue;
+		*out = (struct memory_mistake){
+			.twice = twice, .process = incident_process_of(in, e->thread),
+			.time_ns = e->time_ns, .address = incident_field_uint(in, e, "Address"),
+			.freed_by = e->stack, .freed_first_by = STACK_NONE,
+			.allocated_by = STACK_NONE};
+		if (twice)
+			find_first(in, e, out);
+		(*at)++;
+		return true;
+	}
+	return false;
 }

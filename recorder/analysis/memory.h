@@ -34,7 +34,10 @@ struct memory_pool {
 	const char *name;                    /* of a stack: callers after " < " */
 	double bytes;
 	uint32_t samples;
-	uint64_t first_ns, last_ns;          /* when it was touched */
+	uint64_t first_ns, last_ns;          /* when it was touched, or allocated */
+	/* Of STREAM_HEAP, those that were freed: */
+	double freed;                        /* bytes */
+	double life_ns;                      /* from allocation to free, the mean of these bytes */
 };
 
 struct memory_pools {
@@ -43,7 +46,10 @@ struct memory_pools {
 	struct text_table *names;
 };
 
-/* What is still there of a process: STREAM_RSS_NET or _HEAP_NET. returns  0 or ERR_MEMORY */
+/*
+ * What is still there of a process (STREAM_RSS_NET or _HEAP_NET), or what it allocated
+ * (STREAM_HEAP). returns  0 or ERR_MEMORY
+ */
 int memory_pools_new(const struct incident *in, uint32_t process, enum stream stream,
 		     enum memory_by by, struct memory_pools *out, struct err *err);
 void memory_pools_free(struct memory_pools *p);
@@ -53,3 +59,17 @@ void memory_pools_free(struct memory_pools *p);
  * with at least three samples.
  */
 bool memory_is_suspect(const struct incident *in, const struct memory_pool *p);
+
+/* A free that was a mistake. Stacks are indices; STACK_NONE = not known. */
+struct memory_mistake {
+	bool twice;                          /* else of a pointer that no allocation gave */
+	uint32_t process;
+	uint64_t time_ns, address;
+	uint32_t freed_by, freed_first_by, allocated_by;
+	uint64_t freed_first_ns, allocated_ns;       /* 0 = not known */
+};
+
+/* The next one from event *at on, which moves. returns  false = there is none */
+bool memory_mistake_next(const struct incident *in, uint32_t *at, struct memory_mistake *out);
+/* "f < g < h": the first caller outside the allocator, and its callers; "?" of STACK_NONE */
+void memory_stack_text(const struct incident *in, uint32_t stack, struct buf *out);

@@ -197,6 +197,39 @@ static int record(struct options *part, struct run *r, struct buf *beside, struc
 	return rc;
 }
 
+/*
+ * The heap of processes that run already: what they were started with, or page faults instead.
+ * Probes on malloc would make each call slower, in all processes that share its file.
+ */
+static int choose_evidence(const struct run *r, struct options *part, struct err *err)
+{
+	static const char *const also[] = {
+		[HEAP_SAMPLER_JEMALLOC] = "; its jemalloc has a profile of its own, where it is "
+			"started with MALLOC_CONF=prof:true,lg_prof_sample:19",
+		[HEAP_SAMPLER_TCMALLOC] = "; its tcmalloc has a profile of its own, where it is "
+			"started with TCMALLOC_SAMPLE_PARAMETER=524288",
+	};
+	enum heap_sampler is;
+	uint32_t i, without = 0;
+	int rc = 0;
+
+	for (i = 0; !rc && i < r->npids; i++) {
+		rc = heap_sampler_of(r->pids[i], &is, err);
+		if (rc || is == HEAP_SAMPLER_OURS)
+			continue;
+		without++;
+		cmd_note("process %u was not started with librecorder-heap.so, so its page faults "
+			 "tell who made it grow (probes on its malloc would cost 0.5 us a call)%s",
+			 (unsigned)r->pids[i], also[is] ? also[is] : "");
+	}
+	if (rc || !without)
+		return rc;
+	part->heap = without < r->npids;
+	if (!part->capture.memory_period)
+		part->capture.memory_period = MEMORY_PERIOD;
+	return 0;
+}
+
 int cmd_run(const struct options *o, struct err *err)
 {
 	struct options part = *o;            /* borrows all of it */
@@ -205,12 +238,7 @@ int cmd_run(const struct options *o, struct err *err)
 	struct heap_environment heap = {0};
 	int rc = take_words(o, &r, err);
 
-	if (!rc && o->heap && !r.argv)
-		rc = err_set(err, ERR_USAGE, "--heap samples a program that is started with it; "
-			     "who makes one that runs already grow is told by page faults: "
-			     "--memory-period 61 (probes on its malloc would cost it 0.5 us a "
-			     "call)");
-	if (!rc && o->heap)
+	if (!rc && o->heap && r.argv)
 		rc = heap_environment((uint64_t)o->heap_kb * 1024, &heap, err);
 	if (!rc && (o->output || o->format))
 		rc = check_export(o, err);
@@ -226,6 +254,9 @@ int cmd_run(const struct options *o, struct err *err)
 		else
 			part.capture.only_process = buf_text(&r.pid_list);
 		part.capture.only_its_events = !r.child;
+		rc = o->heap && !r.child ? choose_evidence(&r, &part, err) : 0;
+	}
+	if (!rc) {
 		rc = record(&part, &r, &beside, err);
 	}
 	wait_for_end(&r);

@@ -107,6 +107,51 @@ static int put_pools(struct sheet *sheet, const struct incident *in, uint32_t pr
 	return 0;
 }
 
+/* Who allocated most, how fast, and how long it lived. */
+static void put_allocated(struct sheet *sheet, const struct incident *in,
+			  const struct memory_pool *p, double all, const char *row,
+			  const char *title)
+{
+	double seconds = (double)(in->head.t1_ns - in->head.t0_ns) / 1e9;
+	const struct sheet_cell cells[] = {
+		{"row", .text = row},
+		{"mb", "MB", 9, SHEET_NUMBER, .v = p->bytes / MB, .digits = 1},
+		{"pct", "SHARE", 8, SHEET_SHARE, .v = all > 0 ? 100 * p->bytes / all : 0},
+		{"mb_s", "MB/S", 8, SHEET_NUMBER,
+		 .v = seconds > 0 ? p->bytes / MB / seconds : NAN, .digits = 2},
+		{"freed_mb", "FREED MB", 9, SHEET_NUMBER, .v = p->freed / MB, .digits = 1},
+		{"life_ms", "LIFE MS", 10, SHEET_NUMBER,
+		 .v = p->freed > 0 ? p->life_ns / 1e6 : NAN, .digits = 3},
+		{"samples", .kind = SHEET_COUNT, .n = p->samples},
+		{"name", title, .kind = SHEET_NAME, .text = p->name},
+	};
+
+	(title ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
+}
+
+static int put_allocators(struct sheet *sheet, const struct incident *in, uint32_t process,
+			  enum memory_by by, uint32_t rows, struct err *err)
+{
+	const char *row = by == MEMORY_BY_STACK ? "heap_allocated_stack"
+						: "heap_allocated_function";
+	struct memory_pools pools;
+	double all = 0;
+	uint32_t i;
+	int rc = memory_pools_new(in, process, STREAM_HEAP, by, &pools, err);
+
+	if (rc)
+		return rc;
+	for (i = 0; i < pools.n; i++)
+		all += pools.all[i].bytes;
+	if (pools.n)
+		put_allocated(sheet, in, &pools.all[0], all, row, by == MEMORY_BY_STACK ?
+			      "STACK THAT ALLOCATED IT" : "FUNCTION THAT ALLOCATED IT");
+	for (i = 0; i < pools.n && i < rows; i++)
+		put_allocated(sheet, in, &pools.all[i], all, row, NULL);
+	memory_pools_free(&pools);
+	return 0;
+}
+
 static void put_estimate(struct sheet *sheet, const struct memory_process *p)
 {
 	if (sheet->json || p->factor <= 0 ||
@@ -157,7 +202,63 @@ static int put_details(struct sheet *sheet, const struct options *o, const struc
 	for (rc = 0, by = MEMORY_BY_MODULE; by <= MEMORY_BY_STACK && !rc; by++)
 		rc = put_pools(sheet, in, p->process, stream, (enum memory_by)by,
 			       by == MEMORY_BY_STACK ? o->rows : rows, err);
+	for (by = MEMORY_BY_FUNCTION; by <= MEMORY_BY_STACK && !rc && stream == STREAM_HEAP_NET;
+	     by++)
+		rc = put_allocators(sheet, in, p->process, (enum memory_by)by, rows, err);
 	return rc;
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void put_mistake_stack(struct sheet *sheet, const struct incident *in,
+			      const struct memory_mistake *m, const char *what, uint64_t time_ns,
+			      uint32_t stack)
+{
+	struct buf name = {0};
+
+	memory_stack_text(in, stack, &name);
+	sheet_row(sheet, (const struct sheet_cell[]){
+		{"row", .text = m->twice ? "double_free" : "unknown_free"},
+		{"pid", .kind = SHEET_COUNT,
+		 .n = m->process == UINT32_MAX ? 0 : in->processes[m->process].pid},
+		{"address", .kind = SHEET_COUNT, .n = m->address},
+		{"at_s", "AT S", 11, SHEET_NUMBER, .v = incident_seconds(&in->head, time_ns),
+		 .digits = 6},
+		{"what", "", -12, .text = what},
+		{"name", "", .kind = SHEET_NAME, .text = buf_text(&name)}}, 6);
+	buf_free(&name);
+}
+
+static void put_mistakes(struct sheet *sheet, const struct incident *in, uint32_t rows)
+{
+	struct memory_mistake m;
+	char label[PROCESS_LABEL_BYTES] = "?";
+	uint32_t at = 0, n;
+
+	for (n = 0; memory_mistake_next(in, &at, &m); n++) {
+		if (n >= rows)
+			continue;
+		if (!sheet->json) {
+			buf_putc(&sheet->out, '\n');
+			if (m.process != UINT32_MAX)
+				incident_process_label(in, m.process, label);
+			utf8_put_clean(&sheet->out, label, strlen(label), sizeof(label));
+			buf_printf(&sheet->out, " (%u) freed 0x%llx%s\n",
+				   m.process == UINT32_MAX ? 0 : in->processes[m.process].pid,
+				   (unsigned long long)m.address,
+				   m.twice ? " twice" : ", which no allocation had given");
+		}
+		put_mistake_stack(sheet, in, &m, m.twice ? "freed again" : "freed", m.time_ns,
+				  m.freed_by);
+		if (m.freed_first_ns)
+			put_mistake_stack(sheet, in, &m, "freed first", m.freed_first_ns,
+					  m.freed_first_by);
+		if (m.allocated_ns)
+			put_mistake_stack(sheet, in, &m, "allocated", m.allocated_ns,
+					  m.allocated_by);
+	}
+	if (n > rows && !sheet->json)
+		buf_printf(&sheet->out, "... and %u more\n", (unsigned)(n - rows));
 }
 
 /* ---- at the firing --------------------------------------------------------------------------- */
@@ -276,6 +377,7 @@ int report_memory(struct sheet *sheet, const struct options *o, const struct inc
 			rc = put_details(sheet, o, in, &all[i], STREAM_HEAP_NET, err);
 	}
 	if (!rc) {
+		put_mistakes(sheet, in, o->rows);
 		put_rollups(sheet, in);
 		put_kernel_lines(sheet, in);
 	}

@@ -70,7 +70,8 @@ enum stream {
  * gone   the page is not resident any more, or never was anonymous memory
  * huge   the fault brought a huge page, so it weighs HUGE_PAGES times as much
  *
- * The same of samples of the heap, whose blocks are gone when they are freed.
+ * The same of samples of the heap, whose blocks are gone when they are freed; these marks have
+ * thread and stack of who freed it.
  */
 #define FAULT_TICK_NS 100u
 #define HUGE_PAGES 512u

@@ -125,6 +125,7 @@ void incident_free(struct incident *in)
 	free(in->stacks);
 	free(in->samples);
 	free(in->memory_factors);
+	free(in->freed);
 	free(in->events);
 	free(in->fields);
 	free(in->damage);

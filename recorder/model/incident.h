@@ -121,6 +121,15 @@ static inline bool memory_scales(double factor)
 	return factor == 0 || (factor >= 0.25 && factor <= 4);
 }
 
+/* A sampled block of a heap that was freed in the window. */
+struct incident_freed {
+	uint32_t thread;                     /* that allocated it */
+	uint32_t stack, freed_by;            /* stacks; STACK_NONE */
+	uint16_t cpu;                        /* where it was allocated */
+	uint64_t weight;                     /* bytes */
+	uint64_t time_ns, freed_ns;
+};
+
 struct incident {
 	struct incident_head head;
 	struct incident_process *processes;
@@ -143,6 +152,8 @@ struct incident {
 	 * up to the growth of its anonymous memory; 0 = not known. They are, if memory_scales().
 	 */
 	double *memory_factors;              /* NULL = there are none */
+	struct incident_freed *freed;        /* what came and went: made by incident_memory() */
+	uint32_t nfreed;
 	char *damage;        /* a sentence about what could not be read; NULL = all was */
 	struct incident_build *build;        /* tables for building; private */
 };
@@ -204,7 +215,7 @@ int incident_join_waits(struct incident *in);
  * Where the sizes of processes are known (events Memory/RSS), the net samples of each process are
  * scaled so that they add up to the growth of its anonymous memory; a process that did not grow has
  * none. Page faults alone do not tell: a copy after a fork is one, too. Of samples of STREAM_HEAP
- * those become STREAM_HEAP_NET whose block was not freed, unscaled.
+ * those become STREAM_HEAP_NET whose block was not freed, unscaled; the others are in->freed, too.
  * returns  0 or ERR_MEMORY
  */
 #define MEMORY_ENDED_NS 5000000000ULL

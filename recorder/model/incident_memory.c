@@ -1,5 +1,7 @@
 #include "model/incident_build_private.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@ struct faults {
 	struct growth *processes;
 	bool sizes_known;
 	uint32_t n;
+	uint32_t freed_cap;
 };
 
 struct growth {                              /* of a process */
@@ -67,18 +70,34 @@ static int find_faults(struct faults *f)
 	return 0;
 }
 
+static int add_freed(struct faults *f, const struct incident_sample *block,
+		     const struct incident_sample *mark)
+{
+	struct incident *in = f->in;
+
+	if (ARRAY_ROOM(in->freed, f->freed_cap, in->nfreed + 1))
+		return ERR_MEMORY;
+	in->freed[in->nfreed++] = (struct incident_freed){
+		.thread = block->thread, .stack = block->stack, .freed_by = mark->stack,
+		.cpu = block->cpu, .weight = block->weight, .time_ns = block->time_ns,
+		.freed_ns = mark->time_ns};
+	return 0;
+}
+
 /* A mark of a fault before the window finds nothing, and counts for nothing. */
-static void read_mark(struct faults *f, const struct incident_sample *s)
+static int read_mark(struct faults *f, const struct incident_sample *s)
 {
 	uint64_t tick = s->time_ns / FAULT_TICK_NS, age = s->weight / 2;
 	struct fault_key key = {is_heap(s), s->cpu, tick - age};
 	uint32_t at;
 
 	if (age > tick)
-		return;
+		return 0;
 	at = table_find(&f->index, hash_of(&key), is_fault, f->in, &key);
-	if (at != TABLE_NONE)
-		f->marks[at] |= (uint8_t)(1u << (s->weight & 1));
+	if (at == TABLE_NONE)
+		return 0;
+	f->marks[at] |= (uint8_t)(1u << (s->weight & 1));
+	return key.heap ? add_freed(f, &f->in->samples[at], s) : 0;
 }
 
 static void read_size(struct faults *f, const struct incident_event *e)
@@ -219,7 +238,7 @@ int incident_memory(struct incident *in)
 	rc = f.marks && f.processes ? find_faults(&f) : ERR_MEMORY;
 	for (i = 0; i < in->nsamples && !rc; i++)
 		if (stream_is_mark(in->samples[i].stream))
-			read_mark(&f, &in->samples[i]);
+			rc = read_mark(&f, &in->samples[i]);
 	if (!rc) {
 		read_events(&f);
 		rc = find_factors(&f);

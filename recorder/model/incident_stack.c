@@ -126,4 +126,10 @@ void incident_restack(struct incident *in, const uint32_t *to)
 		if (in->events[i].stack != STACK_NONE)
 			in->events[i].stack = to[in->events[i].stack];
 	}
+	for (i = 0; i < in->nfreed; i++) {
+		struct incident_freed *f = &in->freed[i];
+
+		f->stack = f->stack == STACK_NONE ? STACK_NONE : to[f->stack];
+		f->freed_by = f->freed_by == STACK_NONE ? STACK_NONE : to[f->freed_by];
+	}
 }

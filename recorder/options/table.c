@@ -277,7 +277,7 @@ const struct option_info option_table[] = {
 	 "One allocation in so many KB is sampled, on average, in the program that run starts; an "
 	 "allocation's chance is as its size, and sums are right whatever it is. Others: "
 	 "RECORDER_HEAP_BYTES in their environment.",
-	 OPTION_INT, GROUP_RECORD, IN(RUN), CONF, FIELD(heap_kb), NUMBER(512, 1, 1048576, "KB")},
+	 OPTION_INT, GROUP_RECORD, IN(RUN), CONF, FIELD(heap_kb), NUMBER(512, 0, 1048576, "KB")},
 	{"max-cpu-percent", "PCT",
 	 "How much of one CPU the recorder may take. Over it for 5 s it samples at 49 Hz, then at "
 	 "19 Hz, then (Linux) copies 8 KB of stack; later it takes the steps back. 0 = no limit. "

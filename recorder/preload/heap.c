@@ -12,6 +12,15 @@
  * in a fixed set; a counter per hash, in one load, leaves nearly all others out. If the set is full
  * around a hash, the allocation is not sampled.
  *
+ *	recorder_heap:double_free(pointer)           a sampled block that was freed already
+ *	recorder_heap:unknown_free(pointer)          a pointer that no allocation gave
+ *
+ * A sampled block of HELD_BYTES_MAX at most goes back to the allocator only when HELD_MAX others
+ * were freed: until then nobody else gets its address, so a second free of it is a mistake for
+ * certain. Both frees then reach the allocator, which may end the program as it does without this
+ * library. With a mean of 1 byte each allocation is sampled; as long as the set has room for all,
+ * a pointer that is not in it is unknown.
+ *
  * It stands in for malloc and its kin and passes on to the next ones, of any allocator. Any thread;
  * it allocates nothing, takes no lock and logs nothing. x86-64, glibc or musl.
  */
@@ -33,6 +42,10 @@
 #define SET_BITS 18u
 #define PROBES_AT_MOST 64u                   /* places of the set where a pointer may be */
 #define REMOVED ((uintptr_t)1)
+#define HELD_BIT ((uintptr_t)2)              /* of a pointer in the set: freed, and held back */
+#define HELD_MAX 1024u
+#define HELD_BYTES_MAX 4096u
+#define HITS_DRAWN 64                        /* more hits of one allocation are not drawn each */
 
 static struct {
 	void *(*malloc)(size_t);
@@ -42,12 +55,18 @@ static struct {
 	void *(*aligned_alloc)(size_t, size_t);
 	void *(*memalign)(size_t, size_t);
 	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*usable_size)(void *);
 } next;
 
 static int64_t mean = MEAN_BYTES;
 /* Of sampled pointers, by hash; 255 stays. */
 static _Atomic uint8_t counters[1u << COUNTERS_BITS];
 static _Atomic uintptr_t set[1u << SET_BITS];            /* 0 = never used */
+static _Atomic uintptr_t held[HELD_MAX];                 /* the blocks that are held back */
+static _Atomic unsigned held_hand;
+static _Atomic bool knows_all;                           /* every block is in the set */
 
 struct random {
 	int64_t left;                        /* bytes until the next hit */
@@ -61,7 +80,7 @@ static _Atomic size_t early_used;
 /* ---- probes ---------------------------------------------------------------------------------- */
 
 /* As <sys/sdt.h> writes it; see recorder/symbol/stapsdt.h. */
-#define PROBE(name, arguments)                                                                     \
+#define PROBE(provider, name, arguments)                                                           \
 	"990: nop\n"                                                                               \
 	".pushsection .note.stapsdt,\"?\",\"note\"\n"                                              \
 	".balign 4\n"                                                                              \
@@ -69,7 +88,7 @@ static _Atomic size_t early_used;
 	"991: .asciz \"stapsdt\"\n"                                                                \
 	"992: .balign 4\n"                                                                         \
 	"993: .8byte 990b, _.stapsdt.base, 0\n"                                                    \
-	".asciz \"otel_memory\"\n.asciz \"" name "\"\n.asciz \"" arguments "\"\n"                  \
+	".asciz \"" provider "\"\n.asciz \"" name "\"\n.asciz \"" arguments "\"\n"                 \
 	"994: .balign 4\n"                                                                         \
 	".popsection\n"                                                                            \
 	".ifndef _.stapsdt.base\n"                                                                 \
@@ -80,13 +99,23 @@ static _Atomic size_t early_used;
 
 static __attribute__((noinline)) void probe_alloc(void *p, uint64_t size, uint64_t weight)
 {
-	__asm__ volatile(PROBE("alloc", "8@%%rdi 8@%%rsi 8@%%rdx")
+	__asm__ volatile(PROBE("otel_memory", "alloc", "8@%%rdi 8@%%rsi 8@%%rdx")
 			 : : "D"(p), "S"(size), "d"(weight) : "memory");
 }
 
 static __attribute__((noinline)) void probe_free(void *p)
 {
-	__asm__ volatile(PROBE("free", "8@%%rdi") : : "D"(p) : "memory");
+	__asm__ volatile(PROBE("otel_memory", "free", "8@%%rdi") : : "D"(p) : "memory");
+}
+
+static __attribute__((noinline)) void probe_double_free(void *p)
+{
+	__asm__ volatile(PROBE("recorder_heap", "double_free", "8@%%rdi") : : "D"(p) : "memory");
+}
+
+static __attribute__((noinline)) void probe_unknown_free(void *p)
+{
+	__asm__ volatile(PROBE("recorder_heap", "unknown_free", "8@%%rdi") : : "D"(p) : "memory");
 }
 
 /* ---- which pointers are sampled -------------------------------------------------------------- */
@@ -129,7 +158,8 @@ static bool set_add(uintptr_t p)
 	return false;
 }
 
-static bool set_remove(uintptr_t p)
+/* Of pointer p the set has `from`; make it `to`. */
+static bool set_change(uintptr_t p, uintptr_t from, uintptr_t to)
 {
 	uint64_t hash = hash_of(p);
 	unsigned i;
@@ -140,9 +170,10 @@ static bool set_remove(uintptr_t p)
 
 		if (!was)
 			return false;
-		if (was != p || !atomic_compare_exchange_strong(at, &was, REMOVED))
+		if (was != from || !atomic_compare_exchange_strong(at, &was, to))
 			continue;
-		count(hash, -1);
+		if (to == REMOVED)
+			count(hash, -1);
 		return true;
 	}
 	return false;
@@ -203,10 +234,21 @@ static __attribute__((noinline)) void sample(void *p, size_t size)
 		draw(r);
 		r->left += next_step(r);
 	}
-	for (; r->left < 0; hits++)
+	if (mean == 1) {
+		hits = size ? size : 1;
+		r->left = -1;                /* the next one, too, even if it has no byte */
+	} else if (-(r->left / mean) > HITS_DRAWN) {
+		hits = (uint64_t)-(r->left / mean);
+		r->left %= mean;
+	}
+	for (; mean > 1 && r->left < 0; hits++)
 		r->left += next_step(r);
-	if (hits && p && set_add((uintptr_t)p))
+	if (!hits || !p)
+		return;
+	if (set_add((uintptr_t)p))
 		probe_alloc(p, size, hits * (uint64_t)mean);
+	else
+		atomic_store(&knows_all, false);
 }
 
 static inline void *took(void *p, size_t size)
@@ -219,10 +261,61 @@ static inline void *took(void *p, size_t size)
 	return p;
 }
 
-static __attribute__((noinline)) void gave_back(void *p)
+/* ---- giving back ------------------------------------------------------------------------------ */
+
+static bool hold(void *p)
 {
-	if (set_remove((uintptr_t)p))
+	unsigned i;
+	uintptr_t was;
+
+	if (!next.usable_size || next.usable_size(p) > HELD_BYTES_MAX)
+		return false;
+	if (!set_change((uintptr_t)p, (uintptr_t)p, (uintptr_t)p | HELD_BIT))
+		return false;
+	probe_free(p);
+	i = atomic_fetch_add(&held_hand, 1) % HELD_MAX;
+	was = atomic_exchange(&held[i], (uintptr_t)p);
+	if (was && set_change(was, was | HELD_BIT, REMOVED))
+		next.free((void *)was);
+	return true;
+}
+
+/* The block is nobody's any more; true: it was held back. */
+static bool let_go(void *p)
+{
+	unsigned i;
+
+	if (!set_change((uintptr_t)p, (uintptr_t)p | HELD_BIT, REMOVED))
+		return false;
+	for (i = 0; i < HELD_MAX; i++) {
+		uintptr_t was = (uintptr_t)p;
+
+		if (atomic_compare_exchange_strong(&held[i], &was, 0))
+			break;
+	}
+	return true;
+}
+
+/*
+ * A pointer that may be sampled is freed, or by a realloc replaced.
+ * returns  false = the allocator is not to get it (now)
+ */
+static __attribute__((noinline)) bool gave_back(void *p, bool may_hold)
+{
+	bool aligned = !((uintptr_t)p & (REMOVED | HELD_BIT));
+
+	if (aligned && may_hold && hold(p))
+		return false;
+	if (aligned && set_change((uintptr_t)p, (uintptr_t)p, REMOVED)) {
 		probe_free(p);
+	} else if (aligned && let_go(p)) {
+		probe_double_free(p);
+		if (may_hold)
+			next.free(p);        /* the first of the two */
+	} else if (atomic_load(&knows_all)) {
+		probe_unknown_free(p);
+	}
+	return true;
 }
 
 /* ---- the next allocator ---------------------------------------------------------------------- */
@@ -254,18 +347,28 @@ static __attribute__((constructor)) void begin(void)
 {
 	static _Atomic bool begun;
 	const char *text;
+	unsigned i;
 
 	if (atomic_exchange(&begun, true))
 		return;
 	text = getenv("RECORDER_HEAP_BYTES");
 	if (text && atoll(text) > 0)
 		mean = atoll(text);
+	if (mean == 1) {
+		/* Look for each pointer in the set. */
+		for (i = 0; i < 1u << COUNTERS_BITS; i++)
+			atomic_store_explicit(&counters[i], UINT8_MAX, memory_order_relaxed);
+		atomic_store(&knows_all, true);
+	}
 	find(&next.free, "free");
 	find(&next.calloc, "calloc");
 	find(&next.realloc, "realloc");
 	find(&next.aligned_alloc, "aligned_alloc");
 	find(&next.memalign, "memalign");
 	find(&next.posix_memalign, "posix_memalign");
+	find(&next.valloc, "valloc");
+	find(&next.pvalloc, "pvalloc");
+	find(&next.usable_size, "malloc_usable_size");
 	find(&next.malloc, "malloc");
 }
 
@@ -288,14 +391,20 @@ EXPORT void free(void *p)
 {
 	if (!p || UNLIKELY(is_early(p)))
 		return;
-	if (UNLIKELY(may_be_sampled(p)))
-		gave_back(p);
+	if (UNLIKELY(may_be_sampled(p)) && !gave_back(p, true))
+		return;
 	next.free(p);
 }
 
 EXPORT void *calloc(size_t n, size_t size)
 {
-	return UNLIKELY(!ready()) ? early_alloc(n * size) : took(next.calloc(n, size), n * size);
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return UNLIKELY(!ready()) ? early_alloc(bytes) : took(next.calloc(n, size), bytes);
 }
 
 EXPORT void *realloc(void *p, size_t size)
@@ -312,7 +421,7 @@ EXPORT void *realloc(void *p, size_t size)
 		return early_alloc(size);
 	/* Before it may be somebody else's. */
 	if (p && UNLIKELY(may_be_sampled(p)))
-		gave_back(p);
+		gave_back(p, false);
 	return took(next.realloc(p, size), size);
 }
 
@@ -336,6 +445,16 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
 EXPORT void *memalign(size_t alignment, size_t size)
 {
 	return ready() && next.memalign ? took(next.memalign(alignment, size), size) : NULL;
+}
+
+EXPORT void *valloc(size_t size)
+{
+	return ready() && next.valloc ? took(next.valloc(size), size) : NULL;
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+	return ready() && next.pvalloc ? took(next.pvalloc(size), size) : NULL;
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size)

@@ -16,3 +16,11 @@ struct heap_environment {
 /* What a program needs in its environment, so that one allocation in mean_bytes is sampled. */
 int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct err *err);
 void heap_environment_free(struct heap_environment *e);
+
+enum heap_sampler {
+	HEAP_SAMPLER_NONE,
+	HEAP_SAMPLER_OURS,                   /* it was started with librecorder-heap.so */
+	HEAP_SAMPLER_JEMALLOC, HEAP_SAMPLER_TCMALLOC,
+};
+/* What samples the heap of a process that runs already. ERR_NOT_FOUND: there is none such */
+int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err);

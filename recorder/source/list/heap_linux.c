@@ -1,7 +1,9 @@
 #include "source/list/heap.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #define LIBRARY "librecorder-heap.so"
+#define MAPS_BYTES (16u << 20)
 
 static int find_library(struct buf *out, struct err *err)
 {
@@ -34,25 +37,27 @@ static int find_library(struct buf *out, struct err *err)
 		       "nor in ../lib/recorder: install it again", self);
 }
 
-static int add_probe(struct needs *needs, const char *library, const char *name, bool stack,
-		     struct err *err)
+static int add_probe(struct needs *needs, const char *library, const char *name, struct err *err)
 {
-	struct need_event e = {.provider = "usdt", .stack = stack, .asked = true};
+	struct need_event e = {.provider = "usdt", .stack = true, .asked = true};
 	int rc = needs_provider(needs, "usdt", UINT64_MAX, 4, err);
 
-	snprintf(e.name, sizeof(e.name), "%s:otel_memory:%s", library, name);
+	snprintf(e.name, sizeof(e.name), "%s:%s", library, name);
 	return rc ? rc : needs_event(needs, &e, err);
 }
 
 int heap_needs(struct needs *needs, struct err *err)
 {
+	static const char *const probes[] = {
+		"otel_memory:alloc", "otel_memory:free",
+		"recorder_heap:double_free", "recorder_heap:unknown_free",
+	};
 	struct buf library = {0};
 	int rc = find_library(&library, err);
+	size_t i;
 
-	if (!rc)
-		rc = add_probe(needs, buf_text(&library), "alloc", true, err);
-	if (!rc)
-		rc = add_probe(needs, buf_text(&library), "free", false, err);
+	for (i = 0; !rc && i < COUNT_OF(probes); i++)
+		rc = add_probe(needs, buf_text(&library), probes[i], err);
 	buf_free(&library);
 	return rc;
 }
@@ -69,7 +74,7 @@ int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct e
 			   before && *before ? ":" : "", before ? before : "");
 		out->variables[0] = text_dup(buf_text(&text), SIZE_MAX);
 		buf_reset(&text);
-		buf_printf(&text, "RECORDER_HEAP_BYTES=%" PRIu64, mean_bytes);
+		buf_printf(&text, "RECORDER_HEAP_BYTES=%" PRIu64, mean_bytes ? mean_bytes : 1);
 		out->variables[1] = text_dup(buf_text(&text), SIZE_MAX);
 		if (text.failed || !out->variables[0] || !out->variables[1])
 			rc = err_memory(err, "for the environment of a program");
@@ -86,4 +91,25 @@ void heap_environment_free(struct heap_environment *e)
 	for (i = 0; i < HEAP_VARIABLES; i++)
 		free(e->variables[i]);
 	memset(e, 0, sizeof(*e));
+}
+
+int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
+{
+	static const char *const files[] = {
+		[HEAP_SAMPLER_OURS] = "/" LIBRARY,
+		[HEAP_SAMPLER_JEMALLOC] = "/libjemalloc.so",
+		[HEAP_SAMPLER_TCMALLOC] = "/libtcmalloc",
+	};
+	struct buf maps = {0};
+	unsigned i;
+	bool read = proc_pid_load(pid, "maps", MAPS_BYTES, &maps);
+
+	*out = HEAP_SAMPLER_NONE;
+	for (i = HEAP_SAMPLER_OURS; read && !*out && i < COUNT_OF(files); i++)
+		if (strstr(buf_text(&maps), files[i]))
+			*out = (enum heap_sampler)i;
+	buf_free(&maps);
+	return read ? 0 : err_set(err, ERR_NOT_FOUND, "the maps of process %u cannot be read, so "
+				  "what samples its heap is not known: is it there, and yours?",
+				  (unsigned)pid);
 }
