@@ -48,5 +48,7 @@ const struct source_ops *const *file_sources(const char *path)
 	    (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0 ||
 	     memcmp(head, "PERFFILE", 8) == 0))
 		return perf_files;
+	if (got == sizeof(head) && memcmp(head, "FLR\0", 4) == 0)
+		return stack_files;
 	return got && is_text(path, head, got) ? stack_files : etl_files;
 }

@@ -7,6 +7,8 @@
  * numbers of frames. What the file does not tell is not made up, but for the time: folded stacks
  * follow each other, and count 10 ms each.
  */
+#include "base/array.h"
+#include "base/json_read.h"
 #include "base/os.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -22,6 +24,7 @@
 
 #define FILE_MAX_BYTES ((size_t)2 << 30)
 #define PPROF_FIRST '\n'                     /* field 1, of bytes: no text begins with it */
+#define JFR_MAGIC "FLR\0"
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
 struct stackfile {
@@ -44,53 +47,72 @@ extern const struct source_ops stackfile_source;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+typedef int parser(struct stack_list *l, const char *text, size_t n, struct err *err);
+
 static const struct format {
 	const char *name;
-	int (*read)(struct stack_list *l, const char *text, size_t n, struct err *err);
+	char first;                          /* character; '[' before a '{'; '\0' = any other */
+	const char *member;                  /* of the object that it is; NULL = any */
+	parser *read;
 } formats[] = {
-	{"speedscope's JSON", stack_list_speedscope},
-	{"PerfView's XML", stack_list_perfview},
-	{"text of perf script", stack_list_perf_script},
-	{"folded stacks", stack_list_folded},
+	{"speedscope's JSON", '{', "profiles", stack_list_speedscope},
+	{"PerfView's JSON", '{', "StackSource", stack_list_perfview_json},
+	{"PerfView's JSON", '{', "Samples", stack_list_perfview_json},
+	{"trace events, Chrome's JSON,", '{', "traceEvents", stack_list_trace_events},
+	{"trace events, Chrome's JSON,", '[', NULL, stack_list_trace_events},
+	{"V8's CPU profile", '{', "nodes", stack_list_v8_profile},
+	{"PerfView's XML", '<', NULL, stack_list_perfview},
+	{"text of perf script", '\0', NULL, stack_list_perf_script},
+	{"folded stacks", '\0', NULL, stack_list_folded},
 };
 
-/* By its first characters; a text by which parser finds samples in it. */
+static int read_as(struct stackfile *s, const char *format, parser *read, const char *text,
+		   size_t n, struct err *err)
+{
+	int rc;
+
+	stack_list_free(&s->list);
+	s->format = format;
+	rc = read(&s->list, text, n, err);
+	if (rc == ERR_FORMAT)
+		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, format);
+	if (!rc && s->list.no_memory)
+		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
+	if (!rc && !s->list.nsamples)
+		rc = err_set(err, ERR_FORMAT, "%s is read as %s, but has no samples",
+			     s->cfg.capture.file, format);
+	return rc;
+}
+
+/* By its first character and its members; a text by which parser finds samples in it. */
 static int parse(struct stackfile *s, const struct buf *text, struct err *err)
 {
 	const char *at = buf_text(text);
-	size_t i;
+	struct json_value whole = {0};
+	const struct format *f, *end = formats + COUNT_OF(formats);
 	int rc = ERR_FORMAT;
+	char first;
 
 	if (strncmp(at, "\xef\xbb\xbf", 3) == 0)
 		at += 3;
 	at += strspn(at, " \t\r\n");
-	for (i = *at == '{' ? 0 : *at == '<' ? 1 : 2; rc == ERR_FORMAT && i < 4; i++) {
-		stack_list_free(&s->list);
-		s->format = formats[i].name;
-		rc = formats[i].read(&s->list, at, text->len - (size_t)(at - buf_text(text)), err);
-		if (rc == ERR_FORMAT && i < 2)
-			break;
+	if (*at == '{' && !json_read(at, &whole))
+		return err_set(err, ERR_FORMAT, "%s begins as JSON, but is none: is it cut?",
+			       s->cfg.capture.file);
+	first = *at == '[' && at[1 + strspn(at + 1, " \t\r\n")] != '{' ? '\0' : *at;
+	first = first && strchr("{[<", first) ? first : '\0';
+	for (f = formats; rc == ERR_FORMAT && f < end; f++) {
+		if (f->first != first || (f->member && !json_member(whole, f->member).at))
+			continue;
+		rc = read_as(s, f->name, f->read, at, text->len - (size_t)(at - buf_text(text)),
+			     err);
+		if (first)
+			return rc;
 	}
-	if (rc == ERR_FORMAT)
-		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, s->format);
-	if (!rc && s->list.no_memory)
-		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
-	if (!rc && !s->list.nsamples)
-		rc = err_set(err, ERR_FORMAT, "%s has no samples", s->cfg.capture.file);
-	return rc;
-}
-
-static int load_pprof(struct stackfile *s, struct buf *bytes, struct err *err)
-{
-	int rc;
-
-	s->format = "a profile of pprof";
-	rc = stack_list_pprof(&s->list, buf_text(bytes), bytes->len, err);
-	buf_free(bytes);
-	if (rc == ERR_FORMAT)
-		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, s->format);
-	if (!rc && s->list.no_memory)
-		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
+	if (whole.at)
+		return err_set(err, ERR_FORMAT, "%s is JSON of a kind that is not read: it has no "
+			       "profiles (speedscope), traceEvents (Chrome), StackSource "
+			       "(PerfView) or nodes (V8)", s->cfg.capture.file);
 	return rc;
 }
 
@@ -107,12 +129,16 @@ static int load(struct stackfile *s, struct err *err)
 			packed.data, packed.len, s->cfg.capture.file, &text, err);
 		buf_free(&packed);
 	}
-	if (!rc && *buf_text(&text) == PPROF_FIRST)
-		return load_pprof(s, &text, err);
-	if (!rc && (text.len && memchr(text.data, 0, text.len)))
+	if (!rc && text.len > 4 && memcmp(text.data, JFR_MAGIC, 4) == 0)
+		rc = read_as(s, "a recording of JDK Flight Recorder", stack_list_jfr,
+			     buf_text(&text), text.len, err);
+	else if (!rc && *buf_text(&text) == PPROF_FIRST)
+		rc = read_as(s, "a profile of pprof", stack_list_pprof, buf_text(&text), text.len,
+			     err);
+	else if (!rc && (text.len && memchr(text.data, 0, text.len)))
 		rc = err_set(err, ERR_FORMAT, "%s is neither a trace nor a text",
 			     s->cfg.capture.file);
-	if (!rc)
+	else if (!rc)
 		rc = parse(s, &text, err);
 	buf_free(&text);
 	return rc;
