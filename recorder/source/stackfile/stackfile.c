@@ -24,7 +24,7 @@
 
 #define FILE_MAX_BYTES ((size_t)2 << 30)
 #define PPROF_FIRST '\n'                     /* field 1, of bytes: no text begins with it */
-#define JFR_MAGIC "FLR\0"
+#define JFR_MAGIC "FLR"                      /* and a NUL */
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
 struct stackfile {
@@ -58,8 +58,8 @@ static const struct format {
 	{"speedscope's JSON", '{', "profiles", stack_list_speedscope},
 	{"PerfView's JSON", '{', "StackSource", stack_list_perfview_json},
 	{"PerfView's JSON", '{', "Samples", stack_list_perfview_json},
-	{"trace events, Chrome's JSON,", '{', "traceEvents", stack_list_trace_events},
-	{"trace events, Chrome's JSON,", '[', NULL, stack_list_trace_events},
+	{"Chrome's trace events", '{', "traceEvents", stack_list_trace_events},
+	{"Chrome's trace events", '[', NULL, stack_list_trace_events},
 	{"V8's CPU profile", '{', "nodes", stack_list_v8_profile},
 	{"PerfView's XML", '<', NULL, stack_list_perfview},
 	{"text of perf script", '\0', NULL, stack_list_perf_script},
@@ -116,29 +116,49 @@ static int parse(struct stackfile *s, const struct buf *text, struct err *err)
 	return rc;
 }
 
+/* perfcollect's .trace.zip: of what is in it the text of perf script. */
+static bool is_perfcollect(const struct stackfile *s)
+{
+	return text_ends_fold(s->cfg.capture.file, ".trace.zip");
+}
+
+static int unpack(const struct stackfile *s, struct buf *text, struct err *err)
+{
+	const char *path = s->cfg.capture.file;
+	struct buf packed = *text;
+	int rc;
+
+	*text = (struct buf){.max_bytes = FILE_MAX_BYTES};
+	if (unzip_is_gzip(packed.data, packed.len))
+		rc = unzip_gzip(packed.data, packed.len, path, text, err);
+	else
+		rc = unzip_file(packed.data, packed.len, is_perfcollect(s) ? ".data.txt" : "",
+				path, text, err);
+	buf_free(&packed);
+	return rc;
+}
+
 static int load(struct stackfile *s, struct err *err)
 {
-	struct buf text = {.max_bytes = FILE_MAX_BYTES}, packed = {.max_bytes = FILE_MAX_BYTES};
+	struct buf text = {.max_bytes = FILE_MAX_BYTES};
 	int rc = os_load(s->cfg.capture.file, FILE_MAX_BYTES, &text, err);
+	const char *at;
 
 	s->size_bytes = text.len;
-	if (!rc && (unzip_is_zip(text.data, text.len) || unzip_is_gzip(text.data, text.len))) {
-		packed = text;
-		text = (struct buf){.max_bytes = FILE_MAX_BYTES};
-		rc = (unzip_is_zip(packed.data, packed.len) ? unzip_first : unzip_gzip)(
-			packed.data, packed.len, s->cfg.capture.file, &text, err);
-		buf_free(&packed);
-	}
-	if (!rc && text.len > 4 && memcmp(text.data, JFR_MAGIC, 4) == 0)
-		rc = read_as(s, "a recording of JDK Flight Recorder", stack_list_jfr,
-			     buf_text(&text), text.len, err);
-	else if (!rc && *buf_text(&text) == PPROF_FIRST)
-		rc = read_as(s, "a profile of pprof", stack_list_pprof, buf_text(&text), text.len,
+	if (!rc && (unzip_is_zip(text.data, text.len) || unzip_is_gzip(text.data, text.len)))
+		rc = unpack(s, &text, err);
+	at = buf_text(&text);
+	if (rc)
+		;
+	else if (text.len > sizeof(JFR_MAGIC) && memcmp(at, JFR_MAGIC, sizeof(JFR_MAGIC)) == 0)
+		rc = read_as(s, "a recording of JDK Flight Recorder", stack_list_jfr, at, text.len,
 			     err);
-	else if (!rc && (text.len && memchr(text.data, 0, text.len)))
+	else if (*at == PPROF_FIRST)
+		rc = read_as(s, "a profile of pprof", stack_list_pprof, at, text.len, err);
+	else if (memchr(at, 0, text.len))
 		rc = err_set(err, ERR_FORMAT, "%s is neither a trace nor a text",
 			     s->cfg.capture.file);
-	else if (!rc)
+	else
 		rc = parse(s, &text, err);
 	buf_free(&text);
 	return rc;
@@ -236,6 +256,8 @@ static void note(struct stackfile *s)
 			   s->list.skipped);
 	if (!s->list.has_times)
 		buf_puts(&b, "; it has no times: its samples follow each other, 10 ms each");
+	if (is_perfcollect(s))
+		buf_puts(&b, "; events of LTTng in it are not read");
 	buf_puts(&b, "; the time of day is that of the file's last change");
 	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
 	buf_free(&b);
@@ -274,6 +296,32 @@ static uint32_t make_stack(struct stackfile *s, uint32_t node)
 	return n;
 }
 
+/*
+ * A sample of an event that is no time, which is its leaf, is that event, too: rules see it, as
+ * those of perf.data. "sched:sched_switch" is of provider sched.
+ */
+static bool deliver_event(struct stackfile *s, const struct event *sample, uint32_t node)
+{
+	const struct stack_list *l = &s->list;
+	const struct stack_list_frame *leaf = node == STACK_LIST_NONE
+						      ? NULL : &l->frames[l->nodes[node].frame];
+	const char *colon = leaf && leaf->function ? strchr(leaf->function, ':') : NULL;
+	char provider[sizeof(CPU_COUNTER_PROVIDER) + 64] = CPU_COUNTER_PROVIDER;
+	struct event e = *sample;
+
+	if (!leaf || !leaf->function || strcmp(leaf->module, "event") != 0)
+		return true;
+	if (colon)
+		snprintf(provider, sizeof(provider), "%.*s", (int)(colon - leaf->function),
+			 leaf->function);
+	e.kind = EVENT_GENERIC;
+	e.provider = provider;
+	e.name = colon ? colon + 1 : leaf->function;
+	e.stack_frames++;
+	e.nstack_frames--;
+	return put(s, &e);
+}
+
 static bool deliver(struct stackfile *s, const struct stack_list_sample *sample)
 {
 	uint64_t step_ns = s->list.has_times ? 0 : STACK_LIST_PERIOD_NS;
@@ -292,7 +340,9 @@ static bool deliver(struct stackfile *s, const struct stack_list_sample *sample)
 	}
 	for (i = 0; goes_on && i < n; i++) {
 		e.time_ns = START_NS + sample->time_ns - s->first_ns + i * step_ns;
-		goes_on = put(s, &e);
+		if (e.stream == STREAM_EVENT && !s->cfg.every_event)
+			goes_on = deliver_event(s, &e, sample->node);
+		goes_on = goes_on && put(s, &e);
 	}
 	return goes_on;
 }
