@@ -64,7 +64,7 @@ check names_with_blanks_and_inlined_functions_are_read grep -qxF \
 check an_event_is_no_time_but_weighed_by_its_count grep -qx \
 	'sh (77);sh-77;?!?;\[kernel\]!mas_walk_\[k\];event!page-faults_\[j\] 2' out
 
-# ---- Chrome's trace events, V8's and Java's profiles ----------------------------------------------
+# ---- Chrome's trace events, V8's and Java's profiles ---------------------------------------------
 
 corpus=$TOP/tests/fuzz/corpus/fuzz_stackfile_parse
 # read_as NAME SUFFIX TEXT: the folded stacks of that file of the corpus, in ms
@@ -115,7 +115,8 @@ agrees_with_speedscope()
 	node "$TOP/tests/support/speedscope.js" "$TOP/build/deps/npm" "$1" | sums >theirs
 	self_us "$1" >ours
 	[ -s ours ] && join -a1 -a2 -e 0 -o 0,1.2,2.2 ours theirs |
-		awk -v most="$2" '{ d = $2 - $3 } d > most || d < -5 { print; bad = 1 } END { exit bad }'
+		awk -v most="$2" '{ d = $2 - $3 } d > most || d < -5 { print; bad = 1 }
+			END { exit bad }'
 }
 cat >busy.js <<'END'
 function work(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
@@ -136,7 +137,12 @@ if ! command -v jfr >/dev/null; then
 else
 	mkdir java && cat >java/Busy.java <<'END'
 public class Busy {
-	static double work(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sin(i); return s; }
+	static double work(int n) {
+		double s = 0;
+		for (int i = 0; i < n; i++)
+			s += Math.sin(i);
+		return s;
+	}
 	public static void main(String[] a) {
 		for (long t = System.nanoTime(); System.nanoTime() - t < 1000000000L;) work(100000);
 	}
@@ -147,7 +153,8 @@ END
 	rm -rf other.db*
 	"$RECORDER" collect --from busy.jfr --store other.db 2>err
 	jfr print --events jdk.ExecutionSample busy.jfr | grep -A1 'stackTrace = \[' |
-		sed -n 's/^ *\([^ (]*\)(.*line:.*/\1/p' | sort | uniq -c | awk '{ print $2, $1 }' >theirs
+		sed -n 's/^ *\([^ (]*\)(.*line:.*/\1/p' | sort | uniq -c |
+		awk '{ print $2, $1 }' >theirs
 	"$RECORDER" report 1 --store other.db --json --by-name | jq -r 'select(.row == "function"
 		and .self_ms > 0) | "\(.name) \(.self_ms / 10 | round)"' |
 		sed 's/^\[java\]!//' | sort >ours

@@ -48,7 +48,8 @@ async function printSelfs(npm, file) {
 	if (!importFile)
 		return;
 	console.log = console.warn = () => {};
-	const group = await importFile(path.basename(file), new Uint8Array(fs.readFileSync(file)).buffer);
+	const bytes = new Uint8Array(fs.readFileSync(file));
+	const group = await importFile(path.basename(file), bytes.buffer);
 	console.log = log;
 	for (const profile of group.profiles)
 		profile.forEachFrame((frame) => {

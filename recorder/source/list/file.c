@@ -29,7 +29,7 @@ static bool is_text(const char *path, const char *head, size_t n)
 	for (i = 0; i < COUNT_OF(ends); i++)
 		if (text_ends_fold(path, ends[i]))
 			return true;
-	return n && (*head == '{' || *head == '<' || memchr(head, ';', n));
+	return n && (*head == '{' || *head == '[' || *head == '<' || memchr(head, ';', n));
 }
 
 const struct source_ops *const *file_sources(const char *path)

@@ -130,7 +130,8 @@ int stack_list_perfview_json(struct stack_list *l, const char *text, size_t n, s
 
 struct v8_node {
 	uint64_t id;
-	uint32_t parent, frame, node;        /* index of the parent; node in the list once resolved */
+	uint32_t parent, frame;              /* parent: an index */
+	uint32_t node;                       /* in the list, once it is resolved */
 	bool resolved, idle;
 };
 

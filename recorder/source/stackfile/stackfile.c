@@ -1,7 +1,7 @@
 /*
  * The source of files that have names instead of addresses: the text of perf script, folded stacks,
- * speedscope's, PerfView's and pprof's. A file is read whole, its samples are sorted by time, and
- * then delivered.
+ * those of speedscope, PerfView, pprof, Chrome, V8 and Java. A file is read whole, its samples are
+ * sorted by time, and then delivered.
  *
  * Frames keep their names: an object for each module and process of one's own, whose offsets are
  * numbers of frames. What the file does not tell is not made up, but for the time: folded stacks
@@ -465,7 +465,7 @@ static bool stackfile_name_frame(struct source *source, const struct frame *fram
 
 const struct source_ops stackfile_source = {
 	.name = "stacks",
-	.summary = "samples in files of names: perf script, folded, speedscope, PerfView",
+	.summary = "samples in files of names: perf script, folded, PerfView, Chrome, Java",
 	.check = stackfile_check,
 	.open = stackfile_open,
 	.run = stackfile_run,

@@ -13,8 +13,8 @@ bool unzip_is_zip(const void *bytes, size_t n);
 bool unzip_is_gzip(const void *bytes, size_t n);
 /*
  * Append to out, at most out->max_bytes. Of a .zip it is the first file whose name ends so ("" =
- * any); errors call the .zip `name`. ERR_FORMAT, also when there is none; ERR_UNSUPPORTED, ERR_LIMIT,
- * ERR_MEMORY.
+ * any); errors call the .zip `name`. ERR_FORMAT, also when there is none; ERR_UNSUPPORTED,
+ * ERR_LIMIT, ERR_MEMORY.
  */
 int unzip_file(const void *bytes, size_t n, const char *ending, const char *name, struct buf *out,
 	       struct err *err);
