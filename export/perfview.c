@@ -313,15 +313,24 @@ static int write_xml(struct perfview *w, const struct perfview_form *form, enum 
 	return rc ? rc : put_end(w, stream, out, err);
 }
 
-/* StackSource has no array but Samples: the reader takes items of any array for samples. */
-static int write_json(struct perfview *w, const struct perfview_form *form, struct out *out,
-		      struct err *err)
+/*
+ * StackSource has no array but Samples: the reader takes items of any array for samples. It skips
+ * other members behind StackSource: the notes say what a sample is, as those of the XML do.
+ */
+static int write_json(struct perfview *w, const struct perfview_form *form, enum stream stream,
+		      struct out *out, struct err *err)
 {
+	uint64_t period_ns = w->in->head.period_ns[stream];
 	int rc;
 
 	out_puts(out, "{\"StackSource\":{\"Samples\":[\n");
 	rc = put_samples(w, form, out, err);
-	out_puts(out, "\n]}}\n");
+	out_puts(out, "\n]}");
+	if (stream == STREAM_CPU && period_ns && !w->in->several_periods)
+		out_printf(out, ",\"Notes\":\"Samples: %" PRIu32 ", one per %" PRIu64 ".%06" PRIu64
+			   " ms of CPU time\"", w->tree.nsamples,
+			   (uint64_t)(period_ns / NS_PER_MS), (uint64_t)(period_ns % NS_PER_MS));
+	out_puts(out, "}\n");
 	return rc;
 }
 
@@ -338,7 +347,7 @@ static int perfview_write(const struct perfview_form *form, const struct inciden
 		style.escape = export_tree_quote;
 	rc = export_tree_build(&w.tree, in, opt, &style, err);
 	if (!rc)
-		rc = form->json ? write_json(&w, form, out, err)
+		rc = form->json ? write_json(&w, form, opt->stream, out, err)
 				: write_xml(&w, form, opt->stream, out, err);
 	stack_tree_free(&w.tree);
 	buf_free(&w.text);

@@ -119,30 +119,42 @@ bool json_read(const char *text, struct json_value *out)
 	return true;
 }
 
-struct json_value json_member(struct json_value object, const char *key)
+struct json_value json_next_member(struct json_value object, struct json_value before,
+				   struct json_value *key)
 {
-	struct json_value none = {0}, value;
-	const char *at = object.at;
-	struct buf name = {0};
+	struct json_value none = {0};
+	const char *at = before.at ? skip_blanks(before.end) : object.at;
 
-	if (!at || *at != '{')
+	if (!object.at || *object.at != '{' || (before.at && *at != ','))
 		return none;
 	at = skip_blanks(at + 1);
-	while (*at == '"') {
-		struct json_value found = {at, skip_string(at)};
+	if (*at == '}')
+		return none;
+	*key = (struct json_value){at, skip_string(at)};
+	return value_at(skip_blanks(key->end) + 1);
+}
 
-		buf_reset(&name);
-		json_put_text(found, &name);
-		value = value_at(skip_blanks(found.end) + 1);
-		if (!name.failed && strcmp(buf_text(&name), key) == 0) {
-			buf_free(&name);
-			return value;
-		}
-		at = skip_blanks(value.end);
-		at = skip_blanks(at + (*at == ','));
-	}
-	buf_free(&name);
-	return none;
+static bool is_named(struct json_value name, const char *key)
+{
+	size_t n = (size_t)(name.end - name.at) - 2;
+	struct buf text = {0};
+	bool same;
+
+	if (!memchr(name.at + 1, '\\', n))
+		return strncmp(name.at + 1, key, n) == 0 && !key[n];
+	json_put_text(name, &text);
+	same = !text.failed && strcmp(buf_text(&text), key) == 0;
+	buf_free(&text);
+	return same;
+}
+
+struct json_value json_member(struct json_value object, const char *key)
+{
+	struct json_value value = {0}, name;
+
+	while ((value = json_next_member(object, value, &name)).at && !is_named(name, key))
+		;
+	return value;
 }
 
 struct json_value json_next(struct json_value array, struct json_value before)

@@ -26,6 +26,10 @@ struct json_value json_member(struct json_value object, const char *key);
  */
 struct json_value json_next(struct json_value array, struct json_value before);
 
+/* The same for an object, whose member's name goes to *key. */
+struct json_value json_next_member(struct json_value object, struct json_value before,
+				   struct json_value *key);
+
 /* Append a string's text, unescaped, or another value as written; "" for null and absent values. */
 void json_put_text(struct json_value v, struct buf *out);
 

@@ -18,7 +18,8 @@ total_ms() { "$RECORDER" report 1 --store "$1" --json |
 	jq -s 'map(select(.row == "process") | .inclusive_ms) | add | round'; }
 
 total=$(total_ms s.db)
-for format in folded speedscope.json perfView.xml perfView.xml.zip perf.data.txt pb.gz; do
+for format in folded speedscope.json perfView.xml perfView.xml.zip perfView.json perf.data.txt \
+		pb.gz trace.json; do
 	edit=
 	[ $format = perf.data.txt ] && edit='s/^[^;]*;[^;]*;//'
 	"$RECORDER" export 1 --store s.db -o a.$format
@@ -63,11 +64,126 @@ check names_with_blanks_and_inlined_functions_are_read grep -qxF \
 check an_event_is_no_time_but_weighed_by_its_count grep -qx \
 	'sh (77);sh-77;?!?;\[kernel\]!mas_walk_\[k\];event!page-faults_\[j\] 2' out
 
+# ---- Chrome's trace events, V8's and Java's profiles ---------------------------------------------
+
+corpus=$TOP/tests/fuzz/corpus/fuzz_stackfile_parse
+# read_as NAME SUFFIX TEXT: the folded stacks of that file of the corpus, in ms
+read_as()
+{
+	cp "$corpus/$1" "$1$2"
+	rm -rf one.db*
+	"$RECORDER" collect --from "$1$2" --store one.db 2>err
+	"$RECORDER" show 1 --store one.db | grep -q "read from $3" || return
+	"$RECORDER" report 1 --store one.db --json --tree |
+		jq -r 'select(.row == "node") | "\(.name) \(.inclusive_ms)"'
+}
+
+# main has 10 us, of which work takes 3; outer begins 5.5 us before 0, with inner from 0 to 4.
+slices=$(read_as trace_events .json "Chrome's trace events; 2 of its lines or items make no sense")
+check slices_nest_and_begins_meet_their_ends grep -qx 'app!main 0.01' <<<"$slices"
+check slices_count_their_own_time_and_that_of_nested_ones eval \
+	'grep -qx "app!work 0.003" <<<"$slices" && grep -qx "outer 0.0145" <<<"$slices" &&
+	grep -qx "inner 0.004" <<<"$slices"'
+# Samples of a thread are 1 ms apart, the last one counts twice.
+samples=$(read_as trace_samples .json "Chrome's trace events")
+check samples_with_stack_frames_count_their_distance eval \
+	'grep -qx "app!main 4" <<<"$samples" && grep -qx "app!work 2" <<<"$samples"'
+check v8_counts_until_the_next_sample_but_no_idle_time grep -qx \
+	'\[javascript\]!work b.js:2 1.1' <<<"$(read_as v8 .cpuprofile "V8's CPU profile")"
+java=$(read_as jfr .jfr 'a recording of JDK Flight Recorder')
+check jfr_counts_the_period_that_its_settings_tell eval \
+	'grep -qx "\[java\]!shop.Cart.total 60" <<<"$java" &&
+	grep -qx "\[java\]!shop.Cart.price 20" <<<"$java"'
+check jfr_has_allocations_in_bytes eval '"$RECORDER" export 1 --store one.db --metric alloc -f |
+	grep -q "^java (0);worker-1;\[truncated\];.*shop.Cart.price_\[j\] 4096$"'
+read_as trace_zip .trace.zip 'text of perf script; .*events of LTTng in it are not read' >out
+check the_text_in_a_zip_of_perfcollect_is_read grep -q 'mas_walk' out
+
+# self_us FILE: "NAME US" of each function, names until the first blank or brace
+self_us()
+{
+	rm -rf other.db*
+	"$RECORDER" collect --from "$1" --store other.db 2>err
+	"$RECORDER" report 1 --store other.db --json --by-name | jq -r 'select(.row == "function"
+		and .self_ms > 0) | "\(.name) \(.self_ms * 1000)"' | sed 's/^[^ ]*!//' | sums
+}
+sums() { awk '$NF > 0 { n = $NF; $NF = ""; sub(/ .*/, ""); sub(/^\(anonymous.*/, "(anonymous)")
+	sum[$0] += n } END { for (i in sum) print i, sum[i] }' | sort; }
+# Within 5 us for each function; speedscope gives the last sample of a profile no time: 1 ms more.
+agrees_with_speedscope()
+{
+	node "$TOP/tests/support/speedscope.js" "$TOP/build/deps/npm" "$1" | sums >theirs
+	self_us "$1" >ours
+	[ -s ours ] && join -a1 -a2 -e 0 -o 0,1.2,2.2 ours theirs |
+		awk -v most="$2" '{ d = $2 - $3 } d > most || d < -5 { print; bad = 1 }
+			END { exit bad }'
+}
+cat >busy.js <<'END'
+function work(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
+function alpha() { return work(3e6); }
+for (const t = Date.now(); Date.now() - t < 300;) alpha();
+END
+if ! command -v node >/dev/null || [ ! -d "$TOP/build/deps/npm/node_modules/speedscope" ]; then
+	echo "skip others_agree: no node, or no speedscope in build/deps/npm (make deps)"
+else
+	node --cpu-prof --cpu-prof-name=node.cpuprofile busy.js
+	check node_cpu_prof_is_read_as_speedscope_does agrees_with_speedscope node.cpuprofile 1500
+	node --trace-event-categories v8,node,node.fs.sync busy.js
+	mv node_trace.1.log node_trace.json
+	check node_trace_events_are_read_as_speedscope_does agrees_with_speedscope node_trace.json 5
+fi
+if ! command -v jfr >/dev/null; then
+	echo "skip jfr_agrees: no jfr of a JDK"
+else
+	mkdir java && cat >java/Busy.java <<'END'
+public class Busy {
+	static double work(int n) {
+		double s = 0;
+		for (int i = 0; i < n; i++)
+			s += Math.sin(i);
+		return s;
+	}
+	public static void main(String[] a) {
+		for (long t = System.nanoTime(); System.nanoTime() - t < 1000000000L;) work(100000);
+	}
+}
+END
+	javac -d java java/Busy.java
+	java -XX:StartFlightRecording=filename=busy.jfr,settings=profile -cp java Busy >log 2>&1
+	rm -rf other.db*
+	"$RECORDER" collect --from busy.jfr --store other.db 2>err
+	jfr print --events jdk.ExecutionSample busy.jfr | grep -A1 'stackTrace = \[' |
+		sed -n 's/^ *\([^ (]*\)(.*line:.*/\1/p' | sort | uniq -c |
+		awk '{ print $2, $1 }' >theirs
+	"$RECORDER" report 1 --store other.db --json --by-name | jq -r 'select(.row == "function"
+		and .self_ms > 0) | "\(.name) \(.self_ms / 10 | round)"' |
+		sed 's/^\[java\]!//' | sort >ours
+	check jfr_has_the_samples_that_jfr_print_shows eval '[ -s ours ] && diff ours theirs'
+fi
+
+"$RECORDER" collect --from others.txt --store rule.db /StopOnEvent:cpu-counter/page-faults 2>err
+check a_rule_fires_on_an_event_of_perf_script grep -q 'fired: cpu-counter/page-faults' err
+"$RECORDER" collect --from a.trace.json --store s.db 2>err
+check trace_events_are_compared_with_an_incident eval \
+	'"$RECORDER" diff 1 6 --store s.db | grep -qE "^ +7992.0 +8000.0 .*server$"'
+
 # ---- what is none --------------------------------------------------------------------------------
 
 echo '{"traceEvents": []}' >other.json
-expect json_of_others_is_refused 1 "other.json is not read as speedscope's JSON" \
+expect json_without_samples_is_refused 1 "other.json is read as Chrome's trace events, but has no" \
 	collect --from other.json --store no.db
+echo '{"spans": []}' >other.json
+expect json_of_others_is_refused 1 'other.json is JSON of a kind that is not read' \
+	collect --from other.json --store no.db
+echo '{"traceEvents": [' >other.json
+expect json_that_is_cut_is_refused 1 'begins as JSON, but is none: is it cut' \
+	collect --from other.json --store no.db
+head -c 800 "$corpus/jfr" >cut.jfr
+expect a_jfr_that_is_cut_is_refused 1 'a chunk in it is cut or was never finished' \
+	collect --from cut.jfr --store no.db
+cp "$corpus/zip" none.trace.zip
+expect a_zip_without_a_text_of_perf_is_refused 1 'no file that ends in .data.txt' \
+	collect --from none.trace.zip --store no.db
 echo 'no stacks here' >none.txt
 expect a_text_without_stacks_is_refused 1 'none.txt is not read as folded stacks' \
 	collect --from none.txt --store no.db

@@ -46,7 +46,8 @@ static void parse_all(const char *text, size_t n)
 {
 	int (*const parsers[])(struct stack_list *, const char *, size_t, struct err *) = {
 		stack_list_speedscope, stack_list_perfview, stack_list_perf_script,
-		stack_list_folded};
+		stack_list_folded, stack_list_perfview_json, stack_list_v8_profile,
+		stack_list_trace_events};
 	struct err err;
 	size_t i;
 
@@ -83,7 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err;
 
 	if (unzip_is_zip(data, size))
-		text.failed = unzip_first(data, size, "fuzz", &text, &err) != 0;
+		text.failed = unzip_file(data, size, ".data.txt", "fuzz", &text, &err) &&
+			      unzip_file(data, size, "", "fuzz", &text, &err);
 	else if (unzip_is_gzip(data, size))
 		text.failed = unzip_gzip(data, size, "fuzz", &text, &err) != 0;
 	else
@@ -94,6 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stack_list_pprof(&l, buf_text(&text), text.len, &err);
 		check(&l);
 		stack_list_limit(&l);
+		stack_list_free(&l);
+		stack_list_jfr(&l, buf_text(&text), text.len, &err);
+		check(&l);
 		stack_list_free(&l);
 	}
 	/* As the source does: a text has no NUL. */

@@ -2,13 +2,12 @@
 //
 //	node export_readers.js NPM_DIR SAMPLES PERIOD_NS FILE...
 //
-// Every file must hold SAMPLES samples; those with times PERIOD_NS for each. speedscope has no
-// importer of its own for node: its bundle runs without the window that it would open.
+// Every file must hold SAMPLES samples; those with times PERIOD_NS for each.
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const vm = require('vm');
 const zlib = require('zlib');
+const {speedscopeImporter} = require('./speedscope.js');
 
 const [npm, samplesText, periodText, ...files] = process.argv.slice(2);
 const samples = Number(samplesText);
@@ -19,36 +18,6 @@ let failed = false;
 function say(name, problem) {
 	failed = failed || Boolean(problem);
 	console.log(problem ? `not ok ${name}: ${problem}` : `ok ${name}`);
-}
-
-// The importer of speedscope: all of its bundle but the last statements, which draw.
-function speedscopeImporter() {
-	const name = fs.readdirSync(release).find((f) => /^speedscope-.*\.js$/.test(f));
-	const source = fs.readFileSync(path.join(release, name), 'utf8');
-	const promise = /\(await (\w+)\)\.importProfilesFromArrayBuffer/.exec(source);
-	const end = source.lastIndexOf('console.log(`speedscope v');
-	if (!promise || end < 0)
-		return null;
-	const nothing = new Proxy(function () {}, {
-		get: (_, key) => (key === Symbol.toPrimitive ? () => '' : nothing),
-		apply: () => nothing,
-		construct: () => nothing,
-		set: () => true,
-	});
-	const sandbox = {
-		console, TextDecoder, TextEncoder, URL, Blob, performance, setTimeout, clearTimeout,
-		Uint8Array, ArrayBuffer, DataView, BigInt, WebAssembly, atob, btoa,
-		document: nothing, navigator: {platform: '', userAgent: ''},
-		localStorage: nothing, location: {protocol: 'file:', hash: '', href: 'file:///'},
-		matchMedia: () => nothing,
-		addEventListener: () => {}, requestAnimationFrame: () => 0,
-	};
-	sandbox.window = sandbox.self = sandbox.globalThis = sandbox;
-	vm.runInNewContext(source.slice(0, end) +
-		`globalThis.importFile = async (name, bytes) =>
-			(await ${promise[1]}).importProfilesFromArrayBuffer(name, bytes);})();`,
-		sandbox);
-	return sandbox.importFile;
 }
 
 function schemaCheck() {
@@ -91,7 +60,7 @@ function checkPprof(name, bytes) {
 }
 
 async function main() {
-	const importFile = speedscopeImporter();
+	const importFile = speedscopeImporter(npm);
 	const valid = schemaCheck();
 	const log = console.log;
 

@@ -20,7 +20,7 @@ static bool is_text(const char *path, const char *head, size_t n)
 	static const char *const ends[] = {".folded", ".txt", ".json", ".xml", ".perf", ".stacks"};
 	size_t i;
 
-	if (text_ends_fold(path, ".perfView.xml.zip") ||
+	if (text_ends_fold(path, ".perfView.xml.zip") || text_ends_fold(path, ".trace.zip") ||
 	    (n > 1 && memcmp(head, "\x1f\x8b", 2) == 0))
 		return true;
 	for (i = 0; i < n; i++)
@@ -29,7 +29,7 @@ static bool is_text(const char *path, const char *head, size_t n)
 	for (i = 0; i < COUNT_OF(ends); i++)
 		if (text_ends_fold(path, ends[i]))
 			return true;
-	return n && (*head == '{' || *head == '<' || memchr(head, ';', n));
+	return n && (*head == '{' || *head == '[' || *head == '<' || memchr(head, ';', n));
 }
 
 const struct source_ops *const *file_sources(const char *path)
@@ -48,5 +48,7 @@ const struct source_ops *const *file_sources(const char *path)
 	    (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0 ||
 	     memcmp(head, "PERFFILE", 8) == 0))
 		return perf_files;
+	if (got == sizeof(head) && memcmp(head, "FLR", 4) == 0)
+		return stack_files;
 	return got && is_text(path, head, got) ? stack_files : etl_files;
 }

@@ -167,16 +167,20 @@ static void take_sample(struct reading *r, const struct etw_xml_tag *tag)
 	stack_list_sample(r->l, &s);
 }
 
+double stack_list_each_ms(const char *notes)
+{
+	const char *told = strstr(notes, ", one per ");
+	double each_ms = told ? strtod(told + 10, NULL) : 1;
+
+	return each_ms > 0 && each_ms < 1e6 ? each_ms : 1;
+}
+
 int stack_list_perfview(struct stack_list *l, const char *text, size_t n, struct err *err)
 {
 	struct etw_xml xml = {text, text + n};
-	const char *told = strstr(text, ", one per ");
-	struct reading r = {.l = l, .each_ms = told ? strtod(told + 10, NULL) : 1};
+	struct reading r = {.l = l, .each_ms = stack_list_each_ms(text)};
 	struct etw_xml_tag tag;
 	int rc = 0;
-
-	if (!(r.each_ms > 0 && r.each_ms < 1e6))
-		r.each_ms = 1;
 
 	while (!rc && etw_xml_next(&xml, &tag)) {
 		if (tag.closing)

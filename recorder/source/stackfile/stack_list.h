@@ -83,6 +83,8 @@ uint32_t stack_list_who(struct stack_list *l, const char *process, size_t nproce
 			const char *thread, size_t nthread, unsigned *used);
 /* Whether a frame's text says how far a stack can be trusted, and is no frame. */
 bool stack_list_mark(const char *text, size_t n, uint8_t *quality);
+/* What PerfView's sample of metric 1 is: 1 ms, or what notes of our exports say. */
+double stack_list_each_ms(const char *notes);
 
 /* Parsers: the whole file in n bytes, with a NUL behind them. ERR_FORMAT: it is not one. */
 int stack_list_perf_script(struct stack_list *l, const char *text, size_t n, struct err *err);
@@ -90,3 +92,8 @@ int stack_list_folded(struct stack_list *l, const char *text, size_t n, struct e
 int stack_list_speedscope(struct stack_list *l, const char *text, size_t n, struct err *err);
 int stack_list_pprof(struct stack_list *l, const char *bytes, size_t n, struct err *err);
 int stack_list_perfview(struct stack_list *l, const char *text, size_t n, struct err *err);
+int stack_list_perfview_json(struct stack_list *l, const char *text, size_t n, struct err *err);
+int stack_list_v8_profile(struct stack_list *l, const char *text, size_t n, struct err *err);
+int stack_list_trace_events(struct stack_list *l, const char *text, size_t n, struct err *err);
+/* With NULs in it: JDK Flight Recorder's. */
+int stack_list_jfr(struct stack_list *l, const char *bytes, size_t n, struct err *err);

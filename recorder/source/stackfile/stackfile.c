@@ -1,12 +1,14 @@
 /*
  * The source of files that have names instead of addresses: the text of perf script, folded stacks,
- * speedscope's, PerfView's and pprof's. A file is read whole, its samples are sorted by time, and
- * then delivered.
+ * those of speedscope, PerfView, pprof, Chrome, V8 and Java. A file is read whole, its samples are
+ * sorted by time, and then delivered.
  *
  * Frames keep their names: an object for each module and process of one's own, whose offsets are
  * numbers of frames. What the file does not tell is not made up, but for the time: folded stacks
  * follow each other, and count 10 ms each.
  */
+#include "base/array.h"
+#include "base/json_read.h"
 #include "base/os.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -22,6 +24,7 @@
 
 #define FILE_MAX_BYTES ((size_t)2 << 30)
 #define PPROF_FIRST '\n'                     /* field 1, of bytes: no text begins with it */
+#define JFR_MAGIC "FLR"                      /* and a NUL */
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
 struct stackfile {
@@ -44,75 +47,118 @@ extern const struct source_ops stackfile_source;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+typedef int parser(struct stack_list *l, const char *text, size_t n, struct err *err);
+
 static const struct format {
 	const char *name;
-	int (*read)(struct stack_list *l, const char *text, size_t n, struct err *err);
+	char first;                          /* character; '[' before a '{'; '\0' = any other */
+	const char *member;                  /* of the object that it is; NULL = any */
+	parser *read;
 } formats[] = {
-	{"speedscope's JSON", stack_list_speedscope},
-	{"PerfView's XML", stack_list_perfview},
-	{"text of perf script", stack_list_perf_script},
-	{"folded stacks", stack_list_folded},
+	{"speedscope's JSON", '{', "profiles", stack_list_speedscope},
+	{"PerfView's JSON", '{', "StackSource", stack_list_perfview_json},
+	{"PerfView's JSON", '{', "Samples", stack_list_perfview_json},
+	{"Chrome's trace events", '{', "traceEvents", stack_list_trace_events},
+	{"Chrome's trace events", '[', NULL, stack_list_trace_events},
+	{"V8's CPU profile", '{', "nodes", stack_list_v8_profile},
+	{"PerfView's XML", '<', NULL, stack_list_perfview},
+	{"text of perf script", '\0', NULL, stack_list_perf_script},
+	{"folded stacks", '\0', NULL, stack_list_folded},
 };
 
-/* By its first characters; a text by which parser finds samples in it. */
+static int read_as(struct stackfile *s, const char *format, parser *read, const char *text,
+		   size_t n, struct err *err)
+{
+	int rc;
+
+	stack_list_free(&s->list);
+	s->format = format;
+	rc = read(&s->list, text, n, err);
+	if (rc == ERR_FORMAT)
+		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, format);
+	if (!rc && s->list.no_memory)
+		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
+	if (!rc && !s->list.nsamples)
+		rc = err_set(err, ERR_FORMAT, "%s is read as %s, but has no samples",
+			     s->cfg.capture.file, format);
+	return rc;
+}
+
+/* By its first character and its members; a text by which parser finds samples in it. */
 static int parse(struct stackfile *s, const struct buf *text, struct err *err)
 {
 	const char *at = buf_text(text);
-	size_t i;
+	struct json_value whole = {0};
+	const struct format *f, *end = formats + COUNT_OF(formats);
 	int rc = ERR_FORMAT;
+	char first;
 
 	if (strncmp(at, "\xef\xbb\xbf", 3) == 0)
 		at += 3;
 	at += strspn(at, " \t\r\n");
-	for (i = *at == '{' ? 0 : *at == '<' ? 1 : 2; rc == ERR_FORMAT && i < 4; i++) {
-		stack_list_free(&s->list);
-		s->format = formats[i].name;
-		rc = formats[i].read(&s->list, at, text->len - (size_t)(at - buf_text(text)), err);
-		if (rc == ERR_FORMAT && i < 2)
-			break;
+	if (*at == '{' && !json_read(at, &whole))
+		return err_set(err, ERR_FORMAT, "%s begins as JSON, but is none: is it cut?",
+			       s->cfg.capture.file);
+	first = *at == '[' && at[1 + strspn(at + 1, " \t\r\n")] != '{' ? '\0' : *at;
+	first = first && strchr("{[<", first) ? first : '\0';
+	for (f = formats; rc == ERR_FORMAT && f < end; f++) {
+		if (f->first != first || (f->member && !json_member(whole, f->member).at))
+			continue;
+		rc = read_as(s, f->name, f->read, at, text->len - (size_t)(at - buf_text(text)),
+			     err);
+		if (first)
+			return rc;
 	}
-	if (rc == ERR_FORMAT)
-		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, s->format);
-	if (!rc && s->list.no_memory)
-		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
-	if (!rc && !s->list.nsamples)
-		rc = err_set(err, ERR_FORMAT, "%s has no samples", s->cfg.capture.file);
+	if (whole.at)
+		return err_set(err, ERR_FORMAT, "%s is JSON of a kind that is not read: it has no "
+			       "profiles (speedscope), traceEvents (Chrome), StackSource "
+			       "(PerfView) or nodes (V8)", s->cfg.capture.file);
 	return rc;
 }
 
-static int load_pprof(struct stackfile *s, struct buf *bytes, struct err *err)
+/* perfcollect's .trace.zip: of what is in it the text of perf script. */
+static bool is_perfcollect(const struct stackfile *s)
 {
+	return text_ends_fold(s->cfg.capture.file, ".trace.zip");
+}
+
+static int unpack(const struct stackfile *s, struct buf *text, struct err *err)
+{
+	const char *path = s->cfg.capture.file;
+	struct buf packed = *text;
 	int rc;
 
-	s->format = "a profile of pprof";
-	rc = stack_list_pprof(&s->list, buf_text(bytes), bytes->len, err);
-	buf_free(bytes);
-	if (rc == ERR_FORMAT)
-		err_prefix(err, "%s is not read as %s", s->cfg.capture.file, s->format);
-	if (!rc && s->list.no_memory)
-		rc = err_memory(err, "for the samples of %s", s->cfg.capture.file);
+	*text = (struct buf){.max_bytes = FILE_MAX_BYTES};
+	if (unzip_is_gzip(packed.data, packed.len))
+		rc = unzip_gzip(packed.data, packed.len, path, text, err);
+	else
+		rc = unzip_file(packed.data, packed.len, is_perfcollect(s) ? ".data.txt" : "",
+				path, text, err);
+	buf_free(&packed);
 	return rc;
 }
 
 static int load(struct stackfile *s, struct err *err)
 {
-	struct buf text = {.max_bytes = FILE_MAX_BYTES}, packed = {.max_bytes = FILE_MAX_BYTES};
+	struct buf text = {.max_bytes = FILE_MAX_BYTES};
 	int rc = os_load(s->cfg.capture.file, FILE_MAX_BYTES, &text, err);
+	const char *at;
 
 	s->size_bytes = text.len;
-	if (!rc && (unzip_is_zip(text.data, text.len) || unzip_is_gzip(text.data, text.len))) {
-		packed = text;
-		text = (struct buf){.max_bytes = FILE_MAX_BYTES};
-		rc = (unzip_is_zip(packed.data, packed.len) ? unzip_first : unzip_gzip)(
-			packed.data, packed.len, s->cfg.capture.file, &text, err);
-		buf_free(&packed);
-	}
-	if (!rc && *buf_text(&text) == PPROF_FIRST)
-		return load_pprof(s, &text, err);
-	if (!rc && (text.len && memchr(text.data, 0, text.len)))
+	if (!rc && (unzip_is_zip(text.data, text.len) || unzip_is_gzip(text.data, text.len)))
+		rc = unpack(s, &text, err);
+	at = buf_text(&text);
+	if (rc)
+		;
+	else if (text.len > sizeof(JFR_MAGIC) && memcmp(at, JFR_MAGIC, sizeof(JFR_MAGIC)) == 0)
+		rc = read_as(s, "a recording of JDK Flight Recorder", stack_list_jfr, at, text.len,
+			     err);
+	else if (*at == PPROF_FIRST)
+		rc = read_as(s, "a profile of pprof", stack_list_pprof, at, text.len, err);
+	else if (memchr(at, 0, text.len))
 		rc = err_set(err, ERR_FORMAT, "%s is neither a trace nor a text",
 			     s->cfg.capture.file);
-	if (!rc)
+	else
 		rc = parse(s, &text, err);
 	buf_free(&text);
 	return rc;
@@ -210,6 +256,8 @@ static void note(struct stackfile *s)
 			   s->list.skipped);
 	if (!s->list.has_times)
 		buf_puts(&b, "; it has no times: its samples follow each other, 10 ms each");
+	if (is_perfcollect(s))
+		buf_puts(&b, "; events of LTTng in it are not read");
 	buf_puts(&b, "; the time of day is that of the file's last change");
 	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
 	buf_free(&b);
@@ -248,6 +296,32 @@ static uint32_t make_stack(struct stackfile *s, uint32_t node)
 	return n;
 }
 
+/*
+ * A sample of an event that is no time, which is its leaf, is that event, too: rules see it, as
+ * those of perf.data. "sched:sched_switch" is of provider sched.
+ */
+static bool deliver_event(struct stackfile *s, const struct event *sample, uint32_t node)
+{
+	const struct stack_list *l = &s->list;
+	const struct stack_list_frame *leaf = node == STACK_LIST_NONE
+						      ? NULL : &l->frames[l->nodes[node].frame];
+	const char *colon = leaf && leaf->function ? strchr(leaf->function, ':') : NULL;
+	char provider[sizeof(CPU_COUNTER_PROVIDER) + 64] = CPU_COUNTER_PROVIDER;
+	struct event e = *sample;
+
+	if (!leaf || !leaf->function || strcmp(leaf->module, "event") != 0)
+		return true;
+	if (colon)
+		snprintf(provider, sizeof(provider), "%.*s", (int)(colon - leaf->function),
+			 leaf->function);
+	e.kind = EVENT_GENERIC;
+	e.provider = provider;
+	e.name = colon ? colon + 1 : leaf->function;
+	e.stack_frames++;
+	e.nstack_frames--;
+	return put(s, &e);
+}
+
 static bool deliver(struct stackfile *s, const struct stack_list_sample *sample)
 {
 	uint64_t step_ns = s->list.has_times ? 0 : STACK_LIST_PERIOD_NS;
@@ -266,7 +340,9 @@ static bool deliver(struct stackfile *s, const struct stack_list_sample *sample)
 	}
 	for (i = 0; goes_on && i < n; i++) {
 		e.time_ns = START_NS + sample->time_ns - s->first_ns + i * step_ns;
-		goes_on = put(s, &e);
+		if (e.stream == STREAM_EVENT && !s->cfg.every_event)
+			goes_on = deliver_event(s, &e, sample->node);
+		goes_on = goes_on && put(s, &e);
 	}
 	return goes_on;
 }
@@ -389,7 +465,7 @@ static bool stackfile_name_frame(struct source *source, const struct frame *fram
 
 const struct source_ops stackfile_source = {
 	.name = "stacks",
-	.summary = "samples in files of names: perf script, folded, speedscope, PerfView",
+	.summary = "samples in files of names: perf script, folded, PerfView, Chrome, Java",
 	.check = stackfile_check,
 	.open = stackfile_open,
 	.run = stackfile_run,

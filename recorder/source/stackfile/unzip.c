@@ -7,6 +7,7 @@
 
 #define LOCAL_BYTES 30u
 #define FLAG_ENCRYPTED 1u
+#define FLAG_SIZES_FOLLOW 8u
 #define METHOD_STORED 0u
 #define METHOD_DEFLATED 8u
 #define BLOCK_BYTES 16384u
@@ -47,15 +48,35 @@ static int inflate_all(const uint8_t *bytes, size_t n, int window, uint32_t *crc
 	return step == Z_STREAM_END ? 0 : step == Z_MEM_ERROR ? ERR_MEMORY : ERR_FORMAT;
 }
 
-int unzip_first(const void *bytes, size_t n, const char *name, struct buf *out, struct err *err)
+/* The head of the next file, with c at its data; NULL = there is none. */
+static const uint8_t *next_file(struct cursor *c, const uint8_t **called, size_t *ncalled)
 {
+	const uint8_t *head = unzip_is_zip(c->at, cursor_left(c)) ? cursor_take(c, LOCAL_BYTES)
+								   : NULL;
+
+	*ncalled = head ? le16(head + 26) : 0;
+	*called = head ? cursor_take(c, *ncalled) : NULL;
+	return *called && cursor_skip(c, le16(head + 28)) ? head : NULL;
+}
+
+int unzip_file(const void *bytes, size_t n, const char *ending, const char *name, struct buf *out,
+	       struct err *err)
+{
+	size_t nending = strlen(ending), ncalled;
 	struct cursor c = cursor_over(bytes, n);
-	const uint8_t *head = cursor_take(&c, LOCAL_BYTES);
+	const uint8_t *called, *head = next_file(&c, &called, &ncalled);
 	uint32_t crc = 0, told, packed;
 	int rc = 0;
 
-	if (!head || !cursor_skip(&c, (uint64_t)le16(head + 26) + le16(head + 28)))
+	if (!head)
 		return err_set(err, ERR_FORMAT, "%s is a .zip that is cut in its beginning", name);
+	while (head && (ncalled < nending ||
+			memcmp(called + ncalled - nending, ending, nending) != 0))
+		head = !(le16(head + 6) & FLAG_SIZES_FOLLOW) && cursor_skip(&c, le32(head + 18))
+			       ? next_file(&c, &called, &ncalled) : NULL;
+	if (!head)
+		return err_set(err, ERR_FORMAT, "%s has no file that ends in %s: unpack it, and "
+			       "read what is in it", name, ending);
 	told = le32(head + 14);
 	packed = le32(head + 18);
 	if (le16(head + 6) & FLAG_ENCRYPTED ||
