@@ -221,22 +221,43 @@ static void sense_pair(struct event_match *m, const struct event *e, bool start,
 		note_says(m, e, pair);
 }
 
+/* By its name. */
+static enum pair_end end_of(const struct event_match *m, const struct event *e)
+{
+	bool start = is_named(e, m->start, m->start_kind, m->start_id), stop;
+
+	stop = !start && m->stop &&
+	       (is_named(e, m->stop, m->stop_kind, m->stop_id) ||
+		(m->also && is_named(e, m->also, EVENT_GENERIC, event_id_of(m->also))));
+	if (e->kind == EVENT_GENERIC && (start || stop) &&
+	    (!e->provider || !provider_is(m->provider, e->provider)))
+		return PAIR_NEITHER;
+	return start ? PAIR_START : stop ? PAIR_STOP : PAIR_NEITHER;
+}
+
+enum pair_end event_match_end(const struct trigger *t, const struct event *e,
+			      struct pair_key *key)
+{
+	const struct event_match *m = (const struct event_match *)t;
+	enum pair_end end = end_of(m, e);
+
+	if (!m->stop || end == PAIR_NEITHER || !process_filter_pass(&t->processes, e->process) ||
+	    !event_match_key(m, e, key) || (end == PAIR_START && !filters_pass(m, e)))
+		return PAIR_NEITHER;
+	return end;
+}
+
 static void event_match_sense(struct trigger *t, const struct event *e, struct buf *why,
 			      struct sense *out)
 {
 	struct event_match *m = (struct event_match *)t;
-	bool start = is_named(e, m->start, m->start_kind, m->start_id), stop;
+	enum pair_end end = end_of(m, e);
+	bool start = end == PAIR_START;
 	unsigned i;
 
 	for (i = 0; e->kind == EVENT_TICK && i < m->nfilters; i++)
 		regex_tick(m->filters[i].regex, e->time_ns);
-	stop = !start && m->stop &&
-	       (is_named(e, m->stop, m->stop_kind, m->stop_id) ||
-		(m->also && is_named(e, m->also, EVENT_GENERIC, event_id_of(m->also))));
-	if ((start || stop) && e->kind == EVENT_GENERIC &&
-	    (!e->provider || !provider_is(m->provider, e->provider)))
-		start = stop = false;
-	if ((start || stop) && duration_wants(&m->duration, e)) {
+	if (end != PAIR_NEITHER && duration_wants(&m->duration, e)) {
 		if (start && !filters_pass(m, e)) {
 			t->counts.dropped_filter++;
 			return;

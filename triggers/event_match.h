@@ -35,6 +35,24 @@
  */
 #pragma once
 
+#include "triggers/pairs.h"
 #include "triggers/trigger.h"
 
 extern const struct trigger_ops event_match_trigger;
+
+/*
+ * For views: whether an event starts or stops what a rule of this kind with a stop measures, and
+ * the key that both share. Filters look at starts only. One without its ActivityID is neither.
+ */
+enum pair_end { PAIR_NEITHER, PAIR_START, PAIR_STOP };
+enum pair_end event_match_end(const struct trigger *t, const struct event *e,
+			      struct pair_key *key);
+
+/*
+ * The path of an activity, such as "/1/5/3", from the id that EventSource made of it; false: it is
+ * no path. Two nibbles a byte say what comes next: 1 to 10 that number, 11 that the next number
+ * only goes on another's, 12 to 15 that a number of 1 to 4 bytes follows. Source: the .NET runtime,
+ * ActivityTracker.cs, AddIdToGuid (MIT).
+ */
+#define ACTIVITY_PATH_BYTES 64
+bool activity_path(const char *guid, uint32_t pid, char out[ACTIVITY_PATH_BYTES]);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,44 @@ static bool is_activity_path(const char *text, uint32_t pid)
 		return false;
 	sum = w[0] + w[1] + w[2] + 0x599D99AD;
 	return (sum ^ pid) == w[3] || (sum & 0xFFFFFFF0) == (w[3] & 0xFFFFFFF0);
+}
+
+#define STEP_BYTES 12u                       /* "/4294967295" */
+static uint32_t put_step(char *out, uint32_t value)
+{
+	return (uint32_t)snprintf(out, STEP_BYTES, "/%u", value);
+}
+
+bool activity_path(const char *guid, uint32_t pid, char out[ACTIVITY_PATH_BYTES])
+{
+	uint32_t w[4], at = 0, n = 0, code, more, high, value, i;
+	unsigned char bytes[16];
+
+	if (!is_activity_path(guid, pid) || !parse_guid(guid, w))
+		return false;
+	memcpy(bytes, w, sizeof(bytes));
+#define NIBBLE(i) (bytes[(i) / 2] >> ((i) % 2 ? 0 : 4) & 15u)
+	while (at < 24 && n + STEP_BYTES < ACTIVITY_PATH_BYTES && NIBBLE(at)) {
+		code = NIBBLE(at);
+		at++;
+		if (code <= 10) {
+			n += put_step(out + n, code);
+			continue;
+		}
+		if (code == 11)
+			continue;
+		/* The number begins at a byte; before it may be a nibble of highest bits. */
+		high = at % 2 ? NIBBLE(at) : 0;
+		at += at % 2;
+		more = code - 11;
+		value = code == 12 ? high << 8 : 0;
+		for (i = 0; i < more && at < 24; i++, at += 2)
+			value += (uint32_t)bytes[at / 2] << 8 * i;
+		n += put_step(out + n, value);
+	}
+#undef NIBBLE
+	out[n] = '\0';
+	return n > 0;
 }
 
 /* The event's activity, or NULL. */

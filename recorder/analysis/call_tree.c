@@ -38,7 +38,8 @@ static void put_thread(const struct incident *in, const void *ctx, uint32_t thre
 	const struct incident_thread *t = &in->threads[thread];
 
 	(void)ctx;
-	buf_printf(out, "Thread (%" PRIu32 ")%s", t->tid, *t->name ? " " : "");
+	if (t->tid || *t->name != '(')           /* not of an activity */
+		buf_printf(out, "Thread (%" PRIu32 ")%s", t->tid, *t->name ? " " : "");
 	utf8_put_clean(out, t->name, strlen(t->name), NAME_BYTES);
 }
 

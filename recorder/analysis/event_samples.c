@@ -1,7 +1,6 @@
 #include "analysis/event_samples.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct adding {
@@ -193,26 +192,6 @@ static int add_all(struct adding *a)
 	return rc;
 }
 
-/* Two runs that are in order each, the second from `middle` on: one. */
-static int put_in_order(struct incident *in, uint32_t middle)
-{
-	struct incident_sample *merged = malloc(((size_t)in->nsamples + 1) * sizeof(*merged));
-	uint32_t i = 0, k = middle, n = 0;
-
-	if (!merged)
-		return ERR_MEMORY;
-	while (n < in->nsamples) {
-		bool first = k == in->nsamples ||
-			     (i < middle && in->samples[i].time_ns <= in->samples[k].time_ns);
-
-		merged[n++] = in->samples[first ? i++ : k++];
-	}
-	if (n)
-		memcpy(in->samples, merged, n * sizeof(*merged));
-	free(merged);
-	return 0;
-}
-
 int event_samples_add(struct incident *in, struct err *err)
 {
 	struct adding a = {.in = in, .has_io = has_io(in)};
@@ -222,7 +201,7 @@ int event_samples_add(struct incident *in, struct err *err)
 	if (!rc)
 		rc = add_all(&a);
 	if (!rc && in->nsamples > before)
-		rc = put_in_order(in, before);
+		rc = incident_sort_samples(in);
 	table_free(&a.sampled);
 	table_free(&a.asked);
 	return rc ? err_memory(err, "for samples of events") : 0;

@@ -186,6 +186,8 @@ int cmd_one_process(const char *name, uint32_t *pid, struct err *err);
 
 /* The stream of --metric. Any other name is an event's, and cmd_filter() chooses its samples. */
 enum stream cmd_stream(const struct options *o);
+/* The same where --activities without --metric is thread time, if it was recorded. */
+enum stream cmd_stream_of(const struct options *o, const struct incident *in);
 
 /* With --metric event, alloc or an event's name: events with stacks as samples. Again: nothing. */
 int cmd_event_samples(const struct options *o, struct incident *in, struct err *err);

@@ -3,6 +3,7 @@
  */
 #include "cli/cmd.h"
 
+#include "analysis/activities.h"
 #include "analysis/event_samples.h"
 #include "analysis/group.h"
 #include "analysis/managed_view.h"
@@ -271,6 +272,16 @@ int cmd_load(const struct options *o, struct incident *out, struct err *err)
 
 /* ---- the part of an incident that was asked for ---------------------------------------------- */
 
+enum stream cmd_stream_of(const struct options *o, const struct incident *in)
+{
+	uint32_t i;
+
+	for (i = 0; o->activities && !o->metric && i < in->nsamples; i++)
+		if (in->samples[i].stream == STREAM_OFF_CPU)
+			return STREAM_OFF_CPU;
+	return cmd_stream(o);
+}
+
 enum stream cmd_stream(const struct options *o)
 {
 	unsigned i;
@@ -309,7 +320,7 @@ int cmd_event_samples(const struct options *o, struct incident *in, struct err *
 		       ? event_samples_add(in, err) : 0;
 }
 
-int cmd_filter(const struct options *o, struct incident *in, struct err *err)
+static int filter_samples(const struct options *o, struct incident *in, struct err *err)
 {
 	struct incident_filter f = {
 		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
@@ -340,6 +351,27 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	    !f.no_idle && !f.has_from && !f.has_to && !f.event)
 		return 0;
 	return incident_filter(in, &f, err);
+}
+
+int cmd_filter(const struct options *o, struct incident *in, struct err *err)
+{
+	struct activities a = {0};
+	int rc = 0;
+
+	/* Those that began before the part that was asked for are in it, too. */
+	if (o->activities)
+		rc = activities_find(in, o->pairs.items, o->pairs.n, &a, err);
+	if (!rc)
+		rc = filter_samples(o, in, err);
+	if (!rc && o->activities)
+		rc = activities_measure(in, &a, err);
+	if (!rc && o->activities && !a.n)
+		cmd_note("there are no activities: no event of a start and its stop; --activity "
+			 "names such a pair, 'recorder events' lists what is there");
+	if (!rc && o->activities)
+		rc = activities_group(in, &a, err);
+	activities_free(&a);
+	return rc;
 }
 
 int cmd_check_patterns(const struct options *o, struct err *err)

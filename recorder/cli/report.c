@@ -2,11 +2,13 @@
  * report: where the time of an incident went, in the terminal. Tables of processes, threads and
  * functions, call trees, callers and callees; grouped and folded by PerfView's patterns.
  */
+#include "analysis/activities.h"
 #include "analysis/call_tree.h"
 #include "analysis/report_events.h"
 #include "cli/cmd.h"
 #include "listing/report_memory.h"
 #include "cli/source_lines.h"
+#include "listing/report_requests.h"
 #include "listing/report_runtimes.h"
 #include "listing/report_source.h"
 #include "listing/sheet.h"
@@ -394,7 +396,7 @@ static int parse_by(const struct options *o, enum home_key *by, struct err *err)
 static int put_report(struct sheet *sheet, const struct options *o, struct incident *in,
 		      struct err *err)
 {
-	struct view v = {.sheet = sheet, .o = o, .in = in, .stream = cmd_stream(o)};
+	struct view v = {.sheet = sheet, .o = o, .in = in, .stream = cmd_stream_of(o, in)};
 	bool calls = o->callers || o->callees || o->tree;
 	uint32_t i;
 	int rc;
@@ -454,6 +456,37 @@ static int check_columns(const struct options *o, struct err *err)
 	return 0;
 }
 
+/* Requests are found in the whole incident: what is chosen of it may begin in the middle of one. */
+static int put_requests(const struct options *o, struct err *err)
+{
+	struct activities a = {0};
+	struct incident in = {0};
+	struct sheet sheet;
+	int rc = 0;
+
+	if (cmd_several(o) || o->activities)
+		return err_set(err, ERR_USAGE, "--requests is of one incident, and without "
+			       "--activities");
+	sheet_init(&sheet, o);
+	rc = cmd_load(o, &in, err);
+	if (!rc)
+		rc = activities_find(&in, o->pairs.items, o->pairs.n, &a, err);
+	if (!rc)
+		rc = cmd_filter(o, &in, err);
+	if (!rc)
+		rc = activities_measure(&in, &a, err);
+	if (!rc)
+		rc = report_requests(&sheet, o, &in, &a, err);
+	if (!rc)
+		rc = sheet_print(&sheet, err);
+	if (!rc)
+		rc = incident_whole(&in, err);
+	sheet_free(&sheet);
+	activities_free(&a);
+	incident_free(&in);
+	return rc;
+}
+
 int cmd_report(const struct options *o, struct err *err)
 {
 	/* A group has no lines. */
@@ -463,15 +496,17 @@ int cmd_report(const struct options *o, struct err *err)
 	int rc, views;
 
 	views = (o->callers != NULL) + (o->callees != NULL) + (o->caller_callee != NULL) +
-		o->by_name + o->memory + o->runtimes + (o->source_of != NULL);
+		o->by_name + o->memory + o->runtimes + o->requests + (o->source_of != NULL);
 	if (views + o->tree > 1)
 		return err_set(err, ERR_USAGE, "--caller-callee, --callers, --callees, --tree, "
-			       "--by-name, --memory, --runtimes and --source exclude each other; "
-			       "give one");
+			       "--by-name, --memory, --runtimes, --requests and --source exclude "
+			       "each other; give one");
 	if (o->by && views)
 		return err_set(err, ERR_USAGE, "--by is for processes, alone or with --tree: omit "
 			       "--caller-callee, --callers, --callees, --by-name, --memory, "
-			       "--runtimes and --source");
+			       "--runtimes, --requests and --source");
+	if (o->requests)
+		return put_requests(o, err);
 	sheet_init(&sheet, o);
 	rc = check_columns(o, err);
 	if (!rc)

@@ -209,7 +209,9 @@ struct options {
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */
 	char *by;                            /* of report: a home_key_text(); NULL = process */
-	bool by_name, tree, memory, runtimes;        /* views of report */
+	bool by_name, tree, memory, runtimes, requests;      /* views of report */
+	bool activities;                     /* report, export: group by them */
+	struct text_list pairs;              /* --activity: more of them */
 	char *source_of, *source_path;       /* of report: a function's lines; NULL = none */
 	bool no_stop;                        /* of stacks */
 	bool group_threads;                  /* of stacks: those with the same stack once */

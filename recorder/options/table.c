@@ -520,6 +520,18 @@ const struct option_info option_table[] = {
 	 "How memory grew: each process's size at the start, at the trigger and at most; what is "
 	 "still there by module, function and stack; what looks like a leak (Linux).",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(memory)},
+	{"requests", NULL,
+	 "The slowest requests, or other activities from a start event to its stop: with those "
+	 "nested in them, their thread time, and the stack with most of it.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(requests)},
+	{"activities", NULL,
+	 "Group by activity, as PerfView's Thread Time (with Start-Stop Activities): what each "
+	 "request spent, over all its threads.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(activities)},
+	{"activity", "START;StopEvent=STOP",
+	 "Which events start and stop one, as a rule of StopOnEvent has them; may be repeated. "
+	 "Without it: names that say so.",
+	 OPTION_TEXTS, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(pairs)},
 	{"runtimes", NULL,
 	 "What .NET, Java, Python and Node.js tell of themselves: collections by process and "
 	 "generation, compiled methods, exceptions by type, waits for locks by site.",

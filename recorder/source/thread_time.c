@@ -380,6 +380,27 @@ void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 	thread->mark_ns = now_ns;
 }
 
+void thread_time_mark(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+		      const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
+{
+	struct timed_thread *thread = find_thread(t, tid);
+	struct thread_time_piece piece = {.tid = tid,
+					  .kind = TIME_CPU,
+					  .end_ns = now_ns,
+					  .frames = frames,
+					  .nframes = nframes,
+					  .quality = quality};
+
+	if (!thread || thread->state != STATE_ON)
+		return;
+	flush_sums_over(t, thread, now_ns, 0, false);
+	if (now_ns > thread->mark_ns) {
+		piece.ns = now_ns - thread->mark_ns;
+		thread->mark_ns = now_ns;
+		t->put(t->ctx, &piece);
+	}
+}
+
 static void tick_thread(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
 {
 	bool waits = t->wakers && thread->state == STATE_OFF && !thread->ready;

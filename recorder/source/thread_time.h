@@ -86,6 +86,14 @@ void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 			const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
 
+/*
+ * An event of a thread, which may be a boundary: what it did before is reported now, and no later
+ * time is reported together with it. So requests get their own times, exactly. It has the stack of
+ * the event; none = that is not known.
+ */
+void thread_time_mark(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+		      const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
+
 /* Report the running times of all threads, and forget the threads for which gone() returns true. */
 void thread_time_tick(struct thread_time *t, uint64_t now_ns,
 		      bool (*gone)(void *ctx, uint32_t tid));

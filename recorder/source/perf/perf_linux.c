@@ -205,9 +205,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	uint64_t object;
 	bool is_java = probe && probe_java_object(probe, r, &object);
 
-	if (waits && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r))
-		return false;
-	if (is_java && now_ns < r->time_ns + CONSTRUCTED_NS)
+	if ((waits && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r)) ||
+	    (is_java && now_ns < r->time_ns + CONSTRUCTED_NS))
 		return false;
 	thread = thread_of(s, r);
 	if (!probe ||
@@ -231,6 +230,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	if (!probes_take(s->cpus.probes, probe, r, &e))
 		return true;
 	perf_memory_event(s->memory, &e);
+	perf_time_event(s->time, r, probe_has_stack(probe) ? &s->walker.stack : NULL);
 	if (is_java)
 		add_thrown(s, thread, object, &e);
 	if (!probe_has_stack(probe)) {

@@ -155,6 +155,15 @@ void perf_time_sample(struct perf_time *t, const struct perf_record *r,
 				   (uint8_t)stack->quality);
 }
 
+void perf_time_event(struct perf_time *t, const struct perf_record *r,
+		     const struct unwind_stack *stack)
+{
+	if (t)
+		thread_time_mark(t->threads, r->time_ns, r->tid, stack ? stack->frames : NULL,
+				 stack ? stack->nframes : 0,
+				 stack ? (uint8_t)stack->quality : QUALITY_NONE);
+}
+
 void perf_time_lost(struct perf_time *t, uint64_t now_ns)
 {
 	memset(t->on, 0xff, sizeof(t->on));

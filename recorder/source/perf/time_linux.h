@@ -41,6 +41,9 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 /* A CPU sample that was delivered. */
 void perf_time_sample(struct perf_time *t, const struct perf_record *r,
 		      const struct unwind_stack *stack);
+/* An event of a probe: thread_time_mark(). t, stack: NULL = none. */
+void perf_time_event(struct perf_time *t, const struct perf_record *r,
+		     const struct unwind_stack *stack);
 /* Switch records were lost. */
 void perf_time_lost(struct perf_time *t, uint64_t now_ns);
 /* Call once a second. */

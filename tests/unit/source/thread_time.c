@@ -141,6 +141,26 @@ TEST(small_times_are_told_with_the_next_of_their_kind)
 	thread_time_free(t);
 }
 
+/* The 0.3 ms before the event are told at it, and the times after it are sums of their own. */
+TEST(no_time_is_told_together_with_that_before_an_event)
+{
+	struct thread_time *t = begin();
+
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 100 * MS + MS / 5, 7, false, a, 2, 1);
+	thread_time_out(t, 100 * MS + MS / 5, 7, OUT_BLOCKED);   /* 0.2 of CPU */
+	thread_time_in(t, 101 * MS, 7);                          /* 0.8 blocked */
+	thread_time_mark(t, 101 * MS + MS / 10, 7, b, 1, 1);     /* 0.1 of CPU */
+	assert_string_equal(told, "7 cpu 0.2 1\n7 blocked 0.8 1\n7 cpu 0.1 3\n");
+	thread_time_mark(t, 101 * MS + MS / 10, 7, b, 1, 1);     /* nothing more */
+	thread_time_mark(t, 101 * MS + MS / 10, 8, b, 1, 1);     /* nothing known of it */
+	thread_time_stack(t, 102 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 102 * MS, 7, OUT_DEAD);
+	assert_string_equal(told, "7 cpu 0.2 1\n7 blocked 0.8 1\n7 cpu 0.1 3\n7 cpu 0.9 1\n");
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
 TEST(a_rest_is_never_told_with_the_stack_of_another_kind)
 {
 	struct thread_time *t = begin();
@@ -425,6 +445,7 @@ int main(void)
 		cmocka_unit_test(who_could_run_when_switched_out_is_ready),
 		cmocka_unit_test(what_goes_on_is_told_at_ticks_and_the_rest_at_the_end),
 		cmocka_unit_test(small_times_are_told_with_the_next_of_their_kind),
+		cmocka_unit_test(no_time_is_told_together_with_that_before_an_event),
 		cmocka_unit_test(a_rest_is_never_told_with_the_stack_of_another_kind),
 		cmocka_unit_test(totals_are_exact_however_often_it_switches),
 		cmocka_unit_test(a_wait_has_the_stack_of_who_ended_it),
