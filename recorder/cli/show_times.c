@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 5, KINDS_ALWAYS = 4 };
+enum { KINDS = 6, KINDS_ALWAYS = 4 };
 
 static const struct {
 	const char *leaf, *words, *key;
@@ -15,6 +15,7 @@ static const struct {
 	{"DISK_TIME", "waiting for devices", "disk_s"},
 	{"READIED_TIME", "ready but without a CPU", "readied_s"},
 	{"UNKNOWN_TIME", "unknown because records of switches are missing", "unknown_s"},
+	{"GIL", "waiting for Python's lock", "gil_s"},
 };
 
 struct times {
@@ -71,8 +72,9 @@ void times_put(const struct incident *in, struct sheet *p)
 	}
 	sheet_label(p, "Times");
 	buf_printf(&p->out, "%s threads:", text_count(t.threads, n));
-	for (k = 0; k < (t.s[KINDS_ALWAYS] >= 0.0005 ? KINDS : KINDS_ALWAYS); k++)
-		buf_printf(&p->out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n),
-			   kinds[k].words);
+	for (k = 0; k < KINDS; k++)
+		if (k < KINDS_ALWAYS || t.s[k] >= 0.0005)
+			buf_printf(&p->out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n),
+				   kinds[k].words);
 	buf_puts(&p->out, "; see report --metric off-cpu\n");
 }

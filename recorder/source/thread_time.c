@@ -29,6 +29,13 @@ struct timed_thread {
 	uint64_t sums[TIME_KINDS];           /* with its own stack */
 	uint64_t rest[TIME_KINDS];           /* earlier sums, too small to be reported */
 	struct stack own, waker;             /* waker: of the summed waits */
+	uint64_t lock;                       /* that its stack waits for; 0 = none */
+	uint64_t lock_ns;                    /* who has it since then is not known yet */
+	uint32_t holder;                     /* when it was asked for last; 0 = none */
+	struct frame_ref who;                /* the holder's name */
+	uint32_t waiting;                    /* index in waiters, + 1; 0 = is not there */
+	struct stack ran;                    /* of its last CPU sample, at ran_ns */
+	uint64_t ran_ns, blocked_ns;         /* blocked_ns: until when it was blocked last */
 	bool waker_known;                    /* of the wait that is running */
 	bool told;                           /* parts of the running wait were reported */
 };
@@ -40,6 +47,10 @@ struct thread_time {
 	struct table by_tid;
 	bool wakers;
 	uint64_t refused;
+	uint32_t *waiters;                   /* slots of threads that wait for locks */
+	uint32_t nwaiters, waiters_room;
+	thread_time_holder *holder;          /* NULL = nobody knows */
+	struct frame_ref held[STACK_MAX_FRAMES];
 };
 
 struct thread_time *thread_time_new(bool wakers, thread_time_put *put, void *ctx)
@@ -138,8 +149,31 @@ static void free_stacks(struct timed_thread *thread, uint64_t now_ns)
 {
 	drop_stack(&thread->own, now_ns);
 	drop_stack(&thread->waker, now_ns);
+	drop_stack(&thread->ran, now_ns);
 	free(thread->own.frames);
 	free(thread->waker.frames);
+	free(thread->ran.frames);
+}
+
+/* The thread waits for a lock, or (0) no longer. */
+static void set_lock(struct thread_time *t, struct timed_thread *thread, uint64_t lock)
+{
+	struct timed_thread *last;
+
+	if (lock && !thread->waiting) {
+		if (ARRAY_ROOM(t->waiters, t->waiters_room, t->nwaiters + 1))
+			lock = 0;            /* its time is BLOCKED, then */
+		else
+			t->waiters[t->nwaiters++] = table_find(&t->by_tid, hash_u64(thread->tid),
+							       same_tid, t, &thread->tid);
+		thread->waiting = lock ? t->nwaiters : 0;
+	} else if (!lock && thread->waiting) {
+		last = slots_get(&t->slots, t->waiters[--t->nwaiters]);
+		t->waiters[thread->waiting - 1] = t->waiters[t->nwaiters];
+		last->waiting = thread->waiting;
+		thread->waiting = 0;
+	}
+	thread->lock = lock;
 }
 
 static void forget_thread(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
@@ -147,6 +181,7 @@ static void forget_thread(struct thread_time *t, struct timed_thread *thread, ui
 	uint32_t tid = thread->tid;
 	uint32_t number = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
 
+	set_lock(t, thread, 0);
 	free_stacks(thread, now_ns);
 	table_remove(&t->by_tid, hash_u64(tid), number);
 	slots_free_one(&t->slots, number);
@@ -166,6 +201,7 @@ void thread_time_free(struct thread_time *t)
 	}
 	table_free(&t->by_tid);
 	slots_free(&t->slots);
+	free(t->waiters);
 	free(t);
 }
 
@@ -174,6 +210,49 @@ void thread_time_free(struct thread_time *t)
 static bool is_wait(unsigned kind)
 {
 	return kind == TIME_BLOCKED || kind == TIME_DISK;
+}
+
+/* What the holder of a lock did since somebody waits for it, in held. returns how many frames */
+static uint32_t find_held(struct thread_time *t, const struct timed_thread *holder,
+			  uint64_t since_ns, uint64_t now_ns, struct frame_ref who)
+{
+	const struct stack *s = NULL;
+	uint64_t blocked_ns;
+	uint32_t n = 0;
+
+	if (holder) {
+		/* Who is blocked while another thread waits does not get the lock: it has it. */
+		blocked_ns = holder->state == STATE_OFF && !holder->ready ? now_ns
+									    : holder->blocked_ns;
+		if (holder->own.n && !holder->lock && blocked_ns > since_ns &&
+		    blocked_ns > holder->ran_ns)
+			s = &holder->own;
+		else if (holder->ran_ns + THREAD_TIME_RAN_NS > since_ns)
+			s = &holder->ran;
+	}
+	if (s && s->n) {
+		n = s->n < STACK_MAX_FRAMES / 2 - 2 ? s->n : STACK_MAX_FRAMES / 2 - 2;
+		memcpy(t->held, s->frames, n * sizeof(*s->frames));
+	}
+	if (who.object)
+		t->held[n++] = who;
+	return n;
+}
+
+/* Report what a thread has waited for a lock up to now, with the n frames in held. */
+static void tell_locked(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns,
+			uint32_t n)
+{
+	struct thread_time_piece piece = {
+		.tid = thread->tid, .kind = TIME_LOCK, .end_ns = now_ns,
+		.ns = thread->sums[TIME_LOCK] + thread->rest[TIME_LOCK],
+		.frames = thread->own.frames, .nframes = thread->own.n,
+		.quality = thread->quality, .waker = t->held, .nwaker = n};
+
+	thread->sums[TIME_LOCK] = 0;
+	thread->rest[TIME_LOCK] = piece.ns >= THREAD_TIME_LEAST_NS ? 0 : piece.ns;
+	if (!thread->rest[TIME_LOCK])
+		t->put(t->ctx, &piece);
 }
 
 /*
@@ -191,6 +270,10 @@ static void flush_sums_over(struct thread_time *t, struct timed_thread *thread, 
 					  .quality = thread->quality};
 	unsigned i;
 
+	if (thread->sums[TIME_LOCK] && thread->holder) {
+		t->held[0] = thread->who;    /* what it did meanwhile is not known */
+		tell_locked(t, thread, now_ns, thread->who.object != NULL);
+	}
 	for (i = 0; i < TIME_KINDS; i++) {
 		piece.kind = (enum thread_time_kind)i;
 		piece.waker = thread->waker.frames;
@@ -221,6 +304,8 @@ static void add_time(struct timed_thread *thread, enum thread_time_kind kind, ui
 		return;
 	if (!thread->since_ns)
 		thread->since_ns = thread->mark_ns;
+	if (kind == TIME_LOCK && !thread->sums[TIME_LOCK])
+		thread->lock_ns = thread->mark_ns;
 	thread->sums[kind] += now_ns - thread->mark_ns;
 	thread->mark_ns = now_ns;
 }
@@ -232,6 +317,8 @@ static enum thread_time_kind kind_now(const struct timed_thread *thread)
 		return TIME_UNKNOWN;
 	if (thread->ready)
 		return TIME_READIED;
+	if (thread->lock)
+		return TIME_LOCK;
 	return thread->disk || thread->device ? TIME_DISK : TIME_BLOCKED;
 }
 
@@ -255,6 +342,18 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 	thread->quality = quality;
 	thread->fresh = true;
 	thread->disk = disk;
+	set_lock(t, thread, 0);
+}
+
+void thread_time_lock(struct thread_time *t, uint32_t tid, uint64_t lock)
+{
+	struct timed_thread *thread = find_thread(t, tid);
+
+	if (!thread)
+		return;
+	set_lock(t, thread, lock);
+	if (!lock)
+		thread->holder = 0;
 }
 
 void thread_time_born(struct thread_time *t, uint64_t now_ns, uint32_t tid)
@@ -281,6 +380,8 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 		drop_stack(&thread->own, now_ns);
 		thread->quality = 0;
 		thread->disk = false;
+		set_lock(t, thread, 0);
+		thread->holder = 0;
 	}
 	add_time(thread, thread->state == STATE_ON ? TIME_CPU : TIME_UNKNOWN, now_ns);
 	if (how == OUT_DEAD) {
@@ -293,6 +394,8 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	thread->device = how == OUT_DISK;
 	thread->waker_known = thread->fresh = false;
 	thread->mark_ns = now_ns;
+	if (how != OUT_PREEMPTED)
+		thread->blocked_ns = now_ns;
 }
 
 /* The waker of the wait that ends now; sums hold only waits with the same waker. */
@@ -303,6 +406,8 @@ static void end_wait(struct thread_time *t, struct timed_thread *thread, uint64_
 		flush_sums(t, thread, now_ns);
 		drop_stack(&thread->waker, now_ns);
 	}
+	if (thread->state == STATE_OFF && !thread->ready)
+		thread->blocked_ns = now_ns;
 	add_time(thread, kind_now(thread), now_ns);
 }
 
@@ -311,7 +416,7 @@ void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 {
 	struct timed_thread *thread = find_thread(t, tid);
 
-	if (!thread || thread->state != STATE_OFF || thread->ready)
+	if (!thread || thread->state != STATE_OFF || thread->ready || thread->lock)
 		return;
 	if (!same_stack(&thread->waker, frames, nframes)) {
 		/* Other times may still wait for their stack. */
@@ -332,7 +437,8 @@ void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 	/* The last part says who ended the wait: alone, however short it is. */
 	if (thread->told)
 		flush_sums_over(t, thread, now_ns, 0, false);
-	if (thread->since_ns && now_ns - thread->since_ns >= THREAD_TIME_SUM_NS)
+	if (thread->since_ns && now_ns - thread->since_ns >= THREAD_TIME_SUM_NS &&
+	    !thread->sums[TIME_LOCK])
 		flush_sums(t, thread, now_ns);
 	thread->state = STATE_ON;
 	thread->fresh = false;
@@ -401,9 +507,100 @@ void thread_time_mark(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 	}
 }
 
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+uint64_t thread_time_sleeps_for(const struct thread_time *t, uint32_t tid)
+{
+	const struct timed_thread *thread = find_thread(t, tid);
+
+	return thread && thread->state == STATE_OFF && !thread->ready ? thread->lock : 0;
+}
+
+void thread_time_released(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
+			  struct frame_ref who)
+{
+	const struct timed_thread *had = find_thread(t, holder);
+	struct timed_thread *thread;
+	uint32_t i;
+
+	for (i = 0; i < t->nwaiters; i++) {
+		thread = slots_get(&t->slots, t->waiters[i]);
+		if (thread->lock != lock || thread->tid == holder)
+			continue;
+		if (thread->state == STATE_OFF && !thread->ready)
+			add_time(thread, TIME_LOCK, now_ns);
+		if (thread->sums[TIME_LOCK])
+			tell_locked(t, thread, now_ns,
+				    find_held(t, had, thread->lock_ns, now_ns, who));
+		thread->holder = 0;
+	}
+}
+
+void thread_time_ask(struct thread_time *t, thread_time_holder *holder)
+{
+	t->holder = holder;
+}
+
+void thread_time_ran(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+		     const struct frame_ref *frames, uint32_t nframes)
+{
+	struct timed_thread *thread = find_thread(t, tid);
+
+	if (!thread)
+		return;
+	if (!same_stack(&thread->ran, frames, nframes))
+		keep_stack(&thread->ran, frames, nframes, now_ns);
+	thread->ran_ns = now_ns;
+}
+
+static void ask_holder(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
+{
+	struct frame_ref who = {.object = NULL};
+	uint32_t holder = t->holder ? t->holder(t->ctx, thread->tid, &who) : 0;
+
+	if (!holder || holder == thread->tid)
+		return;
+	tell_locked(t, thread, now_ns,
+		    find_held(t, find_thread(t, holder), thread->lock_ns, now_ns, who));
+	thread->holder = holder;
+	thread->who = who;
+}
+
+void thread_time_look_at_locks(struct thread_time *t, uint64_t now_ns)
+{
+	struct timed_thread *thread;
+	uint32_t i;
+
+	for (i = 0; i < t->nwaiters; i++) {
+		thread = slots_get(&t->slots, t->waiters[i]);
+		if (thread->sums[TIME_LOCK] && thread->lock_ns + THREAD_TIME_LOOK_NS <= now_ns)
+			ask_holder(t, thread, now_ns);
+	}
+}
+
+/*
+ * At a tick: nobody has released the lock yet.
+ *
+ * returns  the time that is told later
+ */
+static uint64_t tick_lock(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
+{
+	uint64_t left = thread->sums[TIME_LOCK] + thread->rest[TIME_LOCK];
+
+	if (!thread->sums[TIME_LOCK])
+		return 0;
+	if (now_ns - thread->lock_ns < THREAD_TIME_SUM_NS) {
+		thread->sums[TIME_LOCK] = thread->rest[TIME_LOCK] = 0;
+		return left;
+	}
+	ask_holder(t, thread, now_ns);
+	return 0;
+}
+
 static void tick_thread(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns)
 {
-	bool waits = t->wakers && thread->state == STATE_OFF && !thread->ready;
+	bool waits = t->wakers && thread->state == STATE_OFF && !thread->ready && !thread->lock;
+	uint64_t left, left_ns;
 
 	/* The waker of a running wait is not known yet; those of earlier ones are. */
 	if (waits && (thread->waker.n || thread->sums[TIME_BLOCKED] || thread->sums[TIME_DISK])) {
@@ -412,7 +609,11 @@ static void tick_thread(struct thread_time *t, struct timed_thread *thread, uint
 	}
 	if (thread->state != STATE_ON)
 		add_time(thread, kind_now(thread), now_ns);
+	left = tick_lock(t, thread, now_ns);
+	left_ns = thread->lock_ns;
 	flush_sums_over(t, thread, now_ns, 0, waits);
+	thread->sums[TIME_LOCK] = left;
+	thread->since_ns = left ? left_ns : 0;
 }
 
 void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void *ctx, uint32_t tid))
@@ -456,6 +657,7 @@ void thread_time_lost(struct thread_time *t, uint64_t now_ns)
 		drop_stack(&thread->waker, now_ns);
 		thread->state = STATE_UNKNOWN;
 		thread->fresh = false;
+		set_lock(t, thread, 0);
 	}
 }
 
@@ -523,7 +725,7 @@ bool thread_time_name(const struct object *leaves, struct processes *processes,
 		[TIME_CPU] = "CPU_TIME",	 [TIME_BLOCKED] = "BLOCKED_TIME",
 		[TIME_DISK] = "DISK_TIME",	 [TIME_READIED] = "READIED_TIME",
 		[TIME_UNKNOWN] = "UNKNOWN_TIME", [READIED_BY] = "READIED_BY",
-		[NOT_READIED_YET] = "NOT_READIED_YET",
+		[NOT_READIED_YET] = "NOT_READIED_YET", [TIME_LOCK] = "GIL",
 	};
 
 	if (!leaves || frame->object != leaves || (!text && frame->offset >= LEAVES))
@@ -540,11 +742,12 @@ uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object
 {
 	uint32_t most = STACK_MAX_FRAMES / 2 - 1, n = 0, own;
 
-	/* Leaf first: the waker goes below the wait that it ended. */
+	/* Leaf first: the waker goes below the wait that it ended, as does who has the lock. */
 	if (piece->nwaker) {
 		n = piece->nwaker < most ? piece->nwaker : most;
 		memcpy(out, piece->waker, n * sizeof(*piece->waker));
-		out[n++] = (struct frame_ref){.object = leaves, .offset = READIED_BY};
+		if (piece->kind != TIME_LOCK)
+			out[n++] = (struct frame_ref){.object = leaves, .offset = READIED_BY};
 	} else if (piece->goes_on) {
 		out[n++] = (struct frame_ref){.object = leaves, .offset = NOT_READIED_YET};
 	}

@@ -26,6 +26,12 @@
  * unless a time between them is UNKNOWN. incident_join_waits() gives the stack of the last part to
  * all.
  *
+ * A wait for a lock that a whole runtime has (Python's GIL) is TIME_LOCK. Who has the lock is known
+ * when that thread releases it: it had it since the last release. All of its waiters' time until
+ * then is reported with the stack of that thread: the one with which it was blocked while they
+ * waited, else that of its last CPU sample, up to THREAD_TIME_RAN_NS before the wait. Waits below
+ * THREAD_TIME_SUM_NS that go on at a tick are reported later.
+ *
  * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
  * THREAD_TIME_MAX threads, each with a stack.
  */
@@ -38,8 +44,11 @@
 #define THREAD_TIME_MAX 65536u
 #define THREAD_TIME_SUM_NS 100000000ULL
 #define THREAD_TIME_LEAST_NS 2000000ULL
+#define THREAD_TIME_RAN_NS 1000000000ULL
 
-enum thread_time_kind { TIME_CPU, TIME_BLOCKED, TIME_DISK, TIME_READIED, TIME_UNKNOWN, TIME_KINDS };
+enum thread_time_kind {
+	TIME_CPU, TIME_BLOCKED, TIME_DISK, TIME_READIED, TIME_UNKNOWN, TIME_LOCK, TIME_KINDS
+};
 
 /* Time that a thread spent in one way up to end_ns; frames leaf first, none when not known. */
 struct thread_time_piece {
@@ -49,7 +58,10 @@ struct thread_time_piece {
 	const struct frame_ref *frames;
 	uint32_t nframes;
 	uint8_t quality;
-	/* TIME_BLOCKED, TIME_DISK: stack of the waker; NULL = not known */
+	/*
+	 * TIME_BLOCKED, TIME_DISK: stack of the waker; TIME_LOCK: of who has the lock meanwhile.
+	 * NULL = not known
+	 */
 	const struct frame_ref *waker;
 	uint32_t nwaker;
 	bool goes_on;                        /* with wakers: a wait that has not ended yet */
@@ -82,6 +94,34 @@ void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 		       const struct frame_ref *frames, uint32_t nframes);
 void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid);
+/*
+ * The thread whose stack was just given waits for this lock (a number of the caller's; 0 = none),
+ * which takes a short sleep again and again.
+ */
+void thread_time_lock(struct thread_time *t, uint32_t tid, uint64_t lock);
+/* The lock that a thread sleeps for; 0 = none. */
+uint64_t thread_time_sleeps_for(const struct thread_time *t, uint32_t tid);
+/*
+ * A thread, the holder, has released a lock, or is just about to.
+ *
+ * who  the frame that names the holder; object NULL = none
+ */
+void thread_time_released(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
+			  struct frame_ref who);
+/*
+ * Who has a lock that has not been released for THREAD_TIME_LOOK_NS; 0 = not known. That is told
+ * for waits whose end does not say it: a waiter that looks whether the lock is free is not woken.
+ *
+ * who  as above
+ */
+#define THREAD_TIME_LOOK_NS 50000000ULL
+typedef uint32_t thread_time_holder(void *ctx, uint32_t waiter, struct frame_ref *who);
+void thread_time_ask(struct thread_time *t, thread_time_holder *holder);
+/* Ask now where it is time; call it often. */
+void thread_time_look_at_locks(struct thread_time *t, uint64_t now_ns);
+/* Keep the stack of the thread's last CPU sample: it may have a lock. */
+void thread_time_ran(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+		     const struct frame_ref *frames, uint32_t nframes);
 /* A CPU sample. */
 void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 			const struct frame_ref *frames, uint32_t nframes, uint8_t quality);

@@ -26,43 +26,46 @@ static const struct python_layout layouts[] = {
 	 .tstate_next = 8, .tstate_interp = 16, .tstate_thread = 176, .tstate_frame = 24,
 	 .frame_back = 24, .frame_code = 32, .frame_position = 104, .code_first_line = 36,
 	 .code_file = 96, .code_name = 104, .code_lines = 112, OBJECTS, .text_ascii = 48,
-	 .text_compact = 72, .stamp_at = 32, .stamp_bytes = 88},
+	 .text_compact = 72, .stamp_at = 32, .stamp_bytes = 88, .gil = 1264},
 	{.version = PYTHON_VERSION(3, 8), .interpreters = 32, .interp_next = 0, .interp_threads = 8,
 	 .tstate_next = 8, .tstate_interp = 16, .tstate_thread = 176, .tstate_frame = 24,
 	 .frame_back = 24, .frame_code = 32, .frame_position = 104, .code_first_line = 40,
 	 .code_file = 104, .code_name = 112, .code_lines = 120, OBJECTS, .text_ascii = 48,
-	 .text_compact = 72, .stamp_at = 32, .stamp_bytes = 96},
+	 .text_compact = 72, .stamp_at = 32, .stamp_bytes = 96, .gil = 1152},
 	{.version = PYTHON_VERSION(3, 10), .interpreters = 32, .interp_next = 0,
 	 .interp_threads = 8, .tstate_next = 8, .tstate_interp = 16, .tstate_thread = 176,
 	 .tstate_frame = 24, .frame_back = 24, .frame_code = 32, .frame_position = 96,
 	 .code_first_line = 40, .code_file = 104, .code_name = 112, .code_lines = 120, OBJECTS,
-	 .text_ascii = 48, .text_compact = 72, .stamp_at = 32, .stamp_bytes = 96},
+	 .text_ascii = 48, .text_compact = 72, .stamp_at = 32, .stamp_bytes = 96, .gil = 352},
 	{.version = PYTHON_VERSION(3, 11), .interpreters = 40, .interp_next = 0,
 	 .interp_threads = 16, .tstate_next = 8, .tstate_interp = 16, .tstate_thread = 152,
 	 .tstate_native = 160, .tstate_frame = 56, .has_cframe = true, .cframe_current = 8,
 	 .cframe_previous = 16, .root_cframe = 336, .frame_back = 48, .frame_code = 32,
 	 .frame_position = 56, .frame_owner = 68, .code_first_line = 72, .code_file = 112,
 	 .code_name = 128, .code_lines = 136, .code_bytes = 184, OBJECTS, .text_ascii = 48,
-	 .text_compact = 72, .stamp_at = 64, .stamp_bytes = 80},
+	 .text_compact = 72, .stamp_at = 64, .stamp_bytes = 80, .gil = 360},
 	{.version = PYTHON_VERSION(3, 12), .interpreters = 40, .interp_next = 0,
 	 .interp_threads = 72, .tstate_next = 8, .tstate_interp = 16, .tstate_thread = 136,
 	 .tstate_native = 144, .tstate_frame = 56, .has_cframe = true, .cframe_current = 0,
 	 .cframe_previous = 8, .root_cframe = 272, .frame_back = 8, .frame_code = 0,
 	 .frame_position = 56, .frame_owner = 70, .code_first_line = 68, .code_file = 112,
 	 .code_name = 128, .code_lines = 136, .code_bytes = 192, OBJECTS, .text_ascii = 40,
-	 .text_compact = 56, .stamp_at = 64, .stamp_bytes = 80},
+	 .text_compact = 56, .stamp_at = 64, .stamp_bytes = 80, .gil = 384},
 };
+
+#define GIL_3_9 352u                         /* all else is as in 3.8 */
 
 bool python_layout_get(unsigned version, struct python_layout *out)
 {
+	unsigned row = version == PYTHON_VERSION(3, 9) ? PYTHON_VERSION(3, 8) : version;
 	size_t i;
 
-	if (version == PYTHON_VERSION(3, 9))
-		version = PYTHON_VERSION(3, 8);
 	for (i = 0; i < COUNT_OF(layouts); i++) {
-		if (layouts[i].version != version)
+		if (layouts[i].version != row)
 			continue;
 		*out = layouts[i];
+		if (row != version)
+			out->gil = GIL_3_9;
 		return true;
 	}
 	return false;
@@ -73,13 +76,16 @@ struct debug_words {
 	uint8_t minor, interpreters, interp_next, interp_threads, tstate_next, tstate_frame,
 		tstate_thread, tstate_native, frame_back, frame_code, frame_position, frame_owner,
 		code_file, code_name, code_lines, code_first_line, code_bytes, object_type,
-		bytes_size, bytes_data, text_state, text_length, text_ascii;
+		bytes_size, bytes_data, text_state, text_length, text_ascii, gil;
 };
 
 static const struct debug_words debug_words[] = {
-	{13, 5, 8, 9, 21, 23, 24, 25, 29, 30, 31, 33, 35, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70},
-	{14, 5, 8, 9, 24, 26, 27, 28, 32, 33, 34, 36, 40, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80},
-	{15, 5, 8, 9, 24, 26, 30, 31, 40, 41, 42, 44, 48, 50, 51, 52, 56, 59, 87, 88, 90, 91, 92},
+	{13, 5, 8, 9, 21, 23, 24, 25, 29, 30, 31, 33, 35, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70,
+	 14},
+	{14, 5, 8, 9, 24, 26, 27, 28, 32, 33, 34, 36, 40, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80,
+	 15},
+	{15, 5, 8, 9, 24, 26, 30, 31, 40, 41, 42, 44, 48, 50, 51, 52, 56, 59, 87, 88, 90, 91, 92,
+	 15},
 };
 
 bool python_layout_debug(const uint64_t *words, size_t nwords, struct python_layout *out)
@@ -106,7 +112,7 @@ bool python_layout_debug(const uint64_t *words, size_t nwords, struct python_lay
 	TAKE(frame_code); TAKE(frame_position); TAKE(frame_owner); TAKE(code_file);
 	TAKE(code_name); TAKE(code_lines); TAKE(code_first_line); TAKE(code_bytes);
 	TAKE(object_type); TAKE(bytes_size); TAKE(bytes_data); TAKE(text_state);
-	TAKE(text_length); TAKE(text_ascii);
+	TAKE(text_length); TAKE(text_ascii); TAKE(gil);
 #undef TAKE
 	out->text_compact = (uint16_t)(out->text_ascii + 16);
 	out->stamp_at = (uint16_t)(out->code_first_line - 4);

@@ -31,8 +31,18 @@ struct python_layout {
 	uint16_t text_ascii, text_compact;   /* where the characters begin */
 	uint16_t object_type;
 	uint16_t stamp_at, stamp_bytes;      /* what tells a code object from its successor */
+	uint16_t gil;                        /* of _PyRuntime up to 3.11, then of an interpreter:
+						a pointer to it; 0 = not known */
 	bool free_threaded;
 };
+
+/*
+ * The global lock (Python/ceval_gil.c): from the state that holds it, at PYTHON_GIL_HOLDER, to the
+ * conditions and mutexes of those that wait for it. Equal in 3.7 to 3.15.
+ */
+#define PYTHON_GIL_BYTES 208u
+#define PYTHON_GIL_HOLDER 8u
+#define PYTHON_GIL_SWITCH 120u               /* from here on: of who has just released it */
 
 /* How frames are told to belong to one call of the evaluator. */
 static inline bool python_has_shims(const struct python_layout *l)

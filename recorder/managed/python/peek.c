@@ -126,6 +126,19 @@ struct python_thread *python_find_thread(const struct python_target *t,
 	return e;
 }
 
+uint32_t python_gil_holder(const struct python_target *t, const struct managed_memory *memory)
+{
+	const struct python_layout *l = &t->layout;
+	uint64_t tstate, thread;
+	uint8_t tid[4];
+
+	if (!t->gil || !read_word(memory, t->gil + PYTHON_GIL_HOLDER, &tstate) ||
+	    !is_pointer(tstate) || !read_word(memory, tstate + l->tstate_thread, &thread) ||
+	    !is_pointer(thread) || !managed_read(memory, thread + GLIBC_TID, tid, sizeof(tid)))
+		return 0;
+	return le32(tid);
+}
+
 /* ---- the chain ------------------------------------------------------------------------------- */
 
 struct chain {

@@ -31,6 +31,7 @@ struct python_target {
 	bool inner;                          /* its threads have other numbers in its namespace */
 	uint64_t head;                       /* address of the pointer to the first interpreter */
 	uint64_t current;                    /* before 3.7: of _PyThreadState_Current; else 0 */
+	uint64_t gil;                        /* address of its lock; 0 = not known, or none */
 };
 
 /* One frame, the innermost first. */
@@ -80,6 +81,9 @@ struct python_threads {
 struct python_thread *python_find_thread(const struct python_target *t,
 					 const struct managed_memory *memory, uint32_t tid,
 					 struct python_threads *cache, bool again, bool *searched);
+
+/* The thread (in the process's own namespace) that holds the lock, or held it last; 0: not known */
+uint32_t python_gil_holder(const struct python_target *t, const struct managed_memory *memory);
 
 /* Read the chain of a thread that was just found. */
 void python_peek(const struct python_target *t, const struct managed_memory *memory,

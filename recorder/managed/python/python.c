@@ -112,6 +112,20 @@ static bool has_started(const struct python_target *t, const struct managed_memo
 	       le64(bytes) == interp;
 }
 
+/* The lock of the first interpreter, which others share unless they ask for one of their own. */
+static uint64_t find_gil(const struct python_target *t, const struct managed_memory *m,
+			 uint64_t runtime)
+{
+	uint8_t bytes[8];
+
+	if (!t->layout.gil || t->layout.free_threaded)
+		return 0;
+	if (t->layout.version < PYTHON_VERSION(3, 12))
+		return runtime + t->layout.gil;
+	return managed_read(m, t->head, bytes, 8) &&
+	       managed_read(m, le64(bytes) + t->layout.gil, bytes, 8) ? le64(bytes) : 0;
+}
+
 static int learn_it(struct learn_task *t, const struct managed_memory *m)
 {
 	struct managed_export x[EXPORTS];
@@ -135,8 +149,10 @@ static int learn_it(struct learn_task *t, const struct managed_memory *m)
 	p->target.current = x[X_CURRENT].at;
 	p->evaluator.at = x[X_EVALUATOR].at ? x[X_EVALUATOR].at : x[X_EVALUATOR_2].at;
 	p->evaluator.bytes = x[X_EVALUATOR].at ? x[X_EVALUATOR].size : x[X_EVALUATOR_2].size;
-	return has_started(&p->target, m) ? 0
-					  : err_set(&t->err, ERR_BUSY, "it is still starting");
+	if (!has_started(&p->target, m))
+		return err_set(&t->err, ERR_BUSY, "it is still starting");
+	p->target.gil = find_gil(&p->target, m, x[X_RUNTIME].at);
+	return 0;
 }
 
 static void run_learn(struct managed_task *task, const struct managed_memory *memory)

@@ -588,6 +588,49 @@ uint32_t perf_managed_peeked(const struct perf_managed *m)
 	return m->npeeked;
 }
 
+uint64_t perf_managed_gil(const struct perf_process *process)
+{
+	const struct perf_runtime *r = process->runtime;
+
+	return r && r->managed && r->reader->target ? r->reader->target(r->managed)->gil : 0;
+}
+
+struct holder_task {
+	struct managed_task base;
+	struct python_target target;
+	uint32_t tid;
+};
+
+static void run_holder(struct managed_task *task, const struct managed_memory *memory)
+{
+	struct holder_task *t = (struct holder_task *)task;
+
+	t->tid = python_gil_holder(&t->target, memory);
+}
+
+static void free_holder(struct managed_task *task)
+{
+	free(task);
+}
+
+uint32_t perf_managed_gil_holder(struct perf_managed *m, const struct perf_process *process)
+{
+	struct holder_task *t;
+	uint32_t tid = 0;
+
+	if (!perf_managed_gil(process) || proc_pid_inner(process->pid) != process->pid ||
+	    (t = calloc(1, sizeof(*t))) == NULL)
+		return 0;
+	t->base = (struct managed_task){.run = run_holder, .free = free_holder};
+	t->target = *process->runtime->reader->target(process->runtime->managed);
+	m->pid = process->pid;
+	if (!run_task(m, &t->base))
+		return 0;
+	tid = t->tid;
+	free(t);
+	return tid;
+}
+
 /* Whether a constructor of the type is among these frames. */
 static bool is_constructed(struct perf_runtime *r, const char *type,
 			   const struct frame_ref *frames, uint32_t nframes)

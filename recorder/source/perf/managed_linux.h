@@ -72,6 +72,10 @@ bool perf_managed_target(struct perf_managed *m, const struct perf_process *proc
 /* Peekers (peekers_linux.h) read what must be read at a sample; borrowed. NULL = nobody does. */
 struct perf_peekers;
 void perf_managed_peek_by(struct perf_managed *m, struct perf_peekers *peekers);
+/* Address of the lock that all threads of a Python process share (managed/python); 0 = none. */
+uint64_t perf_managed_gil(const struct perf_process *process);
+/* Who holds it now, or held it last; 0 = not known. */
+uint32_t perf_managed_gil_holder(struct perf_managed *m, const struct perf_process *process);
 uint32_t perf_managed_peeked(const struct perf_managed *m);  /* processes */
 bool perf_managed_is_peeked(const struct perf_process *process);
 /*

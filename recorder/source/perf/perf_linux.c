@@ -644,7 +644,7 @@ static int open_state(struct perf_source *s, const struct needs *needs, struct e
 	s->walker.state = s->state;
 	s->walker.kernel_stacks = !capture->no_kernel_stacks;
 	if (!rc && capture_switches(capture))
-		rc = perf_time_new(cfg, s->state, s->cpus.probes, &s->time, err);
+		rc = perf_time_new(cfg, s->state, s->walker.managed, s->cpus.probes, &s->time, err);
 	if (s->time)
 		perf_time_read_kernel(s->time);
 	return rc;

@@ -1,5 +1,8 @@
 #include "source/perf/time_linux.h"
 
+#include "base/table.h"
+#include "managed/python/layout.h"
+#include "source/perf/managed_linux.h"
 #include "source/thread_time.h"
 #include "symbol/kallsyms.h"
 
@@ -10,6 +13,7 @@
 
 #define CPUS_MAX 1024u
 #define IO_SCHEDULE_MAX_BYTES 4096u
+#define REG_DI 5u                            /* of PERF_REGS_MASK: the address in futex(2) */
 #define NOBODY UINT32_MAX                    /* a tid that is not known, or of a released task */
 
 struct perf_time {
@@ -18,9 +22,12 @@ struct perf_time {
 	struct processes *processes;
 	struct log *log;
 	struct perf_state *state;
+	struct perf_managed *managed;
 	struct probes *probes;
+	bool wakers;
 	struct object *object;               /* of the leaves */
 	uint64_t io_from, io_to;             /* bounds of io_schedule(); 0 = not known */
+	uint64_t locks_ns;                   /* when waits for locks were looked at last */
 	uint64_t stacks, every;              /* of this second; one in `every` has a stack */
 	_Atomic uint64_t thinned;            /* seconds in which some had no stack */
 	uint32_t on[CPUS_MAX];               /* the running thread of each CPU */
@@ -102,6 +109,74 @@ void perf_time_switch(struct perf_time *t, const struct perf_record *r)
 	if (comes && comes != NOBODY)
 		thread_time_in(t->threads, r->time_ns, comes);
 	*on = comes;
+	if (r->time_ns < t->locks_ns + THREAD_TIME_LOOK_NS / 2)
+		return;
+	t->locks_ns = r->time_ns;
+	thread_time_look_at_locks(t->threads, r->time_ns);
+}
+
+/* ---- the lock of a Python process ------------------------------------------------------------ */
+
+static uint64_t lock_of(const struct perf_process *process)
+{
+	uint64_t gil = perf_managed_gil(process);
+
+	return gil ? hash_pair(process->pid, gil) | 1 : 0;
+}
+
+static struct frame_ref name_of(struct perf_time *t, const struct perf_thread *thread)
+{
+	struct frame_ref who[1] = {{.object = NULL}};
+
+	thread_time_add_waker(t->object, thread->process->process, thread->tid, who, 0);
+	return who[0];
+}
+
+/*
+ * Of a thread that leaves its CPU. Who waits for the lock sleeps in futex(2) for one of its fields;
+ * who has released it on demand sleeps until another thread has taken it.
+ *
+ * returns  the lock that it sleeps for; 0 = none
+ */
+static uint64_t take_sleep(struct perf_time *t, const struct perf_record *r)
+{
+	struct perf_thread *thread = perf_state_find_thread(t->state, r->tid);
+	uint64_t lock = thread ? lock_of(thread->process) : 0, field;
+
+	if (!lock || !r->u.sample.regs_abi)
+		return 0;
+	field = r->u.sample.regs[REG_DI] - perf_managed_gil(thread->process);
+	if (field >= PYTHON_GIL_SWITCH && field < PYTHON_GIL_BYTES)
+		thread_time_released(t->threads, r->time_ns, lock, r->tid, name_of(t, thread));
+	return field < PYTHON_GIL_BYTES ? lock : 0;
+}
+
+/* Who releases the lock wakes one that waits for it. */
+static void take_lock(struct perf_time *t, const struct perf_record *r, uint32_t woken)
+{
+	uint64_t lock = thread_time_sleeps_for(t->threads, woken);
+	struct perf_thread *waker = lock ? perf_state_find_thread(t->state, r->tid) : NULL;
+
+	if (waker && lock == lock_of(waker->process))
+		thread_time_released(t->threads, r->time_ns, lock, r->tid, name_of(t, waker));
+}
+
+static uint32_t find_holder(void *ctx, uint32_t waiter, struct frame_ref *who)
+{
+	struct perf_time *t = ctx;
+	struct perf_thread *thread = perf_state_find_thread(t->state, waiter);
+	uint32_t tid = thread ? perf_managed_gil_holder(t->managed, thread->process) : 0;
+
+	thread = tid ? perf_state_find_thread(t->state, tid) : NULL;
+	if (thread)
+		*who = name_of(t, thread);
+	return thread ? tid : 0;
+}
+
+static bool in_interrupt(const struct perf_record *r)
+{
+	/* common_flags, include/linux/trace_events.h: 8 in a hard, 0x10 in a soft interrupt */
+	return r->u.sample.raw_bytes >= 3 && r->u.sample.raw[2] & 0x18;
 }
 
 /* A wake-up from an interrupt has nothing to do with the interrupted thread or its stack. */
@@ -114,8 +189,7 @@ static void take_waker(struct perf_time *t, const struct perf_record *r,
 
 	for (i = 0; i < n; i++)
 		t->scratch[i] = stack->frames[i];
-	/* common_flags, include/linux/trace_events.h: 8 in a hard, 0x10 in a soft interrupt */
-	if (r->u.sample.raw_bytes >= 3 && r->u.sample.raw[2] & 0x18) {
+	if (in_interrupt(r)) {
 		for (i = 0; i < n && t->scratch[i].flags & FRAME_KERNEL; i++)
 			;
 		n = i;
@@ -130,16 +204,24 @@ static void take_waker(struct perf_time *t, const struct perf_record *r,
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack)
 {
+	uint64_t lock;
 	uint32_t woken;
 
 	if (probe_role(probe) == PROBE_SWITCH_STACK) {
 		t->stacks++;
-		if (r->tid && r->tid != UINT32_MAX)
-			thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r),
-					  stack->frames, stack->nframes, (uint8_t)stack->quality);
+		if (!r->tid || r->tid == UINT32_MAX)
+			return;
+		lock = take_sleep(t, r);     /* before its stack is another one */
+		thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r),
+				  stack->frames, stack->nframes, (uint8_t)stack->quality);
+		thread_time_lock(t->threads, r->tid, lock);
 	} else if (!probe_pid(probe, r, &woken)) {
 		return;
 	} else if (probe_role(probe) == PROBE_WAKER) {
+		if (!in_interrupt(r))
+			take_lock(t, r, woken);
+		if (!probe_has_stack(probe))
+			return;
 		t->stacks++;
 		take_waker(t, r, stack, woken);
 	} else {
@@ -150,9 +232,14 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 void perf_time_sample(struct perf_time *t, const struct perf_record *r,
 		      const struct unwind_stack *stack)
 {
-	if (r->tid && r->pid != UINT32_MAX)
-		thread_time_sample(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes,
-				   (uint8_t)stack->quality);
+	struct perf_thread *thread = perf_state_find_thread(t->state, r->tid);
+
+	if (!r->tid || r->pid == UINT32_MAX)
+		return;
+	thread_time_sample(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes,
+			   (uint8_t)stack->quality);
+	if (thread && perf_managed_gil(thread->process))
+		thread_time_ran(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes);
 }
 
 void perf_time_event(struct perf_time *t, const struct perf_record *r,
@@ -195,7 +282,8 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 			 "the others are recorded without one",
 			 (unsigned long long)switches, (unsigned long long)every);
 	probes_every(t->probes, PROBE_SWITCH_STACK, every);
-	probes_every(t->probes, PROBE_WAKER, every);
+	if (t->wakers)
+		probes_every(t->probes, PROBE_WAKER, every);
 	t->every = every;
 }
 
@@ -234,8 +322,9 @@ void perf_time_read_kernel(struct perf_time *t)
 	buf_free(&text);
 }
 
-int perf_time_new(const struct source_config *cfg, struct perf_state *state, struct probes *probes,
-		  struct perf_time **out, struct err *err)
+int perf_time_new(const struct source_config *cfg, struct perf_state *state,
+		  struct perf_managed *managed, struct probes *probes, struct perf_time **out,
+		  struct err *err)
 {
 	struct perf_time *t = calloc(1, sizeof(*t));
 
@@ -244,7 +333,9 @@ int perf_time_new(const struct source_config *cfg, struct perf_state *state, str
 		t->processes = cfg->processes;
 		t->log = cfg->log;
 		t->state = state;
+		t->managed = managed;
 		t->probes = probes;
+		t->wakers = cfg->capture.wakers;
 		t->every = 1;
 		memset(t->on, 0xff, sizeof(t->on));
 		t->threads = thread_time_new(cfg->capture.wakers, put_piece, t);
@@ -254,6 +345,7 @@ int perf_time_new(const struct source_config *cfg, struct perf_state *state, str
 		perf_time_free(t);
 		return err_memory(err, "for the times of threads");
 	}
+	thread_time_ask(t->threads, find_holder);
 	*out = t;
 	return 0;
 }

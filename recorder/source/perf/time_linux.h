@@ -1,9 +1,9 @@
 /*
  * Thread time of the perf source. Context switches and wake-ups become samples of the stream
  * off-cpu. A sample's weight is a time in ns, and its leaf says how that time was spent: CPU_TIME,
- * BLOCKED_TIME, DISK_TIME (the kernel waits for a device, io_schedule()), READIED_TIME or
- * UNKNOWN_TIME. See thread_time.h. The source's thread only, except new, read_kernel, free and
- * name.
+ * BLOCKED_TIME, DISK_TIME (the kernel waits for a device, io_schedule()), GIL (a Python thread
+ * waits for the lock of its process), READIED_TIME or UNKNOWN_TIME. See thread_time.h. The source's
+ * thread only, except new, read_kernel, free and name.
  *
  * Switches are read from PERF_RECORD_SWITCH_CPU_WIDE, not from sched_switch, because it has two
  * records for each: one of the thread that leaves and one of the thread that comes. A sandbox's
@@ -24,9 +24,10 @@
 
 struct perf_time;
 
-/* Borrows state and probes. */
-int perf_time_new(const struct source_config *cfg, struct perf_state *state, struct probes *probes,
-		  struct perf_time **out, struct err *err);
+/* Borrows state, managed and probes. */
+int perf_time_new(const struct source_config *cfg, struct perf_state *state,
+		  struct perf_managed *managed, struct probes *probes, struct perf_time **out,
+		  struct err *err);
 void perf_time_free(struct perf_time *t);
 /* Find io_schedule() in kallsyms; call it first. Without it, DISK_TIME is BLOCKED_TIME. */
 void perf_time_read_kernel(struct perf_time *t);

@@ -462,7 +462,7 @@ static int add_event(struct probes *p, const struct need_event *e, struct err *e
 /*
  * Add wake-ups and the stacks of switches for --thread-time. The ring itself records the switches.
  */
-static int add_time(struct probes *p, bool wakers, struct err *err)
+static int add_time(struct probes *p, const struct capture *capture, struct err *err)
 {
 	static const struct {
 		const char *name, *pid;
@@ -478,7 +478,8 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 	int rc;
 
 	for (i = 0; i < COUNT_OF(wanted); i++) {
-		if (wanted[i].role == PROBE_WAKER && !wakers)
+		/* Who wakes a Python thread may have the lock that it waited for. */
+		if (wanted[i].role == PROBE_WAKER && !capture->wakers && capture->no_python)
 			continue;
 		rc = make_probe(p, "sched", wanted[i].name, &probe, err);
 		if (rc)
@@ -488,7 +489,8 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 				       "this kernel's sched/%s has no %s, so thread times are not "
 				       "available", probe->name, wanted[i].pid);
 		probe->role = wanted[i].role;
-		probe->stack = probe->role == PROBE_SWITCH_STACK || probe->role == PROBE_WAKER;
+		probe->stack = probe->role == PROBE_SWITCH_STACK ||
+			       (probe->role == PROBE_WAKER && capture->wakers);
 		if (probe->role == PROBE_SWITCH_STACK)            /* the idle task has no stack */
 			buf_puts(&probe->filter, "prev_pid != 0");
 	}
@@ -577,7 +579,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 	if (!rc && gc_probes_wanted(cfg->needs))
 		rc = add_gc(p, err);
 	if (!rc && capture_switches(cfg->capture))
-		rc = add_time(p, cfg->capture->wakers, err);
+		rc = add_time(p, cfg->capture, err);
 	if (!rc) {
 		probes_load_filters(p, 0);
 		p->nplaces = p->nused + (p->later ? p->room - p->n : 0);

@@ -105,7 +105,7 @@ static int open_all(void **state)
 	    !perf_state_add_thread(state_of, app, B) ||
 	    !perf_state_add_thread(state_of, app, HIDDEN))
 		return -1;
-	return perf_time_new(&config, state_of, NULL, &times, NULL);
+	return perf_time_new(&config, state_of, NULL, NULL, &times, NULL);
 }
 
 static int close_all(void **state)
@@ -202,7 +202,7 @@ static int open_times(void *ctx)
 {
 	struct perf_time *t = NULL;
 	struct err err;
-	int rc = perf_time_new(&config, state_of, NULL, &t, &err);
+	int rc = perf_time_new(&config, state_of, NULL, NULL, &t, &err);
 
 	(void)ctx;
 	perf_time_free(t);

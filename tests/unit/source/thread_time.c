@@ -18,7 +18,8 @@ static uint64_t last_end_ns;
 
 static void put(void *ctx, const struct thread_time_piece *p)
 {
-	static const char *const kinds[] = {"cpu", "blocked", "disk", "readied", "unknown"};
+	static const char *const kinds[] = {"cpu", "blocked", "disk", "readied", "unknown",
+					    "lock"};
 	size_t n = strlen(told);
 	char stack[8] = "-";
 
@@ -121,6 +122,126 @@ TEST(what_goes_on_is_told_at_ticks_and_the_rest_at_the_end)
 	thread_time_out(t, 2501 * MS, 7, OUT_DEAD);
 	assert_string_equal(told, "7 blocked 500 1\n7 cpu 1 -\n");
 	assert_int_equal(thread_time_threads(t), 0);
+	thread_time_free(t);
+}
+
+/* ---- a lock that a runtime has --------------------------------------------------------------- */
+
+enum { LOCK = 5 };
+
+/* From which offset on who has the lock; 0 = not known. */
+static uint64_t held_by;
+
+static void put_held(void *ctx, const struct thread_time_piece *p)
+{
+	put(ctx, p);
+	held_by = p->nwaker ? p->waker[0].offset : 0;
+}
+
+static struct thread_time *begin_lock(void)
+{
+	struct thread_time *t = thread_time_new(false, put_held, NULL);
+
+	assert_non_null(t);
+	told[0] = '\0';
+	last_end_ns = held_by = 0;
+	return t;
+}
+
+static void sleeps(struct thread_time *t, uint64_t at_ms, uint32_t tid, uint64_t lock)
+{
+	thread_time_stack(t, at_ms * MS, tid, false, a, 2, 1);
+	thread_time_lock(t, tid, lock);
+	thread_time_out(t, at_ms * MS, tid, OUT_BLOCKED);
+}
+
+static void wakes(struct thread_time *t, uint64_t at_ms, uint32_t tid)
+{
+	thread_time_woken(t, at_ms * MS, tid);
+	thread_time_in(t, at_ms * MS, tid);
+}
+
+static const struct frame_ref nobody = {.object = NULL};
+
+TEST(waits_for_a_lock_are_one_until_it_is_released_and_say_who_had_it)
+{
+	struct thread_time *t = begin_lock();
+
+	thread_time_in(t, 90 * MS, 8);
+	thread_time_in(t, 100 * MS, 7);
+	sleeps(t, 100, 7, LOCK);
+	wakes(t, 105, 7);                                        /* it looks whether it is free */
+	sleeps(t, 105, 7, LOCK);
+	thread_time_sample(t, 108 * MS, 8, b, 1, 1);
+	thread_time_ran(t, 108 * MS, 8, b, 1);
+	told[0] = '\0';
+	assert_int_equal(thread_time_sleeps_for(t, 7), LOCK);
+	assert_int_equal(thread_time_sleeps_for(t, 8), 0);
+	thread_time_released(t, 109 * MS, LOCK, 8, nobody);
+	assert_string_equal(told, "7 lock 9 1 woken\n");
+	assert_int_equal(held_by, b[0].offset);
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
+TEST(who_is_blocked_while_another_waits_has_the_lock_with_the_stack_of_that)
+{
+	struct thread_time *t = begin_lock();
+
+	thread_time_in(t, 90 * MS, 8);
+	thread_time_sample(t, 95 * MS, 8, b, 1, 1);
+	thread_time_ran(t, 95 * MS, 8, b, 1);
+	sleeps(t, 96, 8, 0);
+	thread_time_in(t, 100 * MS, 7);
+	sleeps(t, 100, 7, LOCK);
+	wakes(t, 130, 8);
+	thread_time_released(t, 131 * MS, LOCK, 8, nobody);
+	assert_int_equal(held_by, a[0].offset);
+	/* Its next turn: it is not blocked. */
+	wakes(t, 131, 7);
+	sleeps(t, 132, 7, LOCK);
+	thread_time_released(t, 137 * MS, LOCK, 8, nobody);
+	assert_int_equal(held_by, b[0].offset);
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
+TEST(other_locks_and_the_holder_are_not_told)
+{
+	struct thread_time *t = begin_lock();
+
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_in(t, 100 * MS, 8);
+	sleeps(t, 100, 7, LOCK + 1);
+	sleeps(t, 100, 8, LOCK);
+	thread_time_released(t, 110 * MS, LOCK, 8, nobody);
+	assert_string_equal(told, "");
+	thread_time_free(t);
+}
+
+static uint32_t says_8(void *ctx, uint32_t waiter, struct frame_ref *who)
+{
+	(void)ctx;
+	(void)who;
+	return waiter == 7 ? 8 : 0;
+}
+
+TEST(a_tick_asks_who_has_a_lock_for_long)
+{
+	struct thread_time *t = begin_lock();
+
+	thread_time_ask(t, says_8);
+	thread_time_in(t, 90 * MS, 8);
+	thread_time_sample(t, 950 * MS, 8, b, 1, 1);
+	thread_time_ran(t, 950 * MS, 8, b, 1);
+	thread_time_in(t, 940 * MS, 7);
+	sleeps(t, 940, 7, LOCK);
+	told[0] = '\0';
+	thread_time_tick(t, 1000 * MS, stays);                   /* not for long */
+	assert_string_equal(told, "");
+	thread_time_tick(t, 2000 * MS, stays);
+	assert_string_equal(told, "7 lock 1060 1 woken\n");
+	assert_int_equal(held_by, b[0].offset);
 	thread_time_free(t);
 }
 
@@ -460,6 +581,11 @@ int main(void)
 		cmocka_unit_test(after_a_loss_nothing_is_known),
 		cmocka_unit_test(without_memory_a_thread_lacks_its_stack_or_is_refused_and_counted),
 		cmocka_unit_test(who_is_gone_is_forgotten),
+		cmocka_unit_test(waits_for_a_lock_are_one_until_it_is_released_and_say_who_had_it),
+		cmocka_unit_test(
+			who_is_blocked_while_another_waits_has_the_lock_with_the_stack_of_that),
+		cmocka_unit_test(other_locks_and_the_holder_are_not_told),
+		cmocka_unit_test(a_tick_asks_who_has_a_lock_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
