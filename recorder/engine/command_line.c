@@ -48,19 +48,29 @@ static const char *next_word(const char *at, struct buf *word)
 
 /*
  * What reads an argument as code. options: the letters of the options that code follows; NULL = any
- * argument is, or becomes, code (ssh joins them for a shell on the other side).
+ * argument is, or becomes, code, whatever it seems to run (ssh joins them for a shell on the other
+ * side, also those of ssh host sh notify.sh).
  */
 static const struct interpreter {
 	const char *name, *options;
 } interpreters[] = {
-	{"sh", "c"}, {"bash", "c"}, {"dash", "c"}, {"ash", "c"}, {"zsh", "c"}, {"ksh", "c"},
-	{"mksh", "c"}, {"fish", "cC"}, {"csh", "c"}, {"tcsh", "c"}, {"su", "c"}, {"runuser", "c"},
-	{"sg", "c"}, {"script", "c"}, {"flock", "c"}, {"expect", "c"}, {"python", "c"},
-	{"pypy", "c"}, {"perl", "eE"}, {"ruby", "e"}, {"node", "ep"}, {"nodejs", "ep"},
-	{"php", "rBRE"}, {"lua", "e"}, {"psql", "c"}, {"mysql", "e"}, {"mariadb", "e"},
-	{"env", "S"}, {"ssh", NULL}, {"rsh", NULL}, {"awk", NULL}, {"gawk", NULL}, {"mawk", NULL},
-	{"sed", NULL}, {"xargs", NULL}, {"parallel", NULL}, {"watch", NULL}, {"sqlite", NULL},
+	{"sh", "c"}, {"bash", "c"}, {"rbash", "c"}, {"bash-static", "c"}, {"dash", "c"},
+	{"ash", "c"}, {"zsh", "c"}, {"yash", "c"}, {"ksh", "c"}, {"mksh", "c"}, {"lksh", "c"},
+	{"fish", "cC"}, {"nu", "c"}, {"elvish", "c"}, {"xonsh", "c"}, {"csh", "c"}, {"tcsh", "c"},
+	{"su", "c"}, {"runuser", "c"}, {"sg", "c"}, {"script", "c"}, {"flock", "c"},
+	{"expect", "c"}, {"python", "c"}, {"pypy", "c"}, {"perl", "eE"}, {"raku", "e"},
+	{"ruby", "e"}, {"node", "ep"}, {"nodejs", "ep"}, {"bun", "ep"}, {"deno", NULL},
+	{"php", "rBRE"}, {"lua", "e"}, {"luajit", "e"}, {"r", "e"}, {"rscript", "e"},
+	{"julia", "eE"}, {"groovy", "e"}, {"elixir", "e"}, {"guile", "c"}, {"osascript", "e"},
+	{"psql", "c"}, {"mysql", "e"}, {"mariadb", "e"}, {"mongosh", NULL}, {"duckdb", NULL},
+	{"env", "S"}, {"ssh", NULL}, {"rsh", NULL}, {"autossh", NULL}, {"awk", NULL},
+	{"gawk", NULL}, {"mawk", NULL}, {"nawk", NULL}, {"original-awk", NULL}, {"sed", NULL},
+	{"xargs", NULL}, {"parallel", NULL}, {"watch", NULL}, {"sqlite", NULL}, {"make", NULL},
+	{"gmake", NULL}, {"gdb", NULL}, {"vim", NULL}, {"vi", NULL}, {"ex", NULL}, {"emacs", NULL},
+	{"tclsh", NULL}, {"socat", NULL}, {"ncat", NULL},
+	{"tmux", NULL}, {"screen", NULL}, {"xterm", NULL}, {"entr", NULL},
 	{"cmd", NULL}, {"powershell", NULL}, {"pwsh", NULL}, {"wmic", NULL}, {"mshta", NULL},
+	{"forfiles", NULL}, {"wsl", NULL},
 };
 
 /* "/usr/bin/python3.11" and "Python.exe" are python. */
@@ -105,33 +115,45 @@ static bool precedes_code(const char *option, const char *letters)
 	return option[1] != '-' && strpbrk(option + 1, letters);
 }
 
+/* "-o errexit" between -c and its code: the option of a shell takes a word of its own. */
+static bool takes_word(const char *option)
+{
+	return option[1] && strchr("oO", option[strlen(option) - 1]);
+}
+
 /*
  * Wrappers come first (sudo -u me sh -c ...): every argument may name an interpreter. After the
- * code a shell's arguments are data again: sh -c 'notify "$1"' sh %REASON%.
+ * code a shell's arguments are data again: sh -c 'notify "$1"' sh %REASON%. Not so where all is
+ * code, and after env -S: its words may be "sh -c".
  */
 static int check_code(const struct command_line *c, struct err *err)
 {
 	const struct interpreter *is = NULL, *found;
-	bool code_follows = false, code;
+	bool all_code = is_batch(c->args[0]), code_follows = false, word_follows = false;
 	unsigned i;
 
 	for (i = 0; i < c->nargs; i++) {
 		const char *arg = c->args[i];
 		bool option = *arg == '-' || *arg == '+';
 
-		code = is && (!is->options || option || code_follows);
-		if (is_from_event(arg) && (code || is_batch(c->args[0])))
+		if (is_from_event(arg) && (!i || all_code || (is && (option || code_follows))))
 			return err_set(err, ERR_USAGE, "%.60s would run the text of "
 				       "%%REASON%% or %%RULE%% as code, and that text may come "
 				       "from anybody; let the program read the environment "
 				       "variables RECORDER_REASON and RECORDER_RULE instead",
-				       is ? is->name : "a batch file");
-		found = code_follows ? NULL : find_interpreter(arg);
-		if (found)
+				       is ? is->name : i ? "a batch file" : "the line");
+		found = all_code || code_follows ? NULL : find_interpreter(arg);
+		if (found) {
 			is = found;
-		else if (is && is->options)
-			code_follows = option ? code_follows || precedes_code(arg, is->options)
-					      : false;
+			all_code = !is->options;
+		} else if (is && !all_code) {
+			if (option)
+				code_follows = code_follows || precedes_code(arg, is->options);
+			else if (!word_follows)
+				code_follows = false;
+			word_follows = option && code_follows && takes_word(arg);
+			all_code = code_follows && strcmp(is->name, "env") == 0;
+		}
 	}
 	return 0;
 }

@@ -101,6 +101,15 @@ TEST(text_of_events_is_refused_where_it_would_be_code)
 		"C:\\Windows\\System32\\CMD.EXE /c echo %REASON%",
 		"powershell -Command Write-Host %REASON%", "flock /tmp/l -c 'echo %REASON%'",
 		"env -S 'sh %REASON%'", "timeout 5 sh -c 'echo %REASON%' sh",
+		/* the shell on the other side reads what seems to be an argument of sh */
+		"ssh host sh notify.sh %REASON%", "watch bash notify.sh %RULE%",
+		"xargs sh notify.sh %REASON%", "cmd /c python notify.py %REASON%",
+		"env -S 'sh -c' %REASON%", "env --split-string 'bash -c' %REASON%",
+		"env '-Ssh -c' %REASON%", "bash -c -o errexit %REASON%", "sh -c +o nounset -- %RULE%",
+		"find / -name x -exec sh -c %REASON% ;", "find / -exec perl -e %REASON% ;",
+		"make WHY=%REASON%", "nawk %REASON%", "socat - EXEC:%REASON%", "tclsh %RULE%",
+		"Rscript -e %REASON%", "deno eval %REASON%", "gdb -ex %REASON%", "%REASON%",
+		"rbash -c %REASON%", "emacs --eval %REASON%", "tmux new-window %REASON%",
 	};
 	struct command_line c;
 	size_t i;
@@ -123,6 +132,9 @@ TEST(text_of_events_is_an_argument_of_scripts)
 	expect("sh -c 'echo \"$1\"' sh %RULE%", "<sh><-c><echo \"$1\"><sh><cpu>80>");
 	expect("sh notify.sh %RULE%", "<sh><notify.sh><cpu>80>");
 	expect("python3 -u notify.py --why %RULE%", "<python3><-u><notify.py><--why><cpu>80>");
+	expect("bash -c -o errexit 'echo \"$1\"' sh %RULE%",
+	       "<bash><-c><-o><errexit><echo \"$1\"><sh><cpu>80>");
+	expect("env WHY=%RULE% notify %RULE%", "<env><WHY=cpu>80><notify><cpu>80>");
 	expect("mail -s \"web1: %RULE%\" ops", "<mail><-s><web1: cpu>80><ops>");
 	expect("sh -c 'logger \"$RECORDER_REASON\" %INCIDENT%'",
 	       "<sh><-c><logger \"$RECORDER_REASON\" 12>");
