@@ -140,7 +140,7 @@ enum os_open {
 	OS_READ_NO_LINK,      /* the same, never through a link */
 	OS_CREATE,           /* a new file, 0600; ERR_EXISTS when it exists; never through a link */
 	OS_REPLACE,           /* new or emptied */
-	OS_APPEND,            /* new or at its end */
+	OS_APPEND,            /* new or at its end; a pipe needs a reader: ERR_ACCESS */
 };
 
 /* What a file is, so that a name can be trusted. ino and dev are 0 where the system has none. */

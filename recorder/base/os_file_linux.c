@@ -18,7 +18,7 @@ static const int open_flags[] = {
 	[OS_READ] = O_RDONLY,
 	[OS_CREATE] = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
 	[OS_REPLACE] = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
-	[OS_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
+	[OS_APPEND] = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY,
 };
 
 #define RACES_MAX 64                         /* openat2() while others rename directories */
@@ -109,10 +109,27 @@ static int open_plain(const char *path, enum os_open how, intptr_t *fd, struct e
 	return rc;
 }
 
+/* Opening a pipe that nobody reads would wait for ever (O_NONBLOCK: ENXIO); writing may wait. */
+static int open_append(const char *path, intptr_t *out, struct err *err)
+{
+	int fd = open_uninterrupted(path, open_flags[OS_APPEND]);
+
+	if (fd < 0 && errno == ENXIO)
+		return err_set(err, ERR_ACCESS, "cannot write %s: it is a pipe that nobody reads; "
+			       "start its reader first, or name another file", path);
+	if (fd < 0)
+		return os_file_cannot(err, "cannot write %s", path);
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	*out = fd;
+	return 0;
+}
+
 int os_file_open(const char *path, enum os_open how, intptr_t *out, struct err *err)
 {
 	if (how == OS_READ_PLAIN || how == OS_READ_NO_LINK)
 		return open_plain(path, how, out, err);
+	if (how == OS_APPEND)
+		return open_append(path, out, err);
 	*out = how == OS_READ ? open_existing(path, open_flags[how])
 			      : open_uninterrupted(path, open_flags[how]);
 	if (*out >= 0)

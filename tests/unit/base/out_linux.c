@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -140,6 +141,28 @@ TEST(out_does_not_wait_for_a_pipe_at_its_tmp_name)
 	assert_true(S_ISFIFO(st.st_mode));
 }
 
+/* The name itself may have become one between a look at it and its opening. */
+TEST(out_does_not_wait_for_a_pipe_that_nobody_reads)
+{
+	const char *path = tmp_path("pipe");
+	struct out *out = NULL;
+	struct err err = {0};
+	char text[8] = "";
+	int reader;
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(10);
+	assert_int_equal(out_open(path, false, &out, &err), ERR_ACCESS);
+	assert_non_null(strstr(err.text, "a pipe that nobody reads"));
+	reader = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
+	assert_int_equal(out_open(path, false, &out, NULL), 0);
+	out_puts(out, "text");
+	assert_int_equal(out_close(out, NULL), 0);
+	alarm(0);
+	assert_int_equal(syscall(SYS_read, reader, text, sizeof(text)), 4);
+	close(reader);
+}
+
 /* It belongs to somebody else, who could read on in it. Only root can make such a file here. */
 TEST(out_does_not_use_a_file_that_another_user_prepared)
 {
@@ -212,6 +235,7 @@ int main(void)
 		cmocka_unit_test(out_whose_disk_fills_up_leaves_the_old_file_and_no_other),
 		cmocka_unit_test(out_does_not_write_through_a_link_at_its_tmp_name),
 		cmocka_unit_test(out_does_not_wait_for_a_pipe_at_its_tmp_name),
+		cmocka_unit_test(out_does_not_wait_for_a_pipe_that_nobody_reads),
 		cmocka_unit_test(out_does_not_use_a_file_that_another_user_prepared),
 		cmocka_unit_test(two_outputs_of_one_name_do_not_share_a_tmp_file),
 		cmocka_unit_test(out_is_on_the_disk_with_its_name),
