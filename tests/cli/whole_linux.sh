@@ -14,6 +14,16 @@ if [ ! "${WHOLE_FIXED:-}" ] && setarch -R true 2>/dev/null; then
 fi
 
 seconds=${WHOLE_S:-10}
+# Over HTTP and page faults where they can be had.
+more=(--memory-period 61)
+url=http://127.0.0.1:$((20000 + $$ % 20000))
+printf '0123456789abcdef0123\n' >token
+chmod 600 token
+if command -v curl >/dev/null &&
+	! "$RECORDER" check --http 127.0.0.1:1 --store c.db 2>/dev/null |
+		grep -q 'libmicrohttpd.*missing'; then
+	more+=(--http "${url#http://}" --http-token token)
+fi
 programs=$BUILD/programs
 started=()
 trap 'kill "${started[@]}" 2>/dev/null' EXIT
@@ -32,7 +42,7 @@ END
 	--stop-on-event 'syscalls/sys_enter_nanosleep;FieldFilter=rqtp>0;Stack=true' \
 	--rule 'cpu=Processor:% Processor Time:_Total>1' --rule 'p=StopOnProcess:sleep' \
 	--stop-on 'cpu for 1s and p within 10s' --data-file kept.html \
-	--stop-command 'true %INCIDENT%' --enable-perf-map 2>log & recorder=$!
+	--stop-command 'true %INCIDENT%' --enable-perf-map "${more[@]}" 2>log & recorder=$!
 check it_begins wait_for 150 grep -q "recording this machine" log
 end=$((SECONDS + seconds))
 
@@ -52,7 +62,7 @@ end = time.time() + $seconds
 while time.time() < end: [{} for i in range(1000)]; gc.collect()"
 
 # A sanitized recorder on a busy machine may say that it is too busy, but it says something.
-asked=0 unanswered=0
+asked=0 unanswered=0 over_http=0
 ask()
 {
 	asked=$((asked + 1))
@@ -67,6 +77,10 @@ while [ $SECONDS -lt $end ]; do
 	ask mark "here"
 	echo "freq = $((99 + RANDOM % 400))" >app.conf
 	ask reload
+	[ ${#more[@]} = 2 ] || for path in healthz metrics incidents; do
+		curl -sfm 60 -o /dev/null -u "x:$(cat token)" "$url/$path" &&
+			over_http=$((over_http + 1))
+	done
 done
 timeout 120 "$RECORDER" stop --store w.db >stop.out 2>&1
 wait $recorder
@@ -101,12 +115,13 @@ done >failures
 	run delete 1
 } >>failures
 cat failures >&2
-echo "$asked questions, $unanswered without an answer; $(wc -l <formats) formats, $ran commands," \
+echo "$asked questions, $unanswered without an answer, $over_http over HTTP; $(wc -l <formats) formats, $ran commands," \
 	"incident $last" >&2
 
 check it_ended_well test $code -eq 0
 check it_kept_incidents test "$last" -ge 2
 check it_answered_all_the_time test $unanswered -eq 0
+[ ${#more[@]} = 2 ] || check it_answered_over_http test $over_http -ge 4
 check every_command_works_on_what_it_kept test $failed -eq 0 -a $ran -gt 20
 check no_sanitizer_complained sh -c '! grep -hE \
 	"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:" -A 12 \
