@@ -5,9 +5,12 @@
  * some of its segments then is partial, and says so; damage inside a row is found by those who read
  * it, as always.
  *
+ * A file of the history becomes an ordinary store, with processes and threads as rows: others may be
+ * recorded there.
+ *
  * Nothing is written to the damaged files.
  */
-#include "store/store_private.h"
+#include "store/page_cache_private.h"
 
 #include "base/array.h"
 
@@ -18,21 +21,30 @@
 struct salvaging {
 	struct store *s;                     /* the new store, with the damaged one as "old" */
 	struct store_salvaged *out;
+	int64_t has_tasks;                   /* the old one is of the history */
 };
 
-#define NUMBERED(table)                                                                            \
-	{"INSERT OR REPLACE INTO main." table " SELECT * FROM old." table,                         \
+#define NUMBERED_AS(table, columns)                                                                \
+	{"INSERT OR REPLACE INTO main." table " SELECT " columns " FROM old." table,               \
 	 "SELECT rowid FROM old." table " WHERE rowid>=? ORDER BY rowid LIMIT 1",                  \
-	 "INSERT OR REPLACE INTO main." table " SELECT * FROM old." table " WHERE rowid=?"}
+	 "INSERT OR REPLACE INTO main." table " SELECT " columns " FROM old." table " WHERE rowid=?"}
+#define NUMBERED(table) NUMBERED_AS(table, "*")
+
+/* In a file of the history modules of one session have no identity, here it is unique. */
+#define MODULE_COLUMNS "id, CASE identity WHEN '' THEN 'salvaged:' || id ELSE identity END,"       \
+		       " session_id, kind, name, path, build_id"
 
 /* What is referred to comes first. */
 static const struct numbered {
 	const char *all, *next, *one;
 } numbered[] = {
-	NUMBERED("session"), NUMBERED("host"), NUMBERED("module"), NUMBERED("text_page"),
-	NUMBERED("function_page"), NUMBERED("frame_page"), NUMBERED("process"), NUMBERED("thread"),
+	NUMBERED("session"), NUMBERED("host"), NUMBERED_AS("module", MODULE_COLUMNS),
+	NUMBERED("text_page"), NUMBERED("function_page"), NUMBERED("frame_page"), NUMBERED("process"), NUMBERED("thread"),
 	NUMBERED("segment"), NUMBERED("incident"),
 };
+
+/* Those of a file of the history. */
+static const struct numbered task_pages[] = {NUMBERED("process_page"), NUMBERED("thread_page")};
 
 /* Tables without row numbers: the rows of an incident. */
 static const char *const of_incident[] = {
@@ -88,15 +100,99 @@ static int copy_rows(struct salvaging *v, const struct numbered *t, struct err *
 	return 0;
 }
 
-/* Rows are copied as they are: the new store has the columns of the old one. */
+/* Rows are copied as they are: the new store has the columns and tables of the old one. */
 static int fit_columns(struct salvaging *v, struct err *err)
 {
-	int64_t has_homes = 0;
+	int64_t has_homes = 0, has_pad = 0;
 	int rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('process', 'old')"
 			" WHERE name='home_id'", NO_ARGS, &has_homes, err);
 
-	return rc || has_homes ? rc : db_exec(v->s, "ALTER TABLE main.process DROP COLUMN home_id",
-					      err);
+	if (!rc && !has_homes)
+		rc = db_exec(v->s, "ALTER TABLE main.process DROP COLUMN home_id", err);
+	if (!rc)
+		rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('segment', 'old')"
+			    " WHERE name='pad'", NO_ARGS, &has_pad, err);
+	if (!rc && has_pad)
+		rc = db_exec(v->s, "ALTER TABLE main.segment ADD COLUMN pad BLOB", err);
+	if (!rc)
+		rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('thread_page', 'old')",
+			    NO_ARGS, &v->has_tasks, err);
+	return rc || !v->has_tasks ? rc : schema_task_pages(v->s, err);
+}
+
+static int insert_process(struct store *s, struct page_cache *pages, int64_t id,
+			  const uint64_t *row, struct err *err)
+{
+	const char *name = NULL;
+
+	if (row[PROCESS_NAME])
+		page_cache_text(pages, (int64_t)row[PROCESS_NAME], &name, NULL);
+	return db_run(s,
+		      "INSERT OR IGNORE INTO main.process(id, session_id, pid, start_ns, exec,"
+		      " parent_pid, name, cmdline_id, home_id)"
+		      " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
+		      ARGS(arg_int(id), arg_u64(row[PROCESS_SESSION]), arg_u64(row[PROCESS_PID]),
+			   arg_u64(row[PROCESS_START_NS]), arg_u64(row[PROCESS_EXEC]),
+			   arg_u64(row[PROCESS_PARENT_PID]), arg_text(name ? name : ""),
+			   arg_u64(row[PROCESS_CMDLINE]), arg_u64(row[PROCESS_HOME])), err);
+}
+
+static int insert_thread(struct store *s, struct page_cache *pages, int64_t id,
+			 const uint64_t *row, struct err *err)
+{
+	const char *name = NULL;
+
+	if (row[THREAD_NAME])
+		page_cache_text(pages, (int64_t)row[THREAD_NAME], &name, NULL);
+	return db_run(s, "INSERT OR IGNORE INTO main.thread(id, process_id, tid, name)"
+		      " VALUES(?, ?, ?, ?)",
+		      ARGS(arg_int(id), arg_u64(row[THREAD_PROCESS]), arg_u64(row[THREAD_TID]),
+			   arg_text(name ? name : "")), err);
+}
+
+/* Rows that are there hold, as for a reader (intern_tasks.c). */
+static int unpack_pages(struct salvaging *v, const char *sql, unsigned columns,
+			struct page_cache *pages, struct err *err)
+{
+	struct query q = db_query(v->s, sql, NO_ARGS, err);
+	int rc, stepped;
+
+	for (rc = 0; !rc && (stepped = query_step(&q)) != 0;) {
+		struct blob blob = column_blob(&q, 1);
+		int64_t first = column_int(&q, 0);
+		uint64_t *rows = NULL;
+		uint32_t n = 0, i;
+
+		if (stepped < 0)
+			return stepped;
+		rc = pass_over(v, row_page_unpack(&blob, columns, &rows, &n, err));
+		for (i = 0; !rc && rows && i < n; i++)
+			rc = (columns == PROCESS_COLUMNS ? insert_process : insert_thread)(
+				v->s, pages, first + i, rows + (size_t)i * columns, err);
+		free(rows);
+	}
+	if (rc)
+		query_reset(&q);
+	return rc;
+}
+
+static int unpack_tasks(struct salvaging *v, struct err *err)
+{
+	struct page_cache pages = {.s = v->s};
+	int rc = unpack_pages(v, "SELECT first_id, data FROM main.process_page", PROCESS_COLUMNS,
+			      &pages, err);
+
+	if (!rc)
+		rc = unpack_pages(v, "SELECT first_id, data FROM main.thread_page", THREAD_COLUMNS,
+				  &pages, err);
+	page_cache_free(&pages);
+	return rc ? rc : db_exec(v->s, "DROP TABLE main.process_page;"
+				 "DROP TABLE main.thread_page", err);
+}
+
+static int copy_table(struct salvaging *v, const struct numbered *t, struct err *err)
+{
+	return db_run(v->s, t->all, NO_ARGS, err) ? copy_rows(v, t, err) : 0;
 }
 
 static int copy_tables(struct salvaging *v, struct err *err)
@@ -104,11 +200,12 @@ static int copy_tables(struct salvaging *v, struct err *err)
 	size_t i;
 	int rc = fit_columns(v, err);
 
-	for (i = 0; !rc && i < COUNT_OF(numbered); i++) {
-		rc = db_run(v->s, numbered[i].all, NO_ARGS, err);
-		if (rc)
-			rc = copy_rows(v, &numbered[i], err);
-	}
+	for (i = 0; !rc && i < COUNT_OF(numbered); i++)
+		rc = copy_table(v, &numbered[i], err);
+	for (i = 0; !rc && v->has_tasks && i < COUNT_OF(task_pages); i++)
+		rc = copy_table(v, &task_pages[i], err);
+	if (!rc && v->has_tasks)
+		rc = unpack_tasks(v, err);
 	for (i = 0; !rc && i < COUNT_OF(whole); i++)
 		rc = pass_over(v, db_run(v->s, whole[i], NO_ARGS, err));
 	return rc;
@@ -179,7 +276,7 @@ static int attach(struct store *s, const char *path, struct err *err)
 static int copy_all(const char *path, const char *to, struct store_salvaged *out, struct err *err)
 {
 	struct store s = {.path = (char *)(uintptr_t)to, .mode = STORE_EDIT};
-	struct salvaging v = {&s, out};
+	struct salvaging v = {.s = &s, .out = out};
 	int rc = connect_to(&s, to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, err);
 
 	if (!rc)

@@ -178,12 +178,11 @@ static const char *const tables[] = {
 };
 
 /* Of a file of the history. */
-static const char *const history_tables[] = {
+static const char *const task_pages[] = {
 	"CREATE TABLE process_page("
 	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)",
 	"CREATE TABLE thread_page("
 	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)",
-	"ALTER TABLE segment ADD COLUMN pad BLOB",
 };
 
 /* How rows are found by their contents. */
@@ -242,6 +241,11 @@ static int put_versions(struct store *s, struct err *err)
 	return db_exec(s, sql, err);
 }
 
+int schema_task_pages(struct store *s, struct err *err)
+{
+	return run_all(s, task_pages, COUNT_OF(task_pages), err);
+}
+
 /*
  * auto_vacuum must come before the first table, and writes page 1 itself, so it is inside the
  * transaction, which BEGIN alone does not start. WAL mode comes later, in use_log(): with a
@@ -259,7 +263,9 @@ int schema_create(struct store *s, struct err *err)
 	if (!rc)
 		rc = run_all(s, tables, COUNT_OF(tables), err);
 	if (!rc && s->history)
-		rc = run_all(s, history_tables, COUNT_OF(history_tables), err);
+		rc = schema_task_pages(s, err);
+	if (!rc && s->history)
+		rc = db_exec(s, "ALTER TABLE segment ADD COLUMN pad BLOB", err);
 	else if (!rc)
 		rc = run_all(s, indices, COUNT_OF(indices), err);
 	if (!rc)

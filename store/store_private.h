@@ -116,6 +116,8 @@ int schema_look(struct store *s, struct err *err);
 int schema_extend(struct store *s, struct err *err);
 /* Make all tables in a new, empty file. */
 int schema_create(struct store *s, struct err *err);
+/* Make the tables of a file of the history that hold its processes and threads. */
+int schema_task_pages(struct store *s, struct err *err);
 
 /* Names of enums in the file: they belong to the format, not to the program. */
 const char *state_to_text(enum incident_state state);

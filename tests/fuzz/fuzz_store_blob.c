@@ -67,12 +67,28 @@ static void decode_pages(const char *raw, size_t n)
 	buf_free(&functions);
 }
 
+/* Processes, then threads. */
+static void decode_rows(const char *bytes, size_t n)
+{
+	struct buf raw = {0};
+	uint64_t *rows;
+	uint32_t nrows;
+
+	buf_put(&raw, bytes, n);
+	if (!row_page_decode(&raw, PROCESS_COLUMNS, &rows, &nrows, NULL))
+		free(rows);
+	if (!row_page_decode(&raw, THREAD_COLUMNS, &rows, &nrows, NULL))
+		free(rows);
+	buf_free(&raw);
+}
+
 static void decode(const void *raw, size_t n)
 {
 	struct segment_content content;
 
 	decode_lists(raw, n);
 	decode_pages(raw, n);
+	decode_rows(raw, n);
 	if (!segment_decode(raw, n, &content, NULL))
 		segment_content_free(&content);
 }

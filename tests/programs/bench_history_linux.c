@@ -1,17 +1,18 @@
 /*
  * The history on disk: what it writes, and how soon a window of it is there.
  *
- *	bench_history_linux [--json] [--dir DIR] [--days N] [--pace SECONDS] [--plain BYTES] [RECORDER]
+ *	bench_history_linux [--json] [--dir DIR] [--days N] [--rate HZ] [--pace SECONDS]
+ *			[--plain BYTES] [RECORDER]
  *
- * The stream of bench_stream.h, 198 samples a second, is sealed every ten seconds, as the engine
- * does it. In it 10,000 processes an hour come and go, with pids that are used again, each with
+ * The stream of bench_stream.h, 198 samples a second (--rate: a part of it), is sealed every ten seconds, as the
+ * engine does it. In it 10,000 processes an hour come and go, with pids that are used again, each with
  * code of its own that was compiled at run time; every 16th sample is theirs.
  *
  * First three hours of it, each segment put and synced on its own: bytes a day, what was written
  * for each byte of segments that stays (/proc/self/io; and what the disk was given by all of the
  * machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one CPU.
  *
- * Then N days (30) and a tenth more, in rounds of ten minutes, within what N days take: the bytes
+ * Then N days (30) and a tenth more, in rounds of ten minutes, within what 95 % of them take: the bytes
  * in the directory after each put, logs included, and which files leave; resident memory, which
  * grows with the file that is written (what is in it is known by heart) and falls with the next
  * one: the least and the most of it, and its most and its mean in the last third against those in
@@ -46,10 +47,8 @@ enum { DIFFERENT = 800000,                   /* samples, before they start over 
        BORN = 28, SLOTS = 2 * BORN,          /* processes a round; and how many live */
        FIRST_PID = 5000000, PIDS = 4096, METHODS = 8 };
 
-#define SAMPLES_ROUND (ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ)
 #define WALL_NS 1795219200000000000ULL       /* of the recorder clock's 0 */
 #define LIMIT_BYTES ((uint64_t)64 << 30)
-#define DAY_BYTES ((uint64_t)185 << 20)      /* about what a day takes */
 
 struct slot {                                /* a living process */
 	struct process *process;
@@ -65,6 +64,8 @@ struct bench {
 	struct history *history;
 	uint64_t put_bytes, samples, cpu_ns;
 	uint32_t days, pace_s;
+	uint32_t round_samples;
+	uint64_t day_bytes;                  /* what a day took in the first hours */
 	uint32_t plain_bytes;                /* 0 = the history is written */
 	char *recorder;                      /* NULL = its commands are not run */
 	char path[400];
@@ -125,15 +126,17 @@ static void churn(struct bench *b, struct event *e, uint32_t n)
 /* The next ten seconds, as a sealed segment. */
 static struct segment *make_round(struct bench *b)
 {
+	uint64_t stride = ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ / b->round_samples;
 	struct segment *out = NULL;
 	struct err err = {0};
 	uint32_t n;
 
-	for (n = 0; n < SAMPLES_ROUND; n++) {
+	for (n = 0; n < b->round_samples; n++) {
 		struct event e;
 
-		world_sample(&b->world, b->world.next++, &e);
-		if (n % (SAMPLES_ROUND / BORN) == 0) {
+		world_sample(&b->world, b->world.next, &e);
+		b->world.next += stride;
+		if (n % (b->round_samples / BORN) == 0) {
 			struct slot *s = &b->slots[b->started % SLOTS];
 
 			end_slot(b, s, e.time_ns);
@@ -283,6 +286,7 @@ static void first_hours(struct bench *b)
 	io = written_bytes() - io;
 	device = device_bytes(b) - device;
 	stored = file_bytes(b, &segments, &first);
+	b->day_bytes = stored * (DAY_S / FIRST_S);
 	row_open(&row, b->settings.json, "history hours");
 	row_most(&row, "stored_mb_a_day", (double)stored * DAY_S / FIRST_S / 1e6, 300);
 	row_num(&row, "columns_bytes_a_sample", (double)b->put_bytes / (double)b->samples);
@@ -415,7 +419,7 @@ static void third_add(struct third *t, uint64_t value)
 static void many_days(struct bench *b)
 {
 	uint64_t rounds = (uint64_t)b->days * DAY_S / ROUND_S * 11 / 10, round, cpu;
-	uint64_t limit = b->days * DAY_BYTES, most = 0, bytes, rss;
+	uint64_t limit = b->days * b->day_bytes / 100 * 95, most = 0, bytes, rss;
 	struct third early = {0}, late = {0};
 	uint64_t least_rss = UINT64_MAX, most_rss = 0;
 	uint32_t first, before = 1;
@@ -465,7 +469,8 @@ int main(int argc, char **argv)
 {
 	struct bench b = {.settings = {.dir = ".", .samples = DIFFERENT,
 				       .stacks = 20000, .frames = 20000, .threads = 1000},
-			  .days = 30};
+			  .days = 30,
+			  .round_samples = ROUND_S * BENCH_CPUS * BENCH_FREQ_HZ};
 	int i;
 
 	for (i = 1; i < argc; i++) {
@@ -477,6 +482,8 @@ int main(int argc, char **argv)
 			b.days = (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--pace") == 0 && i + 1 < argc)
 			b.pace_s = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--rate") == 0 && i + 1 < argc)
+			b.round_samples = ROUND_S * (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--plain") == 0 && i + 1 < argc)
 			b.plain_bytes = (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (argv[i][0] != '-')
@@ -484,6 +491,9 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
+	os_keep_memory_tight();              /* as the recorder does */
+	if (b.round_samples < BORN)
+		return 2;
 	make_world(&b);
 	if (b.pace_s)
 		paced(&b);

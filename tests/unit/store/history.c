@@ -557,6 +557,40 @@ TEST(a_row_is_written_once)
 	end(&lab);
 }
 
+/* A damaged file is an ordinary store afterwards: what is in pages there are rows. */
+TEST(a_damaged_file_is_salvaged)
+{
+	struct store_salvaged out;
+	struct history_files files = {0};
+	struct incident in = {0};
+	struct store *s = NULL;
+	struct history *h;
+	struct lab lab;
+	char to[400];
+
+	begin(&lab, "salvaged.db");
+	snprintf(to, sizeof(to), "%s.new", lab.path);
+	os_remove(to, NULL);
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	put(&lab, h, 110);
+	history_close(h, "stopped");
+	assert_int_equal(history_list(lab.path, &files, NULL), 0);
+	lab_sql(files.all[0].path, "UPDATE segment SET data = x'00' WHERE id = 1");
+	assert_int_equal(store_salvage(files.all[0].path, to, &out, NULL), 0);
+	assert_int_equal(out.incidents, 1);
+	assert_int_equal(out.unreadable, 0);
+	assert_int_equal(store_open(to, STORE_READ, &s, NULL), 0);
+	assert_int_equal(store_load(s, 1, &in, NULL), 0);
+	assert_int_equal(in.nsamples, 10);
+	assert_string_equal(in.processes[0].name, "app");
+	assert_non_null(in.damage);
+	incident_free(&in);
+	store_close(s);
+	history_files_free(&files);
+	end(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -574,6 +608,7 @@ int main(void)
 		cmocka_unit_test(names_are_those_of_its_files_only),
 		cmocka_unit_test(a_file_has_one_sampling_rate),
 		cmocka_unit_test(a_row_is_written_once),
+		cmocka_unit_test(a_damaged_file_is_salvaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,9 +236,47 @@ TEST(functions_come_back_as_they_were)
 	close_page(&p);
 }
 
+TEST(rows_of_processes_and_threads_come_back_as_they_were)
+{
+	static const uint64_t rows[] = {
+		1, 4711, 17000000, 0, 1, 3, 0, 0,
+		1, 4712, 17400000, 1, 4711, 4, 9, 12,
+		UINT64_MAX, UINT32_MAX, UINT64_MAX, UINT32_MAX, 0, INT64_MAX, 1, 0,
+	};
+	static const struct {
+		const char *raw;
+		size_t n;
+	} damaged[] = {{"", 0}, {"\0", 1}, {"\1\2", 2}, {"\1\2\2\2\2", 5},
+		       {"\377\377\377\377\17", 5}, {"\1\200\200\200", 4}};
+	struct lab_page p;
+	struct buf raw = {0};
+	struct blob blob;
+	uint64_t *out;
+	uint32_t n, i;
+
+	open_page(&p);
+	assert_int_equal(row_page_pack(p.d, &p.columns, rows, 3, PROCESS_COLUMNS, &p.data, NULL),
+			 0);
+	blob = (struct blob){p.data.data, p.data.len};
+	assert_int_equal(row_page_unpack(&blob, PROCESS_COLUMNS, &out, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	assert_memory_equal(out, rows, sizeof(rows));
+	free(out);
+	assert_int_equal(row_page_unpack(&blob, THREAD_COLUMNS, &out, &n, NULL), ERR_FORMAT);
+	for (i = 0; i < COUNT_OF(damaged); i++) {
+		buf_reset(&raw);
+		buf_put(&raw, damaged[i].raw, damaged[i].n);
+		assert_int_equal(row_page_decode(&raw, THREAD_COLUMNS, &out, &n, NULL),
+				 ERR_FORMAT);
+	}
+	buf_free(&raw);
+	close_page(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_of_processes_and_threads_come_back_as_they_were),
 		cmocka_unit_test(frames_come_back_as_they_were),
 		cmocka_unit_test(a_page_of_frames_that_ends_early_is_refused),
 		cmocka_unit_test(a_frame_is_sought_only_in_its_page),
