@@ -233,6 +233,8 @@ static enum step_result step_frame(struct walk *w, const struct unwind_place *pl
 
 	if (s->interrupted && is_unknown(&place->ref) && !place->jit)
 		return step_wild(s);
+	if (place->top && !s->interrupted)
+		return STEP_ROOT;
 	if (place->pending)
 		w->out->pending = true;
 	if (place->pending && w->in->nuser > 1) {

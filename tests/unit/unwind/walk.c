@@ -277,6 +277,25 @@ static void leaf_of_go_is_left_by_its_row_and_its_callers_by_frame_pointers(void
 	lab->tables = usual;
 }
 
+/* Go's runtime.mcall: where it has called on its new stack, what RBP points to is another one's. */
+static void nothing_is_below_what_is_said_to_be_the_top(void **state)
+{
+	struct unwind_lab *lab = *state;
+
+	unwind_lab_leaf(lab, LAB_SUB24 + 8, 0);
+	lab->stack[3] = LAB_BARE + 0x20;
+	lab->stack[20] = 0;
+	lab->stack[21] = LAB_BARE + 0x40;
+	lab->regs[EH_RBP] = unwind_lab_at(20);
+	lab->top = LAB_BARE;
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_COMPLETE, LAB_SUB24 + 8, LAB_BARE + 0x20);
+	unwind_lab_leaf(lab, LAB_BARE + 8, 0);       /* interrupted, it may not have switched */
+	lab->regs[EH_RBP] = unwind_lab_at(20);
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_COMPLETE, LAB_BARE + 8, LAB_BARE + 0x40);
+}
+
 static void frame_pointer_that_does_not_rise_is_broken(void **state)
 {
 	static const uint64_t wrong[] = {0, 1, 8, 0x123456789, UINT64_MAX & ~7ull};
@@ -484,6 +503,7 @@ int main(void)
 		IN_LAB(jitted_code_is_left_by_its_frame_pointer),
 		IN_LAB(code_without_tables_is_left_by_its_frame_pointer),
 		IN_LAB(leaf_of_go_is_left_by_its_row_and_its_callers_by_frame_pointers),
+		IN_LAB(nothing_is_below_what_is_said_to_be_the_top),
 		IN_LAB(frame_pointer_that_does_not_rise_is_broken),
 		IN_LAB(wild_call_shows_its_caller),
 		IN_LAB(thirty_two_bits_follow_frame_pointers),
