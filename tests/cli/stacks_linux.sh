@@ -96,24 +96,6 @@ if why_no_32=$(gcc -m32 -nostdlib -static -ffreestanding -fno-pie -no-pie -O1 \
 	[ $? != 124 ] || start bits32 ./bits32
 fi
 
-# Goroutines that hand each other the processor: the scheduler's stack ends at runtime.mcall.
-cat >go.go <<'GO'
-package main
-
-//go:noinline
-func ping(a, b chan int) { for { b <- <-a + 1 } }
-func main() {
-	a, b := make(chan int), make(chan int)
-	go ping(a, b)
-	a <- 1
-	ping(b, a)
-}
-GO
-why_no_go="Go is not installed"
-command -v go >/dev/null &&
-	why_no_go=$(GOCACHE=$TMP/gocache CGO_ENABLED=0 go build -o go go.go 2>&1)
-[ "$why_no_go" ] || { strip -o gostrip go && start go ./go && start gostrip ./gostrip; }
-
 # Wait by CPU time, because the machine may be loaded: 200 samples of each program after its unwind
 # tables are loaded.
 "$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 200 \
@@ -149,20 +131,6 @@ if [ "${pids[calls32]:-}" ]; then
 	check and_are_complete rooted 97
 else
 	echo "skip a_32_bit_programs_stacks: $(head -n 1 <<<"$why_no_shapes32")"
-fi
-
-if [ ! "$why_no_go" ]; then
-	for name in go gostrip; do
-		look $name
-		# Inside mcall itself the goroutine's callers may still be there.
-		check ${name}_has_the_schedulers_stack_up_to_mcall \
-			at_least 5 'go(strip)?!runtime.mcall;[^;]*!runtime.park_m'
-		check ${name}_has_no_caller_of_a_scheduler sh -c \
-			'! grep -E "go(strip)?!.*go(strip)?!runtime.mcall;" out.folded'
-		check ${name}_has_its_own_functions at_least 20 '!main.main;'
-	done
-else
-	echo "skip stacks_of_go: $(head -n 1 <<<"$why_no_go")"
 fi
 
 look kib24
