@@ -20,7 +20,7 @@
 #define END_NS (30 * NS_PER_SEC)
 #define OWN_BUFFER_MB 8u                     /* nobody reads its buffer */
 #define SCREEN_HZ 49u                        /* a screen shows ten seconds: 490 samples a CPU */
-#define SCREEN_BATCH_NS (20 * NS_PER_MS)     /* a third less of the source's time than with 2 */
+#define SCREEN_BATCH_NS (18 * NS_PER_MS)     /* takes a third of the source's time away */
 #define OWN_PREFIX "top-"
 #define SNAPSHOT_NS (120 * NS_PER_SEC)       /* of our own: as an incident's usual window */
 

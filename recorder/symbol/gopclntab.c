@@ -232,6 +232,7 @@ uint64_t gopclntab_find(struct gopclntab *t, const char *name, uint64_t *bytes)
 	char text[64];
 	unsigned i;
 
+	t->next = 0;
 	for (i = 0; i < FIND_MAX && n <= sizeof(text) && !gopclntab_next(t, &f, NULL); i++) {
 		if (f.name > t->names_bytes || t->names_bytes - f.name < n ||
 		    bytes_read(t->in, t->names_at + f.name, text, n, "a Go function's name", NULL))

@@ -32,7 +32,7 @@ struct entry {
 	struct eh_frame *tables;
 	struct elf_head head;
 	bool has_head;
-	uint64_t top, top_end;               /* code below which its stack has nothing */
+	struct loader_range top, panic;
 
 	/* The source's: */
 	struct object *object;               /* referenced */
@@ -141,19 +141,26 @@ static void read_debug_frame(struct entry *e, const struct bytes *in, struct eh_
 	out->cfa_only = true;
 }
 
+static struct loader_range range_of(struct gopclntab *functions, const char *name)
+{
+	uint64_t n = 0, start = gopclntab_find(functions, name, &n);
+
+	return (struct loader_range){start, start + n};
+}
+
 /*
  * runtime.mcall() leaves a goroutine for the scheduler's stack, and nothing calls it there: RBP
- * still points to the goroutine, which may run elsewhere by now.
+ * still points to the goroutine, which may run elsewhere by now. A signal's handler makes a
+ * function that faults look as if it had called runtime.sigpanic(), at any of its instructions.
  */
-static void find_top(struct entry *e, const struct bytes *in)
+static void find_in_go(struct entry *e, const struct bytes *in)
 {
 	struct gopclntab functions;
-	uint64_t n = 0;
 
 	if (gopclntab_open(in, &e->head, &functions, NULL))
 		return;
-	e->top = gopclntab_find(&functions, "runtime.mcall", &n);
-	e->top_end = e->top + n;
+	e->top = range_of(&functions, "runtime.mcall");
+	e->panic = range_of(&functions, "runtime.sigpanic");
 	gopclntab_close(&functions);
 }
 
@@ -207,7 +214,7 @@ static void load(struct job *job)
 	if (f.head.machine == (f.head.is64 ? ELF_X86_64 : ELF_386))
 		read_tables(e, &f.bytes);
 	if (f.head.machine == ELF_X86_64 && f.head.is64)
-		find_top(e, &f.bytes);
+		find_in_go(e, &f.bytes);
 	elf_file_close(&f);
 }
 
@@ -423,7 +430,12 @@ void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t 
 	out->tables = e->tables;
 	out->head = e->has_head ? &e->head : NULL;
 	out->top = e->top;
-	out->top_end = e->top_end;
+	out->panic = e->panic;
+}
+
+static bool is_within(struct loader_range range, uint64_t vaddr)
+{
+	return vaddr >= range.start && vaddr < range.end;
 }
 
 void loader_place(const struct loaded *loaded, struct unwind_place *out)
@@ -435,7 +447,8 @@ void loader_place(const struct loaded *loaded, struct unwind_place *out)
 	entry = loaded->head->entry;
 	out->tables = loaded->tables;
 	out->entry = entry && out->vaddr - entry < START_BYTES;
-	out->top = out->vaddr >= loaded->top && out->vaddr < loaded->top_end;
+	out->top = is_within(loaded->top, out->vaddr);
+	out->injected = is_within(loaded->panic, out->vaddr);
 }
 
 /* The job of a thread that was left behind: the file's device is left alone. */

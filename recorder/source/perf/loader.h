@@ -24,10 +24,14 @@
 
 struct loader;
 
+struct loader_range {
+	uint64_t start, end;                 /* [start, end); 0, 0 = there is no such code */
+};
+
 struct loaded {
 	const struct eh_frame *tables;       /* NULL = none, or not now */
 	const struct elf_head *head;         /* of the file; NULL = none, or not now */
-	uint64_t top, top_end;               /* [top, top_end): see unwind_place.top */
+	struct loader_range top, panic;      /* see unwind_place.top, .injected */
 	bool pending;                        /* it is being read */
 };
 
