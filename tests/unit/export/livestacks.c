@@ -74,7 +74,7 @@ TEST(a_caller_shows_its_return_address_from_its_functions_start)
 	incident_free(&in);
 }
 
-/* ---- transcripts of LiveStacks' page ---------------------------------------------------------- */
+/* ---- transcripts of LiveStacks' page --------------------------------------------------------- */
 
 static const char eat_cpu[] =
 	"    EatCPU.exe!DoWork+0x27\n"
