@@ -19,6 +19,8 @@
 #define LATE_NS (10 * NS_PER_SEC)            /* a slow disk */
 #define END_NS (30 * NS_PER_SEC)
 #define OWN_BUFFER_MB 8u                     /* nobody reads its buffer */
+#define SCREEN_HZ 49u                        /* a screen shows ten seconds: 490 samples a CPU */
+#define SCREEN_BATCH_NS (18 * NS_PER_MS)     /* takes a third of the source's time away */
 #define OWN_PREFIX "top-"
 #define SNAPSHOT_NS (120 * NS_PER_SEC)       /* of our own: as an incident's usual window */
 
@@ -177,6 +179,10 @@ static int start_own(struct live *l, struct err *err)
 	l->part.symbol_cache_mb = 0;
 	if (options_origin(l->o, "buffer-mb") == FROM_DEFAULT)
 		l->part.buffer_mb = OWN_BUFFER_MB;
+	if (l->screen)
+		l->part.capture.batch_ns = SCREEN_BATCH_NS;
+	if (l->screen && options_origin(l->o, "freq") == FROM_DEFAULT)
+		l->part.capture.freq_hz = SCREEN_HZ;
 	os_dirname(buf_text(&usual), &l->store);
 	buf_printf(&l->store, "/" OWN_PREFIX "%u.db", (unsigned)os_pid());
 	buf_free(&usual);

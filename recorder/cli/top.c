@@ -23,9 +23,9 @@
 #define KEEP_NS (4 * NS_PER_SEC)
 
 /* Of the screen. */
-#define REFRESH_NS (2 * NS_PER_SEC)
+#define REFRESH_NS (3 * NS_PER_SEC)          /* as top of procps-ng */
 #define REACH_NS (50 * NS_PER_MS)            /* between two looks at whether a window is there */
-#define COST_PARTS 100u                      /* a refresh costs one of so many parts of the time */
+#define COST_PARTS 200u                      /* a refresh costs one of so many parts of the time */
 
 struct top {
 	const struct options *o;

@@ -21,14 +21,15 @@
 #include "symbol/elf_format.h"
 #include "symbol/elf_section.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	MAGIC_16 = 0xa, MAGIC_18 = 0x0, MAGIC_20 = 0x1,   /* in the lowest four bits */
 	HEADER_MAX_BYTES = 8 + 8 * 8,
 	RELATIVE_X86_64 = 8, RELATIVE_ARM64 = 1027,
 	RELOCATION_BYTES = 24,
+	FIND_MAX = 8192,              /* the runtime's functions are among the first 2,000 */
 };
 
 /* A number of n bytes at an offset; what is asked for mostly lies in the block already. */
@@ -148,10 +149,8 @@ static int find_within(struct gopclntab *t, const struct elf_head *head, struct 
 {
 	struct elf_section section;
 	uint64_t at, magic = 0, quantum, end;
-	int rc = elf_section_find(t->in, head, ".go.buildinfo", &section, err);
+	int rc = elf_section_find(t->in, head, ".data.rel.ro", &section, err);
 
-	if (!rc)
-		rc = elf_section_find(t->in, head, ".data.rel.ro", &section, err);
 	if (rc)
 		return rc;
 	t->end = end = section.offset + section.size;
@@ -160,7 +159,8 @@ static int find_within(struct gopclntab *t, const struct elf_head *head, struct 
 		if (rc)
 			return rc;
 		quantum = magic >> 48 & 0xff;
-		if ((magic & 0xfffffffffff0u) != 0xfffffff0u || magic >> 56 != (head->is64 ? 8 : 4) ||
+		if ((magic & 0xfffffffffff0u) != 0xfffffff0u ||
+		    magic >> 56 != (head->is64 ? 8 : 4) ||
 		    (quantum != 1 && quantum != 2 && quantum != 4))
 			continue;
 		*out = section;
@@ -177,8 +177,11 @@ int gopclntab_open(const struct bytes *in, const struct elf_head *head, struct g
 {
 	struct elf_section section;
 	struct gopclntab t = {.in = in};
-	int rc = elf_section_find(in, head, ".gopclntab", &section, err);
+	int rc = elf_section_find(in, head, ".go.buildinfo", &section, err);
 
+	if (rc)
+		return rc;
+	rc = elf_section_find(in, head, ".gopclntab", &section, err);
 	if (rc == ERR_NOT_FOUND)
 		rc = elf_section_find(in, head, ".data.rel.ro.gopclntab", &section, err);
 	if (rc && rc != ERR_NOT_FOUND)
@@ -219,6 +222,26 @@ int gopclntab_next(struct gopclntab *t, struct gopclntab_function *out, struct e
 		return rc;
 	*out = (struct gopclntab_function){t->text + entry, end - entry, (uint32_t)name};
 	t->next++;
+	return 0;
+}
+
+uint64_t gopclntab_find(struct gopclntab *t, const char *name, uint64_t *bytes)
+{
+	const size_t n = strlen(name) + 1;
+	struct gopclntab_function f;
+	char text[64];
+	unsigned i;
+
+	t->next = 0;
+	for (i = 0; i < FIND_MAX && n <= sizeof(text) && !gopclntab_next(t, &f, NULL); i++) {
+		if (f.name > t->names_bytes || t->names_bytes - f.name < n ||
+		    bytes_read(t->in, t->names_at + f.name, text, n, "a Go function's name", NULL))
+			continue;
+		if (memcmp(text, name, n) == 0) {
+			*bytes = f.bytes;
+			return f.vaddr;
+		}
+	}
 	return 0;
 }
 

@@ -40,4 +40,6 @@ int gopclntab_open(const struct bytes *in, const struct elf_head *head, struct g
 		   struct err *err);
 /* The next function, by ascending address. Returns 0; ERR_NOT_FOUND after the last; as above. */
 int gopclntab_next(struct gopclntab *table, struct gopclntab_function *out, struct err *err);
+/* The address of a function of the runtime; 0 = there is none. gopclntab_next() starts anew. */
+uint64_t gopclntab_find(struct gopclntab *table, const char *name, uint64_t *bytes);
 void gopclntab_close(struct gopclntab *table);

@@ -29,6 +29,7 @@ struct walk {
 	bool remote;                    /* reading remotely has begun */
 	bool callchain;                 /* restart, along the kernel's callchain */
 	bool doubtful;                  /* a frame may hide some of its callers */
+	bool injected;                  /* the last step left a frame that was not called */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -233,6 +234,8 @@ static enum step_result step_frame(struct walk *w, const struct unwind_place *pl
 
 	if (s->interrupted && is_unknown(&place->ref) && !place->jit)
 		return step_wild(s);
+	if (place->top && !s->interrupted)
+		return STEP_ROOT;
 	if (place->pending)
 		w->out->pending = true;
 	if (place->pending && w->in->nuser > 1) {
@@ -249,6 +252,8 @@ static enum step_result step_frame(struct walk *w, const struct unwind_place *pl
 	}
 	if (by_pointer && result == STEP_ON)
 		w->out->nframe_pointer++;
+	w->injected = place->injected && result == STEP_ON;
+	s->interrupted |= w->injected;
 	if (by_pointer && place->doubtful)
 		w->doubtful = true;
 	return result == STEP_END && place->entry ? STEP_ROOT : result;
@@ -260,7 +265,7 @@ static void add_pair(struct walk *w)
 	struct frame_ref *frame = &w->out->frames[w->out->nframes - 1];
 
 	/* A signal's restorer was not called: its frame is at its first byte, not before it. */
-	if (s->interrupted && (frame->flags & FRAME_RETURN_ADDRESS)) {
+	if (s->interrupted && !w->injected && (frame->flags & FRAME_RETURN_ADDRESS)) {
 		frame->flags &= ~(uint32_t)FRAME_RETURN_ADDRESS;
 		frame->offset++;
 	}
@@ -419,6 +424,7 @@ static enum step_result walk_frame(struct walk *w)
 	enum step_result result = STEP_BROKEN;
 	struct unwind_place place;
 
+	w->injected = false;
 	find_place(w, s->regs[EH_RIP], false, caller, &place);
 	if (place.managed && s->word == 8)
 		result = step_managed(w, &place, &foreign);

@@ -86,6 +86,8 @@ struct unwind_place {
 	bool jit;                    /* generated code: followed by frame pointers, or not at all */
 	bool doubtful;                       /* it may use RBP for other things: see "fp" below */
 	bool entry;                          /* where the kernel starts a program */
+	bool top;                            /* nothing calls it on its stack, once it calls */
+	bool injected;                       /* its caller did not call it, but was interrupted */
 	bool pending;                        /* there may be tables; they are being loaded */
 	bool managed;                        /* code of a runtime that is known: unwind_managed; */
 	struct object *runtime;      /* the object of its functions */

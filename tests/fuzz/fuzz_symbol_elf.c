@@ -4,6 +4,7 @@
  */
 #include "symbol/elf.h"
 #include "symbol/elf_section.h"
+#include "symbol/gopclntab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes in = bytes_of_memory(data, size);
 	struct bytes half = bytes_of_memory(data + size / 2, size - size / 2);
-	uint64_t called[ELF_CALLED_MAX];
+	uint64_t called[ELF_CALLED_MAX], bytes;
+	struct gopclntab table;
 	struct elf_head head;
 	struct buf unpacked = {0};
 	struct err err;
@@ -40,6 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (elf_called(&in, &head, called) > ELF_CALLED_MAX)
 		__builtin_trap();
+	if (!gopclntab_open(&in, &head, &table, &err)) {
+		gopclntab_find(&table, "pkg.g", &bytes);
+		gopclntab_close(&table);
+	}
 	look_up(&in, &head, NULL);
 	look_up(&in, &head, &half);
 	elf_minidebug_read(&in, &head, &unpacked, &err);

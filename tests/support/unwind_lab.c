@@ -25,6 +25,9 @@ static void find(void *ctx, uint64_t address, bool in_kernel, struct unwind_plac
 		out->tables = lab->tables;
 		out->vaddr = address - LAB_CODE;
 		out->entry = address >= LAB_ENTRY;
+		out->injected = lab->injected && address >= lab->injected &&
+				address - lab->injected < 0x100;
+		out->top = lab->top && address >= lab->top && address - lab->top < 0x100;
 	} else if (address >= LAB_JIT && address < LAB_JIT + 0x1000) {
 		out->ref.object = &jitted;
 		out->jit = true;

@@ -47,6 +47,8 @@ struct unwind_lab {
 	uint32_t remote_words;          /* what remote reading sees; 0 = forbidden */
 	unsigned reads;
 	bool doubtful;                  /* what was jitted may use RBP for anything */
+	uint64_t top;                   /* 0x100 bytes that nothing calls on their stack */
+	uint64_t injected;              /* 0x100 bytes whose caller was interrupted */
 	struct unwind_memory memory;
 	struct unwind_input in;         /* chains; registers and stack are put in */
 	struct unwind_stack out;

@@ -160,10 +160,7 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 		loader_sweep(s->loader, s->now_ns);
 		loader_get(s->loader, out->ref.object, 0, s->now_ns, &loaded);
 	}
-	if (loaded.head && elf_vaddr(loaded.head, out->ref.offset, &out->vaddr)) {
-		out->tables = loaded.tables;
-		out->entry = loaded.head->entry && out->vaddr - loaded.head->entry < 64;
-	}
+	loader_place(&loaded, out);
 }
 
 static void place_python(struct dump_stacks *s, uint32_t tid)

@@ -7,6 +7,7 @@
 #include "source/jvm/options.h"
 #include "symbol/elf_file.h"
 #include "symbol/elf_section.h"
+#include "symbol/gopclntab.h"
 #include "symbol/symbol_open.h"
 
 #include <stdatomic.h>
@@ -17,6 +18,7 @@
 #define ELF_COMPRESSED 0x800u                /* SHF_COMPRESSED */
 #define ELF_CHDR_ZLIB 1u
 #define ELF_CHDR_BYTES 24u
+#define START_BYTES 64u              /* of code from a program's entry on: ld.so's entry has 61 */
 
 #define HOT_NS (10 * NS_PER_SEC)             /* used within this time: in constant use */
 
@@ -30,6 +32,7 @@ struct entry {
 	struct eh_frame *tables;
 	struct elf_head head;
 	bool has_head;
+	struct loader_range top, panic;
 
 	/* The source's: */
 	struct object *object;               /* referenced */
@@ -138,6 +141,29 @@ static void read_debug_frame(struct entry *e, const struct bytes *in, struct eh_
 	out->cfa_only = true;
 }
 
+static struct loader_range range_of(struct gopclntab *functions, const char *name)
+{
+	uint64_t n = 0, start = gopclntab_find(functions, name, &n);
+
+	return (struct loader_range){start, start + n};
+}
+
+/*
+ * runtime.mcall() leaves a goroutine for the scheduler's stack, and nothing calls it there: RBP
+ * still points to the goroutine, which may run elsewhere by now. A signal's handler makes a
+ * function that faults look as if it had called runtime.sigpanic(), at any of its instructions.
+ */
+static void find_in_go(struct entry *e, const struct bytes *in)
+{
+	struct gopclntab functions;
+
+	if (gopclntab_open(in, &e->head, &functions, NULL))
+		return;
+	e->top = range_of(&functions, "runtime.mcall");
+	e->panic = range_of(&functions, "runtime.sigpanic");
+	gopclntab_close(&functions);
+}
+
 static void read_tables(struct entry *e, const struct bytes *in)
 {
 	const struct elf_segment *unwind = &e->head.unwind;
@@ -187,6 +213,8 @@ static void load(struct job *job)
 	/* Not x32, whose registers are those of x86-64 and whose addresses have 4 bytes. */
 	if (f.head.machine == (f.head.is64 ? ELF_X86_64 : ELF_386))
 		read_tables(e, &f.bytes);
+	if (f.head.machine == ELF_X86_64 && f.head.is64)
+		find_in_go(e, &f.bytes);
 	elf_file_close(&f);
 }
 
@@ -401,6 +429,26 @@ void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t 
 	}
 	out->tables = e->tables;
 	out->head = e->has_head ? &e->head : NULL;
+	out->top = e->top;
+	out->panic = e->panic;
+}
+
+static bool is_within(struct loader_range range, uint64_t vaddr)
+{
+	return vaddr >= range.start && vaddr < range.end;
+}
+
+void loader_place(const struct loaded *loaded, struct unwind_place *out)
+{
+	uint64_t entry;
+
+	if (!loaded->head || !elf_vaddr(loaded->head, out->ref.offset, &out->vaddr))
+		return;
+	entry = loaded->head->entry;
+	out->tables = loaded->tables;
+	out->entry = entry && out->vaddr - entry < START_BYTES;
+	out->top = is_within(loaded->top, out->vaddr);
+	out->injected = is_within(loaded->panic, out->vaddr);
 }
 
 /* The job of a thread that was left behind: the file's device is left alone. */

@@ -16,7 +16,7 @@
 #include "model/process.h"
 #include "source/host/hung_devices.h"
 #include "symbol/elf.h"
-#include "unwind/elf_eh_frame.h"
+#include "unwind/unwind.h"
 
 #define LOADER_MAX_BYTES ((size_t)256 << 20)     /* of tables */
 #define LOADER_IDLE_NS (600 * NS_PER_SEC)        /* tables unused for this long are dropped */
@@ -24,9 +24,14 @@
 
 struct loader;
 
+struct loader_range {
+	uint64_t start, end;                 /* [start, end); 0, 0 = there is no such code */
+};
+
 struct loaded {
 	const struct eh_frame *tables;       /* NULL = none, or not now */
 	const struct elf_head *head;         /* of the file; NULL = none, or not now */
+	struct loader_range top, panic;      /* see unwind_place.top, .injected */
 	bool pending;                        /* it is being read */
 };
 
@@ -37,6 +42,9 @@ void loader_free(struct loader *l);              /* NULL allowed */
 /* The tables of an object that pid maps. Never blocks; without memory the answer is "none". */
 void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t now_ns,
 		struct loaded *out);
+
+/* Describe the place of out->ref.offset by what is loaded; leaves it as it is where nothing is. */
+void loader_place(const struct loaded *loaded, struct unwind_place *out);
 
 /*
  * Have the options of a JVM read; call it again until process->frame_pointers is set. Never blocks.

@@ -546,7 +546,7 @@ static int perf_run(struct source *source, struct err *err)
 		 * 10 ms later would have 10 % of their names, not 43 % (cli/names_linux.sh).
 		 */
 		if (perf_cpus_wait(&s->cpus, waits ? TABLES_POLL_NS : POLL_NS))
-			os_sleep_ns(COALESCE_NS);
+			os_sleep_ns(COALESCE_NS + s->cfg.capture.batch_ns);
 		now = os_now_ns();
 		until_ns = now - HOLD_BACK_NS;
 		if (s->rate_due && until_ns > s->switched_ns)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #define STACK_DEPTH_MAX 127u
-#define ENTRY_BYTES 64u              /* of code from a program's entry on: ld.so's entry has 61 */
 
 /* A JVM's compiled code uses RBP as a general register unless an option forbids it. */
 static void find_in_jvm(struct perf_walker *w, struct unwind_place *out)
@@ -42,10 +41,7 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	out->pending = loaded.pending;
 	if (out->jit && w->sampled && w->sampled->jvm)
 		find_in_jvm(w, out);
-	if (!loaded.head || !elf_vaddr(loaded.head, out->ref.offset, &out->vaddr))
-		return;
-	out->tables = loaded.tables;
-	out->entry = loaded.head->entry && out->vaddr - loaded.head->entry < ENTRY_BYTES;
+	loader_place(&loaded, out);
 }
 
 /* Stack pages beyond the copy, as they are now. */

@@ -28,7 +28,6 @@
 #define TABLES_NS (10 * NS_PER_SEC)          /* waiting for unwind tables, of all files together */
 #define PAUSE_NS (NS_PER_MS / 10)
 #define SWEEP_RECORDS 65536u
-#define ENTRY_BYTES 64u
 #define EVENT_OBJECT "event"
 
 enum { CLOCK_CPU, CLOCK_TASK, CYCLES, NO_TIME };
@@ -96,10 +95,7 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 		os_sleep_ns(PAUSE_NS);
 		loader_get(s->loader, out->ref.object, 0, os_now_ns(), &loaded);
 	}
-	if (!loaded.head || !elf_vaddr(loaded.head, out->ref.offset, &out->vaddr))
-		return;
-	out->tables = loaded.tables;
-	out->entry = loaded.head->entry && out->vaddr - loaded.head->entry < ENTRY_BYTES;
+	loader_place(&loaded, out);
 }
 
 /* 3 KiB for a thread that is sampled for the first time; without memory nothing is stitched. */

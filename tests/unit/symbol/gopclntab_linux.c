@@ -1,4 +1,4 @@
-/* The functions of stripped Go programs: they have the names that the whole program's .symtab has. */
+/* The functions of stripped Go programs have the names that the whole program's .symtab has. */
 #include "base/bytes.h"
 #include "symbol/elf.h"
 #include "tests/support/test.h"
@@ -157,7 +157,8 @@ static void make_program(const struct buf *table)
 	snprintf(command, sizeof(command),
 		 "cd %s && echo '.globl _start; _start: .fill 64, 1, 0xcc' >app.s && "
 		 "gcc -nostdlib -static -s -Wl,--build-id=none -o stripped app.s && "
-		 "objcopy --add-section .gopclntab=table stripped", tmp_path("."));
+		 "objcopy --add-section .gopclntab=table "
+		 "--add-section .go.buildinfo=table stripped", tmp_path("."));
 	if (system(command)) {
 		print_message("gcc and objcopy make no program here\n");
 		skip();
@@ -189,7 +190,7 @@ TEST(each_version_of_the_table_is_read)
 	}
 }
 
-/* Wrong names are worse than none: nothing says where the code starts, or what the version means. */
+/* Wrong names are worse than none: where the code starts, or what the version means, is unknown. */
 TEST(a_table_that_does_not_say_where_its_code_is_names_nothing)
 {
 	static const struct { uint32_t magic; uint64_t text; } tables[] = {

@@ -277,6 +277,43 @@ static void leaf_of_go_is_left_by_its_row_and_its_callers_by_frame_pointers(void
 	lab->tables = usual;
 }
 
+/* Go's runtime.mcall: where it has called on its new stack, what RBP points to is another one's. */
+static void nothing_is_below_what_is_said_to_be_the_top(void **state)
+{
+	struct unwind_lab *lab = *state;
+
+	unwind_lab_leaf(lab, LAB_SUB24 + 8, 0);
+	lab->stack[3] = LAB_BARE + 0x20;
+	lab->stack[20] = 0;
+	lab->stack[21] = LAB_BARE + 0x40;
+	lab->regs[EH_RBP] = unwind_lab_at(20);
+	lab->top = LAB_BARE;
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_COMPLETE, LAB_SUB24 + 8, LAB_BARE + 0x20);
+	unwind_lab_leaf(lab, LAB_BARE + 8, 0);       /* interrupted, it may not have switched */
+	lab->regs[EH_RBP] = unwind_lab_at(20);
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_COMPLETE, LAB_BARE + 8, LAB_BARE + 0x40);
+}
+
+/* Go's runtime.sigpanic: its caller faulted, here at its first instruction, and called nothing. */
+static void caller_of_what_was_injected_was_interrupted(void **state)
+{
+	struct unwind_lab *lab = *state;
+
+	lab->injected = LAB_SUB24;
+	unwind_lab_leaf(lab, LAB_USUAL + 4, 0);      /* what sigpanic has called */
+	lab->regs[EH_RBP] = unwind_lab_at(2);
+	lab->stack[2] = unwind_lab_at(20);
+	lab->stack[3] = LAB_SUB24 + 8;
+	lab->stack[7] = LAB_USUAL;
+	lab->stack[8] = LAB_ROOT + 5;                /* not yet pushed: CFA = rsp + 8 */
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_COMPLETE, LAB_USUAL + 4, LAB_SUB24 + 8, LAB_USUAL, LAB_ROOT + 5);
+	assert_int_equal(lab->out.frames[1].flags, FRAME_RETURN_ADDRESS);
+	assert_int_equal(lab->out.frames[2].flags, 0);
+}
+
 static void frame_pointer_that_does_not_rise_is_broken(void **state)
 {
 	static const uint64_t wrong[] = {0, 1, 8, 0x123456789, UINT64_MAX & ~7ull};
@@ -484,6 +521,8 @@ int main(void)
 		IN_LAB(jitted_code_is_left_by_its_frame_pointer),
 		IN_LAB(code_without_tables_is_left_by_its_frame_pointer),
 		IN_LAB(leaf_of_go_is_left_by_its_row_and_its_callers_by_frame_pointers),
+		IN_LAB(nothing_is_below_what_is_said_to_be_the_top),
+		IN_LAB(caller_of_what_was_injected_was_interrupted),
 		IN_LAB(frame_pointer_that_does_not_rise_is_broken),
 		IN_LAB(wild_call_shows_its_caller),
 		IN_LAB(thirty_two_bits_follow_frame_pointers),

@@ -1,0 +1,43 @@
+#!/bin/bash
+# Go programs, whole and stripped: names from .gopclntab, and the scheduler's stack.
+# time limit: 120
+. "$TOP/tests/support/cli.sh"
+need_perf
+export RECORDER_STORE=$TMP/s.db
+
+# Goroutines that hand each other the processor.
+cat >go.go <<'GO'
+package main
+
+import "time"
+
+//go:noinline
+func pass(a, b chan int) { for { b <- <-a + 1 } }
+func main() {
+	a, b := make(chan int), make(chan int)
+	go pass(a, b)
+	go pass(b, a)
+	a <- 1
+	time.Sleep(4 * time.Second)
+}
+GO
+why="Go is not installed"
+command -v go >/dev/null && why=$(GOCACHE=$TMP/gocache CGO_ENABLED=0 go build -o go go.go 2>&1)
+if [ "$why" ]; then
+	echo "skip go_linux: $(head -n 1 <<<"$why")"
+	exit 0
+fi
+strip -o stripped go
+
+for name in go stripped; do
+	"$RECORDER" run --freq 999 -o "$name.folded" -f -- "./$name" 2>err
+	samples=$(awk '{ n += $NF } END { print n + 0 }' "$name.folded")
+	check "${name}_is_recorded" [ "$samples" -ge 50 ]
+	check "${name}_has_its_functions" grep -q \
+		'runtime.goexit.*;[a-z]*!main.pass;[a-z]*!runtime.chan' "$name.folded"
+	check "${name}_has_the_scheduler" grep -q \
+		';[a-z]*!runtime.mcall;[a-z]*!runtime.park_m' "$name.folded"
+	# Inside mcall itself, as the leaf, the goroutine is still below it.
+	check "${name}_has_nothing_below_the_scheduler" expect_exit 1 grep -E \
+		'(BROKEN|truncated\]|![^;]*);[a-z]*!runtime.mcall;[^[]' "$name.folded"
+done
