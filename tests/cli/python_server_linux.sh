@@ -16,22 +16,26 @@ if [ ! "$python" ]; then
 fi
 
 # chains FOLDED: of the samples in the evaluator or a Python function, how many there are, and per
-# cent that begin with a thread's first function and have the framework's between it and a request's.
+# cent that begin with a thread's first function and have Flask's between it and a request's.
 chains()
 {
-	awk '/site\.<module>|pymain_init/ { next }   # the interpreter is starting
+	awk 'BEGIN {
+			root = "^(python_server\\.<module>|threading\\.Thread\\._bootstrap_)"
+			request = "!python_server\\.(page|search)_"
+			flask = "!flask\\.app\\.Flask\\.(wsgi_app|dispatch_request)_.*" request
+		}
+		# The interpreter starts, or imports before the program begins.
+		/site\.<module>|pymain_init/ { next }
 		/_PyEval_EvalFrameDefault|\[python\]!/ {
-			all += $NF
 			first = ""
-			if (match($0, /\[python\]![^;]*/)) first = substr($0, RSTART + 9, RLENGTH - 9)
-			whole = first ~ /^(python_server\.<module>|threading\.Thread\._bootstrap_)/ &&
-				$0 !~ /\[python\]!\?/
-			if (/!python_server\.(page|search)_/ && !/!flask\.app\.Flask\.wsgi_app_.*!flask\.app\.Flask\.dispatch_request_.*!python_server\.(page|search)_/)
-				whole = 0
-			# What is imported before the program begins.
-			if (first ~ /^importlib\._bootstrap/ && !/python_server/) { all -= $NF; next }
-			if (whole) good += $NF
-			else print $NF, $0 > "/dev/stderr" }
+			if (match($0, /\[python\]![^;]*/))
+				first = substr($0, RSTART + 9, RLENGTH - 9)
+			if (first ~ /^importlib\._bootstrap/ && !/python_server/) next
+			all += $NF
+			if (first ~ root && !/\[python\]!\?/ && ($0 !~ request || $0 ~ flask))
+				good += $NF
+			else
+				print $NF, $0 > "/dev/stderr" }
 		END { printf "%d %.2f\n", all, all ? 100 * good / all : 0 }' "$1"
 }
 
@@ -43,7 +47,8 @@ read -r n good < <(chains s.folded 2>others)
 check "$good % of $n samples have the whole chain" awk -v n="$n" -v good="$good" \
 	'BEGIN { exit !(n > 200 && good >= 97) }'
 sort -rn others | cut -c1-300 | head -5
-for each in 'python_server\.page_.*jinja2' 'flask\.app\.Flask\.dispatch_request_.*python_server\.search_' \
+for each in 'python_server\.page_.*jinja2' \
+		'flask\.app\.Flask\.dispatch_request_.*python_server\.search_' \
 		'python_server\.task_.*json' \
 		'asyncio\.runners\.run_.*!python_server\.step_'; do
 	check "there is ${each//\\/}" grep -Eq "$each" s.folded
