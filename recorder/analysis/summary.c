@@ -28,7 +28,13 @@ static unsigned counted(const struct incident *in)
 	return 1u << STREAM_ALLOC | 1u << STREAM_EVENT;
 }
 
-/* A bit for each kind of code in a stack; NULL without memory. */
+/* Code that was made at run time and nobody names. */
+static bool is_unnamed(const struct incident *in, uint32_t frame)
+{
+	return !in->frames[frame].function && incident_frame_code(in, frame) == CODE_GENERATED;
+}
+
+/* A bit for each kind of code in a stack, and CODE_KINDS: is_unnamed(). NULL without memory. */
 static uint16_t *codes_of_stacks(const struct incident *in)
 {
 	uint16_t *codes = malloc(((size_t)in->nstacks + 1) * sizeof(*codes));
@@ -38,7 +44,8 @@ static uint16_t *codes_of_stacks(const struct incident *in)
 		const struct incident_stack *s = &in->stacks[i];
 
 		codes[i] = (uint16_t)((s->parent == STACK_NONE ? 0 : codes[s->parent]) |
-				      1u << incident_frame_code(in, s->frame));
+				      1u << incident_frame_code(in, s->frame) |
+				      (is_unnamed(in, s->frame) ? 1u << CODE_KINDS : 0));
 	}
 	return codes;
 }
@@ -71,6 +78,8 @@ static int add_processes(const struct incident *in, unsigned streams, struct sum
 			to->quality[s->quality] += units;
 		for (kind = 0; kind < CODE_KINDS && s->stack != STACK_NONE; kind++)
 			to->code[kind] += codes[s->stack] >> kind & 1 ? units : 0;
+		if (s->stack != STACK_NONE && codes[s->stack] >> CODE_KINDS & 1)
+			to->unnamed += units;
 	}
 	free(codes);
 	for (i = 0; i < slots; i++) {

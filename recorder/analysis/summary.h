@@ -17,6 +17,7 @@ struct summary_process {
 	uint64_t samples;
 	uint64_t quality[QUALITIES];
 	uint64_t code[CODE_KINDS];           /* samples with such a frame, wherever it stands */
+	uint64_t unnamed;                    /* with generated code that has no name */
 };
 
 struct summary_function {

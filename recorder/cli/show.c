@@ -549,6 +549,9 @@ static const char *stack_advice(const struct incident *in, const struct summary_
 			 "frames of its interpreter", language);
 		return text;
 	}
+	if (5 * s->unnamed >= s->samples)
+		return "generated code has no names: for .NET, start it without "
+		       "DOTNET_EnableDiagnostics=0; see recorder check";
 	/* Only Linux copies stacks. */
 	if (20 * s->quality[QUALITY_TRUNCATED] >= s->samples && in->head.host_text &&
 	    !strncmp(in->head.host_text, "Linux", 5))

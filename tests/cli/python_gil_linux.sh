@@ -22,16 +22,18 @@ sums()
 
 try()
 {
-	local version=$1 python=$2 how=$3 held=$4 name=gil$1$3 holder waiter waited gil ready known good
+	local version=$1 python=$2 how=$3 held=$4 name=gil$1$3
+	local holder waiter waited gil ready known good
 	"$RECORDER" run --store "$name.db" --thread-time --freq 499 --max-cpu-percent 0 -- \
 		"$python" python_gil.py "$how" 3 >"$name.out" 2>"$name.log"
-	"$RECORDER" export 1 --store "$name.db" --metric off-cpu -f -o "$name.folded" 2>>"$name.log"
+	"$RECORDER" export 1 --store "$name.db" --metric off-cpu -f -o "$name.folded" \
+		2>>"$name.log"
 	read -r holder waiter waited < <(grep -E '^[0-9]+ [0-9]+ [0-9.]+$' "$name.out")
 	read -r gil ready known good < <(sums "$name" "${waiter:-x}" "${holder:-x}" "$held")
-	check "Python $version, $how: $gil ms of GIL and $ready ms ready, of ${waited:-?} s measured" \
+	check "Python $version, $how: $gil ms of GIL, $ready ms ready, of ${waited:-?} s measured" \
 		awk -v gil="$gil" -v ready="$ready" -v ms="$waited" 'BEGIN { ms *= 1000
 			exit !(ms > 100 && gil < 1.05 * ms + 20 && gil + ready > 0.85 * ms - 20) }'
-	check "Python $version, $how: the holder is named for $known %, and $good % have its function" \
+	check "Python $version, $how: $known % have the holder, $good % of these its function" \
 		awk -v known="$known" -v good="$good" 'BEGIN { exit !(known >= 90 && good >= 90) }'
 }
 
@@ -43,8 +45,9 @@ while read -r version python; do
 	'') ;;
 	2.* | 3.6) echo "skip Python $version: its lock has no address that is known" ;;
 	*) try "$version" "$python" computes '\[python\]!python_gil\.computes'
-	   try "$version" "$python" sleeps 'nanosleep' ;;
+	   try "$version" "$python" sleeps 'nanosleep'
+	   last=gil${version}sleeps.db ;;
 	esac
 done <<<"$found"
-[ ! -s "gil${version}sleeps.db" ] ||
-	expect "show sums it up" 0 "waiting for Python's lock" show 1 --store "gil${version}sleeps.db"
+[ ! "${last-}" ] ||
+	expect "show sums it up" 0 "waiting for Python's lock" show 1 --store "$last"

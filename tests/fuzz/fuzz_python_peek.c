@@ -91,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct python_threads *threads;
+	struct python_seen *seen;
 	struct python_peek *peek;
 	struct python_thread *thread;
 	struct python_target t = {.pid = 1};
@@ -103,14 +104,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	t.serial = data[1] + 1u;
 	t.head = t.current = BASE + data[1] * 8u;
 	threads = calloc(1, sizeof(*threads));
+	seen = calloc(1, sizeof(*seen));
 	peek = calloc(1, sizeof(*peek));
-	if (threads && peek) {
+	if (threads && seen && peek) {
 		thread = python_find_thread(&t, &memory, 7, threads, false, &searched);
 		python_peek(&t, &memory, thread, peek);
 		name_spots(&t, &memory, peek);
+		python_name_new(&t, &memory, seen, peek);
+		t.gil = t.head;
+		python_gil_holder(&t, &memory);
 		place_spots(&t, peek);
 	}
 	free(threads);
+	free(seen);
 	free(peek);
 	return 0;
 }

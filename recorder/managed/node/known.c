@@ -317,6 +317,19 @@ static struct v8_known *add_function(struct v8_knowledge *k, uint64_t key)
 	return f;
 }
 
+bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f)
+{
+	return k->sample_ns >= f->since_ns;
+}
+
+/* before: what was known at its place; NULL = nothing */
+static uint64_t since(const struct v8_known *before, const struct v8_known *now, uint64_t read_ns)
+{
+	if (before)
+		return before->number == now->number ? before->since_ns : read_ns;
+	return read_ns > V8_LATE_NS ? read_ns - V8_LATE_NS : 0;
+}
+
 const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct managed_host *host,
 					 uint64_t function, uint64_t bytecode)
 {
@@ -347,6 +360,7 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 		free_task(&t->base);
 		return NULL;
 	}
+	named.since_ns = since(f->number ? f : NULL, &named, named.checked_ns);
 	named.positions = t->positions;
 	named.npositions = t->npositions;
 	t->positions = NULL;
@@ -432,8 +446,11 @@ static void keep_code(struct v8_knowledge *k, struct v8_known_code *c)
 	uint32_t i = code_index(k, c->is.begin);
 
 	/* What was there is gone. */
-	while (i < k->ncodes && k->codes[i]->is.begin < c->is.end)
+	while (i < k->ncodes && k->codes[i]->is.begin < c->is.end) {
+		if (k->codes[i]->outer.number != c->outer.number)
+			c->outer.since_ns = c->checked_ns;
 		drop_code(k, i);
+	}
 	if (k->ncodes >= CODES_MAX || ARRAY_ROOM(k->codes, k->codes_room, k->ncodes + 1)) {
 		free_code(k, c);
 		return;
@@ -447,7 +464,9 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 					  uint64_t pc)
 {
 	uint32_t i = code_index(k, pc), page = (uint32_t)(pc >> 6) % FAILED_PAGES;
+	struct v8_known before = {.number = 0};
 	struct v8_known_code *c = NULL;
+	bool replaced = false;
 	uint64_t now_ns = os_now_ns();
 	struct v8_task *t;
 
@@ -463,6 +482,8 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 			c->checked_ns = now_ns;
 			return c;
 		}
+		before = c->outer;
+		replaced = true;
 		drop_code(k, i);
 	}
 	if (!k->tasks_left ||
@@ -478,9 +499,15 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 	free_task(&t->base);
 	if (!c)
 		return NULL;
+	c->outer.since_ns = since(replaced ? &before : NULL, &c->outer, now_ns);
 	keep_code(k, c);
 	i = code_index(k, pc);
-	return i < k->ncodes && k->codes[i]->is.begin <= pc ? k->codes[i] : NULL;
+	if (i >= k->ncodes || k->codes[i]->is.begin > pc)
+		return NULL;
+	c = k->codes[i];
+	for (i = 0; i < c->is.nliterals; i++)
+		c->inlined[i].since_ns = c->outer.since_ns;
+	return c;
 }
 
 uint32_t v8_known_wasm(struct v8_knowledge *k)

@@ -19,6 +19,7 @@ struct v8_known {
 	struct v8_mark mark;
 	uint64_t checked_ns;                 /* when it was seen unchanged, as that of: */
 	uint64_t function;                   /* a JSFunction; 0 = optimized code's */
+	uint64_t since_ns;                   /* v8_known_serves() samples from then on */
 	uint32_t number;                     /* of its name; 0 = not known */
 	uint32_t script;                     /* of its script, among the known ones; 0 = none */
 	uint32_t npositions;
@@ -70,6 +71,13 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 /* The code of an address; valid until the next call. NULL = none that is known. */
 const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct managed_host *host,
 					  uint64_t pc);
+/*
+ * Whether the sample that was begun may have this name. What was read for the first time may have
+ * come to its place after a sample that is older than V8_LATE_NS; and what is another one than at
+ * the last look, after any sample.
+ */
+#define V8_LATE_NS 500000000ULL
+bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f);
 /* The number of the name of all WebAssembly. */
 uint32_t v8_known_wasm(struct v8_knowledge *k);
 /* The builtin of an address in V8's builtins; valid until the next call. NULL = not known. */

@@ -98,10 +98,11 @@ static void put(struct step *s, const struct v8_known *f, int32_t position)
 {
 	uint32_t line = position < 0 ? 0 : v8_known_line(s->k, f, position);
 	int32_t bci = line && line <= MANAGED_BCI_MAX ? (int32_t)line : -1;
+	bool named = f->number && v8_known_serves(s->k, f);
 
 	if (s->f->nfunctions < UNWIND_INLINED_MAX)
 		s->f->functions[s->f->nfunctions++] = (__typeof__(s->f->functions[0])){
-			.offset = f->number ? managed_offset(f->number, MANAGED_OTHER, bci) : 0,
+			.offset = named ? managed_offset(f->number, MANAGED_OTHER, bci) : 0,
 			.flags = FRAME_JIT};
 }
 

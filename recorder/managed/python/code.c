@@ -1,6 +1,7 @@
 #include "managed/python/code.h"
 
 #include "base/bytes.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -284,8 +285,9 @@ static bool is_alive(const struct python_layout *l, const struct managed_memory 
 	return (uint32_t)count && !(count >> 32 & 0xffff);
 }
 
-bool python_code_read(const struct python_layout *l, const struct managed_memory *memory,
-		      uint64_t type, uint64_t code, uint64_t stamp, struct python_code *out)
+static bool read_code(const struct python_layout *l, const struct managed_memory *memory,
+		      uint64_t type, uint64_t code, uint64_t stamp, bool lines,
+		      struct python_code *out)
 {
 	char file[PYTHON_TEXT_BYTES], name[PYTHON_TEXT_BYTES];
 	uint8_t bytes[CODE_BYTES];
@@ -298,7 +300,8 @@ bool python_code_read(const struct python_layout *l, const struct managed_memory
 	    !python_text_read(l, memory, le64(bytes + l->code_name), name))
 		return false;
 	out->first_line = (int32_t)le32(bytes + l->code_first_line);
-	read_lines(l, memory, le64(bytes + l->code_lines), out);
+	if (lines)
+		read_lines(l, memory, le64(bytes + l->code_lines), out);
 	/*
 	 * Read last: the code object that was sampled is still there, so all that was read before
 	 * is its own.
@@ -312,4 +315,47 @@ bool python_code_read(const struct python_layout *l, const struct managed_memory
 	python_function_name(file, name, out->function);
 	snprintf(out->file, sizeof(out->file), "%s", file);
 	return true;
+}
+
+bool python_code_read(const struct python_layout *l, const struct managed_memory *memory,
+		      uint64_t type, uint64_t code, uint64_t stamp, struct python_code *out)
+{
+	return read_code(l, memory, type, code, stamp, true, out);
+}
+
+static void name_spot(const struct python_target *t, const struct managed_memory *memory,
+		      struct python_peek *peek, uint32_t spot)
+{
+	const struct python_spot *s = &peek->spots[spot];
+	struct python_named *to = &peek->named[peek->nnamed];
+	struct python_code code;
+	size_t function, file;
+
+	if (!read_code(&t->layout, memory, 0, s->code, s->stamp, false, &code))
+		return;
+	function = strlen(code.function) + 1;
+	file = strlen(code.file) + 1;
+	if (function + file > sizeof(to->text))
+		return;
+	*to = (struct python_named){.spot = spot, .first_line = code.first_line};
+	memcpy(to->text, code.function, function);
+	memcpy(to->text + function, code.file, file);
+	peek->nnamed++;
+}
+
+void python_name_new(const struct python_target *t, const struct managed_memory *memory,
+		     struct python_seen *seen, struct python_peek *peek)
+{
+	uint32_t i;
+
+	for (i = 0; i < peek->n && peek->nnamed < PYTHON_NAMED_MAX; i++) {
+		const struct python_spot *s = &peek->spots[i];
+		uint64_t hash = hash_pair(hash_pair(t->serial, s->code), s->stamp);
+		uint64_t *known = &seen->hashes[hash % PYTHON_SEEN];
+
+		if (!s->stamp || *known == hash)
+			continue;
+		*known = hash;
+		name_spot(t, memory, peek, i);
+	}
 }

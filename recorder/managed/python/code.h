@@ -28,6 +28,19 @@ bool python_code_read(const struct python_layout *l, const struct managed_memory
 		      uint64_t type, uint64_t code, uint64_t stamp, struct python_code *out);
 
 /*
+ * Name the code objects of a peek that are seen for the first time, up to PYTHON_NAMED_MAX, in
+ * peek->named. One whose names are too long is left to python_code_read().
+ *
+ * seen  {0} at first
+ */
+#define PYTHON_SEEN 4096u
+struct python_seen {
+	uint64_t hashes[PYTHON_SEEN];
+};
+void python_name_new(const struct python_target *t, const struct managed_memory *memory,
+		     struct python_seen *seen, struct python_peek *peek);
+
+/*
  * A text as UTF-8, cut after PYTHON_TEXT_MAX characters.
  *
  * out      of PYTHON_TEXT_BYTES

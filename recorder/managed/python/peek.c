@@ -382,7 +382,7 @@ void python_peek(const struct python_target *t, const struct managed_memory *mem
 	uint8_t bytes[TSTATE_BYTES];
 	uint32_t i;
 
-	out->n = 0;
+	out->n = out->nnamed = 0;
 	out->status = PEEKED_WHOLE;
 	for (i = 0; i < thread->n && out->status == PEEKED_WHOLE; i++) {
 		if (!managed_read(memory, thread->tstates[i], bytes, sizeof(bytes)))

@@ -21,6 +21,8 @@
 #define PYTHON_INTERPRETERS_MAX 64u
 #define PYTHON_OF_THREAD_MAX 4u              /* one for each interpreter that it is in */
 #define PYTHON_THREADS_CACHED 256u
+#define PYTHON_NAMED_MAX 8u                  /* code objects of one peek, from the innermost on */
+#define PYTHON_NAMED_BYTES 384u
 #define PYTHON_TEXT_STAMP 112u               /* of a text: its length, hash and beginning */
 
 /* A process, as whoever peeks must know it. A value: copied freely. */
@@ -54,9 +56,17 @@ enum python_peeked {
 	PEEKED_UNREADABLE,
 };
 
+/* What a code object is called, read with the frames: it may be gone a moment later. */
+struct python_named {
+	uint32_t spot;
+	int32_t first_line;
+	char text[PYTHON_NAMED_BYTES];       /* its function and file, each with a NUL */
+};
+
 struct python_peek {
 	enum python_peeked status;
-	uint32_t n;
+	uint32_t n, nnamed;
+	struct python_named named[PYTHON_NAMED_MAX];
 	struct python_spot spots[PYTHON_FRAMES_MAX];
 };
 

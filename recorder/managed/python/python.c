@@ -235,11 +235,18 @@ static void clear_codes(struct python *p)
 	p->lines_bytes = 0;
 }
 
+static uint32_t add_name(const struct python *p, const char *function, const char *file)
+{
+	char detail[MANAGED_TEXT_MAX + 1];
+
+	snprintf(detail, sizeof(detail), "@%.*s", (int)MANAGED_TEXT_MAX - 1, file);
+	return managed_names_add(p->names, function, detail);
+}
+
 /* Keep what was read; takes its lines. One that was not there keeps its frame without a name. */
 static void keep_code(struct python *p, const struct python_spot *s, struct python_code *read,
 		      bool found)
 {
-	char detail[MANAGED_TEXT_MAX + 1];
 	uint32_t number;
 	struct code *c;
 
@@ -259,8 +266,7 @@ static void keep_code(struct python *p, const struct python_spot *s, struct pyth
 	c->stamp = s->stamp;
 	if (!found)
 		return;
-	snprintf(detail, sizeof(detail), "@%.*s", (int)MANAGED_TEXT_MAX - 1, read->file);
-	c->number = managed_names_add(p->names, read->function, detail);
+	c->number = add_name(p, read->function, read->file);
 	c->first_line = read->first_line;
 	c->lines = read->lines;
 	c->nlines = read->nlines;
@@ -351,15 +357,39 @@ static int32_t line_of(const struct python *p, struct code *c, int32_t position)
 	return k->line;
 }
 
+/* As it was read at the sample; NULL = it was not. */
+static const struct python_named *named_of(const struct python_peek *peek,
+					   const struct python_spot *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < peek->nnamed; i++)
+		if (peek->spots[peek->named[i].spot].code == s->code &&
+		    peek->spots[peek->named[i].spot].stamp == s->stamp)
+			return &peek->named[i];
+	return NULL;
+}
+
 static struct frame_ref ref_of(const struct python *p, struct object *object,
-			       const struct python_spot *s)
+			       const struct python_peek *peek, const struct python_spot *s)
 {
 	struct code *c = s->stamp ? find_code(p, s) : NULL;
+	const struct python_named *named = s->stamp ? named_of(peek, s) : NULL;
 	struct frame_ref ref = {.object = object, .flags = FRAME_JIT};
+	int32_t line = c && c->number ? line_of(p, c, s->position) : 0;
+	uint32_t number = c ? c->number : 0;
 
-	if (c && c->number)
-		ref.offset = managed_offset(c->number, MANAGED_OTHER,
-					    line_of(p, c, s->position));
+	/* It was gone, or could not be read, when that was tried. */
+	if (!number && named) {
+		number = add_name(p, named->text, named->text + strlen(named->text) + 1);
+		line = named->first_line;
+		if (c) {
+			c->number = number;
+			c->first_line = line;
+		}
+	}
+	if (number)
+		ref.offset = managed_offset(number, MANAGED_OTHER, line);
 	return ref;
 }
 
@@ -373,7 +403,7 @@ static bool place(struct managed *m, const struct managed_host *host, struct obj
 	for (i = 0; i < TASKS_MAX && read_missing(p, host, peek); i++)
 		;
 	for (i = 0; i < peek->n; i++)
-		refs[i] = ref_of(p, object, &peek->spots[i]);
+		refs[i] = ref_of(p, object, peek, &peek->spots[i]);
 	return python_place(&p->target.layout, &p->evaluator, peek, refs, stack);
 }
 

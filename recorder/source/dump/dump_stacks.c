@@ -76,7 +76,7 @@ static bool learn(struct dump_stacks *s, const struct frame_reader *reader,
 	if (s->names && s->object)
 		reader->learn(&image, &s->host, s->names, &s->managed, &s->why_not);
 	if (s->managed)
-		reader->begin(s->managed, &s->host, s->now_ns);
+		reader->begin(s->managed, &s->host, UINT64_MAX); /* nothing changes */
 	return s->managed != NULL;
 }
 

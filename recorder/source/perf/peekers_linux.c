@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "base/table.h"
+#include "managed/python/code.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/managed_linux.h"
 
@@ -25,6 +26,7 @@
 #define RESULT_WORDS (32u << 10)             /* 256 KiB; a power of two */
 #define RESULT_HEAD_WORDS 3u
 #define SPOT_WORDS 4u
+#define NAMED_WORDS (1 + PYTHON_NAMED_BYTES / 8)
 #define HEADER_BYTES 48u                     /* of a sample: header, id, ip, pid, tid, time, cpu */
 #define WAIT_MS 1000
 
@@ -65,6 +67,7 @@ struct peeker {
 	bool woken;
 	uint32_t pid;                        /* of the process that it reads */
 	struct python_threads threads;
+	struct python_seen seen;
 	struct python_peek peek;
 	_Atomic uint64_t head, tail;         /* of the results, in words */
 	uint64_t words[RESULT_WORDS];
@@ -165,15 +168,17 @@ static void put_result(struct peeker *k, uint64_t position)
 	const struct python_peek *peek = &k->peek;
 	uint64_t at = atomic_load_explicit(&k->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&k->tail, memory_order_acquire);
-	uint64_t need = RESULT_HEAD_WORDS + (uint64_t)peek->n * SPOT_WORDS;
-	uint32_t i;
+	uint64_t need = RESULT_HEAD_WORDS + (uint64_t)peek->n * SPOT_WORDS +
+			(uint64_t)peek->nnamed * NAMED_WORDS;
+	uint64_t text[PYTHON_NAMED_BYTES / 8];
+	uint32_t i, w;
 
 	if (at - tail + need > RESULT_WORDS)
 		return;                      /* the sample is late, then */
 #define PUT(v) (k->words[at++ % RESULT_WORDS] = (v))
 	PUT(need);
 	PUT(position);
-	PUT((uint64_t)peek->status << 32 | peek->n);
+	PUT((uint64_t)peek->status << 48 | (uint64_t)peek->nnamed << 32 | peek->n);
 	for (i = 0; i < peek->n; i++) {
 		const struct python_spot *s = &peek->spots[i];
 
@@ -181,6 +186,12 @@ static void put_result(struct peeker *k, uint64_t position)
 		PUT(s->stamp);
 		PUT(s->anchor);
 		PUT((uint64_t)(uint32_t)s->position << 1 | s->last);
+	}
+	for (i = 0; i < peek->nnamed; i++) {
+		memcpy(text, peek->named[i].text, sizeof(text));
+		PUT((uint64_t)peek->named[i].spot << 32 | (uint32_t)peek->named[i].first_line);
+		for (w = 0; w < PYTHON_NAMED_BYTES / 8; w++)
+			PUT(text[w]);
 	}
 #undef PUT
 	atomic_store_explicit(&k->head, at, memory_order_release);
@@ -217,21 +228,22 @@ static void peek_at(struct peeker *k, const struct python_target *t, uint32_t ti
 	struct python_thread *thread;
 	bool searched, again;
 
-	k->peek.n = 0;
+	k->peek.n = k->peek.nnamed = 0;
 	k->peek.status = PEEKED_LATE;
 	if (is_late(k, sample_ns))
 		return;
 	for (again = false;; again = true) {
 		thread = python_find_thread(t, &memory, inner_tid(t, tid), &k->threads, again,
 					    &searched);
-		k->peek.n = 0;
+		k->peek.n = k->peek.nnamed = 0;
 		k->peek.status = PEEKED_LATE;
 		if ((searched || t->inner) && is_late(k, sample_ns))
 			return;
 		python_peek(t, &memory, thread, &k->peek);
 		if (k->peek.status != PEEKED_OTHER || again)
-			return;
+			break;
 	}
+	python_name_new(t, &memory, &k->seen, &k->peek);
 }
 
 static void take_sample(struct peeker *k, const uint8_t header[HEADER_BYTES])
@@ -446,12 +458,13 @@ bool perf_peekers_passed(const struct perf_peekers *p, unsigned cpu, uint64_t po
 static void take_result(const struct peeker *k, uint64_t at, struct python_peek *out)
 {
 #define TAKE() (k->words[at++ % RESULT_WORDS])
-	uint64_t word;
-	uint32_t i;
+	uint64_t word, text[PYTHON_NAMED_BYTES / 8];
+	uint32_t i, w;
 
 	at += 2;
 	word = TAKE();
-	out->status = (enum python_peeked)(word >> 32);
+	out->status = (enum python_peeked)(word >> 48);
+	out->nnamed = (uint32_t)(word >> 32) & 0xffff;
 	out->n = (uint32_t)word;
 	for (i = 0; i < out->n; i++) {
 		struct python_spot *s = &out->spots[i];
@@ -462,6 +475,16 @@ static void take_result(const struct peeker *k, uint64_t at, struct python_peek 
 		word = TAKE();
 		s->position = (int32_t)(uint32_t)(word >> 1);
 		s->last = word & 1;
+	}
+	for (i = 0; i < out->nnamed; i++) {
+		struct python_named *named = &out->named[i];
+
+		word = TAKE();
+		named->spot = (uint32_t)(word >> 32);
+		named->first_line = (int32_t)(uint32_t)word;
+		for (w = 0; w < PYTHON_NAMED_BYTES / 8; w++)
+			text[w] = TAKE();
+		memcpy(named->text, text, sizeof(text));
 	}
 #undef TAKE
 }

@@ -118,6 +118,26 @@ TEST(samples_count_for_each_kind_of_code_in_their_stacks)
 	incident_free(&in);
 }
 
+TEST(generated_code_without_a_name_is_counted)
+{
+	struct incident in = {0};
+	struct summary s;
+	uint32_t web, i;
+
+	assert_int_equal(sample_incident(&in), 0);
+	web = sample_thread(&in, "web", 10, "main", 10);
+	assert_int_equal(add(&in, web, "app!main;[jit]!nobody;app!copy", 3), 0);
+	assert_int_equal(add(&in, web, "app!main;[jit]!f", 1), 0);
+	for (i = 0; i < in.nframes; i++)
+		if (strcmp(in.frames[i].function, "nobody") == 0)
+			in.frames[i].function = NULL;
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.processes[0].code[CODE_GENERATED], 4);
+	assert_int_equal(s.processes[0].unnamed, 3);
+	summary_free(&s);
+	incident_free(&in);
+}
+
 TEST(processes_and_stacks_come_heaviest_first)
 {
 	struct incident in = {0};
@@ -230,6 +250,7 @@ int main(void)
 		cmocka_unit_test(a_recursive_function_counts_once_a_sample),
 		cmocka_unit_test(samples_of_events_are_not_counted_beside_those_of_the_cpu),
 		cmocka_unit_test(samples_count_for_each_kind_of_code_in_their_stacks),
+		cmocka_unit_test(generated_code_without_a_name_is_counted),
 		cmocka_unit_test(processes_and_stacks_come_heaviest_first),
 		cmocka_unit_test(counters_have_their_readings),
 		cmocka_unit_test(stacks_that_differ_only_in_call_sites_are_one),

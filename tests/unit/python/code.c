@@ -208,6 +208,32 @@ TEST(a_code_object_is_named_only_while_its_stamp_holds)
 	}
 }
 
+TEST(a_code_object_is_named_at_its_first_sample_only)
+{
+	static struct python_seen seen;
+	static struct python_peek peek;
+	struct python_target t = {.serial = 1};
+	struct memory m;
+
+	set_up(&m, PYTHON_VERSION(3, 12));
+	t.layout = m.l;
+	peek.n = 2;
+	peek.spots[1].code = put_code(&m);
+	python_stamps(&m.l, &m.m, &peek.spots[1].code, 1, &peek.spots[1].stamp);
+	python_name_new(&t, &m.m, &seen, &peek);                 /* the first one is unreadable */
+	assert_int_equal(peek.nnamed, 1);
+	assert_int_equal(peek.named[0].spot, 1);
+	assert_int_equal(peek.named[0].first_line, 42);
+	assert_memory_equal(peek.named[0].text, "app.run\0/srv/app.py", 20);
+	peek.nnamed = 0;
+	python_name_new(&t, &m.m, &seen, &peek);
+	assert_int_equal(peek.nnamed, 0);
+	t.serial = 2;                        /* another program */
+	put_le32(m.bytes + 4096 + m.l.code_first_line, 43);      /* it is gone */
+	python_name_new(&t, &m.m, &seen, &peek);
+	assert_int_equal(peek.nnamed, 0);
+}
+
 TEST(before_3_12_another_name_at_the_same_address_is_another_code_object)
 {
 	uint64_t code, before, after;
@@ -236,6 +262,7 @@ int main(void)
 		cmocka_unit_test(texts_of_every_width_become_utf8),
 		cmocka_unit_test(hostile_texts_are_refused_or_cut),
 		cmocka_unit_test(a_code_object_is_named_only_while_its_stamp_holds),
+		cmocka_unit_test(a_code_object_is_named_at_its_first_sample_only),
 		cmocka_unit_test(
 			before_3_12_another_name_at_the_same_address_is_another_code_object),
 	};
