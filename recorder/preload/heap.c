@@ -351,8 +351,8 @@ static void find(void *to, const char *name)
 
 /*
  * recorder collect --heap-next has each program load it, by a link
- * .../recorder-heap/PID/NAME@BYTES/librecorder-heap.so: in programs of another name, and in those with rights that their user does
- * not have, it does nothing.
+ * .../recorder-heap/PID/NAME@BYTES/librecorder-heap.so: in programs of another name, and in those
+ * with rights that their user does not have, it does nothing.
  */
 static void read_own_name(void)
 {
