@@ -21,15 +21,17 @@ struct space {                               /* of a process */
 	struct span *spans;                  /* by address */
 	uint32_t n, capacity;
 	uint64_t brk;                        /* 0 = not known */
+	uint64_t bytes, most;
+	uint32_t most_at;                    /* the event after which there was most */
 };
 
 struct replay {
 	struct incident *in;
 	struct space *spaces;
 	uint32_t *entered;                   /* of each thread: its call, an event; UINT32_MAX */
-	uint64_t *gave;                      /* of each event: bytes; NULL = not wanted */
-	uint64_t bytes, most;
-	uint32_t most_at;                    /* the event after which there was most */
+	uint64_t *gave;                      /* of each event: bytes; the first time counts */
+	bool again;
+	uint64_t *left;                      /* of each event: what is there of it, or was */
 };
 
 /* ---- spans ----------------------------------------------------------------------------------- */
@@ -50,18 +52,18 @@ static uint32_t find(const struct space *s, uint64_t address)
 	return low;
 }
 
-static int insert(struct replay *r, struct space *s, uint32_t at, const struct span *span)
+static int insert(struct space *s, uint32_t at, const struct span *span)
 {
 	if (ARRAY_ROOM(s->spans, s->capacity, s->n + 1))
 		return ERR_MEMORY;
 	memmove(&s->spans[at + 1], &s->spans[at], (s->n - at) * sizeof(*s->spans));
 	s->spans[at] = *span;
 	s->n++;
-	r->bytes += span->to - span->from;
+	s->bytes += span->to - span->from;
 	return 0;
 }
 
-static int take_back(struct replay *r, struct space *s, uint64_t from, uint64_t to)
+static int take_back(struct space *s, uint64_t from, uint64_t to)
 {
 	uint32_t at = find(s, from), last;
 	struct span rest;
@@ -69,18 +71,18 @@ static int take_back(struct replay *r, struct space *s, uint64_t from, uint64_t 
 	if (at < s->n && s->spans[at].from < from && s->spans[at].to > to) {
 		rest = s->spans[at];
 		rest.from = to;
-		r->bytes -= s->spans[at].to - from;
+		s->bytes -= s->spans[at].to - from;
 		s->spans[at].to = from;
-		return insert(r, s, at + 1, &rest);
+		return insert(s, at + 1, &rest);
 	}
 	if (at < s->n && s->spans[at].from < from) {
-		r->bytes -= s->spans[at].to - from;
+		s->bytes -= s->spans[at].to - from;
 		s->spans[at++].to = from;
 	}
 	for (last = at; last < s->n && s->spans[last].to <= to; last++)
-		r->bytes -= s->spans[last].to - s->spans[last].from;
+		s->bytes -= s->spans[last].to - s->spans[last].from;
 	if (last < s->n && s->spans[last].from < to) {
-		r->bytes -= to - s->spans[last].from;
+		s->bytes -= to - s->spans[last].from;
 		s->spans[last].from = to;
 	}
 	if (s->n)
@@ -89,9 +91,9 @@ static int take_back(struct replay *r, struct space *s, uint64_t from, uint64_t 
 	return 0;
 }
 
-static void clear(struct replay *r, struct space *s)
+static void clear(struct space *s)
 {
-	take_back(r, s, 0, UINT64_MAX);
+	take_back(s, 0, UINT64_MAX);
 	s->brk = 0;
 }
 
@@ -106,9 +108,9 @@ static int give(struct replay *r, struct space *s, uint64_t from, uint64_t to, u
 		struct span span = {from, end, event};
 
 		if (from < end) {
-			if (r->gave)
+			if (!r->again)
 				r->gave[event] += end - from;
-			rc = insert(r, s, at++, &span);
+			rc = insert(s, at++, &span);
 		}
 		from = at < s->n && end < to ? s->spans[at++].to : to;
 	}
@@ -118,7 +120,7 @@ static int give(struct replay *r, struct space *s, uint64_t from, uint64_t to, u
 static int replace(struct replay *r, struct space *s, uint64_t from, uint64_t bytes,
 		   uint32_t event)
 {
-	int rc = from + bytes < from ? 0 : take_back(r, s, from, from + bytes);
+	int rc = from + bytes < from ? 0 : take_back(s, from, from + bytes);
 
 	return rc || from + bytes < from ? rc : give(r, s, from, from + bytes, event);
 }
@@ -142,7 +144,7 @@ static int windows(struct replay *r, struct space *s, uint32_t event, bool alloc
 		return 0;
 	if (alloc)
 		return flags & MEM_COMMIT ? give(r, s, from, from + bytes, event) : 0;
-	return flags & (MEM_DECOMMIT | MEM_RELEASE) ? take_back(r, s, from, from + bytes) : 0;
+	return flags & (MEM_DECOMMIT | MEM_RELEASE) ? take_back(s, from, from + bytes) : 0;
 }
 
 static int moved_break(struct replay *r, struct space *s, uint64_t to, uint32_t event)
@@ -152,7 +154,7 @@ static int moved_break(struct replay *r, struct space *s, uint64_t to, uint32_t 
 	s->brk = to;
 	if (!from || !to)
 		return 0;
-	return to >= from ? give(r, s, from, to, event) : take_back(r, s, to, from);
+	return to >= from ? give(r, s, from, to, event) : take_back(s, to, from);
 }
 
 /* A call that came back: event is where it began, with its arguments. */
@@ -168,13 +170,13 @@ static int linux_call(struct replay *r, struct space *s, const char *call, uint3
 		return moved_break(r, s, (uint64_t)result, event);
 	if (strcmp(call, "munmap") == 0) {
 		start = number(r, event, "addr");
-		return start + len < start ? 0 : take_back(r, s, start, start + len);
+		return start + len < start ? 0 : take_back(s, start, start + len);
 	}
 	if (strcmp(call, "mmap") == 0) {
 		if (number(r, event, "prot") && number(r, event, "flags") & MAP_ANONYMOUS_BIT)
 			return replace(r, s, (uint64_t)result, len, event);
 		return (uint64_t)result + len < len ? 0
-		       : take_back(r, s, (uint64_t)result, (uint64_t)result + len);
+		       : take_back(s, (uint64_t)result, (uint64_t)result + len);
 	}
 	if (strcmp(call, "mprotect") == 0)
 		return !(number(r, event, "prot") & PROT_WRITE_BIT) || start + len < start
@@ -183,7 +185,7 @@ static int linux_call(struct replay *r, struct space *s, const char *call, uint3
 		return 0;
 	start = number(r, event, "addr");
 	len = number(r, event, "old_len");
-	rc = start + len < start ? 0 : take_back(r, s, start, start + len);
+	rc = start + len < start ? 0 : take_back(s, start, start + len);
 	return rc ? rc : replace(r, s, (uint64_t)result, number(r, event, "new_len"), event);
 }
 
@@ -196,7 +198,7 @@ static void clear_earlier(struct replay *r, uint32_t process)
 	for (i = 0; i < r->in->nprocesses; i++)
 		if (r->spaces[i].n && all[i].pid == p->pid && all[i].start_ns == p->start_ns &&
 		    all[i].exec < p->exec)
-			clear(r, &r->spaces[i]);
+			clear(&r->spaces[i]);
 }
 
 static int take(struct replay *r, uint32_t event)
@@ -209,7 +211,7 @@ static int take(struct replay *r, uint32_t event)
 	if (!s)
 		return 0;
 	if (e->kind == EVENT_PROCESS_EXIT)
-		clear(r, s);
+		clear(s);
 	if (e->kind == EVENT_PROCESS_START)
 		clear_earlier(r, process);
 	if (strcmp(e->name, "VirtualMem/Alloc") == 0 || strcmp(e->name, "VirtualMem/Free") == 0)
@@ -235,24 +237,38 @@ static void empty(struct replay *r)
 	uint32_t i;
 
 	for (i = 0; i < r->in->nprocesses; i++)
-		r->spaces[i].n = 0, r->spaces[i].brk = 0;
+		r->spaces[i].n = 0, r->spaces[i].brk = r->spaces[i].bytes = 0;
 	for (i = 0; i < r->in->nthreads; i++)
 		r->entered[i] = UINT32_MAX;
-	r->bytes = 0;
 }
 
-/* The events up to number `n`. */
-static int replay(struct replay *r, uint32_t n)
+static void put_left(struct replay *r, const struct space *s)
 {
 	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		r->left[s->spans[i].event] += s->spans[i].to - s->spans[i].from;
+}
+
+/* All events; again: put into r->left what each process had when it had most. */
+static int replay(struct replay *r)
+{
+	uint32_t i, process;
+	struct space *s;
 	int rc = 0;
 
 	empty(r);
-	for (i = 0; !rc && i < n; i++) {
+	for (i = 0; !rc && i < r->in->nevents; i++) {
 		rc = take(r, i);
-		if (r->bytes > r->most) {
-			r->most = r->bytes;
-			r->most_at = i;
+		process = incident_process_of(r->in, r->in->events[i].thread);
+		if (rc || process == UINT32_MAX)
+			continue;
+		s = &r->spaces[process];
+		if (r->again && s->most && i == s->most_at)
+			put_left(r, s);
+		if (!r->again && s->bytes > s->most) {
+			s->most = s->bytes;
+			s->most_at = i;
 		}
 	}
 	return rc;
@@ -267,22 +283,14 @@ static int add_sample(struct replay *r, uint32_t event, enum stream stream, uint
 		.stream = (uint8_t)stream, .quality = QUALITY_NONE, .stack = e->stack});
 }
 
-/* What the spans are now, by the event that gave them. */
-static int add_spans(struct replay *r, enum stream stream)
+static int add_left(struct replay *r, enum stream stream)
 {
-	uint64_t *left = calloc((size_t)r->in->nevents + 1, sizeof(*left));
-	uint32_t i, k;
-	int rc = left ? 0 : ERR_MEMORY;
+	uint32_t i;
+	int rc = 0;
 
-	for (i = 0; !rc && i < r->in->nprocesses; i++)
-		for (k = 0; k < r->spaces[i].n; k++) {
-			const struct span *s = &r->spaces[i].spans[k];
-
-			left[s->event] += s->to - s->from;
-		}
 	for (i = 0; !rc && i < r->in->nevents; i++)
-		rc = add_sample(r, i, stream, left[i]);
-	free(left);
+		rc = add_sample(r, i, stream, r->left[i]);
+	memset(r->left, 0, ((size_t)r->in->nevents + 1) * sizeof(*r->left));
 	return rc;
 }
 
@@ -308,17 +316,21 @@ int reserved_samples_add(struct incident *in)
 	r.spaces = calloc((size_t)in->nprocesses + 1, sizeof(*r.spaces));
 	r.entered = calloc((size_t)in->nthreads + 1, sizeof(*r.entered));
 	r.gave = calloc((size_t)in->nevents + 1, sizeof(*r.gave));
-	rc = r.spaces && r.entered && r.gave ? replay(&r, in->nevents) : ERR_MEMORY;
+	r.left = calloc((size_t)in->nevents + 1, sizeof(*r.left));
+	rc = r.spaces && r.entered && r.gave && r.left ? replay(&r) : ERR_MEMORY;
 	for (i = 0; !rc && i < in->nevents; i++)
 		rc = add_sample(&r, i, STREAM_VM, r.gave[i]);
+	for (i = 0; !rc && i < in->nprocesses; i++)
+		put_left(&r, &r.spaces[i]);
 	if (!rc)
-		rc = add_spans(&r, STREAM_VM_NET);
+		rc = add_left(&r, STREAM_VM_NET);
+	r.again = true;
+	if (!rc)
+		rc = replay(&r);
+	if (!rc)
+		rc = add_left(&r, STREAM_VM_PEAK);
 	free(r.gave);
-	r.gave = NULL;
-	if (!rc && r.most)
-		rc = replay(&r, r.most_at + 1);
-	if (!rc && r.most)
-		rc = add_spans(&r, STREAM_VM_PEAK);
+	free(r.left);
 	for (i = 0; r.spaces && i < in->nprocesses; i++)
 		free(r.spaces[i].spans);
 	free(r.spaces);

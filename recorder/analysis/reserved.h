@@ -9,7 +9,7 @@
  *
  * vm        what each such call gave
  * vm-net    of these what was not given back in the window, part by part
- * vm-peak   the same at the moment when there was most of it, of all processes of the incident
+ * vm-peak   the same at the moment when the process had most of it
  *
  * Memory from before the window is not known: giving it back takes nothing away. That of a process
  * that ended, or called exec, has gone with it.

@@ -149,3 +149,22 @@ check page_faults_tell_of_one_that_runs_without_it grep -q 'its page faults tell
 check it_says_what_probes_would_cost grep -q '0.5 us a call' log
 check not_of_a_process_that_is_not_there expect_exit 3 \
 	"$RECORDER" run --heap --store x.db -p 4194304
+
+# Who asked the system for memory: what comes and goes is in vm, and not in vm-net.
+gcc -O2 -D_GNU_SOURCE -pthread -o grow "$TOP/tests/programs/grow_linux.c" || exit 1
+"$RECORDER" collect --event kernel:VirtualAlloc --store vm.db --history-mb 0 \
+	--max-collect-sec 10 >log 2>&1 & recorder=$!
+wait_for 60 grep -q 'recording this machine' log
+sleep 20 | timeout 20 ./grow large 100 3 >/dev/null &
+wait $recorder
+vm() { "$RECORDER" report --store vm.db --process grow --metric "$1" --by-name 2>/dev/null; }
+check memory_asked_for_is_told grep -q '!grow_seventy' <(vm vm)
+check the_peak_has_it_too grep -q '!grow_seventy' <(vm vm-peak)
+lost=$("$RECORDER" show --store vm.db --json 2>/dev/null | jq '.lost // 0')
+if [ "$lost" -gt 0 ]; then
+	check losses_make_it_an_estimate grep -q '^An estimate: ' <(vm vm-net)
+	echo "skip heap_linux: $lost system calls were lost, as others start many programs"
+else
+	check what_is_kept_is_in_vm_net grep -q '!grow_seventy' <(vm vm-net)
+	check what_came_and_went_is_not expect_exit 1 grep -q '!come_and_go' <(vm vm-net)
+fi
