@@ -227,7 +227,8 @@ static int take(struct replay *r, uint32_t event)
 	if (begun == UINT32_MAX || strcmp(r->in->events[begun].name + sizeof(enter) - 1,
 					  e->name + sizeof(leave) - 1) != 0)
 		return 0;
-	return linux_call(r, s, e->name + sizeof(leave) - 1, begun, (int64_t)number(r, event, "ret"));
+	return linux_call(r, s, e->name + sizeof(leave) - 1, begun,
+			  (int64_t)number(r, event, "ret"));
 }
 
 /* ---- replaying ------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ struct heap_next {
 	pid_t recorder, guard;
 };
 
-/* ---- the file: nothing below allocates, because the guard runs it after a fork() -------------- */
+/* ---- the file: nothing below allocates, because the guard runs it after a fork() ------------- */
 
 /* returns  its length; -1 = it cannot be read, or is too long */
 static ssize_t read_file(const char *path, char *text, mode_t *mode)
@@ -145,7 +145,8 @@ static void guard(const struct heap_next *n)
 
 static bool is_name(const char *name)
 {
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-");
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			  "0123456789._+-");
 
 	return n && n < NAME_BYTES && !name[n];
 }
@@ -168,8 +169,8 @@ int heap_next_begin_at(const char *file, const char *folder, const char *library
 	struct heap_next *n;
 
 	if (!is_name(name))
-		return err_set(err, ERR_USAGE, "--heap-next '%.100s' is not the name of a program's "
-			       "file: letters, digits and . _ + - only", name);
+		return err_set(err, ERR_USAGE, "--heap-next '%.100s' is not the name of a "
+			       "program's file: letters, digits and . _ + - only", name);
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return err_memory(err, "for --heap-next");
