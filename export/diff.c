@@ -143,6 +143,9 @@ struct diff_unit diff_unit(const struct diff *d)
 		[STREAM_RSS_NET] = {1, "bytes"},
 		[STREAM_HEAP] = {1, "bytes"},
 		[STREAM_HEAP_NET] = {1, "bytes"},
+		[STREAM_VM] = {1, "bytes"},
+		[STREAM_VM_NET] = {1, "bytes"},
+		[STREAM_VM_PEAK] = {1, "bytes"},
 		[STREAM_IO_BYTES] = {1, "bytes of disk I/O"},
 		[STREAM_IO_TIME] = {1000, "us of disk time"},
 	};

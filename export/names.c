@@ -62,6 +62,9 @@ const char *stream_title(enum stream stream)
 		[STREAM_RSS_NET] = "memory growth",
 		[STREAM_HEAP] = "heap allocations",
 		[STREAM_HEAP_NET] = "heap in use",
+		[STREAM_VM] = "virtual memory",
+		[STREAM_VM_NET] = "virtual memory kept",
+		[STREAM_VM_PEAK] = "virtual memory at most",
 		[STREAM_IO_BYTES] = "disk I/O",
 		[STREAM_IO_TIME] = "disk time",
 	};

@@ -31,6 +31,9 @@ static const char *event_of(enum stream stream)
 		[STREAM_RSS_NET] = "rss-net",
 		[STREAM_HEAP] = "heap",
 		[STREAM_HEAP_NET] = "heap-net",
+		[STREAM_VM] = "vm",
+		[STREAM_VM_NET] = "vm-net",
+		[STREAM_VM_PEAK] = "vm-peak",
 		[STREAM_IO_BYTES] = "io-bytes",
 		[STREAM_IO_TIME] = "io-time",
 	};

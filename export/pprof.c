@@ -345,6 +345,9 @@ static const char *const value_types[STREAMS_MAX][2] = {
 	[STREAM_RSS_NET] = {"inuse_space", "bytes"},
 	[STREAM_HEAP] = {"alloc_space", "bytes"},
 	[STREAM_HEAP_NET] = {"inuse_space", "bytes"},
+	[STREAM_VM] = {"vm_alloc", "bytes"},
+	[STREAM_VM_NET] = {"vm_inuse", "bytes"},
+	[STREAM_VM_PEAK] = {"vm_peak", "bytes"},
 	[STREAM_IO_BYTES] = {"io", "bytes"},
 	[STREAM_IO_TIME] = {"disk", "nanoseconds"},
 };

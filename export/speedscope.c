@@ -317,6 +317,9 @@ static void put_profile(struct writer *w, const struct lanes *l, const struct la
 		[STREAM_RSS_NET] = "bytes",
 		[STREAM_HEAP] = "bytes",
 		[STREAM_HEAP_NET] = "bytes",
+		[STREAM_VM] = "bytes",
+		[STREAM_VM_NET] = "bytes",
+		[STREAM_VM_PEAK] = "bytes",
 		[STREAM_IO_BYTES] = "bytes",
 		[STREAM_IO_TIME] = "nanoseconds",
 	};

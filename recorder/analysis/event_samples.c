@@ -1,5 +1,8 @@
 #include "analysis/event_samples.h"
 
+#include "analysis/reserved.h"
+#include "base/array.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +11,7 @@ struct adding {
 	struct table sampled;                /* event_samples_list() */
 	struct table asked;                  /* requests to a disk, by Irp: indices of events */
 	uint32_t module;
-	bool has_io;                         /* from an earlier call */
+	bool has_views;                      /* from an earlier call */
 };
 
 /* ---- which events are samples already -------------------------------------------------------- */
@@ -46,11 +49,11 @@ uint32_t event_sample_of(const struct incident *in, const struct table *samples,
 	return table_find(samples, hash_pair(m.time_ns, m.thread), same_moment, in, &m);
 }
 
-static bool has_io(const struct incident *in)
+static bool has_views(const struct incident *in)
 {
 	uint32_t i;
 
-	for (i = 0; i < in->nsamples && in->samples[i].stream != STREAM_IO_BYTES; i++)
+	for (i = 0; i < in->nsamples && in->samples[i].stream < STREAM_VM; i++)
 		;
 	return i < in->nsamples;
 }
@@ -186,7 +189,7 @@ static int add_all(struct adding *a)
 		    strcmp(e->provider, "Recorder") != 0 &&
 		    event_sample_of(in, &a->sampled, e) == TABLE_NONE)
 			rc = add_one(a, e);
-		if (!rc && !a->has_io)
+		if (!rc && !a->has_views)
 			rc = add_disk(a, i);
 	}
 	return rc;
@@ -194,12 +197,14 @@ static int add_all(struct adding *a)
 
 int event_samples_add(struct incident *in, struct err *err)
 {
-	struct adding a = {.in = in, .has_io = has_io(in)};
+	struct adding a = {.in = in, .has_views = has_views(in)};
 	uint32_t before = in->nsamples;
 	int rc = event_samples_list(in, &a.sampled);
 
 	if (!rc)
 		rc = add_all(&a);
+	if (!rc && !a.has_views)
+		rc = reserved_samples_add(in);
 	if (!rc && in->nsamples > before)
 		rc = incident_sort_samples(in);
 	table_free(&a.sampled);

@@ -225,6 +225,8 @@ static int parse(const char *text, uint64_t now_ns, uint64_t before_ns, uint64_t
 	char *end;
 	double v;
 
+	if (strncmp(at, "now-", 4) == 0)
+		return before_now(at + 4, now_ns, out);
 	if (take_word(&at, "now")) {
 		*out = now_ns;
 		return *at ? ERR_USAGE : 0;

@@ -5,7 +5,7 @@
  *	2026-11-21T03:10Z   ...+01:00                             UTC; an offset from it
  *	03:10   03:10:05                                          the last time it was that late
  *	today 03:10   yesterday 03:12                             local days
- *	now   -30m   -90s                                         before now
+ *	now   -30m   -90s   now-24h                               before now
  *	@1795230600.5                                             seconds since 1970
  */
 #pragma once

@@ -8,6 +8,7 @@
 #include "http/textfile.h"
 #include "analysis/known_names.h"
 #include "model/memory_budget.h"
+#include "source/list/heap.h"
 #include "options/config.h"
 #include "source/host/death.h"
 #include "source/source.h"
@@ -35,6 +36,7 @@ struct collect {
 	struct cmd_sources sources;
 	struct engine_config engine;
 	struct memory_share memory;
+	struct heap_next *heap_next;
 	char boot_id[DEATH_BOOT_BYTES], kills[DEATH_KILLS_BYTES];
 };
 
@@ -744,12 +746,19 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 		rc = open_log(o, &c->engine.log, err);
 	if (!rc) {
 		configure(o, c, of);
+		/* A process of its own begins before there are threads. */
+		if (o->heap_next)
+			rc = heap_next_begin(o->heap_next, (uint64_t)o->heap_kb * 1024,
+					     &c->heap_next, err);
+	}
+	if (!rc) {
 		if (!of && !c->engine.stop_command && !c->engine.failure_command) {
 			os_rights_keep_used();
 			os_forbid_unused_calls();
 		}
 		rc = record(c, &left_behind, err);
 	}
+	heap_next_end(c->heap_next);
 	if (left_behind) {
 		log_drain(c->engine.log);
 	} else {

@@ -316,7 +316,7 @@ int cmd_event_samples(const struct options *o, struct incident *in, struct err *
 {
 	enum stream stream = cmd_stream(o);
 
-	return stream == STREAM_EVENT || stream == STREAM_ALLOC || stream >= STREAM_IO_BYTES
+	return stream == STREAM_EVENT || stream == STREAM_ALLOC || stream >= STREAM_VM
 		       ? event_samples_add(in, err) : 0;
 }
 

@@ -52,6 +52,9 @@ static const struct unit {
 	[STREAM_RSS_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_HEAP] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_HEAP_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_VM] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_VM_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[STREAM_VM_PEAK] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_IO_BYTES] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
 	[STREAM_IO_TIME] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
 };
@@ -374,10 +377,16 @@ static void put_head(const struct view *v)
 		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6,
 			   v->stream == STREAM_ALLOC || v->stream == STREAM_HEAP ? "allocated" :
 			   v->stream == STREAM_HEAP_NET ? "allocated and not freed" :
+			   v->stream == STREAM_VM ? "asked of the system" :
+			   v->stream == STREAM_VM_NET ? "asked of the system and kept" :
+			   v->stream == STREAM_VM_PEAK ? "at the moment with most" :
 			   v->stream == STREAM_IO_BYTES ? "read from and written to disks" :
 			   v->stream == STREAM_RSS      ? "touched" : "touched and still there");
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
+	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && h->lost_by_kind[LOSS_EVENTS])
+		buf_printf(out, "An estimate: %s events were too fast to be read, so calls are "
+			   "missing.\n", text_count(h->lost_by_kind[LOSS_EVENTS], n));
 }
 
 static int parse_by(const struct options *o, enum home_key *by, struct err *err)

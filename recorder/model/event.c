@@ -85,6 +85,9 @@ const char *stream_text(unsigned stream)
 		[STREAM_HEAP] = "heap",
 		[STREAM_HEAP_NET] = "heap-net",
 		[STREAM_HEAP_MARK] = "heap-mark",
+		[STREAM_VM] = "vm",
+		[STREAM_VM_NET] = "vm-net",
+		[STREAM_VM_PEAK] = "vm-peak",
 		[STREAM_IO_BYTES] = "io-bytes",
 		[STREAM_IO_TIME] = "io-time",
 	};

@@ -271,13 +271,21 @@ const struct option_info option_table[] = {
 	 "Sample the heap of the program that run starts (Linux), and of all that it starts: bytes "
 	 "allocated by stack (stream heap), and of these what was not freed (heap-net). Preloads "
 	 "librecorder-heap.so; 2 to 5 ns for each malloc and free. collect records programs that "
-	 "were started with that library in LD_PRELOAD.",
+	 "were started with that library in LD_PRELOAD; so does run --process, and of others their "
+	 "page faults.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING | IN(RUN), CONF, FIELD(heap)},
+	{"heap-next", "NAME",
+	 "--heap for all programs whose file has this name and that start while it records (Linux, "
+	 "root): by a line in /etc/ld.so.preload, which goes at the end, also after a kill. Other "
+	 "programs that start meanwhile load the library, which does nothing in them.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(heap_next)},
 	{"heap-kb", "KB",
-	 "One allocation in so many KB is sampled, on average, in the program that run starts; an "
-	 "allocation's chance is as its size, and sums are right whatever it is. Others: "
+	 "One allocation in so many KB is sampled, on average, in the program that run starts and "
+	 "in those of --heap-next; an allocation's chance is as its size, and sums are right "
+	 "whatever it is. 0 = each one, which is slow, and tells frees of unknown blocks. Others: "
 	 "RECORDER_HEAP_BYTES in their environment.",
-	 OPTION_INT, GROUP_RECORD, IN(RUN), CONF, FIELD(heap_kb), NUMBER(512, 0, 1048576, "KB")},
+	 OPTION_INT, GROUP_RECORD, RECORDING | IN(RUN), CONF, FIELD(heap_kb),
+	 NUMBER(512, 0, 1048576, "KB")},
 	{"max-cpu-percent", "PCT",
 	 "How much of one CPU the recorder may take. Over it for 5 s it samples at 49 Hz, then at "
 	 "19 Hz, then (Linux) copies 8 KB of stack; later it takes the steps back. 0 = no limit. "
@@ -460,10 +468,12 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_OUTPUT, IN(HELP), FIELD(all_dir)},
 	{"sqlite-flat", NULL, "The same as --format sqlite-flat.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(sqlite_flat)},
-	{"metric", "cpu|off-cpu|alloc|rss|rss-net|heap|heap-net|event|NAME",
+	{"metric", "cpu|off-cpu|alloc|rss|rss-net|heap|heap-net|vm|vm-net|vm-peak|event|NAME",
 	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes), rss (bytes of "
 	 "memory that was touched), rss-net (of these what was still there), heap (bytes allocated "
-	 "by programs under --heap), heap-net (of these what was not freed), event (all "
+	 "by programs under --heap), heap-net (of these what was not freed), vm (bytes asked of the "
+	 "system, by --event kernel:VirtualAlloc), vm-net (of these what was kept), vm-peak (when "
+	 "the process had most), event (all "
 	 "events with stacks), or those of one event or counter of the processor, such as "
 	 "cache-misses.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric)},

@@ -32,6 +32,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -61,6 +62,7 @@ static struct {
 } next;
 
 static int64_t mean = MEAN_BYTES;
+static bool off;                             /* it is not meant */
 /* Of sampled pointers, by hash; 255 stays. */
 static _Atomic uint8_t counters[1u << COUNTERS_BITS];
 static _Atomic uintptr_t set[1u << SET_BITS];            /* 0 = never used */
@@ -225,6 +227,10 @@ static __attribute__((noinline)) void sample(void *p, size_t size)
 	struct random *r = &random_here;
 	uint64_t hits = 0;
 
+	if (off) {
+		r->left = INT64_MAX;
+		return;
+	}
 	if (!r->state) {
 		struct timespec now = {0};
 
@@ -261,7 +267,7 @@ static inline void *took(void *p, size_t size)
 	return p;
 }
 
-/* ---- giving back ------------------------------------------------------------------------------ */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
 static bool hold(void *p)
 {
@@ -343,6 +349,30 @@ static void find(void *to, const char *name)
 	memcpy(to, &p, sizeof(p));
 }
 
+/*
+ * recorder collect --heap-next has each program load it, by a link
+ * .../recorder-heap/PID/NAME@BYTES/librecorder-heap.so: in programs of another name, and in those
+ * with rights that their user does not have, it does nothing.
+ */
+static void read_own_name(void)
+{
+	static const char before[] = "/recorder-heap/";
+	const char *program = (const char *)getauxval(AT_EXECFN), *slash, *name, *bytes;
+	Dl_info info;
+
+	if (!dladdr(&mean, &info) || !info.dli_fname ||
+	    !(name = strstr(info.dli_fname, before)) ||
+	    !(name = strchr(name + sizeof(before) - 1, '/')) || !(bytes = strchr(name, '@')))
+		return;
+	name++;
+	slash = program ? strrchr(program, '/') : NULL;
+	program = slash ? slash + 1 : program;
+	off = getauxval(AT_SECURE) || !program || strlen(program) != (size_t)(bytes - name) ||
+	      memcmp(program, name, strlen(program)) != 0;
+	if (atoll(bytes + 1) > 0)
+		mean = atoll(bytes + 1);
+}
+
 static __attribute__((constructor)) void begin(void)
 {
 	static _Atomic bool begun;
@@ -354,7 +384,8 @@ static __attribute__((constructor)) void begin(void)
 	text = getenv("RECORDER_HEAP_BYTES");
 	if (text && atoll(text) > 0)
 		mean = atoll(text);
-	if (mean == 1) {
+	read_own_name();
+	if (mean == 1 && !off) {
 		/* Look for each pointer in the set. */
 		for (i = 0; i < 1u << COUNTERS_BITS; i++)
 			atomic_store_explicit(&counters[i], UINT8_MAX, memory_order_relaxed);

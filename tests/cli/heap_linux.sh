@@ -1,6 +1,6 @@
 #!/bin/bash
 # run --heap: what a program has allocated and not freed, and by whom, against its own count.
-# time limit: 240
+# time limit: 400
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_tracefs "$0"
@@ -73,7 +73,98 @@ wait $program
 store=later.db
 check a_program_that_runs_already_is_sampled jq -ne "$(bytes keep_some) > 1000000"
 
-check not_of_one_that_runs_without_it expect_exit 2 \
-	"$RECORDER" run --heap --store x.db -p $$
-"$RECORDER" run --heap --store x.db -p $$ 2>log
-check it_says_what_else_there_is grep -q -- '--memory-period 61' log
+# Who allocated most, and how long it lived: come_and_go frees at once.
+check report_tells_the_rate_and_lifetime_of_each jq -se 'map(select(
+	.row == "heap_allocated_function" and (.name | endswith("!come_and_go")))) |
+	.[0].mb_s > 1 and .[0].freed_mb == .[0].mb and .[0].life_ms < 100' \
+	<("$RECORDER" report --store one.db --memory --json 2>/dev/null)
+
+# Frees that are mistakes, with both stacks. The C library ends the program, as without the library.
+gcc -O1 -w -o mistakes "$TOP/tests/programs/heap_mistakes_linux.c" || exit 1
+mistakes()
+{
+	rm -f m.db
+	"$RECORDER" run --heap --heap-kb 0 --store m.db ./mistakes "$1" >out 2>&1
+	"$RECORDER" report --store m.db --memory --json 2>/dev/null
+}
+mistakes again >told
+for what in "freed again:free_again" "freed first:free_first" allocated:allocate_it; do
+	check "a_double_free_has_the_stack_of: ${what%:*}" jq -se "any(.row == \"double_free\" and
+		.what == \"${what%:*}\" and (.name | startswith(\"mistakes!${what#*:}\")))" told
+done
+mistakes unknown >told
+check a_free_of_an_unknown_block_has_its_stack jq -se 'any(.row == "unknown_free" and
+	(.name | startswith("mistakes!free_unknown")))' told
+check nothing_else_is_a_mistake jq -se 'map(select(.row == "double_free")) == []' told
+check report_says_it_in_words grep -q 'which no allocation had given' \
+	<("$RECORDER" report --store m.db --memory 2>/dev/null)
+
+cat >calloc.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { volatile size_t n = (size_t)1 << 33; puts(calloc(n, n) ? "wrong" : "none"); }
+END
+gcc -O0 -w -o calloc calloc.c
+check calloc_sees_an_overflow test "$(LD_PRELOAD=$LIBRARY ./calloc)" = none
+
+# --heap-next: in a /etc and a /run of its own, so that no other program of this machine loads it.
+cat >next.sh <<'END'
+mkdir etc && cp -a /etc/. etc && mount --bind etc /etc && mount -t tmpfs none /run || exit 77
+cp heap meant
+"$RECORDER" collect --heap-next meant --heap-kb 64 --store next.db --history-mb 0 \
+	--max-collect-sec 8 >log 2>&1 & recorder=$!
+while kill -0 $recorder && ! grep -q 'recording this machine' log; do sleep 0.1; done
+cp /etc/ld.so.preload during
+sleep 3 | ./meant 400000 >told
+sleep 1 | ./heap 400000 >/dev/null
+wait $recorder
+[ -e /etc/ld.so.preload ] && touch left
+"$RECORDER" collect --heap-next meant --store killed.db --history-mb 0 >log 2>&1 & recorder=$!
+while kill -0 $recorder && ! [ -e /etc/ld.so.preload ]; do sleep 0.1; done
+kill -9 $recorder
+for i in $(seq 100); do [ -e /etc/ld.so.preload ] || exit 0; sleep 0.1; done
+touch left_after_kill
+END
+export RECORDER
+unshare -m bash next.sh
+if [ $? = 77 ]; then
+	echo "skip heap_linux: --heap-next needs a mount namespace"
+else
+	store=next.db
+	check next_programs_of_that_name_are_sampled jq -ne "$(bytes keep_some) > 1000000"
+	check others_are_not jq -se 'map(select(.row == "memory" and .heap_allocated_mb > 0)) |
+		length == 1 and (.[0].process | startswith("meant"))' \
+		<("$RECORDER" report --store next.db --memory --json 2>/dev/null)
+	check the_line_was_there grep -q 'meant@65536/librecorder-heap.so' during
+	check the_line_goes_at_the_end test ! -e left
+	check the_line_goes_after_a_kill test ! -e left_after_kill
+fi
+
+# A process that runs without the library.
+cp heap without
+sleep 30 | timeout 30 ./without 1000 >/dev/null &
+wait_for 20 pgrep -x without >/dev/null
+timeout -s INT 3 "$RECORDER" run --heap --store x.db -p "$(pgrep -n -x without)" >out 2>log
+check page_faults_tell_of_one_that_runs_without_it grep -q 'its page faults tell' log
+check it_says_what_probes_would_cost grep -q '0.5 us a call' log
+check not_of_a_process_that_is_not_there expect_exit 3 \
+	"$RECORDER" run --heap --store x.db -p 4194304
+
+# Who asked the system for memory: what comes and goes is in vm, and not in vm-net.
+gcc -O2 -D_GNU_SOURCE -pthread -o grow "$TOP/tests/programs/grow_linux.c" || exit 1
+"$RECORDER" collect --event kernel:VirtualAlloc --store vm.db --history-mb 0 \
+	--max-collect-sec 10 >log 2>&1 & recorder=$!
+wait_for 60 grep -q 'recording this machine' log
+sleep 20 | timeout 20 ./grow large 100 3 >/dev/null &
+wait $recorder
+vm() { "$RECORDER" report --store vm.db --process grow --metric "$1" --by-name 2>/dev/null; }
+check memory_asked_for_is_told grep -q '!grow_seventy' <(vm vm)
+check the_peak_has_it_too grep -q '!grow_seventy' <(vm vm-peak)
+lost=$("$RECORDER" show --store vm.db --json 2>/dev/null | jq '.lost // 0')
+if [ "$lost" -gt 0 ]; then
+	check losses_make_it_an_estimate grep -q '^An estimate: ' <(vm vm-net)
+	echo "skip heap_linux: $lost system calls were lost, as others start many programs"
+else
+	check what_is_kept_is_in_vm_net grep -q '!grow_seventy' <(vm vm-net)
+	check what_came_and_went_is_not expect_exit 1 grep -q '!come_and_go' <(vm vm-net)
+fi

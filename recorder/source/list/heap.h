@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/needs.h"
+#include "source/list/heap_next.h"
 
 /* Add its probes. ERR_NOT_FOUND: the library is not there; ERR_UNSUPPORTED: not on this host. */
 int heap_needs(struct needs *needs, struct err *err);
@@ -24,3 +25,7 @@ enum heap_sampler {
 };
 /* What samples the heap of a process that runs already. ERR_NOT_FOUND: there is none such */
 int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err);
+
+/* heap_next_begin_at() where the system has it, with the recorder's library. */
+int heap_next_begin(const char *name, uint64_t mean_bytes, struct heap_next **out,
+		    struct err *err);

@@ -113,3 +113,15 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
 				  "what samples its heap is not known: is it there, and yours?",
 				  (unsigned)pid);
 }
+
+int heap_next_begin(const char *name, uint64_t mean_bytes, struct heap_next **out, struct err *err)
+{
+	struct buf library = {0};
+	int rc = find_library(&library, err);
+
+	if (!rc)
+		rc = heap_next_begin_at(HEAP_NEXT_FILE, HEAP_NEXT_FOLDER, buf_text(&library), name,
+					mean_bytes ? mean_bytes : 1, out, err);
+	buf_free(&library);
+	return rc;
+}

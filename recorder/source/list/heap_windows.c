@@ -27,3 +27,8 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
 	*out = HEAP_SAMPLER_NONE;
 	return heap_needs(NULL, err);
 }
+
+int heap_next_begin(const char *name, uint64_t mean_bytes, struct heap_next **out, struct err *err)
+{
+	return heap_next_begin_at(NULL, NULL, NULL, name, mean_bytes, out, err);
+}

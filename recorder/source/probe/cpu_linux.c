@@ -9,24 +9,14 @@
 
 #define GC_STACK_BYTES 512u                  /* room for arguments in memory */
 #define STACK_DEPTH_MAX 127u
-#define HEAP_RING_BYTES ((size_t)2 << 20)
+#define HEAP_STACK_BYTES (8192 - 8)           /* samples of heaps come in the thousands at once */
+#define HEAP_FREE_STACK_BYTES (4096 - 8)      /* who frees is near */
 
 static const size_t ring_bytes[PROBE_RINGS] = {
 	[RING_PLAIN] = PROBE_PLAIN_RING_BYTES, [RING_STACK] = PROBE_STACK_RING_BYTES,
 	[RING_REGS] = PROBE_PLAIN_RING_BYTES, [RING_SWITCH] = PROBE_SWITCH_RING_BYTES,
 	[RING_SWITCH_STACK] = PROBE_SWITCH_STACK_RING_BYTES,
 };
-
-/* Frees of a heap come in the thousands at once. */
-static size_t bytes_of_ring(const struct probes *p, uint8_t number)
-{
-	uint32_t i;
-
-	for (i = 0; number == RING_REGS && i < p->n; i++)
-		if (p->all[i].heap)
-			return HEAP_RING_BYTES;
-	return ring_bytes[number];
-}
 
 static bool same_id(const void *ctx, uint32_t value, const void *key)
 {
@@ -89,6 +79,8 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 	attr->exclude_callchain_user = 1;
 	attr->sample_type |= PERF_SAMPLE_STACK_USER;
 	attr->sample_stack_user = probe->gc.edge		? GC_STACK_BYTES
+				  : probe->heap == HEAP_FREE	? HEAP_FREE_STACK_BYTES
+				  : probe->heap == HEAP_ALLOC	? HEAP_STACK_BYTES
 				  : probe->role == PROBE_EVENT	? p->stack_kb * 1024 - 8
 								: PROBE_SWITCH_STACK_KB * 1024 - 8;
 }
@@ -175,7 +167,7 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 
 		if (ring->fd < 0)
 			rc = perf_ring_open_probes(ring, cpu, number, &p->formats[number],
-						   bytes_of_ring(p, number),
+						   ring_bytes[number],
 						   number == RING_SWITCH, err);
 		for (place = 0; !rc && place < p->all[i].nplaces; place++)
 			rc = open_place(p, &p->all[i], place, cpu, ring, err);

@@ -177,6 +177,89 @@ TEST(a_suspect_is_old_and_still_grows)
 	incident_free(&in);
 }
 
+/* Of 6 MB by f, 3 MB lived for 1 s and 1 MB for 5 s: 2 s as the mean of these bytes. */
+TEST(what_was_allocated_has_a_lifetime)
+{
+	struct incident_freed freed[2];
+	struct memory_pools pools;
+	struct incident in;
+	uint32_t a;
+
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_HEAP, 1, "app!main;app!f", 6 * MB), 0);
+	freed[0] = (struct incident_freed){
+		.thread = in.samples[0].thread, .stack = in.samples[0].stack, .weight = 3 * MB,
+		.time_ns = START_NS + S, .freed_ns = START_NS + 2 * S};
+	freed[1] = freed[0];
+	freed[1].weight = MB;
+	freed[1].freed_ns = START_NS + 6 * S;
+	in.freed = freed;
+	in.nfreed = 2;
+	a = in.threads[in.samples[0].thread].process;
+	assert_int_equal(memory_pools_new(&in, a, STREAM_HEAP, MEMORY_BY_FUNCTION, &pools, NULL),
+			 0);
+	assert_true(pool(&pools, 0, "app!f")->bytes == 6.0 * MB);
+	assert_true(pools.all[0].freed == 4.0 * MB);
+	assert_true(pools.all[0].life_ns == 2.0 * S);
+	memory_pools_free(&pools);
+	in.freed = NULL;
+	incident_free(&in);
+}
+
+static int add_double_free(struct incident *in, const char *stack, unsigned at_s,
+			   unsigned allocated_s, unsigned freed_s)
+{
+	const struct event_field fields[] = {
+		{.name = "Address", .type = FIELD_UINT, .v.u = 0x1000},
+		{.name = "AllocatedTicksAgo", .type = FIELD_UINT,
+		 .v.u = (at_s - allocated_s) * (S / FAULT_TICK_NS)},
+		{.name = "FreedTicksAgo", .type = FIELD_UINT,
+		 .v.u = (at_s - freed_s) * (S / FAULT_TICK_NS)},
+		{.name = "AllocatedCpu", .type = FIELD_UINT, .v.u = 3},
+	};
+	struct incident_event e = {.time_ns = START_NS + at_s * S, .kind = EVENT_GENERIC,
+				   .thread = sample_thread(in, "a", 'a', "a", 1),
+				   .provider = "Heap", .name = "DoubleFree", .nfields = 4};
+
+	if (sample_stack(in, stack, &e.stack))
+		return ERR_MEMORY;
+	return incident_add_event(in, &e, fields);
+}
+
+TEST(a_double_free_has_the_stacks_of_both_frees_and_of_the_allocation)
+{
+	struct memory_mistake m;
+	struct incident_freed freed[2];
+	struct buf text = {0};
+	struct incident in;
+	uint32_t at = 0;
+
+	assert_int_equal(sample_incident(&in), 0);
+	freed[0] = (struct incident_freed){.cpu = 2, .time_ns = START_NS + S,
+					   .freed_ns = START_NS + 2 * S,
+					   .stack = STACK_NONE, .freed_by = STACK_NONE};
+	freed[1] = freed[0];
+	freed[1].cpu = 3;
+	assert_int_equal(sample_stack(&in, "app!main;app!make", &freed[1].stack), 0);
+	assert_int_equal(sample_stack(&in, "app!main;app!drop", &freed[1].freed_by), 0);
+	assert_int_equal(add_double_free(&in, "app!main;app!drop_again", 4, 1, 2), 0);
+	in.freed = freed;
+	in.nfreed = 2;
+	assert_true(memory_mistake_next(&in, &at, &m));
+	assert_true(m.twice && m.address == 0x1000 && m.freed_first_ns == START_NS + 2 * S);
+	memory_stack_text(&in, m.allocated_by, &text);
+	buf_putc(&text, ' ');
+	memory_stack_text(&in, m.freed_first_by, &text);
+	buf_putc(&text, ' ');
+	memory_stack_text(&in, m.freed_by, &text);
+	assert_string_equal(buf_text(&text), "app!make < app!main app!drop < app!main "
+			    "app!drop_again < app!main");
+	assert_false(memory_mistake_next(&in, &at, &m));
+	buf_free(&text);
+	in.freed = NULL;
+	incident_free(&in);
+}
+
 static int step(void *ctx)
 {
 	struct memory_process *all = NULL;
@@ -208,6 +291,9 @@ int main(void)
 		cmocka_unit_test(the_killed_come_first_then_who_grew_most),
 		cmocka_unit_test(memory_is_charged_to_who_asked_for_it),
 		cmocka_unit_test(a_suspect_is_old_and_still_grows),
+		cmocka_unit_test(what_was_allocated_has_a_lifetime),
+		cmocka_unit_test(
+			a_double_free_has_the_stacks_of_both_frees_and_of_the_allocation),
 		cmocka_unit_test(an_allocation_that_fails_is_an_error),
 	};
 

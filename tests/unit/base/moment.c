@@ -34,6 +34,7 @@ static void a_time_before_now_is_counted_back(void **state)
 	(void)state;
 	assert_int_equal(at("now"), NOW_S * NS_PER_SEC);
 	assert_int_equal(at("-30m"), (NOW_S - 1800) * NS_PER_SEC);
+	assert_int_equal(at("now-24h"), (NOW_S - 86400) * NS_PER_SEC);
 	assert_int_equal(at("-2h"), (NOW_S - 7200) * NS_PER_SEC);
 }
 

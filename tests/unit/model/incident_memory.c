@@ -194,6 +194,10 @@ TEST(blocks_of_a_heap_that_were_freed_are_not_in_use)
 	for (i = 0; i < in.nsamples; i++)
 		if (in.samples[i].stream == STREAM_HEAP_NET)
 			assert_true(in.samples[i].time_ns == START_NS + 2 * S);
+	assert_int_equal(in.nfreed, 1);
+	assert_true(in.freed[0].weight == 10 * PAGE);
+	assert_true(in.freed[0].time_ns == START_NS + 1 * S);
+	assert_true(in.freed[0].freed_ns == START_NS + 3 * S);
 	incident_free(&in);
 }
 

@@ -25,6 +25,10 @@ TEST(the_probes_are_known_by_their_names)
 {
 	assert_int_equal(heap_probe_of("usdt", "/a:b.so:otel_memory:alloc"), HEAP_ALLOC);
 	assert_int_equal(heap_probe_of("usdt", "/a.so:otel_memory:free"), HEAP_FREE);
+	assert_int_equal(heap_probe_of("usdt", "/a.so:recorder_heap:double_free"),
+			 HEAP_DOUBLE_FREE);
+	assert_int_equal(heap_probe_of("usdt", "/a.so:recorder_heap:unknown_free"),
+			 HEAP_UNKNOWN_FREE);
 	assert_int_equal(heap_probe_of("usdt", "/a.so:python:gc__start"), HEAP_NONE);
 	assert_int_equal(heap_probe_of("uprobe", "/a.so:otel_memory:alloc"), HEAP_NONE);
 }
@@ -48,7 +52,7 @@ TEST(a_free_marks_the_allocation_by_its_cpu_and_time)
 	assert_int_equal(e.stream, STREAM_HEAP_MARK);
 	assert_int_equal(e.cpu, 3);
 	assert_true(e.value == memory_mark_weight(3000003, 5000001, MARK_GONE));
-	assert_null(e.process);
+	assert_ptr_equal(e.process, &a);     /* who freed it */
 	assert_false(take(&h, HEAP_FREE, &a, 0x1000, 6000001, &e));
 	heap_blocks_free(&h);
 }
@@ -66,6 +70,38 @@ TEST(a_lost_free_leaves_the_first_sample_in_use)
 	assert_true(take(&h, HEAP_FREE, &a, 0x1000, 5000, &e));
 	assert_true(e.value == memory_mark_weight(3000, 5000, MARK_GONE));
 	assert_int_equal(h.all.used, 0);
+	heap_blocks_free(&h);
+}
+
+static uint64_t field(const struct event *e, const char *name)
+{
+	const struct event_field *f = event_field(e, name);
+
+	return f ? f->v.u : UINT64_MAX;
+}
+
+TEST(a_second_free_says_when_it_was_allocated_and_freed_first)
+{
+	struct process a = {.pid = 1}, b = {.pid = 2};
+	struct heap_blocks h = {0};
+	struct event e;
+
+	assert_int_equal(heap_blocks_init(&h), 0);
+	assert_true(take(&h, HEAP_ALLOC, &a, 0x1000, 3000003, &e));
+	assert_true(take(&h, HEAP_FREE, &a, 0x1000, 5000000, &e));
+	assert_true(take(&h, HEAP_DOUBLE_FREE, &a, 0x1000, 9000000, &e));
+	assert_int_equal(e.kind, EVENT_GENERIC);
+	assert_string_equal(e.provider, "Heap");
+	assert_string_equal(e.name, "DoubleFree");
+	assert_true(field(&e, "Address") == 0x1000);
+	assert_true(field(&e, "AllocatedTicksAgo") == 60000);
+	assert_true(field(&e, "FreedTicksAgo") == 40000);
+	assert_true(field(&e, "AllocatedCpu") == 3);
+	/* The first free was lost, or is another process's. */
+	assert_true(take(&h, HEAP_DOUBLE_FREE, &b, 0x1000, 9000000, &e));
+	assert_true(field(&e, "FreedTicksAgo") == UINT64_MAX);
+	assert_true(take(&h, HEAP_UNKNOWN_FREE, &a, 0x2000, 9000000, &e));
+	assert_string_equal(e.name, "UnknownFree");
 	heap_blocks_free(&h);
 }
 
@@ -113,6 +149,7 @@ int main(void)
 		cmocka_unit_test(the_probes_are_known_by_their_names),
 		cmocka_unit_test(a_free_marks_the_allocation_by_its_cpu_and_time),
 		cmocka_unit_test(a_lost_free_leaves_the_first_sample_in_use),
+		cmocka_unit_test(a_second_free_says_when_it_was_allocated_and_freed_first),
 		cmocka_unit_test(memory_is_bounded_and_what_is_forgotten_is_counted),
 		cmocka_unit_test(events_that_make_no_sense_are_left_out),
 	};
