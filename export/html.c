@@ -107,13 +107,13 @@ static void put_changed(const char *lines, struct buf *out)
 static void put_head(const struct incident *in, const struct export_options *opt, struct buf *out)
 {
 	char title[INCIDENT_TITLE_BYTES];
+	const char *what = in->nparts ? "Several incidents" : incident_title(&in->head, title);
 
-	buf_printf(out, "<title>%s: ", incident_title(&in->head, title));
+	buf_printf(out, "<title>%s: ", what);
 	put_clean(out, in->head.reason);
 	buf_puts(out, "</title>\n<style>\n");
 	buf_puts(out, report_report_css);
-	buf_printf(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">%s on ",
-		   incident_title(&in->head, title));
+	buf_printf(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">%s on ", what);
 	put_clean(out, in->head.host);
 	buf_puts(out, "</p>\n");
 	put_changed(opt->changed, out);
@@ -329,6 +329,7 @@ const struct exporter html_exporter = {
 	.suffix = ".html",
 	.summary = "report for a browser, in one file",
 	.usual = true,
+	.sets = true,
 	.write = html_write,
 	.write_diff = diff_html_write,
 };

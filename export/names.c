@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define UNKNOWN_NAME "[unknown]"
+#define PARTS_NAMED_MAX 10u
 
 static const char *or_name(const char *name, const char *instead)
 {
@@ -133,11 +134,31 @@ static void put_text(struct buf *out, const char *label, const char *text)
 	buf_putc(out, '\n');
 }
 
-static void put_origin(struct buf *out, const struct incident_head *h)
+/* "Incident 1, Incident 5 and 3 more": of several as one. */
+static void put_parts(struct buf *out, const struct incident *in)
 {
+	uint32_t i;
+
+	buf_puts(out, "Incidents: ");
+	for (i = 0; i < in->nparts && i < PARTS_NAMED_MAX; i++) {
+		buf_puts(out, i ? ", " : "");
+		name_put(out, in->parts[i]);
+	}
+	if (i < in->nparts)
+		buf_printf(out, " and %" PRIu32 " more", in->nparts - i);
+	buf_putc(out, '\n');
+}
+
+static void put_origin(struct buf *out, const struct incident *in)
+{
+	const struct incident_head *h = &in->head;
 	char time[OS_TIME_TEXT_BYTES];
 
-	buf_printf(out, "Incident: %" PRId64 " (%s)\n", h->id, incident_state_text(h->state));
+	if (in->nparts)
+		put_parts(out, in);
+	else
+		buf_printf(out, "Incident: %" PRId64 " (%s)\n", h->id,
+			   incident_state_text(h->state));
 	put_text(out, "Host: ", h->host);
 	put_text(out, "System: ", h->host_text);
 	put_text(out, "Recorder: ", h->recorder_version);
@@ -226,7 +247,7 @@ static void put_lost(struct buf *out, const struct incident_head *h)
 
 void notes_put(struct buf *out, const struct incident *in)
 {
-	put_origin(out, &in->head);
+	put_origin(out, in);
 	put_window(out, &in->head);
 	put_samples(out, in);
 	put_unnamed(out, in);

@@ -366,6 +366,7 @@ static void put_stream(struct data *d)
 	json_key(j, "to_ms");
 	put_ms(d, h->t1_ns);
 	json_key_uint(j, "buckets", d->buckets);
+	json_key_uint(j, "levels", d->in->nparts ? 3 : 2);
 	json_key_uint(j, "small", d->nsummed);
 	json_key_uint(j, "samples", d->tree.nsamples);
 	report_data_put_texts(j, &d->tree, "(small)");

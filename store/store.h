@@ -176,8 +176,9 @@ int store_delete(struct store *s, int64_t id, struct err *err);
 void store_clean(struct store *s);
 
 /*
- * Frames that have no name yet, in the order of their ids. The caller sets functions: of its own
- * module each, valid until store_name() has returned.
+ * Frames that have no name yet, in the order of their ids: of these incidents, or with n = 0 of the
+ * whole store. The caller sets functions: of its own module each, valid until store_name() has
+ * returned. ERR_NOT_FOUND: there is no such incident.
  */
 struct store_unnamed_frame {
 	int64_t id, module_id;
@@ -190,7 +191,8 @@ struct store_unnamed {
 	uint32_t n;
 	uint64_t frames_seen;                /* with those that have a name */
 };
-int store_unnamed(struct store *s, struct store_unnamed *out, struct err *err);
+int store_unnamed(struct store *s, const int64_t *incidents, uint32_t n, struct store_unnamed *out,
+		  struct err *err);
 void store_unnamed_free(struct store_unnamed *u);
 /* What identifies a module; path holds what key->path points to. */
 int store_module(struct store *s, int64_t id, struct object_key *key, struct buf *path,

@@ -58,6 +58,22 @@ int mark_segments(struct marks *m)
 	return rc ? rc : step;
 }
 
+int mark_incident(struct marks *m, int64_t incident_id, uint32_t *nsegments)
+{
+	struct query q = db_query(m->s, "SELECT s.lists FROM incident_segment x JOIN segment s"
+				  " ON s.id = x.segment_id WHERE x.incident_id=?",
+				  ARGS(arg_int(incident_id)), NULL);
+	struct blob blob;
+	int step = 0, rc = 0;
+
+	for (*nsegments = 0; !rc && (step = query_step(&q)) > 0; ++*nsegments) {
+		blob = column_blob(&q, 0);
+		rc = mark_lists(m, &blob);
+	}
+	query_reset(&q);
+	return rc ? rc : step;
+}
+
 static int marks_init_one(struct marks *m, int kind, const char *sql)
 {
 	struct query q = db_query(m->s, sql, NO_ARGS, NULL);

@@ -28,6 +28,8 @@ void marks_free(struct marks *m);
  * and ends the sweep. ERR_STOPPED: sweep_called_off(), which is asked outside of transactions only.
  */
 int mark_segments(struct marks *m);
+/* Mark what the segments of one incident list. *nsegments: how many it has. */
+int mark_incident(struct marks *m, int64_t incident_id, uint32_t *nsegments);
 
 static inline bool in_range(const struct marks *m, int kind, int64_t id)
 {

@@ -5,6 +5,7 @@
  * which the recorder forgets what it knew.
  */
 #include "store/interner_private.h"
+#include "store/sweep_marks_private.h"
 
 #include "base/array.h"
 
@@ -16,7 +17,9 @@
 static const char pages_from[] = "SELECT first_id, last_id, data, functions FROM frame_page"
 				 " WHERE first_id >= ? ORDER BY first_id LIMIT 1";
 
-static int list_page(const struct page_row *row, struct store_unnamed *out, struct err *err)
+/* wanted NULL = all */
+static int list_page(const struct page_row *row, const struct marks *wanted,
+		     struct store_unnamed *out, struct err *err)
 {
 	struct page_frame *frames;
 	uint32_t n, i;
@@ -25,6 +28,8 @@ static int list_page(const struct page_row *row, struct store_unnamed *out, stru
 	if (rc)
 		return rc == ERR_FORMAT ? 0 : rc;    /* damaged: `verify` says so */
 	for (i = 0; !rc && i < n; i++) {
+		if (wanted && !is_marked(wanted, MARK_FRAMES, frames[i].id))
+			continue;
 		out->frames_seen++;
 		if (frames[i].function_id)
 			continue;
@@ -40,20 +45,42 @@ static int list_page(const struct page_row *row, struct store_unnamed *out, stru
 	return rc;
 }
 
-int store_unnamed(struct store *s, struct store_unnamed *out, struct err *err)
+static int mark_incidents(struct marks *m, const int64_t *incidents, uint32_t n, struct err *err)
 {
+	uint32_t i, nsegments;
+	int rc = marks_init(m);
+
+	for (i = 0; !rc && i < n; i++) {
+		rc = mark_incident(m, incidents[i], &nsegments);
+		if (!rc && !nsegments && !db_int(m->s, "SELECT 1 FROM incident WHERE id=?",
+						 ARGS(arg_int(incidents[i])), &(int64_t){0}, NULL))
+			continue;
+		if (!rc && !nsegments)
+			return not_found(m->s, incidents[i], err);
+	}
+	return rc ? err_set(err, rc, "cannot read what incidents of %s list: `recorder verify` "
+			    "says what is damaged", m->s->path) : 0;
+}
+
+int store_unnamed(struct store *s, const int64_t *incidents, uint32_t n, struct store_unnamed *out,
+		  struct err *err)
+{
+	struct marks wanted = {.s = s};
 	struct page_row row = {0};
 	int64_t from = 1;
-	int rc;
+	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	while ((rc = page_row(s, pages_from, from, &row, err)) > 0) {
+	if (n)
+		rc = mark_incidents(&wanted, incidents, n, err);
+	while (!rc && (rc = page_row(s, pages_from, from, &row, err)) > 0) {
 		from = row.first + 1;
-		rc = list_page(&row, out, err);
+		rc = list_page(&row, n ? &wanted : NULL, out, err);
 		query_reset(&row.query);
 		if (rc)
 			break;
 	}
+	marks_free(&wanted);
 	if (rc)
 		store_unnamed_free(out);
 	return rc;

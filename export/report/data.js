@@ -34,6 +34,8 @@ export function prepare(raw) {
   const caller = new Int32Array(n), depth = new Int32Array(n), outermost = new Uint8Array(n);
   const processOf = new Int32Array(n), threadOf = new Int32Array(n);
   const name = Int32Array.from(raw.names);
+  // Above the functions: the incident, of several as one; process; thread.
+  const levels = raw.levels ?? 2;
   for (let i = 0; i < n; i++) {
     caller[i] = raw.callers[i] === 0 ? -1 : i - raw.callers[i];
     const up = caller[i];
@@ -42,7 +44,7 @@ export function prepare(raw) {
     threadOf[i] = depth[i] < 1 ? -1 : depth[i] === 1 ? i : threadOf[up];
     // Inclusive weight counts a sample once, at the outermost call.
     let at = up;
-    while (at >= 0 && (depth[at] < 2 || name[at] !== name[i])) at = caller[at];
+    while (at >= 0 && (depth[at] < levels || name[at] !== name[i])) at = caller[at];
     outermost[i] = at < 0 ? 1 : 0;
   }
 
@@ -71,7 +73,7 @@ export function prepare(raw) {
   for (const list of children) list?.sort(byName);
 
   return { ...raw, n, caller, depth, outermost, processOf, threadOf, name, first, children, roots,
-           nodes: Int32Array.from(nodes), weight: Float64Array.from(weights),
+           levels, nodes: Int32Array.from(nodes), weight: Float64Array.from(weights),
            bucketMs: (raw.to_ms - raw.from_ms) / raw.buckets };
 }
 
@@ -107,7 +109,7 @@ export function sum(data, from, to, who = -1) {
 export function functions(data, sums) {
   const found = new Map();
   for (let i = 0; i < data.n; i++) {
-    if (data.depth[i] < 2 || sums.total[i] === 0) continue;
+    if (data.depth[i] < data.levels || sums.total[i] === 0) continue;
     let f = found.get(data.name[i]);
     if (!f) found.set(data.name[i], f = { text: data.name[i], self: 0, inclusive: 0 });
     f.self += sums.self[i];
@@ -121,7 +123,7 @@ export function functions(data, sums) {
  * buckets; parts has the inclusive weight in equal parts of buckets [from, to).
  */
 export function whens(data, from, to, who, parts) {
-  const { n, caller, depth, name, outermost } = data, texts = data.texts.length;
+  const { n, caller, depth, levels, name, outermost } = data, texts = data.texts.length;
   const first = new Int32Array(n).fill(data.buckets), last = new Int32Array(n).fill(-1);
   const firsts = new Int32Array(texts).fill(data.buckets), lasts = new Int32Array(texts).fill(-1);
   const of = who >= 0 && depth[who] === 0 ? data.processOf : data.threadOf;
@@ -140,7 +142,7 @@ export function whens(data, from, to, who, parts) {
       if (first[i] < first[up]) first[up] = first[i];
       if (last[i] > last[up]) last[up] = last[i];
     }
-    if (depth[i] < 2) continue;
+    if (depth[i] < levels) continue;
     if (first[i] < firsts[text]) firsts[text] = first[i];
     if (last[i] > lasts[text]) lasts[text] = last[i];
   }
@@ -155,7 +157,7 @@ export function whens(data, from, to, who, parts) {
     for (let i = n - 1; i >= 0; i--) {
       if (total[i] === 0) continue;
       if (caller[i] >= 0) total[caller[i]] += total[i];
-      if (outermost[i] && depth[i] >= 2) weights[name[i] * parts + part] += total[i];
+      if (outermost[i] && depth[i] >= levels) weights[name[i] * parts + part] += total[i];
     }
   }
   return text => ({ first: firsts[text], last: lasts[text],
@@ -183,9 +185,9 @@ export function whenText(parts, unitNs, partNs) {
  * A>B>C>B>D, A and C call B with a half each, and B calls C and D with a half each.
  */
 export function around(data, sums, text) {
-  const { n, caller, depth, name } = data, callers = new Map(), callees = new Map();
+  const { n, caller, depth, levels, name } = data, callers = new Map(), callees = new Map();
   const calls = new Int32Array(n), part = new Float64Array(n);
-  const is = node => node >= 0 && depth[node] >= 2 && name[node] === text;
+  const is = node => node >= 0 && depth[node] >= levels && name[node] === text;
   const add = (map, key, w) => { if (w > 0) map.set(key, (map.get(key) ?? 0) + w); };
   let self = 0;
   for (let i = 0; i < n; i++) {

@@ -215,7 +215,8 @@ export class Flame {
       this.at = siblings[here + 1];
     else if (e.key === "Enter") {
       this.zoom(this.at);
-      if (this.at >= 0 && this.data.depth[this.at] >= 2) this.on.chosen(this.data.name[this.at]);
+      const { depth, levels = 2, name } = this.data;
+      if (this.at >= 0 && depth[this.at] >= levels) this.on.chosen(name[this.at]);
     } else if (e.key === "Escape") this.zoom(-1);
     else return;
     e.preventDefault();

@@ -78,7 +78,7 @@ function start(data) {
     if (text < 0) return;
     const f = around(data, state.sums, text);
     const rows = map => [...map].map(([t, w]) => ({ text: t, weight: w }));
-    const inFunctions = new Set(data.name.filter((_, i) => data.depth[i] >= 2));
+    const inFunctions = new Set(data.name.filter((_, i) => data.depth[i] >= data.levels));
     const pick = row => { if (inFunctions.has(row.text)) focus(row.text); };
     const columns = title => [weight("share", r => r.weight, -1), name(title, { pick })];
     $("focus").textContent = `${textOf(text)} — itself ${percent(f.self, whole())}`;
@@ -105,21 +105,23 @@ function start(data) {
   function threads() {
     const rows = [];
     for (let i = 0; i < data.n; i++) {
-      if (data.depth[i] === 1 && state.sums.total[i] > 0)
-        rows.push({ text: data.name[i], process: data.name[data.processOf[i]],
-                    weight: state.sums.total[i] });
+      if (data.depth[i] !== data.levels - 1 || state.sums.total[i] === 0) continue;
+      let process = "";
+      for (let at = data.caller[i]; at >= 0; at = data.caller[at])
+        process = textOf(data.name[at]) + (process && ": ") + process;
+      rows.push({ text: data.name[i], process, weight: state.sums.total[i] });
     }
     const time = data.unit_ns ? [{ title: "CPU ms", value: r => r.weight, number: true,
                                    show: r => (r.weight * data.unit_ns / 1e6).toFixed(1) }] : [];
     table($("threads"), [weight("share", r => r.weight, -1), ...time,
-                         { title: "process", value: r => textOf(r.process) }, name("thread")],
+                         { title: "process", value: r => r.process }, name("thread")],
           rows, { filter: true });
   }
 
   function modules() {
     const found = new Map();
     for (let i = 0; i < data.n; i++) {
-      if (data.depth[i] < 2 || state.sums.self[i] === 0) continue;
+      if (data.depth[i] < data.levels || state.sums.self[i] === 0) continue;
       const text = textOf(data.name[i]), module = moduleOf(text) || text;
       if (!found.has(module)) found.set(module, { module, self: 0, unnamed: 0 });
       found.get(module).self += state.sums.self[i];

@@ -405,6 +405,9 @@ static void add_around(struct around *a, const struct incident *in,
 	uint32_t nwhich = a->t->nwhich, below = CALL_NONE, calls = 0, at;
 	double part;
 
+	/* What was folded is its caller. */
+	while (leaf != CALL_NONE && a->t->nodes[leaf].cost.inclusive <= 0)
+		leaf = nodes[leaf].caller;
 	for (at = leaf; at != CALL_NONE; at = nodes[at].caller)
 		calls += nodes[at].text == a->focus;
 	if (!calls)
@@ -424,6 +427,26 @@ static void add_around(struct around *a, const struct incident *in,
 			add_part(a, &a->as[1][nodes[below].text],
 				 a->which[1] + (size_t)nodes[below].text * nwhich, in, s, part,
 				 below == leaf);
+	}
+}
+
+/* How many nodes were folded into calls of the function, its callers and callees. */
+static void count_folded(struct around *a)
+{
+	const struct stack_tree_node *nodes = a->t->stacks.nodes;
+	uint32_t i;
+
+	for (i = 1; i < a->t->nnodes; i++) {
+		uint32_t up = nodes[i].caller, folded = a->t->nodes[i].cost.folded;
+
+		if (a->t->nodes[i].cost.inclusive <= 0)
+			continue;
+		if (nodes[up].text == a->focus)
+			a->as[1][nodes[i].text].cost.folded += folded;
+		if (nodes[i].text != a->focus)
+			continue;
+		a->whole.cost.folded += folded;
+		a->as[0][nodes[up].text].cost.folded += a->t->nodes[up].cost.folded;
 	}
 }
 
@@ -470,6 +493,7 @@ static int find_around(struct around *a, const struct incident *in, struct call_
 		if (a->t->stacks.of_sample[i] != CALL_NONE)
 			add_around(a, in, &in->samples[i], a->t->stacks.of_sample[i]);
 	}
+	count_folded(a);
 	out->focus = a->whole;
 	out->ncallers = keep_rows(a, 0, out->which + nwhich);
 	out->ncallees = keep_rows(a, 1, out->which + ((size_t)out->ncallers + 1) * nwhich);
@@ -487,6 +511,11 @@ int call_around(const struct call_tree *t, const struct incident *in, const char
 	if (!rc && find_around(&a, in, out)) {
 		call_around_free(out);
 		rc = err_memory(err, "for callers and callees");
+	}
+	if (!rc && out->focus.cost.inclusive <= 0) {
+		rc = err_set(err, ERR_NOT_FOUND, "all calls of '%.200s' are small, and folded into "
+			     "their callers: lower --fold-percent", out->focus.name);
+		call_around_free(out);
 	}
 	return rc;
 }

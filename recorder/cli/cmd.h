@@ -111,10 +111,11 @@ int cmd_load(const struct options *o, struct incident *out, struct err *err);
 
 /* ---- several files: cli/scenarios.c ---------------------------------------------------------- */
 
-/* Whether --from is a directory, or a set of scenarios (source/stackfile/scenario.h). */
-bool cmd_is_set_of_files(const char *path);
-/* Make incidents of each of its files. */
-int cmd_collect_set(const struct options *o, struct err *err);
+/*
+ * Make incidents of each file of --from: a directory, or a set of scenarios
+ * (source/stackfile/scenario.h). *is_set false: it is neither, and nothing has been done.
+ */
+int cmd_collect_set(const struct options *o, bool *is_set, struct err *err);
 
 /* ---- several incidents: cli/several.c -------------------------------------------------------- */
 

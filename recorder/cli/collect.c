@@ -709,8 +709,10 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 
 int cmd_collect(const struct options *o, struct err *err)
 {
-	return cmd_is_set_of_files(o->capture.file) ? cmd_collect_set(o, err)
-						    : cmd_record(o, NULL, err);
+	bool is_set;
+	int rc = cmd_collect_set(o, &is_set, err);
+
+	return is_set ? rc : cmd_record(o, NULL, err);
 }
 
 int cmd_record(const struct options *o, const struct cmd_recorded *of, struct err *err)

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/fit.h"
 #include "base/table.h"
+#include "store/history.h"
 #include "symbol/debuginfod.h"
 #include "symbol/symbol.h"
 #include "symbol/symbol_path.h"
@@ -410,13 +411,14 @@ static void symbolizing_free(struct symbolizing *s)
 
 static int symbolize(struct symbolizing *s, struct err *err)
 {
+	const struct id_list *ids = &s->o->ids;
 	uint32_t named = 0;
 	int rc = frames_new(&s->table, err);
 
 	if (!rc)
 		rc = log_open(NULL, &s->log, err);
 	if (!rc)
-		rc = store_unnamed(s->store, &s->unnamed, err);
+		rc = store_unnamed(s->store, ids->items, ids->n, &s->unnamed, err);
 	if (!rc)
 		rc = list_frames(s, err);
 	split_path(s);
@@ -429,22 +431,62 @@ static int symbolize(struct symbolizing *s, struct err *err)
 	return rc ? rc : print_left(s, named, err);
 }
 
-int cmd_symbolize(const struct options *o, struct err *err)
+static int symbolize_file(const struct options *o, const char *path, struct err *err)
 {
 	struct symbolizing *s = calloc(1, sizeof(*s));
-	struct buf path = {0};
 	int rc;
 
 	if (!s)
 		return err_memory(err, "for names");
 	s->o = o;
-	rc = find_store(o, &path, err);
-	if (!rc)
-		rc = cmd_store_open_at(o, buf_text(&path), STORE_EDIT, &s->store, err);
+	rc = cmd_store_open_at(o, path, STORE_EDIT, &s->store, err);
 	if (!rc)
 		rc = symbolize(s, err);
-	buf_free(&path);
 	if (!s->hangs)
 		symbolizing_free(s);
+	return rc;
+}
+
+/* The files of the history, too. *all: ERR_NOT_FOUND where no file got a name. */
+static int symbolize_history(const struct options *o, const char *path, int *all, struct err *err)
+{
+	struct history_files files = {0};
+	uint32_t i;
+	int rc = history_list(path, &files, err);
+
+	for (i = 0; !rc && i < files.n; i++) {
+		history_look(&files.all[i], false);
+		if (files.all[i].readable && files.all[i].open)
+			cmd_note("%s is not complete yet: name its frames later",
+				 files.all[i].path);
+		if (!files.all[i].readable || files.all[i].open)
+			continue;
+		cmd_note("in %s:", files.all[i].path);
+		rc = symbolize_file(o, files.all[i].path, err);
+		if (!rc)
+			*all = 0;
+		else if (rc == ERR_NOT_FOUND)
+			rc = 0;
+	}
+	history_files_free(&files);
+	return rc;
+}
+
+int cmd_symbolize(const struct options *o, struct err *err)
+{
+	struct buf path = {0};
+	struct err why;
+	int rc = find_store(o, &path, err), first;
+
+	if (!rc) {
+		first = symbolize_file(o, buf_text(&path), err);
+		rc = first == ERR_NOT_FOUND && !o->ids.n ? 0 : first;
+		if (!rc && !o->ids.n)
+			rc = symbolize_history(o, buf_text(&path), &first, &why);
+		if (rc && rc != first)
+			*err = why;
+		rc = rc ? rc : first;
+	}
+	buf_free(&path);
 	return rc;
 }

@@ -255,13 +255,19 @@ static int put_counters(const struct view *v, struct err *err)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
+/* Trees fold by themselves, tables only if it was asked for. */
+static double table_fold_pct(const struct view *v)
+{
+	bool asked = options_origin(v->o, "fold-percent") != FROM_DEFAULT;
+
+	return asked ? v->o->fold_percent : 0;
+}
+
 /* Functions by their own time and, of a whole report, by their inclusive time. */
 static int put_name_view(const struct view *v, bool both, struct err *err)
 {
-	/* Trees fold by themselves, tables only if it was asked for. */
-	bool fold = options_origin(v->o, "fold-percent") != FROM_DEFAULT;
 	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses,
-				  .fold_pct = fold ? v->o->fold_percent : 0};
+				  .fold_pct = table_fold_pct(v)};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
@@ -314,7 +320,8 @@ static void put_around_rows(const struct view *v, const struct call_tree *t, con
 /* Callers, the function, callees. */
 static int put_around(const struct view *v, struct err *err)
 {
-	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses};
+	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses,
+				  .fold_pct = table_fold_pct(v)};
 	struct call_around a;
 	struct call_tree t;
 	const float *which;

@@ -34,7 +34,10 @@ struct finding {
 /* What a directory is searched for. */
 static const struct scenario traces[] = {
 	{.files = "*.etl"}, {.files = "*.etl.zip"}, {.files = "*.nettrace"},
-	{.files = "*.perfView.xml"}, {.files = "*.perfView.xml.zip"},
+	{.files = "*.perfView.xml"}, {.files = "*.perfView.xml.zip"}, {.files = "*.perfView.json"},
+	{.files = "*perf.data"}, {.files = "*.data.txt"}, {.files = "*.trace.zip"},
+	{.files = "*.folded"}, {.files = "*.speedscope.json"}, {.files = "*.pb.gz"},
+	{.files = "*.trace.json"}, {.files = "*.cpuprofile"}, {.files = "*.jfr"},
 };
 
 static int is_there(void *ctx, const char *name)
@@ -42,19 +45,6 @@ static int is_there(void *ctx, const char *name)
 	(void)ctx;
 	(void)name;
 	return 1;
-}
-
-bool cmd_is_set_of_files(const char *path)
-{
-	struct buf text = {0};
-	struct err err;
-	bool is_set = path && os_list(path, is_there, NULL, NULL) >= 0;
-
-	if (path && !is_set && text_ends_fold(path, ".xml") &&
-	    !os_load(path, SET_MAX_BYTES, &text, &err))
-		is_set = scenario_is_set(buf_text(&text), text.len);
-	buf_free(&text);
-	return is_set;
 }
 
 /* ---- finding files --------------------------------------------------------------------------- */
@@ -196,28 +186,23 @@ static int collect_files(const struct options *o, const struct finding *f, struc
 					 "taken", taken, wanted, o->capture.file);
 }
 
-int cmd_collect_set(const struct options *o, struct err *err)
+/* The text of a set of scenarios; false: the file is none. */
+static bool load_set(const char *path, struct buf *text)
 {
-	bool is_dir = os_list(o->capture.file, is_there, NULL, NULL) >= 0;
-	struct scenario_list list = {0};
-	struct finding f = {0};
-	struct buf text = {0}, dir = {0};
-	int rc = 0;
+	struct err err;
 
-	os_dirname(o->capture.file, &dir);
-	f.dir = is_dir ? o->capture.file : buf_text(&dir);
-	if (!is_dir)
-		rc = os_load(o->capture.file, SET_MAX_BYTES, &text, err);
-	if (!rc && !is_dir && scenario_parse(buf_text(&text), text.len, &list, err)) {
-		struct err why = *err;
+	return text_ends_fold(path, ".xml") && !os_load(path, SET_MAX_BYTES, text, &err) &&
+	       scenario_is_set(buf_text(text), text->len);
+}
 
-		rc = err_set(err, ERR_FORMAT, "%s: %s", o->capture.file, why.text);
-	}
+static int collect_set(const struct options *o, const char *dir, const struct scenario *all,
+		       uint32_t n, struct err *err)
+{
+	struct finding f = {.dir = dir};
+	int rc = find_files(&f, err);
+
 	if (!rc)
-		rc = find_files(&f, err);
-	if (!rc)
-		rc = is_dir ? name_files(&f, traces, COUNT_OF(traces), err)
-			    : name_files(&f, list.items, list.n, err);
+		rc = name_files(&f, all, n, err);
 	if (!rc)
 		rc = collect_files(o, &f, err);
 	while (f.nfiles) {
@@ -226,6 +211,30 @@ int cmd_collect_set(const struct options *o, struct err *err)
 	}
 	free(f.files);
 	buf_free(&f.below);
+	return rc;
+}
+
+int cmd_collect_set(const struct options *o, bool *is_set, struct err *err)
+{
+	const char *path = o->capture.file;
+	struct scenario_list list = {0};
+	struct buf text = {0}, dir = {0};
+	struct err why;
+	int rc = 0;
+
+	*is_set = false;
+	if (path && os_list(path, is_there, NULL, NULL) >= 0) {
+		*is_set = true;
+		return collect_set(o, path, traces, COUNT_OF(traces), err);
+	}
+	if (path && load_set(path, &text)) {
+		*is_set = true;
+		os_dirname(path, &dir);
+		if (scenario_parse(buf_text(&text), text.len, &list, &why))
+			rc = err_set(err, ERR_FORMAT, "%s: %s", path, why.text);
+		else
+			rc = collect_set(o, buf_text(&dir), list.items, list.n, err);
+	}
 	buf_free(&text);
 	buf_free(&dir);
 	scenario_list_free(&list);

@@ -287,14 +287,15 @@ const struct command_info command_table[COMMANDS] = {
 		"symbolize", OPERAND_STORE, "[STORE]",
 		"name frames that had no name when they were recorded",
 		.about =
-"Looks for the programs and debug files of all frames in the store that have no name, by their\n"
-"build ids and PDB GUIDs: at the recorded paths, in the directories of --symbol-path (ELF: as\n"
-".build-id/, a root directory, or side by side), and with debuginfod servers that it names\n"
-"(https://...; nobody is asked otherwise). It works on any machine. A name that is there stays.\n"
-"What is left is listed by module, the most frames first. Exit code 3: nothing was named.\n",
+"Looks for the programs and debug files of all frames in the store and its history that have no\n"
+"name (with --id: of these incidents), by their build ids and PDB GUIDs: at the recorded paths,\n"
+"in the directories of --symbol-path (ELF: as .build-id/, a root directory, or side by side), and\n"
+"with debuginfod servers that it names (https://...; nobody is asked otherwise). It works on any\n"
+"machine. A name that is there stays. What is left is listed by module, the most frames first.\n"
+"Exit code 3: nothing was named.\n",
 		.examples =
 "recorder symbolize\n"
-"recorder symbolize --symbol-path ~/build/release\n"
+"recorder symbolize --id 3 --symbol-path ~/build/release\n"
 "recorder symbolize incident.db --symbol-path 'https://debuginfod.debian.net'\n",
 	},
 	[CMD_EVENTS] = {

@@ -64,4 +64,10 @@ check("inclusive_of_a_row_counts_once", row.inclusive, "A13 B13");
 const plain = views({ ABC: 2, ABD: 3, EB: 1 }, "B");
 check("plain_callers_have_all", plain.callers, "A5 E1");
 check("plain_callees_have_all", plain.callees, "C2 D3");
+// Of several incidents as one, the threads are the third level: f is below the thread only.
+const set = prepare({ texts: ["Incident 1", "process", "thread", "f"], callers: [0, 1, 1, 1],
+                      names: [0, 1, 2, 3], weights: [1, 3, 7], buckets: 1, from_ms: 0, to_ms: 1,
+                      levels: 3 });
+check("of_a_set_threads_are_no_functions",
+      [...functions(set, sum(set, 0, 1)).values()].map(f => set.texts[f.text]).join(" "), "f");
 process.exit(exitCode());

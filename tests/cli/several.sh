@@ -86,8 +86,11 @@ check the_last_line_wins_and_keeps_its_process grep -qE ' 10.0 +25.0 % .*Inciden
 "$RECORDER" export 2 --store s.db -o set/deep/b.perfView.xml.zip
 expect a_directory_is_read 0 'reading set/deep/b.perfView.xml.zip' \
 	collect --from set --store dir.db
-expect each_of_its_traces_is_there 0 '^2 incidents as one' report --all --store dir.db
-check with_all_that_they_have grep -qE '1,470 samples, 14.7 s' out
+expect each_of_its_traces_is_there 0 '^4 incidents as one' report --all --store dir.db
+check with_all_that_they_have grep -qE '1,479 samples, 14.8 s' out
+expect a_set_has_a_page 0 '' export --id 1-2 --store s.db -o set.html
+check it_says_whose_it_is grep -q '>Several incidents on ' set.html
+check and_names_them grep -q 'Incident 1, Incident 2' set.html
 echo '<ScenarioSet><Scenarios name="x"/></ScenarioSet>' >set/bad.xml
 expect a_scenario_without_files 1 'bad.xml: a <Scenarios> has no files=' \
 	collect --from set/bad.xml --store bad.db

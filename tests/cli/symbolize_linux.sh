@@ -24,8 +24,9 @@ stacks() { "$RECORDER" export --store "$1" --process worker --no-ids -f 2>err; }
 named() { stacks "$1" | grep -c 'main;worker!middle_work;worker!leaf_work'; }
 symbolize() { "$RECORDER" symbolize "$@" 2>err; }
 
-copy() { "$RECORDER" salvage a.db -o "$1" 2>err; }
+copy() { "$RECORDER" salvage bare.db -o "$1" 2>err; }
 
+"$RECORDER" salvage a.db -o bare.db 2>err
 check it_was_recorded test "$(stacks a.db | grep -c 'worker!')" -gt 0
 check without_names test "$(named a.db)" = 0
 
@@ -45,6 +46,14 @@ check and_names_every_frame test "$(named whole.db)" -gt 0
 check all_of_them_of_that_program sh -c '! "$RECORDER" export --store whole.db --process worker \
 	--no-ids -f 2>/dev/null | grep -q "worker!?"'
 
+check one_incident_is_named_alone symbolize a.db --id 1 --symbol-path full
+check that_of_the_store_is_it test "$(named a.db)" -gt 0
+history=$(ls a.db.history/*.db)
+in_history() { named "$history"; }
+check not_that_of_the_history test "$(in_history)" = 0
+check the_store_with_its_history_is_named symbolize a.db --symbol-path full
+check so_is_the_history test "$(in_history)" -gt 0
+check no_incident_is_named_that_is_not_there expect_exit 3 "$RECORDER" symbolize a.db --id 9
 check a_debug_file_needs_its_program copy debug.db
 check alone_it_names_nothing sh -c '! "$RECORDER" symbolize debug.db --symbol-path files 2>err'
 check what_it_needs_is_told grep -q 'no name was found: name directories or servers' err
@@ -72,6 +81,8 @@ export DEBUGINFOD_CACHE_PATH=$TMP/cache
 check a_store_for_it copy served.db
 check it_has_the_program_and_its_debug_file wait_for 20 symbolize served.db \
 	--symbol-path "http://127.0.0.1:$port"
-check and_they_name_every_frame test "$(named served.db)" -gt 0
+check and_they_name_the_stripped_functions test "$(named served.db)" -gt 0
+check and_leave_no_frame_of_that_program sh -c '! "$RECORDER" export --store served.db \
+	--process worker --no-ids -f 2>/dev/null | grep -q "worker!?"'
 check a_silent_server_is_told sh -c 'DEBUGINFOD_CACHE_PATH=$TMP/none DEBUGINFOD_TIMEOUT=2 \
 	"$RECORDER" symbolize a.db --symbol-path http://127.0.0.1:9 2>err; [ $? != 0 ]'

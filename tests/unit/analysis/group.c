@@ -421,6 +421,36 @@ TEST(each_call_of_a_function_in_a_stack_has_an_equal_part)
 	incident_free(&one);
 }
 
+/* A>B>C of 1 and A>B>D of 99: C is under 5 %, so its cost is B's own. */
+TEST(what_is_folded_is_no_callee_but_its_caller_s_own_cost)
+{
+	const struct call_options folded = {.fold_pct = 5};
+	struct incident one = {0};
+	struct call_around a;
+	struct call_tree t;
+	struct err err;
+	uint32_t thread, node;
+
+	assert_int_equal(sample_incident(&one), 0);
+	thread = sample_thread(&one, "p", 1, "t", 1);
+	assert_int_equal(sample_stack(&one, "x!A;x!B;x!C", &node), 0);
+	assert_int_equal(sample_add(&one, thread, node, QUALITY_COMPLETE, 1), 0);
+	assert_int_equal(sample_stack(&one, "x!A;x!B;x!D", &node), 0);
+	assert_int_equal(sample_add(&one, thread, node, QUALITY_COMPLETE, 99), 0);
+	assert_int_equal(call_tree_new(&one, &folded, &t, NULL), 0);
+	assert_int_equal(call_around(&t, &one, "x!B", &a, NULL), 0);
+	assert_true(a.focus.cost.inclusive == 100 * 10e6);
+	assert_true(a.focus.cost.exclusive == 1 * 10e6);
+	assert_int_equal(a.focus.cost.folded, 1);
+	assert_int_equal(a.ncallees, 1);
+	assert_true(cost_of(a.callees, a.ncallees, "x!D") == 99 * 10e6);
+	call_around_free(&a);
+	assert_int_equal(call_around(&t, &one, "x!C", &a, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "lower --fold-percent"));
+	call_tree_free(&t);
+	incident_free(&one);
+}
+
 TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one)
 {
 	struct call_tree t = tree(&(struct call_options){.focus = "sys_read"});
@@ -509,6 +539,7 @@ int main(void)
 		IN_LAB(small_nodes_are_folded_and_the_total_stays),
 		IN_LAB(callers_and_callees_of_a_function_have_its_inclusive_cost),
 		cmocka_unit_test(each_call_of_a_function_in_a_stack_has_an_equal_part),
+		cmocka_unit_test(what_is_folded_is_no_callee_but_its_caller_s_own_cost),
 		IN_LAB(a_part_of_a_name_is_enough_if_it_is_the_only_one),
 		IN_LAB(a_function_that_calls_itself_counts_a_stack_once),
 		IN_LAB(when_shows_where_in_the_window_a_function_ran),

@@ -81,7 +81,7 @@ TEST(the_data_is_what_the_file_holds)
 	assert_int_equal(weight_of(json), 12);
 	assert_non_null(strstr(json,
 			       "\"unit_ns\":10000000,\"from_ms\":-5000.000,\"to_ms\":5000.000,"
-			       "\"buckets\":2000,\"small\":0,\"samples\":12,"));
+			       "\"buckets\":2000,\"levels\":2,\"small\":0,\"samples\":12,"));
 	assert_non_null(strstr(json,
 			       "\"counters\":[-5000.000,\"Process:Working Set:app\",1.5,-4000.000,"
 			       "\"Process:Working Set:app\",2e+15,-3000.000,"
@@ -151,7 +151,7 @@ TEST(of_many_samples_small_nodes_are_summed_and_totals_kept)
 	assert_int_equal(report_data(&in, &export_defaults, true, &data, NULL), 0);
 	assert_int_equal(weight_of(data.data), 400000);
 	assert_non_null(strstr(data.data, "\"buckets\":500,"));
-	assert_null(strstr(data.data, "\"small\":0,"));
+	assert_null(strstr(data.data, "\"levels\":2,\"small\":0,"));
 	buf_free(&data);
 	incident_free(&in);
 }

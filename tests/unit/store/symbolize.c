@@ -57,7 +57,7 @@ TEST(frames_without_a_name_get_it_later)
 	struct buf path = {0};
 	uint32_t named;
 
-	assert_int_equal(store_unnamed(s, &first, NULL), 0);
+	assert_int_equal(store_unnamed(s, NULL, 0, &first, NULL), 0);
 	assert_int_equal(first.n, 2);
 	assert_int_equal(first.frames_seen, 3);
 	assert_int_equal(store_module(s, first.frames[0].module_id, &key, &path, NULL), 0);
@@ -67,7 +67,7 @@ TEST(frames_without_a_name_get_it_later)
 	assert_int_equal(store_module(s, 99, &key, &path, NULL), ERR_NOT_FOUND);
 	buf_free(&path);
 
-	assert_int_equal(store_unnamed(s, &second, NULL), 0);
+	assert_int_equal(store_unnamed(s, NULL, 0, &second, NULL), 0);
 	assert_non_null(strstr(lab_dump(s, id), "a?"));
 	find_names(&first, "fn_b");
 	first.frames[first.frames[0].function == &late[1]].function = NULL;      /* of c */
@@ -84,9 +84,39 @@ TEST(frames_without_a_name_get_it_later)
 	assert_non_null(strstr(lab_dump(s, id), "20.0 main ac"));
 	store_unnamed_free(&first);
 	store_unnamed_free(&second);
-	assert_int_equal(store_unnamed(s, &first, NULL), 0);
+	assert_int_equal(store_unnamed(s, NULL, 0, &first, NULL), 0);
 	assert_int_equal(first.n, 0);
 	store_unnamed_free(&first);
+	lab_end_sound(&lab, s);
+}
+
+TEST(frames_of_one_incident_are_listed_without_those_of_others)
+{
+	struct lab lab;
+	int64_t id = record(&lab, "one.db");
+	struct store *s = lab_store(&lab, STORE_RECORD);
+	struct incident_head head = lab_head(MS(50), MS(50), MS(50));
+	struct store_unnamed u;
+	struct segment *segment;
+	int64_t other;
+
+	lab_sample(&lab, MS(30), 0, "ad");
+	segment = lab_seal(&lab);
+	other = lab_incident(s, &head, &segment, 1);
+	segment_unref(segment);
+	assert_int_equal(store_unnamed(s, NULL, 0, &u, NULL), 0);
+	assert_int_equal(u.n, 3);                /* b, c, d */
+	store_unnamed_free(&u);
+	assert_int_equal(store_unnamed(s, &other, 1, &u, NULL), 0);
+	assert_int_equal(u.n, 1);
+	assert_int_equal(u.frames_seen, 2);      /* a has its name */
+	assert_int_equal(u.frames[0].offset >> 12, 13);
+	store_unnamed_free(&u);
+	assert_int_equal(store_unnamed(s, &id, 1, &u, NULL), 0);
+	assert_int_equal(u.n, 2);
+	store_unnamed_free(&u);
+	id = 99;
+	assert_int_equal(store_unnamed(s, &id, 1, &u, NULL), ERR_NOT_FOUND);
 	lab_end_sound(&lab, s);
 }
 
@@ -94,7 +124,7 @@ static int name_all(void *ctx)
 {
 	struct store_unnamed u;
 	uint32_t named;
-	int rc = store_unnamed(ctx, &u, NULL);
+	int rc = store_unnamed(ctx, NULL, 0, &u, NULL);
 
 	if (rc)
 		return rc;
@@ -120,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_without_a_name_get_it_later),
+		cmocka_unit_test(frames_of_one_incident_are_listed_without_those_of_others),
 		cmocka_unit_test(lack_of_memory_names_nothing_and_breaks_nothing),
 	};
 
