@@ -1,9 +1,16 @@
 // The incident's data and every sum over it. export/report_data.h tells the shape of the JSON,
 // model/stack_tree.h the rules for functions that call themselves.
 
-export async function unpackBytes(base64) {
-  const packed = atob(base64), bytes = new Uint8Array(packed.length);      // atob() skips line ends
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);       // many times as fast
+  const packed = atob(base64), bytes = new Uint8Array(packed.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = packed.charCodeAt(i);
+  return bytes;
+}
+
+/** Both readers of base64 skip line ends. */
+export async function unpackBytes(base64) {
+  const bytes = bytesOf(base64);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }

@@ -6,7 +6,7 @@ import { brief } from "./timeline.js";
 // The list of events: filtered by name, process, text and fields, as `recorder events` does, with
 // a histogram of each name. A page with many events has them as columns (export/event_list.h).
 
-const mostRows = 1000, letters = 32, pauseMs = 200;
+const mostRows = 1000, letters = 32, pauseMs = 200, blockLines = 1024;
 
 /** The events of the page's JSON, or the columns, with the same questions. */
 export class Events {
@@ -20,7 +20,7 @@ export class Events {
     e.who = Uint32Array.from(rows, r => number(whos, r[4]));
     e.names = [...names.keys()];
     e.whos = [...whos.keys()];
-    e.lines = rows.map(r => r[5]);
+    e.line = i => rows[i][5];
     return e;
   }
 
@@ -29,6 +29,7 @@ export class Events {
     const text = (from, to) => new TextDecoder().decode(all.subarray(from, to));
     const { n, tick_us, from_ms, names, whos } = JSON.parse(text(0, head));
     const column = (Type, at) => new Type(bytes, at, n);
+    const decoder = new TextDecoder();
     const delta = column(Uint32Array, head + 8 * n);
     Object.assign(e, { n, names, whos, values: column(Float64Array, head),
                        name: column(Uint32Array, head + 12 * n),
@@ -37,7 +38,21 @@ export class Events {
       ticks += delta[i];
       e.times[i] = from_ms + ticks * tick_us / 1000;
     }
-    e.lines = text(head + 20 * n, all.length).split("\n", n);
+    // A million texts at once would take longer than all the rest: they are made as they are read.
+    const starts = new Uint32Array(Math.ceil(n / blockLines) + 1);
+    for (let i = 0, at = head + 20 * n; i < starts.length; i++) {
+      starts[i] = at;
+      for (let k = 0; k < blockLines && at < all.length; k++) at = all.indexOf(10, at) + 1;
+    }
+    let block = -1, lines = [];
+    e.line = i => {
+      const b = Math.floor(i / blockLines);
+      if (b !== block) {
+        lines = decoder.decode(all.subarray(starts[b], starts[b + 1])).split("\n");
+        block = b;
+      }
+      return lines[i - b * blockLines];
+    };
     return e;
   }
 
@@ -121,25 +136,24 @@ export class EventList {
     let n = 0;
     for (let i = e.at(from); i < last; i++) {
       if (!names[e.name[i]] || !whos[e.who[i]]) continue;
-      if (text && !text(`${e.names[e.name[i]]} ${e.whos[e.who[i]]} ${e.lines[i]}`)) continue;
-      if (fields && !fields(e.lines[i])) continue;
+      if (text && !text(`${e.names[e.name[i]]} ${e.whos[e.who[i]]} ${e.line(i)}`)) continue;
+      if (fields && !fields(e.line(i))) continue;
       found[n++] = i;
     }
     return found.subarray(0, n);
   }
 
   histogram(found) {
-    const { events: e } = this, [from, to] = this.range(), all = new Map();
+    const { events: e } = this, [from, to] = this.range(), kinds = e.names.length;
+    const counts = new Uint32Array(kinds), parts = new Uint32Array(kinds * letters);
+    const scale = letters / ((to - from) || 1);
     for (const i of found) {
-      let row = all.get(e.name[i]);
-      if (!row)
-        all.set(e.name[i], row = { name: e.names[e.name[i]], n: 0,
-                                   parts: new Uint32Array(letters) });
-      row.n++;
-      const part = Math.floor((e.times[i] - from) / ((to - from) || 1) * letters);
-      row.parts[Math.min(Math.max(part, 0), letters - 1)]++;
+      const part = Math.floor((e.times[i] - from) * scale), name = e.name[i];
+      counts[name]++;
+      parts[name * letters + Math.min(Math.max(part, 0), letters - 1)]++;
     }
-    return [...all.values()];
+    return e.names.map((name, k) => ({ name, n: counts[k],
+      parts: parts.subarray(k * letters, (k + 1) * letters) })).filter(row => row.n > 0);
   }
 
   show() {
@@ -160,7 +174,7 @@ export class EventList {
       { title: "value", value: i => e.values[i], number: true,
         show: i => Number.isNaN(e.values[i]) ? "" : brief(e.values[i]) },
       { title: "process", value: i => e.whos[e.who[i]] },
-      { title: "fields", value: i => e.lines[i] },
+      { title: "fields", value: i => e.line(i) },
     ], [...found.subarray(0, mostRows)], { most: mostRows });
     if (found.length > mostRows)
       this.rows.append(element("p",
@@ -173,7 +187,7 @@ export class EventList {
     for (const i of found)
       lines.push([e.times[i].toFixed(4), cell(e.names[e.name[i]]),
                   Number.isNaN(e.values[i]) ? "" : e.values[i], cell(e.whos[e.who[i]]),
-                  cell(e.lines[i])].join(","));
+                  cell(e.line(i))].join(","));
     const url = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
     const link = element("a", "", { href: url, download: "events.csv" });
     link.click();

@@ -44,6 +44,7 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
     } else {
       td.append(text);
     }
+    if (text.length > 80) td.classList.add("long");
     if (c.kind?.(row)) td.classList.add(c.kind(row));
     return td;
   }

@@ -165,7 +165,7 @@ export class Timeline {
     if (all.length > lanes.length) {
       g.fillStyle = this.dim;
       g.fillText(`${lanes.length} of ${all.length} ${this.who >= 0 ? "threads" : "processes"}`,
-                 0, y + 12);
+                 0, y + (width < 600 ? 26 : 12));
     }
   }
 

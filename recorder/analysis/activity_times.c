@@ -32,6 +32,9 @@ enum activity_time activity_time_of(const struct incident *in, uint32_t stack)
 
 		if (!f->function || strcmp(in->modules[f->module].path, "[thread]") != 0)
 			continue;
+		/* The lock of Python's interpreter. */
+		if (strcmp(f->function, "GIL") == 0)
+			return SPENT_BLOCKED;
 		for (kind = 0; kind < SPENT_KINDS; kind++)
 			if (strcmp(f->function, time_names[kind]) == 0)
 				return (enum activity_time)kind;

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 6, KINDS_ALWAYS = 4 };
+/* Those from KINDS_ALWAYS on are said only if there are some. */
+enum { KINDS = 8, KINDS_ALWAYS = 4 };
 
 static const struct {
 	const char *leaf, *words, *key;
@@ -14,6 +15,8 @@ static const struct {
 	{"BLOCKED_TIME", "blocked", "blocked_s"},
 	{"DISK_TIME", "waiting for devices", "disk_s"},
 	{"READIED_TIME", "ready but without a CPU", "readied_s"},
+	{"HARD_FAULT", "waiting for pages of files", "hard_fault_s"},
+	{"NETWORK_TIME", "waiting for the network", "network_s"},
 	{"UNKNOWN_TIME", "unknown because records of switches are missing", "unknown_s"},
 	{"GIL", "waiting for Python's lock", "gil_s"},
 };

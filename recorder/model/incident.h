@@ -206,6 +206,12 @@ uint64_t incident_units(const struct incident *in, const struct incident_sample 
  * returns  0 or ERR_MEMORY
  */
 int incident_join_waits(struct incident *in);
+/*
+ * By the kernel's frames above it a wait for a device is HARD_FAULT, if it is for a page of a
+ * mapped file or of swap, and another one NETWORK_TIME, if it is for a socket of the network. Call
+ * it after that. 0 or ERR_MEMORY
+ */
+int incident_name_waits(struct incident *in);
 
 /*
  * Read the marks of page faults: give huge pages their weight, add a sample of STREAM_RSS_NET for

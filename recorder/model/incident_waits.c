@@ -1,5 +1,7 @@
 #include "model/incident_build_private.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +79,70 @@ static void join(struct incident *in, const uint8_t *meanings, struct next *thre
 		next->start_ns = s->time_ns > s->weight ? s->time_ns - s->weight : 0;
 	}
 }
+
+/* ---- what waits are for ---------------------------------------------------------------------- */
+
+/* Functions of Linux in which a thread waits: kernel 6.1 to 6.18, net/ and arch/. */
+static const char *const network[] = {
+	"sk_wait_data", "sk_stream_wait_memory", "sk_stream_wait_connect", "inet_csk_accept",
+	"inet_wait_for_connect", "inet_stream_connect", "tcp_recvmsg", "tcp_sendmsg",
+	"udp_recvmsg", "udpv6_recvmsg", "raw_recvmsg",
+};
+static const char *const page_fault[] = {
+	"asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault", "handle_mm_fault",
+	"filemap_fault", "do_page_fault", "do_mem_abort",
+};
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+	while (n--)
+		if (strcmp(name, names[n]) == 0)
+			return true;
+	return false;
+}
+
+/* The name of a wait whose kernel frames say more than its leaf; NULL = they do not. */
+static const char *wait_of(const struct incident *in, uint32_t wait)
+{
+	bool disk = strcmp(in->frames[in->stacks[wait].frame].function, "DISK_TIME") == 0;
+	uint32_t at;
+
+	for (at = in->stacks[wait].parent; at != STACK_NONE; at = in->stacks[at].parent) {
+		const struct incident_frame *f = &in->frames[in->stacks[at].frame];
+
+		if (incident_frame_code(in, in->stacks[at].frame) != CODE_KERNEL)
+			return NULL;
+		if (!f->function)
+			continue;
+		if (disk && is_one_of(f->function, page_fault, COUNT_OF(page_fault)))
+			return "HARD_FAULT";
+		if (!disk && is_one_of(f->function, network, COUNT_OF(network)))
+			return "NETWORK_TIME";
+	}
+	return NULL;
+}
+
+int incident_name_waits(struct incident *in)
+{
+	uint32_t n = in->nstacks, i;
+
+	for (i = 0; i < n; i++) {
+		struct incident_frame f = in->frames[in->stacks[i].frame];
+
+		if (meaning_of(in, &f) != SAYS_WAIT)
+			continue;
+		f.function = wait_of(in, i);
+		if (!f.function)
+			continue;
+		f.offset = hash_bytes(f.function, strlen(f.function));
+		in->stacks[i].frame = incident_add_frame(in, &f);
+		if (in->stacks[i].frame == UINT32_MAX)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* ---- who ended them -------------------------------------------------------------------------- */
 
 int incident_join_waits(struct incident *in)
 {

@@ -27,6 +27,9 @@ try {
   const row = await page.textContent("#runtimes tbody tr");
   check("with_the_numbers_of_the_terminal", row.includes("Test.x64") && row.includes("28.971"),
         row);
+  await page.setViewportSize({ width: 400, height: 900 });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  check("a_page_of_400_pixels_is_no_wider", wide === 400, wide);
   check("nothing_was_asked_for_and_the_console_is_silent", !asked.length && !complaints.length,
         complaints.join("; "));
 } catch (e) {

@@ -201,6 +201,7 @@ static size_t parse_event(const uint8_t *at, const struct etl_head *head, struct
 	out->id = le16(at + 40);
 	out->version = at[42];
 	out->opcode = at[45];
+	memcpy(&out->activity, at + 64, sizeof(out->activity));
 	return le16(at + 4) & EVENT_HAS_ITEMS ? parse_items(at, head->nbytes, out) : 80;
 }
 

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ITEM_RELATED 1u
+
 struct etw_decode {
 	struct etw_manifest_store store;
 	struct etw_tracelogging logging;
 	char provider[ETW_GUID_TEXT], name[32];      /* of unknown events */
+	char activity[ETW_GUID_TEXT], related[ETW_GUID_TEXT];
 	char *text;                          /* the arena of struct etw_render */
 };
 
@@ -147,6 +150,29 @@ static void by_numbers(struct etw_decode *d, const struct etw_record *record,
 	out->name = d->name;
 }
 
+static void put_activity(const char *name, const uint8_t guid[16], char text[ETW_GUID_TEXT],
+			 struct etw_decoded *out)
+{
+	static const uint8_t none[16];
+
+	if (memcmp(guid, none, sizeof(none)) == 0 || out->nfields == EVENT_MAX_FIELDS)
+		return;
+	etw_guid_text(guid, text);
+	out->fields[out->nfields++] = (struct event_field){
+		.name = name, .type = FIELD_TEXT, .v.text = text};
+}
+
+static void put_activities(struct etw_decode *d, const struct etw_record *record,
+			   struct etw_decoded *out)
+{
+	uint32_t i;
+
+	put_activity("ActivityID", record->activity.bytes, d->activity, out);
+	for (i = 0; i < record->nitems; i++)
+		if (record->items[i].type == ITEM_RELATED && record->items[i].nbytes == 16)
+			put_activity("RelatedActivityID", record->items[i].bytes, d->related, out);
+}
+
 void etw_decode_event(struct etw_decode *d, const struct etw_record *record,
 		      struct etw_decoded *out)
 {
@@ -165,4 +191,6 @@ void etw_decode_event(struct etw_decode *d, const struct etw_record *record,
 	out->nfields = r.nfields;
 	out->hex = r.hex;
 	out->cut = r.cut;
+	if (!out->class)
+		put_activities(d, record, out);
 }

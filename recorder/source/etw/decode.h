@@ -52,6 +52,10 @@ void etw_decode_free(struct etw_decode *decode);                    /* NULL allo
 /* Learn what a record says about other records; cheap for all other records. */
 void etw_decode_learn(struct etw_decode *decode, const struct etw_record *record);
 
+/*
+ * Unless the class is known, ActivityID and RelatedActivityID of the header become the last fields,
+ * if there are any.
+ */
 void etw_decode_event(struct etw_decode *decode, const struct etw_record *record,
 		      struct etw_decoded *out);
 

@@ -46,6 +46,7 @@ struct etw_record {
 	uint16_t id;                         /* ETW_MANIFEST, ETW_MESSAGE */
 	uint16_t version;
 	uint8_t opcode;
+	struct etw_guid activity;            /* of the thread when it wrote; all 0 = none */
 	uint32_t nbytes;                     /* of the whole record, header included */
 	const uint8_t *payload;
 	uint32_t payload_bytes;

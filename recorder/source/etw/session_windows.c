@@ -583,6 +583,7 @@ void etw_record_of(const EVENT_RECORD *event, struct etw_record *out)
 	out->id = d->Id;
 	out->version = d->Version;
 	out->opcode = d->Opcode;
+	memcpy(out->activity.bytes, &h->ActivityId, sizeof(out->activity.bytes));
 	out->nbytes = h->Size;
 	out->payload = event->UserData;
 	out->payload_bytes = event->UserDataLength;

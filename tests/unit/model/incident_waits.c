@@ -109,6 +109,35 @@ TEST(a_later_wait_is_not_the_end_of_one_whose_end_was_lost)
 	expect(rest, 3, "shop (7) thread 8, UNKNOWN_TIME, shop (7) thread 8");
 }
 
+TEST(the_stack_in_the_kernel_says_what_a_wait_is_for)
+{
+	static const struct {
+		const char *stack, *leaf, *now;
+	} waits[] = {
+		{"app!main;[kernel]!do_syscall_64;[kernel]!tcp_recvmsg;[kernel]!schedule",
+		 "BLOCKED_TIME", "NETWORK_TIME"},
+		{"app!main;[kernel]!asm_exc_page_fault;[kernel]!filemap_fault;[kernel]!io_schedule",
+		 "DISK_TIME", "HARD_FAULT"},
+		{"app!main;[kernel]!vfs_read;[kernel]!io_schedule", "DISK_TIME", "DISK_TIME"},
+		{"app!main;[kernel]!futex_wait;[kernel]!schedule", "BLOCKED_TIME", "BLOCKED_TIME"},
+		/* A function of the program may have such a name. */
+		{"app!tcp_recvmsg;[kernel]!futex_wait", "BLOCKED_TIME", "BLOCKED_TIME"},
+	};
+	struct incident in;
+	uint32_t stacks[5];
+	unsigned i;
+
+	assert_int_equal(sample_incident(&in), 0);
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(sample_stack(&in, waits[i].stack, &stacks[i]), 0);
+		stacks[i] = below(&in, stacks[i], waits[i].leaf);
+	}
+	assert_int_equal(incident_name_waits(&in), 0);
+	for (i = 0; i < 5; i++)
+		assert_string_equal(in.frames[in.stacks[stacks[i]].frame].function, waits[i].now);
+	incident_free(&in);
+}
+
 static int step(void *ctx)
 {
 	static const struct told told[] = {{1, 1, 10, "part"}, {2, 1, 10, "woken"}};
@@ -118,6 +147,8 @@ static int step(void *ctx)
 	(void)ctx;
 	if (!rc)
 		rc = incident_join_waits(&in);
+	if (!rc)
+		rc = incident_name_waits(&in);
 	incident_free(&in);
 	return rc;
 }
@@ -132,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_part_gets_the_waker_that_the_last_one_has),
 		cmocka_unit_test(a_later_wait_is_not_the_end_of_one_whose_end_was_lost),
+		cmocka_unit_test(the_stack_in_the_kernel_says_what_a_wait_is_for),
 		cmocka_unit_test(an_allocation_that_fails_is_an_error),
 	};
 
