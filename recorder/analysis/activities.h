@@ -50,7 +50,7 @@ struct activity_span {
 
 struct activities {
 	struct activity *items;              /* by start, parents before children */
-	struct activity_span *spans;         /* by thread, then time; those of a thread are disjoint */
+	struct activity_span *spans;         /* by thread, then time; a thread's are disjoint */
 	struct activity_span *gaps;          /* UNKNOWN_ASYNC, of thread THREAD_NONE */
 	uint32_t n, nspans, ngaps, left_out;
 	uint32_t *first;                     /* of each thread, its spans; nthreads + 1 */

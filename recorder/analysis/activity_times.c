@@ -419,8 +419,9 @@ static int add_gaps(struct grouping *g)
 		if (s.stack != STACK_NONE)
 			s.stack = add_text(g, s.stack, time_names[SPENT_ASYNC]);
 		s.thread = part_of(g, g->a->items[gap->activity].process, true);
-		rc = s.stack == STACK_NONE || s.thread == UINT32_MAX ? ERR_MEMORY
-								     : incident_add_sample(g->in, &s);
+		if (s.stack == STACK_NONE || s.thread == UINT32_MAX)
+			return ERR_MEMORY;
+		rc = incident_add_sample(g->in, &s);
 	}
 	return rc;
 }

@@ -198,7 +198,8 @@ static void put_nested(const struct listing *l, uint32_t outer)
 		put++;
 	}
 	if (more)
-		buf_printf(&l->sheet->out, "%*sand %" PRIu32 " more nested in it\n", STACK_INDENT, "", more);
+		buf_printf(&l->sheet->out, "%*sand %" PRIu32 " more nested in it\n",
+			   STACK_INDENT, "", more);
 }
 
 struct ranked {
@@ -264,8 +265,8 @@ static int put_all(struct listing *l, const struct options *o, struct ranked *ra
 		put_nested(l, ranked[i].number);
 	}
 	if (!l->sheet->json && n > i)
-		buf_printf(&l->sheet->out, "%*sand %" PRIu32 " more; --rows shows more\n", STACK_INDENT, "",
-			   n - i);
+		buf_printf(&l->sheet->out, "%*sand %" PRIu32 " more; --rows shows more\n",
+			   STACK_INDENT, "", n - i);
 	if (!l->sheet->json && l->a->left_out)
 		buf_printf(&l->sheet->out, "%*s%" PRIu32 " were left out: there are too many\n",
 			   STACK_INDENT, "", l->a->left_out);
