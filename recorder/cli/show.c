@@ -31,7 +31,7 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_TABLE] = "stacks (a table was full; their samples are kept)",
 	[LOSS_LATE] = "events that arrived out of order (kept)",
 	[LOSS_FLOOD] = "events of floods (one busy process, or very many short-lived ones)",
-	[LOSS_EVENTS] = "events (tracepoints, probes, switches, .NET) too fast to be read",
+	[LOSS_EVENTS] = "events (tracepoints, switches, .NET, log lines) too fast to be read",
 	[LOSS_PYTHON] = "samples show no Python frames: these could not be read in time, or placed",
 };
 

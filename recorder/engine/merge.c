@@ -236,7 +236,8 @@ static void put_own_losses(struct engine *e)
 		uint64_t lost = queue_lost(e->feed.sources[i].queue);
 
 		if (lost != m->queue_lost_reported[i])
-			put_loss(e, LOSS_QUEUE, lost - m->queue_lost_reported[i]);
+			put_loss(e, e->feed.sources[i].ops->stacks ? LOSS_QUEUE : LOSS_EVENTS,
+				 lost - m->queue_lost_reported[i]);
 		if (e->feed.sources[i].ops->stacks)
 			m->lost_samples += lost - m->queue_lost_reported[i];
 		m->queue_lost_reported[i] = lost;
