@@ -1,9 +1,10 @@
 /*
  * Processes and threads -> pages, in a file of the history: those of a segment at once.
  *
- * A process that starts takes 9 bytes of pages with its thread (43,728 beside tests/bench/load.sh and
- * compilers), and its command line 4. As two rows it took 58: 25 MB a day for each 5 a second. Pages are not changed: a process or thread that gets another
- * name, or a home, after its page was written gets a row with the same id, which holds instead.
+ * A process that starts takes 9 bytes of pages with its thread (43,728 of them beside
+ * tests/bench/load.sh and compilers), and its command line 4. As two rows it took 58: 25 MB a day
+ * for each 5 a second. Pages are not changed: a process or thread that gets another name, or a
+ * home, after its page was written gets a row with the same id, which holds instead.
  */
 #include "store/interner_private.h"
 

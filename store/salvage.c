@@ -5,8 +5,8 @@
  * some of its segments then is partial, and says so; damage inside a row is found by those who read
  * it, as always.
  *
- * A file of the history becomes an ordinary store, with processes and threads as rows: others may be
- * recorded there.
+ * A file of the history becomes an ordinary store, with processes and threads as rows: others may
+ * be recorded there.
  *
  * Nothing is written to the damaged files.
  */
@@ -27,7 +27,8 @@ struct salvaging {
 #define NUMBERED_AS(table, columns)                                                                \
 	{"INSERT OR REPLACE INTO main." table " SELECT " columns " FROM old." table,               \
 	 "SELECT rowid FROM old." table " WHERE rowid>=? ORDER BY rowid LIMIT 1",                  \
-	 "INSERT OR REPLACE INTO main." table " SELECT " columns " FROM old." table " WHERE rowid=?"}
+	 "INSERT OR REPLACE INTO main." table " SELECT " columns " FROM old." table                \
+	 " WHERE rowid=?"}
 #define NUMBERED(table) NUMBERED_AS(table, "*")
 
 /* In a file of the history modules of one session have no identity, here it is unique. */
@@ -39,8 +40,8 @@ static const struct numbered {
 	const char *all, *next, *one;
 } numbered[] = {
 	NUMBERED("session"), NUMBERED("host"), NUMBERED_AS("module", MODULE_COLUMNS),
-	NUMBERED("text_page"), NUMBERED("function_page"), NUMBERED("frame_page"), NUMBERED("process"), NUMBERED("thread"),
-	NUMBERED("segment"), NUMBERED("incident"),
+	NUMBERED("text_page"), NUMBERED("function_page"), NUMBERED("frame_page"),
+	NUMBERED("process"), NUMBERED("thread"), NUMBERED("segment"), NUMBERED("incident"),
 };
 
 /* Those of a file of the history. */

@@ -1,22 +1,22 @@
 /*
  * The history on disk: what it writes, and how soon a window of it is there.
  *
- *	bench_history_linux [--json] [--dir DIR] [--days N] [--rate HZ] [--pace SECONDS]
- *			[--plain BYTES] [RECORDER]
+ *	bench_history_linux [--json] [--dir DIR] [--days N] [--rate HZ]
+ *			[--pace SECONDS] [--plain BYTES] [RECORDER]
  *
- * The stream of bench_stream.h, 198 samples a second (--rate: a part of it), is sealed every ten seconds, as the
- * engine does it. In it 10,000 processes an hour come and go, with pids that are used again, each with
- * code of its own that was compiled at run time; every 16th sample is theirs.
+ * The stream of bench_stream.h, 198 samples a second (--rate: a part of it), is sealed every ten
+ * seconds, as the engine does it. In it 10,000 processes an hour come and go, with pids that are
+ * used again, each with code of its own that was compiled at run time; every 16th sample is theirs.
  *
  * First three hours of it, each segment put and synced on its own: bytes a day, what was written
  * for each byte of segments that stays (/proc/self/io; and what the disk was given by all of the
  * machine, with the file system's journal, /sys/dev/block/MAJ:MIN/stat), CPU time of one CPU.
  *
- * Then N days (30) and a tenth more, in rounds of ten minutes, within what 95 % of them take: the bytes
- * in the directory after each put, logs included, and which files leave; resident memory, which
- * grows with the file that is written (what is in it is known by heart) and falls with the next
- * one: the least and the most of it, and its most and its mean in the last third against those in
- * the first (without a tenth); a window of 60 s and one of an hour in the middle of what is left,
+ * Then N days (30) and a tenth more, in rounds of ten minutes, within what 95 % of them take: the
+ * bytes in the directory after each put, logs included, and which files leave; resident memory,
+ * which grows with the file that is written (what is in it is known by heart) and falls with the
+ * next one: the least and the most of it, and its most and its mean in the last third against
+ * those in the first (without a tenth); a window of 60 s and one of an hour in the middle of what is left,
  * loaded here and reported by RECORDER.
  *
  * With --pace: only PACED rounds, one each so many seconds, and what the disk was given for them.
