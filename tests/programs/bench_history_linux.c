@@ -16,8 +16,8 @@
  * bytes in the directory after each put, logs included, and which files leave; resident memory,
  * which grows with the file that is written (what is in it is known by heart) and falls with the
  * next one: the least and the most of it, and its most and its mean in the last third against
- * those in the first (without a tenth); a window of 60 s and one of an hour in the middle of what is left,
- * loaded here and reported by RECORDER.
+ * those in the first (without a tenth); a window of 60 s and one of an hour in the middle of what
+ * is left, loaded here and reported by RECORDER.
  *
  * With --pace: only PACED rounds, one each so many seconds, and what the disk was given for them.
  * ext4 writes its journal after some seconds, too (-o commit=5), so only this shows what it costs:
