@@ -205,7 +205,8 @@ static bool same_id(const void *ctx, uint32_t value, const void *wanted)
 
 static uint64_t id_hash(const struct id *id)
 {
-	return hash_pair(hash_bytes(id->key.bytes, id->key.len), (uint64_t)id->rule << 8 | id->kind);
+	return hash_pair(hash_bytes(id->key.bytes, id->key.len),
+			 (uint64_t)id->rule << 8 | id->kind);
 }
 
 static uint32_t find_id(const struct finding *f, const struct id *id)

@@ -6,8 +6,8 @@
  * STREAM_EVENT, whose leaf is "event!NAME" or "event!NAME TYPE"; GC/AllocationTick also one of
  * STREAM_ALLOC, in bytes. DiskIO/Read and Write become samples of STREAM_IO_BYTES and
  * STREAM_IO_TIME, with the stack of who asked (DiskIO/ReadInit, WriteInit) and the file's name as
- * leaf. Those of memory: reserved.h. An event that has its sample already gets no second one, and pictures of threads (provider
- * Recorder) are no events of a program.
+ * leaf. Those of memory: reserved.h. An event that has its sample already gets no second one, and
+ * pictures of threads (provider Recorder) are no events of a program.
  */
 #pragma once
 

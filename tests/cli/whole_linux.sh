@@ -115,8 +115,8 @@ done >failures
 	run delete 1
 } >>failures
 cat failures >&2
-echo "$asked questions, $unanswered without an answer, $over_http over HTTP; $(wc -l <formats) formats, $ran commands," \
-	"incident $last" >&2
+echo "$asked questions, $unanswered without an answer, $over_http over HTTP;" \
+	"$(wc -l <formats) formats, $ran commands, incident $last" >&2
 
 check it_ended_well test $code -eq 0
 check it_kept_incidents test "$last" -ge 2
