@@ -58,3 +58,14 @@ break_store
 wait $recorder
 check a_failure_ends_it_with_a_code_of_its_own [ $? = 5 ]
 check it_says_why grep -q 'recording fails (store) and ends, as --on-failure says: .*s\.db' log
+
+# 100 MB of lines come faster than they are read: those left out are counted, but not as samples.
+: >flood.log
+"$RECORDER" collect --store f.db --stop-on-event-log-message "$PWD/flood.log@no such line" \
+	--max-collect-sec 4 2>log & recorder=$!
+wait_for 10 grep -q 'recording this machine' log
+yes 'aaaaaaaaaaaaaaaa' | head -c 100000000 >flood.log
+wait $recorder
+rm flood.log
+"$RECORDER" show 1 --losses --store f.db >losses || true
+check lines_left_out_are_not_lost_samples expect_exit 1 grep -E '^Lost +[0-9,]+ samples' losses
