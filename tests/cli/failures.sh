@@ -67,5 +67,6 @@ wait_for 10 grep -q 'recording this machine' log
 yes 'aaaaaaaaaaaaaaaa' | head -c 100000000 >flood.log
 wait $recorder
 rm flood.log
-"$RECORDER" show 1 --losses --store f.db >losses || true
+"$RECORDER" show 1 --losses --store f.db >losses
+check they_are_lost_events grep -q '[0-9] events' losses
 check lines_left_out_are_not_lost_samples expect_exit 1 grep -E '^Lost +[0-9,]+ samples' losses
