@@ -397,9 +397,8 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 
 int settle_content(struct incident *in, struct err *err)
 {
-	if (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
-	    sort_by_time(in->events, in->nevents, sizeof(*in->events)) ||
-	    incident_join_waits(in) || incident_name_waits(in) || incident_memory(in))
+	if (incident_sort(in) || incident_join_waits(in) || incident_name_waits(in) ||
+	    incident_memory(in))
 		return err_memory(err, "while reading an incident");
 	return 0;
 }

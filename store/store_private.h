@@ -236,14 +236,6 @@ int load_part(struct store *s, int64_t incident_id, const struct ids *segments, 
 /* Sort its samples and events by time, and join the parts of long waits. */
 int settle_content(struct incident *in, struct err *err);
 
-/* ---- order.c -------------------------------------------------------------------------------- */
-
-/*
- * Sort samples or events of an incident by time; those of equal times keep their order. Returns 0
- * or ERR_MEMORY, without a sentence.
- */
-int sort_by_time(void *items, uint32_t n, size_t item_bytes);
-
 /* ---- rollup.c ------------------------------------------------------------------------------- */
 
 struct loss_row {

@@ -461,7 +461,7 @@ int activities_group(struct incident *in, const struct activities *a, struct err
 	g.nodes = array_of_none((size_t)a->n + 1);
 	rc = g.has && g.nodes ? group_all(&g) : ERR_MEMORY;
 	if (!rc && in->nsamples > g.before)
-		rc = incident_sort_samples(in);
+		rc = incident_sort(in);
 	table_free(&g.by_stack);
 	free(g.moved);
 	free(g.nodes);

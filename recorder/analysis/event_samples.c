@@ -206,7 +206,7 @@ int event_samples_add(struct incident *in, struct err *err)
 	if (!rc && !a.has_views)
 		rc = reserved_samples_add(in);
 	if (!rc && in->nsamples > before)
-		rc = incident_sort_samples(in);
+		rc = incident_sort(in);
 	table_free(&a.sampled);
 	table_free(&a.asked);
 	return rc ? err_memory(err, "for samples of events") : 0;

@@ -24,6 +24,7 @@
 
 /* Of the screen. */
 #define REFRESH_NS (3 * NS_PER_SEC)          /* as top of procps-ng */
+#define REFRESH_MAX_NS (10 * NS_PER_SEC)     /* whatever it costs: no sample may pass unseen */
 #define REACH_NS (50 * NS_PER_MS)            /* between two looks at whether a window is there */
 #define COST_PARTS 200u                      /* a refresh costs one of so many parts of the time */
 
@@ -228,8 +229,10 @@ static void note_cost(struct screen *s)
 {
 	uint64_t now_ns = os_thread_cpu_ns(), wait_ns = (now_ns - s->cost_ns) * COST_PARTS;
 
+	if (wait_ns < REFRESH_NS)
+		wait_ns = REFRESH_NS;
 	s->cost_ns = now_ns;
-	s->due_ns = os_now_ns() + (wait_ns > REFRESH_NS ? wait_ns : REFRESH_NS);
+	s->due_ns = os_now_ns() + (wait_ns < REFRESH_MAX_NS ? wait_ns : REFRESH_MAX_NS);
 }
 
 /* Begin a window when it is due, and show it once it can be read. */

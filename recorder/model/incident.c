@@ -2,7 +2,6 @@
 
 #include "base/array.h"
 #include "base/os.h"
-#include "base/sort.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -319,26 +318,6 @@ static int add_fields(struct incident *in, const struct event_field *fields, uin
 	}
 	in->nfields += n;
 	return 0;
-}
-
-int incident_sort_samples(struct incident *in)
-{
-	struct sort_item *items = malloc(((size_t)in->nsamples * 2 + 1) * sizeof(*items));
-	struct incident_sample *sorted = malloc(((size_t)in->nsamples + 1) * sizeof(*sorted));
-	uint32_t i;
-	int rc = items && sorted ? 0 : ERR_MEMORY;
-
-	for (i = 0; !rc && i < in->nsamples; i++)
-		items[i] = (struct sort_item){.key = in->samples[i].time_ns, .value = {i}};
-	if (!rc)
-		sort_items(items, items + in->nsamples, in->nsamples);
-	for (i = 0; !rc && i < in->nsamples; i++)
-		sorted[i] = in->samples[items[i].value[0]];
-	if (!rc && in->nsamples)
-		memcpy(in->samples, sorted, in->nsamples * sizeof(*sorted));
-	free(items);
-	free(sorted);
-	return rc;
 }
 
 int incident_add_event(struct incident *in, const struct incident_event *e,

@@ -175,8 +175,8 @@ uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
 uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame);
 /* 0, ERR_MEMORY, or ERR_FORMAT for an index, stream or quality that does not exist. */
 int incident_add_sample(struct incident *in, const struct incident_sample *s);
-/* By time, stable: after samples were added that are not the latest. 0 or ERR_MEMORY. */
-int incident_sort_samples(struct incident *in);
+/* Samples and events by time; those of equal times keep their order. 0 or ERR_MEMORY. */
+int incident_sort(struct incident *in);
 int incident_add_event(struct incident *in, const struct incident_event *e,
 		       const struct event_field *fields);
 

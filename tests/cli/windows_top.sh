@@ -117,17 +117,19 @@ check a_number_that_no_process_has_is_said grep -q "there is no process '7408'" 
 
 # ---- the screen ----
 # Wine 8's console takes escape sequences for text and breaks lines where they are, so positions can
-# not be judged here: what is drawn, keys, and the end can.
+# not be judged here, and a line may lie upon another: what is sent to the terminal, keys, and the
+# end can.
 if ! command -v tmux >/dev/null; then
 	echo "skip the_screen_shows_processes: no tmux"
 	exit 0
 fi
 mux() { tmux -S "$TMP/mux" -f /dev/null "$@"; }
-shows() { mux capture-pane -p | grep -qF -e "$1"; }
+shows() { grep -qaF -e "$1" screen.raw; }
 export STANDIN_LOG=screen.log STANDIN_RECORDS=live.rec
 mux new-session -d -x 120 -y 40 "cd '$TMP'
 	$WINE_RUN '$RECORDER_EXE' top --store screen.db 2>screen.err
 	echo \$? >ended; sleep 1000"
+mux pipe-pane -o "cat >'$TMP/screen.raw'"
 check the_screen_shows_processes wait_for 60 shows 'Test.x64 (3676)'
 check and_functions wait_for 20 shows 'mscorlib.dll!System.'
 mux send-keys '?'

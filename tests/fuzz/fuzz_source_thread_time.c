@@ -1,7 +1,7 @@
 /*
- * Any order of switches, wake-ups, stacks, samples, ticks and losses of eight threads. No time is
- * told twice: what is told of a thread is at most the time since its first call, and it ends no
- * later than the newest call. Each step is
+ * Any order of switches, wake-ups, stacks, samples, locks, ticks and losses of eight threads. No
+ * time is told twice: what is told of a thread is at most the time since its first call, and it
+ * ends no later than the newest call. Each step is
  *
  *	u8 call, u8 thread (0..7) and details, u8 time since the step before, in 0.1 or 40 ms
  */
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define THREADS 8
-#define CALLS 12
+#define CALLS 17
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,6 +41,13 @@ static bool is_gone(void *ctx, uint32_t tid)
 	return run->gone >> tid & 1;
 }
 
+static uint32_t holder_of(void *ctx, uint32_t waiter, struct frame_ref *who)
+{
+	(void)ctx;
+	(void)who;
+	return (waiter + 1) % THREADS;
+}
+
 static void take(struct run *run, unsigned call, uint32_t tid, unsigned detail)
 {
 	static struct object object;
@@ -64,6 +71,14 @@ static void take(struct run *run, unsigned call, uint32_t tid, unsigned detail)
 		thread_time_tick(run->time, now_ns, is_gone);
 		run->seen &= ~run->gone;     /* its number is another thread's from here on */
 		break;
+	case 11: thread_time_lock(run->time, tid, detail % 3); break;
+	case 12:
+		thread_time_released(run->time, now_ns, 1 + detail % 2, tid,
+				     (struct frame_ref){.object = detail & 4 ? &object : NULL});
+		break;
+	case 13: thread_time_ran(run->time, now_ns, tid, stack, n); break;
+	case 14: thread_time_look_at_locks(run->time, now_ns); break;
+	case 15: thread_time_mark(run->time, now_ns, tid, stack, n, 1); break;
 	default: break;                      /* only time passes */
 	}
 }
@@ -76,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.time = thread_time_new(size % 2, put, &run);
 	if (!run.time)
 		abort();
+	thread_time_ask(run.time, holder_of);
 	for (i = 0; i + 3 <= size; i += 3) {
 		uint32_t tid = data[i + 1] % THREADS;
 

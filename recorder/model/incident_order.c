@@ -2,7 +2,7 @@
  * Samples and events of an incident in order of time. Nearly always they are in order already;
  * events that came late and segments sealed in a hurry are the exception.
  */
-#include "store/store_private.h"
+#include "model/incident.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static bool move_late(char *items, uint32_t n, size_t item_bytes)
 	return true;
 }
 
-int sort_by_time(void *items, uint32_t n, size_t item_bytes)
+static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 {
 	char *from = items, *to, *other, *swap;
 	size_t i, width;
@@ -85,4 +85,11 @@ int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 		memcpy(items, from, n * item_bytes);
 	free(other);
 	return 0;
+}
+
+int incident_sort(struct incident *in)
+{
+	int rc = sort_by_time(in->samples, in->nsamples, sizeof(*in->samples));
+
+	return rc ? rc : sort_by_time(in->events, in->nevents, sizeof(*in->events));
 }
