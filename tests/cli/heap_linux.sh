@@ -111,6 +111,7 @@ check calloc_sees_an_overflow test "$(LD_PRELOAD=$LIBRARY ./calloc)" = none
 cat >next.sh <<'END'
 mkdir etc && cp -a /etc/. etc && mount --bind etc /etc && mount -t tmpfs none /run || exit 77
 cp heap meant
+: >log
 "$RECORDER" collect --heap-next meant --heap-kb 64 --store next.db --history-mb 0 \
 	--max-collect-sec 8 >log 2>&1 & recorder=$!
 while kill -0 $recorder && ! grep -q 'recording this machine' log; do sleep 0.1; done
