@@ -28,13 +28,18 @@ try()
 		"$python" python_gil.py "$how" 3 >"$name.out" 2>"$name.log"
 	"$RECORDER" export 1 --store "$name.db" --metric off-cpu -f -o "$name.folded" \
 		2>>"$name.log"
+	if ! "$RECORDER" show 1 --store "$name.db" | grep -q '^Lost  *nothing'; then
+		echo "skip Python $version, $how: this machine is so busy that switches were lost"
+		return
+	fi
 	read -r holder waiter waited < <(grep -E '^[0-9]+ [0-9]+ [0-9.]+$' "$name.out")
 	read -r gil ready known good < <(sums "$name" "${waiter:-x}" "${holder:-x}" "$held")
 	check "Python $version, $how: $gil ms of GIL, $ready ms ready, of ${waited:-?} s measured" \
 		awk -v gil="$gil" -v ready="$ready" -v ms="$waited" 'BEGIN { ms *= 1000
 			exit !(ms > 100 && gil < 1.05 * ms + 20 && gil + ready > 0.85 * ms - 20) }'
+	# 95 to 100 and 100 on a machine that has nothing else to do.
 	check "Python $version, $how: $known % have the holder, $good % of these its function" \
-		awk -v known="$known" -v good="$good" 'BEGIN { exit !(known >= 90 && good >= 90) }'
+		awk -v known="$known" -v good="$good" 'BEGIN { exit !(known >= 80 && good >= 80) }'
 }
 
 cp "$TOP/tests/programs/python_gil.py" .

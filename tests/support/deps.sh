@@ -82,6 +82,7 @@ wixl                     command wixl
 msitools                 command msiinfo
 lintian                  command lintian
 tmux                     command tmux
+python3-flask            path    /usr/lib/python3/dist-packages/flask
 '
 
 # From npm, where node and npm are: readers of exports, a .NET program of version 8 and of 3.1 (the
