@@ -27,8 +27,9 @@ says() { reasons | grep -qE "$1"; }
 # Of /etc/cni: podman, where it is installed, makes a lock there when somebody asks it.
 files()
 {
-	find / -xdev | grep -vE \
-		'^/(root|tmp|vm|etc/cni|var/(log|cache/private|lib/dpkg|lib/systemd))(/|$)' | sort
+	local others='root|tmp|vm|etc/cni|var/(log|cache/private|lib/(containers|dpkg|systemd))'
+
+	find / -xdev | grep -vE "^/($others)(/|$)" | sort
 }
 
 files >before
