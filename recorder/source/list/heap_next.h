@@ -4,7 +4,7 @@
  * A line in /etc/ld.so.preload has every program that starts load librecorder-heap.so by a link
  * whose path says the name; in a program of another name the library does nothing. The line is
  * taken out at the end. If the recorder is killed, a small process that it left behind does so; if
- * that is killed, too, the next recorder with this option. Linux only, as root.
+ * that is killed, too, or the power is cut, the next recorder of root. Linux only, as root.
  */
 #pragma once
 
@@ -27,3 +27,5 @@ struct heap_next;
 int heap_next_begin_at(const char *file, const char *folder, const char *library, const char *name,
 		       uint64_t mean_bytes, struct heap_next **out, struct err *err);
 void heap_next_end(struct heap_next *n);             /* NULL allowed */
+/* Take out the lines of recorders that have ended; what cannot be written stays. */
+void heap_next_tidy(const char *file, const char *folder);

@@ -68,6 +68,18 @@ static bool write_file(const char *path, const char *text, size_t n, mode_t mode
 	return done;
 }
 
+/* A power cut leaves the line, but nothing in /run. */
+static bool is_gone(const char *line, size_t bytes)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.*s", (int)(bytes < PATH_BYTES ? bytes : PATH_BYTES - 1),
+		 line);
+	path[strcspn(path, "\n")] = '\0';
+	return lstat(path, &st) != 0 && errno == ENOENT;
+}
+
 /* Whether a line is of a recorder that has ended, or of this one. */
 static bool is_over(const struct heap_next *n, const char *line, size_t bytes)
 {
@@ -78,7 +90,8 @@ static bool is_over(const struct heap_next *n, const char *line, size_t bytes)
 		return false;
 	for (i = length + 1; i < bytes && line[i] >= '0' && line[i] <= '9' && pid < 100000000; i++)
 		pid = pid * 10 + line[i] - '0';
-	return !pid || pid == n->recorder || (kill((pid_t)pid, 0) && errno == ESRCH);
+	return !pid || pid == n->recorder || (kill((pid_t)pid, 0) && errno == ESRCH) ||
+	       is_gone(line, bytes);
 }
 
 /* Leave out what is over; add a line, or NULL. */
@@ -205,4 +218,13 @@ void heap_next_end(struct heap_next *n)
 	}
 	put_back(n);
 	free(n);
+}
+
+void heap_next_tidy(const char *file, const char *folder)
+{
+	struct heap_next n = {.recorder = 0};
+
+	snprintf(n.file, sizeof(n.file), "%.400s", file);
+	snprintf(n.folder, sizeof(n.folder), "%.300s", folder);
+	rewrite(&n, NULL);
 }

@@ -18,3 +18,9 @@ void heap_next_end(struct heap_next *n)
 {
 	(void)n;
 }
+
+void heap_next_tidy(const char *file, const char *folder)
+{
+	(void)file;
+	(void)folder;
+}

@@ -122,6 +122,22 @@ TEST(what_is_no_name_of_a_file_is_refused)
 		assert_int_equal(begin(names[i], &n), ERR_USAGE);
 }
 
+TEST(a_line_that_a_power_cut_left_goes_though_its_number_is_another_process_s)
+{
+	char text[2 * TMP_BYTES];
+	struct heap_next *n;
+
+	assert_int_equal(begin("shop", &n), 0);
+	heap_next_end(n);
+	snprintf(text, sizeof(text), "/lib/a.so\n%s/%d/shop@1/librecorder-heap.so\n", folder,
+		 (int)getppid());
+	write_text(text);
+	heap_next_tidy(file, folder);
+	assert_string_equal(read_text(), "/lib/a.so\n");
+	heap_next_tidy(file, folder);
+	assert_string_equal(read_text(), "/lib/a.so\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +145,8 @@ int main(void)
 		cmocka_unit_test(lines_of_others_and_the_mode_stay_and_those_of_the_killed_go),
 		cmocka_unit_test(a_recorder_that_is_killed_leaves_no_line),
 		cmocka_unit_test(what_is_no_name_of_a_file_is_refused),
+		cmocka_unit_test(
+			a_line_that_a_power_cut_left_goes_though_its_number_is_another_process_s),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
