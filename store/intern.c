@@ -243,13 +243,6 @@ static int process_lookup(struct store *s, struct process *p, int64_t home, int6
 	return 0;
 }
 
-/* *id: 0 = it has no such text */
-static int text_id_or_none(struct store *s, const char *text, int64_t *id, struct err *err)
-{
-	*id = 0;
-	return text && *text ? text_id(s, text, id, err) : 0;
-}
-
 static int process_insert(struct store *s, struct process *p, int64_t home, int64_t *id,
 			  struct err *err)
 {

@@ -27,13 +27,6 @@ static int next_ids(struct store *s, struct err *err)
 			    " FROM thread))", "threads", &in->next_thread, err);
 }
 
-/* *id: 0 = it has no such text */
-static int text_id_or_none(struct store *s, const char *text, int64_t *id, struct err *err)
-{
-	*id = 0;
-	return text && *text ? text_id(s, text, id, err) : 0;
-}
-
 /* ---- processes ------------------------------------------------------------------------------ */
 
 static int process_row(struct store *s, struct process *p, const char *home,

@@ -42,6 +42,12 @@ int text_id(struct store *s, const char *text, int64_t *id, struct err *err)
 	return 0;
 }
 
+int text_id_or_none(struct store *s, const char *text, int64_t *id, struct err *err)
+{
+	*id = 0;
+	return text && *text ? text_id(s, text, id, err) : 0;
+}
+
 int texts_flush(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;

@@ -1,11 +1,11 @@
 /*
  * The interner: finds or adds what segments list, by content.
  *
- * Modules, processes and threads become rows (intern.c), or pages in the history
- * (intern_tasks.c); frames, functions and texts
- * become pages (intern_frames.c, intern_functions.c, intern_texts.c). It remembers the newest ids
- * of each kind. Forgetting is always safe: what comes again is stored again, and readers merge the
- * two. All calls are made inside a transaction of a store opened with STORE_RECORD.
+ * Modules, processes and threads become rows (intern.c), in the history processes and threads
+ * become pages (intern_tasks.c), as frames, functions and texts always do (intern_frames.c,
+ * intern_functions.c, intern_texts.c). It remembers the newest ids of each kind. Forgetting is
+ * always safe: what comes again is stored again, and readers merge the two. All calls are made
+ * inside a transaction of a store opened with STORE_RECORD.
  */
 #pragma once
 
@@ -133,5 +133,7 @@ void functions_forget(struct interner *in);
 
 /* The id of a text. It is in the store after texts_flush(). */
 int text_id(struct store *s, const char *text, int64_t *id, struct err *err);
+/* The same; 0 for NULL and "", which are not stored. */
+int text_id_or_none(struct store *s, const char *text, int64_t *id, struct err *err);
 int texts_flush(struct store *s, struct err *err);
 void texts_forget(struct interner *in);
