@@ -338,6 +338,7 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 		if (thread->own.n || thread->state != STATE_OFF)
 			flush_sums(t, thread, now_ns);
 		keep_stack(&thread->own, frames, nframes, now_ns);
+		thread->holder = 0;          /* if it waits for a lock, it is another wait */
 	}
 	thread->quality = quality;
 	thread->fresh = true;
@@ -516,8 +517,9 @@ uint64_t thread_time_sleeps_for(const struct thread_time *t, uint32_t tid)
 	return thread && thread->state == STATE_OFF && !thread->ready ? thread->lock : 0;
 }
 
-void thread_time_released(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
-			  struct frame_ref who)
+/* All that waits for the lock has waited for its holder up to now. next: who has it from now on */
+static void tell_waiters(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
+			 struct frame_ref who, uint32_t next)
 {
 	const struct timed_thread *had = find_thread(t, holder);
 	struct timed_thread *thread;
@@ -532,8 +534,21 @@ void thread_time_released(struct thread_time *t, uint64_t now_ns, uint64_t lock,
 		if (thread->sums[TIME_LOCK])
 			tell_locked(t, thread, now_ns,
 				    find_held(t, had, thread->lock_ns, now_ns, who));
-		thread->holder = 0;
+		thread->holder = next;
+		thread->who = who;
 	}
+}
+
+void thread_time_released(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
+			  struct frame_ref who)
+{
+	tell_waiters(t, now_ns, lock, holder, who, 0);
+}
+
+void thread_time_holds(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
+		       struct frame_ref who)
+{
+	tell_waiters(t, now_ns, lock, holder, who, holder);
 }
 
 void thread_time_ask(struct thread_time *t, thread_time_holder *holder)

@@ -27,10 +27,11 @@
  * all.
  *
  * A wait for a lock that a whole runtime has (Python's GIL) is TIME_LOCK. Who has the lock is known
- * when that thread releases it: it had it since the last release. All of its waiters' time until
- * then is reported with the stack of that thread: the one with which it was blocked while they
- * waited, else that of its last CPU sample, up to THREAD_TIME_RAN_NS before the wait. Waits below
- * THREAD_TIME_SUM_NS that go on at a tick are reported later.
+ * when that thread releases it or, at a CPU sample, has it: it had it since the last such time of
+ * any thread. All of its waiters' time until then is reported with the stack of that thread: the
+ * one with which it was blocked while they waited, else that of its last CPU sample, up to
+ * THREAD_TIME_RAN_NS before the wait. Waits below THREAD_TIME_SUM_NS that go on at a tick are
+ * reported later.
  *
  * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
  * THREAD_TIME_MAX threads, each with a stack.
@@ -108,6 +109,9 @@ uint64_t thread_time_sleeps_for(const struct thread_time *t, uint32_t tid);
  */
 void thread_time_released(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
 			  struct frame_ref who);
+/* A thread, the holder, has a lock now, and goes on. who: as above */
+void thread_time_holds(struct thread_time *t, uint64_t now_ns, uint64_t lock, uint32_t holder,
+		       struct frame_ref who);
 /*
  * Who has a lock that has not been released for THREAD_TIME_LOOK_NS; 0 = not known. That is told
  * for waits whose end does not say it: a waiter that looks whether the lock is free is not woken.

@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 2 || !choose(data, n, &t.layout))
 		return 0;
 	t.serial = data[1] + 1u;
-	t.head = t.current = BASE + data[1] * 8u;
+	t.head = t.current = t.gil = BASE + data[1] * 8u;
 	threads = calloc(1, sizeof(*threads));
 	seen = calloc(1, sizeof(*seen));
 	peek = calloc(1, sizeof(*peek));
@@ -111,7 +111,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		python_peek(&t, &memory, thread, peek);
 		name_spots(&t, &memory, peek);
 		python_name_new(&t, &memory, seen, peek);
-		t.gil = t.head;
 		python_gil_holder(&t, &memory);
 		place_spots(&t, peek);
 	}

@@ -42,6 +42,7 @@ struct python_layout {
  */
 #define PYTHON_GIL_BYTES 208u
 #define PYTHON_GIL_HOLDER 8u
+#define PYTHON_GIL_LOCKED 16u                /* int: 1 = somebody holds it */
 #define PYTHON_GIL_SWITCH 120u               /* from here on: of who has just released it */
 
 /* How frames are told to belong to one call of the evaluator. */

@@ -10,6 +10,7 @@
 #define PAGE_BYTES 4096u
 #define HEAP_BYTES (64u << 10)               /* pieces of the heap's stack of frames are apart */
 #define CFRAME_BYTES 24u
+#define GIL_BYTES 12u                        /* who holds the lock, and whether */
 #define STAMP_BYTES 128u
 #define STAMPS_TOGETHER 32u
 #define GLIBC_TID 0x2d0u                     /* of struct pthread: glibc 2.31 to 2.43 */
@@ -333,18 +334,30 @@ static void read_pieces(const struct managed_memory *m, struct managed_piece *pi
 		pieces[i].got = m->read(m->ctx, pieces[i].address, pieces[i].to, pieces[i].n);
 }
 
-/* A thread that ran since then has changed what its innermost frame is, or where that is. */
-static bool has_moved(const struct chain *c)
+/*
+ * A thread that ran since then has changed what its innermost frame is, or where that is.
+ *
+ * gil  address of the process's lock, which is read in the same call; 0 = not known
+ */
+static bool has_moved(const struct chain *c, uint64_t gil)
 {
 	const struct python_layout *l = c->l;
-	uint8_t state[8], current[8], position[8];
-	struct managed_piece pieces[3] = {
+	uint8_t state[8], current[8], position[8], lock[GIL_BYTES];
+	struct managed_piece pieces[4] = {
 		{.address = c->tstate + l->tstate_frame, .to = state, .n = 8},
 		{.address = c->frame + l->frame_position, .to = position, .n = 8},
-		{.address = c->cframe + l->cframe_current, .to = current, .n = 8},
 	};
+	uint32_t n = 2;
 
-	read_pieces(c->m, pieces, l->has_cframe ? 3 : 2);
+	if (l->has_cframe)
+		pieces[n++] = (struct managed_piece){
+			.address = c->cframe + l->cframe_current, .to = current, .n = 8};
+	if (gil)
+		pieces[n++] = (struct managed_piece){
+			.address = gil + PYTHON_GIL_HOLDER, .to = lock, .n = sizeof(lock)};
+	read_pieces(c->m, pieces, n);
+	c->out->has_gil = gil && pieces[n - 1].got == sizeof(lock) && le64(lock) == c->tstate &&
+			  le32(lock + PYTHON_GIL_LOCKED - PYTHON_GIL_HOLDER) == 1;
 	if (pieces[0].got != 8 || pieces[1].got != 8 || le64(state) != c->cframe ||
 	    le64(position) != c->position)
 		return true;
@@ -383,6 +396,7 @@ void python_peek(const struct python_target *t, const struct managed_memory *mem
 	uint32_t i;
 
 	out->n = out->nnamed = 0;
+	out->has_gil = false;
 	out->status = PEEKED_WHOLE;
 	for (i = 0; i < thread->n && out->status == PEEKED_WHOLE; i++) {
 		if (!managed_read(memory, thread->tstates[i], bytes, sizeof(bytes)))
@@ -393,7 +407,7 @@ void python_peek(const struct python_target *t, const struct managed_memory *mem
 			out->status = PEEKED_CUT;
 	}
 	stamp_spots(&c);
-	if (out->n && has_moved(&c))
+	if (out->n && has_moved(&c, t->gil))
 		out->status = PEEKED_MOVED;
 	if (out->status >= PEEKED_OTHER)
 		out->n = 0;

@@ -65,6 +65,7 @@ struct python_named {
 
 struct python_peek {
 	enum python_peeked status;
+	bool has_gil;                        /* the thread holds the lock; false: not known */
 	uint32_t n, nnamed;
 	struct python_named named[PYTHON_NAMED_MAX];
 	struct python_spot spots[PYTHON_FRAMES_MAX];

@@ -178,7 +178,8 @@ static void put_result(struct peeker *k, uint64_t position)
 #define PUT(v) (k->words[at++ % RESULT_WORDS] = (v))
 	PUT(need);
 	PUT(position);
-	PUT((uint64_t)peek->status << 48 | (uint64_t)peek->nnamed << 32 | peek->n);
+	PUT((uint64_t)peek->has_gil << 63 | (uint64_t)peek->status << 48 |
+	    (uint64_t)peek->nnamed << 32 | peek->n);
 	for (i = 0; i < peek->n; i++) {
 		const struct python_spot *s = &peek->spots[i];
 
@@ -463,7 +464,8 @@ static void take_result(const struct peeker *k, uint64_t at, struct python_peek 
 
 	at += 2;
 	word = TAKE();
-	out->status = (enum python_peeked)(word >> 48);
+	out->has_gil = word >> 63;
+	out->status = (enum python_peeked)(word >> 48 & 0xff);
 	out->nnamed = (uint32_t)(word >> 32) & 0xffff;
 	out->n = (uint32_t)word;
 	for (i = 0; i < out->n; i++) {

@@ -152,7 +152,7 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 		return true;
 	}
 	if (s->time)
-		perf_time_sample(s->time, r, &s->walker.stack);
+		perf_time_sample(s->time, r, &s->walker.stack, perf_python_has_gil(s->python));
 	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 	return true;
 }

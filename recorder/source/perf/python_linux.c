@@ -14,6 +14,7 @@ struct perf_python {
 	struct perf_peekers *peekers;
 	uint64_t seen_ns;                    /* when a Python program lived last; 0 = never */
 	struct python_peek peek;
+	bool has_gil;                        /* the thread of the last sample that was placed */
 	_Atomic uint64_t counts[COUNTS];
 };
 
@@ -96,11 +97,18 @@ bool perf_python_place(struct perf_python *p, struct perf_process *process,
 {
 	unsigned what;
 
+	p->has_gil = false;
 	if (!perf_managed_is_peeked(process))
 		return true;
 	what = take(p, process, ring, stack);
+	p->has_gil = what == WITH && p->peek.has_gil;
 	atomic_fetch_add_explicit(&p->counts[what], 1, memory_order_relaxed);
 	return what == WITH || what == NOTHING;
+}
+
+bool perf_python_has_gil(const struct perf_python *p)
+{
+	return p && p->has_gil;
 }
 
 bool perf_python_note(const struct perf_python *p, char *out, size_t n)

@@ -35,5 +35,13 @@ bool perf_python_ready(const struct perf_python *p, const struct perf_process *p
 bool perf_python_place(struct perf_python *p, struct perf_process *process,
 		       const struct perf_ring *ring, struct unwind_stack *stack);
 
+/*
+ * Does the thread of the last sample that was placed hold its process's lock?
+ *
+ * p        NULL allowed
+ * returns  false: that is not known
+ */
+bool perf_python_has_gil(const struct perf_python *p);
+
 /* Any thread: for status. returns  whether there is something to say */
 bool perf_python_note(const struct perf_python *p, char *out, size_t n);

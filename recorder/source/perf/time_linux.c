@@ -230,16 +230,20 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 }
 
 void perf_time_sample(struct perf_time *t, const struct perf_record *r,
-		      const struct unwind_stack *stack)
+		      const struct unwind_stack *stack, bool has_gil)
 {
 	struct perf_thread *thread = perf_state_find_thread(t->state, r->tid);
+	uint64_t lock = thread ? lock_of(thread->process) : 0;
 
 	if (!r->tid || r->pid == UINT32_MAX)
 		return;
 	thread_time_sample(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes,
 			   (uint8_t)stack->quality);
-	if (thread && perf_managed_gil(thread->process))
-		thread_time_ran(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes);
+	if (!lock)
+		return;
+	thread_time_ran(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes);
+	if (has_gil)
+		thread_time_holds(t->threads, r->time_ns, lock, r->tid, name_of(t, thread));
 }
 
 void perf_time_event(struct perf_time *t, const struct perf_record *r,

@@ -39,9 +39,9 @@ void perf_time_switch(struct perf_time *t, const struct perf_record *r);
 /* A wake-up, or the unwound stack of a switch. */
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack);
-/* A CPU sample that was delivered. */
+/* A CPU sample that was delivered. has_gil: of a thread that has its process's lock */
 void perf_time_sample(struct perf_time *t, const struct perf_record *r,
-		      const struct unwind_stack *stack);
+		      const struct unwind_stack *stack, bool has_gil);
 /* An event of a probe: thread_time_mark(). t, stack: NULL = none. */
 void perf_time_event(struct perf_time *t, const struct perf_record *r,
 		     const struct unwind_stack *stack);

@@ -10,8 +10,8 @@
 
 #define BASE UINT64_C(0x200000)
 
-enum { HEAD = 0, INTERP = 64, TSTATE = 0x2000, PTHREAD = 0x3000, FRAMES = 0x4000, CODES = 0x8000,
-       STACK = 0xc000, BYTES = 0x10000, TID = 1234 };
+enum { HEAD = 0, INTERP = 64, GIL = 0x1800, TSTATE = 0x2000, PTHREAD = 0x3000, FRAMES = 0x4000,
+       CODES = 0x8000, STACK = 0xc000, BYTES = 0x10000, TID = 1234 };
 
 struct memory {
 	uint8_t bytes[BYTES];
@@ -175,6 +175,28 @@ TEST(a_thread_that_ran_meanwhile_gives_nothing)
 	m.moves_at = last - 2;               /* the last reads look whether it did */
 	assert_int_equal(peek(&m), PEEKED_MOVED);
 	assert_int_equal(m.peek.n, 0);
+}
+
+TEST(a_thread_has_the_lock_that_is_locked_and_names_its_state)
+{
+	struct memory m;
+
+	put_two_groups(&m);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_false(m.peek.has_gil);                       /* nobody knows where the lock is */
+	m.t.gil = BASE + GIL;
+	put(&m, GIL + PYTHON_GIL_HOLDER, BASE + TSTATE);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_false(m.peek.has_gil);                       /* it held it last */
+	put_le32(m.bytes + GIL + PYTHON_GIL_LOCKED, 1);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_true(m.peek.has_gil);
+	put(&m, GIL + PYTHON_GIL_HOLDER, BASE + TSTATE + 512);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_false(m.peek.has_gil);
+	m.t.gil = BASE + BYTES;                             /* unreadable */
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_false(m.peek.has_gil);
 }
 
 TEST(cycles_and_wild_pointers_end)
@@ -348,6 +370,7 @@ int main(void)
 		cmocka_unit_test(a_shim_ends_a_call_of_the_evaluator),
 		cmocka_unit_test(a_cframe_of_3_11_is_the_anchor_of_its_frames),
 		cmocka_unit_test(a_thread_that_ran_meanwhile_gives_nothing),
+		cmocka_unit_test(a_thread_has_the_lock_that_is_locked_and_names_its_state),
 		cmocka_unit_test(cycles_and_wild_pointers_end),
 		cmocka_unit_test(a_state_that_is_another_threads_by_now_is_searched_again),
 		cmocka_unit_test(a_thread_without_python_is_not_searched_at_each_sample),

@@ -206,6 +206,26 @@ TEST(who_is_blocked_while_another_waits_has_the_lock_with_the_stack_of_that)
 	assert_int_equal(object.refs, 0);
 }
 
+TEST(who_has_a_lock_at_its_cpu_sample_is_told_though_nobody_sees_it_released)
+{
+	struct thread_time *t = begin_lock();
+
+	thread_time_in(t, 90 * MS, 8);
+	thread_time_in(t, 100 * MS, 7);
+	sleeps(t, 100, 7, LOCK);
+	thread_time_ran(t, 108 * MS, 8, b, 1);
+	thread_time_holds(t, 108 * MS, LOCK, 8, nobody);
+	assert_string_equal(told, "7 lock 8 1 woken\n");
+	assert_int_equal(held_by, b[0].offset);
+	/* The rest of the wait is its holder's too; what that did then is not known. */
+	told[0] = '\0';
+	wakes(t, 111, 7);
+	thread_time_stack(t, 112 * MS, 7, false, b, 1, 1);
+	assert_string_equal(told, "7 lock 3 1\n");
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
 TEST(other_locks_and_the_holder_are_not_told)
 {
 	struct thread_time *t = begin_lock();
@@ -584,6 +604,8 @@ int main(void)
 		cmocka_unit_test(waits_for_a_lock_are_one_until_it_is_released_and_say_who_had_it),
 		cmocka_unit_test(
 			who_is_blocked_while_another_waits_has_the_lock_with_the_stack_of_that),
+		cmocka_unit_test(
+			who_has_a_lock_at_its_cpu_sample_is_told_though_nobody_sees_it_released),
 		cmocka_unit_test(other_locks_and_the_holder_are_not_told),
 		cmocka_unit_test(a_tick_asks_who_has_a_lock_for_long),
 	};
