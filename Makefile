@@ -322,8 +322,8 @@ check: deps ## build for both hosts without a warning, run every test (Windows o
 	@tests/run.sh tests/rooms.sh $(call built,linux) $(wined) $(sort $(wildcard tests/cli/*.sh))
 
 # tests/cli/whole_linux.sh and what it starts, of build $(1).
-whole = $(patsubst %,build/$(1)/%,recorder programs/burn programs/hop_linux programs/flood_linux \
-        programs/dotnet_flood_linux programs/hsperf_flood_linux)
+whole = $(patsubst %,build/$(1)/%,recorder librecorder-heap.so programs/burn programs/hop_linux \
+        programs/flood_linux programs/dotnet_flood_linux programs/hsperf_flood_linux)
 
 asan_programs = $(call built,asan) $(fuzzers:tests/%.c=build/asan/%)
 check-asan: deps ## unit tests, fuzz corpora and a recording under the address, undefined sanitizers

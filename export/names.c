@@ -240,6 +240,9 @@ static void put_lost(struct buf *out, const struct incident_head *h)
 	if (h->lost_by_kind[LOSS_FLOOD])
 		buf_printf(out, "Left out: %" PRIu64 " events of floods\n",
 			   h->lost_by_kind[LOSS_FLOOD]);
+	if (h->lost_by_kind[LOSS_TABLE])
+		buf_printf(out, "Without room in a table: %" PRIu64 " files, processes or frames\n",
+			   h->lost_by_kind[LOSS_TABLE]);
 	if (h->lost_by_kind[LOSS_PYTHON])
 		buf_printf(out, "Without Python frames: %" PRIu64 " samples\n",
 			   h->lost_by_kind[LOSS_PYTHON]);

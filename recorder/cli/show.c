@@ -28,11 +28,17 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_THROTTLED] = "times the kernel throttled sampling",
 	[LOSS_QUEUE] = "samples (the recorder's queue was full)",
 	[LOSS_SIDEBAND] = "records of processes and mappings",
-	[LOSS_TABLE] = "stacks (a table was full; their samples are kept)",
+	[LOSS_TABLE] = "files with code, processes or frames had no room in a table; their "
+		       "samples are kept, without names or stacks",
 	[LOSS_LATE] = "events that arrived out of order (kept)",
 	[LOSS_FLOOD] = "events of floods (one busy process, or very many short-lived ones)",
 	[LOSS_EVENTS] = "events (tracepoints, switches, .NET, log lines) too fast to be read",
 	[LOSS_PYTHON] = "samples show no Python frames: these could not be read in time, or placed",
+};
+
+/* Of those that are not in the sum. */
+static const char *const kept_labels[LOSS_KINDS] = {
+	[LOSS_TABLE] = "No room", [LOSS_FLOOD] = "Left out", [LOSS_PYTHON] = "Python",
 };
 
 static const char *const quality_words[QUALITIES] = {
@@ -368,12 +374,10 @@ static void put_losses(struct sheet *p, const struct incident_head *h)
 	else if (*label)
 		sheet_line(p, label, SHEET_PLAIN, h->note && *h->note ?
 			  "nothing was counted; see the note below" : "nothing");
-	if (h->lost_by_kind[LOSS_FLOOD])
-		sheet_line(p, "Left out", SHEET_PLAIN, "%s %s",
-			  text_count(h->lost_by_kind[LOSS_FLOOD], n), loss_words[LOSS_FLOOD]);
-	if (h->lost_by_kind[LOSS_PYTHON])
-		sheet_line(p, "Python", SHEET_PLAIN, "%s %s",
-			  text_count(h->lost_by_kind[LOSS_PYTHON], n), loss_words[LOSS_PYTHON]);
+	for (i = 0; i < LOSS_KINDS; i++)
+		if (h->lost_by_kind[i] && !loss_counts(i))
+			sheet_line(p, kept_labels[i], SHEET_PLAIN, "%s %s",
+				   text_count(h->lost_by_kind[i], n), loss_words[i]);
 }
 
 static void put_quality(struct sheet *p, const struct incident_head *h)

@@ -220,11 +220,11 @@ static void note_share(struct engine *e, const struct frames_use *use)
 	e->merge.share_logged = true;
 	log_line(e->log, LOG_WARN,
 		 "programs of user %u map more files with code than half of the table holds (%u): "
-		 "code in further ones has no names, and is counted as lost",
+		 "code in further ones has no names; `recorder show` counts them",
 		 (unsigned)use->over_share_uid, OBJECTS_MAX / 2);
 }
 
-/* What our own queues, quotas and tables refused is a loss like any other: put it into events. */
+/* What our own queues, quotas and tables refused is told as any other loss is, by events. */
 static void put_own_losses(struct engine *e)
 {
 	struct merge *m = &e->merge;

@@ -123,7 +123,7 @@ enum loss_kind {
 	LOSS_THROTTLED,         /* sampling was throttled: number of times */
 	LOSS_QUEUE,             /* our own queue to the merge thread was full */
 	LOSS_SIDEBAND,          /* process and mapping records lost; maps are rescanned */
-	LOSS_TABLE,             /* a table's ceiling was reached: samples kept without a stack */
+	LOSS_TABLE,             /* files, processes, frames had no room in a table (samples kept) */
 	LOSS_LATE,              /* events released out of order (kept) */
 	LOSS_FLOOD,          /* left out: events over their process's share, or side-band records */
 	LOSS_EVENTS,            /* tracepoints, probes, context switches or .NET events (not
@@ -133,10 +133,10 @@ enum loss_kind {
 	LOSS_KINDS,
 };
 
-/* Whether it is in the sum of what was lost: floods are left out, and these samples are kept. */
+/* Whether it is in the sum of what was lost: floods are left out, and the others' samples kept. */
 static inline bool loss_counts(unsigned kind)
 {
-	return kind != LOSS_FLOOD && kind != LOSS_PYTHON;
+	return kind != LOSS_FLOOD && kind != LOSS_PYTHON && kind != LOSS_TABLE;
 }
 
 /*

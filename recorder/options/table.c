@@ -277,7 +277,8 @@ const struct option_info option_table[] = {
 	{"heap-next", "NAME",
 	 "--heap for all programs whose file has this name and that start while it records (Linux, "
 	 "root): by a line in /etc/ld.so.preload, which goes at the end, also after a kill. Other "
-	 "programs that start meanwhile load the library, which does nothing in them.",
+	 "programs that start meanwhile load the library, which does nothing in them; 32-bit ones "
+	 "say on standard error that they leave it out.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(heap_next)},
 	{"heap-kb", "KB",
 	 "One allocation in so many KB is sampled, on average, in the program that run starts and "

@@ -462,16 +462,20 @@ void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 	thread->mark_ns = now_ns;
 }
 
+static struct thread_time_piece cpu_piece(uint64_t now_ns, uint32_t tid,
+					  const struct frame_ref *frames, uint32_t nframes,
+					  uint8_t quality)
+{
+	return (struct thread_time_piece){.tid = tid, .kind = TIME_CPU, .end_ns = now_ns,
+					  .frames = frames, .nframes = nframes,
+					  .quality = quality};
+}
+
 void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 			const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
 {
 	struct timed_thread *thread = find_or_add(t, tid);
-	struct thread_time_piece piece = {.tid = tid,
-					  .kind = TIME_CPU,
-					  .end_ns = now_ns,
-					  .frames = frames,
-					  .nframes = nframes,
-					  .quality = quality};
+	struct thread_time_piece piece = cpu_piece(now_ns, tid, frames, nframes, quality);
 
 	if (!thread || thread->state == STATE_OFF)
 		return;
@@ -491,12 +495,7 @@ void thread_time_mark(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 		      const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
 {
 	struct timed_thread *thread = find_thread(t, tid);
-	struct thread_time_piece piece = {.tid = tid,
-					  .kind = TIME_CPU,
-					  .end_ns = now_ns,
-					  .frames = frames,
-					  .nframes = nframes,
-					  .quality = quality};
+	struct thread_time_piece piece = cpu_piece(now_ns, tid, frames, nframes, quality);
 
 	if (!thread || thread->state != STATE_ON)
 		return;

@@ -1,8 +1,9 @@
 #!/bin/bash
 # The whole program at once: a live recording with every source, rules of most kinds, snapshots,
-# marks, a reload and floods, for WHOLE_S seconds (10), and then every command and format on what it
-# kept. `make check-asan` and `make check-tsan` run it under the sanitizers, which report here what
-# unit tests of one room do not reach.
+# marks, reloads, stacks, top and floods, for WHOLE_S seconds (10), and then every command and
+# format on what it kept. It has no command to run, so the kernel refuses it what it never does
+# (help security). `make check-asan` and `make check-tsan` run it under the sanitizers, which report
+# here what unit tests of one room do not reach.
 # time limit: 600
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -42,7 +43,7 @@ END
 	--stop-on-event 'syscalls/sys_enter_nanosleep;FieldFilter=rqtp>0;Stack=true' \
 	--rule 'cpu=Processor:% Processor Time:_Total>1' --rule 'p=StopOnProcess:sleep' \
 	--stop-on 'cpu for 1s and p within 10s' --data-file kept.html \
-	--stop-command 'true %INCIDENT%' --enable-perf-map "${more[@]}" 2>log & recorder=$!
+	--enable-perf-map "${more[@]}" 2>log & recorder=$!
 check it_begins wait_for 150 grep -q "recording this machine" log
 end=$((SECONDS + seconds))
 
@@ -66,17 +67,20 @@ asked=0 unanswered=0 over_http=0
 ask()
 {
 	asked=$((asked + 1))
-	timeout 60 "$RECORDER" "$@" --store w.db >>asked.out 2>>asked.err
+	timeout 60 "$RECORDER" "$@" </dev/null >>asked.out 2>>asked.err
 	[ $? != 124 ] || unanswered=$((unanswered + 1))
 }
 while [ $SECONDS -lt $end ]; do
 	echo "a line, and boom" >>app.log
 	sleep 0.3
-	ask status --json
-	ask snapshot --reason "now and then"
-	ask mark "here"
+	ask status --json --store w.db
+	ask snapshot --reason "now and then" --store w.db
+	ask mark "here" --store w.db
 	echo "freq = $((99 + RANDOM % 400))" >app.conf
-	ask reload
+	ask reload --store w.db
+	ask stacks -p $$ --no-stop
+	ask stacks -p ${started[0]}
+	ask top -i 1 -c 1 -f --store w.db
 	[ ${#more[@]} = 2 ] || for path in healthz metrics incidents; do
 		curl -sfm 60 -o /dev/null -u "x:$(cat token)" "$url/$path" &&
 			over_http=$((over_http + 1))
@@ -95,7 +99,7 @@ failed=0 ran=0
 run() # ARG...
 {
 	ran=$((ran + 1))
-	timeout 120 "$RECORDER" "$@" --store w.db >run.out 2>run.err && return
+	timeout 120 "$RECORDER" "$1" --store w.db "${@:2}" >run.out 2>run.err && return
 	# 3: found nothing
 	[ $? = 3 ] && return
 	echo "recorder $*: $(head -c 300 run.err)"
@@ -113,6 +117,8 @@ done >failures
 	run export "$last" --inlines -f; run export --last 10s -f
 	run backtest "$last" '/StopOnPerfCounter:Processor:% Processor Time:_Total>1'
 	run delete 1
+	! command -v python3 >/dev/null ||
+		run run --heap -- python3 -c 'kept = [bytes(1000) for i in range(100000)]'
 } >>failures
 cat failures >&2
 echo "$asked questions, $unanswered without an answer, $over_http over HTTP;" \

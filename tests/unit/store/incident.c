@@ -109,7 +109,7 @@ TEST(the_window_cuts_samples_and_losses)
 	lab_end(&lab, s);
 }
 
-TEST(samples_without_their_python_frames_are_not_lost)
+TEST(samples_that_are_kept_with_less_are_not_lost)
 {
 	struct incident_head head = lab_head(MS(20), MS(10), 0);
 	struct segment *segment;
@@ -119,11 +119,13 @@ TEST(samples_without_their_python_frames_are_not_lost)
 	s = lab_record(&lab, "python.db");
 	lab_sample(&lab, MS(10), 0, "a");
 	lab_lost(&lab, MS(12), 0, LOSS_PYTHON, 3);
+	lab_lost(&lab, MS(13), 0, LOSS_TABLE, 7);
 	lab_lost(&lab, MS(15), 0, LOSS_KERNEL, 4);
 	segment = lab_seal(&lab);
 	lab_incident(s, &head, &segment, 1);
 	assert_int_equal(head.lost, 4);
 	assert_int_equal(head.lost_by_kind[LOSS_PYTHON], 3);
+	assert_int_equal(head.lost_by_kind[LOSS_TABLE], 7);
 	segment_unref(segment);
 	lab_end(&lab, s);
 }
@@ -660,7 +662,7 @@ int main(void)
 		cmocka_unit_test(rows_of_any_id_are_found),
 		cmocka_unit_test(the_list_is_newest_first_and_can_be_stopped),
 		cmocka_unit_test(the_error_for_an_unknown_id_lists_the_known_ones),
-		cmocka_unit_test(samples_without_their_python_frames_are_not_lost),
+		cmocka_unit_test(samples_that_are_kept_with_less_are_not_lost),
 		cmocka_unit_test(what_older_recorders_left_out_is_not_lost_either),
 	};
 
