@@ -7,6 +7,7 @@
 #include "model/incident_join.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,23 +135,13 @@ void diff_free(struct diff *d)
 
 struct diff_unit diff_unit(const struct diff *d)
 {
-	static const struct diff_unit units[STREAMS_MAX] = {
-		[STREAM_CPU] = {1000, "us of CPU time"},
-		[STREAM_OFF_CPU] = {1000, "us off CPU"},
-		[STREAM_ALLOC] = {1, "bytes"},
-		[STREAM_EVENT] = {1, "events"},
-		[STREAM_RSS] = {1, "bytes"},
-		[STREAM_RSS_NET] = {1, "bytes"},
-		[STREAM_HEAP] = {1, "bytes"},
-		[STREAM_HEAP_NET] = {1, "bytes"},
-		[STREAM_VM] = {1, "bytes"},
-		[STREAM_VM_NET] = {1, "bytes"},
-		[STREAM_VM_PEAK] = {1, "bytes"},
-		[STREAM_IO_BYTES] = {1, "bytes of disk I/O"},
-		[STREAM_IO_TIME] = {1000, "us of disk time"},
-	};
+	static const char *const units[METRIC_UNITS] = {"us ", "bytes", "events"};
+	const struct stream_metric *m = &stream_metrics[d->stream];
+	struct diff_unit unit = {.per = m->unit == UNIT_NS ? 1000 : 1};
 
-	return units[d->stream];
+	snprintf(unit.text, sizeof(unit.text), "%s%s", units[m->unit],
+		 m->unit == UNIT_NS ? m->what : "");
+	return unit;
 }
 
 /* "12.345 s of CPU time", "4096 bytes". */

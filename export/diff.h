@@ -45,7 +45,7 @@ void diff_free(struct diff *d);
 /* The unit that weights are printed in: weight / per, "us of CPU time". */
 struct diff_unit {
 	double per;
-	const char *text;
+	char text[40];
 };
 
 struct diff_unit diff_unit(const struct diff *d);

@@ -144,14 +144,16 @@ static int put_other_streams(const struct incident *in, const struct export_opti
 			     struct out *out, struct err *err)
 {
 	struct export_options other = *opt;
+	uint64_t n[STREAMS_MAX];
 	struct buf json = {0};
 	char id[40];
 	unsigned i;
 	int rc = 0;
 
+	incident_count_streams(in, n);
 	for (i = 0; i < STREAMS_MAX && !rc; i++) {
 		other.stream = (enum stream)i;
-		if (other.stream == opt->stream || !report_data_has(in, other.stream))
+		if (other.stream == opt->stream || !n[i] || stream_is_mark(i))
 			continue;
 		buf_reset(&json);
 		snprintf(id, sizeof(id), "data-%s", stream_text(i));

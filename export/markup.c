@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/utf8.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *entity(char c, bool quotes)
@@ -76,15 +77,15 @@ void markup_put_csv(struct buf *out, const char *text, bool excel)
 	buf_putc(out, '"');
 }
 
-const char *markup_unit(const struct incident *in, enum stream stream)
+const char *markup_unit(const struct incident *in, enum stream stream, char text[UNIT_TEXT_MAX])
 {
-	if (stream == STREAM_CPU && in->several_periods)
-		return "us of CPU time";
-	if (stream == STREAM_OFF_CPU)
-		return "ns off CPU";
-	if (stream == STREAM_IO_TIME)
-		return "ns of disk time";
-	return stream_is_bytes(stream) ? "bytes" : "samples";
+	bool time = stream == STREAM_CPU ? in->several_periods : stream_is_time(stream);
+
+	if (!time)
+		return stream_is_bytes(stream) ? "bytes" : "samples";
+	snprintf(text, UNIT_TEXT_MAX, "%s %s", stream == STREAM_CPU ? "us" : "ns",
+		 stream_metrics[stream].what);
+	return text;
 }
 
 /* Light enough for black text; enum code_kind. */

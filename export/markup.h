@@ -15,7 +15,8 @@ void markup_put_text(struct buf *out, const char *text, size_t n);
 void markup_put_csv(struct buf *out, const char *text, bool excel);
 
 /* The unit of export_weight(): "samples", "us of CPU time", "ns off CPU", "bytes". */
-const char *markup_unit(const struct incident *in, enum stream stream);
+#define UNIT_TEXT_MAX 40
+const char *markup_unit(const struct incident *in, enum stream stream, char text[UNIT_TEXT_MAX]);
 
 /*
  * The colour of a frame's text, "#rrggbb". Kinds of code have colours of their own (kernel grey,

@@ -20,27 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *event_of(enum stream stream)
-{
-	static const char *const names[STREAMS_MAX] = {
-		[STREAM_CPU] = "cpu-clock",
-		[STREAM_OFF_CPU] = "off-cpu",
-		[STREAM_ALLOC] = "alloc",
-		[STREAM_EVENT] = "event",
-		[STREAM_RSS] = "page-faults",
-		[STREAM_RSS_NET] = "rss-net",
-		[STREAM_HEAP] = "heap",
-		[STREAM_HEAP_NET] = "heap-net",
-		[STREAM_VM] = "vm",
-		[STREAM_VM_NET] = "vm-net",
-		[STREAM_VM_PEAK] = "vm-peak",
-		[STREAM_IO_BYTES] = "io-bytes",
-		[STREAM_IO_TIME] = "io-time",
-	};
-
-	return names[stream];
-}
-
 /* A name as one word that does not begin with '#', which would make the line a comment. */
 static void put_word(struct buf *text, const char *name)
 {
@@ -157,7 +136,7 @@ static void put_head(struct buf *text, const struct incident *in, const struct i
 	buf_puts(text, ": ");
 	buf_put_uint(text, s->weight);
 	buf_putc(text, ' ');
-	buf_puts(text, event_of((enum stream)s->stream));
+	buf_puts(text, stream_metrics[s->stream].perf);
 	buf_puts(text, ":\n");
 }
 

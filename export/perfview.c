@@ -200,10 +200,10 @@ static const char columns[] =
  */
 static bool is_time(const struct perfview *w, enum stream stream)
 {
-	if (stream == STREAM_OFF_CPU)
-		return true;
-	return stream == STREAM_CPU && (w->diff || w->in->several_periods ||
-					w->in->head.period_ns[STREAM_CPU] == NS_PER_MS);
+	if (stream != STREAM_CPU)
+		return stream_is_time(stream);
+	return w->diff || w->in->several_periods ||
+	       w->in->head.period_ns[STREAM_CPU] == NS_PER_MS;
 }
 
 /* </StackSource>, the viewer's settings with our notes in them, and the end of the file. */
@@ -253,10 +253,10 @@ static uint64_t divisor_of(const struct incident *in, const struct export_option
 {
 	uint32_t i;
 
-	if (opt->stream == STREAM_OFF_CPU)
+	if (opt->stream == STREAM_CPU)
+		return in->several_periods ? 1000 : 1;  /* weights are in us */
+	if (stream_is_time(opt->stream))
 		return NS_PER_MS;
-	if (opt->stream == STREAM_CPU && in->several_periods)
-		return 1000;                 /* weights are in us */
 	for (i = 0; stream_is_bytes(opt->stream) && i < in->nsamples; i++) {
 		if (export_takes(opt, &in->samples[i]) && in->samples[i].weight > FLOAT_EXACT)
 			return 1024;

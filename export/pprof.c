@@ -336,22 +336,6 @@ static int put_samples(struct pprof *p, const struct incident *in,
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static const char *const value_types[STREAMS_MAX][2] = {
-	[STREAM_CPU] = {"cpu", "nanoseconds"},
-	[STREAM_OFF_CPU] = {"off-cpu", "nanoseconds"},
-	[STREAM_ALLOC] = {"alloc_space", "bytes"},
-	[STREAM_EVENT] = {"event", "count"},
-	[STREAM_RSS] = {"touched_space", "bytes"},
-	[STREAM_RSS_NET] = {"inuse_space", "bytes"},
-	[STREAM_HEAP] = {"alloc_space", "bytes"},
-	[STREAM_HEAP_NET] = {"inuse_space", "bytes"},
-	[STREAM_VM] = {"vm_alloc", "bytes"},
-	[STREAM_VM_NET] = {"vm_inuse", "bytes"},
-	[STREAM_VM_PEAK] = {"vm_peak", "bytes"},
-	[STREAM_IO_BYTES] = {"io", "bytes"},
-	[STREAM_IO_TIME] = {"disk", "nanoseconds"},
-};
-
 static void put_value_type(struct pprof *p, unsigned field, const char *type, const char *unit)
 {
 	buf_reset(&p->part);
@@ -363,15 +347,17 @@ static void put_value_type(struct pprof *p, unsigned field, const char *type, co
 /* The count first, the metric last: one viewer always shows the last. */
 static void put_head(struct pprof *p, enum stream stream)
 {
+	static const char *const units[METRIC_UNITS] = {"nanoseconds", "bytes", "count"};
+	const struct stream_metric *m = &stream_metrics[stream];
 	const struct incident_head *h = &p->in->head;
 	uint64_t before_ns = h->trigger_ns - h->t0_ns;
 
 	text_of(p, "");
 	put_value_type(p, 1, "samples", "count");
-	put_value_type(p, 1, value_types[stream][0], value_types[stream][1]);
-	put_value_type(p, 11, value_types[stream][0], value_types[stream][1]);
+	put_value_type(p, 1, m->pprof, units[m->unit]);
+	put_value_type(p, 11, m->pprof, units[m->unit]);
 	put_int(&p->message, 12, h->period_ns[stream]);
-	put_int(&p->message, 14, text_of(p, value_types[stream][0]));
+	put_int(&p->message, 14, text_of(p, m->pprof));
 	put_int(&p->message, 9,
 		h->trigger_wall_ns > before_ns ? h->trigger_wall_ns - before_ns : 0);
 	put_int(&p->message, 10, h->t1_ns - h->t0_ns);

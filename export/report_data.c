@@ -353,9 +353,10 @@ static void put_stream(struct data *d)
 	const struct incident_head *h = &d->in->head;
 	enum stream stream = d->opt->stream;
 	struct json *j = &d->json;
+	char unit[UNIT_TEXT_MAX];
 
 	json_key_str(j, "metric", stream_text(stream));
-	json_key_str(j, "unit", markup_unit(d->in, stream));
+	json_key_str(j, "unit", markup_unit(d->in, stream, unit));
 	json_key(j, "unit_ns");
 	if (stream == STREAM_CPU && (d->in->several_periods || h->period_ns[STREAM_CPU]))
 		json_uint(j, d->in->several_periods ? 1000 : h->period_ns[STREAM_CPU]);
@@ -377,11 +378,13 @@ static void put_stream(struct data *d)
 /* The streams that the incident has samples of. */
 static void put_metrics(struct data *d)
 {
+	uint64_t n[STREAMS_MAX];
 	unsigned i;
 
+	incident_count_streams(d->in, n);
 	json_key_open(&d->json, "metrics", '[');
 	for (i = 0; i < STREAMS_MAX; i++)
-		if (report_data_has(d->in, (enum stream)i))
+		if (n[i] && !stream_is_mark(i))
 			json_str(&d->json, stream_text(i));
 	json_close(&d->json, ']');
 }
@@ -398,15 +401,6 @@ static void put_all(struct data *d)
 		json_key(j, "runtimes");
 		buf_puts(json_value(j), d->opt->runtimes);
 	}
-}
-
-bool report_data_has(const struct incident *in, enum stream stream)
-{
-	uint32_t i;
-
-	for (i = 0; i < in->nsamples && in->samples[i].stream != stream; i++)
-		;
-	return i < in->nsamples && !stream_is_mark(stream);
 }
 
 uint32_t report_data_left_out(const struct incident *in, uint32_t *skip, uint32_t *n)

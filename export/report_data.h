@@ -36,9 +36,6 @@ void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, 
 int report_data(const struct incident *in, const struct export_options *opt, bool whole,
 		struct buf *out, struct err *err);
 
-/* Whether a page can show samples of a stream. */
-bool report_data_has(const struct incident *in, enum stream stream);
-
 /*
  * How many events are left out of the data. skip, n: which of the listed ones event_list_pack() is
  * to pack, those around the trigger.

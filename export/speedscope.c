@@ -308,27 +308,13 @@ static void put_name(struct writer *w, const struct lane *lane)
 static void put_profile(struct writer *w, const struct lanes *l, const struct lane *lane,
 			bool evented)
 {
-	static const char *const units[STREAMS_MAX] = {
-		[STREAM_CPU] = "nanoseconds",
-		[STREAM_OFF_CPU] = "nanoseconds",
-		[STREAM_ALLOC] = "bytes",
-		[STREAM_EVENT] = "none",
-		[STREAM_RSS] = "bytes",
-		[STREAM_RSS_NET] = "bytes",
-		[STREAM_HEAP] = "bytes",
-		[STREAM_HEAP_NET] = "bytes",
-		[STREAM_VM] = "bytes",
-		[STREAM_VM_NET] = "bytes",
-		[STREAM_VM_PEAK] = "bytes",
-		[STREAM_IO_BYTES] = "bytes",
-		[STREAM_IO_TIME] = "nanoseconds",
-	};
+	static const char *const units[METRIC_UNITS] = {"nanoseconds", "bytes", "none"};
 	uint64_t start = start_of(w, l, lane), length;
 
 	json_open(&w->json, '{');
 	json_key_str(&w->json, "type", evented ? "evented" : "sampled");
 	put_name(w, lane);
-	json_key_str(&w->json, "unit", units[w->stream]);
+	json_key_str(&w->json, "unit", units[stream_metrics[w->stream].unit]);
 	json_key_uint(&w->json, "startValue", start);
 	length = evented ? put_evented(w, l, lane, start) : put_sampled(w, l, lane);
 	json_key_uint(&w->json, "endValue", start + length);

@@ -411,7 +411,8 @@ static int draw(struct flame *f, const struct export_options *opt, struct out *o
 static int svg_write(const struct incident *in, const struct export_options *opt, struct out *out,
 		     struct err *err)
 {
-	struct flame f = {.in = in, .tree = &f.own, .unit = markup_unit(in, opt->stream)};
+	char unit[UNIT_TEXT_MAX];
+	struct flame f = {.in = in, .tree = &f.own, .unit = markup_unit(in, opt->stream, unit)};
 
 	return draw(&f, opt, out, err);
 }

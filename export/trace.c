@@ -330,6 +330,7 @@ static void put_events(struct trace *t)
 
 static void put_head(struct trace *t)
 {
+	static const char *const units[METRIC_UNITS] = {"ns", "bytes", "count"};
 	struct buf notes = {0};
 
 	notes_put(&notes, t->in);
@@ -345,8 +346,7 @@ static void put_head(struct trace *t)
 	json_key_str(&t->json, "displayTimeUnit", "ms");
 	json_key_open(&t->json, "otherData", '{');
 	json_key_str(&t->json, "notes", buf_text(&notes));
-	json_key_str(&t->json, "weights", stream_is_bytes(t->opt->stream) ? "bytes" :
-					  t->opt->stream == STREAM_EVENT ? "count" : "ns");
+	json_key_str(&t->json, "weights", units[stream_metrics[t->opt->stream].unit]);
 	json_close(&t->json, '}');
 	json_key_open(&t->json, "traceEvents", '[');
 	buf_free(&notes);

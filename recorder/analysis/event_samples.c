@@ -53,7 +53,7 @@ static bool has_views(const struct incident *in)
 {
 	uint32_t i;
 
-	for (i = 0; i < in->nsamples && in->samples[i].stream < STREAM_VM; i++)
+	for (i = 0; i < in->nsamples && !stream_metrics[in->samples[i].stream].view; i++)
 		;
 	return i < in->nsamples;
 }

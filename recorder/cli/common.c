@@ -274,33 +274,25 @@ int cmd_load(const struct options *o, struct incident *out, struct err *err)
 
 enum stream cmd_stream_of(const struct options *o, const struct incident *in)
 {
-	uint32_t i;
+	uint64_t has[STREAMS_MAX];
 
-	for (i = 0; o->activities && !o->metric && i < in->nsamples; i++)
-		if (in->samples[i].stream == STREAM_OFF_CPU)
-			return STREAM_OFF_CPU;
-	return cmd_stream(o);
+	incident_count_streams(in, has);
+	return o->activities && !o->metric && has[STREAM_OFF_CPU] ? STREAM_OFF_CPU : cmd_stream(o);
 }
 
 enum stream cmd_stream(const struct options *o)
 {
-	unsigned i;
+	enum stream named = o->metric ? stream_from_text(o->metric) : STREAM_CPU;
 
-	for (i = 0; o->metric && i < STREAMS_MAX; i++)
-		if (text_same_fold(o->metric, stream_text(i)))
-			return (enum stream)i;
-	return o->metric ? STREAM_EVENT : STREAM_CPU;
+	return named == STREAMS_MAX ? STREAM_EVENT : named;
 }
 
 /* The event that --metric names; NULL = it names a stream. */
 static const char *metric_event(const struct options *o)
 {
-	unsigned i;
+	bool is_event = o->metric && stream_from_text(o->metric) == STREAMS_MAX;
 
-	for (i = 0; o->metric && i < STREAMS_MAX; i++)
-		if (text_same_fold(o->metric, stream_text(i)))
-			return NULL;
-	return o->metric;
+	return is_event ? o->metric : NULL;
 }
 
 bool cmd_of_home(const struct options *o)

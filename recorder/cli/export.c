@@ -15,24 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of samples of one stream. */
-static uint64_t count_stream(const struct incident *in, enum stream stream)
-{
-	uint64_t n = 0;
-	uint32_t i;
-
-	for (i = 0; i < in->nsamples; i++)
-		n += in->samples[i].stream == stream;
-	return n;
-}
-
 /* Say why an incident has no samples of the stream, or which other streams it has. */
 static void put_why_none(const struct incident *in, struct buf *out)
 {
+	uint64_t has[STREAMS_MAX];
 	unsigned i, n = 0;
 
+	incident_count_streams(in, has);
 	for (i = 0; i < STREAMS_MAX; i++)
-		if (count_stream(in, (enum stream)i))
+		if (has[i])
 			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has samples of ",
 				   stream_text(i));
 	if (n)
@@ -47,10 +38,12 @@ static void put_why_none(const struct incident *in, struct buf *out)
 static int check_stream(const struct options *o, const struct incident *in, enum stream stream,
 			struct err *err)
 {
+	uint64_t has[STREAMS_MAX];
 	struct buf why = {0};
 	int rc = 0;
 
-	if (count_stream(in, stream))
+	incident_count_streams(in, has);
+	if (has[stream])
 		return 0;
 	put_why_none(in, &why);
 	if (o->metric)
@@ -67,9 +60,12 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 #define PAGE_ROWS 1000u                      /* of each table of a page */
 
 /* Tell an empty part from an empty incident. */
-static void remark(const struct incident *in, enum stream stream, uint64_t samples_before)
+static void remark(const struct incident *in, enum stream stream, bool had_samples)
 {
-	if (samples_before && !count_stream(in, stream))
+	uint64_t has[STREAMS_MAX];
+
+	incident_count_streams(in, has);
+	if (had_samples && !has[stream])
 		cmd_note("the requested part of incident %" PRId64 " has no samples", in->head.id);
 	if (in->several_periods)
 		cmd_note("the sampling rate changed within incident %" PRId64
@@ -351,10 +347,12 @@ static int check_request(const struct options *o, const char *path, const struct
 static enum stream only_stream(const struct incident *in)
 {
 	enum stream found = STREAM_CPU;
+	uint64_t has[STREAMS_MAX];
 	unsigned i, n = 0;
 
+	incident_count_streams(in, has);
 	for (i = 0; i < STREAMS_MAX; i++) {
-		if (!count_stream(in, (enum stream)i))
+		if (!has[i])
 			continue;
 		if (i == STREAM_CPU)
 			return STREAM_CPU;
@@ -409,7 +407,7 @@ int cmd_export(const struct options *o, struct err *err)
 	struct incident in = {0};
 	struct buf runtimes = {0};
 	enum stream stream = cmd_stream(o);
-	uint64_t samples = 0;
+	uint64_t has[STREAMS_MAX] = {0};
 	int rc;
 
 	rc = check_request(o, path, &e, err);
@@ -427,13 +425,13 @@ int cmd_export(const struct options *o, struct err *err)
 			rc = cmd_event_samples(o, &in, err);
 	}
 	if (!rc) {
-		samples = count_stream(&in, stream);
+		incident_count_streams(&in, has);
 		rc = check_stream(o, &in, stream, err);
 	}
 	if (!rc && !in.nparts)
 		rc = cmd_filter(o, &in, err);
 	if (!rc) {
-		remark(&in, stream, samples);
+		remark(&in, stream, has[stream] > 0);
 		rc = o->inlines || o->source_of ? source_lines_add(&in, err) : 0;
 	}
 	if (!rc)

@@ -43,20 +43,10 @@ static const struct unit {
 	const char *self_key, *self, *all_key, *all, *sort;
 	double scale;
 	int digits;
-} units[STREAMS_MAX] = {
-	[STREAM_CPU] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
-	[STREAM_OFF_CPU] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
-	[STREAM_ALLOC] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_EVENT] = {"self", "SELF", "inclusive", "INCL", " COUNT", 1, 0},
-	[STREAM_RSS] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_RSS_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_HEAP] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_HEAP_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_VM] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_VM_NET] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_VM_PEAK] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_IO_BYTES] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
-	[STREAM_IO_TIME] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
+} units[METRIC_UNITS] = {
+	[UNIT_NS] = {"self_ms", "SELF MS", "inclusive_ms", "INCL MS", " TIME", 1e6, 1},
+	[UNIT_BYTES] = {"self_kb", "SELF KB", "inclusive_kb", "INCL KB", " BYTES", 1024, 1},
+	[UNIT_EVENTS] = {"self", "SELF", "inclusive", "INCL", " COUNT", 1, 0},
 };
 
 /* Text from outside, made safe to print. */
@@ -376,19 +366,11 @@ static void put_head(const struct view *v)
 	buf_puts(out, "; ");
 	put_span(out, h);
 	if (stream_is_time(v->stream))
-		buf_printf(out, "; %s samples, %.1f s of %s\n",
+		buf_printf(out, "; %s samples, %.1f s %s\n",
 			   text_count(v->stream == STREAM_CPU ? h->samples : v->nsamples, n),
-			   v->whole / 1e9, v->stream == STREAM_CPU       ? "CPU time" :
-			   v->stream == STREAM_IO_TIME ? "disk time" : "thread time");
+			   v->whole / 1e9, stream_metrics[v->stream].what);
 	else if (stream_is_bytes(v->stream))
-		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6,
-			   v->stream == STREAM_ALLOC || v->stream == STREAM_HEAP ? "allocated" :
-			   v->stream == STREAM_HEAP_NET ? "allocated and not freed" :
-			   v->stream == STREAM_VM ? "asked of the system" :
-			   v->stream == STREAM_VM_NET ? "asked of the system and kept" :
-			   v->stream == STREAM_VM_PEAK ? "at the moment with most" :
-			   v->stream == STREAM_IO_BYTES ? "read from and written to disks" :
-			   v->stream == STREAM_RSS      ? "touched" : "touched and still there");
+		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6, stream_metrics[v->stream].what);
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && h->lost_by_kind[LOSS_EVENTS])
@@ -420,7 +402,7 @@ static int put_report(struct sheet *sheet, const struct options *o, struct incid
 	rc = parse_by(o, &v.by, err);
 	if (rc)
 		return rc;
-	v.unit = &units[v.stream];
+	v.unit = &units[stream_metrics[v.stream].unit];
 	for (i = 0; i < in->nsamples; i++) {
 		if (in->samples[i].stream != v.stream)
 			continue;

@@ -321,12 +321,10 @@ static void put_window(struct sheet *p, const struct incident_head *h)
 /* The samples that are in the number above, and not below. */
 static void put_metrics(struct sheet *p, const struct incident *in)
 {
-	uint64_t of[STREAMS_MAX] = {0};
+	uint64_t of[STREAMS_MAX];
 	char n[NUMBER_BYTES];
-	uint32_t i;
 
-	for (i = 0; i < in->nsamples; i++)
-		of[in->samples[i].stream]++;
+	incident_count_streams(in, of);
 	if (of[STREAM_CPU] && of[STREAM_EVENT])
 		sheet_line(p, "", SHEET_PLAIN, "%s of them are of events: report --metric event",
 			   text_count(of[STREAM_EVENT], n));

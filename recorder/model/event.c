@@ -72,27 +72,42 @@ const char *event_kind_text(unsigned kind)
 	return kind < EVENT_KINDS ? texts[kind] : "?";
 }
 
+const struct stream_metric stream_metrics[STREAMS_MAX] = {
+	[STREAM_CPU] = {"cpu", UNIT_NS, "of CPU time", "cpu", "cpu-clock", .counted = true},
+	[STREAM_OFF_CPU] = {"off-cpu", UNIT_NS, "off CPU", "off-cpu", "off-cpu"},
+	[STREAM_ALLOC] = {"alloc", UNIT_BYTES, "allocated", "alloc_space", "alloc",
+			  .counted = true},
+	[STREAM_EVENT] = {"event", UNIT_EVENTS, "", "event", "event", .counted = true},
+	[STREAM_RSS] = {"rss", UNIT_BYTES, "touched", "touched_space", "page-faults"},
+	[STREAM_RSS_NET] = {"rss-net", UNIT_BYTES, "touched and still there", "inuse_space",
+			    "rss-net"},
+	[STREAM_RSS_MARK] = {"rss-mark", UNIT_EVENTS, "", "", "", .mark = true},
+	[STREAM_HEAP] = {"heap", UNIT_BYTES, "allocated", "alloc_space", "heap"},
+	[STREAM_HEAP_NET] = {"heap-net", UNIT_BYTES, "allocated and not freed", "inuse_space",
+			     "heap-net"},
+	[STREAM_HEAP_MARK] = {"heap-mark", UNIT_EVENTS, "", "", "", .mark = true},
+	[STREAM_VM] = {"vm", UNIT_BYTES, "asked of the system", "vm_alloc", "vm", .view = true},
+	[STREAM_VM_NET] = {"vm-net", UNIT_BYTES, "asked of the system and kept", "vm_inuse",
+			   "vm-net", .view = true},
+	[STREAM_VM_PEAK] = {"vm-peak", UNIT_BYTES, "at the moment with most", "vm_peak",
+			    "vm-peak", .view = true},
+	[STREAM_IO_BYTES] = {"io-bytes", UNIT_BYTES, "read from and written to disks", "io",
+			     "io-bytes", .view = true},
+	[STREAM_IO_TIME] = {"io-time", UNIT_NS, "of disk time", "disk", "io-time", .view = true},
+};
+
 const char *stream_text(unsigned stream)
 {
-	static const char *const texts[STREAMS_MAX] = {
-		[STREAM_CPU] = "cpu",
-		[STREAM_OFF_CPU] = "off-cpu",
-		[STREAM_ALLOC] = "alloc",
-		[STREAM_EVENT] = "event",
-		[STREAM_RSS] = "rss",
-		[STREAM_RSS_NET] = "rss-net",
-		[STREAM_RSS_MARK] = "rss-mark",
-		[STREAM_HEAP] = "heap",
-		[STREAM_HEAP_NET] = "heap-net",
-		[STREAM_HEAP_MARK] = "heap-mark",
-		[STREAM_VM] = "vm",
-		[STREAM_VM_NET] = "vm-net",
-		[STREAM_VM_PEAK] = "vm-peak",
-		[STREAM_IO_BYTES] = "io-bytes",
-		[STREAM_IO_TIME] = "io-time",
-	};
+	return stream < STREAMS_MAX ? stream_metrics[stream].name : "?";
+}
 
-	return stream < STREAMS_MAX ? texts[stream] : "?";
+enum stream stream_from_text(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < STREAMS_MAX && !text_same_fold(name, stream_metrics[i].name); i++)
+		;
+	return (enum stream)i;
 }
 
 const struct event_field *event_field(const struct event *e, const char *name)

@@ -46,6 +46,7 @@ enum event_flags {
 
 #define EVENT_ID_SHIFT 16
 
+/* What weights of samples count. A stream is also a row of stream_metrics[], in event.c. */
 enum stream {
 	STREAM_CPU,             /* on-CPU samples, weight ns */
 	STREAM_OFF_CPU,
@@ -84,26 +85,39 @@ static inline double memory_mark_weight(uint64_t fault_ns, uint64_t mark_ns, enu
 	return (double)((mark_ns / FAULT_TICK_NS - fault_ns / FAULT_TICK_NS) * 2 + mark);
 }
 
-/* Does the number of a stream's samples say how much was recorded? Else they are weights only. */
+enum metric_unit { UNIT_NS, UNIT_BYTES, UNIT_EVENTS, METRIC_UNITS };
+
+/* Of a stream: all that views and exports have to know of it. */
+struct stream_metric {
+	const char *name;                    /* "off-cpu": --metric NAME, and in stores and JSON */
+	enum metric_unit unit;
+	const char *what;                    /* after a number and its unit: "off CPU" */
+	const char *pprof, *perf;            /* a sample type's name, and a perf event's */
+	bool counted;      /* the number of samples says how much was recorded; else only weights */
+	bool mark;       /* incident_memory() reads and drops it: no reader of incidents sees it */
+	bool view;                           /* made for a view, never stored */
+};
+
+extern const struct stream_metric stream_metrics[STREAMS_MAX];
+
 static inline bool stream_is_counted(unsigned stream)
 {
-	return stream != STREAM_OFF_CPU && stream < STREAM_RSS;
+	return stream_metrics[stream].counted;
 }
 
 static inline bool stream_is_time(unsigned stream)
 {
-	return stream <= STREAM_OFF_CPU || stream == STREAM_IO_TIME;
+	return stream_metrics[stream].unit == UNIT_NS;
 }
 
 static inline bool stream_is_bytes(unsigned stream)
 {
-	return stream == STREAM_ALLOC || (stream >= STREAM_RSS && stream <= STREAM_IO_BYTES);
+	return stream_metrics[stream].unit == UNIT_BYTES;
 }
 
-/* What incident_memory() reads and drops; no reader of incidents sees it. */
 static inline bool stream_is_mark(unsigned stream)
 {
-	return stream == STREAM_RSS_MARK || stream == STREAM_HEAP_MARK;
+	return stream_metrics[stream].mark;
 }
 
 /* How far a stack can be trusted. */
@@ -147,7 +161,9 @@ const char *loss_kind_text(unsigned kind);
 enum loss_kind loss_kind_from_text(const char *text);
 const char *stack_quality_text(unsigned quality);
 const char *event_kind_text(unsigned kind);
+/* The metric's name, "?" for what is none; unknown names, of any case, give STREAMS_MAX. */
 const char *stream_text(unsigned stream);
+enum stream stream_from_text(const char *name);
 
 enum field_type { FIELD_INT, FIELD_UINT, FIELD_DOUBLE, FIELD_TEXT };
 

@@ -244,6 +244,8 @@ uint64_t incident_field_uint(const struct incident *in, const struct incident_ev
 
 /* Compute head.samples and head.quality from the samples. */
 void incident_count(struct incident *in);
+/* The samples of each stream. */
+void incident_count_streams(const struct incident *in, uint64_t n[STREAMS_MAX]);
 
 /* ---- what readers ask ------------------------------------------------------------------------ */
 

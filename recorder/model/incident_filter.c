@@ -22,6 +22,15 @@ void incident_count(struct incident *in)
 	}
 }
 
+void incident_count_streams(const struct incident *in, uint64_t n[STREAMS_MAX])
+{
+	uint32_t i;
+
+	memset(n, 0, STREAMS_MAX * sizeof(*n));
+	for (i = 0; i < in->nsamples; i++)
+		n[in->samples[i].stream]++;
+}
+
 /* ---- who ------------------------------------------------------------------------------------- */
 
 /* comm: of its first thread; NULL = unknown */
@@ -255,7 +264,7 @@ static const char *event_of(const struct incident *in, uint32_t stack)
 static int no_event(const struct incident *in, const char *event, struct err *err)
 {
 	const char *name, *listed[LISTED_MAX];
-	struct buf text = {0};
+	struct buf text = {0}, others = {0};
 	uint32_t i, k, n = 0;
 
 	for (i = 0; i < in->nsamples && n < LISTED_MAX; i++) {
@@ -269,11 +278,14 @@ static int no_event(const struct incident *in, const char *event, struct err *er
 	}
 	for (k = 0; k < n; k++)
 		buf_printf(&text, "%s%.100s", k ? ", " : "; it has ", listed[k]);
+	for (i = 0; i < STREAMS_MAX; i++)
+		if (!stream_is_mark(i))
+			buf_printf(&others, "%s%s", i ? ", " : "", stream_text(i));
 	err_set(err, ERR_NOT_FOUND,
 		"--metric %.100s: this incident has no stacks of such an event%s; the other "
-		"metrics are cpu, off-cpu, alloc, rss, rss-net, heap, heap-net and event", event,
-		buf_text(&text));
+		"metrics are %s", event, buf_text(&text), buf_text(&others));
 	buf_free(&text);
+	buf_free(&others);
 	return ERR_NOT_FOUND;
 }
 

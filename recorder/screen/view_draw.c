@@ -16,11 +16,6 @@
 #define BAR_FROM 70u                         /* narrower panes have no bars */
 #define HOT_PCT 10.0
 
-static const char *const stream_words[STREAMS_MAX] = {
-	[STREAM_CPU] = "CPU %", [STREAM_OFF_CPU] = "WAIT %", [STREAM_ALLOC] = "BYTES/s",
-	[STREAM_EVENT] = "EVENTS/s", [STREAM_RSS] = "BYTES/s",
-};
-
 static const char *const nothing_words[STREAMS_MAX] = {
 	[STREAM_CPU] = "nothing ran on a CPU",
 	[STREAM_OFF_CPU] = "no waiting is recorded: 'recorder top --thread-time' does",
@@ -90,12 +85,19 @@ static void put_filter(struct buf *out, const struct view *v, enum pane pane)
 		buf_printf(out, "  with '%s'", buf_text(&v->lists[pane].filter));
 }
 
+static const char *stream_words(enum stream stream)
+{
+	if (stream_is_time(stream))
+		return stream == STREAM_CPU ? "CPU %" : "WAIT %";
+	return stream_is_bytes(stream) ? "BYTES/s" : "EVENTS/s";
+}
+
 static void put_title(const struct view *v, enum pane pane, bool bars, struct buf *out)
 {
 	const struct view_list *l = &v->lists[pane];
 
 	if (pane == PANE_PROCESSES) {
-		buf_printf(out, "%8s  %-*s%s", stream_words[v->stream],
+		buf_printf(out, "%8s  %-*s%s", stream_words(v->stream),
 			   bars ? (int)BAR_COLUMNS + 2 : 0, "",
 			   v->by_name ? "PROCESSES, by name" : "PROCESS");
 	} else if (pane == PANE_FUNCTIONS) {
