@@ -365,6 +365,23 @@ static void adopting_free(struct adopting *a)
 	buf_free(&a->more);
 }
 
+int adopt_segments(struct store *to, int64_t incident_id, struct store *from,
+		   const struct ids *segments, struct err *err)
+{
+	struct adopting a = {.from = from, .to = to, .pages = {.s = from}};
+	uint32_t i;
+	int rc = next_ids(&a, err);
+
+	task_rows_init(&a.tasks, &a.pages);
+	for (i = 0; !rc && i < segments->n; i++) {
+		rc = adopt_segment(&a, incident_id, segments->ids[i], err);
+		if (rc == ERR_FORMAT)
+			rc = 0;              /* the others are evidence all the same */
+	}
+	adopting_free(&a);
+	return rc;
+}
+
 struct adopt_work {
 	struct store *from;
 	int64_t incident_id;
@@ -374,18 +391,8 @@ struct adopt_work {
 static int adopt_all(struct store *to, void *arg, struct err *err)
 {
 	const struct adopt_work *w = arg;
-	struct adopting a = {.from = w->from, .to = to, .pages = {.s = w->from}};
-	uint32_t i;
-	int rc = next_ids(&a, err);
 
-	task_rows_init(&a.tasks, &a.pages);
-	for (i = 0; !rc && i < w->segments->n; i++) {
-		rc = adopt_segment(&a, w->incident_id, w->segments->ids[i], err);
-		if (rc == ERR_FORMAT)
-			rc = 0;              /* the others are evidence all the same */
-	}
-	adopting_free(&a);
-	return rc;
+	return adopt_segments(to, w->incident_id, w->from, w->segments, err);
 }
 
 int store_adopt(struct store *to, int64_t incident_id, struct store *from,

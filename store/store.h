@@ -224,3 +224,49 @@ struct store_salvaged {
 int store_salvage(const char *path, const char *to, struct store_salvaged *out, struct err *err);
 
 uint64_t store_bytes(struct store *s);               /* size in use, log included */
+
+/* ---- copies, and what was sent elsewhere ----------------------------------------------------- */
+
+/* The incident with this uuid. ERR_NOT_FOUND, without a sentence. */
+int store_find(struct store *s, const char *uuid, int64_t *id, struct err *err);
+/*
+ * Copy an incident into another store (STORE_EDIT, STORE_RECORD), with its uuid, in one
+ * transaction; or into a new file, a store of its own. *copy: its number there, or NULL.
+ * returns  0; ERR_EXISTS: it is there already; ERR_BUSY: it is open
+ */
+int store_copy(struct store *to, struct store *from, int64_t id, int64_t *copy, struct err *err);
+int store_copy_to_file(struct store *from, int64_t id, const char *path, struct err *err);
+
+/*
+ * What `recorder ship` remembers, by a target's name (STORE_EDIT). Incidents that are complete wait
+ * for each target until they are sent, or refused for good; lost are those that retention deleted
+ * before.
+ */
+enum ship_result {SHIP_WAITING, SHIP_SENT, SHIP_REFUSED, SHIP_LOST, SHIP_STATES};
+
+struct ship_note {
+	const char *uuid;
+	enum ship_result state;              /* WAITING: it failed, and is tried again */
+	const char *sha256, *answer;         /* of what was sent, or NULL; the server's, or NULL */
+	uint64_t due_wall_ns;                /* WAITING: when the target is tried again */
+};
+struct ship_state {
+	uint64_t n[SHIP_STATES];             /* incidents */
+	uint32_t failures;                   /* of the target, in a row */
+	uint64_t due_wall_ns;                /* 0 = now */
+	char answer[400];                    /* the last that was no success; or "" */
+};
+/* Note what has come, and what has left unsent: *lost more. */
+int store_ship_look(struct store *s, const char *target, uint64_t wall_ns, uint32_t *lost,
+		    struct err *err);
+/*
+ * The oldest incident that waits; those that failed often come last. ERR_NOT_FOUND, without a
+ * sentence: none does.
+ */
+int store_ship_next(struct store *s, const char *target, int64_t *id, uint32_t *tries,
+		    struct err *err);
+/* It is on the disk when this returns. */
+int store_ship_note(struct store *s, const char *target, const struct ship_note *n,
+		    uint64_t wall_ns, struct err *err);
+/* After store_ship_look(). */
+int store_ship_state(struct store *s, const char *target, struct ship_state *out, struct err *err);

@@ -31,6 +31,8 @@
  *	salvage.c         what is readable of a damaged store, in a new one
  *
  *	adopt.c           segments of one store, copied into another
+ *	copy.c            an incident of one store, copied into another
+ *	ship.c            what was sent where
  *
  *	history.c         the row of files beside the store, written
  *	history_file.c    one of them: its name, what it says of itself
@@ -278,6 +280,9 @@ int window_of_segments(struct store *s, struct incident_head *head, struct err *
  */
 int store_adopt(struct store *to, int64_t incident_id, struct store *from,
 		const struct ids *segments, struct err *err);
+/* The same inside a transaction. */
+int adopt_segments(struct store *to, int64_t incident_id, struct store *from,
+		   const struct ids *segments, struct err *err);
 
 /* ---- sweep.c -------------------------------------------------------------------------------- */
 

@@ -1,0 +1,149 @@
+/*
+ * What was sent where: a row for each incident and target, which stays when the incident has left
+ * the store, and a row without uuid for the target itself. The table is made when somebody sends
+ * something for the first time; others than `recorder ship` do not look at it.
+ */
+#include "store/store_private.h"
+
+#include <stdio.h>
+
+/* More rows of incidents that are gone are forgotten, the oldest first. */
+#define GONE_ROWS_MAX "10000"
+
+static const char *const state_texts[] = {
+	[SHIP_WAITING] = "waiting", [SHIP_SENT] = "sent", [SHIP_REFUSED] = "refused",
+	[SHIP_LOST] = "lost",
+};
+
+static int make_table(struct store *s, struct err *err)
+{
+	return db_exec(s, "CREATE TABLE IF NOT EXISTS ship("
+		       " target TEXT NOT NULL, uuid TEXT NOT NULL, state TEXT NOT NULL,"
+		       " tries INTEGER NOT NULL DEFAULT 0, wall_ns INTEGER NOT NULL DEFAULT 0,"
+		       " due_wall_ns INTEGER NOT NULL DEFAULT 0, sha256 TEXT, answer TEXT,"
+		       " PRIMARY KEY(target, uuid)) WITHOUT ROWID", err);
+}
+
+struct ship_work {
+	const char *target;
+	const struct ship_note *note;
+	uint64_t wall_ns;
+	uint32_t *lost;
+};
+
+static int look(struct store *s, void *arg, struct err *err)
+{
+	const struct ship_work *w = arg;
+	int rc = make_table(s, err);
+
+	if (!rc)
+		rc = db_run(s, "INSERT OR IGNORE INTO ship(target, uuid, state, wall_ns)"
+			    " SELECT ?, uuid, 'waiting', ? FROM incident WHERE state != 'open'",
+			    ARGS(arg_text(w->target), arg_u64(w->wall_ns)), err);
+	if (!rc)
+		rc = db_run(s, "UPDATE ship SET state='lost' WHERE target=? AND state='waiting'"
+			    " AND uuid != '' AND uuid NOT IN (SELECT uuid FROM incident)",
+			    ARGS(arg_text(w->target)), err);
+	*w->lost = rc ? 0 : (uint32_t)sqlite3_changes(s->db);
+	if (!rc)
+		rc = db_run(s, "DELETE FROM ship WHERE target=?1 AND uuid IN"
+			    " (SELECT uuid FROM ship WHERE target=?1 AND uuid != ''"
+			    "  AND uuid NOT IN (SELECT uuid FROM incident)"
+			    "  ORDER BY wall_ns DESC LIMIT -1 OFFSET " GONE_ROWS_MAX ")",
+			    ARGS(arg_text(w->target)), err);
+	return rc;
+}
+
+int store_ship_look(struct store *s, const char *target, uint64_t wall_ns, uint32_t *lost,
+		    struct err *err)
+{
+	struct ship_work w = {.target = target, .wall_ns = wall_ns, .lost = lost};
+	int64_t news = 1, table = 0;
+	int rc = db_int(s, "SELECT count(*) FROM sqlite_schema WHERE name='ship'", NO_ARGS, &table,
+			err);
+
+	*lost = 0;
+	/* Nothing is written when nothing is new: a recorder notices each change. */
+	if (!rc && table)
+		rc = db_int(s, "SELECT EXISTS (SELECT 1 FROM incident i WHERE state != 'open'"
+			    " AND NOT EXISTS (SELECT 1 FROM ship WHERE target=?1 AND uuid=i.uuid))"
+			    " OR EXISTS (SELECT 1 FROM ship WHERE target=?1 AND state='waiting'"
+			    "  AND uuid != '' AND uuid NOT IN (SELECT uuid FROM incident))",
+			    ARGS(arg_text(target)), &news, err);
+	return rc || !news ? rc : db_transact(s, TX_NORMAL, look, &w, err);
+}
+
+int store_ship_next(struct store *s, const char *target, int64_t *id, uint32_t *tries,
+		    struct err *err)
+{
+	struct query q = db_query(s, "SELECT i.id, p.tries FROM ship p"
+				  " JOIN incident i ON i.uuid=p.uuid"
+				  " WHERE p.target=? AND p.state='waiting'"
+				  " ORDER BY p.tries / 8, i.id LIMIT 1", ARGS(arg_text(target)),
+				  err);
+	int rc = query_step(&q);
+
+	if (rc <= 0)
+		return rc ? rc : ERR_NOT_FOUND;
+	*id = column_int(&q, 0);
+	*tries = (uint32_t)column_int(&q, 1);
+	query_reset(&q);
+	return 0;
+}
+
+/* The target's own row counts the failures in a row. */
+static int note(struct store *s, void *arg, struct err *err)
+{
+	const struct ship_work *w = arg;
+	const struct ship_note *n = w->note;
+	bool failed = n->state == SHIP_WAITING;
+	int rc = db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, sha256, answer)"
+			" VALUES(?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT(target, uuid) DO UPDATE SET"
+			" state=?3, tries=tries + 1, wall_ns=?4, sha256=?5, answer=?6",
+			ARGS(arg_text(w->target), arg_text(n->uuid),
+			     arg_text(state_texts[n->state]), arg_u64(w->wall_ns),
+			     arg_text(n->sha256), arg_text(n->answer)), err);
+
+	if (rc)
+		return rc;
+	return db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, due_wall_ns, answer)"
+		      " VALUES(?1, '', 'target', ?2, ?3, ?4, ?5)"
+		      " ON CONFLICT(target, uuid) DO UPDATE SET tries=(tries + 1) * ?2, wall_ns=?3,"
+		      " due_wall_ns=?4, answer=coalesce(?5, CASE WHEN ?2 THEN answer END)",
+		      ARGS(arg_text(w->target), arg_int(failed), arg_u64(w->wall_ns),
+			   arg_u64(failed ? n->due_wall_ns : 0),
+			   arg_text(n->state == SHIP_SENT ? NULL : n->answer)), err);
+}
+
+int store_ship_note(struct store *s, const char *target, const struct ship_note *n,
+		    uint64_t wall_ns, struct err *err)
+{
+	struct ship_work w = {.target = target, .note = n, .wall_ns = wall_ns};
+
+	return db_transact(s, TX_DURABLE, note, &w, err);
+}
+
+int store_ship_state(struct store *s, const char *target, struct ship_state *out, struct err *err)
+{
+	struct query q = db_query(s, "SELECT coalesce(sum(state='waiting'), 0),"
+				  " coalesce(sum(state='sent'), 0),"
+				  " coalesce(sum(state='refused'), 0),"
+				  " coalesce(sum(state='lost'), 0), max(iif(uuid='', tries, 0)),"
+				  " max(iif(uuid='', due_wall_ns, 0)),"
+				  " max(iif(uuid='', answer, NULL)) FROM ship WHERE target=?",
+				  ARGS(arg_text(target)), err);
+	const char *answer;
+	int i, rc = query_step(&q);
+
+	*out = (struct ship_state){0};
+	if (rc <= 0)
+		return rc;
+	for (i = 0; i < SHIP_STATES; i++)
+		out->n[i] = column_u64(&q, i);
+	out->failures = (uint32_t)column_int(&q, 4);
+	out->due_wall_ns = column_u64(&q, 5);
+	answer = column_text(&q, 6);
+	snprintf(out->answer, sizeof(out->answer), "%s", answer ? answer : "");
+	query_reset(&q);
+	return 0;
+}
