@@ -20,10 +20,13 @@
 
 #define SETTLED_MAX 4096u                /* segments; 100 KB, then all are forgotten */
 
-int interner_new(struct interner **out, struct err *err)
+int interner_new(uint32_t known_max, struct interner **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : err_memory(err, "for the store's tables");
+	if (!*out)
+		return err_memory(err, "for the store's tables");
+	(*out)->known_max = known_max;
+	return 0;
 }
 
 static void rows_free(struct known_rows *r)
