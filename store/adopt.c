@@ -136,8 +136,7 @@ static int map_text(struct adopting *a, int64_t id, int64_t *to, struct err *err
 
 static int map_process(struct adopting *a, int64_t id, int64_t *to, struct err *err)
 {
-	int64_t session = 0, cmdline = 0, home = 0;
-	struct stored_process p;
+	struct stored_process p, new;
 	int rc;
 
 	if (idmap_get(&a->processes, (uint64_t)id, to))
@@ -145,27 +144,21 @@ static int map_process(struct adopting *a, int64_t id, int64_t *to, struct err *
 	rc = task_rows_process(&a->tasks, id, &p, &a->lost, err);
 	if (rc <= 0)
 		return rc ? rc : missing(a, "process", id, err);
-	rc = map_session(a, p.session_id, &session, err);
+	new = p;
+	*to = 0;
+	rc = map_session(a, p.session_id, &new.session_id, err);
 	if (!rc)
-		rc = map_text(a, p.cmdline_id, &cmdline, err);
+		rc = map_text(a, p.cmdline_id, &new.cmdline_id, err);
 	if (!rc)
-		rc = map_text(a, p.home_id, &home, err);
+		rc = map_text(a, p.home_id, &new.home_id, err);
 	if (!rc)
-		rc = db_insert(a->to,
-			       "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid,"
-			       " name, cmdline_id, home_id)"
-			       " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
-			       ARGS(arg_int(session), arg_u64(p.pid), arg_u64(p.start_ns),
-				    arg_u64(p.exec), arg_u64(p.parent_pid),
-				    arg_text(p.name ? p.name : ""), arg_int(cmdline),
-				    arg_int(home)), to, err);
+		rc = process_row_put(a->to, ROW_IS_NEW, &new, to, err);
 	return rc ? rc : remember(&a->processes, id, *to, err);
 }
 
 static int map_thread(struct adopting *a, int64_t id, int64_t *to, struct err *err)
 {
 	struct stored_thread t;
-	int64_t process = 0;
 	int rc;
 
 	if (idmap_get(&a->threads, (uint64_t)id, to))
@@ -173,11 +166,10 @@ static int map_thread(struct adopting *a, int64_t id, int64_t *to, struct err *e
 	rc = task_rows_thread(&a->tasks, id, &t, &a->lost, err);
 	if (rc <= 0)
 		return rc ? rc : missing(a, "thread", id, err);
-	rc = map_process(a, t.process_id, &process, err);
+	*to = 0;
+	rc = map_process(a, t.process_id, &t.process_id, err);
 	if (!rc)
-		rc = db_insert(a->to, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
-			       ARGS(arg_int(process), arg_u64(t.tid),
-				    arg_text(t.name ? t.name : "")), to, err);
+		rc = thread_row_put(a->to, ROW_IS_NEW, &t, to, err);
 	return rc ? rc : remember(&a->threads, id, *to, err);
 }
 

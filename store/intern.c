@@ -10,6 +10,7 @@
  * by address within one call, in which the segment keeps them alive.
  */
 #include "store/interner_private.h"
+#include "store/rows_private.h"
 
 #include "base/array.h"
 
@@ -20,10 +21,13 @@
 
 #define SETTLED_MAX 4096u                /* segments; 100 KB, then all are forgotten */
 
-int interner_new(struct interner **out, struct err *err)
+int interner_new(uint32_t known_max, struct interner **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : err_memory(err, "for the store's tables");
+	if (!*out)
+		return err_memory(err, "for the store's tables");
+	(*out)->known_max = known_max;
+	return 0;
 }
 
 static void rows_free(struct known_rows *r)
@@ -246,19 +250,15 @@ static int process_lookup(struct store *s, struct process *p, int64_t home, int6
 static int process_insert(struct store *s, struct process *p, int64_t home, int64_t *id,
 			  struct err *err)
 {
-	int64_t cmdline;
-	int rc = text_id_or_none(s, atomic_load(&p->cmdline), &cmdline, err);
+	struct stored_process row = {
+		.session_id = s->session_id, .pid = p->pid, .start_ns = p->start_ns,
+		.exec = p->exec, .parent_pid = p->parent_pid, .name = process_name(p),
+		.home_id = home,
+	};
+	int rc = text_id_or_none(s, atomic_load(&p->cmdline), &row.cmdline_id, err);
 
-	if (rc)
-		return rc;
-	return db_insert(s,
-			 "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid,"
-			 " name, cmdline_id, home_id)"
-			 " VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
-			 ARGS(arg_int(s->session_id), arg_u64(p->pid), arg_u64(p->start_ns),
-			      arg_u64(p->exec), arg_u64(p->parent_pid),
-			      arg_text(process_name(p)), arg_int(cmdline), arg_int(home)),
-			 id, err);
+	*id = 0;
+	return rc ? rc : process_row_put(s, ROW_IS_NEW, &row, id, err);
 }
 
 static int process_update(struct store *s, struct process *p, int64_t home, int64_t id,
@@ -311,6 +311,7 @@ static int thread_find(struct store *s, const struct thread *t, int64_t process,
 static int thread_id(struct store *s, const struct thread *t, uint64_t at_ns, int64_t *id,
 		     struct err *err)
 {
+	struct stored_thread row;
 	int64_t process = 0;
 	char name[16];
 	int rc = process_id(s, t->process, at_ns, &process, err);
@@ -327,8 +328,9 @@ static int thread_id(struct store *s, const struct thread *t, uint64_t at_ns, in
 			      ARGS(arg_text(name), arg_int(*id)), err);
 	if (rc != ERR_NOT_FOUND)
 		return rc;
-	return db_insert(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
-			 ARGS(arg_int(process), arg_u64(t->tid), arg_text(name)), id, err);
+	row = (struct stored_thread){.process_id = process, .tid = t->tid, .name = name};
+	*id = 0;
+	return thread_row_put(s, ROW_IS_NEW, &row, id, err);
 }
 
 /* ---- a segment ------------------------------------------------------------------------------ */

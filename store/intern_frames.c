@@ -6,8 +6,8 @@
  * is written again only for names that come late: those of one segment together.
  *
  * No index says which frames there are. The newest are known: first those read from their pages,
- * then the writer's own. Beyond KNOWN_FRAMES_MAX the frames are forgotten that were not used since
- * the last time; a frame that comes again after that gets a second id, and readers merge the two
+ * then the writer's own. Beyond known_max the frames are forgotten that were not used since the
+ * last time; a frame that comes again after that gets a second id, and readers merge the two
  * (incident_add_frame()).
  */
 #include "store/interner_private.h"
@@ -99,14 +99,18 @@ static int make_room(struct interner *in, uint32_t n, struct err *err)
 {
 	uint32_t i;
 
-	if (in->nframes + n > KNOWN_FRAMES_MAX) {
+	in->segments_known++;
+	if (in->nframes + n > in->known_max) {
 		for (i = 0; i < in->nframes; i++) {
 			in->frames[i].kept = in->frames[i].used;
 			in->frames[i].used = false;
 		}
 		forget_unkept(in);
+		if (in->segments_known < KNOWN_SEGMENTS && in->known_max < KNOWN_FRAMES_MAX)
+			in->known_max *= 2;
+		in->segments_known = 0;
 	}
-	if (in->nframes + n > KNOWN_FRAMES_MAX) {
+	if (in->nframes + n > in->known_max) {
 		table_clear(&in->table);
 		in->nframes = 0;
 	}
@@ -137,7 +141,7 @@ static int learn_row(struct interner *in, const struct page_row *row, struct err
 
 static bool knows_enough(const struct interner *in)
 {
-	return in->nframes >= KNOWN_FRAMES_MAX / 2;
+	return in->nframes >= in->known_max / 2;
 }
 
 static const char newest_page[] = "SELECT first_id, last_id, data, functions FROM frame_page"

@@ -6,8 +6,8 @@
  * take 25.
  *
  * The newest functions are known by content: first those read from their pages, then the writer's
- * own. When they exceed KNOWN_FUNCTION_BYTES_MAX or KNOWN_FRAMES_MAX all are forgotten; a function
- * that comes again is stored again.
+ * own. When they exceed KNOWN_FUNCTION_BYTES_MAX or known_max all are forgotten; a function that
+ * comes again is stored again.
  */
 #include "store/interner_private.h"
 
@@ -89,7 +89,7 @@ static int learn_row(struct interner *in, const struct page_row *row, struct err
 static bool knows_part(const struct interner *in, unsigned part)
 {
 	return in->function_names.bytes > KNOWN_FUNCTION_BYTES_MAX / part ||
-	       in->nfunctions > KNOWN_FRAMES_MAX / part;
+	       in->nfunctions > in->known_max / part;
 }
 
 static bool knows_enough(const struct interner *in)

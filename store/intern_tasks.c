@@ -7,6 +7,7 @@
  * home, after its page was written gets a row with the same id, which holds instead.
  */
 #include "store/interner_private.h"
+#include "store/rows_private.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -67,18 +68,14 @@ static int replace_process(struct store *s, struct process *p, const char *home,
 			   struct err *err)
 {
 	uint64_t row[PROCESS_COLUMNS];
+	struct stored_process stored;
 	int rc = process_row(s, p, home, row, err);
 
 	if (rc)
 		return rc;
-	return db_run(s,
-		      "INSERT OR REPLACE INTO process(id, session_id, pid, start_ns, exec,"
-		      " parent_pid, name, cmdline_id, home_id)"
-		      " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
-		      ARGS(arg_int(id), arg_u64(row[PROCESS_SESSION]), arg_u64(row[PROCESS_PID]),
-			   arg_u64(row[PROCESS_START_NS]), arg_u64(row[PROCESS_EXEC]),
-			   arg_u64(row[PROCESS_PARENT_PID]), arg_text(process_name(p)),
-			   arg_u64(row[PROCESS_CMDLINE]), arg_u64(row[PROCESS_HOME])), err);
+	process_of_row(row, &stored);
+	stored.name = process_name(p);
+	return process_row_put(s, ROW_REPLACES, &stored, &id, err);
 }
 
 /* What may come later: its name, and whether it has its command line. */
@@ -184,9 +181,8 @@ static int find_thread(struct store *s, const struct thread *t, int64_t process,
 		thread_key(t, process, name, key);
 	}
 	if (!rc)
-		rc = db_run(s, "INSERT OR REPLACE INTO thread(id, process_id, tid, name)"
-			    " VALUES(?, ?, ?, ?)", ARGS(arg_int(*id), arg_int(process),
-							arg_u64(t->tid), arg_text(name)), err);
+		rc = thread_row_put(s, ROW_REPLACES, &(struct stored_thread){process, t->tid, name},
+				    id, err);
 	else if (rc == ERR_NOT_FOUND)
 		rc = put_thread(s, t, process, name, id, err);
 	return rc ? rc : know_row(in, key, *id, 0, err);

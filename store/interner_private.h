@@ -15,7 +15,8 @@
 
 /* ---- for the rest of the store -------------------------------------------------------------- */
 
-int interner_new(struct interner **out, struct err *err);
+/* known_max: frames, and functions, that are remembered at first; KNOWN_FRAMES_... */
+int interner_new(uint32_t known_max, struct interner **out, struct err *err);
 void interner_free(struct interner *in);             /* NULL allowed, here and below */
 /* Forget every id: after a rollback, or when another program has deleted rows. */
 void interner_forget(struct interner *in);
@@ -39,7 +40,10 @@ int function_page_insert(struct store *s, const struct page_function *functions,
 
 /* ---- between the interner's files ----------------------------------------------------------- */
 
-#define KNOWN_FRAMES_MAX 262144u         /* 11 MB */
+#define KNOWN_FRAMES_MAX 262144u         /* 16 MB, their functions as much */
+/* In the history, where code that came and went is nearly all; */
+#define KNOWN_FRAMES_HISTORY 65536u
+#define KNOWN_SEGMENTS 30u               /* twice as many where they are not enough for these */
 #define KNOWN_FUNCTION_BYTES_MAX (4u << 20)  /* of different names; then all are forgotten */
 #define KNOWN_TEXT_BYTES_MAX (1u << 20)      /* then all are forgotten */
 #define KNOWN_ROW_BYTES_MAX (512u << 10)     /* then those are forgotten that were not used */
@@ -58,6 +62,8 @@ struct interner {
 	struct table table;                  /* of frames */
 	struct known_frame *frames;
 	uint32_t nframes, frames_cap;
+	uint32_t known_max;                  /* of frames; beyond it those not used are forgotten */
+	uint32_t segments_known;             /* since then */
 	int64_t next_frame;                  /* next_...: 0 = not read from the store yet */
 
 	struct table function_table;

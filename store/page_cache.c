@@ -65,8 +65,8 @@ void page_cache_free(struct page_cache *c)
 	pages_free(&c->frames);
 	pages_free(&c->functions);
 	pages_free(&c->texts);
-	pages_free(&c->processes);
-	pages_free(&c->threads);
+	pages_free(&c->tasks[TASK_PROCESS]);
+	pages_free(&c->tasks[TASK_THREAD]);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -216,33 +216,25 @@ static int fill_threads(struct cached_page *page, const struct page_row *row, st
 	return row_page_unpack(&row->data, THREAD_COLUMNS, &page->rows, &page->n, err);
 }
 
-static const uint64_t *row_of(const struct cached_page *page, int64_t id, unsigned columns)
+/* By enum task_kind. */
+static const struct {
+	const char *sql;
+	page_filler *fill;
+	unsigned columns;
+} tasks[] = {
+	{"SELECT first_id, last_id, data, NULL FROM process_page"
+	 " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_processes, PROCESS_COLUMNS},
+	{"SELECT first_id, last_id, data, NULL FROM thread_page"
+	 " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_threads, THREAD_COLUMNS},
+};
+
+int page_cache_task(struct page_cache *c, enum task_kind kind, int64_t id, const uint64_t **out,
+		    struct err *err)
 {
+	struct cached_page *page = NULL;
+	int rc = get_page(c, &c->tasks[kind], tasks[kind].sql, tasks[kind].fill, id, &page, err);
 	uint64_t at = page ? (uint64_t)id - (uint64_t)page->first : 0;
 
-	return page && at < page->n ? page->rows + at * columns : NULL;
-}
-
-int page_cache_process(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err)
-{
-	struct cached_page *page = NULL;
-	int rc = get_page(c, &c->processes,
-			  "SELECT first_id, last_id, data, NULL FROM process_page"
-			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1",
-			  fill_processes, id, &page, err);
-
-	*out = rc ? NULL : row_of(page, id, PROCESS_COLUMNS);
-	return rc;
-}
-
-int page_cache_thread(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err)
-{
-	struct cached_page *page = NULL;
-	int rc = get_page(c, &c->threads,
-			  "SELECT first_id, last_id, data, NULL FROM thread_page"
-			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1",
-			  fill_threads, id, &page, err);
-
-	*out = rc ? NULL : row_of(page, id, THREAD_COLUMNS);
+	*out = !rc && page && at < page->n ? page->rows + at * tasks[kind].columns : NULL;
 	return rc;
 }

@@ -10,6 +10,8 @@
 
 #include "store/store_private.h"
 
+enum task_kind { TASK_PROCESS, TASK_THREAD, TASK_KINDS };
+
 struct cached_pages {
 	struct cached_page *items;           /* in order of their ids */
 	uint32_t n, cap, at;
@@ -17,7 +19,7 @@ struct cached_pages {
 
 struct page_cache {
 	struct store *s;
-	struct cached_pages frames, functions, texts, processes, threads;
+	struct cached_pages frames, functions, texts, tasks[TASK_KINDS];
 	size_t bytes;                        /* of all of them, in memory */
 };
 
@@ -31,6 +33,6 @@ int page_cache_function(struct page_cache *c, int64_t id, const struct page_func
 			struct err *err);
 int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err);
 /* Of a store that has_tasks: a row of PROCESS_COLUMNS, of THREAD_COLUMNS. */
-int page_cache_process(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err);
-int page_cache_thread(struct page_cache *c, int64_t id, const uint64_t **out, struct err *err);
+int page_cache_task(struct page_cache *c, enum task_kind kind, int64_t id, const uint64_t **out,
+		    struct err *err);
 void page_cache_free(struct page_cache *c);

@@ -20,10 +20,12 @@
  *
  * Measured (bench_history_linux: 19 KB of segments every 10 s, 28 processes born in them; blocks
  * written for each byte of segments, by /proc/self/io): 1.43, of which 1.07 are segments, 0.09 what
- * they list, 0.27 the log. On ext4 the disk is given 2.09 (--pace 2, commit=1), the file system's
- * journal included. A plain file to which the same bytes are appended and synced costs 1.73 there
- * (--plain 19075), and 1.38 with 35 KB at once: ext4 writes three blocks of its journal for
- * whatever changes in some seconds, if only a file's time.
+ * they list, 0.27 the log. On ext4 the disk is given 2.1 (--pace 2, commit=1), the
+ * file system's journal included. No file does better than 1.73 there: one to which the same bytes
+ * are appended (--plain 19075), or one of fixed size that is overwritten (--in-place), preallocated
+ * or written before, with lazytime, too. Each sync has three blocks of ext4's journal with it (a
+ * descriptor, the block of the inode, whose time changed, a commit; see debugfs logdump) for five
+ * blocks of data. 35 KB at once cost 1.38.
  *
  * The log, in blocks of 4,096 bytes; a record begins on a block. Numbers are little-endian.
  *

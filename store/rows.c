@@ -81,14 +81,8 @@ static int text_of(struct task_rows *t, uint64_t id, const char **out, struct er
 	return 0;
 }
 
-static int process_of_page(struct task_rows *t, int64_t id, struct stored_process *out,
-			   struct err *lost, struct err *err)
+void process_of_row(const uint64_t row[PROCESS_COLUMNS], struct stored_process *out)
 {
-	const uint64_t *row;
-	int rc = page_cache_process(t->pages, id, &row, err);
-
-	if (rc || !row)
-		return rc;
 	*out = (struct stored_process){
 		.session_id = (int64_t)row[PROCESS_SESSION], .pid = (uint32_t)row[PROCESS_PID],
 		.start_ns = row[PROCESS_START_NS], .exec = (uint32_t)row[PROCESS_EXEC],
@@ -96,6 +90,23 @@ static int process_of_page(struct task_rows *t, int64_t id, struct stored_proces
 		.cmdline_id = (int64_t)row[PROCESS_CMDLINE],
 		.home_id = (int64_t)row[PROCESS_HOME],
 	};
+}
+
+void thread_of_row(const uint64_t row[THREAD_COLUMNS], struct stored_thread *out)
+{
+	*out = (struct stored_thread){.process_id = (int64_t)row[THREAD_PROCESS],
+				      .tid = (uint32_t)row[THREAD_TID]};
+}
+
+static int process_of_page(struct task_rows *t, int64_t id, struct stored_process *out,
+			   struct err *lost, struct err *err)
+{
+	const uint64_t *row;
+	int rc = page_cache_task(t->pages, TASK_PROCESS, id, &row, err);
+
+	if (rc || !row)
+		return rc;
+	process_of_row(row, out);
 	rc = text_of(t, row[PROCESS_NAME], &out->name, lost, err);
 	return rc ? rc : 1;
 }
@@ -123,12 +134,11 @@ static int thread_of_page(struct task_rows *t, int64_t id, struct stored_thread 
 			  struct err *lost, struct err *err)
 {
 	const uint64_t *row;
-	int rc = page_cache_thread(t->pages, id, &row, err);
+	int rc = page_cache_task(t->pages, TASK_THREAD, id, &row, err);
 
 	if (rc || !row)
 		return rc;
-	*out = (struct stored_thread){.process_id = (int64_t)row[THREAD_PROCESS],
-				      .tid = (uint32_t)row[THREAD_TID]};
+	thread_of_row(row, out);
 	rc = text_of(t, row[THREAD_NAME], &out->name, lost, err);
 	return rc ? rc : 1;
 }
@@ -147,4 +157,38 @@ int task_rows_thread(struct task_rows *t, int64_t id, struct stored_thread *out,
 				      .tid = (uint32_t)column_int(q, 2),
 				      .name = column_text(q, 3)};
 	return 1;
+}
+
+/* ---- written -------------------------------------------------------------------------------- */
+
+#define PROCESS_ROW(clash) \
+	"INSERT OR " clash " INTO main.process(id, session_id, pid, start_ns, exec, parent_pid," \
+	" name, cmdline_id, home_id)" \
+	" VALUES(nullif(?, 0), ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))"
+#define THREAD_ROW(clash) \
+	"INSERT OR " clash " INTO main.thread(id, process_id, tid, name)" \
+	" VALUES(nullif(?, 0), ?, ?, ?)"
+
+/* By enum row_clash. */
+static const char *const process_sql[] = {PROCESS_ROW("ABORT"), PROCESS_ROW("REPLACE"),
+					  PROCESS_ROW("IGNORE")};
+static const char *const thread_sql[] = {THREAD_ROW("ABORT"), THREAD_ROW("REPLACE"),
+					 THREAD_ROW("IGNORE")};
+
+int process_row_put(struct store *s, enum row_clash clash, const struct stored_process *p,
+		    int64_t *id, struct err *err)
+{
+	return db_insert(s, process_sql[clash],
+			 ARGS(arg_int(*id), arg_int(p->session_id), arg_u64(p->pid),
+			      arg_u64(p->start_ns), arg_u64(p->exec), arg_u64(p->parent_pid),
+			      arg_text(p->name ? p->name : ""), arg_int(p->cmdline_id),
+			      arg_int(p->home_id)), id, err);
+}
+
+int thread_row_put(struct store *s, enum row_clash clash, const struct stored_thread *t,
+		   int64_t *id, struct err *err)
+{
+	return db_insert(s, thread_sql[clash],
+			 ARGS(arg_int(*id), arg_int(t->process_id), arg_u64(t->tid),
+			      arg_text(t->name ? t->name : "")), id, err);
 }

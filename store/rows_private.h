@@ -1,6 +1,7 @@
 /*
  * Rows by their ids, while an incident is read: those of a table; and processes and threads, which
- * are rows, or in a file of the history rows of pages (intern_tasks.c).
+ * are rows, or in a file of the history rows of pages (intern_tasks.c). How rows of these two are
+ * written is here, too.
  *
  * Segments mostly list rows in the order in which they were stored, so the next one is a few rows
  * on. All calls are made in one transaction, on one thread.
@@ -48,3 +49,15 @@ int task_rows_process(struct task_rows *t, int64_t id, struct stored_process *ou
 		      struct err *lost, struct err *err);
 int task_rows_thread(struct task_rows *t, int64_t id, struct stored_thread *out, struct err *lost,
 		     struct err *err);
+
+/* Of a page; the name is still an id of a text: row[PROCESS_NAME], row[THREAD_NAME]. */
+void process_of_row(const uint64_t row[PROCESS_COLUMNS], struct stored_process *out);
+void thread_of_row(const uint64_t row[THREAD_COLUMNS], struct stored_thread *out);
+
+/* What becomes of a row that has the id already: an error, it goes, or it stays as it is. */
+enum row_clash { ROW_IS_NEW, ROW_REPLACES, ROW_YIELDS };
+/* Insert a row; *id 0: it gets the next one. */
+int process_row_put(struct store *s, enum row_clash clash, const struct stored_process *p,
+		    int64_t *id, struct err *err);
+int thread_row_put(struct store *s, enum row_clash clash, const struct stored_thread *t,
+		   int64_t *id, struct err *err);

@@ -10,7 +10,7 @@
  *
  * Nothing is written to the damaged files.
  */
-#include "store/page_cache_private.h"
+#include "store/rows_private.h"
 
 #include "base/array.h"
 
@@ -121,40 +121,32 @@ static int fit_columns(struct salvaging *v, struct err *err)
 	return rc || !v->has_tasks ? rc : schema_task_pages(v->s, err);
 }
 
-static int insert_process(struct store *s, struct page_cache *pages, int64_t id,
-			  const uint64_t *row, struct err *err)
+/* A name that cannot be read is left out. */
+static int insert_task(struct store *s, struct page_cache *pages, enum task_kind kind, int64_t id,
+		       const uint64_t *row, struct err *err)
 {
+	uint64_t text = row[kind == TASK_PROCESS ? PROCESS_NAME : THREAD_NAME];
+	struct stored_process p;
+	struct stored_thread t;
 	const char *name = NULL;
 
-	if (row[PROCESS_NAME])
-		page_cache_text(pages, (int64_t)row[PROCESS_NAME], &name, NULL);
-	return db_run(s,
-		      "INSERT OR IGNORE INTO main.process(id, session_id, pid, start_ns, exec,"
-		      " parent_pid, name, cmdline_id, home_id)"
-		      " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0))",
-		      ARGS(arg_int(id), arg_u64(row[PROCESS_SESSION]), arg_u64(row[PROCESS_PID]),
-			   arg_u64(row[PROCESS_START_NS]), arg_u64(row[PROCESS_EXEC]),
-			   arg_u64(row[PROCESS_PARENT_PID]), arg_text(name ? name : ""),
-			   arg_u64(row[PROCESS_CMDLINE]), arg_u64(row[PROCESS_HOME])), err);
-}
-
-static int insert_thread(struct store *s, struct page_cache *pages, int64_t id,
-			 const uint64_t *row, struct err *err)
-{
-	const char *name = NULL;
-
-	if (row[THREAD_NAME])
-		page_cache_text(pages, (int64_t)row[THREAD_NAME], &name, NULL);
-	return db_run(s, "INSERT OR IGNORE INTO main.thread(id, process_id, tid, name)"
-		      " VALUES(?, ?, ?, ?)",
-		      ARGS(arg_int(id), arg_u64(row[THREAD_PROCESS]), arg_u64(row[THREAD_TID]),
-			   arg_text(name ? name : "")), err);
+	if (text)
+		page_cache_text(pages, (int64_t)text, &name, NULL);
+	if (kind == TASK_PROCESS) {
+		process_of_row(row, &p);
+		p.name = name;
+		return process_row_put(s, ROW_YIELDS, &p, &id, err);
+	}
+	thread_of_row(row, &t);
+	t.name = name;
+	return thread_row_put(s, ROW_YIELDS, &t, &id, err);
 }
 
 /* Rows that are there hold, as for a reader (intern_tasks.c). */
-static int unpack_pages(struct salvaging *v, const char *sql, unsigned columns,
+static int unpack_pages(struct salvaging *v, const char *sql, enum task_kind kind,
 			struct page_cache *pages, struct err *err)
 {
+	unsigned columns = kind == TASK_PROCESS ? PROCESS_COLUMNS : THREAD_COLUMNS;
 	struct query q = db_query(v->s, sql, NO_ARGS, err);
 	int rc, stepped;
 
@@ -168,8 +160,8 @@ static int unpack_pages(struct salvaging *v, const char *sql, unsigned columns,
 			return stepped;
 		rc = pass_over(v, row_page_unpack(&blob, columns, &rows, &n, err));
 		for (i = 0; !rc && rows && i < n; i++)
-			rc = (columns == PROCESS_COLUMNS ? insert_process : insert_thread)(
-				v->s, pages, first + i, rows + (size_t)i * columns, err);
+			rc = insert_task(v->s, pages, kind, first + i, rows + (size_t)i * columns,
+					 err);
 		free(rows);
 	}
 	if (rc)
@@ -180,11 +172,11 @@ static int unpack_pages(struct salvaging *v, const char *sql, unsigned columns,
 static int unpack_tasks(struct salvaging *v, struct err *err)
 {
 	struct page_cache pages = {.s = v->s};
-	int rc = unpack_pages(v, "SELECT first_id, data FROM main.process_page", PROCESS_COLUMNS,
+	int rc = unpack_pages(v, "SELECT first_id, data FROM main.process_page", TASK_PROCESS,
 			      &pages, err);
 
 	if (!rc)
-		rc = unpack_pages(v, "SELECT first_id, data FROM main.thread_page", THREAD_COLUMNS,
+		rc = unpack_pages(v, "SELECT first_id, data FROM main.thread_page", TASK_THREAD,
 				  &pages, err);
 	page_cache_free(&pages);
 	return rc ? rc : db_exec(v->s, "DROP TABLE main.process_page;"

@@ -372,7 +372,8 @@ static int connect_writer(struct store *s, struct err *err)
 
 static int start_recording(struct store *s, struct err *err)
 {
-	int rc = interner_new(&s->interner, err);
+	int rc = interner_new(s->history ? KNOWN_FRAMES_HISTORY : KNOWN_FRAMES_MAX, &s->interner,
+			      err);
 
 	if (!rc)
 		rc = quick_check(s, err);

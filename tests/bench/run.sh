@@ -1,6 +1,6 @@
 #!/bin/bash
-# make bench: what the recorder costs and holds, beside perf where perf is installed. About 6
-# minutes, most of them for the months (BENCH_MONTHS=1e7 samples: 2 minutes less; memory is not
+# make bench: what the recorder costs and holds, beside perf where perf is installed. About 12
+# minutes, most of them for the history and the months (BENCH_MONTHS=1e7 samples: 2 minutes less; memory is not
 # compared then).
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
@@ -36,6 +36,15 @@ mkdir -p "$DIR" && cd "$DIR" || exit 1
 rm -rf work && mkdir work || exit 1
 : >results.jsonl
 
+# File systems that on_ext4() made.
+drop_disks()
+{
+	local at
+	for at in "$DIR"/work/ext4.*/; do
+		! mountpoint -q "$at" || umount "$at"
+	done
+}
+
 started=()
 finish()
 {
@@ -46,6 +55,7 @@ finish()
 	for pid in "${started[@]}"; do
 		timeout 20 tail --pid="$pid" -f /dev/null || kill -KILL "$pid" 2>/dev/null
 	done
+	drop_disks
 	rm -rf "$DIR/work"
 }
 trap finish EXIT
@@ -180,6 +190,33 @@ history=(build/linux/programs/bench_history_linux --json --dir build/bench/work/
 	echo "skip: the rows of the history: bench_history failed or took more than 900 s"
 jq -c --arg command "${history[*]}" '. + {command: $command}' work/rows >>results.jsonl
 rm -rf work/history
+
+# What the disk is given, side by side: each on an ext4 of its own, synced every 2 s with a journal
+# of 1 s, as 10 s with one of 5 s are. 19,075 bytes are what the history puts at once.
+on_ext4() # NAME ARGUMENT...
+{
+	local at=$DIR/work/ext4.$1 name=$1
+	shift
+	mkdir "$at" && truncate -s 600M "$at.img" &&
+		mke2fs -q -F -t ext4 -b 4096 "$at.img" && mount -o loop,commit=1 "$at.img" "$at" &&
+		timeout 600 "$BUILD/programs/bench_history_linux" --json --dir "$at" --pace 2 "$@" \
+			3>&1 >"work/$name.rows" 2>&3
+}
+
+echo
+echo "History on an ext4, and plain files with as many bytes, appended and overwritten; 5 minutes"
+if [ "$(id -u)" != 0 ] || ! command -v mke2fs >/dev/null; then
+	echo "skip: what the disk is given: only root can mount an ext4 (and needs e2fsprogs)"
+else
+	on_ext4 history & one=$!
+	on_ext4 appended --plain 19075 & two=$!
+	on_ext4 overwritten --plain 19075 --in-place & three=$!
+	wait $one && wait $two && wait $three ||
+		echo "skip: what the disk is given: a file system or bench_history failed"
+	drop_disks
+	cat work/{history,appended,overwritten}.rows |
+		jq -c '. + {command: "bench_history_linux --pace 2"}' >>results.jsonl
+fi
 
 # ---- months: memory under churn ------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 /*
  * Blobs of a store that somebody else wrote: unpacked, and read as the lists of a segment, as its
  * columns, or as a page. The bytes are also decoded as they are, for the CRC refuses most blobs.
+ * Last they are taken for what a segment lists, packed, and unpacked: it must be the same.
  */
 #include "store/page_private.h"
 
@@ -93,6 +94,196 @@ static void decode(const void *raw, size_t n)
 		segment_content_free(&content);
 }
 
+/* ---- packed and unpacked again --------------------------------------------------------------- */
+
+enum { ITEM_BYTES = 8, ITEMS_MAX = 4096 };
+
+struct packer {
+	struct deflater *deflater;
+	struct columns columns;
+	struct buf first, second;
+};
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static struct blob blob_of(const struct buf *b)
+{
+	return (struct blob){b->data, b->len};
+}
+
+static void repack_rows(struct packer *p, const uint64_t *items, uint32_t n, unsigned columns)
+{
+	uint32_t nrows = n / columns, nout;
+	struct blob blob;
+	uint64_t *out;
+
+	if (!nrows || row_page_pack(p->deflater, &p->columns, items, nrows, columns, &p->first,
+				    NULL))
+		return;
+	blob = blob_of(&p->first);
+	must(!row_page_unpack(&blob, columns, &out, &nout, NULL));
+	must(nout == nrows && !memcmp(out, items, (size_t)nrows * columns * sizeof(*items)));
+	free(out);
+}
+
+/* Two thirds of them are threads. */
+static void repack_lists(struct packer *p, const uint64_t *items, uint32_t n)
+{
+	uint64_t *ids = malloc(n * sizeof(*ids));
+	uint32_t nthreads = n * 2 / 3;
+	struct lists lists;
+	struct blob blob;
+
+	must(ids != NULL);
+	memcpy(ids, items, n * sizeof(*ids));
+	must(!lists_pack(p->deflater, &p->columns, ids, nthreads, n - nthreads, &p->first, NULL));
+	blob = blob_of(&p->first);
+	if (!lists_unpack(&blob, &lists, NULL)) {
+		must(lists.nthreads == nthreads && lists.nframes == n - nthreads);
+		must(!memcmp(lists.ids, items, n * sizeof(*ids)));
+		free(lists.ids);
+	} else {
+		must(n < 2);                 /* a segment lists a thread and a frame */
+	}
+	free(ids);
+}
+
+/* Ids ascend; modules are few, and so are functions that come again. */
+static void repack_frames(struct packer *p, const uint64_t *items, uint32_t n)
+{
+	struct page_frame *frames = calloc(n, sizeof(*frames)), *out;
+	struct blob first, second;
+	uint32_t i, nout;
+	int64_t id = 1;
+
+	must(frames != NULL);
+	for (i = 0; i < n; i++) {
+		id += 1 + (int64_t)(items[i] % 5 == 4 ? items[i] >> 40 : 0);
+		frames[i] = (struct page_frame){
+			.id = id, .module_id = (int64_t)(items[i] >> 8) % 4 - 1,
+			.function_id = (int64_t)(items[i] >> 16) % 1000, .offset = items[i],
+			.flags = (uint32_t)items[i] % 9,
+		};
+	}
+	must(!frame_page_pack(p->deflater, &p->columns, frames, n, &p->first, NULL));
+	must(!frame_page_pack_functions(p->deflater, &p->columns, frames, n, &p->second, NULL));
+	first = blob_of(&p->first);
+	second = blob_of(&p->second);
+	must(!frame_page_unpack(&first, &second, frames[0].id, &out, &nout, NULL));
+	must(nout == n);
+	for (i = 0; i < n; i++)
+		must(out[i].id == frames[i].id && out[i].module_id == frames[i].module_id &&
+		     out[i].function_id == frames[i].function_id &&
+		     out[i].offset == frames[i].offset && out[i].flags == frames[i].flags);
+	find_frames(out, nout, (int64_t)(items[0] >> 1));
+	free(out);
+	free(frames);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* texts: n of them */
+static void repack_functions(struct packer *p, const char *const *texts, const uint64_t *items,
+			     uint32_t n)
+{
+	struct page_function *functions = calloc(n, sizeof(*functions));
+	struct function_page page;
+	struct blob first, second;
+	uint32_t i;
+
+	must(functions != NULL);
+	for (i = 0; i < n; i++)
+		functions[i] = (struct page_function){
+			.id = 1 + 2 * (int64_t)i, .module_id = (int64_t)(items[i] >> 32),
+			.offset = items[i], .name = texts[i],
+			.raw_name = items[i] & 1 ? texts[n - 1 - i] : NULL,
+			.module = items[i] & 2 ? texts[i / 2] : NULL,
+		};
+	must(!function_page_pack(p->deflater, &p->columns, functions, n, &p->first, &p->second,
+				 NULL));
+	first = blob_of(&p->first);
+	second = blob_of(&p->second);
+	must(!function_page_unpack(&first, &second, functions[0].id, &page, NULL));
+	for (i = 0; i < n; i++) {
+		const struct page_function *f = function_page_find(&page, functions[i].id);
+
+		must(f && f->offset == functions[i].offset &&
+		     f->module_id == functions[i].module_id);
+		must(same_text(f->name, texts[i]) &&
+		     same_text(f->raw_name, functions[i].raw_name) &&
+		     same_text(f->module, functions[i].module));
+		must(!function_page_find(&page, functions[i].id + 1));
+	}
+	function_page_free(&page);
+	free(functions);
+}
+
+/* The bytes of each item are a text. */
+static void repack_texts(struct packer *p, const uint64_t *items, uint32_t n)
+{
+	char (*words)[ITEM_BYTES + 1] = calloc(n, sizeof(*words));
+	const char **texts = calloc(n, sizeof(*texts));
+	struct text_page page;
+	struct blob blob;
+	uint32_t i;
+
+	must(words && texts);
+	for (i = 0; i < n; i++) {
+		memcpy(words[i], &items[i], ITEM_BYTES);
+		texts[i] = words[i];
+	}
+	must(!text_page_pack(p->deflater, &p->columns, texts, n, &p->first, NULL));
+	blob = blob_of(&p->first);
+	must(!text_page_unpack(&blob, PAGE_TEXTS_MAX, &page, NULL));
+	must(page.n == n);
+	for (i = 0; i < n; i++)
+		must(same_text(page.texts[i], texts[i]));
+	text_page_free(&page);
+	repack_functions(p, texts, items, n);
+	free(texts);
+	free(words);
+}
+
+static void repack_plain(struct packer *p, const uint8_t *data, size_t size)
+{
+	struct blob blob;
+
+	must(!blob_plain(data, size, &p->first, NULL));
+	blob = blob_of(&p->first);
+	must(!blob_unpack(&blob, BLOB_OTHER, size, &p->second, NULL));
+	must(p->second.len == size && !memcmp(p->second.data, data, size));
+	must(blob_unpack(&blob, BLOB_LISTS, size, &p->second, NULL) == ERR_FORMAT);
+}
+
+static void repack(const uint8_t *data, size_t size)
+{
+	static struct deflater *deflater;    /* once: 268 KB to make */
+	struct packer p = {.deflater = deflater ? deflater : deflater_new(false)};
+	uint32_t n = (uint32_t)(size / ITEM_BYTES < ITEMS_MAX ? size / ITEM_BYTES : ITEMS_MAX);
+	uint64_t *items = calloc(n, sizeof(*items));
+
+	deflater = p.deflater;
+	must(items && deflater);
+	memcpy(items, data, n * sizeof(*items));
+	repack_plain(&p, data, size);
+	repack_rows(&p, items, n, PROCESS_COLUMNS);
+	repack_rows(&p, items, n, THREAD_COLUMNS);
+	repack_lists(&p, items, n);
+	repack_frames(&p, items, n);
+	repack_texts(&p, items, n);
+	columns_free(&p.columns);
+	buf_free(&p.first);
+	buf_free(&p.second);
+	free(items);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct blob blob = {data, size};
@@ -102,6 +293,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		decode(raw.data, raw.len);
 	if (size)
 		decode(data, size);
+	if (size >= ITEM_BYTES)
+		repack(data, size);
 	buf_free(&raw);
 	return 0;
 }

@@ -2,7 +2,7 @@
  * The history on disk: what it writes, and how soon a window of it is there.
  *
  *	bench_history_linux [--json] [--dir DIR] [--days N] [--rate HZ]
- *			[--pace SECONDS] [--plain BYTES] [RECORDER]
+ *			[--pace SECONDS] [--plain BYTES [--in-place]] [RECORDER]
  *
  * The stream of bench_stream.h, 198 samples a second (--rate: a part of it), is sealed every ten
  * seconds, as the engine does it. In it 10,000 processes an hour come and go, with pids that are
@@ -23,7 +23,9 @@
  * ext4 writes its journal after some seconds, too (-o commit=5), so only this shows what it costs:
  * at --pace 10, or in a fifth of the time at --pace 2 with commit=1. DIR is then on a disk of its
  * own (losetup, mke2fs, mount). With --plain so many bytes a round are appended to a file that is
- * synced each time, and nothing else: the least that a file system takes for them.
+ * synced each time, and nothing else: the least that a file system takes for them. With --in-place
+ * whole blocks of a file that was written before are overwritten: nothing of it changes but bytes
+ * and its time.
  */
 #include "base/os.h"
 #include "store/history.h"
@@ -43,6 +45,7 @@
 
 enum { ROUND_S = 10, PER_PUT = 60, DAY_S = 86400, FIRST_S = 3 * 3600, WARM = 200 };
 enum { PACED = 127 };                        /* from a checkpoint of the log to the next one */
+enum { BLOCK = 4096 };                       /* of the file system */
 enum { DIFFERENT = 800000,                   /* samples, before they start over */
        BORN = 28, SLOTS = 2 * BORN,          /* processes a round; and how many live */
        FIRST_PID = 5000000, PIDS = 4096, METHODS = 8 };
@@ -67,6 +70,8 @@ struct bench {
 	uint32_t round_samples;
 	uint64_t day_bytes;                  /* what a day took in the first hours */
 	uint32_t plain_bytes;                /* 0 = the history is written */
+	bool in_place;
+	off_t plain_at;                      /* where the next round goes */
 	char *recorder;                      /* NULL = its commands are not run */
 	char path[400];
 };
@@ -297,12 +302,39 @@ static void first_hours(struct bench *b)
 	row_close(&row);
 }
 
-static void put_plain(int fd, const uint8_t *bytes, uint32_t n)
+static uint32_t whole_blocks(uint32_t bytes)
 {
-	if (write(fd, bytes, n) != (ssize_t)n || fdatasync(fd)) {
-		perror("bench_history: a plain file");
-		exit(1);
-	}
+	return (bytes + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static void must(bool holds)
+{
+	if (holds)
+		return;
+	perror("bench_history: a plain file");
+	exit(1);
+}
+
+/* One that is overwritten has all of its blocks from the beginning. */
+static int open_plain(struct bench *b)
+{
+	uint32_t n = b->in_place ? (WARM + PACED) * whole_blocks(b->plain_bytes) : 0;
+	static const uint8_t zeros[BLOCK];
+	int fd;
+
+	snprintf(b->path, sizeof(b->path), "%s/plain", b->settings.dir);
+	fd = open(b->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	for (; n; n -= BLOCK)
+		must(write(fd, zeros, BLOCK) == BLOCK);
+	must(!fsync(fd));
+	return fd;
+}
+
+static void put_plain(struct bench *b, int fd, const uint8_t *bytes)
+{
+	must(pwrite(fd, bytes, b->plain_bytes, b->plain_at) == (ssize_t)b->plain_bytes);
+	must(!fdatasync(fd));
+	b->plain_at += b->in_place ? whole_blocks(b->plain_bytes) : b->plain_bytes;
 }
 
 /* n rounds, one each pace_s; 0 = as fast as they come. */
@@ -312,7 +344,7 @@ static void put_paced(struct bench *b, int fd, uint8_t *bytes, uint64_t n, uint3
 
 	while (n--) {
 		if (bytes)
-			put_plain(fd, bytes, b->plain_bytes);
+			put_plain(b, fd, bytes);
 		else
 			put(b, 1);
 		start += pace_s * NS_PER_SEC;
@@ -330,8 +362,7 @@ static void paced(struct bench *b)
 	int fd = -1;
 
 	if (bytes) {
-		snprintf(b->path, sizeof(b->path), "%s/plain", b->settings.dir);
-		fd = open(b->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		fd = open_plain(b);
 		segments = (uint64_t)b->plain_bytes * (WARM + PACED);
 	} else {
 		open_history(b, "paced.db", LIMIT_BYTES);
@@ -350,7 +381,8 @@ static void paced(struct bench *b)
 		file_bytes(b, &segments, &first);
 	}
 	segments = segments * PACED / (WARM + PACED);
-	row_open(&row, b->settings.json, bytes ? "plain file, paced" : "history paced");
+	row_open(&row, b->settings.json, b->in_place ? "plain file, in place"
+					 : bytes ? "plain file, appended" : "history, paced");
 	row_num(&row, "seconds_a_round", b->pace_s);
 	row_num(&row, "bytes_a_round", (double)segments / PACED);
 	row_num(&row, "written_for_each_byte_of_segments", (double)io / (double)segments);
@@ -486,6 +518,8 @@ int main(int argc, char **argv)
 			b.round_samples = ROUND_S * (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--plain") == 0 && i + 1 < argc)
 			b.plain_bytes = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--in-place") == 0)
+			b.in_place = true;
 		else if (argv[i][0] != '-')
 			b.recorder = argv[i];
 		else

@@ -307,6 +307,41 @@ TEST(what_a_writer_has_forgotten_is_stored_again)
 	lab_end(&lab, s);
 }
 
+/* Frames of all puts that a file of the history has; each has `fresh` of its own, and these. */
+static int history_frames(const char *name, unsigned puts, unsigned fresh, unsigned of_all)
+{
+	unsigned i, n, next = of_all;
+	struct object *o;
+	struct store *s;
+	struct lab lab;
+	int frames;
+
+	lab_open(&lab, name);
+	o = object(&lab, 1);
+	assert_int_equal(store_open_history(lab.path, &s, NULL), 0);
+	for (i = 0; i < puts; i++) {
+		for (n = 0; n < of_all; n++)
+			sample(&lab, o, n);
+		for (n = 0; n < fresh; n++)
+			sample(&lab, o, next++);
+		put(&lab, s);
+	}
+	sample(&lab, o, of_all);             /* of the first put */
+	put(&lab, s);
+	store_close(s);
+	frames = look(&lab).frames;
+	lab_close(&lab);
+	return frames;
+}
+
+/* It remembers a quarter of what a store of incidents does; more where that does not last. */
+TEST(a_file_of_the_history_forgets_sooner_what_does_not_come_again)
+{
+	assert_int_equal(history_frames("few.db", 6, 8000, 100), 6 * 8000 + 100);
+	assert_int_equal(history_frames("many.db", 10, 8000, 100), 10 * 8000 + 100 + 1);
+	assert_int_equal(history_frames("used.db", 6, 8000, 40000), 6 * 8000 + 2 * 40000 + 1);
+}
+
 /*
  * Months of code that comes and goes: each incident has 300 frames of its own, and one that all
  * have. The store keeps three incidents, and must not grow.
@@ -456,6 +491,7 @@ int main(void)
 		cmocka_unit_test(frames_of_one_file_are_the_same_whichever_object_they_are_of),
 		cmocka_unit_test(late_names_go_to_the_ids_that_a_segment_lists),
 		cmocka_unit_test(what_a_writer_has_forgotten_is_stored_again),
+		cmocka_unit_test(a_file_of_the_history_forgets_sooner_what_does_not_come_again),
 		cmocka_unit_test(pages_beyond_the_cache_limit_are_not_read),
 		cmocka_unit_test(pages_are_merged_after_deletions),
 		cmocka_unit_test(a_store_keeps_every_statement),
