@@ -115,6 +115,24 @@ check and_of_system_calls grep -q ' flags=0x01000087 ' calls.log
 check what_does_not_happen_is_nothing_seen [ "$(cat files.out calls.out)" = "" ]
 check a_number_that_no_process_has_is_said grep -q "there is no process '7408'" gone.err
 
+# ---- the transcripts of its page, byte for byte with their numbers ----
+modules=$TEST_WINEPREFIX/drive_c/windows/page page=$TOP/tests/data/livestacks.txt
+mkdir -p "$modules/unnamed"
+awk -v dir="$modules" -f "$TOP/tests/support/livestacks_page.awk" "$page" >page.lines
+for module in "$modules"/*.s "$modules"/*/*.s; do
+	strip=
+	[[ $module != */unnamed/* ]] || strip=-s
+	x86_64-w64-mingw32-gcc -shared -nostdlib -Wl,-e,0 $strip -o "${module%.s}" "$module"
+done
+"$BUILD/programs/etw_transcript" live.rec <page.lines
+# Its programs have 32 bits, where names of compilers for x86 are shown without their decoration.
+plain() { sed 's/Start@8/Start/' "$page"; }
+top eat_cpu -P EatCPU --max-cpu-percent 0 -i 10 -c 1 -T 2 &
+top system_call -e kernel:systemcall -i 10 -c 1 &
+wait
+check the_page_of_livestacks_is_reproduced \
+	diff <(plain) <(cat eat_cpu.out system_call.out | tr -d '\r')
+
 # ---- the screen ----
 # Wine 8's console takes escape sequences for text and breaks lines where they are, so positions can
 # not be judged here, and a line may lie upon another: what is sent to the terminal, keys, and the
