@@ -31,12 +31,26 @@ static const char *function_of(const struct incident *in, uint32_t frame)
 }
 
 /*
+ * Of C++, readers leave out what stands behind the last '(' or '<' of the line: not the inlined
+ * function at `last`, which is given arguments if only its callers have them.
+ */
+static void guard_last(struct buf *text, size_t line, size_t last)
+{
+	const char *at = text->failed ? NULL : strstr(text->data + line, "::");
+
+	if (at && at < text->data + last && strpbrk(at, "(<") &&
+	    !strpbrk(text->data + last, "(<"))
+		buf_puts(text, "()");
+}
+
+/*
  * One line for frames[outer] and the `ninlined` frames before it, which were inlined into it. It
  * always has an offset: readers cut at the last '+', even that of operator+.
  */
 static void put_frame(const struct incident *in, const uint32_t *frames, uint32_t outer,
 		      uint32_t ninlined, struct buf *text)
 {
+	size_t line = text->len, last = line;
 	uint32_t frame = frames[outer], i;
 
 	buf_puts(text, "              ");
@@ -48,9 +62,18 @@ static void put_frame(const struct incident *in, const uint32_t *frames, uint32_
 	buf_putc(text, '`');
 	put_clean(text, function_of(in, frame));
 	for (i = 1; i <= ninlined; i++) {
+		const char *function = function_of(in, frames[outer - i]);
+
 		buf_puts(text, "->");
-		put_clean(text, function_of(in, frames[outer - i]));
+		last = text->len;
+		if (*function == 'L') {      /* they take each L at its beginning for Java's */
+			put_clean(text, incident_frame_module(in, frame));
+			buf_putc(text, '`');
+		}
+		put_clean(text, function);
 	}
+	if (ninlined)
+		guard_last(text, line, last);
 	buf_printf(text, "+0x%" PRIx64 "\n",
 		   frame_is_named(in, frame) ? frame_offset(in, frame) : frame_address(in, frame));
 }

@@ -176,6 +176,7 @@ static int start_own(struct live *l, struct err *err)
 	cmd_leave_out_rules(l->o, &l->part);
 	l->part.process = NULL;
 	l->part.capture.only_process = l->o->process;
+	l->part.capture.all_events = true;
 	l->part.symbol_cache_mb = 0;
 	if (options_origin(l->o, "buffer-mb") == FROM_DEFAULT)
 		l->part.buffer_mb = OWN_BUFFER_MB;

@@ -208,17 +208,56 @@ static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
 	put_name(s, which, function, out);
 }
 
-/* "  and 2 more: 13, 14": those behind it with the same stack, which are not printed again. */
+/* Whether a thread is printed with one before it: neither was told, and the stacks are the same. */
+static bool is_alike(const struct stacks *s, const struct taken *t, const struct taken *other)
+{
+	return !other->told && same_stack(s, t, other);
+}
+
+/* How many bytes of its wait all threads of its group have; cut behind a word. */
+static size_t common_wait(const struct stacks *s, const struct taken *t)
+{
+	size_t n = strlen(t->wait), k;
+	const struct taken *other;
+
+	for (other = t + 1; other < s->taken + s->ntaken; other++) {
+		if (!other->wait || !is_alike(s, t, other))
+			continue;
+		for (k = 0; k < n && t->wait[k] == other->wait[k]; k++)
+			;
+		while (t->wait[k] && k && t->wait[k - 1] != ' ')
+			k--;
+		n = k < n ? k : n;
+	}
+	return n;
+}
+
+/* "  waits in read of pipe:[12]", in a group what is true of all: "  waits in read of ...". */
+static void put_wait(const struct stacks *s, const struct taken *t, bool grouped, struct buf *out)
+{
+	size_t n = grouped ? common_wait(s, t) : strlen(t->wait);
+
+	buf_puts(out, "  ");
+	utf8_put_clean(out, t->wait, n, 400);
+	if (t->wait[n])
+		buf_puts(out, "...");
+	if (t->wait[n] && t->waits_for)
+		buf_printf(out, " (for %u)", (unsigned)t->waits_for);
+}
+
+/* "  and 2 more: 13, 14 (for 12)": those behind it with the same stack, not to be printed again. */
 static void put_others(struct stacks *s, const struct taken *t, struct sheet *p)
 {
 	struct buf list = {0};
 	uint32_t i, n = 0;
 
 	for (i = (uint32_t)(t - s->taken) + 1; i < s->ntaken; i++) {
-		if (s->taken[i].told || !same_stack(s, t, &s->taken[i]))
+		if (!is_alike(s, t, &s->taken[i]))
 			continue;
 		s->taken[i].told = true;
 		buf_printf(&list, "%s%u", n++ ? ", " : "", (unsigned)s->taken[i].tid);
+		if (t->wait && s->taken[i].waits_for && strcmp(s->taken[i].wait, t->wait) != 0)
+			buf_printf(&list, " (for %u)", (unsigned)s->taken[i].waits_for);
 	}
 	if (n)
 		buf_printf(&p->out, "  and %u more: %s", (unsigned)n, buf_text(&list));
@@ -241,9 +280,7 @@ static void put_thread(struct stacks *s, const struct taken *t, const struct opt
 	}
 	sheet_style(p, from, SHEET_HEAD);
 	if (t->wait)
-		buf_puts(&p->out, "  ");
-	if (t->wait)
-		utf8_put_clean(&p->out, t->wait, strlen(t->wait), 400);
+		put_wait(s, t, o->group_threads, &p->out);
 	if (t->quality != QUALITY_COMPLETE)
 		sheet_put(p, SHEET_LOSS, "  [%s]", stack_quality_text(t->quality));
 	if (o->group_threads)

@@ -112,6 +112,8 @@ void tables_set_quota(struct engine *e)
 	/* Of one program and what it starts, all starts and ends are wanted while there is room. */
 	if (e->capture->root_pid && !quota.sideband_s)
 		quota.sideband = 0;
+	if (e->capture->all_events)
+		quota.events = quota.event_bytes = 0;
 	segment_set_quota(e->merge.builder, &quota);
 	past_set_quota(e, &quota);
 }

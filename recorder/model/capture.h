@@ -21,6 +21,7 @@ struct capture {
 	bool thread_time;                    /* context switches with stacks: stream off-cpu */
 	bool wakers;                         /* thread time, and who ended each wait */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
+	bool all_events;                     /* of a process, however many: they are counted */
 	uint64_t batch_ns;                   /* so much longer than usual records wait for others */
 	bool only_its_events;                /* of other processes not even starts and ends */
 	uint32_t root_pid;                   /* this process and all that it starts; 0 = all */

@@ -161,3 +161,60 @@ void page_row_text(const struct page *p, unsigned row, struct buf *out)
 		if (cells[i].c)
 			buf_put(out, bytes, utf8_encode(cells[i].c, bytes));
 }
+
+/* ---- sequences ------------------------------------------------------------------------------- */
+
+static void put_style(enum page_style style, bool color, struct buf *out)
+{
+	static const char *const codes[PAGE_STYLES] = {
+		[PAGE_BAR] = ";7", [PAGE_TITLE] = ";4", [PAGE_FOCUS] = ";1;4", [PAGE_HOT] = ";1",
+		[PAGE_LOSS] = ";33", [PAGE_BAD] = ";31",
+	};
+	bool colored = style == PAGE_LOSS || style == PAGE_BAD;
+
+	buf_puts(out, "\033[0");
+	if (codes[style])
+		buf_puts(out, colored && !color ? ";1" : codes[style]);
+	buf_putc(out, 'm');
+}
+
+static void put_row(const struct page *p, unsigned row, bool color, struct buf *out)
+{
+	const struct page_cell *cells = p->cells + (size_t)row * p->columns;
+	enum page_style style = PAGE_STYLES;
+	unsigned i;
+	char bytes[4];
+
+	buf_printf(out, "\033[%u;1H", row + 1);
+	for (i = 0; i < p->columns; i++) {
+		if (cells[i].style != style)
+			put_style(cells[i].style, color, out);
+		style = cells[i].style;
+		if (cells[i].c)
+			buf_put(out, bytes, utf8_encode(cells[i].c, bytes));
+	}
+}
+
+int page_put_sequences(const struct page *p, struct page *shown, bool color, struct buf *out)
+{
+	bool all = !shown->cells || p->columns != shown->columns || p->rows != shown->rows;
+	size_t row_bytes = p->columns * sizeof(*p->cells);
+	unsigned row;
+
+	if (all && page_begin(shown, p->columns, p->rows))
+		return ERR_MEMORY;
+	if (all)
+		buf_puts(out, "\033[0m\033[2J");
+	for (row = 0; row < p->rows; row++) {
+		size_t at = (size_t)row * p->columns;
+
+		if (!all && memcmp(shown->cells + at, p->cells + at, row_bytes) == 0)
+			continue;
+		put_row(p, row, color, out);
+		memcpy(shown->cells + at, p->cells + at, row_bytes);
+	}
+	if (!out->failed)
+		return 0;
+	page_free(shown);
+	return ERR_MEMORY;
+}

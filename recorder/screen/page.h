@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+
 enum page_style {
 	PAGE_PLAIN,
 	PAGE_BAR,                            /* the first line; the row at the cursor */
@@ -47,10 +49,18 @@ struct page_field {
 /* Put text at the field's beginning, cut at its end; returns the columns that it took. */
 unsigned page_put(struct page *p, struct page_field field, enum page_style style, const char *text);
 /* The same; takes the text. */
-struct buf;
 unsigned page_put_buf(struct page *p, struct page_field field, enum page_style style,
 		      struct buf *text);
 /* The whole field gets a style; what stands there stays. */
 void page_style(struct page *p, struct page_field field, enum page_style style);
 /* A row as text, without the blanks at its end: for tests. */
 void page_row_text(const struct page *p, unsigned row, struct buf *out);
+/*
+ * Put what turns a terminal that shows `shown` into one that shows p: rows that differ, each with
+ * its position, or all of them behind a clear screen where the size differs. `shown` becomes p.
+ *
+ * color    false: bold instead
+ * returns  0 or ERR_MEMORY: nothing is to be sent, and the next call puts all
+ * source   ECMA-48: CUP (8.3.21), ED (8.3.39), SGR (8.3.117)
+ */
+int page_put_sequences(const struct page *p, struct page *shown, bool color, struct buf *out);

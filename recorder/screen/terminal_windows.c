@@ -15,7 +15,7 @@ struct terminal {
 	HANDLE in, out;
 	DWORD in_mode;
 	UINT codes;                          /* the output code page before */
-	bool color, begun, all;              /* all: draw every row */
+	bool color, begun;
 	struct page shown;
 	wchar_t high;                        /* the first half of a character */
 };
@@ -58,7 +58,7 @@ static void begin(struct terminal *t)
 	/* No echo and no lines, Ctrl-C stays a signal, resizing is an event. */
 	SetConsoleMode(t->in, ENABLE_PROCESSED_INPUT | ENABLE_WINDOW_INPUT | ENABLE_EXTENDED_FLAGS);
 	send_text(t, "\033[?1049h\033[?25l\033[2J");
-	t->begun = t->all = true;
+	t->begun = true;
 }
 
 void terminal_close(struct terminal *t)
@@ -87,62 +87,13 @@ void terminal_size(struct terminal *t, unsigned *columns, unsigned *rows)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* Source: ECMA-48, 8.3.117 (SGR). */
-static void put_style(const struct terminal *t, enum page_style style, struct buf *out)
-{
-	static const char *const codes[PAGE_STYLES] = {
-		[PAGE_BAR] = ";7", [PAGE_TITLE] = ";4", [PAGE_FOCUS] = ";1;4", [PAGE_HOT] = ";1",
-		[PAGE_LOSS] = ";33", [PAGE_BAD] = ";31",
-	};
-	bool colored = style == PAGE_LOSS || style == PAGE_BAD;
-
-	buf_puts(out, "\033[0");
-	if (codes[style])
-		buf_puts(out, colored && !t->color ? ";1" : codes[style]);
-	buf_putc(out, 'm');
-}
-
-static void put_row(const struct terminal *t, const struct page *p, unsigned row, struct buf *out)
-{
-	const struct page_cell *cells = p->cells + (size_t)row * p->columns;
-	enum page_style style = PAGE_STYLES;
-	unsigned i;
-	char bytes[4];
-
-	buf_printf(out, "\033[%u;1H", row + 1);
-	for (i = 0; i < p->columns; i++) {
-		if (cells[i].style != style)
-			put_style(t, cells[i].style, out);
-		style = cells[i].style;
-		if (cells[i].c)
-			buf_put(out, bytes, utf8_encode(cells[i].c, bytes));
-	}
-}
-
 void terminal_draw(struct terminal *t, const struct page *p)
 {
-	size_t row_bytes = p->columns * sizeof(*p->cells);
 	struct buf out = {0};
-	unsigned row;
 
 	if (!t->begun)
 		begin(t);
-	if (p->columns != t->shown.columns || p->rows != t->shown.rows) {
-		buf_puts(&out, "\033[0m\033[2J");
-		t->all = true;
-	}
-	if (t->all && page_begin(&t->shown, p->columns, p->rows))
-		return;
-	for (row = 0; row < p->rows; row++) {
-		size_t at = (size_t)row * p->columns;
-
-		if (!t->all && memcmp(t->shown.cells + at, p->cells + at, row_bytes) == 0)
-			continue;
-		put_row(t, p, row, &out);
-		memcpy(t->shown.cells + at, p->cells + at, row_bytes);
-	}
-	t->all = false;
-	if (!out.failed && out.len)
+	if (!page_put_sequences(p, &t->shown, t->color, &out) && out.len)
 		write_out(t, out.data, out.len);
 	buf_free(&out);
 }
@@ -191,7 +142,7 @@ static bool take_record(struct terminal *t, enum terminal_event *event, uint32_t
 	if (!n)
 		return false;
 	if (r.EventType == WINDOW_BUFFER_SIZE_EVENT) {
-		t->all = true;
+		page_free(&t->shown);
 		*event = TERMINAL_RESIZED;
 		return true;
 	}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # recorder run: a program and all that it starts, from their first instruction to their end.
-# time limit: 240
+# time limit: 600
 . "$TOP/tests/support/cli.sh"
 need_perf
 export RECORDER_STORE=$TMP/s.db

@@ -41,6 +41,41 @@ check group_prints_equal_stacks_once \
 	grep -qE '^thread [0-9]+  reader  waits .*  and 199 more: [0-9]+, ' grouped
 check and_the_others_alone [ "$(grep -c '^thread ' grouped)" = 5 ]
 
+# Three threads with one stack, each of which waits for the next one; main opens a FIFO.
+cat >ring.c <<'C'
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t m[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+			       PTHREAD_MUTEX_INITIALIZER};
+static pthread_barrier_t all;
+static void *link_in(void *at)
+{
+	pthread_mutex_lock(at);
+	pthread_barrier_wait(&all);
+	return (void *)(long)pthread_mutex_lock((pthread_mutex_t *)at == m + 2 ? m
+						: (pthread_mutex_t *)at + 1);
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_barrier_init(&all, 0, 3);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, 0, link_in, m + i);
+	return open("the pipe", O_RDONLY);
+}
+C
+gcc -O1 -pthread -o ring ring.c && mkfifo 'the pipe'
+./ring & ring=$!
+wait_for 20 eval '[ "$(cat /proc/$ring/task/*/syscall | cut -d" " -f1 | sort -n | tr "\n" " ")" = \
+	"202 202 202 257 " ]'
+"$RECORDER" stacks -p $ring --group >ring.out 2>err
+kill $ring
+each='\.\.\. \(for ([0-9]+)\)  and 2 more: \1 \(for ([0-9]+)\), \2 \(for [0-9]+\)$'
+check a_group_says_of_each_whom_it_waits_for \
+	grep -qE "^thread [0-9]+  ring  waits for the mutex at $each" ring.out
+check an_open_names_its_file grep -qE "^thread $ring  ring  waits in openat of the pipe$" ring.out
+
 "$RECORDER" stacks -p "$target" --json >json 2>err
 check json_has_an_object_for_each_thread jq -se 'length == 204 and all(.frames | length > 1)' json
 check and_who_waits_for_whom jq -se 'map(select(.waits_for_tid)) | length == 2 and

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The live screen of `recorder top` in a real terminal: tmux.
-# time limit: 240
+# time limit: 420
 . "$TOP/tests/support/cli.sh"
 export RECORDER_STORE=$TMP/s.db
 unset RECORDER_CONFIG NO_COLOR
@@ -29,7 +29,7 @@ start()
 	rm -f sent modes.before modes.after ended
 	mux new-session -d -x "$columns" -y "$rows" "sleep 1; stty -g >modes.before
 		env $* '$RECORDER' top $OPTIONS 2>err; echo \$? >ended
-		stty -g >modes.after; sleep 1000"
+		stty -g >modes; mv modes modes.after; sleep 1000"
 	mux pipe-pane 'cat >sent'
 }
 OPTIONS=

@@ -115,21 +115,58 @@ check and_of_system_calls grep -q ' flags=0x01000087 ' calls.log
 check what_does_not_happen_is_nothing_seen [ "$(cat files.out calls.out)" = "" ]
 check a_number_that_no_process_has_is_said grep -q "there is no process '7408'" gone.err
 
+# ---- the transcripts of its page, byte for byte with their numbers ----
+modules=$TEST_WINEPREFIX/drive_c/windows/page page=$TOP/tests/data/livestacks.txt
+mkdir -p "$modules/unnamed"
+awk -v dir="$modules" -f "$TOP/tests/support/livestacks_page.awk" "$page" >page.lines
+for module in "$modules"/*.s "$modules"/*/*.s; do
+	strip=
+	[[ $module != */unnamed/* ]] || strip=-s
+	x86_64-w64-mingw32-gcc -shared -nostdlib -Wl,-e,0 $strip -o "${module%.s}" "$module"
+done
+"$BUILD/programs/etw_transcript" live.rec <page.lines
+# Its programs have 32 bits, where names of compilers for x86 are shown without their decoration.
+plain() { sed 's/Start@8/Start/' "$page"; }
+top eat_cpu -P EatCPU --max-cpu-percent 0 -i 10 -c 1 -T 2 &
+top system_call -e kernel:systemcall -i 10 -c 1 &
+wait
+check the_page_of_livestacks_is_reproduced \
+	diff <(plain) <(cat eat_cpu.out system_call.out | tr -d '\r')
+
 # ---- the screen ----
-# Wine 8's console takes escape sequences for text and breaks lines where they are, so positions can
-# not be judged here, and a line may lie upon another: what is sent to the terminal, keys, and the
-# end can.
+# Wine 8's console shows escape sequences as text and breaks its lines anywhere, and its size stays
+# as it was at the beginning. So what is sent is judged; tests/unit/screen/page.c has a terminal
+# that obeys it and shows each character in its place.
 if ! command -v tmux >/dev/null; then
 	echo "skip the_screen_shows_processes: no tmux"
 	exit 0
 fi
 mux() { tmux -S "$TMP/mux" -f /dev/null "$@"; }
-shows() { grep -qaF -e "$1" screen.raw; }
+shows() { tr -d '\r\n' <screen.raw | grep -qaF -e "$1"; }
 export STANDIN_LOG=screen.log STANDIN_RECORDS=live.rec
-mux new-session -d -x 120 -y 40 "cd '$TMP'
-	$WINE_RUN '$RECORDER_EXE' top --store screen.db 2>screen.err
-	echo \$? >ended; sleep 1000"
-mux pipe-pane -o "cat >'$TMP/screen.raw'"
+start() # COLUMNS ROWS
+{
+	rm -f ended screen.raw
+	mux new-session -d -x "$1" -y "$2" "cd '$TMP'
+		$WINE_RUN '$RECORDER_EXE' top --store screen.db 2>screen.err
+		echo \$? >ended; sleep 1000"
+	mux set-option status off
+	mux pipe-pane -o "cat >'$TMP/screen.raw'"
+}
+# The rows of the first page, each from its first column on.
+rows()
+{
+	tr -d '\r\n' <screen.raw | grep -aoE '\[[0-9]+;1H' | head -n "$1" | tr -d '[' | tr '\n' ' '
+}
+has_rows() { rows "$(($1 + 1))" | grep -qxF "$(seq -f '%g;1H' -s ' ' "$1") 1;1H "; }
+
+start 200 60
+check a_large_console_has_all_its_rows wait_for 60 has_rows 60
+mux send-keys q
+check q_ends_it wait_for 30 grep -qx 0 ended
+mux kill-server
+start 80 24
+check and_so_has_a_small_one wait_for 60 has_rows 24
 check the_screen_shows_processes wait_for 60 shows 'Test.x64 (3676)'
 check and_functions wait_for 20 shows 'mscorlib.dll!System.'
 mux send-keys '?'

@@ -238,9 +238,11 @@ void dump_stacks_take(struct dump_stacks *s, thread_stack_fn *tell, void *ctx)
 					     .time_ns = s->now_ns, .frames = s->stack.frames,
 					     .addresses = s->addresses};
 
-		/* The first argument: RDI, or EBX. */
-		target_wait_for(t->call, t->regs[t->abi == 2 ? 5 : 1], t->abi == 1, &process,
-				&wait);
+		/* The first arguments: RDI and RSI, or EBX and ECX. */
+		const uint64_t arguments[] = {t->regs[t->abi == 2 ? 5 : 1],
+					      t->regs[t->abi == 2 ? 4 : 2]};
+
+		target_wait_for(t->call, arguments, t->abi == 1, &process, &wait);
 		stack.wait = wait.text;
 		stack.waits_for = wait.owner;
 		walk(s, t);

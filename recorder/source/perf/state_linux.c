@@ -238,10 +238,14 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 void perf_state_map(struct perf_state *s, struct perf_process *process,
 		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff)
 {
-	struct object *object = objects_get_for(s->cfg.frames, key, process->pid, proc_pid_user);
-	struct mapping m = {.start = start, .end = end, .pgoff = pgoff, .object = object};
+	struct mapping m = {.start = start, .end = end, .pgoff = pgoff};
+	struct object *object;
 	int rc;
 
+	/* No sample of it is kept. The root begins with the mappings of our own process. */
+	if (process->outside && process->pid != os_pid())
+		return;
+	m.object = object = objects_get_for(s->cfg.frames, key, process->pid, proc_pid_user);
 	if (!object)
 		return;
 	if (key->kind == OBJECT_JIT)         /* its offsets are addresses */

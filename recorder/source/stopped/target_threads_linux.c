@@ -174,7 +174,7 @@ int target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out)
 {
 	const struct wait_process process = {.memory = read_memory, .is_thread = is_thread,
 					     .file = read_file, .ctx = &pid};
-	uint64_t first = 0, sp = 0, pc = 0;
+	uint64_t arguments[2] = {0}, sp = 0, pc = 0;
 	struct buf text = {0};
 	int64_t number = -1;
 	char path[64];
@@ -184,13 +184,13 @@ int target_thread_wait(uint32_t pid, uint32_t tid, struct target_wait *out)
 	rc = os_load(path, 4096, &text, NULL);
 	if (rc)
 		buf_reset(&text);
-	if (sscanf(buf_text(&text), "%" SCNd64 " %" SCNx64 " %*x %*x %*x %*x %*x %" SCNx64
-		   " %" SCNx64, &number, &first, &sp, &pc) != 4) {
+	if (sscanf(buf_text(&text), "%" SCNd64 " %" SCNx64 " %" SCNx64 " %*x %*x %*x %*x %"
+		   SCNx64 " %" SCNx64, &number, &arguments[0], &arguments[1], &sp, &pc) != 5) {
 		number = -1;                 /* not in a call */
 		if (sscanf(buf_text(&text), "-1 %" SCNx64 " %" SCNx64, &sp, &pc) != 2)
 			sp = pc = 0;
 	}
-	target_wait_for(number, first, sp <= UINT32_MAX, &process, out);
+	target_wait_for(number, arguments, sp <= UINT32_MAX, &process, out);
 	out->sp = sp;
 	out->pc = pc;
 	buf_free(&text);

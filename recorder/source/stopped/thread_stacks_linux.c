@@ -334,7 +334,7 @@ static int look_at(struct thread_stacks *s, uint32_t tid)
 		if (!wait_for_sample(&ring))
 			continue;
 		s->copy.time_ns = ring.record.time_ns;
-		target_wait_for(-1, 0, false, NULL, &s->wait);
+		target_wait_for(-1, NULL, false, NULL, &s->wait);
 		walk(s, &ring);
 		rc = 0;
 		break;

@@ -8,13 +8,13 @@
 
 #define FUTEX_386 240
 
-enum argument { ARGUMENT_NONE, ARGUMENT_FILE, ARGUMENT_FUTEX };
+enum argument { ARGUMENT_NONE, ARGUMENT_FILE, ARGUMENT_FUTEX, ARGUMENT_PATH, ARGUMENT_AT_PATH };
 
-/* The system calls of x86-64 that wait (syscalls(2)), with what their first argument is. */
+/* The system calls of x86-64 that wait (syscalls(2)), with what their first arguments are. */
 static const struct {
 	uint16_t number;
 	const char *name;
-	enum argument first;
+	enum argument what;
 } calls[] = {
 	{0, "read", ARGUMENT_FILE},
 	{1, "write", ARGUMENT_FILE},
@@ -55,8 +55,8 @@ static const struct {
 	{220, "semtimedop", ARGUMENT_NONE},
 	{70, "msgrcv", ARGUMENT_NONE},
 	{69, "msgsnd", ARGUMENT_NONE},
-	{2, "open", ARGUMENT_NONE},
-	{257, "openat", ARGUMENT_NONE},
+	{2, "open", ARGUMENT_PATH},
+	{257, "openat", ARGUMENT_AT_PATH},
 	{202, "futex", ARGUMENT_FUTEX},
 };
 
@@ -67,6 +67,17 @@ static void put_file(const struct wait_process *p, uint64_t fd, struct target_wa
 
 	if (p->file && p->file(p->ctx, fd, link, sizeof(link)))
 		snprintf(out->text + at, sizeof(out->text) - at, " of %s", link);
+}
+
+/* Of a FIFO, or on a file system that does not answer. Relative ones are to be guessed. */
+static void put_path(const struct wait_process *p, uint64_t address, struct target_wait *out)
+{
+	size_t at = strlen(out->text);
+	char path[256];
+
+	path[p->memory(p->ctx, address, path, sizeof(path) - 1)] = '\0';
+	if (*path)
+		snprintf(out->text + at, sizeof(out->text) - at, " of %s", path);
 }
 
 static void put_futex(const struct wait_process *p, uint64_t address, struct target_wait *out)
@@ -83,7 +94,7 @@ static void put_futex(const struct wait_process *p, uint64_t address, struct tar
 		 ", which thread %" PRIu32 " holds", address, out->owner);
 }
 
-void target_wait_for(int64_t call, uint64_t first, bool is_32_bit,
+void target_wait_for(int64_t call, const uint64_t arguments[2], bool is_32_bit,
 		     const struct wait_process *process, struct target_wait *out)
 {
 	size_t i = 0;
@@ -98,9 +109,13 @@ void target_wait_for(int64_t call, uint64_t first, bool is_32_bit,
 			 is_32_bit ? " of i386" : "");
 	else
 		snprintf(out->text, sizeof(out->text), "waits in %s", calls[i].name);
-	if (i < COUNT_OF(calls) && calls[i].first == ARGUMENT_FILE)
-		put_file(process, first, out);
-	else if (is_32_bit ? call == FUTEX_386
-			   : i < COUNT_OF(calls) && calls[i].first == ARGUMENT_FUTEX)
-		put_futex(process, first, out);
+	switch (i < COUNT_OF(calls)	     ? calls[i].what
+		: is_32_bit && call == FUTEX_386 ? ARGUMENT_FUTEX
+						 : ARGUMENT_NONE) {
+	case ARGUMENT_FILE: put_file(process, arguments[0], out); break;
+	case ARGUMENT_FUTEX: put_futex(process, arguments[0], out); break;
+	case ARGUMENT_PATH: put_path(process, arguments[0], out); break;
+	case ARGUMENT_AT_PATH: put_path(process, arguments[1], out); break;
+	case ARGUMENT_NONE: break;
+	}
 }

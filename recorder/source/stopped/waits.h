@@ -34,5 +34,5 @@ struct wait_process {
  * call       its number, of x86-64 (syscalls(2)) or i386; below 0 = it is in none
  * is_32_bit  of i386: only the futex is known by its name
  */
-void target_wait_for(int64_t call, uint64_t first_argument, bool is_32_bit,
+void target_wait_for(int64_t call, const uint64_t arguments[2], bool is_32_bit,
 		     const struct wait_process *process, struct target_wait *out);

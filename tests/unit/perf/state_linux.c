@@ -500,6 +500,25 @@ TEST(only_the_root_and_what_it_starts_is_recorded)
 	close_state(NULL);
 }
 
+/* A program that maps thousands of files must not cost `run` its names, nor be warned of. */
+TEST(mappings_of_programs_outside_are_not_even_looked_at)
+{
+	uint32_t before;
+
+	assert_int_equal(open_config((struct perf_state_config){.root_pid = SH}), 0);
+	feed_fork(SH, INIT, 200);
+	feed_fork(SH + 1, INIT, 210);
+	events(true);
+	before = live_objects();
+	feed_mmap(SH + 1, "/tmp/wine/tmpmap-1", 0x5000, 220);
+	assert_string_equal(events(true), "");
+	assert_int_equal(live_objects(), before);
+	feed_mmap(SH, "/lib/libc.so", 0x5000, 230);
+	assert_non_null(strstr(events(true), "libc.so"));
+	assert_string_equal(file_at(SH, 0x5500), "libc.so");
+	close_state(NULL);
+}
+
 #define FRESH(test) cmocka_unit_test_setup_teardown(test, open_state, close_state)
 
 int main(void)
@@ -534,6 +553,7 @@ int main(void)
 		FRESH(closing_drops_all_that_it_kept),
 		FRESH(records_without_memory_leave_the_state_whole),
 		cmocka_unit_test(only_the_root_and_what_it_starts_is_recorded),
+		cmocka_unit_test(mappings_of_programs_outside_are_not_even_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "tests/support/incident_samples.h"
 #include "tests/support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void put(struct page *p, unsigned column, unsigned width, const char *text)
@@ -83,6 +84,140 @@ TEST(a_page_has_a_largest_size)
 	page_free(&p);
 }
 
+/* ---- sequences ------------------------------------------------------------------------------- */
+
+/* A terminal that knows CUP, ED and SGR, and fails for all else. */
+struct grid {
+	struct page page;                    /* without styles */
+	unsigned row, column, clears;
+};
+
+static const char *obey(struct grid *g, const char *at)
+{
+	unsigned row, column;
+	int n = 0;
+
+	if (sscanf(at, "\033[%u;%uH%n", &row, &column, &n) == 2 && n) {
+		assert_in_range(row, 1, g->page.rows);
+		assert_in_range(column, 1, g->page.columns);
+		g->row = row - 1;
+		g->column = column - 1;
+	} else if (strncmp(at, "\033[2J", 4) == 0) {
+		g->clears++;
+		page_begin(&g->page, g->page.columns, g->page.rows);
+		n = 4;
+	} else {
+		n = (int)strspn(at, "\033[0123456789;");
+		assert_int_equal(at[n++], 'm');
+	}
+	return at + n;
+}
+
+static void send(struct grid *g, const struct buf *bytes)
+{
+	const char *at = buf_text(bytes), *end = at + bytes->len;
+
+	while (at < end) {
+		size_t n = utf8_char(at, end);
+		char c[5] = "";
+
+		if (*at == '\033') {
+			at = obey(g, at);
+			continue;
+		}
+		assert_in_range(n, 1, 4);
+		memcpy(c, at, n);
+		assert_true(g->column < g->page.columns);
+		g->column += page_put(&g->page, (struct page_field){g->row, g->column, 2},
+				      PAGE_PLAIN, c);
+		at += n;
+	}
+}
+
+static void same_text(const struct grid *g, const struct page *p)
+{
+	size_t i;
+
+	for (i = 0; i < (size_t)p->columns * p->rows; i++)
+		assert_int_equal(g->page.cells[i].c, p->cells[i].c);
+}
+
+static void every_character_is_where_the_page_has_it(unsigned columns, unsigned rows)
+{
+	struct grid g = {.page = {0}};
+	struct page p = {0}, shown = {0};
+	struct buf out = {0};
+	unsigned row;
+
+	assert_int_equal(page_begin(&g.page, columns, rows), 0);
+	assert_int_equal(page_begin(&p, columns, rows), 0);
+	for (row = 0; row < rows; row++)
+		page_put(&p, (struct page_field){row, row % 7, columns}, row % PAGE_STYLES,
+			 row % 2 ? "x\xe6\xbc\xa2 y" : "a name as long as the row, and longer "
+			 "than all terminals that the test knows, which is cut at its right edge; "
+			 "1234567890 1234567890 1234567890 1234567890 1234567890 1234567890 1234");
+	assert_int_equal(page_put_sequences(&p, &shown, true, &out), 0);
+	send(&g, &out);
+	same_text(&g, &p);
+	assert_int_equal(g.clears, 1);
+	buf_reset(&out);
+	assert_int_equal(page_put_sequences(&p, &shown, true, &out), 0);
+	assert_int_equal(out.len, 0);        /* nothing has changed */
+	page_put(&p, (struct page_field){rows - 1, columns - 2, 2}, PAGE_BAD, "##");
+	assert_int_equal(page_put_sequences(&p, &shown, true, &out), 0);
+	send(&g, &out);
+	same_text(&g, &p);
+	assert_int_equal(g.clears, 1);
+	assert_in_range(out.len, columns, columns + 60);     /* one row */
+	buf_free(&out);
+	page_free(&p);
+	page_free(&shown);
+	page_free(&g.page);
+}
+
+TEST(sequences_put_every_character_where_the_page_has_it)
+{
+	every_character_is_where_the_page_has_it(80, 24);
+	every_character_is_where_the_page_has_it(200, 60);
+	every_character_is_where_the_page_has_it(20, 5);
+}
+
+TEST(another_size_is_drawn_anew)
+{
+	struct page p = {0}, shown = {0};
+	struct buf out = {0};
+
+	assert_int_equal(page_begin(&p, 80, 24), 0);
+	assert_int_equal(page_put_sequences(&p, &shown, true, &out), 0);
+	buf_reset(&out);
+	assert_int_equal(page_begin(&p, 200, 60), 0);
+	assert_int_equal(page_put_sequences(&p, &shown, true, &out), 0);
+	assert_non_null(strstr(buf_text(&out), "\033[2J\033[1;1H"));
+	assert_non_null(strstr(buf_text(&out), "\033[60;1H"));
+	assert_in_range(out.len, 200 * 60, 200 * 60 + 60 * 20);
+	buf_free(&out);
+	page_free(&p);
+	page_free(&shown);
+}
+
+TEST(without_colours_none_are_sent)
+{
+	struct page p = {0}, shown = {0};
+	struct buf out = {0};
+
+	assert_int_equal(page_begin(&p, 20, 1), 0);
+	page_put(&p, (struct page_field){0, 0, 20}, PAGE_BAD, "lost");
+	assert_int_equal(page_put_sequences(&p, &shown, false, &out), 0);
+	assert_non_null(strstr(buf_text(&out), "\033[1;1H\033[0;1mlost\033[0m "));
+	page_free(&shown);
+	buf_reset(&out);
+	assert_int_equal(page_put_sequences(&p, &shown, true, &out), 0);
+	assert_non_null(strstr(buf_text(&out), "\033[0;31mlost\033[0m "));
+	buf_free(&out);
+	page_free(&p);
+	page_free(&shown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +225,9 @@ int main(void)
 		cmocka_unit_test(a_wide_character_takes_two_cells_and_is_never_halved),
 		cmocka_unit_test(no_name_sends_a_control_or_turns_the_line_around),
 		cmocka_unit_test(a_page_has_a_largest_size),
+		cmocka_unit_test(sequences_put_every_character_where_the_page_has_it),
+		cmocka_unit_test(another_size_is_drawn_anew),
+		cmocka_unit_test(without_colours_none_are_sent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
