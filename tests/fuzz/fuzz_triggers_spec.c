@@ -3,48 +3,72 @@
  * kind, the spec up to a NUL, then events: kind, how far time moves on, name and fields.
  */
 #include "base/os.h"
+#include "triggers/event_match.h"
 #include "triggers/trigger.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES 12u
-
-static const char *const names[NAMES] = {
+static const char *const names[] = {
 	"GC/Start", "GC/Stop", "GC/SuspendEEStart", "GC/RestartEEStop", "Exception/Start",
 	"R/Start", "R/Stop", "EventID(1)", "EventID(2)", "A:B:C", "Process/Exit", "",
+	"signal_deliver", "mark_victim", "EventLog", "GC/GarbageCollection",
 };
 static const char *const providers[] = {
 	"Microsoft-Windows-DotNETRuntime", "P", "Linux", "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}",
+	"signal", "oom",
 };
+static const char *const field_names[] = {
+	"Count", "Message", "Log", "x", "Type", "Reason", "Depth", "ExitStatus", "ExitCode",
+	"Signal", "sig", "sa_handler", "pid", "comm", "anon_rss", "EventId", "ActivityID",
+	"RelatedActivityID", "ExceptionType", "PauseMs",
+};
+static const char *const texts[] = {
+	"Application", "kernel", "BackgroundGC", "SuspendForGC", "SuspendForGCPrep", "12.5", "-3",
+	"took 7 s", "d145c312-20e0-0201-030a-0000a587e42c", "0x10", "sh",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
+};
+#define ONE_OF(list, n) ((list)[(n) % (sizeof(list) / sizeof((list)[0]))])
+
+enum { FIELDS = 3, EVENT_BYTES = 8 + 3 * FIELDS };
+
+/* Of 3 bytes: name; type, and which text; value. */
+static void make_field(const uint8_t data[3], char text[2], struct event_field *out)
+{
+	out->name = ONE_OF(field_names, data[0]);
+	out->type = (enum field_type)(data[1] % 4);
+	text[0] = (char)data[2];
+	if (out->type == FIELD_TEXT)
+		out->v.text = data[1] & 128 ? text : ONE_OF(texts, data[1] / 4);
+	else if (out->type == FIELD_DOUBLE)
+		out->v.d = (double)data[2] / 2.0;
+	else
+		out->v.i = (int8_t)data[2];
+}
 
 static void feed(struct trigger *t, const uint8_t *data, size_t n)
 {
 	static struct process process = {.pid = 7, .start_ns = 1};
 	static struct thread thread = {.tid = 8, .process = &process};
-	char text[9] = "";
-	struct event_field fields[4] = {
-		{.name = "Count", .type = FIELD_UINT}, {.name = "Message", .type = FIELD_TEXT},
-		{.name = "Log", .type = FIELD_TEXT}, {.name = "x", .type = FIELD_DOUBLE},
-	};
-	struct event e = {.process = &process, .thread = &thread, .fields = fields, .nfields = 4};
+	char own[FIELDS][2] = {""};
+	struct event_field fields[FIELDS];
+	struct event e = {.process = &process, .thread = &thread, .fields = fields,
+			  .nfields = FIELDS};
 	struct trigger_status status;
 	struct buf why = {0};
+	unsigned i;
 
-	for (; n >= 8; data += 8, n -= 8) {
-		memcpy(text, data, 8);
+	for (; n >= EVENT_BYTES; data += EVENT_BYTES, n -= EVENT_BYTES) {
 		e.kind = (enum event_kind)(data[0] % EVENT_KINDS);
 		e.time_ns += (uint64_t)data[1] * data[2] * NS_PER_MS;
-		e.name = names[data[3] % NAMES];
-		e.provider = providers[data[4] % 4];
+		e.name = ONE_OF(names, data[3]);
+		e.provider = ONE_OF(providers, data[4]);
 		e.value = data[5];
 		e.flags = data[6] & (EVENT_FLAG_ABSENT | EVENT_FLAG_ID);
 		if (e.flags & EVENT_FLAG_ID)
 			e.flags |= (uint32_t)data[7] << EVENT_ID_SHIFT;
-		fields[0].v.u = data[7] % 4;
-		fields[1].v.text = text;
-		fields[2].v.text = data[7] & 8 ? "Application" : "kernel";
-		fields[3].v.d = data[5] / 2.0;
+		for (i = 0; i < FIELDS; i++)
+			make_field(data + 8 + 3 * i, own[i], &fields[i]);
 		buf_reset(&why);
 		if (t->ops->feed(t, &e, &why) && !why.len)
 			abort();             /* fired without a reason */
@@ -84,8 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct trigger *t = NULL;
 	struct buf state = {0};
 	size_t kinds = 0, len;
+	char path[ACTIVITY_PATH_BYTES], *spec;
 	struct err err;
-	char *spec;
 
 	while (triggers[kinds])
 		kinds++;
@@ -98,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	memcpy(spec, data + 1, len);
 	spec[len] = '\0';
+	activity_path(spec, 7, path);
 	if (trigger_open(triggers[data[0] % kinds], spec, &env, &t, &err) == 0) {
 		memset(&needs, 0, sizeof(needs));
 		t->ops->needs(t, &needs, &err);
