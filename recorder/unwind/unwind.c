@@ -262,10 +262,11 @@ static enum step_result step_frame(struct walk *w, const struct unwind_place *pl
 static void add_pair(struct walk *w)
 {
 	const struct stepper *s = &w->u->stepper;
-	struct frame_ref *frame = &w->out->frames[w->out->nframes - 1];
+	uint32_t n = w->out->nframes;        /* 0: frames of a runtime without a function */
+	struct frame_ref *frame = w->out->frames + (n ? n - 1 : 0);
 
 	/* A signal's restorer was not called: its frame is at its first byte, not before it. */
-	if (s->interrupted && !w->injected && (frame->flags & FRAME_RETURN_ADDRESS)) {
+	if (n && s->interrupted && !w->injected && (frame->flags & FRAME_RETURN_ADDRESS)) {
 		frame->flags &= ~(uint32_t)FRAME_RETURN_ADDRESS;
 		frame->offset++;
 	}
@@ -522,6 +523,15 @@ static void tell_pairs(const struct walk *w)
 	out->sp = w->u->stepper.regs[EH_RSP];
 }
 
+/* All frames may be a runtime's that have no function: then it says where the thread was. */
+static void put_leaf(struct walk *w)
+{
+	struct unwind_place place;
+
+	set_up_stepper(w, false);
+	put_frame(w, w->u->stepper.regs[EH_RIP], false, false, &place);
+}
+
 /* ---- one sample ------------------------------------------------------------------------------ */
 
 static bool has_registers(const struct unwind_input *in)
@@ -550,6 +560,8 @@ void unwinder_walk(struct unwinder *u, const struct unwind_input *in,
 	if (has_registers(in)) {
 		walk_user(&w);
 		tell_pairs(&w);
+		if (out->nframes == w.first)
+			put_leaf(&w);
 	} else {
 		put_user_chain(&w);
 	}

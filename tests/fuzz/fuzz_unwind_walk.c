@@ -1,7 +1,8 @@
 /*
  * Any registers, stack and tables: the walk ends, and its result is within its limits.
  *
- *   0    u8   flags: 1 remote reading, 2 a memory to stitch from, 4 32-bit, 8 a kernel's chain
+ *   0    u8   flags: 1 remote reading, 2 a memory to stitch from, 4 32-bit, 8 a kernel's chain,
+ *             16 RBP is not sampled, 32 a runtime, whose frames are made of the stack's words
  *   1    u16  size of .eh_frame, without an index
  *   3    17 registers of 2 bytes, relative to the start of the stack when the lowest bit is 0,
  *        else to that of the code
@@ -20,6 +21,7 @@ struct program {
 	struct eh_frame *tables;
 	const uint8_t *stack;
 	size_t stack_bytes;
+	bool runtime;
 };
 
 static struct object known = {.key = {.kind = OBJECT_ELF}};
@@ -35,8 +37,32 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	out->ref.object = kind == 15 ? &unknown : &known;
 	out->tables = kind < 12 ? p->tables : NULL;
 	out->vaddr = address;
-	out->jit = kind == 13;
+	out->jit = kind == 13 || kind == 12;
+	out->managed = kind == 12 && p->runtime;
+	out->runtime = &known;
 	out->pending = kind == 14;
+}
+
+/* The word under the stack pointer decides what the frame is. */
+static enum unwind_result step_managed(void *ctx, struct unwind_frame *f)
+{
+	uint64_t word = 0, sp = f->regs[EH_RSP];
+	uint32_t i;
+
+	(void)ctx;
+	if (!f->word(f->stack, sp, &word))
+		return UNWIND_UNREADABLE;
+	f->pending = word & 0x10;
+	f->by_place = word & 0x20;
+	f->nfunctions = word >> 8 & 3;
+	for (i = 0; i < f->nfunctions; i++) {
+		f->functions[i].offset = word >> 16;
+		f->functions[i].flags = 0;
+	}
+	f->cfa = sp + 16;
+	f->regs[EH_RSP] = f->cfa;
+	f->regs[EH_RIP] = word >> 32;
+	return (enum unwind_result)(word % 5);
 }
 
 static size_t read_remotely(void *ctx, uint64_t address, void *to, size_t n)
@@ -58,9 +84,12 @@ static void walk(const uint8_t *head, struct program *p)
 	static struct unwind_stack out;
 	static struct unwind_memory memory;
 	const struct unwind_caller caller = {
-		.find = find, .read = head[0] & 1 ? read_remotely : NULL, .ctx = p};
+		.find = find, .read = head[0] & 1 ? read_remotely : NULL,
+		.code = head[0] & 16 ? read_remotely : NULL,
+		.managed = p->runtime ? step_managed : NULL, .ctx = p};
 	const uint64_t chain[] = {CODE, CODE + 0x40, CODE + 0x80};
-	struct unwind_input in = {.regs_abi = head[0] & 4 ? 1 : 2, .regs_mask = 0xff01ff,
+	struct unwind_input in = {.regs_abi = head[0] & 4 ? 1 : 2,
+				  .regs_mask = head[0] & 16 ? 0xff01bf : 0xff01ff,
 				  .user_expected = true, .user_chain = chain,
 				  .nuser = head[0] & 8 ? 3 : 0};
 	uint64_t regs[17];
@@ -106,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		p.tables = NULL;
 	p.stack = data + HEAD + n;
 	p.stack_bytes = size - HEAD - n;
+	p.runtime = data[0] & 32;
 	walk(data, &p);
 	eh_frame_free(p.tables);
 	return 0;

@@ -32,6 +32,8 @@ static void find(void *ctx, uint64_t address, bool in_kernel, struct unwind_plac
 		out->ref.object = &jitted;
 		out->jit = true;
 		out->doubtful = lab->doubtful;
+		out->managed = lab->managed;
+		out->runtime = &jitted;
 	} else if (address >= LAB_PENDING && address < LAB_PENDING + 0x1000) {
 		out->ref.object = &library;
 		out->pending = true;
@@ -159,7 +161,8 @@ void unwind_lab_walk(struct unwind_lab *lab)
 	/* perf's order: AX BX CX DX SI DI BP SP IP, and R8..R15 from bit 16. */
 	static const uint8_t order[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
 	struct unwind_caller caller = {
-		.find = find, .read = lab->remote_words ? read_remotely : NULL, .ctx = lab};
+		.find = find, .read = lab->remote_words ? read_remotely : NULL,
+		.managed = lab->managed, .ctx = lab};
 	uint32_t word = (uint32_t)((lab->regs[EH_RSP] - LAB_STACK) / 8), i;
 	uint64_t regs[EH_REGISTERS];
 	unsigned n = 0;

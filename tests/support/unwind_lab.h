@@ -47,6 +47,7 @@ struct unwind_lab {
 	uint32_t remote_words;          /* what remote reading sees; 0 = forbidden */
 	unsigned reads;
 	bool doubtful;                  /* what was jitted may use RBP for anything */
+	unwind_managed *managed;        /* what was jitted is a runtime's; NULL = of none */
 	uint64_t top;                   /* 0x100 bytes that nothing calls on their stack */
 	uint64_t injected;              /* 0x100 bytes whose caller was interrupted */
 	struct unwind_memory memory;

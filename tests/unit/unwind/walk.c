@@ -236,6 +236,36 @@ static void jitted_code_is_left_by_its_frame_pointer(void **state)
 	assert_int_equal(lab->out.nframe_pointer, 2);
 }
 
+static enum unwind_result step_without_a_function(void *ctx, struct unwind_frame *f)
+{
+	uint64_t caller;
+
+	(void)ctx;
+	f->cfa = f->regs[EH_RSP] + 8;
+	if (!f->word(f->stack, f->regs[EH_RSP], &caller))
+		return UNWIND_UNREADABLE;
+	f->regs[EH_RSP] = f->cfa;
+	f->regs[EH_RIP] = caller;
+	return UNWIND_ON;
+}
+
+/* The table of names may be full. */
+static void frames_of_a_runtime_without_functions_are_stepped_over(void **state)
+{
+	struct unwind_lab *lab = *state;
+
+	lab->managed = step_without_a_function;
+	unwind_lab_leaf(lab, LAB_JIT + 0x10, 0);
+	lab->stack[0] = LAB_JIT + 0x80;
+	lab->stack[1] = LAB_ROOT + 5;
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_COMPLETE, LAB_ROOT + 5);
+	/* Where all are such, the place is what is known. */
+	lab->stack[1] = 0;
+	unwind_lab_walk(lab);
+	FRAMES(lab, QUALITY_COMPLETE, LAB_JIT + 0x10);
+}
+
 static void code_without_tables_is_left_by_its_frame_pointer(void **state)
 {
 	struct unwind_lab *lab = *state;
@@ -519,6 +549,7 @@ int main(void)
 		IN_LAB(alternate_stack_is_left),
 		IN_LAB(signals_without_end_are_broken),
 		IN_LAB(jitted_code_is_left_by_its_frame_pointer),
+		IN_LAB(frames_of_a_runtime_without_functions_are_stepped_over),
 		IN_LAB(code_without_tables_is_left_by_its_frame_pointer),
 		IN_LAB(leaf_of_go_is_left_by_its_row_and_its_callers_by_frame_pointers),
 		IN_LAB(nothing_is_below_what_is_said_to_be_the_top),
