@@ -2,11 +2,11 @@
  * The events that the HTML report lists, and all of them as columns, for report/events.js.
  *
  * event_list_pack(): a line of JSON, {"n":2, "tick_us":1, "page":65536, "from_ms":-5000.000,
- * "names":["event Windows Kernel/DiskIO/Read", ...], "whos":["sh (12)", ...]}, blanks up to a multiple of 8 bytes,
- * then little-endian columns: n doubles (values), n times 32 bits each of the time since the event
- * before in ticks, the number of the name, and that of the process. event_list_pack_lines(): the
- * texts of the fields, a line each, EVENT_PAGE_LINES to a page, so that a reader unpacks only
- * those that it shows.
+ * "names":["event Windows Kernel/DiskIO/Read", ...], "whos":["sh (12)", ...]}, blanks up to a
+ * multiple of 8 bytes, then little-endian columns: n doubles (values), n times 32 bits each of the
+ * time since the event before in ticks, the number of the name, and that of the process.
+ * event_list_pack_lines(): the texts of the fields, a line each, EVENT_PAGE_LINES to a page, so
+ * that a reader unpacks only those that it shows.
  */
 #pragma once
 

@@ -135,7 +135,8 @@ static void put_address(const struct naming *n, uint32_t event, char *out, size_
 		snprintf(field, sizeof(field), "%s%u", family, i);
 		used += (size_t)snprintf(out + used, size - used, v6 ? "%02x%s" : "%u%s",
 					 (unsigned)number(n, event, field),
-					 i + 1 == bytes || (v6 && i % 2 == 0) ? "" : v6 ? ":" : ".");
+					 i + 1 == bytes || (v6 && i % 2 == 0) ? "" :
+					 v6 ? ":" : ".");
 	}
 	if (used < size)
 		snprintf(out + used, size - used, "%s port %" PRIu64, v6 ? "]" : "",
@@ -152,7 +153,8 @@ static bool put_socket(const struct naming *n, uint32_t event, char *out, size_t
 	for (; at != TABLE_NONE; at = n->earlier[at]) {
 		if (at > event)
 			continue;
-		if (number(n, at, "oldstate") == SYN_SENT || number(n, at, "newstate") == SYN_SENT) {
+		if (number(n, at, "oldstate") == SYN_SENT ||
+		    number(n, at, "newstate") == SYN_SENT) {
 			put_address(n, at, out, size);
 			return true;
 		}
