@@ -5,6 +5,7 @@
 #include "base/text_table.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,7 @@ static int put_head(struct list *l)
 	json_open(&j, '{');
 	json_key_uint(&j, "n", l->n);
 	json_key_uint(&j, "tick_us", l->tick_ns / 1000);
+	json_key_uint(&j, "page", EVENT_PAGE_LINES);
 	json_key_num(&j, "from_ms",
 		     (double)(int64_t)(l->in->head.t0_ns - l->in->head.trigger_ns) / 1e6);
 	put_texts(&j, "names", &l->names);
@@ -188,21 +190,6 @@ static void put_columns(struct list *l)
 		put_le(l->p, l->who[i], 4);
 }
 
-static int put_lines(struct list *l)
-{
-	uint32_t i;
-
-	for (i = 0; i < l->n; i++) {
-		buf_reset(&l->scratch);
-		event_put_fields(l->in, &l->in->events[l->events[i]], &l->scratch);
-		buf_putc(&l->scratch, '\n');
-		if (l->scratch.failed)
-			return ERR_MEMORY;
-		packer_put(l->p, l->scratch.data, l->scratch.len);
-	}
-	return 0;
-}
-
 int event_list_pack(const struct incident *in, const struct export_options *opt, uint32_t first,
 		    uint32_t n, struct packer *p, struct err *err)
 {
@@ -216,10 +203,8 @@ int event_list_pack(const struct incident *in, const struct export_options *opt,
 		rc = prepare(&l, first);
 	if (!rc)
 		rc = put_head(&l);
-	if (!rc) {
+	if (!rc)
 		put_columns(&l);
-		rc = put_lines(&l);
-	}
 	text_table_free(&l.names);
 	text_table_free(&l.whos);
 	buf_free(&l.scratch);
@@ -227,4 +212,36 @@ int event_list_pack(const struct incident *in, const struct export_options *opt,
 	free(l.name);
 	free(l.who);
 	return rc ? err_memory(err, "while listing events") : 0;
+}
+
+int event_list_pack_lines(const struct incident *in, uint32_t first, uint32_t n, struct out *out,
+			  struct err *err)
+{
+	struct packer *p = NULL;
+	struct buf line = {0};
+	char id[40];
+	uint32_t i, at = 0, put = 0;
+	int rc = 0;
+
+	for (i = 0; !rc && i < in->nevents && put < n; i++) {
+		if (!event_is_listed(&in->events[i]) || at++ < first)
+			continue;
+		if (put % EVENT_PAGE_LINES == 0) {
+			packer_close(p);
+			snprintf(id, sizeof(id), "events-%" PRIu32, put / EVENT_PAGE_LINES);
+			rc = packer_open(out, id, &p, err);
+		}
+		if (rc)
+			break;
+		buf_reset(&line);
+		event_put_fields(in, &in->events[i], &line);
+		buf_putc(&line, '\n');
+		rc = buf_check(&line, "the events", err);
+		if (!rc)
+			packer_put(p, line.data, line.len);
+		put++;
+	}
+	packer_close(p);
+	buf_free(&line);
+	return rc;
 }

@@ -179,7 +179,7 @@ static int put_all_events(const struct incident *in, const struct export_options
 	if (!rc)
 		rc = event_list_pack(in, opt, skip, n, p, err);
 	packer_close(p);
-	return rc;
+	return rc ? rc : event_list_pack_lines(in, skip, n, out, err);
 }
 
 /* ---- page ------------------------------------------------------------------------------------ */

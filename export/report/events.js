@@ -8,6 +8,27 @@ import { brief } from "./timeline.js";
 
 const mostRows = 1000, letters = 32, pauseMs = 200, blockLines = 1024;
 
+/** Lines of text, decoded by the block. */
+class Lines {
+  constructor(bytes) {
+    this.bytes = new Uint8Array(bytes);
+    this.starts = [];
+    for (let line = 0, at = 0; at < this.bytes.length; at = this.bytes.indexOf(10, at) + 1)
+      if (line++ % blockLines === 0) this.starts.push(at);
+    this.block = -1;
+  }
+
+  at(i) {
+    const b = Math.floor(i / blockLines);
+    if (b !== this.block) {
+      const part = this.bytes.subarray(this.starts[b], this.starts[b + 1]);
+      this.lines = new TextDecoder().decode(part).split("\n");
+      this.block = b;
+    }
+    return this.lines[i - b * blockLines];
+  }
+}
+
 /** The events of the page's JSON, or the columns, with the same questions. */
 export class Events {
   static ofRows(rows) {
@@ -21,15 +42,16 @@ export class Events {
     e.names = [...names.keys()];
     e.whos = [...whos.keys()];
     e.line = i => rows[i][5];
+    e.load = async () => {};             // line(i) of these numbers, or of all, can be asked for
     return e;
   }
 
-  static ofColumns(bytes) {
+  /** pageText(p) -> the text of the element that has page p of the lines. */
+  static ofColumns(bytes, pageText) {
     const all = new Uint8Array(bytes), head = all.indexOf(10) + 1, e = new Events();
     const text = (from, to) => new TextDecoder().decode(all.subarray(from, to));
-    const { n, tick_us, from_ms, names, whos } = JSON.parse(text(0, head));
+    const { n, tick_us, page, from_ms, names, whos } = JSON.parse(text(0, head));
     const column = (Type, at) => new Type(bytes, at, n);
-    const decoder = new TextDecoder();
     const delta = column(Uint32Array, head + 8 * n);
     Object.assign(e, { n, names, whos, values: column(Float64Array, head),
                        name: column(Uint32Array, head + 12 * n),
@@ -39,20 +61,13 @@ export class Events {
       e.times[i] = from_ms + ticks * tick_us / 1000;
     }
     // A million texts at once would take longer than all the rest: they are made as they are read.
-    const starts = new Uint32Array(Math.ceil(n / blockLines) + 1);
-    for (let i = 0, at = head + 20 * n; i < starts.length; i++) {
-      starts[i] = at;
-      for (let k = 0; k < blockLines && at < all.length; k++) at = all.indexOf(10, at) + 1;
-    }
-    let block = -1, lines = [];
-    e.line = i => {
-      const b = Math.floor(i / blockLines);
-      if (b !== block) {
-        lines = decoder.decode(all.subarray(starts[b], starts[b + 1])).split("\n");
-        block = b;
-      }
-      return lines[i - b * blockLines];
+    const pages = [];
+    e.load = async numbers => {
+      const wanted = numbers ? new Set(Array.from(numbers, i => Math.floor(i / page)))
+                             : Array(Math.ceil(n / page)).keys();
+      for (const p of wanted) pages[p] ??= new Lines(await unpackBytes(pageText(p)));
     };
+    e.line = i => pages[Math.floor(i / page)].at(i % page);
     return e;
   }
 
@@ -124,14 +139,16 @@ export class EventList {
     this.counts = element("div");
     this.rows = element("div");
     box.replaceChildren(bar, this.said, this.counts, this.rows);
-    this.show();
   }
 
-  /** The numbers of the events that fit. */
-  fitting() {
+  /** The numbers of the events that fit; null when others were asked for meanwhile. */
+  async fitting() {
     const { events: e, inputs } = this, value = key => inputs[key].value.trim();
     const names = e.names.map(tester(value("name"))), whos = e.whos.map(tester(value("process")));
     const text = value("text") ? tester(value("text")) : null, fields = conditions(value("fields"));
+    const turn = this.turn = (this.turn ?? 0) + 1;
+    if (text || fields) await e.load();
+    if (turn !== this.turn) return null;
     const [from, to] = this.range(), last = e.at(to), found = new Uint32Array(e.n);
     let n = 0;
     for (let i = e.at(from); i < last; i++) {
@@ -140,7 +157,8 @@ export class EventList {
       if (fields && !fields(e.line(i))) continue;
       found[n++] = i;
     }
-    return found.subarray(0, n);
+    await e.load(found.subarray(0, Math.min(n, mostRows)));
+    return turn === this.turn ? found.subarray(0, n) : null;
   }
 
   histogram(found) {
@@ -156,8 +174,10 @@ export class EventList {
       parts: parts.subarray(k * letters, (k + 1) * letters) })).filter(row => row.n > 0);
   }
 
-  show() {
-    const { events: e } = this, found = this.found = this.fitting();
+  async show() {
+    const { events: e } = this, found = await this.fitting();
+    if (!found) return;
+    this.found = found;
     this.said.textContent = `${count(found.length)} of ${count(e.n)} events`;
     const quoted = name => name.replace(/^\S+ /, "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
     const pick = row => { this.inputs.name.value = quoted(row.name); this.show(); };
@@ -181,8 +201,9 @@ export class EventList {
         `The first ${count(mostRows)} of ${count(found.length)} are shown.`, { class: "hint" }));
   }
 
-  save() {
+  async save() {
     const { events: e, found } = this, cell = v => `"${String(v).replaceAll('"', '""')}"`;
+    await e.load(found);
     const lines = ["t_ms,event,value,process,fields"];
     for (const i of found)
       lines.push([e.times[i].toFixed(4), cell(e.names[e.name[i]]),
@@ -196,7 +217,10 @@ export class EventList {
 }
 
 /** The list, once its columns are unpacked. rows: what the page's JSON has. */
-export async function makeEvents(box, packed, rows, range) {
-  const events = packed ? Events.ofColumns(await unpackBytes(packed)) : Events.ofRows(rows);
-  return new EventList(box, events, range);
+export async function makeEvents(box, packed, pageText, rows, range) {
+  const events = packed ? Events.ofColumns(await unpackBytes(packed), pageText)
+                        : Events.ofRows(rows);
+  const list = new EventList(box, events, range);
+  await list.show();
+  return list;
 }

@@ -187,7 +187,8 @@ function start(data) {
     const packed = $("all-events")?.textContent;
     const range = () => [state.from, state.to].map(b => secondsAt(data, b) * 1000 +
                                                         (b === data.buckets ? 1 : 0));
-    state.events = await makeEvents($("events"), packed, data.events, range);
+    state.events = await makeEvents($("events"), packed, p => $("events-" + p).textContent,
+                                    data.events, range);
     if (!packed && data.events_left_out > 0)
       $("events").append(element("p", `${count(data.events_left_out)} others, further from the ` +
         "trigger, are left out.", { class: "hint" }));

@@ -1,5 +1,6 @@
 #include "analysis/group.h"
 
+#include "analysis/my_code.h"
 #include "analysis/name_pattern.h"
 
 #include "base/array.h"
@@ -21,7 +22,10 @@ static const struct {
 	{"module-entry", "[group module entries] @^([^!]+)!=>module $1"},
 	{"class", "[group classes] @^([^!]+![^(]*)(::|[.])->class $1"},
 	{"class-entry", "[group class entries] @^([^!]+![^(]*)(::|[.])=>class $1"},
-	/* Of the system's and the distribution's code only the entries stay. */
+	/*
+	 * Of files outside of the executable's directory only the entries stay (my_code.h); these
+	 * patterns are for generated code, and where no executable is known.
+	 */
 	{"just-my-code", "[just my code] ^[%!=>OTHER;^ld-%!=>OTHER;^lib%.so%!=>OTHER;"
 			 "^ntoskrnl%!=>OTHER;^ntdll%!=>OTHER;^kernel%!=>OTHER;^clr%!=>OTHER;"
 			 "^coreclr%!=>OTHER;"
@@ -201,6 +205,7 @@ struct grouping {
 	uint32_t *name_frame;                /* name number -> frame that is shown for it */
 	uint32_t name_frames_room;
 	uint32_t no_module;                  /* the module of groups; it has no name */
+	bool *mine;                          /* of each module, for just-my-code; or NULL */
 	bool no_memory;
 	bool matched;                        /* a group's pattern matched some frame */
 };
@@ -246,6 +251,13 @@ static bool group_of(struct grouping *g, uint32_t frame, struct buf *name, bool 
 	uint32_t i;
 
 	*entry = false;
+	if (g->mine && g->in->modules[g->in->frames[frame].module].kind != OBJECT_JIT) {
+		*entry = !g->mine[g->in->frames[frame].module];
+		g->matched = true;
+		buf_reset(name);
+		buf_puts(name, "OTHER");
+		return *entry;
+	}
 	for (i = 0; i < g->rules[GROUP].n && !*entry; i++) {
 		const struct rule *rule = &g->rules[GROUP].items[i];
 
@@ -466,6 +478,8 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 	g->in = in;
 	for (purpose = 0; purpose < PURPOSES && !rc; purpose++)
 		rc = rules_open(&g->rules[purpose], patterns[purpose], purpose, err);
+	if (!rc && patterns[GROUP] == group_preset("just-my-code") && my_code_find(in, &g->mine))
+		rc = err_memory(err, "for grouping");
 	if (!rc) {
 		g->looks = calloc((size_t)in->nframes + 1, sizeof(*g->looks));
 		g->looked = calloc((size_t)in->nframes + 1, sizeof(*g->looked));
@@ -483,6 +497,7 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 		rules_free(&g->rules[purpose]);
 	free(g->looks);
 	free(g->looked);
+	free(g->mine);
 	text_table_free(&g->names);
 	free(g->name_frame);
 	free(g);

@@ -7,6 +7,7 @@
 #include "analysis/event_samples.h"
 #include "analysis/group.h"
 #include "analysis/managed_view.h"
+#include "analysis/wait_names.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -350,6 +351,8 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	struct activities a = {0};
 	int rc = 0;
 
+	if (wait_names_add(in))
+		return err_memory(err, "for what threads waited for");
 	/* Those that began before the part that was asked for are in it, too. */
 	if (o->activities)
 		rc = activities_find(in, o->pairs.items, o->pairs.n, &a, err);

@@ -94,6 +94,10 @@ const struct stream_metric stream_metrics[STREAMS_MAX] = {
 	[STREAM_IO_BYTES] = {"io-bytes", UNIT_BYTES, "read from and written to disks", "io",
 			     "io-bytes", .view = true},
 	[STREAM_IO_TIME] = {"io-time", UNIT_NS, "of disk time", "disk", "io-time", .view = true},
+	[STREAM_FILE_BYTES] = {"file-bytes", UNIT_BYTES, "read and written by calls", "file",
+			       "file-bytes", .view = true},
+	[STREAM_FILE_TIME] = {"file-time", UNIT_NS, "of read and write calls", "file_io",
+			      "file-time", .view = true},
 };
 
 const char *stream_text(unsigned stream)

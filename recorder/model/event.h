@@ -58,11 +58,12 @@ enum stream {
 	STREAM_HEAP,            /* sampled allocations of a heap: bytes */
 	STREAM_HEAP_NET,        /* of these what was not freed: made by incident_memory() */
 	STREAM_HEAP_MARK,       /* that such a block was freed; readers see none */
-	/* Made for a view by analysis/event_samples.h and reserved.h, never stored: */
+	/* Made for a view by analysis/event_samples.h, never stored: */
 	STREAM_VM,              /* memory that a program asked the system for */
 	STREAM_VM_NET, STREAM_VM_PEAK,       /* of it what it kept; what there was at most */
 	STREAM_IO_BYTES,        /* read from and written to disks, by who asked for it */
 	STREAM_IO_TIME,         /* ns for which disks served that */
+	STREAM_FILE_BYTES, STREAM_FILE_TIME, /* the same of calls: of pipes, too */
 	STREAMS_MAX,
 };
 

@@ -89,6 +89,8 @@ uint64_t incident_field_uint(const struct incident *in, const struct incident_ev
 {
 	const struct event_field *f = incident_field(in, e, name);
 
+	if (f && f->type == FIELD_INT && f->v.i > 0)
+		return (uint64_t)f->v.i;
 	return f && f->type == FIELD_UINT ? f->v.u : 0;
 }
 

@@ -55,6 +55,8 @@ bool demangle(const char *raw, char *out, size_t n)
 	const char *version = memchr(raw, '@', len);
 	char name[DEMANGLE_MAX_BYTES + 1];
 	struct text text = {.at = out, .room = n - 1};
+	/* A stub of a call (elf_plt.h) is no version of the function. */
+	const char *after = version && strcmp(version, "@plt") == 0 ? version : "";
 
 	if (len > DEMANGLE_MAX_BYTES)
 		return false;
@@ -65,9 +67,10 @@ bool demangle(const char *raw, char *out, size_t n)
 	name[len] = '\0';
 	if (name[0] == '_' && demangle_either(name, &text)) {
 		out[text.len] = '\0';
+		strncat(out, after, n - 1 - text.len);
 		return true;
 	}
-	if (!raw[len] || len >= n)
+	if (!raw[len] || *after || len >= n)
 		return false;
 	memcpy(out, name, len + 1);
 	return true;

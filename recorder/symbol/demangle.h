@@ -18,7 +18,7 @@
 
 /*
  * Write the readable form of raw to out (n bytes, NUL-terminated, cut when longer): demangled,
- * without a symbol version (@@GLIBC_2.14).
+ * without a symbol version (@@GLIBC_2.14); "@plt" stays.
  *
  * returns  false when raw is readable already; out is then undefined
  */

@@ -94,7 +94,8 @@ struct elf_index {
  * sections, as hand-written assembly leaves. A file without any gives an empty index. Of several
  * names for one address one stays: typed before untyped, global before weak before local, .symtab
  * before .dynsym, fewer leading underscores, first in the table. A symbol without a size reaches to
- * the next one, or to the end of its section.
+ * the next one, or to the end of its section. Stubs of calls to other files (elf_plt.h) are called
+ * "name@plt".
  *
  * mini     its unpacked .gnu_debugdata (elf_section.h), for a file without .symtab; NULL = none
  * returns  0, ERR_FORMAT, ERR_LIMIT (a ceiling, including time), ERR_MEMORY, ERR_IO
@@ -117,3 +118,5 @@ int elf_function_name(const struct elf_index *index, const struct bytes *in,
 int elf_strings_load(const struct elf_strings *strings, const struct bytes *in, char **out,
 		     struct err *err);
 #define ELF_NAME_IN_DYNSYM 0x80000000u  /* top bit of an entry's name: the second string table */
+#define ELF_NAME_OF_STUB 0x40000000u    /* the next one: "@plt" follows the text */
+#define ELF_NAME_BITS (ELF_NAME_IN_DYNSYM | ELF_NAME_OF_STUB)

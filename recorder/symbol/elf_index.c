@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/sort.h"
 #include "symbol/elf_format.h"
+#include "symbol/elf_plt.h"
 #include "symbol/elf_section.h"
 #include "symbol/gopclntab.h"
 
@@ -113,7 +114,7 @@ static const char *text_of(struct builder *b, uint32_t name)
 
 	if (!b->names[table] && !b->rc && b->index->strings[table].size <= ELF_STRINGS_MAX_BYTES)
 		b->rc = load_names(b, table);
-	return b->names[table] ? b->names[table] + (name & ~ELF_NAME_IN_DYNSYM) : "";
+	return b->names[table] ? b->names[table] + (name & ~ELF_NAME_BITS) : "";
 }
 
 /*
@@ -212,7 +213,7 @@ static int find_strings(struct builder *b, unsigned table, const struct elf_sect
 		return err_set(b->err, ERR_FORMAT, "its symbol table has no string table");
 	strings->offset = v->sections[section->link].offset;
 	strings->size = v->sections[section->link].size;
-	if (strings->size >= ELF_NAME_IN_DYNSYM)
+	if (strings->size >= ELF_NAME_OF_STUB)
 		return err_set(b->err, ERR_LIMIT, "its string table has %" PRIu64 " bytes",
 			       strings->size);
 	if (strings->offset > v->in->size || strings->size > v->in->size - strings->offset)
@@ -266,6 +267,17 @@ static int read_table(struct builder *b, unsigned table, uint32_t type)
 	return rc ? rc : read_symbols(b, table, section);
 }
 
+static int add_stub(void *ctx, uint64_t vaddr, uint32_t bytes, uint32_t name)
+{
+	struct builder *b = ctx;
+	const struct elf_segment *segment = elf_code_segment(b->head, vaddr);
+
+	if (!segment || !name || name >= b->index->strings[1].size)
+		return 0;
+	return add_candidate(b, vaddr, bytes, segment->memory_bytes - (vaddr - segment->vaddr), 0,
+			     name | ELF_NAME_BITS);
+}
+
 /*
  * A Go program without .symtab. Its table of functions names all that .symtab would, but C
  * functions, in a string table of its own.
@@ -284,7 +296,7 @@ static int read_go(struct builder *b, const struct bytes *in)
 		return rc == ERR_NOT_FOUND ? 0 : rc;
 	strings->offset = table.names_at;
 	strings->size = table.names_bytes;
-	if (strings->size >= ELF_NAME_IN_DYNSYM)
+	if (strings->size >= ELF_NAME_OF_STUB)
 		rc = err_set(b->err, ERR_LIMIT, "its Go functions' names have %" PRIu64 " bytes",
 			     strings->size);
 	else if (is_kept(b, 0))
@@ -493,6 +505,8 @@ int elf_index_new(const struct bytes *in, const struct elf_head *head, const str
 	if (!rc)
 		rc = read_table(&b, 1, ELF_SHT_DYNSYM);
 	if (!rc)
+		rc = elf_plt_read(in, head, b.own.sections, add_stub, &b, err);
+	if (!rc)
 		rc = build_entries(&b);
 	keep_names(&b);
 	free(b.own.sections);
@@ -563,7 +577,7 @@ int elf_function_name(const struct elf_index *index, const struct bytes *in,
 		      const struct elf_function *function, char *out, size_t n, struct err *err)
 {
 	const struct elf_strings *strings = &index->strings[function->name >= ELF_NAME_IN_DYNSYM];
-	uint64_t at = function->name & ~ELF_NAME_IN_DYNSYM, room = strings->size - at;
+	uint64_t at = function->name & ~ELF_NAME_BITS, room = strings->size - at;
 	int rc = 0;
 
 	if (room > n - 1)
@@ -574,5 +588,7 @@ int elf_function_name(const struct elf_index *index, const struct bytes *in,
 		rc = bytes_read(in, strings->offset + at, out, (size_t)room, "a function's name",
 				err);
 	out[rc ? 0 : room] = '\0';
+	if (!rc && function->name & ELF_NAME_OF_STUB)
+		strncat(out, "@plt", n - 1 - strlen(out));
 	return rc;
 }

@@ -72,12 +72,13 @@ static void put_entries(const struct elf_index *index, char *const tables[ELF_TA
 	for (i = 0; i < index->nentries; i++) {
 		const struct elf_entry *e = &index->entries[i];
 		const char *name = tables[e->name >= ELF_NAME_IN_DYNSYM] +
-				   (e->name & ~ELF_NAME_IN_DYNSYM);
+				   (e->name & ~ELF_NAME_BITS);
 
 		buf_put_le(out, e->start, 4);
 		buf_put_le(out, e->size, 4);
 		buf_put_le(out, names->len, 4);
 		buf_put(names, name, strnlen(name, FUNCTION_NAME_MAX));
+		buf_puts(names, e->name & ELF_NAME_OF_STUB ? "@plt" : "");
 		buf_putc(names, '\0');
 	}
 }

@@ -41,7 +41,7 @@ bool sandbox_index_is_sound(const struct elf_index *index)
 
 		if (i && e->start <= e[-1].start)
 			return false;
-		if ((e->name & ~ELF_NAME_IN_DYNSYM) >=
+		if ((e->name & ~ELF_NAME_BITS) >=
 		    index->strings[e->name >= ELF_NAME_IN_DYNSYM].size)
 			return false;
 	}

@@ -1,5 +1,6 @@
 /* Events with stacks as samples, once each. */
 #include "analysis/event_samples.h"
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
 #include "tests/support/test.h"
@@ -106,6 +107,70 @@ TEST(its_name_is_a_metric)
 	incident_free(&in);
 }
 
+static void put(struct incident *in, uint64_t ms, uint32_t thread, const char *provider,
+		const char *name, const struct event_field *fields, uint32_t n)
+{
+	assert_int_equal(add_event(in, ms, thread, STACK_NONE, provider, name, fields, n), 0);
+}
+
+TEST(disk_and_file_io_is_bytes_and_time_of_who_asked)
+{
+	static const struct event_field issue[] = {
+		{"dev", FIELD_UINT, {.u = 254 << 20 | 1}}, {"sector", FIELD_UINT, {.u = 8}}};
+	static const struct event_field complete[] = {
+		{"dev", FIELD_UINT, {.u = 254 << 20 | 1}}, {"sector", FIELD_UINT, {.u = 8}},
+		{"nr_sector", FIELD_UINT, {.u = 16}}, {"rwbs", FIELD_TEXT, {.text = "RA"}}};
+	static const struct event_field ret = {"ret", FIELD_INT, {.i = 700}};
+	static const struct event_field failed = {"ret", FIELD_INT, {.i = -11}};
+	static const struct event_field asked[] = {{"IrpPtr", FIELD_UINT, {.u = 77}},
+		{"FileName", FIELD_TEXT, {.text = "C:\\a.txt"}}};
+	static const struct event_field done[] = {{"IrpPtr", FIELD_UINT, {.u = 77}},
+		{"ExtraInfo", FIELD_UINT, {.u = 5}}};
+	static const struct {
+		unsigned ms;
+		enum stream stream;
+		unsigned weight;
+		const char *leaf;
+	} expected[] = {
+		{3, STREAM_IO_BYTES, 8192, "device 254:1"},
+		{3, STREAM_IO_TIME, 2000000, "device 254:1"},
+		{7, STREAM_FILE_BYTES, 700, "sys_enter_read"},
+		{7, STREAM_FILE_TIME, 3000000, "sys_enter_read"},
+		{9, STREAM_FILE_TIME, 1000000, "sys_enter_write"},
+		{12, STREAM_FILE_BYTES, 5, "C:\\a.txt"},
+		{12, STREAM_FILE_TIME, 2000000, "C:\\a.txt"},
+	};
+	struct incident in = {0};
+	uint32_t asker, other, i;
+
+	assert_int_equal(sample_incident(&in), 0);
+	asker = sample_thread(&in, "web", 10, "main", 10);
+	other = sample_thread(&in, "idle", 11, "main", 11);
+	put(&in, 1, asker, "block", "block_rq_issue", issue, 2);
+	put(&in, 3, other, "block", "block_rq_complete", complete, 4);
+	put(&in, 4, asker, "syscalls", "sys_enter_read", NULL, 0);
+	/* Without its beginning nobody asked for it. */
+	put(&in, 5, other, "syscalls", "sys_exit_read", &ret, 1);
+	put(&in, 7, asker, "syscalls", "sys_exit_read", &ret, 1);
+	put(&in, 8, asker, "syscalls", "sys_enter_write", NULL, 0);
+	put(&in, 9, asker, "syscalls", "sys_exit_write", &failed, 1);
+	put(&in, 10, asker, "Windows Kernel", "FileIO/Read", asked, 2);
+	put(&in, 12, other, "Windows Kernel", "FileIO/OperationEnd", done, 2);
+	assert_int_equal(event_samples_add(&in, NULL), 0);
+	assert_int_equal(in.nsamples, COUNT_OF(expected));
+	for (i = 0; i < in.nsamples; i++) {
+		const struct incident_sample *s = &in.samples[i];
+
+		assert_int_equal(s->time_ns - in.head.t0_ns, expected[i].ms * 1000000u);
+		assert_int_equal(s->stream, expected[i].stream);
+		assert_int_equal(s->weight, expected[i].weight);
+		assert_int_equal(s->thread, asker);
+		assert_string_equal(in.frames[in.stacks[s->stack].frame].function,
+				    expected[i].leaf);
+	}
+	incident_free(&in);
+}
+
 TEST(lack_of_memory_is_an_error)
 {
 	assert_in_range(alloc_walk(make_and_add, NULL), 10, 500);
@@ -116,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_with_a_stack_is_a_sample_once),
 		cmocka_unit_test(its_name_is_a_metric),
+		cmocka_unit_test(disk_and_file_io_is_bytes_and_time_of_who_asked),
 		cmocka_unit_test(lack_of_memory_is_an_error),
 	};
 

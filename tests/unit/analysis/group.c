@@ -257,6 +257,40 @@ TEST(presets_have_names)
 	assert_string_equal(group_preset("[no grouping]"), "[no grouping]");
 }
 
+/* The module at a path, called as the file. */
+static void move_to(const char *module, const char *path)
+{
+	uint32_t i;
+
+	for (i = 0; i < in.nmodules; i++)
+		if (strcmp(in.modules[i].name, module) == 0)
+			in.modules[i].path = path;
+}
+
+/* The executable of db is unknown here; that of shop is app. */
+TEST(just_my_code_is_that_in_the_directory_of_an_executable)
+{
+	in.processes[0].name = "app";
+	in.processes[1].name = "?";
+	move_to("app", "/opt/shop/app");
+	move_to("libc", "/usr/lib/libc");
+	move_to("db", "/opt/shop/db");
+	move_to("kernel", "/opt/shop/plugins/kernel");
+	group(&(struct group_options){.group = "just-my-code"});
+	assert_non_null(strstr(stacks(), "app!main;app!Shop.Cart.add;OTHER <<libc!malloc>> 4"));
+	assert_non_null(strstr(stacks(), "app!main;OTHER <<libc!read>> 1"));
+	assert_non_null(strstr(stacks(), "db!main;OTHER <<libc!read>> 5"));
+}
+
+TEST(of_windows_an_executable_is_called_without_exe)
+{
+	in.processes[0].name = "shop";
+	move_to("app", "C:\\Shop\\shop.EXE");
+	move_to("libc", "C:\\Windows\\libc");
+	group(&(struct group_options){.group = "just-my-code"});
+	assert_non_null(strstr(stacks(), "app!main;OTHER <<libc!read>> 1"));
+}
+
 TEST(a_pattern_that_does_not_parse_is_refused_with_its_column)
 {
 	struct err err;
@@ -531,6 +565,8 @@ int main(void)
 		IN_LAB(excluded_samples_match_any_pattern),
 		IN_LAB(filters_look_at_names_after_grouping),
 		IN_LAB(presets_have_names),
+		IN_LAB(just_my_code_is_that_in_the_directory_of_an_executable),
+		IN_LAB(of_windows_an_executable_is_called_without_exe),
 		IN_LAB(a_name_near_a_preset_is_told_them),
 		IN_LAB(a_pattern_that_does_not_parse_is_refused_with_its_column),
 		IN_LAB(signs_of_regular_expressions_stand_for_themselves),

@@ -29,6 +29,7 @@ TEST(demangle_prints_names_without_parameters_as_perf_does)
 		{"memcpy@@GLIBC_2.14", "memcpy"},
 		{"realpath@GLIBC_2.2.5", "realpath"},
 		{"_ZN3foo3barEv@@LIBFOO_1", "foo::bar"},
+		{"_ZN3foo3barEv@plt", "foo::bar@plt"},
 	};
 	unsigned i;
 
@@ -53,6 +54,7 @@ TEST(demangle_leaves_other_names_alone)
 		"_IO_puts",
 		"@",
 		"@@X",
+		"memcpy@plt",
 		"foo.isra.0",
 		"runtime.mcall",
 		"main.(*T).Run",
