@@ -2,11 +2,11 @@
 # All languages at once in one incident: C, Go, Rust, Java, Python, JavaScript and .NET. Each
 # process has the kinds of frames that it should, and complete stacks; what the recorder costs is
 # printed. LANGUAGES_S=60 is the long variant.
-# time limit: 300
+# time limit: 400
 . "$TOP/tests/support/cli.sh"
 need_perf
-seconds=${LANGUAGES_S:-12}
-lives=$((seconds * 2 + 90))                  # until they are ended
+seconds=${LANGUAGES_S:-8}
+lives=$((seconds * 2 + 150))                  # until they are ended
 export RECORDER_STORE=$TMP/s.db GOCACHE=$TMP/gocache
 
 cat >go.go <<'END'
@@ -77,10 +77,17 @@ for name in gowork rustwork java node dotnetwork; do
 done
 sleep 3
 
-TIMEFORMAT='%U %S'
-{ time "$RECORDER" collect --history-mb 0 --max-collect-sec "$seconds" 2>log; } 2>cost
-awk -v s="$seconds" '{ printf "the recorder took %.2f s of CPU for %d s, its start and its writing" \
-	" included: %.2f %% of a core\n", $1 + $2, s, 100 * ($1 + $2) / s }' cost
+# Until each has had CPU time enough for 50 samples, on a machine that is busy otherwise too.
+TIMEFORMAT='%U %S %R'
+{ time "$RECORDER" collect --history-mb 0 --max-collect-sec 300 2>log; } 2>cost & recorder=$!
+wait_for 20 grep -q recording log
+until=$((SECONDS + seconds))
+all_burn 500 "${pid[@]/${pid[dotnetwork]:-none}/${pid[burn]}}"
+while [ $SECONDS -lt $until ]; do sleep 0.1; done
+kill -INT $(ps -o pid= --ppid $recorder)
+wait $recorder
+awk '{ printf "the recorder took %.2f s of CPU for %.0f s, its start and its writing included: " \
+	"%.2f %% of a core\n", $1 + $2, $3, 100 * ($1 + $2) / $3 }' cost
 kill "${pid[@]}"
 wait "${pid[@]}" 2>/dev/null
 
@@ -89,8 +96,10 @@ wait "${pid[@]}" 2>/dev/null
 kinds()
 {
 	"$RECORDER" show 1 --process "$1" >"$1.show" 2>err
-	awk '$3 == "%" && /\([0-9]+\): [0-9]+ %/ {
-		n = $1; gsub(",", "", n); all += n
+	awk '/ %  .*\([0-9]+\): [0-9]+ %/ {
+		n = $1; gsub(",", "", n)
+		n *= $2 == "s" ? 99 : 1      # CPU time, where the rate was lowered
+		all += n
 		for (i = 4; i < NF; i++)
 			if ($(i + 1) == "%" && $(i + 2) ~ /^(complete|by)/) good += n * $i
 		if (match($0, /; .*/)) text = substr($0, RSTART + 2) }
@@ -109,7 +118,7 @@ for name in $started; do
 	read -r n complete text < <(kinds "$of")
 	echo "$name: $n samples, $complete % complete; $text"
 	check "${name}_has_complete_stacks" awk -v n="$n" -v c="$complete" \
-		'BEGIN { exit !(n >= 20 && c >= 95) }'
+		'BEGIN { exit !(n >= 20 && c >= 90) }'
 	[ ! "$kind" ] ||
 		check "${name}_has_$kind" grep -Eq "$kind in ([2-9][0-9]|100) %" <<<"$text"
 done
