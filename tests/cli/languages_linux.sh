@@ -70,8 +70,8 @@ command -v javac >/dev/null && javac -Xlint:-options --release 8 -d . \
 start python /usr/bin/python3 python.py
 command -v node >/dev/null && start node node node.js
 dotnet=$TOP/build/deps/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
-[ -f "$dotnet" ] && cp "$dotnet" dotnetwork && chmod +x dotnetwork && ./dotnetwork version >version 2>&1 &&
-	start dotnetwork rewrites
+[ -f "$dotnet" ] && cp "$dotnet" dotnetwork && chmod +x dotnetwork &&
+	./dotnetwork version >version 2>&1 && start dotnetwork rewrites
 for name in gowork rustwork java node dotnetwork; do
 	[[ " $started " == *" $name "* ]] || echo "skip $name: it is not here, or does not run"
 done
