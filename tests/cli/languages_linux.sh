@@ -35,7 +35,8 @@ END
 awk 'BEGIN { printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
 	printf "\"results\":["
 	for (i = 0; i < 400000; i++)
-		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"%d\"}}", i ? "," : "", i % 50, i
+		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"%d\"}}",
+			i ? "," : "", i % 50, i
 	printf "]}]}" }' >huge.sarif
 
 # start NAME COMMAND...: it runs until the end.

@@ -141,7 +141,8 @@ profile()
 		select(.[0].functionName != "(garbage collector)") |
 		map(select(.url | endswith($script)) | "\(.functionName |
 			if . == "" then "(anonymous)" else . end) \($script):\(.lineNumber + 1)") |
-		select(length > 0) | select(join(" ") | test($below)) | unique | "\($c) \(join("\t"))"' \
+		select(length > 0) | select(join(" ") | test($below)) | unique |
+		"\($c) \(join("\t"))"' \
 		./CPU.*.*.*.0.*.cpuprofile |
 		awk '{ c = $1; all += c; sub(/^[0-9]+ /, ""); n = split($0, f, "\t")
 			for (i = 1; i <= n; i++) sum[f[i]] += c }

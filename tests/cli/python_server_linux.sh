@@ -1,7 +1,7 @@
 #!/bin/bash
 # Python as it runs in production: a Flask server under load, a pool of worker processes and
-# coroutines; Django. Nearly all samples have the whole chain of Python functions, from the thread's first
-# one over the framework's to the program's own.
+# coroutines; Django. Nearly all samples have the whole chain of Python functions, from the thread's
+# first one over the framework's to the program's own.
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 need_perf

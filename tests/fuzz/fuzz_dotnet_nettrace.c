@@ -1,7 +1,7 @@
 /*
  * What a .NET program says: its answer, and its stream; the first byte gives the size of the
- * portions that it comes in. 255: events about its code without a stream around them, each {u8 kind,
- * u8 bytes, payload}, and samples of it.
+ * portions that it comes in. 255: events about its code without a stream around them, each {u8
+ * kind, u8 bytes, payload}, and samples of it.
  */
 #include "base/bytes.h"
 #include "source/dotnet/ipc.h"

@@ -2,9 +2,9 @@
 /*
  * An HTTP service under load, with a worker, as Node.js runs in production.
  *
- * node_server.js MS: serves for so many ms of CPU time, then prints how many requests were answered,
- * and the CPU time of the server's threads in microseconds for each. Clients are a process of their
- * own.
+ * node_server.js MS: serves for so many ms of CPU time, then prints how many requests were
+ * answered, and the CPU time of the server's threads in microseconds for each. Clients are a
+ * process of their own.
  */
 const { fork } = require('child_process');
 const http = require('http');
@@ -16,7 +16,8 @@ function price(name) {
 	return s;
 }
 function rows(n) {
-	return Array.from({ length: n }, (_, i) => ({ name: 'item-' + i, price: price('item-' + i) }));
+	return Array.from({ length: n },
+		(_, i) => ({ name: 'item-' + i, price: price('item-' + i) }));
 }
 function escapeText(text) { return text.replace(/[&<>]/g, (c) => '&#' + c.charCodeAt(0) + ';'); }
 function renderPage() {
@@ -57,7 +58,8 @@ function serve(ms) {
 			if (used.user + used.system < ms * 1000) return;
 			clearInterval(timer);
 			console.log(answered, 'requests,',
-				((used.user + used.system) / answered).toFixed(1), 'us of CPU each');
+				((used.user + used.system) / answered).toFixed(1),
+				'us of CPU each');
 			client.kill();
 			worker.terminate();
 			server.close();

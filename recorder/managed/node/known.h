@@ -33,7 +33,7 @@ struct v8_known_code {
 	uint8_t *bytes;                      /* its instructions, from the first on; owned */
 	uint32_t nbytes;
 	struct v8_known outer;
-	uint64_t former;                     /* a JSFunction of other code that was there; 0 = none */
+	uint64_t former;                     /* a JSFunction of the code before; 0 = none */
 	struct v8_known *inlined;            /* is.nliterals of them */
 };
 

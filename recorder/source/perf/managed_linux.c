@@ -551,7 +551,7 @@ bool perf_managed_find(struct perf_managed *m, const struct perf_process *proces
 	if (!r->reader->owns(r->managed, address, &place))
 		return false;
 	*runtime = r->object;
-	/* Offsets in its object are numbers of names: 0 = of none. An address would be another's. */
+	/* Offsets in its object are numbers of names, 0 = none: an address is no number. */
 	if (place.offset == MANAGED_NOWHERE) {
 		ref->object = r->object;
 		ref->offset = 0;
