@@ -1,15 +1,20 @@
 #!/bin/bash
 # Python as it runs in production: a Flask server under load, a pool of worker processes and
-# coroutines. Nearly all samples have the whole chain of Python functions, from the thread's first
-# one over the framework's to the program's own.
+# coroutines; Django. Nearly all samples have the whole chain of Python functions, from the thread's
+# first one over the framework's to the program's own.
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-python=
-for each in /usr/bin/python3 $(pythons | awk '{ print $2 }'); do
-	"$each" -c 'import flask' 2>/dev/null && python=$each
-done
+# python_with MODULE: the last Python that has it
+python_with()
+{
+	local each
+	for each in /usr/bin/python3 $(pythons | awk '{ print $2 }'); do
+		"$each" -c "import werkzeug, $1" 2>/dev/null && echo "$each"
+	done | tail -n 1
+}
+python=$(python_with flask)
 if [ ! "$python" ]; then
 	echo "skip python server: no Flask here (apt-get install python3-flask)"
 	exit 0
@@ -21,8 +26,9 @@ chains()
 {
 	awk 'BEGIN {
 			root = "^(python_server\\.<module>|threading\\.Thread\\._bootstrap_)"
-			request = "!python_server\\.(page|search)_"
-			flask = "!flask\\.app\\.Flask\\.(wsgi_app|dispatch_request)_.*" request
+			request = "!python_server\\.(django_)?(page|search)_"
+			flask = "!(flask\\.app\\.Flask\\.(wsgi_app|dispatch_request)_" \
+				"|django\\.core\\.handlers\\.base\\.BaseHandler\\.).*" request
 		}
 		# The interpreter starts, or imports before the program begins.
 		/site\.<module>|pymain_init/ { next }
@@ -53,3 +59,17 @@ for each in 'python_server\.page_.*jinja2' \
 		'asyncio\.runners\.run_.*!python_server\.step_'; do
 	check "there is ${each//\\/}" grep -Eq "$each" s.folded
 done
+
+python=$(python_with django)
+if [ ! "$python" ]; then
+	echo "skip Django: not here (apt-get install python3-django)"
+	exit 0
+fi
+"$RECORDER" run --store d.db --freq 997 --max-cpu-percent 0 -- "$python" python_server.py 6 django \
+	>out 2>log
+"$RECORDER" export 1 --store d.db --interpreter-frames -f -o d.folded 2>>log
+read -r n good < <(chains d.folded 2>others)
+check "$good % of $n samples of Django have the whole chain" awk -v n="$n" -v good="$good" \
+	'BEGIN { exit !(n > 200 && good >= 97) }'
+sort -rn others | cut -c1-300 | head -5
+check there_is_djangos_template grep -Eq 'python_server\.django_page_.*django\.template' d.folded

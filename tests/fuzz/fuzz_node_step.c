@@ -1,6 +1,7 @@
 /*
  * Memory of a V8 as the fuzzer wants it, and a stack in it. The first byte chooses the version, the
- * second where the code is; the rest is the memory, read at BASE and at every 64 KiB beyond.
+ * second where the code is; the rest is the memory, read at BASE and at every 64 KiB beyond. A file
+ * at BASE is read for what it says of its V8.
  */
 #include "base/bytes.h"
 #include "managed/node/known.h"
@@ -79,7 +80,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			      .not_string_mask = 0xff80};
 	struct managed_names *names = managed_names_new();
 	struct v8_knowledge *k = NULL;
+	struct v8_layout file;
 	struct memory m;
+	struct err err;
 
 	if (n < 2 || n > REPEATS || !names) {
 		managed_names_free(names);
@@ -87,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	m = (struct memory){.bytes = data + 2, .n = n - 2};
 	m.m = (struct managed_memory){.read = read_it, .ctx = &m};
+	v8_layout_read(&m.m, BASE, &file, &err);
 	v8_row_get(versions[data[0] % 8][0], versions[data[0] % 8][1], &l.row);
 	if (!v8_knowledge_new(&l, names, &k)) {
 		walk(k, &m, BASE + data[1] * 64u, 1);

@@ -97,8 +97,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct python_target t = {.pid = 1};
 	struct memory m = {data + 2, n - 2};
 	const struct managed_memory memory = {.read = read_it, .ctx = &m};
+	char name[24] = "";
 	bool searched;
 
+	memcpy(name, data, n < sizeof(name) ? n : sizeof(name) - 1);
+	if (python_version_of_name(name) > PYTHON_VERSION(3, 99))
+		abort();
 	if (n < 2 || !choose(data, n, &t.layout))
 		return 0;
 	t.serial = data[1] + 1u;

@@ -1,7 +1,8 @@
 """A Flask server under load, with worker processes and coroutines, as they run in production.
 
-python_server.py SECONDS: prints how many requests were answered, and the CPU time of the server in
-microseconds for each. Clients are a process of their own.
+python_server.py SECONDS [alone|django]: prints how many requests were answered, and the CPU time of
+the server in microseconds for each. Clients are a process of their own. alone: without workers and
+coroutines. django: the same by Django.
 """
 import asyncio
 import concurrent.futures
@@ -13,9 +14,9 @@ import sys
 import threading
 import time
 
-from flask import Flask, jsonify, render_template_string, request
-
-app = Flask(__name__)
+if sys.argv[2:] != ["django"]:
+    from flask import Flask, jsonify, render_template_string, request
+    app = Flask(__name__)
 PAGE = "{% for row in rows %}<li>{{ row.name|upper }} {{ row.price }}</li>{% endfor %}"
 WORD = re.compile(r"(\w+)-(\d+)")
 
@@ -28,15 +29,41 @@ def rows(n):
     return [{"name": "item-%d" % i, "price": price("item-%d" % i)} for i in range(n)]
 
 
-@app.route("/page")
 def page():
     return render_template_string(PAGE, rows=rows(40))
 
 
-@app.route("/search")
-def search():
+def find():
     found = [WORD.sub(lambda m: m.group(2), row["name"]) for row in rows(60)]
-    return jsonify(found=sorted(found, key=lambda name: price(name)), q=request.args.get("q"))
+    return sorted(found, key=lambda name: price(name))
+
+
+def search():
+    return jsonify(found=find(), q=request.args.get("q"))
+
+
+def django_page(request):
+    from django import http, template
+    return http.HttpResponse(template.Template(PAGE).render(template.Context({"rows": rows(40)})))
+
+
+def django_search(request):
+    from django import http
+    return http.JsonResponse({"found": find(), "q": request.GET.get("q")})
+
+
+def application(django):
+    if not django:
+        app.route("/page")(page)
+        app.route("/search")(search)
+        return app
+    from django import conf, urls
+    from django.core import wsgi
+    conf.settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="of a test",
+                            TEMPLATES=[{"BACKEND": "django.template.backends.django."
+                                                   "DjangoTemplates"}])
+    globals()["urlpatterns"] = [urls.path("page", django_page), urls.path("search", django_search)]
+    return wsgi.get_wsgi_application()
 
 
 def task(n):
@@ -72,18 +99,19 @@ def clients(port, until, answered):
         thread.join()
 
 
-def main(seconds, extra):
+def main(seconds, how):
     from werkzeug.serving import WSGIRequestHandler, make_server
     WSGIRequestHandler.protocol_version = "HTTP/1.1"
     WSGIRequestHandler.log = lambda *_: None
     context = multiprocessing.get_context("fork")
     answered = context.Value("i", 0)
-    server = make_server("127.0.0.1", 0, app, threaded=True)
+    server = make_server("127.0.0.1", 0, application(how == "django"), threaded=True)
+    begun = time.process_time()
     until = time.time() + seconds
     load = context.Process(target=clients, args=(server.server_port, until, answered))
     load.start()
     serving = threading.Thread(target=server.serve_forever, daemon=True)
-    if extra:
+    if not how:
         # Before there are threads: a child inherits the locks that they hold.
         pool = concurrent.futures.ProcessPoolExecutor(2, mp_context=context)
         list(pool.map(task, [1] * 4))
@@ -98,8 +126,9 @@ def main(seconds, extra):
         serving.start()
     load.join()
     print("%d requests, %.0f us each" % (answered.value,
-                                         1e6 * time.process_time() / max(answered.value, 1)))
+                                         1e6 * (time.process_time() - begun) /
+                                         max(answered.value, 1)))
     sys.stdout.flush()
 
 
-main(float(sys.argv[1]), len(sys.argv) < 3)
+main(float(sys.argv[1]), "".join(sys.argv[2:3]))

@@ -83,6 +83,7 @@ msitools                 command msiinfo
 lintian                  command lintian
 tmux                     command tmux
 python3-flask            path    /usr/lib/python3/dist-packages/flask
+python3-django           path    /usr/lib/python3/dist-packages/django
 '
 
 # From npm, where node and npm are: readers of exports, a .NET program of version 8 and of 3.1 (the

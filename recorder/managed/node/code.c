@@ -15,6 +15,30 @@
 
 /* ---- the code of an address ------------------------------------------------------------------ */
 
+static bool element(const struct managed_memory *m, uint64_t array, unsigned i, uint64_t *out)
+{
+	return v8_word(m, array, V8_ELEMENTS + 8 * i, out);
+}
+
+static bool is_optimized(const struct v8_layout *l, const struct v8_code_mark *mark)
+{
+	unsigned kind = mark->flags & 15;
+
+	return kind == l->row.kind_maglev || kind == l->row.kind_turbofan;
+}
+
+/* 0: not known */
+static uint64_t read_shared(const struct v8_layout *l, const struct managed_memory *m,
+			    uint64_t deopt)
+{
+	uint64_t shared = 0;
+
+	if (!v8_is_object(deopt) || !element(m, deopt, l->row.deopt_shared, &shared) ||
+	    (l->row.deopt_wrapped && !v8_word(m, shared, 8, &shared)))
+		return 0;
+	return v8_is_object(shared) ? shared : 0;
+}
+
 static bool read_mark(const struct v8_layout *l, const struct managed_memory *m, uint64_t code,
 		      struct v8_code_mark *out)
 {
@@ -29,6 +53,8 @@ static bool read_mark(const struct v8_layout *l, const struct managed_memory *m,
 		.flags = le32(bytes + l->row.code_flags),
 		.bytes = le32(bytes + l->row.code_size),
 	};
+	if (is_optimized(l, out))
+		out->shared = read_shared(l, m, out->deopt);
 	return true;
 }
 
@@ -107,11 +133,6 @@ uint8_t *v8_positions_read(const struct managed_memory *m, uint64_t array, uint3
 	return bytes;
 }
 
-static bool element(const struct managed_memory *m, uint64_t array, unsigned i, uint64_t *out)
-{
-	return v8_word(m, array, V8_ELEMENTS + 8 * i, out);
-}
-
 static void read_literals(const struct v8_layout *l, const struct managed_memory *m,
 			  struct v8_code *out)
 {
@@ -139,14 +160,10 @@ static void read_literals(const struct v8_layout *l, const struct managed_memory
 static void read_optimized(const struct v8_layout *l, const struct managed_memory *m,
 			   struct v8_code *out)
 {
-	uint64_t shared = 0, inlining = 0;
+	uint64_t inlining = 0;
 
-	if (!v8_is_object(out->mark.deopt) ||
-	    !element(m, out->mark.deopt, l->row.deopt_shared, &shared))
+	if (!v8_is_object(out->mark.deopt))
 		return;
-	if (l->row.deopt_wrapped && !v8_word(m, shared, 8, &shared))
-		return;
-	out->shared = v8_is_object(shared) ? shared : 0;
 	read_literals(l, m, out);
 	out->positions = v8_positions_read(m, out->mark.positions, &out->npositions);
 	if (element(m, out->mark.deopt, l->row.deopt_inlining, &inlining))
@@ -157,14 +174,11 @@ static void read_optimized(const struct v8_layout *l, const struct managed_memor
 bool v8_code_find(const struct v8_layout *l, const struct managed_memory *m, uint64_t pc,
 		  struct v8_code *out)
 {
-	unsigned kind;
-
 	memset(out, 0, sizeof(*out));
 	if (!find_header(l, m, pc, out))
 		return false;
-	kind = out->mark.flags & 15;
-	out->baseline = kind == l->row.kind_sparkplug;
-	out->optimized = kind == l->row.kind_maglev || kind == l->row.kind_turbofan;
+	out->baseline = (out->mark.flags & 15) == l->row.kind_sparkplug;
+	out->optimized = is_optimized(l, &out->mark);
 	if (out->optimized)
 		read_optimized(l, m, out);
 	return true;
@@ -177,7 +191,7 @@ bool v8_code_is(const struct v8_layout *l, const struct managed_memory *m, uint6
 
 	return read_header(l, m, begin, &now) && now.code == mark->code &&
 	       now.deopt == mark->deopt && now.positions == mark->positions &&
-	       now.flags == mark->flags && now.bytes == mark->bytes;
+	       now.flags == mark->flags && now.bytes == mark->bytes && now.shared == mark->shared;
 }
 
 void v8_code_free(struct v8_code *c)

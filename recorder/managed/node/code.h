@@ -12,6 +12,7 @@
 /* What tells a piece of code from one that came later to the same place. */
 struct v8_code_mark {
 	uint64_t code, deopt, positions;
+	uint64_t shared;                     /* of optimized code; 0 = not known */
 	uint32_t flags, bytes;
 };
 
@@ -19,7 +20,6 @@ struct v8_code {
 	uint64_t begin, end;                 /* its instructions */
 	struct v8_code_mark mark;
 	bool optimized, baseline;            /* Maglev or TurboFan; Sparkplug */
-	uint64_t shared;                     /* of optimized code; 0 = not known */
 	/* Of optimized code; malloc()ed, v8_code_free(). */
 	uint8_t *positions;
 	uint32_t npositions;

@@ -20,6 +20,7 @@
 #define BUILTIN_PIECE 8192u
 #define BUILTINS_MAX 4096u
 #define RETURNS_CACHED 512u
+#define LATELY_NS (200 * NS_PER_MS)
 
 struct script {
 	uint64_t address, id;
@@ -31,6 +32,7 @@ struct v8_knowledge {
 	struct managed_names *names;
 	uint64_t sample_ns;
 	uint32_t tasks_left;
+	bool answered;                       /* the last task has run */
 	struct slots functions;              /* struct v8_known */
 	struct table by_key;
 	struct v8_known_code **codes;        /* by address */
@@ -47,7 +49,8 @@ struct v8_knowledge {
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 enum task_kind {
-	TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE, TASK_BUILTIN, TASK_RETURNS
+	TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE, TASK_RUNS, TASK_BUILTIN,
+	TASK_RETURNS
 };
 
 struct v8_task {
@@ -55,8 +58,9 @@ struct v8_task {
 	enum task_kind kind;
 	struct v8_layout layout;
 	uint64_t function, bytecode;         /* in */
+	bool lately;                         /* in: of TASK_SAME, they belonged together */
 	uint64_t at;                         /* in: of a script, a pc, or where code begins */
-	struct v8_mark mark;                 /* in: of TASK_SAME, and of optimized code */
+	struct v8_mark mark;                 /* in, out: of TASK_SAME, and of optimized code */
 	struct v8_code_mark code_mark;       /* in: of TASK_SAME_CODE */
 	bool found;                          /* out */
 	struct v8_function of;
@@ -79,7 +83,7 @@ static void read_functions(struct v8_task *t, const struct managed_memory *m)
 {
 	uint32_t i;
 
-	if (t->code.optimized && !v8_function_read(&t->layout, m, t->code.shared, &t->of))
+	if (t->code.optimized && !v8_function_read(&t->layout, m, t->code.mark.shared, &t->of))
 		t->of.mark.shared = 0;
 	t->inlined = t->code.nliterals ? calloc(t->code.nliterals, sizeof(*t->inlined)) : NULL;
 	for (i = 0; t->inlined && i < t->code.nliterals; i++)
@@ -147,6 +151,19 @@ static bool read_returns(struct v8_task *t, const struct managed_memory *m)
 	return true;
 }
 
+/*
+ * Its JSFunction says so. When that was moved and its place is not one any more, the frame has the
+ * two that belonged together a moment ago, and the SharedFunctionInfo has that bytecode still.
+ */
+static bool is_same(struct v8_task *t, const struct managed_memory *m)
+{
+	uint64_t shared = v8_shared(&t->layout, m, t->function);
+
+	return v8_mark_still(&t->layout, m, &t->mark) &&
+	       (shared ? shared == t->mark.shared
+		       : t->lately && v8_mark_has(&t->layout, m, &t->mark, t->bytecode));
+}
+
 static void run_task(struct managed_task *task, const struct managed_memory *m)
 {
 	struct v8_task *t = (struct v8_task *)task;
@@ -176,12 +193,14 @@ static void run_task(struct managed_task *task, const struct managed_memory *m)
 		t->found = read_returns(t, m);
 		break;
 	case TASK_SAME:
-		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared &&
-			   v8_mark_is(&t->layout, m, &t->mark);
+		t->found = is_same(t, m);
 		break;
 	case TASK_SAME_CODE:
 		t->found = v8_code_is(&t->layout, m, t->at, &t->code_mark) &&
-			   (!t->mark.shared || v8_mark_is(&t->layout, m, &t->mark));
+			   (!t->mark.shared || v8_mark_still(&t->layout, m, &t->mark));
+		break;
+	case TASK_RUNS:
+		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared;
 		break;
 	}
 }
@@ -210,7 +229,8 @@ static struct v8_task *run(struct v8_knowledge *k, const struct managed_host *ho
 	*t = *what;
 	t->base = (struct managed_task){.run = run_task, .free = free_task};
 	t->layout = k->layout;
-	if (!host->run(host->ctx, &t->base))
+	k->answered = host->run(host->ctx, &t->base);
+	if (!k->answered)
 		return NULL;
 	if (t->found)
 		return t;
@@ -341,9 +361,13 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 		return f;
 	named.checked_ns = os_now_ns();
 	t = f ? run(k, host, &(struct v8_task){.kind = TASK_SAME, .function = function,
-					       .mark = f->mark})
+					       .bytecode = bytecode, .mark = f->mark,
+					       .lately = f->function == function &&
+							 f->checked_ns + LATELY_NS >
+								 k->sample_ns})
 	      : NULL;
 	if (t) {
+		f->mark = t->mark;
 		free_task(&t->base);
 		f->function = function;
 		f->checked_ns = named.checked_ns;
@@ -447,8 +471,10 @@ static void keep_code(struct v8_knowledge *k, struct v8_known_code *c)
 
 	/* What was there is gone. */
 	while (i < k->ncodes && k->codes[i]->is.begin < c->is.end) {
-		if (k->codes[i]->outer.number != c->outer.number)
+		if (k->codes[i]->outer.number != c->outer.number) {
 			c->outer.since_ns = c->checked_ns;
+			c->former = k->codes[i]->outer.function;
+		}
 		drop_code(k, i);
 	}
 	if (k->ncodes >= CODES_MAX || ARRAY_ROOM(k->codes, k->codes_room, k->ncodes + 1)) {
@@ -478,6 +504,7 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 						   .code_mark = c->is.mark,
 						   .mark = c->outer.mark});
 		if (t) {
+			c->outer.mark = t->mark;
 			free_task(&t->base);
 			c->checked_ns = now_ns;
 			return c;
@@ -490,6 +517,8 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 	    (k->failed[page].page == pc >> 6 && k->failed[page].until_ns > k->sample_ns))
 		return NULL;
 	t = run(k, host, &(struct v8_task){.kind = TASK_CODE, .at = pc});
+	if (!t && !k->answered)
+		return NULL;                 /* it says nothing of the place */
 	if (!t) {
 		k->failed[page].page = pc >> 6;
 		k->failed[page].until_ns = now_ns + NS_PER_SEC;
@@ -499,6 +528,10 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 	free_task(&t->base);
 	if (!c)
 		return NULL;
+	if (before.number == c->outer.number)
+		c->outer.function = before.function;
+	else
+		c->former = before.function;
 	c->outer.since_ns = since(replaced ? &before : NULL, &c->outer, now_ns);
 	keep_code(k, c);
 	i = code_index(k, pc);
@@ -508,6 +541,29 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 	for (i = 0; i < c->is.nliterals; i++)
 		c->inlined[i].since_ns = c->outer.since_ns;
 	return c;
+}
+
+bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint64_t pc,
+		   uint64_t function)
+{
+	uint32_t i = code_index(k, pc);
+	struct v8_known_code *c = i < k->ncodes ? k->codes[i] : NULL;
+	uint64_t now_ns = os_now_ns();
+	struct v8_task *t;
+
+	if (!c || c->is.begin > pc || !c->outer.number || function == c->former ||
+	    now_ns - k->sample_ns > V8_LATE_NS)
+		return false;
+	if (c->outer.function == function && c->outer.checked_ns >= k->sample_ns)
+		return true;
+	t = run(k, host, &(struct v8_task){.kind = TASK_RUNS, .function = function,
+					   .mark = c->outer.mark});
+	if (!t)
+		return false;
+	free_task(&t->base);
+	c->outer.function = function;
+	c->outer.checked_ns = now_ns;
+	return true;
 }
 
 uint32_t v8_known_wasm(struct v8_knowledge *k)

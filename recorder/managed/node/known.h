@@ -18,7 +18,7 @@ struct v8_known {
 	uint64_t key;                        /* its bytecode */
 	struct v8_mark mark;
 	uint64_t checked_ns;                 /* when it was seen unchanged, as that of: */
-	uint64_t function;                   /* a JSFunction; 0 = optimized code's */
+	uint64_t function;                   /* a JSFunction; 0 = none was seen */
 	uint64_t since_ns;                   /* v8_known_serves() samples from then on */
 	uint32_t number;                     /* of its name; 0 = not known */
 	uint32_t script;                     /* of its script, among the known ones; 0 = none */
@@ -33,6 +33,7 @@ struct v8_known_code {
 	uint8_t *bytes;                      /* its instructions, from the first on; owned */
 	uint32_t nbytes;
 	struct v8_known outer;
+	uint64_t former;                     /* a JSFunction of the code before; 0 = none */
 	struct v8_known *inlined;            /* is.nliterals of them */
 };
 
@@ -78,6 +79,12 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
  */
 #define V8_LATE_NS 500000000ULL
 bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f);
+/*
+ * Is it certain all the same that the code of this address was there, because a frame of the
+ * sample has this JSFunction, which is the code's? Not if the code before had the same one.
+ */
+bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint64_t pc,
+		   uint64_t function);
 /* The number of the name of all WebAssembly. */
 uint32_t v8_known_wasm(struct v8_knowledge *k);
 /* The builtin of an address in V8's builtins; valid until the next call. NULL = not known. */

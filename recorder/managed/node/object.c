@@ -288,17 +288,31 @@ uint64_t v8_shared(const struct v8_layout *l, const struct managed_memory *m, ui
 	return shared;
 }
 
+bool v8_mark_has(const struct v8_layout *l, const struct managed_memory *m,
+		 const struct v8_mark *mark, uint64_t bytecode)
+{
+	return leads_to(l, m, mark->data[0], bytecode) ||
+	       (l->row.shared_data[1] && leads_to(l, m, mark->data[1], bytecode));
+}
+
+bool v8_mark_still(const struct v8_layout *l, const struct managed_memory *m, struct v8_mark *mark)
+{
+	struct v8_mark now;
+
+	if (!read_mark(l, m, mark->shared, &now) || now.name != mark->name ||
+	    now.script_word != mark->script_word || now.script_id != mark->script_id)
+		return false;
+	*mark = now;
+	return true;
+}
+
 uint64_t v8_shared_of(const struct v8_layout *l, const struct managed_memory *m, uint64_t function,
 		      uint64_t bytecode)
 {
-	uint64_t shared = v8_shared(l, m, function), word;
-	unsigned i;
+	struct v8_mark mark;
 
-	for (i = 0; shared && i < COUNT_OF(l->row.shared_data) && l->row.shared_data[i]; i++)
-		if (v8_word(m, shared, l->row.shared_data[i], &word) &&
-		    leads_to(l, m, word, bytecode))
-			return shared;
-	return 0;
+	return read_mark(l, m, v8_shared(l, m, function), &mark) &&
+	       v8_mark_has(l, m, &mark, bytecode) ? mark.shared : 0;
 }
 
 /* ---- scripts --------------------------------------------------------------------------------- */

@@ -51,6 +51,16 @@ bool v8_function_read(const struct v8_layout *l, const struct managed_memory *m,
 bool v8_mark_is(const struct v8_layout *l, const struct managed_memory *m,
 		const struct v8_mark *mark);
 
+/*
+ * The same of a function that was compiled, and may have been compiled again, or flushed: brings
+ * its data up to date. That it is still somebody's is not said: what nobody uses any more stays
+ * unchanged for a while.
+ */
+bool v8_mark_still(const struct v8_layout *l, const struct managed_memory *m, struct v8_mark *mark);
+/* Does its data lead to this bytecode? */
+bool v8_mark_has(const struct v8_layout *l, const struct managed_memory *m,
+		 const struct v8_mark *mark, uint64_t bytecode);
+
 /* The SharedFunctionInfo of a JSFunction, which may have been moved; 0: not known. */
 uint64_t v8_shared(const struct v8_layout *l, const struct managed_memory *m, uint64_t function);
 /*

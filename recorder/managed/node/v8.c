@@ -94,11 +94,12 @@ static bool word(struct step *s, uint64_t at, uint64_t *out)
 
 static const struct v8_known unknown;
 
-static void put(struct step *s, const struct v8_known *f, int32_t position)
+/* certain: it was at its place at the time of the sample */
+static void put(struct step *s, const struct v8_known *f, int32_t position, bool certain)
 {
 	uint32_t line = position < 0 ? 0 : v8_known_line(s->k, f, position);
 	int32_t bci = line && line <= MANAGED_BCI_MAX ? (int32_t)line : -1;
-	bool named = f->number && v8_known_serves(s->k, f);
+	bool named = f->number && (certain || v8_known_serves(s->k, f));
 
 	if (s->f->nfunctions < UNWIND_INLINED_MAX)
 		s->f->functions[s->f->nfunctions++] = (__typeof__(s->f->functions[0])){
@@ -139,15 +140,20 @@ static enum unwind_result take_framed(struct step *s)
 	return take(s, s->bp + WORD, bp);
 }
 
+/* A word of the frame at RBP. */
+static bool frame_word(struct step *s, unsigned slot, uint64_t *out)
+{
+	return s->bp >= s->sp && s->bp - s->sp <= FRAME_REACH && word(s, s->bp - slot, out);
+}
+
 /* The function whose frame is at RBP, if that is one with bytecode: interpreted, or Sparkplug's. */
 static const struct v8_known *function_at_frame(struct step *s)
 {
 	uint64_t context, function, bytecode;
 
-	if (s->bp < s->sp || s->bp - s->sp > FRAME_REACH ||
-	    !word(s, s->bp - SLOT_CONTEXT, &context) || !v8_is_object(context) ||
-	    !word(s, s->bp - SLOT_FUNCTION, &function) || !v8_is_object(function) ||
-	    !word(s, s->bp - SLOT_BYTECODE, &bytecode) || !v8_is_object(bytecode))
+	if (!frame_word(s, SLOT_CONTEXT, &context) || !v8_is_object(context) ||
+	    !frame_word(s, SLOT_FUNCTION, &function) || !v8_is_object(function) ||
+	    !frame_word(s, SLOT_BYTECODE, &bytecode) || !v8_is_object(bytecode))
 		return NULL;
 	return v8_known_function(s->k, s->host, function, bytecode);
 }
@@ -253,12 +259,17 @@ static enum unwind_result step_builtin(struct step *s)
 		return s->f->interrupted ? step_leaf_builtin(s) : UNWIND_FOREIGN;
 	if (word(s, s->bp - SLOT_OFFSET, &at) && v8_is_count(at) && at >> 32 >= data)
 		position = v8_known_position(s->k, f, (uint32_t)(at >> 32) - data);
-	put(s, f, position);
+	put(s, f, position, false);
 	return take_framed(s);
 }
 
-static void put_optimized(struct step *s, const struct v8_known_code *c)
+/* framed: it runs in the frame at RBP */
+static void put_optimized(struct step *s, const struct v8_known_code *c, bool framed)
 {
+	uint64_t function;
+	bool certain = framed && !v8_known_serves(s->k, &c->outer) &&
+		       frame_word(s, SLOT_FUNCTION, &function) &&
+		       v8_known_runs(s->k, s->host, s->pc, function);
 	struct v8_inlined at[V8_INLINED_MAX + 1];
 	uint32_t offset = (uint32_t)(s->pc - c->is.begin);
 	unsigned i, n = v8_inlined_at(v8_knowledge_layout(s->k), &c->is, offset, at,
@@ -271,12 +282,12 @@ static void put_optimized(struct step *s, const struct v8_known_code *c)
 			f = &c->outer;
 		else if (at[i].function >= 0 && (uint32_t)at[i].function < c->is.nliterals)
 			f = &c->inlined[at[i].function];
-		put(s, f, at[i].position);
+		put(s, f, at[i].position, certain);
 		if (i + 1 < n && s->f->nfunctions)
 			s->f->functions[s->f->nfunctions - 1].flags |= FRAME_INLINED;
 	}
 	if (!n)
-		put(s, &c->outer, -1);
+		put(s, &c->outer, -1, certain);
 }
 
 /* WebAssembly's code has no object before it to be found; its frames say what they are. */
@@ -284,8 +295,7 @@ static bool is_wasm(struct step *s)
 {
 	uint64_t wasm = v8_knowledge_layout(s->k)->wasm, type;
 
-	return wasm && s->bp >= s->sp && s->bp - s->sp <= FRAME_REACH &&
-	       word(s, s->bp - SLOT_CONTEXT, &type) && type == wasm << 1;
+	return wasm && frame_word(s, SLOT_CONTEXT, &type) && type == wasm << 1;
 }
 
 static enum unwind_result step_generated(struct step *s)
@@ -297,7 +307,7 @@ static enum unwind_result step_generated(struct step *s)
 	if (is_wasm(s)) {
 		const struct v8_known wasm = {.number = v8_known_wasm(s->k)};
 
-		put(s, &wasm, -1);
+		put(s, &wasm, -1, true);
 		return take_framed(s);
 	}
 	c = v8_known_code(s->k, s->host, s->pc);
@@ -311,17 +321,17 @@ static enum unwind_result step_generated(struct step *s)
 		result = rule == V8_LEAF_FRAMED ? UNWIND_FOREIGN : take_leaf(s, rule, 0);
 		if (result != UNWIND_FOREIGN) {
 			if (c->is.optimized)
-				put_optimized(s, c);
+				put_optimized(s, c, false);
 			else
-				put(s, &unknown, -1);
+				put(s, &unknown, -1, false);
 			return result;
 		}
 	}
 	if (c->is.optimized) {
-		put_optimized(s, c);
+		put_optimized(s, c, true);
 	} else {
 		f = function_at_frame(s);
-		put(s, f ? f : &unknown, -1);
+		put(s, f ? f : &unknown, -1, false);
 	}
 	return take_framed(s);
 }

@@ -148,6 +148,8 @@ struct chain {
 	struct python_peek *out;
 	uint32_t calls;
 	uint64_t tstate, cframe, frame, position;    /* where the innermost chain begins */
+	uint64_t cframe_at;                          /* 0 = none was read */
+	uint8_t cframe_bytes[CFRAME_BYTES];
 	struct page {
 		uint64_t at;                 /* 0 = none was read */
 		size_t nbytes;
@@ -158,6 +160,18 @@ struct chain {
 static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
 {
 	return c->calls++ < PYTHON_CALLS_MAX && managed_read(c->m, address, to, n);
+}
+
+/* A cframe's bytes; the last one is kept. */
+static const uint8_t *cframe_at(struct chain *c, uint64_t at)
+{
+	if (at == c->cframe_at)
+		return c->cframe_bytes;
+	c->cframe_at = 0;
+	if (!is_pointer(at) || !chain_read(c, at, c->cframe_bytes, CFRAME_BYTES))
+		return NULL;
+	c->cframe_at = at;
+	return c->cframe_bytes;
 }
 
 /*
@@ -273,14 +287,12 @@ static bool follow_shims(struct chain *c, uint64_t frame)
 /* 3.11: the frame that entered the evaluator says so, and a cframe tells where. */
 static bool follow_entries(struct chain *c, uint64_t frame, uint64_t cframe, uint64_t root)
 {
-	uint8_t bytes[CFRAME_BYTES];
+	const uint8_t *bytes = NULL, *at;
 	uint32_t first = c->out->n;
 	bool begins = true, entry;
-	const uint8_t *at;
 
 	while (frame) {
-		if (begins && (cframe == root || !is_pointer(cframe) ||
-			       !chain_read(c, cframe, bytes, sizeof(bytes)) ||
+		if (begins && (cframe == root || !(bytes = cframe_at(c, cframe)) ||
 			       le64(bytes + c->l->cframe_current) != frame))
 			return false;
 		at = frame_at(c, frame, frame_bytes(c->l));
@@ -304,10 +316,13 @@ static bool follow(struct chain *c, uint64_t tstate, const uint8_t *bytes)
 	const struct python_layout *l = c->l;
 	uint64_t frame = le64(bytes + l->tstate_frame), cframe = frame;
 
-	if (l->has_cframe &&
-	    (c->calls++ >= PYTHON_CALLS_MAX ||
-	     !read_word(c->m, cframe + l->cframe_current, &frame)))
-		return false;
+	if (l->has_cframe) {
+		const uint8_t *at = cframe_at(c, cframe);
+
+		if (!at)
+			return false;
+		frame = le64(at + l->cframe_current);
+	}
 	if (!c->out->n) {
 		c->tstate = tstate;
 		c->cframe = cframe;
@@ -335,88 +350,41 @@ static void read_pieces(const struct managed_memory *m, struct managed_piece *pi
 }
 
 /*
- * A thread that ran since then has changed what its innermost frame is, or where that is.
- *
- * gil  address of the process's lock, which is read in the same call; 0 = not known
+ * A thread that ran since then has changed what its innermost frame is, or where that is. The
+ * process's lock is read in the same call.
  */
-static bool has_moved(const struct chain *c, uint64_t gil)
+struct moved {
+	uint8_t state[8], position[8], current[8], lock[GIL_BYTES];
+	struct managed_piece pieces[4];
+	uint32_t n;
+	bool gil;                            /* its address is known */
+};
+
+static void ask_moved(const struct chain *c, uint64_t gil, struct moved *out)
 {
 	const struct python_layout *l = c->l;
-	uint8_t state[8], current[8], position[8], lock[GIL_BYTES];
-	struct managed_piece pieces[4] = {
-		{.address = c->tstate + l->tstate_frame, .to = state, .n = 8},
-		{.address = c->frame + l->frame_position, .to = position, .n = 8},
-	};
-	uint32_t n = 2;
 
+	out->n = 2;
+	out->pieces[0] = (struct managed_piece){c->tstate + l->tstate_frame, out->state, 8, 0};
+	out->pieces[1] = (struct managed_piece){c->frame + l->frame_position, out->position, 8, 0};
 	if (l->has_cframe)
-		pieces[n++] = (struct managed_piece){
-			.address = c->cframe + l->cframe_current, .to = current, .n = 8};
+		out->pieces[out->n++] = (struct managed_piece){c->cframe + l->cframe_current,
+							       out->current, 8, 0};
+	out->gil = gil != 0;
 	if (gil)
-		pieces[n++] = (struct managed_piece){
-			.address = gil + PYTHON_GIL_HOLDER, .to = lock, .n = sizeof(lock)};
-	read_pieces(c->m, pieces, n);
-	c->out->has_gil = gil && pieces[n - 1].got == sizeof(lock) && le64(lock) == c->tstate &&
-			  le32(lock + PYTHON_GIL_LOCKED - PYTHON_GIL_HOLDER) == 1;
-	if (pieces[0].got != 8 || pieces[1].got != 8 || le64(state) != c->cframe ||
-	    le64(position) != c->position)
+		out->pieces[out->n++] = (struct managed_piece){gil + PYTHON_GIL_HOLDER, out->lock,
+							       sizeof(out->lock), 0};
+}
+
+static bool has_moved(const struct chain *c, const struct moved *m)
+{
+	c->out->has_gil = m->gil && m->pieces[m->n - 1].got == sizeof(m->lock) &&
+			  le64(m->lock) == c->tstate &&
+			  le32(m->lock + PYTHON_GIL_LOCKED - PYTHON_GIL_HOLDER) == 1;
+	if (m->pieces[0].got != 8 || m->pieces[1].got != 8 || le64(m->state) != c->cframe ||
+	    le64(m->position) != c->position)
 		return true;
-	return l->has_cframe && (pieces[2].got != 8 || le64(current) != c->frame);
-}
-
-/* Recursion has the same code object again and again: it is looked at once. */
-static void stamp_spots(const struct chain *c)
-{
-	struct python_peek *out = c->out;
-	uint64_t codes[STAMPS_TOGETHER], stamps[STAMPS_TOGETHER];
-	uint8_t which[PYTHON_FRAMES_MAX];
-	uint32_t at, n, i, k;
-
-	for (at = 0; at < out->n; at = i) {
-		for (n = 0, i = at; i < out->n; i++) {
-			for (k = 0; k < n && codes[k] != out->spots[i].code; k++)
-				;
-			if (k == STAMPS_TOGETHER)
-				break;
-			codes[k] = out->spots[i].code;
-			n += k == n;
-			which[i] = (uint8_t)k;
-		}
-		python_stamps(c->l, c->m, codes, n, stamps);
-		for (k = at; k < i; k++)
-			out->spots[k].stamp = stamps[which[k]];
-	}
-}
-
-void python_peek(const struct python_target *t, const struct managed_memory *memory,
-		 struct python_thread *thread, struct python_peek *out)
-{
-	struct chain c = {.l = &t->layout, .m = memory, .out = out};
-	uint8_t bytes[TSTATE_BYTES];
-	uint32_t i;
-
-	out->n = out->nnamed = 0;
-	out->has_gil = false;
-	out->status = PEEKED_WHOLE;
-	for (i = 0; i < thread->n && out->status == PEEKED_WHOLE; i++) {
-		if (!managed_read(memory, thread->tstates[i], bytes, sizeof(bytes)))
-			out->status = PEEKED_UNREADABLE;
-		else if (le64(bytes + t->layout.tstate_thread) != thread->ids[i])
-			out->status = PEEKED_OTHER;
-		else if (!follow(&c, thread->tstates[i], bytes))
-			out->status = PEEKED_CUT;
-	}
-	stamp_spots(&c);
-	if (out->n && has_moved(&c, t->gil))
-		out->status = PEEKED_MOVED;
-	if (out->status >= PEEKED_OTHER)
-		out->n = 0;
-	else if (!out->n && out->status == PEEKED_WHOLE)
-		out->status = PEEKED_NOTHING;
-	if (out->n)
-		thread->nothing = thread->skip = 0;
-	else if (out->status == PEEKED_NOTHING && thread->nothing < NOTHING_OFTEN)
-		thread->nothing++;
+	return c->l->has_cframe && (m->pieces[2].got != 8 || le64(m->current) != c->frame);
 }
 
 /* ---- stamps ---------------------------------------------------------------------------------- */
@@ -424,8 +392,21 @@ void python_peek(const struct python_target *t, const struct managed_memory *mem
 struct stamps {
 	uint8_t code[STAMPS_TOGETHER][STAMP_BYTES];
 	uint8_t text[STAMPS_TOGETHER][2][PYTHON_TEXT_STAMP];
-	struct managed_piece pieces[2 * STAMPS_TOGETHER];
+	struct managed_piece pieces[2 * STAMPS_TOGETHER + 4];
 };
+
+/* n pieces, and then whether the thread has run. */
+static void read_with(const struct managed_memory *m, struct stamps *s, uint32_t n,
+		      struct moved *moved)
+{
+	if (!moved) {
+		read_pieces(m, s->pieces, n);
+		return;
+	}
+	memcpy(&s->pieces[n], moved->pieces, moved->n * sizeof(*moved->pieces));
+	read_pieces(m, s->pieces, n + moved->n);
+	memcpy(moved->pieces, &s->pieces[n], moved->n * sizeof(*moved->pieces));
+}
 
 /* Of its own bytes only: its neighbours change. bytes: from offset 16 on, got of them */
 static uint64_t hash_text(const struct python_layout *l, const uint8_t *bytes, size_t got)
@@ -455,7 +436,7 @@ static uint64_t hash_text(const struct python_layout *l, const uint8_t *bytes, s
  * and its texts the addresses of the old ones. The texts' beginnings with their hashes decide.
  */
 static void add_texts(const struct python_layout *l, const struct managed_memory *m,
-		      struct stamps *s, uint32_t n, uint64_t *stamps)
+		      struct stamps *s, uint32_t n, uint64_t *stamps, struct moved *moved)
 {
 	uint32_t i, k;
 
@@ -469,7 +450,7 @@ static void add_texts(const struct python_layout *l, const struct managed_memory
 				.address = is_pointer(text) ? text + 16 : 0, .to = s->text[i][k],
 				.n = PYTHON_TEXT_STAMP};
 		}
-	read_pieces(m, s->pieces, 2 * n);
+	read_with(m, s, 2 * n, moved);
 	for (i = 0; i < n; i++)
 		for (k = 0; stamps[i] && k < 2; k++) {
 			uint64_t hash = hash_text(l, s->text[i][k], s->pieces[2 * i + k].got);
@@ -478,19 +459,119 @@ static void add_texts(const struct python_layout *l, const struct managed_memory
 		}
 }
 
-void python_stamps(const struct python_layout *l, const struct managed_memory *memory,
-		   const uint64_t *codes, uint32_t n, uint64_t *stamps)
+/* moved: read last; NULL = nobody asks */
+static void take_stamps(const struct python_layout *l, const struct managed_memory *memory,
+			const uint64_t *codes, uint32_t n, uint64_t *stamps, struct moved *moved)
 {
+	bool texts = !python_has_shims(l) || l->free_threaded;
 	struct stamps s;
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
 		s.pieces[i] = (struct managed_piece){.address = codes[i] + l->stamp_at,
 						     .to = s.code[i], .n = l->stamp_bytes};
-	read_pieces(memory, s.pieces, n);
+	read_with(memory, &s, n, texts ? NULL : moved);
 	for (i = 0; i < n; i++)
 		stamps[i] = s.pieces[i].got == l->stamp_bytes
 				    ? hash_bytes(s.code[i], l->stamp_bytes) | 1 : 0;
-	if (!python_has_shims(l) || l->free_threaded)
-		add_texts(l, memory, &s, n, stamps);
+	if (texts)
+		add_texts(l, memory, &s, n, stamps, moved);
+}
+
+void python_stamps(const struct python_layout *l, const struct managed_memory *memory,
+		   const uint64_t *codes, uint32_t n, uint64_t *stamps)
+{
+	take_stamps(l, memory, codes, n, stamps, NULL);
+}
+
+/* ---- a peek ----------------------------------------------------------------------------- */
+
+/*
+ * Recursion has the same code object again and again: it is looked at once. The last thing that is
+ * read is whether the thread has run.
+ */
+static void stamp_spots(const struct chain *c, struct moved *moved)
+{
+	struct python_peek *out = c->out;
+	uint64_t codes[STAMPS_TOGETHER], stamps[STAMPS_TOGETHER];
+	uint8_t which[PYTHON_FRAMES_MAX];
+	uint32_t at, n, i, k;
+
+	for (at = 0; at < out->n; at = i) {
+		for (n = 0, i = at; i < out->n; i++) {
+			for (k = 0; k < n && codes[k] != out->spots[i].code; k++)
+				;
+			if (k == STAMPS_TOGETHER)
+				break;
+			codes[k] = out->spots[i].code;
+			n += k == n;
+			which[i] = (uint8_t)k;
+		}
+		take_stamps(c->l, c->m, codes, n, stamps, i == out->n ? moved : NULL);
+		for (k = at; k < i; k++)
+			out->spots[k].stamp = stamps[which[k]];
+	}
+}
+
+/*
+ * A thread's state, together with what its chain was in the last time: mostly it still is, and
+ * these are two calls of the system less.
+ */
+static bool read_tstate(struct chain *c, const struct python_thread *thread, uint32_t i,
+			uint8_t bytes[TSTATE_BYTES])
+{
+	struct managed_piece pieces[3] = {{thread->tstates[i], bytes, TSTATE_BYTES, 0}};
+	uint32_t n = 1;
+
+	if (!i && thread->page)
+		pieces[n++] = (struct managed_piece){thread->page, c->pages->bytes, PAGE_BYTES, 0};
+	if (!i && thread->cframe && c->l->has_cframe)
+		pieces[n++] = (struct managed_piece){thread->cframe, c->cframe_bytes,
+						     CFRAME_BYTES, 0};
+	read_pieces(c->m, pieces, n);
+	for (; n > 1; n--) {
+		if (pieces[n - 1].got < pieces[n - 1].n)
+			continue;
+		if (pieces[n - 1].to == c->cframe_bytes)
+			c->cframe_at = thread->cframe;
+		else
+			c->pages->at = thread->page;
+		c->pages->nbytes = PAGE_BYTES;
+	}
+	return pieces[0].got == TSTATE_BYTES;
+}
+
+void python_peek(const struct python_target *t, const struct managed_memory *memory,
+		 struct python_thread *thread, struct python_peek *out)
+{
+	struct chain c = {.l = &t->layout, .m = memory, .out = out};
+	uint8_t bytes[TSTATE_BYTES];
+	struct moved moved;
+	uint32_t i;
+
+	out->n = out->nnamed = 0;
+	out->has_gil = false;
+	out->status = PEEKED_WHOLE;
+	for (i = 0; i < thread->n && out->status == PEEKED_WHOLE; i++) {
+		if (!read_tstate(&c, thread, i, bytes))
+			out->status = PEEKED_UNREADABLE;
+		else if (le64(bytes + t->layout.tstate_thread) != thread->ids[i])
+			out->status = PEEKED_OTHER;
+		else if (!follow(&c, thread->tstates[i], bytes))
+			out->status = PEEKED_CUT;
+	}
+	thread->page = python_has_anchors(c.l) ? c.frame & ~(uint64_t)(PAGE_BYTES - 1) : 0;
+	thread->cframe = c.cframe;
+	ask_moved(&c, t->gil, &moved);
+	stamp_spots(&c, &moved);
+	if (out->n && has_moved(&c, &moved))
+		out->status = PEEKED_MOVED;
+	if (out->status >= PEEKED_OTHER)
+		out->n = 0;
+	else if (!out->n && out->status == PEEKED_WHOLE)
+		out->status = PEEKED_NOTHING;
+	if (out->n)
+		thread->nothing = thread->skip = 0;
+	else if (out->status == PEEKED_NOTHING && thread->nothing < NOTHING_OFTEN)
+		thread->nothing++;
 }

@@ -75,6 +75,7 @@ struct python_peek {
 struct python_thread {
 	uint32_t serial, tid, n, nothing, skip;
 	uint64_t tstates[PYTHON_OF_THREAD_MAX], ids[PYTHON_OF_THREAD_MAX];
+	uint64_t cframe, page;               /* where its chain was: read first; 0 = nowhere */
 };
 
 struct python_threads {

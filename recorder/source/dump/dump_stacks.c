@@ -130,8 +130,10 @@ static bool is_managed(struct dump_stacks *s, uint64_t address, bool found, stru
 		place.offset = ref->offset;
 	if (!s->reader->owns(s->managed, address, &place))
 		return false;
-	if (place.offset == MANAGED_NOWHERE)
+	if (place.offset == MANAGED_NOWHERE) {
 		ref->object = s->object;
+		ref->offset = 0;             /* no name's number */
+	}
 	return true;
 }
 

@@ -551,8 +551,11 @@ bool perf_managed_find(struct perf_managed *m, const struct perf_process *proces
 	if (!r->reader->owns(r->managed, address, &place))
 		return false;
 	*runtime = r->object;
-	if (place.offset == MANAGED_NOWHERE)
+	/* Offsets in its object are numbers of names, 0 = none: an address is no number. */
+	if (place.offset == MANAGED_NOWHERE) {
 		ref->object = r->object;
+		ref->offset = 0;
+	}
 	return true;
 }
 

@@ -121,7 +121,7 @@ TEST(inlined_functions_are_told_innermost_first)
 	v8_heap_set(&heap, code, heap.l.row.code_positions,
 		    v8_heap_byte_array(&heap, positions, sizeof(positions)));
 	assert_true(v8_code_find(&heap.l, &heap.m, begin + 30, &c));
-	assert_int_equal(c.shared, outer);
+	assert_int_equal(c.mark.shared, outer);
 	assert_int_equal(c.nliterals, 1);
 	assert_int_equal(c.literals[0], inner);
 	assert_int_equal(v8_inlined_at(&heap.l, &c, 3, at, 4), 0);

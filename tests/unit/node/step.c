@@ -20,10 +20,15 @@ static struct managed_names *names;
 static struct v8_knowledge *k;
 static uint64_t stack[32];
 static unsigned nreads;
+static bool busy;                            /* tasks do not run */
 
 static bool run_now(void *ctx, struct managed_task *task)
 {
 	(void)ctx;
+	if (busy) {
+		task->free(task);
+		return false;
+	}
 	nreads++;
 	task->run(task, &heap.m);
 	return true;
@@ -197,6 +202,31 @@ TEST(a_name_is_not_lent_to_what_came_to_its_place)
 	end();
 }
 
+/* Its closure was moved, and its place is used for something else: frame and bytecode tell. */
+TEST(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment)
+{
+	uint64_t shared, sample_ns = os_now_ns();
+	struct unwind_frame f = frame_at(ENTRY, false, false);
+
+	begin_heap();
+	shared = v8_heap_function(&heap, "f", 0, 0);
+	put_interpreted(shared);
+	assert_int_equal(take_step(&f, sample_ns), UNWIND_ON);
+	v8_heap_set(&heap, stack[(BP - 16 - SP) / 8], 0, v8_small(3));
+	f = frame_at(ENTRY, false, false);
+	sample_ns = os_now_ns() + 1;
+	assert_int_equal(take_step(&f, sample_ns), UNWIND_ON);
+	is_named(&f, 0, "f");
+	/* Long after that another function may have the bytecode's place. */
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, sample_ns + NS_PER_SEC), UNWIND_FOREIGN);
+	/* What nobody uses any more may be unchanged all the same. */
+	put_word(BP - 16, v8_heap_closure(&heap, v8_heap_function(&heap, "other", 0, 0)));
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, os_now_ns() + NS_PER_SEC), UNWIND_FOREIGN);
+	end();
+}
+
 TEST(builtins_without_such_a_frame_are_left_to_others)
 {
 	struct unwind_frame f = frame_at(ENTRY, true, false);
@@ -271,6 +301,53 @@ TEST(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer)
 	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_ON);
 	is_named(&f, 0, "hot");
 	is_left(&f);
+	end();
+}
+
+/* Other code came to the place of known code: since when is not known, but whose frame it is. */
+TEST(code_in_the_place_of_other_code_has_its_name_by_the_closure_of_its_frame)
+{
+	uint64_t begin, deopt, old, new, before_ns;
+	struct unwind_frame f;
+
+	begin_heap();
+	old = v8_heap_function(&heap, "old", 0, 0);
+	new = v8_heap_function(&heap, "new", 0, 0);
+	deopt = v8_heap_new(&heap, T_ARRAY, 100, 8);
+	make_optimized(old, deopt, &begin);
+	put_word(BP - 8, v8_heap_new(&heap, T_CONTEXT, 32, 8));
+	put_word(BP - 16, v8_heap_closure(&heap, old));
+	f = frame_at(begin + 30, false, true);
+	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_ON);
+	is_named(&f, 0, "old");
+	before_ns = os_now_ns();
+	v8_heap_set(&heap, deopt, V8_ELEMENTS + 8u * heap.l.row.deopt_shared, new);
+	f = frame_at(begin + 30, false, true);
+	assert_int_equal(take_step(&f, before_ns), UNWIND_ON);
+	is_named(&f, 0, "?");
+	put_word(BP - 16, v8_heap_closure(&heap, new));
+	f = frame_at(begin + 30, false, true);
+	assert_int_equal(take_step(&f, before_ns), UNWIND_ON);
+	is_named(&f, 0, "new");
+	end();
+}
+
+/* The thread that reads had no CPU: that says nothing of the place. */
+TEST(a_task_that_did_not_run_does_not_make_code_unknown)
+{
+	uint64_t begin;
+	struct unwind_frame f;
+
+	begin_heap();
+	make_optimized(v8_heap_function(&heap, "hot", 0, 0), v8_heap_new(&heap, T_ARRAY, 100, 8),
+		       &begin);
+	busy = true;
+	f = frame_at(begin + 30, false, true);
+	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_FOREIGN);
+	busy = false;
+	f = frame_at(begin + 30, false, true);
+	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_ON);
+	is_named(&f, 0, "hot");
 	end();
 }
 
@@ -356,7 +433,11 @@ int main(void)
 		cmocka_unit_test(an_interpreted_frame_has_the_line_of_its_bytecode),
 		cmocka_unit_test(a_function_is_looked_at_once_for_samples_before_that),
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
+		cmocka_unit_test(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
+		cmocka_unit_test(
+			code_in_the_place_of_other_code_has_its_name_by_the_closure_of_its_frame),
+		cmocka_unit_test(a_task_that_did_not_run_does_not_make_code_unknown),
 		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
 		cmocka_unit_test(webassembly_is_told_by_the_type_of_its_frame),
 		cmocka_unit_test(a_builtin_without_a_frame_is_left_by_its_return_address),

@@ -172,6 +172,20 @@ TEST(names_that_are_learned_again_are_other_frames)
 	end();
 }
 
+/* An address in that object was the number of somebody's name, of low addresses. */
+TEST(an_address_of_generated_code_is_no_number_of_a_name)
+{
+	struct frame_ref at = {.flags = FRAME_JIT, .offset = 0x5286911};
+	struct object *object;
+
+	begin_with(MB);
+	assert_true(sampled(0));
+	assert_true(perf_managed_find(m, &programs[0], at.offset, &at, &object));
+	assert_ptr_equal(at.object, object);
+	assert_int_equal(managed_number(at.offset), 0);
+	end();
+}
+
 /* A program that makes names for months: once its table is nearly full it is learned anew. */
 TEST(names_never_end)
 {
@@ -219,6 +233,7 @@ int main(void)
 		cmocka_unit_test(without_room_the_one_that_has_been_idle_for_longest_goes),
 		cmocka_unit_test(one_program_that_holds_too_much_is_forgotten_alone),
 		cmocka_unit_test(names_that_are_learned_again_are_other_frames),
+		cmocka_unit_test(an_address_of_generated_code_is_no_number_of_a_name),
 		cmocka_unit_test(names_never_end),
 		cmocka_unit_test(learning_many_programs_takes_half_of_the_time_at_most),
 	};

@@ -3,6 +3,7 @@
  * Frames are at FRAMES + 128 * i, code objects at CODES + 256 * i, the C stack is at STACK.
  */
 #include "base/bytes.h"
+#include "base/table.h"
 #include "managed/python/place.h"
 #include "tests/support/test.h"
 
@@ -124,6 +125,29 @@ TEST(a_chain_of_objects_is_read_to_its_end)
 	assert_int_equal(code_at(&m, 1), 6);
 	assert_int_equal(m.peek.spots[1].position, 2);      /* in units of 2 bytes */
 	assert_true(m.peek.spots[0].last && m.peek.spots[1].last);
+}
+
+/* What is read first is where the chain was the last time, which says nothing of where it is. */
+TEST(a_chain_that_went_elsewhere_is_read_there)
+{
+	struct memory m;
+
+	put_two_groups(&m);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_int_equal(m.peek.n, 3);
+	/* Another page of frames, another cframe; the ones before are still there. */
+	put(&m, TSTATE + m.t.layout.tstate_frame, BASE + STACK + 0x300);
+	put(&m, STACK + 0x300, frame_of(40));
+	put_frame(&m, 40, 9, BASE + STACK + 0x800);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_int_equal(m.peek.n, 1);
+	assert_int_equal(code_at(&m, 0), 9);
+	/* The page of the last time cannot be read any more. */
+	m.threads.threads[hash_pair(7, TID) % PYTHON_THREADS_CACHED].page = 4096;
+	m.threads.threads[hash_pair(7, TID) % PYTHON_THREADS_CACHED].cframe = 4096;
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_int_equal(code_at(&m, 0), 9);
 }
 
 TEST(a_shim_ends_a_call_of_the_evaluator)
@@ -367,6 +391,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chain_of_objects_is_read_to_its_end),
+		cmocka_unit_test(a_chain_that_went_elsewhere_is_read_there),
 		cmocka_unit_test(a_shim_ends_a_call_of_the_evaluator),
 		cmocka_unit_test(a_cframe_of_3_11_is_the_anchor_of_its_frames),
 		cmocka_unit_test(a_thread_that_ran_meanwhile_gives_nothing),
