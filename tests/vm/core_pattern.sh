@@ -76,6 +76,6 @@ for i in 1 2 3 4 5; do
 done
 sleep 2
 kill -TRAP "${pids[@]}"           # SIGQUIT is ignored in the background
-check five_at_once_are_all_kept wait_for 100 has 5 '^program sleep .* died of SIGTRAP'
+check five_at_once_are_all_kept wait_for 300 has 5 '^program sleep .* died of SIGTRAP'
 check the_store_is_sound "$recorder" verify --store crashes.db
 check no_core_is_left eval '! ls /var/tmp/core* /root/core* 2>/dev/null'
