@@ -1,12 +1,15 @@
 #include "cli/show_own.h"
 
 #include "cli/cmd.h"
+#include "cli/deadlocks.h"
 
+#include "base/array.h"
 #include "base/fit.h"
 #include "base/utf8.h"
 #include "model/own_event.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_COLUMNS = 400 };
@@ -237,9 +240,40 @@ static void put_process(const struct incident *in, const struct incident_event *
 	buf_printf(&p->out, "  %+.3f s from the trigger\n", relative_s(in, e));
 }
 
+/* A picture of one process: its threads come in the order of their numbers. */
+struct picture {
+	uint32_t process, n, room;           /* process: UINT32_MAX = none yet */
+	struct waiting *threads;
+};
+
+static void end_picture(struct picture *of, struct sheet *p)
+{
+	deadlocks_put(of->threads, of->n, p);
+	of->n = 0;
+}
+
+static void put_in_picture(const struct incident *in, const struct incident_event *e,
+			   struct picture *of, struct sheet *p)
+{
+	const struct incident_thread *t = &in->threads[e->thread];
+
+	if (t->process != of->process || (of->n && t->tid <= of->threads[of->n - 1].tid))
+		end_picture(of, p);
+	if (t->process != of->process)
+		put_process(in, e, p);
+	of->process = t->process;
+	if (ARRAY_ROOM(of->threads, of->room, of->n + 1))
+		p->out.failed = true;
+	else
+		of->threads[of->n++] = (struct waiting){
+			t->tid, (uint32_t)incident_field_uint(in, e, "WaitsForThread")};
+	put_thread(in, e, p);
+}
+
 int threads_put(const struct incident *in, struct sheet *p, struct err *err)
 {
-	uint32_t process = UINT32_MAX, i, n = 0;
+	struct picture picture = {.process = UINT32_MAX};
+	uint32_t i, n = 0;
 
 	for (i = 0; i < in->nevents; i++) {
 		const struct incident_event *e = &in->events[i];
@@ -247,15 +281,13 @@ int threads_put(const struct incident *in, struct sheet *p, struct err *err)
 		if (!is_thread(in, e))
 			continue;
 		n++;
-		if (p->json) {
+		if (p->json)
 			put_thread_json(in, e, p);
-			continue;
-		}
-		if (in->threads[e->thread].process != process)
-			put_process(in, e, p);
-		process = in->threads[e->thread].process;
-		put_thread(in, e, p);
+		else
+			put_in_picture(in, e, &picture, p);
 	}
+	end_picture(&picture, p);
+	free(picture.threads);
 	if (n)
 		return 0;
 	return err_set(err, ERR_NOT_FOUND, "incident %" PRId64 " has no threads: a rule that ends "

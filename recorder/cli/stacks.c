@@ -1,5 +1,6 @@
 /* stacks: print or store the stacks of a process's threads, as they are or as a dump has them. */
 #include "cli/cmd.h"
+#include "cli/deadlocks.h"
 #include "listing/sheet.h"
 #include "cli/stacks_store.h"
 
@@ -299,51 +300,18 @@ static void put_thread(struct stacks *s, const struct taken *t, const struct opt
 	}
 }
 
-static const struct taken *thread_of(const struct stacks *s, uint32_t tid)
-{
-	uint32_t i;
-
-	for (i = s->now; tid && i < s->ntaken; i++)
-		if (s->taken[i].tid == tid)
-			return &s->taken[i];
-	return NULL;
-}
-
-/*
- * The thread from which a walk along waits_for comes back to itself, if this thread has the lowest
- * number of that circle.
- */
-static bool leads_a_circle(const struct stacks *s, const struct taken *first)
-{
-	const struct taken *t = thread_of(s, first->waits_for);
-	uint32_t steps;
-
-	for (steps = s->now; t && t != first && steps < s->ntaken; steps++) {
-		if (t->tid < first->tid)
-			return false;
-		t = thread_of(s, t->waits_for);
-	}
-	return t == first;
-}
-
-/* "deadlock: thread 12 waits for 13, 13 waits for 12" for each circle. */
 static void put_deadlocks(const struct stacks *s, struct sheet *p)
 {
-	uint32_t i;
+	uint32_t n = s->ntaken - s->now, i;
+	struct waiting *threads = calloc(n + 1, sizeof(*threads));
 
-	for (i = s->now; i < s->ntaken; i++) {
-		const struct taken *first = &s->taken[i], *t = first;
-
-		if (!leads_a_circle(s, first))
-			continue;
-		sheet_put(p, SHEET_LOSS, "\ndeadlock: thread");
-		do {
-			buf_printf(&p->out, "%s %u waits for %u", t == first ? "" : ",",
-				   (unsigned)t->tid, (unsigned)t->waits_for);
-			t = thread_of(s, t->waits_for);
-		} while (t != first);
-		buf_putc(&p->out, '\n');
-	}
+	for (i = 0; threads && i < n; i++)
+		threads[i] = (struct waiting){s->taken[s->now + i].tid,
+					      s->taken[s->now + i].waits_for};
+	if (threads)
+		deadlocks_put(threads, n, p);
+	p->out.failed |= !threads;
+	free(threads);
 }
 
 void stacks_put_death(const struct stacks *s, struct buf *out)

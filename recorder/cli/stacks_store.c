@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define STORE_NS (10 * NS_PER_SEC)           /* another crash is being stored */
+#define STORE_NS (120 * NS_PER_SEC)          /* other crashes are being stored */
 #define STORE_PAUSE_NS (50 * NS_PER_MS)
 
 /* As a rule with ;Stacks= tells a thread (source/stopped/threads.c), for `show --threads`. */

@@ -7,6 +7,7 @@
 cat >waits.c <<'C'
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
@@ -24,9 +25,29 @@ __attribute__((noinline)) static int deep(int n)
 	page[0] = (char)n;
 	return n ? deep(n - 1) + page[0] : pause();
 }
+static void *secret(void *text)
+{
+	volatile char on_stack[64];
+	strcpy((char *)on_stack, text);
+	strcat((char *)on_stack, "-kept-out");
+	return (void *)(long)(pause() + on_stack[0]);
+}
+static void hide(void)
+{
+	size_t n = 1 << 20;
+	char *stack = mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t a;
+	pthread_t t;
+	madvise(stack, n, MADV_DONTDUMP);
+	pthread_attr_init(&a);
+	pthread_attr_setstack(&a, stack, n);
+	pthread_create(&t, &a, secret, "password");
+}
 int main(int argc, char **argv)
 {
 	pthread_t t;
+	if (argc > 1 && !strcmp(argv[1], "hides"))
+		hide();
 	pthread_barrier_init(&both, NULL, 3);
 	pthread_create(&t, NULL, take, &a);
 	pthread_create(&t, NULL, take, &b);
@@ -66,6 +87,8 @@ check nobody_else_can_read_it [ "$(stat -c %a "$core") $(stat -c %a i.db.dumps)"
 check it_is_small [ "$(stat -c %s "$core")" -lt 1000000 ]
 check the_incident_has_its_path sh -c "'$RECORDER' export 1 --store i.db --format events-csv \
 	2>/dev/null | grep -q 'Recorder,Dump,.*$core'"
+check its_threads_and_their_deadlock_are_shown [ "$("$RECORDER" show 1 --store i.db --threads \
+	2>/dev/null | grep -cE '^(thread|deadlock: thread) ')" = 4 ]
 "$RECORDER" stacks -p $target 2>/dev/null | sed 1d >live.out
 expect stacks_reads_it 0 "^program waits \\($target\\) lived" stacks --core "$core"
 calls()
@@ -109,6 +132,16 @@ opts_out()
 		! ls i.db.dumps/$pid-*.core 2>/dev/null"
 	kill $pid
 }
+./waits hides & hiding=$!
+others="$others $hiding"
+wait_for 20 sh -c "[ \$(ls /proc/$hiding/task | wc -l) = 4 ]"
+sleep 0.3
+fires $hiding
+core=$(ls i.db.dumps/$hiding-*.core 2>/dev/null)
+check memory_that_is_kept_out_of_cores_is_in_none sh -c "[ -s '$core' ] &&
+	grep -qa waits '$core' && ! grep -qa password-kept-out '$core'"
+check its_thread_is sh -c "[ \$('$RECORDER' stacks --core '$core' | grep -c '^thread') = 4 ]"
+kill $hiding
 opts_out a_filter_without_private_memory 'its coredump_filter' \
 	sh -c 'echo 0 >/proc/self/coredump_filter; exec ./waits'
 opts_out a_hard_limit_of_0 'its hard limit' sh -c 'ulimit -H -c 0; exec ./waits'

@@ -2,7 +2,7 @@
 # Crashes as the kernel tells them: systemd-coredump's by coredumpctl; and by core_pattern's pipe,
 # beside a running recorder whose rule keeps the time before.
 # under systemd
-# time limit: 1200
+# time limit: 2400
 . /vm/guest.sh
 trap finish EXIT
 cd /root || exit
@@ -18,12 +18,13 @@ wait_for()
 		sleep 0.3
 	done
 }
-# dies SIGNAL COMMAND...: after a moment; $dead is its pid
+# dies SIGNAL THREADS COMMAND...: after a moment with so many threads; $dead is its pid
 dies()
 {
-	local signal=$1
-	shift
+	local signal=$1 threads=$2
+	shift 2
 	"$@" & dead=$!
+	wait_for 300 eval '[ "$(ls /proc/$dead/task | wc -l)" -ge $threads ]'
 	sleep 3
 	kill "-$signal" "$dead"
 	wait "$dead"
@@ -34,7 +35,7 @@ cp "$recorder" threads
 # ---- coredumpctl ---------------------------------------------------------------------------------
 
 check systemd_keeps_cores_here grep -q systemd-coredump $pattern
-dies SEGV ./victim -c 'while :; do :; done'
+dies SEGV 1 ./victim -c 'while :; do :; done'
 check it_keeps_this_one wait_for 100 coredumpctl info $dead
 coredumpctl dump $dead 2>/dev/null | "$recorder" stacks --core - >out 2>err
 sed 's/^/it prints: /' out err
@@ -51,7 +52,7 @@ has()
 {
 	[ "$("$recorder" list --store crashes.db --json | jq -r .reason | grep -c "$2")" = "$1" ]
 }
-dies ABRT ./threads collect --source none --store s.db --history-mb 0
+dies ABRT 4 ./threads collect --source none --store s.db --history-mb 0
 check the_kernels_pipe_is_read wait_for 60 has 1 "^program threads ($dead) died of SIGABRT"
 check all_its_threads_are_there eval '"$recorder" show --store crashes.db --json | jq -e \
 	".samples > 3"'
@@ -59,9 +60,9 @@ check they_have_functions eval '"$recorder" show --store crashes.db | grep -q "l
 
 "$recorder" collect --store window.db --history-mb 0 --pre-sec 60 --max-collect-sec 300 \
 	--delay-after-trigger-sec 1 '/StopOnProcess:victim;On=crash' 2>collect.err & collect=$!
-check a_recorder_runs_beside_it wait_for 100 "$recorder" status --store window.db
+check a_recorder_runs_beside_it wait_for 300 "$recorder" status --store window.db
 sleep 5
-dies SEGV ./victim -c 'while :; do :; done'
+dies SEGV 1 ./victim -c 'while :; do :; done'
 check its_rule_keeps_the_time_before wait_for 100 eval \
 	'"$recorder" show --store window.db --process victim --json | jq -e ".samples > 10"'
 check whose_reason_is_the_crash eval '"$recorder" list --store window.db --json | jq -r .reason |
@@ -75,6 +76,6 @@ for i in 1 2 3 4 5; do
 done
 sleep 2
 kill -TRAP "${pids[@]}"           # SIGQUIT is ignored in the background
-check five_at_once_are_all_kept wait_for 100 has 5 '^program sleep .* died of SIGTRAP'
+check five_at_once_are_all_kept wait_for 300 has 5 '^program sleep .* died of SIGTRAP'
 check the_store_is_sound "$recorder" verify --store crashes.db
 check no_core_is_left eval '! ls /var/tmp/core* /root/core* 2>/dev/null'

@@ -235,6 +235,12 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
+/* No sample of it is kept. The root begins with the mappings of our own process. */
+static bool maps_are_of_no_use(const struct perf_process *p)
+{
+	return p->outside && p->pid != os_pid();
+}
+
 void perf_state_map(struct perf_state *s, struct perf_process *process,
 		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff)
 {
@@ -242,8 +248,7 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 	struct object *object;
 	int rc;
 
-	/* No sample of it is kept. The root begins with the mappings of our own process. */
-	if (process->outside && process->pid != os_pid())
+	if (maps_are_of_no_use(process))
 		return;
 	m.object = object = objects_get_for(s->cfg.frames, key, process->pid, proc_pid_user);
 	if (!object)
@@ -468,7 +473,7 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		return;
 	p->executing = false;
 	perf_state_end_flood(s, p);
-	if (!perf_state_spend_mapping(s, p)) {
+	if (!maps_are_of_no_use(p) && !perf_state_spend_mapping(s, p)) {
 		perf_state_skip_mapping(s, p, r);
 		return;
 	}

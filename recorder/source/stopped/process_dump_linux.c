@@ -25,7 +25,7 @@
 #include <sys/procfs.h>
 
 #define PAGE 4096u
-#define MAPS_BYTES ((size_t)16 << 20)
+#define MAPS_BYTES ((size_t)32 << 20)
 #define AUXV_BYTES 4096u
 #define LIBRARIES_MAX 4096u
 #define PIECES_MAX 65536u
@@ -38,6 +38,7 @@ struct map {
 	uint64_t start, end, offset;
 	uint32_t flags;
 	const char *path;                    /* NULL = no file */
+	bool hidden;                         /* madvise(2): MADV_DONTDUMP */
 };
 
 struct piece {
@@ -123,16 +124,20 @@ static void add_map(struct process_dump *d, char *line)
 		d->maps[d->nmaps++] = m;
 }
 
+/* The lines of maps, each with others behind it: "VmFlags: rd wr dd" (proc_pid_smaps(5)). */
 static void read_maps(struct process_dump *d)
 {
 	char *line, *rest;
 
-	if (!proc_pid_load(d->pid, "maps", MAPS_BYTES, &d->text))
+	if (!proc_pid_load(d->pid, "smaps", MAPS_BYTES, &d->text))
 		return;
 	buf_putc(&d->text, '\0');
 	for (line = d->text.failed ? NULL : strtok_r(d->text.data, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest))
-		add_map(d, line);
+		if (strncmp(line, "VmFlags:", 8) != 0)
+			add_map(d, line);
+		else if (d->nmaps && strstr(line, " dd"))
+			d->maps[d->nmaps - 1].hidden = true;
 }
 
 /* NULL = nothing is mapped there */
@@ -175,6 +180,10 @@ static void add_pages(struct process_dump *d, uint64_t address, uint64_t n)
 	uint32_t i;
 
 	for (; start < end; start += PAGE) {
+		const struct map *map = map_at(d, start);
+
+		if (map && map->hidden)
+			continue;
 		for (i = 0; i < d->npieces; i++)
 			if (d->pieces[i].start == start && d->pieces[i].n == PAGE)
 				break;
@@ -313,6 +322,8 @@ void process_dump_thread(struct process_dump *d, const struct thread_stack *stac
 		return;
 	memcpy(status.pr_reg, copy->user, sizeof(status.pr_reg));
 	put_note(d, NT_PRSTATUS, &status, sizeof(status));
+	if (map && map->hidden)
+		map = NULL;
 	if (map && n > map->end - sp)                /* what was copied beyond the stack */
 		n = map->end - sp;
 	bytes = map && n ? malloc(n) : NULL;
