@@ -66,6 +66,7 @@ struct bench {
 	uint32_t started;
 	struct history *history;
 	uint64_t put_bytes, samples, cpu_ns;
+	uint64_t most_put_ns;                /* CPU time of the longest one, which ends a file */
 	uint32_t days, pace_s;
 	uint32_t round_samples;
 	uint64_t day_bytes;                  /* what a day took in the first hours */
@@ -179,6 +180,8 @@ static void put(struct bench *b, uint32_t n)
 		die(&err);
 	os_self_usage(&after, &rss);
 	b->cpu_ns += after - before;
+	if (after - before > b->most_put_ns)
+		b->most_put_ns = after - before;
 	for (i = 0; i < n; i++)
 		segment_unref(all[i]);
 	frames_sweep(b->world.frames, now.clock_ns);
@@ -484,6 +487,7 @@ static void many_days(struct bench *b)
 	row_num(&row, "files", use.files);
 	row_num(&row, "files_left", before - 1);
 	row_most(&row, "most_mb", (double)most / 1e6, (double)limit / 1e6);
+	row_num(&row, "most_cpu_ms_a_put", (double)b->most_put_ns / 1e6);
 	row_num(&row, "least_rss_mb", (double)least_rss / 1e6);
 	row_num(&row, "most_rss_mb", (double)most_rss / 1e6);
 	row_most(&row, "rss_growth_percent",
