@@ -424,16 +424,18 @@ static void command(struct bench *b, const char *name, const char *verb, uint64_
 static void window(struct bench *b, const char *name, uint64_t seconds, double most_ms)
 {
 	uint64_t from = WALL_NS + (uint64_t)b->days * DAY_S / 2 * NS_PER_SEC, start = os_now_ns();
-	uint64_t cpu, rss;
+	uint64_t before, cpu, rss;
 	struct incident in = {0};
 	struct err err = {0};
 	struct row row;
 
+	os_self_usage(&before, &rss);
 	if (history_load(b->path, from, from + seconds * NS_PER_SEC, from, &in, &err))
 		die(&err);
 	os_self_usage(&cpu, &rss);
 	row_open(&row, b->settings.json, name);
 	row_most(&row, "load_ms", (double)(os_now_ns() - start) / 1e6, most_ms);
+	row_num(&row, "cpu_ms", (double)(cpu - before) / 1e6);
 	row_num(&row, "samples", in.nsamples);
 	row_close(&row);
 	incident_free(&in);
