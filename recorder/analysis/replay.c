@@ -51,6 +51,18 @@ static void event_of(const struct incident *in, uint32_t i, struct thread *const
 	}
 }
 
+/* They stay until the next incident has been looked at for them. */
+static void drop_threads(const struct incident *in, struct processes *all,
+			 struct thread *const *threads)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nthreads && threads[i]; i++) {
+		thread_drop(all, threads[i], in->head.t1_ns);
+		process_drop(all, threads[i]->process, in->head.t1_ns);
+	}
+}
+
 int replay_incident(const struct incident *in, struct processes *all, replay_each *each, void *ctx,
 		    struct err *err)
 {
@@ -60,10 +72,13 @@ int replay_incident(const struct incident *in, struct processes *all, replay_eac
 	int rc = threads ? make_threads(in, all, threads, err)
 			 : err_memory(err, "for the incident's threads");
 
+	processes_sweep(all, in->head.t1_ns);
 	for (i = 0; !rc && i < in->nevents; i++) {
 		event_of(in, i, threads, &e);
 		rc = each(ctx, &e, err);
 	}
+	if (threads)
+		drop_threads(in, all, threads);
 	free(threads);
 	return rc;
 }

@@ -11,8 +11,9 @@ typedef int replay_each(void *ctx, const struct event *e, struct err *err);
 /*
  * Give each event to `each`, with its process and thread.
  *
- * all      gets the incident's processes. One table for several incidents of one machine keeps a
- *          process the same in all of them, and must live as long as anybody refers to it
+ * all      gets the incident's processes. One table for several incidents of one machine, the
+ *          oldest first, keeps a process the same as long as the next one has it; others are freed
+ *          then, so that a month of them does not fill the table
  * returns  0, what `each` returned, or ERR_MEMORY
  */
 int replay_incident(const struct incident *in, struct processes *all, replay_each *each, void *ctx,

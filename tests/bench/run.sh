@@ -1,7 +1,7 @@
 #!/bin/bash
 # make bench: what the recorder costs and holds, beside perf where perf is installed. About 12
-# minutes, most of them for the history and the months (BENCH_MONTHS=1e7 samples: 2 minutes less; memory is not
-# compared then).
+# minutes, most of them for the history and the months (BENCH_MONTHS=1e7 samples: 2 minutes less;
+# memory is not compared then).
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
 #    bench_export_linux: `recorder export` of that stream, store to file, with its memory. If

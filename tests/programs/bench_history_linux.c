@@ -66,6 +66,7 @@ struct bench {
 	uint32_t started;
 	struct history *history;
 	uint64_t put_bytes, samples, cpu_ns;
+	uint64_t most_put_ns;                /* CPU time of the longest one, which ends a file */
 	uint32_t days, pace_s;
 	uint32_t round_samples;
 	uint64_t day_bytes;                  /* what a day took in the first hours */
@@ -179,6 +180,8 @@ static void put(struct bench *b, uint32_t n)
 		die(&err);
 	os_self_usage(&after, &rss);
 	b->cpu_ns += after - before;
+	if (after - before > b->most_put_ns)
+		b->most_put_ns = after - before;
 	for (i = 0; i < n; i++)
 		segment_unref(all[i]);
 	frames_sweep(b->world.frames, now.clock_ns);
@@ -421,16 +424,18 @@ static void command(struct bench *b, const char *name, const char *verb, uint64_
 static void window(struct bench *b, const char *name, uint64_t seconds, double most_ms)
 {
 	uint64_t from = WALL_NS + (uint64_t)b->days * DAY_S / 2 * NS_PER_SEC, start = os_now_ns();
-	uint64_t cpu, rss;
+	uint64_t before, cpu, rss;
 	struct incident in = {0};
 	struct err err = {0};
 	struct row row;
 
+	os_self_usage(&before, &rss);
 	if (history_load(b->path, from, from + seconds * NS_PER_SEC, from, &in, &err))
 		die(&err);
 	os_self_usage(&cpu, &rss);
 	row_open(&row, b->settings.json, name);
 	row_most(&row, "load_ms", (double)(os_now_ns() - start) / 1e6, most_ms);
+	row_num(&row, "cpu_ms", (double)(cpu - before) / 1e6);
 	row_num(&row, "samples", in.nsamples);
 	row_close(&row);
 	incident_free(&in);
@@ -484,6 +489,7 @@ static void many_days(struct bench *b)
 	row_num(&row, "files", use.files);
 	row_num(&row, "files_left", before - 1);
 	row_most(&row, "most_mb", (double)most / 1e6, (double)limit / 1e6);
+	row_num(&row, "most_cpu_ms_a_put", (double)b->most_put_ns / 1e6);
 	row_num(&row, "least_rss_mb", (double)least_rss / 1e6);
 	row_num(&row, "most_rss_mb", (double)most_rss / 1e6);
 	row_most(&row, "rss_growth_percent",

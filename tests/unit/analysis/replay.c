@@ -75,10 +75,39 @@ TEST(events_come_with_their_threads)
 	incident_free(&in);
 }
 
+/* A week has more processes than a table has room for; one that the next part has, too, stays. */
+TEST(processes_that_the_next_part_does_not_have_are_freed)
+{
+	const struct incident_process other = {.pid = 8, .name = "sh", .cmdline = ""};
+	struct incident_thread t = {.tid = 8, .name = "main"};
+	struct incident in = {0}, next = {0};
+	struct seen seen = {.stop_after = 9};
+	struct processes *all = NULL;
+	struct processes_use use;
+
+	assert_int_equal(make(&in), 0);
+	assert_int_equal(incident_init(&next), 0);
+	next.head.t1_ns = 2000;
+	t.process = incident_add_process(&next, &other);
+	incident_add_thread(&next, &t);
+	assert_int_equal(processes_new(&all, NULL), 0);
+	assert_int_equal(replay_incident(&in, all, see, &seen, NULL), 0);
+	processes_use(all, &use);
+	assert_int_equal(use.threads, 2);
+	assert_int_equal(replay_incident(&next, all, see, &seen, NULL), 0);
+	processes_use(all, &use);
+	assert_int_equal(use.processes, 1);
+	assert_int_equal(use.threads, 1);
+	processes_free(all);
+	incident_free(&next);
+	incident_free(&in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_come_with_their_threads),
+		cmocka_unit_test(processes_that_the_next_part_does_not_have_are_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
