@@ -37,6 +37,7 @@ endif
 # Lower ones first: a room uses rooms that stand above its own line.
 uses_base     :=
 uses_model    := base
+uses_net      := base
 uses_unwind   := base model
 uses_managed  := base unwind
 uses_hotspot  := base model managed
@@ -75,8 +76,8 @@ uses_listing  := base model triggers source export analysis options
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped dump
 uses_cli      += list analysis options engine http screen listing stackfile
 
-ROOMS := base model unwind managed hotspot python node symbol triggers store export source host \
-         ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \
+ROOMS := base model net unwind managed hotspot python node symbol triggers store export source \
+         host ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \
          stackfile list analysis options engine http screen listing cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
