@@ -51,8 +51,8 @@ static int set_number(const char *key, const char *value, uint32_t *out, struct 
 	char *end;
 	unsigned long n = strtoul(value, &end, 10);
 
-	if (!isdigit((unsigned char)*value) || *end || !n || n > 86400)
-		return err_set(err, ERR_USAGE, "%s=%.60s: expected 1 to 86400", key, value);
+	if (!isdigit((unsigned char)*value) || *end || !n || n > 1048576)
+		return err_set(err, ERR_USAGE, "%s=%.60s: expected 1 to 1048576", key, value);
 	*out = (uint32_t)n;
 	return 0;
 }
@@ -66,7 +66,7 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		{"Auth", &t->auth_file, NULL}, {"CA", &t->ca_file, NULL},
 		{"Endpoint", &t->endpoint, NULL}, {"Region", &t->region, NULL},
 		{"KBps", NULL, &t->kb_per_s}, {"StallSec", NULL, &t->stall_s},
-		{"RetrySec", NULL, &t->retry_s},
+		{"RetrySec", NULL, &t->retry_s}, {"PartKB", NULL, &t->part_kb},
 	};
 	size_t i;
 
@@ -88,7 +88,7 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		return 0;
 	}
 	return err_set(err, ERR_USAGE, "unknown key '%.60s'; there are Format, Auth, CA, Endpoint, "
-		       "Region, KBps, StallSec, RetrySec", key);
+		       "Region, KBps, StallSec, RetrySec, PartKB", key);
 }
 
 static bool is_loopback(const char *url)

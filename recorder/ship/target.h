@@ -42,7 +42,7 @@ struct target {
 	struct buf name;                     /* the URL without its query: in logs, the store */
 	char *text;                          /* what the others point into */
 	const char *url, *auth_file, *ca_file, *endpoint, *region;
-	uint32_t stall_s, kb_per_s, retry_s; /* 0 = as usual */
+	uint32_t stall_s, kb_per_s, retry_s, part_kb;        /* 0 = as usual */
 	struct buf auth;                     /* lines of headers; secret */
 	struct s3 s3;
 };

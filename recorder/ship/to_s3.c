@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PART_BYTES ((uint64_t)64 << 20)
-#define PARTS_MAX 1000u                      /* 64 GB */
+#define PART_KB 65536u
+#define PARTS_MAX 10000u
 
 static int ask(struct target *t, struct net *net, const struct parcel *p, struct net_request *r,
 	       const char *query, const char *sha256, bool once, struct net_answer *a,
@@ -27,6 +27,12 @@ static int ask(struct target *t, struct net *net, const struct parcel *p, struct
 	net_request_free(r);
 	buf_free(&url);
 	return rc;
+}
+
+/* A file that is larger is sent in parts of so much. */
+static uint64_t part_bytes(const struct target *t)
+{
+	return (uint64_t)(t->part_kb ? t->part_kb : PART_KB) << 10;
 }
 
 struct upload {
@@ -61,11 +67,12 @@ static int begin(struct upload *u, struct err *err)
 
 static int put_part(struct upload *u, uint32_t part, struct err *err)
 {
-	struct net_request r = {.method = "PUT", .file = u->p->file, .from = part * PART_BYTES};
+	uint64_t size = part_bytes(u->t);
+	struct net_request r = {.method = "PUT", .file = u->p->file, .from = part * size};
 	char hash[SHA256_HEX], query[800];
 	int rc;
 
-	r.nbytes = u->p->bytes - r.from < PART_BYTES ? u->p->bytes - r.from : PART_BYTES;
+	r.nbytes = u->p->bytes - r.from < size ? u->p->bytes - r.from : size;
 	snprintf(query, sizeof(query), "partNumber=%u&%s", part + 1, u->id);
 	rc = sha256_file(r.file, r.from, r.nbytes, hash, err);
 	if (!rc)
@@ -109,10 +116,10 @@ static void give_up(struct upload *u)
 
 static int send_parts(struct upload *u, struct err *err)
 {
-	uint64_t n = (u->p->bytes + PART_BYTES - 1) / PART_BYTES;
+	uint64_t n = (u->p->bytes - 1) / part_bytes(u->t) + 1;
 	uint32_t part;
-	int rc = n > PARTS_MAX ? err_set(err, ERR_LIMIT, "incident %s is larger than 64 GB",
-					 u->p->head->uuid)
+	int rc = n > PARTS_MAX ? err_set(err, ERR_LIMIT, "incident %s needs more than %u parts",
+					 u->p->head->uuid, PARTS_MAX)
 			       : begin(u, err);
 
 	if (rc || u->a->status != 200)
@@ -134,7 +141,7 @@ int target_send_s3(struct target *t, struct net *net, const struct parcel *p,
 	struct net_request r = {.method = "PUT", .file = p->file, .nbytes = p->bytes};
 	struct upload u = {.t = t, .net = net, .p = p, .a = a};
 	char text[400];
-	int rc = p->bytes > PART_BYTES ? send_parts(&u, err)
+	int rc = p->bytes > part_bytes(t) ? send_parts(&u, err)
 				       : ask(t, net, p, &r, "", p->sha256, true, a, err);
 
 	if (rc)

@@ -145,7 +145,8 @@ record log3
 check the_next_recorder_sends_what_two_that_were_killed_left wait_for 30 all_there
 check each_once expect_exit 1 test -e taken/again
 check in_the_order_in_which_they_came \
-	diff <("$RECORDER" list --store r.db --json | jq -r .uuid | tac) <(sed 's/.*+//; s/[.].*//' taken/order)
+	diff <("$RECORDER" list --store r.db --json | jq -r .uuid | tac) \
+	<(sed 's/.*+//; s/[.].*//' taken/order)
 sent() { state | jq -e '.ship[0] | .queued == 0 and .sent == 3 and .failures == 0'; }
 check status_says_so wait_for 10 sent
 "$RECORDER" stop --store r.db >/dev/null 2>&1
@@ -212,6 +213,12 @@ objects() { find bucket -name '*_object' | sed 's/.*\///; s/[.].*//' | sort; }
 check each_is_an_object diff <(uuids s.db) <(objects)
 day=$(hostname)/$(date -u +%Y/%m/%d)
 check by_host_and_day [ "$(find bucket -path "*/evidence/prod/$day/*_object" | wc -l)" = 6 ]
+expect a_large_one_goes_in_parts 0 'incident 2 is sent, 128 KB' ship 2 --store s.db \
+	--to 's3://evidence/parts;PartKB=50'
+whole=$(find bucket -path '*/parts/*_object')
+check which_are_one_object_then "$RECORDER" verify --store "$whole"
+check as_it_was_sent [ "$(sqlite3 s.db "SELECT sha256 FROM ship WHERE target='s3://evidence/parts'
+	AND state='sent'")" = "$(sha256sum <"$whole" | cut -d' ' -f1)" ]
 (umask 077 && printf '[default]\naws_access_key_id=S3RVER\naws_secret_access_key = S3RVER\n' >keys)
 AWS_ACCESS_KEY_ID=wrongk3y expect keys_may_be_in_a_file 0 'incident 1 is sent' ship --store r.db \
 	--to 's3://evidence/prod;Auth=keys'
