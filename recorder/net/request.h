@@ -18,6 +18,9 @@ struct net_request {
 	const char *ca_file;                 /* whom else to trust; NULL = the system's list */
 	uint32_t stall_s;                    /* give up after so long without a byte; 0 = 60 */
 	uint64_t bytes_per_s;                /* 0 = no limit */
+	uint32_t timeout_ms;                 /* for all of it; 0 = none */
+	bool no_proxy;                       /* whatever the environment says */
+	size_t answer_max;                   /* of its body; 0 = REQUEST_ANSWER_MAX */
 	/* The body: so many bytes of a file, or of text; none. */
 	struct os_file *file;
 	uint64_t from, nbytes;

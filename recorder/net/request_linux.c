@@ -17,7 +17,8 @@ enum {
 	CURLOPT_WRITEFUNCTION = 20011, CURLOPT_READFUNCTION = 20012, CURLOPT_HEADERFUNCTION = 20079,
 	CURLOPT_LOW_SPEED_LIMIT = 19, CURLOPT_LOW_SPEED_TIME = 20, CURLOPT_NOBODY = 44,
 	CURLOPT_UPLOAD = 46, CURLOPT_CONNECTTIMEOUT = 78, CURLOPT_NOSIGNAL = 99,
-	CURLOPT_PROTOCOLS = 181, CURLOPT_INFILESIZE_LARGE = 30115,
+	CURLOPT_PROXY = 10004, CURLOPT_TIMEOUT_MS = 155, CURLOPT_PROTOCOLS = 181,
+	CURLOPT_INFILESIZE_LARGE = 30115,
 	CURLOPT_MAX_SEND_SPEED_LARGE = 30145, CURLINFO_RESPONSE_CODE = 0x200002,
 };
 enum {CURLE_URL_MALFORMAT = 3, CURLE_UNSUPPORTED_PROTOCOL = 1};
@@ -122,7 +123,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *ctx)
 				: os_write(x->r->into, bytes, n, x->err);
 		return x->rc ? 0 : n;
 	}
-	if (x->taken > REQUEST_ANSWER_MAX)
+	if (x->taken > (x->r->answer_max ? x->r->answer_max : REQUEST_ANSWER_MAX))
 		x->rc = err_set(x->err, ERR_LIMIT, "the answer of %.300s is too long", x->r->url);
 	else
 		buf_put(&x->a->body, bytes, n);
@@ -174,6 +175,9 @@ static void set_options(struct net *n, struct exchange *x, struct curl_slist *he
 	set(n->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	set(n->curl, CURLOPT_LOW_SPEED_TIME, (long)(r->stall_s ? r->stall_s : 60));
 	set(n->curl, CURLOPT_MAX_SEND_SPEED_LARGE, (int64_t)r->bytes_per_s);
+	set(n->curl, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
+	if (r->no_proxy)
+		set(n->curl, CURLOPT_PROXY, "");
 	if (r->ca_file)
 		set(n->curl, CURLOPT_CAINFO, r->ca_file);
 	set(n->curl, CURLOPT_URL, r->url);
