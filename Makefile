@@ -37,6 +37,7 @@ endif
 # Lower ones first: a room uses rooms that stand above its own line.
 uses_base     :=
 uses_model    := base
+uses_net      := base
 uses_unwind   := base model
 uses_managed  := base unwind
 uses_hotspot  := base model managed
@@ -57,7 +58,7 @@ uses_perf     += jvm
 uses_etw      := base model symbol source host runtime
 uses_etl      := base symbol etw
 uses_dotnet   := base model managed symbol source host runtime probe etw
-uses_counter  := base model source host runtime
+uses_counter  := base model net source host runtime
 uses_log      := base model source
 uses_process  := base model source host
 uses_stopped  := base model unwind python symbol source host ring perf
@@ -70,14 +71,15 @@ uses_analysis := base model triggers managed
 uses_options  := base model
 uses_engine   := base model symbol triggers store export source
 uses_http     := base model store export engine
+uses_ship     := base model net store export
 uses_screen   := base model
 uses_listing  := base model triggers source export analysis options
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped dump
-uses_cli      += list analysis options engine http screen listing stackfile
+uses_cli      += list analysis options engine http ship screen listing stackfile
 
-ROOMS := base model unwind managed hotspot python node symbol triggers store export source host \
-         ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \
-         stackfile list analysis options engine http screen listing cli
+ROOMS := base model net unwind managed hotspot python node symbol triggers store export source \
+         host ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \
+         stackfile list analysis options engine http ship screen listing cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))

@@ -39,6 +39,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_VERIFY] = cmd_verify,
 	[CMD_SALVAGE] = cmd_salvage,
 	[CMD_SYMBOLIZE] = cmd_symbolize,
+	[CMD_SHIP] = cmd_ship,
 	[CMD_EVENTS] = cmd_events,
 	[CMD_COUNTERS] = cmd_counters,
 	[CMD_STACKS] = cmd_stacks,
@@ -99,6 +100,8 @@ static int command(struct options *o, struct err *err)
 	rc = sheet_check_color(o, err);
 	if (!rc && o->command != CMD_HELP)
 		rc = config_load_named(o, err);
+	if (!rc && o->command != CMD_HELP)
+		rc = cmd_fetch_stores(o, err);
 	return rc ? rc : run[o->command](o, err);
 }
 

@@ -106,8 +106,8 @@ static int note(struct store *s, void *arg, struct err *err)
 
 	if (rc)
 		return rc;
-	return db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, due_wall_ns, answer)"
-		      " VALUES(?1, '', 'target', ?2, ?3, ?4, ?5)"
+	return db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, due_wall_ns,"
+		      " answer) VALUES(?1, '', 'target', ?2, ?3, ?4, ?5)"
 		      " ON CONFLICT(target, uuid) DO UPDATE SET tries=(tries + 1) * ?2, wall_ns=?3,"
 		      " due_wall_ns=?4, answer=coalesce(?5, CASE WHEN ?2 THEN answer END)",
 		      ARGS(arg_text(w->target), arg_int(failed), arg_u64(w->wall_ns),

@@ -547,6 +547,16 @@ static void check_http(struct check *c)
 		put_verdict(c, &f, cmd_check_http(c->o, &err), &err);
 }
 
+static void check_ship(struct check *c)
+{
+	struct finding f = {"ship", c->o->ship.n ? "targets" : NULL, "ok",
+			    "incidents are sent once it records", NULL, NAN, 0};
+	struct err err = {0};
+
+	if (f.name)
+		put_verdict(c, &f, cmd_check_ship(c->o, &err), &err);
+}
+
 static void check_command(struct check *c, const char *option, const char *value)
 {
 	struct finding f = {"command", value, "ok", NULL, NULL, NAN, options_line(c->o, option)};
@@ -601,6 +611,7 @@ int cmd_check(const struct options *o, struct err *err)
 	check_settings(&c);
 	check_data_file(&c);
 	check_http(&c);
+	check_ship(&c);
 	check_command(&c, "stop-command", o->stop_command);
 	check_command(&c, "on-failure", o->on_failure);
 	rc = check_store(&c, err);

@@ -32,6 +32,7 @@ int cmd_verify(const struct options *o, struct err *err);
 int cmd_remark(const struct options *o, struct err *err);
 int cmd_salvage(const struct options *o, struct err *err);
 int cmd_symbolize(const struct options *o, struct err *err);
+int cmd_ship(const struct options *o, struct err *err);
 int cmd_events(const struct options *o, struct err *err);
 int cmd_counters(const struct options *o, struct err *err);
 int cmd_stacks(const struct options *o, struct err *err);
@@ -284,6 +285,16 @@ struct http_config;
 bool cmd_http(const struct options *o, struct http_config *out);
 /* Check it, and --textfile. */
 int cmd_check_http(const struct options *o, struct err *err);
+/* Bring stores that are buckets (s3://...) here, and name their copies in their place. */
+int cmd_fetch_stores(struct options *o, struct err *err);
+/* Check --ship. */
+int cmd_check_ship(const struct options *o, struct err *err);
+struct engine_config;
+struct follow_config;
+struct follow;
+/* Send what e stores, with --ship; nothing without. cfg and *out: for follow_close(). */
+int cmd_follow(const struct options *o, struct engine_config *e, struct follow_config *cfg,
+	       struct follow **out, struct err *err);
 
 /* One line about each unused name of --rule and an unused --process; or "". */
 void cmd_unused_rules(const struct options *o, struct buf *out);

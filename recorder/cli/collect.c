@@ -10,6 +10,7 @@
 #include "model/memory_budget.h"
 #include "source/list/heap.h"
 #include "options/config.h"
+#include "ship/follow.h"
 #include "source/host/death.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
@@ -667,6 +668,8 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 	char flooded[ENGINE_FLOODED_BYTES];
 	struct http_server *http = NULL;
 	struct textfile *textfile = NULL;
+	struct follow_config follow_config;
+	struct follow *follow = NULL;
 	struct engine_result result;
 	bool aside = c->of && c->of->aside;
 	int rc = aside ? 0 : os_signals_open(err);
@@ -676,13 +679,18 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 	if (!rc && c->options->textfile)
 		rc = textfile_open(c->options->textfile, c->engine.store_path, c->engine.log,
 				   &textfile, err);
+	if (!rc && !c->of)
+		rc = cmd_follow(c->options, &c->engine, &follow_config, &follow, err);
 	if (rc) {
+		textfile_close(textfile);
 		http_server_close(http);
 		return rc;
 	}
 	rc = engine_run(&c->engine, &result, err);
 	textfile_close(textfile);
 	http_server_close(http);
+	if (!result.left_behind)
+		follow_close(follow);
 	*left_behind = result.left_behind;
 	if (!aside)
 		os_signals_close();
@@ -740,6 +748,8 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 		rc = cmd_check_data_file(o, err);
 	if (!rc)
 		rc = cmd_check_http(o, err);
+	if (!rc)
+		rc = cmd_check_ship(o, err);
 	if (!rc && !o->capture.file)
 		rc = check_rights(c, err);
 	if (!rc)

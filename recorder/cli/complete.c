@@ -109,7 +109,7 @@ static void offer_options(struct completion *c)
 	char name[80];
 
 	for (info = option_table; info->name; info++) {
-		bool fits = c->o.command == CMD_NONE ? info->commands == UINT32_MAX
+		bool fits = c->o.command == CMD_NONE ? info->commands == UINT64_MAX
 						     : (info->commands >> c->o.command) & 1;
 
 		snprintf(name, sizeof(name), "--%s", info->name);

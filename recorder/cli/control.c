@@ -137,6 +137,31 @@ static void put_health(struct sheet *p, struct json_value status)
 	buf_free(&text);
 }
 
+/* "s3://evidence/prod: 3 queued, 12 sent", with what it said, if it was no success. */
+static void put_targets(struct sheet *p, struct json_value ship)
+{
+	struct json_value t = {0};
+	struct buf text = {0};
+
+	while ((t = json_next(ship, t)).at) {
+		buf_reset(&text);
+		json_put_text(json_member(t, "target"), &text);
+		buf_printf(&text, ": %.0f queued, %.0f sent", number(t, "queued"),
+			   number(t, "sent"));
+		if (number(t, "refused") > 0)
+			buf_printf(&text, ", %.0f refused", number(t, "refused"));
+		if (number(t, "lost") > 0)
+			buf_printf(&text, ", %.0f deleted before they were sent",
+				   number(t, "lost"));
+		if (number(t, "failures") > 0 || number(t, "refused") > 0) {
+			buf_puts(&text, "; ");
+			json_put_text(json_member(t, "said"), &text);
+		}
+		sheet_text_line(p, "Ship", buf_text(&text));
+	}
+	buf_free(&text);
+}
+
 /* "12 MB of 64 MB", or nothing when the recorder did not say. */
 static void put_use(struct sheet *p, const char *label, double used, double max)
 {
@@ -377,6 +402,7 @@ static void put_status(struct sheet *p, struct json_value status)
 	put_text(p, "Store", json_member(status, "store"));
 	put_use(p, "", number(status, "store_bytes"), number(status, "store_max_bytes"));
 	put_disk_history(p, status);
+	put_targets(p, json_member(status, "ship"));
 	put_rules(p, json_member(status, "rules"));
 	buf_free(&state);
 }

@@ -7,18 +7,41 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { COLUMNS = 7 };
+enum { COLUMNS = 8 };
 
 struct listing {
 	struct sheet sheet;
 	int widths[COLUMNS];
+	const struct options *o;
+	uint64_t since_wall_ns;              /* 0 = ever */
+	char *host;                          /* of the first one */
+	bool several_hosts;
 	bool measures;                       /* the widths are not known yet */
 	uint32_t n;
 };
+
+static bool is_wanted(const struct listing *l, const struct incident_head *h)
+{
+	return h->trigger_wall_ns >= l->since_wall_ns &&
+	       (!l->o->host || (h->host && text_same_fold(h->host, l->o->host)));
+}
+
+static void look_at_host(struct listing *l, const struct incident_head *h)
+{
+	const char *host = h->host ? h->host : "";
+
+	if (!l->host)
+		l->host = text_dup(host, SIZE_MAX);
+	else
+		l->several_hosts |= strcmp(l->host, host) != 0;
+}
 
 static int put_incident(void *ctx, const struct incident_head *h)
 {
@@ -32,27 +55,37 @@ static int put_incident(void *ctx, const struct incident_head *h)
 		{.head = "SAMPLES", .kind = SHEET_COUNT, .n = h->samples},
 		{.head = "LOST", .kind = SHEET_COUNT, .n = h->lost, .is_loss = true},
 		{.head = "SIZE", .kind = SHEET_BYTES, .n = h->stored_bytes},
+		{.head = "HOST", .text = h->host ? h->host : ""},
 		{.head = "WHAT FIRED", .kind = SHEET_NAME},
 	};
-	unsigned i;
+	struct sheet_cell *what_fired = &cells[COLUMNS - 1];
+	unsigned i, n = COLUMNS;
 
+	if (!is_wanted(l, h))
+		return 0;
 	os_time_text(h->trigger_wall_ns, time);
 	snprintf(second, sizeof(second), "%.10s %.8s", time, time + 11);
 	if (l->measures) {
+		look_at_host(l, h);
 		sheet_measure(cells, COLUMNS, l->widths);
 		return 0;
 	}
+	if (!l->several_hosts) {
+		cells[COLUMNS - 2] = cells[COLUMNS - 1];
+		what_fired--;
+		n--;
+	}
 	if (h->state != INCIDENT_COMPLETE)
 		buf_printf(&what, "[%s]", incident_state_text(h->state));
-	cells[COLUMNS - 1].mark = what.len;
+	what_fired->mark = what.len;
 	buf_printf(&what, "%s%s", what.len ? " " : "", h->pinned ? "[pinned] " : "");
 	buf_puts(&what, h->reason && *h->reason ? h->reason : h->rule ? h->rule : "");
-	cells[COLUMNS - 1].text = buf_text(&what);
-	for (i = 0; i < COLUMNS; i++)
-		cells[i].width = l->widths[i];
+	what_fired->text = buf_text(&what);
+	for (i = 0; i < n; i++)
+		cells[i].width = l->widths[i < n - 1 ? i : COLUMNS - 1];
 	if (!l->n++)
-		sheet_heading(&l->sheet, cells, COLUMNS);
-	sheet_row(&l->sheet, cells, COLUMNS);
+		sheet_heading(&l->sheet, cells, n);
+	sheet_row(&l->sheet, cells, n);
 	buf_free(&what);
 	return 0;
 }
@@ -61,8 +94,11 @@ static int put_json(void *ctx, const struct incident_head *h)
 {
 	struct listing *l = ctx;
 
+	if (!is_wanted(l, h))
+		return 0;
 	sheet_open(&l->sheet);
 	json_incident(&l->sheet.j, h, false);
+	json_key_str(&l->sheet.j, "host", h->host);
 	sheet_close(&l->sheet);
 	l->n++;
 	return 0;
@@ -70,12 +106,14 @@ static int put_json(void *ctx, const struct incident_head *h)
 
 int cmd_list(const struct options *o, struct err *err)
 {
-	struct listing l = {.measures = true};
+	struct listing l = {.measures = true, .o = o};
 	struct store *store = NULL;
 	struct buf path = {0};
 	int rc;
 
 	sheet_init(&l.sheet, o);
+	if (o->last_ns != OPTION_NO_TIME)
+		l.since_wall_ns = os_wall_ns() - (uint64_t)o->last_ns;
 	if (!cmd_store_path(o, STORE_READ, &path, NULL))
 		cmd_settle_deaths(buf_text(&path));
 	buf_free(&path);
@@ -86,10 +124,13 @@ int cmd_list(const struct options *o, struct err *err)
 	if (!rc)
 		rc = store_list(store, o->json ? put_json : put_incident, &l, err);
 	if (!rc && !l.n)
-		rc = err_set(err, ERR_NOT_FOUND, "no incidents in %s yet", store_path(store));
+		rc = err_set(err, ERR_NOT_FOUND, l.since_wall_ns || o->host
+						  ? "no such incidents in %s"
+						  : "no incidents in %s yet", store_path(store));
 	if (!rc)
 		rc = sheet_print(&l.sheet, err);
 	sheet_free(&l.sheet);
+	free(l.host);
 	store_close(store);
 	return rc;
 }

@@ -16,7 +16,8 @@
 
 bool cmd_several(const struct options *o)
 {
-	return o->ids.n > 1 || o->all_incidents || o->rule_text || o->more_stores.n;
+	return o->ids.n > 1 || o->all_incidents || o->rule_text || o->more_stores.n ||
+	       (o->host && !o->ids.n);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
@@ -37,6 +38,7 @@ static bool is_chosen(const struct choosing *c, const struct incident_head *h)
 	for (i = 0; i < c->ids->n && c->ids->items[i] != h->id; i++)
 		;
 	return (!c->ids->n || i < c->ids->n) && h->trigger_wall_ns >= c->since_wall_ns &&
+	       (!c->o->host || (h->host && text_same_fold(h->host, c->o->host))) &&
 	       (!rule || (h->rule && text_has_fold(h->rule, rule)) ||
 		(h->reason && text_has_fold(h->reason, rule)));
 }

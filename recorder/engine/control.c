@@ -321,6 +321,8 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_open(j, "homes", '[');
 	homes_put(&e->homes, j);
 	json_close(j, ']');
+	if (e->cfg->put_more_status)
+		e->cfg->put_more_status(e->cfg->more_ctx, j);
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */

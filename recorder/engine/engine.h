@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "base/log.h"
 #include "model/budget.h"
 #include "source/source.h"
@@ -72,6 +73,11 @@ struct engine_config {
 	void (*reloaded)(void *ctx, bool taken);
 	const char *pending;
 	void *ready_ctx;                             /* of these five */
+	/* For who sends incidents elsewhere: one is complete (writer thread); more of the status
+	 * (control thread). NULL = nobody. */
+	void (*stored)(void *ctx);
+	void (*put_more_status)(void *ctx, struct json *j);
+	void *more_ctx;                              /* of these two */
 	/* 0 = never. A log that is no terminal waits twice as long each time, up to an hour. */
 	uint64_t status_every_ns;
 	uint64_t store_wait_ns;         /* at the end, for a store that hangs; 0 = as usual */

@@ -345,6 +345,8 @@ static void report_stored(struct engine *e, const struct pending *p)
 	e->shared.store_bytes = store_bytes(e->writer.store);
 	os_mutex_unlock(e->shared.lock);
 	dedup_stored(e, p);
+	if (e->cfg->stored)
+		e->cfg->stored(e->cfg->more_ctx);
 	if (e->cfg->listen && e->cfg->live)
 		incident_tell_system(h, e->cfg->store_path);
 	command_add(e, h->id, h->rule, h->reason);

@@ -242,11 +242,22 @@ void metrics_put(struct json_value status, bool open_metrics, struct buf *out)
 	struct json_value rules = json_member(status, "rules");
 	struct json_value sources = json_member(status, "sources");
 	struct json_value tables = json_member(status, "tables");
+	struct json_value ship = json_member(status, "ship");
 
 	put_health(status, open_metrics, out);
 	put_plains(status, open_metrics, out);
 	put_losses(status, open_metrics, out);
 	put_homes(json_member(status, "homes"), open_metrics, out);
+	put_each(ship, "recorder_ship_queued", "Incidents that wait to be sent.", "target",
+		 "target", "queued", open_metrics, out);
+	put_each(ship, "recorder_ship_sent_total", "Incidents that were sent.", "target", "target",
+		 "sent", open_metrics, out);
+	put_each(ship, "recorder_ship_refused_total", "Incidents that a server refused for good.",
+		 "target", "target", "refused", open_metrics, out);
+	put_each(ship, "recorder_ship_lost_total", "Incidents that were deleted before.", "target",
+		 "target", "lost", open_metrics, out);
+	put_each(ship, "recorder_ship_failures", "Failures in a row.", "target", "target",
+		 "failures", open_metrics, out);
 	put_each(rules, "recorder_rule_value", "What the rule sees now.", "rule", "rule", "value",
 		 open_metrics, out);
 	put_each(rules, "recorder_rule_limit", "Its limit now.", "rule", "rule", "limit",

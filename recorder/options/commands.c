@@ -299,6 +299,19 @@ const struct command_info command_table[COMMANDS] = {
 "recorder symbolize --id 3 --symbol-path ~/build/release\n"
 "recorder symbolize incident.db --symbol-path 'https://debuginfod.debian.net'\n",
 	},
+	[CMD_SHIP] = {
+		"ship", OPERAND_IDS, "[ID...]",
+		"send incidents to where others can read them",
+		.about =
+"Sends those that wait for the targets of --to, or of the conf file's `ship =`: all that were\n"
+"not sent yet, in their order. With numbers: these, and with --all all, also again. A recorder\n"
+"with `ship =` does it by itself whenever an incident is complete. Exit code 1: something was\n"
+"not sent, and why.\n",
+		.examples =
+"recorder ship --to s3://evidence/prod\n"
+"recorder ship 7 --to 'https://user.example/incidents/;Auth=/etc/recorder/auth'\n"
+"recorder ship --all --since 2d --to 'https://user.example/in;Format=pprof'\n",
+	},
 	[CMD_EVENTS] = {
 		"events", OPERAND_PATTERN, "[PATTERN]",
 		"list or watch events that rules can name; read those of a trace",

@@ -379,14 +379,14 @@ static int use_operand(struct arguments *a, struct err *err)
 /* Append "collect and check": the commands that take an option of this name. */
 static void put_commands(const char *name, struct buf *out)
 {
-	uint32_t commands = 0;
+	uint64_t commands = 0;
 	unsigned c;
 
 	for (c = 0; option_table[c].name; c++)
 		if (strcmp(option_table[c].name, name) == 0)
 			commands |= option_table[c].commands;
 	for (c = CMD_NONE + 1; c < COMMANDS; c++) {
-		uint32_t later = commands >> c >> 1;
+		uint64_t later = commands >> c >> 1;
 
 		if ((commands >> c) & 1)
 			buf_printf(out, "%s%s", command_table[c].name,

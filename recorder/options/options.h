@@ -56,6 +56,7 @@ enum command {
 	CMD_VERIFY,
 	CMD_SALVAGE,
 	CMD_SYMBOLIZE,
+	CMD_SHIP,
 	CMD_EVENTS,
 	CMD_COUNTERS,
 	CMD_STACKS,
@@ -173,6 +174,9 @@ struct options {
 	char *http;                          /* address; NULL = none */
 	char *textfile;                      /* NULL = none */
 	char *http_token, *http_cert, *http_key;     /* files; or NULL */
+	struct text_list ship, ship_to;      /* targets: of the recorder; of ship */
+	bool due;                            /* of ship: as the recorder does it */
+	char *host;                          /* of list, report...; NULL = any */
 	char *service_name;                  /* NULL = "recorder" */
 
 	/* which incident, and which part of it */
@@ -278,8 +282,8 @@ struct option_info {
 	const char *help;                    /* a sentence or more */
 	enum option_type type;
 	enum option_group group;
-	uint32_t commands;                   /* bits 1 << enum command that take it */
-	uint32_t no_effect;                  /* those that accept it without effect */
+	uint64_t commands;                   /* bits 1 << enum command that take it */
+	uint64_t no_effect;                  /* those that accept it without effect */
 	bool conf;                           /* allowed in the conf file */
 	bool live;                           /* `recorder reload` takes it without a restart */
 	size_t offset;                       /* in struct options */

@@ -10,7 +10,7 @@
 /* The default of a number that has none: outside all bounds. */
 #define UNSET -INFINITY
 
-#define IN(command) (1u << CMD_##command)
+#define IN(command) (1ull << CMD_##command)
 
 #define RECORDING (IN(COLLECT) | IN(START) | IN(CHECK))
 #define SAMPLING (RECORDING | IN(RUN) | IN(TOP))
@@ -25,7 +25,7 @@
 #define REPAIR (IN(VERIFY) | IN(SALVAGE) | IN(SYMBOLIZE))
 #define WITH_STORE \
 	(RULES | IN(RUN) | IN(TOP) | CONTROL | IN(LIST) | IN(HISTORY) | INCIDENTS | IN(DIFF) | \
-	 IN(EVENTS) | REPAIR)
+	 IN(EVENTS) | REPAIR | IN(SHIP))
 #define WITH_CONFIG (WITH_STORE | IN(COUNTERS) | IN(SERVICE))
 
 /* What a row may have after its commands. */
@@ -345,10 +345,12 @@ const struct option_info option_table[] = {
 	{"id", "ID,...",
 	 "The incident's number in 'recorder list'. report and export take several as one: 3,5-9.",
 	 OPTION_IDS, GROUP_SELECT,
-	 INCIDENTS | IN(BACKTEST) | IN(DIFF) | IN(EVENTS) | IN(SYMBOLIZE), FIELD(ids),
+	 INCIDENTS | IN(BACKTEST) | IN(DIFF) | IN(EVENTS) | IN(SYMBOLIZE) | IN(SHIP), FIELD(ids),
 	 .other_names = "incident"},
 	{"all", NULL, "All incidents of the store, as one.",
 	 OPTION_BOOL, GROUP_SELECT, IN(REPORT), FIELD(all_incidents)},
+	{"all", NULL, "All incidents, also those that were sent already.",
+	 OPTION_BOOL, GROUP_SELECT, IN(SHIP), FIELD(all_incidents)},
 	{"all-incidents", NULL, "All incidents of the store, as one.",
 	 OPTION_BOOL, GROUP_SELECT, IN(EXPORT), FIELD(all_incidents)},
 	{"rule", "TEXT",
@@ -402,6 +404,11 @@ const struct option_info option_table[] = {
 	{"last", "SEC", "The history's last 90 s, 30m, 12h, in place of an incident.",
 	 OPTION_SECONDS, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(last_ns),
 	 NUMBER(UNSET, 1, 1e8, "s"), .other_names = "since"},
+	{"since", "SEC", "Only incidents of the last 30m, 12h, 2d.",
+	 OPTION_SECONDS, GROUP_SELECT, IN(LIST) | IN(SHIP), FIELD(last_ns),
+	 NUMBER(UNSET, 1, 1e8, "s")},
+	{"host", "NAME", "Only incidents of this machine.",
+	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | IN(REPORT) | IN(EXPORT), FIELD(host)},
 	{"at", "TIME", "The history from this moment on, for as long as --for says.",
 	 OPTION_TEXT, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(at)},
 	{"against", "yesterday|week|same-hour*N|hour*N|before*N",
@@ -622,7 +629,7 @@ const struct option_info option_table[] = {
 	{"json", NULL, "One JSON object a line.",
 	 OPTION_BOOL, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
-	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL | REPAIR |
+	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | IN(SHIP) | CONTROL | REPAIR |
 	 IN(LIST_SESSIONS),
 	 FIELD(json)},
 	{"color", "auto|always|never",
@@ -721,6 +728,15 @@ const struct option_info option_table[] = {
 	 "Write metrics into this file every 15 s, for the textfile collector of node_exporter: a "
 	 "name in .prom. 'recorder help http'.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(textfile)},
+	{"ship", "URL",
+	 "Send each incident there when it is complete: s3://BUCKET/PREFIX, https://HOST/PATH. "
+	 "Repeatable. Linux, needs libcurl. 'recorder help ship'.",
+	 OPTION_TEXTS, GROUP_STORE, RECORDING, CONF, FIELD(ship)},
+	{"to", "URL", "Where to send them; repeatable. Otherwise where the conf file says: ship =.",
+	 OPTION_TEXTS, GROUP_STORE, IN(SHIP), FIELD(ship_to)},
+	{"due", NULL,
+	 "As the recorder does it: leave alone who waits after a failure, and tell only changes.",
+	 OPTION_BOOL, GROUP_STORE, IN(SHIP), FIELD(due)},
 	{"low-priority", NULL,
 	 "Store, name and export at the lowest priority (nice 19, idle I/O), even while an "
 	 "incident waits for it. This takes longer on a busy machine. Sampling keeps its own "
@@ -729,9 +745,9 @@ const struct option_info option_table[] = {
 	{"service-name", "NAME", "Which service, if there are several. Default: recorder.",
 	 OPTION_TEXT, GROUP_STORE, IN(SERVICE), FIELD(service_name)},
 	{"help", NULL, "Print this text.",
-	 OPTION_BOOL, GROUP_STORE, UINT32_MAX, FIELD(help)},
+	 OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(help)},
 	{"version", NULL, "Print the program's version.",
-	 OPTION_BOOL, GROUP_STORE, UINT32_MAX, FIELD(version)},
+	 OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(version)},
 
 	/* Accepted for PerfView's command lines */
 	UNUSED_BOOL("accept-eula"),

@@ -66,7 +66,7 @@ static int64_t next(struct store *s)
 	return rc ? rc : id;
 }
 
-TEST(incidents_wait_in_their_order_until_they_are_sent_or_refused_or_lost)
+TEST(incidents_wait_in_order_until_they_are_sent_refused_or_lost)
 {
 	struct ship_state is;
 	struct lab lab;
@@ -124,7 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copied_incident_is_the_same_in_a_file_of_its_own),
-		cmocka_unit_test(incidents_wait_in_their_order_until_they_are_sent_or_refused_or_lost),
+		cmocka_unit_test(incidents_wait_in_order_until_they_are_sent_refused_or_lost),
 		cmocka_unit_test(one_that_failed_often_lets_others_go_first),
 	};
 

@@ -1,0 +1,424 @@
+#include "ship/ship.h"
+
+#include "base/array.h"
+#include "base/json.h"
+#include "ship/target.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_S 5u
+#define RETRY_MAX_S 900u
+#define RETRY_AFTER_MAX_S 3600u
+#define LOCK_WAIT_NS (20 * NS_PER_SEC)
+
+/* How a target stands in this round. */
+struct lane {
+	struct target target;
+	struct ship_state before;
+	bool done, failed;
+	uint64_t refused;
+};
+
+struct round {
+	const struct ship_config *cfg;
+	struct store *store;
+	struct net *net;
+	struct lane *lanes;
+	struct buf file;                     /* the path of what is being sent */
+	struct id_queue {
+		int64_t *ids;
+		uint32_t n;
+	} asked;                             /* of cfg->ids or cfg->again: instead of what waits */
+	bool has_asked;
+};
+
+/* ---- one incident ---------------------------------------------------------------------------- */
+
+static int export_file(struct round *r, const struct target *t, int64_t id, struct err *err)
+{
+	struct export_options options = {.stream = STREAM_CPU, .annotate = true, .ids = true,
+					 .top = 10};
+	struct incident in = {0};
+	struct out *out = NULL;
+	int rc = store_load(r->store, id, &in, err);
+
+	if (!rc)
+		rc = out_open(r->file.data, false, &out, err);
+	if (!rc) {
+		rc = t->exporter->write(&in, &options, out, err);
+		if (rc)
+			out_abandon(out);
+		else
+			rc = out_close(out, err);
+	}
+	incident_free(&in);
+	return rc;
+}
+
+/* Its file has no name any more once it is open: a kill leaves nothing behind. */
+static int make_parcel(struct round *r, const struct target *t, struct incident_head *head,
+		       struct parcel *p, struct err *err)
+{
+	struct os_file_info info = {0};
+	int rc;
+
+	os_remove(r->file.data, NULL);       /* what a kill has left while it was made */
+	p->head = head;
+	target_put_name(t, head, &p->name);
+	rc = buf_check(&p->name, "a name", err);
+	if (!rc)
+		rc = t->exporter ? export_file(r, t, head->id, err)
+				 : store_copy_to_file(r->store, head->id, r->file.data, err);
+	if (!rc)
+		rc = os_open(r->file.data, OS_READ_PLAIN, &p->file, err);
+	os_remove(r->file.data, NULL);
+	if (!rc)
+		rc = os_file_info(p->file, &info, err);
+	p->bytes = info.size_bytes;
+	return rc ? rc : sha256_file(p->file, 0, p->bytes, p->sha256, err);
+}
+
+static bool is_passing(int status)
+{
+	return status == 408 || status == 425 || status == 429 || status / 100 == 5;
+}
+
+/* The target's fault, not the incident's. */
+static bool is_targets(int status)
+{
+	return status == 401 || status == 403 || status == 404 || status == 407 ||
+	       status / 100 == 3;
+}
+
+/* "503: the first line that the server said" */
+static void put_answer(const struct net_answer *a, struct buf *out)
+{
+	const char *text = buf_text(&a->body);
+	size_t n = strcspn(text, "\r\n"), i;
+
+	buf_printf(out, "the server says %d", a->status);
+	if (a->status / 100 == 3)
+		buf_printf(out, ", go to %s", a->location);
+	if (n)
+		buf_puts(out, ": ");
+	for (i = 0; i < n && i < 200; i++)
+		buf_putc(out, (unsigned char)text[i] < ' ' ? ' ' : text[i]);
+}
+
+static uint64_t wait_s(const struct target *t, const struct net_answer *a, uint32_t failures)
+{
+	uint64_t s = t->retry_s ? t->retry_s : RETRY_S, chance = 0;
+
+	if (is_targets(a->status))
+		s = t->retry_s ? s : RETRY_MAX_S;
+	else
+		for (; failures && s < RETRY_MAX_S; failures--)
+			s *= 2;
+	s = s < RETRY_MAX_S ? s : RETRY_MAX_S;
+	os_random(&chance, sizeof(chance), NULL);
+	s -= chance % (s / 2 + 1);
+	if (a->retry_after_s > s)
+		s = a->retry_after_s < RETRY_AFTER_MAX_S ? a->retry_after_s : RETRY_AFTER_MAX_S;
+	return s;
+}
+
+static void tell(const struct round *r, bool bad, const struct lane *l, const char *what,
+		 const char *why)
+{
+	struct buf text = {0};
+
+	buf_printf(&text, "%s%s%s%s", buf_text(&l->target.name), *what ? ": " : "", what, why);
+	r->cfg->tell(r->cfg->ctx, bad, buf_text(&text));
+	buf_free(&text);
+}
+
+/* What came of it, in the store and in the log. rc: of sending. */
+static int conclude(struct round *r, struct lane *l, const struct parcel *p,
+		    const struct net_answer *a, int rc, const struct err *why, struct err *err)
+{
+	struct ship_note note = {.uuid = p->head->uuid, .sha256 = p->sha256};
+	uint64_t now = os_wall_ns(), seconds = 0;
+	struct buf said = {0}, what = {0};
+	int noted;
+
+	buf_printf(&what, "incident %" PRId64 " ", p->head->id);
+	if (!rc && a->status / 100 == 2) {
+		note.state = SHIP_SENT;
+	} else {
+		if (rc)
+			buf_puts(&said, why->text);
+		else
+			put_answer(a, &said);
+		note.answer = buf_text(&said);
+		note.state = !rc && !is_passing(a->status) && !is_targets(a->status)
+				     ? SHIP_REFUSED : SHIP_WAITING;
+		/* What cannot be made a file now cannot later. */
+		if (rc == ERR_FORMAT || rc == ERR_LIMIT || rc == ERR_NOT_FOUND)
+			note.state = SHIP_REFUSED;
+	}
+	if (note.state == SHIP_WAITING) {
+		seconds = wait_s(&l->target, a, l->before.failures);
+		note.due_wall_ns = now + seconds * NS_PER_SEC;
+		l->failed = l->done = true;
+	}
+	noted = store_ship_note(r->store, buf_text(&l->target.name), &note, now, err);
+	if (note.state == SHIP_REFUSED) {
+		l->refused++;
+		buf_puts(&what, "is refused: ");
+		tell(r, true, l, buf_text(&what), note.answer);
+	} else if (note.state == SHIP_WAITING) {
+		buf_printf(&what, "is not sent yet, and tried again in %" PRIu64 " s: ", seconds);
+		if (!r->cfg->due_only || !l->before.failures ||
+		    strcmp(l->before.answer, note.answer) != 0)
+			tell(r, true, l, buf_text(&what), note.answer);
+	} else if (!r->cfg->due_only || l->before.failures) {
+		buf_printf(&what, "is sent, %" PRIu64 " KB", (p->bytes + 1023) / 1024);
+		tell(r, false, l, buf_text(&what), "");
+	}
+	if (note.state != SHIP_WAITING)
+		l->before.failures = 0;
+	buf_free(&said);
+	buf_free(&what);
+	return noted;
+}
+
+static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err)
+{
+	struct incident_head head = {0};
+	struct parcel p = {.bytes = 0};
+	struct net_answer a = {.status = 0};
+	struct err why = {0};
+	int rc = store_head(r->store, id, &head, err);
+
+	if (!rc) {
+		int sent = make_parcel(r, &l->target, &head, &p, &why);
+
+		if (!sent)
+			sent = l->target.kind->send(&l->target, r->net, &p, &a, &why);
+		rc = sent == ERR_MEMORY ? err_set(err, ERR_MEMORY, "%s", why.text)
+					: conclude(r, l, &p, &a, sent, &why, err);
+	}
+	os_close(p.file);
+	buf_free(&p.name);
+	net_answer_free(&a);
+	incident_head_free(&head);
+	return rc;
+}
+
+/* ---- a round --------------------------------------------------------------------------------- */
+
+static int add_asked(void *ctx, const struct incident_head *h)
+{
+	struct round *r = ctx;
+	uint32_t i;
+
+	for (i = 0; i < r->cfg->nids && r->cfg->ids[i] != h->id; i++)
+		;
+	if ((r->cfg->ids && i == r->cfg->nids) || h->trigger_wall_ns < r->cfg->since_wall_ns ||
+	    h->state == INCIDENT_OPEN)
+		return 0;
+	if (ARRAY_NEXT(r->asked.ids, r->asked.n))
+		return 1;
+	r->asked.ids[r->asked.n++] = h->id;
+	return 0;
+}
+
+/* The number of the turn chooses among what was asked for: newest first in the list. */
+static int next_of(struct round *r, const struct lane *l, uint32_t turn, int64_t *id,
+		   struct err *err)
+{
+	uint32_t tries;
+
+	if (!r->has_asked)
+		return store_ship_next(r->store, buf_text(&l->target.name), id, &tries, err);
+	if (turn >= r->asked.n)
+		return ERR_NOT_FOUND;
+	*id = r->asked.ids[r->asked.n - 1 - turn];
+	return 0;
+}
+
+static int prepare_lane(struct round *r, struct lane *l, struct err *err)
+{
+	const char *name = buf_text(&l->target.name);
+	uint64_t now = os_wall_ns();
+	struct buf text = {0};
+	uint32_t lost = 0;
+	int rc = store_ship_look(r->store, name, now, &lost, err);
+
+	if (!rc)
+		rc = store_ship_state(r->store, name, &l->before, err);
+	if (rc)
+		return rc;
+	if (lost) {
+		buf_printf(&text, "%" PRIu32 " incidents were deleted before they were sent", lost);
+		tell(r, true, l, buf_text(&text), "");
+		buf_free(&text);
+	}
+	/* A clock that was set back must not make it wait for a day. */
+	l->done = r->cfg->due_only && l->before.due_wall_ns > now &&
+		  l->before.due_wall_ns - now <= RETRY_AFTER_MAX_S * NS_PER_SEC;
+	return 0;
+}
+
+static void put_lane(const struct lane *l, const struct ship_state *is, struct json *j)
+{
+	uint64_t now = os_wall_ns();
+	bool waits = is->n[SHIP_WAITING] != 0;
+
+	json_open(j, '{');
+	json_key_str(j, "target", buf_text(&l->target.name));
+	json_key_uint(j, "queued", is->n[SHIP_WAITING]);
+	json_key_uint(j, "sent", is->n[SHIP_SENT]);
+	json_key_uint(j, "refused", is->n[SHIP_REFUSED]);
+	json_key_uint(j, "lost", is->n[SHIP_LOST]);
+	json_key_uint(j, "failures", is->failures);
+	if (waits)
+		json_key_uint(j, "next_s", is->due_wall_ns > now
+				     ? (is->due_wall_ns - now) / NS_PER_SEC + 1 : 1);
+	json_key_str(j, "said", is->answer);
+	json_close(j, '}');
+}
+
+static int put_status(struct round *r, struct buf *out, struct err *err)
+{
+	struct json j = {.out = out};
+	struct ship_state is;
+	uint32_t i;
+	int rc = 0;
+
+	json_open(&j, '[');
+	for (i = 0; !rc && i < r->cfg->ntargets; i++) {
+		rc = store_ship_state(r->store, buf_text(&r->lanes[i].target.name), &is, err);
+		if (!rc)
+			put_lane(&r->lanes[i], &is, &j);
+	}
+	json_close(&j, ']');
+	return rc ? rc : buf_check(out, "the state of shipping", err);
+}
+
+/* One incident for each target in turns: one that hangs does not hold up the others for long. */
+static int take_turns(struct round *r, struct err *err)
+{
+	uint32_t turn, i, left = 1;
+	int rc = 0;
+
+	for (turn = 0; !rc && left; turn++) {
+		for (i = left = 0; !rc && i < r->cfg->ntargets; i++) {
+			struct lane *l = &r->lanes[i];
+			int64_t id;
+
+			if (l->done)
+				continue;
+			rc = next_of(r, l, turn, &id, err);
+			l->done |= rc == ERR_NOT_FOUND;
+			if (!rc)
+				rc = send_one(r, l, id, err);
+			if (rc == ERR_NOT_FOUND)     /* it was deleted meanwhile */
+				rc = 0;
+			left += !l->done;
+		}
+	}
+	return rc;
+}
+
+/* It goes with the process. */
+static int take_lock(const char *store_path, struct os_file **lock, struct err *err)
+{
+	uint64_t end_ns = os_now_ns() + LOCK_WAIT_NS;
+	struct buf path = {0};
+	int rc;
+
+	buf_printf(&path, "%s.ship.lock", store_path);
+	rc = buf_check(&path, "a name", err);
+	while (!rc && (rc = os_lock(path.data, lock, err)) == ERR_BUSY && os_now_ns() < end_ns) {
+		os_sleep_ns(NS_PER_SEC / 5);
+		rc = 0;
+	}
+	if (rc == ERR_BUSY)
+		rc = err_set(err, ERR_BUSY, "another process sends incidents of %s now",
+			     store_path);
+	buf_free(&path);
+	return rc;
+}
+
+static int open_lanes(struct round *r, struct err *err)
+{
+	uint32_t i, k;
+	int rc = 0;
+
+	r->lanes = calloc(r->cfg->ntargets + 1u, sizeof(*r->lanes));
+	if (!r->lanes)
+		return err_memory(err, "for shipping");
+	for (i = 0; !rc && i < r->cfg->ntargets; i++) {
+		rc = target_parse(r->cfg->targets[i], &r->lanes[i].target, err);
+		for (k = 0; !rc && k < i; k++)
+			if (strcmp(buf_text(&r->lanes[k].target.name),
+				   buf_text(&r->lanes[i].target.name)) == 0)
+				rc = err_set(err, ERR_USAGE, "%s is named twice",
+					     buf_text(&r->lanes[i].target.name));
+		if (!rc)
+			rc = target_load_secrets(&r->lanes[i].target, err);
+	}
+	return rc ? rc : net_open(&r->net, err);
+}
+
+static void close_round(struct round *r)
+{
+	uint32_t i;
+
+	for (i = 0; r->lanes && i < r->cfg->ntargets; i++)
+		target_free(&r->lanes[i].target);
+	free(r->lanes);
+	free(r->asked.ids);
+	net_close(r->net);
+	store_close(r->store);
+	buf_free(&r->file);
+}
+
+int ship_check(char *const *targets, uint32_t n, struct err *err)
+{
+	const struct ship_config cfg = {.targets = targets, .ntargets = n};
+	struct round r = {.cfg = &cfg};
+	int rc = open_lanes(&r, err);
+
+	close_round(&r);
+	return rc;
+}
+
+int ship_run(const struct ship_config *cfg, struct buf *status, struct err *err)
+{
+	struct round r = {.cfg = cfg, .has_asked = cfg->ids || cfg->again};
+	struct os_file *lock = NULL;
+	uint32_t i;
+	bool failed = false;
+	int rc = open_lanes(&r, err);
+
+	buf_printf(&r.file, "%s.shipping", cfg->store_path);
+	if (!rc)
+		rc = buf_check(&r.file, "a name", err);
+	if (!rc)
+		rc = store_open(cfg->store_path, STORE_EDIT, &r.store, err);
+	if (!rc)
+		rc = take_lock(cfg->store_path, &lock, err);
+	if (!rc && r.has_asked)
+		rc = store_list(r.store, add_asked, &r, err);
+	if (!rc && r.has_asked && !r.asked.n)
+		rc = err_set(err, ERR_NOT_FOUND, "there is no such incident in %s",
+			     cfg->store_path);
+	for (i = 0; !rc && i < cfg->ntargets; i++)
+		rc = prepare_lane(&r, &r.lanes[i], err);
+	if (!rc)
+		rc = take_turns(&r, err);
+	if (!rc)
+		rc = put_status(&r, status, err);
+	for (i = 0; !rc && i < cfg->ntargets; i++)
+		failed |= r.lanes[i].failed || r.lanes[i].refused;
+	if (!rc && failed)
+		rc = cfg->due_only ? 0 : err_set(err, ERR_IO, "not everything was sent");
+	close_round(&r);
+	os_close(lock);
+	return rc;
+}

@@ -1,0 +1,71 @@
+/*
+ * Where incidents are sent: "URL;Key=Value;..." of --to and of `ship =` in a conf file.
+ *
+ *	s3://bucket/prefix          objects PREFIX/HOST/2026/11/28/UUID.db
+ *	https://host/path/          PUT of a file each, named so
+ *	https://host/path           POST to this URL
+ *
+ * A kind of target is a function and a line in target_kinds[]. No secret is in a URL.
+ */
+#pragma once
+
+#include "export/export.h"
+#include "net/request.h"
+#include "net/s3.h"
+
+struct target;
+
+/* An incident on its way. */
+struct parcel {
+	const struct incident_head *head;
+	struct os_file *file;                /* in the target's format */
+	uint64_t bytes;
+	char sha256[SHA256_HEX];
+	struct buf name;                     /* "HOST/2026/11/28/UUID.db" */
+};
+
+struct target_kind {
+	const char *scheme;                  /* how the URL begins: "s3://" */
+	const char *format;                  /* of its files; NULL = store, or ;Format= */
+	/*
+	 * Send it. a: the answer to the last request, which counts.
+	 * returns  0: there is an answer; an error of net_ask()
+	 */
+	int (*send)(struct target *t, struct net *net, const struct parcel *p, struct net_answer *a,
+		    struct err *err);
+};
+extern const struct target_kind *const target_kinds[];       /* ending in NULL */
+
+struct target {
+	const struct target_kind *kind;
+	const struct exporter *exporter;     /* NULL = a store of its own */
+	struct buf name;                     /* the URL without its query: in logs, the store */
+	char *text;                          /* what the others point into */
+	const char *url, *auth_file, *ca_file, *endpoint, *region;
+	uint32_t stall_s, kb_per_s, retry_s, part_kb;        /* 0 = as usual */
+	struct buf auth;                     /* lines of headers; secret */
+	struct s3 s3;
+};
+
+/*
+ * Read a target's text; its files are not opened.
+ * returns  0; ERR_USAGE: what is wrong with it; ERR_MEMORY
+ */
+int target_parse(const char *text, struct target *out, struct err *err);
+/*
+ * Read its secrets: of ;Auth=FILE, which only its owner may read, else of the environment: headers
+ * of $RECORDER_SHIP_AUTH; keys of $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY, $AWS_SESSION_TOKEN.
+ */
+int target_load_secrets(struct target *t, struct err *err);
+void target_free(struct target *t);
+
+/* What a request has of its target: time limit, whom to trust, headers. */
+void target_prepare(const struct target *t, struct net_request *r);
+
+/* The members of a parcel's name. */
+void target_put_name(const struct target *t, const struct incident_head *h, struct buf *out);
+/* The same of a host: "HOST/". Other characters than letters, digits, - . _ become '_'. */
+void target_put_host(const char *host, struct buf *out);
+
+int target_send_s3(struct target *t, struct net *net, const struct parcel *p,
+		   struct net_answer *a, struct err *err);
