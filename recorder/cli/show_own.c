@@ -1,7 +1,7 @@
 #include "cli/show_own.h"
 
 #include "cli/cmd.h"
-#include "cli/deadlocks.h"
+#include "listing/deadlocks.h"
 
 #include "base/array.h"
 #include "base/fit.h"

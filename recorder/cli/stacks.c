@@ -1,6 +1,6 @@
 /* stacks: print or store the stacks of a process's threads, as they are or as a dump has them. */
 #include "cli/cmd.h"
-#include "cli/deadlocks.h"
+#include "listing/deadlocks.h"
 #include "listing/sheet.h"
 #include "cli/stacks_store.h"
 

@@ -6,6 +6,7 @@
  *	samples N PID [ADDRESS...]   so many samples, the leaf first; addresses and bases are hex
  *	calls N PID [ADDRESS...]     so many ends of system calls
  */
+#include "base/bytes.h"
 #include "tests/support/etw_bytes.h"
 #include "tests/support/etw_record_file.h"
 
@@ -67,11 +68,6 @@ static void process(uint32_t pid, const char *name)
 		     false);
 }
 
-static uint64_t u32_at(const uint8_t *bytes)
-{
-	return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | (uint64_t)bytes[3] << 24;
-}
-
 static void image(uint32_t pid, uint64_t base, const char *name, const char *path)
 {
 	struct etw_bytes b = {.n = 0};
@@ -84,14 +80,14 @@ static void image(uint32_t pid, uint64_t base, const char *name, const char *pat
 	if (!file || fread(bytes, 1, sizeof(bytes), file) != sizeof(bytes))
 		fail(path);
 	fclose(file);
-	pe = u32_at(bytes + 0x3c);
+	pe = le32(bytes + 0x3c);
 	if (pe > sizeof(bytes) - 0x60 || memcmp(bytes + pe, "PE\0", 4))
 		fail("no program");
 	etw_int(&b, base, 8);
-	etw_int(&b, u32_at(bytes + pe + 0x50), 8);
+	etw_int(&b, le32(bytes + pe + 0x50), 8);
 	etw_int(&b, pid, 4);
-	etw_int(&b, u32_at(bytes + pe + 0x58), 4);
-	etw_int(&b, u32_at(bytes + pe + 8), 4);
+	etw_int(&b, le32(bytes + pe + 0x58), 4);
+	etw_int(&b, le32(bytes + pe + 8), 4);
 	etw_int(&b, 0, 4);                   /* signature */
 	etw_int(&b, base, 8);
 	etw_int(&b, 0, 8);

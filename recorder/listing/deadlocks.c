@@ -1,4 +1,4 @@
-#include "cli/deadlocks.h"
+#include "listing/deadlocks.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
