@@ -61,6 +61,7 @@ enum stream {
 	/* Made for a view by analysis/event_samples.h and reserved.h, never stored: */
 	STREAM_VM,              /* memory that a program asked the system for */
 	STREAM_VM_NET, STREAM_VM_PEAK,       /* of it what it kept; what there was at most */
+	STREAM_HEAP_PEAK,       /* of STREAM_HEAP: the same */
 	STREAM_IO_BYTES,        /* read from and written to disks, by who asked for it */
 	STREAM_IO_TIME,         /* ns for which disks served that */
 	STREAMS_MAX,

@@ -470,12 +470,13 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_OUTPUT, IN(HELP), FIELD(all_dir)},
 	{"sqlite-flat", NULL, "The same as --format sqlite-flat.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(sqlite_flat)},
-	{"metric", "cpu|off-cpu|alloc|rss|rss-net|heap|heap-net|vm|vm-net|vm-peak|event|NAME",
+	{"metric", "cpu|off-cpu|alloc|rss|rss-net|heap|heap-net|heap-peak|vm|vm-net|vm-peak|event|"
+	 "NAME",
 	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes), rss (bytes of "
 	 "memory that was touched), rss-net (of these what was still there), heap (bytes allocated "
-	 "by programs under --heap), heap-net (of these what was not freed), vm (bytes asked of "
-	 "the system, by --event kernel:VirtualAlloc), vm-net (of these what was kept), vm-peak "
-	 "(when the process had most), event (all events with stacks), or those of one event or "
+	 "by programs under --heap), heap-net (of these what was not freed), heap-peak (when the "
+	 "process had most), vm (bytes asked of the system, by --event kernel:VirtualAlloc), vm-net "
+	 "(of these what was kept), vm-peak (when the process had most), event (all events with stacks), or those of one event or "
 	 "counter of the processor, such as cache-misses.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric)},
 	{"livestacks", NULL,
