@@ -135,7 +135,7 @@ void cmd_leave_out_rules(const struct options *o, struct options *part)
 	part->stop_command = part->on_failure = NULL;
 	part->history_mb = 0;                /* its incident is all of it */
 	part->runtime_events = part->enable_perf_map = false;
-	c->only_process = c->file = c->data_file = NULL;
+	c->only_process = c->file = c->data_file = c->heap_process = c->heap_next = NULL;
 	c->providers = c->only_providers = c->kernel_events = c->clr_events = NULL;
 	c->gc_collect_only = false;
 	c->max_collect_ns = 0;

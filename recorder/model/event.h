@@ -86,6 +86,10 @@ static inline double memory_mark_weight(uint64_t fault_ns, uint64_t mark_ns, enu
 	return (double)((mark_ns / FAULT_TICK_NS - fault_ns / FAULT_TICK_NS) * 2 + mark);
 }
 
+/* GC/AllocationTick: its field AllocationKind, and a leaf below such an object's type. */
+#define GC_LARGE_OBJECT 1u
+#define GC_LARGE_OBJECT_NAME "LargeObject"
+
 enum metric_unit { UNIT_NS, UNIT_BYTES, UNIT_EVENTS, METRIC_UNITS };
 
 /* Of a stream: all that views and exports have to know of it. */

@@ -1,14 +1,18 @@
 /*
  * --heap: sampled allocations of programs that are started with librecorder-heap.so
- * (recorder/preload/heap.c), which stands beside the recorder or in ../lib/recorder. Linux only.
+ * (recorder/preload/heap.c), which stands beside the recorder or in ../lib/recorder. Linux only:
+ * on Windows the ETW source has the heap's events, of --heap-next and --heap-process.
  */
 #pragma once
 
 #include "model/needs.h"
 #include "source/list/heap_next.h"
 
-/* Add its probes. ERR_NOT_FOUND: the library is not there; ERR_UNSUPPORTED: not on this host. */
-int heap_needs(struct needs *needs, struct err *err);
+/*
+ * Add its probes, for --heap or any of the texts of --heap-next and --heap-process; NULL = without.
+ * returns  0; ERR_NOT_FOUND the library is not there; ERR_UNSUPPORTED not on this host
+ */
+int heap_needs(const char *next, const char *process, struct needs *needs, struct err *err);
 
 #define HEAP_VARIABLES 3u
 struct heap_environment {

@@ -46,16 +46,21 @@ static int add_probe(struct needs *needs, const char *library, const char *name,
 	return rc ? rc : needs_event(needs, &e, err);
 }
 
-int heap_needs(struct needs *needs, struct err *err)
+int heap_needs(const char *next, const char *process, struct needs *needs, struct err *err)
 {
 	static const char *const probes[] = {
 		"otel_memory:alloc", "otel_memory:free",
 		"recorder_heap:double_free", "recorder_heap:unknown_free",
 	};
 	struct buf library = {0};
-	int rc = find_library(&library, err);
+	int rc;
 	size_t i;
 
+	(void)next;
+	if (process)
+		return err_set(err, ERR_UNSUPPORTED, "--heap-process needs Windows; on Linux use "
+			       "'recorder run --heap --process %.100s'", process);
+	rc = find_library(&library, err);
 	for (i = 0; !rc && i < COUNT_OF(probes); i++)
 		rc = add_probe(needs, buf_text(&library), probes[i], err);
 	buf_free(&library);
@@ -120,7 +125,7 @@ int heap_next_begin(const char *name, uint64_t mean_bytes, struct heap_next **ou
 	int rc = find_library(&library, err);
 
 	if (!rc)
-		rc = heap_next_begin_at(HEAP_NEXT_FILE, HEAP_NEXT_FOLDER, buf_text(&library), name,
+		rc = heap_next_begin_at(NULL, NULL, buf_text(&library), name,
 					mean_bytes ? mean_bytes : 1, out, err);
 	buf_free(&library);
 	return rc;
