@@ -1,6 +1,7 @@
 /*
  * Who asked the system for memory: samples of STREAM_VM, _VM_NET and _VM_PEAK from the events that
- * tell of it; and STREAM_HEAP_PEAK. In bytes that a program may use: reserved ones count once they are committed.
+ * tell of it; and STREAM_HEAP_PEAK. In bytes that a program may use: reserved ones count once they
+ * are committed.
  *
  *	Windows   VirtualMem/Alloc and /Free (VirtualAlloc, VirtualFree)
  *	Linux     syscalls/sys_enter_ and sys_exit_ of mmap, munmap, mremap, brk and mprotect:

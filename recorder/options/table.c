@@ -489,9 +489,9 @@ const struct option_info option_table[] = {
 	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes), rss (bytes of "
 	 "memory that was touched), rss-net (of these what was still there), heap (bytes allocated "
 	 "by programs under --heap), heap-net (of these what was not freed), heap-peak (when the "
-	 "process had most), vm (bytes asked of the system, by --event kernel:VirtualAlloc), vm-net "
-	 "(of these what was kept), vm-peak (when the process had most), event (all events with stacks), or those of one event or "
-	 "counter of the processor, such as cache-misses.",
+	 "process had most), vm (bytes asked of the system, by --event kernel:VirtualAlloc), "
+	 "vm-net (of these what was kept), vm-peak (when the process had most), event (all events "
+	 "with stacks), or those of one event or counter of the processor, such as cache-misses.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",

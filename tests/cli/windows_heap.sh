@@ -15,7 +15,8 @@ sums()
 # faults STORE: how many there were of each kind
 faults()
 {
-	"$RECORDER" events --id 1 --store "$1" --json 2>/dev/null | jq -r .name | grep '^Memory/' | sort | uniq -c | tr -s ' \n' ' '
+	"$RECORDER" events --id 1 --store "$1" --json 2>/dev/null | jq -r .name |
+		grep '^Memory/' | sort | uniq -c | tr -s ' \n' ' '
 }
 # sums_are HOW STORE
 sums_are()
@@ -42,8 +43,9 @@ for what in all kernel heap; do
 done
 "$RECORDER" collect --from all.etl --store file.db >file.err 2>&1
 sums_are a_files file.db
-check events_of_a_file_have_perfviews_names [ "$("$RECORDER" events --from all.etl --json 2>/dev/null |
-	grep -o '"HeapTrace/[A-Za-z]*"' | sort | uniq -c | tr -s ' \n' ' ')" = \
+check events_of_a_file_have_perfviews_names [ "$(
+	"$RECORDER" events --from all.etl --json 2>/dev/null | grep -o '"HeapTrace/[A-Za-z]*"' |
+	sort | uniq -c | tr -s ' \n' ' ')" = \
 	' 301 "HeapTrace/Alloc" 1 "HeapTrace/Destroy" 100 "HeapTrace/Free" ' ]
 
 # ---- live ----------------------------------------------------------------------------------------
@@ -85,7 +87,8 @@ collect second --max-collect-sec 0.2 --heap-next shop
 check the_flag_stays_for_another_recorder [ "$(flag shop.exe)" = 0x1 ]
 $WINE_RUN "$RECORDER_EXE" stop --store next.db >stop.out 2>&1
 wait $next
-check it_goes_with_its_key sh -c "! timeout 60 $WINE_RUN reg query '$OPTIONS\\shop.exe' >reg.out 2>&1"
+check it_goes_with_its_key sh -c \
+	"! timeout 60 $WINE_RUN reg query '$OPTIONS\\shop.exe' >reg.out 2>&1"
 # Killed: not even its end runs.
 timeout 60 $WINE_RUN taskkill /F /IM recorder.exe >kill.out 2>&1 </dev/null
 wait $again

@@ -5,8 +5,8 @@
  * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2, Registry_V2, ALPC, SplitIo and
  * SystemConfig_V2 to _V4 of "NT Kernel Logger"; checked on a trace of Windows 8, except for
  * connections, the registry, ALPC and SplitIo. Those of heaps: MOF class HeapTrace, and
- * ETW_HEAP_EVENT_ALLOC (docs), not checked on a trace. Those of merging are from that trace alone. The
- * choice of events with stacks is PerfView's, besides those of TcpIp.
+ * ETW_HEAP_EVENT_ALLOC (docs), not checked on a trace. Those of merging are from that trace alone.
+ * The choice of events with stacks is PerfView's, besides those of TcpIp.
  */
 #include "source/etw/tables_private.h"
 
