@@ -75,6 +75,10 @@ collect plain --max-collect-sec 0.2 &
 collect named --max-collect-sec 0.2 --heap-process no_such_program &
 wait $!
 collect both --max-collect-sec 0.2 /OSHeapProcess:70000 --heap-next b
+wait_for 60 sh -c '[ $(grep -c ^replayed live.log) = 2 ]'
+sleep 1                                      # the last events wait half a second for their stacks
+$WINE_RUN "$RECORDER_EXE" stop --store live.db >stop.out 2>&1
+wait $live
 timeout 60 $WINE_RUN reg add "$OPTIONS\\old.exe" /v TracingFlags /t REG_DWORD /d 4 /f >reg.out \
 	2>&1 </dev/null
 collect next --max-collect-sec 60 /OSHeapExe:shop & next=$!
@@ -110,8 +114,4 @@ check virtualalloc_and_faults_are_flags grep -q ' flags=0x01007007 ' live.log
 for event in 98 99 11 32; do
 	check stack_of_memory_$event grep -q "^stack 3d6fa8d3-.* $event\$" live.log
 done
-wait_for 60 sh -c '[ $(grep -c ^replayed live.log) = 2 ]'
-sleep 1                                      # the last events wait half a second for their stacks
-$WINE_RUN "$RECORDER_EXE" stop --store live.db >stop.out 2>&1
-wait $live
 sums_are live live.db

@@ -131,6 +131,16 @@ static void WINAPI on_record(EVENT_RECORD *event)
 	etw_live_put(s->live, &record);
 }
 
+static void WINAPI on_heap_record(EVENT_RECORD *event)
+{
+	struct etw *s = event->UserContext;
+	struct etw_record record;
+
+	atomic_store_explicit(&s->last_record_ns, os_now_ns(), memory_order_relaxed);
+	etw_record_of(event, &record);
+	etw_live_put_heap(s->live, &record);
+}
+
 /* ---- losses ---------------------------------------------------------------------------------- */
 
 static void report_losses(struct etw *s)
@@ -328,7 +338,8 @@ static int start_heap(struct etw *s, struct err *err)
 
 	if (rc || (!c->heap_process && !c->heap_next))
 		return rc;
-	return etw_session_start_heap(pid, &s->heap, err);
+	rc = etw_live_heap(s->live, err);
+	return rc ? rc : etw_session_start_heap(pid, &s->heap, err);
 }
 
 static void heap_main(void *ctx)
@@ -406,7 +417,7 @@ static int open_consumer(struct etw *s, const struct etw_session *session, TRACE
 	file.LoggerName = (wchar_t *)etw_session_name(session);
 	file.ProcessTraceMode = PROCESS_TRACE_MODE_REAL_TIME | PROCESS_TRACE_MODE_EVENT_RECORD |
 				PROCESS_TRACE_MODE_RAW_TIMESTAMP;
-	file.EventRecordCallback = on_record;
+	file.EventRecordCallback = session == s->heap ? on_heap_record : on_record;
 	file.Context = s;
 	*out = OpenTraceW(&file);
 	return *out == INVALID_PROCESSTRACE_HANDLE ? err_os(err, "cannot read the ETW session") : 0;

@@ -504,14 +504,21 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	return rc;
 }
 
-int etw_events_take(struct etw_events *s)
+static int take(struct etw_events *s, struct etw_stacks *from)
 {
 	const struct etw_whole *w;
 	int rc = 0;
 
-	while (!rc && (w = etw_stacks_next(s->stacks)))
+	while (!rc && (w = etw_stacks_next(from)))
 		rc = deliver(s, w);
 	return rc;
+}
+
+int etw_events_take(struct etw_events *s)
+{
+	int rc = take(s, s->stacks);
+
+	return rc || !s->heap_stacks ? rc : take(s, s->heap_stacks);
 }
 
 static bool never_gone(void *ctx, uint32_t tid)
@@ -526,6 +533,8 @@ int etw_events_end(struct etw_events *s)
 	int rc;
 
 	etw_stacks_end(s->stacks);
+	if (s->heap_stacks)
+		etw_stacks_end(s->heap_stacks);
 	rc = etw_events_take(s);
 	if (!rc && s->time.threads)
 		thread_time_tick(s->time.threads, s->time.now_ns, never_gone);
@@ -599,6 +608,7 @@ void etw_events_close(struct etw_events *s)
 	heap_blocks_free(&s->heap);
 	etw_thread_time_close(&s->time);
 	etw_stacks_free(s->stacks);
+	etw_stacks_free(s->heap_stacks);
 	etw_code_free(s->code, s->last_ns + 1);
 	etw_state_free(s->state);
 	etw_decode_free(s->decode);

@@ -27,6 +27,7 @@ struct etw_events {
 	struct etw_state *state;
 	struct etw_code *code;
 	struct etw_stacks *stacks;
+	struct etw_stacks *heap_stacks;      /* of a second session, which lags; NULL = none */
 	struct etw_decode *decode;
 
 	uint32_t interval_100ns;             /* between samples; 0 = unknown so far */
