@@ -22,5 +22,6 @@ diff --last 6h --json >grown 2>log
 check a_part_of_it_is_a_quarter within "$(kb seventy)" 60300 60480
 expect another_metric_has_no_earlier_days 2 '^recorder: --against compares CPU time only' \
 	diff --store day.db --metric rss-net --last 10 --against 'before*1'
-expect as_a_file 0 '^recorder: the history' diff --store day.db --metric rss-net --last 1h --format folded -o net.folded
+expect as_a_file 0 '^recorder: the history' diff --store day.db --metric rss-net \
+	--last 1h --format folded -o net.folded
 check it_has_the_same_stacks grep -q 'seventy' net.folded

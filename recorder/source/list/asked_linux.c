@@ -40,7 +40,8 @@ static const struct {
 	{ETW_FLAG_HARD_FAULTS, "filemap:mm_filemap_add_to_page_cache"},
 	{ETW_FLAG_VIRTUAL_ALLOC,
 	 "syscalls:sys_enter_mmap syscalls:sys_enter_munmap syscalls:sys_enter_brk "
-	 "syscalls:sys_enter_mremap syscalls:sys_enter_mprotect syscalls:sys_exit_mmap "
+	 "syscalls:sys_enter_mremap syscalls:sys_enter_mprotect syscalls:sys_enter_madvise "
+	 "syscalls:sys_exit_mmap "
 	 "syscalls:sys_exit_munmap syscalls:sys_exit_brk syscalls:sys_exit_mremap "
 	 "syscalls:sys_exit_mprotect"},
 	{ETW_FLAG_VAMAP, "syscalls:sys_enter_mmap syscalls:sys_enter_munmap"},

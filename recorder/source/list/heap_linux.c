@@ -119,6 +119,30 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
 				  (unsigned)pid);
 }
 
+int heap_probe_malloc(uint32_t pid, struct buf *out, struct err *err)
+{
+	static const char *const files[] = {"/libjemalloc.so", "/libtcmalloc", "/libc.so.6",
+					    "/ld-musl-"};
+	struct buf maps = {0};
+	const char *at = NULL, *path = NULL;
+	unsigned i;
+
+	proc_pid_load(pid, "maps", MAPS_BYTES, &maps);
+	for (i = 0; !at && i < COUNT_OF(files); i++)
+		at = strstr(buf_text(&maps), files[i]);
+	for (path = at; path && path > buf_text(&maps) && path[-1] != ' '; path--)
+		;
+	if (path)
+		buf_printf(out, "%suprobe:%.*s:malloc:@StacksEnabled=true;@ProcessIDFilter=%u",
+			   out->len ? "," : "", (int)strcspn(path, "\n"), path, (unsigned)pid);
+	buf_free(&maps);
+	return path ? buf_check(out, "a probe on malloc", err)
+		    : err_set(err, ERR_NOT_FOUND, "--force: process %u has neither the C library "
+			      "nor jemalloc nor tcmalloc as a file of its own, so its malloc "
+			      "cannot be probed; without --force page faults are recorded",
+			      (unsigned)pid);
+}
+
 int heap_next_begin(const char *name, uint64_t mean_bytes, struct heap_next **out, struct err *err)
 {
 	struct buf library = {0};

@@ -34,6 +34,13 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
 	return unsupported(err);
 }
 
+int heap_probe_malloc(uint32_t pid, struct buf *out, struct err *err)
+{
+	(void)pid;
+	(void)out;
+	return unsupported(err);
+}
+
 int heap_next_begin(const char *name, uint64_t mean_bytes, struct heap_next **out, struct err *err)
 {
 	return heap_next_begin_at(NULL, NULL, NULL, name, mean_bytes, out, err);
