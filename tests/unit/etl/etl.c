@@ -349,13 +349,13 @@ TEST(blocks_of_a_heap_are_samples_that_get_a_mark_when_they_are_freed)
 	heap(HEAP_ALLOC_OPCODE, 1500, (uint64_t[]){60, 0x9000, 0});
 	heap(HEAP_DESTROY_OPCODE, 1600, (uint64_t[]){0});
 	read_file(NULL);
+	assert_int_equal(e[0].process->pid, 50);
 	end_taking();
 	assert_int_equal(taking.n, 8);
 	assert_int_equal(e[0].kind, EVENT_SAMPLE);
 	assert_int_equal(e[0].stream, STREAM_HEAP);
 	assert_true(e[0].value == 100);
 	assert_int_equal(e[0].nstack_frames, 2);
-	assert_int_equal(e[0].process->pid, 50);
 	expect_mark(1, 1100, 1000);
 	assert_int_equal(e[2].stream, STREAM_HEAP);
 	assert_true(e[2].value == 300);
