@@ -66,6 +66,7 @@ const char *stream_title(enum stream stream)
 		[STREAM_VM] = "virtual memory",
 		[STREAM_VM_NET] = "virtual memory kept",
 		[STREAM_VM_PEAK] = "virtual memory at most",
+		[STREAM_HEAP_PEAK] = "heap at most",
 		[STREAM_IO_BYTES] = "disk I/O",
 		[STREAM_IO_TIME] = "disk time",
 	};

@@ -243,6 +243,23 @@ static void put_weights(struct data *d)
 
 /* ---- counters and events --------------------------------------------------------------------- */
 
+/* How much a process had, as a counter, so that its growth is a lane of the timeline. */
+static void put_rss(struct data *d, const struct incident_event *e)
+{
+	uint32_t process = incident_process_of(d->in, e->thread);
+	char label[PROCESS_LABEL_BYTES];
+
+	if (process == UINT32_MAX || strcmp(e->provider, "Memory") != 0 ||
+	    strcmp(e->name, "RSS") != 0)
+		return;
+	incident_process_label(d->in, process, label);
+	buf_reset(&d->scratch);
+	buf_printf(&d->scratch, "%s (%u): RSS MB", label, (unsigned)d->in->processes[process].pid);
+	put_ms(d, e->time_ns);
+	json_str(&d->json, buf_text(&d->scratch));
+	json_num(&d->json, (double)incident_field_uint(d->in, e, "RssKb") / 1024);
+}
+
 static void put_counters(struct data *d)
 {
 	uint32_t i;
@@ -251,6 +268,8 @@ static void put_counters(struct data *d)
 	for (i = 0; i < d->in->nevents; i++) {
 		const struct incident_event *e = &d->in->events[i];
 
+		if (e->kind == EVENT_GENERIC)
+			put_rss(d, e);
 		if (e->kind != EVENT_COUNTER)
 			continue;
 		put_ms(d, e->time_ns);

@@ -1,8 +1,8 @@
 import { bucketAt, collections, counters, secondsAt } from "./data.js";
 import { sharp } from "./flame.js";
 
-// Lanes over one axis of time: CPU of processes, or of the threads of one; counters, collections,
-// events.
+// Lanes over one axis of time: CPU of processes, or of the threads of one, or how much more memory
+// they kept; counters, collections, events.
 // Dragging chooses a range of buckets.
 
 const laneHeight = 34, axisHeight = 22, gap = 6, lanesMost = 8, countersMost = 8;
@@ -95,6 +95,11 @@ export class Timeline {
         lane.total += data.weight[i];
       }
     }
+    // Of what was kept, a lane is growth.
+    if (data.metric.endsWith("-net")) {
+      for (const lane of found.values())
+        for (let c = 1; c < columns; c++) lane.at[c] += lane.at[c - 1];
+    }
     return [...found.values()].sort((a, b) => b.total - a.total || a.node - b.node);
   }
 
@@ -123,7 +128,8 @@ export class Timeline {
       const own = Math.max(...lane.at);
       const peak = data.unit_ns ? (own * data.unit_ns / columnNs).toFixed(1) + " CPUs"
                    : brief(own);
-      this.title(g, data.texts[data.name[lane.node]], "peak " + peak, y);
+      const said = data.metric.endsWith("-net") ? "grew by " : "peak ";
+      this.title(g, data.texts[data.name[lane.node]], said + peak, y);
       y += laneHeight + gap;
     }
     for (const c of this.counters) {

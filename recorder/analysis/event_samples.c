@@ -93,6 +93,10 @@ static int add_one(struct adding *a, const struct incident_event *e)
 		return 0;
 	s.stream = STREAM_ALLOC;
 	s.weight = bytes->v.u;
+	if (incident_field_uint(a->in, e, "AllocationKind") == GC_LARGE_OBJECT)
+		s.stack = add_leaf(a, s.stack, GC_LARGE_OBJECT_NAME);
+	if (s.stack == STACK_NONE)
+		return ERR_MEMORY;
 	return incident_add_sample(a->in, &s);
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/reserved.h"
 
 #include "base/array.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -306,14 +307,104 @@ static bool is_told(const struct incident *in)
 	return false;
 }
 
+/* ---- heaps ----------------------------------------------------------------------------------- */
+
+struct heap_peak {
+	struct incident *in;
+	struct table freed;                  /* of the blocks: indices in in->freed */
+	struct heap_most {
+		uint64_t bytes, most, most_ns;
+	} *of;                               /* of each process */
+};
+
+static bool same_block(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_freed *f = &((const struct incident *)ctx)->freed[value];
+	const struct incident_sample *s = key;
+
+	return f->time_ns == s->time_ns && f->cpu == s->cpu;
+}
+
+static struct heap_most *most_of(const struct heap_peak *p, uint32_t thread)
+{
+	uint32_t process = incident_process_of(p->in, thread);
+
+	return process == UINT32_MAX ? NULL : &p->of[process];
+}
+
+/* Blocks come and go in the order of time. */
+static int replay_heap(struct heap_peak *p)
+{
+	const struct incident *in = p->in;
+	uint32_t i, gone = 0;
+	struct heap_most *m;
+	int rc = 0;
+
+	for (i = 0; !rc && i < in->nfreed; i++)
+		rc = table_add(&p->freed, hash_pair(in->freed[i].time_ns, in->freed[i].cpu), i);
+	for (i = 0; !rc && i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stream != STREAM_HEAP)
+			continue;
+		for (; gone < in->nfreed && in->freed[gone].freed_ns <= s->time_ns; gone++) {
+			m = most_of(p, in->freed[gone].thread);
+			if (m)
+				m->bytes -= in->freed[gone].weight;
+		}
+		m = most_of(p, s->thread);
+		if (!m)
+			continue;
+		m->bytes += s->weight;
+		if (m->bytes > m->most) {
+			m->most = m->bytes;
+			m->most_ns = s->time_ns;
+		}
+	}
+	return rc;
+}
+
+static int add_heap_peak(struct incident *in)
+{
+	struct heap_peak p = {.in = in};
+	uint32_t i, n = in->nsamples;
+	int rc;
+
+	for (i = 0; i < n && in->samples[i].stream != STREAM_HEAP; i++)
+		;
+	if (i == n)
+		return 0;
+	p.of = calloc((size_t)in->nprocesses + 1, sizeof(*p.of));
+	rc = p.of ? replay_heap(&p) : ERR_MEMORY;
+	for (; !rc && i < n; i++) {
+		struct incident_sample s = in->samples[i];
+		const struct heap_most *m = s.stream == STREAM_HEAP ? most_of(&p, s.thread) : NULL;
+		uint32_t at;
+
+		if (!m || s.time_ns > m->most_ns)
+			continue;
+		at = table_find(&p.freed, hash_pair(s.time_ns, s.cpu), same_block, in, &s);
+		if (at != TABLE_NONE && in->freed[at].freed_ns <= m->most_ns)
+			continue;
+		s.stream = STREAM_HEAP_PEAK;
+		rc = incident_add_sample(in, &s);
+	}
+	free(p.of);
+	table_free(&p.freed);
+	return rc;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
 int reserved_samples_add(struct incident *in)
 {
 	struct replay r = {.in = in};
 	uint32_t i;
 	int rc = 0;
 
-	if (!is_told(in))
-		return 0;
+	rc = add_heap_peak(in);
+	if (rc || !is_told(in))
+		return rc;
 	r.spaces = calloc((size_t)in->nprocesses + 1, sizeof(*r.spaces));
 	r.entered = calloc((size_t)in->nthreads + 1, sizeof(*r.entered));
 	r.gave = calloc((size_t)in->nevents + 1, sizeof(*r.gave));

@@ -759,11 +759,11 @@ int cmd_record(const struct options *o, const struct cmd_recorded *of, struct er
 	if (!rc) {
 		configure(o, c, of);
 		/* A process of its own begins before there are threads. */
-		if (o->heap_next)
-			rc = heap_next_begin(o->heap_next, (uint64_t)o->heap_kb * 1024,
+		if (o->capture.heap_next)
+			rc = heap_next_begin(o->capture.heap_next, (uint64_t)o->heap_kb * 1024,
 					     &c->heap_next, err);
 		else if (!of)
-			heap_next_tidy(HEAP_NEXT_FILE, HEAP_NEXT_FOLDER);
+			heap_next_tidy(NULL, NULL);
 	}
 	if (!rc) {
 		if (!of && !c->engine.stop_command && !c->engine.failure_command) {

@@ -438,6 +438,24 @@ static void remark(const struct diff_side *side, const char *which)
 			 which, side->head->id, incident_state_text(side->head->state));
 }
 
+/*
+ * diff --metric rss-net --from -24h: what was kept since then is growth, so the window is all that
+ * is needed.
+ */
+static bool is_growth(const struct options *o)
+{
+	return !o->base_ids.n && !o->test_ids.n && !o->against && o->metric &&
+	       text_ends_fold(o->metric, "-net") && cmd_window_asked(o);
+}
+
+static int show_growth(const struct options *o, struct err *err)
+{
+	struct options part = *o;            /* borrows all of it */
+
+	part.by_name = true;
+	return o->format || o->output ? cmd_export(o, err) : cmd_report(&part, err);
+}
+
 int cmd_diff(const struct options *o, struct err *err)
 {
 	struct export_options opt = {.annotate = !o->no_annotate, .addresses = o->addresses};
@@ -447,8 +465,14 @@ int cmd_diff(const struct options *o, struct err *err)
 	enum diff_normalize scale = DIFF_BY_DURATION;
 	int rc;
 
+	if (o->against && o->metric && cmd_stream(o) != STREAM_CPU)
+		return err_set(err, ERR_USAGE, "--against compares CPU time only; growth of %.40s "
+			       "in a window is 'recorder diff --metric %.40s --last 24h', for "
+			       "the metrics that end in -net", o->metric, o->metric);
 	if (o->against)
 		return cmd_against(o, err);
+	if (is_growth(o))
+		return show_growth(o, err);
 	rc = check_request(o, &format, &opt.stream, &scale, err);
 	if (!rc && (o->base_ids.n > 1 || o->test_ids.n > 1))
 		return cmd_diff_sets(o, err);

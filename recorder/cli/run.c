@@ -20,6 +20,7 @@ struct run {
 	char **argv;                         /* NULL: processes that run already */
 	uint32_t pids[PIDS_MAX], npids;      /* these */
 	struct buf pid_list;                 /* with ',' between */
+	struct buf probes;                   /* --force: on their malloc, as --providers */
 	struct os_child *child;
 	struct err failure;                  /* it could not be executed */
 	uint64_t start_ns;
@@ -135,7 +136,7 @@ void cmd_leave_out_rules(const struct options *o, struct options *part)
 	part->stop_command = part->on_failure = NULL;
 	part->history_mb = 0;                /* its incident is all of it */
 	part->runtime_events = part->enable_perf_map = false;
-	c->only_process = c->file = c->data_file = NULL;
+	c->only_process = c->file = c->data_file = c->heap_process = c->heap_next = NULL;
 	c->providers = c->only_providers = c->kernel_events = c->clr_events = NULL;
 	c->gc_collect_only = false;
 	c->max_collect_ns = 0;
@@ -199,9 +200,10 @@ static int record(struct options *part, struct run *r, struct buf *beside, struc
 
 /*
  * The heap of processes that run already: what they were started with, or page faults instead.
- * Probes on malloc would make each call slower, in all processes that share its file.
+ * Probes on malloc would make each call slower, in all processes that share its file: they need
+ * --force.
  */
-static int choose_evidence(const struct run *r, struct options *part, struct err *err)
+static int choose_evidence(struct run *r, struct options *part, struct err *err)
 {
 	static const char *const also[] = {
 		[HEAP_SAMPLER_JEMALLOC] = "; its jemalloc has a profile of its own, where it is "
@@ -218,9 +220,19 @@ static int choose_evidence(const struct run *r, struct options *part, struct err
 		if (rc || is == HEAP_SAMPLER_OURS)
 			continue;
 		without++;
-		cmd_note("process %u was not started with librecorder-heap.so, so its page faults "
-			 "tell who made it grow (probes on its malloc would cost 0.5 us a call)%s",
-			 (unsigned)r->pids[i], also[is] ? also[is] : "");
+		if (part->force)
+			rc = heap_probe_malloc(r->pids[i], &r->probes, err);
+		else
+			cmd_note("process %u was not started with librecorder-heap.so, so its page "
+				 "faults tell who made it grow (probes on its malloc would cost "
+				 "0.5 us a call: --force)%s", (unsigned)r->pids[i],
+				 also[is] ? also[is] : "");
+	}
+	if (!rc && r->probes.len) {
+		cmd_note("probes on malloc: each call takes 0.5 us longer, in all programs that "
+			 "share the file; 1,000 calls a second are recorded at most ('recorder "
+			 "report --metric event')");
+		part->capture.providers = buf_text(&r->probes);
 	}
 	if (rc || !without)
 		return rc;
@@ -274,6 +286,7 @@ int cmd_run(const struct options *o, struct err *err)
 	heap_environment_free(&heap);
 	buf_free(&beside);
 	buf_free(&r.pid_list);
+	buf_free(&r.probes);
 	free(r.argv);
 	return rc;
 }

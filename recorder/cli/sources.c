@@ -91,8 +91,8 @@ int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *
 	if (keywords)
 		rc = needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords,
 				    CLR_INFORMATIONAL, err);
-	if (!rc && (o->heap || o->heap_next))
-		rc = heap_needs(needs, err);
+	if (!rc && (o->heap || o->capture.heap_next || o->capture.heap_process))
+		rc = heap_needs(o->capture.heap_next, o->capture.heap_process, needs, err);
 	return rc ? rc : asked_needs(&o->capture, needs, err);
 }
 

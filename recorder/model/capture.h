@@ -20,6 +20,7 @@ struct capture {
 	bool no_node;                        /* no JavaScript frames */
 	bool thread_time;                    /* context switches with stacks: stream off-cpu */
 	bool wakers;                         /* thread time, and who ended each wait */
+	const char *heap_process, *heap_next;        /* whose heap's events; NULL = nobody's */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
 	bool all_events;                     /* of a process, however many: they are counted */
 	uint64_t batch_ns;                   /* so much longer than usual records wait for others */
@@ -35,6 +36,7 @@ struct capture {
 	const char *on_fire;                 /* kind of dump at a firing; NULL = none */
 	const char *dump_dir;                /* where dumps go; NULL = nowhere */
 	bool gc_collect_only;                /* collections, and no samples */
+	bool dotnet_alloc;                   /* GC/AllocationTick with stacks: stream alloc */
 
 	/* obeyed by the engine */
 	uint64_t pre_ns, post_ns;            /* window before and after a firing */
@@ -50,6 +52,8 @@ struct capture {
 	const char *data_file;          /* export each stored incident there; NULL = do not */
 	uint64_t stop_command_timeout_ns;
 };
+
+#define DOTNET_ALLOC_EVENT "clr:GC:GC/AllocationTick"
 
 /* Whether context switches are recorded: --wakers needs them too. */
 static inline bool capture_switches(const struct capture *c)

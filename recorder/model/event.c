@@ -94,6 +94,8 @@ const struct stream_metric stream_metrics[STREAMS_MAX] = {
 			   "vm-net", .view = true},
 	[STREAM_VM_PEAK] = {"vm-peak", UNIT_BYTES, "at the moment with most", "vm_peak",
 			    "vm-peak", .view = true},
+	[STREAM_HEAP_PEAK] = {"heap-peak", UNIT_BYTES, "at the moment with most", "peak_space",
+			      "heap-peak", .view = true},
 	[STREAM_IO_BYTES] = {"io-bytes", UNIT_BYTES, "read from and written to disks", "io",
 			     "io-bytes", .view = true},
 	[STREAM_IO_TIME] = {"io-time", UNIT_NS, "of disk time", "disk", "io-time", .view = true},

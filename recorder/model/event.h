@@ -61,6 +61,7 @@ enum stream {
 	/* Made for a view by analysis/event_samples.h, never stored: */
 	STREAM_VM,              /* memory that a program asked the system for */
 	STREAM_VM_NET, STREAM_VM_PEAK,       /* of it what it kept; what there was at most */
+	STREAM_HEAP_PEAK,       /* of STREAM_HEAP: the same */
 	STREAM_IO_BYTES,        /* read from and written to disks, by who asked for it */
 	STREAM_IO_TIME,         /* ns for which disks served that */
 	STREAM_FILE_BYTES, STREAM_FILE_TIME, /* the same of calls: of pipes, too */
@@ -85,6 +86,10 @@ static inline double memory_mark_weight(uint64_t fault_ns, uint64_t mark_ns, enu
 {
 	return (double)((mark_ns / FAULT_TICK_NS - fault_ns / FAULT_TICK_NS) * 2 + mark);
 }
+
+/* GC/AllocationTick: its field AllocationKind, and a leaf below such an object's type. */
+#define GC_LARGE_OBJECT 1u
+#define GC_LARGE_OBJECT_NAME "LargeObject"
 
 enum metric_unit { UNIT_NS, UNIT_BYTES, UNIT_EVENTS, METRIC_UNITS };
 

@@ -164,7 +164,6 @@ struct options {
 	bool assume_exists;                  /* rules may name what only later programs have */
 	bool runtime_events, enable_perf_map, no_dotnet_names;
 	bool heap;
-	char *heap_next;                     /* name of programs */
 	uint32_t heap_kb;
 	uint32_t store_mb, keep_days;
 	uint32_t history_mb, history_days;   /* 0 MB = none */

@@ -12,14 +12,11 @@ struct unmatched {
 	const char *instead;                 /* a sentence, after "NAME: " */
 };
 
-#define HEAP \
-	"allocations of native heaps are not recorded; on Linux a rule such as " \
-	"--stop-on-event 'uprobe:/lib/x86_64-linux-gnu/libc.so.6:malloc;Stack=true' counts calls"
 #define CALLS \
 	"calls are not recorded one by one; samples (--freq) show where time is spent"
 #define ALLOCATION \
-	"use --clr-events Default,GCSampledObjectAllocationLow, or --event " \
-	"clr:GC:GC/AllocationTick for an event every 100 KB"
+	"objects are not recorded one by one: use --dotnet-alloc-sampled, an event for each " \
+	"100 KB; or --clr-events Default,GCSampledObjectAllocationLow in an ETW session"
 #define PACKETS \
 	"packets are not recorded; run a capture program beside the recorder, and end it with" \
 	" --stop-command"
@@ -32,9 +29,10 @@ struct unmatched {
 	"heaps of .NET programs are not dumped; dotnet-gcdump and PerfView do that"
 
 static const struct unmatched qualifiers[] = {
-	{"OSHeapProcess OSHeapExe OSHeapMaxMB", HEAP},
+	{"OSHeapMaxMB",
+	 "no file is written that could grow: --buffer-mb is how much of the past is kept"},
 	{"DotNetCalls DotNetCallsSampled", CALLS},
-	{"DotNetAlloc DotNetAllocSampled", ALLOCATION},
+	{"DotNetAlloc", ALLOCATION},
 	{"DisableInlining",
 	 "programs are never changed while they run; --inlines of 'recorder export' "
 	 "shows what was inlined where there is debug information"},

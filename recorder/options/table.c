@@ -234,6 +234,12 @@ const struct option_info option_table[] = {
 	{"gc-collect-only", NULL,
 	 "Record collections of .NET and Java programs and no stacks, for days.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.gc_collect_only)},
+	{"dotnet-alloc-sampled", NULL,
+	 "Record what .NET programs allocate, of which type and by whom: an event with its stack "
+	 "for each 100 KB, and each object over 85 KB: stream alloc. The same as --event "
+	 "clr:GC:GC/AllocationTick. What is freed is not told; on Windows an ETW session has it "
+	 "anyway.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.dotnet_alloc)},
 	{"enable-perf-map", NULL,
 	 "Linux: ask .NET (8 or later) and Java programs (17 or later) to write maps of their code "
 	 "to /tmp, so that their functions have names. This acts in these programs, as jcmd and "
@@ -275,11 +281,19 @@ const struct option_info option_table[] = {
 	 "page faults.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING | IN(RUN), CONF, FIELD(heap)},
 	{"heap-next", "NAME",
-	 "--heap for all programs whose file has this name and that start while it records (Linux, "
-	 "root): by a line in /etc/ld.so.preload, which goes at the end, also after a kill. Other "
-	 "programs that start meanwhile load the library, which does nothing in them; 32-bit ones "
-	 "say on standard error that they leave it out.",
-	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(heap_next)},
+	 "--heap for all programs whose file has this name and that start while it records. Linux, "
+	 "root: by a line in /etc/ld.so.preload, which goes at the end, also after a kill; other "
+	 "programs that start meanwhile load the library, which does nothing in them; 32-bit "
+	 "ones say on standard error that they leave it out. Windows: by TracingFlags of "
+	 "NAME.exe, and as --heap-process.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.heap_next),
+	 .other_names = "OSHeapExe"},
+	{"heap-process", "NAME|PID",
+	 "Record what this process allocates from Windows' heaps, each block with its stack, and "
+	 "what it frees: streams heap, heap-net and heap-peak. It costs the program some "
+	 "microseconds for each. On Linux: run --heap --process PID.",
+	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.heap_process),
+	 .other_names = "OSHeapProcess"},
 	{"heap-kb", "KB",
 	 "One allocation in so many KB is sampled, on average, in the program that run starts and "
 	 "in those of --heap-next; an allocation's chance is as its size, and sums are right "
@@ -467,7 +481,9 @@ const struct option_info option_table[] = {
 	{"output", "FILE", "Write to this file; - is standard output. A suffix .gz packs it.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(output)},
 	{"output", "FILE", "The new store.", OPTION_TEXT, GROUP_OUTPUT, IN(SALVAGE), FIELD(output)},
-	{"force", NULL, "Replace the file if it exists.",
+	{"force", NULL,
+	 "Replace the file if it exists. With run --heap --process: probe malloc, which takes "
+	 "0.5 us longer then, in all programs that share its file.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(force)},
 	{"all", "DIR",
 	 "Write the usual formats into this directory, as incident-ID.SUFFIX; make it if "
@@ -480,11 +496,11 @@ const struct option_info option_table[] = {
 	{"metric", "cpu|off-cpu|alloc|rss|heap|vm|io-bytes|io-time|event|...",
 	 "Which samples: cpu (counted; the default), off-cpu (ns), alloc (bytes), rss (bytes of "
 	 "memory that was touched), rss-net (of these what was still there), heap (bytes allocated "
-	 "by programs under --heap), heap-net (of these what was not freed), vm (bytes asked of "
-	 "the system, by --event kernel:VirtualAlloc), vm-net (of these what was kept), vm-peak "
-	 "(when the process had most), io-bytes and io-time (disks), file-bytes and file-time "
-	 "(calls that read and write), event (all events with stacks), or those of one event or "
-	 "counter of the processor, such as cache-misses.",
+	 "by programs under --heap), heap-net (of these what was not freed), heap-peak (when the "
+	 "process had most), vm (bytes asked of the system, by --event kernel:VirtualAlloc), "
+	 "vm-net (of these what was kept), vm-peak (when the process had most), io-bytes and "
+	 "io-time (disks), file-bytes and file-time (calls that read and write), event (all events "
+	 "with stacks), or those of one event or counter of the processor, such as cache-misses.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",

@@ -9,11 +9,28 @@ export RECORDER_STORE=$TMP/s.db
 cat >go.go <<'GO'
 package main
 
-import "time"
+import (
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"time"
+)
+
+var kept [][]byte
+
+//go:noinline
+func leaks() { for i := 0; i < 20000; i++ { kept = append(kept, make([]byte, 1000)) } }
 
 //go:noinline
 func pass(a, b chan int) { for { b <- <-a + 1 } }
 func main() {
+	runtime.MemProfileRate = 4096
+	leaks()
+	runtime.GC()
+	if file, err := os.Create("heap.pb.gz"); err == nil {
+		pprof.WriteHeapProfile(file)
+		file.Close()
+	}
 	a, b := make(chan int), make(chan int)
 	go pass(a, b)
 	go pass(b, a)
@@ -41,3 +58,9 @@ for name in go stripped; do
 	check "${name}_has_nothing_below_the_scheduler" expect_exit 1 grep -E \
 		'(BROKEN|truncated\]|![^;]*);[a-z]*!runtime.mcall;[^[]' "$name.folded"
 done
+
+# 20,000 blocks of 1,000 bytes take 1,024 each.
+"$RECORDER" collect --from heap.pb.gz --store heap.db 2>log
+kb=$("$RECORDER" report --store heap.db --metric heap-net --by-name --json 2>/dev/null |
+	jq -s 'map(select(.name? and (.name | endswith("!main.leaks"))).self_kb) | add | round')
+check its_own_heap_profile_is_read [ "${kb:-0}" -gt 19000 -a "${kb:-0}" -lt 22000 ]

@@ -148,6 +148,14 @@ wait_for 20 pgrep -x without >/dev/null
 timeout -s INT 3 "$RECORDER" run --heap --store x.db -p "$(pgrep -n -x without)" >out 2>log
 check page_faults_tell_of_one_that_runs_without_it grep -q 'its page faults tell' log
 check it_says_what_probes_would_cost grep -q '0.5 us a call' log
+# With --force its malloc is probed.
+cp "$(readlink -f "$(command -v bash)")" allocates
+./allocates -c 'for ((i = 0; i < 20000000 && SECONDS < 30; i++)); do :; done' & pid=$!
+timeout -s INT 6 "$RECORDER" run --heap --force --store forced.db -p $pid >out 2>log
+kill $pid
+check forced_probes_say_what_they_cost grep -q 'each call takes 0.5 us longer' log
+check they_have_the_stacks_of_malloc grep -q 'allocates!' \
+	<("$RECORDER" report --store forced.db --metric event --by-name 2>/dev/null)
 check not_of_a_process_that_is_not_there expect_exit 3 \
 	"$RECORDER" run --heap --store x.db -p 4194304
 
@@ -157,7 +165,16 @@ gcc -O2 -D_GNU_SOURCE -pthread -o grow "$TOP/tests/programs/grow_linux.c" || exi
 	--max-collect-sec 10 >log 2>&1 & recorder=$!
 wait_for 60 grep -q 'recording this machine' log
 sleep 20 | timeout 20 ./grow large 100 3 >/dev/null &
+if command -v python3 >/dev/null; then
+	timeout 8 python3 -c 'import mmap, time
+for i in range(16):
+    m = mmap.mmap(-1, 1 << 20)
+    m.madvise(mmap.MADV_DONTNEED)
+    time.sleep(0.5)' &
+fi
 wait $recorder
+! command -v python3 >/dev/null || check madvise_has_its_stack grep -q sys_enter_madvise \
+	<("$RECORDER" report --store vm.db --process python3 --metric event --by-name 2>/dev/null)
 vm() { "$RECORDER" report --store vm.db --process grow --metric "$1" --by-name 2>/dev/null; }
 check memory_asked_for_is_told grep -q '!grow_seventy' <(vm vm)
 check the_peak_has_it_too grep -q '!grow_seventy' <(vm vm-peak)

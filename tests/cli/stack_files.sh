@@ -32,6 +32,11 @@ done
 check a_file_of_perfview_is_compared_with_an_incident eval \
 	'"$RECORDER" diff 1 5 --store s.db | grep -qE "^ +7992.0 +8000.0 .*server$"'
 
+# Go writes the kind of its period first.
+{ printf 'Z\0'; gzip -dc a.pb.gz; } | gzip >go.pb.gz
+expect a_profile_that_begins_as_gos_is_read 0 'done: 1000 events.* 1000 of them samples' \
+	collect --from go.pb.gz --store go.db
+
 # ---- files of others -----------------------------------------------------------------------------
 
 cat >others.folded <<'END'

@@ -8,6 +8,7 @@
  *
  *	STANDIN_LOG         where to write what was called, a line each
  *	STANDIN_RECORDS     the file; none = a session without events
+ *	STANDIN_HEAP_RECORDS  the same of the session of heaps
  *	STANDIN_START       error of StartTraceW: "5"; "183 once" = the first time only
  *	STANDIN_LOST        "EVENTS BUFFERS", as the session says from its second query on
  *	STANDIN_COUNTERS    what the processor counts: "6 BranchMispredictions,11 CacheMisses"
@@ -26,16 +27,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HANDLE_OF_SESSION 0x5E55
+#define HANDLE_OF_SESSION 0x5E55             /* + 1: of heaps */
 #define HANDLE_OF_CONSUMER 0xC0
+#define SESSIONS 2
 
-static struct {
+static struct standin {
 	EVENT_TRACE_LOGFILEW file;
 	wchar_t name[128];
-	volatile LONG stopped, closed, started, queries;
+	volatile LONG stopped, closed;
 	uint8_t *records;
 	size_t nbytes;
-} standin;
+} sessions[SESSIONS];
+static volatile LONG started, queries;
+
+static struct standin *of_handle(TRACEHANDLE handle, TRACEHANDLE first)
+{
+	return &sessions[handle == first + 1];
+}
 
 static const char *env(const char *name)
 {
@@ -131,21 +139,28 @@ static const char *guid_text(const GUID *g)
 static ULONG WINAPI start_trace(PTRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_PROPERTIES p)
 {
 	static const GUID none;
+	int heap = (p->EnableFlags & 0xFFFF0000) == 0x80FF0000;
+	const uint16_t *list = (const uint16_t *)((const uint8_t *)p + (p->EnableFlags & 0xFFFF));
 	ULONG error = (ULONG)strtoul(env("STANDIN_START"), NULL, 10);
 
-	if (error && strstr(env("STANDIN_START"), "once") && standin.started++)
+	if (error && strstr(env("STANDIN_START"), "once") && started++)
 		error = 0;
 	say("start name=%ls mode=0x%08lx flags=0x%08lx clock=%lu own_guid=%d traced=%d timer=%lu "
 	    "error=%lu",
 	    name, p->LogFileMode, p->EnableFlags, p->Wnode.ClientContext,
 	    memcmp(&p->Wnode.Guid, &none, sizeof(none)) != 0,
 	    (p->Wnode.Flags & WNODE_FLAG_TRACED_GUID) != 0, p->FlushTimer, error);
+	if (heap)
+		say("heap session guid=%s list=%u %u: %u %u pid %u: %u %u 0x%x 0x%x",
+		    guid_text(&p->Wnode.Guid), list[0], list[1], list[2], list[3],
+		    list[4] | (unsigned)list[5] << 16, list[6], list[7],
+		    list[8] | (unsigned)list[9] << 16, list[10] | (unsigned)list[11] << 16);
 	if (error)
 		return error;
 	if (!machine_start(name))
 		return ERROR_ALREADY_EXISTS;
-	wcsncpy(standin.name, name, 127);
-	*handle = HANDLE_OF_SESSION;
+	wcsncpy(sessions[heap].name, name, 127);
+	*handle = HANDLE_OF_SESSION + (TRACEHANDLE)heap;
 	return 0;
 }
 
@@ -156,12 +171,12 @@ static ULONG WINAPI control_trace(TRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE
 
 	if (code == EVENT_TRACE_CONTROL_STOP) {
 		say("stop handle=0x%llx name=%ls", (unsigned long long)handle, name ? name : L"");
-		if (!machine_stop(handle == HANDLE_OF_SESSION ? standin.name : name))
+		if (!machine_stop(handle ? of_handle(handle, HANDLE_OF_SESSION)->name : name))
 			return ERROR_WMI_INSTANCE_NOT_FOUND;
-		if (handle == HANDLE_OF_SESSION)
-			standin.stopped = 1;
+		if (handle)
+			of_handle(handle, HANDLE_OF_SESSION)->stopped = 1;
 	}
-	if (handle == HANDLE_OF_SESSION && InterlockedIncrement(&standin.queries) > 1)
+	if (handle == HANDLE_OF_SESSION && InterlockedIncrement(&queries) > 1)
 		sscanf(env("STANDIN_LOST"), "%lu %lu", &events, &buffers);
 	p->EventsLost = events;
 	p->RealTimeBuffersLost = buffers;
@@ -300,16 +315,18 @@ static ULONG WINAPI query_all(PEVENT_TRACE_PROPERTIES *all, ULONG max, PULONG n)
 
 static TRACEHANDLE WINAPI open_trace(PEVENT_TRACE_LOGFILEW file)
 {
-	standin.file = *file;
+	int heap = wcscmp(file->LoggerName, sessions[1].name) == 0;
+
+	sessions[heap].file = *file;
 	say("open name=%ls mode=0x%08lx own_name=%d", file->LoggerName, file->ProcessTraceMode,
-	    wcscmp(file->LoggerName, standin.name) == 0);
-	return HANDLE_OF_CONSUMER;
+	    wcscmp(file->LoggerName, sessions[heap].name) == 0);
+	return HANDLE_OF_CONSUMER + (TRACEHANDLE)heap;
 }
 
 static ULONG WINAPI close_trace(TRACEHANDLE handle)
 {
 	say("close handle=0x%llx", (unsigned long long)handle);
-	standin.closed = 1;
+	of_handle(handle, HANDLE_OF_CONSUMER)->closed = 1;
 	return 0;
 }
 
@@ -322,11 +339,11 @@ static LONGLONG qpc(void)
 }
 
 /* The record at `at` as the callback gets it; its length in the file. */
-static size_t give(const uint8_t *at, LONGLONG shift)
+static size_t give(const struct standin *s, const uint8_t *at, LONGLONG shift)
 {
 	struct record_file_record r;
 	EVENT_HEADER_EXTENDED_DATA_ITEM items[8];
-	static uint8_t payload[65536];
+	uint8_t payload[65536];
 	EVENT_RECORD e = {0};
 	const uint8_t *from = at;
 	LONGLONG ticks;
@@ -367,59 +384,60 @@ static size_t give(const uint8_t *at, LONGLONG shift)
 	e.ExtendedData = items;
 	e.UserData = payload;
 	e.UserDataLength = r.payload_bytes;
-	e.UserContext = standin.file.Context;
-	standin.file.EventRecordCallback(&e);
+	e.UserContext = s->file.Context;
+	s->file.EventRecordCallback(&e);
 	return (size_t)(from - at) + r.payload_bytes;
 }
 
-static int load(struct record_file_head *head)
+static int load(struct standin *s, struct record_file_head *head)
 {
-	FILE *file = *env("STANDIN_RECORDS") ? fopen(env("STANDIN_RECORDS"), "rb") : NULL;
+	const char *path = env(s == &sessions[1] ? "STANDIN_HEAP_RECORDS" : "STANDIN_RECORDS");
+	FILE *file = *path ? fopen(path, "rb") : NULL;
 
 	if (!file)
 		return 0;
 	fseek(file, 0, SEEK_END);
-	standin.nbytes = (size_t)ftell(file);
+	s->nbytes = (size_t)ftell(file);
 	rewind(file);
-	standin.records = malloc(standin.nbytes);
-	if (!standin.records || fread(standin.records, 1, standin.nbytes, file) != standin.nbytes)
-		standin.nbytes = 0;
+	s->records = malloc(s->nbytes);
+	if (!s->records || fread(s->records, 1, s->nbytes, file) != s->nbytes)
+		s->nbytes = 0;
 	fclose(file);
-	if (standin.nbytes < sizeof(*head))
+	if (s->nbytes < sizeof(*head))
 		return 0;
-	memcpy(head, standin.records, sizeof(*head));
+	memcpy(head, s->records, sizeof(*head));
 	return head->magic == RECORD_FILE_MAGIC;
 }
 
 static ULONG WINAPI process_trace(PTRACEHANDLE handles, ULONG n, LPFILETIME from, LPFILETIME until)
 {
+	struct standin *s = of_handle(*handles, HANDLE_OF_CONSUMER);
 	struct record_file_head head = {0};
 	size_t at = sizeof(head);
 	unsigned long given = 0, after = strtoul(env("STANDIN_AFTER_STOP"), NULL, 10);
 	LONGLONG shift, ticks;
 
-	(void)handles;
 	(void)n;
 	(void)from;
 	(void)until;
-	if (!load(&head))
+	if (!load(s, &head))
 		head.nrecords = 0;
 	shift = qpc() - head.t0_ticks;
-	while (given < head.nrecords && !standin.stopped && !standin.closed) {
-		memcpy(&ticks, standin.records + at, sizeof(ticks));
+	while (given < head.nrecords && !s->stopped && !s->closed) {
+		memcpy(&ticks, s->records + at, sizeof(ticks));
 		if (ticks + shift > qpc()) {
 			Sleep(50);
 			continue;
 		}
-		at += give(standin.records + at, shift);
+		at += give(s, s->records + at, shift);
 		given++;
 	}
 	if (given == head.nrecords)
 		say("replayed %lu", given);
-	while (!standin.stopped && !standin.closed)
+	while (!s->stopped && !s->closed)
 		Sleep(10);
-	for (at = sizeof(head); after && given < head.nrecords && !standin.closed; after--)
-		at += give(standin.records + at, shift);
+	for (at = sizeof(head); after && given < head.nrecords && !s->closed; after--)
+		at += give(s, s->records + at, shift);
 	say("processed %lu", given);
 	return 0;
 }

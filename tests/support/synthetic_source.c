@@ -98,6 +98,27 @@ static void put_sample(struct synthetic *s, uint64_t number, uint64_t time_ns)
 		put(s, &e);
 }
 
+static void put_leak(struct synthetic *s, uint64_t number, uint64_t time_ns)
+{
+	struct frame_ref leaf = {s->object, LEAF_OFFSET + (number % 10 < 7 ? 0 : 16), 0};
+	struct event e = {.time_ns = time_ns, .kind = EVENT_SAMPLE, .process = s->process,
+			  .thread = s->thread, .stream = STREAM_RSS, .stack_frames = &leaf,
+			  .quality = QUALITY_COMPLETE, .value = SYNTHETIC_LEAK_BYTES,
+			  .nstack_frames = 1};
+	struct event mark = {.kind = EVENT_SAMPLE, .stream = STREAM_RSS_MARK,
+			     .stack = STACK_NONE};
+
+	time_ns += number * 2654435761u % 1000000 * 100;     /* up to 0.1 s: no even beat */
+	e.time_ns = time_ns;
+	put(s, &e);
+	leaf.offset = LEAF_OFFSET + 32;
+	e.time_ns = time_ns + 10000;
+	mark.time_ns = time_ns + 10000 + number * 40503u % 10000 * 1000;
+	put(s, &e);
+	mark.value = memory_mark_weight(e.time_ns, mark.time_ns, MARK_GONE);
+	put(s, &mark);
+}
+
 static void put_named(struct synthetic *s, enum event_kind kind, const char *name, double value,
 		      uint64_t time_ns)
 {
@@ -153,7 +174,10 @@ static int synthetic_run(struct source *source, struct err *err)
 			return err_set(err, ERR_IO, "cannot read on");
 		if (p->at)
 			p->at(p->ctx, number);
-		put_sample(s, number, time_ns);
+		if (p->leak)
+			put_leak(s, number, time_ns);
+		else
+			put_sample(s, number, time_ns);
 		if (p->lose_each && number % p->lose_each == 0)
 			put_named(s, EVENT_LOST, loss_kind_text(p->lose), 1, time_ns);
 		if (number == p->rate_after)

@@ -8,6 +8,7 @@
 #include "triggers/trigger.h"
 
 #define SYNTHETIC_FIRES_MAX 32u
+#define SYNTHETIC_LEAK_BYTES 249856u         /* of a fault: 61 pages */
 
 struct synthetic_plan {
 	uint64_t start_ns, step_ns;
@@ -27,6 +28,8 @@ struct synthetic_plan {
 	uint64_t gap_after, gap_ns;          /* so much time passes after this sample; 0 = none */
 	uint64_t rate_after;                 /* EVENT_RATE behind this sample: 20 ms; 0 = none */
 	uint64_t fail_after;                 /* then run() fails: "cannot read on"; 0 = never */
+	/* samples are page faults: 7 of 10 by leaf 0, 3 by leaf 1; as many by leaf 2 go again */
+	bool leak;
 	bool names;                          /* leaf functions have names, "leaf_3": name_frame() */
 	struct source_origin origin;         /* of a file */
 };

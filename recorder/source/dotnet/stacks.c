@@ -58,7 +58,7 @@ struct dotnet_stacks {
 	uint32_t settled_room;
 	/* the symbol worker's: */
 	char late[DOTNET_TEXT_BYTES], late_detail[DOTNET_TEXT_BYTES + 1], late_module[80];
-	struct frame_ref put[DOTNET_FRAMES_MAX + 1];         /* of the event that is delivered */
+	struct frame_ref put[DOTNET_FRAMES_MAX + 2];         /* of the event that is delivered */
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -107,21 +107,29 @@ static void put_frame(struct dotnet_program *p, uint64_t address, uint64_t time_
 					  .offset = address - 1, .flags = FRAME_RETURN_ADDRESS};
 }
 
+/* A frame that is no code. returns  1, or 0 without room for its name */
+static uint32_t put_leaf(struct dotnet_program *p, const char *what, struct frame_ref *out)
+{
+	char text[DOTNET_TEXT_BYTES];
+	uint32_t number;
+
+	snprintf(text, sizeof(text), "event!%s", what);
+	number = add_name(p, text, NULL);
+	if (number)
+		*out = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
+					  .offset = managed_offset(number, MANAGED_STUB, -1)};
+	return number > 0;
+}
+
 uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, uint32_t nbytes,
 			       uint32_t pointer_bytes, uint64_t time_ns, const char *what,
 			       struct frame_ref *out)
 {
-	char text[DOTNET_TEXT_BYTES];
-	uint32_t at, n = 0, number;
+	uint32_t at, n = 0;
 
 	os_mutex_lock(p->all->lock);
-	if (what) {
-		snprintf(text, sizeof(text), "event!%s", what);
-		number = add_name(p, text, NULL);
-		if (number)
-			out[n++] = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
-				.offset = managed_offset(number, MANAGED_STUB, -1)};
-	}
+	if (what)
+		n = put_leaf(p, what, out);
 	for (at = 0; at + pointer_bytes <= nbytes && at / pointer_bytes < DOTNET_FRAMES_MAX;
 	     at += pointer_bytes)
 		put_frame(p, le_sized(stack + at, pointer_bytes), time_ns, &out[n++]);
@@ -326,10 +334,26 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
+/* Below the type of a large object. */
+static void add_large(struct dotnet_program *p, struct event *e)
+{
+	struct frame_ref leaf;
+	uint32_t n;
+
+	os_mutex_lock(p->all->lock);
+	n = put_leaf(p, GC_LARGE_OBJECT_NAME, &leaf);
+	os_mutex_unlock(p->all->lock);
+	if (!n)
+		return;
+	memmove(p->all->put + 1, p->all->put, e->nstack_frames * sizeof(leaf));
+	p->all->put[0] = leaf;
+	e->nstack_frames++;
+}
+
 static void put_samples(struct dotnet_program *p, const struct nettrace_event *raw,
 			uint32_t pointer_bytes, struct event *e, dotnet_put *put, void *ctx)
 {
-	const struct event_field *type = event_field(e, "ExceptionType"), *bytes;
+	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
 	char what[WHAT_BYTES];
 
 	type = type ? type : event_field(e, "TypeName");
@@ -342,8 +366,12 @@ static void put_samples(struct dotnet_program *p, const struct nettrace_event *r
 		return;
 	bytes = event_field(e, "AllocationAmount64");
 	bytes = bytes ? bytes : event_field(e, "AllocationAmount");
-	if (bytes && bytes->type == FIELD_UINT)
-		put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
+	if (!bytes || bytes->type != FIELD_UINT)
+		return;
+	kind = event_field(e, "AllocationKind");
+	if (kind && kind->type == FIELD_UINT && kind->v.u == GC_LARGE_OBJECT)
+		add_large(p, e);
+	put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
 }
 
 void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_event *raw,

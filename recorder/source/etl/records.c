@@ -133,7 +133,7 @@ static const struct class_of_group {
 } kernel_classes[] = {
 	{0, EVENT_TRACE_GUID}, {1, DISK_GUID}, {2, MEMORY_GUID}, {3, PROCESS_GUID}, {4, FILE_GUID},
 	{5, THREAD_GUID}, {6, TCP_GUID}, {8, UDP_GUID}, {11, SYSTEM_CONFIG_GUID}, {15, PERF_GUID},
-	{20, IMAGE_GUID}, {24, STACK_GUID},
+	{16, HEAP_GUID}, {20, IMAGE_GUID}, {24, STACK_GUID},
 };
 
 void etl_kernel_class(uint8_t group, uint8_t opcode, struct etw_guid *out)

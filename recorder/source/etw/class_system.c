@@ -4,13 +4,15 @@
  *
  * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2, Registry_V2, ALPC, SplitIo and
  * SystemConfig_V2 to _V4 of "NT Kernel Logger"; checked on a trace of Windows 8, except for
- * connections, the registry, ALPC and SplitIo. Those of merging are from that trace alone. The
- * choice of events with stacks is PerfView's, besides those of TcpIp.
+ * connections, the registry, ALPC and SplitIo. Those of heaps: MOF class HeapTrace, and
+ * ETW_HEAP_EVENT_ALLOC (docs), not checked on a trace. Those of merging are from that trace alone.
+ * The choice of events with stacks is PerfView's, besides those of TcpIp.
  */
 #include "source/etw/tables_private.h"
 
 #define KERNEL "Windows Kernel"
 #define CONTROL "KernelTraceControl"
+#define HEAP_PROVIDER "HeapTraceProvider"
 
 /* ---- network --------------------------------------------------------------------------------- */
 
@@ -107,6 +109,47 @@ static const struct etw_class alpc[] = {
 
 static const struct etw_class splits[] = {
 	CLASS(32, ETW_OTHER, KERNEL, "SplitIo/VolMgr", FIELDS(split), .flag = ETW_FLAG_SPLIT_IO),
+};
+
+/* ---- heaps ----------------------------------------------------------------------------------- */
+
+#define HEAP F("HeapHandle", ETW_POINTER)
+static const struct etw_field heap_create[] = {HEAP, F("HeapFlags", ETW_X32)};
+static const struct etw_field heap_alloc[] = {
+	HEAP, [AT_HEAP_ALLOC_BYTES] = F("AllocSize", ETW_SIZE),
+	[AT_HEAP_ALLOC_ADDRESS] = F("AllocAddress", ETW_POINTER), F("SourceId", ETW_U32),
+};
+static const struct etw_field heap_realloc[] = {
+	HEAP, [AT_HEAP_REALLOC_ADDRESS] = F("NewAllocAddress", ETW_POINTER),
+	[AT_HEAP_REALLOC_OLD] = F("OldAllocAddress", ETW_POINTER),
+	[AT_HEAP_REALLOC_BYTES] = F("NewAllocSize", ETW_SIZE), F("OldAllocSize", ETW_SIZE),
+	F("SourceId", ETW_U32),
+};
+static const struct etw_field heap_free[] = {
+	HEAP, [AT_HEAP_FREE_ADDRESS] = F("FreeAddress", ETW_POINTER), F("SourceId", ETW_U32),
+};
+static const struct etw_field heap_only[] = {HEAP};
+static const struct etw_field heap_expand[] = {
+	HEAP, F("CommittedSize", ETW_SIZE), F("CommitAddress", ETW_POINTER),
+	F("FreeSpace", ETW_SIZE), F("CommittedSpace", ETW_SIZE), F("ReservedSpace", ETW_SIZE),
+	F("NoOfUCRs", ETW_U32),
+};
+static const struct etw_field heap_contract[] = {
+	HEAP, F("DeCommittedSize", ETW_SIZE), F("DeCommitAddress", ETW_POINTER),
+	F("FreeSpace", ETW_SIZE), F("CommittedSpace", ETW_SIZE), F("ReservedSpace", ETW_SIZE),
+	F("NoOfUCRs", ETW_U32),
+};
+
+#define HEAP_CLASS(key, what, called, layout, ...) \
+	CLASS(key, what, HEAP_PROVIDER, "HeapTrace/" called, FIELDS(layout), __VA_ARGS__)
+static const struct etw_class heaps[] = {
+	HEAP_CLASS(32, ETW_OTHER, "Create", heap_create, .has_stack = false),
+	HEAP_CLASS(33, ETW_HEAP_ALLOC, "Alloc", heap_alloc, .has_stack = true),
+	HEAP_CLASS(34, ETW_HEAP_REALLOC, "ReAlloc", heap_realloc, .has_stack = true),
+	HEAP_CLASS(35, ETW_HEAP_DESTROY, "Destroy", heap_only, .has_stack = false),
+	HEAP_CLASS(36, ETW_HEAP_FREE, "Free", heap_free, .has_stack = false),
+	HEAP_CLASS(37, ETW_OTHER, "Expand", heap_expand, .has_stack = false),
+	HEAP_CLASS(42, ETW_OTHER, "Contract", heap_contract, .has_stack = false),
 };
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -251,6 +294,7 @@ const struct etw_table etw_system_tables[] = {
 	{REGISTRY_GUID, TABLE(ETW_CLASSIC, KERNEL, registry)},
 	{ALPC_GUID, TABLE(ETW_CLASSIC, KERNEL, alpc)},
 	{SPLIT_IO_GUID, TABLE(ETW_CLASSIC, KERNEL, splits)},
+	{HEAP_GUID, TABLE(ETW_CLASSIC, HEAP_PROVIDER, heaps)},
 	{SYSTEM_CONFIG_GUID, TABLE(ETW_CLASSIC, KERNEL, machine)},
 	{IMAGE_ID_GUID, TABLE(ETW_CLASSIC, CONTROL, image_ids)},
 	{VOLUMES_GUID, TABLE(ETW_CLASSIC, KERNEL, config)},

@@ -12,7 +12,9 @@
 
 #include "base/os.h"
 #include "base/os_windows.h"
+#include "base/text.h"
 #include "source/host/busy.h"
+#include "source/host/running.h"
 #include "source/etw/list.h"
 #include "source/etw/known.h"
 #include "source/etw/live.h"
@@ -42,6 +44,9 @@ struct etw {
 	struct etw_live *live;
 	struct etw_session *session;
 	TRACEHANDLE consumer;
+	struct etw_session *heap;            /* of --heap-process, --heap-next; NULL = none */
+	TRACEHANDLE heap_consumer;
+	struct os_thread *heap_thread;
 	HMODULE tdh;
 	event_information *information;
 	uint8_t *schema;                     /* SCHEMA_MAX_BYTES */
@@ -126,15 +131,29 @@ static void WINAPI on_record(EVENT_RECORD *event)
 	etw_live_put(s->live, &record);
 }
 
+static void WINAPI on_heap_record(EVENT_RECORD *event)
+{
+	struct etw *s = event->UserContext;
+	struct etw_record record;
+
+	atomic_store_explicit(&s->last_record_ns, os_now_ns(), memory_order_relaxed);
+	etw_record_of(event, &record);
+	etw_live_put_heap(s->live, &record);
+}
+
 /* ---- losses ---------------------------------------------------------------------------------- */
 
 static void report_losses(struct etw *s)
 {
-	struct etw_losses now;
+	struct etw_losses now, heap;
 	uint64_t buffers;
 
 	if (!etw_session_losses(s->session, &now))
 		return;
+	if (s->heap && etw_session_losses(s->heap, &heap)) {
+		now.events += heap.events;
+		now.buffers += heap.buffers;
+	}
 	buffers = now.buffers - s->reported.buffers;
 	if (buffers)
 		log_line(s->cfg.log, LOG_WARN, "ETW lost %" PRIu64
@@ -213,6 +232,8 @@ static void watch_main(void *ctx)
 		if (stop_ns && !closed && now - stop_ns > CLOSE_NS) {
 			closed = true;
 			CloseTrace(s->consumer);
+			if (s->heap)
+				CloseTrace(s->heap_consumer);
 		}
 	}
 }
@@ -254,6 +275,7 @@ static void close_source(struct source *source)
 	if (!s)
 		return;
 	etw_session_free(s->session);
+	etw_session_free(s->heap);
 	etw_live_close(s->live);
 	busy_close(s->busy);
 	free(s->schema);
@@ -270,6 +292,65 @@ static void load_tdh(struct etw *s)
 	information = s->tdh ? GetProcAddress(s->tdh, "TdhGetEventInformation") : NULL;
 	memcpy(&s->information, &information, sizeof(s->information));
 }
+
+/* ---- heaps ----------------------------------------------------------------------------------- */
+
+struct namesake {
+	const char *name;
+	uint32_t pid, n;
+};
+
+static void note_namesake(void *ctx, uint32_t pid, const struct process_names *names)
+{
+	struct namesake *found = ctx;
+
+	if (strlen(names->file) != process_name_length(found->name) ||
+	    !text_starts_fold(found->name, names->file))
+		return;
+	found->pid = pid;
+	found->n++;
+}
+
+/* The process of --heap-process; 0 = none is given. */
+static int find_heap_process(const char *name, uint32_t *pid, struct err *err)
+{
+	struct namesake found = {.name = name};
+	char *end = NULL;
+
+	*pid = name ? (uint32_t)strtoul(name, &end, 10) : 0;
+	if (!name || (*pid && !*end))
+		return 0;
+	running_each(note_namesake, &found);
+	*pid = found.pid;
+	if (found.n == 1)
+		return 0;
+	return err_set(err, found.n ? ERR_USAGE : ERR_NOT_FOUND, found.n
+		       ? "--heap-process: %" PRIu32 " processes are named %s; give the number of "
+			 "one" : "--heap-process: none of %" PRIu32 " processes is named %s; "
+			 "--heap-next waits for one that starts", found.n, name);
+}
+
+static int start_heap(struct etw *s, struct err *err)
+{
+	const struct capture *c = &s->cfg.capture;
+	uint32_t pid;
+	int rc = find_heap_process(c->heap_process, &pid, err);
+
+	if (rc || (!c->heap_process && !c->heap_next))
+		return rc;
+	rc = etw_live_heap(s->live, err);
+	return rc ? rc : etw_session_start_heap(pid, &s->heap, err);
+}
+
+static void heap_main(void *ctx)
+{
+	struct etw *s = ctx;
+
+	os_thread_priority(OS_PRIORITY_HIGH);
+	ProcessTrace(&s->heap_consumer, 1, NULL, NULL);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void clear_leftovers(struct log *log)
 {
@@ -317,6 +398,8 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		clear_leftovers(cfg->log);
 		rc = etw_session_start(&s->wanted, cfg->log, &interval_100ns, &s->session, err);
 	}
+	if (!rc)
+		rc = start_heap(s, err);
 	if (rc) {
 		close_source(s ? &s->base : NULL);
 		return rc;
@@ -326,19 +409,31 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	return 0;
 }
 
-static int process(struct etw *s, struct err *err)
+static int open_consumer(struct etw *s, const struct etw_session *session, TRACEHANDLE *out,
+			 struct err *err)
 {
 	EVENT_TRACE_LOGFILEW file = {0};
-	ULONG error;
 
-	file.LoggerName = (wchar_t *)etw_session_name(s->session);
+	file.LoggerName = (wchar_t *)etw_session_name(session);
 	file.ProcessTraceMode = PROCESS_TRACE_MODE_REAL_TIME | PROCESS_TRACE_MODE_EVENT_RECORD |
 				PROCESS_TRACE_MODE_RAW_TIMESTAMP;
-	file.EventRecordCallback = on_record;
+	file.EventRecordCallback = session == s->heap ? on_heap_record : on_record;
 	file.Context = s;
-	s->consumer = OpenTraceW(&file);
-	if (s->consumer == INVALID_PROCESSTRACE_HANDLE)
-		return err_os(err, "cannot read the ETW session");
+	*out = OpenTraceW(&file);
+	return *out == INVALID_PROCESSTRACE_HANDLE ? err_os(err, "cannot read the ETW session") : 0;
+}
+
+static int process(struct etw *s, struct err *err)
+{
+	ULONG error;
+	int rc = open_consumer(s, s->session, &s->consumer, err);
+
+	if (!rc && s->heap)
+		rc = open_consumer(s, s->heap, &s->heap_consumer, err);
+	if (!rc && s->heap)
+		rc = os_thread_start("etw-heap", heap_main, s, &s->heap_thread, err);
+	if (rc)
+		return rc;
 	atomic_store(&s->last_record_ns, os_now_ns());
 	atomic_store(&s->ended, false);
 	if (os_thread_start("etw-watch", watch_main, s, &s->watch, err)) {
@@ -346,9 +441,14 @@ static int process(struct etw *s, struct err *err)
 		return ERR_MEMORY;
 	}
 	error = ProcessTrace(&s->consumer, 1, NULL, NULL);
+	etw_session_stop(s->heap);
+	if (s->heap_thread)
+		os_thread_join(s->heap_thread);
 	atomic_store(&s->ended, true);
 	os_thread_join(s->watch);
 	CloseTrace(s->consumer);
+	if (s->heap)
+		CloseTrace(s->heap_consumer);
 	if (error && error != ERROR_CANCELLED && !atomic_load(&s->stopping))
 		return err_os_code(err, (int)error, "reading the ETW session ended");
 	if (!atomic_load(&s->stopping))
@@ -376,6 +476,7 @@ static void stop(struct source *source)
 
 	atomic_store(&s->stopping, true);
 	etw_session_stop(s->session);
+	etw_session_stop(s->heap);
 }
 
 static void status(struct source *source, struct source_status *out)

@@ -384,6 +384,72 @@ static bool name_counter(const struct etw_events *s, const struct etw_whole *w, 
 	return true;
 }
 
+/* ---- heaps ----------------------------------------------------------------------------------- */
+
+static bool is_of_heap(const struct etw_whole *w)
+{
+	return w->class && w->class->id >= ETW_HEAP_ALLOC && w->class->id <= ETW_HEAP_DESTROY;
+}
+
+/* Send what a heap's record tells of a block, if that is new: a sample, or the mark of one. */
+static int send_block(struct etw_events *s, enum heap_probe what, const struct etw_value *heap,
+		      const struct etw_value *address, const struct etw_value *bytes,
+		      struct event e)
+{
+	const struct event_field fields[] = {
+		{.name = "Arg1", .type = FIELD_UINT, .v.u = address->u},
+		{.name = "Heap", .type = FIELD_UINT, .v.u = heap->u},
+		{.name = "Arg3", .type = FIELD_UINT, .v.u = bytes ? bytes->u : 0},
+	};
+
+	if (!etw_value_is(address) || !address->u || (bytes && !etw_value_is(bytes)))
+		return 0;
+	e.fields = fields;
+	e.nfields = COUNT_OF(fields);
+	return heap_blocks_take(&s->heap, what, &e) ? send_event(s, &e) : 0;
+}
+
+static int send_destroyed(struct etw_events *s, const struct etw_value *heap, const struct event *e)
+{
+	struct event mark = *e;
+	uint32_t at = 0;
+	int rc = 0;
+
+	while (!rc && heap_blocks_destroy(&s->heap, heap->u, &at, &mark)) {
+		rc = send_event(s, &mark);
+		mark = *e;
+	}
+	return rc;
+}
+
+static int deliver_heap(struct etw_events *s, const struct etw_whole *w, const struct event *e)
+{
+	struct etw_value v[AT_HEAP_REALLOC_FIELDS] = {{0}};
+	int rc;
+
+	if (atomic_load(&s->heap.forgotten) && !s->heap_full)
+		log_line(s->cfg.log, LOG_WARN, "heaps have more than %u blocks: some are no longer "
+			 "followed, and count as in use", HEAP_BLOCKS_ALL);
+	s->heap_full = atomic_load(&s->heap.forgotten) > 0;
+	etw_class_read(w->class, w->record, v, COUNT_OF(v));
+	switch (w->class->id) {
+	case ETW_HEAP_ALLOC:
+		return send_block(s, HEAP_ALLOC, &v[AT_HEAP_HANDLE], &v[AT_HEAP_ALLOC_ADDRESS],
+				  &v[AT_HEAP_ALLOC_BYTES], *e);
+	case ETW_HEAP_REALLOC:
+		rc = send_block(s, HEAP_FREE, &v[AT_HEAP_HANDLE], &v[AT_HEAP_REALLOC_OLD], NULL,
+				*e);
+		return rc ? rc : send_block(s, HEAP_ALLOC, &v[AT_HEAP_HANDLE],
+					    &v[AT_HEAP_REALLOC_ADDRESS],
+					    &v[AT_HEAP_REALLOC_BYTES], *e);
+	case ETW_HEAP_FREE:
+		return send_block(s, HEAP_FREE, &v[AT_HEAP_HANDLE], &v[AT_HEAP_FREE_ADDRESS],
+				  NULL, *e);
+	default:
+		return send_destroyed(s, &v[AT_HEAP_HANDLE], e);
+	}
+}
+
 /* ---- each event ------------------------------------------------------------------------------ */
 
 static int deliver(struct etw_events *s, const struct etw_whole *w)
@@ -409,6 +475,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	if (w->naddresses && (is_wanted_process(s, e.process) || is_waker(s, w)))
 		put_stack(s, w, pid, &e);
 	e.quality = quality_of(s, w, &e);
+	if (is_of_heap(w) && !s->cfg.every_event)
+		return is_wanted_process(s, e.process) ? deliver_heap(s, w, &e) : 0;
 	if (e.kind == EVENT_SAMPLE) {
 		e.stream = STREAM_CPU;
 		if (!is_wanted_process(s, e.process))
@@ -436,14 +504,21 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	return rc;
 }
 
-int etw_events_take(struct etw_events *s)
+static int take(struct etw_events *s, struct etw_stacks *from)
 {
 	const struct etw_whole *w;
 	int rc = 0;
 
-	while (!rc && (w = etw_stacks_next(s->stacks)))
+	while (!rc && (w = etw_stacks_next(from)))
 		rc = deliver(s, w);
 	return rc;
+}
+
+int etw_events_take(struct etw_events *s)
+{
+	int rc = take(s, s->stacks);
+
+	return rc || !s->heap_stacks ? rc : take(s, s->heap_stacks);
 }
 
 static bool never_gone(void *ctx, uint32_t tid)
@@ -458,6 +533,8 @@ int etw_events_end(struct etw_events *s)
 	int rc;
 
 	etw_stacks_end(s->stacks);
+	if (s->heap_stacks)
+		etw_stacks_end(s->heap_stacks);
 	rc = etw_events_take(s);
 	if (!rc && s->time.threads)
 		thread_time_tick(s->time.threads, s->time.now_ns, never_gone);
@@ -506,6 +583,8 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 		rc = etw_state_new(&s->state, err);
 	if (!rc)
 		rc = etw_code_new(s->state, s->cfg.frames, &s->code, err);
+	if (!rc && heap_blocks_init(&s->heap, HEAP_BLOCKS_ALL))
+		rc = err_memory(err, "for the blocks of heaps");
 	if (!rc)
 		rc = etw_stacks_new(pass, (int64_t)s->clock.frequency_hz, &s->stacks, err);
 	if (!rc && capture_switches(&s->cfg.capture) && !s->cfg.every_event)
@@ -526,8 +605,10 @@ void etw_events_needs(struct etw_events *s, const struct needs *needs)
 
 void etw_events_close(struct etw_events *s)
 {
+	heap_blocks_free(&s->heap);
 	etw_thread_time_close(&s->time);
 	etw_stacks_free(s->stacks);
+	etw_stacks_free(s->heap_stacks);
 	etw_code_free(s->code, s->last_ns + 1);
 	etw_state_free(s->state);
 	etw_decode_free(s->decode);

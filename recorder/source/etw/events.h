@@ -14,6 +14,7 @@
 #include "source/etw/stacks.h"
 #include "source/etw/state.h"
 #include "source/etw/thread_time.h"
+#include "source/heap_blocks.h"
 #include "source/source.h"
 
 #define ETW_INTERVAL_100NS 10000u            /* between samples, if nothing else is known */
@@ -26,6 +27,7 @@ struct etw_events {
 	struct etw_state *state;
 	struct etw_code *code;
 	struct etw_stacks *stacks;
+	struct etw_stacks *heap_stacks;      /* of a second session, which lags; NULL = none */
 	struct etw_decode *decode;
 
 	uint32_t interval_100ns;             /* between samples; 0 = unknown so far */
@@ -34,6 +36,8 @@ struct etw_events {
 	uint64_t idle;                       /* samples of idle CPUs, not delivered */
 	struct etw_thread_time time;
 	bool switch_rules;                   /* rules want the switches that thread time takes */
+	struct heap_blocks heap;
+	bool heap_full;                      /* that was said */
 	struct etw_computed computed;
 	struct etw_decoded decoded;
 	struct frame_ref frames[STACK_MAX_FRAMES];

@@ -20,9 +20,9 @@
 /* An owner is a recorder. Its name is that of its session too, and tells its pid and start time. */
 #define ETW_OWNER_CHARS 64u
 
-/* The name for this process: "recorder-session-PID-START". */
+/* The name for this process: "recorder-session-PID-START", 41 characters at most. */
 void etw_owner_name(wchar_t out[ETW_OWNER_CHARS]);
-/* Whether this is the name of a recorder that has ended; false when unknown. */
+/* Whether this is the name of a recorder that has ended, or begins so; false when unknown. */
 bool etw_owner_is_gone(const wchar_t *name);
 
 /*

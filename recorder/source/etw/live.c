@@ -21,7 +21,7 @@ struct due {
 struct etw_live {
 	struct etw_events e;                 /* first: before_event() */
 	struct os_mutex *lock;               /* guards all */
-	int64_t wait_ticks;
+	int64_t wait_ticks, lag_ticks;
 	uint64_t lost;
 	uint64_t unreported;                 /* lost before the first event */
 	uint32_t reported_100ns;             /* the last interval that the engine got */
@@ -130,6 +130,8 @@ void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t bus
 static void let_time_pass(struct etw_live *l, int64_t ticks)
 {
 	etw_stacks_time(l->e.stacks, ticks);
+	if (l->e.heap_stacks)
+		etw_stacks_time(l->e.heap_stacks, ticks - l->lag_ticks);
 	etw_events_take(&l->e);
 	put_due(l, ticks - l->wait_ticks);
 	if (ticks > l->wait_ticks)
@@ -146,7 +148,8 @@ static void put_idle(struct etw_live *l, int64_t ticks)
 	let_time_pass(l, ticks);
 }
 
-static void put_record(struct etw_live *l, const struct etw_record *record)
+static void put_record(struct etw_live *l, struct etw_stacks *stacks,
+		       const struct etw_record *record)
 {
 	const struct etw_class *class = etw_class_find(record);
 
@@ -156,7 +159,9 @@ static void put_record(struct etw_live *l, const struct etw_record *record)
 		put_idle(l, l->last_ticks);
 		return;
 	}
-	etw_stacks_put(l->e.stacks, record, class);
+	etw_stacks_put(stacks, record, class);
+	if (l->e.heap_stacks)
+		etw_stacks_time(l->e.heap_stacks, l->last_ticks - l->lag_ticks);
 	etw_events_learn(&l->e, record, class);
 	etw_events_take(&l->e);
 }
@@ -164,8 +169,22 @@ static void put_record(struct etw_live *l, const struct etw_record *record)
 void etw_live_put(struct etw_live *l, const struct etw_record *record)
 {
 	os_mutex_lock(l->lock);
-	put_record(l, record);
+	put_record(l, l->e.stacks, record);
 	os_mutex_unlock(l->lock);
+}
+
+void etw_live_put_heap(struct etw_live *l, const struct etw_record *record)
+{
+	os_mutex_lock(l->lock);
+	if (l->e.heap_stacks)
+		put_record(l, l->e.heap_stacks, record);
+	os_mutex_unlock(l->lock);
+}
+
+int etw_live_heap(struct etw_live *l, struct err *err)
+{
+	return etw_stacks_new(ETW_STACKS_LIVE, (int64_t)l->e.clock.frequency_hz,
+			      &l->e.heap_stacks, err);
 }
 
 void etw_live_time(struct etw_live *l, int64_t ticks)
@@ -355,6 +374,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 	l->reported_100ns = cfg->capture.freq_hz ? 10000000u / cfg->capture.freq_hz : 0;
 	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
 	l->e.before = before_event;
+	l->lag_ticks = (int64_t)(frequency_hz * ETW_LIVE_LAG_S);
 	l->wait_ticks = (int64_t)(frequency_hz / 1000 * ETW_STACKS_WAIT_MS);
 	rc = etw_events_open(&l->e, ETW_STACKS_LIVE, err);
 	if (rc) {

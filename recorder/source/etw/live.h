@@ -16,6 +16,8 @@
 #define ETW_LIVE_KEEP_NS (120 * NS_PER_SEC)
 #define ETW_LIVE_TRIM_BYTES ((size_t)16 << 20)       /* trim at twice the last size plus this */
 
+#define ETW_LIVE_LAG_S 2u
+
 struct etw_live;
 
 struct etw_live_counts {
@@ -54,6 +56,12 @@ void etw_live_level(struct etw_live *l, int64_t ticks, uint32_t interval_100ns);
  */
 void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t busy_ns);
 void etw_live_put(struct etw_live *l, const struct etw_record *record);
+/*
+ * The same of a second session, of heaps, once etw_live_heap() has prepared for it (0, ERR_MEMORY).
+ * It may lag behind the first one by ETW_LIVE_LAG_S: each has its own stacks that wait.
+ */
+int etw_live_heap(struct etw_live *l, struct err *err);
+void etw_live_put_heap(struct etw_live *l, const struct etw_record *record);
 /* No record has come, but none older than this follows. */
 void etw_live_time(struct etw_live *l, int64_t ticks);
 /* About once a second: when the tables are large, forget what ended over ETW_LIVE_KEEP_NS ago. */

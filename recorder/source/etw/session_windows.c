@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/text.h"
+#include "source/etw/guids.h"
 #include "source/etw/interval_windows.h"
 #include "source/etw/render.h"
 
@@ -26,10 +27,17 @@
 #define PMC_PROFILE_FLAG 0x400u
 #define PUBLISHERS L"SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WINEVT\\Publishers"
 
+/* Flags of a session of heaps are a list: its place, behind this mark. */
+#define EXTENSION 0x80FF0000u
+enum { EXTENSION_PIDS = 2, EXTENSION_STACKS = 3 };
+#define HEAP_GROUP 0x1000u                   /* + the event's opcode */
+enum { HEAP_ALLOC_OPCODE = 33, HEAP_REALLOC_OPCODE = 34 };
+
 /* With room for the two names that ControlTrace writes. */
 struct properties {
 	EVENT_TRACE_PROPERTIES p;
 	wchar_t name[NAME_CHARS], file[NAME_CHARS];
+	uint16_t extension[12];
 };
 
 struct etw_session {
@@ -39,6 +47,8 @@ struct etw_session {
 	bool stopped;
 	struct etw_losses losses;
 	bool samples;                        /* samples CPUs, with our interval */
+	bool heaps;                          /* is of heaps: */
+	uint32_t heap_pid;
 };
 
 static void properties_init(struct properties *q)
@@ -392,6 +402,21 @@ static ULONG stop_named(const wchar_t *name)
 	return ControlTraceW(0, name, &q.p, EVENT_TRACE_CONTROL_STOP);
 }
 
+/* In units of 4 bytes: the list's length and how many, of each its length and kind, its numbers. */
+static void ask_for_heaps(const struct etw_session *s, struct properties *q)
+{
+	static const struct etw_guid heap = HEAP_GUID;
+	const uint16_t list[COUNT_OF(q->extension)] = {
+		6, 2,
+		2, EXTENSION_PIDS, (uint16_t)s->heap_pid, (uint16_t)(s->heap_pid >> 16),
+		3, EXTENSION_STACKS, HEAP_GROUP | HEAP_ALLOC_OPCODE, 0,
+		HEAP_GROUP | HEAP_REALLOC_OPCODE, 0};
+
+	memcpy(q->extension, list, sizeof(list));
+	memcpy(&q->p.Wnode.Guid, heap.bytes, sizeof(heap.bytes));
+	q->p.EnableFlags = EXTENSION | (uint32_t)offsetof(struct properties, extension);
+}
+
 static ULONG start_trace(struct etw_session *s, const struct etw_wanted *wanted, bool fine_timer)
 {
 	struct properties q;
@@ -409,6 +434,8 @@ static ULONG start_trace(struct etw_session *s, const struct etw_wanted *wanted,
 	if (wanted->kernel_flags)
 		q.p.LogFileMode |= EVENT_TRACE_SYSTEM_LOGGER_MODE;
 	q.p.EnableFlags = wanted->kernel_flags;
+	if (s->heaps)
+		ask_for_heaps(s, &q);
 	q.p.FlushTimer = fine_timer ? FLUSH_MS : 1;
 	if (fine_timer)
 		q.p.LogFileMode |= ETW_MODE_MS_FLUSH_TIMER;
@@ -460,6 +487,27 @@ int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t
 	return rc;
 }
 
+int etw_session_start_heap(uint32_t pid, struct etw_session **out, struct err *err)
+{
+	static const struct etw_wanted none;
+	struct etw_session *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_memory(err, "for an ETW session");
+	InitializeSRWLock(&s->lock);
+	etw_owner_name(s->name);
+	wcscat(s->name, L"-heap");
+	s->heaps = true;
+	s->heap_pid = pid;
+	rc = start_session(s, &none, err);
+	if (rc)
+		free(s);
+	else
+		*out = s;
+	return rc;
+}
+
 const wchar_t *etw_session_name(const struct etw_session *s)
 {
 	return s->name;
@@ -505,6 +553,8 @@ bool etw_session_losses(struct etw_session *s, struct etw_losses *out)
 
 void etw_session_stop(struct etw_session *s)
 {
+	if (!s)
+		return;
 	AcquireSRWLockExclusive(&s->lock);
 	if (!s->stopped)
 		control_trace(s, EVENT_TRACE_CONTROL_STOP);

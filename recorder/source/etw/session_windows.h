@@ -6,7 +6,9 @@
  * Declarations that mingw-w64 10 lacks are here too.
  *
  * Sources: docs, "Event Tracing Functions", EVENT_TRACE_PROPERTIES, EVENT_FILTER_DESCRIPTOR,
- * TRACE_QUERY_INFO_CLASS.
+ * TRACE_QUERY_INFO_CLASS; of sessions of heaps: ntwmi.h as published by System Informer
+ * (EVENT_TRACE_FLAG_EXT_ITEMS, ETW_EXT_PIDS, ETW_EXT_STACKWALK_FILTER), used as PerfView's
+ * TraceEvent does.
  */
 #pragma once
 
@@ -73,12 +75,19 @@ void etw_session_list_counters(const char *pattern, bool json, struct buf *out);
  */
 int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t *interval_100ns,
 		      struct etw_session **out, struct err *err);
+/*
+ * The same for the events of heaps, which need a session of their own: of one process, or of those
+ * that start with TracingFlags (source/list/heap_next.h). Allocations come with stacks.
+ *
+ * pid  0 = of those that start
+ */
+int etw_session_start_heap(uint32_t pid, struct etw_session **out, struct err *err);
 const wchar_t *etw_session_name(const struct etw_session *s);
 /* Any thread: change the interval; as above. On error the old one stays. */
 int etw_session_interval(struct etw_session *s, uint32_t *interval_100ns, struct err *err);
 /* Any thread. false = the session is gone. */
 bool etw_session_losses(struct etw_session *s, struct etw_losses *out);
-/* Any thread, also more than once; keeps the last loss counts. */
+/* Any thread, also more than once; keeps the last loss counts. NULL allowed. */
 void etw_session_stop(struct etw_session *s);
 void etw_session_free(struct etw_session *s);     /* stops it; NULL allowed */
 

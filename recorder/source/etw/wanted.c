@@ -646,6 +646,8 @@ int etw_wanted_named(const struct capture *c, struct etw_wanted *w, struct err *
 		rc = read_list(c->only_providers, read_provider, w, err);
 	if (!rc && c->events)
 		rc = read_list(c->events, read_event, w, err);
+	if (!rc && c->dotnet_alloc)
+		rc = read_list(DOTNET_ALLOC_EVENT, read_event, w, err);
 	return rc;
 }
 
@@ -666,6 +668,8 @@ int etw_wanted_read(const struct capture *c, const struct needs *needs, struct e
 		rc = read_list(only, read_provider, w, err);
 	if (!rc && c->events)
 		rc = read_list(c->events, read_event, w, err);
+	if (!rc && c->dotnet_alloc)
+		rc = read_list(DOTNET_ALLOC_EVENT, read_event, w, err);
 	/* Stacks need names: like PerfView, add the CLR events that name code. */
 	names.level = c->clr_event_level ? 4 : VERBOSE;
 	if (!rc && only && !c->clr_events && w->named_stacks)

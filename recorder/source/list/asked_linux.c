@@ -40,7 +40,8 @@ static const struct {
 	{ETW_FLAG_HARD_FAULTS, "filemap:mm_filemap_add_to_page_cache"},
 	{ETW_FLAG_VIRTUAL_ALLOC,
 	 "syscalls:sys_enter_mmap syscalls:sys_enter_munmap syscalls:sys_enter_brk "
-	 "syscalls:sys_enter_mremap syscalls:sys_enter_mprotect syscalls:sys_exit_mmap "
+	 "syscalls:sys_enter_mremap syscalls:sys_enter_mprotect syscalls:sys_enter_madvise "
+	 "syscalls:sys_exit_mmap "
 	 "syscalls:sys_exit_munmap syscalls:sys_exit_brk syscalls:sys_exit_mremap "
 	 "syscalls:sys_exit_mprotect"},
 	{ETW_FLAG_VAMAP, "syscalls:sys_enter_mmap syscalls:sys_enter_munmap"},
@@ -322,6 +323,8 @@ int asked_needs(const struct capture *capture, struct needs *needs, struct err *
 		rc = each_part(capture->only_providers, add_provider, &a, err);
 	if (!rc)
 		rc = each_part(capture->events, add_event_part, &a, err);
+	if (!rc && capture->dotnet_alloc)
+		rc = each_part(DOTNET_ALLOC_EVENT, add_event_part, &a, err);
 	if (!rc)
 		rc = each_part(capture->cpu_counters, add_counter, &a, err);
 	if (!rc)

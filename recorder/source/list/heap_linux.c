@@ -46,16 +46,21 @@ static int add_probe(struct needs *needs, const char *library, const char *name,
 	return rc ? rc : needs_event(needs, &e, err);
 }
 
-int heap_needs(struct needs *needs, struct err *err)
+int heap_needs(const char *next, const char *process, struct needs *needs, struct err *err)
 {
 	static const char *const probes[] = {
 		"otel_memory:alloc", "otel_memory:free",
 		"recorder_heap:double_free", "recorder_heap:unknown_free",
 	};
 	struct buf library = {0};
-	int rc = find_library(&library, err);
+	int rc;
 	size_t i;
 
+	(void)next;
+	if (process)
+		return err_set(err, ERR_UNSUPPORTED, "--heap-process needs Windows; on Linux use "
+			       "'recorder run --heap --process %.100s'", process);
+	rc = find_library(&library, err);
 	for (i = 0; !rc && i < COUNT_OF(probes); i++)
 		rc = add_probe(needs, buf_text(&library), probes[i], err);
 	buf_free(&library);
@@ -114,13 +119,37 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
 				  (unsigned)pid);
 }
 
+int heap_probe_malloc(uint32_t pid, struct buf *out, struct err *err)
+{
+	static const char *const files[] = {"/libjemalloc.so", "/libtcmalloc", "/libc.so.6",
+					    "/ld-musl-"};
+	struct buf maps = {0};
+	const char *at = NULL, *path = NULL;
+	unsigned i;
+
+	proc_pid_load(pid, "maps", MAPS_BYTES, &maps);
+	for (i = 0; !at && i < COUNT_OF(files); i++)
+		at = strstr(buf_text(&maps), files[i]);
+	for (path = at; path && path > buf_text(&maps) && path[-1] != ' '; path--)
+		;
+	if (path)
+		buf_printf(out, "%suprobe:%.*s:malloc:@StacksEnabled=true;@ProcessIDFilter=%u",
+			   out->len ? "," : "", (int)strcspn(path, "\n"), path, (unsigned)pid);
+	buf_free(&maps);
+	return path ? buf_check(out, "a probe on malloc", err)
+		    : err_set(err, ERR_NOT_FOUND, "--force: process %u has neither the C library "
+			      "nor jemalloc nor tcmalloc as a file of its own, so its malloc "
+			      "cannot be probed; without --force page faults are recorded",
+			      (unsigned)pid);
+}
+
 int heap_next_begin(const char *name, uint64_t mean_bytes, struct heap_next **out, struct err *err)
 {
 	struct buf library = {0};
 	int rc = find_library(&library, err);
 
 	if (!rc)
-		rc = heap_next_begin_at(HEAP_NEXT_FILE, HEAP_NEXT_FOLDER, buf_text(&library), name,
+		rc = heap_next_begin_at(NULL, NULL, buf_text(&library), name,
 					mean_bytes ? mean_bytes : 1, out, err);
 	buf_free(&library);
 	return rc;

@@ -164,6 +164,12 @@ static bool is_name(const char *name)
 	return n && n < NAME_BYTES && !name[n];
 }
 
+static void set_places(struct heap_next *n, const char *file, const char *folder)
+{
+	snprintf(n->file, sizeof(n->file), "%.400s", file ? file : "/etc/ld.so.preload");
+	snprintf(n->folder, sizeof(n->folder), "%.300s", folder ? folder : "/run/recorder-heap");
+}
+
 static bool make_link(const struct heap_next *n, const char *library)
 {
 	const char *folders[] = {n->folder, n->own, n->link_folder};
@@ -188,8 +194,7 @@ int heap_next_begin_at(const char *file, const char *folder, const char *library
 	if (!n)
 		return err_memory(err, "for --heap-next");
 	n->recorder = getpid();
-	snprintf(n->file, sizeof(n->file), "%.400s", file);
-	snprintf(n->folder, sizeof(n->folder), "%.300s", folder);
+	set_places(n, file, folder);
 	snprintf(n->own, sizeof(n->own), "%.300s/%d", n->folder, (int)n->recorder);
 	snprintf(n->link_folder, sizeof(n->link_folder), "%.320s/%.100s@%" PRIu64, n->own, name,
 		 mean_bytes);
@@ -199,7 +204,7 @@ int heap_next_begin_at(const char *file, const char *folder, const char *library
 	if (n->guard == 0)
 		guard(n);
 	if (n->guard < 0 || !rewrite(n, n->link)) {
-		int rc = err_os(err, "writing %s for --heap-next, which needs root", file);
+		int rc = err_os(err, "writing %s for --heap-next, which needs root", n->file);
 
 		heap_next_end(n);
 		return rc;
@@ -224,7 +229,6 @@ void heap_next_tidy(const char *file, const char *folder)
 {
 	struct heap_next n = {.recorder = 0};
 
-	snprintf(n.file, sizeof(n.file), "%.400s", file);
-	snprintf(n.folder, sizeof(n.folder), "%.300s", folder);
+	set_places(&n, file, folder);
 	rewrite(&n, NULL);
 }

@@ -571,7 +571,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		p->room = wanted;
 		p->all = calloc(wanted, sizeof(*p->all));
 	}
-	if (!p || !p->all || heap_blocks_init(&p->heap))
+	if (!p || !p->all || heap_blocks_init(&p->heap, HEAP_BLOCKS_MAX))
 		rc = err_memory(err, "for the events of rules");
 	for (i = 0; !rc && cfg->needs && i < cfg->needs->nevents; i++)
 		if (is_ours(&cfg->needs->events[i]))

@@ -8,7 +8,7 @@
 #include "source/probe/bpf_linux.h"
 #include "source/probe/cpu_counter_linux.h"
 #include "source/probe/gc_probes_linux.h"
-#include "source/probe/heap_blocks.h"
+#include "source/heap_blocks.h"
 #include "source/probe/probes_linux.h"
 #include "source/probe/programs_linux.h"
 #include "source/probe/throw_linux.h"

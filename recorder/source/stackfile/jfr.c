@@ -12,7 +12,8 @@
  * an array of such, or the key of a constant. Everything is read by these descriptions, so fields
  * that come or go with a version do no harm. Samples are jdk.ExecutionSample, which is a thread in
  * Java code and counts as the period that jdk.ActiveSetting tells, jdk.CPUTimeSample, which tells
- * its own, and jdk.ObjectAllocationSample in bytes. Source: OpenJDK, jdk.jfr.internal.consumer.
+ * its own, and jdk.ObjectAllocationSample in bytes; jdk.OldObjectSample is an object that was still
+ * there, which STREAM_HEAP gets without a mark. Source: OpenJDK, jdk.jfr.internal.consumer.
  */
 #include "source/stackfile/stack_list.h"
 
@@ -594,6 +595,11 @@ static void read_event(struct reading *r, uint32_t class, struct cursor c, bool 
 	} else if (is_text(k->name, "jdk.ObjectAllocationSample")) {
 		read_sample(r, event, (double)number_of(r, member(r, event, "weight")),
 			    STREAM_ALLOC);
+	} else if (is_text(k->name, "jdk.OldObjectSample")) {
+		uint64_t bytes = number_of(r, member(r, event, "objectSize"));
+
+		/* Before JDK 19 its size is not told: then it counts. */
+		read_sample(r, event, bytes && bytes < INT64_MAX ? (double)bytes : 1, STREAM_HEAP);
 	}
 }
 

@@ -268,6 +268,8 @@ static void choose_kinds(struct reading *r)
 	r->weighed = by_default < KINDS_MAX ? by_default : r->nkinds ? r->nkinds - 1 : KINDS_MAX;
 	if (r->weighed == KINDS_MAX || r->weighed == r->counted)
 		r->to_unit = (double)STACK_LIST_PERIOD_NS;
+	else if (is_string(r, r->kinds[r->weighed].type, "inuse_space"))
+		r->stream = STREAM_HEAP;     /* without a mark: not freed */
 	else
 		r->stream = is_string(r, r->kinds[r->weighed].unit, "bytes") ? STREAM_ALLOC
 									     : STREAM_EVENT;

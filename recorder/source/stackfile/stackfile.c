@@ -24,6 +24,7 @@
 
 #define FILE_MAX_BYTES ((size_t)2 << 30)
 #define PPROF_FIRST '\n'                     /* field 1, of bytes: no text begins with it */
+#define PPROF_FIRST_OF_GO 0x5a               /* the period's kind; of its heap profiles */
 #define JFR_MAGIC "FLR"                      /* and a NUL */
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
@@ -153,7 +154,7 @@ static int load(struct stackfile *s, struct err *err)
 	else if (text.len > sizeof(JFR_MAGIC) && memcmp(at, JFR_MAGIC, sizeof(JFR_MAGIC)) == 0)
 		rc = read_as(s, "a recording of JDK Flight Recorder", stack_list_jfr, at, text.len,
 			     err);
-	else if (*at == PPROF_FIRST)
+	else if (*at == PPROF_FIRST || (*at == PPROF_FIRST_OF_GO && memchr(at, 0, text.len)))
 		rc = read_as(s, "a profile of pprof", stack_list_pprof, at, text.len, err);
 	else if (memchr(at, 0, text.len))
 		rc = err_set(err, ERR_FORMAT, "%s is neither a trace nor a text",

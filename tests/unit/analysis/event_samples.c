@@ -24,7 +24,8 @@ static int make(struct incident *in)
 {
 	static const struct event_field allocation[] = {
 		{"TypeName", FIELD_TEXT, {.text = "System.String"}},
-		{"AllocationAmount64", FIELD_UINT, {.u = 1000}}};
+		{"AllocationAmount64", FIELD_UINT, {.u = 1000}},
+		{"AllocationKind", FIELD_UINT, {.u = 1}}};
 	struct incident_sample sampled = {.weight = 1, .cpu = CPU_NONE, .stream = STREAM_EVENT};
 	uint32_t thread, stack = STACK_NONE;
 	int rc = sample_incident(in);
@@ -36,7 +37,7 @@ static int make(struct incident *in)
 	if (!rc)
 		rc = sample_add(in, thread, stack, QUALITY_COMPLETE, 2);
 	if (!rc)
-		rc = add_event(in, 5, thread, stack, "Clr", "GC/AllocationTick", allocation, 2);
+		rc = add_event(in, 5, thread, stack, "Clr", "GC/AllocationTick", allocation, 3);
 	if (!rc)
 		rc = add_event(in, 15, thread, stack, "Clr", "Loader/ModuleLoad", NULL, 0);
 	if (!rc)
@@ -89,6 +90,9 @@ TEST(an_event_with_a_stack_is_a_sample_once)
 	leaf = in.stacks[in.samples[0].stack].frame;
 	assert_string_equal(in.frames[leaf].function, "GC/AllocationTick System.String");
 	assert_string_equal(incident_frame_module(&in, leaf), "event");
+	leaf = in.stacks[in.samples[1].stack].frame;
+	assert_string_equal(in.frames[leaf].function, "LargeObject");
+	assert_int_equal(in.stacks[in.samples[1].stack].parent, in.samples[0].stack);
 	leaf = in.stacks[in.stacks[in.samples[0].stack].parent].frame;
 	assert_string_equal(in.frames[leaf].function, "work");
 	incident_free(&in);

@@ -181,6 +181,58 @@ TEST(windows_commits_and_releases)
 	incident_free(&in);
 }
 
+/* 1: f 100, 2: g 50, 3: f's goes, 4: g 60, 5: all of g go. Most: 150, of f 100 and g 50. */
+static int make_heap(struct incident *in)
+{
+	static const struct {
+		unsigned at_s, bytes, freed_s;
+		const char *leaf;
+	} blocks[] = {{1, 100, 3, "app!f"}, {2, 50, 5, "app!g"}, {4, 60, 5, "app!g"}};
+	int rc = sample_incident(in);
+	uint32_t i;
+
+	for (i = 0; !rc && i < 3; i++) {
+		struct incident_sample s = {
+			.time_ns = START_NS + blocks[i].at_s * S, .weight = blocks[i].bytes * MB,
+			.thread = sample_thread(in, "a", 'a', "a", 1), .stream = STREAM_HEAP};
+		uint64_t freed_ns = START_NS + blocks[i].freed_s * S;
+		struct incident_sample mark = {
+			.time_ns = freed_ns, .thread = THREAD_NONE, .stream = STREAM_HEAP_MARK,
+			.stack = STACK_NONE,
+			.weight = (uint64_t)memory_mark_weight(s.time_ns, freed_ns, MARK_GONE)};
+
+		rc = s.thread == THREAD_NONE ? ERR_MEMORY
+					     : sample_stack(in, blocks[i].leaf, &s.stack);
+		rc = rc ? rc : incident_add_sample(in, &s);
+		rc = rc ? rc : incident_add_sample(in, &mark);
+	}
+	rc = rc ? rc : incident_sort(in);
+	rc = rc ? rc : incident_memory(in);
+	return rc ? rc : event_samples_add(in, NULL);
+}
+
+TEST(a_heap_at_its_most_has_the_blocks_of_that_moment)
+{
+	struct incident in;
+
+	assert_int_equal(make_heap(&in), 0);
+	assert_true(sum(&in, STREAM_HEAP, "f") == 100 && sum(&in, STREAM_HEAP, "g") == 110);
+	assert_true(sum(&in, STREAM_HEAP_NET, "f") + sum(&in, STREAM_HEAP_NET, "g") == 0);
+	assert_true(sum(&in, STREAM_HEAP_PEAK, "f") == 100);
+	assert_true(sum(&in, STREAM_HEAP_PEAK, "g") == 50);
+	incident_free(&in);
+}
+
+static int heap_step(void *ctx)
+{
+	struct incident in;
+	int rc = make_heap(&in);
+
+	(void)ctx;
+	incident_free(&in);
+	return rc;
+}
+
 static int step(void *ctx)
 {
 	struct incident in;
@@ -194,6 +246,7 @@ static int step(void *ctx)
 TEST(an_allocation_that_fails_is_an_error)
 {
 	assert_in_range(alloc_walk(step, NULL), 5, 300);
+	assert_in_range(alloc_walk(heap_step, NULL), 5, 300);
 }
 
 int main(void)
@@ -203,6 +256,7 @@ int main(void)
 		cmocka_unit_test(memory_without_rights_counts_when_it_gets_them),
 		cmocka_unit_test(the_break_moves_up_and_down_and_mremap_moves_a_map),
 		cmocka_unit_test(windows_commits_and_releases),
+		cmocka_unit_test(a_heap_at_its_most_has_the_blocks_of_that_moment),
 		cmocka_unit_test(an_allocation_that_fails_is_an_error),
 	};
 

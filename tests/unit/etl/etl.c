@@ -305,6 +305,79 @@ TEST(stack_without_its_user_part_is_broken)
 	assert_int_equal(taking.events[0].quality, QUALITY_BROKEN);
 }
 
+/* ---- heaps ----------------------------------------------------------------------------------- */
+
+enum { HEAP = 16, HEAP_ALLOC_OPCODE = 33, HEAP_REALLOC_OPCODE, HEAP_DESTROY_OPCODE,
+       HEAP_FREE_OPCODE };
+
+/* An event of heap 0xA: pointers and sizes, then the source of the block. */
+static void heap(uint8_t opcode, int64_t ticks, const uint64_t *words)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, 0xA, 8);
+	for (; *words; words++)
+		etw_int(&b, *words, 8);
+	if (opcode != HEAP_DESTROY_OPCODE)
+		etw_int(&b, 2, 4);
+	kernel(HEAP, opcode, 2, ticks, 50, 7, &b);
+}
+
+/* The mark that the block of these ticks was freed at those. */
+static void expect_mark(uint32_t event, int64_t ticks, int64_t of_ticks)
+{
+	const struct event *e = &taking.events[event];
+
+	assert_int_equal(e->stream, STREAM_HEAP_MARK);
+	assert_int_equal(e->time_ns, START + (uint64_t)ticks * 100);
+	assert_true(e->value == memory_mark_weight(START + (uint64_t)of_ticks * 100, e->time_ns,
+						   MARK_GONE));
+}
+
+TEST(blocks_of_a_heap_are_samples_that_get_a_mark_when_they_are_freed)
+{
+	const struct event *e = taking.events;
+
+	begin_file(NULL);
+	thread(3, 1, 50, 7);
+	heap(HEAP_ALLOC_OPCODE, 1000, (uint64_t[]){100, 0x5000, 0});
+	stack(1000, 1001, 50, 7, (uint64_t[]){U(1), U(2), 0});
+	heap(HEAP_REALLOC_OPCODE, 1100, (uint64_t[]){0x6000, 0x5000, 300, 100, 0});
+	heap(HEAP_FREE_OPCODE, 1200, (uint64_t[]){0x6000, 0});
+	heap(HEAP_FREE_OPCODE, 1300, (uint64_t[]){0x7000, 0});      /* from before */
+	heap(HEAP_ALLOC_OPCODE, 1400, (uint64_t[]){50, 0x8000, 0});
+	heap(HEAP_ALLOC_OPCODE, 1500, (uint64_t[]){60, 0x9000, 0});
+	heap(HEAP_DESTROY_OPCODE, 1600, (uint64_t[]){0});
+	read_file(NULL);
+	assert_int_equal(e[0].process->pid, 50);
+	end_taking();
+	assert_int_equal(taking.n, 8);
+	assert_int_equal(e[0].kind, EVENT_SAMPLE);
+	assert_int_equal(e[0].stream, STREAM_HEAP);
+	assert_true(e[0].value == 100);
+	assert_int_equal(e[0].nstack_frames, 2);
+	expect_mark(1, 1100, 1000);
+	assert_int_equal(e[2].stream, STREAM_HEAP);
+	assert_true(e[2].value == 300);
+	expect_mark(3, 1200, 1100);
+	assert_true(e[4].value == 50 && e[5].value == 60);
+	expect_mark(6, 1600, 1400);
+	expect_mark(7, 1600, 1500);
+}
+
+TEST(a_listing_has_the_heaps_events_with_perfviews_names)
+{
+	struct source_config every = {.every_event = true};
+
+	begin_file(NULL);
+	heap(HEAP_ALLOC_OPCODE, 1000, (uint64_t[]){100, 0x5000, 0});
+	heap(HEAP_FREE_OPCODE, 1200, (uint64_t[]){0x5000, 0});
+	read_file(&every);
+	end_taking();
+	assert_string_equal(taking.names[1], "HeapTrace/Alloc");
+	assert_string_equal(taking.names[2], "HeapTrace/Free");
+}
+
 /* ---- names of frames ------------------------------------------------------------------------- */
 
 TEST(managed_frame_is_named_by_the_source)
@@ -552,6 +625,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_and_threads_begin_and_end),
+		cmocka_unit_test(
+			blocks_of_a_heap_are_samples_that_get_a_mark_when_they_are_freed),
+		cmocka_unit_test(a_listing_has_the_heaps_events_with_perfviews_names),
 		cmocka_unit_test(sample_weighs_its_interval),
 		cmocka_unit_test(samples_without_an_interval_are_one_millisecond),
 		cmocka_unit_test(idle_samples_are_left_out_but_interrupts_are_not),

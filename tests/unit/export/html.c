@@ -67,6 +67,26 @@ static uint64_t weight_of(const char *json)
 	return sum;
 }
 
+/* What a process had resident is a counter, so that it has a lane. */
+TEST(the_size_of_a_process_is_a_counter)
+{
+	static const struct event_field fields[] = {{"RssKb", FIELD_UINT, {.u = 3072}}};
+	struct incident_event e = {.kind = EVENT_GENERIC, .provider = "Memory", .name = "RSS",
+				   .stack = STACK_NONE, .nfields = 1};
+	struct buf data = {0};
+	struct incident in;
+
+	assert_int_equal(sample_streams(&in), 0);
+	e.time_ns = in.head.t0_ns + 2000000000;
+	e.thread = sample_thread(&in, "shop", 7, "shop", 7);
+	assert_int_equal(incident_add_event(&in, &e, fields), 0);
+	assert_int_equal(incident_sort(&in), 0);
+	assert_int_equal(report_data(&in, &export_defaults, true, &data, NULL), 0);
+	assert_non_null(strstr(data.data, "-3000.000,\"shop (7): RSS MB\",3"));
+	buf_free(&data);
+	incident_free(&in);
+}
+
 TEST(the_data_is_what_the_file_holds)
 {
 	struct buf html = {0}, data = {0};
@@ -204,6 +224,7 @@ TEST(the_header_tells_the_facts)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_size_of_a_process_is_a_counter),
 		cmocka_unit_test(the_data_is_what_the_file_holds),
 		cmocka_unit_test(of_too_many_events_those_around_the_trigger_are_kept),
 		cmocka_unit_test(other_streams_weigh_what_they_weigh),

@@ -1,7 +1,7 @@
 /*
  * Blocks of heaps, as the probes otel_memory:alloc and otel_memory:free tell of them: those of
  * librecorder-heap.so (recorder/preload/heap.c), or of an allocator that brings them along; and the
- * library's probes of frees that are mistakes.
+ * library's probes of frees that are mistakes. On Windows: as the heap's own events tell (etw).
  *
  * A sampled allocation becomes a sample of the stream heap, whose weight is the probe's. When the
  * block is freed, the sample gets a mark (model/event.h), with thread and stack of who freed it. So
@@ -19,7 +19,8 @@
 
 #define HEAP_FREED_MAX 4096u                 /* blocks whose first free is remembered */
 #define HEAP_FIELDS 4u
-#define HEAP_BLOCKS_MAX (1u << 18)           /* of all processes, 64 bytes each with their index */
+#define HEAP_BLOCKS_MAX (1u << 18)           /* of all processes, 72 bytes each with their index */
+#define HEAP_BLOCKS_ALL (1u << 21)
 
 struct heap_blocks {
 	struct slots all;
@@ -36,7 +37,8 @@ enum heap_probe { HEAP_NONE, HEAP_ALLOC, HEAP_FREE, HEAP_DOUBLE_FREE, HEAP_UNKNO
 /* What a probe of this provider and name ("/PATH:otel_memory:alloc") tells. */
 enum heap_probe heap_probe_of(const char *provider, const char *name);
 
-int heap_blocks_init(struct heap_blocks *h);         /* 0 or ERR_MEMORY */
+/* max: HEAP_BLOCKS_MAX, or HEAP_BLOCKS_ALL where each block is told of. 0 or ERR_MEMORY */
+int heap_blocks_init(struct heap_blocks *h, uint32_t max);
 void heap_blocks_free(struct heap_blocks *h);
 /*
  * Turn the event of such a probe (process, time_ns, cpu, fields Arg1 ...) into the sample, mark or
@@ -44,3 +46,8 @@ void heap_blocks_free(struct heap_blocks *h);
  * returns  false = it tells nothing new
  */
 bool heap_blocks_take(struct heap_blocks *h, enum heap_probe what, struct event *e);
+/*
+ * One more block of a heap that is destroyed (the allocation's field Heap), from *at on, which
+ * begins with 0 and moves: as if *e freed it. returns  false = there is none
+ */
+bool heap_blocks_destroy(struct heap_blocks *h, uint64_t heap, uint32_t *at, struct event *e);

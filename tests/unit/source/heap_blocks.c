@@ -1,7 +1,7 @@
 /* Samples and marks of the heap, from the events of otel_memory's probes. */
 #include "base/os.h"
 #include "model/process.h"
-#include "source/probe/heap_blocks.h"
+#include "source/heap_blocks.h"
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ TEST(a_free_marks_the_allocation_by_its_cpu_and_time)
 	struct heap_blocks h = {0};
 	struct event e;
 
-	assert_int_equal(heap_blocks_init(&h), 0);
+	assert_int_equal(heap_blocks_init(&h, HEAP_BLOCKS_MAX), 0);
 	assert_true(take(&h, HEAP_ALLOC, &a, 0x1000, 3000003, &e));
 	assert_int_equal(e.kind, EVENT_SAMPLE);
 	assert_int_equal(e.stream, STREAM_HEAP);
@@ -64,7 +64,7 @@ TEST(a_lost_free_leaves_the_first_sample_in_use)
 	struct heap_blocks h = {0};
 	struct event e;
 
-	assert_int_equal(heap_blocks_init(&h), 0);
+	assert_int_equal(heap_blocks_init(&h, HEAP_BLOCKS_MAX), 0);
 	assert_true(take(&h, HEAP_ALLOC, &a, 0x1000, 1000, &e));
 	assert_true(take(&h, HEAP_ALLOC, &a, 0x1000, 3000, &e));
 	assert_true(take(&h, HEAP_FREE, &a, 0x1000, 5000, &e));
@@ -86,7 +86,7 @@ TEST(a_second_free_says_when_it_was_allocated_and_freed_first)
 	struct heap_blocks h = {0};
 	struct event e;
 
-	assert_int_equal(heap_blocks_init(&h), 0);
+	assert_int_equal(heap_blocks_init(&h, HEAP_BLOCKS_MAX), 0);
 	assert_true(take(&h, HEAP_ALLOC, &a, 0x1000, 3000003, &e));
 	assert_true(take(&h, HEAP_FREE, &a, 0x1000, 5000000, &e));
 	assert_true(take(&h, HEAP_DOUBLE_FREE, &a, 0x1000, 9000000, &e));
@@ -112,7 +112,7 @@ TEST(memory_is_bounded_and_what_is_forgotten_is_counted)
 	struct event e;
 	uint64_t i;
 
-	assert_int_equal(heap_blocks_init(&h), 0);
+	assert_int_equal(heap_blocks_init(&h, HEAP_BLOCKS_MAX), 0);
 	for (i = 0; i < HEAP_BLOCKS_MAX + 1000; i++)
 		assert_true(take(&h, HEAP_ALLOC, &a, 16 * (i + 1), 1000 * i, &e));
 	assert_int_equal(h.all.used, HEAP_BLOCKS_MAX);
@@ -132,7 +132,7 @@ TEST(events_that_make_no_sense_are_left_out)
 	struct event e = {.process = &a, .fields = heavy, .nfields = 2};
 	struct heap_blocks h = {0};
 
-	assert_int_equal(heap_blocks_init(&h), 0);
+	assert_int_equal(heap_blocks_init(&h, HEAP_BLOCKS_MAX), 0);
 	assert_false(heap_blocks_take(&h, HEAP_ALLOC, &e));
 	e.nfields = 1;
 	assert_false(heap_blocks_take(&h, HEAP_ALLOC, &e));

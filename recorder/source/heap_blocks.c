@@ -1,4 +1,4 @@
-#include "source/probe/heap_blocks.h"
+#include "source/heap_blocks.h"
 
 #include "base/text.h"
 #include "model/process.h"
@@ -13,6 +13,7 @@ struct heap_freed {
 
 struct block {
 	uint64_t address, process, time_ns;
+	uint64_t heap;                       /* 0 = not known */
 	uint32_t slot;
 	uint16_t cpu;
 	bool used;
@@ -34,10 +35,10 @@ enum heap_probe heap_probe_of(const char *provider, const char *name)
 								     : HEAP_NONE;
 }
 
-int heap_blocks_init(struct heap_blocks *h)
+int heap_blocks_init(struct heap_blocks *h, uint32_t max)
 {
 	h->freed = calloc(HEAP_FREED_MAX, sizeof(*h->freed));
-	return h->freed ? slots_init(&h->all, sizeof(struct block), HEAP_BLOCKS_MAX) : ERR_MEMORY;
+	return h->freed ? slots_init(&h->all, sizeof(struct block), max) : ERR_MEMORY;
 }
 
 void heap_blocks_free(struct heap_blocks *h)
@@ -87,10 +88,11 @@ static void forget_one(struct heap_blocks *h)
 
 static void add_block(struct heap_blocks *h, const struct block_key *key, const struct event *e)
 {
+	const struct event_field *heap = event_field(e, "Heap");
 	struct block *b;
 	uint32_t at;
 
-	if (h->all.used >= HEAP_BLOCKS_MAX)
+	if (h->all.used >= h->all.max)
 		forget_one(h);
 	at = table_add_slot(&h->by_address, hash_of(key), &h->all, SLOTS_NONE);
 	if (at == SLOTS_NONE) {
@@ -98,7 +100,8 @@ static void add_block(struct heap_blocks *h, const struct block_key *key, const 
 		return;
 	}
 	b = slots_get(&h->all, at);
-	*b = (struct block){key->address, key->process, e->time_ns, at, e->cpu, true};
+	*b = (struct block){key->address, key->process, e->time_ns, heap ? heap->v.u : 0, at,
+			    e->cpu, true};
 }
 
 /* The sample is the event of now, at the CPU of then. */
@@ -152,6 +155,11 @@ static void make_mistake(struct heap_blocks *h, bool twice, const struct block_k
 	e->nfields = HEAP_FIELDS;
 }
 
+static uint64_t process_key(const struct event *e)
+{
+	return hash_pair(hash_pair(e->process->pid, e->process->start_ns), e->process->exec);
+}
+
 bool heap_blocks_take(struct heap_blocks *h, enum heap_probe what, struct event *e)
 {
 	const struct event_field *address = event_field(e, "Arg1"), *weight;
@@ -160,8 +168,7 @@ bool heap_blocks_take(struct heap_blocks *h, enum heap_probe what, struct event 
 
 	if (!address || !e->process)
 		return false;
-	key = (struct block_key){address->v.u, hash_pair(hash_pair(e->process->pid,
-			e->process->start_ns), e->process->exec)};
+	key = (struct block_key){address->v.u, process_key(e)};
 	if (what == HEAP_DOUBLE_FREE || what == HEAP_UNKNOWN_FREE) {
 		make_mistake(h, what == HEAP_DOUBLE_FREE, &key, e);
 		return true;
@@ -188,4 +195,20 @@ bool heap_blocks_take(struct heap_blocks *h, enum heap_probe what, struct event 
 	e->value = (double)weight->v.u;
 	e->nfields = 0;
 	return true;
+}
+
+bool heap_blocks_destroy(struct heap_blocks *h, uint64_t heap, uint32_t *at, struct event *e)
+{
+	uint64_t process = e->process ? process_key(e) : 0;
+
+	while (e->process && heap && *at < h->all.end) {
+		struct block *b = slots_get(&h->all, (*at)++);
+
+		if (!b->used || b->heap != heap || b->process != process || e->time_ns < b->time_ns)
+			continue;
+		make_mark(h, b, e);
+		remove_block(h, b);
+		return true;
+	}
+	return false;
 }

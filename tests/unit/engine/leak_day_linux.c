@@ -1,0 +1,99 @@
+/*
+ * A program that leaks for 24 hours: the recorder's own memory stays where it is, and who leaked is
+ * right at the end.
+ */
+#include "tests/support/engine_rig.h"
+
+#include "base/os.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DAY_S = 86400, PER_S = 4, RING_BYTES = 512 << 10 };
+
+static double resident_mb(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long all, resident = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &all, &resident), 2);
+	fclose(f);
+	return (double)resident * 4096 / (1 << 20);
+}
+
+/* At most, with the queue that is more or less full. */
+struct course {
+	double by_noon, after_noon;
+};
+
+/* The ring is full from hour 4 on. */
+static void look(void *ctx, uint64_t number)
+{
+	struct course *c = ctx;
+	double *most = number > DAY_S / 2 * PER_S ? &c->after_noon : &c->by_noon, now;
+
+	if (number % (600 * PER_S) != 0)
+		return;
+	now = resident_mb();
+	*most = now > *most ? now : *most;
+}
+
+static double net_mb(const struct incident *in, const char *leaf)
+{
+	double bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stream == STREAM_RSS_NET &&
+		    strcmp(in->frames[in->stacks[s->stack].frame].function, leaf) == 0)
+			bytes += (double)s->weight;
+	}
+	return bytes / (1 << 20);
+}
+
+TEST(a_day_of_a_leak_costs_no_memory_and_names_who_leaked)
+{
+	struct course c = {0};
+	struct incident in;
+	double seventy, thirty;
+	struct rig r;
+
+	rig_open(&r, "leak.db", 0);
+	r.cfg.ring_bytes = RING_BYTES;
+	r.cfg.capture.pre_ns = SEC(DAY_S);
+	r.plan.step_ns = NS_PER_SEC / PER_S;
+	r.plan.nsamples = DAY_S * PER_S;
+	r.plan.leak = r.plan.names = true;
+	r.plan.at = look;
+	r.plan.ctx = &c;
+	r.plan.fire_s[0] = DAY_S - 10;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_int_equal(incident_whole(&in, NULL), 0);
+	seventy = net_mb(&in, "leaf_0");
+	thirty = net_mb(&in, "leaf_1");
+	print_message("resident %.1f MB by noon, %.1f after it; the ring reaches back %.1f h, "
+		      "%.0f MB\n", c.by_noon, c.after_noon,
+		      (double)(in.head.t1_ns - in.head.t0_ns) / 3.6e12, seventy + thirty);
+	assert_true(seventy > 100);
+	assert_true(seventy / (seventy + thirty) > 0.69 && seventy / (seventy + thirty) < 0.71);
+	assert_true(net_mb(&in, "leaf_2") == 0);
+	assert_int_equal(in.head.lost, 0);
+	assert_true(in.head.t1_ns - in.head.t0_ns < SEC(DAY_S / 4));
+	assert_true(c.after_noon < c.by_noon * 1.05 + 1);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_day_of_a_leak_costs_no_memory_and_names_who_leaked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
