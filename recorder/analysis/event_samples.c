@@ -94,7 +94,7 @@ static int add_one(struct adding *a, const struct incident_event *e)
 	s.stream = STREAM_ALLOC;
 	s.weight = bytes->v.u;
 	if (incident_field_uint(a->in, e, "AllocationKind") == GC_LARGE_OBJECT)
-		s.stack = add_leaf(a, s.stack, GC_LARGE_OBJECT_NAME);
+		s.stack = leaf_add(a->in, a->module, s.stack, GC_LARGE_OBJECT_NAME);
 	if (s.stack == STACK_NONE)
 		return ERR_MEMORY;
 	return incident_add_sample(a->in, &s);

@@ -28,8 +28,7 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_THROTTLED] = "times the kernel throttled sampling",
 	[LOSS_QUEUE] = "samples (the recorder's queue was full)",
 	[LOSS_SIDEBAND] = "records of processes and mappings",
-	[LOSS_TABLE] = "files with code, processes or frames had no room in a table; their "
-		       "samples are kept, without names or stacks",
+	[LOSS_TABLE] = "files, processes or frames had no room in a table; samples are kept",
 	[LOSS_LATE] = "events that arrived out of order (kept)",
 	[LOSS_FLOOD] = "events of floods (one busy process, or very many short-lived ones)",
 	[LOSS_EVENTS] = "events (tracepoints, switches, .NET, log lines) too fast to be read",
