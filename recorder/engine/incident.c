@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define CATCH_UP_NS (2 * NS_PER_MS)          /* sources hold back 1 ms, to deliver in order */
+#define STACKS_WAIT_NS (20 * NS_PER_SEC)     /* a window waits so long for stacks of threads */
 
 /* ---- the list of incidents on their way to the store ----------------------------------------- */
 
@@ -241,6 +242,30 @@ static bool still_lasts(const struct engine *e, struct pending *p, uint64_t now_
 	return true;
 }
 
+/*
+ * Whether the stacks of threads that its firing asked for are not there yet. Several firings' are
+ * taken one after the other.
+ */
+static bool waits_for_stacks(const struct engine *e, struct pending *p, uint64_t now_ns)
+{
+	const struct trigger *t = p->rule != MANUAL_RULE ? e->cfg->triggers[p->rule] : NULL;
+	uint64_t until_ns = 0, its_ns;
+	uint32_t i;
+
+	if (!t || (!t->stacks && !e->capture->on_fire) ||
+	    (now_ns > p->post_end_ns && now_ns - p->post_end_ns >= STACKS_WAIT_NS))
+		return false;
+	for (i = 0; i < e->feed.n; i++)
+		if (e->feed.sources[i].ops->stacks_until) {
+			its_ns = e->feed.sources[i].ops->stacks_until(e->feed.sources[i].source);
+			until_ns = its_ns > until_ns ? its_ns : until_ns;
+		}
+	if (until_ns <= p->head.trigger_ns || now_ns > until_ns)
+		return false;
+	p->stacks_ns = now_ns;
+	return true;
+}
+
 /* Whether its cause lasted to the end of its window, or beyond: it ended between two ticks. */
 static bool was_extended(const struct pending *p, uint64_t now_ns)
 {
@@ -248,11 +273,11 @@ static bool was_extended(const struct pending *p, uint64_t now_ns)
 	       now_ns > p->post_end_ns;
 }
 
-static void end_late(struct engine *e, struct pending *p, uint64_t now_ns)
+static void end_late(struct engine *e, struct pending *p, uint64_t now_ns, const char *why)
 {
-	char reason[100];
+	char reason[120];
 
-	snprintf(reason, sizeof(reason), "extended until its cause ended, %.1f s after the trigger",
+	snprintf(reason, sizeof(reason), "extended until %s, %.1f s after the trigger", why,
 		 (double)(now_ns - p->head.trigger_ns) / 1e9);
 	os_mutex_lock(e->shared.lock);
 	pending_add_reason(p, reason);
@@ -272,9 +297,10 @@ static struct pending *find_ended(struct engine *e, uint64_t now_ns, bool end, u
 	os_mutex_lock(e->shared.lock);
 	for (p = e->shared.first_pending; p; p = p->next) {
 		bool lasts = !p->complete && still_lasts(e, p, now_ns);
+		bool waits = !p->complete && waits_for_stacks(e, p, now_ns);
 
 		/* What happens at its very end may be released after this tick: hence > not >=. */
-		if (!p->complete && (end || (now_ns > p->post_end_ns && !lasts)))
+		if (!p->complete && (end || (now_ns > p->post_end_ns && !lasts && !waits)))
 			break;
 		if (!p->complete && p->post_end_ns < *next_ns)
 			*next_ns = p->post_end_ns;
@@ -295,7 +321,9 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 			engine_seal(e);
 		sealed = true;
 		if (was_extended(p, now_ns))
-			end_late(e, p, now_ns);
+			end_late(e, p, now_ns, "its cause ended");
+		else if (p->stacks_ns > p->post_end_ns)
+			end_late(e, p, now_ns, "the stacks of threads were taken");
 		complete_incident(e, p, now_ns, end);
 	}
 	e->merge.window_extended = next_ns <= now_ns;

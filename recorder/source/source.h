@@ -113,6 +113,11 @@ struct source_ops {
 	 * by name or pid, now, and deliver each as an event. NULL = it cannot.
 	 */
 	void (*take_stacks)(struct source *s, const char *process);
+	/*
+	 * Any thread: when the last stacks that were asked for were all taken; UINT64_MAX = that
+	 * goes on, 0 = none were asked for. With take_stacks.
+	 */
+	uint64_t (*stacks_until)(struct source *s);
 	/* Any thread while it runs. */
 	void (*status)(struct source *s, struct source_status *out);
 	/*

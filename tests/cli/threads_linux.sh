@@ -160,7 +160,7 @@ why=$("$RECORDER" check --json 2>/dev/null |
 	jq -r 'select(.check == "source" and .verdict == "missing") | .text' | head -1)
 if [ -z "$why" ]; then
 	expect a_rule_fires 0 'incident 1 stored' collect --store fired.db \
-		--min-sec-for-trigger 1 --delay-after-trigger-sec 20 \
+		--min-sec-for-trigger 1 --delay-after-trigger-sec 0 \
 		"/StopOnPerfCounter:Process:Thread Count:pid=$target>100;Stacks"
 	"$RECORDER" show 1 --store fired.db --threads >out 2>err
 	check the_incident_has_all_threads [ "$(grep -c '^thread ' out)" = 204 ]

@@ -33,6 +33,7 @@ struct threads_source {
 	struct os_cond *wake;
 	char wanted[WANTED_MAX][WHO_BYTES];
 	uint32_t nwanted;
+	uint64_t until_ns;                   /* see stacks_until */
 	bool stopping;
 	_Atomic uint64_t events, lost;
 };
@@ -254,7 +255,10 @@ static int threads_run(struct source *source, struct err *err)
 		os_mutex_unlock(s->lock);
 		take(s, who);
 		os_mutex_lock(s->lock);
+		if (!s->nwanted)
+			s->until_ns = os_now_ns();
 	}
+	s->until_ns = 0;
 	os_mutex_unlock(s->lock);
 	queue_finish(s->cfg.queue);
 	return 0;
@@ -269,8 +273,10 @@ static void threads_take(struct source *source, const char *process)
 
 	os_mutex_lock(s->lock);
 	room = s->nwanted < WANTED_MAX;
-	if (room)
+	if (room) {
 		snprintf(s->wanted[s->nwanted++], WHO_BYTES, "%s", process);
+		s->until_ns = UINT64_MAX;
+	}
 	os_cond_signal(s->wake);
 	os_mutex_unlock(s->lock);
 	if (room)
@@ -278,6 +284,17 @@ static void threads_take(struct source *source, const char *process)
 	atomic_fetch_add(&s->lost, 1);
 	log_line(s->cfg.log, LOG_WARN, "the incident lacks the stacks of %s: those of %u firings "
 		 "wait already", process, WANTED_MAX);
+}
+
+static uint64_t threads_until(struct source *source)
+{
+	struct threads_source *s = (struct threads_source *)source;
+	uint64_t until_ns;
+
+	os_mutex_lock(s->lock);
+	until_ns = s->until_ns;
+	os_mutex_unlock(s->lock);
+	return until_ns;
 }
 
 static void threads_stop(struct source *source)
@@ -345,6 +362,7 @@ const struct source_ops threads_source = {
 	.run = threads_run,
 	.stop = threads_stop,
 	.take_stacks = threads_take,
+	.stacks_until = threads_until,
 	.status = threads_status,
 	.close = threads_close,
 };
