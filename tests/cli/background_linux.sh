@@ -10,7 +10,7 @@ check start_returns_when_it_records sh -c \
 check and_says_which_process_it_is \
 	grep -q 'in the background, process [0-9]*; .* log is s.db.log' said
 expect it_records 0 'State +recording' status --store s.db
-check its_log_is_beside_the_store grep -q 'recording this machine' s.db.log
+check its_log_is_beside_the_store wait_for 20 grep -q 'recording this machine' s.db.log
 pid=$("$RECORDER" status --store s.db --json | jq .pid)
 check it_has_a_session_of_its_own test "$(ps -o sid= -p "$pid" | tr -d ' ')" = "$pid"
 expect a_second_one_is_refused_with_its_exit_code 1 'another recorder' start --store s.db
