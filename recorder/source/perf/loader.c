@@ -32,7 +32,7 @@ struct entry {
 	struct eh_frame *tables;
 	struct elf_head head;
 	bool has_head;
-	struct loader_range top, panic;
+	struct loader_range mcall, mstart, panic;
 
 	/* The source's: */
 	struct object *object;               /* referenced */
@@ -150,8 +150,9 @@ static struct loader_range range_of(struct gopclntab *functions, const char *nam
 
 /*
  * runtime.mcall() leaves a goroutine for the scheduler's stack, and nothing calls it there: RBP
- * still points to the goroutine, which may run elsewhere by now. A signal's handler makes a
- * function that faults look as if it had called runtime.sigpanic(), at any of its instructions.
+ * still points to the goroutine, which may run elsewhere by now. runtime.mstart() is the first of a
+ * thread, with the RBP of the thread that made it. A signal's handler makes a function that faults
+ * look as if it had called runtime.sigpanic(), at any of its instructions.
  */
 static void find_in_go(struct entry *e, const struct bytes *in)
 {
@@ -159,7 +160,8 @@ static void find_in_go(struct entry *e, const struct bytes *in)
 
 	if (gopclntab_open(in, &e->head, &functions, NULL))
 		return;
-	e->top = range_of(&functions, "runtime.mcall");
+	e->mcall = range_of(&functions, "runtime.mcall");
+	e->mstart = range_of(&functions, "runtime.mstart");
 	e->panic = range_of(&functions, "runtime.sigpanic");
 	gopclntab_close(&functions);
 }
@@ -429,7 +431,8 @@ void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t 
 	}
 	out->tables = e->tables;
 	out->head = e->has_head ? &e->head : NULL;
-	out->top = e->top;
+	out->mcall = e->mcall;
+	out->mstart = e->mstart;
 	out->panic = e->panic;
 }
 
@@ -447,7 +450,7 @@ void loader_place(const struct loaded *loaded, struct unwind_place *out)
 	entry = loaded->head->entry;
 	out->tables = loaded->tables;
 	out->entry = entry && out->vaddr - entry < START_BYTES;
-	out->top = is_within(loaded->top, out->vaddr);
+	out->top = is_within(loaded->mcall, out->vaddr) || is_within(loaded->mstart, out->vaddr);
 	out->injected = is_within(loaded->panic, out->vaddr);
 }
 

@@ -31,7 +31,7 @@ struct loader_range {
 struct loaded {
 	const struct eh_frame *tables;       /* NULL = none, or not now */
 	const struct elf_head *head;         /* of the file; NULL = none, or not now */
-	struct loader_range top, panic;      /* see unwind_place.top, .injected */
+	struct loader_range mcall, mstart, panic;    /* see unwind_place.top, .injected */
 	bool pending;                        /* it is being read */
 };
 
