@@ -336,6 +336,44 @@ TEST(a_window_goes_on_while_what_fired_does)
 	remove_store(r.path);
 }
 
+static void take_nothing(struct source *s, const char *process)
+{
+	(void)s;
+	(void)process;
+}
+
+static uint64_t until_second_35(struct source *s)
+{
+	(void)s;
+	return START_NS + SEC(35);
+}
+
+TEST(a_window_waits_for_the_stacks_of_threads_that_its_rule_asked_for)
+{
+	struct source_ops ops = synthetic_source;
+	const struct source_ops *const sources[] = {&ops, NULL};
+	struct incident in;
+	struct rig r;
+
+	ops.take_stacks = take_nothing;
+	ops.stacks_until = until_second_35;
+	rig_open(&r, "stacks.db", 200);
+	r.cfg.sources = sources;
+	r.rule->stacks = "program";
+	r.plan.fire_s[0] = 30;
+	r.plan.fire_s[1] = 100;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_in_range(in.head.t1_ns, START_NS + SEC(35), START_NS + SEC(35.2));    /* not 32 s */
+	assert_string_equal(in.head.gap_reason, "extended until the stacks of threads were taken, "
+			    "5.0 s after the trigger");
+	incident_free(&in);
+	rig_load(&r, 2, &in);                /* those were taken long before */
+	assert_int_equal(in.head.t1_ns, START_NS + SEC(102));
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 TEST(a_full_disk_keeps_recording_and_says_what_was_lost)
 {
 	struct err err = {0};
@@ -551,6 +589,8 @@ int main(void)
 		cmocka_unit_test(the_same_again_is_counted_with_the_incident_that_is_there),
 		cmocka_unit_test(another_stack_is_not_the_same_up_to_its_eighth_function),
 		cmocka_unit_test(a_window_goes_on_while_what_fired_does),
+		cmocka_unit_test(
+			a_window_waits_for_the_stacks_of_threads_that_its_rule_asked_for),
 		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
 		cmocka_unit_test(a_firing_that_came_late_is_placed_where_it_speaks_of),
 		cmocka_unit_test(a_firing_that_came_too_late_says_so),
