@@ -12,6 +12,12 @@
 
 enum { DAY_S = 86400, PER_S = 4, RING_BYTES = 512 << 10 };
 
+#ifdef __SANITIZE_ADDRESS__
+enum { FREED_STAYS = 1 };                    /* resident, for a while */
+#else
+enum { FREED_STAYS };
+#endif
+
 static double resident_mb(void)
 {
 	FILE *f = fopen("/proc/self/statm", "r");
@@ -84,7 +90,11 @@ TEST(a_day_of_a_leak_costs_no_memory_and_names_who_leaked)
 	assert_true(net_mb(&in, "leaf_2") == 0);
 	assert_int_equal(in.head.lost, 0);
 	assert_true(in.head.t1_ns - in.head.t0_ns < SEC(DAY_S / 4));
-	assert_true(c.after_noon < c.by_noon * 1.05 + 1);
+	if (FREED_STAYS)
+		print_message("in part: the address sanitizer keeps what is freed, so the resident "
+			      "memory is not judged\n");
+	else
+		assert_true(c.after_noon < c.by_noon * 1.05 + 1);
 	incident_free(&in);
 	remove_store(r.path);
 }
