@@ -58,7 +58,7 @@ bool activity_path(const char *guid, uint32_t pid, char out[ACTIVITY_PATH_BYTES]
 	if (!is_activity_path(guid, pid) || !parse_guid(guid, w))
 		return false;
 	memcpy(bytes, w, sizeof(bytes));
-#define NIBBLE(i) (bytes[(i) / 2] >> ((i) % 2 ? 0 : 4) & 15u)
+#define NIBBLE(i) ((uint32_t)bytes[(i) / 2] >> ((i) % 2 ? 0 : 4) & 15u)
 	while (at < 24 && n + STEP_BYTES < ACTIVITY_PATH_BYTES && NIBBLE(at)) {
 		code = NIBBLE(at);
 		at++;
