@@ -92,8 +92,8 @@ awk '{ printf "the recorder took %.2f s of CPU for %.0f s, its start and its wri
 kill "${pid[@]}"
 wait "${pid[@]}" 2>/dev/null
 
-# kinds PROCESS: "SAMPLES WHOLE TEXT" of its processes together, as `show` prints them. Go's stacks
-# are whole where its frame pointers end.
+# kinds PROCESS: "SAMPLES WHOLE TEXT" of its processes together, as `show` prints them: WHOLE per
+# cent have their root, by whatever means. Go's stacks end where its frame pointers do.
 kinds()
 {
 	"$RECORDER" show 1 --process "$1" >"$1.show" 2>err
@@ -102,7 +102,8 @@ kinds()
 		n *= $2 == "s" ? 99 : 1      # CPU time, where the rate was lowered
 		all += n
 		for (i = 4; i < NF; i++)
-			if ($(i + 1) == "%" && $(i + 2) ~ /^(complete|by)/) good += n * $i
+			if ($(i + 1) == "%" && $(i + 2) ~ /^(complete|by|stitched|read)/)
+				good += n * $i
 		if (match($0, /; .*/)) text = substr($0, RSTART + 2) }
 		END { printf "%d %.1f %s\n", all, all ? good / all : 0, text }' "$1.show"
 }
