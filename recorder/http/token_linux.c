@@ -1,30 +1,18 @@
 #include "http/token_linux.h"
 
-#include "base/os.h"
+#include "base/owned_file.h"
 
 #include <string.h>
 
 #define PEM_MAX 65536u
 
-/* A file that only its owner, or root, can have written; secret: or read. */
+/* Whatever is wrong with a file that options name is wrong with the options. */
 static int load(const char *path, bool secret, size_t max, struct buf *out, struct err *err)
 {
-	struct os_file *file = NULL;
-	struct os_file_info info;
-	int rc = os_open(path, OS_READ_PLAIN, &file, err);
+	int rc = owned_file_load(path, secret, max, out, err);
 
-	if (!rc)
-		rc = os_file_info(file, &info, err);
-	if (!rc && info.uid != os_uid() && info.uid != 0)
-		rc = err_set(err, ERR_USAGE, "%.300s belongs to user %u: it must be yours or "
-			     "root's", path, (unsigned)info.uid);
-	if (!rc && secret && (info.mode & 077))
-		rc = err_set(err, ERR_USAGE, "%.300s: others can read it: chmod 600 it", path);
-	if (!rc)
-		rc = os_read_all(file, max, out, err);
-	os_close(file);
 	if (rc && err)
-		err->code = ERR_USAGE;       /* whatever is wrong with a file that options name */
+		err->code = ERR_USAGE;
 	return rc ? ERR_USAGE : 0;
 }
 

@@ -1,6 +1,7 @@
 #include "ship/target.h"
 
 #include "base/array.h"
+#include "base/owned_file.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -191,25 +192,6 @@ void target_free(struct target *t)
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-static int load(const char *path, struct buf *out, struct err *err)
-{
-	struct os_file *file = NULL;
-	struct os_file_info info;
-	int rc = os_open(path, OS_READ_PLAIN, &file, err);
-
-	if (!rc)
-		rc = os_file_info(file, &info, err);
-	if (!rc && info.uid != os_uid() && info.uid != 0)
-		rc = err_set(err, ERR_USAGE, "%.300s belongs to user %u: it must be yours or "
-			     "root's", path, (unsigned)info.uid);
-	if (!rc && (info.mode & 077))
-		rc = err_set(err, ERR_USAGE, "%.300s: others can read it: chmod 600 it", path);
-	if (!rc)
-		rc = os_read_all(file, SECRETS_MAX, out, err);
-	os_close(file);
-	return rc;
-}
-
 /* "aws_access_key_id = AKIA..." of a file of credentials; the first one counts. */
 static void take_key(const char *text, const char *name, struct buf *out)
 {
@@ -242,7 +224,7 @@ int target_load_secrets(struct target *t, struct err *err)
 	int rc = 0;
 
 	if (t->auth_file)
-		rc = load(t->auth_file, &t->auth, err);
+		rc = owned_file_load(t->auth_file, true, SECRETS_MAX, &t->auth, err);
 	else if (t->kind != &s3)
 		take_env("RECORDER_SHIP_AUTH", &t->auth);
 	if (rc || t->kind != &s3)
