@@ -167,26 +167,26 @@ static void restore_interval(HKEY key)
 	RegDeleteValueW(key, OURS);
 }
 
-static HANDLE lock_setting(void)
+void *etw_setting_lock(const wchar_t *name)
 {
-	HANDLE mutex = CreateMutexW(NULL, FALSE, MUTEX);
+	HANDLE mutex = CreateMutexW(NULL, FALSE, name);
 
 	if (mutex)
 		WaitForSingleObject(mutex, WAIT_MS);
 	return mutex;
 }
 
-static void unlock_setting(HANDLE mutex)
+void etw_setting_unlock(void *lock)
 {
-	if (!mutex)
+	if (!lock)
 		return;
-	ReleaseMutex(mutex);
-	CloseHandle(mutex);
+	ReleaseMutex(lock);
+	CloseHandle(lock);
 }
 
 unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 {
-	HANDLE mutex = lock_setting();
+	void *lock = etw_setting_lock(MUTEX);
 	HKEY key = NULL;
 	uint32_t before = 0;
 	ULONG error;
@@ -204,7 +204,7 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 			write_value(key, owner, before);
 		RegCloseKey(key);
 	}
-	unlock_setting(mutex);
+	etw_setting_unlock(lock);
 	if (error && !before)
 		etw_interval_leave(owner);
 	return error;
@@ -212,7 +212,7 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 
 void etw_interval_leave(const wchar_t *owner)
 {
-	HANDLE mutex = lock_setting();
+	void *lock = etw_setting_lock(MUTEX);
 	bool dropped, wanted = true;
 	HKEY key;
 
@@ -228,5 +228,5 @@ void etw_interval_leave(const wchar_t *owner)
 	}
 	if (!wanted)
 		RegDeleteKeyW(HKEY_LOCAL_MACHINE, KEY);
-	unlock_setting(mutex);
+	etw_setting_unlock(lock);
 }

@@ -25,6 +25,10 @@ void etw_owner_name(wchar_t out[ETW_OWNER_CHARS]);
 /* Whether this is the name of a recorder that has ended, or begins so; false when unknown. */
 bool etw_owner_is_gone(const wchar_t *name);
 
+/* Keep other recorders from a setting of the machine, for 2 s at most. name: of a mutex */
+void *etw_setting_lock(const wchar_t *name);
+void etw_setting_unlock(void *lock);
+
 /*
  * Like TraceQueryInformation(), which Windows has from version 8 on.
  * returns  0 and in *n how many bytes; an error of Windows

@@ -457,16 +457,27 @@ static int start_session(struct etw_session *s, const struct etw_wanted *wanted,
 	return error ? start_error(error, s->name, err) : 0;
 }
 
+/* Named by its owner, and what of it this session is for. NULL: no memory */
+static struct etw_session *new_session(const wchar_t *what)
+{
+	struct etw_session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	InitializeSRWLock(&s->lock);
+	etw_owner_name(s->name);
+	wcscat(s->name, what);
+	return s;
+}
+
 int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t *interval_100ns,
 		      struct etw_session **out, struct err *err)
 {
-	struct etw_session *s = calloc(1, sizeof(*s));
+	struct etw_session *s = new_session(L"");
 	int rc;
 
 	if (!s)
 		return err_memory(err, "for an ETW session");
-	InitializeSRWLock(&s->lock);
-	etw_owner_name(s->name);
 	if (wanted->kernel_flags & ETW_FLAG_PROFILE)
 		set_interval(s, interval_100ns, log);
 	rc = start_session(s, wanted, err);
@@ -490,14 +501,11 @@ int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t
 int etw_session_start_heap(uint32_t pid, struct etw_session **out, struct err *err)
 {
 	static const struct etw_wanted none;
-	struct etw_session *s = calloc(1, sizeof(*s));
+	struct etw_session *s = new_session(L"-heap");
 	int rc;
 
 	if (!s)
 		return err_memory(err, "for an ETW session");
-	InitializeSRWLock(&s->lock);
-	etw_owner_name(s->name);
-	wcscat(s->name, L"-heap");
 	s->heaps = true;
 	s->heap_pid = pid;
 	rc = start_session(s, &none, err);

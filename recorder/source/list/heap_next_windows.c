@@ -17,7 +17,6 @@
 #define KEY_CHARS 300u
 #define NAME_CHARS 100u
 #define OWNERS_MAX 64u
-#define WAIT_MS 2000u
 
 /*
  * The key of owners has a value for each recorder, by its name (etw_owner_name()): what the flag
@@ -160,23 +159,6 @@ static void put_back_gone(const struct heap_next *n, HKEY owners)
 
 /* ---- what others call ------------------------------------------------------------------------ */
 
-static HANDLE lock_flags(void)
-{
-	HANDLE mutex = CreateMutexW(NULL, FALSE, MUTEX);
-
-	if (mutex)
-		WaitForSingleObject(mutex, WAIT_MS);
-	return mutex;
-}
-
-static void unlock_flags(HANDLE mutex)
-{
-	if (mutex)
-		ReleaseMutex(mutex);
-	if (mutex)
-		CloseHandle(mutex);
-}
-
 static int read_name(const char *name, struct value *out, struct err *err)
 {
 	size_t length = process_name_length(name);
@@ -223,7 +205,7 @@ int heap_next_begin_at(const char *file, const char *folder, const char *library
 {
 	struct heap_next *n = calloc(1, sizeof(*n));
 	struct value v = {0};
-	HANDLE mutex;
+	void *lock;
 	HKEY owners;
 	LSTATUS error;
 	int rc;
@@ -238,7 +220,7 @@ int heap_next_begin_at(const char *file, const char *folder, const char *library
 		return rc;
 	}
 	set_places(n, file, folder);
-	mutex = lock_flags();
+	lock = etw_setting_lock(MUTEX);
 	error = RegCreateKeyExW(HKEY_LOCAL_MACHINE, n->owners, 0, NULL, 0, KEY_READ | KEY_WRITE,
 				NULL, &owners, NULL);
 	if (!error) {
@@ -246,7 +228,7 @@ int heap_next_begin_at(const char *file, const char *folder, const char *library
 		error = set_flag(n, owners, &v);
 		RegCloseKey(owners);
 	}
-	unlock_flags(mutex);
+	etw_setting_unlock(lock);
 	*out = n;
 	if (!error)
 		return 0;
@@ -260,7 +242,7 @@ int heap_next_begin_at(const char *file, const char *folder, const char *library
 /* owner: NULL = those that have ended */
 static void leave(const struct heap_next *n, const wchar_t *owner)
 {
-	HANDLE mutex = lock_flags();
+	HANDLE lock = etw_setting_lock(MUTEX);
 	DWORD values = 1;
 	HKEY owners;
 
@@ -274,7 +256,7 @@ static void leave(const struct heap_next *n, const wchar_t *owner)
 		if (!values)
 			RegDeleteKeyW(HKEY_LOCAL_MACHINE, n->owners);
 	}
-	unlock_flags(mutex);
+	etw_setting_unlock(lock);
 }
 
 void heap_next_end(struct heap_next *n)
