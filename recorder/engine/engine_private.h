@@ -95,7 +95,7 @@ struct pending {
 	bool whole;                          /* a whole file: it ends where the file does */
 	uint64_t post_end_ns;
 	uint64_t lasted_ns;                  /* until when its cause lasted; 0 = a moment */
-	uint64_t stacks_ns;                  /* until when it waited for stacks of threads */
+	bool waited;                         /* beyond its end, for stacks of threads */
 
 	/* the writer's */
 	bool repeats;                        /* an incident that is stored; dropped when complete */

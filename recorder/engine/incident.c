@@ -243,8 +243,8 @@ static bool still_lasts(const struct engine *e, struct pending *p, uint64_t now_
 }
 
 /*
- * Whether the stacks of threads that its firing asked for are not there yet. Several firings' are
- * taken one after the other.
+ * Whether a window whose time is over lacks the stacks of threads that its firing asked for. Those
+ * of several firings are taken one after the other.
  */
 static bool waits_for_stacks(const struct engine *e, struct pending *p, uint64_t now_ns)
 {
@@ -252,8 +252,8 @@ static bool waits_for_stacks(const struct engine *e, struct pending *p, uint64_t
 	uint64_t until_ns = 0, its_ns;
 	uint32_t i;
 
-	if (!t || (!t->stacks && !e->capture->on_fire) ||
-	    (now_ns > p->post_end_ns && now_ns - p->post_end_ns >= STACKS_WAIT_NS))
+	if (!t || (!t->stacks && !e->capture->on_fire) || now_ns <= p->post_end_ns ||
+	    now_ns - p->post_end_ns >= STACKS_WAIT_NS)
 		return false;
 	for (i = 0; i < e->feed.n; i++)
 		if (e->feed.sources[i].ops->stacks_until) {
@@ -262,7 +262,7 @@ static bool waits_for_stacks(const struct engine *e, struct pending *p, uint64_t
 		}
 	if (until_ns <= p->head.trigger_ns || now_ns > until_ns)
 		return false;
-	p->stacks_ns = now_ns;
+	p->waited = true;
 	return true;
 }
 
@@ -322,7 +322,7 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 		sealed = true;
 		if (was_extended(p, now_ns))
 			end_late(e, p, now_ns, "its cause ended");
-		else if (p->stacks_ns > p->post_end_ns)
+		else if (p->waited)
 			end_late(e, p, now_ns, "the stacks of threads were taken");
 		complete_incident(e, p, now_ns, end);
 	}
