@@ -9,6 +9,7 @@
 #include "cli/cmd.h"
 #include "source/list/heap.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct run {
 	uint32_t pids[PIDS_MAX], npids;      /* these */
 	struct buf pid_list;                 /* with ',' between */
 	struct buf probes;                   /* --force: on their malloc, as --providers */
+	struct heap_java *java[PIDS_MAX];    /* those of them that are JVMs; NULL = not */
 	struct os_child *child;
 	struct err failure;                  /* it could not be executed */
 	uint64_t start_ns;
@@ -153,20 +155,15 @@ static int check_export(const struct options *o, struct err *err)
 	return rc ? rc : cmd_check_output(o, path, e, err);
 }
 
-/* What is shown is the incident that was stored last. */
-static int show(struct options *part, struct err *err)
+static int newest(const struct options *o, int64_t *id, struct err *err)
 {
 	struct store *store = NULL;
-	int64_t id = 0;
-	int rc = cmd_store_open(part, STORE_READ, &store, err);
+	int rc = cmd_store_open(o, STORE_READ, &store, err);
 
 	if (!rc)
-		rc = store_newest(store, &id, err);
+		rc = store_newest(store, id, err);
 	store_close(store);
-	if (rc)
-		return rc;
-	part->ids = (struct id_list){&id, 1};
-	return part->output || part->format ? cmd_export(part, err) : cmd_show(part, err);
+	return rc;
 }
 
 /*
@@ -212,6 +209,7 @@ static int choose_evidence(struct run *r, struct options *part, struct err *err)
 			"started with TCMALLOC_SAMPLE_PARAMETER=524288",
 	};
 	enum heap_sampler is;
+	struct err why;
 	uint32_t i, without = 0;
 	int rc = 0;
 
@@ -220,9 +218,14 @@ static int choose_evidence(struct run *r, struct options *part, struct err *err)
 		if (rc || is == HEAP_SAMPLER_OURS)
 			continue;
 		without++;
+		if (is == HEAP_SAMPLER_JAVA && !heap_java_begin(r->pids[i], &r->java[i], &why))
+			continue;
+		if (is == HEAP_SAMPLER_JAVA)
+			cmd_note("%s; so the page faults of process %u are recorded, whose stacks "
+				 "are mostly the collector's", why.text, (unsigned)r->pids[i]);
 		if (part->force)
 			rc = heap_probe_malloc(r->pids[i], &r->probes, err);
-		else
+		else if (is != HEAP_SAMPLER_JAVA)
 			cmd_note("process %u was not started with librecorder-heap.so, so its page "
 				 "faults tell who made it grow (probes on its malloc would cost "
 				 "0.5 us a call: --force)%s", (unsigned)r->pids[i],
@@ -242,12 +245,65 @@ static int choose_evidence(struct run *r, struct options *part, struct err *err)
 	return 0;
 }
 
+/*
+ * What JVMs have recorded of their objects becomes an incident each.
+ *
+ * objects  the last of them; stays if there is none
+ */
+static void take_recordings(const struct options *o, struct run *r, int64_t *objects)
+{
+	const struct cmd_recorded quiet = {0};
+	struct options part = *o;
+	struct err why;
+	const char *path;
+	uint32_t i;
+	int rc;
+
+	part.capture.only_process = NULL;
+	for (i = 0; i < r->npids; i++) {
+		if (!r->java[i])
+			continue;
+		rc = heap_java_end(r->java[i], &path, &why);
+		part.capture.file = path;
+		if (!rc)
+			rc = cmd_record(&part, &quiet, &why);
+		if (!rc)
+			rc = newest(&part, objects, &why);
+		if (rc)
+			cmd_note("%s", why.text);
+		else
+			cmd_note("what process %u allocated (--metric alloc), and objects that "
+				 "have outlived a collection (heap-net), by its JVM's own "
+				 "recording: incident %" PRId64, (unsigned)r->pids[i], *objects);
+	}
+}
+
+/* Show or export the recording, or what a JVM told if the metric is of that. */
+static int show(struct options *part, struct run *r, struct err *err)
+{
+	const char *metric = part->metric ? part->metric : "";
+	bool of_objects = !strncmp(metric, "heap", 4) || !strcmp(metric, "alloc");
+	int64_t id = 0, objects = 0;
+	int rc = newest(part, &id, err);
+
+	if (rc)
+		return rc;
+	take_recordings(part, r, &objects);
+	if (of_objects && objects)
+		id = objects;
+	part->ids = (struct id_list){&id, 1};
+	if (part->output || part->format)
+		return cmd_export(part, err);
+	return part->metric ? cmd_report(part, err) : cmd_show(part, err);
+}
+
 int cmd_run(const struct options *o, struct err *err)
 {
 	struct options part = *o;            /* borrows all of it */
 	struct run r = {0};
 	struct buf beside = {0};
 	struct heap_environment heap = {0};
+	uint32_t i;
 	int rc = take_words(o, &r, err);
 
 	if (!rc && o->heap && r.argv)
@@ -277,7 +333,7 @@ int cmd_run(const struct options *o, struct err *err)
 		rc = r.failure.code;
 	}
 	if (!rc)
-		rc = show(&part, err);
+		rc = show(&part, &r, err);
 	if (rc && rc != ERR_STOPPED && r.ended && r.code)
 		cmd_note("%s", err->text);
 	if (r.ended && (r.code || !rc))
@@ -287,6 +343,8 @@ int cmd_run(const struct options *o, struct err *err)
 	buf_free(&beside);
 	buf_free(&r.pid_list);
 	buf_free(&r.probes);
+	for (i = 0; i < r.npids; i++)
+		heap_java_free(r.java[i]);
 	free(r.argv);
 	return rc;
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
 # What a recording of JDK Flight Recorder says about memory: who allocates, and whose objects stay.
+# A JVM that runs is asked for its recording, and keeps none of it.
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 
@@ -26,6 +27,12 @@ public class Leak {
 
 		for (int i = 0; i < 3000; i++) { leaks(); sum += churns(); }
 		System.out.println(sum);
+		for (long end = System.currentTimeMillis() + 1000L * words.length;
+				System.currentTimeMillis() < end; sum += churns()) {
+			if (kept.size() > 300000) kept.clear();
+			leaks();
+			try { Thread.sleep(5); } catch (InterruptedException e) { }
+		}
 	}
 }
 END
@@ -44,3 +51,31 @@ pct()
 check what_stays_is_by_who_leaks [ "$(jq -n "$(pct heap-net Leak.leaks) > 80")" = true ]
 check and_not_by_who_churns [ "$(jq -n "$(pct heap-net Leak.churns) < 10")" = true ]
 check what_is_allocated_is_by_both [ "$(jq -n "$(pct alloc Leak.churns) > 10")" = true ]
+
+# 90 arguments: it runs for 90 s.
+live() { exec java -Xmx700m -Xmn16m "$@" -cp . Leak $(seq 90); }
+need_perf
+live >out 2>&1 & java=$!
+wait_for 30 grep -q '[0-9]' out
+"$RECORDER" run --heap --store r.db -p $java --metric heap-net --format folded >folded 2>log &
+run=$!
+wait_for 30 sh -c "jcmd $java JFR.check | grep -q recorder-heap"
+check a_jvm_is_asked_for_its_own_recording [ $? = 0 ]
+sleep 4
+kill -INT $run
+wait $run
+check which_becomes_an_incident grep -q "process $java allocated .* incident 2" log
+check whose_objects_are_by_who_leaks awk '{ n += $NF } /Leak.leaks/ { l += $NF }
+	END { print l, n; exit !(l > 0.8 * n && n > 5e6) }' folded
+check nothing_goes_on_in_the_jvm expect_exit 1 sh -c "jcmd $java JFR.check | grep recorder-heap"
+check and_nothing_stays_in_tmp [ ! "$(ls /tmp/recorder-*/java-$java.jfr 2>/dev/null)" ]
+kill $java
+
+live -XX:+DisableAttachMechanism >out 2>&1 & java=$!
+wait_for 30 grep -q '[0-9]' out
+"$RECORDER" run --heap --store d.db -p $java >shown 2>log & run=$!
+wait_for 30 grep -q 'page faults' log
+kill $java
+wait $run
+check one_that_takes_no_commands_is_not_sent_one grep -q 'started with -XX:+DisableAttach' log
+check nor_a_signal expect_exit 1 grep -q 'Full thread dump' out

@@ -20,14 +20,19 @@
 #define SOCKET_WAIT_NS (3 * NS_PER_SEC)      /* how long its socket may take to appear */
 #define ANSWER_WAIT_NS (5 * NS_PER_SEC)
 #define STATUS_MAX_BYTES 16384u
+#define CMDLINE_MAX_BYTES (1u << 20)
+#define ORDER_BYTES 1024u
+#define COMMAND_LOOK_NS (10 * NS_PER_MS)
 #define ANSWER_NS (20 * NS_PER_MS)           /* of the file system; see peer_linux.c */
 
 static void give_up(struct jvm_attach *a, uint32_t pid, struct log *log, const char *why)
 {
-	log_line(log, LOG_WARN, "Java program with pid %u does not write a map of its code: %s",
-		 pid, why);
+	if (!a->command)
+		log_line(log, LOG_WARN, "Java program with pid %u does not write a map of its "
+			 "code: %s", pid, why);
 	jvm_attach_close(a);
 	a->state = ATTACH_REFUSED;
+	a->refused = why;
 }
 
 void jvm_attach_close(struct jvm_attach *a)
@@ -47,6 +52,19 @@ static void end_request(struct jvm_attach *a, uint64_t now_ns)
 	jvm_attach_close(a);
 	a->next_ns = now_ns +
 		     (a->nrequests++ < FIRST_REQUESTS ? FIRST_REQUESTS_EVERY_NS : REQUEST_EVERY_NS);
+}
+
+/* One that does not listen would print the stacks of its threads at SIGQUIT. */
+static bool never_listens(uint32_t pid)
+{
+	static const char word[] = "-XX:+DisableAttachMechanism";
+	struct buf words = {0};
+	bool is;
+
+	proc_pid_load(pid, "cmdline", CMDLINE_MAX_BYTES, &words);
+	is = words.len && memmem(words.data, words.len, word, sizeof(word) - 1);
+	buf_free(&words);
+	return is;
 }
 
 /* A JVM started with -Xrs would end at SIGQUIT, so it must not get it. */
@@ -79,6 +97,10 @@ static void make_trigger(struct job *job)
 	char path[80];
 	int fd;
 
+	if (never_listens(t->pid)) {
+		t->failed = "it was started with -XX:+DisableAttachMechanism";
+		return;
+	}
 	if (!catches_quit(t->pid)) {
 		t->failed = "it does not accept attach requests (-Xrs)";
 		return;
@@ -159,17 +181,18 @@ static void make_it_listen(struct jvm_attach *a, uint32_t pid, uint32_t uid, uin
 static bool send_request(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns,
 			 struct pool *pool)
 {
-	/* the literal adds the last NUL */
-	static const char order[] = "1\0jcmd\0Compiler.perfmap\0\0";
-	char path[80];
+	char path[80], order[ORDER_BYTES] = "1\0jcmd\0";
 	const struct peer to = {path, -1, pid, uid};
+	size_t n = sizeof("1\0jcmd\0") - 1;
 	int fd;
 
+	n += (size_t)snprintf(order + n, sizeof(order) - n, "%s",
+			      a->command ? a->command : "Compiler.perfmap") + 3;
 	snprintf(path, sizeof(path), "/tmp/.java_pid%u", pid);
-	fd = peer_connect(pool, &to);
+	fd = n > sizeof(order) ? -1 : peer_connect(pool, &to);
 	if (fd < 0)
 		return false;
-	if (send(fd, order, sizeof(order), MSG_NOSIGNAL) != (ssize_t)sizeof(order)) {
+	if (send(fd, order, n, MSG_NOSIGNAL) != (ssize_t)n) {
 		close(fd);
 		return false;
 	}
@@ -213,7 +236,7 @@ void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t 
 			ask_trigger(pool, remove_trigger, pid, uid, &unused);
 			if (a->state != ATTACH_WAITING)
 				give_up(a, pid, log,
-				      "it does not listen (-XX:+DisableAttachMechanism)");
+				      "it does not listen");
 		}
 		break;
 	case ATTACH_WAITING:
@@ -222,4 +245,32 @@ void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t 
 	case ATTACH_REFUSED:
 		break;
 	}
+}
+
+int jvm_command(uint32_t pid, const char *command, struct buf *answer, struct err *err)
+{
+	struct jvm_attach a = {.command = command};
+	struct pool *pool = NULL;
+	uint32_t uid = 0;
+	int rc;
+
+	if (!proc_pid_user(pid, &uid))
+		return err_set(err, ERR_NOT_FOUND, "there is no process %u", pid);
+	rc = pool_new("attach", 1, OS_PRIORITY_NORMAL, &pool, err);
+	/* A request that was too late for the pool has no answer, and is made again. */
+	while (!rc && a.state != ATTACH_REFUSED && (a.state != ATTACH_IDLE || !a.nanswer)) {
+		if (a.nrequests == FIRST_REQUESTS)
+			give_up(&a, pid, NULL, "/tmp does not answer");
+		else
+			jvm_attach_look(&a, pid, uid, os_now_ns(), pool, NULL);
+		os_sleep_ns(COMMAND_LOOK_NS);
+	}
+	if (!rc && a.state == ATTACH_REFUSED)
+		rc = err_set(err, ERR_UNSUPPORTED, "the JVM with pid %u does not take commands: %s",
+			     pid, a.refused);
+	else if (!rc)
+		buf_puts(answer, a.answer + strspn(a.answer, "0\n"));
+	jvm_attach_close(&a);
+	pool_free(pool);
+	return rc;
 }

@@ -27,9 +27,23 @@ enum heap_sampler {
 	HEAP_SAMPLER_NONE,
 	HEAP_SAMPLER_OURS,                   /* it was started with librecorder-heap.so */
 	HEAP_SAMPLER_JEMALLOC, HEAP_SAMPLER_TCMALLOC,
+	HEAP_SAMPLER_JAVA,                   /* HotSpot's flight recording; below */
 };
 /* What samples the heap of a process that runs already. ERR_NOT_FOUND: there is none such */
 int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err);
+
+/*
+ * A JVM that runs records its own allocations, and samples of objects that are still there, by JDK
+ * Flight Recorder. It is asked as jcmd asks it, so it must see this machine's /tmp, where a folder
+ * for its file is made. Of a recorder that was killed the recording goes on, in 64 MB of files of
+ * the JVM, until the next one begins. Each call waits for the JVM, some seconds at most.
+ */
+struct heap_java;
+/* ERR_UNSUPPORTED: it takes no commands, or has no flight recorder; err says which */
+int heap_java_begin(uint32_t pid, struct heap_java **out, struct err *err);
+/* End it. path: of its file, which is there until heap_java_free() */
+int heap_java_end(struct heap_java *j, const char **path, struct err *err);
+void heap_java_free(struct heap_java *j);            /* ends it if need be; NULL allowed */
 
 /*
  * Append --providers of a probe on the malloc of a process that runs: calls with stacks and sizes

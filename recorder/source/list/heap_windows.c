@@ -34,6 +34,25 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
 	return unsupported(err);
 }
 
+int heap_java_begin(uint32_t pid, struct heap_java **out, struct err *err)
+{
+	(void)pid;
+	*out = NULL;
+	return unsupported(err);
+}
+
+int heap_java_end(struct heap_java *j, const char **path, struct err *err)
+{
+	(void)j;
+	*path = NULL;
+	return unsupported(err);
+}
+
+void heap_java_free(struct heap_java *j)
+{
+	(void)j;
+}
+
 int heap_probe_malloc(uint32_t pid, struct buf *out, struct err *err)
 {
 	(void)pid;

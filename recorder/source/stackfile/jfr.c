@@ -12,8 +12,11 @@
  * an array of such, or the key of a constant. Everything is read by these descriptions, so fields
  * that come or go with a version do no harm. Samples are jdk.ExecutionSample, which is a thread in
  * Java code and counts as the period that jdk.ActiveSetting tells, jdk.CPUTimeSample, which tells
- * its own, and jdk.ObjectAllocationSample in bytes; jdk.OldObjectSample is an object that was still
- * there, which STREAM_HEAP gets without a mark. Source: OpenJDK, jdk.jfr.internal.consumer.
+ * its own, and jdk.ObjectAllocationSample in bytes. jdk.OldObjectSample is an object that has
+ * outlived a collection, which STREAM_HEAP gets without a mark. The JVM samples these by bytes
+ * allocated, so each has the same part of the heap that the last collection left
+ * (lastKnownHeapUsage), whatever the object's own size: shares are right, and the sum is the heap.
+ * Source: OpenJDK, jdk.jfr.internal.consumer and hotspot's jfr/leakprofiler.
  */
 #include "source/stackfile/stack_list.h"
 
@@ -84,6 +87,8 @@ struct reading {
 	uint32_t strings_room, classes_room, fields_room, constants_room;
 	struct table by_key;
 	uint64_t steps;                      /* values that may still be read; ends circles */
+	uint64_t heap_bytes;                 /* after the last collection */
+	uint32_t nold, pid;                  /* nold: objects that were still there */
 	bool no_memory;
 	struct buf text;
 };
@@ -557,7 +562,8 @@ static void read_sample(struct reading *r, struct value event, double weight, ui
 	struct value thread = member(r, event, "sampledThread");
 	struct stack_list_sample s = {.cpu = CPU_NONE, .node = STACK_LIST_NONE, .stream = stream,
 				      .quality = QUALITY_COMPLETE, .weight = weight};
-	uint64_t ticks = number_of(r, member(r, event, "startTime"));
+	uint64_t ticks = number_of(r, member(r, event, stream == STREAM_HEAP ? "allocationTime"
+									      : "startTime"));
 	struct piece name;
 
 	if (!thread.c.at)
@@ -567,7 +573,7 @@ static void read_sample(struct reading *r, struct value event, double weight, ui
 		name = text_of(r, member(r, thread, "osName"));
 	buf_reset(&r->text);
 	put_text(&r->text, name);
-	s.thread = stack_list_thread(r->l, "java", 4, 0, buf_text(&r->text), r->text.len,
+	s.thread = stack_list_thread(r->l, "java", 4, r->pid, buf_text(&r->text), r->text.len,
 				     (uint32_t)number_of(r, member(r, thread, "osThreadId")));
 	if (ticks > r->start_ticks && r->ticks_per_s)
 		s.time_ns = (uint64_t)((double)(ticks - r->start_ticks) * 1e9 /
@@ -585,6 +591,8 @@ static void read_event(struct reading *r, uint32_t class, struct cursor c, bool 
 	if (settings) {
 		if (is_text(k->name, "jdk.ActiveSetting"))
 			read_setting(r, event);
+		if (is_text(k->name, "jdk.JVMInformation"))
+			r->pid = (uint32_t)number_of(r, member(r, event, "pid"));
 	} else if (is_text(k->name, "jdk.ExecutionSample")) {
 		read_sample(r, event, k->period_ns > 0 ? k->period_ns : PERIOD_NS, STREAM_CPU);
 	} else if (is_text(k->name, "jdk.CPUTimeSample")) {
@@ -596,11 +604,22 @@ static void read_event(struct reading *r, uint32_t class, struct cursor c, bool 
 		read_sample(r, event, (double)number_of(r, member(r, event, "weight")),
 			    STREAM_ALLOC);
 	} else if (is_text(k->name, "jdk.OldObjectSample")) {
-		uint64_t bytes = number_of(r, member(r, event, "objectSize"));
+		uint64_t bytes = number_of(r, member(r, event, "lastKnownHeapUsage"));
 
-		/* Before JDK 19 its size is not told: then it counts. */
-		read_sample(r, event, bytes && bytes < INT64_MAX ? (double)bytes : 1, STREAM_HEAP);
+		if (bytes > r->heap_bytes && bytes < INT64_MAX)
+			r->heap_bytes = bytes;
+		r->nold++;
+		read_sample(r, event, 1, STREAM_HEAP);
 	}
+}
+
+static void share_heap(struct reading *r)
+{
+	uint32_t i;
+
+	for (i = 0; r->heap_bytes && i < r->l->nsamples; i++)
+		if (r->l->samples[i].stream == STREAM_HEAP)
+			r->l->samples[i].weight = (double)r->heap_bytes / (double)r->nold;
 }
 
 enum pass {PASS_CONSTANTS, PASS_SETTINGS, PASS_SAMPLES};
@@ -671,6 +690,7 @@ int stack_list_jfr(struct stack_list *l, const char *bytes, size_t n, struct err
 		l->skipped++;                /* what came before the damage is kept */
 		rc = 0;
 	}
+	share_heap(&r);
 	free(r.strings);
 	free(r.classes);
 	free(r.fields);
