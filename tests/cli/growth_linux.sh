@@ -89,7 +89,7 @@ got=$(awk '/^AnonHugePages/ { print int($2 / 1024) }' "/proc/$(pgrep -P $!)/smap
 if grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
 	echo "skip growth_linux: this kernel makes no huge pages"
 elif [ "${got:-0}" -lt 1800 ]; then
-	echo "skip growth_linux: memory is so fragmented that only ${got:-0} of 2000 MB are huge pages"
+	echo "skip growth_linux: of 2000 MB only ${got:-0} are huge pages: memory is fragmented"
 elif [ "$n" -lt 20 ]; then
 	echo "skip growth_linux: others fault so much that only $n of 500 huge pages were seen"
 else
