@@ -67,6 +67,8 @@ struct store {
 	bool history;                        /* a file of the history: no reserve, no vacuum */
 	bool uses_redo;                      /* ... that is not complete: redo_private.h */
 	bool has_homes;                      /* its processes have home_id */
+	struct rollup *sums;                 /* of the history: of what was put; NULL = not known */
+	struct incident_head sums_of;
 	bool has_tasks;                      /* of the history, with pages of processes, threads */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */
@@ -253,7 +255,14 @@ struct rollup {
 	struct loss_row *losses;
 	uint64_t quality[QUALITIES];
 	uint32_t nlosses, losses_cap;
+	struct idmap loss_index;             /* (cpu, second, kind) -> row */
 };
+
+#define LOSSES_MAX 65536u                    /* rows that are kept while a file is written */
+
+/* Add what a segment holds in the window of a head. */
+int rollup_add(struct rollup *r, const struct incident_head *head,
+	       const struct segment_content *content, struct err *err);
 
 /* Count what the stored segments of an incident hold in the window of its head. */
 int rollup_count(struct store *s, const struct incident_head *head, struct rollup *out,
@@ -267,6 +276,8 @@ void rollup_free(struct rollup *r);
 
 /* ---- write.c -------------------------------------------------------------------------------- */
 
+/* Forget what is put into a file of the history adds up to. */
+void sums_end(struct store *s);
 /* Make incidents partial that a recorder left open; the lock is held. */
 int partial_convert(struct store *s, struct err *err);
 /* The window of an incident that has none yet: what was asked for, as far as its segments go. */
