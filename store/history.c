@@ -459,6 +459,14 @@ int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 	return 0;
 }
 
+void history_put_names(struct history *h, struct segment *const *segments, uint32_t n)
+{
+	uint32_t before = count_before(h, segments, n);
+
+	if (h->now.s && before < n)
+		store_put_segments(h->now.s, h->now.head.id, segments + before, n - before, NULL);
+}
+
 void history_close(struct history *h, const char *end)
 {
 	if (!h)

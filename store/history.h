@@ -62,6 +62,8 @@ void history_close(struct history *h, const char *end);
  */
 int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 		const struct history_now *now, struct err *err);
+/* Put the names that frames of segments of the open file got since; nothing else. */
+void history_put_names(struct history *h, struct segment *const *segments, uint32_t n);
 /* Samples stand for another time from now on: end the file with this sentence. */
 void history_rate(struct history *h, uint64_t period_ns, const char *end);
 /* Remove a history that nobody writes, with its directory: what `recorder top` has read. */
