@@ -223,9 +223,13 @@ typedef int damage_reader(void *ctx, const struct damaged_segment *segment, stru
 int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 		  damage_reader *damaged, void *ctx, struct err *err);
 
-/* The same for these segments, which need not be all of the incident's. */
+/*
+ * The same for these segments, which need not be all of the incident's. events_only: as
+ * segment_decode_events() has them.
+ */
 int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
-			 segment_reader *each, damage_reader *damaged, void *ctx, struct err *err);
+			 bool events_only, segment_reader *each, damage_reader *damaged, void *ctx,
+			 struct err *err);
 
 /* ---- load.c --------------------------------------------------------------------------------- */
 
@@ -233,10 +237,11 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
  * Add a part of what a file of the history holds to an incident whose head has its window. The
  * caller sorts and counts when all parts are there.
  *
- * shift_ns  from the file's recorder clock to the incident's
+ * events_only  and not its samples, and no frames
+ * shift_ns     from the file's recorder clock to the incident's
  */
-int load_part(struct store *s, int64_t incident_id, const struct ids *segments, int64_t shift_ns,
-	      struct incident *in, struct err *err);
+int load_part(struct store *s, int64_t incident_id, const struct ids *segments, bool events_only,
+	      int64_t shift_ns, struct incident *in, struct err *err);
 /* Sort its samples and events by time, and join the parts of long waits. */
 int settle_content(struct incident *in, struct err *err);
 

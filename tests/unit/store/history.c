@@ -593,6 +593,40 @@ TEST(a_damaged_file_is_salvaged)
 	end(&lab);
 }
 
+/* Rules are tried on events: neither samples nor the threads that have nothing else are read. */
+TEST(events_are_read_without_samples)
+{
+	struct event start = {.time_ns = S(103), .kind = EVENT_PROCESS_START, .stack = STACK_NONE,
+			      .name = "app", .value = 7};
+	struct incident in = {0};
+	struct history *h;
+	struct lab lab;
+
+	begin(&lab, "events.db");
+	h = open_history(&lab, 64 << 20, 0);
+	lab_lost(&lab, S(101), 1, LOSS_KERNEL, 3);
+	put(&lab, h, 100);
+	start.thread = lab.threads[1];
+	start.process = start.thread->process;
+	assert_int_equal(segment_add(lab.builder, &start), 0);
+	put(&lab, h, 110);
+	history_close(h, "stopped");
+	assert_int_equal(history_load_events(lab.path, LAB_WALL_NS + S(100), LAB_WALL_NS + S(200),
+					     &in, NULL), 0);
+	assert_int_equal(in.nsamples, 0);
+	assert_int_equal(in.nstacks, 0);
+	assert_int_equal(in.nframes, 0);
+	assert_int_equal(in.nevents, 2);
+	assert_int_equal(in.events[0].kind, EVENT_LOST);
+	assert_int_equal(in.events[0].thread, THREAD_NONE);
+	assert_int_equal(in.events[1].kind, EVENT_PROCESS_START);
+	assert_int_equal(in.nthreads, 1);
+	assert_int_equal(in.threads[in.events[1].thread].tid, lab.threads[1]->tid);
+	assert_int_equal(in.head.lost, 3);
+	incident_free(&in);
+	end(&lab);
+}
+
 /* Both segments are one second's ten samples; the first one is put again, as those with late names. */
 TEST(a_segment_is_in_one_file_only)
 {
@@ -738,6 +772,7 @@ int main(void)
 		cmocka_unit_test(a_file_has_one_sampling_rate),
 		cmocka_unit_test(a_row_is_written_once),
 		cmocka_unit_test(a_damaged_file_is_salvaged),
+		cmocka_unit_test(events_are_read_without_samples),
 		cmocka_unit_test(a_segment_is_in_one_file_only),
 		cmocka_unit_test(what_ends_a_file_is_on_the_disk_before_it_is_complete),
 		cmocka_unit_test(the_sums_of_a_file_are_what_its_segments_hold),
