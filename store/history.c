@@ -17,14 +17,23 @@
 #define ROOM_BYTES ((uint64_t)2 << 20)       /* the log, room ahead, what a first segment lists */
 #define ASKED_MAX_NS ((uint64_t)1 << 62)     /* a file ends when it ends */
 
+/* A file that is written. */
+struct writing {
+	struct store *s;                     /* NULL = none is */
+	struct incident_head head;           /* its incident; texts are borrowed from the history */
+	char reason[80];
+	uint32_t number;
+	uint64_t first_segment;              /* segments before it are in another file */
+};
+
 struct history {
 	struct history_config cfg;
 	char *store_path, *host, *host_text, *version, *boot_id, *kills;
 	struct buf dir;
 	struct history_files files;          /* the oldest first; .bytes is kept up to date */
-	struct store *s;                     /* the last one of files, being written; or NULL */
-	struct incident_head head;           /* its incident; texts are borrowed from here */
-	char reason[80];
+	struct writing now;                  /* the last one of files */
+	struct writing ended;                /* the one before, until the put that ended it is over */
+	const char *end;                     /* of that one */
 	uint32_t next_number;
 	uint64_t put_bytes;
 };
@@ -153,7 +162,7 @@ static uint64_t all_bytes(const struct history *h)
 
 bool history_give_up_oldest(struct history *h)
 {
-	if (h->files.n < 1u + (h->s != NULL))
+	if (h->files.n < 1u + (h->now.s != NULL) + (h->ended.s != NULL))
 		return false;
 	if (history_remove(h->files.all[0].path, NULL) && os_exists(h->files.all[0].path))
 		return false;
@@ -246,20 +255,29 @@ static int complete(struct store *s, const char *end, struct incident_head *head
 	return store_finish(s, head, NULL, 0, err);
 }
 
+static struct history_file *file_of(const struct history *h, const struct writing *w)
+{
+	struct history_file *file = h->files.all + h->files.n;
+
+	while ((--file)->number != w->number)
+		;
+	return file;
+}
+
 /* end NULL: leave it as it is after a failure; it reads like one whose recorder died. */
-static void leave_file(struct history *h, const char *end)
+static void leave_file(struct history *h, struct writing *w, const char *end)
 {
 	struct history_file *file;
 	struct buf lock = {0};
 	bool completed = false;
 
-	if (!h->s)
+	if (!w->s)
 		return;
-	file = &h->files.all[h->files.n - 1];
+	file = file_of(h, w);
+	w->head.reason = w->reason;
 	if (end)
-		completed = !complete(h->s, end, &h->head, NULL);
-	store_close(h->s);
-	h->s = NULL;
+		completed = !complete(w->s, end, &w->head, NULL);
+	store_close(w->s);
 	if (completed) {
 		buf_printf(&lock, "%s.lock", file->path);
 		if (!lock.failed)
@@ -267,7 +285,7 @@ static void leave_file(struct history *h, const char *end)
 		buf_free(&lock);
 	}
 	file->bytes = history_bytes_on_disk(file->path);
-	memset(&h->head, 0, sizeof(h->head));
+	memset(w, 0, sizeof(*w));
 }
 
 struct origin_work {
@@ -286,25 +304,25 @@ static int put_origin(struct store *s, void *arg, struct err *err)
 	return rc ? rc : history_meta_put(s, META_KILLS, h->kills, err);
 }
 
-static int fill_file(struct history *h, struct store *s, const struct segment *first,
+static int fill_file(struct history *h, struct writing *w, const struct segment *first,
 		     const struct history_now *now, struct err *err)
 {
 	struct origin_work work = {h};
 	char time[OS_TIME_TEXT_BYTES];
 	int rc;
 
-	h->head = (struct incident_head){
-		.rule = (char *)(uintptr_t)HISTORY_RULE, .reason = h->reason, .host = h->host,
+	w->head = (struct incident_head){
+		.rule = (char *)(uintptr_t)HISTORY_RULE, .reason = w->reason, .host = h->host,
 		.host_text = h->host_text, .recorder_version = h->version,
 		.value = NAN, .limit = NAN, .trigger_ns = first->t0_ns,
 		.trigger_wall_ns = now->wall_ns - (now->clock_ns - first->t0_ns),
 		.asked_post_ns = ASKED_MAX_NS,
 	};
-	os_time_text(h->head.trigger_wall_ns, time);
-	snprintf(h->reason, sizeof(h->reason), "the history from %s on", time);
-	rc = db_transact(s, TX_NORMAL, put_origin, &work, err);
+	os_time_text(w->head.trigger_wall_ns, time);
+	snprintf(w->reason, sizeof(w->reason), "the history from %s on", time);
+	rc = db_transact(w->s, TX_NORMAL, put_origin, &work, err);
 	if (!rc)
-		rc = store_begin(s, &h->head, err);
+		rc = store_begin(w->s, &w->head, err);
 	return rc;
 }
 
@@ -313,9 +331,9 @@ static int begin_file(struct history *h, const struct segment *first,
 {
 	uint64_t wall_ns = now->wall_ns - (now->clock_ns - first->t0_ns);
 	struct history_file file = {.number = h->next_number, .name_wall_ns = wall_ns};
+	struct writing *w = &h->now;
 	char name[HISTORY_NAME_BYTES];
 	struct buf path = {0};
-	struct store *s = NULL;
 	int rc;
 
 	history_name(file.number, wall_ns, name);
@@ -327,19 +345,20 @@ static int begin_file(struct history *h, const struct segment *first,
 		return err_memory(err, "for the history");
 	}
 	buf_free(&path);
-	rc = store_open_history(file.path, &s, err);
+	rc = store_open_history(file.path, &w->s, err);
 	if (!rc)
-		rc = fill_file(h, s, first, now, err);
+		rc = fill_file(h, w, first, now, err);
 	if (rc) {
-		store_close(s);
+		store_close(w->s);
+		w->s = NULL;
 		history_remove(file.path, NULL);
 		h->next_number += os_exists(file.path);      /* the disk kept what is begun */
 		free(file.path);
 		return rc;
 	}
-	h->next_number++;
+	w->number = h->next_number++;
+	w->first_segment = first->number;
 	h->files.all[h->files.n++] = file;
-	h->s = s;
 	return 0;
 }
 
@@ -348,35 +367,70 @@ static int begin_file(struct history *h, const struct segment *first,
 /* The wall clock was set, or the machine slept: another pair of clocks is right from now on. */
 static bool clocks_moved(const struct history *h, const struct history_now *now)
 {
-	uint64_t wall_ns = h->head.trigger_wall_ns + (now->clock_ns - h->head.trigger_ns);
+	const struct incident_head *head = &h->now.head;
+	uint64_t wall_ns = head->trigger_wall_ns + (now->clock_ns - head->trigger_ns);
 
 	return now->wall_ns > wall_ns ? now->wall_ns - wall_ns > HISTORY_CLOCKS_AGREE_NS
 				      : wall_ns - now->wall_ns > HISTORY_CLOCKS_AGREE_NS;
 }
 
-static int have_file(struct history *h, const struct segment *first, const struct history_now *now,
-		     struct err *err)
+/* Why the file ends; NULL = it goes on. */
+static const char *why_end(const struct history *h, const struct history_now *now)
 {
-	if (h->s && (store_damaged(h->s) || store_in_place(h->s, NULL)))
-		leave_file(h, NULL);
-	if (h->s && clocks_moved(h, now))
-		leave_file(h, "the wall clock was set, or the machine slept; recording went on");
-	if (h->s && store_bytes(h->s) >= h->cfg.file_bytes)
-		leave_file(h, "recording went on in the next file");
-	if (h->s)
+	if (clocks_moved(h, now))
+		return "the wall clock was set, or the machine slept; recording went on";
+	if (store_bytes(h->now.s) >= h->cfg.file_bytes)
+		return "recording went on in the next file";
+	return NULL;
+}
+
+/*
+ * Have a file for these segments. One that ends is left for the time when they are on the disk: to
+ * complete it takes a while, and what waits is lost with a kill. The first ones may be in it.
+ */
+static int have_file(struct history *h, struct segment *const *segments, uint32_t n,
+		     const struct history_now *now, struct err *err)
+{
+	uint32_t first = 0;
+
+	if (h->now.s && (store_damaged(h->now.s) || store_in_place(h->now.s, NULL)))
+		leave_file(h, &h->now, NULL);
+	while (h->now.s && first < n && segments[first]->store_id)
+		first++;
+	if (first < n && h->now.s && (h->end = why_end(h, now)) != NULL) {
+		h->ended = h->now;
+		memset(&h->now, 0, sizeof(h->now));
+	}
+	if (h->now.s)
 		return 0;
 	/* The directory may have gone with its disk, and come back. */
 	if (!os_exists(h->dir.data))
 		os_mkdirs(h->dir.data, NULL);
-	return begin_file(h, first, now, err);
+	return begin_file(h, segments[first], now, err);
+}
+
+/* Those that are in the file before got names since. */
+static uint32_t count_before(const struct history *h, struct segment *const *segments, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && segments[i]->number < h->now.first_segment)
+		i++;
+	return i;
+}
+
+static void complete_ended(struct history *h, struct segment *const *segments, uint32_t nbefore)
+{
+	if (h->ended.s && nbefore)
+		store_put_segments(h->ended.s, h->ended.head.id, segments, nbefore, NULL);
+	leave_file(h, &h->ended, h->end);
 }
 
 int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 		const struct history_now *now, struct err *err)
 {
 	uint64_t add_bytes = ROOM_BYTES;
-	struct history_file *file;
-	uint32_t i;
+	uint32_t i, before = 0;
 	int rc;
 
 	if (!n)
@@ -386,27 +440,38 @@ int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 	trim(h, add_bytes, now->wall_ns);
 	rc = check_floor(h, err);
 	if (!rc)
-		rc = have_file(h, segments[0], now, err);
+		rc = have_file(h, segments, n, now, err);
 	if (!rc)
-		rc = store_put_segments(h->s, h->head.id, segments, n, err);
+		before = count_before(h, segments, n);
+	if (!rc)
+		rc = store_put_segments(h->now.s, h->now.head.id, segments + before, n - before,
+					err);
+	complete_ended(h, segments, before);
 	if (rc) {
 		/* A full or busy disk may be writable later; after anything else, another file. */
 		if (rc != ERR_FULL && rc != ERR_BUSY && rc != ERR_MEMORY)
-			leave_file(h, NULL);
+			leave_file(h, &h->now, NULL);
 		return rc;
 	}
-	for (i = 0; i < n; i++)
+	for (i = before; i < n; i++)
 		h->put_bytes += segments[i]->nbytes;
-	file = &h->files.all[h->files.n - 1];
-	file->bytes = history_bytes_on_disk(file->path);
+	file_of(h, &h->now)->bytes = history_bytes_on_disk(file_of(h, &h->now)->path);
 	return 0;
+}
+
+void history_put_names(struct history *h, struct segment *const *segments, uint32_t n)
+{
+	uint32_t before = count_before(h, segments, n);
+
+	if (h->now.s && before < n)
+		store_put_segments(h->now.s, h->now.head.id, segments + before, n - before, NULL);
 }
 
 void history_close(struct history *h, const char *end)
 {
 	if (!h)
 		return;
-	leave_file(h, end);
+	leave_file(h, &h->now, end);
 	history_free(h);
 }
 
@@ -434,7 +499,7 @@ void history_limit(struct history *h, uint64_t max_bytes, uint64_t max_age_ns)
 
 void history_rate(struct history *h, uint64_t period_ns, const char *end)
 {
-	leave_file(h, end);
+	leave_file(h, &h->now, end);
 	h->cfg.period_ns = period_ns;
 }
 

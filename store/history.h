@@ -62,6 +62,8 @@ void history_close(struct history *h, const char *end);
  */
 int history_put(struct history *h, struct segment *const *segments, uint32_t n,
 		const struct history_now *now, struct err *err);
+/* Put the names that frames of segments of the open file got since; nothing else. */
+void history_put_names(struct history *h, struct segment *const *segments, uint32_t n);
 /* Samples stand for another time from now on: end the file with this sentence. */
 void history_rate(struct history *h, uint64_t period_ns, const char *end);
 /* Remove a history that nobody writes, with its directory: what `recorder top` has read. */
@@ -153,3 +155,6 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 #define HISTORY_SAMPLES_MAX 40000000u
 int history_load(const char *store_path, uint64_t from_ns, uint64_t to_ns, uint64_t trigger_ns,
 		 struct incident *out, struct err *err);
+/* Its events only, without their stacks, from as many samples as there are. */
+int history_load_events(const char *store_path, uint64_t from_ns, uint64_t to_ns,
+			struct incident *out, struct err *err);

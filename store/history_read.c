@@ -41,6 +41,7 @@ static void drop_far_files(struct history_files *f, uint64_t from_ns, uint64_t t
 
 struct window {
 	uint64_t from_ns, to_ns;             /* of the wall clock */
+	bool events_only;
 	struct history_files files;          /* those that overlap it */
 };
 
@@ -194,11 +195,11 @@ static int load_file(const struct window *w, uint32_t i, struct incident *in, ui
 		rc = find_segments(s, unshifted(in->head.t0_ns, shift),
 				   earlier(unshifted(in->head.t1_ns, shift), counts_until(w, i)),
 				   &segments, samples, err);
-	if (!rc && *samples > HISTORY_SAMPLES_MAX)
+	if (!rc && *samples > HISTORY_SAMPLES_MAX && !w->events_only)
 		rc = err_set(err, ERR_LIMIT, "this window holds more than %u million samples: ask "
 			     "for a shorter one", HISTORY_SAMPLES_MAX / 1000000);
 	if (!rc)
-		rc = load_part(s, id, &segments, shift, in, err);
+		rc = load_part(s, id, &segments, w->events_only, shift, in, err);
 	store_close(s);
 	free(segments.ids);
 	return rc;
@@ -468,26 +469,41 @@ static int load_all(const struct window *w, struct incident *in, struct err *err
 	return 0;
 }
 
-int history_load(const char *store_path, uint64_t from_ns, uint64_t to_ns, uint64_t trigger_ns,
-		 struct incident *out, struct err *err)
+static int load_window(const char *store_path, struct window *w, uint64_t trigger_ns,
+		       struct incident *out, struct err *err)
 {
-	struct window w = {.from_ns = from_ns, .to_ns = to_ns};
 	struct incident in = {0};
 	int rc;
 
 	if (incident_init(&in))
 		return err_memory(err, "for a window");
-	rc = find_files(store_path, &w, err);
-	if (!rc && !w.files.n)
-		rc = nothing_there(store_path, &w, err);
+	rc = find_files(store_path, w, err);
+	if (!rc && !w->files.n)
+		rc = nothing_there(store_path, w, err);
 	if (!rc)
-		rc = make_head(&w, trigger_ns, &in, err);
+		rc = make_head(w, trigger_ns, &in, err);
 	if (!rc)
-		rc = load_all(&w, &in, err);
-	history_files_free(&w.files);
+		rc = load_all(w, &in, err);
+	history_files_free(&w->files);
 	if (rc)
 		incident_free(&in);
 	else
 		*out = in;
 	return rc;
+}
+
+int history_load(const char *store_path, uint64_t from_ns, uint64_t to_ns, uint64_t trigger_ns,
+		 struct incident *out, struct err *err)
+{
+	struct window w = {.from_ns = from_ns, .to_ns = to_ns};
+
+	return load_window(store_path, &w, trigger_ns, out, err);
+}
+
+int history_load_events(const char *store_path, uint64_t from_ns, uint64_t to_ns,
+			struct incident *out, struct err *err)
+{
+	struct window w = {.from_ns = from_ns, .to_ns = to_ns, .events_only = true};
+
+	return load_window(store_path, &w, from_ns, out, err);
 }

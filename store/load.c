@@ -32,6 +32,7 @@ struct loading {
 	uint32_t nread, ndamaged;
 	uint64_t samples_missing;
 	int64_t shift_ns;                    /* to the incident's clock, from the file's */
+	bool events_only;
 	uint32_t *indices;                   /* of the segment at hand: threads, then frames */
 	uint32_t indices_cap;
 };
@@ -265,21 +266,60 @@ static void shift_times(struct segment_content *c, int64_t shift_ns)
 		c->events[i].time_ns += (uint64_t)shift_ns;
 }
 
+/* Threads that have only samples are not referred to: they stand for any other, or are left out. */
+static int load_threads_of_events(struct loading *l, const struct stored_segment *segment,
+				  struct segment_content *c, struct err *err)
+{
+	uint32_t any = UINT32_MAX, i;
+	int rc = 0;
+
+	memset(l->indices, 0xff, c->nthreads * sizeof(*l->indices));
+	for (i = 0; !rc && i < c->nevents; i++) {
+		uint32_t thread = c->events[i].thread;
+
+		if (thread == THREAD_NONE || l->indices[thread] != UINT32_MAX)
+			continue;
+		rc = load_thread(l, segment->threads[thread], &any, err);
+		l->indices[thread] = any;
+	}
+	for (i = 0; i < c->nthreads; i++) {
+		if (l->indices[i] == UINT32_MAX)
+			l->indices[i] = any;
+	}
+	if (any == UINT32_MAX)
+		c->nthreads = 0;
+	return rc;
+}
+
+static int load_threads(struct loading *l, const struct stored_segment *segment, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < segment->content.nthreads; i++)
+		rc = load_thread(l, segment->threads[i], &l->indices[i], err);
+	return rc;
+}
+
 static int load_segment(void *ctx, const struct stored_segment *segment, struct err *err)
 {
 	struct loading *l = ctx;
 	struct segment_content content = segment->content;
-	uint32_t nthreads = content.nthreads, nframes = content.nframes, i;
+	uint32_t nthreads = content.nthreads, nframes, i;
 	int rc = 0;
 
 	if (l->shift_ns)
 		shift_times(&content, l->shift_ns);
+	if (l->events_only)
+		content.nframes = 0;
+	nframes = content.nframes;
 
 	if (ARRAY_ROOM(l->indices, l->indices_cap, (size_t)nthreads + nframes + 1))
 		rc = no_memory(l, err);
 
-	for (i = 0; !rc && i < nthreads; i++)
-		rc = load_thread(l, segment->threads[i], &l->indices[i], err);
+	if (!rc)
+		rc = l->events_only ? load_threads_of_events(l, segment, &content, err)
+				    : load_threads(l, segment, err);
 	for (i = 0; !rc && i < nframes; i++)
 		rc = load_frame(l, segment->frames[i], &l->indices[nthreads + i], err);
 	if (!rc)
@@ -363,12 +403,13 @@ static int settle_damage(struct loading *l, struct err *err)
 
 /* segments NULL: all of the incident of the head. */
 static int load_segments(struct store *s, int64_t incident_id, const struct ids *segments,
-			 int64_t shift_ns, struct incident *in, struct err *err)
+			 bool events_only, int64_t shift_ns, struct incident *in, struct err *err)
 {
 	struct loading l = {
 		.s = s,
 		.in = in,
 		.shift_ns = shift_ns,
+		.events_only = events_only,
 		.pages = {.s = s},
 		.modules.sql = "SELECT id, kind, name, path, build_id FROM module"
 			       " WHERE id>=? ORDER BY id",
@@ -377,8 +418,8 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 
 	task_rows_init(&l.tasks, &l.pages);
 	if (segments)
-		rc = read_listed_segments(s, incident_id, segments, load_segment, note_damage, &l,
-					  err);
+		rc = read_listed_segments(s, incident_id, segments, events_only, load_segment,
+					  note_damage, &l, err);
 	else
 		rc = read_segments(s, incident_id, load_segment, note_damage, &l, err);
 	if (!rc)
@@ -405,7 +446,7 @@ int settle_content(struct incident *in, struct err *err)
 
 static int load_content(struct store *s, struct incident *in, struct err *err)
 {
-	int rc = load_segments(s, in->head.id, NULL, 0, in, err);
+	int rc = load_segments(s, in->head.id, NULL, false, 0, in, err);
 
 	if (!rc)
 		rc = settle_content(in, err);
@@ -416,14 +457,14 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 }
 
 /* One transaction, as in store_load(). */
-int load_part(struct store *s, int64_t incident_id, const struct ids *segments, int64_t shift_ns,
-	      struct incident *in, struct err *err)
+int load_part(struct store *s, int64_t incident_id, const struct ids *segments, bool events_only,
+	      int64_t shift_ns, struct incident *in, struct err *err)
 {
 	int rc = db_exec(s, "BEGIN", err);
 
 	if (rc)
 		return rc;
-	rc = load_segments(s, incident_id, segments, shift_ns, in, err);
+	rc = load_segments(s, incident_id, segments, events_only, shift_ns, in, err);
 	sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
 	return rc;
 }

@@ -15,6 +15,7 @@
 struct slot {
 	struct stored_segment segment;
 	struct buf lists, data;      /* as they are stored */
+	bool events_only;
 	struct err why;
 	int rc;
 };
@@ -41,7 +42,8 @@ static void decode_slot(struct slot *slot)
 	if (!rc)
 		rc = blob_unpack(&packed_data, BLOB_OTHER, SEGMENT_MAX_BYTES, &raw, &slot->why);
 	if (!rc)
-		rc = segment_decode((const uint8_t *)raw.data, raw.len, content, &slot->why);
+		rc = (slot->events_only ? segment_decode_events : segment_decode)(
+			(const uint8_t *)raw.data, raw.len, content, &slot->why);
 	if (!rc && (content->nthreads != lists.nthreads || content->nframes != lists.nframes))
 		rc = err_set(&slot->why, ERR_FORMAT,
 			     "its lists of threads and frames are not those of its columns");
@@ -207,9 +209,10 @@ static int deliver_slot(struct store *s, int64_t incident_id, struct slot *slot,
 }
 
 int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
-			 segment_reader *each, damage_reader *damaged, void *ctx, struct err *err)
+			 bool events_only, segment_reader *each, damage_reader *damaged, void *ctx,
+			 struct err *err)
 {
-	struct slot slots[2] = {0};
+	struct slot slots[2] = {{.events_only = events_only}, {.events_only = events_only}};
 	struct ahead ahead;
 	uint32_t i;
 	int rc = 0;
@@ -244,7 +247,7 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 	int rc = ids_collect(&q, &ids);
 
 	if (!rc)
-		rc = read_listed_segments(s, incident_id, &ids, each, damaged, ctx, err);
+		rc = read_listed_segments(s, incident_id, &ids, false, each, damaged, ctx, err);
 	free(ids.ids);
 	return rc;
 }

@@ -3,7 +3,8 @@
  * second.
  *
  * It is counted from what was stored, not from memory. So it also proves that every segment can be
- * read back, and the same code counts a partial incident.
+ * read back, and the same code counts a partial incident. A file of the history holds hours, which
+ * nobody may wait for: each segment of it is counted when it is put.
  */
 #include "store/store_private.h"
 
@@ -15,7 +16,6 @@
 struct counting {
 	const struct incident_head *head;
 	struct rollup *r;
-	struct idmap loss_index;             /* (cpu, second, kind) -> row */
 };
 
 static int no_memory(struct err *err)
@@ -49,12 +49,12 @@ static int add_loss(struct counting *c, const struct loss_row *loss, struct err 
 	struct rollup *r = c->r;
 	int64_t row;
 
-	if (idmap_get(&c->loss_index, key, &row)) {
+	if (idmap_get(&r->loss_index, key, &row)) {
 		r->losses[row].n += loss->n;
 		return 0;
 	}
 	if (ARRAY_ROOM(r->losses, r->losses_cap, r->nlosses + 1) ||
-	    idmap_set(&c->loss_index, key, r->nlosses))
+	    idmap_set(&r->loss_index, key, r->nlosses))
 		return no_memory(err);
 	r->losses[r->nlosses++] = *loss;
 	return 0;
@@ -84,35 +84,41 @@ static int count_losses(struct counting *c, const struct segment_content *conten
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+int rollup_add(struct rollup *r, const struct incident_head *head,
+	       const struct segment_content *content, struct err *err)
+{
+	struct counting c = {.head = head, .r = r};
+	unsigned stream;
+	int rc = count_losses(&c, content, err);
+
+	count_samples(&c, content);
+	for (stream = 0; stream < STREAMS_MAX; stream++) {
+		if (!r->period_ns[stream])
+			r->period_ns[stream] = content->period_ns[stream];
+	}
+	return rc;
+}
+
 static int count_segment(void *ctx, const struct stored_segment *segment, struct err *err)
 {
 	struct counting *c = ctx;
-	unsigned stream;
-	int rc = count_losses(c, &segment->content, err);
 
-	count_samples(c, &segment->content);
-	for (stream = 0; stream < STREAMS_MAX; stream++) {
-		if (!c->r->period_ns[stream])
-			c->r->period_ns[stream] = segment->content.period_ns[stream];
-	}
-	return rc;
+	return rollup_add(c->r, c->head, &segment->content, err);
 }
 
 int rollup_count(struct store *s, const struct incident_head *head, struct rollup *out,
 		 struct err *err)
 {
 	struct counting c = {.head = head, .r = out};
-	int rc;
 
 	memcpy(out->period_ns, head->period_ns, sizeof(out->period_ns));
-	rc = read_segments(s, head->id, count_segment, NULL, &c, err);
-	idmap_free(&c.loss_index);
-	return rc;
+	return read_segments(s, head->id, count_segment, NULL, &c, err);
 }
 
 void rollup_free(struct rollup *r)
 {
 	free(r->losses);
+	idmap_free(&r->loss_index);
 	memset(r, 0, sizeof(*r));
 }
 

@@ -480,6 +480,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	place_disconnect(s);
+	sums_end(s);
 	interner_free(s->interner);
 	deflater_free(s->deflater);
 	os_close(s->lock);

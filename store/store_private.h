@@ -67,6 +67,8 @@ struct store {
 	bool history;                        /* a file of the history: no reserve, no vacuum */
 	bool uses_redo;                      /* ... that is not complete: redo_private.h */
 	bool has_homes;                      /* its processes have home_id */
+	struct rollup *sums;                 /* of the history: of what was put; NULL = not known */
+	struct incident_head sums_of;
 	bool has_tasks;                      /* of the history, with pages of processes, threads */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */
@@ -221,9 +223,13 @@ typedef int damage_reader(void *ctx, const struct damaged_segment *segment, stru
 int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 		  damage_reader *damaged, void *ctx, struct err *err);
 
-/* The same for these segments, which need not be all of the incident's. */
+/*
+ * The same for these segments, which need not be all of the incident's. events_only: as
+ * segment_decode_events() has them.
+ */
 int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
-			 segment_reader *each, damage_reader *damaged, void *ctx, struct err *err);
+			 bool events_only, segment_reader *each, damage_reader *damaged, void *ctx,
+			 struct err *err);
 
 /* ---- load.c --------------------------------------------------------------------------------- */
 
@@ -231,10 +237,11 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
  * Add a part of what a file of the history holds to an incident whose head has its window. The
  * caller sorts and counts when all parts are there.
  *
- * shift_ns  from the file's recorder clock to the incident's
+ * events_only  and not its samples, and no frames
+ * shift_ns     from the file's recorder clock to the incident's
  */
-int load_part(struct store *s, int64_t incident_id, const struct ids *segments, int64_t shift_ns,
-	      struct incident *in, struct err *err);
+int load_part(struct store *s, int64_t incident_id, const struct ids *segments, bool events_only,
+	      int64_t shift_ns, struct incident *in, struct err *err);
 /* Sort its samples and events by time, and join the parts of long waits. */
 int settle_content(struct incident *in, struct err *err);
 
@@ -253,7 +260,14 @@ struct rollup {
 	struct loss_row *losses;
 	uint64_t quality[QUALITIES];
 	uint32_t nlosses, losses_cap;
+	struct idmap loss_index;             /* (cpu, second, kind) -> row */
 };
+
+#define LOSSES_MAX 65536u                    /* rows that are kept while a file is written */
+
+/* Add what a segment holds in the window of a head. */
+int rollup_add(struct rollup *r, const struct incident_head *head,
+	       const struct segment_content *content, struct err *err);
 
 /* Count what the stored segments of an incident hold in the window of its head. */
 int rollup_count(struct store *s, const struct incident_head *head, struct rollup *out,
@@ -267,6 +281,8 @@ void rollup_free(struct rollup *r);
 
 /* ---- write.c -------------------------------------------------------------------------------- */
 
+/* Forget what is put into a file of the history adds up to. */
+void sums_end(struct store *s);
 /* Make incidents partial that a recorder left open; the lock is held. */
 int partial_convert(struct store *s, struct err *err);
 /* The window of an incident that has none yet: what was asked for, as far as its segments go. */

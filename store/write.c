@@ -8,6 +8,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- sums of the history -------------------------------------------------------------------- */
+
+/* A file's window begins with it, and ends with its last segment. */
+static void sums_begin(struct store *s, const struct incident_head *head)
+{
+	sums_end(s);
+	s->sums = calloc(1, sizeof(*s->sums));
+	s->sums_of = (struct incident_head){
+		.id = head->id, .trigger_ns = head->trigger_ns, .t0_ns = head->trigger_ns,
+		.t1_ns = UINT64_MAX,
+	};
+	if (s->sums)
+		memcpy(s->sums->period_ns, head->period_ns, sizeof(s->sums->period_ns));
+}
+
+void sums_end(struct store *s)
+{
+	if (s->sums)
+		rollup_free(s->sums);
+	free(s->sums);
+	s->sums = NULL;
+}
+
+/* Without memory for it, or with losses without end, all is counted when the file is complete. */
+static void sums_add(struct store *s, int64_t incident_id, const struct segment *segment)
+{
+	struct segment_content content = {0};
+
+	if (!s->sums || s->sums_of.id != incident_id)
+		return;
+	if (segment_decode(segment->bytes, segment->nbytes, &content, NULL) ||
+	    rollup_add(s->sums, &s->sums_of, &content, NULL) || s->sums->nlosses > LOSSES_MAX)
+		sums_end(s);
+	segment_content_free(&content);
+}
+
 /* ---- begin ---------------------------------------------------------------------------------- */
 
 /* Version 4 of RFC 9562: random, except for the bits of version and variant. */
@@ -88,6 +124,8 @@ int store_begin(struct store *s, struct incident_head *head, struct err *err)
 	head->id = work.id;
 	head->state = INCIDENT_OPEN;
 	memcpy(head->uuid, work.uuid, sizeof(head->uuid));
+	if (s->history)
+		sums_begin(s, head);
 	return 0;
 }
 
@@ -95,6 +133,7 @@ int store_begin(struct store *s, struct incident_head *head, struct err *err)
 
 struct put_work {
 	int64_t incident_id, segment_id;
+	bool fresh;                          /* out: the row was not there */
 	const struct segment *segment;
 	struct buf lists, data;
 };
@@ -192,6 +231,7 @@ static int put_segment(struct store *s, void *arg, struct err *err)
 	if (rc)
 		return rc;
 	w->segment_id = w->segment->store_id;
+	w->fresh = !stored;
 	if (stored)
 		rc = intern_names(s, w->segment, err);
 	else
@@ -222,6 +262,7 @@ struct put_all_work {
 	int64_t incident_id;
 	struct segment *const *segments;
 	int64_t *ids;                        /* out: of the rows */
+	bool *fresh;                         /* out: the row was not there */
 	uint32_t n;
 	struct buf lists, data;
 };
@@ -240,6 +281,7 @@ static int put_all(struct store *s, void *arg, struct err *err)
 		buf_reset(&w.data);
 		rc = put_segment(s, &w, err);
 		all->ids[i] = w.segment_id;
+		all->fresh[i] = w.fresh;
 		all->lists = w.lists;
 		all->data = w.data;
 	}
@@ -255,12 +297,16 @@ int store_put_segments(struct store *s, int64_t incident_id, struct segment *con
 
 	assert(s->mode == STORE_RECORD);
 	all.ids = calloc(n + 1u, sizeof(*all.ids));
-	if (!all.ids)
-		return err_memory(err, "while storing segments");
-	rc = db_transact(s, TX_NORMAL, put_all, &all, err);
-	for (i = 0; !rc && i < n; i++)
+	all.fresh = calloc(n + 1u, sizeof(*all.fresh));
+	rc = all.ids && all.fresh ? db_transact(s, TX_NORMAL, put_all, &all, err)
+				  : err_memory(err, "while storing segments");
+	for (i = 0; !rc && i < n; i++) {
 		segments[i]->store_id = all.ids[i];
+		if (all.fresh[i])
+			sums_add(s, incident_id, segments[i]);
+	}
 	free(all.ids);
+	free(all.fresh);
 	buf_free(&all.lists);
 	buf_free(&all.data);
 	return rc;
@@ -326,12 +372,18 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 {
 	struct incident_head done = *head;
 	struct finish_work w = {.head = &done, .segments = segments, .nsegments = nsegments};
-	int rc;
+	int rc = 0;
 
 	w.state = head->state == INCIDENT_PARTIAL ? INCIDENT_PARTIAL : INCIDENT_COMPLETE;
 	assert(s->mode != STORE_READ);
 	/* Before the transaction: it reads a lot, and segments do not change. */
-	rc = rollup_count(s, head, &w.rollup, err);
+	if (s->sums && s->sums_of.id == head->id) {
+		w.rollup = *s->sums;
+		*s->sums = (struct rollup){0};
+		sums_end(s);
+	} else {
+		rc = rollup_count(s, head, &w.rollup, err);
+	}
 	if (!rc) {
 		rollup_head(&w.rollup, &done);
 		rc = stored_bytes(s, head->id, &done.stored_bytes, err);

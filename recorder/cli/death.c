@@ -13,22 +13,28 @@
 #include <string.h>
 
 #define WINDOW_NS (120 * NS_PER_SEC)
+#define PAUSE_NS (15 * NS_PER_SEC)           /* between two files where none was lost */
 #define INCIDENTS_MAX 3u                     /* at once: a recorder may die in a loop */
 #define DEATH_RULE "recorder-ended"
 
-/* The same recorder went on in another file: a disk failed, and came back. */
-static bool went_on(const struct history_files *files, uint32_t i)
+/*
+ * How the same recorder went on in another file: a disk failed, and came back; or it was killed
+ * before the file was complete. NULL: it did not.
+ */
+static const char *went_on(const struct history_files *files, uint32_t i)
 {
 	const struct history_file *f = &files->all[i];
 	struct history_file next;
-	bool same;
 
 	if (i + 1 == files->n)
-		return false;
+		return NULL;
 	next = files->all[i + 1];
 	history_look(&next, false);
-	same = next.readable && next.pid == f->pid && strcmp(next.boot_id, f->boot_id) == 0;
-	return same;
+	if (!next.readable || next.pid != f->pid || strcmp(next.boot_id, f->boot_id) != 0)
+		return NULL;
+	if (next.t0_ns <= f->t1_ns + PAUSE_NS)
+		return "recording went on in the next file";
+	return "it could not be written; recording went on in the next file";
 }
 
 static void put_end(const char *store, const struct history_file *f, struct buf *out)
@@ -64,16 +70,16 @@ static bool settle(const char *store, const struct history_files *files, uint32_
 	char time[OS_TIME_TEXT_BYTES];
 	struct buf end = {0};
 	struct err err = {0};
-	bool died = !went_on(files, i);
+	const char *went = went_on(files, i);
 	int64_t id = 0;
 	int rc = 0;
 
-	if (died)
-		put_end(store, f, &end);
+	if (went)
+		buf_puts(&end, went);
 	else
-		buf_puts(&end, "it could not be written; recording went on in the next file");
+		put_end(store, f, &end);
 	os_time_text(history_wall_ns(f, f->t1_ns), time);
-	with_incident &= died && f->t1_ns > f->t0_ns;     /* events count, too */
+	with_incident &= !went && f->t1_ns > f->t0_ns;     /* events count, too */
 	if (with_incident && !end.failed)
 		rc = make_incident(store, f, end.data, &id, &err);
 	if (!rc && !end.failed)

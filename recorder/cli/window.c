@@ -147,7 +147,7 @@ static int read_piece(const char *store, uint64_t from_ns, uint64_t to_ns, cmd_p
 		      void *ctx, struct err *err)
 {
 	struct incident in = {0};
-	int rc = history_load(store, from_ns, to_ns, from_ns, &in, err);
+	int rc = history_load_events(store, from_ns, to_ns, &in, err);
 
 	if (rc == ERR_FORMAT) {
 		cmd_note("left out: %s", err->text);

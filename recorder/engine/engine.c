@@ -110,6 +110,7 @@ static int open_parts(struct engine *e, struct err *err)
 	e->symbol_witness = (struct symbol_witness){.find = feed_name_late, .ctx = &e->feed};
 	e->symbol_env.witness = &e->symbol_witness;
 	e->symbol_env.path = e->capture->symbol_path;
+	e->symbol_env.readers = cfg->symbol_readers;
 	e->symbol_env.foreign = e->policy->foreign;
 	e->symbol_env.lowest = e->capture->low_priority;
 	e->symbol_env.sandboxed = cfg->sandboxed;

@@ -39,6 +39,7 @@ struct engine_config {
 	struct capture capture;                      /* its file is read by sources[0] */
 	struct budget_limits budget;                 /* of the recorder itself; live only */
 	uint64_t symbol_cache_bytes;                 /* on disk; 0 = none */
+	const struct symbol_reader *const *symbol_readers;   /* symbol/reader.h; NULL = all */
 	bool sandboxed;                              /* symbol/sandbox.h; main() must serve */
 
 	struct trigger *const *triggers;             /* borrowed */

@@ -21,7 +21,8 @@
 
 #define SYNC_NS (10 * NS_PER_SEC)
 #define QUEUE_BYTES_MAX ((size_t)8 << 20)    /* about an hour of two busy CPUs */
-#define SETTLE_NS NS_PER_SEC                 /* what a round waits for names */
+#define SETTLE_NS NS_PER_SEC                 /* the longest wait for names */
+#define SETTLE_PART 4u                       /* of the time between two rounds */
 #define RETRY_NS (10 * NS_PER_SEC)
 #define LOOK_NS NS_PER_SEC
 #define NAMED_LATE 3u                        /* segments that may still get names */
@@ -238,10 +239,15 @@ bool past_want(struct engine *e, const struct firing *f, uint64_t wall_ns, const
 	return room;
 }
 
+static uint64_t sync_ns(const struct engine *e)
+{
+	return e->cfg->history_sync_ns ? e->cfg->history_sync_ns : SYNC_NS;
+}
+
 void past_tick(struct engine *e)
 {
 	struct past *q = &e->shared.pasts[PAST_HISTORY];
-	uint64_t sync_ns = e->cfg->history_sync_ns ? e->cfg->history_sync_ns : SYNC_NS, first_ns;
+	uint64_t first_ns;
 	bool asked;
 
 	look_at_top(e);
@@ -255,7 +261,7 @@ void past_tick(struct engine *e)
 	if (!q->n)
 		q->flushed = q->sealed;
 	os_mutex_unlock(e->shared.lock);
-	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns))
+	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns(e)))
 		seal(q);
 }
 
@@ -380,6 +386,7 @@ static int open_history(struct past_writer *p, struct err *err)
 /* Frames without a name are named now, while their programs are still there. */
 static void settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n)
 {
+	uint64_t most_ns = sync_ns(p->e) / SETTLE_PART;
 	struct frame **frames = NULL;
 	uint32_t room = 0, nframes = 0, number, i;
 
@@ -397,8 +404,18 @@ static void settle_names(struct past_writer *p, struct segment *const *segments,
 		}
 	}
 	if (nframes)
-		symbols_settle(p->e->symbols, frames, nframes, SETTLE_NS);
+		symbols_settle(p->e->symbols, frames, nframes,
+			       most_ns < SETTLE_NS ? most_ns : SETTLE_NS);
 	free(frames);
+}
+
+/* No further round brings the names of what was written last. */
+static void put_late_names(struct past_writer *p)
+{
+	if (!p->history || !p->nlate)
+		return;
+	settle_names(p, p->late, p->nlate);
+	history_put_names(p->history, p->late, p->nlate);
 }
 
 /*
@@ -477,6 +494,7 @@ static void log_dropped(struct past_writer *p)
 static void take_step(struct past_writer *p, const struct past_step *step)
 {
 	p->period_ns = step->period_ns;
+	put_late_names(p);
 	keep_late(p, NULL, 0);
 	if (p->history)
 		history_rate(p->history, step->period_ns, step->why);
@@ -491,7 +509,22 @@ static void note_written(struct past_writer *p, uint64_t sealed_ns)
 	os_mutex_unlock(p->e->shared.lock);
 }
 
-/* Everything that waits, in one transaction; up to a step of the rate. true: there is more. */
+/* Somebody waits for what is on the disk, to read it: `recorder top`, or a snapshot. */
+static bool is_awaited(const struct past_writer *p)
+{
+	bool asked;
+
+	os_mutex_lock(p->e->shared.lock);
+	asked = p->q->flushed != p->q->sealed;
+	os_mutex_unlock(p->e->shared.lock);
+	return asked || p->top;
+}
+
+/*
+ * Everything that waits, in one transaction; up to a step of the rate. What is in memory is lost
+ * with a kill, so nothing waits for names: those that come late are put with the next round. true:
+ * there is more.
+ */
 static bool write_some(struct past_writer *p)
 {
 	struct past_step step = {0};
@@ -499,6 +532,7 @@ static bool write_some(struct past_writer *p)
 	struct segment **all = NULL;
 	struct err err = {0};
 	uint32_t n, i;
+	bool awaited;
 	int rc;
 
 	n = take_waiting(p, &all, &step);
@@ -506,7 +540,9 @@ static bool write_some(struct past_writer *p)
 		take_step(p, &step);
 	if (!n)
 		return step.period_ns != 0;
-	settle_names(p, all, n);
+	awaited = is_awaited(p);
+	if (awaited)
+		settle_names(p, all, n);
 	rc = open_history(p, &err);
 	now = (struct history_now){os_now_ns(), os_wall_ns()};
 	if (!rc)
@@ -518,6 +554,8 @@ static bool write_some(struct past_writer *p)
 		forget_written(p, all[n - 1]->number);
 		keep_late(p, all, n);
 		log_dropped(p);
+		if (!awaited)
+			settle_names(p, all, n);
 	}
 	for (i = 0; i < n; i++)
 		segment_unref(all[i]);
@@ -648,6 +686,7 @@ void past_main(void *ctx)
 		if (p.top && (done || unasked))
 			remove_top(&p);
 	}
+	put_late_names(&p);
 	history_close(p.history, end_text(p.e));
 	let_late_go(&p);
 	buf_free(&p.store);

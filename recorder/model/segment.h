@@ -213,4 +213,7 @@ struct segment_content {
  * Decode bytes from anywhere; checks every count, index and length. ERR_FORMAT says which is bad.
  */
 int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err);
+/* Its events, and no samples and nodes: their stacks are STACK_NONE. In a fraction of the time. */
+int segment_decode_events(const uint8_t *bytes, size_t n, struct segment_content *out,
+			  struct err *err);
 void segment_content_free(struct segment_content *c);

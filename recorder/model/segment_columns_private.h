@@ -42,6 +42,11 @@ static inline bool segment_is_numbers(unsigned column)
 	       column == COLUMN_NODE_CHAIN || column == COLUMN_EVENT_TIME;
 }
 
+static inline bool segment_is_of_events(unsigned column)
+{
+	return column >= COLUMN_EVENT_TIME && column <= COLUMN_NAMES;
+}
+
 /* The expected time of samples: the sampling clock ticks per CPU. CPUs beyond share a slot. */
 #define CLOCK_CPUS 1024u
 #define CLOCK_MAX_WEIGHT_NS (4 * 1000000000ULL)

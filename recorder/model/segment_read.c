@@ -21,6 +21,7 @@ struct reader {
 	struct cursor columns[SEGMENT_COLUMNS];
 	uint8_t *unpacked;              /* owned: the columns, when they were compressed */
 	uint64_t base_tick;
+	bool events_only;
 	struct err *err;
 };
 
@@ -121,7 +122,9 @@ static int join_planes(struct reader *r, const uint64_t lengths[], size_t nraw)
 	int rc = joined ? 0 : ERR_MEMORY;
 
 	for (i = 0; !rc && i < SEGMENT_COLUMNS; i++) {
-		if (!segment_is_numbers(i))
+		if (r->events_only && !segment_is_of_events(i))
+			;                    /* nobody looks into it */
+		else if (!segment_is_numbers(i))
 			memcpy(joined + at, r->unpacked + at, lengths[i]);
 		else if (!planes_join(r->unpacked + at, lengths[i], joined + at))
 			rc = ERR_FORMAT;
@@ -564,6 +567,21 @@ static int read_events(struct reader *r)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* In place of nodes and samples, which are not read. */
+static int read_events_alone(struct reader *r)
+{
+	struct segment_content *c = r->c;
+	uint32_t i;
+	int rc = read_names(r);
+
+	if (!rc)
+		rc = read_events(r);
+	for (i = 0; i < c->nevents; i++)
+		c->events[i].stack = STACK_NONE;
+	c->nsamples = c->nnodes = 0;
+	return rc;
+}
+
 static int read_content(struct reader *r)
 {
 	struct segment_content *c = r->c;
@@ -574,14 +592,16 @@ static int read_content(struct reader *r)
 	/* A field takes at least 3 bytes. */
 	r->fields_room = (uint32_t)(column_bytes(r, COLUMN_EVENT_FIELDS) / 3 + 1);
 	r->names = malloc(((size_t)r->nnames + 1) * sizeof(*r->names));
-	c->samples = malloc(((size_t)c->nsamples + 1) * sizeof(*c->samples));
-	c->nodes = malloc(((size_t)c->nnodes + 1) * sizeof(*c->nodes));
+	c->samples = malloc((r->events_only ? 1 : (size_t)c->nsamples + 1) * sizeof(*c->samples));
+	c->nodes = malloc((r->events_only ? 1 : (size_t)c->nnodes + 1) * sizeof(*c->nodes));
 	c->events = calloc((size_t)c->nevents + 1, sizeof(*c->events));
 	c->fields = calloc(r->fields_room, sizeof(*c->fields));
 	c->text = r->text_at = malloc(text_room);
 	if (!r->names || !c->samples || !c->nodes || !c->events || !c->fields || !c->text)
 		return err_memory(r->err, "while reading a segment");
 	r->text_end = c->text + text_room;
+	if (r->events_only)
+		return read_events_alone(r);
 	rc = read_nodes(r);
 	if (!rc)
 		rc = read_samples(r);
@@ -590,10 +610,11 @@ static int read_content(struct reader *r)
 	return rc ? rc : read_events(r);
 }
 
-int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err)
+static int decode(const uint8_t *bytes, size_t n, bool events_only, struct segment_content *out,
+		  struct err *err)
 {
 	struct segment_content c = {0};
-	struct reader r = {.c = &c, .err = err};
+	struct reader r = {.c = &c, .events_only = events_only, .err = err};
 	int rc = read_header(&r, bytes, n);
 
 	if (!rc)
@@ -605,6 +626,17 @@ int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, 
 	else
 		*out = c;
 	return rc;
+}
+
+int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err)
+{
+	return decode(bytes, n, false, out, err);
+}
+
+int segment_decode_events(const uint8_t *bytes, size_t n, struct segment_content *out,
+			  struct err *err)
+{
+	return decode(bytes, n, true, out, err);
 }
 
 void segment_content_free(struct segment_content *c)

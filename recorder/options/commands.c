@@ -157,7 +157,7 @@ const struct command_info command_table[COMMANDS] = {
 		"history", OPERAND_NONE, "",
 		"show what the history on disk holds: from, to, gaps, incidents",
 		.about =
-"A row for each file and each gap, then a bar of the last days: how busy the machine was\n"
+"A row for each stretch of recording, then a bar of the last days: how busy the machine was\n"
 "each hour, and the incidents. Any of it can be read without an incident: show, report\n"
 "and export take --last, --from with --to, or --at with --for. See\n"
 "recorder help history.\n",

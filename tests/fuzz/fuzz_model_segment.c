@@ -1,6 +1,7 @@
 /*
  * Any bytes as a segment: refused, or sound in every index. A sound one is merged into an incident
- * twice: every sample keeps its stack, and no stack is added a second time.
+ * twice: every sample keeps its stack, and no stack is added a second time. Its events can be had
+ * alone.
  */
 #include "model/incident.h"
 #include "tests/support/segment_sound.h"
@@ -86,13 +87,19 @@ static void merge(const struct segment_content *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct segment_content c;
+	struct segment_content c, events;
 	struct err err;
+	bool has_events = !segment_decode_events(data, size, &events, &err);
 
-	if (segment_decode(data, size, &c, &err))
-		return 0;
-	check(segment_sound(&c));
-	merge(&c);
-	segment_content_free(&c);
+	if (has_events)
+		check(segment_sound(&events) && !events.nsamples && !events.nnodes);
+	if (!segment_decode(data, size, &c, &err)) {
+		check(segment_sound(&c));
+		check(has_events && events.nevents == c.nevents);
+		merge(&c);
+		segment_content_free(&c);
+	}
+	if (has_events)
+		segment_content_free(&events);
 	return 0;
 }

@@ -279,6 +279,37 @@ static void fresh_frame(void *ctx, struct frame *frame)
 	*(uint64_t *)ctx += frame->offset;
 }
 
+TEST(events_are_read_without_samples)
+{
+	struct segment_content all, c;
+	struct segment *s;
+	uint32_t i;
+
+	assert_int_equal(seglab_rich(&lab), 0);
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, &all, NULL), 0);
+	assert_int_equal(segment_decode_events(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_true(segment_sound(&c));
+	assert_true(all.nsamples > 0 && all.nnodes > 0 && all.nfields > 0);
+	assert_int_equal(c.nsamples, 0);
+	assert_int_equal(c.nnodes, 0);
+	assert_int_equal(c.nevents, all.nevents);
+	assert_int_equal(c.nfields, all.nfields);
+	for (i = 0; i < c.nevents; i++) {
+		assert_true(c.events[i].time_ns == all.events[i].time_ns);
+		assert_int_equal(c.events[i].kind, all.events[i].kind);
+		assert_int_equal(c.events[i].thread, all.events[i].thread);
+		assert_string_equal(c.events[i].name, all.events[i].name);
+		assert_int_equal(c.events[i].stack, STACK_NONE);
+		assert_memory_equal(&c.events[i].value, &all.events[i].value, sizeof(double));
+	}
+	for (i = 0; i < c.nfields; i++)
+		assert_string_equal(c.fields[i].name, all.fields[i].name);
+	segment_content_free(&all);
+	segment_content_free(&c);
+	segment_unref(s);
+}
+
 TEST(only_frames_that_are_new_are_told)
 {
 	struct frame_ref stack[2] = {{lab.object, 20, 0}, {lab.object, 300, 0}};
@@ -503,6 +534,7 @@ int main(void)
 		WITH_LAB(sealed_segment_keeps_its_frames_and_threads),
 		WITH_LAB(open_segment_keeps_its_frames_until_it_is_freed),
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
+		WITH_LAB(events_are_read_without_samples),
 		WITH_LAB(only_frames_that_are_new_are_told),
 		WITH_LAB(stacks_that_begin_alike_share_their_nodes),
 		WITH_LAB(sealing_nothing_gives_nothing),
