@@ -1,4 +1,5 @@
 #include "base/os.h"
+#include "base/os_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,7 +105,7 @@ bool os_child_ended(struct os_child *child, int *code)
 void os_child_stop(struct os_child *child)
 {
 	if (!child->ended && tcgetpgrp(STDIN_FILENO) != getpgrp())
-		kill(child->pid, SIGTERM);
+		kill(child->pid, os_stop_signal());
 }
 
 void os_child_free(struct os_child *child)

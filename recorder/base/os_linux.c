@@ -312,6 +312,7 @@ char **os_args(int argc, char **argv)
 /* Signals belong to the process. Asked at the start: a terminal that hangs up is gone by then. */
 static bool has_terminal;
 static int signal_fd = -1;
+static int stop_signal = SIGTERM;
 
 static void fill_signals(sigset_t *set)
 {
@@ -361,10 +362,16 @@ void os_signals_close(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+int os_stop_signal(void)
+{
+	return stop_signal;
+}
+
 enum os_signal os_signal_wait(uint64_t timeout_ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(timeout_ns / NS_PER_SEC),
 			     .tv_nsec = (long)(timeout_ns % NS_PER_SEC)};
+	struct sigaction inherited;
 	sigset_t set;
 	int signal_number;
 
@@ -374,5 +381,10 @@ enum os_signal os_signal_wait(uint64_t timeout_ns)
 		return OS_SIGNAL_NONE;
 	if (signal_number == SIGHUP && !has_terminal)
 		return OS_SIGNAL_REOPEN;
-	return signal_number == SIGUSR2 ? OS_SIGNAL_SNAPSHOT : OS_SIGNAL_STOP;
+	if (signal_number == SIGUSR2)
+		return OS_SIGNAL_SNAPSHOT;
+	/* A shell's background jobs have SIGINT ignored, and so has all that they start. */
+	if (sigaction(signal_number, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+		stop_signal = signal_number;
+	return OS_SIGNAL_STOP;
 }

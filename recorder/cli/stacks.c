@@ -174,14 +174,13 @@ static void name_frames(struct stacks *s)
 /* ---- printing -------------------------------------------------------------------------------- */
 
 /* The module, and the function that is known: NULL = none. */
-static const char *module_of(const struct frame *f, const struct function **function)
+const char *stacks_module_of(const struct frame *f, const struct function **function)
 {
 	*function = atomic_load(&f->function);
 	return *function && (*function)->module ? (*function)->module : f->object->name;
 }
 
-/* The function's name; else its offset, or its address where nothing else is known. */
-static void put_name(const struct stacks *s, uint32_t which, const struct function *function,
+void stacks_put_name(const struct stacks *s, uint32_t which, const struct function *function,
 		     struct buf *out)
 {
 	const struct frame *f = s->frames[which];
@@ -198,15 +197,15 @@ static void put_name(const struct stacks *s, uint32_t which, const struct functi
 static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
 {
 	const struct function *function;
-	const char *module = module_of(s->frames[which], &function);
+	const char *module = stacks_module_of(s->frames[which], &function);
 
 	if (s->frames[which]->object->key.kind == OBJECT_UNKNOWN) {
-		put_name(s, which, NULL, out);
+		stacks_put_name(s, which, NULL, out);
 		return;
 	}
 	utf8_put_clean(out, module, strlen(module), 255);
 	buf_putc(out, '!');
-	put_name(s, which, function, out);
+	stacks_put_name(s, which, function, out);
 }
 
 /* Whether a thread is printed with one before it: neither was told, and the stacks are the same. */
@@ -300,14 +299,23 @@ static void put_thread(struct stacks *s, const struct taken *t, const struct opt
 	}
 }
 
-static void put_deadlocks(const struct stacks *s, struct sheet *p)
+struct waiting *stacks_waiting(const struct stacks *s, uint32_t *n)
 {
-	uint32_t n = s->ntaken - s->now, i;
-	struct waiting *threads = calloc(n + 1, sizeof(*threads));
+	struct waiting *threads = calloc(s->ntaken - s->now + 1, sizeof(*threads));
+	uint32_t i;
 
-	for (i = 0; threads && i < n; i++)
+	*n = s->ntaken - s->now;
+	for (i = 0; threads && i < *n; i++)
 		threads[i] = (struct waiting){s->taken[s->now + i].tid,
 					      s->taken[s->now + i].waits_for};
+	return threads;
+}
+
+static void put_deadlocks(const struct stacks *s, struct sheet *p)
+{
+	uint32_t n;
+	struct waiting *threads = stacks_waiting(s, &n);
+
 	if (threads)
 		deadlocks_put(threads, n, p);
 	p->out.failed |= !threads;
@@ -373,63 +381,7 @@ static void put_text(struct stacks *s, const struct options *o, struct sheet *p)
 	put_deadlocks(s, p);
 }
 
-/* ---- as jstack prints it: tools that read Java thread dumps read these ----------------------- */
-
-static void put_jstack_frame(const struct stacks *s, uint32_t which, struct buf *out)
-{
-	const struct function *function;
-	const char *module = module_of(s->frames[which], &function);
-
-	buf_puts(out, "\tat ");
-	put_name(s, which, function, out);
-	buf_putc(out, '(');
-	utf8_put_clean(out, module, strlen(module), 255);
-	buf_puts(out, ")\n");
-}
-
-/* A name without the quotes that would end it. */
-static void put_jstack_name(const struct taken *t, struct buf *out)
-{
-	char name[sizeof(t->name)], *at;
-
-	snprintf(name, sizeof(name), "%s", *t->name ? t->name : "?");
-	while ((at = strchr(name, '"')) != NULL)
-		*at = '\'';
-	utf8_put_clean(out, name, strlen(name), sizeof(name));
-}
-
-/* Source: HotSpot's Threads::print_on() and javaVFrame::print_lock_info_on(). */
-static void put_jstack(struct stacks *s, struct sheet *p)
-{
-	char time[MOMENT_TEXT_BYTES];
-	uint32_t i, k;
-
-	moment_local_text(s->dead ? s->file.wall_ns : os_wall_ns(), time);
-	buf_printf(&p->out, "%s%s\nFull thread dump of process %u ", s->now ? "\n" : "", time,
-		   (unsigned)s->pid);
-	utf8_put_clean(&p->out, stacks_path(s), strlen(stacks_path(s)), 1024);
-	buf_puts(&p->out, ":\n");
-	for (i = s->now; i < s->ntaken; i++) {
-		const struct taken *t = &s->taken[i];
-		bool runs = !t->wait || strncmp(t->wait, "runs", 4) == 0;
-
-		buf_puts(&p->out, "\n\"");
-		put_jstack_name(t, &p->out);
-		buf_printf(&p->out, "\" #%u prio=0 os_prio=0 tid=0x%016x nid=0x%x %s\n"
-			   "   java.lang.Thread.State: %s\n", (unsigned)(i - s->now + 1),
-			   (unsigned)t->tid, (unsigned)t->tid, runs ? "runnable" : "waiting",
-			   runs ? "RUNNABLE" : t->waits_for ? "BLOCKED" : "WAITING");
-		for (k = t->first; k < t->first + t->n; k++) {
-			put_jstack_frame(s, k, &p->out);
-			if (k != t->first || runs)
-				continue;
-			buf_puts(&p->out, "\t- ");
-			utf8_put_clean(&p->out, t->wait, strlen(t->wait), 400);
-			buf_putc(&p->out, '\n');
-		}
-	}
-	put_deadlocks(s, p);
-}
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void put_json_frames(const struct stacks *s, const struct taken *t, struct json *j)
 {
@@ -577,7 +529,7 @@ static int show_picture(struct stacks *s, const struct options *o, struct err *e
 		if (o->json)
 			put_json(s, o->repeat > 1, &sheet);
 		else if (o->format)
-			put_jstack(s, &sheet);
+			stacks_put_jstack(s, &sheet);
 		else
 			put_text(s, o, &sheet);
 		note_missing(s, o->no_stop);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "listing/deadlocks.h"
 #include "options/options.h"
 #include "source/dump/dump_file.h"
 #include "source/dump/dump_stacks.h"
@@ -44,6 +45,14 @@ const char *stacks_path(const struct stacks *s);
 
 /* "program x (12) died of SIGSEGV at address 0x10 (not mapped), thread 13" */
 void stacks_put_death(const struct stacks *s, struct buf *out);
+
+const char *stacks_module_of(const struct frame *f, const struct function **function);
+/* The function's name; else its offset, or its address where nothing else is known. */
+void stacks_put_name(const struct stacks *s, uint32_t which, const struct function *function,
+		     struct buf *out);
+/* The threads of this picture, *n of them, on the heap; NULL = no memory. */
+struct waiting *stacks_waiting(const struct stacks *s, uint32_t *n);
+void stacks_put_jstack(const struct stacks *s, struct sheet *p);
 
 /* Store all pictures as one incident. */
 int stacks_store(const struct options *o, const struct stacks *s, struct err *err);

@@ -1,51 +1,49 @@
 #include "listing/deadlocks.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-static const struct waiting *thread_of(const struct waiting *threads, uint32_t n, uint32_t tid)
+/* n = there is none. */
+static uint32_t find(const struct waiting *threads, uint32_t n, uint32_t tid)
 {
-	uint32_t i;
+	uint32_t i = 0;
 
-	for (i = 0; tid && i < n; i++)
-		if (threads[i].tid == tid)
-			return &threads[i];
-	return NULL;
+	while (i < n && (!tid || threads[i].tid != tid))
+		i++;
+	return i;
 }
 
-/*
- * Whether a walk along for_tid comes back to this thread, which has the lowest number of that
- * circle.
- */
-static bool leads_a_circle(const struct waiting *threads, uint32_t n, const struct waiting *first)
+uint32_t deadlocks_owner(const struct waiting *threads, uint32_t n, uint32_t i)
 {
-	const struct waiting *t = thread_of(threads, n, first->for_tid);
-	uint32_t steps;
+	return find(threads, n, threads[i].for_tid);
+}
 
-	for (steps = 0; t && t != first && steps < n; steps++) {
-		if (t->tid < first->tid)
+/* Walk along for_tid: is that a way back? */
+bool deadlocks_lead(const struct waiting *threads, uint32_t n, uint32_t i)
+{
+	uint32_t at = deadlocks_owner(threads, n, i), steps;
+
+	for (steps = 0; at < n && at != i && steps < n; steps++) {
+		if (threads[at].tid < threads[i].tid)
 			return false;
-		t = thread_of(threads, n, t->for_tid);
+		at = deadlocks_owner(threads, n, at);
 	}
-	return t == first;
+	return at == i;
 }
 
 void deadlocks_put(const struct waiting *threads, uint32_t n, struct sheet *p)
 {
-	uint32_t i;
+	uint32_t first, i;
 
-	for (i = 0; i < n; i++) {
-		const struct waiting *first = &threads[i], *t = first;
-
-		if (!leads_a_circle(threads, n, first))
+	for (first = 0; first < n; first++) {
+		if (!deadlocks_lead(threads, n, first))
 			continue;
 		sheet_put(p, SHEET_LOSS, "\ndeadlock: thread");
+		i = first;
 		do {
 			buf_printf(&p->out, "%s %" PRIu32 " waits for %" PRIu32,
-				   t == first ? "" : ",", t->tid, t->for_tid);
-			t = thread_of(threads, n, t->for_tid);
-		} while (t != first);
+				   i == first ? "" : ",", threads[i].tid, threads[i].for_tid);
+			i = deadlocks_owner(threads, n, i);
+		} while (i != first);
 		buf_putc(&p->out, '\n');
 	}
 }

@@ -47,7 +47,7 @@ static void put_option(struct buf *out, const struct option_info *info, const ch
 	const struct short_option *s = short_options;
 	bool in_conf = !*prefix;
 
-	while (s->letter && (s->value || strcmp(s->name, info->name) != 0))
+	while (s->letter && ((s->value && info->value) || strcmp(s->name, info->name) != 0))
 		s++;
 	buf_puts(out, "| `");
 	if (s->letter && !in_conf)

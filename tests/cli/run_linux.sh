@@ -117,6 +117,38 @@ check a_stopped_recorder_ends_the_program [ $? = 143 ]
 check and_shows_what_there_was grep -q 'Fired.*stopped by' out
 check nothing_is_left expect_exit 1 pgrep -f '^sleep 1000$'
 
+cat >asks.c <<'C'
+#include <signal.h>
+#include <unistd.h>
+static void asked(int signal) { _exit(signal); }
+int main(void)
+{
+	signal(SIGINT, asked);
+	signal(SIGTERM, asked);
+	write(1, "ready\n", 6);
+	for (;;)
+		pause();
+}
+C
+gcc -o asks asks.c || exit 1
+# asked NAME NUMBER: how a program ends when its recorder gets that signal, alone. A shell without
+# job control starts what is in the background with SIGINT ignored.
+asked()
+{
+	setsid env --default-signal=INT "$RECORDER" run ./asks >out 2>err & recorder=$!
+	wait_for 20 grep -q ready out
+	kill "-$1" $recorder
+	wait $recorder
+	check "the_program_is_asked_to_end_by_SIG$1" [ $? = "$2" ]
+}
+asked INT 2
+asked TERM 15
+"$RECORDER" run sleep 1000 >out 2>err & recorder=$!
+wait_for 20 "$RECORDER" status
+kill -INT $recorder
+wait $recorder
+check where_SIGINT_is_ignored_it_is_SIGTERM [ $? = 143 ]
+
 # ---- beside the machine's recorder, which has the usual store ----
 unset RECORDER_STORE
 export XDG_STATE_HOME=$TMP/state

@@ -141,7 +141,7 @@ check a_pipe_is_as_good_as_a_file cmp <("$RECORDER" stacks --core segv.core) \
 	<(cat segv.core | "$RECORDER" stacks --core -)
 check group_folds_equal_stacks [ "$("$RECORDER" stacks --core segv.core --group |
 	grep -c '^thread')" = 2 ]
-check jstack_has_its_form grep -q '^   java.lang.Thread.State: BLOCKED$' \
+check jstack_has_its_form grep -q '^   java.lang.Thread.State: BLOCKED (on object monitor)$' \
 	<("$RECORDER" stacks --core segv.core --format jstack)
 "$RECORDER" stacks --core segv.core --store s.db >/dev/null 2>err
 check store_keeps_it_as_an_incident grep -q 'stored as incident 1' err

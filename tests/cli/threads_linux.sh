@@ -82,10 +82,23 @@ check and_who_waits_for_whom jq -se 'map(select(.waits_for_tid)) | length == 2 a
 	.[0].waits_for_tid == .[1].tid and .[1].waits_for_tid == .[0].tid' json
 
 "$RECORDER" stacks -p "$target" --format jstack >dump 2>err
-head='^"[^"]+" #[0-9]+ prio=0 os_prio=0 tid=0x[0-9a-f]+ nid=0x[0-9a-f]+ (runnable|waiting)$'
-check jstack_has_every_thread [ "$(grep -cE "$head" dump)" = 204 ]
-check in_the_words_of_jstack [ "$(grep -c '^   java.lang.Thread.State: BLOCKED$' dump)" = 2 ]
-check and_frames_in_its_form grep -q "^$(printf '\t')at read_deep(waits)$" dump
+check jstack_has_every_thread [ "$(grep -cE '^"[^"]+" #[0-9]+ prio=0 ' dump)" = 204 ]
+check in_the_words_of_jstack \
+	[ "$(grep -c '^   java.lang.Thread.State: BLOCKED (on object monitor)$' dump)" = 2 ]
+check and_frames_in_its_form grep -q "^$(printf '\t')at waits.read_deep(Native Method)$" dump
+if command -v node >/dev/null; then
+	node "$TOP/tests/support/jstack_readers.js" dump >read
+	check programs_that_read_jstack_take_every_thread_and_frame diff \
+		<(awk '$1 != "deadlock" && !/ RUNNABLE / { print $1, $4 }' read | sort) \
+		<(jq -r 'select(.state | startswith("runs") | not) |
+			"\(.tid) \(.frames | length)"' json | sort)
+	check and_the_deadlock grep -qx 'deadlock one two' read
+	check those_who_wait_for_one_thing_wait_for_one_lock [ "$(grep -c "$(awk '
+		$2 == "WAITING" { n[$3]++ } END { for (i in n) if (n[i] > 9) print i }' read)" \
+		read)" = 200 ]
+else
+	echo "skip programs_that_read_jstack_take_every_thread_and_frame: no node"
+fi
 
 "$RECORDER" stacks -p "$target" --store s.db >out2 2>err
 check store_keeps_them_as_an_incident grep -q 'stored as incident 1' err

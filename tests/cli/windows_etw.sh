@@ -66,6 +66,22 @@ STANDIN_START=183 collect foreign --max-collect-sec 0.2
 STANDIN_SESSIONS='NT Kernel Logger,recorder-session-999999-1d0,other' collect \
 	left --max-collect-sec 0.2
 wait $pids
+# A program that burns 6 s of CPU, and what it starts, as a session tells of them after 3 s.
+"$BUILD/programs/etw_transcript" run.rec <<-'LINES'
+	process 1999999999 burn.exe
+	process 40 stranger.exe
+	samples 100 1999999999 7ff000001000
+	samples 100 40 7ff000001000
+	start 1000 1999999999 child.exe
+	start 2000 1000 grandchild.exe
+	samples 100 1000 7ff000001000
+	samples 100 2000 7ff000001000
+	samples 100 40 7ff000001000
+LINES
+STANDIN_CHILD=1999999999 STANDIN_RECORDS=run.rec STANDIN_LOG=run.log timeout 90 $WINE_RUN \
+	"$RECORDER_EXE" run --store run.db --max-cpu-percent 0 -o run.folded -- \
+	"$TOP/build/windows/programs/burn.exe" 6 >run.out 2>run.err </dev/null
+echo $? >run.code
 STANDIN_LOG=watch.log timeout 60 $WINE_RUN "$RECORDER_EXE" events \
 	--live 'Windows Kernel Trace/Registry/Open' --seconds 0.2 >watch.out 2>watch.err </dev/null
 
@@ -134,6 +150,14 @@ check a_filter_of_programs \
 check a_filter_of_stacks grep -q "^filter type=0x80001000 bytes=000001000201" chosen.log
 check only_providers_is_no_system_logger grep -q ' mode=0x00000110 flags=0x00000000 ' only.log
 check only_providers_asks_for_no_stacks_nor_dotnet sh -c "! grep -qE '^stack|e13c0d23' only.log"
+
+check a_program_that_run_started_has_ended_well code 0 run
+check it_and_all_that_it_starts_is_recorded_and_nothing_else diff - <(tr -d '\r' <run.folded |
+	awk -F'[;( ]' '{ n[$1] += $NF } END { for (i in n) print i, n[i] }' | sort) <<-'END'
+	burn 100
+	child 100
+	grandchild 100
+END
 
 # ---- what may go wrong ---------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
  *	STANDIN_LOG         where to write what was called, a line each
  *	STANDIN_RECORDS     the file; none = a session without events
  *	STANDIN_HEAP_RECORDS  the same of the session of heaps
+ *	STANDIN_CHILD       this number in the records becomes that of the process that was started
  *	STANDIN_START       error of StartTraceW: "5"; "183 once" = the first time only
  *	STANDIN_LOST        "EVENTS BUFFERS", as the session says from its second query on
  *	STANDIN_COUNTERS    what the processor counts: "6 BranchMispredictions,11 CacheMisses"
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tlhelp32.h>
 
 #define HANDLE_OF_SESSION 0x5E55             /* + 1: of heaps */
 #define HANDLE_OF_CONSUMER 0xC0
@@ -389,6 +391,32 @@ static size_t give(const struct standin *s, const uint8_t *at, LONGLONG shift)
 	return (size_t)(from - at) + r.payload_bytes;
 }
 
+/* What the recorder has started waits until the session records. 0: nothing. */
+static uint32_t started_process(void)
+{
+	PROCESSENTRY32 p = {.dwSize = sizeof(p)};
+	HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+	uint32_t pid = 0;
+	BOOL more;
+
+	for (more = Process32First(all, &p); more && !pid; more = Process32Next(all, &p))
+		if (p.th32ParentProcessID == GetCurrentProcessId())
+			pid = p.th32ProcessID;
+	CloseHandle(all);
+	return pid;
+}
+
+static void put_started_process(struct standin *s)
+{
+	uint32_t number = (uint32_t)strtoul(env("STANDIN_CHILD"), NULL, 10);
+	uint32_t pid = number ? started_process() : 0;
+	size_t i;
+
+	for (i = 0; pid && i + sizeof(pid) <= s->nbytes; i++)
+		if (!memcmp(s->records + i, &number, sizeof(number)))
+			memcpy(s->records + i, &pid, sizeof(pid));
+}
+
 static int load(struct standin *s, struct record_file_head *head)
 {
 	const char *path = env(s == &sessions[1] ? "STANDIN_HEAP_RECORDS" : "STANDIN_RECORDS");
@@ -406,6 +434,7 @@ static int load(struct standin *s, struct record_file_head *head)
 	if (s->nbytes < sizeof(*head))
 		return 0;
 	memcpy(head, s->records, sizeof(*head));
+	put_started_process(s);
 	return head->magic == RECORD_FILE_MAGIC;
 }
 

@@ -1,7 +1,8 @@
 /*
  * A transcript of stacks as records of a live session: etw_transcript OUT <LINES. Its lines:
  *
- *	process PID NAME
+ *	process PID NAME             it runs already
+ *	start PID PARENT NAME        it starts now
  *	image PID BASE NAME FILE     NAME below \SystemRoot, '/' between; FILE's header is read
  *	samples N PID [ADDRESS...]   so many samples, the leaf first; addresses and bases are hex
  *	calls N PID [ADDRESS...]     so many ends of system calls
@@ -44,19 +45,20 @@ static void write_record(struct etw_record r, int64_t ticks, uint32_t pid, bool 
 	head.nrecords++;
 }
 
-static void process(uint32_t pid, const char *name)
+static void process(uint8_t opcode, uint32_t pid, uint32_t parent, const char *name)
 {
+	const uint32_t ids[] = {pid, parent, 2, 3};  /* session, exit code */
 	struct etw_bytes b = {.n = 0};
 	uint32_t i;
 
 	etw_int(&b, 0, 8);
-	for (i = 0; i < 4; i++)              /* pid, parent, session, exit code */
-		etw_int(&b, i ? i : pid, 4);
+	for (i = 0; i < 4; i++)
+		etw_int(&b, ids[i], 4);
 	etw_int(&b, 0, 8);
 	etw_int(&b, 0, 8);                   /* flags, no SID */
 	etw_text8(&b, name);
 	etw_text16(&b, name);
-	write_record(etw_classic(ETW_PROCESS_GUID, 3, 4, &b), now, pid, false);
+	write_record(etw_classic(ETW_PROCESS_GUID, opcode, 4, &b), now, pid, false);
 	b.n = 0;
 	etw_int(&b, pid, 4);
 	etw_int(&b, pid + 4, 4);
@@ -64,7 +66,7 @@ static void process(uint32_t pid, const char *name)
 		etw_int(&b, 0, 8);
 	etw_int(&b, 0, 8);                   /* service, priorities */
 	etw_text16(&b, "");
-	write_record(etw_classic("3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c", 3, 3, &b), now, pid,
+	write_record(etw_classic("3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c", opcode, 3, &b), now, pid,
 		     false);
 }
 
@@ -129,7 +131,7 @@ static void stacks(unsigned n, uint32_t pid, const char *addresses, bool calls)
 int main(int argc, char **argv)
 {
 	char line[4000], name[100], path[1000];
-	unsigned pid, n;
+	unsigned pid, parent, n;
 	uint64_t base;
 	int at;
 
@@ -138,7 +140,9 @@ int main(int argc, char **argv)
 	fwrite(&head, sizeof(head), 1, out);
 	while (fgets(line, sizeof(line), stdin))
 		if (sscanf(line, "process %u %99s", &pid, name) == 2)
-			process(pid, name);
+			process(3, pid, 1, name);
+		else if (sscanf(line, "start %u %u %99s", &pid, &parent, name) == 3)
+			process(1, pid, parent, name);
 		else if (sscanf(line, "image %u %" SCNx64 " %99s %999s", &pid, &base, name,
 				path) == 4)
 			image(pid, base, name, path);

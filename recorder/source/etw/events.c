@@ -265,13 +265,16 @@ static double value_of(const struct etw_events *s, const struct etw_whole *w, en
 	}
 }
 
-static bool is_wanted_process(const struct etw_events *s, const struct process *process)
+static bool is_wanted_process(const struct etw_events *s, const struct process *process,
+			      int64_t ticks)
 {
 	const struct capture *c = &s->cfg.capture;
+	const struct etw_process *p;
 
-	if (c->root_pid && (!process || (process->pid != c->root_pid &&
-					 process->parent_pid != c->root_pid)))
-		return false;
+	if (c->root_pid) {
+		p = process ? etw_state_process(s->state, process->pid, ticks) : NULL;
+		return p && p->in_tree;
+	}
 	return !c->only_process || (process && process_is_meant(process, c->only_process));
 }
 
@@ -324,7 +327,7 @@ static void put_time(void *ctx, const struct thread_time_piece *piece)
 
 	e.process = process_of(s, pid, s->time.now_ticks, piece->end_ns);
 	e.thread = thread_of(s, e.process, pid, piece->tid, s->time.now_ticks, piece->end_ns);
-	if (!is_wanted_process(s, e.process))
+	if (!is_wanted_process(s, e.process, s->time.now_ticks))
 		return;
 	e.nstack_frames = thread_time_frames(piece, s->time.leaves, s->time.scratch);
 	send_event(s, &e);
@@ -457,7 +460,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	struct event e = {.kind = kind_of(w), .cpu = w->record->cpu, .stack = STACK_NONE,
 			  .stream = STREAM_EVENT};
 	uint32_t pid, tid;
-	int rc;
+	bool wanted;
+	int rc = 0;
 
 	learn_interval(s, w->record, w->class);
 	if (s->before)
@@ -472,21 +476,22 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	e.thread = thread_of(s, e.process, pid, tid, w->record->ticks, e.time_ns);
 	e.value = value_of(s, w, e.kind, pid);
 	e.payload_bytes = w->record->payload_bytes;
-	if (w->naddresses && (is_wanted_process(s, e.process) || is_waker(s, w)))
+	wanted = is_wanted_process(s, e.process, w->record->ticks);
+	if (w->naddresses && (wanted || is_waker(s, w)))
 		put_stack(s, w, pid, &e);
 	e.quality = quality_of(s, w, &e);
 	if (is_of_heap(w) && !s->cfg.every_event)
-		return is_wanted_process(s, e.process) ? deliver_heap(s, w, &e) : 0;
+		return wanted ? deliver_heap(s, w, &e) : 0;
 	if (e.kind == EVENT_SAMPLE) {
 		e.stream = STREAM_CPU;
-		if (!is_wanted_process(s, e.process))
+		if (!wanted)
 			return 0;
 	}
 	if (s->time.threads && etw_thread_time_take(&s->time, w, &e) &&
 	    !s->switch_rules)
 		return 0;
 	if (name_counter(s, w, &e)) {
-		if (!is_wanted_process(s, e.process))
+		if (!wanted)
 			return 0;
 	} else if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
 		etw_decode_event(s->decode, w->record, &s->decoded);
@@ -496,7 +501,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (w->record->header == ETW_MANIFEST)
 			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
 	}
-	rc = send_event(s, &e);
+	if (wanted || !s->cfg.capture.root_pid)
+		rc = send_event(s, &e);
 	if (s->time.threads && e.kind == EVENT_SAMPLE)
 		etw_thread_time_sample(&s->time, w->tid, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
@@ -581,6 +587,8 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 
 	if (!rc)
 		rc = etw_state_new(&s->state, err);
+	if (!rc && s->cfg.capture.root_pid)
+		rc = etw_state_root(s->state, s->cfg.capture.root_pid, err);
 	if (!rc)
 		rc = etw_code_new(s->state, s->cfg.frames, &s->code, err);
 	if (!rc && heap_blocks_init(&s->heap, HEAP_BLOCKS_ALL))

@@ -169,6 +169,16 @@ struct etw_process *etw_state_need_process(struct etw_state *s, uint32_t pid, in
 	return p ? p : add_owner(s, &s->processes, pid, ETW_ALWAYS, ETW_EVER);
 }
 
+int etw_state_root(struct etw_state *s, uint32_t pid, struct err *err)
+{
+	struct etw_process *p = etw_state_need_process(s, pid, 0);
+
+	if (!p)
+		return err_memory(err, "for the processes of a trace");
+	p->in_tree = true;
+	return 0;
+}
+
 /*
  * The process that a start, an end or a snapshot is about. A snapshot or an end of an unknown
  * process means that it existed since the number's previous process ended.
@@ -197,7 +207,7 @@ static void learn_process(struct etw_state *s, const struct etw_record *r,
 			  const struct etw_class *class)
 {
 	struct etw_value v[AT_PROCESS_FIELDS];
-	struct etw_process *p;
+	struct etw_process *p, *parent;
 
 	etw_class_read(class, r, v, AT_PROCESS_FIELDS);
 	if (!etw_value_is(&v[AT_PROCESS_EXIT]))
@@ -206,6 +216,11 @@ static void learn_process(struct etw_state *s, const struct etw_record *r,
 	if (!p)
 		return;
 	p->parent = (uint32_t)v[AT_PROCESS_PARENT].u;
+	/* Only at its start is that number surely its parent's, which may end and leave it. */
+	if (class->id == ETW_PROCESS_START) {
+		parent = etw_state_process(s, p->parent, r->ticks);
+		p->in_tree = parent && parent->in_tree;
+	}
 	if (class->id == ETW_PROCESS_STOP) {
 		p->has_exit = true;
 		p->exit_code = (int32_t)v[AT_PROCESS_EXIT].u;

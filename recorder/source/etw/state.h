@@ -34,6 +34,7 @@ struct etw_life {
 struct etw_process {
 	struct etw_life life;
 	uint32_t parent;
+	bool in_tree;                        /* etw_state_root()'s, or started by one that is */
 	bool has_exit;
 	int32_t exit_code;
 	const char *image;                   /* file name without path; NULL = unknown */
@@ -54,6 +55,9 @@ struct etw_state;
 
 int etw_state_new(struct etw_state **out, struct err *err);
 void etw_state_free(struct etw_state *s);         /* NULL allowed */
+
+/* Mark a process that runs, and all that it and its descendants start: 0 or ERR_MEMORY. */
+int etw_state_root(struct etw_state *s, uint32_t pid, struct err *err);
 
 /* Learn what a record says about the system; cheap for all other records. */
 void etw_state_learn(struct etw_state *s, const struct etw_record *record,

@@ -3,6 +3,8 @@
  * records.
  */
 #include "source/etw/live.h"
+
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
 #include "tests/support/test.h"
@@ -358,21 +360,84 @@ TEST(a_layout_is_asked_for_once)
 	assert_false(etw_live_wants_schema(live, &r));
 }
 
-static void process(uint8_t opcode, int64_t ms, uint32_t pid, const char *image)
+static void child(uint8_t opcode, int64_t ms, uint32_t pid, uint32_t parent, const char *image)
 {
+	const uint32_t ids[] = {pid, parent, 2, 3};  /* session, exit code */
 	struct etw_bytes b = {.n = 0};
 	char command_line[1900];
 	uint32_t i;
 
 	snprintf(command_line, sizeof(command_line), "%u %01800u", pid, pid);
 	etw_int(&b, 0, 8);
-	for (i = 0; i < 4; i++)              /* pid, parent, session, exit code */
-		etw_int(&b, i ? i : pid, 4);
+	for (i = 0; i < COUNT_OF(ids); i++)
+		etw_int(&b, ids[i], 4);
 	etw_int(&b, 0, 8);
 	etw_int(&b, 0, 8);                   /* flags, no SID */
 	etw_text8(&b, image);
 	etw_text16(&b, command_line);
 	put(etw_classic(ETW_PROCESS_GUID, opcode, 4, &b), ms, 4, 4);
+}
+
+static void process(uint8_t opcode, int64_t ms, uint32_t pid, const char *image)
+{
+	child(opcode, ms, pid, 1, image);
+}
+
+static void thread_start(int64_t ms, uint32_t pid, uint32_t tid)
+{
+	struct etw_bytes b = {.n = 0};
+	uint32_t i;
+
+	etw_int(&b, pid, 4);
+	etw_int(&b, tid, 4);
+	for (i = 0; i < 8; i++)
+		etw_int(&b, 0, 8);
+	etw_text16(&b, "");
+	put(etw_classic("3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c", 1, 3, &b), ms, pid, tid);
+}
+
+/* A process of one thread, whose id is the next number, and a sample of it 1 ms later. */
+static void samples_of(int64_t ms, uint32_t pid, uint32_t parent, const char *image)
+{
+	child(1, ms, pid, parent, image);
+	thread_start(ms, pid, pid + 1);
+	sample(ms + 1, pid + 1);
+}
+
+/* run on Windows: 100 was started by it, and waits until the session records. */
+TEST(a_program_and_all_that_it_starts_are_recorded_and_nothing_else)
+{
+	struct source_config cfg = {
+		.capture = {.freq_hz = 1000, .root_pid = 100},
+		.frames = frames, .processes = processes, .queue = queue};
+	const char *const names[] = {"sh", "cc1", "as", "ld", ""};
+	const struct event *e;
+	uint32_t i;
+
+	etw_live_close(live);
+	assert_int_equal(etw_live_open(&cfg, HZ, &live, NULL), 0);
+	child(3, 900, 50, 100, "stale.exe"); /* its parent had the number of 100, long ago */
+	child(3, 900, 100, 8, "sh.exe");
+	thread_start(900, 100, 101);
+	thread_start(900, 50, 51);
+	sample(1000, 101);
+	sample(1001, 51);
+	samples_of(1010, 200, 100, "cc1.exe");
+	samples_of(1020, 300, 200, "as.exe");
+	child(2, 1030, 200, 100, "cc1.exe"); /* ends; others get its number, and it is not theirs */
+	samples_of(1040, 200, 50, "foreign.exe");
+	samples_of(1050, 400, 200, "foreign.exe");
+	samples_of(1060, 500, 300, "ld.exe");
+	etw_live_time(live, 3000 * MS);
+	for (i = 0; (e = queue_peek(queue)) != NULL; queue_pop(queue)) {
+		if (e->process) {
+			assert_string_not_equal(process_name(e->process), "stale");
+			assert_string_not_equal(process_name(e->process), "foreign");
+		}
+		if (e->kind == EVENT_SAMPLE)
+			assert_string_equal(process_name(e->process), names[i++]);
+	}
+	assert_int_equal(i, COUNT_OF(names) - 1);
 }
 
 static void method(int64_t ms, uint32_t pid, uint64_t start, const char *name)
@@ -477,6 +542,7 @@ int main(void)
 		IN_LAB(busy_times_do_not_pile_up),
 		IN_LAB(idle_cpus_let_time_pass),
 		IN_LAB(a_layout_is_asked_for_once),
+		IN_LAB(a_program_and_all_that_it_starts_are_recorded_and_nothing_else),
 		IN_LAB(what_has_ended_is_forgotten_and_the_rest_is_not),
 		IN_LAB(lack_of_memory_is_reported),
 	};
