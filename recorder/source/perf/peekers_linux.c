@@ -244,7 +244,7 @@ static void peek_at(struct peeker *k, const struct python_target *t, uint32_t ti
 		k->peek.status = PEEKED_LATE;
 		if ((searched || t->inner) && is_late(k, sample_ns))
 			return;
-		python_peek(t, &memory, thread, &k->peek);
+		python_peek(t, &memory, thread, &k->threads, &k->peek);
 		if (k->peek.status != PEEKED_OTHER || again)
 			break;
 	}
