@@ -112,7 +112,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	peek = calloc(1, sizeof(*peek));
 	if (threads && seen && peek) {
 		thread = python_find_thread(&t, &memory, 7, threads, false, &searched);
-		python_peek(&t, &memory, thread, peek);
+		python_peek(&t, &memory, thread, threads, peek);
+		python_peek(&t, &memory, thread, threads, peek);     /* by what it knows now */
 		name_spots(&t, &memory, peek);
 		python_name_new(&t, &memory, seen, peek);
 		python_gil_holder(&t, &memory);

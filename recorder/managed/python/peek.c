@@ -1,5 +1,6 @@
 #include "managed/python/peek.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/table.h"
 
@@ -148,13 +149,18 @@ struct chain {
 	struct python_peek *out;
 	uint32_t calls;
 	uint64_t tstate, cframe, frame, position;    /* where the innermost chain begins */
-	uint64_t cframe_at;                          /* 0 = none was read */
-	uint8_t cframe_bytes[CFRAME_BYTES];
+	struct cframe {
+		uint64_t at;                 /* 0 = none was read */
+		uint8_t bytes[CFRAME_BYTES];
+	} cframes[PYTHON_CFRAMES];
+	uint32_t ncframes;                   /* that were read */
+	uint64_t used[PYTHON_CFRAMES];       /* the first ones of the chain */
+	uint32_t nused;
 	struct page {
 		uint64_t at;                 /* 0 = none was read */
 		size_t nbytes;
 		uint8_t bytes[PAGE_BYTES + FRAME_BYTES];
-	} pages[2];                          /* of the heap, and of the C stack */
+	} pages[PYTHON_PAGES];               /* of the heap, and of the C stack */
 };
 
 static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
@@ -162,16 +168,25 @@ static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
 	return c->calls++ < PYTHON_CALLS_MAX && managed_read(c->m, address, to, n);
 }
 
-/* A cframe's bytes; the last one is kept. */
+/* A cframe's bytes; the last ones are kept. */
 static const uint8_t *cframe_at(struct chain *c, uint64_t at)
 {
-	if (at == c->cframe_at)
-		return c->cframe_bytes;
-	c->cframe_at = 0;
-	if (!is_pointer(at) || !chain_read(c, at, c->cframe_bytes, CFRAME_BYTES))
+	struct cframe *f;
+	uint32_t i;
+
+	if (!is_pointer(at))
 		return NULL;
-	c->cframe_at = at;
-	return c->cframe_bytes;
+	if (c->nused < PYTHON_CFRAMES && (!c->nused || c->used[c->nused - 1] != at))
+		c->used[c->nused++] = at;
+	for (i = 0; i < PYTHON_CFRAMES; i++)
+		if (c->cframes[i].at == at)
+			return c->cframes[i].bytes;
+	f = &c->cframes[c->ncframes++ % PYTHON_CFRAMES];
+	f->at = 0;
+	if (!chain_read(c, at, f->bytes, CFRAME_BYTES))
+		return NULL;
+	f->at = at;
+	return f->bytes;
 }
 
 /*
@@ -188,7 +203,7 @@ static const uint8_t *frame_at(struct chain *c, uint64_t frame, size_t n)
 		return NULL;
 	if (!python_has_anchors(c->l))       /* each frame is an object of its own */
 		return chain_read(c, frame, page->bytes, n) ? page->bytes : NULL;
-	for (i = 0; i < 2; i++, page++)
+	for (i = 0; i < PYTHON_PAGES; i++, page++)
 		if (page->at && frame >= page->at && frame + n <= page->at + page->nbytes)
 			return page->bytes + (frame - page->at);
 	page = c->pages;
@@ -392,7 +407,7 @@ static bool has_moved(const struct chain *c, const struct moved *m)
 struct stamps {
 	uint8_t code[STAMPS_TOGETHER][STAMP_BYTES];
 	uint8_t text[STAMPS_TOGETHER][2][PYTHON_TEXT_STAMP];
-	struct managed_piece pieces[2 * STAMPS_TOGETHER + 4];
+	struct managed_piece pieces[3 * STAMPS_TOGETHER + 4];
 };
 
 /* n pieces, and then whether the thread has run. */
@@ -431,57 +446,120 @@ static uint64_t hash_text(const struct python_layout *l, const uint8_t *bytes, s
 	return hash_pair(hash_bytes(bytes, 16), hash_bytes(bytes + data, n));
 }
 
+static uint64_t text_at(const struct python_layout *l, const struct stamps *s, uint32_t i,
+			uint32_t which)
+{
+	return le64(s->code[i] + (which ? l->code_name : l->code_file) - l->stamp_at);
+}
+
+/* pieces: of a code object's two texts */
+static void ask_texts(struct stamps *s, uint32_t i, struct managed_piece *pieces, uint64_t file,
+		      uint64_t name)
+{
+	memset(s->text[i], 0, sizeof(s->text[i]));
+	pieces[0] = (struct managed_piece){.address = is_pointer(file) ? file + 16 : 0,
+					   .to = s->text[i][0], .n = PYTHON_TEXT_STAMP};
+	pieces[1] = (struct managed_piece){.address = is_pointer(name) ? name + 16 : 0,
+					   .to = s->text[i][1], .n = PYTHON_TEXT_STAMP};
+}
+
+static struct python_texts *texts_of(struct python_texts *known, uint64_t code)
+{
+	return &known[hash_u64(code) % PYTHON_TEXTS_CACHED];
+}
+
+/* Ask for all texts where they were the last time. false: of some that is not known */
+static bool ask_texts_again(struct stamps *s, struct python_texts *known, const uint64_t *codes,
+			    uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; known && i < n; i++) {
+		const struct python_texts *t = texts_of(known, codes[i]);
+
+		if (t->code != codes[i])
+			return false;
+		ask_texts(s, i, &s->pieces[n + 2 * i], t->file, t->name);
+	}
+	return known != NULL;
+}
+
+/* Are they where they were? If not, note where they are. */
+static bool same_texts(const struct python_layout *l, const struct stamps *s,
+		       struct python_texts *known, const uint64_t *codes, const uint64_t *stamps,
+		       uint32_t n)
+{
+	bool same = true;
+	uint32_t i;
+
+	for (i = 0; known && i < n; i++) {
+		struct python_texts now = {codes[i], text_at(l, s, i, 0), text_at(l, s, i, 1)};
+		struct python_texts *t = texts_of(known, codes[i]);
+
+		if (!stamps[i] || memcmp(t, &now, sizeof(now)) == 0)
+			continue;
+		*t = now;
+		same = false;
+	}
+	return same;
+}
+
 /*
  * Before 3.12 a code object has no number of its own (co_version): another one may get its address,
  * and its texts the addresses of the old ones. The texts' beginnings with their hashes decide.
+ *
+ * at       of the pieces, where the texts begin
  */
-static void add_texts(const struct python_layout *l, const struct managed_memory *m,
-		      struct stamps *s, uint32_t n, uint64_t *stamps, struct moved *moved)
+static void add_texts(const struct python_layout *l, const struct stamps *s, uint32_t at,
+		      uint32_t n, uint64_t *stamps)
 {
 	uint32_t i, k;
 
-	memset(s->text, 0, sizeof(s->text));
-	for (i = 0; i < n; i++)
-		for (k = 0; k < 2; k++) {
-			uint16_t at = (uint16_t)((k ? l->code_name : l->code_file) - l->stamp_at);
-			uint64_t text = stamps[i] ? le64(s->code[i] + at) : 0;
-
-			s->pieces[2 * i + k] = (struct managed_piece){
-				.address = is_pointer(text) ? text + 16 : 0, .to = s->text[i][k],
-				.n = PYTHON_TEXT_STAMP};
-		}
-	read_with(m, s, 2 * n, moved);
 	for (i = 0; i < n; i++)
 		for (k = 0; stamps[i] && k < 2; k++) {
-			uint64_t hash = hash_text(l, s->text[i][k], s->pieces[2 * i + k].got);
+			uint64_t hash = hash_text(l, s->text[i][k], s->pieces[at + 2 * i + k].got);
 
 			stamps[i] = hash_pair(stamps[i], hash) | 1;
 		}
 }
 
-/* moved: read last; NULL = nobody asks */
+/*
+ * known: where texts were, which saves a call of the system; NULL = that is not known. moved: read
+ * last; NULL = nobody asks
+ */
 static void take_stamps(const struct python_layout *l, const struct managed_memory *memory,
-			const uint64_t *codes, uint32_t n, uint64_t *stamps, struct moved *moved)
+			const uint64_t *codes, uint32_t n, uint64_t *stamps,
+			struct python_texts *known, struct moved *moved)
 {
-	bool texts = !python_has_shims(l) || l->free_threaded;
+	bool texts = !python_has_shims(l) || l->free_threaded, early;
 	struct stamps s;
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
 		s.pieces[i] = (struct managed_piece){.address = codes[i] + l->stamp_at,
 						     .to = s.code[i], .n = l->stamp_bytes};
-	read_with(memory, &s, n, texts ? NULL : moved);
+	early = texts && ask_texts_again(&s, known, codes, n);
+	read_with(memory, &s, early ? 3 * n : n, early || !texts ? moved : NULL);
 	for (i = 0; i < n; i++)
 		stamps[i] = s.pieces[i].got == l->stamp_bytes
 				    ? hash_bytes(s.code[i], l->stamp_bytes) | 1 : 0;
-	if (texts)
-		add_texts(l, memory, &s, n, stamps, moved);
+	if (!texts)
+		return;
+	if (same_texts(l, &s, known, codes, stamps, n) && early) {
+		add_texts(l, &s, n, n, stamps);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		ask_texts(&s, i, &s.pieces[2 * i], stamps[i] ? text_at(l, &s, i, 0) : 0,
+			  stamps[i] ? text_at(l, &s, i, 1) : 0);
+	read_with(memory, &s, 2 * n, moved);
+	add_texts(l, &s, 0, n, stamps);
 }
 
 void python_stamps(const struct python_layout *l, const struct managed_memory *memory,
 		   const uint64_t *codes, uint32_t n, uint64_t *stamps)
 {
-	take_stamps(l, memory, codes, n, stamps, NULL);
+	take_stamps(l, memory, codes, n, stamps, NULL, NULL);
 }
 
 /* ---- a peek ----------------------------------------------------------------------------- */
@@ -490,7 +568,7 @@ void python_stamps(const struct python_layout *l, const struct managed_memory *m
  * Recursion has the same code object again and again: it is looked at once. The last thing that is
  * read is whether the thread has run.
  */
-static void stamp_spots(const struct chain *c, struct moved *moved)
+static void stamp_spots(const struct chain *c, struct python_texts *known, struct moved *moved)
 {
 	struct python_peek *out = c->out;
 	uint64_t codes[STAMPS_TOGETHER], stamps[STAMPS_TOGETHER];
@@ -507,7 +585,7 @@ static void stamp_spots(const struct chain *c, struct moved *moved)
 			n += k == n;
 			which[i] = (uint8_t)k;
 		}
-		take_stamps(c->l, c->m, codes, n, stamps, i == out->n ? moved : NULL);
+		take_stamps(c->l, c->m, codes, n, stamps, known, i == out->n ? moved : NULL);
 		for (k = at; k < i; k++)
 			out->spots[k].stamp = stamps[which[k]];
 	}
@@ -515,34 +593,49 @@ static void stamp_spots(const struct chain *c, struct moved *moved)
 
 /*
  * A thread's state, together with what its chain was in the last time: mostly it still is, and
- * these are two calls of the system less.
+ * these are some calls of the system less.
  */
 static bool read_tstate(struct chain *c, const struct python_thread *thread, uint32_t i,
 			uint8_t bytes[TSTATE_BYTES])
 {
-	struct managed_piece pieces[3] = {{thread->tstates[i], bytes, TSTATE_BYTES, 0}};
-	uint32_t n = 1;
+	struct managed_piece pieces[1 + PYTHON_PAGES + PYTHON_CFRAMES] = {
+		{thread->tstates[i], bytes, TSTATE_BYTES, 0}};
+	uint64_t *whose[COUNT_OF(pieces)];   /* set when it was read */
+	uint32_t n = 1, k;
 
-	if (!i && thread->page)
-		pieces[n++] = (struct managed_piece){thread->page, c->pages->bytes, PAGE_BYTES, 0};
-	if (!i && thread->cframe && c->l->has_cframe)
-		pieces[n++] = (struct managed_piece){thread->cframe, c->cframe_bytes,
-						     CFRAME_BYTES, 0};
-	read_pieces(c->m, pieces, n);
-	for (; n > 1; n--) {
-		if (pieces[n - 1].got < pieces[n - 1].n)
-			continue;
-		if (pieces[n - 1].to == c->cframe_bytes)
-			c->cframe_at = thread->cframe;
-		else
-			c->pages->at = thread->page;
-		c->pages->nbytes = PAGE_BYTES;
+	for (k = 0; k < PYTHON_PAGES && !i && thread->pages[k]; k++) {
+		c->pages[k].nbytes = PAGE_BYTES;
+		whose[n] = &c->pages[k].at;
+		pieces[n++] = (struct managed_piece){thread->pages[k], c->pages[k].bytes,
+						     PAGE_BYTES, 0};
 	}
+	for (k = 0; k < PYTHON_CFRAMES && !i && thread->cframes[k]; k++) {
+		whose[n] = &c->cframes[k].at;
+		pieces[n++] = (struct managed_piece){thread->cframes[k], c->cframes[k].bytes,
+						     CFRAME_BYTES, 0};
+		c->ncframes++;
+	}
+	read_pieces(c->m, pieces, n);
+	for (k = 1; k < n; k++)
+		if (pieces[k].got == pieces[k].n)
+			*whose[k] = pieces[k].address;
 	return pieces[0].got == TSTATE_BYTES;
 }
 
+/* For the next time. Only of the first state: others are rare. */
+static void note_places(const struct chain *c, struct python_thread *thread)
+{
+	uint32_t i;
+
+	for (i = 0; i < PYTHON_PAGES; i++)
+		thread->pages[i] = c->pages[i].at;
+	for (i = 0; i < PYTHON_CFRAMES; i++)
+		thread->cframes[i] = i < c->nused ? c->used[i] : 0;
+}
+
 void python_peek(const struct python_target *t, const struct managed_memory *memory,
-		 struct python_thread *thread, struct python_peek *out)
+		 struct python_thread *thread, struct python_threads *cache,
+		 struct python_peek *out)
 {
 	struct chain c = {.l = &t->layout, .m = memory, .out = out};
 	uint8_t bytes[TSTATE_BYTES];
@@ -560,10 +653,9 @@ void python_peek(const struct python_target *t, const struct managed_memory *mem
 		else if (!follow(&c, thread->tstates[i], bytes))
 			out->status = PEEKED_CUT;
 	}
-	thread->page = python_has_anchors(c.l) ? c.frame & ~(uint64_t)(PAGE_BYTES - 1) : 0;
-	thread->cframe = c.cframe;
+	note_places(&c, thread);
 	ask_moved(&c, t->gil, &moved);
-	stamp_spots(&c, &moved);
+	stamp_spots(&c, cache->texts, &moved);
 	if (out->n && has_moved(&c, &moved))
 		out->status = PEEKED_MOVED;
 	if (out->status >= PEEKED_OTHER)

@@ -21,6 +21,9 @@
 #define PYTHON_INTERPRETERS_MAX 64u
 #define PYTHON_OF_THREAD_MAX 4u              /* one for each interpreter that it is in */
 #define PYTHON_THREADS_CACHED 256u
+#define PYTHON_TEXTS_CACHED 1024u
+#define PYTHON_PAGES 2u                      /* of frames: on the heap's stack, and elsewhere */
+#define PYTHON_CFRAMES 4u                    /* calls of the evaluator, from the innermost on */
 #define PYTHON_NAMED_MAX 8u                  /* code objects of one peek, from the innermost on */
 #define PYTHON_NAMED_BYTES 384u
 #define PYTHON_TEXT_STAMP 112u               /* of a text: its length, hash and beginning */
@@ -75,11 +78,18 @@ struct python_peek {
 struct python_thread {
 	uint32_t serial, tid, n, nothing, skip;
 	uint64_t tstates[PYTHON_OF_THREAD_MAX], ids[PYTHON_OF_THREAD_MAX];
-	uint64_t cframe, page;               /* where its chain was: read first; 0 = nowhere */
+	/* Where its chain was: read first; 0 = nowhere. */
+	uint64_t pages[PYTHON_PAGES], cframes[PYTHON_CFRAMES];
+};
+
+/* Where the texts of a code object were: read together with it. {0} is empty. */
+struct python_texts {
+	uint64_t code, file, name;
 };
 
 struct python_threads {
 	struct python_thread threads[PYTHON_THREADS_CACHED];
+	struct python_texts texts[PYTHON_TEXTS_CACHED];
 };
 
 /*
@@ -97,9 +107,10 @@ struct python_thread *python_find_thread(const struct python_target *t,
 /* The thread (in the process's own namespace) that holds the lock, or held it last; 0: not known */
 uint32_t python_gil_holder(const struct python_target *t, const struct managed_memory *memory);
 
-/* Read the chain of a thread that was just found. */
+/* Read the chain of a thread that was just found in the cache. */
 void python_peek(const struct python_target *t, const struct managed_memory *memory,
-		 struct python_thread *thread, struct python_peek *out);
+		 struct python_thread *thread, struct python_threads *cache,
+		 struct python_peek *out);
 
 /* What tells a code object from another one at its address: n of them. stamps[i] 0 = unreadable */
 void python_stamps(const struct python_layout *l, const struct managed_memory *memory,

@@ -178,7 +178,7 @@ static void place_python(struct dump_stacks *s, uint32_t tid)
 	target.serial = 1;
 	thread = python_find_thread(&target, &memory, tid, &s->threads, false, &searched);
 	s->peek.n = 0;
-	python_peek(&target, &memory, thread, &s->peek);
+	python_peek(&target, &memory, thread, &s->threads, &s->peek);
 	if (s->peek.status == PEEKED_WHOLE || s->peek.status == PEEKED_CUT)
 		s->reader->place(s->managed, &s->host, s->object, &s->peek, &s->stack);
 }

@@ -5,6 +5,7 @@
 #include "managed/python/code.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/managed_linux.h"
+#include "source/perf/wakes_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,6 @@
 #define SPOT_WORDS 4u
 #define NAMED_WORDS (1 + PYTHON_NAMED_BYTES / 8)
 #define HEADER_BYTES 48u                     /* of a sample: header, id, ip, pid, tid, time, cpu */
-#define WAIT_MS 1000
 
 /* ---- which processes ------------------------------------------------------------------------- */
 
@@ -55,6 +55,7 @@ struct peeker {
 	struct targets *targets;
 	unsigned cpu;
 	int fd, stop_fd;                     /* of the ring; readable = end */
+	struct perf_wake by_program;         /* what it waits for; closed = the ring */
 	const void *map;
 	size_t page_bytes, data_bytes;
 	uint64_t at;                         /* the next record, the thread's */
@@ -84,6 +85,8 @@ struct perf_peekers {
 	struct os_wake *wake;
 	struct log *log;
 	struct targets *targets;
+	struct perf_wakes *wakes;            /* NULL = none yet, or the kernel refuses */
+	bool wakes_refused;
 	struct one cpus[CPUS_MAX];
 	unsigned ncpus;
 	struct retired retired[RETIRED_MAX];
@@ -114,6 +117,7 @@ static void drop_peeker(struct peeker *k)
 		close(k->fd);
 	if (k->stop_fd >= 0)
 		close(k->stop_fd);
+	perf_wake_close(&k->by_program);
 	drop_targets(k->targets);
 	free(k);
 }
@@ -240,7 +244,7 @@ static void peek_at(struct peeker *k, const struct python_target *t, uint32_t ti
 		k->peek.status = PEEKED_LATE;
 		if ((searched || t->inner) && is_late(k, sample_ns))
 			return;
-		python_peek(t, &memory, thread, &k->peek);
+		python_peek(t, &memory, thread, &k->threads, &k->peek);
 		if (k->peek.status != PEEKED_OTHER || again)
 			break;
 	}
@@ -306,8 +310,8 @@ static void take_records(struct peeker *k)
 		atomic_store_explicit(&k->passed, k->at, memory_order_release);
 	}
 	atomic_store_explicit(&k->passed, k->at, memory_order_release);
-	if (head - tail <= k->data_bytes / 4) {
-		k->woken = false;
+	if (head - tail <= k->data_bytes / 4 || k->by_program.fd >= 0) {
+		k->woken = false;            /* or the source polls the ring itself */
 	} else if (!k->woken) {
 		k->woken = true;
 		os_wake(k->wake);
@@ -332,12 +336,13 @@ static void become_first(struct peeker *k)
 static void run_peeker(void *ctx)
 {
 	struct peeker *k = ctx;
-	struct pollfd polled[2] = {{.fd = k->fd, .events = POLLIN},
-				   {.fd = k->stop_fd, .events = POLLIN}};
+	struct pollfd polled[2] = {
+		{.fd = k->by_program.fd >= 0 ? k->by_program.fd : k->fd, .events = POLLIN},
+		{.fd = k->stop_fd, .events = POLLIN}};
 
 	become_first(k);
 	while (!atomic_load(&k->stopping)) {
-		if (poll(polled, 2, WAIT_MS) < 0 && errno != EINTR)
+		if (poll(polled, 2, -1) < 0 && errno != EINTR)
 			break;
 		if (polled[1].revents || (polled[0].revents & (POLLERR | POLLHUP | POLLNVAL)))
 			break;               /* its CPU or process is gone */
@@ -350,6 +355,19 @@ static void run_peeker(void *ctx)
 
 /* ---- following rings ------------------------------------------------------------------------- */
 
+/* Wakes by program stop where one fails: then samplers wake, from their next opening on. */
+static void wake_by_program(struct perf_peekers *p, struct peeker *k, const struct perf_ring *ring)
+{
+	struct err err;
+
+	if (!p->wakes || perf_wake_open(p->wakes, ring, &k->by_program, &err) == 0)
+		return;
+	log_line(p->log, LOG_INFO, "each sample wakes a reader of Python frames: %s", err.text);
+	perf_wakes_free(p->wakes);
+	p->wakes = NULL;
+	p->wakes_refused = true;
+}
+
 static struct peeker *peeker_new(struct perf_peekers *p, unsigned cpu, const struct perf_ring *ring,
 				 const struct os_wake *stop)
 {
@@ -358,6 +376,7 @@ static struct peeker *peeker_new(struct perf_peekers *p, unsigned cpu, const str
 
 	if (!k)
 		return NULL;
+	k->by_program.fd = -1;
 	k->users = 1;
 	k->cpu = cpu;
 	k->wake = p->wake;
@@ -379,6 +398,7 @@ static struct peeker *peeker_new(struct perf_peekers *p, unsigned cpu, const str
 		drop_peeker(k);
 		return NULL;
 	}
+	wake_by_program(p, k, ring);
 	return k;
 }
 
@@ -518,17 +538,38 @@ bool perf_peekers_get(struct perf_peekers *p, unsigned cpu, uint64_t position,
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
+/* Once: what the kernel refuses now it will refuse again. */
+static void make_wakes(struct perf_peekers *p)
+{
+	struct err err;
+
+	if (p->wakes || p->wakes_refused)
+		return;
+	p->wakes_refused = perf_wakes_new(&p->wakes, &err) != 0;
+	if (p->wakes_refused)
+		log_line(p->log, LOG_INFO, "each sample wakes a reader of Python frames: %s",
+			 err.text);
+}
+
+bool perf_peekers_choose(const struct perf_peekers *p)
+{
+	return p->wakes != NULL;
+}
+
 bool perf_peekers_add(struct perf_peekers *p, const struct python_target *target)
 {
 	struct python_target *copy = malloc(sizeof(*copy));
 	uint32_t first = (uint32_t)hash_u64(target->pid), i;
 
+	make_wakes(p);
 	for (i = 0; copy && i < PROBES_MAX; i++) {
 		struct place *place = &p->targets->places[(first + i) % PEEK_TARGETS];
 
 		if (atomic_load(&place->pid))
 			continue;
 		*copy = *target;
+		if (p->wakes && !perf_wakes_add(p->wakes, target->pid))
+			break;
 		atomic_store_explicit(&place->target, copy, memory_order_release);
 		atomic_store_explicit(&place->pid, target->pid, memory_order_release);
 		return true;
@@ -558,6 +599,8 @@ void perf_peekers_remove(struct perf_peekers *p, uint32_t pid, uint64_t now_ns)
 		if (atomic_load(&place->pid) != pid)
 			continue;
 		atomic_store(&place->pid, 0);
+		if (p->wakes)
+			perf_wakes_remove(p->wakes, pid);
 		retire(p, atomic_exchange(&place->target, NULL), now_ns);
 	}
 }
@@ -631,5 +674,6 @@ void perf_peekers_free(struct perf_peekers *p)
 	for (i = 0; i < p->nretired; i++)
 		free(p->retired[i].target);
 	drop_targets(p->targets);
+	perf_wakes_free(p->wakes);
 	free(p);
 }

@@ -8,8 +8,9 @@
  * later is dropped. Without the right to SCHED_FIFO it is nice -20, and half the lag is allowed.
  *
  * A peeker follows the sampler's ring with a position and a mapping of its own. Its results wait in
- * a ring of its own, for one reader. Perf's poll() hands each wake-up to one poller only, so nobody
- * else may poll a ring that has a peeker.
+ * a ring of its own, for one reader. Where the kernel has BPF, only samples of the processes that
+ * are peeked at wake it (wakes_linux.h). Elsewhere each sample does, and nobody else may poll the
+ * ring then: perf's poll() hands a wake-up to one poller only.
  *
  * A read can hang for ever (a page in a file whose server is gone). Such a peeker is abandoned
  * after a second and another one takes its place; the process is never peeked at again. After
@@ -39,6 +40,8 @@ void perf_peekers_free(struct perf_peekers *p);      /* NULL allowed */
 
 /* Peek at a process from now on. serial and pid of the target are set. false: no room */
 bool perf_peekers_add(struct perf_peekers *p, const struct python_target *target);
+/* Do only samples of these processes wake peekers? false: each sample must (perf_ask.peeked). */
+bool perf_peekers_choose(const struct perf_peekers *p);
 void perf_peekers_remove(struct perf_peekers *p, uint32_t pid, uint64_t now_ns);
 
 /* Let the peeker of the ring's CPU follow this ring, or end: ring NULL. */

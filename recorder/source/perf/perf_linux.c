@@ -448,7 +448,7 @@ static void follow_level(struct perf_source *s)
 		change_level(s, wanted);
 }
 
-/* Peekers run only while there is something to peek at; each sample wakes one. */
+/* Peekers run only while there is something to peek at. */
 static void follow_python(struct perf_source *s, uint64_t now_ns)
 {
 	struct perf_ask ask = s->cpus.ask;
@@ -456,7 +456,7 @@ static void follow_python(struct perf_source *s, uint64_t now_ns)
 
 	if (!s->python || s->rate_due || !ask.stack_kb)
 		return;
-	ask.peeked = perf_python_wants(s->python, now_ns);
+	ask.peeked = perf_python_wants(s->python, &s->cpus, now_ns);
 	if (ask.peeked == s->cpus.ask.peeked)
 		return;
 	until_ns = os_now_ns() - HOLD_BACK_NS;

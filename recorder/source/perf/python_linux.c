@@ -13,6 +13,7 @@ struct perf_python {
 	struct perf_managed *managed;
 	struct perf_peekers *peekers;
 	uint64_t seen_ns;                    /* when a Python program lived last; 0 = never */
+	bool lives;                          /* one of late */
 	struct python_peek peek;
 	bool has_gil;                        /* the thread of the last sample that was placed */
 	_Atomic uint64_t counts[COUNTS];
@@ -46,22 +47,31 @@ void perf_python_free(struct perf_python *p)
 	free(p);
 }
 
-bool perf_python_wants(struct perf_python *p, uint64_t now_ns)
+bool perf_python_wants(struct perf_python *p, const struct perf_cpus *cpus, uint64_t now_ns)
 {
+	bool lived = p->lives;
+
 	if (perf_managed_peeked(p->managed))
 		p->seen_ns = now_ns;
-	return p->seen_ns && now_ns < p->seen_ns + PYTHON_IDLE_NS;
+	p->lives = p->seen_ns && now_ns < p->seen_ns + PYTHON_IDLE_NS;
+	if (!perf_peekers_choose(p->peekers))
+		return p->lives;
+	if (p->lives != lived)
+		perf_python_look(p, cpus, now_ns);
+	return false;
 }
 
 void perf_python_look(struct perf_python *p, const struct perf_cpus *cpus, uint64_t now_ns)
 {
 	const struct perf_ring *ring;
 	unsigned i;
+	bool run;
 
 	perf_peekers_look(p->peekers, now_ns);
 	for (i = 0; i < cpus->n; i++) {
 		ring = perf_cpus_sampler(cpus, i);
-		perf_peekers_follow(p->peekers, i, cpus->ask.peeked ? ring : NULL);
+		run = p->lives && (cpus->ask.peeked || perf_peekers_choose(p->peekers));
+		perf_peekers_follow(p->peekers, i, run ? ring : NULL);
 	}
 }
 

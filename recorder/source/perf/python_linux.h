@@ -20,8 +20,8 @@ int perf_python_new(struct perf_managed *managed, struct os_wake *wake, struct l
 		    struct perf_python **out, struct err *err);
 void perf_python_free(struct perf_python *p);        /* NULL allowed */
 
-/* Are samplers to wake peekers, from now on? */
-bool perf_python_wants(struct perf_python *p, uint64_t now_ns);
+/* Is each sample to wake a peeker, from now on? Begins and ends those that are woken otherwise. */
+bool perf_python_wants(struct perf_python *p, const struct perf_cpus *cpus, uint64_t now_ns);
 /* Start and end peekers as rings came and went; call it after that, and about once a second. */
 void perf_python_look(struct perf_python *p, const struct perf_cpus *cpus, uint64_t now_ns);
 

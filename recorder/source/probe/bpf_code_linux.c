@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "source/ring/bpf_call_linux.h"
 #include "source/probe/trace_format.h"
 
 #include <ctype.h>
@@ -24,8 +25,7 @@ static void emit(struct bpf_code *c, uint8_t code, uint8_t dst, uint8_t src, int
 	if (c->n == BPF_CODE_MAX)
 		c->too_long = true;
 	else
-		c->insns[c->n++] = code | (uint64_t)dst << 8 | (uint64_t)src << 12 |
-				   (uint64_t)(uint16_t)off << 16 | (uint64_t)(uint32_t)imm << 32;
+		c->insns[c->n++] = bpf_insn_of(code, dst, src, off, imm);
 }
 
 static void move(struct bpf_code *c, uint8_t to, uint8_t from)

@@ -2,18 +2,16 @@
 
 #include "base/array.h"
 #include "source/host/proc_pid_linux.h"
+#include "source/ring/bpf_call_linux.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define RECENT_MAX 8192u                     /* processes */
 #define SETTLED_NS 1000000000ULL             /* a program that has no arguments by then has none */
-#define LICENSE "Dual MIT/GPL"               /* of these programs; helpers ask for it */
 
 struct bpf_filters {
 	struct bpf_tables tables;
@@ -24,37 +22,16 @@ struct bpf_filters {
 	struct bpf_code code;
 };
 
-static int bpf(int command, union bpf_attr *attr)
-{
-	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
-}
-
 /* ---- tables and programs --------------------------------------------------------------------- */
 
 static int make_table(int type, unsigned value_bytes, unsigned max, unsigned flags)
 {
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = (uint32_t)type;
-	attr.key_size = 8;
-	attr.value_size = value_bytes;
-	attr.max_entries = max;
-	attr.map_flags = flags;
-	return bpf(BPF_MAP_CREATE, &attr);
+	return bpf_table_new(type, 8, value_bytes, max, flags);
 }
 
 static int load(const struct bpf_code *code, int type, const char *name)
 {
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = (uint32_t)type;
-	attr.insns = (uint64_t)(uintptr_t)code->insns;
-	attr.insn_cnt = code->n;
-	attr.license = (uint64_t)(uintptr_t)LICENSE;
-	snprintf(attr.prog_name, sizeof(attr.prog_name), "%s", name);
-	return bpf(BPF_PROG_LOAD, &attr);
+	return bpf_program_load(code->insns, code->n, type, name);
 }
 
 /* Load a program and attach it; the attachment keeps it. */
@@ -68,7 +45,7 @@ static int attach(const struct bpf_code *code, const char *tracepoint, const cha
 	memset(&attr, 0, sizeof(attr));
 	attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoint;
 	attr.raw_tracepoint.prog_fd = (uint32_t)program;
-	fd = bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
+	fd = bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
 	os_error = errno;
 	close(program);
 	errno = os_error;
@@ -108,8 +85,6 @@ static int watch_programs(struct bpf_filters *f, struct err *err)
 
 int bpf_filters_new(struct bpf_filters **out, struct err *err)
 {
-	/* Before Linux 5.11 tables count as locked memory. */
-	const struct rlimit room = {RLIM_INFINITY, RLIM_INFINITY};
 	struct bpf_filters *f;
 	int rc;
 
@@ -121,7 +96,6 @@ int bpf_filters_new(struct bpf_filters **out, struct err *err)
 		return err_memory(err, "for filters of probes");
 	f->on_exec = f->on_exit = -1;
 	f->tables = (struct bpf_tables){-1, -1, -1};
-	setrlimit(RLIMIT_MEMLOCK, &room);
 	rc = make_tables(&f->tables, err);
 	if (!rc)
 		rc = watch_programs(f, err);
@@ -227,25 +201,14 @@ static bool is_settled(const struct process *process, uint64_t time_ns)
 	       (!process->exec && time_ns > process->start_ns + SETTLED_NS);
 }
 
-static int ask_table(int command, int table, const void *key, void *value)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_fd = (uint32_t)table;
-	attr.key = (uint64_t)(uintptr_t)key;
-	attr.value = (uint64_t)(uintptr_t)value;
-	return bpf(command, &attr);
-}
-
 /* It is known now; count what it lost while it was not. */
 static void note_missed(struct bpf_filters *f, uint64_t pid)
 {
 	uint64_t hits;
 
-	if (ask_table(BPF_MAP_LOOKUP_ELEM, f->tables.news, &pid, &hits))
+	if (bpf_table_ask(BPF_MAP_LOOKUP_ELEM, f->tables.news, &pid, &hits))
 		return;
-	ask_table(BPF_MAP_DELETE_ELEM, f->tables.news, &pid, NULL);
+	bpf_table_ask(BPF_MAP_DELETE_ELEM, f->tables.news, &pid, NULL);
 	if (hits > BPF_NEWS_MAX)
 		f->missed += hits - BPF_NEWS_MAX;
 }
@@ -263,7 +226,7 @@ bool bpf_filters_look(struct bpf_filters *f, const struct process *process, uint
 		if (!process_filter_pass(&f->filters[i], process))
 			value.left_out_bits |= (uint64_t)1 << i;
 	/* A full table only costs time. */
-	ask_table(BPF_MAP_UPDATE_ELEM, f->tables.known, &key, &value);
+	bpf_table_ask(BPF_MAP_UPDATE_ELEM, f->tables.known, &key, &value);
 	if (value.left_out_bits != all)
 		note_missed(f, key);
 	return true;

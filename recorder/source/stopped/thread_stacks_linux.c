@@ -253,7 +253,7 @@ static void peek(void *ctx)
 		thread = python_find_thread(&s->python, &memory, s->inner, &s->threads, again,
 					    &searched);
 		s->peek.n = 0;
-		python_peek(&s->python, &memory, thread, &s->peek);
+		python_peek(&s->python, &memory, thread, &s->threads, &s->peek);
 		again = !again && s->peek.status == PEEKED_OTHER;
 	} while (again);
 }

@@ -20,7 +20,8 @@ struct memory {
 	struct python_target t;
 	struct python_threads threads;
 	struct python_peek peek;
-	unsigned reads, moves_at;            /* after so many reads the thread runs on; 0 = never */
+	unsigned calls, reads;
+	unsigned moves_at;                   /* after so many reads the thread runs on; 0 = never */
 };
 
 static void put(struct memory *m, uint64_t at, uint64_t v)
@@ -90,7 +91,7 @@ static enum python_peeked peek(struct memory *m)
 	bool searched;
 
 	thread = python_find_thread(&m->t, &m->m, TID, &m->threads, false, &searched);
-	python_peek(&m->t, &m->m, thread, &m->peek);
+	python_peek(&m->t, &m->m, thread, &m->threads, &m->peek);
 	return m->peek.status;
 }
 
@@ -144,8 +145,8 @@ TEST(a_chain_that_went_elsewhere_is_read_there)
 	assert_int_equal(m.peek.n, 1);
 	assert_int_equal(code_at(&m, 0), 9);
 	/* The page of the last time cannot be read any more. */
-	m.threads.threads[hash_pair(7, TID) % PYTHON_THREADS_CACHED].page = 4096;
-	m.threads.threads[hash_pair(7, TID) % PYTHON_THREADS_CACHED].cframe = 4096;
+	m.threads.threads[hash_pair(7, TID) % PYTHON_THREADS_CACHED].pages[0] = 4096;
+	m.threads.threads[hash_pair(7, TID) % PYTHON_THREADS_CACHED].cframes[0] = 4096;
 	assert_int_equal(peek(&m), PEEKED_WHOLE);
 	assert_int_equal(code_at(&m, 0), 9);
 }
@@ -184,6 +185,63 @@ TEST(a_cframe_of_3_11_is_the_anchor_of_its_frames)
 	put(&m, STACK + 0x300 + l->cframe_current, frame_of(3));
 	assert_int_equal(peek(&m), PEEKED_CUT);
 	assert_int_equal(m.peek.n, 1);
+}
+
+static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
+{
+	struct memory *m = ctx;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		pieces[i].got = read_it(m, pieces[i].address, pieces[i].to, pieces[i].n);
+	m->calls++;
+}
+
+/* Two calls of the evaluator, as 3.11 has them; both functions have texts. */
+static void put_two_entries(struct memory *m)
+{
+	const struct python_layout *l = &m->t.layout;
+	unsigned i;
+
+	set_up(m, PYTHON_VERSION(3, 11));
+	m->m.read_pieces = read_pieces;
+	put(m, TSTATE + l->tstate_frame, BASE + STACK + 0x100);
+	for (i = 0; i < 2; i++) {
+		uint64_t cframe = STACK + 0x100 * (i + 1), code = CODES + 256 * (i + 1);
+
+		put(m, cframe + l->cframe_current, frame_of(i));
+		put(m, cframe + l->cframe_previous, i ? BASE + TSTATE + l->root_cframe
+						      : BASE + cframe + 0x100);
+		put_frame(m, i, i + 1, i ? 0 : frame_of(1));
+		m->bytes[FRAMES + 128 * i + l->frame_owner] = 1;
+		put(m, code + l->code_file, BASE + CODES + 0x1000);
+		put(m, code + l->code_name, BASE + CODES + 0x1000 + 256 * (i + 1));
+	}
+}
+
+TEST(a_chain_that_is_where_it_was_takes_two_calls)
+{
+	uint64_t code = BASE + CODES + 256, stamp;
+	struct memory m;
+
+	put_two_entries(&m);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_int_equal(m.peek.n, 2);
+	stamp = m.peek.spots[0].stamp;
+	m.calls = m.reads = 0;
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_int_equal(m.calls, 2);
+	/* state, page, 2 cframes; 2 objects, 4 texts, 3 words that tell whether it ran */
+	assert_int_equal(m.reads, 4 + 2 + 4 + 3);
+	assert_int_equal(m.peek.n, 2);
+	assert_true(m.peek.spots[0].stamp == stamp);
+	/* Another function is at its address: the old texts are not its own. */
+	put(&m, CODES + 256 + m.t.layout.code_name, BASE + CODES + 0x1800);
+	put(&m, CODES + 0x1800 + 16, 3);
+	assert_int_equal(peek(&m), PEEKED_WHOLE);
+	assert_true(m.peek.spots[0].stamp != stamp);
+	python_stamps(&m.t.layout, &m.m, &code, 1, &stamp);
+	assert_true(m.peek.spots[0].stamp == stamp);
 }
 
 TEST(a_thread_that_ran_meanwhile_gives_nothing)
@@ -269,7 +327,7 @@ TEST(a_thread_without_python_is_not_searched_at_each_sample)
 	put(&m, TSTATE + m.t.layout.tstate_frame, BASE + STACK);    /* a cframe without frame */
 	for (i = 0; i < 64; i++) {
 		thread = python_find_thread(&m.t, &m.m, TID, &m.threads, false, &searched);
-		python_peek(&m.t, &m.m, thread, &m.peek);
+		python_peek(&m.t, &m.m, thread, &m.threads, &m.peek);
 		assert_int_equal(m.peek.status, PEEKED_NOTHING);
 		n += searched;
 	}
@@ -394,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_chain_that_went_elsewhere_is_read_there),
 		cmocka_unit_test(a_shim_ends_a_call_of_the_evaluator),
 		cmocka_unit_test(a_cframe_of_3_11_is_the_anchor_of_its_frames),
+		cmocka_unit_test(a_chain_that_is_where_it_was_takes_two_calls),
 		cmocka_unit_test(a_thread_that_ran_meanwhile_gives_nothing),
 		cmocka_unit_test(a_thread_has_the_lock_that_is_locked_and_names_its_state),
 		cmocka_unit_test(cycles_and_wild_pointers_end),
