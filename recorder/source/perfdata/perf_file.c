@@ -11,6 +11,9 @@
 #define PIPE_BYTES 16u
 #define RECORD_HEAD 8u
 #define TRACING_MAX_BYTES ((uint64_t)64 << 20)
+#define KERNELS_SAMPLE 9u                    /* PERF_RECORD_SAMPLE */
+#define LARGE_BYTES 4096u
+#define SAMPLE_HEAD_BYTES 128u
 #define ENTRY_MAX_BYTES (PERF_ATTR_MAX_BYTES + 16)
 
 enum {                                       /* util/event.h: perf's own records */
@@ -183,12 +186,12 @@ static int learn_tracepoints(struct perf_file *f, uint64_t at, const struct reco
 	return rc;
 }
 
+/* n bytes of the record are there: all, or of a sample those before its stack. */
 static void learn_record(struct perf_file *f, const uint8_t *record, size_t n)
 {
 	struct perf_file_facts *facts = &f->facts;
-	struct perf_record r;
 	struct perf_file_event *e;
-	uint64_t time_ns;
+	uint64_t time_ns, period;
 
 	if (!f->nevents)
 		return;
@@ -201,24 +204,47 @@ static void learn_record(struct perf_file *f, const uint8_t *record, size_t n)
 		if (time_ns > facts->last_ns)
 			facts->last_ns = time_ns;
 	}
-	if (!perf_layout_parse(record, n, &e->attr.layout, &r)) {
-		facts->damaged++;
-	} else if (r.kind == PERF_KIND_SAMPLE) {
+	if (perf_layout_period(&e->attr.layout, record, n, &period)) {
 		facts->nsamples++;
 		e->nsamples++;
-		e->period_sum += r.u.sample.period;
+		e->period_sum += period;
 	}
+}
+
+/*
+ * A large sample is mostly the copy of a stack, which only the second reading needs. Returns what
+ * stands before it, SAMPLE_HEAD_BYTES; NULL: it is no such sample.
+ */
+static const uint8_t *sample_head(struct perf_file *f, uint64_t at, struct record_at *out)
+{
+	uint8_t *head = (uint8_t *)f->aligned;
+
+	if (f->data_end - at < LARGE_BYTES ||
+	    bytes_read(&f->in, at, head, SAMPLE_HEAD_BYTES, "a sample", NULL) ||
+	    le32(head) != KERNELS_SAMPLE || le16(head + 6) < LARGE_BYTES ||
+	    le16(head + 6) > f->data_end - at)
+		return NULL;
+	*out = (struct record_at){.type = KERNELS_SAMPLE, .n = SAMPLE_HEAD_BYTES,
+				  .next = at + le16(head + 6)};
+	return head;
 }
 
 int perf_file_survey(struct perf_file *f, const _Atomic bool *stopping, struct err *err)
 {
 	uint64_t at = f->data_at;
-	struct record_at r;
+	struct record_at r = {0};
+	bool is_large = false;
 	int rc = 0;
 
-	while (!rc && at < f->data_end && read_head(f, at, &r)) {
-		const uint8_t *record = bytes_at(f, at, r.n);
+	while (!rc && at < f->data_end) {
+		/* Where a sample was large, the next record probably is another. */
+		const uint8_t *record = is_large ? sample_head(f, at, &r) : NULL;
 
+		if (!record && !read_head(f, at, &r))
+			break;
+		if (!record)
+			record = bytes_at(f, at, r.n);
+		is_large = r.type == KERNELS_SAMPLE && r.next - at >= LARGE_BYTES;
 		if (atomic_load_explicit(stopping, memory_order_relaxed))
 			rc = ERR_STOPPED;
 		else if (r.type == OWN_TRACING_DATA)
@@ -258,8 +284,10 @@ static int give(struct order *o, uint64_t offset)
 	if (!bytes)
 		return 0;
 	event = event_of(f, bytes, n);
-	if (!perf_layout_parse(bytes, n, &f->events[event].attr.layout, &r))
+	if (!perf_layout_parse(bytes, n, &f->events[event].attr.layout, &r)) {
+		f->facts.damaged++;
 		return 0;
+	}
 	if (r.time_ns && r.time_ns < o->given_ns)
 		f->facts.late++;
 	else if (r.time_ns)
@@ -329,7 +357,7 @@ int perf_file_run(struct perf_file *f, perf_file_each *each, void *ctx, struct e
 	struct record_at r;
 	int rc = 0;
 
-	f->facts.late = 0;
+	f->facts.late = f->facts.damaged = 0;
 	while (!rc && at < f->data_end && read_head(f, at, &r)) {
 		rc = take(&o, at, &r, err);
 		at = r.next;

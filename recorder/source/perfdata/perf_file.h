@@ -47,7 +47,10 @@ struct perf_file_facts {
 
 	/* perf_file_survey(): */
 	uint64_t first_ns, last_ns;          /* of records that have a time; 0 = none has one */
-	uint64_t nrecords, nsamples, damaged;
+	uint64_t nrecords, nsamples;
+
+	/* perf_file_run(), so far: */
+	uint64_t damaged;
 	uint64_t late;                       /* delivered out of order */
 };
 

@@ -28,6 +28,7 @@
 #define TABLES_NS (10 * NS_PER_SEC)          /* waiting for unwind tables, of all files together */
 #define PAUSE_NS (NS_PER_MS / 10)
 #define SWEEP_RECORDS 65536u
+#define CLOCK_RECORDS 256u                   /* between looks at our own clock */
 #define EVENT_OBJECT "event"
 
 enum { CLOCK_CPU, CLOCK_TASK, CYCLES, NO_TIME };
@@ -46,10 +47,12 @@ struct perfdata {
 	struct trace_values values;
 	struct object *event_object;
 	const struct world_process *sampled;
+	uint64_t now_ns;                     /* by our own clock, some records ago */
 	uint64_t until_ns, marked_ns, start_ns, idle, nrecords;
 	int time_kind;
 	double ns_per_cycle;
 	bool kernel_frames;                  /* there are some */
+	bool unwinding;                      /* this sample, so tables are needed */
 	bool unwinds;                        /* registers are x86-64's */
 	uint64_t wall_ns, modified_ns;
 	uint64_t period_ns;
@@ -88,12 +91,13 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	if (kernel)
 		return;
 	out->jit = (out->ref.flags & FRAME_JIT) != 0;
-	if (out->jit || out->ref.object->key.kind != OBJECT_ELF)
+	if (!s->unwinding || out->jit || out->ref.object->key.kind != OBJECT_ELF)
 		return;
-	loader_get(s->loader, out->ref.object, 0, os_now_ns(), &loaded);
-	while (loaded.pending && os_now_ns() < s->until_ns && !atomic_load(&s->stopping)) {
+	loader_get(s->loader, out->ref.object, 0, s->now_ns, &loaded);
+	while (loaded.pending && s->now_ns < s->until_ns && !atomic_load(&s->stopping)) {
 		os_sleep_ns(PAUSE_NS);
-		loader_get(s->loader, out->ref.object, 0, os_now_ns(), &loaded);
+		s->now_ns = os_now_ns();
+		loader_get(s->loader, out->ref.object, 0, s->now_ns, &loaded);
 	}
 	loader_place(&loaded, out);
 }
@@ -132,6 +136,7 @@ static void walk(struct perfdata *s, const struct perf_record *r,
 		in.nuser = 1;
 	}
 	s->sampled = t ? t->of : NULL;
+	s->unwinding = in.regs != NULL;
 	s->kernel_frames |= in.nkernel != 0;
 	in.user_expected = r->pid != 0 && s->sampled && (in.nuser || in.regs) &&
 			   maps_count(s->sampled->maps);
@@ -266,8 +271,10 @@ static int each_record(void *ctx, const struct perf_record *r, uint32_t event)
 
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;
-	if (++s->nrecords % SWEEP_RECORDS == 0)
-		loader_sweep(s->loader, os_now_ns());
+	if (s->nrecords++ % CLOCK_RECORDS == 0)
+		s->now_ns = os_now_ns();
+	if (s->nrecords % SWEEP_RECORDS == 0)
+		loader_sweep(s->loader, s->now_ns);
 	if (r->kind == PERF_KIND_SAMPLE)
 		on_sample(s, r, event);
 	else if (r->kind == PERF_KIND_LOST)
@@ -402,9 +409,9 @@ static int perfdata_run(struct source *source, struct err *err)
 		rc = prepare(s, err);
 	if (!rc) {
 		note(s);
-		warn(s);
 		rc = perf_file_run(s->file, each_record, s, err);
 		note(s);
+		warn(s);
 	}
 	queue_finish(s->cfg.queue);
 	return rc == ERR_STOPPED ? 0 : rc;

@@ -75,7 +75,7 @@ static unsigned words(uint64_t type)
 static bool place_in_sample(uint64_t type, uint64_t part, size_t *at)
 {
 	static const uint32_t order[] = {HAS_IDENTIFIER, HAS_IP, HAS_TID, HAS_TIME, HAS_ADDR,
-					 HAS_ID};
+					 HAS_ID, HAS_STREAM_ID, HAS_CPU, HAS_PERIOD};
 	unsigned i;
 
 	*at = PERF_HEADER_BYTES;
@@ -123,6 +123,15 @@ bool perf_layout_id(const struct perf_layout *layout, const void *bytes, size_t 
 {
 	return read_part(layout, HAS_IDENTIFIER, bytes, n, out) ||
 	       read_part(layout, HAS_ID, bytes, n, out);
+}
+
+bool perf_layout_period(const struct perf_layout *layout, const void *bytes, size_t n,
+			uint64_t *out)
+{
+	*out = 0;
+	return n >= PERF_HEADER_BYTES && le32(bytes) == RECORD_SAMPLE &&
+	       (!(layout->sample_type & HAS_PERIOD) ||
+		read_part(layout, HAS_PERIOD, bytes, n, out));
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */

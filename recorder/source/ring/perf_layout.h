@@ -39,11 +39,14 @@ struct perf_attr {
 int perf_attr_read(const void *bytes, size_t n, struct perf_attr *out, struct err *err);
 
 /*
- * The time of a record of n bytes, and the id of its event.
+ * The time of a record of n bytes, and the id of its event; for a sample the first 128 bytes do.
  * returns  false when the record has none
  */
 bool perf_layout_time(const struct perf_layout *layout, const void *bytes, size_t n, uint64_t *out);
 bool perf_layout_id(const struct perf_layout *layout, const void *bytes, size_t n, uint64_t *out);
+/* The period of a sample, 0 where it tells none; false: it is no sample, or cut. */
+bool perf_layout_period(const struct perf_layout *layout, const void *bytes, size_t n,
+			uint64_t *out);
 
 /*
  * Parse one record of n bytes, 8-byte aligned. n is the size in the record's header. Pointers in
