@@ -1,7 +1,7 @@
 /*
  * Memory of a V8 as the fuzzer wants it, and a stack in it. The first byte chooses the version, the
  * second where the code is; the rest is the memory, read at BASE and at every 64 KiB beyond. A file
- * at BASE is read for what it says of its V8.
+ * at BASE is read for what it says of its V8, and walked by that.
  */
 #include "base/bytes.h"
 #include "managed/node/known.h"
@@ -47,10 +47,10 @@ static bool stack_word(void *ctx, uint64_t address, uint64_t *out)
 	return true;
 }
 
-static void walk(struct v8_knowledge *k, struct memory *m, uint64_t pc, uint64_t sample_ns)
+static void walk(struct managed *k, const struct managed_host *host, uint64_t pc,
+		 uint64_t sample_ns)
 {
-	const struct managed_host host = {.run = run_now, .ctx = m};
-	struct unwind_frame f = {.interrupted = true, .word = stack_word, .stack = m};
+	struct unwind_frame f = {.interrupted = true, .word = stack_word, .stack = host->ctx};
 	unsigned i;
 
 	f.known = REG_BIT(EH_RIP) | REG_BIT(EH_RSP) | REG_BIT(EH_RBP) | REG_BIT(EH_R10);
@@ -58,11 +58,11 @@ static void walk(struct v8_knowledge *k, struct memory *m, uint64_t pc, uint64_t
 	f.regs[EH_RIP] = pc;
 	f.regs[EH_RSP] = BASE;
 	f.regs[EH_RBP] = BASE + 64;
-	v8_reader.begin((struct managed *)k, &host, sample_ns);
+	v8_reader.begin(k, host, sample_ns);
 	for (i = 0; i < 32; i++) {
 		f.generated = i % 2 == (pc & 1);
 		f.nfunctions = 0;
-		if (v8_reader.step((struct managed *)k, &host, &f) != UNWIND_ON)
+		if (v8_reader.step(k, host, &f) != UNWIND_ON)
 			break;
 	}
 }
@@ -79,8 +79,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			      .scope_info = 160, .script = 161, .shared = 162,
 			      .not_string_mask = 0xff80};
 	struct managed_names *names = managed_names_new();
+	const struct managed_image image = {.base = BASE, .file = "node"};
+	struct managed_host host = {.run = run_now};
+	struct managed *learned = NULL;
 	struct v8_knowledge *k = NULL;
-	struct v8_layout file;
 	struct memory m;
 	struct err err;
 
@@ -90,12 +92,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	m = (struct memory){.bytes = data + 2, .n = n - 2};
 	m.m = (struct managed_memory){.read = read_it, .ctx = &m};
-	v8_layout_read(&m.m, BASE, &file, &err);
+	host.ctx = &m;
+	if (!v8_reader.learn(&image, &host, names, &learned, &err)) {
+		walk(learned, &host, BASE + data[1] * 64u, 1);
+		v8_reader.forget(learned);
+	}
 	v8_row_get(versions[data[0] % 8][0], versions[data[0] % 8][1], &l.row);
 	if (!v8_knowledge_new(&l, names, &k)) {
-		walk(k, &m, BASE + data[1] * 64u, 1);
-		walk(k, &m, BASE + data[1] * 64u + 40, UINT64_MAX);
-		walk(k, &m, BASE + data[1] * 64u + 41, 2);
+		walk((struct managed *)k, &host, BASE + data[1] * 64u, 1);
+		walk((struct managed *)k, &host, BASE + data[1] * 64u + 40, UINT64_MAX);
+		walk((struct managed *)k, &host, BASE + data[1] * 64u + 41, 2);
 	}
 	v8_knowledge_free(k);
 	managed_names_free(names);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # make fuzz-coverage: run fuzz targets (arguments) for FUZZ_SECONDS each, from their corpora, and
-# print the lines of their rooms' files that they reach, by llvm-cov. Files that no target of the
-# room reaches are left out. Programs and profiles: build/coverage.
+# print the lines of their rooms' files that they reach together, by llvm-cov. Files that none of
+# them reaches are left out. Programs and profiles: build/coverage.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=build/coverage
@@ -26,19 +26,19 @@ for name; do
 		</dev/null >"$out/$name.log" 2>&1 ||
 		{ echo "$name found something: $out/$name.log"; tail -3 "$out/$name.log"; }
 done
+programs=() profiles=()
+for name; do
+	profiles+=("$out/$name.profraw")
+	programs+=(-object "$out/fuzz/$name")
+done
+"$llvm_profdata" merge -sparse "${profiles[@]}" -o "$out/all.profdata" || exit 1
 printf '%-46s %6s %8s\n' file lines reached
 for room in $(tr ' ' '\n' <<<"$rooms" | sort -u); do
 	folder=
 	for at in {recorder,recorder/managed,recorder/source,.}/$room; do
 		[ ! -d "$at" ] || folder=${folder:-$at}
 	done
-	programs=() profiles=()
-	for name; do
-		[[ $name != fuzz_${room}_* ]] || profiles+=("$out/$name.profraw")
-		[[ $name != fuzz_${room}_* ]] || programs+=(-object "$out/fuzz/$name")
-	done
-	"$llvm_profdata" merge -sparse "${profiles[@]}" -o "$out/$room.profdata" || continue
-	"$llvm_cov" report "${programs[@]:1}" -instr-profile="$out/$room.profdata" \
+	"$llvm_cov" report "${programs[@]:1}" -instr-profile="$out/all.profdata" \
 		"$folder" 2>/dev/null | awk -v folder="$folder" '
 		/\.c / && $8 > $9 { printf "%-46s %6d %7.1f %%\n", $1 ~ folder ? $1 : folder "/" $1,
 			$8, 100 * ($8 - $9) / $8; all += $8; hit += $8 - $9 }
