@@ -2,14 +2,17 @@
  * Records of known classes go through everything that learns from them: processes, images, methods,
  * stacks; first twice as a file, then live. Each record is
  *
- *	u8 class, u8 flags (1: 32-bit pointers; 2, 4: an item), u8 tid, u8 ticks later, u8 bytes of
- *	payload, u8 bytes of the item, then these bytes
+ *	u8 provider, u8 key of the class, u8 flags (1: 32-bit pointers; 2, 4: an item), u8 tid, u8
+ *	ticks later, u8 bytes of payload, u8 bytes of the item, then these bytes
  */
 #include "source/etw/code.h"
 #include "source/etw/stacks.h"
+#include "tests/support/etw_pick.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { HEAD_BYTES = 7 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -24,47 +27,34 @@ struct row {
 	int64_t last_ticks;
 };
 
-/* Make a record of class number i of all tables; false if there is none. */
-static bool pick(uint32_t i, struct etw_record *record)
-{
-	const struct etw_class *classes;
-	uint32_t nclasses;
-
-	for (uint32_t t = 0; (classes = etw_class_table(t, &nclasses, &record->guid)); t++) {
-		if (i < nclasses) {
-			record->opcode = (uint8_t)classes[i].key;
-			record->id = classes[i].key;
-			return true;
-		}
-		i -= nclasses;
-	}
-	return false;
-}
-
+/* One of a class that is not known is passed over. */
 static bool next_record(struct row *row)
 {
 	static const uint16_t types[4] = {0, 6, 5, 18};
 	struct etw_record *r = &row->record;
-	int64_t ticks = r->ticks;
 	const uint8_t *head = row->at;
+	int64_t ticks = r->ticks;
 
-	if (row->end - row->at < 6 || row->end - row->at < 6 + head[4] + head[5])
-		return false;
 	memset(r, 0, sizeof(*r));
-	if (!pick(head[0], r))
-		return false;
-	r->pointer_bytes = head[1] & 1 ? 4 : 8;
-	r->version = 2 + (head[1] >> 6);
-	r->tid = head[2];
-	r->pid = head[2] / 4;
-	r->cpu = head[1] >> 4 & 3;
-	r->ticks = ticks + head[3];
-	r->payload = head + 6;
-	r->payload_bytes = head[4];
-	if (types[head[1] >> 1 & 3]) {
+	for (;; head += HEAD_BYTES + head[5] + head[6]) {
+		if (row->end - head < HEAD_BYTES ||
+		    row->end - head < HEAD_BYTES + head[5] + head[6])
+			return false;
+		if (etw_pick(head[0], head[1], r))
+			break;
+	}
+	r->pointer_bytes = head[2] & 1 ? 4 : 8;
+	r->version = 2 + (head[2] >> 6);
+	r->tid = head[3];
+	r->pid = head[3] / 4;
+	r->cpu = head[2] >> 4 & 3;
+	r->ticks = ticks + head[4];
+	r->payload = head + HEAD_BYTES;
+	r->payload_bytes = head[5];
+	if (types[head[2] >> 1 & 3]) {
 		r->nitems = 1;
-		r->items[0] = (struct etw_item){types[head[1] >> 1 & 3], head[5],
-						head + 6 + head[4]};
+		r->items[0] = (struct etw_item){types[head[2] >> 1 & 3], head[6],
+						head + HEAD_BYTES + head[5]};
 	}
 	r->header = ETW_CLASSIC;
 	row->class = etw_class_find(r);
@@ -72,7 +62,7 @@ static bool next_record(struct row *row)
 		r->header = ETW_MANIFEST;
 		row->class = etw_class_find(r);
 	}
-	row->at += 6 + head[4] + head[5];
+	row->at = head + HEAD_BYTES + head[5] + head[6];
 	return true;
 }
 
