@@ -26,7 +26,7 @@ function must(holds, rule) {
 const isLong = (hex) => /^0x[0-9a-f]+$/.test(hex) && BigInt(hex) < 2n ** 63n;
 
 function readHeader(line) {
-	const [, first, last] = must(/^(".+?" #\d+(?: daemon)? prio=\d+ os_prio=\d+.*) tid=(.+)$/
+	const [, last] = must(/^".+?" #\d+(?: daemon)? prio=\d+ os_prio=\d+.* tid=(.+)$/
 		.exec(line), 'head of a Java thread (jifa)');
 	const m = must(/^(.+?) nid=([0-9a-fx]+) (.+?) *\[(.+?)\]$/.exec(last),
 		'head of a Java thread (jifa)');
@@ -35,7 +35,7 @@ function readHeader(line) {
 	must(/^"[^"]+"\s+#\d+(\s+prio=\d+)?.*nid=0x/.test(line), 'head (jthreaddump)');
 	must(['runnable', 'waiting for monitor entry', 'waiting on condition', 'sleeping']
 		.includes(m[3].trim()), 'known state of a thread of the system (jifa)');
-	return {name: first.slice(1, first.indexOf('" #')), tid: Number(m[2]), frames: 0, lock: '-'};
+	return {tid: Number(m[2]), frames: 0, lock: '-'};
 }
 
 function readState(line, thread) {
@@ -56,9 +56,8 @@ function readFrame(line, thread) {
 }
 
 function readLock(line, thread) {
-	const form =
-		/^- (parking to wait for {1,2}|waiting to lock |locked )<(0x[0-9a-f]+)> \(a [^)]+\)$/;
-	const m = must(form.exec(line), 'lock (jifa, jthreaddump, spotify)');
+	const form = /^- (parking to wait for ? |waiting to lock |locked )<(0x[0-9a-f]+)> \(a [^)]+\)/;
+	const m = must(form.exec(line), 'lock (of each reader)');
 
 	must(isLong(m[2]), 'id of a lock of 63 bits (jifa)');
 	must(thread.frames > 0, 'lock below a frame (jifa)');
