@@ -111,6 +111,7 @@ ln -s "$RECORDER" recorder-dtrace
 script='profile-499 /pid == $target/ { @[ustack(100)] = count(); }'
 ./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -c './burn 300' 2>err
 check dtrace_records_a_command grep -q '^ *burn`main+0x' a.stacks
+check its_ustack_has_no_frame_of_the_kernel expect_exit 1 grep -qF '[kernel]' a.stacks
 ./burn 300 & burning=$!
 ./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -p $burning 2>err
 check dtrace_records_a_process grep -q '^ *burn`main+0x' a.stacks

@@ -56,12 +56,12 @@ function readFrame(line, thread) {
 }
 
 function readLock(line, thread) {
-	const form = /^- (parking to wait for ? |waiting to lock |locked )<(0x[0-9a-f]+)> \(a [^)]+\)/;
+	const form = /^- (parking to wait for ?|waiting to lock|locked) <(0x[0-9a-f]+)> \(a [^)]+/;
 	const m = must(form.exec(line), 'lock (of each reader)');
 
 	must(isLong(m[2]), 'id of a lock of 63 bits (jifa)');
 	must(thread.frames > 0, 'lock below a frame (jifa)');
-	if (m[1] === 'locked ')
+	if (m[1] === 'locked')
 		return;
 	must(thread.lock === '-', 'second lock that it waits for (spotify)');
 	thread.lock = m[2];
