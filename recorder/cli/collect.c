@@ -282,9 +282,9 @@ static void announce(void *ctx)
 	for (i = 0; i < c->ntriggers; i++)
 		announce_rule(log, c->triggers[i]);
 	if (!c->ntriggers)
-		log_line(log, LOG_INFO, "no rule was given: recording until %s, then storing all "
-			 "of it", o->capture.max_collect_ns ? "the time is over or Ctrl-C"
-							    : "Ctrl-C");
+		log_line(log, LOG_INFO, "no rule was given: recording until %s%s, then storing all "
+			 "of it", o->capture.root_pid ? "the program ends, " : "",
+			 o->capture.max_collect_ns ? "the time is over or Ctrl-C" : "Ctrl-C");
 }
 
 /* Printed only once recording has begun; scripts wait for it. */
@@ -295,7 +295,10 @@ static void announce_recording(void *ctx)
 	const char *only = e->capture.only_process;
 	struct buf what = {0};
 
-	if (gives_stacks(e))
+	if (gives_stacks(e) && e->capture.root_pid)
+		buf_printf(&what, "%.200s and all that it starts at %u Hz", c->options->program[0],
+			   e->capture.freq_hz);
+	else if (gives_stacks(e))
 		buf_printf(&what, "%s%s at %u Hz", only ? "process " : "this machine",
 			   only ? only : "", e->capture.freq_hz);
 	else
@@ -314,6 +317,13 @@ static void announce_recording(void *ctx)
 	cmd_settle_deaths(e->store_path);
 	if (c->of && c->of->begun)
 		c->of->begun(c->of->ctx);
+}
+
+static bool is_over(void *ctx, struct buf *why)
+{
+	const struct collect *c = ctx;
+
+	return c->of->over(c->of->ctx, why);
 }
 
 /* ---- a configuration that is read anew ------------------------------------------------------- */
@@ -573,6 +583,7 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->begun = e->live ? announce_recording : NULL;
 	e->ready_ctx = c;
 	c->of = of;
+	e->over = of && of->over ? is_over : NULL;
 	if (!of || of->logs) {
 		e->reload = o->conf_path ? reload : NULL;
 		e->reloaded = reloaded;
@@ -718,7 +729,11 @@ static int record(struct collect *c, bool *left_behind, struct err *err)
 int cmd_collect(const struct options *o, struct err *err)
 {
 	bool is_set;
-	int rc = cmd_collect_set(o, &is_set, err);
+	int rc;
+
+	if (o->nprogram)
+		return cmd_run(o, err);
+	rc = cmd_collect_set(o, &is_set, err);
 
 	return is_set ? rc : cmd_record(o, NULL, err);
 }

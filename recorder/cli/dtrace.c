@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIXED_WORDS 10                       /* those below that are no part of COMMAND */
+#define FIXED_WORDS 11                       /* those below that are no part of COMMAND */
 
 struct dtrace {
 	const char *script, *output, *command, *pid;
@@ -127,6 +127,7 @@ int cmd_dtrace_words(int n, char *const *arguments, struct cmd_words *out, struc
 	ADD("-o");
 	ADD(d.output ? d.output : "-");
 	ADD("--force");
+	ADD("--no-kernel-stacks");   /* ustack(): of a sample in the kernel, who called it */
 	ADD(d.pid ? "--process" : "--");
 	if (d.pid)
 		ADD(buf_text(&out->pids));

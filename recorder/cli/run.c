@@ -1,6 +1,6 @@
 /*
  * run: start a program, record it and all that it starts until it ends, then show or export that;
- * or record processes that run already.
+ * or record processes that run already. Also collect's program, with its rules.
  *
  * The program is there before the recording begins, so that the kernel can be asked for it alone,
  * and executes its file once everything is recorded.
@@ -16,6 +16,7 @@
 
 #define LOOK_NS (10 * NS_PER_MS)
 #define PIDS_MAX 16u
+#define INCIDENTS_MAX 1000000u               /* of a program that collect has started */
 
 struct run {
 	char **argv;                         /* NULL: processes that run already */
@@ -69,12 +70,16 @@ static bool over(void *ctx, struct buf *why)
 	return true;
 }
 
-/* The recording was stopped before. A signal of the terminal has reached the program as well. */
-static void wait_for_end(struct run *r)
+/*
+ * The recording was stopped before. A signal of the terminal has reached the program as well. Where
+ * it has failed instead, what collect has started goes on.
+ */
+static void wait_for_end(struct run *r, bool goes_on)
 {
 	if (!r->child || !r->begun || r->ended)
 		return;
-	os_child_stop(r->child);
+	if (!goes_on)
+		os_child_stop(r->child);
 	while (!os_child_ended(r->child, &r->code))
 		os_sleep_ns(LOOK_NS);
 	r->ended = true;
@@ -110,10 +115,18 @@ static int take_words(const struct options *o, struct run *r, struct err *err)
 {
 	size_t n = (size_t)o->nprogram;
 
-	if (n && o->process)
+	if (n && o->process && o->command == CMD_RUN)
 		return err_set(err, ERR_USAGE, "run records a program that it starts, or the "
 			       "process of --process, not both");
-	if (o->process)
+	if (n && o->capture.file)
+		return err_set(err, ERR_USAGE, "--from reads what was recorded; a program can only "
+			       "be recorded while it runs");
+	if (n && o->command == CMD_COLLECT &&
+	    (options_origin(o, "collect-multiple") == FROM_ARGS ||
+	     options_origin(o, "max-collect-sec") == FROM_ARGS))
+		return err_set(err, ERR_USAGE, "'-- %.80s' is recorded until it ends: without "
+			       "--collect-multiple and --max-collect-sec", o->program[0]);
+	if (!n && o->process)
 		return take_processes(o->process, r, err);
 	if (!n)
 		return err_set(err, ERR_USAGE, "which program? 'recorder run make -j8' runs make");
@@ -173,11 +186,12 @@ static int newest(const struct options *o, int64_t *id, struct err *err)
  */
 static int record(struct options *part, struct run *r, struct buf *beside, struct err *err)
 {
-	const struct cmd_recorded of = {.begun = begun, .over = over, .ctx = r};
+	bool rules = part->command == CMD_COLLECT;
+	const struct cmd_recorded of = {.begun = begun, .over = over, .ctx = r, .logs = rules};
 	struct buf usual = {0};
 	int rc = cmd_record(part, &of, err);
 
-	if (rc != ERR_BUSY || r->begun || cmd_named_store(part))
+	if (rules || rc != ERR_BUSY || r->begun || cmd_named_store(part))
 		return rc;
 	rc = cmd_store_path(part, STORE_RECORD, &usual, err);
 	if (!rc) {
@@ -313,10 +327,15 @@ int cmd_run(const struct options *o, struct err *err)
 	if (!rc && r.argv)
 		rc = os_child_start(r.argv, heap.variables, &r.child, err);
 	if (!rc) {
-		cmd_leave_out_rules(o, &part);
-		if (options_origin(o, "max-cpu-percent") != FROM_ARGS)
-			part.max_cpu_pct = 0;
-		part.process = NULL;         /* all that is recorded is shown */
+		if (o->command == CMD_RUN) {
+			cmd_leave_out_rules(o, &part);
+			if (options_origin(o, "max-cpu-percent") != FROM_ARGS)
+				part.max_cpu_pct = 0;
+			part.process = NULL; /* all that is recorded is shown */
+		} else {
+			part.capture.incidents = INCIDENTS_MAX;
+			part.capture.max_collect_ns = 0;
+		}
 		if (r.child)
 			part.capture.root_pid = os_child_pid(r.child);
 		else
@@ -327,12 +346,12 @@ int cmd_run(const struct options *o, struct err *err)
 	if (!rc) {
 		rc = record(&part, &r, &beside, err);
 	}
-	wait_for_end(&r);
+	wait_for_end(&r, rc && o->command == CMD_COLLECT);
 	if (!rc && r.failure.code) {
 		*err = r.failure;
 		rc = r.failure.code;
 	}
-	if (!rc)
+	if (!rc && o->command == CMD_RUN)
 		rc = show(&part, &r, err);
 	if (rc && rc != ERR_STOPPED && r.ended && r.code)
 		cmd_note("%s", err->text);

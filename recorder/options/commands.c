@@ -11,13 +11,17 @@ const struct command_info command_table[COMMANDS] = {
 		"",
 	},
 	[CMD_COLLECT] = {
-		"collect", OPERAND_DATA_FILE, "",
+		"collect", OPERAND_DATA_FILE, "[-- COMMAND [ARG...]]",
 		"record; when a rule fires, keep the time around it as an incident",
 		.about =
 "Records until --collect-multiple incidents are stored, until --max-collect-sec has\n"
 "passed, or until Ctrl-C or SIGTERM; the last two store a final incident, and so does\n"
 "recorder stop. Without a rule it just records until then. A second Ctrl-C within 2 s ends\n"
 "it without storing. Recording never pauses for an incident.\n"
+"\n"
+"-- COMMAND starts a program, as run does, and records it and all that it starts until it\n"
+"ends, whose exit code becomes recorder's. Rules look at the whole machine as ever, and each\n"
+"firing becomes an incident. Who stops the recorder stops the program.\n"
 "\n"
 "With --from it reads a trace file instead, as fast as it can, in the trace's own time:\n"
 "rules fire where they would have fired. Without a rule the whole file becomes one\n"
@@ -26,6 +30,7 @@ const struct command_info command_table[COMMANDS] = {
 "recorder collect /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n"
 "recorder collect --stop-on-perf-counter 'Memory:Available MBytes:<500'\n"
 "recorder collect --config /etc/recorder.conf --max-collect-sec 8h\n"
+"recorder collect --stop-on-gc-over-msec 200 -- ./server --port 8080\n"
 "recorder collect --from slow.etl /StopOnGCOverMsec:200 /CollectMultiple:20\n",
 	},
 	[CMD_START] = {

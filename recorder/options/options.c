@@ -315,10 +315,11 @@ static int read_operand(struct arguments *a, const char *text, struct err *err)
 	if (a->o->command == CMD_NONE)
 		return name_command(a->o, text, err);
 	/* Where other programs take a command to run, it must not become the name of a file. */
-	if (a->only_operands && command->operands == OPERAND_DATA_FILE)
+	if (a->only_operands && a->o->command == CMD_START)
 		return err_set(err, ERR_USAGE, "'-- %.80s': %s takes no command; 'recorder run -- "
 			       "%.80s' runs and records one", text, command->name, text);
-	if (command->operands == OPERAND_COMMAND) {
+	if (command->operands == OPERAND_COMMAND ||
+	    (a->only_operands && command->operands == OPERAND_DATA_FILE)) {
 		a->o->program = a->argv + a->at - 1;
 		a->o->nprogram = a->argc - a->at + 1;
 		a->at = a->argc;

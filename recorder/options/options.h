@@ -233,7 +233,7 @@ struct options {
 	/* operands */
 	bool bare_data_file;                 /* capture.data_file is a word without --data-file */
 	char *pattern;                       /* of counters, events (NULL = all), service, help */
-	char *const *program;                /* of run, with its arguments; borrowed from argv */
+	char *const *program;                /* of run and collect, with its arguments; of argv */
 	int nprogram;                        /* 0 = none */
 
 	/* accepted from PerfView's command lines */

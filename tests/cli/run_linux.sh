@@ -75,6 +75,24 @@ check each_of_them_has_its_start_and_its_end awk -F, '$7 == "true" { n[$5]++ }
 
 check and_no_other_program_has expect_exit 1 grep stranger \
 	<("$RECORDER" export --format events-csv 2>/dev/null)
+# ---- collect: the same with rules ----
+"$RECORDER" collect --store rules.db --pre-sec 5 --delay-after-trigger-sec 0 \
+	--min-sec-for-trigger 0 "/StopOnPerfCounter:Process:Thread Count:sh>0" \
+	-- sh -c 'read line; echo "got $line"; ./burn 100; exit 7' \
+	<<<hello >out 2>err
+check collects_exit_code_is_the_programs [ $? = 7 ]
+check it_has_the_streams_too grep -qx 'got hello' out
+check the_log_says_what_is_recorded grep -q 'recording sh and all that it starts at 99 Hz' err
+"$RECORDER" list --store rules.db --json | jq -r .reason | sort >reasons
+check a_rule_fires_and_the_end_is_an_incident sh -c \
+	"grep -q 'Thread Count' reasons && grep -q 'sh ended with exit code 7' reasons"
+"$RECORDER" export --store rules.db -f 2>/dev/null | sed 's/ (.*//' | sort -u >names
+check nothing_else_is_recorded expect_exit 1 grep -qvxE 'burn|sh|dash|recorder' names
+check its_child_is grep -qx burn names
+
+"$RECORDER" collect --store rules.db --collect-multiple 1 -- true >out 2>err
+check it_has_no_other_end [ $? = 2 ]
+
 # ---- a process that runs already, and the stand-in for dtrace ----
 ./burn 900 & burning=$!
 wait_for 20 grep -qx burn /proc/$burning/comm        # no sample of the shell before its exec
@@ -93,6 +111,7 @@ ln -s "$RECORDER" recorder-dtrace
 script='profile-499 /pid == $target/ { @[ustack(100)] = count(); }'
 ./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -c './burn 300' 2>err
 check dtrace_records_a_command grep -q '^ *burn`main+0x' a.stacks
+check its_ustack_has_no_frame_of_the_kernel expect_exit 1 grep -qF '[kernel]' a.stacks
 ./burn 300 & burning=$!
 ./recorder-dtrace -x ustackframes=100 -n "$script" -o a.stacks -p $burning 2>err
 check dtrace_records_a_process grep -q '^ *burn`main+0x' a.stacks

@@ -36,8 +36,10 @@ expect a_stop_command_that_is_not_there_is_found_by_check 2 \
 expect a_bare_word_is_no_data_file 2 "unexpected word 'foo'.*--data-file foo" \
 	collect foo --store s.db
 expect a_command_behind_dashes_is_refused 2 \
-	"collect takes no command; 'recorder run -- /bin/true'" \
-	collect --store s.db -- /bin/true
+	"start takes no command; 'recorder run -- /bin/true'" \
+	start --store s.db -- /bin/true
+expect a_file_and_a_command_contradict_each_other 2 '^recorder: --from reads what was recorded' \
+	collect --store s.db --from x.etl -- /bin/true
 expect which_incident_is_asked_as_it_is_typed 2 "'recorder pin 3'" pin
 expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
 check nothing_was_written [ ! -e "$TMP/state" -a ! -e s.db ]

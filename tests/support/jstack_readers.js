@@ -3,11 +3,11 @@
 // "deadlock NAME NAME" for each circle. Exit 1, with the line, where one of them would refuse it.
 //
 // Source (read of 2026-11):
-//	github.com/eclipse/jifa, thread-dump: JStackParser.java and jstack_pattern.properties. Strict:
-//	a thread with a line that it does not know is lost.
+//	github.com/eclipse/jifa, JStackParser.java and jstack_pattern.properties: strict; a thread
+//	with a line that it does not know is lost
 //	github.com/parttimenerd/jthreaddump, ThreadDumpParser.java: no ')' within parentheses, and
-//	the section of deadlocks.
-//	github.com/spotify/threaddump-analyzer, analyze.js: ids of locks, and which lines it ignores.
+//	the section of deadlocks
+//	github.com/spotify/threaddump-analyzer, analyze.js: ids of locks
 'use strict';
 const fs = require('fs');
 
@@ -26,14 +26,16 @@ function must(holds, rule) {
 const isLong = (hex) => /^0x[0-9a-f]+$/.test(hex) && BigInt(hex) < 2n ** 63n;
 
 function readHeader(line) {
-	const m = must(/^"(.+?)" #(\d+)( daemon)? prio=(\d+) os_prio=(\d+).* tid=(.+?) nid=([0-9a-fx]+) (.+?) *\[(.+?)\]$/.exec(line),
+	const [, last] = must(/^".+?" #\d+(?: daemon)? prio=\d+ os_prio=\d+.* tid=(.+)$/
+		.exec(line), 'head of a Java thread (jifa)');
+	const m = must(/^(.+?) nid=([0-9a-fx]+) (.+?) *\[(.+?)\]$/.exec(last),
 		'head of a Java thread (jifa)');
 
-	must(isLong(m[6]) && isLong(m[7]) && isLong(m[9]), 'head with numbers of 63 bits (jifa)');
-	must(/^"[^"]+"\s+#\d+(\s+prio=\d+)?.*nid=0x[0-9a-f]+/.test(line), 'head (jthreaddump)');
+	must(isLong(m[1]) && isLong(m[2]) && isLong(m[4]), 'head with numbers of 63 bits (jifa)');
+	must(/^"[^"]+"\s+#\d+(\s+prio=\d+)?.*nid=0x/.test(line), 'head (jthreaddump)');
 	must(['runnable', 'waiting for monitor entry', 'waiting on condition', 'sleeping']
-		.includes(m[8].trim()), 'known state of a thread of the system (jifa)');
-	return {name: m[1], tid: Number(m[7]), frames: 0, lock: '-'};
+		.includes(m[3].trim()), 'known state of a thread of the system (jifa)');
+	return {tid: Number(m[2]), frames: 0, lock: '-'};
 }
 
 function readState(line, thread) {
@@ -54,12 +56,12 @@ function readFrame(line, thread) {
 }
 
 function readLock(line, thread) {
-	const m = must(/^- (parking to wait for {1,2}|waiting to lock |locked )<(0x[0-9a-f]+)> \(a ([^)]+)\)$/.exec(line),
-		'lock (jifa, jthreaddump, spotify)');
+	const form = /^- (parking to wait for ?|waiting to lock|locked) <(0x[0-9a-f]+)> \(a [^)]+/;
+	const m = must(form.exec(line), 'lock (of each reader)');
 
 	must(isLong(m[2]), 'id of a lock of 63 bits (jifa)');
 	must(thread.frames > 0, 'lock below a frame (jifa)');
-	if (m[1] === 'locked ')
+	if (m[1] === 'locked')
 		return;
 	must(thread.lock === '-', 'second lock that it waits for (spotify)');
 	thread.lock = m[2];
@@ -90,7 +92,8 @@ for (const t of threads)
 const parts = tail.split('\n\nFound ');
 const circles = tail ? tail.split(/\n\nFound one Java-level /) : [];
 for (const circle of circles) {
-	const [head, rest] = circle.split('\n\nJava stack information for the threads listed above:\n');
+	const [head, rest] = circle.split('\n\nJava stack information for the threads listed ' +
+		'above:\n');
 	const names = [];
 
 	must(/^deadlock:\n=+\n/.test(head) && rest, 'section of a deadlock (jifa)');
@@ -98,7 +101,7 @@ for (const circle of circles) {
 	must(who.length % 3 === 0, 'three lines for each thread (jifa)');
 	for (let i = 0; i < who.length; i += 3) {
 		const name = must(/^"([^"]+)":$/.exec(who[i]), 'thread of a deadlock')[1];
-		must(/^ {2}waiting to lock monitor (0x[0-9a-f]+)\s+\(object (0x[0-9a-f]+), a ([^)]+)\),$/
+		must(/^ {2}waiting to lock monitor 0x[0-9a-f]+\s+\(object 0x[0-9a-f]+, a [^)]+\),$/
 			.test(who[i + 1]), 'lock of a deadlock (jthreaddump)');
 		must(/^ {2}which is held by "[^"]+"$/.test(who[i + 2]), 'owner (jthreaddump)');
 		names.push(name);

@@ -33,20 +33,22 @@ TEST(a_command_is_split_at_spaces_without_a_backslash)
 {
 	assert_string_equal(WORDS("-x", "ustackframes=100", "-n", SCRIPT, "-o", "a.stacks", "-c",
 				  " ./my\\ app  --size 3 a\\\\b "),
-			    "run|--freq|997|--format|dtrace|-o|a.stacks|--force|--|./my app|"
-			    "--size|3|a\\b");
+			    "run|--freq|997|--format|dtrace|-o|a.stacks|--force|"
+			    "--no-kernel-stacks|--|./my app|--size|3|a\\b");
 }
 
 TEST(a_running_process_has_a_number)
 {
 	assert_string_equal(WORDS("-n" SCRIPT, "-p", "4711"),
-			    "run|--freq|997|--format|dtrace|-o|-|--force|--process|4711");
+			    "run|--freq|997|--format|dtrace|-o|-|--force|"
+			    "--no-kernel-stacks|--process|4711");
 }
 
 TEST(several_processes_are_a_list)
 {
 	assert_string_equal(WORDS("-n" SCRIPT, "-p", "4711", "-p12"),
-			    "run|--freq|997|--format|dtrace|-o|-|--force|--process|4711,12");
+			    "run|--freq|997|--format|dtrace|-o|-|--force|"
+			    "--no-kernel-stacks|--process|4711,12");
 }
 
 TEST(a_backslash_at_the_end_is_a_character)
@@ -57,7 +59,7 @@ TEST(a_backslash_at_the_end_is_a_character)
 TEST(short_words_all_have_room)
 {
 	assert_non_null(strstr(WORDS("-n", SCRIPT, "-c", "a b c d e f"), "--|a|b|c|d|e|f"));
-	assert_non_null(strstr(WORDS("-n", SCRIPT, "-c", ""), "--force|--"));
+	assert_non_null(strstr(WORDS("-n", SCRIPT, "-c", ""), "--force|--no-kernel-stacks|--"));
 }
 
 TEST(what_is_not_understood_is_refused)

@@ -66,6 +66,8 @@ TEST(inlined_functions_stand_on_the_line_of_their_caller)
  *	on_stack_line              "a->b" is a, and b with "_[i]"; both lose each L at their
  *	                           beginning; ';' becomes ':'; frames come leaf first
  *	on_stack_end               a count without a stack is a panic
+ *	is_applicable              (inferno-collapse-guess) up to the first count behind the
+ *	                           header, each line has a '`' or is a hexadecimal number
  */
 static void put_function(const char *from, const char *to, bool trims, bool is_inlined,
 			 struct buf *out)
@@ -119,6 +121,10 @@ static void inferno_folds(const char *text, struct buf *out)
 			buf_reset(&stack);
 			continue;
 		}
+		assert_true(memchr(text, '`', (size_t)(end - text)) != NULL ||
+			    (strncmp(text, "0x", 2) == 0 &&
+			     strspn(text + 2, "0123456789abcdefABCDEF") + 2 ==
+				     (size_t)(end - text)));
 		fold_line(text, end, &frames);
 		buf_put(&frames, stack.data, stack.len);
 		buf_reset(&stack);
