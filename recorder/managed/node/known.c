@@ -21,10 +21,18 @@
 #define BUILTINS_MAX 4096u
 #define RETURNS_CACHED 512u
 #define LATELY_NS (200 * NS_PER_MS)
+#define TOGETHER_MAX 24u                     /* functions and code that are looked at together */
 
 struct script {
 	uint64_t address, id;
 	struct v8_script is;
+};
+
+/* What a sample was served with. */
+struct served {
+	uint64_t key[TOGETHER_MAX];          /* a function's bytecode, or where code begins */
+	bool is_code[TOGETHER_MAX];
+	unsigned n;
 };
 
 struct v8_knowledge {
@@ -33,6 +41,7 @@ struct v8_knowledge {
 	uint64_t sample_ns;
 	uint32_t tasks_left;
 	bool answered;                       /* the last task has run */
+	struct served served, before;        /* this sample, and the one before */
 	struct slots functions;              /* struct v8_known */
 	struct table by_key;
 	struct v8_known_code **codes;        /* by address */
@@ -49,8 +58,16 @@ struct v8_knowledge {
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 enum task_kind {
-	TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_SAME_CODE, TASK_RUNS, TASK_BUILTIN,
-	TASK_RETURNS
+	TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_RUNS, TASK_BUILTIN, TASK_RETURNS
+};
+
+/* Whether a function, or code, is still the one that was known. */
+struct same {
+	bool is_code, found;
+	uint64_t key, function;
+	bool lately;                         /* they belonged together a moment ago */
+	struct v8_mark mark;                 /* in, out */
+	struct v8_code_mark code_mark;
 };
 
 struct v8_task {
@@ -58,10 +75,10 @@ struct v8_task {
 	enum task_kind kind;
 	struct v8_layout layout;
 	uint64_t function, bytecode;         /* in */
-	bool lately;                         /* in: of TASK_SAME, they belonged together */
-	uint64_t at;                         /* in: of a script, a pc, or where code begins */
-	struct v8_mark mark;                 /* in, out: of TASK_SAME, and of optimized code */
-	struct v8_code_mark code_mark;       /* in: of TASK_SAME_CODE */
+	uint64_t at;                         /* in: of a script, or a pc */
+	struct v8_mark mark;                 /* in: of TASK_RUNS */
+	struct same *same;                   /* of TASK_SAME: the one that is asked for, first */
+	unsigned nsame;
 	bool found;                          /* out */
 	struct v8_function of;
 	uint8_t *positions;
@@ -155,13 +172,30 @@ static bool read_returns(struct v8_task *t, const struct managed_memory *m)
  * Its JSFunction says so. When that was moved and its place is not one any more, the frame has the
  * two that belonged together a moment ago, and the SharedFunctionInfo has that bytecode still.
  */
-static bool is_same(struct v8_task *t, const struct managed_memory *m)
+static bool is_same_function(const struct v8_layout *l, const struct managed_memory *m,
+			     struct same *same)
 {
-	uint64_t shared = v8_shared(&t->layout, m, t->function);
+	uint64_t shared = v8_shared(l, m, same->function);
 
-	return v8_mark_still(&t->layout, m, &t->mark) &&
-	       (shared ? shared == t->mark.shared
-		       : t->lately && v8_mark_has(&t->layout, m, &t->mark, t->bytecode));
+	return v8_mark_still(l, m, &same->mark) &&
+	       (shared ? shared == same->mark.shared
+		       : same->lately && v8_mark_has(l, m, &same->mark, same->key));
+}
+
+static void read_same(struct v8_task *t, const struct managed_memory *m)
+{
+	unsigned i;
+
+	for (i = 0; i < t->nsame; i++) {
+		struct same *same = &t->same[i];
+
+		same->found = same->is_code
+				      ? v8_code_is(&t->layout, m, same->key, &same->code_mark) &&
+						(!same->mark.shared ||
+						 v8_mark_still(&t->layout, m, &same->mark))
+				      : is_same_function(&t->layout, m, same);
+	}
+	t->found = t->same[0].found;
 }
 
 static void run_task(struct managed_task *task, const struct managed_memory *m)
@@ -193,11 +227,7 @@ static void run_task(struct managed_task *task, const struct managed_memory *m)
 		t->found = read_returns(t, m);
 		break;
 	case TASK_SAME:
-		t->found = is_same(t, m);
-		break;
-	case TASK_SAME_CODE:
-		t->found = v8_code_is(&t->layout, m, t->at, &t->code_mark) &&
-			   (!t->mark.shared || v8_mark_still(&t->layout, m, &t->mark));
+		read_same(t, m);
 		break;
 	case TASK_RUNS:
 		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared;
@@ -212,14 +242,13 @@ static void free_task(struct managed_task *task)
 	free(t->positions);
 	free(t->inlined);
 	free(t->bytes);
+	free(t->same);
 	free(t->script.ends);
 	v8_code_free(&t->code);
 	free(t);
 }
 
-/* A task that has run, to be freed; NULL: it cannot run now, or has found nothing. */
-static struct v8_task *run(struct v8_knowledge *k, const struct managed_host *host,
-			   const struct v8_task *what)
+static struct v8_task *new_task(struct v8_knowledge *k, const struct v8_task *what)
 {
 	struct v8_task *t = k->tasks_left ? malloc(sizeof(*t)) : NULL;
 
@@ -229,8 +258,23 @@ static struct v8_task *run(struct v8_knowledge *k, const struct managed_host *ho
 	*t = *what;
 	t->base = (struct managed_task){.run = run_task, .free = free_task};
 	t->layout = k->layout;
+	return t;
+}
+
+/* false: it is gone */
+static bool run_it(struct v8_knowledge *k, const struct managed_host *host, struct v8_task *t)
+{
 	k->answered = host->run(host->ctx, &t->base);
-	if (!k->answered)
+	return k->answered;
+}
+
+/* A task that has run, to be freed; NULL: it cannot run now, or has found nothing. */
+static struct v8_task *run(struct v8_knowledge *k, const struct managed_host *host,
+			   const struct v8_task *what)
+{
+	struct v8_task *t = new_task(k, what);
+
+	if (!t || !run_it(k, host, t))
 		return NULL;
 	if (t->found)
 		return t;
@@ -337,6 +381,115 @@ static struct v8_known *add_function(struct v8_knowledge *k, uint64_t key)
 	return f;
 }
 
+/* The first that ends behind pc. */
+static uint32_t code_index(const struct v8_knowledge *k, uint64_t pc)
+{
+	uint32_t low = 0, high = k->ncodes;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (k->codes[middle]->is.end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* ---- unchanged, or not ----------------------------------------------------------------------- */
+
+static void note_served(struct v8_knowledge *k, bool is_code, uint64_t key)
+{
+	struct served *s = &k->served;
+	unsigned i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->key[i] == key && s->is_code[i] == is_code)
+			return;
+	if (s->n == TOGETHER_MAX)
+		return;
+	s->key[s->n] = key;
+	s->is_code[s->n++] = is_code;
+}
+
+static struct v8_known_code *code_that_begins(const struct v8_knowledge *k, uint64_t begin)
+{
+	uint32_t i = code_index(k, begin);
+
+	return i < k->ncodes && k->codes[i]->is.begin == begin ? k->codes[i] : NULL;
+}
+
+/* false: it is not known, or known to be unchanged */
+static bool ask_same(const struct v8_knowledge *k, bool is_code, uint64_t key, uint64_t function,
+		     struct same *out)
+{
+	const struct v8_known_code *c = is_code ? code_that_begins(k, key) : NULL;
+	const struct v8_known *f = is_code ? NULL : find_function(k, key);
+
+	*out = (struct same){.is_code = is_code, .key = key};
+	if (c) {
+		out->mark = c->outer.mark;
+		out->code_mark = c->is.mark;
+		return c->checked_ns < k->sample_ns;
+	}
+	if (!f)
+		return false;
+	out->mark = f->mark;
+	out->function = function ? function : f->function;
+	out->lately = f->function == out->function && f->checked_ns + LATELY_NS > k->sample_ns;
+	return f->function != out->function || f->checked_ns < k->sample_ns;
+}
+
+static void take_same(struct v8_knowledge *k, const struct same *same, uint64_t asked_ns)
+{
+	struct v8_known_code *c = same->is_code ? code_that_begins(k, same->key) : NULL;
+	struct v8_known *f = same->is_code ? NULL : find_function(k, same->key);
+
+	if (c) {
+		c->outer.mark = same->mark;
+		c->checked_ns = asked_ns;
+	} else if (f) {
+		f->mark = same->mark;
+		f->function = same->function;
+		f->checked_ns = asked_ns;
+	}
+}
+
+/*
+ * Whether what is known is so still; function: the JSFunction of the frame, 0 of code. All that the
+ * sample before was served with is looked at in the same task, because the next frames have it.
+ */
+static bool is_same(struct v8_knowledge *k, const struct managed_host *host, bool is_code,
+		    uint64_t key, uint64_t function)
+{
+	struct same *same = calloc(1 + TOGETHER_MAX, sizeof(*same));
+	uint64_t asked_ns = os_now_ns();
+	struct v8_task *t = same ? new_task(k, &(struct v8_task){.kind = TASK_SAME}) : NULL;
+	unsigned n = 1, i;
+	bool found;
+
+	if (!t) {
+		free(same);
+		return false;
+	}
+	ask_same(k, is_code, key, function, &same[0]);
+	for (i = 0; i < k->before.n; i++)
+		if (k->before.key[i] != key && ask_same(k, k->before.is_code[i], k->before.key[i], 0,
+							&same[n]))
+			n++;
+	t->same = same;
+	t->nsame = n;
+	if (!run_it(k, host, t))
+		return false;
+	for (i = 0; i < n; i++)
+		if (same[i].found)
+			take_same(k, &same[i], asked_ns);
+	found = t->found;
+	free_task(&t->base);
+	return found;
+}
+
 bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f)
 {
 	return k->sample_ns >= f->since_ns;
@@ -357,22 +510,12 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 	struct v8_known named = {.key = bytecode, .function = function};
 	struct v8_task *t;
 
-	if (f && f->function == function && f->checked_ns >= k->sample_ns)
+	if (f)
+		note_served(k, false, bytecode);
+	if (f && ((f->function == function && f->checked_ns >= k->sample_ns) ||
+		  is_same(k, host, false, bytecode, function)))
 		return f;
 	named.checked_ns = os_now_ns();
-	t = f ? run(k, host, &(struct v8_task){.kind = TASK_SAME, .function = function,
-					       .bytecode = bytecode, .mark = f->mark,
-					       .lately = f->function == function &&
-							 f->checked_ns + LATELY_NS >
-								 k->sample_ns})
-	      : NULL;
-	if (t) {
-		f->mark = t->mark;
-		free_task(&t->base);
-		f->function = function;
-		f->checked_ns = named.checked_ns;
-		return f;
-	}
 	t = run(k, host, &(struct v8_task){.kind = TASK_FUNCTION, .function = function,
 					   .bytecode = bytecode});
 	if (!t)
@@ -397,22 +540,6 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 }
 
 /* ---- code ------------------------------------------------------------------------------------ */
-
-/* The first that ends behind pc. */
-static uint32_t code_index(const struct v8_knowledge *k, uint64_t pc)
-{
-	uint32_t low = 0, high = k->ncodes;
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (k->codes[middle]->is.end <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 static size_t code_bytes(const struct v8_known_code *c)
 {
@@ -498,17 +625,9 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 
 	if (i < k->ncodes && k->codes[i]->is.begin <= pc) {
 		c = k->codes[i];
-		if (c->checked_ns >= k->sample_ns)
+		note_served(k, true, c->is.begin);
+		if (c->checked_ns >= k->sample_ns || is_same(k, host, true, c->is.begin, 0))
 			return c;
-		t = run(k, host, &(struct v8_task){.kind = TASK_SAME_CODE, .at = c->is.begin,
-						   .code_mark = c->is.mark,
-						   .mark = c->outer.mark});
-		if (t) {
-			c->outer.mark = t->mark;
-			free_task(&t->base);
-			c->checked_ns = now_ns;
-			return c;
-		}
 		before = c->outer;
 		replaced = true;
 		drop_code(k, i);
@@ -714,6 +833,9 @@ const struct v8_layout *v8_knowledge_layout(const struct v8_knowledge *k)
 void v8_knowledge_begin(struct v8_knowledge *k, uint64_t sample_ns)
 {
 	k->sample_ns = sample_ns;
+	if (k->served.n)
+		k->before = k->served;
+	k->served.n = 0;
 	k->tasks_left = V8_TASKS_OF_A_SAMPLE;
 	if (k->bytes > BYTES_MAX || k->by_key.used >= FUNCTIONS_MAX - 1 ||
 	    k->nscripts >= SCRIPTS_MAX || k->ncodes >= CODES_MAX) {
