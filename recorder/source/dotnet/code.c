@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define CLR "Microsoft-Windows-DotNETRuntime"
+#define EARLY_NS 100000000u                  /* threads run code so long before it is told of */
 #define UNSORTED_MAX 256u                    /* methods that are searched one by one */
 #define MODULES_MAX 4096u
 #define METHOD_ID 143                        /* also of the rundown: MethodDCStartVerbose */
@@ -182,6 +183,12 @@ static struct dotnet_method *find_gone(struct dotnet_code *c, uint64_t address, 
 	return NULL;
 }
 
+/* Of a dynamic method that was there before nothing may have been told: it was dropped before. */
+static struct dotnet_method *first_of(struct dotnet_method *m, uint64_t time_ns)
+{
+	return m && m->dynamic && m->from_ns > time_ns + EARLY_NS ? NULL : m;
+}
+
 struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns)
 {
 	struct dotnet_method *m = find_method(c, address), *gone;
@@ -191,7 +198,7 @@ struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, 
 		return m;
 	gone = find_gone(c, address, time_ns, &any);
 	/* Threads may run code a little before the runtime tells of it. */
-	return any ? gone : m;
+	return any ? gone : first_of(m, time_ns);
 }
 
 struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t address)
@@ -199,7 +206,7 @@ struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t addr
 	bool any;
 
 	find_gone(c, address, 0, &any);
-	return any ? NULL : find_method(c, address);
+	return any ? NULL : first_of(find_method(c, address), 0);
 }
 
 /* wanted: without text; from_ns is when it was told of. text: both, with their NULs */

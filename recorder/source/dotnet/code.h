@@ -56,7 +56,8 @@ bool dotnet_code_learn(struct dotnet_code *c, const struct nettrace_event *event
 
 /*
  * The method whose code was at this address at this time; NULL = not known. The first one that was
- * told of there counts from the beginning. Valid until the next dotnet_code_learn().
+ * told of there counts from the beginning, a dynamic one 100 ms before. Valid until the next
+ * dotnet_code_learn().
  */
 struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns);
 /* The same if no other method was ever told of there. */

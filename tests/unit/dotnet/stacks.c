@@ -153,6 +153,19 @@ TEST(a_dynamic_method_has_one_name)
 	is_named(&out[0], "!App.Thrower.Throw");
 }
 
+/* Nobody told of the one that had its memory, and was dropped before anyone listened. */
+TEST(a_dynamic_method_has_no_samples_from_long_before_it)
+{
+	now_ns = 1000 * NS_PER_MS;
+	learn_flagged(143, 0x1000, 1, "Throw");
+	now_ns = 950 * NS_PER_MS;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.Throw");
+	now_ns = 800 * NS_PER_MS;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "?");
+}
+
 /* 152 is ModuleLoad of the runtime, but DomainModuleDCEnd of its rundown: another layout. */
 TEST(a_module_of_an_application_domain_is_not_taken_for_a_name)
 {
@@ -393,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_PROGRAM(addresses_have_the_names_of_the_methods_that_contain_them),
 		WITH_PROGRAM(a_dynamic_method_has_one_name),
+		WITH_PROGRAM(a_dynamic_method_has_no_samples_from_long_before_it),
 		WITH_PROGRAM(a_module_of_an_application_domain_is_not_taken_for_a_name),
 		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),
 		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
