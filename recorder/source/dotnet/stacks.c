@@ -52,6 +52,7 @@ struct dotnet_stacks {
 	struct named *named;
 	uint32_t nnamed, room;
 	_Atomic uint32_t nprograms;          /* whose code is known */
+	_Atomic uint32_t nobjects;           /* so far: numbers of names begin anew in each */
 	/* the merge thread's: */
 	char text[MANAGED_TEXT_MAX + 1], detail[MANAGED_TEXT_MAX + 1];
 	struct frame_ref *settled;
@@ -510,7 +511,7 @@ struct dotnet_program *dotnet_program_new(struct dotnet_stacks *s, uint32_t pid,
 					  uint32_t uid)
 {
 	const struct object_key object = {.kind = OBJECT_JIT, .pid = pid, .path = "[.net]",
-					  .epoch = (uint32_t)hash_pair(key, pid)};
+					  .epoch = (uint32_t)hash_pair(key, ++s->nobjects)};
 	struct dotnet_program *p = calloc(1, sizeof(*p));
 
 	if (!p)

@@ -52,7 +52,6 @@ struct perf_runtime {
 	struct object *object;
 	uint64_t first_ns, try_ns;           /* when learning was tried first; is tried again */
 	uint64_t used_ns;                    /* of its last sample */
-	uint32_t nlearned;                   /* how often: numbers of names begin anew each time */
 	struct share share;                  /* of the bytes that are known of it */
 	bool refused;                        /* never */
 };
@@ -81,6 +80,7 @@ struct perf_managed {
 	const struct frame_reader *const *readers;
 	struct perf_peekers *peekers;        /* NULL = nobody peeks */
 	uint32_t serials, npeeked;           /* targets so far, and now */
+	uint32_t nobjects;                   /* so far: numbers of names begin anew in each */
 	struct perf_runtime **known;         /* those that are learned */
 	uint32_t nknown, known_room;
 	uint64_t learned_ns;                 /* when something was, or was to be */
@@ -411,13 +411,17 @@ void perf_managed_forget(struct perf_managed *m, struct perf_process *process, u
 	free(r);
 }
 
+/*
+ * An object of its own for each table of names. Also of a process that was forgotten, where records
+ * of it were lost, and is found again: by its pid and start it is the same one.
+ */
 static bool make_names(struct perf_managed *m, struct perf_process *process,
 		       struct perf_runtime *r)
 {
 	const struct object_key key = {
 		.kind = OBJECT_JIT, .pid = process->pid, .path = r->reader->object,
 		.epoch = (uint32_t)hash_pair(process->start_ns,
-					     (uint64_t)r->nlearned << 32 | process->exec)};
+					     (uint64_t)++m->nobjects << 32 | process->exec)};
 
 	r->object = objects_get_for(m->frames, &key, process->pid, proc_pid_user);
 	r->names = r->object ? managed_names_new() : NULL;
@@ -502,7 +506,6 @@ static void learn(struct perf_managed *m, struct perf_process *process, uint64_t
 	m->learned_ns = os_now_ns();
 	m->learn_left_ns -= (int64_t)(m->learned_ns - now_ns);
 	if (!rc && publish(m, r)) {
-		r->nlearned++;
 		r->used_ns = now_ns;
 		m->known[m->nknown++] = r;
 		peek_at(m, process, r);

@@ -166,6 +166,22 @@ TEST(a_dynamic_method_has_no_samples_from_long_before_it)
 	is_named(&out[0], "?");
 }
 
+/* A session ended, and another one has begun: it numbers its names anew. */
+TEST(names_of_another_session_are_other_frames)
+{
+	struct object *first;
+
+	learn_flagged(143, 0x1000, 1, "Throw");
+	frames_of(0x1010, 0x2100, NULL);
+	first = out[0].object;
+	dotnet_program_free(program, 1);
+	program = dotnet_program_new(stacks, 7, 1, 0);
+	assert_non_null(program);
+	learn_flagged(143, 0x1000, 1, "Catch");
+	frames_of(0x1010, 0x2100, NULL);
+	assert_ptr_not_equal(out[0].object, first);
+}
+
 /* 152 is ModuleLoad of the runtime, but DomainModuleDCEnd of its rundown: another layout. */
 TEST(a_module_of_an_application_domain_is_not_taken_for_a_name)
 {
@@ -406,6 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_PROGRAM(addresses_have_the_names_of_the_methods_that_contain_them),
 		WITH_PROGRAM(a_dynamic_method_has_one_name),
+		WITH_PROGRAM(names_of_another_session_are_other_frames),
 		WITH_PROGRAM(a_dynamic_method_has_no_samples_from_long_before_it),
 		WITH_PROGRAM(a_module_of_an_application_domain_is_not_taken_for_a_name),
 		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),

@@ -172,6 +172,23 @@ TEST(names_that_are_learned_again_are_other_frames)
 	end();
 }
 
+/* Records were lost: the process was forgotten, and /proc says that it lives. */
+TEST(names_of_a_process_that_is_found_again_are_other_frames)
+{
+	struct frame_ref at = {.flags = FRAME_JIT};
+	struct object *first, *second;
+
+	begin_with(MB);
+	assert_true(sampled(0));
+	assert_true(perf_managed_find(m, &programs[0], 1, &at, &first));
+	perf_managed_forget(m, &programs[0], now_ns);
+	perf_managed_map(m, &programs[0], "libmade.so", 4096);
+	assert_true(sampled(0));
+	assert_true(perf_managed_find(m, &programs[0], 1, &at, &second));
+	assert_ptr_not_equal(first, second);
+	end();
+}
+
 /* An address in that object was the number of somebody's name, of low addresses. */
 TEST(an_address_of_generated_code_is_no_number_of_a_name)
 {
@@ -233,6 +250,7 @@ int main(void)
 		cmocka_unit_test(without_room_the_one_that_has_been_idle_for_longest_goes),
 		cmocka_unit_test(one_program_that_holds_too_much_is_forgotten_alone),
 		cmocka_unit_test(names_that_are_learned_again_are_other_frames),
+		cmocka_unit_test(names_of_a_process_that_is_found_again_are_other_frames),
 		cmocka_unit_test(an_address_of_generated_code_is_no_number_of_a_name),
 		cmocka_unit_test(names_never_end),
 		cmocka_unit_test(learning_many_programs_takes_half_of_the_time_at_most),
