@@ -1,4 +1,4 @@
-#include "managed/node/known.h"
+#include "managed/node/task_private.h"
 
 #include "base/array.h"
 #include "base/os.h"
@@ -15,9 +15,6 @@
 #define SCRIPTS_MAX 4096u
 #define BYTES_MAX ((size_t)12 << 20)         /* tables of code and of lines; then all begins anew */
 #define FAILED_PAGES 256u                    /* places without code of ours, for a second */
-#define CODE_KEPT (32u << 10)                /* bytes of instructions that are kept of one code */
-#define BUILTIN_REACH (64u << 10)            /* larger builtins are not told from others */
-#define BUILTIN_PIECE 8192u
 #define BUILTINS_MAX 4096u
 #define RETURNS_CACHED 512u
 #define LATELY_NS (200 * NS_PER_MS)
@@ -57,207 +54,11 @@ struct v8_knowledge {
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-enum task_kind {
-	TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_RUNS, TASK_BUILTIN, TASK_RETURNS
-};
-
-/* Whether a function, or code, is still the one that was known. */
-struct same {
-	bool is_code, found;
-	uint64_t key, function;
-	bool lately;                         /* they belonged together a moment ago */
-	struct v8_mark mark;                 /* in, out */
-	struct v8_code_mark code_mark;
-};
-
-struct v8_task {
-	struct managed_task base;
-	enum task_kind kind;
-	struct v8_layout layout;
-	uint64_t function, bytecode;         /* in */
-	uint64_t at;                         /* in: of a script, or a pc */
-	struct v8_mark mark;                 /* in: of TASK_RUNS */
-	struct same *same;                   /* of TASK_SAME: the one that is asked for, first */
-	unsigned nsame;
-	bool found;                          /* out */
-	struct v8_function of;
-	uint8_t *positions;
-	uint32_t npositions;
-	struct v8_script script;
-	struct v8_code code;
-	struct v8_function *inlined;         /* code.nliterals; with a mark: it was read */
-	uint8_t *bytes;                      /* of code, or of a builtin that begins at `at` */
-	uint32_t nbytes;
-	struct v8_return returns[V8_LEAF_WORDS];     /* in: at */
-	unsigned nreturns;
-};
-
-/*
- * The functions of optimized code, while their addresses are fresh: a collection may move them at
- * any time later.
- */
-static void read_functions(struct v8_task *t, const struct managed_memory *m)
-{
-	uint32_t i;
-
-	if (t->code.optimized && !v8_function_read(&t->layout, m, t->code.mark.shared, &t->of))
-		t->of.mark.shared = 0;
-	t->inlined = t->code.nliterals ? calloc(t->code.nliterals, sizeof(*t->inlined)) : NULL;
-	for (i = 0; t->inlined && i < t->code.nliterals; i++)
-		if (!v8_function_read(&t->layout, m, t->code.literals[i], &t->inlined[i]))
-			t->inlined[i].mark.shared = 0;
-	/* They were its functions if it is still that code. */
-	t->found = v8_code_is(&t->layout, m, t->code.begin, &t->code.mark);
-}
-
-static void read_bytes(struct v8_task *t, const struct managed_memory *m)
-{
-	uint64_t n = t->code.end - t->code.begin;
-
-	t->nbytes = n < CODE_KEPT ? (uint32_t)n : CODE_KEPT;
-	t->bytes = malloc(t->nbytes);
-	if (!t->bytes || !managed_read(m, t->code.begin, t->bytes, t->nbytes))
-		t->nbytes = 0;
-}
-
-/* From piece to piece: where it begins, and where the next one does. */
-static bool read_builtin(struct v8_task *t, const struct managed_memory *m)
-{
-	uint64_t pc = t->at, from = pc & ~(uint64_t)(BUILTIN_PIECE - 1);
-	size_t begin = SIZE_MAX, end, next = SIZE_MAX, n, got;
-
-	t->bytes = malloc(2 * BUILTIN_REACH);
-	if (!t->bytes || pc < 2 * BUILTIN_REACH)
-		return false;
-	for (;; from -= BUILTIN_PIECE) {
-		n = (size_t)(pc + 1 - from);
-		if (n > BUILTIN_REACH || !managed_read(m, from, t->bytes, n))
-			return false;
-		begin = v8_builtin_begin(t->bytes, n, from);
-		if (begin != SIZE_MAX)
-			break;
-	}
-	t->at = from + begin;
-	n -= begin;
-	memmove(t->bytes, t->bytes + begin, n);
-	/* What cannot be read is behind its end. */
-	for (end = n; end < n + BUILTIN_REACH - BUILTIN_PIECE && next == SIZE_MAX; end += got) {
-		got = m->read(m->ctx, t->at + end, t->bytes + end, BUILTIN_PIECE);
-		if (!got)
-			break;
-		next = v8_builtin_end(t->bytes, n, end + got, t->at);
-	}
-	t->nbytes = (uint32_t)(next != SIZE_MAX ? next : end);
-	return true;
-}
-
-static bool read_returns(struct v8_task *t, const struct managed_memory *m)
-{
-	uint8_t before[8];
-	int32_t by;
-	unsigned i;
-
-	for (i = 0; i < t->nreturns; i++) {
-		struct v8_return *r = &t->returns[i];
-
-		r->called = r->at > sizeof(before) && r->at < (uint64_t)1 << 47 &&
-			    managed_read(m, r->at - sizeof(before), before, sizeof(before)) &&
-			    v8_is_call(before, &by);
-		r->target = r->called && by ? r->at + (uint64_t)(int64_t)by : 0;
-	}
-	return true;
-}
-
-/*
- * Its JSFunction says so. When that was moved and its place is not one any more, the frame has the
- * two that belonged together a moment ago, and the SharedFunctionInfo has that bytecode still.
- */
-static bool is_same_function(const struct v8_layout *l, const struct managed_memory *m,
-			     struct same *same)
-{
-	uint64_t shared = v8_shared(l, m, same->function);
-
-	return v8_mark_still(l, m, &same->mark) &&
-	       (shared ? shared == same->mark.shared
-		       : same->lately && v8_mark_has(l, m, &same->mark, same->key));
-}
-
-static void read_same(struct v8_task *t, const struct managed_memory *m)
-{
-	unsigned i;
-
-	for (i = 0; i < t->nsame; i++) {
-		struct same *same = &t->same[i];
-
-		same->found = same->is_code
-				      ? v8_code_is(&t->layout, m, same->key, &same->code_mark) &&
-						(!same->mark.shared ||
-						 v8_mark_still(&t->layout, m, &same->mark))
-				      : is_same_function(&t->layout, m, same);
-	}
-	t->found = t->same[0].found;
-}
-
-static void run_task(struct managed_task *task, const struct managed_memory *m)
-{
-	struct v8_task *t = (struct v8_task *)task;
-	uint64_t shared;
-
-	switch (t->kind) {
-	case TASK_FUNCTION:
-		shared = v8_shared_of(&t->layout, m, t->function, t->bytecode);
-		t->found = shared && v8_function_read(&t->layout, m, shared, &t->of);
-		if (t->found && v8_word(m, t->bytecode, t->layout.row.bytecode_positions, &shared))
-			t->positions = v8_positions_read(m, shared, &t->npositions);
-		break;
-	case TASK_SCRIPT:
-		t->found = v8_script_read(&t->layout, m, t->at, &t->script);
-		break;
-	case TASK_CODE:
-		t->found = v8_code_find(&t->layout, m, t->at, &t->code);
-		if (t->found) {
-			read_bytes(t, m);
-			read_functions(t, m);
-		}
-		break;
-	case TASK_BUILTIN:
-		t->found = read_builtin(t, m);
-		break;
-	case TASK_RETURNS:
-		t->found = read_returns(t, m);
-		break;
-	case TASK_SAME:
-		read_same(t, m);
-		break;
-	case TASK_RUNS:
-		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared;
-		break;
-	}
-}
-
-static void free_task(struct managed_task *task)
-{
-	struct v8_task *t = (struct v8_task *)task;
-
-	free(t->positions);
-	free(t->inlined);
-	free(t->bytes);
-	free(t->same);
-	free(t->script.ends);
-	v8_code_free(&t->code);
-	free(t);
-}
-
 static struct v8_task *new_task(struct v8_knowledge *k, const struct v8_task *what)
 {
-	struct v8_task *t = k->tasks_left ? malloc(sizeof(*t)) : NULL;
+	struct v8_task *t = k->tasks_left ? v8_task_new(&k->layout, what) : NULL;
 
-	if (!t)
-		return NULL;
-	k->tasks_left--;
-	*t = *what;
-	t->base = (struct managed_task){.run = run_task, .free = free_task};
-	t->layout = k->layout;
+	k->tasks_left -= t != NULL;
 	return t;
 }
 
@@ -278,7 +79,7 @@ static struct v8_task *run(struct v8_knowledge *k, const struct managed_host *ho
 		return NULL;
 	if (t->found)
 		return t;
-	free_task(&t->base);
+	v8_task_free(t);
 	return NULL;
 }
 
@@ -305,7 +106,7 @@ static uint32_t script_number(struct v8_knowledge *k, const struct managed_host 
 	k->scripts[k->nscripts++] = (struct script){f->script, f->mark.script_id, t->script};
 	k->bytes += t->script.nends * sizeof(*t->script.ends);
 	t->script.ends = NULL;
-	free_task(&t->base);
+	v8_task_free(t);
 	return k->nscripts;
 }
 
@@ -422,12 +223,12 @@ static struct v8_known_code *code_that_begins(const struct v8_knowledge *k, uint
 
 /* false: it is not known, or known to be unchanged */
 static bool ask_same(const struct v8_knowledge *k, bool is_code, uint64_t key, uint64_t function,
-		     struct same *out)
+		     struct v8_same *out)
 {
 	const struct v8_known_code *c = is_code ? code_that_begins(k, key) : NULL;
 	const struct v8_known *f = is_code ? NULL : find_function(k, key);
 
-	*out = (struct same){.is_code = is_code, .key = key};
+	*out = (struct v8_same){.is_code = is_code, .key = key};
 	if (c) {
 		out->mark = c->outer.mark;
 		out->code_mark = c->is.mark;
@@ -441,7 +242,7 @@ static bool ask_same(const struct v8_knowledge *k, bool is_code, uint64_t key, u
 	return f->function != out->function || f->checked_ns < k->sample_ns;
 }
 
-static void take_same(struct v8_knowledge *k, const struct same *same, uint64_t asked_ns)
+static void take_same(struct v8_knowledge *k, const struct v8_same *same, uint64_t asked_ns)
 {
 	struct v8_known_code *c = same->is_code ? code_that_begins(k, same->key) : NULL;
 	struct v8_known *f = same->is_code ? NULL : find_function(k, same->key);
@@ -463,7 +264,7 @@ static void take_same(struct v8_knowledge *k, const struct same *same, uint64_t 
 static bool is_same(struct v8_knowledge *k, const struct managed_host *host, bool is_code,
 		    uint64_t key, uint64_t function)
 {
-	struct same *same = calloc(1 + TOGETHER_MAX, sizeof(*same));
+	struct v8_same *same = calloc(1 + TOGETHER_MAX, sizeof(*same));
 	uint64_t asked_ns = os_now_ns();
 	struct v8_task *t = same ? new_task(k, &(struct v8_task){.kind = TASK_SAME}) : NULL;
 	unsigned n = 1, i;
@@ -475,9 +276,8 @@ static bool is_same(struct v8_knowledge *k, const struct managed_host *host, boo
 	}
 	ask_same(k, is_code, key, function, &same[0]);
 	for (i = 0; i < k->before.n; i++)
-		if (k->before.key[i] != key && ask_same(k, k->before.is_code[i], k->before.key[i], 0,
-							&same[n]))
-			n++;
+		n += k->before.key[i] != key &&
+		     ask_same(k, k->before.is_code[i], k->before.key[i], 0, &same[n]);
 	t->same = same;
 	t->nsame = n;
 	if (!run_it(k, host, t))
@@ -486,7 +286,7 @@ static bool is_same(struct v8_knowledge *k, const struct managed_host *host, boo
 		if (same[i].found)
 			take_same(k, &same[i], asked_ns);
 	found = t->found;
-	free_task(&t->base);
+	v8_task_free(t);
 	return found;
 }
 
@@ -524,14 +324,14 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 	if (named.number)
 		f = f ? f : add_function(k, bytecode);
 	if (!named.number || !f) {
-		free_task(&t->base);
+		v8_task_free(t);
 		return NULL;
 	}
 	named.since_ns = since(f->number ? f : NULL, &named, named.checked_ns);
 	named.positions = t->positions;
 	named.npositions = t->npositions;
 	t->positions = NULL;
-	free_task(&t->base);
+	v8_task_free(t);
 	k->bytes += named.npositions;
 	k->bytes -= f->npositions;
 	free(f->positions);
@@ -644,7 +444,7 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 		return NULL;
 	}
 	c = make_code(k, host, t, now_ns);
-	free_task(&t->base);
+	v8_task_free(t);
 	if (!c)
 		return NULL;
 	if (before.number == c->outer.number)
@@ -679,7 +479,7 @@ bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint
 					   .mark = c->outer.mark});
 	if (!t)
 		return false;
-	free_task(&t->base);
+	v8_task_free(t);
 	c->outer.function = function;
 	c->outer.checked_ns = now_ns;
 	return true;
@@ -734,7 +534,7 @@ const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
 	memmove(b + 1, b, (k->nbuiltins++ - i) * sizeof(*b));
 	*b = (struct v8_known_builtin){.begin = t->at, .nbytes = t->nbytes, .bytes = t->bytes};
 	t->bytes = NULL;
-	free_task(&t->base);
+	v8_task_free(t);
 	fewer = realloc(b->bytes, b->nbytes);
 	b->bytes = fewer ? fewer : b->bytes;
 	v8_builtin_shape(b->bytes, b->nbytes, &b->shape);
@@ -762,7 +562,7 @@ bool v8_known_returns(struct v8_knowledge *k, const struct managed_host *host,
 	for (i = 0; t && i < t->nreturns; i++)
 		*cached_return(k, t->returns[i].at) = t->returns[i];
 	if (t)
-		free_task(&t->base);
+		v8_task_free(t);
 	for (i = 0; i < n; i++) {
 		const struct v8_return *r = cached_return(k, words[i].at);
 

@@ -1,0 +1,181 @@
+#include "managed/node/task_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CODE_KEPT (32u << 10)                /* bytes of instructions that are kept of one code */
+#define BUILTIN_REACH (64u << 10)            /* larger builtins are not told from others */
+#define BUILTIN_PIECE 8192u
+
+/*
+ * The functions of optimized code, while their addresses are fresh: a collection may move them at
+ * any time later.
+ */
+static void read_functions(struct v8_task *t, const struct managed_memory *m)
+{
+	uint32_t i;
+
+	if (t->code.optimized && !v8_function_read(&t->layout, m, t->code.mark.shared, &t->of))
+		t->of.mark.shared = 0;
+	t->inlined = t->code.nliterals ? calloc(t->code.nliterals, sizeof(*t->inlined)) : NULL;
+	for (i = 0; t->inlined && i < t->code.nliterals; i++)
+		if (!v8_function_read(&t->layout, m, t->code.literals[i], &t->inlined[i]))
+			t->inlined[i].mark.shared = 0;
+	/* They were its functions if it is still that code. */
+	t->found = v8_code_is(&t->layout, m, t->code.begin, &t->code.mark);
+}
+
+static void read_bytes(struct v8_task *t, const struct managed_memory *m)
+{
+	uint64_t n = t->code.end - t->code.begin;
+
+	t->nbytes = n < CODE_KEPT ? (uint32_t)n : CODE_KEPT;
+	t->bytes = malloc(t->nbytes);
+	if (!t->bytes || !managed_read(m, t->code.begin, t->bytes, t->nbytes))
+		t->nbytes = 0;
+}
+
+/* From piece to piece: where it begins, and where the next one does. */
+static bool read_builtin(struct v8_task *t, const struct managed_memory *m)
+{
+	uint64_t pc = t->at, from = pc & ~(uint64_t)(BUILTIN_PIECE - 1);
+	size_t begin = SIZE_MAX, end, next = SIZE_MAX, n, got;
+
+	t->bytes = malloc(2 * BUILTIN_REACH);
+	if (!t->bytes || pc < 2 * BUILTIN_REACH)
+		return false;
+	for (;; from -= BUILTIN_PIECE) {
+		n = (size_t)(pc + 1 - from);
+		if (n > BUILTIN_REACH || !managed_read(m, from, t->bytes, n))
+			return false;
+		begin = v8_builtin_begin(t->bytes, n, from);
+		if (begin != SIZE_MAX)
+			break;
+	}
+	t->at = from + begin;
+	n -= begin;
+	memmove(t->bytes, t->bytes + begin, n);
+	/* What cannot be read is behind its end. */
+	for (end = n; end < n + BUILTIN_REACH - BUILTIN_PIECE && next == SIZE_MAX; end += got) {
+		got = m->read(m->ctx, t->at + end, t->bytes + end, BUILTIN_PIECE);
+		if (!got)
+			break;
+		next = v8_builtin_end(t->bytes, n, end + got, t->at);
+	}
+	t->nbytes = (uint32_t)(next != SIZE_MAX ? next : end);
+	return true;
+}
+
+static bool read_returns(struct v8_task *t, const struct managed_memory *m)
+{
+	uint8_t before[8];
+	int32_t by;
+	unsigned i;
+
+	for (i = 0; i < t->nreturns; i++) {
+		struct v8_return *r = &t->returns[i];
+
+		r->called = r->at > sizeof(before) && r->at < (uint64_t)1 << 47 &&
+			    managed_read(m, r->at - sizeof(before), before, sizeof(before)) &&
+			    v8_is_call(before, &by);
+		r->target = r->called && by ? r->at + (uint64_t)(int64_t)by : 0;
+	}
+	return true;
+}
+
+/*
+ * Its JSFunction says so. When that was moved and its place is not one any more, the frame has the
+ * two that belonged together a moment ago, and the SharedFunctionInfo has that bytecode still.
+ */
+static bool is_same_function(const struct v8_layout *l, const struct managed_memory *m,
+			     struct v8_same *same)
+{
+	uint64_t shared = v8_shared(l, m, same->function);
+
+	return v8_mark_still(l, m, &same->mark) &&
+	       (shared ? shared == same->mark.shared
+		       : same->lately && v8_mark_has(l, m, &same->mark, same->key));
+}
+
+static void read_same(struct v8_task *t, const struct managed_memory *m)
+{
+	unsigned i;
+
+	for (i = 0; i < t->nsame; i++) {
+		struct v8_same *same = &t->same[i];
+
+		same->found = same->is_code
+				      ? v8_code_is(&t->layout, m, same->key, &same->code_mark) &&
+						(!same->mark.shared ||
+						 v8_mark_still(&t->layout, m, &same->mark))
+				      : is_same_function(&t->layout, m, same);
+	}
+	t->found = t->same[0].found;
+}
+
+static void run_task(struct managed_task *task, const struct managed_memory *m)
+{
+	struct v8_task *t = (struct v8_task *)task;
+	uint64_t shared;
+
+	switch (t->kind) {
+	case TASK_FUNCTION:
+		shared = v8_shared_of(&t->layout, m, t->function, t->bytecode);
+		t->found = shared && v8_function_read(&t->layout, m, shared, &t->of);
+		if (t->found && v8_word(m, t->bytecode, t->layout.row.bytecode_positions, &shared))
+			t->positions = v8_positions_read(m, shared, &t->npositions);
+		break;
+	case TASK_SCRIPT:
+		t->found = v8_script_read(&t->layout, m, t->at, &t->script);
+		break;
+	case TASK_CODE:
+		t->found = v8_code_find(&t->layout, m, t->at, &t->code);
+		if (t->found) {
+			read_bytes(t, m);
+			read_functions(t, m);
+		}
+		break;
+	case TASK_BUILTIN:
+		t->found = read_builtin(t, m);
+		break;
+	case TASK_RETURNS:
+		t->found = read_returns(t, m);
+		break;
+	case TASK_SAME:
+		read_same(t, m);
+		break;
+	case TASK_RUNS:
+		t->found = v8_shared(&t->layout, m, t->function) == t->mark.shared;
+		break;
+	}
+}
+
+static void free_it(struct managed_task *task)
+{
+	struct v8_task *t = (struct v8_task *)task;
+
+	free(t->positions);
+	free(t->inlined);
+	free(t->bytes);
+	free(t->same);
+	free(t->script.ends);
+	v8_code_free(&t->code);
+	free(t);
+}
+
+void v8_task_free(struct v8_task *t)
+{
+	free_it(&t->base);
+}
+
+struct v8_task *v8_task_new(const struct v8_layout *layout, const struct v8_task *what)
+{
+	struct v8_task *t = malloc(sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = *what;
+	t->base = (struct managed_task){.run = run_task, .free = free_it};
+	t->layout = *layout;
+	return t;
+}
