@@ -156,7 +156,8 @@ function start(data) {
     const all = data.runtimes ?? [];
     for (const r of all) if (r.row === "activity") r.name = "\u00a0".repeat(2 * r.depth) + r.name;
     const kinds = Map.groupBy(all, r => r.row === "activity" ? "request" : r.row);
-    const titles = { request: "Requests, the slowest first", gc_process: "Garbage collection by process", gc_generation: "by generation",
+    const titles = { request: "Requests, the slowest first",
+                     gc_process: "Garbage collection by process", gc_generation: "by generation",
                      collection: "the longest collections", jit_process: "Compiled methods",
                      jit_tier: "by tier", jit_method: "the longest to compile",
                      exception: "Exceptions", contention: "Waits for locks",
