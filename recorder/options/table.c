@@ -451,7 +451,8 @@ const struct option_info option_table[] = {
 	{"start", "MS", "Only events from here on, in the milliseconds that stand before events.",
 	 OPTION_FLOAT, GROUP_SELECT, IN(EVENTS), FIELD(start_ms), NUMBER(UNSET, -1e15, 1e15, "ms")},
 	{"end", "MS", "Only events up to here.",
-	 OPTION_FLOAT, GROUP_SELECT, IN(EVENTS), FIELD(end_ms), NUMBER(INFINITY, -1e15, 1e15, "ms")},
+	 OPTION_FLOAT, GROUP_SELECT, IN(EVENTS), FIELD(end_ms),
+	 NUMBER(INFINITY, -1e15, 1e15, "ms")},
 	{"columns", "FIELD,...",
 	 "Only these fields, in this order; * are the others. With a condition (Size>=1024, "
 	 "FileName~\\.dmp$) only the events that meet it.",
