@@ -183,7 +183,7 @@ export class EventList {
     const pick = row => { this.inputs.name.value = quoted(row.name); this.show(); };
     table(this.counts, [
       { title: "events", value: r => r.n, number: true, show: r => count(r.n), sort: -1 },
-      { title: "when (A is the row's most)", value: r => r.n, kind: () => "when",
+      { title: "when (A is the row's most)", value: r => r.n, kind: () => "when", wide: true,
         show: r => whenText(r.parts, null, 0) },
       { title: "name", value: r => r.name, pick },
     ], this.histogram(found), { most: 100 });

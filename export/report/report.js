@@ -9,7 +9,7 @@ import { element, table } from "./table.js";
 // The page: joins the parts. One range of time and one process or thread hold for all of it.
 
 const $ = id => document.getElementById(id);
-const stacksMost = 20, whenParts = 32;
+const stacksMost = 20, whenParts = 32, unsaid = new Set(["row", "in", "depth", "ended"]);
 
 function start(data) {
   const state = { from: 0, to: data.buckets, who: -1, focus: -1, sums: null };
@@ -61,9 +61,10 @@ function start(data) {
       weight("itself", r => r.self, -1), weight("inclusive", r => r.inclusive),
       { title: data.unit, value: r => r.self, number: true, show: r => count(r.self) },
       at("first, s", r => times(r.text).first), at("last, s", r => times(r.text).last + 1),
-      { title: "when", value: r => times(r.text).first, kind: () => "when",
+      ...code,
+      { title: "when", value: r => times(r.text).first, kind: () => "when", wide: true,
         show: r => whenText(times(r.text).parts, data.unit_ns, partNs) },
-      ...code, name("function", { pick }),
+      name("function", { pick }),
     ], [...functions(data, state.sums).values()], { filter: true });
     stacks();
     threads();
@@ -147,25 +148,34 @@ function start(data) {
     ], rows, { most: 20 });
   }
 
-  /** Rows as `recorder report --runtimes --json` has them: a table for each kind, in order. */
+  /**
+   * Rows as report has them with --requests, --runtimes, --source and --json: a table for each
+   * kind, in order. What is nested in a request follows it, with its name set in.
+   */
   function runtimes() {
-    const kinds = Map.groupBy(data.runtimes ?? [], r => r.row);
-    const titles = { gc_process: "Garbage collection by process", gc_generation: "by generation",
+    const all = data.runtimes ?? [];
+    for (const r of all) if (r.row === "activity") r.name = "\u00a0".repeat(2 * r.depth) + r.name;
+    const kinds = Map.groupBy(all, r => r.row === "activity" ? "request" : r.row);
+    const titles = { request: "Requests, the slowest first",
+                     gc_process: "Garbage collection by process", gc_generation: "by generation",
                      collection: "the longest collections", jit_process: "Compiled methods",
                      jit_tier: "by tier", jit_method: "the longest to compile",
                      exception: "Exceptions", contention: "Waits for locks",
                      source_line: "Source, by line" };
     $("runtimes").closest("section").hidden = kinds.size === 0;
     for (const [kind, rows] of kinds) {
-      const box = element("div"), keys = Object.keys(rows[0]).filter(k => k !== "row");
+      const first = kind === "request" ? ["name", "text"] : [];
+      const keys = [...new Set([...first, ...Object.keys(rows[0])])].filter(k => !unsaid.has(k));
+      const box = element("div");
       const isNumber = k => rows.every(r => r[k] === null || typeof r[k] === "number");
-      const isTold = k => rows.some(r => r[k] !== null && r[k] !== "");
+      const isTold = k => rows.some(r => r[k] !== null && r[k] !== "" &&
+                                        (kind !== "request" || r[k] !== 0));
       $("runtimes").append(element("h3", titles[kind] ?? kind), box);
       table(box, keys.filter(isTold).map(k => ({
         title: k.replaceAll("_", " ").replace(/ pct$/, " %").replace(" mb", " MB"),
         number: isNumber(k),
         value: r => r[k] ?? (isNumber(k) ? NaN : ""),
-        kind: () => k === "text" ? "code" : "",
+        kind: () => k === "text" ? "code" : "", fold: k === "stack",
         show: r => typeof r[k] === "number" ? brief(r[k])
                    : k === "stack" ? r[k].replaceAll(";", " \u2190 ") : String(r[k] ?? ""),
       })), rows, { most: 200 });
@@ -219,6 +229,7 @@ function start(data) {
         value: r => key === "mean" ? r.sum / r.n : r[key] ?? NaN,
         show: r => key === "mean" ? brief(r.sum / r.n) : r[key] === null ? "" : brief(r[key]) })),
     ], counters(data), { filter: true });
+    $("counters").closest("section").hidden = counters(data).length === 0;
     if (hasManaged(data)) $("flame-box").after(legend(data));
     if (data.small > 0)
       $("flame-box").after(element("p",

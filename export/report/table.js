@@ -7,17 +7,23 @@ export function element(tag, text, attributes = {}) {
   return e;
 }
 
+const namedMost = 9;
+
 /**
- * columns: { title, value(row), show(row) -> text, number, share(row) 0..1, pick(row), kind(row) }.
- * The rows are shown by the first column that says sort: -1 or 1, in the order given without one.
+ * columns: { title, value(row), show(row) -> text, number, share(row) 0..1, pick(row), kind(row),
+ * fold, wide }. The rows are shown by the first column that says sort: -1 or 1, in the order given
+ * without one. A long text in a column that folds shows its beginning only. On a narrow page, the
+ * last of a few columns has a line of its own before the others unless it is a number, and wide
+ * ones have one after them.
  */
 export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
   let by = columns.find(c => c.sort), direction = by?.sort ?? 1, word = "";
   const body = element("tbody"), head = element("thead"), line = element("tr");
   const note = element("p", "", { class: "hint" });
 
+  const sort = c => c.number ? "n" : c.wide ? "wide" : "";
   for (const c of columns) {
-    const th = element("th", undefined, { scope: "col", class: c.number ? "n" : "" });
+    const th = element("th", undefined, { scope: "col", class: sort(c) });
     const button = element("button", c.title, { type: "button" });
     button.addEventListener("click", () => {
       direction = by === c ? -direction : c.number ? -1 : 1;
@@ -31,7 +37,7 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
   head.append(line);
 
   function cell(c, row) {
-    const td = element("td", undefined, { class: c.number ? "n" : "" });
+    const td = element("td", undefined, { class: sort(c) });
     const text = c.show ? c.show(row) : String(c.value(row));
     if (c.share) {
       td.append(element("span", "", { class: "share" }));
@@ -41,6 +47,10 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
       const button = element("button", text, { type: "button" });
       button.addEventListener("click", () => c.pick(row));
       td.append(button);
+    } else if (c.fold && text.length > 80) {
+      const details = element("details");
+      details.append(element("summary", text.slice(0, 60) + "…"), text);
+      td.append(details);
     } else {
       td.append(text);
     }
@@ -68,7 +78,8 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
                        : shown.length === 0 ? "nothing" : "";
   }
 
-  const t = element("table");
+  const t = element("table", undefined, {
+    class: columns.length <= namedMost && !columns.at(-1).number ? "named" : "" });
   const scroll = element("div", undefined, { class: "scroll", tabindex: "0" });
   t.append(head, body);
   scroll.append(t);

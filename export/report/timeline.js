@@ -5,7 +5,7 @@ import { sharp } from "./flame.js";
 // they kept; counters, collections, events.
 // Dragging chooses a range of buckets.
 
-const laneHeight = 34, axisHeight = 22, gap = 6, lanesMost = 8, countersMost = 8;
+const laneHeight = 34, axisHeight = 22, gap = 6, lanesMost = 8, countersMost = 8, narrow = 600;
 
 export class Timeline {
   /** on: { range(from bucket, to bucket), said(text) } */
@@ -113,7 +113,7 @@ export class Timeline {
     const all = this.lanes(columns), lanes = all.slice(0, lanesMost);
     const marks = (this.collections.length ? 1 : 0) + (this.events.length ? 1 : 0);
     const height = (lanes.length + this.counters.length) * (laneHeight + gap) +
-                   marks * (16 + gap) + axisHeight + 20;
+                   marks * (16 + gap) + axisHeight + (width < narrow ? 36 : 20);
     const [g] = sharp(this.canvas, height);
     this.ink = colour("--ink");
     this.dim = colour("--dim");
@@ -134,7 +134,7 @@ export class Timeline {
     }
     for (const c of this.counters) {
       this.course(g, c, y, colour("--accent"), colour("--line"));
-      this.title(g, c.name, `${brief(c.min)} to ${brief(c.max)}`, y);
+      this.title(g, c.name, c.min < c.max ? `${brief(c.min)}–${brief(c.max)}` : brief(c.min), y);
       y += laneHeight + gap;
     }
     if (this.collections.length) {
@@ -171,7 +171,7 @@ export class Timeline {
     if (all.length > lanes.length) {
       g.fillStyle = this.dim;
       g.fillText(`${lanes.length} of ${all.length} ${this.who >= 0 ? "threads" : "processes"}`,
-                 0, y + (width < 600 ? 26 : 12));
+                 0, y + (width < narrow ? 28 : 12));
     }
   }
 
@@ -208,14 +208,17 @@ export class Timeline {
     g.fillRect(this.left, y + laneHeight, this.width - this.left, 1);
     g.strokeStyle = stroke;
     g.lineWidth = 1.5;
+    g.fillStyle = stroke;
     g.beginPath();
     let pen = false;
-    for (const [seconds, value] of counter.points) {
+    for (const [i, [seconds, value]] of counter.points.entries()) {
       if (value === null) { pen = false; continue; }
       const x = this.x(seconds);
       const at = y + laneHeight - 2 - (value - counter.min) / span * (laneHeight - 4);
       if (pen) g.lineTo(x, at);
       else g.moveTo(x, at);
+      // A value alone makes no line.
+      if (!pen && (counter.points[i + 1]?.[1] ?? null) === null) g.fillRect(x - 2, at - 2, 4, 4);
       pen = true;
     }
     g.stroke();
@@ -224,7 +227,8 @@ export class Timeline {
   axis(g, y, line) {
     const span = (this.data.to_ms - this.data.from_ms) / 1000;
     const steps = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600];
-    const step = steps.find(s => span / s <= 12) ?? span / 10;
+    const most = Math.min(Math.max((this.width - this.left) / 60, 2), 12);
+    const step = steps.find(s => span / s <= most) ?? span / most;
     g.textAlign = "center";
     const first = Math.ceil(this.data.from_ms / 1000 / step) * step;
     for (let s = first; s <= this.data.to_ms / 1000 + 1e-9; s += step) {

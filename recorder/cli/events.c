@@ -226,6 +226,10 @@ static int report_nothing(struct listing *l, const char *path, struct err *err)
 
 	if (!l->nnames)
 		return err_set(err, ERR_NOT_FOUND, "%s holds no events", path);
+	if (l->o->process && !l->select.process_seen)
+		return err_set(err, ERR_NOT_FOUND, "no event of %s is of a process '%s': a whole "
+			       "name, a pid, or a regular expression such as '^%s'", path,
+			       l->o->process, l->o->process);
 	set_names(l);
 	for (i = 0; i < l->nnames && nearest.wanted; i++)
 		nearest_offer(&nearest, l->o->event_name ? l->names[i].name : l->names[i].provider);

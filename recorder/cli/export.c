@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/os.h"
 #include "export/export.h"
+#include "listing/report_requests.h"
 #include "listing/report_runtimes.h"
 #include "listing/report_source.h"
 
@@ -362,9 +363,24 @@ static enum stream only_stream(const struct incident *in)
 	return n == 1 ? found : STREAM_CPU;
 }
 
+/* Those of what is chosen of the incident; a request that began before it is none of them. */
+static int put_requests(struct sheet *sheet, const struct options *o, struct incident *in,
+			struct err *err)
+{
+	struct activities a = {0};
+	int rc = activities_find(in, o->pairs.items, o->pairs.n, &a, err);
+
+	if (!rc)
+		rc = activities_measure(in, &a, err);
+	if (!rc)
+		rc = report_requests(sheet, o, in, &a, err);
+	activities_free(&a);
+	return rc;
+}
+
 /*
- * What a page has beside the stream: samples of events, and what runtimes tell, as an array of the
- * rows that report prints; nothing there for other formats.
+ * What a page has beside the stream: requests, and what runtimes tell, as an array of the rows that
+ * report prints; nothing there for other formats.
  */
 static int for_page(const struct options *o, const struct exporter *e, struct incident *in,
 		    enum stream stream, struct buf *runtimes, struct err *err)
@@ -381,7 +397,8 @@ static int for_page(const struct options *o, const struct exporter *e, struct in
 	rows.json = true;
 	rows.rows = PAGE_ROWS;
 	sheet_init(&sheet, &rows);
-	if (report_runtimes(&sheet, &rows, in, &why) == ERR_MEMORY)
+	if (put_requests(&sheet, &rows, in, &why) == ERR_MEMORY ||
+	    report_runtimes(&sheet, &rows, in, &why) == ERR_MEMORY)
 		rc = err_set(err, ERR_MEMORY, "%s", why.text);
 	if (!rc && o->source_of)
 		rc = report_source(&sheet, &rows, in, stream, &notes, err);

@@ -67,6 +67,8 @@ int event_select_open(struct event_select *s, const struct options *o, struct er
 
 	*s = (struct event_select){.o = o, .not_text = text && *text == '!'};
 	rc = take_regex("--name", o->event_name, &s->name, err);
+	if (!rc && o->process && strpbrk(o->process, "^$*+?()[]{}|\\"))
+		rc = take_regex("--process", o->process, &s->process, err);
 	if (!rc)
 		rc = take_regex("--text", text && s->not_text ? text + 1 : text, &s->text, err);
 	if (!rc)
@@ -86,7 +88,8 @@ void event_select_close(struct event_select *s)
 	}
 	regex_close(s->name);
 	regex_close(s->text);
-	s->name = s->text = NULL;
+	regex_close(s->process);
+	s->name = s->text = s->process = NULL;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -122,14 +125,24 @@ static bool rule_hits(struct event_select *s, const struct event *e)
 	return sense.hit;
 }
 
+static bool process_fits(struct event_select *s, const struct process *process)
+{
+	const char *name = process ? process_name(process) : "";
+	bool fits = process && (process_is_meant(process, s->o->process) ||
+				(s->process && regex_match(s->process, name, strlen(name))));
+
+	s->process_seen |= fits;
+	return fits;
+}
+
 bool event_select_takes(struct event_select *s, const struct event *e, double ms)
 {
 	const struct options *o = s->o;
 
-	return (!s->rule || rule_hits(s, e)) &&
+	return (!o->process || process_fits(s, e->process)) &&
+	       (!s->rule || rule_hits(s, e)) &&
 	       ms >= o->start_ms && ms <= o->end_ms &&
 	       (!o->provider || text_same_fold(o->provider, event_provider(e))) &&
-	       (!o->process || (e->process && process_is_meant(e->process, o->process))) &&
 	       (!s->name || name_matches(s, e)) && meets_conditions(s, e);
 }
 

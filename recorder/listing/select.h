@@ -27,6 +27,8 @@ struct event_select {
 	const struct options *o;
 	struct trigger *rule;                /* of --live, borrowed; NULL = none */
 	struct regex *name, *text;           /* NULL = all */
+	struct regex *process;               /* NULL = --process is no regular expression */
+	bool process_seen;                   /* an event's was the one that --process wants */
 	bool not_text;                       /* those whose text does not match */
 	struct event_column columns[EVENT_COLUMNS_MAX];
 	uint32_t ncolumns;

@@ -374,8 +374,9 @@ const struct option_info option_table[] = {
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
-	 "started by (sh), or the script (manage.py); or a list: 1234,nginx. For rules: whose "
-	 "events may fire rules on events. --record-process says whose stacks are recorded.",
+	 "started by (sh), or the script (manage.py); or a list: 1234,nginx. events: also a "
+	 "regular expression, if it looks like one (^py). For rules: whose events may fire rules "
+	 "on events. --record-process says whose stacks are recorded.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF | IN(EVENTS) | IN(STACKS) | IN(RUN) | IN(TOP) |
 	 RECORDING | IN(BACKTEST), LIVE, FIELD(process), .other_names = "pid pname"},
 	{"container", "ID",
@@ -448,9 +449,10 @@ const struct option_info option_table[] = {
 	 "Only events whose line this matches, or does not match; the line without its time.",
 	 OPTION_TEXT, GROUP_SELECT, IN(EVENTS), FIELD(event_text)},
 	{"start", "MS", "Only events from here on, in the milliseconds that stand before events.",
-	 OPTION_FLOAT, GROUP_SELECT, IN(EVENTS), FIELD(start_ms), NUMBER(-1e15, -1e15, 1e15, "ms")},
+	 OPTION_FLOAT, GROUP_SELECT, IN(EVENTS), FIELD(start_ms), NUMBER(UNSET, -1e15, 1e15, "ms")},
 	{"end", "MS", "Only events up to here.",
-	 OPTION_FLOAT, GROUP_SELECT, IN(EVENTS), FIELD(end_ms), NUMBER(1e15, -1e15, 1e15, "ms")},
+	 OPTION_FLOAT, GROUP_SELECT, IN(EVENTS), FIELD(end_ms),
+	 NUMBER(INFINITY, -1e15, 1e15, "ms")},
 	{"columns", "FIELD,...",
 	 "Only these fields, in this order; * are the others. With a condition (Size>=1024, "
 	 "FileName~\\.dmp$) only the events that meet it.",
@@ -594,7 +596,7 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(per_process)},
 	{"rows", "N", "Length of tables; events: end after this many, if it is given.",
 	 OPTION_INT, GROUP_OUTPUT, IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),
-	 NUMBER(20, 1, 1000000, NULL)},
+	 NUMBER(20, 1, 1000000, NULL), .other_names = "max"},
 	{"group", "PATTERNS",
 	 "Make one frame of those that match; or module, module-entry, class, class-entry, "
 	 "just-my-code.",

@@ -6,24 +6,23 @@ import { check, exitCode, launch, openFile } from "./page.mjs";
 
 const [chromium, playwright, file] = process.argv.slice(2);
 const browser = await launch(chromium, playwright);
-const usableMs = 2000;
+const usableMs = 2000;                       // of the page's own CPU time: others are busy, too
 
 try {
-  const { page, asked, complaints } = await openFile(browser, file,
+  const { page, asked, complaints, cpuMs } = await openFile(browser, file,
     { viewport: { width: 1400, height: 900 } });
   await page.waitForSelector("html[data-events=yes]");
-  const [ready, listed] = await page.evaluate(() =>
-    ["ready", "events"].map(name => performance.getEntriesByName(name)[0].startTime));
-  console.log(`# usable after ${Math.round(ready)} ms, its events after ${Math.round(listed)} ms`);
+  const loaded = await cpuMs();
+  check("a_page_is_loaded_in_less_than_two_seconds", loaded < usableMs, loaded);
   const said = () => page.textContent("#events .said");
   const filter = async (label, text) => {
     const before = await said();
     const input = page.locator("#events .bar label", { hasText: label }).locator("input");
-    const t0 = Date.now();
+    const t0 = await cpuMs();
     await input.fill(text);
     await page.waitForFunction(
       before => document.querySelector("#events .said").textContent !== before, before);
-    return Date.now() - t0;
+    return Math.round(await cpuMs() - t0);
   };
   check("all_events_are_there", (await said()) === "1,000,000 of 1,000,000 events", await said());
   const times = [];
@@ -37,7 +36,7 @@ try {
   check("texts_are_filtered", (await said()).startsWith("333,334 of "), await said());
   const rows = await page.locator("#events > div:last-child tbody tr").count();
   check("the_first_thousand_are_shown", rows === 1000, rows);
-  console.log(`# a filter took ${times.join(", ")} ms`);
+  console.log(`# CPU time: loading ${Math.round(loaded)} ms, filters ${times.join(", ")} ms`);
   check("a_filter_takes_less_than_two_seconds", Math.max(...times) < usableMs, times.join(" "));
   check("nothing_was_asked_for_and_the_console_is_silent", !asked.length && !complaints.length,
         complaints.join("; "));

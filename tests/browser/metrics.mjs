@@ -22,14 +22,21 @@ try {
   const first = await page.textContent("#functions tbody tr td:last-child");
   check("and_its_own_functions", first.endsWith("clr.dll"), first);
   const told = await page.locator("#runtimes h3").allTextContents();
-  check("what_runtimes_tell_is_there", told.length === 7 && told[0].startsWith("Garbage"),
+  check("what_runtimes_tell_is_there", told.length === 8 && told[1].startsWith("Garbage"),
         told.join("; "));
-  const row = await page.textContent("#runtimes tbody tr");
+  check("requests_come_first", told[0].startsWith("Requests") &&
+          (await page.locator("#runtimes > div:nth-of-type(1) tbody tr").count()) > 1, told[0]);
+  const row = await page.textContent("#runtimes > div:nth-of-type(2) tbody tr");
   check("with_the_numbers_of_the_terminal", row.includes("Test.x64") && row.includes("28.971"),
         row);
   await page.setViewportSize({ width: 400, height: 900 });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   check("a_page_of_400_pixels_is_no_wider", wide === 400, wide);
+  for (const id of ["functions", "changed", "threads", "events"]) {
+    const over = await page.evaluate(id => Math.max(...[...document.querySelectorAll(
+      `#${id} tr > :last-child`)].map(c => c.getBoundingClientRect().right)), id);
+    check(`names_of_${id}_are_seen_at_400_pixels`, over <= 400, over);
+  }
   check("nothing_was_asked_for_and_the_console_is_silent", !asked.length && !complaints.length,
         complaints.join("; "));
 } catch (e) {

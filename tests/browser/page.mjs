@@ -20,9 +20,13 @@ export const launch = (chromium, playwright, ...more) =>
     });
 
 // Open a file and wait until it is ready. own: its URL; asked: other URLs that it requested;
-// complaints: errors and dialogs.
+// complaints: errors and dialogs; cpuMs(): what the page's main thread has spent so far.
 export async function openFile(browser, file, options = {}, complaints = []) {
   const page = await browser.newPage(options), own = pathToFileURL(file).href, asked = [];
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
+  const cpuMs = async () => 1000 * (await cdp.send("Performance.getMetrics")).metrics
+    .find(m => m.name === "ThreadTime").value;
   page.setDefaultTimeout(20000);
   page.on("request", r => {
     if (r.url() !== own && !r.url().startsWith("blob:")) asked.push(r.url());
@@ -32,5 +36,5 @@ export async function openFile(browser, file, options = {}, complaints = []) {
   page.on("dialog", d => { complaints.push("dialog " + d.message()); d.dismiss(); });
   await page.goto(own);
   await page.waitForSelector("html[data-ready=yes]");
-  return { page, own, asked, complaints, text: id => page.textContent("#" + id) };
+  return { page, own, asked, complaints, cpuMs, text: id => page.textContent("#" + id) };
 }

@@ -90,6 +90,15 @@ the_rest_is_last()
 		grep -q 'GC/CreateSegment Type=3 Address=0x1b0f1000028 Size=0x1ffffd8 Clr'
 }
 
+same_process()
+{
+	"$RECORDER" events --id 1 --store net.db --name GC/Start --json 2>err |
+		jq -r 'select(.process | test("^Te.t")) | .t_ms' >theirs
+	"$RECORDER" events --id 1 --store net.db --name GC/Start --json --process '^Te.t' 2>err |
+		jq -r .t_ms >ours
+	[ "$(wc -l <ours)" -gt 100 ] && cmp theirs ours
+}
+
 # A recorder keeps one of the two GC/Start that the CLR writes, and no ManifestData.
 sampled_as_in_the_trace()
 {
@@ -136,6 +145,9 @@ if [ -e "$trace" ]; then
 	trace=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
 	"$RECORDER" collect --from "$trace" --store net.db 2>err
 	"$RECORDER" export --store net.db --metric event --no-annotate -f -o event.folded 2>>err
+	check a_process_may_be_a_regular_expression same_process
+	check a_process_that_is_not_there_is_said sh -c '! "$RECORDER" events --id 1 \
+		--store net.db --process Tes --max 1 2>err && grep -q "is of a process .Tes." err'
 	check every_event_with_a_stack_is_a_sample sampled_as_in_the_trace
 	check allocations_have_their_bytes allocated_as_in_the_trace
 	check stacks_of_one_event_are_a_metric sh -c '"$RECORDER" report --store net.db \

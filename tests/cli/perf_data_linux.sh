@@ -135,7 +135,7 @@ wait 2>/dev/null
 busy=$(perf script -i all.data -F comm,pid 2>/dev/null | grep -vc '^ *swapper')
 check samples_of_idle_cpus_are_left_out [ "$("$RECORDER" export 1 --store all.db -f |
 	awk '{ n += $NF } END { print n }')" = "$busy" ]
-check who_ran_before_perf_has_its_own_name eval '"$RECORDER" show 1 --store all.db |
+check who_ran_before_perf_has_its_own_name eval '"$RECORDER" report 1 --store all.db --rows 1000 |
 	grep -q " perl ($burner)"'
 
 # ---- comparing -----------------------------------------------------------------------------------

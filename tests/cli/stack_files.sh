@@ -109,7 +109,8 @@ self_us()
 {
 	rm -rf other.db*
 	"$RECORDER" collect --from "$1" --store other.db 2>err
-	"$RECORDER" report 1 --store other.db --json --by-name | jq -r 'select(.row == "function"
+	"$RECORDER" report 1 --store other.db --json --by-name --rows 10000 |
+		jq -r 'select(.row == "function"
 		and .self_ms > 0) | "\(.name) \(.self_ms * 1000)"' | sed 's/^[^ ]*!//' | sums
 }
 sums() { awk '$NF > 0 { n = $NF; $NF = ""; sub(/ .*/, ""); sub(/^\(anonymous.*/, "(anonymous)")
@@ -163,7 +164,8 @@ END
 	jfr print --events jdk.ExecutionSample busy.jfr | grep -A1 'stackTrace = \[' |
 		sed -n 's/^ *\([^ (]*\)(.*line:.*/\1/p' | sort | uniq -c |
 		awk '{ print $2, $1 }' >theirs
-	"$RECORDER" report 1 --store other.db --json --by-name | jq -r 'select(.row == "function"
+	"$RECORDER" report 1 --store other.db --json --by-name --rows 10000 |
+		jq -r 'select(.row == "function"
 		and .self_ms > 0) | "\(.name) \(.self_ms / 10 | round)"' |
 		sed 's/^\[java\]!//' | sort >ours
 	check jfr_has_the_samples_that_jfr_print_shows eval '[ -s ours ] && diff ours theirs'

@@ -280,12 +280,58 @@ TEST(a_device_is_no_build_id_though_the_record_says_so)
 	built_mmap2(&b, 0x4002, 5, 0x400000, 254, "/bin/x", 100);
 	built_end(&b);
 	assert_int_equal(open_built(&b, b.bytes.len, &f, &err), 0);
-	assert_int_equal(perf_file_facts(f)->damaged, 0);
 	assert_int_equal(perf_file_run(f, keep_one, NULL, &err), 0);
+	assert_int_equal(perf_file_facts(f)->damaged, 0);
 	assert_int_equal(one.kind, PERF_KIND_MMAP);
 	assert_int_equal(one.u.mmap.build_id_bytes, 0);
 	assert_int_equal(one.u.mmap.major, 254);
 	assert_int_equal(one.u.mmap.ino, 77);
+	perf_file_close(f);
+	built_free(&b);
+}
+
+/* A sample of period and stack: 6,000 bytes of it are there, but it may claim more. */
+static void put_large(struct perf_built *f, uint64_t time_ns, uint64_t period, uint64_t claimed)
+{
+	static const char stack[6000];
+	struct perf_bytes b;
+
+	perf_bytes_begin(&b, 9, 2);
+	perf_bytes_u64(&b, 11);
+	perf_bytes_u64(&b, 0x401000);
+	perf_bytes_u32(&b, 5);
+	perf_bytes_u32(&b, 5);
+	perf_bytes_u64(&b, time_ns);
+	perf_bytes_u64(&b, 0);
+	perf_bytes_u64(&b, period);
+	perf_bytes_u64(&b, claimed);
+	perf_bytes_put(&b, stack, sizeof(stack));
+	perf_bytes_u64(&b, sizeof(stack));
+	built_record(f, &b);
+}
+
+TEST(periods_of_large_samples_are_summed_and_damaged_ones_counted)
+{
+	static const uint64_t times[] = {100, 150, 300};
+	struct perf_file *f = NULL;
+	struct perf_built b = {.sample_type = 0x12187};
+	struct err err = {0};
+
+	built_begin(&b, false);
+	built_event(&b, 1, 0, 99, clock_ids, 2);
+	built_records(&b);
+	put_large(&b, 100, 7, 6000);
+	put_large(&b, 200, 20, 60000);
+	built_comm(&b, 5, "x", 150);
+	put_large(&b, 300, 3, 6000);
+	built_end(&b);
+	assert_int_equal(open_built(&b, b.bytes.len, &f, &err), 0);
+	assert_int_equal(perf_file_facts(f)->nrecords, 4);
+	assert_int_equal(perf_file_facts(f)->nsamples, 3);
+	assert_int_equal(perf_file_facts(f)->last_ns, 300);
+	assert_int_equal(perf_file_event(f, 0)->period_sum, 30);
+	check_run(f, 3, times);
+	assert_int_equal(perf_file_facts(f)->damaged, 1);
 	perf_file_close(f);
 	built_free(&b);
 }
@@ -302,6 +348,7 @@ int main(void)
 		cmocka_unit_test(other_byte_orders_and_formats_are_refused_in_a_sentence),
 		cmocka_unit_test(a_compressed_file_is_refused_in_a_sentence),
 		cmocka_unit_test(a_device_is_no_build_id_though_the_record_says_so),
+		cmocka_unit_test(periods_of_large_samples_are_summed_and_damaged_ones_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
