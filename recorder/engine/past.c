@@ -23,6 +23,7 @@
 #define QUEUE_BYTES_MAX ((size_t)8 << 20)    /* about an hour of two busy CPUs */
 #define SETTLE_NS NS_PER_SEC                 /* the longest wait for names */
 #define SETTLE_PART 4u                       /* of the time between two rounds */
+#define AHEAD_PART 20u                       /* of it: events come late, and a write takes time */
 #define RETRY_NS (10 * NS_PER_SEC)
 #define LOOK_NS NS_PER_SEC
 #define NAMED_LATE 3u                        /* segments that may still get names */
@@ -261,7 +262,8 @@ void past_tick(struct engine *e)
 	if (!q->n)
 		q->flushed = q->sealed;
 	os_mutex_unlock(e->shared.lock);
-	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns(e)))
+	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns(e) / AHEAD_PART *
+							     (AHEAD_PART - 1)))
 		seal(q);
 }
 
