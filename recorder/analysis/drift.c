@@ -239,7 +239,9 @@ int drift_finish(struct drift *d, struct err *err)
 /* ---- since when ------------------------------------------------------------------------------ */
 
 enum { PARTS = 120 };                        /* of a window */
-#define CHANCE 2.66    /* 1.63 squared: samples spread evenly differ less 99 times of 100 (K-S test) */
+/* Samples spread evenly differ less 99 times of 100 (Kolmogorov-Smirnov): 1.63 squared. */
+#define CHANCE 2.66
+
 
 /* Of each process, or each stack: whether its samples are the row's. */
 static bool *find_own(const struct drift_row *row, const struct incident *in)

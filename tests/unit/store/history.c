@@ -2,7 +2,7 @@
 #include "store/history.h"
 
 #include "tests/support/bad_disk.h"
-#include "tests/support/history_lab.h"
+#include "tests/unit/store/history_lab.h"
 #include "tests/support/test.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Files of the history: where one ends and the next begins, and what each says of itself. */
 #include "base/array.h"
 #include "tests/support/bad_disk.h"
-#include "tests/support/history_lab.h"
+#include "tests/unit/store/history_lab.h"
 
 /* Rules are tried on events: neither samples nor the threads that have nothing else are read. */
 TEST(events_are_read_without_samples)
