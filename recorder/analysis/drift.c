@@ -242,7 +242,6 @@ enum { PARTS = 120 };                        /* of a window */
 /* Samples spread evenly differ less 99 times of 100 (Kolmogorov-Smirnov): 1.63 squared. */
 #define CHANCE 2.66
 
-
 /* Of each process, or each stack: whether its samples are the row's. */
 static bool *find_own(const struct drift_row *row, const struct incident *in)
 {
