@@ -265,21 +265,30 @@ static bool *find_own(const struct drift_row *row, const struct incident *in)
 	return own;
 }
 
-static void sum_parts(const struct drift_row *row, const struct incident *in, const bool *own,
-		      uint64_t t0_ns, uint64_t t1_ns, double parts[PARTS])
+static bool is_own(const struct drift_row *row, const struct incident *in, const bool *own,
+		   const struct incident_sample *s)
 {
-	uint32_t i;
+	if (s->stream != STREAM_CPU || s->thread == THREAD_NONE)
+		return false;
+	return row->kind == DRIFT_PROGRAM ? own[in->threads[s->thread].process]
+					  : s->stack != STACK_NONE && own[s->stack];
+}
+
+/* first_ns: of each part, the time of its first sample; 0 = it has none. */
+static void sum_parts(const struct drift_row *row, const struct incident *in, const bool *own,
+		      uint64_t t0_ns, uint64_t t1_ns, double parts[PARTS], uint64_t first_ns[PARTS])
+{
+	uint32_t i, part;
 
 	for (i = 0; i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
 
-		if (s->stream != STREAM_CPU || s->thread == THREAD_NONE || s->time_ns < t0_ns ||
-		    s->time_ns >= t1_ns)
+		if (s->time_ns < t0_ns || s->time_ns >= t1_ns || !is_own(row, in, own, s))
 			continue;
-		if (row->kind == DRIFT_PROGRAM ? own[in->threads[s->thread].process]
-					       : s->stack != STACK_NONE && own[s->stack])
-			parts[(s->time_ns - t0_ns) * PARTS / (t1_ns - t0_ns)] +=
-				(double)s->weight / 1e9;
+		part = (uint32_t)((s->time_ns - t0_ns) * PARTS / (t1_ns - t0_ns));
+		parts[part] += (double)s->weight / 1e9;
+		if (!first_ns[part] || s->time_ns < first_ns[part])
+			first_ns[part] = s->time_ns;
 	}
 }
 
@@ -288,6 +297,7 @@ int drift_onset(const struct drift_row *row, const struct incident *in, uint64_t
 {
 	double parts[PARTS] = {0}, all = 0, before = 0, most = 0, at_before = 0, sum = 0;
 	double part_s = (double)(t1_ns - t0_ns) / 1e9 / PARTS, early, late;
+	uint64_t first_ns[PARTS] = {0};
 	bool *own = find_own(row, in);
 	uint32_t at = 0, i;
 
@@ -296,7 +306,7 @@ int drift_onset(const struct drift_row *row, const struct incident *in, uint64_t
 	if (!own)
 		return no_memory(err);
 	if (t1_ns > t0_ns)
-		sum_parts(row, in, own, t0_ns, t1_ns, parts);
+		sum_parts(row, in, own, t0_ns, t1_ns, parts, first_ns);
 	free(own);
 	for (i = 0; i < PARTS; i++)
 		all += parts[i];
@@ -315,7 +325,8 @@ int drift_onset(const struct drift_row *row, const struct incident *in, uint64_t
 	late = (all - at_before) / ((PARTS - at) * part_s);
 	if (fmin(early, late) * 2 > fmax(early, late))
 		return 0;
-	*since_ns = t0_ns + (t1_ns - t0_ns) * at / PARTS;
+	*since_ns = row->now > row->mean && first_ns[at] ? first_ns[at]
+							 : t0_ns + (t1_ns - t0_ns) * at / PARTS;
 	*cpus = late;
 	return 0;
 }
