@@ -280,8 +280,8 @@ int cmd_against(const struct options *o, struct err *err)
 	if (!rc) {
 		put_against(&against, found, &when);
 		if (!o->json)
-			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU, against what it was "
-				  "%s; only what exceeds their spread\n", buf_text(&when));
+			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU, against what it "
+				  "was %s; only what exceeds their spread\n", buf_text(&when));
 		put_rows(&sheet, o, &d);
 		rc = sheet_print(&sheet, err);
 	}

@@ -21,8 +21,8 @@
 
 #define SYNC_NS (10 * NS_PER_SEC)
 #define QUEUE_BYTES_MAX ((size_t)8 << 20)    /* about an hour of two busy CPUs */
-#define SETTLE_NS NS_PER_SEC                 /* the longest wait for names */
-#define SETTLE_PART 4u                       /* of the time between two rounds */
+#define SETTLE_NS NS_PER_SEC                 /* how long names are waited for before a write, */
+#define SETTLE_PART 4u                       /* and after it: of the time between two rounds */
 #define AHEAD_PART 20u                       /* of it: events come late, and a write takes time */
 #define RETRY_NS (10 * NS_PER_SEC)
 #define LOOK_NS NS_PER_SEC
@@ -386,9 +386,9 @@ static int open_history(struct past_writer *p, struct err *err)
 }
 
 /* Frames without a name are named now, while their programs are still there. */
-static void settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n)
+static void settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n,
+			 uint64_t most_ns)
 {
-	uint64_t most_ns = sync_ns(p->e) / SETTLE_PART;
 	struct frame **frames = NULL;
 	uint32_t room = 0, nframes = 0, number, i;
 
@@ -406,8 +406,7 @@ static void settle_names(struct past_writer *p, struct segment *const *segments,
 		}
 	}
 	if (nframes)
-		symbols_settle(p->e->symbols, frames, nframes,
-			       most_ns < SETTLE_NS ? most_ns : SETTLE_NS);
+		symbols_settle(p->e->symbols, frames, nframes, most_ns);
 	free(frames);
 }
 
@@ -416,7 +415,7 @@ static void put_late_names(struct past_writer *p)
 {
 	if (!p->history || !p->nlate)
 		return;
-	settle_names(p, p->late, p->nlate);
+	settle_names(p, p->late, p->nlate, SETTLE_NS);
 	history_put_names(p->history, p->late, p->nlate);
 }
 
@@ -544,7 +543,7 @@ static bool write_some(struct past_writer *p)
 		return step.period_ns != 0;
 	awaited = is_awaited(p);
 	if (awaited)
-		settle_names(p, all, n);
+		settle_names(p, all, n, SETTLE_NS);
 	rc = open_history(p, &err);
 	now = (struct history_now){os_now_ns(), os_wall_ns()};
 	if (!rc)
@@ -557,7 +556,7 @@ static bool write_some(struct past_writer *p)
 		keep_late(p, all, n);
 		log_dropped(p);
 		if (!awaited)
-			settle_names(p, all, n);
+			settle_names(p, all, n, sync_ns(p->e) / SETTLE_PART);
 	}
 	for (i = 0; i < n; i++)
 		segment_unref(all[i]);
