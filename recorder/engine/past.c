@@ -26,6 +26,7 @@
 #define AHEAD_PART 20u                       /* of it: events come late, and a write takes time */
 #define RETRY_NS (10 * NS_PER_SEC)
 #define LOOK_NS NS_PER_SEC
+#define MANY_PART 4u                         /* of the listed frames: their names are put at once */
 #define NAMED_LATE 3u                        /* segments that may still get names */
 #define TOP_BYTES ((uint64_t)32 << 20)
 #define TOP_IDLE_NS (15 * NS_PER_SEC)        /* after the last question it is removed */
@@ -385,12 +386,15 @@ static int open_history(struct past_writer *p, struct err *err)
 	return 0;
 }
 
-/* Frames without a name are named now, while their programs are still there. */
-static void settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n,
+/*
+ * Frames without a name are named now, while their programs are still there. Returns whether many
+ * of the listed ones got one, as at the start.
+ */
+static bool settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n,
 			 uint64_t most_ns)
 {
 	struct frame **frames = NULL;
-	uint32_t room = 0, nframes = 0, number, i;
+	uint32_t room = 0, nframes = 0, unnamed = 0, number, i;
 
 	for (i = 0; i < n; i++)
 		room += segments[i]->nframes;
@@ -406,8 +410,9 @@ static void settle_names(struct past_writer *p, struct segment *const *segments,
 		}
 	}
 	if (nframes)
-		symbols_settle(p->e->symbols, frames, nframes, most_ns);
+		unnamed = symbols_settle(p->e->symbols, frames, nframes, most_ns);
 	free(frames);
+	return (nframes - unnamed) * (uint64_t)MANY_PART > room;
 }
 
 /* No further round brings the names of what was written last. */
@@ -523,8 +528,8 @@ static bool is_awaited(const struct past_writer *p)
 
 /*
  * Everything that waits, in one transaction; up to a step of the rate. What is in memory is lost
- * with a kill, so nothing waits for names: those that come late are put with the next round. true:
- * there is more.
+ * with a kill, so nothing waits for names: those that come late are put with the next round, or,
+ * when they are many, behind it. true: there is more.
  */
 static bool write_some(struct past_writer *p)
 {
@@ -555,8 +560,8 @@ static bool write_some(struct past_writer *p)
 		forget_written(p, all[n - 1]->number);
 		keep_late(p, all, n);
 		log_dropped(p);
-		if (!awaited)
-			settle_names(p, all, n, sync_ns(p->e) / SETTLE_PART);
+		if (!awaited && settle_names(p, all, n, sync_ns(p->e) / SETTLE_PART))
+			history_put_names(p->history, all, n);
 	}
 	for (i = 0; i < n; i++)
 		segment_unref(all[i]);
