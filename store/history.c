@@ -32,7 +32,7 @@ struct history {
 	struct buf dir;
 	struct history_files files;          /* the oldest first; .bytes is kept up to date */
 	struct writing now;                  /* the last one of files */
-	struct writing ended;                /* the one before, until the put that ended it is over */
+	struct writing ended;                /* the one before, until its last put is over */
 	const char *end;                     /* of that one */
 	uint32_t next_number;
 	uint64_t put_bytes;

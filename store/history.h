@@ -100,7 +100,7 @@ struct history_file {
 	uint64_t samples, lost, bytes;
 	uint32_t pid;
 	uint64_t period_ns;                  /* what a sample stands for; 0 = not known */
-	/* Samples of each ten minutes of the wall clock. */
+	/* Samples of CPU time of each ten minutes of the wall clock. */
 	uint64_t first_slot;                 /* times HISTORY_SLOT_NS since 1970 */
 	uint32_t nslots, *slots;
 	char boot_id[40];

@@ -266,10 +266,16 @@ static int add_to_slot(struct history_file *file, uint64_t wall_ns, uint32_t sam
 
 int history_count_slots(struct store *s, struct history_file *file, struct err *err)
 {
-	struct query q = db_query(s, "SELECT t0_ns, t1_ns, samples FROM segment ORDER BY id",
-				  NO_ARGS, err);
-	int rc;
+	int64_t says_cpu = 0;
+	int rc = db_int(s, "SELECT count(*) FROM pragma_table_info('segment')"
+			" WHERE name='cpu_samples'", NO_ARGS, &says_cpu, err);
+	struct query q;
 
+	if (rc)
+		return rc;
+	q = db_query(s, says_cpu ? "SELECT t0_ns, t1_ns, cpu_samples FROM segment ORDER BY id"
+				 : "SELECT t0_ns, t1_ns, samples FROM segment ORDER BY id",
+		     NO_ARGS, err);
 	file->first_slot = file->wall_ns / HISTORY_SLOT_NS;
 	while ((rc = query_step(&q)) > 0) {
 		uint64_t t0 = column_u64(&q, 0), t1 = column_u64(&q, 1);

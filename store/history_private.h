@@ -20,7 +20,7 @@ int history_meta_put(struct store *s, const char *key, const char *text, struct 
 #define META_KILLS "history_kills"
 #define META_END "history_end"
 #define META_PERIOD "history_period_ns"
-#define META_SLOTS "history_slots"           /* "FIRST:N,N,N": samples by HISTORY_SLOT_NS */
+#define META_SLOTS "history_slots"           /* "FIRST:N,N,N": CPU samples by HISTORY_SLOT_NS */
 
 /* What is in an open store: for history_look(), and to load from it. */
 int history_read_file(struct store *s, struct history_file *out, int64_t *incident_id,

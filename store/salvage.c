@@ -104,7 +104,7 @@ static int copy_rows(struct salvaging *v, const struct numbered *t, struct err *
 /* Rows are copied as they are: the new store has the columns and tables of the old one. */
 static int fit_columns(struct salvaging *v, struct err *err)
 {
-	int64_t has_homes = 0, has_pad = 0;
+	int64_t has_homes = 0, has_pad = 0, says_cpu = 0;
 	int rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('process', 'old')"
 			" WHERE name='home_id'", NO_ARGS, &has_homes, err);
 
@@ -113,7 +113,12 @@ static int fit_columns(struct salvaging *v, struct err *err)
 	if (!rc)
 		rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('segment', 'old')"
 			    " WHERE name='pad'", NO_ARGS, &has_pad, err);
-	if (!rc && has_pad)
+	if (!rc)
+		rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('segment', 'old')"
+			    " WHERE name='cpu_samples'", NO_ARGS, &says_cpu, err);
+	if (!rc && says_cpu)
+		rc = schema_history_segments(v->s, err);
+	else if (!rc && has_pad)         /* one of an earlier version */
 		rc = db_exec(v->s, "ALTER TABLE main.segment ADD COLUMN pad BLOB", err);
 	if (!rc)
 		rc = db_int(v->s, "SELECT count(*) FROM pragma_table_info('thread_page', 'old')",

@@ -40,7 +40,8 @@
  *          does.
  * A file of the history leaves whole, and is written by one recorder, which knows by heart what is
  * in it (intern.c). So it has no indices: those of processes, threads and modules were a quarter of
- * the bytes written where processes come and go. Its segments have a column `pad` (write.c), and
+ * the bytes written where processes come and go. Its segments have a column `pad` (write.c), they
+ * say before their blobs how many of their samples are of CPU time (how busy the machine was), and
  * its modules that belong to one session no identity, and no path where it is their name. Its
  * processes and threads are in pages, process_page and thread_page; a row of `process` or `thread`
  * with the same id holds instead (intern_tasks.c).
@@ -246,6 +247,16 @@ int schema_task_pages(struct store *s, struct err *err)
 	return run_all(s, task_pages, COUNT_OF(task_pages), err);
 }
 
+int schema_history_segments(struct store *s, struct err *err)
+{
+	return db_exec(s, "DROP TABLE main.segment;"
+		       "CREATE TABLE main.segment("
+		       " id INTEGER PRIMARY KEY AUTOINCREMENT, t0_ns INTEGER NOT NULL,"
+		       " t1_ns INTEGER NOT NULL, samples INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+		       " crc INTEGER NOT NULL, cpu_samples INTEGER NOT NULL DEFAULT 0,"
+		       " lists BLOB NOT NULL, data BLOB NOT NULL, pad BLOB)", err);
+}
+
 /*
  * auto_vacuum must come before the first table, and writes page 1 itself, so it is inside the
  * transaction, which BEGIN alone does not start. WAL mode comes later, in use_log(): with a
@@ -265,7 +276,7 @@ int schema_create(struct store *s, struct err *err)
 	if (!rc && s->history)
 		rc = schema_task_pages(s, err);
 	if (!rc && s->history)
-		rc = db_exec(s, "ALTER TABLE segment ADD COLUMN pad BLOB", err);
+		rc = schema_history_segments(s, err);
 	else if (!rc)
 		rc = run_all(s, indices, COUNT_OF(indices), err);
 	if (!rc)

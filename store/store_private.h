@@ -120,6 +120,8 @@ int schema_look(struct store *s, struct err *err);
 int schema_extend(struct store *s, struct err *err);
 /* Make all tables in a new, empty file. */
 int schema_create(struct store *s, struct err *err);
+/* Make the table of segments anew, as a file of the history has it. */
+int schema_history_segments(struct store *s, struct err *err);
 /* Make the tables of a file of the history that hold its processes and threads. */
 int schema_task_pages(struct store *s, struct err *err);
 

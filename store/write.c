@@ -211,8 +211,10 @@ static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, str
 		return rc;
 	nblobs = w->lists.len + w->data.len;
 	if (s->history)
-		rc = db_insert(s, INSERT_SEGMENT ", pad) VALUES(?, ?, ?, ?, ?, ?, ?, zeroblob(?))",
-			       ARGS(SEGMENT_ROW, arg_u64(padding(nblobs))), &w->segment_id, err);
+		rc = db_insert(s, INSERT_SEGMENT
+			       ", cpu_samples, pad) VALUES(?, ?, ?, ?, ?, ?, ?, ?, zeroblob(?))",
+			       ARGS(SEGMENT_ROW, arg_u64(segment->ncpu_samples),
+				    arg_u64(padding(nblobs))), &w->segment_id, err);
 	else
 		rc = db_insert(s, INSERT_SEGMENT ") VALUES(?, ?, ?, ?, ?, ?, ?)",
 			       ARGS(SEGMENT_ROW), &w->segment_id, err);

@@ -41,4 +41,11 @@ int drift_add(struct drift *d, const struct incident *in, uint64_t t0_ns, uint64
  * sides and of sampling, and by at least 2 % of a CPU.
  */
 int drift_finish(struct drift *d, struct err *err);
+/*
+ * When a row's program or function began (or ceased) to take that time within [t0_ns, t1_ns], which
+ * was judged: where both sides differ most, if by more than half of the larger one and by more than
+ * chance; else t0_ns. *cpus is what it took from then on.
+ */
+int drift_onset(const struct drift_row *row, const struct incident *in, uint64_t t0_ns,
+		uint64_t t1_ns, uint64_t *since_ns, double *cpus, struct err *err);
 void drift_free(struct drift *d);

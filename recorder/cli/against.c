@@ -158,12 +158,46 @@ static int compare(const char *store, const struct incident *in, const struct ag
 	return rc ? rc : drift_finish(d, err);
 }
 
-/* "cc1 kept 0.86 CPUs busy, which was 0.00 ± 0.00 at this hour of 7 earlier days". */
-static void put_change(const struct drift_row *r, const char *when, struct buf *out)
+/* "since 03:10:02 cc1 took 86.1 % of a CPU, which was 0.4 ± 0.3 % at this hour of 7 days". */
+static int put_change(const struct drift_row *r, const struct incident *in, const char *when,
+		      struct buf *out)
 {
-	buf_printf(out, "%s %s %.1f %% of a CPU, which was %.1f \xc2\xb1 %.1f %% %s", r->name,
-		   r->kind == DRIFT_FUNCTION ? "itself took" : "took", r->now * 100,
+	char since[MOMENT_TEXT_BYTES];
+	uint64_t t0, t1, since_ns;
+	double cpus;
+	int rc;
+
+	judged_part(in, &t0, &t1);
+	rc = drift_onset(r, in, t0, t1, &since_ns, &cpus, NULL);
+	moment_local_text(in->head.trigger_wall_ns + (since_ns - in->head.trigger_ns), since);
+	buf_printf(out, "%ssince %.8s %s %s %.1f %% of a CPU, which was %.1f \xc2\xb1 %.1f %% %s",
+		   out->len ? "\n" : "", since + 11, r->name,
+		   r->kind == DRIFT_FUNCTION ? "itself took" : "took", cpus * 100,
 		   r->mean * 100, r->sd * 100, when);
+	return rc;
+}
+
+/* What all code without a name took together tells nobody anything. */
+static bool has_name(const struct drift_row *r)
+{
+	size_t n = strlen(r->name);
+
+	return r->kind == DRIFT_PROGRAM || n < 2 || strcmp(r->name + n - 2, "!?") != 0;
+}
+
+static int put_largest(const struct drift *d, const struct incident *in, const char *when,
+		       struct buf *out)
+{
+	uint32_t i, said = 0;
+	int rc = 0;
+
+	for (i = 0; !rc && i < d->nrows && said < SAID_MAX; i++) {
+		if (!has_name(&d->rows[i]))
+			continue;
+		rc = put_change(&d->rows[i], in, when, out);
+		said++;
+	}
+	return rc;
 }
 
 int cmd_put_changed(const struct options *o, const struct incident *in, struct buf *out)
@@ -171,10 +205,8 @@ int cmd_put_changed(const struct options *o, const struct incident *in, struct b
 	/* The days where there are enough of them, else what was just before. */
 	static const struct against kinds[] = {{AGAINST_DAYS, 7}, {AGAINST_HOURS, 6},
 					       {AGAINST_WINDOWS, 6}};
-	char since[MOMENT_TEXT_BYTES];
 	struct buf path = {0}, when = {0};
-	uint32_t found = 0, i, k;
-	uint64_t t0, t1;
+	uint32_t found = 0, k;
 	int rc = cmd_store_path(o, STORE_READ, &path, NULL);
 
 	for (k = 0; !rc && found < 2 && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
@@ -182,12 +214,8 @@ int cmd_put_changed(const struct options *o, const struct incident *in, struct b
 
 		rc = compare(buf_text(&path), in, &kinds[k], &d, &found, NULL);
 		put_against(&kinds[k], found, &when);
-		judged_part(in, &t0, &t1);
-		moment_local_text(in->head.trigger_wall_ns + (t0 - in->head.trigger_ns), since);
-		for (i = 0; !rc && found >= 2 && i < d.nrows && i < SAID_MAX; i++) {
-			buf_printf(out, "%ssince %.8s ", i ? "\n" : "", since + 11);
-			put_change(&d.rows[i], buf_text(&when), out);
-		}
+		if (!rc && found >= 2)
+			rc = put_largest(&d, in, buf_text(&when), out);
 		buf_reset(&when);
 		drift_free(&d);
 	}
@@ -252,8 +280,8 @@ int cmd_against(const struct options *o, struct err *err)
 	if (!rc) {
 		put_against(&against, found, &when);
 		if (!o->json)
-			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU, against what was "
-				  "%s; only what exceeds their spread\n", buf_text(&when));
+			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU, against what it "
+				  "was %s; only what exceeds their spread\n", buf_text(&when));
 		put_rows(&sheet, o, &d);
 		rc = sheet_print(&sheet, err);
 	}

@@ -159,8 +159,9 @@ int cmd_kept_events(const struct options *o, struct trace *t, struct err *err);
 /* Where --from is a file or a time: a time, unless there is a file of that name. */
 struct options cmd_from_time(const struct options *o);
 /*
- * Read the events of a window of any length in pieces of an hour, one after the other; hours without
- * anything are passed over. Its beginning moves to that of the history. `each` returns 0 to go on.
+ * Read the events of a window of any length in pieces of an hour, one after the other; hours
+ * without anything are passed over. Its beginning moves to that of the history. `each` returns 0
+ * to go on.
  */
 typedef int cmd_piece(void *ctx, const struct incident *in, struct err *err);
 int cmd_each_piece(const struct options *o, struct cmd_window *w, cmd_piece *each, void *ctx,

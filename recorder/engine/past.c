@@ -21,10 +21,12 @@
 
 #define SYNC_NS (10 * NS_PER_SEC)
 #define QUEUE_BYTES_MAX ((size_t)8 << 20)    /* about an hour of two busy CPUs */
-#define SETTLE_NS NS_PER_SEC                 /* the longest wait for names */
-#define SETTLE_PART 4u                       /* of the time between two rounds */
+#define SETTLE_NS NS_PER_SEC                 /* how long names are waited for before a write, */
+#define SETTLE_PART 4u                       /* and after it: of the time between two rounds */
+#define AHEAD_PART 20u                       /* of it: events come late, and a write takes time */
 #define RETRY_NS (10 * NS_PER_SEC)
 #define LOOK_NS NS_PER_SEC
+#define MANY_PART 4u                         /* of the listed frames: their names are put at once */
 #define NAMED_LATE 3u                        /* segments that may still get names */
 #define TOP_BYTES ((uint64_t)32 << 20)
 #define TOP_IDLE_NS (15 * NS_PER_SEC)        /* after the last question it is removed */
@@ -261,7 +263,8 @@ void past_tick(struct engine *e)
 	if (!q->n)
 		q->flushed = q->sealed;
 	os_mutex_unlock(e->shared.lock);
-	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns(e)))
+	if (first_ns && (asked || e->merge.now_ns >= first_ns + sync_ns(e) / AHEAD_PART *
+							     (AHEAD_PART - 1)))
 		seal(q);
 }
 
@@ -383,12 +386,15 @@ static int open_history(struct past_writer *p, struct err *err)
 	return 0;
 }
 
-/* Frames without a name are named now, while their programs are still there. */
-static void settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n)
+/*
+ * Frames without a name are named now, while their programs are still there. Returns whether many
+ * of the listed ones got one, as at the start.
+ */
+static bool settle_names(struct past_writer *p, struct segment *const *segments, uint32_t n,
+			 uint64_t most_ns)
 {
-	uint64_t most_ns = sync_ns(p->e) / SETTLE_PART;
 	struct frame **frames = NULL;
-	uint32_t room = 0, nframes = 0, number, i;
+	uint32_t room = 0, nframes = 0, unnamed = 0, number, i;
 
 	for (i = 0; i < n; i++)
 		room += segments[i]->nframes;
@@ -404,9 +410,9 @@ static void settle_names(struct past_writer *p, struct segment *const *segments,
 		}
 	}
 	if (nframes)
-		symbols_settle(p->e->symbols, frames, nframes,
-			       most_ns < SETTLE_NS ? most_ns : SETTLE_NS);
+		unnamed = symbols_settle(p->e->symbols, frames, nframes, most_ns);
 	free(frames);
+	return (nframes - unnamed) * (uint64_t)MANY_PART > room;
 }
 
 /* No further round brings the names of what was written last. */
@@ -414,7 +420,7 @@ static void put_late_names(struct past_writer *p)
 {
 	if (!p->history || !p->nlate)
 		return;
-	settle_names(p, p->late, p->nlate);
+	settle_names(p, p->late, p->nlate, SETTLE_NS);
 	history_put_names(p->history, p->late, p->nlate);
 }
 
@@ -522,8 +528,8 @@ static bool is_awaited(const struct past_writer *p)
 
 /*
  * Everything that waits, in one transaction; up to a step of the rate. What is in memory is lost
- * with a kill, so nothing waits for names: those that come late are put with the next round. true:
- * there is more.
+ * with a kill, so nothing waits for names: those that come late are put with the next round, or,
+ * when they are many, behind it. true: there is more.
  */
 static bool write_some(struct past_writer *p)
 {
@@ -542,7 +548,7 @@ static bool write_some(struct past_writer *p)
 		return step.period_ns != 0;
 	awaited = is_awaited(p);
 	if (awaited)
-		settle_names(p, all, n);
+		settle_names(p, all, n, SETTLE_NS);
 	rc = open_history(p, &err);
 	now = (struct history_now){os_now_ns(), os_wall_ns()};
 	if (!rc)
@@ -554,8 +560,8 @@ static bool write_some(struct past_writer *p)
 		forget_written(p, all[n - 1]->number);
 		keep_late(p, all, n);
 		log_dropped(p);
-		if (!awaited)
-			settle_names(p, all, n);
+		if (!awaited && settle_names(p, all, n, sync_ns(p->e) / SETTLE_PART))
+			history_put_names(p->history, all, n);
 	}
 	for (i = 0; i < n; i++)
 		segment_unref(all[i]);

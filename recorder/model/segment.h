@@ -78,6 +78,7 @@ struct segment {
 	uint64_t number;                     /* 1, 2, 3... in order of sealing */
 	uint64_t t0_ns, t1_ns;               /* times of the first and last content */
 	uint32_t nsamples, nevents;
+	uint32_t ncpu_samples;               /* those of STREAM_CPU: how busy the machine was */
 	uint32_t nthreads, nframes;
 	const uint8_t *lists;                /* thread, then frame numbers: segment_threads() */
 	uint32_t lists_bytes;

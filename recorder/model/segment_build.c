@@ -353,7 +353,7 @@ void segment_builder_reset(struct segment_builder *b)
 	text_table_free(&b->names);
 	for (i = 0; i < SEGMENT_LAST_STACKS; i++)
 		b->last[i].n = 0;
-	b->nnodes = b->nsamples = b->nevents = 0;
+	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
 	quota_reset(&b->quota);
 }
 
@@ -441,6 +441,7 @@ static void add_sample(struct segment_builder *b, const struct event *e, uint32_
 	buf_put(&b->sample_stacks, &e->stack, sizeof(e->stack));
 	column_run(&c[COLUMN_SAMPLE_QUALITY], e->quality < QUALITIES ? e->quality : QUALITY_NONE);
 	b->nsamples++;
+	b->ncpu_samples += e->stream == STREAM_CPU;
 }
 
 static size_t fields_bytes(const struct event *e)

@@ -109,7 +109,7 @@ struct segment_builder {
 	uint64_t period_ns[STREAMS_MAX];
 
 	uint64_t base_tick, t0_tick, t1_tick;
-	uint32_t nsamples, nevents;
+	uint32_t nsamples, ncpu_samples, nevents;
 	struct column columns[SEGMENT_COLUMNS];
 	struct sample_clock clock;
 	struct recent recent_threads;

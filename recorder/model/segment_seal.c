@@ -317,6 +317,7 @@ int segment_seal(struct segment_builder *b, struct segment **out, struct err *er
 	s->t0_ns = b->t0_tick * SEGMENT_TICK_NS;
 	s->t1_ns = b->t1_tick * SEGMENT_TICK_NS;
 	s->nsamples = b->nsamples;
+	s->ncpu_samples = b->ncpu_samples;
 	s->nevents = b->nevents;
 	s->nthreads = b->threads.count;
 	s->nframes = b->frame_list.count;

@@ -111,6 +111,37 @@ static void of_several_the_mean_is_judged(void **state)
 	drift_free(&noisy);
 }
 
+/* Busy for the last 25 s of 100, after a sample each 5 s; or all the time alike. */
+static void since_when_is_where_it_began(void **state)
+{
+	const struct drift_row row = {.name = "nginx", .kind = DRIFT_PROGRAM, .now = 0.26};
+	struct incident in = {0};
+	struct incident_process p = {.pid = 10, .name = "nginx", .cmdline = ""};
+	struct incident_thread t = {.tid = 10, .name = ""};
+	struct incident_sample s = {.weight = 10 * NS_PER_MS, .stack = STACK_NONE};
+	uint64_t since_ns;
+	double cpus;
+
+	(void)state;
+	assert_int_equal(incident_init(&in), 0);
+	in.cpu_period_ns = 10 * NS_PER_MS;
+	t.process = incident_add_process(&in, &p);
+	s.thread = incident_add_thread(&in, &t);
+	for (s.time_ns = 0; s.time_ns < S(75); s.time_ns += S(5))
+		assert_int_equal(incident_add_sample(&in, &s), 0);
+	for (; s.time_ns < S(100); s.time_ns += 10 * NS_PER_MS)
+		assert_int_equal(incident_add_sample(&in, &s), 0);
+	assert_int_equal(drift_onset(&row, &in, 0, S(100), &since_ns, &cpus, NULL), 0);
+	assert_int_equal(since_ns, S(75));
+	assert_true(cpus > 0.99 && cpus < 1.01);
+	assert_int_equal(drift_onset(&row, &in, S(80), S(100), &since_ns, &cpus, NULL), 0);
+	assert_int_equal(since_ns, S(80));
+	assert_true(cpus > 0.25 && cpus < 0.27);     /* the row's own */
+	assert_int_equal(drift_onset(&row, &in, 0, S(70), &since_ns, &cpus, NULL), 0);
+	assert_int_equal(since_ns, 0);
+	incident_free(&in);
+}
+
 static void alone_there_is_nothing_to_judge(void **state)
 {
 	struct drift d = {0};
@@ -129,6 +160,7 @@ int main(void)
 		cmocka_unit_test(a_wide_spread_says_nothing),
 		cmocka_unit_test(what_grew_comes_first),
 		cmocka_unit_test(of_several_the_mean_is_judged),
+		cmocka_unit_test(since_when_is_where_it_began),
 		cmocka_unit_test(alone_there_is_nothing_to_judge),
 	};
 

@@ -1,10 +1,8 @@
 /* The history: what is put is there after any end, in files that leave whole. */
 #include "store/history.h"
 
-#include "base/array.h"
-
 #include "tests/support/bad_disk.h"
-#include "tests/support/store_lab.h"
+#include "tests/unit/store/history_lab.h"
 #include "tests/support/test.h"
 
 #include <inttypes.h>
@@ -12,73 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define S(n) ((uint64_t)(n) * NS_PER_SEC)
 #define CUT_WRITES 69                        /* of a file, twelve puts and the end */
-
-static int remove_one(void *ctx, const char *name)
-{
-	char path[500];
-
-	snprintf(path, sizeof(path), "%s/%s", (const char *)ctx, name);
-	os_remove(path, NULL);
-	return 0;
-}
-
-static void remove_history(const char *store_path)
-{
-	char dir[400];
-
-	snprintf(dir, sizeof(dir), "%s%s", store_path, HISTORY_SUFFIX);
-	if (os_exists(dir))
-		os_list(dir, remove_one, dir, NULL);
-}
-
-static struct history *open_history(struct lab *lab, uint64_t max_bytes, uint64_t file_bytes)
-{
-	struct history_config cfg = {
-		.store_path = lab->path, .max_bytes = max_bytes, .file_bytes = file_bytes,
-		.host = "test", .host_text = "Test 1", .version = "0", .boot_id = "boot-1",
-		.kills = "", .period_ns = MS(10),
-	};
-	struct history *h = NULL;
-	struct err err = {0};
-
-	if (history_open(&cfg, &h, &err))
-		fail_msg("%s", err.text);
-	return h;
-}
-
-/* The wall clock, when the recorder clock has this time and nobody set it. */
-static struct history_now now_at(uint64_t clock_ns)
-{
-	return (struct history_now){clock_ns, LAB_WALL_NS + clock_ns};
-}
-
-/* Ten samples of a second each, from second `from` on, in one segment that is put. */
-static int try_put(struct lab *lab, struct history *h, unsigned from, uint64_t wall_off_ns,
-		   struct err *err)
-{
-	struct history_now now = now_at(S(from + 10));
-	struct segment *segment;
-	unsigned i;
-	int rc;
-
-	for (i = 0; i < 10; i++)
-		lab_sample(lab, S(from + i), 0, "ab");
-	segment = lab_seal(lab);
-	now.wall_ns += wall_off_ns;
-	rc = history_put(h, &segment, 1, &now, err);
-	segment_unref(segment);
-	return rc;
-}
-
-static void put(struct lab *lab, struct history *h, unsigned from)
-{
-	struct err err = {0};
-
-	if (try_put(lab, h, from, 0, &err))
-		fail_msg("%s", err.text);
-}
 
 static uint32_t count_samples(struct lab *lab, unsigned from, unsigned to, char gaps[400])
 {
@@ -108,18 +40,6 @@ static uint32_t count_files(struct lab *lab)
 	n = files.n;
 	history_files_free(&files);
 	return n;
-}
-
-static void begin(struct lab *lab, const char *name)
-{
-	lab_open(lab, name);
-	remove_history(lab->path);
-}
-
-static void end(struct lab *lab)
-{
-	remove_history(lab->path);
-	lab_close(lab);
 }
 
 static void a_window_is_read_while_the_file_is_written(void **state)
@@ -593,167 +513,6 @@ TEST(a_damaged_file_is_salvaged)
 	end(&lab);
 }
 
-/* Rules are tried on events: neither samples nor the threads that have nothing else are read. */
-TEST(events_are_read_without_samples)
-{
-	struct event start = {.time_ns = S(103), .kind = EVENT_PROCESS_START, .stack = STACK_NONE,
-			      .name = "app", .value = 7};
-	struct incident in = {0};
-	struct history *h;
-	struct lab lab;
-
-	begin(&lab, "events.db");
-	h = open_history(&lab, 64 << 20, 0);
-	lab_lost(&lab, S(101), 1, LOSS_KERNEL, 3);
-	put(&lab, h, 100);
-	start.thread = lab.threads[1];
-	start.process = start.thread->process;
-	assert_int_equal(segment_add(lab.builder, &start), 0);
-	put(&lab, h, 110);
-	history_close(h, "stopped");
-	assert_int_equal(history_load_events(lab.path, LAB_WALL_NS + S(100), LAB_WALL_NS + S(200),
-					     &in, NULL), 0);
-	assert_int_equal(in.nsamples, 0);
-	assert_int_equal(in.nstacks, 0);
-	assert_int_equal(in.nframes, 0);
-	assert_int_equal(in.nevents, 2);
-	assert_int_equal(in.events[0].kind, EVENT_LOST);
-	assert_int_equal(in.events[0].thread, THREAD_NONE);
-	assert_int_equal(in.events[1].kind, EVENT_PROCESS_START);
-	assert_int_equal(in.nthreads, 1);
-	assert_int_equal(in.threads[in.events[1].thread].tid, lab.threads[1]->tid);
-	assert_int_equal(in.head.lost, 3);
-	incident_free(&in);
-	end(&lab);
-}
-
-/* Both segments are one second's ten samples; the first one is put again, as those with late names. */
-TEST(a_segment_is_in_one_file_only)
-{
-	struct history_now now = now_at(S(110));
-	struct history_files files = {0};
-	struct segment *all[2];
-	struct history *h;
-	struct lab lab;
-	unsigned i;
-
-	begin(&lab, "one-file.db");
-	h = open_history(&lab, 64 << 20, 0);
-	for (i = 0; i < 10; i++)
-		lab_sample(&lab, S(100 + i), 0, "ab");
-	all[0] = lab_seal(&lab);
-	assert_int_equal(history_put(h, all, 1, &now, NULL), 0);
-	for (i = 0; i < 10; i++)
-		lab_sample(&lab, S(110 + i), 0, "cd");
-	all[1] = lab_seal(&lab);
-	lab_name(&lab, 'b');
-	now = now_at(S(120));
-	now.wall_ns += S(3600);                      /* which ends a file */
-	assert_int_equal(history_put(h, all, 2, &now, NULL), 0);
-	assert_int_equal(history_put(h, all, 2, &now, NULL), 0);
-	history_close(h, "stopped");
-	assert_int_equal(history_list(lab.path, &files, NULL), 0);
-	assert_int_equal(files.n, 2);
-	for (i = 0; i < 2; i++) {
-		history_look(&files.all[i], false);
-		assert_int_equal(files.all[i].samples, 10);
-		segment_unref(all[i]);
-	}
-	assert_int_equal(lab_sql(files.all[0].path, "SELECT count(*) FROM segment"), 1);
-	assert_int_equal(lab_sql(files.all[1].path, "SELECT t0_ns FROM segment"), S(110));
-	history_files_free(&files);
-	end(&lab);
-}
-
-/* What is in the image of a disk whose power went while one file ended and the next one began. */
-static void look_at_turn(const char *store_path, bool *next_there, bool *last_complete)
-{
-	struct history_files files = {0};
-
-	assert_int_equal(history_list(store_path, &files, NULL), 0);
-	assert_in_range(files.n, 1, 2);
-	history_look(&files.all[0], false);
-	assert_true(files.all[0].readable);
-	assert_int_equal(files.all[0].samples, 10);
-	*last_complete = !files.all[0].open;
-	if (files.n > 1)
-		history_look(&files.all[1], false);
-	*next_there = files.n > 1 && files.all[1].readable && files.all[1].samples == 10;
-	history_files_free(&files);
-}
-
-/* To complete a file takes a while, in which nothing is put. */
-TEST(what_ends_a_file_is_on_the_disk_before_it_is_complete)
-{
-	bool next_there = false, last_complete = false, passed = false, cut = true;
-	char dir[500], image[400];
-	struct history *h;
-	struct lab lab;
-	long writes;
-
-	for (writes = 0; cut; writes++) {
-		begin(&lab, "turn.db");
-		snprintf(image, sizeof(image), "%s.image", lab.path);
-		snprintf(dir, sizeof(dir), "%s%s", image, HISTORY_SUFFIX);
-		assert_int_equal(os_mkdirs(dir, NULL), 0);
-		remove_history(image);
-		bad_disk_install();
-		bad_disk_watch();
-		h = open_history(&lab, 64 << 20, 0);
-		put(&lab, h, 100);
-		bad_disk_cut_after(writes, dir, 1);
-		assert_int_equal(try_put(&lab, h, 110, S(3600), NULL), 0);
-		cut = bad_disk_cut_happened();
-		if (cut) {
-			look_at_turn(image, &next_there, &last_complete);
-			assert_true(next_there || !last_complete);
-			passed |= next_there && !last_complete;
-		}
-		history_close(h, "stopped");
-		bad_disk_remove();
-		end(&lab);
-		remove_history(image);
-		os_remove_dir(dir);
-	}
-	assert_true(passed);
-}
-
-/* Its sums were kept while it was written; when a recorder died, they are counted. */
-TEST(the_sums_of_a_file_are_what_its_segments_hold)
-{
-	static const char *const sums[] = {
-		"SELECT samples FROM incident", "SELECT lost FROM incident",
-		"SELECT sum(n) FROM quality", "SELECT count(*) FROM quality",
-		"SELECT count(*) FROM loss", "SELECT sum(n * (second + 100)) FROM loss",
-		"SELECT sum(period_ns) FROM stream",
-	};
-	struct history_files files = {0};
-	int64_t kept[COUNT_OF(sums)];
-	struct history *h;
-	struct lab lab;
-	unsigned i;
-
-	begin(&lab, "sums.db");
-	h = open_history(&lab, 64 << 20, 0);
-	for (i = 0; i < 5; i++) {
-		lab_lost(&lab, S(100 + 10 * i), 1, LOSS_KERNEL, 3 + i);
-		put(&lab, h, 100 + 10 * i);
-	}
-	history_close(h, "stopped");
-	assert_int_equal(history_list(lab.path, &files, NULL), 0);
-	for (i = 0; i < COUNT_OF(sums); i++)
-		kept[i] = lab_sql(files.all[0].path, sums[i]);
-	assert_int_equal(kept[0], 50);
-	assert_int_equal(kept[4], 5);
-	lab_sql(files.all[0].path, "UPDATE incident SET state='open', samples=0, lost=0");
-	lab_sql(files.all[0].path, "DELETE FROM loss");
-	assert_int_equal(history_settle(files.all[0].path, "it was killed", NULL), 0);
-	for (i = 0; i < COUNT_OF(sums); i++)
-		assert_int_equal(lab_sql(files.all[0].path, sums[i]), kept[i]);
-	history_files_free(&files);
-	end(&lab);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -772,10 +531,6 @@ int main(void)
 		cmocka_unit_test(a_file_has_one_sampling_rate),
 		cmocka_unit_test(a_row_is_written_once),
 		cmocka_unit_test(a_damaged_file_is_salvaged),
-		cmocka_unit_test(events_are_read_without_samples),
-		cmocka_unit_test(a_segment_is_in_one_file_only),
-		cmocka_unit_test(what_ends_a_file_is_on_the_disk_before_it_is_complete),
-		cmocka_unit_test(the_sums_of_a_file_are_what_its_segments_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
