@@ -142,10 +142,9 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 	uint32_t pointer_bytes = nettrace_facts(s->stream)->pointer_bytes;
 
 	nettrace_decode_queued(s->decode, queued, pointer_bytes, s->process, s->cfg.processes, &e);
-	if (!s->cfg.every_event &&
-	    gc_objects_collect(&s->objects, &e, queued->event.payload, queued->event.payload_bytes,
-			       pointer_bytes, put_event, s))
-		return;
+	if (!s->cfg.every_event)
+		gc_objects_collect(&s->objects, &e, queued->event.payload,
+				   queued->event.payload_bytes, pointer_bytes, put_event, s);
 	dotnet_program_deliver(s->program, s->cfg.every_event ? NULL : &s->objects, &queued->event,
 			       pointer_bytes, &e, put_event, s);
 }

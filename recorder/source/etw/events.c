@@ -463,7 +463,7 @@ static void put_object(void *ctx, const struct event *e)
 	send_event(s, e);
 }
 
-/* Follow objects of .NET; returns  whether the event is not to be kept itself */
+/* Follow objects of .NET; returns  whether the event itself is not to be kept: only live */
 static bool follow_objects(struct etw_events *s, const struct etw_whole *w, const struct event *e)
 {
 	const struct etw_record *r = w->record;
@@ -471,7 +471,8 @@ static bool follow_objects(struct etw_events *s, const struct etw_whole *w, cons
 	if (s->cfg.every_event)
 		return false;
 	return gc_objects_collect(&s->objects, e, r->payload, r->payload_bytes, r->pointer_bytes,
-				  put_object, s);
+				  put_object, s) &&
+	       !s->waits;
 }
 
 /* ---- each event ------------------------------------------------------------------------------ */

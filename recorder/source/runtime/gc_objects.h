@@ -49,7 +49,8 @@ void gc_objects_alloc(struct gc_objects *g, const struct event *e, gc_objects_pu
  * What a collection tells; at its end put() gets the marks. payload: as recorded, of a program
  * whose pointers have that many bytes.
  *
- * returns  whether it is one of the many events that only say what lives on: not to be kept
+ * returns  whether it is one of the many events that only say what lives on: live recordings do
+ *          not keep them
  */
 bool gc_objects_collect(struct gc_objects *g, const struct event *e, const uint8_t *payload,
 			uint32_t nbytes, uint32_t pointer_bytes, gc_objects_put *put, void *ctx);
