@@ -116,7 +116,7 @@ allocated_as_in_the_trace()
 kept_as_in_the_trace()
 {
 	"$RECORDER" export --store net.db --metric heap-net -f 2>>err >net.folded
-	sed -n 's/^\([^ ]*\) ([0-9]*);.*;event!GC\/AllocationTick .* \([0-9]*\)$/\1 \2/p' net.folded |
+	sed -n 's/^\([^ ]*\) (.*;event!GC\/AllocationTick .* \([0-9]*\)$/\1 \2/p' net.folded |
 		awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }' | sort >ours
 	events --json --name '^GC/(Stop|AllocationTick)$' | jq -rs 'group_by(.process)[] |
 		(map(select(.name == "GC/Stop").t_ms) | max) as $last |

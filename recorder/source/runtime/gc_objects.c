@@ -174,7 +174,7 @@ static uint64_t number_of(const struct event *e, const char *name, uint64_t othe
 	return f && f->type == FIELD_UINT ? f->v.u : otherwise;
 }
 
-/* A mark names its sample by CPU and tick: where two have the same, the second comes a bit later. */
+/* A mark names its sample by CPU and tick: of two with the same, the second comes a bit later. */
 static uint64_t own_time_ns(struct gc_objects *g, const struct event *e)
 {
 	uint64_t *last = &g->ticks[e->cpu % GC_OBJECTS_CPUS], tick = e->time_ns / FAULT_TICK_NS;
@@ -281,7 +281,8 @@ static void read_generation(struct gc_program *p, const struct event *e)
 	}
 }
 
-static void put_mark(const struct followed *o, const struct event *e, gc_objects_put *put, void *ctx)
+static void put_mark(const struct followed *o, const struct event *e, gc_objects_put *put,
+		     void *ctx)
 {
 	struct event mark = *e;
 

@@ -31,7 +31,7 @@
 /* Starts as {0}: nothing is followed. */
 struct gc_objects {
 	bool on;                             /* set it where survivals are told */
-	struct log *log;                     /* is told once that some were forgotten; NULL = none */
+	struct log *log;                     /* told once that some were forgotten; NULL = none */
 	struct gc_program *programs;
 	uint32_t nprograms, nobjects;
 	uint64_t lost_ns;
