@@ -73,7 +73,8 @@ record()
 	rm -f go
 	wait $program
 }
-listened() { [ "$(grep -c "dotnet-diagnostic-$1-" /proc/net/unix)" -ge 2 ]; }
+# By two sessions beside the program's own socket: of its code, and of its events.
+listened() { [ "$(grep -c "dotnet-diagnostic-$1-" /proc/net/unix)" -ge 3 ]; }
 
 record heap --dotnet-heap
 read -r kept all <heap.out
