@@ -11,6 +11,7 @@
 struct adding {
 	struct incident *in;
 	struct table sampled;                /* event_samples_list() */
+	struct table ticks;                  /* samples of STREAM_ALLOC that were made */
 	uint32_t module;
 };
 
@@ -97,7 +98,33 @@ static int add_one(struct adding *a, const struct incident_event *e)
 		s.stack = leaf_add(a->in, a->module, s.stack, GC_LARGE_OBJECT_NAME);
 	if (s.stack == STACK_NONE)
 		return ERR_MEMORY;
-	return incident_add_sample(a->in, &s);
+	rc = incident_add_sample(a->in, &s);
+	return rc ? rc : table_add(&a->ticks, hash_pair(s.time_ns, s.thread), a->in->nsamples - 1);
+}
+
+/* An object whose tick had no leaf when it was recorded has that of its type, too. */
+static void put_type(const struct adding *a, uint64_t time_ns, uint32_t thread, uint32_t *stack)
+{
+	const struct moment m = {time_ns, thread};
+	uint32_t at = table_find(&a->ticks, hash_pair(time_ns, thread), same_moment, a->in, &m);
+
+	if (at != TABLE_NONE)
+		*stack = a->in->samples[at].stack;
+}
+
+static void put_types(const struct adding *a)
+{
+	struct incident *in = a->in;
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		struct incident_sample *s = &in->samples[i];
+
+		if (s->stream == STREAM_HEAP || s->stream == STREAM_HEAP_NET)
+			put_type(a, s->time_ns, s->thread, &s->stack);
+	}
+	for (i = 0; i < in->nfreed; i++)
+		put_type(a, in->freed[i].time_ns, in->freed[i].thread, &in->freed[i].stack);
 }
 
 static int add_all(struct adding *a)
@@ -117,6 +144,8 @@ static int add_all(struct adding *a)
 		    event_sample_of(in, &a->sampled, e) == TABLE_NONE)
 			rc = add_one(a, e);
 	}
+	if (!rc)
+		put_types(a);
 	return rc;
 }
 
@@ -136,5 +165,6 @@ int event_samples_add(struct incident *in, struct err *err)
 	if (!rc && in->nsamples > before)
 		rc = incident_sort(in);
 	table_free(&a.sampled);
+	table_free(&a.ticks);
 	return rc ? err_memory(err, "for samples of events") : 0;
 }

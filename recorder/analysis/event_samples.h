@@ -4,9 +4,10 @@
  * Sources that sample events themselves (probes, EventPipe) put a sample beside the event. Those of
  * Windows traces have only the event, with its stack: here it becomes such a sample, of
  * STREAM_EVENT, whose leaf is "event!NAME" or "event!NAME TYPE"; GC/AllocationTick also one of
- * STREAM_ALLOC, in bytes, whose leaf is "event!LargeObject" if it is one, as in PerfView. Those of
- * memory: reserved.h; of disks and files: io_samples.h. An event that has its sample already gets
- * no second one, and pictures of threads (provider Recorder) are no events of a program.
+ * STREAM_ALLOC, in bytes, whose leaf is "event!LargeObject" if it is one, as in PerfView; where its
+ * object was followed, its sample of STREAM_HEAP gets the same leaf. Those of memory: reserved.h;
+ * of disks and files: io_samples.h. An event that has its sample already gets no second one, and
+ * pictures of threads (provider Recorder) are no events of a program.
  */
 #pragma once
 

@@ -456,6 +456,12 @@ static int apply_rules(struct grouping *g)
 		if (in->events[i].stack != STACK_NONE)
 			in->events[i].stack = places[in->events[i].stack].stack;
 	}
+	for (i = 0; !rc && i < in->nfreed; i++) {
+		struct incident_freed *f = &in->freed[i];
+
+		f->stack = f->stack == STACK_NONE ? STACK_NONE : places[f->stack].stack;
+		f->freed_by = f->freed_by == STACK_NONE ? STACK_NONE : places[f->freed_by].stack;
+	}
 	free(places);
 	if (!rc && some_match_failed(g))
 		rc = ERR_MEMORY;

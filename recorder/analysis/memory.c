@@ -97,6 +97,7 @@ static bool is_allocator(const struct incident *in, uint32_t frame)
 	static const char *const modules[] = {
 		"libc.so", "libc-2", "ld-linux", "libstdc++", "libc++", "libjemalloc",
 		"libtcmalloc", "libmimalloc", "librecorder-heap", "libpthread", "[vdso]",
+		"libcoreclr.so", "coreclr.dll", "clr.dll",
 	};
 	const char *name = incident_frame_module(in, frame);
 	size_t i;
@@ -104,7 +105,8 @@ static bool is_allocator(const struct incident *in, uint32_t frame)
 	for (i = 0; i < COUNT_OF(modules); i++)
 		if (strncmp(name, modules[i], strlen(modules[i])) == 0)
 			return true;
-	return (in->frames[frame].flags & FRAME_KERNEL) != 0;
+	/* "event!GC/AllocationTick System.String" is what, and not who. */
+	return (in->frames[frame].flags & FRAME_KERNEL) != 0 || strcmp(name, "event") == 0;
 }
 
 /* The first caller outside the allocator; the leaf where there is none. */

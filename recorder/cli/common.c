@@ -309,7 +309,8 @@ int cmd_event_samples(const struct options *o, struct incident *in, struct err *
 {
 	enum stream stream = cmd_stream(o);
 
-	return stream == STREAM_EVENT || stream == STREAM_ALLOC || stream >= STREAM_VM
+	return stream == STREAM_EVENT || stream == STREAM_ALLOC || stream == STREAM_HEAP ||
+			       stream == STREAM_HEAP_NET || stream >= STREAM_VM
 		       ? event_samples_add(in, err) : 0;
 }
 

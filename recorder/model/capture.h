@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MEMORY_PERIOD 61u                    /* with rules about memory */
@@ -37,6 +38,7 @@ struct capture {
 	const char *dump_dir;                /* where dumps go; NULL = nowhere */
 	bool gc_collect_only;                /* collections, and no samples */
 	bool dotnet_alloc;                   /* GC/AllocationTick with stacks: stream alloc */
+	bool dotnet_heap;                    /* and what survives collections: stream heap */
 
 	/* obeyed by the engine */
 	uint64_t pre_ns, post_ns;            /* window before and after a firing */
@@ -54,6 +56,15 @@ struct capture {
 };
 
 #define DOTNET_ALLOC_EVENT "clr:GC:GC/AllocationTick"
+#define DOTNET_HEAP_EVENTS DOTNET_ALLOC_EVENT ",clr:GC:GC/Start,clr:GC:GC/Stop," \
+	"clr:GCHeapSurvivalAndMovement:GC/GenerationRange," \
+	"clr:GC:GC/BulkSurvivingObjectRanges,clr:GC:GC/BulkMovedObjectRanges"
+
+/* What --dotnet-heap and --dotnet-alloc-sampled stand for, as in events; NULL = nothing. */
+static inline const char *capture_dotnet_events(const struct capture *c)
+{
+	return c->dotnet_heap ? DOTNET_HEAP_EVENTS : c->dotnet_alloc ? DOTNET_ALLOC_EVENT : NULL;
+}
 
 /* Whether context switches are recorded: --wakers needs them too. */
 static inline bool capture_switches(const struct capture *c)

@@ -235,11 +235,13 @@ const struct option_info option_table[] = {
 	 "Record collections of .NET and Java programs and no stacks, for days.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.gc_collect_only)},
 	{"dotnet-alloc-sampled", NULL,
-	 "Record what .NET programs allocate, of which type and by whom: an event with its stack "
-	 "for each 100 KB, and each object over 85 KB: stream alloc. The same as --event "
-	 "clr:GC:GC/AllocationTick. What is freed is not told; on Windows an ETW session has it "
-	 "anyway.",
+	 "Record what .NET programs allocate, of which type and by whom, one object for each 100 "
+	 "KB, and those over 85 KB: stream alloc. On Windows an ETW session has it anyway.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.dotnet_alloc)},
+	{"dotnet-heap", NULL,
+	 "The same, and which of these objects collections find alive: streams heap and heap-net. "
+	 "Collections take longer: 'recorder help memory'.",
+	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.dotnet_heap)},
 	{"enable-perf-map", NULL,
 	 "Linux: ask .NET (8 or later) and Java programs (17 or later) to write maps of their code "
 	 "to /tmp, so that their functions have names. This acts in these programs, as jcmd and "

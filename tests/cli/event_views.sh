@@ -121,6 +121,19 @@ allocated_as_in_the_trace()
 	[ -s theirs ] && cmp theirs ours
 }
 
+# Nothing survived the last collection of these two programs: there are what they allocated since.
+kept_as_in_the_trace()
+{
+	"$RECORDER" export --store net.db --metric heap-net -f 2>>err >net.folded
+	sed -n 's/^\([^ ]*\) (.*;event!GC\/AllocationTick .* \([0-9]*\)$/\1 \2/p' net.folded |
+		awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }' | sort >ours
+	events --json --name '^GC/(Stop|AllocationTick)$' | jq -rs 'group_by(.process)[] |
+		(map(select(.name == "GC/Stop").t_ms) | max) as $last |
+		[.[0].process, (map(select(.t_ms > $last and .stack_frames > 0).fields |
+			.AllocationAmount64 | tonumber) | add)] | join(" ")' | sort >theirs
+	[ "$(wc -l <theirs)" = 2 ] && diff ours theirs
+}
+
 if [ -e "$trace" ]; then
 	events --json >all.json
 	check names_are_regular_expressions \
@@ -150,6 +163,7 @@ if [ -e "$trace" ]; then
 		--store net.db --process Tes --max 1 2>err && grep -q "is of a process .Tes." err'
 	check every_event_with_a_stack_is_a_sample sampled_as_in_the_trace
 	check allocations_have_their_bytes allocated_as_in_the_trace
+	check what_no_collection_found_dead_is_net kept_as_in_the_trace
 	check stacks_of_one_event_are_a_metric sh -c '"$RECORDER" report --store net.db \
 		--metric Memory/HardFault 2>&1 | grep -q "153 of Memory/HardFault"'
 else

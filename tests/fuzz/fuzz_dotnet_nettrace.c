@@ -90,7 +90,7 @@ static void deliver(const uint8_t *stack, uint32_t nbytes, uint64_t time_ns)
 	const struct nettrace_event raw = {.stack = stack, .stack_bytes = nbytes};
 	unsigned n = 0;
 
-	dotnet_program_deliver(program, &raw, 8, &e, count_put, &n);
+	dotnet_program_deliver(program, NULL, &raw, 8, &e, count_put, &n);
 }
 
 /* Frames of another source, of generated code and of a file that is mapped, become named ones. */

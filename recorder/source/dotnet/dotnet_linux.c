@@ -86,6 +86,7 @@ struct dotnet_source {
 	struct nettrace_decode *decode;
 	struct dotnet_filter *filter;
 	struct gc_counters *counters;
+	struct gc_objects objects;
 	struct dotnet_counters *told;        /* EventCounters; NULL = none is wanted */
 	struct nettrace_shares shares;
 	struct shares queue_shares;
@@ -254,9 +255,13 @@ static void deliver_one(struct dotnet_source *s, const struct dotnet_queued *que
 	nettrace_decode_queued(s->decode, queued, dotnet_session_pointer_bytes(session), process,
 			       dotnet_session_socket(session)->nested ? NULL : s->cfg.processes,
 			       &e);
-	if (dotnet_filter_pass(s->filter, &e))
-		dotnet_program_deliver(dotnet_session_program(session), &queued->event,
-				       dotnet_session_pointer_bytes(session), &e, put_event, s);
+	if (!gc_objects_collect(&s->objects, &e, queued->event.payload,
+				queued->event.payload_bytes,
+				dotnet_session_pointer_bytes(session), put_event, s) &&
+	    dotnet_filter_pass(s->filter, &e))
+		dotnet_program_deliver(dotnet_session_program(session), &s->objects,
+				       &queued->event, dotnet_session_pointer_bytes(session), &e,
+				       put_event, s);
 	if (process)
 		gc_counters_program(s->counters, process);
 	gc_counters_event(s->counters, process ? process->pid : 0, &e);
@@ -284,6 +289,7 @@ static void put_loss(struct dotnet_source *s, uint64_t n, uint64_t now_ns)
 
 	if (!n)
 		return;
+	gc_objects_lost(&s->objects, now_ns);
 	queue_put(s->cfg.queue, &e);
 	atomic_fetch_add_explicit(&s->lost, n, memory_order_relaxed);
 }
@@ -416,6 +422,7 @@ static void free_ended(struct dotnet_source *s)
 			continue;
 		if (dotnet_session_role(s->all[i]) == DOTNET_EVENTS) {
 			gc_counters_gone(s->counters, dotnet_session_socket(s->all[i])->pid);
+			gc_objects_gone(&s->objects, dotnet_session_socket(s->all[i])->pid);
 			leave_place(s, dotnet_session_socket(s->all[i])->uid);
 			s->nprograms--;
 		}
@@ -574,6 +581,7 @@ static void dotnet_close(struct source *source)
 	dotnet_filter_free(s->filter);
 	dotnet_stacks_free(s->stacks);
 	gc_counters_free(s->counters);
+	gc_objects_free(&s->objects);
 	dotnet_counters_free(s->told);
 	free(s);
 }
@@ -589,6 +597,7 @@ static void add_code_requests(struct dotnet_source *s)
 	add_provider(&s->code, DOTNET_CLR, CLR_KEYWORDS_CODE, CLR_VERBOSE);
 	s->rundown.role = DOTNET_RUNDOWN;
 	s->rundown.settle_ns = 0;
+	s->rundown.comes_at_once = true;
 	add_provider(&s->rundown, DOTNET_CLR, CLR_KEYWORD_GC, 1);
 }
 
@@ -610,6 +619,17 @@ static bool wants_stacks(const struct dotnet_request *request)
 			return true;
 	}
 	return false;
+}
+
+/* Whether survivals are told: their keyword is of level 4. */
+static bool follows_objects(const struct dotnet_request *request)
+{
+	uint32_t i;
+
+	for (i = 0; i < request->n && strcmp(request->providers[i].name, DOTNET_CLR) != 0; i++)
+		;
+	return i < request->n && request->providers[i].level >= CLR_LEVEL &&
+	       request->providers[i].keywords & GC_OBJECTS_KEYWORD;
 }
 
 static bool dotnet_name_frame(struct source *source, const struct frame *frame, struct symbol *out)
@@ -657,6 +677,8 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	add_counters(&s->request, s->told);
 	note_assumed(s, needs);
 	add_code_requests(s);
+	s->objects.log = cfg->log;
+	s->objects.on = s->request.comes_at_once = follows_objects(&s->request);
 	/* Programs send in small pieces: gather them for a while before reading. */
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
 	tmp_wait_open(&s->wait);

@@ -35,6 +35,8 @@ struct nettrace_file {
 	struct process *process;
 	struct dotnet_stacks *stacks;        /* NULL: nobody wants frames */
 	struct dotnet_program *program;
+	struct gc_objects objects;
+	uint64_t lost;                       /* events, so far */
 	uint64_t size_bytes, newest_ns, marked_ns;
 	struct dotnet_held held;
 	struct os_mutex *lock;               /* guards what follows */
@@ -123,6 +125,7 @@ static int learn(void *ctx, const struct nettrace_event *event)
 		return ERR_STOPPED;
 	if (s->program && dotnet_tells_code(event))
 		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
+	s->objects.on |= gc_objects_tells(event->meta->provider, event->meta->event_id);
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
 	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
 		return 0;
@@ -139,7 +142,11 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 	uint32_t pointer_bytes = nettrace_facts(s->stream)->pointer_bytes;
 
 	nettrace_decode_queued(s->decode, queued, pointer_bytes, s->process, s->cfg.processes, &e);
-	dotnet_program_deliver(s->program, &queued->event, pointer_bytes, &e, put_event, s);
+	if (!s->cfg.every_event)
+		gc_objects_collect(&s->objects, &e, queued->event.payload,
+				   queued->event.payload_bytes, pointer_bytes, put_event, s);
+	dotnet_program_deliver(s->program, s->cfg.every_event ? NULL : &s->objects, &queued->event,
+			       pointer_bytes, &e, put_event, s);
 }
 
 static int queue_event(void *ctx, const struct nettrace_event *event)
@@ -153,6 +160,9 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 		s->newest_ns = ns;
 	if (s->program && dotnet_tells_code(event))
 		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
+	if (nettrace_facts(s->stream)->lost > s->lost)
+		gc_objects_lost(&s->objects, s->newest_ns);
+	s->lost = nettrace_facts(s->stream)->lost;
 	if (!dotnet_queue_put(&s->queue, ns, s, &s->held, event)) {
 		/* Full: events may leave out of order, but none is lost. */
 		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
@@ -267,6 +277,7 @@ static void nettrace_close(struct source *source)
 	struct nettrace_file *s = (struct nettrace_file *)source;
 
 	dotnet_queue_free(&s->queue);
+	gc_objects_free(&s->objects);
 	dotnet_program_free(s->program, 0);
 	dotnet_stacks_free(s->stacks);
 	nettrace_free(s->stream);
@@ -293,6 +304,7 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 	}
 	s->base.ops = &nettrace_source;
 	s->cfg = *cfg;
+	s->objects.log = cfg->log;
 	rc = os_open(cfg->capture.file, OS_READ, &s->file, err);
 	if (!rc)
 		rc = os_file_info(s->file, &info, err);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BUFFER_MB 4                          /* kept by the program while we are slow */
-#define RUNDOWN_BUFFER_MB 64                 /* 40,000 methods at once are some 10 MB */
+#define LARGE_BUFFER_MB 64                   /* 40,000 methods at once are some 10 MB */
 #define ANSWER_NS (5 * NS_PER_SEC)
 #define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify reports a socket before it listens */
 #define RETRY_FIRST_NS NS_PER_SEC
@@ -171,7 +171,8 @@ static void start_request(struct dotnet_session *s)
 		dotnet_ask_perf_map(&s->out);
 	else
 		dotnet_ask_collect(&s->out, s->request->providers, s->request->n,
-				   rundown ? RUNDOWN_BUFFER_MB : BUFFER_MB, rundown);
+				   s->request->comes_at_once ? LARGE_BUFFER_MB : BUFFER_MB,
+				   rundown);
 	s->state = SENDING;
 	s->deadline_ns = s->now_ns + ANSWER_NS;
 	if (s->out.failed)

@@ -34,6 +34,7 @@ struct dotnet_request {
 	char names[DOTNET_PROVIDERS_MAX][PROVIDER_NAME_MAX];
 	uint32_t n;
 	bool perf_map;                       /* also its map of compiled code, once */
+	bool comes_at_once;                  /* megabytes while it stands still */
 	uint64_t settle_ns;                  /* wait this long after a program was found */
 	struct nettrace_shares *shares;      /* of the sessions' memory; NULL = no limit */
 	struct pool *pool;                   /* whose jobs connect */

@@ -351,8 +351,9 @@ static void add_large(struct dotnet_program *p, struct event *e)
 	e->nstack_frames++;
 }
 
-static void put_samples(struct dotnet_program *p, const struct nettrace_event *raw,
-			uint32_t pointer_bytes, struct event *e, dotnet_put *put, void *ctx)
+static void put_samples(struct dotnet_program *p, struct gc_objects *objects,
+			const struct nettrace_event *raw, uint32_t pointer_bytes, struct event *e,
+			dotnet_put *put, void *ctx)
 {
 	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
 	char what[WHAT_BYTES];
@@ -373,10 +374,13 @@ static void put_samples(struct dotnet_program *p, const struct nettrace_event *r
 	if (kind && kind->type == FIELD_UINT && kind->v.u == GC_LARGE_OBJECT)
 		add_large(p, e);
 	put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
+	if (objects)
+		gc_objects_alloc(objects, e, put, ctx);
 }
 
-void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_event *raw,
-			    uint32_t pointer_bytes, struct event *e, dotnet_put *put, void *ctx)
+void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects,
+			    const struct nettrace_event *raw, uint32_t pointer_bytes,
+			    struct event *e, dotnet_put *put, void *ctx)
 {
 	if (p && raw->stack) {
 		e->stack_frames = p->all->put;
@@ -387,7 +391,7 @@ void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_even
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
 	put(ctx, e);
 	if (e->nstack_frames)
-		put_samples(p, raw, pointer_bytes, e, put, ctx);
+		put_samples(p, objects, raw, pointer_bytes, e, put, ctx);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;
 }

@@ -18,6 +18,7 @@
 #include "model/event.h"
 #include "model/frame.h"
 #include "source/dotnet/code.h"
+#include "source/runtime/gc_objects.h"
 #include "symbol/reader.h"
 
 #define DOTNET_STACKS_MAX_BYTES ((size_t)64 << 20)   /* methods of all programs */
@@ -72,11 +73,13 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
 /*
  * Give put() the event e, decoded from `raw`, with its stack; and, where it has one, as samples:
  * an event with a stack is one of --metric event, whose leaf says what happened and of what type an
- * exception or object is, and allocated bytes are --metric alloc. e is unchanged afterwards.
+ * exception or object is, and allocated bytes are --metric alloc; with objects, also of --metric
+ * heap. e is unchanged afterwards.
  */
 typedef void dotnet_put(void *ctx, const struct event *e);
-void dotnet_program_deliver(struct dotnet_program *p, const struct nettrace_event *raw,
-			    uint32_t pointer_bytes, struct event *e, dotnet_put *put, void *ctx);
+void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects,
+			    const struct nettrace_event *raw, uint32_t pointer_bytes,
+			    struct event *e, dotnet_put *put, void *ctx);
 
 /*
  * The frames of a stack, leaf first. what: a leaf above them that says what happened ("GC/Start",

@@ -393,6 +393,8 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (!rc) {
 		etw_live_needs(s->live, needs);
 		etw_live_counters(s->live, &s->wanted.counters);
+		if (etw_wanted_objects(&s->wanted))
+			etw_live_objects(s->live);
 		add_volumes(s);
 		load_tdh(s);
 		clear_leftovers(cfg->log);

@@ -141,6 +141,7 @@ static void drop_ended(struct etw_events *s, const struct etw_whole *w, uint32_t
 			process_drop(s->cfg.processes, p->model, now_ns);
 			p->model = NULL;
 		}
+		gc_objects_gone(&s->objects, pid);
 	} else if (w->class->id == ETW_THREAD_STOP) {
 		t = etw_state_thread(s->state, tid, w->record->ticks);
 		if (t && t->model && t->pid == pid) {
@@ -453,6 +454,27 @@ static int deliver_heap(struct etw_events *s, const struct etw_whole *w, const s
 	}
 }
 
+/* ---- objects --------------------------------------------------------------------------------- */
+
+static void put_object(void *ctx, const struct event *e)
+{
+	struct etw_events *s = ctx;
+
+	send_event(s, e);
+}
+
+/* Follow objects of .NET; returns  whether the event itself is not to be kept: only live */
+static bool follow_objects(struct etw_events *s, const struct etw_whole *w, const struct event *e)
+{
+	const struct etw_record *r = w->record;
+
+	if (s->cfg.every_event)
+		return false;
+	return gc_objects_collect(&s->objects, e, r->payload, r->payload_bytes, r->pointer_bytes,
+				  put_object, s) &&
+	       !s->waits;
+}
+
 /* ---- each event ------------------------------------------------------------------------------ */
 
 static int deliver(struct etw_events *s, const struct etw_whole *w)
@@ -501,8 +523,12 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (w->record->header == ETW_MANIFEST)
 			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
 	}
+	if (wanted && follow_objects(s, w, &e))
+		return 0;
 	if (wanted || !s->cfg.capture.root_pid)
 		rc = send_event(s, &e);
+	if (wanted && !s->cfg.every_event)
+		gc_objects_alloc(&s->objects, &e, put_object, s);
 	if (s->time.threads && e.kind == EVENT_SAMPLE)
 		etw_thread_time_sample(&s->time, w->tid, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
@@ -553,6 +579,8 @@ int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n)
 			  .value = (double)n, .name = loss_kind_text(kind)};
 
 	e.time_ns = s->last_ns ? s->last_ns : s->start_ns;
+	if (n && kind == LOSS_KERNEL)
+		gc_objects_lost(&s->objects, e.time_ns);
 	return n ? send_event(s, &e) : 0;
 }
 
@@ -564,6 +592,8 @@ void etw_events_learn(struct etw_events *s, const struct etw_record *record,
 	etw_decode_learn(s->decode, record);
 	etw_state_learn(s->state, record, class);
 	etw_code_learn(s->code, record, class);
+	if (class && gc_objects_tells(class->provider, class->key))
+		s->objects.on = true;
 	if (!s->interval_100ns)
 		learn_interval(s, record, class);
 }
@@ -585,6 +615,7 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 {
 	int rc = etw_decode_new(&s->decode, err);
 
+	s->objects.log = s->cfg.log;
 	if (!rc)
 		rc = etw_state_new(&s->state, err);
 	if (!rc && s->cfg.capture.root_pid)
@@ -614,6 +645,7 @@ void etw_events_needs(struct etw_events *s, const struct needs *needs)
 void etw_events_close(struct etw_events *s)
 {
 	heap_blocks_free(&s->heap);
+	gc_objects_free(&s->objects);
 	etw_thread_time_close(&s->time);
 	etw_stacks_free(s->stacks);
 	etw_stacks_free(s->heap_stacks);

@@ -15,6 +15,7 @@
 #include "source/etw/state.h"
 #include "source/etw/thread_time.h"
 #include "source/heap_blocks.h"
+#include "source/runtime/gc_objects.h"
 #include "source/source.h"
 
 #define ETW_INTERVAL_100NS 10000u            /* between samples, if nothing else is known */
@@ -38,6 +39,7 @@ struct etw_events {
 	bool switch_rules;                   /* rules want the switches that thread time takes */
 	struct heap_blocks heap;
 	bool heap_full;                      /* that was said */
+	struct gc_objects objects;
 	struct etw_computed computed;
 	struct etw_decoded decoded;
 	struct frame_ref frames[STACK_MAX_FRAMES];

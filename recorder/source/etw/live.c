@@ -244,6 +244,13 @@ void etw_live_counters(struct etw_live *l, const struct etw_pmcs *counters)
 	os_mutex_unlock(l->lock);
 }
 
+void etw_live_objects(struct etw_live *l)
+{
+	os_mutex_lock(l->lock);
+	l->e.objects.on = true;
+	os_mutex_unlock(l->lock);
+}
+
 bool etw_live_wants_schema(struct etw_live *l, const struct etw_record *r)
 {
 	uint64_t words[2], hash;

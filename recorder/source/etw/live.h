@@ -45,6 +45,8 @@ void etw_live_volume(struct etw_live *l, const char *nt, const char *dos);
 void etw_live_interval(struct etw_live *l, uint32_t interval_100ns);
 /* The counters of the processor that the session samples by; before the first record. */
 void etw_live_counters(struct etw_live *l, const struct etw_pmcs *counters);
+/* The session has the keyword of survivals (gc_objects.h); before the first record. */
+void etw_live_objects(struct etw_live *l);
 /*
  * source_ops.set_level changed the interval at this time, which is now or shortly before. Later
  * samples have the new weight, and an EVENT_RATE without a name precedes them.

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "model/event.h"
 #include "source/etw/guids.h"
+#include "source/runtime/gc_objects.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -646,9 +647,22 @@ int etw_wanted_named(const struct capture *c, struct etw_wanted *w, struct err *
 		rc = read_list(c->only_providers, read_provider, w, err);
 	if (!rc && c->events)
 		rc = read_list(c->events, read_event, w, err);
-	if (!rc && c->dotnet_alloc)
-		rc = read_list(DOTNET_ALLOC_EVENT, read_event, w, err);
+	if (!rc && capture_dotnet_events(c))
+		rc = read_list(capture_dotnet_events(c), read_event, w, err);
 	return rc;
+}
+
+bool etw_wanted_objects(const struct etw_wanted *wanted)
+{
+	uint32_t i;
+
+	for (i = 0; i < wanted->nproviders; i++) {
+		const struct etw_wanted_provider *p = &wanted->providers[i];
+
+		if (p->has_guid && guid_same(&p->guid, &etw_clr_guid))
+			return !p->keywords || p->keywords & GC_OBJECTS_KEYWORD;
+	}
+	return false;
 }
 
 int etw_wanted_read(const struct capture *c, const struct needs *needs, struct etw_wanted *w,
@@ -668,8 +682,8 @@ int etw_wanted_read(const struct capture *c, const struct needs *needs, struct e
 		rc = read_list(only, read_provider, w, err);
 	if (!rc && c->events)
 		rc = read_list(c->events, read_event, w, err);
-	if (!rc && c->dotnet_alloc)
-		rc = read_list(DOTNET_ALLOC_EVENT, read_event, w, err);
+	if (!rc && capture_dotnet_events(c))
+		rc = read_list(capture_dotnet_events(c), read_event, w, err);
 	/* Stacks need names: like PerfView, add the CLR events that name code. */
 	names.level = c->clr_event_level ? 4 : VERBOSE;
 	if (!rc && only && !c->clr_events && w->named_stacks)

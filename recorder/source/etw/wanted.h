@@ -79,6 +79,8 @@ struct etw_wanted {
 int etw_wanted_read(const struct capture *capture, const struct needs *needs,
 		    struct etw_wanted *out, struct err *err);
 
+/* Whether .NET tells which objects survive collections. */
+bool etw_wanted_objects(const struct etw_wanted *wanted);
 /*
  * The providers alone that options name, and the kernel's flags: for hosts without sessions, where
  * .NET programs have some of them. Texts as in *capture.

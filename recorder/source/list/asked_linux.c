@@ -323,8 +323,8 @@ int asked_needs(const struct capture *capture, struct needs *needs, struct err *
 		rc = each_part(capture->only_providers, add_provider, &a, err);
 	if (!rc)
 		rc = each_part(capture->events, add_event_part, &a, err);
-	if (!rc && capture->dotnet_alloc)
-		rc = each_part(DOTNET_ALLOC_EVENT, add_event_part, &a, err);
+	if (!rc)
+		rc = each_part(capture_dotnet_events(capture), add_event_part, &a, err);
 	if (!rc)
 		rc = each_part(capture->cpu_counters, add_counter, &a, err);
 	if (!rc)

@@ -98,6 +98,36 @@ TEST(an_event_with_a_stack_is_a_sample_once)
 	incident_free(&in);
 }
 
+/* A followed object's sample and what came of it, of a trace whose ticks had no leaf yet. */
+TEST(a_followed_object_has_the_leaf_of_its_tick)
+{
+	struct incident_sample object = {.weight = 1000, .cpu = 1, .stream = STREAM_HEAP};
+	uint32_t leaf = STACK_NONE, named = 0, other = 0, i;
+	struct incident in = {0};
+
+	assert_int_equal(make(&in), 0);
+	object.time_ns = in.head.t0_ns + 5 * 1000000;
+	object.thread = in.samples[0].thread;
+	object.stack = in.samples[0].stack;
+	assert_int_equal(incident_add_sample(&in, &object), 0);
+	object.time_ns++;                    /* no tick's */
+	assert_int_equal(incident_add_sample(&in, &object), 0);
+	assert_int_equal(incident_sort(&in), 0);
+	assert_int_equal(event_samples_add(&in, NULL), 0);
+	for (i = 0; i < in.nsamples; i++) {
+		if (in.samples[i].stream == STREAM_ALLOC)
+			leaf = in.samples[i].stack;
+		if (in.samples[i].stream == STREAM_HEAP && in.samples[i].time_ns < object.time_ns)
+			named = in.samples[i].stack;
+		if (in.samples[i].stream == STREAM_HEAP && in.samples[i].time_ns == object.time_ns)
+			other = in.samples[i].stack;
+	}
+	assert_int_equal(named, leaf);
+	assert_int_equal(other, object.stack);
+	assert_int_not_equal(leaf, object.stack);
+	incident_free(&in);
+}
+
 /* It can be asked for by its name, as those that sources sample. */
 TEST(its_name_is_a_metric)
 {
@@ -184,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_with_a_stack_is_a_sample_once),
+		cmocka_unit_test(a_followed_object_has_the_leaf_of_its_tick),
 		cmocka_unit_test(its_name_is_a_metric),
 		cmocka_unit_test(disk_and_file_io_is_bytes_and_time_of_who_asked),
 		cmocka_unit_test(lack_of_memory_is_an_error),

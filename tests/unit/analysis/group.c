@@ -136,6 +136,23 @@ TEST(a_module_becomes_one_frame_and_calls_within_it_vanish)
 	assert_int_equal(in.nsamples, 20);
 }
 
+/* Of blocks that were freed: who allocated them, and who freed them. */
+TEST(what_was_freed_is_grouped_as_samples_are)
+{
+	in.freed = calloc(2, sizeof(*in.freed));
+	assert_non_null(in.freed);
+	in.nfreed = 2;
+	in.freed[0].stack = in.samples[0].stack;
+	in.freed[0].freed_by = STACK_NONE;
+	in.freed[1].stack = STACK_NONE;
+	in.freed[1].freed_by = in.samples[4].stack;
+	group(&(struct group_options){.group = "{%}!->module $1"});
+	assert_int_equal(in.freed[0].stack, in.samples[0].stack);
+	assert_int_equal(in.freed[0].freed_by, STACK_NONE);
+	assert_int_equal(in.freed[1].stack, STACK_NONE);
+	assert_int_equal(in.freed[1].freed_by, in.samples[4].stack);
+}
+
 TEST(a_group_that_matches_no_frame_is_told)
 {
 	bool unmatched = false;
@@ -556,6 +573,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_LAB(a_module_becomes_one_frame_and_calls_within_it_vanish),
+		IN_LAB(what_was_freed_is_grouped_as_samples_are),
 		IN_LAB(a_group_that_matches_no_frame_is_told),
 		IN_LAB(an_entry_group_keeps_the_name_through_which_it_is_entered),
 		IN_LAB(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it),

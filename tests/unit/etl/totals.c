@@ -96,6 +96,8 @@ static void add_up(const struct event *e)
 {
 	uint32_t i;
 
+	if (e->kind == EVENT_SAMPLE && e->stream != STREAM_CPU)
+		return;                      /* objects of .NET, and that they died */
 	if (e->kind == EVENT_SAMPLE) {
 		totals.samples++;
 		totals.with_stack += e->nstack_frames > 0;

@@ -1,0 +1,94 @@
+#!/bin/bash
+# --dotnet-heap: what a real .NET program keeps, by who allocated it, beside its own count. The
+# program is a startup hook of sarif-multitool from npm, which brings .NET 8: 60,000 steps, each of
+# which keeps one array of 1,000 bytes and drops nine.
+. "$TOP/tests/support/cli.sh"
+need_perf
+if ! command -v mcs >/dev/null; then
+	echo "skip objects of .NET programs: no C# compiler here (Debian's mono-mcs)"
+	exit 0
+fi
+need_dotnet 'objects of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
+
+cat >heap.cs <<'END'
+using System;
+using System.Collections.Generic;
+using System.Runtime.CompilerServices;
+
+class StartupHook
+{
+	public static readonly List<byte[]> kept = new List<byte[]>();
+	public static byte[] last;
+
+	[MethodImpl(MethodImplOptions.NoInlining)]
+	static void Keep() { kept.Add(new byte[1000]); }
+
+	[MethodImpl(MethodImplOptions.NoInlining)]
+	static void Drop() { last = new byte[1000]; }
+
+	public static void Initialize()
+	{
+		while (!System.IO.File.Exists("go"))
+			System.Threading.Thread.Sleep(20);
+		for (int i = 0; i < 60000; i++) {
+			Keep();
+			for (int k = 0; k < 9; k++)
+				Drop();
+		}
+		GC.Collect();
+		Console.WriteLine("{0} {1}", kept.Count * 1024L, GC.GetTotalMemory(false));
+		GC.KeepAlive(kept);
+		while (System.IO.File.Exists("go"))
+			System.Threading.Thread.Sleep(20);
+		Environment.Exit(0);
+	}
+}
+END
+mcs -target:library -out:heap.dll heap.cs >mcs.out 2>&1 || cat mcs.out
+
+# bytes METRIC [FUNCTION]: of the program, allocated by this function
+bytes()
+{
+	"$RECORDER" export --store "$run.db" --metric "$1" -f 2>>err |
+		awk -v f="heap!StartupHook.$2" '/^multitool / && index($0, f) { n += $NF }
+			END { printf "%d\n", n }'
+}
+
+# record NAME OPTION...: the program's own count goes to NAME.out
+record()
+{
+	run=$1
+	shift
+	rm -f go
+	DOTNET_STARTUP_HOOKS=$PWD/heap.dll ./multitool version >"$run.out" 2>&1 & program=$!
+	"$RECORDER" collect --store "$run.db" --history-mb 0 --max-cpu-percent 0 \
+		--max-collect-sec 120 "$@" 2>"$run.log" & collect=$!
+	wait_for 20 grep -q recording "$run.log"
+	wait_for 20 listened $program
+	touch go
+	wait_for 60 grep -q . "$run.out"
+	sleep 1                              # events leave the program within 100 ms
+	kill -INT $collect
+	wait $collect
+	rm -f go
+	wait $program
+}
+# By two sessions beside the program's own socket: of its code, and of its events.
+listened() { [ "$(grep -c "dotnet-diagnostic-$1-" /proc/net/unix)" -ge 3 ]; }
+
+record heap --dotnet-heap
+read -r kept all <heap.out
+echo "# the program counts $kept kept, $all in all; recorded: Keep $(bytes heap-net Keep)," \
+	"Drop $(bytes heap-net Drop) of $(bytes heap Drop)"
+keep=$(bytes heap-net Keep) drop=$(bytes heap-net Drop)
+check what_a_function_keeps_is_what_the_program_counts \
+	test $((keep * 100)) -gt $((kept * 85)) -a $((keep * 100)) -lt $((kept * 115))
+check it_is_most_of_what_is_there test $((keep * 100)) -ge $(((keep + drop) * 80))
+check what_was_dropped_had_been_allocated test "$(bytes heap Drop)" -gt $((kept * 7))
+"$RECORDER" report --store heap.db --memory --process multitool >report 2>>err
+check a_report_says_who_keeps_it \
+	grep -qE '^ +[0-9.]+ +[0-9.]+ % .* heap!StartupHook\.Keep$' report
+
+record ticks --dotnet-alloc-sampled
+check without_survivals_nothing_is_net \
+	test "$(bytes alloc Keep)" -gt 0 -a "$(bytes heap-net Keep)" = 0
