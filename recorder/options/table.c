@@ -231,8 +231,7 @@ const struct option_info option_table[] = {
 	 "Record collections, exceptions and lock waits of .NET programs and pauses of Java "
 	 "programs even when no rule needs them.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(runtime_events)},
-	{"gc-collect-only", NULL,
-	 "Record collections of .NET and Java programs and no stacks, for days.",
+	{"gc-collect-only", NULL, "Record collections of .NET and Java and no stacks, for days.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.gc_collect_only)},
 	{"dotnet-alloc-sampled", NULL,
 	 "Record what .NET programs allocate, of which type and by whom, one object for each 100 "
@@ -243,9 +242,8 @@ const struct option_info option_table[] = {
 	 "Collections take longer: 'recorder help memory'.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.dotnet_heap)},
 	{"enable-perf-map", NULL,
-	 "Linux: ask .NET (8 or later) and Java programs (17 or later) to write maps of their code "
-	 "to /tmp, so that their functions have names. This acts in these programs, as jcmd and "
-	 "dotnet-trace do.",
+	 "Linux: ask .NET (8 or later) and Java programs (17 or later) for maps of their code in "
+	 "/tmp, so that functions have names: it acts in them, as jcmd and dotnet-trace do.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(enable_perf_map)},
 	{"no-dotnet-names", NULL,
 	 "Linux: do not ask .NET programs what their code is called. Otherwise each has a session "

@@ -3,7 +3,7 @@
  * version, then the payload.
  */
 #include "source/etw/decode.h"
-#include "tests/support/etw_pick.h"
+#include "tests/support/etw_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  */
 #include "source/etw/code.h"
 #include "source/etw/stacks.h"
-#include "tests/support/etw_pick.h"
+#include "tests/support/etw_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -83,6 +83,7 @@ msitools                 command msiinfo
 lintian                  command lintian
 tmux                     command tmux
 python3-flask            path    /usr/lib/python3/dist-packages/flask
+mono-mcs                 command mcs
 python3-django           path    /usr/lib/python3/dist-packages/django
 '
 

@@ -1,7 +1,7 @@
 /* Payload bytes and records for ETW tests, written field by field. */
 #pragma once
 
-#include "source/etw/record.h"
+#include "source/etw/class.h"
 
 #include <assert.h>
 #include <string.h>
@@ -89,3 +89,24 @@ static inline struct etw_record etw_manifest(const char *guid, uint16_t id, uint
 #define ETW_IMAGE_GUID "2cb15d1d-5fc1-11d2-abe1-00a0c911f518"
 #define ETW_RUNTIME_GUID "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4"
 #define ETW_RUNDOWN_GUID "a669021c-c450-4609-a035-5af59af4df18"
+
+/*
+ * Make it a record of a class by what stays the same when other classes come: its key, and the
+ * first byte of its provider's GUID. false: there is no such class
+ */
+static inline bool etw_pick(uint8_t provider, uint8_t key, struct etw_record *record)
+{
+	const struct etw_class *classes;
+	uint32_t t, i, n;
+
+	for (t = 0; (classes = etw_class_table(t, &n, &record->guid)); t++) {
+		for (i = 0; i < n && record->guid.bytes[0] == provider; i++) {
+			if ((uint8_t)classes[i].key != key)
+				continue;
+			record->opcode = key;
+			record->id = classes[i].key;
+			return true;
+		}
+	}
+	return false;
+}
