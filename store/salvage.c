@@ -48,7 +48,9 @@ static const struct numbered {
 static const struct numbered task_pages[] = {NUMBERED("process_page"), NUMBERED("thread_page")};
 
 /* Tables without row numbers: the rows of an incident. */
+enum { SEGMENTS_OF_INCIDENT };
 static const char *const of_incident[] = {
+	[SEGMENTS_OF_INCIDENT] =
 	("INSERT OR IGNORE INTO main.incident_segment"
 	 " SELECT * FROM old.incident_segment WHERE incident_id=?"),
 	"INSERT OR IGNORE INTO main.stream SELECT * FROM old.stream WHERE incident_id=?",
@@ -61,10 +63,15 @@ static const char *const whole[] = {
 	"INSERT OR IGNORE INTO main.rule_state SELECT * FROM old.rule_state",
 };
 
+static bool is_unreadable(int rc)
+{
+	return rc == ERR_FORMAT || rc == ERR_IO || rc == ERR_LIMIT;
+}
+
 /* 0 for what cannot be read, which is counted; other errors end the salvage. */
 static int pass_over(struct salvaging *v, int rc)
 {
-	if (rc != ERR_FORMAT && rc != ERR_IO && rc != ERR_LIMIT)
+	if (!is_unreadable(rc))
 		return rc;
 	v->out->unreadable++;
 	return 0;
@@ -89,7 +96,7 @@ static int copy_rows(struct salvaging *v, const struct numbered *t, struct err *
 			failures = 0;
 			step = 1;
 		} else if (failures++) {
-			rc = rc == ERR_FORMAT || rc == ERR_IO || rc == ERR_LIMIT ? 0 : rc;
+			rc = is_unreadable(rc) ? 0 : rc;
 			step = failures < ONE_BY_ONE ? 1 : step * 2;
 		} else {
 			rc = pass_over(v, rc);       /* a page is counted once */
@@ -209,18 +216,62 @@ static int copy_tables(struct salvaging *v, struct err *err)
 	return rc;
 }
 
-static int copy_incidents(struct salvaging *v, struct err *err)
+/*
+ * Which segments are whose stands in a table and again in its index: of one damaged page in either
+ * the other one has what it held.
+ */
+static int link_segments(struct salvaging *v, int64_t incident, struct err *err)
 {
-	struct query q = db_query(v->s, "SELECT id FROM main.incident ORDER BY id", NO_ARGS, err);
+	static const char *const ways[] = {
+		("INSERT OR IGNORE INTO main.incident_segment SELECT incident_id, segment_id"
+		 " FROM old.incident_segment WHERE incident_id=?1 AND segment_id=?2"),
+		("INSERT OR IGNORE INTO main.incident_segment SELECT incident_id, segment_id"
+		 " FROM old.incident_segment INDEXED BY incident_segment_segment"
+		 " WHERE incident_id=?1 AND segment_id=?2"),
+	};
+	struct query q = db_query(v->s, "SELECT id FROM main.segment", NO_ARGS, err);
 	struct ids ids = {0};
 	uint32_t i;
 	size_t k;
 	int rc = ids_collect(&q, &ids);
 
+	for (i = 0; !rc && i < ids.n; i++) {
+		for (k = 0; !rc && k < COUNT_OF(ways); k++) {
+			rc = db_run(v->s, ways[k], ARGS(arg_int(incident), arg_int(ids.ids[i])),
+				    err);
+			rc = is_unreadable(rc) ? 0 : rc;     /* the page was counted */
+		}
+	}
+	free(ids.ids);
+	return rc;
+}
+
+static int copy_incident(struct salvaging *v, int64_t id, struct err *err)
+{
+	int rc = 0;
+	size_t k;
+
+	for (k = 0; !rc && k < COUNT_OF(of_incident); k++) {
+		rc = db_run(v->s, of_incident[k], ARGS(arg_int(id)), err);
+		if (k == SEGMENTS_OF_INCIDENT && is_unreadable(rc)) {
+			v->out->unreadable++;
+			rc = link_segments(v, id, err);
+		} else {
+			rc = pass_over(v, rc);
+		}
+	}
+	return rc;
+}
+
+static int copy_incidents(struct salvaging *v, struct err *err)
+{
+	struct query q = db_query(v->s, "SELECT id FROM main.incident ORDER BY id", NO_ARGS, err);
+	struct ids ids = {0};
+	uint32_t i;
+	int rc = ids_collect(&q, &ids);
+
 	for (i = 0; !rc && i < ids.n; i++)
-		for (k = 0; !rc && k < COUNT_OF(of_incident); k++)
-			rc = pass_over(v, db_run(v->s, of_incident[k], ARGS(arg_int(ids.ids[i])),
-						 err));
+		rc = copy_incident(v, ids.ids[i], err);
 	v->out->incidents = ids.n;
 	free(ids.ids);
 	return rc;

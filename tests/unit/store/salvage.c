@@ -177,6 +177,34 @@ TEST(whichever_page_is_damaged_nothing_wrong_comes_out)
 	lab_close(&lab);
 }
 
+TEST(whose_segments_they_are_is_read_from_the_index_when_the_table_is_damaged)
+{
+	char *to = text_dup(tmp_path("links.new"), SIZE_MAX);
+	char *dumps[INCIDENTS + 1] = {0};
+	struct store_salvaged got;
+	struct buf bytes = {0};
+	struct lab lab;
+	int64_t page;
+	int i;
+
+	make_store(&lab, "links.db", dumps);
+	page = lab_sql(lab.path, "SELECT rootpage FROM sqlite_master"
+				 " WHERE name='incident_segment'");
+	load_bytes(lab.path, &bytes);
+	memset(bytes.data + (page - 1) * PAGE, 0xa5, PAGE);
+	write_bytes(lab.path, &bytes);
+	assert_int_equal(store_salvage(lab.path, to, &got, NULL), 0);
+	assert_true(got.unreadable > 0);
+	assert_int_equal(got.partial, 0);
+	assert_int_equal(count_whole(to, dumps), INCIDENTS);
+	for (i = 1; i <= INCIDENTS; i++)
+		free(dumps[i]);
+	buf_free(&bytes);
+	lab_remove(to);
+	free(to);
+	lab_close(&lab);
+}
+
 TEST(what_is_no_store_is_not_salvaged)
 {
 	const char *path = tmp_path("text.db"), *to = tmp_path("text.new");
@@ -197,6 +225,8 @@ int main(void)
 		cmocka_unit_test(a_sound_store_has_no_findings_and_a_salvaged_one_is_the_same),
 		cmocka_unit_test(a_damaged_segment_is_found_and_named),
 		cmocka_unit_test(whichever_page_is_damaged_nothing_wrong_comes_out),
+		cmocka_unit_test(
+			whose_segments_they_are_is_read_from_the_index_when_the_table_is_damaged),
 		cmocka_unit_test(what_is_no_store_is_not_salvaged),
 	};
 
