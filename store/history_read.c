@@ -315,7 +315,16 @@ static int nothing_there(const char *store_path, const struct window *w, struct 
 	char from[OS_TIME_TEXT_BYTES], to[OS_TIME_TEXT_BYTES];
 	struct history_files files = {0};
 	int rc = history_list(store_path, &files, err);
+	uint32_t i, unreadable = 0;
+	char damage[80] = "";
 
+	for (i = 0; !rc && i < files.n; i++) {
+		history_look(&files.all[i], false);
+		unreadable += !files.all[i].readable && !files.all[i].blank;
+	}
+	if (unreadable)
+		snprintf(damage, sizeof(damage), "; %u of its %u files cannot be read",
+			 (unsigned)unreadable, (unsigned)files.n);
 	os_time_text(w->from_ns, from);
 	os_time_text(w->to_ns, to);
 	if (!rc && !files.n) {
@@ -326,8 +335,8 @@ static int nothing_there(const char *store_path, const struct window *w, struct 
 
 		os_time_text(files.all[0].name_wall_ns, oldest);
 		rc = err_set(err, ERR_NOT_FOUND, "the history beside %s has nothing from %.19sZ to "
-			     "%.19sZ; it begins at %.19sZ ('recorder history' shows all of it)",
-			     store_path, from, to, oldest);
+			     "%.19sZ; it begins at %.19sZ%s ('recorder history' shows all of it)",
+			     store_path, from, to, oldest, damage);
 	}
 	history_files_free(&files);
 	return rc;

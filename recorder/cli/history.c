@@ -40,7 +40,7 @@ struct view {
 	const struct options *o;
 	struct history_files files;
 	struct stretch *stretches;
-	uint32_t nstretches;
+	uint32_t nstretches, nunreadable;    /* nunreadable: files */
 	struct day *days;
 	uint32_t ndays;
 	int widths[COLUMNS];
@@ -290,11 +290,13 @@ static int look(struct view *v, struct err *err)
 		history_look(f, true);
 		if (f->blank)
 			continue;
-		if (!f->readable)
-			cmd_note("%s cannot be read; 'recorder verify %s' says why", f->path,
-				 f->path);
-		else
+		if (f->readable) {
 			rc = add_file(v, f);
+		} else {
+			v->nunreadable++;
+			cmd_note("%s cannot be read: 'recorder salvage %s -o NEW.db' gets out what "
+				 "is readable", f->path, f->path);
+		}
 	}
 	if (!rc && v->nstretches)
 		rc = make_days(v);
@@ -316,8 +318,10 @@ int cmd_history(const struct options *o, struct err *err)
 	if (!rc)
 		rc = look(&v, err);
 	if (!rc && !v.nstretches)
-		rc = err_set(err, ERR_NOT_FOUND, "there is no history beside %s: a recorder with "
-			     "--history-mb above 0 writes it", buf_text(&path));
+		rc = err_set(err, ERR_NOT_FOUND, v.nunreadable
+			     ? "no file of the history beside %s can be read"
+			     : "there is no history beside %s: a recorder with --history-mb above "
+			       "0 writes it", buf_text(&path));
 	if (!rc) {
 		put_stretches(&v);
 		if (!o->json) {

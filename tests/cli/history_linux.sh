@@ -154,3 +154,12 @@ check it_has_the_time_that_the_line_speaks_of bash -c '"$RECORDER" list --store 
 
 "$RECORDER" collect --store small.db --history-mb 0 --max-collect-sec 2 2>>log
 check no_history_when_it_is_off test ! -e small.db.history
+
+"$BUILD/programs/history_fixture" bad.db 1 10 >/dev/null
+file=$(echo bad.db.history/*.db)
+dd if=/dev/zero of="$file" bs=4096 seek=1 count=1 conv=notrunc 2>/dev/null
+expect a_damaged_file_is_named 3 'cannot be read: .recorder salvage' history --store bad.db
+expect also_where_it_is_missed 3 '1 of its 1 files cannot be read' \
+	report --store bad.db --last 2h
+expect what_is_readable_can_be_saved 0 'saved.db has 1 incident' salvage "$file" -o saved.db
+check all_of_it_here [ "$("$RECORDER" list --store saved.db --json | jq .samples)" = 36100 ]
