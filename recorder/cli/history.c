@@ -251,7 +251,6 @@ static void put_day(struct view *v, const struct day *d, double most)
 			c = level(most > 0 ? d->busy_s[hour] / d->recorded_s[hour] / most : 0);
 		buf_putc(&bar, c);
 		buf_putc(&bar, d->incidents[hour] ? '!' : ' ');
-		buf_putc(&bar, ' ');
 		fired += d->incidents[hour];
 	}
 	sheet_put(&v->sheet, SHEET_PLAIN, "%.10s  %s", day, buf_text(&bar));
@@ -268,13 +267,13 @@ static void put_days(struct view *v)
 	uint32_t i;
 
 	sheet_put(&v->sheet, SHEET_HEAD, "\n%-12s", "LOCAL TIME");
-	for (i = 0; i < HOURS; i++)
-		sheet_put(&v->sheet, SHEET_HEAD, "%-3" PRIu32, i);
+	for (i = 0; i < HOURS; i += 2)
+		sheet_put(&v->sheet, SHEET_HEAD, "%-4" PRIu32, i);
 	sheet_put(&v->sheet, SHEET_PLAIN, "\n");
 	for (i = 0; i < v->ndays; i++)
 		put_day(v, &v->days[i], most);
 	sheet_put(&v->sheet, SHEET_PLAIN, "\n9 = %.2f busy CPUs, the most of an hour; . = under a "
-		  "20th of it; blank = nothing recorded; ! = incidents\n", most);
+		  "20th of it;\nblank = nothing recorded; ! = incidents\n", most);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
