@@ -2,6 +2,7 @@
 # Attacks of an unprivileged user all at once, for ATTACK_S seconds (20; the acceptance run takes
 # 600): processes, mappings, .NET and Java programs that are none, a log, names of programs. The
 # recorder's memory and CPU time keep to its limits, and another program's samples are all there.
+# alone: it attacks whatever else records
 # time limit: 900
 . "$TOP/tests/support/cli.sh"
 need_perf
