@@ -11,7 +11,8 @@ try {
   const { page, asked, complaints, text } = await openFile(browser, file);
   const offered = await page.locator("#metric option").allTextContents();
   check("metrics_that_are_there_are_offered",
-        offered.join(" ") === "cpu alloc event io-bytes io-time", offered.join(" "));
+        offered.join(" ") === "cpu alloc event heap heap-net heap-peak io-bytes io-time",
+        offered.join(" "));
   const loaded = page.waitForEvent("load");
   await page.selectOption("#metric", "io-bytes");
   await loaded;
