@@ -277,7 +277,8 @@ $(BUILD)/headers:
 # ---- targets -------------------------------------------------------------------------------------
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
-        check-tsan check-bare check-vm bench bench-stacks bench-beside fuzz fuzz-coverage \
+        check-tsan check-bare check-vm bench bench-stacks bench-beside bench-heap fuzz \
+        fuzz-coverage \
         install uninstall clean distclean help deb rpm tarball zip msi package check-package
 
 all: $(recorder) $(heap_library) ## build/linux/recorder (the default)
@@ -353,6 +354,10 @@ bench-stacks: $(recorder) ## complete stacks of six busy programs, and their cos
 
 bench-beside: $(recorder) ## inclusive shares beside perf's, minutes: tests/bench/beside_perf.sh
 	@tests/bench/beside_perf.sh
+
+bench-heap: $(recorder) ## run --heap beside other samplers, and what servers pay, minutes
+	$(Q)$(MAKE) goals GOALS='$(heap_library) $(BUILD)/programs/heap_linux'
+	@tests/bench/heap.sh
 
 # Finds go to build/fuzz/, never into the repository: a crash is made a corpus file by hand.
 fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/corpus/

@@ -46,6 +46,7 @@ struct http_server {
 	int rc;
 	struct err err;
 	struct slot slots[HTTP_CONNECTIONS_MAX];
+	uint64_t looked_ns;                  /* drop_slow(), last */
 };
 
 /* One request, from its first line to the end of its answer. */
@@ -150,16 +151,24 @@ static bool is_ours_to_read(const struct slot *slot)
 	return ioctl(slot->fd, FIONREAD, &unread) == 0 && unread > 0;
 }
 
-/* The end of the connection follows from it, on its own thread. */
+/*
+ * The end of the connection follows from it, on its own thread. Time in which nothing of this
+ * process ran is not the clients': what their threads have read by then waits for them to go on.
+ */
 static void drop_slow(struct http_server *h)
 {
-	uint64_t now_ns = os_now_ns();
+	uint64_t now_ns = os_now_ns(), stood_ns = 0;
 	unsigned i, n = 0;
 
+	if (h->looked_ns && now_ns - h->looked_ns > 2 * LOOK_NS)
+		stood_ns = now_ns - h->looked_ns;
+	h->looked_ns = now_ns;
 	os_mutex_lock(h->lock);
 	for (i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
 		struct slot *slot = &h->slots[i];
 
+		if (slot->until_ns)
+			slot->until_ns += stood_ns;
 		if (slot->fd < 0 || !slot->until_ns || now_ns < slot->until_ns ||
 		    is_ours_to_read(slot))
 			continue;
