@@ -21,6 +21,7 @@ enum { LIVES = 1, LIVES_IN_BACKGROUND = 2, MOVES = 4, IS_TOLD = 8 };         /* 
 struct followed {
 	uint64_t address, moved_to, time_ns;
 	uint64_t seen_ns;                    /* when it was certainly there */
+	uint64_t aged_ns;                    /* since when it is of the oldest generation */
 	uint16_t cpu;
 	uint8_t generation, flags;
 };
@@ -211,6 +212,7 @@ void gc_objects_alloc(struct gc_objects *g, const struct event *e, gc_objects_pu
 		p->objects[p->n++] = (struct followed){
 			.address = address, .time_ns = sample.time_ns, .seen_ns = sample.time_ns,
 			.cpu = e->cpu,
+			.aged_ns = sample.time_ns,
 			.generation = number_of(e, "AllocationKind", 0) ? OLDEST : 0};
 		g->nobjects++;
 	} else {
@@ -231,7 +233,7 @@ static void survive(struct gc_program *p, uint8_t flags, uint64_t from, uint64_t
 	for (i = find_object(p, from); i < p->n && p->objects[i].address < end; i++) {
 		struct followed *o = &p->objects[i];
 
-		if (o->flags & flags)
+		if ((o->flags & flags) == flags)
 			return;
 		o->flags |= flags;
 		if (to != from) {
@@ -263,6 +265,13 @@ static void read_ranges(struct gc_program *p, uint8_t flags, bool moved, const u
 	}
 }
 
+static void set_generation(struct followed *o, uint8_t generation, uint64_t now_ns)
+{
+	if (generation == OLDEST && o->generation != OLDEST)
+		o->aged_ns = now_ns;
+	o->generation = generation;
+}
+
 /* Told when a collection begins, and again at its end, for objects that have moved by then. */
 static void read_generation(struct gc_program *p, const struct event *e)
 {
@@ -277,7 +286,8 @@ static void read_generation(struct gc_program *p, const struct event *e)
 		if (p->objects[i].flags & IS_TOLD)
 			return;
 		p->objects[i].flags |= IS_TOLD;
-		p->objects[i].generation = (uint8_t)(generation < OLDEST ? generation : OLDEST);
+		set_generation(&p->objects[i], generation < OLDEST ? (uint8_t)generation : OLDEST,
+			       e->time_ns);
 	}
 }
 
@@ -294,11 +304,16 @@ static void put_mark(const struct followed *o, const struct event *e, gc_objects
 	put(ctx, &mark);
 }
 
-/* Whether the collection would have told of it if it lived. */
+/*
+ * Whether the collection would have told of it if it lived. One in the background does not tell of
+ * what younger ones have made old meanwhile.
+ */
 static bool is_collected(const struct followed *o, const struct collection *c, bool background)
 {
-	return c->told && o->time_ns < c->start_ns &&
-	       (background ? o->generation == OLDEST : o->generation <= c->generation);
+	if (!c->told || o->time_ns >= c->start_ns)
+		return false;
+	return background ? o->generation == OLDEST && o->aged_ns < c->start_ns
+			  : o->generation <= c->generation;
 }
 
 static bool is_certain(const struct gc_objects *g, const struct gc_program *p,
@@ -312,7 +327,7 @@ static void settle(struct followed *o, bool background, uint64_t now_ns)
 {
 	o->address = o->flags & MOVES ? o->moved_to : o->address;
 	if (!background && o->generation < OLDEST)
-		o->generation++;
+		set_generation(o, o->generation + 1, now_ns);
 	o->seen_ns = now_ns;
 }
 
@@ -404,7 +419,8 @@ bool gc_objects_collect(struct gc_objects *g, const struct event *e, const uint8
 	uint32_t id = e->flags & EVENT_FLAG_ID ? e->flags >> EVENT_ID_SHIFT : 0;
 	bool tells = g->on && e->provider && gc_objects_tells(e->provider, id);
 	struct gc_program *p;
-	bool foreground;
+	uint8_t lives = 0;
+	uint32_t i;
 
 	if (!g->on || !e->process || !e->provider || strcmp(e->provider, CLR) != 0 ||
 	    (!tells && id != GC_START && id != GC_STOP))
@@ -412,19 +428,20 @@ bool gc_objects_collect(struct gc_objects *g, const struct event *e, const uint8
 	p = program_of(g, e);
 	if (!p)
 		return tells;
-	foreground = p->gcs[FOREGROUND_GC].open;
 	if (id == GC_START)
 		start(g, p, e, put, ctx);
-	else if (id == GC_STOP)
+	if (id == GC_STOP)
 		stop(g, p, e, put, ctx);
-	else if (foreground || p->gcs[BACKGROUND_GC].open)
-		p->gcs[foreground ? FOREGROUND_GC : BACKGROUND_GC].told = true;
-	else
-		return true;
-	if (id == GENERATION_RANGE)
+	/* Of two that are open either may tell, as one begins while it waits for the other. */
+	for (i = 0; tells && i < GCS; i++) {
+		if (!p->gcs[i].open)
+			continue;
+		p->gcs[i].told = true;
+		lives |= i == BACKGROUND_GC ? LIVES_IN_BACKGROUND : LIVES;
+	}
+	if (lives && id == GENERATION_RANGE)
 		read_generation(p, e);
-	else if (tells)
-		read_ranges(p, foreground ? LIVES : LIVES_IN_BACKGROUND, id == BULK_MOVED, payload,
-			    nbytes, pointer_bytes, e->time_ns);
+	else if (lives)
+		read_ranges(p, lives, id == BULK_MOVED, payload, nbytes, pointer_bytes, e->time_ns);
 	return tells;
 }

@@ -11,8 +11,9 @@
  * seen last. Other objects that are not found again are forgotten: they count as still there, and
  * in `forgotten`.
  *
- * A collection of generation 2 may go on in the background while younger ones begin and end: what
- * is told meanwhile is of the younger one, for whose time the other one waits.
+ * A collection of generation 2 may go on in the background while younger ones begin and end, and
+ * tells of its own objects while the next one waits for it. What is told while two are open counts
+ * as alive for both: an object may be found dead one collection later, and none too early.
  *
  * Sources: ClrEtwAll.man of the .NET runtime; PerfView's GCHeapSimulator reads the same events (it
  * knows one collection at a time, and guesses generations). One thread.
@@ -25,7 +26,7 @@
 #define GC_OBJECTS_KEYWORD 0x400000u         /* GCHeapSurvivalAndMovement */
 #define GC_OBJECTS_PROGRAMS_MAX 256u
 #define GC_OBJECTS_MAX (1u << 16)            /* of one program; 100 KB each were allocated */
-#define GC_OBJECTS_ALL_MAX (1u << 18)        /* 40 bytes each */
+#define GC_OBJECTS_ALL_MAX (1u << 18)        /* 48 bytes each */
 #define GC_OBJECTS_CPUS 64u
 
 /* Starts as {0}: nothing is followed. */

@@ -240,7 +240,7 @@ TEST(a_background_collection_waits_for_a_younger_one)
 
 	allocate(0x2000);
 	begin(1, 1, 0);
-	generation(0, 0x1000, 0x2000);
+	generation(1, 0x1000, 0x2000);
 	lives(0x1000, 0x2000);
 	end(1);
 	begin(2, 2, 1);
@@ -258,6 +258,39 @@ TEST(a_background_collection_waits_for_a_younger_one)
 	assert_int_equal(ndead, 1);
 	assert_true(dead[0].allocated_ns == old);
 	assert_int_equal(g.nobjects, 2);
+}
+
+TEST(what_is_told_while_two_are_open_lives_for_both)
+{
+	allocate(0x1000);
+	begin(1, 1, 0);
+	generation(1, 0x1000, 0x1000);
+	lives(0x1000, 0x100);
+	end(1);
+	begin(2, 2, 1);
+	begin(3, 2, 0);                      /* it waits for the one in the background, */
+	lives(0x1000, 0x100);                /* which tells of its objects now */
+	end(2);
+	assert_int_equal(ndead, 0);
+	lives(0x1000, 0x100);
+	end(3);
+	assert_int_equal(ndead, 0);
+	assert_int_equal(g.nobjects, 1);
+}
+
+TEST(what_grows_old_during_a_background_collection_is_not_its)
+{
+	allocate(0x1000);
+	begin(1, 2, 1);
+	generation(1, 0x1000, 0x1000);
+	begin(2, 1, 0);
+	lives(0x1000, 0x100);
+	end(2);
+	begin(3, 1, 0);
+	end(3);
+	end(1);
+	assert_int_equal(ndead, 0);
+	assert_int_equal(g.nobjects, 1);
 }
 
 /* What was not seen since the loss may live at an address that was not told. */
@@ -381,6 +414,8 @@ int main(void)
 		OBJECTS_TEST(large_objects_die_with_the_oldest_generation),
 		OBJECTS_TEST(the_bounds_of_generations_say_whose_an_object_is),
 		OBJECTS_TEST(a_background_collection_waits_for_a_younger_one),
+		OBJECTS_TEST(what_is_told_while_two_are_open_lives_for_both),
+		OBJECTS_TEST(what_grows_old_during_a_background_collection_is_not_its),
 		OBJECTS_TEST(after_a_loss_objects_are_forgotten_and_not_dead),
 		OBJECTS_TEST(ranges_that_are_cut_kill_nobody),
 		OBJECTS_TEST(a_stop_that_is_lost_kills_nobody_and_moves_are_kept),
