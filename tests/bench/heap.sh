@@ -16,8 +16,12 @@ export LC_ALL=C
 
 work=$(mktemp -d) && cd "$work" || exit 1
 server=
-finish() { [ -z "$server" ] || kill "$server" 2>/dev/null; perf probe -q -d 'probe_libc:*' 2>/dev/null
-	rm -rf "$work"; }
+finish()
+{
+	[ -z "$server" ] || kill "$server" 2>/dev/null
+	perf probe -q -d 'probe_libc:*' 2>/dev/null
+	rm -rf "$work"
+}
 trap finish EXIT
 trap 'exit 130' INT TERM
 

@@ -46,8 +46,8 @@ class StartupHook
 END
 mcs -target:library -out:heap.dll heap.cs >mcs.out 2>&1 || cat mcs.out
 
-# bytes METRIC [FUNCTION]: of the program, allocated by this function. Its module has a name once the
-# recorder has asked for what is there already, which a busy machine may put off to the end.
+# bytes METRIC [FUNCTION]: of the program, allocated by this function. Its module has a name once
+# the recorder has asked for what is there already, which a busy machine may put off to the end.
 bytes()
 {
 	"$RECORDER" export --store "$run.db" --metric "$1" -f 2>>err |
