@@ -83,7 +83,7 @@ costs()
 			kill "$pid"
 			wait "$server"
 			server=
-			rm -f served.db*
+			rm -rf served.db*
 		done
 	done
 	printf '%-26s without %4d ticks (%s)   run --heap %4d (%s)\n' "$name" "$(median <without)" \
