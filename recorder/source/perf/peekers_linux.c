@@ -355,17 +355,22 @@ static void run_peeker(void *ctx)
 
 /* ---- following rings ------------------------------------------------------------------------- */
 
+/* For good: what the kernel refuses now it will refuse again. */
+static void refuse_wakes(struct perf_peekers *p, const struct err *why)
+{
+	log_line(p->log, LOG_INFO, "each sample wakes a reader of Python frames: %s", why->text);
+	perf_wakes_free(p->wakes);
+	p->wakes = NULL;
+	p->wakes_refused = true;
+}
+
 /* Wakes by program stop where one fails: then samplers wake, from their next opening on. */
 static void wake_by_program(struct perf_peekers *p, struct peeker *k, const struct perf_ring *ring)
 {
 	struct err err;
 
-	if (!p->wakes || perf_wake_open(p->wakes, ring, &k->by_program, &err) == 0)
-		return;
-	log_line(p->log, LOG_INFO, "each sample wakes a reader of Python frames: %s", err.text);
-	perf_wakes_free(p->wakes);
-	p->wakes = NULL;
-	p->wakes_refused = true;
+	if (p->wakes && perf_wake_open(p->wakes, ring, &k->by_program, &err))
+		refuse_wakes(p, &err);
 }
 
 static struct peeker *peeker_new(struct perf_peekers *p, unsigned cpu, const struct perf_ring *ring,
@@ -538,17 +543,12 @@ bool perf_peekers_get(struct perf_peekers *p, unsigned cpu, uint64_t position,
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* Once: what the kernel refuses now it will refuse again. */
 static void make_wakes(struct perf_peekers *p)
 {
 	struct err err;
 
-	if (p->wakes || p->wakes_refused)
-		return;
-	p->wakes_refused = perf_wakes_new(&p->wakes, &err) != 0;
-	if (p->wakes_refused)
-		log_line(p->log, LOG_INFO, "each sample wakes a reader of Python frames: %s",
-			 err.text);
+	if (!p->wakes && !p->wakes_refused && perf_wakes_new(&p->wakes, &err))
+		refuse_wakes(p, &err);
 }
 
 bool perf_peekers_choose(const struct perf_peekers *p)
