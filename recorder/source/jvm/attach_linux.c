@@ -235,8 +235,7 @@ void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t 
 		if (send_request(a, pid, uid, now_ns, pool) || now_ns >= a->deadline_ns) {
 			ask_trigger(pool, remove_trigger, pid, uid, &unused);
 			if (a->state != ATTACH_WAITING)
-				give_up(a, pid, log,
-				      "it does not listen");
+				give_up(a, pid, log, "it does not listen");
 		}
 		break;
 	case ATTACH_WAITING:

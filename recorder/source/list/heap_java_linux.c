@@ -47,6 +47,15 @@ static int make_file(const struct heap_java *j, struct err *err)
 	return 0;
 }
 
+/* ERR_UNSUPPORTED, with the first line of what the JVM answered. */
+static int refused(const struct heap_java *j, const char *what, const struct buf *answer,
+		   struct err *err)
+{
+	return err_set(err, ERR_UNSUPPORTED, "the JVM with pid %u %s; it says: %.*s",
+		       (unsigned)j->pid, what, (int)strcspn(buf_text(answer), "\n"),
+		       buf_text(answer));
+}
+
 /* By JDK 17 and later nothing else is recorded; earlier ones record by their profile. */
 static int start(struct heap_java *j, struct err *err)
 {
@@ -80,9 +89,7 @@ static int start(struct heap_java *j, struct err *err)
 			j->begun = strstr(buf_text(&answer), "Started recording") != NULL;
 	}
 	if (!rc && !j->begun)
-		rc = err_set(err, ERR_UNSUPPORTED, "process %u has no JDK Flight Recorder that "
-			     "starts; it says: %.*s", (unsigned)j->pid,
-			     (int)strcspn(buf_text(&answer), "\n"), buf_text(&answer));
+		rc = refused(j, "has no JDK Flight Recorder that starts", &answer, err);
 	buf_free(&order);
 	buf_free(&answer);
 	return rc;
@@ -128,9 +135,7 @@ int heap_java_end(struct heap_java *j, const char **path, struct err *err)
 	if (!rc)
 		rc = jvm_command(j->pid, buf_text(&order), &answer, err);
 	if (!rc && !strstr(buf_text(&answer), "Stopped recording"))
-		rc = err_set(err, ERR_UNSUPPORTED, "the JVM with pid %u did not write its "
-			     "recording; it says: %.*s", (unsigned)j->pid,
-			     (int)strcspn(buf_text(&answer), "\n"), buf_text(&answer));
+		rc = refused(j, "did not write its recording", &answer, err);
 	buf_free(&order);
 	buf_free(&answer);
 	return rc;
