@@ -74,16 +74,20 @@ static void put_wait(const struct taken *t, struct buf *out)
 	}
 }
 
+static bool runs(const struct taken *t)
+{
+	return !t->wait || strncmp(t->wait, "runs", 4) == 0;
+}
+
 static void put_stack(const struct stacks *s, const struct taken *t, struct buf *out)
 {
-	bool runs = !t->wait || strncmp(t->wait, "runs", 4) == 0;
 	uint32_t i, k;
 
 	for (k = t->first; k < t->first + t->n; k++) {
 		put_frame(s, k, out);
 		if (k != t->first)
 			continue;
-		if (!runs)
+		if (!runs(t))
 			put_wait(t, out);
 		for (i = s->now; i < s->ntaken; i++)
 			if (s->taken[i].waits_for == t->tid)
@@ -101,7 +105,7 @@ static void put_name(const struct taken *t, struct buf *out)
 
 /* A circle of threads[first], which are those of s->taken + s->now. */
 static void put_circle(const struct stacks *s, const struct waiting *threads, uint32_t n,
-			      uint32_t first, struct buf *out)
+		       uint32_t first, struct buf *out)
 {
 	const struct taken *all = s->taken + s->now;
 	uint32_t i = first, owner;
@@ -156,17 +160,17 @@ void stacks_put_jstack(const struct stacks *s, struct sheet *p)
 	buf_puts(&p->out, ":\n");
 	for (i = s->now; i < s->ntaken; i++) {
 		const struct taken *t = &s->taken[i];
-		bool runs = !t->wait || strncmp(t->wait, "runs", 4) == 0;
+		bool running = runs(t);
 
 		buf_putc(&p->out, '\n');
 		put_name(t, &p->out);
 		buf_printf(&p->out, " #%u prio=0 os_prio=0 tid=0x%016x nid=0x%x %s "
 			   "[0x0000000000000000]\n   java.lang.Thread.State: %s\n",
 			   (unsigned)(i - s->now + 1), (unsigned)t->tid, (unsigned)t->tid,
-			   runs ? "runnable" : t->waits_for ? "waiting for monitor entry"
-							    : "waiting on condition",
-			   runs ? "RUNNABLE" : t->waits_for ? "BLOCKED (on object monitor)"
-							    : "WAITING (parking)");
+			   running ? "runnable" : t->waits_for ? "waiting for monitor entry"
+							       : "waiting on condition",
+			   running ? "RUNNABLE" : t->waits_for ? "BLOCKED (on object monitor)"
+							       : "WAITING (parking)");
 		put_stack(s, t, &p->out);
 	}
 	put_circles(s, &p->out);
