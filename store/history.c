@@ -380,7 +380,7 @@ static const char *why_end(const struct history *h, const struct history_now *no
 	if (clocks_moved(h, now))
 		return "the wall clock was set, or the machine slept; recording went on";
 	if (store_bytes(h->now.s) >= h->cfg.file_bytes)
-		return "recording went on in the next file";
+		return HISTORY_WENT_ON;
 	return NULL;
 }
 

@@ -25,6 +25,8 @@
 #define HISTORY_RULE "history"
 #define HISTORY_SUFFIX ".history"
 #define HISTORY_FILES_MAX 65536u             /* that are looked at */
+/* What ended a file that was full, or that its recorder left for another one. */
+#define HISTORY_WENT_ON "recording went on in the next file"
 
 /* ---- writing (the recorder that holds the store's lock) -------------------------------------- */
 

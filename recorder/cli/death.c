@@ -33,8 +33,8 @@ static const char *went_on(const struct history_files *files, uint32_t i)
 	if (!next.readable || next.pid != f->pid || strcmp(next.boot_id, f->boot_id) != 0)
 		return NULL;
 	if (next.t0_ns <= f->t1_ns + PAUSE_NS)
-		return "recording went on in the next file";
-	return "it could not be written; recording went on in the next file";
+		return HISTORY_WENT_ON;
+	return "it could not be written; " HISTORY_WENT_ON;
 }
 
 static void put_end(const char *store, const struct history_file *f, struct buf *out)
