@@ -144,7 +144,7 @@ static int add_all(struct adding *a)
 		    event_sample_of(in, &a->sampled, e) == TABLE_NONE)
 			rc = add_one(a, e);
 	}
-	if (!rc)
+	if (!rc && a->ticks.used)
 		put_types(a);
 	return rc;
 }
