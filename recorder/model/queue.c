@@ -10,7 +10,8 @@
 /*
  * A record in the ring, 8-byte aligned and never wrapped (a skip record fills the end):
  *
- *	u64 size of the record; the top bit marks a skip
+ *	u64 size of the record; the top bit marks a skip, which has nothing else
+ *	u64 the watermark when it was put: nothing in the ring behind it is older
  *	struct event; its frames; its fields; the texts that they point to
  *
  * head and tail count bytes for ever; their difference is the number of bytes in use.
@@ -22,6 +23,7 @@
  * back to the system: so does what a burst has touched.
  */
 #define SKIP ((uint64_t)1 << 63)
+#define HEAD_BYTES (2 * sizeof(uint64_t))
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
 
 struct queue {
@@ -35,7 +37,7 @@ struct queue {
 	_Atomic uint64_t lost;
 	struct os_cond *wake;                /* NULL = none */
 	size_t written;                      /* producer: since pages were given back */
-	uint64_t taken;                      /* consumer: size of the peeked record */
+	uint64_t taken, taken_mark_ns;       /* consumer: of the peeked record: size, watermark */
 };
 
 struct queue *queue_new(size_t bytes)
@@ -76,7 +78,7 @@ static size_t text_bytes(const char *text)
 
 static size_t record_bytes(const struct event *e)
 {
-	size_t n = sizeof(uint64_t) + sizeof(*e);
+	size_t n = HEAD_BYTES + sizeof(*e);
 	uint32_t i;
 
 	n += e->nstack_frames * sizeof(*e->stack_frames) + e->nfields * sizeof(*e->fields);
@@ -108,16 +110,16 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-static void put_record(char *at, const struct event *from, size_t size)
+static void put_record(char *at, const struct event *from, size_t size, uint64_t mark_ns)
 {
-	struct event *e = (struct event *)(at + sizeof(uint64_t));
+	struct event *e = (struct event *)(at + HEAD_BYTES);
 	struct frame_ref *frames = (struct frame_ref *)(e + 1);
 	struct event_field *fields = (struct event_field *)(frames + from->nstack_frames);
 	char *texts = (char *)(fields + from->nfields);
-	uint64_t header = size;
+	const uint64_t head[2] = {size, mark_ns};
 	uint32_t i;
 
-	memcpy(at, &header, sizeof(header));
+	memcpy(at, head, sizeof(head));
 	*e = *from;
 	if (from->nstack_frames)
 		memcpy(frames, from->stack_frames, from->nstack_frames * sizeof(*frames));
@@ -184,7 +186,8 @@ bool queue_offer(struct queue *q, const struct event *e)
 		if (head == atomic_load_explicit(&q->tail, memory_order_relaxed))
 			atomic_store_explicit(&q->rewound, head + skip, memory_order_relaxed);
 	}
-	put_record(q->bytes + at, e, need);
+	put_record(q->bytes + at, e, need,
+		   atomic_load_explicit(&q->watermark_ns, memory_order_relaxed));
 	head += skip + need;
 	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 	q->written += need;
@@ -257,7 +260,8 @@ const struct event *queue_peek(struct queue *q)
 		atomic_store_explicit(&q->tail, tail, memory_order_release);
 	}
 	q->taken = header;
-	return (const struct event *)(at + sizeof(header));
+	memcpy(&q->taken_mark_ns, at + sizeof(header), sizeof(q->taken_mark_ns));
+	return (const struct event *)(at + HEAD_BYTES);
 }
 
 void queue_pop(struct queue *q)
@@ -282,9 +286,14 @@ uint64_t queue_consumed(struct queue *q, uint64_t now_ns)
 {
 	/* In this order: what comes in between is newer than the watermark. */
 	uint64_t released_ns = queue_released(q, now_ns);
-	const struct event *oldest = queue_peek(q);
+	const struct event *first = queue_peek(q);
 
-	return oldest && oldest->time_ns < released_ns ? oldest->time_ns : released_ns;
+	/* The first need not be the oldest: a source looks at its counts now and then, at once. */
+	if (!first)
+		return released_ns;
+	if (q->taken_mark_ns < released_ns)
+		released_ns = q->taken_mark_ns;
+	return first->time_ns < released_ns ? first->time_ns : released_ns;
 }
 
 size_t queue_used_bytes(const struct queue *q)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A plain event takes this much: 8 bytes of header and the struct. */
-#define EVENT_BYTES (sizeof(uint64_t) + sizeof(struct event))
+#define EVENT_BYTES (16 + sizeof(struct event))
 
 static bool put_number(struct queue *q, uint64_t n)
 {
@@ -255,6 +255,27 @@ TEST(queue_watermark_never_moves_back)
 	assert_true(queue_released(q, 0) == UINT64_MAX);
 	queue_watermark(q, 60);
 	assert_true(queue_released(q, 0) == UINT64_MAX);
+	queue_free(q);
+}
+
+/* What the oldest event that waits is about must not be swept, wherever it stands. */
+TEST(an_older_event_behind_a_newer_one_is_not_taken_for_consumed)
+{
+	struct queue *q = queue_new(4096);
+	struct event count = {.time_ns = 90, .kind = EVENT_COUNTER};
+	struct event old = {.time_ns = 50, .kind = EVENT_GENERIC};
+
+	queue_watermark(q, 40);
+	assert_true(queue_put(q, &count));
+	assert_true(queue_put(q, &old));
+	queue_watermark(q, 100);
+	assert_int_equal(queue_consumed(q, 0), 40);
+	queue_finish(q);
+	assert_int_equal(queue_consumed(q, 0), 40);
+	queue_pop(q);
+	assert_int_equal(queue_consumed(q, 0), 40);
+	queue_pop(q);
+	assert_int_equal(queue_consumed(q, 0), UINT64_MAX);
 	queue_free(q);
 }
 
@@ -519,6 +540,7 @@ int main(void)
 		cmocka_unit_test(queue_that_refuses_an_offer_counts_no_loss),
 		cmocka_unit_test(queue_refuses_what_could_never_fit),
 		cmocka_unit_test(queue_watermark_never_moves_back),
+		cmocka_unit_test(an_older_event_behind_a_newer_one_is_not_taken_for_consumed),
 		cmocka_unit_test(a_rest_moves_the_watermark_with_the_clock),
 		cmocka_unit_test(a_rest_longer_than_the_clock_releases_nothing),
 		cmocka_unit_test(a_queue_over_a_quarter_full_wakes_who_takes),
