@@ -84,6 +84,15 @@ static bool place_in_sample(uint64_t type, uint64_t part, size_t *at)
 	return (type & part) != 0;
 }
 
+/* What every record but a sample ends with. */
+static size_t trailer_bytes(const struct perf_layout *l)
+{
+	const uint64_t in_it = HAS_TID | HAS_TIME | HAS_ID | HAS_STREAM_ID | HAS_CPU |
+			       HAS_IDENTIFIER;
+
+	return l->sample_id_all ? 8 * (size_t)words(l->sample_type & in_it) : 0;
+}
+
 /* The same of a trailer, which ends after n bytes. */
 static bool place_in_trailer(uint64_t type, uint64_t part, size_t n, size_t *at)
 {
@@ -106,7 +115,10 @@ static bool read_part(const struct perf_layout *layout, uint64_t part, const voi
 	size_t at = 0;
 	bool there = sample ? place_in_sample(layout->sample_type, part, &at)
 			    : layout->sample_id_all &&
-				      place_in_trailer(layout->sample_type, part, n, &at);
+				      place_in_trailer(layout->sample_type, part,
+						       perf_record_length(bytes, n,
+									  trailer_bytes(layout)),
+						       &at);
 
 	if (!there || n < 8 || at > n - 8)
 		return false;
@@ -208,16 +220,15 @@ static bool read_sample(struct cursor *c, const struct perf_layout *l, unsigned 
 /* Cut the trailer off the cursor's end. */
 static bool read_trailer(struct cursor *c, const struct perf_layout *l, struct perf_record *out)
 {
-	uint64_t type = l->sample_type & (HAS_TID | HAS_TIME | HAS_ID | HAS_STREAM_ID | HAS_CPU |
-					  HAS_IDENTIFIER);
+	uint64_t type = l->sample_type;
 	struct cursor t = {.end = c->end};
 	uint32_t reserved;
 
 	if (!l->sample_id_all)
 		return true;
-	if (cursor_left(c) < 8 * (size_t)words(type))
+	if (cursor_left(c) < trailer_bytes(l))
 		return false;
-	c->end -= 8 * (size_t)words(type);
+	c->end -= trailer_bytes(l);
 	t.at = c->end;
 	return pair(&t, type & HAS_TID, &out->pid, &out->tid) &&
 	       word(&t, type & HAS_TIME, &out->time_ns) &&
@@ -243,7 +254,7 @@ static unsigned misc_of(const uint8_t *record, size_t n, const struct perf_layou
 bool perf_layout_parse(const void *bytes, size_t n, const struct perf_layout *layout,
 		       struct perf_record *out)
 {
-	struct cursor c = cursor_over(bytes, n);
+	struct cursor c = cursor_over(bytes, perf_record_length(bytes, n, trailer_bytes(layout)));
 	const uint8_t *head = cursor_take(&c, PERF_HEADER_BYTES);
 	uint64_t time_ns;
 

@@ -201,10 +201,22 @@ bool perf_read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_
 	}
 }
 
+size_t perf_record_length(const void *bytes, size_t n, size_t trailer_bytes)
+{
+	const size_t name = PERF_HEADER_BYTES + 16;
+	size_t length;
+
+	if (n <= name || le32(bytes) != RECORD_KSYMBOL)
+		return n;
+	length = name + strnlen((const char *)bytes + name, n - name) + 1;
+	length = (length + 7) / 8 * 8 + trailer_bytes;
+	return length < n ? length : n;
+}
+
 bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *format,
 		       struct perf_record *out)
 {
-	struct cursor c = cursor_over(bytes, n);
+	struct cursor c = cursor_over(bytes, perf_record_length(bytes, n, TRAILER_BYTES));
 	const uint8_t *head = cursor_take(&c, PERF_HEADER_BYTES);
 
 	memset(out, 0, sizeof(*out));

@@ -22,6 +22,14 @@ enum {
 #define PERF_HEADER_BYTES 8u
 #define PERF_MISC_MMAP_BUILD_ID 0x4000u
 
+/*
+ * The bytes of a record up to its trailer's end. Of a kernel symbol they are fewer than its header
+ * says where several programs record such symbols: kernels add the trailer's size for each of them
+ * to the same header (kernel/events/core.c, perf_event_ksymbol_output(); 6.18 still does), and what
+ * follows the trailer is what stood in the ring before.
+ */
+size_t perf_record_length(const void *bytes, size_t n, size_t trailer_bytes);
+
 /* Each reads its part of a sample at the cursor; false when it is damaged. */
 bool perf_read_chain(struct cursor *c, struct perf_record *out);
 bool perf_read_regs(struct cursor *c, unsigned nregs, struct perf_record *out);

@@ -379,6 +379,30 @@ TEST(kernel_symbol_has_its_range_and_says_when_it_goes)
 	}
 }
 
+/* As kernels write it to the third of three programs that ask for symbols. */
+TEST(kernel_symbol_that_is_longer_than_it_should_be_has_its_own_time)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+	uint64_t n;
+
+	for (n = 0; n < 3; n++) {
+		perf_bytes_begin(&b, 17, 0);
+		perf_bytes_u64(&b, 0xffffffffc0202000);
+		perf_bytes_u64(&b, 0x150);
+		perf_bytes_text(&b, "bpf_prog_6deef7357e7b4530_filter");
+		perf_bytes_trailer(&b, 5, 6, 700, 8);
+		if (n > 0)
+			perf_bytes_trailer(&b, 0, 0, 15797783067885571, 0);
+		if (n > 1)
+			perf_bytes_trailer(&b, 0x6c2f, 0x656d, 0, 7);
+		assert_true(parse(&b, &chain, &r));
+		assert_int_equal(r.kind, PERF_KIND_KSYMBOL);
+		assert_int_equal(r.time_ns, 700);
+		assert_int_equal(r.cpu, 8);
+	}
+}
+
 TEST(switch_has_who_leaves_and_who_comes)
 {
 	static const struct {
@@ -517,6 +541,7 @@ int main(void)
 		cmocka_unit_test(comm_may_come_from_exec),
 		cmocka_unit_test(fork_and_exit_are_the_childs),
 		cmocka_unit_test(kernel_symbol_has_its_range_and_says_when_it_goes),
+		cmocka_unit_test(kernel_symbol_that_is_longer_than_it_should_be_has_its_own_time),
 		cmocka_unit_test(switch_has_who_leaves_and_who_comes),
 		cmocka_unit_test(losses_are_counted_in_either_record),
 		cmocka_unit_test(throttling_is_told_and_unknown_records_are_passed_over),
