@@ -268,7 +268,9 @@ static void drain_part(struct part *p)
 
 	while ((e = queue_peek(cfg.queue)) != NULL) {
 		look_at_order(e, &p->order);
-		p->lost += e->kind == EVENT_LOST;
+		/* A busy machine holds samplers back; that has nothing to do with the rates. */
+		p->lost += e->kind == EVENT_LOST &&
+			   loss_kind_from_text(e->name) != LOSS_THROTTLED;
 		if (e->kind == EVENT_RATE) {
 			p->rates++;
 			p->period_ns = e->value;
