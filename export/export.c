@@ -6,7 +6,7 @@
 #include <string.h>
 
 extern const struct exporter folded_exporter, livestacks_exporter, dtrace_exporter,
-	perf_script_exporter, speedscope_exporter, pprof_exporter, trace_exporter,
+	perf_script_exporter, speedscope_exporter, pprof_exporter, otlp_exporter, trace_exporter,
 	perfview_xml_exporter, perfview_xml_zip_exporter, perfview_simple_exporter,
 	perfview_json_exporter, events_csv_exporter, counters_csv_exporter, jsonl_exporter,
 	sqlite_flat_exporter, svg_exporter, html_exporter;
@@ -23,6 +23,7 @@ const struct exporter *const exporters[] = {
 	&perfview_json_exporter,
 	&speedscope_exporter,
 	&pprof_exporter,
+	&otlp_exporter,
 	&trace_exporter,
 	&events_csv_exporter,
 	&counters_csv_exporter,

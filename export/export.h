@@ -7,6 +7,22 @@
 #include "base/out.h"
 #include "model/incident.h"
 
+/*
+ * A part of an incident that a server takes as a profile: a group of processes, by stack without
+ * threads, one value a sample.
+ */
+struct export_part {
+	const uint32_t *group_of;            /* of each process; NULL = each is one */
+	uint32_t group;                      /* UINT32_MAX = samples of no known process */
+	uint32_t from, max;                  /* of its stacks: from this one on, at most so many */
+	bool more;                           /* out: there are more */
+};
+
+static inline bool export_part_has(const struct export_part *p, uint32_t process)
+{
+	return p->group == (p->group_of && process != UINT32_MAX ? p->group_of[process] : process);
+}
+
 struct export_options {
 	enum stream stream;                  /* which samples; CPU unless it is set */
 	bool annotate;                       /* folded: _[k] and _[j] suffixes */
@@ -17,6 +33,8 @@ struct export_options {
 	bool excel;                          /* CSV: quote cells that a spreadsheet would compute */
 	uint32_t top;                        /* livestacks: how many stacks; 0 = all */
 	uint64_t min_weight;                 /* livestacks: leave out lighter stacks */
+	bool before_otlp_10;                 /* otlp: values where 1.9 has them */
+	struct export_part *part;            /* pprof, otlp: this only; NULL = all */
 	const char *changed;                 /* html: first lines, joined by LF; or NULL */
 	const char *runtimes;                /* html: rows of report as a JSON array; or NULL */
 	const char *file_name;               /* the output's base name, for archives; or NULL */

@@ -1,6 +1,7 @@
 #include "export/names.h"
 
 #include "base/os.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -50,6 +51,22 @@ void name_no_comment(struct buf *out, size_t start)
 {
 	if (!out->failed && strncmp(out->data + start, "# ", 2) == 0)
 		out->data[start + 1] = '_';
+}
+
+void service_put(struct buf *out, const struct incident *in, uint32_t process)
+{
+	const struct incident_process *p = process == UINT32_MAX ? NULL : &in->processes[process];
+	struct home home;
+	size_t n;
+
+	home_read(p ? p->home : "", &home);
+	n = strlen(home.of[HOME_UNIT]);
+	if (*home.of[HOME_SERVICE])
+		name_put(out, home.of[HOME_SERVICE]);
+	else if (text_ends_fold(home.of[HOME_UNIT], ".service"))
+		buf_put(out, home.of[HOME_UNIT], n - strlen(".service"));
+	else
+		name_put(out, p && *p->name ? p->name : "unknown");
 }
 
 const char *stream_title(enum stream stream)

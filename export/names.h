@@ -15,6 +15,12 @@ struct who {
 /* thread may be THREAD_NONE. A thread without a name has that of its process. */
 void who_of(const struct incident *in, uint32_t thread, struct who *out);
 
+/*
+ * Append what a process is called among services: its service.name, its unit without ".service",
+ * else its own name. UINT32_MAX: "unknown".
+ */
+void service_put(struct buf *out, const struct incident *in, uint32_t process);
+
 /* What a stream counts: "CPU samples", "off-CPU time". */
 const char *stream_title(enum stream stream);
 

@@ -1,5 +1,7 @@
 #include "export/packer.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -15,27 +17,11 @@ struct packer {
 	size_t nline;
 };
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 static void put_line(struct packer *p)
 {
 	char text[LINE_BYTES / 3 * 4 + 1];
-	size_t i, len = 0;
+	size_t len = text_base64(p->line, p->nline, text);
 
-	for (i = 0; i < p->nline; i += 3) {
-		uint32_t v = (uint32_t)p->line[i] << 16;
-
-		v |= i + 1 < p->nline ? (uint32_t)p->line[i + 1] << 8 : 0;
-		v |= i + 2 < p->nline ? p->line[i + 2] : 0;
-		text[len++] = digits[v >> 18];
-		text[len++] = digits[v >> 12 & 63];
-		text[len++] = '=';
-		text[len++] = '=';
-		if (i + 1 < p->nline)
-			text[len - 2] = digits[v >> 6 & 63];
-		if (i + 2 < p->nline)
-			text[len - 1] = digits[v & 63];
-	}
 	text[len++] = '\n';
 	out_put(p->out, text, len);
 	p->nline = 0;

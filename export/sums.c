@@ -68,6 +68,8 @@ static int sum_all(struct sums *s, struct summing *t, const struct incident *in,
 			continue;
 		if (sample->thread != THREAD_NONE)
 			key.process = in->threads[sample->thread].process;
+		if (opt->part && !export_part_has(opt->part, key.process))
+			continue;
 		at = find_sum(s, t, &key);
 		if (at == UINT32_MAX)
 			return ERR_MEMORY;
@@ -87,6 +89,17 @@ int sums_make(struct sums *s, const struct incident *in, const struct export_opt
 	table_free(&t.table);
 	free(t.recent);
 	return rc ? err_memory(err, "while summing stacks") : 0;
+}
+
+uint32_t sums_first(const struct sums *s, struct export_part *part, uint32_t *last)
+{
+	*last = s->n;
+	if (!part)
+		return 0;
+	part->more = s->n > part->from && s->n - part->from > part->max;
+	if (part->more)
+		*last = part->from + part->max;
+	return part->from;
 }
 
 void sums_free(struct sums *s)

@@ -21,10 +21,12 @@ struct sums {
 
 enum sums_by { SUMS_BY_PROCESS, SUMS_BY_THREAD };
 
-/* s starts as {0}; 0 or ERR_MEMORY. */
+/* s starts as {0}; opt->part: samples of its processes only. 0 or ERR_MEMORY. */
 int sums_make(struct sums *s, const struct incident *in, const struct export_options *opt,
 	      enum sums_by by, struct err *err);
 void sums_free(struct sums *s);
+/* The first of a part's items, and the one after its last; all when part is NULL. */
+uint32_t sums_first(const struct sums *s, struct export_part *part, uint32_t *last);
 
 /* The process of a sum; 0 or `otherwise` when it is unknown. */
 uint32_t sum_pid(const struct incident *in, const struct sum *s);

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
 char *text_dup(const char *text, size_t max_bytes)
@@ -79,4 +80,24 @@ size_t text_join_arguments(char *bytes, size_t n)
 		if (!bytes[i])
 			bytes[i] = ' ';
 	return n;
+}
+
+size_t text_base64(const void *bytes, size_t n, char *to)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				     "0123456789+/";
+	const uint8_t *from = bytes;
+	size_t i, len = 0;
+
+	for (i = 0; i < n; i += 3) {
+		uint32_t v = (uint32_t)from[i] << 16;
+
+		v |= i + 1 < n ? (uint32_t)from[i + 1] << 8 : 0;
+		v |= i + 2 < n ? from[i + 2] : 0;
+		to[len++] = digits[v >> 18];
+		to[len++] = digits[v >> 12 & 63];
+		to[len++] = i + 1 < n ? digits[v >> 6 & 63] : '=';
+		to[len++] = i + 2 < n ? digits[v & 63] : '=';
+	}
+	return len;
 }

@@ -37,3 +37,6 @@ static inline int hex_digit(char c)
 	c = (char)(c | 0x20);
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
+
+/* Write base64 (RFC 4648, section 4) without a NUL. returns 4 characters for each 3 bytes begun. */
+size_t text_base64(const void *bytes, size_t n, char *to);

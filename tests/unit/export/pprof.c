@@ -77,6 +77,38 @@ TEST(the_file_names_no_system_and_no_time)
 	incident_free(&in);
 }
 
+TEST(parts_of_a_service_hold_each_sample_once)
+{
+	struct export_part part = {.max = 2};
+	struct export_options options = {.part = &part};
+	struct pprof_totals t;
+	struct incident in;
+	uint64_t sum = 0, samples = 0, whole = 0;
+	uint32_t i;
+
+	assert_int_equal(sample_small(&in), 0);
+	for (i = 0; i < in.nsamples; i++)
+		whole += in.samples[i].weight;
+	for (i = 0; i <= in.nprocesses; i++) {
+		part.group = i < in.nprocesses ? i : UINT32_MAX;
+		part.from = 0;
+		do {
+			struct buf packed = {0};
+
+			assert_int_equal(export_text(&in, "pprof", &options, &packed), 0);
+			pprof_read(&packed, &t);
+			assert_true(t.samples <= 2);
+			sum += t.values[0];
+			samples += t.samples;
+			part.from += part.max;
+			buf_free(&packed);
+		} while (part.more);
+	}
+	assert_int_equal(sum, whole);
+	assert_int_equal(samples, 9);        /* by process, stack and quality */
+	incident_free(&in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +116,7 @@ int main(void)
 		cmocka_unit_test(hostile_names_change_no_total),
 		cmocka_unit_test(functions_inlined_at_an_address_share_its_location),
 		cmocka_unit_test(the_file_names_no_system_and_no_time),
+		cmocka_unit_test(parts_of_a_service_hold_each_sample_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
