@@ -17,11 +17,20 @@ static const char *const state_texts[] = {
 
 static int make_table(struct store *s, struct err *err)
 {
-	return db_exec(s, "CREATE TABLE IF NOT EXISTS ship("
+	int64_t has_parts = 0;
+	int rc = db_exec(s, "CREATE TABLE IF NOT EXISTS ship("
 		       " target TEXT NOT NULL, uuid TEXT NOT NULL, state TEXT NOT NULL,"
 		       " tries INTEGER NOT NULL DEFAULT 0, wall_ns INTEGER NOT NULL DEFAULT 0,"
 		       " due_wall_ns INTEGER NOT NULL DEFAULT 0, sha256 TEXT, answer TEXT,"
-		       " PRIMARY KEY(target, uuid)) WITHOUT ROWID", err);
+		       " parts INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(target, uuid))"
+		       " WITHOUT ROWID", err);
+
+	/* Older stores have a table without. */
+	if (!rc)
+		rc = db_int(s, "SELECT count(*) FROM pragma_table_info('ship') WHERE name='parts'",
+			    NO_ARGS, &has_parts, err);
+	return rc || has_parts ? rc
+		: db_exec(s, "ALTER TABLE ship ADD COLUMN parts INTEGER NOT NULL DEFAULT 0", err);
 }
 
 struct ship_work {
@@ -65,6 +74,8 @@ int store_ship_look(struct store *s, const char *target, uint64_t wall_ns, uint3
 	*lost = 0;
 	/* Nothing is written when nothing is new: a recorder notices each change. */
 	if (!rc && table)
+		rc = make_table(s, err);
+	if (!rc && table)
 		rc = db_int(s, "SELECT EXISTS (SELECT 1 FROM incident i WHERE state != 'open'"
 			    " AND NOT EXISTS (SELECT 1 FROM ship WHERE target=?1 AND uuid=i.uuid))"
 			    " OR EXISTS (SELECT 1 FROM ship WHERE target=?1 AND state='waiting'"
@@ -73,10 +84,9 @@ int store_ship_look(struct store *s, const char *target, uint64_t wall_ns, uint3
 	return rc || !news ? rc : db_transact(s, TX_NORMAL, look, &w, err);
 }
 
-int store_ship_next(struct store *s, const char *target, int64_t *id, uint32_t *tries,
-		    struct err *err)
+int store_ship_next(struct store *s, const char *target, int64_t *id, struct err *err)
 {
-	struct query q = db_query(s, "SELECT i.id, p.tries FROM ship p"
+	struct query q = db_query(s, "SELECT i.id FROM ship p"
 				  " JOIN incident i ON i.uuid=p.uuid"
 				  " WHERE p.target=? AND p.state='waiting'"
 				  " ORDER BY p.tries / 8, i.id LIMIT 1", ARGS(arg_text(target)),
@@ -86,9 +96,40 @@ int store_ship_next(struct store *s, const char *target, int64_t *id, uint32_t *
 	if (rc <= 0)
 		return rc ? rc : ERR_NOT_FOUND;
 	*id = column_int(&q, 0);
-	*tries = (uint32_t)column_int(&q, 1);
 	query_reset(&q);
 	return 0;
+}
+
+int store_ship_parts(struct store *s, const char *target, const char *uuid, uint32_t *parts,
+		     struct err *err)
+{
+	int64_t n = 0;
+	int rc = db_int(s, "SELECT coalesce(max(parts), 0) FROM ship WHERE target=? AND uuid=?",
+			ARGS(arg_text(target), arg_text(uuid)), &n, err);
+
+	*parts = (uint32_t)n;
+	return rc;
+}
+
+struct keep_work {
+	const char *target, *uuid;
+	uint32_t parts;
+};
+
+static int keep(struct store *s, void *arg, struct err *err)
+{
+	const struct keep_work *w = arg;
+
+	return db_run(s, "UPDATE ship SET parts=? WHERE target=? AND uuid=?",
+		      ARGS(arg_int(w->parts), arg_text(w->target), arg_text(w->uuid)), err);
+}
+
+int store_ship_keep(struct store *s, const char *target, const char *uuid, uint32_t parts,
+		    struct err *err)
+{
+	struct keep_work w = {.target = target, .uuid = uuid, .parts = parts};
+
+	return db_transact(s, TX_DURABLE, keep, &w, err);
 }
 
 /* The target's own row counts the failures in a row. */
@@ -97,12 +138,14 @@ static int note(struct store *s, void *arg, struct err *err)
 	const struct ship_work *w = arg;
 	const struct ship_note *n = w->note;
 	bool failed = n->state == SHIP_WAITING;
-	int rc = db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, sha256, answer)"
-			" VALUES(?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT(target, uuid) DO UPDATE SET"
-			" state=?3, tries=tries + 1, wall_ns=?4, sha256=?5, answer=?6",
+	int rc = db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, sha256, answer,"
+			" parts) VALUES(?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)"
+			" ON CONFLICT(target, uuid) DO UPDATE SET state=?3, tries=tries + 1,"
+			" wall_ns=?4, sha256=?5, answer=?6, parts=?7",
 			ARGS(arg_text(w->target), arg_text(n->uuid),
 			     arg_text(state_texts[n->state]), arg_u64(w->wall_ns),
-			     arg_text(n->sha256), arg_text(n->answer)), err);
+			     arg_text(n->sha256), arg_text(n->answer),
+			     arg_int(failed ? n->parts : 0)), err);
 
 	if (rc)
 		return rc;

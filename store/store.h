@@ -249,6 +249,7 @@ struct ship_note {
 	enum ship_result state;              /* WAITING: it failed, and is tried again */
 	const char *sha256, *answer;         /* of what was sent, or NULL; the server's, or NULL */
 	uint64_t due_wall_ns;                /* WAITING: when the target is tried again */
+	uint32_t parts;                      /* WAITING: so many of its parts were sent */
 };
 struct ship_state {
 	uint64_t n[SHIP_STATES];             /* incidents */
@@ -263,7 +264,11 @@ int store_ship_look(struct store *s, const char *target, uint64_t wall_ns, uint3
  * The oldest incident that waits; those that failed often come last. ERR_NOT_FOUND, without a
  * sentence: none does.
  */
-int store_ship_next(struct store *s, const char *target, int64_t *id, uint32_t *tries,
+int store_ship_next(struct store *s, const char *target, int64_t *id, struct err *err);
+/* How many of its parts were sent before; and note it while it is being sent. */
+int store_ship_parts(struct store *s, const char *target, const char *uuid, uint32_t *parts,
+		     struct err *err);
+int store_ship_keep(struct store *s, const char *target, const char *uuid, uint32_t parts,
 		    struct err *err);
 /* It is on the disk when this returns. */
 int store_ship_note(struct store *s, const char *target, const struct ship_note *n,

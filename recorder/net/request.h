@@ -13,6 +13,7 @@
 
 struct net_request {
 	const char *method, *url;
+	const char *socket_path;             /* a Unix socket instead of the URL's host; or NULL */
 	struct buf headers[REQUEST_HEADERS_MAX];     /* "Name: value" */
 	unsigned nheaders;
 	const char *ca_file;                 /* whom else to trust; NULL = the system's list */

@@ -17,6 +17,7 @@ enum {
 	CURLOPT_WRITEFUNCTION = 20011, CURLOPT_READFUNCTION = 20012, CURLOPT_HEADERFUNCTION = 20079,
 	CURLOPT_LOW_SPEED_LIMIT = 19, CURLOPT_LOW_SPEED_TIME = 20, CURLOPT_NOBODY = 44,
 	CURLOPT_UPLOAD = 46, CURLOPT_CONNECTTIMEOUT = 78, CURLOPT_NOSIGNAL = 99,
+	CURLOPT_UNIX_SOCKET_PATH = 10231,
 	CURLOPT_PROXY = 10004, CURLOPT_TIMEOUT_MS = 155, CURLOPT_PROTOCOLS = 181,
 	CURLOPT_INFILESIZE_LARGE = 30115,
 	CURLOPT_MAX_SEND_SPEED_LARGE = 30145, CURLINFO_RESPONSE_CODE = 0x200002,
@@ -180,6 +181,8 @@ static void set_options(struct net *n, struct exchange *x, struct curl_slist *he
 		set(n->curl, CURLOPT_PROXY, "");
 	if (r->ca_file)
 		set(n->curl, CURLOPT_CAINFO, r->ca_file);
+	if (r->socket_path)
+		set(n->curl, CURLOPT_UNIX_SOCKET_PATH, r->socket_path);
 	set(n->curl, CURLOPT_URL, r->url);
 	if (strcmp(r->method, "HEAD") == 0) {
 		set(n->curl, CURLOPT_NOBODY, 1L);

@@ -59,14 +59,13 @@ static int export_file(struct round *r, const struct target *t, int64_t id, stru
 }
 
 /* Its file has no name any more once it is open: a kill leaves nothing behind. */
-static int make_parcel(struct round *r, const struct target *t, struct incident_head *head,
-		       struct parcel *p, struct err *err)
+static int make_parcel(struct round *r, const struct target *t, struct parcel *p, struct err *err)
 {
+	const struct incident_head *head = p->head;
 	struct os_file_info info = {0};
 	int rc;
 
 	os_remove(r->file.data, NULL);       /* what a kill has left while it was made */
-	p->head = head;
 	target_put_name(t, head, &p->name);
 	rc = buf_check(&p->name, "a name", err);
 	if (!rc)
@@ -79,6 +78,26 @@ static int make_parcel(struct round *r, const struct target *t, struct incident_
 		rc = os_file_info(p->file, &info, err);
 	p->bytes = info.size_bytes;
 	return rc ? rc : sha256_file(p->file, 0, p->bytes, p->sha256, err);
+}
+
+static int load_incident(struct round *r, int64_t id, struct incident *in, struct parcel *p,
+			 struct err *err)
+{
+	p->in = in;
+	return store_load(r->store, id, in, err);
+}
+
+/* How far an incident that goes in parts has come. */
+struct progress {
+	struct store *store;
+	const char *target, *uuid;
+};
+
+static int keep_progress(void *ctx, uint32_t parts, struct err *err)
+{
+	const struct progress *at = ctx;
+
+	return store_ship_keep(at->store, at->target, at->uuid, parts, err);
 }
 
 static bool is_passing(int status)
@@ -139,7 +158,8 @@ static void tell(const struct round *r, bool bad, const struct lane *l, const ch
 static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		    const struct net_answer *a, int rc, const struct err *why, struct err *err)
 {
-	struct ship_note note = {.uuid = p->head->uuid, .sha256 = p->sha256};
+	struct ship_note note = {.uuid = p->head->uuid, .parts = p->parts,
+				 .sha256 = *p->sha256 ? p->sha256 : NULL};
 	uint64_t now = os_wall_ns(), seconds = 0;
 	struct buf said = {0}, what = {0};
 	int noted;
@@ -175,7 +195,10 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		    strcmp(l->before.answer, note.answer) != 0)
 			tell(r, true, l, buf_text(&what), note.answer);
 	} else if (!r->cfg->due_only || l->before.failures) {
-		buf_printf(&what, "is sent, %" PRIu64 " KB", (p->bytes + 1023) / 1024);
+		if (p->in)
+			buf_printf(&what, "is sent as %" PRIu32 " profiles", p->parts);
+		else
+			buf_printf(&what, "is sent, %" PRIu64 " KB", (p->bytes + 1023) / 1024);
 		tell(r, false, l, buf_text(&what), "");
 	}
 	if (note.state != SHIP_WAITING)
@@ -188,13 +211,19 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err)
 {
 	struct incident_head head = {0};
-	struct parcel p = {.bytes = 0};
+	struct progress at = {.store = r->store, .target = buf_text(&l->target.name)};
+	struct parcel p = {.keep = keep_progress, .ctx = &at, .head = &head};
+	struct incident in = {0};
 	struct net_answer a = {.status = 0};
 	struct err why = {0};
 	int rc = store_head(r->store, id, &head, err);
 
+	at.uuid = head.uuid;
+	if (!rc)
+		rc = store_ship_parts(r->store, at.target, at.uuid, &p.parts, err);
 	if (!rc) {
-		int sent = make_parcel(r, &l->target, &head, &p, &why);
+		int sent = l->target.kind->profiler ? load_incident(r, id, &in, &p, &why)
+						    : make_parcel(r, &l->target, &p, &why);
 
 		if (!sent)
 			sent = l->target.kind->send(&l->target, r->net, &p, &a, &why);
@@ -204,6 +233,7 @@ static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err
 	os_close(p.file);
 	buf_free(&p.name);
 	net_answer_free(&a);
+	incident_free(&in);
 	incident_head_free(&head);
 	return rc;
 }
@@ -230,10 +260,8 @@ static int add_asked(void *ctx, const struct incident_head *h)
 static int next_of(struct round *r, const struct lane *l, uint32_t turn, int64_t *id,
 		   struct err *err)
 {
-	uint32_t tries;
-
 	if (!r->has_asked)
-		return store_ship_next(r->store, buf_text(&l->target.name), id, &tries, err);
+		return store_ship_next(r->store, buf_text(&l->target.name), id, err);
 	if (turn >= r->asked.n)
 		return ERR_NOT_FOUND;
 	*id = r->asked.ids[r->asked.n - 1 - turn];

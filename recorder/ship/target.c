@@ -12,8 +12,8 @@
 
 /* ---- HTTP ------------------------------------------------------------------------------------ */
 
-static int send_http(struct target *t, struct net *net, const struct parcel *p,
-		     struct net_answer *a, struct err *err)
+static int send_http(struct target *t, struct net *net, struct parcel *p, struct net_answer *a,
+		     struct err *err)
 {
 	bool is_folder = text_ends_fold(t->url, "/");
 	struct net_request r = {.method = is_folder ? "PUT" : "POST", .file = p->file,
@@ -43,7 +43,23 @@ static const struct target_kind https = {.scheme = "https://", .send = send_http
 static const struct target_kind http = {.scheme = "http://", .send = send_http};
 static const struct target_kind s3 = {.scheme = "s3://", .send = target_send_s3};
 
-const struct target_kind *const target_kinds[] = {&s3, &https, &http, NULL};
+/* By https and by http. */
+#define PROFILER(name) \
+	static const struct target_kind name##_https = {.scheme = #name "+https://", \
+		.profiler = &name##_profiler, .send = target_send_profiles}; \
+	static const struct target_kind name##_http = {.scheme = #name "+http://", \
+		.profiler = &name##_profiler, .send = target_send_profiles}
+PROFILER(pyroscope);
+PROFILER(otlp);
+PROFILER(parca);
+PROFILER(datadog);
+static const struct target_kind datadog_unix = {.scheme = "datadog+unix://", .socket = true,
+	.profiler = &datadog_profiler, .send = target_send_profiles};
+
+const struct target_kind *const target_kinds[] = {
+	&s3, &https, &http, &pyroscope_https, &pyroscope_http, &otlp_https, &otlp_http,
+	&parca_https, &parca_http, &datadog_https, &datadog_http, &datadog_unix, NULL,
+};
 
 /* ---- its text -------------------------------------------------------------------------------- */
 
@@ -68,13 +84,14 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		{"Endpoint", &t->endpoint, NULL}, {"Region", &t->region, NULL},
 		{"KBps", NULL, &t->kb_per_s}, {"StallSec", NULL, &t->stall_s},
 		{"RetrySec", NULL, &t->retry_s}, {"PartKB", NULL, &t->part_kb},
+		{"Otlp", &t->otlp, NULL},
 	};
 	size_t i;
 
 	if (text_same_fold(key, "Format")) {
-		if (t->kind->format)
-			return err_set(err, ERR_USAGE, "Format: %s takes %s only", t->kind->scheme,
-				       t->kind->format);
+		if (t->kind->profiler)
+			return err_set(err, ERR_USAGE, "Format: %s has one of its own",
+				       t->kind->scheme);
 		t->exporter = exporter_by_name(value);
 		return t->exporter || text_same_fold(value, "store") ? 0
 			: err_set(err, ERR_USAGE, "Format=%.60s: neither store nor a format of "
@@ -89,7 +106,7 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		return 0;
 	}
 	return err_set(err, ERR_USAGE, "unknown key '%.60s'; there are Format, Auth, CA, Endpoint, "
-		       "Region, KBps, StallSec, RetrySec, PartKB", key);
+		       "Region, KBps, StallSec, RetrySec, PartKB, Otlp", key);
 }
 
 static bool is_loopback(const char *url)
@@ -102,9 +119,12 @@ static bool is_loopback(const char *url)
 
 static int check(const struct target *t, struct err *err)
 {
-	const char *host = t->url + strlen(t->kind->scheme);
+	const char *host = strstr(t->url, "://") + 3;
 
-	if (!*host || *host == '/')
+	if (t->otlp && strcmp(t->otlp, "1.9") != 0 && strcmp(t->otlp, "1.10") != 0)
+		return err_set(err, ERR_USAGE, "Otlp=%.20s: there are the layouts 1.9 and 1.10",
+			       t->otlp);
+	if (t->kind->socket ? *host != '/' : !*host || *host == '/')
 		return err_set(err, ERR_USAGE, "%.200s names no host", buf_text(&t->name));
 	if (memchr(host, '@', strcspn(host, "/?#")))
 		return err_set(err, ERR_USAGE, "a URL must hold no password, which everybody sees "
@@ -136,7 +156,6 @@ static int parse(struct target *t, struct err *err)
 		return rc;
 	}
 	t->url = at;
-	t->exporter = t->kind->format ? exporter_by_name(t->kind->format) : NULL;
 	at += strcspn(at, ";");
 	if (*at)
 		*at++ = '\0';
@@ -153,6 +172,9 @@ static int parse(struct target *t, struct err *err)
 		at += more;
 	}
 	buf_put(&t->name, t->url, strcspn(t->url, "?#"));
+	/* "pyroscope+https://": how it is asked for is what follows the '+'. */
+	if (t->kind->profiler)
+		t->url += strcspn(t->url, "+") + 1;
 	if (!rc)
 		rc = buf_check(&t->name, "a target", err);
 	return rc ? rc : check(t, err);

@@ -4,6 +4,8 @@
  *	s3://bucket/prefix          objects PREFIX/HOST/2026/11/28/UUID.db
  *	https://host/path/          PUT of a file each, named so
  *	https://host/path           POST to this URL
+ *	pyroscope+https://host      profiles of each service: ship/to_profiler.c
+ *	otlp+https://, parca+https://, datadog+https://, datadog+unix:///path
  *
  * A kind of target is a function and a line in target_kinds[]. No secret is in a URL.
  */
@@ -18,7 +20,11 @@ struct target;
 /* An incident on its way. */
 struct parcel {
 	const struct incident_head *head;
-	struct os_file *file;                /* in the target's format */
+	const struct incident *in;           /* all of it, for kinds that send its profiles */
+	uint32_t parts;                      /* of these, how many were sent, also before */
+	int (*keep)(void *ctx, uint32_t parts, struct err *err);     /* note that durably */
+	void *ctx;
+	struct os_file *file;                /* for the others: in the target's format */
 	uint64_t bytes;
 	char sha256[SHA256_HEX];
 	struct buf name;                     /* "HOST/2026/11/28/UUID.db" */
@@ -26,22 +32,24 @@ struct parcel {
 
 struct target_kind {
 	const char *scheme;                  /* how the URL begins: "s3://" */
-	const char *format;                  /* of its files; NULL = store, or ;Format= */
+	const struct profiler *profiler;     /* it takes profiles, not files; or NULL */
+	bool socket;                         /* of Unix, whose path the URL has */
 	/*
 	 * Send it. a: the answer to the last request, which counts.
 	 * returns  0: there is an answer; an error of net_ask()
 	 */
-	int (*send)(struct target *t, struct net *net, const struct parcel *p, struct net_answer *a,
+	int (*send)(struct target *t, struct net *net, struct parcel *p, struct net_answer *a,
 		    struct err *err);
 };
 extern const struct target_kind *const target_kinds[];       /* ending in NULL */
 
 struct target {
 	const struct target_kind *kind;
-	const struct exporter *exporter;     /* NULL = a store of its own */
+	const struct exporter *exporter;     /* ;Format=; NULL = a store of its own */
 	struct buf name;                     /* the URL without its query: in logs, the store */
 	char *text;                          /* what the others point into */
-	const char *url, *auth_file, *ca_file, *endpoint, *region;
+	const char *url;                     /* http://... or s3://... */
+	const char *auth_file, *ca_file, *endpoint, *region, *otlp;
 	uint32_t stall_s, kb_per_s, retry_s, part_kb;        /* 0 = as usual */
 	struct buf auth;                     /* lines of headers; secret */
 	struct s3 s3;
@@ -67,5 +75,8 @@ void target_put_name(const struct target *t, const struct incident_head *h, stru
 /* The same of a host: "HOST/". Other characters than letters, digits, - . _ become '_'. */
 void target_put_host(const char *host, struct buf *out);
 
-int target_send_s3(struct target *t, struct net *net, const struct parcel *p,
-		   struct net_answer *a, struct err *err);
+int target_send_s3(struct target *t, struct net *net, struct parcel *p, struct net_answer *a,
+		   struct err *err);
+int target_send_profiles(struct target *t, struct net *net, struct parcel *p,
+			 struct net_answer *a, struct err *err);
+extern const struct profiler pyroscope_profiler, otlp_profiler, parca_profiler, datadog_profiler;

@@ -135,8 +135,8 @@ static int send_parts(struct upload *u, struct err *err)
 	return rc;
 }
 
-int target_send_s3(struct target *t, struct net *net, const struct parcel *p,
-		   struct net_answer *a, struct err *err)
+int target_send_s3(struct target *t, struct net *net, struct parcel *p, struct net_answer *a,
+		   struct err *err)
 {
 	struct net_request r = {.method = "PUT", .file = p->file, .nbytes = p->bytes};
 	struct upload u = {.t = t, .net = net, .p = p, .a = a};

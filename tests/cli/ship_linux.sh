@@ -76,6 +76,76 @@ expect and_never_sent_again 0 '"refused":6.*"said":"the server says 400' \
 	ship --store s.db --to "$url/no/" --json
 check really_never [ "$(grep -c 'PUT /no/' taken/log)" = 6 ]
 
+# ---- profiles of services -----------------------------------------------------------------------
+
+npm=$TOP/build/deps/npm
+"$BUILD/programs/store_fixture" f.db || echo "not ok store_fixture: failed"
+profile() # SCHEME PATH [KEYS]: send incident 1 there
+{
+	rm -f taken/profile-*
+	"$RECORDER" ship 1 --store f.db --to "$1+$url/$2;RetrySec=1${3:-}"
+}
+check pyroscope_gets_a_profile_of_each_service eval \
+	"profile pyroscope ok 2>err && grep -q 'incident 1 is sent as 2 profiles' err"
+window='from=1767323[0-9]*&until=1767323[0-9]*'
+check as_its_own_clients_send_them grep -qE \
+	"^/ok/ingest[?]name=server%7Bhost%3D[^&]*%7D&$window&format=pprof" \
+	taken/profile-*-ingest.head
+profile datadog ok 2>err
+check datadog_gets_its_parts eval 'for file in taken/profile-*-profiling+v1+input; do
+	grep -aq "name=\"event\"; filename=\"event.json\"" $file &&
+	grep -aq "\"attachments\":\[\"profile.pprof\"\],\"tags_profiler\":\"service:" $file &&
+	grep -aq "name=\"profile.pprof\"; filename=\"profile.pprof\"" $file || exit 1; done'
+rm -f taken/profile-*
+expect datadogs_agent_has_a_unix_socket 0 'incident 1 is sent as 2 profiles' \
+	ship 1 --store f.db --to "datadog+unix://$PWD/taken/socket"
+check where_they_come eval '[ "$(ls taken/profile-*-v1+input | wc -l)" = 2 ]'
+expect what_otlp_rejects_is_refused_in_its_words 1 \
+	'incident 1 is refused: the server says 400: it rejected the profile: too old' \
+	ship 1 --store f.db --to "otlp+$url/partial"
+expect a_layout_that_is_none_is_told 2 'there are the layouts 1.9 and 1.10' \
+	ship --store f.db --to "otlp+$url/ok;Otlp=2"
+expect a_profile_has_its_own_format 2 'Format: pyroscope[+]http:// has one of its own' \
+	ship --store f.db --to "pyroscope+$url/ok;Format=svg"
+
+# Every second request fails: what was taken is not sent again.
+rm -f taken/profile-*
+"$BUILD/programs/store_fixture" h.db
+again=0
+until "$RECORDER" ship 1 --store h.db --to "pyroscope+$url/half;RetrySec=1" >>half.out 2>&1 ||
+		[ $((again += 1)) = 20 ]; do :; done
+check what_failed_is_sent_again [ "$again" -ge 1 ]
+check and_nothing_twice [ "$(ls taken/profile-*-ingest | wc -l)" = 2 ]
+
+if ! command -v node >/dev/null || ! [ -e "$npm/node_modules/protobufjs" ]; then
+	echo "skip profiles: no node, or no protobufjs (npm, by 'make deps')"
+else
+	read_profiles() { node "$TOP/tests/support/profiles_reader.js" "$npm" "$@"; }
+	# 1000 samples of 10 ms: all are there, by whatever way they come.
+	whole='(map(.sum) | add) == 10000000000'
+	profile pyroscope ok 2>/dev/null
+	check pyroscope_has_every_sample jq -se "$whole and length == 2" \
+		<(read_profiles Sample taken/profile-*-ingest)
+	check and_the_metric_alone jq -se 'all(.type == "cpu/nanoseconds")' \
+		<(read_profiles Sample taken/profile-*-ingest)
+	profile parca ok 2>/dev/null
+	check parca_has_every_sample jq -se "$whole"' and (map(.service) | sort) ==
+		["batch", "server"] and all(.name == "recorder_cpu")' \
+		<(read_profiles Sample taken/profile-*+writeraw)
+	profile otlp ok 2>/dev/null
+	check otlp_has_every_sample jq -se "$whole"' and (map(.service) | sort) ==
+		["batch", "server"] and all(.type == "cpu/nanoseconds" and .time) and
+		(map(.id) | unique | length == 2) and
+		(map(.kinds) | add | index("kernel") != null)' \
+		<(read_profiles Sample taken/profile-*+profiles)
+	profile otlp ok ';Otlp=1.9' 2>/dev/null
+	check in_the_layout_of_1_9_too jq -se "$whole" \
+		<(read_profiles Sample19 taken/profile-*+profiles)
+	"$RECORDER" export --id 1 --store f.db -o all.otlp
+	check export_writes_each_process jq -se "$whole"' and (map(.pid) | sort) == [100, 200]' \
+		<(read_profiles Sample all.otlp)
+fi
+
 # ---- secrets -----------------------------------------------------------------------------------
 
 (umask 077 && echo 'Authorization: Bearer t0ps3cret' >auth)

@@ -90,6 +90,7 @@ python3-django           path    /usr/lib/python3/dist-packages/django
 # From npm, where node and npm are: readers of exports, a .NET program of version 8 and of 3.1 (the
 # oldest version with events to read), and a server of ASP.NET Core. Nothing stops without them.
 npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1 s3rver@3.7.1
+	protobufjs@8.8.1
 	@microsoft/sarif-multitool-linux@5.7.0
 	sarif-multitool-3.1@npm:@microsoft/sarif-multitool-linux@2.4.16
 	@azure/mcp-linux-x64@2.0.5

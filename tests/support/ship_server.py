@@ -1,7 +1,8 @@
-"""A server that incidents are sent to: ship_server.py FOLDER; prints its port.
+"""A server that incidents are sent to: ship_server.py FOLDER; prints its port. It listens to the
+Unix socket FOLDER/socket as well.
 
 What comes whole is a file of FOLDER; a name that comes again must have the same uuid. By the path:
-/ok/ takes everything; /chaos/ cuts, refuses for now, hangs, or takes it without an answer, as FATE
+/ok/ takes everything; /half/ says 503 to each second request; /chaos/ cuts, refuses for now, hangs, or takes it without an answer, as FATE
 says, one letter a request, and then everything; /no/ refuses for good; /later/ is down while
 FOLDER/down exists; /signed/ looks at signatures of S3. log has a line for each request.
 """
@@ -24,6 +25,8 @@ lock = threading.Lock()
 
 class Server(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+    profiles = 0
+    asked = 0
 
     def log(self, what):
         with lock, open(folder + '/log', 'a') as log:
@@ -56,6 +59,17 @@ class Server(http.server.BaseHTTPRequestHandler):
             os.rename(path + '.tmp', path)
             with open(folder + '/order', 'a') as order:
                 order.write(name + '\n')
+
+    # A profile has no name: what follows the path's first part, and a number.
+    def keep_profile(self, body):
+        with lock:
+            Server.profiles += 1
+            name = self.path.split('/', 2)[2].partition('?')[0].replace('/', '+')
+            path = '%s/profile-%03d-%s' % (folder, Server.profiles, name)
+        with open(path, 'wb') as file:
+            file.write(body)
+        with open(path + '.head', 'w') as file:
+            file.write('%s\n%s' % (self.path, self.headers))
 
     # Signature Version 4, with the secret s3cr3t.
     def sign(self, body):
@@ -104,9 +118,18 @@ class Server(http.server.BaseHTTPRequestHandler):
             return self.answer(400, 'these bytes are of no use\nsecond line\n')
         if where == 'later' and os.path.exists(folder + '/down'):
             return self.answer(503, 'down\n')
+        if where == 'partial':
+            return self.answer(200, '\x0a\x0b\x08\x02\x12\x07too old')
         if where == 'secret' and self.headers.get('Authorization') != 'Bearer t0ps3cret':
             return self.answer(401, 'who are you?\n')
-        self.keep(body)
+        if where == 'half':
+            Server.asked += 1
+            if Server.asked % 2:
+                return self.answer(503, 'every second time\n')
+        if 'X-Recorder-Name' in self.headers:
+            self.keep(body)
+        else:
+            self.keep_profile(body)
         if do == 't':
             self.log('taken')
             self.close_connection = True
@@ -123,6 +146,11 @@ class Threads(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
 
+class Socket(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+threading.Thread(target=Socket(folder + '/socket', Server).serve_forever, daemon=True).start()
 server = Threads(('127.0.0.1', 0), Server)
 print(server.server_address[1], flush=True)
 server.serve_forever()

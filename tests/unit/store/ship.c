@@ -60,8 +60,7 @@ static void note(struct store *s, int64_t id, enum ship_result state, const char
 static int64_t next(struct store *s)
 {
 	int64_t id = 0;
-	uint32_t tries;
-	int rc = store_ship_next(s, TARGET, &id, &tries, NULL);
+	int rc = store_ship_next(s, TARGET, &id, NULL);
 
 	return rc ? rc : id;
 }
@@ -120,12 +119,44 @@ TEST(one_that_failed_often_lets_others_go_first)
 	lab_end(&lab, s);
 }
 
+TEST(how_many_parts_were_sent_is_remembered_until_all_are)
+{
+	struct ship_note n = {.state = SHIP_WAITING, .parts = 5};
+	struct incident_head h = {0};
+	struct lab lab;
+	struct store *s = lab_record(&lab, "parts.db");
+	uint32_t lost, parts = 9;
+
+	lab_simple(&lab, s, MS(100), 5);
+	/* As a table that was made before there were parts. */
+	assert_int_equal(store_ship_look(s, TARGET, 1, &lost, NULL), 0);
+	lab_sql(tmp_path("parts.db"), "ALTER TABLE ship DROP COLUMN parts");
+	assert_int_equal(store_ship_look(s, TARGET, 1, &lost, NULL), 0);
+	assert_int_equal(store_head(s, 1, &h, NULL), 0);
+	n.uuid = h.uuid;
+	assert_int_equal(store_ship_parts(s, TARGET, h.uuid, &parts, NULL), 0);
+	assert_int_equal(parts, 0);
+	assert_int_equal(store_ship_keep(s, TARGET, h.uuid, 3, NULL), 0);
+	assert_int_equal(store_ship_parts(s, TARGET, h.uuid, &parts, NULL), 0);
+	assert_int_equal(parts, 3);
+	assert_int_equal(store_ship_note(s, TARGET, &n, 5, NULL), 0);
+	assert_int_equal(store_ship_parts(s, TARGET, h.uuid, &parts, NULL), 0);
+	assert_int_equal(parts, 5);
+	n.state = SHIP_SENT;
+	assert_int_equal(store_ship_note(s, TARGET, &n, 5, NULL), 0);
+	assert_int_equal(store_ship_parts(s, TARGET, h.uuid, &parts, NULL), 0);
+	assert_int_equal(parts, 0);
+	incident_head_free(&h);
+	lab_end_sound(&lab, s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copied_incident_is_the_same_in_a_file_of_its_own),
 		cmocka_unit_test(incidents_wait_in_order_until_they_are_sent_refused_or_lost),
 		cmocka_unit_test(one_that_failed_often_lets_others_go_first),
+		cmocka_unit_test(how_many_parts_were_sent_is_remembered_until_all_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
