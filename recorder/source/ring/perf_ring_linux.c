@@ -368,6 +368,7 @@ bool perf_ring_refresh(struct perf_ring *ring)
 	if (ring->fd < 0)
 		return false;
 	ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	ring->refreshed_ns = os_now_ns();
 	ring->was_full |= ring->head - ring->tail + LARGE_RECORD_BYTES > ring->data_bytes;
 	return ring->head - ring->tail > ring->data_bytes / 2;
 }
@@ -403,6 +404,12 @@ static void tell_damage(struct perf_ring *ring)
 	ring->unreported = 0;
 }
 
+/* It would hold up all that is behind it. The kernel's fast clock may be ahead by microseconds. */
+static bool is_to_come(const struct perf_ring *ring)
+{
+	return ring->record.time_ns > ring->refreshed_ns + NS_PER_SEC;
+}
+
 const struct perf_record *perf_ring_peek(struct perf_ring *ring)
 {
 	while (!ring->have && ring->fd >= 0 && ring->tail < ring->head) {
@@ -412,7 +419,7 @@ const struct perf_record *perf_ring_peek(struct perf_ring *ring)
 			/* The rest of the ring cannot be trusted: drop it. */
 			ring->record_bytes = (size_t)(ring->head - ring->tail);
 		} else if (perf_record_parse(bytes, ring->record_bytes, &ring->format,
-					     &ring->record)) {
+					     &ring->record) && !is_to_come(ring)) {
 			ring->have = true;
 			if (ring->unreported)
 				tell_damage(ring);

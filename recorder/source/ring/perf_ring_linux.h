@@ -31,11 +31,12 @@ struct perf_ring {
 	void *map;
 	size_t page_bytes, data_bytes;       /* the data start at the second page */
 	uint64_t head, tail;                 /* what may be read now is between them */
+	uint64_t refreshed_ns;               /* and it was all written before */
 	bool was_full;                       /* there was no room for a large record */
 	bool have;                           /* `record` is the oldest unconsumed one */
 	size_t record_bytes;
 	struct perf_record record;
-	uint64_t damaged;                    /* records that could not be parsed */
+	uint64_t damaged;                    /* records without sense, or with a time to come */
 	uint64_t unreported;                 /* of these, not reported by perf_ring_peek() yet */
 	uint64_t *scratch;                   /* for a record that wraps; PERF_RECORD_MAX_BYTES */
 };

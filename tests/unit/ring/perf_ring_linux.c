@@ -254,6 +254,17 @@ TEST(ring_holds_half_a_second_of_stack_copies)
 	assert_int_equal(perf_stack_ring_bytes(10000, 32), 16 << 20);
 }
 
+TEST(a_record_with_a_time_to_come_is_damaged_and_holds_up_nothing)
+{
+	start_at(0);
+	write_sample(UINT64_MAX / 2, 1);
+	write_sample(200, 1);
+	perf_ring_refresh(&ring);
+	assert_lost(1, 200);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 200);
+	assert_int_equal(ring.damaged, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +273,7 @@ int main(void)
 		cmocka_unit_test(a_full_ring_has_a_gap_at_its_end_and_one_where_the_kernel_says_so),
 		cmocka_unit_test(record_that_wraps_is_put_together),
 		cmocka_unit_test(record_that_does_not_parse_is_counted_and_passed_over),
+		cmocka_unit_test(a_record_with_a_time_to_come_is_damaged_and_holds_up_nothing),
 		cmocka_unit_test(damage_is_a_loss_in_front_of_the_next_record),
 		cmocka_unit_test(size_that_cannot_be_drops_what_is_there),
 		cmocka_unit_test(a_ring_says_when_it_is_half_full),
