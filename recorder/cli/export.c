@@ -19,16 +19,13 @@
 /* Say why an incident has no samples of the stream, or which other streams it has. */
 static void put_why_none(const struct incident *in, struct buf *out)
 {
-	uint64_t has[STREAMS_MAX];
-	unsigned i, n = 0;
+	struct buf metrics = {0};
 
-	incident_count_streams(in, has);
-	for (i = 0; i < STREAMS_MAX; i++)
-		if (has[i])
-			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has samples of ",
-				   stream_text(i));
-	if (n)
+	if (incident_put_metrics(in, &metrics)) {
+		buf_printf(out, "it has samples of --metric %s", buf_text(&metrics));
+		buf_free(&metrics);
 		return;
+	}
 	buf_puts(out, in->head.gap_reason ? in->head.gap_reason :
 		      in->nevents ? "it has events only" : "its window is empty");
 	if (in->nevents)

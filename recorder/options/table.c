@@ -502,7 +502,7 @@ const struct option_info option_table[] = {
 	 "process had most), vm (bytes asked of the system, by --event kernel:VirtualAlloc), "
 	 "vm-net (of these what was kept), vm-peak (when the process had most), io-bytes and "
 	 "io-time (disks), file-bytes and file-time (calls that read and write), event (all events "
-	 "with stacks), or those of one event or counter of the processor, such as cache-misses.",
+	 "with stacks), or those of one event or counter of the processor: cache-misses, event:GC/Start.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT) | IN(RUN), FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",
