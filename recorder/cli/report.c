@@ -335,10 +335,12 @@ static int put_around(const struct view *v, struct err *err)
 static int put_source(const struct view *v, struct incident *in, struct err *err)
 {
 	struct buf notes = {0};
-	int rc = source_lines_add(in, err);
+	struct source_texts texts = {in, v->o->capture.symbol_path};
+	const struct source_finder finder = {source_text_find, &texts};
+	int rc = source_lines_add(in, texts.symbol_path, err);
 
 	if (!rc)
-		rc = report_source(v->sheet, v->o, in, v->stream, &notes, err);
+		rc = report_source(v->sheet, v->o, in, v->stream, &finder, &notes, err);
 	cmd_notes(&notes);
 	buf_free(&notes);
 	return rc;
