@@ -52,6 +52,7 @@ static void put_head(struct json *j, const struct incident *in, const struct exp
 	json_key_str(j, "recorder", h->recorder_version);
 	json_key_str(j, "rule", h->rule);
 	json_key_str(j, "reason", h->reason);
+	json_key_str(j, "remarks", h->remarks);
 	put_wall(j, in, h->trigger_ns);
 	put_ms(j, "trigger_t_ms", h->trigger_ns - h->t0_ns);
 	put_ms(j, "window_ms", h->t1_ns - h->t0_ns);

@@ -288,12 +288,15 @@ enum stream cmd_stream(const struct options *o)
 	return named == STREAMS_MAX ? STREAM_EVENT : named;
 }
 
-/* The event that --metric names; NULL = it names a stream. */
+#define EVENT_PREFIX "event:"
+
+/* The event that --metric names, also as event:NAME; NULL = it names a stream. */
 static const char *metric_event(const struct options *o)
 {
-	bool is_event = o->metric && stream_from_text(o->metric) == STREAMS_MAX;
-
-	return is_event ? o->metric : NULL;
+	if (!o->metric || stream_from_text(o->metric) != STREAMS_MAX)
+		return NULL;
+	return strncmp(o->metric, EVENT_PREFIX, strlen(EVENT_PREFIX)) == 0
+		       ? o->metric + strlen(EVENT_PREFIX) : o->metric;
 }
 
 bool cmd_of_home(const struct options *o)

@@ -19,16 +19,13 @@
 /* Say why an incident has no samples of the stream, or which other streams it has. */
 static void put_why_none(const struct incident *in, struct buf *out)
 {
-	uint64_t has[STREAMS_MAX];
-	unsigned i, n = 0;
+	struct buf metrics = {0};
 
-	incident_count_streams(in, has);
-	for (i = 0; i < STREAMS_MAX; i++)
-		if (has[i])
-			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has samples of ",
-				   stream_text(i));
-	if (n)
+	if (incident_put_metrics(in, &metrics)) {
+		buf_printf(out, "it has samples of --metric %s", buf_text(&metrics));
+		buf_free(&metrics);
 		return;
+	}
 	buf_puts(out, in->head.gap_reason ? in->head.gap_reason :
 		      in->nevents ? "it has events only" : "its window is empty");
 	if (in->nevents)
@@ -390,6 +387,8 @@ static int for_page(const struct options *o, const struct exporter *e, struct in
 	struct sheet sheet;
 	struct err why;
 	size_t i;
+	struct source_texts texts = {in, o->capture.symbol_path};
+	const struct source_finder finder = {source_text_find, &texts};
 	int rc = 0;
 
 	if (o->per_process || !(o->all_dir || strcmp(e->name, "html") == 0))
@@ -401,7 +400,7 @@ static int for_page(const struct options *o, const struct exporter *e, struct in
 	    report_runtimes(&sheet, &rows, in, &why) == ERR_MEMORY)
 		rc = err_set(err, ERR_MEMORY, "%s", why.text);
 	if (!rc && o->source_of)
-		rc = report_source(&sheet, &rows, in, stream, &notes, err);
+		rc = report_source(&sheet, &rows, in, stream, &finder, &notes, err);
 	if (!rc && sheet.out.len) {
 		buf_putc(runtimes, '[');
 		buf_put(runtimes, sheet.out.data, sheet.out.len - 1);
@@ -449,7 +448,8 @@ int cmd_export(const struct options *o, struct err *err)
 		rc = cmd_filter(o, &in, err);
 	if (!rc) {
 		remark(&in, stream, has[stream] > 0);
-		rc = o->inlines || o->source_of ? source_lines_add(&in, err) : 0;
+		if (o->inlines || o->source_of)
+			rc = source_lines_add(&in, o->capture.symbol_path, err);
 	}
 	if (!rc)
 		rc = for_page(o, e, &in, stream, &runtimes, err);

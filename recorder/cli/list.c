@@ -43,6 +43,16 @@ static void look_at_host(struct listing *l, const struct incident_head *h)
 		l->several_hosts |= strcmp(l->host, host) != 0;
 }
 
+/* The last one, without its time. */
+static void put_remark(struct buf *out, const char *remarks)
+{
+	const char *last = remarks ? strrchr(remarks, '\n') : NULL;
+	const char *line = last ? last + 1 : remarks, *text = line ? strchr(line, ' ') : NULL;
+
+	if (text)
+		buf_printf(out, " (remark:%s)", text);
+}
+
 static int put_incident(void *ctx, const struct incident_head *h)
 {
 	struct listing *l = ctx;
@@ -80,6 +90,7 @@ static int put_incident(void *ctx, const struct incident_head *h)
 	what_fired->mark = what.len;
 	buf_printf(&what, "%s%s", what.len ? " " : "", h->pinned ? "[pinned] " : "");
 	buf_puts(&what, h->reason && *h->reason ? h->reason : h->rule ? h->rule : "");
+	put_remark(&what, h->remarks);
 	what_fired->text = buf_text(&what);
 	for (i = 0; i < n; i++)
 		cells[i].width = l->widths[i < n - 1 ? i : COLUMNS - 1];
@@ -99,6 +110,7 @@ static int put_json(void *ctx, const struct incident_head *h)
 	sheet_open(&l->sheet);
 	json_incident(&l->sheet.j, h, false);
 	json_key_str(&l->sheet.j, "host", h->host);
+	json_key_str(&l->sheet.j, "remarks", h->remarks);
 	sheet_close(&l->sheet);
 	l->n++;
 	return 0;

@@ -239,23 +239,6 @@ static int list_frames(struct symbolizing *s, struct err *err)
 	return rc;
 }
 
-/* Servers of debuginfod are asked for what the directories do not have. */
-static void split_path(struct symbolizing *s)
-{
-	const char *at = s->o->capture.symbol_path;
-	struct symbol_element e;
-
-	while (symbol_path_next(&at, &e)) {
-		bool server = strncmp(e.text, "http://", 7) == 0 ||
-			      strncmp(e.text, "https://", 8) == 0;
-		struct buf *to = server ? &s->servers : &s->path;
-
-		if (to->len)
-			buf_putc(to, server ? ' ' : ';');
-		buf_put(to, e.text, e.nbytes);
-	}
-}
-
 /* A worker of its own each time, because it remembers what it did not find. */
 static int ask_readers(struct symbolizing *s, struct err *err)
 {
@@ -283,32 +266,6 @@ static int ask_readers(struct symbolizing *s, struct err *err)
 	return 0;
 }
 
-/* Append the library's cache to the path if it holds something new of a module. */
-static bool fetch_module(struct symbolizing *s, struct debuginfod *d, const struct object *object)
-{
-	const struct object_key *key = &object->key;
-	struct buf cache = {0};
-	unsigned debug, got = 0;
-	struct err why;
-
-	for (debug = 0; debug < 2; debug++) {
-		int rc = debuginfod_fetch(d, key->build_id, key->build_id_bytes, debug, &cache,
-					  &why);
-
-		got += !rc;
-		if (rc && rc != ERR_NOT_FOUND)
-			cmd_note("%s: its %s was not fetched: %s", key->path,
-				 debug ? "debug file" : "program", why.text);
-	}
-	if (cache.len && !strstr(buf_text(&s->path), buf_text(&cache))) {
-		if (s->path.len)
-			buf_putc(&s->path, ';');
-		buf_puts(&s->path, buf_text(&cache));
-	}
-	buf_free(&cache);
-	return got > 0;
-}
-
 static int ask_servers(struct symbolizing *s, struct err *err)
 {
 	struct debuginfod *d = NULL;
@@ -320,9 +277,15 @@ static int ask_servers(struct symbolizing *s, struct err *err)
 		return rc;
 	for (i = 0; i < s->nmodules; i++) {
 		const struct needed_module *m = &s->modules[i];
+		const struct object_key *key = m->object ? &m->object->key : NULL;
+		int why;
 
-		if (m->left && m->object && m->object->key.kind == OBJECT_ELF)
-			got |= fetch_module(s, d, m->object);
+		if (!m->left || !key || key->kind != OBJECT_ELF)
+			continue;
+		why = debuginfod_fetch(d, key->build_id, key->build_id_bytes, &s->path, err);
+		got |= !why;
+		if (why && why != ERR_NOT_FOUND)
+			cmd_note("%s was not fetched: %s", key->path, err->text);
 	}
 	debuginfod_close(d);
 	return got ? ask_readers(s, err) : 0;
@@ -421,7 +384,7 @@ static int symbolize(struct symbolizing *s, struct err *err)
 		rc = store_unnamed(s->store, ids->items, ids->n, &s->unnamed, err);
 	if (!rc)
 		rc = list_frames(s, err);
-	split_path(s);
+	symbol_path_split(s->o->capture.symbol_path, &s->path, &s->servers);
 	if (!rc)
 		rc = ask_readers(s, err);
 	if (!rc && s->servers.len)

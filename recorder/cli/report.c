@@ -335,13 +335,27 @@ static int put_around(const struct view *v, struct err *err)
 static int put_source(const struct view *v, struct incident *in, struct err *err)
 {
 	struct buf notes = {0};
-	int rc = source_lines_add(in, err);
+	struct source_texts texts = {in, v->o->capture.symbol_path};
+	const struct source_finder finder = {source_text_find, &texts};
+	int rc = source_lines_add(in, texts.symbol_path, err);
 
 	if (!rc)
-		rc = report_source(v->sheet, v->o, in, v->stream, &notes, err);
+		rc = report_source(v->sheet, v->o, in, v->stream, &finder, &notes, err);
 	cmd_notes(&notes);
 	buf_free(&notes);
 	return rc;
+}
+
+static void put_remarks(struct buf *out, const char *at)
+{
+	size_t n;
+
+	for (; at && *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		buf_puts(out, "Remark: ");
+		utf8_put_clean(out, at, n, 1000);
+		buf_putc(out, '\n');
+	}
 }
 
 static void put_head(const struct view *v)
@@ -376,6 +390,7 @@ static void put_head(const struct view *v)
 	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && h->lost_by_kind[LOSS_EVENTS])
 		buf_printf(out, "An estimate: %s events were too fast to be read, so calls are "
 			   "missing.\n", text_count(h->lost_by_kind[LOSS_EVENTS], n));
+	put_remarks(out, h->remarks);
 }
 
 static int parse_by(const struct options *o, enum home_key *by, struct err *err)
@@ -389,6 +404,18 @@ static int parse_by(const struct options *o, enum home_key *by, struct err *err)
 		return 0;
 	return err_set(err, ERR_USAGE, "--by is container, unit, pod or service, not '%.40s'",
 		       o->by);
+}
+
+static int no_samples(const struct options *o, const struct incident *in, struct err *err)
+{
+	struct buf metrics = {0};
+
+	if (!incident_put_metrics(in, &metrics))
+		buf_puts(&metrics, "none");
+	err_set(err, ERR_NOT_FOUND, "this incident has no samples of the metric %s; its metrics: "
+		"%s", o->metric, buf_text(&metrics));
+	buf_free(&metrics);
+	return ERR_NOT_FOUND;
 }
 
 static int put_report(struct sheet *sheet, const struct options *o, struct incident *in,
@@ -413,8 +440,7 @@ static int put_report(struct sheet *sheet, const struct options *o, struct incid
 		return err_set(err, ERR_NOT_FOUND,
 			       "this incident has no thread times; record with --thread-time");
 	if (v.stream != STREAM_CPU && v.whole <= 0 && !o->memory && !o->runtimes)
-		return err_set(err, ERR_NOT_FOUND, "this incident has no samples of the metric %s",
-			       o->metric);
+		return no_samples(o, in, err);
 	put_head(&v);
 	if (o->memory)
 		return report_memory(sheet, o, in, err);

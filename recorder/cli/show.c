@@ -254,7 +254,7 @@ static int sum_up(struct incident *in, const struct options *o, struct summary *
 	if (!o->kernel || o->no_kernel)
 		rc = incident_filter(in, &no_kernel, err);
 	if (!rc && o->lines)
-		rc = source_lines_add(in, err);
+		rc = source_lines_add(in, o->capture.symbol_path, err);
 	return rc ? rc : summary_make(in, o->addresses, out, err);
 }
 

@@ -4,7 +4,9 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "cli/cmd.h"
+#include "symbol/debuginfod.h"
 #include "symbol/lines.h"
+#include "symbol/symbol_path.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,8 @@ struct work {
 	uint64_t *offsets;                   /* of one module's frames */
 	struct incident_expansion *of_frame;
 	struct incident_line *lines;
+	struct buf dirs, servers;            /* of the symbol path */
+	struct debuginfod *client;           /* NULL = nobody is asked */
 };
 
 static void work_free(struct work *w)
@@ -40,6 +44,9 @@ static void work_free(struct work *w)
 	free(w->offsets);
 	free(w->of_frame);
 	free(w->lines);
+	buf_free(&w->dirs);
+	buf_free(&w->servers);
+	debuginfod_close(w->client);
 }
 
 static int no_memory(struct err *err)
@@ -149,6 +156,11 @@ static int prepare(struct work *w, struct err *err)
 
 /* ---- reading and joining --------------------------------------------------------------------- */
 
+static bool is_fetched(enum lines_state state)
+{
+	return state == LINES_NO_FILE || state == LINES_CHANGED || state == LINES_NO_DEBUG_INFO;
+}
+
 static int read_module(struct work *w, uint32_t module, uint64_t end_ns, struct err *err)
 {
 	const struct incident_module *m = &w->in->modules[module];
@@ -157,12 +169,24 @@ static int read_module(struct work *w, uint32_t module, uint64_t end_ns, struct 
 		.key = {.kind = m->kind, .path = m->path, .build_id_bytes = m->build_id_bytes},
 		.name = m->name, .pid = p->pid,
 	};
+	bool asked = false;
 	uint32_t i;
 
 	memcpy(object.key.build_id, m->build_id, m->build_id_bytes);
 	for (i = 0; i < p->nframes; i++)
 		w->offsets[i] = w->in->frames[p->frames[i]].offset;
-	return lines_read(&object, p->pid, w->offsets, p->nframes, end_ns, &p->lines, err);
+	for (;;) {
+		const char *dirs = w->dirs.len ? buf_text(&w->dirs) : NULL;
+		int rc = lines_read(&object, p->pid, dirs, w->offsets, p->nframes, end_ns,
+				    &p->lines, err);
+
+		if (rc || asked || !w->client || !is_fetched(p->lines.state) ||
+		    debuginfod_fetch(w->client, m->build_id, m->build_id_bytes, &w->dirs, NULL))
+			return rc;
+		asked = true;
+		lines_free(&p->lines);
+		p->lines = (struct lines){0};
+	}
 }
 
 static int read_all(struct work *w, struct err *err)
@@ -260,7 +284,26 @@ static void remark(const struct work *w)
 	buf_free(&list);
 }
 
-int source_lines_add(struct incident *in, struct err *err)
+bool source_text_find(void *ctx, uint32_t module, const char *file, struct buf *path)
+{
+	const struct source_texts *t = ctx;
+	const struct incident_module *m = &t->in->modules[module];
+	struct buf dirs = {0}, servers = {0};
+	struct debuginfod *d = NULL;
+	bool found = false;
+
+	symbol_path_split(t->symbol_path, &dirs, &servers);
+	if (servers.len && m->build_id_bytes &&
+	    debuginfod_open(buf_text(&servers), &d, NULL) == 0)
+		found = debuginfod_fetch_source(d, m->build_id, m->build_id_bytes, file, path,
+						NULL) == 0;
+	debuginfod_close(d);
+	buf_free(&dirs);
+	buf_free(&servers);
+	return found;
+}
+
+int source_lines_add(struct incident *in, const char *symbol_path, struct err *err)
 {
 	const struct managed_view lines = {.lines = true};
 	struct work w = {.in = in};
@@ -269,6 +312,9 @@ int source_lines_add(struct incident *in, struct err *err)
 
 	if (!rc)
 		rc = lines_check(err);
+	symbol_path_split(symbol_path, &w.dirs, &w.servers);
+	if (!rc && w.servers.len)
+		rc = debuginfod_open(buf_text(&w.servers), &w.client, err);
 	if (!rc)
 		rc = prepare(&w, err);
 	if (!rc)

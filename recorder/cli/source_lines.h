@@ -12,6 +12,16 @@
  * information of the files that have the recorded build id. Where that fails (a changed file,
  * no debug information), a note on standard error says so and the frames stay as they are.
  *
+ * symbol_path  of --symbol-path, or NULL: where files are, too; servers are asked for those objects
+ *              whose debug information is not here
  * returns  0; ERR_UNSUPPORTED on hosts that cannot at all; ERR_MEMORY, ERR_IO
  */
-int source_lines_add(struct incident *in, struct err *err);
+int source_lines_add(struct incident *in, const char *symbol_path, struct err *err);
+
+/* Where else a source file's text is: asks the servers of a symbol path. */
+struct source_texts {
+	const struct incident *in;
+	const char *symbol_path;
+};
+/* Sets path to a copy of the text; ctx is a struct source_texts. */
+bool source_text_find(void *ctx, uint32_t module, const char *file, struct buf *path);

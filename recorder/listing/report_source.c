@@ -16,7 +16,7 @@
 
 struct cost {
 	const char *file;
-	uint32_t line;
+	uint32_t line, module;
 	double self, all;
 };
 
@@ -24,6 +24,7 @@ struct source {
 	struct sheet *sheet;
 	const struct options *o;
 	const struct incident *in;
+	const struct source_finder *finder;
 	enum stream stream;
 	bool *is_focus;                      /* by frame */
 	uint32_t *line_of;                   /* by frame: its item, UINT32_MAX = none */
@@ -88,7 +89,8 @@ static int number_lines(struct source *s)
 		if (k == s->ncosts) {
 			if (ARRAY_NEXT(s->costs, s->ncosts))
 				return ERR_MEMORY;
-			s->costs[s->ncosts++] = (struct cost){.file = f->file, .line = f->line};
+			s->costs[s->ncosts++] = (struct cost){
+				.file = f->file, .line = f->line, .module = f->module};
 		}
 		s->line_of[i] = k;
 	}
@@ -143,8 +145,11 @@ static int by_line(const void *a, const void *b)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* The file where it was, else its longest ending that is in a directory of --source-path. */
-static bool open_text(const struct source *s, const char *file, struct buf *text)
+/*
+ * The file where it was, else its longest ending that is in a directory of --source-path, else what
+ * a server has.
+ */
+static bool open_text(const struct source *s, uint32_t module, const char *file, struct buf *text)
 {
 	const char *dirs = s->o->source_path, *end, *tail;
 	struct buf path = {0};
@@ -161,6 +166,10 @@ static bool open_text(const struct source *s, const char *file, struct buf *text
 				os_load(buf_text(&path), TEXT_MAX_BYTES, text, NULL) == 0;
 		}
 	}
+	if (!found)
+		buf_reset(text);
+	if (!found && s->finder->find(s->finder->ctx, module, file, &path))
+		found = os_load(buf_text(&path), TEXT_MAX_BYTES, text, NULL) == 0;
 	buf_free(&path);
 	if (!found)
 		buf_printf(s->notes, "%s is not here: --source-path names directories\n", file);
@@ -211,11 +220,16 @@ static void put_line(const struct source *s, const struct cost *c, const char *t
 	buf_free(&shown);
 }
 
+static void put_costless(const struct source *s, const char *file, uint32_t line, const char *text)
+{
+	put_line(s, &(struct cost){.file = file, .line = line}, text, false);
+}
+
 /* The lines with a cost, and those around them; n costs of one file. */
 static void put_file(struct source *s, const struct cost *costs, uint32_t n)
 {
 	struct buf text = {0};
-	bool here = open_text(s, costs->file, &text);
+	bool here = open_text(s, costs->module, costs->file, &text);
 	uint32_t i, at = 0, end;
 
 	put_line(s, costs, "", true);
@@ -225,12 +239,12 @@ static void put_file(struct source *s, const struct cost *costs, uint32_t n)
 		if (here && at && from > at && !s->sheet->json)
 			buf_puts(&s->sheet->out, "...\n");
 		for (at = at > from ? at : from; here && at < costs[i].line; at++)
-			put_line(s, &(struct cost){costs->file, at, 0, 0}, buf_text(&text), false);
+			put_costless(s, costs->file, at, buf_text(&text));
 		put_line(s, &costs[i], buf_text(&text), false);
 		end = costs[i].line + AROUND;
 		at = costs[i].line + 1;
 		while (here && at <= end && (i + 1 == n || at < costs[i + 1].line)) {
-			put_line(s, &(struct cost){costs->file, at, 0, 0}, buf_text(&text), false);
+			put_costless(s, costs->file, at, buf_text(&text));
 			at++;
 		}
 	}
@@ -238,9 +252,11 @@ static void put_file(struct source *s, const struct cost *costs, uint32_t n)
 }
 
 int report_source(struct sheet *sheet, const struct options *o, const struct incident *in,
-		  enum stream stream, struct buf *notes, struct err *err)
+		  enum stream stream, const struct source_finder *finder, struct buf *notes,
+		  struct err *err)
 {
-	struct source s = {.sheet = sheet, .o = o, .in = in, .stream = stream, .notes = notes};
+	struct source s = {.sheet = sheet, .o = o, .in = in, .stream = stream, .finder = finder,
+			   .notes = notes};
 	uint32_t i, first;
 	int rc = 0;
 
@@ -254,7 +270,8 @@ int report_source(struct sheet *sheet, const struct options *o, const struct inc
 		rc = err_memory(err, "for source lines");
 	if (!rc && !s.ncosts)
 		rc = err_set(err, ERR_NOT_FOUND, "'%.200s' has no source lines: it needs debug "
-			     "information (-g), installed here, of the file that was recorded",
+			     "information (-g) of the file that was recorded, here or in "
+			     "--symbol-path",
 			     o->source_of);
 	if (!rc && s.ncosts)
 		qsort(s.costs, s.ncosts, sizeof(*s.costs), by_line);

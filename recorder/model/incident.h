@@ -246,6 +246,8 @@ uint64_t incident_field_uint(const struct incident *in, const struct incident_ev
 void incident_count(struct incident *in);
 /* The samples of each stream. */
 void incident_count_streams(const struct incident *in, uint64_t n[STREAMS_MAX]);
+/* Append the metrics that it has samples of: "cpu, event"; returns how many. */
+unsigned incident_put_metrics(const struct incident *in, struct buf *out);
 
 /* ---- what readers ask ------------------------------------------------------------------------ */
 

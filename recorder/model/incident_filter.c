@@ -31,6 +31,18 @@ void incident_count_streams(const struct incident *in, uint64_t n[STREAMS_MAX])
 		n[in->samples[i].stream]++;
 }
 
+unsigned incident_put_metrics(const struct incident *in, struct buf *out)
+{
+	uint64_t has[STREAMS_MAX];
+	unsigned i, n = 0;
+
+	incident_count_streams(in, has);
+	for (i = 0; i < STREAMS_MAX; i++)
+		if (has[i] && !stream_is_mark(i))
+			buf_printf(out, "%s%s", n++ ? ", " : "", stream_text(i));
+	return n;
+}
+
 /* ---- who ------------------------------------------------------------------------------------- */
 
 /* comm: of its first thread; NULL = unknown */
@@ -278,12 +290,11 @@ static int no_event(const struct incident *in, const char *event, struct err *er
 	}
 	for (k = 0; k < n; k++)
 		buf_printf(&text, "%s%.100s", k ? ", " : "; it has ", listed[k]);
-	for (i = 0; i < STREAMS_MAX; i++)
-		if (!stream_is_mark(i))
-			buf_printf(&others, "%s%s", i ? ", " : "", stream_text(i));
+	if (!incident_put_metrics(in, &others))
+		buf_puts(&others, "none");
 	err_set(err, ERR_NOT_FOUND,
-		"--metric %.100s: this incident has no stacks of such an event%s; the other "
-		"metrics are %s", event, buf_text(&text), buf_text(&others));
+		"--metric %.100s: this incident has no stacks of such an event%s; its metrics: %s",
+		event, buf_text(&text), buf_text(&others));
 	buf_free(&text);
 	buf_free(&others);
 	return ERR_NOT_FOUND;

@@ -363,8 +363,8 @@ const struct option_info option_table[] = {
 	 .other_names = "incident"},
 	{"all", NULL, "All incidents of the store, as one.",
 	 OPTION_BOOL, GROUP_SELECT, IN(REPORT), FIELD(all_incidents)},
-	{"all", NULL, "All incidents, also those that were sent already.",
-	 OPTION_BOOL, GROUP_SELECT, IN(SHIP), FIELD(all_incidents)},
+	{"all", NULL, "All incidents; symbolize: the default; ship: also those that were sent.",
+	 OPTION_BOOL, GROUP_SELECT, IN(SHIP) | IN(SYMBOLIZE), FIELD(all_incidents)},
 	{"all-incidents", NULL, "All incidents of the store, as one.",
 	 OPTION_BOOL, GROUP_SELECT, IN(EXPORT), FIELD(all_incidents)},
 	{"rule", "TEXT",
@@ -502,7 +502,7 @@ const struct option_info option_table[] = {
 	 "process had most), vm (bytes asked of the system, by --event kernel:VirtualAlloc), "
 	 "vm-net (of these what was kept), vm-peak (when the process had most), io-bytes and "
 	 "io-time (disks), file-bytes and file-time (calls that read and write), event (all events "
-	 "with stacks), or those of one event or counter of the processor, such as cache-misses.",
+	 "with stacks), or those of one event or counter: cache-misses, event:GC/Start.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT) | IN(RUN), FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",
@@ -716,9 +716,9 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_STORE, WITH_STORE | IN(STACKS), CONF, FIELD(store)},
 	{"symbol-path", "PATH",
 	 "Directories of programs, debug files and PDB files, separated by ';'; on Windows also "
-	 "symbol servers: srv*DIR*https://... $_NT_SYMBOL_PATH is searched after it. symbolize: "
-	 "also debuginfod, https://...",
-	 OPTION_TEXT, GROUP_STORE, SAMPLING | IN(STACKS) | IN(SYMBOLIZE), CONF,
+	 "symbol servers: srv*DIR*https://... $_NT_SYMBOL_PATH is searched after it. symbolize "
+	 "and source lines: also debuginfod, https://...", OPTION_TEXT, GROUP_STORE, SAMPLING |
+	 IN(STACKS) | IN(SYMBOLIZE) | IN(REPORT) | IN(EXPORT) | IN(SHOW), CONF,
 	 FIELD(capture.symbol_path)},
 	{"config", "FILE",
 	 "A file of these options, one 'name = value' a line. Otherwise $RECORDER_CONFIG.",

@@ -17,10 +17,14 @@ struct debuginfod;
 int debuginfod_open(const char *urls, struct debuginfod **out, struct err *err);
 void debuginfod_close(struct debuginfod *d);         /* NULL allowed */
 /*
- * Fetch the program of a build id, or its debug file, unless the cache has it.
+ * Fetch the program of a build id and its debug file, unless the cache has them.
  *
- * cache    set to the directory that holds ID/executable and ID/debuginfo
- * returns  0; ERR_NOT_FOUND: no server has it; ERR_IO
+ * dirs     directories separated by ';': the cache that holds ID/executable and ID/debuginfo is
+ *          appended once
+ * returns  0: there is something; ERR_NOT_FOUND: no server has anything; ERR_IO
  */
-int debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, unsigned n, bool debug,
-		     struct buf *cache, struct err *err);
+int debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, unsigned n, struct buf *dirs,
+		     struct err *err);
+/* The same for the text of a source file, as the debug information names it; its path here. */
+int debuginfod_fetch_source(struct debuginfod *d, const uint8_t *build_id, unsigned n,
+			    const char *file, struct buf *path, struct err *err);

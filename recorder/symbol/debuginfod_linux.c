@@ -12,11 +12,14 @@ struct library {
 	void *(*begin)(void);
 	int (*find_debuginfo)(void *client, const unsigned char *build_id, int n, char **path);
 	int (*find_executable)(void *client, const unsigned char *build_id, int n, char **path);
+	int (*find_source)(void *client, const unsigned char *build_id, int n, const char *file,
+			   char **path);
 	void (*end)(void *client);
 };
 
 static const char *const names[] = {"debuginfod_begin", "debuginfod_find_debuginfo",
-				    "debuginfod_find_executable", "debuginfod_end", NULL};
+				    "debuginfod_find_executable", "debuginfod_find_source",
+				    "debuginfod_end", NULL};
 
 struct debuginfod {
 	struct library lib;
@@ -54,32 +57,62 @@ void debuginfod_close(struct debuginfod *d)
 	free(d);
 }
 
-/* CACHE/ID/executable -> CACHE */
-static void put_cache(struct buf *out, const char *path)
+static int why_none(int fd, struct err *err)
 {
-	const char *slash = strrchr(path, '/');
-
-	while (slash && slash > path && *--slash != '/')
-		continue;
-	buf_reset(out);
-	buf_put(out, path, slash ? (size_t)(slash - path) : 0);
-}
-
-int debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, unsigned n, bool debug,
-		     struct buf *cache, struct err *err)
-{
-	char *path = NULL;
-	int fd = (debug ? d->lib.find_debuginfo : d->lib.find_executable)(d->client, build_id,
-									  (int)n, &path);
-
-	if (fd >= 0) {
-		close(fd);
-		put_cache(cache, path);
-		free(path);
-		return 0;
-	}
 	if (fd == -ENOENT || fd == -ENOSYS)
 		return err_set(err, ERR_NOT_FOUND, "no server has it");
 	errno = -fd;
 	return err_os(err, "debuginfod");
+}
+
+/* CACHE/ID/executable -> CACHE */
+static void add_cache(struct buf *dirs, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct buf cache = {0};
+
+	while (slash && slash > path && *--slash != '/')
+		continue;
+	buf_put(&cache, path, slash ? (size_t)(slash - path) : 0);
+	if (cache.len && !strstr(buf_text(dirs), buf_text(&cache)))
+		buf_printf(dirs, "%s%s", dirs->len ? ";" : "", buf_text(&cache));
+	buf_free(&cache);
+}
+
+int debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, unsigned n, struct buf *dirs,
+		     struct err *err)
+{
+	unsigned debug;
+	int rc = ERR_NOT_FOUND;
+
+	for (debug = 0; debug < 2; debug++) {
+		char *path = NULL;
+		int fd = (debug ? d->lib.find_debuginfo : d->lib.find_executable)(
+			d->client, build_id, (int)n, &path);
+
+		if (fd < 0 && rc)
+			rc = why_none(fd, err);
+		if (fd < 0)
+			continue;
+		rc = 0;
+		close(fd);
+		add_cache(dirs, path);
+		free(path);
+	}
+	return rc;
+}
+
+int debuginfod_fetch_source(struct debuginfod *d, const uint8_t *build_id, unsigned n,
+			    const char *file, struct buf *path, struct err *err)
+{
+	char *found = NULL;
+	int fd = d->lib.find_source(d->client, build_id, (int)n, file, &found);
+
+	if (fd < 0)
+		return why_none(fd, err);
+	close(fd);
+	buf_reset(path);
+	buf_puts(path, found);
+	free(found);
+	return 0;
 }

@@ -49,11 +49,13 @@ int lines_check(struct err *err);
  *
  * object     OBJECT_ELF; only path and build id are used
  * pid        of a process that may still map it in a file system of its own; 0 = none
+ * path       directories where its file and debug file may be, too: elf_file_open_in(); NULL = none
  * end_ns     recorder clock: what is not found by then is LINES_FAILED
  * returns    0, whatever the state; ERR_MEMORY, ERR_UNSUPPORTED, ERR_IO (no child could be started)
  */
-int lines_read(const struct object *object, uint32_t pid, const uint64_t *offsets, uint32_t n,
-	       uint64_t end_ns, struct lines *out, struct err *err);
+int lines_read(const struct object *object, uint32_t pid, const char *path,
+	       const uint64_t *offsets, uint32_t n, uint64_t end_ns, struct lines *out,
+	       struct err *err);
 void lines_free(struct lines *l);
 
 /* ---- the reply of the child; for lines_linux.c and tests ------------------------------------- */

@@ -27,6 +27,7 @@ int lines_check(struct err *err)
 struct job {
 	const struct object *object;
 	uint32_t pid;
+	const char *path;                    /* more directories; NULL */
 	const uint64_t *offsets;
 	uint32_t n;
 	int fd;                              /* where the reply goes */
@@ -120,6 +121,8 @@ static void child_main(struct job *j)
 
 	limit_self();
 	rc = elf_file_open(j->object, j->pid, false, &own, &err);
+	if (rc && j->path && elf_file_open_in(j->path, j->object, false, &linked, &own) == 0)
+		rc = 0;
 	if (rc) {
 		bool other = (rc == ERR_FORMAT || rc == ERR_UNSUPPORTED) &&
 			     os_exists(j->object->key.path);
@@ -127,7 +130,8 @@ static void child_main(struct job *j)
 		send_state(j, other ? LINES_CHANGED : LINES_NO_FILE, err.text);
 		return;
 	}
-	debug_file_open(j->object, j->pid, &own, &linked, &debug, NULL);
+	if (debug_file_open(j->object, j->pid, &own, &linked, &debug, NULL) && j->path)
+		elf_file_open_in(j->path, j->object, true, &linked, &debug);
 	read_debug_info(j, &own, &debug);
 	buf_free(&linked);
 	elf_file_close(&debug);
@@ -218,10 +222,11 @@ static int read_reply(int fd, pid_t pid, uint32_t n, uint64_t end_ns, struct lin
 	return rc == ERR_FORMAT ? set_state(LINES_FAILED, why_ended(0), n, out, err) : rc;
 }
 
-int lines_read(const struct object *object, uint32_t pid, const uint64_t *offsets, uint32_t n,
-	       uint64_t end_ns, struct lines *out, struct err *err)
+int lines_read(const struct object *object, uint32_t pid, const char *path,
+	       const uint64_t *offsets, uint32_t n, uint64_t end_ns, struct lines *out,
+	       struct err *err)
 {
-	struct job job = {.object = object, .pid = pid, .offsets = offsets, .n = n};
+	struct job job = {.object = object, .pid = pid, .path = path, .offsets = offsets, .n = n};
 	uint64_t most_ns = os_now_ns() + LINES_OBJECT_MAX_NS;
 	int fds[2], rc;
 	pid_t reader;

@@ -7,11 +7,13 @@ int lines_check(struct err *err)
 		       "option, or copy the store to the Linux machine where it was recorded");
 }
 
-int lines_read(const struct object *object, uint32_t pid, const uint64_t *offsets, uint32_t n,
-	       uint64_t end_ns, struct lines *out, struct err *err)
+int lines_read(const struct object *object, uint32_t pid, const char *path,
+	       const uint64_t *offsets, uint32_t n, uint64_t end_ns, struct lines *out,
+	       struct err *err)
 {
 	(void)object;
 	(void)pid;
+	(void)path;
 	(void)offsets;
 	(void)n;
 	(void)end_ns;

@@ -58,3 +58,17 @@ bool symbol_path_directory(const struct symbol_element *element, unsigned i,
 	}
 	return false;
 }
+
+void symbol_path_split(const char *path, struct buf *others, struct buf *servers)
+{
+	struct symbol_element e;
+
+	while (symbol_path_next(&path, &e)) {
+		bool server = begins(&e, "http://") || begins(&e, "https://");
+		struct buf *to = server ? servers : others;
+
+		if (to->len)
+			buf_putc(to, server ? ' ' : ';');
+		buf_put(to, e.text, e.nbytes);
+	}
+}

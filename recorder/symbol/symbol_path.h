@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,3 +25,6 @@ bool symbol_path_directory(const struct symbol_element *element, unsigned i,
 
 /* Does it name a server? */
 bool symbol_path_is_server(const struct symbol_element *element);
+
+/* Split a path (NULL allowed): servers of debuginfod, separated by blanks, and the rest, by ';'. */
+void symbol_path_split(const char *path, struct buf *others, struct buf *servers);

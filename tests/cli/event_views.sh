@@ -166,6 +166,11 @@ if [ -e "$trace" ]; then
 	check what_no_collection_found_dead_is_net kept_as_in_the_trace
 	check stacks_of_one_event_are_a_metric sh -c '"$RECORDER" report --store net.db \
 		--metric Memory/HardFault 2>&1 | grep -q "153 of Memory/HardFault"'
+	check as_event_with_its_name sh -c '"$RECORDER" report --store net.db \
+		--metric event:Memory/HardFault 2>&1 | grep -q "153 of event:Memory"'
+	check metrics_that_are_not_there_are_not_offered sh -c '! "$RECORDER" report \
+		--store net.db --metric nope >err 2>&1 && ! grep -q off-cpu err &&
+		grep -q "its metrics: cpu, alloc, event" err'
 else
 	echo "skip event_views: $trace is not there"
 fi

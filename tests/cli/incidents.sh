@@ -51,6 +51,10 @@ expect and_shown_with_its_time 0 'Remarks.* 20[0-9-]*T[0-9:]*Z the pool was rest
 check a_second_is_a_line_of_its_own sh -c '"$RECORDER" note --store remarks.db --id 1 "two
 lines" 2>err && "$RECORDER" show --store remarks.db --id 1 --json |
 	jq -e ".remarks | split(\"\\n\") | length == 2 and (.[1] | endswith(\"Z two lines\"))"'
+for verb in list 'report --id 1' 'list --json' 'export --id 1 --format jsonl -o -'; do
+	check "${verb%% *}_shows_it" sh -c '"$RECORDER" '"$verb"' --store remarks.db 2>err |
+		grep -q "two lines"'
+done
 check a_report_has_it sh -c '"$RECORDER" export --store remarks.db --id 1 -o r.html --force 2>err &&
 	grep -q "pool was restarted; .*really.* &lt;b&gt;" r.html'
 expect without_an_id_it_is_the_newest 0 'incident 4, the newest, has this remark now' \

@@ -49,6 +49,12 @@ if command -v xmllint >/dev/null; then
 	check several_in_perfview_add_up sh -c \
 		"[ \$(xmllint --xpath 'count(//Sample)' x.perfView.xml) = 1470 ]"
 fi
+for format in perfView.xml perfView.json; do
+	"$RECORDER" collect --from x.$format --store again.db 2>err
+	"$RECORDER" report --store again.db --tree >out 2>err
+	check "read_again_${format}_has_its_processes" grep -q ' Process server (100)$' out
+	check "with_their_incidents_below_$format" grep -q '   Incident 1$' out
+done
 check several_in_pprof_are_labelled sh -c 'gzip -dc x.pb.gz | grep -aq "Incident 2"'
 expect a_format_of_one_says_so 2 'jsonl holds one incident; several as one are written as folded' \
 	export 1,2 --format jsonl

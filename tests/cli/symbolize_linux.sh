@@ -5,8 +5,9 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-gcc -O1 -g -w -fno-optimize-sibling-calls -Wl,--build-id=sha1 -o whole \
-	"$TOP/tests/programs/symbolize_linux.c" || exit 1
+mkdir -p src
+cp "$TOP/tests/programs/symbolize_linux.c" src/worker.c
+gcc -O1 -g -w -fno-optimize-sibling-calls -Wl,--build-id=sha1 -o whole "$PWD/src/worker.c" || exit 1
 mkdir -p run other files/.build-id full
 id=$(readelf -n whole | sed -n 's/.*Build ID: //p')
 strip -o run/worker whole
@@ -84,5 +85,21 @@ check it_has_the_program_and_its_debug_file wait_for 20 symbolize served.db \
 check and_they_name_the_stripped_functions test "$(named served.db)" -gt 0
 check and_leave_no_frame_of_that_program sh -c '! "$RECORDER" export --store served.db \
 	--process worker --no-ids -f 2>/dev/null | grep -q "worker!?"'
+check all_may_be_said sh -c '"$RECORDER" symbolize --all served.db >out 2>err; [ $? != 2 ]'
+# Source lines, where neither the debug file nor the source is on this machine.
+lines() { "$RECORDER" report --store served.db --source leaf_work "$@" >lines.out 2>err; }
+check without_a_server_there_are_no_lines sh -c '! "$RECORDER" report --store served.db \
+	--source leaf_work >lines.out 2>&1 && grep -q "has no source lines" lines.out'
+check a_directory_has_the_debug_file lines --symbol-path served
+check and_the_lines_have_their_text grep -q 'worker.c' lines.out
+if unshare -m true 2>/dev/null; then
+	check a_server_has_the_text_too unshare -m sh -c 'mount -t tmpfs none src &&
+		"$RECORDER" report --store served.db --source leaf_work \
+			--symbol-path "http://127.0.0.1:$0" >lines.out 2>err' $port
+	check which_stands_beside_its_cost grep -Eq "^ +[0-9.]+ .*$(grep -n 'for (' src/worker.c |
+		sed -n '1s/^\([0-9]*\):.*/ \1 /p') .*for \(" lines.out
+else
+	echo "skip a_server_has_the_text_too: no mount namespace (root) here"
+fi
 check a_silent_server_is_told sh -c 'DEBUGINFOD_CACHE_PATH=$TMP/none DEBUGINFOD_TIMEOUT=2 \
 	"$RECORDER" symbolize a.db --symbol-path http://127.0.0.1:9 2>err; [ $? != 0 ]'

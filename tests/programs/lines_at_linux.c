@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 		rc = read_addresses(&head, are_offsets, &a, &err);
 	}
 	if (!rc)
-		rc = lines_read(&object, 0, a.offsets, a.n, UINT64_MAX, &lines, &err);
+		rc = lines_read(&object, 0, NULL, a.offsets, a.n, UINT64_MAX, &lines, &err);
 	if (rc)
 		fprintf(stderr, "%s\n", err.text);
 	else if (lines.state != LINES_FOUND)

@@ -75,14 +75,23 @@ static void put_stack(struct stack_list *l, const struct texts *t, struct stack_
 	size_t n, nthread = 0;
 	const char *process = t->n ? text_at(t, t->n - 1, &n) : "?";
 	const char *thread = t->n > 1 ? text_at(t, t->n - 2, &nthread) : NULL;
-	unsigned used = 0;
+	unsigned used = 0, above = 0;
 	uint32_t i;
 
+	/* A set's node, such as an incident, becomes the outermost frame. */
+	if (thread && stack_list_is_process(thread, nthread) &&
+	    !stack_list_is_process(process, n)) {
+		s->node = stack_list_node(l, s->node, stack_list_text(l, process, n));
+		above = 1;
+		process = thread;
+		n = nthread;
+		thread = t->n > 2 ? text_at(t, t->n - 3, &nthread) : NULL;
+	}
 	if (!t->n || memchr(process, '!', n))
 		s->thread = stack_list_thread(l, "?", 1, 0, "?", 1, 0);
 	else
 		s->thread = stack_list_who(l, process, n, thread, nthread, &used);
-	for (i = t->n - used; i--;) {
+	for (i = t->n - above - used; i--;) {
 		const char *text = text_at(t, i, &n);
 
 		if (!stack_list_mark(text, n, &s->quality))

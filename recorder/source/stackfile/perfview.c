@@ -116,6 +116,14 @@ static void resolve(struct reading *r, struct stack *s, const struct stack *call
 		s->depth = 3;
 	} else if (caller->depth == 1) {
 		outer = name_of(r, caller->frame, &nouter);
+		/* A set's node, such as an incident, becomes the outermost frame. */
+		if (stack_list_is_process(name, n) && !stack_list_is_process(outer, nouter)) {
+			s->thread = stack_list_who(r->l, name, n, NULL, 0, &used);
+			s->node = stack_list_node(r->l, STACK_LIST_NONE,
+						  stack_list_text(r->l, outer, nouter));
+			s->depth = 1;
+			return;
+		}
 		s->thread = stack_list_who(r->l, outer, nouter, name, n, &used);
 		if (used == 2)
 			return;

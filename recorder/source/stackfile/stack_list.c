@@ -261,22 +261,35 @@ static bool thread_first(const char **text, size_t *n, uint32_t *tid)
 	return true;
 }
 
+/* How long the word before a process's name is; 0 = there is none. */
+static size_t process_word(const char *text, size_t n)
+{
+	static const char *const words[] = {"Process ", "Process64 ", "Process32 "};
+	unsigned i;
+
+	for (i = 0; i < COUNT_OF(words); i++) {
+		size_t length = strlen(words[i]);
+
+		if (n > length && memcmp(text, words[i], length) == 0)
+			return length;
+	}
+	return 0;
+}
+
+bool stack_list_is_process(const char *text, size_t n)
+{
+	return process_word(text, n) != 0;
+}
+
 uint32_t stack_list_who(struct stack_list *l, const char *process, size_t nprocess,
 			const char *thread, size_t nthread, unsigned *used)
 {
-	static const char *const before[] = {"Process ", "Process64 ", "Process32 "};
+	size_t word = process_word(process, nprocess);
 	uint32_t pid = 0, tid = 0;
-	unsigned i;
 	bool is_thread;
 
-	for (i = 0; i < COUNT_OF(before); i++) {
-		size_t n = strlen(before[i]);
-
-		if (nprocess > n && memcmp(process, before[i], n) == 0) {
-			process += n;
-			nprocess -= n;
-		}
-	}
+	process += word;
+	nprocess -= word;
 	number_at_end(process, &nprocess, " (", ')', &pid);
 	is_thread = thread && !memchr(thread, '!', nthread) &&
 		    (thread_first(&thread, &nthread, &tid) ||

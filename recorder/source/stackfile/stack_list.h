@@ -74,6 +74,9 @@ void stack_list_sample(struct stack_list *l, const struct stack_list_sample *sam
 /* Counts of more than STACK_LIST_SAMPLES_MAX samples: each becomes one that weighs as much. */
 void stack_list_limit(struct stack_list *l);
 
+/* "Process sh (12)": below it may stand what a set of incidents has above each of its processes. */
+bool stack_list_is_process(const char *text, size_t n);
+
 /*
  * Who: from the texts of the first two frames in exports, "sh (12)" or "Process sh (12)" and
  * "Thread (12) sh", "sh-12" or "sh (12)". thread NULL or not one: the process's own, and *used 1

@@ -89,7 +89,7 @@ static void check_state(const char *path, enum lines_state want)
 	struct lines l = {0};
 	struct err err = {0};
 
-	if (lines_read(&object, 0, &offset, 1, NO_END, &l, &err))
+	if (lines_read(&object, 0, NULL, &offset, 1, NO_END, &l, &err))
 		fail_msg("%s", err.text);
 	if (l.state != want)
 		fail_msg("%s: state %d (%s) instead of %d", path, (int)l.state, l.why, (int)want);
@@ -105,7 +105,7 @@ TEST(a_function_has_its_name_file_and_line)
 
 	if (!ready())
 		skip();
-	assert_int_equal(lines_read(&object, 0, &offset, 1, NO_END, &l, NULL), 0);
+	assert_int_equal(lines_read(&object, 0, NULL, &offset, 1, NO_END, &l, NULL), 0);
 	assert_int_equal(l.state, LINES_FOUND);
 	assert_int_equal(l.of_offset[0].n, 1);
 	assert_string_equal(l.lines[0].function, "marked_function");
@@ -124,7 +124,7 @@ TEST(offsets_outside_of_code_are_not_known)
 
 	if (!ready())
 		skip();
-	assert_int_equal(lines_read(&object, 0, offsets, 4, NO_END, &l, NULL), 0);
+	assert_int_equal(lines_read(&object, 0, NULL, offsets, 4, NO_END, &l, NULL), 0);
 	assert_int_equal(l.state, LINES_FOUND);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(l.of_offset[i].n, 0);
@@ -176,7 +176,7 @@ TEST(without_a_build_id_nothing_is_believed)
 	struct lines l = {0};
 
 	object.key.build_id_bytes = 0;
-	assert_int_equal(lines_read(&object, 0, &offset, 1, NO_END, &l, NULL), 0);
+	assert_int_equal(lines_read(&object, 0, NULL, &offset, 1, NO_END, &l, NULL), 0);
 	assert_int_equal(l.state, LINES_NO_BUILD_ID);
 	lines_free(&l);
 }
@@ -189,7 +189,7 @@ TEST(time_that_is_over_is_said)
 
 	if (!ready())
 		skip();
-	assert_int_equal(lines_read(&object, 0, &offset, 1, 0, &l, NULL), 0);
+	assert_int_equal(lines_read(&object, 0, NULL, &offset, 1, 0, &l, NULL), 0);
 	assert_int_equal(l.state, LINES_FAILED);
 	assert_string_equal(l.why, "reading it took too long");
 	lines_free(&l);
@@ -213,7 +213,7 @@ TEST(damaged_debug_information_costs_lines_and_nothing_else)
 	for (i = image.len / 3; i < image.len; i += 97)
 		image.data[i] ^= 0x55;
 	object = object_of(buf_text(&path));
-	assert_int_equal(lines_read(&object, 0, &offset, 1, NO_END, &l, NULL), 0);
+	assert_int_equal(lines_read(&object, 0, NULL, &offset, 1, NO_END, &l, NULL), 0);
 	lines_free(&l);
 	check_state(self, LINES_FOUND);
 	buf_free(&path);
