@@ -162,8 +162,4 @@ need_dotnet 'stacks of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.1
 record old
 ./core31 rewrite huge.sarif --output out.sarif --force >/dev/null 2>&1
 end_all
-"$RECORDER" export 1 --store old.db --format folded -o old.folded 2>err
-read -r named unnamed <<<"$(frames old core31)"
-echo "$named frames of generated code have a name, $unnamed have none"
-check core_3_1_has_names [ "$named" -ge 1000 -a $((unnamed * 25)) -le "$named" ]
-check and_of_precompiled_code grep -q '^core31.*System.Private.CoreLib!System\.' old.folded
+check core_3_is_not_asked_for_its_code_as_it_can_hang grep -q 'is of .NET Core 3' old.log
