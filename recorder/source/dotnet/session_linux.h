@@ -7,11 +7,10 @@
  * One thread.
  *
  * Programs of .NET Core 3 are told by their refusal to say who they are. These die when they are
- * hung up on between a request and its stream (dotnet/runtime has no issue of it; seen with 3.1.27:
- * EventPipeFile's serializer is NULL), and may hang for ever when a session ends while one of their
- * threads writes an event of it (dotnet/runtime issue 51579; fixed in .NET 5). So they are not asked
- * for code, whose sessions are full of events when they end, and only a rule has them asked for
- * events.
+ * hung up on between a request and its stream (seen with 3.1.27: EventPipeFile's serializer is
+ * NULL), and may hang for ever when a session ends while one of their threads writes an event of it
+ * (dotnet/runtime issue 51579; fixed in .NET 5). So they are not asked for code, whose sessions are
+ * full of events when they end, and only a rule has them asked for events.
  */
 #pragma once
 
