@@ -74,6 +74,7 @@ shares()
 				sub(/::/, ".", name)
 				name = module "!" name
 			}
+			if (name ~ /dynamicClass\./) continue   # which have no module with us
 			if (!(name in seen))
 				sum[name] += value
 			seen[name] = 1
